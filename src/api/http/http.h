@@ -1,0 +1,104 @@
+/*
+ * One HTTP exchange as the dialects see it, the same over HTTP/1.1, HTTP/2 and
+ * TLS. src/api/http turns bytes into exchanges and back; a dialect never sees a
+ * connection.
+ *
+ * Life: when a request's head is complete, the server's on_request is called.
+ * The dialect takes the exchange by setting x->ops and x->ctx (or answers at
+ * once with http_reply). Then on_body is called for each piece of the body (with
+ * last=true exactly once, perhaps with no bytes), unless the dialect has called
+ * http_body_pause. The exchange ends by http_reply or http_end, or by on_abort
+ * when the peer went away or broke the protocol: after any of these the dialect
+ * must not touch it again. Exactly one of "the dialect finished it" and
+ * "on_abort was called" happens.
+ */
+#pragma once
+
+#include "arena.h"
+#include "buf.h"
+#include "err.h"
+#include "loop.h"
+
+struct http_header {
+	struct view name, value; /* names are lower case */
+};
+
+struct http_exchange;
+
+struct http_ops {
+	void (*on_body)(struct http_exchange *x, struct view data, bool last);
+	void (*on_abort)(struct http_exchange *x);
+	void (*on_writable)(struct http_exchange *x); /* after http_write returned false; may be NULL */
+};
+
+struct http_exchange {
+	/* the request; views live as long as the exchange */
+	struct view method;      /* "GET" */
+	struct view path;        /* as sent, still percent-encoded, begins with '/' */
+	struct view query;       /* without '?', may be empty */
+	struct view host;        /* Host or :authority */
+	const struct http_header *headers;
+	size_t n_headers;
+	int64_t content_length;  /* -1: unknown (chunked or HTTP/2 without it); 0: no body */
+	bool tls;
+	uint8_t version;         /* 10, 11 or 20 */
+	char request_id[24];     /* from X-Request-Id where it is sane, else made */
+	struct arena *arena;     /* of the exchange */
+
+	/* the dialect's */
+	const struct http_ops *ops;
+	void *ctx;
+	struct loop *loop;
+};
+
+struct view http_get_header(const struct http_exchange *x, const char *name); /* p == NULL: absent */
+/* The value of a query parameter, decoded into the exchange's arena; p == NULL: absent. */
+struct view http_get_query(struct http_exchange *x, const char *name);
+
+/* A whole answer. content_type may be NULL for an empty body. Extra headers may be NULL. */
+void http_reply(struct http_exchange *x, int status, const char *content_type, struct view body,
+		const struct http_header *extra, size_t n_extra);
+/* An answer in pieces. length -1: chunked (or by END_STREAM in HTTP/2). */
+void http_begin(struct http_exchange *x, int status, const char *content_type, int64_t length,
+		const struct http_header *extra, size_t n_extra);
+/* Always takes all of the data; false says: stop until on_writable. */
+bool http_write(struct http_exchange *x, struct view data);
+void http_end(struct http_exchange *x);
+/* After http_begin, when the rest cannot be sent: the peer must see a broken answer, not a short one. */
+void http_break(struct http_exchange *x);
+/* Trailers (gRPC): before http_end; ignored over HTTP/1.0 and 1.1. */
+void http_trailers(struct http_exchange *x, const struct http_header *t, size_t n);
+
+void http_body_pause(struct http_exchange *x);
+void http_body_resume(struct http_exchange *x);
+/* Sends "100 Continue" when the client waits for it; called by the server itself
+ * as soon as on_request returned without an answer. */
+
+/* ---- the server ---- */
+
+struct http_server;
+
+struct http_limits {
+	uint32_t head_bytes;      /* 32 KiB: request line and headers */
+	uint32_t headers;         /* 100 */
+	uint32_t idle_ms;         /* keep-alive without a request: 75 s */
+	uint32_t head_ms;         /* first byte to the end of the head: 10 s */
+	uint32_t stall_ms;        /* body or answer without progress: 60 s */
+	uint32_t connections;     /* 4096 */
+	uint32_t streams;         /* concurrent HTTP/2 streams a connection: 128 */
+};
+
+struct http_config {
+	struct http_limits limits;
+	void (*on_request)(struct http_exchange *x, void *arg);
+	void *arg;
+	void *tls; /* struct tls_server *, or NULL */
+};
+
+struct http_server *http_server_new(struct loop *l, const struct http_config *c, struct err *e) _must_check_;
+/* Takes the listening socket (non-blocking). */
+int http_server_listen(struct http_server *s, int fd, struct err *e) _must_check_;
+void http_server_free(struct http_server *s);
+struct http_stats {
+	uint64_t requests, connections_total, connections_open, bad_requests;
+} http_server_stats(const struct http_server *s);

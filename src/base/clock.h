@@ -1,0 +1,14 @@
+/*
+ * Time: monotonic for waiting, wall for showing.
+ */
+#pragma once
+
+#include "defs.h"
+
+#define CLOCK_RFC3339_SIZE 28
+
+uint64_t clock_mono_ns(void);
+uint64_t clock_mono_ms(void);
+int64_t clock_wall_ms(void); /* since 1970 */
+/* "2026-11-15T08:12:52.123Z"; writes at most CLOCK_RFC3339_SIZE bytes. */
+void clock_rfc3339(int64_t wall_ms, char dst[CLOCK_RFC3339_SIZE]);

@@ -1,0 +1,8 @@
+/*
+ * Functions that this tree does not use, because each has cost somebody
+ * dearly: no bound, no error, or a static buffer. Included last by every .c.
+ */
+#pragma once
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok strtok_r
+#pragma GCC poison strtol strtoul strtoll strtoull atoi atol atoll sscanf gets
+#pragma GCC poison alloca strdupa strndupa signal

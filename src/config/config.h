@@ -1,0 +1,60 @@
+/*
+ * The configuration: paddock.yaml, then PADDOCK_* variables, then flags; read
+ * once into a const struct, validated as a whole. The command line does the
+ * reading (config_yaml.h, libyaml); the daemons get the effective configuration
+ * as JSON in a sealed memfd and read it with config_from_json.
+ */
+#pragma once
+
+#include "arena.h"
+#include "buf.h"
+#include "err.h"
+#include "json.h"
+
+struct config_limits {
+	double cpu;          /* cores */
+	uint64_t memory_mb, pids, nofile;
+};
+
+struct config {
+	struct view listen;        /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
+	struct view data_dir;      /* absolute */
+	struct view run_dir;       /* absolute */
+	struct view log_level;     /* error, warn, info, debug */
+	struct {
+		struct view cert, key; /* PEM files; both or none */
+	} tls;
+	struct {
+		struct view image;     /* "machine" */
+		struct view user;      /* "user" */
+		struct view workdir;   /* "/workspace" */
+		uint64_t ttl_seconds;  /* 0 = no end */
+		struct config_limits limits;
+	} defaults;
+	struct {
+		struct config_limits limits; /* what one box may ask for at most */
+		uint64_t boxes;              /* in all */
+		uint64_t ttl_seconds;        /* 0 = none */
+		uint64_t exec_timeout_ms;    /* default and maximum of one exec */
+		uint64_t exec_output_bytes;  /* of stdout and of stderr, kept by one exec */
+		uint64_t body_bytes;         /* of a JSON body */
+	} max;
+	struct {
+		uint64_t api;          /* uid and gid of paddock-api */
+		uint64_t base;         /* first host uid of the first box */
+		uint64_t slots;        /* ranges of 65536 ids, one per running box */
+	} uids;
+	struct {
+		struct view parent;    /* cgroup below which boxes live, relative to the daemon's own; "paddock" */
+	} cgroup;
+};
+
+/* Reads a JSON document (whatever it was parsed from) over the defaults. Views
+ * point into the document's arena. with_lines: errors say "line N: ". */
+int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret, struct err *e) _must_check_;
+int config_from_json(struct arena *a, struct view text, struct config *ret, struct err *e) _must_check_;
+/* Applies one "PADDOCK_…" variable (without prefix, e.g. "LISTEN", "DEFAULTS_LIMITS_CPU")
+ * or a flag onto a document, so that everything is validated together. */
+int config_override(struct arena *a, struct json *doc, const char *variable, struct view value, struct err *e) _must_check_;
+/* The effective configuration as JSON. */
+int config_to_json(const struct config *c, struct buf *out) _must_check_;

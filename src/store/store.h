@@ -1,0 +1,70 @@
+/*
+ * The store: SQLite in WAL mode with synchronous=FULL behind one writer thread
+ * with group commit. At start everything is loaded into memory by the callbacks
+ * of store_load; after that the loop thread only writes, and each write's `done`
+ * runs on the loop thread once its batch is on disk (or failed).
+ *
+ * Writes are applied in the order of the calls. Views in the arguments are copied.
+ */
+#pragma once
+
+#include "err.h"
+#include "loop.h"
+#include "view.h"
+
+struct store;
+
+enum store_role { STORE_ROLE_NONE = 0, STORE_ROLE_ADMIN, STORE_ROLE_USER };
+
+struct store_tenant {
+	struct view id;   /* "t_…"; the first is "default" */
+	struct view name;
+	int64_t created_ms;
+};
+
+struct store_key {
+	struct view id;      /* public, "k_…" */
+	struct view tenant;
+	struct view name;
+	enum store_role role;
+	uint8_t hash[32];    /* SHA-256 of the 20 bytes of the key's hex part */
+	int64_t created_ms;
+};
+
+struct store_box {
+	struct view id, tenant, name; /* name may be empty */
+	struct view status;           /* "creating", "running", "stopped" */
+	struct view image;            /* as asked for: a name */
+	struct view digest;           /* what the name meant then */
+	struct view backend;          /* "native" */
+	struct view spec;             /* JSON: user, env, workdir, limits, readonly_root */
+	struct view metadata;         /* JSON object of strings */
+	int64_t created_ms, expires_ms; /* 0 = never */
+};
+
+/* ok: e is NULL */
+typedef void store_done(void *arg, const struct err *e);
+
+struct store_visitor {
+	void (*tenant)(void *arg, const struct store_tenant *t);
+	void (*key)(void *arg, const struct store_key *k);
+	void (*box)(void *arg, const struct store_box *b);
+};
+
+/* Opens or makes `dir`/paddock.db, migrates it, starts the thread. A database of a
+ * newer version than this program knows is refused. */
+struct store *store_open(struct loop *l, const char *dir, struct err *e) _must_check_;
+void store_close(struct store *s); /* waits for what was submitted */
+int store_load(struct store *s, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
+
+/* `done` may be NULL. */
+void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg);
+void store_key_put(struct store *s, const struct store_key *k, store_done *done, void *arg);
+void store_key_delete(struct store *s, struct view id, store_done *done, void *arg);
+void store_box_put(struct store *s, const struct store_box *b, store_done *done, void *arg); /* insert */
+void store_box_set_status(struct store *s, struct view id, struct view status, store_done *done, void *arg);
+void store_box_delete(struct store *s, struct view id, store_done *done, void *arg);
+
+struct store_stats {
+	uint64_t writes, commits, failures;
+} store_stats(const struct store *s);
