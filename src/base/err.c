@@ -61,7 +61,8 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	/* Cut from the end when it does not fit: what it was doing comes first. */
 	size_t n = strlen(what);
 	memcpy(e->msg, what, n + 1);
-	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", old);
+	size_t room = sizeof(e->msg) - n;
+	snprintf(e->msg + n, room, ": %.*s", room > 3 ? (int)room - 3 : 0, old);
 	return -1;
 }
 

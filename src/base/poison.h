@@ -3,6 +3,9 @@
  * dearly: no bound, no error, or a static buffer. Included last by every .c.
  */
 #pragma once
+#undef alloca
+#undef strdupa
+#undef strndupa
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok strtok_r
 #pragma GCC poison strtol strtoul strtoll strtoull atoi atol atoll sscanf gets
 #pragma GCC poison alloca strdupa strndupa signal
