@@ -1,0 +1,106 @@
+/*
+ * Mounts: see mnt.h.
+ */
+#include "mnt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "poison.h"
+
+char mnt_why[120];
+
+/* The context's log has the reason that errno cannot express. */
+static int fail(int fs)
+{
+	int error = errno;
+	ssize_t n = fs >= 0 ? read(fs, mnt_why, sizeof(mnt_why) - 1) : 0;
+	mnt_why[n > 0 ? n : 0] = 0;
+	return -error;
+}
+
+int mnt_tree(int dirfd, const char *path, uint64_t attr, int userns)
+{
+	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (path[0] ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH);
+	_cleanup_(closep) int fd = open_tree(dirfd, path, flags);
+	if (fd < 0)
+		return -errno;
+	struct mount_attr a = { .attr_set = attr };
+	if (userns >= 0) {
+		a.attr_set |= MOUNT_ATTR_IDMAP;
+		a.userns_fd = (uint64_t)userns;
+	}
+	if (a.attr_set && mount_setattr(fd, "", AT_EMPTY_PATH, &a, sizeof(a)) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+int mnt_fs(const char *type, const struct mnt_option *options, size_t n, uint64_t attr)
+{
+	_cleanup_(closep) int fs = fsopen(type, FSOPEN_CLOEXEC);
+	if (fs < 0)
+		return fail(fs);
+	for (size_t i = 0; i < n; i++) {
+		int cmd = options[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
+		if (fsconfig(fs, cmd, options[i].key, options[i].value, 0) < 0)
+			return fail(fs);
+	}
+	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return fail(fs);
+	int fd = fsmount(fs, FSMOUNT_CLOEXEC, (unsigned)attr);
+	return fd < 0 ? fail(fs) : fd;
+}
+
+static int overlay_as_owner(int fs, int lower, int upper, int work)
+{
+	if (fsconfig(fs, FSCONFIG_SET_FD, "lowerdir+", NULL, lower) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_FD, "upperdir", NULL, upper) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_FD, "workdir", NULL, work) < 0 ||
+	    /* A box does not outlive a crash of the machine: no sync at each unmount. */
+	    fsconfig(fs, FSCONFIG_SET_FLAG, "volatile", NULL, 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return fail(fs);
+	int fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV);
+	if (fd < 0)
+		return fail(fs);
+	/* Where it cannot make its work directory the kernel mounts read-only and
+	 * says so in its log only; that is a failure here, not a weaker box. */
+	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0 && errno == EROFS) {
+		fd_close(fd);
+		strncpy(mnt_why, "the upper layer cannot be written", sizeof(mnt_why) - 1);
+		return -EROFS;
+	}
+	return fd;
+}
+
+int mnt_overlay(int lower, int upper, int work, uint32_t owner)
+{
+	/* The overlay keeps the credentials of its mounter and writes the upper
+	 * layer with them: they must be ids that the idmapped mount can store. */
+	setfsgid(owner);
+	setfsuid(owner);
+	_cleanup_(closep) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+	int r = fs < 0 ? fail(fs) : overlay_as_owner(fs, lower, upper, work);
+	setfsuid(0);
+	setfsgid(0);
+	return r;
+}
+
+int mnt_move(int fd, int dirfd, const char *path)
+{
+	unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH);
+	return move_mount(fd, "", dirfd, path, flags) < 0 ? -errno : 0;
+}
+
+int mnt_set_attr(int fd, uint64_t attr)
+{
+	struct mount_attr a = { .attr_set = attr };
+	return mount_setattr(fd, "", AT_EMPTY_PATH, &a, sizeof(a)) < 0 ? -errno : 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * Mounts by file descriptor (fsopen, open_tree, move_mount): everything is built
+ * detached and attached at the end. -errno; no memory is allocated, so that a
+ * child between clone and exec can use all of it.
+ */
+#pragma once
+
+#include "defs.h"
+
+/* A detached copy of the mount at dirfd/path (path "" = dirfd itself), with
+ * MOUNT_ATTR_* flags; userns >= 0 makes it idmapped by that user namespace. */
+int mnt_tree(int dirfd, const char *path, uint64_t attr, int userns) _must_check_;
+
+struct mnt_option {
+	const char *key, *value; /* value NULL: a flag */
+};
+/* A new file system, detached: tmpfs, proc, devpts, … */
+int mnt_fs(const char *type, const struct mnt_option *options, size_t n, uint64_t attr) _must_check_;
+
+/* An overlay of lower under upper/work, all by directory fd, writing as uid/gid
+ * `owner` (the ids that the idmapped upper layer can store). The caller has
+ * SECBIT_NO_SETUID_FIXUP, so that this does not cost it capabilities. */
+int mnt_overlay(int lower, int upper, int work, uint32_t owner) _must_check_;
+
+int mnt_move(int fd, int dirfd, const char *path) _must_check_;
+int mnt_set_attr(int fd, uint64_t attr) _must_check_;
+/* What the kernel said last about a failed fs context, for messages. */
+extern char mnt_why[120];

@@ -1,0 +1,43 @@
+/*
+ * System call filters. A filter is described by data (seccomp_*.c: which calls
+ * are allowed, which are refused, which are looked at more closely), compiled
+ * once into a binary search over ranges of call numbers, and loaded as often as
+ * needed. Loading is async-signal-safe.
+ */
+#pragma once
+
+#include <linux/filter.h>
+
+#include "defs.h"
+
+#define SECCOMP_CALLS 512 /* numbers at and above it are unknown: ENOSYS */
+
+/* What happens to a call. Anything above SECCOMP_CHECKS is a closer look. */
+enum seccomp_rule {
+	SECCOMP_UNKNOWN = 0, /* ENOSYS */
+	SECCOMP_ALLOW,
+	SECCOMP_REFUSE,      /* EPERM */
+	SECCOMP_CHECKS,
+	SECCOMP_CHECK_CLONE = SECCOMP_CHECKS, /* no new namespaces */
+	SECCOMP_CHECK_THREAD,                 /* clone for threads only */
+	SECCOMP_CHECK_UNSHARE,
+	SECCOMP_CHECK_SOCKET,
+	SECCOMP_CHECK_SOCKETPAIR,
+	SECCOMP_CHECK_IOCTL,
+	SECCOMP_CHECK_PERSONALITY,
+	SECCOMP_CHECK_SETSOCKOPT,
+	SECCOMP_RULES
+};
+
+struct seccomp_filter {
+	struct sock_filter code[768];
+	unsigned short n;
+};
+
+/* The filters that there are. */
+void seccomp_box(uint8_t rules[SECCOMP_CALLS]); /* everything in a box, PID 1 too */
+void seccomp_api(uint8_t rules[SECCOMP_CALLS]); /* paddock-api */
+
+int seccomp_compile(const uint8_t rules[SECCOMP_CALLS], struct seccomp_filter *ret) _must_check_; /* -E2BIG */
+/* Needs no_new_privs. */
+int seccomp_load(const struct seccomp_filter *f) _must_check_;
