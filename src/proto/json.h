@@ -32,12 +32,14 @@ struct json_member {
 	struct json value;
 };
 
-/* On failure e->msg says what is wrong and where ("line 3, column 7: …"), code ERR_BAD_REQUEST. */
+/* The result lives in the arena alone: the text is copied. On failure e->msg says what is
+ * wrong and where ("line 3, column 7: …"), code ERR_BAD_REQUEST (ERR_TOO_LARGE for memory). */
 int json_parse(struct arena *a, struct view text, struct json **ret, struct err *e) _must_check_;
 
 const struct json *json_get(const struct json *object, const char *key); /* NULL when absent or not an object */
 const char *json_type_name(enum json_type t); /* "a string", "an object", … */
-int json_to_u64(const struct json *j, uint64_t *ret) _must_check_; /* -EINVAL unless a whole number */
+bool json_is_number(struct view v); /* all of it, by JSON's grammar */
+int json_to_u64(const struct json *j, uint64_t *ret) _must_check_; /* -EINVAL unless a whole number, -ERANGE */
 int json_to_i64(const struct json *j, int64_t *ret) _must_check_;
 int json_to_double(const struct json *j, double *ret) _must_check_;
 
@@ -71,8 +73,8 @@ struct json_field {
 	enum json_field_kind kind;
 	size_t offset;
 	size_t has;        /* offset of a bool that tells presence; 0 = none (put nothing at offset 0) */
-	uint64_t min, max; /* U64: the value; STRING: the length; STRMAP/STRLIST: the count (max 0 = no limit) */
-	double fmin, fmax;
+	uint64_t min, max; /* U64: the value; STRING: bytes; STRMAP/STRLIST: the count (max 0 = no limit) */
+	double fmin, fmax; /* DOUBLE (fmax 0 = no limit) */
 	bool required;
 	bool nullable;     /* null counts as absent */
 	const struct json_schema *sub;
@@ -83,14 +85,16 @@ struct json_schema {
 	size_t n;
 };
 
-/* `with_lines` puts "line N: " before the message. code ERR_INVALID. */
+/* Fields that are absent leave `out` as it is: put the defaults there first. `with_lines`
+ * puts "line N: " before the message (not for values with line 0). code ERR_INVALID. */
 int json_read(struct arena *a, const struct json *j, const struct json_schema *s, void *out,
 	      bool with_lines, struct err *e) _must_check_;
 
-/* The writer: appends to a buf; commas and nesting are its business. Errors stick in the buf. */
+/* The writer: appends to a buf; commas and nesting are its business. Errors stick in the buf
+ * (also -EOVERFLOW past JSON_DEPTH levels). */
 struct json_out {
 	struct buf *b;
-	uint64_t nonempty; /* a bit per level */
+	uint64_t nonempty; /* a bit per open container */
 	unsigned depth;
 	bool after_key;
 };
