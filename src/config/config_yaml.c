@@ -469,7 +469,8 @@ int config_yaml_parse(struct arena *a, struct view text, struct json **ret, stru
 	if (!yaml_parser_initialize(&r.parser))
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING); /* no guessing of UTF-16 */
-	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text.p, text.n);
+	/* libyaml asserts that there is an address, even for nothing. */
+	yaml_parser_set_input_string(&r.parser, (const unsigned char *)(text.p ? text.p : ""), text.n);
 	rc = read_document(&r, root);
 	yaml_parser_delete(&r.parser);
 	if (rc < 0)

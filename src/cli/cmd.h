@@ -1,0 +1,42 @@
+/*
+ * The commands: each is a constant that its own file defines, from which main.c
+ * dispatches and writes the help.
+ */
+#pragma once
+
+#include "opts.h"
+#include "session.h"
+
+enum {
+	CMD_FAILED = 1,
+	CMD_USAGE = 2,
+	CMD_DAEMON_FAILED = 125, /* run and exec: everything below belongs to the command inside */
+};
+
+struct cmd_ctx {
+	struct arena arena;
+	struct session_flags session; /* of --url and --key-file */
+};
+
+struct cmd {
+	const char *name;     /* one word, or two: "key create" */
+	const char *operands; /* for the usage line */
+	const char *summary;
+	const char *help;     /* more lines, may be NULL */
+	const struct opt *opts;
+	size_t n_opts;
+	const struct opt *more; /* shared with another command, same flags struct */
+	size_t n_more;
+	size_t flags_size;
+	size_t lead;          /* see opts_parse */
+	size_t min, max;      /* operands */
+	bool client;          /* takes --url and --key-file */
+	int failed;           /* the exit code when run returns -1 */
+	/* The exit code, or -1 with e set. `operands` ends with NULL. */
+	int (*run)(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e);
+};
+
+extern const struct cmd cmd_serve, cmd_run, cmd_create, cmd_exec, cmd_cp, cmd_ls, cmd_inspect, cmd_rm;
+extern const struct cmd cmd_key_create, cmd_key_ls, cmd_key_rm;
+extern const struct cmd cmd_image_import, cmd_image_ls, cmd_image_rm;
+extern const struct cmd cmd_config_check, cmd_config_show, cmd_doctor, cmd_version;

@@ -1,0 +1,100 @@
+/*
+ * paddock image: the images that boxes start from.
+ */
+#include "cmd.h"
+#include "show.h"
+#include "source.h"
+
+#include "poison.h"
+
+#define IMPORT_MS (30 * 60 * 1000) /* after the last byte: the daemon unpacks and hashes */
+
+static const char *const TITLES[] = { "NAME", "DIGEST", "SIZE", "CREATED" };
+static const char *const FIELDS[] = { "name", "digest", "size_bytes", "created_at" };
+static_assert(ELEMS(TITLES) == ELEMS(FIELDS) && ELEMS(TITLES) <= SHOW_COLUMNS, "a field for each title");
+
+static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
+		      struct err *e)
+{
+	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
+	_cleanup_(buf_done) struct buf answer = BUF_INIT(64u << 10);
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	_cleanup_(source_done) struct source source = SOURCE_INIT;
+	struct client_request rq = {
+		.method = "PUT",
+		.content_type = "application/x-tar",
+		.streamed = true,
+		.at_end = source_check,
+		.ctx = &source,
+		.timeout_ms = IMPORT_MS,
+	};
+	struct response r;
+
+	buf_puts(&path, "/v1/images/");
+	if (session_segment(&path, operands[0], e) < 0 || session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
+	    source_open(&source, operands[1], e) < 0)
+		return -1;
+	rq.path = buf_view(&path);
+	rq.body_fd = source.fd;
+	rq.body_size = source.size;
+	if (session_send(&s, &rq, &r, e) < 0)
+		return -1;
+	return client_read_all(&s.client, &answer, e);
+}
+
+static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands _unused_,
+		  struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	struct session_call call = { .method = "GET", .path = VIEW("/v1/images"), .timeout_ms = SESSION_CALL_MS };
+	struct json *answer;
+
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)
+		return -1;
+	return show_list(answer, "images", TITLES, FIELDS, ELEMS(FIELDS), e);
+}
+
+static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (session_delete(&s, "/v1/images/", operands[i], e) < 0)
+			return err_wrap(e, "%.60s", operands[i]);
+	return 0;
+}
+
+const struct cmd cmd_image_import = {
+	.name = "image import",
+	.operands = "NAME DIRECTORY|TAR",
+	.summary = "make an image of a directory or a tar archive",
+	.help = "The archive may be compressed (.gz, .zst, .xz); '-' reads a plain tar from\n"
+		"standard input.",
+	.lead = OPTS_ANYWHERE,
+	.min = 2,
+	.max = 2,
+	.client = true,
+	.run = run_import,
+};
+
+const struct cmd cmd_image_ls = {
+	.name = "image ls",
+	.operands = "",
+	.summary = "list the images",
+	.lead = OPTS_ANYWHERE,
+	.client = true,
+	.run = run_ls,
+};
+
+const struct cmd cmd_image_rm = {
+	.name = "image rm",
+	.operands = "NAME…",
+	.summary = "remove images",
+	.lead = OPTS_ANYWHERE,
+	.min = 1,
+	.max = SIZE_MAX,
+	.client = true,
+	.run = run_rm,
+};

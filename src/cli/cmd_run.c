@@ -1,0 +1,107 @@
+/*
+ * paddock run: a fresh box, one command in it, and the box is gone, however the
+ * command ended. From the moment that there is a box, SIGINT, SIGTERM and SIGHUP
+ * come as a readable fd that ends the waiting for the command, not as a death.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+
+#include "cmd.h"
+#include "create.h"
+#include "exec.h"
+#include "fd.h"
+
+#include "poison.h"
+
+struct run_flags {
+	struct create_flags create; /* first: create_opts has offsets into it */
+	uint64_t timeout_ms;
+	bool no_input;
+};
+
+static const struct opt OPTS[] = {
+	{ "timeout", 't', OPT_MS, offsetof(struct run_flags, timeout_ms), "TIME", "kill the command after this time" },
+	{ "no-stdin", 0, OPT_FLAG, offsetof(struct run_flags, no_input), NULL, "do not read standard input" },
+};
+
+/* Ignored signals (nohup) stay ignored. */
+static int catch_signals(struct err *e)
+{
+	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP };
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ELEMS(wanted); i++) {
+		struct sigaction old;
+
+		if (sigaction(wanted[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaddset(&set, wanted[i]);
+	}
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? err_sys(e, ERR_INTERNAL, errno, "signalfd") : fd;
+}
+
+static int run_in(struct session *s, const struct exec_spec *x, int signals, struct err *e)
+{
+	struct signalfd_siginfo si;
+	struct err gone = { 0 };
+	int code;
+
+	s->client.cancel_fd = signals;
+	code = exec_run(s, x, e);
+	s->client.cancel_fd = -1;
+	if (code < 0)
+		client_close(&s->client); /* it may be in the middle of an answer */
+	if (session_delete(s, "/v1/sandboxes/", x->box, &gone) < 0 && gone.code != ERR_NOT_FOUND)
+		fprintf(stderr, "paddock: the box %s could not be removed: %s\n", x->box, gone.msg);
+	if (read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
+		return 128 + (int)si.ssi_signo;
+	return code;
+}
+
+static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
+{
+	_cleanup_(buf_done) struct buf input = { 0 };
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	_cleanup_(closep) int signals = -EBADF;
+	const struct run_flags *f = flags;
+	struct exec_spec x = { .argv = operands, .timeout_ms = f->timeout_ms };
+	struct json *box;
+
+	if (!f->no_input && exec_read_input(&input, &x.input, e) < 0)
+		return -1;
+	if (exec_check(&x, e) < 0 || session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+		return -1;
+	signals = catch_signals(e);
+	if (signals < 0)
+		return -1;
+	/* Not to be interrupted: without its answer nobody would know which box to remove. */
+	if (create_box(&s, &f->create, &box, e) < 0)
+		return -1;
+	x.box = arena_str(&ctx->arena, session_text(box, "id"));
+	if (!x.box)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	return run_in(&s, &x, signals, e);
+}
+
+const struct cmd cmd_run = {
+	.name = "run",
+	.operands = "[--] COMMAND [ARGUMENT…]",
+	.summary = "run one command in a fresh box, then remove the box",
+	.help = "The exit code is the command's: 128 and the signal's number if a signal ended\n"
+		"it, 124 after --timeout, 125 when the daemon could not do its part. Standard\n"
+		"input is passed on when it is not a terminal.",
+	.opts = OPTS,
+	.n_opts = ELEMS(OPTS),
+	.more = create_opts,
+	.n_more = CREATE_RUN_OPTS,
+	.flags_size = sizeof(struct run_flags),
+	.min = 1,
+	.max = SIZE_MAX,
+	.client = true,
+	.failed = CMD_DAEMON_FAILED,
+	.run = run,
+};

@@ -1,0 +1,43 @@
+/*
+ * paddock serve: reads the configuration with the user's eyes (YAML, variables,
+ * flags), then becomes paddockd, which gets the result as JSON in a sealed memfd
+ * and prints the ready line itself.
+ */
+#include <unistd.h>
+
+#include "cmd.h"
+#include "program.h"
+#include "settings.h"
+
+#include "poison.h"
+
+#define CONFIG_MAX (1u << 20)
+
+static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(CONFIG_MAX);
+	char path[PROGRAM_PATH_MAX];
+	char *const argv[] = { (char *)"paddockd", (char *)"serve", NULL };
+	struct config config;
+
+	if (settings_load(&ctx->arena, flags, &config, NULL, e) < 0)
+		return -1;
+	if (geteuid() != 0)
+		return err_set(e, ERR_FORBIDDEN, "serve must run as root: it makes namespaces, mounts and cgroups");
+	if (config_to_json(&config, &text) < 0)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	if (program_find("paddockd", path, e) < 0)
+		return -1;
+	return program_become(path, argv, buf_view(&text), e);
+}
+
+const struct cmd cmd_serve = {
+	.name = "serve",
+	.operands = "",
+	.summary = "run the daemon in the foreground (as root)",
+	.opts = settings_opts,
+	.n_opts = SETTINGS_OPTS,
+	.flags_size = sizeof(struct settings_flags),
+	.lead = OPTS_ANYWHERE,
+	.run = run,
+};

@@ -1,0 +1,127 @@
+/*
+ * POST /v1/sandboxes from flags. The daemon judges the values; only what would
+ * not arrive as it was typed is refused here.
+ */
+#include "create.h"
+#include "text.h"
+
+#include "poison.h"
+
+#define BODY_MAX (16u << 20)
+
+#define AT(member) offsetof(struct create_flags, member)
+
+const struct opt create_opts[CREATE_OPTS] = {
+	{ "image", 'i', OPT_TEXT, AT(image), "NAME", "the image to start from" },
+	{ "user", 'u', OPT_TEXT, AT(user), "NAME", "the user that commands run as" },
+	{ "env", 'e', OPT_PAIRS, AT(env), "KEY=VALUE", "a variable for every command; may be repeated" },
+	{ "workdir", 'w', OPT_TEXT, AT(workdir), "DIR", "the directory that commands start in" },
+	{ "memory", 'm', OPT_MIB, AT(memory_mb), "SIZE", "memory limit: MiB, or with m or g" },
+	{ "cpu", 'c', OPT_CPU, AT(cpu), "CORES", "CPU limit, such as 0.5" },
+	{ "pids", 0, OPT_COUNT, AT(pids), "N", "limit on processes and threads" },
+	{ "nofile", 0, OPT_COUNT, AT(nofile), "N", "limit on open files of a process" },
+	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL, "only /workspace, /tmp and /dev/shm can be written" },
+	/* from here on not for run, whose boxes have no life of their own */
+	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
+	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME", "remove the box after this time (seconds, or with s, m, h, d)" },
+	{ "metadata", 0, OPT_PAIRS, AT(metadata), "KEY=VALUE", "a label; may be repeated" },
+};
+
+static int check_list(const struct opt_list *l, const char *what, struct err *e)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (create_check_text(l->items[i], what, e) < 0)
+			return -1;
+	return 0;
+}
+
+int create_check_text(const char *text, const char *what, struct err *e)
+{
+	if (text && !text_is_utf8(view_of(text)))
+		return err_set(e, ERR_INVALID, "%s is not valid UTF-8", what);
+	return 0;
+}
+
+void create_pairs(struct json_out *o, const char *key, const struct opt_list *pairs)
+{
+	if (pairs->n == 0)
+		return;
+	json_out_key(o, key);
+	json_out_object(o);
+	for (size_t i = 0; i < pairs->n; i++) {
+		struct view value, name = view_split(view_of(pairs->items[i]), '=', &value);
+		bool again = false;
+
+		/* The last of several wins, as in a shell; a key twice would not be JSON to the daemon. */
+		for (size_t k = i + 1; k < pairs->n && !again; k++)
+			again = strncmp(pairs->items[k], pairs->items[i], name.n + 1) == 0;
+		if (again)
+			continue;
+		json_out_key_view(o, name);
+		json_out_str(o, value);
+	}
+	json_out_end(o, '}');
+}
+
+static void put_text(struct json_out *o, const char *key, const char *text)
+{
+	if (text)
+		json_out_kz(o, key, text);
+}
+
+static void put_count(struct json_out *o, const char *key, uint64_t n)
+{
+	if (n)
+		json_out_ku64(o, key, n);
+}
+
+static void put_limits(struct json_out *o, const struct create_flags *f)
+{
+	if (!f->memory_mb && !f->pids && !f->nofile && f->cpu == 0)
+		return;
+	json_out_key(o, "limits");
+	json_out_object(o);
+	put_count(o, "memory_mb", f->memory_mb);
+	put_count(o, "pids", f->pids);
+	put_count(o, "nofile", f->nofile);
+	if (f->cpu > 0) {
+		json_out_key(o, "cpu");
+		json_out_double(o, f->cpu);
+	}
+	json_out_end(o, '}');
+}
+
+int create_box(struct session *s, const struct create_flags *f, struct json **ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(BODY_MAX);
+	struct session_call call = { .method = "POST", .path = VIEW("/v1/sandboxes"), .timeout_ms = SESSION_CALL_MS };
+	struct json *box;
+	struct json_out o;
+
+	if (create_check_text(f->name, "--name", e) < 0 || create_check_text(f->image, "--image", e) < 0 ||
+	    create_check_text(f->user, "--user", e) < 0 || create_check_text(f->workdir, "--workdir", e) < 0 ||
+	    check_list(&f->env, "--env", e) < 0 || check_list(&f->metadata, "--metadata", e) < 0)
+		return -1;
+	json_out_init(&o, &b);
+	json_out_object(&o);
+	put_text(&o, "name", f->name);
+	put_text(&o, "image", f->image);
+	put_text(&o, "user", f->user);
+	put_text(&o, "workdir", f->workdir);
+	create_pairs(&o, "env", &f->env);
+	create_pairs(&o, "metadata", &f->metadata);
+	put_limits(&o, f);
+	put_count(&o, "ttl_seconds", f->ttl_ms / 1000 + (f->ttl_ms % 1000 != 0));
+	if (f->readonly_root)
+		json_out_kbool(&o, "readonly_root", true);
+	json_out_end(&o, '}');
+	if (b.bad)
+		return err_set(e, ERR_TOO_LARGE, "too many options for one request");
+	call.body = buf_view(&b);
+	if (session_call(s, &call, &box, e) < 0)
+		return -1;
+	if (!box || session_text(box, "id").n == 0)
+		return err_set(e, ERR_INTERNAL, "the daemon made a box but did not say its id");
+	*ret = box;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/*
+ * Making a box: the options that `create` and `run` share, and the request.
+ */
+#pragma once
+
+#include "opts.h"
+#include "session.h"
+
+struct create_flags {
+	const char *name, *image, *user, *workdir;
+	struct opt_list env, metadata;
+	uint64_t memory_mb, pids, nofile, ttl_ms;
+	double cpu;
+	bool readonly_root;
+};
+
+/* The first CREATE_RUN_OPTS of them are for `run` as well. */
+enum { CREATE_RUN_OPTS = 9, CREATE_OPTS = 12 };
+extern const struct opt create_opts[CREATE_OPTS];
+
+/* *ret is the new box's object. */
+int create_box(struct session *s, const struct create_flags *f, struct json **ret, struct err *e) _must_check_;
+/* Refuses what JSON cannot carry as it is. `what` names it in the message. */
+int create_check_text(const char *text, const char *what, struct err *e) _must_check_;
+void create_pairs(struct json_out *o, const char *key, const struct opt_list *pairs);

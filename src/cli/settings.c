@@ -1,0 +1,62 @@
+/*
+ * Flags into config_load. Directories may be given relative to where the user
+ * stands; the daemon only takes absolute ones.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "config_load.h"
+#include "settings.h"
+
+#include "poison.h"
+
+extern char **environ;
+
+#define AT(member) offsetof(struct settings_flags, member)
+
+const struct opt settings_opts[SETTINGS_OPTS] = {
+	{ "listen", 0, OPT_TEXT, AT(listen), "ADDR:PORT", "where to listen (default: 127.0.0.1:7080)" },
+	{ "data-dir", 0, OPT_TEXT, AT(data_dir), "DIR", "what must last (default: /var/lib/paddock)" },
+	{ "run-dir", 0, OPT_TEXT, AT(run_dir), "DIR", "what lasts until a reboot (default: /run/paddock)" },
+	{ "config", 0, OPT_TEXT, AT(config), "FILE", "the configuration (default: " CONFIG_LOAD_DEFAULT ", if it exists)" },
+};
+
+static const char *absolute(struct arena *a, const char *path, struct err *e)
+{
+	struct buf b = BUF_INIT(8192);
+	char cwd[4096];
+	const char *ret;
+
+	if (path[0] == '/' || !*path)
+		return path;
+	if (!getcwd(cwd, sizeof(cwd))) {
+		err_sys(e, ERR_INTERNAL, errno, "the current directory");
+		return NULL;
+	}
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	buf_printf(&b, "%s/%s", strcmp(cwd, "/") == 0 ? "" : cwd, path);
+	ret = b.bad ? NULL : arena_str(a, buf_view(&b));
+	buf_done(&b);
+	if (!ret)
+		err_set(e, ERR_INVALID, "the path is too long");
+	return ret;
+}
+
+int settings_load(struct arena *a, const struct settings_flags *f, struct config *ret, const char **ret_path,
+		  struct err *e)
+{
+	struct config_flag flags[3];
+	size_t n = 0;
+
+	if (f->listen)
+		flags[n++] = (struct config_flag){ "LISTEN", f->listen };
+	if (f->data_dir)
+		flags[n++] = (struct config_flag){ "DATA_DIR", absolute(a, f->data_dir, e) };
+	if (f->run_dir)
+		flags[n++] = (struct config_flag){ "RUN_DIR", absolute(a, f->run_dir, e) };
+	for (size_t i = 0; i < n; i++)
+		if (!flags[i].value)
+			return -1;
+	return config_load(a, f->config, environ, flags, n, ret, ret_path, e);
+}

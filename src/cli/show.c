@@ -1,0 +1,177 @@
+/*
+ * Tables and JSON on standard output, built in memory and written at once.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fd.h"
+#include "show.h"
+
+#include "poison.h"
+
+#define OUT_MAX (1u << 30)
+
+void show_table_init(struct show_table *t, const char *const *titles, size_t n_columns)
+{
+	struct view cells[SHOW_COLUMNS];
+
+	*t = (struct show_table){ .n_columns = n_columns };
+	for (size_t i = 0; i < n_columns; i++)
+		cells[i] = view_of(titles[i]);
+	show_table_add(t, cells);
+}
+
+void show_table_done(struct show_table *t)
+{
+	free(t->rows);
+	t->rows = NULL;
+}
+
+void show_table_add(struct show_table *t, const struct view *cells)
+{
+	if (t->n_rows == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 64;
+		void *rows = reallocarray(t->rows, cap, sizeof(*t->rows));
+
+		if (!rows) {
+			t->n_columns = 0; /* show_table_print says so */
+			return;
+		}
+		t->rows = rows;
+		t->cap = cap;
+	}
+	memcpy(t->rows[t->n_rows++], cells, t->n_columns * sizeof(*cells));
+}
+
+/* Characters, which in UTF-8 are the bytes that continue nothing. */
+static size_t width(struct view v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v.n; i++)
+		n += ((unsigned char)v.p[i] & 0xc0) != 0x80;
+	return n;
+}
+
+int show_table_print(const struct show_table *t, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(OUT_MAX);
+	size_t widths[SHOW_COLUMNS] = { 0 };
+
+	if (t->n_columns == 0)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	for (size_t r = 0; r < t->n_rows; r++)
+		for (size_t c = 0; c < t->n_columns; c++)
+			widths[c] = MAX(widths[c], width(t->rows[r][c]));
+	for (size_t r = 0; r < t->n_rows; r++) {
+		for (size_t c = 0; c < t->n_columns; c++) {
+			show_clean(&b, t->rows[r][c]);
+			if (c + 1 < t->n_columns)
+				for (size_t pad = width(t->rows[r][c]); pad < widths[c] + 2; pad++)
+					buf_putc(&b, ' ');
+		}
+		buf_putc(&b, '\n');
+	}
+	if (b.bad)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	return show_bytes(STDOUT_FILENO, buf_view(&b), e);
+}
+
+/* What a cell shows: text and numbers as they are, the rest as a dash. */
+static struct view cell(const struct json *object, const char *field)
+{
+	const struct json *j = json_get(object, field);
+
+	if (j && (j->type == JSON_STRING || j->type == JSON_NUMBER) && j->text.n > 0)
+		return j->text;
+	return VIEW("-");
+}
+
+void show_table_object(struct show_table *t, const struct json *object, const char *const *fields)
+{
+	struct view cells[SHOW_COLUMNS];
+
+	for (size_t i = 0; i < t->n_columns; i++)
+		cells[i] = cell(object, fields[i]);
+	show_table_add(t, cells);
+}
+
+int show_list(const struct json *answer, const char *list, const char *const *titles, const char *const *fields,
+	      size_t n_columns, struct err *e)
+{
+	_cleanup_(show_table_done) struct show_table t;
+	const struct json *rows = answer ? json_get(answer, list) : NULL;
+
+	if (!rows || rows->type != JSON_ARRAY)
+		return err_set(e, ERR_INTERNAL, "the daemon's answer has no %s", list);
+	show_table_init(&t, titles, n_columns);
+	for (size_t i = 0; i < rows->n; i++)
+		show_table_object(&t, &rows->items[i], fields);
+	return show_table_print(&t, e);
+}
+
+int show_clean(struct buf *out, struct view text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+		/* U+0080 to U+009F are controls as well, in UTF-8 C2 80 to C2 9F. */
+		bool c1 = c == 0xc2 && i + 1 < text.n && ((unsigned char)text.p[i + 1] & 0xe0) == 0x80;
+
+		if (c1)
+			i++;
+		buf_putc(out, c1 || c < 0x20 || c == 0x7f ? '?' : (char)c);
+	}
+	return out->bad;
+}
+
+static void indent(struct buf *b, unsigned depth)
+{
+	buf_putc(b, '\n');
+	for (unsigned i = 0; i < depth; i++)
+		buf_puts(b, "  ");
+}
+
+/* The document's depth is bounded by its reader (JSON_DEPTH). */
+static void put_json(struct buf *b, const struct json *j, unsigned depth)
+{
+	bool object = j->type == JSON_OBJECT;
+	struct json_out o;
+
+	if ((!object && j->type != JSON_ARRAY) || j->n == 0) {
+		json_out_init(&o, b);
+		json_out_value(&o, j);
+		return;
+	}
+	buf_putc(b, object ? '{' : '[');
+	for (size_t i = 0; i < j->n; i++) {
+		if (i)
+			buf_putc(b, ',');
+		indent(b, depth + 1);
+		if (object) {
+			json_out_init(&o, b);
+			json_out_str(&o, j->members[i].key);
+			buf_puts(b, ": ");
+		}
+		put_json(b, object ? &j->members[i].value : &j->items[i], depth + 1);
+	}
+	indent(b, depth);
+	buf_putc(b, object ? '}' : ']');
+}
+
+int show_json(const struct json *j, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(OUT_MAX);
+
+	put_json(&b, j, 0);
+	buf_putc(&b, '\n');
+	if (b.bad)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	return show_bytes(STDOUT_FILENO, buf_view(&b), e);
+}
+
+int show_bytes(int fd, struct view bytes, struct err *e)
+{
+	int r = bytes.n ? fd_write_all(fd, bytes.p, bytes.n) : 0;
+
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot write the output") : 0;
+}
