@@ -6,8 +6,9 @@
  * Bytes go out at once where the socket takes them, else they wait in a queue
  * with a maximum; a peer that lets it fill is closed (-ENOBUFS), so whoever
  * sends DATA looks at link_backlog first. on_frame gets a view into the input
- * buffer: gone when it returns. on_closed is called once, never from within
- * link_send (it is deferred), and not after link_stop.
+ * buffer: gone when it returns, and after link_stop. on_closed is called once,
+ * never from within link_send (it is deferred), and not after link_stop. Every
+ * handler may stop the link and free what embeds it.
  */
 #pragma once
 
@@ -15,7 +16,8 @@
 #include "loop.h"
 #include "pb.h"
 
-#define LINK_FDS 8 /* fds received and not yet claimed by a frame */
+#define LINK_FDS 8 /* fds received and not yet claimed by a frame; fds that wait to be sent */
+#define LINK_QUEUE_MAX (8u * 1024 * 1024)
 
 struct link;
 
@@ -33,10 +35,15 @@ struct link {
 	struct buf in, out;
 	int fds[LINK_FDS];
 	unsigned n_fds;
-	int out_fd;          /* goes with the first byte at out_fd_at */
-	size_t out_fd_at;
+	struct {
+		int fd;
+		uint64_t at; /* goes with this byte, counted from the first ever queued */
+	} out_fds[LINK_FDS];
+	unsigned n_out_fds;
+	uint64_t sent;       /* bytes that left; out begins here */
 	bool pass_fds;       /* fds are accepted at all (the keeper's channel); else an fd closes the link */
 	int error;
+	bool *gone;          /* set while a handler runs: link_stop tells it */
 };
 
 /* Takes fd (made non-blocking). */

@@ -26,7 +26,7 @@ static const struct rule {
 	[FRAME_EVENT] = { 0, FRAME_BODY_MAX, FD },
 };
 
-static bool valid(const struct frame *f, size_t body_len)
+bool frame_valid(const struct frame *f, size_t body_len)
 {
 	if (f->kind < FRAME_CALL || f->kind > FRAME_EVENT)
 		return false;
@@ -71,7 +71,7 @@ int frame_parse(struct view in, struct frame *ret, size_t *ret_size)
 		.stream = get_u32(p + 8),
 		.deadline_ms = get_u32(p + 12),
 	};
-	if (!valid(&f, len))
+	if (!frame_valid(&f, len))
 		return -EBADMSG;
 	*ret_size = FRAME_HEADER + (size_t)len;
 	if (in.n < *ret_size)
@@ -95,7 +95,7 @@ void frame_header(char dst[FRAME_HEADER], const struct frame *f, size_t body_len
 
 int frame_put(struct buf *out, const struct frame *f)
 {
-	if (!valid(f, f->body.n))
+	if (!frame_valid(f, f->body.n))
 		return -EINVAL;
 	char head[FRAME_HEADER];
 	frame_header(head, f, f->body.n);
@@ -118,7 +118,7 @@ int frame_put_msg(struct buf *out, uint16_t type, uint8_t kind, uint8_t flags, u
 	if (r == 0)
 		r = pb_encode(m, msg, out);
 	size_t len = buf_len(out) - before - (r == 0 ? FRAME_HEADER : 0);
-	if (r == 0 && !valid(&f, len))
+	if (r == 0 && !frame_valid(&f, len))
 		r = -EINVAL;
 	if (r < 0) {
 		out->n = out->head + before;

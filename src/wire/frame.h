@@ -42,6 +42,8 @@ struct frame {
  * needed (*ret_size says how many in all, at least); -EBADMSG: not a frame. */
 int frame_parse(struct view in, struct frame *ret, size_t *ret_size) _must_check_;
 int frame_put(struct buf *out, const struct frame *f) _must_check_;
+/* Whether frame_parse would accept it with a body of that length. */
+bool frame_valid(const struct frame *f, size_t body_len);
 /* Header only, for a body that is sent by writev. */
 void frame_header(char dst[FRAME_HEADER], const struct frame *f, size_t body_len);
 
