@@ -11,21 +11,17 @@
  * arena when their container closes. The scratch stack is held to the arena's
  * maximum, too: a body of many tiny values cannot take more than the caller allowed.
  */
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "json.h"
 #include "json_scan.h"
-#include "num.h"
 #include "text.h"
 
 #include "poison.h"
 
-#define SCRATCH_FIRST 64	 /* children held on the C stack before the heap is used */
-#define SMALL_OBJECT 16		 /* members up to which duplicates are sought pair by pair */
-#define NUMBER_TEXT_MAX 1024 /* of a number that is converted; any length may be kept */
+#define SCRATCH_FIRST 64 /* children held on the C stack before the heap is used */
+#define SMALL_OBJECT 16	 /* members up to which duplicates are sought pair by pair */
 
 struct reader {
 	struct arena *arena;
@@ -40,7 +36,7 @@ struct reader {
 	struct err *e;
 };
 
-static int read_value(struct reader *r, struct json *ret);
+static int read_container(struct reader *r, struct json *ret);
 
 /* Reports at `at`, in lines and characters of the source. */
 static int fail(struct reader *r, const char *at, const char *what)
@@ -87,7 +83,8 @@ static void skip_space(struct reader *r)
 	}
 }
 
-static int push(struct reader *r, struct json_member **ret)
+/* One more child on the stack; only its index is good for longer than the next push. */
+static int push(struct reader *r, size_t *ret_index)
 {
 	if (r->n == r->cap) {
 		size_t cap = r->cap * 2, size = cap * sizeof(*r->scratch);
@@ -104,7 +101,7 @@ static int push(struct reader *r, struct json_member **ret)
 		r->cap = cap;
 		r->heap = true;
 	}
-	*ret = &r->scratch[r->n++];
+	*ret_index = r->n++;
 	return 0;
 }
 
@@ -233,42 +230,9 @@ static int read_string(struct reader *r, struct view *ret)
 	}
 }
 
-/* Length of the JSON number that s begins with, 0 for none. s ends in a byte that is no digit. */
-static size_t number_length(const char *s)
-{
-	const char *p = s;
-
-	if (*p == '-')
-		p++;
-	if (*p == '0') {
-		p++;
-	} else if (*p >= '1' && *p <= '9') {
-		while (*p >= '0' && *p <= '9')
-			p++;
-	} else {
-		return 0;
-	}
-	if (*p == '.') {
-		if (p[1] < '0' || p[1] > '9')
-			return 0;
-		for (p++; *p >= '0' && *p <= '9'; p++)
-			;
-	}
-	if (*p == 'e' || *p == 'E') {
-		p++;
-		if (*p == '+' || *p == '-')
-			p++;
-		if (*p < '0' || *p > '9')
-			return 0;
-		while (*p >= '0' && *p <= '9')
-			p++;
-	}
-	return (size_t)(p - s);
-}
-
 static int read_number(struct reader *r, struct json *ret)
 {
-	size_t n = number_length(r->p);
+	size_t n = json_scan_number(r->p);
 
 	if (n == 0)
 		return fail(r, r->p, "a malformed number");
@@ -280,6 +244,54 @@ static int read_number(struct reader *r, struct json *ret)
 	return 0;
 }
 
+static int read_word(struct reader *r, const char *word, enum json_type type, bool boolean, struct json *ret)
+{
+	size_t n = strlen(word);
+
+	if ((size_t)(r->end - r->p) < n || memcmp(r->p, word, n) != 0)
+		return fail_unexpected(r, "a value");
+	r->p += n;
+	ret->type = type;
+	ret->boolean = boolean;
+	return 0;
+}
+
+/* The value at r->p, which is no space and no bracket. */
+static int read_scalar(struct reader *r, struct json *ret)
+{
+	*ret = (struct json){ .line = r->line };
+	switch (*r->p) {
+	case '"':
+		ret->type = JSON_STRING;
+		return read_string(r, &ret->text);
+	case 't':
+		return read_word(r, "true", JSON_BOOL, true, ret);
+	case 'f':
+		return read_word(r, "false", JSON_BOOL, false, ret);
+	case 'n':
+		return read_word(r, "null", JSON_NULL, false, ret);
+	case '-':
+	case '0' ... '9':
+		return read_number(r, ret);
+	default:
+		return fail_unexpected(r, "a value");
+	}
+}
+
+/* The value at r->p into the child `index`: a scalar in place, a container by a copy, since
+ * its own children move the stack. */
+static int read_child(struct reader *r, size_t index)
+{
+	struct json value = { .line = r->line };
+
+	if (*r->p != '{' && *r->p != '[')
+		return read_scalar(r, &r->scratch[index].value);
+	if (read_container(r, &value) < 0)
+		return -1;
+	r->scratch[index].value = value;
+	return 0;
+}
+
 static int read_array(struct reader *r, struct json *ret)
 {
 	size_t base = r->n;
@@ -287,12 +299,10 @@ static int read_array(struct reader *r, struct json *ret)
 	r->p++;
 	skip_space(r);
 	while (*r->p != ']') {
-		struct json value;
-		struct json_member *slot;
+		size_t index;
 
-		if (read_value(r, &value) < 0 || push(r, &slot) < 0)
+		if (push(r, &index) < 0 || read_child(r, index) < 0)
 			return -1;
-		slot->value = value;
 		skip_space(r);
 		if (*r->p == ',') {
 			r->p++;
@@ -371,20 +381,19 @@ static int refuse_duplicates(struct reader *r, const struct json *object)
 
 static int read_member(struct reader *r)
 {
-	struct json_member member, *slot;
+	size_t index;
 
 	if (*r->p != '"')
 		return fail_unexpected(r, "a key in double quotes");
-	if (read_string(r, &member.key) < 0)
+	if (push(r, &index) < 0 || read_string(r, &r->scratch[index].key) < 0)
 		return -1;
 	skip_space(r);
 	if (*r->p != ':')
 		return fail_unexpected(r, "':'");
 	r->p++;
 	skip_space(r);
-	if (read_value(r, &member.value) < 0 || push(r, &slot) < 0)
+	if (read_child(r, index) < 0)
 		return -1;
-	*slot = member;
 	skip_space(r);
 	return 0;
 }
@@ -420,48 +429,16 @@ static int read_object(struct reader *r, struct json *ret)
 	return refuse_duplicates(r, ret);
 }
 
-static int read_word(struct reader *r, const char *word, enum json_type type, bool boolean, struct json *ret)
-{
-	size_t n = strlen(word);
-
-	if ((size_t)(r->end - r->p) < n || memcmp(r->p, word, n) != 0)
-		return fail_unexpected(r, "a value");
-	r->p += n;
-	ret->type = type;
-	ret->boolean = boolean;
-	return 0;
-}
-
-/* The value at r->p, which is no space. */
-static int read_value(struct reader *r, struct json *ret)
+static int read_container(struct reader *r, struct json *ret)
 {
 	int rc;
 
-	*ret = (struct json){ .line = r->line };
-	switch (*r->p) {
-	case '"':
-		ret->type = JSON_STRING;
-		return read_string(r, &ret->text);
-	case '{':
-	case '[':
-		if (r->depth == JSON_DEPTH)
-			return fail(r, r->p, "nested too deeply");
-		r->depth++;
-		rc = *r->p == '{' ? read_object(r, ret) : read_array(r, ret);
-		r->depth--;
-		return rc;
-	case 't':
-		return read_word(r, "true", JSON_BOOL, true, ret);
-	case 'f':
-		return read_word(r, "false", JSON_BOOL, false, ret);
-	case 'n':
-		return read_word(r, "null", JSON_NULL, false, ret);
-	case '-':
-	case '0' ... '9':
-		return read_number(r, ret);
-	default:
-		return fail_unexpected(r, "a value");
-	}
+	if (r->depth == JSON_DEPTH)
+		return fail(r, r->p, "nested too deeply");
+	r->depth++;
+	rc = *r->p == '{' ? read_object(r, ret) : read_array(r, ret);
+	r->depth--;
+	return rc;
 }
 
 int json_parse(struct arena *a, struct view text, struct json **ret, struct err *e)
@@ -485,7 +462,8 @@ int json_parse(struct arena *a, struct view text, struct json **ret, struct err 
 	r.end = r.begin + text.n;
 
 	skip_space(&r);
-	rc = read_value(&r, root);
+	root->line = r.line;
+	rc = *r.p == '{' || *r.p == '[' ? read_container(&r, root) : read_scalar(&r, root);
 	if (rc == 0) {
 		skip_space(&r);
 		if (r.p != r.end)
@@ -496,112 +474,4 @@ int json_parse(struct arena *a, struct view text, struct json **ret, struct err 
 	if (rc == 0)
 		*ret = root;
 	return rc;
-}
-
-const struct json *json_get(const struct json *object, const char *key)
-{
-	struct view k = view_of(key);
-
-	if (!object || object->type != JSON_OBJECT)
-		return NULL;
-	for (size_t i = 0; i < object->n; i++)
-		if (view_eq(object->members[i].key, k))
-			return &object->members[i].value;
-	return NULL;
-}
-
-const char *json_type_name(enum json_type t)
-{
-	switch (t) {
-	case JSON_NULL:
-		return "null";
-	case JSON_BOOL:
-		return "a boolean";
-	case JSON_NUMBER:
-		return "a number";
-	case JSON_STRING:
-		return "a string";
-	case JSON_ARRAY:
-		return "an array";
-	case JSON_OBJECT:
-		return "an object";
-	}
-	return "nothing";
-}
-
-bool json_is_number(struct view v)
-{
-	char text[NUMBER_TEXT_MAX];
-
-	return view_to_str(v, text, sizeof(text)) == 0 && v.n > 0 && number_length(text) == v.n;
-}
-
-int json_to_double(const struct json *j, double *ret)
-{
-	char text[NUMBER_TEXT_MAX];
-	double d;
-
-	if (j->type != JSON_NUMBER)
-		return -EINVAL;
-	if (view_to_str(j->text, text, sizeof(text)) < 0)
-		return -ERANGE;
-	if (j->text.n == 0 || number_length(text) != j->text.n)
-		return -EINVAL; /* not from json_parse; strtod would take "inf" and "0x1" */
-	d = strtod(text, NULL);
-	if (!isfinite(d))
-		return -ERANGE;
-	*ret = d;
-	return 0;
-}
-
-/* A whole number may be spelled 1e3 or 5.0; beyond 2^53 only digits are exact. */
-static int whole_double(const struct json *j, double *ret)
-{
-	double d;
-	int rc = json_to_double(j, &d);
-
-	if (rc < 0)
-		return rc;
-	if (fabs(d) > 9007199254740992.0)
-		return -ERANGE;
-	if (d != (double)(int64_t)d)
-		return -EINVAL;
-	*ret = d;
-	return 0;
-}
-
-int json_to_u64(const struct json *j, uint64_t *ret)
-{
-	double d;
-	int rc;
-
-	if (j->type != JSON_NUMBER)
-		return -EINVAL;
-	rc = num_u64(j->text, ret);
-	if (rc != -EINVAL)
-		return rc;
-	rc = whole_double(j, &d);
-	if (rc < 0)
-		return rc;
-	if (d < 0)
-		return -ERANGE;
-	*ret = (uint64_t)d;
-	return 0;
-}
-
-int json_to_i64(const struct json *j, int64_t *ret)
-{
-	double d;
-	int rc;
-
-	if (j->type != JSON_NUMBER)
-		return -EINVAL;
-	rc = num_i64(j->text, ret);
-	if (rc != -EINVAL)
-		return rc;
-	rc = whole_double(j, &d);
-	if (rc < 0)
-		return rc;
-	*ret = (int64_t)d;
-	return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * Scanning that the reader and the writer of JSON share: runs of plain
- * characters a word at a time, and one UTF-8 character.
+ * characters a word at a time, one UTF-8 character, a number.
  */
 #pragma once
 
@@ -52,4 +52,37 @@ static inline size_t json_scan_utf8(const char *s, size_t n)
 	    (u[3] & 0xc0) == 0x80 && (u[0] != 0xf0 || u[1] >= 0x90) && (u[0] != 0xf4 || u[1] <= 0x8f))
 		return 4;
 	return 0;
+}
+
+/* Length of the JSON number that s begins with, 0 for none. s ends in a byte that is no digit. */
+static inline size_t json_scan_number(const char *s)
+{
+	const char *p = s;
+
+	if (*p == '-')
+		p++;
+	if (*p == '0') {
+		p++;
+	} else if (*p >= '1' && *p <= '9') {
+		while (*p >= '0' && *p <= '9')
+			p++;
+	} else {
+		return 0;
+	}
+	if (*p == '.') {
+		if (p[1] < '0' || p[1] > '9')
+			return 0;
+		for (p++; *p >= '0' && *p <= '9'; p++)
+			;
+	}
+	if (*p == 'e' || *p == 'E') {
+		p++;
+		if (*p == '+' || *p == '-')
+			p++;
+		if (*p < '0' || *p > '9')
+			return 0;
+		while (*p >= '0' && *p <= '9')
+			p++;
+	}
+	return (size_t)(p - s);
 }

@@ -105,6 +105,17 @@ static void put_string(struct buf *b, struct view v)
 {
 	size_t i = 0;
 
+	if (plain_run(v, 0) == v.n) { /* most strings: one piece */
+		char *p = buf_reserve(b, v.n + 2);
+
+		if (!p)
+			return;
+		p[0] = p[v.n + 1] = '"';
+		if (v.n > 0)
+			memcpy(p + 1, v.p, v.n);
+		buf_commit(b, v.n + 2);
+		return;
+	}
 	buf_putc(b, '"');
 	while (i < v.n) {
 		size_t n = plain_run(v, i);
