@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,36 +60,70 @@ int mnt_fs(const char *type, const struct mnt_option *options, size_t n, uint64_
 	return fd < 0 ? fail(fs) : fd;
 }
 
-static int overlay_as_owner(int fs, int lower, int upper, int work)
+/* A layer's directory as the context wants it: the fd, or a path to it. */
+static int set_layer(int fs, const char *key, int fd, bool by_path)
 {
-	if (fsconfig(fs, FSCONFIG_SET_FD, "lowerdir+", NULL, lower) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_FD, "upperdir", NULL, upper) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_FD, "workdir", NULL, work) < 0 ||
+	if (!by_path)
+		return fsconfig(fs, FSCONFIG_SET_FD, key, NULL, fd);
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return fsconfig(fs, FSCONFIG_SET_STRING, key, path, 0);
+}
+
+static int make_overlay(const struct mnt_overlay *o, bool by_path)
+{
+	_cleanup_(closep) int upper = openat(o->store, o->upper, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_(closep) int work = openat(o->store, o->work, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (upper < 0 || work < 0)
+		return -errno;
+	_cleanup_(closep) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+	if (fs < 0 || set_layer(fs, by_path ? "lowerdir" : "lowerdir+", o->lower, by_path) < 0 ||
+	    set_layer(fs, "upperdir", upper, by_path) < 0 || set_layer(fs, "workdir", work, by_path) < 0 ||
 	    /* A box does not outlive a crash of the machine: no sync at each unmount. */
 	    fsconfig(fs, FSCONFIG_SET_FLAG, "volatile", NULL, 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return fail(fs);
-	int fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV);
+	int fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
 	if (fd < 0)
 		return fail(fs);
 	/* Where it cannot make its work directory the kernel mounts read-only and
 	 * says so in its log only; that is a failure here, not a weaker box. */
-	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0 && errno == EROFS) {
+	struct statvfs v;
+	if (fstatvfs(fd, &v) < 0 || v.f_flag & ST_RDONLY) {
 		fd_close(fd);
-		strncpy(mnt_why, "the upper layer cannot be written", sizeof(mnt_why) - 1);
+		snprintf(mnt_why, sizeof(mnt_why), "the upper layer cannot be written");
 		return -EROFS;
 	}
 	return fd;
 }
 
-int mnt_overlay(int lower, int upper, int work, uint32_t owner)
+static int make_overlay_attached(const struct mnt_overlay *o)
+{
+	int r = mnt_move(o->lower, o->scratch, "lower");
+	if (r < 0)
+		return r;
+	r = mnt_move(o->store, o->scratch, "store");
+	if (r == 0)
+		r = make_overlay(o, true);
+	/* By fd, since the layers are what is mounted there now; the overlay has its own clones. */
+	char path[32];
+	const int fds[] = { o->store, o->lower };
+	for (size_t i = 0; i < ELEMS(fds); i++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[i]);
+		(void)umount2(path, MNT_DETACH);
+	}
+	return r;
+}
+
+int mnt_overlay(const struct mnt_overlay *o)
 {
 	/* The overlay keeps the credentials of its mounter and writes the upper
 	 * layer with them: they must be ids that the idmapped mount can store. */
-	setfsgid(owner);
-	setfsuid(owner);
-	_cleanup_(closep) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
-	int r = fs < 0 ? fail(fs) : overlay_as_owner(fs, lower, upper, work);
+	setfsgid(o->owner);
+	setfsuid(o->owner);
+	int r = o->attach ? -EINVAL : make_overlay(o, false);
+	if (r == -EINVAL)
+		r = make_overlay_attached(o);
 	setfsuid(0);
 	setfsgid(0);
 	return r;

@@ -17,10 +17,20 @@ struct mnt_option {
 /* A new file system, detached: tmpfs, proc, devpts, … */
 int mnt_fs(const char *type, const struct mnt_option *options, size_t n, uint64_t attr) _must_check_;
 
-/* An overlay of lower under upper/work, all by directory fd, writing as uid/gid
- * `owner` (the ids that the idmapped upper layer can store). The caller has
- * SECBIT_NO_SETUID_FIXUP, so that this does not cost it capabilities. */
-int mnt_overlay(int lower, int upper, int work, uint32_t owner) _must_check_;
+/* An overlay of `lower` (a detached mount) under two directories of `store` (a
+ * detached mount too), writing as uid/gid `owner`: ids that the idmapped upper
+ * layer can store. The caller has SECBIT_NO_SETUID_FIXUP, so that this does not
+ * cost it capabilities. Kernels before 6.15 want layers that are attached
+ * somewhere in the caller's mount namespace: for them `scratch` is a directory
+ * with two empty sub-directories "lower" and "store". */
+struct mnt_overlay {
+	int lower, store;
+	const char *upper, *work;
+	uint32_t owner;
+	int scratch;
+	bool attach; /* do it the old way at once (tests) */
+};
+int mnt_overlay(const struct mnt_overlay *o) _must_check_;
 
 int mnt_move(int fd, int dirfd, const char *path) _must_check_;
 int mnt_set_attr(int fd, uint64_t attr) _must_check_;

@@ -1,0 +1,282 @@
+/*
+ * Where the controllers live: see cgroup.h.
+ *
+ * A v1 hierarchy is a `cgroup` mount whose super options name its controllers;
+ * the v2 hierarchy is the `cgroup2` mount, whose controllers must be enabled in
+ * each cgroup.subtree_control on the way down. Hybrid machines have both, the v2
+ * tree then perhaps without controllers but still with cgroup.kill. We always
+ * stay below our own group of each hierarchy (/proc/self/cgroup).
+ */
+#include "cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+
+#include "fd.h"
+#include "num.h"
+#include "poison.h"
+
+static const char *const names[CGROUP_CONTROLLERS] = {
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_CPU] = "cpu",
+	[CGROUP_PIDS] = "pids",
+	[CGROUP_CPUACCT] = "cpuacct",
+};
+
+/* The controllers that a comma- or space-separated list names, as bits. */
+static unsigned controllers_in(struct view list, char sep)
+{
+	unsigned bits = 0;
+	while (list.n) {
+		struct view one = view_split(list, sep, &list);
+		for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
+			if (view_is(one, names[c]))
+				bits |= 1u << c;
+	}
+	return bits;
+}
+
+/* Our own path in the hierarchy with the given controllers (0 = v2), "/" when unknown. */
+static void own_path(struct view table, unsigned controllers, char *dst, size_t size)
+{
+	snprintf(dst, size, "/");
+	while (table.n) {
+		struct view line = view_split(table, '\n', &table), rest, path;
+		struct view id = view_split(line, ':', &rest);
+		struct view list = view_split(rest, ':', &path);
+		bool v2 = view_is(id, "0") && list.n == 0;
+		if (controllers ? (controllers_in(list, ',') & controllers) != 0 : v2) {
+			if (view_to_str(path, dst, size) < 0)
+				snprintf(dst, size, "/");
+			return;
+		}
+	}
+}
+
+static int open_dir(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* v2: our processes must not be in a group whose children have controllers. Where
+ * the group is ours alone (systemd's Delegate=yes), we move to a leaf of it. */
+static void move_to_leaf(int dir)
+{
+	if (mkdirat(dir, "daemon", 0755) < 0 && errno != EEXIST)
+		return;
+	(void)!fd_put(dir, "daemon/cgroup.procs", "0");
+}
+
+static unsigned enable_v2(int dir)
+{
+	unsigned have = 0;
+	struct buf b = BUF_INIT(512);
+	if (fd_slurp(dir, "cgroup.controllers", &b) == 0)
+		have = controllers_in(view_trim((struct view){ b.p, b.n ? b.n - 1 : 0 }), ' ');
+	buf_done(&b);
+	have &= ~(1u << CGROUP_CPUACCT);
+	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++) {
+		char word[16];
+		snprintf(word, sizeof(word), "+%s", names[c]);
+		if ((have & 1u << c) && fd_put(dir, "cgroup.subtree_control", word) < 0)
+			have &= ~(1u << c);
+	}
+	return have;
+}
+
+/* Opens (makes) name below dir; v2 controllers are enabled for its children. */
+static int descend(int dir, const char *name, bool v2, unsigned *controllers)
+{
+	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (v2)
+		*controllers = enable_v2(fd);
+	return fd;
+}
+
+static int add_tree(struct cgroup_host *h, const char *base, const char *parent, const char *instance, bool v2,
+		    unsigned controllers)
+{
+	_cleanup_(closep) int top = open_dir(base);
+	if (top < 0)
+		return -errno;
+	if (v2) {
+		controllers = enable_v2(top);
+		if (!controllers) {
+			move_to_leaf(top);
+			controllers = enable_v2(top);
+		}
+	}
+	_cleanup_(closep) int mid = descend(top, parent, v2, &controllers);
+	if (mid < 0)
+		return mid;
+	int dir = descend(mid, instance, v2, &controllers);
+	if (dir < 0)
+		return dir;
+	struct cgroup_tree *t = &h->trees[h->n];
+	*t = (struct cgroup_tree){ .dir = dir, .v2 = v2, .controllers = controllers };
+	if (v2)
+		t->controllers |= controllers & 1u << CGROUP_CPU ? 1u << CGROUP_CPUACCT : 0;
+	snprintf(t->path, sizeof(t->path), "%s/%s/%s", base, parent, instance);
+	if (v2)
+		h->unified = (int)h->n;
+	h->n++;
+	return 0;
+}
+
+/* One line of mountinfo: root, mount point, type and super options. */
+static bool mount_line(struct view line, struct view *root, struct view *point, struct view *type, struct view *super)
+{
+	struct view rest = line;
+	for (int i = 0; i < 3; i++)
+		(void)view_split(rest, ' ', &rest);
+	*root = view_split(rest, ' ', &rest);
+	*point = view_split(rest, ' ', &rest);
+	const char *dash = rest.n ? memmem(rest.p, rest.n, " - ", 3) : NULL;
+	if (!dash)
+		return false;
+	rest = view_skip(rest, (size_t)(dash - rest.p) + 3);
+	*type = view_split(rest, ' ', &rest);
+	(void)view_split(rest, ' ', &rest);
+	*super = rest;
+	return true;
+}
+
+static void consider_mount(struct cgroup_host *h, struct view line, struct view self, const char *parent,
+			   const char *instance, unsigned *seen)
+{
+	struct view root, point, type, super;
+	if (!mount_line(line, &root, &point, &type, &super))
+		return;
+	bool v2 = view_is(type, "cgroup2");
+	if ((!v2 && !view_is(type, "cgroup")) || h->n == CGROUP_TREES || (v2 && h->unified >= 0))
+		return;
+	unsigned controllers = v2 ? 0 : controllers_in(super, ',') & ~*seen;
+	if (!v2 && !controllers)
+		return;
+	char own[256], base[512];
+	own_path(self, v2 ? 0 : controllers, own, sizeof(own));
+	/* In a cgroup namespace the mount's root is not "/": what is above it is not ours to see. */
+	struct view path = view_of(own);
+	if (root.n > 1 && path.n >= root.n && memcmp(path.p, root.p, root.n) == 0)
+		path = view_skip(path, root.n);
+	if (path.n == 1)
+		path.n = 0;
+	if (snprintf(base, sizeof(base), "%.*s%.*s", VIEW_ARG(point), VIEW_ARG(path)) >= (int)sizeof(base))
+		return;
+	int r = add_tree(h, base, parent, instance, v2, controllers);
+	if (r == 0 && v2 && path.n && !h->trees[h->n - 1].controllers) {
+		/* Not delegated to us: the top of the hierarchy may have processes and controllers both. */
+		struct cgroup_host top = { .unified = -1 };
+		char plain[256];
+		if (view_to_str(point, plain, sizeof(plain)) == 0 &&
+		    add_tree(&top, plain, parent, instance, true, 0) == 0) {
+			if (top.trees[0].controllers) {
+				fd_close(h->trees[h->n - 1].dir);
+				h->trees[h->n - 1] = top.trees[0];
+			} else {
+				fd_close(top.trees[0].dir);
+			}
+		}
+	}
+	for (unsigned c = 0; r < 0 && c < CGROUP_CONTROLLERS; c++)
+		if (controllers & 1u << c)
+			snprintf(h->why[c], sizeof(h->why[c]), "%.40s: %s", base, strerror(-r));
+	if (r == 0)
+		*seen |= h->trees[h->n - 1].controllers;
+}
+
+static bool has_swap_limit(const struct cgroup_host *h)
+{
+	struct sysinfo si;
+	if (sysinfo(&si) == 0 && si.totalswap == 0)
+		return true; /* nothing to limit */
+	for (unsigned i = 0; i < h->n; i++) {
+		const struct cgroup_tree *t = &h->trees[i];
+		if (t->controllers & 1u << CGROUP_MEMORY)
+			return t->v2 || faccessat(t->dir, "memory.memsw.limit_in_bytes", W_OK, 0) == 0;
+	}
+	return false;
+}
+
+int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance, struct err *e)
+{
+	*h = (struct cgroup_host){ .unified = -1 };
+	struct buf mounts = BUF_INIT(1u << 20), self = BUF_INIT(65536);
+	int r = fd_slurp(AT_FDCWD, "/proc/self/mountinfo", &mounts);
+	if (r == 0)
+		r = fd_slurp(AT_FDCWD, "/proc/self/cgroup", &self);
+	unsigned seen = 0;
+	struct view rest = buf_view(&mounts);
+	while (r == 0 && rest.n)
+		consider_mount(h, view_split(rest, '\n', &rest), buf_view(&self), parent, instance, &seen);
+	buf_done(&mounts);
+	buf_done(&self);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "cannot read the machine's control groups");
+	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
+		if (!(seen & 1u << c) && !h->why[c][0])
+			snprintf(h->why[c], sizeof(h->why[c]), "no mounted hierarchy offers it to this group");
+	h->swap_limit = has_swap_limit(h);
+	return 0;
+}
+
+int cgroup_save(const struct cgroup_host *h, struct buf *out)
+{
+	for (unsigned i = 0; i < h->n; i++)
+		buf_printf(out, "%d %u %s\n", h->trees[i].v2, h->trees[i].controllers, h->trees[i].path);
+	return out->bad;
+}
+
+int cgroup_restore(struct cgroup_host *h, struct view text)
+{
+	*h = (struct cgroup_host){ .unified = -1 };
+	unsigned seen = 0;
+	while (text.n && h->n < CGROUP_TREES) {
+		struct cgroup_tree *t = &h->trees[h->n];
+		struct view rest, line = view_split(text, '\n', &text);
+		struct view v2 = view_split(line, ' ', &rest);
+		struct view bits = view_split(rest, ' ', &rest);
+		if (num_u32(bits, &t->controllers) < 0 || view_to_str(rest, t->path, sizeof(t->path)) < 0)
+			return -EINVAL;
+		t->v2 = view_is(v2, "1");
+		t->dir = open_dir(t->path);
+		if (t->dir < 0) {
+			int r = -errno;
+			while (h->n)
+				fd_close(h->trees[--h->n].dir);
+			return r;
+		}
+		if (t->v2)
+			h->unified = (int)h->n;
+		seen |= t->controllers;
+		h->n++;
+	}
+	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
+		if (!(seen & 1u << c))
+			snprintf(h->why[c], sizeof(h->why[c]), "no mounted hierarchy offered it at the first start");
+	h->swap_limit = has_swap_limit(h);
+	return h->n ? 0 : -ENOENT;
+}
+
+void cgroup_close(struct cgroup_host *h)
+{
+	for (unsigned i = 0; i < h->n; i++) {
+		fd_close(h->trees[i].dir);
+		/* Only when empty; boxes that go on living keep it. */
+		(void)rmdir(h->trees[i].path);
+		char *slash = strrchr(h->trees[i].path, '/');
+		if (slash) {
+			*slash = 0;
+			(void)rmdir(h->trees[i].path);
+		}
+	}
+	h->n = 0;
+}
