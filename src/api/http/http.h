@@ -17,11 +17,8 @@
 #include "arena.h"
 #include "buf.h"
 #include "err.h"
+#include "http_header.h"
 #include "loop.h"
-
-struct http_header {
-	struct view name, value; /* names are lower case */
-};
 
 struct http_exchange;
 
@@ -34,7 +31,7 @@ struct http_ops {
 struct http_exchange {
 	/* the request; views live as long as the exchange */
 	struct view method;      /* "GET" */
-	struct view path;        /* as sent, still percent-encoded, begins with '/' */
+	struct view path;        /* as sent, still percent-encoded, begins with '/'; "*" for OPTIONS only */
 	struct view query;       /* without '?', may be empty */
 	struct view host;        /* Host or :authority */
 	const struct http_header *headers;

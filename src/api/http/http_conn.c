@@ -1,0 +1,165 @@
+/*
+ * Connections: see http_conn.h. Also the TLS handshake, which is a driver of its
+ * own until ALPN has said which of the others follows.
+ */
+#include "http_conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fd.h"
+#include "poison.h"
+
+static void on_io(struct loop_io *io, uint32_t events)
+{
+	struct http_conn *c = CONTAINER(io, struct http_conn, io);
+	c->driver->on_io(c, events);
+}
+
+static void on_task(struct loop_task *t)
+{
+	struct http_conn *c = CONTAINER(t, struct http_conn, task);
+	c->kicked = false;
+	if (c->dead)
+		http_conn_free(c);
+	else
+		c->driver->on_kick(c);
+}
+
+static void on_time(struct loop_timer *t)
+{
+	struct http_conn *c = CONTAINER(t, struct http_conn, timer);
+	uint64_t now = loop_now(c->server->loop);
+	if (c->deadline_ms && c->deadline_ms <= now)
+		c->driver->on_deadline(c);
+	else if (c->deadline_ms)
+		loop_timer_start(c->server->loop, t, c->deadline_ms - now, on_time);
+}
+
+void http_conn_deadline(struct http_conn *c, uint64_t at_ms)
+{
+	c->deadline_ms = at_ms;
+	if (!at_ms || (loop_timer_active(&c->timer) && c->timer.at_ms <= at_ms))
+		return;
+	uint64_t now = loop_now(c->server->loop);
+	loop_timer_start(c->server->loop, &c->timer, at_ms > now ? at_ms - now : 0, on_time);
+}
+
+void http_conn_want(struct http_conn *c, bool read, bool write)
+{
+	if (!c->dead && loop_io_want(&c->io, http_transport_events(&c->t, read, write)) < 0)
+		http_conn_close(c);
+}
+
+void http_conn_kick(struct http_conn *c)
+{
+	if (c->dead || c->kicked)
+		return;
+	c->kicked = true;
+	loop_defer(c->server->loop, &c->task, on_task);
+}
+
+bool http_conn_is_idle(const struct http_conn *c)
+{
+	return !c->dead && c->driver->is_idle(c);
+}
+
+/* ---- life ---- */
+
+static void shut(struct http_conn *c, bool reset)
+{
+	struct http_server *s = c->server;
+	if (c->dead)
+		return;
+	c->dead = true;
+	loop_io_stop(&c->io);
+	loop_timer_stop(&c->timer);
+	http_transport_close(&c->t, reset);
+	s->stats.connections_open--;
+	http_server_conn_gone(s);
+	if (!c->kicked)
+		loop_defer(s->loop, &c->task, on_task);
+	c->kicked = true;
+	c->driver->abort(c);
+}
+
+void http_conn_close(struct http_conn *c)
+{
+	shut(c, false);
+}
+
+void http_conn_reset(struct http_conn *c)
+{
+	shut(c, true);
+}
+
+void http_conn_free(struct http_conn *c)
+{
+	shut(c, false);
+	list_del(&c->task.link);
+	list_del(&c->link);
+	c->driver->free(c);
+	free(c);
+}
+
+/* ---- the TLS handshake ---- */
+
+static void hello_on_io(struct http_conn *c, uint32_t events)
+{
+	int r = events & (EPOLLERR | EPOLLHUP) ? -ECONNRESET : tls_conn_handshake(c->t.tls);
+	if (r == -EAGAIN) {
+		http_conn_want(c, true, false);
+		return;
+	}
+	if (r == 0) {
+		r = tls_conn_is_h2(c->t.tls) ? http_h2_start(c) : http_h1_start(c);
+		http_conn_kick(c); /* the first request may have come with the end of the handshake */
+	}
+	if (r < 0)
+		http_conn_close(c);
+}
+
+static void hello_nothing(struct http_conn *c)
+{
+}
+
+static bool hello_is_idle(const struct http_conn *c)
+{
+	return false;
+}
+
+static const struct http_driver hello_driver = {
+	.on_io = hello_on_io,
+	.on_kick = hello_nothing,
+	.on_deadline = http_conn_close,
+	.is_idle = hello_is_idle,
+	.abort = hello_nothing,
+	.free = hello_nothing,
+};
+
+int http_conn_new(struct http_server *s, int fd)
+{
+	struct http_conn *c = calloc(1, sizeof(*c));
+	if (!c) {
+		fd_close(fd);
+		return -ENOMEM;
+	}
+	c->server = s;
+	c->t.fd = fd;
+	c->driver = &hello_driver;
+	list_init(&c->task.link);
+	list_append(&s->conns, &c->link);
+	s->stats.connections_open++;
+	http_conn_progress(c);
+	int r = loop_io_start(s->loop, &c->io, fd, EPOLLIN, on_io);
+	if (r == 0 && s->cfg.tls) {
+		c->t.tls = tls_conn_new(s->cfg.tls, fd);
+		r = c->t.tls ? 0 : -ENOMEM;
+		http_conn_deadline(c, c->progress_ms + s->cfg.limits.head_ms);
+	} else if (r == 0) {
+		r = http_h1_start(c);
+	}
+	if (r < 0)
+		http_conn_close(c);
+	return r;
+}

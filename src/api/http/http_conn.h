@@ -1,0 +1,57 @@
+/*
+ * A connection below its protocol: socket, events, time limit, life. A driver
+ * (HTTP/1.1, HTTP/2, or the TLS handshake before either) does the rest.
+ */
+#pragma once
+
+#include "http_server.h"
+#include "http_transport.h"
+
+struct http_conn;
+
+struct http_driver {
+	void (*on_io)(struct http_conn *c, uint32_t events);
+	void (*on_kick)(struct http_conn *c);     /* after http_conn_kick */
+	void (*on_deadline)(struct http_conn *c); /* the time limit has passed */
+	bool (*is_idle)(const struct http_conn *c);
+	void (*abort)(struct http_conn *c);       /* the connection is gone: tell the dialects */
+	void (*free)(struct http_conn *c);        /* the driver's state */
+};
+
+struct http_conn {
+	struct list link;
+	struct http_server *server;
+	struct http_transport t;
+	struct loop_io io;
+	struct loop_timer timer;
+	struct loop_task task;
+	const struct http_driver *driver;
+	void *state;          /* the driver's */
+	uint64_t progress_ms; /* when bytes last moved */
+	uint64_t deadline_ms; /* 0: none */
+	bool dead;            /* closed; waits for the end of the batch */
+	bool kicked;
+};
+
+int http_conn_new(struct http_server *s, int fd) _must_check_; /* takes the fd */
+/* Closes now, aborts what is going on, frees at the end of the batch. */
+void http_conn_close(struct http_conn *c);
+/* The same so that the peer sees a cut, not an end. */
+void http_conn_reset(struct http_conn *c);
+void http_conn_free(struct http_conn *c); /* at once; not from a handler */
+
+bool http_conn_is_idle(const struct http_conn *c);
+/* Has the driver run at the end of the batch: for what a dialect's call brings about. */
+void http_conn_kick(struct http_conn *c);
+void http_conn_want(struct http_conn *c, bool read, bool write);
+/* Moving a deadline on costs nothing: the timer looks at it when it fires. */
+void http_conn_deadline(struct http_conn *c, uint64_t at_ms);
+static inline void http_conn_progress(struct http_conn *c)
+{
+	c->progress_ms = loop_now(c->server->loop);
+}
+
+/* The drivers' beginnings; -errno when there is no memory. `first` has been read already. */
+int http_h1_start(struct http_conn *c) _must_check_;
+int http_h2_start(struct http_conn *c) _must_check_;
+int http_h2_feed(struct http_conn *c, struct view first) _must_check_;

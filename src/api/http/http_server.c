@@ -1,0 +1,268 @@
+/*
+ * The listening side: accepting in bounded batches, the limit of connections,
+ * and what connections share.
+ *
+ * At the limit the connection that has been idle longest makes place; when none
+ * is idle, accepting stops until one goes. A shortage of fds or memory stops it
+ * for RETRY_MS, because a listening socket stays readable and would spin.
+ */
+#include "http_server.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "clock.h"
+#include "fd.h"
+#include "http_conn.h"
+#include "rnd.h"
+#include "poison.h"
+
+#define ACCEPT_BATCH 32
+#define RETRY_MS 100
+#define SPARE_ROOMS 16
+#define BODY_WINDOW (64u * 1024)
+
+struct listener {
+	struct list link;
+	struct loop_io io;
+	struct http_server *server;
+};
+
+static void listeners_want(struct http_server *s, uint32_t events)
+{
+	LIST_EACH(it, &s->listeners) {
+		struct listener *l = CONTAINER(it, struct listener, link);
+		/* Cannot fail for a registered fd; if it does, accepting goes on as it was. */
+		(void)!loop_io_want(&l->io, events);
+	}
+}
+
+static void on_retry(struct loop_timer *t)
+{
+	listeners_want(CONTAINER(t, struct http_server, retry), EPOLLIN);
+}
+
+static void pause_accepting(struct http_server *s)
+{
+	listeners_want(s, 0);
+	loop_timer_start(s->loop, &s->retry, RETRY_MS, on_retry);
+}
+
+static bool is_full(const struct http_server *s)
+{
+	return s->stats.connections_open >= s->cfg.limits.connections;
+}
+
+static struct http_conn *longest_idle(struct http_server *s)
+{
+	struct http_conn *oldest = NULL;
+	LIST_EACH(it, &s->conns) {
+		struct http_conn *c = CONTAINER(it, struct http_conn, link);
+		if (http_conn_is_idle(c) && (!oldest || c->progress_ms < oldest->progress_ms))
+			oldest = c;
+	}
+	return oldest;
+}
+
+/* False: stop for now. */
+static bool accept_one(struct http_server *s, int listener)
+{
+	struct http_conn *leaves = NULL;
+	if (is_full(s)) {
+		leaves = longest_idle(s);
+		if (!leaves) {
+			listeners_want(s, 0); /* http_server_conn_gone turns it on again */
+			return false;
+		}
+	}
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			pause_accepting(s);
+		return errno == EINTR || errno == ECONNABORTED;
+	}
+	if (leaves)
+		http_conn_close(leaves);
+	s->stats.connections_total++;
+	if (http_conn_new(s, fd) < 0) {
+		pause_accepting(s);
+		return false;
+	}
+	return true;
+}
+
+static void on_accept(struct loop_io *io, uint32_t events)
+{
+	struct http_server *s = CONTAINER(io, struct listener, io)->server;
+	for (int i = 0; i < ACCEPT_BATCH && accept_one(s, io->fd); i++)
+		;
+}
+
+void http_server_conn_gone(struct http_server *s)
+{
+	if (!loop_timer_active(&s->retry) && !is_full(s))
+		listeners_want(s, EPOLLIN);
+}
+
+static void limits_default(struct http_limits *l)
+{
+	static const struct http_limits d = { .head_bytes = 32 * 1024, .headers = 100, .idle_ms = 75000,
+					      .head_ms = 10000, .stall_ms = 60000, .connections = 4096,
+					      .streams = 128 };
+	l->head_bytes = l->head_bytes ? l->head_bytes : d.head_bytes;
+	l->headers = l->headers ? l->headers : d.headers;
+	l->idle_ms = l->idle_ms ? l->idle_ms : d.idle_ms;
+	l->head_ms = l->head_ms ? l->head_ms : d.head_ms;
+	l->stall_ms = l->stall_ms ? l->stall_ms : d.stall_ms;
+	l->connections = l->connections ? l->connections : d.connections;
+	l->streams = l->streams ? l->streams : d.streams;
+}
+
+struct http_server *http_server_new(struct loop *l, const struct http_config *c, struct err *e)
+{
+	struct http_server *s = calloc(1, sizeof(*s));
+	if (!s) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "HTTP server");
+		return NULL;
+	}
+	s->loop = l;
+	s->cfg = *c;
+	limits_default(&s->cfg.limits);
+	list_init(&s->listeners);
+	list_init(&s->conns);
+	rnd_name(s->id_prefix, sizeof(s->id_prefix) - 1);
+	s->date_s = UINT64_MAX;
+	return s;
+}
+
+int http_server_listen(struct http_server *s, int fd, struct err *e)
+{
+	struct listener *l = calloc(1, sizeof(*l));
+	int one = 1;
+	if (!l) {
+		fd_close(fd);
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "listening");
+	}
+	/* Inherited by what is accepted; fails on a unix socket, which has no delay. */
+	(void)!setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	l->server = s;
+	int r = loop_io_start(s->loop, &l->io, fd, EPOLLIN, on_accept);
+	if (r < 0) {
+		free(l);
+		fd_close(fd);
+		return err_sys(e, ERR_INTERNAL, r, "listening");
+	}
+	list_append(&s->listeners, &l->link);
+	return 0;
+}
+
+void http_server_free(struct http_server *s)
+{
+	if (!s)
+		return;
+	LIST_EACH(it, &s->listeners) {
+		struct listener *l = CONTAINER(it, struct listener, link);
+		int fd = l->io.fd;
+		loop_io_stop(&l->io);
+		fd_close(fd);
+		list_del(it);
+		free(l);
+	}
+	while (!list_empty(&s->conns))
+		http_conn_free(CONTAINER(s->conns.next, struct http_conn, link));
+	loop_timer_stop(&s->retry);
+	for (struct http_room *r = s->rooms, *next; r; r = next) {
+		next = r->next;
+		arena_done(&r->arena);
+		buf_done(&r->out);
+		free(r);
+	}
+	free(s->scratch);
+	free(s);
+}
+
+struct http_stats http_server_stats(const struct http_server *s)
+{
+	return s->stats;
+}
+
+/* ---- what connections share ---- */
+
+struct http_room *http_server_take_room(struct http_server *s)
+{
+	struct http_room *r = s->rooms;
+	if (r) {
+		s->rooms = r->next;
+		s->n_rooms--;
+		return r;
+	}
+	size_t cap = s->cfg.limits.head_bytes + BODY_WINDOW;
+	size_t aligned = (cap + 15) & ~(size_t)15;
+	r = malloc(sizeof(*r) + aligned + s->cfg.limits.headers * sizeof(struct http_header));
+	if (!r)
+		return NULL;
+	*r = (struct http_room){ .cap = cap };
+	r->headers = (struct http_header *)(void *)(r->in + aligned);
+	arena_init(&r->arena, HTTP_ARENA_MAX);
+	buf_init(&r->out, HTTP_OUT_MAX);
+	return r;
+}
+
+void http_server_give_room(struct http_server *s, struct http_room *r)
+{
+	if (!r)
+		return;
+	if (s->n_rooms == SPARE_ROOMS) {
+		arena_done(&r->arena);
+		buf_done(&r->out);
+		free(r);
+		return;
+	}
+	arena_reset(&r->arena);
+	buf_clear(&r->out);
+	buf_shrink(&r->out);
+	r->next = s->rooms;
+	s->rooms = r;
+	s->n_rooms++;
+}
+
+struct view http_server_date(struct http_server *s)
+{
+	uint64_t second = loop_now(s->loop) / 1000;
+	if (second != s->date_s) {
+		s->date_s = second;
+		http1_write_date(s->date, clock_wall_ms() / 1000);
+	}
+	return (struct view){ s->date, HTTP1_DATE_SIZE - 1 };
+}
+
+static bool id_is_sane(struct view v)
+{
+	for (size_t i = 0; i < v.n; i++) {
+		char c = v.p[i];
+		bool ok = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			  c == '-' || c == '_' || c == '.';
+		if (!ok)
+			return false;
+	}
+	return v.n > 0 && v.n < 24;
+}
+
+/* Random once per server and counted from there: unique, cheap, and no secret. */
+void http_server_request_id(struct http_server *s, struct view wish, char dst[24])
+{
+	static const char set[] = "0123456789bcdfghjklmnpqrstvwxz"; /* 30 of them */
+	if (id_is_sane(wish)) {
+		memcpy(dst, wish.p, wish.n);
+		dst[wish.n] = 0;
+		return;
+	}
+	uint64_t n = s->id_next++;
+	memcpy(dst, s->id_prefix, 8);
+	for (int i = 19; i >= 8; i--, n /= 30)
+		dst[i] = set[n % 30];
+	dst[20] = 0;
+}
