@@ -1,0 +1,121 @@
+"""Fixtures shared by test/it and test/escape.
+
+One daemon serves a whole session; it is finished strictly: whatever its boxes
+leave behind fails the run. Tests that kill or configure the daemon start their
+own with the `own_daemon` factory, finished as strictly.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import paddock
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes more than five seconds")
+
+
+def pytest_collection_modifyitems(config, items):
+    if os.geteuid() != 0:
+        raise pytest.UsageError("these tests start a daemon that makes namespaces: run as root")
+    missing = [name for name in ("paddock", "paddockd", "paddock-api", "paddock-init")
+               if not os.access(paddock.BIN / name, os.X_OK)]
+    if missing:
+        raise pytest.UsageError(f"{', '.join(missing)} not in {paddock.BIN}: run `make build`")
+
+
+@pytest.fixture(scope="session")
+def workdir():
+    # Not pytest's tmp_path: its names are long, and unix socket paths are not. Boxes'
+    # files lie on the real disk, as they do in use, not on a tmpfs.
+    path = Path(tempfile.mkdtemp(prefix="pdk-", dir="/var/tmp"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def daemon_factory(workdir):
+    count = 0
+
+    def make(name="d", **options):
+        nonlocal count
+        count += 1
+        base = workdir / f"{name}{count}"
+        base.mkdir(mode=0o755)
+        return paddock.Daemon(base, **options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def daemon(daemon_factory):
+    it = daemon_factory("main").start()
+    yield it
+    it.finish()
+
+
+@pytest.fixture
+def own_daemon(daemon_factory):
+    """Makes daemons for one test; call .start() on them. All are finished afterwards."""
+    made = []
+
+    def make(**options):
+        made.append(daemon_factory("own", **options))
+        return made[-1]
+
+    yield make
+    for it in made:
+        if it.data_dir.exists():
+            it.finish()
+
+
+@pytest.fixture(scope="module")
+def api(daemon):
+    """A client with the admin key."""
+    client = daemon.client()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def make_box(daemon):
+    """Creates boxes that are deleted after the test."""
+    client, made = daemon.client(), []
+
+    def make(**spec):
+        made.append(client.create(**spec))
+        return made[-1]
+
+    yield make
+    for box in made:
+        response = client.delete(box.path)
+        assert response.status in (204, 404), response
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def box(daemon):
+    """A box for tests that leave it as it was."""
+    client = daemon.client()
+    it = client.create()
+    yield it
+    it.delete()
+    client.close()
+
+
+@pytest.fixture
+def marker():
+    """A file of the host whose content nothing in a box may ever see."""
+    fd, path = tempfile.mkstemp(prefix="paddock-host-secret-", dir="/var/tmp")
+    secret = os.urandom(16).hex()
+    os.write(fd, secret.encode())
+    os.close(fd)
+    os.chmod(path, 0o644)
+    yield Path(path), secret
+    assert Path(path).read_text() == secret, "the host's file was changed"
+    os.unlink(path)
