@@ -6,10 +6,17 @@
  */
 #pragma once
 
+#include <sys/socket.h>
+
 #include "arena.h"
 #include "buf.h"
 #include "err.h"
 #include "json.h"
+
+/* Host ids of one box lie this far from those of the next: its 65536 and a gap. A round
+ * stride would put the same user of all boxes into one bucket of the kernel's table. */
+#define CONFIG_UID_STRIDE 65664u
+#define CONFIG_UID_LEAST 100000u /* the machine's own users and services lie below */
 
 struct config_limits {
 	double cpu;          /* cores */
@@ -42,7 +49,7 @@ struct config {
 	struct {
 		uint64_t api;          /* uid and gid of paddock-api */
 		uint64_t base;         /* first host uid of the first box */
-		uint64_t slots;        /* ranges of 65536 ids, one per running box */
+		uint64_t slots;        /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;
 	struct {
 		struct view parent;    /* cgroup below which boxes live, relative to the daemon's own; "paddock" */
@@ -56,5 +63,7 @@ int config_from_json(struct arena *a, struct view text, struct config *ret, stru
 /* Applies one "PADDOCK_…" variable (without prefix, e.g. "LISTEN", "DEFAULTS_LIMITS_CPU")
  * or a flag onto a document, so that everything is validated together. */
 int config_override(struct arena *a, struct json *doc, const char *variable, struct view value, struct err *e) _must_check_;
+/* The address of `listen`; -EINVAL. */
+int config_listen(struct view listen, struct sockaddr_storage *ret, socklen_t *ret_len) _must_check_;
 /* The effective configuration as JSON. */
 int config_to_json(const struct config *c, struct buf *out) _must_check_;

@@ -1,0 +1,309 @@
+/*
+ * The defaults, and everything about a configuration that the table of settings
+ * (config_schema.c) cannot say: addresses, paths, what belongs together, what must
+ * not exceed what. Nothing is applied unless all of it holds.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "config_schema.h"
+#include "num.h"
+
+#include "poison.h"
+
+static const struct config DEFAULTS = {
+	.listen = VIEW("127.0.0.1:7080"),
+	.data_dir = VIEW("/var/lib/paddock"),
+	.run_dir = VIEW("/run/paddock"),
+	.log_level = VIEW("info"),
+	.tls = { VIEW(""), VIEW("") },
+	.defaults = {
+		.image = VIEW("machine"),
+		.user = VIEW("user"),
+		.workdir = VIEW("/workspace"),
+		.limits = { .cpu = 1, .memory_mb = 512, .pids = 256, .nofile = 1024 },
+	},
+	.max = {
+		.limits = { .pids = 4096, .nofile = 16384 },
+		.boxes = 4000,
+		.exec_timeout_ms = 600000,
+		.exec_output_bytes = 8 << 20,
+		.body_bytes = 4 << 20,
+	},
+	.uids = { .api = 59000, .base = 1879048192, .slots = 4000 },
+	.cgroup = { VIEW("paddock") },
+};
+
+/* What is being validated, and where it came from. */
+struct check {
+	struct config *config;
+	const struct json *doc;
+	bool with_lines;
+	struct err *e;
+};
+
+/* The value that the document gives for "a.b.c", or NULL. */
+static const struct json *given(const struct check *c, const char *path)
+{
+	const struct json *j = c->doc;
+	struct view rest = view_of(path);
+
+	while (j && rest.p) {
+		char name[64];
+
+		if (view_to_str(view_split(rest, '.', &rest), name, sizeof(name)) < 0)
+			return NULL;
+		j = json_get(j, name);
+	}
+	return j && j->type != JSON_NULL ? j : NULL;
+}
+
+static int bad(const struct check *c, const char *path, const char *fmt, ...) _printf_(3, 4);
+
+static int bad(const struct check *c, const char *path, const char *fmt, ...)
+{
+	const struct json *at = given(c, path);
+	char what[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	err_set(c->e, ERR_INVALID, "%s: %s", path, what);
+	if (c->with_lines && at && at->line > 0)
+		err_wrap(c->e, "line %u", at->line);
+	return -1;
+}
+
+/* ---- single values ---- */
+
+static bool clean_string(struct view v)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if ((unsigned char)v.p[i] < 0x20 || v.p[i] == 0x7f)
+			return false;
+	return true;
+}
+
+/* No string of the configuration has a use for control characters, NUL before all. */
+static int check_strings(const struct check *c, const struct json_schema *s, const char *prefix, const char *at)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct json_field *f = &s->fields[i];
+		char path[64];
+
+		snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "." : "", f->name);
+		if (f->kind == JSON_F_STRING && !clean_string(*(const struct view *)(at + f->offset)))
+			return bad(c, path, "must not contain control characters");
+		if (f->kind == JSON_F_OBJECT && check_strings(c, f->sub, path, at + f->offset) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool has_dotdot(struct view path)
+{
+	while (path.p)
+		if (view_is(view_split(path, '/', &path), ".."))
+			return true;
+	return false;
+}
+
+static int check_path(const struct check *c, const char *name, struct view path)
+{
+	if (!view_starts(path, "/"))
+		return bad(c, name, "must be an absolute path");
+	if (has_dotdot(path))
+		return bad(c, name, "must not contain \"..\"");
+	return 0;
+}
+
+static int check_dir(const struct check *c, const char *name, struct view path)
+{
+	if (check_path(c, name, path) < 0)
+		return -1;
+	for (size_t i = 0; i < path.n; i++)
+		if (path.p[i] != '/')
+			return 0;
+	return bad(c, name, "must not be the root directory");
+}
+
+/* At least one character, all from `set`, the first not from `not_first`. */
+static bool made_of(struct view v, const char *set, const char *not_first)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if (!v.p[i] || !strchr(set, v.p[i]) || (i == 0 && strchr(not_first, v.p[i])))
+			return false;
+	return v.n > 0;
+}
+
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS "0123456789"
+
+static int check_names(const struct check *c)
+{
+	const struct config *cfg = c->config;
+
+	if (!made_of(cfg->defaults.image, LOWER UPPER DIGITS "._-:/@", "._-:/@") || has_dotdot(cfg->defaults.image))
+		return bad(c, "defaults.image", "is not the name of an image");
+	if (!made_of(cfg->defaults.user, LOWER DIGITS "_-", DIGITS "-"))
+		return bad(c, "defaults.user", "is not a user name (a-z, 0-9, _ and -)");
+	if (!made_of(cfg->cgroup.parent, LOWER UPPER DIGITS "._-/", "./") || has_dotdot(cfg->cgroup.parent))
+		return bad(c, "cgroup.parent", "must be a relative path without \"..\"");
+	if (!view_is(cfg->log_level, "error") && !view_is(cfg->log_level, "warn") &&
+	    !view_is(cfg->log_level, "info") && !view_is(cfg->log_level, "debug"))
+		return bad(c, "log_level", "must be error, warn, info or debug");
+	return 0;
+}
+
+int config_listen(struct view listen, struct sockaddr_storage *ret, socklen_t *ret_len)
+{
+	struct sockaddr_storage ss = { 0 };
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&ss;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&ss;
+	char host[64];
+	size_t colon = listen.n;
+	uint32_t port;
+
+	while (colon > 0 && listen.p[colon - 1] != ':')
+		colon--;
+	if (colon == 0 || num_u32(view_skip(listen, colon), &port) < 0 || port > UINT16_MAX)
+		return -EINVAL;
+	listen = view_head(listen, colon - 1);
+	if (listen.n > 2 && listen.p[0] == '[' && listen.p[listen.n - 1] == ']') {
+		listen = (struct view){ listen.p + 1, listen.n - 2 };
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons((uint16_t)port);
+		if (view_to_str(listen, host, sizeof(host)) < 0 || inet_pton(AF_INET6, host, &v6->sin6_addr) != 1)
+			return -EINVAL;
+		*ret_len = sizeof(*v6);
+	} else {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons((uint16_t)port);
+		if (view_to_str(listen, host, sizeof(host)) < 0 || inet_pton(AF_INET, host, &v4->sin_addr) != 1)
+			return -EINVAL;
+		*ret_len = sizeof(*v4);
+	}
+	*ret = ss;
+	return 0;
+}
+
+/* ---- what belongs together ---- */
+
+static int check_places(const struct check *c)
+{
+	const struct config *cfg = c->config;
+	struct sockaddr_storage ss;
+	socklen_t len;
+
+	if (config_listen(cfg->listen, &ss, &len) < 0)
+		return bad(c, "listen", "must be an address and a port, like 127.0.0.1:7080 or [::1]:7080");
+	if (check_dir(c, "data_dir", cfg->data_dir) < 0 || check_dir(c, "run_dir", cfg->run_dir) < 0 ||
+	    check_path(c, "defaults.workdir", cfg->defaults.workdir) < 0)
+		return -1;
+	if (view_eq(cfg->data_dir, cfg->run_dir))
+		return bad(c, "run_dir", "must not be the data directory");
+	if (!cfg->tls.cert.n != !cfg->tls.key.n)
+		return bad(c, cfg->tls.cert.n ? "tls.cert" : "tls.key",
+			   "tls needs both cert and key, or neither of them");
+	if (cfg->tls.cert.n && (check_path(c, "tls.cert", cfg->tls.cert) < 0 ||
+				check_path(c, "tls.key", cfg->tls.key) < 0))
+		return -1;
+	return 0;
+}
+
+/* A zero ceiling means what the machine has. */
+static int resolve_machine(const struct check *c)
+{
+	struct config_limits *most = &c->config->max.limits;
+	long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	if (cores < 1 || pages < 1 || size < 1)
+		return err_set(c->e, ERR_INTERNAL, "the machine does not tell its cores and memory");
+	if (most->cpu == 0)
+		most->cpu = (double)cores;
+	if (most->memory_mb == 0)
+		most->memory_mb = MAX((uint64_t)pages * (uint64_t)size / 4 * 3 >> 20, 1);
+	return 0;
+}
+
+/* A default that nobody set follows a lower ceiling; one that somebody set must fit. */
+static int fit_u64(const struct check *c, const char *path, const char *ceiling, uint64_t *value, uint64_t most)
+{
+	if (*value <= most)
+		return 0;
+	if (given(c, path))
+		return bad(c, path, "must not exceed %s", ceiling);
+	*value = most;
+	return 0;
+}
+
+static int fit_defaults(const struct check *c)
+{
+	struct config_limits *d = &c->config->defaults.limits;
+	const struct config_limits *most = &c->config->max.limits;
+	uint64_t *ttl = &c->config->defaults.ttl_seconds, max_ttl = c->config->max.ttl_seconds;
+
+	if (d->cpu > most->cpu) {
+		if (given(c, "defaults.limits.cpu"))
+			return bad(c, "defaults.limits.cpu", "must not exceed max.limits.cpu");
+		d->cpu = most->cpu;
+	}
+	if (max_ttl && *ttl == 0) { /* 0 is "no end": more than any ceiling */
+		if (given(c, "defaults.ttl_seconds"))
+			return bad(c, "defaults.ttl_seconds", "must not be 0 when max.ttl_seconds is set");
+		*ttl = max_ttl;
+	}
+	if (max_ttl && fit_u64(c, "defaults.ttl_seconds", "max.ttl_seconds", ttl, max_ttl) < 0)
+		return -1;
+	if (fit_u64(c, "defaults.limits.memory_mb", "max.limits.memory_mb", &d->memory_mb, most->memory_mb) < 0 ||
+	    fit_u64(c, "defaults.limits.pids", "max.limits.pids", &d->pids, most->pids) < 0 ||
+	    fit_u64(c, "defaults.limits.nofile", "max.limits.nofile", &d->nofile, most->nofile) < 0)
+		return -1;
+	return 0;
+}
+
+/* The ranges of the boxes lie between the machine's users and the last uid, beside the api's. */
+static int check_uids(const struct check *c)
+{
+	uint64_t base = c->config->uids.base, end = base + c->config->uids.slots * CONFIG_UID_STRIDE;
+
+	/* The schema bounds both factors: no overflow in 64 bits. */
+	if (base < CONFIG_UID_LEAST)
+		return bad(c, "uids.base", "must be at least %u", CONFIG_UID_LEAST);
+	if (end > UINT32_MAX)
+		return bad(c, given(c, "uids.slots") ? "uids.slots" : "uids.base",
+			   "base + slots * %u must stay below 2^32 - 1", CONFIG_UID_STRIDE);
+	if (c->config->uids.api >= base && c->config->uids.api < end)
+		return bad(c, given(c, "uids.api") ? "uids.api" : "uids.base",
+			   "uids.api must not lie in the range of the boxes");
+	return 0;
+}
+
+int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret, struct err *e)
+{
+	struct config config = DEFAULTS;
+	const struct check c = { .config = &config, .doc = doc, .with_lines = with_lines, .e = e };
+
+	if (json_read(a, doc, &config_schema, &config, with_lines, e) < 0)
+		return -1;
+	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
+	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0)
+		return -1;
+	*ret = config;
+	return 0;
+}
+
+int config_from_json(struct arena *a, struct view text, struct config *ret, struct err *e)
+{
+	struct json *doc;
+
+	if (json_parse(a, text, &doc, e) < 0)
+		return -1;
+	return config_from_doc(a, doc, true, ret, e);
+}

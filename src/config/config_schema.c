@@ -1,0 +1,252 @@
+/*
+ * The table of settings and what walks it: overriding one by its variable's name,
+ * and writing all of them. Reading is json_read; what a table cannot say is checked
+ * in config.c.
+ */
+#include "config.h"
+#include "config_schema.h"
+#include "text.h"
+
+#include "poison.h"
+
+#define PATH_LONGEST 1024
+#define MEMORY_MB_MOST (UINT64_C(1) << 24)
+#define SECONDS_MOST UINT64_C(3153600000) /* a hundred years: no arithmetic on times overflows */
+#define UID_MOST (UINT32_MAX - 1)	  /* the last value means "none" */
+
+#define FIELDS(array) { (array), ELEMS(array) }
+/* Offset of a member within a struct that is itself a member of struct config. */
+#define WITHIN(outer, inner) (offsetof(struct config, outer.inner) - offsetof(struct config, outer))
+
+static const struct json_field default_limits_fields[] = {
+	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_limits, cpu), .fmin = 0.01, .fmax = 4096 },
+	{ "memory_mb", JSON_F_U64, offsetof(struct config_limits, memory_mb), .min = 1, .max = MEMORY_MB_MOST },
+	{ "pids", JSON_F_U64, offsetof(struct config_limits, pids), .min = 1, .max = 4194304 },
+	{ "nofile", JSON_F_U64, offsetof(struct config_limits, nofile), .min = 16, .max = 1048576 },
+};
+static const struct json_schema default_limits = FIELDS(default_limits_fields);
+
+/* 0 for cpu and memory_mb: what the machine has, see config.c. */
+static const struct json_field max_limits_fields[] = {
+	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_limits, cpu), .fmax = 4096 },
+	{ "memory_mb", JSON_F_U64, offsetof(struct config_limits, memory_mb), .max = MEMORY_MB_MOST },
+	{ "pids", JSON_F_U64, offsetof(struct config_limits, pids), .min = 1, .max = 4194304 },
+	{ "nofile", JSON_F_U64, offsetof(struct config_limits, nofile), .min = 16, .max = 1048576 },
+};
+static const struct json_schema max_limits = FIELDS(max_limits_fields);
+
+static const struct json_field tls_fields[] = {
+	{ "cert", JSON_F_STRING, WITHIN(tls, cert), .max = PATH_LONGEST },
+	{ "key", JSON_F_STRING, WITHIN(tls, key), .max = PATH_LONGEST },
+};
+static const struct json_schema tls = FIELDS(tls_fields);
+
+static const struct json_field defaults_fields[] = {
+	{ "image", JSON_F_STRING, WITHIN(defaults, image), .min = 1, .max = 128 },
+	{ "user", JSON_F_STRING, WITHIN(defaults, user), .min = 1, .max = 32 },
+	{ "workdir", JSON_F_STRING, WITHIN(defaults, workdir), .min = 1, .max = PATH_LONGEST },
+	{ "ttl_seconds", JSON_F_U64, WITHIN(defaults, ttl_seconds), .max = SECONDS_MOST },
+	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &default_limits, .nullable = true },
+};
+static const struct json_schema defaults = FIELDS(defaults_fields);
+
+static const struct json_field max_fields[] = {
+	{ "limits", JSON_F_OBJECT, WITHIN(max, limits), .sub = &max_limits, .nullable = true },
+	{ "boxes", JSON_F_U64, WITHIN(max, boxes), .min = 1, .max = 1000000 },
+	{ "ttl_seconds", JSON_F_U64, WITHIN(max, ttl_seconds), .max = SECONDS_MOST },
+	{ "exec_timeout_ms", JSON_F_U64, WITHIN(max, exec_timeout_ms), .min = 1, .max = SECONDS_MOST * 1000 },
+	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1, .max = UINT64_C(1) << 30 },
+	{ "body_bytes", JSON_F_U64, WITHIN(max, body_bytes), .min = 1024, .max = UINT64_C(1) << 30 },
+};
+static const struct json_schema max = FIELDS(max_fields);
+
+static const struct json_field uids_fields[] = {
+	{ "api", JSON_F_U64, WITHIN(uids, api), .min = 1, .max = UID_MOST },
+	{ "base", JSON_F_U64, WITHIN(uids, base), .min = CONFIG_UID_LEAST, .max = UID_MOST },
+	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
+};
+static const struct json_schema uids = FIELDS(uids_fields);
+
+static const struct json_field cgroup_fields[] = {
+	{ "parent", JSON_F_STRING, WITHIN(cgroup, parent), .min = 1, .max = 200 },
+};
+static const struct json_schema cgroup = FIELDS(cgroup_fields);
+
+/* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
+static const struct json_field config_fields[] = {
+	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
+	{ "data_dir", JSON_F_STRING, offsetof(struct config, data_dir), .min = 1, .max = PATH_LONGEST },
+	{ "run_dir", JSON_F_STRING, offsetof(struct config, run_dir), .min = 1, .max = PATH_LONGEST },
+	{ "log_level", JSON_F_STRING, offsetof(struct config, log_level) },
+	{ "tls", JSON_F_OBJECT, offsetof(struct config, tls), .sub = &tls, .nullable = true },
+	{ "defaults", JSON_F_OBJECT, offsetof(struct config, defaults), .sub = &defaults, .nullable = true },
+	{ "max", JSON_F_OBJECT, offsetof(struct config, max), .sub = &max, .nullable = true },
+	{ "uids", JSON_F_OBJECT, offsetof(struct config, uids), .sub = &uids, .nullable = true },
+	{ "cgroup", JSON_F_OBJECT, offsetof(struct config, cgroup), .sub = &cgroup, .nullable = true },
+};
+const struct json_schema config_schema = FIELDS(config_fields);
+
+/* ---- overriding ---- */
+
+static int no_memory(struct err *e)
+{
+	return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+}
+
+/* Whether `variable` begins with the field's name in capitals; *ret_rest is what follows. */
+static bool names_field(const char *variable, const char *field, const char **ret_rest)
+{
+	for (; *field; field++, variable++) {
+		char upper = *field >= 'a' && *field <= 'z' ? (char)(*field - 'a' + 'A') : *field;
+		if (*variable != upper)
+			return false;
+	}
+	*ret_rest = variable;
+	return true;
+}
+
+/* The member's value, made (as null) where it is missing; NULL without memory. */
+static struct json *member(struct arena *a, struct json *object, const char *name)
+{
+	struct json_member *grown;
+
+	for (size_t i = 0; i < object->n; i++)
+		if (view_is(object->members[i].key, name))
+			return &object->members[i].value;
+	grown = arena_array(a, object->n + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	if (object->n > 0)
+		memcpy(grown, object->members, object->n * sizeof(*grown));
+	grown[object->n].key = view_of(name);
+	object->members = grown;
+	return &object->members[object->n++].value;
+}
+
+static int value_from_text(struct arena *a, const struct json_field *f, struct view text, struct json *ret,
+			   struct err *e)
+{
+	struct json j = { .text = arena_view(a, text) };
+
+	if (!j.text.p)
+		return no_memory(e);
+	switch (f->kind) {
+	case JSON_F_STRING:
+		if (!text_is_utf8(text))
+			return err_set(e, ERR_INVALID, "must be UTF-8 text");
+		j.type = JSON_STRING;
+		break;
+	case JSON_F_U64:
+	case JSON_F_DOUBLE:
+		if (!json_is_number(text))
+			return err_set(e, ERR_INVALID, "must be a number");
+		j.type = JSON_NUMBER;
+		break;
+	case JSON_F_BOOL:
+		j.type = JSON_BOOL;
+		j.boolean = view_is(text, "true") || view_is(text, "1");
+		if (!j.boolean && !view_is(text, "false") && !view_is(text, "0"))
+			return err_set(e, ERR_INVALID, "must be true or false");
+		break;
+	case JSON_F_OBJECT:
+	case JSON_F_STRMAP:
+	case JSON_F_STRLIST:
+	case JSON_F_ANY:
+		return err_set(e, ERR_INVALID, "cannot be set by a variable");
+	}
+	*ret = j;
+	return 0;
+}
+
+/* 1: set; 0: the schema has no such name; -1: an error. */
+static int override(struct arena *a, const struct json_schema *s, struct json *object, const char *variable,
+		    struct view text, struct err *e)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct json_field *f = &s->fields[i];
+		const char *rest;
+		struct json *at;
+		int rc;
+
+		if (!names_field(variable, f->name, &rest))
+			continue;
+		if (*rest == 0 && f->kind != JSON_F_OBJECT) {
+			at = member(a, object, f->name);
+			return !at ? no_memory(e) : value_from_text(a, f, text, at, e) < 0 ? -1 : 1;
+		}
+		if (*rest != '_' || f->kind != JSON_F_OBJECT)
+			continue;
+		at = member(a, object, f->name);
+		if (!at)
+			return no_memory(e);
+		if (at->type == JSON_NULL)
+			at->type = JSON_OBJECT;
+		if (at->type != JSON_OBJECT)
+			return err_set(e, ERR_INVALID, "the configuration has %s where \"%s\" should be an object",
+				       json_type_name(at->type), f->name);
+		rc = override(a, f->sub, at, rest + 1, text, e);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+int config_override(struct arena *a, struct json *doc, const char *variable, struct view value, struct err *e)
+{
+	int rc;
+
+	if (doc->type == JSON_NULL)
+		doc->type = JSON_OBJECT;
+	if (doc->type != JSON_OBJECT)
+		return err_set(e, ERR_INVALID, "the configuration must be an object, not %s",
+			       json_type_name(doc->type));
+	rc = override(a, &config_schema, doc, variable, value, e);
+	if (rc == 0)
+		return err_set(e, ERR_INVALID, "no such setting");
+	return rc < 0 ? -1 : 0;
+}
+
+/* ---- writing ---- */
+
+static void write_struct(struct json_out *o, const struct json_schema *s, const char *at)
+{
+	json_out_object(o);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct json_field *f = &s->fields[i];
+		const void *value = at + f->offset;
+
+		json_out_key(o, f->name);
+		switch (f->kind) {
+		case JSON_F_STRING:
+			json_out_str(o, *(const struct view *)value);
+			break;
+		case JSON_F_BOOL:
+			json_out_bool(o, *(const bool *)value);
+			break;
+		case JSON_F_U64:
+			json_out_u64(o, *(const uint64_t *)value);
+			break;
+		case JSON_F_DOUBLE:
+			json_out_double(o, *(const double *)value);
+			break;
+		case JSON_F_OBJECT:
+			write_struct(o, f->sub, value);
+			break;
+		case JSON_F_STRMAP:
+		case JSON_F_STRLIST:
+		case JSON_F_ANY:
+			json_out_null(o); /* no setting has these kinds */
+			break;
+		}
+	}
+	json_out_end(o, '}');
+}
+
+int config_to_json(const struct config *c, struct buf *out)
+{
+	struct json_out o;
+
+	json_out_init(&o, out);
+	write_struct(&o, &config_schema, (const char *)c);
+	return out->bad;
+}
