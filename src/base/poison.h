@@ -8,4 +8,4 @@
 #undef strndupa
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok strtok_r
 #pragma GCC poison strtol strtoul strtoll strtoull atoi atol atoll sscanf gets
-#pragma GCC poison alloca strdupa strndupa signal
+#pragma GCC poison alloca strdupa strndupa
