@@ -1,0 +1,194 @@
+/*
+ * Starting a native box: see native.h. The parent's half: everything that can be
+ * made ahead is made here, detached, and handed to the child as fds.
+ */
+#include "native.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "fd.h"
+#include "mnt.h"
+#include "native_child.h"
+#include "spawn.h"
+#include "poison.h"
+
+int native_storage(const struct plan *p, int storage, struct err *e)
+{
+	for (unsigned i = 0; i < p->n_dirs; i++) {
+		const struct plan_dir *d = &p->dirs[i];
+		/* The umask is ours (022): sticky and open modes are set afterwards. */
+		if (mkdirat(storage, d->name, d->mode & 0755) < 0 ||
+		    (d->mode & ~0755u && fchmodat(storage, d->name, d->mode, 0) < 0) ||
+		    (d->owner && fchownat(storage, d->name, d->owner, d->owner, AT_SYMLINK_NOFOLLOW) < 0))
+			return err_sys(e, ERR_STORAGE, errno, "cannot make the box's storage (%s)", d->name);
+	}
+	return 0;
+}
+
+static void close_late(struct native *n, int *fd)
+{
+	if (*fd >= 0 && n->n_late < ELEMS(n->late))
+		n->late[n->n_late++] = *fd;
+	else
+		fd_close(*fd);
+	*fd = -EBADF;
+}
+
+void native_tidy(struct native *n)
+{
+	while (n->n_late)
+		fd_close(n->late[--n->n_late]);
+}
+
+static int layer_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
+		       const struct plan_image *image, int storage, int userns)
+{
+	const uint64_t quiet = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
+	int lower = mnt_tree(image->layers[m->layer].dir, "", quiet | MOUNT_ATTR_RDONLY, userns);
+	if (lower < 0 || p->spec.readonly_root)
+		return lower;
+	char upper[16], work[16];
+	snprintf(upper, sizeof(upper), "upper%u", m->layer);
+	snprintf(work, sizeof(work), "work%u", m->layer);
+	int store = mnt_tree(storage, "", quiet, userns);
+	int r = store;
+	if (store >= 0)
+		r = mnt_overlay(&(struct mnt_overlay){ .lower = lower, .store = store, .upper = upper, .work = work,
+						       .owner = p->uid_base, .scratch = n->scratch });
+	close_late(n, &lower);
+	close_late(n, &store);
+	return r;
+}
+
+static int tmpfs_mount(const struct plan *p, const struct plan_mount *m)
+{
+	char size[24], id[16];
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)m->size);
+	snprintf(id, sizeof(id), "%u", p->uid_base);
+	const struct mnt_option options[] = { { "size", size }, { "mode", m->mode }, { "uid", id }, { "gid", id },
+					      { "nr_inodes", "65536" } };
+	return mnt_fs("tmpfs", options, ELEMS(options), m->attr);
+}
+
+static int devpts_mount(const struct plan *p, const struct plan_mount *m)
+{
+	char gid[16];
+	snprintf(gid, sizeof(gid), "%u", p->uid_base + 5); /* tty */
+	const struct mnt_option options[] = { { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
+					      { "gid", gid } };
+	return mnt_fs("devpts", options, ELEMS(options), m->attr);
+}
+
+static int one_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
+		     const struct plan_image *image, int storage, int userns)
+{
+	switch (m->kind) {
+	case PLAN_LAYER:
+		return layer_mount(n, p, m, image, storage, userns);
+	case PLAN_STORE:
+		return mnt_tree(storage, m->source, m->attr, userns);
+	case PLAN_DEV:
+		return mnt_tree(n->scratch, "dev", m->attr, -1);
+	case PLAN_DEVPTS:
+		return devpts_mount(p, m);
+	case PLAN_TMPFS:
+		return tmpfs_mount(p, m);
+	case PLAN_PROC:
+		break; /* belongs to the child's pid namespace: the child makes it */
+	}
+	return -1;
+}
+
+static int prepare_mounts(struct native *n, const struct plan *p, const struct plan_image *image, int storage,
+			  struct native_child *c, struct err *e)
+{
+	for (unsigned i = 0; i < p->n_mounts; i++) {
+		const struct plan_mount *m = &p->mounts[i];
+		if (m->kind == PLAN_PROC)
+			continue;
+		mnt_why[0] = 0;
+		c->mounts[i] = one_mount(n, p, m, image, storage, c->userns);
+		if (c->mounts[i] < 0)
+			return err_sys(e, ERR_WALLS, c->mounts[i], "mount of %s%s%s", m->target, mnt_why[0] ? ": " : "",
+				       mnt_why);
+	}
+	for (unsigned i = 0; plan_masked[i]; i++) {
+		if (!n->masks[i])
+			continue;
+		c->masks[i] = mnt_tree(n->scratch, n->masks[i] == 'd' ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
+		if (c->masks[i] < 0)
+			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", plan_masked[i]);
+	}
+	return 0;
+}
+
+static void child_init(struct native_child *c, const struct native *n, const struct plan *p, int listener)
+{
+	*c = (struct native_child){ .native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1 };
+	memset(c->mounts, 0xff, sizeof(c->mounts));
+	memset(c->masks, 0xff, sizeof(c->masks));
+}
+
+static void child_done(struct native_child *c)
+{
+	for (unsigned i = 0; i < ELEMS(c->mounts); i++)
+		fd_close(c->mounts[i]);
+	for (unsigned i = 0; i < ELEMS(c->masks); i++)
+		fd_close(c->masks[i]);
+	for (unsigned i = 0; i < c->n_tasks; i++)
+		fd_close(c->tasks[i]);
+	fd_close(c->v2);
+	fd_close(c->userns);
+}
+
+static int run_child(struct native_child *c, struct native_box *ret, struct err *e)
+{
+	const struct spawn s = {
+		.flags = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
+		.cgroup = c->v2,
+		.fn = native_child_main,
+		.arg = c,
+	};
+	struct native_box b = { .pidfd = -1 };
+	int r = spawn_vfork(&s, &b.pid, &b.pidfd);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "new namespaces");
+	if (c->failed_step) {
+		while (waitpid(b.pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		fd_close(b.pidfd);
+		return err_sys(e, ERR_WALLS, c->failed_errno, "%s", c->failed_step);
+	}
+	*ret = b;
+	return 0;
+}
+
+int native_start(struct native *n, const struct plan *p, const struct plan_image *image, int storage,
+		 int listener, struct native_box *ret, struct err *e)
+{
+	struct native_child c;
+	child_init(&c, n, p, listener);
+	const struct cgroup_limits limits = { .memory_bytes = p->spec.limits.memory_bytes,
+					      .cpu_milli = p->spec.limits.cpu_milli,
+					      .pids = p->spec.limits.pids };
+	if (cgroup_make(&n->cgroups, p->spec.id, &limits, e) < 0)
+		return -1;
+	int r = spawn_userns(p->uid_base, PLAN_IDS, &c.userns);
+	if (r < 0)
+		r = err_sys(e, ERR_WALLS, r, "user namespace");
+	else if (cgroup_join_fds(&n->cgroups, p->spec.id, c.tasks, &c.n_tasks, &c.v2, e) < 0 ||
+		 prepare_mounts(n, p, image, storage, &c, e) < 0 || run_child(&c, ret, e) < 0)
+		r = -1;
+	child_done(&c);
+	if (r < 0)
+		(void)!cgroup_remove(&n->cgroups, p->spec.id);
+	return r;
+}

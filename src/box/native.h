@@ -1,0 +1,48 @@
+/*
+ * Native walls: a plan carried out with namespaces, mounts, control groups,
+ * capabilities, seccomp and Landlock ("design B" of WALLS.md).
+ *
+ * All namespaces but the user namespace belong to the host's user namespace. The
+ * child builds its world as host root and only then enters a user namespace of
+ * its own id range, drops what is left, loads the filter and executes PID 1. So
+ * root in the box has no power over its mounts, links and host name even where
+ * the filter would have a hole.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "cgroup.h"
+#include "plan.h"
+#include "seccomp.h"
+
+/* What all boxes of one keeper share; made once. */
+struct native {
+	struct cgroup_host cgroups;
+	struct seccomp_filter filter;
+	int scratch;      /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
+	int empty_ns;     /* a mount namespace with nothing but an empty read-only root */
+	int init;         /* paddock-init in a sealed memfd */
+	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
+	/* Detached mounts whose closing waits for an RCU grace period: closed when there is time. */
+	int late[128];
+	unsigned n_late;
+};
+
+struct native_box {
+	pid_t pid;
+	int pidfd;
+};
+
+/* The caller is root in a mount namespace of its own. `scratch` is an empty
+ * directory on which the templates' tmpfs is mounted (seen by this namespace only). */
+int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e) _must_check_;
+void native_close(struct native *n);
+
+/* Makes what the plan wants in `storage` (an empty directory). */
+int native_storage(const struct plan *p, int storage, struct err *e) _must_check_;
+/* Starts the box. `listener` becomes PID 1's fd 3. On failure nothing of it is left. */
+int native_start(struct native *n, const struct plan *p, const struct plan_image *image, int storage,
+		 int listener, struct native_box *ret, struct err *e) _must_check_;
+/* Closes what native_start left for later. */
+void native_tidy(struct native *n);

@@ -1,0 +1,28 @@
+/*
+ * The child's half of native.c, between clone and exec. It shares the parent's
+ * memory while the parent waits.
+ */
+#pragma once
+
+#include "native.h"
+
+struct native_child {
+	const struct native *native;
+	const struct plan *plan;
+	int listener, userns, v2;
+	int mounts[ELEMS(((struct plan *)0)->mounts)]; /* by the plan's index; -1: the child's own business */
+	int masks[PLAN_MASKS]; /* by the index of plan_masked; -1: no such path here */
+	int tasks[CGROUP_TREES];
+	unsigned n_tasks;
+
+	/* The answer: which step failed, or NULL. */
+	const char *failed_step;
+	int failed_errno;
+};
+
+/*
+ * Should: build the mounts, become the box's root, drop, execute PID 1.
+ * Mustn't: allocate, log, touch the parent's data but for the answer, go on
+ * after a step that failed, resolve a path of the image through a symlink.
+ */
+int native_child_main(void *arg);

@@ -1,0 +1,27 @@
+/*
+ * What is wished for a box, checked against the keeper's own ceilings. Nothing
+ * in here is believed because it came from the api.
+ */
+#pragma once
+
+#include "err.h"
+#include "view.h"
+
+#define SPEC_ID 20 /* characters of [a-z0-9] */
+
+struct spec_limits {
+	uint32_t cpu_milli;
+	uint64_t memory_bytes;
+	uint32_t pids, nofile;
+};
+
+struct spec {
+	char id[SPEC_ID + 1];
+	char hostname[64];
+	struct spec_limits limits;
+	bool readonly_root;
+};
+
+bool spec_id_ok(struct view id);
+/* ERR_INVALID that names the field. */
+int spec_check(const struct spec *s, const struct spec_limits *ceiling, struct err *e) _must_check_;
