@@ -1,0 +1,201 @@
+/*
+ * What all file operations share, and the two that are a single system call:
+ * see file.h.
+ */
+#include "file.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "fd.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+int file_enter(struct file_target *t, struct view path, struct view user, struct err *e)
+{
+	if (path.n == 0)
+		return err_set(e, ERR_INVALID, "path is empty");
+	if (user_find(user, &t->user, e) < 0)
+		return -1;
+	struct buf b = { .p = t->path, .cap = sizeof(t->path), .max = sizeof(t->path) }; /* never grows */
+	if (path.p[0] != '/') {
+		(void)buf_puts(&b, t->user.home);
+		(void)buf_putc(&b, '/');
+	}
+	(void)buf_add(&b, path);
+	if (buf_putc(&b, 0) < 0)
+		return file_error(e, ENAMETOOLONG, "path");
+	if (memchr(path.p, 0, path.n))
+		return err_set(e, ERR_INVALID, "path has a NUL byte");
+	int r = user_enter(&t->user);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "taking on user %u", t->user.uid) : 0;
+}
+
+int file_split(char *path, const char **ret_dir, const char **ret_name)
+{
+	size_t n = strlen(path);
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = 0;
+	char *slash = strrchr(path, '/');
+	const char *name = slash + 1;
+	if (*name == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -EINVAL;
+	*slash = 0;
+	*ret_dir = slash == path ? "/" : path;
+	*ret_name = name;
+	return 0;
+}
+
+int file_error(struct err *e, int error, const char *path)
+{
+	enum err_code code = ERR_INTERNAL;
+	error = error < 0 ? -error : error;
+	switch (error) {
+	case ENOENT:
+		code = ERR_NOT_FOUND;
+		break;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		code = ERR_FORBIDDEN;
+		break;
+	case ENOTDIR:
+	case EISDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case EINVAL:
+	case ENXIO:
+		code = ERR_INVALID;
+		break;
+	case EEXIST:
+	case ENOTEMPTY:
+	case EBUSY:
+	case ETXTBSY:
+		code = ERR_CONFLICT;
+		break;
+	case ENOSPC:
+	case EDQUOT:
+		code = ERR_STORAGE;
+		break;
+	case EFBIG:
+		code = ERR_TOO_LARGE;
+		break;
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+		code = ERR_UNAVAILABLE;
+		break;
+	default:
+		break;
+	}
+	return err_sys(e, code, error, "'%.120s'", path);
+}
+
+static int32_t type_of(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return WIRE_FILE_TYPE_FILE;
+	case S_IFDIR:
+		return WIRE_FILE_TYPE_DIRECTORY;
+	case S_IFLNK:
+		return WIRE_FILE_TYPE_SYMLINK;
+	case S_IFIFO:
+		return WIRE_FILE_TYPE_FIFO;
+	case S_IFSOCK:
+		return WIRE_FILE_TYPE_SOCKET;
+	case S_IFCHR:
+	case S_IFBLK:
+		return WIRE_FILE_TYPE_DEVICE;
+	default:
+		return WIRE_FILE_TYPE_NONE;
+	}
+}
+
+void file_info(const struct stat *st, struct view name, struct wire_file_info *ret)
+{
+	*ret = (struct wire_file_info){
+		.name = name,
+		.type = type_of(st->st_mode),
+		.size = (uint64_t)st->st_size,
+		.mode = st->st_mode & 07777,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.mtime_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000,
+	};
+}
+
+int file_make_parents(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		int r = mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
+		*slash = '/';
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- stat: the thing itself, a link as a link -------------------------- */
+
+struct view file_name(const char *path)
+{
+	struct view v = view_of(path);
+	while (v.n > 1 && v.p[v.n - 1] == '/')
+		v.n--;
+	const char *slash = memrchr(v.p, '/', v.n);
+	return slash && v.n > 1 ? view_skip(v, (size_t)(slash + 1 - v.p)) : v;
+}
+
+int file_stat(const struct call *call, struct err *e)
+{
+	const struct wire_file_stat *msg = call->msg;
+	struct file_target t;
+	struct stat st;
+	char target[PATH_MAX];
+	if (file_enter(&t, msg->path, msg->user, e) < 0)
+		return -1;
+	int r = lstat(t.path, &st) < 0 ? -errno : 0;
+	ssize_t n = r == 0 && S_ISLNK(st.st_mode) ? readlink(t.path, target, sizeof(target)) : 0;
+	user_leave();
+	if (r < 0)
+		return file_error(e, r, t.path);
+	struct wire_file_info info;
+	file_info(&st, file_name(t.path), &info);
+	info.target = (struct view){ target, n > 0 ? (size_t)n : 0 };
+	conn_reply(call, &wire_file_stat_reply_msg, &(struct wire_file_stat_reply){ .info = &info });
+	return 0;
+}
+
+/* ---- mkdir ------------------------------------------------------------ */
+
+static int make_dir(struct file_target *t, const struct wire_file_mkdir *msg)
+{
+	size_t n = strlen(t->path);
+	while (n > 1 && t->path[n - 1] == '/')
+		t->path[--n] = 0;
+	int r = msg->parents ? file_make_parents(t->path) : 0;
+	if (r < 0)
+		return r;
+	if (mkdir(t->path, 0755) == 0)
+		/* The mode as asked for, whatever the umask. */
+		return msg->mode && chmod(t->path, msg->mode & 07777) < 0 ? -errno : 0;
+	r = -errno;
+	struct stat st;
+	return r == -EEXIST && msg->parents && stat(t->path, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : r;
+}
+
+int file_mkdir(const struct call *call, struct err *e)
+{
+	const struct wire_file_mkdir *msg = call->msg;
+	struct file_target t;
+	if (file_enter(&t, msg->path, msg->user, e) < 0)
+		return -1;
+	int r = make_dir(&t, msg);
+	user_leave();
+	if (r < 0)
+		return file_error(e, r, t.path);
+	conn_reply(call, &wire_file_mkdir_reply_msg, &(struct wire_file_mkdir_reply){ 0 });
+	return 0;
+}

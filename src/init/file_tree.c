@@ -1,0 +1,253 @@
+/*
+ * Removing: one thing, or a whole tree.
+ *
+ * A tree is walked by descriptors, never by path and never through a link, for
+ * some milliseconds in each round of the loop. The way down is a stack of
+ * levels; only the deepest few keep their descriptor, so that a tree may be
+ * deeper than the number of open files. The way back up then goes through "..",
+ * which must be the directory that we came from: if somebody moved it, we stop.
+ */
+#include "file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "dents.h"
+#include "fd.h"
+#include "stream.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define STEP_NS 4000000u /* of work in one round of the loop */
+#define OPEN_LEVELS 16
+#define MAX_LEVELS 20000
+
+struct level {
+	int fd;        /* -1: closed to save descriptors */
+	char *name;    /* in the level above */
+	dev_t dev;
+	ino_t ino;
+	off_t pos;     /* where to go on after a subdirectory */
+	bool progress; /* something was removed since the last look from the start */
+};
+
+struct remover {
+	struct stream stream;
+	struct user user;
+	int top; /* the directory that holds the tree */
+	struct level *levels;
+	size_t n, cap;
+	struct dents dents;
+};
+
+static struct remover *remover_of(struct stream *s)
+{
+	return CONTAINER(s, struct remover, stream);
+}
+
+static int open_dir(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int descend(struct remover *rm, int parent, const char *name)
+{
+	struct stat st;
+	_cleanup_(closep) int fd = open_dir(parent, name);
+	if (fd < 0)
+		/* One that may not be read can still go when it is empty. */
+		return fd == -EACCES && unlinkat(parent, name, AT_REMOVEDIR) == 0 ? 0 : fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (rm->n && st.st_dev != rm->levels[0].dev)
+		return -EBUSY; /* something is mounted there */
+	if (rm->n == MAX_LEVELS)
+		return -ENAMETOOLONG;
+	if (rm->n == rm->cap) {
+		size_t cap = rm->cap ? 2 * rm->cap : 16;
+		struct level *levels = reallocarray(rm->levels, cap, sizeof(*levels));
+		if (!levels)
+			return -ENOMEM;
+		rm->levels = levels;
+		rm->cap = cap;
+	}
+	char *copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	if (rm->n >= OPEN_LEVELS)
+		fd_close(TAKE_FD(rm->levels[rm->n - OPEN_LEVELS].fd));
+	rm->levels[rm->n++] = (struct level){ .fd = TAKE_FD(fd), .name = copy, .dev = st.st_dev, .ino = st.st_ino };
+	dents_reset(&rm->dents);
+	return 0;
+}
+
+/* Makes sure that the level above the deepest one is open. */
+static int reopen_above(struct remover *rm)
+{
+	struct level *l = &rm->levels[rm->n - 1], *above = l - 1;
+	if (rm->n < 2 || above->fd >= 0)
+		return 0;
+	struct stat st;
+	_cleanup_(closep) int fd = open_dir(l->fd, "..");
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_dev != above->dev || st.st_ino != above->ino)
+		return -EBUSY;
+	above->fd = TAKE_FD(fd);
+	above->pos = 0;
+	return 0;
+}
+
+/* The deepest level is empty, or so it seems: removes it and goes on above. */
+static int ascend(struct remover *rm)
+{
+	struct level *l = &rm->levels[rm->n - 1];
+	int r = reopen_above(rm);
+	if (r < 0)
+		return r;
+	int parent = rm->n > 1 ? (l - 1)->fd : rm->top;
+	dents_reset(&rm->dents);
+	if (unlinkat(parent, l->name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
+		/* Some file systems lose the place when entries vanish: look again from the start. */
+		if (errno != ENOTEMPTY || !l->progress)
+			return -errno;
+		l->progress = false;
+		return lseek(l->fd, 0, SEEK_SET) < 0 ? -errno : 0;
+	}
+	fd_close(l->fd);
+	free(l->name);
+	if (--rm->n == 0)
+		return 0;
+	(l - 1)->progress = true;
+	return lseek((l - 1)->fd, (l - 1)->pos, SEEK_SET) < 0 ? -errno : 0;
+}
+
+/* One entry, or the end of one directory. */
+static int advance(struct remover *rm)
+{
+	struct level *l = &rm->levels[rm->n - 1];
+	struct dents_entry d;
+	int r = dents_next(&rm->dents, l->fd, &d);
+	if (r <= 0)
+		return r < 0 ? r : ascend(rm);
+	if (d.type != DT_DIR) {
+		if (unlinkat(l->fd, d.name, 0) == 0) {
+			l->progress = true;
+			return 0;
+		}
+		if (errno != EISDIR)
+			return errno == ENOENT ? 0 : -errno;
+	}
+	l->pos = d.after;
+	r = descend(rm, l->fd, d.name);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int work(struct remover *rm)
+{
+	int r = user_enter(&rm->user);
+	if (r < 0)
+		return r;
+	uint64_t until = clock_mono_ns() + STEP_NS;
+	do {
+		for (int i = 0; r == 0 && rm->n && i < 8; i++)
+			r = advance(rm);
+	} while (r == 0 && rm->n && clock_mono_ns() < until);
+	user_leave();
+	return r;
+}
+
+static void on_step(struct stream *s)
+{
+	struct remover *rm = remover_of(s);
+	int r = work(rm);
+	if (r < 0) {
+		struct err e;
+		file_error(&e, r, rm->n ? rm->levels[rm->n - 1].name : "removing");
+		stream_fail(s, &e);
+	} else if (rm->n) {
+		stream_again(s);
+	} else {
+		stream_finish(s, &wire_file_removed_msg, &(struct wire_file_removed){ 0 });
+	}
+}
+
+static void on_cancel(struct stream *s, bool lost)
+{
+	struct err e;
+	err_set(&e, ERR_CANCELLED, "cancelled: part of the tree is removed");
+	if (!lost)
+		stream_fail(s, &e);
+}
+
+static void remover_free(struct stream *s)
+{
+	struct remover *rm = remover_of(s);
+	for (size_t i = 0; i < rm->n; i++) {
+		fd_close(rm->levels[i].fd);
+		free(rm->levels[i].name);
+	}
+	fd_close(rm->top);
+	free(rm->levels);
+	free(rm);
+}
+
+static const struct stream_ops remover_ops = {
+	.on_step = on_step,
+	.on_cancel = on_cancel,
+	.free = remover_free,
+};
+
+/* As the user. 1: a tree to walk, whose first level is open in `rm`. */
+static int begin(struct remover *rm, const char *dir, const char *name, bool recursive)
+{
+	struct stat st;
+	rm->top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (rm->top < 0)
+		return -errno;
+	if (fstatat(rm->top, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	bool is_dir = S_ISDIR(st.st_mode);
+	if (unlinkat(rm->top, name, is_dir ? AT_REMOVEDIR : 0) == 0)
+		return 0;
+	if (!is_dir || !recursive || (errno != ENOTEMPTY && errno != EEXIST))
+		return -errno;
+	int r = descend(rm, rm->top, name);
+	return r < 0 ? r : rm->n > 0;
+}
+
+int file_remove(const struct call *call, struct err *e)
+{
+	const struct wire_file_remove *msg = call->msg;
+	struct file_target t;
+	if (file_enter(&t, msg->path, msg->user, e) < 0)
+		return -1;
+	struct remover *rm = calloc(1, sizeof(*rm));
+	const char *dir, *name = t.path;
+	int r = -ENOMEM;
+	if (rm) {
+		rm->top = -1;
+		rm->user = t.user;
+		r = file_split(t.path, &dir, &name);
+	}
+	if (r == 0)
+		r = begin(rm, dir, name, msg->recursive);
+	user_leave();
+	if (r > 0) {
+		stream_open(&rm->stream, call, &remover_ops);
+		on_step(&rm->stream);
+		return 0;
+	}
+	if (rm)
+		remover_free(&rm->stream);
+	if (r < 0)
+		return file_error(e, r, name);
+	conn_reply(call, &wire_file_removed_msg, &(struct wire_file_removed){ 0 });
+	return 0;
+}

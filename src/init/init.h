@@ -1,0 +1,28 @@
+/*
+ * What PID 1 has in its hands: one loop, one listening socket, the connections
+ * to it, and the processes that were started for them.
+ */
+#pragma once
+
+#include "loop.h"
+
+#define INIT_CONNS 16
+#define INIT_OOM_SCORE "300" /* of what is started: dies before PID 1, and before the host's own programs */
+
+struct init {
+	struct loop *loop;
+	struct loop_io listener;
+	struct loop_timer retry; /* accepting again after fds ran out */
+	struct loop_signals signals;
+	struct list conns;
+	unsigned n_conns;
+	unsigned n_streams; /* of all of them, until freed */
+	struct list procs;  /* struct proc that were not reaped yet */
+	struct list drains; /* pipes of processes that outlived their stream */
+	unsigned n_drains;
+	struct loop_task quit;
+};
+
+/* Takes listen_fd. */
+int init_start(struct init *in, int listen_fd, struct err *e) _must_check_;
+void init_stop(struct init *in); /* for tests: PID 1 never does */

@@ -1,0 +1,78 @@
+/*
+ * paddock-init: PID 1 of every box.
+ *
+ * Role       starts and ends processes, reads and writes files, for whoever
+ *            connects; collects every child. Never exits.
+ * Peers      paddock-api, by connections that paddockd mints from the path of
+ *            the listening socket, which only the host can see. Programs in the
+ *            box cannot reach it.
+ * Holds      fd 3, the listening socket; 0, 1, 2 are /dev/null; nothing else.
+ * Runs as    uid 0 of the box's user namespace with a few capabilities
+ *            (chown, dac_override, fowner, fsetid, kill, setgid, setuid,
+ *            net_bind_service), an empty bounding set, no_new_privs, and the
+ *            box's seccomp filter and Landlock rules, set by paddockd before
+ *            it executes this from a sealed memfd.
+ * Trusted    by nobody: it shares its kernel view with hostile programs. What it
+ *            says concerns its own box alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "fd.h"
+#include "init.h"
+#include "poison.h"
+
+#define LISTEN_FD 3
+
+static void set_signals(void)
+{
+	/* Others come to PID 1 only from the host, and mean nothing to it. */
+	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM,
+				       SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	for (size_t i = 0; i < ELEMS(ignored); i++)
+		(void)sigaction(ignored[i], &ignore, NULL);
+}
+
+/* Descriptors that we open must not become somebody's stdin. */
+static void fill_standard_fds(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", O_RDWR);
+	(void)fcntl(LISTEN_FD, F_SETFD, FD_CLOEXEC);
+}
+
+/* Lower than anything we start; as low as we may, which is mostly where we are. */
+static void set_oom_score(void)
+{
+	int r = fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "-900");
+	if (r < 0)
+		r = fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "0");
+	(void)r;
+}
+
+int main(void)
+{
+	set_signals();
+	fill_standard_fds();
+	umask(022);
+	(void)setsid();
+	(void)chdir("/");
+	(void)syscall(SYS_setgroups, (size_t)0, NULL);
+	set_oom_score();
+	/* Root of the box must not attach to it, nor anybody to a child that still has its memory. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+
+	static struct init init;
+	if (init_start(&init, LISTEN_FD, NULL) < 0)
+		return 1;
+	for (;;) {
+		int r = loop_run(init.loop); /* comes back only when epoll_wait fails */
+		(void)r;
+	}
+}

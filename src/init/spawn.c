@@ -1,0 +1,288 @@
+/*
+ * Starting a program: see spawn.h.
+ *
+ * The child is made by clone(CLONE_VM | CLONE_VFORK): no page table is copied,
+ * PID 1 stands still until the child has executed (or given up), and the child
+ * reports its failure through memory that both see. It runs on a stack of its
+ * own, makes raw system calls (libc's setuid family would look for threads) and
+ * allocates nothing. While it has the user's ids but PID 1's memory, nobody in
+ * the box can attach to it: PID 1 is not dumpable, and the memory is the same.
+ */
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "fd.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+enum stage { STAGE_SETUP, STAGE_USER, STAGE_CWD, STAGE_EXEC };
+
+struct child {
+	struct spawn *plan;
+	enum stage stage;
+	int error; /* positive errno; 0 while nothing has failed */
+};
+
+/* ---- the child -------------------------------------------------------- */
+
+/* PID 1 ignores some signals, and what is ignored stays so across exec. */
+static void reset_signals(void)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	for (int i = 1; i <= SIGRTMAX; i++)
+		(void)sigaction(i, &dfl, NULL);
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int set_fds(const int fds[3])
+{
+	for (int i = 0; i < 3; i++)
+		if (fds[i] >= 0 && dup2(fds[i], i) < 0)
+			return -1;
+	/* All of ours are O_CLOEXEC; this is for one that ever is not. */
+	if (syscall(SYS_close_range, 3u, ~0u, 0u) < 0 && errno != ENOSYS)
+		return -1;
+	return 0;
+}
+
+/* Root keeps what PID 1 has as inheritable; everybody else has nothing. */
+static int set_user(const struct user *u)
+{
+	if (syscall(SYS_setgroups, (size_t)u->n_groups, u->groups) < 0 ||
+	    syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 || syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
+		return -1;
+	if (u->uid == 0)
+		return 0;
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return (int)syscall(SYS_capset, &head, none);
+}
+
+static int set_cwd(const struct spawn *s)
+{
+	if (chdir(s->cwd) == 0)
+		return 0;
+	return s->cwd_optional && errno == ENOENT ? chdir("/") : -1;
+}
+
+/* As execvpe: the first that runs; a refusal counts when nothing else is found. */
+static int exec_any(struct spawn *s)
+{
+	int error = ENOENT;
+	for (char **path = s->paths; *path; path++) {
+		execve(*path, s->argv, s->envp);
+		if (errno == ENOEXEC) {
+			s->sh_argv[1] = *path;
+			execve(s->sh_argv[0], s->sh_argv, s->envp);
+			return ENOEXEC;
+		}
+		if (errno == EACCES)
+			error = EACCES;
+		else if (errno != ENOENT && errno != ENOTDIR)
+			return errno;
+	}
+	return error;
+}
+
+static int child_main(void *arg)
+{
+	struct child *c = arg;
+	struct spawn *s = c->plan;
+	c->error = 0;
+	c->stage = STAGE_SETUP;
+	if (setsid() < 0 || set_fds(s->fds) < 0)
+		goto failed;
+	c->stage = STAGE_USER;
+	if (set_user(s->user) < 0)
+		goto failed;
+	c->stage = STAGE_CWD;
+	if (set_cwd(s) < 0)
+		goto failed;
+	c->stage = STAGE_EXEC;
+	reset_signals();
+	errno = exec_any(s);
+failed:
+	c->error = errno;
+	_exit(127);
+}
+
+/* ---- the parent ------------------------------------------------------- */
+
+static enum err_code exec_code(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+		return ERR_NOT_FOUND;
+	case EACCES:
+	case EPERM:
+		return ERR_FORBIDDEN;
+	case E2BIG:
+		return ERR_TOO_LARGE;
+	case EAGAIN:
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+		return ERR_UNAVAILABLE;
+	default:
+		return ERR_INVALID;
+	}
+}
+
+static int explain(const struct child *c, struct err *e)
+{
+	const struct spawn *s = c->plan;
+	switch (c->stage) {
+	case STAGE_SETUP:
+		break;
+	case STAGE_USER:
+		return err_sys(e, ERR_INVALID, c->error, "user %u cannot be taken on", s->user->uid);
+	case STAGE_CWD:
+		if (c->error == ENOENT)
+			return err_set(e, ERR_INVALID, "cwd '%.100s' does not exist", s->cwd);
+		if (c->error == ENOTDIR)
+			return err_set(e, ERR_INVALID, "cwd '%.100s' is not a directory", s->cwd);
+		return err_sys(e, exec_code(c->error), c->error, "cwd '%.100s'", s->cwd);
+	case STAGE_EXEC:
+		return err_sys(e, exec_code(c->error), c->error, "cannot execute '%.100s'", s->argv[0]);
+	}
+	return err_sys(e, exec_code(c->error), c->error, "cannot set up a process");
+}
+
+int spawn_run(struct spawn *s, pid_t *ret_pid, struct err *e)
+{
+	static char stack[32768] __attribute__((aligned(16)));
+	struct child c = { .plan = s };
+	pid_t pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &c);
+	if (pid < 0)
+		return err_sys(e, ERR_UNAVAILABLE, errno, "the box has no room for another process");
+	if (c.error) {
+		int status;
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		return explain(&c, e);
+	}
+	*ret_pid = pid;
+	return 0;
+}
+
+/* ---- preparation ------------------------------------------------------ */
+
+static bool has_nul(struct view v)
+{
+	return v.n && memchr(v.p, 0, v.n);
+}
+
+static int no_memory(struct err *e)
+{
+	return err_set(e, ERR_TOO_LARGE, "arguments and environment are too large");
+}
+
+static int make_argv(struct spawn *s, const struct wire_start *msg, struct arena *a, struct err *e)
+{
+	size_t n = msg->argv.n;
+	if (n == 0 || msg->argv.items[0].n == 0)
+		return err_set(e, ERR_INVALID, "argv is empty");
+	s->argv = arena_array(a, n + 1, sizeof(char *));
+	s->sh_argv = arena_array(a, n + 2, sizeof(char *));
+	if (!s->argv || !s->sh_argv)
+		return no_memory(e);
+	for (size_t i = 0; i < n; i++) {
+		if (has_nul(msg->argv.items[i]))
+			return err_set(e, ERR_INVALID, "argv[%zu] has a NUL byte", i);
+		s->argv[i] = arena_str(a, msg->argv.items[i]);
+		if (!s->argv[i])
+			return no_memory(e);
+	}
+	s->sh_argv[0] = (char *)"/bin/sh";
+	memcpy(s->sh_argv + 2, s->argv + 1, (n - 1) * sizeof(char *));
+	return 0;
+}
+
+static int make_env(struct spawn *s, const struct wire_start *msg, struct arena *a, struct err *e)
+{
+	s->envp = arena_array(a, msg->env.n + 1, sizeof(char *));
+	if (!s->envp)
+		return no_memory(e);
+	for (size_t i = 0; i < msg->env.n; i++) {
+		struct view name = msg->env.items[i].name, value = msg->env.items[i].value;
+		if (name.n == 0 || has_nul(name) || memchr(name.p, '=', name.n) || has_nul(value))
+			return err_set(e, ERR_INVALID, "environment variable %zu has a bad name or a NUL byte", i);
+		char *p = arena_alloc(a, name.n + value.n + 2);
+		if (!p)
+			return no_memory(e);
+		memcpy(p, name.p, name.n);
+		p[name.n] = '=';
+		if (value.n)
+			memcpy(p + name.n + 1, value.p, value.n);
+		s->envp[i] = p;
+	}
+	return 0;
+}
+
+static struct view path_of(char **envp)
+{
+	for (; *envp; envp++)
+		if (strncmp(*envp, "PATH=", 5) == 0)
+			return view_of(*envp + 5);
+	return VIEW(DEFAULT_PATH);
+}
+
+/* The places to try, so that the child need not put paths together. */
+static int make_paths(struct spawn *s, struct arena *a, struct err *e)
+{
+	const char *file = s->argv[0];
+	struct view dirs = path_of(s->envp);
+	size_t n = 1;
+	for (size_t i = 0; i < dirs.n; i++)
+		n += dirs.p[i] == ':';
+	s->paths = arena_array(a, n + 1, sizeof(char *));
+	if (!s->paths)
+		return no_memory(e);
+	if (strchr(file, '/')) {
+		s->paths[0] = s->argv[0];
+		return 0;
+	}
+	size_t file_n = strlen(file);
+	for (size_t i = 0; i < n; i++) {
+		struct view dir = view_split(dirs, ':', &dirs);
+		if (dir.n == 0)
+			dir = VIEW("."); /* as every shell has it */
+		char *p = arena_alloc(a, dir.n + file_n + 2);
+		if (!p)
+			return no_memory(e);
+		memcpy(p, dir.p, dir.n);
+		p[dir.n] = '/';
+		memcpy(p + dir.n + 1, file, file_n);
+		s->paths[i] = p;
+	}
+	return 0;
+}
+
+int spawn_prepare(struct spawn *s, const struct wire_start *msg, struct arena *a, struct err *e)
+{
+	if (make_argv(s, msg, a, e) < 0 || make_env(s, msg, a, e) < 0 || make_paths(s, a, e) < 0)
+		return -1;
+	if (has_nul(msg->cwd))
+		return err_set(e, ERR_INVALID, "cwd has a NUL byte");
+	s->cwd_optional = msg->cwd.n == 0;
+	s->cwd = s->cwd_optional ? s->user->home : arena_str(a, msg->cwd);
+	return s->cwd ? 0 : no_memory(e);
+}

@@ -1,0 +1,158 @@
+/*
+ * Users: see user.h. The two files belong to the box and may hold anything, or
+ * be a FIFO; a line that does not parse is passed over.
+ */
+#include "user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "fd.h"
+#include "num.h"
+#include "poison.h"
+
+#define ETC_FILE_MAX (1u << 20)
+
+static int read_etc(const char *path, struct buf *out)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	for (;;) {
+		char *p = buf_reserve(out, 4096);
+		if (!p)
+			return out->bad;
+		ssize_t n = read(fd, p, 4096);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return 0;
+		buf_commit(out, n > 0 ? (size_t)n : 0);
+	}
+}
+
+/* An id that can be used: -1 means "unchanged" to the kernel. */
+static bool parse_id(struct view v, uint32_t *ret)
+{
+	return num_u32(v, ret) == 0 && *ret != UINT32_MAX;
+}
+
+/* name:password:uid:gid:comment:home:shell */
+static bool parse_line(struct view line, struct view who, bool by_number, struct user *ret, struct view *ret_name)
+{
+	struct view name = view_split(line, ':', &line);
+	(void)view_split(line, ':', &line);
+	struct view uid = view_split(line, ':', &line), gid = view_split(line, ':', &line);
+	(void)view_split(line, ':', &line);
+	struct view home = view_split(line, ':', &line);
+	uint32_t u, g, wanted;
+	if (name.n == 0 || !parse_id(uid, &u) || !parse_id(gid, &g))
+		return false;
+	if (by_number ? !parse_id(who, &wanted) || wanted != u : !view_eq(name, who))
+		return false;
+	*ret = (struct user){ .uid = u, .gid = g };
+	if (home.n == 0 || home.p[0] != '/' || view_to_str(home, ret->home, sizeof(ret->home)) < 0)
+		memcpy(ret->home, "/", 2);
+	*ret_name = name;
+	return true;
+}
+
+bool user_parse_passwd(struct view text, struct view who, struct user *ret, struct view *ret_name)
+{
+	for (int by_number = 0; by_number < 2; by_number++)
+		for (struct view rest = text; rest.n;)
+			if (parse_line(view_split(rest, '\n', &rest), who, by_number, ret, ret_name))
+				return true;
+	return false;
+}
+
+static void add_group(struct user *u, gid_t gid)
+{
+	for (unsigned i = 0; i < u->n_groups; i++)
+		if (u->groups[i] == gid)
+			return;
+	if (u->n_groups < USER_GROUPS && gid != u->gid)
+		u->groups[u->n_groups++] = gid;
+}
+
+/* name:password:gid:member,member */
+void user_parse_group(struct view text, struct view name, struct user *u)
+{
+	while (text.n) {
+		struct view line = view_split(text, '\n', &text);
+		(void)view_split(line, ':', &line);
+		(void)view_split(line, ':', &line);
+		struct view gid = view_split(line, ':', &line);
+		uint32_t g;
+		if (!parse_id(gid, &g))
+			continue;
+		while (line.n)
+			if (view_eq(view_split(line, ',', &line), name))
+				add_group(u, g);
+	}
+}
+
+int user_find(struct view who, struct user *ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf passwd = BUF_INIT(ETC_FILE_MAX), group = BUF_INIT(ETC_FILE_MAX);
+	struct view name;
+	if (who.n == 0)
+		return err_set(e, ERR_INVALID, "user is empty");
+	int r = read_etc("/etc/passwd", &passwd);
+	if (r == -ENOENT && (view_is(who, "root") || view_is(who, "0"))) {
+		/* An image without users still has the one that the kernel knows. */
+		*ret = (struct user){ .uid = 0, .gid = 0, .home = "/" };
+		return 0;
+	}
+	if (r < 0)
+		return err_sys(e, ERR_INVALID, r, "the box's /etc/passwd");
+	if (!user_parse_passwd(buf_view(&passwd), who, ret, &name))
+		return err_set(e, ERR_INVALID, "there is no user '%.*s' in the box", VIEW_ARG(view_head(who, 64)));
+	if (read_etc("/etc/group", &group) == 0)
+		user_parse_group(buf_view(&group), name, ret);
+	return 0;
+}
+
+/* ---- rights ----------------------------------------------------------- */
+
+/*
+ * Only the ids that the file system looks at are changed. When fsuid leaves 0
+ * the kernel takes the file capabilities out of the effective set, and puts
+ * them back when it returns to 0. The raw call: libc's setgroups would do it
+ * for threads that are not there.
+ */
+static int set_groups(const gid_t *groups, unsigned n)
+{
+	return syscall(SYS_setgroups, (size_t)n, groups) < 0 ? -errno : 0;
+}
+
+int user_enter(const struct user *u)
+{
+	if (u->uid == 0 && u->gid == 0 && u->n_groups == 0)
+		return 0;
+	int r = set_groups(u->groups, u->n_groups);
+	if (r < 0)
+		return r;
+	setfsgid(u->gid);
+	setfsuid(u->uid);
+	/* They report nothing: ask (an invalid id changes nothing and returns the present one). */
+	if ((uid_t)setfsuid((uid_t)-1) == u->uid && (gid_t)setfsgid((gid_t)-1) == u->gid)
+		return 0;
+	user_leave();
+	return -EPERM;
+}
+
+void user_leave(void)
+{
+	setfsuid(0);
+	setfsgid(0);
+	(void)set_groups(NULL, 0);
+}

@@ -1,0 +1,32 @@
+/*
+ * Users of the box, as its own /etc/passwd and /etc/group name them, and doing
+ * file work with their rights.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "err.h"
+#include "view.h"
+
+#define USER_GROUPS 32
+#define USER_HOME 256
+
+struct user {
+	uid_t uid;
+	gid_t gid;
+	gid_t groups[USER_GROUPS];
+	unsigned n_groups;
+	char home[USER_HOME];
+};
+
+/* By name, or by number when no name matches. ERR_INVALID for one that is not there. */
+int user_find(struct view who, struct user *ret, struct err *e) _must_check_;
+
+/* From here until user_leave paths are opened with the user's rights. */
+int user_enter(const struct user *u) _must_check_; /* -errno: nothing changed */
+void user_leave(void);
+
+/* Pure, for the above and for tests. */
+bool user_parse_passwd(struct view text, struct view who, struct user *ret, struct view *ret_name);
+void user_parse_group(struct view text, struct view name, struct user *u);
