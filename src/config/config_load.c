@@ -79,8 +79,12 @@ int config_load(struct arena *a, const char *path, char *const *env, const struc
 	for (size_t i = 0; i < n_flags; i++)
 		if (config_override(a, doc, flags[i].variable, view_of(flags[i].value), e) < 0)
 			return -1;
-	if (config_from_doc(a, doc, was_read, ret, e) < 0)
-		return was_read ? err_wrap(e, "%s", file) : -1;
+	if (config_from_doc(a, doc, was_read, ret, e) < 0) {
+		/* What has no line was not written in the file. */
+		if (e && strncmp(e->msg, "line ", 5) == 0)
+			err_wrap(e, "%s", file);
+		return -1;
+	}
 	if (ret_path)
 		*ret_path = was_read ? file : NULL;
 	return 0;

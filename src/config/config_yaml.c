@@ -379,8 +379,10 @@ static int read_mapping(struct reader *r, unsigned depth, struct json *ret)
 /* `ev` stays the caller's. */
 static int read_node(struct reader *r, const yaml_event_t *ev, unsigned depth, struct json *ret)
 {
+	bool container = ev->type == YAML_SEQUENCE_START_EVENT || ev->type == YAML_MAPPING_START_EVENT;
+
 	ret->line = (uint32_t)event_line(ev);
-	if (depth == JSON_DEPTH)
+	if (container && depth == JSON_DEPTH)
 		return FAIL(r, event_line(ev), "nested deeper than %d levels", JSON_DEPTH);
 	switch (ev->type) {
 	case YAML_ALIAS_EVENT:

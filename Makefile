@@ -1,0 +1,63 @@
+# The front door. meson and ninja do the work, in build/; the programs end up in
+# build/bin. See CONTRIBUTING.md.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+MESON ?= /usr/bin/meson
+PYTHON := /usr/bin/python3
+
+RELEASE := build/release
+PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/init/paddock-init
+
+.DEFAULT_GOAL := build
+.PHONY: build run test bench install uninstall format clean
+
+# Programs look for each other beside themselves: build/bin holds copies, not links.
+# install(1) replaces a file instead of writing into one that may be running.
+build:
+	@scripts/deps build
+	@test -f $(RELEASE)/build.ninja || CC=gcc $(MESON) setup $(RELEASE) -Dbuildtype=release -Dwerror=true -Dtests=disabled
+	@ninja -C $(RELEASE) $(PROGRAMS)
+	@mkdir -p build/bin
+	@for p in $(PROGRAMS); do \
+		cmp -s $(RELEASE)/$$p build/bin/$${p##*/} || install -m 755 $(RELEASE)/$$p build/bin/ || exit 1; \
+	done
+
+run: build
+	@printf '%s\n' '' 'When it is ready, try in another terminal (in this directory):' '' \
+		"  build/bin/paddock run -- python3 -c 'print(6*7)'" \
+		"  build/bin/paddock create && build/bin/paddock ls" \
+		'  curl -s -H "Authorization: Bearer $$(cat var/lib/admin.key)" http://127.0.0.1:7080/v1/sandboxes' ''
+	@exec build/bin/paddock serve --data-dir ./var/lib --run-dir ./var/run
+
+test:
+	@scripts/deps build test
+	@exec scripts/test
+
+bench: build
+	@scripts/deps bench
+	@exec $(PYTHON) test/bench/bench.py
+
+install: build
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/paddock \
+		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 \
+		$(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)/etc/paddock
+	install -m 755 build/bin/paddock $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 build/bin/paddockd build/bin/paddock-api build/bin/paddock-init $(DESTDIR)$(PREFIX)/libexec/paddock/
+	install -m 644 man/paddock.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 man/paddock.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/
+	sed 's|/usr/local|$(PREFIX)|g' etc/paddock.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/paddock.service
+	test -e $(DESTDIR)/etc/paddock/paddock.yaml || install -m 644 etc/paddock.yaml $(DESTDIR)/etc/paddock/
+
+# Leaves the configuration and the data.
+uninstall:
+	rm -rf $(DESTDIR)$(PREFIX)/libexec/paddock
+	rm -f $(DESTDIR)$(PREFIX)/bin/paddock $(DESTDIR)$(PREFIX)/share/man/man1/paddock.1 \
+		$(DESTDIR)$(PREFIX)/share/man/man5/paddock.yaml.5 $(DESTDIR)$(PREFIX)/lib/systemd/system/paddock.service
+
+format:
+	@scripts/deps format
+	find src test -name '*.[ch]' -print0 | xargs -0 clang-format-14 -i
+
+clean:
+	rm -rf build
