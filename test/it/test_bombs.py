@@ -1,0 +1,212 @@
+"""Denial of service from within: it stays in the box, and the daemon answers meanwhile."""
+
+import contextlib
+import json
+import threading
+import time
+
+import pytest
+
+import paddock
+
+LIMITS = {"cpu": 0.5, "memory_mb": 128, "pids": 50, "nofile": 256}
+
+
+class Watch:
+    """Asks GET /health without pause; remembers the slowest answer and every failure."""
+
+    def __init__(self, daemon):
+        self.client = paddock.Client(daemon, timeout=5)
+        self.slowest, self.answers, self.failures = 0.0, 0, []
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        while not self.over.wait(0.02):
+            begun = time.monotonic()
+            try:
+                if self.client.get("/health").status != 200:
+                    self.failures.append("not 200")
+            except Exception as error:  # noqa: BLE001 - any failure is the finding
+                self.failures.append(repr(error))
+            self.answers += 1
+            self.slowest = max(self.slowest, time.monotonic() - begun)
+
+
+@contextlib.contextmanager
+def watched(daemon, bystander):
+    """The daemon stays quick and another box unharmed while the block runs."""
+    watch, pid = Watch(daemon), bystander.pid1()
+    watch.thread.start()
+    try:
+        yield
+        begun = time.monotonic()
+        assert bystander.check("echo unharmed") == "unharmed\n"
+        assert time.monotonic() - begun < 2
+    finally:
+        watch.over.set()
+        watch.thread.join()
+        watch.client.close()
+    assert not watch.failures, watch.failures[:3]
+    assert watch.answers > 5
+    assert watch.slowest < 1, f"the slowest /health took {watch.slowest:.2f} s"
+    assert bystander.pid1() == pid
+
+
+@pytest.fixture(scope="module")
+def bystander(daemon):
+    client = daemon.client()
+    it = client.create()
+    yield it
+    it.delete()
+    client.close()
+
+
+@pytest.fixture
+def victim(make_box):
+    return make_box(limits=LIMITS)
+
+
+def still_usable(box):
+    """A box that was bombed is its owner's again as soon as the bomb is over."""
+    def answers():
+        response = box.try_exec("echo alive", timeout_ms=3000)
+        return response.status == 200 and response.json()["stdout"] == "alive\n"
+
+    if box.get()["status"] == "stopped":
+        return
+    paddock.until(answers, f"{box} answers again", 10)
+
+
+@pytest.mark.slow
+def test_fork_bomb(victim, bystander, daemon):
+    with watched(daemon, bystander):
+        output = victim.exec("bomb() { bomb | bomb & }; bomb; sleep 60", timeout_ms=4000)
+        assert output.timed_out or output.exit_code != 0
+    paths = paddock.cgroup_dirs(victim.id)
+    peak = paddock.read((paths.get("pids") or paths["unified"]) / "pids.max").strip()
+    assert peak == str(LIMITS["pids"])
+    assert len(victim.processes()) <= LIMITS["pids"]
+    victim.exec("kill -9 -1", user="root", timeout_ms=3000)
+    still_usable(victim)
+
+
+def test_fork_bomb_does_not_survive_its_box(api, bystander, daemon):
+    box = api.create(limits=LIMITS)
+    client = daemon.client()
+    helper = paddock.Background(box.with_client(client).exec, "bomb() { bomb | bomb & }; bomb; sleep 60", timeout_ms=20_000)
+    inode = paddock.namespace(box.pid1(), "pid")
+    paddock.until(lambda: len(paddock.processes_in("pid", inode)) > 20, "the bomb went off")
+    with watched(daemon, bystander):
+        begun = time.monotonic()
+        box.delete()
+        assert time.monotonic() - begun < 5
+    assert paddock.processes_in("pid", inode) == []
+    with contextlib.suppress(Exception):
+        helper.result()
+    client.close()
+
+
+MEMORY = {
+    "anonymous": "x = bytearray(1 << 30)",
+    "many processes": "import os\nfor _ in range(8): os.fork()\nx = bytearray(300 << 20)",
+    "tmpfs": "f = open('/dev/shm/x', 'wb')\nwhile True: f.write(bytes(1 << 20))",
+    "tmp": "f = open('/tmp/x', 'wb')\nfor _ in range(2000): f.write(bytes(1 << 20))",
+    "memfd": "import os\nf = os.memfd_create('x')\nwhile True: os.write(f, bytes(1 << 20))",
+    "shared mapping": "import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1",
+    "pipes": "import os\nkeep = []\nwhile True:\n r, w = os.pipe(); keep.append((r, w)); os.set_blocking(w, False); os.write(w, bytes(65536))",
+    "sockets": "import socket\nkeep = []\nwhile True:\n a, b = socket.socketpair(); keep.append((a, b)); a.setblocking(False)\n"
+               " try:\n  while True: a.send(bytes(65536))\n except BlockingIOError: pass",
+}
+
+
+@pytest.mark.parametrize("script", MEMORY.values(), ids=MEMORY.keys())
+def test_memory_bomb(victim, bystander, daemon, script):
+    limit = LIMITS["memory_mb"] << 20
+    paths = paddock.cgroup_dirs(victim.id)
+    with watched(daemon, bystander):
+        response = victim.try_exec(["/usr/bin/python3", "-c", script], timeout_ms=15_000)
+        assert response.status in (200, 409, 410, 503), response
+        if response.status == 200:
+            output = paddock.Output(response.json())
+            assert output.exit_code != 0 or "tmp" in script, output
+    if "memory" in paths and paths["memory"].exists():
+        assert int(paddock.read(paths["memory"] / "memory.max_usage_in_bytes")) <= limit
+    elif paths.get("unified") and (paths["unified"] / "memory.peak").exists():
+        assert int(paddock.read(paths["unified"] / "memory.peak")) <= limit * 1.05
+    victim.exec("rm -f /dev/shm/x /tmp/x", timeout_ms=5000) if victim.get()["status"] == "running" else None
+    still_usable(victim)
+
+
+def test_output_flood(victim, bystander, daemon):
+    before = {pid: paddock.rss_kb(pid) for pid in daemon.programs()}
+    with watched(daemon, bystander):
+        output = victim.exec("yes", timeout_ms=3000)
+        assert output.timed_out and output.truncated and output.out.startswith(b"y\ny\n")
+    for pid, rss in before.items():
+        assert paddock.rss_kb(pid, "VmHWM") < rss + 200_000, f"{paddock.comm(pid)} grew"
+    still_usable(victim)
+
+
+def test_flood_from_many_at_once(victim, bystander, daemon):
+    clients = [daemon.client() for _ in range(4)]
+    with watched(daemon, bystander):
+        calls = [paddock.Background(victim.with_client(c).exec, "yes | tee /dev/stderr", timeout_ms=2000) for c in clients]
+        assert all(call.result().truncated for call in calls)
+    for client in clients:
+        client.close()
+
+
+def test_cpu_bomb(victim, bystander, daemon):
+    """Half a core was asked for; four spinning processes get half a core."""
+    def used():
+        paths = paddock.cgroup_dirs(victim.id)
+        for controller in ("cpuacct", "cpu"):
+            file = paths.get(controller, paddock.Path("/none")) / "cpuacct.usage"
+            if file.exists():
+                return int(paddock.read(file)) / 1e9
+        text = paddock.read(f"/proc/{victim.pid1()}/stat") if "unified" not in paths else paddock.read(paths["unified"] / "cpu.stat")
+        return int(text.split("usage_usec ")[1].split()[0]) / 1e6 if "usage_usec" in text else None
+
+    with watched(daemon, bystander):
+        before, begun = used(), time.monotonic()
+        victim.exec("for i in 1 2 3 4; do while :; do :; done & done; wait", timeout_ms=2000)
+        took = time.monotonic() - begun
+    if before is None:
+        output = victim.exec("times_() { :; }; cat /proc/self/stat", timeout_ms=3000)
+        pytest.skip(f"no CPU accounting in the box's cgroups here ({output.exit_code})")
+    assert (used() - before) / took < LIMITS["cpu"] * 1.3
+
+
+def test_open_files_are_bounded(victim):
+    output = victim.python("""
+n = 0; keep = []
+try:
+    while True: keep.append(open("/dev/null")); n += 1
+except OSError as e: print(n, e.errno)
+""")
+    count, errno = map(int, output.text.split())
+    assert errno == 24 and count < LIMITS["nofile"]
+
+
+def test_inode_and_directory_storm(victim, bystander, daemon):
+    with watched(daemon, bystander):
+        victim.exec("mkdir -p d; cd d; seq 200000 | xargs -n 5000 touch", timeout_ms=4000)
+        victim.exec("p=/tmp; for i in $(seq 2000); do p=$p/d; mkdir $p || break; done; echo ok", timeout_ms=4000)
+    begun = time.monotonic()
+    victim.delete()
+    assert time.monotonic() - begun < 10
+
+
+def test_json_bombs_do_not_move_the_api(api, daemon):
+    before = paddock.rss_kb(daemon.api_pid())
+    for body in (b"[" * 1_000_000, b'{"a":' * 200_000, b'{"metadata":{' + b",".join(b'"k%d":"v"' % i for i in range(80_000)) + b"}}"):
+        response = api.post("/v1/sandboxes", body)
+        assert response.status in (400, 413), response
+    assert paddock.rss_kb(daemon.api_pid()) < before + 50_000
+
+
+def test_hostile_exec_answers_are_valid_json(victim):
+    output = victim.try_exec("printf '\"}]\\n\\0\\x1b]52;c;aGk=\\a'; head -c 100000 /dev/urandom")
+    document = json.loads(output.body)
+    assert document["encoding"] == "base64"

@@ -1,0 +1,104 @@
+"""paddock.yaml, PADDOCK_* and flags: one validation, with the line of the mistake."""
+
+import json
+import subprocess
+
+import pytest
+
+import paddock
+
+
+def run(*arguments, **environment):
+    return subprocess.run([paddock.BIN / "paddock", *arguments], env=paddock.clean_environment(**environment),
+                          capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+
+
+def refused(tmp_path, text, **environment):
+    """`paddock serve` with this file must end at once, and say why on stderr."""
+    file = tmp_path / "paddock.yaml"
+    file.write_text(text)
+    result = run("serve", "--config", file, "--listen", "127.0.0.1:0", "--data-dir", tmp_path / "d", "--run-dir", tmp_path / "r",
+                 **environment)
+    assert result.returncode != 0 and result.stdout == "", result
+    assert not (tmp_path / "d").exists(), "nothing is made before the configuration is known to be good"
+    return result.stderr
+
+
+MISTAKES = {
+    "unknown key": ("listen: 127.0.0.1:0\n\nlisen: x\n", 3, "lisen"),
+    "unknown nested key": ("defaults:\n  image: machine\n  limits:\n    memory: 5\n", 4, "memory"),
+    "wrong type": ("max:\n  boxes: many\n", 2, "boxes"),
+    "list for a map": ("defaults:\n  - image\n", 2, "defaults"),
+    "negative": ("defaults:\n  limits:\n    pids: -1\n", 3, "pids"),
+    "zero memory": ("defaults:\n  limits:\n    memory_mb: 0\n", 3, "memory_mb"),
+    "duplicate key": ("listen: a\nlisten: b\n", 2, "listen"),
+    "bad syntax": ("defaults:\n  image: machine\n bad\n", 3, ""),
+    "tab indentation": ("defaults:\n\timage: machine\n", 2, ""),
+    "anchor": ("defaults: &a\n  image: machine\nmax: *a\n", 1, ""),
+    "tag": ("listen: !!python/object x\n", 1, ""),
+    "two documents": ("listen: 127.0.0.1:0\n---\nlisten: x\n", 2, ""),
+    "log level": ("log_level: loud\n", 1, "log_level"),
+    "cert without key": ("tls:\n  cert: /x\n", None, "key"),
+    "bad address": ("listen: nowhere\n", 1, "listen"),
+    "defaults above the ceiling": ("defaults:\n  limits:\n    pids: 500\nmax:\n  limits:\n    pids: 100\n", None, "pids"),
+}
+
+
+@pytest.mark.parametrize("text, line, word", MISTAKES.values(), ids=MISTAKES.keys())
+def test_mistakes_are_found_with_their_line(tmp_path, text, line, word):
+    message = refused(tmp_path, text)
+    if line:
+        near = [f"line {n}" for n in (line, line + 1, line - 1)] if not word else [f"line {line}"]
+        assert any(one in message for one in near), message
+    assert word in message, message
+    assert "paddock.yaml" in message
+
+
+def test_missing_file(tmp_path):
+    result = run("serve", "--config", tmp_path / "none.yaml")
+    assert result.returncode != 0 and "none.yaml" in result.stderr
+
+
+@pytest.mark.parametrize("variable, value", [
+    ("PADDOCK_NONSENSE", "1"), ("PADDOCK_MAX_BOXES", "x"), ("PADDOCK_DEFAULTS_LIMITS_PIDS", "-5"), ("PADDOCK_LOG_LEVEL", "loud"),
+])
+def test_bad_variables(tmp_path, variable, value):
+    message = refused(tmp_path, "", **{variable: value})
+    assert variable in message or variable[8:].lower().replace("_", ".") in message, message
+
+
+def test_layers(own_daemon, workdir):
+    """The file, over it the variables, over them the flags."""
+    file = workdir / "layers.yaml"
+    file.write_text("defaults:\n  limits:\n    pids: 111\n    memory_mb: 200\n    nofile: 300\nlisten: 127.0.0.1:1\n")
+    daemon = own_daemon(environment={"PADDOCK_DEFAULTS_LIMITS_PIDS": "222", "PADDOCK_LISTEN": "127.0.0.1:2"},
+                        arguments=["--config", str(file)]).start()
+    limits = daemon.client().create().document["limits"]
+    assert (limits["pids"], limits["memory_mb"], limits["nofile"]) == (222, 200, 300)
+
+
+def test_ceilings(own_daemon):
+    daemon = own_daemon(environment={"PADDOCK_MAX_LIMITS_PIDS": "600", "PADDOCK_MAX_BOXES": "2", "PADDOCK_MAX_TTL_SECONDS": "60"}).start()
+    api = daemon.client()
+    response = api.try_create(limits={"pids": 601})
+    assert (response.status, response.code()) == (400, "invalid_argument")
+    response = api.try_create(ttl_seconds=61)
+    assert (response.status, response.code()) == (400, "invalid_argument")
+    for _ in range(2):
+        assert api.create().document["expires_at"], "a ceiling on the life time is one for those who ask for none too"
+    response = api.try_create()
+    assert (response.status, response.code()) == (429, "quota_exceeded")
+    api.delete(f"/v1/sandboxes/{api.list()[0]['id']}")
+    api.create()
+
+
+def test_config_show_is_what_runs(tmp_path):
+    file = tmp_path / "paddock.yaml"
+    file.write_text("max:\n  boxes: 17\n")
+    result = run("config", "show", "--config", file, PADDOCK_DEFAULTS_USER="root")
+    assert result.returncode == 0, result.stderr
+    shown = json.loads(result.stdout)
+    assert shown["max"]["boxes"] == 17 and shown["defaults"]["user"] == "root"
+    assert run("config", "check", "--config", file).returncode == 0
+    file.write_text("max:\n  boxes: x\n")
+    assert run("config", "check", "--config", file).returncode != 0

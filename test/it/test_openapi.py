@@ -1,0 +1,167 @@
+"""api/openapi.yaml is the truth: the code has its routes, the answers have its shapes."""
+
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+
+import paddock
+
+DOCUMENT = paddock.ROOT / "api" / "openapi.yaml"
+METHODS = ("get", "put", "post", "delete", "head", "patch", "options")
+
+
+@pytest.fixture(scope="module")
+def document():
+    return yaml.safe_load(DOCUMENT.read_text())
+
+
+def plain(path):
+    """Parameter names do not matter: /v1/sandboxes/{id} and /v1/sandboxes/{box} are one route."""
+    return re.sub(r"\{[^}]*\}", "{}", path)
+
+
+def test_routes_both_ways(document):
+    written = {(method.upper(), plain(path)) for path, item in document["paths"].items() for method in item if method in METHODS}
+    result = subprocess.run([paddock.BIN / "paddock-api", "--routes"], capture_output=True, text=True, timeout=10)
+    assert result.returncode == 0, result.stderr
+    built = {(line.split()[0], plain(line.split()[1])) for line in result.stdout.splitlines() if line.strip()}
+    assert built - written == set(), "in the code, not in the document"
+    assert written - built == set(), "in the document, not in the code"
+
+
+def test_served_document_is_the_file(document, daemon):
+    response = paddock.Client(daemon).get("/openapi.json")
+    assert response.status == 200 and response.headers["content-type"].startswith("application/json")
+    # As JSON would write it: YAML knows dates and integer keys that JSON does not.
+    assert response.json() == json.loads(json.dumps(document, default=str))
+
+
+def test_document_is_openapi_3(document):
+    assert document["openapi"].startswith("3.")
+    assert document["info"]["title"] and document["info"]["version"]
+    names = [operation["operationId"] for item in document["paths"].values() for method, operation in item.items() if method in METHODS]
+    assert len(names) == len(set(names))
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            if method in METHODS:
+                assert operation["responses"], f"{method} {path}"
+                asked = set(re.findall(r"\{([^}]*)\}", path))
+                given = {resolve(document, parameter)["name"]
+                         for parameter in (*item.get("parameters", ()), *operation.get("parameters", ()))
+                         if resolve(document, parameter)["in"] == "path"}
+                assert asked == given, f"{method} {path}"
+
+
+def test_error_codes_are_the_table(document):
+    """The document and src/base/err_codes.def name the same codes."""
+    table = set(re.findall(r'^X\(\w+,\s+"(\w+)"', (paddock.ROOT / "src/base/err_codes.def").read_text(), re.M))
+    text = json.dumps(document, default=str)
+    enums = [set(found) for found in _enums(document) if {"not_found", "internal"} <= set(found)]
+    assert enums, "the document lists no error codes"
+    assert all(found == table for found in enums), text[:0]
+
+
+def _enums(node):
+    if isinstance(node, dict):
+        if isinstance(node.get("enum"), list):
+            yield node["enum"]
+        for value in node.values():
+            yield from _enums(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _enums(value)
+
+
+# ---- live answers ---------------------------------------------------------
+
+
+def resolve(document, node):
+    while "$ref" in node:
+        place = document
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            place = place[part]
+        node = place
+    return node
+
+
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None)}
+
+
+def conform(document, schema, value, where="$"):
+    """The part of JSON Schema that the document uses. Unknown members are a mistake too."""
+    schema = resolve(document, schema)
+    for part in schema.get("allOf", ()):
+        conform(document, part, value, where)
+    options = schema.get("oneOf") or schema.get("anyOf")
+    if options:
+        failures = []
+        for option in options:
+            try:
+                return conform(document, option, value, where)
+            except AssertionError as error:
+                failures.append(str(error))
+        raise AssertionError(f"{where}: {failures}")
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
+    if schema.get("nullable"):
+        kinds.append("null")
+    if kinds:
+        assert any(isinstance(value, TYPES[kind]) and not (isinstance(value, bool) and kind in ("integer", "number"))
+                   for kind in kinds), f"{where}: {value!r} is not {kinds}"
+    if "enum" in schema and value is not None:
+        assert value in schema["enum"], f"{where}: {value!r}"
+    if "pattern" in schema and isinstance(value, str):
+        assert re.search(schema["pattern"], value), f"{where}: {value!r} does not match {schema['pattern']}"
+    if isinstance(value, dict):
+        missing = set(schema.get("required", ())) - set(value)
+        assert not missing, f"{where}: {missing} missing"
+        properties = schema.get("properties", {})
+        for name, member in value.items():
+            if name in properties:
+                conform(document, properties[name], member, f"{where}.{name}")
+            elif isinstance(schema.get("additionalProperties"), dict):
+                conform(document, schema["additionalProperties"], member, f"{where}.{name}")
+            else:
+                assert not properties or schema.get("additionalProperties") is True, f"{where}.{name} is not in the document"
+    if isinstance(value, list) and "items" in schema:
+        for i, item in enumerate(value):
+            conform(document, schema["items"], item, f"{where}[{i}]")
+    return None
+
+
+def check(document, method, path, response):
+    operations = {plain(key): item for key, item in document["paths"].items()}
+    responses = operations[plain(path)][method]["responses"]
+    answer = responses.get(str(response.status)) or responses.get(response.status) or responses.get("default")
+    assert answer, f"{method} {path}: status {response.status} is not in the document"
+    content = resolve(document, answer).get("content", {}).get("application/json")
+    if content:
+        conform(document, content["schema"], response.json())
+
+
+def test_live_answers(document, api, daemon):
+    made = api.try_create(name="conforms", metadata={"a": "b"}, ttl_seconds=500)
+    assert made.status == 201
+    box = paddock.Box(api, made.json())
+    sandboxes, one = "/v1/sandboxes", "/v1/sandboxes/{}"
+    check(document, "post", sandboxes, made)
+    check(document, "get", sandboxes, api.get(sandboxes))
+    check(document, "get", one, api.get(box.path))
+    check(document, "post", one + "/exec", box.try_exec("echo hi"))
+    check(document, "post", one + "/exec", box.try_exec("sleep 60", timeout_ms=100))
+    files = one + "/files/{}"
+    check(document, "put", files, box.put("/workspace/f", b"x"))
+    check(document, "get", files, box.ls("/workspace"))
+    check(document, "get", files, box.ls("/dev"))
+    check(document, "get", files, box.read("/none"))
+    check(document, "delete", files, box.remove("/workspace/f"))
+    for path in ("/health", "/healthz", "/readyz", "/v1/capabilities", "/v1/images", "/v1/keys"):
+        check(document, "get", path, api.get(path))
+    check(document, "post", sandboxes, api.post(sandboxes, {"nmae": 1}))
+    check(document, "post", sandboxes, api.try_create(name="conforms"))
+    check(document, "get", sandboxes, paddock.Client(daemon).get(sandboxes))
+    check(document, "delete", one, api.delete(box.path))
+    check(document, "get", one, api.get(box.path))
