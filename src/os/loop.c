@@ -259,6 +259,13 @@ void loop_post(struct loop *l, struct loop_task *task, void (*run)(struct loop_t
 	(void)r; /* full means that the loop is awake anyway */
 }
 
+void loop_cancel(struct loop *l, struct loop_task *task)
+{
+	pthread_mutex_lock(&l->lock);
+	list_del(&task->link);
+	pthread_mutex_unlock(&l->lock);
+}
+
 static void run_deferred(struct loop *l)
 {
 	struct list mine = LIST_INIT(mine);

@@ -59,6 +59,9 @@ static inline bool loop_timer_active(const struct loop_timer *t)
 void loop_defer(struct loop *l, struct loop_task *task, void (*run)(struct loop_task *));
 /* The same from any thread; wakes the loop. */
 void loop_post(struct loop *l, struct loop_task *task, void (*run)(struct loop_task *));
+/* Takes back a task that has not run yet; by the loop's thread, and nobody posts it any more.
+ * The task must have been deferred or posted once, or have its link initialised. */
+void loop_cancel(struct loop *l, struct loop_task *task);
 
 /* Blocks the signals of `mask` and delivers them as ordinary events. */
 struct loop_signals {

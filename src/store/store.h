@@ -4,7 +4,13 @@
  * of store_load; after that the loop thread only writes, and each write's `done`
  * runs on the loop thread once its batch is on disk (or failed).
  *
- * Writes are applied in the order of the calls. Views in the arguments are copied.
+ * Writes are applied in the order of the calls. Views in the arguments are copied. A
+ * write that breaks a rule fails alone: ERR_CONFLICT for an id, a key's hash or a box's
+ * name (within its tenant) that exists, ERR_NOT_FOUND for an unknown tenant, or a status
+ * for an unknown box. Without memory for the call, `done` runs before it returns.
+ *
+ * seccomp and Landlock hold for the thread that applies them and those it makes later:
+ * apply them before store_open, or to all threads.
  */
 #pragma once
 
@@ -54,12 +60,14 @@ struct store_visitor {
 /* Opens or makes `dir`/paddock.db, migrates it, starts the thread. A database of a
  * newer version than this program knows is refused. */
 struct store *store_open(struct loop *l, const char *dir, struct err *e) _must_check_;
-void store_close(struct store *s); /* waits for what was submitted */
+/* Waits for what was submitted and runs what `done`s are due. Before loop_free; not from a `done`. */
+void store_close(struct store *s);
+/* What is on disk; views last for their callback. */
 int store_load(struct store *s, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
 
-/* `done` may be NULL. */
-void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg);
-void store_key_put(struct store *s, const struct store_key *k, store_done *done, void *arg);
+/* `done` may be NULL. Deleting what is not there is no error. */
+void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg); /* or rename */
+void store_key_put(struct store *s, const struct store_key *k, store_done *done, void *arg); /* insert */
 void store_key_delete(struct store *s, struct view id, store_done *done, void *arg);
 void store_box_put(struct store *s, const struct store_box *b, store_done *done, void *arg); /* insert */
 void store_box_set_status(struct store *s, struct view id, struct view status, store_done *done, void *arg);

@@ -1,0 +1,93 @@
+/*
+ * The schema, as the ordered steps that lead to it. PRAGMA user_version is the number
+ * of steps that a database has taken; each is one transaction together with its
+ * number, so that a kill leaves a whole version behind.
+ *
+ * A step that was released never changes: the next one corrects it.
+ */
+#include "store_sql.h"
+
+#include "poison.h"
+
+#define APPLICATION_ID 0x5061646b /* "Padk": tells our files from other SQLite databases */
+
+static const char *const STEPS[] = {
+	/* 1: tenants, keys, boxes */
+	"CREATE TABLE tenants ("
+	"  id TEXT PRIMARY KEY NOT NULL,"
+	"  name TEXT NOT NULL,"
+	"  created_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE TABLE keys ("
+	"  id TEXT PRIMARY KEY NOT NULL,"
+	"  tenant TEXT NOT NULL REFERENCES tenants (id),"
+	"  name TEXT NOT NULL,"
+	"  role INTEGER NOT NULL CHECK (role IN (1, 2)),"
+	"  hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32),"
+	"  created_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE TABLE boxes ("
+	"  id TEXT PRIMARY KEY NOT NULL,"
+	"  tenant TEXT NOT NULL REFERENCES tenants (id),"
+	"  name TEXT NOT NULL,"
+	"  status TEXT NOT NULL,"
+	"  image TEXT NOT NULL,"
+	"  digest TEXT NOT NULL,"
+	"  backend TEXT NOT NULL,"
+	"  spec TEXT NOT NULL,"
+	"  metadata TEXT NOT NULL,"
+	"  created_ms INTEGER NOT NULL,"
+	"  expires_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE UNIQUE INDEX boxes_name ON boxes (tenant, name) WHERE name <> '';"
+	"PRAGMA application_id = 1348559979;",
+};
+
+static_assert(APPLICATION_ID == 1348559979, "the number in step 1");
+
+static int read_pragma(sqlite3 *db, const char *sql, int *ret, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW)
+		*ret = sqlite3_column_int(stmt, 0);
+	sqlite3_finalize(stmt);
+	return rc == SQLITE_ROW ? 0 : store_sql_failed(db, "reading the store's version", e);
+}
+
+static int take_step(sqlite3 *db, int version, struct err *e)
+{
+	char number[64];
+
+	sqlite3_snprintf(sizeof(number), number, "PRAGMA user_version = %d", version);
+	if (sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
+	    sqlite3_exec(db, STEPS[version - 1], NULL, NULL, NULL) == SQLITE_OK &&
+	    sqlite3_exec(db, number, NULL, NULL, NULL) == SQLITE_OK &&
+	    sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK)
+		return 0;
+	store_sql_failed(db, "bringing the store to a newer version", e);
+	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return -1;
+}
+
+int store_migrate(sqlite3 *db, struct err *e)
+{
+	int version = 0, application = 0, newest = (int)ELEMS(STEPS);
+
+	if (read_pragma(db, "PRAGMA user_version", &version, e) < 0 ||
+	    read_pragma(db, "PRAGMA application_id", &application, e) < 0)
+		return -1;
+	if (version > newest && application == APPLICATION_ID)
+		return err_set(e, ERR_STATE,
+			       "the store has version %d, this program knows versions up to %d: use a newer paddock",
+			       version, newest);
+	if (version < 0 || (version > 0 && application != APPLICATION_ID))
+		return err_set(e, ERR_STATE, "the file is not a store of paddock");
+	while (version < newest)
+		if (take_step(db, ++version, e) < 0)
+			return -1;
+	return 0;
+}

@@ -1,0 +1,330 @@
+/*
+ * The statements of the store and how SQLite is set up for them: WAL with
+ * synchronous=FULL, so that a commit is on disk when it returns; everything temporary
+ * in memory, since the api may write nowhere but in the store's directory.
+ *
+ * A statement that breaks a constraint undoes itself and leaves its transaction as it
+ * was: this is what lets a batch lose one write and keep the others.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "fd.h"
+#include "store_sql.h"
+
+#include "poison.h"
+
+#define BUSY_MS 5000 /* somebody else's lock, e.g. a backup's */
+#define FILE_MODE 0600
+
+static const char *const SQL[STMTS] = {
+	[STMT_BEGIN] = "BEGIN IMMEDIATE",
+	[STMT_COMMIT] = "COMMIT",
+	[STMT_ROLLBACK] = "ROLLBACK",
+	[STMT_TENANT_PUT] = "INSERT INTO tenants (id, name, created_ms) VALUES (?1, ?2, ?3)"
+			    " ON CONFLICT (id) DO UPDATE SET name = excluded.name",
+	[STMT_KEY_PUT] = "INSERT INTO keys (id, tenant, name, role, hash, created_ms)"
+			 " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[STMT_KEY_DELETE] = "DELETE FROM keys WHERE id = ?1",
+	[STMT_BOX_PUT] = "INSERT INTO boxes (id, tenant, name, status, image, digest, backend, spec, metadata,"
+			 " created_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+	[STMT_BOX_SET_STATUS] = "UPDATE boxes SET status = ?2 WHERE id = ?1",
+	[STMT_BOX_DELETE] = "DELETE FROM boxes WHERE id = ?1",
+	[STMT_TENANT_LIST] = "SELECT id, name, created_ms FROM tenants ORDER BY created_ms, id",
+	[STMT_KEY_LIST] = "SELECT id, tenant, name, role, hash, created_ms FROM keys ORDER BY created_ms, id",
+	[STMT_BOX_LIST] = "SELECT id, tenant, name, status, image, digest, backend, spec, metadata, created_ms,"
+			  " expires_ms FROM boxes ORDER BY created_ms, id",
+};
+
+int store_sql_failed(sqlite3 *db, const char *what, struct err *e)
+{
+	int rc = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
+	enum err_code code = rc == SQLITE_FULL ? ERR_STORAGE : ERR_INTERNAL;
+
+	return err_set(e, code, "%s: %s", what, db ? sqlite3_errmsg(db) : "out of memory");
+}
+
+/* ---- opening ---- */
+
+/* SQLite gives its -wal and -shm the mode of the file. */
+int store_sql_make(const char *path, struct err *e)
+{
+	_cleanup_(closep) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	struct stat st;
+
+	if (fd < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "opening the store %s", path);
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "the store %s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INTERNAL, "the store %s is not a file", path);
+	if ((st.st_mode & 07777) != FILE_MODE && fchmod(fd, FILE_MODE) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "the store %s: setting its mode", path);
+	return 0;
+}
+
+static int set_up(sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	bool wal;
+
+	sqlite3_busy_timeout(db, BUSY_MS);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	if (sqlite3_exec(db,
+			 "PRAGMA temp_store = MEMORY;"
+			 "PRAGMA synchronous = FULL;"
+			 "PRAGMA foreign_keys = ON;"
+			 "PRAGMA trusted_schema = OFF;"
+			 "PRAGMA cell_size_check = ON;"
+			 "PRAGMA journal_size_limit = 4194304;",
+			 NULL, NULL, NULL) != SQLITE_OK)
+		return store_sql_failed(db, "setting the store up", e);
+	/* Where WAL cannot be had, SQLite answers with the mode that it stays in. */
+	if (sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL) != SQLITE_OK ||
+	    sqlite3_step(stmt) != SQLITE_ROW) {
+		sqlite3_finalize(stmt);
+		return store_sql_failed(db, "setting the store up", e);
+	}
+	wal = view_is(view_of((const char *)sqlite3_column_text(stmt, 0)), "wal");
+	sqlite3_finalize(stmt);
+	return wal ? 0 : err_set(e, ERR_INTERNAL, "the store's file system has no shared memory for SQLite's WAL");
+}
+
+int store_sql_open(struct store_sql *q, const char *path, struct err *e)
+{
+	*q = (struct store_sql){ 0 };
+	if (sqlite3_open_v2(path, &q->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+		return store_sql_failed(q->db, "opening the store", e);
+	return set_up(q->db, e);
+}
+
+int store_sql_prepare(struct store_sql *q, struct err *e)
+{
+	for (int i = 0; i < STMTS; i++)
+		if (sqlite3_prepare_v3(q->db, SQL[i], -1, SQLITE_PREPARE_PERSISTENT, &q->stmt[i], NULL) != SQLITE_OK)
+			return store_sql_failed(q->db, "preparing the store's statements", e);
+	return 0;
+}
+
+void store_sql_done(struct store_sql *q)
+{
+	for (int i = 0; i < STMTS; i++)
+		sqlite3_finalize(q->stmt[i]);
+	sqlite3_close(q->db);
+	*q = (struct store_sql){ 0 };
+}
+
+/* ---- running ---- */
+
+static void bind_view(sqlite3_stmt *stmt, int at, struct view v)
+{
+	/* An empty view may have no address, which SQLite would take for NULL. */
+	sqlite3_bind_text64(stmt, at, v.n ? v.p : "", v.n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static struct view column_view(sqlite3_stmt *stmt, int at)
+{
+	const char *p = (const char *)sqlite3_column_text(stmt, at);
+
+	return (struct view){ p ? p : "", (size_t)sqlite3_column_bytes(stmt, at) };
+}
+
+static int constraint_failed(sqlite3 *db, const char *what, struct err *e)
+{
+	switch (sqlite3_extended_errcode(db)) {
+	case SQLITE_CONSTRAINT_UNIQUE:
+	case SQLITE_CONSTRAINT_PRIMARYKEY:
+		return err_set(e, ERR_CONFLICT, "%s: there is one already", what);
+	case SQLITE_CONSTRAINT_FOREIGNKEY:
+		return err_set(e, ERR_NOT_FOUND, "%s: no such tenant", what);
+	default:
+		return err_set(e, ERR_INVALID, "%s: %s", what, sqlite3_errmsg(db));
+	}
+}
+
+/* Runs a statement that yields no rows and leaves it ready for the next time. A failed
+ * bind (memory) shows as a failed step, since the parameters are NOT NULL. */
+static int run(struct store_sql *q, enum store_stmt which, const char *what, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[which];
+	int rc = sqlite3_step(stmt), ret = 0;
+
+	if (rc == SQLITE_CONSTRAINT)
+		ret = constraint_failed(q->db, what, e);
+	else if (rc != SQLITE_DONE)
+		ret = store_sql_failed(q->db, what, e);
+	sqlite3_reset(stmt);
+	sqlite3_clear_bindings(stmt);
+	return ret;
+}
+
+int store_sql_begin(struct store_sql *q, struct err *e)
+{
+	return run(q, STMT_BEGIN, "the store", e);
+}
+
+int store_sql_commit(struct store_sql *q, struct err *e)
+{
+	return run(q, STMT_COMMIT, "the store", e);
+}
+
+void store_sql_rollback(struct store_sql *q)
+{
+	if (!sqlite3_get_autocommit(q->db))
+		(void)run(q, STMT_ROLLBACK, "the store", NULL);
+}
+
+bool store_sql_lost(const struct store_sql *q)
+{
+	return sqlite3_get_autocommit(q->db);
+}
+
+int store_sql_tenant_put(struct store_sql *q, const struct store_tenant *t, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_TENANT_PUT];
+
+	bind_view(stmt, 1, t->id);
+	bind_view(stmt, 2, t->name);
+	sqlite3_bind_int64(stmt, 3, t->created_ms);
+	return run(q, STMT_TENANT_PUT, "storing the tenant", e);
+}
+
+int store_sql_key_put(struct store_sql *q, const struct store_key *k, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_KEY_PUT];
+
+	bind_view(stmt, 1, k->id);
+	bind_view(stmt, 2, k->tenant);
+	bind_view(stmt, 3, k->name);
+	sqlite3_bind_int(stmt, 4, (int)k->role);
+	sqlite3_bind_blob(stmt, 5, k->hash, sizeof(k->hash), SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 6, k->created_ms);
+	return run(q, STMT_KEY_PUT, "storing the key", e);
+}
+
+int store_sql_key_delete(struct store_sql *q, struct view id, struct err *e)
+{
+	bind_view(q->stmt[STMT_KEY_DELETE], 1, id);
+	return run(q, STMT_KEY_DELETE, "removing the key", e);
+}
+
+int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_BOX_PUT];
+	const struct view texts[] = { b->id,	  b->tenant,  b->name, b->status,  b->image,
+				      b->digest, b->backend, b->spec, b->metadata };
+
+	for (size_t i = 0; i < ELEMS(texts); i++)
+		bind_view(stmt, (int)i + 1, texts[i]);
+	sqlite3_bind_int64(stmt, 10, b->created_ms);
+	sqlite3_bind_int64(stmt, 11, b->expires_ms);
+	return run(q, STMT_BOX_PUT, "storing the sandbox", e);
+}
+
+int store_sql_box_set_status(struct store_sql *q, struct view id, struct view status, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_BOX_SET_STATUS];
+
+	bind_view(stmt, 1, id);
+	bind_view(stmt, 2, status);
+	if (run(q, STMT_BOX_SET_STATUS, "storing the status", e) < 0)
+		return -1;
+	if (sqlite3_changes(q->db) == 0)
+		return err_set(e, ERR_NOT_FOUND, "storing the status: no such sandbox");
+	return 0;
+}
+
+int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e)
+{
+	bind_view(q->stmt[STMT_BOX_DELETE], 1, id);
+	return run(q, STMT_BOX_DELETE, "removing the sandbox", e);
+}
+
+/* ---- loading ---- */
+
+static int visit_tenant(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_tenant t = {
+		.id = column_view(row, 0), .name = column_view(row, 1), .created_ms = sqlite3_column_int64(row, 2)
+	};
+
+	if (v->tenant)
+		v->tenant(arg, &t);
+	return 0;
+}
+
+static int visit_key(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	struct store_key k = {
+		.id = column_view(row, 0),
+		.tenant = column_view(row, 1),
+		.name = column_view(row, 2),
+		.role = (enum store_role)sqlite3_column_int(row, 3),
+		.created_ms = sqlite3_column_int64(row, 5),
+	};
+	const void *hash = sqlite3_column_blob(row, 4);
+
+	/* The schema holds both; a file that was tampered with must not make a role. */
+	if ((k.role != STORE_ROLE_ADMIN && k.role != STORE_ROLE_USER) || !hash ||
+	    sqlite3_column_bytes(row, 4) != (int)sizeof(k.hash))
+		return -EBADMSG;
+	memcpy(k.hash, hash, sizeof(k.hash));
+	if (v->key)
+		v->key(arg, &k);
+	return 0;
+}
+
+static int visit_box(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_box b = {
+		.id = column_view(row, 0),
+		.tenant = column_view(row, 1),
+		.name = column_view(row, 2),
+		.status = column_view(row, 3),
+		.image = column_view(row, 4),
+		.digest = column_view(row, 5),
+		.backend = column_view(row, 6),
+		.spec = column_view(row, 7),
+		.metadata = column_view(row, 8),
+		.created_ms = sqlite3_column_int64(row, 9),
+		.expires_ms = sqlite3_column_int64(row, 10),
+	};
+
+	if (v->box)
+		v->box(arg, &b);
+	return 0;
+}
+
+static int each_row(struct store_sql *q, enum store_stmt which,
+		    int (*visit)(sqlite3_stmt *, const struct store_visitor *, void *),
+		    const struct store_visitor *v, void *arg, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[which];
+	int rc, ret = 0;
+
+	while (ret == 0 && (rc = sqlite3_step(stmt)) != SQLITE_DONE) {
+		if (rc != SQLITE_ROW)
+			ret = store_sql_failed(q->db, "loading the store", e);
+		else if (visit(stmt, v, arg) < 0)
+			ret = err_set(e, ERR_INTERNAL, "loading the store: a row is damaged");
+	}
+	sqlite3_reset(stmt);
+	return ret;
+}
+
+int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e)
+{
+	int ret;
+
+	/* One moment for all three tables, and no lock that the writer would wait for. */
+	if (sqlite3_exec(q->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+		return store_sql_failed(q->db, "loading the store", e);
+	ret = each_row(q, STMT_TENANT_LIST, visit_tenant, v, arg, e);
+	if (ret == 0)
+		ret = each_row(q, STMT_KEY_LIST, visit_key, v, arg, e);
+	if (ret == 0)
+		ret = each_row(q, STMT_BOX_LIST, visit_box, v, arg, e);
+	store_sql_rollback(q); /* nothing was written */
+	return ret;
+}

@@ -1,0 +1,58 @@
+/*
+ * SQLite, one function per statement. A struct store_sql belongs to one thread at a
+ * time. Internal to src/store.
+ */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "store.h"
+
+enum store_stmt {
+	STMT_BEGIN,
+	STMT_COMMIT,
+	STMT_ROLLBACK,
+	STMT_TENANT_PUT,
+	STMT_KEY_PUT,
+	STMT_KEY_DELETE,
+	STMT_BOX_PUT,
+	STMT_BOX_SET_STATUS,
+	STMT_BOX_DELETE,
+	STMT_TENANT_LIST,
+	STMT_KEY_LIST,
+	STMT_BOX_LIST,
+	STMTS
+};
+
+struct store_sql {
+	sqlite3 *db;
+	sqlite3_stmt *stmt[STMTS];
+};
+
+/* Makes the file where it is missing, with mode 0600. Only before the process has it open:
+ * POSIX drops a process's locks on a file with the first fd of it that is closed. */
+int store_sql_make(const char *path, struct err *e) _must_check_;
+int store_sql_open(struct store_sql *q, const char *path, struct err *e) _must_check_;
+int store_sql_prepare(struct store_sql *q, struct err *e) _must_check_; /* after the migration */
+void store_sql_done(struct store_sql *q); /* accepts half-built and zeroed */
+
+int store_sql_begin(struct store_sql *q, struct err *e) _must_check_;
+int store_sql_commit(struct store_sql *q, struct err *e) _must_check_;
+void store_sql_rollback(struct store_sql *q); /* where there is a transaction */
+/* Whether SQLite itself rolled back, as it does for a full disk. */
+bool store_sql_lost(const struct store_sql *q);
+
+int store_sql_tenant_put(struct store_sql *q, const struct store_tenant *t, struct err *e) _must_check_;
+int store_sql_key_put(struct store_sql *q, const struct store_key *k, struct err *e) _must_check_;
+int store_sql_key_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
+int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err *e) _must_check_;
+int store_sql_box_set_status(struct store_sql *q, struct view id, struct view status, struct err *e) _must_check_;
+int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
+
+int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
+
+/* Sets e from what SQLite says last; returns -1. */
+int store_sql_failed(sqlite3 *db, const char *what, struct err *e);
+
+/* Brings the schema to the newest version (store_migrate.c). */
+int store_migrate(sqlite3 *db, struct err *e) _must_check_;
