@@ -62,7 +62,8 @@ static int put_url(struct buf *b, struct arena *a, const struct place *p, const 
 	return b->bad ? err_set(e, ERR_INVALID, "the path is too long") : 0;
 }
 
-static int open_source(const struct place *from, int64_t *ret_size, struct err *e)
+/* *ret_mode stays 0 where there is no file with permissions. */
+static int open_source(const struct place *from, int64_t *ret_size, unsigned *ret_mode, struct err *e)
 {
 	_cleanup_(closep) int fd = -EBADF;
 	struct stat st;
@@ -74,6 +75,7 @@ static int open_source(const struct place *from, int64_t *ret_size, struct err *
 		return err_set(e, ERR_INVALID, "%.120s is a directory; cp copies single files (use tar through exec)",
 			       from->path);
 	*ret_size = -1;
+	*ret_mode = 0;
 	if (S_ISREG(st.st_mode)) {
 		off_t at = lseek(fd, 0, SEEK_CUR); /* standard input may have been read from already */
 
@@ -82,6 +84,8 @@ static int open_source(const struct place *from, int64_t *ret_size, struct err *
 		else if (at >= 0 && st.st_size > 0)
 			*ret_size = 0;
 		/* a size of 0 may be a lie (/proc): sent in chunks until its end */
+		if (!is_dash(from))
+			*ret_mode = st.st_mode & 0777;
 	}
 	return TAKE_FD(fd);
 }
@@ -99,12 +103,17 @@ static int upload(struct cmd_ctx *ctx, struct session *s, const struct place *fr
 		.timeout_ms = SESSION_CALL_MS,
 	};
 	struct response r;
+	unsigned mode;
 
 	if (put_url(&url, &ctx->arena, to, base_name(from->path), e) < 0)
 		return -1;
-	fd = open_source(from, &rq.body_size, e);
+	fd = open_source(from, &rq.body_size, &mode, e);
 	if (fd < 0)
 		return -1;
+	if (mode)
+		buf_printf(&url, "?mode=%04o", mode);
+	if (url.bad)
+		return err_set(e, ERR_INVALID, "the path is too long");
 	rq.path = buf_view(&url);
 	rq.body_fd = fd;
 	if (session_send(s, &rq, &r, e) < 0)
@@ -129,13 +138,14 @@ static const char *local_target(struct arena *a, const struct place *from, const
 	return ret;
 }
 
-/* Writes the answer to a file that is only touched now that there is one. */
-static int save(struct session *s, const char *path, struct err *e)
+/* Writes the answer to a file that is only touched now that there is one. A new
+ * file gets the permissions of the box's, as far as our umask lets it. */
+static int save(struct session *s, const char *path, unsigned mode, struct err *e)
 {
 	_cleanup_(closep) int fd = -EBADF;
 	bool made = true;
 
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode ? mode | S_IWUSR : 0666);
 	if (fd < 0 && errno == EEXIST) {
 		made = false;
 		fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
@@ -171,7 +181,7 @@ static int download(struct cmd_ctx *ctx, struct session *s, const struct place *
 	rq.path = buf_view(&url);
 	if (session_send(s, &rq, &r, e) < 0)
 		return -1;
-	return path ? save(s, path, e) : client_read_to_fd(&s->client, STDOUT_FILENO, e);
+	return path ? save(s, path, r.mode, e) : client_read_to_fd(&s->client, STDOUT_FILENO, e);
 }
 
 static int run(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands, struct err *e)

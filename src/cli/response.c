@@ -56,6 +56,19 @@ static void connection_header(struct view value, struct response *r)
 	}
 }
 
+/* Octal digits; what is not that says nothing. */
+static unsigned file_mode(struct view value)
+{
+	unsigned mode = 0;
+
+	for (size_t i = 0; i < value.n; i++) {
+		if (value.p[i] < '0' || value.p[i] > '7' || value.n > 6)
+			return 0;
+		mode = mode << 3 | (unsigned)(value.p[i] - '0');
+	}
+	return mode & 0777;
+}
+
 static int header_line(struct view line, struct head *h, struct err *e)
 {
 	struct view value, name = view_split(line, ':', &value);
@@ -81,6 +94,8 @@ static int header_line(struct view line, struct head *h, struct err *e)
 		connection_header(value, &h->r);
 	} else if (view_eq_nocase(name, VIEW("content-type"))) {
 		h->r.json = view_eq_nocase(view_trim(view_split(value, ';', &value)), VIEW("application/json"));
+	} else if (view_eq_nocase(name, VIEW("x-file-mode"))) {
+		h->r.mode = file_mode(value);
 	}
 	return 0;
 }

@@ -20,6 +20,7 @@ struct response {
 	enum response_framing framing;
 	uint64_t length; /* with RESPONSE_LENGTH */
 	bool json;       /* Content-Type: application/json */
+	unsigned mode;   /* X-File-Mode, permission bits only; 0: not said */
 };
 
 struct response_body {

@@ -73,6 +73,25 @@ static void test_head_request(void **state)
 	assert_int_equal(r.length, 5);
 }
 
+static void test_file_mode(void **state)
+{
+	static const struct {
+		const char *value;
+		unsigned mode;
+	} cases[] = { { "0644", 0644 }, { "0755", 0755 }, { "4755", 0755 }, { "", 0 }, { "0o644", 0 }, { "648", 0 }, { "-1", 0 },
+		      { "7777777777777777", 0 } };
+
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		struct response r = { 0 };
+		char text[120];
+		size_t used;
+
+		snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nX-File-Mode: %s\r\n\r\n", cases[i].value);
+		assert_int_equal(head(text, &r, &used), 1);
+		assert_int_equal(r.mode, cases[i].mode);
+	}
+}
+
 static void test_hostile_heads(void **state)
 {
 	static const char *const cases[] = {
@@ -229,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_heads),	      cmocka_unit_test(test_head_request),
+		cmocka_unit_test(test_file_mode),
 		cmocka_unit_test(test_hostile_heads), cmocka_unit_test(test_head_without_end),
 		cmocka_unit_test(test_bodies),	      cmocka_unit_test(test_hostile_bodies),
 	};
