@@ -139,6 +139,7 @@ static void *writer(void *arg)
 	struct store *s = arg;
 	struct list batch = LIST_INIT(batch);
 
+	pthread_setname_np(pthread_self(), "store"); /* for itself it needs no file of /proc */
 	for (;;) {
 		bool post;
 
@@ -293,10 +294,7 @@ static int start_thread(struct store *s)
 	rc = pthread_create(&s->thread, &attr, writer, s);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0) {
-		s->running = true;
-		pthread_setname_np(s->thread, "store");
-	}
+	s->running = rc == 0;
 	return rc;
 }
 
