@@ -103,7 +103,7 @@ static int upload(struct cmd_ctx *ctx, struct session *s, const struct place *fr
 		.timeout_ms = SESSION_CALL_MS,
 	};
 	struct response r;
-	unsigned mode;
+	unsigned mode = 0;
 
 	if (put_url(&url, &ctx->arena, to, base_name(from->path), e) < 0)
 		return -1;
