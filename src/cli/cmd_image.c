@@ -9,8 +9,8 @@
 
 #define IMPORT_MS (30 * 60 * 1000) /* after the last byte: the daemon unpacks and hashes */
 
-static const char *const TITLES[] = { "NAME", "DIGEST", "SIZE", "CREATED" };
-static const char *const FIELDS[] = { "name", "digest", "size_bytes", "created_at" };
+static const char *const TITLES[] = { "NAME", "DIGEST", "CREATED" };
+static const char *const FIELDS[] = { "name", "digest", "created_at" };
 static_assert(ELEMS(TITLES) == ELEMS(FIELDS) && ELEMS(TITLES) <= SHOW_COLUMNS, "a field for each title");
 
 static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
