@@ -1,0 +1,98 @@
+/*
+ * Boxes in memory and in their run directories: see box_table.h.
+ */
+#include "box_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "pb.h"
+#include "spawn.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+struct box *box_table_get(struct box_table *t, struct view id)
+{
+	struct map_node *n = map_get(&t->by_id, id);
+	return n ? CONTAINER(n, struct box, node) : NULL;
+}
+
+void box_table_state(const struct box *b, struct wire_box_state *m, struct wire_box_spec *spec,
+		     struct wire_limits *limits)
+{
+	*limits = (struct wire_limits){ .cpu_milli = b->spec.limits.cpu_milli,
+					.memory_bytes = b->spec.limits.memory_bytes,
+					.pids = b->spec.limits.pids,
+					.nofile = b->spec.limits.nofile };
+	*spec = (struct wire_box_spec){ .id = view_of(b->spec.id), .image = view_of(b->image),
+					.hostname = view_of(b->spec.hostname), .limits = limits,
+					.readonly_root = b->spec.readonly_root };
+	*m = (struct wire_box_state){ .id = view_of(b->spec.id), .pid = (uint32_t)b->pid, .started = b->started,
+				      .slot = b->slot, .spec = spec };
+}
+
+int box_table_save(const struct box *b, int run_box)
+{
+	char pid[16];
+	snprintf(pid, sizeof(pid), "%d\n", b->pid);
+	int r = fd_replace(run_box, "pid", pid, strlen(pid), 0644, false);
+	struct wire_box_state m;
+	struct wire_box_spec spec;
+	struct wire_limits limits;
+	box_table_state(b, &m, &spec, &limits);
+	struct buf out = BUF_INIT(4096);
+	if (r == 0)
+		r = pb_encode(&wire_box_state_msg, &m, &out);
+	if (r == 0)
+		r = fd_replace(run_box, "state", out.p, out.n, 0600, false);
+	buf_done(&out);
+	return r;
+}
+
+static int read_state(struct view text, struct arena *a, struct box *b)
+{
+	struct wire_box_state m;
+	int r = pb_decode(&wire_box_state_msg, text, PB_SKIP_UNKNOWN, a, &m);
+	if (r < 0)
+		return r;
+	if (!m.spec || !m.spec->limits || m.pid <= 1)
+		return -EBADMSG;
+	if (view_to_str(m.id, b->spec.id, sizeof(b->spec.id)) < 0 ||
+	    view_to_str(m.spec->hostname, b->spec.hostname, sizeof(b->spec.hostname)) < 0 ||
+	    view_to_str(m.spec->image, b->image, sizeof(b->image)) < 0)
+		return -EBADMSG;
+	b->pid = (pid_t)m.pid;
+	b->started = m.started;
+	b->slot = m.slot;
+	b->spec.readonly_root = m.spec->readonly_root;
+	b->spec.limits = (struct spec_limits){ .cpu_milli = m.spec->limits->cpu_milli,
+					       .memory_bytes = m.spec->limits->memory_bytes,
+					       .pids = m.spec->limits->pids,
+					       .nofile = m.spec->limits->nofile };
+	return 0;
+}
+
+int box_table_load(int run_box, struct box *b, int *ret_pidfd)
+{
+	struct buf text = BUF_INIT(65536);
+	struct arena a = ARENA_INIT(65536);
+	int r = fd_slurp(run_box, "state", &text);
+	if (r == 0)
+		r = read_state(buf_view(&text), &a, b);
+	arena_done(&a);
+	buf_done(&text);
+	if (r < 0)
+		return r;
+	/* First hold the process, then look whether it is the one: its pid may be another's by now. */
+	_cleanup_(closep) int pidfd = (int)syscall(SYS_pidfd_open, b->pid, 0);
+	uint64_t started;
+	if (pidfd < 0 || spawn_start_time(b->pid, &started) < 0 || started != b->started)
+		return -ESRCH;
+	*ret_pidfd = TAKE_FD(pidfd);
+	return 0;
+}

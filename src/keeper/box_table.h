@@ -1,0 +1,52 @@
+/*
+ * The boxes that live, as the keeper knows them, and what lies in their run
+ * directories: RUN/boxes/ID/{init.sock,pid,state}. `state` is the last thing
+ * written at a start and holds a BoxState: a directory without it is a start
+ * that did not finish.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "list.h"
+#include "loop.h"
+#include "map.h"
+#include "spec.h"
+
+struct keeper;
+struct box;
+
+/* What waits for a box's end. */
+typedef void box_ended(struct keeper *k, struct box *b);
+
+struct box {
+	struct map_node node;    /* by id */
+	struct loop_io exit;     /* pidfd */
+	struct keeper *keeper;
+	struct spec spec;
+	char image[80];          /* digest */
+	pid_t pid;
+	uint64_t started;
+	uint32_t slot;
+	bool dying;              /* somebody asked for its end */
+	box_ended *on_end;       /* called when it is gone, before it is freed */
+	uint32_t stream;         /* of the call that waits for it, or 0 */
+	char commit_name[80], commit_digest[80]; /* for ImageCommit */
+};
+
+struct box_table {
+	struct map by_id;
+};
+
+struct box *box_table_get(struct box_table *t, struct view id);
+
+struct wire_box_state;
+/* Fills a message from a box; `spec`, `limits` are storage for its parts. */
+struct wire_box_spec;
+struct wire_limits;
+void box_table_state(const struct box *b, struct wire_box_state *m, struct wire_box_spec *spec,
+		     struct wire_limits *limits);
+/* RUN/boxes/ID/state and pid. */
+int box_table_save(const struct box *b, int run_box) _must_check_;
+/* -ENOENT: no state; -ESRCH: the process is gone; -EBADMSG. *ret_pidfd is opened on success. */
+int box_table_load(int run_box, struct box *b, int *ret_pidfd) _must_check_;

@@ -1,0 +1,21 @@
+/*
+ * The life of a box in the keeper: start, end, adoption after our own restart.
+ */
+#pragma once
+
+#include "keeper.h"
+
+/* Starts a box; *ret_link is a connected stream to its PID 1. On failure nothing is left. */
+int boxes_start(struct keeper *k, const struct spec *s, struct view digest, struct box **ret, int *ret_link,
+		struct err *e) _must_check_;
+int boxes_connect(struct keeper *k, const struct box *b, struct err *e) _must_check_; /* the fd */
+/* Kills; on_end runs when all of it is gone. */
+void boxes_end(struct keeper *k, struct box *b, box_ended *on_end);
+/* Moves a box's files to the trash; fine when there are none. */
+int boxes_discard(struct keeper *k, const char *id) _must_check_;
+/* At our start: takes over what lives, clears away what does not. */
+void boxes_adopt(struct keeper *k);
+/* Ends and discards all boxes and files that are not in the list; returns how many. */
+unsigned boxes_keep_only(struct keeper *k, const struct view *ids, size_t n);
+/* Late closes and leftover control groups, soon. */
+void boxes_tidy_later(struct keeper *k);

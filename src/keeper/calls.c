@@ -1,0 +1,333 @@
+/*
+ * The calls of paddock-api: see calls.h.
+ */
+#include "calls.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boxes.h"
+#include "fd.h"
+#include "log.h"
+#include "serve.h"
+#include "sweep.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+struct call {
+	struct keeper *k;
+	uint16_t type;
+	uint32_t stream;
+	struct arena arena;
+};
+
+static void reply(struct call *c, const struct pb_msg *m, const void *msg)
+{
+	(void)!link_send_msg(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST, c->stream, 0, m, msg);
+}
+
+static void fail(struct call *c, const struct err *e)
+{
+	(void)!link_fail(&c->k->api, c->type, c->stream, e);
+}
+
+static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *e)
+{
+	if (!w || !w->limits)
+		return err_set(e, ERR_INVALID, "a box needs a spec with limits");
+	*s = (struct spec){ .readonly_root = w->readonly_root,
+			    .limits = { .cpu_milli = w->limits->cpu_milli, .memory_bytes = w->limits->memory_bytes,
+					.pids = w->limits->pids, .nofile = w->limits->nofile } };
+	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 || view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0)
+		return err_set(e, ERR_INVALID, "the id or the host name is too long");
+	return 0;
+}
+
+static int call_create(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_box_create *m = msg;
+	struct spec s;
+	struct box *b;
+	int fd;
+	if (read_spec(m->spec, &s, e) < 0 || boxes_start(c->k, &s, m->spec->image, &b, &fd, e) < 0)
+		return -1;
+	struct wire_box_state state;
+	struct wire_box_spec spec;
+	struct wire_limits limits;
+	box_table_state(b, &state, &spec, &limits);
+	struct wire_box_created out = { .state = &state };
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
+				&wire_box_created_msg, &out, fd);
+	return 0;
+}
+
+static struct box *find_box(struct call *c, struct view id, struct err *e)
+{
+	struct box *b = box_table_get(&c->k->boxes, id);
+	if (b && !b->dying)
+		return b;
+	err_set(e, ERR_NOT_FOUND, "no such box is running");
+	return NULL;
+}
+
+static int call_open(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_box_open *m = msg;
+	struct box *b = find_box(c, m->id, e);
+	if (!b)
+		return -1;
+	int fd = boxes_connect(c->k, b, e);
+	if (fd < 0)
+		return -1;
+	struct wire_box_state state;
+	struct wire_box_spec spec;
+	struct wire_limits limits;
+	box_table_state(b, &state, &spec, &limits);
+	struct wire_box_opened out = { .state = &state };
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_box_opened_msg,
+				&out, fd);
+	return 0;
+}
+
+static void destroyed(struct keeper *k, uint32_t stream, const char *id)
+{
+	struct err e = { 0 };
+	int r = boxes_discard(k, id);
+	if (r < 0) {
+		err_sys(&e, ERR_STORAGE, r, "cannot remove the box's files");
+		(void)!link_fail(&k->api, WIRE_TYPE_BOX_DESTROY, stream, &e);
+		return;
+	}
+	struct wire_box_destroyed out = { 0 };
+	(void)!link_send_msg(&k->api, WIRE_TYPE_BOX_DESTROY, FRAME_REPLY, FRAME_LAST, stream, 0, &wire_box_destroyed_msg,
+			     &out);
+}
+
+static void on_destroyed(struct keeper *k, struct box *b)
+{
+	destroyed(k, b->stream, b->spec.id);
+}
+
+static int call_destroy(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_box_destroy *m = msg;
+	char id[SPEC_ID + 1];
+	if (!spec_id_ok(m->id) || view_to_str(m->id, id, sizeof(id)) < 0)
+		return err_set(e, ERR_INVALID, "not an id");
+	struct box *b = box_table_get(&c->k->boxes, m->id);
+	if (!b) {
+		destroyed(c->k, c->stream, id);
+		return 0;
+	}
+	if (b->dying)
+		return err_set(e, ERR_STATE, "the box is ending already");
+	b->stream = c->stream;
+	boxes_end(c->k, b, on_destroyed);
+	return 0;
+}
+
+static int call_list(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	size_t n = c->k->boxes.by_id.n, i = 0;
+	struct wire_box_state *states = arena_array(&c->arena, n, sizeof(*states));
+	struct wire_box_spec *specs = arena_array(&c->arena, n, sizeof(*specs));
+	struct wire_limits *limits = arena_array(&c->arena, n, sizeof(*limits));
+	if (!states || !specs || !limits)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "list of boxes");
+	for (struct map_node *node = map_first(&c->k->boxes.by_id); node; node = map_next(&c->k->boxes.by_id, node)) {
+		const struct box *b = CONTAINER(node, struct box, node);
+		if (b->dying)
+			continue;
+		box_table_state(b, &states[i], &specs[i], &limits[i]);
+		i++;
+	}
+	struct wire_box_list_reply out = { .boxes = { states, i } };
+	reply(c, &wire_box_list_reply_msg, &out);
+	return 0;
+}
+
+static int call_reconcile(struct call *c, const void *msg, struct err *e)
+{
+	(void)e;
+	const struct wire_reconcile *m = msg;
+	struct wire_reconcile_reply out = { .removed = boxes_keep_only(c->k, m->keep.items, m->keep.n) };
+	if (out.removed)
+		log_info("cleared away %u boxes that nobody knows", out.removed);
+	reply(c, &wire_reconcile_reply_msg, &out);
+	return 0;
+}
+
+static int image_message(struct call *c, const struct image *i, struct wire_image *out)
+{
+	size_t n = 0;
+	for (const struct image_name *name = c->k->images.names; name; name = name->next)
+		n += strcmp(name->digest, i->digest) == 0;
+	*out = (struct wire_image){ .digest = view_of(i->digest), .created_ms = i->created_ms, .machine = i->machine };
+	out->names.items = arena_array(&c->arena, n, sizeof(*out->names.items));
+	if (!out->names.items)
+		return -ENOMEM;
+	for (const struct image_name *name = c->k->images.names; name; name = name->next)
+		if (strcmp(name->digest, i->digest) == 0)
+			out->names.items[out->names.n++] = view_of(name->name);
+	return 0;
+}
+
+static int call_image_list(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	size_t n = 0;
+	for (const struct image *i = c->k->images.all; i; i = i->next)
+		n++;
+	struct wire_image_list_reply out = { .images = { arena_array(&c->arena, n, sizeof(struct wire_image)), 0 } };
+	for (const struct image *i = c->k->images.all; out.images.items && i; i = i->next)
+		if (image_message(c, i, &out.images.items[out.images.n++]) < 0)
+			return err_sys(e, ERR_INTERNAL, ENOMEM, "list of images");
+	reply(c, &wire_image_list_reply_msg, &out);
+	return 0;
+}
+
+static void on_committed(struct keeper *k, struct box *b)
+{
+	struct call c = { .k = k, .type = WIRE_TYPE_IMAGE_COMMIT, .stream = b->stream, .arena = ARENA_INIT(65536) };
+	struct err e = { 0 };
+	const struct image *i;
+	char tree[SPEC_ID + 16];
+	struct wire_image m;
+	snprintf(tree, sizeof(tree), "%s/workspace", b->spec.id);
+	if (images_commit(&k->images, k->data_boxes, tree, view_of(b->commit_name), view_of(b->commit_digest), &i, &e) < 0 ||
+	    image_message(&c, i, &m) < 0)
+		fail(&c, &e);
+	else
+		reply(&c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &m });
+	(void)!boxes_discard(k, b->spec.id);
+	arena_done(&c.arena);
+}
+
+static int call_image_commit(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_image_commit *m = msg;
+	if (!images_name_ok(m->name) || !images_digest_ok(m->digest))
+		return err_set(e, ERR_INVALID, "not a name or not a digest of an image");
+	struct box *b = find_box(c, m->box, e);
+	if (!b)
+		return -1;
+	(void)!view_to_str(m->name, b->commit_name, sizeof(b->commit_name));
+	(void)!view_to_str(m->digest, b->commit_digest, sizeof(b->commit_digest));
+	b->stream = c->stream;
+	boxes_end(c->k, b, on_committed);
+	return 0;
+}
+
+static int call_image_remove(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_image_remove *m = msg;
+	if (view_is(m->image, IMAGES_MACHINE))
+		return err_set(e, ERR_STATE, "the machine's own image cannot be removed");
+	for (struct map_node *n = map_first(&c->k->boxes.by_id); n; n = map_next(&c->k->boxes.by_id, n)) {
+		const struct box *b = CONTAINER(n, struct box, node);
+		bool same = view_is(m->image, b->image);
+		for (const struct image_name *name = c->k->images.names; name; name = name->next)
+			same = same || (view_is(m->image, name->name) && strcmp(name->digest, b->image) == 0);
+		if (same)
+			return err_set(e, ERR_STATE, "box %s runs on this image", b->spec.id);
+	}
+	if (images_remove(&c->k->images, m->image, c->k->trash, e) < 0)
+		return -1;
+	sweep_start(c->k);
+	reply(c, &wire_image_removed_msg, &(struct wire_image_removed){ 0 });
+	return 0;
+}
+
+static int call_posture(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	const struct posture *p = &c->k->posture;
+	struct wire_posture_part *parts = arena_array(&c->arena, p->n, sizeof(*parts));
+	if (!parts)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "posture");
+	for (unsigned i = 0; i < p->n; i++)
+		parts[i] = (struct wire_posture_part){ .name = view_of(p->parts[i].name), .ok = p->parts[i].ok,
+						       .required = p->parts[i].required,
+						       .detail = view_of(p->parts[i].detail) };
+	reply(c, &wire_posture_reply_msg, &(struct wire_posture_reply){ .parts = { parts, p->n }, .ok = p->ok });
+	return 0;
+}
+
+static int call_stats(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_stats *m = msg;
+	struct box *b = find_box(c, m->id, e);
+	struct cgroup_usage u;
+	if (!b)
+		return -1;
+	int r = cgroup_usage(&c->k->native.cgroups, b->spec.id, &u);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
+	reply(c, &wire_stats_reply_msg,
+	      &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes, .cpu_usec = u.cpu_usec, .pids = u.pids,
+					  .oom_kills = u.oom_kills });
+	return 0;
+}
+
+static const struct {
+	const struct pb_msg *request;
+	int (*fn)(struct call *c, const void *msg, struct err *e);
+} calls[] = {
+	[WIRE_TYPE_BOX_CREATE] = { &wire_box_create_msg, call_create },
+	[WIRE_TYPE_BOX_OPEN] = { &wire_box_open_msg, call_open },
+	[WIRE_TYPE_BOX_DESTROY] = { &wire_box_destroy_msg, call_destroy },
+	[WIRE_TYPE_BOX_LIST] = { &wire_box_list_msg, call_list },
+	[WIRE_TYPE_RECONCILE] = { &wire_reconcile_msg, call_reconcile },
+	[WIRE_TYPE_IMAGE_LIST] = { &wire_image_list_msg, call_image_list },
+	[WIRE_TYPE_IMAGE_COMMIT] = { &wire_image_commit_msg, call_image_commit },
+	[WIRE_TYPE_IMAGE_REMOVE] = { &wire_image_remove_msg, call_image_remove },
+	[WIRE_TYPE_POSTURE] = { &wire_posture_msg, call_posture },
+	[WIRE_TYPE_STATS] = { &wire_stats_msg, call_stats },
+};
+
+static void on_frame(struct link *l, const struct frame *f, int fd)
+{
+	struct keeper *k = CONTAINER(l, struct keeper, api);
+	fd_close(fd); /* nothing is passed upward */
+	if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_HELLO) {
+		serve_ready(k);
+		return;
+	}
+	if (f->kind != FRAME_CALL)
+		return;
+	struct call c = { .k = k, .type = f->type, .stream = f->stream, .arena = ARENA_INIT(16u << 20) };
+	struct err e = { 0 };
+	const struct pb_msg *m = f->type < ELEMS(calls) ? calls[f->type].request : NULL;
+	void *msg = m ? arena_alloc(&c.arena, m->size) : NULL;
+	int r;
+	if (!m)
+		r = err_set(&e, ERR_UNSUPPORTED, "the keeper does not know call %u", f->type);
+	else if (!msg || pb_decode(m, f->body, 0, &c.arena, msg) < 0)
+		r = err_set(&e, ERR_INVALID, "not a message of call %u", f->type);
+	else
+		r = calls[f->type].fn(&c, msg, &e);
+	if (r < 0)
+		fail(&c, &e);
+	arena_done(&c.arena);
+}
+
+static void on_closed(struct link *l, int error)
+{
+	struct keeper *k = CONTAINER(l, struct keeper, api);
+	if (error && !k->stopping)
+		log_warn("the channel to paddock-api broke: %s", strerror(-error));
+	link_stop(l); /* its end is noticed by its pidfd; it exits when the channel closes */
+}
+
+const struct link_ops calls_ops = { .on_frame = on_frame, .on_closed = on_closed };
+
+void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint32_t signo, bool oom)
+{
+	if (!link_open(&k->api))
+		return;
+	struct wire_box_exited m = { .id = view_of(b->spec.id), .exit_code = code, .signal = signo, .oom = oom };
+	(void)!link_send_msg(&k->api, WIRE_TYPE_BOX_EXITED, FRAME_EVENT, 0, 0, 0, &wire_box_exited_msg, &m);
+}

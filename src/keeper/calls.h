@@ -1,0 +1,12 @@
+/*
+ * What paddock-api may ask of the keeper: a table of calls, each a message of
+ * api/wire.proto. The api is believed in nothing: ids, names and digests are
+ * checked here, limits against the keeper's own ceilings.
+ */
+#pragma once
+
+#include "keeper.h"
+
+extern const struct link_ops calls_ops;
+
+void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint32_t signo, bool oom);

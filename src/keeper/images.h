@@ -1,0 +1,57 @@
+/*
+ * The image store: DATA/images/HEX/{manifest.json,rootfs/}, where HEX is the
+ * SHA-256 of the archive that was unpacked (for the machine's own image: of what
+ * it was made from), and DATA/images/names/NAME, a file that holds a digest.
+ * Images are never changed once they have their name; owners on disk are the ids
+ * that the box sees.
+ */
+#pragma once
+
+#include "err.h"
+#include "plan.h"
+
+#define IMAGES_DIGEST 72 /* "sha256:" + 64 hex digits and a NUL */
+#define IMAGES_NAME 64
+#define IMAGES_MACHINE "machine"
+
+struct image {
+	struct image *next;
+	char digest[IMAGES_DIGEST];
+	uint64_t created_ms;
+	bool machine; /* has a layer /usr that is the machine's own */
+};
+
+struct image_name {
+	struct image_name *next;
+	char name[IMAGES_NAME];
+	char digest[IMAGES_DIGEST];
+};
+
+struct images {
+	int dir, names_dir;
+	struct image *all;
+	struct image_name *names;
+};
+
+/* Reads the store and makes the machine's image where it is missing or outdated. */
+int images_open(struct images *im, int data, struct err *e) _must_check_;
+void images_close(struct images *im);
+const struct image *images_find(const struct images *im, struct view digest);
+/* Opens the layers; images_release closes them. */
+int images_layers(const struct images *im, const struct image *i, struct plan_image *ret, struct err *e) _must_check_;
+void images_release(struct plan_image *p);
+/* Takes DATA-relative directory `tree` (root of a box's unpacked files) as an image. */
+int images_commit(struct images *im, int dir, const char *tree, struct view name, struct view digest,
+		  const struct image **ret, struct err *e) _must_check_;
+/* By name: the name goes; the files go to `trash` when no other name is left. By digest: all. */
+int images_remove(struct images *im, struct view name_or_digest, int trash, struct err *e) _must_check_;
+
+bool images_name_ok(struct view name);
+bool images_digest_ok(struct view digest);
+
+/* machine.c */
+/* The key of what the machine's image would be made from now: changes when it is outdated. */
+int machine_key(char ret[65], struct err *e) _must_check_;
+int machine_build(int rootfs, struct err *e) _must_check_;
+/* images.c, for machine images */
+int images_add_machine(struct images *im, struct err *e) _must_check_;

@@ -1,0 +1,50 @@
+/*
+ * The keeper's state: what paddockd holds while it serves.
+ */
+#pragma once
+
+#include "box_table.h"
+#include "config.h"
+#include "images.h"
+#include "link.h"
+#include "native.h"
+#include "posture.h"
+#include "slots.h"
+
+struct keeper {
+	const struct config *config;
+	struct loop *loop;
+	struct loop_signals signals;
+
+	/* directories, all O_PATH-less directory fds */
+	int data, run;            /* DATA and RUN themselves */
+	int data_boxes, run_boxes, trash;
+	int lock;                 /* RUN/lock, held for our life */
+	char data_path[512], run_path[512];
+	char bin_path[512];       /* where our own programs lie */
+
+	struct native native;
+	struct posture posture;
+	struct spec_limits ceiling;
+	struct slots slots;
+	struct images images;
+	struct box_table boxes;
+	struct loop_timer tidy;   /* late closes, leftover control groups */
+
+	/* paddock-api */
+	struct link api;
+	pid_t api_pid;
+	struct loop_io api_exit;
+	struct loop_timer api_again;
+	uint64_t api_started_ms;
+	bool api_ready, announced, stopping;
+	int config_fd;
+	int listeners[4];
+	unsigned n_listeners;
+	char address[128];        /* of the first listener, with its real port */
+	char admin_hash[65];
+
+	struct loop_io sweep_exit;
+	pid_t sweep_pid;
+	bool sweep_again;
+};

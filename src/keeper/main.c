@@ -1,0 +1,39 @@
+/*
+ * paddockd, the keeper.
+ *
+ * Role:   makes and ends boxes; parent of the other programs.
+ * Peers:  paddock-api (a socketpair, calls of api/wire.proto), the boxes' PID 1
+ *         (a listening socket each; the keeper connects and hands the stream to
+ *         the api without reading it).
+ * Holds:  the listening sockets, namespaces, mounts, control groups, uid ranges,
+ *         the image store.
+ * Runs:   as root.
+ * Never:  parses a client's bytes, reads a box's output, resolves a path inside
+ *         a box by string.
+ *
+ * Roles by argv[1]: "serve" (fd 3 is the configuration, from `paddock serve`),
+ * "doctor" (prints what this machine can give), "sweep" (removes dead trees).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "serve.h"
+#include "sweep.h"
+#include "poison.h"
+
+int main(int argc, char **argv)
+{
+	const char *role = argc == 2 ? argv[1] : "";
+	if (strcmp(role, "serve") == 0)
+		return serve_main(3);
+	if (strcmp(role, "doctor") == 0)
+		return doctor_main();
+	if (strcmp(role, "sweep") == 0)
+		return sweep_main();
+	if (strcmp(role, "--version") == 0) {
+		printf("paddockd %s\n", PADDOCK_VERSION);
+		return 0;
+	}
+	fprintf(stderr, "paddockd is started by `paddock serve`; see paddock(1)\n");
+	return 2;
+}

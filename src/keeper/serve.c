@@ -1,0 +1,315 @@
+/*
+ * Setting up and running the keeper: see serve.h.
+ */
+#include "serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/securebits.h>
+#include <netdb.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "boxes.h"
+#include "child.h"
+#include "fd.h"
+#include "log.h"
+#include "num.h"
+#include "rnd.h"
+#include "sha256.h"
+#include "text.h"
+#include "poison.h"
+
+static int make_path(const char *path, unsigned mode)
+{
+	char at[512];
+	if (snprintf(at, sizeof(at), "%s", path) >= (int)sizeof(at))
+		return -ENAMETOOLONG;
+	for (char *p = at + 1; *p; p++)
+		if (*p == '/') {
+			*p = 0;
+			if (mkdir(at, 0755) < 0 && errno != EEXIST)
+				return -errno;
+			*p = '/';
+		}
+	if (mkdir(at, mode) < 0 && errno != EEXIST)
+		return -errno;
+	int fd = open(at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int make_in(int dir, const char *name, unsigned mode)
+{
+	if (mkdirat(dir, name, mode) < 0 && errno != EEXIST)
+		return -errno;
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_dirs(struct keeper *k, struct err *e)
+{
+	if (view_to_str(k->config->data_dir, k->data_path, sizeof(k->data_path)) < 0 ||
+	    view_to_str(k->config->run_dir, k->run_path, sizeof(k->run_path)) < 0)
+		return err_set(e, ERR_INVALID, "data_dir or run_dir is too long");
+	k->data = make_path(k->data_path, 0711);
+	if (k->data < 0)
+		return err_sys(e, ERR_INTERNAL, k->data, "cannot open the data directory %s", k->data_path);
+	k->run = make_path(k->run_path, 0711);
+	if (k->run < 0)
+		return err_sys(e, ERR_INTERNAL, k->run, "cannot open the run directory %s", k->run_path);
+	k->lock = openat(k->run, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (k->lock < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot open %s/lock", k->run_path);
+	if (flock(k->lock, LOCK_EX | LOCK_NB) < 0)
+		return err_set(e, ERR_STATE, "another paddockd runs with the run directory %s", k->run_path);
+	k->data_boxes = make_in(k->data, "boxes", 0700);
+	k->run_boxes = make_in(k->run, "boxes", 0700);
+	k->trash = make_in(k->data, "trash", 0700);
+	int store = make_in(k->data, "store", 0700);
+	uid_t api = (uid_t)k->config->uids.api;
+	if (k->data_boxes < 0 || k->run_boxes < 0 || k->trash < 0 || store < 0 || fchown(store, api, api) < 0) {
+		fd_close(store);
+		return err_sys(e, ERR_INTERNAL, errno, "cannot make the directories below %s", k->data_path);
+	}
+	fd_close(store);
+	return 0;
+}
+
+/* The first key of the installation: written once, known to nobody else; its hash goes to the api. */
+static int admin_key(struct keeper *k, struct err *e)
+{
+	struct buf text = BUF_INIT(128);
+	int r = fd_slurp(k->data, "admin.key", &text);
+	if (r == -ENOENT) {
+		uint8_t key[20];
+		char line[48] = "pdk_";
+		rnd_bytes(key, sizeof(key));
+		text_hex(key, sizeof(key), line + 4);
+		line[44] = '\n';
+		r = fd_replace(k->data, "admin.key", line, 45, 0600, true);
+		buf_append(&text, line, 45);
+	}
+	struct view v = buf_view(&text);
+	while (v.n && (v.p[v.n - 1] == '\n' || v.p[v.n - 1] == ' '))
+		v.n--;
+	uint8_t key[20], hash[SHA256_SIZE];
+	if (r == 0 && (!view_starts(v, "pdk_") || text_unhex(view_skip(v, 4), key, sizeof(key)) < 0))
+		r = -EINVAL;
+	buf_done(&text);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot use %s/admin.key", k->data_path);
+	sha256_of((struct view){ (const char *)key, sizeof(key) }, hash);
+	text_hex(hash, sizeof(hash), k->admin_hash);
+	explicit_bzero(key, sizeof(key));
+	return 0;
+}
+
+static int bind_one(struct keeper *k, const struct addrinfo *ai, struct err *e)
+{
+	_cleanup_(closep) int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int one = 1;
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
+	    bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, 4096) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot listen on %.*s", VIEW_ARG(k->config->listen));
+	struct sockaddr_storage real;
+	socklen_t len = sizeof(real);
+	char host[64], port[16];
+	if (getsockname(fd, (struct sockaddr *)&real, &len) < 0 ||
+	    getnameinfo((struct sockaddr *)&real, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot tell the address of the listener");
+	bool six = ai->ai_family == AF_INET6;
+	snprintf(k->address, sizeof(k->address), "%s%s%s:%s", six ? "[" : "", host, six ? "]" : "", port);
+	k->listeners[k->n_listeners++] = TAKE_FD(fd);
+	return 0;
+}
+
+static int open_listener(struct keeper *k, struct err *e)
+{
+	/* The configuration has checked the form: HOST:PORT or [HOST]:PORT, numeric. */
+	struct view l = k->config->listen;
+	const char *colon = memrchr(l.p, ':', l.n);
+	if (!colon)
+		return err_set(e, ERR_INVALID, "listen: no port");
+	struct view host = view_head(l, (size_t)(colon - l.p)), port = view_skip(l, (size_t)(colon - l.p) + 1);
+	if (host.n >= 2 && host.p[0] == '[')
+		host = (struct view){ host.p + 1, host.n - 2 };
+	char h[64], p[8];
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM }, *ai;
+	if (view_to_str(host, h, sizeof(h)) < 0 || view_to_str(port, p, sizeof(p)) < 0 ||
+	    getaddrinfo(h[0] ? h : NULL, p, &hints, &ai) != 0)
+		return err_set(e, ERR_INVALID, "listen: %.*s is not an address", VIEW_ARG(l));
+	int r = bind_one(k, ai, e);
+	freeaddrinfo(ai);
+	return r;
+}
+
+/* One daemon, one subtree: named after the run directory. */
+static void instance_name(const struct keeper *k, char dst[17])
+{
+	uint8_t hash[SHA256_SIZE];
+	sha256_of(view_of(k->run_path), hash);
+	text_hex(hash, 8, dst);
+}
+
+static int open_cgroups(struct keeper *k, struct err *e)
+{
+	struct buf text = BUF_INIT(8192);
+	int r = fd_slurp(k->run, "cgroups", &text);
+	if (r == 0)
+		r = cgroup_restore(&k->native.cgroups, buf_view(&text));
+	if (r < 0) {
+		char parent[128], instance[17];
+		instance_name(k, instance);
+		if (view_to_str(k->config->cgroup.parent, parent, sizeof(parent)) < 0)
+			return err_set(e, ERR_INVALID, "cgroup.parent is too long");
+		if (cgroup_open(&k->native.cgroups, parent, instance, e) < 0)
+			return -1;
+		buf_clear(&text);
+		r = cgroup_save(&k->native.cgroups, &text);
+		if (r == 0)
+			r = fd_replace(k->run, "cgroups", text.p ? text.p : "", text.n, 0600, false);
+	}
+	buf_done(&text);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot write %s/cgroups", k->run_path) : 0;
+}
+
+/* A mount namespace of our own: what we mount here nobody else sees. */
+static int enter_own_mounts(struct err *e)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_sys(e, ERR_WALLS, errno, "cannot get a mount namespace of our own");
+	/* mnt_overlay and spawn_userns change ids for a moment and must keep their capabilities. */
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0)
+		return err_sys(e, ERR_WALLS, errno, "cannot set the secure bits");
+	return 0;
+}
+
+static int open_walls(struct keeper *k, struct err *e)
+{
+	if (enter_own_mounts(e) < 0 || open_cgroups(k, e) < 0)
+		return -1;
+	posture_probe(&k->posture, &k->native.cgroups);
+	char scratch[640], init[640];
+	snprintf(scratch, sizeof(scratch), "%s/scratch", k->run_path);
+	snprintf(init, sizeof(init), "%s/paddock-init", k->bin_path);
+	if (mkdir(scratch, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot make %s", scratch);
+	if (native_open(&k->native, scratch, init, e) < 0) {
+		posture_add(&k->posture, "walls", false, true, "%.100s", e->msg);
+		log_error("%s", e->msg);
+	}
+	struct rlimit rl;
+	getrlimit(RLIMIT_NOFILE, &rl);
+	rl.rlim_cur = rl.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &rl);
+	const struct config_limits *max = &k->config->max.limits;
+	k->ceiling = (struct spec_limits){ .cpu_milli = (uint32_t)(max->cpu * 1000 + 0.5),
+					   .memory_bytes = max->memory_mb << 20,
+					   .pids = (uint32_t)max->pids,
+					   .nofile = (uint32_t)MIN(max->nofile, (uint64_t)rl.rlim_max) };
+	return 0;
+}
+
+void serve_ready(struct keeper *k)
+{
+	k->api_ready = true;
+	if (k->announced)
+		return;
+	k->announced = true;
+	printf("paddock: ready on %s://%s (key in %s/admin.key)\n", k->config->tls.cert.n ? "https" : "http", k->address,
+	       k->data_path);
+	fflush(stdout);
+}
+
+static void on_signal(struct loop_signals *s, int signo)
+{
+	struct keeper *k = CONTAINER(s, struct keeper, signals);
+	if (signo == SIGTERM || signo == SIGINT) {
+		size_t n = k->boxes.by_id.n;
+		if (n)
+			log_info("stopping; %zu boxes go on and are adopted by the next start", n);
+		child_stop_api(k);
+	}
+}
+
+static int setup(struct keeper *k, struct err *e)
+{
+	if (geteuid() != 0)
+		return err_set(e, ERR_FORBIDDEN, "paddockd must be started by root");
+	int r = child_find_bin(k->bin_path, sizeof(k->bin_path));
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot find our own programs");
+	k->loop = loop_new(e);
+	if (!k->loop)
+		return -1;
+	static const int signos[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
+	r = loop_signals_start(k->loop, &k->signals, signos, ELEMS(signos), on_signal);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "signals");
+	map_init(&k->boxes.by_id);
+	umask(022);
+	if (open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 || open_walls(k, e) < 0 ||
+	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
+	    images_open(&k->images, k->data, e) < 0 || images_add_machine(&k->images, e) < 0)
+		return -1;
+	return 0;
+}
+
+static int read_config(int fd, struct arena *a, struct config *c, struct err *e)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	struct buf text = BUF_INIT(1u << 20);
+	int r = fd_slurp(AT_FDCWD, path, &text);
+	if (r < 0)
+		return err_sys(e, ERR_INVALID, r, "no configuration on fd %d (start it by `paddock serve`)", fd);
+	struct view copy = arena_view(a, buf_view(&text));
+	buf_done(&text);
+	return config_from_json(a, copy, c, e);
+}
+
+int serve_main(int config_fd)
+{
+	static struct keeper k; /* one keeper, and its size need not be on a stack */
+	struct arena a = ARENA_INIT(4u << 20);
+	struct config config;
+	struct err e = { 0 };
+	k.config = &config;
+	k.config_fd = config_fd;
+	k.api.io.fd = -1;
+	int r = read_config(config_fd, &a, &config, &e);
+	if (r == 0) {
+		enum log_level level = view_is(config.log_level, "error")   ? LOG_LEVEL_ERROR
+				       : view_is(config.log_level, "warn")  ? LOG_LEVEL_WARN
+				       : view_is(config.log_level, "debug") ? LOG_LEVEL_DEBUG
+									    : LOG_LEVEL_INFO;
+		log_setup("paddockd", level);
+		r = setup(&k, &e);
+	}
+	if (r < 0) {
+		log_error("%s", e.msg);
+		return 1;
+	}
+	boxes_adopt(&k);
+	child_start_api(&k);
+	r = loop_run(k.loop);
+	bool empty = k.boxes.by_id.n == 0;
+	native_close(&k.native);
+	if (empty) {
+		cgroup_close(&k.native.cgroups);
+		(void)unlinkat(k.run, "cgroups", 0);
+	}
+	arena_done(&a);
+	return r < 0 ? 1 : r;
+}
