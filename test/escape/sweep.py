@@ -9,6 +9,7 @@ Output: {number: class}, where a class is
     allowed      anything else: it reached the kernel's code
     blocked      it did not return in time (pause and the like)
     ended        it ended the process (exit), or a signal did
+    skipped      not tried
 """
 
 import ctypes
@@ -24,7 +25,7 @@ ARGUMENTS = {
     34: (),                       # pause
     35: (0, 0),                   # nanosleep: EFAULT
     37: (0,),                     # alarm
-    57: (), 58: (),               # fork, vfork
+    57: (),                       # fork
     56: (17, 0, 0, 0, 0),         # clone like fork
     60: (0,), 231: (0,),          # exit, exit_group
     62: (0, 0),                   # kill
@@ -56,7 +57,8 @@ ARGUMENTS = {
     424: (-1, 0, 0, 0),           # pidfd_send_signal
     436: (100000, 100001, 0),     # close_range: none of ours
 }
-SILENT = {15}  # rt_sigreturn: pops a frame that is not there
+# Not called: rt_sigreturn pops a frame that is not there, vfork's child would unwind its parent's stack.
+SKIPPED = {15, 58}
 
 
 def end_of(number, libc):
@@ -92,8 +94,7 @@ def main():
     first, last = (int(a) for a in sys.argv[1:3]) if len(sys.argv) > 2 else (0, 600)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
-    os.setpgid(0, 0) if os.getpid() != os.getsid(0) else None
-    print(json.dumps({number: "ended" if number in SILENT else end_of(number, libc) for number in range(first, last + 1)}))
+    print(json.dumps({number: "skipped" if number in SKIPPED else end_of(number, libc) for number in range(first, last + 1)}))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ NEVER = {
 # And without these nothing runs.
 ALWAYS = {
     "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "mmap": 9, "brk": 12, "rt_sigaction": 13, "access": 21, "clone": 56,
-    "fork": 57, "vfork": 58, "execve": 59, "wait4": 61, "fcntl": 72, "getcwd": 79, "futex": 202, "openat": 257, "getrandom": 318,
+    "fork": 57, "execve": 59, "wait4": 61, "fcntl": 72, "getcwd": 79, "futex": 202, "openat": 257, "getrandom": 318,
     "statx": 332, "rseq": 334, "epoll_pwait2": 441, "faccessat2": 439, "openat2": 437, "socket": 41, "memfd_create": 319,
     "inotify_init1": 294, "pidfd_open": 434, "ptrace": 101, "landlock_create_ruleset": 444,
 }
