@@ -90,7 +90,7 @@ def test_curl_of_the_readme(shell, daemon):
     for block in re.findall(r"```(?:sh|bash|console)?\n(.*?)```", text, re.S):
         if "curl" in block and "make run" not in block:
             block = re.sub(r"http://(127\.0\.0\.1|localhost):7080", daemon.url, block)
-            block = re.sub(r"(\./)?var/(lib/paddock/)?(data/)?admin\.key|/var/lib/paddock/admin\.key",
+            block = re.sub(r"(\./)?var/(lib/(paddock/)?)?(data/)?admin\.key|/var/lib/paddock/admin\.key",
                            str(daemon.data_dir / "admin.key"), block)
             shell(block)
 

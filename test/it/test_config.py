@@ -28,7 +28,7 @@ MISTAKES = {
     "unknown key": ("listen: 127.0.0.1:0\n\nlisen: x\n", 3, "lisen"),
     "unknown nested key": ("defaults:\n  image: machine\n  limits:\n    memory: 5\n", 4, "memory"),
     "wrong type": ("max:\n  boxes: many\n", 2, "boxes"),
-    "list for a map": ("defaults:\n  - image\n", 2, "defaults"),
+    "list for a map": ("defaults:\n  - image\n", 1, "defaults"),
     "negative": ("defaults:\n  limits:\n    pids: -1\n", 3, "pids"),
     "zero memory": ("defaults:\n  limits:\n    memory_mb: 0\n", 3, "memory_mb"),
     "duplicate key": ("listen: a\nlisten: b\n", 2, "listen"),

@@ -1,0 +1,178 @@
+"""The command line where it could go wrong: statuses, files, signals, pipes, images."""
+
+import json
+import os
+import signal
+import subprocess
+import tarfile
+
+import pytest
+
+import paddock
+
+
+@pytest.fixture(scope="module")
+def cli(daemon):
+    """Runs paddock against the daemon; returns the finished process."""
+
+    def run(*arguments, stdin=b"", **options):
+        return subprocess.run(
+            [str(paddock.BIN / "paddock"), *map(str, arguments)], input=stdin, capture_output=True,
+            env=environment(daemon), timeout=60, check=False, **options,
+        )
+
+    return run
+
+
+def environment(daemon):
+    return paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_API_KEY=daemon.key)
+
+
+@pytest.fixture
+def made(cli):
+    """The id of a box made by `paddock create`."""
+    done = cli("create", "--metadata", "from=cli")
+    assert done.returncode == 0, done
+    box = done.stdout.decode().strip()
+    yield box
+    cli("rm", box)
+
+
+def boxes(cli):
+    return json.loads(cli("ls", "--json").stdout)
+
+
+def test_arguments_are_taken_literally(cli):
+    done = cli("run", "--", "printf", "%s|", "a b", "$HOME", "", "--url", "--")
+    assert done.stdout == b"a b|$HOME||--url|--|"
+
+
+def test_run_options(cli):
+    done = cli("run", "--user", "root", "--env", "A=0", "-e", "A=1=2", "-e", "B=", "--workdir", "/tmp",
+               "--memory", "128m", "--pids", "50", "--", "sh", "-c", "id -u; echo $A/$B; pwd")
+    assert done.stdout.split() == [b"0", b"1=2/", b"/tmp"], done
+
+
+def test_statuses(cli, made):
+    assert cli("exec", made, "--", "true").returncode == 0
+    assert cli("exec", made, "sh", "-c", "kill -9 $$").returncode == 128 + 9
+    done = cli("exec", "--timeout", "200ms", made, "sleep", "60")
+    assert done.returncode == 124 and b"ran out of time" in done.stderr
+    assert cli("exec", "nosuchbox", "true").returncode == 125
+    assert cli("run", "--image", "nosuchimage", "true").returncode == 125
+    assert cli("exec", made, "cat", stdin=b"\xff").returncode == 125
+    assert cli("exec", made).returncode == 2
+    assert cli("run", "--cpu", "x", "true").returncode == 2
+    assert cli("frobnicate").returncode == 2
+    assert cli("rm", "nosuchbox").returncode == 1
+
+
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_a_run_and_its_box(cli, daemon, signo):
+    before = {box["id"] for box in boxes(cli)}
+    process = subprocess.Popen([paddock.BIN / "paddock", "run", "--", "sleep", "300"], stdin=subprocess.DEVNULL,
+                               env=environment(daemon))
+    paddock.until(lambda: {box["id"] for box in boxes(cli) if box["status"] == "running"} - before, "the box")
+    process.send_signal(signo)
+    assert process.wait(20) == 128 + signo
+    assert {box["id"] for box in boxes(cli)} == before
+
+
+def test_a_broken_pipe_does_not_leave_the_box(cli, daemon):
+    before = len(boxes(cli))
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.run([paddock.BIN / "paddock", "run", "--", "echo", "x"], stdin=subprocess.DEVNULL,
+                             stdout=writer, stderr=subprocess.PIPE, env=environment(daemon), check=False)
+    os.close(writer)
+    assert process.returncode == 125 and b"Broken pipe" in process.stderr
+    assert len(boxes(cli)) == before
+
+
+def test_table_and_document(cli, made):
+    lines = cli("ls").stdout.decode().splitlines()
+    assert lines[0].split() == ["ID", "NAME", "STATUS", "IMAGE", "CREATED", "EXPIRES"]
+    assert any(line.split()[:3] == [made, "-", "running"] for line in lines[1:])
+    document = json.loads(cli("inspect", made).stdout)
+    assert document["id"] == made and document["metadata"] == {"from": "cli"}
+
+
+def test_ls_reads_all_pages(cli, api):
+    """More boxes than one page of the daemon's would be slow to make: its pages are made smaller."""
+    made = [cli("create").stdout.decode().strip() for _ in range(3)]
+    try:
+        first = api.get("/v1/sandboxes?limit=1").json()
+        assert len(first["sandboxes"]) == 1 and first["next"]
+        assert set(made) <= {box["id"] for box in boxes(cli)}
+    finally:
+        assert cli("rm", *made).returncode == 0
+
+
+def test_cp_keeps_permissions_and_odd_names(cli, made, tmp_path):
+    data = os.urandom(3 << 20)
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(data)
+    source.chmod(0o750)
+    assert cli("cp", source, f"{made}:/workspace/a b%?").returncode == 0
+    done = cli("exec", made, "stat", "-c", "%a %s", "/workspace/a b%?")
+    assert done.stdout.split() == [b"750", str(3 << 20).encode()]
+    assert cli("cp", f"{made}:/workspace/a b%?", target, umask=0o022).returncode == 0
+    assert target.read_bytes() == data and target.stat().st_mode & 0o777 == 0o750
+    (tmp_path / "dir").mkdir()
+    assert cli("cp", f"{made}:/workspace/a b%?", tmp_path / "dir").returncode == 0
+    assert (tmp_path / "dir" / "a b%?").read_bytes() == data
+    assert cli("cp", source, f"{made}:/workspace/").returncode == 0
+    assert cli("exec", made, "cmp", "/workspace/source", "/workspace/a b%?").returncode == 0
+    assert cli("cp", "/proc/version", f"{made}:/workspace/v").returncode == 0  # claims a size of 0
+    assert cli("exec", made, "cat", "/workspace/v").stdout.startswith(b"Linux version")
+
+
+def test_cp_refuses(cli, made, tmp_path):
+    target = tmp_path / "t"
+    target.write_text("kept")
+    for arguments in (
+        (f"{made}:/workspace/missing", target), (f"{made}:/workspace", target), (f"{made}:relative", target),
+        (tmp_path, f"{made}:/workspace/d"), (target, tmp_path / "u"), (f"{made}:/a", f"{made}:/b"),
+        (tmp_path / "missing", f"{made}:/workspace/x"), (target, f"{made}:/proc/version"),
+    ):
+        done = cli("cp", *arguments)
+        assert done.returncode == 1 and done.stderr.startswith(b"paddock: "), (arguments, done)
+    assert target.read_text() == "kept"
+
+
+def test_a_key_cannot_bring_a_header(daemon, tmp_path):
+    bad = tmp_path / "key"
+    bad.write_text("x\r\nEvil: header\n")
+    done = subprocess.run([paddock.BIN / "paddock", "ls", "--url", daemon.url, "--key-file", bad],
+                          env=paddock.clean_environment(), check=False, capture_output=True)
+    assert done.returncode == 1 and b"does not hold an API key" in done.stderr
+
+
+def test_images_from_directories_and_archives(cli, tmp_path):
+    root = tmp_path / "root"
+    (root / "etc").mkdir(parents=True)
+    (root / "etc" / "marker").write_text("from an image\n")
+    done = cli("image", "import", "cli-dir", root)
+    assert done.returncode == 0, done
+    (root / "etc" / "marker").write_text("another\n")
+    archive = tmp_path / "root.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(root, ".")
+    done = cli("image", "import", "cli-gz", archive)
+    assert done.returncode == 0, done
+    names = {line.split()[0] for line in cli("image", "ls").stdout.decode().splitlines()[1:]}
+    assert {"cli-dir", "cli-gz", "machine"} <= names
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(archive.read_bytes()[:-20])
+    done = cli("image", "import", "cli-broken", broken)
+    assert done.returncode == 1 and b"gzip failed; nothing was imported" in done.stderr
+    assert b"cli-broken" not in cli("image", "ls").stdout
+    assert cli("image", "rm", "cli-dir", "cli-gz").returncode == 0
+
+
+def test_doctor_has_a_line_for_each_part(cli):
+    done = cli("doctor")
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 0, done
+    assert len(lines) > 5 and all(line.split()[0] in ("ok", "--", "FAIL") for line in lines)
+    assert lines[-1].startswith("ok    daemon")
