@@ -5,7 +5,7 @@ Prints a table (p50, p99, target, verdict) and writes build/bench.json. Everythi
 that is started here is stopped here; nothing outside build/ and /var/tmp is touched
 but cgroups of names of our own. Exit status 1 when a target is missed.
 
-    test/bench/run [--quick] [--no-docker]
+    test/bench/bench.py [--quick] [--no-docker]
 """
 
 import argparse
