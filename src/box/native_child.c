@@ -148,14 +148,20 @@ static int become_root_of_box(const struct native_child *c)
 	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
 	    syscall(SYS_setresuid, 0, 0, 0) < 0)
 		return -errno;
-	int r = caps_bound(0);
-	if (r < 0)
-		return r;
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return -errno;
-	/* With an empty bounding set, what root keeps over an exec is what is inheritable. */
+	/* With an empty bounding set, what root keeps over an exec is what is inheritable,
+	 * and that can be raised only while it is in the bounding set. */
+	struct caps c0;
 	uint64_t keep = c->plan->root_caps;
-	return caps_set(&(struct caps){ .effective = keep, .permitted = keep, .inheritable = keep });
+	int r = caps_get(&c0);
+	if (r == 0) {
+		c0.inheritable = keep;
+		r = caps_set(&c0);
+	}
+	if (r == 0)
+		r = caps_bound(0);
+	return r < 0 ? r : caps_set(&(struct caps){ .effective = keep, .permitted = keep, .inheritable = keep });
 }
 
 static int restrict_files(void)
@@ -192,8 +198,8 @@ int native_child_main(void *arg)
 	STEP("control groups", join_cgroups(c));
 	STEP("root of the box", enter_root(c));
 	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
-	STEP("masks of /proc", mask_proc(c, proc));
 	STEP("network", setup_network(proc));
+	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
 	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
 	STEP("resource limits", set_rlimits(p));
 	STEP("file descriptors", set_fds(c));
