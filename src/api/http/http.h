@@ -95,6 +95,8 @@ struct http_config {
 struct http_server *http_server_new(struct loop *l, const struct http_config *c, struct err *e) _must_check_;
 /* Takes the listening socket (non-blocking). */
 int http_server_listen(struct http_server *s, int fd, struct err *e) _must_check_;
+/* Accepts no more; what is open goes on. */
+void http_server_stop_listening(struct http_server *s);
 void http_server_free(struct http_server *s);
 struct http_stats {
 	uint64_t requests, connections_total, connections_open, bad_requests;

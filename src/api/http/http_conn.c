@@ -10,10 +10,25 @@
 #include "fd.h"
 #include "poison.h"
 
+#define LINGER_MS 2000
+#define LINGER_BYTES (1u << 20)
+
+static void linger_on(struct http_conn *c)
+{
+	char nowhere[16384];
+	ssize_t n = http_transport_recv(&c->t, nowhere, sizeof(nowhere));
+	c->dropped += n > 0 ? (uint64_t)n : 0;
+	if ((n <= 0 && n != -EAGAIN) || c->dropped > LINGER_BYTES)
+		http_conn_close(c);
+}
+
 static void on_io(struct loop_io *io, uint32_t events)
 {
 	struct http_conn *c = CONTAINER(io, struct http_conn, io);
-	c->driver->on_io(c, events);
+	if (c->lingering)
+		linger_on(c);
+	else
+		c->driver->on_io(c, events);
 }
 
 static void on_task(struct loop_task *t)
@@ -22,7 +37,7 @@ static void on_task(struct loop_task *t)
 	c->kicked = false;
 	if (c->dead)
 		http_conn_free(c);
-	else
+	else if (!c->lingering)
 		c->driver->on_kick(c);
 }
 
@@ -30,7 +45,9 @@ static void on_time(struct loop_timer *t)
 {
 	struct http_conn *c = CONTAINER(t, struct http_conn, timer);
 	uint64_t now = loop_now(c->server->loop);
-	if (c->deadline_ms && c->deadline_ms <= now)
+	if (c->lingering)
+		http_conn_close(c);
+	else if (c->deadline_ms && c->deadline_ms <= now)
 		c->driver->on_deadline(c);
 	else if (c->deadline_ms)
 		loop_timer_start(c->server->loop, t, c->deadline_ms - now, on_time);
@@ -91,6 +108,18 @@ void http_conn_close(struct http_conn *c)
 void http_conn_reset(struct http_conn *c)
 {
 	shut(c, true);
+}
+
+void http_conn_linger(struct http_conn *c)
+{
+	if (c->dead || c->lingering)
+		return;
+	c->lingering = true;
+	c->driver->abort(c);
+	http_transport_shutdown(&c->t);
+	http_conn_want(c, true, false);
+	if (!c->dead)
+		loop_timer_start(c->server->loop, &c->timer, LINGER_MS, on_time);
 }
 
 void http_conn_free(struct http_conn *c)

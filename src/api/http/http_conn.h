@@ -29,6 +29,8 @@ struct http_conn {
 	void *state;          /* the driver's */
 	uint64_t progress_ms; /* when bytes last moved */
 	uint64_t deadline_ms; /* 0: none */
+	uint64_t dropped;     /* bytes read and forgotten while lingering */
+	bool lingering;
 	bool dead;            /* closed; waits for the end of the batch */
 	bool kicked;
 };
@@ -38,6 +40,9 @@ int http_conn_new(struct http_server *s, int fd) _must_check_; /* takes the fd *
 void http_conn_close(struct http_conn *c);
 /* The same so that the peer sees a cut, not an end. */
 void http_conn_reset(struct http_conn *c);
+/* Sends no more, reads on for a little while, then closes: a client that is still
+ * sending reads our last answer before it sees a reset. The driver is done. */
+void http_conn_linger(struct http_conn *c);
 void http_conn_free(struct http_conn *c); /* at once; not from a handler */
 
 bool http_conn_is_idle(const struct http_conn *c);

@@ -16,8 +16,6 @@
 #include "http_conn.h"
 #include "poison.h"
 
-#define LINGER_MS 2000
-#define LINGER_BYTES (1u << 20)
 #define ROUNDS 8 /* of on_writable before other connections get their turn */
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -28,7 +26,6 @@ enum h1_state {
 	H1_ANSWER, /* the body is complete, the answer is not */
 	H1_DRAIN,  /* the answer is complete, the body is not */
 	H1_FLUSH,  /* nothing more is read; closes when all is sent */
-	H1_LINGER, /* all is sent: so that the client reads it before it sees a reset */
 };
 
 struct http_h1 {
@@ -40,8 +37,8 @@ struct http_h1 {
 	enum h1_state state;
 	size_t start, end;      /* what has been read and not used, in room->in */
 	size_t base;            /* where the body is read to */
-	uint64_t since_ms;      /* a head or lingering began */
-	uint64_t dropped;       /* bytes of a body that nobody wants, or while lingering */
+	uint64_t since_ms;      /* when a head began */
+	uint64_t dropped;       /* bytes of a body that nobody wants */
 	bool sniffed;           /* it is not HTTP/2 */
 	bool busy;              /* h1_run is on the stack */
 	bool eof;               /* the client has half-closed */
@@ -372,7 +369,6 @@ static bool h1_step(struct http_h1 *h)
 	case H1_DRAIN:
 		return h1_step_drain(h);
 	case H1_FLUSH:
-	case H1_LINGER:
 		break;
 	}
 	return false;
@@ -409,25 +405,10 @@ static bool h1_wake(struct http_h1 *h)
 	return true;
 }
 
-/* All is sent and nothing more is wanted. */
-static void h1_bye(struct http_h1 *h)
-{
-	if (!h->linger) {
-		http_conn_close(h->c);
-		return;
-	}
-	http_transport_shutdown(&h->c->t);
-	h->state = H1_LINGER;
-	h->since_ms = h1_now(h);
-	h->dropped = 0;
-}
-
 static uint64_t h1_deadline(const struct http_h1 *h)
 {
 	const struct http_limits *l = &h->c->server->cfg.limits;
 	uint64_t progress = h->c->progress_ms;
-	if (h->state == H1_LINGER)
-		return h->since_ms + LINGER_MS;
 	if (h1_queued(h))
 		return progress + l->stall_ms;
 	if (h->state == H1_HEAD)
@@ -440,13 +421,16 @@ static uint64_t h1_deadline(const struct http_h1 *h)
 static void h1_settle(struct http_h1 *h)
 {
 	struct http_conn *c = h->c;
-	if (h->state == H1_FLUSH && h1_queued(h) == 0)
-		h1_bye(h);
-	if (c->dead)
+	if (h->state == H1_FLUSH && h1_queued(h) == 0) {
+		if (h->linger)
+			http_conn_linger(c);
+		else
+			http_conn_close(c);
 		return;
+	}
 	if (h->state == H1_HEAD && h->start == h->end && h1_queued(h) == 0)
 		http_server_give_room(c->server, TAKE_PTR(h->room));
-	bool space = !h->room || h->end < h->room->cap || h->state == H1_LINGER;
+	bool space = !h->room || h->end < h->room->cap;
 	http_conn_want(c, space && !h->eof && h->state != H1_FLUSH, h1_queued(h) > 0);
 	if (!c->dead)
 		http_conn_deadline(c, h1_deadline(h));
@@ -532,22 +516,10 @@ static bool h1_recv(struct http_h1 *h)
 	return true;
 }
 
-static void h1_linger(struct http_h1 *h)
-{
-	ssize_t n = http_transport_recv(&h->c->t, h->room->in, h->room->cap);
-	h->dropped += n > 0 ? (uint64_t)n : 0;
-	if ((n <= 0 && n != -EAGAIN) || h->dropped > LINGER_BYTES)
-		http_conn_close(h->c);
-}
-
 static void h1_read(struct http_h1 *h)
 {
 	struct http_conn *c = h->c;
 	do {
-		if (h->state == H1_LINGER) {
-			h1_linger(h);
-			return;
-		}
 		bool got = h1_recv(h);
 		if (c->dead)
 			return;
@@ -567,7 +539,7 @@ static void h1_read(struct http_h1 *h)
 		h1_run(h);
 		if (!got)
 			return;
-	} while (!c->dead && http_transport_pending(&c->t));
+	} while (!c->dead && !c->lingering && http_transport_pending(&c->t));
 }
 
 static void h1_on_io(struct http_conn *c, uint32_t events)
@@ -585,14 +557,14 @@ static void h1_on_kick(struct http_conn *c)
 {
 	struct http_h1 *h = c->state;
 	h1_run(h);
-	if (!c->dead && http_transport_pending(&c->t))
+	if (!c->dead && !c->lingering && http_transport_pending(&c->t))
 		h1_read(h);
 }
 
 static void h1_on_deadline(struct http_conn *c)
 {
 	struct http_h1 *h = c->state;
-	if (h->state == H1_LINGER || h1_queued(h) || !h->room) {
+	if (h1_queued(h) || !h->room) {
 		http_conn_close(c);
 		return;
 	}

@@ -215,15 +215,16 @@ static void h2_run(struct http_h2 *h)
 	r = h2_send(h);
 	if (r >= 0 && h2_wake(h))
 		r = h2_send(h);
-	if (r >= 0 && !nghttp2_session_want_read(h->session) && !nghttp2_session_want_write(h->session) &&
-	    buf_len(&h->out) == 0)
-		r = -ECONNRESET; /* both sides have said all there is */
+	bool over = r >= 0 && !nghttp2_session_want_read(h->session) &&
+		    !nghttp2_session_want_write(h->session) && buf_len(&h->out) == 0;
 	h2_bury(h);
 	h->busy = false;
-	if (r < 0) {
+	if (r < 0)
 		http_conn_close(c);
+	else if (over)
+		http_conn_linger(c);
+	if (r < 0 || over)
 		return;
-	}
 	if (r > 0 && buf_len(&h->out) == 0)
 		http_conn_kick(c);
 	if (buf_len(&h->out) == 0)
@@ -266,7 +267,7 @@ static void h2_read(struct http_conn *c)
 		http_conn_progress(c);
 		if (http_h2_feed(c, (struct view){ c->server->scratch, (size_t)n }) < 0)
 			http_conn_close(c);
-	} while (!c->dead && http_transport_pending(&c->t) && buf_len(&h->out) < SEND_AHEAD);
+	} while (!c->dead && !c->lingering && http_transport_pending(&c->t) && buf_len(&h->out) < SEND_AHEAD);
 }
 
 static void h2_on_io(struct http_conn *c, uint32_t events)

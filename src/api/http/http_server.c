@@ -159,10 +159,8 @@ int http_server_listen(struct http_server *s, int fd, struct err *e)
 	return 0;
 }
 
-void http_server_free(struct http_server *s)
+void http_server_stop_listening(struct http_server *s)
 {
-	if (!s)
-		return;
 	LIST_EACH(it, &s->listeners) {
 		struct listener *l = CONTAINER(it, struct listener, link);
 		int fd = l->io.fd;
@@ -171,6 +169,13 @@ void http_server_free(struct http_server *s)
 		list_del(it);
 		free(l);
 	}
+}
+
+void http_server_free(struct http_server *s)
+{
+	if (!s)
+		return;
+	http_server_stop_listening(s);
 	while (!list_empty(&s->conns))
 		http_conn_free(CONTAINER(s->conns.next, struct http_conn, link));
 	loop_timer_stop(&s->retry);

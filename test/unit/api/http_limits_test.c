@@ -1,0 +1,179 @@
+/*
+ * The limits of the server: time, connections, file descriptors.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "fd.h"
+#include "http_rig.h"
+#include "poison.h"
+
+#define HOST "Host: test\r\n"
+#define LIMIT 150 /* ms */
+
+static struct http_rig rig;
+static struct buf head = BUF_INIT(1 << 20), body = BUF_INIT(1 << 20);
+
+static const struct http_limits quick = { .idle_ms = LIMIT, .head_ms = LIMIT, .stall_ms = LIMIT };
+
+static int stop(void **state)
+{
+	http_rig_stop(&rig);
+	buf_done(&head);
+	buf_done(&body);
+	return 0;
+}
+
+static int start_quick(void **state)
+{
+	http_rig_start(&rig, &quick, NULL, NULL);
+	return 0;
+}
+
+static void test_idle(void **state)
+{
+	int fd = http_rig_connect(&rig), fresh = http_rig_connect(&rig);
+	assert_int_equal(http_rig_ask(fd, "GET /health HTTP/1.1\r\n" HOST "\r\n", &body), 200);
+	uint64_t since = clock_mono_ms();
+	buf_clear(&body);
+	assert_true(http_rig_read_all(fd, &body));
+	assert_true(clock_mono_ms() - since >= LIMIT - 20);
+	assert_int_equal(buf_len(&body), 0);
+	assert_true(http_rig_read_all(fresh, &body));
+	fd_close(fd);
+	fd_close(fresh);
+}
+
+/* A head that comes drop by drop does not get more time with each drop. */
+static void test_slow_head(void **state)
+{
+	int fd = http_rig_connect(&rig);
+	const char *text = "GET /health HTTP/1.1\r\n";
+	uint64_t since = clock_mono_ms();
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	for (size_t i = 0; poll(&p, 1, LIMIT / 3) == 0 && i < strlen(text); i++)
+		http_rig_send_bytes(fd, text + i, 1);
+	assert_int_equal(http_rig_read_answer(fd, &head, &body, false), 408);
+	assert_non_null(strstr(body.p, "\"code\":\"timeout\""));
+	assert_true(clock_mono_ms() - since < 10 * LIMIT);
+	fd_close(fd);
+}
+
+static void test_stalled_body(void **state)
+{
+	int fd = http_rig_connect(&rig), before = rig.counts.aborts;
+	http_rig_send(fd, "POST /hold HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nhalf");
+	assert_int_equal(http_rig_read_answer(fd, &head, &body, false), 408);
+	http_rig_wait(&rig.counts.aborts, before + 1);
+	fd_close(fd);
+}
+
+static void test_stalled_reader(void **state)
+{
+	int fd = http_rig_connect(&rig), before = rig.counts.aborts;
+	http_rig_send(fd, "GET /big?n=100000000 HTTP/1.1\r\n" HOST "\r\n");
+	http_rig_wait(&rig.counts.aborts, before + 1);
+	fd_close(fd);
+}
+
+/* A dialect may take its time: no limit of the connection applies while it works. */
+static void test_slow_dialect(void **state)
+{
+	int fd = http_rig_connect(&rig), before = rig.counts.aborts;
+	http_rig_send(fd, "GET /hold HTTP/1.1\r\n" HOST "\r\n");
+	assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 3 * LIMIT), 0);
+	assert_int_equal(rig.counts.aborts, before);
+	fd_close(fd);
+}
+
+static int start_two(void **state)
+{
+	http_rig_start(&rig, &(struct http_limits){ .connections = 2 }, NULL, NULL);
+	return 0;
+}
+
+static void test_connections(void **state)
+{
+	const char *ask = "GET /health HTTP/1.1\r\n" HOST "\r\n";
+	int a = http_rig_connect(&rig), b = http_rig_connect(&rig);
+	assert_int_equal(http_rig_ask(a, ask, &body), 200);
+	poll(NULL, 0, 5); /* so that `a` is the older one by the clock's milliseconds */
+	assert_int_equal(http_rig_ask(b, ask, &body), 200);
+	/* A third takes the place of the one that has been idle longest. */
+	int c = http_rig_connect(&rig);
+	assert_int_equal(http_rig_ask(c, ask, &body), 200);
+	buf_clear(&body);
+	assert_true(http_rig_read_all(a, &body));
+	assert_int_equal(http_rig_ask(b, ask, &body), 200);
+	/* With both at work the next one waits until one of them goes. */
+	http_rig_send(b, "GET /hold HTTP/1.1\r\n" HOST "\r\n");
+	http_rig_send(c, "GET /hold HTTP/1.1\r\n" HOST "\r\n");
+	http_rig_wait(&rig.counts.live, 2);
+	int d = http_rig_connect(&rig);
+	http_rig_send(d, ask);
+	assert_int_equal(poll(&(struct pollfd){ .fd = d, .events = POLLIN }, 1, 100), 0);
+	fd_close(c);
+	assert_int_equal(http_rig_read_answer(d, &head, &body, false), 200);
+	fd_close(a);
+	fd_close(b);
+	fd_close(d);
+}
+
+static int start_plain(void **state)
+{
+	http_rig_start(&rig, NULL, NULL, NULL);
+	return 0;
+}
+
+static double cpu_seconds(void)
+{
+	struct rusage u;
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* Without file descriptors the server waits, without spinning, and comes back. */
+static void test_no_fds(void **state)
+{
+	struct rlimit was, now;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd_close(client);
+	now = was;
+	now.rlim_cur = (rlim_t)client + 1; /* one fd for the client below, none for accept */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+	int third = http_rig_connect(&rig);
+	double cpu = cpu_seconds();
+	http_rig_send(third, "GET /health HTTP/1.1\r\n" HOST "\r\n");
+	int came = poll(&(struct pollfd){ .fd = third, .events = POLLIN }, 1, 350);
+	cpu = cpu_seconds() - cpu;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(came, 0);
+	assert_true(cpu < 0.15);
+	assert_int_equal(http_rig_read_answer(third, &head, &body, false), 200);
+	fd_close(third);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_idle, start_quick, stop),
+		cmocka_unit_test_setup_teardown(test_slow_head, start_quick, stop),
+		cmocka_unit_test_setup_teardown(test_stalled_body, start_quick, stop),
+		cmocka_unit_test_setup_teardown(test_stalled_reader, start_quick, stop),
+		cmocka_unit_test_setup_teardown(test_slow_dialect, start_quick, stop),
+		cmocka_unit_test_setup_teardown(test_connections, start_two, stop),
+		cmocka_unit_test_setup_teardown(test_no_fds, start_plain, stop),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
