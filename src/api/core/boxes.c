@@ -1,0 +1,293 @@
+/*
+ * The index of boxes: see boxes.h.
+ */
+#include "boxes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "auth.h"
+#include "clock.h"
+#include "core_state.h"
+#include "log.h"
+#include "num.h"
+#include "poison.h"
+
+static const char *const status_names[BOX_STATUSES] = {
+	[BOX_NONE] = "none",       [BOX_CREATING] = "creating", [BOX_RUNNING] = "running",
+	[BOX_STOPPED] = "stopped", [BOX_DELETING] = "deleting",
+};
+
+const char *boxes_status_name(enum box_status s)
+{
+	return s < BOX_STATUSES ? status_names[s] : "none";
+}
+
+enum box_status boxes_status(struct view name)
+{
+	for (enum box_status s = BOX_CREATING; s < BOX_STATUSES; s++)
+		if (view_is(name, status_names[s]))
+			return s;
+	return BOX_NONE;
+}
+
+int boxes_unknown(struct err *e)
+{
+	return err_set(e, ERR_NOT_FOUND, "no such sandbox");
+}
+
+/* ---- one box in and out of memory ---- */
+
+struct box *boxes_new(struct core *c, const struct tenant *t)
+{
+	struct box *b = calloc(1, sizeof(*b));
+	if (!b)
+		return NULL;
+	b->core = c;
+	b->tenant = t;
+	arena_init(&b->arena, SPEC_ARENA_MAX * 4);
+	guest_init(&b->guest, c, b->id);
+	list_init(&b->order);
+	list_init(&b->waiters);
+	return b;
+}
+
+static void run_free(struct loop_task *t)
+{
+	struct box *b = CONTAINER(t, struct box, freeing);
+	arena_done(&b->arena);
+	free(b);
+}
+
+void boxes_free_later(struct box *b)
+{
+	struct err e = { 0 };
+	err_set(&e, ERR_STATE, "the box was removed");
+	boxes_unindex(b);
+	loop_timer_stop(&b->expiry);
+	mux_cancel(&b->destroy);
+	guest_stop(&b->guest, &e);
+	loop_defer(b->core->loop, &b->freeing, run_free);
+}
+
+/* "tenant\0name" */
+static struct view name_key(struct arena *a, const struct tenant *t, struct view name)
+{
+	size_t n = strlen(t->id);
+	char *p = arena_alloc(a, n + 1 + name.n);
+	if (!p)
+		return VIEW_NONE;
+	memcpy(p, t->id, n);
+	memcpy(p + n + 1, name.p, name.n);
+	return (struct view){ p, n + 1 + name.n };
+}
+
+static bool before(const struct box *a, int64_t created_ms, const char *id)
+{
+	return a->state.created_ms != created_ms ? a->state.created_ms < created_ms : strcmp(a->id, id) < 0;
+}
+
+/* The list is kept sorted, so that a cursor means the same after a restart. */
+static void insert_sorted(struct core *c, struct box *b)
+{
+	struct list *at = c->boxes.prev;
+	while (at != &c->boxes && !before(CONTAINER(at, struct box, order), b->state.created_ms, b->id))
+		at = at->prev;
+	list_append(at->next, &b->order);
+}
+
+int boxes_index(struct box *b, struct err *e)
+{
+	struct core *c = b->core;
+
+	if (map_put(&c->boxes_by_id, &b->by_id, view_of(b->id)) < 0)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+	b->indexed = true;
+	c->n_boxes++;
+	insert_sorted(c, b);
+	if (b->spec.name.n == 0)
+		return 0;
+	struct view key = name_key(&b->arena, b->tenant, b->spec.name);
+	int r = key.p ? map_put(&c->boxes_by_name, &b->by_name, key) : -ENOMEM;
+	b->named = r >= 0;
+	if (r >= 0)
+		return 0;
+	boxes_unindex(b);
+	if (r == -EEXIST)
+		return err_set(e, ERR_CONFLICT, "there is a sandbox named \"%.*s\" already", VIEW_ARG(b->spec.name));
+	return err_sys(e, ERR_INTERNAL, r, "box");
+}
+
+void boxes_unindex(struct box *b)
+{
+	if (!b->indexed)
+		return;
+	map_del(&b->core->boxes_by_id, &b->by_id);
+	if (b->named)
+		map_del(&b->core->boxes_by_name, &b->by_name);
+	list_del(&b->order);
+	b->core->n_boxes--;
+	b->indexed = b->named = false;
+}
+
+struct box *boxes_by_id(struct core *c, struct view id)
+{
+	struct map_node *n = map_get(&c->boxes_by_id, id);
+	return n ? CONTAINER(n, struct box, by_id) : NULL;
+}
+
+void boxes_set_status(struct box *b, enum box_status s, bool store)
+{
+	b->state.status = s;
+	if (store && !b->hidden)
+		store_box_set_status(b->core->store, view_of(b->id), view_of(status_names[s]), core_store_done, b->core);
+}
+
+static void on_expiry(struct loop_timer *t)
+{
+	struct box *b = CONTAINER(t, struct box, expiry);
+	log_info("box %s: its time is over", b->id);
+	remove_unwanted(b);
+}
+
+void boxes_watch_expiry(struct box *b)
+{
+	if (!b->state.expires_ms)
+		return;
+	int64_t left = b->state.expires_ms - clock_wall_ms();
+	loop_timer_start(b->core->loop, &b->expiry, left > 0 ? (uint64_t)left : 0, on_expiry);
+}
+
+void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom)
+{
+	struct box *b = boxes_by_id(c, id);
+	struct err e = { 0 };
+
+	if (!b)
+		return;
+	if (b->state.status == BOX_DELETING) {
+		b->before = BOX_STOPPED;
+		return;
+	}
+	err_set(&e, ERR_STATE, "the box has stopped%s", oom ? " (out of memory)" : "");
+	log_info("box %s: its first process has ended (signal %u%s)", b->id, signo, oom ? ", out of memory" : "");
+	guest_stop(&b->guest, &e);
+	/* A creation that is under way fails by its guest and cleans up itself. */
+	if (b->state.status == BOX_RUNNING)
+		boxes_set_status(b, BOX_STOPPED, true);
+}
+
+/* ---- asking ---- */
+
+struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view ref, struct err *e)
+{
+	struct box *b = boxes_by_id(c, ref);
+
+	if (b && b->state.status != BOX_DELETING && auth_permit(a, (enum act)act, b, NULL) >= 0)
+		return b;
+	/* A name may look like another tenant's id, so a refusal above does not end the search. */
+	struct arena tmp = ARENA_INIT(1024);
+	struct view key = a->tenant && ref.n <= SPEC_NAME_MAX ? name_key(&tmp, a->tenant, ref) : VIEW_NONE;
+	struct map_node *n = key.p ? map_get(&c->boxes_by_name, key) : NULL;
+	arena_done(&tmp);
+	b = n ? CONTAINER(n, struct box, by_name) : NULL;
+	if (!b || b->state.status == BOX_DELETING) {
+		boxes_unknown(e);
+		return NULL;
+	}
+	return auth_permit(a, (enum act)act, b, e) < 0 ? NULL : b;
+}
+
+/* A cursor is the creation time and the id of the last box of a page. */
+static int read_cursor(struct view v, int64_t *ret_ms, char ret_id[BOX_ID + 1], struct err *e)
+{
+	struct view id;
+	struct view ms = view_split(v, '-', &id);
+	if (num_i64(ms, ret_ms) < 0 || id.n != BOX_ID || view_to_str(id, ret_id, BOX_ID + 1) < 0)
+		return err_set(e, ERR_INVALID, "cursor is not one that this server gave");
+	return 0;
+}
+
+static bool matches(const struct box *b, const struct actor *a, const struct box_filter *f)
+{
+	if (b->state.status == BOX_DELETING || (f->status && b->state.status != f->status) ||
+	    auth_permit(a, ACT_BOX_READ, b, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < f->metadata.n; i++) {
+		struct view v = spec_map_get(&b->spec.metadata, f->metadata.keys[i]);
+		if (!v.p || !view_eq(v, f->metadata.values[i]))
+			return false;
+	}
+	return true;
+}
+
+int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f,
+	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
+	       struct err *e)
+{
+	int64_t after_ms = INT64_MIN;
+	char after_id[BOX_ID + 1] = "";
+	const struct box *last = NULL;
+	unsigned n = 0;
+
+	if (auth_permit(a, ACT_BOX_LIST, NULL, e) < 0)
+		return -1;
+	if (f->cursor.n && read_cursor(f->cursor, &after_ms, after_id, e) < 0)
+		return -1;
+	ret_next[0] = 0;
+	LIST_EACH(it, &c->boxes) {
+		const struct box *b = CONTAINER(it, struct box, order);
+		if (before(b, after_ms, after_id) || (b->state.created_ms == after_ms && strcmp(b->id, after_id) == 0))
+			continue;
+		if (!matches(b, a, f))
+			continue;
+		if (n == f->limit) {
+			snprintf(ret_next, BOXES_CURSOR_SIZE, "%lld-%s", (long long)last->state.created_ms, last->id);
+			break;
+		}
+		each(arg, b);
+		last = b;
+		n++;
+	}
+	return 0;
+}
+
+/* ---- the start and the end ---- */
+
+int boxes_load(struct core *c, const struct store_box *row, struct err *e)
+{
+	const struct tenant *t = keys_tenant(c, row->tenant);
+	struct box *b = t ? boxes_new(c, t) : NULL;
+	struct box_spec *s = b ? &b->spec : NULL;
+
+	if (!b)
+		return err_set(e, ERR_INTERNAL, "box %.*s: no such tenant, or no memory", VIEW_ARG(row->id));
+	if (view_to_str(row->id, b->id, sizeof(b->id)) < 0 ||
+	    spec_from_json(&b->arena, row->spec, row->metadata, s, e) < 0)
+		goto bad;
+	s->name = arena_view(&b->arena, row->name);
+	s->image = arena_view(&b->arena, row->image);
+	s->digest = arena_view(&b->arena, row->digest);
+	b->state = (struct box_state){ .status = boxes_status(row->status), .created_ms = row->created_ms,
+				       .expires_ms = row->expires_ms };
+	if (!s->name.p || !s->image.p || !s->digest.p || b->state.status == BOX_NONE) {
+		err_set(e, ERR_INTERNAL, "its row makes no sense");
+		goto bad;
+	}
+	if (boxes_index(b, e) < 0)
+		goto bad;
+	return 0;
+bad:
+	err_wrap(e, "box %.*s", VIEW_ARG(row->id));
+	boxes_free_later(b);
+	return -1;
+}
+
+void boxes_done(struct core *c)
+{
+	LIST_EACH(it, &c->boxes)
+		boxes_free_later(CONTAINER(it, struct box, order));
+	map_done(&c->boxes_by_id);
+	map_done(&c->boxes_by_name);
+}

@@ -1,0 +1,100 @@
+/*
+ * The boxes: an index in memory over what the store holds and the keeper runs.
+ * boxes.c has the index and the lists, create.c and remove.c the two ways that
+ * change it.
+ */
+#pragma once
+
+#include "guest.h"
+#include "job.h"
+#include "spec.h"
+#include "store.h"
+
+struct actor;
+struct core;
+struct tenant;
+
+#define BOX_ID 20
+
+enum box_status { BOX_NONE, BOX_CREATING, BOX_RUNNING, BOX_STOPPED, BOX_DELETING, BOX_STATUSES };
+
+/* What is; the wish is in spec. */
+struct box_state {
+	enum box_status status;
+	int64_t created_ms, expires_ms; /* expires_ms 0: never */
+};
+
+struct box {
+	char id[BOX_ID + 1];
+	const struct tenant *tenant;
+	struct box_spec spec;
+	struct box_state state;
+
+	/* private to src/api/core */
+	struct core *core;
+	struct arena arena;       /* of the spec */
+	struct guest guest;
+	bool hidden;              /* ours, for an import: in no index, in no store, in no list */
+	bool indexed, named;
+	struct map_node by_id, by_name;
+	struct list order;
+	struct loop_timer expiry; /* its end; then the retries of its removal */
+	struct creation *creation;/* create.c, while it is being made */
+	struct call destroy;      /* remove.c from here on */
+	struct list waiters;      /* jobs */
+	enum box_status before;
+	bool unwanted;            /* removal is retried until it works */
+	struct loop_task freeing;
+};
+
+const char *boxes_status_name(enum box_status s);
+enum box_status boxes_status(struct view name); /* BOX_NONE for what is none */
+/* ERR_NOT_FOUND, always in the same words. */
+int boxes_unknown(struct err *e);
+
+/* By id, or by name within the actor's tenant. NULL and e when there is none that `act` is permitted on. */
+struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view id_or_name, struct err *e)
+	_must_check_;
+
+#define BOXES_PAGE_MAX 1000
+#define BOXES_CURSOR_SIZE 48
+struct box_filter {
+	enum box_status status;      /* BOX_NONE: any */
+	struct json_strmap metadata; /* all of these */
+	struct view cursor;          /* `next` of the page before */
+	unsigned limit;              /* 1 … BOXES_PAGE_MAX */
+};
+/* A page in the order of creation. ret_next is "" on the last one. */
+int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f,
+	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
+	       struct err *e) _must_check_;
+
+/* create.c. The result is a const struct box *. When the job is abandoned the box is removed again. */
+struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
+		       struct err *e) _must_check_;
+/* An internal box for an import: in no list. The caller removes it. */
+struct job *create_hidden(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
+			  struct err *e) _must_check_;
+
+/* remove.c */
+struct job *remove_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done, void *arg,
+		       struct err *e) _must_check_;
+/* Nobody wants it any more: tries until it works. */
+void remove_unwanted(struct box *b);
+/* The keeper has ended it in its own way (ImageCommit). */
+void remove_gone(struct box *b);
+
+/* ---- for the core itself ---- */
+
+struct box *boxes_new(struct core *c, const struct tenant *t);
+/* Into the indexes and the list; ERR_CONFLICT when the name is taken. */
+int boxes_index(struct box *b, struct err *e) _must_check_;
+void boxes_unindex(struct box *b);
+/* At the end of the batch: whatever is on the stack may still look at it. */
+void boxes_free_later(struct box *b);
+void boxes_set_status(struct box *b, enum box_status s, bool store);
+void boxes_watch_expiry(struct box *b);
+void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom);
+int boxes_load(struct core *c, const struct store_box *row, struct err *e) _must_check_;
+struct box *boxes_by_id(struct core *c, struct view id);
+void boxes_done(struct core *c);

@@ -1,0 +1,167 @@
+/*
+ * The core's life: loading what the store has, then adopting what the keeper
+ * runs (adopt.c); and the small things that everybody asks for.
+ */
+#include "core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "adopt.h"
+#include "core_state.h"
+#include "log.h"
+#include "poison.h"
+
+/* ---- small things ---- */
+
+int core_say_ready(struct core *c)
+{
+	return keeper_say_ready(c);
+}
+
+const struct config *core_config(const struct core *c)
+{
+	return c->config;
+}
+
+const struct posture *core_posture(const struct core *c)
+{
+	return &c->posture;
+}
+
+const char *core_not_ready(const struct core *c)
+{
+	if (c->adoption)
+		return "the boxes are being adopted";
+	if (c->store_failed)
+		return "the store does not take writes";
+	if (!c->posture.known)
+		return "the machine's posture is not known";
+	if (!c->posture.ok)
+		return "this machine cannot isolate boxes (see /v1/posture)";
+	return NULL;
+}
+
+void core_stats(const struct core *c, struct core_stats *ret)
+{
+	*ret = c->stats;
+	ret->keeper_calls = c->keeper.calls;
+	LIST_EACH(it, &c->boxes)
+		ret->boxes[CONTAINER(it, struct box, order)->state.status]++;
+}
+
+struct store_stats core_store_stats(const struct core *c)
+{
+	return store_stats(c->store);
+}
+
+void core_store_result(struct core *c, const struct err *e)
+{
+	if (e && !c->store_failed)
+		log_error("the store does not take writes: %s", e->msg);
+	c->store_failed = e != NULL;
+}
+
+void core_store_done(void *arg, const struct err *e)
+{
+	core_store_result(arg, e);
+}
+
+/* ---- loading ---- */
+
+struct loading {
+	struct core *core;
+	struct err e;
+};
+
+static void load_tenant(void *arg, const struct store_tenant *t)
+{
+	struct loading *l = arg;
+	int r = keys_load_tenant(l->core, t);
+	if (r < 0 && !l->e.code)
+		err_sys(&l->e, ERR_INTERNAL, r, "tenant %.*s", VIEW_ARG(t->id));
+}
+
+static void load_key(void *arg, const struct store_key *k)
+{
+	struct loading *l = arg;
+	int r = keys_load_key(l->core, k);
+	if (r < 0 && !l->e.code)
+		err_sys(&l->e, ERR_INTERNAL, r, "key %.*s", VIEW_ARG(k->id));
+}
+
+static void load_box(void *arg, const struct store_box *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (boxes_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
+static int load(struct core *c, const struct core_setup *s, struct err *e)
+{
+	static const struct store_visitor visitor = { load_tenant, load_key, load_box };
+	struct loading l = { .core = c };
+
+	if (store_load(c->store, &visitor, &l, e) < 0)
+		return -1;
+	if (l.e.code) { /* better no service than one that has forgotten a box */
+		*e = l.e;
+		return err_wrap(e, "the store");
+	}
+	return keys_ensure_admin(c, s->has_admin ? s->admin_hash : NULL, e);
+}
+
+/* ---- life ---- */
+
+static void lost(struct core *c)
+{
+	c->on_lost_(c->arg);
+}
+
+static void init(struct core *c, const struct core_setup *s)
+{
+	c->loop = s->loop;
+	c->store = s->store;
+	c->config = s->config;
+	c->on_ready = s->on_ready;
+	c->on_lost_ = s->on_lost;
+	c->arg = s->arg;
+	c->on_lost = lost;
+	map_init(&c->tenants_by_id);
+	map_init(&c->tenants_by_name);
+	map_init(&c->keys_by_id);
+	map_init(&c->keys_by_hash);
+	map_init(&c->boxes_by_id);
+	map_init(&c->boxes_by_name);
+	list_init(&c->keys);
+	list_init(&c->boxes);
+}
+
+struct core *core_new(const struct core_setup *s, struct err *e)
+{
+	struct core *c = calloc(1, sizeof(*c));
+	if (!c) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "core");
+		return NULL;
+	}
+	init(c, s);
+	if (keeper_start(c, s->keeper_fd, e) < 0 || load(c, s, e) < 0 || adopt_begin(c, e) < 0) {
+		core_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void core_free(struct core *c)
+{
+	if (!c)
+		return;
+	adopt_stop(c);
+	boxes_done(c);
+	keeper_stop(c);
+	images_done(c);
+	arena_done(&c->posture.arena);
+	keys_done(c);
+	free(c);
+}

@@ -1,0 +1,40 @@
+/*
+ * The state that the files of src/api/core share. Nobody else includes this.
+ */
+#pragma once
+
+#include "boxes.h"
+#include "core.h"
+#include "images.h"
+#include "keeper.h"
+
+struct core {
+	struct loop *loop;
+	struct store *store;
+	const struct config *config;
+	void (*on_ready)(void *arg);
+	void (*on_lost_)(void *arg);
+	void *arg;
+	void (*on_lost)(struct core *c);
+
+	struct keeper keeper;
+
+	struct map tenants_by_id, tenants_by_name;
+	struct map keys_by_id, keys_by_hash;
+	struct list keys;
+
+	struct map boxes_by_id, boxes_by_name;
+	struct list boxes;         /* by (created, id) */
+	unsigned n_boxes;          /* that count against max.boxes */
+
+	struct images images;
+	struct posture posture;
+	struct core_stats stats;
+	bool store_failed;         /* the last write did not reach the disk */
+	struct adoption *adoption; /* while starting */
+};
+
+/* For `done` of a store write: keeps store_failed right. */
+void core_store_result(struct core *c, const struct err *e);
+/* A store_done that only does that; arg is the core. */
+void core_store_done(void *arg, const struct err *e);

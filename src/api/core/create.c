@@ -1,0 +1,266 @@
+/*
+ * Making a box. Its row goes to the store and its spec to the keeper at the same
+ * time; the keeper's answer brings the connection to PID 1, which is greeted.
+ * When all three are done the box is running. When one fails the others are
+ * waited for and everything is undone: there is no box without an answer that
+ * names it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "auth.h"
+#include "boxes.h"
+#include "clock.h"
+#include "core_state.h"
+#include "fd.h"
+#include "log.h"
+#include "rnd.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define KEEPER_MS 30000
+
+enum { WAIT_STORE = 1, WAIT_KEEPER = 2, WAIT_HELLO = 4 };
+
+struct creation {
+	struct job job;
+	struct box *box;
+	struct call call;
+	unsigned waits;       /* for which of the three */
+	bool made;            /* the keeper may have it */
+	struct err failed;    /* the first failure */
+	uint64_t began_ns;
+};
+
+const uint32_t core_create_bounds_us[12] = {
+	500, 1000, 2000, 3000, 4000, 6000, 8000, 15000, 30000, 100000, 1000000, 10000000,
+};
+
+static void count(struct core *c, const struct creation *cr)
+{
+	uint64_t us = (clock_mono_ns() - cr->began_ns) / 1000;
+
+	c->stats.creates++;
+	if (cr->failed.code) {
+		c->stats.create_failures++;
+		return;
+	}
+	c->stats.create_us_sum += us;
+	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
+		if (us <= core_create_bounds_us[i])
+			c->stats.create_buckets[i]++;
+}
+
+static void undo(struct creation *cr)
+{
+	struct box *b = cr->box;
+
+	if (cr->failed.code)
+		log_warn("box %s: not made: %s", b->id, cr->failed.msg);
+	if (cr->made) { /* or may have been */
+		remove_unwanted(b);
+		return;
+	}
+	if (!b->hidden)
+		store_box_delete(b->core->store, view_of(b->id), core_store_done, b->core);
+	boxes_free_later(b);
+}
+
+static void settle(struct creation *cr)
+{
+	struct box *b = cr->box;
+
+	if (cr->waits)
+		return;
+	count(b->core, cr);
+	b->creation = NULL;
+	if (cr->failed.code) {
+		job_finish(&cr->job, NULL, &cr->failed);
+		undo(cr);
+	} else if (job_abandoned(&cr->job)) {
+		undo(cr); /* nobody has its id */
+	} else {
+		boxes_set_status(b, BOX_RUNNING, true);
+		boxes_watch_expiry(b);
+		job_finish(&cr->job, b, NULL);
+	}
+	free(cr);
+}
+
+static void step_done(struct creation *cr, unsigned step, const struct err *e)
+{
+	cr->waits &= ~step;
+	if (e && !cr->failed.code)
+		cr->failed = *e;
+	settle(cr);
+}
+
+static void on_stored(void *arg, const struct err *e)
+{
+	struct creation *cr = arg;
+	core_store_result(cr->box->core, e);
+	step_done(cr, WAIT_STORE, e);
+}
+
+static void on_greeted(struct guest *g, const struct err *e)
+{
+	struct box *b = CONTAINER(g, struct box, guest);
+	step_done(b->creation, WAIT_HELLO, e);
+}
+
+static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
+{
+	struct creation *cr = CONTAINER(c, struct creation, call);
+	struct arena a = ARENA_INIT(16 * 1024);
+	struct wire_box_created created;
+	int r = mux_decode(c, f->body, &wire_box_created_msg, &a, &created);
+
+	arena_done(&a);
+	if (r < 0 || !(f->flags & FRAME_LAST) || fd < 0) {
+		fd_close(fd);
+		return -EBADMSG;
+	}
+	cr->waits &= ~(unsigned)WAIT_KEEPER;
+	guest_adopt(&cr->box->guest, fd, on_greeted);
+	return 0;
+}
+
+static void on_keeper_fail(struct call *c, const struct err *e)
+{
+	struct creation *cr = CONTAINER(c, struct creation, call);
+	/* A keeper that says no has cleaned up; one that says nothing may have made it. */
+	cr->made = e->code == ERR_TIMEOUT;
+	step_done(cr, WAIT_KEEPER | WAIT_HELLO, e);
+}
+
+static const struct call_ops keeper_ops = { .on_reply = on_keeper_reply, .on_fail = on_keeper_fail };
+
+static int ask_keeper(struct creation *cr)
+{
+	const struct box *b = cr->box;
+	struct wire_limits limits = {
+		.cpu_milli = b->spec.limits.cpu_milli,
+		.memory_bytes = b->spec.limits.memory_mb << 20,
+		.pids = b->spec.limits.pids,
+		.nofile = b->spec.limits.nofile,
+	};
+	struct wire_box_spec spec = {
+		.id = view_of(b->id),
+		.image = b->spec.digest,
+		.hostname = b->spec.name.n ? b->spec.name : view_of(b->id),
+		.limits = &limits,
+		.readonly_root = b->spec.readonly_root,
+	};
+	struct wire_box_create create = { .spec = &spec };
+
+	cr->made = true;
+	cr->call.ops = &keeper_ops;
+	return keeper_call(b->core, &cr->call, WIRE_TYPE_BOX_CREATE, KEEPER_MS, &wire_box_create_msg, &create);
+}
+
+static int put_row(struct creation *cr, struct err *e)
+{
+	const struct box *b = cr->box;
+	struct buf spec = BUF_INIT(SPEC_ARENA_MAX), meta = BUF_INIT(SPEC_ARENA_MAX);
+	int r = spec_to_json(&b->spec, &spec);
+
+	if (r >= 0)
+		r = spec_metadata_to_json(&b->spec, &meta);
+	if (r >= 0) {
+		struct store_box row = {
+			.id = view_of(b->id), .tenant = view_of(b->tenant->id), .name = b->spec.name,
+			.status = view_of(boxes_status_name(BOX_CREATING)), .image = b->spec.image,
+			.digest = b->spec.digest, .backend = VIEW("native"), .spec = buf_view(&spec),
+			.metadata = buf_view(&meta), .created_ms = b->state.created_ms,
+			.expires_ms = b->state.expires_ms,
+		};
+		store_box_put(b->core->store, &row, on_stored, cr);
+	}
+	buf_done(&spec);
+	buf_done(&meta);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the box's row") : 0;
+}
+
+/* Everything that can be refused at once; the name is reserved when this returns. */
+static struct box *prepare(struct core *c, const struct actor *a, const struct box_wish *w, bool hidden,
+			   struct err *e)
+{
+	if (auth_permit(a, hidden ? ACT_IMAGE_CHANGE : ACT_BOX_CREATE, NULL, e) < 0)
+		return NULL;
+	if (!hidden && c->n_boxes >= c->config->max.boxes) {
+		err_set(e, ERR_QUOTA, "there are %u sandboxes already, the most that are allowed", c->n_boxes);
+		return NULL;
+	}
+	struct box *b = boxes_new(c, a->tenant);
+	if (!b) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		return NULL;
+	}
+	rnd_name(b->id, BOX_ID);
+	b->hidden = hidden;
+	if (spec_make(w, c->config, &b->arena, &b->spec, e) < 0 ||
+	    images_resolve(c, b->spec.image, &b->spec.digest, e) < 0)
+		goto bad;
+	/* The image may be removed while the box lives on. */
+	b->spec.digest = arena_view(&b->arena, b->spec.digest);
+	b->state = (struct box_state){ .status = BOX_CREATING, .created_ms = clock_wall_ms() };
+	if (b->spec.ttl_seconds)
+		b->state.expires_ms = b->state.created_ms + (int64_t)b->spec.ttl_seconds * 1000;
+	if (!b->spec.digest.p) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		goto bad;
+	}
+	if (!hidden && boxes_index(b, e) < 0)
+		goto bad;
+	return b;
+bad:
+	boxes_free_later(b);
+	return NULL;
+}
+
+static struct job *begin(struct core *c, const struct actor *a, const struct box_wish *w, bool hidden,
+			 job_done *done, void *arg, struct err *e)
+{
+	struct box *b = prepare(c, a, w, hidden, e);
+	if (!b)
+		return NULL;
+	struct creation *cr = calloc(1, sizeof(*cr));
+	if (!cr) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		boxes_free_later(b);
+		return NULL;
+	}
+	cr->job = (struct job){ .done = done, .arg = arg };
+	cr->box = b;
+	cr->began_ns = clock_mono_ns();
+	cr->waits = WAIT_KEEPER | WAIT_HELLO | (hidden ? 0 : WAIT_STORE);
+	b->creation = cr;
+	/* The keeper first: it takes longer. */
+	int r = ask_keeper(cr);
+	if (r < 0) {
+		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
+	} else if (!hidden && put_row(cr, e) < 0) {
+		mux_cancel(&cr->call);
+		b->creation = NULL;
+		remove_unwanted(b);
+		free(cr);
+		return NULL;
+	} else {
+		return &cr->job;
+	}
+	boxes_free_later(b);
+	free(cr);
+	return NULL;
+}
+
+struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
+		       struct err *e)
+{
+	return begin(c, a, w, false, done, arg, e);
+}
+
+struct job *create_hidden(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
+			  struct err *e)
+{
+	return begin(c, a, w, true, done, arg, e);
+}

@@ -1,0 +1,312 @@
+/*
+ * Commands in boxes: see exec.h.
+ */
+#include "exec.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "auth.h"
+#include "boxes.h"
+#include "core_state.h"
+#include "spec.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define ARGV_MAX 4096
+#define ARGV_BYTES (1024u * 1024)
+#define STANDARD_VARS 5
+/* PID 1 keeps the time limit; this is for a PID 1 that does not. */
+#define GRACE_MS 5000
+
+/* ---- the request ---- */
+
+static void set_var(struct wire_env_var *vars, size_t *n, struct view name, struct view value)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (view_eq(vars[i].name, name)) {
+			vars[i].value = value;
+			return;
+		}
+	vars[(*n)++] = (struct wire_env_var){ .name = name, .value = value };
+}
+
+static struct view home_of(struct arena *a, struct view user)
+{
+	if (view_is(user, "root") || view_is(user, "0"))
+		return VIEW("/root");
+	if (user.p[0] >= '0' && user.p[0] <= '9')
+		return VIEW("/");
+	char *p = arena_alloc(a, 6 + user.n);
+	if (!p)
+		return VIEW("/");
+	memcpy(p, "/home/", 6);
+	memcpy(p + 6, user.p, user.n);
+	return (struct view){ p, 6 + user.n };
+}
+
+/* The standard variables, the box's over them, the command's over those. */
+static int merge_env(struct arena *a, const struct box_spec *s, const struct exec_wish *w, struct view user,
+		     struct wire_start *ret)
+{
+	size_t n = 0, max = STANDARD_VARS + s->env.n + w->env.n;
+	struct wire_env_var *vars = arena_array(a, max, sizeof(*vars));
+
+	if (!vars)
+		return -ENOMEM;
+	set_var(vars, &n, VIEW("PATH"), VIEW("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
+	set_var(vars, &n, VIEW("HOME"), home_of(a, user));
+	set_var(vars, &n, VIEW("USER"), user);
+	set_var(vars, &n, VIEW("LOGNAME"), user);
+	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
+	for (size_t i = 0; i < s->env.n; i++)
+		set_var(vars, &n, s->env.keys[i], s->env.values[i]);
+	for (size_t i = 0; i < w->env.n; i++)
+		set_var(vars, &n, w->env.keys[i], w->env.values[i]);
+	ret->env.items = vars;
+	ret->env.n = n;
+	return 0;
+}
+
+static int check_argv(const struct json_strlist *argv, struct err *e)
+{
+	size_t bytes = 0;
+
+	if (argv->n > ARGV_MAX)
+		return err_set(e, ERR_INVALID, "argv has more than %d arguments", ARGV_MAX);
+	if (argv->n == 0 || argv->items[0].n == 0)
+		return err_set(e, ERR_INVALID, "argv must name a program");
+	for (size_t i = 0; i < argv->n; i++) {
+		if (argv->items[i].n && memchr(argv->items[i].p, 0, argv->items[i].n))
+			return err_set(e, ERR_INVALID, "argv[%zu] holds a NUL", i);
+		bytes += argv->items[i].n + 1;
+	}
+	if (bytes > ARGV_BYTES)
+		return err_set(e, ERR_TOO_LARGE, "argv is larger than %u bytes", ARGV_BYTES);
+	return 0;
+}
+
+static int check_wish(const struct config *cfg, const struct exec_wish *w, struct err *e)
+{
+	if ((w->command.p != NULL) == (w->argv.n > 0))
+		return err_set(e, ERR_INVALID, "exactly one of command and argv must be given");
+	if (w->command.p && w->command.n == 0)
+		return err_set(e, ERR_INVALID, "command must not be empty");
+	if ((!w->command.p && check_argv(&w->argv, e) < 0) || spec_check_env(&w->env, "env", e) < 0 ||
+	    (w->user.n && spec_check_user(w->user, "user", e) < 0) ||
+	    (w->cwd.n && spec_check_workdir(w->cwd, "cwd", e) < 0))
+		return -1;
+	if (w->timeout_ms > cfg->max.exec_timeout_ms)
+		return err_set(e, ERR_INVALID, "timeout_ms must be between 1 and %llu",
+			       (unsigned long long)cfg->max.exec_timeout_ms);
+	return 0;
+}
+
+static int fill(struct arena *a, const struct core *c, const struct box_spec *s, const struct exec_wish *w,
+		struct wire_start *ret)
+{
+	struct view user = w->user.n ? w->user : s->user;
+	const struct view bash[] = { VIEW("/bin/bash"), VIEW("-c"), w->command };
+
+	*ret = (struct wire_start){
+		.cwd = w->cwd.n ? w->cwd : s->workdir,
+		.user = user,
+		.stdin_ = w->streams || w->input.n > 0,
+		.stdout_limit = c->config->max.exec_output_bytes,
+		.stderr_limit = c->config->max.exec_output_bytes,
+	};
+	ret->argv.n = w->command.p ? ELEMS(bash) : w->argv.n;
+	ret->argv.items = w->argv.items;
+	if (w->command.p) {
+		ret->argv.items = arena_array(a, ELEMS(bash), sizeof(bash[0]));
+		if (!ret->argv.items)
+			return -ENOMEM;
+		memcpy(ret->argv.items, bash, sizeof(bash));
+	}
+	return merge_env(a, s, w, user, ret);
+}
+
+/* ---- the answer ---- */
+
+static void release(struct exec *x)
+{
+	loop_timer_stop(&x->guard);
+	buf_done(&x->out);
+	buf_done(&x->err);
+}
+
+static void fail(struct exec *x, const struct err *e)
+{
+	struct err copy = *e;
+	x->core->stats.exec_failures++;
+	release(x);
+	x->done(x, NULL, &copy);
+}
+
+static const char *signal_name(uint32_t signo)
+{
+	static const char *const names[] = {
+		[SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",       [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL",
+		[SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",     [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",
+		[SIGKILL] = "SIGKILL", [SIGUSR1] = "SIGUSR1",     [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+		[SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM",     [SIGTERM] = "SIGTERM", [SIGXCPU] = "SIGXCPU",
+		[SIGXFSZ] = "SIGXFSZ", [SIGVTALRM] = "SIGVTALRM", [SIGPROF] = "SIGPROF", [SIGPOLL] = "SIGPOLL",
+		[SIGPWR] = "SIGPWR",   [SIGSYS] = "SIGSYS",       [SIGSTKFLT] = "SIGSTKFLT",
+	};
+	if (signo == 0)
+		return NULL;
+	return signo < ELEMS(names) && names[signo] ? names[signo] : "SIGUNKNOWN";
+}
+
+static int on_reply(struct call *c, const struct frame *f, int fd)
+{
+	struct exec *x = CONTAINER(c, struct exec, call);
+	struct arena a = ARENA_INIT(4096);
+	struct wire_exited exited;
+
+	if (!(f->flags & FRAME_LAST))
+		return 0; /* Started */
+	int r = mux_decode(c, f->body, &wire_exited_msg, &a, &exited);
+	arena_done(&a);
+	if (r < 0)
+		return r;
+	struct exec_result result = {
+		.exit_code = exited.exit_code,
+		.signal = signal_name(exited.signal),
+		.out = buf_view(&x->out),
+		.err = buf_view(&x->err),
+		.truncated = exited.stdout_truncated || exited.stderr_truncated,
+		.timed_out = exited.timed_out,
+		.duration_us = exited.duration_us,
+	};
+	struct buf out = x->out, err = x->err;
+	x->out = x->err = BUF_INIT(0);
+	release(x);
+	x->done(x, &result, NULL);
+	buf_done(&out);
+	buf_done(&err);
+	return 0;
+}
+
+static int on_data(struct call *c, unsigned channel, struct view data)
+{
+	struct exec *x = CONTAINER(c, struct exec, call);
+
+	if (channel != 1 && channel != 2)
+		return -EBADMSG;
+	/* More than the limit that it was given: a PID 1 of another mind. */
+	if (buf_add(channel == 1 ? &x->out : &x->err, data) < 0)
+		return -EBADMSG;
+	mux_consumed(c, data.n);
+	return 0;
+}
+
+static void push_input(struct exec *x)
+{
+	x->input = view_skip(x->input, mux_send(&x->call, x->input));
+	if (x->input.n == 0)
+		mux_end(&x->call);
+}
+
+static void on_room(struct call *c)
+{
+	struct exec *x = CONTAINER(c, struct exec, call);
+
+	if (!x->streams)
+		push_input(x);
+	else if (x->want_end)
+		mux_end(c);
+	else if (x->on_room)
+		x->on_room(x);
+}
+
+static void on_fail(struct call *c, const struct err *said)
+{
+	struct err e;
+	guest_read_fail(said, &e);
+	/* The box is there; what is missing is what the request named. */
+	if (e.code == ERR_NOT_FOUND)
+		e.code = ERR_INVALID;
+	fail(CONTAINER(c, struct exec, call), &e);
+}
+
+static const struct call_ops ops = {
+	.on_reply = on_reply, .on_data = on_data, .on_room = on_room, .on_fail = on_fail,
+};
+
+static void on_guard(struct loop_timer *t)
+{
+	struct exec *x = CONTAINER(t, struct exec, guard);
+	struct err e = { 0 };
+	err_set(&e, ERR_TIMEOUT, "the box did not end the command in time");
+	guest_cancel(&x->call);
+	fail(x, &e);
+}
+
+/* ---- operations ---- */
+
+int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, struct err *e)
+{
+	struct core *c = b->core;
+	struct arena a = ARENA_INIT(256 * 1024);
+	struct wire_start start;
+	uint64_t timeout = w->timeout_ms ? w->timeout_ms : c->config->max.exec_timeout_ms;
+
+	if (check_wish(c->config, w, e) < 0)
+		return -1;
+	x->core = c;
+	x->out = x->err = BUF_INIT(c->config->max.exec_output_bytes);
+	x->input = w->input;
+	x->streams = w->streams;
+	x->want_end = false;
+	int r = fill(&a, c, &b->spec, w, &start);
+	if (r < 0) {
+		err_sys(e, ERR_INTERNAL, r, "exec");
+	} else {
+		x->call.ops = &ops;
+		x->call.sends = start.stdin_;
+		r = guest_call(&b->guest, &x->call, WIRE_TYPE_START, (uint32_t)MIN(timeout, UINT32_MAX), 0,
+			       &wire_start_msg, &start, e);
+	}
+	arena_done(&a);
+	if (r < 0)
+		return -1;
+	c->stats.execs++;
+	loop_timer_start(c->loop, &x->guard, timeout + GRACE_MS, on_guard);
+	if (mux_is_open(&x->call) && x->call.sends && !x->streams)
+		push_input(x);
+	return 0;
+}
+
+int exec_start(struct core *c, const struct actor *a, struct view ref, const struct exec_wish *w, struct exec *x,
+	       struct err *e)
+{
+	struct box *b = boxes_find(c, a, ACT_BOX_EXEC, ref, e);
+	if (!b)
+		return -1;
+	if (b->state.status == BOX_STOPPED)
+		return err_set(e, ERR_STATE, "the box has stopped");
+	return exec_start_in(b, w, x, e);
+}
+
+size_t exec_send(struct exec *x, struct view data)
+{
+	return x->want_end ? 0 : mux_send(&x->call, data);
+}
+
+void exec_end(struct exec *x)
+{
+	x->want_end = true;
+	if (mux_is_open(&x->call))
+		mux_end(&x->call);
+}
+
+void exec_cancel(struct exec *x)
+{
+	if (!x->core)
+		return;
+	guest_cancel(&x->call);
+	release(x);
+}

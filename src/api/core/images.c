@@ -1,0 +1,222 @@
+/*
+ * The list of images: see images.h.
+ */
+#include "images.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "auth.h"
+#include "core_state.h"
+#include "log.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define KEEPER_MS 60000
+#define LIST_BYTES (4u * 1024 * 1024)
+
+static bool has_name(const struct image *i, struct view name)
+{
+	for (size_t k = 0; k < i->n_names; k++)
+		if (view_eq(i->names[k], name))
+			return true;
+	return view_eq(i->digest, name);
+}
+
+const struct image *images_find(const struct core *c, struct view name)
+{
+	for (size_t i = 0; i < c->images.n; i++)
+		if (has_name(&c->images.items[i], name))
+			return &c->images.items[i];
+	return NULL;
+}
+
+int images_resolve(struct core *c, struct view name, struct view *ret_digest, struct err *e)
+{
+	const struct image *i = images_find(c, name);
+	if (!i && !spec_is_name(name) && !view_starts(name, "sha256:"))
+		return err_set(e, ERR_INVALID, "image must be the name or the digest of an image");
+	if (!i)
+		return err_set(e, ERR_NOT_FOUND, "image: there is no image %s", log_quoted(view_head(name, 80)));
+	*ret_digest = i->digest;
+	return 0;
+}
+
+int images_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct image *i), void *arg,
+		struct err *e)
+{
+	if (auth_permit(a, ACT_IMAGE_LIST, NULL, e) < 0)
+		return -1;
+	for (size_t i = 0; i < c->images.n; i++)
+		each(arg, &c->images.items[i]);
+	return 0;
+}
+
+void images_done(struct core *c)
+{
+	arena_done(&c->images.arena);
+	c->images.items = NULL;
+	c->images.n = 0;
+}
+
+/* ---- from the keeper ---- */
+
+struct image_job {
+	struct job job;
+	struct core *core;
+	struct call call;
+};
+
+static struct image_job *new_job(struct core *c, const struct call_ops *ops, job_done *done, void *arg, struct err *e)
+{
+	struct image_job *j = calloc(1, sizeof(*j));
+	if (!j) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "image");
+		return NULL;
+	}
+	j->job = (struct job){ .done = done, .arg = arg };
+	j->core = c;
+	j->call.ops = ops;
+	return j;
+}
+
+static int copy_image(struct arena *a, const struct wire_image *from, struct image *to)
+{
+	*to = (struct image){ .digest = arena_view(a, from->digest), .n_names = from->names.n,
+			      .created_ms = (int64_t)from->created_ms, .machine = from->machine };
+	to->names = arena_array(a, from->names.n, sizeof(*to->names));
+	if (!to->digest.p || !to->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->names.n; i++) {
+		to->names[i] = arena_view(a, from->names.items[i]);
+		if (!to->names[i].p)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int replace_list(struct core *c, const struct wire_image_list_reply *reply)
+{
+	struct images fresh = { .arena = ARENA_INIT(LIST_BYTES), .n = reply->images.n };
+	int r = 0;
+
+	fresh.items = arena_array(&fresh.arena, fresh.n, sizeof(*fresh.items));
+	if (!fresh.items)
+		r = -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < fresh.n; i++)
+		r = copy_image(&fresh.arena, &reply->images.items[i], &fresh.items[i]);
+	if (r < 0) {
+		arena_done(&fresh.arena);
+		return r;
+	}
+	images_done(c);
+	c->images = fresh;
+	return 0;
+}
+
+static void finish(struct image_job *j, const struct err *e)
+{
+	job_finish(&j->job, NULL, e);
+	free(j);
+}
+
+static int on_list(struct call *c, const struct frame *f, int fd)
+{
+	struct image_job *j = CONTAINER(c, struct image_job, call);
+	struct arena a = ARENA_INIT(LIST_BYTES);
+	struct wire_image_list_reply reply;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_image_list_reply_msg, &a, &reply) : -EBADMSG;
+
+	if (r >= 0)
+		r = replace_list(j->core, &reply);
+	arena_done(&a);
+	if (r < 0)
+		return r;
+	finish(j, NULL);
+	return 0;
+}
+
+static void on_fail(struct call *c, const struct err *e)
+{
+	finish(CONTAINER(c, struct image_job, call), e);
+}
+
+static const struct call_ops list_ops = { .on_reply = on_list, .on_fail = on_fail };
+
+static int ask_list(struct image_job *j)
+{
+	struct wire_image_list msg = { 0 };
+	j->call.ops = &list_ops;
+	return keeper_call(j->core, &j->call, WIRE_TYPE_IMAGE_LIST, KEEPER_MS, &wire_image_list_msg, &msg);
+}
+
+struct job *images_refresh(struct core *c, job_done *done, void *arg, struct err *e)
+{
+	struct image_job *j = new_job(c, &list_ops, done, arg, e);
+	int r = j ? ask_list(j) : 0;
+	if (r < 0) {
+		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
+		free(j);
+		j = NULL;
+	}
+	return j ? &j->job : NULL;
+}
+
+/* ---- removing ---- */
+
+static int on_removed(struct call *c, const struct frame *f, int fd)
+{
+	struct image_job *j = CONTAINER(c, struct image_job, call);
+	if (!(f->flags & FRAME_LAST))
+		return -EBADMSG;
+	int r = ask_list(j); /* answered when the list is right again */
+	if (r < 0) {
+		struct err e = { 0 };
+		err_sys(&e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
+		finish(j, &e);
+	}
+	return 0;
+}
+
+static const struct call_ops remove_ops = { .on_reply = on_removed, .on_fail = on_fail };
+
+static int check_unused(const struct core *c, const struct image *i, struct view name, struct err *e)
+{
+	if (i->machine)
+		return err_set(e, ERR_STATE, "the image of this machine cannot be removed");
+	if (i->n_names > 1 && !view_eq(i->digest, name))
+		return 0; /* it only loses a name */
+	LIST_EACH(it, &c->boxes) {
+		const struct box *b = CONTAINER(it, struct box, order);
+		if (view_eq(b->spec.digest, i->digest))
+			return err_set(e, ERR_STATE, "the image is in use by sandboxes");
+	}
+	return 0;
+}
+
+struct job *images_remove(struct core *c, const struct actor *a, struct view name, job_done *done, void *arg,
+			  struct err *e)
+{
+	struct wire_image_remove msg = { .image = name };
+
+	if (auth_permit(a, ACT_IMAGE_CHANGE, NULL, e) < 0)
+		return NULL;
+	const struct image *i = images_find(c, name);
+	if (!i) {
+		err_set(e, ERR_NOT_FOUND, "no such image");
+		return NULL;
+	}
+	if (check_unused(c, i, name, e) < 0)
+		return NULL;
+	struct image_job *j = new_job(c, &remove_ops, done, arg, e);
+	if (!j)
+		return NULL;
+	int r = keeper_call(c, &j->call, WIRE_TYPE_IMAGE_REMOVE, KEEPER_MS, &wire_image_remove_msg, &msg);
+	if (r < 0) {
+		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
+		free(j);
+		return NULL;
+	}
+	log_info("image %s removed by %s", log_quoted(name), a->key);
+	return &j->job;
+}

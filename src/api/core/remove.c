@@ -1,0 +1,153 @@
+/*
+ * The end of a box: the keeper destroys it, then its row goes, then whoever
+ * waits is told. A crash in between leaves a row of a stopped box, never a box
+ * without a row. Asked for by a client a failure is an answer and the box stays
+ * as it was; unwanted (its time is over, its creation failed) it is tried until
+ * it works.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "auth.h"
+#include "boxes.h"
+#include "core_state.h"
+#include "log.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define KEEPER_MS 30000
+#define RETRY_MS 5000
+
+struct removal {
+	struct job job;
+	struct list link; /* of box->waiters */
+};
+
+static void destroy(struct box *b);
+
+static void tell_waiters(struct box *b, const struct err *e)
+{
+	while (!list_empty(&b->waiters)) {
+		struct removal *r = CONTAINER(b->waiters.next, struct removal, link);
+		list_del(&r->link);
+		job_finish(&r->job, NULL, e);
+		free(r);
+	}
+}
+
+static void on_retry(struct loop_timer *t)
+{
+	destroy(CONTAINER(t, struct box, expiry));
+}
+
+static void failed(struct box *b, const struct err *e)
+{
+	log_error("box %s: cannot be removed: %s", b->id, e->msg);
+	if (b->unwanted) {
+		loop_timer_start(b->core->loop, &b->expiry, RETRY_MS, on_retry);
+	} else {
+		b->state.status = b->before;
+		boxes_watch_expiry(b);
+	}
+	tell_waiters(b, e);
+}
+
+static void on_row_deleted(void *arg, const struct err *e)
+{
+	struct box *b = arg;
+
+	core_store_result(b->core, e);
+	if (e) {
+		b->before = BOX_STOPPED; /* the box itself is gone by now */
+		failed(b, e);
+		return;
+	}
+	tell_waiters(b, NULL);
+	boxes_free_later(b);
+}
+
+static void destroyed(struct box *b)
+{
+	struct err e = { 0 };
+	err_set(&e, ERR_STATE, "the box was removed");
+	guest_stop(&b->guest, &e);
+	if (!b->hidden) {
+		store_box_delete(b->core->store, view_of(b->id), on_row_deleted, b);
+		return;
+	}
+	tell_waiters(b, NULL);
+	boxes_free_later(b);
+}
+
+static int on_destroy_reply(struct call *c, const struct frame *f, int fd)
+{
+	if (!(f->flags & FRAME_LAST))
+		return -EBADMSG;
+	destroyed(CONTAINER(c, struct box, destroy));
+	return 0;
+}
+
+static void on_destroy_fail(struct call *c, const struct err *e)
+{
+	struct box *b = CONTAINER(c, struct box, destroy);
+	if (e->code == ERR_NOT_FOUND)
+		destroyed(b);
+	else
+		failed(b, e);
+}
+
+static const struct call_ops destroy_ops = { .on_reply = on_destroy_reply, .on_fail = on_destroy_fail };
+
+static void destroy(struct box *b)
+{
+	struct wire_box_destroy msg = { .id = view_of(b->id) };
+
+	b->destroy.ops = &destroy_ops;
+	int r = keeper_call(b->core, &b->destroy, WIRE_TYPE_BOX_DESTROY, KEEPER_MS, &wire_box_destroy_msg, &msg);
+	/* Told later in any case: whoever asked has not even returned yet. */
+	if (r < 0)
+		loop_timer_start(b->core->loop, &b->expiry, RETRY_MS, on_retry);
+}
+
+static void begin(struct box *b)
+{
+	if (b->state.status == BOX_DELETING)
+		return;
+	b->before = b->state.status;
+	b->state.status = BOX_DELETING;
+	destroy(b);
+}
+
+void remove_unwanted(struct box *b)
+{
+	b->unwanted = true;
+	loop_timer_stop(&b->expiry);
+	begin(b);
+}
+
+void remove_gone(struct box *b)
+{
+	b->state.status = BOX_DELETING;
+	destroyed(b);
+}
+
+struct job *remove_box(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
+		       struct err *e)
+{
+	struct box *b = boxes_find(c, a, ACT_BOX_DELETE, ref, e);
+	if (!b)
+		return NULL;
+	if (b->state.status == BOX_CREATING) {
+		err_set(e, ERR_STATE, "the sandbox is still being made");
+		return NULL;
+	}
+	struct removal *r = calloc(1, sizeof(*r));
+	if (!r) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		return NULL;
+	}
+	r->job = (struct job){ .done = done, .arg = arg };
+	list_append(&b->waiters, &r->link);
+	begin(b);
+	return &r->job;
+}

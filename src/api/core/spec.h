@@ -1,0 +1,65 @@
+/*
+ * What is wished of a box. A wish is what a client said, with holes; a spec is
+ * complete and checked against the configuration. Pure: no I/O, no state.
+ */
+#pragma once
+
+#include "config.h"
+#include "json.h"
+
+#define SPEC_NAME_MAX 63
+#define SPEC_USER_MAX 32
+#define SPEC_PATH_MAX 4096
+#define SPEC_ENV_MAX 512            /* variables */
+#define SPEC_ENV_BYTES (128u * 1024)
+#define SPEC_METADATA_MAX 64        /* entries */
+#define SPEC_METADATA_KEY 128
+#define SPEC_METADATA_VALUE 1024
+#define SPEC_ARENA_MAX (1024u * 1024)
+
+struct spec_limits {
+	uint32_t cpu_milli;
+	uint64_t memory_mb;
+	uint32_t pids, nofile;
+};
+
+struct box_wish_limits {
+	double cpu;
+	uint64_t memory_mb, pids, nofile;
+	bool has_cpu, has_memory_mb, has_pids, has_nofile;
+};
+
+struct box_wish {
+	struct view name, image, user, workdir; /* empty: none, or the default */
+	struct json_strmap env, metadata;
+	struct box_wish_limits limits;
+	bool has_ttl;
+	uint64_t ttl_seconds;   /* 0: no end, where the configuration allows that */
+	bool readonly_root;
+};
+
+/* Views point into the arena that spec_make was given. */
+struct box_spec {
+	struct view name, image, digest, user, workdir;
+	struct json_strmap env, metadata;
+	struct spec_limits limits;
+	uint64_t ttl_seconds;   /* 0: no end */
+	bool readonly_root;
+};
+
+/* Checks and completes. The digest is left empty. ERR_INVALID names the field. */
+int spec_make(const struct box_wish *w, const struct config *c, struct arena *a, struct box_spec *ret,
+	      struct err *e) _must_check_;
+/* The columns `spec` and `metadata` of the store: JSON, and back. */
+int spec_to_json(const struct box_spec *s, struct buf *out) _must_check_;
+int spec_metadata_to_json(const struct box_spec *s, struct buf *out) _must_check_;
+int spec_from_json(struct arena *a, struct view spec, struct view metadata, struct box_spec *ret, struct err *e)
+	_must_check_;
+
+/* A user's name or number; an environment's names and size; an absolute path. `field` is for the message. */
+int spec_check_user(struct view v, const char *field, struct err *e) _must_check_;
+int spec_check_env(const struct json_strmap *m, const char *field, struct err *e) _must_check_;
+int spec_check_workdir(struct view v, const char *field, struct err *e) _must_check_;
+bool spec_is_name(struct view v); /* [A-Za-z0-9][A-Za-z0-9._-]{0,62} */
+/* The value of a key; p == NULL when absent. */
+struct view spec_map_get(const struct json_strmap *m, struct view key);

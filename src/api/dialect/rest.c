@@ -1,0 +1,450 @@
+/*
+ * The REST dialect's frame: from a request's head to its handler, and from
+ * errors to answers. The tables of routes stand with their handlers.
+ */
+#include "rest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "rest_health.h"
+#include "rest_impl.h"
+#include "text.h"
+#include "poison.h"
+
+#define METHODS_MAX 128
+
+static const struct route *const tables[] = {
+	rest_boxes_routes, rest_exec_routes, rest_files_routes, rest_admin_routes, rest_health_routes,
+};
+
+/* ---- life ---- */
+
+struct rest *rest_new(struct core *c, int statm, struct err *e)
+{
+	struct rest *r = calloc(1, sizeof(*r));
+	if (!r) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "rest");
+		return NULL;
+	}
+	r->core = c;
+	r->statm = statm;
+	list_init(&r->requests);
+	return r;
+}
+
+void rest_free(struct rest *r)
+{
+	free(r);
+}
+
+void rest_set_server(struct rest *r, const struct http_server *s)
+{
+	r->server = s;
+}
+
+void rest_when_idle(struct rest *r, void (*on_idle)(void *arg), void *arg)
+{
+	r->on_idle = on_idle;
+	r->idle_arg = arg;
+	if (list_empty(&r->requests))
+		on_idle(arg);
+}
+
+void rest_print_routes(FILE *out)
+{
+	for (size_t i = 0; i < ELEMS(tables); i++)
+		for (const struct route *t = tables[i]; t->method; t++)
+			fprintf(out, "%s %s\n", t->method, t->pattern);
+}
+
+void rest_done(struct req *r)
+{
+	struct rest *rest = r->rest;
+
+	list_del(&r->link);
+	buf_done(&r->body);
+	arena_done(&r->arena);
+	free(r->own);
+	free(r);
+	if (rest->on_idle && list_empty(&rest->requests))
+		rest->on_idle(rest->idle_arg);
+}
+
+static void on_abort(struct http_exchange *x)
+{
+	struct req *r = x->ctx;
+	job_abandon(r->job);
+	if (r->on_gone)
+		r->on_gone(r);
+	rest_done(r);
+}
+
+/* ---- answers ---- */
+
+static void put_error(struct buf *b, const struct err *e, const char *request_id)
+{
+	struct json_out o;
+	json_out_init(&o, b);
+	json_out_object(&o);
+	json_out_key(&o, "error");
+	json_out_object(&o);
+	json_out_kz(&o, "code", err_name(e->code));
+	json_out_kz(&o, "message", e->msg);
+	json_out_kz(&o, "request_id", request_id);
+	json_out_end(&o, '}');
+	json_out_end(&o, '}');
+	buf_putc(b, '\n');
+}
+
+static void fail_exchange(struct http_exchange *x, const struct err *e, const struct http_header *extra,
+			  size_t n_extra)
+{
+	static const struct http_header bearer = { VIEW("www-authenticate"), VIEW("Bearer") };
+	struct buf b = BUF_INIT(4096);
+
+	if (e->code == ERR_UNAUTHORIZED) {
+		extra = &bearer;
+		n_extra = 1;
+	}
+	put_error(&b, e, x->request_id);
+	http_reply(x, err_http(e->code), "application/json", buf_view(&b), extra, n_extra);
+	buf_done(&b);
+}
+
+void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra)
+{
+	struct err copy = *e; /* may live in what is freed now */
+	fail_exchange(r->x, &copy, extra, extra ? 1 : 0);
+	rest_done(r);
+}
+
+void rest_fail(struct req *r, const struct err *e)
+{
+	rest_fail_with(r, e, NULL);
+}
+
+void rest_reply(struct req *r, int status, struct buf *json)
+{
+	struct err e = { 0 };
+
+	buf_putc(json, '\n');
+	if (json->bad) {
+		err_sys(&e, ERR_INTERNAL, json->bad, "the answer cannot be written");
+		fail_exchange(r->x, &e, NULL, 0);
+	} else {
+		http_reply(r->x, status, "application/json", buf_view(json), NULL, 0);
+	}
+	buf_done(json);
+	rest_done(r);
+}
+
+void rest_no_content(struct req *r)
+{
+	http_reply(r->x, 204, NULL, VIEW_NONE, NULL, 0);
+	rest_done(r);
+}
+
+void rest_put_time(struct json_out *o, const char *key, int64_t ms)
+{
+	char text[CLOCK_RFC3339_SIZE];
+	if (ms)
+		clock_rfc3339(ms, text);
+	json_out_kz(o, key, ms ? text : NULL);
+}
+
+void *rest_own(struct req *r, size_t size)
+{
+	struct err e = { 0 };
+	r->own = calloc(1, size);
+	if (!r->own) {
+		err_sys(&e, ERR_INTERNAL, ENOMEM, "request");
+		rest_fail(r, &e);
+		return NULL;
+	}
+	return r->own;
+}
+
+/* ---- bodies ---- */
+
+int rest_read(struct req *r, const struct json_schema *s, void *out)
+{
+	struct err e = { 0 };
+	struct json *doc;
+
+	if (buf_len(&r->body) == 0)
+		err_set(&e, ERR_INVALID, "the body must be a JSON object, and is empty");
+	else if (json_parse(&r->arena, buf_view(&r->body), &doc, &e) < 0)
+		e.code = e.code == ERR_BAD_REQUEST ? ERR_INVALID : e.code; /* its syntax is our argument's */
+	else if (json_read(&r->arena, doc, s, out, false, &e) >= 0)
+		return 0;
+	rest_fail(r, &e);
+	return -1;
+}
+
+static void on_body(struct http_exchange *x, struct view data, bool last)
+{
+	struct req *r = x->ctx;
+	struct err e = { 0 };
+
+	if (buf_add(&r->body, data) < 0) {
+		if (r->route->body == REST_NONE)
+			err_set(&e, ERR_BAD_REQUEST, "this request takes no body");
+		else
+			err_set(&e, ERR_TOO_LARGE, "the body is larger than %llu bytes",
+				(unsigned long long)core_config(r->core)->max.body_bytes);
+		rest_fail(r, &e);
+		return;
+	}
+	if (last)
+		r->route->handle(r);
+}
+
+static const struct http_ops collect_ops = { .on_body = on_body, .on_abort = on_abort };
+
+/* JSON is the only kind of body that is not streamed. */
+static int check_body(struct req *r, struct err *e)
+{
+	struct view type = http_get_header(r->x, "content-type"), rest;
+	uint64_t max = core_config(r->core)->max.body_bytes;
+
+	if (r->route->body != REST_JSON)
+		return 0;
+	type = view_trim(view_split(type, ';', &rest));
+	if (type.n && !view_eq_nocase(type, VIEW("application/json")) && r->x->content_length != 0)
+		return err_set(e, ERR_MEDIA_TYPE, "the body must be application/json");
+	if (r->x->content_length > 0 && (uint64_t)r->x->content_length > max)
+		return err_set(e, ERR_TOO_LARGE, "the body is larger than %llu bytes", (unsigned long long)max);
+	return 0;
+}
+
+static void take_body(struct req *r)
+{
+	uint64_t max = core_config(r->core)->max.body_bytes;
+
+	r->x->ctx = r;
+	r->x->ops = &collect_ops;
+	buf_init(&r->body, r->route->body == REST_JSON ? max : 0);
+	/* A value is some 100 bytes of memory for 2 of text. */
+	arena_init(&r->arena, max * 64);
+	if (r->route->body == REST_STREAM)
+		r->route->handle(r); /* else with the last of the body, which comes even when there is none */
+}
+
+/* ---- the query ---- */
+
+static struct view decode(struct req *r, struct view raw, bool plus)
+{
+	struct buf b = BUF_INIT(raw.n + 1);
+	struct view v = VIEW_NONE;
+	if (text_unpercent(&b, raw, plus) >= 0)
+		v = arena_view(r->x->arena, buf_view(&b));
+	buf_done(&b);
+	return v;
+}
+
+static bool allowed(const char *list, struct view name)
+{
+	struct view rest = view_of(list ? list : "");
+	while (rest.p && rest.n) {
+		struct view one = view_split(rest, ' ', &rest);
+		if (one.n > 2 && one.p[one.n - 1] == '*' ? name.n >= one.n && memcmp(name.p, one.p, one.n - 1) == 0
+							  : view_eq(one, name))
+			return true;
+	}
+	return false;
+}
+
+static int read_query(struct req *r, struct err *e)
+{
+	struct view rest = r->x->query;
+
+	if (rest.n == 0)
+		return 0;
+	r->query = arena_array(r->x->arena, REST_QUERY_MAX, sizeof(*r->query));
+	if (!r->query)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "request");
+	while (rest.p && rest.n) {
+		struct view value, pair = view_split(rest, '&', &rest);
+		struct view name = decode(r, view_split(pair, '=', &value), true);
+		value = decode(r, value.p ? value : VIEW(""), true);
+		if (!name.p || !value.p)
+			return err_set(e, ERR_BAD_REQUEST, "the query has a bad escape");
+		if (!allowed(r->route->query, name))
+			return err_set(e, ERR_INVALID, "unknown query parameter \"%.*s\"", (int)MIN(name.n, 64), name.p);
+		if (r->n_query == REST_QUERY_MAX)
+			return err_set(e, ERR_INVALID, "more than %d query parameters", REST_QUERY_MAX);
+		for (size_t i = 0; i < r->n_query; i++)
+			if (view_eq(r->query[i].name, name))
+				return err_set(e, ERR_INVALID, "the query parameter \"%.*s\" is given twice", (int)MIN(name.n, 64),
+					       name.p);
+		r->query[r->n_query++] = (struct rest_pair){ name, value };
+	}
+	return 0;
+}
+
+struct view rest_query(const struct req *r, const char *name)
+{
+	for (size_t i = 0; i < r->n_query; i++)
+		if (view_is(r->query[i].name, name))
+			return r->query[i].value;
+	return VIEW_NONE;
+}
+
+int rest_query_flag(struct req *r, const char *name, bool *ret)
+{
+	struct view v = rest_query(r, name);
+	struct err e = { 0 };
+
+	*ret = view_is(v, "1") || view_is(v, "true");
+	if (!v.p || *ret || view_is(v, "0") || view_is(v, "false"))
+		return 0;
+	err_set(&e, ERR_INVALID, "%s must be 1 or 0", name);
+	rest_fail(r, &e);
+	return -1;
+}
+
+/* ---- routing ---- */
+
+/* Whether the path fits the pattern; the raw values of its {…} are stored. */
+static bool matches(const char *pattern, struct view path, struct view params[REST_PARAMS])
+{
+	struct view want = view_skip(view_of(pattern), 1), have = view_skip(path, 1);
+	size_t n = 0;
+
+	while (want.p) {
+		if (!have.p)
+			return false;
+		struct view w_rest, h_rest;
+		struct view w = view_split(want, '/', &w_rest), h = view_split(have, '/', &h_rest);
+		if (view_is(w, "{path}")) {
+			params[n] = have;
+			return true;
+		}
+		if (w.n && w.p[0] == '{') {
+			if (h.n == 0)
+				return false;
+			params[n++] = h;
+		} else if (!view_eq(w, h)) {
+			return false;
+		}
+		want = w_rest;
+		have = h_rest;
+	}
+	return !have.p;
+}
+
+/* HEAD is GET without its body wherever it is not a route of its own. */
+static bool takes(const struct route *t, struct view method)
+{
+	return view_is(method, t->method) || (view_is(method, "HEAD") && view_is(view_of(t->method), "GET"));
+}
+
+/* Where there is GET there is HEAD. */
+static void add_allowed(struct buf *allow, const char *method)
+{
+	if (view_is(view_of(method), "HEAD"))
+		return;
+	if (buf_len(allow))
+		buf_puts(allow, ", ");
+	buf_puts(allow, method);
+	if (view_is(view_of(method), "GET"))
+		buf_puts(allow, ", HEAD");
+}
+
+static const struct route *find_route(struct view method, struct view path, struct view params[REST_PARAMS],
+				      struct buf *allow)
+{
+	const struct route *found = NULL;
+
+	for (size_t i = 0; i < ELEMS(tables); i++)
+		for (const struct route *t = tables[i]; t->method; t++) {
+			struct view mine[REST_PARAMS] = { VIEW_NONE };
+			if (!matches(t->pattern, path, mine))
+				continue;
+			add_allowed(allow, t->method);
+			if (!takes(t, method) || (found && view_is(view_of(found->method), "HEAD")))
+				continue;
+			found = t;
+			memcpy(params, mine, sizeof(mine));
+		}
+	return found;
+}
+
+static int authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e)
+{
+	struct view token = http_get_header(x, "authorization");
+
+	if (token.n > 7 && view_eq_nocase(view_head(token, 7), VIEW("bearer ")))
+		token = view_trim(view_skip(token, 7));
+	else
+		token = http_get_header(x, "x-api-key");
+	return auth_actor(c, token, ret, e);
+}
+
+static void no_route(struct rest *rest, struct http_exchange *x, struct view allow)
+{
+	struct http_header header = { VIEW("allow"), allow };
+	struct err e = { 0 };
+	struct actor actor;
+
+	/* Without a key nothing below /v1 tells what is there and what is not. */
+	if (view_starts(x->path, "/v1/") && authenticate(rest->core, x, &actor, &e) < 0) {
+		fail_exchange(x, &e, NULL, 0);
+		return;
+	}
+	if (!allow.n) {
+		err_set(&e, ERR_NOT_FOUND, "there is nothing at this path");
+		fail_exchange(x, &e, NULL, 0);
+		return;
+	}
+	err_set(&e, ERR_METHOD, "this path takes %.*s", VIEW_ARG(allow));
+	fail_exchange(x, &e, &header, 1);
+}
+
+/* ---- a request ---- */
+
+static int decode_params(struct req *r, const struct view raw[REST_PARAMS], struct err *e)
+{
+	for (size_t i = 0; i < REST_PARAMS; i++) {
+		if (!raw[i].p)
+			continue;
+		r->params[i] = decode(r, raw[i], false);
+		if (!r->params[i].p)
+			return err_set(e, ERR_BAD_REQUEST, "the path has a bad escape");
+	}
+	return 0;
+}
+
+void rest_request(struct http_exchange *x, void *arg)
+{
+	struct rest *rest = arg;
+	struct view raw[REST_PARAMS] = { VIEW_NONE };
+	struct err e = { 0 };
+
+	if (rest_health_fast(x))
+		return;
+	struct buf allow = BUF_INIT(METHODS_MAX);
+	const struct route *route = find_route(x->method, x->path, raw, &allow);
+	if (!route)
+		no_route(rest, x, buf_view(&allow));
+	buf_done(&allow);
+	if (!route)
+		return;
+	struct req *r = calloc(1, sizeof(*r));
+	if (!r) {
+		err_sys(&e, ERR_INTERNAL, ENOMEM, "request");
+		fail_exchange(x, &e, NULL, 0);
+		return;
+	}
+	r->rest = rest;
+	r->core = rest->core;
+	r->x = x;
+	r->route = route;
+	list_append(&rest->requests, &r->link);
+	if ((route->auth != REST_OPEN && authenticate(r->core, x, &r->actor, &e) < 0) || decode_params(r, raw, &e) < 0 || read_query(r, &e) < 0 || check_body(r, &e) < 0)
+		rest_fail(r, &e);
+	else
+		take_body(r);
+}

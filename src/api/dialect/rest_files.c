@@ -1,0 +1,528 @@
+/*
+ * /v1/sandboxes/{id}/files/{path}: raw bodies of any size, streamed both ways.
+ * Bytes are taken from one side only as fast as the other takes them.
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "files.h"
+#include "num.h"
+#include "rest_impl.h"
+#include "text.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define PIECES_MAX (4u * 1024 * 1024) /* of an upload that wait for room; a piece of the body at most */
+
+struct transfer {
+	struct file_op op;
+	struct req *r;
+	struct file_place place;
+	/* download */
+	bool ranged, begun, from_end;
+	uint64_t first, length;      /* as asked for; length 0: to the end */
+	uint64_t left;               /* of what was promised */
+	bool exact;                  /* a length was promised */
+	size_t held;                 /* bytes that the client has not taken yet */
+	/* list */
+	struct json_out list;
+	struct buf text;
+	/* upload */
+	struct buf pieces;
+	bool last;
+};
+
+static void release(struct transfer *t)
+{
+	buf_done(&t->text);
+	buf_done(&t->pieces);
+}
+
+static void fail(struct transfer *t, const struct err *e)
+{
+	struct req *r = t->r;
+	struct err copy = *e;
+	release(t);
+	if (!t->begun) {
+		rest_fail(r, &copy);
+		return;
+	}
+	http_break(r->x);
+	rest_done(r);
+}
+
+static void finish(struct transfer *t)
+{
+	struct req *r = t->r;
+	release(t);
+	http_end(r->x);
+	rest_done(r);
+}
+
+static void on_gone(struct req *r)
+{
+	struct transfer *t = r->own;
+	files_cancel(&t->op);
+	release(t);
+}
+
+/* The path after /files, absolute. What `..` means in it is the box's business. */
+static struct transfer *begin(struct req *r, const struct file_ops *ops)
+{
+	struct err e = { 0 };
+	struct transfer *t = rest_own(r, sizeof(*t));
+	if (!t)
+		return NULL;
+	char *path = arena_alloc(r->x->arena, r->params[1].n + 1);
+	if (!path) {
+		err_set(&e, ERR_URI_TOO_LONG, "the path is too long");
+		rest_fail(r, &e);
+		return NULL;
+	}
+	path[0] = '/';
+	memcpy(path + 1, r->params[1].p, r->params[1].n);
+	t->r = r;
+	t->op.ops = ops;
+	t->place = (struct file_place){ .box = r->params[0], .path = { path, r->params[1].n + 1 },
+					.user = rest_query(r, "user") };
+	t->text = BUF_INIT(REST_ANSWER_MAX);
+	t->pieces = BUF_INIT(PIECES_MAX);
+	r->on_gone = on_gone;
+	return t;
+}
+
+/* ---- what a file is ---- */
+
+struct file_headers {
+	char modified[40], mode[8], range[80];
+	struct http_header h[6];
+	size_t n;
+};
+
+static void add_header(struct file_headers *f, const char *name, const char *value)
+{
+	f->h[f->n++] = (struct http_header){ view_of(name), view_of(value) };
+}
+
+static void fill_headers(struct file_headers *f, const struct wire_file_info *info)
+{
+	time_t s = (time_t)(info->mtime_ms / 1000);
+	struct tm tm;
+
+	f->n = 0;
+	/* A box's file must not become a page in somebody's browser. */
+	add_header(f, "x-content-type-options", "nosniff");
+	if (gmtime_r(&s, &tm) && tm.tm_year >= 0 && tm.tm_year < 8000 &&
+	    strftime(f->modified, sizeof(f->modified), "%a, %d %b %Y %H:%M:%S GMT", &tm))
+		add_header(f, "last-modified", f->modified);
+	snprintf(f->mode, sizeof(f->mode), "%04o", info->mode & 07777);
+	add_header(f, "x-file-mode", f->mode);
+	add_header(f, "x-file-type", files_type_name(info->type));
+}
+
+static void put_info(struct json_out *o, const struct wire_file_info *info)
+{
+	char mode[8];
+
+	json_out_object(o);
+	json_out_kstr(o, "name", info->name);
+	if (!text_is_utf8(info->name)) {
+		struct buf b = BUF_INIT(16 * 1024);
+		text_base64(&b, info->name);
+		json_out_kstr(o, "name_base64", buf_view(&b));
+		buf_done(&b);
+	}
+	json_out_kz(o, "type", files_type_name(info->type));
+	json_out_ku64(o, "size", info->size);
+	snprintf(mode, sizeof(mode), "%04o", info->mode & 07777);
+	json_out_kz(o, "mode", mode);
+	json_out_ku64(o, "uid", info->uid);
+	json_out_ku64(o, "gid", info->gid);
+	rest_put_time(o, "modified_at", info->mtime_ms);
+	if (info->target.n)
+		json_out_kstr(o, "target", info->target);
+	json_out_end(o, '}');
+}
+
+/* ---- GET: the bytes ---- */
+
+/* One range of bytes; several, or something else, count as none (RFC 9110, 14.2). */
+static void read_range(struct transfer *t)
+{
+	struct view v = http_get_header(t->r->x, "range"), last;
+
+	if (!view_starts(v, "bytes="))
+		return;
+	struct view first = view_trim(view_split(view_skip(v, 6), '-', &last));
+	uint64_t a = 0, b = 0;
+	last = view_trim(last);
+	if (!last.p || (first.n && num_u64(first, &a) < 0) || (last.n && num_u64(last, &b) < 0) || (!first.n && !last.n))
+		return;
+	if (first.n && last.n && b < a)
+		return;
+	t->ranged = true;
+	t->from_end = !first.n;
+	t->first = first.n ? a : 0;
+	t->length = !last.n ? 0 : first.n ? b - a + 1 : b;
+	if (first.n && last.n && t->length == 0)
+		t->length = UINT64_MAX; /* 0 to the largest number there is */
+}
+
+static void refuse_range(struct transfer *t, uint64_t size)
+{
+	struct req *r = t->r;
+	struct err e = { 0 };
+	char range[40];
+
+	snprintf(range, sizeof(range), "bytes */%llu", (unsigned long long)size);
+	err_set(&e, ERR_RANGE, "the file has %llu bytes, and none in this range", (unsigned long long)size);
+	files_cancel(&t->op);
+	release(t);
+	rest_fail_with(r, &e, &(struct http_header){ VIEW("content-range"), view_of(range) });
+}
+
+static void on_info(struct file_op *op, const struct wire_file_info *info)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	struct file_headers f;
+	/* Files of /proc and /sys say 0 and hold more: sent until their end. */
+	bool sized = info->type == WIRE_FILE_TYPE_FILE && (info->size > 0 || t->ranged);
+
+	fill_headers(&f, info);
+	add_header(&f, "accept-ranges", "bytes");
+	t->left = sized ? info->size : 0;
+	if (t->ranged) {
+		if (t->first >= info->size) {
+			refuse_range(t, info->size);
+			return;
+		}
+		t->left = info->size - t->first;
+		if (t->length)
+			t->left = MIN(t->left, t->length);
+		snprintf(f.range, sizeof(f.range), "bytes %llu-%llu/%llu", (unsigned long long)t->first,
+			 (unsigned long long)(t->first + t->left - 1), (unsigned long long)info->size);
+		add_header(&f, "content-range", f.range);
+	}
+	t->exact = sized;
+	t->begun = true;
+	http_begin(t->r->x, t->ranged ? 206 : 200, "application/octet-stream", sized ? (int64_t)t->left : -1, f.h, f.n);
+}
+
+static void on_data(struct file_op *op, struct view data)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	size_t n = data.n;
+
+	/* A file that grows while it is read ends where it was said to end. */
+	if (t->exact)
+		data = view_head(data, (size_t)MIN(t->left, (uint64_t)data.n));
+	t->left -= t->exact ? data.n : 0;
+	if (data.n == 0 || http_write(t->r->x, data))
+		files_consumed(op, n);
+	else
+		t->held += n;
+}
+
+static void on_writable(struct http_exchange *x)
+{
+	struct transfer *t = ((struct req *)x->ctx)->own;
+	size_t n = t->held;
+	t->held = 0;
+	files_consumed(&t->op, n);
+}
+
+static void on_read_done(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	if (e)
+		fail(t, e);
+	else
+		finish(t); /* short of the promise: http_end breaks it */
+}
+
+static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data, .done = on_read_done };
+
+static void start_read(struct transfer *t)
+{
+	struct err e = { 0 };
+	if (files_read(t->r->core, &t->r->actor, &t->place, t->first, t->length == UINT64_MAX ? 0 : t->length, &t->op,
+		       &e) < 0)
+		fail(t, &e);
+}
+
+/* "The last n bytes" needs the size first. */
+static void on_size(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+
+	if (e) {
+		fail(t, e);
+		return;
+	}
+	if (t->length == 0 || info->size == 0) {
+		refuse_range(t, info->size);
+		return;
+	}
+	t->first = info->size - MIN(info->size, t->length);
+	t->op.ops = &read_ops;
+	start_read(t);
+}
+
+static const struct file_ops size_ops = { .done = on_size };
+
+static void no_body(struct http_exchange *x, struct view data, bool last)
+{
+}
+
+static void on_abort_stream(struct http_exchange *x)
+{
+	struct req *r = x->ctx;
+	on_gone(r);
+	rest_done(r);
+}
+
+static const struct http_ops download_ops = {
+	.on_body = no_body, .on_abort = on_abort_stream, .on_writable = on_writable,
+};
+
+static void list(struct req *r);
+
+static void get(struct req *r)
+{
+	bool wants_list;
+	struct err e = { 0 };
+
+	if (rest_query_flag(r, "list", &wants_list) < 0)
+		return;
+	r->x->ops = &download_ops;
+	if (wants_list) {
+		list(r);
+		return;
+	}
+	struct transfer *t = begin(r, &read_ops);
+	if (!t)
+		return;
+	read_range(t);
+	if (!t->from_end) {
+		start_read(t);
+		return;
+	}
+	t->op.ops = &size_ops;
+	if (files_stat(r->core, &r->actor, &t->place, &t->op, &e) < 0)
+		fail(t, &e);
+}
+
+/* ---- GET ?list=1 ---- */
+
+static void begin_list(struct transfer *t)
+{
+	if (t->begun)
+		return;
+	t->begun = true;
+	http_begin(t->r->x, 200, "application/json", -1, NULL, 0);
+	json_out_init(&t->list, &t->text);
+	json_out_object(&t->list);
+	json_out_kstr(&t->list, "path", t->place.path);
+	json_out_key(&t->list, "entries");
+	json_out_array(&t->list);
+}
+
+/* What has been written so far goes out; false: the client is behind. */
+static bool flush_list(struct transfer *t)
+{
+	bool more = http_write(t->r->x, buf_view(&t->text));
+	buf_clear(&t->text);
+	return more;
+}
+
+static void on_entries(struct file_op *op, const struct wire_file_info *entries, size_t n, size_t bytes)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+
+	begin_list(t);
+	for (size_t i = 0; i < n; i++)
+		put_info(&t->list, &entries[i]);
+	if (flush_list(t))
+		files_consumed(op, bytes);
+	else
+		t->held += bytes;
+}
+
+static void on_list_done(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+
+	if (e) {
+		fail(t, e);
+		return;
+	}
+	begin_list(t);
+	json_out_end(&t->list, ']');
+	json_out_end(&t->list, '}');
+	buf_putc(&t->text, '\n');
+	flush_list(t);
+	finish(t);
+}
+
+static const struct file_ops list_ops = { .on_entries = on_entries, .done = on_list_done };
+
+static void list(struct req *r)
+{
+	struct err e = { 0 };
+	struct transfer *t = begin(r, &list_ops);
+	if (t && files_list(r->core, &r->actor, &t->place, &t->op, &e) < 0)
+		fail(t, &e);
+}
+
+/* ---- HEAD ---- */
+
+static void on_stat(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	struct file_headers f;
+
+	if (e) {
+		fail(t, e);
+		return;
+	}
+	fill_headers(&f, info);
+	add_header(&f, "accept-ranges", "bytes");
+	t->begun = true;
+	http_begin(t->r->x, 200, "application/octet-stream", (int64_t)info->size, f.h, f.n);
+	finish(t);
+}
+
+static const struct file_ops stat_ops = { .done = on_stat };
+
+static void head(struct req *r)
+{
+	struct err e = { 0 };
+	struct transfer *t = begin(r, &stat_ops);
+	if (t && files_stat(r->core, &r->actor, &t->place, &t->op, &e) < 0)
+		fail(t, &e);
+}
+
+/* ---- DELETE ---- */
+
+static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	struct req *r = t->r;
+
+	if (e) {
+		fail(t, e);
+		return;
+	}
+	release(t);
+	rest_no_content(r);
+}
+
+static const struct file_ops remove_ops = { .done = on_removed };
+
+static void delete(struct req *r)
+{
+	struct err e = { 0 };
+	bool recursive;
+
+	if (rest_query_flag(r, "recursive", &recursive) < 0)
+		return;
+	struct transfer *t = begin(r, &remove_ops);
+	if (t && files_remove(r->core, &r->actor, &t->place, recursive, &t->op, &e) < 0)
+		fail(t, &e);
+}
+
+/* ---- PUT ---- */
+
+static void push(struct transfer *t)
+{
+	buf_consume(&t->pieces, files_send(&t->op, buf_view(&t->pieces)));
+	if (buf_len(&t->pieces))
+		return;
+	if (t->last)
+		files_end(&t->op);
+	else
+		http_body_resume(t->r->x);
+}
+
+static void on_room(struct file_op *op)
+{
+	push(CONTAINER(op, struct transfer, op));
+}
+
+static void on_body(struct http_exchange *x, struct view data, bool last)
+{
+	struct transfer *t = ((struct req *)x->ctx)->own;
+	struct err e = { 0 };
+
+	t->last = last;
+	if (buf_len(&t->pieces) == 0) /* the usual case: no copy */
+		data = view_skip(data, files_send(&t->op, data));
+	if (buf_add(&t->pieces, data) < 0) {
+		files_cancel(&t->op);
+		err_set(&e, ERR_INTERNAL, "the body comes in pieces that are too large");
+		fail(t, &e);
+		return;
+	}
+	if (buf_len(&t->pieces))
+		http_body_pause(x);
+	else if (last)
+		files_end(&t->op);
+}
+
+static const struct http_ops upload_ops = { .on_body = on_body, .on_abort = on_abort_stream };
+
+static void on_written(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	struct req *r = t->r;
+	struct buf out = BUF_INIT(64 * 1024);
+	struct json_out o;
+
+	if (e) {
+		fail(t, e);
+		return;
+	}
+	json_out_init(&o, &out);
+	put_info(&o, info);
+	release(t);
+	rest_reply(r, created ? 201 : 200, &out);
+}
+
+static const struct file_ops write_ops = { .on_room = on_room, .done = on_written };
+
+static int read_mode(struct req *r, unsigned *ret, struct err *e)
+{
+	struct view v = rest_query(r, "mode");
+	unsigned mode = 0;
+
+	for (size_t i = 0; i < v.n; i++) {
+		if (v.n > 5 || v.p[i] < '0' || v.p[i] > '7')
+			return err_set(e, ERR_INVALID, "mode must be octal, such as 0644");
+		mode = mode * 8 + (unsigned)(v.p[i] - '0');
+	}
+	if (v.p && (mode == 0 || mode > 07777))
+		return err_set(e, ERR_INVALID, "mode must be octal, between 1 and 7777");
+	*ret = mode;
+	return 0;
+}
+
+static void put(struct req *r)
+{
+	struct err e = { 0 };
+	unsigned mode = 0;
+	struct transfer *t = begin(r, &write_ops);
+
+	if (!t)
+		return;
+	r->x->ops = &upload_ops;
+	if (read_mode(r, &mode, &e) < 0 || files_write(r->core, &r->actor, &t->place, mode, &t->op, &e) < 0)
+		fail(t, &e);
+}
+
+const struct route rest_files_routes[] = {
+	{ "PUT", "/v1/sandboxes/{id}/files/{path}", put, .body = REST_STREAM, .query = "mode user" },
+	{ "HEAD", "/v1/sandboxes/{id}/files/{path}", head, .query = "user" },
+	{ "GET", "/v1/sandboxes/{id}/files/{path}", get, .query = "user list" },
+	{ "DELETE", "/v1/sandboxes/{id}/files/{path}", delete, .query = "user recursive" },
+	{ 0 },
+};

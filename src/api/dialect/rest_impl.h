@@ -1,0 +1,81 @@
+/*
+ * What the files of the REST dialect share. A request lives from its head to its
+ * answer (rest_reply, rest_fail, rest_done) or its abort; a handler must not
+ * touch it after any of these.
+ */
+#pragma once
+
+#include "auth.h"
+#include "core.h"
+#include "http.h"
+#include "job.h"
+#include "json.h"
+#include "list.h"
+
+#define REST_PARAMS 2
+#define REST_QUERY_MAX 64
+#define REST_ANSWER_MAX (1u << 30)
+
+struct rest {
+	struct core *core;
+	const struct http_server *server;
+	int statm;
+	struct list requests;
+	void (*on_idle)(void *arg);
+	void *idle_arg;
+};
+
+struct req;
+
+enum rest_auth { REST_KEY, REST_OPEN };             /* the zero value asks for a key */
+enum rest_body { REST_NONE, REST_JSON, REST_STREAM }; /* STREAM: the handler takes the pieces */
+
+struct route {
+	const char *method, *pattern; /* {x} is one segment; as the last one {path} is all that follows */
+	void (*handle)(struct req *r);
+	enum rest_auth auth;
+	enum rest_body body;
+	const char *query;            /* the names that are allowed, between spaces; "x.*" allows a prefix */
+};
+
+struct rest_pair {
+	struct view name, value;
+};
+
+struct req {
+	struct rest *rest;
+	struct core *core;
+	struct http_exchange *x;
+	const struct route *route;
+	struct list link;
+	struct actor actor;
+	struct view params[REST_PARAMS];
+	struct rest_pair *query;
+	size_t n_query;
+	struct buf body;         /* of REST_JSON */
+	struct arena arena;      /* of the parsed body */
+	struct job *job;         /* what is under way; abandoned when the client goes */
+	void (*on_gone)(struct req *r); /* the client went away: cancel the rest */
+	void *own;               /* the handler's; freed with the request */
+};
+
+/* Every table of routes; each ends with a NULL method. */
+extern const struct route rest_boxes_routes[], rest_exec_routes[], rest_files_routes[], rest_admin_routes[],
+	rest_health_routes[];
+
+void rest_fail(struct req *r, const struct err *e);
+void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra);
+void rest_reply(struct req *r, int status, struct buf *json); /* takes the buffer's bytes */
+void rest_no_content(struct req *r);
+/* After http_end or http_break. */
+void rest_done(struct req *r);
+/* The body against a schema; an empty one is an empty object. On failure the answer is sent. */
+int rest_read(struct req *r, const struct json_schema *s, void *out) _must_check_;
+/* A query parameter's value; p == NULL: absent. */
+struct view rest_query(const struct req *r, const char *name);
+/* "1" and "true", "0", "false" and absence. On failure the answer is sent. */
+int rest_query_flag(struct req *r, const char *name, bool *ret) _must_check_;
+/* A handler's own memory, zeroed; on failure the answer is sent. */
+void *rest_own(struct req *r, size_t size);
+/* key: time in RFC 3339, or null for 0 */
+void rest_put_time(struct json_out *o, const char *key, int64_t ms);

@@ -1,0 +1,232 @@
+/*
+ * paddock-api: the program that clients talk to.
+ *
+ * Peers:        clients (HTTP, hostile), the keeper (trusted, by fd 3), PID 1 of
+ *               each box (hostile, by fds that the keeper mints).
+ * Holds:        client connections, the store, hashes of keys, the links.
+ * Runs as:      uids.api of the configuration; started as root by the keeper, it
+ *               drops before it reads anything of a client's.
+ * Capabilities: none, in all five sets; no_new_privs.
+ * Files:        DATA/store by Landlock, and the fds it was given.
+ * Calls:        src/os/seccomp_api.c. No sockets are made, nothing is executed.
+ *
+ * fds at the start: 3 the keeper's channel, 4 the configuration as JSON, 5 the
+ * directory DATA/store, 6… the listening sockets, PADDOCK_LISTEN_FDS of them.
+ * PADDOCK_ADMIN_HASH is the SHA-256 of the key in DATA/admin.key.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "core.h"
+#include "drop.h"
+#include "fd.h"
+#include "http.h"
+#include "log.h"
+#include "loop.h"
+#include "num.h"
+#include "rest.h"
+#include "store.h"
+#include "text.h"
+#include "tls.h"
+#include "poison.h"
+
+enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
+
+#define CONFIG_MAX (1024u * 1024)
+#define LISTEN_MAX 16
+#define DRAIN_MS 2000
+
+struct api {
+	struct loop *loop;
+	struct loop_signals signals;
+	struct loop_timer drain;
+	struct arena arena;
+	struct config config;
+	struct store *store;
+	struct core *core;
+	struct rest *rest;
+	struct tls_server *tls;
+	struct http_server *server;
+	uint32_t n_listen;
+	int statm;
+	bool draining;
+};
+
+/* ---- what it was given ---- */
+
+static int read_config(struct api *a, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(CONFIG_MAX);
+	char piece[4096];
+	ssize_t n;
+
+	if (lseek(FD_CONFIG, 0, SEEK_SET) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "the configuration");
+	while ((n = read(FD_CONFIG, piece, sizeof(piece))) > 0)
+		if (buf_append(&text, piece, (size_t)n) < 0)
+			return err_set(e, ERR_INTERNAL, "the configuration is too large");
+	if (n < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "the configuration");
+	fd_close(FD_CONFIG);
+	struct view copy = arena_view(&a->arena, buf_view(&text));
+	if (!copy.p)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "the configuration");
+	return config_from_json(&a->arena, copy, &a->config, e);
+}
+
+static int read_environment(struct api *a, struct core_setup *s, struct err *e)
+{
+	const char *n = getenv("PADDOCK_LISTEN_FDS"), *hash = getenv("PADDOCK_ADMIN_HASH");
+
+	if (!n || num_u32(view_of(n), &a->n_listen) < 0 || a->n_listen < 1 || a->n_listen > LISTEN_MAX)
+		return err_set(e, ERR_INTERNAL, "PADDOCK_LISTEN_FDS must be between 1 and %d", LISTEN_MAX);
+	if (hash && text_unhex(view_of(hash), s->admin_hash, sizeof(s->admin_hash)) < 0)
+		return err_set(e, ERR_INTERNAL, "PADDOCK_ADMIN_HASH must be 64 hex digits");
+	s->has_admin = hash != NULL;
+	/* Nothing else that was inherited is ours. */
+	return close_range(FD_LISTEN + a->n_listen, ~0u, 0) < 0 ? err_sys(e, ERR_INTERNAL, errno, "close_range") : 0;
+}
+
+static int load_tls(struct api *a, struct err *e)
+{
+	const char *cert = arena_str(&a->arena, a->config.tls.cert), *key = arena_str(&a->arena, a->config.tls.key);
+
+	if (!a->config.tls.cert.n)
+		return 0;
+	if (!cert || !key)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "TLS");
+	a->tls = tls_server_new(cert, key, e);
+	return a->tls ? 0 : -1;
+}
+
+static enum log_level level_of(struct view name)
+{
+	return view_is(name, "error") ? LOG_LEVEL_ERROR :
+	       view_is(name, "warn")  ? LOG_LEVEL_WARN :
+	       view_is(name, "debug") ? LOG_LEVEL_DEBUG :
+					LOG_LEVEL_INFO;
+}
+
+/* ---- events ---- */
+
+static void on_ready(void *arg)
+{
+	struct api *a = arg;
+	struct err e = { 0 };
+
+	for (uint32_t i = 0; i < a->n_listen; i++)
+		if (http_server_listen(a->server, FD_LISTEN + (int)i, &e) < 0) {
+			log_error("%s", e.msg);
+			loop_stop(a->loop, EXIT_FAILURE);
+			return;
+		}
+	if (core_say_ready(a->core) < 0)
+		loop_stop(a->loop, EXIT_FAILURE);
+}
+
+static void on_lost(void *arg)
+{
+	struct api *a = arg;
+	loop_stop(a->loop, a->draining ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+static void on_drained(void *arg)
+{
+	struct api *a = arg;
+	loop_stop(a->loop, EXIT_SUCCESS);
+}
+
+static void on_drain_time(struct loop_timer *t)
+{
+	on_drained(CONTAINER(t, struct api, drain));
+}
+
+/* Stop accepting, finish what is under way, go. */
+static void on_signal(struct loop_signals *s, int signo)
+{
+	struct api *a = CONTAINER(s, struct api, signals);
+
+	if (a->draining)
+		return;
+	a->draining = true;
+	http_server_stop_listening(a->server);
+	loop_timer_start(a->loop, &a->drain, DRAIN_MS, on_drain_time);
+	rest_when_idle(a->rest, on_drained, a);
+}
+
+/* ---- wiring ---- */
+
+static int start(struct api *a, struct err *e)
+{
+	static const int signos[] = { SIGTERM, SIGINT };
+	struct core_setup s = { .keeper_fd = FD_KEEPER, .on_ready = on_ready, .on_lost = on_lost, .arg = a };
+
+	if (read_config(a, e) < 0 || read_environment(a, &s, e) < 0 || load_tls(a, e) < 0)
+		return -1;
+	log_setup("paddock-api", level_of(a->config.log_level));
+	a->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC); /* beyond Landlock's reach soon */
+	if (fchdir(FD_STORE) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "the store's directory");
+	if (drop_privileges((uint32_t)a->config.uids.api, FD_STORE, e) < 0)
+		return -1;
+
+	a->loop = loop_new(e);
+	if (!a->loop)
+		return -1;
+	int r = loop_signals_start(a->loop, &a->signals, signos, ELEMS(signos), on_signal);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "signals");
+	a->store = store_open(a->loop, ".", e);
+	if (!a->store)
+		return -1;
+	s.loop = a->loop;
+	s.store = a->store;
+	s.config = &a->config;
+	a->core = core_new(&s, e);
+	a->rest = a->core ? rest_new(a->core, a->statm, e) : NULL;
+	if (!a->rest)
+		return -1;
+	struct http_config http = { .on_request = rest_request, .arg = a->rest, .tls = a->tls };
+	a->server = http_server_new(a->loop, &http, e);
+	rest_set_server(a->rest, a->server);
+	return a->server ? 0 : -1;
+}
+
+static void stop(struct api *a)
+{
+	loop_timer_stop(&a->drain);
+	http_server_free(a->server); /* aborts what is under way */
+	rest_free(a->rest);
+	core_free(a->core);
+	store_close(a->store); /* waits for the last commit */
+	tls_server_free(a->tls);
+}
+
+int main(int argc, char **argv)
+{
+	struct api a = { .arena = ARENA_INIT(2 * CONFIG_MAX), .statm = -EBADF };
+	struct err e = { 0 };
+
+	if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
+		rest_print_routes(stdout);
+		return EXIT_SUCCESS;
+	}
+	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	mallopt(M_ARENA_MAX, 1); /* two threads, and one of them waits for the disk */
+	log_setup("paddock-api", LOG_LEVEL_INFO);
+	if (start(&a, &e) < 0) {
+		log_error("%s", e.msg);
+		return EXIT_FAILURE;
+	}
+	int r = loop_run(a.loop);
+	stop(&a);
+	return r < 0 ? EXIT_FAILURE : r;
+}
