@@ -17,11 +17,11 @@
 
 #include "poison.h"
 
-#define CONNECT_MS 5000
-#define IO_MS      60000         /* without a byte moved */
-#define PIECE      (64u << 10)
-#define IN_MAX     (128u << 10)  /* a head or a piece */
-#define INFORMATIONAL_MAX 8      /* answers 1xx before the real one */
+#define CONNECT_MS        5000
+#define IO_MS             60000 /* without a byte moved */
+#define PIECE             (64u << 10)
+#define IN_MAX            (128u << 10) /* a head or a piece */
+#define INFORMATIONAL_MAX 8            /* answers 1xx before the real one */
 
 void client_init(struct client *c, const struct url *url, const char *key)
 {
@@ -52,14 +52,15 @@ static int await(struct client *c, short events, uint64_t timeout_ms, struct err
 	uint64_t deadline = clock_mono_ms() + timeout_ms;
 
 	for (;;) {
-		struct pollfd fds[] = { { .fd = c->fd, .events = events }, { .fd = c->cancel_fd, .events = POLLIN } };
+		struct pollfd fds[] = { { .fd = c->fd, .events = events },
+					{ .fd = c->cancel_fd, .events = POLLIN } };
 		uint64_t now = clock_mono_ms();
 		int ms = -1;
 
 		if (timeout_ms) {
 			if (now >= deadline)
-				return err_set(e, ERR_TIMEOUT, "no answer from %s in %" PRIu64 " s", c->url.authority,
-					       timeout_ms / 1000);
+				return err_set(e, ERR_TIMEOUT, "no answer from %s in %" PRIu64 " s",
+					       c->url.authority, timeout_ms / 1000);
 			ms = (int)MIN(deadline - now, 1000000u);
 		}
 		if (poll(fds, ELEMS(fds), ms) < 0) {
@@ -120,7 +121,8 @@ static int client_connect(struct client *c, struct err *e)
 	if (last == -ECANCELED)
 		return -1;
 	if (last == -ECONNREFUSED)
-		return err_set(e, ERR_UNAVAILABLE, "no daemon answers at http://%s (is `paddock serve` running?)",
+		return err_set(e, ERR_UNAVAILABLE,
+			       "no daemon answers at http://%s (is `paddock serve` running?)",
 			       c->url.authority);
 	if (last < 0)
 		return err_sys(e, ERR_UNAVAILABLE, last, "cannot connect to http://%s", c->url.authority);
@@ -231,8 +233,8 @@ static int send_request(struct client *c, const struct client_request *rq, struc
 	_cleanup_(buf_done) struct buf b = BUF_INIT(SIZE_MAX / 2);
 	int r;
 
-	buf_printf(&b, "%s %.*s HTTP/1.1\r\nHost: %s\r\nUser-Agent: paddock/" PADDOCK_VERSION "\r\n", rq->method,
-		   VIEW_ARG(rq->path), c->url.authority);
+	buf_printf(&b, "%s %.*s HTTP/1.1\r\nHost: %s\r\nUser-Agent: paddock/" PADDOCK_VERSION "\r\n",
+		   rq->method, VIEW_ARG(rq->path), c->url.authority);
 	if (c->key)
 		buf_printf(&b, "Authorization: Bearer %s\r\n", c->key);
 	if (rq->content_type)
@@ -281,7 +283,8 @@ static int receive(struct client *c, uint64_t timeout_ms, struct err *e)
 }
 
 /* The head of the next answer, informational ones included. */
-static int receive_head(struct client *c, const struct client_request *rq, struct response *ret, struct err *e)
+static int receive_head(struct client *c, const struct client_request *rq, struct response *ret,
+			struct err *e)
 {
 	for (;;) {
 		size_t used;
@@ -358,8 +361,8 @@ int client_read(struct client *c, struct view *ret, struct err *e)
 			break;
 		r = receive(c, IO_MS, e);
 		if (r == 0 && response_body_eof(&c->body) < 0)
-			r = err_set(e, ERR_UNAVAILABLE, "%s closed the connection in the middle of its answer",
-				    c->url.authority);
+			r = err_set(e, ERR_UNAVAILABLE,
+				    "%s closed the connection in the middle of its answer", c->url.authority);
 		if (r < 0) {
 			client_close(c);
 			return -1;

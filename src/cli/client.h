@@ -22,17 +22,17 @@ struct client {
 
 struct client_request {
 	const char *method;
-	struct view path;     /* percent-encoded, begins with '/' */
+	struct view path; /* percent-encoded, begins with '/' */
 	const char *content_type;
-	struct view body;     /* p == NULL: none */
-	bool streamed;        /* the body comes from body_fd instead */
+	struct view body; /* p == NULL: none */
+	bool streamed;    /* the body comes from body_fd instead */
 	int body_fd;
-	int64_t body_size;    /* of body_fd; below 0: not known, sent in chunks */
+	int64_t body_size; /* of body_fd; below 0: not known, sent in chunks */
 	/* Called at body_fd's end, may be NULL: whether that was all (a program that
 	 * writes into a pipe may have failed). -1: the body is broken off. */
 	int (*at_end)(void *ctx, struct err *e);
 	void *ctx;
-	uint64_t timeout_ms;  /* from the request's end to the answer's head; 0: no limit */
+	uint64_t timeout_ms; /* from the request's end to the answer's head; 0: no limit */
 };
 
 void client_init(struct client *c, const struct url *url, const char *key);
@@ -40,7 +40,8 @@ void client_done(struct client *c);
 
 /* Sends the request and reads the answer's head. The body must be read to its
  * end (or the client closed) before the next request. */
-int client_send(struct client *c, const struct client_request *rq, struct response *ret, struct err *e) _must_check_;
+int client_send(struct client *c, const struct client_request *rq, struct response *ret,
+		struct err *e) _must_check_;
 /* The next piece of the body, valid until the next call: 1, 0 at its end, or -1. */
 int client_read(struct client *c, struct view *ret, struct err *e) _must_check_;
 /* All of the rest. */

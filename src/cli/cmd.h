@@ -22,16 +22,16 @@ struct cmd {
 	const char *name;     /* one word, or two: "key create" */
 	const char *operands; /* for the usage line */
 	const char *summary;
-	const char *help;     /* more lines, may be NULL */
+	const char *help; /* more lines, may be NULL */
 	const struct opt *opts;
 	size_t n_opts;
 	const struct opt *more; /* shared with another command, same flags struct */
 	size_t n_more;
 	size_t flags_size;
-	size_t lead;          /* see opts_parse */
-	size_t min, max;      /* operands */
-	bool client;          /* takes --url and --key-file */
-	int failed;           /* the exit code when run returns -1 */
+	size_t lead;     /* see opts_parse */
+	size_t min, max; /* operands */
+	bool client;     /* takes --url and --key-file */
+	int failed;      /* the exit code when run returns -1 */
 	/* The exit code, or -1 with e set. `operands` ends with NULL. */
 	int (*run)(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e);
 };

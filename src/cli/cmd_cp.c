@@ -48,7 +48,8 @@ static int put_url(struct buf *b, struct arena *a, const struct place *p, const 
 	if (!box)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (p->path[0] != '/')
-		return err_set(e, ERR_INVALID, "the path in the box must begin with '/': \"%.100s\"", p->path);
+		return err_set(e, ERR_INVALID, "the path in the box must begin with '/': \"%.100s\"",
+			       p->path);
 	buf_puts(b, "/v1/sandboxes/");
 	if (session_segment(b, box, e) < 0)
 		return -1;
@@ -56,7 +57,8 @@ static int put_url(struct buf *b, struct arena *a, const struct place *p, const 
 	text_percent(b, view_of(p->path));
 	if (p->path[strlen(p->path) - 1] == '/') {
 		if (!name || !*name || strcmp(name, "-") == 0)
-			return err_set(e, ERR_INVALID, "\"%.100s\" names a directory; give the file's path", p->path);
+			return err_set(e, ERR_INVALID, "\"%.100s\" names a directory; give the file's path",
+				       p->path);
 		text_percent(b, view_of(name));
 	}
 	return b->bad ? err_set(e, ERR_INVALID, "the path is too long") : 0;
@@ -72,7 +74,8 @@ static int open_source(const struct place *from, int64_t *ret_size, unsigned *re
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, ERR_INVALID, errno, "cannot read %.120s", from->path);
 	if (S_ISDIR(st.st_mode))
-		return err_set(e, ERR_INVALID, "%.120s is a directory; cp copies single files (use tar through exec)",
+		return err_set(e, ERR_INVALID,
+			       "%.120s is a directory; cp copies single files (use tar through exec)",
 			       from->path);
 	*ret_size = -1;
 	*ret_mode = 0;
@@ -184,7 +187,8 @@ static int download(struct cmd_ctx *ctx, struct session *s, const struct place *
 	return path ? save(s, path, r.mode, e) : client_read_to_fd(&s->client, STDOUT_FILENO, e);
 }
 
-static int run(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands, struct err *e)
+static int run(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
+	       struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	struct place from = read_place(operands[0]), to = read_place(operands[1]);

@@ -7,7 +7,8 @@
 
 #include "poison.h"
 
-static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_, struct err *e)
+static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
+	       struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = BUF_INIT(1024);
 	_cleanup_(session_done) struct session s = SESSION_INIT;

@@ -31,8 +31,8 @@ static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 	struct response r;
 
 	buf_puts(&path, "/v1/images/");
-	if (session_segment(&path, operands[0], e) < 0 || session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
-	    source_open(&source, operands[1], e) < 0)
+	if (session_segment(&path, operands[0], e) < 0 ||
+	    session_open(&s, &ctx->session, &ctx->arena, e) < 0 || source_open(&source, operands[1], e) < 0)
 		return -1;
 	rq.path = buf_view(&path);
 	rq.body_fd = source.fd;
@@ -42,11 +42,13 @@ static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 	return client_read_all(&s.client, &answer, e);
 }
 
-static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands _unused_,
-		  struct err *e)
+static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
+		  char **operands _unused_, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
-	struct session_call call = { .method = "GET", .path = VIEW("/v1/images"), .timeout_ms = SESSION_CALL_MS };
+	struct session_call call = { .method = "GET",
+				     .path = VIEW("/v1/images"),
+				     .timeout_ms = SESSION_CALL_MS };
 	struct json *answer;
 
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)

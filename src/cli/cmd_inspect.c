@@ -6,7 +6,8 @@
 
 #include "poison.h"
 
-static int run(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands, struct err *e)
+static int run(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
+	       struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	struct json *box;

@@ -31,13 +31,16 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 {
 	_cleanup_(buf_done) struct buf b = BUF_INIT(64u << 10);
 	_cleanup_(session_done) struct session s = SESSION_INIT;
-	struct session_call call = { .method = "POST", .path = VIEW("/v1/keys"), .timeout_ms = SESSION_CALL_MS };
+	struct session_call call = { .method = "POST",
+				     .path = VIEW("/v1/keys"),
+				     .timeout_ms = SESSION_CALL_MS };
 	const struct create_key_flags *f = flags;
 	struct json *key;
 	struct json_out o;
 
 	if (create_check_text(f->name, "--name", e) < 0 || create_check_text(f->role, "--role", e) < 0 ||
-	    create_check_text(f->tenant, "--tenant", e) < 0 || session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+	    create_check_text(f->tenant, "--tenant", e) < 0 ||
+	    session_open(&s, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
 	json_out_init(&o, &b);
 	json_out_object(&o);
@@ -61,11 +64,13 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 	return show_bytes(STDOUT_FILENO, buf_view(&b), e);
 }
 
-static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands _unused_,
-		  struct err *e)
+static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
+		  char **operands _unused_, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
-	struct session_call call = { .method = "GET", .path = VIEW("/v1/keys"), .timeout_ms = SESSION_CALL_MS };
+	struct session_call call = { .method = "GET",
+				     .path = VIEW("/v1/keys"),
+				     .timeout_ms = SESSION_CALL_MS };
 	struct json *answer;
 
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)

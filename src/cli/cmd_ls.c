@@ -12,7 +12,8 @@ struct ls_flags {
 };
 
 static const struct opt OPTS[] = {
-	{ "json", 0, OPT_FLAG, offsetof(struct ls_flags, json), NULL, "print a JSON array instead of a table" },
+	{ "json", 0, OPT_FLAG, offsetof(struct ls_flags, json), NULL,
+	  "print a JSON array instead of a table" },
 };
 
 static const char *const TITLES[] = { "ID", "NAME", "STATUS", "IMAGE", "CREATED", "EXPIRES" };
@@ -87,7 +88,8 @@ static int print_table(const struct page *pages, struct err *e)
 	return show_table_print(&t, e);
 }
 
-static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_, struct err *e)
+static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
+	       struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	const struct ls_flags *f = flags;

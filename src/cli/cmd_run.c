@@ -21,7 +21,8 @@ struct run_flags {
 };
 
 static const struct opt OPTS[] = {
-	{ "timeout", 't', OPT_MS, offsetof(struct run_flags, timeout_ms), "TIME", "kill the command after this time" },
+	{ "timeout", 't', OPT_MS, offsetof(struct run_flags, timeout_ms), "TIME",
+	  "kill the command after this time" },
 	{ "no-stdin", 0, OPT_FLAG, offsetof(struct run_flags, no_input), NULL, "do not read standard input" },
 };
 

@@ -13,7 +13,8 @@
 
 #define CONFIG_MAX (1u << 20)
 
-static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_, struct err *e)
+static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
+	       struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = BUF_INIT(CONFIG_MAX);
 	char path[PROGRAM_PATH_MAX];
@@ -23,7 +24,8 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 	if (settings_load(&ctx->arena, flags, &config, NULL, e) < 0)
 		return -1;
 	if (geteuid() != 0)
-		return err_set(e, ERR_FORBIDDEN, "serve must run as root: it makes namespaces, mounts and cgroups");
+		return err_set(e, ERR_FORBIDDEN,
+			       "serve must run as root: it makes namespaces, mounts and cgroups");
 	if (config_to_json(&config, &text) < 0)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (program_find("paddockd", path, e) < 0)

@@ -20,10 +20,12 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "cpu", 'c', OPT_CPU, AT(cpu), "CORES", "CPU limit, such as 0.5" },
 	{ "pids", 0, OPT_COUNT, AT(pids), "N", "limit on processes and threads" },
 	{ "nofile", 0, OPT_COUNT, AT(nofile), "N", "limit on open files of a process" },
-	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL, "only /workspace, /tmp and /dev/shm can be written" },
+	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
+	  "only /workspace, /tmp and /dev/shm can be written" },
 	/* from here on not for run, whose boxes have no life of their own */
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
-	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME", "remove the box after this time (seconds, or with s, m, h, d)" },
+	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME",
+	  "remove the box after this time (seconds, or with s, m, h, d)" },
 	{ "metadata", 0, OPT_PAIRS, AT(metadata), "KEY=VALUE", "a label; may be repeated" },
 };
 
@@ -94,13 +96,16 @@ static void put_limits(struct json_out *o, const struct create_flags *f)
 int create_box(struct session *s, const struct create_flags *f, struct json **ret, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = BUF_INIT(BODY_MAX);
-	struct session_call call = { .method = "POST", .path = VIEW("/v1/sandboxes"), .timeout_ms = SESSION_CALL_MS };
+	struct session_call call = { .method = "POST",
+				     .path = VIEW("/v1/sandboxes"),
+				     .timeout_ms = SESSION_CALL_MS };
 	struct json *box;
 	struct json_out o;
 
 	if (create_check_text(f->name, "--name", e) < 0 || create_check_text(f->image, "--image", e) < 0 ||
-	    create_check_text(f->user, "--user", e) < 0 || create_check_text(f->workdir, "--workdir", e) < 0 ||
-	    check_list(&f->env, "--env", e) < 0 || check_list(&f->metadata, "--metadata", e) < 0)
+	    create_check_text(f->user, "--user", e) < 0 ||
+	    create_check_text(f->workdir, "--workdir", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
+	    check_list(&f->metadata, "--metadata", e) < 0)
 		return -1;
 	json_out_init(&o, &b);
 	json_out_object(&o);

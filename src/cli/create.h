@@ -19,7 +19,8 @@ enum { CREATE_RUN_OPTS = 9, CREATE_OPTS = 12 };
 extern const struct opt create_opts[CREATE_OPTS];
 
 /* *ret is the new box's object. */
-int create_box(struct session *s, const struct create_flags *f, struct json **ret, struct err *e) _must_check_;
+int create_box(struct session *s, const struct create_flags *f, struct json **ret,
+	       struct err *e) _must_check_;
 /* Refuses what JSON cannot carry as it is. `what` names it in the message. */
 int create_check_text(const char *text, const char *what, struct err *e) _must_check_;
 void create_pairs(struct json_out *o, const char *key, const struct opt_list *pairs);

@@ -30,7 +30,8 @@ int exec_read_input(struct buf *b, struct view *ret, struct err *e)
 		ssize_t n;
 
 		if (!p || buf_room(b) == 0)
-			return err_set(e, ERR_TOO_LARGE, "standard input is larger than %u MiB; copy a file in instead",
+			return err_set(e, ERR_TOO_LARGE,
+				       "standard input is larger than %u MiB; copy a file in instead",
 				       INPUT_MAX >> 20);
 		n = read(STDIN_FILENO, p, MIN(64u << 10, buf_room(b)));
 		if (n < 0 && errno == EINTR)
@@ -57,7 +58,8 @@ int exec_check(const struct exec_spec *x, struct err *e)
 		if (create_check_text(x->env->items[i], "--env", e) < 0)
 			return -1;
 	if (x->input.p && (!text_is_utf8(x->input) || memchr(x->input.p, '\0', x->input.n)))
-		return err_set(e, ERR_INVALID, "standard input is not text; copy it in with `paddock cp - ID:PATH`");
+		return err_set(e, ERR_INVALID,
+			       "standard input is not text; copy it in with `paddock cp - ID:PATH`");
 	return 0;
 }
 
@@ -142,7 +144,8 @@ int exec_run(struct session *s, const struct exec_spec *x, struct err *e)
 {
 	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
 	_cleanup_(buf_done) struct buf body = BUF_INIT(SIZE_MAX / 2);
-	struct session_call call = { .method = "POST", .timeout_ms = x->timeout_ms ? x->timeout_ms + GRACE_MS : 0 };
+	struct session_call call = { .method = "POST",
+				     .timeout_ms = x->timeout_ms ? x->timeout_ms + GRACE_MS : 0 };
 	struct json *answer;
 	struct json_out o;
 
@@ -160,7 +163,8 @@ int exec_run(struct session *s, const struct exec_spec *x, struct err *e)
 		return -1;
 	if (!answer || answer->type != JSON_OBJECT)
 		return err_set(e, ERR_INTERNAL, "the daemon did not say how the command ended");
-	if (write_output(answer, "stdout", STDOUT_FILENO, e) < 0 || write_output(answer, "stderr", STDERR_FILENO, e) < 0)
+	if (write_output(answer, "stdout", STDOUT_FILENO, e) < 0 ||
+	    write_output(answer, "stderr", STDERR_FILENO, e) < 0)
 		return -1;
 	if (is_true(answer, "truncated"))
 		fputs("paddock: the output was too long and is cut\n", stderr);

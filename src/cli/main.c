@@ -15,9 +15,9 @@
 #define ARENA_MAX (1u << 30)
 
 static const struct cmd *const COMMANDS[] = {
-	&cmd_serve,      &cmd_run,        &cmd_create,       &cmd_exec,     &cmd_cp,       &cmd_ls,
-	&cmd_inspect,    &cmd_rm,         &cmd_key_create,   &cmd_key_ls,   &cmd_key_rm,   &cmd_image_import,
-	&cmd_image_ls,   &cmd_image_rm,   &cmd_config_check, &cmd_config_show, &cmd_doctor, &cmd_version,
+	&cmd_serve,    &cmd_run,      &cmd_create,       &cmd_exec,        &cmd_cp,     &cmd_ls,
+	&cmd_inspect,  &cmd_rm,       &cmd_key_create,   &cmd_key_ls,      &cmd_key_rm, &cmd_image_import,
+	&cmd_image_ls, &cmd_image_rm, &cmd_config_check, &cmd_config_show, &cmd_doctor, &cmd_version,
 };
 
 struct common_flags {
@@ -51,8 +51,9 @@ static void print_overview(FILE *f)
 
 static void print_help(const struct cmd *c)
 {
-	printf("usage: paddock %s%s%s%s\n\n%s\n", c->name, c->n_opts || c->n_more || c->client ? " [OPTION…]" : "",
-	       *c->operands ? " " : "", c->operands, c->summary);
+	printf("usage: paddock %s%s%s%s\n\n%s\n", c->name,
+	       c->n_opts || c->n_more || c->client ? " [OPTION…]" : "", *c->operands ? " " : "", c->operands,
+	       c->summary);
 	if (c->help)
 		printf("\n%s\n", c->help);
 	putchar('\n');

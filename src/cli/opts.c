@@ -41,7 +41,9 @@ static int read_with_unit(struct view v, const struct unit *units, size_t n, uin
 
 int opts_read_mib(struct view v, uint64_t *ret)
 {
-	static const struct unit units[] = { { "", 1 }, { "m", 1 }, { "M", 1 }, { "g", 1024 }, { "G", 1024 } };
+	static const struct unit units[] = {
+		{ "", 1 }, { "m", 1 }, { "M", 1 }, { "g", 1024 }, { "G", 1024 }
+	};
 
 	return read_with_unit(v, units, ELEMS(units), ret);
 }
@@ -49,7 +51,7 @@ int opts_read_mib(struct view v, uint64_t *ret)
 int opts_read_ms(struct view v, uint64_t *ret)
 {
 	static const struct unit units[] = {
-		{ "", 1000 },      { "ms", 1 },        { "s", 1000 },
+		{ "", 1000 },       { "ms", 1 },          { "s", 1000 },
 		{ "m", 60 * 1000 }, { "h", 3600 * 1000 }, { "d", 24 * 3600 * 1000 },
 	};
 
@@ -133,12 +135,14 @@ static const char *wanted(enum opt_kind k)
 	return "a value";
 }
 
-static const struct opt *find(const struct opt_table *tables, size_t n_tables, struct view name, void **ret_flags)
+static const struct opt *find(const struct opt_table *tables, size_t n_tables, struct view name,
+			      void **ret_flags)
 {
 	for (size_t t = 0; t < n_tables; t++) {
 		for (size_t i = 0; i < tables[t].n; i++) {
 			const struct opt *o = &tables[t].opts[i];
-			bool is_letter = name.n == 2 && name.p[0] == '-' && o->letter && name.p[1] == o->letter;
+			bool is_letter =
+				name.n == 2 && name.p[0] == '-' && o->letter && name.p[1] == o->letter;
 			bool is_name = view_starts(name, "--") && view_is(view_skip(name, 2), o->name);
 
 			if (is_letter || is_name) {
@@ -177,7 +181,8 @@ static int parse_one(struct arena *a, const struct opt_table *tables, size_t n_t
 	if (r == -ENOMEM)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (r < 0)
-		return err_set(e, ERR_INVALID, "--%s wants %s, not \"%.40s\"", o->name, wanted(o->kind), text);
+		return err_set(e, ERR_INVALID, "--%s wants %s, not \"%.40s\"", o->name, wanted(o->kind),
+			       text);
 	return 0;
 }
 
@@ -218,8 +223,9 @@ void opts_help(FILE *f, const struct opt *opts, size_t n)
 		const struct opt *o = &opts[i];
 		char left[64];
 
-		snprintf(left, sizeof(left), "%c%c%s --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-			 o->letter ? "," : " ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+		snprintf(left, sizeof(left), "%c%c%s --%s%s%s", o->letter ? '-' : ' ',
+			 o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name, o->arg ? " " : "",
+			 o->arg ? o->arg : "");
 		fprintf(f, "  %-26s %s\n", left, o->help);
 	}
 }

@@ -29,8 +29,8 @@ struct opt {
 	const char *name; /* without "--" */
 	char letter;      /* 0: none */
 	enum opt_kind kind;
-	size_t offset;    /* of the value in the flags struct */
-	const char *arg;  /* what the help calls its value; NULL for flags */
+	size_t offset;   /* of the value in the flags struct */
+	const char *arg; /* what the help calls its value; NULL for flags */
 	const char *help;
 };
 

@@ -22,7 +22,8 @@
 
 extern char **environ;
 
-static int try_path(const char *dir, size_t n, const char *below, const char *name, char ret[PROGRAM_PATH_MAX])
+static int try_path(const char *dir, size_t n, const char *below, const char *name,
+		    char ret[PROGRAM_PATH_MAX])
 {
 	int len = snprintf(ret, PROGRAM_PATH_MAX, "%.*s%s/%s", (int)n, dir, below, name);
 
@@ -43,7 +44,8 @@ int program_find(const char *name, char ret[PROGRAM_PATH_MAX], struct err *e)
 	self[n] = '\0';
 	slash = strrchr(self, '/');
 	dir = slash ? (size_t)(slash - self) : 0;
-	if (try_path(self, dir, "", name, ret) == 0 || try_path(self, dir, "/../libexec/paddock", name, ret) == 0)
+	if (try_path(self, dir, "", name, ret) == 0 ||
+	    try_path(self, dir, "/../libexec/paddock", name, ret) == 0)
 		return 0;
 	return err_set(e, ERR_NOT_FOUND, "%s is neither beside %.80s nor in ../libexec/paddock", name, self);
 }

@@ -93,7 +93,8 @@ static int header_line(struct view line, struct head *h, struct err *e)
 	} else if (view_eq_nocase(name, VIEW("connection"))) {
 		connection_header(value, &h->r);
 	} else if (view_eq_nocase(name, VIEW("content-type"))) {
-		h->r.json = view_eq_nocase(view_trim(view_split(value, ';', &value)), VIEW("application/json"));
+		h->r.json =
+			view_eq_nocase(view_trim(view_split(value, ';', &value)), VIEW("application/json"));
 	} else if (view_eq_nocase(name, VIEW("x-file-mode"))) {
 		h->r.mode = file_mode(value);
 	}

@@ -25,7 +25,7 @@ struct response {
 
 struct response_body {
 	enum response_framing framing;
-	uint64_t left; /* of the length or of the chunk */
+	uint64_t left;                                                 /* of the length or of the chunk */
 	enum { BODY_SIZE, BODY_DATA, BODY_DATA_END, BODY_TRAILER } at; /* chunked */
 	size_t trailer_bytes;
 	bool done;
@@ -33,7 +33,8 @@ struct response_body {
 
 /* 1: *ret and *ret_used are set; 0: more bytes are needed; -1: e is. `to_head`:
  * the request was HEAD, whose answer has no body whatever it says. */
-int response_head(struct view in, bool to_head, struct response *ret, size_t *ret_used, struct err *e) _must_check_;
+int response_head(struct view in, bool to_head, struct response *ret, size_t *ret_used,
+		  struct err *e) _must_check_;
 
 void response_body_init(struct response_body *b, const struct response *r);
 /* Consumes from `in` and yields at most one piece of the body. The bytes consumed

@@ -68,7 +68,8 @@ static int find_key(struct session *s, const struct session_flags *f, struct err
 	if (file && *file)
 		return read_key(s, file, e);
 	if (!s->client.url.loopback)
-		return err_set(e, ERR_UNAUTHORIZED, "no API key for %s: set PADDOCK_API_KEY or give --key-file",
+		return err_set(e, ERR_UNAUTHORIZED,
+			       "no API key for %s: set PADDOCK_API_KEY or give --key-file",
 			       s->client.url.authority);
 	for (size_t i = 0; i < ELEMS(DEFAULT_KEYS); i++)
 		if (access(DEFAULT_KEYS[i], R_OK) == 0)
@@ -89,7 +90,8 @@ int session_find(struct session *s, const struct session_flags *f, struct arena 
 
 	if (url_parse(view_of(text), &url, e) < 0)
 		return -1;
-	/* A reader of our output that goes away is an error to handle, not a death: there may be a box to remove. */
+	/* A reader of our output that goes away is an error to handle, not a death: there may be a box to
+	 * remove. */
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	*s = (struct session){ .arena = a };
 	client_init(&s->client, &url, NULL);
@@ -127,13 +129,14 @@ static int daemon_error(struct session *s, const struct response *r, struct err 
 	message = session_text(json_get(doc, "error"), "message");
 	code = session_text(json_get(doc, "error"), "code");
 	if (message.n == 0)
-		return err_set(e, ERR_INTERNAL, "%s answered with status %d", s->client.url.authority, r->status);
+		return err_set(e, ERR_INTERNAL, "%s answered with status %d", s->client.url.authority,
+			       r->status);
 	if (view_to_str(code, name, sizeof(name)) < 0)
 		name[0] = '\0';
 	err_set(e, err_from_name(name), "%.*s", (int)MIN(message.n, sizeof(e->msg)), message.p);
 	if (r->status == 401 && s->key_source)
-		err_set(e, ERR_UNAUTHORIZED, "%.*s (the key is from %s)", (int)MIN(message.n, 100u), message.p,
-			s->key_source);
+		err_set(e, ERR_UNAUTHORIZED, "%.*s (the key is from %s)", (int)MIN(message.n, 100u),
+			message.p, s->key_source);
 	return -1;
 }
 
@@ -169,8 +172,8 @@ int session_call(struct session *s, const struct session_call *call, struct json
 	return 0;
 }
 
-static int call_named(struct session *s, const char *method, const char *prefix, const char *name, struct json **ret,
-		      struct err *e)
+static int call_named(struct session *s, const char *method, const char *prefix, const char *name,
+		      struct json **ret, struct err *e)
 {
 	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
 	struct session_call call = { .method = method, .timeout_ms = SESSION_CALL_MS };

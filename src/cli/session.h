@@ -31,9 +31,11 @@ enum { SESSION_OPTS = 2 };
 extern const struct opt session_opts[SESSION_OPTS];
 
 /* Finds the address only: for what needs no key. */
-int session_find(struct session *s, const struct session_flags *f, struct arena *a, struct err *e) _must_check_;
+int session_find(struct session *s, const struct session_flags *f, struct arena *a,
+		 struct err *e) _must_check_;
 /* Finds address and key; connects with the first call. SIGPIPE is ignored from here on. */
-int session_open(struct session *s, const struct session_flags *f, struct arena *a, struct err *e) _must_check_;
+int session_open(struct session *s, const struct session_flags *f, struct arena *a,
+		 struct err *e) _must_check_;
 void session_done(struct session *s);
 
 struct session_call {
@@ -44,11 +46,15 @@ struct session_call {
 };
 
 /* *ret (may be NULL) is the answer's document, or NULL for an empty one. */
-int session_call(struct session *s, const struct session_call *call, struct json **ret, struct err *e) _must_check_;
-/* For answers that are not JSON: sends; turns an answer above 299 into an error; the body is the caller's to read. */
-int session_send(struct session *s, const struct client_request *rq, struct response *ret, struct err *e) _must_check_;
+int session_call(struct session *s, const struct session_call *call, struct json **ret,
+		 struct err *e) _must_check_;
+/* For answers that are not JSON: sends; turns an answer above 299 into an error; the body is the caller's to
+ * read. */
+int session_send(struct session *s, const struct client_request *rq, struct response *ret,
+		 struct err *e) _must_check_;
 /* GET and DELETE of one thing: prefix, then name percent-encoded. */
-int session_get(struct session *s, const char *prefix, const char *name, struct json **ret, struct err *e) _must_check_;
+int session_get(struct session *s, const char *prefix, const char *name, struct json **ret,
+		struct err *e) _must_check_;
 int session_delete(struct session *s, const char *prefix, const char *name, struct err *e) _must_check_;
 
 /* Appends one path segment, '/' encoded too; an empty or dot segment is refused. */

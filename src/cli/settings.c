@@ -18,7 +18,8 @@ const struct opt settings_opts[SETTINGS_OPTS] = {
 	{ "listen", 0, OPT_TEXT, AT(listen), "ADDR:PORT", "where to listen (default: 127.0.0.1:7080)" },
 	{ "data-dir", 0, OPT_TEXT, AT(data_dir), "DIR", "what must last (default: /var/lib/paddock)" },
 	{ "run-dir", 0, OPT_TEXT, AT(run_dir), "DIR", "what lasts until a reboot (default: /run/paddock)" },
-	{ "config", 0, OPT_TEXT, AT(config), "FILE", "the configuration (default: " CONFIG_LOAD_DEFAULT ", if it exists)" },
+	{ "config", 0, OPT_TEXT, AT(config), "FILE",
+	  "the configuration (default: " CONFIG_LOAD_DEFAULT ", if it exists)" },
 };
 
 static const char *absolute(struct arena *a, const char *path, struct err *e)

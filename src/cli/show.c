@@ -96,8 +96,8 @@ void show_table_object(struct show_table *t, const struct json *object, const ch
 	show_table_add(t, cells);
 }
 
-int show_list(const struct json *answer, const char *list, const char *const *titles, const char *const *fields,
-	      size_t n_columns, struct err *e)
+int show_list(const struct json *answer, const char *list, const char *const *titles,
+	      const char *const *fields, size_t n_columns, struct err *e)
 {
 	_cleanup_(show_table_done) struct show_table t;
 	const struct json *rows = answer ? json_get(answer, list) : NULL;

@@ -20,13 +20,14 @@ struct show_table {
 
 void show_table_init(struct show_table *t, const char *const *titles, size_t n_columns);
 void show_table_done(struct show_table *t);
-void show_table_add(struct show_table *t, const struct view *cells); /* n_columns of them; views stay the caller's */
+void show_table_add(struct show_table *t,
+		    const struct view *cells); /* n_columns of them; views stay the caller's */
 void show_table_object(struct show_table *t, const struct json *object, const char *const *fields);
 int show_table_print(const struct show_table *t, struct err *e) _must_check_;
 
 /* The array `list` of an answer's objects: a row each, a column per field. */
-int show_list(const struct json *answer, const char *list, const char *const *titles, const char *const *fields,
-	      size_t n_columns, struct err *e) _must_check_;
+int show_list(const struct json *answer, const char *list, const char *const *titles,
+	      const char *const *fields, size_t n_columns, struct err *e) _must_check_;
 
 /* Indented by two, with a newline at its end. */
 int show_json(const struct json *j, struct err *e) _must_check_;

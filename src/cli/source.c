@@ -21,7 +21,8 @@ extern char **environ;
 static const struct {
 	const char *suffix, *program;
 } UNPACKERS[] = {
-	{ ".gz", "gzip" }, { ".tgz", "gzip" }, { ".zst", "zstd" }, { ".tzst", "zstd" }, { ".xz", "xz" }, { ".txz", "xz" },
+	{ ".gz", "gzip" },   { ".tgz", "gzip" }, { ".zst", "zstd" },
+	{ ".tzst", "zstd" }, { ".xz", "xz" },    { ".txz", "xz" },
 };
 
 static bool ends_with(const char *s, const char *suffix)
@@ -80,14 +81,21 @@ int source_open(struct source *s, const char *path, struct err *e)
 	const char *unpacker = unpacker_of(path);
 	struct stat st;
 
-	fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
+	fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+				    : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, ERR_INVALID, errno, "cannot read %.120s", path);
 	if (S_ISDIR(st.st_mode)) {
 		/* The directory that is open, as the child's standard input. */
-		char *const argv[] = { (char *)"tar",	      (char *)"-C",	     (char *)"/proc/self/fd/0",
-				       (char *)"--numeric-owner", (char *)"--sort=name", (char *)"-cf",
-				       (char *)"-",	      (char *)".",	     NULL };
+		char *const argv[] = { (char *)"tar",
+				       (char *)"-C",
+				       (char *)"/proc/self/fd/0",
+				       (char *)"--numeric-owner",
+				       (char *)"--sort=name",
+				       (char *)"-cf",
+				       (char *)"-",
+				       (char *)".",
+				       NULL };
 
 		return spawn(s, argv, fd, e);
 	}

@@ -24,7 +24,8 @@ static int bad(struct err *e, struct view text, const char *why)
 static int split_scheme(struct view text, struct view *ret_rest, struct err *e)
 {
 	if (view_starts(text, "https://"))
-		return bad(e, text, "this command does not speak TLS yet; use http:// on the daemon's machine");
+		return bad(e, text,
+			   "this command does not speak TLS yet; use http:// on the daemon's machine");
 	if (view_starts(text, "http://")) {
 		*ret_rest = view_skip(text, strlen("http://"));
 		return 0;
@@ -78,10 +79,10 @@ int url_parse(struct view text, struct url *ret, struct err *e)
 	if (view_to_str(host, ret->host, sizeof(ret->host)) < 0)
 		return bad(e, text, "the host is too long");
 	snprintf(ret->port, sizeof(ret->port), "%u", number);
-	snprintf(ret->authority, sizeof(ret->authority), brackets ? "[%s]:%s" : "%s:%s", ret->host, ret->port);
+	snprintf(ret->authority, sizeof(ret->authority), brackets ? "[%s]:%s" : "%s:%s", ret->host,
+		 ret->port);
 	/* Digits and dots alone are an address; "127.evil.example" is a name. */
-	ret->loopback = is_loopback(ret->host) &&
-			(brackets || strcmp(ret->host, "localhost") == 0 ||
-			 strspn(ret->host, "0123456789.") == strlen(ret->host));
+	ret->loopback = is_loopback(ret->host) && (brackets || strcmp(ret->host, "localhost") == 0 ||
+						   strspn(ret->host, "0123456789.") == strlen(ret->host));
 	return 0;
 }

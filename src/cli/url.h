@@ -7,7 +7,7 @@
 #include "view.h"
 
 struct url {
-	char host[256];      /* a name or an address, without brackets */
+	char host[256]; /* a name or an address, without brackets */
 	char port[6];
 	char authority[272]; /* what the Host header says */
 	bool loopback;       /* surely this machine */

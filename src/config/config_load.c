@@ -30,8 +30,8 @@ static int read_file(struct arena *a, const char *path, bool must_exist, struct 
 	if (config_yaml_parse(a, buf_view(&text), doc, e) < 0)
 		return err_wrap(e, "%s", path);
 	if ((*doc)->type != JSON_OBJECT)
-		return err_set(e, ERR_INVALID, "%s: line %u: expected keys and values, not %s", path, (*doc)->line,
-			       json_type_name((*doc)->type));
+		return err_set(e, ERR_INVALID, "%s: line %u: expected keys and values, not %s", path,
+			       (*doc)->line, json_type_name((*doc)->type));
 	*ret_read = true;
 	return 0;
 }
@@ -61,8 +61,8 @@ static int apply_variable(struct arena *a, struct json *doc, const char *assignm
 	return 0;
 }
 
-int config_load(struct arena *a, const char *path, char *const *env, const struct config_flag *flags, size_t n_flags,
-		struct config *ret, const char **ret_path, struct err *e)
+int config_load(struct arena *a, const char *path, char *const *env, const struct config_flag *flags,
+		size_t n_flags, struct config *ret, const char **ret_path, struct err *e)
 {
 	const char *file = path ? path : CONFIG_LOAD_DEFAULT;
 	struct json *doc = arena_alloc(a, sizeof(*doc));

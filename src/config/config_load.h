@@ -16,5 +16,5 @@ struct config_flag {
 
 /* path NULL: the default file, where it exists; else the file must exist. `env`
  * is an environ. *ret_path (may be NULL) is the file that was read, or NULL. */
-int config_load(struct arena *a, const char *path, char *const *env, const struct config_flag *flags, size_t n_flags,
-		struct config *ret, const char **ret_path, struct err *e) _must_check_;
+int config_load(struct arena *a, const char *path, char *const *env, const struct config_flag *flags,
+		size_t n_flags, struct config *ret, const char **ret_path, struct err *e) _must_check_;

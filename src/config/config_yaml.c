@@ -269,7 +269,8 @@ static int read_sequence(struct reader *r, unsigned depth, struct json *ret)
 		if (!item)
 			rc = no_memory(r);
 		else if (n == CONFIG_YAML_ENTRIES)
-			rc = FAIL(r, event_line(&ev), "a list with more than %d entries", CONFIG_YAML_ENTRIES);
+			rc = FAIL(r, event_line(&ev), "a list with more than %d entries",
+				  CONFIG_YAML_ENTRIES);
 		else
 			rc = read_node(r, &ev, depth, &item->value);
 		yaml_event_delete(&ev);

@@ -24,7 +24,7 @@
 struct step {
 	const char *until; /* read until this was seen ("" reads nothing) */
 	const char *answer;
-	bool close;        /* afterwards; the next step accepts anew */
+	bool close; /* afterwards; the next step accepts anew */
 };
 
 struct server {
@@ -131,7 +131,10 @@ static void test_keep_alive(void **state)
 {
 	static const struct step steps[] = {
 		{ "\r\n\r\n", HELLO, false },
-		{ "\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", false },
+		{ "\r\n\r\n",
+		  "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: "
+		  "chunked\r\n\r\n3\r\nabc\r\n",
+		  false },
 		{ "", "2\r\nde\r\n0\r\n\r\n", true },
 		{ "\r\n\r\n", HELLO, true },
 	};
@@ -174,8 +177,14 @@ static void test_upload_chunked(void **state)
 	};
 	bool whole = true;
 	int fd = file_of("0123456789abcdef", 16);
-	struct client_request rq = { .method = "PUT", .path = VIEW("/f"), .streamed = true, .body_fd = fd,
-				     .body_size = -1, .at_end = end_of_body, .ctx = &whole, .timeout_ms = 10000 };
+	struct client_request rq = { .method = "PUT",
+				     .path = VIEW("/f"),
+				     .streamed = true,
+				     .body_fd = fd,
+				     .body_size = -1,
+				     .at_end = end_of_body,
+				     .ctx = &whole,
+				     .timeout_ms = 10000 };
 	struct server s;
 	struct client c;
 	struct response r;
@@ -193,7 +202,8 @@ static void test_upload_chunked(void **state)
 	assert_string_equal(e.msg, "the source failed");
 	client_done(&c);
 	pthread_join(s.thread, NULL);
-	assert_true(has_seen(&s.seen, 0, "Transfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n"));
+	assert_true(has_seen(&s.seen, 0,
+			     "Transfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n"));
 	assert_int_equal(memcmp(s.seen.p + s.seen.n - 5, "def\r\n", 5), 0);
 	close(s.listener);
 	buf_done(&s.seen);
@@ -207,8 +217,12 @@ static void test_upload_sized(void **state)
 		{ "never", "", true },
 	};
 	int fd = file_of("abcdefgh", 8);
-	struct client_request rq = { .method = "PUT", .path = VIEW("/f"), .streamed = true, .body_fd = fd,
-				     .body_size = 8, .timeout_ms = 10000 };
+	struct client_request rq = { .method = "PUT",
+				     .path = VIEW("/f"),
+				     .streamed = true,
+				     .body_fd = fd,
+				     .body_size = 8,
+				     .timeout_ms = 10000 };
 	struct server s;
 	struct client c;
 	struct response r;
@@ -236,8 +250,12 @@ static void test_early_refusal(void **state)
 		{ "never", "", true },
 	};
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	struct client_request rq = { .method = "PUT", .path = VIEW("/f"), .streamed = true, .body_fd = fd,
-				     .body_size = -1, .timeout_ms = 10000 };
+	struct client_request rq = { .method = "PUT",
+				     .path = VIEW("/f"),
+				     .streamed = true,
+				     .body_fd = fd,
+				     .body_size = -1,
+				     .timeout_ms = 10000 };
 	struct buf out = BUF_INIT(1024);
 	struct server s;
 	struct client c;
@@ -336,9 +354,9 @@ static void test_nobody_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keep_alive),	cmocka_unit_test(test_upload_chunked),
-		cmocka_unit_test(test_upload_sized),	cmocka_unit_test(test_early_refusal),
-		cmocka_unit_test(test_broken_answers),	cmocka_unit_test(test_cancel_and_timeout),
+		cmocka_unit_test(test_keep_alive),     cmocka_unit_test(test_upload_chunked),
+		cmocka_unit_test(test_upload_sized),   cmocka_unit_test(test_early_refusal),
+		cmocka_unit_test(test_broken_answers), cmocka_unit_test(test_cancel_and_timeout),
 		cmocka_unit_test(test_nobody_there),
 	};
 

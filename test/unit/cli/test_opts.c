@@ -20,10 +20,10 @@ struct flags {
 
 #define AT(m) offsetof(struct flags, m)
 static const struct opt OPTS[] = {
-	{ "flag", 'f', OPT_FLAG, AT(flag), NULL, "" },	  { "text", 't', OPT_TEXT, AT(text), "T", "" },
-	{ "list", 'l', OPT_LIST, AT(list), "L", "" },	  { "env", 'e', OPT_PAIRS, AT(pairs), "K=V", "" },
-	{ "count", 0, OPT_COUNT, AT(count), "N", "" },	  { "cpu", 0, OPT_CPU, AT(cpu), "C", "" },
-	{ "memory", 'm', OPT_MIB, AT(mib), "M", "" },	  { "timeout", 0, OPT_MS, AT(ms), "T", "" },
+	{ "flag", 'f', OPT_FLAG, AT(flag), NULL, "" }, { "text", 't', OPT_TEXT, AT(text), "T", "" },
+	{ "list", 'l', OPT_LIST, AT(list), "L", "" },  { "env", 'e', OPT_PAIRS, AT(pairs), "K=V", "" },
+	{ "count", 0, OPT_COUNT, AT(count), "N", "" }, { "cpu", 0, OPT_CPU, AT(cpu), "C", "" },
+	{ "memory", 'm', OPT_MIB, AT(mib), "M", "" },  { "timeout", 0, OPT_MS, AT(ms), "T", "" },
 };
 
 static struct arena arena = ARENA_INIT(1u << 20);
@@ -56,8 +56,8 @@ static int teardown(void **state)
 static void test_kinds(void **state)
 {
 	assert_int_equal(parse(OPTS_ANYWHERE,
-			       ARGS("--flag", "--text", "a", "--list=x", "-l", "y", "-e", "K=a=b", "--env", "E=", "--count",
-				    "7", "--cpu", "0.5", "-m", "2g", "--timeout=500ms")),
+			       ARGS("--flag", "--text", "a", "--list=x", "-l", "y", "-e", "K=a=b", "--env",
+				    "E=", "--count", "7", "--cpu", "0.5", "-m", "2g", "--timeout=500ms")),
 			 0);
 	assert_true(flags.flag);
 	assert_string_equal(flags.text, "a");

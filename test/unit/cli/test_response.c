@@ -34,12 +34,13 @@ static void test_heads(void **state)
 		{ "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 200, RESPONSE_LENGTH, 5, true, false },
 		{ "HTTP/1.1 200\r\ncontent-length:5\r\n\r\n", 200, RESPONSE_LENGTH, 5, true, false },
 		{ "HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n", 200, RESPONSE_EMPTY, 0, true, false },
-		{ "HTTP/1.1 201 Created\r\nTransfer-Encoding: Chunked\r\nContent-Type: application/json; charset=x\r\n\r\n",
+		{ "HTTP/1.1 201 Created\r\nTransfer-Encoding: Chunked\r\nContent-Type: application/json; "
+		  "charset=x\r\n\r\n",
 		  201, RESPONSE_CHUNKED, 0, true, true },
 		{ "HTTP/1.1 200 OK\r\n\r\n", 200, RESPONSE_TO_END, 0, false, false },
 		{ "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", 200, RESPONSE_LENGTH, 5, false, false },
-		{ "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: x, Close\r\n\r\n", 200, RESPONSE_LENGTH, 5, false,
-		  false },
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: x, Close\r\n\r\n", 200,
+		  RESPONSE_LENGTH, 5, false, false },
 		{ "HTTP/1.1 204 No Content\r\n\r\n", 204, RESPONSE_EMPTY, 0, true, false },
 		{ "HTTP/1.1 304 x\r\nContent-Length: 9\r\n\r\n", 304, RESPONSE_EMPTY, 9, true, false },
 		{ "HTTP/1.1 100 Continue\r\n\r\n", 100, RESPONSE_EMPTY, 0, true, false },
@@ -58,7 +59,8 @@ static void test_heads(void **state)
 		assert_int_equal(r.keep_alive, cases[i].keep);
 		assert_int_equal(r.json, cases[i].json);
 		for (size_t k = 0; k < n; k++)
-			assert_int_equal(response_head(view_head(view_of(cases[i].text), k), false, &r, &used, &e), 0);
+			assert_int_equal(
+				response_head(view_head(view_of(cases[i].text), k), false, &r, &used, &e), 0);
 	}
 }
 
@@ -68,7 +70,8 @@ static void test_head_request(void **state)
 	struct err e = { 0 };
 	size_t used;
 
-	assert_int_equal(response_head(VIEW("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), true, &r, &used, &e), 1);
+	assert_int_equal(
+		response_head(VIEW("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), true, &r, &used, &e), 1);
 	assert_int_equal(r.framing, RESPONSE_EMPTY);
 	assert_int_equal(r.length, 5);
 }
@@ -78,8 +81,8 @@ static void test_file_mode(void **state)
 	static const struct {
 		const char *value;
 		unsigned mode;
-	} cases[] = { { "0644", 0644 }, { "0755", 0755 }, { "4755", 0755 }, { "", 0 }, { "0o644", 0 }, { "648", 0 }, { "-1", 0 },
-		      { "7777777777777777", 0 } };
+	} cases[] = { { "0644", 0644 }, { "0755", 0755 }, { "4755", 0755 }, { "", 0 },
+		      { "0o644", 0 },   { "648", 0 },     { "-1", 0 },      { "7777777777777777", 0 } };
 
 	for (size_t i = 0; i < ELEMS(cases); i++) {
 		struct response r = { 0 };
@@ -184,7 +187,8 @@ static int drain(const struct response *r, const char *text, size_t step, struct
 	return from == all.n ? 0 : -EXDEV;
 }
 
-static void check_body(enum response_framing framing, uint64_t length, const char *text, int result, const char *expected)
+static void check_body(enum response_framing framing, uint64_t length, const char *text, int result,
+		       const char *expected)
 {
 	const struct response r = { .framing = framing, .length = length };
 
@@ -213,12 +217,27 @@ static void test_bodies(void **state)
 static void test_hostile_bodies(void **state)
 {
 	static const char *const chunked[] = {
-		"3\nabc\r\n0\r\n\r\n",	  "3\r\nabcd\r\n0\r\n\r\n", "3\r\nabc\n0\r\n\r\n", "-3\r\nabc\r\n0\r\n\r\n",
-		"0x3\r\nabc\r\n0\r\n\r\n", " 3\r\nabc\r\n0\r\n\r\n", "\r\n\r\n",		   ";x\r\n\r\n",
-		"g\r\n",		  "ffffffffffffffff\r\nabc", "10000000000000003\r\nabc\r\n0\r\n\r\n",
+		"3\nabc\r\n0\r\n\r\n",
+		"3\r\nabcd\r\n0\r\n\r\n",
+		"3\r\nabc\n0\r\n\r\n",
+		"-3\r\nabc\r\n0\r\n\r\n",
+		"0x3\r\nabc\r\n0\r\n\r\n",
+		" 3\r\nabc\r\n0\r\n\r\n",
+		"\r\n\r\n",
+		";x\r\n\r\n",
+		"g\r\n",
+		"ffffffffffffffff\r\nabc",
+		"10000000000000003\r\nabc\r\n0\r\n\r\n",
 		"3\r\nabc\r\n0\r\nx\n\r\n",
 		/* cut off */
-		"", "3", "3\r\n", "3\r\nab", "3\r\nabc", "3\r\nabc\r\n", "3\r\nabc\r\n0\r\n", "0\r\nTrailer: x\r\n",
+		"",
+		"3",
+		"3\r\n",
+		"3\r\nab",
+		"3\r\nabc",
+		"3\r\nabc\r\n",
+		"3\r\nabc\r\n0\r\n",
+		"0\r\nTrailer: x\r\n",
 	};
 	struct buf b = BUF_INIT(1u << 20);
 	const struct response r = { .framing = RESPONSE_CHUNKED };
@@ -247,10 +266,13 @@ static void test_hostile_bodies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_heads),	      cmocka_unit_test(test_head_request),
+		cmocka_unit_test(test_heads),
+		cmocka_unit_test(test_head_request),
 		cmocka_unit_test(test_file_mode),
-		cmocka_unit_test(test_hostile_heads), cmocka_unit_test(test_head_without_end),
-		cmocka_unit_test(test_bodies),	      cmocka_unit_test(test_hostile_bodies),
+		cmocka_unit_test(test_hostile_heads),
+		cmocka_unit_test(test_head_without_end),
+		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_hostile_bodies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

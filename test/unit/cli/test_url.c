@@ -43,12 +43,29 @@ static void test_accepted(void **state)
 static void test_refused(void **state)
 {
 	static const char *const cases[] = {
-		"",		     "http://",		      "http://:7080",	      "ftp://x:1",
-		"http://x:0",	     "http://x:65536",	      "http://x:",	      "http://x:12a",
-		"http://x:+1",	     "http://u@x:1",	      "http://u:p@x:1",	      "http://x:1/v1",
-		"http://x?y",	     "http://x#y",	      "http://[::1",	      "http://::1:80",
-		"http://[]:80",	     "http://x y:1",	      "http://x\r\nHost: y",  "http://x:1//",
-		"http://[::1]80",    "http://\xc3\xa9:80",    "//x:1",
+		"",
+		"http://",
+		"http://:7080",
+		"ftp://x:1",
+		"http://x:0",
+		"http://x:65536",
+		"http://x:",
+		"http://x:12a",
+		"http://x:+1",
+		"http://u@x:1",
+		"http://u:p@x:1",
+		"http://x:1/v1",
+		"http://x?y",
+		"http://x#y",
+		"http://[::1",
+		"http://::1:80",
+		"http://[]:80",
+		"http://x y:1",
+		"http://x\r\nHost: y",
+		"http://x:1//",
+		"http://[::1]80",
+		"http://\xc3\xa9:80",
+		"//x:1",
 	};
 	char host[400];
 	struct url u;

@@ -53,7 +53,10 @@ static void test_order(void **state)
 	static const struct config_flag flags[] = { { "RUN_DIR", "/flag" } };
 	const char *text = "listen: 127.0.0.1:1\ndata_dir: /file\nrun_dir: /file2\nmax: {boxes: 7}\n";
 
-	assert_int_equal(load(text, ENV("PADDOCK_DATA_DIR=/env", "PADDOCK_RUN_DIR=/env2", "HOME=/x", "PADDOCK"), flags, 1), 0);
+	assert_int_equal(load(text,
+			      ENV("PADDOCK_DATA_DIR=/env", "PADDOCK_RUN_DIR=/env2", "HOME=/x", "PADDOCK"),
+			      flags, 1),
+			 0);
 	assert_true(view_is(config.listen, "127.0.0.1:1"));
 	assert_true(view_is(config.data_dir, "/env"));
 	assert_true(view_is(config.run_dir, "/flag"));
@@ -66,7 +69,8 @@ static void test_order(void **state)
 
 static void test_client_variables(void **state)
 {
-	assert_int_equal(load("", ENV("PADDOCK_URL=x", "PADDOCK_API_KEY=y", "PADDOCK_KEY_FILE=z"), NULL, 0), 0);
+	assert_int_equal(load("", ENV("PADDOCK_URL=x", "PADDOCK_API_KEY=y", "PADDOCK_KEY_FILE=z"), NULL, 0),
+			 0);
 }
 
 static void refused(const char *text, char **env, bool in_file, const char *message)
@@ -89,7 +93,8 @@ static void test_refused(void **state)
 	refused("", ENV("PADDOCK_LISEN=x"), false, "PADDOCK_LISEN: no such setting");
 	refused("", ENV("PADDOCK_MAX_BOXES=many"), false, "PADDOCK_MAX_BOXES: must be a number");
 	/* a variable's mistake is not blamed on the file */
-	refused("listen: 127.0.0.1:1\n", ENV("PADDOCK_DATA_DIR=relative"), false, "data_dir: must be an absolute path");
+	refused("listen: 127.0.0.1:1\n", ENV("PADDOCK_DATA_DIR=relative"), false,
+		"data_dir: must be an absolute path");
 }
 
 static void test_files(void **state)
@@ -122,7 +127,8 @@ static void uncomment(const struct buf *in, struct buf *out)
 /* The sample that we ship must be what it says: all of its settings are defaults. */
 static void test_sample(void **state)
 {
-	struct buf sample = BUF_INIT(1u << 20), text = BUF_INIT(1u << 20), shown = BUF_INIT(1u << 20), defaults = BUF_INIT(1u << 20);
+	struct buf sample = BUF_INIT(1u << 20), text = BUF_INIT(1u << 20), shown = BUF_INIT(1u << 20),
+		   defaults = BUF_INIT(1u << 20);
 	const char *none = "";
 
 	assert_int_equal(load(none, NULL, NULL, 0), 0);
@@ -147,7 +153,7 @@ static void test_sample(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),	cmocka_unit_test(test_client_variables),
+		cmocka_unit_test(test_order),   cmocka_unit_test(test_client_variables),
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_sample),
 	};

@@ -278,9 +278,9 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_plain_scalars), T(test_booleans),      T(test_structure_and_lines), T(test_empty_documents),
-		T(test_json_is_yaml),  T(test_refused),	      T(test_syntax_errors),	   T(test_limits),
-		T(test_small_arenas),
+		T(test_plain_scalars),   T(test_booleans),     T(test_structure_and_lines),
+		T(test_empty_documents), T(test_json_is_yaml), T(test_refused),
+		T(test_syntax_errors),   T(test_limits),       T(test_small_arenas),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
