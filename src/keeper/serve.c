@@ -197,7 +197,7 @@ static int enter_own_mounts(struct err *e)
 
 static int open_walls(struct keeper *k, struct err *e)
 {
-	if (enter_own_mounts(e) < 0 || open_cgroups(k, e) < 0)
+	if (open_cgroups(k, e) < 0)
 		return -1;
 	posture_probe(&k->posture, &k->native.cgroups);
 	char scratch[640], init[640];
@@ -259,7 +259,8 @@ static int setup(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "signals");
 	map_init(&k->boxes.by_id);
 	umask(022);
-	if (open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 || open_walls(k, e) < 0 ||
+	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
+	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 || open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
 	    images_open(&k->images, k->data, e) < 0 || images_add_machine(&k->images, e) < 0)
 		return -1;
