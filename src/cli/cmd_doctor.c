@@ -20,9 +20,9 @@ static void print_daemon(struct cmd_ctx *ctx)
 
 	if (session_find(&s, &ctx->session, &ctx->arena, &e) < 0 || session_send(&s, &rq, &r, &e) < 0 ||
 	    client_read_all(&s.client, &body, &e) < 0)
-		printf("--    daemon  %s\n", e.msg);
+		printf("--    %-18s %s\n", "daemon", e.msg);
 	else
-		printf("ok    daemon  answers at http://%s\n", s.client.url.authority);
+		printf("ok    %-18s answers at http://%s\n", "daemon", s.client.url.authority);
 }
 
 static int run(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands _unused_,
