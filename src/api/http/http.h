@@ -80,7 +80,7 @@ struct http_limits {
 	uint32_t headers;         /* 100 */
 	uint32_t idle_ms;         /* keep-alive without a request: 75 s */
 	uint32_t head_ms;         /* first byte to the end of the head: 10 s */
-	uint32_t stall_ms;        /* body or answer without progress: 60 s */
+	uint32_t stall_ms;        /* body (while no answer has begun) or answer without progress: 60 s */
 	uint32_t connections;     /* 4096 */
 	uint32_t streams;         /* concurrent HTTP/2 streams a connection: 128 */
 };

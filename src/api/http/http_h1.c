@@ -284,7 +284,7 @@ static bool h1_step_head(struct http_h1 *h)
 
 static void h1_next(struct http_h1 *h)
 {
-	arena_reset(&h->room->arena);
+	http_server_clean_room(h->room);
 	h1_expect_head(h);
 }
 
@@ -413,8 +413,8 @@ static uint64_t h1_deadline(const struct http_h1 *h)
 		return progress + l->stall_ms;
 	if (h->state == H1_HEAD)
 		return h->since_ms ? h->since_ms + l->head_ms : progress + l->idle_ms;
-	if (h->state == H1_ANSWER || (h->state == H1_BODY && h->i.paused))
-		return 0; /* it is the dialect's turn, which has limits of its own */
+	if (h->state == H1_ANSWER || (h->state == H1_BODY && (h->i.paused || h->i.begun)))
+		return 0; /* it is the dialect's turn, or a conversation: it has limits of its own */
 	return progress + l->stall_ms;
 }
 

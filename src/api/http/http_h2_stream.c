@@ -386,7 +386,8 @@ uint64_t http_h2_stream_deadline(const struct http_h2_stream *st)
 	if (!st->head_done)
 		return st->progress_ms + l->head_ms;
 	bool takes = buf_len(&st->out) || (st->ended && !st->end_out);
-	bool gives = !st->end_in && (st->i.finished || !st->i.paused);
+	/* A body after the answer has begun is a conversation: the dialect has limits for it. */
+	bool gives = !st->end_in && (st->i.finished || (!st->i.paused && !st->i.begun));
 	return takes || gives ? st->progress_ms + l->stall_ms : 0;
 }
 

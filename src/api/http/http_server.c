@@ -23,6 +23,7 @@
 #define ACCEPT_BATCH 32
 #define RETRY_MS 100
 #define SPARE_ROOMS 16
+#define KEEP_ARENA (64u * 1024)
 #define BODY_WINDOW (64u * 1024)
 
 struct listener {
@@ -138,16 +139,34 @@ struct http_server *http_server_new(struct loop *l, const struct http_config *c,
 	return s;
 }
 
+/*
+ * What is accepted inherits these. Keep-alive probes find the peers that are gone
+ * without a word, for which no other limit may hold (a conversation without an end).
+ * They fail on a unix socket, which needs none of it.
+ */
+static void tune(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 15 },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 4 },
+	};
+	for (size_t i = 0; i < ELEMS(options); i++)
+		(void)!setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
+}
+
 int http_server_listen(struct http_server *s, int fd, struct err *e)
 {
 	struct listener *l = calloc(1, sizeof(*l));
-	int one = 1;
 	if (!l) {
 		fd_close(fd);
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "listening");
 	}
-	/* Inherited by what is accepted; fails on a unix socket, which has no delay. */
-	(void)!setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	tune(fd);
 	l->server = s;
 	int r = loop_io_start(s->loop, &l->io, fd, EPOLLIN, on_accept);
 	if (r < 0) {
@@ -216,6 +235,15 @@ struct http_room *http_server_take_room(struct http_server *s)
 	return r;
 }
 
+void http_server_clean_room(struct http_room *r)
+{
+	/* A reset keeps a block; one of a large request is not worth keeping. */
+	if (r->arena.used > KEEP_ARENA)
+		arena_done(&r->arena);
+	else
+		arena_reset(&r->arena);
+}
+
 void http_server_give_room(struct http_server *s, struct http_room *r)
 {
 	if (!r)
@@ -226,7 +254,7 @@ void http_server_give_room(struct http_server *s, struct http_room *r)
 		free(r);
 		return;
 	}
-	arena_reset(&r->arena);
+	http_server_clean_room(r);
 	buf_clear(&r->out);
 	buf_shrink(&r->out);
 	r->next = s->rooms;

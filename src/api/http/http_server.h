@@ -41,6 +41,7 @@ struct http_server {
 #define HTTP_SCRATCH (64u * 1024)
 
 struct http_room *http_server_take_room(struct http_server *s);
+void http_server_clean_room(struct http_room *r); /* between two exchanges */
 void http_server_give_room(struct http_server *s, struct http_room *r);
 struct view http_server_date(struct http_server *s);
 /* The client's own id where it is sane, else a new one. */

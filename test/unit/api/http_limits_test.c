@@ -95,6 +95,22 @@ static void test_slow_dialect(void **state)
 	fd_close(fd);
 }
 
+/* A body that goes on while the answer does is a conversation: silence is no stall. */
+static void test_conversation(void **state)
+{
+	char got[1];
+	int fd = http_rig_connect(&rig);
+	http_rig_send(fd, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\na");
+	do
+		assert_int_equal(recv(fd, got, 1, 0), 1);
+	while (got[0] != 'a' || recv(fd, got, 1, MSG_PEEK | MSG_DONTWAIT) > 0);
+	assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 3 * LIMIT), 0);
+	http_rig_send(fd, "b");
+	assert_int_equal(recv(fd, got, 1, 0), 1);
+	assert_int_equal(got[0], 'b');
+	fd_close(fd);
+}
+
 static int start_two(void **state)
 {
 	http_rig_start(&rig, &(struct http_limits){ .connections = 2 }, NULL, NULL);
@@ -172,6 +188,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stalled_body, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_stalled_reader, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_slow_dialect, start_quick, stop),
+		cmocka_unit_test_setup_teardown(test_conversation, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_connections, start_two, stop),
 		cmocka_unit_test_setup_teardown(test_no_fds, start_plain, stop),
 	};
