@@ -189,11 +189,8 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 	struct err e = { 0 };
 
 	if (buf_add(&r->body, data) < 0) {
-		if (r->route->body == REST_NONE)
-			err_set(&e, ERR_BAD_REQUEST, "this request takes no body");
-		else
-			err_set(&e, ERR_TOO_LARGE, "the body is larger than %llu bytes",
-				(unsigned long long)core_config(r->core)->max.body_bytes);
+		err_set(&e, ERR_TOO_LARGE, "the body is larger than %llu bytes",
+			(unsigned long long)core_config(r->core)->max.body_bytes);
 		rest_fail(r, &e);
 		return;
 	}
@@ -201,7 +198,13 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 		r->route->handle(r);
 }
 
+/* Some clients send "{}" with a DELETE; it means nothing. */
+static void drop_body(struct http_exchange *x, struct view data, bool last)
+{
+}
+
 static const struct http_ops collect_ops = { .on_body = on_body, .on_abort = on_abort };
+static const struct http_ops no_body_ops = { .on_body = drop_body, .on_abort = on_abort };
 
 /* JSON is the only kind of body that is not streamed. */
 static int check_body(struct req *r, struct err *e)
@@ -224,11 +227,11 @@ static void take_body(struct req *r)
 	uint64_t max = core_config(r->core)->max.body_bytes;
 
 	r->x->ctx = r;
-	r->x->ops = &collect_ops;
-	buf_init(&r->body, r->route->body == REST_JSON ? max : 0);
+	r->x->ops = r->route->body == REST_JSON ? &collect_ops : &no_body_ops;
+	buf_init(&r->body, max);
 	/* A value is some 100 bytes of memory for 2 of text. */
 	arena_init(&r->arena, max * 64);
-	if (r->route->body == REST_STREAM)
+	if (r->route->body != REST_JSON)
 		r->route->handle(r); /* else with the last of the body, which comes even when there is none */
 }
 
