@@ -80,8 +80,10 @@ void sweep_tree(int dir)
 		fd_close(dir);
 		return;
 	}
-	while (sweep_names(d, 0, dirfd(d)) > 0)
+	/* The fd's position may be shared with the keeper's, and so with earlier sweepers. */
+	do
 		rewinddir(d);
+	while (sweep_names(d, 0, dirfd(d)) > 0);
 	closedir(d);
 }
 
