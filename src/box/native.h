@@ -39,7 +39,7 @@ struct native_box {
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e) _must_check_;
 void native_close(struct native *n);
 
-/* Makes what the plan wants in `storage` (an empty directory). */
+/* Makes the directories that the plan wants in `storage`, where they are not there yet. */
 int native_storage(const struct plan *p, int storage, struct err *e) _must_check_;
 /* Starts the box. `listener` becomes PID 1's fd 3. On failure nothing of it is left. */
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image, int storage,

@@ -124,7 +124,7 @@ unsigned boxes_keep_only(struct keeper *k, const struct view *ids, size_t n)
 		}
 	}
 	size_t n_dirs;
-	char **dirs = names_in(k->data_boxes, &n_dirs);
+	char **dirs = names_in(k->storage.boxes, &n_dirs);
 	for (size_t i = 0; i < n_dirs; i++) {
 		struct view id = view_of(dirs[i]);
 		if (bsearch(&id, sorted, n, sizeof(*sorted), compare) || box_table_get(&k->boxes, id))

@@ -40,7 +40,9 @@ int box_table_save(const struct box *b, int run_box)
 {
 	char pid[16];
 	snprintf(pid, sizeof(pid), "%d\n", b->pid);
-	int r = fd_replace(run_box, "pid", pid, strlen(pid), 0644, false);
+	/* `state` is what counts and is renamed into place; `pid` is for people. */
+	_cleanup_(closep) int fd = openat(run_box, "pid", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	int r = fd < 0 ? -errno : fd_write_all(fd, pid, strlen(pid));
 	struct wire_box_state m;
 	struct wire_box_spec spec;
 	struct wire_limits limits;

@@ -70,7 +70,7 @@ static void remove_run_dir(struct keeper *k, const char *id)
 
 int boxes_discard(struct keeper *k, const char *id)
 {
-	if (renameat(k->data_boxes, id, k->trash, id) < 0)
+	if (renameat(k->storage.boxes, id, k->trash, id) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	sweep_start(k);
 	return 0;
@@ -98,6 +98,8 @@ static void drop_stray_group(void *arg, const char *name)
 static void on_tidy(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, tidy);
+	if (storage_refill(&k->storage))
+		boxes_tidy_later(k);
 	native_tidy(&k->native);
 	cgroup_each(&k->native.cgroups, drop_stray_group, k);
 }
@@ -168,14 +170,12 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 	struct plan plan;
 	if (plan_make(&b->spec, image, b->slot, (uint32_t)k->config->uids.base, &plan, e) < 0)
 		return -1;
-	if (mkdirat(k->data_boxes, b->spec.id, 0700) < 0)
-		return err_sys(e, ERR_STORAGE, errno, "cannot make the box's storage");
-	_cleanup_(closep) int storage = openat(k->data_boxes, b->spec.id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_(closep) int listener = make_listener(run_box);
-	if (storage < 0 || listener < 0)
-		return err_sys(e, ERR_STORAGE, storage < 0 ? errno : -listener, "cannot make the box's directories");
-	if (native_storage(&plan, storage, e) < 0)
+	_cleanup_(closep) int storage = storage_make(&k->storage, &plan, e);
+	if (storage < 0)
 		return -1;
+	_cleanup_(closep) int listener = make_listener(run_box);
+	if (listener < 0)
+		return err_sys(e, ERR_INTERNAL, listener, "cannot make the box's socket");
 	struct native_box nb;
 	if (native_start(&k->native, &plan, image, storage, listener, &nb, e) < 0)
 		return -1;

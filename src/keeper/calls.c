@@ -197,7 +197,7 @@ static void on_committed(struct keeper *k, struct box *b)
 	char tree[SPEC_ID + 16];
 	struct wire_image m;
 	snprintf(tree, sizeof(tree), "%s/workspace", b->spec.id);
-	if (images_commit(&k->images, k->data_boxes, tree, view_of(b->commit_name), view_of(b->commit_digest), &i, &e) < 0 ||
+	if (images_commit(&k->images, k->storage.boxes, tree, view_of(b->commit_name), view_of(b->commit_digest), &i, &e) < 0 ||
 	    image_message(&c, i, &m) < 0)
 		fail(&c, &e);
 	else

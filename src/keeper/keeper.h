@@ -10,15 +10,16 @@
 #include "native.h"
 #include "posture.h"
 #include "slots.h"
+#include "storage.h"
 
 struct keeper {
 	const struct config *config;
 	struct loop *loop;
 	struct loop_signals signals;
 
-	/* directories, all O_PATH-less directory fds */
+	/* directories */
 	int data, run;            /* DATA and RUN themselves */
-	int data_boxes, run_boxes, trash;
+	int run_boxes, trash;
 	int lock;                 /* RUN/lock, held for our life */
 	char data_path[512], run_path[512];
 	char bin_path[512];       /* where our own programs lie */
@@ -27,6 +28,7 @@ struct keeper {
 	struct posture posture;
 	struct spec_limits ceiling;
 	struct slots slots;
+	struct storage storage;
 	struct images images;
 	struct box_table boxes;
 	struct loop_timer tidy;   /* late closes, leftover control groups */

@@ -72,12 +72,11 @@ static int open_dirs(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, errno, "cannot open %s/lock", k->run_path);
 	if (flock(k->lock, LOCK_EX | LOCK_NB) < 0)
 		return err_set(e, ERR_STATE, "another paddockd runs with the run directory %s", k->run_path);
-	k->data_boxes = make_in(k->data, "boxes", 0700);
 	k->run_boxes = make_in(k->run, "boxes", 0700);
 	k->trash = make_in(k->data, "trash", 0700);
 	int store = make_in(k->data, "store", 0700);
 	uid_t api = (uid_t)k->config->uids.api;
-	if (k->data_boxes < 0 || k->run_boxes < 0 || k->trash < 0 || store < 0 || fchown(store, api, api) < 0) {
+	if (k->run_boxes < 0 || k->trash < 0 || store < 0 || fchown(store, api, api) < 0) {
 		fd_close(store);
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make the directories below %s", k->data_path);
 	}
@@ -262,7 +261,7 @@ static int setup(struct keeper *k, struct err *e)
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 || open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
-	    images_open(&k->images, k->data, e) < 0 || images_add_machine(&k->images, e) < 0)
+	    storage_open(&k->storage, k->data, e) < 0 || images_open(&k->images, k->data, e) < 0 || images_add_machine(&k->images, e) < 0)
 		return -1;
 	return 0;
 }
