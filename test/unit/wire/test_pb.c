@@ -242,10 +242,10 @@ static void check_table(const struct pb_msg *m)
 static void test_tables(void **state)
 {
 	(void)state;
-	const struct pb_msg *all[] = { &sample_all_msg, &sample_lists_msg, &wire_start_msg, &wire_box_spec_msg,
-				       &wire_box_state_msg, &wire_file_info_msg };
-	for (size_t i = 0; i < ELEMS(all); i++)
-		check_table(all[i]);
+	for (size_t i = 0; i < SAMPLE_MESSAGES; i++)
+		check_table(sample_messages[i]);
+	for (size_t i = 0; i < WIRE_MESSAGES; i++)
+		check_table(wire_messages[i]);
 	assert_int_equal(SAMPLE_COLOUR_MINUS, -3);
 	assert_string_equal(wire_box_spec_msg.name, "paddock.wire.BoxSpec");
 }
