@@ -144,8 +144,7 @@ static int start_api(struct keeper *k)
 	snprintf(count, sizeof(count), "PADDOCK_LISTEN_FDS=%u", k->n_listeners);
 	snprintf(hash, sizeof(hash), "PADDOCK_ADMIN_HASH=%s", k->admin_hash);
 	char *const argv[] = { (char[]){ "paddock-api" }, NULL };
-	char *const envp[] = { count, hash, getenv("ASAN_OPTIONS") ? getenv("ASAN_OPTIONS") - strlen("ASAN_OPTIONS=") : NULL,
-			       NULL };
+	char *const envp[] = { count, hash, NULL };
 	int pidfd;
 	int r = child_exec(k, "paddock-api", argv, envp, fds, 3 + k->n_listeners, &k->api_pid, &pidfd);
 	if (r < 0)

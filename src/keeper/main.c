@@ -7,7 +7,8 @@
  *         the api without reading it).
  * Holds:  the listening sockets, namespaces, mounts, control groups, uid ranges,
  *         the image store.
- * Runs:   as root.
+ * Runs:   as root with a trimmed capability set (serve.c: trim_capabilities), in a
+ *         mount namespace of its own.
  * Never:  parses a client's bytes, reads a box's output, resolves a path inside
  *         a box by string.
  *

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <netdb.h>
 #include <sched.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "boxes.h"
+#include "caps.h"
 #include "child.h"
 #include "fd.h"
 #include "log.h"
@@ -194,6 +196,25 @@ static int enter_own_mounts(struct err *e)
 	return 0;
 }
 
+/* Root, but without what making boxes does not need: no modules, no raw I/O, no
+ * clock, no reboot, no audit, no packet sockets, no BPF. */
+static int trim_capabilities(struct err *e)
+{
+	uint64_t keep = CAPS(CAP_CHOWN) | CAPS(CAP_DAC_OVERRIDE) | CAPS(CAP_DAC_READ_SEARCH) | CAPS(CAP_FOWNER) |
+			CAPS(CAP_FSETID) | CAPS(CAP_KILL) | CAPS(CAP_MKNOD) | CAPS(CAP_NET_ADMIN) | CAPS(CAP_SETGID) |
+			CAPS(CAP_SETPCAP) | CAPS(CAP_SETUID) | CAPS(CAP_SYS_ADMIN) | CAPS(CAP_SYS_CHROOT) |
+			CAPS(CAP_SYS_PTRACE) | CAPS(CAP_SYS_RESOURCE);
+	struct caps c;
+	int r = caps_bound(keep);
+	if (r == 0)
+		r = caps_get(&c);
+	if (r == 0) {
+		keep &= c.permitted;
+		r = caps_set(&(struct caps){ .effective = keep, .permitted = keep });
+	}
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities") : 0;
+}
+
 static int open_walls(struct keeper *k, struct err *e)
 {
 	if (open_cgroups(k, e) < 0)
@@ -259,9 +280,11 @@ static int setup(struct keeper *k, struct err *e)
 	map_init(&k->boxes.by_id);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
-	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 || open_walls(k, e) < 0 ||
+	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 ||
+	    trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
-	    storage_open(&k->storage, k->data, e) < 0 || images_open(&k->images, k->data, e) < 0 || images_add_machine(&k->images, e) < 0)
+	    storage_open(&k->storage, k->data, e) < 0 || images_open(&k->images, k->data, e) < 0 ||
+	    images_add_machine(&k->images, e) < 0)
 		return -1;
 	return 0;
 }
