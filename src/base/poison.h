@@ -3,6 +3,11 @@
  * dearly: no bound, no error, or a static buffer. Included last by every .c.
  */
 #pragma once
+/* Fortified libcs have some of them as macros. */
+#undef sprintf
+#undef vsprintf
+#undef strcpy
+#undef strcat
 #undef alloca
 #undef strdupa
 #undef strndupa
