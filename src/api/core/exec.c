@@ -226,8 +226,8 @@ static void on_fail(struct call *c, const struct err *said)
 {
 	struct err e;
 	guest_read_fail(said, &e);
-	/* The box is there; what is missing is what the request named. */
-	if (e.code == ERR_NOT_FOUND)
+	/* The box is there and the key is good: what cannot be run is what the request named. */
+	if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
 		e.code = ERR_INVALID;
 	fail(CONTAINER(c, struct exec, call), &e);
 }

@@ -14,6 +14,12 @@
 
 #define PIECES_MAX (4u * 1024 * 1024) /* of an upload that wait for room; a piece of the body at most */
 
+struct file_headers {
+	char modified[40], mode[8], range[80];
+	struct http_header h[6];
+	size_t n;
+};
+
 struct transfer {
 	struct file_op op;
 	struct req *r;
@@ -23,6 +29,7 @@ struct transfer {
 	uint64_t first, length;      /* as asked for; length 0: to the end */
 	uint64_t left;               /* of what was promised */
 	bool exact;                  /* a length was promised */
+	struct file_headers headers;
 	size_t held;                 /* bytes that the client has not taken yet */
 	/* list */
 	struct json_out list;
@@ -92,12 +99,6 @@ static struct transfer *begin(struct req *r, const struct file_ops *ops)
 }
 
 /* ---- what a file is ---- */
-
-struct file_headers {
-	char modified[40], mode[8], range[80];
-	struct http_header h[6];
-	size_t n;
-};
 
 static void add_header(struct file_headers *f, const char *name, const char *value)
 {
@@ -181,31 +182,37 @@ static void refuse_range(struct transfer *t, uint64_t size)
 	rest_fail_with(r, &e, &(struct http_header){ VIEW("content-range"), view_of(range) });
 }
 
+static void begin_answer(struct transfer *t, int64_t length)
+{
+	t->begun = true;
+	t->exact = length >= 0;
+	t->left = t->exact ? (uint64_t)length : 0;
+	http_begin(t->r->x, t->ranged ? 206 : 200, "application/octet-stream", length, t->headers.h, t->headers.n);
+}
+
 static void on_info(struct file_op *op, const struct wire_file_info *info)
 {
 	struct transfer *t = CONTAINER(op, struct transfer, op);
-	struct file_headers f;
-	/* Files of /proc and /sys say 0 and hold more: sent until their end. */
-	bool sized = info->type == WIRE_FILE_TYPE_FILE && (info->size > 0 || t->ranged);
+	struct file_headers *f = &t->headers;
+	uint64_t n = info->size;
 
-	fill_headers(&f, info);
-	add_header(&f, "accept-ranges", "bytes");
-	t->left = sized ? info->size : 0;
+	fill_headers(f, info);
+	add_header(f, "accept-ranges", "bytes");
 	if (t->ranged) {
 		if (t->first >= info->size) {
 			refuse_range(t, info->size);
 			return;
 		}
-		t->left = info->size - t->first;
+		n = info->size - t->first;
 		if (t->length)
-			t->left = MIN(t->left, t->length);
-		snprintf(f.range, sizeof(f.range), "bytes %llu-%llu/%llu", (unsigned long long)t->first,
-			 (unsigned long long)(t->first + t->left - 1), (unsigned long long)info->size);
-		add_header(&f, "content-range", f.range);
+			n = MIN(n, t->length);
+		snprintf(f->range, sizeof(f->range), "bytes %llu-%llu/%llu", (unsigned long long)t->first,
+			 (unsigned long long)(t->first + n - 1), (unsigned long long)info->size);
+		add_header(f, "content-range", f->range);
 	}
-	t->exact = sized;
-	t->begun = true;
-	http_begin(t->r->x, t->ranged ? 206 : 200, "application/octet-stream", sized ? (int64_t)t->left : -1, f.h, f.n);
+	/* Files of /proc and /sys say 0 and hold more: the first bytes will tell. */
+	if (n > 0)
+		begin_answer(t, (int64_t)n);
 }
 
 static void on_data(struct file_op *op, struct view data)
@@ -213,6 +220,8 @@ static void on_data(struct file_op *op, struct view data)
 	struct transfer *t = CONTAINER(op, struct transfer, op);
 	size_t n = data.n;
 
+	if (!t->begun)
+		begin_answer(t, -1);
 	/* A file that grows while it is read ends where it was said to end. */
 	if (t->exact)
 		data = view_head(data, (size_t)MIN(t->left, (uint64_t)data.n));
@@ -234,10 +243,13 @@ static void on_writable(struct http_exchange *x)
 static void on_read_done(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
 {
 	struct transfer *t = CONTAINER(op, struct transfer, op);
-	if (e)
+	if (e) {
 		fail(t, e);
-	else
-		finish(t); /* short of the promise: http_end breaks it */
+		return;
+	}
+	if (!t->begun)
+		begin_answer(t, 0);
+	finish(t); /* short of the promise: http_end breaks it */
 }
 
 static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data, .done = on_read_done };

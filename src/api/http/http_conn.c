@@ -11,7 +11,7 @@
 #include "poison.h"
 
 #define LINGER_MS 2000
-#define LINGER_BYTES (1u << 20)
+#define LINGER_BYTES (64u << 20) /* so that whoever sends all of a refused upload first reads the answer */
 
 static void linger_on(struct http_conn *c)
 {
