@@ -61,6 +61,36 @@ static int apply_variable(struct arena *a, struct json *doc, const char *assignm
 	return 0;
 }
 
+static bool is_flag(struct view variable, const struct config_flag *flags, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (view_is(variable, flags[i].variable))
+			return true;
+	return false;
+}
+
+/* "max.boxes: …" without a line may be the fault of PADDOCK_MAX_BOXES: then it says so. */
+static void blame_variable(char *const *env, const struct config_flag *flags, size_t n_flags, struct err *e)
+{
+	struct view rest, path = view_split(view_of(e->msg), ':', &rest);
+	char name[96];
+
+	if (!rest.p || view_to_str(path, name, sizeof(name)) < 0)
+		return;
+	for (char *p = name; *p; p++)
+		*p = *p == '.' ? '_' : *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
+	if (is_flag(view_of(name), flags, n_flags))
+		return;
+	for (; env && *env; env++) {
+		struct view value, variable = view_split(view_of(*env), '=', &value);
+
+		if (view_starts(variable, PREFIX) && view_is(view_skip(variable, strlen(PREFIX)), name)) {
+			err_wrap(e, PREFIX "%s", name);
+			return;
+		}
+	}
+}
+
 int config_load(struct arena *a, const char *path, char *const *env, const struct config_flag *flags,
 		size_t n_flags, struct config *ret, const char **ret_path, struct err *e)
 {
@@ -73,8 +103,8 @@ int config_load(struct arena *a, const char *path, char *const *env, const struc
 	doc->type = JSON_OBJECT;
 	if (read_file(a, file, path != NULL, &doc, &was_read, e) < 0)
 		return -1;
-	for (; env && *env; env++)
-		if (apply_variable(a, doc, *env, e) < 0)
+	for (char *const *v = env; v && *v; v++)
+		if (apply_variable(a, doc, *v, e) < 0)
 			return -1;
 	for (size_t i = 0; i < n_flags; i++)
 		if (config_override(a, doc, flags[i].variable, view_of(flags[i].value), e) < 0)
@@ -83,6 +113,8 @@ int config_load(struct arena *a, const char *path, char *const *env, const struc
 		/* What has no line was not written in the file. */
 		if (e && strncmp(e->msg, "line ", 5) == 0)
 			err_wrap(e, "%s", file);
+		else if (e)
+			blame_variable(env, flags, n_flags, e);
 		return -1;
 	}
 	if (ret_path)

@@ -92,9 +92,15 @@ static void test_refused(void **state)
 	refused("- a\n- b\n", NULL, true, "line 1: expected keys and values, not an array");
 	refused("", ENV("PADDOCK_LISEN=x"), false, "PADDOCK_LISEN: no such setting");
 	refused("", ENV("PADDOCK_MAX_BOXES=many"), false, "PADDOCK_MAX_BOXES: must be a number");
-	/* a variable's mistake is not blamed on the file */
+	/* a variable's mistake is blamed on it, not on the file */
 	refused("listen: 127.0.0.1:1\n", ENV("PADDOCK_DATA_DIR=relative"), false,
-		"data_dir: must be an absolute path");
+		"PADDOCK_DATA_DIR: data_dir: must be an absolute path");
+	refused("", ENV("PADDOCK_DEFAULTS_LIMITS_PIDS=0"), false,
+		"PADDOCK_DEFAULTS_LIMITS_PIDS: defaults.limits.pids");
+	/* a flag's mistake is nobody else's */
+	assert_int_equal(
+		load("", ENV("PADDOCK_LISTEN=127.0.0.1:1"), &(struct config_flag){ "LISTEN", "x" }, 1), -1);
+	assert_int_equal(strncmp(e.msg, "listen: ", 8), 0);
 }
 
 static void test_files(void **state)
