@@ -47,6 +47,7 @@ struct keeper {
 	char admin_hash[65];
 
 	struct loop_io sweep_exit;
+	struct loop_timer sweep_timer;
 	pid_t sweep_pid;
 	bool sweep_again;
 };

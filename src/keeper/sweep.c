@@ -30,6 +30,7 @@
 #include "poison.h"
 
 #define DEEP 100
+#define SWEEP_MS 250 /* one sweeper for a burst of deletions */
 
 static int sweep_names(DIR *d, unsigned depth, int top);
 
@@ -120,11 +121,9 @@ static void on_sweep_exit(struct loop_io *io, uint32_t events)
 		sweep_start(k);
 }
 
-void sweep_start(struct keeper *k)
+static void on_sweep_time(struct loop_timer *t)
 {
-	k->sweep_again = k->sweep_pid != 0;
-	if (k->sweep_pid)
-		return;
+	struct keeper *k = CONTAINER(t, struct keeper, sweep_timer);
 	const int fds[] = { k->trash };
 	char *const argv[] = { (char[]){ "paddockd" }, (char[]){ "sweep" }, NULL }, *const envp[] = { NULL };
 	int pidfd = -1;
@@ -136,4 +135,11 @@ void sweep_start(struct keeper *k)
 	}
 	if (r < 0)
 		log_error("cannot start the sweeper: %s", strerror(-r));
+}
+
+void sweep_start(struct keeper *k)
+{
+	k->sweep_again = k->sweep_pid != 0;
+	if (!k->sweep_pid && !loop_timer_active(&k->sweep_timer))
+		loop_timer_start(k->loop, &k->sweep_timer, SWEEP_MS, on_sweep_time);
 }

@@ -9,7 +9,7 @@ struct keeper;
 /* Empties a directory by fd (which it closes), without following links. For small trees
  * that are ours, and for the sweeper. */
 void sweep_tree(int dir);
-/* Starts a sweeper, or notes that there is more to do when one is at work. */
+/* Starts a sweeper soon, or notes that there is more to do when one is at work. */
 void sweep_start(struct keeper *k);
 /* The role itself: fd 3 is the trash directory. */
 int sweep_main(void);
