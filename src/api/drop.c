@@ -2,8 +2,8 @@
  * Giving up privileges: see drop.h. Each step that fails ends the program: an api
  * that is less boxed than it says must not run.
  *
- * Should: end as `uid`, empty of capabilities in all five sets, confined to the
- * store's directory, filtered. Mustn't: open, read or parse anything in between.
+ * Should: end as `uid`, empty of capabilities in all five sets, with the store's
+ * directory as its root, confined to it by Landlock besides, filtered. Mustn't: open, read or parse anything in between.
  */
 #include "drop.h"
 
@@ -28,6 +28,15 @@ static int change_identity(uint32_t uid, struct err *e)
 	uid_t r, ef, s;
 	if (getresuid(&r, &ef, &s) < 0 || r != uid || ef != uid || s != uid)
 		return err_set(e, ERR_INTERNAL, "still not uid %u", uid);
+	return 0;
+}
+
+/* The store is all of the file system that is left, also where the directories above
+ * it are closed to our uid. */
+static int enter_store(int store_fd, struct err *e)
+{
+	if (fchdir(store_fd) < 0 || chroot(".") < 0 || chdir("/") < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot make the store's directory the root");
 	return 0;
 }
 
@@ -62,7 +71,7 @@ int drop_privileges(uint32_t uid, int store_fd, struct err *e)
 	int r = caps_bound(0);
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "cannot empty the bounding set");
-	if (change_identity(uid, e) < 0)
+	if (enter_store(store_fd, e) < 0 || change_identity(uid, e) < 0)
 		return -1;
 	r = caps_drop_all();
 	if (r < 0)

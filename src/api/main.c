@@ -7,7 +7,7 @@
  * Runs as:      uids.api of the configuration; started as root by the keeper, it
  *               drops before it reads anything of a client's.
  * Capabilities: none, in all five sets; no_new_privs.
- * Files:        DATA/store by Landlock, and the fds it was given.
+ * Files:        DATA/store is its root, Landlock says so too; and the fds it was given.
  * Calls:        src/os/seccomp_api.c. No sockets are made, nothing is executed.
  *
  * fds at the start: 3 the keeper's channel, 4 the configuration as JSON, 5 the
@@ -172,9 +172,7 @@ static int start(struct api *a, struct err *e)
 	if (read_config(a, e) < 0 || read_environment(a, &s, e) < 0 || load_tls(a, e) < 0)
 		return -1;
 	log_setup("paddock-api", level_of(a->config.log_level));
-	a->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC); /* beyond Landlock's reach soon */
-	if (fchdir(FD_STORE) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "the store's directory");
+	a->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC); /* out of reach soon */
 	if (drop_privileges((uint32_t)a->config.uids.api, FD_STORE, e) < 0)
 		return -1;
 
@@ -184,7 +182,7 @@ static int start(struct api *a, struct err *e)
 	int r = loop_signals_start(a->loop, &a->signals, signos, ELEMS(signos), on_signal);
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "signals");
-	a->store = store_open(a->loop, ".", e);
+	a->store = store_open(a->loop, "/", e);
 	if (!a->store)
 		return -1;
 	s.loop = a->loop;
