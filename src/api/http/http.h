@@ -20,6 +20,8 @@
 #include "http_header.h"
 #include "loop.h"
 
+#define HTTP_REQUEST_ID 72 /* a UUID and more, with its NUL */
+
 struct http_exchange;
 
 struct http_ops {
@@ -39,7 +41,7 @@ struct http_exchange {
 	int64_t content_length;  /* -1: unknown (chunked or HTTP/2 without it); 0: no body */
 	bool tls;
 	uint8_t version;         /* 10, 11 or 20 */
-	char request_id[24];     /* from X-Request-Id where it is sane, else made */
+	char request_id[HTTP_REQUEST_ID]; /* from X-Request-Id where it is sane, else made */
 	struct arena *arena;     /* of the exchange */
 
 	/* the dialect's */

@@ -177,7 +177,7 @@ static bool h1_refuse(struct http_h1 *h, int status, const char *why)
 {
 	struct http_server *s = h->c->server;
 	struct buf body = BUF_INIT(1024);
-	char id[24];
+	char id[HTTP_REQUEST_ID];
 	s->stats.bad_requests++;
 	http_server_request_id(s, VIEW_NONE, id);
 	http_impl_error(&body, status, why, id);

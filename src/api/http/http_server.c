@@ -281,11 +281,11 @@ static bool id_is_sane(struct view v)
 		if (!ok)
 			return false;
 	}
-	return v.n > 0 && v.n < 24;
+	return v.n > 0 && v.n < HTTP_REQUEST_ID;
 }
 
 /* Random once per server and counted from there: unique, cheap, and no secret. */
-void http_server_request_id(struct http_server *s, struct view wish, char dst[24])
+void http_server_request_id(struct http_server *s, struct view wish, char dst[HTTP_REQUEST_ID])
 {
 	static const char set[] = "0123456789bcdfghjklmnpqrstvwxz"; /* 30 of them */
 	if (id_is_sane(wish)) {

@@ -45,6 +45,6 @@ void http_server_clean_room(struct http_room *r); /* between two exchanges */
 void http_server_give_room(struct http_server *s, struct http_room *r);
 struct view http_server_date(struct http_server *s);
 /* The client's own id where it is sane, else a new one. */
-void http_server_request_id(struct http_server *s, struct view wish, char dst[24]);
+void http_server_request_id(struct http_server *s, struct view wish, char dst[HTTP_REQUEST_ID]);
 /* A connection has gone: whoever waits to be accepted may come in. */
 void http_server_conn_gone(struct http_server *s);
