@@ -48,7 +48,8 @@ static int start(struct conn *c, const struct frame *f, struct err *e)
 {
 	const struct op *op = f->type < ELEMS(ops) ? &ops[f->type] : NULL;
 	if (!op || !op->start)
-		return err_set(e, ERR_UNSUPPORTED, "PID 1 of this box does not know request type %u", f->type);
+		return err_set(e, ERR_UNSUPPORTED, "PID 1 of this box does not know request type %u",
+			       f->type);
 	if (c->n_streams >= CONN_STREAMS)
 		return err_set(e, ERR_UNAVAILABLE, "too many operations at once in this box");
 	_cleanup_(arena_done) struct arena arena = ARENA_INIT(CALL_MEMORY);
@@ -83,7 +84,7 @@ static int on_call(struct conn *c, const struct frame *f)
 
 static struct stream *find_stream(struct conn *c, uint32_t id)
 {
-	LIST_EACH(it, &c->streams) {
+	LIST_EACH (it, &c->streams) {
 		struct stream *s = CONTAINER(it, struct stream, node);
 		if (s->id == id)
 			return s;
@@ -117,7 +118,7 @@ static void on_closed(struct link *l, int error)
 static void on_drained(struct link *l)
 {
 	struct conn *c = CONTAINER(l, struct conn, link);
-	LIST_EACH(it, &c->streams) {
+	LIST_EACH (it, &c->streams) {
 		struct stream *s = CONTAINER(it, struct stream, node);
 		if (s->ops->on_ready)
 			s->ops->on_ready(s);

@@ -9,8 +9,8 @@
 #include "init.h"
 #include "link.h"
 
-#define CONN_STREAMS 256            /* at once */
-#define CONN_BACKLOG (256u * 1024)  /* past this nobody adds DATA */
+#define CONN_STREAMS 256           /* at once */
+#define CONN_BACKLOG (256u * 1024) /* past this nobody adds DATA */
 
 struct conn {
 	struct link link;

@@ -17,7 +17,7 @@
 #include "poison.h"
 
 #define BATCH_ENTRIES 200
-#define ENTRY_MAX (NAME_MAX + PATH_MAX + 128) /* encoded */
+#define ENTRY_MAX     (NAME_MAX + PATH_MAX + 128) /* encoded */
 
 struct lister {
 	struct stream stream;

@@ -21,13 +21,13 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define STEP_NS 4000000u /* of work in one round of the loop */
+#define STEP_NS     4000000u /* of work in one round of the loop */
 #define OPEN_LEVELS 16
-#define MAX_LEVELS 20000
+#define MAX_LEVELS  20000
 
 struct level {
-	int fd;        /* -1: closed to save descriptors */
-	char *name;    /* in the level above */
+	int fd;     /* -1: closed to save descriptors */
+	char *name; /* in the level above */
 	dev_t dev;
 	ino_t ino;
 	off_t pos;     /* where to go on after a subdirectory */
@@ -80,7 +80,8 @@ static int descend(struct remover *rm, int parent, const char *name)
 		return -ENOMEM;
 	if (rm->n >= OPEN_LEVELS)
 		fd_close(TAKE_FD(rm->levels[rm->n - OPEN_LEVELS].fd));
-	rm->levels[rm->n++] = (struct level){ .fd = TAKE_FD(fd), .name = copy, .dev = st.st_dev, .ino = st.st_ino };
+	rm->levels[rm->n++] =
+		(struct level){ .fd = TAKE_FD(fd), .name = copy, .dev = st.st_dev, .ino = st.st_ino };
 	dents_reset(&rm->dents);
 	return 0;
 }

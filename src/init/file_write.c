@@ -22,8 +22,8 @@
 struct writer {
 	struct stream stream;
 	struct user user;
-	int dir;       /* of the file; the names below are in it */
-	int fd;        /* of the new file, -1 after it was renamed or removed */
+	int dir; /* of the file; the names below are in it */
+	int fd;  /* of the new file, -1 after it was renamed or removed */
 	char temp[sizeof(TEMP_PREFIX) + TEMP_RANDOM];
 	char name[NAME_MAX + 1];
 	bool existed;
@@ -156,7 +156,8 @@ static int look(struct writer *w, char path[PATH_MAX], struct err *e)
 	if (S_ISLNK(w->old.st_mode)) {
 		char *real = realpath(path, NULL);
 		if (!real && errno == ENOENT)
-			return err_sys(e, ERR_NOT_FOUND, ENOENT, "'%.100s' is a symlink that leads nowhere", path);
+			return err_sys(e, ERR_NOT_FOUND, ENOENT, "'%.100s' is a symlink that leads nowhere",
+				       path);
 		if (!real)
 			return file_error(e, errno, path);
 		int n = snprintf(path, PATH_MAX, "%s", real);

@@ -84,7 +84,7 @@ void init_stop(struct init *in)
 {
 	if (!in->loop)
 		return;
-	LIST_EACH(it, &in->conns)
+	LIST_EACH (it, &in->conns)
 		conn_close(CONTAINER(it, struct conn, node));
 	loop_timer_stop(&in->retry);
 	loop_signals_stop(&in->signals);

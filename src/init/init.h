@@ -6,7 +6,7 @@
 
 #include "loop.h"
 
-#define INIT_CONNS 16
+#define INIT_CONNS     16
 #define INIT_OOM_SCORE "300" /* of what is started: dies before PID 1, and before the host's own programs */
 
 struct init {

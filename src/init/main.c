@@ -31,7 +31,7 @@
 static void set_signals(void)
 {
 	/* Others come to PID 1 only from the host, and mean nothing to it. */
-	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM,
+	static const int ignored[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGALRM,
 				       SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	for (size_t i = 0; i < ELEMS(ignored); i++)

@@ -21,7 +21,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "scratch.h"
-#include "spawn.h"
+#include "launch.h"
 #include "stream.h"
 #include "tree.h"
 #include "wire_gen.h"
@@ -34,12 +34,12 @@ struct proc;
 /* The end of stdout or stderr that we read. */
 struct sink {
 	struct proc *proc;
-	struct loop_io io;  /* stopped while there is no room */
-	int fd;             /* -1 after its end */
+	struct loop_io io; /* stopped while there is no room */
+	int fd;            /* -1 after its end */
 	uint16_t channel;
-	uint64_t left;      /* bytes that may still be sent */
+	uint64_t left; /* bytes that may still be sent */
 	bool truncated;
-	size_t rest;        /* after the exit: bytes to read before it is done with */
+	size_t rest; /* after the exit: bytes to read before it is done with */
 };
 
 struct proc {
@@ -111,7 +111,7 @@ static void drain_adopt(struct init *in, int fd)
 
 void proc_stop(struct init *in)
 {
-	LIST_EACH(it, &in->drains)
+	LIST_EACH (it, &in->drains)
 		drain_close(CONTAINER(it, struct drain, node));
 }
 
@@ -301,7 +301,7 @@ void proc_reap(struct init *in)
 	int status;
 	pid_t pid;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		LIST_EACH(it, &in->procs) {
+		LIST_EACH (it, &in->procs) {
 			struct proc *p = CONTAINER(it, struct proc, node);
 			if (p->pid == pid) {
 				on_exit_of(p, status);
@@ -399,15 +399,15 @@ static struct proc *proc_new(const struct wire_start *msg, struct init *in)
 	return p;
 }
 
-static int launch(struct proc *p, const struct call *call, struct err *e)
+static int begin(struct proc *p, const struct call *call, struct err *e)
 {
 	const struct wire_start *msg = call->msg;
 	struct user user;
-	struct spawn plan = { .user = &user, .fds = { -1, -1, -1 } };
+	struct launch plan = { .user = &user, .fds = { -1, -1, -1 } };
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err[2] = { -1, -1 };
 	int r = user_find(msg->user, &user, e);
 	if (r == 0)
-		r = spawn_prepare(&plan, msg, call->arena, e);
+		r = launch_prepare(&plan, msg, call->arena, e);
 	if (r == 0 && msg->stdin_)
 		r = make_pipe(in, 1, e);
 	if (r == 0)
@@ -417,7 +417,7 @@ static int launch(struct proc *p, const struct call *call, struct err *e)
 	if (r == 0) {
 		memcpy(plan.fds, (int[]){ in[0], out[1], err[1] }, sizeof(plan.fds));
 		p->started_ns = clock_mono_ns();
-		r = spawn_run(&plan, &p->pid, e);
+		r = launch_run(&plan, &p->pid, e);
 	}
 	fd_close(in[0]);
 	fd_close(out[1]);
@@ -434,7 +434,7 @@ int proc_start(const struct call *call, struct err *e)
 	struct proc *p = proc_new(call->msg, in);
 	if (!p)
 		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
-	if (launch(p, call, e) < 0) {
+	if (begin(p, call, e) < 0) {
 		proc_free(&p->stream);
 		return -1;
 	}
@@ -453,12 +453,13 @@ int proc_signal(const struct call *call, struct err *e)
 	const struct wire_signal *msg = call->msg;
 	if (msg->signo < 1 || msg->signo > 64)
 		return err_set(e, ERR_INVALID, "there is no signal %u", msg->signo);
-	LIST_EACH(it, &call->conn->init->procs) {
+	LIST_EACH (it, &call->conn->init->procs) {
 		struct proc *p = CONTAINER(it, struct proc, node);
 		if ((uint32_t)p->pid != msg->pid)
 			continue;
 		if (kill(-p->pid, (int)msg->signo) < 0)
-			return err_sys(e, ERR_INTERNAL, errno, "signal %u to process %u", msg->signo, msg->pid);
+			return err_sys(e, ERR_INTERNAL, errno, "signal %u to process %u", msg->signo,
+				       msg->pid);
 		conn_reply(call, &wire_signal_reply_msg, &(struct wire_signal_reply){ 0 });
 		return 0;
 	}

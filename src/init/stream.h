@@ -12,16 +12,16 @@ struct stream;
 struct stream_ops {
 	void (*on_data)(struct stream *s, struct view data); /* must call stream_consumed in time */
 	void (*on_end)(struct stream *s);
-	void (*on_ready)(struct stream *s);  /* there may be room again */
-	void (*on_step)(struct stream *s);   /* after stream_again */
+	void (*on_ready)(struct stream *s); /* there may be room again */
+	void (*on_step)(struct stream *s);  /* after stream_again */
 	/* Stop and undo. With `lost` there is nobody to answer, and the stream is freed
 	 * by the caller; without, the operation closes it (stream_fail). */
 	void (*on_cancel)(struct stream *s, bool lost);
-	void (*free)(struct stream *s);      /* gives back everything, the struct too */
+	void (*free)(struct stream *s); /* gives back everything, the struct too */
 };
 
 struct stream {
-	struct list node; /* of conn->streams */
+	struct list node;  /* of conn->streams */
 	struct conn *conn; /* NULL after stream_close */
 	struct init *init;
 	const struct stream_ops *ops;

@@ -89,7 +89,8 @@ static int look(struct table *all)
 	for (struct dirent *d; r == 0 && (d = readdir(dir));) {
 		struct entry entry = { 0 };
 		uint32_t pid;
-		if (num_u32(view_of(d->d_name), &pid) < 0 || pid <= 1 || !read_stat(dirfd(dir), d->d_name, &entry))
+		if (num_u32(view_of(d->d_name), &pid) < 0 || pid <= 1 ||
+		    !read_stat(dirfd(dir), d->d_name, &entry))
 			continue;
 		entry.pid = (pid_t)pid;
 		r = table_add(all, entry) ? 0 : -ENOMEM;

@@ -46,7 +46,8 @@ static bool parse_id(struct view v, uint32_t *ret)
 }
 
 /* name:password:uid:gid:comment:home:shell */
-static bool parse_line(struct view line, struct view who, bool by_number, struct user *ret, struct view *ret_name)
+static bool parse_line(struct view line, struct view who, bool by_number, struct user *ret,
+		       struct view *ret_name)
 {
 	struct view name = view_split(line, ':', &line);
 	(void)view_split(line, ':', &line);
@@ -115,7 +116,8 @@ int user_find(struct view who, struct user *ret, struct err *e)
 	if (r < 0)
 		return err_sys(e, ERR_INVALID, r, "the box's /etc/passwd");
 	if (!user_parse_passwd(buf_view(&passwd), who, ret, &name))
-		return err_set(e, ERR_INVALID, "there is no user '%.*s' in the box", VIEW_ARG(view_head(who, 64)));
+		return err_set(e, ERR_INVALID, "there is no user '%.*s' in the box",
+			       VIEW_ARG(view_head(who, 64)));
 	if (read_etc("/etc/group", &group) == 0)
 		user_parse_group(buf_view(&group), name, ret);
 	return 0;

@@ -10,7 +10,7 @@
 #include "view.h"
 
 #define USER_GROUPS 32
-#define USER_HOME 256
+#define USER_HOME   256
 
 struct user {
 	uid_t uid;

@@ -16,7 +16,7 @@
 #include "loop.h"
 #include "pb.h"
 
-#define LINK_FDS 8 /* fds received and not yet claimed by a frame; fds that wait to be sent */
+#define LINK_FDS       8 /* fds received and not yet claimed by a frame; fds that wait to be sent */
 #define LINK_QUEUE_MAX (8u * 1024 * 1024)
 
 struct link;
@@ -25,7 +25,7 @@ struct link_ops {
 	/* fd is -1, or owned by the callee when the frame has FRAME_FD. */
 	void (*on_frame)(struct link *l, const struct frame *f, int fd);
 	void (*on_closed)(struct link *l, int error); /* 0: the peer closed in order; else -errno */
-	void (*on_drained)(struct link *l); /* the queue is empty again; may be NULL */
+	void (*on_drained)(struct link *l);           /* the queue is empty again; may be NULL */
 };
 
 struct link {
@@ -40,14 +40,15 @@ struct link {
 		uint64_t at; /* goes with this byte, counted from the first ever queued */
 	} out_fds[LINK_FDS];
 	unsigned n_out_fds;
-	uint64_t sent;       /* bytes that left; out begins here */
-	bool pass_fds;       /* fds are accepted at all (the keeper's channel); else an fd closes the link */
+	uint64_t sent; /* bytes that left; out begins here */
+	bool pass_fds; /* fds are accepted at all (the keeper's channel); else an fd closes the link */
 	int error;
-	bool *gone;          /* set while a handler runs: link_stop tells it */
+	bool *gone; /* set while a handler runs: link_stop tells it */
 };
 
 /* Takes fd (made non-blocking). */
-int link_start(struct link *l, struct loop *loop, int fd, bool pass_fds, const struct link_ops *ops) _must_check_;
+int link_start(struct link *l, struct loop *loop, int fd, bool pass_fds,
+	       const struct link_ops *ops) _must_check_;
 void link_stop(struct link *l); /* closes; accepts one that was never started (zeroed) */
 static inline bool link_open(const struct link *l)
 {

@@ -111,7 +111,9 @@ int frame_put(struct buf *out, const struct frame *f)
 int frame_put_msg(struct buf *out, uint16_t type, uint8_t kind, uint8_t flags, uint32_t stream,
 		  uint32_t deadline_ms, const struct pb_msg *m, const void *msg)
 {
-	struct frame f = { .type = type, .kind = kind, .flags = flags, .stream = stream, .deadline_ms = deadline_ms };
+	struct frame f = {
+		.type = type, .kind = kind, .flags = flags, .stream = stream, .deadline_ms = deadline_ms
+	};
 	char head[FRAME_HEADER] = { 0 };
 	size_t before = buf_len(out);
 	int r = buf_append(out, head, sizeof(head));

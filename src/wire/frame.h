@@ -13,20 +13,20 @@
 
 #include "buf.h"
 
-#define FRAME_HEADER 16
+#define FRAME_HEADER   16
 #define FRAME_DATA_MAX (64u * 1024)
 #define FRAME_BODY_MAX (4u * 1024 * 1024)
-#define FRAME_WINDOW (256u * 1024) /* bytes of DATA a stream may send, each way, before it gets credit */
+#define FRAME_WINDOW   (256u * 1024) /* bytes of DATA a stream may send, each way, before it gets credit */
 
 enum frame_kind {
-	FRAME_CALL = 1,  /* opens a stream */
-	FRAME_REPLY,     /* FRAME_LAST closes the stream */
-	FRAME_FAIL,      /* body Fail; closes the stream */
-	FRAME_DATA,      /* raw bytes, counted against the window */
-	FRAME_END,       /* no more DATA from this side; empty body */
-	FRAME_WINDOW_ADD,/* body: u32 little-endian, bytes of credit */
-	FRAME_CANCEL,    /* the caller wants no more; answered by FAIL cancelled (or what was under way) */
-	FRAME_EVENT,     /* unasked, stream 0 */
+	FRAME_CALL = 1,   /* opens a stream */
+	FRAME_REPLY,      /* FRAME_LAST closes the stream */
+	FRAME_FAIL,       /* body Fail; closes the stream */
+	FRAME_DATA,       /* raw bytes, counted against the window */
+	FRAME_END,        /* no more DATA from this side; empty body */
+	FRAME_WINDOW_ADD, /* body: u32 little-endian, bytes of credit */
+	FRAME_CANCEL,     /* the caller wants no more; answered by FAIL cancelled (or what was under way) */
+	FRAME_EVENT,      /* unasked, stream 0 */
 };
 
 enum { FRAME_LAST = 1, FRAME_FD = 2 }; /* flags; FD: one fd comes with the frame (keeper's channel only) */

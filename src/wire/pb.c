@@ -308,8 +308,8 @@ static int read_value(struct cursor *c, const struct pb_field *f, unsigned flags
 	return 0;
 }
 
-static int read_repeated(struct cursor *c, const struct pb_field *f, unsigned wt, unsigned flags, struct arena *a,
-			 struct pb_list *l, unsigned depth)
+static int read_repeated(struct cursor *c, const struct pb_field *f, unsigned wt, unsigned flags,
+			 struct arena *a, struct pb_list *l, unsigned depth)
 {
 	size_t size = elem_size(f);
 	if (wt == wire_type(f))
@@ -534,8 +534,8 @@ static int encode_msg(const struct pb_msg *m, const void *in, struct buf *out, u
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < m->n_fields; i++) {
 		const struct pb_field *f = &m->fields[i];
-		r = f->repeated ? put_repeated(out, f, list_of((void *)in, f), depth) :
-				  put_single(out, f, in, depth);
+		r = f->repeated ? put_repeated(out, f, list_of((void *)in, f), depth)
+				: put_single(out, f, in, depth);
 	}
 	return r;
 }

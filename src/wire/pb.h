@@ -16,28 +16,38 @@
 #define PB_DEPTH 16
 
 enum pb_kind {
-	PB_U32, PB_U64, PB_I32, PB_I64, PB_S32, PB_S64, PB_BOOL, PB_ENUM,
-	PB_DOUBLE, PB_STRING, PB_BYTES, PB_MSG,
+	PB_U32,
+	PB_U64,
+	PB_I32,
+	PB_I64,
+	PB_S32,
+	PB_S64,
+	PB_BOOL,
+	PB_ENUM,
+	PB_DOUBLE,
+	PB_STRING,
+	PB_BYTES,
+	PB_MSG,
 };
 
 struct pb_msg;
 
 struct pb_field {
 	uint32_t number;
-	uint8_t kind;      /* enum pb_kind */
+	uint8_t kind; /* enum pb_kind */
 	bool repeated;
-	uint16_t offset;   /* of the value; of a struct pb_list when repeated */
-	uint16_t has;      /* offset of a bool for proto3 `optional` and oneof members, 0 = none */
-	uint16_t oneof;    /* number of its oneof from 1, 0 = none: the last member on the wire wins */
+	uint16_t offset; /* of the value; of a struct pb_list when repeated */
+	uint16_t has;    /* offset of a bool for proto3 `optional` and oneof members, 0 = none */
+	uint16_t oneof;  /* number of its oneof from 1, 0 = none: the last member on the wire wins */
 	const struct pb_msg *sub;
-	const char *name;  /* as in the .proto */
+	const char *name; /* as in the .proto */
 };
 
 struct pb_msg {
 	const char *name;
 	const struct pb_field *fields; /* by ascending number */
 	uint16_t n_fields;
-	uint16_t size;     /* of the C struct */
+	uint16_t size; /* of the C struct */
 };
 
 /* A repeated field: generated structs have `struct { T *items; size_t n; } name;` of this layout. */
@@ -49,5 +59,6 @@ struct pb_list {
 enum { PB_SKIP_UNKNOWN = 1 };
 
 /* -EBADMSG, -ENOMEM. `out` has msg->size bytes and is zeroed first. */
-int pb_decode(const struct pb_msg *m, struct view in, unsigned flags, struct arena *a, void *out) _must_check_;
+int pb_decode(const struct pb_msg *m, struct view in, unsigned flags, struct arena *a,
+	      void *out) _must_check_;
 int pb_encode(const struct pb_msg *m, const void *in, struct buf *out) _must_check_; /* -ENOBUFS, -ENOMEM */

@@ -56,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (which == 0)
 		fuzz_frames(rest);
 	else
-		fuzz_message(wire_messages[(which - 1) % WIRE_MESSAGES], data[0] & 0x80 ? PB_SKIP_UNKNOWN : 0, rest);
+		fuzz_message(wire_messages[(which - 1) % WIRE_MESSAGES], data[0] & 0x80 ? PB_SKIP_UNKNOWN : 0,
+			     rest);
 	return 0;
 }

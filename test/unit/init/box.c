@@ -53,10 +53,11 @@ static void set_stage(const struct box *b)
 	or_die(mount("proc", "/proc", "proc", 0, NULL) == 0, "proc");
 	or_die(mount("tmpfs", "/mnt", "tmpfs", 0, "mode=0755") == 0, "tmpfs");
 	char passwd[256];
-	snprintf(passwd, sizeof(passwd), "root:x:0:0:root:/root:/bin/sh\nbroken line\nuser:x:1000:1000::%s:/bin/sh\n",
-		 b->dir);
+	snprintf(passwd, sizeof(passwd),
+		 "root:x:0:0:root:/root:/bin/sh\nbroken line\nuser:x:1000:1000::%s:/bin/sh\n", b->dir);
 	put_file("/mnt", "passwd", passwd);
-	put_file("/mnt", "group", "root:x:0:\nuser:x:1000:\nhelpers:x:1234:other,user\nothers:x:1235:other\n");
+	put_file("/mnt", "group",
+		 "root:x:0:\nuser:x:1000:\nhelpers:x:1234:other,user\nothers:x:1235:other\n");
 }
 
 static _noreturn_ void be_init(const struct box *b, int listener)
@@ -166,7 +167,8 @@ static void flush(struct client *c)
 	buf_clear(&c->out);
 }
 
-uint32_t client_call(struct client *c, uint16_t type, uint32_t deadline_ms, const struct pb_msg *m, const void *msg)
+uint32_t client_call(struct client *c, uint16_t type, uint32_t deadline_ms, const struct pb_msg *m,
+		     const void *msg)
 {
 	assert_int_equal(frame_put_msg(&c->out, type, FRAME_CALL, 0, ++c->last, deadline_ms, m, msg), 0);
 	flush(c);
@@ -264,7 +266,8 @@ void answer_done(struct answer *a)
 	buf_done(&a->last);
 }
 
-void answer_decode(struct answer *a, const struct buf *body, const struct pb_msg *m, struct arena *arena, void *out)
+void answer_decode(struct answer *a, const struct buf *body, const struct pb_msg *m, struct arena *arena,
+		   void *out)
 {
 	if (a->failed)
 		fail_msg("%s: %s", err_name(a->error.code), a->error.msg);
@@ -288,11 +291,14 @@ uint32_t client_start(struct client *c, const struct run *r)
 	for (; r->argv[s.argv.n]; s.argv.n++)
 		argv[s.argv.n] = view_of(r->argv[s.argv.n]);
 	for (; r->env && r->env[2 * s.env.n]; s.env.n++)
-		env[s.env.n] = (struct wire_env_var){ view_of(r->env[2 * s.env.n]), view_of(r->env[2 * s.env.n + 1]) };
+		env[s.env.n] = (struct wire_env_var){ view_of(r->env[2 * s.env.n]),
+						      view_of(r->env[2 * s.env.n + 1]) };
 	uint32_t id = client_call(c, WIRE_TYPE_START, r->deadline_ms, &wire_start_msg, &s);
 	if (r->open_stdin) {
 		for (struct view v = r->input; v.n; v = view_skip(v, FRAME_DATA_MAX))
-			client_send(c, (struct frame){ .kind = FRAME_DATA, .stream = id, .body = view_head(v, FRAME_DATA_MAX) });
+			client_send(c, (struct frame){ .kind = FRAME_DATA,
+						       .stream = id,
+						       .body = view_head(v, FRAME_DATA_MAX) });
 		client_send(c, (struct frame){ .kind = FRAME_END, .stream = id });
 	}
 	return id;

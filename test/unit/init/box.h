@@ -14,7 +14,7 @@
 #include "wire_gen.h"
 
 struct box {
-	char dir[32];  /* a scratch directory, mode 0777, the same inside and outside */
+	char dir[32]; /* a scratch directory, mode 0777, the same inside and outside */
 	pid_t helper, pid;
 };
 
@@ -30,15 +30,17 @@ struct client {
 
 void client_open(struct client *c, const struct box *b);
 void client_close(struct client *c);
-uint32_t client_call(struct client *c, uint16_t type, uint32_t deadline_ms, const struct pb_msg *m, const void *msg);
+uint32_t client_call(struct client *c, uint16_t type, uint32_t deadline_ms, const struct pb_msg *m,
+		     const void *msg);
 void client_send(struct client *c, struct frame f);
 void client_credit(struct client *c, uint32_t stream, uint32_t n);
-/* The next frame, good until the next call; false when the connection is closed. Fails the test after 10 s. */
+/* The next frame, good until the next call; false when the connection is closed. Fails the test after 10 s.
+ */
 bool client_next(struct client *c, struct frame *f);
 
 /* A call answered to its end, with credit given as DATA comes. */
 struct answer {
-	struct buf data[3];    /* by channel */
+	struct buf data[3]; /* by channel */
 	bool failed;
 	struct err error;
 	uint16_t type;
@@ -47,17 +49,22 @@ struct answer {
 void client_finish(struct client *c, uint32_t stream, struct answer *a);
 void answer_done(struct answer *a);
 /* Decodes the body of the last reply (or of the first); memory is the arena's. */
-void answer_decode(struct answer *a, const struct buf *body, const struct pb_msg *m, struct arena *arena, void *out);
+void answer_decode(struct answer *a, const struct buf *body, const struct pb_msg *m, struct arena *arena,
+		   void *out);
 
 struct run {
 	const char *user, *cwd;
 	const char *const *argv, *const *env; /* env: name, value, …, NULL */
 	uint32_t deadline_ms;
-	uint64_t limit;                       /* of each channel; 0: 1 GiB */
+	uint64_t limit; /* of each channel; 0: 1 GiB */
 	bool open_stdin;
-	struct view input;                    /* sent, then END, when open_stdin */
+	struct view input; /* sent, then END, when open_stdin */
 };
 uint32_t client_start(struct client *c, const struct run *r);
 /* Runs to the end; *ret_exited is filled unless a->failed. */
 void client_run(struct client *c, const struct run *r, struct answer *a, struct wire_exited *ret_exited);
-#define ARGV(...) (const char *const[]){ __VA_ARGS__, NULL }
+#define ARGV(...)                                                                                            \
+	(const char *const[])                                                                                \
+	{                                                                                                    \
+		__VA_ARGS__, NULL                                                                            \
+	}

@@ -83,7 +83,9 @@ static void assert_ok(struct answer *a)
 
 static void read_part(const char *user, const char *path, uint64_t offset, uint64_t length, struct answer *a)
 {
-	struct wire_file_read m = { .path = view_of(path), .user = view_of(user), .offset = offset, .length = length };
+	struct wire_file_read m = {
+		.path = view_of(path), .user = view_of(user), .offset = offset, .length = length
+	};
 	client_finish(&client, client_call(&client, WIRE_TYPE_FILE_READ, 0, &wire_file_read_msg, &m), a);
 }
 
@@ -100,7 +102,9 @@ static void send_all(uint32_t id, struct view v)
 		struct frame f;
 		size_t n = MIN(MIN(v.n, FRAME_DATA_MAX), credit);
 		if (n) {
-			client_send(&client, (struct frame){ .kind = FRAME_DATA, .stream = id, .body = view_head(v, n) });
+			client_send(
+				&client,
+				(struct frame){ .kind = FRAME_DATA, .stream = id, .body = view_head(v, n) });
 			v = view_skip(v, n);
 			credit -= n;
 			continue;
@@ -145,7 +149,9 @@ static void remove_as(const char *user, const char *path, bool recursive, struct
 
 static void make_dir(const char *path, uint32_t mode, bool parents, struct answer *a)
 {
-	struct wire_file_mkdir m = { .path = view_of(path), .user = VIEW("user"), .mode = mode, .parents = parents };
+	struct wire_file_mkdir m = {
+		.path = view_of(path), .user = VIEW("user"), .mode = mode, .parents = parents
+	};
 	client_finish(&client, client_call(&client, WIRE_TYPE_FILE_MKDIR, 0, &wire_file_mkdir_msg, &m), a);
 }
 
@@ -401,7 +407,11 @@ static void test_disk_full(void **state)
 	(void)state;
 	struct answer a;
 	struct wire_exited x;
-	client_run(&client, &(struct run){ .argv = ARGV("sh", "-c", "mkdir /mnt/small && mount -t tmpfs -o size=64k tmpfs /mnt/small") }, &a, &x);
+	client_run(&client,
+		   &(struct run){
+			   .argv = ARGV("sh", "-c",
+					"mkdir /mnt/small && mount -t tmpfs -o size=64k tmpfs /mnt/small") },
+		   &a, &x);
 	assert_int_equal(x.exit_code, 0);
 	answer_done(&a);
 	static char block[256 * 1024];
@@ -503,8 +513,10 @@ static void test_big_directory(void **state)
 	(void)state;
 	struct answer a;
 	struct wire_exited x;
-	struct run r = { .argv = ARGV("sh", "-c", "mkdir /mnt/many && cd /mnt/many && seq -f entry-%06.0f 50000 | xargs touch "
-						  "&& seq -f dir-%04.0f 1000 | xargs mkdir") };
+	struct run r = { .argv = ARGV(
+				 "sh", "-c",
+				 "mkdir /mnt/many && cd /mnt/many && seq -f entry-%06.0f 50000 | xargs touch "
+				 "&& seq -f dir-%04.0f 1000 | xargs mkdir") };
 	client_run(&client, &r, &a, &x);
 	assert_int_equal(x.exit_code, 0);
 	answer_done(&a);
@@ -562,18 +574,10 @@ static void test_shrinking_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_round_trip),
-		TEST(test_odd_files),
-		TEST(test_links),
-		TEST(test_rights),
-		TEST(test_owner_and_mode),
-		TEST(test_parents_and_relative),
-		TEST(test_cancelled_write),
-		TEST(test_disk_full),
-		TEST(test_list),
-		TEST(test_remove),
-		TEST(test_remove_deep),
-		TEST(test_big_directory),
+		TEST(test_round_trip),      TEST(test_odd_files),      TEST(test_links),
+		TEST(test_rights),          TEST(test_owner_and_mode), TEST(test_parents_and_relative),
+		TEST(test_cancelled_write), TEST(test_disk_full),      TEST(test_list),
+		TEST(test_remove),          TEST(test_remove_deep),    TEST(test_big_directory),
 		TEST(test_shrinking_file),
 	};
 	return cmocka_run_group_tests_name("init_file", tests, start_box, stop_box);

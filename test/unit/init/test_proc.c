@@ -101,7 +101,8 @@ static void test_hello(void **state)
 	_cleanup_(arena_done) struct arena arena = ARENA_INIT(65536);
 	struct wire_hello_reply r;
 	struct answer a;
-	uint32_t id = client_call(&client, WIRE_TYPE_HELLO, 0, &wire_hello_msg, &(struct wire_hello){ .protocol = 1 });
+	uint32_t id = client_call(&client, WIRE_TYPE_HELLO, 0, &wire_hello_msg,
+				  &(struct wire_hello){ .protocol = 1 });
 	client_finish(&client, id, &a);
 	answer_decode(&a, &a.last, &wire_hello_reply_msg, &arena, &r);
 	assert_int_equal(r.protocol, WIRE_PROTOCOL_CURRENT);
@@ -182,14 +183,17 @@ static void test_stdin_window(void **state)
 {
 	(void)state;
 	struct view argv[] = { VIEW("sh"), VIEW("-c"), VIEW("wc -c") };
-	struct wire_start s = { .argv = { argv, 3 }, .user = VIEW("user"), .stdin_ = true, .stdout_limit = 100 };
+	struct wire_start s = {
+		.argv = { argv, 3 }, .user = VIEW("user"), .stdin_ = true, .stdout_limit = 100
+	};
 	uint32_t id = client_call(&client, WIRE_TYPE_START, 0, &wire_start_msg, &s);
 	size_t left = 3u << 20, credit = FRAME_WINDOW;
 	static char block[FRAME_DATA_MAX];
 	while (left) {
 		size_t n = MIN(MIN(left, sizeof(block)), credit);
 		if (n) {
-			client_send(&client, (struct frame){ .kind = FRAME_DATA, .stream = id, .body = { block, n } });
+			client_send(&client,
+				    (struct frame){ .kind = FRAME_DATA, .stream = id, .body = { block, n } });
 			left -= n;
 			credit -= n;
 			continue;
@@ -230,7 +234,8 @@ static void test_flood(void **state)
 {
 	(void)state;
 	size_t before = init_rss_kb();
-	uint32_t id = client_start(&client, &(struct run){ .argv = ARGV("head", "-c", "100000000", "/dev/zero") });
+	uint32_t id =
+		client_start(&client, &(struct run){ .argv = ARGV("head", "-c", "100000000", "/dev/zero") });
 	size_t got = 0;
 	struct frame f;
 	/* No credit for now: exactly one window comes. */
@@ -257,7 +262,9 @@ static void test_limits(void **state)
 	(void)state;
 	struct answer a;
 	struct wire_exited x;
-	struct run r = { .argv = ARGV("sh", "-c", "head -c 3000000 /dev/zero; printf 1234567890 >&2; echo x >&2"), .limit = 10 };
+	struct run r = { .argv = ARGV("sh", "-c",
+				      "head -c 3000000 /dev/zero; printf 1234567890 >&2; echo x >&2"),
+			 .limit = 10 };
 	client_run(&client, &r, &a, &x);
 	assert_int_equal(x.exit_code, 0);
 	assert_int_equal(buf_len(&a.data[1]), 10);
@@ -339,7 +346,8 @@ static void test_environment(void **state)
 	answer_done(&a);
 	/* No descriptors but the three, no signals blocked or ignored, a session of its own. */
 	r.argv = ARGV("sh", "-c",
-		      "ls /proc/self/fd | tr '\\n' ' '; grep -E 'SigBlk|SigIgn|CapEff|CapInh' /proc/self/status | tr -d '\\t'; "
+		      "ls /proc/self/fd | tr '\\n' ' '; grep -E 'SigBlk|SigIgn|CapEff|CapInh' "
+		      "/proc/self/status | tr -d '\\t'; "
 		      "test $(ps -o sid= -p $$) = $$ && umask");
 	client_run(&client, &r, &a, &x);
 	assert_text(&a.data[1], "0 1 2 3 SigBlk:0000000000000000\nSigIgn:0000000000000000\n"
@@ -375,8 +383,10 @@ static void test_start_errors(void **state)
 	assert_fails(&(struct run){ .argv = ARGV("/etc/passwd") }, ERR_FORBIDDEN, "ermission");
 	assert_fails(&(struct run){ .argv = ARGV("/tmp") }, ERR_FORBIDDEN, "ermission");
 	assert_fails(&(struct run){ .argv = ARGV("") }, ERR_INVALID, "argv");
-	assert_fails(&(struct run){ .argv = ARGV("true"), .cwd = "/nowhere" }, ERR_INVALID, "cwd '/nowhere' does not exist");
-	assert_fails(&(struct run){ .argv = ARGV("true"), .cwd = "/etc/passwd" }, ERR_INVALID, "not a directory");
+	assert_fails(&(struct run){ .argv = ARGV("true"), .cwd = "/nowhere" }, ERR_INVALID,
+		     "cwd '/nowhere' does not exist");
+	assert_fails(&(struct run){ .argv = ARGV("true"), .cwd = "/etc/passwd" }, ERR_INVALID,
+		     "not a directory");
 	assert_fails(&(struct run){ .argv = ARGV("true"), .env = ARGV("A=B", "C") }, ERR_INVALID, "bad name");
 	/* A script without "#!" is for sh, as execvp has it. */
 	char path[64];
@@ -456,7 +466,8 @@ static void assert_closed(struct client *c)
 static void test_garbage_closes_only_that_connection(void **state)
 {
 	(void)state;
-	uint32_t id = client_start(&client, &(struct run){ .argv = ARGV("sh", "-c", "sleep 0.3; echo still here") });
+	uint32_t id = client_start(&client,
+				   &(struct run){ .argv = ARGV("sh", "-c", "sleep 0.3; echo still here") });
 	struct client bad;
 	char noise[4096];
 	for (size_t i = 0; i < sizeof(noise); i++)
@@ -475,7 +486,10 @@ static void test_garbage_closes_only_that_connection(void **state)
 	client_send(&bad, (struct frame){ .kind = FRAME_DATA, .stream = s, .body = VIEW("x") });
 	assert_closed(&bad);
 	/* A body that is no message is only that request's fault. */
-	client_send(&client, (struct frame){ .kind = FRAME_CALL, .type = WIRE_TYPE_START, .stream = ++client.last, .body = VIEW("\xff\xff") });
+	client_send(&client, (struct frame){ .kind = FRAME_CALL,
+					     .type = WIRE_TYPE_START,
+					     .stream = ++client.last,
+					     .body = VIEW("\xff\xff") });
 	struct answer a;
 	client_finish(&client, client.last, &a);
 	assert_int_equal(a.error.code, ERR_BAD_REQUEST);
@@ -542,7 +556,8 @@ static void test_zombies_are_reaped(void **state)
 	uint64_t until = clock_mono_ms() + 5000;
 	for (bool clean = false; !clean;) {
 		assert_true(clock_mono_ms() < until);
-		run_as("root", ARGV("sh", "-c", "cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z '"), &a, &x);
+		run_as("root", ARGV("sh", "-c", "cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z '"), &a,
+		       &x);
 		clean = view_is(buf_view(&a.data[1]), "0\n");
 		answer_done(&a);
 	}
@@ -555,7 +570,9 @@ static void test_many_at_once(void **state)
 	struct frame f;
 	size_t open = ELEMS(ids), bytes = 0;
 	for (size_t i = 0; i < ELEMS(ids); i++)
-		ids[i] = client_start(&client, &(struct run){ .user = "user", .argv = ARGV("head", "-c", "300000", "/dev/zero") });
+		ids[i] = client_start(
+			&client,
+			&(struct run){ .user = "user", .argv = ARGV("head", "-c", "300000", "/dev/zero") });
 	while (open) {
 		assert_true(client_next(&client, &f));
 		if (f.kind == FRAME_DATA) {

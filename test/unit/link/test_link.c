@@ -25,9 +25,9 @@ struct end {
 	int error;
 	struct frame seen[SEEN]; /* without bodies */
 	struct buf bodies;
-	int fd;                  /* the last that came */
-	unsigned stop_after;     /* frames until on_frame calls link_stop, 0: never */
-	unsigned quit_after;     /* frames until the loop ends */
+	int fd;              /* the last that came */
+	unsigned stop_after; /* frames until on_frame calls link_stop, 0: never */
+	unsigned quit_after; /* frames until the loop ends */
 	bool quit_drained;
 };
 
@@ -148,7 +148,8 @@ static void test_both_ways(void **state)
 {
 	(void)state;
 	struct wire_start s = { .cwd = VIEW("/workspace"), .user = VIEW("user") };
-	assert_int_equal(link_send_msg(&here.link, WIRE_TYPE_START, FRAME_CALL, 0, 1, 500, &wire_start_msg, &s), 0);
+	assert_int_equal(
+		link_send_msg(&here.link, WIRE_TYPE_START, FRAME_CALL, 0, 1, 500, &wire_start_msg, &s), 0);
 	assert_int_equal(link_send(&here.link, &(struct frame){ .kind = FRAME_END, .stream = 1 }), 0);
 	there.quit_after = 2;
 	run();
@@ -160,7 +161,11 @@ static void test_both_ways(void **state)
 	assert_int_equal(pb_decode(&wire_start_msg, buf_view(&there.bodies), 0, &a, &back), 0);
 	assert_true(view_is(back.cwd, "/workspace"));
 	here.quit_after = 1;
-	assert_int_equal(link_send(&there.link, &(struct frame){ .kind = FRAME_REPLY, .type = 2, .flags = FRAME_LAST, .stream = 1 }), 0);
+	assert_int_equal(
+		link_send(
+			&there.link,
+			&(struct frame){ .kind = FRAME_REPLY, .type = 2, .flags = FRAME_LAST, .stream = 1 }),
+		0);
 	run();
 	assert_int_equal(here.seen[0].flags, FRAME_LAST);
 	assert_int_equal(link_backlog(&here.link), 0);
@@ -172,7 +177,11 @@ static void test_pieces(void **state)
 	(void)state;
 	struct buf b = BUF_INIT(4096);
 	int fd = bare_end();
-	assert_int_equal(frame_put(&b, &(struct frame){ .kind = FRAME_CALL, .type = 7, .stream = 3, .body = VIEW("hello") }), 0);
+	assert_int_equal(
+		frame_put(
+			&b,
+			&(struct frame){ .kind = FRAME_CALL, .type = 7, .stream = 3, .body = VIEW("hello") }),
+		0);
 	there.quit_after = 1;
 	for (size_t i = 0; i < buf_len(&b); i++) {
 		assert_int_equal(there.frames, 0);
@@ -201,8 +210,12 @@ static void test_back_pressure(void **state)
 	static char block[FRAME_DATA_MAX];
 	for (size_t i = 0; i < 40; i++) {
 		memset(block, (int)i, sizeof(block));
-		assert_int_equal(link_send(&here.link, &(struct frame){ .kind = FRAME_DATA, .type = (uint16_t)i, .stream = 1,
-								       .body = { block, sizeof(block) - i } }), 0);
+		assert_int_equal(
+			link_send(&here.link, &(struct frame){ .kind = FRAME_DATA,
+							       .type = (uint16_t)i,
+							       .stream = 1,
+							       .body = { block, sizeof(block) - i } }),
+			0);
 	}
 	assert_true(link_backlog(&here.link) > 1 << 20);
 	assert_int_equal(here.drained, 0);
@@ -313,7 +326,9 @@ static void test_fds(void **state)
 	struct wire_box_created m = { 0 };
 	int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	there.quit_after = 1;
-	assert_int_equal(link_send_msg_fd(&here.link, WIRE_TYPE_BOX_CREATE, FRAME_REPLY, FRAME_LAST, 1, &wire_box_created_msg, &m, dup(file)), 0);
+	assert_int_equal(link_send_msg_fd(&here.link, WIRE_TYPE_BOX_CREATE, FRAME_REPLY, FRAME_LAST, 1,
+					  &wire_box_created_msg, &m, dup(file)),
+			 0);
 	run();
 	assert_int_equal(there.seen[0].flags, FRAME_LAST | FRAME_FD);
 	assert_same_file(file, there.fd);
@@ -327,12 +342,15 @@ static void test_fds_in_queue(void **state)
 	static char block[FRAME_DATA_MAX];
 	struct wire_box_created m = { 0 };
 	struct frame f = data(1, (struct view){ block, sizeof(block) });
-	int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC), group = open("/etc/group", O_RDONLY | O_CLOEXEC);
+	int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC),
+	    group = open("/etc/group", O_RDONLY | O_CLOEXEC);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(link_send(&here.link, &f), 0);
 	for (int i = 0; i < LINK_FDS; i++) {
 		int fd = dup(i == LINK_FDS - 1 ? group : file);
-		assert_int_equal(link_send_msg_fd(&here.link, WIRE_TYPE_BOX_OPEN, FRAME_REPLY, FRAME_LAST, 2, &wire_box_created_msg, &m, fd), 0);
+		assert_int_equal(link_send_msg_fd(&here.link, WIRE_TYPE_BOX_OPEN, FRAME_REPLY, FRAME_LAST, 2,
+						  &wire_box_created_msg, &m, fd),
+				 0);
 		assert_int_equal(link_send(&here.link, &f), 0);
 	}
 	there.quit_after = 10 + 2 * LINK_FDS - 2;
@@ -359,7 +377,10 @@ static void send_with_fd(int sock, int fd, const char *bytes, size_t n)
 		char room[CMSG_SPACE(sizeof(int))];
 	} control = { 0 };
 	struct iovec iov = { (void *)bytes, n };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.room,
+			      .msg_controllen = sizeof(control.room) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
@@ -398,7 +419,8 @@ static void test_fd_mismatch(void **state)
 	(void)state;
 	int sock = bare_end();
 	char head[FRAME_HEADER];
-	frame_header(head, &(struct frame){ .kind = FRAME_REPLY, .type = 1, .flags = FRAME_FD, .stream = 1 }, 0);
+	frame_header(head, &(struct frame){ .kind = FRAME_REPLY, .type = 1, .flags = FRAME_FD, .stream = 1 },
+		     0);
 	assert_int_equal(fd_write_all(sock, head, sizeof(head)), 0);
 	run();
 	assert_int_equal(there.error, -EBADMSG);
@@ -435,7 +457,9 @@ static void test_errors_travel(void **state)
 	assert_int_equal(back.sys, ENOENT);
 	assert_string_equal(back.msg, e.msg);
 	/* From a hostile peer: no control characters, no broken text, no unknown codes. */
-	struct wire_fail w = { .code = VIEW("no_such_code"), .sys = 99999, .message = VIEW("a\x1b[31m\xff\n\0b") };
+	struct wire_fail w = { .code = VIEW("no_such_code"),
+			       .sys = 99999,
+			       .message = VIEW("a\x1b[31m\xff\n\0b") };
 	assert_int_equal(pb_encode(&wire_fail_msg, &w, &b), 0);
 	f.body = buf_view(&b);
 	link_read_fail(&f, &back);
@@ -470,30 +494,25 @@ static void test_bad_use(void **state)
 	assert_int_equal(link_send(&never, &(struct frame){ .kind = FRAME_END, .stream = 1 }), -ENOTCONN);
 	assert_int_equal(link_send(&here.link, &(struct frame){ .kind = FRAME_CALL, .stream = 1 }), -EINVAL);
 	struct wire_box_created m = { 0 };
-	assert_int_equal(link_send_msg_fd(&here.link, 1, FRAME_REPLY, 0, 2, &wire_box_created_msg, &m, dup(0)), -EINVAL);
+	assert_int_equal(
+		link_send_msg_fd(&here.link, 1, FRAME_REPLY, 0, 2, &wire_box_created_msg, &m, dup(0)),
+		-EINVAL);
 	assert_true(link_open(&here.link));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)     cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define TEST_FDS(f) cmocka_unit_test_setup_teardown(f, setup_fds, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_both_ways),
-		TEST(test_pieces),
-		TEST(test_back_pressure),
-		TEST(test_peer_that_never_reads),
-		TEST(test_orderly_end),
-		TEST(test_end_in_a_frame),
-		TEST(test_garbage),
-		TEST(test_stop_in_handler),
-		TEST_FDS(test_fds),
-		TEST_FDS(test_fds_in_queue),
-		TEST(test_unwanted_fd),
-		TEST_FDS(test_fd_mismatch),
-		TEST_FDS(test_fd_hoard),
-		TEST(test_errors_travel),
+		TEST(test_both_ways),     TEST(test_pieces),
+		TEST(test_back_pressure), TEST(test_peer_that_never_reads),
+		TEST(test_orderly_end),   TEST(test_end_in_a_frame),
+		TEST(test_garbage),       TEST(test_stop_in_handler),
+		TEST_FDS(test_fds),       TEST_FDS(test_fds_in_queue),
+		TEST(test_unwanted_fd),   TEST_FDS(test_fd_mismatch),
+		TEST_FDS(test_fd_hoard),  TEST(test_errors_travel),
 		TEST(test_bad_use),
 	};
 	return cmocka_run_group_tests_name("link", tests, NULL, NULL);

@@ -17,10 +17,15 @@ static void test_layout(void **state)
 {
 	(void)state;
 	struct buf b = BUF_INIT(4096);
-	struct frame f = { .type = 0x0102, .kind = FRAME_CALL, .stream = 0x04050607, .deadline_ms = 0x08090a0b, .body = VIEW("xyz") };
+	struct frame f = { .type = 0x0102,
+			   .kind = FRAME_CALL,
+			   .stream = 0x04050607,
+			   .deadline_ms = 0x08090a0b,
+			   .body = VIEW("xyz") };
 	assert_int_equal(frame_put(&b, &f), 0);
 	assert_int_equal(buf_len(&b), 19);
-	assert_memory_equal(buf_view(&b).p, "\x03\0\0\0\x02\x01\x01\0\x07\x06\x05\x04\x0b\x0a\x09\x08xyz", 19);
+	assert_memory_equal(buf_view(&b).p, "\x03\0\0\0\x02\x01\x01\0\x07\x06\x05\x04\x0b\x0a\x09\x08xyz",
+			    19);
 	struct frame back;
 	size_t size;
 	assert_int_equal(frame_parse(buf_view(&b), &back, &size), 1);
@@ -53,9 +58,12 @@ static void test_prefixes(void **state)
 	buf_done(&b);
 }
 
-static void put_header(char *p, uint32_t len, uint16_t type, uint8_t kind, uint8_t flags, uint32_t stream, uint32_t deadline)
+static void put_header(char *p, uint32_t len, uint16_t type, uint8_t kind, uint8_t flags, uint32_t stream,
+		       uint32_t deadline)
 {
-	struct frame f = { .type = type, .kind = kind, .flags = flags, .stream = stream, .deadline_ms = deadline };
+	struct frame f = {
+		.type = type, .kind = kind, .flags = flags, .stream = stream, .deadline_ms = deadline
+	};
 	frame_header(p, &f, len);
 }
 
@@ -90,7 +98,8 @@ static void test_refused(void **state)
 		char head[FRAME_HEADER];
 		struct frame f;
 		size_t size;
-		put_header(head, bad[i].len, bad[i].type, bad[i].kind, bad[i].flags, bad[i].stream, bad[i].deadline);
+		put_header(head, bad[i].len, bad[i].type, bad[i].kind, bad[i].flags, bad[i].stream,
+			   bad[i].deadline);
 		/* From the header alone: nobody waits for such a body. */
 		if (frame_parse((struct view){ head, sizeof(head) }, &f, &size) != -EBADMSG)
 			fail_msg("accepted: %s", bad[i].why);

@@ -76,25 +76,31 @@ static void test_decodes(void **state)
 	struct sample_scalars s;
 	struct sample_lists l;
 	struct sample_all all;
-	assert_int_equal(pb_decode(&sample_scalars_msg, VIEW("\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x28\x03"), 0, &arena, &s), 0);
+	assert_int_equal(pb_decode(&sample_scalars_msg,
+				   VIEW("\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x28\x03"), 0, &arena,
+				   &s),
+			 0);
 	assert_int_equal(s.i32, -1);
 	assert_int_equal(s.s32, -2);
 	/* The last of several scalars counts. */
 	assert_int_equal(pb_decode(&sample_scalars_msg, VIEW("\x08\x01\x08\x02"), 0, &arena, &s), 0);
 	assert_int_equal(s.u32, 2);
 	/* Repeated numbers: packed, one by one, and mixed. */
-	assert_int_equal(pb_decode(&sample_lists_msg, VIEW("\x08\x01\x0a\x02\x02\x03\x08\x04"), 0, &arena, &l), 0);
+	assert_int_equal(
+		pb_decode(&sample_lists_msg, VIEW("\x08\x01\x0a\x02\x02\x03\x08\x04"), 0, &arena, &l), 0);
 	assert_int_equal(l.u32.n, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(l.u32.items[i], i + 1);
 	assert_int_equal(pb_decode(&sample_lists_msg, VIEW("\x0a\x00"), 0, &arena, &l), 0);
 	assert_int_equal(l.u32.n, 0);
 	/* Presence, and a oneof of which the last member counts. */
-	assert_int_equal(pb_decode(&sample_all_msg, VIEW("\x08\x00\xa0\x01\x05\xaa\x01\x01x"), 0, &arena, &all), 0);
+	assert_int_equal(
+		pb_decode(&sample_all_msg, VIEW("\x08\x00\xa0\x01\x05\xaa\x01\x01x"), 0, &arena, &all), 0);
 	assert_true(all.has_maybe && all.maybe == 0);
 	assert_false(all.has_number || all.number);
 	assert_true(all.has_words && view_is(all.words, "x"));
-	assert_int_equal(pb_decode(&sample_all_msg, VIEW("\xaa\x01\x01x\xb2\x01\x02\x08\x05"), 0, &arena, &all), 0);
+	assert_int_equal(
+		pb_decode(&sample_all_msg, VIEW("\xaa\x01\x01x\xb2\x01\x02\x08\x05"), 0, &arena, &all), 0);
 	assert_false(all.has_words);
 	assert_int_equal(all.inner->kind, SAMPLE_KIND_SOME);
 	/* Nothing is everything's default. */
@@ -114,7 +120,8 @@ static void test_refused(void **state)
 		{ &sample_scalars_msg, VIEW("\x08\x80"), "half a varint" },
 		{ &sample_scalars_msg, VIEW("\x80"), "half a tag" },
 		{ &sample_scalars_msg, VIEW("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), "65 bits" },
-		{ &sample_scalars_msg, VIEW("\x10\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"), "eleven bytes" },
+		{ &sample_scalars_msg, VIEW("\x10\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"),
+		  "eleven bytes" },
 		{ &sample_scalars_msg, VIEW("\x08\x80\x80\x80\x80\x10"), "a uint32 of 33 bits" },
 		{ &sample_scalars_msg, VIEW("\x18\x80\x80\x80\x80\x08"), "an int32 of 2^31" },
 		{ &sample_scalars_msg, VIEW("\x28\x80\x80\x80\x80\x10"), "a sint32 of 33 bits" },
@@ -123,7 +130,8 @@ static void test_refused(void **state)
 		{ &sample_scalars_msg, VIEW("\x0a\x01x"), "bytes for a number" },
 		{ &sample_scalars_msg, VIEW("\x50\x01"), "a number for a string" },
 		{ &sample_scalars_msg, VIEW("\x52\x05test"), "a string past the end" },
-		{ &sample_scalars_msg, VIEW("\x52\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), "a string of 2^64 - 1" },
+		{ &sample_scalars_msg, VIEW("\x52\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+		  "a string of 2^64 - 1" },
 		{ &sample_scalars_msg, VIEW("\x49\0\0\0\0"), "half a double" },
 		{ &sample_scalars_msg, VIEW("\x0b\x0c"), "a group" },
 		{ &sample_scalars_msg, VIEW("\xa0\x06\x01"), "an unknown field" },
@@ -158,8 +166,11 @@ static void test_unknown_fields(void **state)
 	assert_int_equal(pb_decode(&sample_scalars_msg, in, PB_SKIP_UNKNOWN, &arena, &s), 0);
 	assert_int_equal(s.u32, 7);
 	/* Skipped, not believed: groups and broken lengths are refused all the same. */
-	assert_int_equal(pb_decode(&sample_scalars_msg, VIEW("\xa2\x06\x05x"), PB_SKIP_UNKNOWN, &arena, &s), -EBADMSG);
-	assert_int_equal(pb_decode(&sample_scalars_msg, VIEW("\xa3\x06\xa4\x06"), PB_SKIP_UNKNOWN, &arena, &s), -EBADMSG);
+	assert_int_equal(pb_decode(&sample_scalars_msg, VIEW("\xa2\x06\x05x"), PB_SKIP_UNKNOWN, &arena, &s),
+			 -EBADMSG);
+	assert_int_equal(
+		pb_decode(&sample_scalars_msg, VIEW("\xa3\x06\xa4\x06"), PB_SKIP_UNKNOWN, &arena, &s),
+		-EBADMSG);
 }
 
 static void test_depth(void **state)
@@ -180,7 +191,8 @@ static void test_depth(void **state)
 			buf_done(&nested);
 			nested = outer;
 		}
-		assert_int_equal(pb_decode(&sample_all_msg, buf_view(&nested), 0, &arena, &out), depth <= PB_DEPTH ? 0 : -EBADMSG);
+		assert_int_equal(pb_decode(&sample_all_msg, buf_view(&nested), 0, &arena, &out),
+				 depth <= PB_DEPTH ? 0 : -EBADMSG);
 		buf_done(&b);
 		buf_done(&nested);
 	}
@@ -195,7 +207,8 @@ static void test_memory_is_bounded(void **state)
 	char in[2000];
 	for (size_t i = 0; i < sizeof(in); i += 2)
 		memcpy(in + i, "\x62\x00", 2);
-	assert_int_equal(pb_decode(&sample_lists_msg, (struct view){ in, sizeof(in) }, 0, &small, &l), -ENOMEM);
+	assert_int_equal(pb_decode(&sample_lists_msg, (struct view){ in, sizeof(in) }, 0, &small, &l),
+			 -ENOMEM);
 	arena_done(&small);
 	assert_int_equal(pb_decode(&sample_lists_msg, (struct view){ in, sizeof(in) }, 0, &arena, &l), 0);
 	assert_int_equal(l.scalars.n, sizeof(in) / 2);
@@ -212,7 +225,8 @@ static void test_long_submessages(void **state)
 	(void)state;
 	static char text[70000];
 	memset(text, 'x', sizeof(text));
-	static const size_t sizes[] = { 0, 1, 120, 124, 125, 126, 127, 128, 129, 16378, 16379, 16380, 16384, 70000 };
+	static const size_t sizes[] = { 0,   1,   120,   124,   125,   126,   127,
+					128, 129, 16378, 16379, 16380, 16384, 70000 };
 	for (size_t i = 0; i < ELEMS(sizes); i++) {
 		struct sample_scalars s = { .text = { text, sizes[i] }, .u32 = 5 };
 		struct sample_all all = { .scalars = &s, .stdin_ = true }, out;
@@ -253,8 +267,9 @@ static void test_tables(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_vectors), TEST(test_decodes),		 TEST(test_refused),	       TEST(test_unknown_fields),
-		TEST(test_depth),   TEST(test_memory_is_bounded), TEST(test_long_submessages), TEST(test_tables),
+		TEST(test_vectors),          TEST(test_decodes), TEST(test_refused),
+		TEST(test_unknown_fields),   TEST(test_depth),   TEST(test_memory_is_bounded),
+		TEST(test_long_submessages), TEST(test_tables),
 	};
 	return cmocka_run_group_tests_name("pb", tests, NULL, NULL);
 }

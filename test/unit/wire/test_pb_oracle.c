@@ -46,7 +46,8 @@ static int start_oracle(void **state)
 	if (oracle == 0) {
 		dup2(in[0], 0);
 		dup2(out[1], 1);
-		execl("/usr/bin/python3", "python3", ORACLE_DIR "/oracle.py", ORACLE_DIR "/sample.proto", count, text, NULL);
+		execl("/usr/bin/python3", "python3", ORACLE_DIR "/oracle.py", ORACLE_DIR "/sample.proto",
+		      count, text, NULL);
 		_exit(127);
 	}
 	close(in[0]);
@@ -114,8 +115,9 @@ static void fill_msg(const struct pb_msg *m, void *out, struct arena *a, int dep
 
 static void fill_one(const struct pb_field *f, void *dst, struct arena *a, int depth)
 {
-	static const char text[] = "the quick brown fox jumps over the lazy dog and runs away from the tests of paddock, "
-				   "which go on for a while so that the length needs two bytes and then some more";
+	static const char text[] =
+		"the quick brown fox jumps over the lazy dog and runs away from the tests of paddock, "
+		"which go on for a while so that the length needs two bytes and then some more";
 	uint64_t v = random_number();
 	switch ((enum pb_kind)f->kind) {
 	case PB_U32:
@@ -150,8 +152,16 @@ static void fill_one(const struct pb_field *f, void *dst, struct arena *a, int d
 static size_t size_of(const struct pb_field *f)
 {
 	static const size_t sizes[] = {
-		[PB_U32] = 4,  [PB_U64] = 8,  [PB_I32] = 4,    [PB_I64] = 8, [PB_S32] = 4, [PB_S64] = 8,
-		[PB_BOOL] = 1, [PB_ENUM] = 4, [PB_DOUBLE] = 8, [PB_STRING] = sizeof(struct view),
+		[PB_U32] = 4,
+		[PB_U64] = 8,
+		[PB_I32] = 4,
+		[PB_I64] = 8,
+		[PB_S32] = 4,
+		[PB_S64] = 8,
+		[PB_BOOL] = 1,
+		[PB_ENUM] = 4,
+		[PB_DOUBLE] = 8,
+		[PB_STRING] = sizeof(struct view),
 		[PB_BYTES] = sizeof(struct view),
 	};
 	return f->kind == PB_MSG ? f->sub->size : sizes[f->kind];
@@ -163,14 +173,16 @@ static void fill_msg(const struct pb_msg *m, void *out, struct arena *a, int dep
 	for (size_t i = 0; i < m->n_fields; i++) {
 		const struct pb_field *f = &m->fields[i];
 		char *slot = (char *)out + f->offset;
-		if (next_random() % 3 == 0 || (f->kind == PB_MSG && depth > 5) || (f->oneof && taken & 1u << f->oneof))
+		if (next_random() % 3 == 0 || (f->kind == PB_MSG && depth > 5) ||
+		    (f->oneof && taken & 1u << f->oneof))
 			continue;
 		taken |= f->oneof ? 1u << f->oneof : 0;
 		if (f->has)
 			*(bool *)((char *)out + f->has) = true;
 		if (f->repeated) {
 			struct pb_list *l = (struct pb_list *)(void *)slot;
-			bool map = strstr(f->sub ? f->sub->name : "", "Entry"); /* order and doubles are not defined */
+			bool map = strstr(f->sub ? f->sub->name : "",
+					  "Entry"); /* order and doubles are not defined */
 			l->n = map ? 0 : next_random() % 20;
 			l->items = arena_array(a, l->n, size_of(f));
 			for (size_t k = 0; k < l->n; k++)

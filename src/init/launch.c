@@ -1,5 +1,5 @@
 /*
- * Starting a program: see spawn.h.
+ * Starting a program: see launch.h.
  *
  * The child is made by clone(CLONE_VM | CLONE_VFORK): no page table is copied,
  * PID 1 stands still until the child has executed (or given up), and the child
@@ -8,7 +8,7 @@
  * allocates nothing. While it has the user's ids but PID 1's memory, nobody in
  * the box can attach to it: PID 1 is not dumpable, and the memory is the same.
  */
-#include "spawn.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 enum stage { STAGE_SETUP, STAGE_USER, STAGE_CWD, STAGE_EXEC };
 
 struct child {
-	struct spawn *plan;
+	struct launch *plan;
 	enum stage stage;
 	int error; /* positive errno; 0 while nothing has failed */
 };
@@ -65,7 +65,8 @@ static int set_fds(const int fds[3])
 static int set_user(const struct user *u)
 {
 	if (syscall(SYS_setgroups, (size_t)u->n_groups, u->groups) < 0 ||
-	    syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 || syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
+	    syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
+	    syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
 		return -1;
 	if (u->uid == 0)
 		return 0;
@@ -75,7 +76,7 @@ static int set_user(const struct user *u)
 	return (int)syscall(SYS_capset, &head, none);
 }
 
-static int set_cwd(const struct spawn *s)
+static int set_cwd(const struct launch *s)
 {
 	if (chdir(s->cwd) == 0)
 		return 0;
@@ -83,7 +84,7 @@ static int set_cwd(const struct spawn *s)
 }
 
 /* As execvpe: the first that runs; a refusal counts when nothing else is found. */
-static int exec_any(struct spawn *s)
+static int exec_any(struct launch *s)
 {
 	int error = ENOENT;
 	for (char **path = s->paths; *path; path++) {
@@ -104,7 +105,7 @@ static int exec_any(struct spawn *s)
 static int child_main(void *arg)
 {
 	struct child *c = arg;
-	struct spawn *s = c->plan;
+	struct launch *s = c->plan;
 	c->error = 0;
 	c->stage = STAGE_SETUP;
 	if (setsid() < 0 || set_fds(s->fds) < 0)
@@ -148,7 +149,7 @@ static enum err_code exec_code(int error)
 
 static int explain(const struct child *c, struct err *e)
 {
-	const struct spawn *s = c->plan;
+	const struct launch *s = c->plan;
 	switch (c->stage) {
 	case STAGE_SETUP:
 		break;
@@ -166,7 +167,7 @@ static int explain(const struct child *c, struct err *e)
 	return err_sys(e, exec_code(c->error), c->error, "cannot set up a process");
 }
 
-int spawn_run(struct spawn *s, pid_t *ret_pid, struct err *e)
+int launch_run(struct launch *s, pid_t *ret_pid, struct err *e)
 {
 	static char stack[32768] __attribute__((aligned(16)));
 	struct child c = { .plan = s };
@@ -195,7 +196,7 @@ static int no_memory(struct err *e)
 	return err_set(e, ERR_TOO_LARGE, "arguments and environment are too large");
 }
 
-static int make_argv(struct spawn *s, const struct wire_start *msg, struct arena *a, struct err *e)
+static int make_argv(struct launch *s, const struct wire_start *msg, struct arena *a, struct err *e)
 {
 	size_t n = msg->argv.n;
 	if (n == 0 || msg->argv.items[0].n == 0)
@@ -216,7 +217,7 @@ static int make_argv(struct spawn *s, const struct wire_start *msg, struct arena
 	return 0;
 }
 
-static int make_env(struct spawn *s, const struct wire_start *msg, struct arena *a, struct err *e)
+static int make_env(struct launch *s, const struct wire_start *msg, struct arena *a, struct err *e)
 {
 	s->envp = arena_array(a, msg->env.n + 1, sizeof(char *));
 	if (!s->envp)
@@ -224,7 +225,8 @@ static int make_env(struct spawn *s, const struct wire_start *msg, struct arena 
 	for (size_t i = 0; i < msg->env.n; i++) {
 		struct view name = msg->env.items[i].name, value = msg->env.items[i].value;
 		if (name.n == 0 || has_nul(name) || memchr(name.p, '=', name.n) || has_nul(value))
-			return err_set(e, ERR_INVALID, "environment variable %zu has a bad name or a NUL byte", i);
+			return err_set(e, ERR_INVALID,
+				       "environment variable %zu has a bad name or a NUL byte", i);
 		char *p = arena_alloc(a, name.n + value.n + 2);
 		if (!p)
 			return no_memory(e);
@@ -246,7 +248,7 @@ static struct view path_of(char **envp)
 }
 
 /* The places to try, so that the child need not put paths together. */
-static int make_paths(struct spawn *s, struct arena *a, struct err *e)
+static int make_paths(struct launch *s, struct arena *a, struct err *e)
 {
 	const char *file = s->argv[0];
 	struct view dirs = path_of(s->envp);
@@ -276,7 +278,7 @@ static int make_paths(struct spawn *s, struct arena *a, struct err *e)
 	return 0;
 }
 
-int spawn_prepare(struct spawn *s, const struct wire_start *msg, struct arena *a, struct err *e)
+int launch_prepare(struct launch *s, const struct wire_start *msg, struct arena *a, struct err *e)
 {
 	if (make_argv(s, msg, a, e) < 0 || make_env(s, msg, a, e) < 0 || make_paths(s, a, e) < 0)
 		return -1;

@@ -1,0 +1,28 @@
+/*
+ * From a description to a running program. Everything that needs memory is
+ * prepared before the clone: the child shares it and only makes system calls.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "arena.h"
+#include "user.h"
+
+struct launch {
+	char **argv, **envp;
+	const char *cwd;
+	bool cwd_optional; /* a home that is not there: "/" will do */
+	const struct user *user;
+	int fds[3]; /* the program's 0, 1, 2; -1: as ours */
+	/* From launch_prepare. */
+	char **paths;   /* where the program may be, in order */
+	char **sh_argv; /* for a script without "#!" */
+};
+
+struct wire_start;
+/* Fills argv, envp, cwd and paths; memory is the arena's. */
+int launch_prepare(struct launch *s, const struct wire_start *msg, struct arena *a,
+		   struct err *e) _must_check_;
+/* Returns when the program runs, or could not be started. */
+int launch_run(struct launch *s, pid_t *ret_pid, struct err *e) _must_check_;
