@@ -46,49 +46,44 @@ int file_split(char *path, const char **ret_dir, const char **ret_name)
 	return 0;
 }
 
-int file_error(struct err *e, int error, const char *path)
+enum err_code file_code(int error)
 {
-	enum err_code code = ERR_INTERNAL;
-	error = error < 0 ? -error : error;
-	switch (error) {
+	switch (error < 0 ? -error : error) {
 	case ENOENT:
-		code = ERR_NOT_FOUND;
-		break;
+		return ERR_NOT_FOUND;
 	case EACCES:
 	case EPERM:
 	case EROFS:
-		code = ERR_FORBIDDEN;
-		break;
+		return ERR_FORBIDDEN;
 	case ENOTDIR:
 	case EISDIR:
 	case ELOOP:
 	case ENAMETOOLONG:
 	case EINVAL:
 	case ENXIO:
-		code = ERR_INVALID;
-		break;
+		return ERR_INVALID;
 	case EEXIST:
 	case ENOTEMPTY:
 	case EBUSY:
 	case ETXTBSY:
-		code = ERR_CONFLICT;
-		break;
+		return ERR_CONFLICT;
 	case ENOSPC:
 	case EDQUOT:
-		code = ERR_STORAGE;
-		break;
+		return ERR_STORAGE;
 	case EFBIG:
-		code = ERR_TOO_LARGE;
-		break;
+		return ERR_TOO_LARGE;
 	case EMFILE:
 	case ENFILE:
 	case ENOMEM:
-		code = ERR_UNAVAILABLE;
-		break;
+		return ERR_UNAVAILABLE;
 	default:
-		break;
+		return ERR_INTERNAL;
 	}
-	return err_sys(e, code, error, "'%.120s'", path);
+}
+
+int file_error(struct err *e, int error, const char *path)
+{
+	return err_sys(e, file_code(error), error, "'%.120s'", path);
 }
 
 static int32_t type_of(mode_t mode)

@@ -27,6 +27,7 @@ struct file_target {
 int file_enter(struct file_target *t, struct view path, struct view user, struct err *e) _must_check_;
 /* Cuts trailing slashes and splits at the last one. -EINVAL when the last part is not a name. */
 int file_split(char *path, const char **ret_dir, const char **ret_name) _must_check_;
+enum err_code file_code(int error);
 /* An errno of a file operation as an error with the path in it; returns -1. */
 int file_error(struct err *e, int error, const char *path);
 

@@ -81,7 +81,7 @@ static void on_step(struct stream *s)
 	int r = fill(ls, room);
 	if (r < 0) {
 		struct err e;
-		file_error(&e, r, "listing");
+		err_sys(&e, file_code(r), r, "the directory cannot be read to its end");
 		stream_fail(s, &e);
 		return;
 	}

@@ -37,7 +37,7 @@ static void on_step(struct stream *s)
 	ssize_t n = want ? pread(rd->fd, scratch, want, (off_t)rd->at) : 0;
 	if (n < 0 && errno != EAGAIN) {
 		struct err e;
-		file_error(&e, errno, "reading");
+		err_sys(&e, file_code(errno), errno, "the file cannot be read to its end");
 		stream_fail(s, &e);
 	} else if (n <= 0) {
 		stream_finish(s, &wire_file_done_msg, &(struct wire_file_done){ .bytes = rd->sent });

@@ -66,16 +66,17 @@ static void on_data(struct stream *s, struct view data)
 		stream_consumed(s, data.n);
 }
 
-/* Owner and mode of the file that is replaced, as far as the user may. */
+/* Owner and mode of the file that is replaced, as far as the user may; never its
+ * set-id bits, which the kernel takes from a file that is written to as well. */
 static int dress(struct writer *w)
 {
-	uint32_t mode = w->mode ? w->mode & 07777 : w->existed ? w->old.st_mode & 07777 : 0644;
+	uint32_t mode = w->mode ? w->mode & 07777 : w->existed ? w->old.st_mode & 01777 : 0644;
 	struct stat st;
 	if (fstat(w->fd, &st) < 0)
 		return -errno;
 	bool same = !w->existed || (st.st_uid == w->old.st_uid && st.st_gid == w->old.st_gid);
 	if (!same && fchown(w->fd, w->old.st_uid, w->old.st_gid) < 0)
-		mode &= 0777; /* set-id bits meant the old owner */
+		mode &= 01777; /* those asked for were meant for the old owner */
 	return fchmod(w->fd, mode) < 0 ? -errno : 0;
 }
 

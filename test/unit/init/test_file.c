@@ -329,6 +329,7 @@ static void test_owner_and_mode(void **state)
 	struct wire_file_info info;
 	put(at("kept"), "old", 0640);
 	assert_int_equal(chown(at("kept"), 1000, 1234), 0);
+	assert_int_equal(chmod(at("kept"), 04640), 0); /* the set-id bit goes, as with any write */
 	write_file("root", at("kept"), "new", &a);
 	struct wire_file_written w;
 	answer_decode(&a, &a.last, &wire_file_written_msg, &arena, &w);
