@@ -43,21 +43,22 @@ static int fail(struct buf *b, int error)
 	return error;
 }
 
-/* Moves what is left to the front when that makes the room, else grows. */
-static int make_room(struct buf *b, size_t n)
+/* Moves what is left to the front when that makes the room, else grows. `spare`
+ * bytes are wanted behind the n, outside of the maximum: printf's NUL. */
+static int make_room(struct buf *b, size_t n, size_t spare)
 {
 	size_t len = b->n - b->head;
 	if (n > b->max - len || len > b->max)
 		return fail(b, -ENOBUFS);
-	if (n <= b->cap - b->n)
+	if (n + spare <= b->cap - b->n)
 		return 0;
-	if (b->head && (n <= b->cap - len) && b->head >= len) {
+	if (b->head && (n + spare <= b->cap - len) && b->head >= len) {
 		memmove(b->p, b->p + b->head, len);
 		b->n = len;
 		b->head = 0;
 		return 0;
 	}
-	size_t want = len + n, cap = b->cap ? b->cap : 64;
+	size_t want = len + n + spare, cap = b->cap ? b->cap : 64;
 	while (cap < want)
 		cap *= 2;
 	if (cap > b->max)
@@ -81,7 +82,7 @@ int buf_append(struct buf *b, const void *p, size_t n)
 		return b->bad;
 	if (n == 0)
 		return 0;
-	int r = make_room(b, n);
+	int r = make_room(b, n, 0);
 	if (r < 0)
 		return r;
 	memcpy(b->p + b->n, p, n);
@@ -114,13 +115,10 @@ int buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 	size_t room = b->cap - b->n;
 	int n = vsnprintf(b->p ? b->p + b->n : NULL, b->p ? room : 0, fmt, ap);
 	int r = n < 0 ? fail(b, -EINVAL) : 0;
-	if (r == 0 && (size_t)n >= room) {
-		r = make_room(b, (size_t)n + 1);
-		if (r == 0)
-			vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
-	} else if (r == 0 && (size_t)n > b->max - (b->n - b->head)) {
-		r = fail(b, -ENOBUFS);
-	}
+	if (r == 0)
+		r = make_room(b, (size_t)n, 1);
+	if (r == 0 && (size_t)n >= room)
+		vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
 	va_end(again);
 	if (r == 0)
 		b->n += n;
@@ -138,7 +136,7 @@ int buf_printf(struct buf *b, const char *fmt, ...)
 
 char *buf_reserve(struct buf *b, size_t n)
 {
-	if (b->bad || make_room(b, n) < 0)
+	if (b->bad || make_room(b, n, 0) < 0)
 		return NULL;
 	return b->p + b->n;
 }
