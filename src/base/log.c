@@ -34,6 +34,10 @@ void log_line(enum log_level level, const char *fmt, ...)
 	n += vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
 	va_end(ap);
 	size_t len = MIN((size_t)n, sizeof(line) - 2);
+	/* A message may carry words from outside (a box's, a client's): it stays one line. */
+	for (size_t i = 0; i < len; i++)
+		if (((unsigned char)line[i] < 0x20 && line[i] != '\t') || line[i] == 0x7f)
+			line[i] = '?';
 	line[len++] = '\n';
 	/* Nothing to be done when standard error is gone. */
 	ssize_t r = write(STDERR_FILENO, line, len);
