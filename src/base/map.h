@@ -23,6 +23,6 @@ void map_done(struct map *m); /* frees the slots, not the objects */
 struct map_node *map_get(const struct map *m, struct view key);
 int map_put(struct map *m, struct map_node *node, struct view key) _must_check_; /* -EEXIST, -ENOMEM */
 void map_del(struct map *m, struct map_node *node);
-/* Iteration in no order; `fn` may delete the node it gets. */
+/* Iteration in no order. Whoever deletes the node at hand asks for the next one first. */
 struct map_node *map_first(const struct map *m);
 struct map_node *map_next(const struct map *m, const struct map_node *node);
