@@ -43,6 +43,7 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 #define CONFIG_MAX (1024u * 1024)
 #define LISTEN_MAX 16
 #define DRAIN_MS 2000
+#define LARGE (256 * 1024)
 
 struct api {
 	struct loop *loop;
@@ -218,7 +219,10 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-	mallopt(M_ARENA_MAX, 1); /* two threads, and one of them waits for the disk */
+	/* Two threads, one of which waits for the disk; and what one large answer took goes back. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, LARGE);
+	mallopt(M_TRIM_THRESHOLD, LARGE);
 	log_setup("paddock-api", LOG_LEVEL_INFO);
 	if (start(&a, &e) < 0) {
 		log_error("%s", e.msg);

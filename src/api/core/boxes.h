@@ -81,6 +81,8 @@ struct job *remove_box(struct core *c, const struct actor *a, struct view id_or_
 		       struct err *e) _must_check_;
 /* Nobody wants it any more: tries until it works. */
 void remove_unwanted(struct box *b);
+/* The same, and says when the first try is over. NULL: nobody will be told. */
+struct job *remove_unwanted_then(struct box *b, job_done *done, void *arg) _must_check_;
 /* The keeper has ended it in its own way (ImageCommit). */
 void remove_gone(struct box *b);
 

@@ -48,7 +48,9 @@ struct import_ops {
 	void (*done)(struct import *im, const struct image *image, const struct err *e);
 };
 
-enum import_phase { IMPORT_IDLE, IMPORT_MAKING, IMPORT_UNPACKING, IMPORT_UNPACKED, IMPORT_COMMITTING, IMPORT_LISTING };
+enum import_phase {
+	IMPORT_IDLE, IMPORT_MAKING, IMPORT_UNPACKING, IMPORT_UNPACKED, IMPORT_COMMITTING, IMPORT_LISTING, IMPORT_FAILING,
+};
 
 /* Embedded by the caller, zeroed; kept until `done` or import_cancel. */
 struct import {
@@ -56,7 +58,8 @@ struct import {
 	struct core *core;
 	enum import_phase phase;
 	char name[64];
-	struct job *job;      /* of MAKING and LISTING */
+	struct job *job;      /* of MAKING, LISTING and FAILING */
+	struct err failed;
 	struct box *box;
 	struct exec exec;
 	struct call commit;

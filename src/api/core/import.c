@@ -23,12 +23,28 @@ static void drop_box(struct import *im)
 		remove_unwanted(TAKE_PTR(im->box));
 }
 
+static void say_failed(struct import *im)
+{
+	im->phase = IMPORT_IDLE;
+	im->ops->done(im, NULL, &im->failed);
+}
+
+static void on_dropped(void *arg, const void *result, const struct err *e)
+{
+	struct import *im = arg;
+	im->job = NULL;
+	say_failed(im);
+}
+
+/* Told when the box is gone: a failed import leaves nothing behind its answer. */
 static void give_up(struct import *im, const struct err *e)
 {
-	struct err copy = *e;
-	im->phase = IMPORT_IDLE;
-	drop_box(im);
-	im->ops->done(im, NULL, &copy);
+	im->failed = *e;
+	im->phase = IMPORT_FAILING;
+	if (im->box)
+		im->job = remove_unwanted_then(TAKE_PTR(im->box), on_dropped, im);
+	if (!im->job)
+		say_failed(im);
 }
 
 static void give_up_sys(struct import *im, int error)

@@ -131,6 +131,23 @@ void remove_gone(struct box *b)
 	destroyed(b);
 }
 
+static struct job *add_waiter(struct box *b, job_done *done, void *arg)
+{
+	struct removal *r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	r->job = (struct job){ .done = done, .arg = arg };
+	list_append(&b->waiters, &r->link);
+	return &r->job;
+}
+
+struct job *remove_unwanted_then(struct box *b, job_done *done, void *arg)
+{
+	struct job *j = add_waiter(b, done, arg);
+	remove_unwanted(b);
+	return j;
+}
+
 struct job *remove_box(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
 		       struct err *e)
 {
@@ -141,13 +158,11 @@ struct job *remove_box(struct core *c, const struct actor *a, struct view ref, j
 		err_set(e, ERR_STATE, "the sandbox is still being made");
 		return NULL;
 	}
-	struct removal *r = calloc(1, sizeof(*r));
-	if (!r) {
+	struct job *j = add_waiter(b, done, arg);
+	if (!j) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
 		return NULL;
 	}
-	r->job = (struct job){ .done = done, .arg = arg };
-	list_append(&b->waiters, &r->link);
 	begin(b);
-	return &r->job;
+	return j;
 }
