@@ -83,10 +83,10 @@ def rss_kb(pid, field="VmRSS"):
 
 
 def namespace(pid, kind):
-    """The inode of a process's namespace, or None when the process is gone."""
+    """The inode of a process's namespace, or None when the process is gone, or not ours to look at."""
     try:
         return int(os.readlink(f"/proc/{pid}/ns/{kind}").split("[")[1].rstrip("]"))
-    except (FileNotFoundError, ProcessLookupError):
+    except OSError:
         return None
 
 
@@ -101,7 +101,7 @@ def processes_in(kind, inode):
 def descendants(pid):
     found = []
     for task in _listdir(f"/proc/{pid}/task"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        with contextlib.suppress(OSError):
             for child in read(f"/proc/{pid}/task/{task}/children").split():
                 found += [int(child), *descendants(int(child))]
     return found
@@ -110,7 +110,7 @@ def descendants(pid):
 def _listdir(path):
     try:
         return os.listdir(path)
-    except (FileNotFoundError, ProcessLookupError, NotADirectoryError):
+    except OSError:
         return []
 
 
@@ -148,18 +148,42 @@ def cgroup_dirs(name):
     return found
 
 
-def namespace_holders(inodes):
-    """Who keeps one of these namespaces alive: a process in it, an fd, a bind mount."""
+def other_box(pid, own):
+    """Whether a process lives in a box that is none of ours: another daemon may run here too."""
+    try:
+        parts = re.split(r"[/\n]", read(f"/proc/{pid}/cgroup"))
+    except OSError:
+        return True
+    return any(ID.match(part) and part not in own for part in parts)
+
+
+def namespace_fds(pid):
+    """{fd: inode} of the namespaces that a process holds open."""
+    found = {}
+    for fd in _listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            match = re.fullmatch(r"[a-z_]+:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{fd}"))
+            if match and match[0].split(":")[0] in NAMESPACES:
+                found[fd] = int(match[1])
+    return found
+
+
+def namespace_holders(inodes, own_boxes, own_programs):
+    """Who keeps one of these namespaces alive: a process in it, an fd, a bind mount.
+
+    The kernel gives a freed namespace's inode number to the next one made: what
+    belongs to another daemon is no finding.
+    """
     holders = []
     for pid in pids():
+        strange = pid not in own_programs and comm(pid).startswith("paddock")
+        if strange or other_box(pid, own_boxes):
+            continue
         for kind in (*NAMESPACES, "pid_for_children"):
             if namespace(pid, kind) in inodes:
                 holders.append(f"process {pid} ({comm(pid)}) is in {kind}")
-        for fd in _listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                match = re.fullmatch(r"[a-z_]+:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{fd}"))
-                if match and int(match[1]) in inodes:
-                    holders.append(f"process {pid} ({comm(pid)}) holds {match[0]} as fd {fd}")
+        holders += [f"process {pid} ({comm(pid)}) holds a namespace as fd {fd}"
+                    for fd, inode in namespace_fds(pid).items() if inode in inodes]
     for root, point, _, kind, _, _ in mountinfo():
         match = re.search(r"\[(\d+)\]", root)
         if kind == "nsfs" and match and int(match[1]) in inodes:
@@ -413,7 +437,7 @@ class Box:
 
         def look():
             for pid in processes_in("pid", inode):
-                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                with contextlib.suppress(OSError):
                     if argument.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
                         return pid
             return None
@@ -456,7 +480,7 @@ class Daemon:
         self.log_file = self.base / "log"
         self.environment, self.arguments, self.listen = environment or {}, list(arguments), listen
         self.process, self.host, self.port, self.scheme = None, None, None, None
-        self.boxes_seen, self.inodes_seen, self.cgroup_homes = set(), set(), set()
+        self.boxes_seen, self.inodes_seen, self.inodes_own, self.cgroup_homes = set(), set(), set(), set()
 
     def command(self):
         return [
@@ -470,19 +494,27 @@ class Daemon:
                 self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
                 env=clean_environment(**self.environment), preexec_fn=die_with_parent,
             )
-        match = READY.match(self.read_line(timeout))
-        assert match, f"no ready line\n{self.log()}"
+        try:
+            match = READY.match(self.read_line(timeout))
+            assert match, f"no ready line\n{self.log()}"
+        except AssertionError:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+            self.process = None
+            raise
         self.scheme, self.host, self.port = match[1].decode(), match[2].decode(), int(match[3])
         assert Path(match[4].decode()) == self.data_dir / "admin.key"
         # A restart comes back on the same address, as a service would.
         self.listen = f"{self.host}:{self.port}"
+        # What the keeper made for itself: not of a box, whatever had these numbers before.
+        self.inodes_own = set(namespaces(self.keeper_pid).values()) | set(namespace_fds(self.keeper_pid).values())
         return self
 
     def read_line(self, timeout):
         end, line = time.monotonic() + timeout, b""
         while not line.endswith(b"\n"):
             if not select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0]:
-                self.process.kill()
                 raise AssertionError(f"not ready after {timeout} s\n{self.log()}")
             byte = os.read(self.process.stdout.fileno(), 1)
             if not byte:
@@ -616,7 +648,8 @@ class Daemon:
             left += [f"cgroup {home / name}" for name in _listdir(home) if (home / name).is_dir()]
         for home in (self.data_dir / "boxes", self.run_dir / "boxes"):
             left += [f"directory {home / name}" for name in _listdir(home)]
-        return left + namespace_holders(self.inodes_seen)
+        programs = self.programs() if self.process else {}
+        return left + namespace_holders(self.inodes_seen - self.inodes_own, self.boxes_seen, programs)
 
     def left_behind(self):
         """Everything that outlives a daemon which was stopped without boxes."""
@@ -626,7 +659,7 @@ class Daemon:
             if any(place in part for place in places for part in (root, point)):
                 left.append(f"mount {root} on {point}")
         for pid in pids():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            with contextlib.suppress(OSError):
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
                 groups = read(f"/proc/{pid}/cgroup")
                 if any(place in words for place in places) and pid != os.getpid():

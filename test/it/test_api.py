@@ -249,10 +249,15 @@ def test_unsupported_media_type(api):
     assert response.status == 400, "parameters and case of the media type do not matter"
 
 
-def test_body_too_large(api):
-    body = b'{"name":"' + b"a" * (8 << 20) + b'"}'
-    response = api.post("/v1/sandboxes", body)
-    assert (response.status, response.code()) == (413, "too_large")
+@pytest.mark.parametrize("framing", ["Content-Length: 33554432", "Transfer-Encoding: chunked"])
+def test_body_too_large(daemon, framing):
+    """Refused early, and so that a client that is still sending gets to read why."""
+    piece = b"10000\r\n" + b"a" * 65536 + b"\r\n" if "chunked" in framing else b"a" * 65536
+    with daemon.raw() as connection:
+        received, closed = paddock.exchange(connection, (
+            f"POST /v1/sandboxes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\n"
+            f"Content-Type: application/json\r\n{framing}\r\n\r\n").encode() + piece * 512)
+    assert paddock.statuses(received) == [413] and b'"too_large"' in received and closed
 
 
 # ---- listing --------------------------------------------------------------

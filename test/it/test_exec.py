@@ -26,7 +26,7 @@ def test_command_is_bash(box):
 def test_stdout_and_stderr_are_apart(box):
     output = box.exec("echo out; echo err >&2")
     assert (output.out, output.err, output.encoding) == (b"out\n", b"err\n", "utf-8")
-    assert not output.truncated and not output.timed_out and output.signal in (0, None)
+    assert not output.truncated and not output.timed_out and output.signal is None
 
 
 def test_answer_has_exactly_the_promised_fields(box):
@@ -124,12 +124,12 @@ def test_control_characters_survive_json(box):
 
 
 @pytest.mark.parametrize("how, code, signo", [
-    ("exit 0", 0, 0), ("exit 3", 3, 0), ("exit 255", 255, 0), ("kill -9 $$", 137, 9),
-    ("kill -SEGV $$", 139, 11), ("kill -TERM $$", 143, 15), ("no-such-command-at-all", 127, 0),
+    ("exit 0", 0, None), ("exit 3", 3, None), ("exit 255", 255, None), ("kill -9 $$", 137, "SIGKILL"),
+    ("kill -SEGV $$", 139, "SIGSEGV"), ("kill -TERM $$", 143, "SIGTERM"), ("no-such-command-at-all", 127, None),
 ])
 def test_exit_codes_and_signals(box, how, code, signo):
     output = box.exec(how)
-    assert output.exit_code == code and (output.signal or 0) == signo and not output.timed_out
+    assert (output.exit_code, output.signal, output.timed_out) == (code, signo, False)
 
 
 def test_program_that_is_not_there(box):
@@ -139,7 +139,7 @@ def test_program_that_is_not_there(box):
         if response.status == 200:
             assert response.json()["exit_code"] == code, argv
         else:
-            assert (response.status, response.code()) == (400, "invalid_argument"), argv
+            assert (response.status, response.code()) in ((400, "invalid_argument"), (403, "forbidden")), argv
 
 
 BAD_EXECS = {
@@ -186,7 +186,7 @@ def test_timeout(box):
     output = box.exec("echo before; sleep 600; echo after", timeout_ms=300)
     assert time.monotonic() - begun < 5
     assert output.timed_out and output.out == b"before\n"
-    assert output.exit_code == 137 and output.signal == 9
+    assert output.exit_code == 137 and output.signal == "SIGKILL"
     assert 250 <= output.duration_ms < 3000
 
 
@@ -296,8 +296,8 @@ def test_kill_of_pid_1_does_nothing(box):
 
 def test_kill_of_everything_spares_pid_1(make_box):
     box = make_box()
-    output = box.exec("kill -9 -1", user="root")
-    assert output.exit_code in (0, 137)
+    output = box.exec("sleep 7001 & kill -9 -1", user="root")
+    assert output.exit_code in (0, 137), output
     assert box.check("echo alive") == "alive\n"
 
 

@@ -256,6 +256,3 @@ def test_store_of_a_newer_version_is_refused(own_daemon):
     with sqlite3.connect(database) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    if daemon.process and daemon.process.poll() is None:
-        daemon.process.kill()
-    daemon.process = None
