@@ -50,8 +50,7 @@ const struct cmd cmd_exec = {
 	.summary = "run a command in a box",
 	.help = "The exit code is the command's: 128 and the signal's number if a signal ended\n"
 		"it, 124 after --timeout, 125 when the daemon could not do its part. Standard\n"
-		"input is passed on when it is not a terminal. Interrupting this command\n"
-		"ends the one in the box.",
+		"input is passed on when it is not a terminal.",
 	.opts = OPTS,
 	.n_opts = ELEMS(OPTS),
 	.flags_size = sizeof(struct exec_flags),
