@@ -204,9 +204,17 @@ static void stop(struct api *a)
 	loop_timer_stop(&a->drain);
 	http_server_free(a->server); /* aborts what is under way */
 	rest_free(a->rest);
-	core_free(a->core);
+	core_stop(a->core);
 	store_close(a->store); /* waits for the last commit */
+	core_free(a->core);
 	tls_server_free(a->tls);
+	/* One more batch for what was put off. */
+	loop_timer_start(a->loop, &a->drain, 0, on_drain_time);
+	(void)!loop_run(a->loop);
+	loop_signals_stop(&a->signals);
+	loop_free(a->loop);
+	arena_done(&a->arena);
+	fd_close(a->statm);
 }
 
 int main(int argc, char **argv)

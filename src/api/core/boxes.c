@@ -140,7 +140,7 @@ struct box *boxes_by_id(struct core *c, struct view id)
 void boxes_set_status(struct box *b, enum box_status s, bool store)
 {
 	b->state.status = s;
-	if (store && !b->hidden)
+	if (store && !b->hidden && !b->core->stopping)
 		store_box_set_status(b->core->store, view_of(b->id), view_of(status_names[s]), core_store_done, b->core);
 }
 
@@ -282,6 +282,14 @@ bad:
 	err_wrap(e, "box %.*s", VIEW_ARG(row->id));
 	boxes_free_later(b);
 	return -1;
+}
+
+void boxes_stop(struct core *c)
+{
+	struct err e = { 0 };
+	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
+	LIST_EACH(it, &c->boxes)
+		guest_stop(&CONTAINER(it, struct box, order)->guest, &e);
 }
 
 void boxes_done(struct core *c)

@@ -99,4 +99,5 @@ void boxes_watch_expiry(struct box *b);
 void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom);
 int boxes_load(struct core *c, const struct store_box *row, struct err *e) _must_check_;
 struct box *boxes_by_id(struct core *c, struct view id);
+void boxes_stop(struct core *c); /* ends every link */
 void boxes_done(struct core *c);

@@ -147,19 +147,28 @@ struct core *core_new(const struct core_setup *s, struct err *e)
 	}
 	init(c, s);
 	if (keeper_start(c, s->keeper_fd, e) < 0 || load(c, s, e) < 0 || adopt_begin(c, e) < 0) {
+		core_stop(c);
 		core_free(c);
 		return NULL;
 	}
 	return c;
 }
 
+void core_stop(struct core *c)
+{
+	if (!c)
+		return;
+	c->stopping = true;
+	adopt_stop(c);
+	keeper_stop(c);
+	boxes_stop(c);
+}
+
 void core_free(struct core *c)
 {
 	if (!c)
 		return;
-	adopt_stop(c);
 	boxes_done(c);
-	keeper_stop(c);
 	images_done(c);
 	arena_done(&c->posture.arena);
 	keys_done(c);

@@ -29,7 +29,11 @@ struct core_setup {
 };
 
 struct core *core_new(const struct core_setup *s, struct err *e) _must_check_;
-void core_free(struct core *c); /* after the loop has stopped */
+/* The end, in three steps: core_stop fails what is under way and writes no more;
+ * then store_close, whose last callbacks still come here; then core_free. The
+ * memory of boxes goes with the loop's next batch. */
+void core_stop(struct core *c);
+void core_free(struct core *c);
 
 struct core_stats {
 	uint64_t boxes[5];              /* by enum box_status */

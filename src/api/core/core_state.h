@@ -32,6 +32,7 @@ struct core {
 	struct core_stats stats;
 	bool store_failed;         /* the last write did not reach the disk */
 	struct adoption *adoption; /* while starting */
+	bool stopping;             /* nothing is begun any more, nothing is written */
 };
 
 /* For `done` of a store write: keeps store_failed right. */

@@ -72,8 +72,15 @@ static void settle(struct creation *cr)
 
 	if (cr->waits)
 		return;
-	count(b->core, cr);
 	b->creation = NULL;
+	if (b->core->stopping) { /* never answered: the next start removes it */
+		job_finish(&cr->job, NULL, &cr->failed);
+		if (b->hidden)
+			boxes_free_later(b);
+		free(cr);
+		return;
+	}
+	count(b->core, cr);
 	if (cr->failed.code) {
 		job_finish(&cr->job, NULL, &cr->failed);
 		undo(cr);

@@ -42,6 +42,12 @@ static void on_retry(struct loop_timer *t)
 
 static void failed(struct box *b, const struct err *e)
 {
+	if (b->core->stopping) { /* the next start sees to it */
+		tell_waiters(b, e);
+		if (b->hidden)
+			boxes_free_later(b);
+		return;
+	}
 	log_error("box %s: cannot be removed: %s", b->id, e->msg);
 	if (b->unwanted) {
 		loop_timer_start(b->core->loop, &b->expiry, RETRY_MS, on_retry);

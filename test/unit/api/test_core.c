@@ -1,0 +1,742 @@
+/*
+ * The core against a keeper and boxes that the test plays itself, with the real
+ * store: what is written when, what is undone when a step fails, who sees what,
+ * and how a start adopts.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "auth.h"
+#include "boxes.h"
+#include "core.h"
+#include "exec.h"
+#include "fd.h"
+#include "link.h"
+#include "log.h"
+#include "sha256.h"
+#include "text.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define BOXES 8
+#define DIGEST "sha256:00000000000000000000000000000000000000000000000000000000000000ff"
+
+/* PID 1 of one box, as the test plays it. */
+struct fake_box {
+	char id[BOX_ID + 1];
+	struct link link;
+	bool lives;
+};
+
+struct rig {
+	char dir[64];
+	struct loop *loop;
+	struct store *store;
+	struct core *core;
+	struct link keeper;              /* the keeper's end */
+	struct fake_box boxes[BOXES];
+	unsigned creates, destroys, reconciles;
+	struct buf kept;                 /* ids of the last Reconcile, each with a space */
+	/* how the fakes behave */
+	bool refuse_create, mute_box, wrong_protocol, refuse_destroy, mute_exec;
+	struct view have;                /* one id for BoxList */
+	/* what came back */
+	bool ready, lost, done;
+	struct err failed;
+	char made[BOX_ID + 1];
+};
+
+static struct rig *rig; /* of the test that runs */
+
+static const struct config config = {
+	.defaults = {
+		.image = VIEW("machine"), .user = VIEW("user"), .workdir = VIEW("/workspace"),
+		.limits = { .cpu = 1, .memory_mb = 512, .pids = 256, .nofile = 1024 },
+	},
+	.max = { .limits = { .cpu = 2, .memory_mb = 4096, .pids = 1000, .nofile = 4096 },
+		 .boxes = 3, .exec_timeout_ms = 5000, .exec_output_bytes = 1000, .body_bytes = 65536 },
+};
+
+static const uint8_t admin_secret[20] = { 1, 2, 3 };
+
+/* ---- a box ---- */
+
+static void box_frame(struct link *l, const struct frame *f, int fd)
+{
+	struct wire_hello_reply hello = { .protocol = rig->wrong_protocol ? 7 : 1 };
+	struct wire_exited exited = { .exit_code = 3 };
+	struct frame data = { .kind = FRAME_DATA, .type = 1, .stream = f->stream, .body = VIEW("out") };
+
+	if (f->kind != FRAME_CALL)
+		return;
+	if (f->type == WIRE_TYPE_HELLO && !rig->mute_box)
+		link_send_msg(l, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_hello_reply_msg, &hello);
+	if (f->type == WIRE_TYPE_START && !rig->mute_exec) {
+		link_send(l, &data);
+		link_send_msg(l, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_exited_msg, &exited);
+	}
+}
+
+static void box_closed(struct link *l, int error)
+{
+	struct fake_box *b = CONTAINER(l, struct fake_box, link);
+	link_stop(l);
+	b->lives = false;
+}
+
+static const struct link_ops box_ops = { .on_frame = box_frame, .on_closed = box_closed };
+
+static struct fake_box *find_box(struct view id)
+{
+	for (size_t i = 0; i < BOXES; i++)
+		if (rig->boxes[i].lives && view_is(id, rig->boxes[i].id))
+			return &rig->boxes[i];
+	return NULL;
+}
+
+/* The fd of a new connection to a fake box. */
+static int connect_box(struct view id)
+{
+	int fds[2];
+	struct fake_box *b = rig->boxes;
+	while (b->lives)
+		b++;
+	assert_true(b < rig->boxes + BOXES);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(view_to_str(id, b->id, sizeof(b->id)), 0);
+	b->lives = true;
+	assert_int_equal(link_start(&b->link, rig->loop, fds[1], false, &box_ops), 0);
+	return fds[0];
+}
+
+/* ---- the keeper ---- */
+
+static void refuse(const struct frame *f, enum err_code code)
+{
+	struct err e = { 0 };
+	err_set(&e, code, "as the test wants it");
+	link_fail(&rig->keeper, f->type, f->stream, &e);
+}
+
+static void answer(const struct frame *f, const struct pb_msg *pm, const void *msg)
+{
+	link_send_msg(&rig->keeper, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, pm, msg);
+}
+
+static void keeper_boxes(const struct frame *f, struct arena *a)
+{
+	struct wire_box_created created = { 0 };
+	struct wire_box_opened opened = { 0 };
+	union {
+		struct wire_box_create create;
+		struct wire_box_open open;
+		struct wire_box_destroy destroy;
+	} m;
+
+	if (f->type == WIRE_TYPE_BOX_CREATE) {
+		rig->creates++;
+		assert_int_equal(pb_decode(&wire_box_create_msg, f->body, 0, a, &m.create), 0);
+		assert_true(view_is(m.create.spec->image, DIGEST));
+		if (rig->refuse_create)
+			refuse(f, ERR_WALLS);
+		else
+			link_send_msg_fd(&rig->keeper, f->type, FRAME_REPLY, FRAME_LAST, f->stream,
+					 &wire_box_created_msg, &created, connect_box(m.create.spec->id));
+	} else if (f->type == WIRE_TYPE_BOX_OPEN) {
+		assert_int_equal(pb_decode(&wire_box_open_msg, f->body, 0, a, &m.open), 0);
+		link_send_msg_fd(&rig->keeper, f->type, FRAME_REPLY, FRAME_LAST, f->stream, &wire_box_opened_msg, &opened,
+				 connect_box(m.open.id));
+	} else if (f->type == WIRE_TYPE_BOX_DESTROY) {
+		rig->destroys++;
+		if (rig->refuse_destroy)
+			refuse(f, ERR_INTERNAL);
+		else
+			answer(f, &wire_box_destroyed_msg, &(struct wire_box_destroyed){ 0 });
+	}
+}
+
+static void keeper_lists(const struct frame *f, struct arena *a)
+{
+	struct view name = VIEW("machine");
+	struct wire_image image = { .digest = VIEW(DIGEST), .names = { &name, 1 }, .machine = true };
+	struct wire_image_list_reply images = { .images = { &image, 1 } };
+	struct wire_posture_reply posture = { .ok = true };
+	struct wire_box_state state = { .id = rig->have };
+	struct wire_box_list_reply boxes = { .boxes = { &state, rig->have.n ? 1 : 0 } };
+	struct wire_reconcile keep;
+
+	if (f->type == WIRE_TYPE_IMAGE_LIST)
+		answer(f, &wire_image_list_reply_msg, &images);
+	else if (f->type == WIRE_TYPE_POSTURE)
+		answer(f, &wire_posture_reply_msg, &posture);
+	else if (f->type == WIRE_TYPE_BOX_LIST)
+		answer(f, &wire_box_list_reply_msg, &boxes);
+	else if (f->type == WIRE_TYPE_RECONCILE) {
+		rig->reconciles++;
+		assert_int_equal(pb_decode(&wire_reconcile_msg, f->body, 0, a, &keep), 0);
+		buf_clear(&rig->kept);
+		for (size_t i = 0; i < keep.keep.n; i++)
+			buf_printf(&rig->kept, "%.*s ", VIEW_ARG(keep.keep.items[i]));
+		answer(f, &wire_reconcile_reply_msg, &(struct wire_reconcile_reply){ 0 });
+	}
+}
+
+static void keeper_frame(struct link *l, const struct frame *f, int fd)
+{
+	struct arena a = ARENA_INIT(65536);
+	assert_int_equal(fd, -1);
+	if (f->kind == FRAME_CALL) {
+		keeper_boxes(f, &a);
+		keeper_lists(f, &a);
+	}
+	arena_done(&a);
+}
+
+static void keeper_closed(struct link *l, int error)
+{
+	link_stop(l);
+}
+
+static const struct link_ops keeper_ops = { .on_frame = keeper_frame, .on_closed = keeper_closed };
+
+/* ---- the rig ---- */
+
+static void on_time(struct loop_timer *t)
+{
+	loop_stop(t->loop, 0);
+}
+
+static void pass(unsigned ms)
+{
+	struct loop_timer t = { 0 };
+	loop_timer_start(rig->loop, &t, ms, on_time);
+	assert_int_equal(loop_run(rig->loop), 0);
+}
+
+/* A test that waits in vain fails. */
+#define WAIT_UNTIL(condition)                             \
+	do {                                              \
+		for (int _i = 0; _i < 5000 && !(condition); _i++) \
+			pass(1);                          \
+		assert_true(condition);                   \
+	} while (0)
+
+static void wait_for(const bool *flag)
+{
+	WAIT_UNTIL(*flag);
+}
+
+static void on_ready(void *arg)
+{
+	rig->ready = true;
+}
+
+static void on_lost(void *arg)
+{
+	rig->lost = true;
+}
+
+static void start_core(void)
+{
+	struct err e = { 0 };
+	int fds[2];
+	struct core_setup s = { .loop = rig->loop, .config = &config, .has_admin = true, .on_ready = on_ready,
+				.on_lost = on_lost };
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(link_start(&rig->keeper, rig->loop, fds[1], true, &keeper_ops), 0);
+	sha256_of((struct view){ (const char *)admin_secret, 20 }, s.admin_hash);
+	s.keeper_fd = fds[0];
+	rig->store = store_open(rig->loop, rig->dir, &e);
+	if (!rig->store)
+		fail_msg("%s", e.msg);
+	s.store = rig->store;
+	rig->core = core_new(&s, &e);
+	if (!rig->core)
+		fail_msg("%s", e.msg);
+	rig->ready = false;
+	wait_for(&rig->ready);
+}
+
+static void stop_core(void)
+{
+	core_stop(rig->core);
+	store_close(rig->store);
+	core_free(rig->core);
+	link_stop(&rig->keeper);
+	for (size_t i = 0; i < BOXES; i++)
+		if (rig->boxes[i].lives)
+			box_closed(&rig->boxes[i].link, 0);
+	rig->core = NULL;
+	pass(0); /* what was put off to the end of a batch */
+}
+
+static int setup(void **state)
+{
+	struct err e = { 0 };
+	rig = calloc(1, sizeof(*rig));
+	assert_non_null(rig);
+	snprintf(rig->dir, sizeof(rig->dir), "/tmp/paddock-core.XXXXXX");
+	assert_non_null(mkdtemp(rig->dir));
+	rig->loop = loop_new(&e);
+	assert_non_null(rig->loop);
+	rig->kept = BUF_INIT(65536);
+	start_core();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	static const char *const files[] = { "paddock.db", "paddock.db-wal", "paddock.db-shm" };
+	char path[128];
+
+	stop_core();
+	loop_free(rig->loop);
+	buf_done(&rig->kept);
+	for (size_t i = 0; i < ELEMS(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", rig->dir, files[i]);
+		unlink(path);
+	}
+	assert_int_equal(rmdir(rig->dir), 0);
+	free(rig);
+	return 0;
+}
+
+/* ---- asking ---- */
+
+static void on_done(void *arg, const void *result, const struct err *e)
+{
+	rig->done = true;
+	rig->failed = e ? *e : (struct err){ 0 };
+	if (result)
+		memcpy(rig->made, ((const struct box *)result)->id, sizeof(rig->made));
+}
+
+static void settle(struct job *j, const struct err *e)
+{
+	rig->done = false;
+	if (!j)
+		rig->failed = *e;
+	else
+		wait_for(&rig->done);
+}
+
+static struct actor actor_of(const char *key)
+{
+	struct actor a = { 0 };
+	struct err e = { 0 };
+	if (auth_actor(rig->core, view_of(key), &a, &e) < 0)
+		fail_msg("%s", e.msg);
+	return a;
+}
+
+static struct actor admin(void)
+{
+	char text[45] = "pdk_";
+	text_hex(admin_secret, 20, text + 4);
+	return actor_of(text);
+}
+
+static char new_key_text[KEYS_TEXT_SIZE];
+
+static void on_key(void *arg, const void *result, const struct err *e)
+{
+	const struct key_made *m = result;
+	assert_null(e);
+	memcpy(new_key_text, m->text, sizeof(new_key_text));
+	rig->done = true;
+}
+
+static struct actor tenant_user(const char *tenant)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct key_wish w = { .tenant = view_of(tenant) };
+	settle(keys_create(rig->core, &a, &w, on_key, NULL, &e), &e);
+	return actor_of(new_key_text);
+}
+
+/* Afterwards rig->failed says how it went and rig->made which it is. */
+static void create(const struct actor *a, const char *name)
+{
+	struct err e = { 0 };
+	struct box_wish w = { .name = view_of(name) };
+	rig->made[0] = 0;
+	settle(create_box(rig->core, a, &w, on_done, NULL, &e), &e);
+}
+
+static void delete(const struct actor *a, const char *ref)
+{
+	struct err e = { 0 };
+	settle(remove_box(rig->core, a, view_of(ref), on_done, NULL, &e), &e);
+}
+
+static enum box_status status_of(const struct actor *a, const char *ref)
+{
+	struct err e = { 0 };
+	struct box *b = boxes_find(rig->core, a, ACT_BOX_READ, view_of(ref), &e);
+	if (!b)
+		assert_int_equal(e.code, ERR_NOT_FOUND);
+	return b ? b->state.status : BOX_NONE;
+}
+
+static void on_exec(struct exec *x, const struct exec_result *r, const struct err *e)
+{
+	rig->done = true;
+	rig->failed = e ? *e : (struct err){ 0 };
+	if (r) {
+		assert_int_equal(r->exit_code, 3);
+		assert_true(view_is(r->out, "out"));
+	}
+}
+
+static void exec(const struct actor *a, const char *ref, struct exec *x)
+{
+	struct err e = { 0 };
+	struct exec_wish w = { .command = VIEW("true") };
+	*x = (struct exec){ .done = on_exec };
+	rig->done = false;
+	if (exec_start(rig->core, a, view_of(ref), &w, x, &e) < 0) {
+		rig->failed = e;
+		rig->done = true;
+	}
+}
+
+/* ---- tests ---- */
+
+static void test_create_exec_delete(void **state)
+{
+	struct actor a = admin();
+	struct exec x;
+	create(&a, "one");
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_int_equal(strlen(rig->made), BOX_ID);
+	assert_int_equal(status_of(&a, "one"), BOX_RUNNING);
+	assert_int_equal(status_of(&a, rig->made), BOX_RUNNING);
+	exec(&a, "one", &x);
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	delete(&a, "one");
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_int_equal(status_of(&a, "one"), BOX_NONE);
+	assert_int_equal(rig->destroys, 1);
+	create(&a, "one"); /* the name is free again */
+	assert_int_equal(rig->failed.code, ERR_OK);
+}
+
+static void test_name_is_taken_at_once(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct box_wish w = { .name = VIEW("twin") };
+	struct job *first = create_box(rig->core, &a, &w, on_done, NULL, &e);
+	assert_non_null(first);
+	assert_null(create_box(rig->core, &a, &w, on_done, NULL, &e));
+	assert_int_equal(e.code, ERR_CONFLICT);
+	settle(first, &e);
+	assert_int_equal(rig->creates, 1);
+}
+
+static void test_quota(void **state)
+{
+	struct actor a = admin();
+	for (int i = 0; i < 3; i++)
+		create(&a, NULL);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	create(&a, NULL);
+	assert_int_equal(rig->failed.code, ERR_QUOTA);
+	assert_int_equal(rig->creates, 3);
+}
+
+static void test_unknown_image(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct box_wish w = { .name = VIEW("n"), .image = VIEW("nothing") };
+	assert_null(create_box(rig->core, &a, &w, on_done, NULL, &e));
+	assert_int_equal(e.code, ERR_NOT_FOUND);
+	assert_int_equal(status_of(&a, "n"), BOX_NONE);
+	assert_int_equal(rig->creates, 0);
+}
+
+static void test_keeper_refuses(void **state)
+{
+	struct actor a = admin();
+	rig->refuse_create = true;
+	create(&a, "r");
+	assert_int_equal(rig->failed.code, ERR_WALLS);
+	assert_int_equal(status_of(&a, "r"), BOX_NONE);
+	assert_int_equal(rig->destroys, 0);
+	rig->refuse_create = false;
+	stop_core();
+	start_core(); /* the store has forgotten it too */
+	assert_int_equal(buf_len(&rig->kept), 0);
+}
+
+static void test_box_of_another_protocol(void **state)
+{
+	struct actor a = admin();
+	rig->wrong_protocol = true;
+	create(&a, "p");
+	assert_int_equal(rig->failed.code, ERR_UNAVAILABLE);
+	WAIT_UNTIL(rig->destroys == 1);
+	assert_int_equal(status_of(&a, "p"), BOX_NONE);
+}
+
+static void test_abandoned_create_is_removed(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct box_wish w = { .name = VIEW("left") };
+	struct job *j = create_box(rig->core, &a, &w, on_done, NULL, &e);
+	assert_non_null(j);
+	job_abandon(j);
+	WAIT_UNTIL(rig->destroys > 0);
+	assert_int_equal(rig->creates, 1);
+	assert_int_equal(rig->destroys, 1);
+	assert_false(rig->done);
+}
+
+static void test_failed_removal_leaves_the_box(void **state)
+{
+	struct actor a = admin();
+	struct exec x;
+	create(&a, "stays");
+	rig->refuse_destroy = true;
+	delete(&a, "stays");
+	assert_int_equal(rig->failed.code, ERR_INTERNAL);
+	assert_int_equal(status_of(&a, "stays"), BOX_RUNNING);
+	exec(&a, "stays", &x);
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	rig->refuse_destroy = false;
+	delete(&a, "stays");
+	assert_int_equal(rig->failed.code, ERR_OK);
+}
+
+static void test_box_that_ends(void **state)
+{
+	struct actor a = admin();
+	struct exec x, late;
+	create(&a, "ends");
+	rig->mute_exec = true;
+	exec(&a, "ends", &x);
+	assert_false(rig->done);
+	struct wire_box_exited exited = { .id = view_of(rig->made) };
+	link_send_msg(&rig->keeper, WIRE_TYPE_BOX_EXITED, FRAME_EVENT, 0, 0, 0, &wire_box_exited_msg, &exited);
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_STATE);
+	assert_int_equal(status_of(&a, "ends"), BOX_STOPPED);
+	exec(&a, "ends", &late);
+	assert_true(rig->done);
+	assert_int_equal(rig->failed.code, ERR_STATE);
+	delete(&a, "ends");
+	assert_int_equal(rig->failed.code, ERR_OK);
+}
+
+static void test_broken_link_is_opened_anew(void **state)
+{
+	struct actor a = admin();
+	struct exec x;
+	create(&a, "link");
+	rig->mute_exec = true;
+	exec(&a, "link", &x);
+	for (int i = 0; i < 32; i++)
+		pass(0);
+	/* A reply that nobody asked for in this form: the link goes, the box does not. */
+	struct frame bad = { .kind = FRAME_REPLY, .type = WIRE_TYPE_FILE_STAT, .flags = FRAME_LAST, .stream = 2 };
+	link_send(&find_box(view_of(rig->made))->link, &bad);
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_UNAVAILABLE);
+	assert_int_equal(status_of(&a, "link"), BOX_RUNNING);
+	rig->mute_exec = false;
+	exec(&a, "link", &x);
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_OK);
+}
+
+static void test_tenants(void **state)
+{
+	struct actor root = admin(), one = tenant_user("one"), two = tenant_user("two");
+	struct err mine = { 0 }, none = { 0 };
+	create(&one, "same");
+	char id[BOX_ID + 1];
+	memcpy(id, rig->made, sizeof(id));
+	create(&two, "same"); /* a name belongs to its tenant */
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_string_not_equal(rig->made, id);
+	assert_int_equal(status_of(&one, id), BOX_RUNNING);
+	assert_int_equal(status_of(&two, id), BOX_NONE);
+	assert_int_equal(status_of(&root, id), BOX_RUNNING);
+	assert_int_equal(status_of(&root, "same"), BOX_NONE);
+	/* In the same words as one that never was. */
+	assert_null(boxes_find(rig->core, &two, ACT_BOX_DELETE, view_of(id), &mine));
+	assert_null(boxes_find(rig->core, &two, ACT_BOX_DELETE, VIEW("00000000000000000000"), &none));
+	assert_int_equal(mine.code, none.code);
+	assert_string_equal(mine.msg, none.msg);
+	/* Somebody's name may be somebody else's id. */
+	create(&two, id);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_int_equal(status_of(&two, id), BOX_RUNNING);
+	struct box *b = boxes_find(rig->core, &two, ACT_BOX_READ, view_of(id), &mine);
+	assert_non_null(b);
+	assert_string_equal(b->id, rig->made);
+}
+
+static void test_permissions(void **state)
+{
+	struct actor nobody = { 0 }, user = tenant_user("t"), root = admin();
+	struct err e = { 0 };
+	assert_int_equal(auth_permit(&nobody, ACT_BOX_LIST, NULL, &e), -1);
+	assert_int_equal(e.code, ERR_UNAUTHORIZED);
+	assert_int_equal(auth_permit(&user, ACT_BOX_LIST, NULL, &e), 0);
+	static const enum act admins[] = { ACT_KEYS, ACT_IMAGE_CHANGE, ACT_POSTURE, ACT_METRICS };
+	for (size_t i = 0; i < ELEMS(admins); i++) {
+		assert_int_equal(auth_permit(&user, admins[i], NULL, &e), -1);
+		assert_int_equal(e.code, ERR_FORBIDDEN);
+		assert_int_equal(auth_permit(&root, admins[i], NULL, &e), 0);
+	}
+	/* An act on a box without one, or the other way round, is a mistake and never a yes. */
+	assert_int_equal(auth_permit(&root, ACT_BOX_EXEC, NULL, &e), -1);
+	assert_int_equal(auth_permit(&root, ACT_NONE, NULL, &e), -1);
+	assert_int_equal(auth_permit(&root, ACTS, NULL, &e), -1);
+}
+
+static void test_tokens(void **state)
+{
+	char good[45] = "pdk_";
+	struct actor a;
+	struct err e = { 0 };
+	text_hex(admin_secret, 20, good + 4);
+	assert_int_equal(auth_actor(rig->core, view_of(good), &a, &e), 0);
+	assert_int_equal(a.role, STORE_ROLE_ADMIN);
+	memcpy(good, "e2b_", 4);
+	assert_int_equal(auth_actor(rig->core, view_of(good), &a, &e), 0);
+	memcpy(good, "sk__", 4);
+	assert_int_equal(auth_actor(rig->core, view_of(good), &a, &e), -1);
+	memcpy(good, "pdk_", 4);
+	good[43] = good[43] == '0' ? '1' : '0';
+	assert_int_equal(auth_actor(rig->core, view_of(good), &a, &e), -1);
+	assert_int_equal(e.code, ERR_UNAUTHORIZED);
+	good[43] = 0;
+	assert_int_equal(auth_actor(rig->core, view_of(good), &a, &e), -1);
+	assert_int_equal(auth_actor(rig->core, VIEW_NONE, &a, &e), -1);
+	assert_int_equal(auth_actor(rig->core, VIEW("pdk_"), &a, &e), -1);
+}
+
+static void test_restart_adopts(void **state)
+{
+	struct actor a = admin();
+	struct exec x;
+	char id[BOX_ID + 1], other[BOX_ID + 1], one[64], two[64];
+	create(&a, "alive");
+	memcpy(id, rig->made, sizeof(id));
+	create(&a, "dead");
+	memcpy(other, rig->made, sizeof(other));
+	/* A creation that nobody was told of. */
+	struct store_box row = { .id = VIEW("bbbbbbbbbbbbbbbbbbbb"), .tenant = VIEW("default"), .status = VIEW("creating"),
+				 .image = VIEW("machine"), .digest = VIEW(DIGEST), .backend = VIEW("native"),
+				 .spec = VIEW("{\"user\":\"u\",\"workdir\":\"/\",\"cpu_milli\":1,\"memory_mb\":1,"
+					      "\"pids\":1,\"nofile\":1}"),
+				 .metadata = VIEW("{}"), .created_ms = 5 };
+	store_box_put(rig->store, &row, NULL, NULL);
+	stop_core();
+	rig->have = view_of(id);
+	start_core();
+	a = admin();
+	assert_int_equal(status_of(&a, "alive"), BOX_RUNNING);
+	assert_int_equal(status_of(&a, "dead"), BOX_STOPPED);
+	assert_int_equal(status_of(&a, "bbbbbbbbbbbbbbbbbbbb"), BOX_NONE);
+	/* In the order of their making; within a millisecond in that of their ids. */
+	snprintf(one, sizeof(one), "%s %s ", id, other);
+	snprintf(two, sizeof(two), "%s %s ", other, id);
+	assert_true(view_is(buf_view(&rig->kept), one) || view_is(buf_view(&rig->kept), two));
+	exec(&a, "alive", &x); /* opens the link first */
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	rig->have = VIEW_NONE;
+}
+
+static void test_expiry_outlives_a_restart(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct box_wish w = { .name = VIEW("brief"), .has_ttl = true, .ttl_seconds = 1 };
+	settle(create_box(rig->core, &a, &w, on_done, NULL, &e), &e);
+	char id[BOX_ID + 1];
+	memcpy(id, rig->made, sizeof(id));
+	stop_core();
+	rig->have = view_of(id);
+	start_core();
+	a = admin();
+	assert_int_equal(status_of(&a, "brief"), BOX_RUNNING);
+	WAIT_UNTIL(status_of(&a, "brief") == BOX_NONE);
+	assert_int_equal(rig->destroys, 1);
+	rig->have = VIEW_NONE;
+}
+
+static void count_box(void *arg, const struct box *b)
+{
+	buf_printf(arg, "%.*s ", VIEW_ARG(b->spec.name));
+}
+
+static void test_pages(void **state)
+{
+	struct actor a = admin();
+	struct buf names = BUF_INIT(1024);
+	struct err e = { 0 };
+	char next[BOXES_CURSOR_SIZE];
+	create(&a, "a");
+	create(&a, "b");
+	create(&a, "c");
+	struct box_filter f = { .limit = 2 };
+	assert_int_equal(boxes_list(rig->core, &a, &f, count_box, &names, next, &e), 0);
+	assert_int_equal(buf_len(&names), 4);
+	assert_int_not_equal(next[0], 0);
+	/* The cursor holds though its box goes. */
+	char cursor[BOXES_CURSOR_SIZE];
+	memcpy(cursor, next, sizeof(cursor));
+	delete(&a, strchr(cursor, '-') + 1);
+	f.cursor = view_of(cursor);
+	assert_int_equal(boxes_list(rig->core, &a, &f, count_box, &names, next, &e), 0);
+	assert_int_equal(next[0], 0);
+	assert_int_equal(buf_len(&names), 6);
+	static const char *const bad[] = { "x", "1-", "-", "1-short", "99999999999999999999-bbbbbbbbbbbbbbbbbbbb" };
+	for (size_t i = 0; i < ELEMS(bad); i++) {
+		f.cursor = view_of(bad[i]);
+		assert_int_equal(boxes_list(rig->core, &a, &f, count_box, &names, next, &e), -1);
+		assert_int_equal(e.code, ERR_INVALID);
+	}
+	buf_done(&names);
+}
+
+static void test_keeper_goes(void **state)
+{
+	link_stop(&rig->keeper);
+	wait_for(&rig->lost);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_create_exec_delete), TEST(test_name_is_taken_at_once), TEST(test_quota),
+		TEST(test_unknown_image), TEST(test_keeper_refuses), TEST(test_box_of_another_protocol),
+		TEST(test_abandoned_create_is_removed), TEST(test_failed_removal_leaves_the_box),
+		TEST(test_box_that_ends), TEST(test_broken_link_is_opened_anew), TEST(test_tenants),
+		TEST(test_permissions), TEST(test_tokens), TEST(test_restart_adopts),
+		TEST(test_expiry_outlives_a_restart), TEST(test_pages), TEST(test_keeper_goes),
+	};
+	log_setup("test", LOG_LEVEL_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
