@@ -28,6 +28,7 @@ struct loop {
 
 	struct loop_timer **heap;
 	size_t heap_n, heap_cap;
+	bool in_timers;
 
 	struct list deferred;
 
@@ -195,6 +196,9 @@ void loop_timer_start(struct loop *l, struct loop_timer *t, uint64_t after_ms,
 	/* From the clock, not from the batch's start: a long handler must not shorten a wait. */
 	if (__builtin_add_overflow(clock_mono_ms(), after_ms, &t->at_ms))
 		t->at_ms = UINT64_MAX;
+	/* Timers that a timer starts wait for the next round, even with 0 ms in the same millisecond. */
+	if (l->in_timers && t->at_ms <= l->now)
+		t->at_ms = l->now + 1;
 	heap_set(l, l->heap_n++, t);
 	heap_up(l, l->heap_n - 1);
 }
@@ -228,13 +232,13 @@ static int next_wait(struct loop *l)
 
 static void run_timers(struct loop *l)
 {
-	/* Timers that a handler starts wait for the next round, even with 0 ms. */
-	uint64_t until = l->now;
-	while (!l->stopped && l->heap_n && l->heap[0]->at_ms <= until) {
+	l->in_timers = true;
+	while (!l->stopped && l->heap_n && l->heap[0]->at_ms <= l->now) {
 		struct loop_timer *t = l->heap[0];
 		loop_timer_stop(t);
 		t->on_time(t);
 	}
+	l->in_timers = false;
 }
 
 /* ---- tasks ---- */
@@ -335,6 +339,8 @@ int loop_signals_start(struct loop *l, struct loop_signals *s, const int *signos
 
 void loop_signals_stop(struct loop_signals *s)
 {
+	if (!s->io.loop)
+		return; /* never started */
 	int fd = s->io.fd;
 	loop_io_stop(&s->io);
 	fd_close(fd);
