@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/landlock.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -53,6 +54,15 @@ static uint64_t bits(enum landlock_access access, uint64_t all)
 	return 0;
 }
 
+/* The kernel refuses a rule for a file that speaks of what only directories can have. */
+static uint64_t fitting(int fd, uint64_t access)
+{
+	const uint64_t file = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
+			      FS_TRUNCATE | FS_IOCTL_DEV;
+	struct stat st;
+	return fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode) ? access & file : access;
+}
+
 int landlock_only(const struct landlock_rule *rules, size_t n)
 {
 	int abi = landlock_abi();
@@ -65,8 +75,8 @@ int landlock_only(const struct landlock_rule *rules, size_t n)
 	if (fd < 0)
 		return -errno;
 	for (size_t i = 0; i < n; i++) {
-		struct landlock_path_beneath_attr rule = { .allowed_access = bits(rules[i].access, all),
-							   .parent_fd = rules[i].fd };
+		struct landlock_path_beneath_attr rule = {
+			.allowed_access = fitting(rules[i].fd, bits(rules[i].access, all)), .parent_fd = rules[i].fd };
 		if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
 			return -errno;
 	}
