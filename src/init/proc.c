@@ -337,14 +337,23 @@ static void on_ready(struct stream *s)
 		sink_resume(&proc_of(s)->sinks[i]);
 }
 
-static void proc_free(struct stream *s)
+/* The loop may still have news for us in the batch in which the stream is closed. */
+static void on_stop(struct stream *s)
 {
 	struct proc *p = proc_of(s);
 	loop_timer_stop(&p->deadline);
-	list_del(&p->node);
+	list_del(&p->node); /* whatever becomes of the process, it is reaped as anybody's child */
+	for (size_t i = 0; i < ELEMS(p->sinks); i++)
+		loop_io_stop(&p->sinks[i].io);
+	loop_io_stop(&p->in_io);
+}
+
+static void proc_free(struct stream *s)
+{
+	struct proc *p = proc_of(s);
+	on_stop(s);
 	for (size_t i = 0; i < ELEMS(p->sinks); i++)
 		sink_close(&p->sinks[i]);
-	loop_io_stop(&p->in_io);
 	fd_close(p->in_fd);
 	buf_done(&p->in);
 	free(p);
@@ -357,6 +366,7 @@ static const struct stream_ops proc_ops = {
 	.on_end = on_end,
 	.on_ready = on_ready,
 	.on_cancel = on_cancel,
+	.stop = on_stop,
 	.free = proc_free,
 };
 

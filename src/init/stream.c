@@ -34,6 +34,8 @@ static void run_free(struct loop_task *task)
 
 void stream_close(struct stream *s)
 {
+	if (s->ops->stop)
+		s->ops->stop(s);
 	list_del(&s->node);
 	s->conn->n_streams--;
 	list_del(&s->task.link);

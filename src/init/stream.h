@@ -17,6 +17,7 @@ struct stream_ops {
 	/* Stop and undo. With `lost` there is nobody to answer, and the stream is freed
 	 * by the caller; without, the operation closes it (stream_fail). */
 	void (*on_cancel)(struct stream *s, bool lost);
+	void (*stop)(struct stream *s); /* by stream_close: no event may reach it any more; may be NULL */
 	void (*free)(struct stream *s); /* gives back everything, the struct too */
 };
 
