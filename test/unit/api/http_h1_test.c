@@ -68,7 +68,7 @@ static void test_pipelining(void **state)
 	ssize_t n = recv(fd, first, 1 << 17, MSG_PEEK);
 	assert_true(n > 0);
 	for (int i = 0; i < 100; i++) {
-		char want[8];
+		char want[16];
 		assert_int_equal(http_rig_read_answer(fd, &head, &body, false), 200);
 		snprintf(want, sizeof(want), "%d", i);
 		assert_string_equal(body.p, want);

@@ -57,7 +57,7 @@ static void test_streams(void **state)
 		s[i] = get(path);
 	}
 	for (int i = 0; i < 100; i++) {
-		char want[8];
+		char want[16];
 		h2_client_until(client, &s[i]->closed);
 		snprintf(want, sizeof(want), "%d", i);
 		assert_body(s[i], 200, want);
