@@ -148,15 +148,6 @@ def cgroup_dirs(name):
     return found
 
 
-def other_box(pid, own):
-    """Whether a process lives in a box that is none of ours: another daemon may run here too."""
-    try:
-        parts = re.split(r"[/\n]", read(f"/proc/{pid}/cgroup"))
-    except OSError:
-        return True
-    return any(ID.match(part) and part not in own for part in parts)
-
-
 def namespace_fds(pid):
     """{fd: inode} of the namespaces that a process holds open."""
     found = {}
@@ -168,20 +159,19 @@ def namespace_fds(pid):
     return found
 
 
-def namespace_holders(inodes, own_boxes, own_programs):
-    """Who keeps one of these namespaces alive: a process in it, an fd, a bind mount.
+def namespace_holders(boxes, own_programs):
+    """Who keeps a namespace of these boxes alive: a process in it, an fd of ours, a bind mount.
 
-    The kernel gives a freed namespace's inode number to the next one made: what
-    belongs to another daemon is no finding.
+    The kernel gives a freed namespace's inode number to the next one made, by whomever.
+    A process counts as one of a box when three numbers agree, an fd when it is ours.
     """
+    inodes = {inode for box in boxes for inode in box.values()}
+    inside = {(box["pid"], box["mnt"], box["net"]) for box in boxes}
     holders = []
     for pid in pids():
-        strange = pid not in own_programs and comm(pid).startswith("paddock")
-        if strange or other_box(pid, own_boxes):
-            continue
-        for kind in (*NAMESPACES, "pid_for_children"):
-            if namespace(pid, kind) in inodes:
-                holders.append(f"process {pid} ({comm(pid)}) is in {kind}")
+        if tuple(namespace(pid, kind) for kind in ("pid", "mnt", "net")) in inside:
+            holders.append(f"process {pid} ({comm(pid)}) is in the namespaces of a box")
+    for pid in own_programs:
         holders += [f"process {pid} ({comm(pid)}) holds a namespace as fd {fd}"
                     for fd, inode in namespace_fds(pid).items() if inode in inodes]
     for root, point, _, kind, _, _ in mountinfo():
@@ -480,7 +470,7 @@ class Daemon:
         self.log_file = self.base / "log"
         self.environment, self.arguments, self.listen = environment or {}, list(arguments), listen
         self.process, self.host, self.port, self.scheme = None, None, None, None
-        self.boxes_seen, self.inodes_seen, self.inodes_own, self.cgroup_homes = set(), set(), set(), set()
+        self.boxes_seen, self.namespaces_seen, self.inodes_own, self.cgroup_homes = set(), [], set(), set()
 
     def command(self):
         return [
@@ -610,11 +600,17 @@ class Daemon:
 
     def delete_all(self):
         client = self.client()
-        for box in client.list():
-            self.saw(box["id"])
-            response = client.delete(f"/v1/sandboxes/{box['id']}")
-            assert response.status in (204, 404), response
-        assert client.list() == []
+
+        def none_left():
+            boxes = client.list()
+            for box in boxes:
+                self.saw(box["id"])
+                response = client.delete(f"/v1/sandboxes/{box['id']}")
+                # 409: still being made for somebody who no longer waits
+                assert response.status in (204, 404, 409), response
+            return not boxes
+
+        until(none_left, "all boxes are deleted", 30)
         client.close()
 
     def finish(self):
@@ -638,8 +634,8 @@ class Daemon:
                 self.cgroup_homes |= {path.parent for path in cgroup_dirs(box_id).values()}
 
     def saw_namespaces(self, found):
-        host = set(namespaces("self").values())
-        self.inodes_seen |= set(found.values()) - host - {None}
+        if None not in found.values() and found not in self.namespaces_seen:
+            self.namespaces_seen.append(found)
 
     def box_leftovers(self):
         """Traces of boxes that no longer exist; the daemon may be running."""
@@ -649,7 +645,9 @@ class Daemon:
         for home in (self.data_dir / "boxes", self.run_dir / "boxes"):
             left += [f"directory {home / name}" for name in _listdir(home)]
         programs = self.programs() if self.process else {}
-        return left + namespace_holders(self.inodes_seen - self.inodes_own, self.boxes_seen, programs)
+        seen = [{kind: inode for kind, inode in box.items() if kind in ("pid", "mnt", "net") or inode not in self.inodes_own}
+                for box in self.namespaces_seen if box["mnt"] not in self.inodes_own]
+        return left + namespace_holders(seen, programs)
 
     def left_behind(self):
         """Everything that outlives a daemon which was stopped without boxes."""

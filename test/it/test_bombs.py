@@ -43,12 +43,12 @@ def watched(daemon, bystander):
         begun = time.monotonic()
         assert bystander.check("echo unharmed") == "unharmed\n"
         assert time.monotonic() - begun < 2
+        paddock.until(lambda: watch.answers > 5, "enough answers to judge by")
     finally:
         watch.over.set()
         watch.thread.join()
         watch.client.close()
     assert not watch.failures, watch.failures[:3]
-    assert watch.answers > 5
     assert watch.slowest < 1, f"the slowest /health took {watch.slowest:.2f} s"
     assert bystander.pid1() == pid
 
@@ -70,7 +70,7 @@ def victim(make_box):
 def still_usable(box):
     """A box that was bombed is its owner's again as soon as the bomb is over."""
     def answers():
-        response = box.try_exec("echo alive", timeout_ms=3000)
+        response = box.try_exec("rm -f /dev/shm/x /tmp/x; echo alive", timeout_ms=3000)
         return response.status == 200 and response.json()["stdout"] == "alive\n"
 
     if box.get()["status"] == "stopped":
@@ -134,7 +134,6 @@ def test_memory_bomb(victim, bystander, daemon, script):
         assert int(paddock.read(paths["memory"] / "memory.max_usage_in_bytes")) <= limit
     elif paths.get("unified") and (paths["unified"] / "memory.peak").exists():
         assert int(paddock.read(paths["unified"] / "memory.peak")) <= limit * 1.05
-    victim.exec("rm -f /dev/shm/x /tmp/x", timeout_ms=5000) if victim.get()["status"] == "running" else None
     still_usable(victim)
 
 

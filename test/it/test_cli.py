@@ -15,7 +15,7 @@ def paddock_cli(daemon):
     def run(*arguments, input=None, check=True, **environment):
         result = subprocess.run(
             [paddock.BIN / "paddock", *arguments], input=input, capture_output=True, timeout=60,
-            env=paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key", **environment),
+            env=paddock.clean_environment(**{"PADDOCK_URL": daemon.url, "PADDOCK_KEY_FILE": daemon.data_dir / "admin.key", **environment}),
             **({} if input is not None else {"stdin": subprocess.DEVNULL}))
         assert not check or result.returncode == 0, result.stderr.decode()
         return result
@@ -194,17 +194,18 @@ def test_man_page_names_every_command(paddock_cli):
 
 
 def test_interrupted_run_leaves_no_box(daemon, api):
-    before = len(api.list())
+    before = api.list()
     process = subprocess.Popen(
         [paddock.BIN / "paddock", "run", "--", "sleep", "7500"], stdin=subprocess.DEVNULL,
         env=paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key"))
-    made = paddock.until(lambda: len(api.list()) > before and api.list(), "the box of `run`")
-    box = paddock.Box(api, max(made, key=lambda one: one["created_at"]))
+    before_ids = {one["id"] for one in before}
+    made = paddock.until(lambda: [one for one in api.list("status=running") if one["id"] not in before_ids], "the box of `run`")
+    box = paddock.Box(api, made[0])
     daemon.saw(box.id)
     box.find_process("7500")
     process.terminate()
     assert process.wait(10) != 0
-    paddock.until(lambda: len(api.list()) == before, "`run` that was interrupted removes its box")
+    paddock.until(lambda: api.list() == before, "`run` that was interrupted removes its box")
 
 
 def test_serve_needs_root(tmp_path):

@@ -190,7 +190,7 @@ def test_optional_white_space(daemon):
 
 def test_chunked_request(daemon, box):
     pieces = b"".join(b"%x;name=value\r\n%s\r\n" % (1, bytes([byte])) for byte in b'{"argv":["echo","hi"]}')
-    head = b"Host: x\r\nContent-Type: application/json\r\nTransfer-Encoding: Chunked\r\n"
+    head = b"Host: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
     with daemon.raw() as connection:
         connection.sendall(request(daemon, head, pieces + b"0\r\nX-Trailer: t\r\n\r\n", f"{box.path}/exec".encode()) * 2)
         for status, _, body in read_responses(connection, 2):
