@@ -43,7 +43,7 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 #define CONFIG_MAX (1024u * 1024)
 #define LISTEN_MAX 16
 #define DRAIN_MS 2000
-#define LARGE (256 * 1024)
+#define LARGE (1024 * 1024)
 
 struct api {
 	struct loop *loop;
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
 	/* Two threads, one of which waits for the disk; and what one large answer took goes back. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, LARGE);
-	mallopt(M_TRIM_THRESHOLD, LARGE);
+	mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
 	log_setup("paddock-api", LOG_LEVEL_INFO);
 	if (start(&a, &e) < 0) {
 		log_error("%s", e.msg);
