@@ -1,7 +1,8 @@
 /*
  * Adopting what runs. The keeper says which boxes it has. A row whose box is
- * there is a running box (its link opens with the first call). A row without a
- * box is a stopped one, or goes when its creation was never answered. What the
+ * there is a running box (its link opens with the first call), also when the
+ * row says that it is being made: its creation may have been answered. A row
+ * without a box is a stopped one, or goes when it was never made. What the
  * keeper has and no row names is a leftover: it is told what to keep, and
  * removes the rest. Ready when that is done, and images and posture are known.
  */
@@ -112,8 +113,7 @@ static void adopt_box(struct box *b, bool runs)
 {
 	struct err stopped = { 0 };
 
-	if (b->state.status == BOX_CREATING) {
-		/* Nobody was told of it. The keeper's part goes by the reconciliation. */
+	if (b->state.status == BOX_CREATING && !runs) {
 		store_box_delete(b->core->store, view_of(b->id), core_store_done, b->core);
 		boxes_free_later(b);
 		return;

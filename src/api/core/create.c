@@ -87,9 +87,11 @@ static void settle(struct creation *cr)
 	} else if (job_abandoned(&cr->job)) {
 		undo(cr); /* nobody has its id */
 	} else {
-		boxes_set_status(b, BOX_RUNNING, true);
+		b->state.status = BOX_RUNNING;
 		boxes_watch_expiry(b);
+		/* The row says "creating" for a moment longer; with a living box that means the same. */
 		job_finish(&cr->job, b, NULL);
+		boxes_set_status(b, BOX_RUNNING, true);
 	}
 	free(cr);
 }

@@ -633,6 +633,32 @@ static void test_tokens(void **state)
 	assert_int_equal(auth_actor(rig->core, VIEW("pdk_"), &a, &e), -1);
 }
 
+/* A row as a crash leaves it between the beginning and the end of a creation. */
+static void put_creating(const char *id)
+{
+	struct store_box row = { .id = view_of(id), .tenant = VIEW("default"), .status = VIEW("creating"),
+				 .image = VIEW("machine"), .digest = VIEW(DIGEST), .backend = VIEW("native"),
+				 .spec = VIEW("{\"user\":\"u\",\"workdir\":\"/\",\"cpu_milli\":1,\"memory_mb\":1,"
+					      "\"pids\":1,\"nofile\":1}"),
+				 .metadata = VIEW("{}"), .created_ms = 5 };
+	store_box_put(rig->store, &row, NULL, NULL);
+}
+
+static void test_restart_keeps_what_may_have_been_answered(void **state)
+{
+	static const char id[] = "bbbbbbbbbbbbbbbbbbbb";
+	struct exec x;
+	put_creating(id);
+	stop_core();
+	rig->have = view_of(id);
+	start_core();
+	struct actor a = admin();
+	assert_int_equal(status_of(&a, id), BOX_RUNNING);
+	exec(&a, id, &x);
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_OK);
+}
+
 static void test_restart_adopts(void **state)
 {
 	struct actor a = admin();
@@ -642,13 +668,7 @@ static void test_restart_adopts(void **state)
 	memcpy(id, rig->made, sizeof(id));
 	create(&a, "dead");
 	memcpy(other, rig->made, sizeof(other));
-	/* A creation that nobody was told of. */
-	struct store_box row = { .id = VIEW("bbbbbbbbbbbbbbbbbbbb"), .tenant = VIEW("default"), .status = VIEW("creating"),
-				 .image = VIEW("machine"), .digest = VIEW(DIGEST), .backend = VIEW("native"),
-				 .spec = VIEW("{\"user\":\"u\",\"workdir\":\"/\",\"cpu_milli\":1,\"memory_mb\":1,"
-					      "\"pids\":1,\"nofile\":1}"),
-				 .metadata = VIEW("{}"), .created_ms = 5 };
-	store_box_put(rig->store, &row, NULL, NULL);
+	put_creating("bbbbbbbbbbbbbbbbbbbb"); /* nobody was told of it */
 	stop_core();
 	rig->have = view_of(id);
 	start_core();
@@ -735,6 +755,7 @@ int main(void)
 		TEST(test_abandoned_create_is_removed), TEST(test_failed_removal_leaves_the_box),
 		TEST(test_box_that_ends), TEST(test_broken_link_is_opened_anew), TEST(test_tenants),
 		TEST(test_permissions), TEST(test_tokens), TEST(test_restart_adopts),
+		TEST(test_restart_keeps_what_may_have_been_answered),
 		TEST(test_expiry_outlives_a_restart), TEST(test_pages), TEST(test_keeper_goes),
 	};
 	log_setup("test", LOG_LEVEL_ERROR);
