@@ -3,7 +3,8 @@
  * that is less boxed than it says must not run.
  *
  * Should: end as `uid`, empty of capabilities in all five sets, with the store's
- * directory as its root, confined to it by Landlock besides, filtered. Mustn't: open, read or parse anything in between.
+ * directory as its root, confined to it by Landlock besides, filtered. Mustn't: open, read or parse anything
+ * in between.
  */
 #include "drop.h"
 

@@ -42,8 +42,8 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 #define CONFIG_MAX (1024u * 1024)
 #define LISTEN_MAX 16
-#define DRAIN_MS 2000
-#define LARGE (1024 * 1024)
+#define DRAIN_MS   2000
+#define LARGE      (1024 * 1024)
 
 struct api {
 	struct loop *loop;
@@ -93,12 +93,15 @@ static int read_environment(struct api *a, struct core_setup *s, struct err *e)
 		return err_set(e, ERR_INTERNAL, "PADDOCK_ADMIN_HASH must be 64 hex digits");
 	s->has_admin = hash != NULL;
 	/* Nothing else that was inherited is ours. */
-	return close_range(FD_LISTEN + a->n_listen, ~0u, 0) < 0 ? err_sys(e, ERR_INTERNAL, errno, "close_range") : 0;
+	return close_range(FD_LISTEN + a->n_listen, ~0u, 0) < 0
+		       ? err_sys(e, ERR_INTERNAL, errno, "close_range")
+		       : 0;
 }
 
 static int load_tls(struct api *a, struct err *e)
 {
-	const char *cert = arena_str(&a->arena, a->config.tls.cert), *key = arena_str(&a->arena, a->config.tls.key);
+	const char *cert = arena_str(&a->arena, a->config.tls.cert),
+		   *key = arena_str(&a->arena, a->config.tls.key);
 
 	if (!a->config.tls.cert.n)
 		return 0;
@@ -110,10 +113,10 @@ static int load_tls(struct api *a, struct err *e)
 
 static enum log_level level_of(struct view name)
 {
-	return view_is(name, "error") ? LOG_LEVEL_ERROR :
-	       view_is(name, "warn")  ? LOG_LEVEL_WARN :
-	       view_is(name, "debug") ? LOG_LEVEL_DEBUG :
-					LOG_LEVEL_INFO;
+	return view_is(name, "error")   ? LOG_LEVEL_ERROR
+	       : view_is(name, "warn")  ? LOG_LEVEL_WARN
+	       : view_is(name, "debug") ? LOG_LEVEL_DEBUG
+					: LOG_LEVEL_INFO;
 }
 
 /* ---- events ---- */

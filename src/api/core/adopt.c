@@ -17,7 +17,7 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define KEEPER_MS 60000
+#define KEEPER_MS  60000
 #define LIST_BYTES (64u * 1024 * 1024)
 
 struct adoption {
@@ -74,7 +74,8 @@ static int on_reconciled(struct call *call, const struct frame *f, int fd)
 	struct adoption *a = CONTAINER(call, struct adoption, reconcile);
 	struct arena tmp = ARENA_INIT(4096);
 	struct wire_reconcile_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_reconcile_reply_msg, &tmp, &reply) : -EBADMSG;
+	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_reconcile_reply_msg, &tmp, &reply)
+				      : -EBADMSG;
 
 	arena_done(&tmp);
 	if (r < 0)
@@ -101,7 +102,7 @@ static int reconcile(struct adoption *a)
 	msg.keep.items = calloc(c->n_boxes + 1, sizeof(*msg.keep.items));
 	if (!msg.keep.items)
 		return -ENOMEM;
-	LIST_EACH(it, &c->boxes)
+	LIST_EACH (it, &c->boxes)
 		msg.keep.items[msg.keep.n++] = view_of(CONTAINER(it, struct box, order)->id);
 	a->reconcile.ops = &reconcile_ops;
 	int r = keeper_call(c, &a->reconcile, WIRE_TYPE_RECONCILE, KEEPER_MS, &wire_reconcile_msg, &msg);
@@ -141,7 +142,7 @@ static int adopt_all(struct core *c, const struct wire_box_list_reply *have)
 		r = map_put(&alive, &nodes[i], have->boxes.items[i].id);
 	if (r < 0)
 		goto out;
-	LIST_EACH(it, &c->boxes) {
+	LIST_EACH (it, &c->boxes) {
 		struct box *b = CONTAINER(it, struct box, order);
 		adopt_box(b, map_get(&alive, view_of(b->id)) != NULL);
 	}
@@ -157,7 +158,8 @@ static int on_list(struct call *call, const struct frame *f, int fd)
 	struct adoption *a = CONTAINER(call, struct adoption, list);
 	struct arena tmp = ARENA_INIT(LIST_BYTES);
 	struct wire_box_list_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_box_list_reply_msg, &tmp, &reply) : -EBADMSG;
+	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_box_list_reply_msg, &tmp, &reply)
+				      : -EBADMSG;
 
 	if (r >= 0)
 		r = adopt_all(a->core, &reply);

@@ -22,7 +22,8 @@ int auth_actor(struct core *c, struct view token, struct actor *ret, struct err 
 	}
 	explicit_bzero(secret, sizeof(secret));
 	if (!k)
-		return err_set(e, ERR_UNAUTHORIZED, "a valid key is needed (Authorization: Bearer, or X-API-Key)");
+		return err_set(e, ERR_UNAUTHORIZED,
+			       "a valid key is needed (Authorization: Bearer, or X-API-Key)");
 	*ret = (struct actor){ .tenant = k->tenant, .role = k->role };
 	memcpy(ret->key, k->id, sizeof(ret->key));
 	return 0;

@@ -115,7 +115,8 @@ int boxes_index(struct box *b, struct err *e)
 		return 0;
 	boxes_unindex(b);
 	if (r == -EEXIST)
-		return err_set(e, ERR_CONFLICT, "there is a sandbox named \"%.*s\" already", VIEW_ARG(b->spec.name));
+		return err_set(e, ERR_CONFLICT, "there is a sandbox named \"%.*s\" already",
+			       VIEW_ARG(b->spec.name));
 	return err_sys(e, ERR_INTERNAL, r, "box");
 }
 
@@ -141,7 +142,8 @@ void boxes_set_status(struct box *b, enum box_status s, bool store)
 {
 	b->state.status = s;
 	if (store && !b->hidden && !b->core->stopping)
-		store_box_set_status(b->core->store, view_of(b->id), view_of(status_names[s]), core_store_done, b->core);
+		store_box_set_status(b->core->store, view_of(b->id), view_of(status_names[s]),
+				     core_store_done, b->core);
 }
 
 static void on_expiry(struct loop_timer *t)
@@ -171,7 +173,8 @@ void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom)
 		return;
 	}
 	err_set(&e, ERR_STATE, "the box has stopped%s", oom ? " (out of memory)" : "");
-	log_info("box %s: its first process has ended (signal %u%s)", b->id, signo, oom ? ", out of memory" : "");
+	log_info("box %s: its first process has ended (signal %u%s)", b->id, signo,
+		 oom ? ", out of memory" : "");
 	guest_stop(&b->guest, &e);
 	/* A creation that is under way fails by its guest and cleans up itself. */
 	if (b->state.status == BOX_RUNNING)
@@ -236,14 +239,16 @@ int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f
 	if (f->cursor.n && read_cursor(f->cursor, &after_ms, after_id, e) < 0)
 		return -1;
 	ret_next[0] = 0;
-	LIST_EACH(it, &c->boxes) {
+	LIST_EACH (it, &c->boxes) {
 		const struct box *b = CONTAINER(it, struct box, order);
-		if (before(b, after_ms, after_id) || (b->state.created_ms == after_ms && strcmp(b->id, after_id) == 0))
+		if (before(b, after_ms, after_id) ||
+		    (b->state.created_ms == after_ms && strcmp(b->id, after_id) == 0))
 			continue;
 		if (!matches(b, a, f))
 			continue;
 		if (n == f->limit) {
-			snprintf(ret_next, BOXES_CURSOR_SIZE, "%lld-%s", (long long)last->state.created_ms, last->id);
+			snprintf(ret_next, BOXES_CURSOR_SIZE, "%lld-%s", (long long)last->state.created_ms,
+				 last->id);
 			break;
 		}
 		each(arg, b);
@@ -269,7 +274,8 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 	s->name = arena_view(&b->arena, row->name);
 	s->image = arena_view(&b->arena, row->image);
 	s->digest = arena_view(&b->arena, row->digest);
-	b->state = (struct box_state){ .status = boxes_status(row->status), .created_ms = row->created_ms,
+	b->state = (struct box_state){ .status = boxes_status(row->status),
+				       .created_ms = row->created_ms,
 				       .expires_ms = row->expires_ms };
 	if (!s->name.p || !s->image.p || !s->digest.p || b->state.status == BOX_NONE) {
 		err_set(e, ERR_INTERNAL, "its row makes no sense");
@@ -288,13 +294,13 @@ void boxes_stop(struct core *c)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
-	LIST_EACH(it, &c->boxes)
+	LIST_EACH (it, &c->boxes)
 		guest_stop(&CONTAINER(it, struct box, order)->guest, &e);
 }
 
 void boxes_done(struct core *c)
 {
-	LIST_EACH(it, &c->boxes)
+	LIST_EACH (it, &c->boxes)
 		boxes_free_later(CONTAINER(it, struct box, order));
 	map_done(&c->boxes_by_id);
 	map_done(&c->boxes_by_name);

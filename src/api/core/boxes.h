@@ -32,18 +32,18 @@ struct box {
 
 	/* private to src/api/core */
 	struct core *core;
-	struct arena arena;       /* of the spec */
+	struct arena arena; /* of the spec */
 	struct guest guest;
-	bool hidden;              /* ours, for an import: in no index, in no store, in no list */
+	bool hidden; /* ours, for an import: in no index, in no store, in no list */
 	bool indexed, named;
 	struct map_node by_id, by_name;
 	struct list order;
-	struct loop_timer expiry; /* its end; then the retries of its removal */
-	struct creation *creation;/* create.c, while it is being made */
-	struct call destroy;      /* remove.c from here on */
-	struct list waiters;      /* jobs */
+	struct loop_timer expiry;  /* its end; then the retries of its removal */
+	struct creation *creation; /* create.c, while it is being made */
+	struct call destroy;       /* remove.c from here on */
+	struct list waiters;       /* jobs */
 	enum box_status before;
-	bool unwanted;            /* removal is retried until it works */
+	bool unwanted; /* removal is retried until it works */
 	struct loop_task freeing;
 };
 
@@ -53,10 +53,10 @@ enum box_status boxes_status(struct view name); /* BOX_NONE for what is none */
 int boxes_unknown(struct err *e);
 
 /* By id, or by name within the actor's tenant. NULL and e when there is none that `act` is permitted on. */
-struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view id_or_name, struct err *e)
-	_must_check_;
+struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view id_or_name,
+		       struct err *e) _must_check_;
 
-#define BOXES_PAGE_MAX 1000
+#define BOXES_PAGE_MAX    1000
 #define BOXES_CURSOR_SIZE 48
 struct box_filter {
 	enum box_status status;      /* BOX_NONE: any */
@@ -70,15 +70,15 @@ int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f
 	       struct err *e) _must_check_;
 
 /* create.c. The result is a const struct box *. When the job is abandoned the box is removed again. */
-struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
-		       struct err *e) _must_check_;
+struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
+		       void *arg, struct err *e) _must_check_;
 /* An internal box for an import: in no list. The caller removes it. */
-struct job *create_hidden(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
-			  struct err *e) _must_check_;
+struct job *create_hidden(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
+			  void *arg, struct err *e) _must_check_;
 
 /* remove.c */
-struct job *remove_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done, void *arg,
-		       struct err *e) _must_check_;
+struct job *remove_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+		       void *arg, struct err *e) _must_check_;
 /* Nobody wants it any more: tries until it works. */
 void remove_unwanted(struct box *b);
 /* The same, and says when the first try is over. NULL: nobody will be told. */

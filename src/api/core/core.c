@@ -46,7 +46,7 @@ void core_stats(const struct core *c, struct core_stats *ret)
 {
 	*ret = c->stats;
 	ret->keeper_calls = c->keeper.calls;
-	LIST_EACH(it, &c->boxes)
+	LIST_EACH (it, &c->boxes)
 		ret->boxes[CONTAINER(it, struct box, order)->state.status]++;
 }
 
@@ -57,9 +57,12 @@ struct store_stats core_store_stats(const struct core *c)
 
 void core_store_result(struct core *c, const struct err *e)
 {
-	if (e && !c->store_failed)
+	/* A write that broke a rule of the schema says nothing about the disk. */
+	bool failed = e && e->code != ERR_CONFLICT && e->code != ERR_NOT_FOUND;
+
+	if (failed && !c->store_failed)
 		log_error("the store does not take writes: %s", e->msg);
-	c->store_failed = e != NULL;
+	c->store_failed = failed;
 }
 
 void core_store_done(void *arg, const struct err *e)

@@ -20,11 +20,11 @@ struct core_setup {
 	struct loop *loop;
 	struct store *store;
 	const struct config *config;
-	int keeper_fd;                  /* taken */
-	uint8_t admin_hash[32];         /* of the key in DIR/admin.key, which only the keeper knows */
+	int keeper_fd;          /* taken */
+	uint8_t admin_hash[32]; /* of the key in DIR/admin.key, which only the keeper knows */
 	bool has_admin;
-	void (*on_ready)(void *arg);    /* everything is loaded and adopted */
-	void (*on_lost)(void *arg);     /* the keeper is gone */
+	void (*on_ready)(void *arg); /* everything is loaded and adopted */
+	void (*on_lost)(void *arg);  /* the keeper is gone */
 	void *arg;
 };
 
@@ -36,11 +36,11 @@ void core_stop(struct core *c);
 void core_free(struct core *c);
 
 struct core_stats {
-	uint64_t boxes[5];              /* by enum box_status */
+	uint64_t boxes[5]; /* by enum box_status */
 	uint64_t creates, create_failures, execs, exec_failures, file_calls;
 	uint64_t keeper_calls;
 	uint64_t create_us_sum;
-	uint64_t create_buckets[12];    /* cumulative counts, see core_create_bounds_us */
+	uint64_t create_buckets[12]; /* cumulative counts, see core_create_bounds_us */
 };
 extern const uint32_t core_create_bounds_us[12];
 void core_stats(const struct core *c, struct core_stats *ret);

@@ -24,8 +24,8 @@ struct core {
 	struct list keys;
 
 	struct map boxes_by_id, boxes_by_name;
-	struct list boxes;         /* by (created, id) */
-	unsigned n_boxes;          /* that count against max.boxes */
+	struct list boxes; /* by (created, id) */
+	unsigned n_boxes;  /* that count against max.boxes */
 
 	struct images images;
 	struct posture posture;

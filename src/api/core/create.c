@@ -26,9 +26,9 @@ struct creation {
 	struct job job;
 	struct box *box;
 	struct call call;
-	unsigned waits;       /* for which of the three */
-	bool made;            /* the keeper may have it */
-	struct err failed;    /* the first failure */
+	unsigned waits;    /* for which of the three */
+	bool made;         /* the keeper may have it */
+	struct err failed; /* the first failure */
 	uint64_t began_ns;
 };
 
@@ -164,7 +164,8 @@ static int ask_keeper(struct creation *cr)
 
 	cr->made = true;
 	cr->call.ops = &keeper_ops;
-	return keeper_call(b->core, &cr->call, WIRE_TYPE_BOX_CREATE, KEEPER_MS, &wire_box_create_msg, &create);
+	return keeper_call(b->core, &cr->call, WIRE_TYPE_BOX_CREATE, KEEPER_MS, &wire_box_create_msg,
+			   &create);
 }
 
 static int put_row(struct creation *cr, struct err *e)
@@ -177,10 +178,16 @@ static int put_row(struct creation *cr, struct err *e)
 		r = spec_metadata_to_json(&b->spec, &meta);
 	if (r >= 0) {
 		struct store_box row = {
-			.id = view_of(b->id), .tenant = view_of(b->tenant->id), .name = b->spec.name,
-			.status = view_of(boxes_status_name(BOX_CREATING)), .image = b->spec.image,
-			.digest = b->spec.digest, .backend = VIEW("native"), .spec = buf_view(&spec),
-			.metadata = buf_view(&meta), .created_ms = b->state.created_ms,
+			.id = view_of(b->id),
+			.tenant = view_of(b->tenant->id),
+			.name = b->spec.name,
+			.status = view_of(boxes_status_name(BOX_CREATING)),
+			.image = b->spec.image,
+			.digest = b->spec.digest,
+			.backend = VIEW("native"),
+			.spec = buf_view(&spec),
+			.metadata = buf_view(&meta),
+			.created_ms = b->state.created_ms,
 			.expires_ms = b->state.expires_ms,
 		};
 		store_box_put(b->core->store, &row, on_stored, cr);
@@ -197,7 +204,8 @@ static struct box *prepare(struct core *c, const struct actor *a, const struct b
 	if (auth_permit(a, hidden ? ACT_IMAGE_CHANGE : ACT_BOX_CREATE, NULL, e) < 0)
 		return NULL;
 	if (!hidden && c->n_boxes >= c->config->max.boxes) {
-		err_set(e, ERR_QUOTA, "there are %u sandboxes already, the most that are allowed", c->n_boxes);
+		err_set(e, ERR_QUOTA, "there are %u sandboxes already, the most that are allowed",
+			c->n_boxes);
 		return NULL;
 	}
 	struct box *b = boxes_new(c, a->tenant);
@@ -262,14 +270,14 @@ static struct job *begin(struct core *c, const struct actor *a, const struct box
 	return NULL;
 }
 
-struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
-		       struct err *e)
+struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
+		       void *arg, struct err *e)
 {
 	return begin(c, a, w, false, done, arg, e);
 }
 
-struct job *create_hidden(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
-			  struct err *e)
+struct job *create_hidden(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
+			  void *arg, struct err *e)
 {
 	return begin(c, a, w, true, done, arg, e);
 }

@@ -15,8 +15,8 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define ARGV_MAX 4096
-#define ARGV_BYTES (1024u * 1024)
+#define ARGV_MAX      4096
+#define ARGV_BYTES    (1024u * 1024)
 #define STANDARD_VARS 5
 /* PID 1 keeps the time limit; this is for a PID 1 that does not. */
 #define GRACE_MS 5000
@@ -148,12 +148,14 @@ static void fail(struct exec *x, const struct err *e)
 static const char *signal_name(uint32_t signo)
 {
 	static const char *const names[] = {
-		[SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",       [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL",
-		[SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",     [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",
-		[SIGKILL] = "SIGKILL", [SIGUSR1] = "SIGUSR1",     [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
-		[SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM",     [SIGTERM] = "SIGTERM", [SIGXCPU] = "SIGXCPU",
-		[SIGXFSZ] = "SIGXFSZ", [SIGVTALRM] = "SIGVTALRM", [SIGPROF] = "SIGPROF", [SIGPOLL] = "SIGPOLL",
-		[SIGPWR] = "SIGPWR",   [SIGSYS] = "SIGSYS",       [SIGSTKFLT] = "SIGSTKFLT",
+		[SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",       [SIGQUIT] = "SIGQUIT",
+		[SIGILL] = "SIGILL",   [SIGTRAP] = "SIGTRAP",     [SIGABRT] = "SIGABRT",
+		[SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",       [SIGKILL] = "SIGKILL",
+		[SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV",     [SIGUSR2] = "SIGUSR2",
+		[SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM",     [SIGTERM] = "SIGTERM",
+		[SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ",     [SIGVTALRM] = "SIGVTALRM",
+		[SIGPROF] = "SIGPROF", [SIGPOLL] = "SIGPOLL",     [SIGPWR] = "SIGPWR",
+		[SIGSYS] = "SIGSYS",   [SIGSTKFLT] = "SIGSTKFLT",
 	};
 	if (signo == 0)
 		return NULL;
@@ -233,7 +235,10 @@ static void on_fail(struct call *c, const struct err *said)
 }
 
 static const struct call_ops ops = {
-	.on_reply = on_reply, .on_data = on_data, .on_room = on_room, .on_fail = on_fail,
+	.on_reply = on_reply,
+	.on_data = on_data,
+	.on_room = on_room,
+	.on_fail = on_fail,
 };
 
 static void on_guard(struct loop_timer *t)
@@ -280,8 +285,8 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	return 0;
 }
 
-int exec_start(struct core *c, const struct actor *a, struct view ref, const struct exec_wish *w, struct exec *x,
-	       struct err *e)
+int exec_start(struct core *c, const struct actor *a, struct view ref, const struct exec_wish *w,
+	       struct exec *x, struct err *e)
 {
 	struct box *b = boxes_find(c, a, ACT_BOX_EXEC, ref, e);
 	if (!b)

@@ -11,18 +11,18 @@ struct actor;
 struct box;
 
 struct exec_wish {
-	struct json_strlist argv;   /* exactly one of argv and command */
-	struct view command;        /* for bash -c; p == NULL: absent */
-	struct json_strmap env;     /* over the box's */
-	struct view cwd, user;      /* empty: the box's */
-	struct view input;          /* of its stdin, borrowed until `done`; p == NULL: /dev/null */
-	bool streams;               /* stdin comes by exec_send and exec_end instead */
-	uint64_t timeout_ms;        /* 0: the configured maximum */
+	struct json_strlist argv; /* exactly one of argv and command */
+	struct view command;      /* for bash -c; p == NULL: absent */
+	struct json_strmap env;   /* over the box's */
+	struct view cwd, user;    /* empty: the box's */
+	struct view input;        /* of its stdin, borrowed until `done`; p == NULL: /dev/null */
+	bool streams;             /* stdin comes by exec_send and exec_end instead */
+	uint64_t timeout_ms;      /* 0: the configured maximum */
 };
 
 struct exec_result {
 	uint32_t exit_code;
-	const char *signal;         /* "SIGKILL", or NULL */
+	const char *signal; /* "SIGKILL", or NULL */
 	struct view out, err;
 	bool truncated, timed_out;
 	uint64_t duration_us;
@@ -32,7 +32,7 @@ struct exec {
 	struct call call;
 	struct core *core;
 	struct buf out, err;
-	struct view input;          /* what is left of it */
+	struct view input; /* what is left of it */
 	bool streams, want_end;
 	struct loop_timer guard;
 	void (*on_room)(struct exec *x);

@@ -12,15 +12,15 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define PATIENCE_MS 60000
+#define PATIENCE_MS    60000
 #define NAME_BYTES_MAX 4096
 
 const char *files_type_name(int32_t type)
 {
 	static const char *const names[] = {
-		[WIRE_FILE_TYPE_NONE] = "unknown",    [WIRE_FILE_TYPE_FILE] = "file",
+		[WIRE_FILE_TYPE_NONE] = "unknown",        [WIRE_FILE_TYPE_FILE] = "file",
 		[WIRE_FILE_TYPE_DIRECTORY] = "directory", [WIRE_FILE_TYPE_SYMLINK] = "symlink",
-		[WIRE_FILE_TYPE_FIFO] = "fifo",       [WIRE_FILE_TYPE_SOCKET] = "socket",
+		[WIRE_FILE_TYPE_FIFO] = "fifo",           [WIRE_FILE_TYPE_SOCKET] = "socket",
 		[WIRE_FILE_TYPE_DEVICE] = "device",
 	};
 	return type > 0 && (size_t)type < ELEMS(names) ? names[type] : names[0];
@@ -91,7 +91,8 @@ static int on_write_reply(struct call *c, const struct frame *f, int fd)
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(16 * 1024);
 	struct wire_file_written written;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_written_msg, &a, &written) : -EBADMSG;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_written_msg, &a, &written)
+				      : -EBADMSG;
 
 	if (r >= 0)
 		r = written.info && op->want_end ? check_info(written.info) : -EBADMSG;
@@ -106,7 +107,8 @@ static int on_stat_reply(struct call *c, const struct frame *f, int fd)
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(16 * 1024);
 	struct wire_file_stat_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_stat_reply_msg, &a, &reply) : -EBADMSG;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_stat_reply_msg, &a, &reply)
+				      : -EBADMSG;
 
 	if (r >= 0)
 		r = reply.info ? check_info(reply.info) : -EBADMSG;
@@ -140,10 +142,14 @@ static void on_room(struct call *c)
 		op->ops->on_room(op);
 }
 
-static const struct call_ops read_ops = { .on_reply = on_read_reply, .on_data = on_read_data, .on_fail = fail };
+static const struct call_ops read_ops = { .on_reply = on_read_reply,
+					  .on_data = on_read_data,
+					  .on_fail = fail };
 static const struct call_ops write_ops = { .on_reply = on_write_reply, .on_room = on_room, .on_fail = fail };
 static const struct call_ops stat_ops = { .on_reply = on_stat_reply, .on_fail = fail };
-static const struct call_ops list_ops = { .on_reply = on_plain_reply, .on_data = on_list_data, .on_fail = fail };
+static const struct call_ops list_ops = { .on_reply = on_plain_reply,
+					  .on_data = on_list_data,
+					  .on_fail = fail };
 static const struct call_ops remove_ops = { .on_reply = on_plain_reply, .on_fail = fail };
 
 /* ---- operations ---- */
@@ -179,30 +185,32 @@ static int start(struct core *c, struct box *b, struct file_op *op, const struct
 	return guest_call(&b->guest, &op->call, type, 0, PATIENCE_MS, pm, msg, e);
 }
 
-int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset, uint64_t length,
-	       struct file_op *op, struct err *e)
+int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset,
+	       uint64_t length, struct file_op *op, struct err *e)
 {
 	struct wire_file_read msg = { .path = p->path, .offset = offset, .length = length };
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
 	return b ? start(c, b, op, &read_ops, WIRE_TYPE_FILE_READ, &wire_file_read_msg, &msg, e) : -1;
 }
 
-int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode, struct file_op *op,
-		struct err *e)
+int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode,
+		struct file_op *op, struct err *e)
 {
 	struct wire_file_write msg = { .path = p->path, .mode = mode, .parents = true };
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
 	return b ? start(c, b, op, &write_ops, WIRE_TYPE_FILE_WRITE, &wire_file_write_msg, &msg, e) : -1;
 }
 
-int files_stat(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op, struct err *e)
+int files_stat(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
+	       struct err *e)
 {
 	struct wire_file_stat msg = { .path = p->path };
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
 	return b ? start(c, b, op, &stat_ops, WIRE_TYPE_FILE_STAT, &wire_file_stat_msg, &msg, e) : -1;
 }
 
-int files_list(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op, struct err *e)
+int files_list(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
+	       struct err *e)
 {
 	struct wire_file_list msg = { .path = p->path };
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);

@@ -22,7 +22,8 @@ struct file_ops {
 	/* write: there is room again */
 	void (*on_room)(struct file_op *op);
 	/* info: of stat and write, else NULL; gone when this returns */
-	void (*done)(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e);
+	void (*done)(struct file_op *op, const struct wire_file_info *info, bool created,
+		     const struct err *e);
 };
 
 struct file_op {
@@ -36,14 +37,14 @@ struct file_place {
 	struct view box, path, user;
 };
 
-int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset, uint64_t length,
-	       struct file_op *op, struct err *e) _must_check_;
-int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode, struct file_op *op,
-		struct err *e) _must_check_;
-int files_stat(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op, struct err *e)
-	_must_check_;
-int files_list(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op, struct err *e)
-	_must_check_;
+int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset,
+	       uint64_t length, struct file_op *op, struct err *e) _must_check_;
+int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode,
+		struct file_op *op, struct err *e) _must_check_;
+int files_stat(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
+	       struct err *e) _must_check_;
+int files_list(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
+	       struct err *e) _must_check_;
 int files_remove(struct core *c, const struct actor *a, const struct file_place *p, bool recursive,
 		 struct file_op *op, struct err *e) _must_check_;
 

@@ -13,9 +13,9 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define PROTOCOL 1
-#define HELLO_MS 5000
-#define OPEN_MS 10000
+#define PROTOCOL         1
+#define HELLO_MS         5000
+#define OPEN_MS          10000
 #define PENDING_BODY_MAX FRAME_BODY_MAX
 
 static void give_up(struct guest *g, enum guest_state next, const struct err *why);
@@ -38,7 +38,7 @@ static void unqueue(struct call *c)
 static void flush_pending(struct guest *g)
 {
 	struct list mine = LIST_INIT(mine);
-	LIST_EACH(it, &g->pending) {
+	LIST_EACH (it, &g->pending) {
 		list_del(it);
 		list_append(&mine, it);
 	}
@@ -47,8 +47,9 @@ static void flush_pending(struct guest *g)
 		struct buf request = c->request;
 		c->request = BUF_INIT(0);
 		unqueue(c);
-		int r = g->state == GUEST_READY ? mux_call_raw(&g->mux, c, c->type, c->deadline_ms, c->patience_ms,
-							       buf_view(&request)) : -ENOTCONN;
+		int r = g->state == GUEST_READY ? mux_call_raw(&g->mux, c, c->type, c->deadline_ms,
+							       c->patience_ms, buf_view(&request))
+						: -ENOTCONN;
 		buf_done(&request);
 		struct err e = { 0 };
 		if (r < 0) {
@@ -130,7 +131,8 @@ static void greet(struct guest *g, int fd)
 	if (r >= 0) {
 		g->state = GUEST_GREETING;
 		g->hello.ops = &hello_ops;
-		r = mux_call(&g->mux, &g->hello, WIRE_TYPE_HELLO, HELLO_MS, HELLO_MS, &wire_hello_msg, &hello);
+		r = mux_call(&g->mux, &g->hello, WIRE_TYPE_HELLO, HELLO_MS, HELLO_MS, &wire_hello_msg,
+			     &hello);
 	}
 	if (r < 0) {
 		struct err e = { 0 };
@@ -229,7 +231,7 @@ static void give_up(struct guest *g, enum guest_state next, const struct err *wh
 	if (g->on_greeted)
 		TAKE_PTR(g->on_greeted)(g, &e);
 	struct list mine = LIST_INIT(mine);
-	LIST_EACH(it, &g->pending) {
+	LIST_EACH (it, &g->pending) {
 		list_del(it);
 		list_append(&mine, it);
 	}
@@ -249,9 +251,10 @@ void guest_stop(struct guest *g, const struct err *why)
 void guest_read_fail(const struct err *said, struct err *ret)
 {
 	static const bool allowed[ERR_CODES] = {
-		[ERR_INVALID] = true,   [ERR_FORBIDDEN] = true,   [ERR_NOT_FOUND] = true,   [ERR_CONFLICT] = true,
-		[ERR_STATE] = true,     [ERR_TOO_LARGE] = true,   [ERR_RANGE] = true,       [ERR_CANCELLED] = true,
-		[ERR_TIMEOUT] = true,   [ERR_UNSUPPORTED] = true, [ERR_UNAVAILABLE] = true, [ERR_STORAGE] = true,
+		[ERR_INVALID] = true,     [ERR_FORBIDDEN] = true,   [ERR_NOT_FOUND] = true,
+		[ERR_CONFLICT] = true,    [ERR_STATE] = true,       [ERR_TOO_LARGE] = true,
+		[ERR_RANGE] = true,       [ERR_CANCELLED] = true,   [ERR_TIMEOUT] = true,
+		[ERR_UNSUPPORTED] = true, [ERR_UNAVAILABLE] = true, [ERR_STORAGE] = true,
 	};
 	*ret = *said;
 	if (said->code >= ERR_CODES || !allowed[said->code])

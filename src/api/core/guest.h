@@ -14,16 +14,16 @@ enum guest_state {
 	GUEST_OPENING,  /* BoxOpen is with the keeper */
 	GUEST_GREETING, /* HELLO is with PID 1 */
 	GUEST_READY,
-	GUEST_DEAD,     /* the box has stopped: for good */
+	GUEST_DEAD, /* the box has stopped: for good */
 };
 
 struct guest {
 	struct core *core;
-	const char *box;       /* its id; the box embeds us */
+	const char *box; /* its id; the box embeds us */
 	enum guest_state state;
 	struct mux mux;
 	struct call open, hello;
-	struct list pending;   /* calls that wait for READY */
+	struct list pending; /* calls that wait for READY */
 	/* Told once about the first greeting after guest_adopt; may be NULL. */
 	void (*on_greeted)(struct guest *g, const struct err *e);
 };

@@ -12,7 +12,7 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define KEEPER_MS 60000
+#define KEEPER_MS  60000
 #define LIST_BYTES (4u * 1024 * 1024)
 
 static bool has_name(const struct image *i, struct view name)
@@ -37,13 +37,14 @@ int images_resolve(struct core *c, struct view name, struct view *ret_digest, st
 	if (!i && !spec_is_name(name) && !view_starts(name, "sha256:"))
 		return err_set(e, ERR_INVALID, "image must be the name or the digest of an image");
 	if (!i)
-		return err_set(e, ERR_NOT_FOUND, "image: there is no image %s", log_quoted(view_head(name, 80)));
+		return err_set(e, ERR_NOT_FOUND, "image: there is no image %s",
+			       log_quoted(view_head(name, 80)));
 	*ret_digest = i->digest;
 	return 0;
 }
 
-int images_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct image *i), void *arg,
-		struct err *e)
+int images_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct image *i),
+		void *arg, struct err *e)
 {
 	if (auth_permit(a, ACT_IMAGE_LIST, NULL, e) < 0)
 		return -1;
@@ -67,7 +68,8 @@ struct image_job {
 	struct call call;
 };
 
-static struct image_job *new_job(struct core *c, const struct call_ops *ops, job_done *done, void *arg, struct err *e)
+static struct image_job *new_job(struct core *c, const struct call_ops *ops, job_done *done, void *arg,
+				 struct err *e)
 {
 	struct image_job *j = calloc(1, sizeof(*j));
 	if (!j) {
@@ -82,8 +84,10 @@ static struct image_job *new_job(struct core *c, const struct call_ops *ops, job
 
 static int copy_image(struct arena *a, const struct wire_image *from, struct image *to)
 {
-	*to = (struct image){ .digest = arena_view(a, from->digest), .n_names = from->names.n,
-			      .created_ms = (int64_t)from->created_ms, .machine = from->machine };
+	*to = (struct image){ .digest = arena_view(a, from->digest),
+			      .n_names = from->names.n,
+			      .created_ms = (int64_t)from->created_ms,
+			      .machine = from->machine };
 	to->names = arena_array(a, from->names.n, sizeof(*to->names));
 	if (!to->digest.p || !to->names)
 		return -ENOMEM;
@@ -125,7 +129,8 @@ static int on_list(struct call *c, const struct frame *f, int fd)
 	struct image_job *j = CONTAINER(c, struct image_job, call);
 	struct arena a = ARENA_INIT(LIST_BYTES);
 	struct wire_image_list_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_image_list_reply_msg, &a, &reply) : -EBADMSG;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_image_list_reply_msg, &a, &reply)
+				      : -EBADMSG;
 
 	if (r >= 0)
 		r = replace_list(j->core, &reply);
@@ -186,7 +191,7 @@ static int check_unused(const struct core *c, const struct image *i, struct view
 		return err_set(e, ERR_STATE, "the image of this machine cannot be removed");
 	if (i->n_names > 1 && !view_eq(i->digest, name))
 		return 0; /* it only loses a name */
-	LIST_EACH(it, &c->boxes) {
+	LIST_EACH (it, &c->boxes) {
 		const struct box *b = CONTAINER(it, struct box, order);
 		if (view_eq(b->spec.digest, i->digest))
 			return err_set(e, ERR_STATE, "the image is in use by sandboxes");

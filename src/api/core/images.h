@@ -29,8 +29,8 @@ struct images {
 
 /* The digest that a name or a digest stands for; ERR_INVALID names the field. */
 int images_resolve(struct core *c, struct view name, struct view *ret_digest, struct err *e) _must_check_;
-int images_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct image *i), void *arg,
-		struct err *e) _must_check_;
+int images_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct image *i),
+		void *arg, struct err *e) _must_check_;
 /* NULL when there is none. */
 const struct image *images_find(const struct core *c, struct view name);
 /* Asks the keeper anew. Also the end of remove and import. */
@@ -49,7 +49,13 @@ struct import_ops {
 };
 
 enum import_phase {
-	IMPORT_IDLE, IMPORT_MAKING, IMPORT_UNPACKING, IMPORT_UNPACKED, IMPORT_COMMITTING, IMPORT_LISTING, IMPORT_FAILING,
+	IMPORT_IDLE,
+	IMPORT_MAKING,
+	IMPORT_UNPACKING,
+	IMPORT_UNPACKED,
+	IMPORT_COMMITTING,
+	IMPORT_LISTING,
+	IMPORT_FAILING,
 };
 
 /* Embedded by the caller, zeroed; kept until `done` or import_cancel. */
@@ -58,17 +64,17 @@ struct import {
 	struct core *core;
 	enum import_phase phase;
 	char name[64];
-	struct job *job;      /* of MAKING, LISTING and FAILING */
+	struct job *job; /* of MAKING, LISTING and FAILING */
 	struct err failed;
 	struct box *box;
 	struct exec exec;
 	struct call commit;
 	struct sha256 hash;
-	bool ended;           /* the archive's last byte has come */
+	bool ended; /* the archive's last byte has come */
 };
 
-int import_start(struct core *c, const struct actor *a, struct view name, struct import *im, struct err *e)
-	_must_check_;
+int import_start(struct core *c, const struct actor *a, struct view name, struct import *im,
+		 struct err *e) _must_check_;
 /* How much was taken; on_room follows when that was not all. */
 size_t import_send(struct import *im, struct view data);
 void import_end(struct import *im);

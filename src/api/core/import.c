@@ -108,11 +108,13 @@ static void commit_when_ready(struct import *im)
 		return;
 	sha256_end(&im->hash, hash);
 	text_hex(hash, sizeof(hash), digest + 7);
-	struct wire_image_commit msg = { .box = view_of(im->box->id), .name = view_of(im->name),
+	struct wire_image_commit msg = { .box = view_of(im->box->id),
+					 .name = view_of(im->name),
 					 .digest = view_of(digest) };
 	im->phase = IMPORT_COMMITTING;
 	im->commit.ops = &commit_ops;
-	int r = keeper_call(im->core, &im->commit, WIRE_TYPE_IMAGE_COMMIT, COMMIT_MS, &wire_image_commit_msg, &msg);
+	int r = keeper_call(im->core, &im->commit, WIRE_TYPE_IMAGE_COMMIT, COMMIT_MS, &wire_image_commit_msg,
+			    &msg);
 	if (r < 0)
 		give_up_sys(im, r);
 	else
@@ -152,11 +154,20 @@ static void on_exec_room(struct exec *x)
 static void on_made(void *arg, const void *result, const struct err *e)
 {
 	static struct view argv[] = {
-		VIEW("/bin/tar"), VIEW("-x"), VIEW("--numeric-owner"), VIEW("--same-owner"), VIEW("-p"),
-		VIEW("-f"),       VIEW("-"),  VIEW("-C"),              VIEW("/workspace"),
+		VIEW("/bin/tar"),
+		VIEW("-x"),
+		VIEW("--numeric-owner"),
+		VIEW("--same-owner"),
+		VIEW("-p"),
+		VIEW("-f"),
+		VIEW("-"),
+		VIEW("-C"),
+		VIEW("/workspace"),
 	};
 	struct import *im = arg;
-	struct exec_wish w = { .argv = { argv, ELEMS(argv) }, .user = VIEW("root"), .cwd = VIEW("/"), .streams = true };
+	struct exec_wish w = {
+		.argv = { argv, ELEMS(argv) }, .user = VIEW("root"), .cwd = VIEW("/"), .streams = true
+	};
 	struct err failed = { 0 };
 
 	im->job = NULL;
@@ -187,8 +198,10 @@ int import_start(struct core *c, const struct actor *a, struct view name, struct
 	if (auth_permit(a, ACT_IMAGE_CHANGE, NULL, e) < 0)
 		return -1;
 	if (!spec_is_name(name) || view_to_str(name, im->name, sizeof(im->name)) < 0)
-		return err_set(e, ERR_INVALID, "an image's name is 1 to %d of [A-Za-z0-9._-] and begins with a letter or digit",
-			       SPEC_NAME_MAX);
+		return err_set(
+			e, ERR_INVALID,
+			"an image's name is 1 to %d of [A-Za-z0-9._-] and begins with a letter or digit",
+			SPEC_NAME_MAX);
 	const struct image *old = images_find(c, name);
 	if (old && old->machine)
 		return err_set(e, ERR_CONFLICT, "\"%s\" is the image of this machine", im->name);

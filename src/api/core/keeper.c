@@ -49,8 +49,8 @@ void keeper_stop(struct core *c)
 	mux_stop(&c->keeper.mux, &e);
 }
 
-int keeper_call(struct core *c, struct call *call, uint16_t type, uint32_t patience_ms, const struct pb_msg *pm,
-		const void *msg)
+int keeper_call(struct core *c, struct call *call, uint16_t type, uint32_t patience_ms,
+		const struct pb_msg *pm, const void *msg)
 {
 	c->keeper.calls++;
 	return mux_call(&c->keeper.mux, call, type, patience_ms, patience_ms, pm, msg);
@@ -59,5 +59,6 @@ int keeper_call(struct core *c, struct call *call, uint16_t type, uint32_t patie
 int keeper_say_ready(struct core *c)
 {
 	struct wire_hello hello = { .protocol = PROTOCOL };
-	return link_send_msg(&c->keeper.mux.link, WIRE_TYPE_HELLO, FRAME_EVENT, 0, 0, 0, &wire_hello_msg, &hello);
+	return link_send_msg(&c->keeper.mux.link, WIRE_TYPE_HELLO, FRAME_EVENT, 0, 0, 0, &wire_hello_msg,
+			     &hello);
 }

@@ -16,7 +16,7 @@ struct keeper {
 int keeper_start(struct core *c, int fd, struct err *e) _must_check_;
 void keeper_stop(struct core *c);
 /* -errno: the channel is gone, no callback comes. */
-int keeper_call(struct core *c, struct call *call, uint16_t type, uint32_t patience_ms, const struct pb_msg *pm,
-		const void *msg) _must_check_;
+int keeper_call(struct core *c, struct call *call, uint16_t type, uint32_t patience_ms,
+		const struct pb_msg *pm, const void *msg) _must_check_;
 /* Says that the api accepts requests. */
 int keeper_say_ready(struct core *c) _must_check_;

@@ -19,7 +19,7 @@
 #define SECRET_BYTES 20
 /* The map's key is a part of the hash only, so that the whole of it is compared in constant time. */
 #define HASH_PREFIX 8
-#define KEYS_MAX 10000
+#define KEYS_MAX    10000
 
 const char *keys_role_name(enum store_role role)
 {
@@ -43,7 +43,8 @@ const struct key *keys_by_hash(struct core *c, const uint8_t hash[32])
 	struct map_node *n = map_get(&c->keys_by_hash, hash_prefix(hash));
 	const struct key *k = n ? CONTAINER(n, struct key, by_hash) : NULL;
 
-	if (!k || !view_eq_secret((struct view){ (const char *)k->hash, 32 }, (struct view){ (const char *)hash, 32 }))
+	if (!k || !view_eq_secret((struct view){ (const char *)k->hash, 32 },
+				  (struct view){ (const char *)hash, 32 }))
 		return NULL;
 	return k;
 }
@@ -116,7 +117,7 @@ static void key_free(struct core *c, struct key *k)
 
 void keys_done(struct core *c)
 {
-	LIST_EACH(it, &c->keys)
+	LIST_EACH (it, &c->keys)
 		key_free(c, CONTAINER(it, struct key, order));
 	for (struct map_node *n; (n = map_first(&c->tenants_by_id));) {
 		struct tenant *t = CONTAINER(n, struct tenant, by_id);
@@ -162,8 +163,11 @@ int keys_ensure_admin(struct core *c, const uint8_t hash[32], struct err *e)
 		key_free(c, old);
 		store_key_delete(c->store, id, core_store_done, c);
 	}
-	struct store_key row = { .id = id, .tenant = view_of(t->id), .name = VIEW("admin.key"),
-				 .role = STORE_ROLE_ADMIN, .created_ms = clock_wall_ms() };
+	struct store_key row = { .id = id,
+				 .tenant = view_of(t->id),
+				 .name = VIEW("admin.key"),
+				 .role = STORE_ROLE_ADMIN,
+				 .created_ms = clock_wall_ms() };
 	memcpy(row.hash, hash, sizeof(row.hash));
 	int r = keys_load_key(c, &row);
 	if (r < 0)
@@ -228,10 +232,12 @@ static bool valid_name(struct view v)
 static int check_wish(struct core *c, const struct key_wish *w, struct err *e)
 {
 	if (!valid_name(w->name))
-		return err_set(e, ERR_INVALID, "name must have at most %d characters and no control characters",
+		return err_set(e, ERR_INVALID,
+			       "name must have at most %d characters and no control characters",
 			       KEYS_NAME_MAX);
 	if (w->tenant.n && !spec_is_name(w->tenant))
-		return err_set(e, ERR_INVALID, "tenant must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
+		return err_set(e, ERR_INVALID,
+			       "tenant must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			       SPEC_NAME_MAX);
 	if (role_of(w->role) == STORE_ROLE_NONE)
 		return err_set(e, ERR_INVALID, "role must be \"admin\" or \"user\"");
@@ -240,8 +246,8 @@ static int check_wish(struct core *c, const struct key_wish *w, struct err *e)
 	return 0;
 }
 
-struct job *keys_create(struct core *c, const struct actor *a, const struct key_wish *w, job_done *done, void *arg,
-			struct err *e)
+struct job *keys_create(struct core *c, const struct actor *a, const struct key_wish *w, job_done *done,
+			void *arg, struct err *e)
 {
 	uint8_t secret[SECRET_BYTES];
 	char tenant_id[KEYS_ID_SIZE] = "t_", id[KEYS_ID_SIZE] = "k_";
@@ -261,8 +267,11 @@ struct job *keys_create(struct core *c, const struct actor *a, const struct key_
 	rnd_bytes(secret, sizeof(secret));
 	memcpy(j->text, "pdk_", 4);
 	text_hex(secret, sizeof(secret), j->text + 4);
-	struct store_key row = { .id = view_of(j->id), .tenant = view_of(t->id), .name = w->name,
-				 .role = role_of(w->role), .created_ms = clock_wall_ms() };
+	struct store_key row = { .id = view_of(j->id),
+				 .tenant = view_of(t->id),
+				 .name = w->name,
+				 .role = role_of(w->role),
+				 .created_ms = clock_wall_ms() };
 	sha256_of((struct view){ (const char *)secret, sizeof(secret) }, row.hash);
 	explicit_bzero(secret, sizeof(secret));
 	int r = keys_load_key(c, &row);
@@ -296,7 +305,8 @@ struct job *keys_remove(struct core *c, const struct actor *a, struct view id, j
 		return NULL;
 	}
 	if (view_is(id, KEYS_ADMIN)) {
-		err_set(e, ERR_STATE, "the key of admin.key cannot be removed; delete the file and restart to replace it");
+		err_set(e, ERR_STATE,
+			"the key of admin.key cannot be removed; delete the file and restart to replace it");
 		return NULL;
 	}
 	struct key_job *j = new_job(c, k->id, done, arg, e);
@@ -314,7 +324,7 @@ int keys_each(struct core *c, const struct actor *a, void (*each)(void *arg, con
 {
 	if (auth_permit(a, ACT_KEYS, NULL, e) < 0)
 		return -1;
-	LIST_EACH(it, &c->keys)
+	LIST_EACH (it, &c->keys)
 		each(arg, CONTAINER(it, struct key, order));
 	return 0;
 }

@@ -12,9 +12,9 @@
 struct core;
 
 #define KEYS_TEXT_SIZE 45 /* "pdk_", 40 digits, NUL */
-#define KEYS_NAME_MAX 64
-#define KEYS_ID_SIZE 40
-#define KEYS_ADMIN "k_admin" /* the key in DIR/admin.key */
+#define KEYS_NAME_MAX  64
+#define KEYS_ID_SIZE   40
+#define KEYS_ADMIN     "k_admin" /* the key in DIR/admin.key */
 
 struct tenant {
 	char id[KEYS_ID_SIZE], name[KEYS_NAME_MAX + 1];
@@ -52,8 +52,8 @@ struct key_made {
 	const char *text;
 };
 
-struct job *keys_create(struct core *c, const struct actor *a, const struct key_wish *w, job_done *done, void *arg,
-			struct err *e) _must_check_;
+struct job *keys_create(struct core *c, const struct actor *a, const struct key_wish *w, job_done *done,
+			void *arg, struct err *e) _must_check_;
 struct job *keys_remove(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
 			struct err *e) _must_check_;
 /* In the order of their making. */

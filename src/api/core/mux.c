@@ -8,8 +8,8 @@
 #include "fd.h"
 #include "poison.h"
 
-#define BACKLOG_MAX (512u * 1024)   /* of bytes queued on one link before DATA waits */
-#define CREDIT_MAX (16u * 1024 * 1024) /* more than this from a peer is nonsense */
+#define BACKLOG_MAX (512u * 1024)       /* of bytes queued on one link before DATA waits */
+#define CREDIT_MAX  (16u * 1024 * 1024) /* more than this from a peer is nonsense */
 
 static struct view stream_key(const struct call *c)
 {
@@ -103,8 +103,11 @@ int mux_call_raw(struct mux *m, struct call *c, uint16_t type, uint32_t deadline
 	int r = open_stream(m, c, type, patience_ms);
 	if (r < 0)
 		return r;
-	struct frame f = { .type = type, .kind = FRAME_CALL, .stream = c->stream,
-			   .deadline_ms = deadline_ms, .body = body };
+	struct frame f = { .type = type,
+			   .kind = FRAME_CALL,
+			   .stream = c->stream,
+			   .deadline_ms = deadline_ms,
+			   .body = body };
 	r = link_send(&m->link, &f);
 	if (r < 0)
 		detach(c);
@@ -174,7 +177,9 @@ void mux_consumed(struct call *c, size_t n)
 	if (c->owed < FRAME_WINDOW / 2)
 		return;
 	unsigned char body[4] = { c->owed & 255, c->owed >> 8 & 255, c->owed >> 16 & 255, c->owed >> 24 };
-	struct frame f = { .kind = FRAME_WINDOW_ADD, .type = c->type, .stream = c->stream,
+	struct frame f = { .kind = FRAME_WINDOW_ADD,
+			   .type = c->type,
+			   .stream = c->stream,
 			   .body = { (const char *)body, sizeof(body) } };
 	c->window += c->owed;
 	c->owed = 0;
@@ -218,7 +223,8 @@ static void on_reply(struct mux *m, struct call *c, const struct frame *f, int f
 static void on_data(struct mux *m, struct call *c, const struct frame *f)
 {
 	if (!c->ops->on_data || f->body.n > c->window) {
-		mux_violation(m, c->ops->on_data ? "more data than its window" : "data that nobody asked for");
+		mux_violation(m,
+			      c->ops->on_data ? "more data than its window" : "data that nobody asked for");
 		return;
 	}
 	c->window -= (uint32_t)f->body.n;
@@ -258,7 +264,8 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 			mux_violation(m, "an event");
 		return;
 	}
-	struct map_node *node = map_get(&m->calls, (struct view){ (const char *)&f->stream, sizeof(f->stream) });
+	struct map_node *node =
+		map_get(&m->calls, (struct view){ (const char *)&f->stream, sizeof(f->stream) });
 	if (!node) { /* closed or cancelled while this was under way */
 		fd_close(fd);
 		return;
@@ -288,7 +295,7 @@ static void on_drained(struct link *l)
 	struct mux *m = CONTAINER(l, struct mux, link);
 	struct list mine = LIST_INIT(mine);
 
-	LIST_EACH(it, &m->waiting) {
+	LIST_EACH (it, &m->waiting) {
 		list_del(it);
 		list_append(&mine, it);
 	}

@@ -31,23 +31,23 @@ struct call_ops {
 
 struct call {
 	const struct call_ops *ops;
-	struct mux *mux;         /* NULL while closed */
+	struct mux *mux; /* NULL while closed */
 	struct map_node node;
-	struct list waiting;     /* for room, or (guest.c) for the link to open */
+	struct list waiting; /* for room, or (guest.c) for the link to open */
 	uint32_t stream;
 	uint16_t type;
-	uint32_t credit;         /* bytes that we may send */
-	uint32_t window;         /* bytes that the peer may send */
-	uint32_t held;           /* received and not yet consumed */
-	uint32_t owed;           /* consumed, credit not yet given back */
-	bool sends, ended;       /* we send DATA; we sent END */
-	uint32_t patience_ms;    /* silence that is borne while the peer has the turn; 0 = for ever */
+	uint32_t credit;      /* bytes that we may send */
+	uint32_t window;      /* bytes that the peer may send */
+	uint32_t held;        /* received and not yet consumed */
+	uint32_t owed;        /* consumed, credit not yet given back */
+	bool sends, ended;    /* we send DATA; we sent END */
+	uint32_t patience_ms; /* silence that is borne while the peer has the turn; 0 = for ever */
 	uint64_t heard_ms;
 	struct loop_timer timer;
-	bool queued;             /* guest.c: waits for the link to open, with the encoded body in `request` */
+	bool queued; /* guest.c: waits for the link to open, with the encoded body in `request` */
 	struct buf request;
 	uint32_t deadline_ms;
-	unsigned decode_flags;   /* of the mux; outlives the closing */
+	unsigned decode_flags; /* of the mux; outlives the closing */
 };
 
 struct mux_ops {
@@ -60,10 +60,10 @@ struct mux {
 	struct link link;
 	struct loop *loop;
 	const struct mux_ops *ops;
-	struct map calls;        /* by stream */
-	struct list waiting;     /* calls that wait for the link to drain */
+	struct map calls;    /* by stream */
+	struct list waiting; /* calls that wait for the link to drain */
 	uint32_t last_stream;
-	unsigned decode_flags;   /* for pb_decode: PB_SKIP_UNKNOWN where the builds may differ */
+	unsigned decode_flags; /* for pb_decode: PB_SKIP_UNKNOWN where the builds may differ */
 	bool open;
 };
 
@@ -94,5 +94,5 @@ void mux_end(struct call *c);
 void mux_consumed(struct call *c, size_t n);
 
 /* Decodes the body of a reply to this call. */
-int mux_decode(const struct call *c, struct view body, const struct pb_msg *pm, struct arena *a, void *out)
-	_must_check_;
+int mux_decode(const struct call *c, struct view body, const struct pb_msg *pm, struct arena *a,
+	       void *out) _must_check_;

@@ -33,7 +33,8 @@ int spec_check_user(struct view v, const char *field, struct err *e)
 	for (size_t i = 1; ok && i < v.n; i++)
 		ok = is_alnum(v.p[i]) || v.p[i] == '_' || v.p[i] == '-' || v.p[i] == '.';
 	if (!ok)
-		return err_set(e, ERR_INVALID, "%s must be the name or the number of a user, at most %d characters", field,
+		return err_set(e, ERR_INVALID,
+			       "%s must be the name or the number of a user, at most %d characters", field,
 			       SPEC_USER_MAX);
 	return 0;
 }
@@ -41,7 +42,8 @@ int spec_check_user(struct view v, const char *field, struct err *e)
 int spec_check_workdir(struct view v, const char *field, struct err *e)
 {
 	if (v.n < 1 || v.n >= SPEC_PATH_MAX || v.p[0] != '/' || memchr(v.p, 0, v.n))
-		return err_set(e, ERR_INVALID, "%s must be an absolute path of less than %d bytes", field, SPEC_PATH_MAX);
+		return err_set(e, ERR_INVALID, "%s must be an absolute path of less than %d bytes", field,
+			       SPEC_PATH_MAX);
 	return 0;
 }
 
@@ -55,7 +57,8 @@ int spec_check_env(const struct json_strmap *m, const char *field, struct err *e
 		struct view k = m->keys[i];
 		if (k.n == 0 || memchr(k.p, '=', k.n) || memchr(k.p, 0, k.n) ||
 		    (m->values[i].n && memchr(m->values[i].p, 0, m->values[i].n)))
-			return err_set(e, ERR_INVALID, "%s: a variable's name must not be empty or hold '='", field);
+			return err_set(e, ERR_INVALID, "%s: a variable's name must not be empty or hold '='",
+				       field);
 		bytes += k.n + m->values[i].n + 2;
 	}
 	if (bytes > SPEC_ENV_BYTES)
@@ -68,23 +71,26 @@ static int check_metadata(const struct json_strmap *m, struct err *e)
 	if (m->n > SPEC_METADATA_MAX)
 		return err_set(e, ERR_INVALID, "metadata has more than %d entries", SPEC_METADATA_MAX);
 	for (size_t i = 0; i < m->n; i++)
-		if (m->keys[i].n == 0 || m->keys[i].n > SPEC_METADATA_KEY || m->values[i].n > SPEC_METADATA_VALUE)
-			return err_set(e, ERR_INVALID, "metadata: keys must have 1 to %d bytes and values at most %d",
+		if (m->keys[i].n == 0 || m->keys[i].n > SPEC_METADATA_KEY ||
+		    m->values[i].n > SPEC_METADATA_VALUE)
+			return err_set(e, ERR_INVALID,
+				       "metadata: keys must have 1 to %d bytes and values at most %d",
 				       SPEC_METADATA_KEY, SPEC_METADATA_VALUE);
 	return 0;
 }
 
-static int take_number(bool has, uint64_t wished, uint64_t standard, uint64_t min, uint64_t max, const char *field,
-		       uint64_t *ret, struct err *e)
+static int take_number(bool has, uint64_t wished, uint64_t standard, uint64_t min, uint64_t max,
+		       const char *field, uint64_t *ret, struct err *e)
 {
 	if (has && (wished < min || wished > max))
-		return err_set(e, ERR_INVALID, "%s must be between %llu and %llu", field, (unsigned long long)min,
-			       (unsigned long long)max);
+		return err_set(e, ERR_INVALID, "%s must be between %llu and %llu", field,
+			       (unsigned long long)min, (unsigned long long)max);
 	*ret = has ? wished : standard;
 	return 0;
 }
 
-static int take_limits(const struct box_wish *w, const struct config *c, struct spec_limits *ret, struct err *e)
+static int take_limits(const struct box_wish *w, const struct config *c, struct spec_limits *ret,
+		       struct err *e)
 {
 	const struct config_limits *std = &c->defaults.limits, *max = &c->max.limits;
 	uint64_t memory = 0, pids = 0, nofile = 0;
@@ -94,12 +100,15 @@ static int take_limits(const struct box_wish *w, const struct config *c, struct 
 		return err_set(e, ERR_INVALID, "limits.cpu must be between %g and %g", CPU_MIN, max->cpu);
 	if (take_number(w->limits.has_memory_mb, w->limits.memory_mb, std->memory_mb, 16, max->memory_mb,
 			"limits.memory_mb", &memory, e) < 0 ||
-	    take_number(w->limits.has_pids, w->limits.pids, std->pids, 4, max->pids, "limits.pids", &pids, e) < 0 ||
-	    take_number(w->limits.has_nofile, w->limits.nofile, std->nofile, 16, max->nofile, "limits.nofile", &nofile,
-			e) < 0)
+	    take_number(w->limits.has_pids, w->limits.pids, std->pids, 4, max->pids, "limits.pids", &pids,
+			e) < 0 ||
+	    take_number(w->limits.has_nofile, w->limits.nofile, std->nofile, 16, max->nofile, "limits.nofile",
+			&nofile, e) < 0)
 		return -1;
-	*ret = (struct spec_limits){ .cpu_milli = (uint32_t)(cpu * 1000 + 0.5), .memory_mb = memory,
-				     .pids = (uint32_t)pids, .nofile = (uint32_t)nofile };
+	*ret = (struct spec_limits){ .cpu_milli = (uint32_t)(cpu * 1000 + 0.5),
+				     .memory_mb = memory,
+				     .pids = (uint32_t)pids,
+				     .nofile = (uint32_t)nofile };
 	return 0;
 }
 
@@ -108,7 +117,8 @@ static int take_ttl(const struct box_wish *w, const struct config *c, uint64_t *
 	uint64_t max = c->max.ttl_seconds, ttl = w->has_ttl ? w->ttl_seconds : c->defaults.ttl_seconds;
 
 	if (w->has_ttl && max && (ttl < 1 || ttl > max))
-		return err_set(e, ERR_INVALID, "ttl_seconds must be between 1 and %llu", (unsigned long long)max);
+		return err_set(e, ERR_INVALID, "ttl_seconds must be between 1 and %llu",
+			       (unsigned long long)max);
 	/* No end was asked for, but boxes here must have one. */
 	if (max && (ttl == 0 || ttl > max))
 		ttl = max;
@@ -134,7 +144,8 @@ static int copy_map(struct arena *a, const struct json_strmap *from, struct json
 	if (!to->keys || !to->values)
 		return -ENOMEM;
 	for (size_t i = 0; i < from->n; i++)
-		if (copy_view(a, from->keys[i], &to->keys[i]) < 0 || copy_view(a, from->values[i], &to->values[i]) < 0)
+		if (copy_view(a, from->keys[i], &to->keys[i]) < 0 ||
+		    copy_view(a, from->values[i], &to->values[i]) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -144,12 +155,14 @@ static struct view or_default(struct view v, struct view standard)
 	return v.n ? v : standard;
 }
 
-int spec_make(const struct box_wish *w, const struct config *c, struct arena *a, struct box_spec *ret, struct err *e)
+int spec_make(const struct box_wish *w, const struct config *c, struct arena *a, struct box_spec *ret,
+	      struct err *e)
 {
 	struct box_spec s = { .readonly_root = w->readonly_root };
 
 	if (w->name.n && !spec_is_name(w->name))
-		return err_set(e, ERR_INVALID, "name must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
+		return err_set(e, ERR_INVALID,
+			       "name must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			       SPEC_NAME_MAX);
 	if ((w->user.n && spec_check_user(w->user, "user", e) < 0) ||
 	    (w->workdir.n && spec_check_workdir(w->workdir, "workdir", e) < 0) ||
@@ -255,7 +268,8 @@ static int read_metadata(struct arena *a, const struct json *j, struct json_strm
 	return 0;
 }
 
-int spec_from_json(struct arena *a, struct view spec, struct view metadata, struct box_spec *ret, struct err *e)
+int spec_from_json(struct arena *a, struct view spec, struct view metadata, struct box_spec *ret,
+		   struct err *e)
 {
 	struct json *doc, *meta;
 	struct columns c = { 0 };
@@ -267,8 +281,10 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.user = c.user;
 	s.workdir = c.workdir;
 	s.env = c.env;
-	s.limits = (struct spec_limits){ .cpu_milli = (uint32_t)c.cpu_milli, .memory_mb = c.memory_mb,
-					 .pids = (uint32_t)c.pids, .nofile = (uint32_t)c.nofile };
+	s.limits = (struct spec_limits){ .cpu_milli = (uint32_t)c.cpu_milli,
+					 .memory_mb = c.memory_mb,
+					 .pids = (uint32_t)c.pids,
+					 .nofile = (uint32_t)c.nofile };
 	s.ttl_seconds = c.ttl_seconds;
 	s.readonly_root = c.readonly_root;
 	*ret = s;

@@ -7,15 +7,15 @@
 #include "config.h"
 #include "json.h"
 
-#define SPEC_NAME_MAX 63
-#define SPEC_USER_MAX 32
-#define SPEC_PATH_MAX 4096
-#define SPEC_ENV_MAX 512            /* variables */
-#define SPEC_ENV_BYTES (128u * 1024)
-#define SPEC_METADATA_MAX 64        /* entries */
-#define SPEC_METADATA_KEY 128
+#define SPEC_NAME_MAX       63
+#define SPEC_USER_MAX       32
+#define SPEC_PATH_MAX       4096
+#define SPEC_ENV_MAX        512 /* variables */
+#define SPEC_ENV_BYTES      (128u * 1024)
+#define SPEC_METADATA_MAX   64 /* entries */
+#define SPEC_METADATA_KEY   128
 #define SPEC_METADATA_VALUE 1024
-#define SPEC_ARENA_MAX (1024u * 1024)
+#define SPEC_ARENA_MAX      (1024u * 1024)
 
 struct spec_limits {
 	uint32_t cpu_milli;
@@ -34,7 +34,7 @@ struct box_wish {
 	struct json_strmap env, metadata;
 	struct box_wish_limits limits;
 	bool has_ttl;
-	uint64_t ttl_seconds;   /* 0: no end, where the configuration allows that */
+	uint64_t ttl_seconds; /* 0: no end, where the configuration allows that */
 	bool readonly_root;
 };
 
@@ -43,7 +43,7 @@ struct box_spec {
 	struct view name, image, digest, user, workdir;
 	struct json_strmap env, metadata;
 	struct spec_limits limits;
-	uint64_t ttl_seconds;   /* 0: no end */
+	uint64_t ttl_seconds; /* 0: no end */
 	bool readonly_root;
 };
 
@@ -53,8 +53,8 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 /* The columns `spec` and `metadata` of the store: JSON, and back. */
 int spec_to_json(const struct box_spec *s, struct buf *out) _must_check_;
 int spec_metadata_to_json(const struct box_spec *s, struct buf *out) _must_check_;
-int spec_from_json(struct arena *a, struct view spec, struct view metadata, struct box_spec *ret, struct err *e)
-	_must_check_;
+int spec_from_json(struct arena *a, struct view spec, struct view metadata, struct box_spec *ret,
+		   struct err *e) _must_check_;
 
 /* A user's name or number; an environment's names and size; an absolute path. `field` is for the message. */
 int spec_check_user(struct view v, const char *field, struct err *e) _must_check_;

@@ -12,7 +12,7 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define KEEPER_MS 10000
+#define KEEPER_MS     10000
 #define POSTURE_BYTES (256u * 1024)
 
 struct stats_job {
@@ -62,7 +62,9 @@ static int on_stats(struct call *c, const struct frame *f, int fd)
 	arena_done(&a);
 	if (r < 0)
 		return r;
-	struct box_stats s = { .memory_bytes = reply.memory_bytes, .cpu_usec = reply.cpu_usec, .pids = reply.pids,
+	struct box_stats s = { .memory_bytes = reply.memory_bytes,
+			       .cpu_usec = reply.cpu_usec,
+			       .pids = reply.pids,
 			       .oom_kills = reply.oom_kills };
 	finish(j, &s, NULL);
 	return 0;
@@ -86,7 +88,9 @@ struct job *stats_box(struct core *c, const struct actor *a, struct view ref, jo
 
 static int copy_posture(const struct wire_posture_reply *reply, struct posture *ret)
 {
-	struct posture p = { .arena = ARENA_INIT(POSTURE_BYTES), .n = reply->parts.n, .known = true, .ok = reply->ok };
+	struct posture p = {
+		.arena = ARENA_INIT(POSTURE_BYTES), .n = reply->parts.n, .known = true, .ok = reply->ok
+	};
 	int r = 0;
 
 	p.parts = arena_array(&p.arena, p.n, sizeof(*p.parts));
@@ -96,7 +100,8 @@ static int copy_posture(const struct wire_posture_reply *reply, struct posture *
 		const struct wire_posture_part *from = &reply->parts.items[i];
 		p.parts[i] = (struct posture_part){ .name = arena_view(&p.arena, from->name),
 						    .detail = arena_view(&p.arena, from->detail),
-						    .ok = from->ok, .required = from->required };
+						    .ok = from->ok,
+						    .required = from->required };
 		if (!p.parts[i].name.p || !p.parts[i].detail.p)
 			r = -ENOMEM;
 	}
@@ -114,7 +119,8 @@ static int on_posture(struct call *c, const struct frame *f, int fd)
 	struct stats_job *j = CONTAINER(c, struct stats_job, call);
 	struct arena a = ARENA_INIT(POSTURE_BYTES);
 	struct wire_posture_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_posture_reply_msg, &a, &reply) : -EBADMSG;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_posture_reply_msg, &a, &reply)
+				      : -EBADMSG;
 
 	if (r >= 0)
 		r = copy_posture(&reply, &j->core->posture);

@@ -14,10 +14,10 @@ struct box_stats {
 };
 
 /* The result is a const struct box_stats *. */
-struct job *stats_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done, void *arg,
-		      struct err *e) _must_check_;
+struct job *stats_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+		      void *arg, struct err *e) _must_check_;
 /* The result is a const struct posture *, and core_posture has it from then on. */
-struct job *stats_posture(struct core *c, const struct actor *a, job_done *done, void *arg, struct err *e)
-	_must_check_;
+struct job *stats_posture(struct core *c, const struct actor *a, job_done *done, void *arg,
+			  struct err *e) _must_check_;
 /* The same for the core itself. */
 struct job *stats_posture_unchecked(struct core *c, job_done *done, void *arg, struct err *e) _must_check_;

@@ -14,6 +14,7 @@
 #include "poison.h"
 
 #define METHODS_MAX 128
+#define ARENA_MIN   (1024u * 1024)
 
 static const struct route *const tables[] = {
 	rest_boxes_routes, rest_exec_routes, rest_files_routes, rest_admin_routes, rest_health_routes,
@@ -218,7 +219,8 @@ static int check_body(struct req *r, struct err *e)
 	if (type.n && !view_eq_nocase(type, VIEW("application/json")) && r->x->content_length != 0)
 		return err_set(e, ERR_MEDIA_TYPE, "the body must be application/json");
 	if (r->x->content_length > 0 && (uint64_t)r->x->content_length > max)
-		return err_set(e, ERR_TOO_LARGE, "the body is larger than %llu bytes", (unsigned long long)max);
+		return err_set(e, ERR_TOO_LARGE, "the body is larger than %llu bytes",
+			       (unsigned long long)max);
 	return 0;
 }
 
@@ -229,8 +231,9 @@ static void take_body(struct req *r)
 	r->x->ctx = r;
 	r->x->ops = r->route->body == REST_JSON ? &collect_ops : &no_body_ops;
 	buf_init(&r->body, max);
-	/* A value is some 100 bytes of memory for 2 of text. */
-	arena_init(&r->arena, max * 64);
+	/* For long strings and some structure: what is all structure ("[1,1,…") takes fifty times its text.
+	 */
+	arena_init(&r->arena, 4 * max + ARENA_MIN);
 	if (r->route->body != REST_JSON)
 		r->route->handle(r); /* else with the last of the body, which comes even when there is none */
 }
@@ -252,8 +255,9 @@ static bool allowed(const char *list, struct view name)
 	struct view rest = view_of(list ? list : "");
 	while (rest.p && rest.n) {
 		struct view one = view_split(rest, ' ', &rest);
-		if (one.n > 2 && one.p[one.n - 1] == '*' ? name.n >= one.n && memcmp(name.p, one.p, one.n - 1) == 0
-							  : view_eq(one, name))
+		if (one.n > 2 && one.p[one.n - 1] == '*'
+			    ? name.n >= one.n && memcmp(name.p, one.p, one.n - 1) == 0
+			    : view_eq(one, name))
 			return true;
 	}
 	return false;
@@ -275,13 +279,14 @@ static int read_query(struct req *r, struct err *e)
 		if (!name.p || !value.p)
 			return err_set(e, ERR_BAD_REQUEST, "the query has a bad escape");
 		if (!allowed(r->route->query, name))
-			return err_set(e, ERR_INVALID, "unknown query parameter \"%.*s\"", (int)MIN(name.n, 64), name.p);
+			return err_set(e, ERR_INVALID, "unknown query parameter \"%.*s\"",
+				       (int)MIN(name.n, 64), name.p);
 		if (r->n_query == REST_QUERY_MAX)
 			return err_set(e, ERR_INVALID, "more than %d query parameters", REST_QUERY_MAX);
 		for (size_t i = 0; i < r->n_query; i++)
 			if (view_eq(r->query[i].name, name))
-				return err_set(e, ERR_INVALID, "the query parameter \"%.*s\" is given twice", (int)MIN(name.n, 64),
-					       name.p);
+				return err_set(e, ERR_INVALID, "the query parameter \"%.*s\" is given twice",
+					       (int)MIN(name.n, 64), name.p);
 		r->query[r->n_query++] = (struct rest_pair){ name, value };
 	}
 	return 0;
@@ -446,7 +451,8 @@ void rest_request(struct http_exchange *x, void *arg)
 	r->x = x;
 	r->route = route;
 	list_append(&rest->requests, &r->link);
-	if ((route->auth != REST_OPEN && authenticate(r->core, x, &r->actor, &e) < 0) || decode_params(r, raw, &e) < 0 || read_query(r, &e) < 0 || check_body(r, &e) < 0)
+	if ((route->auth != REST_OPEN && authenticate(r->core, x, &r->actor, &e) < 0) ||
+	    decode_params(r, raw, &e) < 0 || read_query(r, &e) < 0 || check_body(r, &e) < 0)
 		rest_fail(r, &e);
 	else
 		take_body(r);

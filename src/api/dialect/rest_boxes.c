@@ -79,7 +79,8 @@ static const struct json_field create_fields[] = {
 	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },
 	{ "metadata", JSON_F_STRMAP, AT(metadata), .nullable = true },
 	{ "limits", JSON_F_OBJECT, AT(limits), .sub = &limits_schema, .nullable = true },
-	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), .has = offsetof(struct box_wish, has_ttl), .nullable = true },
+	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), .has = offsetof(struct box_wish, has_ttl),
+	  .nullable = true },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root), .nullable = true },
 };
 #undef AT
@@ -187,7 +188,7 @@ static void on_removed(void *arg, const void *result, const struct err *e)
 		rest_no_content(r);
 }
 
-static void delete(struct req *r)
+static void remove_one(struct req *r)
 {
 	struct err e = { 0 };
 	r->job = remove_box(r->core, &r->actor, r->params[0], on_removed, r, &e);
@@ -229,7 +230,7 @@ const struct route rest_boxes_routes[] = {
 	{ "POST", "/v1/sandboxes", create, .body = REST_JSON },
 	{ "GET", "/v1/sandboxes", list, .query = "status limit cursor metadata.*" },
 	{ "GET", "/v1/sandboxes/{id}", get },
-	{ "DELETE", "/v1/sandboxes/{id}", delete },
+	{ "DELETE", "/v1/sandboxes/{id}", remove_one },
 	{ "GET", "/v1/sandboxes/{id}/stats", stats },
 	{ 0 },
 };

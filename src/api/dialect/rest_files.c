@@ -26,11 +26,11 @@ struct transfer {
 	struct file_place place;
 	/* download */
 	bool ranged, begun, from_end;
-	uint64_t first, length;      /* as asked for; length 0: to the end */
-	uint64_t left;               /* of what was promised */
-	bool exact;                  /* a length was promised */
+	uint64_t first, length; /* as asked for; length 0: to the end */
+	uint64_t left;          /* of what was promised */
+	bool exact;             /* a length was promised */
 	struct file_headers headers;
-	size_t held;                 /* bytes that the client has not taken yet */
+	size_t held; /* bytes that the client has not taken yet */
 	/* list */
 	struct json_out list;
 	struct buf text;
@@ -90,7 +90,8 @@ static struct transfer *begin(struct req *r, const struct file_ops *ops)
 	memcpy(path + 1, r->params[1].p, r->params[1].n);
 	t->r = r;
 	t->op.ops = ops;
-	t->place = (struct file_place){ .box = r->params[0], .path = { path, r->params[1].n + 1 },
+	t->place = (struct file_place){ .box = r->params[0],
+					.path = { path, r->params[1].n + 1 },
 					.user = rest_query(r, "user") };
 	t->text = BUF_INIT(REST_ANSWER_MAX);
 	t->pieces = BUF_INIT(PIECES_MAX);
@@ -157,7 +158,8 @@ static void read_range(struct transfer *t)
 	struct view first = view_trim(view_split(view_skip(v, 6), '-', &last));
 	uint64_t a = 0, b = 0;
 	last = view_trim(last);
-	if (!last.p || (first.n && num_u64(first, &a) < 0) || (last.n && num_u64(last, &b) < 0) || (!first.n && !last.n))
+	if (!last.p || (first.n && num_u64(first, &a) < 0) || (last.n && num_u64(last, &b) < 0) ||
+	    (!first.n && !last.n))
 		return;
 	if (first.n && last.n && b < a)
 		return;
@@ -187,7 +189,8 @@ static void begin_answer(struct transfer *t, int64_t length)
 	t->begun = true;
 	t->exact = length >= 0;
 	t->left = t->exact ? (uint64_t)length : 0;
-	http_begin(t->r->x, t->ranged ? 206 : 200, "application/octet-stream", length, t->headers.h, t->headers.n);
+	http_begin(t->r->x, t->ranged ? 206 : 200, "application/octet-stream", length, t->headers.h,
+		   t->headers.n);
 }
 
 static void on_info(struct file_op *op, const struct wire_file_info *info)
@@ -240,7 +243,8 @@ static void on_writable(struct http_exchange *x)
 	files_consumed(&t->op, n);
 }
 
-static void on_read_done(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_read_done(struct file_op *op, const struct wire_file_info *info, bool created,
+			 const struct err *e)
 {
 	struct transfer *t = CONTAINER(op, struct transfer, op);
 	if (e) {
@@ -257,8 +261,8 @@ static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data
 static void start_read(struct transfer *t)
 {
 	struct err e = { 0 };
-	if (files_read(t->r->core, &t->r->actor, &t->place, t->first, t->length == UINT64_MAX ? 0 : t->length, &t->op,
-		       &e) < 0)
+	if (files_read(t->r->core, &t->r->actor, &t->place, t->first, t->length == UINT64_MAX ? 0 : t->length,
+		       &t->op, &e) < 0)
 		fail(t, &e);
 }
 
@@ -294,7 +298,9 @@ static void on_abort_stream(struct http_exchange *x)
 }
 
 static const struct http_ops download_ops = {
-	.on_body = no_body, .on_abort = on_abort_stream, .on_writable = on_writable,
+	.on_body = no_body,
+	.on_abort = on_abort_stream,
+	.on_writable = on_writable,
 };
 
 static void list(struct req *r);
@@ -360,7 +366,8 @@ static void on_entries(struct file_op *op, const struct wire_file_info *entries,
 		t->held += bytes;
 }
 
-static void on_list_done(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_list_done(struct file_op *op, const struct wire_file_info *info, bool created,
+			 const struct err *e)
 {
 	struct transfer *t = CONTAINER(op, struct transfer, op);
 
@@ -416,7 +423,8 @@ static void head(struct req *r)
 
 /* ---- DELETE ---- */
 
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct transfer *t = CONTAINER(op, struct transfer, op);
 	struct req *r = t->r;
@@ -431,7 +439,7 @@ static void on_removed(struct file_op *op, const struct wire_file_info *info, bo
 
 static const struct file_ops remove_ops = { .done = on_removed };
 
-static void delete(struct req *r)
+static void remove_one(struct req *r)
 {
 	struct err e = { 0 };
 	bool recursive;
@@ -483,7 +491,8 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 
 static const struct http_ops upload_ops = { .on_body = on_body, .on_abort = on_abort_stream };
 
-static void on_written(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_written(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct transfer *t = CONTAINER(op, struct transfer, op);
 	struct req *r = t->r;
@@ -535,6 +544,6 @@ const struct route rest_files_routes[] = {
 	{ "PUT", "/v1/sandboxes/{id}/files/{path}", put, .body = REST_STREAM, .query = "mode user" },
 	{ "HEAD", "/v1/sandboxes/{id}/files/{path}", head, .query = "user" },
 	{ "GET", "/v1/sandboxes/{id}/files/{path}", get, .query = "user list" },
-	{ "DELETE", "/v1/sandboxes/{id}/files/{path}", delete, .query = "user recursive" },
+	{ "DELETE", "/v1/sandboxes/{id}/files/{path}", remove_one, .query = "user recursive" },
 	{ 0 },
 };

@@ -18,8 +18,8 @@
 /* ---- health ---- */
 
 #define STAMP_DIGITS 13
-#define HEALTH_HEAD "{\"status\":\"ok\",\"timestamp\":"
-#define HEALTH_TAIL ",\"version\":\"" PADDOCK_VERSION "\"}\n"
+#define HEALTH_HEAD  "{\"status\":\"ok\",\"timestamp\":"
+#define HEALTH_TAIL  ",\"version\":\"" PADDOCK_VERSION "\"}\n"
 
 bool rest_health_fast(struct http_exchange *x)
 {
@@ -27,7 +27,8 @@ bool rest_health_fast(struct http_exchange *x)
 	static char text[] = HEALTH_HEAD "0000000000000" HEALTH_TAIL;
 	static int64_t shown;
 
-	if (!view_is(x->path, "/health") || !view_is(x->method, "GET") || x->query.n || x->content_length != 0)
+	if (!view_is(x->path, "/health") || !view_is(x->method, "GET") || x->query.n ||
+	    x->content_length != 0)
 		return false;
 	int64_t now = clock_wall_ms();
 	if (now != shown) {
@@ -81,7 +82,8 @@ static void openapi(struct req *r)
 
 static void metric(struct buf *b, const char *name, const char *type, const char *help, uint64_t value)
 {
-	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name, (unsigned long long)value);
+	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name,
+		   (unsigned long long)value);
 }
 
 static uint64_t resident_bytes(int statm)
@@ -103,15 +105,16 @@ static void put_boxes(struct buf *b, const struct core_stats *s)
 {
 	buf_puts(b, "# HELP paddock_sandboxes Sandboxes by status.\n# TYPE paddock_sandboxes gauge\n");
 	for (int i = BOX_CREATING; i < BOX_STATUSES; i++)
-		buf_printf(b, "paddock_sandboxes{status=\"%s\"} %llu\n", boxes_status_name((enum box_status)i),
-			   (unsigned long long)s->boxes[i]);
+		buf_printf(b, "paddock_sandboxes{status=\"%s\"} %llu\n",
+			   boxes_status_name((enum box_status)i), (unsigned long long)s->boxes[i]);
 	metric(b, "paddock_sandbox_creates_total", "counter", "Creations that came to an end.", s->creates);
-	metric(b, "paddock_sandbox_create_failures_total", "counter", "Creations that failed.", s->create_failures);
+	metric(b, "paddock_sandbox_create_failures_total", "counter", "Creations that failed.",
+	       s->create_failures);
 	buf_puts(b, "# HELP paddock_sandbox_create_seconds Time from request to running.\n"
 		    "# TYPE paddock_sandbox_create_seconds histogram\n");
 	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
-		buf_printf(b, "paddock_sandbox_create_seconds_bucket{le=\"%g\"} %llu\n", core_create_bounds_us[i] / 1e6,
-			   (unsigned long long)s->create_buckets[i]);
+		buf_printf(b, "paddock_sandbox_create_seconds_bucket{le=\"%g\"} %llu\n",
+			   core_create_bounds_us[i] / 1e6, (unsigned long long)s->create_buckets[i]);
 	uint64_t n = s->creates - s->create_failures;
 	buf_printf(b, "paddock_sandbox_create_seconds_bucket{le=\"+Inf\"} %llu\n", (unsigned long long)n);
 	buf_printf(b, "paddock_sandbox_create_seconds_sum %g\n", (double)s->create_us_sum / 1e6);
@@ -133,7 +136,8 @@ static void metrics(struct req *r)
 	core_stats(r->core, &s);
 	put_boxes(&b, &s);
 	metric(&b, "paddock_execs_total", "counter", "Commands that were started.", s.execs);
-	metric(&b, "paddock_exec_failures_total", "counter", "Commands that did not come to an end.", s.exec_failures);
+	metric(&b, "paddock_exec_failures_total", "counter", "Commands that did not come to an end.",
+	       s.exec_failures);
 	metric(&b, "paddock_file_calls_total", "counter", "Operations on files.", s.file_calls);
 	metric(&b, "paddock_keeper_calls_total", "counter", "Round trips to the keeper.", s.keeper_calls);
 	metric(&b, "paddock_http_requests_total", "counter", "Requests.", h.requests);
@@ -143,7 +147,8 @@ static void metrics(struct req *r)
 	metric(&b, "paddock_store_writes_total", "counter", "Rows written.", st.writes);
 	metric(&b, "paddock_store_commits_total", "counter", "Transactions.", st.commits);
 	metric(&b, "paddock_store_failures_total", "counter", "Writes that failed.", st.failures);
-	metric(&b, "process_resident_memory_bytes", "gauge", "Resident memory of paddock-api.", resident_bytes(r->rest->statm));
+	metric(&b, "process_resident_memory_bytes", "gauge", "Resident memory of paddock-api.",
+	       resident_bytes(r->rest->statm));
 	http_reply(r->x, 200, "text/plain; version=0.0.4; charset=utf-8", buf_view(&b), NULL, 0);
 	buf_done(&b);
 	rest_done(r);
@@ -188,7 +193,8 @@ static void put_image(void *arg, const struct image *i)
 
 static void capabilities(struct req *r)
 {
-	static const char *const features[] = { "exec", "files", "files.range", "images.import", "keys", "metadata",
+	static const char *const features[] = { "exec",          "files", "files.range",
+						"images.import", "keys",  "metadata",
 						"readonly_root", "stats", "ttl" };
 	const struct config *c = core_config(r->core);
 	struct buf out = BUF_INIT(1024 * 1024);

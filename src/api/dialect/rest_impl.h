@@ -12,8 +12,8 @@
 #include "json.h"
 #include "list.h"
 
-#define REST_PARAMS 2
-#define REST_QUERY_MAX 64
+#define REST_PARAMS     2
+#define REST_QUERY_MAX  64
 #define REST_ANSWER_MAX (1u << 30)
 
 struct rest {
@@ -27,7 +27,7 @@ struct rest {
 
 struct req;
 
-enum rest_auth { REST_KEY, REST_OPEN };             /* the zero value asks for a key */
+enum rest_auth { REST_KEY, REST_OPEN };               /* the zero value asks for a key */
 enum rest_body { REST_NONE, REST_JSON, REST_STREAM }; /* STREAM: the handler takes the pieces */
 
 struct route {
@@ -35,7 +35,7 @@ struct route {
 	void (*handle)(struct req *r);
 	enum rest_auth auth;
 	enum rest_body body;
-	const char *query;            /* the names that are allowed, between spaces; "x.*" allows a prefix */
+	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix */
 };
 
 struct rest_pair {
@@ -52,11 +52,11 @@ struct req {
 	struct view params[REST_PARAMS];
 	struct rest_pair *query;
 	size_t n_query;
-	struct buf body;         /* of REST_JSON */
-	struct arena arena;      /* of the parsed body */
-	struct job *job;         /* what is under way; abandoned when the client goes */
+	struct buf body;                /* of REST_JSON */
+	struct arena arena;             /* of the parsed body */
+	struct job *job;                /* what is under way; abandoned when the client goes */
 	void (*on_gone)(struct req *r); /* the client went away: cancel the rest */
-	void *own;               /* the handler's; freed with the request */
+	void *own;                      /* the handler's; freed with the request */
 };
 
 /* Every table of routes; each ends with a NULL method. */

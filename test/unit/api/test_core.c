@@ -27,7 +27,7 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define BOXES 8
+#define BOXES  8
 #define DIGEST "sha256:00000000000000000000000000000000000000000000000000000000000000ff"
 
 /* PID 1 of one box, as the test plays it. */
@@ -42,13 +42,13 @@ struct rig {
 	struct loop *loop;
 	struct store *store;
 	struct core *core;
-	struct link keeper;              /* the keeper's end */
+	struct link keeper; /* the keeper's end */
 	struct fake_box boxes[BOXES];
 	unsigned creates, destroys, reconciles;
-	struct buf kept;                 /* ids of the last Reconcile, each with a space */
+	struct buf kept; /* ids of the last Reconcile, each with a space */
 	/* how the fakes behave */
 	bool refuse_create, mute_box, wrong_protocol, refuse_destroy, mute_exec;
-	struct view have;                /* one id for BoxList */
+	struct view have; /* one id for BoxList */
 	/* what came back */
 	bool ready, lost, done;
 	struct err failed;
@@ -79,7 +79,8 @@ static void box_frame(struct link *l, const struct frame *f, int fd)
 	if (f->kind != FRAME_CALL)
 		return;
 	if (f->type == WIRE_TYPE_HELLO && !rig->mute_box)
-		link_send_msg(l, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_hello_reply_msg, &hello);
+		link_send_msg(l, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_hello_reply_msg,
+			      &hello);
 	if (f->type == WIRE_TYPE_START && !rig->mute_exec) {
 		link_send(l, &data);
 		link_send_msg(l, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_exited_msg, &exited);
@@ -153,8 +154,8 @@ static void keeper_boxes(const struct frame *f, struct arena *a)
 					 &wire_box_created_msg, &created, connect_box(m.create.spec->id));
 	} else if (f->type == WIRE_TYPE_BOX_OPEN) {
 		assert_int_equal(pb_decode(&wire_box_open_msg, f->body, 0, a, &m.open), 0);
-		link_send_msg_fd(&rig->keeper, f->type, FRAME_REPLY, FRAME_LAST, f->stream, &wire_box_opened_msg, &opened,
-				 connect_box(m.open.id));
+		link_send_msg_fd(&rig->keeper, f->type, FRAME_REPLY, FRAME_LAST, f->stream,
+				 &wire_box_opened_msg, &opened, connect_box(m.open.id));
 	} else if (f->type == WIRE_TYPE_BOX_DESTROY) {
 		rig->destroys++;
 		if (rig->refuse_destroy)
@@ -223,11 +224,11 @@ static void pass(unsigned ms)
 }
 
 /* A test that waits in vain fails. */
-#define WAIT_UNTIL(condition)                             \
-	do {                                              \
-		for (int _i = 0; _i < 5000 && !(condition); _i++) \
-			pass(1);                          \
-		assert_true(condition);                   \
+#define WAIT_UNTIL(condition)                                                                                \
+	do {                                                                                                 \
+		for (int _i = 0; _i < 5000 && !(condition); _i++)                                            \
+			pass(1);                                                                             \
+		assert_true(condition);                                                                      \
 	} while (0)
 
 static void wait_for(const bool *flag)
@@ -249,7 +250,10 @@ static void start_core(void)
 {
 	struct err e = { 0 };
 	int fds[2];
-	struct core_setup s = { .loop = rig->loop, .config = &config, .has_admin = true, .on_ready = on_ready,
+	struct core_setup s = { .loop = rig->loop,
+				.config = &config,
+				.has_admin = true,
+				.on_ready = on_ready,
 				.on_lost = on_lost };
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
@@ -374,7 +378,7 @@ static void create(const struct actor *a, const char *name)
 	settle(create_box(rig->core, a, &w, on_done, NULL, &e), &e);
 }
 
-static void delete(const struct actor *a, const char *ref)
+static void drop(const struct actor *a, const char *ref)
 {
 	struct err e = { 0 };
 	settle(remove_box(rig->core, a, view_of(ref), on_done, NULL, &e), &e);
@@ -425,7 +429,7 @@ static void test_create_exec_delete(void **state)
 	exec(&a, "one", &x);
 	wait_for(&rig->done);
 	assert_int_equal(rig->failed.code, ERR_OK);
-	delete(&a, "one");
+	delete (&a, "one");
 	assert_int_equal(rig->failed.code, ERR_OK);
 	assert_int_equal(status_of(&a, "one"), BOX_NONE);
 	assert_int_equal(rig->destroys, 1);
@@ -512,14 +516,14 @@ static void test_failed_removal_leaves_the_box(void **state)
 	struct exec x;
 	create(&a, "stays");
 	rig->refuse_destroy = true;
-	delete(&a, "stays");
+	delete (&a, "stays");
 	assert_int_equal(rig->failed.code, ERR_INTERNAL);
 	assert_int_equal(status_of(&a, "stays"), BOX_RUNNING);
 	exec(&a, "stays", &x);
 	wait_for(&rig->done);
 	assert_int_equal(rig->failed.code, ERR_OK);
 	rig->refuse_destroy = false;
-	delete(&a, "stays");
+	delete (&a, "stays");
 	assert_int_equal(rig->failed.code, ERR_OK);
 }
 
@@ -532,14 +536,15 @@ static void test_box_that_ends(void **state)
 	exec(&a, "ends", &x);
 	assert_false(rig->done);
 	struct wire_box_exited exited = { .id = view_of(rig->made) };
-	link_send_msg(&rig->keeper, WIRE_TYPE_BOX_EXITED, FRAME_EVENT, 0, 0, 0, &wire_box_exited_msg, &exited);
+	link_send_msg(&rig->keeper, WIRE_TYPE_BOX_EXITED, FRAME_EVENT, 0, 0, 0, &wire_box_exited_msg,
+		      &exited);
 	wait_for(&rig->done);
 	assert_int_equal(rig->failed.code, ERR_STATE);
 	assert_int_equal(status_of(&a, "ends"), BOX_STOPPED);
 	exec(&a, "ends", &late);
 	assert_true(rig->done);
 	assert_int_equal(rig->failed.code, ERR_STATE);
-	delete(&a, "ends");
+	delete (&a, "ends");
 	assert_int_equal(rig->failed.code, ERR_OK);
 }
 
@@ -553,7 +558,9 @@ static void test_broken_link_is_opened_anew(void **state)
 	for (int i = 0; i < 32; i++)
 		pass(0);
 	/* A reply that nobody asked for in this form: the link goes, the box does not. */
-	struct frame bad = { .kind = FRAME_REPLY, .type = WIRE_TYPE_FILE_STAT, .flags = FRAME_LAST, .stream = 2 };
+	struct frame bad = {
+		.kind = FRAME_REPLY, .type = WIRE_TYPE_FILE_STAT, .flags = FRAME_LAST, .stream = 2
+	};
 	link_send(&find_box(view_of(rig->made))->link, &bad);
 	wait_for(&rig->done);
 	assert_int_equal(rig->failed.code, ERR_UNAVAILABLE);
@@ -636,11 +643,17 @@ static void test_tokens(void **state)
 /* A row as a crash leaves it between the beginning and the end of a creation. */
 static void put_creating(const char *id)
 {
-	struct store_box row = { .id = view_of(id), .tenant = VIEW("default"), .status = VIEW("creating"),
-				 .image = VIEW("machine"), .digest = VIEW(DIGEST), .backend = VIEW("native"),
-				 .spec = VIEW("{\"user\":\"u\",\"workdir\":\"/\",\"cpu_milli\":1,\"memory_mb\":1,"
-					      "\"pids\":1,\"nofile\":1}"),
-				 .metadata = VIEW("{}"), .created_ms = 5 };
+	struct store_box row = { .id = view_of(id),
+				 .tenant = VIEW("default"),
+				 .status = VIEW("creating"),
+				 .image = VIEW("machine"),
+				 .digest = VIEW(DIGEST),
+				 .backend = VIEW("native"),
+				 .spec = VIEW(
+					 "{\"user\":\"u\",\"workdir\":\"/\",\"cpu_milli\":1,\"memory_mb\":1,"
+					 "\"pids\":1,\"nofile\":1}"),
+				 .metadata = VIEW("{}"),
+				 .created_ms = 5 };
 	store_box_put(rig->store, &row, NULL, NULL);
 }
 
@@ -725,12 +738,13 @@ static void test_pages(void **state)
 	/* The cursor holds though its box goes. */
 	char cursor[BOXES_CURSOR_SIZE];
 	memcpy(cursor, next, sizeof(cursor));
-	delete(&a, strchr(cursor, '-') + 1);
+	delete (&a, strchr(cursor, '-') + 1);
 	f.cursor = view_of(cursor);
 	assert_int_equal(boxes_list(rig->core, &a, &f, count_box, &names, next, &e), 0);
 	assert_int_equal(next[0], 0);
 	assert_int_equal(buf_len(&names), 6);
-	static const char *const bad[] = { "x", "1-", "-", "1-short", "99999999999999999999-bbbbbbbbbbbbbbbbbbbb" };
+	static const char *const bad[] = { "x", "1-", "-", "1-short",
+					   "99999999999999999999-bbbbbbbbbbbbbbbbbbbb" };
 	for (size_t i = 0; i < ELEMS(bad); i++) {
 		f.cursor = view_of(bad[i]);
 		assert_int_equal(boxes_list(rig->core, &a, &f, count_box, &names, next, &e), -1);
@@ -750,13 +764,24 @@ static void test_keeper_goes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_create_exec_delete), TEST(test_name_is_taken_at_once), TEST(test_quota),
-		TEST(test_unknown_image), TEST(test_keeper_refuses), TEST(test_box_of_another_protocol),
-		TEST(test_abandoned_create_is_removed), TEST(test_failed_removal_leaves_the_box),
-		TEST(test_box_that_ends), TEST(test_broken_link_is_opened_anew), TEST(test_tenants),
-		TEST(test_permissions), TEST(test_tokens), TEST(test_restart_adopts),
+		TEST(test_create_exec_delete),
+		TEST(test_name_is_taken_at_once),
+		TEST(test_quota),
+		TEST(test_unknown_image),
+		TEST(test_keeper_refuses),
+		TEST(test_box_of_another_protocol),
+		TEST(test_abandoned_create_is_removed),
+		TEST(test_failed_removal_leaves_the_box),
+		TEST(test_box_that_ends),
+		TEST(test_broken_link_is_opened_anew),
+		TEST(test_tenants),
+		TEST(test_permissions),
+		TEST(test_tokens),
+		TEST(test_restart_adopts),
 		TEST(test_restart_keeps_what_may_have_been_answered),
-		TEST(test_expiry_outlives_a_restart), TEST(test_pages), TEST(test_keeper_goes),
+		TEST(test_expiry_outlives_a_restart),
+		TEST(test_pages),
+		TEST(test_keeper_goes),
 	};
 	log_setup("test", LOG_LEVEL_ERROR);
 	return cmocka_run_group_tests(tests, NULL, NULL);

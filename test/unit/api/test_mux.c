@@ -24,14 +24,14 @@ struct rig {
 	struct mux mux;
 	struct call call;
 	int peer;
-	struct buf in;        /* what the peer has received */
+	struct buf in; /* what the peer has received */
 	/* what happened */
 	unsigned replies, rooms, closed;
 	bool last;
 	struct buf data;
 	struct err failed, why;
-	int answer;           /* of on_reply and on_data */
-	bool keep;            /* on_data does not give back */
+	int answer; /* of on_reply and on_data */
+	bool keep;  /* on_data does not give back */
 };
 
 static struct rig *rig_of(struct call *c)
@@ -115,7 +115,8 @@ static int setup(void **state)
 	r->call.ops = &ops;
 	assert_int_equal(mux_start(&r->mux, r->loop, fds[0], false, &mux_ops), 0);
 	struct wire_file_stat msg = { .path = VIEW("/x"), .user = VIEW("u") };
-	assert_int_equal(mux_call(&r->mux, &r->call, WIRE_TYPE_FILE_STAT, 0, 0, &wire_file_stat_msg, &msg), 0);
+	assert_int_equal(mux_call(&r->mux, &r->call, WIRE_TYPE_FILE_STAT, 0, 0, &wire_file_stat_msg, &msg),
+			 0);
 	*state = r;
 	return 0;
 }
@@ -222,7 +223,8 @@ static void test_window_is_given_back(void **state)
 	hear(r, &f);
 	while (sent < 4 * FRAME_WINDOW) {
 		if (credit >= sizeof(piece)) {
-			say(r, (struct frame){ .kind = FRAME_DATA, .type = 1, .body = { piece, sizeof(piece) } });
+			say(r, (struct frame){
+				       .kind = FRAME_DATA, .type = 1, .body = { piece, sizeof(piece) } });
 			credit -= sizeof(piece);
 			sent += sizeof(piece);
 			continue;
@@ -362,7 +364,10 @@ static void test_cancel(void **state)
 	assert_int_equal(f.kind, FRAME_CANCEL);
 	assert_int_equal(f.stream, stream);
 	assert_false(hear(r, &f));
-	say(r, (struct frame){ .kind = FRAME_REPLY, .type = WIRE_TYPE_FILE_STAT, .flags = FRAME_LAST, .stream = stream });
+	say(r, (struct frame){ .kind = FRAME_REPLY,
+			       .type = WIRE_TYPE_FILE_STAT,
+			       .flags = FRAME_LAST,
+			       .stream = stream });
 	pump(r);
 	assert_int_equal(r->replies, 0);
 	assert_int_equal(r->closed, 0);
@@ -429,11 +434,21 @@ static void test_patience(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_reply), TEST(test_fail), TEST(test_window_is_given_back),
-		TEST(test_no_credit_while_bytes_are_held), TEST(test_more_than_the_window),
-		TEST(test_reply_of_another_type), TEST(test_endless_credit), TEST(test_malformed_reply),
-		TEST(test_malformed_data), TEST(test_call_from_the_other_side), TEST(test_event_from_a_box),
-		TEST(test_garbage), TEST(test_peer_goes), TEST(test_cancel), TEST(test_sending_waits_for_credit),
+		TEST(test_reply),
+		TEST(test_fail),
+		TEST(test_window_is_given_back),
+		TEST(test_no_credit_while_bytes_are_held),
+		TEST(test_more_than_the_window),
+		TEST(test_reply_of_another_type),
+		TEST(test_endless_credit),
+		TEST(test_malformed_reply),
+		TEST(test_malformed_data),
+		TEST(test_call_from_the_other_side),
+		TEST(test_event_from_a_box),
+		TEST(test_garbage),
+		TEST(test_peer_goes),
+		TEST(test_cancel),
+		TEST(test_sending_waits_for_credit),
 		TEST(test_patience),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

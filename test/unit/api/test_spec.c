@@ -48,7 +48,8 @@ static void bad(const struct box_wish *w, const char *names)
 static void test_defaults(void **state)
 {
 	struct box_spec s = good(&(struct box_wish){ 0 }, &config);
-	assert_true(view_is(s.image, "machine") && view_is(s.user, "user") && view_is(s.workdir, "/workspace"));
+	assert_true(view_is(s.image, "machine") && view_is(s.user, "user") &&
+		    view_is(s.workdir, "/workspace"));
 	assert_int_equal(s.name.n, 0);
 	assert_int_equal(s.limits.cpu_milli, 1000);
 	assert_int_equal(s.limits.memory_mb, 512);
@@ -74,8 +75,14 @@ static void test_nothing_borrowed(void **state)
 
 static void test_limits_at_their_edges(void **state)
 {
-	struct box_wish w = { .limits = { .cpu = 0.01, .memory_mb = 16, .pids = 4, .nofile = 16, .has_cpu = true,
-					  .has_memory_mb = true, .has_pids = true, .has_nofile = true } };
+	struct box_wish w = { .limits = { .cpu = 0.01,
+					  .memory_mb = 16,
+					  .pids = 4,
+					  .nofile = 16,
+					  .has_cpu = true,
+					  .has_memory_mb = true,
+					  .has_pids = true,
+					  .has_nofile = true } };
 	struct box_spec s = good(&w, &config);
 	assert_int_equal(s.limits.cpu_milli, 10);
 	w.limits.cpu = 2;
@@ -91,16 +98,21 @@ static void test_limits_at_their_edges(void **state)
 		bad(&(struct box_wish){ .limits = { .cpu = cpus[i], .has_cpu = true } }, "limits.cpu");
 	static const uint64_t memory[] = { 0, 15, 4097, UINT64_MAX, UINT64_MAX / 1048576 };
 	for (size_t i = 0; i < ELEMS(memory); i++)
-		bad(&(struct box_wish){ .limits = { .memory_mb = memory[i], .has_memory_mb = true } }, "limits.memory_mb");
+		bad(&(struct box_wish){ .limits = { .memory_mb = memory[i], .has_memory_mb = true } },
+		    "limits.memory_mb");
 	bad(&(struct box_wish){ .limits = { .pids = (1ull << 32) + 5, .has_pids = true } }, "limits.pids");
 	bad(&(struct box_wish){ .limits = { .nofile = 5000, .has_nofile = true } }, "limits.nofile");
 }
 
 static void test_names(void **state)
 {
-	static const char *const yes[] = { "a", "A.b_c-d", "0", "x123456789012345678901234567890123456789012345678901234567890ab" };
-	static const char *const no[] = { ".", "..", "-a", "a/b", "a b", "a\n", "ä",
-					  "x123456789012345678901234567890123456789012345678901234567890abc" };
+	static const char *const yes[] = {
+		"a", "A.b_c-d", "0", "x123456789012345678901234567890123456789012345678901234567890ab"
+	};
+	static const char *const no[] = {
+		".",   "..",  "-a", "a/b",
+		"a b", "a\n", "ä",  "x123456789012345678901234567890123456789012345678901234567890abc"
+	};
 	for (size_t i = 0; i < ELEMS(yes); i++)
 		good(&(struct box_wish){ .name = view_of(yes[i]) }, &config);
 	for (size_t i = 0; i < ELEMS(no); i++)
@@ -137,7 +149,8 @@ static void test_ttl(void **state)
 {
 	struct config bounded = config;
 	bounded.max.ttl_seconds = 100;
-	assert_int_equal(good(&(struct box_wish){ .has_ttl = true, .ttl_seconds = 60 }, &config).ttl_seconds, 60);
+	assert_int_equal(good(&(struct box_wish){ .has_ttl = true, .ttl_seconds = 60 }, &config).ttl_seconds,
+			 60);
 	assert_int_equal(good(&(struct box_wish){ .has_ttl = true }, &config).ttl_seconds, 0);
 	bad(&(struct box_wish){ .has_ttl = true, .ttl_seconds = UINT64_MAX }, "ttl_seconds");
 	/* Where boxes must have an end, no wish is the longest one. */
@@ -145,14 +158,21 @@ static void test_ttl(void **state)
 	struct box_spec s;
 	struct err e = { 0 };
 	assert_int_equal(spec_make(&(struct box_wish){ .has_ttl = true }, &bounded, &arena, &s, &e), -1);
-	assert_int_equal(spec_make(&(struct box_wish){ .has_ttl = true, .ttl_seconds = 101 }, &bounded, &arena, &s, &e), -1);
+	assert_int_equal(spec_make(&(struct box_wish){ .has_ttl = true, .ttl_seconds = 101 }, &bounded,
+				   &arena, &s, &e),
+			 -1);
 }
 
 static void test_json_and_back(void **state)
 {
 	struct view keys[] = { VIEW("A"), VIEW("ü\"\\") }, values[] = { VIEW(""), VIEW("\n\x01 €") };
-	struct box_wish w = { .user = VIEW("root"), .workdir = VIEW("/tmp"), .env = { keys, values, 2 },
-			      .metadata = { keys, values, 2 }, .readonly_root = true, .has_ttl = true, .ttl_seconds = 9 };
+	struct box_wish w = { .user = VIEW("root"),
+			      .workdir = VIEW("/tmp"),
+			      .env = { keys, values, 2 },
+			      .metadata = { keys, values, 2 },
+			      .readonly_root = true,
+			      .has_ttl = true,
+			      .ttl_seconds = 9 };
 	struct box_spec s = good(&w, &config), t;
 	struct buf spec = BUF_INIT(65536), meta = BUF_INIT(65536);
 	struct err e = { 0 };
@@ -176,14 +196,21 @@ static void test_json_and_back(void **state)
 static void test_rows_that_make_no_sense(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "", "{}" }, { "{}", "{}" }, { "[]", "{}" },
-		{ "{\"user\":\"u\",\"workdir\":\"/\",\"cpu_milli\":1,\"memory_mb\":1,\"pids\":1,\"nofile\":1}", "[]" },
-		{ "{\"user\":\"u\",\"workdir\":\"/\",\"cpu_milli\":1,\"memory_mb\":1,\"pids\":1,\"nofile\":1}", "{\"a\":1}" },
+		{ "", "{}" },
+		{ "{}", "{}" },
+		{ "[]", "{}" },
+		{ "{\"user\":\"u\",\"workdir\":\"/"
+		  "\",\"cpu_milli\":1,\"memory_mb\":1,\"pids\":1,\"nofile\":1}",
+		  "[]" },
+		{ "{\"user\":\"u\",\"workdir\":\"/"
+		  "\",\"cpu_milli\":1,\"memory_mb\":1,\"pids\":1,\"nofile\":1}",
+		  "{\"a\":1}" },
 	};
 	for (size_t i = 0; i < ELEMS(rows); i++) {
 		struct box_spec s;
 		struct err e = { 0 };
-		assert_int_equal(spec_from_json(&arena, view_of(rows[i][0]), view_of(rows[i][1]), &s, &e), -1);
+		assert_int_equal(spec_from_json(&arena, view_of(rows[i][0]), view_of(rows[i][1]), &s, &e),
+				 -1);
 		assert_int_not_equal(e.code, ERR_OK);
 	}
 }
