@@ -159,26 +159,24 @@ def namespace_fds(pid):
     return found
 
 
-def namespace_holders(boxes, own_programs):
-    """Who keeps a namespace of these boxes alive: a process in it, an fd of ours, a bind mount.
+def in_other_box(pid, own):
+    """Whether a process lives in a box that is none of ours: another daemon may run here too."""
+    try:
+        parts = re.split(r"[/\n]", read(f"/proc/{pid}/cgroup"))
+    except OSError:
+        return True
+    return any(ID.match(part) and part not in own for part in parts)
 
-    The kernel gives a freed namespace's inode number to the next one made, by whomever.
-    A process counts as one of a box when three numbers agree, an fd when it is ours.
+
+def processes_of(boxes, own_ids):
+    """Processes in the namespaces of boxes that are gone.
+
+    The kernel gives a freed namespace's number to the next one made, by whomever:
+    three numbers must agree, and the process must not be in another daemon's box.
     """
-    inodes = {inode for box in boxes for inode in box.values()}
     inside = {(box["pid"], box["mnt"], box["net"]) for box in boxes}
-    holders = []
-    for pid in pids():
-        if tuple(namespace(pid, kind) for kind in ("pid", "mnt", "net")) in inside:
-            holders.append(f"process {pid} ({comm(pid)}) is in the namespaces of a box")
-    for pid in own_programs:
-        holders += [f"process {pid} ({comm(pid)}) holds a namespace as fd {fd}"
-                    for fd, inode in namespace_fds(pid).items() if inode in inodes]
-    for root, point, _, kind, _, _ in mountinfo():
-        match = re.search(r"\[(\d+)\]", root)
-        if kind == "nsfs" and match and int(match[1]) in inodes:
-            holders.append(f"{root} is mounted on {point}")
-    return holders
+    return [f"process {pid} ({comm(pid)}) is in the namespaces of a box" for pid in pids()
+            if tuple(namespace(pid, kind) for kind in ("pid", "mnt", "net")) in inside and not in_other_box(pid, own_ids)]
 
 
 def comm(pid):
@@ -497,8 +495,8 @@ class Daemon:
         assert Path(match[4].decode()) == self.data_dir / "admin.key"
         # A restart comes back on the same address, as a service would.
         self.listen = f"{self.host}:{self.port}"
-        # What the keeper made for itself: not of a box, whatever had these numbers before.
-        self.inodes_own = set(namespaces(self.keeper_pid).values()) | set(namespace_fds(self.keeper_pid).values())
+        # What the keeper made for itself; any further namespace that it holds is of a box.
+        self.inodes_own = set(namespace_fds(self.keeper_pid).values())
         return self
 
     def read_line(self, timeout):
@@ -644,10 +642,11 @@ class Daemon:
             left += [f"cgroup {home / name}" for name in _listdir(home) if (home / name).is_dir()]
         for home in (self.data_dir / "boxes", self.run_dir / "boxes"):
             left += [f"directory {home / name}" for name in _listdir(home)]
-        programs = self.programs() if self.process else {}
-        seen = [{kind: inode for kind, inode in box.items() if kind in ("pid", "mnt", "net") or inode not in self.inodes_own}
-                for box in self.namespaces_seen if box["mnt"] not in self.inodes_own]
-        return left + namespace_holders(seen, programs)
+        left += processes_of(self.namespaces_seen, self.boxes_seen)
+        for pid in self.programs() if self.process else ():
+            left += [f"process {pid} ({comm(pid)}) holds a namespace as fd {fd}"
+                     for fd, inode in namespace_fds(pid).items() if inode not in self.inodes_own]
+        return left
 
     def left_behind(self):
         """Everything that outlives a daemon which was stopped without boxes."""

@@ -17,8 +17,7 @@ def refused(tmp_path, text, **environment):
     """`paddock serve` with this file must end at once, and say why on stderr."""
     file = tmp_path / "paddock.yaml"
     file.write_text(text)
-    result = run("serve", "--config", file, "--listen", "127.0.0.1:0", "--data-dir", tmp_path / "d", "--run-dir", tmp_path / "r",
-                 **environment)
+    result = run("serve", "--config", file, "--data-dir", tmp_path / "d", "--run-dir", tmp_path / "r", **environment)
     assert result.returncode != 0 and result.stdout == "", result
     assert not (tmp_path / "d").exists(), "nothing is made before the configuration is known to be good"
     return result.stderr
