@@ -429,7 +429,7 @@ static void test_create_exec_delete(void **state)
 	exec(&a, "one", &x);
 	wait_for(&rig->done);
 	assert_int_equal(rig->failed.code, ERR_OK);
-	delete (&a, "one");
+	drop(&a, "one");
 	assert_int_equal(rig->failed.code, ERR_OK);
 	assert_int_equal(status_of(&a, "one"), BOX_NONE);
 	assert_int_equal(rig->destroys, 1);
@@ -516,14 +516,14 @@ static void test_failed_removal_leaves_the_box(void **state)
 	struct exec x;
 	create(&a, "stays");
 	rig->refuse_destroy = true;
-	delete (&a, "stays");
+	drop(&a, "stays");
 	assert_int_equal(rig->failed.code, ERR_INTERNAL);
 	assert_int_equal(status_of(&a, "stays"), BOX_RUNNING);
 	exec(&a, "stays", &x);
 	wait_for(&rig->done);
 	assert_int_equal(rig->failed.code, ERR_OK);
 	rig->refuse_destroy = false;
-	delete (&a, "stays");
+	drop(&a, "stays");
 	assert_int_equal(rig->failed.code, ERR_OK);
 }
 
@@ -544,7 +544,7 @@ static void test_box_that_ends(void **state)
 	exec(&a, "ends", &late);
 	assert_true(rig->done);
 	assert_int_equal(rig->failed.code, ERR_STATE);
-	delete (&a, "ends");
+	drop(&a, "ends");
 	assert_int_equal(rig->failed.code, ERR_OK);
 }
 
@@ -738,7 +738,7 @@ static void test_pages(void **state)
 	/* The cursor holds though its box goes. */
 	char cursor[BOXES_CURSOR_SIZE];
 	memcpy(cursor, next, sizeof(cursor));
-	delete (&a, strchr(cursor, '-') + 1);
+	drop(&a, strchr(cursor, '-') + 1);
 	f.cursor = view_of(cursor);
 	assert_int_equal(boxes_list(rig->core, &a, &f, count_box, &names, next, &e), 0);
 	assert_int_equal(next[0], 0);
