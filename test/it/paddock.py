@@ -159,6 +159,15 @@ def namespace_fds(pid):
     return found
 
 
+def waits_for_the_host(pid):
+    """A zombie whose parent is gone too: the host's PID 1 takes its time to reap."""
+    try:
+        state, parent = read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[:2]
+        return state == "Z" and parent == "1"
+    except OSError:
+        return True
+
+
 def in_other_box(pid, own):
     """Whether a process lives in a box that is none of ours: another daemon may run here too."""
     try:
@@ -176,7 +185,8 @@ def processes_of(boxes, own_ids):
     """
     inside = {(box["pid"], box["mnt"], box["net"]) for box in boxes}
     return [f"process {pid} ({comm(pid)}) is in the namespaces of a box" for pid in pids()
-            if tuple(namespace(pid, kind) for kind in ("pid", "mnt", "net")) in inside and not in_other_box(pid, own_ids)]
+            if tuple(namespace(pid, kind) for kind in ("pid", "mnt", "net")) in inside
+            and not in_other_box(pid, own_ids) and not waits_for_the_host(pid)]
 
 
 def comm(pid):
@@ -661,7 +671,7 @@ class Daemon:
                 groups = read(f"/proc/{pid}/cgroup")
                 if any(place in words for place in places) and pid != os.getpid():
                     left.append(f"process {pid} ({comm(pid)}): {words!r}")
-                if any(box in groups for box in self.boxes_seen):
+                if any(box in groups for box in self.boxes_seen) and not waits_for_the_host(pid):
                     left.append(f"process {pid} ({comm(pid)}) in {groups!r}")
         return left
 
