@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -58,6 +59,20 @@ static int make_in(int dir, const char *name, unsigned mode)
 	return fd < 0 ? -errno : fd;
 }
 
+/* A keeper that was killed this moment may have a child between clone and exec, which
+ * still holds its descriptors: a refusal is final only after a while. */
+static bool take_lock(int fd)
+{
+	for (int i = 0; i < 100; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return true;
+		if (errno != EWOULDBLOCK)
+			return false;
+		(void)poll(NULL, 0, 20);
+	}
+	return false;
+}
+
 static int open_dirs(struct keeper *k, struct err *e)
 {
 	if (view_to_str(k->config->data_dir, k->data_path, sizeof(k->data_path)) < 0 ||
@@ -72,7 +87,7 @@ static int open_dirs(struct keeper *k, struct err *e)
 	k->lock = openat(k->run, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (k->lock < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "cannot open %s/lock", k->run_path);
-	if (flock(k->lock, LOCK_EX | LOCK_NB) < 0)
+	if (!take_lock(k->lock))
 		return err_set(e, ERR_STATE, "another paddockd runs with the run directory %s", k->run_path);
 	k->run_boxes = make_in(k->run, "boxes", 0700);
 	k->trash = make_in(k->data, "trash", 0700);
