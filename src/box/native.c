@@ -192,6 +192,7 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 		 prepare_mounts(n, p, image, storage, &c, e) < 0 || run_child(&c, ret, e) < 0)
 		r = -1;
 	child_done(&c);
+	spawn_collect();
 	if (r < 0)
 		(void)!cgroup_remove(&n->cgroups, p->spec.id);
 	return r;

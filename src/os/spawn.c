@@ -67,21 +67,16 @@ static long clone3_call(struct clone_args *args, size_t size, int (*fn)(void *),
 #endif
 }
 
-static void *child_stack(void)
+static void *new_stack(void)
 {
-	static void *stack;
-	if (!stack) {
-		void *p = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-		stack = p == MAP_FAILED ? NULL : p;
-	}
-	return stack;
+	void *p = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
 }
 
 int spawn_vfork(const struct spawn *s, pid_t *ret_pid, int *ret_pidfd)
 {
-	void *stack = child_stack();
-	if (!stack)
+	static void *stack;
+	if (!stack && !(stack = new_stack()))
 		return -ENOMEM;
 	int pidfd = -1;
 	struct clone_args args = {
@@ -114,8 +109,11 @@ static int write_map(pid_t pid, const char *which, uint32_t base, uint32_t size)
 	return fd_put(AT_FDCWD, path, map);
 }
 
-/* Lives in the new namespace until the parent closes the other end. Shares the
- * parent's memory while the parent runs: no errno, nothing but its own stack. */
+/* The process that holds a new user namespace until it has its maps. */
+static pid_t holder_pid;
+
+/* Lives until the parent closes the other end. Shares the parent's memory while
+ * the parent runs: no errno, nothing but its own stack. */
 static int holder(void *arg)
 {
 	const int *p = arg;
@@ -126,11 +124,19 @@ static int holder(void *arg)
 	return 0;
 }
 
+void spawn_collect(void)
+{
+	while (holder_pid && waitpid(holder_pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	holder_pid = 0;
+}
+
 int spawn_userns(uint32_t base, uint32_t size, int *ret_fd)
 {
-	int p[2];
-	void *stack = child_stack();
-	if (!stack)
+	static void *stack;
+	static int p[2]; /* outlives this call, as the holder may */
+	spawn_collect(); /* its stack is needed again */
+	if (!stack && !(stack = new_stack()))
 		return -ENOMEM;
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return -errno;
@@ -141,13 +147,14 @@ int spawn_userns(uint32_t base, uint32_t size, int *ret_fd)
 				   .stack = (uint64_t)(uintptr_t)stack,
 				   .stack_size = STACK_SIZE };
 	/* The namespace's owner is the effective uid of its maker. */
-	if (syscall(SYS_setresgid, -1, base, -1) < 0 || syscall(SYS_setresuid, -1, base, -1) < 0)
-		return -errno;
-	long pid = clone3_call(&args, sizeof(args), holder, p);
+	long pid = -EPERM;
+	if (syscall(SYS_setresgid, -1, base, -1) == 0 && syscall(SYS_setresuid, -1, base, -1) == 0)
+		pid = clone3_call(&args, sizeof(args), holder, p);
 	if (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0)
 		abort(); /* going on as somebody else would be worse than ending */
 	if (pid < 0)
 		return (int)pid;
+	holder_pid = (pid_t)pid;
 	int fd = -1, r = write_map((pid_t)pid, "uid_map", base, size);
 	if (r == 0)
 		r = write_map((pid_t)pid, "gid_map", base, size);
@@ -157,12 +164,9 @@ int spawn_userns(uint32_t base, uint32_t size, int *ret_fd)
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		r = fd < 0 ? -errno : 0;
 	}
-	closep(&wr);
-	while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
-		;
 	if (r == 0)
 		*ret_fd = fd;
-	return r;
+	return r; /* closing `wr` ends the holder */
 }
 
 int spawn_start_time(pid_t pid, uint64_t *ret)

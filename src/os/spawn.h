@@ -21,8 +21,10 @@ int spawn_vfork(const struct spawn *s, pid_t *ret_pid, int *ret_pidfd) _must_che
 
 /* A user namespace that maps 0..size-1 to base.., owned by `base` (so that the
  * per-user kernel limits are the box's own). The caller is root with
- * SECBIT_NO_SETUID_FIXUP. */
+ * SECBIT_NO_SETUID_FIXUP. The short-lived process in which it was made ends by
+ * itself; it is collected by the next call or by spawn_collect. */
 int spawn_userns(uint32_t base, uint32_t size, int *ret_fd) _must_check_;
+void spawn_collect(void);
 
 /* Start time in clock ticks since boot, from /proc/PID/stat. */
 int spawn_start_time(pid_t pid, uint64_t *ret) _must_check_;
