@@ -25,7 +25,7 @@
 #define STORE_FILE "paddock.db"
 #define STACK_SIZE (512u * 1024)
 
-enum op { OP_TENANT_PUT, OP_KEY_PUT, OP_KEY_DELETE, OP_BOX_PUT, OP_BOX_SET_STATUS, OP_BOX_DELETE };
+enum op { OP_TENANT_PUT, OP_KEY_PUT, OP_KEY_DELETE, OP_BOX_PUT, OP_BOX_SET_STATUS, OP_BOX_DELETE, OP_SETTING_PUT };
 
 struct status_change {
 	struct view id, status;
@@ -43,6 +43,7 @@ struct write {
 		struct store_key key;
 		struct store_box box;
 		struct status_change change;
+		struct store_setting setting;
 		struct view id;
 	} args;
 	char text[];
@@ -91,6 +92,8 @@ static int apply(struct store_sql *q, struct write *w)
 		return store_sql_box_set_status(q, w->args.change.id, w->args.change.status, &w->err);
 	case OP_BOX_DELETE:
 		return store_sql_box_delete(q, w->args.id, &w->err);
+	case OP_SETTING_PUT:
+		return store_sql_setting_put(q, &w->args.setting, &w->err);
 	}
 	return err_set(&w->err, ERR_INTERNAL, "an unknown write");
 }
@@ -276,6 +279,13 @@ void store_box_set_status(struct store *s, struct view id, struct view status, s
 void store_box_delete(struct store *s, struct view id, store_done *done, void *arg)
 {
 	submit(s, write_new(OP_BOX_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
+}
+
+void store_setting_put(struct store *s, const struct store_setting *v, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_setting, name), offsetof(struct store_setting, value) };
+
+	submit(s, write_new(OP_SETTING_PUT, v, sizeof(*v), views, ELEMS(views)), done, arg);
 }
 
 /* ---- opening and closing ---- */

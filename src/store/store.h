@@ -48,6 +48,10 @@ struct store_box {
 	int64_t created_ms, expires_ms; /* 0 = never */
 };
 
+struct store_setting {
+	struct view name, value; /* the value: any bytes */
+};
+
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
 
@@ -55,6 +59,7 @@ struct store_visitor {
 	void (*tenant)(void *arg, const struct store_tenant *t);
 	void (*key)(void *arg, const struct store_key *k);
 	void (*box)(void *arg, const struct store_box *b);
+	void (*setting)(void *arg, const struct store_setting *s);
 };
 
 /* Opens or makes `dir`/paddock.db, migrates it, starts the thread. A database of a
@@ -68,6 +73,7 @@ int store_load(struct store *s, const struct store_visitor *v, void *arg, struct
 /* `done` may be NULL. Deleting what is not there is no error. */
 void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg); /* or rename */
 void store_key_put(struct store *s, const struct store_key *k, store_done *done, void *arg); /* insert */
+void store_setting_put(struct store *s, const struct store_setting *v, store_done *done, void *arg); /* or replace */
 void store_key_delete(struct store *s, struct view id, store_done *done, void *arg);
 void store_box_put(struct store *s, const struct store_box *b, store_done *done, void *arg); /* insert */
 void store_box_set_status(struct store *s, struct view id, struct view status, store_done *done, void *arg);

@@ -41,6 +41,11 @@ static const char *const STEPS[] = {
 	") STRICT;"
 	"CREATE UNIQUE INDEX boxes_name ON boxes (tenant, name) WHERE name <> '';"
 	"PRAGMA application_id = 1348559979;",
+	/* 2: what belongs to the installation, such as the secret that signs URLs */
+	"CREATE TABLE settings ("
+	"  name TEXT PRIMARY KEY NOT NULL,"
+	"  value BLOB NOT NULL"
+	") STRICT;",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -31,6 +31,9 @@ static const char *const SQL[STMTS] = {
 			 " created_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 	[STMT_BOX_SET_STATUS] = "UPDATE boxes SET status = ?2 WHERE id = ?1",
 	[STMT_BOX_DELETE] = "DELETE FROM boxes WHERE id = ?1",
+	[STMT_SETTING_PUT] = "INSERT INTO settings (name, value) VALUES (?1, ?2)"
+			     " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+	[STMT_SETTING_LIST] = "SELECT name, value FROM settings ORDER BY name",
 	[STMT_TENANT_LIST] = "SELECT id, name, created_ms FROM tenants ORDER BY created_ms, id",
 	[STMT_KEY_LIST] = "SELECT id, tenant, name, role, hash, created_ms FROM keys ORDER BY created_ms, id",
 	[STMT_BOX_LIST] = "SELECT id, tenant, name, status, image, digest, backend, spec, metadata, created_ms,"
@@ -241,6 +244,15 @@ int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e)
 	return run(q, STMT_BOX_DELETE, "removing the sandbox", e);
 }
 
+int store_sql_setting_put(struct store_sql *q, const struct store_setting *v, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_SETTING_PUT];
+
+	bind_view(stmt, 1, v->name);
+	sqlite3_bind_blob64(stmt, 2, v->value.n ? v->value.p : "", v->value.n, SQLITE_STATIC);
+	return run(q, STMT_SETTING_PUT, "storing the setting", e);
+}
+
 /* ---- loading ---- */
 
 static int visit_tenant(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
@@ -296,6 +308,19 @@ static int visit_box(sqlite3_stmt *row, const struct store_visitor *v, void *arg
 	return 0;
 }
 
+static int visit_setting(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const void *value = sqlite3_column_blob(row, 1);
+	const struct store_setting s = {
+		.name = column_view(row, 0),
+		.value = { value ? value : "", (size_t)sqlite3_column_bytes(row, 1) },
+	};
+
+	if (v->setting)
+		v->setting(arg, &s);
+	return 0;
+}
+
 static int each_row(struct store_sql *q, enum store_stmt which,
 		    int (*visit)(sqlite3_stmt *, const struct store_visitor *, void *),
 		    const struct store_visitor *v, void *arg, struct err *e)
@@ -317,7 +342,7 @@ int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg
 {
 	int ret;
 
-	/* One moment for all three tables, and no lock that the writer would wait for. */
+	/* One moment for all tables, and no lock that the writer would wait for. */
 	if (sqlite3_exec(q->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		return store_sql_failed(q->db, "loading the store", e);
 	ret = each_row(q, STMT_TENANT_LIST, visit_tenant, v, arg, e);
@@ -325,6 +350,8 @@ int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg
 		ret = each_row(q, STMT_KEY_LIST, visit_key, v, arg, e);
 	if (ret == 0)
 		ret = each_row(q, STMT_BOX_LIST, visit_box, v, arg, e);
+	if (ret == 0)
+		ret = each_row(q, STMT_SETTING_LIST, visit_setting, v, arg, e);
 	store_sql_rollback(q); /* nothing was written */
 	return ret;
 }

@@ -18,9 +18,11 @@ enum store_stmt {
 	STMT_BOX_PUT,
 	STMT_BOX_SET_STATUS,
 	STMT_BOX_DELETE,
+	STMT_SETTING_PUT,
 	STMT_TENANT_LIST,
 	STMT_KEY_LIST,
 	STMT_BOX_LIST,
+	STMT_SETTING_LIST,
 	STMTS
 };
 
@@ -47,6 +49,7 @@ int store_sql_key_put(struct store_sql *q, const struct store_key *k, struct err
 int store_sql_key_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
 int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err *e) _must_check_;
 int store_sql_box_set_status(struct store_sql *q, struct view id, struct view status, struct err *e) _must_check_;
+int store_sql_setting_put(struct store_sql *q, const struct store_setting *v, struct err *e) _must_check_;
 int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
 
 int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
