@@ -20,6 +20,7 @@
 #include "log.h"
 #include "rnd.h"
 #include "sha256.h"
+#include "sweep.h"
 #include "text.h"
 #include "poison.h"
 
@@ -215,10 +216,14 @@ const struct image *images_find(const struct images *im, struct view digest)
 int images_layers(const struct images *im, const struct image *i, struct plan_image *ret, struct err *e)
 {
 	struct plan_image p = { .n = 1 };
+	static const char *const roots[] = { "rootfs", "unit/workspace" };
 	char path[96];
-	snprintf(path, sizeof(path), "%s/rootfs", hex_of(i->digest));
 	snprintf(p.layers[0].at, sizeof(p.layers[0].at), "/");
-	p.layers[0].dir = openat(im->dir, path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	p.layers[0].dir = -1;
+	for (size_t k = 0; k < ELEMS(roots) && p.layers[0].dir < 0; k++) {
+		snprintf(path, sizeof(path), "%s/%s", hex_of(i->digest), roots[k]);
+		p.layers[0].dir = openat(im->dir, path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	}
 	if (p.layers[0].dir < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot open the image %s", i->digest);
 	if (i->machine) {
@@ -320,8 +325,66 @@ static int stage(struct images *im, char staged[32], struct err *e)
 	return 0;
 }
 
-int images_commit(struct images *im, int dir, const char *tree, struct view name, struct view digest,
-		  const struct image **ret, struct err *e)
+/* The unpacked files in their final place below `staged`; the fd of their root. */
+static int take_tree(struct images *im, const struct disk *d, int boxes, const char *id, const char *staged)
+{
+	char from[SPEC_ID + 16], to[64];
+	if (d->btrfs) {
+		_cleanup_(closep) int unit = openat(boxes, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		_cleanup_(closep) int dir = openat(im->dir, staged, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int r = unit < 0 || dir < 0 ? -errno : disk_snapshot(d, unit, dir, "unit", false);
+		if (r < 0)
+			return r;
+		snprintf(to, sizeof(to), "%s/unit/workspace", staged);
+	} else {
+		snprintf(from, sizeof(from), "%s/workspace", id);
+		snprintf(to, sizeof(to), "%s/rootfs", staged);
+		if (renameat(boxes, from, im->dir, to) < 0)
+			return -errno;
+	}
+	int root = openat(im->dir, to, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return root < 0 ? -errno : root;
+}
+
+static int prepare_root(int root, struct err *e)
+{
+	if (fchown(root, 0, 0) < 0 || fchmod(root, 0755) < 0)
+		return err_sys(e, ERR_STORAGE, errno, "cannot take the unpacked files");
+	if (ensure_points(root, e) < 0)
+		return -1;
+	int r = ensure_user(root);
+	return r < 0 ? err_sys(e, ERR_INVALID, r, "/etc/passwd of the image cannot be used") : 0;
+}
+
+static void discard(struct images *im, const struct disk *d, const char *name, int trash)
+{
+	int dir = openat(im->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir >= 0) {
+		(void)!disk_remove(d, dir, "unit", trash);
+		sweep_tree(dir);
+	}
+	(void)unlinkat(im->dir, name, AT_REMOVEDIR);
+}
+
+static int add_imported(struct images *im, const struct disk *d, int boxes, const char *id, struct view digest,
+			const struct image **ret, struct err *e)
+{
+	struct image i = { .created_ms = (uint64_t)clock_wall_ms() };
+	char staged[32];
+	(void)!view_to_str(digest, i.digest, sizeof(i.digest));
+	if (stage(im, staged, e) < 0)
+		return -1;
+	_cleanup_(closep) int root = take_tree(im, d, boxes, id, staged);
+	int r = root < 0 ? err_sys(e, ERR_STORAGE, root, "cannot take the unpacked files") : prepare_root(root, e);
+	if (r == 0)
+		r = publish(im, staged, &i, ret, e);
+	if (r < 0)
+		discard(im, d, staged, -1);
+	return r;
+}
+
+int images_commit(struct images *im, const struct disk *d, int boxes, const char *id, struct view name,
+		  struct view digest, const struct image **ret, struct err *e)
 {
 	if (!images_name_ok(name))
 		return err_set(e, ERR_INVALID, "an image's name is 1 to %d of a-z, 0-9, '.', '_' and '-'", IMAGES_NAME - 1);
@@ -330,26 +393,8 @@ int images_commit(struct images *im, int dir, const char *tree, struct view name
 	if (!images_digest_ok(digest))
 		return err_set(e, ERR_INVALID, "not a digest");
 	const struct image *have = images_find(im, digest);
-	if (!have) {
-		struct image i = { .created_ms = (uint64_t)clock_wall_ms() };
-		(void)!view_to_str(digest, i.digest, sizeof(i.digest));
-		_cleanup_(closep) int root = openat(dir, tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (root < 0 || fchown(root, 0, 0) < 0 || fchmod(root, 0755) < 0)
-			return err_sys(e, ERR_STORAGE, errno, "cannot take the unpacked files");
-		if (ensure_points(root, e) < 0)
-			return -1;
-		int r = ensure_user(root);
-		if (r < 0)
-			return err_sys(e, ERR_INVALID, r, "/etc/passwd of the image cannot be used");
-		char staged[32], to[48];
-		if (stage(im, staged, e) < 0)
-			return -1;
-		snprintf(to, sizeof(to), "%s/rootfs", staged);
-		if (renameat(dir, tree, im->dir, to) < 0)
-			return err_sys(e, ERR_STORAGE, errno, "cannot move the unpacked files");
-		if (publish(im, staged, &i, &have, e) < 0)
-			return -1;
-	}
+	if (!have && add_imported(im, d, boxes, id, digest, &have, e) < 0)
+		return -1;
 	int r = set_name(im, name, have->digest);
 	if (r < 0)
 		return err_sys(e, ERR_STORAGE, r, "cannot name the image");
@@ -396,7 +441,7 @@ static void drop_names(struct images *im, const char *digest, struct view only)
 	}
 }
 
-int images_remove(struct images *im, struct view which, int trash, struct err *e)
+int images_remove(struct images *im, const struct disk *d, struct view which, int trash, struct err *e)
 {
 	char digest[IMAGES_DIGEST] = "";
 	bool by_name = false;
@@ -416,7 +461,10 @@ int images_remove(struct images *im, struct view which, int trash, struct err *e
 	char to[96], tail[9];
 	rnd_name(tail, 8);
 	snprintf(to, sizeof(to), "image-%.40s-%s", hex_of(digest), tail);
-	/* Boxes that run on it keep what they have open; the tree is gone for new ones. */
+	int dir = openat(im->dir, hex_of(digest), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir >= 0 && d->btrfs)
+		(void)!disk_remove(d, dir, "unit", trash);
+	fd_close(dir);
 	if (renameat(im->dir, hex_of(digest), trash, to) < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot remove the image");
 	for (struct image **at = &im->all; *at; at = &(*at)->next)
