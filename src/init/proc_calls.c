@@ -17,6 +17,8 @@ static unsigned send_signal(const struct proc *p, const struct wire_signal *msg)
 		return tree_signal(p->pid, (int)msg->signo);
 	case WIRE_SIGNAL_SCOPE_BELOW:
 		return tree_signal_below(p->pid, (int)msg->signo, msg->since_ms);
+	case WIRE_SIGNAL_SCOPE_PROCESS:
+		return kill(p->pid, (int)msg->signo) < 0 ? 0 : 1;
 	case WIRE_SIGNAL_SCOPE_GROUP:
 		break;
 	}
@@ -29,7 +31,7 @@ int proc_signal(const struct call *call, struct err *e)
 	const struct wire_signal *msg = call->msg;
 	if (msg->signo < 1 || msg->signo > 64)
 		return err_set(e, ERR_INVALID, "there is no signal %u", msg->signo);
-	if (msg->scope < 0 || msg->scope > WIRE_SIGNAL_SCOPE_BELOW)
+	if (msg->scope < 0 || msg->scope > WIRE_SIGNAL_SCOPE_PROCESS)
 		return err_set(e, ERR_INVALID, "there is no scope %d", msg->scope);
 	LIST_EACH (it, &call->conn->init->procs) {
 		struct proc *p = CONTAINER(it, struct proc, node);

@@ -180,7 +180,7 @@ int proc_start(const struct call *call, struct err *e)
 	}
 	raise_oom_score(p->pid);
 	proc_add(p, call->deadline_ms);
-	a->kill = !p->keep;
+	a->kill = !p->keep || msg->kill;
 	a->starter = true;
 	proc_attach_open(a, call);
 	stream_reply(&a->stream, &wire_started_msg, &(struct wire_started){ .pid = (uint32_t)p->pid });
