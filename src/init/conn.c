@@ -41,6 +41,14 @@ static const struct op {
 	[WIRE_TYPE_FILE_LIST] = { &wire_file_list_msg, file_list },
 	[WIRE_TYPE_FILE_REMOVE] = { &wire_file_remove_msg, file_remove },
 	[WIRE_TYPE_FILE_MKDIR] = { &wire_file_mkdir_msg, file_mkdir },
+	[WIRE_TYPE_FILE_MOVE] = { &wire_file_move_msg, file_move },
+	[WIRE_TYPE_FILE_COPY] = { &wire_file_copy_msg, file_copy },
+	[WIRE_TYPE_FILE_CHMOD] = { &wire_file_chmod_msg, file_chmod },
+	[WIRE_TYPE_FILE_FIND] = { &wire_file_find_msg, file_find },
+	[WIRE_TYPE_FILE_GREP] = { &wire_file_grep_msg, file_grep },
+	[WIRE_TYPE_FILE_WATCH] = { &wire_file_watch_msg, file_watch },
+	[WIRE_TYPE_TREE_READ] = { &wire_tree_read_msg, file_pack },
+	[WIRE_TYPE_TREE_WRITE] = { &wire_tree_write_msg, file_unpack },
 };
 
 void conn_reply(const struct call *call, const struct pb_msg *m, const void *msg)
