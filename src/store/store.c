@@ -25,10 +25,29 @@
 #define STORE_FILE "paddock.db"
 #define STACK_SIZE (512u * 1024)
 
-enum op { OP_TENANT_PUT, OP_KEY_PUT, OP_KEY_DELETE, OP_BOX_PUT, OP_BOX_SET_STATUS, OP_BOX_DELETE, OP_SETTING_PUT };
+enum op {
+	OP_TENANT_PUT,
+	OP_KEY_PUT,
+	OP_KEY_DELETE,
+	OP_BOX_PUT,
+	OP_BOX_SET_STATUS,
+	OP_BOX_UPDATE,
+	OP_BOX_SET_USED,
+	OP_BOX_DELETE,
+	OP_SNAPSHOT_PUT,
+	OP_SNAPSHOT_DELETE,
+	OP_WORKSPACE_PUT,
+	OP_WORKSPACE_DELETE,
+	OP_SETTING_PUT,
+};
 
 struct status_change {
 	struct view id, status;
+};
+
+struct use {
+	struct view id;
+	int64_t used_ms;
 };
 
 /* A call, with a copy of its arguments; the views point into `text`. */
@@ -44,6 +63,10 @@ struct write {
 		struct store_box box;
 		struct status_change change;
 		struct store_setting setting;
+		struct store_box_change box_change;
+		struct use use;
+		struct store_snapshot snapshot;
+		struct store_workspace workspace;
 		struct view id;
 	} args;
 	char text[];
@@ -92,6 +115,18 @@ static int apply(struct store_sql *q, struct write *w)
 		return store_sql_box_set_status(q, w->args.change.id, w->args.change.status, &w->err);
 	case OP_BOX_DELETE:
 		return store_sql_box_delete(q, w->args.id, &w->err);
+	case OP_BOX_UPDATE:
+		return store_sql_box_update(q, &w->args.box_change, &w->err);
+	case OP_BOX_SET_USED:
+		return store_sql_box_set_used(q, w->args.use.id, w->args.use.used_ms, &w->err);
+	case OP_SNAPSHOT_PUT:
+		return store_sql_snapshot_put(q, &w->args.snapshot, &w->err);
+	case OP_SNAPSHOT_DELETE:
+		return store_sql_snapshot_delete(q, w->args.id, &w->err);
+	case OP_WORKSPACE_PUT:
+		return store_sql_workspace_put(q, &w->args.workspace, &w->err);
+	case OP_WORKSPACE_DELETE:
+		return store_sql_workspace_delete(q, w->args.id, &w->err);
 	case OP_SETTING_PUT:
 		return store_sql_setting_put(q, &w->args.setting, &w->err);
 	}
@@ -279,6 +314,48 @@ void store_box_set_status(struct store *s, struct view id, struct view status, s
 void store_box_delete(struct store *s, struct view id, store_done *done, void *arg)
 {
 	submit(s, write_new(OP_BOX_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
+}
+
+void store_box_update(struct store *s, const struct store_box_change *b, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_box_change, id), offsetof(struct store_box_change, spec),
+					offsetof(struct store_box_change, metadata) };
+
+	submit(s, write_new(OP_BOX_UPDATE, b, sizeof(*b), views, ELEMS(views)), done, arg);
+}
+
+void store_box_set_used(struct store *s, struct view id, int64_t used_ms, store_done *done, void *arg)
+{
+	const struct use use = { id, used_ms };
+
+	submit(s, write_new(OP_BOX_SET_USED, &use, sizeof(use), (const size_t[]){ offsetof(struct use, id) }, 1), done, arg);
+}
+
+void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_snapshot, id), offsetof(struct store_snapshot, tenant),
+					offsetof(struct store_snapshot, name), offsetof(struct store_snapshot, image),
+					offsetof(struct store_snapshot, digest) };
+
+	submit(s, write_new(OP_SNAPSHOT_PUT, n, sizeof(*n), views, ELEMS(views)), done, arg);
+}
+
+void store_snapshot_delete(struct store *s, struct view id, store_done *done, void *arg)
+{
+	submit(s, write_new(OP_SNAPSHOT_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
+}
+
+void store_workspace_put(struct store *s, const struct store_workspace *w, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_workspace, id), offsetof(struct store_workspace, tenant),
+					offsetof(struct store_workspace, name) };
+
+	submit(s, write_new(OP_WORKSPACE_PUT, w, sizeof(*w), views, ELEMS(views)), done, arg);
+}
+
+void store_workspace_delete(struct store *s, struct view id, store_done *done, void *arg)
+{
+	submit(s, write_new(OP_WORKSPACE_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
 }
 
 void store_setting_put(struct store *s, const struct store_setting *v, store_done *done, void *arg)

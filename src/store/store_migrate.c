@@ -46,6 +46,27 @@ static const char *const STEPS[] = {
 	"  name TEXT PRIMARY KEY NOT NULL,"
 	"  value BLOB NOT NULL"
 	") STRICT;",
+	/* 3: idle boxes, snapshots, workspaces */
+	"ALTER TABLE boxes ADD COLUMN used_ms INTEGER NOT NULL DEFAULT 0;"
+	"CREATE TABLE snapshots ("
+	"  id TEXT PRIMARY KEY NOT NULL,"
+	"  tenant TEXT NOT NULL REFERENCES tenants (id),"
+	"  name TEXT NOT NULL,"
+	"  image TEXT NOT NULL,"
+	"  digest TEXT NOT NULL,"
+	"  bytes INTEGER NOT NULL,"
+	"  stopped_us INTEGER NOT NULL,"
+	"  created_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE UNIQUE INDEX snapshots_name ON snapshots (tenant, name) WHERE name <> '';"
+	"CREATE TABLE workspaces ("
+	"  id TEXT PRIMARY KEY NOT NULL,"
+	"  tenant TEXT NOT NULL REFERENCES tenants (id),"
+	"  name TEXT NOT NULL,"
+	"  disk_mb INTEGER NOT NULL,"
+	"  created_ms INTEGER NOT NULL,"
+	"  UNIQUE (tenant, name)"
+	") STRICT;",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

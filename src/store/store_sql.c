@@ -28,16 +28,27 @@ static const char *const SQL[STMTS] = {
 			 " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STMT_KEY_DELETE] = "DELETE FROM keys WHERE id = ?1",
 	[STMT_BOX_PUT] = "INSERT INTO boxes (id, tenant, name, status, image, digest, backend, spec, metadata,"
-			 " created_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+			 " created_ms, expires_ms, used_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 	[STMT_BOX_SET_STATUS] = "UPDATE boxes SET status = ?2 WHERE id = ?1",
+	[STMT_BOX_UPDATE] = "UPDATE boxes SET spec = ?2, metadata = ?3, expires_ms = ?4, used_ms = ?5 WHERE id = ?1",
+	[STMT_BOX_SET_USED] = "UPDATE boxes SET used_ms = ?2 WHERE id = ?1",
 	[STMT_BOX_DELETE] = "DELETE FROM boxes WHERE id = ?1",
+	[STMT_SNAPSHOT_PUT] = "INSERT INTO snapshots (id, tenant, name, image, digest, bytes, stopped_us, created_ms)"
+			      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[STMT_SNAPSHOT_DELETE] = "DELETE FROM snapshots WHERE id = ?1",
+	[STMT_SNAPSHOT_LIST] = "SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms FROM snapshots"
+			       " ORDER BY created_ms, id",
+	[STMT_WORKSPACE_PUT] = "INSERT INTO workspaces (id, tenant, name, disk_mb, created_ms)"
+			       " VALUES (?1, ?2, ?3, ?4, ?5)",
+	[STMT_WORKSPACE_DELETE] = "DELETE FROM workspaces WHERE id = ?1",
+	[STMT_WORKSPACE_LIST] = "SELECT id, tenant, name, disk_mb, created_ms FROM workspaces ORDER BY created_ms, id",
 	[STMT_SETTING_PUT] = "INSERT INTO settings (name, value) VALUES (?1, ?2)"
 			     " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
 	[STMT_SETTING_LIST] = "SELECT name, value FROM settings ORDER BY name",
 	[STMT_TENANT_LIST] = "SELECT id, name, created_ms FROM tenants ORDER BY created_ms, id",
 	[STMT_KEY_LIST] = "SELECT id, tenant, name, role, hash, created_ms FROM keys ORDER BY created_ms, id",
 	[STMT_BOX_LIST] = "SELECT id, tenant, name, status, image, digest, backend, spec, metadata, created_ms,"
-			  " expires_ms FROM boxes ORDER BY created_ms, id",
+			  " expires_ms, used_ms FROM boxes ORDER BY created_ms, id",
 };
 
 int store_sql_failed(sqlite3 *db, const char *what, struct err *e)
@@ -222,6 +233,7 @@ int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err
 		bind_view(stmt, (int)i + 1, texts[i]);
 	sqlite3_bind_int64(stmt, 10, b->created_ms);
 	sqlite3_bind_int64(stmt, 11, b->expires_ms);
+	sqlite3_bind_int64(stmt, 12, b->used_ms);
 	return run(q, STMT_BOX_PUT, "storing the sandbox", e);
 }
 
@@ -236,6 +248,72 @@ int store_sql_box_set_status(struct store_sql *q, struct view id, struct view st
 	if (sqlite3_changes(q->db) == 0)
 		return err_set(e, ERR_NOT_FOUND, "storing the status: no such sandbox");
 	return 0;
+}
+
+/* A change of a row that must be there. */
+static int run_change(struct store_sql *q, enum store_stmt which, const char *what, struct err *e)
+{
+	if (run(q, which, what, e) < 0)
+		return -1;
+	return sqlite3_changes(q->db) ? 0 : err_set(e, ERR_NOT_FOUND, "%s: no such sandbox", what);
+}
+
+int store_sql_box_update(struct store_sql *q, const struct store_box_change *b, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_BOX_UPDATE];
+
+	bind_view(stmt, 1, b->id);
+	bind_view(stmt, 2, b->spec);
+	bind_view(stmt, 3, b->metadata);
+	sqlite3_bind_int64(stmt, 4, b->expires_ms);
+	sqlite3_bind_int64(stmt, 5, b->used_ms);
+	return run_change(q, STMT_BOX_UPDATE, "changing the sandbox", e);
+}
+
+int store_sql_box_set_used(struct store_sql *q, struct view id, int64_t used_ms, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_BOX_SET_USED];
+
+	bind_view(stmt, 1, id);
+	sqlite3_bind_int64(stmt, 2, used_ms);
+	return run_change(q, STMT_BOX_SET_USED, "storing the sandbox's last use", e);
+}
+
+int store_sql_snapshot_put(struct store_sql *q, const struct store_snapshot *s, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_SNAPSHOT_PUT];
+	const struct view texts[] = { s->id, s->tenant, s->name, s->image, s->digest };
+
+	for (size_t i = 0; i < ELEMS(texts); i++)
+		bind_view(stmt, (int)i + 1, texts[i]);
+	sqlite3_bind_int64(stmt, 6, s->bytes);
+	sqlite3_bind_int64(stmt, 7, s->stopped_us);
+	sqlite3_bind_int64(stmt, 8, s->created_ms);
+	return run(q, STMT_SNAPSHOT_PUT, "storing the snapshot", e);
+}
+
+int store_sql_snapshot_delete(struct store_sql *q, struct view id, struct err *e)
+{
+	bind_view(q->stmt[STMT_SNAPSHOT_DELETE], 1, id);
+	return run(q, STMT_SNAPSHOT_DELETE, "removing the snapshot", e);
+}
+
+int store_sql_workspace_put(struct store_sql *q, const struct store_workspace *w, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_WORKSPACE_PUT];
+
+	bind_view(stmt, 1, w->id);
+	bind_view(stmt, 2, w->tenant);
+	bind_view(stmt, 3, w->name);
+	sqlite3_bind_int64(stmt, 4, w->disk_mb);
+	sqlite3_bind_int64(stmt, 5, w->created_ms);
+	return run(q, STMT_WORKSPACE_PUT, "storing the workspace", e);
+}
+
+int store_sql_workspace_delete(struct store_sql *q, struct view id, struct err *e)
+{
+	bind_view(q->stmt[STMT_WORKSPACE_DELETE], 1, id);
+	return run(q, STMT_WORKSPACE_DELETE, "removing the workspace", e);
 }
 
 int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e)
@@ -301,10 +379,44 @@ static int visit_box(sqlite3_stmt *row, const struct store_visitor *v, void *arg
 		.metadata = column_view(row, 8),
 		.created_ms = sqlite3_column_int64(row, 9),
 		.expires_ms = sqlite3_column_int64(row, 10),
+		.used_ms = sqlite3_column_int64(row, 11),
 	};
 
 	if (v->box)
 		v->box(arg, &b);
+	return 0;
+}
+
+static int visit_snapshot(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_snapshot s = {
+		.id = column_view(row, 0),
+		.tenant = column_view(row, 1),
+		.name = column_view(row, 2),
+		.image = column_view(row, 3),
+		.digest = column_view(row, 4),
+		.bytes = sqlite3_column_int64(row, 5),
+		.stopped_us = sqlite3_column_int64(row, 6),
+		.created_ms = sqlite3_column_int64(row, 7),
+	};
+
+	if (v->snapshot)
+		v->snapshot(arg, &s);
+	return 0;
+}
+
+static int visit_workspace(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_workspace w = {
+		.id = column_view(row, 0),
+		.tenant = column_view(row, 1),
+		.name = column_view(row, 2),
+		.disk_mb = sqlite3_column_int64(row, 3),
+		.created_ms = sqlite3_column_int64(row, 4),
+	};
+
+	if (v->workspace)
+		v->workspace(arg, &w);
 	return 0;
 }
 
@@ -345,9 +457,14 @@ int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg
 	/* One moment for all tables, and no lock that the writer would wait for. */
 	if (sqlite3_exec(q->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		return store_sql_failed(q->db, "loading the store", e);
+	/* What boxes refer to comes before them. */
 	ret = each_row(q, STMT_TENANT_LIST, visit_tenant, v, arg, e);
 	if (ret == 0)
 		ret = each_row(q, STMT_KEY_LIST, visit_key, v, arg, e);
+	if (ret == 0)
+		ret = each_row(q, STMT_SNAPSHOT_LIST, visit_snapshot, v, arg, e);
+	if (ret == 0)
+		ret = each_row(q, STMT_WORKSPACE_LIST, visit_workspace, v, arg, e);
 	if (ret == 0)
 		ret = each_row(q, STMT_BOX_LIST, visit_box, v, arg, e);
 	if (ret == 0)

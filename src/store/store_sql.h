@@ -17,12 +17,20 @@ enum store_stmt {
 	STMT_KEY_DELETE,
 	STMT_BOX_PUT,
 	STMT_BOX_SET_STATUS,
+	STMT_BOX_UPDATE,
+	STMT_BOX_SET_USED,
 	STMT_BOX_DELETE,
+	STMT_SNAPSHOT_PUT,
+	STMT_SNAPSHOT_DELETE,
+	STMT_WORKSPACE_PUT,
+	STMT_WORKSPACE_DELETE,
 	STMT_SETTING_PUT,
 	STMT_TENANT_LIST,
 	STMT_KEY_LIST,
 	STMT_BOX_LIST,
 	STMT_SETTING_LIST,
+	STMT_SNAPSHOT_LIST,
+	STMT_WORKSPACE_LIST,
 	STMTS
 };
 
@@ -49,6 +57,12 @@ int store_sql_key_put(struct store_sql *q, const struct store_key *k, struct err
 int store_sql_key_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
 int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err *e) _must_check_;
 int store_sql_box_set_status(struct store_sql *q, struct view id, struct view status, struct err *e) _must_check_;
+int store_sql_box_update(struct store_sql *q, const struct store_box_change *b, struct err *e) _must_check_;
+int store_sql_box_set_used(struct store_sql *q, struct view id, int64_t used_ms, struct err *e) _must_check_;
+int store_sql_snapshot_put(struct store_sql *q, const struct store_snapshot *s, struct err *e) _must_check_;
+int store_sql_snapshot_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
+int store_sql_workspace_put(struct store_sql *q, const struct store_workspace *w, struct err *e) _must_check_;
+int store_sql_workspace_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
 int store_sql_setting_put(struct store_sql *q, const struct store_setting *v, struct err *e) _must_check_;
 int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
 
