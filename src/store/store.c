@@ -1,7 +1,8 @@
 /*
  * The store's two sides. The loop's thread makes a `struct write` of each call and
- * queues it. The writer thread takes all that wait as one batch, runs them in one
- * transaction and hands them back; one task on the loop runs their callbacks.
+ * gathers them until the end of the loop's batch: what one handler writes (a row and
+ * its event) is one transaction. The writer thread takes all that wait as one batch, runs
+ * them in one transaction and hands them back; one task on the loop runs their callbacks.
  *
  * While a batch is being synced the next one gathers by itself: the slower the disk,
  * the larger the batches. Nothing waits for company.
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 
 #include "list.h"
-#include "store_sql.h"
+#include "store_impl.h"
 
 #include "poison.h"
 
@@ -39,6 +40,7 @@ enum op {
 	OP_WORKSPACE_PUT,
 	OP_WORKSPACE_DELETE,
 	OP_SETTING_PUT,
+	OP_CALL,
 };
 
 struct status_change {
@@ -54,6 +56,7 @@ struct use {
 struct write {
 	struct list link;
 	enum op op;
+	store_apply *apply; /* of OP_CALL */
 	store_done *done;
 	void *arg;
 	struct err err; /* code ERR_OK: on disk */
@@ -68,6 +71,7 @@ struct write {
 		struct store_snapshot snapshot;
 		struct store_workspace workspace;
 		struct view id;
+		max_align_t other[STORE_ARGS_MAX / sizeof(max_align_t)];
 	} args;
 	char text[];
 };
@@ -86,7 +90,8 @@ struct store {
 	bool posted;	      /* `delivery` is on its way */
 	bool closing;
 
-	struct loop_task delivery;
+	struct list gathered; /* the loop's own, until the end of its batch */
+	struct loop_task flush, delivery;
 	atomic_uint_fast64_t writes, commits, failures;
 };
 
@@ -129,6 +134,8 @@ static int apply(struct store_sql *q, struct write *w)
 		return store_sql_workspace_delete(q, w->args.id, &w->err);
 	case OP_SETTING_PUT:
 		return store_sql_setting_put(q, &w->args.setting, &w->err);
+	case OP_CALL:
+		return w->apply(q, &w->args, &w->err);
 	}
 	return err_set(&w->err, ERR_INTERNAL, "an unknown write");
 }
@@ -251,6 +258,16 @@ static struct write *write_new(enum op op, const void *args, size_t args_size, c
 	return w;
 }
 
+static void flush(struct loop_task *task)
+{
+	struct store *s = CONTAINER(task, struct store, flush);
+
+	pthread_mutex_lock(&s->lock);
+	move_all(&s->waiting, &s->gathered);
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void submit(struct store *s, struct write *w, store_done *done, void *arg)
 {
 	if (!w) {
@@ -264,10 +281,19 @@ static void submit(struct store *s, struct write *w, store_done *done, void *arg
 	}
 	w->done = done;
 	w->arg = arg;
-	pthread_mutex_lock(&s->lock);
-	list_append(&s->waiting, &w->link);
-	pthread_cond_signal(&s->wake);
-	pthread_mutex_unlock(&s->lock);
+	if (list_empty(&s->gathered))
+		loop_defer(s->loop, &s->flush, flush);
+	list_append(&s->gathered, &w->link);
+}
+
+void store_submit(struct store *s, store_apply *how, const void *args, size_t size, const size_t *views,
+		  size_t n_views, store_done *done, void *arg)
+{
+	struct write *w = size <= STORE_ARGS_MAX ? write_new(OP_CALL, args, size, views, n_views) : NULL;
+
+	if (w)
+		w->apply = how;
+	submit(s, w, done, arg);
 }
 
 void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg)
@@ -399,6 +425,8 @@ struct store *store_open(struct loop *l, const char *dir, struct err *e)
 	pthread_cond_init(&s->wake, NULL);
 	list_init(&s->waiting);
 	list_init(&s->finished);
+	list_init(&s->gathered);
+	list_init(&s->flush.link);
 	list_init(&s->delivery.link);
 	n = snprintf(s->path, sizeof(s->path), "%s/" STORE_FILE, dir);
 	if (n < 0 || (size_t)n >= sizeof(s->path)) {
@@ -423,6 +451,8 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
+	loop_cancel(s->loop, &s->flush);
+	flush(&s->flush);
 	if (s->running) {
 		pthread_mutex_lock(&s->lock);
 		s->closing = true;

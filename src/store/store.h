@@ -4,7 +4,8 @@
  * of store_load; after that the loop thread only writes, and each write's `done`
  * runs on the loop thread once its batch is on disk (or failed).
  *
- * Writes are applied in the order of the calls. Views in the arguments are copied. A
+ * Writes are applied in the order of the calls; those of one batch of the loop (of one
+ * handler, therefore) are on disk together or not at all. Views in the arguments are copied. A
  * write that breaks a rule fails alone: ERR_CONFLICT for an id, a key's hash or the name of
  * a box, snapshot or workspace (within its tenant) that exists, ERR_NOT_FOUND for an unknown
  * tenant, or a change of an unknown box. Without memory for the call, `done` runs before it returns.
@@ -71,6 +72,11 @@ struct store_setting {
 	struct view name, value; /* the value: any bytes */
 };
 
+struct store_event;
+struct store_webhook;
+struct store_delivery;
+struct store_quota;
+
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
 
@@ -79,6 +85,11 @@ struct store_visitor {
 	void (*key)(void *arg, const struct store_key *k);
 	void (*box)(void *arg, const struct store_box *b);
 	void (*setting)(void *arg, const struct store_setting *s);
+	/* see store_events.h */
+	void (*event)(void *arg, const struct store_event *e); /* in the order of their ids */
+	void (*webhook)(void *arg, const struct store_webhook *w);
+	void (*delivery)(void *arg, const struct store_delivery *d); /* after all webhooks */
+	void (*quota)(void *arg, const struct store_quota *q);
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };
@@ -97,6 +108,7 @@ void store_key_put(struct store *s, const struct store_key *k, store_done *done,
 void store_setting_put(struct store *s, const struct store_setting *v, store_done *done, void *arg); /* or replace */
 void store_key_delete(struct store *s, struct view id, store_done *done, void *arg);
 void store_box_put(struct store *s, const struct store_box *b, store_done *done, void *arg); /* insert */
+void store_box_claim(struct store *s, const struct store_box *b, store_done *done, void *arg); /* all of the row */
 void store_box_set_status(struct store *s, struct view id, struct view status, store_done *done, void *arg);
 void store_box_update(struct store *s, const struct store_box_change *b, store_done *done, void *arg);
 void store_box_set_used(struct store *s, struct view id, int64_t used_ms, store_done *done, void *arg);
