@@ -18,7 +18,7 @@
 #include "tree.h"
 #include "poison.h"
 
-#define ABOUT_MEMORY (16u * 1024)
+#define ABOUT_MEMORY (32u * 1024)
 
 /* ---- existence -------------------------------------------------------- */
 
