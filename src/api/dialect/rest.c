@@ -17,7 +17,7 @@
 #define ARENA_MIN   (1024u * 1024)
 
 static const struct route *const tables[] = {
-	rest_boxes_routes, rest_exec_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
+	rest_boxes_routes, rest_exec_routes, rest_procs_routes, rest_shells_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
 };
 
 /* ---- life ---- */

@@ -61,7 +61,7 @@ struct req {
 };
 
 /* Every table of routes; each ends with a NULL method. */
-extern const struct route rest_boxes_routes[], rest_exec_routes[], rest_files_routes[], rest_fs_routes[],
+extern const struct route rest_boxes_routes[], rest_exec_routes[], rest_procs_routes[], rest_shells_routes[], rest_files_routes[], rest_fs_routes[],
 	rest_watch_routes[], rest_form_routes[], rest_admin_routes[],
 	rest_health_routes[];
 
