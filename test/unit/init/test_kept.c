@@ -152,7 +152,6 @@ static void pattern_check(struct pattern *p, struct view v)
 /* Whether it was read to its end. At a random moment it is left, in a random way. */
 static bool read_a_while(struct pattern *out, struct pattern *err, uint32_t pid)
 {
-	_cleanup_(arena_done) struct arena arena = ARENA_INIT(65536);
 	uint32_t dice[2];
 	struct client c;
 	struct offsets at;
