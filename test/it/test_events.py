@@ -88,6 +88,27 @@ def test_exit_and_expiry(api):
     assert of_box(api, short) == ["created", "expired", "deleted"]
 
 
+def test_every_step(api, make_box):
+    box = make_box()
+    for step, event in (("pause", "paused"), ("resume", "resumed"), ("stop", "stopped"), ("start", "started")):
+        response = api.post(f"{box.path}/{step}", {})
+        assert response.status == 200, response
+        paddock.until(lambda: of_box(api, box)[-1] == event, f"{event} is told")
+    snapshot = api.post(f"{box.path}/snapshots", {})
+    assert snapshot.status == 201, snapshot
+    told = paddock.until(lambda: page(api, f"sandbox={box.id}&type=snapshot")["events"], "the snapshot is told")[0]
+    assert told["data"]["snapshot"] == snapshot.json()["id"]
+    fork = api.post(f"{box.path}/fork", {"count": 1})
+    assert fork.status == 201, fork
+    twin = paddock.Box(api, fork.json()["sandboxes"][0])
+    api.daemon.saw(twin.id)
+    paddock.until(lambda: sorted(of_box(api, twin)) == ["created", "forked"], "the fork is told")
+    assert page(api, f"sandbox={twin.id}&type=forked")["events"][0]["data"]["source"] == box.id
+    assert of_box(api, box) == ["created", "paused", "resumed", "stopped", "started", "snapshot"]
+    twin.delete()
+    assert api.delete(f"/v1/snapshots/{snapshot.json()['id']}").status == 204
+
+
 def test_out_of_memory(api, make_box):
     box = make_box(limits={"memory_mb": 64})
     box.python("x = bytearray(200 << 20)")
