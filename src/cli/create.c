@@ -20,12 +20,17 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "cpu", 'c', OPT_CPU, AT(cpu), "CORES", "CPU limit, such as 0.5" },
 	{ "pids", 0, OPT_COUNT, AT(pids), "N", "limit on processes and threads" },
 	{ "nofile", 0, OPT_COUNT, AT(nofile), "N", "limit on open files of a process" },
+	{ "disk", 0, OPT_MIB, AT(disk_mb), "SIZE", "disk limit: MiB, or with m or g" },
+	{ "snapshot", 0, OPT_TEXT, AT(snapshot), "NAME", "start from this snapshot instead of an image" },
+	{ "workspace", 0, OPT_TEXT, AT(workspace), "NAME[:ro]", "the workspace to mount at /workspace" },
 	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
 	  "only /workspace, /tmp and /dev/shm can be written" },
 	/* from here on not for run, whose boxes have no life of their own */
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
-	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME",
-	  "remove the box after this time (seconds, or with s, m, h, d)" },
+	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME", "end the box after this time (seconds, or with s, m, h, d)" },
+	{ "idle", 0, OPT_MS, AT(idle_ms), "TIME", "end the box when it was not used for this time" },
+	{ "on-end", 0, OPT_TEXT, AT(on_end), "WHAT", "what its end is: delete (the default), stop or pause" },
+	{ "auto-resume", 0, OPT_FLAG, AT(auto_resume), NULL, "the next use of the paused box resumes it" },
 	{ "metadata", 0, OPT_PAIRS, AT(metadata), "KEY=VALUE", "a label; may be repeated" },
 };
 
@@ -79,18 +84,37 @@ static void put_count(struct json_out *o, const char *key, uint64_t n)
 
 static void put_limits(struct json_out *o, const struct create_flags *f)
 {
-	if (!f->memory_mb && !f->pids && !f->nofile && f->cpu == 0)
+	if (!f->memory_mb && !f->pids && !f->nofile && !f->disk_mb && f->cpu == 0)
 		return;
 	json_out_key(o, "limits");
 	json_out_object(o);
 	put_count(o, "memory_mb", f->memory_mb);
 	put_count(o, "pids", f->pids);
 	put_count(o, "nofile", f->nofile);
+	put_count(o, "disk_mb", f->disk_mb);
 	if (f->cpu > 0) {
 		json_out_key(o, "cpu");
 		json_out_double(o, f->cpu);
 	}
 	json_out_end(o, '}');
+}
+
+/* "NAME", "NAME:rw" or "NAME:ro". */
+static void put_workspace(struct json_out *o, const char *text)
+{
+	struct view mode, name = view_split(view_of(text), ':', &mode);
+
+	json_out_key(o, "workspace");
+	json_out_object(o);
+	json_out_kstr(o, "name", name);
+	if (mode.p)
+		json_out_kstr(o, "mode", mode);
+	json_out_end(o, '}');
+}
+
+static uint64_t whole_seconds(uint64_t ms)
+{
+	return ms / 1000 + (ms % 1000 != 0);
 }
 
 int create_box(struct session *s, const struct create_flags *f, struct json **ret, struct err *e)
@@ -104,7 +128,10 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 
 	if (create_check_text(f->name, "--name", e) < 0 || create_check_text(f->image, "--image", e) < 0 ||
 	    create_check_text(f->user, "--user", e) < 0 ||
-	    create_check_text(f->workdir, "--workdir", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
+	    create_check_text(f->workdir, "--workdir", e) < 0 ||
+	    create_check_text(f->snapshot, "--snapshot", e) < 0 ||
+	    create_check_text(f->workspace, "--workspace", e) < 0 ||
+	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
 	    check_list(&f->metadata, "--metadata", e) < 0)
 		return -1;
 	json_out_init(&o, &b);
@@ -116,7 +143,14 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	create_pairs(&o, "env", &f->env);
 	create_pairs(&o, "metadata", &f->metadata);
 	put_limits(&o, f);
-	put_count(&o, "ttl_seconds", f->ttl_ms / 1000 + (f->ttl_ms % 1000 != 0));
+	put_text(&o, "snapshot", f->snapshot);
+	if (f->workspace)
+		put_workspace(&o, f->workspace);
+	put_count(&o, "ttl_seconds", whole_seconds(f->ttl_ms));
+	put_count(&o, "idle_seconds", whole_seconds(f->idle_ms));
+	put_text(&o, "on_end", f->on_end);
+	if (f->auto_resume)
+		json_out_kbool(&o, "auto_resume", true);
 	if (f->readonly_root)
 		json_out_kbool(&o, "readonly_root", true);
 	json_out_end(&o, '}');

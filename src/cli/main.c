@@ -15,9 +15,16 @@
 #define ARENA_MAX (1u << 30)
 
 static const struct cmd *const COMMANDS[] = {
-	&cmd_serve,    &cmd_run,      &cmd_create,       &cmd_exec,        &cmd_cp,     &cmd_ls,
-	&cmd_inspect,  &cmd_rm,       &cmd_key_create,   &cmd_key_ls,      &cmd_key_rm, &cmd_image_import,
-	&cmd_image_ls, &cmd_image_rm, &cmd_config_check, &cmd_config_show, &cmd_doctor, &cmd_version,
+	&cmd_serve,        &cmd_run,          &cmd_create,
+	&cmd_exec,         &cmd_cp,           &cmd_ls,
+	&cmd_inspect,      &cmd_rm,           &cmd_pause,
+	&cmd_resume,       &cmd_stop,         &cmd_start,
+	&cmd_extend,       &cmd_fork,         &cmd_snapshot_create,
+	&cmd_snapshot_ls,  &cmd_snapshot_rm,  &cmd_workspace_create,
+	&cmd_workspace_ls, &cmd_workspace_rm, &cmd_key_create,
+	&cmd_key_ls,       &cmd_key_rm,       &cmd_image_import,
+	&cmd_image_ls,     &cmd_image_rm,     &cmd_config_check,
+	&cmd_config_show,  &cmd_doctor,       &cmd_version,
 };
 
 struct common_flags {
@@ -45,7 +52,7 @@ static void print_overview(FILE *f)
 	      "Isolated Linux sandboxes for agents.\n\n",
 	      f);
 	for (size_t i = 0; i < ELEMS(COMMANDS); i++)
-		fprintf(f, "  %-14s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
+		fprintf(f, "  %-17s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
 	fputs("\n`paddock help COMMAND` says more; so does paddock(1).\n", f);
 }
 

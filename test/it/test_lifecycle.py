@@ -1,6 +1,6 @@
 """Lifetime, pause and resume, stop and start: what a box is between its making and its end."""
 
-import os
+import subprocess
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -364,3 +364,50 @@ def test_another_tenant_has_no_say(api, daemon, make_box):
     assert stranger.post(box.path + "/snapshots", {}).status == 404
     assert status(box) == "running"
     assert api.delete(f"/v1/keys/{key['id']}").status == 204
+
+
+# ---- the command line -----------------------------------------------------
+
+
+@pytest.fixture
+def cli(daemon):
+    def run(*arguments, check=True):
+        result = subprocess.run(
+            [paddock.BIN / "paddock", *arguments], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+            env=paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key"))
+        assert not check or result.returncode == 0, result.stderr
+        return result
+
+    return run
+
+
+def test_commands(cli, api, daemon):
+    cli("workspace", "create", "--disk", "64m", "cli-ws")
+    box = cli("create", "--workspace", "cli-ws", "--idle", "1h", "--ttl", "2h", "--on-end", "stop", "--auto-resume",
+              "--disk", "100").stdout.strip()
+    daemon.saw(box)
+    document = api.get(f"/v1/sandboxes/{box}").json()
+    assert document["workspace"] == {"name": "cli-ws", "mode": "rw"} and document["idle_seconds"] == 3600
+    assert document["on_end"] == "stop" and document["auto_resume"] and document["limits"]["disk_mb"] == 100
+    for verb, state in (("pause", "paused"), ("resume", "running"), ("stop", "stopped"), ("start", "running")):
+        cli(verb, box)
+        assert api.get(f"/v1/sandboxes/{box}").json()["status"] == state
+    cli("extend", box, "never")
+    assert api.get(f"/v1/sandboxes/{box}").json()["expires_at"] is None
+    assert cli("extend", box, "soon", check=False).returncode == 1
+    assert cli("pause", "none", check=False).returncode == 1
+    assert "cli-ws" in cli("workspace", "ls").stdout and box in cli("workspace", "ls").stdout
+    cli("rm", box)
+    box = cli("create").stdout.strip()
+    cli("exec", box, "--", "sh", "-c", "echo kept > /workspace/f")
+    made = cli("snapshot", "create", box, "cli-snap").stdout.strip()
+    assert made in cli("snapshot", "ls").stdout
+    twin = cli("create", "--snapshot", "cli-snap").stdout.strip()
+    forks = cli("fork", "-n", "2", "--name-prefix", "cli-fork", box).stdout.split()
+    assert len(forks) == 2
+    for one in (twin, *forks, "cli-fork-2"):
+        daemon.saw(one)
+        assert cli("exec", one, "--", "cat", "/workspace/f").stdout == "kept\n"
+    cli("snapshot", "rm", "cli-snap")
+    cli("rm", box, twin, *forks)
+    cli("workspace", "rm", "cli-ws")

@@ -1,6 +1,8 @@
 """Snapshots and forks: the files of a box as a thing of their own."""
 
 import select
+import socket
+import struct
 import time
 
 import pytest
@@ -231,5 +233,7 @@ def test_a_client_that_goes_away_leaves_no_forks(make_box, daemon):
                        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
     paddock.until(lambda: len(client.list()) > len(before), "some of them are being made")
     assert not select.select([connection], [], [], 0)[0], "it is not answered yet"
+    # With a reset: a mere end of the stream only says that no more requests come.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
     paddock.until(lambda: {one["id"] for one in client.list()} == before, "they are removed again", 30)

@@ -205,9 +205,8 @@ static int on_snapshots(struct call *call, const struct frame *f, int fd)
 	struct adoption *a = CONTAINER(call, struct adoption, snapshots);
 	struct arena tmp = ARENA_INIT(LIST_BYTES);
 	struct wire_snapshot_list_reply reply;
-	int r = f->flags & FRAME_LAST
-			? mux_decode(call, f->body, &wire_snapshot_list_reply_msg, &tmp, &reply)
-			: -EBADMSG;
+	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_snapshot_list_reply_msg, &tmp, &reply)
+				      : -EBADMSG;
 
 	for (size_t i = 0; r >= 0 && i < reply.ids.n; i++)
 		if (!snapshots_by_id(a->core, reply.ids.items[i]))

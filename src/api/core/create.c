@@ -30,8 +30,8 @@ struct creation {
 	struct job job;
 	struct box *box;
 	struct call call;
-	unsigned waits;    /* for which of the three */
-	bool made;         /* the keeper may have it */
+	unsigned waits;            /* for which of the three */
+	bool made;                 /* the keeper may have it */
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
 	struct create_identity identity;
 	struct err failed; /* the first failure */

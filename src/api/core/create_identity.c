@@ -55,8 +55,8 @@ static void write_new(struct create_identity *id)
 	text_hex(random, sizeof(random), text);
 	text[sizeof(text) - 1] = '\n';
 	id->call = (struct call){ .ops = &write_ops, .sends = true };
-	if (guest_call(id->guest, &id->call, WIRE_TYPE_FILE_WRITE, PATIENCE_MS, PATIENCE_MS, &wire_file_write_msg,
-		       &msg, &e) < 0) {
+	if (guest_call(id->guest, &id->call, WIRE_TYPE_FILE_WRITE, PATIENCE_MS, PATIENCE_MS,
+		       &wire_file_write_msg, &msg, &e) < 0) {
 		finish(id, &e);
 		return;
 	}
@@ -70,7 +70,8 @@ static int on_stat(struct call *c, const struct frame *f, int fd)
 	struct create_identity *id = CONTAINER(c, struct create_identity, call);
 	struct arena a = ARENA_INIT(16 * 1024);
 	struct wire_file_stat_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_stat_reply_msg, &a, &reply) : -EBADMSG;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_stat_reply_msg, &a, &reply)
+				      : -EBADMSG;
 	bool is_file = r >= 0 && reply.info && reply.info->type == WIRE_FILE_TYPE_FILE;
 
 	arena_done(&a);
@@ -91,7 +92,7 @@ void create_identity(struct create_identity *id)
 	struct err e = { 0 };
 
 	id->call = (struct call){ .ops = &stat_ops };
-	if (guest_call(id->guest, &id->call, WIRE_TYPE_FILE_STAT, PATIENCE_MS, PATIENCE_MS, &wire_file_stat_msg,
-		       &msg, &e) < 0)
+	if (guest_call(id->guest, &id->call, WIRE_TYPE_FILE_STAT, PATIENCE_MS, PATIENCE_MS,
+		       &wire_file_stat_msg, &msg, &e) < 0)
 		finish(id, &e);
 }

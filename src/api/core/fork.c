@@ -31,7 +31,7 @@ struct fork {
 	struct box_spec spec; /* what the new ones are like */
 	struct view prefix;
 	struct call call;
-	char snapshot[BOX_ID + 1];
+	char source[BOX_ID + 1], snapshot[BOX_ID + 1];
 	uint64_t stopped_us;
 	size_t n, begun, pending;
 	struct err failed;
@@ -67,7 +67,8 @@ static void settle(struct fork *f)
 		if (b)
 			boxes[result.n++] = b;
 		else
-			err_set(&f->failed, ERR_CONFLICT, "a sandbox was removed before the others were made");
+			err_set(&f->failed, ERR_CONFLICT,
+				"a sandbox was removed before the others were made");
 	}
 	if (f->core->stopping || (!f->failed.code && !job_abandoned(&f->job))) {
 		job_finish(&f->job, &result, f->failed.code ? &f->failed : NULL);
@@ -85,8 +86,10 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	const struct box *b = result;
 
 	t->job = NULL;
-	if (b)
+	if (b) {
 		memcpy(t->id, b->id, sizeof(t->id));
+		events_emit_with(f->core, EVENT_FORKED, b, "source", view_of(f->source));
+	}
 	if (e && !f->failed.code)
 		f->failed = *e;
 	f->pending--;
@@ -153,18 +156,19 @@ static int check(struct core *c, const struct box *b, const struct fork_wish *w,
 		return err_set(e, ERR_INVALID, "count must be between 1 and %d", SNAPSHOTS_FORKS_MAX);
 	/* The longest has two digits. */
 	if (w->name_prefix.n && (!spec_is_name(w->name_prefix) || w->name_prefix.n > SPEC_NAME_MAX - 3))
-		return err_set(e, ERR_INVALID,
-			       "name_prefix must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
-			       SPEC_NAME_MAX - 3);
+		return err_set(
+			e, ERR_INVALID,
+			"name_prefix must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
+			SPEC_NAME_MAX - 3);
 	if (b->state.status == BOX_CREATING || b->life.step != LIFE_NONE)
 		return err_set(e, ERR_STATE,
 			       "the sandbox is neither running nor paused nor stopped at the moment");
 	if (b->workspace && !b->spec.workspace_readonly)
 		return err_set(e, ERR_STATE, "the sandbox has the workspace \"%.*s\" for itself; clone that",
 			       VIEW_ARG(b->spec.workspace));
-	if (c->n_boxes + w->count > c->config->max.boxes)
+	if (c->n_boxes - c->pool.total + w->count > c->config->max.boxes)
 		return err_set(e, ERR_QUOTA, "there are %u sandboxes already, and at most %llu are allowed",
-			       c->n_boxes, (unsigned long long)c->config->max.boxes);
+			       c->n_boxes - c->pool.total, (unsigned long long)c->config->max.boxes);
 	return 0;
 }
 
@@ -204,13 +208,15 @@ struct job *fork_box(struct core *c, const struct actor *a, struct view ref, con
 	f->actor = *a;
 	f->actor.tenant = b->tenant; /* they belong to whom the original belongs */
 	f->call.ops = &snapshot_ops;
+	memcpy(f->source, b->id, sizeof(f->source));
 	rnd_name(f->snapshot, BOX_ID);
 	if (copy_wish(f, b, w, e) < 0) {
 		fork_free(f);
 		return NULL;
 	}
 	struct wire_snapshot_create msg = { .id = view_of(f->snapshot), .box = view_of(b->id) };
-	int r = keeper_call(c, &f->call, WIRE_TYPE_SNAPSHOT_CREATE, KEEPER_MS, &wire_snapshot_create_msg, &msg);
+	int r = keeper_call(c, &f->call, WIRE_TYPE_SNAPSHOT_CREATE, KEEPER_MS, &wire_snapshot_create_msg,
+			    &msg);
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
 		fork_free(f);

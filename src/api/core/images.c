@@ -9,6 +9,7 @@
 #include "auth.h"
 #include "core_state.h"
 #include "log.h"
+#include "snapshots.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -196,6 +197,8 @@ static int check_unused(const struct core *c, const struct image *i, struct view
 		if (view_eq(b->spec.digest, i->digest))
 			return err_set(e, ERR_STATE, "the image is in use by sandboxes");
 	}
+	if (snapshots_use_image(c, i->digest))
+		return err_set(e, ERR_STATE, "the image is in use by snapshots");
 	return 0;
 }
 

@@ -183,7 +183,8 @@ static void on_greeted(struct guest *g, const struct err *e)
 	b->life.failed = *e;
 	g->state = GUEST_DEAD;
 	b->life.call.ops = &undo_ops;
-	if (keeper_call(b->core, &b->life.call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg, &msg) < 0) {
+	if (keeper_call(b->core, &b->life.call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg, &msg) <
+	    0) {
 		struct err why = b->life.failed;
 		settle(b, &why);
 	}
@@ -221,9 +222,11 @@ static int ask(struct box *b, enum life_step step)
 	call->ops = step == LIFE_START ? &start_ops : &plain_ops;
 	switch (step) {
 	case LIFE_PAUSE:
-		return keeper_call(b->core, call, WIRE_TYPE_BOX_PAUSE, KEEPER_MS, &wire_box_pause_msg, &pause);
+		return keeper_call(b->core, call, WIRE_TYPE_BOX_PAUSE, KEEPER_MS, &wire_box_pause_msg,
+				   &pause);
 	case LIFE_RESUME:
-		return keeper_call(b->core, call, WIRE_TYPE_BOX_RESUME, KEEPER_MS, &wire_box_resume_msg, &resume);
+		return keeper_call(b->core, call, WIRE_TYPE_BOX_RESUME, KEEPER_MS, &wire_box_resume_msg,
+				   &resume);
 	case LIFE_STOP:
 		return keeper_call(b->core, call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg, &stop);
 	case LIFE_START:
@@ -295,10 +298,10 @@ static int check_step(const struct box *b, enum life_step step, struct err *e)
 		[LIFE_START] = BOX_RUNNING,
 	};
 	enum box_status is = b->state.status;
-	bool fits = step == LIFE_PAUSE ? is == BOX_RUNNING :
-		    step == LIFE_RESUME ? is == BOX_PAUSED :
-		    step == LIFE_START ? is == BOX_STOPPED :
-					 is == BOX_RUNNING || is == BOX_PAUSED;
+	bool fits = step == LIFE_PAUSE    ? is == BOX_RUNNING
+		    : step == LIFE_RESUME ? is == BOX_PAUSED
+		    : step == LIFE_START  ? is == BOX_STOPPED
+					  : is == BOX_RUNNING || is == BOX_PAUSED;
 
 	if (b->life.step == step)
 		return 0;

@@ -134,7 +134,8 @@ void lifetime_renew(struct box *b)
 	if (b->state.expires_ms && b->state.expires_ms <= now && b->spec.ttl_seconds) {
 		struct err e = { 0 };
 		b->state.expires_ms = now + (int64_t)b->spec.ttl_seconds * 1000;
-		if (!b->hidden && !b->core->stopping && boxes_store_change(b, core_store_done, b->core, &e) < 0)
+		if (!b->hidden && !b->core->stopping &&
+		    boxes_store_change(b, core_store_done, b->core, &e) < 0)
 			log_error("box %s: %s", b->id, e.msg);
 	}
 	lifetime_watch(b);

@@ -79,7 +79,8 @@ static struct snapshot *by_name(const struct core *c, const struct tenant *t, st
 	return NULL;
 }
 
-struct snapshot *snapshots_find(struct core *c, const struct actor *a, int act, struct view ref, struct err *e)
+struct snapshot *snapshots_find(struct core *c, const struct actor *a, int act, struct view ref,
+				struct err *e)
 {
 	struct snapshot *s = snapshots_by_id(c, ref);
 
@@ -116,8 +117,7 @@ bool snapshots_use_image(const struct core *c, struct view digest)
 int snapshots_load(struct core *c, const struct store_snapshot *row, struct err *e)
 {
 	const struct tenant *t = keys_tenant(c, row->tenant);
-	struct snapshot *s =
-		t ? snapshot_new(c, t, row->id, row->name, row->image, row->digest, e) : NULL;
+	struct snapshot *s = t ? snapshot_new(c, t, row->id, row->name, row->image, row->digest, e) : NULL;
 
 	if (!t)
 		return err_set(e, ERR_INTERNAL, "snapshot %.*s: no such tenant", VIEW_ARG(row->id));
@@ -170,7 +170,8 @@ void snapshots_drop(struct core *c, struct view id)
 	}
 	struct wire_snapshot_remove msg = { .id = view_of(d->id) };
 	d->call.ops = &drop_ops;
-	if (keeper_call(c, &d->call, WIRE_TYPE_SNAPSHOT_REMOVE, KEEPER_MS, &wire_snapshot_remove_msg, &msg) < 0)
+	if (keeper_call(c, &d->call, WIRE_TYPE_SNAPSHOT_REMOVE, KEEPER_MS, &wire_snapshot_remove_msg, &msg) <
+	    0)
 		free(d);
 }
 
@@ -181,6 +182,7 @@ struct snapshot_job {
 	struct core *core;
 	struct snapshot *s;
 	struct call call;
+	char box[BOX_ID + 1]; /* whose files, of a creation */
 };
 
 static void finish(struct snapshot_job *j, const void *result, const struct err *e)
@@ -247,6 +249,9 @@ static int on_created(struct call *c, const struct frame *f, int fd)
 		.created_ms = s->created_ms,
 	};
 	store_snapshot_put(j->core->store, &row, on_stored, j);
+	const struct box *b = boxes_by_id(j->core, view_of(j->box));
+	if (b)
+		events_emit_with(j->core, EVENT_SNAPSHOT, b, "snapshot", view_of(s->id));
 	return 0;
 }
 
@@ -287,14 +292,16 @@ struct job *snapshots_create(struct core *c, const struct actor *a, struct view 
 		return NULL;
 	}
 	rnd_name(id, BOX_ID);
-	struct snapshot *s =
-		snapshot_new(c, b->tenant, view_of(id), name, b->spec.image, b->spec.digest, e);
+	struct snapshot *s = snapshot_new(c, b->tenant, view_of(id), name, b->spec.image, b->spec.digest, e);
 	if (!s)
 		return NULL;
 	s->created_ms = clock_wall_ms();
 	struct wire_snapshot_create msg = { .id = view_of(s->id), .box = view_of(b->id) };
 	struct snapshot_job *j = new_job(c, s, &create_ops, done, arg);
-	int r = j ? keeper_call(c, &j->call, WIRE_TYPE_SNAPSHOT_CREATE, KEEPER_MS, &wire_snapshot_create_msg, &msg)
+	if (j)
+		memcpy(j->box, b->id, sizeof(j->box));
+	int r = j ? keeper_call(c, &j->call, WIRE_TYPE_SNAPSHOT_CREATE, KEEPER_MS, &wire_snapshot_create_msg,
+				&msg)
 		  : -ENOMEM;
 	if (r >= 0)
 		return &j->job;
@@ -335,8 +342,8 @@ static void on_remove_fail(struct call *c, const struct err *e)
 
 static const struct call_ops remove_ops = { .on_reply = on_removed, .on_fail = on_remove_fail };
 
-struct job *snapshots_remove(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
-			     struct err *e)
+struct job *snapshots_remove(struct core *c, const struct actor *a, struct view ref, job_done *done,
+			     void *arg, struct err *e)
 {
 	struct snapshot *s = snapshots_find(c, a, ACT_SNAPSHOT_DELETE, ref, e);
 	struct snapshot_job *j = s ? new_job(c, s, &remove_ops, done, arg) : NULL;
@@ -344,7 +351,8 @@ struct job *snapshots_remove(struct core *c, const struct actor *a, struct view 
 	if (!s)
 		return NULL;
 	struct wire_snapshot_remove msg = { .id = view_of(s->id) };
-	int r = j ? keeper_call(c, &j->call, WIRE_TYPE_SNAPSHOT_REMOVE, KEEPER_MS, &wire_snapshot_remove_msg, &msg)
+	int r = j ? keeper_call(c, &j->call, WIRE_TYPE_SNAPSHOT_REMOVE, KEEPER_MS, &wire_snapshot_remove_msg,
+				&msg)
 		  : -ENOMEM;
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");

@@ -39,9 +39,9 @@ struct box_wish {
 	struct json_strmap env, metadata;
 	struct box_wish_limits limits;
 	bool has_ttl;
-	uint64_t ttl_seconds; /* 0: no end, where the configuration allows that */
+	uint64_t ttl_seconds;  /* 0: no end, where the configuration allows that */
 	uint64_t idle_seconds; /* 0: may be idle for ever */
-	struct view on_end;   /* "delete", "stop", "pause"; empty: delete */
+	struct view on_end;    /* "delete", "stop", "pause"; empty: delete */
 	bool auto_resume;
 	bool readonly_root;
 	struct view snapshot;  /* name or id; empty: none. Not together with image */
@@ -54,7 +54,7 @@ struct box_spec {
 	struct view name, image, digest, user, workdir;
 	struct json_strmap env, metadata;
 	struct spec_limits limits;
-	uint64_t ttl_seconds; /* 0: no end */
+	uint64_t ttl_seconds;  /* 0: no end */
 	uint64_t idle_seconds; /* 0: may be idle for ever */
 	enum spec_on_end on_end;
 	bool auto_resume; /* the next use of a paused box resumes it */

@@ -27,7 +27,8 @@ static struct workspace *workspace_new(struct core *c, const struct tenant *t, s
 {
 	struct workspace *w = calloc(1, sizeof(*w));
 
-	if (!w || view_to_str(id, w->id, sizeof(w->id)) < 0 || view_to_str(name, w->name, sizeof(w->name)) < 0 ||
+	if (!w || view_to_str(id, w->id, sizeof(w->id)) < 0 ||
+	    view_to_str(name, w->name, sizeof(w->name)) < 0 ||
 	    map_put(&c->workspaces_by_id, &w->by_id, view_of(w->id)) < 0) {
 		err_set(e, ERR_INTERNAL, "workspace %.*s cannot be kept in memory", VIEW_ARG(id));
 		free(w);
@@ -129,8 +130,8 @@ int workspaces_check(const struct box *b, struct err *e)
 		const struct box *other = CONTAINER(it, struct box, order);
 		if (other != b && other->workspace == b->workspace && !other->spec.workspace_readonly &&
 		    has_it_mounted(other))
-			return err_set(e, ERR_CONFLICT, "sandbox %s has the workspace \"%s\" for itself", other->id,
-				       b->workspace->name);
+			return err_set(e, ERR_CONFLICT, "sandbox %s has the workspace \"%s\" for itself",
+				       other->id, b->workspace->name);
 	}
 	return 0;
 }
@@ -169,8 +170,8 @@ static void finish(struct workspace_job *j, const void *result, const struct err
 	free(j);
 }
 
-static struct workspace_job *new_job(struct core *c, const struct actor *a, struct workspace *w, job_done *done,
-				     void *arg, struct err *e)
+static struct workspace_job *new_job(struct core *c, const struct actor *a, struct workspace *w,
+				     job_done *done, void *arg, struct err *e)
 {
 	struct workspace_job *j = calloc(1, sizeof(*j));
 
@@ -288,7 +289,8 @@ static int check_wish(struct core *c, const struct actor *a, const struct worksp
 			       "name must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			       SPEC_NAME_MAX);
 	if (workspaces_by_name(c, a->tenant, w->name))
-		return err_set(e, ERR_CONFLICT, "there is a workspace named \"%.*s\" already", VIEW_ARG(w->name));
+		return err_set(e, ERR_CONFLICT, "there is a workspace named \"%.*s\" already",
+			       VIEW_ARG(w->name));
 	if (spec_take_disk(w->has_disk_mb, w->disk_mb, c->config, "disk_mb", ret_disk, e) < 0)
 		return -1;
 	*ret_from = NULL;
@@ -320,8 +322,8 @@ struct job *workspaces_create(struct core *c, const struct actor *a, const struc
 						     .from = from ? view_of(from->id) : VIEW("") };
 		w->disk_mb = disk_mb;
 		w->created_ms = clock_wall_ms();
-		struct job *job = ask(j, &create_ops, WIRE_TYPE_WORKSPACE_CREATE, &wire_workspace_create_msg,
-				      &msg, e);
+		struct job *job =
+			ask(j, &create_ops, WIRE_TYPE_WORKSPACE_CREATE, &wire_workspace_create_msg, &msg, e);
 		if (job)
 			return job;
 	}
@@ -363,9 +365,10 @@ static void reply_all(struct workspace_job *j, const struct wire_workspace_list_
 
 	LIST_EACH (it, &c->workspaces) {
 		const struct workspace *w = CONTAINER(it, struct workspace, order);
-		if (items && w->ready && auth_permit_on(&j->actor, ACT_WORKSPACE_READ, w->tenant, what, NULL) >= 0)
-			items[list.n++] = (struct workspace_info){ .workspace = w,
-								   .used_bytes = used_by(have, w) };
+		if (items && w->ready &&
+		    auth_permit_on(&j->actor, ACT_WORKSPACE_READ, w->tenant, what, NULL) >= 0)
+			items[list.n++] =
+				(struct workspace_info){ .workspace = w, .used_bytes = used_by(have, w) };
 	}
 	if (!items)
 		err_sys(&e, ERR_INTERNAL, ENOMEM, "list of workspaces");
@@ -462,8 +465,8 @@ static void remove_now(struct workspace_job *j)
 	struct err e = { 0 };
 
 	j->call.ops = &remove_ops;
-	int r = keeper_call(j->core, &j->call, WIRE_TYPE_WORKSPACE_REMOVE, KEEPER_MS, &wire_workspace_remove_msg,
-			    &msg);
+	int r = keeper_call(j->core, &j->call, WIRE_TYPE_WORKSPACE_REMOVE, KEEPER_MS,
+			    &wire_workspace_remove_msg, &msg);
 	if (r < 0) {
 		err_sys(&e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
 		remove_failed(j, &e);
@@ -479,8 +482,8 @@ static void on_helper_gone(void *arg, const void *result, const struct err *e)
 		remove_now(j);
 }
 
-struct job *workspaces_remove(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
-			      struct err *e)
+struct job *workspaces_remove(struct core *c, const struct actor *a, struct view ref, job_done *done,
+			      void *arg, struct err *e)
 {
 	struct workspace *w = workspaces_find(c, a, ACT_WORKSPACE_DELETE, ref, e);
 	const struct box *user = w ? first_user(c, w) : NULL;
@@ -507,7 +510,8 @@ struct job *workspaces_remove(struct core *c, const struct actor *a, struct view
 		return NULL;
 	}
 	struct wire_workspace_remove msg = { .id = view_of(w->id) };
-	struct job *job = ask(j, &remove_ops, WIRE_TYPE_WORKSPACE_REMOVE, &wire_workspace_remove_msg, &msg, e);
+	struct job *job =
+		ask(j, &remove_ops, WIRE_TYPE_WORKSPACE_REMOVE, &wire_workspace_remove_msg, &msg, e);
 	if (!job)
 		w->ready = true;
 	return job;

@@ -42,8 +42,8 @@ struct workspace *workspaces_find(struct core *c, const struct actor *a, int act
 /* The result is a const struct workspace_info *. */
 struct job *workspaces_create(struct core *c, const struct actor *a, const struct workspace_wish *w,
 			      job_done *done, void *arg, struct err *e) _must_check_;
-struct job *workspaces_show(struct core *c, const struct actor *a, struct view name, job_done *done, void *arg,
-			    struct err *e) _must_check_;
+struct job *workspaces_show(struct core *c, const struct actor *a, struct view name, job_done *done,
+			    void *arg, struct err *e) _must_check_;
 struct job *workspaces_remove(struct core *c, const struct actor *a, struct view name, job_done *done,
 			      void *arg, struct err *e) _must_check_;
 /* The result is a const struct workspace_list *, in the order of their making. */

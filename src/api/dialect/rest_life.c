@@ -60,7 +60,7 @@ static void extend(struct req *r)
 
 /* ---- patch ---- */
 
-#define AT(f) .offset = offsetof(struct lifetime_patch, f)
+#define AT(f)  .offset = offsetof(struct lifetime_patch, f)
 #define HAS(f) .has = offsetof(struct lifetime_patch, has_##f)
 static const struct json_field patch_fields[] = {
 	{ "metadata", JSON_F_STRMAP, AT(metadata), HAS(metadata), .nullable = true },

@@ -253,7 +253,8 @@ const struct route rest_workspaces_routes[] = {
 	{ "PUT", "/v1/workspaces/{name}/files/{path}", write_file, .body = REST_STREAM,
 	  .query = "mode user append archive" },
 	{ "HEAD", "/v1/workspaces/{name}/files/{path}", read_file, .query = "user" },
-	{ "GET", "/v1/workspaces/{name}/files/{path}", read_file, .query = "user list depth limit cursor archive" },
+	{ "GET", "/v1/workspaces/{name}/files/{path}", read_file,
+	  .query = "user list depth limit cursor archive" },
 	{ "DELETE", "/v1/workspaces/{name}/files/{path}", write_file, .query = "user recursive" },
 	{ 0 },
 };

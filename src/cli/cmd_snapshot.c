@@ -1,0 +1,183 @@
+/*
+ * paddock snapshot and paddock fork: the files of a box as a thing of their own, and
+ * boxes with the same files.
+ */
+#include "cmd.h"
+#include "create.h"
+#include "show.h"
+
+#include "poison.h"
+
+#define BODY_MAX (16u << 20)
+#define FORK_MS  (5 * 60 * 1000)
+
+static const char *const TITLES[] = { "ID", "NAME", "IMAGE", "BYTES", "CREATED" };
+static const char *const FIELDS[] = { "id", "name", "image", "bytes", "created_at" };
+static_assert(ELEMS(TITLES) == ELEMS(FIELDS) && ELEMS(TITLES) <= SHOW_COLUMNS, "a field for each title");
+
+static int post(struct session *s, const char *box, const char *what, struct buf *body, uint64_t timeout_ms,
+		struct json **ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
+	struct session_call call = { .method = "POST", .timeout_ms = timeout_ms };
+
+	buf_puts(&path, "/v1/sandboxes/");
+	if (session_segment(&path, box, e) < 0)
+		return -1;
+	buf_puts(&path, what);
+	if (body->bad)
+		return err_set(e, ERR_TOO_LARGE, "too many options for one request");
+	call.path = buf_view(&path);
+	call.body = buf_view(body);
+	return session_call(s, &call, ret, e);
+}
+
+static int print_id(const struct json *object, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(1024);
+
+	show_clean(&b, session_text(object, "id"));
+	buf_putc(&b, '\n');
+	return show_bytes(1, buf_view(&b), e);
+}
+
+static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands,
+		      struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	_cleanup_(buf_done) struct buf body = BUF_INIT(4096);
+	struct json_out o;
+	struct json *answer;
+
+	if (n > 1 && create_check_text(operands[1], "the name", e) < 0)
+		return -1;
+	json_out_init(&o, &body);
+	json_out_object(&o);
+	if (n > 1)
+		json_out_kz(&o, "name", operands[1]);
+	json_out_end(&o, '}');
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
+	    post(&s, operands[0], "/snapshots", &body, SESSION_CALL_MS, &answer, e) < 0)
+		return -1;
+	return print_id(answer, e);
+}
+
+static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
+		  char **operands _unused_, struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	struct session_call call = { .method = "GET",
+				     .path = VIEW("/v1/snapshots"),
+				     .timeout_ms = SESSION_CALL_MS };
+	struct json *answer;
+
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)
+		return -1;
+	return show_list(answer, "snapshots", TITLES, FIELDS, ELEMS(FIELDS), e);
+}
+
+static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (session_delete(&s, "/v1/snapshots/", operands[i], e) < 0)
+			return err_wrap(e, "%.60s", operands[i]);
+	return 0;
+}
+
+const struct cmd cmd_snapshot_create = {
+	.name = "snapshot create",
+	.operands = "BOX [NAME]",
+	.summary = "keep the files of a box and print the snapshot's id",
+	.help = "`paddock create --snapshot NAME` makes a box of it.",
+	.lead = OPTS_ANYWHERE,
+	.min = 1,
+	.max = 2,
+	.client = true,
+	.run = run_create,
+};
+
+const struct cmd cmd_snapshot_ls = {
+	.name = "snapshot ls",
+	.operands = "",
+	.summary = "list the snapshots",
+	.lead = OPTS_ANYWHERE,
+	.client = true,
+	.run = run_ls,
+};
+
+const struct cmd cmd_snapshot_rm = {
+	.name = "snapshot rm",
+	.operands = "NAME…",
+	.summary = "remove snapshots",
+	.lead = OPTS_ANYWHERE,
+	.min = 1,
+	.max = SIZE_MAX,
+	.client = true,
+	.run = run_rm,
+};
+
+/* ---- fork ---- */
+
+struct fork_flags {
+	uint64_t count;
+	const char *prefix;
+	struct opt_list metadata;
+};
+
+static const struct opt FORK_OPTS[] = {
+	{ "count", 'n', OPT_COUNT, offsetof(struct fork_flags, count), "N", "how many; 1 when absent" },
+	{ "name-prefix", 0, OPT_TEXT, offsetof(struct fork_flags, prefix), "NAME",
+	  "call them NAME-1, NAME-2, …" },
+	{ "metadata", 0, OPT_PAIRS, offsetof(struct fork_flags, metadata), "KEY=VALUE",
+	  "a label instead of those of the original; may be repeated" },
+};
+
+static int run_fork(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	_cleanup_(buf_done) struct buf body = BUF_INIT(BODY_MAX);
+	const struct fork_flags *f = flags;
+	struct json_out o;
+	struct json *answer;
+
+	if (create_check_text(f->prefix, "--name-prefix", e) < 0)
+		return -1;
+	for (size_t i = 0; i < f->metadata.n; i++)
+		if (create_check_text(f->metadata.items[i], "--metadata", e) < 0)
+			return -1;
+	json_out_init(&o, &body);
+	json_out_object(&o);
+	json_out_ku64(&o, "count", f->count ? f->count : 1);
+	if (f->prefix)
+		json_out_kz(&o, "name_prefix", f->prefix);
+	create_pairs(&o, "metadata", &f->metadata);
+	json_out_end(&o, '}');
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
+	    post(&s, operands[0], "/fork", &body, FORK_MS, &answer, e) < 0)
+		return -1;
+	const struct json *boxes = answer ? json_get(answer, "sandboxes") : NULL;
+	if (!boxes || boxes->type != JSON_ARRAY)
+		return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of boxes");
+	for (size_t i = 0; i < boxes->n; i++)
+		if (print_id(&boxes->items[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+const struct cmd cmd_fork = {
+	.name = "fork",
+	.operands = "BOX",
+	.summary = "make boxes with the same files and print their ids",
+	.opts = FORK_OPTS,
+	.n_opts = ELEMS(FORK_OPTS),
+	.flags_size = sizeof(struct fork_flags),
+	.lead = OPTS_ANYWHERE,
+	.min = 1,
+	.max = 1,
+	.client = true,
+	.run = run_fork,
+};
