@@ -416,7 +416,7 @@ class Box:
 
     @property
     def data_dir(self):
-        return self.client.daemon.data_dir / "boxes" / self.id
+        return self.client.daemon.storage / "boxes" / self.id
 
     def pid1(self):
         return int(read(self.run_dir / "pid"))
@@ -537,6 +537,12 @@ class Daemon:
     def raw(self, timeout=20):
         return socket.create_connection((self.host, self.port), timeout=timeout)
 
+    @property
+    def storage(self):
+        """Where the files of boxes lie: a file system of their own, mounted for the keeper alone, or DATA itself."""
+        mounted = Path(f"/proc/{self.keeper_pid}/root{self.run_dir}/disk")
+        return mounted if (mounted / "boxes").is_dir() else self.data_dir
+
     # -- its processes
 
     @property
@@ -626,6 +632,8 @@ class Daemon:
         if not self.process:
             self.start()
         self.delete_all()
+        left = until_empty(lambda: _listdir(self.storage / "boxes"))
+        assert not left, f"files of boxes that are gone: {left}"
         self.stop()
         left = until_empty(self.left_behind)
         assert not left, "left behind:\n  " + "\n  ".join(left)

@@ -77,7 +77,8 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_ku64(o, "memory_mb", s->limits.memory_mb);
 	json_out_ku64(o, "pids", s->limits.pids);
 	json_out_ku64(o, "nofile", s->limits.nofile);
-	json_out_ku64(o, "disk_mb", s->limits.disk_mb);
+	if (s->limits.disk_mb)
+		json_out_ku64(o, "disk_mb", s->limits.disk_mb);
 	json_out_end(o, '}');
 	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);

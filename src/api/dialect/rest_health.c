@@ -165,7 +165,8 @@ static void put_limits(struct json_out *o, const char *key, const struct config_
 	json_out_ku64(o, "memory_mb", l->memory_mb);
 	json_out_ku64(o, "pids", l->pids);
 	json_out_ku64(o, "nofile", l->nofile);
-	json_out_ku64(o, "disk_mb", disk_mb);
+	if (disk_mb)
+		json_out_ku64(o, "disk_mb", disk_mb);
 	json_out_end(o, '}');
 }
 
