@@ -436,7 +436,7 @@ struct store *store_open(struct loop *l, const char *dir, struct err *e)
 		goto fail;
 	}
 	if (store_sql_make(s->path, e) < 0 || store_sql_open(&s->sql, s->path, e) < 0 ||
-	    store_migrate(s->sql.db, e) < 0 || store_sql_prepare(&s->sql, e) < 0)
+	    store_migrate(s->sql.db, e) < 0 || store_sql_prepare(&s->sql, e) < 0 || store_sql_widen(s->path, e) < 0)
 		goto fail;
 	rc = start_thread(s);
 	if (rc != 0) {

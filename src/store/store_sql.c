@@ -8,7 +8,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fd.h"
 #include "store_sql.h"
@@ -18,6 +21,7 @@
 #define BUSY_MS 5000 /* somebody else's lock, e.g. a backup's */
 #define FILE_MODE 0600
 #define WAL_PAGES 1000 /* in the log, of 4 KiB */
+#define WAL_BYTES (6u << 20)
 
 static const char *const SQL[STMTS] = {
 	[STMT_BEGIN] = "BEGIN IMMEDIATE",
@@ -104,6 +108,25 @@ int store_sql_make(const char *path, struct err *e)
 	return 0;
 }
 
+int store_sql_widen(const char *path, struct err *e)
+{
+	static const char zeros[65536];
+	char name[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(name, sizeof(name), "%s-wal", path) >= (int)sizeof(name))
+		return err_sys(e, ERR_INTERNAL, ENAMETOOLONG, "the store");
+	_cleanup_(closep) int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "the store's log");
+	/* Zeros behind its end are no frames: SQLite itself leaves old ones there. */
+	for (off_t at = st.st_size; at < (off_t)WAL_BYTES; at += (off_t)sizeof(zeros))
+		if (pwrite(fd, zeros, sizeof(zeros), at) != (ssize_t)sizeof(zeros))
+			return 0; /* a full disk is told of by the writes */
+	(void)!fdatasync(fd);
+	return 0;
+}
+
 static int set_up(sqlite3 *db, struct err *e)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -117,7 +140,7 @@ static int set_up(sqlite3 *db, struct err *e)
 			 "PRAGMA foreign_keys = ON;"
 			 "PRAGMA trusted_schema = OFF;"
 			 "PRAGMA cell_size_check = ON;"
-			 "PRAGMA journal_size_limit = 4194304;",
+			 "PRAGMA journal_size_limit = 8388608;",
 			 NULL, NULL, NULL) != SQLITE_OK)
 		return store_sql_failed(db, "setting the store up", e);
 	/* Where WAL cannot be had, SQLite answers with the mode that it stays in. */

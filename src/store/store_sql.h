@@ -64,6 +64,10 @@ int store_sql_begin(struct store_sql *q, struct err *e) _must_check_;
 int store_sql_commit(struct store_sql *q, struct err *e) _must_check_;
 void store_sql_rollback(struct store_sql *q); /* where there is a transaction */
 /* Whether SQLite itself rolled back, as it does for a full disk. */
+/* Gives the WAL the room it needs between two checkpoints, in blocks that are written: a commit that
+ * writes over them waits for these alone, one that makes the file longer waits for the file system's
+ * journal and so for everybody's data. */
+int store_sql_widen(const char *path, struct err *e) _must_check_;
 bool store_sql_lost(const struct store_sql *q);
 /* Moves what commits left in the WAL to the database, when there is much of it: work that nobody should wait for. */
 void store_sql_tidy(struct store_sql *q, bool idle);

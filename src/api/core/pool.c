@@ -15,7 +15,9 @@
 #include "log.h"
 #include "poison.h"
 
-#define REFILL_MS 5    /* after a claim, and between two that are made */
+#define REFILL_MS 5    /* between two that are made; after a claim that leaves less than half */
+#define QUIET_MS  50   /* without a claim: making a box takes more than a claim, which should not meet it */
+#define LATEST_MS 1000 /* without such a moment */
 #define AGAIN_MS  5000 /* after one that could not be made */
 
 struct pool_image {
@@ -165,6 +167,7 @@ static void on_refill(struct loop_timer *t)
 
 	if (!p || c->pool.making || c->stopping)
 		return;
+	c->pool.wanting_ms = 0;
 	const struct spec_limits standard = standard_limits(c->config);
 	struct box_wish w = { .image = p->name };
 	/* The budget holds for it, but no tenant's quota; and it takes nobody's last place. */
@@ -180,6 +183,22 @@ static void refill(struct core *c, uint64_t after_ms)
 {
 	if (!c->stopping && !c->pool.making && !loop_timer_active(&c->pool.refill) && wanting(c))
 		loop_timer_start(c->loop, &c->pool.refill, after_ms, on_refill);
+}
+
+/* After a claim. While there are enough, it waits for a moment in which nobody claims. */
+static void refill_in_peace(struct core *c)
+{
+	const struct pool_image *p = wanting(c);
+	uint64_t now = loop_now(c->loop);
+
+	if (!p || p->n * 2 < p->warm || c->pool.making || c->stopping) {
+		refill(c, REFILL_MS);
+		return;
+	}
+	if (!c->pool.wanting_ms)
+		c->pool.wanting_ms = now;
+	if (now - c->pool.wanting_ms < LATEST_MS)
+		loop_timer_start(c->loop, &c->pool.refill, QUIET_MS, on_refill);
 }
 
 /* ---- claiming ---- */
@@ -227,7 +246,7 @@ static void on_claimed(void *arg, const struct err *e)
 		job_finish(&cl->job, b, NULL);
 	}
 	free(cl);
-	refill(c, REFILL_MS);
+	refill_in_peace(c);
 }
 
 /* What a box of the pool cannot be. A named box is named so inside, too. */

@@ -28,6 +28,7 @@ struct pool {
 	unsigned total;     /* boxes in it */
 	struct job *making; /* the one that is being made */
 	struct loop_timer refill;
+	uint64_t wanting_ms; /* since when something is missing that waits for a quiet moment; 0: nothing */
 	uint64_t claims;
 };
 
