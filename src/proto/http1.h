@@ -87,6 +87,7 @@ struct http1_answer {
 	struct view date, request_id;
 	uint8_t version;          /* of the request */
 	bool keep_alive;
+	const char *upgrade;      /* with 101: to this protocol */
 	const struct http_header *extra;
 	size_t n_extra;
 };
@@ -94,6 +95,6 @@ struct http1_answer {
 /* Extra headers that are malformed or would change the framing are left out. */
 int http1_write_head(struct buf *out, const struct http1_answer *a);
 int http1_write_chunk(struct buf *out, struct view data); /* no bytes: nothing, not the end */
-int http1_write_last_chunk(struct buf *out);
+int http1_write_last_chunk(struct buf *out, struct view trailers); /* whole lines, or nothing */
 void http1_write_date(char dst[HTTP1_DATE_SIZE], int64_t wall_s);
 bool http1_write_is_framing(struct view name); /* a header that only the server may set */

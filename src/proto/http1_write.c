@@ -113,7 +113,10 @@ int http1_write_head(struct buf *out, const struct http1_answer *a)
 		add_length(out, a->length);
 	else if (a->length == HTTP1_LENGTH_CHUNKED)
 		buf_add(out, VIEW("transfer-encoding: chunked\r\n"));
-	if (!a->keep_alive)
+	if (a->upgrade) {
+		buf_add(out, VIEW("connection: upgrade\r\n"));
+		add_header(out, VIEW("upgrade"), view_of(a->upgrade));
+	} else if (!a->keep_alive)
 		buf_add(out, VIEW("connection: close\r\n"));
 	else if (a->version == 10)
 		buf_add(out, VIEW("connection: keep-alive\r\n"));
@@ -129,9 +132,11 @@ int http1_write_chunk(struct buf *out, struct view data)
 	return buf_add(out, VIEW("\r\n"));
 }
 
-int http1_write_last_chunk(struct buf *out)
+int http1_write_last_chunk(struct buf *out, struct view trailers)
 {
-	return buf_add(out, VIEW("0\r\n\r\n"));
+	buf_add(out, VIEW("0\r\n"));
+	buf_add(out, trailers);
+	return buf_add(out, VIEW("\r\n"));
 }
 
 void http1_write_date(char dst[HTTP1_DATE_SIZE], int64_t wall_s)

@@ -18,7 +18,7 @@
 #define ARENA_MIN   (1024u * 1024)
 
 static const struct route *const tables[] = {
-	rest_boxes_routes, rest_life_routes, rest_snapshots_routes, rest_workspaces_routes, rest_exec_routes, rest_procs_routes, rest_shells_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
+	rest_boxes_routes, rest_life_routes, rest_snapshots_routes, rest_workspaces_routes, rest_exec_routes, rest_procs_routes, rest_shells_routes, rest_terminal_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
 	rest_events_routes, rest_webhooks_routes, rest_tenants_routes, rest_stats_routes,
 };
 
@@ -402,7 +402,7 @@ static const struct route *find_route(struct view method, struct view path, stru
 	return found;
 }
 
-static int authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e)
+int rest_authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e)
 {
 	struct view token = http_get_header(x, "authorization");
 
@@ -420,7 +420,7 @@ static void no_route(struct rest *rest, struct http_exchange *x, struct view all
 	struct actor actor;
 
 	/* Without a key nothing below /v1 tells what is there and what is not. */
-	if (view_starts(x->path, "/v1/") && authenticate(rest->core, x, &actor, &e) < 0) {
+	if (view_starts(x->path, "/v1/") && rest_authenticate(rest->core, x, &actor, &e) < 0) {
 		fail_exchange(x, &e, NULL, 0);
 		return;
 	}
@@ -475,7 +475,7 @@ void rest_request(struct http_exchange *x, void *arg)
 	list_append(&rest->requests, &r->link);
 	bool open = route->auth == REST_OPEN ||
 		    (route->auth == REST_SIGNED && http_get_query(x, "signature").p);
-	if ((!open && authenticate(r->core, x, &r->actor, &e) < 0) ||
+	if ((!open && rest_authenticate(r->core, x, &r->actor, &e) < 0) ||
 	    decode_params(r, raw, &e) < 0 || read_query(r, &e) < 0 || check_body(r, &e) < 0)
 		rest_fail(r, &e);
 	else

@@ -64,11 +64,13 @@ struct req {
 /* Every table of routes; each ends with a NULL method. */
 extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshots_routes[],
 	rest_workspaces_routes[], rest_exec_routes[], rest_procs_routes[],
-	rest_shells_routes[], rest_files_routes[], rest_fs_routes[],
+	rest_shells_routes[], rest_terminal_routes[], rest_files_routes[], rest_fs_routes[],
 	rest_watch_routes[], rest_form_routes[], rest_admin_routes[],
 	rest_health_routes[], rest_events_routes[], rest_webhooks_routes[], rest_tenants_routes[],
 	rest_stats_routes[];
 
+/* The key in Authorization or X-API-Key. */
+int rest_authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e) _must_check_;
 void rest_fail(struct req *r, const struct err *e);
 void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra);
 void rest_reply(struct req *r, int status, struct buf *json); /* takes the buffer's bytes */

@@ -554,6 +554,7 @@ struct feeding {
 	struct req *r;
 	struct buf bytes;
 	bool busy, last, close, closed;
+	bool asked;  /* something was sent: no bytes at all must not hide that there is no such process */
 	size_t size; /* of the piece that is under way */
 };
 
@@ -590,16 +591,16 @@ static void feed(struct feeding *f)
 		return;
 	struct view piece = view_head(buf_view(&f->bytes), PROCS_INPUT_MAX);
 	bool close = f->close && f->last && piece.n == buf_len(&f->bytes) && !f->closed;
-	if (piece.n == 0 && !close) {
-		if (!f->last) {
-			http_body_resume(r->x);
-			return;
-		}
+	if (piece.n == 0 && !f->last) {
+		http_body_resume(r->x);
+		return;
+	}
+	if (piece.n == 0 && !close && f->asked) {
 		buf_done(&f->bytes);
 		rest_no_content(r);
 		return;
 	}
-	f->busy = true;
+	f->busy = f->asked = true;
 	f->size = piece.n;
 	f->closed = close;
 	if (procs_input(r->core, &r->actor, r->params[0], r->params[1], piece, close, &f->op, &e) < 0)

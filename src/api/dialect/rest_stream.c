@@ -12,7 +12,7 @@
 #include "poison.h"
 
 #define PING_MS   15000
-#define EVENT_MAX (1024u * 1024)
+#define EVENT_MAX REST_ANSWER_MAX
 
 static const char *const channel_names[] = { "stdout", "stderr" };
 
@@ -46,7 +46,7 @@ enum stream_form stream_form(const struct req *r)
 
 /* ---- writing ---- */
 
-static void release(struct stream *s)
+void stream_release(struct stream *s)
 {
 	loop_timer_stop(&s->ping);
 	buf_done(&s->text);
@@ -59,8 +59,7 @@ static void write_text(struct stream *s)
 	buf_clear(&s->text);
 }
 
-/* Opens the object of an event. */
-static void open_event(struct stream *s, struct json_out *o, const char *type)
+void stream_open(struct stream *s, struct json_out *o, const char *type)
 {
 	if (s->form == STREAM_SSE) {
 		buf_puts(&s->text, "event: ");
@@ -73,7 +72,7 @@ static void open_event(struct stream *s, struct json_out *o, const char *type)
 		json_out_kz(o, "type", type);
 }
 
-static void close_event(struct stream *s, struct json_out *o)
+void stream_close(struct stream *s, struct json_out *o)
 {
 	json_out_end(o, '}');
 	buf_puts(&s->text, s->form == STREAM_SSE ? "\n\n" : "\n");
@@ -92,7 +91,7 @@ static void on_ping(struct loop_timer *t)
 	loop_timer_start(s->r->x->loop, t, PING_MS, on_ping);
 }
 
-static void begin(struct stream *s, const struct exec_begun *b)
+void stream_begin(struct stream *s, uint32_t process)
 {
 	static const char *const types[] = { [STREAM_SSE] = "text/event-stream",
 					     [STREAM_NDJSON] = "application/x-ndjson",
@@ -103,7 +102,7 @@ static void begin(struct stream *s, const struct exec_begun *b)
 					 { VIEW("x-content-type-options"), VIEW("nosniff") },
 					 { VIEW("x-process-id"), VIEW_NONE } };
 
-	snprintf(pid, sizeof(pid), "%u", b->pid);
+	snprintf(pid, sizeof(pid), "%u", process);
 	headers[3].value = view_of(pid);
 	s->begun = true;
 	http_begin(s->r->x, 200, types[s->form], -1, headers, ELEMS(headers));
@@ -116,18 +115,18 @@ static void on_begun(struct exec *x, const struct exec_begun *b)
 	struct stream *s = CONTAINER(x, struct stream, exec);
 	struct json_out o;
 
-	begin(s, b);
+	stream_begin(s, b->pid);
 	memcpy(s->offsets, b->offsets, sizeof(s->offsets));
 	if (s->form == STREAM_RAW)
 		return;
-	open_event(s, &o, "start");
+	stream_open(s, &o, "start");
 	if (b->info) {
 		procs_put_info(&o, b->info);
 	} else {
 		json_out_ku64(&o, "pid", b->pid);
 		json_out_kz(&o, "tag", s->tag);
 	}
-	close_event(s, &o);
+	stream_close(s, &o);
 }
 
 /* ---- output ---- */
@@ -160,10 +159,10 @@ static void put_output(struct stream *s, unsigned at, struct view data)
 
 	if (data.n == 0)
 		return;
-	open_event(s, &o, channel_names[at]);
+	stream_open(s, &o, channel_names[at]);
 	stream_put_bytes(&o, s->offsets[at], data);
 	s->offsets[at] += data.n;
-	close_event(s, &o);
+	stream_close(s, &o);
 }
 
 /* How many bytes at the end are the beginning of a character that is not whole yet: 0 … 3. */
@@ -205,24 +204,36 @@ static struct view join_tail(struct stream *s, unsigned at, struct view data)
 	return view_skip(data, take);
 }
 
+void stream_output(struct stream *s, unsigned channel, struct view data)
+{
+	unsigned at = channel - 1;
+
+	data = join_tail(s, at, data);
+	size_t tail = split_tail(data);
+	put_output(s, at, view_head(data, data.n - tail));
+	if (tail) {
+		memcpy(s->tail[at], data.p + data.n - tail, tail);
+		s->n_tail[at] = tail;
+	}
+}
+
+void stream_flush(struct stream *s)
+{
+	for (unsigned i = 0; i < EXEC_CHANNELS; i++) {
+		put_output(s, i, (struct view){ s->tail[i], s->n_tail[i] });
+		s->n_tail[i] = 0;
+	}
+}
+
 static void on_output(struct exec *x, unsigned channel, struct view data)
 {
 	struct stream *s = CONTAINER(x, struct stream, exec);
-	unsigned at = channel - 1;
 	size_t n = data.n;
 
-	if (s->form == STREAM_RAW) {
-		if (channel == 1 && !http_write(s->r->x, data))
-			s->full = true;
-	} else {
-		data = join_tail(s, at, data);
-		size_t tail = split_tail(data);
-		put_output(s, at, view_head(data, data.n - tail));
-		if (tail) {
-			memcpy(s->tail[at], data.p + data.n - tail, tail);
-			s->n_tail[at] = tail;
-		}
-	}
+	if (s->form != STREAM_RAW)
+		stream_output(s, channel, data);
+	else if (channel == 1 && !http_write(s->r->x, data))
+		s->full = true;
 	if (s->full)
 		s->held += n;
 	else
@@ -257,10 +268,10 @@ void stream_put_result(struct json_out *o, const struct exec_result *res)
 	json_out_kbool(o, "restarted", res->restarted);
 }
 
-static void finish(struct stream *s)
+void stream_finish(struct stream *s)
 {
 	struct req *r = s->r;
-	release(s);
+	stream_release(s);
 	http_end(r->x);
 	rest_done(r);
 }
@@ -278,29 +289,29 @@ static void finish_raw(struct stream *s, const struct exec_result *res)
 	snprintf(code, sizeof(code), "%u", res->exit_code);
 	trailers[0].value = view_of(code);
 	http_trailers(s->r->x, trailers, ELEMS(trailers));
-	finish(s);
+	stream_finish(s);
 }
 
-static void on_failed(struct stream *s, const struct err *e)
+void stream_fail(struct stream *s, const struct err *e)
 {
 	struct req *r = s->r;
 	struct err copy = *e;
 	struct json_out o;
 
 	if (!s->begun) {
-		release(s);
+		stream_release(s);
 		rest_fail(r, &copy);
 	} else if (s->form == STREAM_RAW) {
-		release(s);
+		stream_release(s);
 		http_break(r->x);
 		rest_done(r);
 	} else {
-		open_event(s, &o, "error");
+		stream_open(s, &o, "error");
 		json_out_kz(&o, "code", err_name(copy.code));
 		json_out_kz(&o, "message", copy.msg);
 		json_out_kz(&o, "request_id", r->x->request_id);
-		close_event(s, &o);
-		finish(s);
+		stream_close(s, &o);
+		stream_finish(s);
 	}
 }
 
@@ -310,19 +321,18 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 	struct json_out o;
 
 	if (e) {
-		on_failed(s, e);
+		stream_fail(s, e);
 		return;
 	}
 	if (s->form == STREAM_RAW) {
 		finish_raw(s, res);
 		return;
 	}
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++)
-		put_output(s, i, (struct view){ s->tail[i], s->n_tail[i] });
-	open_event(s, &o, "exit");
+	stream_flush(s);
+	stream_open(s, &o, "exit");
 	stream_put_result(&o, res);
-	close_event(s, &o);
-	finish(s);
+	stream_close(s, &o);
+	stream_finish(s);
 }
 
 static void on_abort(struct http_exchange *x)
@@ -331,7 +341,7 @@ static void on_abort(struct http_exchange *x)
 	struct stream *s = r->own;
 
 	exec_cancel(&s->exec);
-	release(s);
+	stream_release(s);
 	rest_done(r);
 }
 
@@ -344,18 +354,24 @@ static const struct http_ops stream_ops = { .on_body = on_body,
 					    .on_abort = on_abort,
 					    .on_writable = on_writable };
 
+void stream_init(struct stream *s, struct req *r, enum stream_form form, const struct http_ops *with)
+{
+	s->r = r;
+	s->form = form;
+	s->text = BUF_INIT(EVENT_MAX);
+	r->x->ops = with;
+	r->x->eof_aborts = true;
+}
+
 struct stream *stream_new(struct req *r, enum stream_form form)
 {
 	struct stream *s = rest_own(r, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->r = r;
-	s->form = form;
-	s->text = BUF_INIT(EVENT_MAX);
+	stream_init(s, r, form, &stream_ops);
 	s->exec.on_begun = on_begun;
 	s->exec.on_output = on_output;
 	s->exec.done = on_done;
-	r->x->ops = &stream_ops;
 	return s;
 }

@@ -124,6 +124,19 @@ void http_reply(struct http_exchange *x, int status, const char *content_type, s
 	i->side->end(i);
 }
 
+bool http_upgrade(struct http_exchange *x, const char *protocol, const struct http_header *extra,
+		  size_t n_extra)
+{
+	struct http_impl *i = http_impl_of(x);
+	if (i->finished || i->begun || !i->side->upgrade || x->version != 11 || i->is_head)
+		return false;
+	i->begun = true;
+	i->left = -1;
+	i->side->upgrade(i, &(struct http_answer){ .status = 101, .length = -1, .upgrade = protocol,
+						   .extra = extra, .n_extra = n_extra });
+	return true;
+}
+
 void http_trailers(struct http_exchange *x, const struct http_header *t, size_t n)
 {
 	struct http_impl *i = http_impl_of(x);

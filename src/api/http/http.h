@@ -47,6 +47,7 @@ struct http_exchange {
 	/* the dialect's */
 	const struct http_ops *ops;
 	void *ctx;
+	bool eof_aborts;         /* a client that half-closes is gone: for answers without an end in sight */
 	struct loop *loop;
 };
 
@@ -65,8 +66,14 @@ bool http_write(struct http_exchange *x, struct view data);
 void http_end(struct http_exchange *x);
 /* After http_begin, when the rest cannot be sent: the peer must see a broken answer, not a short one. */
 void http_break(struct http_exchange *x);
-/* Trailers (gRPC): before http_end; ignored over HTTP/1.0 and 1.1. */
+/* Trailers: before http_end. Over HTTP/1.1 only with an answer of unknown length, over 1.0 never. */
 void http_trailers(struct http_exchange *x, const struct http_header *t, size_t n);
+
+/* Answers 101, and from here on the connection's own bytes go to on_body (never the last) and come
+ * from http_write, until http_end. False, and nothing is sent, where there is no connection to be
+ * had for one exchange: HTTP/1.0 and HTTP/2. */
+bool http_upgrade(struct http_exchange *x, const char *protocol, const struct http_header *extra,
+		  size_t n_extra) _must_check_;
 
 void http_body_pause(struct http_exchange *x);
 void http_body_resume(struct http_exchange *x);

@@ -16,6 +16,7 @@
 #include "http_conn.h"
 #include "poison.h"
 
+#define TRAILERS_MAX 4096
 #define ROUNDS 8 /* of on_writable before other connections get their turn */
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -25,6 +26,7 @@ enum h1_state {
 	H1_BODY,   /* the body goes to the dialect */
 	H1_ANSWER, /* the body is complete, the answer is not */
 	H1_DRAIN,  /* the answer is complete, the body is not */
+	H1_RAW,    /* after an upgrade: bytes both ways until the dialect has finished */
 	H1_FLUSH,  /* nothing more is read; closes when all is sent */
 };
 
@@ -33,6 +35,7 @@ struct http_h1 {
 	struct http_room *room; /* NULL while idle */
 	struct http_impl i;
 	struct http1_request req;
+	struct buf trailers;    /* of the answer, as lines */
 	struct http1_body body;
 	enum h1_state state;
 	size_t start, end;      /* what has been read and not used, in room->in */
@@ -125,7 +128,8 @@ static void h1_end(struct http_impl *i)
 {
 	struct http_h1 *h = h1_of(i);
 	if (h->chunked && !i->bodyless)
-		http1_write_last_chunk(&h->room->out);
+		http1_write_last_chunk(&h->room->out, buf_view(&h->trailers));
+	buf_done(&h->trailers);
 	h1_kick(h);
 }
 
@@ -137,6 +141,29 @@ static void h1_broken(struct http_impl *i)
 
 static void h1_trailers(struct http_impl *i, const struct http_header *t, size_t n)
 {
+	struct buf *b = &h1_of(i)->trailers;
+	b->max = TRAILERS_MAX;
+	for (size_t k = 0; k < n; k++)
+		if (http1_is_header(t[k]) && !http1_write_is_framing(t[k].name))
+			buf_printf(b, "%.*s: %.*s\r\n", VIEW_ARG(t[k].name), VIEW_ARG(t[k].value));
+	if (b->bad)
+		buf_done(b); /* better none than half a line */
+}
+
+/* What the client sent behind its request is already of the new protocol. */
+static void h1_upgrade(struct http_impl *i, const struct http_answer *a)
+{
+	struct http_h1 *h = h1_of(i);
+	h->state = H1_RAW;
+	h->close = true;
+	h->chunked = false;
+	if (h1_queued(h) == 0)
+		http_conn_progress(h->c);
+	(void)!http1_write_head(&h->room->out, &(struct http1_answer){
+		.status = a->status, .length = HTTP1_LENGTH_NONE, .date = http_server_date(h->c->server),
+		.request_id = view_of(i->x.request_id), .version = i->x.version, .upgrade = a->upgrade,
+		.extra = a->extra, .n_extra = a->n_extra });
+	h1_kick(h);
 }
 
 static void h1_resume(struct http_impl *i)
@@ -152,6 +179,7 @@ static const struct http_side h1_side = {
 	.broken = h1_broken,
 	.trailers = h1_trailers,
 	.resume = h1_resume,
+	.upgrade = h1_upgrade,
 };
 
 /* ---- steps: each returns whether there may be another ---- */
@@ -357,6 +385,37 @@ static bool h1_step_drain(struct http_h1 *h)
 	}
 }
 
+static bool h1_step_answer(struct http_h1 *h)
+{
+	if (h->i.finished)
+		return h1_after(h);
+	if (h->eof && h->i.x.eof_aborts)
+		http_conn_close(h->c);
+	return false;
+}
+
+static bool h1_step_raw(struct http_h1 *h)
+{
+	struct view data = { h->room->in + h->start, h->end - h->start };
+	if (h->i.finished) {
+		if (h->broken)
+			http_conn_reset(h->c);
+		else
+			h1_finish(h, true);
+		return false;
+	}
+	if (h->i.paused)
+		return false;
+	if (data.n) {
+		h->start = h->end = h->base; /* read over only after this */
+		http_impl_body(&h->i, data, false);
+		return true;
+	}
+	if (h->eof)
+		http_conn_close(h->c);
+	return false;
+}
+
 static bool h1_step(struct http_h1 *h)
 {
 	switch (h->state) {
@@ -365,9 +424,11 @@ static bool h1_step(struct http_h1 *h)
 	case H1_BODY:
 		return h1_step_body(h);
 	case H1_ANSWER:
-		return h->i.finished ? h1_after(h) : false;
+		return h1_step_answer(h);
 	case H1_DRAIN:
 		return h1_step_drain(h);
+	case H1_RAW:
+		return h1_step_raw(h);
 	case H1_FLUSH:
 		break;
 	}
@@ -413,7 +474,7 @@ static uint64_t h1_deadline(const struct http_h1 *h)
 		return progress + l->stall_ms;
 	if (h->state == H1_HEAD)
 		return h->since_ms ? h->since_ms + l->head_ms : progress + l->idle_ms;
-	if (h->state == H1_ANSWER || (h->state == H1_BODY && (h->i.paused || h->i.begun)))
+	if (h->state == H1_ANSWER || h->state == H1_RAW || (h->state == H1_BODY && (h->i.paused || h->i.begun)))
 		return 0; /* it is the dialect's turn, or a conversation: it has limits of its own */
 	return progress + l->stall_ms;
 }
@@ -594,6 +655,7 @@ static void h1_free(struct http_conn *c)
 {
 	struct http_h1 *h = c->state;
 	http_server_give_room(c->server, h->room);
+	buf_done(&h->trailers);
 	free(h);
 }
 

@@ -25,10 +25,10 @@ struct http_answer {
 	const struct http_header *extra;
 	size_t n_extra;
 	bool whole;     /* http_reply: the dialect reads no more of the body */
+	const char *upgrade; /* to this protocol, or NULL */
 };
 
-/* One per protocol. An upgrade (WebSocket) will be one more function here, that
- * takes the connection's bytes out of the driver's hands. */
+/* One per protocol. */
 struct http_side {
 	void (*begin)(struct http_impl *i, const struct http_answer *a);
 	bool (*write)(struct http_impl *i, struct view data);
@@ -36,6 +36,7 @@ struct http_side {
 	void (*broken)(struct http_impl *i); /* the answer cannot be finished */
 	void (*trailers)(struct http_impl *i, const struct http_header *t, size_t n);
 	void (*resume)(struct http_impl *i);
+	void (*upgrade)(struct http_impl *i, const struct http_answer *a); /* NULL: cannot */
 };
 
 struct http_impl {
