@@ -56,7 +56,7 @@ static const struct {
 static const char *const copied[] = {
 	"alternatives",	  "ld.so.cache", "ld.so.conf",	"ld.so.conf.d", "ssl/certs", "ssl/openssl.cnf", "ca-certificates.conf",
 	"debian_version", "os-release",	 "localtime",	"timezone",	"mime.types", "protocols",	 "services",
-	"fonts",	  "python3",	 "python3.11",	"perl",		"java-17-openjdk", "terminfo",	 "inputrc",
+	"fonts",	  "matplotlibrc", "python3",	 "python3.11",	"perl",		"java-17-openjdk", "terminfo",	 "inputrc",
 	"magic",	  "magic.mime",	 "rpc",		"networks",	"ethertypes",
 };
 

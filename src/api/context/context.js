@@ -69,11 +69,17 @@ function inspect(value) {
   return util.inspect(value, { depth: 4, maxArrayLength: 1000, maxStringLength: TEXT_MAX, breakLength: 100 });
 }
 
-async function bundle(value) {
+// {short name: value} of everything that a value can be shown as; a promise where its own method is one.
+function bundle(value) {
   const own = value !== null && value !== undefined && value[Symbol.for('Jupyter.display')];
+  const made = typeof own === 'function' ? own.call(value) : {};
+  return typeof made?.then === 'function' ? made.then((m) => sort(value, m)) : sort(value, made);
+}
+
+function sort(value, mime) {
   const formats = {}, extra = {};
-  for (const [mime, item] of Object.entries(typeof own === 'function' ? await own.call(value) : {}))
-    (mime in FORMATS ? formats : extra)[FORMATS[mime] ?? text(mime)] = item;
+  for (const [type, item] of Object.entries(mime ?? {}))
+    (type in FORMATS ? formats : extra)[FORMATS[type] ?? text(type)] = item;
   if (!('text' in formats)) formats.text = inspect(value);
   if (Object.keys(extra).length) formats.extra = extra;
   return formats;
@@ -105,8 +111,14 @@ function send(formats, main) {
 }
 
 // display(value), and display.html('<b>…'), display.png(buffer), display.json(value), …
-async function display(...values) {
-  for (const value of values) send(await bundle(value), false);
+function display(...values) {
+  let last;
+  for (const value of values) {
+    const formats = bundle(value);
+    if (typeof formats.then === 'function') last = formats.then((f) => send(f, false));
+    else send(formats, false);
+  }
+  return last;  // to be awaited where a value's own method is asynchronous
 }
 for (const name of Object.values(FORMATS)) display[name] = (item) => send({ [name]: item }, false);
 
@@ -241,6 +253,12 @@ function report(error, name, details, code) {
   });
 }
 
+// After an interrupt the streams may still hold what was printed: it comes before the end.
+async function flush() {
+  for (const stream of [process.stdout, process.stderr])
+    if (stream.writableLength > 0 && !stream.destroyed) await new Promise((done) => stream.write('', () => done()));
+}
+
 async function execute(code) {
   const name = `cell ${++count}`;
   try {
@@ -260,6 +278,7 @@ async function execute(code) {
   }
   interrupt = null;
   session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
+  await flush();
   emit('end', { count });
 }
 

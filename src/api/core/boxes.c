@@ -9,6 +9,7 @@
 
 #include "auth.h"
 #include "clock.h"
+#include "contexts.h"
 #include "core_state.h"
 #include "life.h"
 #include "events.h"
@@ -19,8 +20,8 @@
 #include "poison.h"
 
 static const char *const status_names[BOX_STATUSES] = {
-	[BOX_NONE] = "none",       [BOX_CREATING] = "creating", [BOX_RUNNING] = "running",
-	[BOX_PAUSED] = "paused",   [BOX_STOPPED] = "stopped",   [BOX_DELETING] = "deleting",
+	[BOX_NONE] = "none",     [BOX_CREATING] = "creating", [BOX_RUNNING] = "running",
+	[BOX_PAUSED] = "paused", [BOX_STOPPED] = "stopped",   [BOX_DELETING] = "deleting",
 };
 
 const char *boxes_status_name(enum box_status s)
@@ -84,6 +85,7 @@ void boxes_free_later(struct box *b)
 	life_end(b, &e);
 	guest_stop(&b->guest, &e);
 	shells_drop_all(b, &e);
+	contexts_drop_all(b, &e);
 	loop_defer(b->core->loop, &b->freeing, run_free);
 }
 

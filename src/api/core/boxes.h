@@ -13,21 +13,14 @@
 #include "store.h"
 
 struct actor;
+struct contexts;
 struct core;
 struct tenant;
 struct workspace;
 
 #define BOX_ID 20
 
-enum box_status {
-	BOX_NONE,
-	BOX_CREATING,
-	BOX_RUNNING,
-	BOX_PAUSED,
-	BOX_STOPPED,
-	BOX_DELETING,
-	BOX_STATUSES
-};
+enum box_status { BOX_NONE, BOX_CREATING, BOX_RUNNING, BOX_PAUSED, BOX_STOPPED, BOX_DELETING, BOX_STATUSES };
 
 /* What is; the wish is in spec. */
 struct box_state {
@@ -60,12 +53,14 @@ struct box {
 	struct arena labels; /* of metadata that were changed */
 	struct guest guest;
 	struct life life;
-	struct list shells; /* shells.c */
+	struct list shells;          /* shells.c */
+	struct contexts *contexts;   /* contexts.c; NULL until the first use */
 	struct workspace *workspace; /* a named one, or NULL */
 	int64_t used_stored_ms;      /* the last use that the store knows */
-	bool hidden; /* ours, for an import or a workspace's files: known by its id only, in no store, in no list */
-	bool pooled;            /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
-	struct list pool;       /* of its image's pool */
+	bool hidden; /* ours, for an import or a workspace's files: known by its id only, in no store, in no
+			list */
+	bool pooled; /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
+	struct list pool; /* of its image's pool */
 	struct quota_mark quota;
 	struct history history;
 	bool indexed, named;
@@ -121,7 +116,8 @@ struct create_twin {
 	struct view image, digest;
 };
 struct job *create_fork(struct core *c, const struct actor *a, const struct box_wish *w,
-			const struct create_twin *twin, job_done *done, void *arg, struct err *e) _must_check_;
+			const struct create_twin *twin, job_done *done, void *arg,
+			struct err *e) _must_check_;
 /* BoxCreate for this box: new, or with the files that it has. */
 int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing) _must_check_;
 

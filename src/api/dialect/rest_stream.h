@@ -40,3 +40,18 @@ struct stream *stream_new(struct req *r, enum stream_form form);
 void stream_put_result(struct json_out *o, const struct exec_result *res);
 /* offset, data and encoding of bytes that are complete. */
 void stream_put_bytes(struct json_out *o, uint64_t offset, struct view data);
+
+/* ---- for a source that is no struct exec ---- */
+
+/* `ops` get what becomes of the exchange; s may be part of what rest_own gave. */
+void stream_init(struct stream *s, struct req *r, enum stream_form form, const struct http_ops *ops);
+void stream_begin(struct stream *s, uint32_t pid);
+/* An event with an object that the caller fills; s->full when the client does not keep up. */
+void stream_open(struct stream *s, struct json_out *o, const char *type);
+void stream_close(struct stream *s, struct json_out *o);
+void stream_output(struct stream *s, unsigned channel, struct view data);
+void stream_flush(struct stream *s); /* the beginning of a character that never was completed */
+/* The end of the answer and of the request. */
+void stream_finish(struct stream *s);
+void stream_fail(struct stream *s, const struct err *e);
+void stream_release(struct stream *s); /* when the request ends in another way */

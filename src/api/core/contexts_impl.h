@@ -1,0 +1,94 @@
+/*
+ * What the files of contexts share. Nobody else includes this.
+ */
+#pragma once
+
+#include "boxes.h"
+#include "contexts.h"
+#include "exec.h"
+#include "procs.h"
+
+struct context_language {
+	const char *name;
+	const char *argv[5]; /* reads the driver's length and text from descriptor 250, and runs it */
+	const char *driver;
+	const size_t *driver_size;
+};
+extern const struct context_language contexts_languages[];
+const struct context_language *contexts_language(struct view name);
+
+/* The contexts of a box. */
+struct contexts {
+	struct box *box;
+	struct list list;
+	unsigned n;
+	bool known; /* the list is complete */
+	struct list waiting;
+	struct proc_op load;
+};
+
+enum context_op_kind { CONTEXT_CREATE = 1, CONTEXT_LIST, CONTEXT_REMOVE, CONTEXT_RESTART, CONTEXT_INTERRUPT };
+
+enum context_phase {
+	CONTEXT_OFF,       /* no stream */
+	CONTEXT_ATTACHING, /* Attach is with PID 1 */
+	CONTEXT_STARTING,  /* Start is with PID 1 */
+	CONTEXT_UP,
+};
+
+/* A piece of code, in the queue or running. */
+struct context_cell {
+	struct list link;
+	struct context *context;
+	struct context_run *run; /* NULL: nobody waits */
+	uint64_t id;
+	struct buf text; /* the request */
+	uint64_t timeout_ms, started_ns;
+	bool kill, timed_out, truncated, paused;
+};
+
+struct context {
+	struct list link; /* of contexts->list */
+	struct box *box;
+	char id[CONTEXT_ID + 1];
+	char tag[64];
+	const struct context_language *language;
+	struct arena arena; /* of what it was made with */
+	struct exec_wish made;
+	int64_t created_ms;
+
+	enum context_phase phase;
+	bool ran;      /* at least once */
+	bool maybe;    /* while OFF: its process may be there */
+	bool restart;  /* the process that is there has to go */
+	bool remove;   /* and the context with it */
+	struct call stream;
+	uint32_t pid;
+	struct buf out;  /* to be sent */
+	struct buf line; /* the event that is being read */
+	bool line_cut;
+	size_t owed; /* bytes that were taken and not given back, while the reader is slow */
+
+	struct list queue;
+	unsigned n_queue;
+	struct context_cell *current;
+	struct list ops; /* wait for it to run, or to be gone */
+	struct buf late[EXEC_CHANNELS]; /* what came while no code ran: the newest of it */
+	bool late_cut;
+
+	struct loop_timer timer; /* the code's time limit, then between strikes */
+	unsigned strikes;
+	struct call poke; /* a signal under way */
+};
+
+void contexts_describe(const struct context *c, struct context_info *ret);
+/* It runs: tells those that wait for that. */
+void contexts_tell(struct context *c);
+/* Does what is to be done next: start, end, run. May free the context. */
+void contexts_advance(struct context *c);
+struct context_cell *contexts_cell_new(struct context *c, const struct context_code *w);
+void contexts_cell_free(struct context_cell *m);
+/* Begins to end the code that runs. */
+void contexts_strike(struct context *c);
+/* Fails everything and forgets it; its process is somebody else's business. */
+void contexts_drop(struct context *c, const struct err *why);
