@@ -299,6 +299,20 @@ def test_a_long_command_is_use(make_box):
     assert box.check("sleep 2.5; echo done") == "done\n"
 
 
+def test_a_shell_is_use_while_a_command_runs_in_it(api):
+    box = api.create(idle_seconds=1)
+    assert box.check("cd /tmp; sleep 2.5; pwd", shell="default") == "/tmp\n"
+    assert box.check("pwd", shell="default") == "/tmp\n"
+    paddock.until(lambda: status(box) is None, "a shell that waits is idle", 1 + SLACK + 1)
+
+
+def test_a_shell_survives_a_pause(make_box):
+    box = make_box(auto_resume=True)
+    box.check("cd /tmp; x=kept", shell="default")
+    change(box, "pause")
+    assert box.check("echo $PWD $x", shell="default") == "/tmp kept\n"
+
+
 def test_auto_pause_and_resume(make_box):
     box = make_box(idle_seconds=1, on_end="pause", auto_resume=True)
     box.put("/workspace/f", b"kept")

@@ -101,6 +101,7 @@ struct watcher *watchers_add(struct core *c, const struct actor *a, const struct
 	}
 	w->core = c;
 	w->op.ops = &watch_ops;
+	w->op.call.background = true; /* asking for what it saw is use; its being there is not */
 	w->ready = ready;
 	w->arg = arg;
 	w->events = BUF_INIT(BYTES_MAX);
