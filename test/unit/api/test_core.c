@@ -20,11 +20,14 @@
 #include "core.h"
 #include "exec.h"
 #include "fd.h"
+#include "life.h"
 #include "link.h"
 #include "log.h"
 #include "sha256.h"
+#include "snapshots.h"
 #include "text.h"
 #include "wire_gen.h"
+#include "workspaces.h"
 #include "poison.h"
 
 #define BOXES  8
@@ -44,11 +47,13 @@ struct rig {
 	struct core *core;
 	struct link keeper; /* the keeper's end */
 	struct fake_box boxes[BOXES];
-	unsigned creates, destroys, reconciles;
+	unsigned creates, destroys, reconciles, resumes, stops, starts, snapshot_drops;
 	struct buf kept; /* ids of the last Reconcile, each with a space */
 	/* how the fakes behave */
 	bool refuse_create, mute_box, wrong_protocol, refuse_destroy, mute_exec;
-	struct view have; /* one id for BoxList */
+	bool refuse_pause, mute_pause, paused;
+	uint32_t pause_stream; /* of the one that is not answered */
+	struct view have;      /* one id for BoxList */
 	/* what came back */
 	bool ready, lost, done;
 	struct err failed;
@@ -81,6 +86,11 @@ static void box_frame(struct link *l, const struct frame *f, int fd)
 	if (f->type == WIRE_TYPE_HELLO && !rig->mute_box)
 		link_send_msg(l, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_hello_reply_msg,
 			      &hello);
+	if (f->type == WIRE_TYPE_FILE_STAT) {
+		struct err e = { 0 };
+		err_set(&e, ERR_NOT_FOUND, "no such file");
+		link_fail(l, f->type, f->stream, &e);
+	}
 	if (f->type == WIRE_TYPE_START && !rig->mute_exec) {
 		link_send(l, &data);
 		link_send_msg(l, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_exited_msg, &exited);
@@ -146,6 +156,7 @@ static void keeper_boxes(const struct frame *f, struct arena *a)
 	if (f->type == WIRE_TYPE_BOX_CREATE) {
 		rig->creates++;
 		assert_int_equal(pb_decode(&wire_box_create_msg, f->body, 0, a, &m.create), 0);
+		rig->starts += m.create.spec->existing;
 		assert_true(view_is(m.create.spec->image, DIGEST));
 		if (rig->refuse_create)
 			refuse(f, ERR_WALLS);
@@ -165,13 +176,44 @@ static void keeper_boxes(const struct frame *f, struct arena *a)
 	}
 }
 
+static void keeper_life(const struct frame *f, struct arena *a)
+{
+	if (f->type == WIRE_TYPE_BOX_PAUSE && rig->mute_pause) {
+		rig->pause_stream = f->stream;
+	} else if (f->type == WIRE_TYPE_BOX_PAUSE && rig->refuse_pause) {
+		refuse(f, ERR_UNSUPPORTED);
+	} else if (f->type == WIRE_TYPE_BOX_PAUSE) {
+		answer(f, &wire_box_paused_msg, &(struct wire_box_paused){ 0 });
+	} else if (f->type == WIRE_TYPE_BOX_RESUME) {
+		rig->resumes++;
+		answer(f, &wire_box_resumed_msg, &(struct wire_box_resumed){ 0 });
+	} else if (f->type == WIRE_TYPE_BOX_STOP) {
+		rig->stops++;
+		answer(f, &wire_box_stopped_msg, &(struct wire_box_stopped){ 0 });
+	} else if (f->type == WIRE_TYPE_SNAPSHOT_LIST) {
+		answer(f, &wire_snapshot_list_reply_msg, &(struct wire_snapshot_list_reply){ 0 });
+	} else if (f->type == WIRE_TYPE_SNAPSHOT_CREATE) {
+		answer(f, &wire_snapshot_created_msg,
+		       &(struct wire_snapshot_created){ .stopped_us = 7, .bytes = 70 });
+	} else if (f->type == WIRE_TYPE_SNAPSHOT_REMOVE) {
+		rig->snapshot_drops++;
+		answer(f, &wire_snapshot_removed_msg, &(struct wire_snapshot_removed){ 0 });
+	} else if (f->type == WIRE_TYPE_WORKSPACE_LIST) {
+		answer(f, &wire_workspace_list_reply_msg, &(struct wire_workspace_list_reply){ 0 });
+	} else if (f->type == WIRE_TYPE_WORKSPACE_CREATE) {
+		answer(f, &wire_workspace_created_msg, &(struct wire_workspace_created){ 0 });
+	} else if (f->type == WIRE_TYPE_WORKSPACE_REMOVE) {
+		answer(f, &wire_workspace_removed_msg, &(struct wire_workspace_removed){ 0 });
+	}
+}
+
 static void keeper_lists(const struct frame *f, struct arena *a)
 {
 	struct view name = VIEW("machine");
 	struct wire_image image = { .digest = VIEW(DIGEST), .names = { &name, 1 }, .machine = true };
 	struct wire_image_list_reply images = { .images = { &image, 1 } };
 	struct wire_posture_reply posture = { .ok = true };
-	struct wire_box_state state = { .id = rig->have };
+	struct wire_box_state state = { .id = rig->have, .paused = rig->paused };
 	struct wire_box_list_reply boxes = { .boxes = { &state, rig->have.n ? 1 : 0 } };
 	struct wire_reconcile keep;
 
@@ -198,6 +240,7 @@ static void keeper_frame(struct link *l, const struct frame *f, int fd)
 	if (f->kind == FRAME_CALL) {
 		keeper_boxes(f, &a);
 		keeper_lists(f, &a);
+		keeper_life(f, &a);
 	}
 	arena_done(&a);
 }
@@ -753,6 +796,287 @@ static void test_pages(void **state)
 	buf_done(&names);
 }
 
+/* ---- life ---- */
+
+static void life(const struct actor *a, const char *ref, enum life_step step)
+{
+	struct err e = { 0 };
+	settle(life_change(rig->core, a, view_of(ref), step, on_done, NULL, &e), &e);
+}
+
+static void wish_for(const struct actor *a, const struct box_wish *w)
+{
+	struct err e = { 0 };
+	settle(create_box(rig->core, a, w, on_done, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+}
+
+static void test_pause_stop_start(void **state)
+{
+	struct actor a = admin();
+	struct exec x;
+	create(&a, "b");
+	for (int i = 0; i < 2; i++) { /* once more is no error */
+		life(&a, "b", LIFE_PAUSE);
+		assert_int_equal(rig->failed.code, ERR_OK);
+		assert_int_equal(status_of(&a, "b"), BOX_PAUSED);
+	}
+	exec(&a, "b", &x);
+	assert_int_equal(rig->failed.code, ERR_STATE);
+	life(&a, "b", LIFE_START);
+	assert_int_equal(rig->failed.code, ERR_STATE);
+	life(&a, "b", LIFE_STOP);
+	assert_int_equal(status_of(&a, "b"), BOX_STOPPED);
+	life(&a, "b", LIFE_RESUME);
+	assert_int_equal(rig->failed.code, ERR_STATE);
+	life(&a, "b", LIFE_START);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_int_equal(rig->starts, 1);
+	assert_int_equal(status_of(&a, "b"), BOX_RUNNING);
+	exec(&a, "b", &x);
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_OK);
+}
+
+static void test_start_that_does_not_greet(void **state)
+{
+	struct actor a = admin();
+	create(&a, "b");
+	life(&a, "b", LIFE_STOP);
+	rig->wrong_protocol = true;
+	life(&a, "b", LIFE_START);
+	assert_int_equal(rig->failed.code, ERR_UNAVAILABLE);
+	assert_int_equal(rig->stops, 2); /* it is ended again */
+	assert_int_equal(status_of(&a, "b"), BOX_STOPPED);
+	rig->wrong_protocol = false;
+	life(&a, "b", LIFE_START);
+	assert_int_equal(rig->failed.code, ERR_OK);
+}
+
+static void answer_pause(void)
+{
+	struct frame f = { .type = WIRE_TYPE_BOX_PAUSE, .stream = rig->pause_stream };
+	WAIT_UNTIL(rig->pause_stream);
+	f.stream = rig->pause_stream;
+	rig->pause_stream = 0;
+	answer(&f, &wire_box_paused_msg, &(struct wire_box_paused){ 0 });
+}
+
+static void test_use_while_it_is_paused(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct exec x;
+	struct box_wish w = { .name = VIEW("b"), .auto_resume = true };
+	wish_for(&a, &w);
+	life(&a, "b", LIFE_PAUSE);
+	exec(&a, "b", &x);
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_int_equal(rig->resumes, 1);
+	assert_int_equal(status_of(&a, "b"), BOX_RUNNING);
+	/* In the very moment. */
+	rig->mute_pause = true;
+	rig->mute_exec = true;
+	assert_non_null(life_change(rig->core, &a, VIEW("b"), LIFE_PAUSE, on_done, NULL, &e));
+	exec(&a, "b", &x);
+	assert_false(rig->done);
+	answer_pause();
+	WAIT_UNTIL(rig->resumes == 2 && status_of(&a, "b") == BOX_RUNNING);
+	exec_cancel(&x);
+}
+
+static void test_removal_waits_for_a_step(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	create(&a, "b");
+	rig->mute_pause = true;
+	rig->done = false;
+	struct job *paused = life_change(rig->core, &a, VIEW("b"), LIFE_PAUSE, on_done, NULL, &e);
+	struct job *removed = remove_box(rig->core, &a, VIEW("b"), on_done, NULL, &e);
+	assert_true(paused && removed);
+	job_abandon(removed);
+	for (int i = 0; i < 32; i++)
+		pass(0);
+	assert_int_equal(rig->destroys, 0);
+	answer_pause();
+	wait_for(&rig->done);
+	assert_int_equal(rig->failed.code, ERR_STATE);
+	WAIT_UNTIL(rig->destroys == 1);
+	WAIT_UNTIL(status_of(&a, "b") == BOX_NONE);
+}
+
+static void test_idle_box_is_stopped_where_it_cannot_be_paused(void **state)
+{
+	struct actor a = admin();
+	struct box_wish w = { .name = VIEW("b"), .idle_seconds = 1, .on_end = VIEW("pause") };
+	rig->refuse_pause = true;
+	wish_for(&a, &w);
+	WAIT_UNTIL(status_of(&a, "b") == BOX_STOPPED);
+	assert_int_equal(rig->stops, 1);
+}
+
+static void test_restart_knows_what_is_paused(void **state)
+{
+	struct actor a = admin();
+	char id[BOX_ID + 1];
+	create(&a, "b");
+	memcpy(id, rig->made, sizeof(id));
+	life(&a, "b", LIFE_PAUSE);
+	stop_core();
+	rig->have = view_of(id);
+	rig->paused = true;
+	start_core();
+	a = admin();
+	assert_int_equal(status_of(&a, "b"), BOX_PAUSED);
+	life(&a, "b", LIFE_RESUME);
+	assert_int_equal(status_of(&a, "b"), BOX_RUNNING);
+	rig->have = VIEW_NONE;
+}
+
+static void test_patch_outlives_a_restart(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct view key = VIEW("k"), value = VIEW("v");
+	struct lifetime_patch p = { .metadata = { &key, &value, 1 },
+				    .has_metadata = true,
+				    .has_idle = true,
+				    .idle_seconds = 1000,
+				    .on_end = VIEW("stop") };
+	create(&a, "b");
+	for (int i = 0; i < 3; i++)
+		settle(lifetime_change(rig->core, &a, VIEW("b"), &p, on_done, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	settle(lifetime_extend(rig->core, &a, VIEW("b"), 500, on_done, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	p.on_end = VIEW("explode");
+	assert_null(lifetime_change(rig->core, &a, VIEW("b"), &p, on_done, NULL, &e));
+	assert_int_equal(e.code, ERR_INVALID);
+	stop_core();
+	start_core();
+	a = admin();
+	struct box *b = boxes_find(rig->core, &a, ACT_BOX_READ, VIEW("b"), &e);
+	assert_non_null(b);
+	assert_int_equal(b->spec.on_end, SPEC_END_STOP);
+	assert_int_equal(b->spec.idle_seconds, 1000);
+	assert_true(view_is(spec_map_get(&b->spec.metadata, VIEW("k")), "v"));
+	assert_true(b->state.expires_ms > b->state.created_ms);
+}
+
+/* ---- snapshots, forks, workspaces ---- */
+
+static size_t forked;
+
+static void on_forked(void *arg, const void *result, const struct err *e)
+{
+	const struct fork_result *f = result;
+	rig->done = true;
+	rig->failed = e ? *e : (struct err){ 0 };
+	forked = f ? f->n : 0;
+}
+
+static void on_plain(void *arg, const void *result, const struct err *e)
+{
+	rig->done = true;
+	rig->failed = e ? *e : (struct err){ 0 };
+}
+
+static void test_forks(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct fork_wish w = { .count = 2, .name_prefix = VIEW("f") };
+	create(&a, "b");
+	settle(fork_box(rig->core, &a, VIEW("b"), &w, on_forked, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_int_equal(forked, 2);
+	assert_int_equal(status_of(&a, "f-2"), BOX_RUNNING);
+	WAIT_UNTIL(rig->snapshot_drops == 1);
+	/* There is no room for more. */
+	assert_null(fork_box(rig->core, &a, VIEW("b"), &w, on_forked, NULL, &e));
+	assert_int_equal(e.code, ERR_QUOTA);
+	drop(&a, "f-1");
+	drop(&a, "f-2");
+	/* All or none, also when nobody waits any more. */
+	rig->destroys = 0;
+	rig->refuse_create = true;
+	settle(fork_box(rig->core, &a, VIEW("b"), &w, on_forked, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_WALLS);
+	rig->refuse_create = false;
+	struct job *j = fork_box(rig->core, &a, VIEW("b"), &w, on_forked, NULL, &e);
+	assert_non_null(j);
+	job_abandon(j);
+	WAIT_UNTIL(rig->destroys == 2);
+	WAIT_UNTIL(status_of(&a, "f-1") == BOX_NONE && status_of(&a, "f-2") == BOX_NONE);
+}
+
+static void test_snapshots(void **state)
+{
+	struct actor a = admin(), other = tenant_user("other");
+	struct err e = { 0 };
+	create(&a, "b");
+	settle(snapshots_create(rig->core, &a, VIEW("b"), VIEW("s"), on_plain, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_null(snapshots_create(rig->core, &a, VIEW("b"), VIEW("s"), on_plain, NULL, &e));
+	assert_int_equal(e.code, ERR_CONFLICT);
+	stop_core();
+	start_core();
+	a = admin();
+	other = tenant_user("other");
+	const struct snapshot *s = snapshots_find(rig->core, &a, ACT_SNAPSHOT_READ, VIEW("s"), &e);
+	assert_non_null(s);
+	assert_int_equal(s->bytes, 70);
+	assert_null(snapshots_find(rig->core, &other, ACT_SNAPSHOT_READ, VIEW("s"), &e));
+	assert_null(snapshots_find(rig->core, &other, ACT_SNAPSHOT_DELETE, view_of(s->id), &e));
+	assert_int_equal(e.code, ERR_NOT_FOUND);
+	struct box_wish w = { .snapshot = VIEW("s") };
+	wish_for(&a, &w);
+	settle(snapshots_remove(rig->core, &a, VIEW("s"), on_plain, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_null(snapshots_find(rig->core, &a, ACT_SNAPSHOT_READ, VIEW("s"), &e));
+}
+
+static void test_workspaces(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct workspace_wish ww = { .name = VIEW("w") };
+	struct box_wish w = { .name = VIEW("one"), .workspace = VIEW("w") };
+	settle(workspaces_create(rig->core, &a, &ww, on_plain, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	wish_for(&a, &w);
+	w.name = VIEW("two");
+	assert_null(create_box(rig->core, &a, &w, on_done, NULL, &e));
+	assert_int_equal(e.code, ERR_CONFLICT);
+	w.workspace_readonly = true;
+	wish_for(&a, &w);
+	assert_null(workspaces_remove(rig->core, &a, VIEW("w"), on_plain, NULL, &e));
+	assert_int_equal(e.code, ERR_STATE);
+	/* A helper is no user: it goes with the workspace. */
+	settle(workspace_helper(rig->core, &a, ACT_WORKSPACE_READ, VIEW("w"), on_done, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_int_equal(status_of(&a, rig->made), BOX_NONE);
+	drop(&a, "one");
+	drop(&a, "two");
+	rig->destroys = 0;
+	settle(workspaces_remove(rig->core, &a, VIEW("w"), on_plain, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_int_equal(rig->destroys, 1);
+	assert_null(workspaces_find(rig->core, &a, ACT_WORKSPACE_READ, VIEW("w"), &e));
+}
+
+static void test_stop_with_a_helper(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	struct workspace_wish ww = { .name = VIEW("w") };
+	settle(workspaces_create(rig->core, &a, &ww, on_plain, NULL, &e), &e);
+	settle(workspace_helper(rig->core, &a, ACT_WORKSPACE_WRITE, VIEW("w"), on_done, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+}
+
 static void test_keeper_goes(void **state)
 {
 	link_stop(&rig->keeper);
@@ -781,6 +1105,17 @@ int main(void)
 		TEST(test_restart_keeps_what_may_have_been_answered),
 		TEST(test_expiry_outlives_a_restart),
 		TEST(test_pages),
+		TEST(test_pause_stop_start),
+		TEST(test_start_that_does_not_greet),
+		TEST(test_use_while_it_is_paused),
+		TEST(test_removal_waits_for_a_step),
+		TEST(test_idle_box_is_stopped_where_it_cannot_be_paused),
+		TEST(test_restart_knows_what_is_paused),
+		TEST(test_patch_outlives_a_restart),
+		TEST(test_forks),
+		TEST(test_snapshots),
+		TEST(test_workspaces),
+		TEST(test_stop_with_a_helper),
 		TEST(test_keeper_goes),
 	};
 	log_setup("test", LOG_LEVEL_ERROR);
