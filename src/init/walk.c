@@ -129,8 +129,8 @@ int walk_next(struct walk *w, struct walk_entry *ret)
 	struct walk_level *l = &w->levels[w->n - 1];
 	for (;;) {
 		int r = dents_next(&w->dents, l->fd, &d);
-		if (r <= 0)
-			return r < 0 ? r : leave(w, ret);
+		if (r <= 0) /* -ENOENT: it was removed meanwhile */
+			return r < 0 && r != -ENOENT ? r : leave(w, ret);
 		if (set_path(w, d.name))
 			break;
 		w->cut = true;

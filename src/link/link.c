@@ -3,7 +3,8 @@
  *
  * The usual frame never enters the output queue: header and body go to the
  * socket in one sendmsg, and only what it does not take is copied. Both buffers
- * give their memory back when they run empty, since most links are idle.
+ * give their memory back when they run empty, since most links are idle; but not
+ * while much is coming, or every frame would cost a mapping and its faults.
  */
 #include "link.h"
 
@@ -17,7 +18,10 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define READ_SIZE 16384
+#define READ_SIZE   16384
+#define BULK_READ   (256u * 1024)
+#define BULK_MS     200 /* without much, until the buffers are given back */
+#define SOCKET_SIZE (512 * 1024) /* of the socket's own buffer, as far as the system lets us */
 
 /* ---- the end ---------------------------------------------------------- */
 
@@ -33,6 +37,7 @@ static void close_fds(struct link *l)
 static void shut(struct link *l)
 {
 	int fd = l->io.fd;
+	loop_timer_stop(&l->trim);
 	loop_io_stop(&l->io);
 	fd_close(fd);
 	close_fds(l);
@@ -136,7 +141,7 @@ static int flush(struct link *l)
 			break;
 	}
 	bool waits = buf_len(&l->out) != 0;
-	if (!waits)
+	if (!waits && !loop_timer_active(&l->trim))
 		buf_shrink(&l->out);
 	int r = loop_io_want(&l->io, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
 	return r < 0 ? fail(l, r) : 0;
@@ -239,7 +244,8 @@ static ssize_t receive(struct link *l)
 	size_t size, have = buf_len(&l->in);
 	if (frame_parse(buf_view(&l->in), &f, &size) < 0)
 		return -EBADMSG;
-	size_t want = size - have > READ_SIZE ? size - have : READ_SIZE;
+	size_t least = loop_timer_active(&l->trim) && !l->pass_fds ? BULK_READ : READ_SIZE;
+	size_t want = size - have > least ? size - have : least;
 	char *p = buf_reserve(&l->in, want);
 	if (!p)
 		return l->in.bad;
@@ -306,6 +312,25 @@ static bool deliver(struct link *l)
 	}
 }
 
+static void on_trim(struct loop_timer *t)
+{
+	struct link *l = CONTAINER(t, struct link, trim);
+	if (l->bulk) {
+		l->bulk = false;
+		loop_timer_start(l->io.loop, t, BULK_MS, on_trim);
+		return;
+	}
+	buf_shrink(&l->in);
+	buf_shrink(&l->out);
+}
+
+static void note_bulk(struct link *l)
+{
+	l->bulk = true;
+	if (!loop_timer_active(&l->trim))
+		loop_timer_start(l->io.loop, &l->trim, BULK_MS, on_trim);
+}
+
 static void on_event(struct loop_io *io, uint32_t events)
 {
 	struct link *l = CONTAINER(io, struct link, io);
@@ -317,7 +342,10 @@ static void on_event(struct loop_io *io, uint32_t events)
 		}
 		if (!deliver(l))
 			return;
-		buf_shrink(&l->in);
+		if (n >= READ_SIZE)
+			note_bulk(l);
+		if (!loop_timer_active(&l->trim))
+			buf_shrink(&l->in);
 	}
 	if ((events & EPOLLOUT) && buf_len(&l->out)) {
 		if (flush(l) == 0 && buf_len(&l->out) == 0 && l->ops->on_drained)
@@ -332,10 +360,12 @@ int link_start(struct link *l, struct loop *loop, int fd, bool pass_fds, const s
 		.io.fd = -1,
 		.ops = ops,
 		.pass_fds = pass_fds,
-		.in = BUF_INIT(FRAME_HEADER + FRAME_BODY_MAX + READ_SIZE),
+		.in = BUF_INIT(FRAME_HEADER + FRAME_BODY_MAX + BULK_READ),
 		.out = BUF_INIT(LINK_QUEUE_MAX),
 	};
 	list_init(&l->closing.link);
+	if (!pass_fds) /* files and output, not calls */
+		(void)setsockopt(mine, SOL_SOCKET, SO_SNDBUF, &(int){ SOCKET_SIZE }, sizeof(int));
 	int r = fd_nonblock(mine, true);
 	if (r == 0)
 		r = loop_io_start(loop, &l->io, mine, EPOLLIN, on_event);

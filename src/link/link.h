@@ -42,6 +42,8 @@ struct link {
 	unsigned n_out_fds;
 	uint64_t sent; /* bytes that left; out begins here */
 	bool pass_fds; /* fds are accepted at all (the keeper's channel); else an fd closes the link */
+	bool bulk;     /* much came at once, not long ago: buffers are kept, and more is read */
+	struct loop_timer trim;
 	int error;
 	bool *gone; /* set while a handler runs: link_stop tells it */
 };

@@ -8,7 +8,7 @@
 #include "fd.h"
 #include "poison.h"
 
-#define BACKLOG_MAX (512u * 1024)       /* of bytes queued on one link before DATA waits */
+#define BACKLOG_MAX 1                   /* of bytes queued on one link before DATA waits: it would only be copied */
 #define CREDIT_MAX  (16u * 1024 * 1024) /* more than this from a peer is nonsense */
 
 static struct view stream_key(const struct call *c)
