@@ -237,6 +237,13 @@ static int send_request(struct client *c, const struct client_request *rq, struc
 		   rq->method, VIEW_ARG(rq->path), c->url.authority);
 	if (c->key)
 		buf_printf(&b, "Authorization: Bearer %s\r\n", c->key);
+	if (rq->accept)
+		buf_printf(&b, "Accept: %s\r\n", rq->accept);
+	if (rq->upgrade_key)
+		buf_printf(&b,
+			   "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+			   "Sec-WebSocket-Key: %s\r\n",
+			   rq->upgrade_key);
 	if (rq->content_type)
 		buf_printf(&b, "Content-Type: %s\r\n", rq->content_type);
 	if (rq->streamed && rq->body_size < 0)
@@ -314,6 +321,11 @@ static int exchange(struct client *c, const struct client_request *rq, struct re
 	for (int i = 0; i < INFORMATIONAL_MAX; i++) {
 		if (receive_head(c, rq, ret, e) < 0)
 			return -1;
+		if (ret->status == 101 && rq->upgrade_key) {
+			c->keep = false;
+			c->body = (struct response_body){ .done = true };
+			return 0;
+		}
 		if (ret->status == 101)
 			break;
 		if (ret->status < 200)
@@ -336,6 +348,26 @@ int client_send(struct client *c, const struct client_request *rq, struct respon
 		return -1;
 	}
 	return 0;
+}
+
+int client_push(struct client *c, struct view data, struct err *e)
+{
+	while (data.n) {
+		ssize_t n;
+
+		if (await(c, POLLOUT, IO_MS, e) < 0)
+			return -1;
+		n = send(c->fd, data.p, data.n, MSG_NOSIGNAL);
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			return err_sys(e, ERR_UNAVAILABLE, errno, "cannot send to %s", c->url.authority);
+		data = view_skip(data, n > 0 ? (size_t)n : 0);
+	}
+	return 0;
+}
+
+int client_pull(struct client *c, struct err *e)
+{
+	return receive(c, IO_MS, e);
 }
 
 int client_read(struct client *c, struct view *ret, struct err *e)

@@ -24,8 +24,11 @@ struct client_request {
 	const char *method;
 	struct view path; /* percent-encoded, begins with '/' */
 	const char *content_type;
-	struct view body; /* p == NULL: none */
-	bool streamed;    /* the body comes from body_fd instead */
+	const char *accept; /* the wished type of the answer; NULL: any */
+	const char
+		*upgrade_key; /* asks for a WebSocket; an answer of 101 leaves the connection to the caller */
+	struct view body;     /* p == NULL: none */
+	bool streamed;        /* the body comes from body_fd instead */
 	int body_fd;
 	int64_t body_size; /* of body_fd; below 0: not known, sent in chunks */
 	/* Called at body_fd's end, may be NULL: whether that was all (a program that
@@ -48,3 +51,11 @@ int client_read(struct client *c, struct view *ret, struct err *e) _must_check_;
 int client_read_all(struct client *c, struct buf *out, struct err *e) _must_check_;
 int client_read_to_fd(struct client *c, int fd, struct err *e) _must_check_;
 void client_close(struct client *c);
+
+/* ---- after an upgrade: the connection's own bytes ---- */
+
+/* Sends all of it. */
+int client_push(struct client *c, struct view data, struct err *e) _must_check_;
+/* More bytes into c->in, which the caller consumes: 1, 0 at the connection's end, or -1. Call it
+ * when the connection is readable: it waits. */
+int client_pull(struct client *c, struct err *e) _must_check_;

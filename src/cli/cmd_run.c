@@ -17,12 +17,13 @@
 struct run_flags {
 	struct create_flags create; /* first: create_opts has offsets into it */
 	uint64_t timeout_ms;
-	bool no_input;
+	bool no_input, tty;
 };
 
 static const struct opt OPTS[] = {
-	{ "timeout", 't', OPT_MS, offsetof(struct run_flags, timeout_ms), "TIME",
+	{ "timeout", 0, OPT_MS, offsetof(struct run_flags, timeout_ms), "TIME",
 	  "kill the command after this time" },
+	{ "tty", 't', OPT_FLAG, offsetof(struct run_flags, tty), NULL, "give the command a terminal: ours" },
 	{ "no-stdin", 0, OPT_FLAG, offsetof(struct run_flags, no_input), NULL, "do not read standard input" },
 };
 
@@ -65,15 +66,15 @@ static int run_in(struct session *s, const struct exec_spec *x, int signals, str
 
 static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
-	_cleanup_(buf_done) struct buf input = { 0 };
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	_cleanup_(closep) int signals = -EBADF;
 	const struct run_flags *f = flags;
-	struct exec_spec x = { .argv = operands, .timeout_ms = f->timeout_ms };
+	struct exec_spec x = { .argv = operands,
+			       .timeout_ms = f->timeout_ms,
+			       .input = !f->no_input && exec_has_input(),
+			       .tty = f->tty };
 	struct json *box;
 
-	if (!f->no_input && exec_read_input(&input, &x.input, e) < 0)
-		return -1;
 	if (exec_check(&x, e) < 0 || session_open(&s, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
 	signals = catch_signals(e);

@@ -15,12 +15,14 @@ struct exec_spec {
 	const char *user, *workdir;
 	const struct opt_list *env; /* may be NULL */
 	uint64_t timeout_ms;        /* 0: the daemon's */
-	struct view input;          /* p == NULL: none */
+	const char *shell;          /* argv[0] is a command for it; NULL: a process of its own */
+	bool input;                 /* pass standard input on */
+	bool tty;                   /* give it a terminal */
 };
 
-/* All of standard input, unless that is a terminal; *ret.p stays NULL then. */
-int exec_read_input(struct buf *b, struct view *ret, struct err *e) _must_check_;
+/* Whether there is a standard input to pass on: not when that is a terminal, or closed. */
+bool exec_has_input(void);
 /* The request must be checked before there is a box to throw away. */
 int exec_check(const struct exec_spec *x, struct err *e) _must_check_;
-/* Writes the command's output to ours. The exit code, or -1. */
+/* Passes the command's output on as it comes. Whoever ends us ends the command. The exit code, or -1. */
 int exec_run(struct session *s, const struct exec_spec *x, struct err *e) _must_check_;

@@ -97,6 +97,9 @@ static int header_line(struct view line, struct head *h, struct err *e)
 			view_eq_nocase(view_trim(view_split(value, ';', &value)), VIEW("application/json"));
 	} else if (view_eq_nocase(name, VIEW("x-file-mode"))) {
 		h->r.mode = file_mode(value);
+	} else if (view_eq_nocase(name, VIEW("sec-websocket-accept"))) {
+		if (view_to_str(value, h->r.accept, sizeof(h->r.accept)) < 0)
+			return bad(e, "bad Sec-WebSocket-Accept");
 	}
 	return 0;
 }

@@ -21,6 +21,7 @@ struct response {
 	uint64_t length; /* with RESPONSE_LENGTH */
 	bool json;       /* Content-Type: application/json */
 	unsigned mode;   /* X-File-Mode, permission bits only; 0: not said */
+	char accept[32]; /* Sec-WebSocket-Accept; "": not said */
 };
 
 struct response_body {

@@ -144,7 +144,7 @@ int session_send(struct session *s, const struct client_request *rq, struct resp
 {
 	if (client_send(&s->client, rq, ret, e) < 0)
 		return -1;
-	if (ret->status < 200 || ret->status > 299)
+	if ((ret->status < 200 || ret->status > 299) && ret->status != 101)
 		return daemon_error(s, ret, e);
 	return 0;
 }

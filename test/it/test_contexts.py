@@ -554,6 +554,36 @@ def test_interrupt(box, daemon, language, codes):
     assert context.check(show)["stdout"] == "1\n"
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_interrupts_are_not_lost(box, daemon, language):
+    """At whatever moment they come: in the driver's code, in the user's, or between."""
+    context = make(box, language)
+    other = context.with_client(daemon.client())
+    for i in range(20):
+        running = paddock.Background(context.execute, SLEEPS[language] if i % 2 else SPINS[language], timeout_ms=20000)
+        paddock.until(lambda: other.box.client.get(context.path).json()["busy"], "it runs")
+        time.sleep(i / 2000)
+        other.post("interrupt")
+        answer = running.result()
+        assert answer["error"] and not answer["timed_out"] and not answer["state_lost"], answer
+    assert context.check("1" if language != "bash" else "true")["execution_count"] == 21
+
+
+@pytest.mark.parametrize("language,code", [
+    ("python", "while True: display('x' * 500000)"),
+    ("javascript", "for (;;) display.html('x'.repeat(500000))"),
+])
+def test_interrupt_within_an_event(box, daemon, language, code):
+    context = make(box, language)
+    for _ in range(5):
+        stream = events(box.client, context.path + "/execute", {"code": code})
+        assert [next(stream)[0], next(stream)[0]] == ["start", "result"]
+        context.with_client(daemon.client()).post("interrupt")
+        kinds = [kind for kind, _ in stream]
+        assert kinds[-2:] == ["error", "end"] and set(kinds[:-2]) <= {"result"}
+    assert context.check("1")["execution_count"] == 6
+
+
 def test_interrupt_of_await(box, daemon):
     context = make(box, "python")
     stream = events(box.client, context.path + "/execute",

@@ -165,3 +165,30 @@ def test_live_answers(document, api, daemon):
     check(document, "get", sandboxes, paddock.Client(daemon).get(sandboxes))
     check(document, "delete", one, api.delete(box.path))
     check(document, "get", one, api.get(box.path))
+
+
+def test_live_answers_of_processes(document, api, make_box):
+    box, one = make_box(), "/v1/sandboxes/{}"
+    shells, processes = one + "/shells", one + "/processes"
+    check(document, "post", one + "/exec", api.post(box.path + "/exec", {"command": "exit 3", "shell": "default"}))
+    check(document, "post", shells, api.post(box.path + "/shells", {"name": "s"}))
+    check(document, "get", shells, api.get(box.path + "/shells"))
+    check(document, "get", shells + "/{}", api.get(box.path + "/shells/s"))
+    check(document, "delete", shells + "/{}", api.delete(box.path + "/shells/s"))
+    check(document, "get", shells + "/{}", api.get(box.path + "/shells/s"))
+    made = api.post(box.path + "/processes", {"command": "echo x; exit 2", "tag": "t"})
+    check(document, "post", processes, made)
+    mine = f"{box.path}/processes/t"
+    check(document, "get", processes + "/{}/wait", api.get(mine + "/wait"))
+    check(document, "get", processes + "/{}/wait", api.get(f"{box.path}/processes/none/wait"))
+    check(document, "get", processes, api.get(box.path + "/processes"))
+    check(document, "get", processes + "/{}", api.get(mine))
+    check(document, "get", processes + "/{}/output", api.get(mine + "/output"))
+    check(document, "post", processes + "/{}/signal", api.post(mine + "/signal", {"signal": 15}))
+    check(document, "get", one + "/terminal", api.get(box.path + "/terminal"))
+    stream = api.request("POST", box.path + "/exec", b'{"command":"echo x; echo y >&2"}', {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+    event = document["components"]["schemas"]["StreamEvent"]
+    kinds = [json.loads(line)["type"] for line in stream.body.splitlines()]
+    assert kinds[0] == "start" and kinds[-1] == "exit"
+    for line in stream.body.splitlines():
+        conform(document, event, json.loads(line))

@@ -1,8 +1,8 @@
 // The JavaScript of a code context: one global scope that lives as long as its
 // process. paddock-api sends this text and then requests over descriptor 250: a
 // line "ID BYTES", then the code. Events go to descriptor 251, a JSON object on
-// each line: {id, type: "result" | "error" | "end", …}. Descriptors 1 and 2 are
-// the code's own.
+// each line: {id, type: "begin" | "result" | "error" | "end", …}; from "begin" on
+// SIGINT interrupts the code. Descriptors 1 and 2 are the code's own.
 //
 // Code is evaluated by V8's own REPL mode, through the inspector's protocol
 // within this process (no port is opened): const and let live on and may be
@@ -52,8 +52,11 @@ function clean(value, depth = 0) {
   return copy;
 }
 
+let within = false;  // an interrupt may end us in the middle of a line, which then ends where the next begins
+
 function emit(type, fields) {
-  const line = Buffer.from(`${JSON.stringify({ id: current, type, ...fields })}\n`);
+  const line = Buffer.from(`${within ? '\n' : ''}${JSON.stringify({ id: current, type, ...fields })}\n`);
+  within = true;
   for (let at = 0; at < line.length;) {
     try {
       at += fs.writeSync(EVENTS, line, at);
@@ -61,6 +64,7 @@ function emit(type, fields) {
       if (e.code !== 'EAGAIN' && e.code !== 'EINTR') throw e;
     }
   }
+  within = false;
 }
 
 // ---- results --------------------------------------------------------------
@@ -210,13 +214,46 @@ class ProcessExit extends Error {
 let interrupt = null;  // ends the wait for code that awaits
 
 // A loop without end never comes back to the event loop: only V8's watchdog, armed by vm, can stop it.
+// Outside of vm a SIGINT would be lost, or deadly, while listeners of process are put aside and back;
+// so the watchdog is on all the time, as Node's own REPL has it, and what it caught is asked for.
+const sigint = {
+  binding: null,
+  start() {
+    try {
+      const { startSigintWatchdog, stopSigintWatchdog, watchdogHasPendingSigint } = process.binding('contextify');
+      if (startSigintWatchdog() && !watchdogHasPendingSigint())
+        this.binding = { startSigintWatchdog, stopSigintWatchdog, watchdogHasPendingSigint };
+    } catch {
+      // another Node: its listeners have to do
+    }
+    if (!this.binding) process.on('SIGINT', () => interrupt?.());
+  },
+  take() {
+    const caught = this.binding?.watchdogHasPendingSigint() ?? false;
+    if (caught) {
+      this.binding.stopSigintWatchdog();
+      this.binding.startSigintWatchdog();
+    }
+    return caught;
+  },
+  // While code awaits.
+  watch() {
+    if (!this.binding) return () => {};
+    const timer = setInterval(() => this.take() && interrupt?.(), 20);
+    return () => clearInterval(timer);
+  },
+};
+
 function evaluate(expression) {
   return new Promise((resolve, reject) => {
     interrupt = () => reject(new Interrupted());
-    const go = () => session.post('Runtime.evaluate', {
-      expression, replMode: true, awaitPromise: true, userGesture: false, objectGroup: 'cell',
-    }, (e, r) => (e ? reject(new Error(e.message)) : resolve(r)));
-    globalThis.__paddock_go = go;
+    sigint.take();  // of no execution
+    globalThis.__paddock_go = () => {
+      emit('begin', {});  // only now: here the watchdog is at work
+      session.post('Runtime.evaluate', {
+        expression, replMode: true, awaitPromise: true, userGesture: false, objectGroup: 'cell',
+      }, (e, r) => (e ? reject(new Error(e.message)) : resolve(r)));
+    };
     try {
       vm.runInThisContext('__paddock_go()', { breakOnSigint: true, filename: 'paddock' });
     } catch (e) {
@@ -261,9 +298,12 @@ async function flush() {
 
 async function execute(code) {
   const name = `cell ${++count}`;
+  let unwatch;
   try {
     const translated = translate(code);
-    const { result, exceptionDetails } = await evaluate(`${translated}\n//# sourceURL=${name}`);
+    const running = evaluate(`${translated}\n//# sourceURL=${name}`);
+    unwatch = sigint.watch();
+    const { result, exceptionDetails } = await running;
     if (exceptionDetails) {
       report(await valueOf(exceptionDetails.exception ?? { type: 'undefined' }), name, exceptionDetails, translated);
     } else {
@@ -276,6 +316,7 @@ async function execute(code) {
   } catch (e) {
     report(e, name);
   }
+  unwatch?.();
   interrupt = null;
   session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
   await flush();
@@ -297,7 +338,7 @@ function prepare() {
   });
   process.argv.length = 1;
   process.exit = (code) => { throw new ProcessExit(code); };
-  process.on('SIGINT', () => interrupt?.());
+  sigint.start();
   process.on('uncaughtException', (e) => console.error(e));
   process.on('unhandledRejection', (e) => console.error('Unhandled rejection:', e));
 }

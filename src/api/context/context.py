@@ -2,7 +2,8 @@
 
 paddock-api sends this text and then requests over descriptor 250: a line
 "ID BYTES", then the code. Events go to descriptor 251, a JSON object on each
-line: {"id", "type": "result" | "error" | "end", ...}. What the code prints is
+line: {"id", "type": "begin" | "result" | "error" | "end", ...}; from "begin" on
+SIGINT interrupts the code. What the code prints is
 none of this file's business: descriptors 1 and 2 are its own.
 
 Runs with any Python from 3.9 on and needs nothing but the standard library.
@@ -436,6 +437,7 @@ class Cell:
             raise
 
     def run(self):
+        emit("begin")
         tree = self.parse()
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         if tree.body:

@@ -23,6 +23,7 @@ while :; do
 	LC_ALL=C IFS=' ' read -r -u 250 __paddock_id __paddock_n || break
 	LC_ALL=C IFS= read -r -u 250 -N "$__paddock_n" __paddock_code
 	__paddock_count=$((__paddock_count + 1)) __paddock_rc=130
+	printf '{"id":%s,"type":"begin"}\n' "$__paddock_id" >&251
 	if [ -n "$__paddock_x" ]; then set -x; fi
 	eval "$__paddock_code" 250<&- 251>&-
 	{ __paddock_rc=$?; } 2>/dev/null

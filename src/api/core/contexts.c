@@ -290,7 +290,9 @@ static void interrupt(struct context *c, struct context_op *op)
 	struct wire_signal msg = { .pid = c->pid, .signo = SIGINT, .scope = WIRE_SIGNAL_SCOPE_GROUP };
 	struct err e = { 0 };
 
-	if (!c->current || !c->pid) {
+	if (!c->current || !c->pid || !c->current->begun) {
+		if (c->current)
+			c->current->interrupt = true;
 		tell_interrupted(op);
 		return;
 	}

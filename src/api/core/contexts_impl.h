@@ -45,6 +45,8 @@ struct context_cell {
 	struct buf text; /* the request */
 	uint64_t timeout_ms, started_ns;
 	bool kill, timed_out, truncated, paused;
+	bool begun;     /* SIGINT meets the code, not the driver */
+	bool interrupt; /* as soon as it has */
 };
 
 struct context {

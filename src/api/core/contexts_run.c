@@ -228,6 +228,8 @@ static void give_late(struct context *c, struct context_cell *m)
 
 /* ---- events ---- */
 
+static void signal_process(struct context *c, enum wire_signal_scope scope, uint32_t signo);
+
 static void on_event(struct context *c, const struct json *event)
 {
 	struct context_cell *m = c->current;
@@ -243,6 +245,10 @@ static void on_event(struct context *c, const struct json *event)
 		take_current(c);
 		contexts_advance(c);
 		deliver(m, count, false);
+	} else if (view_is(type->text, "begin")) {
+		m->begun = true;
+		if (m->interrupt)
+			signal_process(c, WIRE_SIGNAL_SCOPE_GROUP, SIGINT);
 	} else if (m->run && view_is(type->text, "result")) {
 		m->run->on_event(m->run, "result", event);
 	} else if (m->run && view_is(type->text, "error")) {

@@ -652,6 +652,7 @@ static void input(struct req *r)
 	f->bytes = BUF_INIT(STDIN_MAX);
 	f->op.done = on_fed;
 	r->x->ops = &feed_ops;
+	r->x->patient = true;
 }
 
 #define PROCESS "/v1/sandboxes/{id}/processes/{process}"

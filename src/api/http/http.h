@@ -47,6 +47,7 @@ struct http_exchange {
 	/* the dialect's */
 	const struct http_ops *ops;
 	void *ctx;
+	bool patient;            /* the body may take as long as it likes: somebody is typing it */
 	bool eof_aborts;         /* a client that half-closes is gone: for answers without an end in sight */
 	struct loop *loop;
 };

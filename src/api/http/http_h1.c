@@ -466,6 +466,13 @@ static bool h1_wake(struct http_h1 *h)
 	return true;
 }
 
+/* The dialect has limits of its own for what it does, and for a conversation. */
+static bool h1_dialects_turn(const struct http_h1 *h)
+{
+	bool patient = h->i.paused || h->i.begun || (h->i.x.patient && !h->i.finished);
+	return h->state == H1_ANSWER || h->state == H1_RAW || (h->state == H1_BODY && patient);
+}
+
 static uint64_t h1_deadline(const struct http_h1 *h)
 {
 	const struct http_limits *l = &h->c->server->cfg.limits;
@@ -474,8 +481,8 @@ static uint64_t h1_deadline(const struct http_h1 *h)
 		return progress + l->stall_ms;
 	if (h->state == H1_HEAD)
 		return h->since_ms ? h->since_ms + l->head_ms : progress + l->idle_ms;
-	if (h->state == H1_ANSWER || h->state == H1_RAW || (h->state == H1_BODY && (h->i.paused || h->i.begun)))
-		return 0; /* it is the dialect's turn, or a conversation: it has limits of its own */
+	if (h1_dialects_turn(h))
+		return 0;
 	return progress + l->stall_ms;
 }
 

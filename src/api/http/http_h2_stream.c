@@ -387,7 +387,7 @@ uint64_t http_h2_stream_deadline(const struct http_h2_stream *st)
 		return st->progress_ms + l->head_ms;
 	bool takes = buf_len(&st->out) || (st->ended && !st->end_out);
 	/* A body after the answer has begun is a conversation: the dialect has limits for it. */
-	bool gives = !st->end_in && (st->i.finished || (!st->i.paused && !st->i.begun));
+	bool gives = !st->end_in && (st->i.finished || (!st->i.paused && !st->i.begun && !st->i.x.patient));
 	return takes || gives ? st->progress_ms + l->stall_ms : 0;
 }
 
