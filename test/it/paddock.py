@@ -478,6 +478,7 @@ class Daemon:
         self.log_file = self.base / "log"
         self.environment, self.arguments, self.listen = environment or {}, list(arguments), listen
         self.process, self.host, self.port, self.scheme = None, None, None, None
+        self.api_kills = 0
         self.boxes_seen, self.namespaces_seen, self.inodes_own, self.cgroup_homes = set(), [], set(), set()
 
     def command(self):
@@ -570,6 +571,7 @@ class Daemon:
     def kill_api(self):
         """kill -9 of the api; returns when the keeper has brought up the next one."""
         pid = self.api_pid()
+        self.api_kills += 1
         kill(pid)
         assert wait_gone(pid)
         until(lambda: self.api_pid() != pid, "a new paddock-api")
@@ -627,8 +629,16 @@ class Daemon:
             self.start()
         self.delete_all()
         self.stop()
+        self.check_log()
         left = until_empty(self.left_behind)
         assert not left, "left behind:\n  " + "\n  ".join(left)
+
+    def check_log(self):
+        """A crash that the keeper mended is still a crash; a sanitizer's finding too."""
+        text = read(self.log_file)
+        assert "ERROR: AddressSanitizer" not in text and "runtime error" not in text, self.log(100)
+        deaths = [line for line in text.splitlines() if "starting it again" in line]
+        assert len(deaths) <= self.api_kills, "\n".join(deaths)
 
     # -- what it must not leave behind
 

@@ -389,6 +389,26 @@ def test_capabilities(api):
     assert "native" in json.dumps(response.json())
 
 
+def test_stats(make_box):
+    box = make_box(limits={"memory_mb": 300})
+    before = box.client.get(box.path + "/stats").json()
+    assert set(before) == {"memory_bytes", "cpu_usec", "pids", "oom_kills"}
+    box.exec("head -c 100000000 /dev/urandom | md5sum; sleep 7800 >/dev/null 2>&1 &")
+    box.find_process("7800")
+    after = box.client.get(box.path + "/stats").json()
+    assert after["cpu_usec"] > before["cpu_usec"] + 10_000
+    assert after["pids"] > before["pids"] and 0 < after["memory_bytes"] <= 300 << 20
+    assert after["oom_kills"] == 0
+    box.exec(["/usr/bin/python3", "-c", "bytearray(1 << 30)"])
+    assert box.client.get(box.path + "/stats").json()["oom_kills"] > 0
+
+
+def test_posture(api):
+    posture = api.get("/v1/posture").json()
+    assert posture["ok"] is True and posture["backend"] == "native"
+    assert all(part["ok"] for part in posture["parts"] if part["required"]), posture
+
+
 def test_health_shape(daemon):
     client = paddock.Client(daemon)
     response = client.get("/health")
