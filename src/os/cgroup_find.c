@@ -235,21 +235,24 @@ int cgroup_save(const struct cgroup_host *h, struct buf *out)
 	return out->bad;
 }
 
+static int restore_tree(struct cgroup_tree *t, struct view line)
+{
+	struct view rest, v2 = view_split(line, ' ', &rest), bits = view_split(rest, ' ', &rest);
+	if (num_u32(bits, &t->controllers) < 0 || view_to_str(rest, t->path, sizeof(t->path)) < 0)
+		return -EINVAL;
+	t->v2 = view_is(v2, "1");
+	t->dir = open_dir(t->path);
+	return t->dir < 0 ? -errno : 0;
+}
+
 int cgroup_restore(struct cgroup_host *h, struct view text)
 {
 	*h = (struct cgroup_host){ .unified = -1 };
 	unsigned seen = 0;
 	while (text.n && h->n < CGROUP_TREES) {
 		struct cgroup_tree *t = &h->trees[h->n];
-		struct view rest, line = view_split(text, '\n', &text);
-		struct view v2 = view_split(line, ' ', &rest);
-		struct view bits = view_split(rest, ' ', &rest);
-		if (num_u32(bits, &t->controllers) < 0 || view_to_str(rest, t->path, sizeof(t->path)) < 0)
-			return -EINVAL;
-		t->v2 = view_is(v2, "1");
-		t->dir = open_dir(t->path);
-		if (t->dir < 0) {
-			int r = -errno;
+		int r = restore_tree(t, view_split(text, '\n', &text));
+		if (r < 0) {
 			while (h->n)
 				fd_close(h->trees[--h->n].dir);
 			return r;
