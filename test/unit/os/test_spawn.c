@@ -82,9 +82,6 @@ static void test_exec(void **state)
 	char *const ok[] = { (char[]){ "/bin/sh" }, (char[]){ "-c" }, (char[]){ "exit 3" }, NULL };
 	char *const missing[] = { (char[]){ "/nonexistent" }, NULL };
 	sigset_t before, after, usr1;
-	/* The kernel's set is shorter than libc's. */
-	sigemptyset(&before);
-	sigemptyset(&after);
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &usr1, NULL);
@@ -100,7 +97,7 @@ static void test_exec(void **state)
 		close(pidfd);
 	}
 	sigprocmask(SIG_SETMASK, NULL, &after);
-	assert_memory_equal(&before, &after, sizeof(before));
+	assert_memory_equal(&before, &after, 8); /* the kernel's set is shorter than libc's */
 }
 
 static int first_in_namespace(void *arg)
