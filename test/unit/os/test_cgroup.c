@@ -34,10 +34,14 @@ static void need_groups(void)
 		}
 }
 
+static struct buf v2_before = { .max = 4096 };
+static void own_v2_group(struct buf *out);
+
 static int setup(void **state)
 {
 	struct err e = { 0 };
 	char instance[32];
+	own_v2_group(&v2_before);
 	snprintf(instance, sizeof(instance), "unit-%d", getpid());
 	return geteuid() == 0 ? cgroup_open(&h, "paddock-test", instance, &e) : 0;
 }
@@ -45,6 +49,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct cgroup_host copy = h;
+	buf_done(&v2_before);
 	if (geteuid() != 0)
 		return 0;
 	cgroup_close(&h);
@@ -84,6 +89,32 @@ static void assert_file(enum cgroup_controller c, const char *v1, const char *v2
 	b.p[strcspn(b.p, "\n")] = 0;
 	assert_string_equal(b.p, want);
 	buf_done(&b);
+}
+
+/* Which v2 group we are in. */
+static void own_v2_group(struct buf *out)
+{
+	struct buf b = BUF_INIT(65536);
+	assert_int_equal(fd_slurp(AT_FDCWD, "/proc/self/cgroup", &b), 0);
+	struct view rest = buf_view(&b);
+	while (rest.n) {
+		struct view line = view_split(rest, '\n', &rest);
+		if (view_starts(line, "0::"))
+			assert_int_equal(buf_add(out, line), 0);
+	}
+	buf_done(&b);
+}
+
+/* We move to a leaf only where that gives us controllers: never on a hybrid machine. */
+static void test_stays(void **state)
+{
+	need_groups();
+	if (h.unified >= 0 && h.trees[h.unified].controllers)
+		skip();
+	struct buf now = BUF_INIT(4096);
+	own_v2_group(&now);
+	assert_true(view_eq(buf_view(&now), buf_view(&v2_before)));
+	buf_done(&now);
 }
 
 static void test_find(void **state)
@@ -365,6 +396,7 @@ static void test_save_restore(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stays),
 		cmocka_unit_test(test_find),	   cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_kill),	   cmocka_unit_test(test_kill_listed),
 		cmocka_unit_test(test_memory_limit_bites),
