@@ -107,7 +107,7 @@ static int mask_proc(const struct native_child *c, int proc)
 }
 
 /* Only lo, and up; low ports are everybody's, since there is nobody else. */
-static int setup_network(int proc)
+int native_child_network(int proc)
 {
 	_cleanup_(closep) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
@@ -195,10 +195,13 @@ int native_child_main(void *arg)
 
 	umask(022);
 	STEP("session", SYS(setsid()));
+	if (c->net >= 0)
+		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));
 	STEP("root of the box", enter_root(c));
 	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
-	STEP("network", setup_network(proc));
+	if (c->net < 0)
+		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
 	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
 	STEP("resource limits", set_rlimits(p));

@@ -98,7 +98,9 @@ static void drop_stray_group(void *arg, const char *name)
 static void on_tidy(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, tidy);
-	if (storage_refill(&k->storage))
+	/* One of each at a time: a request that comes meanwhile does not wait for all. */
+	bool more = storage_refill(&k->storage);
+	if (native_refill(&k->native) || more)
 		boxes_tidy_later(k);
 	native_tidy(&k->native);
 	cgroup_each(&k->native.cgroups, drop_stray_group, k);
