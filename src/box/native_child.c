@@ -204,11 +204,12 @@ int native_child_main(void *arg)
 		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
 	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
-	STEP("resource limits", set_rlimits(p));
 	STEP("file descriptors", set_fds(c));
 	STEP("user namespace", become_root_of_box(c));
 	STEP("no_new_privs", SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
 	STEP("Landlock", restrict_files());
+	/* Late: the keeper may have more files open than the box may, and each step needs one more. */
+	STEP("resource limits", set_rlimits(p));
 	STEP("seccomp", seccomp_load(&c->native->filter));
 
 	sigset_t none;
