@@ -559,6 +559,10 @@ class Daemon:
 
         return until(look, "the keeper has a paddock-api")[0]
 
+    def lasting(self):
+        """The programs that stay: without helpers that come and go."""
+        return [self.keeper_pid, self.api_pid()]
+
     def healthy(self):
         with contextlib.suppress(OSError, http.client.HTTPException):
             client = Client(self, timeout=5)
