@@ -370,11 +370,14 @@ static const struct stream_ops proc_ops = {
 	.free = proc_free,
 };
 
-/* A pipe whose end [ours] does not block; the program's end does, as programs expect. */
-static int make_pipe(int fds[2], int ours, struct err *e)
+/* A pipe whose end [ours] does not block; the program's end does, as programs expect.
+ * It belongs to the program's user, who may open it again as /dev/stdout or /dev/stderr. */
+static int make_pipe(int fds[2], int ours, const struct user *user, struct err *e)
 {
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_sys(e, ERR_UNAVAILABLE, errno, "pipe");
+	if (fchown(fds[0], user->uid, user->gid) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "pipe");
 	int r = fd_nonblock(fds[ours], true);
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "pipe");
@@ -419,11 +422,11 @@ static int begin(struct proc *p, const struct call *call, struct err *e)
 	if (r == 0)
 		r = launch_prepare(&plan, msg, call->arena, e);
 	if (r == 0 && msg->stdin_)
-		r = make_pipe(in, 1, e);
+		r = make_pipe(in, 1, &user, e);
 	if (r == 0)
-		r = make_pipe(out, 0, e);
+		r = make_pipe(out, 0, &user, e);
 	if (r == 0)
-		r = make_pipe(err, 0, e);
+		r = make_pipe(err, 0, &user, e);
 	if (r == 0) {
 		memcpy(plan.fds, (int[]){ in[0], out[1], err[1] }, sizeof(plan.fds));
 		p->started_ns = clock_mono_ns();
