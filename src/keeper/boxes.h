@@ -17,5 +17,7 @@ int boxes_discard(struct keeper *k, const char *id) _must_check_;
 void boxes_adopt(struct keeper *k);
 /* Ends and discards all boxes and files that are not in the list; returns how many. */
 unsigned boxes_keep_only(struct keeper *k, const struct view *ids, size_t n);
-/* Late closes and leftover control groups, soon. */
+/* Control groups that could not be removed at once, soon. */
 void boxes_tidy_later(struct keeper *k);
+/* Parts are made ahead when nothing has been started for a while. */
+void boxes_refill_later(struct keeper *k);

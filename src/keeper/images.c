@@ -23,6 +23,8 @@
 #include "text.h"
 #include "poison.h"
 
+#define STAGED ".new-" /* begins the names of images that are being made */
+
 bool images_digest_ok(struct view d)
 {
 	if (d.n != IMAGES_DIGEST - 1 || !view_starts(d, "sha256:"))
@@ -104,8 +106,8 @@ static void load_image(void *arg, const char *name)
 {
 	struct images *im = arg;
 	struct image i = { 0 };
-	snprintf(i.digest, sizeof(i.digest), "sha256:%.64s", name);
-	if (!images_digest_ok(view_of(i.digest)))
+	if (snprintf(i.digest, sizeof(i.digest), "sha256:%s", name) >= (int)sizeof(i.digest) ||
+	    !images_digest_ok(view_of(i.digest)))
 		return;
 	if (read_manifest(im->dir, name, &i) < 0 || !add_image(im, &i))
 		log_warn("image %s has no usable manifest, it is left alone", name);
@@ -152,7 +154,8 @@ out:
 	buf_done(&b);
 }
 
-static int each_entry(int dir, void (*fn)(void *, const char *), void *arg)
+/* Calls fn for each name; those of images that were not finished begin with a dot. */
+static int each_entry(int dir, bool unfinished, void (*fn)(void *, const char *), void *arg)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -162,10 +165,24 @@ static int each_entry(int dir, void (*fn)(void *, const char *), void *arg)
 		return r;
 	}
 	for (struct dirent *de; (de = readdir(d));)
-		if (de->d_name[0] != '.')
+		if (unfinished ? strncmp(de->d_name, STAGED, strlen(STAGED)) == 0 : de->d_name[0] != '.')
 			fn(arg, de->d_name);
 	closedir(d);
 	return 0;
+}
+
+struct clearing {
+	int dir, data;
+};
+
+/* A keeper that was killed while it added an image left it half made. */
+static void clear_unfinished(void *arg, const char *name)
+{
+	const struct clearing *c = arg;
+	char to[300];
+	snprintf(to, sizeof(to), "trash/%s", name);
+	if (renameat(c->dir, name, c->data, to) < 0)
+		log_warn("cannot clear away the unfinished image %s", log_quoted(view_of(name)));
 }
 
 static int open_made(int dir, const char *name, unsigned mode)
@@ -183,9 +200,11 @@ int images_open(struct images *im, int data, struct err *e)
 	im->names_dir = im->dir < 0 ? im->dir : open_made(im->dir, "names", 0700);
 	if (im->names_dir < 0)
 		return err_sys(e, ERR_STORAGE, im->names_dir, "cannot open the image store");
-	int r = each_entry(im->dir, load_image, im);
+	int r = each_entry(im->dir, true, clear_unfinished, &(struct clearing){ im->dir, data });
 	if (r == 0)
-		r = each_entry(im->names_dir, load_name, im);
+		r = each_entry(im->dir, false, load_image, im);
+	if (r == 0)
+		r = each_entry(im->names_dir, false, load_name, im);
 	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot read the image store") : 0;
 }
 
@@ -274,7 +293,7 @@ static int ensure_user(int root)
 		return fd == -ENOENT ? 0 : fd;
 	struct buf text = BUF_INIT(65536);
 	struct stat st;
-	int r = fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > 65536 ? -EINVAL : 0;
+	int r = fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size >= 65536 ? -EINVAL : 0;
 	char *p = r == 0 ? buf_reserve(&text, (size_t)st.st_size + 1) : NULL;
 	if (p)
 		r = fd_read_all(fd, p, (size_t)st.st_size);
@@ -297,7 +316,7 @@ static int ensure_user(int root)
 	return r;
 }
 
-/* Gives a finished tree its place: images/HEX.new is renamed to images/HEX. */
+/* Gives a finished tree its place: images/.new-X is renamed to images/HEX. */
 static int publish(struct images *im, const char *staged, struct image *i, const struct image **ret, struct err *e)
 {
 	_cleanup_(closep) int dir = openat(im->dir, staged, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -314,10 +333,32 @@ static int stage(struct images *im, char staged[32], struct err *e)
 {
 	char tail[13];
 	rnd_name(tail, 12);
-	snprintf(staged, 32, ".new-%s", tail);
+	snprintf(staged, 32, STAGED "%s", tail);
 	if (mkdirat(im->dir, staged, 0700) < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot add an image");
 	return 0;
+}
+
+/* Moves a checked tree into the store. On failure it is where it was, for the caller to clear away. */
+static int take_tree(struct images *im, int dir, const char *tree, struct image *i, const struct image **ret,
+		     struct err *e)
+{
+	char staged[32], to[48], manifest[48];
+	if (stage(im, staged, e) < 0)
+		return -1;
+	snprintf(to, sizeof(to), "%s/rootfs", staged);
+	snprintf(manifest, sizeof(manifest), "%s/manifest.json", staged);
+	int r = 0;
+	if (renameat(dir, tree, im->dir, to) < 0) {
+		r = err_sys(e, ERR_STORAGE, errno, "cannot move the unpacked files");
+	} else if (publish(im, staged, i, ret, e) < 0) {
+		(void)renameat(im->dir, to, dir, tree);
+		(void)unlinkat(im->dir, manifest, 0);
+		r = -1;
+	}
+	if (r < 0)
+		(void)unlinkat(im->dir, staged, AT_REMOVEDIR);
+	return r;
 }
 
 int images_commit(struct images *im, int dir, const char *tree, struct view name, struct view digest,
@@ -341,13 +382,7 @@ int images_commit(struct images *im, int dir, const char *tree, struct view name
 		int r = ensure_user(root);
 		if (r < 0)
 			return err_sys(e, ERR_INVALID, r, "/etc/passwd of the image cannot be used");
-		char staged[32], to[48];
-		if (stage(im, staged, e) < 0)
-			return -1;
-		snprintf(to, sizeof(to), "%s/rootfs", staged);
-		if (renameat(dir, tree, im->dir, to) < 0)
-			return err_sys(e, ERR_STORAGE, errno, "cannot move the unpacked files");
-		if (publish(im, staged, &i, &have, e) < 0)
+		if (take_tree(im, dir, tree, &i, &have, e) < 0)
 			return -1;
 	}
 	int r = set_name(im, name, have->digest);
@@ -409,6 +444,10 @@ int images_remove(struct images *im, struct view which, int trash, struct err *e
 		(void)!view_to_str(which, digest, sizeof(digest));
 	if (!digest[0])
 		return err_set(e, ERR_NOT_FOUND, "no such image");
+	/* An outdated one has lost the name to its successor and may go. */
+	for (struct image_name *n = im->names; n; n = n->next)
+		if (strcmp(n->name, IMAGES_MACHINE) == 0 && strcmp(n->digest, digest) == 0)
+			return err_set(e, ERR_STATE, "the machine's own image cannot be removed");
 	drop_names(im, digest, by_name ? which : VIEW_NONE);
 	for (struct image_name *n = im->names; n; n = n->next)
 		if (strcmp(n->digest, digest) == 0)
