@@ -110,13 +110,15 @@ static int devpts_mount(const struct plan *p, const struct plan_mount *m)
 }
 
 static int one_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
-		     const struct plan_image *image, int storage, int userns)
+		     const struct plan_image *image, const struct native_files *files, int userns)
 {
 	switch (m->kind) {
 	case PLAN_LAYER:
-		return layer_mount(n, p, m, image, storage, userns);
+		return layer_mount(n, p, m, image, files->storage, userns);
 	case PLAN_STORE:
-		return mnt_tree(storage, m->source, m->attr, userns);
+		return mnt_tree(files->storage, m->source, m->attr, userns);
+	case PLAN_WORKSPACE:
+		return mnt_tree(files->workspace, "", m->attr, userns);
 	case PLAN_DEV:
 		return mnt_tree(n->scratch, "dev", m->attr, -1);
 	case PLAN_DEVPTS:
@@ -129,15 +131,15 @@ static int one_mount(struct native *n, const struct plan *p, const struct plan_m
 	return -1;
 }
 
-static int prepare_mounts(struct native *n, const struct plan *p, const struct plan_image *image, int storage,
-			  struct native_child *c, struct err *e)
+static int prepare_mounts(struct native *n, const struct plan *p, const struct plan_image *image,
+			  const struct native_files *files, struct native_child *c, struct err *e)
 {
 	for (unsigned i = 0; i < p->n_mounts; i++) {
 		const struct plan_mount *m = &p->mounts[i];
 		if (m->kind == PLAN_PROC)
 			continue;
 		mnt_why[0] = 0;
-		c->mounts[i] = one_mount(n, p, m, image, storage, c->userns);
+		c->mounts[i] = one_mount(n, p, m, image, files, c->userns);
 		if (c->mounts[i] < 0)
 			return err_sys(e, ERR_WALLS, c->mounts[i], "mount of %s%s%s", m->target, mnt_why[0] ? ": " : "",
 				       mnt_why);
@@ -194,11 +196,11 @@ static int run_child(struct native_child *c, struct native_box *ret, struct err 
 	return 0;
 }
 
-int native_start(struct native *n, const struct plan *p, const struct plan_image *image, int storage,
-		 int listener, struct native_box *ret, struct err *e)
+int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
+		 const struct native_files *files, struct native_box *ret, struct err *e)
 {
 	struct native_child c;
-	child_init(&c, n, p, listener);
+	child_init(&c, n, p, files->listener);
 	const struct cgroup_limits limits = { .memory_bytes = p->spec.limits.memory_bytes,
 					      .cpu_milli = p->spec.limits.cpu_milli,
 					      .pids = p->spec.limits.pids };
@@ -210,7 +212,7 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 	if (r < 0)
 		r = err_sys(e, ERR_WALLS, r, "user namespace");
 	else if (cgroup_join_fds(&n->cgroups, p->spec.id, c.tasks, &c.n_tasks, &c.v2, e) < 0 ||
-		 prepare_mounts(n, p, image, storage, &c, e) < 0 || run_child(&c, ret, e) < 0)
+		 prepare_mounts(n, p, image, files, &c, e) < 0 || run_child(&c, ret, e) < 0)
 		r = -1;
 	child_done(&c);
 	spawn_collect();

@@ -47,9 +47,14 @@ void native_close(struct native *n);
 
 /* Makes the directories that the plan wants in `storage`, where they are not there yet. */
 int native_storage(const struct plan *p, int storage, struct err *e) _must_check_;
-/* Starts the box. `listener` becomes PID 1's fd 3. On failure nothing of it is left. */
-int native_start(struct native *n, const struct plan *p, const struct plan_image *image, int storage,
-		 int listener, struct native_box *ret, struct err *e) _must_check_;
+struct native_files {
+	int storage;   /* the box's own directory */
+	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
+	int listener;
+};
+/* Starts the box; the listener becomes PID 1's fd 3. On failure nothing of it is left. */
+int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
+		 const struct native_files *files, struct native_box *ret, struct err *e) _must_check_;
 /* When there is time: closes what native_start left for later. */
 void native_tidy(struct native *n);
 /* Makes one namespace ahead; true when there is more to do. A start without one makes its own. */

@@ -70,8 +70,12 @@ static void plan_files(struct plan *p, const struct plan_image *image)
 	add_mount(p, (struct plan_mount){ .kind = PLAN_TMPFS, .target = "/run", .size = MIN(memory / 8, 16ull << 20),
 					  .mode = "755", .attr = QUIET });
 	add_mount(p, (struct plan_mount){ .kind = PLAN_STORE, .target = "/tmp", .source = "tmp", .attr = QUIET });
-	add_mount(p, (struct plan_mount){ .kind = PLAN_STORE, .target = "/workspace", .source = "workspace",
-					  .attr = QUIET });
+	if (p->spec.workspace[0])
+		add_mount(p, (struct plan_mount){ .kind = PLAN_WORKSPACE, .target = "/workspace",
+						  .attr = QUIET | (p->spec.workspace_readonly ? MOUNT_ATTR_RDONLY : 0) });
+	else
+		add_mount(p, (struct plan_mount){ .kind = PLAN_STORE, .target = "/workspace", .source = "workspace",
+						  .attr = QUIET });
 }
 
 int plan_make(const struct spec *s, const struct plan_image *image, uint32_t slot, uint32_t uids_base,
@@ -104,6 +108,7 @@ int plan_make(const struct spec *s, const struct plan_image *image, uint32_t slo
 int plan_print(const struct plan *p, struct buf *out)
 {
 	static const char *const kinds[] = { [PLAN_LAYER] = "layer", [PLAN_STORE] = "store", [PLAN_DEV] = "dev",
+					     [PLAN_WORKSPACE] = "workspace",
 					     [PLAN_DEVPTS] = "devpts", [PLAN_TMPFS] = "tmpfs", [PLAN_PROC] = "proc" };
 	buf_printf(out, "box %s host %s uids %u+%u caps %llx\n", p->spec.id, p->spec.hostname, p->uid_base, PLAN_IDS,
 		   (unsigned long long)p->root_caps);

@@ -24,6 +24,7 @@ struct plan_image {
 enum plan_kind {
 	PLAN_LAYER,   /* a layer of the image: overlay, or the bare tree when the root is read-only */
 	PLAN_STORE,   /* a directory of the box's storage, idmapped */
+	PLAN_WORKSPACE, /* a named workspace, idmapped */
 	PLAN_DEV,     /* the shared read-only /dev */
 	PLAN_DEVPTS,
 	PLAN_TMPFS,

@@ -7,6 +7,7 @@
 
 #define MIN_MEMORY (8ull << 20) /* PID 1, a shell and their page tables */
 #define MIN_CPU_MILLI 10
+#define MIN_DISK (1ull << 20)
 #define MIN_PIDS 4
 #define MIN_NOFILE 32
 
@@ -48,6 +49,10 @@ int spec_check(const struct spec *s, const struct spec_limits *c, struct err *e)
 		return err_set(e, ERR_INVALID, "the id must be %d characters of a-z and 0-9", SPEC_ID);
 	if (!hostname_ok(view_of(s->hostname)))
 		return err_set(e, ERR_INVALID, "the host name has characters that a host name cannot have");
+	if ((s->snapshot[0] && !spec_id_ok(view_of(s->snapshot))) || (s->workspace[0] && !spec_id_ok(view_of(s->workspace))))
+		return err_set(e, ERR_INVALID, "a snapshot or workspace has no such id");
+	if (s->disk_bytes && s->disk_bytes < MIN_DISK)
+		return err_set(e, ERR_INVALID, "disk must be at least %llu bytes", MIN_DISK);
 	if (between("cpu (thousandths of a core)", s->limits.cpu_milli, MIN_CPU_MILLI, c->cpu_milli, e) < 0 ||
 	    between("memory", s->limits.memory_bytes, MIN_MEMORY, c->memory_bytes, e) < 0 ||
 	    between("pids", s->limits.pids, MIN_PIDS, c->pids, e) < 0 ||

@@ -35,6 +35,7 @@ static const struct config DEFAULTS = {
 		.body_bytes = 4 << 20,
 	},
 	.uids = { .api = 59000, .base = 1879048192, .slots = 4000 },
+	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 };
 
@@ -153,6 +154,10 @@ static int check_names(const struct check *c)
 		return bad(c, "defaults.image", "is not the name of an image");
 	if (!made_of(cfg->defaults.user, LOWER DIGITS "_-", DIGITS "-"))
 		return bad(c, "defaults.user", "is not a user name (a-z, 0-9, _ and -)");
+	if (!view_is(cfg->data.backend, "auto") && !view_is(cfg->data.backend, "btrfs") && !view_is(cfg->data.backend, "copy"))
+		return bad(c, "data.backend", "must be auto, btrfs or copy");
+	if (cfg->max.disk_mb && cfg->defaults.disk_mb > cfg->max.disk_mb)
+		return bad(c, "defaults.disk_mb", "must not be above max.disk_mb");
 	if (!made_of(cfg->cgroup.parent, LOWER UPPER DIGITS "._-/", "./") || has_dotdot(cfg->cgroup.parent))
 		return bad(c, "cgroup.parent", "must be a relative path without \"..\"");
 	if (!view_is(cfg->log_level, "error") && !view_is(cfg->log_level, "warn") &&

@@ -37,10 +37,12 @@ struct config {
 		struct view workdir;   /* "/workspace" */
 		uint64_t ttl_seconds;  /* 0 = no end */
 		struct config_limits limits;
+		uint64_t disk_mb;      /* quota of a box's files, 0 = none */
 	} defaults;
 	struct {
 		struct config_limits limits; /* what one box may ask for at most */
 		uint64_t boxes;              /* in all */
+		uint64_t disk_mb;            /* of one box, 0 = no ceiling */
 		uint64_t ttl_seconds;        /* 0 = none */
 		uint64_t exec_timeout_ms;    /* default and maximum of one exec */
 		uint64_t exec_output_bytes;  /* of stdout and of stderr, kept by one exec */
@@ -51,6 +53,10 @@ struct config {
 		uint64_t base;         /* first host uid of the first box */
 		uint64_t slots;        /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;
+	struct {
+		struct view backend;   /* "auto", "btrfs", "copy": see src/keeper/disk.h */
+		uint64_t size_mb;      /* of the loop file at first, 0 = as fits */
+	} data;
 	struct {
 		struct view parent;    /* cgroup below which boxes live, relative to the daemon's own; "paddock" */
 	} cgroup;

@@ -47,12 +47,14 @@ static const struct json_field defaults_fields[] = {
 	{ "workdir", JSON_F_STRING, WITHIN(defaults, workdir), .min = 1, .max = PATH_LONGEST },
 	{ "ttl_seconds", JSON_F_U64, WITHIN(defaults, ttl_seconds), .max = SECONDS_MOST },
 	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &default_limits, .nullable = true },
+	{ "disk_mb", JSON_F_U64, WITHIN(defaults, disk_mb), .max = UINT64_C(1) << 30 },
 };
 static const struct json_schema defaults = FIELDS(defaults_fields);
 
 static const struct json_field max_fields[] = {
 	{ "limits", JSON_F_OBJECT, WITHIN(max, limits), .sub = &max_limits, .nullable = true },
 	{ "boxes", JSON_F_U64, WITHIN(max, boxes), .min = 1, .max = 1000000 },
+	{ "disk_mb", JSON_F_U64, WITHIN(max, disk_mb), .max = UINT64_C(1) << 30 },
 	{ "ttl_seconds", JSON_F_U64, WITHIN(max, ttl_seconds), .max = SECONDS_MOST },
 	{ "exec_timeout_ms", JSON_F_U64, WITHIN(max, exec_timeout_ms), .min = 1, .max = SECONDS_MOST * 1000 },
 	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1, .max = UINT64_C(1) << 30 },
@@ -66,6 +68,12 @@ static const struct json_field uids_fields[] = {
 	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
 };
 static const struct json_schema uids = FIELDS(uids_fields);
+
+static const struct json_field data_fields[] = {
+	{ "backend", JSON_F_STRING, WITHIN(data, backend), .min = 1, .max = 16 },
+	{ "size_mb", JSON_F_U64, WITHIN(data, size_mb), .max = UINT64_C(1) << 30 },
+};
+static const struct json_schema data = FIELDS(data_fields);
 
 static const struct json_field cgroup_fields[] = {
 	{ "parent", JSON_F_STRING, WITHIN(cgroup, parent), .min = 1, .max = 200 },
@@ -82,6 +90,7 @@ static const struct json_field config_fields[] = {
 	{ "defaults", JSON_F_OBJECT, offsetof(struct config, defaults), .sub = &defaults, .nullable = true },
 	{ "max", JSON_F_OBJECT, offsetof(struct config, max), .sub = &max, .nullable = true },
 	{ "uids", JSON_F_OBJECT, offsetof(struct config, uids), .sub = &uids, .nullable = true },
+	{ "data", JSON_F_OBJECT, offsetof(struct config, data), .sub = &data, .nullable = true },
 	{ "cgroup", JSON_F_OBJECT, offsetof(struct config, cgroup), .sub = &cgroup, .nullable = true },
 };
 const struct json_schema config_schema = FIELDS(config_fields);

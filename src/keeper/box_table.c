@@ -22,18 +22,20 @@ struct box *box_table_get(struct box_table *t, struct view id)
 	return n ? CONTAINER(n, struct box, node) : NULL;
 }
 
-void box_table_state(const struct box *b, struct wire_box_state *m, struct wire_box_spec *spec,
-		     struct wire_limits *limits)
+void box_table_state(const struct box *b, struct wire_box_state *m, struct box_table_parts parts)
 {
-	*limits = (struct wire_limits){ .cpu_milli = b->spec.limits.cpu_milli,
-					.memory_bytes = b->spec.limits.memory_bytes,
-					.pids = b->spec.limits.pids,
-					.nofile = b->spec.limits.nofile };
-	*spec = (struct wire_box_spec){ .id = view_of(b->spec.id), .image = view_of(b->image),
-					.hostname = view_of(b->spec.hostname), .limits = limits,
-					.readonly_root = b->spec.readonly_root };
+	*parts.limits = (struct wire_limits){ .cpu_milli = b->spec.limits.cpu_milli,
+					      .memory_bytes = b->spec.limits.memory_bytes,
+					      .pids = b->spec.limits.pids,
+					      .nofile = b->spec.limits.nofile };
+	*parts.workspace = (struct wire_workspace_mount){ .id = view_of(b->spec.workspace),
+							  .readonly = b->spec.workspace_readonly };
+	*parts.spec = (struct wire_box_spec){ .id = view_of(b->spec.id), .image = view_of(b->image),
+					      .hostname = view_of(b->spec.hostname), .limits = parts.limits,
+					      .readonly_root = b->spec.readonly_root, .disk_bytes = b->spec.disk_bytes,
+					      .workspace = b->spec.workspace[0] ? parts.workspace : NULL };
 	*m = (struct wire_box_state){ .id = view_of(b->spec.id), .pid = (uint32_t)b->pid, .started = b->started,
-				      .slot = b->slot, .spec = spec };
+				      .slot = b->slot, .spec = parts.spec };
 }
 
 int box_table_save(const struct box *b, int run_box)
@@ -46,7 +48,8 @@ int box_table_save(const struct box *b, int run_box)
 	struct wire_box_state m;
 	struct wire_box_spec spec;
 	struct wire_limits limits;
-	box_table_state(b, &m, &spec, &limits);
+	struct wire_workspace_mount workspace;
+	box_table_state(b, &m, (struct box_table_parts){ &spec, &limits, &workspace });
 	struct buf out = BUF_INIT(4096);
 	if (r == 0)
 		r = pb_encode(&wire_box_state_msg, &m, &out);
@@ -72,6 +75,12 @@ static int read_state(struct view text, struct arena *a, struct box *b)
 	b->started = m.started;
 	b->slot = m.slot;
 	b->spec.readonly_root = m.spec->readonly_root;
+	b->spec.disk_bytes = m.spec->disk_bytes;
+	if (m.spec->workspace) {
+		if (view_to_str(m.spec->workspace->id, b->spec.workspace, sizeof(b->spec.workspace)) < 0)
+			return -EBADMSG;
+		b->spec.workspace_readonly = m.spec->workspace->readonly;
+	}
 	b->spec.limits = (struct spec_limits){ .cpu_milli = m.spec->limits->cpu_milli,
 					       .memory_bytes = m.spec->limits->memory_bytes,
 					       .pids = m.spec->limits->pids,

@@ -41,11 +41,16 @@ struct box_table {
 struct box *box_table_get(struct box_table *t, struct view id);
 
 struct wire_box_state;
-/* Fills a message from a box; `spec`, `limits` are storage for its parts. */
+/* Fills a message from a box; `parts` are room for what it points to. */
 struct wire_box_spec;
 struct wire_limits;
-void box_table_state(const struct box *b, struct wire_box_state *m, struct wire_box_spec *spec,
-		     struct wire_limits *limits);
+struct wire_workspace_mount;
+struct box_table_parts {
+	struct wire_box_spec *spec;
+	struct wire_limits *limits;
+	struct wire_workspace_mount *workspace;
+};
+void box_table_state(const struct box *b, struct wire_box_state *m, struct box_table_parts parts);
 /* RUN/boxes/ID/state and pid. */
 int box_table_save(const struct box *b, int run_box) _must_check_;
 /* -ENOENT: no state; -ESRCH: the process is gone; -EBADMSG. *ret_pidfd is opened on success. */

@@ -71,10 +71,10 @@ static void remove_run_dir(struct keeper *k, const char *id)
 
 int boxes_discard(struct keeper *k, const char *id)
 {
-	if (renameat(k->storage.boxes, id, k->trash, id) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	sweep_start(k);
-	return 0;
+	int r = storage_drop(&k->storage, id);
+	if (r == 0)
+		sweep_start(k);
+	return r;
 }
 
 /* ---- ending ---- */
@@ -196,7 +196,11 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 	if (listener < 0)
 		return err_sys(e, ERR_INTERNAL, listener, "cannot make the box's socket");
 	struct native_box nb;
-	if (native_start(&k->native, &plan, image, storage, listener, &nb, e) < 0)
+	_cleanup_(closep) int workspace = b->spec.workspace[0] ? storage_open_workspace(&k->storage, b->spec.workspace, e) : -1;
+	if (b->spec.workspace[0] && workspace < 0)
+		return -1;
+	const struct native_files files = { storage, workspace, listener };
+	if (native_start(&k->native, &plan, image, &files, &nb, e) < 0)
 		return -1;
 	b->pid = nb.pid;
 	*ret_pidfd = nb.pidfd;
@@ -219,7 +223,8 @@ static void undo_start(struct keeper *k, struct box *b, int pidfd)
 		boxes_tidy_later(k);
 	remove_run_dir(k, b->spec.id);
 	slots_free(&k->slots, b->slot);
-	(void)!boxes_discard(k, b->spec.id);
+	if (!b->spec.existing)
+		(void)!boxes_discard(k, b->spec.id);
 	free(b);
 }
 

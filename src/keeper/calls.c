@@ -10,20 +10,14 @@
 
 #include "boxes.h"
 #include "fd.h"
+#include "life.h"
 #include "log.h"
 #include "serve.h"
 #include "sweep.h"
 #include "wire_gen.h"
 #include "poison.h"
 
-struct call {
-	struct keeper *k;
-	uint16_t type;
-	uint32_t stream;
-	struct arena arena;
-};
-
-static void reply(struct call *c, const struct pb_msg *m, const void *msg)
+void calls_reply(struct call *c, const struct pb_msg *m, const void *msg)
 {
 	(void)!link_send_msg(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST, c->stream, 0, m, msg);
 }
@@ -40,8 +34,16 @@ static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *
 	*s = (struct spec){ .readonly_root = w->readonly_root,
 			    .limits = { .cpu_milli = w->limits->cpu_milli, .memory_bytes = w->limits->memory_bytes,
 					.pids = w->limits->pids, .nofile = w->limits->nofile } };
-	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 || view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0)
-		return err_set(e, ERR_INVALID, "the id or the host name is too long");
+	s->disk_bytes = w->disk_bytes;
+	s->existing = w->existing;
+	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 || view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
+	    view_to_str(w->snapshot, s->snapshot, sizeof(s->snapshot)) < 0)
+		return err_set(e, ERR_INVALID, "an id or the host name is too long");
+	if (w->workspace) {
+		if (view_to_str(w->workspace->id, s->workspace, sizeof(s->workspace)) < 0)
+			return err_set(e, ERR_INVALID, "a workspace's id is too long");
+		s->workspace_readonly = w->workspace->readonly;
+	}
 	return 0;
 }
 
@@ -56,14 +58,15 @@ static int call_create(struct call *c, const void *msg, struct err *e)
 	struct wire_box_state state;
 	struct wire_box_spec spec;
 	struct wire_limits limits;
-	box_table_state(b, &state, &spec, &limits);
+	struct wire_workspace_mount workspace;
+	box_table_state(b, &state, (struct box_table_parts){ &spec, &limits, &workspace });
 	struct wire_box_created out = { .state = &state };
 	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
 				&wire_box_created_msg, &out, fd);
 	return 0;
 }
 
-static struct box *find_box(struct call *c, struct view id, struct err *e)
+struct box *calls_find_box(struct call *c, struct view id, struct err *e)
 {
 	struct box *b = box_table_get(&c->k->boxes, id);
 	if (b && !b->dying)
@@ -75,7 +78,7 @@ static struct box *find_box(struct call *c, struct view id, struct err *e)
 static int call_open(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_open *m = msg;
-	struct box *b = find_box(c, m->id, e);
+	struct box *b = calls_find_box(c, m->id, e);
 	if (!b)
 		return -1;
 	int fd = boxes_connect(c->k, b, e);
@@ -84,7 +87,8 @@ static int call_open(struct call *c, const void *msg, struct err *e)
 	struct wire_box_state state;
 	struct wire_box_spec spec;
 	struct wire_limits limits;
-	box_table_state(b, &state, &spec, &limits);
+	struct wire_workspace_mount workspace;
+	box_table_state(b, &state, (struct box_table_parts){ &spec, &limits, &workspace });
 	struct wire_box_opened out = { .state = &state };
 	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_box_opened_msg,
 				&out, fd);
@@ -135,17 +139,18 @@ static int call_list(struct call *c, const void *msg, struct err *e)
 	struct wire_box_state *states = arena_array(&c->arena, n, sizeof(*states));
 	struct wire_box_spec *specs = arena_array(&c->arena, n, sizeof(*specs));
 	struct wire_limits *limits = arena_array(&c->arena, n, sizeof(*limits));
-	if (!states || !specs || !limits)
+	struct wire_workspace_mount *workspaces = arena_array(&c->arena, n, sizeof(*workspaces));
+	if (!states || !specs || !limits || !workspaces)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "list of boxes");
 	for (struct map_node *node = map_first(&c->k->boxes.by_id); node; node = map_next(&c->k->boxes.by_id, node)) {
 		const struct box *b = CONTAINER(node, struct box, node);
 		if (b->dying)
 			continue;
-		box_table_state(b, &states[i], &specs[i], &limits[i]);
+		box_table_state(b, &states[i], (struct box_table_parts){ &specs[i], &limits[i], &workspaces[i] });
 		i++;
 	}
 	struct wire_box_list_reply out = { .boxes = { states, i } };
-	reply(c, &wire_box_list_reply_msg, &out);
+	calls_reply(c, &wire_box_list_reply_msg, &out);
 	return 0;
 }
 
@@ -156,7 +161,7 @@ static int call_reconcile(struct call *c, const void *msg, struct err *e)
 	struct wire_reconcile_reply out = { .removed = boxes_keep_only(c->k, m->keep.items, m->keep.n) };
 	if (out.removed)
 		log_info("cleared away %u boxes that nobody knows", out.removed);
-	reply(c, &wire_reconcile_reply_msg, &out);
+	calls_reply(c, &wire_reconcile_reply_msg, &out);
 	return 0;
 }
 
@@ -185,7 +190,7 @@ static int call_image_list(struct call *c, const void *msg, struct err *e)
 	for (const struct image *i = c->k->images.all; out.images.items && i; i = i->next)
 		if (image_message(c, i, &out.images.items[out.images.n++]) < 0)
 			return err_sys(e, ERR_INTERNAL, ENOMEM, "list of images");
-	reply(c, &wire_image_list_reply_msg, &out);
+	calls_reply(c, &wire_image_list_reply_msg, &out);
 	return 0;
 }
 
@@ -194,14 +199,15 @@ static void on_committed(struct keeper *k, struct box *b)
 	struct call c = { .k = k, .type = WIRE_TYPE_IMAGE_COMMIT, .stream = b->stream, .arena = ARENA_INIT(65536) };
 	struct err e = { 0 };
 	const struct image *i;
-	char tree[SPEC_ID + 16];
 	struct wire_image m;
+	char tree[SPEC_ID + 16];
 	snprintf(tree, sizeof(tree), "%s/workspace", b->spec.id);
-	if (images_commit(&k->images, k->storage.boxes, tree, view_of(b->commit_name), view_of(b->commit_digest), &i, &e) < 0 ||
+	if (images_commit(&k->images, &k->storage.disk, k->storage.boxes, tree, view_of(b->commit_name),
+			  view_of(b->commit_digest), &i, &e) < 0 ||
 	    image_message(&c, i, &m) < 0)
 		fail(&c, &e);
 	else
-		reply(&c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &m });
+		calls_reply(&c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &m });
 	(void)!boxes_discard(k, b->spec.id);
 	arena_done(&c.arena);
 }
@@ -211,7 +217,7 @@ static int call_image_commit(struct call *c, const void *msg, struct err *e)
 	const struct wire_image_commit *m = msg;
 	if (!images_name_ok(m->name) || !images_digest_ok(m->digest))
 		return err_set(e, ERR_INVALID, "not a name or not a digest of an image");
-	struct box *b = find_box(c, m->box, e);
+	struct box *b = calls_find_box(c, m->box, e);
 	if (!b)
 		return -1;
 	(void)!view_to_str(m->name, b->commit_name, sizeof(b->commit_name));
@@ -234,10 +240,10 @@ static int call_image_remove(struct call *c, const void *msg, struct err *e)
 		if (same)
 			return err_set(e, ERR_STATE, "box %s runs on this image", b->spec.id);
 	}
-	if (images_remove(&c->k->images, m->image, c->k->trash, e) < 0)
+	if (images_remove(&c->k->images, &c->k->storage.disk, m->image, c->k->storage.trash, e) < 0)
 		return -1;
 	sweep_start(c->k);
-	reply(c, &wire_image_removed_msg, &(struct wire_image_removed){ 0 });
+	calls_reply(c, &wire_image_removed_msg, &(struct wire_image_removed){ 0 });
 	return 0;
 }
 
@@ -252,23 +258,25 @@ static int call_posture(struct call *c, const void *msg, struct err *e)
 		parts[i] = (struct wire_posture_part){ .name = view_of(p->parts[i].name), .ok = p->parts[i].ok,
 						       .required = p->parts[i].required,
 						       .detail = view_of(p->parts[i].detail) };
-	reply(c, &wire_posture_reply_msg, &(struct wire_posture_reply){ .parts = { parts, p->n }, .ok = p->ok });
+	calls_reply(c, &wire_posture_reply_msg, &(struct wire_posture_reply){ .parts = { parts, p->n }, .ok = p->ok });
 	return 0;
 }
 
 static int call_stats(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_stats *m = msg;
-	struct box *b = find_box(c, m->id, e);
+	struct box *b = calls_find_box(c, m->id, e);
 	struct cgroup_usage u;
 	if (!b)
 		return -1;
 	int r = cgroup_usage(&c->k->native.cgroups, b->spec.id, &u);
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
-	reply(c, &wire_stats_reply_msg,
+	uint64_t disk = 0;
+	(void)!storage_usage(&c->k->storage, b->spec.id, &disk);
+	calls_reply(c, &wire_stats_reply_msg,
 	      &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes, .cpu_usec = u.cpu_usec, .pids = u.pids,
-					  .oom_kills = u.oom_kills });
+					  .oom_kills = u.oom_kills, .disk_bytes = disk });
 	return 0;
 }
 
@@ -286,6 +294,15 @@ static const struct {
 	[WIRE_TYPE_IMAGE_REMOVE] = { &wire_image_remove_msg, call_image_remove },
 	[WIRE_TYPE_POSTURE] = { &wire_posture_msg, call_posture },
 	[WIRE_TYPE_STATS] = { &wire_stats_msg, call_stats },
+	[WIRE_TYPE_BOX_PAUSE] = { &wire_box_pause_msg, life_pause },
+	[WIRE_TYPE_BOX_RESUME] = { &wire_box_resume_msg, life_resume },
+	[WIRE_TYPE_BOX_STOP] = { &wire_box_stop_msg, life_stop },
+	[WIRE_TYPE_SNAPSHOT_CREATE] = { &wire_snapshot_create_msg, life_snapshot_create },
+	[WIRE_TYPE_SNAPSHOT_REMOVE] = { &wire_snapshot_remove_msg, life_snapshot_remove },
+	[WIRE_TYPE_SNAPSHOT_LIST] = { &wire_snapshot_list_msg, life_snapshot_list },
+	[WIRE_TYPE_WORKSPACE_CREATE] = { &wire_workspace_create_msg, life_workspace_create },
+	[WIRE_TYPE_WORKSPACE_REMOVE] = { &wire_workspace_remove_msg, life_workspace_remove },
+	[WIRE_TYPE_WORKSPACE_LIST] = { &wire_workspace_list_msg, life_workspace_list },
 };
 
 static void on_frame(struct link *l, const struct frame *f, int fd)

@@ -9,4 +9,15 @@
 
 extern const struct link_ops calls_ops;
 
+/* One call, as the function that carries it out sees it. */
+struct call {
+	struct keeper *k;
+	uint16_t type;
+	uint32_t stream;
+	struct arena arena;
+};
+
+void calls_reply(struct call *c, const struct pb_msg *m, const void *msg);
+struct box *calls_find_box(struct call *c, struct view id, struct err *e);
+
 void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint32_t signo, bool oom);

@@ -47,7 +47,7 @@ static int start_and_end(struct native *n, int dir, struct err *e)
 	if (plan_make(&s, &image, 4000, 1879048192u, &plan, e) < 0 || native_storage(&plan, store, e) < 0)
 		return -1;
 	struct native_box b;
-	if (native_start(n, &plan, &image, store, listener, &b, e) < 0)
+	if (native_start(n, &plan, &image, &(struct native_files){ store, -1, listener }, &b, e) < 0)
 		return -1;
 	(void)syscall(SYS_pidfd_send_signal, b.pidfd, SIGKILL, NULL, 0);
 	(void)waitpid(b.pid, NULL, 0);

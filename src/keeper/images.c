@@ -20,6 +20,7 @@
 #include "log.h"
 #include "rnd.h"
 #include "sha256.h"
+#include "sweep.h"
 #include "text.h"
 #include "poison.h"
 
@@ -234,10 +235,14 @@ const struct image *images_find(const struct images *im, struct view digest)
 int images_layers(const struct images *im, const struct image *i, struct plan_image *ret, struct err *e)
 {
 	struct plan_image p = { .n = 1 };
+	static const char *const roots[] = { "rootfs", "unit/workspace" };
 	char path[96];
-	snprintf(path, sizeof(path), "%s/rootfs", hex_of(i->digest));
 	snprintf(p.layers[0].at, sizeof(p.layers[0].at), "/");
-	p.layers[0].dir = openat(im->dir, path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	p.layers[0].dir = -1;
+	for (size_t k = 0; k < ELEMS(roots) && p.layers[0].dir < 0; k++) {
+		snprintf(path, sizeof(path), "%s/%s", hex_of(i->digest), roots[k]);
+		p.layers[0].dir = openat(im->dir, path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	}
 	if (p.layers[0].dir < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot open the image %s", i->digest);
 	if (i->machine) {
@@ -339,20 +344,41 @@ static int stage(struct images *im, char staged[32], struct err *e)
 	return 0;
 }
 
+/* btrfs: a directory cannot leave its subvolume, so the image is a snapshot of the unit
+ * that holds it: HEX/unit/workspace. `tree` is UNIT/workspace. */
+static int snapshot_unit(struct images *im, const struct disk *d, int dir, const char *tree, const char *staged)
+{
+	char unit[64];
+	snprintf(unit, sizeof(unit), "%.*s", (int)strcspn(tree, "/"), tree);
+	_cleanup_(closep) int from = openat(dir, unit, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_(closep) int to = openat(im->dir, staged, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return from < 0 || to < 0 ? -errno : disk_snapshot(d, from, to, "unit", false);
+}
+
+static void drop_unit(struct images *im, const struct disk *d, const char *name)
+{
+	_cleanup_(closep) int dir = openat(im->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir >= 0 && d->btrfs)
+		(void)!disk_remove(d, dir, "unit", -1);
+}
+
 /* Moves a checked tree into the store. On failure it is where it was, for the caller to clear away. */
-static int take_tree(struct images *im, int dir, const char *tree, struct image *i, const struct image **ret,
-		     struct err *e)
+static int take_tree(struct images *im, const struct disk *d, int dir, const char *tree, struct image *i,
+		     const struct image **ret, struct err *e)
 {
 	char staged[32], to[48], manifest[48];
 	if (stage(im, staged, e) < 0)
 		return -1;
 	snprintf(to, sizeof(to), "%s/rootfs", staged);
 	snprintf(manifest, sizeof(manifest), "%s/manifest.json", staged);
-	int r = 0;
-	if (renameat(dir, tree, im->dir, to) < 0) {
-		r = err_sys(e, ERR_STORAGE, errno, "cannot move the unpacked files");
+	int r = d->btrfs ? snapshot_unit(im, d, dir, tree, staged) : renameat(dir, tree, im->dir, to) < 0 ? -errno : 0;
+	if (r < 0) {
+		r = err_sys(e, ERR_STORAGE, r, "cannot take the unpacked files");
 	} else if (publish(im, staged, i, ret, e) < 0) {
-		(void)renameat(im->dir, to, dir, tree);
+		if (d->btrfs)
+			drop_unit(im, d, staged);
+		else
+			(void)renameat(im->dir, to, dir, tree);
 		(void)unlinkat(im->dir, manifest, 0);
 		r = -1;
 	}
@@ -361,8 +387,8 @@ static int take_tree(struct images *im, int dir, const char *tree, struct image 
 	return r;
 }
 
-int images_commit(struct images *im, int dir, const char *tree, struct view name, struct view digest,
-		  const struct image **ret, struct err *e)
+int images_commit(struct images *im, const struct disk *d, int dir, const char *tree, struct view name,
+		  struct view digest, const struct image **ret, struct err *e)
 {
 	if (!images_name_ok(name))
 		return err_set(e, ERR_INVALID, "an image's name is 1 to %d of a-z, 0-9, '.', '_' and '-'", IMAGES_NAME - 1);
@@ -382,7 +408,7 @@ int images_commit(struct images *im, int dir, const char *tree, struct view name
 		int r = ensure_user(root);
 		if (r < 0)
 			return err_sys(e, ERR_INVALID, r, "/etc/passwd of the image cannot be used");
-		if (take_tree(im, dir, tree, &i, &have, e) < 0)
+		if (take_tree(im, d, dir, tree, &i, &have, e) < 0)
 			return -1;
 	}
 	int r = set_name(im, name, have->digest);
@@ -431,7 +457,7 @@ static void drop_names(struct images *im, const char *digest, struct view only)
 	}
 }
 
-int images_remove(struct images *im, struct view which, int trash, struct err *e)
+int images_remove(struct images *im, const struct disk *d, struct view which, int trash, struct err *e)
 {
 	char digest[IMAGES_DIGEST] = "";
 	bool by_name = false;
@@ -455,7 +481,7 @@ int images_remove(struct images *im, struct view which, int trash, struct err *e
 	char to[96], tail[9];
 	rnd_name(tail, 8);
 	snprintf(to, sizeof(to), "image-%.40s-%s", hex_of(digest), tail);
-	/* Boxes that run on it keep what they have open; the tree is gone for new ones. */
+	drop_unit(im, d, hex_of(digest));
 	if (renameat(im->dir, hex_of(digest), trash, to) < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot remove the image");
 	for (struct image **at = &im->all; *at; at = &(*at)->next)

@@ -1,5 +1,6 @@
 /*
- * The image store: DATA/images/HEX/{manifest.json,rootfs/}, where HEX is the
+ * The image store: images/HEX/{manifest.json,rootfs/} on the boxes' disk (or, of an
+ * imported image on btrfs, unit/workspace: a snapshot of the box that unpacked it), where HEX is the
  * SHA-256 of the archive that was unpacked (for the machine's own image: of what
  * it was made from), and DATA/images/names/NAME, a file that holds a digest.
  * Images are never changed once they have their name; owners on disk are the ids
@@ -7,6 +8,7 @@
  */
 #pragma once
 
+#include "disk.h"
 #include "err.h"
 #include "plan.h"
 
@@ -40,11 +42,12 @@ const struct image *images_find(const struct images *im, struct view digest);
 /* Opens the layers; images_release closes them. */
 int images_layers(const struct images *im, const struct image *i, struct plan_image *ret, struct err *e) _must_check_;
 void images_release(struct plan_image *p);
-/* Takes DATA-relative directory `tree` (root of a box's unpacked files) as an image. */
-int images_commit(struct images *im, int dir, const char *tree, struct view name, struct view digest,
-		  const struct image **ret, struct err *e) _must_check_;
+/* Takes the tree (UNIT/workspace of a box that has ended, below `dir`) as an image. */
+int images_commit(struct images *im, const struct disk *d, int dir, const char *tree, struct view name,
+		  struct view digest, const struct image **ret, struct err *e) _must_check_;
 /* By name: the name goes; the files go to `trash` when no other name is left. By digest: all. */
-int images_remove(struct images *im, struct view name_or_digest, int trash, struct err *e) _must_check_;
+int images_remove(struct images *im, const struct disk *d, struct view name_or_digest, int trash,
+		  struct err *e) _must_check_;
 
 bool images_name_ok(struct view name);
 bool images_digest_ok(struct view digest);

@@ -19,7 +19,7 @@ struct keeper {
 
 	/* directories */
 	int data, run;            /* DATA and RUN themselves */
-	int run_boxes, trash;
+	int run_boxes;
 	int lock;                 /* RUN/lock, held for our life */
 	char data_path[512], run_path[512];
 	char bin_path[512];       /* where our own programs lie */

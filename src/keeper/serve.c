@@ -90,10 +90,9 @@ static int open_dirs(struct keeper *k, struct err *e)
 	if (!take_lock(k->lock))
 		return err_set(e, ERR_STATE, "another paddockd runs with the run directory %s", k->run_path);
 	k->run_boxes = make_in(k->run, "boxes", 0700);
-	k->trash = make_in(k->data, "trash", 0700);
 	int store = make_in(k->data, "store", 0700);
 	uid_t api = (uid_t)k->config->uids.api;
-	if (k->run_boxes < 0 || k->trash < 0 || store < 0 || fchown(store, api, api) < 0) {
+	if (k->run_boxes < 0 || store < 0 || fchown(store, api, api) < 0) {
 		fd_close(store);
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make the directories below %s", k->data_path);
 	}
@@ -256,6 +255,17 @@ static int open_walls(struct keeper *k, struct err *e)
 	return 0;
 }
 
+static int open_storage(struct keeper *k, struct err *e)
+{
+	char point[640];
+	snprintf(point, sizeof(point), "%s/disk", k->run_path);
+	if (mkdir(point, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot make %s", point);
+	if (disk_open(&k->storage.disk, k->data, k->config->data.backend, k->config->data.size_mb, point, e) < 0)
+		return -1;
+	return storage_open(&k->storage, e);
+}
+
 void serve_ready(struct keeper *k)
 {
 	k->api_ready = true;
@@ -299,7 +309,7 @@ static int setup(struct keeper *k, struct err *e)
 	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 ||
 	    trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
-	    storage_open(&k->storage, k->data, e) < 0 || images_open(&k->images, k->data, e) < 0 ||
+	    open_storage(k, e) < 0 || images_open(&k->images, k->storage.disk.root, e) < 0 ||
 	    images_add_machine(&k->images, e) < 0)
 		return -1;
 	return 0;

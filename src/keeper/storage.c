@@ -6,19 +6,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fd.h"
 #include "native.h"
+#include "sweep.h"
 #include "poison.h"
+
+static int open_dir(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
 
 static int open_made(int dir, const char *name)
 {
 	if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 ? -errno : fd;
+	return open_dir(dir, name);
 }
 
 static void spare_name(unsigned i, char dst[16])
@@ -26,21 +33,27 @@ static void spare_name(unsigned i, char dst[16])
 	snprintf(dst, 16, "%u", i);
 }
 
-int storage_open(struct storage *s, int data, struct err *e)
+int storage_open(struct storage *s, struct err *e)
 {
-	*s = (struct storage){ .boxes = open_made(data, "boxes"), .spare = open_made(data, "spare") };
-	if (s->boxes < 0 || s->spare < 0)
-		return err_sys(e, ERR_STORAGE, s->boxes < 0 ? s->boxes : s->spare, "cannot open the boxes' storage");
+	s->boxes = open_made(s->disk.root, "boxes");
+	s->spare = open_made(s->disk.root, "spare");
+	s->snapshots = open_made(s->disk.root, "snapshots");
+	s->workspaces = open_made(s->disk.root, "workspaces");
+	s->trash = open_made(s->disk.root, "trash");
+	if (s->boxes < 0 || s->spare < 0 || s->snapshots < 0 || s->workspaces < 0 || s->trash < 0)
+		return err_set(e, ERR_STORAGE, "cannot open the boxes' storage");
 	/* A spare counts once it has its number; what was half made has another name. */
 	char name[16];
 	struct stat st;
+	s->n = 0;
 	do
 		spare_name(s->n, name);
 	while (s->n < STORAGE_SPARES && fstatat(s->spare, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && ++s->n);
 	return 0;
 }
 
-/* The plan of an ordinary box with two layers: what others need besides is added, what they do not use stays empty. */
+/* The plan of an ordinary box with two layers: what others need besides is added, what
+ * they do not use stays empty. */
 static int fill(int dir, struct err *e)
 {
 	struct plan_image image = { .n = 2, .layers = { { .at = "/" }, { .at = "/usr" } } };
@@ -55,7 +68,8 @@ bool storage_refill(struct storage *s)
 	struct err e = { 0 };
 	if (s->n >= STORAGE_SPARES)
 		return false;
-	_cleanup_(closep) int dir = open_made(s->spare, half);
+	int r = disk_make(&s->disk, s->spare, half);
+	_cleanup_(closep) int dir = r < 0 && r != -EEXIST ? r : open_dir(s->spare, half);
 	char name[16];
 	spare_name(s->n, name);
 	if (dir < 0 || fill(dir, &e) < 0 || renameat(s->spare, half, s->spare, name) < 0)
@@ -64,21 +78,127 @@ bool storage_refill(struct storage *s)
 	return s->n < STORAGE_SPARES;
 }
 
-int storage_make(struct storage *s, const struct plan *p, struct err *e)
+/* An overlay refuses a work directory that a volatile one has used: it begins anew. */
+static int renew_work(int dir)
+{
+	for (unsigned i = 0; i < PLAN_LAYERS; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "work%u", i);
+		int fd = open_dir(dir, name);
+		if (fd == -ENOENT)
+			continue;
+		if (fd < 0)
+			return fd;
+		sweep_tree(fd);
+	}
+	return 0;
+}
+
+static int make_from_snapshot(struct storage *s, const struct plan *p)
+{
+	_cleanup_(closep) int from = open_dir(s->snapshots, p->spec.snapshot);
+	int r = from < 0 ? from : disk_snapshot(&s->disk, from, s->boxes, p->spec.id, false);
+	_cleanup_(closep) int dir = r < 0 ? r : open_dir(s->boxes, p->spec.id);
+	return dir < 0 ? dir : renew_work(dir);
+}
+
+static int make_existing(struct storage *s, const struct plan *p)
+{
+	_cleanup_(closep) int dir = open_dir(s->boxes, p->spec.id);
+	return dir < 0 ? dir : renew_work(dir);
+}
+
+static int make_new(struct storage *s, const struct plan *p)
 {
 	char name[16];
-	const char *id = p->spec.id;
-	bool ready = false;
 	if (s->n) {
 		spare_name(--s->n, name);
-		ready = renameat(s->spare, name, s->boxes, id) == 0;
+		if (renameat(s->spare, name, s->boxes, p->spec.id) == 0)
+			return 0;
 	}
-	if (!ready && mkdirat(s->boxes, id, 0700) < 0)
-		return err_sys(e, ERR_STORAGE, errno, "cannot make the box's storage");
-	_cleanup_(closep) int dir = openat(s->boxes, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return disk_make(&s->disk, s->boxes, p->spec.id);
+}
+
+int storage_make(struct storage *s, const struct plan *p, struct err *e)
+{
+	int r = p->spec.existing ? make_existing(s, p) : p->spec.snapshot[0] ? make_from_snapshot(s, p) : make_new(s, p);
+	if (r == -ENOENT)
+		return err_set(e, ERR_NOT_FOUND, p->spec.existing ? "the box has no files" : "no such snapshot");
+	if (r < 0)
+		return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r, "cannot make the box's storage");
+	_cleanup_(closep) int dir = open_dir(s->boxes, p->spec.id);
 	if (dir < 0)
-		return err_sys(e, ERR_STORAGE, errno, "cannot open the box's storage");
+		return err_sys(e, ERR_STORAGE, dir, "cannot open the box's storage");
 	if (native_storage(p, dir, e) < 0)
 		return -1;
+	/* After the directories are made: at the limit not even that would work. */
+	r = disk_limit(&s->disk, dir, p->spec.disk_bytes);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "the disk limit cannot be set (storage.backend)");
 	return TAKE_FD(dir);
+}
+
+int storage_drop(struct storage *s, const char *id)
+{
+	return disk_remove(&s->disk, s->boxes, id, s->trash);
+}
+
+int storage_usage(const struct storage *s, const char *id, uint64_t *ret_bytes)
+{
+	_cleanup_(closep) int dir = open_dir(s->boxes, id);
+	uint64_t limit;
+	return dir < 0 ? dir : disk_usage(&s->disk, dir, ret_bytes, &limit);
+}
+
+int storage_snapshot(struct storage *s, const char *box, const char *id, struct err *e)
+{
+	_cleanup_(closep) int from = open_dir(s->boxes, box);
+	int r = from < 0 ? from : disk_snapshot(&s->disk, from, s->snapshots, id, true);
+	if (r == -EOPNOTSUPP)
+		return err_set(e, ERR_UNSUPPORTED, "snapshots need storage.backend: btrfs");
+	return r < 0 ? err_sys(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_STORAGE, r, "cannot make the snapshot") : 0;
+}
+
+int storage_drop_snapshot(struct storage *s, const char *id, struct err *e)
+{
+	int r = disk_remove(&s->disk, s->snapshots, id, s->trash);
+	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot remove the snapshot") : 0;
+}
+
+int storage_open_workspace(struct storage *s, const char *id, struct err *e)
+{
+	int fd = open_dir(s->workspaces, id);
+	if (fd == -ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "no such workspace");
+	return fd < 0 ? err_sys(e, ERR_STORAGE, fd, "cannot open the workspace") : fd;
+}
+
+int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, const char *from, struct err *e)
+{
+	int r;
+	if (from[0]) {
+		_cleanup_(closep) int source = storage_open_workspace(s, from, e);
+		if (source < 0)
+			return -1;
+		r = disk_snapshot(&s->disk, source, s->workspaces, id, false);
+	} else {
+		r = disk_make(&s->disk, s->workspaces, id);
+	}
+	if (r == -EEXIST)
+		return err_set(e, ERR_CONFLICT, "the workspace exists");
+	if (r < 0)
+		return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r, "cannot make the workspace");
+	_cleanup_(closep) int dir = storage_open_workspace(s, id, e);
+	if (dir < 0)
+		return -1;
+	if (fchmod(dir, 0755) < 0 || fchown(dir, PLAN_USER, PLAN_USER) < 0)
+		return err_sys(e, ERR_STORAGE, errno, "cannot make the workspace");
+	r = disk_limit(&s->disk, dir, bytes);
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "the workspace's limit cannot be set (storage.backend)") : 0;
+}
+
+int storage_drop_workspace(struct storage *s, const char *id, struct err *e)
+{
+	int r = disk_remove(&s->disk, s->workspaces, id, s->trash);
+	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot remove the workspace") : 0;
 }

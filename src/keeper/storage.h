@@ -1,21 +1,33 @@
 /*
- * The directories of boxes: DATA/boxes/ID. Making one costs half a dozen mkdirs,
- * which some file systems are slow at, so a few are kept ready in DATA/spare and
- * renamed into place.
+ * The files of boxes, snapshots and workspaces on a disk: boxes/ID, snapshots/ID,
+ * workspaces/ID, each a unit (disk.h). A few boxes' directories are kept ready in
+ * spare/ and renamed into place, since some file systems are slow at making them.
  */
 #pragma once
 
+#include "disk.h"
 #include "plan.h"
 
 #define STORAGE_SPARES 8
 
 struct storage {
-	int boxes, spare;
-	unsigned n; /* spares that are ready: DATA/spare/0 … n-1 */
+	struct disk disk;
+	int boxes, spare, snapshots, workspaces;
+	int trash;  /* on the same file system; swept */
+	unsigned n; /* spares that are ready: spare/0 … n-1 */
 };
 
-int storage_open(struct storage *s, int data, struct err *e) _must_check_;
-/* An fd of DATA/boxes/ID, with all directories of the plan. */
+int storage_open(struct storage *s, struct err *e) _must_check_; /* s->disk is open */
+/* An fd of boxes/ID, with all directories of the plan: new, from a snapshot, or the ones it had. */
 int storage_make(struct storage *s, const struct plan *p, struct err *e) _must_check_;
+int storage_drop(struct storage *s, const char *id) _must_check_;
+int storage_usage(const struct storage *s, const char *id, uint64_t *ret_bytes) _must_check_;
 /* Makes one spare; true when there is more to do. */
 bool storage_refill(struct storage *s);
+
+int storage_snapshot(struct storage *s, const char *box, const char *id, struct err *e) _must_check_;
+int storage_drop_snapshot(struct storage *s, const char *id, struct err *e) _must_check_;
+
+int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, const char *from, struct err *e) _must_check_;
+int storage_open_workspace(struct storage *s, const char *id, struct err *e) _must_check_; /* the fd */
+int storage_drop_workspace(struct storage *s, const char *id, struct err *e) _must_check_;

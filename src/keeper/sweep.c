@@ -124,7 +124,7 @@ static void on_sweep_exit(struct loop_io *io, uint32_t events)
 static void on_sweep_time(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, sweep_timer);
-	const int fds[] = { k->trash };
+	const int fds[] = { k->storage.trash };
 	char *const argv[] = { (char[]){ "paddockd" }, (char[]){ "sweep" }, NULL }, *const envp[] = { NULL };
 	int pidfd = -1;
 	int r = child_exec(k, "paddockd", argv, envp, fds, ELEMS(fds), &k->sweep_pid, &pidfd);

@@ -6,12 +6,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "num.h"
 #include "poison.h"
@@ -142,6 +144,8 @@ int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks
 	return 0;
 }
 
+static int read_u64(const struct cgroup_tree *t, const char *name, const char *file, const char *key, uint64_t *ret);
+
 /* v1 has no cgroup.kill: everything that is listed gets SIGKILL, until nothing new appears. */
 static int kill_listed(const struct cgroup_tree *t, const char *name)
 {
@@ -180,6 +184,54 @@ int cgroup_kill(const struct cgroup_host *h, const char *name)
 	for (unsigned i = 0; i < h->n; i++) {
 		int one = kill_listed(&h->trees[i], name);
 		r = r < 0 ? r : one;
+	}
+	return r;
+}
+
+int cgroup_frozen(const struct cgroup_host *h, const char *name, bool *ret)
+{
+	uint64_t frozen;
+	if (h->unified < 0)
+		return -EOPNOTSUPP;
+	int r = read_u64(&h->trees[h->unified], name, "cgroup.events", "frozen", &frozen);
+	if (r == 0)
+		*ret = frozen != 0;
+	return r;
+}
+
+static int wait_frozen(const struct cgroup_host *h, const char *name, int wait_ms)
+{
+	char path[192];
+	snprintf(path, sizeof(path), "%s/cgroup.events", name);
+	_cleanup_(closep) int fd = openat(h->trees[h->unified].dir, path, O_RDONLY | O_CLOEXEC);
+	uint64_t until = clock_mono_ms() + (uint64_t)wait_ms;
+	for (;;) {
+		bool frozen = false;
+		/* Reading arms the next notification of this descriptor. */
+		char text[128];
+		if (fd < 0 || pread(fd, text, sizeof(text), 0) < 0)
+			return -errno;
+		int r = cgroup_frozen(h, name, &frozen);
+		if (r < 0 || frozen)
+			return r;
+		uint64_t now = clock_mono_ms();
+		if (now >= until)
+			return -ETIMEDOUT;
+		struct pollfd p = { .fd = fd, .events = POLLPRI };
+		(void)poll(&p, 1, (int)(until - now));
+	}
+}
+
+int cgroup_freeze(const struct cgroup_host *h, const char *name, bool freeze, int wait_ms)
+{
+	if (h->unified < 0)
+		return -EOPNOTSUPP;
+	const struct cgroup_tree *t = &h->trees[h->unified];
+	int r = put_in(t, name, "cgroup.freeze", freeze ? "1" : "0");
+	if (r == 0 && freeze) {
+		r = wait_frozen(h, name, wait_ms);
+		if (r < 0)
+			(void)!put_in(t, name, "cgroup.freeze", "0");
 	}
 	return r;
 }

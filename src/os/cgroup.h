@@ -57,6 +57,10 @@ int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks
 		    int *ret_v2, struct err *e) _must_check_;
 /* Kills everything in the group; does not wait. 0 also when it is gone already. */
 int cgroup_kill(const struct cgroup_host *h, const char *name) _must_check_;
+/* Stops or lets go everything in the group; returns when it stands still (at most
+ * wait_ms, then -ETIMEDOUT and it runs again). -EOPNOTSUPP without a v2 tree. */
+int cgroup_freeze(const struct cgroup_host *h, const char *name, bool freeze, int wait_ms) _must_check_;
+int cgroup_frozen(const struct cgroup_host *h, const char *name, bool *ret) _must_check_;
 /* -EBUSY while something lives in it; 0 when it is gone. */
 int cgroup_remove(const struct cgroup_host *h, const char *name) _must_check_;
 int cgroup_usage(const struct cgroup_host *h, const char *name, struct cgroup_usage *ret) _must_check_;

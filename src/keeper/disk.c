@@ -1,0 +1,181 @@
+/*
+ * Storage below boxes: see disk.h.
+ */
+#include "disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "btrfs.h"
+#include "fd.h"
+#include "log.h"
+#include "loopdev.h"
+#include "mnt.h"
+#include "poison.h"
+
+#define LOOP_FILE "disk.btrfs"
+#define LEAST (1ull << 30)
+#define FIRST (64ull << 30) /* sparse: takes what is used */
+
+static uint64_t free_bytes(int fd)
+{
+	struct statvfs v;
+	return fstatvfs(fd, &v) < 0 ? 0 : (uint64_t)v.f_bavail * v.f_frsize;
+}
+
+/* mkfs as a program: writing a file system by hand is nobody's business. */
+static int make_filesystem(int file)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	pid_t pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR);
+		dup2(null, 1);
+		dup2(null, 2);
+		fcntl(file, F_SETFD, 0);
+		execlp("mkfs.btrfs", "mkfs.btrfs", "-q", "-m", "single", "-d", "single", path, (char *)NULL);
+		_exit(127);
+	}
+	int status = 0;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : WEXITSTATUS(status) == 127 ? -ENOENT : -EIO;
+}
+
+static int make_file(int data, uint64_t size_mb, struct err *e)
+{
+	static const char half[] = LOOP_FILE ".new";
+	uint64_t room = free_bytes(data), size = size_mb ? size_mb << 20 : MIN(FIRST, room / 5 * 4);
+	if (size < LEAST)
+		return err_set(e, ERR_STORAGE, "too little room for storage on btrfs; set storage.backend: copy");
+	(void)unlinkat(data, half, 0);
+	_cleanup_(closep) int fd = openat(data, half, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+		return err_sys(e, ERR_STORAGE, errno, "cannot make %s", LOOP_FILE);
+	int r = make_filesystem(fd);
+	if (r == -ENOENT)
+		return err_set(e, ERR_STORAGE, "mkfs.btrfs is not installed (package btrfs-progs); or set storage.backend: copy");
+	if (r == 0 && (fsync(fd) < 0 || renameat(data, half, data, LOOP_FILE) < 0))
+		r = -errno;
+	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot make a btrfs in %s", LOOP_FILE) : TAKE_FD(fd);
+}
+
+static int mount_loop(struct disk *d, const char *mount_point, struct err *e)
+{
+	char path[32];
+	int r = loopdev_attach(d->file, path, &d->dev);
+	if (r < 0)
+		return err_sys(e, ERR_STORAGE, r, "cannot attach %s to a loop device", LOOP_FILE);
+	const struct mnt_option options[] = { { "source", path } };
+	_cleanup_(closep) int fd = mnt_fs("btrfs", options, ELEMS(options), MOUNT_ATTR_NOATIME | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
+	if (fd < 0)
+		return err_sys(e, ERR_STORAGE, fd, "cannot mount %s: %s", LOOP_FILE, mnt_why);
+	r = mnt_move(fd, AT_FDCWD, mount_point);
+	if (r < 0)
+		return err_sys(e, ERR_STORAGE, r, "cannot mount %s", LOOP_FILE);
+	d->root = open(mount_point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return d->root < 0 ? err_sys(e, ERR_STORAGE, errno, "cannot open %s", mount_point) : 0;
+}
+
+static int open_loop(struct disk *d, int data, uint64_t size_mb, const char *mount_point, struct err *e)
+{
+	d->file = openat(data, LOOP_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (d->file < 0 && errno == ENOENT) {
+		d->file = make_file(data, size_mb, e);
+		if (d->file < 0)
+			return -1;
+	}
+	if (d->file < 0)
+		return err_sys(e, ERR_STORAGE, errno, "cannot open %s", LOOP_FILE);
+	return mount_loop(d, mount_point, e);
+}
+
+int disk_open(struct disk *d, int data, struct view backend, uint64_t size_mb, const char *mount_point, struct err *e)
+{
+	*d = (struct disk){ .root = -1, .file = -1, .dev = -1 };
+	if (view_is(backend, "copy")) {
+		d->root = openat(data, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		return d->root < 0 ? err_sys(e, ERR_STORAGE, errno, "cannot open the data directory") : 0;
+	}
+	d->btrfs = true;
+	if (btrfs_is(data)) {
+		d->root = openat(data, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (d->root < 0)
+			return err_sys(e, ERR_STORAGE, errno, "cannot open the data directory");
+	} else if (open_loop(d, data, size_mb, mount_point, e) < 0) {
+		return -1;
+	}
+	int r = btrfs_quota_enable(d->root);
+	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot turn on quotas") : 0;
+}
+
+void disk_close(struct disk *d)
+{
+	fd_close(d->root);
+	fd_close(d->dev);
+	fd_close(d->file);
+	*d = (struct disk){ .root = -1, .file = -1, .dev = -1 };
+}
+
+int disk_make(const struct disk *d, int dir, const char *name)
+{
+	if (d->btrfs)
+		return btrfs_create(dir, name);
+	return mkdirat(dir, name, 0700) < 0 ? -errno : 0;
+}
+
+int disk_snapshot(const struct disk *d, int from, int dir, const char *name, bool readonly)
+{
+	return d->btrfs ? btrfs_snapshot(from, dir, name, readonly) : -EOPNOTSUPP;
+}
+
+int disk_remove(const struct disk *d, int dir, const char *name, int trash)
+{
+	if (d->btrfs) {
+		int r = btrfs_destroy(dir, name);
+		return r == -ENOENT ? 0 : r;
+	}
+	if (renameat(dir, name, trash, name) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return 0;
+}
+
+int disk_limit(const struct disk *d, int unit, uint64_t bytes)
+{
+	if (!d->btrfs)
+		return bytes ? -EOPNOTSUPP : 0;
+	return btrfs_limit(unit, bytes);
+}
+
+int disk_usage(const struct disk *d, int unit, uint64_t *ret_bytes, uint64_t *ret_limit)
+{
+	return d->btrfs ? btrfs_usage(unit, ret_bytes, ret_limit) : -EOPNOTSUPP;
+}
+
+void disk_grow(struct disk *d)
+{
+	struct statvfs v;
+	struct stat st;
+	if (d->file < 0 || fstatvfs(d->root, &v) < 0 || fstat(d->file, &st) < 0)
+		return;
+	uint64_t used = (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize, size = (uint64_t)st.st_size;
+	if (used < size / 4 * 3 || free_bytes(d->file) < size / 4)
+		return;
+	int r = ftruncate(d->file, (off_t)(size + size / 4)) < 0 ? -errno : loopdev_refresh(d->dev);
+	if (r == 0)
+		r = btrfs_grow(d->root);
+	if (r < 0)
+		log_warn("storage cannot grow: %s", strerror(-r));
+	else
+		log_info("storage has grown to %llu MiB", (unsigned long long)((size + size / 4) >> 20));
+}

@@ -1,0 +1,32 @@
+/*
+ * Where the files of boxes, snapshots and workspaces live: subvolumes of a btrfs
+ * (the data directory's own, or one on a loop file in it), so that a quota, a
+ * snapshot and a removal cost microseconds; or plain directories where the
+ * configuration says `storage.backend: copy`, without quotas and snapshots.
+ */
+#pragma once
+
+#include "err.h"
+#include "view.h"
+
+struct disk {
+	bool btrfs;
+	int root;      /* in which boxes/, spare/, snapshots/, workspaces/ lie */
+	int file, dev; /* of the loop file, or -1 */
+};
+
+/* `backend`: "auto" and "btrfs" make or mount the loop file where DATA is not btrfs;
+ * "copy" uses DATA itself. `mount_point` is a directory for our own mount namespace. */
+int disk_open(struct disk *d, int data, struct view backend, uint64_t size_mb, const char *mount_point,
+	      struct err *e) _must_check_;
+void disk_close(struct disk *d);
+
+/* A directory below `dir` that is a unit of quota, snapshot and removal. */
+int disk_make(const struct disk *d, int dir, const char *name) _must_check_;
+int disk_snapshot(const struct disk *d, int from, int dir, const char *name, bool readonly) _must_check_; /* -EOPNOTSUPP */
+/* Gone at once for everybody else; what takes time is left in `trash`. */
+int disk_remove(const struct disk *d, int dir, const char *name, int trash) _must_check_;
+int disk_limit(const struct disk *d, int unit, uint64_t bytes) _must_check_; /* -EOPNOTSUPP for a limit that cannot be kept */
+int disk_usage(const struct disk *d, int unit, uint64_t *ret_bytes, uint64_t *ret_limit) _must_check_;
+/* Grows the loop file where it is nearly full and the host has room. */
+void disk_grow(struct disk *d);

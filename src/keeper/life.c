@@ -1,0 +1,206 @@
+/*
+ * A box's life between start and end: see life.h.
+ */
+#include "life.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "boxes.h"
+#include "clock.h"
+#include "fd.h"
+#include "sweep.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define FREEZE_MS 1000
+
+static int freeze(struct call *c, struct view id, bool on, struct err *e)
+{
+	struct box *b = calls_find_box(c, id, e);
+	if (!b)
+		return -1;
+	int r = cgroup_freeze(&c->k->native.cgroups, b->spec.id, on, FREEZE_MS);
+	if (r == -EOPNOTSUPP)
+		return err_set(e, ERR_UNSUPPORTED, "this machine has no cgroup v2 tree to freeze a box with");
+	if (r == -ETIMEDOUT)
+		return err_set(e, ERR_UNAVAILABLE, "the box did not come to rest in %d ms", FREEZE_MS);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot %s the box", on ? "pause" : "resume") : 0;
+}
+
+int life_pause(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_box_pause *m = msg;
+	if (freeze(c, m->id, true, e) < 0)
+		return -1;
+	calls_reply(c, &wire_box_paused_msg, &(struct wire_box_paused){ 0 });
+	return 0;
+}
+
+int life_resume(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_box_resume *m = msg;
+	if (freeze(c, m->id, false, e) < 0)
+		return -1;
+	calls_reply(c, &wire_box_resumed_msg, &(struct wire_box_resumed){ 0 });
+	return 0;
+}
+
+static void on_stopped(struct keeper *k, struct box *b)
+{
+	struct call c = { .k = k, .type = WIRE_TYPE_BOX_STOP, .stream = b->stream };
+	calls_reply(&c, &wire_box_stopped_msg, &(struct wire_box_stopped){ 0 });
+}
+
+int life_stop(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_box_stop *m = msg;
+	struct box *b = calls_find_box(c, m->id, e);
+	if (!b)
+		return -1;
+	b->stream = c->stream;
+	boxes_end(c->k, b, on_stopped);
+	return 0;
+}
+
+static int read_id(struct view id, char dst[SPEC_ID + 1], const char *what, struct err *e)
+{
+	if (!spec_id_ok(id) || view_to_str(id, dst, SPEC_ID + 1) < 0)
+		return err_set(e, ERR_INVALID, "not the id of a %s", what);
+	return 0;
+}
+
+/* A running box stands still meanwhile, so that the files are those of one moment. */
+int life_snapshot_create(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_snapshot_create *m = msg;
+	char id[SPEC_ID + 1], box[SPEC_ID + 1];
+	if (read_id(m->id, id, "snapshot", e) < 0 || read_id(m->box, box, "box", e) < 0)
+		return -1;
+	struct box *b = box_table_get(&c->k->boxes, m->box);
+	bool frozen = false, froze = false;
+	uint64_t began = clock_mono_ns();
+	if (b && !b->dying) {
+		int r = cgroup_frozen(&c->k->native.cgroups, box, &frozen);
+		if (r == 0 && !frozen) {
+			if (freeze(c, m->box, true, e) < 0)
+				return -1;
+			froze = true;
+		}
+	}
+	int r = storage_snapshot(&c->k->storage, box, id, e);
+	if (froze)
+		(void)!cgroup_freeze(&c->k->native.cgroups, box, false, FREEZE_MS);
+	uint64_t stood = froze ? (clock_mono_ns() - began) / 1000 : 0, bytes = 0;
+	if (r < 0)
+		return -1;
+	(void)!storage_usage(&c->k->storage, box, &bytes);
+	calls_reply(c, &wire_snapshot_created_msg, &(struct wire_snapshot_created){ .stopped_us = stood, .bytes = bytes });
+	return 0;
+}
+
+int life_snapshot_remove(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_snapshot_remove *m = msg;
+	char id[SPEC_ID + 1];
+	if (read_id(m->id, id, "snapshot", e) < 0 || storage_drop_snapshot(&c->k->storage, id, e) < 0)
+		return -1;
+	sweep_start(c->k);
+	calls_reply(c, &wire_snapshot_removed_msg, &(struct wire_snapshot_removed){ 0 });
+	return 0;
+}
+
+/* The ids below a directory, in the call's arena. */
+static int list_ids(struct call *c, int dir, struct view **ret, size_t *ret_n)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	size_t n = 0, cap = 0;
+	struct view *ids = NULL;
+	if (!d) {
+		int r = -errno;
+		fd_close(fd);
+		return r;
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		if (!spec_id_ok(view_of(de->d_name)))
+			continue;
+		if (n == cap) {
+			cap = cap ? cap * 2 : 64;
+			struct view *more = arena_array(&c->arena, cap, sizeof(*more));
+			if (!more)
+				break;
+			if (n)
+				memcpy(more, ids, n * sizeof(*more));
+			ids = more;
+		}
+		ids[n] = arena_view(&c->arena, view_of(de->d_name));
+		n += ids[n].p != NULL;
+	}
+	closedir(d);
+	*ret = ids;
+	*ret_n = n;
+	return 0;
+}
+
+int life_snapshot_list(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	struct wire_snapshot_list_reply out = { 0 };
+	int r = list_ids(c, c->k->storage.snapshots, &out.ids.items, &out.ids.n);
+	if (r < 0)
+		return err_sys(e, ERR_STORAGE, r, "cannot list the snapshots");
+	calls_reply(c, &wire_snapshot_list_reply_msg, &out);
+	return 0;
+}
+
+int life_workspace_create(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_workspace_create *m = msg;
+	char id[SPEC_ID + 1], from[SPEC_ID + 1] = "";
+	if (read_id(m->id, id, "workspace", e) < 0 || (m->from.n && read_id(m->from, from, "workspace", e) < 0) ||
+	    storage_make_workspace(&c->k->storage, id, m->disk_bytes, from, e) < 0)
+		return -1;
+	calls_reply(c, &wire_workspace_created_msg, &(struct wire_workspace_created){ 0 });
+	return 0;
+}
+
+int life_workspace_remove(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_workspace_remove *m = msg;
+	char id[SPEC_ID + 1];
+	if (read_id(m->id, id, "workspace", e) < 0)
+		return -1;
+	for (struct map_node *n = map_first(&c->k->boxes.by_id); n; n = map_next(&c->k->boxes.by_id, n)) {
+		const struct box *b = CONTAINER(n, struct box, node);
+		if (strcmp(b->spec.workspace, id) == 0)
+			return err_set(e, ERR_STATE, "box %s uses this workspace", b->spec.id);
+	}
+	if (storage_drop_workspace(&c->k->storage, id, e) < 0)
+		return -1;
+	sweep_start(c->k);
+	calls_reply(c, &wire_workspace_removed_msg, &(struct wire_workspace_removed){ 0 });
+	return 0;
+}
+
+int life_workspace_list(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	struct view *ids;
+	size_t n;
+	int r = list_ids(c, c->k->storage.workspaces, &ids, &n);
+	struct wire_workspace_state *states = r < 0 ? NULL : arena_array(&c->arena, n, sizeof(*states));
+	if (!states)
+		return err_sys(e, ERR_STORAGE, r < 0 ? r : ENOMEM, "cannot list the workspaces");
+	for (size_t i = 0; i < n; i++) {
+		states[i].id = ids[i];
+		_cleanup_(closep) int fd = openat(c->k->storage.workspaces, ids[i].p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			(void)!disk_usage(&c->k->storage.disk, fd, &states[i].bytes, &states[i].disk_bytes);
+	}
+	calls_reply(c, &wire_workspace_list_reply_msg, &(struct wire_workspace_list_reply){ .workspaces = { states, n } });
+	return 0;
+}

@@ -1,0 +1,17 @@
+/*
+ * Pausing, stopping, snapshots and workspaces: the calls of api/wire.proto that are
+ * about a box's life rather than its birth. See calls.h for the rest.
+ */
+#pragma once
+
+#include "calls.h"
+
+int life_pause(struct call *c, const void *msg, struct err *e);
+int life_resume(struct call *c, const void *msg, struct err *e);
+int life_stop(struct call *c, const void *msg, struct err *e);
+int life_snapshot_create(struct call *c, const void *msg, struct err *e);
+int life_snapshot_remove(struct call *c, const void *msg, struct err *e);
+int life_snapshot_list(struct call *c, const void *msg, struct err *e);
+int life_workspace_create(struct call *c, const void *msg, struct err *e);
+int life_workspace_remove(struct call *c, const void *msg, struct err *e);
+int life_workspace_list(struct call *c, const void *msg, struct err *e);
