@@ -95,7 +95,10 @@ static void test_round(void **state)
 	assert_string_equal(c.spec.id, b.spec.id);
 	assert_string_equal(c.spec.hostname, b.spec.hostname);
 	assert_string_equal(c.image, b.image);
-	assert_memory_equal(&c.spec.limits, &b.spec.limits, sizeof(b.spec.limits));
+	assert_int_equal(c.spec.limits.cpu_milli, b.spec.limits.cpu_milli);
+	assert_int_equal(c.spec.limits.memory_bytes, b.spec.limits.memory_bytes);
+	assert_int_equal(c.spec.limits.pids, b.spec.limits.pids);
+	assert_int_equal(c.spec.limits.nofile, b.spec.limits.nofile);
 	assert_true(c.spec.readonly_root);
 	assert_int_equal(c.pid, b.pid);
 	assert_int_equal(c.started, b.started);
