@@ -416,7 +416,7 @@ class Box:
 
     @property
     def data_dir(self):
-        return self.client.daemon.data_dir / "boxes" / self.id
+        return self.client.daemon.disk / "boxes" / self.id
 
     def pid1(self):
         return int(read(self.run_dir / "pid"))
@@ -664,13 +664,24 @@ class Daemon:
         left = []
         for home in self.cgroup_homes:
             left += [f"cgroup {home / name}" for name in _listdir(home) if (home / name).is_dir()]
-        for home in (self.data_dir / "boxes", self.run_dir / "boxes"):
-            left += [f"directory {home / name}" for name in _listdir(home)]
+        for home in (self.disk / "boxes" if self.process else None, self.data_dir / "boxes", self.run_dir / "boxes"):
+            left += [f"directory {home / name}" for name in (_listdir(home) if home else ())]
         left += processes_of(self.namespaces_seen, self.boxes_seen)
         for pid in self.programs() if self.process else ():
             left += [f"process {pid} ({comm(pid)}) holds a namespace as fd {fd}"
-                     for fd, inode in namespace_fds(pid).items() if inode not in self.inodes_own]
+                     for fd, inode in namespace_fds(pid).items()
+                     if inode not in self.inodes_own and not self.is_spare(pid, fd, inode)]
         return left
+
+    def is_spare(self, pid, fd, inode):
+        """A network namespace that the keeper made ahead and no box has been in."""
+        return (pid == self.keeper_pid and os.readlink(f"/proc/{pid}/fd/{fd}").startswith("net:")
+                and all(inode != seen["net"] for seen in self.namespaces_seen))
+
+    @property
+    def disk(self):
+        """Where boxes and images lie: mounted in the keeper's own mount namespace only."""
+        return Path(f"/proc/{self.keeper_pid}/root{self.run_dir}/disk")
 
     def left_behind(self):
         """Everything that outlives a daemon which was stopped without boxes."""

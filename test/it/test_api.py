@@ -205,12 +205,12 @@ def test_two_creates_of_one_name_at_once(daemon):
 
 
 def test_failed_create_leaves_no_trace(api, daemon):
-    before = (len(api.list()), sorted(os.listdir(daemon.data_dir / "boxes")), sorted(os.listdir(daemon.run_dir / "boxes")))
+    before = (len(api.list()), sorted(os.listdir(daemon.disk / "boxes")), sorted(os.listdir(daemon.run_dir / "boxes")))
     for spec in ({"image": "no-such-image"}, {"user": "nobody-of-this-name"}, {"workdir": "/no/such/place"}):
         response = api.try_create(**spec)
         if response.status == 201:  # a workdir may be made, a user looked up at exec
             assert api.delete(f"/v1/sandboxes/{response.json()['id']}").status == 204
-    after = (len(api.list()), sorted(os.listdir(daemon.data_dir / "boxes")), sorted(os.listdir(daemon.run_dir / "boxes")))
+    after = (len(api.list()), sorted(os.listdir(daemon.disk / "boxes")), sorted(os.listdir(daemon.run_dir / "boxes")))
     assert before == after
 
 
