@@ -37,7 +37,7 @@ struct rig {
 	struct plan_image image;
 	struct plan plan;
 	struct spec spec;
-	int storage, listener;
+	int storage, workspace, listener;
 };
 
 static int setup(void **state)
@@ -92,6 +92,7 @@ static void rig_open(struct rig *g, const char *name)
 		dprintf(2, "# %s\n", e.msg);
 	CHECK(e.code == ERR_OK);
 	rnd_name(g->spec.id, SPEC_ID);
+	g->workspace = -1;
 	snprintf(g->image.layers[0].at, sizeof(g->image.layers[0].at), "/");
 	g->image.layers[0].dir = open("root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	g->storage = open("storage", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -110,6 +111,12 @@ static void fresh_storage(struct rig *g)
 	CHECK(system("rm -r storage") == 0 && mkdir("storage", 0755) == 0);
 	g->storage = open("storage", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(native_storage(&g->plan, g->storage, &e) == 0);
+}
+
+static int start(struct rig *g, struct native_box *b, struct err *e)
+{
+	const struct native_files files = { .storage = g->storage, .workspace = g->workspace, .listener = g->listener };
+	return native_start(&g->native, &g->plan, &g->image, &files, b, e);
 }
 
 static unsigned groups_left(const struct rig *g)
@@ -243,7 +250,7 @@ static void good(void *arg)
 	struct native_box b = { 0 };
 	struct err e = { 0 };
 	unsigned fds = open_fds();
-	if (native_start(&g.native, &g.plan, &g.image, g.storage, g.listener, &b, &e) < 0)
+	if (start(&g, &b, &e) < 0)
 		dprintf(2, "# %s\n", e.msg);
 	CHECK(e.code == ERR_OK && b.pid > 1);
 	check_process(&g, b.pid);
@@ -271,11 +278,36 @@ static void readonly(void *arg)
 	rig_open(&g, "readonly");
 	g.spec.readonly_root = true;
 	CHECK(plan_make(&g.spec, &g.image, 4, UIDS, &g.plan, &e) == 0);
-	CHECK(native_start(&g.native, &g.plan, &g.image, g.storage, g.listener, &b, &e) == 0);
+	CHECK(start(&g, &b, &e) == 0);
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", b.pid);
 	CHECK(slurp_has(path, " / ro,nosuid,nodev"));
 	check_process(&g, b.pid);
 	end_box(&g, &b);
+	rig_close(&g);
+}
+
+/* Somebody's named workspace, lent without the right to write. */
+static void lent_workspace(void *arg)
+{
+	struct rig g;
+	struct err e = { 0 };
+	struct native_box b;
+	char path[64];
+	rig_open(&g, "lent");
+	CHECK(mkdir("named", 0755) == 0);
+	g.workspace = open("named", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rnd_name(g.spec.workspace, SPEC_ID);
+	g.spec.workspace_readonly = true;
+	CHECK(plan_make(&g.spec, &g.image, 6, UIDS, &g.plan, &e) == 0);
+	if (start(&g, &b, &e) < 0)
+		dprintf(2, "# %s\n", e.msg);
+	CHECK(e.code == ERR_OK);
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", b.pid);
+	CHECK(slurp_has(path, "/lent/named /workspace ro,"));
+	end_box(&g, &b);
+	g.workspace = -1; /* a plan that wants one and gets none */
+	fresh_storage(&g);
+	CHECK(start(&g, &b, &e) == -1 && groups_left(&g) == 0);
 	rig_close(&g);
 }
 
@@ -290,7 +322,7 @@ static void few_files(void *arg)
 		CHECK(fcntl(g.listener, F_DUPFD_CLOEXEC, 0) >= 0);
 	g.spec.limits.nofile = 64;
 	CHECK(plan_make(&g.spec, &g.image, 5, UIDS, &g.plan, &e) == 0);
-	if (native_start(&g.native, &g.plan, &g.image, g.storage, g.listener, &b, &e) < 0)
+	if (start(&g, &b, &e) < 0)
 		dprintf(2, "# %s\n", e.msg);
 	CHECK(e.code == ERR_OK);
 	check_process(&g, b.pid);
@@ -305,7 +337,7 @@ static void must_fail(struct rig *g, const char *step)
 	struct err e = { 0 };
 	native_tidy(&g->native);
 	unsigned fds = open_fds();
-	CHECK(native_start(&g->native, &g->plan, &g->image, g->storage, g->listener, &b, &e) == -1);
+	CHECK(start(g, &b, &e) == -1);
 	if (!strstr(e.msg, step))
 		dprintf(2, "# \"%s\", not about \"%s\"\n", e.msg, step);
 	CHECK(strstr(e.msg, step) != NULL);
@@ -360,7 +392,7 @@ static void failures(void *arg)
 	must_fail(&g, "pids");
 	g.plan.spec.limits.pids = 32;
 	/* After all that it still works. */
-	if (native_start(&g.native, &g.plan, &g.image, g.storage, g.listener, &b, &e) < 0)
+	if (start(&g, &b, &e) < 0)
 		dprintf(2, "# %s\n", e.msg);
 	CHECK(e.code == ERR_OK);
 	end_box(&g, &b);
@@ -410,6 +442,7 @@ static void sealed(void *arg)
 	}
 NATIVE_TEST(good)
 NATIVE_TEST(readonly)
+NATIVE_TEST(lent_workspace)
 NATIVE_TEST(few_files)
 NATIVE_TEST(failures)
 NATIVE_TEST(bad_open)
@@ -418,7 +451,8 @@ NATIVE_TEST(sealed)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),	 cmocka_unit_test(test_readonly), cmocka_unit_test(test_few_files),
+		cmocka_unit_test(test_good),	 cmocka_unit_test(test_readonly), cmocka_unit_test(test_lent_workspace),
+		cmocka_unit_test(test_few_files),
 		cmocka_unit_test(test_failures), cmocka_unit_test(test_bad_open), cmocka_unit_test(test_sealed),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

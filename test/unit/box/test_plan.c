@@ -181,6 +181,38 @@ static void test_golden_readonly(void **state)
 	check_print(&p, golden_readonly);
 }
 
+/* A named workspace takes the place of the box's own. */
+static void test_workspace(void **state)
+{
+	struct plan_image image = image_of(1);
+	struct spec s = good;
+	struct plan p;
+	struct err e = { 0 };
+	snprintf(s.workspace, sizeof(s.workspace), "workspace0123456789a");
+	for (int readonly = 0; readonly < 2; readonly++) {
+		struct buf b = BUF_INIT(8192);
+		s.workspace_readonly = readonly;
+		assert_int_equal(spec_check(&s, &ceiling, &e), 0);
+		assert_int_equal(plan_make(&s, &image, 0, 2000000000u, &p, &e), 0);
+		assert_int_equal(plan_print(&p, &b), 0);
+		assert_int_equal(buf_putc(&b, 0), 0);
+		assert_non_null(strstr(b.p, readonly ? "mount /workspace workspace ro nosuid nodev\n"
+						     : "mount /workspace workspace nosuid nodev\n"));
+		assert_null(strstr(b.p, "store workspace"));
+		buf_done(&b);
+	}
+	/* Ids become names of directories: they are ids or nothing. */
+	s = good;
+	snprintf(s.workspace, sizeof(s.workspace), "../boxes/somebody123");
+	refuse(&s, "workspace");
+	s = good;
+	snprintf(s.snapshot, sizeof(s.snapshot), "..");
+	refuse(&s, "snapshot");
+	s = good;
+	s.disk_bytes = 1;
+	refuse(&s, "disk");
+}
+
 static void test_slots(void **state)
 {
 	struct plan_image image = image_of(2);
@@ -274,7 +306,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ids),    cmocka_unit_test(test_limits), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_golden), cmocka_unit_test(test_golden_readonly), cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_golden), cmocka_unit_test(test_golden_readonly),
+		cmocka_unit_test(test_workspace), cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_images), cmocka_unit_test(test_tmpfs),  cmocka_unit_test(test_masks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,7 @@ static int teardown(void **state)
 static struct box sample(pid_t pid)
 {
 	struct box b = { .spec = { .id = "0123456789abcdefghij", .hostname = "name", .readonly_root = true,
+				   .disk_bytes = 7ull << 30, .workspace = "workspace0123456789a", .workspace_readonly = true,
 				   .limits = { .cpu_milli = 1500, .memory_bytes = 5ull << 30, .pids = 99, .nofile = 1000 } },
 			 .image = "sha256:00000000000000000000000000000000000000000000000000000000000000ff",
 			 .pid = pid, .slot = 4000 };
@@ -102,6 +103,9 @@ static void test_round(void **state)
 	assert_int_equal(c.spec.limits.pids, b.spec.limits.pids);
 	assert_int_equal(c.spec.limits.nofile, b.spec.limits.nofile);
 	assert_true(c.spec.readonly_root);
+	assert_int_equal(c.spec.disk_bytes, b.spec.disk_bytes);
+	assert_string_equal(c.spec.workspace, b.spec.workspace);
+	assert_true(c.spec.workspace_readonly);
 	assert_int_equal(c.pid, b.pid);
 	assert_int_equal(c.started, b.started);
 	assert_int_equal(c.slot, b.slot);

@@ -31,6 +31,7 @@ struct rig {
 	char path[40];
 	int data, boxes, trash;
 	struct images im;
+	struct disk disk;
 	struct err e;
 };
 
@@ -45,6 +46,7 @@ static int setup(void **state)
 	g->data = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	g->boxes = open("boxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	g->trash = open("trash", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	g->disk = (struct disk){ .root = g->data, .file = -1, .dev = -1 }; /* plain directories */
 	*state = g;
 	return images_open(&g->im, g->data, &g->e);
 }
@@ -84,7 +86,7 @@ static int commit(struct rig *g, const char *name, const char *digest)
 {
 	const struct image *i = NULL;
 	g->e = (struct err){ 0 };
-	int r = images_commit(&g->im, g->boxes, "tree", view_of(name), view_of(digest), &i, &g->e);
+	int r = images_commit(&g->im, &g->disk, g->boxes, "tree", view_of(name), view_of(digest), &i, &g->e);
 	assert_int_equal(r == 0, i != NULL);
 	if (i)
 		assert_string_equal(i->digest, digest);
@@ -321,20 +323,20 @@ static void test_names_and_removal(void **state)
 	assert_string_equal(name_digest(&g->im, "two"), B);
 	assert_int_equal(commit(g, "two", A), 0);
 
-	assert_int_equal(images_remove(&g->im, VIEW("nothing"), g->trash, &g->e), -1);
+	assert_int_equal(images_remove(&g->im, &g->disk, VIEW("nothing"), g->trash, &g->e), -1);
 	assert_int_equal(g->e.code, ERR_NOT_FOUND);
-	assert_int_equal(images_remove(&g->im, VIEW(""), g->trash, &g->e), -1);
-	assert_int_equal(images_remove(&g->im, VIEW("one"), g->trash, &g->e), 0);
+	assert_int_equal(images_remove(&g->im, &g->disk, VIEW(""), g->trash, &g->e), -1);
+	assert_int_equal(images_remove(&g->im, &g->disk, VIEW("one"), g->trash, &g->e), 0);
 	assert_non_null(images_find(&g->im, VIEW(A))); /* "two" keeps it */
 	assert_int_equal(entries("trash"), 0);
 	assert_int_equal(access("images/names/one", F_OK), -1);
-	assert_int_equal(images_remove(&g->im, VIEW("two"), g->trash, &g->e), 0);
+	assert_int_equal(images_remove(&g->im, &g->disk, VIEW("two"), g->trash, &g->e), 0);
 	assert_null(images_find(&g->im, VIEW(A)));
 	assert_int_equal(entries("trash"), 1);
 	assert_int_equal(access("images/" HEX_A, F_OK), -1);
 	/* By digest with all its names. */
 	assert_int_equal(commit(g, "four", B), 0);
-	assert_int_equal(images_remove(&g->im, VIEW(B), g->trash, &g->e), 0);
+	assert_int_equal(images_remove(&g->im, &g->disk, VIEW(B), g->trash, &g->e), 0);
 	assert_null(images_find(&g->im, VIEW(B)));
 	assert_null(g->im.names);
 	assert_null(g->im.all);
@@ -342,7 +344,7 @@ static void test_names_and_removal(void **state)
 	assert_int_equal(entries("trash"), 2);
 	/* And again under the same digest. */
 	assert_int_equal(commit(g, "one", A), 0);
-	assert_int_equal(images_remove(&g->im, VIEW(A), g->trash, &g->e), 0);
+	assert_int_equal(images_remove(&g->im, &g->disk, VIEW(A), g->trash, &g->e), 0);
 	assert_int_equal(entries("trash"), 3);
 	assert_int_equal(entries("images"), 1);
 }
@@ -461,9 +463,9 @@ static void test_machine(void **state)
 	images_release(&layers);
 
 	/* While it is the machine's image it stays, whatever it is called by. */
-	assert_int_equal(images_remove(&g->im, view_of(digest), g->trash, &g->e), -1);
+	assert_int_equal(images_remove(&g->im, &g->disk, view_of(digest), g->trash, &g->e), -1);
 	assert_int_equal(g->e.code, ERR_STATE);
-	assert_int_equal(images_remove(&g->im, VIEW(IMAGES_MACHINE), g->trash, &g->e), -1);
+	assert_int_equal(images_remove(&g->im, &g->disk, VIEW(IMAGES_MACHINE), g->trash, &g->e), -1);
 	assert_int_equal(g->e.code, ERR_STATE);
 	assert_non_null(images_find(&g->im, view_of(digest)));
 	assert_string_equal(name_digest(&g->im, IMAGES_MACHINE), digest);
