@@ -168,6 +168,12 @@ void boxes_end(struct keeper *k, struct box *b, box_ended *on_end)
 	(void)syscall(SYS_pidfd_send_signal, b->exit.fd, SIGKILL, NULL, 0);
 }
 
+void boxes_forget_calls(struct keeper *k)
+{
+	for (struct map_node *n = map_first(&k->boxes.by_id); n; n = map_next(&k->boxes.by_id, n))
+		CONTAINER(n, struct box, node)->stream = 0;
+}
+
 /* ---- starting ---- */
 
 int adopt_watch(struct keeper *k, struct box *b, int pidfd)

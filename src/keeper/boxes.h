@@ -13,6 +13,8 @@ int boxes_connect(struct keeper *k, const struct box *b, struct err *e) _must_ch
 void boxes_end(struct keeper *k, struct box *b, box_ended *on_end);
 /* Moves a box's files to the trash; fine when there are none. */
 int boxes_discard(struct keeper *k, const char *id) _must_check_;
+/* The api that asked is gone: nobody waits for the ends that are under way. */
+void boxes_forget_calls(struct keeper *k);
 /* At our start: takes over what lives, clears away what does not. */
 void boxes_adopt(struct keeper *k);
 /* Ends and discards all boxes and files that are not in the list; returns how many. */

@@ -101,7 +101,7 @@ static void test_two_openers(void **state)
 	struct slots a = open_table(6), b = open_table(6);
 	bool used[6] = { false };
 	for (int i = 0; i < 6; i++) {
-		char name[8];
+		char name[16];
 		snprintf(name, sizeof(name), "box%d", i);
 		uint32_t slot = take(i % 2 ? &a : &b, name);
 		assert_false(used[slot]);
