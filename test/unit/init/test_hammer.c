@@ -166,7 +166,7 @@ static void test_hammer(void **state)
 	client_open(&c, &box);
 	client_run(&c, &(struct run){ .argv = ARGV("true") }, &a, &x);
 	answer_done(&a);
-	unsigned before = count_fds();
+	unsigned before = count_fds(); /* perhaps with a pipe of it that is about to be closed */
 	for (uint64_t until = clock_mono_ms() + DURATION_MS; clock_mono_ms() < until;)
 		hammer_once();
 	/* Everything that ran has been killed and collected, every descriptor is closed. */
@@ -177,7 +177,7 @@ static void test_hammer(void **state)
 			   &x);
 		assert_false(a.failed);
 		/* PID 1, the shell, ls and wc. */
-		clean = view_is(buf_view(&a.data[1]), "4\n") && count_fds() == before;
+		clean = view_is(buf_view(&a.data[1]), "4\n") && count_fds() <= before;
 		answer_done(&a);
 	}
 	client_close(&c);
