@@ -4,10 +4,14 @@
  */
 #include "file.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
 
 #include "fd.h"
+#include "stream.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -130,6 +134,63 @@ int file_make_parents(char *path)
 			return r;
 	}
 	return 0;
+}
+
+int file_put_entry(struct buf *out, int dir, const char *name, uint8_t type, struct view path)
+{
+	struct stat st;
+	char target[PATH_MAX];
+	ssize_t n = 0;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno == ENOENT)
+			return 1; /* gone meanwhile */
+		/* A directory that may be read but not searched: the names are all there is. */
+		st = (struct stat){ .st_mode = DTTOIF(type) };
+	} else if (S_ISLNK(st.st_mode)) {
+		n = readlinkat(dir, name, target, sizeof(target));
+	}
+	struct wire_file_info info;
+	file_info(&st, path, &info);
+	info.target = (struct view){ target, n > 0 ? (size_t)n : 0 };
+	struct wire_file_entries one = { .entries = { .items = &info, .n = 1 } };
+	return pb_encode(&wire_file_entries_msg, &one, out);
+}
+
+void file_fail(struct stream *s, int error, const char *path)
+{
+	struct err e;
+	file_error(&e, error, path);
+	stream_fail(s, &e);
+}
+
+void file_on_cancel(struct stream *s, bool lost)
+{
+	struct err e;
+	err_set(&e, ERR_CANCELLED, "cancelled");
+	if (!lost)
+		stream_fail(s, &e);
+}
+
+int file_open_beneath(int dir, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	for (int i = 0; i < 16; i++) {
+		long fd = syscall(SYS_openat2, dir, *path ? path : ".", &how, sizeof(how));
+		if (fd >= 0)
+			return (int)fd;
+		if (errno != EAGAIN) /* something was renamed while it looked */
+			return -errno;
+	}
+	return -EBUSY;
+}
+
+int file_rename(int from_dir, const char *from, int to_dir, const char *to, bool overwrite)
+{
+	unsigned flags = overwrite ? 0 : 1 /* RENAME_NOREPLACE */;
+	return syscall(SYS_renameat2, from_dir, from, to_dir, to, flags) < 0 ? -errno : 0;
 }
 
 /* ---- stat: the thing itself, a link as a link -------------------------- */

@@ -17,6 +17,21 @@ int file_list(const struct call *call, struct err *e) _must_check_;
 int file_stat(const struct call *call, struct err *e) _must_check_;
 int file_mkdir(const struct call *call, struct err *e) _must_check_;
 int file_remove(const struct call *call, struct err *e) _must_check_;
+int file_move(const struct call *call, struct err *e) _must_check_; /* file_copy.c */
+int file_copy(const struct call *call, struct err *e) _must_check_;
+int file_chmod(const struct call *call, struct err *e) _must_check_;
+int file_find(const struct call *call, struct err *e) _must_check_;
+int file_grep(const struct call *call, struct err *e) _must_check_;
+int file_watch(const struct call *call, struct err *e) _must_check_;
+int file_pack(const struct call *call, struct err *e) _must_check_;   /* TreeRead */
+int file_unpack(const struct call *call, struct err *e) _must_check_; /* TreeWrite */
+/* The two other ways of file_list, in an open directory, which they take: everything down to a depth
+ * (0: any) in no order, and a page in the order of names. */
+int file_find_in(const struct call *call, const struct user *u, int dir, struct view pattern, int32_t type,
+		 size_t depth, uint64_t limit, struct err *e) _must_check_;
+int file_page(const struct call *call, const struct user *u, int dir, struct err *e) _must_check_;
+
+#define FILE_STEP_NS 4000000u /* of work in one round of the loop */
 
 struct file_target {
 	struct user user;
@@ -36,3 +51,17 @@ struct wire_file_info;
 void file_info(const struct stat *st, struct view name, struct wire_file_info *ret);
 /* Makes the directories that lead to `path`, as the user. -errno. */
 int file_make_parents(char *path);
+/* The entry `name` of `dir`, encoded as a FileEntries of its own under the name `path`. 1: it is gone. */
+struct buf;
+int file_put_entry(struct buf *out, int dir, const char *name, uint8_t type, struct view path) _must_check_;
+#define FILE_ENTRY_MAX (2 * PATH_MAX + 128) /* of what that adds */
+
+struct stream;
+/* Ends a stream with an errno, and by a cancellation that has nothing to undo. */
+void file_fail(struct stream *s, int error, const char *path);
+void file_on_cancel(struct stream *s, bool lost);
+
+/* Opens `path` below `dir`, never through a link and never out of it. "": the directory again. */
+int file_open_beneath(int dir, const char *path, int flags) _must_check_;
+/* As for *at(2): no link is followed. -errno. */
+int file_rename(int from_dir, const char *from, int to_dir, const char *to, bool overwrite) _must_check_;

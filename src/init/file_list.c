@@ -5,7 +5,6 @@
  */
 #include "file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include "poison.h"
 
 #define BATCH_ENTRIES 200
-#define ENTRY_MAX     (NAME_MAX + PATH_MAX + 128) /* encoded */
 
 struct lister {
 	struct stream stream;
@@ -34,39 +32,20 @@ static struct lister *lister_of(struct stream *s)
 	return CONTAINER(s, struct lister, stream);
 }
 
-static int add_entry(struct lister *ls, const struct dents_entry *d)
-{
-	struct stat st;
-	char target[PATH_MAX];
-	ssize_t n = 0;
-	if (fstatat(ls->fd, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (errno == ENOENT)
-			return 0; /* gone meanwhile */
-		/* A directory that may be read but not searched: the names are all there is. */
-		st = (struct stat){ .st_mode = DTTOIF(d->type) };
-	} else if (S_ISLNK(st.st_mode)) {
-		n = readlinkat(ls->fd, d->name, target, sizeof(target));
-	}
-	struct wire_file_info info;
-	file_info(&st, view_of(d->name), &info);
-	info.target = (struct view){ target, n > 0 ? (size_t)n : 0 };
-	struct wire_file_entries one = { .entries = { .items = &info, .n = 1 } };
-	return pb_encode(&wire_file_entries_msg, &one, &ls->batch);
-}
-
 /* As much as fits into `room` bytes. */
 static int fill(struct lister *ls, size_t room)
 {
 	int r = user_enter(&ls->user);
 	if (r < 0)
 		return r;
-	for (int i = 0; r == 0 && i < BATCH_ENTRIES && buf_len(&ls->batch) + ENTRY_MAX <= room; i++) {
+	for (int i = 0; r == 0 && i < BATCH_ENTRIES && buf_len(&ls->batch) + FILE_ENTRY_MAX <= room; i++) {
 		struct dents_entry d;
 		r = dents_next(&ls->dents, ls->fd, &d);
 		ls->eof = r == 0;
 		if (r <= 0)
 			break;
-		r = add_entry(ls, &d);
+		r = file_put_entry(&ls->batch, ls->fd, d.name, d.type, view_of(d.name));
+		r = r < 0 ? r : 0; /* gone meanwhile */
 	}
 	user_leave();
 	return r;
@@ -76,13 +55,11 @@ static void on_step(struct stream *s)
 {
 	struct lister *ls = lister_of(s);
 	size_t room = stream_room(s);
-	if (room < ENTRY_MAX)
+	if (room < FILE_ENTRY_MAX)
 		return; /* on_ready comes back */
 	int r = fill(ls, room);
 	if (r < 0) {
-		struct err e;
-		err_sys(&e, file_code(r), r, "the directory cannot be read to its end");
-		stream_fail(s, &e);
+		file_fail(s, r, "the directory cannot be read to its end");
 		return;
 	}
 	ls->sent += buf_len(&ls->batch);
@@ -93,14 +70,6 @@ static void on_step(struct stream *s)
 		stream_finish(s, &wire_file_done_msg, &(struct wire_file_done){ .bytes = ls->sent });
 	else
 		stream_again(s);
-}
-
-static void on_cancel(struct stream *s, bool lost)
-{
-	struct err e;
-	err_set(&e, ERR_CANCELLED, "cancelled");
-	if (!lost)
-		stream_fail(s, &e);
 }
 
 static void lister_free(struct stream *s)
@@ -114,7 +83,7 @@ static void lister_free(struct stream *s)
 static const struct stream_ops lister_ops = {
 	.on_step = on_step,
 	.on_ready = stream_again,
-	.on_cancel = on_cancel,
+	.on_cancel = file_on_cancel,
 	.free = lister_free,
 };
 
@@ -129,6 +98,10 @@ int file_list(const struct call *call, struct err *e)
 	user_leave();
 	if (r < 0)
 		return file_error(e, r, t.path);
+	if (msg->limit)
+		return file_page(call, &t.user, TAKE_FD(fd), e);
+	if (msg->depth > 1)
+		return file_find_in(call, &t.user, TAKE_FD(fd), VIEW(""), WIRE_FILE_TYPE_NONE, msg->depth, 0, e);
 	struct lister *ls = calloc(1, sizeof(*ls));
 	if (!ls)
 		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");

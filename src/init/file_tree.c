@@ -15,17 +15,17 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "dents.h"
 #include "fd.h"
+#include "remover.h"
 #include "stream.h"
+#include "walk.h"
 #include "wire_gen.h"
 #include "poison.h"
 
-#define STEP_NS     4000000u /* of work in one round of the loop */
 #define OPEN_LEVELS 16
 #define MAX_LEVELS  20000
 
-struct level {
+struct remover_level {
 	int fd;     /* -1: closed to save descriptors */
 	char *name; /* in the level above */
 	dev_t dev;
@@ -34,30 +34,10 @@ struct level {
 	bool progress; /* something was removed since the last look from the start */
 };
 
-struct remover {
-	struct stream stream;
-	struct user user;
-	int top; /* the directory that holds the tree */
-	struct level *levels;
-	size_t n, cap;
-	struct dents dents;
-};
-
-static struct remover *remover_of(struct stream *s)
-{
-	return CONTAINER(s, struct remover, stream);
-}
-
-static int open_dir(int dir, const char *name)
-{
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 static int descend(struct remover *rm, int parent, const char *name)
 {
 	struct stat st;
-	_cleanup_(closep) int fd = open_dir(parent, name);
+	_cleanup_(closep) int fd = walk_open(parent, name);
 	if (fd < 0)
 		/* One that may not be read can still go when it is empty. */
 		return fd == -EACCES && unlinkat(parent, name, AT_REMOVEDIR) == 0 ? 0 : fd;
@@ -69,7 +49,7 @@ static int descend(struct remover *rm, int parent, const char *name)
 		return -ENAMETOOLONG;
 	if (rm->n == rm->cap) {
 		size_t cap = rm->cap ? 2 * rm->cap : 16;
-		struct level *levels = reallocarray(rm->levels, cap, sizeof(*levels));
+		struct remover_level *levels = reallocarray(rm->levels, cap, sizeof(*levels));
 		if (!levels)
 			return -ENOMEM;
 		rm->levels = levels;
@@ -81,7 +61,7 @@ static int descend(struct remover *rm, int parent, const char *name)
 	if (rm->n >= OPEN_LEVELS)
 		fd_close(TAKE_FD(rm->levels[rm->n - OPEN_LEVELS].fd));
 	rm->levels[rm->n++] =
-		(struct level){ .fd = TAKE_FD(fd), .name = copy, .dev = st.st_dev, .ino = st.st_ino };
+		(struct remover_level){ .fd = TAKE_FD(fd), .name = copy, .dev = st.st_dev, .ino = st.st_ino };
 	dents_reset(&rm->dents);
 	return 0;
 }
@@ -89,11 +69,11 @@ static int descend(struct remover *rm, int parent, const char *name)
 /* Makes sure that the level above the deepest one is open. */
 static int reopen_above(struct remover *rm)
 {
-	struct level *l = &rm->levels[rm->n - 1], *above = l - 1;
+	struct remover_level *l = &rm->levels[rm->n - 1], *above = l - 1;
 	if (rm->n < 2 || above->fd >= 0)
 		return 0;
 	struct stat st;
-	_cleanup_(closep) int fd = open_dir(l->fd, "..");
+	_cleanup_(closep) int fd = walk_open(l->fd, "..");
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)
@@ -108,7 +88,7 @@ static int reopen_above(struct remover *rm)
 /* The deepest level is empty, or so it seems: removes it and goes on above. */
 static int ascend(struct remover *rm)
 {
-	struct level *l = &rm->levels[rm->n - 1];
+	struct remover_level *l = &rm->levels[rm->n - 1];
 	int r = reopen_above(rm);
 	if (r < 0)
 		return r;
@@ -132,7 +112,7 @@ static int ascend(struct remover *rm)
 /* One entry, or the end of one directory. */
 static int advance(struct remover *rm)
 {
-	struct level *l = &rm->levels[rm->n - 1];
+	struct remover_level *l = &rm->levels[rm->n - 1];
 	struct dents_entry d;
 	int r = dents_next(&rm->dents, l->fd, &d);
 	if (r <= 0)
@@ -150,68 +130,36 @@ static int advance(struct remover *rm)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int work(struct remover *rm)
+int remover_work(struct remover *rm, uint64_t until_ns)
 {
-	int r = user_enter(&rm->user);
-	if (r < 0)
-		return r;
-	uint64_t until = clock_mono_ns() + STEP_NS;
+	int r = 0;
 	do {
 		for (int i = 0; r == 0 && rm->n && i < 8; i++)
 			r = advance(rm);
-	} while (r == 0 && rm->n && clock_mono_ns() < until);
-	user_leave();
-	return r;
+	} while (r == 0 && rm->n && clock_mono_ns() < until_ns);
+	return r < 0 ? r : rm->n > 0;
 }
 
-static void on_step(struct stream *s)
+const char *remover_place(const struct remover *rm)
 {
-	struct remover *rm = remover_of(s);
-	int r = work(rm);
-	if (r < 0) {
-		struct err e;
-		file_error(&e, r, rm->n ? rm->levels[rm->n - 1].name : "removing");
-		stream_fail(s, &e);
-	} else if (rm->n) {
-		stream_again(s);
-	} else {
-		stream_finish(s, &wire_file_removed_msg, &(struct wire_file_removed){ 0 });
-	}
+	return rm->n ? rm->levels[rm->n - 1].name : "removing";
 }
 
-static void on_cancel(struct stream *s, bool lost)
+void remover_done(struct remover *rm)
 {
-	struct err e;
-	err_set(&e, ERR_CANCELLED, "cancelled: part of the tree is removed");
-	if (!lost)
-		stream_fail(s, &e);
-}
-
-static void remover_free(struct stream *s)
-{
-	struct remover *rm = remover_of(s);
 	for (size_t i = 0; i < rm->n; i++) {
 		fd_close(rm->levels[i].fd);
 		free(rm->levels[i].name);
 	}
 	fd_close(rm->top);
 	free(rm->levels);
-	free(rm);
+	*rm = (struct remover){ .top = -1 };
 }
 
-static const struct stream_ops remover_ops = {
-	.on_step = on_step,
-	.on_cancel = on_cancel,
-	.free = remover_free,
-};
-
-/* As the user. 1: a tree to walk, whose first level is open in `rm`. */
-static int begin(struct remover *rm, const char *dir, const char *name, bool recursive)
+int remover_begin(struct remover *rm, int dir, const char *name, bool recursive)
 {
 	struct stat st;
-	rm->top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (rm->top < 0)
-		return -errno;
+	*rm = (struct remover){ .top = dir };
 	if (fstatat(rm->top, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	bool is_dir = S_ISDIR(st.st_mode);
@@ -223,30 +171,89 @@ static int begin(struct remover *rm, const char *dir, const char *name, bool rec
 	return r < 0 ? r : rm->n > 0;
 }
 
+/* ---- the operation ---------------------------------------------------- */
+
+struct removal {
+	struct stream stream;
+	struct user user;
+	struct remover rm;
+};
+
+static struct removal *removal_of(struct stream *s)
+{
+	return CONTAINER(s, struct removal, stream);
+}
+
+static void on_step(struct stream *s)
+{
+	struct removal *rl = removal_of(s);
+	int r = user_enter(&rl->user);
+	if (r == 0) {
+		r = remover_work(&rl->rm, clock_mono_ns() + FILE_STEP_NS);
+		user_leave();
+	}
+	if (r < 0)
+		file_fail(s, r, remover_place(&rl->rm));
+	else if (r > 0)
+		stream_again(s);
+	else
+		stream_finish(s, &wire_file_removed_msg, &(struct wire_file_removed){ 0 });
+}
+
+static void on_cancel(struct stream *s, bool lost)
+{
+	struct err e;
+	err_set(&e, ERR_CANCELLED, "cancelled: part of the tree is removed");
+	if (!lost)
+		stream_fail(s, &e);
+}
+
+static void removal_free(struct stream *s)
+{
+	struct removal *rl = removal_of(s);
+	remover_done(&rl->rm);
+	free(rl);
+}
+
+static const struct stream_ops removal_ops = {
+	.on_step = on_step,
+	.on_cancel = on_cancel,
+	.free = removal_free,
+};
+
+/* As the user. 1: a tree to walk. */
+static int begin(struct removal *rl, char *path, const char **ret_name, bool recursive)
+{
+	const char *dir;
+	int r = file_split(path, &dir, ret_name);
+	if (r < 0)
+		return r;
+	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : remover_begin(&rl->rm, fd, *ret_name, recursive);
+}
+
 int file_remove(const struct call *call, struct err *e)
 {
 	const struct wire_file_remove *msg = call->msg;
 	struct file_target t;
 	if (file_enter(&t, msg->path, msg->user, e) < 0)
 		return -1;
-	struct remover *rm = calloc(1, sizeof(*rm));
-	const char *dir, *name = t.path;
+	struct removal *rl = calloc(1, sizeof(*rl));
+	const char *name = t.path;
 	int r = -ENOMEM;
-	if (rm) {
-		rm->top = -1;
-		rm->user = t.user;
-		r = file_split(t.path, &dir, &name);
+	if (rl) {
+		rl->rm.top = -1;
+		rl->user = t.user;
+		r = begin(rl, t.path, &name, msg->recursive);
 	}
-	if (r == 0)
-		r = begin(rm, dir, name, msg->recursive);
 	user_leave();
 	if (r > 0) {
-		stream_open(&rm->stream, call, &remover_ops);
-		on_step(&rm->stream);
+		stream_open(&rl->stream, call, &removal_ops);
+		on_step(&rl->stream);
 		return 0;
 	}
-	if (rm)
-		remover_free(&rm->stream);
+	if (rl)
+		removal_free(&rl->stream);
 	if (r < 0)
 		return file_error(e, r, name);
 	conn_reply(call, &wire_file_removed_msg, &(struct wire_file_removed){ 0 });

@@ -1,7 +1,8 @@
 /*
  * Writing a file: into a new one beside it, which takes its name at END. A
  * reader sees the old content or the new, never half; a write that is cancelled
- * or fails leaves nothing.
+ * or fails leaves nothing. Appending is different: bytes go to the end of the
+ * file itself as they come, and stay.
  */
 #include "file.h"
 
@@ -27,6 +28,7 @@ struct writer {
 	char temp[sizeof(TEMP_PREFIX) + TEMP_RANDOM];
 	char name[NAME_MAX + 1];
 	bool existed;
+	bool append; /* fd is the file itself */
 	struct stat old;
 	uint32_t mode; /* as asked for, 0: none */
 };
@@ -41,6 +43,10 @@ static void undo(struct writer *w)
 {
 	if (w->fd < 0)
 		return;
+	if (w->append) {
+		fd_close(TAKE_FD(w->fd));
+		return;
+	}
 	bool entered = user_enter(&w->user) == 0;
 	(void)unlinkat(w->dir, w->temp, 0);
 	if (entered)
@@ -82,6 +88,8 @@ static int dress(struct writer *w)
 
 static int publish(struct writer *w, struct stat *ret)
 {
+	if (w->append)
+		return fstat(w->fd, ret) < 0 ? -errno : 0;
 	int r = user_enter(&w->user);
 	if (r < 0)
 		return r;
@@ -170,6 +178,21 @@ static int look(struct writer *w, char path[PATH_MAX], struct err *e)
 	return check_old(&w->old, path, e);
 }
 
+/* The file itself, for appending; no link is followed, `look` has done that. */
+static int open_end(struct writer *w, struct err *e)
+{
+	int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	w->fd = openat(w->dir, w->name, flags | (w->existed ? 0 : O_CREAT), 0644);
+	struct stat st;
+	if (w->fd < 0 || fstat(w->fd, &st) < 0)
+		return file_error(e, errno, w->name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "'%.120s' is not a regular file", w->name);
+	if (!w->existed && w->mode && fchmod(w->fd, w->mode & 07777) < 0)
+		return file_error(e, errno, w->name);
+	return 0;
+}
+
 static int open_beside(struct writer *w, char *path, bool parents, struct err *e)
 {
 	const char *dir, *name;
@@ -186,6 +209,8 @@ static int open_beside(struct writer *w, char *path, bool parents, struct err *e
 	w->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (w->dir < 0)
 		return file_error(e, errno, dir);
+	if (w->append)
+		return open_end(w, e);
 	memcpy(w->temp, TEMP_PREFIX, sizeof(TEMP_PREFIX));
 	rnd_name(w->temp + strlen(TEMP_PREFIX), TEMP_RANDOM);
 	w->fd = openat(w->dir, w->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -205,6 +230,7 @@ int file_write(const struct call *call, struct err *e)
 	}
 	w->dir = w->fd = -1;
 	w->mode = msg->mode;
+	w->append = msg->append;
 	w->user = t.user;
 	int r = look(w, t.path, e);
 	if (r == 0)

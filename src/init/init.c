@@ -55,6 +55,7 @@ int init_start(struct init *in, int listen_fd, struct err *e)
 	*in = (struct init){ .listener.fd = -1, .signals.io.fd = -1 };
 	list_init(&in->conns);
 	list_init(&in->procs);
+	list_init(&in->ended);
 	list_init(&in->drains);
 	in->loop = loop_new(e);
 	if (!in->loop)

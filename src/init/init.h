@@ -18,6 +18,8 @@ struct init {
 	unsigned n_conns;
 	unsigned n_streams; /* of all of them, until freed */
 	struct list procs;  /* struct proc that were not reaped yet */
+	struct list ended;  /* kept ones that were, in that order */
+	unsigned n_living, n_ended; /* of the kept */
 	struct list drains; /* pipes of processes that outlived their stream */
 	unsigned n_drains;
 	struct loop_task quit;

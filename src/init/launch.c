@@ -15,6 +15,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -56,15 +57,24 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int set_fds(const int fds[3])
+/* All of ours are O_CLOEXEC; this is for one that ever is not. */
+static int close_from(unsigned first, unsigned last)
+{
+	return syscall(SYS_close_range, first, last, 0u) < 0 && errno != ENOSYS ? -1 : 0;
+}
+
+static int set_fds(const struct launch *s)
 {
 	for (int i = 0; i < 3; i++)
-		if (fds[i] >= 0 && dup2(fds[i], i) < 0)
+		if (s->fds[i] >= 0 && dup2(s->fds[i], i) < 0)
 			return -1;
-	/* All of ours are O_CLOEXEC; this is for one that ever is not. */
-	if (syscall(SYS_close_range, 3u, ~0u, 0u) < 0 && errno != ENOSYS)
+	if (s->terminal && ioctl(0, TIOCSCTTY, 0) < 0)
 		return -1;
-	return 0;
+	if (s->control[0] < 0)
+		return close_from(3, ~0u);
+	if (dup2(s->control[0], LAUNCH_CONTROL_IN) < 0 || dup2(s->control[1], LAUNCH_CONTROL_OUT) < 0)
+		return -1;
+	return close_from(3, LAUNCH_CONTROL_IN - 1) < 0 ? -1 : close_from(LAUNCH_FREE, ~0u);
 }
 
 /* Root keeps what PID 1 has as inheritable; everybody else has nothing. */
@@ -114,7 +124,7 @@ static int child_main(void *arg)
 	struct launch *s = c->plan;
 	c->error = 0;
 	c->stage = STAGE_SETUP;
-	if (setsid() < 0 || set_fds(s->fds) < 0)
+	if (setsid() < 0 || set_fds(s) < 0)
 		goto failed;
 	c->stage = STAGE_USER;
 	if (set_user(s->user) < 0)

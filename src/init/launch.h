@@ -9,12 +9,18 @@
 #include "arena.h"
 #include "user.h"
 
+#define LAUNCH_CONTROL_IN  250
+#define LAUNCH_CONTROL_OUT 251
+#define LAUNCH_FREE        252
+
 struct launch {
 	char **argv, **envp;
 	const char *cwd;
 	bool cwd_optional; /* a home that is not there: "/" will do */
 	const struct user *user;
-	int fds[3]; /* the program's 0, 1, 2; -1: as ours */
+	int fds[3];     /* the program's 0, 1, 2; -1: as ours */
+	int control[2]; /* its LAUNCH_CONTROL_IN and _OUT; both at or above LAUNCH_FREE, or -1 for none */
+	bool terminal;  /* fd 0 becomes its controlling terminal */
 	/* From launch_prepare. */
 	char **paths;   /* where the program may be, in order */
 	char **sh_argv; /* for a script without "#!" */

@@ -1,299 +1,216 @@
 /*
- * A started process, from Start to Exited.
+ * The table of processes, and how one ends: see proc.h.
  *
- * Output is read only while the caller has room for it, so that back-pressure
- * reaches the program; past its limit it is read and dropped, so that the
- * program does not hang. When the main process has exited, exactly what stands
- * in the pipes at that moment is still sent: a background child that keeps them
- * open delays nothing. What such a child writes later is read and dropped
- * (struct drain), since closing the pipe would kill it.
+ * A process leaves the table of the living when it is reaped, and is settled when
+ * the rest of its output has been read. A plain one then goes with its stream;
+ * a kept one is remembered until PROC_ENDED others have ended after it. Its
+ * output is given up after PROC_RETAIN_MS.
  */
 #include "proc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "clock.h"
 #include "fd.h"
-#include "scratch.h"
-#include "launch.h"
-#include "stream.h"
 #include "tree.h"
-#include "wire_gen.h"
 #include "poison.h"
 
-#define DRAINS 64 /* pipes of background children that are kept open at once */
+#define ABOUT_MEMORY (32u * 1024)
 
-struct proc;
+/* ---- existence -------------------------------------------------------- */
 
-/* The end of stdout or stderr that we read. */
-struct sink {
-	struct proc *proc;
-	struct loop_io io; /* stopped while there is no room */
-	int fd;            /* -1 after its end */
-	uint16_t channel;
-	uint64_t left; /* bytes that may still be sent */
-	bool truncated;
-	size_t rest; /* after the exit: bytes to read before it is done with */
-};
-
-struct proc {
-	struct stream stream;
-	struct list node; /* of init->procs */
-	pid_t pid;
-	struct sink sinks[2];
-	int in_fd; /* -1: closed */
-	struct loop_io in_io;
-	struct buf in;
-	struct loop_timer deadline;
-	uint64_t started_ns, ended_ns;
-	bool exited, timed_out;
-	int status;
-};
-
-static struct proc *proc_of(struct stream *s)
+struct proc *proc_new(struct init *in)
 {
-	return CONTAINER(s, struct proc, stream);
+	struct proc *p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->init = in;
+	arena_init(&p->memory, ABOUT_MEMORY);
+	list_init(&p->node);
+	list_init(&p->attachments);
+	list_init(&p->freeing.link);
+	proc_in_init(p);
+	return p;
 }
 
-/* ---- what outlives its stream ----------------------------------------- */
-
-struct drain {
-	struct loop_io io;
-	struct list node; /* of init->drains */
-	struct init *init;
-	struct loop_task task;
-};
-
-static void drain_free(struct loop_task *task)
+void proc_free(struct proc *p)
 {
-	free(CONTAINER(task, struct drain, task));
+	loop_timer_stop(&p->limit);
+	loop_timer_stop(&p->hold);
+	proc_in_close(p);
+	proc_out_close(p, false);
+	proc_out_forget(p);
+	free(p->order);
+	arena_done(&p->memory);
+	free(p);
 }
 
-static void drain_close(struct drain *d)
+static void run_free(struct loop_task *task)
 {
-	int fd = d->io.fd;
-	loop_io_stop(&d->io);
-	fd_close(fd);
-	list_del(&d->node);
-	d->init->n_drains--;
-	loop_defer(d->init->loop, &d->task, drain_free);
+	proc_free(CONTAINER(task, struct proc, freeing));
 }
 
-static void drain_event(struct loop_io *io, uint32_t events)
+/* Not at once: somebody further up the stack may hold it, and the loop may have news for it. */
+static void dispose(struct proc *p)
 {
-	struct drain *d = CONTAINER(io, struct drain, io);
-	(void)events;
-	ssize_t n = read(io->fd, scratch, SCRATCH_SIZE);
-	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
-		return;
-	drain_close(d);
+	proc_in_close(p);
+	proc_out_close(p, false);
+	loop_timer_stop(&p->limit);
+	loop_timer_stop(&p->hold);
+	if (list_empty(&p->freeing.link))
+		loop_defer(p->init->loop, &p->freeing, run_free);
 }
 
-/* Takes fd. */
-static void drain_adopt(struct init *in, int fd)
+static void unlist(struct proc *p)
 {
-	struct drain *d = in->n_drains < DRAINS ? calloc(1, sizeof(*d)) : NULL;
-	if (!d || loop_io_start(in->loop, &d->io, fd, EPOLLIN, drain_event) < 0) {
-		fd_close(fd);
-		free(d);
-		return;
+	if (p->keep && p->exited)
+		p->init->n_ended--;
+	else if (p->keep)
+		p->init->n_living--;
+	list_del(&p->node);
+	p->unlisted = true;
+	if (p->n_attachments == 0)
+		dispose(p);
+}
+
+int proc_admit(struct init *in, struct view tag, struct err *e)
+{
+	if (in->n_living >= PROC_LIVING)
+		return err_set(e, ERR_UNAVAILABLE, "the box has %d processes that are kept", PROC_LIVING);
+	LIST_EACH (it, &in->procs) {
+		struct proc *p = CONTAINER(it, struct proc, node);
+		if (tag.n && p->keep && view_eq(p->about.tag, tag))
+			return err_set(e, ERR_CONFLICT, "process %d has the tag '%.*s'", (int)p->pid,
+				       VIEW_ARG(tag));
 	}
-	d->init = in;
-	list_append(&in->drains, &d->node);
-	in->n_drains++;
+	return 0;
 }
 
-void proc_stop(struct init *in)
+static struct proc *find_in(struct list *list, const struct wire_process_selector *who)
 {
-	LIST_EACH (it, &in->drains)
-		drain_close(CONTAINER(it, struct drain, node));
-}
-
-/* ---- output ----------------------------------------------------------- */
-
-static void sink_close(struct sink *k)
-{
-	loop_io_stop(&k->io);
-	fd_close(TAKE_FD(k->fd));
-}
-
-static void finish(struct proc *p);
-
-static bool sinks_done(const struct proc *p)
-{
-	return (p->sinks[0].fd < 0 || p->sinks[0].rest == 0) && (p->sinks[1].fd < 0 || p->sinks[1].rest == 0);
-}
-
-/* Sends what the limit allows of n bytes in the scratch buffer, drops the rest. */
-static void sink_pass(struct sink *k, size_t n)
-{
-	size_t send = n < k->left ? n : (size_t)k->left;
-	if (send)
-		stream_data(&k->proc->stream, k->channel, (struct view){ scratch, send });
-	k->left -= send;
-	k->truncated |= send < n;
-}
-
-/* One read. Whether another may follow at once. */
-static bool sink_read(struct sink *k)
-{
-	size_t room = stream_room(&k->proc->stream);
-	/* Only what will be sent needs room. */
-	size_t want = k->left <= room ? SCRATCH_SIZE : room;
-	if (k->proc->exited && want > k->rest)
-		want = k->rest;
-	if (want == 0) {
-		loop_io_stop(&k->io); /* until on_ready; an armed pipe would report its hang-up for ever */
-		return false;
+	struct proc *found = NULL;
+	LIST_EACH (it, list) { /* the latest counts: both names are used again */
+		struct proc *p = CONTAINER(it, struct proc, node);
+		bool is = who->pid ? (uint32_t)p->pid == who->pid : view_eq(p->about.tag, who->tag);
+		if (p->keep && is)
+			found = p;
 	}
-	ssize_t n = read(k->fd, scratch, want);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		k->rest = 0;
-		return false;
+	return found;
+}
+
+struct proc *proc_find(struct init *in, const struct wire_process_selector *who, struct err *e)
+{
+	if (!who || (who->pid == 0 && who->tag.n == 0)) {
+		err_set(e, ERR_INVALID, "neither a pid nor a tag names the process");
+		return NULL;
 	}
-	if (n <= 0) {
-		sink_close(k);
-		return false;
+	struct proc *p = find_in(&in->procs, who);
+	if (!p)
+		p = find_in(&in->ended, who);
+	if (!p && who->pid)
+		err_set(e, ERR_NOT_FOUND, "there is no kept process %u", who->pid);
+	else if (!p)
+		err_set(e, ERR_NOT_FOUND, "there is no process with the tag '%.*s'",
+			VIEW_ARG(view_head(who->tag, PROC_TAG)));
+	return p;
+}
+
+/* ---- what is told of it ----------------------------------------------- */
+
+void proc_exited(const struct proc *p, struct wire_exited *ret)
+{
+	bool killed = WIFSIGNALED(p->status);
+	*ret = (struct wire_exited){
+		.exit_code = killed ? 128 + (uint32_t)WTERMSIG(p->status) : (uint32_t)WEXITSTATUS(p->status),
+		.signal = killed ? (uint32_t)WTERMSIG(p->status) : 0,
+		.timed_out = p->timed_out,
+		.stdout_truncated = p->channels[PROC_OUT].truncated,
+		.stderr_truncated = p->channels[PROC_ERR].truncated,
+		.duration_us = (p->ended_ns - p->started_ns) / 1000,
+	};
+}
+
+void proc_describe(const struct proc *p, struct wire_process_info *ret, struct wire_exited *ret_exited)
+{
+	*ret = p->about;
+	ret->running = !p->exited;
+	if (p->exited) {
+		proc_exited(p, ret_exited);
+		ret->exited = ret_exited;
 	}
-	sink_pass(k, (size_t)n);
-	k->rest -= k->proc->exited ? (size_t)n : 0;
-	return true;
-}
-
-static void sink_event(struct loop_io *io, uint32_t events)
-{
-	struct sink *k = CONTAINER(io, struct sink, io);
-	(void)events;
-	(void)sink_read(k);
-	if (k->proc->exited && sinks_done(k->proc))
-		finish(k->proc);
-}
-
-static void sink_resume(struct sink *k)
-{
-	struct proc *p = k->proc;
-	if (k->fd < 0 || k->io.fd >= 0 || (k->left && stream_room(&p->stream) == 0))
-		return;
-	if (loop_io_start(p->stream.init->loop, &k->io, k->fd, EPOLLIN, sink_event) < 0) {
-		k->truncated = true; /* no memory to watch it with: better cut than hang */
-		sink_close(k);
-	}
-}
-
-/* ---- stdin ------------------------------------------------------------ */
-
-static void in_close(struct proc *p)
-{
-	loop_io_stop(&p->in_io);
-	fd_close(TAKE_FD(p->in_fd));
-	stream_consumed(&p->stream, buf_len(&p->in)); /* nobody will read it: the caller need not wait */
-	buf_done(&p->in);
-}
-
-static void in_event(struct loop_io *io, uint32_t events);
-
-/* Writes what the pipe takes and watches it while something is left. */
-static void in_flush(struct proc *p)
-{
-	while (buf_len(&p->in)) {
-		struct view v = buf_view(&p->in);
-		ssize_t n = write(p->in_fd, v.p, v.n);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			break;
-		if (n < 0) { /* EPIPE: the program does not want it */
-			in_close(p);
-			return;
-		}
-		buf_consume(&p->in, (size_t)n);
-		stream_consumed(&p->stream, (size_t)n);
-	}
-	if (buf_len(&p->in) == 0) {
-		buf_shrink(&p->in);
-		loop_io_stop(&p->in_io);
-		if (p->stream.ended)
-			in_close(p);
-	} else if (p->in_io.fd < 0 &&
-		   loop_io_start(p->stream.init->loop, &p->in_io, p->in_fd, EPOLLOUT, in_event) < 0) {
-		in_close(p);
-	}
-}
-
-static void in_event(struct loop_io *io, uint32_t events)
-{
-	(void)events;
-	in_flush(CONTAINER(io, struct proc, in_io));
-}
-
-static void on_data(struct stream *s, struct view data)
-{
-	struct proc *p = proc_of(s);
-	if (p->in_fd < 0) {
-		stream_consumed(s, data.n);
-		return;
-	}
-	if (buf_add(&p->in, data) < 0)
-		in_close(p);
-	else
-		in_flush(p);
-}
-
-static void on_end(struct stream *s)
-{
-	struct proc *p = proc_of(s);
-	if (p->in_fd >= 0)
-		in_flush(p);
+	ret->stdout_end = p->channels[PROC_OUT].ring.end;
+	ret->stderr_end = p->channels[PROC_ERR].ring.end;
+	ret->control_end = p->channels[PROC_CONTROL].ring.end;
 }
 
 /* ---- the end ---------------------------------------------------------- */
 
-static void finish(struct proc *p)
+static void on_deadline(struct loop_timer *t)
 {
-	bool killed = WIFSIGNALED(p->status);
-	struct wire_exited msg = {
-		.exit_code = killed ? 128 + (uint32_t)WTERMSIG(p->status) : (uint32_t)WEXITSTATUS(p->status),
-		.signal = killed ? (uint32_t)WTERMSIG(p->status) : 0,
-		.timed_out = p->timed_out,
-		.stdout_truncated = p->sinks[0].truncated,
-		.stderr_truncated = p->sinks[1].truncated,
-		.duration_us = (p->ended_ns - p->started_ns) / 1000,
-	};
-	for (size_t i = 0; i < ELEMS(p->sinks); i++) {
-		struct sink *k = &p->sinks[i];
-		loop_io_stop(&k->io);
-		if (k->fd >= 0)
-			drain_adopt(p->stream.init, TAKE_FD(k->fd));
+	struct proc *p = CONTAINER(t, struct proc, limit);
+	p->timed_out = true;
+	tree_kill(p->pid);
+}
+
+static void on_old(struct loop_timer *t)
+{
+	struct proc *p = CONTAINER(t, struct proc, limit);
+	if (p->n_attachments || !p->settled)
+		loop_timer_start(p->init->loop, t, PROC_RETAIN_MS, on_old);
+	else
+		proc_out_forget(p);
+}
+
+static void on_hold_over(struct loop_timer *t)
+{
+	struct proc *p = CONTAINER(t, struct proc, hold);
+	p->held = false;
+	proc_out_resume(p);
+}
+
+void proc_detach(struct proc *p)
+{
+	if (p->n_attachments)
+		; /* the others go on */
+	else if (!p->keep && !p->unlisted)
+		unlist(p); /* whatever becomes of the process, it is reaped as anybody's child */
+	else if (p->unlisted)
+		dispose(p);
+	else if (p->wait_reader && !p->settled) {
+		p->held = true;
+		loop_timer_start(p->init->loop, &p->hold, PROC_HOLD_MS, on_hold_over);
 	}
-	stream_finish(&p->stream, &wire_exited_msg, &msg);
+	if (!p->unlisted)
+		proc_out_resume(p);
+}
+
+void proc_settle(struct proc *p)
+{
+	p->settled = true;
+	proc_out_close(p, true);
 }
 
 static void on_exit_of(struct proc *p, int status)
 {
+	struct init *in = p->init;
 	p->exited = true;
 	p->status = status;
 	p->ended_ns = clock_mono_ns();
 	list_del(&p->node);
-	loop_timer_stop(&p->deadline);
-	if (p->in_fd >= 0)
-		in_close(p);
-	for (size_t i = 0; i < ELEMS(p->sinks); i++) {
-		struct sink *k = &p->sinks[i];
-		int n = 0;
-		if (k->fd < 0)
-			continue;
-		k->rest = ioctl(k->fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
-		while (k->fd >= 0 && k->rest && sink_read(k))
-			;
+	loop_timer_stop(&p->limit);
+	proc_in_close(p);
+	if (p->keep) {
+		in->n_living--;
+		in->n_ended++;
+		list_append(&in->ended, &p->node);
+		loop_timer_start(in->loop, &p->limit, PROC_RETAIN_MS, on_old);
 	}
-	if (sinks_done(p))
-		finish(p);
+	proc_out_exited(p);
+	if (in->n_ended > PROC_ENDED)
+		unlist(CONTAINER(in->ended.next, struct proc, node));
 }
 
 void proc_reap(struct init *in)
@@ -311,170 +228,20 @@ void proc_reap(struct init *in)
 	}
 }
 
-static void on_deadline(struct loop_timer *t)
+void proc_add(struct proc *p, uint32_t deadline_ms)
 {
-	struct proc *p = CONTAINER(t, struct proc, deadline);
-	p->timed_out = true;
-	tree_kill(p->pid);
+	list_append(&p->init->procs, &p->node);
+	if (p->keep)
+		p->init->n_living++;
+	if (deadline_ms)
+		loop_timer_start(p->init->loop, &p->limit, deadline_ms, on_deadline);
 }
 
-/* Whoever goes away takes the program along; one that has exited leaves its background in peace. */
-static void on_cancel(struct stream *s, bool lost)
+void proc_stop(struct init *in)
 {
-	struct proc *p = proc_of(s);
-	if (!p->exited)
-		tree_kill(p->pid);
-	if (!lost) {
-		struct err e;
-		err_set(&e, ERR_CANCELLED, "cancelled");
-		stream_fail(s, &e);
-	}
-}
-
-static void on_ready(struct stream *s)
-{
-	for (size_t i = 0; i < 2; i++)
-		sink_resume(&proc_of(s)->sinks[i]);
-}
-
-/* The loop may still have news for us in the batch in which the stream is closed. */
-static void on_stop(struct stream *s)
-{
-	struct proc *p = proc_of(s);
-	loop_timer_stop(&p->deadline);
-	list_del(&p->node); /* whatever becomes of the process, it is reaped as anybody's child */
-	for (size_t i = 0; i < ELEMS(p->sinks); i++)
-		loop_io_stop(&p->sinks[i].io);
-	loop_io_stop(&p->in_io);
-}
-
-static void proc_free(struct stream *s)
-{
-	struct proc *p = proc_of(s);
-	on_stop(s);
-	for (size_t i = 0; i < ELEMS(p->sinks); i++)
-		sink_close(&p->sinks[i]);
-	fd_close(p->in_fd);
-	buf_done(&p->in);
-	free(p);
-}
-
-/* ---- the beginning ---------------------------------------------------- */
-
-static const struct stream_ops proc_ops = {
-	.on_data = on_data,
-	.on_end = on_end,
-	.on_ready = on_ready,
-	.on_cancel = on_cancel,
-	.stop = on_stop,
-	.free = proc_free,
-};
-
-/* A pipe whose end [ours] does not block; the program's end does, as programs expect.
- * It belongs to the program's user, who may open it again as /dev/stdout or /dev/stderr. */
-static int make_pipe(int fds[2], int ours, const struct user *user, struct err *e)
-{
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return err_sys(e, ERR_UNAVAILABLE, errno, "pipe");
-	if (fchown(fds[0], user->uid, user->gid) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "pipe");
-	int r = fd_nonblock(fds[ours], true);
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "pipe");
-	return 0;
-}
-
-static void raise_oom_score(pid_t pid)
-{
-	char path[48];
-	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
-	int r = fd_put(AT_FDCWD, path, INIT_OOM_SCORE);
-	(void)r; /* it may be gone already, or be nobody's business */
-}
-
-static struct proc *proc_new(const struct wire_start *msg, struct init *in)
-{
-	struct proc *p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	list_init(&p->node);
-	p->in_fd = p->in_io.fd = -1;
-	buf_init(&p->in, FRAME_WINDOW);
-	for (uint16_t i = 0; i < 2; i++)
-		p->sinks[i] = (struct sink){
-			.proc = p,
-			.io.fd = -1,
-			.fd = -1,
-			.channel = (uint16_t)(i + 1),
-			.left = i == 0 ? msg->stdout_limit : msg->stderr_limit,
-		};
-	p->stream.init = in;
-	return p;
-}
-
-static int begin(struct proc *p, const struct call *call, struct err *e)
-{
-	const struct wire_start *msg = call->msg;
-	struct user user;
-	struct launch plan = { .user = &user, .fds = { -1, -1, -1 } };
-	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err[2] = { -1, -1 };
-	int r = user_find(msg->user, &user, e);
-	if (r == 0)
-		r = launch_prepare(&plan, msg, call->arena, e);
-	if (r == 0 && msg->stdin_)
-		r = make_pipe(in, 1, &user, e);
-	if (r == 0)
-		r = make_pipe(out, 0, &user, e);
-	if (r == 0)
-		r = make_pipe(err, 0, &user, e);
-	if (r == 0) {
-		memcpy(plan.fds, (int[]){ in[0], out[1], err[1] }, sizeof(plan.fds));
-		p->started_ns = clock_mono_ns();
-		r = launch_run(&plan, &p->pid, e);
-	}
-	fd_close(in[0]);
-	fd_close(out[1]);
-	fd_close(err[1]);
-	p->in_fd = in[1];
-	p->sinks[0].fd = out[0];
-	p->sinks[1].fd = err[0];
-	return r;
-}
-
-int proc_start(const struct call *call, struct err *e)
-{
-	struct init *in = call->conn->init;
-	struct proc *p = proc_new(call->msg, in);
-	if (!p)
-		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
-	if (begin(p, call, e) < 0) {
-		proc_free(&p->stream);
-		return -1;
-	}
-	raise_oom_score(p->pid);
-	stream_open(&p->stream, call, &proc_ops);
-	list_append(&in->procs, &p->node);
-	stream_reply(&p->stream, &wire_started_msg, &(struct wire_started){ .pid = (uint32_t)p->pid });
-	if (call->deadline_ms)
-		loop_timer_start(in->loop, &p->deadline, call->deadline_ms, on_deadline);
-	on_ready(&p->stream);
-	return 0;
-}
-
-int proc_signal(const struct call *call, struct err *e)
-{
-	const struct wire_signal *msg = call->msg;
-	if (msg->signo < 1 || msg->signo > 64)
-		return err_set(e, ERR_INVALID, "there is no signal %u", msg->signo);
-	LIST_EACH (it, &call->conn->init->procs) {
-		struct proc *p = CONTAINER(it, struct proc, node);
-		if ((uint32_t)p->pid != msg->pid)
-			continue;
-		if (kill(-p->pid, (int)msg->signo) < 0)
-			return err_sys(e, ERR_INTERNAL, errno, "signal %u to process %u", msg->signo,
-				       msg->pid);
-		conn_reply(call, &wire_signal_reply_msg, &(struct wire_signal_reply){ 0 });
-		return 0;
-	}
-	return err_set(e, ERR_NOT_FOUND, "process %u is not running", msg->pid);
+	LIST_EACH (it, &in->procs)
+		unlist(CONTAINER(it, struct proc, node));
+	LIST_EACH (it, &in->ended)
+		unlist(CONTAINER(it, struct proc, node));
+	proc_out_stop_drains(in);
 }

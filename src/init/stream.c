@@ -59,6 +59,11 @@ void stream_data(struct stream *s, uint16_t channel, struct view v)
 			&(struct frame){ .type = channel, .kind = FRAME_DATA, .stream = s->id, .body = v });
 }
 
+size_t stream_unconsumed(const struct stream *s)
+{
+	return s->window < FRAME_WINDOW ? FRAME_WINDOW - s->window : 0;
+}
+
 void stream_reply(struct stream *s, const struct pb_msg *m, const void *msg)
 {
 	(void)link_send_msg(&s->conn->link, s->type, FRAME_REPLY, 0, s->id, 0, m, msg);
@@ -104,11 +109,12 @@ void stream_again(struct stream *s)
 		loop_defer(s->init->loop, &s->task, run_step);
 }
 
-static int on_data(struct stream *s, struct view v)
+static int on_data(struct stream *s, uint16_t channel, struct view v)
 {
 	if (s->ended || v.n > s->credit)
 		return -EBADMSG; /* past its END or its credit: no honest caller */
 	s->credit -= (uint32_t)v.n;
+	s->channel = channel;
 	if (s->ops->on_data)
 		s->ops->on_data(s, v);
 	else
@@ -133,7 +139,7 @@ int stream_on_frame(struct stream *s, const struct frame *f)
 {
 	switch ((enum frame_kind)f->kind) {
 	case FRAME_DATA:
-		return on_data(s, f->body);
+		return on_data(s, f->type, f->body);
 	case FRAME_WINDOW_ADD:
 		return on_window(s, f->body);
 	case FRAME_END:

@@ -28,10 +28,11 @@ struct stream {
 	const struct stream_ops *ops;
 	uint32_t id;
 	uint16_t type;
-	bool ended;      /* the caller's END was seen */
-	uint32_t window; /* bytes of DATA that we may send */
-	uint32_t credit; /* bytes of DATA that the caller may send */
-	uint32_t owed;   /* consumed and not yet given back as credit */
+	uint16_t channel; /* of the DATA that on_data gets */
+	bool ended;       /* the caller's END was seen */
+	uint32_t window;  /* bytes of DATA that we may send */
+	uint32_t credit;  /* bytes of DATA that the caller may send */
+	uint32_t owed;    /* consumed and not yet given back as credit */
 	struct loop_task task;
 };
 
@@ -42,6 +43,8 @@ void stream_close(struct stream *s);
 /* How much DATA may be sent now: window and the link's queue allow it; 0: wait for on_ready. */
 size_t stream_room(const struct stream *s);
 void stream_data(struct stream *s, uint16_t channel, struct view v); /* v.n <= stream_room */
+/* Bytes of DATA that were sent and for which no credit has come: perhaps not consumed. */
+size_t stream_unconsumed(const struct stream *s);
 void stream_reply(struct stream *s, const struct pb_msg *m, const void *msg);
 void stream_finish(struct stream *s, const struct pb_msg *m, const void *msg); /* the last reply */
 void stream_fail(struct stream *s, const struct err *e);

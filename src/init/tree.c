@@ -1,10 +1,11 @@
 /*
- * Killing a process tree. A process group is not enough: job control and
+ * Signalling a process tree. A process group is not enough: job control and
  * `setsid` leave it. What belongs to the tree is found in /proc: the session of
- * the leader, and every child of what belongs. What was found is stopped
- * before the next look, so that nothing can fork away from under it, until a
- * look finds nothing new; then all of it is killed. (Only a daemon that had
- * already cut both ties, session and parent, is not found.)
+ * the leader, and every child of what belongs. To kill it, what was found is
+ * stopped before the next look, so that nothing can fork away from under it,
+ * until a look finds nothing new; then all of it is killed. (Only a daemon that
+ * had already cut both ties, session and parent, is not found.) Other signals go
+ * to what one look finds.
  */
 #include "tree.h"
 
@@ -14,16 +15,26 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "num.h"
 #include "poison.h"
 
 #define PASSES 16
+#define DEPTH  4096 /* of ancestors: pids are reused while we look, so a ring is thinkable */
+
+/* What is looked for. */
+struct pick {
+	pid_t leader;
+	bool below;
+	uint64_t since; /* start times in ticks; those before are spared, with what they have started */
+};
 
 struct entry {
 	pid_t pid, ppid, session;
-	bool member;
+	uint64_t start; /* ticks since boot */
 };
 
 struct table {
@@ -31,35 +42,36 @@ struct table {
 	size_t n, cap;
 };
 
-static struct entry *table_add(struct table *t, struct entry entry)
+static int table_add(struct table *t, const struct entry *entry)
 {
 	if (t->n == t->cap) {
 		size_t cap = t->cap ? 2 * t->cap : 64;
 		struct entry *items = reallocarray(t->items, cap, sizeof(*items));
 		if (!items)
-			return NULL;
+			return -ENOMEM;
 		t->items = items;
 		t->cap = cap;
 	}
-	t->items[t->n] = entry;
-	return &t->items[t->n++];
+	t->items[t->n++] = *entry;
+	return 0;
 }
 
-static struct entry *table_find(const struct table *t, pid_t pid)
+static int by_pid(const void *a, const void *b)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (t->items[i].pid == pid)
-			return &t->items[i];
-	return NULL;
+	pid_t x = ((const struct entry *)a)->pid, y = ((const struct entry *)b)->pid;
+	return x < y ? -1 : x > y;
 }
 
-static bool next_number(struct view *rest, pid_t *ret)
+/* In a sorted one. */
+static const struct entry *table_find(const struct table *t, pid_t pid)
 {
-	uint32_t v;
-	if (num_u32(view_split(*rest, ' ', rest), &v) < 0)
-		return false;
-	*ret = (pid_t)v;
-	return true;
+	struct entry key = { .pid = pid };
+	return t->n ? bsearch(&key, t->items, t->n, sizeof(key), by_pid) : NULL;
+}
+
+static bool next_number(struct view *rest, uint64_t *ret)
+{
+	return num_u64(view_split(*rest, ' ', rest), ret) == 0;
 }
 
 /* "pid (comm) state ppid pgrp session …"; comm may hold anything, so from the last ')'. */
@@ -75,11 +87,18 @@ static bool read_stat(int proc, const char *name, struct entry *ret)
 	struct view rest = { comm_end + 1, (size_t)(text + n - comm_end - 1) };
 	rest = view_skip(rest, 1);
 	struct view state = view_split(rest, ' ', &rest);
-	pid_t pgrp;
-	return !view_is(state, "Z") && next_number(&rest, &ret->ppid) && next_number(&rest, &pgrp) &&
-	       next_number(&rest, &ret->session);
+	uint64_t ppid, pgrp, session;
+	if (view_is(state, "Z") || !next_number(&rest, &ppid) || !next_number(&rest, &pgrp) ||
+	    !next_number(&rest, &session))
+		return false;
+	for (int i = 7; i < 22; i++) /* the 22nd field is the start */
+		(void)view_split(rest, ' ', &rest);
+	ret->ppid = (pid_t)ppid;
+	ret->session = (pid_t)session;
+	return next_number(&rest, &ret->start);
 }
 
+/* Everything that runs, but for PID 1, sorted. */
 static int look(struct table *all)
 {
 	DIR *dir = opendir("/proc");
@@ -93,59 +112,99 @@ static int look(struct table *all)
 		    !read_stat(dirfd(dir), d->d_name, &entry))
 			continue;
 		entry.pid = (pid_t)pid;
-		r = table_add(all, entry) ? 0 : -ENOMEM;
+		r = table_add(all, &entry);
 	}
 	closedir(dir);
+	if (all->n)
+		qsort(all->items, all->n, sizeof(struct entry), by_pid);
 	return r;
 }
 
-/* A parent may stand behind its child in the table: again until nothing changes. */
-static void mark(struct table *all, const struct table *hit, pid_t leader)
+/* Goes up through its parents until one says where it belongs. */
+static bool belongs(const struct pick *pick, const struct table *all, const struct table *hit,
+		    const struct entry *en)
 {
-	for (bool changed = true; changed;) {
-		changed = false;
-		for (size_t i = 0; i < all->n; i++) {
-			struct entry *en = &all->items[i];
-			struct entry *parent;
-			if (en->member)
-				continue;
-			en->member = en->pid == leader || en->session == leader || table_find(hit, en->pid) ||
-				     table_find(hit, en->ppid) ||
-				     ((parent = table_find(all, en->ppid)) && parent->member);
-			changed |= en->member;
-		}
+	bool member = false;
+	if (pick->below && en->pid == pick->leader)
+		return false;
+	for (int depth = 0; en && en->pid != pick->leader && depth < DEPTH; depth++) {
+		if (en->start < pick->since)
+			return false;
+		member |= en->session == pick->leader || table_find(hit, en->pid) ||
+			  table_find(hit, en->ppid) || en->ppid == pick->leader;
+		en = table_find(all, en->ppid);
 	}
+	return member || (en && en->pid == pick->leader);
 }
 
-/* Stops what belongs and was not known; how many, or -errno. */
-static int stop_new(struct table *hit, pid_t leader)
+/* Adds what belongs and was not known, and signals it; how many, or -errno. */
+static int signal_new(const struct pick *pick, struct table *hit, int signo)
 {
-	struct table all = { 0 };
+	struct table all = { 0 }, found = { 0 };
 	int r = look(&all), n = 0;
-	mark(&all, hit, leader);
 	for (size_t i = 0; i < all.n; i++) {
-		struct entry *en = &all.items[i];
-		if (!en->member || table_find(hit, en->pid))
+		const struct entry *en = &all.items[i];
+		if (table_find(hit, en->pid) || !belongs(pick, &all, hit, en))
 			continue;
-		(void)kill(en->pid, SIGSTOP);
-		n++;
-		if (!table_add(hit, *en)) {
-			(void)kill(en->pid, SIGKILL);
+		n += kill(en->pid, signo) == 0;
+		if (table_add(&found, en) < 0) {
+			(void)kill(en->pid, signo == SIGSTOP ? SIGKILL : signo); /* it cannot be remembered */
 			r = -ENOMEM;
 		}
 	}
+	for (size_t i = 0; i < found.n && r == 0; i++)
+		r = table_add(hit, &found.items[i]);
+	if (hit->n)
+		qsort(hit->items, hit->n, sizeof(struct entry), by_pid);
+	free(found.items);
 	free(all.items);
 	return r < 0 ? r : n;
 }
 
-void tree_kill(pid_t leader)
+static unsigned signal_all(const struct pick *pick, int signo)
 {
 	struct table hit = { 0 };
-	for (int i = 0; i < PASSES && stop_new(&hit, leader) > 0; i++)
+	unsigned n = 0;
+	if (signo != SIGKILL) {
+		int r = signal_new(pick, &hit, signo);
+		free(hit.items);
+		return r < 0 ? 0 : (unsigned)r;
+	}
+	for (int i = 0; i < PASSES && signal_new(pick, &hit, SIGSTOP) > 0; i++)
 		;
 	/* The group by its number too: it works without /proc and without memory. */
-	(void)kill(-leader, SIGKILL);
+	if (!pick->below)
+		(void)kill(-pick->leader, SIGKILL);
 	for (size_t i = 0; i < hit.n; i++)
-		(void)kill(hit.items[i].pid, SIGKILL);
+		n += kill(hit.items[i].pid, SIGKILL) == 0;
 	free(hit.items);
+	return n;
+}
+
+void tree_kill(pid_t leader)
+{
+	(void)signal_all(&(struct pick){ .leader = leader }, SIGKILL);
+}
+
+unsigned tree_signal(pid_t leader, int signo)
+{
+	return signal_all(&(struct pick){ .leader = leader }, signo);
+}
+
+/* A start time is cut to its tick: with one tick of margin nothing that started at the moment is missed. */
+static uint64_t ticks_at(int64_t wall_ms)
+{
+	struct timespec boot;
+	long hz = sysconf(_SC_CLK_TCK);
+	if (wall_ms <= 0 || hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot) < 0)
+		return 0;
+	int64_t ms = (int64_t)boot.tv_sec * 1000 + boot.tv_nsec / 1000000 - (clock_wall_ms() - wall_ms);
+	int64_t ticks = ms > 0 ? ms * hz / 1000 - 1 : 0;
+	return ticks > 0 ? (uint64_t)ticks : 0;
+}
+
+unsigned tree_signal_below(pid_t leader, int signo, int64_t since_ms)
+{
+	return signal_all(&(struct pick){ .leader = leader, .below = true, .since = ticks_at(since_ms) },
+			  signo);
 }

@@ -149,6 +149,8 @@ static int call_list(struct call *c, const void *msg, struct err *e)
 		if (b->dying)
 			continue;
 		box_table_state(b, &states[i], (struct box_table_parts){ &specs[i], &limits[i], &workspaces[i] });
+		/* Without a tree to freeze with nothing is frozen. */
+		(void)!cgroup_frozen(&c->k->native.cgroups, b->spec.id, &states[i].paused);
 		i++;
 	}
 	struct wire_box_list_reply out = { .boxes = { states, i } };
@@ -268,15 +270,17 @@ static int call_posture(struct call *c, const void *msg, struct err *e)
 static int call_stats(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_stats *m = msg;
-	struct box *b = calls_find_box(c, m->id, e);
-	struct cgroup_usage u;
-	if (!b)
-		return -1;
-	int r = cgroup_usage(&c->k->native.cgroups, b->spec.id, &u);
+	struct box *b = box_table_get(&c->k->boxes, m->id);
+	struct cgroup_usage u = { 0 };
+	uint64_t disk = 0;
+	char id[SPEC_ID + 1];
+	if (!spec_id_ok(m->id) || view_to_str(m->id, id, sizeof(id)) < 0)
+		return err_set(e, ERR_INVALID, "not an id");
+	int r = b ? cgroup_usage(&c->k->native.cgroups, id, &u) : 0;
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
-	uint64_t disk = 0;
-	(void)!storage_usage(&c->k->storage, b->spec.id, &disk);
+	if (storage_usage(&c->k->storage, id, &disk) == -ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "no such box");
 	calls_reply(c, &wire_stats_reply_msg,
 	      &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes, .cpu_usec = u.cpu_usec, .pids = u.pids,
 					  .oom_kills = u.oom_kills, .disk_bytes = disk });

@@ -88,7 +88,7 @@ static int quota_item(int fd, uint64_t id, uint32_t type, void *dst, size_t size
 		return -errno;
 	struct btrfs_ioctl_search_header h;
 	if (a.key.nr_items == 0)
-		return -ENOENT;
+		return -ENODATA;
 	memcpy(&h, a.buf, sizeof(h));
 	if (h.len < size || h.len > sizeof(a.buf) - sizeof(h))
 		return -EBADMSG;

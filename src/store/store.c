@@ -1,7 +1,8 @@
 /*
  * The store's two sides. The loop's thread makes a `struct write` of each call and
- * queues it. The writer thread takes all that wait as one batch, runs them in one
- * transaction and hands them back; one task on the loop runs their callbacks.
+ * gathers them until the end of the loop's batch: what one handler writes (a row and
+ * its event) is one transaction. The writer thread takes all that wait as one batch, runs
+ * them in one transaction and hands them back; one task on the loop runs their callbacks.
  *
  * While a batch is being synced the next one gathers by itself: the slower the disk,
  * the larger the batches. Nothing waits for company.
@@ -18,23 +19,44 @@
 #include <stdlib.h>
 
 #include "list.h"
-#include "store_sql.h"
+#include "store_impl.h"
 
 #include "poison.h"
 
 #define STORE_FILE "paddock.db"
 #define STACK_SIZE (512u * 1024)
 
-enum op { OP_TENANT_PUT, OP_KEY_PUT, OP_KEY_DELETE, OP_BOX_PUT, OP_BOX_SET_STATUS, OP_BOX_DELETE };
+enum op {
+	OP_TENANT_PUT,
+	OP_KEY_PUT,
+	OP_KEY_DELETE,
+	OP_BOX_PUT,
+	OP_BOX_SET_STATUS,
+	OP_BOX_UPDATE,
+	OP_BOX_SET_USED,
+	OP_BOX_DELETE,
+	OP_SNAPSHOT_PUT,
+	OP_SNAPSHOT_DELETE,
+	OP_WORKSPACE_PUT,
+	OP_WORKSPACE_DELETE,
+	OP_SETTING_PUT,
+	OP_CALL,
+};
 
 struct status_change {
 	struct view id, status;
+};
+
+struct use {
+	struct view id;
+	int64_t used_ms;
 };
 
 /* A call, with a copy of its arguments; the views point into `text`. */
 struct write {
 	struct list link;
 	enum op op;
+	store_apply *apply; /* of OP_CALL */
 	store_done *done;
 	void *arg;
 	struct err err; /* code ERR_OK: on disk */
@@ -43,7 +65,13 @@ struct write {
 		struct store_key key;
 		struct store_box box;
 		struct status_change change;
+		struct store_setting setting;
+		struct store_box_change box_change;
+		struct use use;
+		struct store_snapshot snapshot;
+		struct store_workspace workspace;
 		struct view id;
+		max_align_t other[STORE_ARGS_MAX / sizeof(max_align_t)];
 	} args;
 	char text[];
 };
@@ -62,7 +90,8 @@ struct store {
 	bool posted;	      /* `delivery` is on its way */
 	bool closing;
 
-	struct loop_task delivery;
+	struct list gathered; /* the loop's own, until the end of its batch */
+	struct loop_task flush, delivery;
 	atomic_uint_fast64_t writes, commits, failures;
 };
 
@@ -91,6 +120,22 @@ static int apply(struct store_sql *q, struct write *w)
 		return store_sql_box_set_status(q, w->args.change.id, w->args.change.status, &w->err);
 	case OP_BOX_DELETE:
 		return store_sql_box_delete(q, w->args.id, &w->err);
+	case OP_BOX_UPDATE:
+		return store_sql_box_update(q, &w->args.box_change, &w->err);
+	case OP_BOX_SET_USED:
+		return store_sql_box_set_used(q, w->args.use.id, w->args.use.used_ms, &w->err);
+	case OP_SNAPSHOT_PUT:
+		return store_sql_snapshot_put(q, &w->args.snapshot, &w->err);
+	case OP_SNAPSHOT_DELETE:
+		return store_sql_snapshot_delete(q, w->args.id, &w->err);
+	case OP_WORKSPACE_PUT:
+		return store_sql_workspace_put(q, &w->args.workspace, &w->err);
+	case OP_WORKSPACE_DELETE:
+		return store_sql_workspace_delete(q, w->args.id, &w->err);
+	case OP_SETTING_PUT:
+		return store_sql_setting_put(q, &w->args.setting, &w->err);
+	case OP_CALL:
+		return w->apply(q, &w->args, &w->err);
 	}
 	return err_set(&w->err, ERR_INTERNAL, "an unknown write");
 }
@@ -213,6 +258,16 @@ static struct write *write_new(enum op op, const void *args, size_t args_size, c
 	return w;
 }
 
+static void flush(struct loop_task *task)
+{
+	struct store *s = CONTAINER(task, struct store, flush);
+
+	pthread_mutex_lock(&s->lock);
+	move_all(&s->waiting, &s->gathered);
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void submit(struct store *s, struct write *w, store_done *done, void *arg)
 {
 	if (!w) {
@@ -226,10 +281,19 @@ static void submit(struct store *s, struct write *w, store_done *done, void *arg
 	}
 	w->done = done;
 	w->arg = arg;
-	pthread_mutex_lock(&s->lock);
-	list_append(&s->waiting, &w->link);
-	pthread_cond_signal(&s->wake);
-	pthread_mutex_unlock(&s->lock);
+	if (list_empty(&s->gathered))
+		loop_defer(s->loop, &s->flush, flush);
+	list_append(&s->gathered, &w->link);
+}
+
+void store_submit(struct store *s, store_apply *how, const void *args, size_t size, const size_t *views,
+		  size_t n_views, store_done *done, void *arg)
+{
+	struct write *w = size <= STORE_ARGS_MAX ? write_new(OP_CALL, args, size, views, n_views) : NULL;
+
+	if (w)
+		w->apply = how;
+	submit(s, w, done, arg);
 }
 
 void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg)
@@ -278,6 +342,55 @@ void store_box_delete(struct store *s, struct view id, store_done *done, void *a
 	submit(s, write_new(OP_BOX_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
 }
 
+void store_box_update(struct store *s, const struct store_box_change *b, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_box_change, id), offsetof(struct store_box_change, spec),
+					offsetof(struct store_box_change, metadata) };
+
+	submit(s, write_new(OP_BOX_UPDATE, b, sizeof(*b), views, ELEMS(views)), done, arg);
+}
+
+void store_box_set_used(struct store *s, struct view id, int64_t used_ms, store_done *done, void *arg)
+{
+	const struct use use = { id, used_ms };
+
+	submit(s, write_new(OP_BOX_SET_USED, &use, sizeof(use), (const size_t[]){ offsetof(struct use, id) }, 1), done, arg);
+}
+
+void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_snapshot, id), offsetof(struct store_snapshot, tenant),
+					offsetof(struct store_snapshot, name), offsetof(struct store_snapshot, image),
+					offsetof(struct store_snapshot, digest) };
+
+	submit(s, write_new(OP_SNAPSHOT_PUT, n, sizeof(*n), views, ELEMS(views)), done, arg);
+}
+
+void store_snapshot_delete(struct store *s, struct view id, store_done *done, void *arg)
+{
+	submit(s, write_new(OP_SNAPSHOT_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
+}
+
+void store_workspace_put(struct store *s, const struct store_workspace *w, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_workspace, id), offsetof(struct store_workspace, tenant),
+					offsetof(struct store_workspace, name) };
+
+	submit(s, write_new(OP_WORKSPACE_PUT, w, sizeof(*w), views, ELEMS(views)), done, arg);
+}
+
+void store_workspace_delete(struct store *s, struct view id, store_done *done, void *arg)
+{
+	submit(s, write_new(OP_WORKSPACE_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
+}
+
+void store_setting_put(struct store *s, const struct store_setting *v, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_setting, name), offsetof(struct store_setting, value) };
+
+	submit(s, write_new(OP_SETTING_PUT, v, sizeof(*v), views, ELEMS(views)), done, arg);
+}
+
 /* ---- opening and closing ---- */
 
 /* The thread takes no signals: they belong to the loop's signalfd. */
@@ -312,6 +425,8 @@ struct store *store_open(struct loop *l, const char *dir, struct err *e)
 	pthread_cond_init(&s->wake, NULL);
 	list_init(&s->waiting);
 	list_init(&s->finished);
+	list_init(&s->gathered);
+	list_init(&s->flush.link);
 	list_init(&s->delivery.link);
 	n = snprintf(s->path, sizeof(s->path), "%s/" STORE_FILE, dir);
 	if (n < 0 || (size_t)n >= sizeof(s->path)) {
@@ -336,6 +451,8 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
+	loop_cancel(s->loop, &s->flush);
+	flush(&s->flush);
 	if (s->running) {
 		pthread_mutex_lock(&s->lock);
 		s->closing = true;

@@ -4,10 +4,11 @@
  * of store_load; after that the loop thread only writes, and each write's `done`
  * runs on the loop thread once its batch is on disk (or failed).
  *
- * Writes are applied in the order of the calls. Views in the arguments are copied. A
- * write that breaks a rule fails alone: ERR_CONFLICT for an id, a key's hash or a box's
- * name (within its tenant) that exists, ERR_NOT_FOUND for an unknown tenant, or a status
- * for an unknown box. Without memory for the call, `done` runs before it returns.
+ * Writes are applied in the order of the calls; those of one batch of the loop (of one
+ * handler, therefore) are on disk together or not at all. Views in the arguments are copied. A
+ * write that breaks a rule fails alone: ERR_CONFLICT for an id, a key's hash or the name of
+ * a box, snapshot or workspace (within its tenant) that exists, ERR_NOT_FOUND for an unknown
+ * tenant, or a change of an unknown box. Without memory for the call, `done` runs before it returns.
  *
  * seccomp and Landlock hold for the thread that applies them and those it makes later:
  * apply them before store_open, or to all threads.
@@ -46,7 +47,35 @@ struct store_box {
 	struct view spec;             /* JSON: user, env, workdir, limits, readonly_root */
 	struct view metadata;         /* JSON object of strings */
 	int64_t created_ms, expires_ms; /* 0 = never */
+	int64_t used_ms;              /* when it was last used, about; 0 = never */
 };
+
+/* What of a box may change besides its status. */
+struct store_box_change {
+	struct view id, spec, metadata;
+	int64_t expires_ms, used_ms;
+};
+
+struct store_snapshot {
+	struct view id, tenant, name; /* name may be empty */
+	struct view image, digest;    /* of the box that it was taken of */
+	int64_t bytes, stopped_us, created_ms;
+};
+
+struct store_workspace {
+	struct view id, tenant, name;
+	int64_t disk_mb; /* 0 = no quota */
+	int64_t created_ms;
+};
+
+struct store_setting {
+	struct view name, value; /* the value: any bytes */
+};
+
+struct store_event;
+struct store_webhook;
+struct store_delivery;
+struct store_quota;
 
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
@@ -55,6 +84,14 @@ struct store_visitor {
 	void (*tenant)(void *arg, const struct store_tenant *t);
 	void (*key)(void *arg, const struct store_key *k);
 	void (*box)(void *arg, const struct store_box *b);
+	void (*setting)(void *arg, const struct store_setting *s);
+	/* see store_events.h */
+	void (*event)(void *arg, const struct store_event *e); /* in the order of their ids */
+	void (*webhook)(void *arg, const struct store_webhook *w);
+	void (*delivery)(void *arg, const struct store_delivery *d); /* after all webhooks */
+	void (*quota)(void *arg, const struct store_quota *q);
+	void (*snapshot)(void *arg, const struct store_snapshot *s);
+	void (*workspace)(void *arg, const struct store_workspace *w);
 };
 
 /* Opens or makes `dir`/paddock.db, migrates it, starts the thread. A database of a
@@ -68,10 +105,18 @@ int store_load(struct store *s, const struct store_visitor *v, void *arg, struct
 /* `done` may be NULL. Deleting what is not there is no error. */
 void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg); /* or rename */
 void store_key_put(struct store *s, const struct store_key *k, store_done *done, void *arg); /* insert */
+void store_setting_put(struct store *s, const struct store_setting *v, store_done *done, void *arg); /* or replace */
 void store_key_delete(struct store *s, struct view id, store_done *done, void *arg);
 void store_box_put(struct store *s, const struct store_box *b, store_done *done, void *arg); /* insert */
+void store_box_claim(struct store *s, const struct store_box *b, store_done *done, void *arg); /* all of the row */
 void store_box_set_status(struct store *s, struct view id, struct view status, store_done *done, void *arg);
+void store_box_update(struct store *s, const struct store_box_change *b, store_done *done, void *arg);
+void store_box_set_used(struct store *s, struct view id, int64_t used_ms, store_done *done, void *arg);
 void store_box_delete(struct store *s, struct view id, store_done *done, void *arg);
+void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_done *done, void *arg); /* insert */
+void store_snapshot_delete(struct store *s, struct view id, store_done *done, void *arg);
+void store_workspace_put(struct store *s, const struct store_workspace *w, store_done *done, void *arg); /* insert */
+void store_workspace_delete(struct store *s, struct view id, store_done *done, void *arg);
 
 struct store_stats {
 	uint64_t writes, commits, failures;

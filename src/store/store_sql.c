@@ -28,13 +28,52 @@ static const char *const SQL[STMTS] = {
 			 " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STMT_KEY_DELETE] = "DELETE FROM keys WHERE id = ?1",
 	[STMT_BOX_PUT] = "INSERT INTO boxes (id, tenant, name, status, image, digest, backend, spec, metadata,"
-			 " created_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+			 " created_ms, expires_ms, used_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 	[STMT_BOX_SET_STATUS] = "UPDATE boxes SET status = ?2 WHERE id = ?1",
+	[STMT_BOX_UPDATE] = "UPDATE boxes SET spec = ?2, metadata = ?3, expires_ms = ?4, used_ms = ?5 WHERE id = ?1",
+	[STMT_BOX_SET_USED] = "UPDATE boxes SET used_ms = ?2 WHERE id = ?1",
 	[STMT_BOX_DELETE] = "DELETE FROM boxes WHERE id = ?1",
+	[STMT_SNAPSHOT_PUT] = "INSERT INTO snapshots (id, tenant, name, image, digest, bytes, stopped_us, created_ms)"
+			      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[STMT_SNAPSHOT_DELETE] = "DELETE FROM snapshots WHERE id = ?1",
+	[STMT_SNAPSHOT_LIST] = "SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms FROM snapshots"
+			       " ORDER BY created_ms, id",
+	[STMT_WORKSPACE_PUT] = "INSERT INTO workspaces (id, tenant, name, disk_mb, created_ms)"
+			       " VALUES (?1, ?2, ?3, ?4, ?5)",
+	[STMT_WORKSPACE_DELETE] = "DELETE FROM workspaces WHERE id = ?1",
+	[STMT_WORKSPACE_LIST] = "SELECT id, tenant, name, disk_mb, created_ms FROM workspaces ORDER BY created_ms, id",
+	[STMT_SETTING_PUT] = "INSERT INTO settings (name, value) VALUES (?1, ?2)"
+			     " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+	[STMT_BOX_CLAIM] = "UPDATE boxes SET tenant = ?2, name = ?3, status = ?4, image = ?5, digest = ?6,"
+			    " backend = ?7, spec = ?8, metadata = ?9, created_ms = ?10, expires_ms = ?11, used_ms = ?12"
+			    " WHERE id = ?1",
+	[STMT_EVENT_PUT] = "INSERT INTO events (id, at_ms, tenant, box, type, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[STMT_EVENT_TRIM] = "DELETE FROM events WHERE id < ?1",
+	[STMT_WEBHOOK_PUT] = "INSERT INTO webhooks (id, tenant, url, events, secret, position, created_ms)"
+			     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+	[STMT_WEBHOOK_MOVE] = "UPDATE webhooks SET position = ?2 WHERE id = ?1",
+	[STMT_WEBHOOK_DELETE] = "DELETE FROM webhooks WHERE id = ?1",
+	[STMT_DELIVERY_PUT] = "INSERT INTO deliveries (webhook, event, attempts, first_ms, next_ms)"
+			      " SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = ?1)"
+			      " ON CONFLICT (webhook, event) DO UPDATE SET attempts = excluded.attempts,"
+			      " next_ms = excluded.next_ms",
+	[STMT_DELIVERY_DELETE] = "DELETE FROM deliveries WHERE webhook = ?1 AND event = ?2",
+	[STMT_QUOTA_PUT] = "INSERT INTO quotas (tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute)"
+			   " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant) DO UPDATE SET"
+			   " boxes = excluded.boxes, cpu_milli = excluded.cpu_milli,"
+			   " memory_mb = excluded.memory_mb, disk_mb = excluded.disk_mb,"
+			   " creates_per_minute = excluded.creates_per_minute",
+	[STMT_EVENT_LIST] = "SELECT id, at_ms, tenant, box, type, data FROM events ORDER BY id",
+	[STMT_WEBHOOK_LIST] = "SELECT id, tenant, url, events, secret, position, created_ms FROM webhooks"
+			      " ORDER BY created_ms, id",
+	[STMT_DELIVERY_LIST] = "SELECT webhook, event, attempts, first_ms, next_ms FROM deliveries"
+			       " ORDER BY webhook, event",
+	[STMT_QUOTA_LIST] = "SELECT tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute FROM quotas",
+	[STMT_SETTING_LIST] = "SELECT name, value FROM settings ORDER BY name",
 	[STMT_TENANT_LIST] = "SELECT id, name, created_ms FROM tenants ORDER BY created_ms, id",
 	[STMT_KEY_LIST] = "SELECT id, tenant, name, role, hash, created_ms FROM keys ORDER BY created_ms, id",
 	[STMT_BOX_LIST] = "SELECT id, tenant, name, status, image, digest, backend, spec, metadata, created_ms,"
-			  " expires_ms FROM boxes ORDER BY created_ms, id",
+			  " expires_ms, used_ms FROM boxes ORDER BY created_ms, id",
 };
 
 int store_sql_failed(sqlite3 *db, const char *what, struct err *e)
@@ -117,13 +156,13 @@ void store_sql_done(struct store_sql *q)
 
 /* ---- running ---- */
 
-static void bind_view(sqlite3_stmt *stmt, int at, struct view v)
+void store_sql_bind(sqlite3_stmt *stmt, int at, struct view v)
 {
 	/* An empty view may have no address, which SQLite would take for NULL. */
 	sqlite3_bind_text64(stmt, at, v.n ? v.p : "", v.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static struct view column_view(sqlite3_stmt *stmt, int at)
+struct view store_sql_column(sqlite3_stmt *stmt, int at)
 {
 	const char *p = (const char *)sqlite3_column_text(stmt, at);
 
@@ -145,7 +184,7 @@ static int constraint_failed(sqlite3 *db, const char *what, struct err *e)
 
 /* Runs a statement that yields no rows and leaves it ready for the next time. A failed
  * bind (memory) shows as a failed step, since the parameters are NOT NULL. */
-static int run(struct store_sql *q, enum store_stmt which, const char *what, struct err *e)
+int store_sql_run(struct store_sql *q, enum store_stmt which, const char *what, struct err *e)
 {
 	sqlite3_stmt *stmt = q->stmt[which];
 	int rc = sqlite3_step(stmt), ret = 0;
@@ -161,18 +200,18 @@ static int run(struct store_sql *q, enum store_stmt which, const char *what, str
 
 int store_sql_begin(struct store_sql *q, struct err *e)
 {
-	return run(q, STMT_BEGIN, "the store", e);
+	return store_sql_run(q, STMT_BEGIN, "the store", e);
 }
 
 int store_sql_commit(struct store_sql *q, struct err *e)
 {
-	return run(q, STMT_COMMIT, "the store", e);
+	return store_sql_run(q, STMT_COMMIT, "the store", e);
 }
 
 void store_sql_rollback(struct store_sql *q)
 {
 	if (!sqlite3_get_autocommit(q->db))
-		(void)run(q, STMT_ROLLBACK, "the store", NULL);
+		(void)!store_sql_run(q, STMT_ROLLBACK, "the store", NULL);
 }
 
 bool store_sql_lost(const struct store_sql *q)
@@ -184,61 +223,149 @@ int store_sql_tenant_put(struct store_sql *q, const struct store_tenant *t, stru
 {
 	sqlite3_stmt *stmt = q->stmt[STMT_TENANT_PUT];
 
-	bind_view(stmt, 1, t->id);
-	bind_view(stmt, 2, t->name);
+	store_sql_bind(stmt, 1, t->id);
+	store_sql_bind(stmt, 2, t->name);
 	sqlite3_bind_int64(stmt, 3, t->created_ms);
-	return run(q, STMT_TENANT_PUT, "storing the tenant", e);
+	return store_sql_run(q, STMT_TENANT_PUT, "storing the tenant", e);
 }
 
 int store_sql_key_put(struct store_sql *q, const struct store_key *k, struct err *e)
 {
 	sqlite3_stmt *stmt = q->stmt[STMT_KEY_PUT];
 
-	bind_view(stmt, 1, k->id);
-	bind_view(stmt, 2, k->tenant);
-	bind_view(stmt, 3, k->name);
+	store_sql_bind(stmt, 1, k->id);
+	store_sql_bind(stmt, 2, k->tenant);
+	store_sql_bind(stmt, 3, k->name);
 	sqlite3_bind_int(stmt, 4, (int)k->role);
 	sqlite3_bind_blob(stmt, 5, k->hash, sizeof(k->hash), SQLITE_STATIC);
 	sqlite3_bind_int64(stmt, 6, k->created_ms);
-	return run(q, STMT_KEY_PUT, "storing the key", e);
+	return store_sql_run(q, STMT_KEY_PUT, "storing the key", e);
 }
 
 int store_sql_key_delete(struct store_sql *q, struct view id, struct err *e)
 {
-	bind_view(q->stmt[STMT_KEY_DELETE], 1, id);
-	return run(q, STMT_KEY_DELETE, "removing the key", e);
+	store_sql_bind(q->stmt[STMT_KEY_DELETE], 1, id);
+	return store_sql_run(q, STMT_KEY_DELETE, "removing the key", e);
 }
 
-int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err *e)
+static int write_box(struct store_sql *q, enum store_stmt which, const struct store_box *b, struct err *e)
 {
-	sqlite3_stmt *stmt = q->stmt[STMT_BOX_PUT];
+	sqlite3_stmt *stmt = q->stmt[which];
 	const struct view texts[] = { b->id,	  b->tenant,  b->name, b->status,  b->image,
 				      b->digest, b->backend, b->spec, b->metadata };
 
 	for (size_t i = 0; i < ELEMS(texts); i++)
-		bind_view(stmt, (int)i + 1, texts[i]);
+		store_sql_bind(stmt, (int)i + 1, texts[i]);
 	sqlite3_bind_int64(stmt, 10, b->created_ms);
 	sqlite3_bind_int64(stmt, 11, b->expires_ms);
-	return run(q, STMT_BOX_PUT, "storing the sandbox", e);
+	sqlite3_bind_int64(stmt, 12, b->used_ms);
+	return store_sql_run(q, which, "storing the sandbox", e);
+}
+
+int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err *e)
+{
+	return write_box(q, STMT_BOX_PUT, b, e);
+}
+
+int store_sql_box_claim(struct store_sql *q, const struct store_box *b, struct err *e)
+{
+	if (write_box(q, STMT_BOX_CLAIM, b, e) < 0)
+		return -1;
+	return sqlite3_changes(q->db) ? 0 : err_set(e, ERR_NOT_FOUND, "storing the sandbox: no such sandbox");
 }
 
 int store_sql_box_set_status(struct store_sql *q, struct view id, struct view status, struct err *e)
 {
 	sqlite3_stmt *stmt = q->stmt[STMT_BOX_SET_STATUS];
 
-	bind_view(stmt, 1, id);
-	bind_view(stmt, 2, status);
-	if (run(q, STMT_BOX_SET_STATUS, "storing the status", e) < 0)
+	store_sql_bind(stmt, 1, id);
+	store_sql_bind(stmt, 2, status);
+	if (store_sql_run(q, STMT_BOX_SET_STATUS, "storing the status", e) < 0)
 		return -1;
 	if (sqlite3_changes(q->db) == 0)
 		return err_set(e, ERR_NOT_FOUND, "storing the status: no such sandbox");
 	return 0;
 }
 
+/* A change of a row that must be there. */
+static int run_change(struct store_sql *q, enum store_stmt which, const char *what, struct err *e)
+{
+	if (store_sql_run(q, which, what, e) < 0)
+		return -1;
+	return sqlite3_changes(q->db) ? 0 : err_set(e, ERR_NOT_FOUND, "%s: no such sandbox", what);
+}
+
+int store_sql_box_update(struct store_sql *q, const struct store_box_change *b, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_BOX_UPDATE];
+
+	store_sql_bind(stmt, 1, b->id);
+	store_sql_bind(stmt, 2, b->spec);
+	store_sql_bind(stmt, 3, b->metadata);
+	sqlite3_bind_int64(stmt, 4, b->expires_ms);
+	sqlite3_bind_int64(stmt, 5, b->used_ms);
+	return run_change(q, STMT_BOX_UPDATE, "changing the sandbox", e);
+}
+
+int store_sql_box_set_used(struct store_sql *q, struct view id, int64_t used_ms, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_BOX_SET_USED];
+
+	store_sql_bind(stmt, 1, id);
+	sqlite3_bind_int64(stmt, 2, used_ms);
+	return run_change(q, STMT_BOX_SET_USED, "storing the sandbox's last use", e);
+}
+
+int store_sql_snapshot_put(struct store_sql *q, const struct store_snapshot *s, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_SNAPSHOT_PUT];
+	const struct view texts[] = { s->id, s->tenant, s->name, s->image, s->digest };
+
+	for (size_t i = 0; i < ELEMS(texts); i++)
+		store_sql_bind(stmt, (int)i + 1, texts[i]);
+	sqlite3_bind_int64(stmt, 6, s->bytes);
+	sqlite3_bind_int64(stmt, 7, s->stopped_us);
+	sqlite3_bind_int64(stmt, 8, s->created_ms);
+	return store_sql_run(q, STMT_SNAPSHOT_PUT, "storing the snapshot", e);
+}
+
+int store_sql_snapshot_delete(struct store_sql *q, struct view id, struct err *e)
+{
+	store_sql_bind(q->stmt[STMT_SNAPSHOT_DELETE], 1, id);
+	return store_sql_run(q, STMT_SNAPSHOT_DELETE, "removing the snapshot", e);
+}
+
+int store_sql_workspace_put(struct store_sql *q, const struct store_workspace *w, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_WORKSPACE_PUT];
+
+	store_sql_bind(stmt, 1, w->id);
+	store_sql_bind(stmt, 2, w->tenant);
+	store_sql_bind(stmt, 3, w->name);
+	sqlite3_bind_int64(stmt, 4, w->disk_mb);
+	sqlite3_bind_int64(stmt, 5, w->created_ms);
+	return store_sql_run(q, STMT_WORKSPACE_PUT, "storing the workspace", e);
+}
+
+int store_sql_workspace_delete(struct store_sql *q, struct view id, struct err *e)
+{
+	store_sql_bind(q->stmt[STMT_WORKSPACE_DELETE], 1, id);
+	return store_sql_run(q, STMT_WORKSPACE_DELETE, "removing the workspace", e);
+}
+
 int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e)
 {
-	bind_view(q->stmt[STMT_BOX_DELETE], 1, id);
-	return run(q, STMT_BOX_DELETE, "removing the sandbox", e);
+	store_sql_bind(q->stmt[STMT_BOX_DELETE], 1, id);
+	return store_sql_run(q, STMT_BOX_DELETE, "removing the sandbox", e);
+}
+
+int store_sql_setting_put(struct store_sql *q, const struct store_setting *v, struct err *e)
+{
+	sqlite3_stmt *stmt = q->stmt[STMT_SETTING_PUT];
+
+	store_sql_bind(stmt, 1, v->name);
+	sqlite3_bind_blob64(stmt, 2, v->value.n ? v->value.p : "", v->value.n, SQLITE_STATIC);
+	return store_sql_run(q, STMT_SETTING_PUT, "storing the setting", e);
 }
 
 /* ---- loading ---- */
@@ -246,7 +373,7 @@ int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e)
 static int visit_tenant(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 {
 	const struct store_tenant t = {
-		.id = column_view(row, 0), .name = column_view(row, 1), .created_ms = sqlite3_column_int64(row, 2)
+		.id = store_sql_column(row, 0), .name = store_sql_column(row, 1), .created_ms = sqlite3_column_int64(row, 2)
 	};
 
 	if (v->tenant)
@@ -257,9 +384,9 @@ static int visit_tenant(sqlite3_stmt *row, const struct store_visitor *v, void *
 static int visit_key(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 {
 	struct store_key k = {
-		.id = column_view(row, 0),
-		.tenant = column_view(row, 1),
-		.name = column_view(row, 2),
+		.id = store_sql_column(row, 0),
+		.tenant = store_sql_column(row, 1),
+		.name = store_sql_column(row, 2),
 		.role = (enum store_role)sqlite3_column_int(row, 3),
 		.created_ms = sqlite3_column_int64(row, 5),
 	};
@@ -278,17 +405,18 @@ static int visit_key(sqlite3_stmt *row, const struct store_visitor *v, void *arg
 static int visit_box(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 {
 	const struct store_box b = {
-		.id = column_view(row, 0),
-		.tenant = column_view(row, 1),
-		.name = column_view(row, 2),
-		.status = column_view(row, 3),
-		.image = column_view(row, 4),
-		.digest = column_view(row, 5),
-		.backend = column_view(row, 6),
-		.spec = column_view(row, 7),
-		.metadata = column_view(row, 8),
+		.id = store_sql_column(row, 0),
+		.tenant = store_sql_column(row, 1),
+		.name = store_sql_column(row, 2),
+		.status = store_sql_column(row, 3),
+		.image = store_sql_column(row, 4),
+		.digest = store_sql_column(row, 5),
+		.backend = store_sql_column(row, 6),
+		.spec = store_sql_column(row, 7),
+		.metadata = store_sql_column(row, 8),
 		.created_ms = sqlite3_column_int64(row, 9),
 		.expires_ms = sqlite3_column_int64(row, 10),
+		.used_ms = sqlite3_column_int64(row, 11),
 	};
 
 	if (v->box)
@@ -296,7 +424,53 @@ static int visit_box(sqlite3_stmt *row, const struct store_visitor *v, void *arg
 	return 0;
 }
 
-static int each_row(struct store_sql *q, enum store_stmt which,
+static int visit_snapshot(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_snapshot s = {
+		.id = store_sql_column(row, 0),
+		.tenant = store_sql_column(row, 1),
+		.name = store_sql_column(row, 2),
+		.image = store_sql_column(row, 3),
+		.digest = store_sql_column(row, 4),
+		.bytes = sqlite3_column_int64(row, 5),
+		.stopped_us = sqlite3_column_int64(row, 6),
+		.created_ms = sqlite3_column_int64(row, 7),
+	};
+
+	if (v->snapshot)
+		v->snapshot(arg, &s);
+	return 0;
+}
+
+static int visit_workspace(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_workspace w = {
+		.id = store_sql_column(row, 0),
+		.tenant = store_sql_column(row, 1),
+		.name = store_sql_column(row, 2),
+		.disk_mb = sqlite3_column_int64(row, 3),
+		.created_ms = sqlite3_column_int64(row, 4),
+	};
+
+	if (v->workspace)
+		v->workspace(arg, &w);
+	return 0;
+}
+
+static int visit_setting(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const void *value = sqlite3_column_blob(row, 1);
+	const struct store_setting s = {
+		.name = store_sql_column(row, 0),
+		.value = { value ? value : "", (size_t)sqlite3_column_bytes(row, 1) },
+	};
+
+	if (v->setting)
+		v->setting(arg, &s);
+	return 0;
+}
+
+int store_sql_each(struct store_sql *q, enum store_stmt which,
 		    int (*visit)(sqlite3_stmt *, const struct store_visitor *, void *),
 		    const struct store_visitor *v, void *arg, struct err *e)
 {
@@ -317,14 +491,23 @@ int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg
 {
 	int ret;
 
-	/* One moment for all three tables, and no lock that the writer would wait for. */
+	/* One moment for all tables, and no lock that the writer would wait for. */
 	if (sqlite3_exec(q->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		return store_sql_failed(q->db, "loading the store", e);
-	ret = each_row(q, STMT_TENANT_LIST, visit_tenant, v, arg, e);
+	/* What boxes refer to comes before them. */
+	ret = store_sql_each(q, STMT_TENANT_LIST, visit_tenant, v, arg, e);
 	if (ret == 0)
-		ret = each_row(q, STMT_KEY_LIST, visit_key, v, arg, e);
+		ret = store_sql_each(q, STMT_KEY_LIST, visit_key, v, arg, e);
 	if (ret == 0)
-		ret = each_row(q, STMT_BOX_LIST, visit_box, v, arg, e);
+		ret = store_sql_each(q, STMT_SNAPSHOT_LIST, visit_snapshot, v, arg, e);
+	if (ret == 0)
+		ret = store_sql_each(q, STMT_WORKSPACE_LIST, visit_workspace, v, arg, e);
+	if (ret == 0)
+		ret = store_sql_each(q, STMT_BOX_LIST, visit_box, v, arg, e);
+	if (ret == 0)
+		ret = store_sql_each(q, STMT_SETTING_LIST, visit_setting, v, arg, e);
+	if (ret == 0)
+		ret = store_events_load(q, v, arg, e);
 	store_sql_rollback(q); /* nothing was written */
 	return ret;
 }

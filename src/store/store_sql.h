@@ -17,10 +17,33 @@ enum store_stmt {
 	STMT_KEY_DELETE,
 	STMT_BOX_PUT,
 	STMT_BOX_SET_STATUS,
+	STMT_BOX_UPDATE,
+	STMT_BOX_SET_USED,
 	STMT_BOX_DELETE,
+	STMT_SNAPSHOT_PUT,
+	STMT_SNAPSHOT_DELETE,
+	STMT_WORKSPACE_PUT,
+	STMT_WORKSPACE_DELETE,
+	STMT_SETTING_PUT,
+	STMT_BOX_CLAIM,
+	STMT_EVENT_PUT,
+	STMT_EVENT_TRIM,
+	STMT_WEBHOOK_PUT,
+	STMT_WEBHOOK_MOVE,
+	STMT_WEBHOOK_DELETE,
+	STMT_DELIVERY_PUT,
+	STMT_DELIVERY_DELETE,
+	STMT_QUOTA_PUT,
 	STMT_TENANT_LIST,
 	STMT_KEY_LIST,
 	STMT_BOX_LIST,
+	STMT_SETTING_LIST,
+	STMT_SNAPSHOT_LIST,
+	STMT_WORKSPACE_LIST,
+	STMT_EVENT_LIST,
+	STMT_WEBHOOK_LIST,
+	STMT_DELIVERY_LIST,
+	STMT_QUOTA_LIST,
 	STMTS
 };
 
@@ -46,10 +69,28 @@ int store_sql_tenant_put(struct store_sql *q, const struct store_tenant *t, stru
 int store_sql_key_put(struct store_sql *q, const struct store_key *k, struct err *e) _must_check_;
 int store_sql_key_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
 int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err *e) _must_check_;
+int store_sql_box_claim(struct store_sql *q, const struct store_box *b, struct err *e) _must_check_;
 int store_sql_box_set_status(struct store_sql *q, struct view id, struct view status, struct err *e) _must_check_;
+int store_sql_box_update(struct store_sql *q, const struct store_box_change *b, struct err *e) _must_check_;
+int store_sql_box_set_used(struct store_sql *q, struct view id, int64_t used_ms, struct err *e) _must_check_;
+int store_sql_snapshot_put(struct store_sql *q, const struct store_snapshot *s, struct err *e) _must_check_;
+int store_sql_snapshot_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
+int store_sql_workspace_put(struct store_sql *q, const struct store_workspace *w, struct err *e) _must_check_;
+int store_sql_workspace_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
+int store_sql_setting_put(struct store_sql *q, const struct store_setting *v, struct err *e) _must_check_;
 int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
 
 int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
+
+/* For the files that hold more statements (store_events.c). A run leaves the statement ready for the next time. */
+void store_sql_bind(sqlite3_stmt *stmt, int at, struct view v);
+struct view store_sql_column(sqlite3_stmt *stmt, int at);
+int store_sql_run(struct store_sql *q, enum store_stmt which, const char *what, struct err *e) _must_check_;
+int store_sql_each(struct store_sql *q, enum store_stmt which,
+		   int (*visit)(sqlite3_stmt *, const struct store_visitor *, void *),
+		   const struct store_visitor *v, void *arg, struct err *e) _must_check_;
+/* What store_events.c adds to the load. */
+int store_events_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
 
 /* Sets e from what SQLite says last; returns -1. */
 int store_sql_failed(sqlite3 *db, const char *what, struct err *e);

@@ -12,6 +12,7 @@
 #include "core_state.h"
 #include "log.h"
 #include "num.h"
+#include "shells.h"
 #include "poison.h"
 
 static const char *const status_names[BOX_STATUSES] = {
@@ -50,6 +51,7 @@ struct box *boxes_new(struct core *c, const struct tenant *t)
 	guest_init(&b->guest, c, b->id);
 	list_init(&b->order);
 	list_init(&b->waiters);
+	list_init(&b->shells);
 	return b;
 }
 
@@ -68,6 +70,7 @@ void boxes_free_later(struct box *b)
 	loop_timer_stop(&b->expiry);
 	mux_cancel(&b->destroy);
 	guest_stop(&b->guest, &e);
+	shells_drop_all(b, &e);
 	loop_defer(b->core->loop, &b->freeing, run_free);
 }
 

@@ -34,6 +34,7 @@ struct box {
 	struct core *core;
 	struct arena arena; /* of the spec */
 	struct guest guest;
+	struct list shells; /* shells.c */
 	bool hidden; /* ours, for an import: in no index, in no store, in no list */
 	bool indexed, named;
 	struct map_node by_id, by_name;

@@ -10,6 +10,8 @@
 #include "adopt.h"
 #include "core_state.h"
 #include "log.h"
+#include "sign.h"
+#include "watchers.h"
 #include "poison.h"
 
 /* ---- small things ---- */
@@ -101,9 +103,14 @@ static void load_box(void *arg, const struct store_box *row)
 		l->e = e;
 }
 
+static void load_setting(void *arg, const struct store_setting *s)
+{
+	sign_load(((struct loading *)arg)->core, s);
+}
+
 static int load(struct core *c, const struct core_setup *s, struct err *e)
 {
-	static const struct store_visitor visitor = { load_tenant, load_key, load_box };
+	static const struct store_visitor visitor = { load_tenant, load_key, load_box, load_setting };
 	struct loading l = { .core = c };
 
 	if (store_load(c->store, &visitor, &l, e) < 0)
@@ -112,6 +119,8 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		*e = l.e;
 		return err_wrap(e, "the store");
 	}
+	if (sign_ensure(c, e) < 0)
+		return -1;
 	return keys_ensure_admin(c, s->has_admin ? s->admin_hash : NULL, e);
 }
 
@@ -139,6 +148,7 @@ static void init(struct core *c, const struct core_setup *s)
 	map_init(&c->boxes_by_name);
 	list_init(&c->keys);
 	list_init(&c->boxes);
+	list_init(&c->watchers);
 }
 
 struct core *core_new(const struct core_setup *s, struct err *e)
@@ -171,6 +181,7 @@ void core_free(struct core *c)
 {
 	if (!c)
 		return;
+	watchers_done(c);
 	boxes_done(c);
 	images_done(c);
 	arena_done(&c->posture.arena);

@@ -27,6 +27,10 @@ struct core {
 	struct list boxes; /* by (created, id) */
 	unsigned n_boxes;  /* that count against max.boxes */
 
+	struct list watchers;    /* watchers.c */
+	uint8_t sign_secret[32]; /* sign.c */
+	bool has_sign_secret;
+
 	struct images images;
 	struct posture posture;
 	struct core_stats stats;

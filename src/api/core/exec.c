@@ -11,15 +11,19 @@
 #include "auth.h"
 #include "boxes.h"
 #include "core_state.h"
+#include "num.h"
+#include "procs.h"
+#include "shells.h"
 #include "spec.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define ARGV_MAX      4096
 #define ARGV_BYTES    (1024u * 1024)
-#define STANDARD_VARS 5
+#define STANDARD_VARS 6
 /* PID 1 keeps the time limit; this is for a PID 1 that does not. */
-#define GRACE_MS 5000
+#define GRACE_MS     5000
+#define TERMINAL_MAX 10000 /* columns or rows */
 
 /* ---- the request ---- */
 
@@ -48,9 +52,10 @@ static struct view home_of(struct arena *a, struct view user)
 }
 
 /* The standard variables, the box's over them, the command's over those. */
-static int merge_env(struct arena *a, const struct box_spec *s, const struct exec_wish *w, struct view user,
-		     struct wire_start *ret)
+int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *w, struct wire_start *ret)
 {
+	const struct box_spec *s = &b->spec;
+	struct view user = w->user.n ? w->user : s->user;
 	size_t n = 0, max = STANDARD_VARS + s->env.n + w->env.n;
 	struct wire_env_var *vars = arena_array(a, max, sizeof(*vars));
 
@@ -61,12 +66,15 @@ static int merge_env(struct arena *a, const struct box_spec *s, const struct exe
 	set_var(vars, &n, VIEW("USER"), user);
 	set_var(vars, &n, VIEW("LOGNAME"), user);
 	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
+	if (w->pty)
+		set_var(vars, &n, VIEW("TERM"), VIEW("xterm-256color"));
 	for (size_t i = 0; i < s->env.n; i++)
 		set_var(vars, &n, s->env.keys[i], s->env.values[i]);
 	for (size_t i = 0; i < w->env.n; i++)
 		set_var(vars, &n, w->env.keys[i], w->env.values[i]);
 	ret->env.items = vars;
 	ret->env.n = n;
+	ret->user = user;
 	return 0;
 }
 
@@ -88,7 +96,19 @@ static int check_argv(const struct json_strlist *argv, struct err *e)
 	return 0;
 }
 
-static int check_wish(const struct config *cfg, const struct exec_wish *w, struct err *e)
+static int check_kept(const struct exec_wish *w, struct err *e)
+{
+	uint64_t number;
+
+	if (w->tag.n && (!spec_is_name(w->tag) || num_u64(w->tag, &number) >= 0))
+		return err_set(e, ERR_INVALID,
+			       "tag must be 1 to 63 characters of [A-Za-z0-9._-], not all of them digits");
+	if (w->pty && (!w->cols || !w->rows || w->cols > TERMINAL_MAX || w->rows > TERMINAL_MAX))
+		return err_set(e, ERR_INVALID, "cols and rows must be between 1 and %d", TERMINAL_MAX);
+	return 0;
+}
+
+int exec_check(const struct config *cfg, const struct exec_wish *w, struct err *e)
 {
 	if ((w->command.p != NULL) == (w->argv.n > 0))
 		return err_set(e, ERR_INVALID, "exactly one of command and argv must be given");
@@ -101,22 +121,32 @@ static int check_wish(const struct config *cfg, const struct exec_wish *w, struc
 	if (w->timeout_ms > cfg->max.exec_timeout_ms)
 		return err_set(e, ERR_INVALID, "timeout_ms must be between 1 and %llu",
 			       (unsigned long long)cfg->max.exec_timeout_ms);
-	return 0;
+	return check_kept(w, e);
 }
 
-static int fill(struct arena *a, const struct core *c, const struct box_spec *s, const struct exec_wish *w,
+static int fill(struct arena *a, const struct box *b, const struct exec_wish *w, bool live,
 		struct wire_start *ret)
 {
-	struct view user = w->user.n ? w->user : s->user;
+	const struct core *c = b->core;
+	const struct box_spec *s = &b->spec;
 	const struct view bash[] = { VIEW("/bin/bash"), VIEW("-c"), w->command };
 
 	*ret = (struct wire_start){
 		.cwd = w->cwd.n ? w->cwd : s->workdir,
-		.user = user,
-		.stdin_ = w->streams || w->input.n > 0,
-		.stdout_limit = c->config->max.exec_output_bytes,
-		.stderr_limit = c->config->max.exec_output_bytes,
+		.stdin_ = w->streams || w->open_stdin || w->input.n > 0,
+		.stdout_limit = live ? UINT64_MAX : c->config->max.exec_output_bytes,
+		.stderr_limit = live ? UINT64_MAX : c->config->max.exec_output_bytes,
+		.keep = w->keep,
+		.tag = w->tag,
+		.kill = w->keep && w->kill,
+		.ring_bytes = w->keep ? w->ring_bytes : 0,
 	};
+	if (w->pty) {
+		ret->pty = arena_alloc(a, sizeof(*ret->pty));
+		if (!ret->pty)
+			return -ENOMEM;
+		*ret->pty = (struct wire_pty){ .cols = (uint32_t)w->cols, .rows = (uint32_t)w->rows };
+	}
 	ret->argv.n = w->command.p ? ELEMS(bash) : w->argv.n;
 	ret->argv.items = w->argv.items;
 	if (w->command.p) {
@@ -125,7 +155,7 @@ static int fill(struct arena *a, const struct core *c, const struct box_spec *s,
 			return -ENOMEM;
 		memcpy(ret->argv.items, bash, sizeof(bash));
 	}
-	return merge_env(a, s, w, user, ret);
+	return exec_fill_env(a, b, w, ret);
 }
 
 /* ---- the answer ---- */
@@ -145,21 +175,63 @@ static void fail(struct exec *x, const struct err *e)
 	x->done(x, NULL, &copy);
 }
 
-static const char *signal_name(uint32_t signo)
+static const char *const signal_names[] = {
+	[SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",       [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL",
+	[SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",     [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",
+	[SIGKILL] = "SIGKILL", [SIGUSR1] = "SIGUSR1",     [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+	[SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM",     [SIGTERM] = "SIGTERM", [SIGSTKFLT] = "SIGSTKFLT",
+	[SIGCHLD] = "SIGCHLD", [SIGCONT] = "SIGCONT",     [SIGSTOP] = "SIGSTOP", [SIGTSTP] = "SIGTSTP",
+	[SIGTTIN] = "SIGTTIN", [SIGTTOU] = "SIGTTOU",     [SIGURG] = "SIGURG",   [SIGXCPU] = "SIGXCPU",
+	[SIGXFSZ] = "SIGXFSZ", [SIGVTALRM] = "SIGVTALRM", [SIGPROF] = "SIGPROF", [SIGWINCH] = "SIGWINCH",
+	[SIGPOLL] = "SIGPOLL", [SIGPWR] = "SIGPWR",       [SIGSYS] = "SIGSYS",
+};
+
+const char *exec_signal_name(uint32_t signo)
 {
-	static const char *const names[] = {
-		[SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",       [SIGQUIT] = "SIGQUIT",
-		[SIGILL] = "SIGILL",   [SIGTRAP] = "SIGTRAP",     [SIGABRT] = "SIGABRT",
-		[SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",       [SIGKILL] = "SIGKILL",
-		[SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV",     [SIGUSR2] = "SIGUSR2",
-		[SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM",     [SIGTERM] = "SIGTERM",
-		[SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ",     [SIGVTALRM] = "SIGVTALRM",
-		[SIGPROF] = "SIGPROF", [SIGPOLL] = "SIGPOLL",     [SIGPWR] = "SIGPWR",
-		[SIGSYS] = "SIGSYS",   [SIGSTKFLT] = "SIGSTKFLT",
-	};
 	if (signo == 0)
 		return NULL;
-	return signo < ELEMS(names) && names[signo] ? names[signo] : "SIGUNKNOWN";
+	return signo < ELEMS(signal_names) && signal_names[signo] ? signal_names[signo] : "SIGUNKNOWN";
+}
+
+uint32_t exec_signal(struct view name)
+{
+	uint32_t signo;
+
+	if (num_u32(name, &signo) >= 0)
+		return signo <= 64 ? signo : 0;
+	for (signo = 1; signo < ELEMS(signal_names); signo++)
+		if (signal_names[signo] &&
+		    (view_is(name, signal_names[signo]) || view_is(name, signal_names[signo] + 3)))
+			return signo;
+	return 0;
+}
+
+static int on_begun(struct exec *x, const struct frame *f)
+{
+	struct arena a = ARENA_INIT(64 * 1024);
+	struct wire_started started;
+	int r = mux_decode(&x->call, f->body, &wire_started_msg, &a, &started);
+
+	arena_done(&a);
+	if (r >= 0 && x->on_begun)
+		x->on_begun(x, &(struct exec_begun){ .pid = started.pid });
+	return r;
+}
+
+static int on_attached(struct exec *x, const struct frame *f)
+{
+	struct arena a = ARENA_INIT(256 * 1024);
+	struct wire_attached m;
+	int r = mux_decode(&x->call, f->body, &wire_attached_msg, &a, &m);
+
+	if (r >= 0)
+		r = m.info ? 0 : -EBADMSG;
+	if (r >= 0 && x->on_begun)
+		x->on_begun(x, &(struct exec_begun){ .pid = m.info->pid,
+						     .offsets = { m.stdout_offset, m.stderr_offset },
+						     .info = m.info });
+	arena_done(&a);
+	return r;
 }
 
 static int on_reply(struct call *c, const struct frame *f, int fd)
@@ -169,17 +241,17 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 	struct wire_exited exited;
 
 	if (!(f->flags & FRAME_LAST))
-		return 0; /* Started */
+		return f->type == WIRE_TYPE_ATTACH ? on_attached(x, f) : on_begun(x, f);
 	int r = mux_decode(c, f->body, &wire_exited_msg, &a, &exited);
 	arena_done(&a);
 	if (r < 0)
 		return r;
 	struct exec_result result = {
 		.exit_code = exited.exit_code,
-		.signal = signal_name(exited.signal),
+		.signal = exec_signal_name(exited.signal),
 		.out = buf_view(&x->out),
 		.err = buf_view(&x->err),
-		.truncated = exited.stdout_truncated || exited.stderr_truncated,
+		.truncated = exited.stdout_truncated || exited.stderr_truncated || x->truncated,
 		.timed_out = exited.timed_out,
 		.duration_us = exited.duration_us,
 	};
@@ -196,11 +268,22 @@ static int on_data(struct call *c, unsigned channel, struct view data)
 {
 	struct exec *x = CONTAINER(c, struct exec, call);
 
-	if (channel != 1 && channel != 2)
+	if (channel == 3) { /* of a shell, to which somebody has attached as a process */
+		mux_consumed(c, data.n);
+		return 0;
+	}
+	if (channel < 1 || channel > EXEC_CHANNELS)
 		return -EBADMSG;
-	/* More than the limit that it was given: a PID 1 of another mind. */
-	if (buf_add(channel == 1 ? &x->out : &x->err, data) < 0)
+	if (x->on_output) {
+		x->on_output(x, channel, data);
+		return 0;
+	}
+	struct buf *b = channel == 1 ? &x->out : &x->err;
+	struct view fits = view_head(data, buf_room(b));
+	/* Past the limit that it was given: a PID 1 of another mind. A kept process has none. */
+	if (buf_add(b, fits) < 0 || (fits.n < data.n && !x->keep))
 		return -EBADMSG;
+	x->truncated |= fits.n < data.n;
 	mux_consumed(c, data.n);
 	return 0;
 }
@@ -224,6 +307,13 @@ static void on_room(struct call *c)
 		x->on_room(x);
 }
 
+static void on_attach_fail(struct call *c, const struct err *said)
+{
+	struct err e;
+	guest_read_fail(said, &e);
+	fail(CONTAINER(c, struct exec, call), &e);
+}
+
 static void on_fail(struct call *c, const struct err *said)
 {
 	struct err e;
@@ -240,6 +330,9 @@ static const struct call_ops ops = {
 	.on_room = on_room,
 	.on_fail = on_fail,
 };
+static const struct call_ops attach_ops = { .on_reply = on_reply,
+					    .on_data = on_data,
+					    .on_fail = on_attach_fail };
 
 static void on_guard(struct loop_timer *t)
 {
@@ -252,26 +345,40 @@ static void on_guard(struct loop_timer *t)
 
 /* ---- operations ---- */
 
+static void prepare(struct exec *x, struct core *c, const struct call_ops *with)
+{
+	x->core = c;
+	x->command = NULL;
+	x->out = x->err = BUF_INIT(c->config->max.exec_output_bytes);
+	x->want_end = x->keep = x->truncated = false;
+	x->call.ops = with;
+	x->call.sends = false;
+}
+
+/* 0: none, which only a kept process may have. */
+static uint64_t time_limit(const struct core *c, const struct exec_wish *w)
+{
+	return w->timeout_ms || w->keep ? w->timeout_ms : c->config->max.exec_timeout_ms;
+}
+
 int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, struct err *e)
 {
 	struct core *c = b->core;
 	struct arena a = ARENA_INIT(256 * 1024);
 	struct wire_start start;
-	uint64_t timeout = w->timeout_ms ? w->timeout_ms : c->config->max.exec_timeout_ms;
+	uint64_t timeout = time_limit(c, w);
 
-	if (check_wish(c->config, w, e) < 0)
+	if (exec_check(c->config, w, e) < 0)
 		return -1;
-	x->core = c;
-	x->out = x->err = BUF_INIT(c->config->max.exec_output_bytes);
+	prepare(x, c, &ops);
 	x->input = w->input;
-	x->streams = w->streams;
-	x->want_end = false;
-	int r = fill(&a, c, &b->spec, w, &start);
+	x->streams = w->streams || w->open_stdin;
+	x->keep = w->keep;
+	int r = fill(&a, b, w, x->on_output != NULL, &start);
 	if (r < 0) {
 		err_sys(e, ERR_INTERNAL, r, "exec");
 	} else {
-		x->call.ops = &ops;
-		x->call.sends = start.stdin_;
+		x->call.sends = w->streams || w->input.n > 0;
 		r = guest_call(&b->guest, &x->call, WIRE_TYPE_START, (uint32_t)MIN(timeout, UINT32_MAX), 0,
 			       &wire_start_msg, &start, e);
 	}
@@ -279,7 +386,8 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	if (r < 0)
 		return -1;
 	c->stats.execs++;
-	loop_timer_start(c->loop, &x->guard, timeout + GRACE_MS, on_guard);
+	if (timeout && !w->keep)
+		loop_timer_start(c->loop, &x->guard, timeout + GRACE_MS, on_guard);
 	if (mux_is_open(&x->call) && x->call.sends && !x->streams)
 		push_input(x);
 	return 0;
@@ -288,12 +396,35 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 int exec_start(struct core *c, const struct actor *a, struct view ref, const struct exec_wish *w,
 	       struct exec *x, struct err *e)
 {
-	struct box *b = boxes_find(c, a, ACT_BOX_EXEC, ref, e);
+	struct box *b = procs_box(c, a, ref, e);
 	if (!b)
 		return -1;
-	if (b->state.status == BOX_STOPPED)
-		return err_set(e, ERR_STATE, "the box has stopped");
-	return exec_start_in(b, w, x, e);
+	return w->shell.p ? shells_exec(b, w, x, e) : exec_start_in(b, w, x, e);
+}
+
+int exec_attach(struct core *c, const struct actor *a, struct view ref, const struct exec_place *p,
+		struct exec *x, struct err *e)
+{
+	struct wire_process_selector who;
+	struct wire_attach msg = { .process = &who,
+				   .stdout_offset = p->offsets[0],
+				   .stderr_offset = p->offsets[1],
+				   .from_end = p->from_end,
+				   .kill = p->kill };
+	struct box *b = procs_box(c, a, ref, e);
+
+	if (!b || procs_select(p->process, &who, e) < 0)
+		return -1;
+	prepare(x, c, &attach_ops);
+	return guest_call(&b->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
+}
+
+void exec_consumed(struct exec *x, size_t n)
+{
+	if (x->command)
+		shells_consumed(x, n);
+	else
+		mux_consumed(&x->call, n);
 }
 
 size_t exec_send(struct exec *x, struct view data)
@@ -312,6 +443,8 @@ void exec_cancel(struct exec *x)
 {
 	if (!x->core)
 		return;
+	if (x->command)
+		shells_abandon(x);
 	guest_cancel(&x->call);
 	release(x);
 }

@@ -13,6 +13,8 @@
 #include "poison.h"
 
 #define PATIENCE_MS    60000
+#define LONG_MS        600000 /* for work on trees, which says nothing until it is done */
+#define FOR_EVER       0
 #define NAME_BYTES_MAX 4096
 
 const char *files_type_name(int32_t type)
@@ -24,6 +26,17 @@ const char *files_type_name(int32_t type)
 		[WIRE_FILE_TYPE_DEVICE] = "device",
 	};
 	return type > 0 && (size_t)type < ELEMS(names) ? names[type] : names[0];
+}
+
+const char *files_event_name(int32_t kind)
+{
+	static const char *const names[] = {
+		[WIRE_FILE_EVENT_NONE] = "unknown",     [WIRE_FILE_EVENT_CREATE] = "create",
+		[WIRE_FILE_EVENT_WRITE] = "write",      [WIRE_FILE_EVENT_REMOVE] = "remove",
+		[WIRE_FILE_EVENT_RENAME] = "rename",    [WIRE_FILE_EVENT_CHMOD] = "chmod",
+		[WIRE_FILE_EVENT_OVERFLOW] = "overflow",
+	};
+	return kind > 0 && (size_t)kind < ELEMS(names) ? names[kind] : names[0];
 }
 
 /* What a box says about a file is shown and computed with: nothing out of range gets further than here. */
@@ -133,6 +146,147 @@ static int on_list_data(struct call *c, unsigned channel, struct view data)
 	return r;
 }
 
+static int on_list_reply(struct call *c, const struct frame *f, int fd)
+{
+	struct file_op *op = CONTAINER(c, struct file_op, call);
+	struct arena a = ARENA_INIT(4096);
+	struct wire_file_done done;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_done_msg, &a, &done) : -EBADMSG;
+
+	arena_done(&a);
+	if (r < 0)
+		return r;
+	op->sum = (struct file_sum){ .truncated = done.truncated };
+	op->ops->done(op, NULL, false, NULL);
+	return 0;
+}
+
+static int on_grep_data(struct call *c, unsigned channel, struct view data)
+{
+	struct file_op *op = CONTAINER(c, struct file_op, call);
+	struct arena a = ARENA_INIT(FRAME_DATA_MAX * 64);
+	struct wire_grep_matches found;
+	int r = mux_decode(c, data, &wire_grep_matches_msg, &a, &found);
+
+	for (size_t i = 0; r >= 0 && i < found.matches.n; i++)
+		if (found.matches.items[i].path.n > NAME_BYTES_MAX)
+			r = -EBADMSG;
+	if (r >= 0)
+		op->ops->on_matches(op, found.matches.items, found.matches.n, data.n);
+	arena_done(&a);
+	return r;
+}
+
+static int on_grep_reply(struct call *c, const struct frame *f, int fd)
+{
+	struct file_op *op = CONTAINER(c, struct file_op, call);
+	struct arena a = ARENA_INIT(4096);
+	struct wire_file_grep_done done;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_grep_done_msg, &a, &done) : -EBADMSG;
+
+	arena_done(&a);
+	if (r < 0)
+		return r;
+	op->sum = (struct file_sum){
+		.files = done.files, .skipped = done.skipped, .truncated = done.truncated
+	};
+	op->ops->done(op, NULL, false, NULL);
+	return 0;
+}
+
+static int on_watch_data(struct call *c, unsigned channel, struct view data)
+{
+	struct file_op *op = CONTAINER(c, struct file_op, call);
+	struct arena a = ARENA_INIT(FRAME_DATA_MAX * 64);
+	struct wire_file_events found;
+	int r = mux_decode(c, data, &wire_file_events_msg, &a, &found);
+
+	for (size_t i = 0; r >= 0 && i < found.events.n; i++)
+		if (found.events.items[i].path.n > NAME_BYTES_MAX ||
+		    found.events.items[i].old_path.n > NAME_BYTES_MAX)
+			r = -EBADMSG;
+	if (r >= 0 && op->ops->on_events)
+		op->ops->on_events(op, found.events.items, found.events.n, data.n);
+	else if (r >= 0)
+		op->ops->on_data(op, data);
+	arena_done(&a);
+	return r;
+}
+
+static int on_watch_reply(struct call *c, const struct frame *f, int fd)
+{
+	struct file_op *op = CONTAINER(c, struct file_op, call);
+
+	if (f->flags & FRAME_LAST) {
+		op->ops->done(op, NULL, false, NULL);
+		return 0;
+	}
+	if (op->got_info)
+		return -EBADMSG;
+	op->got_info = true;
+	op->ops->on_started(op);
+	return 0;
+}
+
+/* copy, pack, unpack */
+static int on_tree_reply(struct call *c, const struct frame *f, int fd)
+{
+	struct file_op *op = CONTAINER(c, struct file_op, call);
+	struct arena a = ARENA_INIT(4096);
+	struct wire_tree_done done;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_tree_done_msg, &a, &done) : -EBADMSG;
+
+	arena_done(&a);
+	if (r >= 0 && c->sends && !op->want_end)
+		r = -EBADMSG; /* not all of it has been given */
+	if (r < 0)
+		return r;
+	op->sum = (struct file_sum){ .files = done.files,
+				     .directories = done.directories,
+				     .bytes = done.bytes,
+				     .skipped = done.skipped };
+	op->ops->done(op, NULL, false, NULL);
+	return 0;
+}
+
+static int on_pack_data(struct call *c, unsigned channel, struct view data)
+{
+	struct file_op *op = CONTAINER(c, struct file_op, call);
+	op->ops->on_data(op, data);
+	return 0;
+}
+
+static int on_chmod_reply(struct call *c, const struct frame *f, int fd)
+{
+	struct file_op *op = CONTAINER(c, struct file_op, call);
+	struct arena a = ARENA_INIT(4096);
+	struct wire_file_chmod_reply reply;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_chmod_reply_msg, &a, &reply)
+				      : -EBADMSG;
+
+	arena_done(&a);
+	if (r < 0)
+		return r;
+	op->sum = (struct file_sum){ .changed = reply.changed };
+	op->ops->done(op, NULL, false, NULL);
+	return 0;
+}
+
+static int on_move_reply(struct call *c, const struct frame *f, int fd)
+{
+	struct file_op *op = CONTAINER(c, struct file_op, call);
+	struct arena a = ARENA_INIT(4096);
+	struct wire_file_moved reply;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_moved_msg, &a, &reply) : -EBADMSG;
+
+	arena_done(&a);
+	if (r < 0)
+		return r;
+	op->sum = (struct file_sum){ .copied = reply.copied };
+	op->ops->done(op, NULL, false, NULL);
+	return 0;
+}
+
 static void on_room(struct call *c)
 {
 	struct file_op *op = CONTAINER(c, struct file_op, call);
@@ -147,12 +301,32 @@ static const struct call_ops read_ops = { .on_reply = on_read_reply,
 					  .on_fail = fail };
 static const struct call_ops write_ops = { .on_reply = on_write_reply, .on_room = on_room, .on_fail = fail };
 static const struct call_ops stat_ops = { .on_reply = on_stat_reply, .on_fail = fail };
-static const struct call_ops list_ops = { .on_reply = on_plain_reply,
+static const struct call_ops list_ops = { .on_reply = on_list_reply,
 					  .on_data = on_list_data,
 					  .on_fail = fail };
-static const struct call_ops remove_ops = { .on_reply = on_plain_reply, .on_fail = fail };
+static const struct call_ops plain_ops = { .on_reply = on_plain_reply, .on_fail = fail };
+static const struct call_ops grep_ops = { .on_reply = on_grep_reply,
+					  .on_data = on_grep_data,
+					  .on_fail = fail };
+static const struct call_ops watch_ops = { .on_reply = on_watch_reply,
+					   .on_data = on_watch_data,
+					   .on_fail = fail };
+static const struct call_ops copy_ops = { .on_reply = on_tree_reply, .on_fail = fail };
+static const struct call_ops pack_ops = { .on_reply = on_tree_reply,
+					  .on_data = on_pack_data,
+					  .on_fail = fail };
+static const struct call_ops unpack_ops = { .on_reply = on_tree_reply, .on_room = on_room, .on_fail = fail };
+static const struct call_ops move_ops = { .on_reply = on_move_reply, .on_fail = fail };
+static const struct call_ops chmod_ops = { .on_reply = on_chmod_reply, .on_fail = fail };
 
 /* ---- operations ---- */
+
+static int check_path(struct view path, struct err *e)
+{
+	if (path.n == 0 || path.n >= SPEC_PATH_MAX || memchr(path.p, 0, path.n))
+		return err_set(e, ERR_INVALID, "a path must have 1 to %d bytes and no NUL", SPEC_PATH_MAX - 1);
+	return 0;
+}
 
 /* The box that the act is permitted on, and the user whose rights count. */
 static struct box *begin(struct core *c, const struct actor *a, enum act act, const struct file_place *p,
@@ -161,10 +335,8 @@ static struct box *begin(struct core *c, const struct actor *a, enum act act, co
 	struct box *b = boxes_find(c, a, act, p->box, e);
 	if (!b)
 		return NULL;
-	if (p->path.n == 0 || p->path.n >= SPEC_PATH_MAX || memchr(p->path.p, 0, p->path.n)) {
-		err_set(e, ERR_INVALID, "the path must have 1 to %d bytes and no NUL", SPEC_PATH_MAX - 1);
+	if (check_path(p->path, e) < 0)
 		return NULL;
-	}
 	if (p->user.n && spec_check_user(p->user, "user", e) < 0)
 		return NULL;
 	if (b->state.status == BOX_STOPPED) {
@@ -175,14 +347,22 @@ static struct box *begin(struct core *c, const struct actor *a, enum act act, co
 	return b;
 }
 
-static int start(struct core *c, struct box *b, struct file_op *op, const struct call_ops *ops, uint16_t type,
-		 const struct pb_msg *pm, const void *msg, struct err *e)
+static int start_for(struct core *c, struct box *b, struct file_op *op, const struct call_ops *ops,
+		     uint16_t type, uint32_t patience_ms, const struct pb_msg *pm, const void *msg,
+		     struct err *e)
 {
 	c->stats.file_calls++;
 	op->call.ops = ops;
-	op->call.sends = ops == &write_ops;
+	op->call.sends = ops == &write_ops || ops == &unpack_ops;
 	op->want_end = op->got_info = false;
-	return guest_call(&b->guest, &op->call, type, 0, PATIENCE_MS, pm, msg, e);
+	op->sum = (struct file_sum){ 0 };
+	return guest_call(&b->guest, &op->call, type, 0, patience_ms, pm, msg, e);
+}
+
+static int start(struct core *c, struct box *b, struct file_op *op, const struct call_ops *ops, uint16_t type,
+		 const struct pb_msg *pm, const void *msg, struct err *e)
+{
+	return start_for(c, b, op, ops, type, PATIENCE_MS, pm, msg, e);
 }
 
 int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset,
@@ -194,9 +374,9 @@ int files_read(struct core *c, const struct actor *a, const struct file_place *p
 }
 
 int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode,
-		struct file_op *op, struct err *e)
+		bool append, struct file_op *op, struct err *e)
 {
-	struct wire_file_write msg = { .path = p->path, .mode = mode, .parents = true };
+	struct wire_file_write msg = { .path = p->path, .mode = mode, .parents = true, .append = append };
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
 	return b ? start(c, b, op, &write_ops, WIRE_TYPE_FILE_WRITE, &wire_file_write_msg, &msg, e) : -1;
 }
@@ -209,12 +389,15 @@ int files_stat(struct core *c, const struct actor *a, const struct file_place *p
 	return b ? start(c, b, op, &stat_ops, WIRE_TYPE_FILE_STAT, &wire_file_stat_msg, &msg, e) : -1;
 }
 
-int files_list(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
-	       struct err *e)
+int files_list(struct core *c, const struct actor *a, const struct file_place *p, const struct file_page *page,
+	       struct file_op *op, struct err *e)
 {
-	struct wire_file_list msg = { .path = p->path };
+	struct wire_file_list msg = {
+		.path = p->path, .depth = page->depth, .limit = page->limit, .after = page->after
+	};
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
-	return b ? start(c, b, op, &list_ops, WIRE_TYPE_FILE_LIST, &wire_file_list_msg, &msg, e) : -1;
+	return b ? start_for(c, b, op, &list_ops, WIRE_TYPE_FILE_LIST, LONG_MS, &wire_file_list_msg, &msg, e)
+		 : -1;
 }
 
 int files_remove(struct core *c, const struct actor *a, const struct file_place *p, bool recursive,
@@ -222,7 +405,114 @@ int files_remove(struct core *c, const struct actor *a, const struct file_place 
 {
 	struct wire_file_remove msg = { .path = p->path, .recursive = recursive };
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
-	return b ? start(c, b, op, &remove_ops, WIRE_TYPE_FILE_REMOVE, &wire_file_remove_msg, &msg, e) : -1;
+	return b ? start_for(c, b, op, &plain_ops, WIRE_TYPE_FILE_REMOVE, LONG_MS, &wire_file_remove_msg, &msg, e)
+		 : -1;
+}
+
+int files_mkdir(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode, bool parents,
+		struct file_op *op, struct err *e)
+{
+	struct wire_file_mkdir msg = { .path = p->path, .mode = mode, .parents = parents };
+	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
+	return b ? start(c, b, op, &plain_ops, WIRE_TYPE_FILE_MKDIR, &wire_file_mkdir_msg, &msg, e) : -1;
+}
+
+int files_move(struct core *c, const struct actor *a, const struct file_place *p, struct view to,
+	       bool overwrite, struct file_op *op, struct err *e)
+{
+	struct wire_file_move msg = { .from = p->path, .to = to, .overwrite = overwrite };
+	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
+	if (!b || check_path(to, e) < 0)
+		return -1;
+	return start_for(c, b, op, &move_ops, WIRE_TYPE_FILE_MOVE, LONG_MS, &wire_file_move_msg, &msg, e);
+}
+
+int files_copy(struct core *c, const struct actor *a, const struct file_place *p, struct view to,
+	       bool recursive, bool overwrite, struct file_op *op, struct err *e)
+{
+	struct wire_file_copy msg = {
+		.from = p->path, .to = to, .recursive = recursive, .overwrite = overwrite
+	};
+	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
+	if (!b || check_path(to, e) < 0)
+		return -1;
+	return start_for(c, b, op, &copy_ops, WIRE_TYPE_FILE_COPY, LONG_MS, &wire_file_copy_msg, &msg, e);
+}
+
+int files_chmod(struct core *c, const struct actor *a, const struct file_place *p,
+		const struct file_change *change, struct file_op *op, struct err *e)
+{
+	struct wire_file_chmod msg = { .path = p->path,
+				       .mode = change->mode,
+				       .has_mode = change->has_mode,
+				       .owner = change->owner,
+				       .recursive = change->recursive };
+	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
+	return b ? start_for(c, b, op, &chmod_ops, WIRE_TYPE_FILE_CHMOD, LONG_MS, &wire_file_chmod_msg, &msg, e)
+		 : -1;
+}
+
+/* ---- search, watching, archives ---- */
+
+static int read_type(struct view name, int32_t *ret, struct err *e)
+{
+	*ret = WIRE_FILE_TYPE_NONE;
+	for (int32_t i = WIRE_FILE_TYPE_FILE; name.n && i <= WIRE_FILE_TYPE_DEVICE; i++)
+		if (view_is(name, files_type_name(i)))
+			*ret = i;
+	if (name.n && *ret == WIRE_FILE_TYPE_NONE)
+		return err_set(e, ERR_INVALID,
+			       "type must be file, directory, symlink, fifo, socket or device");
+	return 0;
+}
+
+int files_find(struct core *c, const struct actor *a, const struct file_place *p, const struct file_search *s,
+	       struct file_op *op, struct err *e)
+{
+	struct wire_file_find msg = { .path = p->path, .pattern = s->pattern, .limit = s->limit };
+	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
+	if (!b || read_type(s->type, &msg.type, e) < 0)
+		return -1;
+	return start_for(c, b, op, &list_ops, WIRE_TYPE_FILE_FIND, LONG_MS, &wire_file_find_msg, &msg, e);
+}
+
+int files_grep(struct core *c, const struct actor *a, const struct file_place *p, const struct file_search *s,
+	       struct file_op *op, struct err *e)
+{
+	struct wire_file_grep msg = { .path = p->path,
+				      .pattern = s->pattern,
+				      .regex = s->regex,
+				      .ignore_case = s->ignore_case,
+				      .include = s->include,
+				      .limit = s->limit };
+	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
+	return b ? start_for(c, b, op, &grep_ops, WIRE_TYPE_FILE_GREP, LONG_MS, &wire_file_grep_msg, &msg, e)
+		 : -1;
+}
+
+int files_watch(struct core *c, const struct actor *a, const struct file_place *p, bool recursive,
+		struct file_op *op, struct err *e)
+{
+	struct wire_file_watch msg = { .path = p->path, .recursive = recursive };
+	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
+	return b ? start_for(c, b, op, &watch_ops, WIRE_TYPE_FILE_WATCH, FOR_EVER, &wire_file_watch_msg, &msg, e)
+		 : -1;
+}
+
+int files_pack(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
+	       struct err *e)
+{
+	struct wire_tree_read msg = { .path = p->path };
+	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
+	return b ? start(c, b, op, &pack_ops, WIRE_TYPE_TREE_READ, &wire_tree_read_msg, &msg, e) : -1;
+}
+
+int files_unpack(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
+		 struct err *e)
+{
+	struct wire_tree_write msg = { .path = p->path };
+	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
+	return b ? start(c, b, op, &unpack_ops, WIRE_TYPE_TREE_WRITE, &wire_tree_write_msg, &msg, e) : -1;
 }
 
 void files_consumed(struct file_op *op, size_t n)

@@ -134,7 +134,7 @@ static void wait_for_room(struct call *c)
 		list_append(&c->mux->waiting, &c->waiting);
 }
 
-size_t mux_send(struct call *c, struct view data)
+size_t mux_send_on(struct call *c, uint16_t channel, struct view data)
 {
 	struct mux *m = c->mux;
 	size_t sent = 0;
@@ -144,7 +144,10 @@ size_t mux_send(struct call *c, struct view data)
 		return 0;
 	while (sent < data.n && c->credit > 0 && link_backlog(&m->link) < BACKLOG_MAX) {
 		size_t n = MIN(MIN(data.n - sent, (size_t)c->credit), (size_t)FRAME_DATA_MAX);
-		struct frame f = { .kind = FRAME_DATA, .stream = c->stream, .body = { data.p + sent, n } };
+		struct frame f = { .kind = FRAME_DATA,
+				   .type = channel,
+				   .stream = c->stream,
+				   .body = { data.p + sent, n } };
 		if (link_send(&m->link, &f) < 0)
 			break; /* on_closed is on its way */
 		c->credit -= (uint32_t)n;
@@ -153,6 +156,11 @@ size_t mux_send(struct call *c, struct view data)
 	if (sent < data.n)
 		wait_for_room(c);
 	return sent;
+}
+
+size_t mux_send(struct call *c, struct view data)
+{
+	return mux_send_on(c, 0, data);
 }
 
 void mux_end(struct call *c)

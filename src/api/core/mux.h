@@ -41,6 +41,7 @@ struct call {
 	uint32_t held;        /* received and not yet consumed */
 	uint32_t owed;        /* consumed, credit not yet given back */
 	bool sends, ended;    /* we send DATA; we sent END */
+	bool background;      /* of our own: nobody waits for it, it does not keep a box from being idle */
 	uint32_t patience_ms; /* silence that is borne while the peer has the turn; 0 = for ever */
 	uint64_t heard_ms;
 	struct loop_timer timer;
@@ -90,6 +91,7 @@ static inline bool mux_is_open(const struct call *c)
 
 /* Takes as much as credit and queue allow; on_room follows when that was not all. */
 size_t mux_send(struct call *c, struct view data);
+size_t mux_send_on(struct call *c, uint16_t channel, struct view data);
 void mux_end(struct call *c);
 void mux_consumed(struct call *c, size_t n);
 

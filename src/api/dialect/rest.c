@@ -17,7 +17,7 @@
 #define ARENA_MIN   (1024u * 1024)
 
 static const struct route *const tables[] = {
-	rest_boxes_routes, rest_exec_routes, rest_files_routes, rest_admin_routes, rest_health_routes,
+	rest_boxes_routes, rest_exec_routes, rest_procs_routes, rest_shells_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
 };
 
 /* ---- life ---- */
@@ -451,7 +451,9 @@ void rest_request(struct http_exchange *x, void *arg)
 	r->x = x;
 	r->route = route;
 	list_append(&rest->requests, &r->link);
-	if ((route->auth != REST_OPEN && authenticate(r->core, x, &r->actor, &e) < 0) ||
+	bool open = route->auth == REST_OPEN ||
+		    (route->auth == REST_SIGNED && http_get_query(x, "signature").p);
+	if ((!open && authenticate(r->core, x, &r->actor, &e) < 0) ||
 	    decode_params(r, raw, &e) < 0 || read_query(r, &e) < 0 || check_body(r, &e) < 0)
 		rest_fail(r, &e);
 	else

@@ -1,17 +1,27 @@
 /*
- * POST /v1/sandboxes/{id}/exec: one command, its whole output.
+ * POST /v1/sandboxes/{id}/exec: one command, in a process of its own or in a
+ * shell; its whole output at the end, or as it comes (rest_stream.h).
  */
 #include "exec.h"
-#include "rest_impl.h"
+#include "rest_stream.h"
 #include "text.h"
 #include "poison.h"
+
+/* A streamed command is a kept process, so that a client that was cut off can go on by its pid and offsets;
+ * for that its last output is enough. */
+#define RING_BYTES (256u * 1024)
+
+struct exec_body {
+	struct exec_wish wish;
+	bool has_kill, kill;
+};
 
 struct running {
 	struct exec exec;
 	struct req *r;
 };
 
-#define AT(f) .offset = offsetof(struct exec_wish, f)
+#define AT(f) .offset = offsetof(struct exec_body, wish.f)
 static const struct json_field exec_fields[] = {
 	{ "command", JSON_F_STRING, AT(command), .min = 1, .nullable = true },
 	{ "argv", JSON_F_STRLIST, AT(argv), .min = 1, .nullable = true },
@@ -20,6 +30,9 @@ static const struct json_field exec_fields[] = {
 	{ "user", JSON_F_STRING, AT(user), .min = 1, .nullable = true },
 	{ "stdin", JSON_F_STRING, AT(input), .nullable = true },
 	{ "timeout_ms", JSON_F_U64, AT(timeout_ms), .min = 1, .nullable = true },
+	{ "shell", JSON_F_STRING, AT(shell), .min = 1, .nullable = true },
+	{ "kill_on_disconnect", JSON_F_BOOL, .offset = offsetof(struct exec_body, kill),
+	  .has = offsetof(struct exec_body, has_kill), .nullable = true },
 };
 #undef AT
 static const struct json_schema exec_schema = { exec_fields, ELEMS(exec_fields) };
@@ -63,15 +76,10 @@ static void on_exec(struct exec *x, const struct exec_result *res, const struct 
 	bool text = take_text(&so, res->truncated) && take_text(&se, res->truncated);
 	json_out_init(&o, &out);
 	json_out_object(&o);
-	json_out_ku64(&o, "exit_code", res->exit_code);
-	json_out_kz(&o, "signal", res->signal);
 	put_output(&o, "stdout", text ? so : res->out, text);
 	put_output(&o, "stderr", text ? se : res->err, text);
 	json_out_kz(&o, "encoding", text ? "utf-8" : "base64");
-	json_out_kbool(&o, "truncated", res->truncated);
-	json_out_kbool(&o, "timed_out", res->timed_out);
-	json_out_key(&o, "duration_ms");
-	json_out_double(&o, (double)res->duration_us / 1000);
+	stream_put_result(&o, res);
 	json_out_end(&o, '}');
 	rest_reply(r, 200, &out);
 }
@@ -82,21 +90,49 @@ static void on_gone(struct req *r)
 	exec_cancel(&run->exec);
 }
 
-static void exec(struct req *r)
+static void run_plain(struct req *r, const struct exec_wish *w)
 {
-	struct exec_wish w = { 0 };
 	struct err e = { 0 };
-
-	if (rest_read(r, &exec_schema, &w) < 0)
-		return;
 	struct running *run = rest_own(r, sizeof(*run));
+
 	if (!run)
 		return;
 	run->r = r;
 	run->exec.done = on_exec;
 	r->on_gone = on_gone;
-	if (exec_start(r->core, &r->actor, r->params[0], &w, &run->exec, &e) < 0)
+	if (exec_start(r->core, &r->actor, r->params[0], w, &run->exec, &e) < 0)
 		rest_fail(r, &e);
+}
+
+static void run_streamed(struct req *r, const struct exec_wish *w, enum stream_form form)
+{
+	struct stream *s = stream_new(r, form);
+	struct err e = { 0 };
+
+	if (s && exec_start(r->core, &r->actor, r->params[0], w, &s->exec, &e) < 0)
+		rest_fail(r, &e);
+}
+
+/* Whoever waits for a plain answer wants the command only as long as that, unless they say otherwise; a
+ * stream can be taken up again, so its command goes on, unless they say otherwise. */
+static void exec(struct req *r)
+{
+	enum stream_form form = stream_form(r);
+	struct exec_body b = { 0 };
+	struct exec_wish *w = &b.wish;
+
+	if (rest_read(r, &exec_schema, &b) < 0)
+		return;
+	w->kill = b.kill;
+	w->keep = !w->shell.p && !b.kill && (form != STREAM_NONE || b.has_kill);
+	if (w->keep) {
+		w->ring_bytes = RING_BYTES;
+		w->timeout_ms = w->timeout_ms ? w->timeout_ms : core_config(r->core)->max.exec_timeout_ms;
+	}
+	if (form == STREAM_NONE)
+		run_plain(r, w);
+	else
+		run_streamed(r, w, form);
 }
 
 const struct route rest_exec_routes[] = {

@@ -1,13 +1,16 @@
 /*
- * /v1/sandboxes/{id}/files/{path}: raw bodies of any size, streamed both ways.
- * Bytes are taken from one side only as fast as the other takes them.
+ * /v1/sandboxes/{id}/files/{path}: raw bodies of any size, streamed both ways,
+ * of a file or, as a tar archive, of a tree. Bytes are taken from one side only
+ * as fast as the other takes them. With a signature in the query no key is
+ * needed (sign.h).
  */
+#include "rest_files.h"
+
 #include <stdio.h>
 #include <time.h>
 
-#include "files.h"
 #include "num.h"
-#include "rest_impl.h"
+#include "sign.h"
 #include "text.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -34,6 +37,8 @@ struct transfer {
 	/* list */
 	struct json_out list;
 	struct buf text;
+	struct file_page page;
+	struct buf last_path; /* the path of the last entry, where pages are asked for */
 	/* upload */
 	struct buf pieces;
 	bool last;
@@ -43,6 +48,7 @@ static void release(struct transfer *t)
 {
 	buf_done(&t->text);
 	buf_done(&t->pieces);
+	buf_done(&t->last_path);
 }
 
 static void fail(struct transfer *t, const struct err *e)
@@ -73,6 +79,22 @@ static void on_gone(struct req *r)
 	release(t);
 }
 
+/* A signature is for the bytes of one file: with it nothing else can be asked for. */
+static int check_signature(struct transfer *t, struct err *e)
+{
+	struct req *r = t->r;
+	struct view signature = rest_query(r, "signature");
+
+	if (!signature.p)
+		return 0;
+	for (size_t i = 0; i < r->n_query; i++) {
+		struct view name = r->query[i].name;
+		if (!view_is(name, "signature") && !view_is(name, "expires") && !view_is(name, "user"))
+			return err_set(e, ERR_FORBIDDEN, "a signed URL takes no other parameters");
+	}
+	return sign_check(r->core, &t->place, r->x->method, rest_query(r, "expires"), signature, &r->actor, e);
+}
+
 /* The path after /files, absolute. What `..` means in it is the box's business. */
 static struct transfer *begin(struct req *r, const struct file_ops *ops)
 {
@@ -95,6 +117,11 @@ static struct transfer *begin(struct req *r, const struct file_ops *ops)
 					.user = rest_query(r, "user") };
 	t->text = BUF_INIT(REST_ANSWER_MAX);
 	t->pieces = BUF_INIT(PIECES_MAX);
+	t->last_path = BUF_INIT(16 * 1024);
+	if (check_signature(t, &e) < 0) {
+		rest_fail(r, &e);
+		return NULL;
+	}
 	r->on_gone = on_gone;
 	return t;
 }
@@ -122,18 +149,28 @@ static void fill_headers(struct file_headers *f, const struct wire_file_info *in
 	add_header(f, "x-file-type", files_type_name(info->type));
 }
 
-static void put_info(struct json_out *o, const struct wire_file_info *info)
+void rest_files_put_bytes(struct json_out *o, const char *key, const char *key_base64, struct view v)
+{
+	json_out_kstr(o, key, v);
+	if (text_is_utf8(v))
+		return;
+	struct buf b = BUF_INIT(2 * v.n + 16);
+	text_base64(&b, v);
+	json_out_kstr(o, key_base64, buf_view(&b));
+	buf_done(&b);
+}
+
+void rest_files_put(struct json_out *o, const struct wire_file_info *info, bool with_path)
 {
 	char mode[8];
+	struct view name = info->name;
+	const char *slash = with_path && name.n ? memrchr(name.p, '/', name.n) : NULL;
 
 	json_out_object(o);
-	json_out_kstr(o, "name", info->name);
-	if (!text_is_utf8(info->name)) {
-		struct buf b = BUF_INIT(16 * 1024);
-		text_base64(&b, info->name);
-		json_out_kstr(o, "name_base64", buf_view(&b));
-		buf_done(&b);
-	}
+	rest_files_put_bytes(o, "name", "name_base64",
+			     slash ? view_skip(name, (size_t)(slash + 1 - name.p)) : name);
+	if (with_path)
+		rest_files_put_bytes(o, "path", "path_base64", name);
 	json_out_kz(o, "type", files_type_name(info->type));
 	json_out_ku64(o, "size", info->size);
 	snprintf(mode, sizeof(mode), "%04o", info->mode & 07777);
@@ -143,6 +180,16 @@ static void put_info(struct json_out *o, const struct wire_file_info *info)
 	rest_put_time(o, "modified_at", info->mtime_ms);
 	if (info->target.n)
 		json_out_kstr(o, "target", info->target);
+	json_out_end(o, '}');
+}
+
+void rest_files_put_sum(struct json_out *o, const struct file_sum *sum)
+{
+	json_out_object(o);
+	json_out_ku64(o, "files", sum->files);
+	json_out_ku64(o, "directories", sum->directories);
+	json_out_ku64(o, "bytes", sum->bytes);
+	json_out_ku64(o, "skipped", sum->skipped);
 	json_out_end(o, '}');
 }
 
@@ -304,6 +351,16 @@ static const struct http_ops download_ops = {
 };
 
 static void list(struct req *r);
+static void pack(struct req *r);
+
+/* 1: archive=tar, 0: none, -1: something else. */
+static int wants_archive(const struct req *r, struct err *e)
+{
+	struct view v = rest_query(r, "archive");
+	if (!v.p || view_is(v, "tar"))
+		return v.p != NULL;
+	return err_set(e, ERR_INVALID, "archive must be tar");
+}
 
 static void get(struct req *r)
 {
@@ -312,9 +369,17 @@ static void get(struct req *r)
 
 	if (rest_query_flag(r, "list", &wants_list) < 0)
 		return;
+	int archive = wants_archive(r, &e);
+	if (archive < 0) {
+		rest_fail(r, &e);
+		return;
+	}
 	r->x->ops = &download_ops;
-	if (wants_list) {
-		list(r);
+	if (wants_list || archive) {
+		if (archive)
+			pack(r);
+		else
+			list(r);
 		return;
 	}
 	struct transfer *t = begin(r, &read_ops);
@@ -359,11 +424,27 @@ static void on_entries(struct file_op *op, const struct wire_file_info *entries,
 
 	begin_list(t);
 	for (size_t i = 0; i < n; i++)
-		put_info(&t->list, &entries[i]);
+		rest_files_put(&t->list, &entries[i], t->page.depth > 1);
+	if (n && t->page.limit) {
+		buf_clear(&t->last_path);
+		buf_add(&t->last_path, entries[n - 1].name);
+	}
 	if (flush_list(t))
 		files_consumed(op, bytes);
 	else
 		t->held += bytes;
+}
+
+/* The cursor of the next page: the last path, in hex, since it may be any bytes. */
+static void put_next(struct transfer *t)
+{
+	struct view v = buf_view(&t->last_path);
+	char *hex = t->page.limit && t->op.sum.truncated ? arena_alloc(t->r->x->arena, 2 * v.n + 1) : NULL;
+
+	if (hex)
+		text_hex(v.p, v.n, hex);
+	if (t->page.limit)
+		json_out_kz(&t->list, "next", hex ? hex : "");
 }
 
 static void on_list_done(struct file_op *op, const struct wire_file_info *info, bool created,
@@ -377,6 +458,7 @@ static void on_list_done(struct file_op *op, const struct wire_file_info *info, 
 	}
 	begin_list(t);
 	json_out_end(&t->list, ']');
+	put_next(t);
 	json_out_end(&t->list, '}');
 	buf_putc(&t->text, '\n');
 	flush_list(t);
@@ -385,11 +467,81 @@ static void on_list_done(struct file_op *op, const struct wire_file_info *info, 
 
 static const struct file_ops list_ops = { .on_entries = on_entries, .done = on_list_done };
 
+static int read_number(const struct req *r, const char *name, uint64_t max, unsigned *ret, struct err *e)
+{
+	struct view v = rest_query(r, name);
+	uint64_t n = 0;
+
+	if (v.p && (num_u64(v, &n) < 0 || n == 0 || n > max))
+		return err_set(e, ERR_INVALID, "%s must be between 1 and %llu", name, (unsigned long long)max);
+	*ret = (unsigned)n;
+	return 0;
+}
+
+static int read_page(struct transfer *t, struct err *e)
+{
+	struct req *r = t->r;
+	struct view cursor = rest_query(r, "cursor");
+
+	if (read_number(r, "depth", FILES_DEPTH_MAX, &t->page.depth, e) < 0 ||
+	    read_number(r, "limit", FILES_PAGE_MAX, &t->page.limit, e) < 0)
+		return -1;
+	if (!cursor.n)
+		return 0;
+	size_t n = cursor.n / 2;
+	char *path = arena_alloc(r->x->arena, n + 1);
+	if (!path || text_unhex(cursor, path, n) < 0 || !t->page.limit)
+		return err_set(e, ERR_INVALID, "cursor must be the `next` of a page, with its limit");
+	t->page.after = (struct view){ path, n };
+	return 0;
+}
+
 static void list(struct req *r)
 {
 	struct err e = { 0 };
 	struct transfer *t = begin(r, &list_ops);
-	if (t && files_list(r->core, &r->actor, &t->place, &t->op, &e) < 0)
+	if (t && (read_page(t, &e) < 0 ||
+		  files_list(r->core, &r->actor, &t->place, &t->page, &t->op, &e) < 0))
+		fail(t, &e);
+}
+
+/* ---- GET ?archive=tar ---- */
+
+static void begin_archive(struct transfer *t)
+{
+	if (!t->begun)
+		http_begin(t->r->x, 200, "application/x-tar", -1, NULL, 0);
+	t->begun = true;
+}
+
+static void on_archive(struct file_op *op, struct view data)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	begin_archive(t);
+	if (http_write(t->r->x, data))
+		files_consumed(op, data.n);
+	else
+		t->held += data.n;
+}
+
+static void on_packed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	if (e) {
+		fail(t, e);
+		return;
+	}
+	begin_archive(t);
+	finish(t);
+}
+
+static const struct file_ops pack_ops = { .on_data = on_archive, .done = on_packed };
+
+static void pack(struct req *r)
+{
+	struct err e = { 0 };
+	struct transfer *t = begin(r, &pack_ops);
+	if (t && files_pack(r->core, &r->actor, &t->place, &t->op, &e) < 0)
 		fail(t, &e);
 }
 
@@ -504,16 +656,35 @@ static void on_written(struct file_op *op, const struct wire_file_info *info, bo
 		return;
 	}
 	json_out_init(&o, &out);
-	put_info(&o, info);
+	rest_files_put(&o, info, false);
 	release(t);
 	rest_reply(r, created ? 201 : 200, &out);
 }
 
 static const struct file_ops write_ops = { .on_room = on_room, .done = on_written };
 
-static int read_mode(struct req *r, unsigned *ret, struct err *e)
+static void on_unpacked(struct file_op *op, const struct wire_file_info *info, bool created,
+			const struct err *e)
 {
-	struct view v = rest_query(r, "mode");
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	struct req *r = t->r;
+	struct buf out = BUF_INIT(4096);
+	struct json_out o;
+
+	if (e) {
+		fail(t, e);
+		return;
+	}
+	json_out_init(&o, &out);
+	rest_files_put_sum(&o, &op->sum);
+	release(t);
+	rest_reply(r, 200, &out);
+}
+
+static const struct file_ops unpack_ops = { .on_room = on_room, .done = on_unpacked };
+
+int rest_files_mode(struct view v, unsigned *ret, struct err *e)
+{
 	unsigned mode = 0;
 
 	for (size_t i = 0; i < v.n; i++) {
@@ -527,23 +698,43 @@ static int read_mode(struct req *r, unsigned *ret, struct err *e)
 	return 0;
 }
 
+static int start_put(struct req *r, struct transfer *t, bool append, struct err *e)
+{
+	unsigned mode = 0;
+	int archive = wants_archive(r, e);
+
+	if (archive < 0 || rest_files_mode(rest_query(r, "mode"), &mode, e) < 0)
+		return -1;
+	if (archive && (mode || append))
+		return err_set(e, ERR_INVALID, "an archive has modes of its own and cannot be appended");
+	if (archive)
+		t->op.ops = &unpack_ops;
+	return archive ? files_unpack(r->core, &r->actor, &t->place, &t->op, e)
+		       : files_write(r->core, &r->actor, &t->place, mode, append, &t->op, e);
+}
+
 static void put(struct req *r)
 {
 	struct err e = { 0 };
-	unsigned mode = 0;
-	struct transfer *t = begin(r, &write_ops);
+	bool append;
 
+	if (rest_query_flag(r, "append", &append) < 0)
+		return;
+	struct transfer *t = begin(r, &write_ops);
 	if (!t)
 		return;
 	r->x->ops = &upload_ops;
-	if (read_mode(r, &mode, &e) < 0 || files_write(r->core, &r->actor, &t->place, mode, &t->op, &e) < 0)
+	if (start_put(r, t, append, &e) < 0)
 		fail(t, &e);
 }
 
 const struct route rest_files_routes[] = {
-	{ "PUT", "/v1/sandboxes/{id}/files/{path}", put, .body = REST_STREAM, .query = "mode user" },
-	{ "HEAD", "/v1/sandboxes/{id}/files/{path}", head, .query = "user" },
-	{ "GET", "/v1/sandboxes/{id}/files/{path}", get, .query = "user list" },
+	{ "PUT", "/v1/sandboxes/{id}/files/{path}", put, .auth = REST_SIGNED, .body = REST_STREAM,
+	  .query = "mode user append archive signature expires" },
+	{ "HEAD", "/v1/sandboxes/{id}/files/{path}", head, .auth = REST_SIGNED,
+	  .query = "user signature expires" },
+	{ "GET", "/v1/sandboxes/{id}/files/{path}", get, .auth = REST_SIGNED,
+	  .query = "user list depth limit cursor archive signature expires" },
 	{ "DELETE", "/v1/sandboxes/{id}/files/{path}", remove_one, .query = "user recursive" },
 	{ 0 },
 };

@@ -27,7 +27,8 @@ struct rest {
 
 struct req;
 
-enum rest_auth { REST_KEY, REST_OPEN };               /* the zero value asks for a key */
+/* The zero value asks for a key. SIGNED: or for a signature in the query, which the handler checks. */
+enum rest_auth { REST_KEY, REST_OPEN, REST_SIGNED };
 enum rest_body { REST_NONE, REST_JSON, REST_STREAM }; /* STREAM: the handler takes the pieces */
 
 struct route {
@@ -60,7 +61,8 @@ struct req {
 };
 
 /* Every table of routes; each ends with a NULL method. */
-extern const struct route rest_boxes_routes[], rest_exec_routes[], rest_files_routes[], rest_admin_routes[],
+extern const struct route rest_boxes_routes[], rest_exec_routes[], rest_procs_routes[], rest_shells_routes[], rest_files_routes[], rest_fs_routes[],
+	rest_watch_routes[], rest_form_routes[], rest_admin_routes[],
 	rest_health_routes[];
 
 void rest_fail(struct req *r, const struct err *e);

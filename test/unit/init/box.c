@@ -219,7 +219,7 @@ static void keep(struct buf *b, struct view v)
 void client_finish(struct client *c, uint32_t stream, struct answer *a)
 {
 	*a = (struct answer){ 0 };
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < ELEMS(a->data); i++)
 		buf_init(&a->data[i], 256u << 20);
 	struct frame f;
 	bool first = true;
@@ -229,7 +229,7 @@ void client_finish(struct client *c, uint32_t stream, struct answer *a)
 			continue;
 		switch ((enum frame_kind)f.kind) {
 		case FRAME_DATA:
-			assert_in_range(f.type, 0, 2);
+			assert_in_range(f.type, 0, ELEMS(a->data) - 1);
 			assert_int_equal(buf_add(&a->data[f.type], f.body), 0);
 			client_credit(c, stream, (uint32_t)f.body.n);
 			break;
@@ -260,7 +260,7 @@ void client_finish(struct client *c, uint32_t stream, struct answer *a)
 
 void answer_done(struct answer *a)
 {
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < ELEMS(a->data); i++)
 		buf_done(&a->data[i]);
 	buf_done(&a->first);
 	buf_done(&a->last);
@@ -287,6 +287,12 @@ uint32_t client_start(struct client *c, const struct run *r)
 		.stdin_ = r->open_stdin,
 		.stdout_limit = limit,
 		.stderr_limit = limit,
+		.keep = r->keep,
+		.tag = view_of(r->tag),
+		.ring_bytes = r->ring,
+		.wait_reader = r->wait_reader,
+		.control = r->control,
+		.pty = r->pty,
 	};
 	for (; r->argv[s.argv.n]; s.argv.n++)
 		argv[s.argv.n] = view_of(r->argv[s.argv.n]);
@@ -294,7 +300,7 @@ uint32_t client_start(struct client *c, const struct run *r)
 		env[s.env.n] = (struct wire_env_var){ view_of(r->env[2 * s.env.n]),
 						      view_of(r->env[2 * s.env.n + 1]) };
 	uint32_t id = client_call(c, WIRE_TYPE_START, r->deadline_ms, &wire_start_msg, &s);
-	if (r->open_stdin) {
+	if (r->open_stdin && !r->keep) {
 		for (struct view v = r->input; v.n; v = view_skip(v, FRAME_DATA_MAX))
 			client_send(c, (struct frame){ .kind = FRAME_DATA,
 						       .stream = id,

@@ -40,7 +40,7 @@ bool client_next(struct client *c, struct frame *f);
 
 /* A call answered to its end, with credit given as DATA comes. */
 struct answer {
-	struct buf data[3]; /* by channel */
+	struct buf data[4]; /* by channel */
 	bool failed;
 	struct err error;
 	uint16_t type;
@@ -59,6 +59,11 @@ struct run {
 	uint64_t limit; /* of each channel; 0: 1 GiB */
 	bool open_stdin;
 	struct view input; /* sent, then END, when open_stdin */
+	/* Kept processes; their stdin is left open. */
+	bool keep, wait_reader, control;
+	const char *tag;
+	uint32_t ring;
+	struct wire_pty *pty;
 };
 uint32_t client_start(struct client *c, const struct run *r);
 /* Runs to the end; *ret_exited is filled unless a->failed. */

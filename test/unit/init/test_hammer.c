@@ -17,6 +17,7 @@
 #include "box.h"
 #include "clock.h"
 #include "fd.h"
+#include "proc.h"
 #include "rnd.h"
 #include "poison.h"
 
@@ -25,6 +26,7 @@
 static struct box box;
 static uint64_t seed;
 static char paths[6][64];
+static struct view tags[] = { VIEW("one"), VIEW("two"), VIEW("three") };
 
 static uint32_t below(uint32_t n)
 {
@@ -71,9 +73,59 @@ static void put_start(struct buf *o, uint32_t id)
 		.stdin_ = below(2),
 		.stdout_limit = below(2) ? 1000000 : 100,
 		.stderr_limit = below(100),
+		.keep = below(2),
+		.control = below(4) == 0,
 	};
+	struct wire_pty pty = { .cols = below(200), .rows = below(200) };
+	if (below(4) == 0)
+		m.pty = &pty;
+	if (m.keep) {
+		m.tag = below(2) ? tags[below(ELEMS(tags))] : VIEW_NONE;
+		m.wait_reader = below(2);
+		m.ring_bytes = below(2) * 70000;
+		m.kill = below(4) == 0;
+	}
 	assert_int_equal(
 		frame_put_msg(o, WIRE_TYPE_START, FRAME_CALL, 0, id, 1 + below(100), &wire_start_msg, &m), 0);
+}
+
+/* About a process that may or may not be there. */
+static void put_kept_call(struct buf *o, uint32_t id)
+{
+	static char block[60000];
+	/* None that stops: who is killed alone would leave a stopped child behind. */
+	static const uint32_t signals[] = { 0, SIGHUP, SIGINT, SIGKILL, SIGUSR1, SIGTERM, SIGCONT, 64, 65 };
+	struct wire_process_selector who = { .pid = below(2) * below(4000), .tag = tags[below(ELEMS(tags))] };
+	struct wire_attach at = { .process = below(50) ? &who : NULL,
+				  .stdout_offset = below(2) * below(400000),
+				  .control_offset = below(2),
+				  .from_end = below(2),
+				  .kill = below(4) == 0 };
+	struct wire_input input = { .process = &who,
+				    .channel = below(5),
+				    .data = { block, below(sizeof(block)) },
+				    .close = below(3) == 0 };
+	struct wire_resize size = { .process = &who, .cols = below(300), .rows = below(300) };
+	struct wire_signal sig = { .pid = who.pid,
+				   .tag = who.tag,
+				   .signo = signals[below(ELEMS(signals))],
+				   .scope = (int32_t)below(5),
+				   .since_ms = below(2) };
+	struct wire_processes list = { 0 };
+	const struct {
+		uint16_t type;
+		const struct pb_msg *m;
+		const void *msg;
+	} calls[] = {
+		{ WIRE_TYPE_ATTACH, &wire_attach_msg, &at },
+		{ WIRE_TYPE_ATTACH, &wire_attach_msg, &at },
+		{ WIRE_TYPE_INPUT, &wire_input_msg, &input },
+		{ WIRE_TYPE_RESIZE, &wire_resize_msg, &size },
+		{ WIRE_TYPE_SIGNAL, &wire_signal_msg, &sig },
+		{ WIRE_TYPE_PROCESSES, &wire_processes_msg, &list },
+	};
+	size_t i = below(ELEMS(calls));
+	assert_int_equal(frame_put_msg(o, calls[i].type, FRAME_CALL, 0, id, 0, calls[i].m, calls[i].msg), 0);
 }
 
 static void put_file_call(struct buf *o, uint32_t id)
@@ -108,6 +160,7 @@ static void put_other(struct buf *o, uint32_t stream)
 	uint32_t credit = below(300000);
 	struct frame frames[] = {
 		{ .kind = FRAME_DATA, .stream = stream, .body = { block, below(sizeof(block)) } },
+		{ .kind = FRAME_DATA, .type = 3, .stream = stream, .body = { block, below(sizeof(block)) } },
 		{ .kind = FRAME_END, .stream = stream },
 		{ .kind = FRAME_CANCEL, .stream = stream },
 		{ .kind = FRAME_WINDOW_ADD, .stream = stream, .body = { (const char *)&credit, 4 } },
@@ -122,12 +175,15 @@ static void hammer_once(void)
 	client_open(&c, &box);
 	for (uint32_t i = 0, n = below(60); i < n; i++) {
 		struct buf o = BUF_INIT(1u << 20);
-		switch (below(3)) {
+		switch (below(4)) {
 		case 0:
 			put_start(&o, ++id);
 			break;
 		case 1:
 			put_file_call(&o, ++id);
+			break;
+		case 2:
+			put_kept_call(&o, ++id);
 			break;
 		default:
 			put_other(&o, 1 + below(id + 1));
@@ -173,6 +229,12 @@ static void test_hammer(void **state)
 	uint64_t until = clock_mono_ms() + 30000;
 	for (bool clean = false; !clean;) {
 		assert_true(clock_mono_ms() < until);
+		/* Those that were kept are forgotten for others, also with output that waited for a reader.
+		 */
+		for (int i = 0; i < PROC_ENDED; i++) {
+			client_run(&c, &(struct run){ .argv = ARGV("true"), .keep = true }, &a, &x);
+			answer_done(&a);
+		}
 		client_run(&c, &(struct run){ .argv = ARGV("sh", "-c", "ls -d /proc/[0-9]* | wc -l") }, &a,
 			   &x);
 		assert_false(a.failed);

@@ -154,10 +154,15 @@ static void dump_box(void *arg, const struct store_box *b)
 		   (long long)b->created_ms, (long long)b->expires_ms);
 }
 
+static void dump_setting(void *arg, const struct store_setting *s)
+{
+	buf_printf(arg, "setting %.*s %zu %.*s\n", VIEW_ARG(s->name), s->value.n, VIEW_ARG(s->value));
+}
+
 static void assert_dump(struct fixture *f, const char *want)
 {
 	_cleanup_(buf_done) struct buf b = BUF_INIT(1 << 20);
-	const struct store_visitor v = { dump_tenant, dump_key, dump_box };
+	const struct store_visitor v = { dump_tenant, dump_key, dump_box, dump_setting };
 	struct err e = { 0 };
 
 	assert_int_equal(store_load(f->store, &v, &b, &e), 0);
@@ -204,7 +209,9 @@ static void test_all_survives(void **state)
 	put_box(f, "b1", "default", "web");
 	put_box(f, "b2", "default", "");
 	put_box(f, "b3", "default", "");
-	f->pending += 3;
+	f->pending += 5;
+	store_setting_put(f->store, &(struct store_setting){ VIEW("secret"), VIEW("old") }, on_done, f);
+	store_setting_put(f->store, &(struct store_setting){ VIEW("secret"), VIEW("n\0ew") }, on_done, f);
 	store_box_set_status(f->store, VIEW("b2"), VIEW("running"), on_done, f);
 	store_box_delete(f->store, VIEW("b3"), on_done, f);
 	store_key_delete(f->store, VIEW("k_2"), on_done, f);
@@ -214,7 +221,8 @@ static void test_all_survives(void **state)
 	assert_dump(f, "tenant default default 1\n"
 		       "key k_1 default laptop 1 abab 7\n"
 		       "box b1 default [web] creating machine sha256:00 native {\"user\":\"user\"} {} 5 0\n"
-		       "box b2 default [] running machine sha256:00 native {\"user\":\"user\"} {} 5 0\n");
+		       "box b2 default [] running machine sha256:00 native {\"user\":\"user\"} {} 5 0\n"
+		       "setting secret 4 n\n");
 	assert_int_equal(store_stats(f->store).writes, 0);
 }
 

@@ -1,0 +1,83 @@
+/*
+ * What the files of shells share. Nobody else includes this.
+ */
+#pragma once
+
+#include "boxes.h"
+#include "shells.h"
+
+#define SHELL_ID 16 /* characters of a command's id */
+
+/* What bash executes; reports and takes commands on the control channel. */
+extern const char shells_loop[];
+
+enum shell_phase {
+	SHELL_NONE,     /* no stream: the next command starts it, or finds it running */
+	SHELL_STARTING, /* Start, or Attach, is with PID 1 */
+	SHELL_READY,
+};
+
+struct shell_command {
+	struct list link; /* of shell->queue */
+	struct shell *shell;
+	struct exec *x; /* NULL: nobody waits; also for our own */
+	bool own;       /* a probe, or the restoring of state */
+	bool kill, timed_out, truncated;
+	char id[SHELL_ID + 1];
+	struct buf text;  /* header and command; what is left to be sent */
+	struct buf input; /* of its stdin */
+	bool has_file;    /* in the box, with the input */
+	struct call file; /* that writes it */
+	uint64_t timeout_ms, started_ns;
+	int64_t started_ms; /* wall clock, for PID 1 */
+	size_t held;        /* bytes of output that x has not given back */
+	size_t gift;        /* and those that were nobody's to give back: late output */
+};
+
+struct shell {
+	struct list link; /* of box->shells */
+	struct box *box;
+	char name[SPEC_NAME_MAX + 1];
+	char tag[SPEC_NAME_MAX + 8];
+	struct arena arena; /* of what it was made with */
+	struct exec_wish made;
+
+	enum shell_phase phase;
+	struct call stream;
+	uint32_t pid;
+	bool made_new;     /* by shells_create: one that is there already is a conflict */
+	unsigned attempts; /* starts since the last record */
+	int64_t started_ms;
+	bool lost;        /* it ended without a command to tell; the next one tells */
+	bool cwd_gone;    /* the last known cwd cannot be entered */
+	struct buf cwd;   /* last reported, or empty */
+	struct buf state; /* `declare -px`, last reported */
+
+	struct list queue;
+	unsigned n_queue;
+	struct shell_command *current;
+
+	/* The record that is being read. */
+	struct buf field;
+	bool field_cut;   /* too long to be kept */
+	bool wants_state; /* the next field belongs to the header before it */
+	char kind;        /* of that header */
+	uint32_t code;
+
+	struct buf late[EXEC_CHANNELS]; /* what came while no command ran: the newest of it */
+	bool late_cut;
+
+	struct loop_timer timer; /* the command's time limit, then between strikes */
+	unsigned strikes;
+	struct call poke, reap; /* signals under way */
+};
+
+struct shell *shells_find(struct box *b, struct view name);
+/* Takes the command; it is run in its turn. */
+void shells_run(struct shell *s, struct shell_command *m);
+struct shell_command *shells_command_new(struct shell *s, struct view text, struct view input);
+void shells_command_free(struct shell_command *m);
+/* Ends what `m`, the running command, is doing; the shell itself when that does not help. */
+void shells_interrupt(struct shell *s);
+/* Fails all commands and forgets the shell; its process is somebody else's business. */
+void shells_drop(struct shell *s, const struct err *why);

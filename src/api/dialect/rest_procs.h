@@ -1,0 +1,8 @@
+/* Kept processes, as JSON: for the files of the dialect that show one. */
+#pragma once
+
+#include "json.h"
+
+struct wire_process_info;
+/* The members of one, into an open object. */
+void procs_put_info(struct json_out *o, const struct wire_process_info *p);

@@ -1,0 +1,185 @@
+/*
+ * /v1/sandboxes/{id}/shells: shells that remember. Commands are run in them by
+ * POST …/exec with "shell".
+ */
+#include "rest_impl.h"
+#include "shells.h"
+#include "poison.h"
+
+static void put_shell(struct json_out *o, const struct shell_info *s)
+{
+	json_out_object(o);
+	json_out_kstr(o, "name", s->name);
+	json_out_key(o, "pid");
+	if (s->pid)
+		json_out_u64(o, s->pid);
+	else
+		json_out_null(o);
+	json_out_kbool(o, "running", s->pid != 0);
+	json_out_kstr(o, "user", s->user);
+	json_out_kstr(o, "cwd", s->cwd);
+	json_out_kbool(o, "busy", s->busy);
+	json_out_ku64(o, "queued", s->queued);
+	rest_put_time(o, "started_at", s->started_ms);
+	json_out_end(o, '}');
+}
+
+/* ---- what there is ---- */
+
+struct asking {
+	struct shells_op op;
+	struct exec exec; /* of a creation */
+	struct req *r;
+	struct view name;
+	int status;
+};
+
+static void on_asking_gone(struct req *r)
+{
+	struct asking *k = r->own;
+	exec_cancel(&k->exec);
+	shells_cancel(&k->op);
+}
+
+static void on_list(struct shells_op *op, const struct shell_info *list, size_t n, const struct err *e)
+{
+	struct req *r = CONTAINER(op, struct asking, op)->r;
+	struct buf out = BUF_INIT(REST_ANSWER_MAX);
+	struct json_out o;
+
+	if (e) {
+		rest_fail(r, e);
+		return;
+	}
+	json_out_init(&o, &out);
+	json_out_object(&o);
+	json_out_key(&o, "shells");
+	json_out_array(&o);
+	for (size_t i = 0; i < n; i++)
+		put_shell(&o, &list[i]);
+	json_out_end(&o, ']');
+	json_out_end(&o, '}');
+	rest_reply(r, 200, &out);
+}
+
+static void on_one(struct shells_op *op, const struct shell_info *list, size_t n, const struct err *e)
+{
+	struct asking *k = CONTAINER(op, struct asking, op);
+	struct buf out = BUF_INIT(REST_ANSWER_MAX);
+	struct json_out o;
+
+	if (e) {
+		rest_fail(k->r, e);
+		return;
+	}
+	json_out_init(&o, &out);
+	put_shell(&o, list);
+	rest_reply(k->r, k->status, &out);
+}
+
+static void on_removed(struct shells_op *op, const struct shell_info *list, size_t n, const struct err *e)
+{
+	struct req *r = CONTAINER(op, struct asking, op)->r;
+
+	if (e)
+		rest_fail(r, e);
+	else
+		rest_no_content(r);
+}
+
+static struct asking *asking(struct req *r, void (*done)(struct shells_op *, const struct shell_info *,
+							 size_t, const struct err *))
+{
+	struct asking *k = rest_own(r, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->r = r;
+	k->status = 200;
+	k->op.done = done;
+	r->on_gone = on_asking_gone;
+	return k;
+}
+
+static void list(struct req *r)
+{
+	struct asking *k = asking(r, on_list);
+	struct err e = { 0 };
+
+	if (k && shells_list(r->core, &r->actor, r->params[0], VIEW_NONE, &k->op, &e) < 0)
+		rest_fail(r, &e);
+}
+
+static void get(struct req *r)
+{
+	struct asking *k = asking(r, on_one);
+	struct err e = { 0 };
+
+	if (k && shells_list(r->core, &r->actor, r->params[0], r->params[1], &k->op, &e) < 0)
+		rest_fail(r, &e);
+}
+
+static void end(struct req *r)
+{
+	struct asking *k = asking(r, on_removed);
+	struct err e = { 0 };
+
+	if (k && shells_remove(r->core, &r->actor, r->params[0], r->params[1], &k->op, &e) < 0)
+		rest_fail(r, &e);
+}
+
+/* ---- making one ---- */
+
+struct shell_body {
+	struct exec_wish wish;
+	struct view name;
+};
+
+#define AT(f) .offset = offsetof(struct shell_body, f)
+static const struct json_field create_fields[] = {
+	{ "name", JSON_F_STRING, AT(name), .min = 1, .required = true },
+	{ "cwd", JSON_F_STRING, AT(wish.cwd), .min = 1, .nullable = true },
+	{ "env", JSON_F_STRMAP, AT(wish.env), .nullable = true },
+	{ "user", JSON_F_STRING, AT(wish.user), .min = 1, .nullable = true },
+};
+#undef AT
+static const struct json_schema create_schema = { create_fields, ELEMS(create_fields) };
+
+/* It runs: show it as GET does. */
+static void on_created(struct exec *x, const struct exec_result *res, const struct err *e)
+{
+	struct asking *k = CONTAINER(x, struct asking, exec);
+	struct req *r = k->r;
+	struct err mine = { 0 };
+
+	if (e)
+		rest_fail(r, e);
+	else if (shells_list(r->core, &r->actor, r->params[0], k->name, &k->op, &mine) < 0)
+		rest_fail(r, &mine);
+}
+
+static void create(struct req *r)
+{
+	struct shell_body b = { 0 };
+	struct err e = { 0 };
+	struct asking *k;
+
+	if (rest_read(r, &create_schema, &b) < 0)
+		return;
+	k = asking(r, on_one);
+	if (!k)
+		return;
+	k->status = 201;
+	k->name = b.name;
+	k->exec.done = on_created;
+	if (shells_create(r->core, &r->actor, r->params[0], b.name, &b.wish, &k->exec, &e) < 0)
+		rest_fail(r, &e);
+}
+
+const struct route rest_shells_routes[] = {
+	{ "POST", "/v1/sandboxes/{id}/shells", create, .body = REST_JSON },
+	{ "GET", "/v1/sandboxes/{id}/shells", list },
+	{ "GET", "/v1/sandboxes/{id}/shells/{name}", get },
+	{ "DELETE", "/v1/sandboxes/{id}/shells/{name}", end },
+	{ 0 },
+};

@@ -1,0 +1,16 @@
+/*
+ * Patterns of paths: `*` and `?` within a name, `[a-z]`, `[!a-z]`, `\` before a
+ * character that means itself, `**` as a whole part for any number of
+ * directories. A pattern without a slash is matched with the last part alone.
+ * Names that begin with a dot are names like others. Time is bounded by the
+ * product of the lengths, whatever the pattern.
+ */
+#pragma once
+
+#include "view.h"
+
+#define GLOB_MAX 1024
+
+bool glob_match(struct view pattern, struct view path);
+/* One part with one name. */
+bool glob_name(struct view pattern, struct view name);

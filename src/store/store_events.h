@@ -1,0 +1,44 @@
+/*
+ * The store's tables about what happened and what is allowed: events, webhooks and
+ * what they still owe, quotas. The rules of store.h hold here too.
+ */
+#pragma once
+
+#include "store.h"
+
+struct store_event {
+	uint64_t id; /* given by the caller; increasing */
+	int64_t at_ms;
+	struct view tenant, box, type;
+	struct view data; /* JSON object */
+};
+
+struct store_webhook {
+	struct view id, tenant, url;
+	struct view events; /* types between spaces; empty: all */
+	struct view secret;
+	uint64_t position;  /* the last event that was delivered, or is among the deliveries */
+	int64_t created_ms;
+};
+
+/* A delivery that failed and will be tried again. */
+struct store_delivery {
+	struct view webhook;
+	uint64_t event, attempts;
+	int64_t first_ms, next_ms;
+};
+
+struct store_quota {
+	struct view tenant;
+	uint64_t boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute; /* 0: no limit */
+};
+
+void store_event_put(struct store *s, const struct store_event *v, store_done *done, void *arg);
+void store_event_trim(struct store *s, uint64_t first_kept, store_done *done, void *arg);
+void store_webhook_put(struct store *s, const struct store_webhook *w, store_done *done, void *arg);
+void store_webhook_move(struct store *s, struct view id, uint64_t position, store_done *done, void *arg);
+void store_webhook_delete(struct store *s, struct view id, store_done *done, void *arg);
+/* Or its next try; nothing when the webhook is gone. */
+void store_delivery_put(struct store *s, const struct store_delivery *d, store_done *done, void *arg);
+void store_delivery_delete(struct store *s, struct view webhook, uint64_t event, store_done *done, void *arg);
+void store_quota_put(struct store *s, const struct store_quota *q, store_done *done, void *arg);

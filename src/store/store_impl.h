@@ -1,0 +1,15 @@
+/*
+ * What the files of src/store share: how a call becomes a write. Nobody else includes this.
+ */
+#pragma once
+
+#include "store_sql.h"
+
+#define STORE_ARGS_MAX 256 /* bytes of a call's arguments, without what their views point to */
+
+/* By the writer's thread, within its transaction. */
+typedef int store_apply(struct store_sql *q, const void *args, struct err *e);
+
+/* Copies the arguments and the views that lie at the given offsets of them. */
+void store_submit(struct store *s, store_apply *apply, const void *args, size_t size, const size_t *views,
+		  size_t n_views, store_done *done, void *arg);
