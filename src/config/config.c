@@ -34,9 +34,10 @@ static const struct config DEFAULTS = {
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,
 	},
-	.uids = { .api = 59000, .base = 1879048192, .slots = 4000 },
+	.uids = { .api = 59000, .hook = 59001, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
+	.webhooks = { VIEW("link-local") },
 };
 
 /* What is being validated, and where it came from. */
@@ -160,6 +161,9 @@ static int check_names(const struct check *c)
 		return bad(c, "defaults.disk_mb", "must not be above max.disk_mb");
 	if (!made_of(cfg->cgroup.parent, LOWER UPPER DIGITS "._-/", "./") || has_dotdot(cfg->cgroup.parent))
 		return bad(c, "cgroup.parent", "must be a relative path without \"..\"");
+	if (!view_is(cfg->webhooks.refuse, "none") && !view_is(cfg->webhooks.refuse, "link-local") &&
+	    !view_is(cfg->webhooks.refuse, "private"))
+		return bad(c, "webhooks.refuse", "must be none, link-local or private");
 	if (!view_is(cfg->log_level, "error") && !view_is(cfg->log_level, "warn") &&
 	    !view_is(cfg->log_level, "info") && !view_is(cfg->log_level, "debug"))
 		return bad(c, "log_level", "must be error, warn, info or debug");
@@ -287,7 +291,44 @@ static int check_uids(const struct check *c)
 	if (c->config->uids.api >= base && c->config->uids.api < end)
 		return bad(c, given(c, "uids.api") ? "uids.api" : "uids.base",
 			   "uids.api must not lie in the range of the boxes");
+	if (c->config->uids.hook >= base && c->config->uids.hook < end)
+		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.base",
+			   "uids.hook must not lie in the range of the boxes");
+	if (c->config->uids.hook == c->config->uids.api)
+		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.api", "uids.hook must not be uids.api");
 	return 0;
+}
+
+/* pool: {IMAGE: {warm: N}}, whose names no table can know. */
+static int read_pools(const struct check *c, struct arena *a)
+{
+	static const struct json_field fields[] = {
+		{ "warm", JSON_F_U64, offsetof(struct config_pool, warm), .max = CONFIG_POOL_MOST, .required = true },
+	};
+	static const struct json_schema schema = { fields, ELEMS(fields) };
+	struct config *cfg = c->config;
+	uint64_t total = 0;
+
+	if (!cfg->pool)
+		return 0;
+	if (cfg->pool->type != JSON_OBJECT)
+		return bad(c, "pool", "must be an object of images, not %s", json_type_name(cfg->pool->type));
+	cfg->pools = arena_array(a, cfg->pool->n, sizeof(*cfg->pools));
+	if (!cfg->pools)
+		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (size_t i = 0; i < cfg->pool->n; i++) {
+		const struct json_member *m = &cfg->pool->members[i];
+		struct config_pool *p = &cfg->pools[cfg->n_pools];
+
+		p->image = m->key;
+		if (!made_of(m->key, LOWER UPPER DIGITS "._-:/@", "._-:/@") || has_dotdot(m->key))
+			return bad(c, "pool", "has something that is not the name of an image");
+		if (json_read(a, &m->value, &schema, p, c->with_lines, c->e) < 0)
+			return err_wrap(c->e, "pool.%.*s", (int)MIN(m->key.n, 64), m->key.p);
+		total += p->warm;
+		cfg->n_pools++;
+	}
+	return total <= cfg->max.boxes ? 0 : bad(c, "pool", "has more boxes than max.boxes");
 }
 
 int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret, struct err *e)
@@ -298,7 +339,7 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 	if (json_read(a, doc, &config_schema, &config, with_lines, e) < 0)
 		return -1;
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
-	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0)
+	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 || read_pools(&c, a) < 0)
 		return -1;
 	*ret = config;
 	return 0;

@@ -23,6 +23,19 @@ struct config_limits {
 	uint64_t memory_mb, pids, nofile;
 };
 
+/* For all boxes that run. */
+struct config_budget {
+	double cpu;         /* sum of their limits; 0 = any */
+	uint64_t memory_mb; /* sum of their limits; 0 = 90 % of the machine by what they use */
+};
+
+/* Boxes that are started ahead. */
+struct config_pool {
+	struct view image;
+	uint64_t warm;
+};
+#define CONFIG_POOL_MOST 1000
+
 struct config {
 	struct view listen;        /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
 	struct view data_dir;      /* absolute */
@@ -47,9 +60,11 @@ struct config {
 		uint64_t exec_timeout_ms;    /* default and maximum of one exec */
 		uint64_t exec_output_bytes;  /* of stdout and of stderr, kept by one exec */
 		uint64_t body_bytes;         /* of a JSON body */
+		struct config_budget budget;
 	} max;
 	struct {
 		uint64_t api;          /* uid and gid of paddock-api */
+		uint64_t hook;         /* of paddock-hook */
 		uint64_t base;         /* first host uid of the first box */
 		uint64_t slots;        /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;
@@ -60,6 +75,12 @@ struct config {
 	struct {
 		struct view parent;    /* cgroup below which boxes live, relative to the daemon's own; "paddock" */
 	} cgroup;
+	struct {
+		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
+	} webhooks;
+	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
+	struct config_pool *pools;     /* the same, read */
+	size_t n_pools;
 };
 
 /* Reads a JSON document (whatever it was parsed from) over the defaults. Views

@@ -51,6 +51,12 @@ static const struct json_field defaults_fields[] = {
 };
 static const struct json_schema defaults = FIELDS(defaults_fields);
 
+static const struct json_field budget_fields[] = {
+	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_budget, cpu), .fmax = 1048576 },
+	{ "memory_mb", JSON_F_U64, offsetof(struct config_budget, memory_mb), .max = MEMORY_MB_MOST },
+};
+static const struct json_schema budget = FIELDS(budget_fields);
+
 static const struct json_field max_fields[] = {
 	{ "limits", JSON_F_OBJECT, WITHIN(max, limits), .sub = &max_limits, .nullable = true },
 	{ "boxes", JSON_F_U64, WITHIN(max, boxes), .min = 1, .max = 1000000 },
@@ -59,11 +65,13 @@ static const struct json_field max_fields[] = {
 	{ "exec_timeout_ms", JSON_F_U64, WITHIN(max, exec_timeout_ms), .min = 1, .max = SECONDS_MOST * 1000 },
 	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1, .max = UINT64_C(1) << 30 },
 	{ "body_bytes", JSON_F_U64, WITHIN(max, body_bytes), .min = 1024, .max = UINT64_C(1) << 30 },
+	{ "budget", JSON_F_OBJECT, WITHIN(max, budget), .sub = &budget, .nullable = true },
 };
 static const struct json_schema max = FIELDS(max_fields);
 
 static const struct json_field uids_fields[] = {
 	{ "api", JSON_F_U64, WITHIN(uids, api), .min = 1, .max = UID_MOST },
+	{ "hook", JSON_F_U64, WITHIN(uids, hook), .min = 1, .max = UID_MOST },
 	{ "base", JSON_F_U64, WITHIN(uids, base), .min = CONFIG_UID_LEAST, .max = UID_MOST },
 	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
 };
@@ -80,6 +88,11 @@ static const struct json_field cgroup_fields[] = {
 };
 static const struct json_schema cgroup = FIELDS(cgroup_fields);
 
+static const struct json_field webhooks_fields[] = {
+	{ "refuse", JSON_F_STRING, WITHIN(webhooks, refuse), .min = 1, .max = 16 },
+};
+static const struct json_schema webhooks = FIELDS(webhooks_fields);
+
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
 	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
@@ -92,6 +105,8 @@ static const struct json_field config_fields[] = {
 	{ "uids", JSON_F_OBJECT, offsetof(struct config, uids), .sub = &uids, .nullable = true },
 	{ "data", JSON_F_OBJECT, offsetof(struct config, data), .sub = &data, .nullable = true },
 	{ "cgroup", JSON_F_OBJECT, offsetof(struct config, cgroup), .sub = &cgroup, .nullable = true },
+	{ "webhooks", JSON_F_OBJECT, offsetof(struct config, webhooks), .sub = &webhooks, .nullable = true },
+	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };
 const struct json_schema config_schema = FIELDS(config_fields);
 
@@ -241,9 +256,14 @@ static void write_struct(struct json_out *o, const struct json_schema *s, const 
 		case JSON_F_OBJECT:
 			write_struct(o, f->sub, value);
 			break;
+		case JSON_F_ANY:
+			if (*(const struct json *const *)value)
+				json_out_value(o, *(const struct json *const *)value);
+			else
+				json_out_null(o);
+			break;
 		case JSON_F_STRMAP:
 		case JSON_F_STRLIST:
-		case JSON_F_ANY:
 			json_out_null(o); /* no setting has these kinds */
 			break;
 		}

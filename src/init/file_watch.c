@@ -7,6 +7,9 @@
  * caller has no room nothing is read: the kernel's queue is the only one, and
  * when it overflows the caller is told so and the tree is walked again.
  *
+ * No descriptor of what is watched is kept: it would keep the thing itself, and
+ * its end would not be told.
+ *
  * Both halves of a rename come one after the other; a first half that stands
  * alone for a moment is a removal, a second half alone a creation.
  */
@@ -55,7 +58,9 @@ struct watcher {
 	struct stream stream;
 	struct user user;
 	struct loop_io io;
-	int root; /* O_PATH */
+	char root[PATH_MAX];
+	dev_t dev; /* of it */
+	ino_t ino;
 	bool recursive, is_dir, started, gone;
 	struct map watches;
 	struct list order, todo;
@@ -180,6 +185,16 @@ static int plan_walk(struct watcher *w, const char *path, bool tells)
 	return 0;
 }
 
+/* The root, as long as its path leads there. */
+static int open_root(struct watcher *w, int flags)
+{
+	struct stat st;
+	_cleanup_(closep) int fd = open(w->root, flags | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return st.st_dev == w->dev && st.st_ino == w->ino ? TAKE_FD(fd) : -ENOENT;
+}
+
 /* The next directory that is to be walked. It may be gone, which is no error. */
 static int begin_walk(struct watcher *w)
 {
@@ -188,7 +203,8 @@ static int begin_walk(struct watcher *w)
 	w->walk_tells = p->tell;
 	list_del(&p->order);
 	free(p);
-	int fd = file_open_beneath(w->root, w->base, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	_cleanup_(closep) int root = open_root(w, O_PATH);
+	int fd = root < 0 ? root : file_open_beneath(root, w->base, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	if (fd < 0)
 		return fd == -EMFILE || fd == -ENFILE ? fd : 0;
 	int r = add_watch(w, fd, w->base);
@@ -449,7 +465,6 @@ static void watcher_free(struct stream *s)
 	map_done(&w->watches);
 	walk_done(&w->walk);
 	buf_done(&w->batch);
-	fd_close(w->root);
 	free(w->room);
 	free(w);
 }
@@ -470,7 +485,7 @@ static struct watcher *watcher_new(void)
 	if (!w)
 		return NULL;
 	w->room = malloc(READ_SIZE);
-	w->root = w->io.fd = -1;
+	w->io.fd = -1;
 	map_init(&w->watches);
 	list_init(&w->order);
 	list_init(&w->todo);
@@ -485,9 +500,12 @@ static struct watcher *watcher_new(void)
 static int begin(struct watcher *w, struct loop *loop, const char *path)
 {
 	struct stat st;
-	w->root = open(path, O_PATH | O_CLOEXEC);
-	if (w->root < 0 || fstat(w->root, &st) < 0)
+	_cleanup_(closep) int root = open(path, O_PATH | O_CLOEXEC);
+	if (root < 0 || fstat(root, &st) < 0)
 		return -errno;
+	memcpy(w->root, path, strlen(path) + 1);
+	w->dev = st.st_dev;
+	w->ino = st.st_ino;
 	w->is_dir = S_ISDIR(st.st_mode);
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	int r = fd < 0 ? -errno : loop_io_start(loop, &w->io, fd, EPOLLIN, on_event);
@@ -495,7 +513,7 @@ static int begin(struct watcher *w, struct loop *loop, const char *path)
 		fd_close(fd);
 		return r;
 	}
-	r = add_watch(w, w->root, "");
+	r = add_watch(w, root, "");
 	w->recursive &= w->is_dir;
 	return r == 0 && w->recursive ? plan_walk(w, "", false) : r;
 }

@@ -110,5 +110,5 @@ bool glob_match(struct view pattern, struct view path)
 			return false;
 		}
 	}
-	return !pattern.p || view_is(pattern, "**");
+	return !pattern.p;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "boxes.h"
+#include "child.h"
 #include "fd.h"
 #include "life.h"
 #include "log.h"
@@ -287,6 +288,17 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
+static int call_hook_open(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	int fd, r = child_start_hook(c->k, &fd);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot start paddock-hook");
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_hook_opened_msg,
+				&(struct wire_hook_opened){ 0 }, fd);
+	return 0;
+}
+
 static const struct {
 	const struct pb_msg *request;
 	int (*fn)(struct call *c, const void *msg, struct err *e);
@@ -310,6 +322,7 @@ static const struct {
 	[WIRE_TYPE_WORKSPACE_CREATE] = { &wire_workspace_create_msg, life_workspace_create },
 	[WIRE_TYPE_WORKSPACE_REMOVE] = { &wire_workspace_remove_msg, life_workspace_remove },
 	[WIRE_TYPE_WORKSPACE_LIST] = { &wire_workspace_list_msg, life_workspace_list },
+	[WIRE_TYPE_HOOK_OPEN] = { &wire_hook_open_msg, call_hook_open },
 };
 
 static void on_frame(struct link *l, const struct frame *f, int fd)

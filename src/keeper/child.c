@@ -167,6 +167,60 @@ void child_start_api(struct keeper *k)
 	}
 }
 
+/* ---- paddock-hook ---- */
+
+static void end_hook(struct keeper *k)
+{
+	int fd = k->hook_exit.fd;
+
+	if (!k->hook_pid)
+		return;
+	loop_io_stop(&k->hook_exit);
+	fd_close(fd);
+	(void)waitpid(k->hook_pid, NULL, 0);
+	k->hook_pid = 0;
+}
+
+/* Nobody starts it again here: the api asks for it when it has something to deliver. */
+static void on_hook_exit(struct loop_io *io, uint32_t events)
+{
+	(void)events;
+	end_hook(CONTAINER(io, struct keeper, hook_exit));
+}
+
+int child_start_hook(struct keeper *k, int *ret_fd)
+{
+	int pair[2], pidfd;
+	if (k->hook_pid) {
+		(void)kill(k->hook_pid, SIGKILL);
+		end_hook(k);
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	_cleanup_(closep) int ours = pair[0];
+	_cleanup_(closep) int theirs = pair[1];
+	char uid[48], refuse[64];
+	snprintf(uid, sizeof(uid), "PADDOCK_HOOK_UID=%llu", (unsigned long long)k->config->uids.hook);
+	snprintf(refuse, sizeof(refuse), "PADDOCK_HOOK_REFUSE=%.*s", VIEW_ARG(k->config->webhooks.refuse));
+	char *const argv[] = { (char[]){ "paddock-hook" }, NULL };
+	char *const envp[] = { uid, refuse, NULL };
+	int r = child_exec(k, "paddock-hook", argv, envp, &theirs, 1, &k->hook_pid, &pidfd);
+	if (r < 0) {
+		k->hook_pid = 0;
+		return r;
+	}
+	r = loop_io_start(k->loop, &k->hook_exit, pidfd, EPOLLIN, on_hook_exit);
+	if (r < 0) {
+		(void)kill(k->hook_pid, SIGKILL);
+		(void)waitpid(k->hook_pid, NULL, 0);
+		k->hook_pid = 0;
+		fd_close(pidfd);
+		return r;
+	}
+	*ret_fd = TAKE_FD(ours);
+	return 0;
+}
+
 void child_stop_api(struct keeper *k)
 {
 	k->stopping = true;

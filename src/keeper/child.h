@@ -13,5 +13,7 @@ int child_exec(struct keeper *k, const char *program, char *const argv[], char *
 /* paddock-api: starts it, and again when it dies. */
 void child_start_api(struct keeper *k);
 void child_stop_api(struct keeper *k);
+/* paddock-hook: starts it instead of the one that there may be; the fd is a stream to it. */
+int child_start_hook(struct keeper *k, int *ret_fd) _must_check_;
 /* Where the programs lie: beside ourselves, or ../libexec/paddock. */
 int child_find_bin(char *dst, size_t size) _must_check_;

@@ -48,6 +48,10 @@ struct keeper {
 	char address[128];        /* of the first listener, with its real port */
 	char admin_hash[65];
 
+	/* paddock-hook */
+	pid_t hook_pid;
+	struct loop_io hook_exit;
+
 	struct loop_io sweep_exit;
 	struct loop_timer sweep_timer;
 	pid_t sweep_pid;

@@ -87,6 +87,19 @@ static void check_socket(struct seccomp_filter *f)
 	ret(f, RET_ERRNO(EPROTONOSUPPORT));
 }
 
+static void check_internet(struct seccomp_filter *f)
+{
+	load(f, ARG(0));
+	put(f, BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0);
+	put(f, BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0);
+	ret(f, RET_ERRNO(EAFNOSUPPORT));
+	load(f, ARG(2));
+	static const uint32_t plain[] = { 0, 6, 17 }; /* default, TCP, UDP */
+	for (size_t i = 0; i < ELEMS(plain); i++)
+		ret_if(f, plain[i], SECCOMP_RET_ALLOW);
+	ret(f, RET_ERRNO(EPROTONOSUPPORT));
+}
+
 static void check_setsockopt(struct seccomp_filter *f)
 {
 	/* BPF programs on sockets, and kernel TLS and its kin (TCP_ULP). */
@@ -165,6 +178,9 @@ static void emit_rule(struct seccomp_filter *f, uint8_t rule)
 		return;
 	case SECCOMP_CHECK_SETSOCKOPT:
 		check_setsockopt(f);
+		return;
+	case SECCOMP_CHECK_INTERNET:
+		check_internet(f);
 		return;
 	case SECCOMP_UNKNOWN:
 	case SECCOMP_RULES:

@@ -26,6 +26,7 @@ enum seccomp_rule {
 	SECCOMP_CHECK_IOCTL,
 	SECCOMP_CHECK_PERSONALITY,
 	SECCOMP_CHECK_SETSOCKOPT,
+	SECCOMP_CHECK_INTERNET, /* INET and INET6 alone, TCP and UDP */
 	SECCOMP_RULES
 };
 
@@ -37,6 +38,7 @@ struct seccomp_filter {
 /* The filters that there are. */
 void seccomp_box(uint8_t rules[SECCOMP_CALLS]); /* everything in a box, PID 1 too */
 void seccomp_api(uint8_t rules[SECCOMP_CALLS]); /* paddock-api */
+void seccomp_hook(uint8_t rules[SECCOMP_CALLS]); /* paddock-hook */
 
 int seccomp_compile(const uint8_t rules[SECCOMP_CALLS], struct seccomp_filter *ret) _must_check_; /* -E2BIG */
 /* Needs no_new_privs. */

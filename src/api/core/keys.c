@@ -149,6 +149,18 @@ static const struct tenant *ensure_tenant(struct core *c, const char *id, struct
 	return keys_tenant(c, row.id);
 }
 
+const struct tenant *keys_add_tenant(struct core *c, struct view name, store_done *done, void *arg)
+{
+	char id[KEYS_ID_SIZE] = "t_";
+
+	rnd_name(id + 2, 16);
+	struct store_tenant row = { .id = view_of(id), .name = name, .created_ms = clock_wall_ms() };
+	if (keys_load_tenant(c, &row) < 0)
+		return NULL;
+	store_tenant_put(c->store, &row, done, arg);
+	return keys_tenant(c, row.id);
+}
+
 int keys_ensure_admin(struct core *c, const uint8_t hash[32], struct err *e)
 {
 	struct view id = VIEW(KEYS_ADMIN);

@@ -1,0 +1,333 @@
+// The JavaScript of a code context: one global scope that lives as long as its
+// process. paddock-api sends this text and then requests over descriptor 250: a
+// line "ID BYTES", then the code. Events go to descriptor 251, a JSON object on
+// each line: {id, type: "result" | "error" | "end", …}. Descriptors 1 and 2 are
+// the code's own.
+//
+// Code is evaluated by V8's own REPL mode, through the inspector's protocol
+// within this process (no port is opened): const and let live on and may be
+// declared again, await works at the top. `boot` is given by the line that runs
+// this: { load } is that line's import().
+'use strict';
+const fs = require('fs');
+const inspector = require('inspector');
+const net = require('net');
+const path = require('path');
+const util = require('util');
+const vm = require('vm');
+const { createRequire } = require('module');
+
+const REQUESTS = 250, EVENTS = 251;
+const TEXT_MAX = 1 << 20;     // of a result's text
+const FORMAT_MAX = 6 << 20;   // of each of its other formats
+const EVENT_MAX = 12 << 20;   // of all of them
+const TRACEBACK_MAX = 1 << 16;
+const DEPTH_MAX = 40;
+const FORMATS = {
+  'text/plain': 'text', 'text/html': 'html', 'text/markdown': 'markdown', 'text/latex': 'latex',
+  'image/svg+xml': 'svg', 'image/png': 'png', 'image/jpeg': 'jpeg', 'application/pdf': 'pdf',
+  'application/json': 'json', 'application/javascript': 'javascript',
+};
+
+let current = 0;  // the request that events belong to
+let count = 0;
+
+// ---- events ---------------------------------------------------------------
+
+// What every JSON reader takes: no lone surrogates, no NUL.
+function text(value) {
+  return String(value).replace(/[\uD800-\uDBFF][\uDC00-\uDFFF]|[\uD800-\uDFFF\0]/g,
+    (c) => (c.length === 2 ? c : '\uFFFD'));
+}
+
+function clean(value, depth = 0) {
+  if (value === null || value === undefined || typeof value === 'boolean') return value ?? null;
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  if (typeof value === 'object' && typeof value.toJSON === 'function') return clean(value.toJSON(), depth + 1);
+  if (typeof value !== 'object') return text(value);
+  if (depth >= DEPTH_MAX) return '…';
+  if (Array.isArray(value)) return value.map((v) => clean(v, depth + 1));
+  const copy = Object.create(null);
+  for (const [k, v] of Object.entries(value)) copy[text(k)] = clean(v, depth + 1);
+  return copy;
+}
+
+function emit(type, fields) {
+  const line = Buffer.from(`${JSON.stringify({ id: current, type, ...fields })}\n`);
+  for (let at = 0; at < line.length;) {
+    try {
+      at += fs.writeSync(EVENTS, line, at);
+    } catch (e) {
+      if (e.code !== 'EAGAIN' && e.code !== 'EINTR') throw e;
+    }
+  }
+}
+
+// ---- results --------------------------------------------------------------
+
+function inspect(value) {
+  return util.inspect(value, { depth: 4, maxArrayLength: 1000, maxStringLength: TEXT_MAX, breakLength: 100 });
+}
+
+async function bundle(value) {
+  const own = value !== null && value !== undefined && value[Symbol.for('Jupyter.display')];
+  const formats = {}, extra = {};
+  for (const [mime, item] of Object.entries(typeof own === 'function' ? await own.call(value) : {}))
+    (mime in FORMATS ? formats : extra)[FORMATS[mime] ?? text(mime)] = item;
+  if (!('text' in formats)) formats.text = inspect(value);
+  if (Object.keys(extra).length) formats.extra = extra;
+  return formats;
+}
+
+function encode(name, item) {
+  if (ArrayBuffer.isView(item)) return Buffer.from(item.buffer, item.byteOffset, item.byteLength).toString('base64');
+  return name === 'json' || name === 'extra' ? clean(item) : text(item);
+}
+
+function send(formats, main) {
+  const result = {};
+  let left = EVENT_MAX, truncated = false;
+  for (let [name, item] of Object.entries(formats)) {
+    item = encode(name, item);
+    if (name === 'text' && item.length > TEXT_MAX) {
+      item = text(item.slice(0, TEXT_MAX));
+      truncated = true;
+    }
+    const size = typeof item === 'string' ? item.length : JSON.stringify(item).length;
+    if (size > Math.min(FORMAT_MAX, left)) {
+      truncated = true;
+      continue;
+    }
+    left -= size;
+    result[name] = item;
+  }
+  emit('result', { main, truncated, ...result });
+}
+
+// display(value), and display.html('<b>…'), display.png(buffer), display.json(value), …
+async function display(...values) {
+  for (const value of values) send(await bundle(value), false);
+}
+for (const name of Object.values(FORMATS)) display[name] = (item) => send({ [name]: item }, false);
+
+// ---- imports --------------------------------------------------------------
+
+// The text with strings, templates and comments blanked, so that only code is looked at.
+function mask(code) {
+  return code.replace(/\/\/[^\n]*|\/\*[^]*?\*\/|'(?:\\[^]|[^'\\\n])*'|"(?:\\[^]|[^"\\\n])*"|`(?:\\[^]|[^`\\])*`/g,
+    (m) => (m[0] === '/' ? m.replace(/[^\n]/g, ' ') : m[0] + m.slice(1, -1).replace(/[^\n]/g, '_') + m[0]));
+}
+
+function bindings(clause) {
+  const parts = [];
+  const named = clause.match(/\{([^}]*)\}/);
+  const all = clause.match(/\*\s*as\s+([\w$]+)/);
+  const first = clause.replace(/\{[^}]*\}|\*\s*as\s+[\w$]+/, '').replace(/,/g, '').trim();
+  if (first) parts.push(`default: ${first}`);
+  for (const one of (named?.[1] ?? '').split(',').map((s) => s.trim()).filter(Boolean))
+    parts.push(one.replace(/^([\w$]+|'_+'|"_+")\s+as\s+/, '$1: '));
+  return { all: all?.[1], rest: parts.length ? `{ ${parts.join(', ')} }` : '' };
+}
+
+// Statements "import … from 'x'" become await import('x'), and import() becomes the boot line's,
+// since V8 has no loader for code that comes by the inspector. Line numbers stay.
+function translate(code) {
+  if (!/\bimport\b/.test(code)) return code;
+  const STATEMENT = /^([ \t]*)import\s+(?:([\w$*{}\s,]+?)\s+from\s+)?(['"])(_*)\3[ \t]*(?:with\s*\{[^}]*\})?;?/gm;
+  const CALL = /(^|[^.\w$])import(?=\s*\()/g;
+  const hidden = mask(code);
+  const edits = [];
+  for (const m of hidden.matchAll(STATEMENT)) {
+    const end = m.index + m[0].length;
+    const name = code.slice(m.index, end).match(/(['"])((?:(?!\1)[^\n])*)\1[ \t]*(?:with\s*\{[^}]*\})?;?$/)?.[2] ?? '';
+    const from = `await __import(${JSON.stringify(name)})`;
+    const { all, rest } = m[2] ? bindings(m[2]) : {};
+    const lines = '\n'.repeat(m[0].split('\n').length - 1);
+    const made = all ? `const ${all} = ${from};${rest ? ` const ${rest} = ${all};` : ''}`
+      : rest ? `const ${rest} = ${from};` : `${from};`;
+    edits.push([m.index, end, `${m[1]}${made}${lines}`]);
+  }
+  for (const m of hidden.matchAll(CALL))
+    edits.push([m.index + m[1].length, m.index + m[0].length, '__import']);
+  edits.sort((a, b) => b[0] - a[0]);
+  for (const [start, end, by] of edits) code = code.slice(0, start) + by + code.slice(end);
+  return code;
+}
+
+// ---- running --------------------------------------------------------------
+
+const session = new inspector.Session();
+session.connect();
+
+function post(method, params) {
+  return new Promise((resolve, reject) => {
+    session.post(method, params, (e, r) => (e ? reject(new Error(e.message)) : resolve(r)));
+  });
+}
+
+// The value itself of what the inspector describes.
+async function valueOf(remote) {
+  if ('value' in remote && remote.type !== 'object') return remote.value;
+  if (remote.type === 'undefined') return undefined;
+  if (remote.subtype === 'null') return null;
+  const key = Symbol.for('paddock.value');
+  const argument = remote.objectId ? { objectId: remote.objectId } : { unserializableValue: remote.unserializableValue };
+  await post('Runtime.callFunctionOn', {
+    functionDeclaration: 'function (v) { globalThis[Symbol.for("paddock.value")] = { v }; }',
+    executionContextId: 1,
+    arguments: [argument],
+  });
+  const { v } = globalThis[key];
+  delete globalThis[key];
+  return v;
+}
+
+class Interrupted extends Error {
+  constructor() {
+    super('the code was interrupted');
+    this.name = 'Interrupted';
+  }
+}
+class ProcessExit extends Error {
+  constructor(code) {
+    super(`process.exit(${code ?? ''})`);
+    this.name = 'ProcessExit';
+  }
+}
+
+let interrupt = null;  // ends the wait for code that awaits
+
+// A loop without end never comes back to the event loop: only V8's watchdog, armed by vm, can stop it.
+function evaluate(expression) {
+  return new Promise((resolve, reject) => {
+    interrupt = () => reject(new Interrupted());
+    const go = () => session.post('Runtime.evaluate', {
+      expression, replMode: true, awaitPromise: true, userGesture: false, objectGroup: 'cell',
+    }, (e, r) => (e ? reject(new Error(e.message)) : resolve(r)));
+    globalThis.__paddock_go = go;
+    try {
+      vm.runInThisContext('__paddock_go()', { breakOnSigint: true, filename: 'paddock' });
+    } catch (e) {
+      reject(e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' ? new Interrupted() : e);
+    } finally {
+      delete globalThis.__paddock_go;
+    }
+  });
+}
+
+// The frames of the code, not those of this file and what it stands on.
+function stackOf(error, name) {
+  const lines = String(error.stack ?? `${error.name}: ${error.message}`).split('\n');
+  const end = lines.findIndex((l) => /^\s+at (?:Session\.post|.*\(?(?:paddock|node:inspector):)/.test(l));
+  const cause = error.cause === undefined ? '' : `\n[cause]: ${inspect(error.cause)}`;
+  return (end < 0 ? lines : lines.slice(0, end)).join('\n').replaceAll('<anonymous>', name) + cause;
+}
+
+// What is no syntax has no frames: the place is in what the inspector says.
+function placeOf(error, details, name, code) {
+  if (error.name !== 'SyntaxError' || !details || /\n\s+at /.test(stackOf(error, name))) return '';
+  const line = (code.split('\n')[details.lineNumber] ?? '').slice(0, 500);
+  return `\n    at ${name}:${details.lineNumber + 1}:${details.columnNumber + 1}\n\n${line}\n` +
+    `${' '.repeat(Math.min(details.columnNumber, line.length))}^`;
+}
+
+function report(error, name, details, code) {
+  const is = util.types.isNativeError(error) || error instanceof Error;
+  const traceback = is ? stackOf(error, name) + placeOf(error, details, name, code) : `Uncaught ${inspect(error)}`;
+  emit('error', {
+    name: text(is ? error.name : 'Error').slice(0, 1000),
+    value: text(is ? error.message : inspect(error)).slice(0, TRACEBACK_MAX),
+    traceback: text(traceback.slice(0, TRACEBACK_MAX)),
+  });
+}
+
+async function execute(code) {
+  const name = `cell ${++count}`;
+  try {
+    const translated = translate(code);
+    const { result, exceptionDetails } = await evaluate(`${translated}\n//# sourceURL=${name}`);
+    if (exceptionDetails) {
+      report(await valueOf(exceptionDetails.exception ?? { type: 'undefined' }), name, exceptionDetails, translated);
+    } else {
+      const value = await valueOf(result);
+      if (value !== undefined) {
+        globalThis._ = value;
+        send(await bundle(value), true);
+      }
+    }
+  } catch (e) {
+    report(e, name);
+  }
+  interrupt = null;
+  session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
+  emit('end', { count });
+}
+
+function prepare() {
+  const require_ = createRequire(path.join(process.cwd(), 'cell.js'));
+  const define = (name, value) =>
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+  define('require', require_);
+  define('display', display);
+  // What is not a package or a built-in is looked for in the working directory.
+  define('__import', async (specifier, options) => {
+    const s = String(specifier);
+    if (/^[a-z]+:/i.test(s)) return boot.load(s, options);
+    return boot.load(/^\.{0,2}\//.test(s) ? require('url').pathToFileURL(path.resolve(s)).href
+      : require('module').isBuiltin(s) ? s : locate(s, require_), options);
+  });
+  process.argv.length = 1;
+  process.exit = (code) => { throw new ProcessExit(code); };
+  process.on('SIGINT', () => interrupt?.());
+  process.on('uncaughtException', (e) => console.error(e));
+  process.on('unhandledRejection', (e) => console.error('Unhandled rejection:', e));
+}
+
+// A package by the rules of import; where only require finds one, that.
+function locate(name, require_) {
+  try {
+    return require('url').pathToFileURL(require_.resolve(name)).href;
+  } catch {
+    return name;
+  }
+}
+
+function serve() {
+  let pending = Buffer.alloc(0), wanted = null, chunks = [], have = 0, busy = false;
+  const socket = new net.Socket({ fd: REQUESTS, readable: true, writable: false });
+  const step = async () => {
+    if (busy) return;
+    busy = true;
+    for (;;) {
+      if (chunks.length && (wanted === null || have >= wanted.bytes)) {
+        pending = Buffer.concat([pending, ...chunks]);
+        chunks = [];
+      }
+      if (wanted === null) {
+        const end = pending.indexOf(10);
+        if (end < 0) break;
+        const [id, bytes] = pending.toString('latin1', 0, end).split(' ').map(Number);
+        wanted = { id, bytes };
+        pending = pending.subarray(end + 1);
+        have = pending.length;
+      }
+      if (have < wanted.bytes) break;
+      const code = pending.toString('utf8', 0, wanted.bytes);
+      pending = pending.subarray(wanted.bytes);
+      have = pending.length;
+      current = wanted.id;
+      wanted = null;
+      await execute(code);
+    }
+    busy = false;
+  };
+  socket.on('data', (chunk) => {
+    chunks.push(chunk);
+    have += chunk.length;
+    step();
+  });
+  socket.on('end', () => process.reallyExit(0));
+}
+
+prepare();
+serve();

@@ -1,0 +1,29 @@
+# The bash of a code context: one shell that lives as long as its process.
+# paddock-api sends this text and then requests over descriptor 250: a line
+# "ID BYTES", then the code. Events go to descriptor 251, a JSON object on each
+# line. The code gets neither: they are closed while it runs.
+#
+# Code is evaluated at the top, not in a function, so that declare makes globals.
+# SIGINT leaves every loop, and so, at the top, the code; within a function it
+# leaves that function's loops, or the function.
+
+trap 'if [ -z "${FUNCNAME-}" ]; then continue 1000; else break 1000 2>/dev/null || return 130; fi' INT
+__paddock_id= __paddock_rc=0 __paddock_count=0 __paddock_x=
+while :; do
+	# Comes here by an interrupt as well.
+	{ case $- in *x*) __paddock_x=x ;; *) __paddock_x= ;; esac; set +x; } 2>/dev/null
+	if [ -n "$__paddock_id" ]; then
+		if [ "$__paddock_rc" != 0 ]; then
+			printf '{"id":%s,"type":"error","name":"ExitStatus","value":"%s","traceback":""}\n' \
+				"$__paddock_id" "$__paddock_rc" >&251
+		fi
+		printf '{"id":%s,"type":"end","count":%s}\n' "$__paddock_id" "$__paddock_count" >&251
+		__paddock_id=
+	fi
+	LC_ALL=C IFS=' ' read -r -u 250 __paddock_id __paddock_n || break
+	LC_ALL=C IFS= read -r -u 250 -N "$__paddock_n" __paddock_code
+	__paddock_count=$((__paddock_count + 1)) __paddock_rc=130
+	if [ -n "$__paddock_x" ]; then set -x; fi
+	eval "$__paddock_code" 250<&- 251>&-
+	{ __paddock_rc=$?; } 2>/dev/null
+done

@@ -1,0 +1,162 @@
+/*
+ * /v1/webhooks: where events are sent to.
+ */
+#include "webhooks.h"
+
+#include "rest_impl.h"
+#include "poison.h"
+
+static void put_attempt(void *arg, const struct webhook_attempt *t)
+{
+	struct json_out *o = arg;
+
+	json_out_object(o);
+	json_out_ku64(o, "event", t->event);
+	json_out_kz(o, "type", t->type == EVENT_NONE ? NULL : events_name(t->type));
+	rest_put_time(o, "at", t->at_ms);
+	json_out_ku64(o, "attempt", t->attempt);
+	json_out_key(o, "status");
+	if (t->status)
+		json_out_u64(o, t->status);
+	else
+		json_out_null(o);
+	json_out_kz(o, "error", t->error[0] ? t->error : NULL);
+	json_out_ku64(o, "duration_ms", t->took_ms);
+	json_out_kbool(o, "final", t->last);
+	json_out_end(o, '}');
+}
+
+/* The secret is shown once, when it is made. */
+static void put(struct json_out *o, const struct webhook *w, bool secret, bool log)
+{
+	struct webhook_view v;
+
+	webhooks_show(w, &v);
+	json_out_object(o);
+	json_out_kz(o, "id", v.id);
+	json_out_kz(o, "url", v.url);
+	json_out_kz(o, "tenant", v.tenant->name);
+	json_out_key(o, "events");
+	json_out_array(o);
+	for (enum event_type t = EVENT_CREATED; t < EVENT_TYPES; t++)
+		if (v.types & 1u << t)
+			json_out_str(o, view_of(events_name(t)));
+	json_out_end(o, ']');
+	rest_put_time(o, "created_at", v.created_ms);
+	json_out_ku64(o, "delivered", v.delivered);
+	json_out_ku64(o, "failed", v.failed);
+	json_out_ku64(o, "pending", v.pending);
+	if (secret)
+		json_out_kz(o, "secret", v.secret);
+	if (log) {
+		json_out_key(o, "deliveries");
+		json_out_array(o);
+		webhooks_log(w, put_attempt, o);
+		json_out_end(o, ']');
+	}
+	json_out_end(o, '}');
+}
+
+#define AT(f) .offset = offsetof(struct webhook_wish, f)
+static const struct json_field wish_fields[] = {
+	{ "url", JSON_F_STRING, AT(url), .min = 1, .max = WEBHOOKS_URL_MAX, .required = true },
+	{ "secret", JSON_F_STRING, AT(secret), .min = 8, .max = WEBHOOKS_SECRET_MAX, .nullable = true },
+	{ "events", JSON_F_STRLIST, AT(events), .max = EVENT_TYPES, .nullable = true },
+};
+#undef AT
+static const struct json_schema wish_schema = { wish_fields, ELEMS(wish_fields) };
+
+static void on_created(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	struct buf out = BUF_INIT(64 * 1024);
+	struct json_out o;
+
+	r->job = NULL;
+	if (e) {
+		rest_fail(r, e);
+		return;
+	}
+	json_out_init(&o, &out);
+	put(&o, result, true, false);
+	rest_reply(r, 201, &out);
+}
+
+static void create(struct req *r)
+{
+	struct webhook_wish w = { 0 };
+	struct err e = { 0 };
+
+	if (rest_read(r, &wish_schema, &w) < 0)
+		return;
+	r->job = webhooks_create(r->core, &r->actor, &w, on_created, r, &e);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+static void put_each(void *arg, const struct webhook *w)
+{
+	put(arg, w, false, false);
+}
+
+static void list(struct req *r)
+{
+	struct buf out = BUF_INIT(REST_ANSWER_MAX);
+	struct json_out o;
+	struct err e = { 0 };
+
+	json_out_init(&o, &out);
+	json_out_object(&o);
+	json_out_key(&o, "webhooks");
+	json_out_array(&o);
+	if (webhooks_each(r->core, &r->actor, put_each, &o, &e) < 0) {
+		buf_done(&out);
+		rest_fail(r, &e);
+		return;
+	}
+	json_out_end(&o, ']');
+	json_out_end(&o, '}');
+	rest_reply(r, 200, &out);
+}
+
+static void get(struct req *r)
+{
+	struct err e = { 0 };
+	const struct webhook *w = webhooks_find(r->core, &r->actor, r->params[0], &e);
+	struct buf out = BUF_INIT(256 * 1024);
+	struct json_out o;
+
+	if (!w) {
+		rest_fail(r, &e);
+		return;
+	}
+	json_out_init(&o, &out);
+	put(&o, w, false, true);
+	rest_reply(r, 200, &out);
+}
+
+static void on_removed(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	else
+		rest_no_content(r);
+}
+
+static void remove_one(struct req *r)
+{
+	struct err e = { 0 };
+	r->job = webhooks_remove(r->core, &r->actor, r->params[0], on_removed, r, &e);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+const struct route rest_webhooks_routes[] = {
+	{ "POST", "/v1/webhooks", create, .body = REST_JSON },
+	{ "GET", "/v1/webhooks", list },
+	{ "GET", "/v1/webhooks/{id}", get },
+	{ "DELETE", "/v1/webhooks/{id}", remove_one },
+	{ 0 },
+};

@@ -1,0 +1,127 @@
+/*
+ * paddock-hook: carries webhooks out.
+ *
+ * Peers:        paddock-api (trusted to say what is sent where, by fd 3), a name server
+ *               and whoever a webhook names (hostile).
+ * Holds:        nothing: no keys, no secrets, no files. A signature comes with the request.
+ * Runs as:      uids.hook of the configuration; started as root by the keeper, it reads
+ *               /etc/hosts and /etc/resolv.conf and drops before it reads anything else.
+ * Capabilities: none, in all five sets; no_new_privs.
+ * Files:        none (Landlock without a rule).
+ * Calls:        src/os/seccomp_hook.c: sockets of the internet families, and waiting.
+ *
+ * It is the only one of our programs that can reach a network, and it can do nothing
+ * else. It ends when the api closes its end.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "caps.h"
+#include "hook.h"
+#include "landlock.h"
+#include "log.h"
+#include "num.h"
+#include "seccomp.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+enum { FD_API = 3 };
+
+#define NOFILE 1024
+
+/* Should: end as `uid` with nothing but fd 3 and the calls of its filter. Mustn't: go on when a step fails. */
+static int drop(uint32_t uid, struct err *e)
+{
+	struct rlimit files = { NOFILE, NOFILE };
+	struct seccomp_filter filter;
+	uint8_t rules[SECCOMP_CALLS];
+
+	if (uid == 0 || uid == UINT32_MAX)
+		return err_set(e, ERR_INTERNAL, "uids.hook must not be root");
+	(void)!setrlimit(RLIMIT_NOFILE, &files);
+	int r = caps_bound(0);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot empty the bounding set");
+	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot become uid %u", uid);
+	r = caps_drop_all();
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities");
+	/* After the uid changed, which undoes both. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "prctl");
+	r = landlock_only(NULL, 0);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "Landlock");
+	seccomp_hook(rules);
+	r = seccomp_compile(rules, &filter);
+	if (r >= 0)
+		r = seccomp_load(&filter);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "seccomp") : 0;
+}
+
+static void on_frame(struct link *l, const struct frame *f, int fd)
+{
+	struct hook *h = CONTAINER(l, struct hook, api);
+	struct err e = { 0 };
+
+	if (f->kind != FRAME_CALL)
+		return; /* CANCEL: it ends by itself, and soon */
+	if (f->type == WIRE_TYPE_HOOK_POST) {
+		post_start(h, f);
+		return;
+	}
+	err_set(&e, ERR_UNSUPPORTED, "paddock-hook does not know call %u", f->type);
+	(void)!link_fail(l, f->type, f->stream, &e);
+}
+
+static void on_closed(struct link *l, int error)
+{
+	struct hook *h = CONTAINER(l, struct hook, api);
+	loop_stop(h->loop, EXIT_SUCCESS);
+}
+
+static const struct link_ops ops = { .on_frame = on_frame, .on_closed = on_closed };
+
+static int start(struct hook *h, struct err *e)
+{
+	const char *uid = getenv("PADDOCK_HOOK_UID"), *refuse = getenv("PADDOCK_HOOK_REFUSE");
+	uint32_t number;
+
+	if (!uid || num_u32(view_of(uid), &number) < 0)
+		return err_set(e, ERR_INTERNAL, "PADDOCK_HOOK_UID must be a number (this program is started by paddockd)");
+	h->refuse = view_of(refuse ? refuse : "private");
+	if (close_range(FD_API + 1, ~0u, 0) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "close_range");
+	name_load(h);
+	if (drop(number, e) < 0)
+		return -1;
+	h->loop = loop_new(e);
+	if (!h->loop)
+		return -1;
+	int r = link_start(&h->api, h->loop, FD_API, false, &ops);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the api's channel") : 0;
+}
+
+int main(void)
+{
+	struct hook h = { 0 };
+	struct err e = { 0 };
+
+	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	log_setup("paddock-hook", LOG_LEVEL_INFO);
+	if (start(&h, &e) < 0) {
+		log_error("%s", e.msg);
+		return EXIT_FAILURE;
+	}
+	/* Deliveries that are under way end with the program; the api has them, and sends them again. */
+	int r = loop_run(h.loop);
+	return r < 0 ? EXIT_FAILURE : r;
+}
