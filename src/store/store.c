@@ -186,7 +186,7 @@ static void *writer(void *arg)
 
 	pthread_setname_np(pthread_self(), "store"); /* for itself it needs no file of /proc */
 	for (;;) {
-		bool post;
+		bool post, idle;
 
 		pthread_mutex_lock(&s->lock);
 		while (list_empty(&s->waiting) && !s->closing)
@@ -201,10 +201,12 @@ static void *writer(void *arg)
 		pthread_mutex_lock(&s->lock);
 		move_all(&s->finished, &batch);
 		post = !s->posted;
+		idle = list_empty(&s->waiting);
 		s->posted = true;
 		pthread_mutex_unlock(&s->lock);
 		if (post)
 			loop_post(s->loop, &s->delivery, deliver);
+		store_sql_tidy(&s->sql, idle);
 	}
 }
 

@@ -17,6 +17,7 @@
 
 #define BUSY_MS 5000 /* somebody else's lock, e.g. a backup's */
 #define FILE_MODE 0600
+#define WAL_PAGES 1000 /* in the log, of 4 KiB */
 
 static const char *const SQL[STMTS] = {
 	[STMT_BEGIN] = "BEGIN IMMEDIATE",
@@ -130,12 +131,30 @@ static int set_up(sqlite3 *db, struct err *e)
 	return wal ? 0 : err_set(e, ERR_INTERNAL, "the store's file system has no shared memory for SQLite's WAL");
 }
 
+static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
+{
+	(void)db, (void)name;
+	((struct store_sql *)arg)->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+void store_sql_tidy(struct store_sql *q, bool idle)
+{
+	if (q->wal_pages < (idle ? WAL_PAGES : 4 * WAL_PAGES))
+		return;
+	q->wal_pages = 0;
+	sqlite3_wal_checkpoint_v2(q->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
 int store_sql_open(struct store_sql *q, const char *path, struct err *e)
 {
 	*q = (struct store_sql){ 0 };
 	if (sqlite3_open_v2(path, &q->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
 		return store_sql_failed(q->db, "opening the store", e);
-	return set_up(q->db, e);
+	if (set_up(q->db, e) < 0)
+		return -1;
+	sqlite3_wal_hook(q->db, on_wal, q); /* takes the place of the automatic checkpoint */
+	return 0;
 }
 
 int store_sql_prepare(struct store_sql *q, struct err *e)

@@ -50,6 +50,7 @@ enum store_stmt {
 struct store_sql {
 	sqlite3 *db;
 	sqlite3_stmt *stmt[STMTS];
+	int wal_pages; /* after the last commit */
 };
 
 /* Makes the file where it is missing, with mode 0600. Only before the process has it open:
@@ -64,6 +65,8 @@ int store_sql_commit(struct store_sql *q, struct err *e) _must_check_;
 void store_sql_rollback(struct store_sql *q); /* where there is a transaction */
 /* Whether SQLite itself rolled back, as it does for a full disk. */
 bool store_sql_lost(const struct store_sql *q);
+/* Moves what commits left in the WAL to the database, when there is much of it: work that nobody should wait for. */
+void store_sql_tidy(struct store_sql *q, bool idle);
 
 int store_sql_tenant_put(struct store_sql *q, const struct store_tenant *t, struct err *e) _must_check_;
 int store_sql_key_put(struct store_sql *q, const struct store_key *k, struct err *e) _must_check_;

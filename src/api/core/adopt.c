@@ -1,10 +1,11 @@
 /*
  * Adopting what runs. The keeper says which boxes it has. A row whose box is
- * there is a running box (its link opens with the first call), also when the
- * row says that it is being made: its creation may have been answered. A row
+ * there is a running or paused box (its link opens with the first call), also when
+ * the row says that it is being made: its creation may have been answered. A row
  * without a box is a stopped one, or goes when it was never made. What the
  * keeper has and no row names is a leftover: it is told what to keep, and
- * removes the rest. Ready when that is done, and images and posture are known.
+ * removes the rest; so with snapshots and workspaces. Ready when that is done, and
+ * images and posture are known.
  */
 #include "adopt.h"
 
@@ -12,9 +13,12 @@
 #include <stdlib.h>
 
 #include "core_state.h"
+#include "life.h"
 #include "log.h"
+#include "snapshots.h"
 #include "stats.h"
 #include "wire_gen.h"
+#include "workspaces.h"
 #include "poison.h"
 
 #define KEEPER_MS  60000
@@ -22,9 +26,9 @@
 
 struct adoption {
 	struct core *core;
-	struct call list, reconcile;
+	struct call list, reconcile, snapshots, workspaces;
 	struct job *images, *posture;
-	bool reconciled, imaged, postured;
+	bool reconciled, imaged, postured, has_snapshots, has_workspaces;
 };
 
 static void give_up(struct adoption *a, const struct err *e)
@@ -36,10 +40,12 @@ static void give_up(struct adoption *a, const struct err *e)
 static void ready_when_done(struct adoption *a)
 {
 	struct core *c = a->core;
-	if (!a->reconciled || !a->imaged || !a->postured)
+	if (!a->reconciled || !a->imaged || !a->postured || !a->has_snapshots || !a->has_workspaces)
 		return;
 	c->adoption = NULL;
 	free(a);
+	pool_start(c);
+	webhooks_start(c);
 	c->on_ready(c->arg);
 }
 
@@ -110,25 +116,34 @@ static int reconcile(struct adoption *a)
 	return r;
 }
 
-static void adopt_box(struct box *b, bool runs)
+static void adopt_box(struct box *b, bool runs, bool paused)
 {
+	enum box_status status = !runs ? BOX_STOPPED : paused ? BOX_PAUSED : BOX_RUNNING;
 	struct err stopped = { 0 };
 
+	if (b->pooled) {
+		pool_adopt(b, runs);
+		return;
+	}
 	if (b->state.status == BOX_CREATING && !runs) {
 		store_box_delete(b->core->store, view_of(b->id), core_store_done, b->core);
 		boxes_free_later(b);
 		return;
 	}
-	if (runs) {
-		if (b->state.status != BOX_RUNNING)
-			boxes_set_status(b, BOX_RUNNING, true);
-	} else {
+	if (!runs) {
 		err_set(&stopped, ERR_STATE, "the box has stopped");
 		guest_stop(&b->guest, &stopped);
-		if (b->state.status != BOX_STOPPED)
-			boxes_set_status(b, BOX_STOPPED, true);
 	}
-	boxes_watch_expiry(b);
+	/* What happened while nobody looked, or was not yet told. */
+	if (b->state.status == BOX_CREATING)
+		events_emit(b->core, EVENT_CREATED, b);
+	else if (!runs && b->state.status != BOX_STOPPED)
+		events_exited(b->core, b, 0, 0, false);
+	if (b->state.status != status)
+		boxes_set_status(b, status, true);
+	if (status == BOX_RUNNING)
+		history_follow(b);
+	lifetime_watch(b);
 }
 
 static int adopt_all(struct core *c, const struct wire_box_list_reply *have)
@@ -144,7 +159,8 @@ static int adopt_all(struct core *c, const struct wire_box_list_reply *have)
 		goto out;
 	LIST_EACH (it, &c->boxes) {
 		struct box *b = CONTAINER(it, struct box, order);
-		adopt_box(b, map_get(&alive, view_of(b->id)) != NULL);
+		const struct map_node *n = map_get(&alive, view_of(b->id));
+		adopt_box(b, n, n && have->boxes.items[n - nodes].paused);
 	}
 	log_info("%u boxes in the store, %zu with the keeper", c->n_boxes, have->boxes.n);
 out:
@@ -182,19 +198,93 @@ static void on_list_fail(struct call *call, const struct err *e)
 
 static const struct call_ops list_ops = { .on_reply = on_list, .on_fail = on_list_fail };
 
+/* ---- snapshots and workspaces ---- */
+
+static int on_snapshots(struct call *call, const struct frame *f, int fd)
+{
+	struct adoption *a = CONTAINER(call, struct adoption, snapshots);
+	struct arena tmp = ARENA_INIT(LIST_BYTES);
+	struct wire_snapshot_list_reply reply;
+	int r = f->flags & FRAME_LAST
+			? mux_decode(call, f->body, &wire_snapshot_list_reply_msg, &tmp, &reply)
+			: -EBADMSG;
+
+	for (size_t i = 0; r >= 0 && i < reply.ids.n; i++)
+		if (!snapshots_by_id(a->core, reply.ids.items[i]))
+			snapshots_drop(a->core, reply.ids.items[i]);
+	arena_done(&tmp);
+	if (r < 0)
+		return r;
+	a->has_snapshots = true;
+	ready_when_done(a);
+	return 0;
+}
+
+static void on_snapshots_fail(struct call *call, const struct err *e)
+{
+	give_up(CONTAINER(call, struct adoption, snapshots), e);
+}
+
+static const struct call_ops snapshots_ops = { .on_reply = on_snapshots, .on_fail = on_snapshots_fail };
+
+static int on_workspaces(struct call *call, const struct frame *f, int fd)
+{
+	struct adoption *a = CONTAINER(call, struct adoption, workspaces);
+	struct arena tmp = ARENA_INIT(LIST_BYTES);
+	struct wire_workspace_list_reply reply;
+	int r = f->flags & FRAME_LAST
+			? mux_decode(call, f->body, &wire_workspace_list_reply_msg, &tmp, &reply)
+			: -EBADMSG;
+
+	for (size_t i = 0; r >= 0 && i < reply.workspaces.n; i++)
+		if (!workspaces_by_id(a->core, reply.workspaces.items[i].id))
+			workspaces_drop(a->core, reply.workspaces.items[i].id);
+	arena_done(&tmp);
+	if (r < 0)
+		return r;
+	a->has_workspaces = true;
+	ready_when_done(a);
+	return 0;
+}
+
+static void on_workspaces_fail(struct call *call, const struct err *e)
+{
+	give_up(CONTAINER(call, struct adoption, workspaces), e);
+}
+
+static const struct call_ops workspaces_ops = { .on_reply = on_workspaces, .on_fail = on_workspaces_fail };
+
 /* ---- */
+
+static int ask_lists(struct adoption *a)
+{
+	struct core *c = a->core;
+	struct wire_box_list boxes = { 0 };
+	struct wire_snapshot_list snapshots = { 0 };
+	struct wire_workspace_list workspaces = { 0 };
+
+	a->list.ops = &list_ops;
+	a->snapshots.ops = &snapshots_ops;
+	a->workspaces.ops = &workspaces_ops;
+	int r = keeper_call(c, &a->list, WIRE_TYPE_BOX_LIST, KEEPER_MS, &wire_box_list_msg, &boxes);
+	if (r >= 0)
+		r = keeper_call(c, &a->snapshots, WIRE_TYPE_SNAPSHOT_LIST, KEEPER_MS, &wire_snapshot_list_msg,
+				&snapshots);
+	if (r >= 0)
+		r = keeper_call(c, &a->workspaces, WIRE_TYPE_WORKSPACE_LIST, KEEPER_MS,
+				&wire_workspace_list_msg, &workspaces);
+	return r;
+}
 
 int adopt_begin(struct core *c, struct err *e)
 {
-	struct wire_box_list msg = { 0 };
 	struct adoption *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "start");
 	a->core = c;
 	c->adoption = a;
-	a->list.ops = &list_ops;
-	int r = keeper_call(c, &a->list, WIRE_TYPE_BOX_LIST, KEEPER_MS, &wire_box_list_msg, &msg);
+	int r = ask_lists(a);
 	if (r < 0)
 		return err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
 	a->images = images_refresh(c, on_images, a, e);
@@ -213,6 +303,8 @@ void adopt_stop(struct core *c)
 	job_abandon(a->posture);
 	mux_cancel(&a->list);
 	mux_cancel(&a->reconcile);
+	mux_cancel(&a->snapshots);
+	mux_cancel(&a->workspaces);
 	c->adoption = NULL;
 	free(a);
 }

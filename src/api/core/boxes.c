@@ -10,14 +10,17 @@
 #include "auth.h"
 #include "clock.h"
 #include "core_state.h"
+#include "life.h"
+#include "events.h"
 #include "log.h"
 #include "num.h"
 #include "shells.h"
+#include "workspaces.h"
 #include "poison.h"
 
 static const char *const status_names[BOX_STATUSES] = {
 	[BOX_NONE] = "none",       [BOX_CREATING] = "creating", [BOX_RUNNING] = "running",
-	[BOX_STOPPED] = "stopped", [BOX_DELETING] = "deleting",
+	[BOX_PAUSED] = "paused",   [BOX_STOPPED] = "stopped",   [BOX_DELETING] = "deleting",
 };
 
 const char *boxes_status_name(enum box_status s)
@@ -47,9 +50,14 @@ struct box *boxes_new(struct core *c, const struct tenant *t)
 		return NULL;
 	b->core = c;
 	b->tenant = t;
+	b->state.disk_used = -1;
 	arena_init(&b->arena, SPEC_ARENA_MAX * 4);
+	arena_init(&b->labels, SPEC_ARENA_MAX);
+	list_init(&b->life.waiters);
 	guest_init(&b->guest, c, b->id);
 	list_init(&b->order);
+	list_init(&b->pool);
+	list_init(&b->history.queue);
 	list_init(&b->waiters);
 	list_init(&b->shells);
 	return b;
@@ -59,6 +67,7 @@ static void run_free(struct loop_task *t)
 {
 	struct box *b = CONTAINER(t, struct box, freeing);
 	arena_done(&b->arena);
+	arena_done(&b->labels);
 	free(b);
 }
 
@@ -67,8 +76,12 @@ void boxes_free_later(struct box *b)
 	struct err e = { 0 };
 	err_set(&e, ERR_STATE, "the box was removed");
 	boxes_unindex(b);
+	workspaces_forget(b);
+	pool_forget(b);
+	history_forget(b);
 	loop_timer_stop(&b->expiry);
 	mux_cancel(&b->destroy);
+	life_end(b, &e);
 	guest_stop(&b->guest, &e);
 	shells_drop_all(b, &e);
 	loop_defer(b->core->loop, &b->freeing, run_free);
@@ -107,8 +120,11 @@ int boxes_index(struct box *b, struct err *e)
 	if (map_put(&c->boxes_by_id, &b->by_id, view_of(b->id)) < 0)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "box");
 	b->indexed = true;
+	if (b->hidden)
+		return 0;
 	c->n_boxes++;
 	insert_sorted(c, b);
+	quotas_account(b);
 	if (b->spec.name.n == 0)
 		return 0;
 	struct view key = name_key(&b->arena, b->tenant, b->spec.name);
@@ -131,8 +147,9 @@ void boxes_unindex(struct box *b)
 	if (b->named)
 		map_del(&b->core->boxes_by_name, &b->by_name);
 	list_del(&b->order);
-	b->core->n_boxes--;
+	b->core->n_boxes -= !b->hidden;
 	b->indexed = b->named = false;
+	quotas_account(b);
 }
 
 struct box *boxes_by_id(struct core *c, struct view id)
@@ -144,24 +161,33 @@ struct box *boxes_by_id(struct core *c, struct view id)
 void boxes_set_status(struct box *b, enum box_status s, bool store)
 {
 	b->state.status = s;
-	if (store && !b->hidden && !b->core->stopping)
+	quotas_account(b);
+	if (s == BOX_RUNNING)
+		history_follow(b);
+	if (store && !b->hidden && !b->pooled && !b->core->stopping)
 		store_box_set_status(b->core->store, view_of(b->id), view_of(status_names[s]),
 				     core_store_done, b->core);
 }
 
-static void on_expiry(struct loop_timer *t)
+int boxes_store_change(struct box *b, store_done *done, void *arg, struct err *e)
 {
-	struct box *b = CONTAINER(t, struct box, expiry);
-	log_info("box %s: its time is over", b->id);
-	remove_unwanted(b);
-}
+	struct buf spec = BUF_INIT(SPEC_ARENA_MAX), meta = BUF_INIT(SPEC_ARENA_MAX);
+	int r = spec_to_json(&b->spec, &spec);
 
-void boxes_watch_expiry(struct box *b)
-{
-	if (!b->state.expires_ms)
-		return;
-	int64_t left = b->state.expires_ms - clock_wall_ms();
-	loop_timer_start(b->core->loop, &b->expiry, left > 0 ? (uint64_t)left : 0, on_expiry);
+	if (r >= 0)
+		r = spec_metadata_to_json(&b->spec, &meta);
+	if (r >= 0) {
+		struct store_box_change change = { .id = view_of(b->id),
+						   .spec = buf_view(&spec),
+						   .metadata = buf_view(&meta),
+						   .expires_ms = b->state.expires_ms,
+						   .used_ms = b->state.used_ms };
+		store_box_update(b->core->store, &change, done, arg);
+		b->used_stored_ms = b->state.used_ms;
+	}
+	buf_done(&spec);
+	buf_done(&meta);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the box's row") : 0;
 }
 
 void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom)
@@ -175,22 +201,28 @@ void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom)
 		b->before = BOX_STOPPED;
 		return;
 	}
+	if (b->pooled) {
+		pool_exited(b);
+		return;
+	}
 	err_set(&e, ERR_STATE, "the box has stopped%s", oom ? " (out of memory)" : "");
 	log_info("box %s: its first process has ended (signal %u%s)", b->id, signo,
 		 oom ? ", out of memory" : "");
 	guest_stop(&b->guest, &e);
 	/* A creation that is under way fails by its guest and cleans up itself. */
-	if (b->state.status == BOX_RUNNING)
+	if (b->state.status == BOX_RUNNING || b->state.status == BOX_PAUSED) {
+		events_exited(c, b, 0, signo, oom);
 		boxes_set_status(b, BOX_STOPPED, true);
+	}
 }
 
 /* ---- asking ---- */
 
-struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view ref, struct err *e)
+static struct box *find(struct core *c, const struct actor *a, int act, struct view ref, struct err *e)
 {
 	struct box *b = boxes_by_id(c, ref);
 
-	if (b && b->state.status != BOX_DELETING && auth_permit(a, (enum act)act, b, NULL) >= 0)
+	if (b && !b->pooled && b->state.status != BOX_DELETING && auth_permit(a, (enum act)act, b, NULL) >= 0)
 		return b;
 	/* A name may look like another tenant's id, so a refusal above does not end the search. */
 	struct arena tmp = ARENA_INIT(1024);
@@ -205,6 +237,13 @@ struct box *boxes_find(struct core *c, const struct actor *a, int act, struct vi
 	return auth_permit(a, (enum act)act, b, e) < 0 ? NULL : b;
 }
 
+struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view ref, struct err *e)
+{
+	struct box *b = find(c, a, act, ref, e);
+
+	return b && auth_is_use((enum act)act) && life_use(b, e) < 0 ? NULL : b;
+}
+
 /* A cursor is the creation time and the id of the last box of a page. */
 static int read_cursor(struct view v, int64_t *ret_ms, char ret_id[BOX_ID + 1], struct err *e)
 {
@@ -217,7 +256,7 @@ static int read_cursor(struct view v, int64_t *ret_ms, char ret_id[BOX_ID + 1], 
 
 static bool matches(const struct box *b, const struct actor *a, const struct box_filter *f)
 {
-	if (b->state.status == BOX_DELETING || (f->status && b->state.status != f->status) ||
+	if (b->pooled || b->state.status == BOX_DELETING || (f->status && b->state.status != f->status) ||
 	    auth_permit(a, ACT_BOX_READ, b, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < f->metadata.n; i++) {
@@ -277,12 +316,21 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 	s->name = arena_view(&b->arena, row->name);
 	s->image = arena_view(&b->arena, row->image);
 	s->digest = arena_view(&b->arena, row->digest);
-	b->state = (struct box_state){ .status = boxes_status(row->status),
-				       .created_ms = row->created_ms,
-				       .expires_ms = row->expires_ms };
+	b->pooled = view_is(row->status, POOL_STATUS);
+	b->state.status = b->pooled ? BOX_RUNNING : boxes_status(row->status);
+	b->state.created_ms = row->created_ms;
+	b->state.expires_ms = row->expires_ms;
+	b->used_stored_ms = row->used_ms;
+	/* The store may be behind by as much; rather a second too late than in the middle of something. */
+	b->state.used_ms = row->used_ms ? row->used_ms + LIFE_USED_LAG_MS : row->created_ms;
 	if (!s->name.p || !s->image.p || !s->digest.p || b->state.status == BOX_NONE) {
 		err_set(e, ERR_INTERNAL, "its row makes no sense");
 		goto bad;
+	}
+	if (s->workspace.n) {
+		b->workspace = workspaces_by_name(c, t, s->workspace);
+		if (!b->workspace)
+			log_warn("box %s: its workspace is not there any more", b->id);
 	}
 	if (boxes_index(b, e) < 0)
 		goto bad;
@@ -297,14 +345,16 @@ void boxes_stop(struct core *c)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
-	LIST_EACH (it, &c->boxes)
-		guest_stop(&CONTAINER(it, struct box, order)->guest, &e);
+	for (struct map_node *n = map_first(&c->boxes_by_id), *next; n; n = next) {
+		next = map_next(&c->boxes_by_id, n);
+		guest_stop(&CONTAINER(n, struct box, by_id)->guest, &e);
+	}
 }
 
 void boxes_done(struct core *c)
 {
-	LIST_EACH (it, &c->boxes)
-		boxes_free_later(CONTAINER(it, struct box, order));
+	for (struct map_node *n; (n = map_first(&c->boxes_by_id));)
+		boxes_free_later(CONTAINER(n, struct box, by_id));
 	map_done(&c->boxes_by_id);
 	map_done(&c->boxes_by_name);
 }

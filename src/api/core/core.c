@@ -11,8 +11,12 @@
 #include "core_state.h"
 #include "log.h"
 #include "sign.h"
+#include "snapshots.h"
 #include "watchers.h"
+#include "workspaces.h"
 #include "poison.h"
+
+static_assert(ELEMS(((struct core_stats *)0)->boxes) == BOX_STATUSES, "a figure for each status");
 
 /* ---- small things ---- */
 
@@ -49,7 +53,8 @@ void core_stats(const struct core *c, struct core_stats *ret)
 	*ret = c->stats;
 	ret->keeper_calls = c->keeper.calls;
 	LIST_EACH (it, &c->boxes)
-		ret->boxes[CONTAINER(it, struct box, order)->state.status]++;
+		if (!CONTAINER(it, struct box, order)->pooled)
+			ret->boxes[CONTAINER(it, struct box, order)->state.status]++;
 }
 
 struct store_stats core_store_stats(const struct core *c)
@@ -108,9 +113,66 @@ static void load_setting(void *arg, const struct store_setting *s)
 	sign_load(((struct loading *)arg)->core, s);
 }
 
+static void note(struct loading *l, int r, const char *what)
+{
+	if (r < 0 && !l->e.code)
+		err_sys(&l->e, ERR_INTERNAL, r, "%s", what);
+}
+
+static void load_event(void *arg, const struct store_event *v)
+{
+	struct loading *l = arg;
+	note(l, events_load(l->core, v), "an event");
+}
+
+static void load_webhook(void *arg, const struct store_webhook *w)
+{
+	struct loading *l = arg;
+	note(l, webhooks_load(l->core, w), "a webhook");
+}
+
+static void load_delivery(void *arg, const struct store_delivery *d)
+{
+	struct loading *l = arg;
+	note(l, webhooks_load_delivery(l->core, d), "a delivery");
+}
+
+static void load_quota(void *arg, const struct store_quota *q)
+{
+	struct loading *l = arg;
+	note(l, quotas_load(l->core, q), "a quota");
+}
+
+static void load_snapshot(void *arg, const struct store_snapshot *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (snapshots_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
+static void load_workspace(void *arg, const struct store_workspace *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (workspaces_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
 static int load(struct core *c, const struct core_setup *s, struct err *e)
 {
-	static const struct store_visitor visitor = { load_tenant, load_key, load_box, load_setting };
+	static const struct store_visitor visitor = {
+		.tenant = load_tenant,
+		.key = load_key,
+		.box = load_box,
+		.setting = load_setting,
+		.snapshot = load_snapshot,
+		.workspace = load_workspace,
+		.event = load_event,
+		.webhook = load_webhook,
+		.delivery = load_delivery,
+		.quota = load_quota,
+	};
 	struct loading l = { .core = c };
 
 	if (store_load(c->store, &visitor, &l, e) < 0)
@@ -119,6 +181,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		*e = l.e;
 		return err_wrap(e, "the store");
 	}
+	events_start(c);
 	if (sign_ensure(c, e) < 0)
 		return -1;
 	return keys_ensure_admin(c, s->has_admin ? s->admin_hash : NULL, e);
@@ -148,7 +211,13 @@ static void init(struct core *c, const struct core_setup *s)
 	map_init(&c->boxes_by_name);
 	list_init(&c->keys);
 	list_init(&c->boxes);
+	map_init(&c->snapshots_by_id);
+	map_init(&c->workspaces_by_id);
+	list_init(&c->snapshots);
+	list_init(&c->workspaces);
 	list_init(&c->watchers);
+	quotas_init(c);
+	history_init(c);
 }
 
 struct core *core_new(const struct core_setup *s, struct err *e)
@@ -159,6 +228,16 @@ struct core *core_new(const struct core_setup *s, struct err *e)
 		return NULL;
 	}
 	init(c, s);
+	int r = events_init(c);
+	if (r >= 0)
+		r = pool_init(c);
+	if (r >= 0)
+		r = webhooks_init(c);
+	if (r < 0) {
+		err_sys(e, ERR_INTERNAL, r, "core");
+		core_free(c);
+		return NULL;
+	}
 	if (keeper_start(c, s->keeper_fd, e) < 0 || load(c, s, e) < 0 || adopt_begin(c, e) < 0) {
 		core_stop(c);
 		core_free(c);
@@ -173,6 +252,9 @@ void core_stop(struct core *c)
 		return;
 	c->stopping = true;
 	adopt_stop(c);
+	pool_stop(c);
+	history_stop(c);
+	webhooks_stop(c);
 	keeper_stop(c);
 	boxes_stop(c);
 }
@@ -183,6 +265,12 @@ void core_free(struct core *c)
 		return;
 	watchers_done(c);
 	boxes_done(c);
+	snapshots_done(c);
+	workspaces_done(c);
+	pool_done(c);
+	webhooks_done(c);
+	events_done(c);
+	quotas_done(c);
 	images_done(c);
 	arena_done(&c->posture.arena);
 	keys_done(c);

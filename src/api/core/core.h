@@ -36,7 +36,7 @@ void core_stop(struct core *c);
 void core_free(struct core *c);
 
 struct core_stats {
-	uint64_t boxes[5]; /* by enum box_status */
+	uint64_t boxes[6]; /* by enum box_status */
 	uint64_t creates, create_failures, execs, exec_failures, file_calls;
 	uint64_t keeper_calls;
 	uint64_t create_us_sum;

@@ -5,8 +5,11 @@
 
 #include "boxes.h"
 #include "core.h"
+#include "events.h"
 #include "images.h"
 #include "keeper.h"
+#include "pool.h"
+#include "webhooks.h"
 
 struct core {
 	struct loop *loop;
@@ -27,9 +30,18 @@ struct core {
 	struct list boxes; /* by (created, id) */
 	unsigned n_boxes;  /* that count against max.boxes */
 
-	struct list watchers;    /* watchers.c */
+	struct map snapshots_by_id, workspaces_by_id;
+	struct list snapshots, workspaces; /* in the order of their making */
+
+	struct list watchers; /* watchers.c */
 	uint8_t sign_secret[32]; /* sign.c */
 	bool has_sign_secret;
+
+	struct events events;
+	struct webhooks webhooks;
+	struct quotas quotas;
+	struct sampler sampler;
+	struct pool pool;
 
 	struct images images;
 	struct posture posture;

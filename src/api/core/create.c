@@ -1,9 +1,9 @@
 /*
  * Making a box. Its row goes to the store and its spec to the keeper at the same
  * time; the keeper's answer brings the connection to PID 1, which is greeted.
- * When all three are done the box is running. When one fails the others are
- * waited for and everything is undone: there is no box without an answer that
- * names it.
+ * When all three are done the box is running; one that is made from another's files
+ * gets an identity of its own first. When one fails the others are waited for and
+ * everything is undone: there is no box without an answer that names it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +12,14 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_state.h"
+#include "create_identity.h"
 #include "fd.h"
+#include "life.h"
 #include "log.h"
 #include "rnd.h"
+#include "snapshots.h"
 #include "wire_gen.h"
+#include "workspaces.h"
 #include "poison.h"
 
 #define KEEPER_MS 30000
@@ -28,6 +32,8 @@ struct creation {
 	struct call call;
 	unsigned waits;    /* for which of the three */
 	bool made;         /* the keeper may have it */
+	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
+	struct create_identity identity;
 	struct err failed; /* the first failure */
 	uint64_t began_ns;
 };
@@ -88,7 +94,8 @@ static void settle(struct creation *cr)
 		undo(cr); /* nobody has its id */
 	} else {
 		b->state.status = BOX_RUNNING;
-		boxes_watch_expiry(b);
+		lifetime_watch(b);
+		events_emit(b->core, EVENT_CREATED, b);
 		/* The row says "creating" for a moment longer; with a living box that means the same. */
 		job_finish(&cr->job, b, NULL);
 		boxes_set_status(b, BOX_RUNNING, true);
@@ -111,10 +118,23 @@ static void on_stored(void *arg, const struct err *e)
 	step_done(cr, WAIT_STORE, e);
 }
 
+static void on_identity(struct create_identity *id)
+{
+	step_done(CONTAINER(id, struct creation, identity), WAIT_HELLO, NULL);
+}
+
 static void on_greeted(struct guest *g, const struct err *e)
 {
 	struct box *b = CONTAINER(g, struct box, guest);
-	step_done(b->creation, WAIT_HELLO, e);
+	struct creation *cr = b->creation;
+
+	if (e || !cr->snapshot[0]) {
+		step_done(cr, WAIT_HELLO, e);
+		return;
+	}
+	cr->identity.guest = g;
+	cr->identity.done = on_identity;
+	create_identity(&cr->identity);
 }
 
 static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
@@ -144,28 +164,51 @@ static void on_keeper_fail(struct call *c, const struct err *e)
 
 static const struct call_ops keeper_ops = { .on_reply = on_keeper_reply, .on_fail = on_keeper_fail };
 
-static int ask_keeper(struct creation *cr)
+/* A host name has no underscores. */
+static struct view hostname_of(const struct box *b, char room[SPEC_NAME_MAX + 1])
 {
-	const struct box *b = cr->box;
+	if (!b->spec.name.n || view_to_str(b->spec.name, room, SPEC_NAME_MAX + 1) < 0)
+		return view_of(b->id);
+	for (char *p = room; *p; p++)
+		if (*p == '_')
+			*p = '-';
+	return view_of(room);
+}
+
+int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing)
+{
+	char hostname[SPEC_NAME_MAX + 1];
 	struct wire_limits limits = {
 		.cpu_milli = b->spec.limits.cpu_milli,
 		.memory_bytes = b->spec.limits.memory_mb << 20,
 		.pids = b->spec.limits.pids,
 		.nofile = b->spec.limits.nofile,
 	};
+	struct wire_workspace_mount workspace = {
+		.id = b->workspace ? view_of(b->workspace->id) : VIEW(""),
+		.readonly = b->spec.workspace_readonly,
+	};
 	struct wire_box_spec spec = {
 		.id = view_of(b->id),
 		.image = b->spec.digest,
-		.hostname = b->spec.name.n ? b->spec.name : view_of(b->id),
+		.hostname = hostname_of(b, hostname),
 		.limits = &limits,
 		.readonly_root = b->spec.readonly_root,
+		.disk_bytes = b->spec.limits.disk_mb << 20,
+		.snapshot = view_of(snapshot ? snapshot : ""),
+		.workspace = b->workspace ? &workspace : NULL,
+		.existing = existing,
 	};
 	struct wire_box_create create = { .spec = &spec };
 
+	return keeper_call(b->core, call, WIRE_TYPE_BOX_CREATE, KEEPER_MS, &wire_box_create_msg, &create);
+}
+
+static int ask_keeper(struct creation *cr)
+{
 	cr->made = true;
 	cr->call.ops = &keeper_ops;
-	return keeper_call(b->core, &cr->call, WIRE_TYPE_BOX_CREATE, KEEPER_MS, &wire_box_create_msg,
-			   &create);
+	return create_ask_keeper(cr->box, &cr->call, cr->snapshot, false);
 }
 
 static int put_row(struct creation *cr, struct err *e)
@@ -189,6 +232,7 @@ static int put_row(struct creation *cr, struct err *e)
 			.metadata = buf_view(&meta),
 			.created_ms = b->state.created_ms,
 			.expires_ms = b->state.expires_ms,
+			.used_ms = b->state.used_ms,
 		};
 		store_box_put(b->core->store, &row, on_stored, cr);
 	}
@@ -197,37 +241,82 @@ static int put_row(struct creation *cr, struct err *e)
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the box's row") : 0;
 }
 
-/* Everything that can be refused at once; the name is reserved when this returns. */
-static struct box *prepare(struct core *c, const struct actor *a, const struct box_wish *w, bool hidden,
-			   struct err *e)
+/* Whose box, and what it is made of besides the wish. */
+struct how {
+	const struct actor *actor; /* NULL: we ask ourselves */
+	const struct tenant *tenant;
+	enum act act;
+	bool hidden;
+	const struct create_twin *twin;
+};
+
+static int check_permit(struct core *c, const struct how *how, struct err *e)
 {
-	if (auth_permit(a, hidden ? ACT_IMAGE_CHANGE : ACT_BOX_CREATE, NULL, e) < 0)
-		return NULL;
-	if (!hidden && c->n_boxes >= c->config->max.boxes) {
-		err_set(e, ERR_QUOTA, "there are %u sandboxes already, the most that are allowed",
-			c->n_boxes);
-		return NULL;
+	if (how->actor && auth_permit(how->actor, how->act, NULL, e) < 0)
+		return -1;
+	return 0;
+}
+
+/* The image's digest, or what the snapshot was taken of. They may be removed while the box lives on. */
+static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID + 1], struct err *e)
+{
+	struct box_spec *s = &b->spec;
+	struct create_twin from = { .snapshot = "" };
+
+	if (how->twin) {
+		from = *how->twin;
+	} else if (s->snapshot.n) {
+		const struct snapshot *sn =
+			snapshots_find(b->core, how->actor, ACT_SNAPSHOT_READ, s->snapshot, e);
+		if (!sn)
+			return err_wrap(e, "snapshot");
+		from = (struct create_twin){ sn->id, view_of(sn->image), view_of(sn->digest) };
+	} else {
+		from.image = s->image;
+		if (images_resolve(b->core, s->image, &from.digest, e) < 0)
+			return -1;
 	}
-	struct box *b = boxes_new(c, a->tenant);
+	memcpy(snapshot, from.snapshot, strlen(from.snapshot) + 1);
+	s->image = arena_view(&b->arena, from.image);
+	s->digest = arena_view(&b->arena, from.digest);
+	return s->image.p && s->digest.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+}
+
+static int take_workspace(struct box *b, const struct how *how, struct err *e)
+{
+	if (!b->spec.workspace.n)
+		return 0;
+	b->workspace = workspaces_by_name(b->core, how->tenant, b->spec.workspace);
+	if (!b->workspace || !b->workspace->ready) {
+		b->workspace = NULL;
+		return err_set(e, ERR_NOT_FOUND, "workspace: no such workspace");
+	}
+	return how->hidden ? 0 : workspaces_check(b, e);
+}
+
+/* Everything that can be refused at once; the name is reserved when this returns. */
+static struct box *prepare(struct core *c, const struct box_wish *w, const struct how *how,
+			   char snapshot[BOX_ID + 1], struct err *e)
+{
+	if (check_permit(c, how, e) < 0)
+		return NULL;
+	struct box *b = boxes_new(c, how->tenant);
 	if (!b) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
 		return NULL;
 	}
 	rnd_name(b->id, BOX_ID);
-	b->hidden = hidden;
-	if (spec_make(w, c->config, &b->arena, &b->spec, e) < 0 ||
-	    images_resolve(c, b->spec.image, &b->spec.digest, e) < 0)
+	b->hidden = how->hidden;
+	if (spec_make(w, c->config, &b->arena, &b->spec, e) < 0 || take_files(b, how, snapshot, e) < 0 ||
+	    take_workspace(b, how, e) < 0)
 		goto bad;
-	/* The image may be removed while the box lives on. */
-	b->spec.digest = arena_view(&b->arena, b->spec.digest);
-	b->state = (struct box_state){ .status = BOX_CREATING, .created_ms = clock_wall_ms() };
-	if (b->spec.ttl_seconds)
+	b->state.status = BOX_CREATING;
+	b->state.created_ms = b->state.used_ms = b->used_stored_ms = clock_wall_ms();
+	if (b->spec.ttl_seconds && how->actor)
 		b->state.expires_ms = b->state.created_ms + (int64_t)b->spec.ttl_seconds * 1000;
-	if (!b->spec.digest.p) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+	if (!b->hidden && quotas_admit(c, b->tenant, &b->spec.limits, false, e) < 0)
 		goto bad;
-	}
-	if (!hidden && boxes_index(b, e) < 0)
+	if (boxes_index(b, e) < 0)
 		goto bad;
 	return b;
 bad:
@@ -235,28 +324,29 @@ bad:
 	return NULL;
 }
 
-static struct job *begin(struct core *c, const struct actor *a, const struct box_wish *w, bool hidden,
-			 job_done *done, void *arg, struct err *e)
+static struct job *begin(struct core *c, const struct box_wish *w, const struct how *how, job_done *done,
+			 void *arg, struct err *e)
 {
-	struct box *b = prepare(c, a, w, hidden, e);
-	if (!b)
-		return NULL;
 	struct creation *cr = calloc(1, sizeof(*cr));
 	if (!cr) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
-		boxes_free_later(b);
+		return NULL;
+	}
+	struct box *b = prepare(c, w, how, cr->snapshot, e);
+	if (!b) {
+		free(cr);
 		return NULL;
 	}
 	cr->job = (struct job){ .done = done, .arg = arg };
 	cr->box = b;
 	cr->began_ns = clock_mono_ns();
-	cr->waits = WAIT_KEEPER | WAIT_HELLO | (hidden ? 0 : WAIT_STORE);
+	cr->waits = WAIT_KEEPER | WAIT_HELLO | (b->hidden ? 0 : WAIT_STORE);
 	b->creation = cr;
 	/* The keeper first: it takes longer. */
 	int r = ask_keeper(cr);
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
-	} else if (!hidden && put_row(cr, e) < 0) {
+	} else if (!b->hidden && put_row(cr, e) < 0) {
 		mux_cancel(&cr->call);
 		b->creation = NULL;
 		remove_unwanted(b);
@@ -273,11 +363,28 @@ static struct job *begin(struct core *c, const struct actor *a, const struct box
 struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
 		       void *arg, struct err *e)
 {
-	return begin(c, a, w, false, done, arg, e);
+	const struct how how = { .actor = a, .tenant = a->tenant, .act = ACT_BOX_CREATE };
+	struct job *j = pool_claim(c, a, w, done, arg, e);
+	return j || e->code ? j : begin(c, w, &how, done, arg, e);
+}
+
+struct job *create_fork(struct core *c, const struct actor *a, const struct box_wish *w,
+			const struct create_twin *twin, job_done *done, void *arg, struct err *e)
+{
+	const struct how how = { .actor = a, .tenant = a->tenant, .act = ACT_BOX_CREATE, .twin = twin };
+	return begin(c, w, &how, done, arg, e);
 }
 
 struct job *create_hidden(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
 			  void *arg, struct err *e)
 {
-	return begin(c, a, w, true, done, arg, e);
+	const struct how how = { .actor = a, .tenant = a->tenant, .act = ACT_IMAGE_CHANGE, .hidden = true };
+	return begin(c, w, &how, done, arg, e);
+}
+
+struct job *create_helper(struct core *c, const struct tenant *t, const struct box_wish *w, job_done *done,
+			  void *arg, struct err *e)
+{
+	const struct how how = { .tenant = t, .hidden = true };
+	return begin(c, w, &how, done, arg, e);
 }

@@ -248,6 +248,12 @@ void guest_stop(struct guest *g, const struct err *why)
 		give_up(g, GUEST_DEAD, why);
 }
 
+void guest_revive(struct guest *g)
+{
+	if (g->state == GUEST_DEAD)
+		g->state = GUEST_CLOSED;
+}
+
 void guest_read_fail(const struct err *said, struct err *ret)
 {
 	static const bool allowed[ERR_CODES] = {

@@ -31,6 +31,8 @@ struct guest {
 void guest_init(struct guest *g, struct core *core, const char *box);
 /* Takes the fd of a fresh connection and greets. */
 void guest_adopt(struct guest *g, int fd, void (*on_greeted)(struct guest *, const struct err *));
+/* A box that had stopped runs again; guest_adopt follows. */
+void guest_revive(struct guest *g);
 /* Like mux_call; opens the link where that is needed. ERR_STATE when the box has stopped. */
 int guest_call(struct guest *g, struct call *c, uint16_t type, uint32_t deadline_ms, uint32_t patience_ms,
 	       const struct pb_msg *pm, const void *msg, struct err *e) _must_check_;

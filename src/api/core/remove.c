@@ -11,6 +11,7 @@
 #include "auth.h"
 #include "boxes.h"
 #include "core_state.h"
+#include "life.h"
 #include "log.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -53,7 +54,7 @@ static void failed(struct box *b, const struct err *e)
 		loop_timer_start(b->core->loop, &b->expiry, RETRY_MS, on_retry);
 	} else {
 		b->state.status = b->before;
-		boxes_watch_expiry(b);
+		lifetime_watch(b);
 	}
 	tell_waiters(b, e);
 }
@@ -77,6 +78,7 @@ static void destroyed(struct box *b)
 	struct err e = { 0 };
 	err_set(&e, ERR_STATE, "the box was removed");
 	guest_stop(&b->guest, &e);
+	events_emit(b->core, EVENT_DELETED, b);
 	if (!b->hidden) {
 		store_box_delete(b->core->store, view_of(b->id), on_row_deleted, b);
 		return;
@@ -122,6 +124,12 @@ static void begin(struct box *b)
 		return;
 	b->before = b->state.status;
 	b->state.status = BOX_DELETING;
+	if (!life_defers_removal(b))
+		destroy(b);
+}
+
+void remove_go_on(struct box *b)
+{
 	destroy(b);
 }
 

@@ -8,7 +8,19 @@
 #include "num.h"
 #include "poison.h"
 
-#define CPU_MIN 0.01
+#define CPU_MIN  0.01
+#define DISK_MIN 1 /* MiB */
+
+static const char *const on_end_names[] = {
+	[SPEC_END_DELETE] = "delete",
+	[SPEC_END_STOP] = "stop",
+	[SPEC_END_PAUSE] = "pause",
+};
+
+const char *spec_on_end_name(enum spec_on_end v)
+{
+	return on_end_names[v];
+}
 
 /* ---- checks ---- */
 
@@ -89,11 +101,19 @@ static int take_number(bool has, uint64_t wished, uint64_t standard, uint64_t mi
 	return 0;
 }
 
+int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char *field, uint64_t *ret,
+		   struct err *e)
+{
+	uint64_t max = c->max.disk_mb ? c->max.disk_mb : UINT64_C(1) << 30;
+
+	return take_number(has, wished, c->defaults.disk_mb, DISK_MIN, max, field, ret, e);
+}
+
 static int take_limits(const struct box_wish *w, const struct config *c, struct spec_limits *ret,
 		       struct err *e)
 {
 	const struct config_limits *std = &c->defaults.limits, *max = &c->max.limits;
-	uint64_t memory = 0, pids = 0, nofile = 0;
+	uint64_t memory = 0, pids = 0, nofile = 0, disk = 0;
 	double cpu = w->limits.has_cpu ? w->limits.cpu : std->cpu;
 
 	if (w->limits.has_cpu && !(cpu >= CPU_MIN && cpu <= max->cpu))
@@ -103,29 +123,45 @@ static int take_limits(const struct box_wish *w, const struct config *c, struct 
 	    take_number(w->limits.has_pids, w->limits.pids, std->pids, 4, max->pids, "limits.pids", &pids,
 			e) < 0 ||
 	    take_number(w->limits.has_nofile, w->limits.nofile, std->nofile, 16, max->nofile, "limits.nofile",
-			&nofile, e) < 0)
+			&nofile, e) < 0 ||
+	    spec_take_disk(w->limits.has_disk_mb, w->limits.disk_mb, c, "limits.disk_mb", &disk, e) < 0)
 		return -1;
 	*ret = (struct spec_limits){ .cpu_milli = (uint32_t)(cpu * 1000 + 0.5),
 				     .memory_mb = memory,
 				     .pids = (uint32_t)pids,
-				     .nofile = (uint32_t)nofile };
+				     .nofile = (uint32_t)nofile,
+				     .disk_mb = disk };
 	return 0;
+}
+
+int spec_take_ttl(uint64_t wished, const struct config *c, uint64_t *ret, struct err *e)
+{
+	uint64_t max = c->max.ttl_seconds ? c->max.ttl_seconds : INT32_MAX, min = c->max.ttl_seconds ? 1 : 0;
+
+	return take_number(true, wished, 0, min, max, "ttl_seconds", ret, e);
 }
 
 static int take_ttl(const struct box_wish *w, const struct config *c, uint64_t *ret, struct err *e)
 {
-	uint64_t max = c->max.ttl_seconds, ttl = w->has_ttl ? w->ttl_seconds : c->defaults.ttl_seconds;
+	uint64_t max = c->max.ttl_seconds, ttl = c->defaults.ttl_seconds;
 
-	if (w->has_ttl && max && (ttl < 1 || ttl > max))
-		return err_set(e, ERR_INVALID, "ttl_seconds must be between 1 and %llu",
-			       (unsigned long long)max);
+	if (w->has_ttl)
+		return spec_take_ttl(w->ttl_seconds, c, ret, e);
 	/* No end was asked for, but boxes here must have one. */
 	if (max && (ttl == 0 || ttl > max))
 		ttl = max;
-	if (ttl > INT32_MAX)
-		return err_set(e, ERR_INVALID, "ttl_seconds must be between 0 and %d", INT32_MAX);
-	*ret = ttl;
+	*ret = MIN(ttl, (uint64_t)INT32_MAX);
 	return 0;
+}
+
+int spec_take_on_end(struct view wished, enum spec_on_end *ret, struct err *e)
+{
+	for (size_t i = 0; i < ELEMS(on_end_names); i++)
+		if (view_is(wished, on_end_names[i])) {
+			*ret = (enum spec_on_end)i;
+			return 0;
+		}
+	return err_set(e, ERR_INVALID, "on_end must be delete, stop or pause");
 }
 
 /* ---- completing ---- */
@@ -155,15 +191,56 @@ static struct view or_default(struct view v, struct view standard)
 	return v.n ? v : standard;
 }
 
+int spec_take_metadata(const struct json_strmap *wished, struct arena *a, struct json_strmap *ret,
+		       struct err *e)
+{
+	if (check_metadata(wished, e) < 0)
+		return -1;
+	return copy_map(a, wished, ret) < 0 ? err_set(e, ERR_TOO_LARGE, "the metadata are too large") : 0;
+}
+
+void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
+{
+	*ret = (struct box_wish){
+		.image = s->image,
+		.user = s->user,
+		.workdir = s->workdir,
+		.env = s->env,
+		.metadata = s->metadata,
+		.limits = { .cpu = s->limits.cpu_milli / 1000.0, .has_cpu = true,
+			    .memory_mb = s->limits.memory_mb, .has_memory_mb = true,
+			    .pids = s->limits.pids, .has_pids = true,
+			    .nofile = s->limits.nofile, .has_nofile = true,
+			    .disk_mb = s->limits.disk_mb, .has_disk_mb = s->limits.disk_mb > 0 },
+		.has_ttl = s->ttl_seconds > 0,
+		.ttl_seconds = s->ttl_seconds,
+		.idle_seconds = s->idle_seconds,
+		.on_end = view_of(on_end_names[s->on_end]),
+		.auto_resume = s->auto_resume,
+		.readonly_root = s->readonly_root,
+		.workspace = s->workspace,
+		.workspace_readonly = s->workspace_readonly,
+	};
+}
+
 int spec_make(const struct box_wish *w, const struct config *c, struct arena *a, struct box_spec *ret,
 	      struct err *e)
 {
-	struct box_spec s = { .readonly_root = w->readonly_root };
+	struct box_spec s = { .readonly_root = w->readonly_root,
+			      .auto_resume = w->auto_resume,
+			      .idle_seconds = w->idle_seconds,
+			      .workspace_readonly = w->workspace_readonly };
 
 	if (w->name.n && !spec_is_name(w->name))
 		return err_set(e, ERR_INVALID,
 			       "name must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			       SPEC_NAME_MAX);
+	if (w->snapshot.n && w->image.n)
+		return err_set(e, ERR_INVALID, "image and snapshot cannot both be given");
+	if (w->idle_seconds > INT32_MAX)
+		return err_set(e, ERR_INVALID, "idle_seconds must be between 0 and %d", INT32_MAX);
+	if (w->on_end.n && spec_take_on_end(w->on_end, &s.on_end, e) < 0)
+		return -1;
 	if ((w->user.n && spec_check_user(w->user, "user", e) < 0) ||
 	    (w->workdir.n && spec_check_workdir(w->workdir, "workdir", e) < 0) ||
 	    spec_check_env(&w->env, "env", e) < 0 || check_metadata(&w->metadata, e) < 0 ||
@@ -171,6 +248,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 		return -1;
 	if (copy_view(a, w->name, &s.name) < 0 ||
 	    copy_view(a, or_default(w->image, c->defaults.image), &s.image) < 0 ||
+	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
 	    copy_view(a, or_default(w->user, c->defaults.user), &s.user) < 0 ||
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
 	    copy_map(a, &w->env, &s.env) < 0 || copy_map(a, &w->metadata, &s.metadata) < 0)
@@ -213,8 +291,15 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_ku64(&o, "memory_mb", s->limits.memory_mb);
 	json_out_ku64(&o, "pids", s->limits.pids);
 	json_out_ku64(&o, "nofile", s->limits.nofile);
+	json_out_ku64(&o, "disk_mb", s->limits.disk_mb);
 	json_out_ku64(&o, "ttl_seconds", s->ttl_seconds);
+	json_out_ku64(&o, "idle_seconds", s->idle_seconds);
+	json_out_kz(&o, "on_end", on_end_names[s->on_end]);
+	json_out_kbool(&o, "auto_resume", s->auto_resume);
 	json_out_kbool(&o, "readonly_root", s->readonly_root);
+	json_out_kstr(&o, "snapshot", s->snapshot);
+	json_out_kstr(&o, "workspace", s->workspace);
+	json_out_kbool(&o, "workspace_readonly", s->workspace_readonly);
 	json_out_end(&o, '}');
 	return out->bad;
 }
@@ -229,10 +314,10 @@ int spec_metadata_to_json(const struct box_spec *s, struct buf *out)
 
 struct columns {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view user, workdir;
+	struct view user, workdir, on_end, snapshot, workspace;
 	struct json_strmap env;
-	uint64_t cpu_milli, memory_mb, pids, nofile, ttl_seconds;
-	bool readonly_root;
+	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
+	bool readonly_root, auto_resume, workspace_readonly;
 };
 
 #define AT(f) .offset = offsetof(struct columns, f)
@@ -244,8 +329,15 @@ static const struct json_field column_fields[] = {
 	{ "memory_mb", JSON_F_U64, AT(memory_mb), .max = UINT32_MAX, .required = true },
 	{ "pids", JSON_F_U64, AT(pids), .max = UINT32_MAX, .required = true },
 	{ "nofile", JSON_F_U64, AT(nofile), .max = UINT32_MAX, .required = true },
+	{ "disk_mb", JSON_F_U64, AT(disk_mb), .max = UINT32_MAX },
 	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), .max = INT32_MAX },
+	{ "idle_seconds", JSON_F_U64, AT(idle_seconds), .max = INT32_MAX },
+	{ "on_end", JSON_F_STRING, AT(on_end) },
+	{ "auto_resume", JSON_F_BOOL, AT(auto_resume) },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root) },
+	{ "snapshot", JSON_F_STRING, AT(snapshot) },
+	{ "workspace", JSON_F_STRING, AT(workspace) },
+	{ "workspace_readonly", JSON_F_BOOL, AT(workspace_readonly) },
 };
 #undef AT
 static const struct json_schema column_schema = { column_fields, ELEMS(column_fields) };
@@ -276,7 +368,8 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	struct box_spec s = { 0 };
 
 	if (json_parse(a, spec, &doc, e) < 0 || json_read(a, doc, &column_schema, &c, false, e) < 0 ||
-	    json_parse(a, metadata, &meta, e) < 0 || read_metadata(a, meta, &s.metadata, e) < 0)
+	    json_parse(a, metadata, &meta, e) < 0 || read_metadata(a, meta, &s.metadata, e) < 0 ||
+	    (c.on_end.n && spec_take_on_end(c.on_end, &s.on_end, e) < 0)) /* absent in older rows */
 		return -1;
 	s.user = c.user;
 	s.workdir = c.workdir;
@@ -284,8 +377,14 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.limits = (struct spec_limits){ .cpu_milli = (uint32_t)c.cpu_milli,
 					 .memory_mb = c.memory_mb,
 					 .pids = (uint32_t)c.pids,
-					 .nofile = (uint32_t)c.nofile };
+					 .nofile = (uint32_t)c.nofile,
+					 .disk_mb = c.disk_mb };
 	s.ttl_seconds = c.ttl_seconds;
+	s.idle_seconds = c.idle_seconds;
+	s.auto_resume = c.auto_resume;
+	s.snapshot = c.snapshot;
+	s.workspace = c.workspace;
+	s.workspace_readonly = c.workspace_readonly;
 	s.readonly_root = c.readonly_root;
 	*ret = s;
 	return 0;

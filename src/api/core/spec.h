@@ -21,12 +21,17 @@ struct spec_limits {
 	uint32_t cpu_milli;
 	uint64_t memory_mb;
 	uint32_t pids, nofile;
+	uint64_t disk_mb; /* 0: none */
 };
+
+/* What happens to a box when its time is over or when it was idle for too long. */
+enum spec_on_end { SPEC_END_DELETE, SPEC_END_STOP, SPEC_END_PAUSE };
+const char *spec_on_end_name(enum spec_on_end v);
 
 struct box_wish_limits {
 	double cpu;
-	uint64_t memory_mb, pids, nofile;
-	bool has_cpu, has_memory_mb, has_pids, has_nofile;
+	uint64_t memory_mb, pids, nofile, disk_mb;
+	bool has_cpu, has_memory_mb, has_pids, has_nofile, has_disk_mb;
 };
 
 struct box_wish {
@@ -35,7 +40,13 @@ struct box_wish {
 	struct box_wish_limits limits;
 	bool has_ttl;
 	uint64_t ttl_seconds; /* 0: no end, where the configuration allows that */
+	uint64_t idle_seconds; /* 0: may be idle for ever */
+	struct view on_end;   /* "delete", "stop", "pause"; empty: delete */
+	bool auto_resume;
 	bool readonly_root;
+	struct view snapshot;  /* name or id; empty: none. Not together with image */
+	struct view workspace; /* a name; empty: one of its own */
+	bool workspace_readonly;
 };
 
 /* Views point into the arena that spec_make was given. */
@@ -44,12 +55,27 @@ struct box_spec {
 	struct json_strmap env, metadata;
 	struct spec_limits limits;
 	uint64_t ttl_seconds; /* 0: no end */
+	uint64_t idle_seconds; /* 0: may be idle for ever */
+	enum spec_on_end on_end;
+	bool auto_resume; /* the next use of a paused box resumes it */
 	bool readonly_root;
+	struct view snapshot;  /* what it was made from, as it was called; empty: the image alone */
+	struct view workspace; /* the name of a shared one; empty: its own */
+	bool workspace_readonly;
 };
 
 /* Checks and completes. The digest is left empty. ERR_INVALID names the field. */
 int spec_make(const struct box_wish *w, const struct config *c, struct arena *a, struct box_spec *ret,
 	      struct err *e) _must_check_;
+/* Room for a box that is like this one; views are borrowed. The name is left out. */
+void spec_to_wish(const struct box_spec *s, struct box_wish *ret);
+/* Parts of it, for changes of a box that is there. */
+int spec_take_ttl(uint64_t wished, const struct config *c, uint64_t *ret, struct err *e) _must_check_;
+int spec_take_on_end(struct view wished, enum spec_on_end *ret, struct err *e) _must_check_;
+int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char *field, uint64_t *ret,
+		   struct err *e) _must_check_;
+int spec_take_metadata(const struct json_strmap *wished, struct arena *a, struct json_strmap *ret,
+		       struct err *e) _must_check_;
 /* The columns `spec` and `metadata` of the store: JSON, and back. */
 int spec_to_json(const struct box_spec *s, struct buf *out) _must_check_;
 int spec_metadata_to_json(const struct box_spec *s, struct buf *out) _must_check_;

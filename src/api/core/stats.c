@@ -19,6 +19,7 @@ struct stats_job {
 	struct job job;
 	struct core *core;
 	struct call call;
+	char box[BOX_ID + 1]; /* of stats_box */
 };
 
 static void finish(struct stats_job *j, const void *result, const struct err *e)
@@ -62,11 +63,16 @@ static int on_stats(struct call *c, const struct frame *f, int fd)
 	arena_done(&a);
 	if (r < 0)
 		return r;
-	struct box_stats s = { .memory_bytes = reply.memory_bytes,
+	struct err gone = { 0 };
+	struct box_stats s = { .box = boxes_by_id(j->core, view_of(j->box)),
+			       .memory_bytes = reply.memory_bytes,
 			       .cpu_usec = reply.cpu_usec,
 			       .pids = reply.pids,
-			       .oom_kills = reply.oom_kills };
-	finish(j, &s, NULL);
+			       .oom_kills = reply.oom_kills,
+			       .disk_bytes = reply.disk_bytes };
+	if (!s.box)
+		boxes_unknown(&gone);
+	finish(j, &s, s.box ? NULL : &gone);
 	return 0;
 }
 
@@ -83,7 +89,10 @@ struct job *stats_box(struct core *c, const struct actor *a, struct view ref, jo
 		return NULL;
 	}
 	struct wire_stats msg = { .id = view_of(b->id) };
-	return begin(c, &stats_ops, WIRE_TYPE_STATS, &wire_stats_msg, &msg, done, arg, e);
+	struct job *job = begin(c, &stats_ops, WIRE_TYPE_STATS, &wire_stats_msg, &msg, done, arg, e);
+	if (job)
+		memcpy(CONTAINER(job, struct stats_job, job)->box, b->id, sizeof(b->id));
+	return job;
 }
 
 static int copy_posture(const struct wire_posture_reply *reply, struct posture *ret)

@@ -7,10 +7,12 @@
 #include "view.h"
 
 struct actor;
+struct box;
 struct core;
 
 struct box_stats {
-	uint64_t memory_bytes, cpu_usec, pids, oom_kills;
+	const struct box *box;
+	uint64_t memory_bytes, cpu_usec, pids, oom_kills, disk_bytes;
 };
 
 /* The result is a const struct box_stats *. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "quotas.h"
 #include "rest_health.h"
 #include "rest_impl.h"
 #include "text.h"
@@ -17,7 +18,8 @@
 #define ARENA_MIN   (1024u * 1024)
 
 static const struct route *const tables[] = {
-	rest_boxes_routes, rest_exec_routes, rest_procs_routes, rest_shells_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
+	rest_boxes_routes, rest_life_routes, rest_snapshots_routes, rest_workspaces_routes, rest_exec_routes, rest_procs_routes, rest_shells_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
+	rest_events_routes, rest_webhooks_routes, rest_tenants_routes, rest_stats_routes,
 };
 
 /* ---- life ---- */
@@ -49,6 +51,11 @@ void rest_when_idle(struct rest *r, void (*on_idle)(void *arg), void *arg)
 {
 	r->on_idle = on_idle;
 	r->idle_arg = arg;
+	LIST_EACH (it, &r->requests) {
+		struct req *q = CONTAINER(it, struct req, link);
+		if (q->on_drain)
+			q->on_drain(q);
+	}
 	if (list_empty(&r->requests))
 		on_idle(arg);
 }
@@ -114,9 +121,24 @@ static void fail_exchange(struct http_exchange *x, const struct err *e, const st
 	buf_done(&b);
 }
 
+/* When to come again: when the rate allows it, or soon. */
+static bool retry_header(struct req *r, const struct err *e, char text[16], struct http_header *ret)
+{
+	if (e->code != ERR_RATE && e->code != ERR_UNAVAILABLE && e->code != ERR_QUOTA)
+		return false;
+	snprintf(text, 16, "%u", e->code == ERR_RATE ? quotas_retry_after(r->core, r->actor.tenant) : 1);
+	*ret = (struct http_header){ VIEW("retry-after"), view_of(text) };
+	return true;
+}
+
 void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra)
 {
 	struct err copy = *e; /* may live in what is freed now */
+	struct http_header retry;
+	char seconds[16];
+
+	if (!extra && retry_header(r, e, seconds, &retry))
+		extra = &retry;
 	fail_exchange(r->x, &copy, extra, extra ? 1 : 0);
 	rest_done(r);
 }

@@ -5,10 +5,46 @@
 #include "num.h"
 #include "rest_boxes.h"
 #include "rest_impl.h"
-#include "stats.h"
 #include "poison.h"
 
 #define PAGE_DEFAULT 100
+
+static void put_disk(struct json_out *o, const struct box *b)
+{
+	uint64_t limit = b->spec.limits.disk_mb;
+
+	json_out_key(o, "disk");
+	json_out_object(o);
+	json_out_key(o, "used_bytes");
+	if (b->state.disk_used >= 0)
+		json_out_i64(o, b->state.disk_used);
+	else
+		json_out_null(o);
+	json_out_key(o, "limit_mb");
+	if (limit)
+		json_out_u64(o, limit);
+	else
+		json_out_null(o);
+	json_out_end(o, '}');
+}
+
+static void put_origin(struct json_out *o, const struct box_spec *s)
+{
+	json_out_key(o, "snapshot");
+	if (s->snapshot.n)
+		json_out_str(o, s->snapshot);
+	else
+		json_out_null(o);
+	json_out_key(o, "workspace");
+	if (!s->workspace.n) {
+		json_out_null(o);
+		return;
+	}
+	json_out_object(o);
+	json_out_kstr(o, "name", s->workspace);
+	json_out_kz(o, "mode", s->workspace_readonly ? "ro" : "rw");
+	json_out_end(o, '}');
+}
 
 void rest_boxes_put(struct json_out *o, const struct box *b)
 {
@@ -30,6 +66,10 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_kstr(o, "workdir", s->workdir);
 	rest_put_time(o, "created_at", b->state.created_ms);
 	rest_put_time(o, "expires_at", b->state.expires_ms);
+	json_out_ku64(o, "idle_seconds", s->idle_seconds);
+	json_out_kz(o, "on_end", spec_on_end_name(s->on_end));
+	json_out_kbool(o, "auto_resume", s->auto_resume);
+	put_origin(o, s);
 	json_out_key(o, "limits");
 	json_out_object(o);
 	json_out_key(o, "cpu");
@@ -37,7 +77,9 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_ku64(o, "memory_mb", s->limits.memory_mb);
 	json_out_ku64(o, "pids", s->limits.pids);
 	json_out_ku64(o, "nofile", s->limits.nofile);
+	json_out_ku64(o, "disk_mb", s->limits.disk_mb);
 	json_out_end(o, '}');
+	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);
 	json_out_key(o, "metadata");
 	json_out_object(o);
@@ -49,13 +91,23 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_end(o, '}');
 }
 
-static void reply_box(struct req *r, int status, const struct box *b)
+void rest_boxes_reply(struct req *r, int status, const struct box *b)
 {
 	struct buf out = BUF_INIT(REST_ANSWER_MAX);
 	struct json_out o;
 	json_out_init(&o, &out);
 	rest_boxes_put(&o, b);
 	rest_reply(r, status, &out);
+}
+
+void rest_boxes_done(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	else
+		rest_boxes_reply(r, 200, result);
 }
 
 /* ---- create ---- */
@@ -66,11 +118,17 @@ static const struct json_field limits_fields[] = {
 	{ "memory_mb", JSON_F_U64, AT(memory_mb), .nullable = true },
 	{ "pids", JSON_F_U64, AT(pids), .nullable = true },
 	{ "nofile", JSON_F_U64, AT(nofile), .nullable = true },
+	{ "disk_mb", JSON_F_U64, AT(disk_mb), .nullable = true },
 };
 #undef AT
 static const struct json_schema limits_schema = { limits_fields, ELEMS(limits_fields) };
 
-#define AT(f) .offset = offsetof(struct box_wish, f)
+struct create_body {
+	struct box_wish wish;
+	const struct json *workspace; /* a name, or an object */
+};
+
+#define AT(f) .offset = offsetof(struct create_body, wish.f)
 static const struct json_field create_fields[] = {
 	{ "name", JSON_F_STRING, AT(name), .min = 1, .nullable = true },
 	{ "image", JSON_F_STRING, AT(image), .min = 1, .max = 200, .nullable = true },
@@ -79,12 +137,49 @@ static const struct json_field create_fields[] = {
 	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },
 	{ "metadata", JSON_F_STRMAP, AT(metadata), .nullable = true },
 	{ "limits", JSON_F_OBJECT, AT(limits), .sub = &limits_schema, .nullable = true },
-	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), .has = offsetof(struct box_wish, has_ttl),
+	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), .has = offsetof(struct create_body, wish.has_ttl),
 	  .nullable = true },
+	{ "idle_seconds", JSON_F_U64, AT(idle_seconds), .nullable = true },
+	{ "on_end", JSON_F_STRING, AT(on_end), .min = 1, .nullable = true },
+	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), .nullable = true },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root), .nullable = true },
+	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
+	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
 };
 #undef AT
 static const struct json_schema create_schema = { create_fields, ELEMS(create_fields) };
+
+struct mount_body {
+	bool unused; /* the schema puts nothing at offset 0 */
+	struct view name, mode;
+};
+
+static const struct json_field mount_fields[] = {
+	{ "name", JSON_F_STRING, .offset = offsetof(struct mount_body, name), .min = 1, .required = true },
+	{ "mode", JSON_F_STRING, .offset = offsetof(struct mount_body, mode), .min = 1, .nullable = true },
+};
+static const struct json_schema mount_schema = { mount_fields, ELEMS(mount_fields) };
+
+static int read_mount(struct req *r, const struct json *j, struct box_wish *w, struct err *e)
+{
+	struct mount_body m = { 0 };
+
+	if (!j || j->type == JSON_NULL)
+		return 0;
+	if (j->type == JSON_STRING)
+		m.name = j->text;
+	else if (j->type != JSON_OBJECT)
+		return err_set(e, ERR_INVALID, "workspace must be a name, or an object with name and mode");
+	else if (json_read(&r->arena, j, &mount_schema, &m, false, e) < 0)
+		return err_wrap(e, "workspace");
+	if (!m.name.n)
+		return err_set(e, ERR_INVALID, "workspace must not be empty");
+	if (m.mode.n && !view_is(m.mode, "rw") && !view_is(m.mode, "ro"))
+		return err_set(e, ERR_INVALID, "workspace.mode must be rw or ro");
+	w->workspace = m.name;
+	w->workspace_readonly = view_is(m.mode, "ro");
+	return 0;
+}
 
 static void on_created(void *arg, const void *result, const struct err *e)
 {
@@ -93,17 +188,21 @@ static void on_created(void *arg, const void *result, const struct err *e)
 	if (e)
 		rest_fail(r, e);
 	else
-		reply_box(r, 201, result);
+		rest_boxes_reply(r, 201, result);
 }
 
 static void create(struct req *r)
 {
-	struct box_wish w = { 0 };
+	struct create_body body = { 0 };
 	struct err e = { 0 };
 
-	if (rest_read(r, &create_schema, &w) < 0)
+	if (rest_read(r, &create_schema, &body) < 0)
 		return;
-	r->job = create_box(r->core, &r->actor, &w, on_created, r, &e);
+	if (read_mount(r, body.workspace, &body.wish, &e) < 0) {
+		rest_fail(r, &e);
+		return;
+	}
+	r->job = create_box(r->core, &r->actor, &body.wish, on_created, r, &e);
 	if (!r->job)
 		rest_fail(r, &e);
 }
@@ -123,7 +222,7 @@ static int read_filter(struct req *r, struct box_filter *ret, struct err *e)
 
 	ret->status = status.p ? boxes_status(status) : BOX_NONE;
 	if (status.p && (ret->status == BOX_NONE || ret->status == BOX_DELETING))
-		return err_set(e, ERR_INVALID, "status must be creating, running or stopped");
+		return err_set(e, ERR_INVALID, "status must be creating, running, paused or stopped");
 	if (limit.p && (num_u32(limit, &v) < 0 || v < 1 || v > BOXES_PAGE_MAX))
 		return err_set(e, ERR_INVALID, "limit must be between 1 and %d", BOXES_PAGE_MAX);
 	ret->limit = v;
@@ -171,10 +270,8 @@ static void list(struct req *r)
 static void get(struct req *r)
 {
 	struct err e = { 0 };
-	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
-	if (b)
-		reply_box(r, 200, b);
-	else
+	r->job = boxes_measure(r->core, &r->actor, r->params[0], rest_boxes_done, r, &e);
+	if (!r->job)
 		rest_fail(r, &e);
 }
 
@@ -196,41 +293,10 @@ static void remove_one(struct req *r)
 		rest_fail(r, &e);
 }
 
-static void on_stats(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-	const struct box_stats *s = result;
-	struct buf out = BUF_INIT(4096);
-	struct json_out o;
-
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
-		return;
-	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_ku64(&o, "memory_bytes", s->memory_bytes);
-	json_out_ku64(&o, "cpu_usec", s->cpu_usec);
-	json_out_ku64(&o, "pids", s->pids);
-	json_out_ku64(&o, "oom_kills", s->oom_kills);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
-}
-
-static void stats(struct req *r)
-{
-	struct err e = { 0 };
-	r->job = stats_box(r->core, &r->actor, r->params[0], on_stats, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
-}
-
 const struct route rest_boxes_routes[] = {
 	{ "POST", "/v1/sandboxes", create, .body = REST_JSON },
 	{ "GET", "/v1/sandboxes", list, .query = "status limit cursor metadata.*" },
 	{ "GET", "/v1/sandboxes/{id}", get },
 	{ "DELETE", "/v1/sandboxes/{id}", remove_one },
-	{ "GET", "/v1/sandboxes/{id}/stats", stats },
 	{ 0 },
 };

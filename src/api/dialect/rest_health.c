@@ -156,7 +156,7 @@ static void metrics(struct req *r)
 
 /* ---- capabilities ---- */
 
-static void put_limits(struct json_out *o, const char *key, const struct config_limits *l)
+static void put_limits(struct json_out *o, const char *key, const struct config_limits *l, uint64_t disk_mb)
 {
 	json_out_key(o, key);
 	json_out_object(o);
@@ -165,6 +165,7 @@ static void put_limits(struct json_out *o, const char *key, const struct config_
 	json_out_ku64(o, "memory_mb", l->memory_mb);
 	json_out_ku64(o, "pids", l->pids);
 	json_out_ku64(o, "nofile", l->nofile);
+	json_out_ku64(o, "disk_mb", disk_mb);
 	json_out_end(o, '}');
 }
 
@@ -193,9 +194,10 @@ static void put_image(void *arg, const struct image *i)
 
 static void capabilities(struct req *r)
 {
-	static const char *const features[] = { "exec",          "files", "files.range",
-						"images.import", "keys",  "metadata",
-						"readonly_root", "stats", "ttl" };
+	static const char *const features[] = { "disk",      "exec",          "files", "files.range",
+						"fork",      "images.import", "idle",  "keys",
+						"metadata",  "pause",         "readonly_root", "snapshots",
+						"stats",     "stop",          "ttl",   "workspaces" };
 	const struct config *c = core_config(r->core);
 	struct buf out = BUF_INIT(1024 * 1024);
 	struct json_out o;
@@ -214,11 +216,11 @@ static void capabilities(struct req *r)
 	json_out_kstr(&o, "user", c->defaults.user);
 	json_out_kstr(&o, "workdir", c->defaults.workdir);
 	json_out_ku64(&o, "ttl_seconds", c->defaults.ttl_seconds);
-	put_limits(&o, "limits", &c->defaults.limits);
+	put_limits(&o, "limits", &c->defaults.limits, c->defaults.disk_mb);
 	json_out_end(&o, '}');
 	json_out_key(&o, "max");
 	json_out_object(&o);
-	put_limits(&o, "limits", &c->max.limits);
+	put_limits(&o, "limits", &c->max.limits, c->max.disk_mb);
 	json_out_ku64(&o, "sandboxes", c->max.boxes);
 	json_out_ku64(&o, "ttl_seconds", c->max.ttl_seconds);
 	json_out_ku64(&o, "exec_timeout_ms", c->max.exec_timeout_ms);

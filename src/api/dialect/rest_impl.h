@@ -57,13 +57,17 @@ struct req {
 	struct arena arena;             /* of the parsed body */
 	struct job *job;                /* what is under way; abandoned when the client goes */
 	void (*on_gone)(struct req *r); /* the client went away: cancel the rest */
+	void (*on_drain)(struct req *r); /* the daemon goes down: an answer without an end ends itself */
 	void *own;                      /* the handler's; freed with the request */
 };
 
 /* Every table of routes; each ends with a NULL method. */
-extern const struct route rest_boxes_routes[], rest_exec_routes[], rest_procs_routes[], rest_shells_routes[], rest_files_routes[], rest_fs_routes[],
+extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshots_routes[],
+	rest_workspaces_routes[], rest_exec_routes[], rest_procs_routes[],
+	rest_shells_routes[], rest_files_routes[], rest_fs_routes[],
 	rest_watch_routes[], rest_form_routes[], rest_admin_routes[],
-	rest_health_routes[];
+	rest_health_routes[], rest_events_routes[], rest_webhooks_routes[], rest_tenants_routes[],
+	rest_stats_routes[];
 
 void rest_fail(struct req *r, const struct err *e);
 void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra);

@@ -156,6 +156,7 @@ bool kept_info(uint32_t pid, struct wire_process_info *ret, struct wire_exited *
 	struct wire_processes_reply r;
 	struct answer a;
 	bool found = false;
+	*ret = (struct wire_process_info){ 0 };
 	uint32_t id = client_call(&client, WIRE_TYPE_PROCESSES, 0, &wire_processes_msg,
 				  &(struct wire_processes){ 0 });
 	client_finish(&client, id, &a);

@@ -92,6 +92,7 @@ static uint32_t with_zeros(uint8_t rule)
 		return ALLOW;
 	case SECCOMP_CHECK_SOCKET:
 	case SECCOMP_CHECK_SOCKETPAIR:
+	case SECCOMP_CHECK_INTERNET:
 		return DENY(EAFNOSUPPORT);
 	case SECCOMP_REFUSE:
 	case SECCOMP_CHECK_THREAD:

@@ -1,0 +1,107 @@
+"""Disk: a quota that the file system keeps, and figures that are true."""
+
+import os
+
+import paddock
+
+MB = 1 << 20
+FILL = "head -c {} /dev/urandom > {}"
+
+
+def used(box):
+    return box.get()["disk"]["used_bytes"]
+
+
+def test_a_full_box_gets_an_error_and_its_neighbour_does_not(make_box):
+    full, other = make_box(limits={"disk_mb": 20}), make_box(limits={"disk_mb": 20})
+    assert full.document["limits"]["disk_mb"] == 20 and full.document["disk"]["limit_mb"] == 20
+    output = full.exec(FILL.format(60 * MB, "/workspace/big"))
+    assert output.exit_code != 0
+    assert b"No space left" in output.err or b"Disk quota exceeded" in output.err, output
+    # Everything that the box writes counts, as root too.
+    for path in ("/tmp/x", "/etc/x", "/usr/local/x", "/home/user/x"):
+        assert full.exec(FILL.format(30 * MB, path), user="root").exit_code != 0, path
+    response = full.put("/workspace/upload", os.urandom(25 * MB))
+    assert response.status == 507 and response.code() == "storage_full", response
+    assert other.check(FILL.format(10 * MB, "/workspace/fine") + "; echo fine") == "fine\n"
+    assert full.check("echo still answers") == "still answers\n"
+    # Room that was given back can be used again, once the file system has noticed.
+    full.exec("rm -f /workspace/big /tmp/x /etc/x /usr/local/x /home/user/x; sync -f /workspace", user="root")
+    paddock.until(lambda: full.exec(FILL.format(5 * MB, "/workspace/small")).exit_code == 0, "there is room again", 60)
+
+
+def test_usage_is_shown(make_box, api):
+    box = make_box(limits={"disk_mb": 100})
+    before = used(box)
+    box.check(FILL.format(16 * MB, "/workspace/f") + "; sync -f /workspace", user="root")
+    paddock.until(lambda: used(box) >= before + 16 * MB, "the object shows it", 40)
+    assert used(box) < before + 24 * MB
+    stats = api.get(box.path + "/stats").json()
+    assert stats["disk_bytes"] >= before + 16 * MB
+    assert api.request("POST", box.path + "/stop").status == 200
+    assert used(box) >= before + 16 * MB, "a stopped box uses its disk all the same"
+
+
+def test_the_quota_outlives_stops_and_restarts(own_daemon):
+    daemon = own_daemon().start()
+    box = daemon.client().create(limits={"disk_mb": 20})
+    assert daemon.client().request("POST", box.path + "/stop").status == 200
+    daemon.restart()
+    box = box.with_client(daemon.client())
+    assert box.client.request("POST", box.path + "/start").status == 200
+    assert box.get()["disk"]["limit_mb"] == 20
+    assert box.exec(FILL.format(60 * MB, "/workspace/big")).exit_code != 0
+
+
+def test_forks_have_the_quota_too(make_box, api):
+    box = make_box(limits={"disk_mb": 24})
+    box.check(FILL.format(10 * MB, "/workspace/f"))
+    response = api.post(box.path + "/fork", {"count": 1})
+    assert response.status == 201, response
+    fork = paddock.Box(api, response.json()["sandboxes"][0])
+    assert fork.document["limits"]["disk_mb"] == 24
+    assert fork.exec(FILL.format(40 * MB, "/workspace/g")).exit_code != 0
+    assert box.check(FILL.format(5 * MB, "/workspace/h") + "; echo fine") == "fine\n"
+    fork.delete()
+
+
+def test_the_default_and_the_maximum_are_configured(own_daemon):
+    daemon = own_daemon(environment={"PADDOCK_DEFAULTS_DISK_MB": 30, "PADDOCK_MAX_DISK_MB": 40}).start()
+    api = daemon.client()
+    box = api.create()
+    assert box.document["limits"]["disk_mb"] == 30
+    assert box.exec(FILL.format(60 * MB, "/workspace/big")).exit_code != 0
+    assert api.try_create(limits={"disk_mb": 41}).status == 400
+    assert api.try_create(limits={"disk_mb": 0}).status == 400
+    assert api.post("/v1/workspaces", {"name": "w", "disk_mb": 41}).status == 400
+    assert api.post("/v1/workspaces", {"name": "w"}).json()["disk"]["limit_mb"] == 30
+    assert api.delete("/v1/workspaces/w").status == 204
+
+
+def test_a_full_workspace(api, make_box):
+    assert api.post("/v1/workspaces", {"name": "small", "disk_mb": 20}).status == 201
+    box = make_box(workspace="small")
+    assert box.exec(FILL.format(60 * MB, "/workspace/big")).exit_code != 0
+    assert box.check(FILL.format(20 * MB, "/tmp/elsewhere") + "; echo fine") == "fine\n", "the box's own files are apart"
+    paddock.until(lambda: api.get("/v1/workspaces/small").json()["disk"]["used_bytes"] > 10 * MB, "its use is shown", 40)
+    response = api.request("PUT", "/v1/workspaces/small/files/up", os.urandom(25 * MB))
+    assert response.status == 507 and response.code() == "storage_full", response
+    box.delete()
+    assert api.delete("/v1/workspaces/small").status == 204
+
+
+def test_copy_backend_has_no_quotas_and_says_so(own_daemon):
+    daemon = own_daemon(environment={"PADDOCK_DATA_BACKEND": "copy"}).start()
+    api = daemon.client()
+    box = api.create()
+    assert box.check("echo fine") == "fine\n" and box.get()["disk"]["limit_mb"] is None
+    refused = api.try_create(limits={"disk_mb": 10})
+    assert refused.status in (501, 503), refused
+    assert api.post(box.path + "/fork", {"count": 1}).status == 501
+    assert api.post(box.path + "/snapshots", {}).status == 501
+    assert api.request("POST", box.path + "/stop").status == 200
+    assert api.request("POST", box.path + "/start").status == 200
+    assert api.post("/v1/workspaces", {"name": "w"}).status == 201
+    assert api.create(workspace="w").check("echo x > f; cat f") == "x\n"
+    daemon.delete_all()
+    assert api.delete("/v1/workspaces/w").status == 204

@@ -1,0 +1,366 @@
+"""Lifetime, pause and resume, stop and start: what a box is between its making and its end."""
+
+import os
+import time
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+import paddock
+
+# A deadline is kept within a second; a loaded machine may add a little of its own.
+SLACK = 1.5
+
+
+def now():
+    return datetime.now(timezone.utc)
+
+
+def when(text):
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def post(box, verb, body=None):
+    return box.client.post(f"{box.path}/{verb}", body) if body is not None else box.client.request("POST", f"{box.path}/{verb}")
+
+
+def change(box, verb):
+    response = post(box, verb)
+    assert response.status == 200, response
+    return response.json()
+
+
+def patch(box, **document):
+    return box.client.send_json("PATCH", box.path, document)
+
+
+def status(box):
+    response = box.client.get(box.path)
+    return response.json()["status"] if response.status == 200 else None
+
+
+def counter(box):
+    """Starts a process that counts on disk ten times a second; returns a reader."""
+    box.exec("(i=0; while :; do i=$((i+1)); echo $i > /workspace/n.new; mv /workspace/n.new /workspace/n; sleep 0.1; done) "
+             ">/dev/null 2>&1 & disown")
+    return lambda: int(box.check("cat /workspace/n"))
+
+
+# ---- pause and resume -----------------------------------------------------
+
+
+def test_pause_and_resume(make_box):
+    box = make_box()
+    read = counter(box)
+    paddock.until(lambda: box.exec("cat /workspace/n").exit_code == 0, "it counts")
+    document = change(box, "pause")
+    assert document["status"] == "paused" and box.get()["status"] == "paused"
+    pid = box.pid1()
+    for refused in (box.try_exec(["true"]), box.read("/etc/hostname"), box.put("/workspace/x", b"x")):
+        assert refused.status == 409 and refused.code() == "wrong_state", refused
+    before = time.monotonic()
+    assert paddock.cgroup_dirs(box.id), "its groups stay"
+    time.sleep(0.5)
+    assert change(box, "resume")["status"] == "running"
+    assert box.pid1() == pid
+    first = read()
+    # Had it gone on meanwhile it would have counted further than the time that it ran.
+    assert first <= 10 * (time.monotonic() - before) + 10
+    paddock.until(lambda: read() > first, "it counts on after the pause")
+
+
+def test_pause_is_idempotent_and_listed(make_box, api):
+    box = make_box(metadata={"paused": "this"})
+    for _ in range(2):
+        assert change(box, "pause")["status"] == "paused"
+    assert [one["id"] for one in api.list("status=paused&metadata.paused=this")] == [box.id]
+    assert api.list("status=running&metadata.paused=this") == []
+    for _ in range(2):
+        assert change(box, "resume")["status"] == "running"
+    assert box.check("echo on") == "on\n"
+
+
+def test_pause_and_resume_take_milliseconds(make_box):
+    box = make_box()
+    took = []
+    for _ in range(20):
+        for verb in ("pause", "resume"):
+            began = time.monotonic()
+            change(box, verb)
+            took.append(time.monotonic() - began)
+    took.sort()
+    print(f"pause/resume over HTTP: median {1000 * took[len(took) // 2]:.2f} ms")
+    assert took[len(took) // 2] < 0.05
+
+
+def test_a_paused_box_can_be_deleted(make_box):
+    box = make_box()
+    pid = box.pid1()
+    change(box, "pause")
+    box.delete()
+    assert paddock.wait_gone(pid, 0)
+
+
+def test_auto_resume(make_box):
+    box = make_box(auto_resume=True)
+    box.put("/workspace/f", b"kept")
+    change(box, "pause")
+    assert box.check("cat /workspace/f") == "kept"
+    assert status(box) == "running"
+    change(box, "pause")
+    assert box.read("/workspace/f").body == b"kept"
+    assert status(box) == "running"
+
+
+def test_looking_does_not_resume(make_box, api):
+    box = make_box(auto_resume=True)
+    change(box, "pause")
+    box.get(), api.list(), api.get(box.path + "/stats")
+    assert status(box) == "paused"
+
+
+def test_pause_and_use_at_once(make_box, daemon):
+    """What runs at the moment of a pause stands still with the box; the next use lets both go on."""
+    box = make_box(auto_resume=True)
+    for _ in range(15):
+        helper = paddock.Background(box.with_client(daemon.client()).check, "echo here")
+        change(box, "pause")
+        assert box.check("echo there") == "there\n"
+        assert helper.result() == "here\n"
+
+
+def test_paused_box_survives_restarts(own_daemon):
+    daemon = own_daemon().start()
+    box = daemon.client().create(name="frozen")
+    box.put("/workspace/f", b"kept")
+    pid = box.pid1()
+    change(box, "pause")
+    daemon.kill_api()
+    box = box.with_client(daemon.client())
+    assert status(box) == "paused" and box.try_exec(["true"]).status == 409
+    daemon.restart()
+    box = box.with_client(daemon.client())
+    assert status(box) == "paused" and box.pid1() == pid
+    assert change(box, "resume")["status"] == "running"
+    assert box.check("cat /workspace/f") == "kept"
+
+
+# ---- stop and start -------------------------------------------------------
+
+
+def test_stop_and_start(make_box):
+    box = make_box(name="stops", env={"E": "e"}, limits={"memory_mb": 128})
+    box.put("/workspace/f", b"kept")
+    box.exec("echo root > /etc/mine; echo tmp > /tmp/t", user="root")
+    box.exec("setsid sleep 7600 >/dev/null 2>&1 &")
+    pid = box.pid1()
+    assert change(box, "stop")["status"] == "stopped"
+    assert paddock.wait_gone(pid, 0), "its processes are gone when it answers"
+    for refused in (box.try_exec(["true"]), box.read("/workspace/f"), post(box, "pause"), post(box, "resume")):
+        assert refused.status == 409 and refused.code() == "wrong_state", refused
+    assert change(box, "stop")["status"] == "stopped"
+    assert change(box, "start")["status"] == "running"
+    assert box.pid1() != pid
+    assert box.check("cat /workspace/f /etc/mine /tmp/t; hostname; echo $E") == "kept" + "root\ntmp\nstops\ne\n"
+    assert "7600" not in box.check("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    assert change(box, "start")["status"] == "running"
+
+
+def test_stopped_box_survives_restarts_and_starts(own_daemon):
+    daemon = own_daemon().start()
+    box = daemon.client().create()
+    box.put("/workspace/f", b"kept")
+    change(box, "stop")
+    daemon.restart()
+    box = box.with_client(daemon.client())
+    assert status(box) == "stopped"
+    change(box, "start")
+    assert box.check("cat /workspace/f") == "kept"
+    change(box, "stop")
+    box.delete()
+
+
+def test_box_that_ended_by_itself_starts_again(make_box):
+    box = make_box()
+    box.put("/workspace/f", b"kept")
+    paddock.kill(box.pid1())
+    paddock.until(lambda: status(box) == "stopped", "it has stopped")
+    change(box, "start")
+    assert box.check("cat /workspace/f") == "kept"
+
+
+def test_many_stops_and_starts(make_box):
+    box = make_box()
+    for i in range(8):
+        box.put(f"/workspace/{i}", b"x")
+        change(box, "stop")
+        change(box, "start")
+    assert box.check("ls /workspace | wc -l") == "8\n"
+
+
+def test_stopping_ends_what_waits(make_box, daemon):
+    box = make_box()
+    helper = paddock.Background(box.with_client(daemon.client()).try_exec, ["sleep", "7700"])
+    box.find_process("7700")
+    change(box, "stop")
+    assert helper.result().status == 409
+
+
+# ---- time to live ---------------------------------------------------------
+
+
+def gone_at(box, deadline, what):
+    paddock.until(lambda: status(box) is None, what, max(0, (deadline - now()).total_seconds()) + SLACK + 5)
+    late = (now() - deadline).total_seconds()
+    assert -0.05 <= late <= SLACK, f"{what}: {late:.2f} s after its time"
+    paddock.until(lambda: not box.run_dir.exists(), "nothing of it runs any more")
+
+
+def test_ttl_deletes(api):
+    box = api.create(ttl_seconds=1)
+    gone_at(box, when(box.document["expires_at"]), "ttl")
+
+
+@pytest.mark.parametrize("on_end, end", [("stop", "stopped"), ("pause", "paused")])
+def test_ttl_that_stops_or_pauses(make_box, on_end, end):
+    box = make_box(ttl_seconds=1, on_end=on_end)
+    box.put("/workspace/f", b"kept")
+    deadline = when(box.document["expires_at"])
+    paddock.until(lambda: status(box) == end, end, SLACK + 5)
+    assert (now() - deadline).total_seconds() <= SLACK
+    # It has a new time when it is wanted again.
+    document = change(box, "start" if on_end == "stop" else "resume")
+    assert when(document["expires_at"]) > now()
+    assert box.check("cat /workspace/f") == "kept"
+
+
+def test_extend(api):
+    box = api.create(ttl_seconds=1)
+    response = post(box, "extend", {"ttl_seconds": 3})
+    assert response.status == 200, response
+    deadline = when(response.json()["expires_at"])
+    assert timedelta(seconds=2) < deadline - now() < timedelta(seconds=3.1)
+    assert when(box.get()["expires_at"]) == deadline
+    paddock.until(lambda: now() > when(box.document["expires_at"]) + timedelta(seconds=0.5), "the first end has passed")
+    assert status(box) == "running"
+    gone_at(box, deadline, "the extended ttl")
+
+
+def test_extend_for_ever_and_wrongly(make_box):
+    box = make_box(ttl_seconds=100)
+    assert post(box, "extend", {"ttl_seconds": 0}).json()["expires_at"] is None
+    for body in ({}, {"ttl_seconds": -1}, {"ttl_seconds": "1"}, {"ttl_seconds": 1 << 40}, {"ttl": 1}):
+        assert post(box, "extend", body).status == 400, body
+
+
+def test_extended_ttl_survives_a_restart(own_daemon):
+    daemon = own_daemon().start()
+    box = daemon.client().create(ttl_seconds=500)
+    deadline = when(post(box, "extend", {"ttl_seconds": 2}).json()["expires_at"])
+    daemon.restart()
+    gone_at(box.with_client(daemon.client()), deadline, "the extended ttl after a restart")
+
+
+def test_ttl_deletes_stopped_and_paused_boxes(api):
+    boxes = [api.create(ttl_seconds=2) for _ in range(2)]
+    change(boxes[0], "stop")
+    change(boxes[1], "pause")
+    for box in boxes:
+        gone_at(box, when(box.document["expires_at"]), "ttl")
+
+
+# ---- idleness -------------------------------------------------------------
+
+
+def test_idle_box_goes_and_a_used_one_stays(api):
+    idle, used = api.create(idle_seconds=1), api.create(idle_seconds=1)
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        assert used.check("echo on") == "on\n"
+        time.sleep(0.2)
+    assert status(idle) is None, "nobody used it"
+    assert status(used) == "running"
+    paddock.until(lambda: status(used) is None, "it is idle now", 1 + SLACK + 1)
+
+
+def test_files_count_as_use_and_looking_does_not(api):
+    looked, read = api.create(idle_seconds=1), api.create(idle_seconds=1)
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        assert read.ls("/workspace").status == 200
+        status(looked), api.list()
+        time.sleep(0.2)
+    assert status(looked) is None and status(read) == "running"
+    read.delete()
+
+
+def test_a_long_command_is_use(make_box):
+    box = make_box(idle_seconds=1)
+    assert box.check("sleep 2.5; echo done") == "done\n"
+
+
+def test_auto_pause_and_resume(make_box):
+    box = make_box(idle_seconds=1, on_end="pause", auto_resume=True)
+    box.put("/workspace/f", b"kept")
+    for _ in range(2):
+        paddock.until(lambda: status(box) == "paused", "it pauses by itself", 1 + SLACK + 1)
+        assert box.check("cat /workspace/f") == "kept"
+        assert status(box) == "running"
+
+
+def test_idleness_is_kept_over_a_restart(own_daemon):
+    daemon = own_daemon().start()
+    api = daemon.client()
+    idle, used = api.create(idle_seconds=3), api.create(idle_seconds=300)
+    daemon.restart()
+    api = daemon.client()
+    # A second more than without one: the last use is not known better than that.
+    gone_at(idle.with_client(api), when(idle.document["created_at"]) + timedelta(seconds=4), "idleness after a restart")
+    assert status(used.with_client(api)) == "running"
+
+
+# ---- changes --------------------------------------------------------------
+
+
+def test_patch(own_daemon):
+    daemon = own_daemon().start()
+    box = daemon.client().create(name="patched", metadata={"a": "1", "b": "2"})
+    response = patch(box, metadata={"c": "3"}, idle_seconds=1000, on_end="stop", auto_resume=True)
+    assert response.status == 200, response
+    expected = {"metadata": {"c": "3"}, "idle_seconds": 1000, "on_end": "stop", "auto_resume": True}
+    assert {key: response.json()[key] for key in expected} == expected
+    daemon.restart()
+    box = box.with_client(daemon.client())
+    assert {key: box.get()[key] for key in expected} == expected
+    assert [one["id"] for one in box.client.list("metadata.c=3")] == [box.id]
+    assert patch(box).status == 200
+    assert {key: box.get()[key] for key in expected} == expected
+    for _ in range(50):  # it does not fill anything up
+        assert patch(box, metadata={"k": "v" * 1000}).status == 200
+    for wrong in ({"on_end": "explode"}, {"metadata": {"": "x"}}, {"idle_seconds": -1}, {"name": "new"}, {"metadata": {"k": 1}}):
+        assert patch(box, **wrong).status == 400, wrong
+    assert box.get()["on_end"] == "stop"
+
+
+def test_idle_by_patch(make_box):
+    box = make_box()
+    assert patch(box, idle_seconds=1, on_end="stop").status == 200
+    paddock.until(lambda: status(box) == "stopped", "idle", 1 + SLACK + 1)
+
+
+@pytest.mark.parametrize("wrong", [{"on_end": "x"}, {"on_end": 1}, {"idle_seconds": -1}, {"idle_seconds": 1 << 33}, {"auto_resume": 1}])
+def test_wrong_lifetimes(api, wrong):
+    assert api.try_create(**wrong).status == 400
+
+
+def test_another_tenant_has_no_say(api, daemon, make_box):
+    key = api.post("/v1/keys", {"tenant": "stranger-life"}).json()
+    stranger, box = daemon.client(key["key"]), make_box()
+    for verb in ("pause", "resume", "stop", "start"):
+        assert stranger.request("POST", f"{box.path}/{verb}").status == 404
+    assert stranger.post(box.path + "/extend", {"ttl_seconds": 1}).status == 404
+    assert stranger.send_json("PATCH", box.path, {"metadata": {}}).status == 404
+    assert stranger.post(box.path + "/fork", {"count": 1}).status == 404
+    assert stranger.post(box.path + "/snapshots", {}).status == 404
+    assert status(box) == "running"
+    assert api.delete(f"/v1/keys/{key['id']}").status == 204

@@ -1,0 +1,200 @@
+"""Tenants, their quotas, the machine's budget, and what boxes use."""
+
+import time
+
+import pytest
+
+import paddock
+
+
+@pytest.fixture
+def tenant(api, daemon):
+    """A tenant of its own with a client of a user; its quota is taken away at the end."""
+    name = f"quota-{time.monotonic_ns()}"
+    made = api.post("/v1/tenants", {"name": name})
+    assert made.status == 201, made
+    key = api.post("/v1/keys", {"tenant": name, "role": "user"}).json()
+    client = paddock.Client(daemon, key["key"])
+
+    def quota(**values):
+        response = api.send_json("PUT", f"/v1/tenants/{name}/quota", values)
+        assert response.status == 200, response
+        return response.json()
+
+    client.quota, client.name, client.tenant = quota, name, made.json()
+    yield client
+    for box in client.list():
+        client.delete(f"/v1/sandboxes/{box['id']}")
+    client.close()
+    assert api.delete(f"/v1/keys/{key['id']}").status == 204
+
+
+def used(api, tenant):
+    return api.get(f"/v1/tenants/{tenant.name}/quota").json()["used"]
+
+
+NONE = {"boxes": 0, "cpu": 0, "memory_mb": 0, "disk_mb": 0}
+
+
+def test_tenants(api, tenant):
+    assert tenant.tenant["quota"] == {**NONE, "creates_per_minute": 0} and tenant.tenant["used"] == NONE
+    listed = {one["id"]: one for one in api.get("/v1/tenants").json()["tenants"]}
+    assert listed[tenant.tenant["id"]]["name"] == tenant.name and "default" in listed
+    assert api.post("/v1/tenants", {"name": tenant.name}).code() == "conflict"
+    for bad in ({"name": "a/b"}, {"name": ""}, {}, {"name": "x", "y": 1}):
+        assert api.post("/v1/tenants", bad).code() == "invalid_argument"
+    assert api.get("/v1/tenants/none/quota").code() == "not_found"
+    by_id = api.get(f"/v1/tenants/{tenant.tenant['id']}/quota").json()
+    assert by_id == api.get(f"/v1/tenants/{tenant.name}/quota").json()
+
+
+def test_only_admins(tenant):
+    for method, path, body in (("GET", "/v1/tenants", None), ("POST", "/v1/tenants", {"name": "x"}),
+                               ("GET", f"/v1/tenants/{tenant.name}/quota", None),
+                               ("PUT", f"/v1/tenants/{tenant.name}/quota", {"boxes": 0})):
+        response = tenant.send_json(method, path, body) if body else tenant.request(method, path)
+        assert (response.status, response.code()) == (403, "forbidden")
+
+
+BAD = [{"boxes": -1}, {"boxes": "1"}, {"cpu": -0.5}, {"memory_mb": 1.5}, {"nonsense": 1}, [], {"creates_per_minute": 10**9}]
+
+
+@pytest.mark.parametrize("values", BAD, ids=str)
+def test_bad_quotas(api, tenant, values):
+    response = api.send_json("PUT", f"/v1/tenants/{tenant.name}/quota", values)
+    assert (response.status, response.code()) == (400, "invalid_argument")
+
+
+def refused(response, code="quota_exceeded", status=429):
+    assert (response.status, response.code()) == (status, code), response
+    assert int(response.headers["retry-after"]) >= 1
+    return response.json()["error"]["message"]
+
+
+def test_boxes(api, tenant):
+    tenant.quota(boxes=2)
+    boxes = [tenant.create() for _ in range(2)]
+    assert "sandboxes" in refused(tenant.try_create())
+    assert used(api, tenant)["boxes"] == 2
+    boxes[0].delete()
+    tenant.create()
+    refused(tenant.try_create())
+    api.create().delete()  # another tenant's affair
+
+
+def test_cpu_and_memory(api, tenant):
+    tenant.quota(cpu=1.5, memory_mb=300)
+    tenant.create(limits={"cpu": 1, "memory_mb": 100})
+    assert used(api, tenant) == {"boxes": 1, "cpu": 1, "memory_mb": 100, "disk_mb": 0}
+    assert "CPU" in refused(tenant.try_create(limits={"cpu": 0.6, "memory_mb": 100}))
+    assert "memory" in refused(tenant.try_create(limits={"cpu": 0.5, "memory_mb": 201}))
+    tenant.create(limits={"cpu": 0.5, "memory_mb": 200})
+
+
+def test_disk(api, tenant):
+    tenant.quota(disk_mb=100)
+    assert "disk_mb" in refused(tenant.try_create()), "a box without a limit of its own could take it all"
+    first = tenant.try_create(limits={"disk_mb": 60})
+    if first.status == 501:
+        pytest.skip("no quotas of disk on this machine")
+    assert first.status == 201, first
+    refused(tenant.try_create(limits={"disk_mb": 60}))
+    tenant.create(limits={"disk_mb": 40})
+
+
+def test_stopped_boxes_use_no_memory(api, tenant):
+    box = tenant.create(limits={"memory_mb": 100})
+    paddock.kill(box.pid1())
+    paddock.until(lambda: box.get()["status"] == "stopped", "it has stopped")
+    assert used(api, tenant) == {"boxes": 1, "cpu": 0, "memory_mb": 0, "disk_mb": 0}
+
+
+def test_rate(api, tenant):
+    tenant.quota(creates_per_minute=3)
+    for _ in range(3):
+        tenant.create().delete()
+    response = tenant.try_create()
+    refused(response, "rate_limited")
+    assert 1 <= int(response.headers["retry-after"]) <= 21
+    tenant.quota(creates_per_minute=1200)
+    for _ in range(5):
+        tenant.create().delete()
+
+
+def test_what_is_refused_leaves_nothing(api, tenant):
+    tenant.quota(boxes=1)
+    kept = tenant.create(name="kept")
+    for _ in range(3):
+        refused(tenant.try_create(name="again"))
+    kept.delete()
+    tenant.create(name="again")
+    assert used(api, tenant)["boxes"] == 1
+
+
+def test_quotas_survive_a_restart(own_daemon):
+    daemon = own_daemon().start()
+    api = daemon.client()
+    assert api.send_json("PUT", "/v1/tenants/default/quota", {"boxes": 1, "cpu": 2.25}).status == 200
+    box = api.create()
+    daemon.restart()
+    api = daemon.client()
+    shown = api.get("/v1/tenants/default/quota").json()
+    assert shown["quota"]["boxes"] == 1 and shown["quota"]["cpu"] == 2.25
+    assert shown["used"]["boxes"] == 1 and shown["used"]["memory_mb"] == box.document["limits"]["memory_mb"]
+    refused(api.try_create())
+
+
+def test_budget_of_memory(own_daemon):
+    daemon = own_daemon(environment={"PADDOCK_MAX_BUDGET_MEMORY_MB": "1100"}).start()
+    api = daemon.client()
+    one = api.create(limits={"memory_mb": 512})
+    api.create(limits={"memory_mb": 512})
+    message = refused(api.try_create(limits={"memory_mb": 512}), "unavailable", 503)
+    assert "memory" in message and "1100" in message
+    # two of 512 and three times 2 for the kernel leave 70
+    refused(api.try_create(limits={"memory_mb": 71}), "unavailable", 503)
+    api.create(limits={"memory_mb": 64})
+    one.delete()
+    api.create(limits={"memory_mb": 500})
+
+
+def test_budget_of_cpu(own_daemon):
+    daemon = own_daemon(environment={"PADDOCK_MAX_BUDGET_CPU": "1.5"}).start()
+    api = daemon.client()
+    api.create(limits={"cpu": 1})
+    assert "CPU" in refused(api.try_create(limits={"cpu": 1}), "unavailable", 503)
+    api.create(limits={"cpu": 0.5})
+
+
+# ---- what boxes use ----
+
+
+def test_stats(api, make_box):
+    box = make_box(limits={"memory_mb": 128, "pids": 50})
+    response = api.get(f"{box.path}/stats")
+    assert response.status == 200
+    before = response.json()
+    assert before["memory_limit_bytes"] == 128 << 20 and before["pids_limit"] == 50
+    assert before["pids"] >= 1 and before["memory_bytes"] > 0 and before["oom_kills"] == 0
+    box.python("import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass")
+    after = api.get(f"{box.path}/stats").json()
+    assert after["cpu_usec"] >= before["cpu_usec"] + 250_000
+    assert "history" not in after
+    box.python("x = bytearray(300 << 20)")
+    assert api.get(f"{box.path}/stats").json()["oom_kills"] >= 1
+    assert api.get(f"{box.path}/stats?history=x").code() == "invalid_argument"
+
+
+@pytest.mark.slow
+def test_history(api, make_box):
+    box = make_box()
+
+    def samples():
+        return api.get(f"{box.path}/stats?history=1").json()["history"]
+
+    paddock.until(samples, "the first sample", 5)
+    box.python("import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass")
+    history = paddock.until(lambda: len(h := samples()) >= 2 and h, "the second sample", 15)
+    assert [sample["at"] for sample in history] == sorted(sample["at"] for sample in history)
+    assert history[1]["cpu_usec"] >= history[0]["cpu_usec"] + 150_000
+    assert set(history[0]) == {"at", "cpu_usec", "memory_bytes", "disk_bytes", "pids", "oom_kills"}

@@ -1,0 +1,235 @@
+"""Snapshots and forks: the files of a box as a thing of their own."""
+
+import select
+import time
+
+import pytest
+
+import paddock
+
+
+def snapshot(box, **body):
+    response = box.client.post(box.path + "/snapshots", body)
+    assert response.status == 201, response
+    return response.json()
+
+
+def fork(box, **body):
+    response = box.client.post(box.path + "/fork", body)
+    assert response.status == 201, response
+    document = response.json()
+    boxes = [paddock.Box(box.client, one) for one in document["sandboxes"]]
+    for one in boxes:
+        box.client.daemon.saw(one.id)
+    return boxes, document["stopped_us"]
+
+
+@pytest.fixture
+def snapshots(api):
+    """Names of snapshots that are removed after the test."""
+    names = []
+    yield names
+    for name in names:
+        assert api.delete(f"/v1/snapshots/{name}").status in (204, 404)
+
+
+def test_snapshot_becomes_a_box(make_box, api, snapshots):
+    box = make_box()
+    snapshots.append("base")
+    box.put("/workspace/f", b"kept")
+    box.exec("echo mine > /etc/mine; rm -rf /usr/share/doc/bash; ln -s f /workspace/link", user="root")
+    made = snapshot(box, name="base")
+    assert set(made) == {"id", "name", "tenant", "image", "image_digest", "bytes", "stopped_us", "created_at"}
+    assert paddock.ID.match(made["id"]) and made["name"] == "base" and made["image"] == box.document["image"]
+    assert 0 < made["stopped_us"] < 1_000_000 and made["bytes"] > 0
+    box.put("/workspace/f", b"changed")
+    twin = make_box(snapshot="base")
+    assert twin.document["snapshot"] == "base" and twin.document["image_digest"] == box.document["image_digest"]
+    assert twin.check("cat /workspace/link /etc/mine; ls -d /usr/share/doc/bash 2>&1 || true; hostname") == \
+        f"keptmine\nls: cannot access '/usr/share/doc/bash': No such file or directory\n{twin.id}\n"
+    # It is immutable: what was made of it does not change it, and neither does the end of the original.
+    twin.put("/workspace/f", b"of the twin")
+    box.delete()
+    again = make_box(snapshot=made["id"])
+    assert again.check("cat /workspace/f") == "kept"
+    assert twin.check("cat /workspace/f") == "of the twin"
+
+
+def test_list_show_remove(make_box, api, snapshots):
+    box = make_box()
+    named, unnamed = snapshot(box, name="one"), snapshot(box)
+    snapshots += ["one", unnamed["id"]]
+    assert unnamed["name"] is None
+    listed = api.get("/v1/snapshots").json()["snapshots"]
+    assert [one for one in listed if one["id"] in (named["id"], unnamed["id"])] == [named, unnamed]
+    assert api.get("/v1/snapshots/one").json() == named == api.get(f"/v1/snapshots/{named['id']}").json()
+    again = box.client.post(box.path + "/snapshots", {"name": "one"})
+    assert again.status == 409 and again.code() == "conflict"
+    twin = make_box(snapshot="one")
+    assert api.delete("/v1/snapshots/one").status == 204, "what was made of it does not hold it"
+    assert api.get("/v1/snapshots/one").status == 404 and api.delete("/v1/snapshots/one").status == 404
+    assert twin.check("echo lives") == "lives\n"
+    assert api.try_create(snapshot="one").status == 404
+    snapshot(box, name="one")
+
+
+def test_of_paused_and_stopped_boxes(make_box, api, snapshots):
+    box = make_box()
+    box.put("/workspace/f", b"kept")
+    for verb, status in (("pause", "paused"), ("stop", "stopped")):
+        assert box.client.request("POST", f"{box.path}/{verb}").status == 200
+        made = snapshot(box, name=f"while-{status}")
+        snapshots.append(made["id"])
+        assert made["stopped_us"] == 0, "it stood still anyway"
+        assert box.get()["status"] == status
+        assert make_box(snapshot=made["id"]).check("cat /workspace/f") == "kept"
+
+
+def test_snapshots_survive_a_restart(own_daemon):
+    daemon = own_daemon().start()
+    api = daemon.client()
+    box = api.create()
+    box.put("/workspace/f", b"kept")
+    made = snapshot(box, name="kept")
+    box.delete()
+    daemon.restart()
+    api = daemon.client()
+    assert api.get("/v1/snapshots").json()["snapshots"] == [made]
+    assert api.create(snapshot="kept").check("cat /workspace/f") == "kept"
+    assert api.delete("/v1/snapshots/kept").status == 204
+    daemon.restart()
+    assert daemon.client().get("/v1/snapshots").json()["snapshots"] == []
+
+
+def test_wrong_snapshots(make_box, api):
+    box = make_box()
+    for body in ({"name": ""}, {"name": "a/b"}, {"name": "-x"}, {"name": 1}, {"nmae": "x"}, {"name": "x" * 64}):
+        assert box.client.post(box.path + "/snapshots", body).status == 400, body
+    assert api.post("/v1/sandboxes/none/snapshots", {}).status == 404
+    assert api.try_create(snapshot="none").status == 404
+    assert api.try_create(snapshot="none", image="machine").status == 400
+
+
+def test_tenants_do_not_see_each_other(make_box, api, daemon, snapshots):
+    box = make_box()
+    made = snapshot(box, name="private")
+    snapshots.append("private")
+    key = api.post("/v1/keys", {"tenant": "stranger-snap"}).json()
+    stranger = daemon.client(key["key"])
+    assert stranger.get("/v1/snapshots").json()["snapshots"] == []
+    for ref in ("private", made["id"]):
+        assert stranger.get(f"/v1/snapshots/{ref}").status == 404
+        assert stranger.delete(f"/v1/snapshots/{ref}").status == 404
+        assert stranger.try_create(snapshot=ref).status == 404
+    own = stranger.create()
+    assert snapshot(own, name="private")["tenant"] == "stranger-snap", "names are each tenant's own"
+    assert stranger.delete("/v1/snapshots/private").status == 204
+    assert api.get("/v1/snapshots/private").json() == made
+    own.delete()
+    assert api.delete(f"/v1/keys/{key['id']}").status == 204
+
+
+# ---- fork -----------------------------------------------------------------
+
+
+def test_fork(make_box, api):
+    box = make_box(name="original", env={"E": "e"}, metadata={"of": "original"}, limits={"memory_mb": 128})
+    box.put("/workspace/f", b"kept")
+    box.exec("echo 00000000000000000000000000000001 > /etc/machine-id; chmod 444 /etc/machine-id", user="root")
+    forks, stopped = fork(box, count=3)
+    try:
+        assert len(forks) == 3 and 0 < stopped < 1_000_000
+        identities = {box.check("cat /etc/machine-id; hostname")}
+        for one in forks:
+            document = one.get()
+            assert document["status"] == "running" and document["name"] is None
+            assert document["metadata"] == {"of": "original"} and document["limits"] == box.document["limits"]
+            assert one.check("cat /workspace/f; echo $E") == "kepte\n"
+            assert one.check("stat -c %a /etc/machine-id; wc -c < /etc/machine-id") == "444\n33\n"
+            identities.add(one.check("cat /etc/machine-id; hostname"))
+        assert len(identities) == 4, "each is somebody else"
+        assert box.check("cat /etc/machine-id") == "00000000000000000000000000000001\n"
+        forks[0].put("/workspace/f", b"its own")
+        assert {one.check("cat /workspace/f") for one in (box, *forks[1:])} == {"kept"}
+    finally:
+        for one in forks:
+            one.delete()
+    assert api.get("/v1/snapshots").json()["snapshots"] == [], "the snapshot in between is nobody's business"
+
+
+def test_fork_names_and_metadata(make_box):
+    box = make_box(metadata={"a": "b"})
+    forks, _ = fork(box, count=2, name_prefix="worker_x", metadata={"role": "worker"})
+    assert [(one.document["name"], one.document["metadata"]) for one in forks] == \
+        [("worker_x-1", {"role": "worker"}), ("worker_x-2", {"role": "worker"})]
+    assert forks[1].check("hostname") == "worker-x-2\n"
+    before = {one["id"] for one in box.client.list()}
+    refused = box.client.post(box.path + "/fork", {"count": 3, "name_prefix": "worker_x"})
+    assert refused.status == 409 and refused.code() == "conflict"
+    paddock.until(lambda: {one["id"] for one in box.client.list()} == before, "all or none")
+    for one in forks:
+        one.delete()
+
+
+def test_fork_of_a_paused_and_of_a_stopped_box(make_box):
+    box = make_box()
+    box.put("/workspace/f", b"kept")
+    for verb in ("pause", "stop"):
+        assert box.client.request("POST", f"{box.path}/{verb}").status == 200
+        forks, stopped = fork(box)
+        assert stopped == 0 and len(forks) == 1
+        assert forks[0].check("cat /workspace/f") == "kept"
+        forks[0].delete()
+
+
+def test_wrong_forks(make_box, api):
+    box = make_box()
+    for body in ({"count": 0}, {"count": 65}, {"count": -1}, {"count": "2"}, {"name_prefix": "a b"}, {"metadata": {"x": 1}}):
+        assert box.client.post(box.path + "/fork", body).status == 400, body
+    assert api.post("/v1/sandboxes/none/fork", {"count": 1}).status == 404
+
+
+def test_fork_of_ten_thousand_files(make_box):
+    """Its time is printed; the target is 30 ms each and 10 ms of standing still (make bench)."""
+    box = make_box()
+    box.python("import os\n"
+               "for d in range(100):\n"
+               "    os.makedirs(f'/workspace/many/{d}')\n"
+               "    for i in range(100):\n"
+               "        open(f'/workspace/many/{d}/{i}', 'wb').write(os.urandom(10000))")
+    # On disk, as after half a minute: else the fork pays for that too.
+    box.check("sync -f /workspace", user="root")
+    took, stood = [], []
+    for _ in range(5):
+        began = time.monotonic()
+        forks, stopped = fork(box, count=1)
+        took.append(1000 * (time.monotonic() - began))
+        stood.append(stopped / 1000)
+        assert forks[0].check("find /workspace/many -type f | wc -l") == "10000\n"
+        forks[0].delete()
+    print(f"fork of 10,000 files, 100 MB: {sorted(took)[2]:.1f} ms (median), stood still {sorted(stood)[2]:.1f} ms")
+    assert sorted(took)[2] < 500 and sorted(stood)[2] < 250
+
+
+def test_many_forks_at_once(make_box):
+    box = make_box()
+    box.put("/workspace/f", b"kept")
+    forks, _ = fork(box, count=16)
+    assert len({one.id for one in forks}) == 16
+    assert {one.check("cat /workspace/f") for one in forks} == {"kept"}
+    for one in forks:
+        one.delete()
+
+
+def test_a_client_that_goes_away_leaves_no_forks(make_box, daemon):
+    box = make_box()
+    client = daemon.client()
+    before = {one["id"] for one in client.list()}
+    body = b'{"count": 32}'
+    connection = daemon.raw()
+    connection.sendall(f"POST {box.path}/fork HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\n"
+                       f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    paddock.until(lambda: len(client.list()) > len(before), "some of them are being made")
+    assert not select.select([connection], [], [], 0)[0], "it is not answered yet"
+    connection.close()
+    paddock.until(lambda: {one["id"] for one in client.list()} == before, "they are removed again", 30)

@@ -1,0 +1,295 @@
+"""Webhooks: signed, at least once, tried again, carried by a program that can do nothing else."""
+
+import hashlib
+import hmac
+import http.server
+import json
+import threading
+import time
+
+import pytest
+
+import paddock
+
+
+class Receiver:
+    """An HTTP server that keeps what it was sent; `status` decides its answers."""
+
+    def __init__(self, port=0):
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.got.append((self.path, dict(self.headers), body))
+                status = outer.status(len(outer.got)) if callable(outer.status) else outer.status
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.got, self.status = [], 200
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}/hook?a=b"
+
+    def events(self):
+        return [json.loads(body) for _, _, body in self.got]
+
+    def wait(self, count, timeout=15):
+        paddock.until(lambda: len(self.got) >= count, f"{count} deliveries", timeout)
+        return self.events()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def receiver():
+    it = Receiver()
+    yield it
+    it.close()
+
+
+@pytest.fixture
+def make_hook(api):
+    made = []
+
+    def make(client=None, **wish):
+        response = (client or api).post("/v1/webhooks", wish)
+        assert response.status == 201, response
+        made.append(response.json())
+        return made[-1]
+
+    yield make
+    for hook in made:
+        assert api.delete(f"/v1/webhooks/{hook['id']}").status in (204, 404)
+
+
+def check_signature(secret, headers, body):
+    stamp, signature = (part.split("=", 1)[1] for part in headers["Paddock-Signature"].split(","))
+    assert headers["Paddock-Signature"] == f"t={stamp},v1={signature}"
+    assert abs(time.time() - int(stamp)) < 30
+    expected = hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
+    assert signature == expected
+
+
+def test_delivery(api, receiver, make_hook):
+    hook = make_hook(url=receiver.url)
+    assert hook["secret"].startswith("whsec_") and hook["events"] == []
+    box = api.create(name="hooked")
+    box.delete()
+    events = receiver.wait(2)
+    assert [(event["type"], event["sandbox"]) for event in events] == [("created", box.id), ("deleted", box.id)]
+    for path, headers, body in receiver.got:
+        assert path == "/hook?a=b" and headers["Host"] == f"127.0.0.1:{receiver.port}"
+        assert headers["Content-Type"] == "application/json"
+        check_signature(hook["secret"], headers, body)
+        event = json.loads(body)
+        assert headers["Paddock-Event"] == event["type"]
+        assert headers["Paddock-Delivery"] == f"{hook['id']}-{event['id']}"
+        # word for word what the log shows
+        shown = api.get(f"/v1/events?after={event['id'] - 1}&limit=1").json()["events"]
+        assert shown == [event]
+    shown = paddock.until(lambda: (s := api.get(f"/v1/webhooks/{hook['id']}").json())["delivered"] == 2 and s, "the log")
+    assert "secret" not in shown and shown["pending"] == 0 and shown["failed"] == 0
+    assert [(d["status"], d["attempt"], d["final"], d["error"]) for d in shown["deliveries"]] == [(200, 1, True, None)] * 2
+
+
+def test_own_secret_and_types(api, receiver, make_hook):
+    make_hook(url=receiver.url, secret="a secret of mine", events=["deleted"])
+    boxes = [api.create() for _ in range(3)]
+    for box in boxes:
+        box.delete()
+    events = receiver.wait(3)
+    assert [(event["type"], event["sandbox"]) for event in events] == [("deleted", box.id) for box in boxes]
+    for _, headers, body in receiver.got:
+        check_signature("a secret of mine", headers, body)
+
+
+def test_a_long_secret(api, receiver, make_hook):
+    secret = "s" * 128
+    make_hook(url=receiver.url, secret=secret)
+    api.create().delete()
+    receiver.wait(2)
+    check_signature(secret, *receiver.got[0][1:])
+
+
+def test_retries(api, receiver, make_hook):
+    """A failure is tried again, and does not hold up what comes after it."""
+    receiver.status = lambda n: 500 if n in (1, 3) else 204
+    hook = make_hook(url=receiver.url, events=["created"])
+    one, two = api.create(), api.create()
+    events = receiver.wait(4)
+    assert [event["sandbox"] for event in events].count(one.id) == 3
+    assert [event["sandbox"] for event in events].count(two.id) == 1
+    assert [event["sandbox"] for event in events][1] == two.id, "the second was not held up"
+    shown = paddock.until(lambda: (s := api.get(f"/v1/webhooks/{hook['id']}").json())["pending"] == 0 and s, "done")
+    newest = shown["deliveries"][0]
+    assert (newest["attempt"], newest["status"], newest["final"]) == (3, 204, True)
+    assert shown["failed"] == 2 and shown["delivered"] == 2
+    for box in (one, two):
+        box.delete()
+
+
+def test_nobody_listens_then_somebody_does(own_daemon):
+    """What could not be delivered waits over restarts of everything."""
+    daemon = own_daemon().start()
+    api = daemon.client()
+    first = Receiver()
+    port = first.port
+    first.close()
+    hook = api.post("/v1/webhooks", {"url": f"http://127.0.0.1:{port}/x"}).json()
+    box = api.create()
+    paddock.until(lambda: api.get(f"/v1/webhooks/{hook['id']}").json()["pending"] == 1, "it failed")
+    attempt = api.get(f"/v1/webhooks/{hook['id']}").json()["deliveries"][-1]
+    assert attempt["status"] is None and "refused" in attempt["error"] and not attempt["final"]
+    daemon.restart()
+    api = daemon.client()
+    assert api.get(f"/v1/webhooks/{hook['id']}").json()["pending"] == 1
+    receiver = Receiver(port)
+    events = receiver.wait(1, 30)
+    assert (events[0]["type"], events[0]["sandbox"]) == ("created", box.id)
+    paddock.until(lambda: api.get(f"/v1/webhooks/{hook['id']}").json()["pending"] == 0, "it is done")
+    # what happens while the api is down is delivered by the next one
+    daemon.kill_api()
+    api = daemon.client()
+    paddock.Box(api, box.document).delete()
+    assert [event["type"] for event in receiver.wait(2)] == ["created", "deleted"]
+    receiver.close()
+
+
+def test_the_carrier_dies(own_daemon):
+    daemon = own_daemon().start()
+    api = daemon.client()
+    receiver = Receiver()
+    api.post("/v1/webhooks", {"url": receiver.url})
+    box = api.create()
+    receiver.wait(1)
+    carrier = [pid for pid, name in daemon.programs().items() if name == "paddock-hook"]
+    assert len(carrier) == 1
+    paddock.kill(carrier[0])
+    box.delete()
+    assert [event["type"] for event in receiver.wait(2)][-1] == "deleted"
+    receiver.close()
+
+
+def test_the_carrier_can_do_nothing_else(daemon, api, receiver, make_hook):
+    make_hook(url=receiver.url)
+    api.create().delete()
+    receiver.wait(2)
+    pid = [pid for pid, name in daemon.programs().items() if name == "paddock-hook"][0]
+    status = paddock.proc_status(pid)
+    assert set(status["Uid"].split()) == set(status["Gid"].split()) == {"59001"}
+    for field in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(status[field], 16) == 0, field
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+    assert status["Groups"] == ""
+
+
+def test_no_carrier_without_webhooks(own_daemon):
+    daemon = own_daemon().start()
+    daemon.client().create().delete()
+    assert "paddock-hook" not in daemon.programs().values()
+
+
+def test_tenants(daemon, api, receiver, make_hook):
+    keys = [api.post("/v1/keys", {"tenant": f"hooks-{i}", "role": "user"}).json() for i in range(2)]
+    one, two = (paddock.Client(daemon, key["key"]) for key in keys)
+    hook = make_hook(one, url=receiver.url)
+    assert two.get("/v1/webhooks").json() == {"webhooks": []}
+    for method in ("GET", "DELETE"):
+        assert two.request(method, f"/v1/webhooks/{hook['id']}").status == 404
+    assert [h["id"] for h in one.get("/v1/webhooks").json()["webhooks"]] == [hook["id"]]
+    other, mine = two.create(), one.create()
+    assert [event["sandbox"] for event in receiver.wait(1)] == [mine.id]
+    other.delete()
+    mine.delete()
+    assert {event["sandbox"] for event in receiver.wait(2)} == {mine.id}
+    assert one.delete(f"/v1/webhooks/{hook['id']}").status == 204
+    assert one.delete(f"/v1/webhooks/{hook['id']}").status == 404
+    for client, key in zip((one, two), keys):
+        client.close()
+        api.delete(f"/v1/keys/{key['id']}")
+
+
+def test_removed_means_silent(api, receiver):
+    hook = api.post("/v1/webhooks", {"url": receiver.url}).json()
+    assert api.delete(f"/v1/webhooks/{hook['id']}").status == 204
+    other = api.post("/v1/webhooks", {"url": receiver.url + "&other"}).json()
+    api.create().delete()
+    receiver.wait(2)
+    assert {path for path, _, _ in receiver.got} == {"/hook?a=b&other"}
+    assert api.delete(f"/v1/webhooks/{other['id']}").status == 204
+
+
+BAD = [
+    {}, {"url": ""}, {"url": "ftp://x/"}, {"url": "http://"}, {"url": "http:///x"}, {"url": "http://h:0/"},
+    {"url": "http://h:99999/"}, {"url": "http://user@h/"}, {"url": "http://h/a b"}, {"url": "http://h/\r\nX: y"},
+    {"url": "http://h\r\nX: y/"}, {"url": "http://h?x"}, {"url": "http://h/#f"}, {"url": "http://h/" + "x" * 2000},
+    {"url": "http://169.254.169.254/latest"}, {"url": "http://[fe80::1]/"}, {"url": "http://[::ffff:169.254.1.1]/"},
+    {"url": "http://0.0.0.0/"}, {"url": "http://[fd00:ec2::254]/"}, {"url": "http://224.0.0.1/"},
+    {"url": "http://h/", "secret": "short"}, {"url": "http://h/", "events": ["nonsense"]},
+    {"url": "http://h/", "events": "created"}, {"url": "http://h/", "x": 1}, {"url": "http://h/", "events": ["created,deleted"]},
+]
+
+
+@pytest.mark.parametrize("wish", BAD, ids=[str(i) for i in range(len(BAD))])
+def test_bad_wishes(api, wish):
+    response = api.post("/v1/webhooks", wish)
+    assert (response.status, response.code()) == (400, "invalid_argument"), wish
+
+
+def test_https_is_not_there_yet(api):
+    response = api.post("/v1/webhooks", {"url": "https://example.com/"})
+    assert (response.status, response.code()) == (501, "not_supported")
+
+
+def test_names_are_judged_by_their_address(own_daemon):
+    """localhost is fine by default and refused where private addresses are."""
+    receiver = Receiver()
+    for refuse, delivered in (("link-local", True), ("private", False)):
+        daemon = own_daemon(environment={"PADDOCK_WEBHOOKS_REFUSE": refuse}).start()
+        api = daemon.client()
+        hook = api.post("/v1/webhooks", {"url": f"http://localhost:{receiver.port}/{refuse}"}).json()
+        api.create().delete()
+        shown = paddock.until(lambda: (s := api.get(f"/v1/webhooks/{hook['id']}").json())["deliveries"] and s, "a try")
+        assert bool(shown["delivered"]) == delivered
+        if not delivered:
+            assert "refused" in shown["deliveries"][-1]["error"]
+            assert api.post("/v1/webhooks", {"url": receiver.url}).status == 400
+    assert {path for path, _, _ in receiver.got} == {"/link-local"}
+    receiver.close()
+
+
+def test_answers_that_are_none(api, make_hook):
+    """Garbage, silence after the request, a closed door: failures, and nothing hangs."""
+    import socket
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    answers = [b"nonsense\r\n", b"", b"HTTP/1.1 2x0 OK\r\n", b"x" * 5000]
+
+    def serve():
+        for answer in answers:
+            connection, _ = listener.accept()
+            connection.recv(65536)
+            connection.sendall(answer)
+            connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    hook = make_hook(url=f"http://127.0.0.1:{listener.getsockname()[1]}/", events=["created"])
+    boxes = [api.create() for _ in range(2)]
+    shown = paddock.until(lambda: (s := api.get(f"/v1/webhooks/{hook['id']}").json())["failed"] >= 4 and s, "4 tries", 20)
+    assert all(d["status"] is None and d["error"] for d in shown["deliveries"][-4:])
+    listener.close()
+    for box in boxes:
+        box.delete()
