@@ -10,7 +10,7 @@ RELEASE := build/release
 PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/init/paddock-init
 
 .DEFAULT_GOAL := build
-.PHONY: build run test bench install uninstall format clean
+.PHONY: build run test soak bench install uninstall format clean
 
 # Programs look for each other beside themselves: build/bin holds copies, not links.
 # install(1) replaces a file instead of writing into one that may be running.
@@ -33,6 +33,11 @@ run: build
 test:
 	@scripts/deps build test
 	@exec scripts/test
+
+# What takes longer than `make test` may: a thousand cycles with random kills in between.
+soak: build
+	@scripts/deps test
+	PADDOCK_CHURN=1000 $(PYTHON) -m pytest -q -p no:cacheprovider test/it/test_leaks.py
 
 bench: build
 	@scripts/deps bench

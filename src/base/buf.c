@@ -138,7 +138,7 @@ char *buf_reserve(struct buf *b, size_t n)
 {
 	if (b->bad || make_room(b, n, 0) < 0)
 		return NULL;
-	return b->p + b->n;
+	return b->n ? b->p + b->n : b->p;
 }
 
 void buf_commit(struct buf *b, size_t n)

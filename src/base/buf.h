@@ -37,7 +37,7 @@ void buf_shrink(struct buf *b);
 
 static inline struct view buf_view(const struct buf *b)
 {
-	return (struct view){ b->p + b->head, b->n - b->head };
+	return (struct view){ b->head ? b->p + b->head : b->p, b->n - b->head }; /* p may be NULL */
 }
 static inline size_t buf_len(const struct buf *b)
 {

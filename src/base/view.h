@@ -42,7 +42,7 @@ static inline bool view_starts(struct view a, const char *s)
 static inline struct view view_skip(struct view a, size_t n)
 {
 	n = n > a.n ? a.n : n;
-	return (struct view){ a.p + n, a.n - n };
+	return (struct view){ n ? a.p + n : a.p, a.n - n };
 }
 
 static inline struct view view_head(struct view a, size_t n)

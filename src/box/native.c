@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -44,6 +45,23 @@ static void close_late(struct native *n, int *fd)
 	else
 		fd_close(*fd);
 	*fd = -EBADF;
+}
+
+bool native_refill(struct native *n)
+{
+	if (n->n_nets == ELEMS(n->nets) || n->host_net < 0)
+		return false;
+	_cleanup_(closep) int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0 || unshare(CLONE_NEWNET) < 0)
+		return false;
+	/* /proc/sys/net is that of whoever looks. */
+	int fd = native_child_network(proc) < 0 ? -1 : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (setns(n->host_net, CLONE_NEWNET) < 0)
+		abort(); /* a keeper without its network would be of no use */
+	if (fd < 0)
+		return false;
+	n->nets[n->n_nets++] = fd;
+	return n->n_nets < ELEMS(n->nets);
 }
 
 void native_tidy(struct native *n)
@@ -138,7 +156,7 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 
 static void child_init(struct native_child *c, const struct native *n, const struct plan *p, int listener)
 {
-	*c = (struct native_child){ .native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1 };
+	*c = (struct native_child){ .native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1, .net = -1 };
 	memset(c->mounts, 0xff, sizeof(c->mounts));
 	memset(c->masks, 0xff, sizeof(c->masks));
 }
@@ -153,12 +171,13 @@ static void child_done(struct native_child *c)
 		fd_close(c->tasks[i]);
 	fd_close(c->v2);
 	fd_close(c->userns);
+	fd_close(c->net);
 }
 
 static int run_child(struct native_child *c, struct native_box *ret, struct err *e)
 {
 	const struct spawn s = {
-		.flags = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
+		.flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | (c->net < 0 ? CLONE_NEWNET : 0),
 		.cgroup = c->v2,
 		.fn = native_child_main,
 		.arg = c,
@@ -187,6 +206,8 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 					      .pids = p->spec.limits.pids };
 	if (cgroup_make(&n->cgroups, p->spec.id, &limits, e) < 0)
 		return -1;
+	if (n->n_nets)
+		c.net = n->nets[--n->n_nets];
 	int r = spawn_userns(p->uid_base, PLAN_IDS, &c.userns);
 	if (r < 0)
 		r = err_sys(e, ERR_WALLS, r, "user namespace");

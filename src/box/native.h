@@ -16,6 +16,8 @@
 #include "plan.h"
 #include "seccomp.h"
 
+#define NATIVE_NETS 8
+
 /* What all boxes of one keeper share; made once. */
 struct native {
 	struct cgroup_host cgroups;
@@ -24,6 +26,10 @@ struct native {
 	int empty_ns;     /* a mount namespace with nothing but an empty read-only root */
 	int init;         /* paddock-init in a sealed memfd */
 	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
+	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
+	int host_net;
+	int nets[NATIVE_NETS];
+	unsigned n_nets;
 	/* Detached mounts whose closing waits for an RCU grace period: closed when there is time. */
 	int late[128];
 	unsigned n_late;
@@ -41,13 +47,15 @@ void native_close(struct native *n);
 
 /* Makes the directories that the plan wants in `storage`, where they are not there yet. */
 int native_storage(const struct plan *p, int storage, struct err *e) _must_check_;
-/* Starts the box; the listener becomes PID 1's fd 3. On failure nothing of it is left. */
 struct native_files {
 	int storage;   /* the box's own directory */
 	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
 	int listener;
 };
+/* Starts the box; the listener becomes PID 1's fd 3. On failure nothing of it is left. */
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
 		 const struct native_files *files, struct native_box *ret, struct err *e) _must_check_;
-/* Closes what native_start left for later. */
+/* When there is time: closes what native_start left for later. */
 void native_tidy(struct native *n);
+/* Makes one namespace ahead; true when there is more to do. A start without one makes its own. */
+bool native_refill(struct native *n);

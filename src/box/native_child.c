@@ -107,7 +107,7 @@ static int mask_proc(const struct native_child *c, int proc)
 }
 
 /* Only lo, and up; low ports are everybody's, since there is nobody else. */
-static int setup_network(int proc)
+int native_child_network(int proc)
 {
 	_cleanup_(closep) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
@@ -195,17 +195,21 @@ int native_child_main(void *arg)
 
 	umask(022);
 	STEP("session", SYS(setsid()));
+	if (c->net >= 0)
+		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));
 	STEP("root of the box", enter_root(c));
 	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
-	STEP("network", setup_network(proc));
+	if (c->net < 0)
+		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
 	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
-	STEP("resource limits", set_rlimits(p));
 	STEP("file descriptors", set_fds(c));
 	STEP("user namespace", become_root_of_box(c));
 	STEP("no_new_privs", SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
 	STEP("Landlock", restrict_files());
+	/* Late: the keeper may have more files open than the box may, and each step needs one more. */
+	STEP("resource limits", set_rlimits(p));
 	STEP("seccomp", seccomp_load(&c->native->filter));
 
 	sigset_t none;

@@ -10,6 +10,7 @@ struct native_child {
 	const struct native *native;
 	const struct plan *plan;
 	int listener, userns, v2;
+	int net; /* a network namespace made ahead, or -1: cloned into a new one */
 	int mounts[ELEMS(((struct plan *)0)->mounts)]; /* by the plan's index; -1: the child's own business */
 	int masks[PLAN_MASKS]; /* by the index of plan_masked; -1: no such path here */
 	int tasks[CGROUP_TREES];
@@ -26,3 +27,5 @@ struct native_child {
  * after a step that failed, resolve a path of the image through a symlink.
  */
 int native_child_main(void *arg);
+/* In a network namespace of its own, whose /proc/sys is below `proc`. Also for native_refill. */
+int native_child_network(int proc);

@@ -22,6 +22,8 @@
 
 void posture_add(struct posture *p, const char *name, bool ok, bool required, const char *fmt, ...)
 {
+	if (required && !ok)
+		p->ok = false; /* also when there is no room to say why */
 	if (p->n == POSTURE_PARTS)
 		return;
 	struct posture_part *part = &p->parts[p->n++];
@@ -30,8 +32,6 @@ void posture_add(struct posture *p, const char *name, bool ok, bool required, co
 	va_start(ap, fmt);
 	vsnprintf(part->detail, sizeof(part->detail), fmt, ap);
 	va_end(ap);
-	if (required && !ok)
-		p->ok = false;
 }
 
 /* In a child, so that this process stays where it is. 0 or an errno. */

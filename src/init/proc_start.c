@@ -29,14 +29,17 @@ static void ends_close(struct ends *e)
 		closep(fd);
 }
 
-/* The end that we keep does not block; the program's does, as programs expect. */
-static int make_pipe(int *ret_read, int *ret_write, bool ours_reads, struct err *e)
+/* The end that we keep does not block; the program's does, as programs expect. It belongs
+ * to the program's user, who may open it again as /dev/stdout or /dev/stderr. */
+static int make_pipe(int *ret_read, int *ret_write, bool ours_reads, const struct user *user, struct err *e)
 {
 	int fds[2];
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_sys(e, ERR_UNAVAILABLE, errno, "pipe");
 	*ret_read = fds[0];
 	*ret_write = fds[1];
+	if (fchown(fds[0], user->uid, user->gid) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "pipe");
 	int r = fd_nonblock(ours_reads ? fds[0] : fds[1], true);
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "pipe") : 0;
 }
@@ -53,13 +56,13 @@ static int move_up(int *fd, struct err *e)
 	return 0;
 }
 
-static int make_control(struct proc *p, struct ends *ends, struct err *e)
+static int make_control(struct proc *p, const struct user *user, struct ends *ends, struct err *e)
 {
 	p->order = calloc(1, sizeof(*p->order));
 	if (!p->order)
 		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
-	if (make_pipe(&ends->control_in, &p->feeds[PROC_CONTROL_IN].fd, false, e) < 0 ||
-	    make_pipe(&p->channels[PROC_CONTROL].fd, &ends->control_out, true, e) < 0)
+	if (make_pipe(&ends->control_in, &p->feeds[PROC_CONTROL_IN].fd, false, user, e) < 0 ||
+	    make_pipe(&p->channels[PROC_CONTROL].fd, &ends->control_out, true, user, e) < 0)
 		return -1;
 	return move_up(&ends->control_in, e) < 0 ? -1 : move_up(&ends->control_out, e);
 }
@@ -79,13 +82,13 @@ static int make_terminal(struct proc *p, const struct wire_pty *size, uid_t uid,
 	return 0;
 }
 
-static int make_pipes(struct proc *p, bool with_stdin, struct ends *ends, struct err *e)
+static int make_pipes(struct proc *p, bool with_stdin, const struct user *user, struct ends *ends, struct err *e)
 {
-	if (with_stdin && make_pipe(&ends->in, &p->feeds[PROC_STDIN].fd, false, e) < 0)
+	if (with_stdin && make_pipe(&ends->in, &p->feeds[PROC_STDIN].fd, false, user, e) < 0)
 		return -1;
-	if (make_pipe(&p->channels[PROC_OUT].fd, &ends->out, true, e) < 0)
+	if (make_pipe(&p->channels[PROC_OUT].fd, &ends->out, true, user, e) < 0)
 		return -1;
-	return make_pipe(&p->channels[PROC_ERR].fd, &ends->err, true, e);
+	return make_pipe(&p->channels[PROC_ERR].fd, &ends->err, true, user, e);
 }
 
 /* For the list of processes; long arguments are cut. */
@@ -128,9 +131,9 @@ static int launch(struct proc *p, const struct call *call, struct err *e)
 		r = remember(p, msg, plan.cwd, e);
 	if (r == 0)
 		r = msg->pty ? make_terminal(p, msg->pty, user.uid, &ends, e)
-			     : make_pipes(p, msg->stdin_, &ends, e);
+			     : make_pipes(p, msg->stdin_, &user, &ends, e);
 	if (r == 0 && msg->control)
-		r = make_control(p, &ends, e);
+		r = make_control(p, &user, &ends, e);
 	if (r < 0)
 		return r;
 	memcpy(plan.fds, (int[]){ ends.in, ends.out, ends.err }, sizeof(plan.fds));

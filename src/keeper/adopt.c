@@ -88,6 +88,7 @@ void boxes_adopt(struct keeper *k)
 		log_info("adopted %zu boxes", k->boxes.by_id.n);
 	sweep_start(k);
 	boxes_tidy_later(k); /* control groups without a box */
+	boxes_refill_later(k);
 }
 
 static int compare(const void *a, const void *b)

@@ -29,6 +29,7 @@
 #include "poison.h"
 
 #define TIDY_MS 5
+#define IDLE_MS 20
 #define BACKLOG 16
 
 /* Through the directory's fd: a run directory's path may be longer than a socket address. */
@@ -98,10 +99,28 @@ static void drop_stray_group(void *arg, const char *name)
 static void on_tidy(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, tidy);
-	if (storage_refill(&k->storage))
-		boxes_tidy_later(k);
-	native_tidy(&k->native);
 	cgroup_each(&k->native.cgroups, drop_stray_group, k);
+}
+
+/* Nothing has happened for a while: make parts ahead, one of each at a time, so that a
+ * request that comes meanwhile does not wait for all. */
+static void on_idle(struct loop_timer *t)
+{
+	struct keeper *k = CONTAINER(t, struct keeper, idle);
+	bool more = storage_refill(&k->storage);
+	if (native_refill(&k->native) || more)
+		loop_timer_start(k->loop, &k->idle, 1, on_idle);
+}
+
+/* Behind the answer: the closing of detached mounts waits for the kernel. */
+static void on_answered(struct loop_task *t)
+{
+	native_tidy(&CONTAINER(t, struct keeper, answered)->native);
+}
+
+void boxes_refill_later(struct keeper *k)
+{
+	loop_timer_start(k->loop, &k->idle, IDLE_MS, on_idle);
 }
 
 static void box_free(struct keeper *k, struct box *b)
@@ -147,6 +166,12 @@ void boxes_end(struct keeper *k, struct box *b, box_ended *on_end)
 	b->on_end = on_end;
 	(void)!cgroup_kill(&k->native.cgroups, b->spec.id);
 	(void)syscall(SYS_pidfd_send_signal, b->exit.fd, SIGKILL, NULL, 0);
+}
+
+void boxes_forget_calls(struct keeper *k)
+{
+	for (struct map_node *n = map_first(&k->boxes.by_id); n; n = map_next(&k->boxes.by_id, n))
+		CONTAINER(n, struct box, node)->stream = 0;
 }
 
 /* ---- starting ---- */
@@ -267,6 +292,8 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	if (start_box(k, b, image, ret_link, e) < 0)
 		return -1; /* b is gone */
 	*ret = b;
-	boxes_tidy_later(k);
+	if (list_empty(&k->answered.link))
+		loop_defer(k->loop, &k->answered, on_answered);
+	boxes_refill_later(k);
 	return 0;
 }

@@ -20,12 +20,15 @@
 
 void calls_reply(struct call *c, const struct pb_msg *m, const void *msg)
 {
+	if (!c->stream)
+		return; /* who asked is gone */
 	(void)!link_send_msg(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST, c->stream, 0, m, msg);
 }
 
 static void fail(struct call *c, const struct err *e)
 {
-	(void)!link_fail(&c->k->api, c->type, c->stream, e);
+	if (c->stream)
+		(void)!link_fail(&c->k->api, c->type, c->stream, e);
 }
 
 static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *e)
@@ -98,16 +101,15 @@ static int call_open(struct call *c, const void *msg, struct err *e)
 
 static void destroyed(struct keeper *k, uint32_t stream, const char *id)
 {
+	struct call c = { .k = k, .type = WIRE_TYPE_BOX_DESTROY, .stream = stream };
 	struct err e = { 0 };
 	int r = boxes_discard(k, id);
 	if (r < 0) {
 		err_sys(&e, ERR_STORAGE, r, "cannot remove the box's files");
-		(void)!link_fail(&k->api, WIRE_TYPE_BOX_DESTROY, stream, &e);
+		fail(&c, &e);
 		return;
 	}
-	struct wire_box_destroyed out = { 0 };
-	(void)!link_send_msg(&k->api, WIRE_TYPE_BOX_DESTROY, FRAME_REPLY, FRAME_LAST, stream, 0, &wire_box_destroyed_msg,
-			     &out);
+	calls_reply(&c, &wire_box_destroyed_msg, &(struct wire_box_destroyed){ 0 });
 }
 
 static void on_destroyed(struct keeper *k, struct box *b)
@@ -203,10 +205,13 @@ static void on_committed(struct keeper *k, struct box *b)
 	struct err e = { 0 };
 	const struct image *i;
 	struct wire_image m;
-	if (images_commit(&k->images, &k->storage.disk, k->storage.boxes, b->spec.id, view_of(b->commit_name),
-			  view_of(b->commit_digest), &i, &e) < 0 ||
-	    image_message(&c, i, &m) < 0)
+	char tree[SPEC_ID + 16];
+	snprintf(tree, sizeof(tree), "%s/workspace", b->spec.id);
+	if (images_commit(&k->images, &k->storage.disk, k->storage.boxes, tree, view_of(b->commit_name),
+			  view_of(b->commit_digest), &i, &e) < 0)
 		fail(&c, &e);
+	else if (image_message(&c, i, &m) < 0)
+		err_sys(&e, ERR_INTERNAL, ENOMEM, "the new image"), fail(&c, &e);
 	else
 		calls_reply(&c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &m });
 	(void)!boxes_discard(k, b->spec.id);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "boxes.h"
 #include "calls.h"
 #include "clock.h"
 #include "fd.h"
@@ -110,6 +111,7 @@ static void on_api_exit(struct loop_io *io, uint32_t events)
 	link_stop(&k->api);
 	k->api_pid = 0;
 	k->api_ready = false;
+	boxes_forget_calls(k);
 	if (k->stopping) {
 		loop_stop(k->loop, 0);
 		return;

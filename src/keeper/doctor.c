@@ -79,7 +79,7 @@ static int trial(struct native *n, struct err *e)
 
 int doctor_main(void)
 {
-	struct native n = { .scratch = -1, .empty_ns = -1, .init = -1 };
+	struct native n = { .scratch = -1, .empty_ns = -1, .init = -1, .host_net = -1 };
 	struct posture p;
 	struct err e = { 0 };
 	char instance[24];

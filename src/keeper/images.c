@@ -24,6 +24,8 @@
 #include "text.h"
 #include "poison.h"
 
+#define STAGED ".new-" /* begins the names of images that are being made */
+
 bool images_digest_ok(struct view d)
 {
 	if (d.n != IMAGES_DIGEST - 1 || !view_starts(d, "sha256:"))
@@ -105,8 +107,8 @@ static void load_image(void *arg, const char *name)
 {
 	struct images *im = arg;
 	struct image i = { 0 };
-	snprintf(i.digest, sizeof(i.digest), "sha256:%.64s", name);
-	if (!images_digest_ok(view_of(i.digest)))
+	if (snprintf(i.digest, sizeof(i.digest), "sha256:%s", name) >= (int)sizeof(i.digest) ||
+	    !images_digest_ok(view_of(i.digest)))
 		return;
 	if (read_manifest(im->dir, name, &i) < 0 || !add_image(im, &i))
 		log_warn("image %s has no usable manifest, it is left alone", name);
@@ -153,7 +155,8 @@ out:
 	buf_done(&b);
 }
 
-static int each_entry(int dir, void (*fn)(void *, const char *), void *arg)
+/* Calls fn for each name; those of images that were not finished begin with a dot. */
+static int each_entry(int dir, bool unfinished, void (*fn)(void *, const char *), void *arg)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -163,10 +166,24 @@ static int each_entry(int dir, void (*fn)(void *, const char *), void *arg)
 		return r;
 	}
 	for (struct dirent *de; (de = readdir(d));)
-		if (de->d_name[0] != '.')
+		if (unfinished ? strncmp(de->d_name, STAGED, strlen(STAGED)) == 0 : de->d_name[0] != '.')
 			fn(arg, de->d_name);
 	closedir(d);
 	return 0;
+}
+
+struct clearing {
+	int dir, data;
+};
+
+/* A keeper that was killed while it added an image left it half made. */
+static void clear_unfinished(void *arg, const char *name)
+{
+	const struct clearing *c = arg;
+	char to[300];
+	snprintf(to, sizeof(to), "trash/%s", name);
+	if (renameat(c->dir, name, c->data, to) < 0)
+		log_warn("cannot clear away the unfinished image %s", log_quoted(view_of(name)));
 }
 
 static int open_made(int dir, const char *name, unsigned mode)
@@ -184,9 +201,11 @@ int images_open(struct images *im, int data, struct err *e)
 	im->names_dir = im->dir < 0 ? im->dir : open_made(im->dir, "names", 0700);
 	if (im->names_dir < 0)
 		return err_sys(e, ERR_STORAGE, im->names_dir, "cannot open the image store");
-	int r = each_entry(im->dir, load_image, im);
+	int r = each_entry(im->dir, true, clear_unfinished, &(struct clearing){ im->dir, data });
 	if (r == 0)
-		r = each_entry(im->names_dir, load_name, im);
+		r = each_entry(im->dir, false, load_image, im);
+	if (r == 0)
+		r = each_entry(im->names_dir, false, load_name, im);
 	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot read the image store") : 0;
 }
 
@@ -279,7 +298,7 @@ static int ensure_user(int root)
 		return fd == -ENOENT ? 0 : fd;
 	struct buf text = BUF_INIT(65536);
 	struct stat st;
-	int r = fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > 65536 ? -EINVAL : 0;
+	int r = fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size >= 65536 ? -EINVAL : 0;
 	char *p = r == 0 ? buf_reserve(&text, (size_t)st.st_size + 1) : NULL;
 	if (p)
 		r = fd_read_all(fd, p, (size_t)st.st_size);
@@ -302,7 +321,7 @@ static int ensure_user(int root)
 	return r;
 }
 
-/* Gives a finished tree its place: images/HEX.new is renamed to images/HEX. */
+/* Gives a finished tree its place: images/.new-X is renamed to images/HEX. */
 static int publish(struct images *im, const char *staged, struct image *i, const struct image **ret, struct err *e)
 {
 	_cleanup_(closep) int dir = openat(im->dir, staged, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -319,71 +338,56 @@ static int stage(struct images *im, char staged[32], struct err *e)
 {
 	char tail[13];
 	rnd_name(tail, 12);
-	snprintf(staged, 32, ".new-%s", tail);
+	snprintf(staged, 32, STAGED "%s", tail);
 	if (mkdirat(im->dir, staged, 0700) < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot add an image");
 	return 0;
 }
 
-/* The unpacked files in their final place below `staged`; the fd of their root. */
-static int take_tree(struct images *im, const struct disk *d, int boxes, const char *id, const char *staged)
+/* btrfs: a directory cannot leave its subvolume, so the image is a snapshot of the unit
+ * that holds it: HEX/unit/workspace. `tree` is UNIT/workspace. */
+static int snapshot_unit(struct images *im, const struct disk *d, int dir, const char *tree, const char *staged)
 {
-	char from[SPEC_ID + 16], to[64];
-	if (d->btrfs) {
-		_cleanup_(closep) int unit = openat(boxes, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		_cleanup_(closep) int dir = openat(im->dir, staged, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		int r = unit < 0 || dir < 0 ? -errno : disk_snapshot(d, unit, dir, "unit", false);
-		if (r < 0)
-			return r;
-		snprintf(to, sizeof(to), "%s/unit/workspace", staged);
-	} else {
-		snprintf(from, sizeof(from), "%s/workspace", id);
-		snprintf(to, sizeof(to), "%s/rootfs", staged);
-		if (renameat(boxes, from, im->dir, to) < 0)
-			return -errno;
-	}
-	int root = openat(im->dir, to, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return root < 0 ? -errno : root;
+	char unit[64];
+	snprintf(unit, sizeof(unit), "%.*s", (int)strcspn(tree, "/"), tree);
+	_cleanup_(closep) int from = openat(dir, unit, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_(closep) int to = openat(im->dir, staged, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return from < 0 || to < 0 ? -errno : disk_snapshot(d, from, to, "unit", false);
 }
 
-static int prepare_root(int root, struct err *e)
+static void drop_unit(struct images *im, const struct disk *d, const char *name)
 {
-	if (fchown(root, 0, 0) < 0 || fchmod(root, 0755) < 0)
-		return err_sys(e, ERR_STORAGE, errno, "cannot take the unpacked files");
-	if (ensure_points(root, e) < 0)
-		return -1;
-	int r = ensure_user(root);
-	return r < 0 ? err_sys(e, ERR_INVALID, r, "/etc/passwd of the image cannot be used") : 0;
+	_cleanup_(closep) int dir = openat(im->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir >= 0 && d->btrfs)
+		(void)!disk_remove(d, dir, "unit", -1);
 }
 
-static void discard(struct images *im, const struct disk *d, const char *name, int trash)
+/* Moves a checked tree into the store. On failure it is where it was, for the caller to clear away. */
+static int take_tree(struct images *im, const struct disk *d, int dir, const char *tree, struct image *i,
+		     const struct image **ret, struct err *e)
 {
-	int dir = openat(im->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (dir >= 0) {
-		(void)!disk_remove(d, dir, "unit", trash);
-		sweep_tree(dir);
-	}
-	(void)unlinkat(im->dir, name, AT_REMOVEDIR);
-}
-
-static int add_imported(struct images *im, const struct disk *d, int boxes, const char *id, struct view digest,
-			const struct image **ret, struct err *e)
-{
-	struct image i = { .created_ms = (uint64_t)clock_wall_ms() };
-	char staged[32];
-	(void)!view_to_str(digest, i.digest, sizeof(i.digest));
+	char staged[32], to[48], manifest[48];
 	if (stage(im, staged, e) < 0)
 		return -1;
-	_cleanup_(closep) int root = take_tree(im, d, boxes, id, staged);
-	int r = root < 0 ? err_sys(e, ERR_STORAGE, root, "cannot take the unpacked files") : prepare_root(root, e);
-	if (r == 0)
-		r = publish(im, staged, &i, ret, e);
+	snprintf(to, sizeof(to), "%s/rootfs", staged);
+	snprintf(manifest, sizeof(manifest), "%s/manifest.json", staged);
+	int r = d->btrfs ? snapshot_unit(im, d, dir, tree, staged) : renameat(dir, tree, im->dir, to) < 0 ? -errno : 0;
+	if (r < 0) {
+		r = err_sys(e, ERR_STORAGE, r, "cannot take the unpacked files");
+	} else if (publish(im, staged, i, ret, e) < 0) {
+		if (d->btrfs)
+			drop_unit(im, d, staged);
+		else
+			(void)renameat(im->dir, to, dir, tree);
+		(void)unlinkat(im->dir, manifest, 0);
+		r = -1;
+	}
 	if (r < 0)
-		discard(im, d, staged, -1);
+		(void)unlinkat(im->dir, staged, AT_REMOVEDIR);
 	return r;
 }
 
-int images_commit(struct images *im, const struct disk *d, int boxes, const char *id, struct view name,
+int images_commit(struct images *im, const struct disk *d, int dir, const char *tree, struct view name,
 		  struct view digest, const struct image **ret, struct err *e)
 {
 	if (!images_name_ok(name))
@@ -393,8 +397,20 @@ int images_commit(struct images *im, const struct disk *d, int boxes, const char
 	if (!images_digest_ok(digest))
 		return err_set(e, ERR_INVALID, "not a digest");
 	const struct image *have = images_find(im, digest);
-	if (!have && add_imported(im, d, boxes, id, digest, &have, e) < 0)
-		return -1;
+	if (!have) {
+		struct image i = { .created_ms = (uint64_t)clock_wall_ms() };
+		(void)!view_to_str(digest, i.digest, sizeof(i.digest));
+		_cleanup_(closep) int root = openat(dir, tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (root < 0 || fchown(root, 0, 0) < 0 || fchmod(root, 0755) < 0)
+			return err_sys(e, ERR_STORAGE, errno, "cannot take the unpacked files");
+		if (ensure_points(root, e) < 0)
+			return -1;
+		int r = ensure_user(root);
+		if (r < 0)
+			return err_sys(e, ERR_INVALID, r, "/etc/passwd of the image cannot be used");
+		if (take_tree(im, d, dir, tree, &i, &have, e) < 0)
+			return -1;
+	}
 	int r = set_name(im, name, have->digest);
 	if (r < 0)
 		return err_sys(e, ERR_STORAGE, r, "cannot name the image");
@@ -454,6 +470,10 @@ int images_remove(struct images *im, const struct disk *d, struct view which, in
 		(void)!view_to_str(which, digest, sizeof(digest));
 	if (!digest[0])
 		return err_set(e, ERR_NOT_FOUND, "no such image");
+	/* An outdated one has lost the name to its successor and may go. */
+	for (struct image_name *n = im->names; n; n = n->next)
+		if (strcmp(n->name, IMAGES_MACHINE) == 0 && strcmp(n->digest, digest) == 0)
+			return err_set(e, ERR_STATE, "the machine's own image cannot be removed");
 	drop_names(im, digest, by_name ? which : VIEW_NONE);
 	for (struct image_name *n = im->names; n; n = n->next)
 		if (strcmp(n->digest, digest) == 0)
@@ -461,10 +481,7 @@ int images_remove(struct images *im, const struct disk *d, struct view which, in
 	char to[96], tail[9];
 	rnd_name(tail, 8);
 	snprintf(to, sizeof(to), "image-%.40s-%s", hex_of(digest), tail);
-	int dir = openat(im->dir, hex_of(digest), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (dir >= 0 && d->btrfs)
-		(void)!disk_remove(d, dir, "unit", trash);
-	fd_close(dir);
+	drop_unit(im, d, hex_of(digest));
 	if (renameat(im->dir, hex_of(digest), trash, to) < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot remove the image");
 	for (struct image **at = &im->all; *at; at = &(*at)->next)

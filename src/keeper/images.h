@@ -42,8 +42,8 @@ const struct image *images_find(const struct images *im, struct view digest);
 /* Opens the layers; images_release closes them. */
 int images_layers(const struct images *im, const struct image *i, struct plan_image *ret, struct err *e) _must_check_;
 void images_release(struct plan_image *p);
-/* Takes the workspace of a box (the unit boxes/ID, which has ended) as an image. */
-int images_commit(struct images *im, const struct disk *d, int boxes, const char *id, struct view name,
+/* Takes the tree (UNIT/workspace of a box that has ended, below `dir`) as an image. */
+int images_commit(struct images *im, const struct disk *d, int dir, const char *tree, struct view name,
 		  struct view digest, const struct image **ret, struct err *e) _must_check_;
 /* By name: the name goes; the files go to `trash` when no other name is left. By digest: all. */
 int images_remove(struct images *im, const struct disk *d, struct view name_or_digest, int trash,

@@ -31,7 +31,9 @@ struct keeper {
 	struct storage storage;
 	struct images images;
 	struct box_table boxes;
-	struct loop_timer tidy;   /* late closes, leftover control groups */
+	struct loop_timer tidy;   /* leftover control groups */
+	struct loop_timer idle;   /* parts made ahead */
+	struct loop_task answered; /* work behind the answer of a start */
 
 	/* paddock-api */
 	struct link api;

@@ -50,12 +50,20 @@ static int put(struct slots *s, uint32_t slot, const char *holder)
 	return pwrite(s->fd, record, sizeof(record), (off_t)slot * RECORD) == (ssize_t)sizeof(record) ? 0 : -EIO;
 }
 
-int slots_take(struct slots *s, const char *holder, uint32_t *ret, struct err *e)
+static int lock(struct slots *s)
 {
 	while (flock(s->fd, LOCK_EX) < 0)
 		if (errno != EINTR)
-			return err_sys(e, ERR_INTERNAL, errno, "cannot lock the table of uid ranges");
-	int r = -ENOSPC;
+			return -errno;
+	return 0;
+}
+
+int slots_take(struct slots *s, const char *holder, uint32_t *ret, struct err *e)
+{
+	int r = lock(s);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot lock the table of uid ranges");
+	r = -ENOSPC;
 	for (uint32_t i = 0; i < s->n && r == -ENOSPC; i++) {
 		uint32_t slot = (s->next + i) % s->n;
 		if (!is_free(s, slot))
@@ -72,6 +80,11 @@ int slots_take(struct slots *s, const char *holder, uint32_t *ret, struct err *e
 
 void slots_free(struct slots *s, uint32_t slot)
 {
-	/* Without the lock: the record is ours, and free is what readers see at worst too late. */
-	(void)!put(s, slot, "");
+	/* Our holder is gone, so the range was free already, and another keeper may have
+	 * it by now: then the record names a holder that exists, and is not ours to clear. */
+	if (lock(s) < 0)
+		return;
+	if (is_free(s, slot))
+		(void)!put(s, slot, "");
+	flock(s->fd, LOCK_UN);
 }

@@ -71,7 +71,8 @@ static void move_to_leaf(int dir)
 	(void)!fd_put(dir, "daemon/cgroup.procs", "0");
 }
 
-static unsigned enable_v2(int dir)
+/* The controllers that the group's children may now have; *ret_offered are those that it has itself. */
+static unsigned enable_v2(int dir, unsigned *ret_offered)
 {
 	unsigned have = 0;
 	struct buf b = BUF_INIT(512);
@@ -79,6 +80,7 @@ static unsigned enable_v2(int dir)
 		have = controllers_in(view_trim((struct view){ b.p, b.n ? b.n - 1 : 0 }), ' ');
 	buf_done(&b);
 	have &= ~(1u << CGROUP_CPUACCT);
+	*ret_offered = have;
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++) {
 		char word[16];
 		snprintf(word, sizeof(word), "+%s", names[c]);
@@ -96,8 +98,9 @@ static int descend(int dir, const char *name, bool v2, unsigned *controllers)
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	unsigned offered;
 	if (v2)
-		*controllers = enable_v2(fd);
+		*controllers = enable_v2(fd, &offered);
 	return fd;
 }
 
@@ -108,10 +111,12 @@ static int add_tree(struct cgroup_host *h, const char *base, const char *parent,
 	if (top < 0)
 		return -errno;
 	if (v2) {
-		controllers = enable_v2(top);
-		if (!controllers) {
+		unsigned offered;
+		controllers = enable_v2(top, &offered);
+		/* Not where nothing is to be had by it: a hybrid's v2 tree has no controllers. */
+		if (offered && !controllers) {
 			move_to_leaf(top);
-			controllers = enable_v2(top);
+			controllers = enable_v2(top, &offered);
 		}
 	}
 	_cleanup_(closep) int mid = descend(top, parent, v2, &controllers);
@@ -165,7 +170,8 @@ static void consider_mount(struct cgroup_host *h, struct view line, struct view 
 	own_path(self, v2 ? 0 : controllers, own, sizeof(own));
 	/* In a cgroup namespace the mount's root is not "/": what is above it is not ours to see. */
 	struct view path = view_of(own);
-	if (root.n > 1 && path.n >= root.n && memcmp(path.p, root.p, root.n) == 0)
+	if (root.n > 1 && path.n >= root.n && memcmp(path.p, root.p, root.n) == 0 &&
+	    (path.n == root.n || path.p[root.n] == '/'))
 		path = view_skip(path, root.n);
 	if (path.n == 1)
 		path.n = 0;
@@ -235,21 +241,24 @@ int cgroup_save(const struct cgroup_host *h, struct buf *out)
 	return out->bad;
 }
 
+static int restore_tree(struct cgroup_tree *t, struct view line)
+{
+	struct view rest, v2 = view_split(line, ' ', &rest), bits = view_split(rest, ' ', &rest);
+	if (num_u32(bits, &t->controllers) < 0 || view_to_str(rest, t->path, sizeof(t->path)) < 0)
+		return -EINVAL;
+	t->v2 = view_is(v2, "1");
+	t->dir = open_dir(t->path);
+	return t->dir < 0 ? -errno : 0;
+}
+
 int cgroup_restore(struct cgroup_host *h, struct view text)
 {
 	*h = (struct cgroup_host){ .unified = -1 };
 	unsigned seen = 0;
 	while (text.n && h->n < CGROUP_TREES) {
 		struct cgroup_tree *t = &h->trees[h->n];
-		struct view rest, line = view_split(text, '\n', &text);
-		struct view v2 = view_split(line, ' ', &rest);
-		struct view bits = view_split(rest, ' ', &rest);
-		if (num_u32(bits, &t->controllers) < 0 || view_to_str(rest, t->path, sizeof(t->path)) < 0)
-			return -EINVAL;
-		t->v2 = view_is(v2, "1");
-		t->dir = open_dir(t->path);
-		if (t->dir < 0) {
-			int r = -errno;
+		int r = restore_tree(t, view_split(text, '\n', &text));
+		if (r < 0) {
 			while (h->n)
 				fd_close(h->trees[--h->n].dir);
 			return r;

@@ -26,7 +26,8 @@ static int find_attached(const struct stat *file, char path[32])
 		struct loop_info64 info;
 		if (strncmp(de->d_name, "loop", 4) != 0)
 			continue;
-		snprintf(path, 32, "/dev/%.20s", de->d_name);
+		if (snprintf(path, 32, "/dev/%s", de->d_name) >= 32)
+			continue;
 		int fd = open(path, O_RDWR | O_CLOEXEC);
 		if (fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == file->st_dev &&
 		    info.lo_inode == file->st_ino)

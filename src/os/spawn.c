@@ -141,7 +141,7 @@ int spawn_userns(uint32_t base, uint32_t size, int *ret_fd)
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return -errno;
 	_cleanup_(closep) _unused_ int rd = p[0];
-	_cleanup_(closep) int wr = p[1];
+	_cleanup_(closep) _unused_ int wr = p[1];
 	struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_VM,
 				   .exit_signal = SIGCHLD,
 				   .stack = (uint64_t)(uintptr_t)stack,

@@ -14,6 +14,7 @@
 
 #include "poison.h"
 
+#define PIECE 4096
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 void json_out_init(struct json_out *o, struct buf *b)
@@ -66,21 +67,24 @@ void json_out_end(struct json_out *o, char bracket)
 	buf_putc(o->b, bracket);
 }
 
-static void put_escape(struct buf *b, unsigned char c)
+/* Writes the escape of c, at most 6 bytes; the end of it. */
+static char *put_escape(char *p, unsigned char c)
 {
 	static const char hex[] = "0123456789abcdef";
 	static const char short_form[256] = {
 		['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
 		['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
 	};
-	char text[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
 
+	*p++ = '\\';
 	if (short_form[c]) {
-		text[1] = short_form[c];
-		buf_append(b, text, 2);
-	} else {
-		buf_append(b, text, 6);
+		*p++ = short_form[c];
+		return p;
 	}
+	memcpy(p, "u00", 3);
+	p[3] = hex[c >> 4];
+	p[4] = hex[c & 15];
+	return p + 5;
 }
 
 /* Bytes of v from `at` that need no escape, up to the first that is not plain ASCII. */
@@ -116,27 +120,31 @@ static void put_string(struct buf *b, struct view v)
 		buf_commit(b, v.n + 2);
 		return;
 	}
+	/* In pieces with room for the worst case, so that output full of line ends is quick too. */
 	buf_putc(b, '"');
 	while (i < v.n) {
-		size_t n = plain_run(v, i);
+		size_t end = i + MIN(v.n - i, PIECE);
+		char *start = buf_reserve(b, 6 * (end - i) + 8), *p = start;
 
-		/* Whole characters beyond ASCII belong to the same run. */
-		while (i + n < v.n && (unsigned char)v.p[i + n] >= 0x80) {
-			size_t character = json_scan_utf8(v.p + i + n, v.n - i - n);
-			if (character == 0)
-				break;
-			n += character;
-			n += plain_run(v, i + n);
+		if (!start)
+			return;
+		while (i < end) {
+			unsigned char c = (unsigned char)v.p[i];
+			size_t character = c < 0x80 ? 1 : json_scan_utf8(v.p + i, v.n - i);
+
+			if (c < 0x20 || c == '"' || c == '\\') {
+				p = put_escape(p, c);
+			} else if (character == 0) {
+				memcpy(p, REPLACEMENT, 3);
+				p += 3;
+				character = 1;
+			} else {
+				memcpy(p, v.p + i, character);
+				p += character;
+			}
+			i += character;
 		}
-		buf_append(b, v.p + i, n);
-		i += n;
-		if (i == v.n)
-			break;
-		if ((unsigned char)v.p[i] >= 0x80)
-			buf_puts(b, REPLACEMENT);
-		else
-			put_escape(b, (unsigned char)v.p[i]);
-		i++;
+		buf_commit(b, (size_t)(p - start));
 	}
 	buf_putc(b, '"');
 }

@@ -416,7 +416,7 @@ class Box:
 
     @property
     def data_dir(self):
-        return self.client.daemon.storage / "boxes" / self.id
+        return self.client.daemon.disk / "boxes" / self.id
 
     def pid1(self):
         return int(read(self.run_dir / "pid"))
@@ -478,6 +478,7 @@ class Daemon:
         self.log_file = self.base / "log"
         self.environment, self.arguments, self.listen = environment or {}, list(arguments), listen
         self.process, self.host, self.port, self.scheme = None, None, None, None
+        self.api_kills = 0
         self.boxes_seen, self.namespaces_seen, self.inodes_own, self.cgroup_homes = set(), [], set(), set()
 
     def command(self):
@@ -537,12 +538,6 @@ class Daemon:
     def raw(self, timeout=20):
         return socket.create_connection((self.host, self.port), timeout=timeout)
 
-    @property
-    def storage(self):
-        """Where the files of boxes lie: a file system of their own, mounted for the keeper alone, or DATA itself."""
-        mounted = Path(f"/proc/{self.keeper_pid}/root{self.run_dir}/disk")
-        return mounted if (mounted / "boxes").is_dir() else self.data_dir
-
     # -- its processes
 
     @property
@@ -564,6 +559,10 @@ class Daemon:
 
         return until(look, "the keeper has a paddock-api")[0]
 
+    def lasting(self):
+        """The programs that stay: without helpers that come and go."""
+        return [self.keeper_pid, self.api_pid()]
+
     def healthy(self):
         with contextlib.suppress(OSError, http.client.HTTPException):
             client = Client(self, timeout=5)
@@ -576,6 +575,7 @@ class Daemon:
     def kill_api(self):
         """kill -9 of the api; returns when the keeper has brought up the next one."""
         pid = self.api_pid()
+        self.api_kills += 1
         kill(pid)
         assert wait_gone(pid)
         until(lambda: self.api_pid() != pid, "a new paddock-api")
@@ -632,11 +632,19 @@ class Daemon:
         if not self.process:
             self.start()
         self.delete_all()
-        left = until_empty(lambda: _listdir(self.storage / "boxes"))
+        left = until_empty(lambda: _listdir(self.disk / "boxes"))
         assert not left, f"files of boxes that are gone: {left}"
         self.stop()
+        self.check_log()
         left = until_empty(self.left_behind)
         assert not left, "left behind:\n  " + "\n  ".join(left)
+
+    def check_log(self):
+        """A crash that the keeper mended is still a crash; a sanitizer's finding too."""
+        text = read(self.log_file)
+        assert "ERROR: AddressSanitizer" not in text and "runtime error" not in text, self.log(100)
+        deaths = [line for line in text.splitlines() if "starting it again" in line]
+        assert len(deaths) <= self.api_kills, "\n".join(deaths)
 
     # -- what it must not leave behind
 
@@ -658,13 +666,25 @@ class Daemon:
         left = []
         for home in self.cgroup_homes:
             left += [f"cgroup {home / name}" for name in _listdir(home) if (home / name).is_dir()]
-        for home in (self.data_dir / "boxes", self.run_dir / "boxes"):
-            left += [f"directory {home / name}" for name in _listdir(home)]
+        for home in (self.disk / "boxes" if self.process else None, self.data_dir / "boxes", self.run_dir / "boxes"):
+            left += [f"directory {home / name}" for name in (_listdir(home) if home else ())]
         left += processes_of(self.namespaces_seen, self.boxes_seen)
         for pid in self.programs() if self.process else ():
             left += [f"process {pid} ({comm(pid)}) holds a namespace as fd {fd}"
-                     for fd, inode in namespace_fds(pid).items() if inode not in self.inodes_own]
+                     for fd, inode in namespace_fds(pid).items()
+                     if inode not in self.inodes_own and not self.is_spare(pid, fd)]
         return left
+
+    def is_spare(self, pid, fd):
+        """A network namespace that the keeper made ahead: eight at most, besides the host's.
+        (By number, not by inode: the kernel gives a dead namespace's inode to the next.)"""
+        kinds = [os.readlink(f"/proc/{pid}/fd/{each}").split(":")[0] for each in namespace_fds(pid)]
+        return pid == self.keeper_pid and os.readlink(f"/proc/{pid}/fd/{fd}").startswith("net:") and kinds.count("net") <= 9
+
+    @property
+    def disk(self):
+        """Where boxes and images lie: mounted in the keeper's own mount namespace only."""
+        return Path(f"/proc/{self.keeper_pid}/root{self.run_dir}/disk")
 
     def left_behind(self):
         """Everything that outlives a daemon which was stopped without boxes."""

@@ -206,12 +206,12 @@ def test_two_creates_of_one_name_at_once(daemon):
 
 
 def test_failed_create_leaves_no_trace(api, daemon):
-    before = (len(api.list()), sorted(os.listdir(daemon.run_dir / "boxes")))
+    before = (len(api.list()), sorted(os.listdir(daemon.disk / "boxes")), sorted(os.listdir(daemon.run_dir / "boxes")))
     for spec in ({"image": "no-such-image"}, {"user": "nobody-of-this-name"}, {"workdir": "/no/such/place"}):
         response = api.try_create(**spec)
         if response.status == 201:  # a workdir may be made, a user looked up at exec
             assert api.delete(f"/v1/sandboxes/{response.json()['id']}").status == 204
-    after = (len(api.list()), sorted(os.listdir(daemon.run_dir / "boxes")))
+    after = (len(api.list()), sorted(os.listdir(daemon.disk / "boxes")), sorted(os.listdir(daemon.run_dir / "boxes")))
     assert before == after
 
 
@@ -388,6 +388,26 @@ def test_capabilities(api):
     response = api.get("/v1/capabilities")
     assert response.status == 200
     assert "native" in json.dumps(response.json())
+
+
+def test_stats(make_box):
+    box = make_box(limits={"memory_mb": 300})
+    before = box.client.get(box.path + "/stats").json()
+    assert set(before) == {"memory_bytes", "cpu_usec", "pids", "oom_kills"}
+    box.exec("head -c 100000000 /dev/urandom | md5sum; sleep 7800 >/dev/null 2>&1 &")
+    box.find_process("7800")
+    after = box.client.get(box.path + "/stats").json()
+    assert after["cpu_usec"] > before["cpu_usec"] + 10_000
+    assert after["pids"] > before["pids"] and 0 < after["memory_bytes"] <= 300 << 20
+    assert after["oom_kills"] == 0
+    box.exec(["/usr/bin/python3", "-c", "bytearray(1 << 30)"])
+    assert box.client.get(box.path + "/stats").json()["oom_kills"] > 0
+
+
+def test_posture(api):
+    posture = api.get("/v1/posture").json()
+    assert posture["ok"] is True and posture["backend"] == "native"
+    assert all(part["ok"] for part in posture["parts"] if part["required"]), posture
 
 
 def test_health_shape(daemon):

@@ -227,6 +227,13 @@ def test_output_is_truncated_not_buffered(box, daemon):
     assert not small.truncated
 
 
+@pytest.mark.parametrize("user", ["user", "root"])
+def test_dev_stdout_and_stderr_can_be_opened(box, user):
+    """Scripts write to /dev/stderr by name: the pipes belong to whom the process runs as."""
+    output = box.exec("echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin", user=user, stdin="in\n")
+    assert (output.out, output.err) == (b"out\nin\n", b"err\n")
+
+
 def test_background_child_that_holds_stdout(box):
     """The answer comes when the process ends, not when the last copy of its pipe does."""
     begun = time.monotonic()

@@ -196,7 +196,7 @@ def reset_peak(pid):
 def test_200_mb_both_ways_in_bounded_memory(make_box, daemon):
     box = make_box(limits={"memory_mb": 256})
     size = 200 * MIB
-    watched = [*daemon.programs(), box.pid1()]
+    watched = [*daemon.lasting(), box.pid1()]
     for pid in watched:
         reset_peak(pid)
 
@@ -232,7 +232,7 @@ def test_slow_reader_is_held_back(make_box, daemon):
     """A client that does not read costs a window, not the file's size."""
     box = make_box()
     box.check("head -c 150000000 /dev/zero > big")
-    before = {pid: paddock.rss_kb(pid) for pid in daemon.programs()}
+    before = {pid: paddock.rss_kb(pid) for pid in daemon.lasting()}
     with daemon.raw() as connection:
         connection.sendall(
             f"GET {box.file_path('/workspace/big')} HTTP/1.1\r\nHost: x\r\n"

@@ -311,7 +311,7 @@ def test_set_user_id_in_an_image(images, make_box):
     box = make_box(image="suid")
     output = box.exec(["/bin/busybox.sid", "id", "-u"])
     assert output.text.strip() == "1000", "set-user-id counts in the box"
-    for top, _, files in os.walk(box.client.daemon.data_dir / "images"):
+    for top, _, files in os.walk(box.client.daemon.disk / "images"):
         if "busybox.sid" in files:
             reachable = all(os.stat(part).st_mode & 0o001 for part in Path(top).parents if part.exists())
             assert not reachable, "a user of the host can run an image's set-user-id file"

@@ -96,7 +96,7 @@ def test_daemon_itself_does_not_grow(own_daemon):
 
     def measure():
         return {paddock.comm(pid): (len(os.listdir(f"/proc/{pid}/fd")), paddock.rss_kb(pid))
-                for pid in (daemon.keeper_pid, daemon.api_pid())}
+                for pid in daemon.lasting()}
 
     def rounds(count):
         for _ in range(count):

@@ -348,7 +348,7 @@ def test_the_keeper_holds_no_client_connection(daemon, client):
 
 
 def test_run_and_data_directories_are_private(daemon, one):
-    for path in (daemon.run_dir, daemon.storage / "boxes", daemon.run_dir / "boxes", daemon.data_dir / "store"):
+    for path in (daemon.run_dir, daemon.disk / "boxes", daemon.run_dir / "boxes", daemon.data_dir / "store"):
         mode = path.stat().st_mode & 0o777
         assert not mode & 0o022, f"{path} is {mode:o}"
     assert (daemon.data_dir / "admin.key").stat().st_mode & 0o777 == 0o600
@@ -361,6 +361,6 @@ def test_run_and_data_directories_are_private(daemon, one):
 
 
 def test_upper_directory_is_private_to_the_host(daemon, one):
-    parts = [one.data_dir, daemon.storage / "boxes"]
+    parts = [one.data_dir, daemon.disk / "boxes"]
     assert any(not part.stat().st_mode & 0o007 for part in parts), \
         "a set-user-id file that a box leaves in its upper could be run by users of the host"

@@ -91,7 +91,7 @@ static void socket_path(const struct box *b, struct sockaddr_un *a)
 
 void box_start(struct box *b)
 {
-	snprintf(b->dir, sizeof(b->dir), "/tmp/paddock-init-XXXXXX");
+	snprintf(b->dir, sizeof(b->dir), "/dev/shm/paddock-init-XXXXXX");
 	assert_non_null(mkdtemp(b->dir));
 	assert_int_equal(chmod(b->dir, 0777), 0);
 	struct sockaddr_un a;

@@ -114,6 +114,14 @@ static void test_fds(void **state)
 	assert_int_equal(loop_io_start(l, &e.io, fd, EPOLLIN, on_read), -EBADF);
 }
 
+/* Stops the loop behind the batch, so that the rest of it is delivered. */
+static struct loop_task behind;
+
+static void on_behind(struct loop_task *t)
+{
+	loop_stop(l, 0);
+}
+
 /* Two are ready at once; whoever comes first stops and frees the other. */
 static struct end *pair[2];
 static unsigned delivered;
@@ -127,7 +135,7 @@ static void on_kill_other(struct loop_io *io, uint32_t events)
 	memset(*other, 0xff, sizeof(**other));
 	free(*other);
 	*other = NULL;
-	loop_stop(io->loop, 0);
+	loop_defer(io->loop, &behind, on_behind);
 }
 
 static void test_stop_inside_batch(void **state)
@@ -164,7 +172,7 @@ static void on_restart_other(struct loop_io *io, uint32_t events)
 	struct end *other = me == &reused[0] ? &reused[1] : &reused[0];
 	end_close(other);
 	end_open(other, EPOLLIN, on_must_not); /* nothing to read there */
-	loop_stop(io->loop, 0);
+	loop_defer(io->loop, &behind, on_behind);
 }
 
 static void test_restart_inside_batch(void **state)

@@ -1,0 +1,192 @@
+/*
+ * A box's state in its run directory: written, read back, and believed only when
+ * the process is still the same one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "box_table.h"
+#include "fd.h"
+#include "spawn.h"
+#include "poison.h"
+
+static char top[] = "/tmp/paddock-test-boxes-XXXXXX";
+static int dir;
+
+static int setup(void **state)
+{
+	if (!mkdtemp(top))
+		return -1;
+	dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0;
+}
+
+static int clean(void **state)
+{
+	unlinkat(dir, "pid", 0);
+	unlinkat(dir, "state", 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	close(dir);
+	return rmdir(top);
+}
+
+static struct box sample(pid_t pid)
+{
+	struct box b = { .spec = { .id = "0123456789abcdefghij", .hostname = "name", .readonly_root = true,
+				   .disk_bytes = 7ull << 30, .workspace = "workspace0123456789a", .workspace_readonly = true,
+				   .limits = { .cpu_milli = 1500, .memory_bytes = 5ull << 30, .pids = 99, .nofile = 1000 } },
+			 .image = "sha256:00000000000000000000000000000000000000000000000000000000000000ff",
+			 .pid = pid, .slot = 4000 };
+	assert_int_equal(spawn_start_time(pid, &b.started), 0);
+	return b;
+}
+
+static pid_t start(void)
+{
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when a check fails */
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_round(void **state)
+{
+	pid_t pid = start();
+	struct box b = sample(pid), c = { 0 };
+	int pidfd = -1;
+	assert_int_equal(box_table_load(dir, &c, &pidfd), -ENOENT);
+	assert_int_equal(box_table_save(&b, dir), 0);
+	struct stat st;
+	assert_int_equal(fstatat(dir, "state", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	struct buf text = BUF_INIT(64);
+	char want[16];
+	assert_int_equal(fd_slurp(dir, "pid", &text), 0);
+	snprintf(want, sizeof(want), "%d\n", pid);
+	assert_true(view_is(buf_view(&text), want));
+	buf_done(&text);
+
+	assert_int_equal(box_table_load(dir, &c, &pidfd), 0);
+	assert_string_equal(c.spec.id, b.spec.id);
+	assert_string_equal(c.spec.hostname, b.spec.hostname);
+	assert_string_equal(c.image, b.image);
+	assert_int_equal(c.spec.limits.cpu_milli, b.spec.limits.cpu_milli);
+	assert_int_equal(c.spec.limits.memory_bytes, b.spec.limits.memory_bytes);
+	assert_int_equal(c.spec.limits.pids, b.spec.limits.pids);
+	assert_int_equal(c.spec.limits.nofile, b.spec.limits.nofile);
+	assert_true(c.spec.readonly_root);
+	assert_int_equal(c.spec.disk_bytes, b.spec.disk_bytes);
+	assert_string_equal(c.spec.workspace, b.spec.workspace);
+	assert_true(c.spec.workspace_readonly);
+	assert_int_equal(c.pid, b.pid);
+	assert_int_equal(c.started, b.started);
+	assert_int_equal(c.slot, b.slot);
+	assert_true(fcntl(pidfd, F_GETFD) & FD_CLOEXEC);
+	struct pollfd p = { pidfd, POLLIN, 0 };
+	assert_int_equal(poll(&p, 1, 0), 0); /* it lives */
+	end(pid);
+	assert_int_equal(poll(&p, 1, 10000), 1); /* and is that process */
+	close(pidfd);
+	pidfd = -7;
+	assert_int_equal(box_table_load(dir, &c, &pidfd), -ESRCH);
+	assert_int_equal(pidfd, -7);
+}
+
+/* The pid is another process's by now: it is not adopted, and so not killed. */
+static void test_reused_pid(void **state)
+{
+	pid_t pid = start();
+	struct box b = sample(pid), c = { 0 };
+	int pidfd = -7;
+	b.started--;
+	assert_int_equal(box_table_save(&b, dir), 0);
+	assert_int_equal(box_table_load(dir, &c, &pidfd), -ESRCH);
+	assert_int_equal(pidfd, -7);
+	end(pid);
+}
+
+static void test_bad_state(void **state)
+{
+	pid_t pid = start();
+	struct box b = sample(pid), c = { 0 };
+	int pidfd = -7;
+	assert_int_equal(box_table_save(&b, dir), 0);
+	struct buf text = BUF_INIT(4096);
+	assert_int_equal(fd_slurp(dir, "state", &text), 0);
+	/* Cut anywhere: an error, or (at a field's end) another process; never this one. */
+	for (size_t n = 0; n < text.n; n++) {
+		assert_int_equal(fd_replace(dir, "state", text.p, n, 0600, false), 0);
+		int r = box_table_load(dir, &c, &pidfd);
+		if (r >= 0)
+			fail_msg("a state of %zu of %zu bytes was believed", n, text.n);
+		assert_true(r == -EBADMSG || r == -ESRCH);
+	}
+	/* Any byte wrong: no crash, and what is opened is closed. */
+	for (size_t i = 0; i < text.n; i++) {
+		text.p[i] ^= 0x55;
+		assert_int_equal(fd_replace(dir, "state", text.p, text.n, 0600, false), 0);
+		if (box_table_load(dir, &c, &pidfd) == 0)
+			close(pidfd);
+		text.p[i] ^= 0x55;
+	}
+	/* PID 1 and 0 are never a box's. */
+	for (pid_t bad = 0; bad < 2; bad++) {
+		b.pid = bad;
+		unlinkat(dir, "pid", 0);
+		assert_int_equal(box_table_save(&b, dir), 0);
+		assert_int_equal(box_table_load(dir, &c, &pidfd), -EBADMSG);
+	}
+	buf_done(&text);
+	end(pid);
+}
+
+static void test_get(void **state)
+{
+	struct box_table t;
+	struct box b = { .spec = { .id = "0123456789abcdefghij" } };
+	map_init(&t.by_id);
+	assert_null(box_table_get(&t, VIEW("0123456789abcdefghij")));
+	assert_int_equal(map_put(&t.by_id, &b.node, view_of(b.spec.id)), 0);
+	assert_ptr_equal(box_table_get(&t, VIEW("0123456789abcdefghij")), &b);
+	assert_null(box_table_get(&t, VIEW("0123456789abcdefghi")));
+	map_done(&t.by_id);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_round, clean),
+		cmocka_unit_test_teardown(test_reused_pid, clean),
+		cmocka_unit_test_teardown(test_bad_state, clean),
+		cmocka_unit_test(test_get),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

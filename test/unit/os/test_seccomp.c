@@ -1,0 +1,338 @@
+/*
+ * The compiler of filters: a small interpreter of classic BPF runs what was
+ * compiled over every call number and compares it with the rules. The rules
+ * themselves are held against lists of what must never and what must always be
+ * possible.
+ */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <cmocka.h>
+
+#include "seccomp.h"
+#include "poison.h"
+
+#ifdef __x86_64__
+#define ARCH AUDIT_ARCH_X86_64
+#define FOREIGN AUDIT_ARCH_I386
+#else
+#define ARCH AUDIT_ARCH_AARCH64
+#define FOREIGN AUDIT_ARCH_ARM
+#endif
+
+#define DENY(e) (SECCOMP_RET_ERRNO | (e))
+#define ALLOW SECCOMP_RET_ALLOW
+
+/* Fails the test for whatever the kernel would refuse to load. */
+static uint32_t interpret(const struct seccomp_filter *f, const struct seccomp_data *d)
+{
+	uint32_t a = 0;
+	assert_in_range(f->n, 1, BPF_MAXINSNS);
+	for (unsigned pc = 0;; pc++) {
+		assert_true(pc < f->n);
+		const struct sock_filter *i = &f->code[pc];
+		switch (i->code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			assert_true(i->k % 4 == 0 && i->k < sizeof(*d));
+			memcpy(&a, (const char *)d + i->k, 4);
+			break;
+		case BPF_JMP | BPF_JA:
+			assert_true(i->k < f->n);
+			pc += i->k;
+			break;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			pc += a == i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			pc += a >= i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JSET | BPF_K:
+			pc += a & i->k ? i->jt : i->jf;
+			break;
+		case BPF_RET | BPF_K:
+			return i->k;
+		default:
+			fail_msg("an instruction that no filter of ours has: %x", i->code);
+		}
+	}
+}
+
+static uint32_t call6(const struct seccomp_filter *f, long nr, uint64_t a0, uint64_t a1, uint64_t a2)
+{
+	const struct seccomp_data d = { .nr = (int)nr, .arch = ARCH, .args = { a0, a1, a2 } };
+	return interpret(f, &d);
+}
+
+typedef void rules_fn(uint8_t rules[SECCOMP_CALLS]);
+
+static void compile(rules_fn *fn, uint8_t rules[SECCOMP_CALLS], struct seccomp_filter *f)
+{
+	fn(rules);
+	assert_int_equal(seccomp_compile(rules, f), 0);
+}
+
+/* What the rules say of a call whose arguments are all zero. */
+static uint32_t with_zeros(uint8_t rule)
+{
+	switch ((enum seccomp_rule)rule) {
+	case SECCOMP_ALLOW:
+	case SECCOMP_CHECK_CLONE:
+	case SECCOMP_CHECK_UNSHARE:
+	case SECCOMP_CHECK_IOCTL:
+	case SECCOMP_CHECK_PERSONALITY:
+	case SECCOMP_CHECK_SETSOCKOPT:
+		return ALLOW;
+	case SECCOMP_CHECK_SOCKET:
+	case SECCOMP_CHECK_SOCKETPAIR:
+	case SECCOMP_CHECK_INTERNET:
+		return DENY(EAFNOSUPPORT);
+	case SECCOMP_REFUSE:
+	case SECCOMP_CHECK_THREAD:
+		return DENY(EPERM);
+	case SECCOMP_UNKNOWN:
+	case SECCOMP_RULES:
+		break;
+	}
+	return DENY(ENOSYS);
+}
+
+static void check_all_numbers(const struct seccomp_filter *f, const uint8_t rules[SECCOMP_CALLS])
+{
+	const uint64_t x32 = 0x40000000;
+	for (long nr = 0; nr <= 600; nr++) {
+		uint32_t want = nr < SECCOMP_CALLS ? with_zeros(rules[nr]) : DENY(ENOSYS);
+		uint32_t is = call6(f, nr, 0, 0, 0);
+		if (is != want)
+			fail_msg("call %ld: %x, not %x", nr, is, want);
+		/* The other ABI of the same machine has the same numbers with a bit set. */
+		assert_int_equal(call6(f, (long)(nr | x32), 0, 0, 0), DENY(ENOSYS));
+		const struct seccomp_data foreign = { .nr = (int)nr, .arch = FOREIGN };
+		assert_int_equal(interpret(f, &foreign), SECCOMP_RET_KILL_PROCESS);
+	}
+	assert_int_equal(call6(f, -1, 0, 0, 0), DENY(ENOSYS));
+	assert_int_equal(call6(f, INT32_MIN, 0, 0, 0), DENY(ENOSYS));
+	const struct seccomp_data no_arch = { .nr = __NR_read };
+	assert_int_equal(interpret(f, &no_arch), SECCOMP_RET_KILL_PROCESS);
+}
+
+static void test_numbers(void **state)
+{
+	rules_fn *const all[] = { seccomp_box, seccomp_api };
+	for (size_t i = 0; i < ELEMS(all); i++) {
+		uint8_t rules[SECCOMP_CALLS];
+		struct seccomp_filter f;
+		compile(all[i], rules, &f);
+		check_all_numbers(&f, rules);
+	}
+}
+
+/* Any table, not only ours: runs of random rules and lengths. */
+static void test_random_tables(void **state)
+{
+	uint32_t seed = 3;
+	for (int round = 0; round < 200; round++) {
+		uint8_t rules[SECCOMP_CALLS];
+		for (size_t at = 0; at < SECCOMP_CALLS;) {
+			seed = seed * 1103515245u + 12345u;
+			size_t run = 1 + (seed >> 16 & 31);
+			seed = seed * 1103515245u + 12345u;
+			uint8_t rule = (uint8_t)((seed >> 16) % SECCOMP_RULES);
+			for (; run && at < SECCOMP_CALLS; run--)
+				rules[at++] = rule;
+		}
+		struct seccomp_filter f;
+		if (seccomp_compile(rules, &f) == 0)
+			check_all_numbers(&f, rules);
+		else
+			assert_true(f.n > ELEMS(f.code));
+	}
+	uint8_t one[SECCOMP_CALLS];
+	struct seccomp_filter f;
+	memset(one, SECCOMP_ALLOW, sizeof(one));
+	assert_int_equal(seccomp_compile(one, &f), 0);
+	check_all_numbers(&f, one);
+	memset(one, SECCOMP_UNKNOWN, sizeof(one));
+	assert_int_equal(seccomp_compile(one, &f), 0);
+	check_all_numbers(&f, one);
+	/* More than there is room for is an error, never half a filter. */
+	for (size_t i = 0; i < SECCOMP_CALLS; i++)
+		one[i] = i % 2 ? SECCOMP_ALLOW : SECCOMP_CHECK_SOCKET;
+	assert_int_equal(seccomp_compile(one, &f), -E2BIG);
+}
+
+static struct seccomp_filter box;
+
+static int compile_box(void **state)
+{
+	uint8_t rules[SECCOMP_CALLS];
+	compile(seccomp_box, rules, &box);
+	return 0;
+}
+
+/* Bits above an int are not the kernel's to see, nor the filter's. */
+#define HIGH (0xdeadbeefull << 32)
+
+static void test_socket(void **state)
+{
+	for (uint64_t family = 0; family < 64; family++)
+		for (uint64_t protocol = 0; protocol < 300; protocol++) {
+			uint32_t want = DENY(EAFNOSUPPORT);
+			if (family == AF_UNIX)
+				want = ALLOW;
+			else if (family == AF_NETLINK)
+				want = protocol == 0 ? ALLOW : DENY(EPROTONOSUPPORT);
+			else if (family == AF_INET || family == AF_INET6)
+				want = protocol == 0 || protocol == 1 || protocol == 6 || protocol == 17 || protocol == 58
+					       ? ALLOW
+					       : DENY(EPROTONOSUPPORT);
+			assert_int_equal(call6(&box, __NR_socket, family, SOCK_STREAM, protocol), want);
+			assert_int_equal(call6(&box, __NR_socket, HIGH | family, SOCK_RAW, HIGH | protocol), want);
+		}
+	assert_int_equal(call6(&box, __NR_socketpair, AF_UNIX, 0, 0), ALLOW);
+	assert_int_equal(call6(&box, __NR_socketpair, AF_INET, 0, 0), DENY(EAFNOSUPPORT));
+	assert_int_equal(call6(&box, __NR_socketpair, AF_TIPC, 0, 0), DENY(EAFNOSUPPORT));
+}
+
+static void test_namespaces(void **state)
+{
+	static const uint64_t bad[] = { CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+					CLONE_NEWUSER, CLONE_NEWPID,	CLONE_NEWNET };
+	for (size_t i = 0; i < ELEMS(bad); i++) {
+		assert_int_equal(call6(&box, __NR_clone, bad[i] | 17, 0, 0), DENY(EPERM));
+		assert_int_equal(call6(&box, __NR_clone, HIGH | bad[i] | CLONE_VM | CLONE_VFORK, 0, 0), DENY(EPERM));
+		assert_int_equal(call6(&box, __NR_unshare, bad[i] | CLONE_FS, 0, 0), DENY(EPERM));
+	}
+	assert_int_equal(call6(&box, __NR_unshare, 0x80 /* CLONE_NEWTIME */, 0, 0), DENY(EPERM));
+	assert_int_equal(call6(&box, __NR_unshare, CLONE_FS | CLONE_FILES | CLONE_SYSVSEM, 0, 0), ALLOW);
+	/* fork, vfork and pthread_create of every libc */
+	assert_int_equal(call6(&box, __NR_clone, 0x01200011, 0, 0), ALLOW);
+	assert_int_equal(call6(&box, __NR_clone, CLONE_VM | CLONE_VFORK | 17, 0, 0), ALLOW);
+	assert_int_equal(call6(&box, __NR_clone, 0x003d0f00, 0, 0), ALLOW);
+	/* Flags in memory cannot be looked at: it does not exist, libc falls back. */
+	assert_int_equal(call6(&box, 435 /* clone3 */, 0, 0, 0), DENY(ENOSYS));
+}
+
+static void test_ioctl(void **state)
+{
+	static const uint64_t bad[] = { 0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */, 0x5423 /* TIOCSETD */ };
+	for (size_t i = 0; i < ELEMS(bad); i++) {
+		assert_int_equal(call6(&box, __NR_ioctl, 0, bad[i], 0), DENY(EPERM));
+		assert_int_equal(call6(&box, __NR_ioctl, 0, HIGH | bad[i], 0), DENY(EPERM));
+		assert_int_equal(call6(&box, __NR_ioctl, bad[i], 0x5401 /* TCGETS */, bad[i]), ALLOW);
+	}
+	assert_int_equal(call6(&box, __NR_ioctl, 0, 0x5413 /* TIOCGWINSZ */, 0), ALLOW);
+	assert_int_equal(call6(&box, __NR_ioctl, 0, 0x540e /* TIOCSCTTY */, 0), ALLOW);
+}
+
+static void test_personality(void **state)
+{
+	static const uint64_t good[] = { 0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff };
+	static const uint64_t bad[] = { 1, 0x0400000 /* READ_IMPLIES_EXEC */, 0x0100000 /* MMAP_PAGE_ZERO */, 0x0800000,
+					0x40000 | 0x0400000, 0x80000, 6 };
+	for (size_t i = 0; i < ELEMS(good); i++)
+		assert_int_equal(call6(&box, __NR_personality, good[i], 0, 0), ALLOW);
+	for (size_t i = 0; i < ELEMS(bad); i++)
+		assert_int_equal(call6(&box, __NR_personality, bad[i], 0, 0), DENY(EPERM));
+}
+
+static void test_setsockopt(void **state)
+{
+	assert_int_equal(call6(&box, __NR_setsockopt, 0, 6 /* SOL_TCP */, 31 /* TCP_ULP */), DENY(EPERM));
+	assert_int_equal(call6(&box, __NR_setsockopt, 0, HIGH | 6, HIGH | 31), DENY(EPERM));
+	assert_int_equal(call6(&box, __NR_setsockopt, 0, 6, 1 /* TCP_NODELAY */), ALLOW);
+	static const uint64_t bpf[] = { 26, 50, 51, 52 };
+	for (size_t i = 0; i < ELEMS(bpf); i++) {
+		assert_int_equal(call6(&box, __NR_setsockopt, 0, SOL_SOCKET, bpf[i]), DENY(EPERM));
+		assert_int_equal(call6(&box, __NR_setsockopt, 0, 0 /* IP */, bpf[i]), ALLOW);
+	}
+	assert_int_equal(call6(&box, __NR_setsockopt, 0, SOL_SOCKET, SO_REUSEADDR), ALLOW);
+	assert_int_equal(call6(&box, __NR_setsockopt, 0, SOL_SOCKET, 31), ALLOW);
+}
+
+/* Independently of the tables' text: doors that stay shut. */
+static const long never_in_box[] = {
+	__NR_mount, __NR_umount2, __NR_pivot_root, __NR_chroot, __NR_setns, __NR_open_tree, __NR_move_mount,
+	__NR_fsopen, __NR_fsconfig, __NR_fsmount, __NR_fspick, __NR_mount_setattr, __NR_bpf,
+	__NR_perf_event_open, __NR_userfaultfd, __NR_io_uring_setup, __NR_io_uring_enter,
+	__NR_io_uring_register, __NR_keyctl, __NR_add_key, __NR_request_key, __NR_kexec_load,
+	__NR_kexec_file_load, __NR_init_module, __NR_finit_module, __NR_delete_module, __NR_reboot,
+	__NR_swapon, __NR_swapoff, __NR_acct, __NR_quotactl, __NR_quotactl_fd, __NR_sethostname,
+	__NR_setdomainname, __NR_settimeofday, __NR_clock_settime, __NR_clock_adjtime, __NR_adjtimex,
+	__NR_syslog, __NR_vhangup, __NR_open_by_handle_at, __NR_fanotify_init, __NR_fanotify_mark,
+	__NR_move_pages, __NR_migrate_pages, __NR_kcmp, __NR_process_madvise, 435 /* clone3 */,
+	457 /* statmount */, 458 /* listmount */, 467 /* open_tree_attr */,
+#ifdef __x86_64__
+	__NR_iopl, __NR_ioperm, __NR_modify_ldt, __NR_uselib, __NR_ustat, __NR_sysfs, __NR__sysctl,
+	__NR_create_module, __NR_get_kernel_syms, __NR_query_module, __NR_vserver,
+#endif
+};
+
+static const long always_in_box[] = {
+	__NR_read, __NR_write, __NR_openat, __NR_close, __NR_execve, __NR_exit_group, __NR_mmap, __NR_futex,
+	__NR_wait4, __NR_pipe2, __NR_dup3, __NR_getdents64, __NR_newfstatat, __NR_statx, __NR_rt_sigaction,
+	__NR_epoll_pwait, __NR_connect, __NR_bind, __NR_sendmsg, __NR_recvmsg, __NR_chdir, __NR_fchownat,
+	__NR_setresuid, __NR_setgroups, __NR_prlimit64, __NR_rseq, __NR_getrandom, __NR_memfd_create,
+	__NR_close_range, __NR_openat2, __NR_copy_file_range, __NR_inotify_init1, __NR_flock, __NR_ptrace,
+	__NR_clock_gettime, __NR_timerfd_create, __NR_signalfd4, __NR_renameat2, __NR_set_robust_list,
+};
+
+static void test_box_lists(void **state)
+{
+	for (size_t i = 0; i < ELEMS(never_in_box); i++) {
+		uint32_t r = call6(&box, never_in_box[i], 0, 0, 0);
+		if (r != DENY(EPERM) && r != DENY(ENOSYS))
+			fail_msg("call %ld must not be possible in a box: %x", never_in_box[i], r);
+	}
+	for (size_t i = 0; i < ELEMS(always_in_box); i++)
+		if (call6(&box, always_in_box[i], 0, 0, 0) != ALLOW)
+			fail_msg("call %ld must be possible in a box", always_in_box[i]);
+}
+
+static void test_api_lists(void **state)
+{
+	static const long never[] = {
+		__NR_execve, __NR_execveat, __NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen,
+		__NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev, __NR_kill, __NR_pidfd_open,
+		__NR_pidfd_getfd, __NR_pidfd_send_signal, __NR_setuid, __NR_setresuid, __NR_setresgid,
+		__NR_setgroups, __NR_capset, __NR_mount, __NR_umount2, __NR_setns, __NR_unshare, __NR_chroot,
+		__NR_bpf, __NR_io_uring_setup, __NR_prctl, __NR_ioctl, __NR_linkat, __NR_symlinkat, __NR_mknodat,
+		__NR_personality, __NR_seccomp, __NR_memfd_create, __NR_open_by_handle_at, __NR_fchown,
+#ifdef __x86_64__
+		__NR_fork, __NR_vfork, __NR_symlink, __NR_link, __NR_chmod, __NR_chown, __NR_mknod,
+#endif
+	};
+	static const long always[] = { __NR_read, __NR_write, __NR_recvmsg, __NR_sendmsg, __NR_accept4,
+				       __NR_epoll_pwait, __NR_openat, __NR_fsync, __NR_fcntl, __NR_futex,
+				       __NR_mmap, __NR_munmap, __NR_getrandom, __NR_exit_group };
+	uint8_t rules[SECCOMP_CALLS];
+	struct seccomp_filter f;
+	compile(seccomp_api, rules, &f);
+	for (size_t i = 0; i < ELEMS(never); i++)
+		if (call6(&f, never[i], 0, 0, 0) != DENY(EPERM))
+			fail_msg("call %ld must not be possible for the api", never[i]);
+	for (size_t i = 0; i < ELEMS(always); i++)
+		assert_int_equal(call6(&f, always[i], 0, 0, 0), ALLOW);
+	assert_int_equal(call6(&f, __NR_clone, 0x003d0f00, 0, 0), ALLOW); /* a thread */
+	assert_int_equal(call6(&f, __NR_clone, 0x01200011, 0, 0), DENY(EPERM)); /* fork */
+	assert_int_equal(call6(&f, 435, 0, 0, 0), DENY(ENOSYS));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers),	    cmocka_unit_test(test_random_tables),
+		cmocka_unit_test(test_socket),	    cmocka_unit_test(test_namespaces),
+		cmocka_unit_test(test_ioctl),	    cmocka_unit_test(test_personality),
+		cmocka_unit_test(test_setsockopt),  cmocka_unit_test(test_box_lists),
+		cmocka_unit_test(test_api_lists),
+	};
+	return cmocka_run_group_tests(tests, compile_box, NULL);
+}
