@@ -110,7 +110,7 @@ def test_fork_bomb_does_not_survive_its_box(api, bystander, daemon):
 
 MEMORY = {
     "anonymous": "x = bytearray(1 << 30)",
-    "many processes": "import os\nfor _ in range(5): os.fork()\nx = bytearray(300 << 20)",
+    "many processes": "import os\nfor _ in range(2): os.fork()\nx = bytearray(300 << 20)",
     "tmpfs": "f = open('/dev/shm/x', 'wb')\nwhile True: f.write(bytes(1 << 20))",
     "tmp": "f = open('/tmp/x', 'wb')\nfor _ in range(2000): f.write(bytes(1 << 20))",
     "memfd": "import os\nf = os.memfd_create('x')\nwhile True: os.write(f, bytes(1 << 20))",
