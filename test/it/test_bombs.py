@@ -75,7 +75,8 @@ def still_usable(box):
 
     if box.get()["status"] == "stopped":
         return
-    paddock.until(answers, f"{box} answers again", 10)
+    # What a bomb forked before its first process died is killed by the kernel one by one.
+    paddock.until(answers, f"{box} answers again", 90)
 
 
 @pytest.mark.slow
@@ -109,7 +110,7 @@ def test_fork_bomb_does_not_survive_its_box(api, bystander, daemon):
 
 MEMORY = {
     "anonymous": "x = bytearray(1 << 30)",
-    "many processes": "import os\nfor _ in range(5): os.fork()\nx = bytearray(300 << 20)",
+    "many processes": "import os\nfor _ in range(2): os.fork()\nx = bytearray(300 << 20)",
     "tmpfs": "f = open('/dev/shm/x', 'wb')\nwhile True: f.write(bytes(1 << 20))",
     "tmp": "f = open('/tmp/x', 'wb')\nfor _ in range(2000): f.write(bytes(1 << 20))",
     "memfd": "import os\nf = os.memfd_create('x')\nwhile True: os.write(f, bytes(1 << 20))",

@@ -119,7 +119,7 @@ static bool h1_write(struct http_impl *i, struct view data)
 		http1_write_chunk(&h->room->out, data);
 	else
 		buf_add(&h->room->out, data);
-	i->blocked = h1_queued(h) >= HTTP_HIGH_WATER;
+	i->blocked |= h1_queued(h) >= HTTP_HIGH_WATER; /* until on_writable has come */
 	h1_kick(h);
 	return !i->blocked;
 }

@@ -120,7 +120,7 @@ static bool h2_write(struct http_impl *i, struct view data)
 		st->progress_ms = http_h2_now(st->h);
 	if (buf_add(&st->out, data) < 0)
 		http_h2_stream_reset(st, NGHTTP2_INTERNAL_ERROR);
-	i->blocked = buf_len(&st->out) >= HTTP_HIGH_WATER;
+	i->blocked |= buf_len(&st->out) >= HTTP_HIGH_WATER; /* until on_writable has come */
 	stream_resume(st);
 	h2_kick(st->h);
 	return !i->blocked;

@@ -294,6 +294,23 @@ static void test_slow_reader(void **state)
 	fd_close(fd);
 }
 
+/* Reads so slowly that bytes are written while the queue is between its two marks. */
+static void test_told_of_room(void **state)
+{
+	int fd = http_rig_connect(&rig);
+	struct buf all = BUF_INIT(4 << 20);
+	http_rig_send(fd, "GET /trickle HTTP/1.1\r\n" HOST "\r\n");
+	do {
+		char *p = buf_reserve(&all, 8192);
+		ssize_t n = recv(fd, p, 8192, 0);
+		assert_true(n > 0 && buf_len(&all) < 3 << 20);
+		buf_commit(&all, (size_t)n);
+		poll(NULL, 0, 2);
+	} while (!memmem(all.p, all.n, "\r\n0\r\n\r\n", 7));
+	buf_done(&all);
+	fd_close(fd);
+}
+
 /* A dialect that does not take the body: the client cannot send for ever. */
 static void test_slow_taker(void **state)
 {
@@ -370,7 +387,7 @@ int main(void)
 		cmocka_unit_test(test_expect),         cmocka_unit_test(test_early_answer),
 		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_bad_chunk),
 		cmocka_unit_test(test_abrupt_close),   cmocka_unit_test(test_echo_chunked),
-		cmocka_unit_test(test_slow_reader),    cmocka_unit_test(test_slow_taker),
+		cmocka_unit_test(test_slow_reader),    cmocka_unit_test(test_told_of_room), cmocka_unit_test(test_slow_taker),
 		cmocka_unit_test(test_half_close),     cmocka_unit_test(test_http10),
 		cmocka_unit_test(test_broken_answers),
 	};

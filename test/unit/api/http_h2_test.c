@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "http_h2_client.h"
 #include "http_rig.h"
@@ -120,6 +121,23 @@ static void test_slow_reader(void **state)
 		h2_client_for(slow, 2);
 	}
 	assert_int_equal(total + buf_len(&s->body), 1000000);
+	h2_client_close(slow);
+	free(slow);
+}
+
+/* Reads so slowly that bytes are written while the queue is between its two marks. */
+static void test_told_of_room(void **state)
+{
+	struct h2_client *slow = malloc(sizeof(*slow));
+	h2_client_open(slow, http_rig_connect(&rig), NULL, true);
+	struct h2_client_stream *s = h2_client_request(slow, "GET", "/trickle", VIEW_NONE, NULL, 0);
+	uint64_t until = clock_mono_ms() + 5000;
+	while (!s->closed && clock_mono_ms() < until) {
+		h2_client_for(slow, 5);
+		h2_client_consume(slow, s);
+		buf_clear(&s->body);
+	}
+	assert_true(s->closed);
 	h2_client_close(slow);
 	free(slow);
 }
@@ -292,7 +310,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
 		TEST(test_streams),     TEST(test_echo),           TEST(test_trailers),  TEST(test_expect),
-		TEST(test_slow_reader), TEST(test_slow_taker),     TEST(test_early_answer), TEST(test_abort),
+		TEST(test_slow_reader), TEST(test_told_of_room), TEST(test_slow_taker),     TEST(test_early_answer), TEST(test_abort),
 		TEST(test_broken_answers), TEST(test_bad_heads),   TEST(test_rapid_reset), TEST(test_floods),
 		TEST(test_preface),
 	};

@@ -84,6 +84,21 @@ static void big_more(struct http_exchange *x)
 	}
 }
 
+/* Bytes come in their own time, as from a box, also after http_write has said stop. The answer ends when
+ * on_writable comes: were it forgotten, it would never end. */
+static void trickle_time(struct loop_timer *t)
+{
+	struct page *p = CONTAINER(t, struct page, timer);
+	(void)http_write(p->x, VIEW("x"));
+	loop_timer_start(p->x->loop, t, 1, trickle_time);
+}
+
+static void trickle_room(struct http_exchange *x)
+{
+	page_done(x);
+	http_end(x);
+}
+
 static void later_time(struct loop_timer *t)
 {
 	struct page *p = CONTAINER(t, struct page, timer);
@@ -103,6 +118,7 @@ static void later_body(struct http_exchange *x, struct view data, bool last)
 static const struct http_ops hold = { .on_body = hold_body, .on_abort = on_abort };
 static const struct http_ops echo = { .on_body = echo_body, .on_abort = on_abort, .on_writable = http_body_resume };
 static const struct http_ops big = { .on_abort = on_abort, .on_writable = big_more };
+static const struct http_ops trickle = { .on_abort = on_abort, .on_writable = trickle_room };
 static const struct http_ops later = { .on_body = later_body, .on_abort = on_abort };
 
 static struct page *take(struct http_rig *r, struct http_exchange *x, const struct http_ops *ops)
@@ -125,6 +141,15 @@ static void serve_big(struct http_rig *r, struct http_exchange *x)
 		p->left = 0;
 	http_begin(x, 200, "application/octet-stream", -1, NULL, 0);
 	big_more(x);
+}
+
+static void serve_trickle(struct http_rig *r, struct http_exchange *x)
+{
+	static const char block[512 * 1024];
+	struct page *p = take(r, x, &trickle);
+	http_begin(x, 200, "application/octet-stream", -1, NULL, 0);
+	r->counts.blocked += !http_write(x, (struct view){ block, sizeof(block) });
+	loop_timer_start(x->loop, &p->timer, 1, trickle_time);
 }
 
 static void serve_trailers(struct http_exchange *x)
@@ -153,6 +178,8 @@ static void on_request(struct http_exchange *x, void *arg)
 		http_begin(x, 200, "application/octet-stream", x->content_length, NULL, 0);
 	} else if (view_is(x->path, "/big")) {
 		serve_big(r, x);
+	} else if (view_is(x->path, "/trickle")) {
+		serve_trickle(r, x);
 	} else if (view_is(x->path, "/hold")) {
 		take(r, x, &hold);
 	} else if (view_is(x->path, "/full")) {

@@ -6,6 +6,7 @@
  *   /n?i=K           answers K at once;  /later?i=K a few milliseconds later
  *   /echo            sends the body back as it comes, with back-pressure
  *   /big?n=BYTES     an answer of that many bytes, with back-pressure
+ *   /trickle         bytes that keep coming after http_write said stop, until on_writable comes
  *   /hold            takes the exchange and its body, never answers
  *   /full            the same, and never takes a byte of the body
  *   /break           an answer that stops in the middle
