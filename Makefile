@@ -37,7 +37,7 @@ test:
 # What takes longer than `make test` may: a thousand cycles with random kills in between.
 soak: build
 	@scripts/deps test
-	PADDOCK_CHURN=1000 $(PYTHON) -m pytest -q -p no:cacheprovider test/it/test_leaks.py
+	PADDOCK_CHURN=1000 PADDOCK_HANGS_S=7200 $(PYTHON) -m pytest -q -p no:cacheprovider test/it/test_leaks.py
 
 bench: build
 	@scripts/deps bench

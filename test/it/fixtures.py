@@ -7,6 +7,7 @@ own with the `own_daemon` factory, finished as strictly.
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -14,9 +15,24 @@ import pytest
 
 import paddock
 
+HANGS_S = int(os.environ.get("PADDOCK_HANGS_S", "150"))
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than five seconds")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """A test that hangs fails, so that the others still run."""
+    def on_alarm(*_):
+        raise TimeoutError(f"{item.name} hangs: no end after {HANGS_S} s")
+
+    old = signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(HANGS_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, old)
 
 
 def pytest_collection_modifyitems(config, items):
