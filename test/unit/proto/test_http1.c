@@ -180,8 +180,11 @@ static void test_write_chunks(void **state)
 	struct buf out = BUF_INIT(4096);
 	http1_write_chunk(&out, VIEW("hello, chunks: 20 by"));
 	http1_write_chunk(&out, VIEW(""));
-	http1_write_last_chunk(&out);
+	http1_write_last_chunk(&out, VIEW_NONE);
 	assert_view(buf_view(&out), "14\r\nhello, chunks: 20 by\r\n0\r\n\r\n");
+	buf_clear(&out);
+	http1_write_last_chunk(&out, VIEW("x-sum: 7\r\n"));
+	assert_view(buf_view(&out), "0\r\nx-sum: 7\r\n\r\n");
 	buf_done(&out);
 }
 
