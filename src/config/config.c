@@ -333,6 +333,10 @@ static int read_pools(const struct check *c, struct arena *a)
 		return 0;
 	if (cfg->pool->type != JSON_OBJECT)
 		return bad(c, "pool", "must be an object of images, not %s", json_type_name(cfg->pool->type));
+	if (cfg->pool->n == 0) {
+		cfg->pool = NULL; /* as if it were absent */
+		return 0;
+	}
 	cfg->pools = arena_array(a, cfg->pool->n, sizeof(*cfg->pools));
 	if (!cfg->pools)
 		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
