@@ -9,6 +9,7 @@
 #include "fd.h"
 #include "file.h"
 #include "proc.h"
+#include "secrets.h"
 #include "stream.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -49,6 +50,7 @@ static const struct op {
 	[WIRE_TYPE_FILE_WATCH] = { &wire_file_watch_msg, file_watch },
 	[WIRE_TYPE_TREE_READ] = { &wire_tree_read_msg, file_pack },
 	[WIRE_TYPE_TREE_WRITE] = { &wire_tree_write_msg, file_unpack },
+	[WIRE_TYPE_SECRETS_SET] = { &wire_secrets_set_msg, secrets_set },
 };
 
 void conn_reply(const struct call *call, const struct pb_msg *m, const void *msg)

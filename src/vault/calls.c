@@ -15,6 +15,7 @@
 #define CALL_MEMORY (16u * 1024 * 1024)
 #define REPLY_MAX   (2u * 1024 * 1024)
 #define PEERS_MAX   8
+#define READ_MAX    (512u * 1024) /* of values at once: memory that is locked is scarce */
 
 struct peer {
 	struct link link;
@@ -144,18 +145,20 @@ static int call_read(struct call *c, const void *msg, struct err *e)
 	out.values.items = arena_array(&c->arena, m->wishes.n, sizeof(*out.values.items));
 	if (check_owner(m->tenant, m->box, e) < 0)
 		return -1;
+	size_t bytes = 0;
 	for (; out.values.items && out.values.n < m->wishes.n; out.values.n++) {
 		const struct wire_secret_wish *w = &m->wishes.items[out.values.n];
 		_cleanup_(buf_done) struct buf value = { .max = SEAL_VALUE, .secret = true };
 		if (read_value(c, m->tenant, m->box, w->name, w->version, &value, e) < 0)
 			return -1;
-		struct view copy = arena_view(&c->arena, buf_view(&value));
+		bytes += buf_len(&value);
+		struct view copy = bytes <= READ_MAX ? arena_view(&c->arena, buf_view(&value)) : VIEW_NONE;
 		if (!copy.p)
 			break;
 		out.values.items[out.values.n] = copy;
 	}
 	if (out.values.n < m->wishes.n)
-		return err_set(e, ERR_TOO_LARGE, "too many secrets at once");
+		return err_set(e, ERR_TOO_LARGE, "the secrets are larger than %u bytes together", READ_MAX);
 	return reply(c, &wire_secret_read_reply_msg, &out);
 }
 

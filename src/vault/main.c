@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -33,6 +32,7 @@
 #include "caps.h"
 #include "fd.h"
 #include "landlock.h"
+#include "lock.h"
 #include "log.h"
 #include "num.h"
 #include "seccomp.h"
@@ -50,8 +50,8 @@ static int limit(struct err *e)
 	const struct { int what; struct rlimit to; } limits[] = {
 		{ RLIMIT_NOFILE, { NOFILE, NOFILE } },
 		{ RLIMIT_CORE, { 0, 0 } },
-		{ RLIMIT_MEMLOCK, { RLIM_INFINITY, RLIM_INFINITY } },
 	};
+	(void)!setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }); /* lock.c lives with less */
 	for (size_t i = 0; i < ELEMS(limits); i++)
 		if (setrlimit((__rlimit_resource_t)limits[i].what, &limits[i].to) < 0)
 			return err_sys(e, ERR_INTERNAL, errno, "cannot set a limit");
@@ -76,7 +76,7 @@ static int confine(struct err *e)
 
 /* Should: end as `uid` with its fds, its directory and the calls of its filter, with all memory
  * locked, now and later. Mustn't: read a key in between, or go on when a step fails. */
-static int drop(uint32_t uid, struct err *e)
+static int drop(uint32_t uid, const void *state, size_t size, struct err *e)
 {
 	if (uid == 0 || uid == UINT32_MAX)
 		return err_set(e, ERR_INTERNAL, "uids.vault must not be root");
@@ -93,8 +93,8 @@ static int drop(uint32_t uid, struct err *e)
 	/* After the uid changed, which undoes both. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "prctl");
-	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "cannot lock the memory");
+	if (lock_memory(state, size, e) < 0)
+		return -1;
 	return confine(e);
 }
 
@@ -161,7 +161,7 @@ static int start(struct vault *v, struct err *e)
 	/* Before the files are out of reach. */
 	if (seal_init() < 0)
 		return err_set(e, ERR_INTERNAL, "OpenSSL");
-	if (drop(uid, e) < 0)
+	if (drop(uid, v, sizeof(*v), e) < 0)
 		return -1;
 	v->loop = loop_new(e);
 	if (!v->loop)

@@ -21,22 +21,36 @@
 #define FILE_NEXT "master.key.next"
 #define TEXT_MAX  128
 
-static int read_key(int dir, const char *path, struct seal_key *ret)
+static int parse_key(struct view v, struct seal_key *ret)
 {
-	_cleanup_(buf_done) struct buf text = { .max = TEXT_MAX, .secret = true };
 	uint8_t bytes[SEAL_KEY];
-	int r = fd_slurp(dir, path, &text);
 
-	if (r < 0)
-		return r;
-	struct view v = buf_view(&text);
 	while (v.n && (v.p[v.n - 1] == '\n' || v.p[v.n - 1] == '\r' || v.p[v.n - 1] == ' '))
 		v.n--;
-	r = text_unhex(v, bytes, sizeof(bytes));
+	int r = text_unhex(v, bytes, sizeof(bytes));
 	if (r >= 0)
 		seal_key_set(ret, bytes);
 	explicit_bzero(bytes, sizeof(bytes));
 	return r < 0 ? -EBADMSG : 0;
+}
+
+static int read_key(int dir, const char *path, struct seal_key *ret)
+{
+	_cleanup_(buf_done) struct buf text = { .max = TEXT_MAX, .secret = true };
+	int r = fd_slurp(dir, path, &text);
+
+	return r < 0 ? r : parse_key(buf_view(&text), ret);
+}
+
+/* A credential: it was opened for us, as a file that our uid could not open. */
+static int read_given(int fd, struct seal_key *ret)
+{
+	char text[TEXT_MAX];
+	ssize_t n = read(fd, text, sizeof(text));
+	int r = n < 0 ? -errno : parse_key((struct view){ text, (size_t)n }, ret);
+
+	explicit_bzero(text, sizeof(text));
+	return r;
 }
 
 static int make_key(struct vault *v, const char *path, struct seal_key *ret)
@@ -59,7 +73,7 @@ static int make_key(struct vault *v, const char *path, struct seal_key *ret)
 
 static bool anything_sealed(const struct vault *v)
 {
-	return faccessat(v->dir, CA_KEY, F_OK, 0) == 0;
+	return faccessat(v->dir, CA_KEY, F_OK, 0) == 0 || errno != ENOENT;
 }
 
 /* 1: there it is; 0: there is none. */
@@ -77,11 +91,8 @@ static int try_file(struct vault *v, const char *path, struct err *e)
 
 int master_load(struct vault *v, const int *fds, unsigned n_fds, struct err *e)
 {
-	char path[32];
-
 	for (unsigned i = 0; i < n_fds; i++) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[i]);
-		int r = read_key(AT_FDCWD, path, &v->keys.key[v->keys.n]);
+		int r = read_given(fds[i], &v->keys.key[v->keys.n]);
 		if (r < 0)
 			return err_sys(e, ERR_UNAVAILABLE, r, "the credential with the master key must be 64 hex digits");
 		v->keys.n++;
