@@ -296,6 +296,7 @@ static void interrupt(struct context *c, struct context_op *op)
 		tell_interrupted(op);
 		return;
 	}
+	contexts_insist(c);
 	op->call.ops = &interrupt_ops;
 	if (guest_call(&c->box->guest, &op->call, WIRE_TYPE_SIGNAL, 0, SIGNAL_MS, &wire_signal_msg, &msg,
 		       &e) < 0)

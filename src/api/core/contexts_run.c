@@ -23,6 +23,8 @@
 #define STRIKE_MS   1000
 #define STRIKES     2    /* interrupts that code gets before its interpreter is killed */
 #define DEATH_MS    5000 /* for PID 1 to tell of the end */
+#define AGAIN_MS    200
+#define AGAIN_MAX   20
 
 /* Descriptor 250 is read to the byte: what follows the driver is the first request. */
 const struct context_language contexts_languages[] = {
@@ -48,7 +50,8 @@ const struct context_language contexts_languages[] = {
 	  { "bash", "--norc", "-c",
 	    "read -r -u 250 n; LC_ALL=C IFS= read -r -u 250 -N \"$n\" d; eval \"$d\"", "bash" },
 	  contexts_bash,
-	  &contexts_bash_size },
+	  &contexts_bash_size,
+	  .insist = true }, /* a signal that comes while it forks is not seen before the child has ended */
 	{ 0 },
 };
 
@@ -129,6 +132,7 @@ static void fail_all(struct context *c, const struct err *e)
 	}
 	c->n_queue = 0;
 	loop_timer_stop(&c->timer);
+	loop_timer_stop(&c->again);
 	while (!list_empty(&cells)) {
 		struct context_cell *m = CONTAINER(cells.next, struct context_cell, link);
 		list_del(&m->link);
@@ -147,6 +151,7 @@ static struct context_cell *take_current(struct context *c)
 	struct context_cell *m = TAKE_PTR(c->current);
 
 	loop_timer_stop(&c->timer);
+	loop_timer_stop(&c->again);
 	c->strikes = 0;
 	mux_consumed(&c->stream, c->owed);
 	c->owed = 0;
@@ -247,8 +252,10 @@ static void on_event(struct context *c, const struct json *event)
 		deliver(m, count, false);
 	} else if (view_is(type->text, "begin")) {
 		m->begun = true;
-		if (m->interrupt)
+		if (m->interrupt) {
 			signal_process(c, WIRE_SIGNAL_SCOPE_GROUP, SIGINT);
+			contexts_insist(c);
+		}
 	} else if (m->run && view_is(type->text, "result")) {
 		m->run->on_event(m->run, "result", event);
 	} else if (m->run && view_is(type->text, "error")) {
@@ -335,6 +342,7 @@ static void forget_stream(struct context *c)
 	c->owed = 0; /* that window is gone */
 	c->strikes = 0;
 	loop_timer_stop(&c->timer);
+	loop_timer_stop(&c->again);
 	buf_done(&c->out);
 	buf_done(&c->line);
 	c->line_cut = false;
@@ -562,6 +570,20 @@ static void signal_process(struct context *c, enum wire_signal_scope scope, uint
 			  &e);
 }
 
+static void on_again(struct loop_timer *t)
+{
+	struct context *c = CONTAINER(t, struct context, again);
+
+	signal_process(c, WIRE_SIGNAL_SCOPE_GROUP, SIGINT);
+	contexts_insist(c);
+}
+
+void contexts_insist(struct context *c)
+{
+	if (c->language->insist && c->current && c->current->interrupts++ < AGAIN_MAX)
+		loop_timer_start(c->box->core->loop, &c->again, AGAIN_MS, on_again);
+}
+
 void contexts_strike(struct context *c)
 {
 	unsigned n = c->strikes++;
@@ -595,6 +617,7 @@ static void on_timer(struct loop_timer *t)
 static void unlink_and_free(struct context *c)
 {
 	loop_timer_stop(&c->timer);
+	loop_timer_stop(&c->again);
 	guest_cancel(&c->stream);
 	guest_cancel(&c->poke);
 	buf_done(&c->out);
