@@ -77,7 +77,12 @@ struct config {
 	} cgroup;
 	struct {
 		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
+		struct view ca_file;   /* PEM, of the authorities for https; empty: the system's */
 	} webhooks;
+	struct {
+		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
+		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
+	} ports;
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */
 	size_t n_pools;
