@@ -148,6 +148,21 @@ def test_environment_cwd_and_user(box):
     assert context.text("import os; (os.getcwd(), os.environ['A'], os.getuid())") == "('/tmp', '1 ü', 0)"
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_environment_of_one_execution(box, language):
+    context = make(box, language, env={"B": "old"})
+    show = {"python": "import os\nprint(os.environ.get('A'), os.environ.get('B'))\n!echo $A-$B",
+            "javascript": "console.log(process.env.A, process.env.B);"
+                          "process.stdout.write(require('child_process').execSync('echo $A-$B'))",
+            "bash": "echo \"$A\" \"$B\"; sh -c 'echo $A-$B'"}[language]
+    value = "it's \"ü\" $HOME\n2"
+    assert context.check(show, env={"A": value, "B": "new"})["stdout"] == f"{value} new\n" + (
+        "it's \"ü\" $HOME 2-new\n")
+    none = {"python": "None", "javascript": "undefined", "bash": ""}[language]
+    assert context.check(show)["stdout"] == f"{none} old\n-old\n"
+    assert context.try_execute(show, env={"A-B": "1"}).status == 400
+
+
 @pytest.mark.parametrize("wish", [
     {}, {"language": "cobol"}, {"language": "python", "cwd": "relative"}, {"language": "python", "user": "nobody9"},
     {"language": "python", "cwd": "/does/not/exist"}, {"language": "python", "env": {"A=B": "1"}},

@@ -1,6 +1,6 @@
 // The JavaScript of a code context: one global scope that lives as long as its
 // process. paddock-api sends this text and then requests over descriptor 250: a
-// line "ID BYTES", then the code. Events go to descriptor 251, a JSON object on
+// line "ID BYTES ENV_BYTES", a JSON object of variables, then the code. Events go to descriptor 251, a JSON object on
 // each line: {id, type: "begin" | "result" | "error" | "end", …}; from "begin" on
 // SIGINT interrupts the code. Descriptors 1 and 2 are the code's own.
 //
@@ -331,8 +331,20 @@ function report(error, name, details, code) {
   });
 }
 
-async function execute(code) {
+// undefined: it is not set. What was there before is returned.
+function setVariables(variables) {
+  const before = {};
+  for (const [name, value] of Object.entries(variables)) {
+    before[name] = process.env[name];
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  }
+  return before;
+}
+
+async function execute(code, variables) {
   const name = `cell ${++count}`;
+  const before = setVariables(variables);
   let unwatch;
   try {
     const translated = translate(code);
@@ -353,6 +365,7 @@ async function execute(code) {
   }
   unwatch?.();
   interrupt = null;
+  setVariables(before);
   session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
   emit('end', { count });
 }
@@ -402,18 +415,19 @@ function serve() {
       if (wanted === null) {
         const end = pending.indexOf(10);
         if (end < 0) break;
-        const [id, bytes] = pending.toString('latin1', 0, end).split(' ').map(Number);
-        wanted = { id, bytes };
+        const [id, bytes, env] = pending.toString('latin1', 0, end).split(' ').map(Number);
+        wanted = { id, env, bytes: env + bytes };
         pending = pending.subarray(end + 1);
         have = pending.length;
       }
       if (have < wanted.bytes) break;
-      const code = pending.toString('utf8', 0, wanted.bytes);
+      const variables = wanted.env ? JSON.parse(pending.toString('utf8', 0, wanted.env)) : {};
+      const code = pending.toString('utf8', wanted.env, wanted.bytes);
       pending = pending.subarray(wanted.bytes);
       have = pending.length;
       current = wanted.id;
       wanted = null;
-      await execute(code);
+      await execute(code, variables);
     }
     busy = false;
   };

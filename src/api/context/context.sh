@@ -1,6 +1,6 @@
 # The bash of a code context: one shell that lives as long as its process.
 # paddock-api sends this text and then requests over descriptor 250: a line
-# "ID BYTES", then the code. Events go to descriptor 251, a JSON object on each
+# "ID BYTES ENV_BYTES", assignments for this code alone, then the code. Events go to descriptor 251, a JSON object on each
 # line. The code gets neither: they are closed while it runs.
 #
 # Code is evaluated at the top, not in a function, so that declare makes globals.
@@ -20,7 +20,8 @@ while :; do while :; do
 		printf '{"id":%s,"type":"end","count":%s}\n' "$__paddock_id" "$__paddock_count" >&251
 		__paddock_id=
 	fi
-	LC_ALL=C IFS=' ' read -r -u 250 __paddock_id __paddock_n || exit 0
+	LC_ALL=C IFS=' ' read -r -u 250 __paddock_id __paddock_n __paddock_env || exit 0
+	if [ "$__paddock_env" = 0 ]; then __paddock_env=; else LC_ALL=C IFS= read -r -u 250 -N "$__paddock_env" __paddock_env; fi
 	LC_ALL=C IFS= read -r -u 250 -N "$__paddock_n" __paddock_code
 	__paddock_count=$((__paddock_count + 1)) __paddock_rc=0
 	# Each time anew: the code may have set its own.
@@ -30,6 +31,10 @@ while :; do while :; do
 	__paddock_on=1
 	printf '{"id":%s,"type":"begin"}\n' "$__paddock_id" >&251
 	if [ -n "$__paddock_x" ]; then set -x; fi
-	eval "$__paddock_code" 250<&- 251>&-
+	if [ -z "$__paddock_env" ]; then
+		eval "$__paddock_code" 250<&- 251>&-
+	else
+		eval "$__paddock_env eval \"\$__paddock_code\" 250<&- 251>&-"
+	fi
 	{ __paddock_rc=$? __paddock_on=; } 2>/dev/null
 done; done
