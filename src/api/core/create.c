@@ -34,6 +34,7 @@ struct creation {
 	unsigned waits;            /* for which of the three */
 	bool made;                 /* the keeper may have it */
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
+	bool seeded;               /* the image has files of another box */
 	struct create_identity identity;
 	struct err failed; /* the first failure */
 	uint64_t began_ns;
@@ -138,7 +139,7 @@ static void on_greeted(struct guest *g, const struct err *e)
 		step_done(cr, WAIT_HELLO, e);
 		return;
 	}
-	if (!cr->snapshot[0]) {
+	if (!cr->snapshot[0] && !cr->seeded) {
 		mounts_apply(b, on_mounted);
 		return;
 	}
@@ -347,6 +348,8 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 		free(cr);
 		return NULL;
 	}
+	const struct image *image = images_find(c, b->spec.digest);
+	cr->seeded = image && image->seeded;
 	cr->job = (struct job){ .done = done, .arg = arg };
 	cr->box = b;
 	cr->began_ns = clock_mono_ns();

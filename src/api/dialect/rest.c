@@ -190,6 +190,38 @@ void rest_no_content(struct req *r)
 	rest_done(r);
 }
 
+void rest_await(struct req *r, struct job *job, const struct err *e)
+{
+	r->job = job;
+	if (!job)
+		rest_fail(r, e);
+}
+
+void rest_removed(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	else
+		rest_no_content(r);
+}
+
+void rest_open_list(struct json_out *o, struct buf *out, const char *key)
+{
+	json_out_init(o, out);
+	json_out_object(o);
+	json_out_key(o, key);
+	json_out_array(o);
+}
+
+void rest_reply_list(struct req *r, struct json_out *o, struct buf *out)
+{
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	rest_reply(r, 200, out);
+}
+
 void rest_put_time(struct json_out *o, const char *key, int64_t ms)
 {
 	char text[CLOCK_RFC3339_SIZE];

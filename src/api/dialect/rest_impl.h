@@ -77,6 +77,13 @@ void rest_fail_with(struct req *r, const struct err *e, const struct http_header
 void rest_reply(struct req *r, int status, struct buf *json); /* takes the buffer's bytes */
 void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra, size_t n_extra);
 void rest_no_content(struct req *r);
+/* The job that will answer, or the reason that there is none. */
+void rest_await(struct req *r, struct job *job, const struct err *e);
+/* The end of a job without a result: 204, or its error. */
+void rest_removed(void *arg, const void *result, const struct err *e);
+/* {"key": [ … ]} */
+void rest_open_list(struct json_out *o, struct buf *out, const char *key);
+void rest_reply_list(struct req *r, struct json_out *o, struct buf *out);
 /* After http_end or http_break. */
 void rest_done(struct req *r);
 /* The body against a schema; an empty one is an empty object. On failure the answer is sent. */
