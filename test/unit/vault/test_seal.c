@@ -34,7 +34,8 @@ static void test_round_trip(void **state)
 		struct buf file = BUF_INIT(SEAL_FILE), out = BUF_INIT(SEAL_VALUE);
 		struct sealed s;
 		assert_int_equal(seal_close(&k, &label, values[i], &file), 0);
-		assert_null(memmem(file.p, file.n, values[i].p, values[i].n > 1 ? values[i].n : 99999));
+		if (i) /* a single byte may well be there by chance */
+			assert_null(memmem(file.p, file.n, values[i].p, values[i].n));
 		assert_int_equal(seal_parse(buf_view(&file), &s), 0);
 		assert_true(view_is(s.label.tenant, "tenant") && view_is(s.label.box, "box") && view_is(s.label.name, "NAME"));
 		assert_int_equal(s.label.version, 7);
