@@ -239,8 +239,8 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
-		rest_print_routes(stdout);
 		plane_print_routes(stdout);
+		rest_print_routes(stdout); /* with the headings of its dialects */
 		return EXIT_SUCCESS;
 	}
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
