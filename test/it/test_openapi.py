@@ -181,6 +181,23 @@ def test_live_answers(document, api, daemon):
     check(document, "get", one, api.get(box.path))
 
 
+def test_live_answers_of_contexts(document, api, make_box):
+    box, one = make_box(), "/v1/sandboxes/{}"
+    contexts = one + "/contexts"
+    made = api.post(box.path + "/contexts", {"language": "python"})
+    check(document, "post", contexts, made)
+    mine = f"{box.path}/contexts/{made.json()['id']}"
+    check(document, "get", contexts, api.get(box.path + "/contexts"))
+    check(document, "get", contexts + "/{}", api.get(mine))
+    for code in ("print(1); 2", "1/0", "import os; os._exit(1)"):
+        check(document, "post", contexts + "/{}/execute", api.post(mine + "/execute", {"code": code}))
+    check(document, "post", one + "/execute", api.post(box.path + "/execute", {"code": "echo $A", "language": "bash", "env": {"A": "1"}}))
+    check(document, "post", contexts + "/{}/interrupt", api.post(mine + "/interrupt", {}))
+    check(document, "post", contexts + "/{}/restart", api.post(mine + "/restart", {}))
+    check(document, "delete", contexts + "/{}", api.delete(mine))
+    check(document, "get", contexts + "/{}", api.get(mine))
+
+
 def test_live_answers_of_processes(document, api, make_box):
     box, one = make_box(), "/v1/sandboxes/{}"
     shells, processes = one + "/shells", one + "/processes"
