@@ -456,6 +456,7 @@ static void run(struct req *r, const struct context_code *w)
 #define AT(f) .offset = offsetof(struct context_code, f)
 static const struct json_field execute_fields[] = {
 	{ "code", JSON_F_STRING, AT(code), .required = true },
+	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },
 	{ "timeout_ms", JSON_F_U64, AT(timeout_ms), .min = 1, .nullable = true },
 	{ "kill_on_disconnect", JSON_F_BOOL, AT(kill), .nullable = true },
 	/* where no context is in the path */
@@ -464,7 +465,7 @@ static const struct json_field execute_fields[] = {
 };
 #undef AT
 static const struct json_schema execute_schema = { execute_fields, ELEMS(execute_fields) };
-static const struct json_schema execute_in_schema = { execute_fields, 3 };
+static const struct json_schema execute_in_schema = { execute_fields, 4 };
 
 static void execute(struct req *r)
 {
