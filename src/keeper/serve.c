@@ -26,6 +26,7 @@
 #include "caps.h"
 #include "child.h"
 #include "fd.h"
+#include "gate.h"
 #include "log.h"
 #include "num.h"
 #include "rnd.h"
@@ -304,6 +305,7 @@ static int setup(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "signals");
 	map_init(&k->boxes.by_id);
 	list_init(&k->answered.link);
+	gate_init(k);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 ||
@@ -351,6 +353,7 @@ int serve_main(int config_fd)
 		return 1;
 	}
 	boxes_adopt(&k);
+	gate_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);
 	bool empty = k.boxes.by_id.n == 0;
