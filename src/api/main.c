@@ -32,6 +32,7 @@
 #include "log.h"
 #include "loop.h"
 #include "num.h"
+#include "plane.h"
 #include "rest.h"
 #include "store.h"
 #include "text.h"
@@ -54,6 +55,7 @@ struct api {
 	struct store *store;
 	struct core *core;
 	struct rest *rest;
+	struct plane *plane;
 	struct tls_server *tls;
 	struct http_server *server;
 	uint32_t n_listen;
@@ -148,6 +150,12 @@ static void on_drained(void *arg)
 	loop_stop(a->loop, EXIT_SUCCESS);
 }
 
+static void on_rest_idle(void *arg)
+{
+	struct api *a = arg;
+	plane_when_idle(a->plane, on_drained, a);
+}
+
 static void on_drain_time(struct loop_timer *t)
 {
 	on_drained(CONTAINER(t, struct api, drain));
@@ -163,7 +171,7 @@ static void on_signal(struct loop_signals *s, int signo)
 	a->draining = true;
 	http_server_stop_listening(a->server);
 	loop_timer_start(a->loop, &a->drain, DRAIN_MS, on_drain_time);
-	rest_when_idle(a->rest, on_drained, a);
+	rest_when_idle(a->rest, on_rest_idle, a);
 }
 
 /* ---- wiring ---- */
@@ -196,7 +204,11 @@ static int start(struct api *a, struct err *e)
 	a->rest = a->core ? rest_new(a->core, a->statm, e) : NULL;
 	if (!a->rest)
 		return -1;
-	struct http_config http = { .on_request = rest_request, .arg = a->rest, .tls = a->tls };
+	a->plane = plane_new(a->core, rest_request, a->rest, e);
+	if (!a->plane)
+		return -1;
+	/* The ports of boxes that this process serves itself. */
+	struct http_config http = { .on_request = plane_request, .arg = a->plane, .tls = a->tls };
 	a->server = http_server_new(a->loop, &http, e);
 	rest_set_server(a->rest, a->server);
 	return a->server ? 0 : -1;
@@ -206,6 +218,7 @@ static void stop(struct api *a)
 {
 	loop_timer_stop(&a->drain);
 	http_server_free(a->server); /* aborts what is under way */
+	plane_free(a->plane);
 	rest_free(a->rest);
 	core_stop(a->core);
 	store_close(a->store); /* waits for the last commit */
@@ -226,7 +239,8 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
-		rest_print_routes(stdout);
+		plane_print_routes(stdout);
+		rest_print_routes(stdout); /* with the headings of its dialects */
 		return EXIT_SUCCESS;
 	}
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);

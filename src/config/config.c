@@ -37,8 +37,9 @@ static const struct config DEFAULTS = {
 	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
-	.webhooks = { VIEW("link-local") },
 	.gate = { VIEW(""), VIEW("") },
+	.webhooks = { VIEW("link-local"), VIEW("") },
+	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
 };
 
 /* What is being validated, and where it came from. */
@@ -205,6 +206,25 @@ int config_listen(struct view listen, struct sockaddr_storage *ret, socklen_t *r
 
 /* ---- what belongs together ---- */
 
+static int check_ports(const struct check *c)
+{
+	const struct config *cfg = c->config;
+
+	if (cfg->ports.domain.n && !made_of(cfg->ports.domain, LOWER DIGITS ".-", ".-"))
+		return bad(c, "ports.domain", "must be a domain name in lower case");
+	if (!cfg->ports.cert.n != !cfg->ports.key.n)
+		return bad(c, cfg->ports.cert.n ? "ports.cert" : "ports.key",
+			   "ports needs both cert and key, or neither of them");
+	if (!cfg->ports.cert.n)
+		return 0;
+	if (!cfg->tls.cert.n || !cfg->ports.domain.n)
+		return bad(c, "ports.cert", "needs ports.domain, and tls for the other names");
+	return check_path(c, "ports.cert", cfg->ports.cert) < 0 ||
+			       check_path(c, "ports.key", cfg->ports.key) < 0
+		       ? -1
+		       : 0;
+}
+
 static int check_places(const struct check *c)
 {
 	const struct config *cfg = c->config;
@@ -229,7 +249,9 @@ static int check_places(const struct check *c)
 	if (cfg->tls.cert.n && (check_path(c, "tls.cert", cfg->tls.cert) < 0 ||
 				check_path(c, "tls.key", cfg->tls.key) < 0))
 		return -1;
-	return 0;
+	if (cfg->webhooks.ca_file.n && check_path(c, "webhooks.ca_file", cfg->webhooks.ca_file) < 0)
+		return -1;
+	return check_ports(c);
 }
 
 /* A zero ceiling means what the machine has. */

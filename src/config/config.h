@@ -78,11 +78,17 @@ struct config {
 	} cgroup;
 	struct {
 		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
+		struct view ca_file;   /* PEM, of the authorities for https; empty: the system's */
 	} webhooks;
 	struct {
 		struct view dns;            /* name server that the gate asks: "1.2.3.4", "[::1]:5353"; "" = /etc/resolv.conf */
 		struct view upstream_proxy; /* HTTP proxy through which the gate dials, "http://10.0.0.1:3128"; "" = none */
 	} gate;
+	struct {
+		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
+		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
+		uint64_t answer_seconds; /* a server in a box begins its answer within this */
+	} ports;
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */
 	size_t n_pools;

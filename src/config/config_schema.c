@@ -91,6 +91,7 @@ static const struct json_schema cgroup = FIELDS(cgroup_fields);
 
 static const struct json_field webhooks_fields[] = {
 	{ "refuse", JSON_F_STRING, WITHIN(webhooks, refuse), .min = 1, .max = 16 },
+	{ "ca_file", JSON_F_STRING, WITHIN(webhooks, ca_file), .max = PATH_LONGEST },
 };
 static const struct json_schema webhooks = FIELDS(webhooks_fields);
 
@@ -99,6 +100,14 @@ static const struct json_field gate_fields[] = {
 	{ "upstream_proxy", JSON_F_STRING, WITHIN(gate, upstream_proxy), .max = 80 },
 };
 static const struct json_schema gate = FIELDS(gate_fields);
+
+static const struct json_field ports_fields[] = {
+	{ "domain", JSON_F_STRING, WITHIN(ports, domain), .max = 200 },
+	{ "cert", JSON_F_STRING, WITHIN(ports, cert), .max = PATH_LONGEST },
+	{ "key", JSON_F_STRING, WITHIN(ports, key), .max = PATH_LONGEST },
+	{ "answer_seconds", JSON_F_U64, WITHIN(ports, answer_seconds), .min = 1, .max = 86400 },
+};
+static const struct json_schema ports = FIELDS(ports_fields);
 
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
@@ -114,6 +123,7 @@ static const struct json_field config_fields[] = {
 	{ "cgroup", JSON_F_OBJECT, offsetof(struct config, cgroup), .sub = &cgroup, .nullable = true },
 	{ "webhooks", JSON_F_OBJECT, offsetof(struct config, webhooks), .sub = &webhooks, .nullable = true },
 	{ "gate", JSON_F_OBJECT, offsetof(struct config, gate), .sub = &gate, .nullable = true },
+	{ "ports", JSON_F_OBJECT, offsetof(struct config, ports), .sub = &ports, .nullable = true },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };
 const struct json_schema config_schema = FIELDS(config_fields);

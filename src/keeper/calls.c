@@ -14,6 +14,7 @@
 #include "gate.h"
 #include "life.h"
 #include "log.h"
+#include "netdev.h"
 #include "serve.h"
 #include "sweep.h"
 #include "wire_gen.h"
@@ -26,7 +27,7 @@ void calls_reply(struct call *c, const struct pb_msg *m, const void *msg)
 	(void)!link_send_msg(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST, c->stream, 0, m, msg);
 }
 
-static void fail(struct call *c, const struct err *e)
+void calls_fail(struct call *c, const struct err *e)
 {
 	if (c->stream)
 		(void)!link_fail(&c->k->api, c->type, c->stream, e);
@@ -107,7 +108,7 @@ static void destroyed(struct keeper *k, uint32_t stream, const char *id)
 	int r = boxes_discard(k, id);
 	if (r < 0) {
 		err_sys(&e, ERR_STORAGE, r, "cannot remove the box's files");
-		fail(&c, &e);
+		calls_fail(&c, &e);
 		return;
 	}
 	calls_reply(&c, &wire_box_destroyed_msg, &(struct wire_box_destroyed){ 0 });
@@ -176,7 +177,8 @@ static int image_message(struct call *c, const struct image *i, struct wire_imag
 	size_t n = 0;
 	for (const struct image_name *name = c->k->images.names; name; name = name->next)
 		n += strcmp(name->digest, i->digest) == 0;
-	*out = (struct wire_image){ .digest = view_of(i->digest), .created_ms = i->created_ms, .machine = i->machine };
+	*out = (struct wire_image){ .digest = view_of(i->digest), .created_ms = i->created_ms, .machine = i->machine,
+				    .seeded = i->base[0] };
 	out->names.items = arena_array(&c->arena, n, sizeof(*out->names.items));
 	if (!out->names.items)
 		return -ENOMEM;
@@ -210,13 +212,30 @@ static void on_committed(struct keeper *k, struct box *b)
 	snprintf(tree, sizeof(tree), "%s/workspace", b->spec.id);
 	if (images_commit(&k->images, &k->storage.disk, k->storage.boxes, tree, view_of(b->commit_name),
 			  view_of(b->commit_digest), &i, &e) < 0)
-		fail(&c, &e);
+		calls_fail(&c, &e);
 	else if (image_message(&c, i, &m) < 0)
-		err_sys(&e, ERR_INTERNAL, ENOMEM, "the new image"), fail(&c, &e);
+		err_sys(&e, ERR_INTERNAL, ENOMEM, "the new image"), calls_fail(&c, &e);
 	else
 		calls_reply(&c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &m });
 	(void)!boxes_discard(k, b->spec.id);
 	arena_done(&c.arena);
+}
+
+/* A snapshot is there already: nothing has to end first. */
+static int commit_snapshot(struct call *c, const struct wire_image_commit *m, struct err *e)
+{
+	char id[SPEC_ID + 1];
+	const struct image *i;
+	struct wire_image out;
+	if (!spec_id_ok(m->snapshot) || view_to_str(m->snapshot, id, sizeof(id)) < 0)
+		return err_set(e, ERR_INVALID, "not the id of a snapshot");
+	if (images_seed(&c->k->images, &c->k->storage.disk, c->k->storage.snapshots, id, m->base, m->name, m->digest, &i,
+			e) < 0)
+		return -1;
+	if (image_message(c, i, &out) < 0)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "the new image");
+	calls_reply(c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &out });
+	return 0;
 }
 
 static int call_image_commit(struct call *c, const void *msg, struct err *e)
@@ -224,6 +243,8 @@ static int call_image_commit(struct call *c, const void *msg, struct err *e)
 	const struct wire_image_commit *m = msg;
 	if (!images_name_ok(m->name) || !images_digest_ok(m->digest))
 		return err_set(e, ERR_INVALID, "not a name or not a digest of an image");
+	if (m->snapshot.n)
+		return commit_snapshot(c, m, e);
 	struct box *b = calls_find_box(c, m->box, e);
 	if (!b)
 		return -1;
@@ -283,9 +304,13 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
 	if (storage_usage(&c->k->storage, id, &disk) == -ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "no such box");
+	struct netdev_usage net = { 0 };
+	if (b && !b->dying)
+		(void)!netdev_usage(b->pid, &net); /* it may just have ended */
 	calls_reply(c, &wire_stats_reply_msg,
 	      &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes, .cpu_usec = u.cpu_usec, .pids = u.pids,
-					  .oom_kills = u.oom_kills, .disk_bytes = disk });
+					  .oom_kills = u.oom_kills, .disk_bytes = disk,
+					  .net_rx_bytes = net.rx_bytes, .net_tx_bytes = net.tx_bytes });
 	return 0;
 }
 
@@ -360,7 +385,7 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 	else
 		r = calls[f->type].fn(&c, msg, &e);
 	if (r < 0)
-		fail(&c, &e);
+		calls_fail(&c, &e);
 	arena_done(&c.arena);
 }
 

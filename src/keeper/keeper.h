@@ -60,6 +60,7 @@ struct keeper {
 	uint64_t gate_started_ms;
 	struct list gate_queue;       /* of boxes */
 	struct loop_task gate_next;
+	struct list flushes;      /* under way */
 
 	struct loop_io sweep_exit;
 	struct loop_timer sweep_timer;
