@@ -73,6 +73,7 @@ static const struct json_field uids_fields[] = {
 	{ "api", JSON_F_U64, WITHIN(uids, api), .min = 1, .max = UID_MOST },
 	{ "hook", JSON_F_U64, WITHIN(uids, hook), .min = 1, .max = UID_MOST },
 	{ "gate", JSON_F_U64, WITHIN(uids, gate), .min = 1, .max = UID_MOST },
+	{ "vault", JSON_F_U64, WITHIN(uids, vault), .min = 1, .max = UID_MOST },
 	{ "base", JSON_F_U64, WITHIN(uids, base), .min = CONFIG_UID_LEAST, .max = UID_MOST },
 	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
 };

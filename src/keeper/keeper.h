@@ -60,6 +60,13 @@ struct keeper {
 	uint64_t gate_started_ms;
 	struct list gate_queue;       /* of boxes */
 	struct loop_task gate_next;
+
+	/* paddock-vault */
+	struct link vault;
+	pid_t vault_pid;
+	struct loop_io vault_exit;
+	struct loop_timer vault_again;
+	uint64_t vault_started_ms;
 	struct list flushes;      /* under way */
 
 	struct loop_io sweep_exit;
