@@ -196,12 +196,12 @@ void intercept_free(struct flow *f)
 
 	if (!ic)
 		return;
-	intercept_vault_forget(f);
 	SSL_free(ic->client.ssl);
 	SSL_free(ic->server.ssl);
 	buf_done(&ic->in);
 	buf_done(&ic->answer);
 	buf_done(&ic->collect);
+	buf_done(&ic->head_text);
 	mask_done(&ic->mask);
 	for (unsigned i = 0; i < ic->n_values; i++)
 		buf_done(&ic->values[i].value);
@@ -278,6 +278,7 @@ void intercept_start(struct flow *f)
 	ic->flow = f;
 	ic->in = (struct buf){ .max = 2 * INTERCEPT_PLAIN, .secret = true };
 	ic->answer = (struct buf){ .max = 4 * INTERCEPT_PLAIN, .secret = true };
+	ic->head_text = (struct buf){ .max = 2 * INTERCEPT_PLAIN, .secret = true };
 	ic->collect = (struct buf){ .max = INTERCEPT_BODY, .secret = true };
 	f->to_server.secret = f->to_client.secret = true;
 	mask_init(&ic->mask);

@@ -15,6 +15,7 @@
 
 #include "flow.h"
 #include "mask.h"
+#include "place.h"
 
 #define INTERCEPT_VALUES 32
 #define INTERCEPT_PLAIN  (64u * 1024)   /* of the client's that is kept before it is dealt with */
@@ -52,8 +53,8 @@ struct intercept {
 	struct http1_request request;
 	struct http1_body body;
 	struct buf collect;  /* a body that gets a new length; or the open end of a piece */
-	size_t head;         /* bytes of the request's head at the front of `in` */
-	const struct policy_inject *inject; /* of the rule that allowed the request */
+	struct buf head_text; /* the request's head, as long as the request lives */
+	struct policy_inject inject[POLICY_INJECTS]; /* of the rule that allowed the request */
 	size_t n_inject;
 	bool rewrite, chunk; /* the body may have placeholders; it is sent in chunks */
 	bool method_head, upgrade, keep_alive;
