@@ -27,6 +27,7 @@ struct exec_wish {
 	uint64_t timeout_ms;      /* 0: the configured maximum; for a kept process none */
 	struct view shell;        /* its name; p == NULL: a process of its own */
 	bool kill;                /* cancelling ends what goes on without us otherwise: kept or in a shell */
+	bool home;                /* cwd is relative to the user's home, and empty is that: not the box's */
 
 	/* A process that outlives its caller. */
 	bool keep, open_stdin, pty;
