@@ -78,6 +78,10 @@ struct config {
 	struct {
 		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
 	} webhooks;
+	struct {
+		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
+		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
+	} ports;
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */
 	size_t n_pools;

@@ -93,6 +93,13 @@ static const struct json_field webhooks_fields[] = {
 };
 static const struct json_schema webhooks = FIELDS(webhooks_fields);
 
+static const struct json_field ports_fields[] = {
+	{ "domain", JSON_F_STRING, WITHIN(ports, domain), .max = 200 },
+	{ "cert", JSON_F_STRING, WITHIN(ports, cert), .max = PATH_LONGEST },
+	{ "key", JSON_F_STRING, WITHIN(ports, key), .max = PATH_LONGEST },
+};
+static const struct json_schema ports = FIELDS(ports_fields);
+
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
 	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
@@ -106,6 +113,7 @@ static const struct json_field config_fields[] = {
 	{ "data", JSON_F_OBJECT, offsetof(struct config, data), .sub = &data, .nullable = true },
 	{ "cgroup", JSON_F_OBJECT, offsetof(struct config, cgroup), .sub = &cgroup, .nullable = true },
 	{ "webhooks", JSON_F_OBJECT, offsetof(struct config, webhooks), .sub = &webhooks, .nullable = true },
+	{ "ports", JSON_F_OBJECT, offsetof(struct config, ports), .sub = &ports, .nullable = true },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };
 const struct json_schema config_schema = FIELDS(config_fields);
