@@ -272,6 +272,16 @@ static bool matches(const struct box *b, const struct actor *a, const struct box
 	return true;
 }
 
+const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg)
+{
+	for (const struct list *it = c->boxes.next; it != &c->boxes; it = it->next) {
+		const struct box *b = CONTAINER(it, const struct box, order);
+		if (!b->hidden && !b->pooled && fits(arg, b))
+			return b;
+	}
+	return NULL;
+}
+
 int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f,
 	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
 	       struct err *e)
