@@ -77,6 +77,7 @@ struct config {
 	} cgroup;
 	struct {
 		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
+		struct view ca_file;   /* PEM, of the authorities for https; empty: the system's */
 	} webhooks;
 	struct {
 		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */

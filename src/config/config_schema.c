@@ -90,6 +90,7 @@ static const struct json_schema cgroup = FIELDS(cgroup_fields);
 
 static const struct json_field webhooks_fields[] = {
 	{ "refuse", JSON_F_STRING, WITHIN(webhooks, refuse), .min = 1, .max = 16 },
+	{ "ca_file", JSON_F_STRING, WITHIN(webhooks, ca_file), .max = PATH_LONGEST },
 };
 static const struct json_schema webhooks = FIELDS(webhooks_fields);
 

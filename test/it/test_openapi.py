@@ -23,11 +23,25 @@ def plain(path):
     return re.sub(r"\{[^}]*\}", "{}", path)
 
 
-def test_routes_both_ways(document):
-    written = {(method.upper(), plain(path)) for path, item in document["paths"].items() for method in item if method in METHODS}
+def built_routes():
+    """{document: routes}: what `paddock-api --routes` prints, under the headings of the dialects."""
     result = subprocess.run([paddock.BIN / "paddock-api", "--routes"], capture_output=True, text=True, timeout=10)
     assert result.returncode == 0, result.stderr
-    built = {(line.split()[0], plain(line.split()[1])) for line in result.stdout.splitlines() if line.strip()}
+    found, heading = {}, ""
+    for line in filter(None, map(str.strip, result.stdout.splitlines())):
+        if line.startswith("#"):
+            heading = line.strip("# ")
+        else:
+            method, path = line.split()
+            found.setdefault(heading, set()).add((method, plain(path)))
+    return found
+
+
+@pytest.mark.parametrize("dialect, file", [("", "openapi.yaml"), ("e2b", "e2b/openapi.yaml")])
+def test_routes_both_ways(dialect, file):
+    document = yaml.safe_load((paddock.ROOT / "api" / file).read_text())
+    written = {(method.upper(), plain(path)) for path, item in document["paths"].items() for method in item if method in METHODS}
+    built = built_routes()[dialect]
     assert built - written == set(), "in the code, not in the document"
     assert written - built == set(), "in the document, not in the code"
 
@@ -167,6 +181,23 @@ def test_live_answers(document, api, daemon):
     check(document, "get", one, api.get(box.path))
 
 
+def test_live_answers_of_contexts(document, api, make_box):
+    box, one = make_box(), "/v1/sandboxes/{}"
+    contexts = one + "/contexts"
+    made = api.post(box.path + "/contexts", {"language": "python"})
+    check(document, "post", contexts, made)
+    mine = f"{box.path}/contexts/{made.json()['id']}"
+    check(document, "get", contexts, api.get(box.path + "/contexts"))
+    check(document, "get", contexts + "/{}", api.get(mine))
+    for code in ("print(1); 2", "1/0", "import os; os._exit(1)"):
+        check(document, "post", contexts + "/{}/execute", api.post(mine + "/execute", {"code": code}))
+    check(document, "post", one + "/execute", api.post(box.path + "/execute", {"code": "echo $A", "language": "bash", "env": {"A": "1"}}))
+    check(document, "post", contexts + "/{}/interrupt", api.post(mine + "/interrupt", {}))
+    check(document, "post", contexts + "/{}/restart", api.post(mine + "/restart", {}))
+    check(document, "delete", contexts + "/{}", api.delete(mine))
+    check(document, "get", contexts + "/{}", api.get(mine))
+
+
 def test_live_answers_of_processes(document, api, make_box):
     box, one = make_box(), "/v1/sandboxes/{}"
     shells, processes = one + "/shells", one + "/processes"
@@ -271,6 +302,9 @@ def test_live_answers_of_the_rest(document, api, make_box):
     get(box.path + "/stats?history=1", one + "/stats")
     snapshot = post(box.path + "/snapshots", 201, {"name": "conforms"}, one + "/snapshots")
     get("/v1/snapshots"), get("/v1/snapshots/conforms", "/v1/snapshots/{}")
+    image = post("/v1/images", 201, {"name": "conforms", "snapshot": "conforms"})
+    get("/v1/images")
+    check(document, "delete", "/v1/images/{}", api.delete(f"/v1/images/{image['name']}"))
     fork = post(box.path + "/fork", 201, {"count": 2}, one + "/fork")
     for made in fork["sandboxes"]:
         check(document, "delete", one, api.delete(f"/v1/sandboxes/{made['id']}"))

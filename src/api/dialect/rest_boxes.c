@@ -203,9 +203,7 @@ static void create(struct req *r)
 		rest_fail(r, &e);
 		return;
 	}
-	r->job = create_box(r->core, &r->actor, &body.wish, on_created, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, create_box(r->core, &r->actor, &body.wish, on_created, r, &e), &e);
 }
 
 /* ---- list ---- */
@@ -251,10 +249,7 @@ static void list(struct req *r)
 	struct err e = { 0 };
 	char next[BOXES_CURSOR_SIZE];
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "sandboxes");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "sandboxes");
 	if (read_filter(r, &f, &e) < 0 || boxes_list(r->core, &r->actor, &f, put_each, &o, next, &e) < 0) {
 		buf_done(&out);
 		rest_fail(r, &e);
@@ -271,27 +266,13 @@ static void list(struct req *r)
 static void get(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = boxes_measure(r->core, &r->actor, r->params[0], rest_boxes_done, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
-}
-
-static void on_removed(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
-		rest_no_content(r);
+	rest_await(r, boxes_measure(r->core, &r->actor, r->params[0], rest_boxes_done, r, &e), &e);
 }
 
 static void remove_one(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = remove_box(r->core, &r->actor, r->params[0], on_removed, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, remove_box(r->core, &r->actor, r->params[0], rest_removed, r, &e), &e);
 }
 
 const struct route rest_boxes_routes[] = {

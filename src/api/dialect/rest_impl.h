@@ -36,7 +36,7 @@ struct route {
 	void (*handle)(struct req *r);
 	enum rest_auth auth;
 	enum rest_body body;
-	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix */
+	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix, "x+" more than one */
 };
 
 struct rest_pair {
@@ -74,7 +74,15 @@ int rest_authenticate(struct core *c, const struct http_exchange *x, struct acto
 void rest_fail(struct req *r, const struct err *e);
 void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra);
 void rest_reply(struct req *r, int status, struct buf *json); /* takes the buffer's bytes */
+void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra, size_t n_extra);
 void rest_no_content(struct req *r);
+/* The job that will answer, or the reason that there is none. */
+void rest_await(struct req *r, struct job *job, const struct err *e);
+/* The end of a job without a result: 204, or its error. */
+void rest_removed(void *arg, const void *result, const struct err *e);
+/* {"key": [ … ]} */
+void rest_open_list(struct json_out *o, struct buf *out, const char *key);
+void rest_reply_list(struct req *r, struct json_out *o, struct buf *out);
 /* After http_end or http_break. */
 void rest_done(struct req *r);
 /* The body against a schema; an empty one is an empty object. On failure the answer is sent. */
