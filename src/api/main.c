@@ -154,7 +154,12 @@ static void on_drained(void *arg)
 
 static void on_rest_idle(void *arg)
 {
+<<<<<<< HEAD
 	envd_when_idle(((struct api *)arg)->envd, on_drained, arg);
+=======
+	struct api *a = arg;
+	plane_when_idle(a->plane, on_drained, a);
+>>>>>>> next
 }
 
 static void on_drain_time(struct loop_timer *t)
@@ -205,7 +210,7 @@ static int start(struct api *a, struct err *e)
 	a->rest = a->core ? rest_new(a->core, a->statm, e) : NULL;
 	if (!a->rest)
 		return -1;
-	a->plane = plane_new(a->core, a->loop, rest_request, a->rest, e);
+	a->plane = plane_new(a->core, rest_request, a->rest, e);
 	if (!a->plane)
 		return -1;
 	/* The ports of boxes that this process serves itself. */
@@ -246,7 +251,8 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
-		rest_print_routes(stdout);
+		plane_print_routes(stdout);
+		rest_print_routes(stdout); /* with the headings of its dialects */
 		return EXIT_SUCCESS;
 	}
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);

@@ -65,6 +65,7 @@ struct config {
 	struct {
 		uint64_t api;          /* uid and gid of paddock-api */
 		uint64_t hook;         /* of paddock-hook */
+		uint64_t vault;        /* of paddock-vault */
 		uint64_t base;         /* first host uid of the first box */
 		uint64_t slots;        /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;
@@ -82,6 +83,7 @@ struct config {
 	struct {
 		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
 		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
+		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */

@@ -72,6 +72,7 @@ static const struct json_schema max = FIELDS(max_fields);
 static const struct json_field uids_fields[] = {
 	{ "api", JSON_F_U64, WITHIN(uids, api), .min = 1, .max = UID_MOST },
 	{ "hook", JSON_F_U64, WITHIN(uids, hook), .min = 1, .max = UID_MOST },
+	{ "vault", JSON_F_U64, WITHIN(uids, vault), .min = 1, .max = UID_MOST },
 	{ "base", JSON_F_U64, WITHIN(uids, base), .min = CONFIG_UID_LEAST, .max = UID_MOST },
 	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
 };
@@ -98,6 +99,7 @@ static const struct json_field ports_fields[] = {
 	{ "domain", JSON_F_STRING, WITHIN(ports, domain), .max = 200 },
 	{ "cert", JSON_F_STRING, WITHIN(ports, cert), .max = PATH_LONGEST },
 	{ "key", JSON_F_STRING, WITHIN(ports, key), .max = PATH_LONGEST },
+	{ "answer_seconds", JSON_F_U64, WITHIN(ports, answer_seconds), .min = 1, .max = 86400 },
 };
 static const struct json_schema ports = FIELDS(ports_fields);
 
