@@ -152,14 +152,16 @@ static void on_drained(void *arg)
 	loop_stop(a->loop, EXIT_SUCCESS);
 }
 
-static void on_rest_idle(void *arg)
+static void on_envd_idle(void *arg)
 {
-<<<<<<< HEAD
-	envd_when_idle(((struct api *)arg)->envd, on_drained, arg);
-=======
 	struct api *a = arg;
 	plane_when_idle(a->plane, on_drained, a);
->>>>>>> next
+}
+
+static void on_rest_idle(void *arg)
+{
+	struct api *a = arg;
+	envd_when_idle(a->envd, on_envd_idle, a);
 }
 
 static void on_drain_time(struct loop_timer *t)
