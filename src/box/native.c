@@ -50,7 +50,7 @@ static void close_late(struct native *n, int *fd)
 
 bool native_refill(struct native *n)
 {
-	if (n->n_nets == ELEMS(n->nets) || n->host_net < 0)
+	if (n->n_nets >= MIN(n->wanted_nets, ELEMS(n->nets)) || n->host_net < 0)
 		return false;
 	_cleanup_(closep) int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0 || unshare(CLONE_NEWNET) < 0)
@@ -62,7 +62,7 @@ bool native_refill(struct native *n)
 	if (fd < 0)
 		return false;
 	n->nets[n->n_nets++] = fd;
-	return n->n_nets < ELEMS(n->nets);
+	return n->n_nets < n->wanted_nets;
 }
 
 void native_tidy(struct native *n)

@@ -38,6 +38,7 @@ static const struct config DEFAULTS = {
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 	.webhooks = { VIEW("link-local"), VIEW("") },
+	.parts = 8,
 	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
 };
 
