@@ -26,6 +26,7 @@
 #include "caps.h"
 #include "child.h"
 #include "fd.h"
+#include "gate.h"
 #include "log.h"
 #include "num.h"
 #include "rnd.h"
@@ -310,6 +311,7 @@ static int setup(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "signals");
 	map_init(&k->boxes.by_id);
 	list_init(&k->answered.link);
+	gate_init(k);
 	list_init(&k->flushes);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
@@ -358,6 +360,7 @@ int serve_main(int config_fd)
 		return 1;
 	}
 	boxes_adopt(&k);
+	gate_start(&k);
 	vault_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);
