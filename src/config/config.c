@@ -34,7 +34,7 @@ static const struct config DEFAULTS = {
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,
 	},
-	.uids = { .api = 59000, .hook = 59001, .base = 1879048192, .slots = 4000 },
+	.uids = { .api = 59000, .hook = 59001, .vault = 59003, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 	.webhooks = { VIEW("link-local"), VIEW("") },
@@ -318,6 +318,11 @@ static int check_uids(const struct check *c)
 			   "uids.hook must not lie in the range of the boxes");
 	if (c->config->uids.hook == c->config->uids.api)
 		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.api", "uids.hook must not be uids.api");
+	if (c->config->uids.vault >= base && c->config->uids.vault < end)
+		return bad(c, given(c, "uids.vault") ? "uids.vault" : "uids.base",
+			   "uids.vault must not lie in the range of the boxes");
+	if (c->config->uids.vault == c->config->uids.api || c->config->uids.vault == c->config->uids.hook)
+		return bad(c, "uids.vault", "uids.vault must be nobody else's");
 	return 0;
 }
 

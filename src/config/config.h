@@ -65,6 +65,7 @@ struct config {
 	struct {
 		uint64_t api;          /* uid and gid of paddock-api */
 		uint64_t hook;         /* of paddock-hook */
+		uint64_t vault;        /* of paddock-vault */
 		uint64_t base;         /* first host uid of the first box */
 		uint64_t slots;        /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;

@@ -72,6 +72,7 @@ static const struct json_schema max = FIELDS(max_fields);
 static const struct json_field uids_fields[] = {
 	{ "api", JSON_F_U64, WITHIN(uids, api), .min = 1, .max = UID_MOST },
 	{ "hook", JSON_F_U64, WITHIN(uids, hook), .min = 1, .max = UID_MOST },
+	{ "vault", JSON_F_U64, WITHIN(uids, vault), .min = 1, .max = UID_MOST },
 	{ "base", JSON_F_U64, WITHIN(uids, base), .min = CONFIG_UID_LEAST, .max = UID_MOST },
 	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
 };

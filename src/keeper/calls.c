@@ -13,8 +13,10 @@
 #include "fd.h"
 #include "life.h"
 #include "log.h"
+#include "netdev.h"
 #include "serve.h"
 #include "sweep.h"
+#include "vault.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -302,9 +304,13 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
 	if (storage_usage(&c->k->storage, id, &disk) == -ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "no such box");
+	struct netdev_usage net = { 0 };
+	if (b && !b->dying)
+		(void)!netdev_usage(b->pid, &net); /* it may just have ended */
 	calls_reply(c, &wire_stats_reply_msg,
 	      &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes, .cpu_usec = u.cpu_usec, .pids = u.pids,
-					  .oom_kills = u.oom_kills, .disk_bytes = disk });
+					  .oom_kills = u.oom_kills, .disk_bytes = disk,
+					  .net_rx_bytes = net.rx_bytes, .net_tx_bytes = net.tx_bytes });
 	return 0;
 }
 
@@ -316,6 +322,17 @@ static int call_hook_open(struct call *c, const void *msg, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "cannot start paddock-hook");
 	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_hook_opened_msg,
 				&(struct wire_hook_opened){ 0 }, fd);
+	return 0;
+}
+
+static int call_vault_open(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	int fd, r = vault_connect(c->k, WIRE_VAULT_ROLE_API, &fd);
+	if (r < 0)
+		return err_sys(e, ERR_UNAVAILABLE, r, "paddock-vault cannot be reached");
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
+				&wire_vault_opened_msg, &(struct wire_vault_opened){ 0 }, fd);
 	return 0;
 }
 
@@ -343,6 +360,7 @@ static const struct {
 	[WIRE_TYPE_WORKSPACE_REMOVE] = { &wire_workspace_remove_msg, life_workspace_remove },
 	[WIRE_TYPE_WORKSPACE_LIST] = { &wire_workspace_list_msg, life_workspace_list },
 	[WIRE_TYPE_HOOK_OPEN] = { &wire_hook_open_msg, call_hook_open },
+	[WIRE_TYPE_VAULT_OPEN] = { &wire_vault_open_msg, call_vault_open },
 };
 
 static void on_frame(struct link *l, const struct frame *f, int fd)

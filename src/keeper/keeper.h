@@ -52,6 +52,12 @@ struct keeper {
 	pid_t hook_pid;
 	struct loop_io hook_exit;
 
+	/* paddock-vault */
+	struct link vault;
+	pid_t vault_pid;
+	struct loop_io vault_exit;
+	struct loop_timer vault_again;
+	uint64_t vault_started_ms;
 	struct list flushes;      /* under way */
 
 	struct loop_io sweep_exit;

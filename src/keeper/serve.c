@@ -31,6 +31,7 @@
 #include "rnd.h"
 #include "sha256.h"
 #include "text.h"
+#include "vault.h"
 #include "poison.h"
 
 static int make_path(const char *path, unsigned mode)
@@ -91,12 +92,15 @@ static int open_dirs(struct keeper *k, struct err *e)
 		return err_set(e, ERR_STATE, "another paddockd runs with the run directory %s", k->run_path);
 	k->run_boxes = make_in(k->run, "boxes", 0700);
 	int store = make_in(k->data, "store", 0700);
-	uid_t api = (uid_t)k->config->uids.api;
-	if (k->run_boxes < 0 || store < 0 || fchown(store, api, api) < 0) {
+	int vault = make_in(k->data, "vault", 0700);
+	uid_t api = (uid_t)k->config->uids.api, keys = (uid_t)k->config->uids.vault;
+	if (k->run_boxes < 0 || store < 0 || fchown(store, api, api) < 0 || vault < 0 || fchown(vault, keys, keys) < 0) {
 		fd_close(store);
+		fd_close(vault);
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make the directories below %s", k->data_path);
 	}
 	fd_close(store);
+	fd_close(vault);
 	return 0;
 }
 
@@ -352,6 +356,7 @@ int serve_main(int config_fd)
 		return 1;
 	}
 	boxes_adopt(&k);
+	vault_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);
 	bool empty = k.boxes.by_id.n == 0;
