@@ -35,6 +35,7 @@ struct config_pool {
 	uint64_t warm;
 };
 #define CONFIG_POOL_MOST 1000
+#define CONFIG_PARTS_MOST 256
 
 struct config {
 	struct view listen;        /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
@@ -65,6 +66,7 @@ struct config {
 	struct {
 		uint64_t api;          /* uid and gid of paddock-api */
 		uint64_t hook;         /* of paddock-hook */
+		uint64_t gate;         /* of paddock-gate */
 		uint64_t vault;        /* of paddock-vault */
 		uint64_t base;         /* first host uid of the first box */
 		uint64_t slots;        /* ranges of CONFIG_UID_STRIDE ids, one per running box */
@@ -81,10 +83,15 @@ struct config {
 		struct view ca_file;   /* PEM, of the authorities for https; empty: the system's */
 	} webhooks;
 	struct {
+		struct view dns;            /* name server that the gate asks: "1.2.3.4", "[::1]:5353"; "" = /etc/resolv.conf */
+		struct view upstream_proxy; /* HTTP proxy through which the gate dials, "http://10.0.0.1:3128"; "" = none */
+	} gate;
+	struct {
 		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
 		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
 		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;
+	uint64_t parts;                /* network namespaces and storages that the keeper has ready */
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */
 	size_t n_pools;

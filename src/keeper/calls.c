@@ -11,6 +11,7 @@
 #include "boxes.h"
 #include "child.h"
 #include "fd.h"
+#include "gate.h"
 #include "life.h"
 #include "log.h"
 #include "netdev.h"
@@ -325,6 +326,17 @@ static int call_hook_open(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
+static int call_gate_open(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	int fd;
+	if (gate_open(c->k, &fd, e) < 0)
+		return -1;
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_gate_opened_msg,
+				&(struct wire_gate_opened){ 0 }, fd);
+	return 0;
+}
+
 static int call_vault_open(struct call *c, const void *msg, struct err *e)
 {
 	(void)msg;
@@ -359,6 +371,7 @@ static const struct {
 	[WIRE_TYPE_WORKSPACE_CREATE] = { &wire_workspace_create_msg, life_workspace_create },
 	[WIRE_TYPE_WORKSPACE_REMOVE] = { &wire_workspace_remove_msg, life_workspace_remove },
 	[WIRE_TYPE_WORKSPACE_LIST] = { &wire_workspace_list_msg, life_workspace_list },
+	[WIRE_TYPE_GATE_OPEN] = { &wire_gate_open_msg, call_gate_open },
 	[WIRE_TYPE_HOOK_OPEN] = { &wire_hook_open_msg, call_hook_open },
 	[WIRE_TYPE_VAULT_OPEN] = { &wire_vault_open_msg, call_vault_open },
 };

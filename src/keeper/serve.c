@@ -26,6 +26,7 @@
 #include "caps.h"
 #include "child.h"
 #include "fd.h"
+#include "gate.h"
 #include "log.h"
 #include "num.h"
 #include "rnd.h"
@@ -247,6 +248,7 @@ static int open_walls(struct keeper *k, struct err *e)
 		posture_add(&k->posture, "walls", false, true, "%.100s", e->msg);
 		log_error("%s", e->msg);
 	}
+	k->native.wanted_nets = (unsigned)k->config->parts;
 	struct rlimit rl;
 	getrlimit(RLIMIT_NOFILE, &rl);
 	rl.rlim_cur = rl.rlim_max;
@@ -267,6 +269,7 @@ static int open_storage(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make %s", point);
 	if (disk_open(&k->storage.disk, k->data, k->config->data.backend, k->config->data.size_mb, point, e) < 0)
 		return -1;
+	k->storage.wanted = (unsigned)k->config->parts;
 	return storage_open(&k->storage, e);
 }
 
@@ -308,6 +311,7 @@ static int setup(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "signals");
 	map_init(&k->boxes.by_id);
 	list_init(&k->answered.link);
+	gate_init(k);
 	list_init(&k->flushes);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
@@ -356,6 +360,7 @@ int serve_main(int config_fd)
 		return 1;
 	}
 	boxes_adopt(&k);
+	gate_start(&k);
 	vault_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);
