@@ -78,6 +78,14 @@ struct config {
 	struct {
 		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
 	} webhooks;
+	struct {
+		const struct json *policy; /* of boxes that have no other; NULL: nothing is allowed */
+		const struct json *images; /* {IMAGE: POLICY} */
+		const struct json *sets;   /* {NAME: [TARGET…]}, with those that were found */
+		const struct json *refuse; /* [TARGET…] that no policy allows */
+		struct view non_public;    /* who may open addresses that are not public: "admin", "anyone" */
+		bool detect;               /* the sets of package managers, from this machine's configuration */
+	} egress;
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */
 	size_t n_pools;

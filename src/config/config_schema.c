@@ -93,6 +93,16 @@ static const struct json_field webhooks_fields[] = {
 };
 static const struct json_schema webhooks = FIELDS(webhooks_fields);
 
+static const struct json_field egress_fields[] = {
+	{ "policy", JSON_F_ANY, WITHIN(egress, policy), .nullable = true },
+	{ "images", JSON_F_ANY, WITHIN(egress, images), .nullable = true },
+	{ "sets", JSON_F_ANY, WITHIN(egress, sets), .nullable = true },
+	{ "refuse", JSON_F_ANY, WITHIN(egress, refuse), .nullable = true },
+	{ "private", JSON_F_STRING, WITHIN(egress, non_public), .min = 1, .max = 16 },
+	{ "detect", JSON_F_BOOL, WITHIN(egress, detect) },
+};
+static const struct json_schema egress = FIELDS(egress_fields);
+
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
 	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
@@ -106,6 +116,7 @@ static const struct json_field config_fields[] = {
 	{ "data", JSON_F_OBJECT, offsetof(struct config, data), .sub = &data, .nullable = true },
 	{ "cgroup", JSON_F_OBJECT, offsetof(struct config, cgroup), .sub = &cgroup, .nullable = true },
 	{ "webhooks", JSON_F_OBJECT, offsetof(struct config, webhooks), .sub = &webhooks, .nullable = true },
+	{ "egress", JSON_F_OBJECT, offsetof(struct config, egress), .sub = &egress, .nullable = true },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };
 const struct json_schema config_schema = FIELDS(config_fields);
