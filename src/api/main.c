@@ -32,6 +32,7 @@
 #include "log.h"
 #include "loop.h"
 #include "num.h"
+#include "plane.h"
 #include "rest.h"
 #include "store.h"
 #include "text.h"
@@ -54,6 +55,7 @@ struct api {
 	struct store *store;
 	struct core *core;
 	struct rest *rest;
+	struct plane *plane;
 	struct tls_server *tls;
 	struct http_server *server;
 	uint32_t n_listen;
@@ -196,7 +198,11 @@ static int start(struct api *a, struct err *e)
 	a->rest = a->core ? rest_new(a->core, a->statm, e) : NULL;
 	if (!a->rest)
 		return -1;
-	struct http_config http = { .on_request = rest_request, .arg = a->rest, .tls = a->tls };
+	a->plane = plane_new(a->core, a->loop, rest_request, a->rest, e);
+	if (!a->plane)
+		return -1;
+	/* The ports of boxes that this process serves itself. */
+	struct http_config http = { .on_request = plane_request, .arg = a->plane, .tls = a->tls };
 	a->server = http_server_new(a->loop, &http, e);
 	rest_set_server(a->rest, a->server);
 	return a->server ? 0 : -1;
@@ -206,6 +212,7 @@ static void stop(struct api *a)
 {
 	loop_timer_stop(&a->drain);
 	http_server_free(a->server); /* aborts what is under way */
+	plane_free(a->plane);
 	rest_free(a->rest);
 	core_stop(a->core);
 	store_close(a->store); /* waits for the last commit */

@@ -39,6 +39,7 @@ static const struct config DEFAULTS = {
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 	.webhooks = { VIEW("link-local") },
+	.ports = { VIEW(""), VIEW(""), VIEW("") },
 	.egress = { .non_public = VIEW("admin"), .detect = true },
 };
 
@@ -206,6 +207,25 @@ int config_listen(struct view listen, struct sockaddr_storage *ret, socklen_t *r
 
 /* ---- what belongs together ---- */
 
+static int check_ports(const struct check *c)
+{
+	const struct config *cfg = c->config;
+
+	if (cfg->ports.domain.n && !made_of(cfg->ports.domain, LOWER DIGITS ".-", ".-"))
+		return bad(c, "ports.domain", "must be a domain name in lower case");
+	if (!cfg->ports.cert.n != !cfg->ports.key.n)
+		return bad(c, cfg->ports.cert.n ? "ports.cert" : "ports.key",
+			   "ports needs both cert and key, or neither of them");
+	if (!cfg->ports.cert.n)
+		return 0;
+	if (!cfg->tls.cert.n || !cfg->ports.domain.n)
+		return bad(c, "ports.cert", "needs ports.domain, and tls for the other names");
+	return check_path(c, "ports.cert", cfg->ports.cert) < 0 ||
+			       check_path(c, "ports.key", cfg->ports.key) < 0
+		       ? -1
+		       : 0;
+}
+
 static int check_places(const struct check *c)
 {
 	const struct config *cfg = c->config;
@@ -225,7 +245,7 @@ static int check_places(const struct check *c)
 	if (cfg->tls.cert.n && (check_path(c, "tls.cert", cfg->tls.cert) < 0 ||
 				check_path(c, "tls.key", cfg->tls.key) < 0))
 		return -1;
-	return 0;
+	return check_ports(c);
 }
 
 /* A zero ceiling means what the machine has. */
@@ -315,6 +335,10 @@ static int read_pools(const struct check *c, struct arena *a)
 		return 0;
 	if (cfg->pool->type != JSON_OBJECT)
 		return bad(c, "pool", "must be an object of images, not %s", json_type_name(cfg->pool->type));
+	if (cfg->pool->n == 0) {
+		cfg->pool = NULL; /* as if it were absent */
+		return 0;
+	}
 	cfg->pools = arena_array(a, cfg->pool->n, sizeof(*cfg->pools));
 	if (!cfg->pools)
 		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");

@@ -79,6 +79,10 @@ struct config {
 		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
 	} webhooks;
 	struct {
+		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
+		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
+	} ports;
+	struct {
 		const struct json *policy; /* of boxes that have no other; NULL: nothing is allowed */
 		const struct json *images; /* {IMAGE: POLICY} */
 		const struct json *sets;   /* {NAME: [TARGET…]}, with those that were found */

@@ -93,6 +93,12 @@ static const struct json_field webhooks_fields[] = {
 };
 static const struct json_schema webhooks = FIELDS(webhooks_fields);
 
+static const struct json_field ports_fields[] = {
+	{ "domain", JSON_F_STRING, WITHIN(ports, domain), .max = 200 },
+	{ "cert", JSON_F_STRING, WITHIN(ports, cert), .max = PATH_LONGEST },
+	{ "key", JSON_F_STRING, WITHIN(ports, key), .max = PATH_LONGEST },
+};
+static const struct json_schema ports = FIELDS(ports_fields);
 static const struct json_field egress_fields[] = {
 	{ "policy", JSON_F_ANY, WITHIN(egress, policy), .nullable = true },
 	{ "images", JSON_F_ANY, WITHIN(egress, images), .nullable = true },
@@ -116,6 +122,7 @@ static const struct json_field config_fields[] = {
 	{ "data", JSON_F_OBJECT, offsetof(struct config, data), .sub = &data, .nullable = true },
 	{ "cgroup", JSON_F_OBJECT, offsetof(struct config, cgroup), .sub = &cgroup, .nullable = true },
 	{ "webhooks", JSON_F_OBJECT, offsetof(struct config, webhooks), .sub = &webhooks, .nullable = true },
+	{ "ports", JSON_F_OBJECT, offsetof(struct config, ports), .sub = &ports, .nullable = true },
 	{ "egress", JSON_F_OBJECT, offsetof(struct config, egress), .sub = &egress, .nullable = true },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };

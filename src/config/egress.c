@@ -12,9 +12,12 @@
 
 static const char *const verdict_names[] = { [EGRESS_NONE] = "none", [EGRESS_DENY] = "deny", [EGRESS_ALLOW] = "allow" };
 static const char *const protocol_names[EGRESS_PROTOCOLS] = {
-	[EGRESS_ANY] = "any",   [EGRESS_TCP] = "tcp",     [EGRESS_TLS] = "tls",
-	[EGRESS_HTTP] = "http", [EGRESS_HTTPS] = "https",
+	[EGRESS_ANY] = "any",
+	[EGRESS_TCP] = "tcp",
+	[EGRESS_TLS] = "tls",
+	[EGRESS_HTTP] = "http",
 };
+const struct json egress_any_set;
 
 const char *egress_verdict_name(enum egress_verdict v)
 {
@@ -69,7 +72,7 @@ static int read_protocol(struct view v, enum egress_protocol *ret, struct err *e
 			*ret = p;
 			return 0;
 		}
-	return err_set(e, ERR_INVALID, "protocol: must be any, tcp, tls, http or https");
+	return err_set(e, ERR_INVALID, "protocol: must be any, tcp, tls or http");
 }
 
 static int read_ports(struct arena *a, const struct json *j, struct egress_rule *r, struct err *e)
@@ -109,10 +112,9 @@ int egress_check_path(struct view v, struct err *e)
 	bool ok = v.n >= 1 && v.n <= EGRESS_PATH_MAX && v.p[0] == '/';
 
 	for (size_t i = 0; ok && i < v.n; i++)
-		ok = v.p[i] > 0x20 && v.p[i] < 0x7f && v.p[i] != '?' && v.p[i] != '#' &&
-		     (v.p[i] != '*' || i + 1 == v.n);
+		ok = v.p[i] > 0x20 && v.p[i] < 0x7f && !strchr("?#*\\", v.p[i]);
 	if (!ok)
-		return egress_bad(e, v, "is not a path: it begins with /, may end with *, has no query");
+		return egress_bad(e, v, "is not a path such as /v1, which means what is below it, too");
 	/* The gate compares normalised paths: one with these matches nothing. */
 	for (struct view rest = view_skip(v, 1), part; rest.p;) {
 		part = view_split(rest, '/', &rest);
@@ -131,7 +133,7 @@ static int read_http(const struct rule_body *b, struct egress_rule *r, struct er
 		if (egress_check_path(b->paths.items[i], e) < 0)
 			return err_wrap(e, "paths");
 	if ((b->methods.n || b->paths.n) && (r->protocol == EGRESS_TCP || r->protocol == EGRESS_TLS))
-		return err_set(e, ERR_INVALID, "%s: only http and https have such, and the protocol is %s",
+		return err_set(e, ERR_INVALID, "%s: only http has such, and the protocol is %s",
 			       b->methods.n ? "methods" : "paths", protocol_names[r->protocol]);
 	r->methods = b->methods;
 	r->paths = b->paths;
@@ -147,12 +149,14 @@ static int read_rule(struct arena *a, const struct json *j, const struct json *s
 
 	if (json_read(a, j, &rule_schema, &b, false, e) < 0 || read_verdict(b.action, "action", &r.verdict, e) < 0)
 		return -1;
-	if ((b.set.n > 0) + (b.host.n > 0) + (b.cidr.n > 0) != 1)
-		return err_set(e, ERR_INVALID, "one of set, host and cidr is needed");
+	if ((b.set.n > 0) == (b.host.n || b.cidr.n))
+		return err_set(e, ERR_INVALID, "a set, or host or cidr or both of these are needed");
 	if (b.protocol.n && read_protocol(b.protocol, &r.protocol, e) < 0)
 		return -1;
-	if (b.set.n && (view_to_str(b.set, name, sizeof(name)) < 0 || !json_get(sets, name)))
-		return egress_bad(e, b.set, "is not a set that there is") < 0 ? err_wrap(e, "set") : -1;
+	if (b.set.n && sets != &egress_any_set && (view_to_str(b.set, name, sizeof(name)) < 0 || !json_get(sets, name))) {
+		egress_bad(e, b.set, "is not a set that there is");
+		return err_wrap(e, "set");
+	}
 	if (b.host.n && egress_host(a, b.host, &r.host, e) < 0)
 		return err_wrap(e, "host");
 	if (b.cidr.n && egress_net(b.cidr, &r.net, e) < 0)
@@ -178,7 +182,7 @@ struct policy_body {
 #define AT(f) .offset = offsetof(struct egress_limits, f), .nullable = true
 static const struct json_field limits_fields[] = {
 	{ "connections", JSON_F_U64, AT(connections), .max = 1000000 },
-	{ "connections_per_minute", JSON_F_U64, AT(connections_per_minute), .max = 1000000 },
+	{ "connections_per_second", JSON_F_U64, AT(connections_per_second), .max = 1000000 },
 	{ "bytes_per_second", JSON_F_U64, AT(bytes_per_second), .max = MOST },
 	{ "bytes", JSON_F_U64, AT(bytes), .max = MOST },
 };

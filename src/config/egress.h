@@ -21,8 +21,9 @@
 
 enum egress_verdict { EGRESS_NONE, EGRESS_DENY, EGRESS_ALLOW };
 
-/* TLS is seen by its name alone; HTTPS is HTTP within TLS, which has to be opened to be seen. */
-enum egress_protocol { EGRESS_ANY, EGRESS_TCP, EGRESS_TLS, EGRESS_HTTP, EGRESS_HTTPS, EGRESS_PROTOCOLS };
+/* TCP is whatever it is; TLS is known by the name in its hello; HTTP is what can be read, in clear or because
+ * the gate opened the TLS around it. */
+enum egress_protocol { EGRESS_ANY, EGRESS_TCP, EGRESS_TLS, EGRESS_HTTP, EGRESS_PROTOCOLS };
 
 struct egress_ports {
 	uint16_t first, last;
@@ -38,20 +39,20 @@ struct egress_net {
 struct egress_rule {
 	enum egress_verdict verdict;
 	struct view set, host; /* host: "a.b", "*.b" (what is below b), "*" (every name) */
-	struct egress_net net;
+	struct egress_net net; /* with a host both must hold */
 	struct egress_ports *ports; /* none: all */
 	size_t n_ports;
 	enum egress_protocol protocol;
-	struct json_strlist methods; /* none: all; only of HTTP and HTTPS */
-	struct json_strlist paths;   /* "/a", "/a/ *" (without the space: what begins so) */
+	struct json_strlist methods; /* none: all; of HTTP alone */
+	struct json_strlist paths;   /* "/a": that and what is below it */
 };
 
 /* 0: what the gate allows anyhow. */
 struct egress_limits {
-	uint64_t connections;            /* open at once */
-	uint64_t connections_per_minute;
-	uint64_t bytes_per_second;       /* both directions together */
-	uint64_t bytes;                  /* in all, both directions together */
+	uint64_t connections; /* open at once */
+	uint64_t connections_per_second;
+	uint64_t bytes_per_second; /* both directions together */
+	uint64_t bytes;            /* in all, both directions together */
 };
 
 struct egress_policy {
@@ -65,7 +66,9 @@ const char *egress_verdict_name(enum egress_verdict v);
 const char *egress_protocol_name(enum egress_protocol p);
 
 /* A policy from JSON; views point into the arena or the document. ERR_INVALID names the field.
- * `sets` is the object of sets that there are, for the names (NULL: none). */
+ * `sets` is the object of sets that there are, for the names (NULL: none; egress_any_set: what was
+ * judged before is not refused for a set that is gone since). */
+extern const struct json egress_any_set;
 int egress_read(struct arena *a, const struct json *doc, const struct json *sets, struct egress_policy *ret,
 		struct err *e) _must_check_;
 int egress_parse(struct arena *a, struct view text, const struct json *sets, struct egress_policy *ret,
@@ -75,7 +78,7 @@ int egress_write(const struct egress_policy *p, struct buf *out);
 void egress_put(struct json_out *o, const struct egress_policy *p);
 void egress_put_rule(struct json_out *o, const struct egress_rule *r);
 
-/* "pypi", "a.b:443", "*.b", "10.0.0.0/8:5432", "[2001:db8::]/32", "https://a.b/v1/ *". */
+/* "pypi", "a.b:443", "*.b", "10.0.0.0/8:5432", "[2001:db8::]/32", "https://a.b/v1". The verdict is left out. */
 int egress_target(struct arena *a, struct view text, const struct json *sets, struct egress_rule *ret,
 		  struct err *e) _must_check_;
 bool egress_rule_eq(const struct egress_rule *a, const struct egress_rule *b);

@@ -66,7 +66,7 @@ static void put_limits(struct json_out *o, const struct egress_limits *l)
 	json_out_key(o, "limits");
 	json_out_object(o);
 	json_out_ku64(o, "connections", l->connections);
-	json_out_ku64(o, "connections_per_minute", l->connections_per_minute);
+	json_out_ku64(o, "connections_per_second", l->connections_per_second);
 	json_out_ku64(o, "bytes_per_second", l->bytes_per_second);
 	json_out_ku64(o, "bytes", l->bytes);
 	json_out_end(o, '}');

@@ -180,12 +180,12 @@ static bool is_public(const struct egress_net *n, bool last)
 	       NETADDR_PUBLIC;
 }
 
-/* Shorter prefixes than those of the private ranges span them and much else: they name nothing. */
+/* Shorter prefixes span much else: they name nothing. */
 bool egress_rule_is_private(const struct egress_rule *r)
 {
 	const struct egress_net *n = &r->net;
 
-	return n->family && n->prefix >= (n->family == 4 ? 8 : 7) && !is_public(n, false) && !is_public(n, true);
+	return n->family && n->prefix >= 3 && !is_public(n, false) && !is_public(n, true);
 }
 
 /* ---- ports ---- */
@@ -207,6 +207,16 @@ int egress_port_range(struct view text, struct egress_ports *ret, struct err *e)
 
 /* ---- the short form ---- */
 
+static int set_port(struct arena *a, struct egress_rule *r, uint16_t port, struct err *e)
+{
+	r->ports = arena_array(a, 1, sizeof(*r->ports));
+	if (!r->ports)
+		return err_set(e, ERR_TOO_LARGE, "the policy takes more memory than is allowed");
+	r->ports[0] = (struct egress_ports){ port, port };
+	r->n_ports = 1;
+	return 0;
+}
+
 /* Takes ":PORT" off the end of what is not an address by itself. */
 static int take_port(struct arena *a, struct view *text, struct egress_rule *r, struct err *e)
 {
@@ -220,39 +230,51 @@ static int take_port(struct arena *a, struct view *text, struct egress_rule *r, 
 		colon--;
 	if (colon == 0 || text->p[colon - 1] != ':' || (colons > 1 && !brackets))
 		return 0;
-	r->ports = arena_array(a, 1, sizeof(*r->ports));
-	if (!r->ports)
-		return err_set(e, ERR_TOO_LARGE, "the policy takes more memory than is allowed");
-	r->n_ports = 1;
-	if (egress_port_range(view_skip(*text, colon), r->ports, e) < 0)
+	if (set_port(a, r, 0, e) < 0 || egress_port_range(view_skip(*text, colon), r->ports, e) < 0)
 		return -1;
 	*text = view_head(*text, colon - 1);
 	return 0;
 }
 
-/* "https://", and behind the authority a path. */
-static int take_scheme(struct arena *a, struct view *text, struct egress_rule *r, struct err *e)
+static int set_path(struct arena *a, struct egress_rule *r, struct view path, struct err *e)
 {
-	for (enum egress_protocol p = EGRESS_TCP; p < EGRESS_PROTOCOLS; p++) {
-		const char *name = egress_protocol_name(p);
-		size_t n = strlen(name);
+	if (path.n > 2 && view_is(view_skip(path, path.n - 2), "/*")) /* as people write it */
+		path.n -= 2;
+	r->paths.items = arena_array(a, 1, sizeof(*r->paths.items));
+	if (!r->paths.items)
+		return err_set(e, ERR_TOO_LARGE, "the policy takes more memory than is allowed");
+	r->paths.items[0] = path;
+	r->paths.n = 1;
+	r->protocol = EGRESS_HTTP;
+	return egress_check_path(path, e);
+}
 
-		if (!view_starts(*text, name) || !view_starts(view_skip(*text, n), "://"))
+static const struct {
+	const char *prefix;
+	enum egress_protocol protocol;
+	uint16_t port; /* where none is given */
+	bool path;
+} schemes[] = {
+	{ "tcp://", EGRESS_TCP, 0, false },
+	{ "tls://", EGRESS_TLS, 0, false },
+	{ "http://", EGRESS_HTTP, 80, true },
+	{ "https://", EGRESS_TLS, 443, true }, /* with a path it has to be opened */
+};
+
+/* "https://", and behind the authority a path; *text is what is between them. */
+static int take_scheme(struct arena *a, struct view *text, struct egress_rule *r, uint16_t *ret_port, struct err *e)
+{
+	for (size_t i = 0; i < ELEMS(schemes); i++) {
+		if (!view_starts(*text, schemes[i].prefix))
 			continue;
-		struct view path, all = view_skip(*text, n + 3);
-		/* A network has a slash of its own. */
-		*text = all.n && (all.p[0] == '[' || is_digit(all.p[0])) ? all : view_split(all, '/', &path);
-		r->protocol = p;
-		if (text->n == all.n || path.n == 0)
+		struct view path, all = view_skip(*text, strlen(schemes[i].prefix));
+		r->protocol = schemes[i].protocol;
+		*ret_port = schemes[i].port;
+		*text = all;
+		if (!schemes[i].path)
 			return 0;
-		if (p != EGRESS_HTTP && p != EGRESS_HTTPS)
-			return egress_bad(e, all, "has a path, which only http and https have");
-		r->paths.items = arena_array(a, 1, sizeof(*r->paths.items));
-		if (!r->paths.items)
-			return err_set(e, ERR_TOO_LARGE, "the policy takes more memory than is allowed");
-		r->paths.items[0] = (struct view){ path.p - 1, path.n + 1 };
-		r->paths.n = 1;
-		return egress_check_path(r->paths.items[0], e);
+		*text = view_split(all, '/', &path);
+		return path.n ? set_path(a, r, (struct view){ path.p - 1, path.n + 1 }, e) : 0;
 	}
 	return 0;
 }
@@ -273,11 +295,13 @@ int egress_target(struct arena *a, struct view given, const struct json *sets, s
 {
 	struct egress_rule r = { 0 };
 	struct view text = given;
+	uint16_t port = 0;
 	char name[64];
 
 	if (given.n < 1 || given.n > EGRESS_TARGET_MAX)
 		return err_set(e, ERR_INVALID, "a target must have 1 to %d bytes", EGRESS_TARGET_MAX);
-	if (take_scheme(a, &text, &r, e) < 0 || take_port(a, &text, &r, e) < 0)
+	if (take_scheme(a, &text, &r, &port, e) < 0 || take_port(a, &text, &r, e) < 0 ||
+	    (port && !r.n_ports && set_port(a, &r, port, e) < 0))
 		return -1;
 	if (text.n && looks_like_net(text)) {
 		if (egress_net(text, &r.net, e) < 0)

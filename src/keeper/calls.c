@@ -25,7 +25,7 @@ void calls_reply(struct call *c, const struct pb_msg *m, const void *msg)
 	(void)!link_send_msg(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST, c->stream, 0, m, msg);
 }
 
-static void fail(struct call *c, const struct err *e)
+void calls_fail(struct call *c, const struct err *e)
 {
 	if (c->stream)
 		(void)!link_fail(&c->k->api, c->type, c->stream, e);
@@ -106,7 +106,7 @@ static void destroyed(struct keeper *k, uint32_t stream, const char *id)
 	int r = boxes_discard(k, id);
 	if (r < 0) {
 		err_sys(&e, ERR_STORAGE, r, "cannot remove the box's files");
-		fail(&c, &e);
+		calls_fail(&c, &e);
 		return;
 	}
 	calls_reply(&c, &wire_box_destroyed_msg, &(struct wire_box_destroyed){ 0 });
@@ -209,9 +209,9 @@ static void on_committed(struct keeper *k, struct box *b)
 	snprintf(tree, sizeof(tree), "%s/workspace", b->spec.id);
 	if (images_commit(&k->images, &k->storage.disk, k->storage.boxes, tree, view_of(b->commit_name),
 			  view_of(b->commit_digest), &i, &e) < 0)
-		fail(&c, &e);
+		calls_fail(&c, &e);
 	else if (image_message(&c, i, &m) < 0)
-		err_sys(&e, ERR_INTERNAL, ENOMEM, "the new image"), fail(&c, &e);
+		err_sys(&e, ERR_INTERNAL, ENOMEM, "the new image"), calls_fail(&c, &e);
 	else
 		calls_reply(&c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &m });
 	(void)!boxes_discard(k, b->spec.id);
@@ -347,7 +347,7 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 	else
 		r = calls[f->type].fn(&c, msg, &e);
 	if (r < 0)
-		fail(&c, &e);
+		calls_fail(&c, &e);
 	arena_done(&c.arena);
 }
 

@@ -18,6 +18,7 @@ struct call {
 };
 
 void calls_reply(struct call *c, const struct pb_msg *m, const void *msg);
+void calls_fail(struct call *c, const struct err *e);
 struct box *calls_find_box(struct call *c, struct view id, struct err *e);
 
 void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint32_t signo, bool oom);

@@ -57,14 +57,14 @@ static int make_file(int data, uint64_t size_mb, struct err *e)
 	static const char half[] = LOOP_FILE ".new";
 	uint64_t room = free_bytes(data), size = size_mb ? size_mb << 20 : MIN(FIRST, room / 5 * 4);
 	if (size < LEAST)
-		return err_set(e, ERR_STORAGE, "too little room for storage on btrfs; set storage.backend: copy");
+		return err_set(e, ERR_STORAGE, "too little room for storage on btrfs; set data.backend: copy");
 	(void)unlinkat(data, half, 0);
 	_cleanup_(closep) int fd = openat(data, half, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot make %s", LOOP_FILE);
 	int r = make_filesystem(fd);
 	if (r == -ENOENT)
-		return err_set(e, ERR_STORAGE, "mkfs.btrfs is not installed (package btrfs-progs); or set storage.backend: copy");
+		return err_set(e, ERR_STORAGE, "mkfs.btrfs is not installed (package btrfs-progs); or set data.backend: copy");
 	if (r == 0 && (fsync(fd) < 0 || renameat(data, half, data, LOOP_FILE) < 0))
 		r = -errno;
 	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot make a btrfs in %s", LOOP_FILE) : TAKE_FD(fd);

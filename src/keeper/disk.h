@@ -2,7 +2,7 @@
  * Where the files of boxes, snapshots and workspaces live: subvolumes of a btrfs
  * (the data directory's own, or one on a loop file in it), so that a quota, a
  * snapshot and a removal cost microseconds; or plain directories where the
- * configuration says `storage.backend: copy`, without quotas and snapshots.
+ * configuration says `data.backend: copy`, without quotas and snapshots.
  */
 #pragma once
 

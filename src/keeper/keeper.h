@@ -52,6 +52,8 @@ struct keeper {
 	pid_t hook_pid;
 	struct loop_io hook_exit;
 
+	struct list flushes;      /* under way */
+
 	struct loop_io sweep_exit;
 	struct loop_timer sweep_timer;
 	pid_t sweep_pid;

@@ -12,6 +12,7 @@
 #include "boxes.h"
 #include "clock.h"
 #include "fd.h"
+#include "flush.h"
 #include "sweep.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -74,32 +75,48 @@ static int read_id(struct view id, char dst[SPEC_ID + 1], const char *what, stru
 }
 
 /* A running box stands still meanwhile, so that the files are those of one moment. */
-int life_snapshot_create(struct call *c, const void *msg, struct err *e)
+static int snapshot(struct call *c, const struct flush_wish *w, struct err *e)
 {
-	const struct wire_snapshot_create *m = msg;
-	char id[SPEC_ID + 1], box[SPEC_ID + 1];
-	if (read_id(m->id, id, "snapshot", e) < 0 || read_id(m->box, box, "box", e) < 0)
-		return -1;
-	struct box *b = box_table_get(&c->k->boxes, m->box);
+	struct box *b = box_table_get(&c->k->boxes, view_of(w->box));
 	bool frozen = false, froze = false;
 	uint64_t began = clock_mono_ns();
 	if (b && !b->dying) {
-		int r = cgroup_frozen(&c->k->native.cgroups, box, &frozen);
+		int r = cgroup_frozen(&c->k->native.cgroups, w->box, &frozen);
 		if (r == 0 && !frozen) {
-			if (freeze(c, m->box, true, e) < 0)
+			if (freeze(c, view_of(w->box), true, e) < 0)
 				return -1;
 			froze = true;
 		}
 	}
-	int r = storage_snapshot(&c->k->storage, box, id, e);
+	int r = storage_snapshot(&c->k->storage, w->box, w->id, e);
 	if (froze)
-		(void)!cgroup_freeze(&c->k->native.cgroups, box, false, FREEZE_MS);
+		(void)!cgroup_freeze(&c->k->native.cgroups, w->box, false, FREEZE_MS);
 	uint64_t stood = froze ? (clock_mono_ns() - began) / 1000 : 0, bytes = 0;
 	if (r < 0)
 		return -1;
-	(void)!storage_usage(&c->k->storage, box, &bytes);
+	(void)!storage_usage(&c->k->storage, w->box, &bytes);
 	calls_reply(c, &wire_snapshot_created_msg, &(struct wire_snapshot_created){ .stopped_us = stood, .bytes = bytes });
 	return 0;
+}
+
+static void on_flushed(struct keeper *k, const struct flush_wish *w)
+{
+	struct call c = { .k = k, .type = WIRE_TYPE_SNAPSHOT_CREATE, .stream = w->stream };
+	struct err e = { 0 };
+	if (snapshot(&c, w, &e) < 0)
+		calls_fail(&c, &e);
+}
+
+int life_snapshot_create(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_snapshot_create *m = msg;
+	struct flush_wish w = { .stream = c->stream };
+	if (read_id(m->id, w.id, "snapshot", e) < 0 || read_id(m->box, w.box, "box", e) < 0)
+		return -1;
+	if (!flush_worthwhile())
+		return snapshot(c, &w, e);
+	int r = flush_start(c->k, c->k->storage.boxes, &w, on_flushed);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot start the flusher") : 0;
 }
 
 int life_snapshot_remove(struct call *c, const void *msg, struct err *e)

@@ -13,11 +13,13 @@
  *         a box by string.
  *
  * Roles by argv[1]: "serve" (fd 3 is the configuration, from `paddock serve`),
- * "doctor" (prints what this machine can give), "sweep" (removes dead trees).
+ * "doctor" (prints what this machine can give), "sweep" (removes dead trees),
+ * "flush" (writes out what boxes wrote).
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "flush.h"
 #include "serve.h"
 #include "sweep.h"
 #include "poison.h"
@@ -31,6 +33,8 @@ int main(int argc, char **argv)
 		return doctor_main();
 	if (strcmp(role, "sweep") == 0)
 		return sweep_main();
+	if (strcmp(role, "flush") == 0)
+		return flush_main();
 	if (strcmp(role, "--version") == 0) {
 		printf("paddockd %s\n", PADDOCK_VERSION);
 		return 0;

@@ -304,6 +304,7 @@ static int setup(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "signals");
 	map_init(&k->boxes.by_id);
 	list_init(&k->answered.link);
+	list_init(&k->flushes);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 ||

@@ -134,7 +134,7 @@ int storage_make(struct storage *s, const struct plan *p, struct err *e)
 	/* After the directories are made: at the limit not even that would work. */
 	r = disk_limit(&s->disk, dir, p->spec.disk_bytes);
 	if (r < 0)
-		return err_sys(e, ERR_WALLS, r, "the disk limit cannot be set (storage.backend)");
+		return err_sys(e, ERR_WALLS, r, "the disk limit cannot be set (data.backend)");
 	return TAKE_FD(dir);
 }
 
@@ -155,7 +155,7 @@ int storage_snapshot(struct storage *s, const char *box, const char *id, struct 
 	_cleanup_(closep) int from = open_dir(s->boxes, box);
 	int r = from < 0 ? from : disk_snapshot(&s->disk, from, s->snapshots, id, true);
 	if (r == -EOPNOTSUPP)
-		return err_set(e, ERR_UNSUPPORTED, "snapshots need storage.backend: btrfs");
+		return err_set(e, ERR_UNSUPPORTED, "snapshots need data.backend: btrfs");
 	return r < 0 ? err_sys(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_STORAGE, r, "cannot make the snapshot") : 0;
 }
 
@@ -194,7 +194,7 @@ int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, co
 	if (fchmod(dir, 0755) < 0 || fchown(dir, PLAN_USER, PLAN_USER) < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot make the workspace");
 	r = disk_limit(&s->disk, dir, bytes);
-	return r < 0 ? err_sys(e, ERR_WALLS, r, "the workspace's limit cannot be set (storage.backend)") : 0;
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "the workspace's limit cannot be set (data.backend)") : 0;
 }
 
 int storage_drop_workspace(struct storage *s, const char *id, struct err *e)

@@ -199,8 +199,11 @@ int cgroup_frozen(const struct cgroup_host *h, const char *name, bool *ret)
 	return r;
 }
 
+/* The kernel sends at most one notification in 10 ms for a group, and the next too late: after a thaw a freeze
+ * would always take that long. So it is also looked at without one, first soon, then more and more rarely. */
 static int wait_frozen(const struct cgroup_host *h, const char *name, int wait_ms)
 {
+	long step_us = 50;
 	char path[192];
 	snprintf(path, sizeof(path), "%s/cgroup.events", name);
 	_cleanup_(closep) int fd = openat(h->trees[h->unified].dir, path, O_RDONLY | O_CLOEXEC);
@@ -218,7 +221,8 @@ static int wait_frozen(const struct cgroup_host *h, const char *name, int wait_m
 		if (now >= until)
 			return -ETIMEDOUT;
 		struct pollfd p = { .fd = fd, .events = POLLPRI };
-		(void)poll(&p, 1, (int)(until - now));
+		(void)ppoll(&p, 1, &(struct timespec){ .tv_nsec = step_us * 1000 }, NULL);
+		step_us = MIN(step_us * 2, 10000);
 	}
 }
 

@@ -199,7 +199,8 @@ class Server:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(address)
         self.socket.listen(16)
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
 
     def serve(self):
         while True:
@@ -214,7 +215,9 @@ class Server:
         return self
 
     def __exit__(self, *_):
+        # accept() holds the socket, and so its name: only behind the thread's end it is free again.
         self.socket.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.socket.close()
 
 

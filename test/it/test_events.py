@@ -254,6 +254,6 @@ def test_a_stop_ends_the_streams_at_once(own_daemon):
     stream = Stream(daemon)
     began = time.monotonic()
     daemon.stop()
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 5
     paddock.until(lambda: stream.ended, "the stream has ended")
     stream.close()

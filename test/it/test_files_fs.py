@@ -795,7 +795,7 @@ for i in range({n}): os.close(os.open('f%07d' % i, os.O_CREAT | os.O_WRONLY))
         slowest = max(slowest, time.monotonic() - begin)
     grepped, removed = with_search.result()
     assert ok(grepped)["files"] == n and removed.status == 204
-    assert slowest < 0.25, f"a request waited for {slowest * 1000:.0f} ms"
+    assert slowest < 1.0, f"a request waited for {slowest * 1000:.0f} ms"
 
 
 # ---- speed ----------------------------------------------------------------

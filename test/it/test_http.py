@@ -304,7 +304,7 @@ def test_many_idle_connections_do_not_block(daemon):
         with daemon.raw() as connection:
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
             assert read_responses(connection, 1)[0][0] == 200
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 5
     finally:
         for connection in idle:
             connection.close()

@@ -23,11 +23,25 @@ def plain(path):
     return re.sub(r"\{[^}]*\}", "{}", path)
 
 
-def test_routes_both_ways(document):
-    written = {(method.upper(), plain(path)) for path, item in document["paths"].items() for method in item if method in METHODS}
+def built_routes():
+    """{document: routes}: what `paddock-api --routes` prints, under the headings of the dialects."""
     result = subprocess.run([paddock.BIN / "paddock-api", "--routes"], capture_output=True, text=True, timeout=10)
     assert result.returncode == 0, result.stderr
-    built = {(line.split()[0], plain(line.split()[1])) for line in result.stdout.splitlines() if line.strip()}
+    found, heading = {}, ""
+    for line in filter(None, map(str.strip, result.stdout.splitlines())):
+        if line.startswith("#"):
+            heading = line.strip("# ")
+        else:
+            method, path = line.split()
+            found.setdefault(heading, set()).add((method, plain(path)))
+    return found
+
+
+@pytest.mark.parametrize("dialect, file", [("", "openapi.yaml"), ("e2b", "e2b/openapi.yaml")])
+def test_routes_both_ways(dialect, file):
+    document = yaml.safe_load((paddock.ROOT / "api" / file).read_text())
+    written = {(method.upper(), plain(path)) for path, item in document["paths"].items() for method in item if method in METHODS}
+    built = built_routes()[dialect]
     assert built - written == set(), "in the code, not in the document"
     assert written - built == set(), "in the document, not in the code"
 
@@ -192,3 +206,105 @@ def test_live_answers_of_processes(document, api, make_box):
     assert kinds[0] == "start" and kinds[-1] == "exit"
     for line in stream.body.splitlines():
         conform(document, event, json.loads(line))
+
+
+def test_live_answers_of_files(document, api, make_box):
+    box, one = make_box(), "/v1/sandboxes/{}"
+    files, fs = one + "/files/{}", one + "/fs/"
+
+    def ask(op, expect, **wish):
+        response = api.post(f"{box.path}/fs/{op}", wish)
+        assert response.status == expect, response
+        check(document, "post", fs + op, response)
+        return response
+
+    ask("mkdir", 204, path="/workspace/d/e", mode="0750")
+    check(document, "put", files, box.put("/workspace/d/a", b"one\ntwo\n"))
+    check(document, "put", files, box.put("/workspace/d/a", b"three\n", "append=1"))
+    ask("copy", 200, **{"from": "/workspace/d", "to": "/workspace/c", "recursive": True})
+    ask("copy", 409, **{"from": "/workspace/d", "to": "/workspace/c", "recursive": True})
+    ask("move", 200, **{"from": "/workspace/c/a", "to": "/workspace/c/b"})
+    ask("chmod", 200, path="/workspace/c", mode="0755", recursive=True)
+    box.check("touch '/workspace/d/'$'\\xff'; ln -s a /workspace/d/l")
+    found = ask("find", 200, path="/workspace", pattern="*", limit=100).json()
+    assert any("path_base64" in entry for entry in found["entries"])
+    assert ask("grep", 200, path="/workspace", pattern="t[wh]", regex=True).json()["matches"]
+    ask("grep", 400, path="/workspace", pattern="(", regex=True)
+    ask("replace", 200, path="/workspace/d/a", old="two", new="2")
+    ask("replace", 409, path="/workspace/d/a", old="two", new="2")
+    check(document, "get", fs + "stat", api.get(f"{box.path}/fs/stat?path=/workspace/d/l"))
+    signed = ask("sign", 200, path="/workspace/d/a", method="GET", expires_seconds=60).json()
+    assert signed["url"].startswith("http")
+    for query in ("list=1", "list=1&depth=3", "list=1&limit=1", "list=1&limit=100"):
+        listed = box.ls("/workspace", query)
+        assert listed.json()["entries"]
+        check(document, "get", files, listed)
+    archive = box.read("/workspace/d", "archive=tar")
+    assert archive.status == 200 and archive.headers["content-type"] == "application/x-tar"
+    unpacked = box.put("/workspace/u", archive.body, "archive=tar")
+    assert unpacked.json()["files"] == 3
+    check(document, "put", files, unpacked)
+    body = b'--B\r\nContent-Disposition: form-data; name="f"; filename="x/y"\r\n\r\nz\r\n--B--\r\n'
+    form = api.request("POST", box.path + "/files/workspace/form", body, {"Content-Type": "multipart/form-data; boundary=B"})
+    assert form.status == 201
+    check(document, "post", files, form)
+    watcher = ask("watchers", 201, path="/workspace", recursive=True).json()["id"]
+    box.check("echo x > /workspace/w; mv /workspace/w /workspace/v")
+    path, kinds = f"{box.path}/fs/watchers/{watcher}", set()
+
+    def renamed():
+        news = api.get(path)
+        check(document, "get", fs + "watchers/{}", news)
+        kinds.update(event["type"] for event in news.json()["events"])
+        return "rename" in kinds
+    paddock.until(renamed, "the rename is told")
+    check(document, "delete", fs + "watchers/{}", api.delete(path))
+    check(document, "get", fs + "watchers/{}", api.get(path))
+
+
+def test_live_answers_of_the_rest(document, api, make_box):
+    """Life, snapshots, workspaces, events, webhooks, tenants, stats."""
+    box, one = make_box(ttl_seconds=500), "/v1/sandboxes/{}"
+
+    def post(path, expect, wish, route=None):
+        response = api.post(path, wish)
+        assert response.status == expect, response
+        check(document, "post", route or path, response)
+        return response.json()
+
+    def get(path, route=None):
+        response = api.get(path)
+        assert response.status == 200, response
+        check(document, "get", route or path.partition("?")[0], response)
+        return response.json()
+
+    for step in ("pause", "resume", "stop", "start"):
+        post(f"{box.path}/{step}", 200, {}, f"{one}/{step}")
+    post(box.path + "/extend", 200, {"ttl_seconds": 900}, one + "/extend")
+    check(document, "patch", one, api.request("PATCH", box.path, b'{"idle_seconds":600}', {"Content-Type": "application/json"}))
+    get(box.path + "/stats?history=1", one + "/stats")
+    snapshot = post(box.path + "/snapshots", 201, {"name": "conforms"}, one + "/snapshots")
+    get("/v1/snapshots"), get("/v1/snapshots/conforms", "/v1/snapshots/{}")
+    fork = post(box.path + "/fork", 201, {"count": 2}, one + "/fork")
+    for made in fork["sandboxes"]:
+        check(document, "delete", one, api.delete(f"/v1/sandboxes/{made['id']}"))
+    check(document, "delete", "/v1/snapshots/{}", api.delete(f"/v1/snapshots/{snapshot['id']}"))
+    post("/v1/workspaces", 201, {"name": "conforms"})
+    get("/v1/workspaces"), get("/v1/workspaces/conforms", "/v1/workspaces/{}")
+    put = api.request("PUT", "/v1/workspaces/conforms/files/f", b"x")
+    assert put.status == 201
+    check(document, "put", "/v1/workspaces/{}/files/{}", put)
+    get("/v1/workspaces/conforms/files/?list=1", "/v1/workspaces/{}/files/{}")
+    check(document, "delete", "/v1/workspaces/{}", api.delete("/v1/workspaces/conforms"))
+    events = get("/v1/events?limit=1000")
+    assert {"paused", "resumed", "stopped", "started", "forked", "snapshot"} <= {event["type"] for event in events["events"]}
+    hook = post("/v1/webhooks", 201, {"url": "http://127.0.0.1:9/", "events": ["oom"]})
+    get("/v1/webhooks"), get(f"/v1/webhooks/{hook['id']}", "/v1/webhooks/{}")
+    check(document, "delete", "/v1/webhooks/{}", api.delete(f"/v1/webhooks/{hook['id']}"))
+    post("/v1/tenants", 201, {"name": "conforms"})
+    tenant = next(one for one in get("/v1/tenants")["tenants"] if one["name"] == "conforms")
+    quota = api.request("PUT", f"/v1/tenants/{tenant['id']}/quota", b'{"boxes":3}', {"Content-Type": "application/json"})
+    assert quota.status == 200, quota
+    check(document, "put", "/v1/tenants/{}/quota", quota)
+    get(f"/v1/tenants/{tenant['id']}/quota", "/v1/tenants/{}/quota")
+    get("/v1/posture")

@@ -179,10 +179,10 @@ def test_disconnect(box):
 
 
 def test_wait(box):
-    made = start(box, command="sleep 0.5; exit 6")
+    made = start(box, command="sleep 2; exit 6")
     begun = time.monotonic()
     assert wait(box, made["pid"], "?timeout_ms=100") == {"running": True}
-    assert time.monotonic() - begun < 0.45
+    assert time.monotonic() - begun < 1.5
     answer = wait(box, made["pid"])
     assert answer["exit_code"] == 6 and answer["running"] is False and answer["duration_ms"] > 400
     assert wait(box, made["pid"])["exit_code"] == 6, "any number of times"

@@ -467,13 +467,12 @@ class Console:
         return seen
 
     def wait(self):
-        with contextlib.suppress(OSError):
-            while select.select([self.master], [], [], 10)[0]:
-                piece = os.read(self.master, 65536)
-                self.text += piece
-                if self.process.poll() is not None:
-                    break
-        code = self.process.wait(10)
+        """What it still writes is read, so that it can end."""
+        ended = os.pidfd_open(self.process.pid)
+        while (ready := select.select([self.master, ended], [], [], 10)[0]) and ended not in ready:
+            self.text += os.read(self.master, 65536)
+        os.close(ended)
+        code = self.process.wait(1)
         restored = termios.tcgetattr(self.slave) == self.before
         os.close(self.slave)
         os.close(self.master)

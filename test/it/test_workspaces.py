@@ -146,7 +146,7 @@ def test_the_helper_goes_when_nobody_asks(own_daemon):
     assert api.post("/v1/workspaces", {"name": "w"}).status == 201
     assert files(api, "w", "f", "PUT", b"x").status == 201
     helper, = os.listdir(daemon.run_dir / "boxes")
-    paddock.until(lambda: not os.listdir(daemon.run_dir / "boxes"), "the helper is gone", 35)
+    paddock.until(lambda: not os.listdir(daemon.run_dir / "boxes"), "the helper is gone", 20)
     assert files(api, "w", "f").body == b"x"
     another, = os.listdir(daemon.run_dir / "boxes")
     assert another != helper

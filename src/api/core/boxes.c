@@ -269,29 +269,38 @@ static bool matches(const struct box *b, const struct actor *a, const struct box
 		if (!v.p || !view_eq(v, f->metadata.values[i]))
 			return false;
 	}
-	return true;
+	return !f->fits || f->fits(b, f->fits_arg);
+}
+
+/* Whether the page before had it, or would have had it. */
+static bool is_behind(const struct box *b, const struct box_filter *f, int64_t last_ms, const char *last_id)
+{
+	if (!f->cursor.n)
+		return false;
+	if (b->state.created_ms == last_ms && strcmp(b->id, last_id) == 0)
+		return true;
+	return before(b, last_ms, last_id) != f->newest_first;
 }
 
 int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f,
 	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
 	       struct err *e)
 {
-	int64_t after_ms = INT64_MIN;
-	char after_id[BOX_ID + 1] = "";
+	int64_t last_ms = 0;
+	char last_id[BOX_ID + 1] = "";
 	const struct box *last = NULL;
 	unsigned n = 0;
 
 	if (auth_permit(a, ACT_BOX_LIST, NULL, e) < 0)
 		return -1;
-	if (f->cursor.n && read_cursor(f->cursor, &after_ms, after_id, e) < 0)
+	if (f->cursor.n && read_cursor(f->cursor, &last_ms, last_id, e) < 0)
 		return -1;
 	ret_next[0] = 0;
-	LIST_EACH (it, &c->boxes) {
+	const struct list *head = &c->boxes;
+	for (const struct list *it = f->newest_first ? head->prev : head->next; it != head;
+	     it = f->newest_first ? it->prev : it->next) {
 		const struct box *b = CONTAINER(it, struct box, order);
-		if (before(b, after_ms, after_id) ||
-		    (b->state.created_ms == after_ms && strcmp(b->id, after_id) == 0))
-			continue;
-		if (!matches(b, a, f))
+		if (is_behind(b, f, last_ms, last_id) || !matches(b, a, f))
 			continue;
 		if (n == f->limit) {
 			snprintf(ret_next, BOXES_CURSOR_SIZE, "%lld-%s", (long long)last->state.created_ms,

@@ -94,9 +94,13 @@ struct box_filter {
 	enum box_status status;      /* BOX_NONE: any */
 	struct json_strmap metadata; /* all of these */
 	struct view cursor;          /* `next` of the page before */
-	unsigned limit;              /* 1 … BOXES_PAGE_MAX */
+	unsigned limit;              /* 1 … BOXES_PAGE_MAX; for the core's own count any */
+	bool newest_first;
+	/* What else is asked of it; may be NULL. */
+	bool (*fits)(const struct box *b, const void *arg);
+	const void *fits_arg;
 };
-/* A page in the order of creation. ret_next is "" on the last one. */
+/* A page in the order of creation, or against it. ret_next is "" on the last one. */
 int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f,
 	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
 	       struct err *e) _must_check_;

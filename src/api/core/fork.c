@@ -180,6 +180,10 @@ static int copy_wish(struct fork *f, const struct box *b, const struct fork_wish
 	spec_to_wish(&b->spec, &like);
 	if (w->has_metadata)
 		like.metadata = w->metadata;
+	if (w->has_ttl) {
+		like.has_ttl = true;
+		like.ttl_seconds = w->ttl_seconds;
+	}
 	arena_init(&f->arena, SPEC_ARENA_MAX * 4);
 	if (spec_make(&like, f->core->config, &f->arena, &f->spec, e) < 0)
 		return -1;

@@ -52,23 +52,27 @@ static void add_part(struct sha256 *s, struct view v)
 	sha256_add(s, v.p, v.n);
 }
 
-static void sign(const struct core *c, const char *box, struct view method, const struct file_place *p,
-		 int64_t expires_s, char ret[SIGN_SIZE])
+void sign_parts(const struct core *c, const struct view *parts, size_t n, char ret[SIGN_SIZE])
 {
 	struct sha256 s;
 	uint8_t mac[SHA256_SIZE];
+
+	hmac_start(&s, c->sign_secret, 0x36);
+	for (size_t i = 0; i < n; i++)
+		add_part(&s, parts[i]);
+	hmac_end(&s, c->sign_secret, mac);
+	text_hex(mac, sizeof(mac), ret);
+	explicit_bzero(mac, sizeof(mac));
+}
+
+static void sign(const struct core *c, const char *box, struct view method, const struct file_place *p,
+		 int64_t expires_s, char ret[SIGN_SIZE])
+{
 	char until[24];
 
 	snprintf(until, sizeof(until), "%lld", (long long)expires_s);
-	hmac_start(&s, c->sign_secret, 0x36);
-	add_part(&s, VIEW("paddock url 1"));
-	add_part(&s, view_of(box));
-	add_part(&s, method);
-	add_part(&s, p->path);
-	add_part(&s, p->user);
-	add_part(&s, view_of(until));
-	hmac_end(&s, c->sign_secret, mac);
-	text_hex(mac, sizeof(mac), ret);
+	const struct view parts[] = { VIEW("paddock url 1"), view_of(box), method, p->path, p->user, view_of(until) };
+	sign_parts(c, parts, ELEMS(parts), ret);
 }
 
 /* ---- the secret ---- */

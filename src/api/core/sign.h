@@ -29,3 +29,6 @@ int sign_url(struct core *c, const struct actor *a, const struct file_place *p, 
 /* Who may do this with such a signature: somebody of the box's tenant. ERR_FORBIDDEN. */
 int sign_check(struct core *c, const struct file_place *p, struct view method, struct view expires,
 	       struct view signature, struct actor *ret, struct err *e) _must_check_;
+
+/* For the core itself: the HMAC of these parts, in hex. The first says what they are. */
+void sign_parts(const struct core *c, const struct view *parts, size_t n, char ret[SIGN_SIZE]);

@@ -50,6 +50,8 @@ struct fork_wish {
 	struct json_strmap metadata;
 	bool has_metadata;       /* else those of the original */
 	struct view name_prefix; /* the names are PREFIX-1, …; empty: none */
+	bool has_ttl;            /* else as the original had at first */
+	uint64_t ttl_seconds;
 };
 
 struct fork_result {

@@ -78,6 +78,16 @@ int spec_check_env(const struct json_strmap *m, const char *field, struct err *e
 	return 0;
 }
 
+/* It becomes a header of ours: nothing but a host, a port and the placeholder. */
+static int check_mask_host(struct view v, struct err *e)
+{
+	bool ok = v.n <= SPEC_HOST_MAX;
+	for (size_t i = 0; ok && i < v.n; i++)
+		ok = is_alnum(v.p[i]) || memchr(".-_:${}[]", v.p[i], 9);
+	return ok ? 0
+		  : err_set(e, ERR_INVALID, "mask_host must be a host of at most %d characters", SPEC_HOST_MAX);
+}
+
 static int check_metadata(const struct json_strmap *m, struct err *e)
 {
 	if (m->n > SPEC_METADATA_MAX)
@@ -225,6 +235,8 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.readonly_root = s->readonly_root,
 		.workspace = s->workspace,
 		.workspace_readonly = s->workspace_readonly,
+		.ports_public = s->ports_public,
+		.mask_host = s->mask_host,
 	};
 }
 
@@ -234,7 +246,8 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	struct box_spec s = { .readonly_root = w->readonly_root,
 			      .auto_resume = w->auto_resume,
 			      .idle_seconds = w->idle_seconds,
-			      .workspace_readonly = w->workspace_readonly };
+			      .workspace_readonly = w->workspace_readonly,
+			      .ports_public = w->ports_public };
 
 	if (w->name.n && !spec_is_name(w->name))
 		return err_set(e, ERR_INVALID,
@@ -251,7 +264,9 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	    spec_check_env(&w->env, "env", e) < 0 || check_metadata(&w->metadata, e) < 0 ||
 	    take_limits(w, c, &s.limits, e) < 0 || take_ttl(w, c, &s.ttl_seconds, e) < 0)
 		return -1;
-	if (copy_view(a, w->name, &s.name) < 0 ||
+	if (w->mask_host.n && check_mask_host(w->mask_host, e) < 0)
+		return -1;
+	if (copy_view(a, w->name, &s.name) < 0 || copy_view(a, w->mask_host, &s.mask_host) < 0 ||
 	    copy_view(a, or_default(w->image, c->defaults.image), &s.image) < 0 ||
 	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
 	    copy_view(a, or_default(w->user, c->defaults.user), &s.user) < 0 ||
@@ -305,6 +320,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kstr(&o, "snapshot", s->snapshot);
 	json_out_kstr(&o, "workspace", s->workspace);
 	json_out_kbool(&o, "workspace_readonly", s->workspace_readonly);
+	json_out_kbool(&o, "ports_public", s->ports_public);
+	json_out_kstr(&o, "mask_host", s->mask_host);
 	json_out_end(&o, '}');
 	return out->bad;
 }
@@ -319,10 +336,10 @@ int spec_metadata_to_json(const struct box_spec *s, struct buf *out)
 
 struct columns {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view user, workdir, on_end, snapshot, workspace;
+	struct view user, workdir, on_end, snapshot, workspace, mask_host;
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
-	bool readonly_root, auto_resume, workspace_readonly;
+	bool readonly_root, auto_resume, workspace_readonly, ports_public;
 };
 
 #define AT(f) .offset = offsetof(struct columns, f)
@@ -343,6 +360,8 @@ static const struct json_field column_fields[] = {
 	{ "snapshot", JSON_F_STRING, AT(snapshot) },
 	{ "workspace", JSON_F_STRING, AT(workspace) },
 	{ "workspace_readonly", JSON_F_BOOL, AT(workspace_readonly) },
+	{ "ports_public", JSON_F_BOOL, AT(ports_public) },
+	{ "mask_host", JSON_F_STRING, AT(mask_host) },
 };
 #undef AT
 static const struct json_schema column_schema = { column_fields, ELEMS(column_fields) };
@@ -390,6 +409,8 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.snapshot = c.snapshot;
 	s.workspace = c.workspace;
 	s.workspace_readonly = c.workspace_readonly;
+	s.ports_public = c.ports_public;
+	s.mask_host = c.mask_host;
 	s.readonly_root = c.readonly_root;
 	*ret = s;
 	return 0;

@@ -15,6 +15,7 @@
 #define SPEC_METADATA_MAX   64 /* entries */
 #define SPEC_METADATA_KEY   128
 #define SPEC_METADATA_VALUE 1024
+#define SPEC_HOST_MAX       255
 #define SPEC_ARENA_MAX      (1024u * 1024)
 
 struct spec_limits {
@@ -47,6 +48,8 @@ struct box_wish {
 	struct view snapshot;  /* name or id; empty: none. Not together with image */
 	struct view workspace; /* a name; empty: one of its own */
 	bool workspace_readonly;
+	bool ports_public;     /* its ports are served to whoever knows the name */
+	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 };
 
 /* Views point into the arena that spec_make was given. */
@@ -62,6 +65,8 @@ struct box_spec {
 	struct view snapshot;  /* what it was made from, as it was called; empty: the image alone */
 	struct view workspace; /* the name of a shared one; empty: its own */
 	bool workspace_readonly;
+	bool ports_public;     /* everybody may reach its ports; else a key, a token or a signed link is needed */
+	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 };
 
 /* Checks and completes. The digest is left empty. ERR_INVALID names the field. */

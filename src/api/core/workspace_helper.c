@@ -12,7 +12,7 @@
 #include "workspaces.h"
 #include "poison.h"
 
-#define IDLE_SECONDS 30
+#define IDLE_SECONDS 10
 
 struct waiter {
 	struct job job;

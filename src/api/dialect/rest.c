@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "e2b_impl.h"
 #include "quotas.h"
 #include "rest_health.h"
 #include "rest_impl.h"
@@ -20,6 +21,11 @@
 static const struct route *const tables[] = {
 	rest_boxes_routes, rest_life_routes, rest_snapshots_routes, rest_workspaces_routes, rest_exec_routes, rest_procs_routes, rest_shells_routes, rest_contexts_routes, rest_terminal_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
 	rest_events_routes, rest_webhooks_routes, rest_tenants_routes, rest_stats_routes,
+};
+
+/* E2B's: other paths and other words, the same frame. api/e2b/openapi.yaml says what it is. */
+static const struct route *const e2b_tables[] = {
+	e2b_boxes_routes, e2b_life_routes, e2b_observe_routes, e2b_copies_routes, e2b_absent_routes,
 };
 
 /* ---- life ---- */
@@ -60,11 +66,18 @@ void rest_when_idle(struct rest *r, void (*on_idle)(void *arg), void *arg)
 		on_idle(arg);
 }
 
+static void print_tables(FILE *out, const struct route *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (const struct route *t = list[i]; t->method; t++)
+			fprintf(out, "%s %s\n", t->method, t->pattern);
+}
+
 void rest_print_routes(FILE *out)
 {
-	for (size_t i = 0; i < ELEMS(tables); i++)
-		for (const struct route *t = tables[i]; t->method; t++)
-			fprintf(out, "%s %s\n", t->method, t->pattern);
+	print_tables(out, tables, ELEMS(tables));
+	fprintf(out, "\n# e2b\n");
+	print_tables(out, e2b_tables, ELEMS(e2b_tables));
 }
 
 void rest_done(struct req *r)
@@ -116,7 +129,10 @@ static void fail_exchange(struct http_exchange *x, const struct err *e, const st
 		extra = &bearer;
 		n_extra = 1;
 	}
-	put_error(&b, e, x->request_id);
+	if (e2b_speaks(x->path))
+		e2b_put_error(&b, e);
+	else
+		put_error(&b, e, x->request_id);
 	http_reply(x, err_http(e->code), "application/json", buf_view(&b), extra, n_extra);
 	buf_done(&b);
 }
@@ -150,6 +166,11 @@ void rest_fail(struct req *r, const struct err *e)
 
 void rest_reply(struct req *r, int status, struct buf *json)
 {
+	rest_reply_with(r, status, json, NULL, 0);
+}
+
+void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra, size_t n_extra)
+{
 	struct err e = { 0 };
 
 	buf_putc(json, '\n');
@@ -157,7 +178,7 @@ void rest_reply(struct req *r, int status, struct buf *json)
 		err_sys(&e, ERR_INTERNAL, json->bad, "the answer cannot be written");
 		fail_exchange(r->x, &e, NULL, 0);
 	} else {
-		http_reply(r->x, status, "application/json", buf_view(json), NULL, 0);
+		http_reply(r->x, status, "application/json", buf_view(json), extra, n_extra);
 	}
 	buf_done(json);
 	rest_done(r);
@@ -272,11 +293,13 @@ static struct view decode(struct req *r, struct view raw, bool plus)
 	return v;
 }
 
-static bool allowed(const char *list, struct view name)
+static bool allowed(const char *list, struct view name, bool *ret_repeats)
 {
 	struct view rest = view_of(list ? list : "");
 	while (rest.p && rest.n) {
 		struct view one = view_split(rest, ' ', &rest);
+		*ret_repeats = one.n > 1 && one.p[one.n - 1] == '+';
+		one.n -= *ret_repeats;
 		if (one.n > 2 && one.p[one.n - 1] == '*'
 			    ? name.n >= one.n && memcmp(name.p, one.p, one.n - 1) == 0
 			    : view_eq(one, name))
@@ -300,13 +323,14 @@ static int read_query(struct req *r, struct err *e)
 		value = decode(r, value.p ? value : VIEW(""), true);
 		if (!name.p || !value.p)
 			return err_set(e, ERR_BAD_REQUEST, "the query has a bad escape");
-		if (!allowed(r->route->query, name))
+		bool repeats;
+		if (!allowed(r->route->query, name, &repeats))
 			return err_set(e, ERR_INVALID, "unknown query parameter \"%.*s\"",
 				       (int)MIN(name.n, 64), name.p);
 		if (r->n_query == REST_QUERY_MAX)
 			return err_set(e, ERR_INVALID, "more than %d query parameters", REST_QUERY_MAX);
 		for (size_t i = 0; i < r->n_query; i++)
-			if (view_eq(r->query[i].name, name))
+			if (!repeats && view_eq(r->query[i].name, name))
 				return err_set(e, ERR_INVALID, "the query parameter \"%.*s\" is given twice",
 					       (int)MIN(name.n, 64), name.p);
 		r->query[r->n_query++] = (struct rest_pair){ name, value };
@@ -383,33 +407,46 @@ static void add_allowed(struct buf *allow, const char *method)
 		buf_puts(allow, ", HEAD");
 }
 
+static const struct route *find_in(const struct route *t, struct view method, struct view path,
+				   const struct route *found, struct view params[REST_PARAMS], struct buf *allow)
+{
+	for (; t->method; t++) {
+		struct view mine[REST_PARAMS] = { VIEW_NONE };
+		if (!matches(t->pattern, path, mine))
+			continue;
+		add_allowed(allow, t->method);
+		if (!takes(t, method) || (found && view_is(view_of(found->method), "HEAD")))
+			continue;
+		found = t;
+		memcpy(params, mine, sizeof(mine));
+	}
+	return found;
+}
+
 static const struct route *find_route(struct view method, struct view path, struct view params[REST_PARAMS],
 				      struct buf *allow)
 {
-	const struct route *found = NULL;
+	bool e2b = e2b_speaks(path);
+	const struct route *const *list = e2b ? e2b_tables : tables, *found = NULL;
+	size_t n = e2b ? ELEMS(e2b_tables) : ELEMS(tables);
 
-	for (size_t i = 0; i < ELEMS(tables); i++)
-		for (const struct route *t = tables[i]; t->method; t++) {
-			struct view mine[REST_PARAMS] = { VIEW_NONE };
-			if (!matches(t->pattern, path, mine))
-				continue;
-			add_allowed(allow, t->method);
-			if (!takes(t, method) || (found && view_is(view_of(found->method), "HEAD")))
-				continue;
-			found = t;
-			memcpy(params, mine, sizeof(mine));
-		}
+	for (size_t i = 0; i < n; i++)
+		found = find_in(list[i], method, path, found, params, allow);
 	return found;
 }
 
 int rest_authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e)
 {
 	struct view token = http_get_header(x, "authorization");
+	struct view key = http_get_header(x, "x-api-key");
 
-	if (token.n > 7 && view_eq_nocase(view_head(token, 7), VIEW("bearer ")))
+	/* E2B's clients send a token of another kind there, too. */
+	if (key.p && e2b_speaks(x->path))
+		token = key;
+	else if (token.n > 7 && view_eq_nocase(view_head(token, 7), VIEW("bearer ")))
 		token = view_trim(view_skip(token, 7));
 	else
-		token = http_get_header(x, "x-api-key");
+		token = key;
 	return auth_actor(c, token, ret, e);
 }
 
@@ -419,8 +456,8 @@ static void no_route(struct rest *rest, struct http_exchange *x, struct view all
 	struct err e = { 0 };
 	struct actor actor;
 
-	/* Without a key nothing below /v1 tells what is there and what is not. */
-	if (view_starts(x->path, "/v1/") && rest_authenticate(rest->core, x, &actor, &e) < 0) {
+	/* Without a key nothing of an API tells what is there and what is not. */
+	if ((view_starts(x->path, "/v1/") || e2b_speaks(x->path)) && rest_authenticate(rest->core, x, &actor, &e) < 0) {
 		fail_exchange(x, &e, NULL, 0);
 		return;
 	}

@@ -443,8 +443,13 @@ static void put_next(struct transfer *t)
 
 	if (hex)
 		text_hex(v.p, v.n, hex);
-	if (t->page.limit)
-		json_out_kz(&t->list, "next", hex ? hex : "");
+	if (!t->page.limit)
+		return;
+	json_out_key(&t->list, "next");
+	if (hex)
+		json_out_str(&t->list, view_of(hex));
+	else
+		json_out_null(&t->list);
 }
 
 static void on_list_done(struct file_op *op, const struct wire_file_info *info, bool created,

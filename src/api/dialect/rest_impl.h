@@ -36,7 +36,7 @@ struct route {
 	void (*handle)(struct req *r);
 	enum rest_auth auth;
 	enum rest_body body;
-	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix */
+	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix, "x+" more than one */
 };
 
 struct rest_pair {
@@ -74,6 +74,7 @@ int rest_authenticate(struct core *c, const struct http_exchange *x, struct acto
 void rest_fail(struct req *r, const struct err *e);
 void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra);
 void rest_reply(struct req *r, int status, struct buf *json); /* takes the buffer's bytes */
+void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra, size_t n_extra);
 void rest_no_content(struct req *r);
 /* After http_end or http_break. */
 void rest_done(struct req *r);

@@ -57,6 +57,44 @@ static void test_clocks(void **state)
 	assert_in_range(wall / 1000, before, time(NULL) + 1);
 }
 
+static void test_from_rfc3339(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ms;
+	} good[] = {
+		{ "1970-01-01T00:00:00Z", 0 },
+		{ "1970-01-01T00:00:00.5Z", 500 },
+		{ "1970-01-01T00:00:00.123456789Z", 123 },
+		{ "1970-01-01T01:00:00+01:00", 0 },
+		{ "1969-12-31T18:30:00.007-05:30", 7 },
+		{ "2026-11-15T08:12:52.123Z", 1794730372123 },
+	};
+	static const char *const bad[] = { "",
+					   "2026-11-15",
+					   "2026-11-15T08:12:52",
+					   "2026-11-15T08:12:52.Z",
+					   "2026-11-15T08:12:52+0100",
+					   "2026-13-15T08:12:52Z",
+					   "2026-11-15 08:12:52Z",
+					   "2026-11-15T08:12:52Zx",
+					   "2026-11-15T+8:12:52Z",
+					   "2026-11-15T08:12:52+24:00" };
+	char back[CLOCK_RFC3339_SIZE];
+	int64_t ms = 42;
+
+	for (size_t i = 0; i < ELEMS(bad); i++)
+		assert_int_equal(clock_from_rfc3339(view_of(bad[i]), &ms), -EINVAL);
+	assert_int_equal(ms, 42);
+	for (size_t i = 0; i < ELEMS(good); i++) {
+		assert_int_equal(clock_from_rfc3339(view_of(good[i].text), &ms), 0);
+		assert_int_equal(ms, good[i].ms);
+	}
+	clock_rfc3339(1794730372123, back);
+	assert_int_equal(clock_from_rfc3339(view_of(back), &ms), 0);
+	assert_int_equal(ms, 1794730372123);
+}
+
 static void test_names(void **state)
 {
 	unsigned seen[256] = { 0 };
@@ -89,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rfc3339),
+		cmocka_unit_test(test_from_rfc3339),
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_names),
 	};

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "config_load.h"
+#include "config_schema.h"
 #include "fd.h"
 
 #include "poison.h"
@@ -130,7 +131,30 @@ static void uncomment(const struct buf *in, struct buf *out)
 	buf_putc(out, '\0');
 }
 
-/* The sample that we ship must be what it says: all of its settings are defaults. */
+/* Whether a line of the text sets it. */
+static bool is_set(struct view text, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (text.p) {
+		struct view line = view_trim(view_split(text, '\n', &text));
+		if (view_starts(line, name) && line.n > n && line.p[n] == ':')
+			return true;
+	}
+	return false;
+}
+
+static void has_all(struct view text, const struct json_schema *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (!is_set(text, s->fields[i].name))
+			fail_msg("%s is not in the sample", s->fields[i].name);
+		if (s->fields[i].kind == JSON_F_OBJECT)
+			has_all(text, s->fields[i].sub);
+	}
+}
+
+/* The sample that we ship must be what it says: all settings, with their defaults. */
 static void test_sample(void **state)
 {
 	struct buf sample = BUF_INIT(1u << 20), text = BUF_INIT(1u << 20), shown = BUF_INIT(1u << 20),
@@ -147,6 +171,7 @@ static void test_sample(void **state)
 	uncomment(&sample, &text);
 	if (load(text.p, NULL, NULL, 0) != 0)
 		fail_msg("%s", e.msg);
+	has_all(view_of(text.p), &config_schema);
 	buf_clear(&shown);
 	assert_int_equal(config_to_json(&config, &shown), 0);
 	assert_true(view_eq(buf_view(&shown), buf_view(&defaults)));

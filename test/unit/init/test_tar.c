@@ -116,7 +116,8 @@ static void test_large_sizes(void **state)
 	struct tar_entry f = { .type = TAR_FILE, .path = VIEW("huge"), .mode = 0600, .size = 9000000000000 };
 	assert_int_equal(tar_put(&b, &f), 0);
 	save("huge.tar", buf_view(&b));
-	shell("tar -tvf huge.tar | grep -o ' 9000000000000 ' || true", &out);
+	/* Its complaint that the content is missing is right and not asked for. */
+	shell("tar -tvf huge.tar 2>/dev/null | grep -o ' 9000000000000 ' || true", &out);
 	assert_true(view_is(buf_view(&out), " 9000000000000 \n"));
 	struct tar_reader t;
 	struct tar_entry en;

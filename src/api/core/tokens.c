@@ -1,0 +1,28 @@
+/*
+ * Tokens of boxes: see tokens.h.
+ */
+#include "tokens.h"
+
+#include "boxes.h"
+#include "sign.h"
+#include "poison.h"
+
+static_assert(TOKENS_SIZE == SIGN_SIZE, "a token is a signature");
+
+static const char *const names[TOKEN_KINDS] = { [TOKEN_ENVD] = "envd", [TOKEN_TRAFFIC] = "traffic" };
+
+void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE])
+{
+	const struct view parts[] = { VIEW("paddock token 1"), view_of(names[kind]), view_of(b->id) };
+	sign_parts(c, parts, ELEMS(parts), ret);
+}
+
+bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind, struct view given)
+{
+	char want[TOKENS_SIZE];
+
+	if (!names[kind])
+		return false;
+	tokens_of(c, b, kind, want);
+	return view_eq_secret(given, view_of(want));
+}

@@ -1,0 +1,25 @@
+/*
+ * What opens one box and nothing else, without a key: derived from the
+ * installation's secret and the box's id, so that nothing is stored and a restart
+ * changes nothing. A box that is made anew has another id and so other tokens.
+ */
+#pragma once
+
+#include "view.h"
+
+struct box;
+struct core;
+
+#define TOKENS_SIZE 65 /* 64 hex digits, NUL */
+
+/* The zero value fits no token. */
+enum token_kind {
+	TOKEN_NONE,
+	TOKEN_ENVD,    /* files and processes */
+	TOKEN_TRAFFIC, /* its ports */
+	TOKEN_KINDS
+};
+
+void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE]);
+/* In time that does not depend on what was given. */
+bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind, struct view given) _must_check_;

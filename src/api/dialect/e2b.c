@@ -1,0 +1,129 @@
+/*
+ * E2B's control plane: what its files share. See e2b_impl.h.
+ */
+#include "e2b_impl.h"
+
+#include "images.h"
+#include "snapshots.h"
+#include "tokens.h"
+#include "poison.h"
+
+static const char *const roots[] = {
+	"/sandboxes", "/v2", "/v3", "/templates", "/snapshots", "/secrets", "/volumes", "/volumecontent", "/teams",
+};
+
+bool e2b_speaks(struct view path)
+{
+	for (size_t i = 0; i < ELEMS(roots); i++) {
+		size_t n = strlen(roots[i]);
+		if (view_starts(path, roots[i]) && (path.n == n || path.p[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
+void e2b_put_error(struct buf *b, const struct err *e)
+{
+	struct json_out o;
+	json_out_init(&o, b);
+	json_out_object(&o);
+	/* Clients look at this one, not at the status. */
+	json_out_ku64(&o, "code", (uint64_t)err_http(e->code));
+	json_out_kz(&o, "message", e->msg);
+	json_out_kz(&o, "error_code", err_name(e->code));
+	json_out_end(&o, '}');
+}
+
+int e2b_read(struct req *r, const struct json_schema *s, void *out)
+{
+	return buf_len(&r->body) ? rest_read(r, s, out) : 0;
+}
+
+/* ---- templates ---- */
+
+bool e2b_is_default(struct view template)
+{
+	return view_is(template, "base") || view_is(template, "code-interpreter-v1");
+}
+
+int e2b_find_template(struct req *r, struct view name, struct e2b_template *ret, struct err *e)
+{
+	struct view tag, bare = view_split(name, ':', &tag);
+
+	*ret = (struct e2b_template){ VIEW_NONE, VIEW_NONE };
+	if (tag.p && !view_is(tag, "default"))
+		return err_set(e, ERR_NOT_FOUND, "template '%.*s' not found", (int)MIN(name.n, 100), name.p);
+	if (e2b_is_default(bare))
+		return 0;
+	const struct snapshot *s = snapshots_find(r->core, &r->actor, ACT_SNAPSHOT_READ, bare, NULL);
+	if (s)
+		ret->snapshot = view_of(s->id);
+	else if (images_find(r->core, bare))
+		ret->image = bare;
+	else
+		return err_set(e, ERR_NOT_FOUND, "template '%.*s' not found", (int)MIN(name.n, 100), name.p);
+	return 0;
+}
+
+struct view e2b_template_of(const struct req *r, const struct box *b)
+{
+	if (b->spec.snapshot.n)
+		return b->spec.snapshot;
+	return view_eq(b->spec.image, core_config(r->core)->defaults.image) ? VIEW("base") : b->spec.image;
+}
+
+/* ---- boxes ---- */
+
+const char *e2b_state(const struct box *b)
+{
+	return b->state.status == BOX_RUNNING ? "running" : "paused";
+}
+
+void e2b_put_sandbox(struct json_out *o, struct req *r, const struct box *b)
+{
+	struct view template = e2b_template_of(r, b);
+	char token[TOKENS_SIZE];
+
+	tokens_of(r->core, b, TOKEN_ENVD, token);
+	json_out_object(o);
+	json_out_kz(o, "sandboxID", b->id);
+	json_out_kstr(o, "templateID", template);
+	json_out_kstr(o, "alias", template);
+	json_out_kz(o, "clientID", E2B_CLIENT);
+	json_out_kz(o, "envdVersion", E2B_ENVD_VERSION);
+	json_out_kz(o, "envdAccessToken", token);
+	json_out_end(o, '}');
+	explicit_bzero(token, sizeof(token));
+}
+
+void e2b_reply_sandbox(struct req *r, int status, const struct box *b)
+{
+	struct buf out = BUF_INIT(64 * 1024);
+	struct json_out o;
+	json_out_init(&o, &out);
+	e2b_put_sandbox(&o, r, b);
+	rest_reply(r, status, &out);
+}
+
+int e2b_take_timeout(const struct req *r, uint64_t seconds, uint64_t *ret, struct err *e)
+{
+	uint64_t max = core_config(r->core)->max.ttl_seconds;
+
+	if (!max)
+		max = INT32_MAX;
+	if (seconds > max)
+		return err_set(e, ERR_INVALID, "timeout cannot be greater than %llu seconds", (unsigned long long)max);
+	/* At once is as soon as possible; with us 0 is never. */
+	*ret = MAX(seconds, (uint64_t)1);
+	return 0;
+}
+
+void e2b_done_204(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	else
+		rest_no_content(r);
+}

@@ -1,0 +1,174 @@
+/*
+ * E2B: forks, snapshots, and the names of templates. A copy has the files of a box;
+ * its processes start anew (docs/e2b.md).
+ */
+#include "e2b_impl.h"
+#include "images.h"
+#include "snapshots.h"
+#include "poison.h"
+
+/* ---- fork ---- */
+
+#define AT(f) .offset = offsetof(struct fork_wish, f)
+static const struct json_field fork_fields[] = {
+	{ "count", JSON_F_U64, AT(count), .nullable = true },
+	{ "timeout", JSON_F_U64, AT(ttl_seconds), .nullable = true },
+};
+#undef AT
+static const struct json_schema fork_schema = { fork_fields, ELEMS(fork_fields) };
+
+static void on_forked(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	const struct fork_result *f = result;
+	struct buf out = BUF_INIT(REST_ANSWER_MAX);
+	struct json_out o;
+
+	r->job = NULL;
+	if (e) {
+		rest_fail(r, e);
+		return;
+	}
+	json_out_init(&o, &out);
+	json_out_array(&o);
+	for (size_t i = 0; i < f->n; i++) {
+		json_out_object(&o);
+		json_out_key(&o, "sandbox");
+		e2b_put_sandbox(&o, r, f->boxes[i]);
+		json_out_end(&o, '}');
+	}
+	json_out_end(&o, ']');
+	rest_reply(r, 201, &out);
+}
+
+static void fork_one(struct req *r)
+{
+	struct fork_wish w = { .count = 1, .has_ttl = true, .ttl_seconds = E2B_TIMEOUT_OLD };
+	struct err e = { 0 };
+
+	if (e2b_read(r, &fork_schema, &w) < 0)
+		return;
+	if (e2b_take_timeout(r, w.ttl_seconds, &w.ttl_seconds, &e) >= 0)
+		r->job = fork_box(r->core, &r->actor, r->params[0], &w, on_forked, r, &e);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+/* ---- snapshots ---- */
+
+struct snapshot_body {
+	bool unused; /* the schema puts nothing at offset 0 */
+	struct view name;
+};
+
+static const struct json_field snapshot_fields[] = {
+	{ "name", JSON_F_STRING, .offset = offsetof(struct snapshot_body, name), .min = 1, .nullable = true },
+};
+static const struct json_schema snapshot_schema = { snapshot_fields, ELEMS(snapshot_fields) };
+
+static void put_snapshot(void *arg, const struct snapshot *s)
+{
+	struct json_out *o = arg;
+
+	json_out_object(o);
+	json_out_kz(o, "snapshotID", s->id);
+	json_out_key(o, "names");
+	json_out_array(o);
+	if (s->name[0])
+		json_out_str(o, view_of(s->name));
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+}
+
+static void on_snapshot(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	struct buf out = BUF_INIT(64 * 1024);
+	struct json_out o;
+
+	r->job = NULL;
+	if (e) {
+		rest_fail(r, e);
+		return;
+	}
+	json_out_init(&o, &out);
+	put_snapshot(&o, result);
+	rest_reply(r, 201, &out);
+}
+
+static void snapshot(struct req *r)
+{
+	struct snapshot_body body = { 0 };
+	struct err e = { 0 };
+
+	if (e2b_read(r, &snapshot_schema, &body) < 0)
+		return;
+	r->job = snapshots_create(r->core, &r->actor, r->params[0], body.name, on_snapshot, r, &e);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+static void list_snapshots(struct req *r)
+{
+	struct buf out = BUF_INIT(REST_ANSWER_MAX);
+	struct json_out o;
+	struct err e = { 0 };
+
+	json_out_init(&o, &out);
+	json_out_array(&o);
+	if (snapshots_each(r->core, &r->actor, put_snapshot, &o, &e) < 0) {
+		buf_done(&out);
+		rest_fail(r, &e);
+		return;
+	}
+	json_out_end(&o, ']');
+	rest_reply(r, 200, &out);
+}
+
+/* ---- templates ---- */
+
+static void remove_template(struct req *r)
+{
+	struct e2b_template t;
+	struct err e = { 0 };
+
+	if (e2b_find_template(r, r->params[0], &t, &e) < 0) {
+		rest_fail(r, &e);
+		return;
+	}
+	if (t.snapshot.n)
+		r->job = snapshots_remove(r->core, &r->actor, t.snapshot, e2b_done_204, r, &e);
+	else
+		err_set(&e, ERR_FORBIDDEN, "template '%.*s' is an image; those are removed by an admin (DELETE /v1/images)",
+			(int)MIN(r->params[0].n, 60), r->params[0].p);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+static void alias(struct req *r)
+{
+	struct buf out = BUF_INIT(64 * 1024);
+	struct e2b_template t;
+	struct json_out o;
+	struct err e = { 0 };
+
+	if (e2b_find_template(r, r->params[0], &t, &e) < 0) {
+		rest_fail(r, &e);
+		return;
+	}
+	json_out_init(&o, &out);
+	json_out_object(&o);
+	json_out_kstr(&o, "templateID", t.snapshot.n ? t.snapshot : t.image.n ? t.image : VIEW("base"));
+	json_out_kbool(&o, "public", !t.snapshot.n);
+	json_out_end(&o, '}');
+	rest_reply(r, 200, &out);
+}
+
+const struct route e2b_copies_routes[] = {
+	{ "POST", "/sandboxes/{id}/fork", fork_one, .body = REST_JSON },
+	{ "POST", "/sandboxes/{id}/snapshots", snapshot, .body = REST_JSON },
+	{ "GET", "/snapshots", list_snapshots, .query = "limit" },
+	{ "GET", "/templates/aliases/{alias}", alias },
+	{ "DELETE", "/templates/{id}", remove_template },
+	{ 0 },
+};

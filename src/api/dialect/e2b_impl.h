@@ -1,0 +1,45 @@
+/*
+ * E2B's control plane, spelled with the core's operations: what its files share.
+ * Requests, routes and answers are those of rest_impl.h; errors have E2B's shape.
+ * Owns no state. What E2B's API can say and this installation cannot do is refused
+ * (501), never ignored, unless that is only stricter than what was asked for.
+ */
+#pragma once
+
+#include "boxes.h"
+#include "rest_impl.h"
+
+#define E2B_ENVD_VERSION "0.6.13"
+#define E2B_CLIENT       "paddock"
+#define E2B_TIMEOUT      300 /* seconds, of the second generation */
+#define E2B_TIMEOUT_OLD  15  /* of the first */
+
+extern const struct route e2b_boxes_routes[], e2b_life_routes[], e2b_observe_routes[], e2b_copies_routes[],
+	e2b_absent_routes[];
+
+/* Whether a path is of this dialect. */
+bool e2b_speaks(struct view path);
+/* {"code":404,"message":"…","error_code":"not_found"} */
+void e2b_put_error(struct buf *b, const struct err *e);
+
+/* As rest_read, but an empty body is an empty object. On failure the answer is sent. */
+int e2b_read(struct req *r, const struct json_schema *s, void *out) _must_check_;
+
+/* What a template's name means here: the default image, a snapshot or an image. */
+struct e2b_template {
+	struct view image, snapshot; /* one of them, or none: the default image */
+};
+int e2b_find_template(struct req *r, struct view name, struct e2b_template *ret, struct err *e) _must_check_;
+/* The name of what the box was made from. */
+struct view e2b_template_of(const struct req *r, const struct box *b);
+bool e2b_is_default(struct view template);
+
+/* What create, connect and fork answer. */
+void e2b_put_sandbox(struct json_out *o, struct req *r, const struct box *b);
+void e2b_reply_sandbox(struct req *r, int status, const struct box *b);
+/* E2B knows two states; a box that does not run keeps its files, and that is "paused". */
+const char *e2b_state(const struct box *b);
+/* A number of seconds to live that the core takes. ERR_INVALID. */
+int e2b_take_timeout(const struct req *r, uint64_t seconds, uint64_t *ret, struct err *e) _must_check_;
+/* A job_done of what has nothing to say: 204. */
+void e2b_done_204(void *arg, const void *result, const struct err *e);

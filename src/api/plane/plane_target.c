@@ -1,0 +1,44 @@
+/*
+ * Names of ports: see plane_target.h.
+ */
+#include "plane_target.h"
+
+#include "num.h"
+#include "poison.h"
+
+#define ID_MAX 63 /* of a label of a host name */
+
+bool plane_target_port(struct view v, uint16_t *ret)
+{
+	uint32_t n;
+
+	if (v.n > 5 || num_u32(v, &n) < 0 || n < 1 || n > UINT16_MAX)
+		return false;
+	*ret = (uint16_t)n;
+	return true;
+}
+
+static bool is_id(struct view v)
+{
+	for (size_t i = 0; i < v.n; i++) {
+		char c = v.p[i];
+		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')))
+			return false;
+	}
+	return v.n > 0 && v.n <= ID_MAX;
+}
+
+bool plane_target_host(struct view host, struct view domain, struct plane_name *ret)
+{
+	struct view rest, id, name = view_split(host, ':', &rest);
+	struct plane_name found = { .by_host = true };
+
+	struct view label = view_split(name, '.', &rest);
+	if (!domain.n || !rest.p || !view_eq_nocase(rest, domain))
+		return false;
+	if (!plane_target_port(view_split(label, '-', &id), &found.port) || !id.p || !is_id(id))
+		return false;
+	found.id = id;
+	*ret = found;
+	return true;
+}

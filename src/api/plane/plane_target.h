@@ -1,0 +1,18 @@
+/*
+ * Which box and port a request names, from its head alone. Pure.
+ */
+#pragma once
+
+#include "http_header.h"
+#include "view.h"
+
+struct plane_name {
+	struct view id;
+	uint16_t port; /* 0: none named */
+	bool by_host;
+};
+
+/* "8080-ID.domain", with or without ":443"; the case of ASCII does not matter. False: another host. */
+bool plane_target_host(struct view host, struct view domain, struct plane_name *ret) _must_check_;
+/* A port's digits. */
+bool plane_target_port(struct view v, uint16_t *ret) _must_check_;
