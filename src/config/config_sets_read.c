@@ -59,17 +59,17 @@ static size_t add_urls(struct config_hosts *h, struct view text)
 {
 	size_t n = 0;
 
-	while (text.n) {
-		struct view at = memmem(text.p, text.n, "http", 4)
-					 ? view_skip(text, (size_t)((const char *)memmem(text.p, text.n, "http", 4) - text.p))
-					 : VIEW_NONE;
-		if (!at.p)
+	while (text.p && text.n) {
+		const char *p = memmem(text.p, text.n, "http", 4);
+
+		if (!p)
 			break;
-		if (authority_of(at).n) {
-			config_sets_url(h, at);
+		text = view_skip(text, (size_t)(p - text.p));
+		if (authority_of(text).n) {
+			config_sets_url(h, text);
 			n++;
 		}
-		text = view_skip(at, 4);
+		text = view_skip(text, 4);
 	}
 	return n;
 }

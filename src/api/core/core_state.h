@@ -8,6 +8,7 @@
 #include "events.h"
 #include "images.h"
 #include "keeper.h"
+#include "policies.h"
 #include "pool.h"
 #include "webhooks.h"
 
@@ -42,6 +43,7 @@ struct core {
 	struct quotas quotas;
 	struct sampler sampler;
 	struct pool pool;
+	struct policies policies;
 
 	struct images images;
 	struct posture posture;
