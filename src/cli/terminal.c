@@ -201,24 +201,28 @@ static int on_piece(struct terminal *t, const struct websocket_piece *p, struct 
 	return 0;
 }
 
-/* -EPIPE with e set: the connection is lost. -1: everything else that is wrong. */
-static int on_readable(struct terminal *t, struct err *e)
+static int take_pieces(struct terminal *t, struct err *e)
 {
 	struct buf *in = &t->s->client.in;
+	struct view all = buf_view(in);
 	struct websocket_piece p;
-	struct view all;
-	int r = client_pull(&t->s->client, e);
+	int r;
 
-	if (r == 0)
-		err_set(e, ERR_UNAVAILABLE, "the connection is lost");
-	if (r <= 0)
-		return -EPIPE;
-	all = buf_view(in);
 	while ((r = websocket_next(&t->ws, &all, &p)) > 0)
 		if (on_piece(t, &p, e) < 0)
 			return -1;
 	buf_clear(in);
 	return r < 0 ? err_set(e, ERR_INTERNAL, "the daemon's answer is no WebSocket: %s", t->ws.why) : 0;
+}
+
+/* -EPIPE with e set: the connection is lost. -1: everything else that is wrong. */
+static int on_readable(struct terminal *t, struct err *e)
+{
+	int r = client_pull(&t->s->client, e);
+
+	if (r == 0)
+		err_set(e, ERR_UNAVAILABLE, "the connection is lost");
+	return r <= 0 ? -EPIPE : take_pieces(t, e);
 }
 
 /* ---- what goes ---- */
@@ -262,21 +266,11 @@ static int talk(struct terminal *t, struct err *e)
 		bool waiting = buf_len(&t->s->client.in) == 0;
 		if (poll(fds, ELEMS(fds), waiting ? -1 : 0) < 0 && errno != EINTR)
 			return err_sys(e, ERR_INTERNAL, errno, "poll");
-		if (!waiting) {
-			struct websocket_piece p;
-			struct view all = buf_view(&t->s->client.in);
-
-			while ((r = websocket_next(&t->ws, &all, &p)) > 0 && r >= 0)
-				if (on_piece(t, &p, e) < 0)
-					return -1;
-			buf_clear(&t->s->client.in);
-			if (r < 0)
-				return err_set(e, ERR_INTERNAL, "the daemon's answer is no WebSocket");
-			continue;
-		}
-		if (fds[2].revents)
+		if (!waiting)
+			r = take_pieces(t, e);
+		if (r == 0 && fds[2].revents)
 			r = on_signal(t, e);
-		if (r == 0 && fds[0].revents)
+		if (r == 0 && waiting && fds[0].revents)
 			r = on_readable(t, e);
 		if (r == 0 && !t->closed && fds[1].revents)
 			r = on_key(t, e);

@@ -38,8 +38,8 @@ static const struct config DEFAULTS = {
 	.uids = { .api = 59000, .hook = 59001, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
-	.webhooks = { VIEW("link-local") },
-	.ports = { VIEW(""), VIEW(""), VIEW("") },
+	.webhooks = { VIEW("link-local"), VIEW("") },
+	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
 	.egress = { .non_public = VIEW("admin"), .detect = true },
 };
 
@@ -244,6 +244,8 @@ static int check_places(const struct check *c)
 			   "tls needs both cert and key, or neither of them");
 	if (cfg->tls.cert.n && (check_path(c, "tls.cert", cfg->tls.cert) < 0 ||
 				check_path(c, "tls.key", cfg->tls.key) < 0))
+		return -1;
+	if (cfg->webhooks.ca_file.n && check_path(c, "webhooks.ca_file", cfg->webhooks.ca_file) < 0)
 		return -1;
 	return check_ports(c);
 }

@@ -77,10 +77,12 @@ struct config {
 	} cgroup;
 	struct {
 		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
+		struct view ca_file;   /* PEM, of the authorities for https; empty: the system's */
 	} webhooks;
 	struct {
 		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
 		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
+		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;
 	struct {
 		const struct json *policy; /* of boxes that have no other; NULL: nothing is allowed */

@@ -90,6 +90,7 @@ static const struct json_schema cgroup = FIELDS(cgroup_fields);
 
 static const struct json_field webhooks_fields[] = {
 	{ "refuse", JSON_F_STRING, WITHIN(webhooks, refuse), .min = 1, .max = 16 },
+	{ "ca_file", JSON_F_STRING, WITHIN(webhooks, ca_file), .max = PATH_LONGEST },
 };
 static const struct json_schema webhooks = FIELDS(webhooks_fields);
 
@@ -97,6 +98,7 @@ static const struct json_field ports_fields[] = {
 	{ "domain", JSON_F_STRING, WITHIN(ports, domain), .max = 200 },
 	{ "cert", JSON_F_STRING, WITHIN(ports, cert), .max = PATH_LONGEST },
 	{ "key", JSON_F_STRING, WITHIN(ports, key), .max = PATH_LONGEST },
+	{ "answer_seconds", JSON_F_U64, WITHIN(ports, answer_seconds), .min = 1, .max = 86400 },
 };
 static const struct json_schema ports = FIELDS(ports_fields);
 static const struct json_field egress_fields[] = {

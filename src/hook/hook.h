@@ -17,6 +17,7 @@ struct hook {
 	struct link api;
 	struct view refuse; /* netaddr.h */
 	unsigned n;         /* deliveries under way */
+	struct secure_ctx *tls;
 	struct view hosts;  /* /etc/hosts as it was at the start */
 	struct sockaddr_storage server; /* of names; family 0: none */
 	socklen_t server_len;
@@ -31,6 +32,7 @@ void name_load(struct hook *h);
 struct name_query {
 	struct hook *hook;
 	struct loop_io io;
+	struct loop_timer timer;
 	uint16_t id;
 	struct sockaddr_storage found;
 	socklen_t found_len;

@@ -5,7 +5,8 @@
  *               and whoever a webhook names (hostile).
  * Holds:        nothing: no keys, no secrets, no files. A signature comes with the request.
  * Runs as:      uids.hook of the configuration; started as root by the keeper, it reads
- *               /etc/hosts and /etc/resolv.conf and drops before it reads anything else.
+ *               /etc/hosts, /etc/resolv.conf and the certificate authorities, and drops
+ *               before it reads anything else.
  * Capabilities: none, in all five sets; no_new_privs.
  * Files:        none (Landlock without a rule).
  * Calls:        src/os/seccomp_hook.c: sockets of the internet families, and waiting.
@@ -29,6 +30,7 @@
 #include "log.h"
 #include "num.h"
 #include "seccomp.h"
+#include "secure.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -92,7 +94,8 @@ static const struct link_ops ops = { .on_frame = on_frame, .on_closed = on_close
 
 static int start(struct hook *h, struct err *e)
 {
-	const char *uid = getenv("PADDOCK_HOOK_UID"), *refuse = getenv("PADDOCK_HOOK_REFUSE");
+	const char *uid = getenv("PADDOCK_HOOK_UID"), *refuse = getenv("PADDOCK_HOOK_REFUSE"),
+		   *ca_file = getenv("PADDOCK_HOOK_CA_FILE");
 	uint32_t number;
 
 	if (!uid || num_u32(view_of(uid), &number) < 0)
@@ -101,6 +104,9 @@ static int start(struct hook *h, struct err *e)
 	if (close_range(FD_API + 1, ~0u, 0) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "close_range");
 	name_load(h);
+	h->tls = secure_load(ca_file ? ca_file : "", e);
+	if (!h->tls)
+		log_warn("no https for webhooks: %s", e->msg); /* plain HTTP goes on */
 	if (drop(number, e) < 0)
 		return -1;
 	h->loop = loop_new(e);

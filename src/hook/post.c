@@ -1,5 +1,6 @@
 /*
- * One delivery: name, address, judgement, connection, request, the answer's first line.
+ * One delivery: name, address, judgement, connection (with TLS for https), request, the
+ * answer's first line.
  * The address that was judged is the one that is dialled.
  */
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include "hook.h"
 #include "netaddr.h"
 #include "num.h"
+#include "secure.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -28,7 +30,9 @@ struct post {
 	struct loop_timer timer;
 	struct loop_task freeing;
 	struct buf out, in;
-	bool over;
+	bool tls, over;
+	struct secure *secure; /* over io, where tls is set */
+	char host[256];
 };
 
 static void run_free(struct loop_task *t)
@@ -36,6 +40,7 @@ static void run_free(struct loop_task *t)
 	struct post *p = CONTAINER(t, struct post, freeing);
 	buf_done(&p->out);
 	buf_done(&p->in);
+	secure_free(p->secure);
 	free(p);
 }
 
@@ -83,21 +88,60 @@ static unsigned read_status(struct view line)
 	return status;
 }
 
+/* Bytes sent or got, or -errno; of -EAGAIN it waits for what is needed. */
+static ssize_t wait_for(struct post *p, ssize_t n, uint32_t want)
+{
+	int r = n == -EAGAIN ? loop_io_want(&p->io, want) : 0;
+	return r < 0 ? r : n;
+}
+
+static ssize_t put(struct post *p, struct view v)
+{
+	uint32_t want = EPOLLOUT;
+	ssize_t n = p->tls ? secure_send(p->secure, v, &want) : send(p->io.fd, v.p, v.n, MSG_NOSIGNAL);
+
+	if (!p->tls && n < 0)
+		n = errno == EINTR ? -EAGAIN : -errno;
+	return wait_for(p, n, want);
+}
+
+static ssize_t get(struct post *p, char *piece, size_t size)
+{
+	uint32_t want = EPOLLIN;
+	ssize_t n = p->tls ? secure_recv(p->secure, piece, size, &want) : recv(p->io.fd, piece, size, 0);
+
+	if (!p->tls && n < 0)
+		n = errno == EINTR ? -EAGAIN : -errno;
+	return wait_for(p, n, want);
+}
+
+static void fail_io(struct post *p, ssize_t error, const char *what)
+{
+	if (error == -EPROTO && p->secure && secure_why(p->secure)[0])
+		finish(p, 0, secure_why(p->secure));
+	else
+		fail_sys(p, (int)-error, what);
+}
+
 static void receive(struct post *p)
 {
 	char piece[LINE_MAX];
-	ssize_t n = recv(p->io.fd, piece, sizeof(piece), 0);
+	struct view rest = VIEW_NONE, line = VIEW_NONE;
+	bool full = false;
+	ssize_t n = 1;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n < 0) {
-		fail_sys(p, errno, "receiving");
-		return;
+	/* Until the first line is there, or as much as one may have. */
+	while (n > 0 && !full && !rest.p) {
+		n = get(p, piece, sizeof(piece));
+		if (n == -EAGAIN)
+			return;
+		if (n < 0) {
+			fail_io(p, n, "receiving");
+			return;
+		}
+		full = n > 0 && buf_append(&p->in, piece, (size_t)n) < 0;
+		line = view_split(buf_view(&p->in), '\n', &rest);
 	}
-	bool full = n > 0 && buf_append(&p->in, piece, (size_t)n) < 0;
-	struct view rest, line = view_split(buf_view(&p->in), '\n', &rest);
-	if (!rest.p && n > 0 && !full)
-		return; /* there is more to come of the first line */
 	unsigned status = rest.p ? read_status(line) : 0;
 	finish(p, status, status ? "" : n == 0 ? "the connection was closed without an answer" : "not an answer of HTTP");
 }
@@ -105,19 +149,16 @@ static void receive(struct post *p)
 static void transmit(struct post *p)
 {
 	while (buf_len(&p->out)) {
-		struct view v = buf_view(&p->out);
-		ssize_t n = send(p->io.fd, v.p, v.n, MSG_NOSIGNAL);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		ssize_t n = put(p, buf_view(&p->out));
+		if (n == -EAGAIN)
 			return;
-		if (n < 0) {
-			fail_sys(p, errno, "sending");
+		if (n <= 0) {
+			fail_io(p, n ? n : -EPIPE, "sending");
 			return;
 		}
 		buf_consume(&p->out, (size_t)n);
 	}
-	int r = loop_io_want(&p->io, EPOLLIN);
-	if (r < 0)
-		fail_sys(p, -r, "waiting");
+	receive(p); /* what TLS has read already does not wake us */
 }
 
 static void on_socket(struct loop_io *io, uint32_t events)
@@ -162,7 +203,13 @@ static void on_name(struct name_query *q, const char *error)
 		fail_sys(p, sys, "connecting");
 		return;
 	}
-	int r = loop_io_start(p->hook->loop, &p->io, fd, EPOLLOUT | EPOLLIN, on_socket);
+	int r = 0;
+	if (p->tls) {
+		p->secure = secure_new(p->hook->tls, fd, view_of(p->host));
+		r = p->secure ? 0 : -ENOMEM;
+	}
+	if (r >= 0)
+		r = loop_io_start(p->hook->loop, &p->io, fd, EPOLLOUT, on_socket);
 	if (r < 0) {
 		p->io.fd = -1;
 		fd_close(fd);
@@ -204,13 +251,22 @@ void post_start(struct hook *h, const struct frame *f)
 	struct err e = { 0 };
 	int r = p && h->n < HOOK_AT_ONCE ? pb_decode(&wire_hook_post_msg, f->body, 0, &a, &m) : -EAGAIN;
 
+	if (r >= 0 && m.tls && !h->tls)
+		r = -ENOKEY;
 	if (r >= 0) {
-		*p = (struct post){ .hook = h, .stream = f->stream, .port = (uint16_t)m.port,
+		*p = (struct post){ .hook = h, .stream = f->stream, .port = (uint16_t)m.port, .tls = m.tls,
 				    .io = { .fd = -1 }, .name = { .io = { .fd = -1 } },
 				    .out = BUF_INIT(REQUEST_MAX), .in = BUF_INIT(LINE_MAX) };
-		r = write_request(p, &m);
+		r = view_to_str(m.host, p->host, sizeof(p->host));
+		if (r >= 0)
+			r = write_request(p, &m);
 	}
-	if (r < 0) {
+	if (r == -ENOKEY) {
+		/* Not this call's mistake: it is tried again like any other delivery. */
+		struct wire_hook_posted msg = { .error = VIEW("there are no certificate authorities (webhooks.ca_file)") };
+		(void)!link_send_msg(&h->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_hook_posted_msg, &msg);
+		free(p);
+	} else if (r < 0) {
 		err_sys(&e, r == -EAGAIN ? ERR_UNAVAILABLE : ERR_INVALID, r, "the delivery");
 		(void)!link_fail(&h->api, f->type, f->stream, &e);
 		if (p)

@@ -175,7 +175,8 @@ static int image_message(struct call *c, const struct image *i, struct wire_imag
 	size_t n = 0;
 	for (const struct image_name *name = c->k->images.names; name; name = name->next)
 		n += strcmp(name->digest, i->digest) == 0;
-	*out = (struct wire_image){ .digest = view_of(i->digest), .created_ms = i->created_ms, .machine = i->machine };
+	*out = (struct wire_image){ .digest = view_of(i->digest), .created_ms = i->created_ms, .machine = i->machine,
+				    .seeded = i->base[0] };
 	out->names.items = arena_array(&c->arena, n, sizeof(*out->names.items));
 	if (!out->names.items)
 		return -ENOMEM;
@@ -218,11 +219,30 @@ static void on_committed(struct keeper *k, struct box *b)
 	arena_done(&c.arena);
 }
 
+/* A snapshot is there already: nothing has to end first. */
+static int commit_snapshot(struct call *c, const struct wire_image_commit *m, struct err *e)
+{
+	char id[SPEC_ID + 1];
+	const struct image *i;
+	struct wire_image out;
+	if (!spec_id_ok(m->snapshot) || view_to_str(m->snapshot, id, sizeof(id)) < 0)
+		return err_set(e, ERR_INVALID, "not the id of a snapshot");
+	if (images_seed(&c->k->images, &c->k->storage.disk, c->k->storage.snapshots, id, m->base, m->name, m->digest, &i,
+			e) < 0)
+		return -1;
+	if (image_message(c, i, &out) < 0)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "the new image");
+	calls_reply(c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &out });
+	return 0;
+}
+
 static int call_image_commit(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_image_commit *m = msg;
 	if (!images_name_ok(m->name) || !images_digest_ok(m->digest))
 		return err_set(e, ERR_INVALID, "not a name or not a digest of an image");
+	if (m->snapshot.n)
+		return commit_snapshot(c, m, e);
 	struct box *b = calls_find_box(c, m->box, e);
 	if (!b)
 		return -1;

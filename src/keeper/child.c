@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,11 +202,12 @@ int child_start_hook(struct keeper *k, int *ret_fd)
 		return -errno;
 	_cleanup_(closep) int ours = pair[0];
 	_cleanup_(closep) int theirs = pair[1];
-	char uid[48], refuse[64];
+	char uid[48], refuse[64], ca_file[PATH_MAX + 32];
 	snprintf(uid, sizeof(uid), "PADDOCK_HOOK_UID=%llu", (unsigned long long)k->config->uids.hook);
 	snprintf(refuse, sizeof(refuse), "PADDOCK_HOOK_REFUSE=%.*s", VIEW_ARG(k->config->webhooks.refuse));
 	char *const argv[] = { (char[]){ "paddock-hook" }, NULL };
-	char *const envp[] = { uid, refuse, NULL };
+	snprintf(ca_file, sizeof(ca_file), "PADDOCK_HOOK_CA_FILE=%.*s", VIEW_ARG(k->config->webhooks.ca_file));
+	char *const envp[] = { uid, refuse, ca_file, NULL };
 	int r = child_exec(k, "paddock-hook", argv, envp, &theirs, 1, &k->hook_pid, &pidfd);
 	if (r < 0) {
 		k->hook_pid = 0;

@@ -314,7 +314,7 @@ def test_list_metadata_with_escapes(make_box, api):
 
 
 def test_unknown_paths(api, box):
-    for path in ("/", "/v1", "/v1/", "/v1/sandboxes/", "/v2/sandboxes", "/v1/sandboxes/nobody",
+    for path in ("/", "/v1", "/v1/", "/v1/sandboxes/", "/v4/sandboxes", "/v1/sandboxes/nobody",
                  f"{box.path}/nothing", "/health/", "/Health", "/v1/../health", "/%2e%2e/health",
                  "/v1/sandboxes/" + "x" * 300):
         response = api.get(path)

@@ -148,6 +148,21 @@ def test_environment_cwd_and_user(box):
     assert context.text("import os; (os.getcwd(), os.environ['A'], os.getuid())") == "('/tmp', '1 ü', 0)"
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_environment_of_one_execution(box, language):
+    context = make(box, language, env={"B": "old"})
+    show = {"python": "import os\nprint(os.environ.get('A'), os.environ.get('B'))\n!echo $A-$B",
+            "javascript": "console.log(process.env.A, process.env.B);"
+                          "process.stdout.write(require('child_process').execSync('echo $A-$B'))",
+            "bash": "echo \"$A\" \"$B\"; sh -c 'echo $A-$B'"}[language]
+    value = "it's \"ü\" $HOME\n2"
+    assert context.check(show, env={"A": value, "B": "new"})["stdout"] == f"{value} new\n" + (
+        "it's \"ü\" $HOME 2-new\n")
+    none = {"python": "None", "javascript": "undefined", "bash": ""}[language]
+    assert context.check(show)["stdout"] == f"{none} old\n-old\n"
+    assert context.try_execute(show, env={"A-B": "1"}).status == 400
+
+
 @pytest.mark.parametrize("wish", [
     {}, {"language": "cobol"}, {"language": "python", "cwd": "relative"}, {"language": "python", "user": "nobody9"},
     {"language": "python", "cwd": "/does/not/exist"}, {"language": "python", "env": {"A=B": "1"}},
@@ -522,6 +537,13 @@ def test_bash_exit(box):
     assert context.check("echo \"[$x]\"")["stdout"] == "[]\n"
 
 
+def test_bash_break_and_traps_do_not_end_it(bash):
+    assert bash.out("kept=1; echo a; break; echo no") == "a\n"
+    assert bash.out("echo b; continue; echo no") == "b\n"
+    assert bash.check("trap - INT; true")["stdout"] == ""
+    assert bash.out("echo $kept") == "1\n"
+
+
 def test_bash_large_source(bash):
     assert bash.out(f"x={'a' * (2 << 20)}; echo ${{#x}}") == f"{2 << 20}\n"
 
@@ -682,6 +704,34 @@ def test_removal_ends_what_runs_and_waits(box, daemon):
     assert client.delete(context.path).status == 204
     assert [kind for kind, _ in stream] == ["error", "end"]
     assert waiting.result().status == 410
+
+
+@pytest.mark.parametrize("language,code", [
+    ("python", "import os; os.closerange(3, 256)"),
+    ("javascript", "require('fs').closeSync(251)"),
+    ("bash", "for i in {3..255}; do eval \"exec $i>&-\"; done"),
+    ("python", "import os; os.execvp('sh', ['sh', '-c', 'exit 7'])"),
+    ("javascript", "process.kill(process.pid, 'SIGKILL'); for (;;);"),
+    ("bash", "exec sh -c 'exit 7'"),
+], ids=["python-closes", "js-closes", "bash-closes", "python-execs", "js-kills", "bash-execs"])
+def test_code_that_takes_its_interpreter_along(box, language, code):
+    context = make(box, language)
+    answer = context.execute(code, timeout_ms=20000)
+    assert answer["error"]["name"] == "InterpreterDied" and answer["state_lost"] and not answer["timed_out"]
+    show = {"python": "print(1)", "javascript": "console.log(1)", "bash": "echo 1"}[language]
+    answer = context.check(show)
+    assert (answer["stdout"], answer["execution_count"]) == ("1\n", 1)
+
+
+def test_js_prints_after_an_interrupt_within_a_print(box, daemon):
+    context = make(box, "javascript")
+    other = context.with_client(daemon.client())
+    for i in range(5):
+        stream = events(box.client, context.path + "/execute", {"code": "for (;;) console.log('x'.repeat(1000))"})
+        assert [next(stream)[0], next(stream)[0]] == ["start", "stdout"]
+        other.post("interrupt")
+        assert [kind for kind, _ in stream if kind != "stdout"] == ["error", "end"]
+        assert context.out(f"console.log({i})").endswith(f"{i}\n")
 
 
 # ---- order, streams, clients that leave ------------------------------------

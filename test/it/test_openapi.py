@@ -181,6 +181,23 @@ def test_live_answers(document, api, daemon):
     check(document, "get", one, api.get(box.path))
 
 
+def test_live_answers_of_contexts(document, api, make_box):
+    box, one = make_box(), "/v1/sandboxes/{}"
+    contexts = one + "/contexts"
+    made = api.post(box.path + "/contexts", {"language": "python"})
+    check(document, "post", contexts, made)
+    mine = f"{box.path}/contexts/{made.json()['id']}"
+    check(document, "get", contexts, api.get(box.path + "/contexts"))
+    check(document, "get", contexts + "/{}", api.get(mine))
+    for code in ("print(1); 2", "1/0", "import os; os._exit(1)"):
+        check(document, "post", contexts + "/{}/execute", api.post(mine + "/execute", {"code": code}))
+    check(document, "post", one + "/execute", api.post(box.path + "/execute", {"code": "echo $A", "language": "bash", "env": {"A": "1"}}))
+    check(document, "post", contexts + "/{}/interrupt", api.post(mine + "/interrupt", {}))
+    check(document, "post", contexts + "/{}/restart", api.post(mine + "/restart", {}))
+    check(document, "delete", contexts + "/{}", api.delete(mine))
+    check(document, "get", contexts + "/{}", api.get(mine))
+
+
 def test_live_answers_of_processes(document, api, make_box):
     box, one = make_box(), "/v1/sandboxes/{}"
     shells, processes = one + "/shells", one + "/processes"
@@ -285,6 +302,9 @@ def test_live_answers_of_the_rest(document, api, make_box):
     get(box.path + "/stats?history=1", one + "/stats")
     snapshot = post(box.path + "/snapshots", 201, {"name": "conforms"}, one + "/snapshots")
     get("/v1/snapshots"), get("/v1/snapshots/conforms", "/v1/snapshots/{}")
+    image = post("/v1/images", 201, {"name": "conforms", "snapshot": "conforms"})
+    get("/v1/images")
+    check(document, "delete", "/v1/images/{}", api.delete(f"/v1/images/{image['name']}"))
     fork = post(box.path + "/fork", 201, {"count": 2}, one + "/fork")
     for made in fork["sandboxes"]:
         check(document, "delete", one, api.delete(f"/v1/sandboxes/{made['id']}"))

@@ -4,6 +4,8 @@ import hashlib
 import hmac
 import http.server
 import json
+import ssl
+import subprocess
 import threading
 import time
 
@@ -15,7 +17,7 @@ import paddock
 class Receiver:
     """An HTTP server that keeps what it was sent; `status` decides its answers."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, pair=None):
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -34,6 +36,12 @@ class Receiver:
 
         self.got, self.status = [], 200
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.handle_error = lambda *_: None  # clients that go away in the handshake
+        if pair:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*pair)
+            # The handshake in the thread of its connection, not in accept.
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -249,9 +257,74 @@ def test_bad_wishes(api, wish):
     assert (response.status, response.code()) == (400, "invalid_argument"), wish
 
 
-def test_https_is_not_there_yet(api):
-    response = api.post("/v1/webhooks", {"url": "https://example.com/"})
-    assert (response.status, response.code()) == (501, "not_supported")
+def openssl(*arguments, **options):
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=30, **options)
+
+
+@pytest.fixture(scope="module")
+def authority(workdir):
+    """An authority of our own; what it signs by `sign(name, san)` is a pair of PEM files."""
+    base = workdir / "authority"
+    base.mkdir()
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    openssl("req", "-x509", *curve, "-days", "2", "-subj", "/CN=ours", "-keyout", base / "ca.key", "-out", base / "ca.pem")
+
+    def sign(name, san):
+        cert, key = base / f"{name}.pem", base / f"{name}.key"
+        openssl("req", "-new", *curve, "-subj", "/CN=hook", "-keyout", key, "-out", base / "request")
+        (base / "extensions").write_text(f"subjectAltName={san}\n")
+        openssl("x509", "-req", "-in", base / "request", "-CA", base / "ca.pem", "-CAkey", base / "ca.key", "-CAcreateserial",
+                "-days", "2", "-extfile", base / "extensions", "-out", cert)
+        return cert, key
+
+    sign.file = base / "ca.pem"
+    return sign
+
+
+@pytest.fixture
+def trusting(own_daemon, authority):
+    return own_daemon(environment={"PADDOCK_WEBHOOKS_CA_FILE": authority.file}).start()
+
+
+def first_try(api, hook):
+    return paddock.until(lambda: api.get(f"/v1/webhooks/{hook['id']}").json()["deliveries"], "a try")[-1]
+
+
+def test_https(trusting, authority):
+    receivers = [Receiver(pair=authority("named", "DNS:localhost,IP:127.0.0.1")) for _ in range(2)]
+    api = trusting.client()
+    hooks = [api.post("/v1/webhooks", {"url": f"https://{host}:{receiver.port}/x"}).json()
+             for host, receiver in zip(("localhost", "127.0.0.1"), receivers)]
+    box = api.create()
+    box.delete()
+    for hook, receiver in zip(hooks, receivers):
+        assert [(event["type"], event["sandbox"]) for event in receiver.wait(2)] == [("created", box.id), ("deleted", box.id)]
+        for _, headers, body in receiver.got:
+            check_signature(hook["secret"], headers, body)
+        receiver.close()
+
+
+def test_https_certificates_that_are_refused(trusting, own_daemon, authority):
+    """Of another host, of another address, of an authority that is not ours; and no TLS at all."""
+    other = Receiver(pair=authority("other", "DNS:elsewhere.example,IP:127.0.0.2"))
+    good = Receiver(pair=authority("good", "DNS:localhost"))
+    plain = Receiver()
+    strict = own_daemon().start()  # which knows the system's authorities, if any
+    cases = [(trusting, f"https://localhost:{other.port}/", "ostname mismatch"),
+             (trusting, f"https://127.0.0.1:{other.port}/", "IP address mismatch"),
+             (trusting, f"https://127.0.0.1:{good.port}/", "IP address mismatch"),
+             (trusting, f"https://localhost:{plain.port}/", "TLS: "),
+             (strict, f"https://localhost:{good.port}/", "certificate")]
+    for daemon, url, why in cases:
+        api = daemon.client()
+        hook = api.post("/v1/webhooks", {"url": url, "events": ["created"]}).json()
+        api.create().delete()
+        attempt = first_try(api, hook)
+        assert attempt["status"] is None and why in attempt["error"], attempt
+        api.delete(f"/v1/webhooks/{hook['id']}")
+    assert not other.got and not good.got and not plain.got
+    for receiver in (other, good, plain):
+        receiver.close()
 
 
 def test_names_are_judged_by_their_address(own_daemon):

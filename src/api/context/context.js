@@ -1,6 +1,6 @@
 // The JavaScript of a code context: one global scope that lives as long as its
 // process. paddock-api sends this text and then requests over descriptor 250: a
-// line "ID BYTES", then the code. Events go to descriptor 251, a JSON object on
+// line "ID BYTES ENV_BYTES", a JSON object of variables, then the code. Events go to descriptor 251, a JSON object on
 // each line: {id, type: "begin" | "result" | "error" | "end", …}; from "begin" on
 // SIGINT interrupts the code. Descriptors 1 and 2 are the code's own.
 //
@@ -13,6 +13,7 @@ const fs = require('fs');
 const inspector = require('inspector');
 const net = require('net');
 const path = require('path');
+const stream = require('stream');
 const util = require('util');
 const vm = require('vm');
 const { createRequire } = require('module');
@@ -52,19 +53,59 @@ function clean(value, depth = 0) {
   return copy;
 }
 
+const nothing = new Int32Array(new SharedArrayBuffer(4));
+
+function writeAll(fd, bytes) {
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += fs.writeSync(fd, bytes, at);
+    } catch (e) {
+      if (e.code !== 'EAGAIN' && e.code !== 'EINTR') throw e;
+      Atomics.wait(nothing, 0, 0, 2);  // somebody who shares the descriptor made it non-blocking
+    }
+  }
+}
+
 let within = false;  // an interrupt may end us in the middle of a line, which then ends where the next begins
 
 function emit(type, fields) {
   const line = Buffer.from(`${within ? '\n' : ''}${JSON.stringify({ id: current, type, ...fields })}\n`);
   within = true;
-  for (let at = 0; at < line.length;) {
-    try {
-      at += fs.writeSync(EVENTS, line, at);
-    } catch (e) {
-      if (e.code !== 'EAGAIN' && e.code !== 'EINTR') throw e;
-    }
-  }
+  writeAll(EVENTS, line);
   within = false;
+}
+
+// process.stdout and stderr. Node's own have a state, in which an interrupt at the wrong moment leaves
+// them waiting for the end of a write for ever; these have none.
+class Output extends stream.Writable {
+  constructor(fd) {
+    super({ decodeStrings: false });
+    this.fd = fd;
+  }
+  write(chunk, encoding, done) {
+    if (typeof encoding === 'function') [encoding, done] = [undefined, encoding];
+    if (typeof chunk !== 'string' && !ArrayBuffer.isView(chunk))
+      throw new TypeError('The "chunk" argument must be of type string or an instance of Buffer or TypedArray');
+    let error = null;
+    try {
+      writeAll(this.fd, typeof chunk === 'string' ? Buffer.from(chunk, encoding)
+        : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    } catch (e) {
+      error = e;  // the code has closed it
+    }
+    if (done) process.nextTick(done, error);
+    return true;
+  }
+  end(chunk, encoding, done) {  // as in a script, it stays open
+    const last = [chunk, encoding, done].find((a) => typeof a === 'function');
+    if (chunk !== undefined && chunk !== null && chunk !== last)
+      this.write(chunk, typeof encoding === 'string' ? encoding : undefined);
+    if (last) process.nextTick(last);
+    return this;
+  }
+  _destroy(error, done) {
+    done(error);
+  }
 }
 
 // ---- results --------------------------------------------------------------
@@ -290,14 +331,20 @@ function report(error, name, details, code) {
   });
 }
 
-// After an interrupt the streams may still hold what was printed: it comes before the end.
-async function flush() {
-  for (const stream of [process.stdout, process.stderr])
-    if (stream.writableLength > 0 && !stream.destroyed) await new Promise((done) => stream.write('', () => done()));
+// undefined: it is not set. What was there before is returned.
+function setVariables(variables) {
+  const before = {};
+  for (const [name, value] of Object.entries(variables)) {
+    before[name] = process.env[name];
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  }
+  return before;
 }
 
-async function execute(code) {
+async function execute(code, variables) {
   const name = `cell ${++count}`;
+  const before = setVariables(variables);
   let unwatch;
   try {
     const translated = translate(code);
@@ -318,8 +365,8 @@ async function execute(code) {
   }
   unwatch?.();
   interrupt = null;
+  setVariables(before);
   session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
-  await flush();
   emit('end', { count });
 }
 
@@ -336,6 +383,8 @@ function prepare() {
     return boot.load(/^\.{0,2}\//.test(s) ? require('url').pathToFileURL(path.resolve(s)).href
       : require('module').isBuiltin(s) ? s : locate(s, require_), options);
   });
+  for (const [name, fd] of [['stdout', 1], ['stderr', 2]])
+    Object.defineProperty(process, name, { value: new Output(fd), configurable: true, enumerable: true });
   process.argv.length = 1;
   process.exit = (code) => { throw new ProcessExit(code); };
   sigint.start();
@@ -366,26 +415,28 @@ function serve() {
       if (wanted === null) {
         const end = pending.indexOf(10);
         if (end < 0) break;
-        const [id, bytes] = pending.toString('latin1', 0, end).split(' ').map(Number);
-        wanted = { id, bytes };
+        const [id, bytes, env] = pending.toString('latin1', 0, end).split(' ').map(Number);
+        wanted = { id, env, bytes: env + bytes };
         pending = pending.subarray(end + 1);
         have = pending.length;
       }
       if (have < wanted.bytes) break;
-      const code = pending.toString('utf8', 0, wanted.bytes);
+      const variables = wanted.env ? JSON.parse(pending.toString('utf8', 0, wanted.env)) : {};
+      const code = pending.toString('utf8', wanted.env, wanted.bytes);
       pending = pending.subarray(wanted.bytes);
       have = pending.length;
       current = wanted.id;
       wanted = null;
-      await execute(code);
+      await execute(code, variables);
     }
     busy = false;
   };
   socket.on('data', (chunk) => {
     chunks.push(chunk);
     have += chunk.length;
-    step();
+    step().catch(() => process.reallyExit(1));  // the code has taken our descriptors
   });
+  socket.on('error', () => process.reallyExit(1));
   socket.on('end', () => process.reallyExit(0));
 }
 

@@ -1,7 +1,7 @@
 """The Python of a code context: one namespace that lives as long as its process.
 
 paddock-api sends this text and then requests over descriptor 250: a line
-"ID BYTES", then the code. Events go to descriptor 251, a JSON object on each
+"ID BYTES ENV_BYTES", a JSON object of variables, then the code. Events go to descriptor 251, a JSON object on each
 line: {"id", "type": "begin" | "result" | "error" | "end", ...}; from "begin" on
 SIGINT interrupts the code. What the code prints is
 none of this file's business: descriptors 1 and 2 are its own.
@@ -490,11 +490,24 @@ def guarded(work):
     return None
 
 
-def execute(code, count):
+def set_variables(variables):
+    """None: it is not set. What was there before is returned."""
+    before = {name: os.environ.get(name) for name in variables}
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    return before
+
+
+def execute(code, variables, count):
     pid = os.getpid()
     name = f"<cell {count}>"
     sources.add(name, code)
+    before = set_variables(variables)
     error = guarded(Cell(code, name).run)
+    set_variables(before)
     if os.getpid() == pid:
         error = guarded(show_figures) or error if error is None else (guarded(show_figures), error)[1]
     if os.getpid() != pid:  # a child that the code forked came out here: it ends as a script would
@@ -525,11 +538,12 @@ def main():
     count = 0
     while True:
         head = control.readline().split()
-        if len(head) != 2:
+        if len(head) != 3:
             return
+        variables = json.loads(control.read(int(head[2])) or "{}")
         code = control.read(int(head[1])).decode("utf-8", "replace")
         current, count = int(head[0]), count + 1
-        execute(code, count)
+        execute(code, variables, count)
 
 
 main()

@@ -296,6 +296,7 @@ static void interrupt(struct context *c, struct context_op *op)
 		tell_interrupted(op);
 		return;
 	}
+	contexts_insist(c);
 	op->call.ops = &interrupt_ops;
 	if (guest_call(&c->box->guest, &op->call, WIRE_TYPE_SIGNAL, 0, SIGNAL_MS, &wire_signal_msg, &msg,
 		       &e) < 0)
@@ -451,10 +452,26 @@ static void cannot_run(struct context_wait *w, const struct err *e)
 	x->done(x, NULL, e);
 }
 
+/* They become a shell's words, among other things: names as a shell has them. */
+static int check_variables(const struct json_strmap *env, struct err *e)
+{
+	if (spec_check_env(env, "env", e) < 0)
+		return -1;
+	for (size_t i = 0; i < env->n; i++)
+		for (size_t j = 0; j < env->keys[i].n; j++) {
+			char ch = env->keys[i].p[j];
+			bool letter = ch == '_' || (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z');
+			if (!letter && (j == 0 || ch < '0' || ch > '9'))
+				return err_set(e, ERR_INVALID, "env: a variable's name has letters, digits "
+							       "and _, and begins with no digit");
+		}
+	return 0;
+}
+
 int contexts_execute(struct core *c, const struct actor *a, struct view box, const struct context_code *w,
 		     struct context_run *x, struct err *e)
 {
-	if (w->language.n && check_language(w->language, e) < 0)
+	if ((w->language.n && check_language(w->language, e) < 0) || check_variables(&w->env, e) < 0)
 		return -1;
 	if (w->timeout_ms > c->config->max.exec_timeout_ms)
 		return err_set(e, ERR_INVALID, "timeout_ms must be between 1 and %llu",

@@ -4,8 +4,8 @@
  *
  * A context is a kept process with the tag "context:ID:LANGUAGE" and a control
  * channel. It executes a driver (src/api/context) that is sent to it first; then
- * come requests, "ID BYTES\n" and the code, and back come events, a JSON object on
- * each line. The code's own output is the process's stdout and stderr. When the
+ * come requests, "ID BYTES ENV_BYTES\n", variables (a JSON object, or words for
+ * bash) and the code, and back come events, a JSON object on each line. The code's own output is the process's stdout and stderr. When the
  * process ends, the next code starts another. After a restart of the api contexts
  * are found by their tags.
  *
@@ -82,6 +82,7 @@ void contexts_cancel(struct context_op *op); /* nobody waits; what was begun goe
 
 struct context_code {
 	struct view code;
+	struct json_strmap env; /* for this code alone */
 	struct view context;  /* its id; empty: the one of the language */
 	struct view language; /* empty: the context's, or python */
 	uint64_t timeout_ms;  /* 0: the configured maximum */

@@ -13,6 +13,8 @@ struct context_language {
 	const char *argv[5]; /* reads the driver's length and text from descriptor 250, and runs it */
 	const char *driver;
 	const size_t *driver_size;
+	void (*put_env)(struct buf *b, const struct json_strmap *env); /* as the driver takes it */
+	bool insist; /* an interrupt may be lost on it */
 };
 extern const struct context_language contexts_languages[];
 const struct context_language *contexts_language(struct view name);
@@ -46,7 +48,8 @@ struct context_cell {
 	uint64_t timeout_ms, started_ns;
 	bool kill, timed_out, truncated, paused;
 	bool begun;     /* SIGINT meets the code, not the driver */
-	bool interrupt; /* as soon as it has */
+	bool interrupt; /* it was interrupted, or is to be as soon as it has begun */
+	unsigned interrupts;
 };
 
 struct context {
@@ -79,6 +82,7 @@ struct context {
 	bool late_cut;
 
 	struct loop_timer timer; /* the code's time limit, then between strikes */
+	struct loop_timer again; /* the next interrupt, where one may be lost */
 	unsigned strikes;
 	struct call poke; /* a signal under way */
 };
@@ -90,6 +94,8 @@ void contexts_tell(struct context *c);
 void contexts_advance(struct context *c);
 struct context_cell *contexts_cell_new(struct context *c, const struct context_code *w);
 void contexts_cell_free(struct context_cell *m);
+/* The code that runs was sent an interrupt: where that may be lost, more follow until it has ended. */
+void contexts_insist(struct context *c);
 /* Begins to end the code that runs. */
 void contexts_strike(struct context *c);
 /* Fails everything and forgets it; its process is somebody else's business. */

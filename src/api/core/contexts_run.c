@@ -19,10 +19,46 @@
 #define LATE_MAX    (256u * 1024)       /* of each channel, for the next execution */
 #define LINE_MAX    (16u * 1024 * 1024) /* of an event; the drivers keep below it */
 #define EVENT_ARENA (64u * 1024 * 1024)
-#define HEAD_MAX    64
+#define HEAD_MAX    96
+#define ENV_MAX     (32u * 1024 * 1024) /* of what a request's body can hold, with its quotes */
 #define STRIKE_MS   1000
 #define STRIKES     2    /* interrupts that code gets before its interpreter is killed */
 #define DEATH_MS    5000 /* for PID 1 to tell of the end */
+#define AGAIN_MS    200
+#define AGAIN_MAX   20
+
+/* ---- languages ---- */
+
+static void put_env_json(struct buf *b, const struct json_strmap *env)
+{
+	struct json_out o;
+
+	json_out_init(&o, b);
+	json_out_object(&o);
+	for (size_t i = 0; i < env->n; i++) {
+		json_out_key_view(&o, env->keys[i]);
+		json_out_str(&o, env->values[i]);
+	}
+	json_out_end(&o, '}');
+}
+
+/* A='b c' D='e'"'"'f': the names were checked to be names. */
+static void put_env_words(struct buf *b, const struct json_strmap *env)
+{
+	for (size_t i = 0; i < env->n; i++) {
+		struct view rest = env->values[i];
+		buf_add(b, env->keys[i]);
+		buf_puts(b, "='");
+		for (const char *q; rest.n && (q = memchr(rest.p, '\'', rest.n));) {
+			size_t n = (size_t)(q - rest.p);
+			buf_add(b, view_head(rest, n));
+			buf_puts(b, "'\"'\"'");
+			rest = view_skip(rest, n + 1);
+		}
+		buf_add(b, rest);
+		buf_puts(b, "' ");
+	}
+}
 
 /* Descriptor 250 is read to the byte: what follows the driver is the first request. */
 const struct context_language contexts_languages[] = {
@@ -33,7 +69,8 @@ const struct context_language contexts_languages[] = {
 	    "exec(compile(c.read(int(c.readline())), '<paddock>', 'exec'),"
 	    " {'control': c, '__name__': '__paddock__'})" },
 	  contexts_python,
-	  &contexts_python_size },
+	  &contexts_python_size,
+	  put_env_json },
 	{ "javascript",
 	  { "node", "-e",
 	    "{const f = require('fs'), b = Buffer.alloc(1); let n = '';"
@@ -43,12 +80,15 @@ const struct context_language contexts_languages[] = {
 	    "require('vm').runInThisContext('(function(require,boot){' + d + '\\n})', { filename: 'paddock' })"
 	    "(require, { load: (s, o) => import(s, o) })}" },
 	  contexts_javascript,
-	  &contexts_javascript_size },
+	  &contexts_javascript_size,
+	  put_env_json },
 	{ "bash",
 	  { "bash", "--norc", "-c",
 	    "read -r -u 250 n; LC_ALL=C IFS= read -r -u 250 -N \"$n\" d; eval \"$d\"", "bash" },
 	  contexts_bash,
-	  &contexts_bash_size },
+	  &contexts_bash_size,
+	  put_env_words,
+	  .insist = true }, /* a signal that comes while it forks is not seen before the child has ended */
 	{ 0 },
 };
 
@@ -75,18 +115,22 @@ struct context_cell *contexts_cell_new(struct context *c, const struct context_c
 {
 	struct context_cell *m = calloc(1, sizeof(*m));
 	uint64_t longest = c->box->core->config->max.exec_timeout_ms;
+	_cleanup_(buf_done) struct buf env = BUF_INIT(ENV_MAX);
 
 	if (!m)
 		return NULL;
+	if (w->env.n)
+		c->language->put_env(&env, &w->env);
 	list_init(&m->link);
 	m->context = c;
 	m->id = next_id();
 	m->kill = w->kill;
 	m->timeout_ms = w->timeout_ms ? w->timeout_ms : longest;
-	m->text = BUF_INIT(w->code.n + HEAD_MAX);
-	buf_printf(&m->text, "%llu %zu\n", (unsigned long long)m->id, w->code.n);
+	m->text = BUF_INIT(w->code.n + buf_len(&env) + HEAD_MAX);
+	buf_printf(&m->text, "%llu %zu %zu\n", (unsigned long long)m->id, w->code.n, buf_len(&env));
+	buf_add(&m->text, buf_view(&env));
 	buf_add(&m->text, w->code);
-	if (m->text.bad) {
+	if (m->text.bad || env.bad) {
 		contexts_cell_free(m);
 		return NULL;
 	}
@@ -129,6 +173,7 @@ static void fail_all(struct context *c, const struct err *e)
 	}
 	c->n_queue = 0;
 	loop_timer_stop(&c->timer);
+	loop_timer_stop(&c->again);
 	while (!list_empty(&cells)) {
 		struct context_cell *m = CONTAINER(cells.next, struct context_cell, link);
 		list_del(&m->link);
@@ -147,6 +192,7 @@ static struct context_cell *take_current(struct context *c)
 	struct context_cell *m = TAKE_PTR(c->current);
 
 	loop_timer_stop(&c->timer);
+	loop_timer_stop(&c->again);
 	c->strikes = 0;
 	mux_consumed(&c->stream, c->owed);
 	c->owed = 0;
@@ -247,8 +293,10 @@ static void on_event(struct context *c, const struct json *event)
 		deliver(m, count, false);
 	} else if (view_is(type->text, "begin")) {
 		m->begun = true;
-		if (m->interrupt)
+		if (m->interrupt) {
 			signal_process(c, WIRE_SIGNAL_SCOPE_GROUP, SIGINT);
+			contexts_insist(c);
+		}
 	} else if (m->run && view_is(type->text, "result")) {
 		m->run->on_event(m->run, "result", event);
 	} else if (m->run && view_is(type->text, "error")) {
@@ -335,6 +383,7 @@ static void forget_stream(struct context *c)
 	c->owed = 0; /* that window is gone */
 	c->strikes = 0;
 	loop_timer_stop(&c->timer);
+	loop_timer_stop(&c->again);
 	buf_done(&c->out);
 	buf_done(&c->line);
 	c->line_cut = false;
@@ -562,6 +611,20 @@ static void signal_process(struct context *c, enum wire_signal_scope scope, uint
 			  &e);
 }
 
+static void on_again(struct loop_timer *t)
+{
+	struct context *c = CONTAINER(t, struct context, again);
+
+	signal_process(c, WIRE_SIGNAL_SCOPE_GROUP, SIGINT);
+	contexts_insist(c);
+}
+
+void contexts_insist(struct context *c)
+{
+	if (c->language->insist && c->current && c->current->interrupts++ < AGAIN_MAX)
+		loop_timer_start(c->box->core->loop, &c->again, AGAIN_MS, on_again);
+}
+
 void contexts_strike(struct context *c)
 {
 	unsigned n = c->strikes++;
@@ -595,6 +658,7 @@ static void on_timer(struct loop_timer *t)
 static void unlink_and_free(struct context *c)
 {
 	loop_timer_stop(&c->timer);
+	loop_timer_stop(&c->again);
 	guest_cancel(&c->stream);
 	guest_cancel(&c->poke);
 	buf_done(&c->out);

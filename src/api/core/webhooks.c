@@ -35,14 +35,13 @@ static bool all_of(struct view v, const char *extra)
 
 int webhooks_read_url(struct view url, struct webhook_url *ret, struct err *e)
 {
-	struct webhook_url u = { .port = 80, .target = VIEW("/") };
-	struct view rest = view_skip(url, strlen("http://")), port = VIEW_NONE;
+	bool tls = view_starts(url, "https://");
+	struct webhook_url u = { .port = tls ? 443 : 80, .tls = tls, .target = VIEW("/") };
+	struct view rest = view_skip(url, tls ? strlen("https://") : strlen("http://")), port = VIEW_NONE;
 	uint32_t number;
 
-	if (view_starts(url, "https://"))
-		return err_set(e, ERR_UNSUPPORTED, "url: https is not supported yet; put a proxy in between");
-	if (!view_starts(url, "http://"))
-		return err_set(e, ERR_INVALID, "url must begin with \"http://\"");
+	if (!tls && !view_starts(url, "http://"))
+		return err_set(e, ERR_INVALID, "url must begin with \"https://\" or \"http://\"");
 	size_t n = 0;
 	while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
 		n++;

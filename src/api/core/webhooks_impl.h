@@ -42,6 +42,7 @@ struct webhook {
 struct webhook_url {
 	struct view host, authority, target;
 	uint16_t port;
+	bool tls;
 };
 int webhooks_read_url(struct view url, struct webhook_url *ret, struct err *e) _must_check_;
 

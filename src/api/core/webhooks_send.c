@@ -237,6 +237,7 @@ static int post(struct delivery *d, const struct event *v)
 		snprintf(id, sizeof(id), "%s-%llu", w->id, (unsigned long long)v->id);
 		struct wire_hook_post msg = { .host = u.host,
 					      .port = u.port,
+					      .tls = u.tls,
 					      .authority = u.authority,
 					      .target = u.target,
 					      .signature = view_of(signature),

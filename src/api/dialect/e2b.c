@@ -79,21 +79,33 @@ const char *e2b_state(const struct box *b)
 	return b->state.status == BOX_RUNNING ? "running" : "paused";
 }
 
-void e2b_put_sandbox(struct json_out *o, struct req *r, const struct box *b)
+void e2b_put_access(struct json_out *o, struct req *r, const struct box *b)
 {
-	struct view template = e2b_template_of(r, b);
+	struct view domain = core_config(r->core)->ports.domain;
 	char token[TOKENS_SIZE];
 
 	tokens_of(r->core, b, TOKEN_ENVD, token);
+	json_out_kz(o, "envdAccessToken", token);
+	tokens_of(r->core, b, TOKEN_TRAFFIC, token);
+	if (!b->spec.ports_public)
+		json_out_kz(o, "trafficAccessToken", token);
+	explicit_bzero(token, sizeof(token));
+	if (domain.n)
+		json_out_kstr(o, "domain", domain);
+}
+
+void e2b_put_sandbox(struct json_out *o, struct req *r, const struct box *b)
+{
+	struct view template = e2b_template_of(r, b);
+
 	json_out_object(o);
 	json_out_kz(o, "sandboxID", b->id);
 	json_out_kstr(o, "templateID", template);
 	json_out_kstr(o, "alias", template);
 	json_out_kz(o, "clientID", E2B_CLIENT);
 	json_out_kz(o, "envdVersion", E2B_ENVD_VERSION);
-	json_out_kz(o, "envdAccessToken", token);
+	e2b_put_access(o, r, b);
 	json_out_end(o, '}');
-	explicit_bzero(token, sizeof(token));
 }
 
 void e2b_reply_sandbox(struct req *r, int status, const struct box *b)

@@ -7,7 +7,6 @@
 #include "e2b_impl.h"
 #include "num.h"
 #include "text.h"
-#include "tokens.h"
 #include "poison.h"
 
 #define PAGE_DEFAULT 100
@@ -53,7 +52,6 @@ static void get(struct req *r)
 	struct err e = { 0 };
 	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
 	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	char token[TOKENS_SIZE];
 	struct json_out o;
 
 	if (!b) {
@@ -63,9 +61,13 @@ static void get(struct req *r)
 	json_out_init(&o, &out);
 	json_out_object(&o);
 	put_common(&o, r, b);
-	tokens_of(r->core, b, TOKEN_ENVD, token);
-	json_out_kz(&o, "envdAccessToken", token);
-	explicit_bzero(token, sizeof(token));
+	e2b_put_access(&o, r, b);
+	json_out_key(&o, "network");
+	json_out_object(&o);
+	json_out_kbool(&o, "allowPublicTraffic", b->spec.ports_public);
+	if (b->spec.mask_host.n)
+		json_out_kstr(&o, "maskRequestHost", b->spec.mask_host);
+	json_out_end(&o, '}');
 	json_out_key(&o, "lifecycle");
 	json_out_object(&o);
 	json_out_kz(&o, "onTimeout", b->spec.on_end == SPEC_END_DELETE ? "kill" : "pause");
@@ -133,22 +135,44 @@ static bool says(const struct json *j)
 	return (j->type != JSON_OBJECT && j->type != JSON_ARRAY) || j->n > 0;
 }
 
-static int check_network(const struct json *net, struct err *e)
-{
-	static const char *const refused[] = { "allowOut", "denyOut", "rules", "egressProxy", "maskRequestHost",
-					       "httpsPorts" };
-	const struct json *public;
+struct network_body {
+	bool allow_public;
+	struct view mask_host;
+	const struct json *allow_out, *deny_out, *rules, *proxy, *https;
+};
 
-	if (!net || net->type == JSON_NULL)
-		return 0;
-	if (net->type != JSON_OBJECT)
-		return err_set(e, ERR_INVALID, "network must be an object");
+#define AT(f) .offset = offsetof(struct network_body, f)
+static const struct json_field network_fields[] = {
+	{ "allowPublicTraffic", JSON_F_BOOL, AT(allow_public), .nullable = true },
+	{ "maskRequestHost", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
+	{ "allowOut", JSON_F_ANY, AT(allow_out), .nullable = true },
+	{ "denyOut", JSON_F_ANY, AT(deny_out), .nullable = true },
+	{ "rules", JSON_F_ANY, AT(rules), .nullable = true },
+	{ "egressProxy", JSON_F_ANY, AT(proxy), .nullable = true },
+	{ "httpsPorts", JSON_F_ANY, AT(https), .nullable = true },
+};
+#undef AT
+static const struct json_schema network_schema = { network_fields, ELEMS(network_fields) };
+
+static int read_network(struct req *r, const struct json *j, struct box_wish *w, struct err *e)
+{
+	struct network_body n = { .allow_public = true };
+
+	if (j && j->type != JSON_NULL && json_read(&r->arena, j, &network_schema, &n, false, e) < 0)
+		return err_wrap(e, "network");
+	const struct {
+		const char *name;
+		const struct json *said;
+	} refused[] = { { "allowOut", n.allow_out },
+			{ "denyOut", n.deny_out },
+			{ "rules", n.rules },
+			{ "egressProxy", n.proxy },
+			{ "httpsPorts", n.https } };
 	for (size_t i = 0; i < ELEMS(refused); i++)
-		if (says(json_get(net, refused[i])))
-			return err_set(e, ERR_UNSUPPORTED, "network.%s is not supported", refused[i]);
-	public = json_get(net, "allowPublicTraffic");
-	if (public && public->type == JSON_BOOL && !public->boolean)
-		return err_set(e, ERR_UNSUPPORTED, "network.allowPublicTraffic: false is not supported");
+		if (says(refused[i].said))
+			return err_set(e, ERR_UNSUPPORTED, "network.%s is not supported", refused[i].name);
+	w->ports_public = n.allow_public;
+	w->mask_host = n.mask_host;
 	return 0;
 }
 
@@ -156,14 +180,14 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 {
 	struct e2b_template t;
 
-	if (check_network(body->network, e) < 0)
+	if (read_network(r, body->network, w, e) < 0)
 		return -1;
 	if (says(body->iam))
 		return err_set(e, ERR_UNSUPPORTED, "iam is not supported");
 	if (says(body->volumes))
 		return err_set(e, ERR_UNSUPPORTED, "volumeMounts is not supported");
-	if (body->auto_resume.enabled && !(body->auto_pause && body->auto_pause_memory))
-		return err_set(e, ERR_INVALID, "autoResume needs autoPause with its memory");
+	if (body->auto_resume.enabled && body->auto_pause && !body->auto_pause_memory)
+		return err_set(e, ERR_INVALID, "autoResume and autoPauseMemory: false exclude each other");
 	if (e2b_find_template(r, body->template, &t, e) < 0 ||
 	    e2b_take_timeout(r, body->timeout, &w->ttl_seconds, e) < 0)
 		return -1;
@@ -256,29 +280,35 @@ static int read_states(const struct req *r, struct wanted *w, struct err *e)
 	return 0;
 }
 
-/* "k=v&k=v", each part percent-encoded once more. */
+static struct view unescape(struct req *r, struct view raw)
+{
+	struct buf b = BUF_INIT(raw.n + 1);
+	struct view v = VIEW_NONE;
+
+	if (text_unpercent(&b, raw, true) >= 0)
+		v = arena_view(r->x->arena, buf_view(&b));
+	buf_done(&b);
+	return v;
+}
+
+/* "k=v&k=v". Clients escape the parts, then the whole, then (as of any parameter) the value. */
 static int read_metadata(struct req *r, struct view text, struct json_strmap *ret, struct err *e)
 {
 	ret->keys = arena_array(r->x->arena, SPEC_METADATA_MAX, sizeof(struct view));
 	ret->values = arena_array(r->x->arena, SPEC_METADATA_MAX, sizeof(struct view));
-	if (!ret->keys || !ret->values)
-		return err_set(e, ERR_INTERNAL, "out of memory");
+	text = unescape(r, text.p ? text : VIEW(""));
+	if (!ret->keys || !ret->values || !text.p)
+		return err_set(e, ERR_INVALID, "metadata has a bad escape");
 	while (text.p && text.n) {
 		struct view value, pair = view_split(text, '&', &text), key = view_split(pair, '=', &value);
-		struct view raw[] = { key, value.p ? value : VIEW("") }, done[2];
 
 		if (ret->n == SPEC_METADATA_MAX)
 			return err_set(e, ERR_INVALID, "metadata has more than %d entries", SPEC_METADATA_MAX);
-		for (size_t i = 0; i < 2; i++) {
-			struct buf b = BUF_INIT(raw[i].n + 1);
-			int bad = text_unpercent(&b, raw[i], true);
-			done[i] = arena_view(r->x->arena, buf_view(&b));
-			buf_done(&b);
-			if (bad < 0 || !done[i].p)
-				return err_set(e, ERR_INVALID, "metadata has a bad escape");
-		}
-		ret->keys[ret->n] = done[0];
-		ret->values[ret->n++] = done[1];
+		ret->keys[ret->n] = unescape(r, key);
+		ret->values[ret->n] = unescape(r, value.p ? value : VIEW(""));
+		if (!ret->keys[ret->n].p || !ret->values[ret->n].p)
+			return err_set(e, ERR_INVALID, "metadata has a bad escape");
+		ret->n++;
 	}
 	return 0;
 }

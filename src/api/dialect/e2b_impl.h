@@ -34,6 +34,8 @@ int e2b_find_template(struct req *r, struct view name, struct e2b_template *ret,
 struct view e2b_template_of(const struct req *r, const struct box *b);
 bool e2b_is_default(struct view template);
 
+/* Tokens and domain, into an open object. */
+void e2b_put_access(struct json_out *o, struct req *r, const struct box *b);
 /* What create, connect and fork answer. */
 void e2b_put_sandbox(struct json_out *o, struct req *r, const struct box *b);
 void e2b_reply_sandbox(struct req *r, int status, const struct box *b);

@@ -20,7 +20,8 @@
 
 static const struct route *const tables[] = {
 	rest_boxes_routes, rest_life_routes, rest_snapshots_routes, rest_workspaces_routes, rest_exec_routes, rest_procs_routes, rest_shells_routes, rest_contexts_routes, rest_terminal_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
-	rest_events_routes, rest_webhooks_routes, rest_tenants_routes, rest_stats_routes, rest_egress_routes,
+	rest_events_routes, rest_webhooks_routes, rest_tenants_routes, rest_stats_routes, rest_ports_routes, rest_tunnel_routes,
+	rest_egress_routes,
 };
 
 /* E2B's: other paths and other words, the same frame. api/e2b/openapi.yaml says what it is. */
@@ -188,6 +189,38 @@ void rest_no_content(struct req *r)
 {
 	http_reply(r->x, 204, NULL, VIEW_NONE, NULL, 0);
 	rest_done(r);
+}
+
+void rest_await(struct req *r, struct job *job, const struct err *e)
+{
+	r->job = job;
+	if (!job)
+		rest_fail(r, e);
+}
+
+void rest_removed(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	else
+		rest_no_content(r);
+}
+
+void rest_open_list(struct json_out *o, struct buf *out, const char *key)
+{
+	json_out_init(o, out);
+	json_out_object(o);
+	json_out_key(o, key);
+	json_out_array(o);
+}
+
+void rest_reply_list(struct req *r, struct json_out *o, struct buf *out)
+{
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	rest_reply(r, 200, out);
 }
 
 void rest_put_time(struct json_out *o, const char *key, int64_t ms)

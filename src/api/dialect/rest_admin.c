@@ -10,16 +10,6 @@
 #define PIECES_MAX (4u * 1024 * 1024)
 
 /* The end of every removal. */
-static void on_removed(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
-		rest_no_content(r);
-}
-
 /* ---- keys ---- */
 
 static void put_key(struct json_out *o, const struct key *k, const char *text)
@@ -68,9 +58,7 @@ static void key_create(struct req *r)
 
 	if (rest_read(r, &key_schema, &w) < 0)
 		return;
-	r->job = keys_create(r->core, &r->actor, &w, on_key_made, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, keys_create(r->core, &r->actor, &w, on_key_made, r, &e), &e);
 }
 
 static void put_each_key(void *arg, const struct key *k)
@@ -84,26 +72,19 @@ static void key_list(struct req *r)
 	struct json_out o;
 	struct err e = { 0 };
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "keys");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "keys");
 	if (keys_each(r->core, &r->actor, put_each_key, &o, &e) < 0) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 }
 
 static void key_remove(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = keys_remove(r->core, &r->actor, r->params[0], on_removed, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, keys_remove(r->core, &r->actor, r->params[0], rest_removed, r, &e), &e);
 }
 
 /* ---- images ---- */
@@ -138,26 +119,58 @@ static void image_list(struct req *r)
 	struct json_out o;
 	struct err e = { 0 };
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "images");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "images");
 	if (images_each(r->core, &r->actor, put_each_image, &o, &e) < 0) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
+}
+
+struct image_wish {
+	char unused; /* nothing at offset 0 */
+	struct view name, snapshot;
+};
+
+static const struct json_field image_fields[] = {
+	{ "name", JSON_F_STRING, offsetof(struct image_wish, name), .min = 1, .required = true },
+	{ "snapshot", JSON_F_STRING, offsetof(struct image_wish, snapshot), .min = 1, .required = true },
+};
+static const struct json_schema image_schema = { image_fields, ELEMS(image_fields) };
+
+static void on_image(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	struct buf out = BUF_INIT(64 * 1024);
+	struct json_out o;
+	struct err gone = { 0 };
+
+	if (!e && !result)
+		err_set(&gone, ERR_STATE, "the image was removed at once");
+	if (e || !result) {
+		rest_fail(r, e ? e : &gone);
+		return;
+	}
+	json_out_init(&o, &out);
+	put_image(&o, result);
+	rest_reply(r, 201, &out);
+}
+
+static void image_make(struct req *r)
+{
+	struct image_wish w = { 0 };
+	struct err e = { 0 };
+
+	if (rest_read(r, &image_schema, &w) < 0)
+		return;
+	rest_await(r, images_of_snapshot(r->core, &r->actor, w.name, w.snapshot, on_image, r, &e), &e);
 }
 
 static void image_remove(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = images_remove(r->core, &r->actor, r->params[0], on_removed, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, images_remove(r->core, &r->actor, r->params[0], rest_removed, r, &e), &e);
 }
 
 /* ---- PUT of an image: the body goes to tar as fast as tar takes it ---- */
@@ -285,17 +298,13 @@ static void on_posture(void *arg, const void *result, const struct err *e)
 		json_out_kstr(&o, "detail", p->parts[i].detail);
 		json_out_end(&o, '}');
 	}
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 }
 
 static void posture(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = stats_posture(r->core, &r->actor, on_posture, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, stats_posture(r->core, &r->actor, on_posture, r, &e), &e);
 }
 
 const struct route rest_admin_routes[] = {
@@ -303,6 +312,7 @@ const struct route rest_admin_routes[] = {
 	{ "GET", "/v1/keys", key_list },
 	{ "DELETE", "/v1/keys/{id}", key_remove },
 	{ "GET", "/v1/images", image_list },
+	{ "POST", "/v1/images", image_make, .body = REST_JSON },
 	{ "PUT", "/v1/images/{name}", image_put, .body = REST_STREAM },
 	{ "DELETE", "/v1/images/{name}", image_remove },
 	{ "GET", "/v1/posture", posture },

@@ -82,6 +82,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_end(o, '}');
 	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);
+	json_out_kbool(o, "ports_public", s->ports_public);
 	json_out_key(o, "metadata");
 	json_out_object(o);
 	for (size_t i = 0; i < s->metadata.n; i++) {
@@ -145,6 +146,8 @@ static const struct json_field create_fields[] = {
 	{ "on_end", JSON_F_STRING, AT(on_end), .min = 1, .nullable = true },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), .nullable = true },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root), .nullable = true },
+	{ "ports_public", JSON_F_BOOL, AT(ports_public), .nullable = true },
+	{ "mask_host", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
 	{ "egress", JSON_F_ANY, .offset = offsetof(struct create_body, egress), .nullable = true },
@@ -213,9 +216,7 @@ static void create(struct req *r)
 		rest_fail(r, &e);
 		return;
 	}
-	r->job = create_box(r->core, &r->actor, &body.wish, on_created, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, create_box(r->core, &r->actor, &body.wish, on_created, r, &e), &e);
 }
 
 /* ---- list ---- */
@@ -261,10 +262,7 @@ static void list(struct req *r)
 	struct err e = { 0 };
 	char next[BOXES_CURSOR_SIZE];
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "sandboxes");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "sandboxes");
 	if (read_filter(r, &f, &e) < 0 || boxes_list(r->core, &r->actor, &f, put_each, &o, next, &e) < 0) {
 		buf_done(&out);
 		rest_fail(r, &e);
@@ -281,27 +279,13 @@ static void list(struct req *r)
 static void get(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = boxes_measure(r->core, &r->actor, r->params[0], rest_boxes_done, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
-}
-
-static void on_removed(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
-		rest_no_content(r);
+	rest_await(r, boxes_measure(r->core, &r->actor, r->params[0], rest_boxes_done, r, &e), &e);
 }
 
 static void remove_one(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = remove_box(r->core, &r->actor, r->params[0], on_removed, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, remove_box(r->core, &r->actor, r->params[0], rest_removed, r, &e), &e);
 }
 
 const struct route rest_boxes_routes[] = {

@@ -49,15 +49,10 @@ static void on_list(struct context_op *op, const struct context_info *list, size
 		rest_fail(r, e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "contexts");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "contexts");
 	for (size_t i = 0; i < n; i++)
 		put_context(&o, &list[i]);
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 }
 
 static void on_one(struct context_op *op, const struct context_info *list, size_t n, const struct err *e)
@@ -461,6 +456,7 @@ static void run(struct req *r, const struct context_code *w)
 #define AT(f) .offset = offsetof(struct context_code, f)
 static const struct json_field execute_fields[] = {
 	{ "code", JSON_F_STRING, AT(code), .required = true },
+	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },
 	{ "timeout_ms", JSON_F_U64, AT(timeout_ms), .min = 1, .nullable = true },
 	{ "kill_on_disconnect", JSON_F_BOOL, AT(kill), .nullable = true },
 	/* where no context is in the path */
@@ -469,7 +465,7 @@ static const struct json_field execute_fields[] = {
 };
 #undef AT
 static const struct json_schema execute_schema = { execute_fields, ELEMS(execute_fields) };
-static const struct json_schema execute_in_schema = { execute_fields, 3 };
+static const struct json_schema execute_in_schema = { execute_fields, 4 };
 
 static void execute(struct req *r)
 {

@@ -237,9 +237,7 @@ static void capabilities(struct req *r)
 	json_out_array(&o);
 	for (size_t i = 0; i < ELEMS(features); i++)
 		json_out_str(&o, view_of(features[i]));
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 	return;
 bad:
 	buf_done(&out);

@@ -67,7 +67,8 @@ extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshot
 	rest_shells_routes[], rest_contexts_routes[], rest_terminal_routes[], rest_files_routes[], rest_fs_routes[],
 	rest_watch_routes[], rest_form_routes[], rest_admin_routes[],
 	rest_health_routes[], rest_events_routes[], rest_webhooks_routes[], rest_tenants_routes[],
-	rest_stats_routes[], rest_egress_routes[];
+	rest_stats_routes[], rest_ports_routes[], rest_tunnel_routes[],
+	rest_egress_routes[];
 
 /* The key in Authorization or X-API-Key. */
 int rest_authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e) _must_check_;
@@ -76,6 +77,13 @@ void rest_fail_with(struct req *r, const struct err *e, const struct http_header
 void rest_reply(struct req *r, int status, struct buf *json); /* takes the buffer's bytes */
 void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra, size_t n_extra);
 void rest_no_content(struct req *r);
+/* The job that will answer, or the reason that there is none. */
+void rest_await(struct req *r, struct job *job, const struct err *e);
+/* The end of a job without a result: 204, or its error. */
+void rest_removed(void *arg, const void *result, const struct err *e);
+/* {"key": [ … ]} */
+void rest_open_list(struct json_out *o, struct buf *out, const char *key);
+void rest_reply_list(struct req *r, struct json_out *o, struct buf *out);
 /* After http_end or http_break. */
 void rest_done(struct req *r);
 /* The body against a schema; an empty one is an empty object. On failure the answer is sent. */

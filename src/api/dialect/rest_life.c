@@ -9,9 +9,7 @@
 static void change(struct req *r, enum life_step step)
 {
 	struct err e = { 0 };
-	r->job = life_change(r->core, &r->actor, r->params[0], step, rest_boxes_done, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, life_change(r->core, &r->actor, r->params[0], step, rest_boxes_done, r, &e), &e);
 }
 
 static void pause_one(struct req *r)
@@ -53,9 +51,7 @@ static void extend(struct req *r)
 
 	if (rest_read(r, &extend_schema, &body) < 0)
 		return;
-	r->job = lifetime_extend(r->core, &r->actor, r->params[0], body.ttl_seconds, rest_boxes_done, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, lifetime_extend(r->core, &r->actor, r->params[0], body.ttl_seconds, rest_boxes_done, r, &e), &e);
 }
 
 /* ---- patch ---- */
@@ -67,6 +63,7 @@ static const struct json_field patch_fields[] = {
 	{ "idle_seconds", JSON_F_U64, AT(idle_seconds), HAS(idle), .nullable = true },
 	{ "on_end", JSON_F_STRING, AT(on_end), .min = 1, .nullable = true },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), HAS(auto_resume), .nullable = true },
+	{ "ports_public", JSON_F_BOOL, AT(ports_public), HAS(ports_public), .nullable = true },
 };
 #undef AT
 #undef HAS
@@ -79,9 +76,7 @@ static void patch(struct req *r)
 
 	if (rest_read(r, &patch_schema, &p) < 0)
 		return;
-	r->job = lifetime_change(r->core, &r->actor, r->params[0], &p, rest_boxes_done, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, lifetime_change(r->core, &r->actor, r->params[0], &p, rest_boxes_done, r, &e), &e);
 }
 
 const struct route rest_life_routes[] = {

@@ -220,18 +220,13 @@ static void on_list(struct proc_op *op, const struct wire_process_info *list, si
 		rest_fail(r, e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "processes");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "processes");
 	for (size_t i = 0; i < n; i++) {
 		json_out_object(&o);
 		procs_put_info(&o, &list[i]);
 		json_out_end(&o, '}');
 	}
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 }
 
 static void on_one(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)

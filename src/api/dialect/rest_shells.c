@@ -51,15 +51,10 @@ static void on_list(struct shells_op *op, const struct shell_info *list, size_t 
 		rest_fail(r, e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "shells");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "shells");
 	for (size_t i = 0; i < n; i++)
 		put_shell(&o, &list[i]);
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 }
 
 static void on_one(struct shells_op *op, const struct shell_info *list, size_t n, const struct err *e)

@@ -58,9 +58,7 @@ static void create(struct req *r)
 
 	if (rest_read(r, &create_schema, &body) < 0)
 		return;
-	r->job = snapshots_create(r->core, &r->actor, r->params[0], body.name, on_created, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, snapshots_create(r->core, &r->actor, r->params[0], body.name, on_created, r, &e), &e);
 }
 
 /* ---- list, show, remove ---- */
@@ -76,18 +74,13 @@ static void list(struct req *r)
 	struct json_out o;
 	struct err e = { 0 };
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "snapshots");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "snapshots");
 	if (snapshots_each(r->core, &r->actor, put_each, &o, &e) < 0) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 }
 
 static void get(struct req *r)
@@ -100,22 +93,10 @@ static void get(struct req *r)
 		rest_fail(r, &e);
 }
 
-static void on_removed(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
-		rest_no_content(r);
-}
-
 static void remove_one(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = snapshots_remove(r->core, &r->actor, r->params[0], on_removed, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, snapshots_remove(r->core, &r->actor, r->params[0], rest_removed, r, &e), &e);
 }
 
 /* ---- fork ---- */
@@ -142,10 +123,7 @@ static void on_forked(void *arg, const void *result, const struct err *e)
 		rest_fail(r, e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "sandboxes");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "sandboxes");
 	for (size_t i = 0; i < f->n; i++)
 		rest_boxes_put(&o, f->boxes[i]);
 	json_out_end(&o, ']');
@@ -161,9 +139,7 @@ static void fork_one(struct req *r)
 
 	if (rest_read(r, &fork_schema, &w) < 0)
 		return;
-	r->job = fork_box(r->core, &r->actor, r->params[0], &w, on_forked, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, fork_box(r->core, &r->actor, r->params[0], &w, on_forked, r, &e), &e);
 }
 
 const struct route rest_snapshots_routes[] = {

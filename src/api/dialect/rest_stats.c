@@ -63,9 +63,7 @@ static void stats(struct req *r)
 	/* Something of its own: it wants the history, too. */
 	if (history && !rest_own(r, 1))
 		return;
-	r->job = stats_box(r->core, &r->actor, r->params[0], on_stats, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, stats_box(r->core, &r->actor, r->params[0], on_stats, r, &e), &e);
 }
 
 const struct route rest_stats_routes[] = {

@@ -75,9 +75,7 @@ static void create(struct req *r)
 
 	if (rest_read(r, &tenant_schema, &w) < 0)
 		return;
-	r->job = quotas_tenant_create(r->core, &r->actor, w.name, on_created, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, quotas_tenant_create(r->core, &r->actor, w.name, on_created, r, &e), &e);
 }
 
 static void put_each(void *arg, const struct tenant_state *s)
@@ -91,18 +89,13 @@ static void list(struct req *r)
 	struct json_out o;
 	struct err e = { 0 };
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "tenants");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "tenants");
 	if (quotas_each_tenant(r->core, &r->actor, put_each, &o, &e) < 0) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 }
 
 /* ---- quotas ---- */
@@ -146,9 +139,7 @@ static void quota_put(struct req *r)
 				 .memory_mb = w.memory_mb,
 				 .disk_mb = w.disk_mb,
 				 .creates_per_minute = w.creates_per_minute };
-	r->job = quotas_put(r->core, &r->actor, r->params[0], &q, on_quota, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, quotas_put(r->core, &r->actor, r->params[0], &q, on_quota, r, &e), &e);
 }
 
 static void quota_get(struct req *r)

@@ -89,9 +89,7 @@ static void create(struct req *r)
 
 	if (rest_read(r, &wish_schema, &w) < 0)
 		return;
-	r->job = webhooks_create(r->core, &r->actor, &w, on_created, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, webhooks_create(r->core, &r->actor, &w, on_created, r, &e), &e);
 }
 
 static void put_each(void *arg, const struct webhook *w)
@@ -105,18 +103,13 @@ static void list(struct req *r)
 	struct json_out o;
 	struct err e = { 0 };
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "webhooks");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "webhooks");
 	if (webhooks_each(r->core, &r->actor, put_each, &o, &e) < 0) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 }
 
 static void get(struct req *r)
@@ -135,22 +128,10 @@ static void get(struct req *r)
 	rest_reply(r, 200, &out);
 }
 
-static void on_removed(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
-		rest_no_content(r);
-}
-
 static void remove_one(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = webhooks_remove(r->core, &r->actor, r->params[0], on_removed, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, webhooks_remove(r->core, &r->actor, r->params[0], rest_removed, r, &e), &e);
 }
 
 const struct route rest_webhooks_routes[] = {

@@ -84,9 +84,7 @@ static void create(struct req *r)
 
 	if (rest_read(r, &create_schema, &w) < 0)
 		return;
-	r->job = workspaces_create(r->core, &r->actor, &w, on_created, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, workspaces_create(r->core, &r->actor, &w, on_created, r, &e), &e);
 }
 
 /* ---- list, show, remove ---- */
@@ -103,23 +101,16 @@ static void on_listed(void *arg, const void *result, const struct err *e)
 		rest_fail(r, e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "workspaces");
-	json_out_array(&o);
+	rest_open_list(&o, &out, "workspaces");
 	for (size_t i = 0; i < l->n; i++)
 		put_workspace(r, &o, &l->items[i]);
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	rest_reply_list(r, &o, &out);
 }
 
 static void list(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = workspaces_list(r->core, &r->actor, on_listed, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, workspaces_list(r->core, &r->actor, on_listed, r, &e), &e);
 }
 
 static void on_shown(void *arg, const void *result, const struct err *e)
@@ -135,27 +126,13 @@ static void on_shown(void *arg, const void *result, const struct err *e)
 static void get(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = workspaces_show(r->core, &r->actor, r->params[0], on_shown, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
-}
-
-static void on_removed(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
-		rest_no_content(r);
+	rest_await(r, workspaces_show(r->core, &r->actor, r->params[0], on_shown, r, &e), &e);
 }
 
 static void remove_one(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = workspaces_remove(r->core, &r->actor, r->params[0], on_removed, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, workspaces_remove(r->core, &r->actor, r->params[0], rest_removed, r, &e), &e);
 }
 
 /* ---- files ---- */
@@ -230,9 +207,7 @@ static void begin(struct req *r, enum act act)
 	}
 	if (r->route->body == REST_STREAM)
 		http_body_pause(r->x); /* until there is somebody to take it */
-	r->job = workspace_helper(r->core, &r->actor, act, r->params[0], on_helper, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, workspace_helper(r->core, &r->actor, act, r->params[0], on_helper, r, &e), &e);
 }
 
 static void read_file(struct req *r)

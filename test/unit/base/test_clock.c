@@ -1,6 +1,7 @@
 /*
  * Clocks and randomness: times as text, and names that are only names.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
