@@ -13,6 +13,7 @@
 #include "fd.h"
 #include "life.h"
 #include "log.h"
+#include "netdev.h"
 #include "serve.h"
 #include "sweep.h"
 #include "wire_gen.h"
@@ -302,9 +303,13 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
 	if (storage_usage(&c->k->storage, id, &disk) == -ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "no such box");
+	struct netdev_usage net = { 0 };
+	if (b && !b->dying)
+		(void)!netdev_usage(b->pid, &net); /* it may just have ended */
 	calls_reply(c, &wire_stats_reply_msg,
 	      &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes, .cpu_usec = u.cpu_usec, .pids = u.pids,
-					  .oom_kills = u.oom_kills, .disk_bytes = disk });
+					  .oom_kills = u.oom_kills, .disk_bytes = disk,
+					  .net_rx_bytes = net.rx_bytes, .net_tx_bytes = net.tx_bytes });
 	return 0;
 }
 
