@@ -224,6 +224,7 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->workspaces);
 	list_init(&c->watchers);
 	quotas_init(c);
+	vault_init(c);
 	history_init(c);
 }
 
@@ -267,6 +268,7 @@ void core_stop(struct core *c)
 	history_stop(c);
 	webhooks_stop(c);
 	policies_gate_stop(c);
+	vault_stop(c);
 	keeper_stop(c);
 	boxes_stop(c);
 }

@@ -10,6 +10,7 @@
 #include "keeper.h"
 #include "policies.h"
 #include "pool.h"
+#include "vault.h"
 #include "webhooks.h"
 
 struct core {
@@ -22,6 +23,7 @@ struct core {
 	void (*on_lost)(struct core *c);
 
 	struct keeper keeper;
+	struct vault vault;
 
 	struct map tenants_by_id, tenants_by_name;
 	struct map keys_by_id, keys_by_hash;
