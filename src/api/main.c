@@ -150,6 +150,12 @@ static void on_drained(void *arg)
 	loop_stop(a->loop, EXIT_SUCCESS);
 }
 
+static void on_rest_idle(void *arg)
+{
+	struct api *a = arg;
+	plane_when_idle(a->plane, on_drained, a);
+}
+
 static void on_drain_time(struct loop_timer *t)
 {
 	on_drained(CONTAINER(t, struct api, drain));
@@ -165,7 +171,7 @@ static void on_signal(struct loop_signals *s, int signo)
 	a->draining = true;
 	http_server_stop_listening(a->server);
 	loop_timer_start(a->loop, &a->drain, DRAIN_MS, on_drain_time);
-	rest_when_idle(a->rest, on_drained, a);
+	rest_when_idle(a->rest, on_rest_idle, a);
 }
 
 /* ---- wiring ---- */
@@ -198,7 +204,7 @@ static int start(struct api *a, struct err *e)
 	a->rest = a->core ? rest_new(a->core, a->statm, e) : NULL;
 	if (!a->rest)
 		return -1;
-	a->plane = plane_new(a->core, a->loop, rest_request, a->rest, e);
+	a->plane = plane_new(a->core, rest_request, a->rest, e);
 	if (!a->plane)
 		return -1;
 	/* The ports of boxes that this process serves itself. */
@@ -233,7 +239,8 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
-		rest_print_routes(stdout);
+		plane_print_routes(stdout);
+		rest_print_routes(stdout); /* with the headings of its dialects */
 		return EXIT_SUCCESS;
 	}
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);

@@ -4,6 +4,7 @@
  */
 #include "native.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -70,16 +71,32 @@ void native_tidy(struct native *n)
 		fd_close(n->late[--n->n_late]);
 }
 
+/* A box that began with the files of another shows them, also where it cannot change them. */
+static bool has_files(int storage, const char *name)
+{
+	int fd = openat(storage, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool found = false;
+	if (!d) {
+		fd_close(fd);
+		return false;
+	}
+	for (struct dirent *de; !found && (de = readdir(d));)
+		found = strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0;
+	closedir(d);
+	return found;
+}
+
 static int layer_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
 		       const struct plan_image *image, int storage, int userns)
 {
 	const uint64_t quiet = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
 	int lower = mnt_tree(image->layers[m->layer].dir, "", quiet | MOUNT_ATTR_RDONLY, userns);
-	if (lower < 0 || p->spec.readonly_root)
-		return lower;
 	char upper[16], work[16];
 	snprintf(upper, sizeof(upper), "upper%u", m->layer);
 	snprintf(work, sizeof(work), "work%u", m->layer);
+	if (lower < 0 || (p->spec.readonly_root && !has_files(storage, upper)))
+		return lower;
 	int store = mnt_tree(storage, "", quiet, userns);
 	int r = store;
 	if (store >= 0)
@@ -87,6 +104,13 @@ static int layer_mount(struct native *n, const struct plan *p, const struct plan
 						       .owner = p->uid_base, .scratch = n->scratch });
 	close_late(n, &lower);
 	close_late(n, &store);
+	if (r >= 0 && p->spec.readonly_root) {
+		int set = mnt_set_attr(r, MOUNT_ATTR_RDONLY);
+		if (set < 0) {
+			fd_close(r);
+			return set;
+		}
+	}
 	return r;
 }
 

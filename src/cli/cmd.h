@@ -41,5 +41,5 @@ extern const struct cmd cmd_pause, cmd_resume, cmd_stop, cmd_start, cmd_extend, 
 extern const struct cmd cmd_snapshot_create, cmd_snapshot_ls, cmd_snapshot_rm;
 extern const struct cmd cmd_workspace_create, cmd_workspace_ls, cmd_workspace_rm;
 extern const struct cmd cmd_key_create, cmd_key_ls, cmd_key_rm;
-extern const struct cmd cmd_image_import, cmd_image_ls, cmd_image_rm;
+extern const struct cmd cmd_image_import, cmd_image_of, cmd_image_ls, cmd_image_rm;
 extern const struct cmd cmd_config_check, cmd_config_show, cmd_doctor, cmd_version;

@@ -2,6 +2,7 @@
  * paddock image: the images that boxes start from.
  */
 #include "cmd.h"
+#include "create.h"
 #include "show.h"
 #include "source.h"
 
@@ -42,6 +43,31 @@ static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 	return client_read_all(&s.client, &answer, e);
 }
 
+static int run_of(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
+		  struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	_cleanup_(buf_done) struct buf body = BUF_INIT(4096);
+	struct session_call call = { .method = "POST", .path = VIEW("/v1/images"), .timeout_ms = IMPORT_MS };
+	struct json_out o;
+	struct json *answer;
+
+	if (create_check_text(operands[0], "the name", e) < 0 ||
+	    create_check_text(operands[1], "the snapshot", e) < 0)
+		return -1;
+	json_out_init(&o, &body);
+	json_out_object(&o);
+	json_out_kz(&o, "name", operands[0]);
+	json_out_kz(&o, "snapshot", operands[1]);
+	json_out_end(&o, '}');
+	if (body.bad)
+		return err_set(e, ERR_TOO_LARGE, "too much for one request");
+	call.body = buf_view(&body);
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+		return -1;
+	return session_call(&s, &call, &answer, e);
+}
+
 static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
 		  char **operands _unused_, struct err *e)
 {
@@ -79,6 +105,18 @@ const struct cmd cmd_image_import = {
 	.max = 2,
 	.client = true,
 	.run = run_import,
+};
+
+const struct cmd cmd_image_of = {
+	.name = "image of",
+	.operands = "NAME SNAPSHOT",
+	.summary = "make an image of a snapshot",
+	.help = "Boxes of it begin with the files of the snapshot; the snapshot may be removed then.",
+	.lead = OPTS_ANYWHERE,
+	.min = 2,
+	.max = 2,
+	.client = true,
+	.run = run_of,
 };
 
 const struct cmd cmd_image_ls = {

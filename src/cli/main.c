@@ -40,6 +40,7 @@ static const struct cmd *const COMMANDS[] = {
 	&cmd_key_ls,
 	&cmd_key_rm,
 	&cmd_image_import,
+	&cmd_image_of,
 	&cmd_image_ls,
 	&cmd_image_rm,
 	&cmd_config_check,

@@ -38,7 +38,7 @@ static const struct config DEFAULTS = {
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 	.webhooks = { VIEW("link-local"), VIEW("") },
-	.ports = { VIEW(""), VIEW(""), VIEW("") },
+	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
 };
 
 /* What is being validated, and where it came from. */

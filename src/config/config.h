@@ -82,6 +82,7 @@ struct config {
 	struct {
 		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
 		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
+		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */

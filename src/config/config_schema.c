@@ -98,6 +98,7 @@ static const struct json_field ports_fields[] = {
 	{ "domain", JSON_F_STRING, WITHIN(ports, domain), .max = 200 },
 	{ "cert", JSON_F_STRING, WITHIN(ports, cert), .max = PATH_LONGEST },
 	{ "key", JSON_F_STRING, WITHIN(ports, key), .max = PATH_LONGEST },
+	{ "answer_seconds", JSON_F_U64, WITHIN(ports, answer_seconds), .min = 1, .max = 86400 },
 };
 static const struct json_schema ports = FIELDS(ports_fields);
 

@@ -6,9 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "acceptor.h"
 #include "fd.h"
 #include "file.h"
+#include "listeners.h"
 #include "proc.h"
+#include "relay.h"
 #include "stream.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -49,6 +52,10 @@ static const struct op {
 	[WIRE_TYPE_FILE_WATCH] = { &wire_file_watch_msg, file_watch },
 	[WIRE_TYPE_TREE_READ] = { &wire_tree_read_msg, file_pack },
 	[WIRE_TYPE_TREE_WRITE] = { &wire_tree_write_msg, file_unpack },
+	[WIRE_TYPE_CONNECT] = { &wire_connect_msg, relay_connect },
+	[WIRE_TYPE_LISTENERS] = { &wire_listeners_msg, listeners_list },
+	[WIRE_TYPE_LISTEN] = { &wire_listen_msg, acceptor_listen },
+	[WIRE_TYPE_ACCEPT] = { &wire_accept_msg, acceptor_accept },
 };
 
 void conn_reply(const struct call *call, const struct pb_msg *m, const void *msg)

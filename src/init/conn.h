@@ -9,7 +9,7 @@
 #include "init.h"
 #include "link.h"
 
-#define CONN_STREAMS 256           /* at once */
+#define CONN_STREAMS 1024 /* at once */
 #define CONN_BACKLOG 0   /* bytes that wait; past this nobody adds DATA, which would only be copied */
 
 struct conn {

@@ -57,6 +57,7 @@ int init_start(struct init *in, int listen_fd, struct err *e)
 	list_init(&in->procs);
 	list_init(&in->ended);
 	list_init(&in->drains);
+	list_init(&in->acceptors);
 	in->loop = loop_new(e);
 	if (!in->loop)
 		return -1;

@@ -22,6 +22,8 @@ struct init {
 	unsigned n_living, n_ended; /* of the kept */
 	struct list drains; /* pipes of processes that outlived their stream */
 	unsigned n_drains;
+	unsigned n_relays;  /* connections that are carried */
+	struct list acceptors; /* struct acceptor */
 	struct loop_task quit;
 };
 

@@ -189,13 +189,13 @@ int adopt_watch(struct keeper *k, struct box *b, int pidfd)
 }
 
 /* Storage and processes; the caller undoes the rest. */
-static int start_in(struct keeper *k, struct box *b, const struct plan_image *image, int run_box, int *ret_pidfd,
-		    struct err *e)
+static int start_in(struct keeper *k, struct box *b, const struct plan_image *image, int unit, int run_box,
+		    int *ret_pidfd, struct err *e)
 {
 	struct plan plan;
 	if (plan_make(&b->spec, image, b->slot, (uint32_t)k->config->uids.base, &plan, e) < 0)
 		return -1;
-	_cleanup_(closep) int storage = storage_make(&k->storage, &plan, e);
+	_cleanup_(closep) int storage = storage_make(&k->storage, &plan, unit, e);
 	if (storage < 0)
 		return -1;
 	_cleanup_(closep) int listener = make_listener(run_box);
@@ -251,9 +251,11 @@ static int start_box(struct keeper *k, struct box *b, const struct image *image,
 	_cleanup_(closep) int run_box = openat(k->run_boxes, b->spec.id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct plan_image layers = { 0 };
 	int pidfd = -1, link = -1;
-	int r = images_layers(&k->images, image, &layers, e);
+	_cleanup_(closep) int unit = images_unit(&k->images, image);
+	int r = unit < 0 && unit != -ENOENT ? err_sys(e, ERR_STORAGE, unit, "cannot open the image's files")
+					    : images_layers(&k->images, image, &layers, e);
 	if (r == 0)
-		r = start_in(k, b, &layers, run_box, &pidfd, e);
+		r = start_in(k, b, &layers, unit, run_box, &pidfd, e);
 	images_release(&layers);
 	if (r == 0)
 		r = link = boxes_connect(k, b, e);

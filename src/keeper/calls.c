@@ -13,6 +13,7 @@
 #include "fd.h"
 #include "life.h"
 #include "log.h"
+#include "netdev.h"
 #include "serve.h"
 #include "sweep.h"
 #include "wire_gen.h"
@@ -175,7 +176,8 @@ static int image_message(struct call *c, const struct image *i, struct wire_imag
 	size_t n = 0;
 	for (const struct image_name *name = c->k->images.names; name; name = name->next)
 		n += strcmp(name->digest, i->digest) == 0;
-	*out = (struct wire_image){ .digest = view_of(i->digest), .created_ms = i->created_ms, .machine = i->machine };
+	*out = (struct wire_image){ .digest = view_of(i->digest), .created_ms = i->created_ms, .machine = i->machine,
+				    .seeded = i->base[0] };
 	out->names.items = arena_array(&c->arena, n, sizeof(*out->names.items));
 	if (!out->names.items)
 		return -ENOMEM;
@@ -218,11 +220,30 @@ static void on_committed(struct keeper *k, struct box *b)
 	arena_done(&c.arena);
 }
 
+/* A snapshot is there already: nothing has to end first. */
+static int commit_snapshot(struct call *c, const struct wire_image_commit *m, struct err *e)
+{
+	char id[SPEC_ID + 1];
+	const struct image *i;
+	struct wire_image out;
+	if (!spec_id_ok(m->snapshot) || view_to_str(m->snapshot, id, sizeof(id)) < 0)
+		return err_set(e, ERR_INVALID, "not the id of a snapshot");
+	if (images_seed(&c->k->images, &c->k->storage.disk, c->k->storage.snapshots, id, m->base, m->name, m->digest, &i,
+			e) < 0)
+		return -1;
+	if (image_message(c, i, &out) < 0)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "the new image");
+	calls_reply(c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &out });
+	return 0;
+}
+
 static int call_image_commit(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_image_commit *m = msg;
 	if (!images_name_ok(m->name) || !images_digest_ok(m->digest))
 		return err_set(e, ERR_INVALID, "not a name or not a digest of an image");
+	if (m->snapshot.n)
+		return commit_snapshot(c, m, e);
 	struct box *b = calls_find_box(c, m->box, e);
 	if (!b)
 		return -1;
@@ -282,9 +303,13 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
 	if (storage_usage(&c->k->storage, id, &disk) == -ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "no such box");
+	struct netdev_usage net = { 0 };
+	if (b && !b->dying)
+		(void)!netdev_usage(b->pid, &net); /* it may just have ended */
 	calls_reply(c, &wire_stats_reply_msg,
 	      &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes, .cpu_usec = u.cpu_usec, .pids = u.pids,
-					  .oom_kills = u.oom_kills, .disk_bytes = disk });
+					  .oom_kills = u.oom_kills, .disk_bytes = disk,
+					  .net_rx_bytes = net.rx_bytes, .net_tx_bytes = net.tx_bytes });
 	return 0;
 }
 

@@ -72,6 +72,10 @@ static int read_manifest(int dir, const char *hex, struct image *i)
 		r = -EBADMSG;
 	if (r == 0)
 		i->machine = machine->boolean;
+	const struct json *base = r == 0 ? json_get(doc, "base") : NULL;
+	if (base && (base->type != JSON_STRING || !images_digest_ok(base->text) ||
+		     view_to_str(base->text, i->base, sizeof(i->base)) < 0))
+		r = -EBADMSG;
 	arena_done(&a);
 	buf_done(&text);
 	return r;
@@ -86,6 +90,8 @@ static int write_manifest(int dir, const struct image *i)
 	json_out_kz(&o, "digest", i->digest);
 	json_out_ku64(&o, "created_ms", i->created_ms);
 	json_out_kbool(&o, "machine", i->machine);
+	if (i->base[0])
+		json_out_kz(&o, "base", i->base);
 	json_out_end(&o, '}');
 	int r = b.bad ? b.bad : fd_replace(dir, "manifest.json", b.p, b.n, 0644, true);
 	buf_done(&b);
@@ -237,6 +243,10 @@ int images_layers(const struct images *im, const struct image *i, struct plan_im
 	struct plan_image p = { .n = 1 };
 	static const char *const roots[] = { "rootfs", "unit/workspace" };
 	char path[96];
+	if (i->base[0])
+		i = images_find(im, view_of(i->base));
+	if (!i)
+		return err_set(e, ERR_NOT_FOUND, "the image below this one is gone");
 	snprintf(p.layers[0].at, sizeof(p.layers[0].at), "/");
 	p.layers[0].dir = -1;
 	for (size_t k = 0; k < ELEMS(roots) && p.layers[0].dir < 0; k++) {
@@ -256,6 +266,16 @@ int images_layers(const struct images *im, const struct image *i, struct plan_im
 	}
 	*ret = p;
 	return 0;
+}
+
+int images_unit(const struct images *im, const struct image *i)
+{
+	char path[96];
+	if (!i->base[0])
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/unit", hex_of(i->digest));
+	int fd = openat(im->dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
 }
 
 void images_release(struct plan_image *p)
@@ -387,15 +407,59 @@ static int take_tree(struct images *im, const struct disk *d, int dir, const cha
 	return r;
 }
 
-int images_commit(struct images *im, const struct disk *d, int dir, const char *tree, struct view name,
-		  struct view digest, const struct image **ret, struct err *e)
+static int check_new(struct view name, struct view digest, struct err *e)
 {
 	if (!images_name_ok(name))
 		return err_set(e, ERR_INVALID, "an image's name is 1 to %d of a-z, 0-9, '.', '_' and '-'", IMAGES_NAME - 1);
 	if (view_is(name, IMAGES_MACHINE))
 		return err_set(e, ERR_INVALID, "the name '%s' is the machine's own image", IMAGES_MACHINE);
-	if (!images_digest_ok(digest))
-		return err_set(e, ERR_INVALID, "not a digest");
+	return images_digest_ok(digest) ? 0 : err_set(e, ERR_INVALID, "not a digest");
+}
+
+static int give_name(struct images *im, struct view name, const struct image *have, const struct image **ret,
+		     struct err *e)
+{
+	int r = set_name(im, name, have->digest);
+	if (r < 0)
+		return err_sys(e, ERR_STORAGE, r, "cannot name the image");
+	*ret = have;
+	return 0;
+}
+
+int images_seed(struct images *im, const struct disk *d, int dir, const char *snapshot, struct view base,
+		struct view name, struct view digest, const struct image **ret, struct err *e)
+{
+	if (check_new(name, digest, e) < 0)
+		return -1;
+	const struct image *below = images_find(im, base), *have = images_find(im, digest);
+	if (!below)
+		return err_set(e, ERR_NOT_FOUND, "the image that the snapshot was taken of is gone");
+	if (have)
+		return give_name(im, name, have, ret, e);
+	struct image i = { .created_ms = (uint64_t)clock_wall_ms() };
+	char staged[32];
+	(void)!view_to_str(digest, i.digest, sizeof(i.digest));
+	memcpy(i.base, below->base[0] ? below->base : below->digest, sizeof(i.base));
+	if (stage(im, staged, e) < 0)
+		return -1;
+	int r = snapshot_unit(im, d, dir, snapshot, staged);
+	if (r < 0)
+		err_sys(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_STORAGE, r, "cannot take the snapshot");
+	else if (publish(im, staged, &i, &have, e) == 0)
+		return give_name(im, name, have, ret, e);
+	drop_unit(im, d, staged);
+	char manifest[48];
+	snprintf(manifest, sizeof(manifest), "%s/manifest.json", staged);
+	(void)unlinkat(im->dir, manifest, 0);
+	(void)unlinkat(im->dir, staged, AT_REMOVEDIR);
+	return -1;
+}
+
+int images_commit(struct images *im, const struct disk *d, int dir, const char *tree, struct view name,
+		  struct view digest, const struct image **ret, struct err *e)
+{
+	if (check_new(name, digest, e) < 0)
+		return -1;
 	const struct image *have = images_find(im, digest);
 	if (!have) {
 		struct image i = { .created_ms = (uint64_t)clock_wall_ms() };
@@ -411,11 +475,7 @@ int images_commit(struct images *im, const struct disk *d, int dir, const char *
 		if (take_tree(im, d, dir, tree, &i, &have, e) < 0)
 			return -1;
 	}
-	int r = set_name(im, name, have->digest);
-	if (r < 0)
-		return err_sys(e, ERR_STORAGE, r, "cannot name the image");
-	*ret = have;
-	return 0;
+	return give_name(im, name, have, ret, e);
 }
 
 int images_add_machine(struct images *im, struct err *e)
@@ -457,6 +517,18 @@ static void drop_names(struct images *im, const char *digest, struct view only)
 	}
 }
 
+/* Whether it would go, with this name or all, and is below another. */
+static bool is_needed(const struct images *im, const char *digest, struct view only)
+{
+	for (const struct image_name *n = im->names; only.n && n; n = n->next)
+		if (!view_is(only, n->name) && strcmp(n->digest, digest) == 0)
+			return false;
+	for (const struct image *i = im->all; i; i = i->next)
+		if (strcmp(i->base, digest) == 0)
+			return true;
+	return false;
+}
+
 int images_remove(struct images *im, const struct disk *d, struct view which, int trash, struct err *e)
 {
 	char digest[IMAGES_DIGEST] = "";
@@ -474,6 +546,8 @@ int images_remove(struct images *im, const struct disk *d, struct view which, in
 	for (struct image_name *n = im->names; n; n = n->next)
 		if (strcmp(n->name, IMAGES_MACHINE) == 0 && strcmp(n->digest, digest) == 0)
 			return err_set(e, ERR_STATE, "the machine's own image cannot be removed");
+	if (is_needed(im, digest, by_name ? which : VIEW_NONE))
+		return err_set(e, ERR_STATE, "an image of a snapshot is made on this one");
 	drop_names(im, digest, by_name ? which : VIEW_NONE);
 	for (struct image_name *n = im->names; n; n = n->next)
 		if (strcmp(n->digest, digest) == 0)

@@ -3,6 +3,10 @@
  * imported image on btrfs, unit/workspace: a snapshot of the box that unpacked it), where HEX is the
  * SHA-256 of the archive that was unpacked (for the machine's own image: of what
  * it was made from), and DATA/images/names/NAME, a file that holds a digest.
+ *
+ * An image of a snapshot is a unit, a box's storage as it was, over the layers of
+ * another image (its base, never one of a snapshot): a box of it begins with a copy
+ * of that unit.
  * Images are never changed once they have their name; owners on disk are the ids
  * that the box sees.
  */
@@ -21,6 +25,7 @@ struct image {
 	char digest[IMAGES_DIGEST];
 	uint64_t created_ms;
 	bool machine; /* has a layer /usr that is the machine's own */
+	char base[IMAGES_DIGEST]; /* of a snapshot: the image whose layers are below; else "" */
 };
 
 struct image_name {
@@ -45,6 +50,11 @@ void images_release(struct plan_image *p);
 /* Takes the tree (UNIT/workspace of a box that has ended, below `dir`) as an image. */
 int images_commit(struct images *im, const struct disk *d, int dir, const char *tree, struct view name,
 		  struct view digest, const struct image **ret, struct err *e) _must_check_;
+/* Takes the snapshot (a unit below `dir`) over the image `base`, or over its base. */
+int images_seed(struct images *im, const struct disk *d, int dir, const char *snapshot, struct view base,
+		struct view name, struct view digest, const struct image **ret, struct err *e) _must_check_;
+/* The unit that a box of this image begins with; -ENOENT where it begins with nothing. */
+int images_unit(const struct images *im, const struct image *i) _must_check_;
 /* By name: the name goes; the files go to `trash` when no other name is left. By digest: all. */
 int images_remove(struct images *im, const struct disk *d, struct view name_or_digest, int trash,
 		  struct err *e) _must_check_;

@@ -94,12 +94,17 @@ static int renew_work(int dir)
 	return 0;
 }
 
+static int make_from_unit(struct storage *s, const struct plan *p, int unit)
+{
+	int r = disk_snapshot(&s->disk, unit, s->boxes, p->spec.id, false);
+	_cleanup_(closep) int dir = r < 0 ? r : open_dir(s->boxes, p->spec.id);
+	return dir < 0 ? dir : renew_work(dir);
+}
+
 static int make_from_snapshot(struct storage *s, const struct plan *p)
 {
 	_cleanup_(closep) int from = open_dir(s->snapshots, p->spec.snapshot);
-	int r = from < 0 ? from : disk_snapshot(&s->disk, from, s->boxes, p->spec.id, false);
-	_cleanup_(closep) int dir = r < 0 ? r : open_dir(s->boxes, p->spec.id);
-	return dir < 0 ? dir : renew_work(dir);
+	return from < 0 ? from : make_from_unit(s, p, from);
 }
 
 static int make_existing(struct storage *s, const struct plan *p)
@@ -119,9 +124,18 @@ static int make_new(struct storage *s, const struct plan *p)
 	return disk_make(&s->disk, s->boxes, p->spec.id);
 }
 
-int storage_make(struct storage *s, const struct plan *p, struct err *e)
+static int make_files(struct storage *s, const struct plan *p, int unit)
 {
-	int r = p->spec.existing ? make_existing(s, p) : p->spec.snapshot[0] ? make_from_snapshot(s, p) : make_new(s, p);
+	if (p->spec.existing)
+		return make_existing(s, p);
+	if (p->spec.snapshot[0])
+		return make_from_snapshot(s, p);
+	return unit >= 0 ? make_from_unit(s, p, unit) : make_new(s, p);
+}
+
+int storage_make(struct storage *s, const struct plan *p, int unit, struct err *e)
+{
+	int r = make_files(s, p, unit);
 	if (r == -ENOENT)
 		return err_set(e, ERR_NOT_FOUND, p->spec.existing ? "the box has no files" : "no such snapshot");
 	if (r < 0)

@@ -18,8 +18,9 @@ struct storage {
 };
 
 int storage_open(struct storage *s, struct err *e) _must_check_; /* s->disk is open */
-/* An fd of boxes/ID, with all directories of the plan: new, from a snapshot, or the ones it had. */
-int storage_make(struct storage *s, const struct plan *p, struct err *e) _must_check_;
+/* An fd of boxes/ID, with all directories of the plan: new, from a snapshot, from `unit` (an
+ * image's, or -1), or the ones it had. */
+int storage_make(struct storage *s, const struct plan *p, int unit, struct err *e) _must_check_;
 int storage_drop(struct storage *s, const char *id) _must_check_;
 int storage_usage(const struct storage *s, const char *id, uint64_t *ret_bytes) _must_check_;
 /* Makes one spare; true when there is more to do. */

@@ -302,6 +302,9 @@ def test_live_answers_of_the_rest(document, api, make_box):
     get(box.path + "/stats?history=1", one + "/stats")
     snapshot = post(box.path + "/snapshots", 201, {"name": "conforms"}, one + "/snapshots")
     get("/v1/snapshots"), get("/v1/snapshots/conforms", "/v1/snapshots/{}")
+    image = post("/v1/images", 201, {"name": "conforms", "snapshot": "conforms"})
+    get("/v1/images")
+    check(document, "delete", "/v1/images/{}", api.delete(f"/v1/images/{image['name']}"))
     fork = post(box.path + "/fork", 201, {"count": 2}, one + "/fork")
     for made in fork["sandboxes"]:
         check(document, "delete", one, api.delete(f"/v1/sandboxes/{made['id']}"))

@@ -180,6 +180,13 @@ def test_stats(api, make_box):
     after = api.get(f"{box.path}/stats").json()
     assert after["cpu_usec"] >= before["cpu_usec"] + 250_000
     assert "history" not in after
+    assert after["net_tx_bytes"] == after["net_rx_bytes"]
+    box.python("import socket\ns = socket.socket(type=socket.SOCK_DGRAM)\ns.bind(('127.0.0.1', 0))\n"
+               "for _ in range(100): s.sendto(bytes(10_000), s.getsockname())")
+    used = api.get(f"{box.path}/stats").json()["net_tx_bytes"] - after["net_tx_bytes"]
+    assert 1_000_000 <= used < 1_100_000, "what was sent, and the heads of packets"
+    other = make_box()
+    assert api.get(f"{other.path}/stats").json()["net_tx_bytes"] < 100_000, "each has its own"
     box.python("x = bytearray(300 << 20)")
     assert api.get(f"{box.path}/stats").json()["oom_kills"] >= 1
     assert api.get(f"{box.path}/stats?history=x").code() == "invalid_argument"
@@ -197,4 +204,4 @@ def test_history(api, make_box):
     history = paddock.until(lambda: len(h := samples()) >= 2 and h, "the second sample", 15)
     assert [sample["at"] for sample in history] == sorted(sample["at"] for sample in history)
     assert history[1]["cpu_usec"] >= history[0]["cpu_usec"] + 150_000
-    assert set(history[0]) == {"at", "cpu_usec", "memory_bytes", "disk_bytes", "pids", "oom_kills"}
+    assert set(history[0]) == {"at", "cpu_usec", "memory_bytes", "disk_bytes", "pids", "oom_kills", "net_rx_bytes", "net_tx_bytes"}

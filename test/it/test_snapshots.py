@@ -1,8 +1,10 @@
 """Snapshots and forks: the files of a box as a thing of their own."""
 
 import select
+import shutil
 import socket
 import struct
+import subprocess
 import time
 
 import pytest
@@ -237,3 +239,134 @@ def test_a_client_that_goes_away_leaves_no_forks(make_box, daemon):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
     paddock.until(lambda: {one["id"] for one in client.list()} == before, "they are removed again", 30)
+
+
+# ---- images of snapshots --------------------------------------------------
+
+
+@pytest.fixture
+def images(api):
+    names = []
+    yield names
+    for name in reversed(names):
+        assert api.delete(f"/v1/images/{name}").status in (204, 404), name
+
+
+def image_of(api, name, source):
+    response = api.post("/v1/images", {"name": name, "snapshot": source})
+    assert response.status == 201, response
+    return response.json()
+
+
+def test_snapshot_becomes_an_image(images, snapshots, make_box, api):
+    box = make_box()
+    box.check("echo tools > /usr/local/tools; echo 0123456789abcdef0123456789abcdef > /etc/machine-id", user="root")
+    box.put("/workspace/f", b"kept")
+    made = snapshot(box, name="to-image")
+    snapshots.append("to-image")
+    images.append("tools")
+    image = image_of(api, "tools", "to-image")
+    assert image["name"] == "tools" and image["names"] == ["tools"] and not image["machine"]
+    assert image in api.get("/v1/images").json()["images"]
+    # It stands by itself: neither the snapshot nor the box is needed any more.
+    assert api.delete(f"/v1/snapshots/{made['id']}").status == 204
+    box.delete()
+    one, two = make_box(image="tools"), make_box(image=image["digest"])
+    for twin in (one, two):
+        assert twin.document["image_digest"] == image["digest"]
+        assert twin.check("cat /usr/local/tools /workspace/f") == "tools\nkept"
+    ids = {one.check("cat /etc/machine-id"), two.check("cat /etc/machine-id")}
+    assert len(ids) == 2 and "0123456789abcdef0123456789abcdef\n" not in ids, "identities of their own"
+    # What a box of it changes is the box's.
+    one.check("echo changed > /usr/local/tools", user="root")
+    assert two.check("cat /usr/local/tools") == "tools\n" == make_box(image="tools").check("cat /usr/local/tools")
+
+
+def test_image_of_a_box_of_an_image_of_a_snapshot(images, snapshots, make_box, api):
+    first = make_box()
+    first.check("echo 1 > /usr/local/one", user="root")
+    snapshots += ["gen-1", "gen-2"]
+    images += ["gen-1", "gen-2"]
+    snapshot(first, name="gen-1")
+    image_of(api, "gen-1", "gen-1")
+    second = make_box(image="gen-1")
+    second.check("echo 2 > /usr/local/two; rm /usr/local/one", user="root")
+    snapshot(second, name="gen-2")
+    image_of(api, "gen-2", "gen-2")
+    second.delete()
+    third = make_box(image="gen-2")
+    assert third.check("cat /usr/local/two; ls /usr/local/one 2>&1 || true").startswith("2\nls: cannot access")
+    # Each may go in any order: both stand on the machine's image and not on each other.
+    refused = api.delete("/v1/images/gen-1")
+    assert (refused.status, refused.code()) == (409, "wrong_state"), "snapshot gen-2 was taken of it"
+    assert api.delete("/v1/snapshots/gen-2").status == 204
+    assert api.delete("/v1/images/gen-1").status == 204
+    assert make_box(image="gen-2").check("cat /usr/local/two") == "2\n"
+
+
+def test_readonly_root_shows_the_files_of_the_original(images, snapshots, make_box, api):
+    box = make_box()
+    box.check("echo tools > /usr/local/tools; echo e > /etc/extra", user="root")
+    snapshots.append("frozen")
+    images.append("frozen")
+    snapshot(box, name="frozen")
+    image_of(api, "frozen", "frozen")
+    for source in ({"snapshot": "frozen"}, {"image": "frozen"}):
+        twin = make_box(readonly_root=True, **source)
+        for _ in range(2):
+            assert twin.check("cat /usr/local/tools /etc/extra") == "tools\ne\n"
+            output = twin.exec("echo x > /usr/local/tools || echo x > /etc/extra", user="root")
+            assert output.exit_code != 0 and "Read-only" in output.err.decode()
+            for step in ("stop", "start"):
+                assert api.post(f"{twin.path}/{step}", {}).status == 200
+
+
+def test_images_of_snapshots_over_restarts(own_daemon, tmp_path):
+    daemon = own_daemon().start()
+    api = daemon.client()
+    box = api.create()
+    box.check("echo tools > /usr/local/tools", user="root")
+    snapshot(box, name="s")
+    image_of(api, "tools", "s")
+    image_of(api, "tools-too", "s")
+    daemon.restart()
+    api = daemon.client()
+    listed = {name for image in api.get("/v1/images").json()["images"] for name in image["names"]}
+    assert {"machine", "tools", "tools-too"} <= listed
+    assert api.create(image="tools").check("cat /usr/local/tools") == "tools\n"
+    # An image that is imported and below one of a snapshot stays as long as that.
+    root = tmp_path / "root"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy(shutil.which("busybox"), root / "bin/sh")
+
+    def cli(*arguments):
+        environment = paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key")
+        subprocess.run([paddock.BIN / "paddock", *arguments], check=True, env=environment, timeout=60)
+
+    cli("image", "import", "small", root)
+    small = api.create(image="small", user="root")
+    small.put("/workspace/f", b"x", "user=root")
+    source = snapshot(small, name="small")
+    cli("image", "of", "small-too", "small")
+    small.delete()
+    assert api.delete(f"/v1/snapshots/{source['id']}").status == 204
+    refused = api.delete("/v1/images/small")
+    assert (refused.status, refused.code()) == (409, "wrong_state") and "snapshot" in refused.json()["error"]["message"]
+    assert api.create(image="small-too", user="root").read("/workspace/f").body == b"x"
+
+
+BAD_IMAGES = [({"name": "x"}, 400), ({"snapshot": "s"}, 400), ({"name": "x", "snapshot": "none"}, 404),
+              ({"name": "machine", "snapshot": "bad-source"}, 409), ({"name": "../x", "snapshot": "bad-source"}, 400),
+              ({"name": "x", "snapshot": "bad-source", "y": 1}, 400)]
+
+
+def test_bad_wishes_of_images(make_box, api, daemon, snapshots):
+    snapshot(make_box(), name="bad-source")
+    snapshots.append("bad-source")
+    for wish, status in BAD_IMAGES:
+        assert api.post("/v1/images", wish).status == status, wish
+    made = api.post("/v1/keys", {"tenant": "image-makers", "role": "user"}).json()
+    user = paddock.Client(daemon, made["key"])
+    assert user.post("/v1/images", {"name": "x", "snapshot": "bad-source"}).status == 403
+    user.close()
+    api.delete(f"/v1/keys/{made['id']}")

@@ -39,6 +39,8 @@ static const struct {
 	[ACT_BOX_EXEC] = { .known = true, .on_box = true, .use = true },
 	[ACT_BOX_CHANGE] = { .known = true, .on_box = true },
 	[ACT_BOX_COPY] = { .known = true, .on_box = true },
+	[ACT_BOX_PORTS] = { .known = true, .on_box = true, .use = true },
+	[ACT_BOX_SHARE] = { .known = true, .on_box = true },
 	[ACT_FILE_READ] = { .known = true, .on_box = true, .use = true },
 	[ACT_FILE_WRITE] = { .known = true, .on_box = true, .use = true },
 	[ACT_SNAPSHOT_LIST] = { .known = true },

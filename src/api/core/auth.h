@@ -18,6 +18,8 @@ enum act {
 	ACT_BOX_EXEC,
 	ACT_BOX_CHANGE, /* its deadlines and labels; pause, resume, stop, start */
 	ACT_BOX_COPY,   /* snapshot, fork */
+	ACT_BOX_PORTS,  /* connect to its servers */
+	ACT_BOX_SHARE,  /* let others do that: signed links, links between boxes */
 	ACT_SNAPSHOT_LIST,
 	ACT_SNAPSHOT_READ,
 	ACT_SNAPSHOT_DELETE,

@@ -33,6 +33,7 @@ struct creation {
 	unsigned waits;            /* for which of the three */
 	bool made;                 /* the keeper may have it */
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
+	bool seeded;               /* the image has files of another box */
 	struct create_identity identity;
 	struct err failed; /* the first failure */
 	uint64_t began_ns;
@@ -128,7 +129,7 @@ static void on_greeted(struct guest *g, const struct err *e)
 	struct box *b = CONTAINER(g, struct box, guest);
 	struct creation *cr = b->creation;
 
-	if (e || !cr->snapshot[0]) {
+	if (e || (!cr->snapshot[0] && !cr->seeded)) {
 		step_done(cr, WAIT_HELLO, e);
 		return;
 	}
@@ -337,6 +338,8 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 		free(cr);
 		return NULL;
 	}
+	const struct image *image = images_find(c, b->spec.digest);
+	cr->seeded = image && image->seeded;
 	cr->job = (struct job){ .done = done, .arg = arg };
 	cr->box = b;
 	cr->began_ns = clock_mono_ns();

@@ -65,7 +65,9 @@ static void take(struct box *b, const struct wire_stats_reply *r)
 				    .memory_kb = (uint32_t)MIN(r->memory_bytes >> 10, UINT32_MAX),
 				    .disk_kb = (uint32_t)MIN(r->disk_bytes >> 10, UINT32_MAX),
 				    .pids = (uint32_t)MIN(r->pids, UINT32_MAX),
-				    .oom_kills = (uint32_t)MIN(r->oom_kills, UINT32_MAX) };
+				    .oom_kills = (uint32_t)MIN(r->oom_kills, UINT32_MAX),
+				    .net_rx_kb = (uint32_t)MIN(r->net_rx_bytes >> 10, UINT32_MAX),
+				    .net_tx_kb = (uint32_t)MIN(r->net_tx_bytes >> 10, UINT32_MAX) };
 	add(&b->history, &s);
 	quotas_measured(b, r->memory_bytes);
 	if (r->oom_kills > b->history.oom_kills)

@@ -20,6 +20,7 @@ struct history_sample {
 	uint64_t cpu_usec;
 	uint32_t memory_kb, disk_kb;
 	uint32_t pids, oom_kills;
+	uint32_t net_rx_kb, net_tx_kb;
 };
 
 /* A ring that grows as it fills. */

@@ -10,11 +10,14 @@
 #include "core_state.h"
 #include "log.h"
 #include "snapshots.h"
+#include "text.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define KEEPER_MS  60000
+#define COPY_MS    600000 /* where files are copied one by one */
 #define LIST_BYTES (4u * 1024 * 1024)
+#define DIGEST_SIZE 72 /* "sha256:", 64 digits, NUL */
 
 static bool has_name(const struct image *i, struct view name)
 {
@@ -67,6 +70,7 @@ struct image_job {
 	struct job job;
 	struct core *core;
 	struct call call;
+	char digest[DIGEST_SIZE]; /* of one that is being made */
 };
 
 static struct image_job *new_job(struct core *c, const struct call_ops *ops, job_done *done, void *arg,
@@ -88,7 +92,8 @@ static int copy_image(struct arena *a, const struct wire_image *from, struct ima
 	*to = (struct image){ .digest = arena_view(a, from->digest),
 			      .n_names = from->names.n,
 			      .created_ms = (int64_t)from->created_ms,
-			      .machine = from->machine };
+			      .machine = from->machine,
+			      .seeded = from->seeded };
 	to->names = arena_array(a, from->names.n, sizeof(*to->names));
 	if (!to->digest.p || !to->names)
 		return -ENOMEM;
@@ -121,7 +126,8 @@ static int replace_list(struct core *c, const struct wire_image_list_reply *repl
 
 static void finish(struct image_job *j, const struct err *e)
 {
-	job_finish(&j->job, NULL, e);
+	const struct image *made = !e && j->digest[0] ? images_find(j->core, view_of(j->digest)) : NULL;
+	job_finish(&j->job, made, e);
 	free(j);
 }
 
@@ -168,9 +174,9 @@ struct job *images_refresh(struct core *c, job_done *done, void *arg, struct err
 	return j ? &j->job : NULL;
 }
 
-/* ---- removing ---- */
+/* ---- changing ---- */
 
-static int on_removed(struct call *c, const struct frame *f, int fd)
+static int on_changed(struct call *c, const struct frame *f, int fd)
 {
 	struct image_job *j = CONTAINER(c, struct image_job, call);
 	if (!(f->flags & FRAME_LAST))
@@ -184,7 +190,7 @@ static int on_removed(struct call *c, const struct frame *f, int fd)
 	return 0;
 }
 
-static const struct call_ops remove_ops = { .on_reply = on_removed, .on_fail = on_fail };
+static const struct call_ops change_ops = { .on_reply = on_changed, .on_fail = on_fail };
 
 static int check_unused(const struct core *c, const struct image *i, struct view name, struct err *e)
 {
@@ -216,7 +222,7 @@ struct job *images_remove(struct core *c, const struct actor *a, struct view nam
 	}
 	if (check_unused(c, i, name, e) < 0)
 		return NULL;
-	struct image_job *j = new_job(c, &remove_ops, done, arg, e);
+	struct image_job *j = new_job(c, &change_ops, done, arg, e);
 	if (!j)
 		return NULL;
 	int r = keeper_call(c, &j->call, WIRE_TYPE_IMAGE_REMOVE, KEEPER_MS, &wire_image_remove_msg, &msg);
@@ -226,5 +232,60 @@ struct job *images_remove(struct core *c, const struct actor *a, struct view nam
 		return NULL;
 	}
 	log_info("image %s removed by %s", log_quoted(name), a->key);
+	return &j->job;
+}
+
+/* ---- of a snapshot ---- */
+
+int images_check_name(struct core *c, struct view name, struct err *e)
+{
+	const struct image *old = images_find(c, name);
+
+	if (!spec_is_name(name))
+		return err_set(
+			e, ERR_INVALID,
+			"an image's name is 1 to %d of [A-Za-z0-9._-] and begins with a letter or digit",
+			SPEC_NAME_MAX);
+	if (old && old->machine)
+		return err_set(e, ERR_CONFLICT, "\"%.*s\" is the image of this machine", VIEW_ARG(name));
+	return 0;
+}
+
+/* A snapshot does not change, so what names it names its content. */
+static void digest_of(const struct snapshot *s, char ret[DIGEST_SIZE])
+{
+	static const char kind[] = "paddock snapshot ";
+	uint8_t sum[SHA256_SIZE];
+	struct sha256 h;
+
+	sha256_init(&h);
+	sha256_add(&h, kind, strlen(kind));
+	sha256_add(&h, s->id, strlen(s->id));
+	sha256_end(&h, sum);
+	memcpy(ret, "sha256:", 7);
+	text_hex(sum, sizeof(sum), ret + 7);
+}
+
+struct job *images_of_snapshot(struct core *c, const struct actor *a, struct view name, struct view snapshot,
+			       job_done *done, void *arg, struct err *e)
+{
+	if (auth_permit(a, ACT_IMAGE_CHANGE, NULL, e) < 0 || images_check_name(c, name, e) < 0)
+		return NULL;
+	const struct snapshot *s = snapshots_find(c, a, ACT_SNAPSHOT_READ, snapshot, e);
+	struct image_job *j = s ? new_job(c, &change_ops, done, arg, e) : NULL;
+	if (!j)
+		return NULL;
+	digest_of(s, j->digest);
+	struct wire_image_commit msg = { .name = name,
+					 .digest = view_of(j->digest),
+					 .snapshot = view_of(s->id),
+					 .base = view_of(s->digest) };
+	int r = keeper_call(c, &j->call, WIRE_TYPE_IMAGE_COMMIT, COPY_MS, &wire_image_commit_msg, &msg);
+	if (r < 0) {
+		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
+		free(j);
+		return NULL;
+	}
+	log_info("image %s made of snapshot %s by %s", log_quoted(name), s->id, a->key);
 	return &j->job;
 }

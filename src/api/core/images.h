@@ -19,6 +19,7 @@ struct image {
 	size_t n_names;
 	int64_t created_ms;
 	bool machine;
+	bool seeded; /* of a snapshot */
 };
 
 struct images {
@@ -37,6 +38,11 @@ const struct image *images_find(const struct core *c, struct view name);
 struct job *images_refresh(struct core *c, job_done *done, void *arg, struct err *e) _must_check_;
 struct job *images_remove(struct core *c, const struct actor *a, struct view name, job_done *done, void *arg,
 			  struct err *e) _must_check_;
+/* An image with the files of a snapshot. The result is a const struct image *. */
+struct job *images_of_snapshot(struct core *c, const struct actor *a, struct view name, struct view snapshot,
+			       job_done *done, void *arg, struct err *e) _must_check_;
+/* Whether an image may get this name. */
+int images_check_name(struct core *c, struct view name, struct err *e) _must_check_;
 void images_done(struct core *c);
 
 /* ---- import.c ---- */

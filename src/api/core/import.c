@@ -197,14 +197,9 @@ int import_start(struct core *c, const struct actor *a, struct view name, struct
 
 	if (auth_permit(a, ACT_IMAGE_CHANGE, NULL, e) < 0)
 		return -1;
-	if (!spec_is_name(name) || view_to_str(name, im->name, sizeof(im->name)) < 0)
-		return err_set(
-			e, ERR_INVALID,
-			"an image's name is 1 to %d of [A-Za-z0-9._-] and begins with a letter or digit",
-			SPEC_NAME_MAX);
-	const struct image *old = images_find(c, name);
-	if (old && old->machine)
-		return err_set(e, ERR_CONFLICT, "\"%s\" is the image of this machine", im->name);
+	if (images_check_name(c, name, e) < 0)
+		return -1;
+	(void)!view_to_str(name, im->name, sizeof(im->name)); /* it fits, by the check */
 	im->core = c;
 	im->phase = IMPORT_MAKING;
 	im->ended = false;

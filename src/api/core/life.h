@@ -45,8 +45,8 @@ struct lifetime_patch {
 	struct json_strmap metadata; /* takes the place of what was there */
 	uint64_t idle_seconds;
 	struct view on_end;
-	bool auto_resume;
-	bool has_metadata, has_idle, has_auto_resume;
+	bool auto_resume, ports_public;
+	bool has_metadata, has_idle, has_auto_resume, has_ports_public;
 };
 struct job *lifetime_change(struct core *c, const struct actor *a, struct view id_or_name,
 			    const struct lifetime_patch *p, job_done *done, void *arg,

@@ -233,6 +233,8 @@ struct job *lifetime_change(struct core *c, const struct actor *a, struct view r
 	b->spec.on_end = on_end;
 	if (p->has_auto_resume)
 		b->spec.auto_resume = p->auto_resume;
+	if (p->has_ports_public)
+		b->spec.ports_public = p->ports_public;
 	if (p->has_idle) {
 		b->spec.idle_seconds = p->idle_seconds;
 		b->state.used_ms = clock_wall_ms();

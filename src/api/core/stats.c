@@ -69,7 +69,9 @@ static int on_stats(struct call *c, const struct frame *f, int fd)
 			       .cpu_usec = reply.cpu_usec,
 			       .pids = reply.pids,
 			       .oom_kills = reply.oom_kills,
-			       .disk_bytes = reply.disk_bytes };
+			       .disk_bytes = reply.disk_bytes,
+			       .net_rx_bytes = reply.net_rx_bytes,
+			       .net_tx_bytes = reply.net_tx_bytes };
 	if (!s.box)
 		boxes_unknown(&gone);
 	finish(j, &s, s.box ? NULL : &gone);

@@ -12,7 +12,7 @@ struct core;
 
 struct box_stats {
 	const struct box *box;
-	uint64_t memory_bytes, cpu_usec, pids, oom_kills, disk_bytes;
+	uint64_t memory_bytes, cpu_usec, pids, oom_kills, disk_bytes, net_rx_bytes, net_tx_bytes;
 };
 
 /* The result is a const struct box_stats *. */

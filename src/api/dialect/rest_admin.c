@@ -128,6 +128,45 @@ static void image_list(struct req *r)
 	rest_reply_list(r, &o, &out);
 }
 
+struct image_wish {
+	char unused; /* nothing at offset 0 */
+	struct view name, snapshot;
+};
+
+static const struct json_field image_fields[] = {
+	{ "name", JSON_F_STRING, offsetof(struct image_wish, name), .min = 1, .required = true },
+	{ "snapshot", JSON_F_STRING, offsetof(struct image_wish, snapshot), .min = 1, .required = true },
+};
+static const struct json_schema image_schema = { image_fields, ELEMS(image_fields) };
+
+static void on_image(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	struct buf out = BUF_INIT(64 * 1024);
+	struct json_out o;
+	struct err gone = { 0 };
+
+	if (!e && !result)
+		err_set(&gone, ERR_STATE, "the image was removed at once");
+	if (e || !result) {
+		rest_fail(r, e ? e : &gone);
+		return;
+	}
+	json_out_init(&o, &out);
+	put_image(&o, result);
+	rest_reply(r, 201, &out);
+}
+
+static void image_make(struct req *r)
+{
+	struct image_wish w = { 0 };
+	struct err e = { 0 };
+
+	if (rest_read(r, &image_schema, &w) < 0)
+		return;
+	rest_await(r, images_of_snapshot(r->core, &r->actor, w.name, w.snapshot, on_image, r, &e), &e);
+}
+
 static void image_remove(struct req *r)
 {
 	struct err e = { 0 };
@@ -273,6 +312,7 @@ const struct route rest_admin_routes[] = {
 	{ "GET", "/v1/keys", key_list },
 	{ "DELETE", "/v1/keys/{id}", key_remove },
 	{ "GET", "/v1/images", image_list },
+	{ "POST", "/v1/images", image_make, .body = REST_JSON },
 	{ "PUT", "/v1/images/{name}", image_put, .body = REST_STREAM },
 	{ "DELETE", "/v1/images/{name}", image_remove },
 	{ "GET", "/v1/posture", posture },

@@ -82,6 +82,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_end(o, '}');
 	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);
+	json_out_kbool(o, "ports_public", s->ports_public);
 	json_out_key(o, "metadata");
 	json_out_object(o);
 	for (size_t i = 0; i < s->metadata.n; i++) {
@@ -144,6 +145,8 @@ static const struct json_field create_fields[] = {
 	{ "on_end", JSON_F_STRING, AT(on_end), .min = 1, .nullable = true },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), .nullable = true },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root), .nullable = true },
+	{ "ports_public", JSON_F_BOOL, AT(ports_public), .nullable = true },
+	{ "mask_host", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
 };

@@ -63,6 +63,7 @@ static const struct json_field patch_fields[] = {
 	{ "idle_seconds", JSON_F_U64, AT(idle_seconds), HAS(idle), .nullable = true },
 	{ "on_end", JSON_F_STRING, AT(on_end), .min = 1, .nullable = true },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), HAS(auto_resume), .nullable = true },
+	{ "ports_public", JSON_F_BOOL, AT(ports_public), HAS(ports_public), .nullable = true },
 };
 #undef AT
 #undef HAS

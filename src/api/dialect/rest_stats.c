@@ -19,6 +19,8 @@ static void put_history(struct json_out *o, const struct box *b)
 		json_out_ku64(o, "disk_bytes", (uint64_t)s->disk_kb << 10);
 		json_out_ku64(o, "pids", s->pids);
 		json_out_ku64(o, "oom_kills", s->oom_kills);
+		json_out_ku64(o, "net_rx_bytes", (uint64_t)s->net_rx_kb << 10);
+		json_out_ku64(o, "net_tx_bytes", (uint64_t)s->net_tx_kb << 10);
 		json_out_end(o, '}');
 	}
 	json_out_end(o, ']');
@@ -47,6 +49,8 @@ static void on_stats(void *arg, const void *result, const struct err *e)
 	json_out_ku64(&o, "pids", s->pids);
 	json_out_ku64(&o, "pids_limit", l->pids);
 	json_out_ku64(&o, "oom_kills", s->oom_kills);
+	json_out_ku64(&o, "net_rx_bytes", s->net_rx_bytes);
+	json_out_ku64(&o, "net_tx_bytes", s->net_tx_bytes);
 	if (r->own)
 		put_history(&o, s->box);
 	json_out_end(&o, '}');

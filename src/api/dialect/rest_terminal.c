@@ -20,6 +20,7 @@
 #include "num.h"
 #include "procs.h"
 #include "rest_stream.h"
+#include "rest_websocket.h"
 #include "websocket.h"
 #include "poison.h"
 
@@ -348,14 +349,6 @@ static const struct http_ops terminal_ops = { .on_body = on_body,
 
 /* ---- the handshake ---- */
 
-static bool has_token(struct view list, const char *token)
-{
-	while (list.p)
-		if (view_eq_nocase(view_trim(view_split(list, ',', &list)), view_of(token)))
-			return true;
-	return false;
-}
-
 /* The key that was offered as a subprotocol, and what to answer to the offer. */
 static struct view offered_key(const struct http_exchange *x, struct view *ret_protocol)
 {
@@ -392,20 +385,6 @@ static int authenticate(struct req *r, struct view *ret_protocol, struct err *e)
 	if (!same_origin(r->x))
 		return err_set(e, ERR_FORBIDDEN, "a page of another origin may not open a terminal");
 	return auth_actor(r->core, key, &r->actor, e);
-}
-
-static int handshake(struct req *r, struct terminal *t, struct err *e)
-{
-	struct http_exchange *x = r->x;
-
-	if (x->version != 11 || !has_token(http_get_header(x, "upgrade"), "websocket") ||
-	    !has_token(http_get_header(x, "connection"), "upgrade"))
-		return err_set(e, ERR_BAD_REQUEST, "this is a WebSocket, by HTTP/1.1 and its Upgrade");
-	if (!view_is(http_get_header(x, "sec-websocket-version"), "13"))
-		return err_set(e, ERR_BAD_REQUEST, "the only version of WebSocket known here is 13");
-	if (websocket_accept(http_get_header(x, "sec-websocket-key"), t->accept) < 0)
-		return err_set(e, ERR_BAD_REQUEST, "Sec-WebSocket-Key is not 16 bytes in base64");
-	return 0;
 }
 
 static int read_number(const struct req *r, const char *name, uint64_t max, uint64_t *ret, struct err *e)
@@ -468,7 +447,7 @@ static void terminal(struct req *r)
 	t->feeding.done = on_fed;
 	t->resizing.done = on_resized;
 	r->x->ops = &terminal_ops;
-	if (authenticate(r, &t->protocol, &e) < 0 || handshake(r, t, &e) < 0 ||
+	if (authenticate(r, &t->protocol, &e) < 0 || rest_websocket_check(r->x, t->accept, &e) < 0 ||
 	    read_number(r, "cols", 10000, &t->cols, &e) < 0 ||
 	    read_number(r, "rows", 10000, &t->rows, &e) < 0 || begin(r, t, kill, &e) < 0)
 		rest_fail(r, &e);

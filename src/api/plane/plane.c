@@ -4,24 +4,34 @@
 #include "plane.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "json.h"
+#include "http1.h"
 #include "plane_target.h"
+#include "ports.h"
+#include "proxy.h"
+#include "proxy_head.h"
+#include "text.h"
+#include "tokens.h"
 #include "poison.h"
 
 struct plane {
 	struct core *core;
-	struct loop *loop;
 	void (*next)(struct http_exchange *x, void *arg);
 	void *arg;
 	struct plane_own own[PLANE_OWN_MAX];
 	size_t n_own;
+	struct list proxies;
+	void (*on_idle)(void *arg);
+	void *idle_arg;
 };
+
+#define TICKET "paddock_ticket" /* of a query */
 
 /* ---- life ---- */
 
-struct plane *plane_new(struct core *c, struct loop *l, void (*next)(struct http_exchange *x, void *arg), void *arg,
+struct plane *plane_new(struct core *c, void (*next)(struct http_exchange *x, void *arg), void *arg,
 			struct err *e)
 {
 	struct plane *p = calloc(1, sizeof(*p));
@@ -30,9 +40,9 @@ struct plane *plane_new(struct core *c, struct loop *l, void (*next)(struct http
 		return NULL;
 	}
 	p->core = c;
-	p->loop = l;
 	p->next = next;
 	p->arg = arg;
+	list_init(&p->proxies);
 	return p;
 }
 
@@ -47,21 +57,33 @@ void plane_serve(struct plane *p, const struct plane_own *own)
 	p->own[p->n_own++] = *own;
 }
 
-/* ---- answers ---- */
+void plane_when_idle(struct plane *p, void (*on_idle)(void *arg), void *arg)
+{
+	p->on_idle = on_idle;
+	p->idle_arg = arg;
+	if (list_empty(&p->proxies))
+		on_idle(arg);
+}
+
+static void on_proxies_idle(void *arg)
+{
+	struct plane *p = arg;
+	if (p->on_idle)
+		p->on_idle(p->idle_arg);
+}
+
+void plane_print_routes(FILE *out)
+{
+	static const char *const methods[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS" };
+
+	for (size_t i = 0; i < ELEMS(methods); i++)
+		fprintf(out, "%s /v1/sandboxes/{id}/ports/{port}/{path}\n%s /v1/previews/{id}/{port}/{ticket}/{path}\n",
+			methods[i], methods[i]);
+}
 
 void plane_unknown_box(struct http_exchange *x, struct view id)
 {
-	struct buf b = BUF_INIT(1024);
-	struct json_out o;
-
-	json_out_init(&o, &b);
-	json_out_object(&o);
-	json_out_kstr(&o, "sandboxId", view_head(id, BOX_ID));
-	json_out_kz(&o, "message", "The sandbox was not found");
-	json_out_ku64(&o, "code", 502);
-	json_out_end(&o, '}');
-	http_reply(x, 502, "application/json", buf_view(&b), NULL, 0);
-	buf_done(&b);
+	proxy_refuse(x, PROXY_E2B, 502, view_head(id, BOX_ID), 0, "The sandbox was not found");
 }
 
 /* ---- which port ---- */
@@ -72,7 +94,7 @@ static bool by_header(const struct http_exchange *x, struct plane_name *ret)
 
 	if (!id.p)
 		return false;
-	*ret = (struct plane_name){ .id = id, .port = PLANE_ENVD };
+	*ret = (struct plane_name){ .id = id, .port = PLANE_ENVD, .path = x->path };
 	if (port.p && !plane_target_port(port, &ret->port))
 		ret->port = 0;
 	return true;
@@ -84,7 +106,7 @@ static bool by_own(struct plane *p, const struct http_exchange *x, struct plane_
 		const struct plane_own *own = &p->own[i];
 		struct view id = own->find ? own->find(x, p->core, own->arg) : VIEW_NONE;
 		if (id.p) {
-			*ret = (struct plane_name){ .id = id, .port = own->port };
+			*ret = (struct plane_name){ .id = id, .port = own->port, .path = x->path };
 			return true;
 		}
 	}
@@ -99,33 +121,199 @@ static const struct plane_own *own_port(const struct plane *p, uint16_t port)
 	return NULL;
 }
 
-/* A box that a client may know of. */
-static const struct box *find_box(struct core *c, struct view id)
-{
-	const struct box *b = boxes_by_id(c, id);
+/* ---- who may ---- */
 
-	return b && !b->hidden && !b->pooled && b->state.status != BOX_DELETING ? b : NULL;
+static int actor_of(struct plane *p, const struct http_exchange *x, struct actor *ret)
+{
+	struct view token = http_get_header(x, "authorization");
+	struct err e = { 0 };
+
+	if (proxy_head_is_key(token))
+		token = view_trim(view_skip(token, strlen("bearer ")));
+	else
+		token = http_get_header(x, "x-api-key");
+	return auth_actor(p->core, token, ret, &e);
+}
+
+static bool has_key(struct plane *p, const struct http_exchange *x, const struct box *b)
+{
+	struct actor actor;
+	struct err e = { 0 };
+
+	return actor_of(p, x, &actor) >= 0 && auth_permit(&actor, ACT_BOX_PORTS, b, &e) >= 0;
+}
+
+static bool has_token(struct plane *p, const struct http_exchange *x, const struct box *b)
+{
+	struct view token = http_get_header(x, "e2b-traffic-access-token");
+
+	if (!token.p)
+		token = http_get_header(x, "x-paddock-traffic-token");
+	return token.p && tokens_fit(p->core, b, TOKEN_TRAFFIC, token);
+}
+
+static bool has_ticket(struct plane *p, const struct http_exchange *x, const struct box *b,
+		       const struct plane_name *name)
+{
+	struct view ticket = name->ticket;
+
+	for (size_t i = 0; !ticket.p && name->by_host && i < x->n_headers; i++)
+		if (view_is(x->headers[i].name, "cookie"))
+			ticket = proxy_head_cookie(x->headers[i].value, PROXY_HEAD_COOKIE);
+	return ticket.p && ports_ticket_fits(p->core, b, name->port, ticket);
+}
+
+static bool may(struct plane *p, const struct http_exchange *x, const struct box *b, const struct plane_name *name)
+{
+	return b->spec.ports_public || has_token(p, x, b) || has_ticket(p, x, b, name) || has_key(p, x, b);
+}
+
+/* ---- a signed link to a host name: the ticket moves from the address into a cookie ---- */
+
+/* The query without the ticket. */
+static void put_query(struct buf *out, struct view query)
+{
+	char mark = '?';
+
+	while (query.p && query.n) {
+		struct view value, pair = view_split(query, '&', &query);
+		if (view_is(view_split(pair, '=', &value), TICKET))
+			continue;
+		buf_putc(out, mark);
+		buf_add(out, pair);
+		mark = '&';
+	}
+}
+
+/* True: it was one, and has been answered. */
+static bool take_ticket(struct plane *p, struct http_exchange *x, const struct box *b, const struct plane_name *name)
+{
+	struct view ticket = name->by_host ? http_get_query(x, TICKET) : VIEW_NONE;
+	_cleanup_(buf_done) struct buf cookie = BUF_INIT(1024), to = BUF_INIT(64 * 1024);
+
+	if (!ticket.p)
+		return false;
+	if (!ports_ticket_fits(p->core, b, name->port, ticket)) {
+		proxy_refuse(x, PROXY_E2B, 403, name->id, name->port, "The link is not valid, or not any more");
+		return true;
+	}
+	buf_printf(&cookie, PROXY_HEAD_COOKIE "=%.*s; Path=/; HttpOnly; SameSite=Lax%s", VIEW_ARG(ticket),
+		   x->tls ? "; Secure" : "");
+	/* "//x" would be another host. */
+	buf_puts(&to, view_starts(x->path, "//") ? "/." : "");
+	buf_add(&to, x->path);
+	put_query(&to, x->query);
+	struct http_header headers[] = { { VIEW("set-cookie"), buf_view(&cookie) },
+					 { VIEW("location"), buf_view(&to) },
+					 { VIEW("cache-control"), VIEW("no-store") },
+					 { VIEW("referrer-policy"), VIEW("no-referrer") } };
+	http_reply(x, 302, NULL, VIEW_NONE, headers, ELEMS(headers));
+	return true;
+}
+
+/* ---- serving ---- */
+
+static struct view host_for_box(struct http_exchange *x, const struct box *b, const struct plane_name *name)
+{
+	_cleanup_(buf_done) struct buf host = BUF_INIT(2 * SPEC_HOST_MAX);
+
+	if (b->spec.mask_host.n)
+		proxy_head_mask(&host, b->spec.mask_host, name->port);
+	else if (name->by_host)
+		return x->host;
+	else
+		buf_printf(&host, "localhost:%u", name->port);
+	return arena_view(x->arena, buf_view(&host));
+}
+
+static void serve(struct plane *p, struct http_exchange *x, const struct box *b, const struct plane_name *name,
+		  enum proxy_style style)
+{
+	const struct plane_own *own = name->prefix.n ? NULL : own_port(p, name->port);
+	struct actor actor = { .tenant = b->tenant, .role = STORE_ROLE_USER };
+
+	if (own && !own->guarded) {
+		own->serve(x, &(struct plane_target){ p->core, b, actor, name->port }, own->arg);
+		return;
+	}
+	if (take_ticket(p, x, b, name))
+		return;
+	if (!may(p, x, b, name)) {
+		proxy_refuse(x, style, 403, name->id, name->port,
+			     "The ports of this sandbox are private: a key or the header "
+			     "'e2b-traffic-access-token' is needed");
+		return;
+	}
+	if (own) {
+		own->serve(x, &(struct plane_target){ p->core, b, actor, name->port }, own->arg);
+		return;
+	}
+	proxy_start(x, &(struct proxy_wish){ .core = p->core,
+					     .actor = actor,
+					     .box = view_of(b->id),
+					     .path = name->path,
+					     .prefix = name->prefix,
+					     .host = host_for_box(x, b, name),
+					     .port = name->port,
+					     .style = style,
+					     .list = &p->proxies,
+					     .on_idle = on_proxies_idle,
+					     .arg = p });
+}
+
+/* ---- below a path of ours ---- */
+
+/* Relative links of the page need the slash. */
+static void add_slash(struct http_exchange *x)
+{
+	_cleanup_(buf_done) struct buf to = BUF_INIT(64 * 1024);
+
+	buf_add(&to, x->path);
+	buf_putc(&to, '/');
+	if (x->query.n) {
+		buf_putc(&to, '?');
+		buf_add(&to, x->query);
+	}
+	struct http_header header = { VIEW("location"), buf_view(&to) };
+	http_reply(x, 308, NULL, VIEW_NONE, &header, 1);
+}
+
+static void serve_path(struct plane *p, struct http_exchange *x, const struct plane_name *name)
+{
+	const struct box *b = ports_box(p->core, name->id);
+	struct actor actor;
+	struct err e = { 0 };
+	bool known = actor_of(p, x, &actor) >= 0;
+
+	if (!b && known)
+		b = boxes_find(p->core, &actor, ACT_BOX_READ, name->id, &e);
+	/* Whether there is such a box is nobody's business who may not reach it. */
+	if (!b || !may(p, x, b, name))
+		proxy_refuse(x, PROXY_REST, known ? 404 : 401, VIEW_NONE, 0,
+			     known ? "no such sandbox" : "a valid key is needed (Authorization: Bearer, or X-API-Key)");
+	else if (!name->path.n)
+		add_slash(x);
+	else
+		serve(p, x, b, name, PROXY_REST);
 }
 
 void plane_request(struct http_exchange *x, void *arg)
 {
 	struct plane *p = arg;
-	struct plane_name name;
+	struct plane_name name = { 0 };
 
-	if (!plane_target_host(x->host, core_config(p->core)->ports.domain, &name) && !by_header(x, &name) &&
-	    !by_own(p, x, &name)) {
+	if (plane_target_host(x->host, core_config(p->core)->ports.domain, &name)) {
+		name.path = x->path;
+	} else if (!by_header(x, &name) && plane_target_path(x->path, &name)) {
+		serve_path(p, x, &name);
+		return;
+	} else if (!name.id.p && !by_own(p, x, &name)) {
 		p->next(x, p->arg);
 		return;
 	}
-	const struct box *b = name.port ? find_box(p->core, name.id) : NULL;
-	const struct plane_own *own = own_port(p, name.port);
-	if (!b || !own) {
+	const struct box *b = name.port ? ports_box(p->core, name.id) : NULL;
+	if (b)
+		serve(p, x, b, &name, PROXY_E2B);
+	else
 		plane_unknown_box(x, name.id);
-		return;
-	}
-	struct plane_target t = { .core = p->core,
-				  .box = b,
-				  .actor = { .tenant = b->tenant, .role = STORE_ROLE_USER },
-				  .port = name.port };
-	own->serve(x, &t, own->arg);
 }

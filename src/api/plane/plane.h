@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include "auth.h"
 #include "boxes.h"
 #include "core.h"
@@ -39,13 +41,17 @@ struct plane_own {
 };
 
 /* Requests that are for no box go to `next`. */
-struct plane *plane_new(struct core *c, struct loop *l, void (*next)(struct http_exchange *x, void *arg), void *arg,
+struct plane *plane_new(struct core *c, void (*next)(struct http_exchange *x, void *arg), void *arg,
 			struct err *e) _must_check_;
 void plane_free(struct plane *p); /* after the server */
 #define PLANE_OWN_MAX 8
 void plane_serve(struct plane *p, const struct plane_own *own); /* copied */
+/* Called once nothing is proxied; perhaps at once. */
+void plane_when_idle(struct plane *p, void (*on_idle)(void *arg), void *arg);
+/* "METHOD /path/{x}" lines, for the check of api/openapi.yaml. */
+void plane_print_routes(FILE *out);
 /* http_config.on_request; arg is the struct plane. */
 void plane_request(struct http_exchange *x, void *arg);
 
-/* The answers of E2B's proxy, for handlers too; message is a literal. */
+/* 502, as E2B's proxy says it. */
 void plane_unknown_box(struct http_exchange *x, struct view id);

@@ -42,3 +42,35 @@ bool plane_target_host(struct view host, struct view domain, struct plane_name *
 	*ret = found;
 	return true;
 }
+
+/* The next segment; *rest is what follows it, with its slash. */
+static struct view segment(struct view *rest)
+{
+	struct view after, one = view_split(view_skip(*rest, 1), '/', &after);
+
+	*rest = (struct view){ one.p + one.n, after.p ? after.n + 1 : 0 };
+	return one;
+}
+
+bool plane_target_path(struct view path, struct plane_name *ret)
+{
+	bool box = view_starts(path, "/v1/sandboxes/"), preview = view_starts(path, "/v1/previews/");
+	struct view rest = view_skip(path, box ? strlen("/v1/sandboxes") : strlen("/v1/previews"));
+	struct plane_name found = { 0 };
+
+	if (!box && !preview)
+		return false;
+	found.id = segment(&rest);
+	if (!rest.n || (box && (!view_is(segment(&rest), "ports") || !rest.n)) ||
+	    !plane_target_port(segment(&rest), &found.port))
+		return false;
+	if (preview) {
+		if (!rest.n)
+			return false;
+		found.ticket = segment(&rest);
+	}
+	found.prefix = (struct view){ path.p, (size_t)(rest.p - path.p) };
+	found.path = rest;
+	*ret = found;
+	return found.id.n > 0;
+}

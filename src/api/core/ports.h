@@ -1,0 +1,62 @@
+/*
+ * Ports of boxes: what listens, and byte streams to it, by the box's PID 1. The
+ * caller embeds a struct port_stream (zeroed, `ops` set) and keeps it until `done`
+ * or ports_close.
+ */
+#pragma once
+
+#include "guest.h"
+#include "sign.h"
+
+struct actor;
+struct box;
+struct wire_listener;
+struct port_stream;
+
+struct port_ops {
+	void (*on_open)(struct port_stream *s);
+	/* Every byte is to be given back by ports_consumed. */
+	void (*on_data)(struct port_stream *s, struct view data);
+	void (*on_eof)(struct port_stream *s);  /* the box sends no more */
+	void (*on_room)(struct port_stream *s); /* after ports_send took less than it was given */
+	/* Both ends have ended it (e NULL), or it broke. ERR_NOT_FOUND: nothing listens. */
+	void (*done)(struct port_stream *s, const struct err *e);
+};
+
+struct port_stream {
+	struct call call;
+	const struct port_ops *ops;
+	bool open, eof, want_end;
+};
+
+/* A use of the box: resumes it where it may be. */
+int ports_open(struct core *c, const struct actor *a, struct view id_or_name, uint16_t port,
+	       struct port_stream *s, struct err *e) _must_check_;
+size_t ports_send(struct port_stream *s, struct view data);
+void ports_end(struct port_stream *s); /* sends no more, reads on */
+void ports_consumed(struct port_stream *s, size_t n);
+void ports_close(struct port_stream *s);
+
+struct port_query {
+	struct call call;
+	/* The list is gone when this returns; NULL with an error. */
+	void (*done)(struct port_query *q, const struct wire_listener *list, size_t n, const struct err *e);
+};
+int ports_list(struct core *c, const struct actor *a, struct view id_or_name, struct port_query *q,
+	       struct err *e) _must_check_;
+void ports_cancel(struct port_query *q);
+
+/* A box that a client may know of, by its id; or NULL. */
+struct box *ports_box(struct core *c, struct view id);
+
+/* "EXPIRES-SIGNATURE": opens one port of one box until then, without a key. */
+#define PORTS_TICKET_SIZE (24 + SIGN_SIZE)
+int ports_ticket(struct core *c, const struct actor *a, struct view id_or_name, uint16_t port, uint32_t seconds,
+		 char ret[PORTS_TICKET_SIZE], const struct box **ret_box, int64_t *ret_expires_s,
+		 struct err *e) _must_check_;
+bool ports_ticket_fits(const struct core *c, const struct box *b, uint16_t port, struct view ticket) _must_check_;
+
+/* ---- for the core itself ---- */
+
+/* The next connection to what `listener`'s box listens on; opened like any other. */
+int ports_accept(struct box *b, uint16_t port, struct port_stream *s, struct err *e) _must_check_;

@@ -1,0 +1,44 @@
+/*
+ * What a request looks like to a server in a box, and what of its answer a client
+ * sees: heads in, heads out. Pure.
+ *
+ * Taken out in both directions: what concerns one connection only (RFC 9110,
+ * 7.6.1). Taken out before the box: keys and tokens of ours, our cookie, and under
+ * a path of ours all cookies and the referrer. Taken out before the client: what
+ * would reach beyond the box's own origin.
+ */
+#pragma once
+
+#include "buf.h"
+#include "http1_response.h"
+
+#define PROXY_HEAD_COOKIE "paddock_preview"
+
+struct proxy_head {
+	struct view method, path, query; /* query.p == NULL: none */
+	struct view host;                /* what the box sees */
+	struct view client_host;         /* what the client said */
+	struct view prefix;              /* the path of ours that stands for "/"; empty: an origin of its own */
+	const struct http_header *headers;
+	size_t n_headers;
+	int64_t content_length;          /* -1: chunked */
+	bool tls;
+	bool websocket;                  /* asks for an upgrade */
+};
+
+/* Whether it asks to become a WebSocket. Other upgrades are not passed on. */
+bool proxy_head_is_websocket(const struct http_header *headers, size_t n);
+int proxy_head_request(struct buf *out, const struct proxy_head *h);
+
+/* The headers for the client, at most n_headers + PROXY_HEAD_MORE of them; text is made in `room`.
+ * prefix as above. */
+#define PROXY_HEAD_MORE 2
+size_t proxy_head_response(const struct http1_response *r, struct view prefix, struct buf *room,
+			   struct http_header *out);
+
+/* "${PORT}" replaced. */
+void proxy_head_mask(struct buf *out, struct view mask, unsigned port);
+/* Whether this value of Authorization or X-API-Key is a key of ours. */
+bool proxy_head_is_key(struct view value);
+/* A cookie's value; p == NULL: absent. */
+struct view proxy_head_cookie(struct view header, const char *name);

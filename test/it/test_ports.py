@@ -1,0 +1,557 @@
+"""Ports of boxes: the proxy by path, host and header, WebSockets, tunnels, links."""
+
+import base64
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+import time
+
+import pytest
+
+import paddock
+
+DOMAIN = "boxes.test"
+
+# One server for many questions; HTTP/1.1 and chunked by hand.
+SERVER = r"""
+import http.server, json, socketserver, sys, time, hashlib, threading
+class H(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *a): pass
+    def body(self):
+        if self.headers.get("transfer-encoding") == "chunked":
+            out = b""
+            while True:
+                n = int(self.rfile.readline().split(b";")[0], 16)
+                data = self.rfile.read(n); self.rfile.readline()
+                if n == 0: return out
+                out += data
+        return self.rfile.read(int(self.headers.get("content-length") or 0))
+    def send(self, data, kind="application/json", status=200, **headers):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        for k, v in headers.items(): self.send_header(k.replace("_", "-"), v)
+        self.end_headers()
+        if self.command != "HEAD": self.wfile.write(data)
+    def chunk(self, data):
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data)); self.wfile.flush()
+    def any(self):
+        what = self.path.split("?")[0]
+        if what == "/echo":
+            body = self.body()
+            self.send(json.dumps({"method": self.command, "path": self.path, "n": len(body), "sum": hashlib.sha256(body).hexdigest(),
+                                  "headers": [[k.lower(), v] for k, v in self.headers.items()]}).encode())
+        elif what == "/chunked":
+            self.send_response(200); self.send_header("Transfer-Encoding", "chunked"); self.send_header("Trailer", "X-T"); self.end_headers()
+            for i in range(5): self.chunk(b"piece%d" % i)
+            self.wfile.write(b"0\r\nX-T: 1\r\n\r\n")
+        elif what == "/close":
+            self.send_response(200); self.send_header("Connection", "close"); self.end_headers()
+            self.wfile.write(b"to the end"); self.close_connection = True
+        elif what == "/sse":
+            self.send_response(200); self.send_header("Content-Type", "text/event-stream"); self.end_headers()
+            self.wfile.write(b"data: one\n\n"); self.wfile.flush()
+            open("/tmp/sse", "w").close()
+            try:
+                while True:
+                    line = go.get(); self.wfile.write(line); self.wfile.flush()
+            except OSError: pass
+            self.close_connection = True
+        elif what == "/next":
+            go.put(self.body()); self.send(b"{}")
+        elif what == "/big":
+            self.send_response(200); self.send_header("Content-Length", str(64 << 20)); self.end_headers()
+            piece = bytes(range(256)) * 256
+            try:
+                for i in range(1024): self.wfile.write(piece); open("/tmp/big", "w").write(str(i))
+            except OSError: open("/tmp/big-broke", "w").close()
+        elif what == "/interim":
+            for i in range(3): self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n")
+            self.send(b"after")
+        elif what == "/cookies":
+            self.send(b"x", "text/html", Set_Cookie="mine=1; Path=/", Clear_Site_Data='"*"', Alt_Svc="h3=\":1\"")
+        elif what == "/wide-cookie":
+            self.send(b"x", "text/html", Set_Cookie="wide=1; Domain=boxes.test")
+        elif what == "/move":
+            self.send(b"", status=302, Location="/there?x=1")
+        elif what == "/304":
+            self.send_response(304); self.end_headers()
+        elif what == "/slow":
+            time.sleep(30)
+        else:
+            self.send(b"hello from " + what.encode(), "text/plain")
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = any
+import queue
+go = queue.Queue()
+class S(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+    import socket as s
+    address_family = s.AF_INET6 if len(sys.argv) > 2 else s.AF_INET
+S((sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1", int(sys.argv[1])), H).serve_forever()
+"""
+
+
+def background(box, argv):
+    response = box.client.post(box.path + "/processes", {"argv": argv})
+    assert response.status == 201, response
+    return response.json()
+
+
+def ports(box):
+    response = box.client.get(box.path + "/ports")
+    assert response.status == 200, response
+    return response.json()
+
+
+def listening(box, port):
+    return paddock.until(lambda: [p for p in ports(box)["ports"] if p["port"] == port], f"port {port} listens", 30)[0]
+
+
+def serve(box, port=8000, *more):
+    box.put("/tmp/server.py", SERVER.encode())
+    background(box, ["/usr/bin/python3", "/tmp/server.py", str(port), *more])
+    return listening(box, port)
+
+
+@pytest.fixture(scope="module")
+def site(daemon_factory):
+    """A daemon with a domain."""
+    it = daemon_factory("ports", environment={"PADDOCK_PORTS_DOMAIN": DOMAIN, "PADDOCK_PORTS_ANSWER_SECONDS": "2"}).start()
+    yield it
+    it.finish()
+
+
+@pytest.fixture(scope="module")
+def app(site):
+    """A box with the server of many answers, private."""
+    client = site.client()
+    box = client.create()
+    serve(box)
+    yield box
+    box.delete()
+    client.close()
+
+
+def ask(daemon, path, method="GET", body=None, headers=None, **options):
+    connection = http.client.HTTPConnection(daemon.host, daemon.port, timeout=30)
+    try:
+        connection.request(method, path, body=body, headers=headers or {}, **options)
+        response = connection.getresponse()
+        return paddock.Response(response.status, response.headers, response.read())
+    finally:
+        connection.close()
+
+
+def token(box):
+    return {"E2b-Traffic-Access-Token": ports(box)["traffic_token"]}
+
+
+def host(box, port=8000):
+    return {"Host": f"{port}-{box.id}.{DOMAIN}"}
+
+
+# ---- what listens -----------------------------------------------------------
+
+
+def test_listeners(app):
+    found = listening(app, 8000)
+    assert found["address"] == "127.0.0.1" and "python" in found["process"] and found["pid"] > 1
+    assert found["url"].startswith(f"http://8000-{app.id}.{DOMAIN}:")
+
+
+def test_listeners_of_root_and_v6(make_box):
+    box = make_box()
+    box.put("/tmp/server.py", SERVER.encode())
+    response = box.client.post(box.path + "/processes", {"argv": ["/usr/bin/python3", "/tmp/server.py", "81", "::1"], "user": "root"})
+    assert response.status == 201, response
+    found = listening(box, 81)
+    assert found["address"] == "::1" and found["pid"] > 1
+    # Only the v6 loopback: the proxy finds it.
+    assert box.client.get(box.path + "/ports/81/x").body == b"hello from /x"
+
+
+# ---- by path ------------------------------------------------------------------
+
+
+def test_path(app):
+    response = app.client.get(app.path + "/ports/8000/echo?a=1&b=%20")
+    assert response.status == 200, response
+    seen = response.json()
+    headers = dict(map(tuple, seen["headers"]))
+    assert seen["path"] == "/echo?a=1&b=%20" and seen["method"] == "GET"
+    assert headers["host"] == "localhost:8000"
+    assert headers["x-forwarded-prefix"] == app.path + "/ports/8000"
+    assert "authorization" not in headers and "cookie" not in headers
+    # On our origin a page of a box is nobody.
+    assert response.headers["content-security-policy"].startswith("sandbox") and "same-origin" not in response.headers["content-security-policy"]
+    assert response.headers["referrer-policy"] == "no-referrer"
+
+
+def test_path_of_the_name(site):
+    client = site.client()
+    box = client.create(name="with-a-name")
+    serve(box)
+    assert client.get("/v1/sandboxes/with-a-name/ports/8000/x").body == b"hello from /x"
+    assert ask(site, "/v1/sandboxes/with-a-name/ports/8000/x").status == 401
+    box.delete()
+    client.close()
+
+
+def test_path_needs_its_slash(app):
+    response = app.client.get(app.path + "/ports/8000?x=1")
+    assert (response.status, response.headers["location"]) == (308, app.path + "/ports/8000/?x=1")
+
+
+def test_path_redirect_stays_below(app):
+    response = app.client.get(app.path + "/ports/8000/move")
+    assert (response.status, response.headers["location"]) == (302, app.path + "/ports/8000/there?x=1")
+
+
+def test_path_has_no_cookies(app):
+    response = app.client.request("GET", app.path + "/ports/8000/cookies", headers={"Cookie": "session=1"})
+    assert "set-cookie" not in response.headers and "clear-site-data" not in response.headers and "alt-svc" not in response.headers
+    seen = app.client.request("GET", app.path + "/ports/8000/echo", headers={"Cookie": "session=1", "Referer": "http://x/secret"}).json()
+    assert not {"cookie", "referer"} & {k for k, _ in seen["headers"]}
+
+
+def test_path_is_private(site, app):
+    path = app.path + "/ports/8000/echo"
+    assert ask(site, path).status == 401
+    assert ask(site, path, headers={"X-API-Key": "pdk_" + "0" * 40}).status == 401
+    assert ask(site, "/v1/sandboxes/" + "a" * 20 + "/ports/8000/").status == 401
+    assert app.client.get("/v1/sandboxes/" + "a" * 20 + "/ports/8000/").status == 404
+    other = app.client.post("/v1/keys", {"tenant": "stranger", "role": "user"}).json()["key"]
+    assert ask(site, path, headers={"X-API-Key": other}).status == 404
+    assert ask(site, path, headers=token(app)).status == 200
+
+
+def test_nothing_listens(app):
+    response = app.client.get(app.path + "/ports/9/")
+    assert response.status == 502 and response.code() == "unavailable", response
+    assert "not open" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_methods(app, method):
+    body = b"x" * 100 if method in ("POST", "PUT", "PATCH") else None
+    response = app.client.request(method, app.path + "/ports/8000/echo", body)
+    assert response.status == 200
+    if method == "HEAD":
+        assert response.body == b"" and int(response.headers["content-length"]) > 0
+    else:
+        assert (response.json()["method"], response.json()["n"]) == (method, len(body or b""))
+
+
+# ---- bodies ---------------------------------------------------------------------
+
+
+def test_upload_by_length(app):
+    data = os.urandom(1 << 20) * 8
+    seen = app.client.request("POST", app.path + "/ports/8000/echo", data).json()
+    assert (seen["n"], seen["sum"]) == (len(data), hashlib.sha256(data).hexdigest())
+
+
+def test_upload_in_chunks(app):
+    pieces = [os.urandom(n) for n in (1, 70000, 3, 300000)]
+    seen = app.client.request("POST", app.path + "/ports/8000/echo", iter(pieces), encode_chunked=True,
+                              headers={"Transfer-Encoding": "chunked"}).json()
+    assert seen["sum"] == hashlib.sha256(b"".join(pieces)).hexdigest()
+
+
+def test_answers_in_all_framings(app):
+    assert app.client.get(app.path + "/ports/8000/chunked").body == b"piece0piece1piece2piece3piece4"
+    assert app.client.get(app.path + "/ports/8000/close").body == b"to the end"
+    assert app.client.get(app.path + "/ports/8000/interim").body == b"after"
+    not_modified = app.client.get(app.path + "/ports/8000/304")
+    assert (not_modified.status, not_modified.body) == (304, b"")
+
+
+def test_events_are_not_held_back(site, app):
+    reader = http.client.HTTPConnection(site.host, site.port, timeout=30)
+    reader.request("GET", "/sse", headers={**host(app), **token(app)})
+    stream = reader.getresponse()
+    assert stream.readline() == b"data: one\n" and stream.readline() == b"\n"
+    for word in (b"two", b"three"):
+        assert ask(site, "/next", "POST", b"data: " + word + b"\n\n", {**host(app), **token(app)}).status == 200
+        assert stream.readline() == b"data: " + word + b"\n" and stream.readline() == b"\n"
+    reader.close()
+
+
+def test_back_pressure(site, app):
+    """A client that does not read stops the server in the box, and nothing piles up here."""
+    api = site.api_pid()
+    with socket.create_connection((site.host, site.port)) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        head = "".join(f"{k}: {v}\r\n" for k, v in {**host(app), **token(app)}.items())
+        s.sendall(f"GET /big HTTP/1.1\r\n{head}\r\n".encode())
+        assert s.recv(12) == b"HTTP/1.1 200"
+        before = None
+
+        def stands():
+            nonlocal before
+            now = app.exec(["cat", "/tmp/big"]).text
+            before, same = now, now == before and now != ""
+            time.sleep(0.2)
+            return same
+        paddock.until(stands, "the server is stopped", 20)
+        assert int(before) < 1000, "all 64 MiB were taken"
+        assert paddock.rss_kb(api) < 150 * 1024
+    paddock.until(lambda: app.exec(["test", "-e", "/tmp/big-broke"]).exit_code == 0, "the server sees the client go", 20)
+
+
+def test_bulk_is_whole(app):
+    data = app.client.get(app.path + "/ports/8000/big").body
+    assert len(data) == 64 << 20 and hashlib.sha256(data).digest() == hashlib.sha256(bytes(range(256)) * (1 << 18)).digest()
+
+
+def test_many_at_once(site, app):
+    headers, failed = {**host(app), **token(app)}, []
+
+    def one(n):
+        try:
+            for i in range(5):
+                assert ask(site, f"/{n}-{i}", headers=headers).body == f"hello from /{n}-{i}".encode()
+        except Exception as error:
+            failed.append(error)
+    threads = [threading.Thread(target=one, args=(n,)) for n in range(24)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed, failed[0]
+
+
+def test_no_answer_in_time(site, app):
+    response = ask(site, "/slow", headers={**host(app), **token(app)})
+    assert response.status == 504 and response.json()["code"] == 504
+
+
+# ---- by host and header -----------------------------------------------------------
+
+
+def test_host(site, app):
+    own = {**host(app), **token(app), "Cookie": "a=1; paddock_preview=x; b=2", "Authorization": "Bearer of-the-app", "X-API-Key": "of-the-app"}
+    response = ask(site, "/echo", headers=own)
+    headers = dict(map(tuple, response.json()["headers"]))
+    assert headers["host"] == own["Host"] and headers["x-forwarded-host"] == own["Host"]
+    assert headers["cookie"] == "a=1; b=2" and headers["authorization"] == "Bearer of-the-app" and headers["x-api-key"] == "of-the-app"
+    assert "e2b-traffic-access-token" not in headers
+    assert "content-security-policy" not in response.headers
+    cookies = ask(site, "/cookies", headers=own).headers
+    assert cookies["set-cookie"] == "mine=1; Path=/" and cookies["clear-site-data"] is None
+    assert ask(site, "/wide-cookie", headers=own).headers["set-cookie"] is None
+
+
+def test_our_keys_do_not_reach_the_box(site, app):
+    for name, value in (("Authorization", f"Bearer {app.client.key}"), ("X-API-Key", app.client.key)):
+        response = ask(site, "/echo", headers={**host(app), name: value})
+        assert response.status == 200 and app.client.key not in response.body.decode()
+
+
+def test_host_is_private(site, app):
+    response = ask(site, "/echo", headers=host(app))
+    assert response.status == 403 and response.json()["code"] == 403
+    assert ask(site, "/echo", headers={**host(app), "E2b-Traffic-Access-Token": "0" * 64}).status == 403
+    page = ask(site, "/echo", headers={**host(app), "Accept": "text/html"})
+    assert page.status == 403 and page.headers["content-type"].startswith("text/html")
+
+
+def test_unknown_box(site):
+    for headers in ({"Host": f"8000-{'x' * 20}.{DOMAIN}"}, {"E2b-Sandbox-Id": "x" * 20, "E2b-Sandbox-Port": "8000"}):
+        response = ask(site, "/", headers=headers)
+        assert response.status == 502
+        assert response.json() == {"sandboxId": "x" * 20, "message": "The sandbox was not found", "code": 502}
+
+
+def test_other_hosts_are_ours(site):
+    for name in (DOMAIN, f"api.{DOMAIN}", f"8000-x.{DOMAIN}.evil", "8000.x", f"0-x.{DOMAIN}", f"8000-X_y.{DOMAIN}"):
+        assert ask(site, "/healthz", headers={"Host": name}).status == 200, name
+
+
+def test_e2b_headers(site, app):
+    names = {"E2b-Sandbox-Id": app.id, "E2b-Sandbox-Port": "8000"}
+    assert ask(site, "/echo", headers=names).status == 403
+    seen = ask(site, "/echo", headers={**names, **token(app)})
+    assert seen.status == 200 and not any(k.startswith("e2b-") for k, _ in seen.json()["headers"])
+    closed = ask(site, "/", headers={**names, **token(app), "E2b-Sandbox-Port": "9"})
+    assert closed.status == 502
+    assert closed.json() == {"sandboxId": app.id, "message": "The sandbox is running but port is not open", "port": 9, "code": 502}
+
+
+def test_public_and_masked(site):
+    client = site.client()
+    box = client.create(ports_public=True, mask_host="inner.example:${PORT}")
+    serve(box)
+    response = ask(site, "/echo", headers=host(box))
+    assert dict(map(tuple, response.json()["headers"]))["host"] == "inner.example:8000"
+    assert ask(site, box.path + "/ports/8000/x").status == 200
+    assert client.send_json("PATCH", box.path, {"ports_public": False}).json()["ports_public"] is False
+    assert ask(site, "/echo", headers=host(box)).status == 403
+    assert client.try_create(mask_host="a\r\nb").status == 400
+    box.delete()
+    client.close()
+
+
+def test_paused(site):
+    client = site.client()
+    box = client.create(auto_resume=True)
+    serve(box)
+    keys = token(box)
+    assert client.post(box.path + "/pause", {}).status == 200
+    assert ask(site, "/x", headers={**host(box), **keys}).body == b"hello from /x"
+    assert client.send_json("PATCH", box.path, {"auto_resume": False}).status == 200
+    assert client.post(box.path + "/pause", {}).status == 200
+    refused = ask(site, "/x", headers={**host(box), **keys})
+    assert refused.status == 502 and "not running" in refused.json()["message"]
+    box.delete()
+    client.close()
+
+
+# ---- signed links -----------------------------------------------------------------
+
+
+def preview(box, port=8000, **more):
+    response = box.client.post(box.path + "/previews", {"port": port, **more})
+    assert response.status == 201, response
+    return response.json()["url"]
+
+
+def test_preview_of_a_host(site, app):
+    url = preview(app, expires_seconds=60)
+    path = url.split("/", 3)[3]
+    assert url.startswith(f"http://8000-{app.id}.{DOMAIN}:{site.port}/?paddock_ticket=")
+    first = ask(site, f"/{path}&x=1", headers=host(app))
+    assert (first.status, first.headers["location"]) == (302, "/?x=1")
+    cookie = first.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and "Domain" not in cookie
+    value = cookie.split(";")[0]
+    seen = ask(site, "/echo", headers={**host(app), "Cookie": value})
+    assert seen.status == 200 and value.split("=")[1] not in seen.body.decode()
+    # Of this port of this box alone, and only as it was signed.
+    assert ask(site, "/echo", headers={**host(app, 8001), "Cookie": value}).status == 403
+    assert ask(site, "/echo", headers={**host(app), "Cookie": value[:-1] + ("0" if value[-1] != "0" else "1")}).status == 403
+    ticket = value.split("=")[1]
+    later = f"{int(ticket.split('-')[0]) + 1000}-{ticket.split('-')[1]}"
+    assert ask(site, "/echo", headers={**host(app), "Cookie": f"paddock_preview={later}"}).status == 403
+    assert ask(site, f"/?paddock_ticket={later}", headers=host(app)).status == 403
+
+
+def test_preview_expires(site, app):
+    value = preview(app, expires_seconds=1).split("=")[1]
+    headers = {**host(app), "Cookie": f"paddock_preview={value}"}
+    assert ask(site, "/echo", headers=headers).status == 200
+    paddock.until(lambda: ask(site, "/echo", headers=headers).status == 403, "the link expires", 5)
+
+
+def test_preview_of_a_path(daemon, make_box):
+    box = make_box()
+    serve(box)
+    url = preview(box)
+    path = "/" + url.split("/", 3)[3]
+    assert path.startswith(f"/v1/previews/{box.id}/8000/")
+    response = ask(daemon, path + "echo")
+    assert response.status == 200 and path.split("/")[5] not in response.body.decode()
+    assert response.headers["content-security-policy"].startswith("sandbox")
+    assert ask(daemon, path + "move").headers["location"] == path + "there?x=1"
+    assert ask(daemon, path.replace("/8000/", "/8001/")).status == 401
+    assert box.client.post(box.path + "/previews", {"port": 0}).status == 400
+    assert box.client.post(box.path + "/previews", {"port": 80, "expires_seconds": 10 ** 7}).status == 400
+
+
+# ---- servers that mean ill -----------------------------------------------------------
+
+HOSTILE = r"""
+import socket, sys, threading
+answers = {
+  "both": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+  "two-lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+  "bare-lf": b"HTTP/1.1 200 OK\nContent-Length: 2\n\nhi",
+  "folded": b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n",
+  "control": b"HTTP/1.1 200 OK\r\nX: a\x01b\r\nContent-Length: 0\r\n\r\n",
+  "not-http": b"SSH-2.0-x\r\n\r\n",
+  "no-version": b"HTTP/2 200\r\n\r\n",
+  "status": b"HTTP/1.1 99 Low\r\n\r\n",
+  "switch": b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+  "interim": b"HTTP/1.1 100 Continue\r\n\r\n" * 40 + b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+  "long": b"HTTP/1.1 200 OK\r\nX: " + b"a" * 70000,
+  "many": b"HTTP/1.1 200 OK\r\n" + b"X: a\r\n" * 1000 + b"\r\n",
+  "nothing": b"",
+  "half": b"HTTP/1.1 200 OK\r\nContent-",
+}
+cut = {
+  "short": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this",
+  "bad-chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX",
+  "no-last-chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+}
+extra = {
+  "pipelined": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison",
+  "head-lies": b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison",
+  "hop": b"HTTP/1.1 200 OK\r\nConnection: x-secret, close\r\nX-Secret: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nok",
+}
+everything = {**answers, **cut, **extra}
+def one(c):
+    data = b""
+    while b"\r\n\r\n" not in data:
+        more = c.recv(65536)
+        if not more: return c.close()
+        data += more
+    c.sendall(everything.get(data.split(b" ")[1].decode().strip("/"), b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"))
+    c.shutdown(1); c.recv(1); c.close()
+if sys.argv[1] == "names":
+    print(" ".join(answers)); print(" ".join(cut))
+else:
+    s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+    while True: threading.Thread(target=one, args=(s.accept()[0],), daemon=True).start()
+"""
+
+
+@pytest.fixture(scope="module")
+def hostile(site):
+    client = site.client()
+    box = client.create(ports_public=True)
+    box.put("/tmp/hostile.py", HOSTILE.encode())
+    background(box, ["/usr/bin/python3", "/tmp/hostile.py", "8000"])
+    listening(box, 8000)
+    yield box
+    box.delete()
+    client.close()
+
+
+def test_hostile_heads(site, hostile):
+    names = hostile.check(["/usr/bin/python3", "/tmp/hostile.py", "names"]).splitlines()[0].split()
+    assert len(names) > 10
+    for name in names:
+        response = ask(site, "/" + name, headers=host(hostile))
+        assert response.status == 502 and response.json()["code"] == 502, (name, response)
+
+
+def test_hostile_bodies_are_seen_to_be_broken(site, hostile):
+    for name in hostile.check(["/usr/bin/python3", "/tmp/hostile.py", "names"]).splitlines()[1].split():
+        with pytest.raises((http.client.IncompleteRead, ConnectionResetError, http.client.HTTPException)):
+            ask(site, "/" + name, headers=host(hostile))
+
+
+def test_nothing_is_smuggled(site, hostile):
+    """On one connection of the client, the box's second answer goes to nobody."""
+    connection = http.client.HTTPConnection(site.host, site.port, timeout=30)
+    for path, body in (("/pipelined", b"ok"), ("/hop", b"ok"), ("/pipelined", b"ok")):
+        connection.request("GET", path, headers=host(hostile))
+        response = connection.getresponse()
+        assert response.read() == body
+    connection.request("HEAD", "/head-lies", headers=host(hostile))
+    assert connection.getresponse().read() == b""
+    connection.request("GET", "/hop", headers=host(hostile))
+    response = connection.getresponse()
+    assert response.read() == b"ok"
+    assert response.headers["x-secret"] is None and response.headers["keep-alive"] is None and response.headers["proxy-authenticate"] is None
+    connection.close()
