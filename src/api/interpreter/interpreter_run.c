@@ -5,6 +5,7 @@
  * it waits no longer.
  */
 #include "clock.h"
+#include "exec.h"
 #include "interpreter_impl.h"
 #include "text.h"
 #include "poison.h"
@@ -66,6 +67,7 @@ static void begin(struct running *k)
 		return;
 	k->begun = true;
 	k->r->x->ops = &streamed_ops;
+	k->r->x->eof_aborts = true;
 	http_begin(k->r->x, 200, "application/x-ndjson", -1, headers, ELEMS(headers));
 	loop_timer_start(k->r->x->loop, &k->ping, PING_MS, on_ping);
 }
