@@ -28,6 +28,8 @@ void arena_done(struct arena *a)
 		return;
 	for (struct arena_block *b = a->blocks, *next; b; b = next) {
 		next = b->next;
+		if (a->secret)
+			explicit_bzero(b->data, b->used);
 		free(b);
 	}
 	a->blocks = NULL;
@@ -42,6 +44,8 @@ void arena_reset(struct arena *a)
 	a->blocks = keep->next;
 	arena_done(a);
 	keep->next = NULL;
+	if (a->secret)
+		explicit_bzero(keep->data, keep->used);
 	keep->used = 0;
 	a->blocks = keep;
 }

@@ -11,6 +11,7 @@ struct arena_block;
 struct arena {
 	struct arena_block *blocks;
 	size_t used, max;
+	bool secret; /* what it held is overwritten when it is given back */
 };
 
 #define ARENA_INIT(limit) ((struct arena){ .max = (limit) })

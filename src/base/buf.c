@@ -16,16 +16,24 @@ void buf_init(struct buf *b, size_t max)
 	*b = BUF_INIT(max);
 }
 
+static void wipe(const struct buf *b, size_t from, size_t to)
+{
+	if (b->secret && b->p && to > from)
+		explicit_bzero(b->p + from, to - from);
+}
+
 void buf_done(struct buf *b)
 {
 	if (!b)
 		return;
+	wipe(b, 0, b->cap);
 	free(b->p);
-	*b = BUF_INIT(b->max);
+	*b = (struct buf){ .max = b->max, .secret = b->secret };
 }
 
 void buf_clear(struct buf *b)
 {
+	wipe(b, 0, b->n);
 	b->n = b->head = 0;
 	b->bad = 0;
 }
@@ -54,6 +62,7 @@ static int make_room(struct buf *b, size_t n, size_t spare)
 		return 0;
 	if (b->head && (n + spare <= b->cap - len) && b->head >= len) {
 		memmove(b->p, b->p + b->head, len);
+		wipe(b, len, b->n);
 		b->n = len;
 		b->head = 0;
 		return 0;
@@ -68,6 +77,7 @@ static int make_room(struct buf *b, size_t n, size_t spare)
 		return fail(b, -ENOMEM);
 	if (len)
 		memcpy(p, b->p + b->head, len);
+	wipe(b, 0, b->n);
 	free(b->p);
 	b->p = p;
 	b->cap = cap;
@@ -150,6 +160,7 @@ void buf_commit(struct buf *b, size_t n)
 void buf_consume(struct buf *b, size_t n)
 {
 	assert(n <= b->n - b->head);
+	wipe(b, b->head, b->head + n);
 	b->head += n;
 	if (b->head == b->n)
 		b->head = b->n = 0;

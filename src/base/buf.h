@@ -14,6 +14,7 @@ struct buf {
 	size_t n, cap, max;
 	size_t head; /* bytes consumed at the front, see buf_consume */
 	int bad;     /* 0 or the first -errno */
+	bool secret; /* what it held is overwritten when it is consumed, moved or given back */
 };
 
 #define BUF_INIT(limit) ((struct buf){ .max = (limit) })

@@ -48,6 +48,12 @@ static void close_late(struct native *n, int *fd)
 	*fd = -EBADF;
 }
 
+static void go_home(const struct native *n)
+{
+	if (setns(n->host_net, CLONE_NEWNET) < 0)
+		abort(); /* a keeper without its network would be of no use */
+}
+
 bool native_refill(struct native *n)
 {
 	if (n->n_nets == ELEMS(n->nets) || n->host_net < 0)
@@ -56,13 +62,31 @@ bool native_refill(struct native *n)
 	if (proc < 0 || unshare(CLONE_NEWNET) < 0)
 		return false;
 	/* /proc/sys/net is that of whoever looks. */
-	int fd = native_child_network(proc) < 0 ? -1 : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (setns(n->host_net, CLONE_NEWNET) < 0)
-		abort(); /* a keeper without its network would be of no use */
-	if (fd < 0)
+	struct netns_gate gate;
+	int r = native_child_network(proc);
+	if (r == 0)
+		r = netns_gate_make(&gate);
+	int fd = r < 0 ? -1 : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	go_home(n);
+	if (fd < 0) {
+		if (r == 0)
+			netns_gate_close(&gate);
 		return false;
-	n->nets[n->n_nets++] = fd;
+	}
+	n->nets[n->n_nets++] = (struct native_net){ fd, gate };
 	return n->n_nets < ELEMS(n->nets);
+}
+
+int native_gate(struct native *n, pid_t pid, struct netns_gate *ret)
+{
+	char path[48];
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	_cleanup_(closep) int ns = open(path, O_RDONLY | O_CLOEXEC);
+	if (ns < 0 || n->host_net < 0 || setns(ns, CLONE_NEWNET) < 0)
+		return errno ? -errno : -EINVAL;
+	int r = netns_gate_make(ret);
+	go_home(n);
+	return r;
 }
 
 void native_tidy(struct native *n)
@@ -206,7 +230,7 @@ static int run_child(struct native_child *c, struct native_box *ret, struct err 
 		.fn = native_child_main,
 		.arg = c,
 	};
-	struct native_box b = { .pidfd = -1 };
+	struct native_box b = { .pidfd = -1, .gate = NETNS_GATE_NONE };
 	int r = spawn_vfork(&s, &b.pid, &b.pidfd);
 	if (r < 0)
 		return err_sys(e, ERR_WALLS, r, "new namespaces");
@@ -230,8 +254,12 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 					      .pids = p->spec.limits.pids };
 	if (cgroup_make(&n->cgroups, p->spec.id, &limits, e) < 0)
 		return -1;
-	if (n->n_nets)
-		c.net = n->nets[--n->n_nets];
+	struct netns_gate gate = NETNS_GATE_NONE;
+	if (n->n_nets) {
+		const struct native_net *net = &n->nets[--n->n_nets];
+		c.net = net->ns;
+		gate = net->gate;
+	}
 	int r = spawn_userns(p->uid_base, PLAN_IDS, &c.userns);
 	if (r < 0)
 		r = err_sys(e, ERR_WALLS, r, "user namespace");
@@ -240,7 +268,11 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 		r = -1;
 	child_done(&c);
 	spawn_collect();
-	if (r < 0)
+	if (r < 0) {
+		netns_gate_close(&gate);
 		(void)!cgroup_remove(&n->cgroups, p->spec.id);
-	return r;
+		return r;
+	}
+	ret->gate = gate;
+	return 0;
 }

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "cgroup.h"
+#include "netns.h"
 #include "plan.h"
 #include "seccomp.h"
 
@@ -28,7 +29,10 @@ struct native {
 	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;
-	int nets[NATIVE_NETS];
+	struct native_net {
+		int ns;
+		struct netns_gate gate; /* its sockets for the gate */
+	} nets[NATIVE_NETS];
 	unsigned n_nets;
 	/* Detached mounts whose closing waits for an RCU grace period: closed when there is time. */
 	int late[128];
@@ -38,6 +42,7 @@ struct native {
 struct native_box {
 	pid_t pid;
 	int pidfd;
+	struct netns_gate gate; /* the caller's; none when its namespace was not made ahead */
 };
 
 /* The caller is root in a mount namespace of its own. `scratch` is an empty
@@ -59,3 +64,5 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 void native_tidy(struct native *n);
 /* Makes one namespace ahead; true when there is more to do. A start without one makes its own. */
 bool native_refill(struct native *n);
+/* The gate's sockets in the namespace of a process. */
+int native_gate(struct native *n, pid_t pid, struct netns_gate *ret) _must_check_;

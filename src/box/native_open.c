@@ -173,8 +173,11 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 void native_close(struct native *n)
 {
 	native_tidy(n);
-	while (n->n_nets)
-		fd_close(n->nets[--n->n_nets]);
+	while (n->n_nets) {
+		struct native_net *net = &n->nets[--n->n_nets];
+		fd_close(net->ns);
+		netns_gate_close(&net->gate);
+	}
 	fd_close(n->host_net);
 	fd_close(n->scratch);
 	fd_close(n->empty_ns);

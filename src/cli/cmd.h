@@ -40,6 +40,7 @@ extern const struct cmd cmd_serve, cmd_run, cmd_create, cmd_exec, cmd_shell, cmd
 extern const struct cmd cmd_pause, cmd_resume, cmd_stop, cmd_start, cmd_extend, cmd_fork;
 extern const struct cmd cmd_snapshot_create, cmd_snapshot_ls, cmd_snapshot_rm;
 extern const struct cmd cmd_workspace_create, cmd_workspace_ls, cmd_workspace_rm;
+extern const struct cmd cmd_secret_set, cmd_secret_ls, cmd_secret_rm, cmd_vault_rotate;
 extern const struct cmd cmd_key_create, cmd_key_ls, cmd_key_rm;
 extern const struct cmd cmd_image_import, cmd_image_of, cmd_image_ls, cmd_image_rm;
 extern const struct cmd cmd_config_check, cmd_config_show, cmd_doctor, cmd_version;

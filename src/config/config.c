@@ -34,9 +34,10 @@ static const struct config DEFAULTS = {
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,
 	},
-	.uids = { .api = 59000, .hook = 59001, .base = 1879048192, .slots = 4000 },
+	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .vault = 59003, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
+	.gate = { VIEW(""), VIEW("") },
 	.webhooks = { VIEW("link-local"), VIEW("") },
 	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
 };
@@ -232,6 +233,11 @@ static int check_places(const struct check *c)
 
 	if (config_listen(cfg->listen, &ss, &len) < 0)
 		return bad(c, "listen", "must be an address and a port, like 127.0.0.1:7080 or [::1]:7080");
+	if (cfg->gate.dns.n && config_listen(cfg->gate.dns, &ss, &len) < 0)
+		return bad(c, "gate.dns", "must be an address and a port, like 9.9.9.9:53");
+	struct view proxy = cfg->gate.upstream_proxy;
+	if (proxy.n && (!view_starts(proxy, "http://") || config_listen(view_skip(proxy, 7), &ss, &len) < 0))
+		return bad(c, "gate.upstream_proxy", "must be http:// with an address and a port, like http://10.0.0.1:3128");
 	if (check_dir(c, "data_dir", cfg->data_dir) < 0 || check_dir(c, "run_dir", cfg->run_dir) < 0 ||
 	    check_path(c, "defaults.workdir", cfg->defaults.workdir) < 0)
 		return -1;
@@ -313,11 +319,21 @@ static int check_uids(const struct check *c)
 	if (c->config->uids.api >= base && c->config->uids.api < end)
 		return bad(c, given(c, "uids.api") ? "uids.api" : "uids.base",
 			   "uids.api must not lie in the range of the boxes");
+	if (c->config->uids.gate >= base && c->config->uids.gate < end)
+		return bad(c, given(c, "uids.gate") ? "uids.gate" : "uids.base",
+			   "uids.gate must not lie in the range of the boxes");
+	if (c->config->uids.gate == c->config->uids.api || c->config->uids.gate == c->config->uids.hook)
+		return bad(c, "uids.gate", "must not be uids.api or uids.hook");
 	if (c->config->uids.hook >= base && c->config->uids.hook < end)
 		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.base",
 			   "uids.hook must not lie in the range of the boxes");
 	if (c->config->uids.hook == c->config->uids.api)
 		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.api", "uids.hook must not be uids.api");
+	if (c->config->uids.vault >= base && c->config->uids.vault < end)
+		return bad(c, given(c, "uids.vault") ? "uids.vault" : "uids.base",
+			   "uids.vault must not lie in the range of the boxes");
+	if (c->config->uids.vault == c->config->uids.api || c->config->uids.vault == c->config->uids.hook)
+		return bad(c, "uids.vault", "uids.vault must be nobody else's");
 	return 0;
 }
 

@@ -65,6 +65,8 @@ struct config {
 	struct {
 		uint64_t api;          /* uid and gid of paddock-api */
 		uint64_t hook;         /* of paddock-hook */
+		uint64_t gate;         /* of paddock-gate */
+		uint64_t vault;        /* of paddock-vault */
 		uint64_t base;         /* first host uid of the first box */
 		uint64_t slots;        /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;
@@ -79,6 +81,10 @@ struct config {
 		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
 		struct view ca_file;   /* PEM, of the authorities for https; empty: the system's */
 	} webhooks;
+	struct {
+		struct view dns;            /* name server that the gate asks: "1.2.3.4", "[::1]:5353"; "" = /etc/resolv.conf */
+		struct view upstream_proxy; /* HTTP proxy through which the gate dials, "http://10.0.0.1:3128"; "" = none */
+	} gate;
 	struct {
 		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
 		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */

@@ -72,6 +72,8 @@ static const struct json_schema max = FIELDS(max_fields);
 static const struct json_field uids_fields[] = {
 	{ "api", JSON_F_U64, WITHIN(uids, api), .min = 1, .max = UID_MOST },
 	{ "hook", JSON_F_U64, WITHIN(uids, hook), .min = 1, .max = UID_MOST },
+	{ "gate", JSON_F_U64, WITHIN(uids, gate), .min = 1, .max = UID_MOST },
+	{ "vault", JSON_F_U64, WITHIN(uids, vault), .min = 1, .max = UID_MOST },
 	{ "base", JSON_F_U64, WITHIN(uids, base), .min = CONFIG_UID_LEAST, .max = UID_MOST },
 	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
 };
@@ -94,6 +96,12 @@ static const struct json_field webhooks_fields[] = {
 };
 static const struct json_schema webhooks = FIELDS(webhooks_fields);
 
+static const struct json_field gate_fields[] = {
+	{ "dns", JSON_F_STRING, WITHIN(gate, dns), .max = 64 },
+	{ "upstream_proxy", JSON_F_STRING, WITHIN(gate, upstream_proxy), .max = 80 },
+};
+static const struct json_schema gate = FIELDS(gate_fields);
+
 static const struct json_field ports_fields[] = {
 	{ "domain", JSON_F_STRING, WITHIN(ports, domain), .max = 200 },
 	{ "cert", JSON_F_STRING, WITHIN(ports, cert), .max = PATH_LONGEST },
@@ -115,6 +123,7 @@ static const struct json_field config_fields[] = {
 	{ "data", JSON_F_OBJECT, offsetof(struct config, data), .sub = &data, .nullable = true },
 	{ "cgroup", JSON_F_OBJECT, offsetof(struct config, cgroup), .sub = &cgroup, .nullable = true },
 	{ "webhooks", JSON_F_OBJECT, offsetof(struct config, webhooks), .sub = &webhooks, .nullable = true },
+	{ "gate", JSON_F_OBJECT, offsetof(struct config, gate), .sub = &gate, .nullable = true },
 	{ "ports", JSON_F_OBJECT, offsetof(struct config, ports), .sub = &ports, .nullable = true },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };

@@ -12,6 +12,7 @@
 #include "listeners.h"
 #include "proc.h"
 #include "relay.h"
+#include "secrets.h"
 #include "stream.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -52,6 +53,7 @@ static const struct op {
 	[WIRE_TYPE_FILE_WATCH] = { &wire_file_watch_msg, file_watch },
 	[WIRE_TYPE_TREE_READ] = { &wire_tree_read_msg, file_pack },
 	[WIRE_TYPE_TREE_WRITE] = { &wire_tree_write_msg, file_unpack },
+	[WIRE_TYPE_SECRETS_SET] = { &wire_secrets_set_msg, secrets_set },
 	[WIRE_TYPE_CONNECT] = { &wire_connect_msg, relay_connect },
 	[WIRE_TYPE_LISTENERS] = { &wire_listeners_msg, listeners_list },
 	[WIRE_TYPE_LISTEN] = { &wire_listen_msg, acceptor_listen },

@@ -14,6 +14,7 @@
 #include "launch.h"
 #include "proc_attach.h"
 #include "pty.h"
+#include "secrets.h"
 #include "poison.h"
 
 #define ABOUT_ARGV 4096 /* bytes of the arguments that are remembered */
@@ -120,11 +121,14 @@ static void raise_oom_score(pid_t pid)
 
 static int launch(struct proc *p, const struct call *call, struct err *e)
 {
-	const struct wire_start *msg = call->msg;
+	struct wire_start with = *(const struct wire_start *)call->msg;
+	const struct wire_start *msg = &with;
 	_cleanup_(ends_close) struct ends ends = { -1, -1, -1, -1, -1 };
 	struct user user;
 	struct launch plan = { .user = &user, .terminal = msg->pty };
 	int r = user_find(msg->user, &user, e);
+	if (r == 0 && secrets_add_env(call->arena, &with) < 0)
+		r = err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
 	if (r == 0)
 		r = launch_prepare(&plan, msg, call->arena, e);
 	if (r == 0 && p->keep)

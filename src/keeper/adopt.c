@@ -15,6 +15,7 @@
 
 #include "adopt.h"
 #include "fd.h"
+#include "gate.h"
 #include "log.h"
 #include "sweep.h"
 #include "poison.h"
@@ -59,13 +60,17 @@ static void adopt_one(struct keeper *k, const char *id)
 	_cleanup_(closep) int run_box = openat(k->run_boxes, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct box *b = calloc(1, sizeof(*b));
 	int pidfd = -1;
+	if (b)
+		list_init(&b->gate_wait);
 	int r = !b ? -ENOMEM : run_box < 0 ? -errno : box_table_load(run_box, b, &pidfd);
 	if (r == 0 && strcmp(b->spec.id, id) != 0)
 		r = -EBADMSG;
 	if (r == 0)
 		r = adopt_watch(k, b, pidfd);
-	if (r == 0)
+	if (r == 0) {
+		gate_box(k, b, NULL);
 		return;
+	}
 	/* Started halfway, or gone: its processes (if any) are in its control group. */
 	if (r != -ESRCH && r != -ENOENT)
 		log_warn("box %s cannot be adopted: %s", id, strerror(-r));

@@ -23,6 +23,7 @@
 #include "adopt.h"
 #include "calls.h"
 #include "fd.h"
+#include "gate.h"
 #include "log.h"
 #include "spawn.h"
 #include "sweep.h"
@@ -128,6 +129,7 @@ static void box_free(struct keeper *k, struct box *b)
 	int pidfd = b->exit.fd;
 	loop_io_stop(&b->exit);
 	fd_close(pidfd);
+	gate_box_gone(k, b);
 	map_del(&k->boxes.by_id, &b->node);
 	free(b);
 }
@@ -210,6 +212,7 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 		return -1;
 	b->pid = nb.pid;
 	*ret_pidfd = nb.pidfd;
+	gate_box(k, b, &nb.gate);
 	int r = spawn_start_time(nb.pid, &b->started);
 	if (r == 0)
 		r = box_table_save(b, run_box);
@@ -231,6 +234,7 @@ static void undo_start(struct keeper *k, struct box *b, int pidfd)
 	slots_free(&k->slots, b->slot);
 	if (!b->spec.existing)
 		(void)!boxes_discard(k, b->spec.id);
+	gate_box_gone(k, b);
 	free(b);
 }
 
@@ -288,6 +292,7 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	struct box *b = calloc(1, sizeof(*b));
 	if (!b)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new box");
+	list_init(&b->gate_wait);
 	b->spec = *s;
 	b->exit.fd = -1;
 	snprintf(b->image, sizeof(b->image), "%s", image->digest);

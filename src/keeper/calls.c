@@ -11,11 +11,13 @@
 #include "boxes.h"
 #include "child.h"
 #include "fd.h"
+#include "gate.h"
 #include "life.h"
 #include "log.h"
 #include "netdev.h"
 #include "serve.h"
 #include "sweep.h"
+#include "vault.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -324,6 +326,28 @@ static int call_hook_open(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
+static int call_gate_open(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	int fd;
+	if (gate_open(c->k, &fd, e) < 0)
+		return -1;
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_gate_opened_msg,
+				&(struct wire_gate_opened){ 0 }, fd);
+	return 0;
+}
+
+static int call_vault_open(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	int fd, r = vault_connect(c->k, WIRE_VAULT_ROLE_API, &fd);
+	if (r < 0)
+		return err_sys(e, ERR_UNAVAILABLE, r, "paddock-vault cannot be reached");
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
+				&wire_vault_opened_msg, &(struct wire_vault_opened){ 0 }, fd);
+	return 0;
+}
+
 static const struct {
 	const struct pb_msg *request;
 	int (*fn)(struct call *c, const void *msg, struct err *e);
@@ -347,7 +371,9 @@ static const struct {
 	[WIRE_TYPE_WORKSPACE_CREATE] = { &wire_workspace_create_msg, life_workspace_create },
 	[WIRE_TYPE_WORKSPACE_REMOVE] = { &wire_workspace_remove_msg, life_workspace_remove },
 	[WIRE_TYPE_WORKSPACE_LIST] = { &wire_workspace_list_msg, life_workspace_list },
+	[WIRE_TYPE_GATE_OPEN] = { &wire_gate_open_msg, call_gate_open },
 	[WIRE_TYPE_HOOK_OPEN] = { &wire_hook_open_msg, call_hook_open },
+	[WIRE_TYPE_VAULT_OPEN] = { &wire_vault_open_msg, call_vault_open },
 };
 
 static void on_frame(struct link *l, const struct frame *f, int fd)

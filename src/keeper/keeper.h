@@ -52,6 +52,21 @@ struct keeper {
 	pid_t hook_pid;
 	struct loop_io hook_exit;
 
+	/* paddock-gate: see gate.h */
+	struct link gate;
+	pid_t gate_pid;
+	struct loop_io gate_exit;
+	struct loop_timer gate_again; /* it died, or a box's sockets could not be made */
+	uint64_t gate_started_ms;
+	struct list gate_queue;       /* of boxes */
+	struct loop_task gate_next;
+
+	/* paddock-vault */
+	struct link vault;
+	pid_t vault_pid;
+	struct loop_io vault_exit;
+	struct loop_timer vault_again;
+	uint64_t vault_started_ms;
 	struct list flushes;      /* under way */
 
 	struct loop_io sweep_exit;

@@ -20,7 +20,7 @@
 #include "text.h"
 #include "poison.h"
 
-#define FORMAT "1" /* changes when what is made here changes */
+#define FORMAT "2" /* changes when what is made here changes */
 
 static const struct {
 	const char *path;
@@ -45,7 +45,7 @@ static const struct {
 	{ "etc/profile", "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
 			 "umask 022\n" },
 	{ "etc/hosts", "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n" },
-	{ "etc/resolv.conf", "" },
+	{ "etc/resolv.conf", "nameserver 127.0.0.1\n" },
 	{ "etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 			       "networks: files\nprotocols: files\nservices: files\n" },
 	{ "etc/shells", "/bin/sh\n/bin/bash\n" },

@@ -26,11 +26,13 @@
 #include "caps.h"
 #include "child.h"
 #include "fd.h"
+#include "gate.h"
 #include "log.h"
 #include "num.h"
 #include "rnd.h"
 #include "sha256.h"
 #include "text.h"
+#include "vault.h"
 #include "poison.h"
 
 static int make_path(const char *path, unsigned mode)
@@ -91,12 +93,15 @@ static int open_dirs(struct keeper *k, struct err *e)
 		return err_set(e, ERR_STATE, "another paddockd runs with the run directory %s", k->run_path);
 	k->run_boxes = make_in(k->run, "boxes", 0700);
 	int store = make_in(k->data, "store", 0700);
-	uid_t api = (uid_t)k->config->uids.api;
-	if (k->run_boxes < 0 || store < 0 || fchown(store, api, api) < 0) {
+	int vault = make_in(k->data, "vault", 0700);
+	uid_t api = (uid_t)k->config->uids.api, keys = (uid_t)k->config->uids.vault;
+	if (k->run_boxes < 0 || store < 0 || fchown(store, api, api) < 0 || vault < 0 || fchown(vault, keys, keys) < 0) {
 		fd_close(store);
+		fd_close(vault);
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make the directories below %s", k->data_path);
 	}
 	fd_close(store);
+	fd_close(vault);
 	return 0;
 }
 
@@ -304,6 +309,7 @@ static int setup(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "signals");
 	map_init(&k->boxes.by_id);
 	list_init(&k->answered.link);
+	gate_init(k);
 	list_init(&k->flushes);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
@@ -352,6 +358,8 @@ int serve_main(int config_fd)
 		return 1;
 	}
 	boxes_adopt(&k);
+	gate_start(&k);
+	vault_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);
 	bool empty = k.boxes.by_id.n == 0;

@@ -39,6 +39,8 @@ struct seccomp_filter {
 void seccomp_box(uint8_t rules[SECCOMP_CALLS]); /* everything in a box, PID 1 too */
 void seccomp_api(uint8_t rules[SECCOMP_CALLS]); /* paddock-api */
 void seccomp_hook(uint8_t rules[SECCOMP_CALLS]); /* paddock-hook */
+void seccomp_gate(uint8_t rules[SECCOMP_CALLS]); /* paddock-gate */
+void seccomp_vault(uint8_t rules[SECCOMP_CALLS]); /* paddock-vault */
 
 int seccomp_compile(const uint8_t rules[SECCOMP_CALLS], struct seccomp_filter *ret) _must_check_; /* -E2BIG */
 /* Needs no_new_privs. */

@@ -415,8 +415,12 @@ def tcp(port):
     """The daemon's own port, and any other of the host, at all addresses that could be it."""
     for host in ("127.0.0.1", "::1", "10.0.0.1", "172.17.0.1", "169.254.169.254", socket.gethostname()):
         try:
-            socket.create_connection((host, int(port)), timeout=2).close()
-            return f"connected to {host}"
+            # Connecting is not reaching: the gate takes every connection, to refuse it.
+            with socket.create_connection((host, int(port)), timeout=2) as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                if connection.recv(1):
+                    return f"an answer from {host}"
+                last = ConnectionError("closed without an answer")
         except OSError as error:
             last = error
     raise last

@@ -46,6 +46,7 @@ static void ready_when_done(struct adoption *a)
 	free(a);
 	pool_start(c);
 	webhooks_start(c);
+	vault_start(c);
 	c->on_ready(c->arg);
 }
 

@@ -39,6 +39,9 @@ enum act {
 	ACT_EVENTS,   /* of the tenant's boxes; an admin sees all */
 	ACT_WEBHOOKS, /* of the tenant */
 	ACT_TENANTS,
+	ACT_SECRETS,     /* of the tenant */
+	ACT_BOX_SECRETS, /* of a box */
+	ACT_VAULT,       /* its master key */
 	ACTS
 };
 

@@ -14,6 +14,7 @@
 #include "life.h"
 #include "events.h"
 #include "log.h"
+#include "mounts.h"
 #include "num.h"
 #include "shells.h"
 #include "workspaces.h"
@@ -83,6 +84,7 @@ void boxes_free_later(struct box *b)
 	loop_timer_stop(&b->expiry);
 	mux_cancel(&b->destroy);
 	life_end(b, &e);
+	mounts_stop(b);
 	guest_stop(&b->guest, &e);
 	shells_drop_all(b, &e);
 	contexts_drop_all(b, &e);

@@ -14,6 +14,7 @@
 
 struct actor;
 struct contexts;
+struct mounts;
 struct core;
 struct tenant;
 struct workspace;
@@ -68,6 +69,8 @@ struct box {
 	struct list order;
 	struct loop_timer expiry;  /* its end; then the retries of its removal */
 	struct creation *creation; /* create.c, while it is being made */
+	struct mounts *mounts;     /* mounts.c, while something is being mounted */
+	bool in_vault;             /* the vault knows it */
 	struct call destroy;       /* remove.c from here on */
 	struct list waiters;       /* jobs */
 	enum box_status before;

@@ -217,6 +217,7 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->workspaces);
 	list_init(&c->watchers);
 	quotas_init(c);
+	vault_init(c);
 	history_init(c);
 }
 
@@ -255,6 +256,7 @@ void core_stop(struct core *c)
 	pool_stop(c);
 	history_stop(c);
 	webhooks_stop(c);
+	vault_stop(c);
 	keeper_stop(c);
 	boxes_stop(c);
 }

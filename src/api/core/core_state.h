@@ -9,6 +9,7 @@
 #include "images.h"
 #include "keeper.h"
 #include "pool.h"
+#include "vault.h"
 #include "webhooks.h"
 
 struct core {
@@ -21,6 +22,7 @@ struct core {
 	void (*on_lost)(struct core *c);
 
 	struct keeper keeper;
+	struct vault vault;
 
 	struct map tenants_by_id, tenants_by_name;
 	struct map keys_by_id, keys_by_hash;

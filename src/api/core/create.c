@@ -16,6 +16,7 @@
 #include "fd.h"
 #include "life.h"
 #include "log.h"
+#include "mounts.h"
 #include "rnd.h"
 #include "snapshots.h"
 #include "wire_gen.h"
@@ -119,9 +120,14 @@ static void on_stored(void *arg, const struct err *e)
 	step_done(cr, WAIT_STORE, e);
 }
 
+static void on_mounted(struct box *b, const struct err *e)
+{
+	step_done(b->creation, WAIT_HELLO, e);
+}
+
 static void on_identity(struct create_identity *id)
 {
-	step_done(CONTAINER(id, struct creation, identity), WAIT_HELLO, NULL);
+	mounts_apply(CONTAINER(id, struct creation, identity)->box, on_mounted);
 }
 
 static void on_greeted(struct guest *g, const struct err *e)
@@ -129,8 +135,12 @@ static void on_greeted(struct guest *g, const struct err *e)
 	struct box *b = CONTAINER(g, struct box, guest);
 	struct creation *cr = b->creation;
 
-	if (e || (!cr->snapshot[0] && !cr->seeded)) {
+	if (e) {
 		step_done(cr, WAIT_HELLO, e);
+		return;
+	}
+	if (!cr->snapshot[0] && !cr->seeded) {
+		mounts_apply(b, on_mounted);
 		return;
 	}
 	cr->identity.guest = g;

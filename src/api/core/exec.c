@@ -366,6 +366,7 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	struct core *c = b->core;
 	struct arena a = ARENA_INIT(256 * 1024);
 	struct wire_start start;
+	a.secret = w->secret;
 	uint64_t timeout = time_limit(c, w);
 
 	if (exec_check(c->config, w, e) < 0)
@@ -379,6 +380,8 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 		err_sys(e, ERR_INTERNAL, r, "exec");
 	} else {
 		x->call.sends = w->streams || w->input.n > 0;
+		if (w->secret)
+			b->guest.mux.link.out.secret = true;
 		r = guest_call(&b->guest, &x->call, WIRE_TYPE_START, (uint32_t)MIN(timeout, UINT32_MAX), 0,
 			       &wire_start_msg, &start, e);
 	}

@@ -12,6 +12,7 @@
 #include "core_state.h"
 #include "fd.h"
 #include "log.h"
+#include "mounts.h"
 #include "wire_gen.h"
 #include "workspaces.h"
 #include "poison.h"
@@ -36,10 +37,17 @@ static int begin(struct box *b, enum life_step step);
 
 /* ---- the end of a step ---- */
 
+/* Those that wait by now: one that is told may begin the next step, and wait for that. */
 static void tell_waiters(struct box *b, const struct err *e)
 {
-	while (!list_empty(&b->life.waiters)) {
-		struct waiter *w = CONTAINER(b->life.waiters.next, struct waiter, link);
+	struct list told = LIST_INIT(told);
+
+	LIST_EACH (it, &b->life.waiters) {
+		list_del(it);
+		list_append(&told, it);
+	}
+	while (!list_empty(&told)) {
+		struct waiter *w = CONTAINER(told.next, struct waiter, link);
 		list_del(&w->link);
 		job_finish(&w->job, b, e);
 		free(w);
@@ -170,10 +178,9 @@ static void on_undo_fail(struct call *c, const struct err *said)
 
 static const struct call_ops undo_ops = { .on_reply = on_undone, .on_fail = on_undo_fail };
 
-/* It runs and says nothing: it is ended again. */
-static void on_greeted(struct guest *g, const struct err *e)
+/* It runs, but says nothing or lacks what it should have: it is ended again. */
+static void on_mounted(struct box *b, const struct err *e)
 {
-	struct box *b = CONTAINER(g, struct box, guest);
 	struct wire_box_stop msg = { .id = view_of(b->id) };
 
 	if (!e) {
@@ -181,13 +188,23 @@ static void on_greeted(struct guest *g, const struct err *e)
 		return;
 	}
 	b->life.failed = *e;
-	g->state = GUEST_DEAD;
+	guest_stop(&b->guest, &b->life.failed);
 	b->life.call.ops = &undo_ops;
 	if (keeper_call(b->core, &b->life.call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg, &msg) <
 	    0) {
 		struct err why = b->life.failed;
 		settle(b, &why);
 	}
+}
+
+static void on_greeted(struct guest *g, const struct err *e)
+{
+	struct box *b = CONTAINER(g, struct box, guest);
+
+	if (e)
+		on_mounted(b, e);
+	else
+		mounts_apply(b, on_mounted);
 }
 
 static int on_start_reply(struct call *c, const struct frame *f, int fd)

@@ -252,7 +252,7 @@ static void on_claimed(void *arg, const struct err *e)
 /* What a box of the pool cannot be. A named box is named so inside, too. */
 static bool is_plain(const struct box_wish *w)
 {
-	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root;
+	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root && !w->secrets.n;
 }
 
 /* The first of them whose image still means the same. */

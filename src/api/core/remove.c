@@ -79,6 +79,7 @@ static void destroyed(struct box *b)
 	err_set(&e, ERR_STATE, "the box was removed");
 	guest_stop(&b->guest, &e);
 	events_emit(b->core, EVENT_DELETED, b);
+	vault_box_removed(b);
 	if (!b->hidden) {
 		store_box_delete(b->core->store, view_of(b->id), on_row_deleted, b);
 		return;

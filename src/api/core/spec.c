@@ -271,7 +271,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
 	    copy_view(a, or_default(w->user, c->defaults.user), &s.user) < 0 ||
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
-	    copy_map(a, &w->env, &s.env) < 0 || copy_map(a, &w->metadata, &s.metadata) < 0)
+	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 || copy_map(a, &w->metadata, &s.metadata) < 0)
 		return err_set(e, ERR_TOO_LARGE, "the box's description is too large");
 	*ret = s;
 	return 0;
@@ -320,6 +320,10 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kstr(&o, "snapshot", s->snapshot);
 	json_out_kstr(&o, "workspace", s->workspace);
 	json_out_kbool(&o, "workspace_readonly", s->workspace_readonly);
+	if (s->secrets.n) {
+		json_out_key(&o, "secrets");
+		spec_secrets_put(&o, &s->secrets);
+	}
 	json_out_kbool(&o, "ports_public", s->ports_public);
 	json_out_kstr(&o, "mask_host", s->mask_host);
 	json_out_end(&o, '}');
@@ -340,6 +344,7 @@ struct columns {
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
 	bool readonly_root, auto_resume, workspace_readonly, ports_public;
+	const struct json *secrets;
 };
 
 #define AT(f) .offset = offsetof(struct columns, f)
@@ -360,6 +365,7 @@ static const struct json_field column_fields[] = {
 	{ "snapshot", JSON_F_STRING, AT(snapshot) },
 	{ "workspace", JSON_F_STRING, AT(workspace) },
 	{ "workspace_readonly", JSON_F_BOOL, AT(workspace_readonly) },
+	{ "secrets", JSON_F_ANY, AT(secrets) },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public) },
 	{ "mask_host", JSON_F_STRING, AT(mask_host) },
 };
@@ -393,6 +399,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 
 	if (json_parse(a, spec, &doc, e) < 0 || json_read(a, doc, &column_schema, &c, false, e) < 0 ||
 	    json_parse(a, metadata, &meta, e) < 0 || read_metadata(a, meta, &s.metadata, e) < 0 ||
+	    spec_secrets_read(a, c.secrets, true, &s.secrets, e) < 0 ||
 	    (c.on_end.n && spec_take_on_end(c.on_end, &s.on_end, e) < 0)) /* absent in older rows */
 		return -1;
 	s.user = c.user;

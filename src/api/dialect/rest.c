@@ -20,7 +20,7 @@
 
 static const struct route *const tables[] = {
 	rest_boxes_routes, rest_life_routes, rest_snapshots_routes, rest_workspaces_routes, rest_exec_routes, rest_procs_routes, rest_shells_routes, rest_contexts_routes, rest_terminal_routes, rest_files_routes, rest_fs_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
-	rest_events_routes, rest_webhooks_routes, rest_tenants_routes, rest_stats_routes, rest_ports_routes, rest_tunnel_routes,
+	rest_events_routes, rest_secrets_routes, rest_webhooks_routes, rest_tenants_routes, rest_stats_routes, rest_ports_routes, rest_tunnel_routes,
 };
 
 /* E2B's: other paths and other words, the same frame. api/e2b/openapi.yaml says what it is. */
@@ -264,7 +264,10 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 	struct req *r = x->ctx;
 	struct err e = { 0 };
 
-	if (buf_add(&r->body, data) < 0) {
+	int added = buf_add(&r->body, data);
+	if (r->route->secret && data.n)
+		explicit_bzero((void *)data.p, data.n); /* it lies in a connection's buffer, which lives on */
+	if (added < 0) {
 		err_set(&e, ERR_TOO_LARGE, "the body is larger than %llu bytes",
 			(unsigned long long)core_config(r->core)->max.body_bytes);
 		rest_fail(r, &e);
@@ -306,9 +309,11 @@ static void take_body(struct req *r)
 	r->x->ctx = r;
 	r->x->ops = r->route->body == REST_JSON ? &collect_ops : &no_body_ops;
 	buf_init(&r->body, max);
+	r->body.secret = r->route->secret;
 	/* For long strings and some structure: what is all structure ("[1,1,…") takes fifty times its text.
 	 */
 	arena_init(&r->arena, 4 * max + ARENA_MIN);
+	r->arena.secret = r->route->secret;
 	if (r->route->body != REST_JSON)
 		r->route->handle(r); /* else with the last of the body, which comes even when there is none */
 }

@@ -70,6 +70,8 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_kz(o, "on_end", spec_on_end_name(s->on_end));
 	json_out_kbool(o, "auto_resume", s->auto_resume);
 	put_origin(o, s);
+	json_out_key(o, "secrets");
+	spec_secrets_put(o, &s->secrets);
 	json_out_key(o, "limits");
 	json_out_object(o);
 	json_out_key(o, "cpu");
@@ -128,6 +130,7 @@ static const struct json_schema limits_schema = { limits_fields, ELEMS(limits_fi
 struct create_body {
 	struct box_wish wish;
 	const struct json *workspace; /* a name, or an object */
+	const struct json *secrets;
 };
 
 #define AT(f) .offset = offsetof(struct create_body, wish.f)
@@ -149,6 +152,7 @@ static const struct json_field create_fields[] = {
 	{ "mask_host", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
+	{ "secrets", JSON_F_ANY, .offset = offsetof(struct create_body, secrets), .nullable = true },
 };
 #undef AT
 static const struct json_schema create_schema = { create_fields, ELEMS(create_fields) };
@@ -202,7 +206,8 @@ static void create(struct req *r)
 
 	if (rest_read(r, &create_schema, &body) < 0)
 		return;
-	if (read_mount(r, body.workspace, &body.wish, &e) < 0) {
+	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
+	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}

@@ -1,0 +1,127 @@
+/*
+ * Mounting secrets: see mounts.h.
+ */
+#include "mounts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "boxes.h"
+#include "core_state.h"
+#include "fd.h"
+#include "secrets.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define PATIENCE_MS 10000
+
+struct mounts {
+	struct box *box;
+	struct job *reading;
+	struct call call;
+	void (*done)(struct box *b, const struct err *e);
+};
+
+static void finish(struct mounts *m, const struct err *e)
+{
+	struct box *b = m->box;
+	void (*done)(struct box *, const struct err *) = m->done;
+	struct err copy = { 0 };
+
+	if (e) {
+		copy = *e;
+		err_wrap(&copy, "secrets");
+	}
+	b->mounts = NULL;
+	free(m);
+	done(b, e ? &copy : NULL);
+}
+
+static int on_set(struct call *c, const struct frame *f, int fd)
+{
+	fd_close(fd);
+	if (!(f->flags & FRAME_LAST))
+		return -EBADMSG;
+	finish(CONTAINER(c, struct mounts, call), NULL);
+	return 0;
+}
+
+static void on_set_fail(struct call *c, const struct err *said)
+{
+	struct err e = { 0 };
+	guest_read_fail(said, &e);
+	finish(CONTAINER(c, struct mounts, call), &e);
+}
+
+static const struct call_ops set_ops = { .on_reply = on_set, .on_fail = on_set_fail };
+
+static int hand_over(struct mounts *m, const struct wire_secret_read_reply *values, struct err *e)
+{
+	const struct spec_secrets *list = &m->box->spec.secrets;
+	struct guest *g = &m->box->guest;
+	struct wire_secret_file files[SPEC_SECRETS_MAX];
+	struct wire_env_var env[SPEC_SECRETS_MAX];
+	struct wire_secrets_set msg = { .user = m->box->spec.user, .files.items = files, .env.items = env };
+
+	if (values->values.n != list->n)
+		return err_set(e, ERR_INTERNAL, "the vault's answer does not fit");
+	for (size_t i = 0; i < list->n; i++) {
+		struct view value = values->values.items[i];
+		if (list->items[i].file.n)
+			files[msg.files.n++] = (struct wire_secret_file){ list->items[i].file, value };
+		else if (memchr(value.p, 0, value.n))
+			return err_set(e, ERR_INVALID, "%.*s holds a NUL and cannot be a variable",
+				       VIEW_ARG(list->items[i].name));
+		else
+			env[msg.env.n++] = (struct wire_env_var){ list->items[i].env, value };
+	}
+	g->mux.link.out.secret = true; /* from here on, nothing that was sent to this box stays in our memory */
+	m->call = (struct call){ .ops = &set_ops, .background = true };
+	return guest_call(g, &m->call, WIRE_TYPE_SECRETS_SET, PATIENCE_MS, PATIENCE_MS, &wire_secrets_set_msg, &msg, e);
+}
+
+static void on_values(void *arg, const void *result, const struct err *e)
+{
+	struct mounts *m = arg;
+	struct err failed = { 0 };
+
+	m->reading = NULL;
+	if (e)
+		failed = *e;
+	else if (hand_over(m, result, &failed) == 0)
+		return;
+	finish(m, &failed);
+}
+
+void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e))
+{
+	struct err e = { 0 };
+
+	if (!b->spec.secrets.n) {
+		done(b, NULL);
+		return;
+	}
+	struct mounts *m = calloc(1, sizeof(*m));
+	if (!m) {
+		err_sys(&e, ERR_INTERNAL, ENOMEM, "secrets");
+		done(b, &e);
+		return;
+	}
+	*m = (struct mounts){ .box = b, .done = done };
+	b->mounts = m;
+	m->reading = secrets_read_for(b, &b->spec.secrets, on_values, m, &e);
+	if (!m->reading)
+		finish(m, &e);
+}
+
+void mounts_stop(struct box *b)
+{
+	struct mounts *m = b->mounts;
+
+	if (!m)
+		return;
+	job_abandon(m->reading);
+	guest_cancel(&m->call);
+	b->mounts = NULL;
+	free(m);
+}

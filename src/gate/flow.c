@@ -1,0 +1,491 @@
+/*
+ * The life of a connection.
+ *
+ *   direct:  accept -> LOOK -> RESOLVE -> CONNECT -> OPEN
+ *   proxy:   accept -> PROXY -> RESOLVE -> CONNECT -> OPEN
+ *
+ * A direct connection is connected already as the client sees it; where it goes is the
+ * address that was meant. Its first bytes are looked at (unless the rules decide without
+ * them) and must name where it goes: the name in a ClientHello, the Host of a request.
+ * A client that is silent lets a server speak first where the rules allow plain TCP; its
+ * first bytes are judged all the same, when they come. Over the proxy port the name is
+ * said beforehand, the other side is connected, and then the first bytes are judged.
+ *
+ * So in OPEN there is a second state, the mode: nothing of the client's reaches the
+ * server before it has left MODE_UNSEEN.
+ */
+#include "flow.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "fd.h"
+#include "netns.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define AT_ONCE 64 /* accepted before others have their turn */
+
+static void on_client(struct loop_io *io, uint32_t events);
+static void on_server(struct loop_io *io, uint32_t events);
+
+/* ---- the end ---- */
+
+static void run_free(struct loop_task *t)
+{
+	free(CONTAINER(t, struct flow, freeing));
+}
+
+static void set_io(struct flow *f, struct loop_io *io, int fd, uint32_t events, void (*on_event)(struct loop_io *, uint32_t));
+
+void flow_end(struct flow *f, bool reset)
+{
+	struct gate *g = f->box->gate;
+
+	if (f->state == FLOW_OVER)
+		return;
+	if (f->state == FLOW_DNS)
+		server_cancel_all(f->box, f);
+	f->state = FLOW_OVER;
+	set_io(f, &f->client, f->client_fd, 0, on_client);
+	set_io(f, &f->server, f->server_fd, 0, on_server);
+	loop_timer_stop(&f->timer);
+	names_forget(&f->waiter);
+	if (reset)
+		(void)setsockopt(f->client_fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+	fd_close(f->client_fd);
+	fd_close(f->server_fd);
+	f->client_fd = f->server_fd = -1;
+	buf_done(&f->to_server);
+	buf_done(&f->to_client);
+	buf_done(&f->look);
+	web_done(f);
+	list_del(&f->link);
+	f->box->n_flows--;
+	g->n_flows--;
+	loop_defer(g->loop, &f->freeing, run_free);
+}
+
+/* ---- verdicts ---- */
+
+static const char *protocol_name(const struct flow *f)
+{
+	return f->state == FLOW_DNS ? "dns" : f->proto == POLICY_TLS ? "tls" : f->proto == POLICY_HTTP ? "http" : "tcp";
+}
+
+void flow_say(struct flow *f, bool allowed, int reason, const struct policy_rule *rule, struct view method, struct view path)
+{
+	static const char *const via[] = { [VIA_DIRECT] = "direct", [VIA_PROXY] = "proxy", [VIA_SOCKS] = "socks" };
+	static const struct addr none;
+	const struct addr *a = !addr_eq(&f->addr, &none) ? &f->addr : f->has_meant ? &f->meant : NULL;
+
+	verdict_say(f->box, &(struct verdict){ .allowed = allowed, .reason = reason, .protocol = protocol_name(f),
+					       .via = via[f->via], .name = view_of(f->name), .addr = a, .port = f->port,
+					       .rule = rule, .method = method, .path = path });
+}
+
+void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule)
+{
+	if (f->state == FLOW_OVER)
+		return;
+	flow_say(f, false, reason, rule, VIEW(""), VIEW(""));
+	if (f->via != VIA_DIRECT && !f->has_meant && f->state != FLOW_OPEN)
+		proxy_answer(f, false, reason);
+	else if (f->proto == POLICY_HTTP && f->mode != MODE_OPAQUE)
+		proxy_http_error(f, 403, "paddock: the policy of this sandbox does not allow it");
+	flow_end(f, f->proto != POLICY_HTTP && f->via == VIA_DIRECT);
+}
+
+static int reason_of(enum policy_answer a, const struct flow *f, enum policy_proto proto, struct view name)
+{
+	if (a == POLICY_DENY_RULE || a == POLICY_ALLOW)
+		return WIRE_GATE_REASON_RULE;
+	if (a == POLICY_DENY_ADDRESS)
+		return WIRE_GATE_REASON_ADDRESS;
+	if (!f->box->policy)
+		return WIRE_GATE_REASON_NO_POLICY;
+	return proto == POLICY_TLS && !name.n ? WIRE_GATE_REASON_NO_NAME : WIRE_GATE_REASON_NO_RULE;
+}
+
+void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a, enum policy_proto proto)
+{
+	*ret = (struct policy_facts){ .name = view_of(f->name), .addr = a, .port = f->port, .proto = proto,
+				      .own = a && dial_own(f->box->gate, a) };
+}
+
+bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const struct addr *a)
+{
+	const struct policy_rule *rule = NULL;
+	enum policy_answer answer = POLICY_DENY;
+	struct policy_facts facts;
+
+	flow_facts(f, &facts, a, proto);
+	facts.name = name;
+	if (f->box->policy)
+		answer = policy_decide(f->box->policy, &facts, &rule);
+	f->proto = proto;
+	if (answer != POLICY_ALLOW) {
+		flow_refuse(f, reason_of(answer, f, proto, name), rule);
+		return false;
+	}
+	f->rule = rule;
+	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
+	return true;
+}
+
+bool flow_still_allowed(const struct flow *f)
+{
+	const struct policy_rule *rule;
+	struct policy_facts facts;
+
+	if (f->state == FLOW_DNS || (f->state != FLOW_OPEN && f->state != FLOW_CONNECT))
+		return true; /* judged by the new rules when it comes to that */
+	flow_facts(f, &facts, &f->addr, f->proto ? f->proto : POLICY_TCP);
+	if (!f->box->policy)
+		return false;
+	return f->mode == MODE_OPAQUE ? policy_decide(f->box->policy, &facts, &rule) == POLICY_ALLOW
+				      : policy_may(f->box->policy, &facts);
+}
+
+/* ---- what is awaited ---- */
+
+static void set_io(struct flow *f, struct loop_io *io, int fd, uint32_t events, void (*on_event)(struct loop_io *, uint32_t))
+{
+	int r = 0;
+
+	/* Nothing is awaited: not even hang-ups, which come again and again. */
+	if (events == 0 || fd < 0) {
+		if (io->fd >= 0)
+			loop_io_stop(io);
+		io->fd = -1;
+		return;
+	}
+	if (io->fd < 0)
+		r = loop_io_start(f->box->gate->loop, io, fd, events, on_event);
+	else
+		r = loop_io_want(io, events);
+	if (r < 0)
+		flow_end(f, true);
+}
+
+static bool reads_client(const struct flow *f)
+{
+	if (f->client_eof || f->throttled || buf_len(&f->to_server) || buf_len(&f->look) >= GATE_LOOK)
+		return false;
+	if (f->state == FLOW_OPEN)
+		return f->mode != MODE_WAIT;
+	return f->state == FLOW_LOOK || f->state == FLOW_PROXY || f->state == FLOW_DNS;
+}
+
+void flow_wants(struct flow *f)
+{
+	uint32_t client = 0, server = 0;
+
+	if (f->state == FLOW_OVER)
+		return;
+	if (reads_client(f))
+		client |= EPOLLIN;
+	if (buf_len(&f->to_client))
+		client |= EPOLLOUT;
+	if (f->state == FLOW_CONNECT)
+		server = f->tunnel_asked ? EPOLLIN : EPOLLOUT;
+	else if (f->state == FLOW_OPEN) {
+		if (!f->server_eof && !f->hold && !f->throttled && buf_len(&f->to_client) == 0)
+			server |= EPOLLIN;
+		if (buf_len(&f->to_server))
+			server |= EPOLLOUT;
+	}
+	set_io(f, &f->client, f->client_fd, client, on_client);
+	if (f->state != FLOW_OVER)
+		set_io(f, &f->server, f->server_fd, server, on_server);
+}
+
+/* ---- the first bytes ---- */
+
+/* The name may stand for the address that was meant, or is the one that was asked for. */
+static bool agrees(struct flow *f, struct view name)
+{
+	return view_is(name, f->name) || (f->has_meant && box_was_told(f->box, &f->meant, name));
+}
+
+static void go_opaque(struct flow *f)
+{
+	f->mode = MODE_OPAQUE;
+	f->hold = false;
+	(void)buf_add(&f->to_server, buf_view(&f->look));
+	buf_done(&f->look);
+	if (f->to_server.bad)
+		flow_end(f, true);
+	else if (relay_flush(f))
+		flow_wants(f);
+}
+
+static void looked_tls(struct flow *f, struct view name)
+{
+	f->proto = POLICY_TLS;
+	if (f->state == FLOW_OPEN) {
+		if (name.n && !agrees(f, name)) {
+			flow_refuse(f, WIRE_GATE_REASON_MISMATCH, NULL);
+			return;
+		}
+		(void)!view_to_str(name, f->name, sizeof(f->name));
+		if (flow_judge(f, POLICY_TLS, name, &f->addr))
+			go_opaque(f);
+		return;
+	}
+	(void)!view_to_str(name, f->name, sizeof(f->name));
+	if (name.n)
+		dial_name(f);
+	else
+		dial_addr(f, &f->meant);
+}
+
+static void looked_other(struct flow *f)
+{
+	f->proto = POLICY_TCP;
+	if (f->state != FLOW_OPEN)
+		dial_addr(f, &f->meant);
+	else if (flow_judge(f, POLICY_TCP, view_of(f->name), &f->addr))
+		go_opaque(f);
+}
+
+void flow_looked(struct flow *f)
+{
+	char name[256];
+
+	if (f->mode == MODE_HTTP) {
+		if (web_step(f))
+			flow_wants(f);
+		return;
+	}
+	enum peek what = peek_look(buf_view(&f->look), name);
+	if (what == PEEK_MORE && (f->client_eof || buf_len(&f->look) >= GATE_LOOK))
+		what = buf_len(&f->look) >= GATE_LOOK ? PEEK_BAD : PEEK_OTHER;
+	switch (what) {
+	case PEEK_MORE:
+		flow_wants(f);
+		return;
+	case PEEK_TLS:
+		looked_tls(f, view_of(name));
+		return;
+	case PEEK_HTTP:
+		f->mode = MODE_HTTP;
+		f->proto = POLICY_HTTP;
+		if (web_step(f))
+			flow_wants(f);
+		return;
+	case PEEK_OTHER:
+		looked_other(f);
+		return;
+	case PEEK_BAD:
+		flow_refuse(f, WIRE_GATE_REASON_MALFORMED, NULL);
+		return;
+	}
+}
+
+void flow_connected(struct flow *f)
+{
+	const struct policy_rule *rule;
+	struct policy_facts facts;
+
+	f->state = FLOW_OPEN;
+	f->active_ms = loop_now(f->box->gate->loop);
+	flow_timer(f, GATE_IDLE_MS);
+	if (f->via != VIA_DIRECT && f->mode == MODE_UNSEEN && !f->has_meant) {
+		proxy_answer(f, true, 0);
+		if (f->state == FLOW_OVER)
+			return;
+	}
+	if (f->mode == MODE_UNSEEN) {
+		flow_facts(f, &facts, &f->addr, POLICY_TCP);
+		f->hold = !f->box->policy || policy_decide(f->box->policy, &facts, &rule) != POLICY_ALLOW;
+	}
+	if (f->mode == MODE_OPAQUE)
+		go_opaque(f);
+	else if (buf_len(&f->look) || f->client_eof)
+		flow_looked(f);
+	else
+		flow_wants(f);
+}
+
+/* ---- time ---- */
+
+/* A server that speaks first: plain TCP, as far as can be seen. */
+static void silent(struct flow *f)
+{
+	const struct policy_rule *rule;
+	struct policy_facts facts;
+
+	flow_timer(f, GATE_HEAD_MS);
+	flow_facts(f, &facts, &f->meant, POLICY_TCP);
+	facts.name = box_name(f->box, &f->meant);
+	if (!f->box->policy || policy_decide(f->box->policy, &facts, &rule) != POLICY_ALLOW)
+		return;
+	(void)!view_to_str(facts.name, f->name, sizeof(f->name));
+	dial_addr(f, &f->meant);
+}
+
+static void on_time(struct loop_timer *t)
+{
+	struct flow *f = CONTAINER(t, struct flow, timer);
+	uint64_t now = loop_now(f->box->gate->loop);
+
+	if (f->state == FLOW_LOOK && f->active_ms == 0) {
+		f->active_ms = now;
+		if (buf_len(&f->look) == 0)
+			silent(f);
+		else
+			flow_timer(f, GATE_HEAD_MS);
+	} else if (f->state == FLOW_OPEN && now - f->active_ms < GATE_IDLE_MS) {
+		flow_timer(f, GATE_IDLE_MS - (now - f->active_ms));
+	} else if (f->state == FLOW_CONNECT) {
+		dial_event(f, 0);
+	} else if (f->state == FLOW_RESOLVE) {
+		flow_refuse(f, WIRE_GATE_REASON_UNRESOLVED, NULL);
+	} else {
+		flow_end(f, true);
+	}
+}
+
+void flow_timer(struct flow *f, uint64_t ms)
+{
+	loop_timer_start(f->box->gate->loop, &f->timer, ms, on_time);
+}
+
+/* ---- events ---- */
+
+static void on_client(struct loop_io *io, uint32_t events)
+{
+	struct flow *f = CONTAINER(io, struct flow, client);
+
+	if ((events & EPOLLOUT) && !relay_flush(f))
+		return;
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+		if (reads_client(f))
+			relay_client(f);
+		else if (events & (EPOLLHUP | EPOLLERR))
+			flow_end(f, true);
+	}
+	if (f->state != FLOW_OVER)
+		flow_wants(f);
+}
+
+static void on_server(struct loop_io *io, uint32_t events)
+{
+	struct flow *f = CONTAINER(io, struct flow, server);
+
+	if (f->state == FLOW_CONNECT) {
+		dial_event(f, events);
+		return;
+	}
+	if ((events & EPOLLOUT) && !relay_flush(f))
+		return;
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		relay_server(f);
+	if (f->state != FLOW_OVER)
+		flow_wants(f);
+}
+
+/* ---- the beginning ---- */
+
+void flow_start_direct(struct flow *f)
+{
+	const struct policy *p = f->box->policy;
+	const struct policy_rule *rule;
+	struct policy_facts facts;
+	enum policy_answer answer;
+
+	f->state = FLOW_LOOK;
+	flow_facts(f, &facts, &f->meant, 0);
+	facts.name = box_name(f->box, &f->meant);
+	if (!policy_opaque(p, &facts, &answer, &rule)) {
+		flow_timer(f, GATE_FIRST_MS);
+		flow_wants(f);
+		return;
+	}
+	f->proto = POLICY_TCP;
+	(void)!view_to_str(facts.name, f->name, sizeof(f->name));
+	if (answer != POLICY_ALLOW) {
+		flow_refuse(f, reason_of(answer, f, POLICY_TCP, facts.name), rule);
+		return;
+	}
+	f->rule = rule;
+	f->mode = MODE_OPAQUE;
+	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
+	dial_addr(f, &f->meant);
+}
+
+static void start(struct flow *f)
+{
+	struct box *b = f->box;
+	const struct policy *p = b->policy;
+	bool proxy = f->meant.b[12] == 127 && addr_is_v4(&f->meant) && f->port == NETNS_PROXY_PORT;
+	static const struct addr loopback6 = { { [15] = 1 } };
+
+	proxy = proxy || (addr_eq(&f->meant, &loopback6) && f->port == NETNS_PROXY_PORT);
+	(void)setsockopt(f->client_fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	f->has_meant = !proxy;
+	if (!p)
+		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
+	else if (b->n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
+		 b->gate->n_flows > GATE_FLOWS || !box_may_connect(b) ||
+		 (p->max_bytes && b->bytes_in + b->bytes_out >= p->max_bytes))
+		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
+	else if (proxy || f->port == NETNS_DNS_PORT) {
+		f->state = proxy ? FLOW_PROXY : FLOW_DNS;
+		f->via = proxy ? VIA_PROXY : VIA_DIRECT;
+		flow_timer(f, GATE_HEAD_MS);
+		flow_wants(f);
+	} else
+		flow_start_direct(f);
+}
+
+static struct flow *flow_new(struct box *b, int fd)
+{
+	struct flow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->box = b;
+	f->client.fd = f->server.fd = f->server_fd = -1;
+	f->client_fd = fd;
+	f->state = FLOW_LOOK;
+	list_init(&f->waiter.link);
+	buf_init(&f->to_server, sizeof(b->gate->scratch) + GATE_LOOK * 2);
+	buf_init(&f->to_client, sizeof(b->gate->scratch) + GATE_LOOK);
+	buf_init(&f->look, sizeof(b->gate->scratch));
+	list_append(&b->flows, &f->link);
+	b->n_flows++;
+	b->gate->n_flows++;
+	return f;
+}
+
+void flow_accept(struct loop_io *listener, uint32_t events)
+{
+	struct box *b = CONTAINER(listener, struct box, tcp);
+
+	for (int i = 0; i < AT_ONCE; i++) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+				box_later(b);
+			return;
+		}
+		struct sockaddr_storage to;
+		socklen_t len = sizeof(to);
+		struct flow *f = flow_new(b, fd);
+		if (!f) {
+			fd_close(fd);
+			return;
+		}
+		if (getsockname(fd, (struct sockaddr *)&to, &len) < 0 || !addr_from_sockaddr((struct sockaddr *)&to, &f->meant)) {
+			flow_end(f, true);
+			continue;
+		}
+		f->port = ntohs(to.ss_family == AF_INET ? ((struct sockaddr_in *)&to)->sin_port : ((struct sockaddr_in6 *)&to)->sin6_port);
+		start(f);
+	}
+}

@@ -1,0 +1,115 @@
+/*
+ * paddock-gate: the boxes' only way out.
+ *
+ * Peers:        boxes (hostile), by the listeners that the keeper made in their network
+ *               namespaces: which box it is, is known by the listener; the keeper, by fd
+ *               3; paddock-api, by a channel that the keeper hands over (it is believed
+ *               about policies); name servers and whatever is dialled (hostile).
+ * Holds:        the policies of the boxes, their connections.
+ * Runs as:      uids.gate of the configuration; started as root by the keeper, it reads
+ *               /etc/resolv.conf and drops before it reads anything else.
+ * Capabilities: none, in all five sets; no_new_privs.
+ * Files:        none (Landlock without a rule).
+ * Calls:        src/os/seccomp_gate.c: sockets of the internet families, and waiting.
+ *
+ * Nothing is dialled that a rule of the box's policy does not allow, by the address that
+ * was judged. It ends when the keeper closes its end; what it held closes with it.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <linux/rtnetlink.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "caps.h"
+#include "config.h"
+#include "gate.h"
+#include "landlock.h"
+#include "log.h"
+#include "num.h"
+#include "seccomp.h"
+#include "poison.h"
+
+enum { FD_KEEPER = 3 };
+
+/* Should: end as `uid` with nothing but what it holds and the calls of its filter. Mustn't: go on when a step fails. */
+static int drop(uint32_t uid, struct err *e)
+{
+	struct seccomp_filter filter;
+	struct rlimit files;
+	uint8_t rules[SECCOMP_CALLS];
+
+	if (uid == 0 || uid == UINT32_MAX)
+		return err_set(e, ERR_INTERNAL, "uids.gate must not be root");
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)!setrlimit(RLIMIT_NOFILE, &files);
+	}
+	int r = caps_bound(0);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot empty the bounding set");
+	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot become uid %u", uid);
+	r = caps_drop_all();
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities");
+	/* After the uid changed, which undoes both. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "prctl");
+	r = landlock_only(NULL, 0);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "Landlock");
+	seccomp_gate(rules);
+	r = seccomp_compile(rules, &filter);
+	if (r >= 0)
+		r = seccomp_load(&filter);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "seccomp") : 0;
+}
+
+static int start(struct gate *g, struct err *e)
+{
+	const char *uid = getenv("PADDOCK_GATE_UID"), *dns = getenv("PADDOCK_GATE_DNS"), *proxy = getenv("PADDOCK_GATE_PROXY");
+	uint32_t number;
+
+	if (!uid || num_u32(view_of(uid), &number) < 0)
+		return err_set(e, ERR_INTERNAL, "PADDOCK_GATE_UID must be a number (this program is started by paddockd)");
+	if (proxy && *proxy && config_listen(view_skip(view_of(proxy), 7), &g->upstream, &g->upstream_len) < 0)
+		return err_set(e, ERR_INVALID, "gate.upstream_proxy is not an address");
+	if (close_range(FD_KEEPER + 1, ~0u, 0) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "close_range");
+	/* Once we are confined no socket of this family can be made. */
+	g->route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (g->route < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "netlink");
+	g->loop = loop_new(e);
+	if (!g->loop)
+		return -1;
+	g->names = names_new(g->loop, dns ? dns : "", e);
+	if (!g->names || drop(number, e) < 0)
+		return -1;
+	map_init(&g->boxes);
+	g->verdicts = BUF_INIT(256u * 1024);
+	int r = link_start(&g->keeper, g->loop, FD_KEEPER, true, &boxes_keeper_ops);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the keeper's channel") : 0;
+}
+
+int main(void)
+{
+	static struct gate g = { .api.io.fd = -1 };
+	struct err e = { 0 };
+
+	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	log_setup("paddock-gate", LOG_LEVEL_INFO);
+	if (start(&g, &e) < 0) {
+		log_error("%s", e.msg);
+		return EXIT_FAILURE;
+	}
+	int r = loop_run(g.loop);
+	return r < 0 ? EXIT_FAILURE : r;
+}

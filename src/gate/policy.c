@@ -1,0 +1,366 @@
+/*
+ * Rules and their matching: see policy.h.
+ */
+#include "policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire_gen.h"
+#include "poison.h"
+
+#define ARENA_MOST (1u << 20)
+#define RULES_MOST 1024
+#define LIST_MOST  4096
+
+/* ---- names and paths ---- */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool label_ok(struct view l)
+{
+	if (l.n < 1 || l.n > 63 || l.p[0] == '-' || l.p[l.n - 1] == '-')
+		return false;
+	for (size_t i = 0; i < l.n; i++)
+		if (!is_digit(l.p[i]) && !(l.p[i] >= 'a' && l.p[i] <= 'z') && l.p[i] != '-' && l.p[i] != '_')
+			return false;
+	return true;
+}
+
+/* "1", "0x7f": what inet_aton and its kin take for (a part of) an address. */
+static bool is_number(struct view l)
+{
+	if (l.n >= 2 && l.p[0] == '0' && l.p[1] == 'x')
+		return true;
+	for (size_t i = 0; i < l.n; i++)
+		if (!is_digit(l.p[i]))
+			return false;
+	return true;
+}
+
+int policy_name(struct view name, char dst[256])
+{
+	struct view rest, label = VIEW_NONE;
+
+	if (name.n && name.p[name.n - 1] == '.')
+		name.n--;
+	if (name.n < 1 || name.n > 253)
+		return -EINVAL;
+	for (size_t i = 0; i < name.n; i++)
+		dst[i] = name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] + 32) : name.p[i];
+	dst[name.n] = 0;
+	for (rest = (struct view){ dst, name.n }; rest.p;) {
+		label = view_split(rest, '.', &rest);
+		if (!label_ok(label))
+			return -EINVAL;
+	}
+	return is_number(label) ? -EINVAL : 0;
+}
+
+bool policy_domain(struct view pattern, struct view name)
+{
+	if (!name.n)
+		return false;
+	if (view_is(pattern, "*"))
+		return true;
+	if (!view_starts(pattern, "*."))
+		return view_eq(pattern, name);
+	struct view suffix = view_skip(pattern, 1); /* with its dot */
+	return name.n > suffix.n && memcmp(name.p + name.n - suffix.n, suffix.p, suffix.n) == 0;
+}
+
+static bool escape_is(struct view v, const char *hex)
+{
+	return v.n >= 3 && v.p[1] == hex[0] && (v.p[2] | 32) == hex[1];
+}
+
+bool policy_path_plain(struct view path)
+{
+	for (size_t i = 0; i < path.n; i++) {
+		struct view at = view_skip(path, i);
+		if (at.p[0] == '\\' || at.p[0] == ';')
+			return false;
+		if (at.p[0] == '%' && (escape_is(at, "2e") || escape_is(at, "2f") || escape_is(at, "5c") || escape_is(at, "25")))
+			return false;
+		if (at.p[0] != '/')
+			continue;
+		if (view_starts(at, "//") || view_starts(at, "/./") || view_starts(at, "/../") || view_is(at, "/.") || view_is(at, "/.."))
+			return false;
+	}
+	return true;
+}
+
+static bool path_below(struct view prefix, struct view path)
+{
+	if (path.n < prefix.n || memcmp(path.p, prefix.p, prefix.n) != 0)
+		return false;
+	return path.n == prefix.n || prefix.p[prefix.n - 1] == '/' || path.p[prefix.n] == '/';
+}
+
+/* ---- reading ---- */
+
+static int copy_views(struct arena *a, const struct view *from, size_t n, struct view **ret)
+{
+	*ret = arena_array(a, n, sizeof(**ret));
+	for (size_t i = 0; *ret && i < n; i++) {
+		(*ret)[i] = arena_view(a, from[i]);
+		if (!(*ret)[i].p)
+			return -ENOMEM;
+	}
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int read_domains(struct policy_rule *r, struct err *e)
+{
+	for (size_t i = 0; i < r->n_domains; i++) {
+		struct view d = r->domains[i];
+		char name[256];
+		if (view_is(d, "*"))
+			continue;
+		struct view bare = view_starts(d, "*.") ? view_skip(d, 2) : d;
+		if (policy_name(bare, name) < 0 || strlen(name) != bare.n)
+			return err_set(e, ERR_INVALID, "rule %.40s: not a domain: %.*s", r->id, (int)MIN(d.n, 64), d.p);
+		memcpy((char *)(uintptr_t)bare.p, name, bare.n);
+	}
+	return 0;
+}
+
+static int read_ranges(struct arena *a, const struct wire_gate_rule *m, struct policy_rule *r, struct err *e)
+{
+	r->cidrs = arena_array(a, m->cidrs.n, sizeof(*r->cidrs));
+	r->ports = arena_array(a, m->ports.n, sizeof(*r->ports));
+	if (!r->cidrs || !r->ports)
+		return err_sys(e, ERR_TOO_LARGE, ENOMEM, "policy");
+	for (; r->n_cidrs < m->cidrs.n; r->n_cidrs++) {
+		struct view c = m->cidrs.items[r->n_cidrs];
+		if (addr_net_parse(c, &r->cidrs[r->n_cidrs]) < 0)
+			return err_set(e, ERR_INVALID, "rule %.40s: not an address range: %.*s", r->id, (int)MIN(c.n, 64), c.p);
+	}
+	for (; r->n_ports < m->ports.n; r->n_ports++) {
+		uint32_t first = m->ports.items[r->n_ports].first, last = m->ports.items[r->n_ports].last;
+		if (!last)
+			last = first;
+		if (first < 1 || last < first || last > 65535)
+			return err_set(e, ERR_INVALID, "rule %.40s: not a range of ports: %u-%u", r->id, first, last);
+		r->ports[r->n_ports].first = (uint16_t)first;
+		r->ports[r->n_ports].last = (uint16_t)last;
+	}
+	return 0;
+}
+
+static int read_rule(struct arena *a, const struct wire_gate_rule *m, struct policy_rule *r, struct err *e)
+{
+	if (view_to_str(m->id, r->id, sizeof(r->id)) < 0)
+		return err_set(e, ERR_INVALID, "the id of a rule is too long");
+	if (m->action != WIRE_GATE_ACTION_ALLOW && m->action != WIRE_GATE_ACTION_DENY)
+		return err_set(e, ERR_INVALID, "rule %.40s: it must allow or deny", r->id);
+	if (m->protocol < WIRE_GATE_PROTOCOL_ANY || m->protocol > WIRE_GATE_PROTOCOL_HTTP)
+		return err_set(e, ERR_INVALID, "rule %.40s: not a protocol", r->id);
+	if (MAX(MAX(m->domains.n, m->cidrs.n), MAX(m->ports.n, MAX(m->methods.n, m->paths.n))) > LIST_MOST)
+		return err_set(e, ERR_TOO_LARGE, "rule %.40s: a list is too long", r->id);
+	r->allow = m->action == WIRE_GATE_ACTION_ALLOW;
+	r->protocol = (uint8_t)m->protocol; /* the same numbers */
+	r->looks_inside = m->methods.n || m->paths.n;
+	if (r->looks_inside && r->protocol != 0 && r->protocol != POLICY_HTTP)
+		return err_set(e, ERR_INVALID, "rule %.40s: methods and paths are of HTTP", r->id);
+	if (copy_views(a, m->domains.items, m->domains.n, &r->domains) < 0 ||
+	    copy_views(a, m->methods.items, m->methods.n, &r->methods) < 0 ||
+	    copy_views(a, m->paths.items, m->paths.n, &r->paths) < 0)
+		return err_sys(e, ERR_TOO_LARGE, ENOMEM, "policy");
+	r->n_domains = m->domains.n;
+	r->n_methods = m->methods.n;
+	r->n_paths = m->paths.n;
+	for (size_t i = 0; i < r->n_paths; i++)
+		if (!view_starts(r->paths[i], "/") || !policy_path_plain(r->paths[i]))
+			return err_set(e, ERR_INVALID, "rule %.40s: a path must begin with / and have no dot segments", r->id);
+	return read_domains(r, e) < 0 ? -1 : read_ranges(a, m, r, e);
+}
+
+int policy_new(const struct wire_gate_policy *m, struct policy **ret, struct err *e)
+{
+	struct arena arena = ARENA_INIT(ARENA_MOST), *keep = malloc(sizeof(*keep));
+	struct policy *p = arena_alloc(&arena, sizeof(*p));
+
+	if (!keep || !p || m->rules.n > RULES_MOST) {
+		err_set(e, ERR_TOO_LARGE, "a policy may have %d rules", RULES_MOST);
+		goto fail;
+	}
+	p->version = m->version;
+	p->max_flows = m->max_flows;
+	p->connects_per_second = m->connects_per_second;
+	p->bytes_per_second = m->bytes_per_second;
+	p->max_bytes = m->max_bytes;
+	p->token_key = arena_view(&arena, m->token_key);
+	p->rules = arena_array(&arena, m->rules.n, sizeof(*p->rules));
+	if (!p->rules || !p->token_key.p) {
+		err_set(e, ERR_TOO_LARGE, "the policy takes too much memory");
+		goto fail;
+	}
+	for (; p->n < m->rules.n; p->n++)
+		if (read_rule(&arena, &m->rules.items[p->n], &p->rules[p->n], e) < 0)
+			goto fail;
+	*keep = arena;
+	p->arena = keep;
+	*ret = p;
+	return 0;
+fail:
+	arena_done(&arena);
+	free(keep);
+	return -1;
+}
+
+void policy_free(struct policy *p)
+{
+	if (!p)
+		return;
+	struct arena *a = p->arena;
+	arena_done(a);
+	free(a);
+}
+
+/* ---- matching ---- */
+
+/* The address is public, or one of the rule's ranges names its kind. */
+static bool names_address(const struct policy_rule *r, const struct policy_facts *f)
+{
+	const struct addr_net *special = addr_special(f->addr);
+
+	if (addr_never(f->addr))
+		return false;
+	if (!special && !f->own)
+		return true;
+	for (size_t i = 0; i < r->n_cidrs; i++) {
+		if (!addr_net_has(&r->cidrs[i], f->addr))
+			continue;
+		if (r->cidrs[i].bits == 128 || (special && addr_net_within(&r->cidrs[i], special)))
+			return true;
+	}
+	return false;
+}
+
+static bool match_domains(const struct policy_rule *r, const struct policy_facts *f)
+{
+	for (size_t i = 0; i < r->n_domains; i++)
+		if (policy_domain(r->domains[i], f->name))
+			return true;
+	return r->n_domains == 0;
+}
+
+static bool match_cidrs(const struct policy_rule *r, const struct policy_facts *f)
+{
+	for (size_t i = 0; f->addr && i < r->n_cidrs; i++)
+		if (addr_net_has(&r->cidrs[i], f->addr))
+			return true;
+	return r->n_cidrs == 0 || !f->addr;
+}
+
+static bool match_ports(const struct policy_rule *r, const struct policy_facts *f)
+{
+	for (size_t i = 0; i < r->n_ports; i++)
+		if (f->port >= r->ports[i].first && f->port <= r->ports[i].last)
+			return true;
+	return r->n_ports == 0 || f->port == 0;
+}
+
+static bool match_inside(const struct policy_rule *r, const struct policy_facts *f)
+{
+	bool method = r->n_methods == 0, path = r->n_paths == 0;
+
+	for (size_t i = 0; i < r->n_methods; i++)
+		method = method || view_eq(r->methods[i], f->method);
+	for (size_t i = 0; i < r->n_paths; i++)
+		path = path || path_below(r->paths[i], f->path);
+	/* A path that two servers may read in two ways is below no prefix that allows, and below each that denies. */
+	if (r->n_paths && !policy_path_plain(f->path))
+		path = !r->allow;
+	return method && path;
+}
+
+/* What is known fits. */
+static bool match_known(const struct policy_rule *r, const struct policy_facts *f)
+{
+	if (!match_domains(r, f) || !match_cidrs(r, f) || !match_ports(r, f))
+		return false;
+	if (f->proto == 0 || r->protocol == 0 || r->protocol == POLICY_TCP)
+		return true;
+	return r->protocol == f->proto;
+}
+
+static bool match(const struct policy_rule *r, const struct policy_facts *f)
+{
+	if (!match_known(r, f))
+		return false;
+	return !r->looks_inside || (f->proto == POLICY_HTTP && match_inside(r, f));
+}
+
+enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule)
+{
+	enum policy_answer no = POLICY_DENY;
+
+	*ret_rule = NULL;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		if (!match(r, f))
+			continue;
+		if (r->allow && !names_address(r, f)) {
+			no = POLICY_DENY_ADDRESS;
+			continue;
+		}
+		*ret_rule = r;
+		return r->allow ? POLICY_ALLOW : POLICY_DENY_RULE;
+	}
+	return no;
+}
+
+bool policy_may(const struct policy *p, const struct policy_facts *f)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		if (!match_known(r, f))
+			continue;
+		if (!r->allow) {
+			/* It denies for certain only if nothing that is not known yet could save it. */
+			if (!r->protocol && !r->looks_inside && (f->addr || !r->n_cidrs) && (f->port || !r->n_ports))
+				return false;
+			continue;
+		}
+		if (f->port == 0 && r->n_domains == 0 && r->n_cidrs)
+			continue;
+		if (r->looks_inside && (f->proto == POLICY_TCP || f->proto == POLICY_TLS))
+			continue;
+		if (!f->addr || names_address(r, f))
+			return true;
+	}
+	return false;
+}
+
+bool policy_opaque(const struct policy *p, const struct policy_facts *f, enum policy_answer *ret,
+		   const struct policy_rule **ret_rule)
+{
+	enum policy_answer no = POLICY_DENY;
+
+	*ret_rule = NULL;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		if (!match_cidrs(r, f) || !match_ports(r, f) || (r->allow && !names_address(r, f) && r->n_domains == 0))
+			continue;
+		bool inside = r->protocol > POLICY_TCP || (r->protocol == 0 && r->n_domains) || r->looks_inside;
+		if (inside)
+			return false;
+		if (!match_domains(r, f))
+			continue;
+		if (r->allow && !names_address(r, f)) {
+			no = POLICY_DENY_ADDRESS;
+			continue;
+		}
+		*ret_rule = r;
+		*ret = r->allow ? POLICY_ALLOW : POLICY_DENY_RULE;
+		return true;
+	}
+	*ret = no;
+	return true;
+}

@@ -1,0 +1,81 @@
+/*
+ * The policy of one box: rules in their order, the first that matches decides, and
+ * nothing matches nothing. Pure: no I/O, no clock.
+ *
+ * What is not yet known of a connection (its address before a name is resolved, its
+ * protocol before its first bytes) is asked about with policy_may, which says whether
+ * any rule could still allow it; the decision is policy_decide, with all of it known.
+ */
+#pragma once
+
+#include "addr.h"
+#include "arena.h"
+#include "err.h"
+
+struct wire_gate_policy;
+
+enum policy_proto { POLICY_TCP = 1, POLICY_TLS, POLICY_HTTP };
+
+struct policy_rule {
+	char id[64];
+	bool allow;
+	uint8_t protocol; /* 0 = any */
+	bool looks_inside; /* has methods or paths */
+	struct view *domains, *methods, *paths;
+	size_t n_domains, n_methods, n_paths;
+	struct addr_net *cidrs;
+	size_t n_cidrs;
+	struct {
+		uint16_t first, last;
+	} *ports;
+	size_t n_ports;
+};
+
+struct policy {
+	struct arena *arena;
+	uint64_t version;
+	struct policy_rule *rules;
+	size_t n;
+	uint32_t max_flows, connects_per_second;
+	uint64_t bytes_per_second, max_bytes;
+	struct view token_key;
+};
+
+/* Copies out of the message; ERR_INVALID for anything that is not understood. */
+int policy_new(const struct wire_gate_policy *m, struct policy **ret, struct err *e) _must_check_;
+void policy_free(struct policy *p);
+
+struct policy_facts {
+	struct view name;        /* lower case, without the last dot; empty: none */
+	const struct addr *addr; /* NULL: not known yet */
+	bool own;                /* the address is this machine's */
+	uint16_t port;           /* 0: not known yet (DNS) */
+	enum policy_proto proto; /* 0: not known yet */
+	struct view method, path; /* of POLICY_HTTP */
+};
+
+enum policy_answer {
+	POLICY_DENY,        /* by no rule */
+	POLICY_DENY_RULE,
+	POLICY_DENY_ADDRESS, /* a rule would allow it, were the address public or named */
+	POLICY_ALLOW,
+};
+
+/* Everything is known (but for the method and path of a TCP or TLS connection). */
+enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule);
+/* Whether it could still be allowed, whatever is not known yet. A name alone (port 0) is a
+ * question to DNS: rules that only name addresses do not open it. */
+bool policy_may(const struct policy *p, const struct policy_facts *f);
+/*
+ * For a connection whose bytes have not been seen: true when the rules decide without
+ * them. A rule that asks for TLS, HTTP or, with any protocol, for a name makes that false.
+ */
+bool policy_opaque(const struct policy *p, const struct policy_facts *f, enum policy_answer *ret,
+		   const struct policy_rule **ret_rule);
+
+/* A host name that may be asked for: letters, digits, '-', '_' and dots, no number as its
+ * last label (which some read as an address). Copied in lower case without the last dot. */
+int policy_name(struct view name, char dst[256]) _must_check_;
+bool policy_domain(struct view pattern, struct view name);
+/* A path that a prefix can be compared with: no dot segments, no escapes of '/', '.', '\\' and '%'. */
+bool policy_path_plain(struct view path);

@@ -1,0 +1,249 @@
+/*
+ * The proxy port, on the box's own loopback: HTTP (CONNECT and absolute-form requests)
+ * and SOCKS 5. A convenience for programs that know proxies: nothing is allowed here
+ * that a direct connection would not be.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "clock.h"
+#include "flow.h"
+#include "num.h"
+#include "socks5.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define HEADERS 64
+
+int proxy_target(struct view text, struct proxy_target *ret)
+{
+	struct proxy_target t = { 0 };
+	struct view host = text;
+	const char *colon = text.n ? memrchr(text.p, ':', text.n) : NULL;
+	uint32_t port;
+
+	if (colon && !(text.p[text.n - 1] == ']')) {
+		host = view_head(text, (size_t)(colon - text.p));
+		struct view digits = view_skip(text, host.n + 1);
+		if (digits.n && (num_u32(digits, &port) < 0 || port < 1 || port > 65535))
+			return -EINVAL;
+		t.port = digits.n ? (uint16_t)port : 0;
+	}
+	if (host.n == 0)
+		return -EINVAL;
+	bool brackets = host.p[0] == '[';
+	if (memchr(host.p, ':', host.n) && !brackets)
+		return -EINVAL;
+	if (addr_parse(host, &t.addr) < 0 && (brackets || policy_name(host, t.name) < 0))
+		return -EINVAL;
+	*ret = t;
+	return 0;
+}
+
+/* ---- answers ---- */
+
+static void send_text(struct flow *f, const void *p, size_t n)
+{
+	/* Small, and the first that this side is sent: the socket takes it. */
+	(void)!send(f->client_fd, p, n, MSG_NOSIGNAL);
+}
+
+void proxy_http_error(struct flow *f, int status, const char *text)
+{
+	static const struct {
+		int status;
+		const char *name;
+	} names[] = { { 400, "Bad Request" }, { 403, "Forbidden" }, { 407, "Proxy Authentication Required" },
+		      { 431, "Request Header Fields Too Large" }, { 502, "Bad Gateway" }, { 503, "Service Unavailable" } };
+	const char *name = "Error";
+	char out[768];
+
+	for (size_t i = 0; i < ELEMS(names); i++)
+		if (names[i].status == status)
+			name = names[i].name;
+	int n = snprintf(out, sizeof(out), "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+			 "Connection: close\r\n\r\n%s\n", status, name, strlen(text) + 1, text);
+	send_text(f, out, MIN((size_t)n, sizeof(out) - 1));
+}
+
+static void answer_socks(struct flow *f, bool ok, int reason)
+{
+	char reply[SOCKS5_REPLY];
+
+	socks5_reply(ok					   ? SOCKS5_OK
+		     : reason == WIRE_GATE_REASON_UNREACHABLE ? SOCKS5_REFUSED
+		     : reason == WIRE_GATE_REASON_UNRESOLVED  ? SOCKS5_UNREACHABLE
+		     : reason == WIRE_GATE_REASON_MALFORMED   ? SOCKS5_FAILED
+							   : SOCKS5_FORBIDDEN, reply);
+	send_text(f, reply, sizeof(reply));
+}
+
+void proxy_answer(struct flow *f, bool ok, int reason)
+{
+	static const char yes[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+	char text[320];
+
+	if (f->via == VIA_SOCKS) {
+		answer_socks(f, ok, reason);
+		return;
+	}
+	if (ok) {
+		send_text(f, yes, sizeof(yes) - 1);
+		return;
+	}
+	if (reason == WIRE_GATE_REASON_MALFORMED) {
+		proxy_http_error(f, 400, "Invalid proxy request");
+	} else if (reason == WIRE_GATE_REASON_UNREACHABLE || reason == WIRE_GATE_REASON_UNRESOLVED) {
+		proxy_http_error(f, 502, reason == WIRE_GATE_REASON_UNREACHABLE ? "The host cannot be reached" : "The name has no address");
+	} else if (reason == WIRE_GATE_REASON_TOKEN) {
+		proxy_http_error(f, 407, "The token is not valid for this host");
+	} else {
+		snprintf(text, sizeof(text), "Host not allowed: %s", f->name);
+		proxy_http_error(f, 403, text);
+	}
+}
+
+/* ---- requests ---- */
+
+static void go(struct flow *f, const struct proxy_target *t)
+{
+	memcpy(f->name, t->name, sizeof(f->name));
+	f->port = t->port;
+	if (t->name[0]) {
+		dial_name(f);
+		return;
+	}
+	struct policy_facts facts;
+	flow_facts(f, &facts, &t->addr, 0);
+	f->addr = t->addr;
+	if (!f->box->policy || !policy_may(f->box->policy, &facts)) {
+		flow_refuse(f, addr_special(&t->addr) || facts.own ? WIRE_GATE_REASON_ADDRESS : WIRE_GATE_REASON_NO_RULE, NULL);
+		return;
+	}
+	/* An address: from here on as if the client had connected to it. */
+	proxy_answer(f, true, 0);
+	f->meant = t->addr;
+	f->has_meant = true;
+	flow_start_direct(f);
+	if (f->state == FLOW_LOOK && buf_len(&f->look))
+		flow_looked(f);
+}
+
+static void read_socks(struct flow *f)
+{
+	struct socks5_request r;
+	struct proxy_target t = { 0 };
+	uint8_t method;
+	int n;
+
+	f->via = VIA_SOCKS;
+	if (!f->greeted) {
+		n = socks5_greeting(buf_view(&f->look), &method);
+		if (n == 0)
+			return;
+		if (n > 0)
+			send_text(f, (char[]){ 5, (char)method }, 2);
+		if (n < 0 || method != 0) {
+			flow_end(f, false);
+			return;
+		}
+		f->greeted = true;
+		buf_consume(&f->look, (size_t)n);
+	}
+	n = buf_len(&f->look) ? socks5_parse(buf_view(&f->look), &r) : 0;
+	if (n == 0)
+		return;
+	if (n > 0 && r.kind == 3) {
+		struct view host = r.host;
+		if (addr_parse(host, &t.addr) < 0 && policy_name(host, t.name) < 0)
+			n = -EINVAL;
+	} else if (n > 0) {
+		struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+		struct sockaddr_in in = { .sin_family = AF_INET };
+		if (r.kind == 1)
+			memcpy(&in.sin_addr, r.host.p, 4);
+		else
+			memcpy(&in6.sin6_addr, r.host.p, 16);
+		addr_from_sockaddr(r.kind == 1 ? (struct sockaddr *)&in : (struct sockaddr *)&in6, &t.addr);
+	}
+	if (n < 0) {
+		flow_refuse(f, WIRE_GATE_REASON_MALFORMED, NULL);
+		return;
+	}
+	t.port = r.port;
+	buf_consume(&f->look, (size_t)n);
+	go(f, &t);
+}
+
+/* "CONNECT host:port HTTP/1.1" and headers, of which the token counts. The parser of requests knows no
+ * CONNECT: it is given the headers behind a line of our own. */
+static int parse_connect(struct flow *f, struct view head, struct proxy_target *t)
+{
+	struct http_header headers[HEADERS];
+	struct http1_request r;
+	struct buf copy = BUF_INIT(GATE_LOOK + 64);
+	struct view rest, line = view_split(head, '\n', &rest);
+	int n = -EINVAL;
+
+	if (line.n && line.p[line.n - 1] == '\r')
+		line.n--;
+	struct view words = view_skip(line, 8), version, target = view_split(words, ' ', &version);
+	bool fine = version.p && (view_is(version, "HTTP/1.1") || view_is(version, "HTTP/1.0"));
+	if (fine && proxy_target(target, t) == 0 && t->port && buf_puts(&copy, "OPTIONS * HTTP/1.0\r\n") == 0 && buf_add(&copy, rest) == 0) {
+		http1_request_init(&r, headers, HEADERS, GATE_LOOK + 64);
+		n = http1_request_parse(&r, copy.p, copy.n) == (int)copy.n && r.content_length == 0 ? 0 : -EINVAL;
+	}
+	struct view host = t->name[0] ? view_of(t->name) : view_head(target, (size_t)((const char *)memrchr(target.p, ':', target.n) - target.p));
+	for (size_t i = 0; n == 0 && i < r.n_headers; i++)
+		if (view_is(r.headers[i].name, "proxy-authorization") &&
+		    !token_allows(f->box->policy ? f->box->policy->token_key : VIEW_NONE, r.headers[i].value, host, clock_wall_ms() / 1000))
+			n = -EACCES;
+	buf_done(&copy);
+	return n;
+}
+
+static void read_connect(struct flow *f)
+{
+	struct view v = buf_view(&f->look);
+	const char *end = memmem(v.p, v.n, "\r\n\r\n", 4);
+	struct proxy_target t = { 0 };
+
+	if (!end) {
+		if (v.n >= GATE_LOOK)
+			flow_refuse(f, WIRE_GATE_REASON_MALFORMED, NULL);
+		return;
+	}
+	size_t n = (size_t)(end + 4 - v.p);
+	int r = parse_connect(f, view_head(v, n), &t);
+	if (r < 0) {
+		memcpy(f->name, t.name, sizeof(f->name));
+		f->port = t.port;
+		flow_refuse(f, r == -EACCES ? WIRE_GATE_REASON_TOKEN : WIRE_GATE_REASON_MALFORMED, NULL);
+		return;
+	}
+	buf_consume(&f->look, n);
+	go(f, &t);
+}
+
+void proxy_read(struct flow *f)
+{
+	struct view v = buf_view(&f->look);
+
+	if (f->greeted || (v.n && v.p[0] == 5)) {
+		read_socks(f);
+		return;
+	}
+	if (v.n < 8 && memcmp(v.p, "CONNECT ", v.n) == 0)
+		return;
+	if (view_starts(v, "CONNECT ")) {
+		read_connect(f);
+		return;
+	}
+	f->mode = MODE_HTTP;
+	f->proto = POLICY_HTTP;
+	f->one_request = true;
+	if (web_step(f))
+		flow_wants(f);
+}

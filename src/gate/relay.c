@@ -1,0 +1,210 @@
+/*
+ * Bytes between the two sides. They go from one socket to the other through one buffer
+ * that all connections share; only what the other side does not take at once is kept
+ * with the connection, and nothing more is read until that is gone. So an idle
+ * connection holds no buffer.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "flow.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define TURNS     4     /* full buffers before others have their turn */
+#define DNS_BYTES 2     /* length of a message over TCP */
+
+/* 0: all of it went, or waits in `keep`; -1: the flow has ended. */
+static int put(struct flow *f, int fd, struct buf *keep, struct view data)
+{
+	if (buf_len(keep) == 0) {
+		ssize_t n = send(fd, data.p, data.n, MSG_NOSIGNAL);
+		if (n < 0 && errno != EAGAIN) {
+			flow_end(f, true);
+			return -1;
+		}
+		data = view_skip(data, n > 0 ? (size_t)n : 0);
+	}
+	if (data.n && buf_add(keep, data) < 0) {
+		flow_end(f, true);
+		return -1;
+	}
+	return 0;
+}
+
+static bool flush_one(struct flow *f, int fd, struct buf *keep)
+{
+	while (fd >= 0 && buf_len(keep)) {
+		struct view v = buf_view(keep);
+		ssize_t n = send(fd, v.p, v.n, MSG_NOSIGNAL);
+		if (n < 0 && errno == EAGAIN)
+			return true;
+		if (n < 0) {
+			flow_end(f, true);
+			return false;
+		}
+		buf_consume(keep, (size_t)n);
+	}
+	if (buf_len(keep) == 0)
+		buf_done(keep);
+	return true;
+}
+
+bool relay_flush(struct flow *f)
+{
+	int server = f->state == FLOW_OPEN ? f->server_fd : -1;
+
+	if (!flush_one(f, f->client_fd, &f->to_client) || !flush_one(f, server, &f->to_server))
+		return false;
+	relay_check_end(f);
+	return f->state != FLOW_OVER;
+}
+
+/* An end goes through when everything before it has. */
+void relay_check_end(struct flow *f)
+{
+	if (f->state != FLOW_OPEN)
+		return;
+	if (f->client_eof && !f->server_shut && buf_len(&f->to_server) == 0 && buf_len(&f->look) == 0) {
+		f->server_shut = true;
+		(void)shutdown(f->server_fd, SHUT_WR);
+	}
+	if (f->server_eof && !f->client_shut && buf_len(&f->to_client) == 0) {
+		f->client_shut = true;
+		(void)shutdown(f->client_fd, SHUT_WR);
+	}
+	/* In HTTP an answer that has ended, ends the connection; nobody reads what else is asked. */
+	if (f->client_shut && (f->server_shut || f->mode != MODE_OPAQUE))
+		flow_end(f, false);
+}
+
+static bool over_limit(struct flow *f)
+{
+	const struct policy *p = f->box->policy;
+
+	if (!p || !p->max_bytes || f->box->bytes_in + f->box->bytes_out <= p->max_bytes)
+		return false;
+	flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
+	return true;
+}
+
+/* > 0: bytes in the shared buffer; 0: nothing now, or the end (which is noted); -1: ended. */
+static ssize_t get(struct flow *f, int fd, bool *eof)
+{
+	struct gate *g = f->box->gate;
+	size_t want = box_allowance(f->box, sizeof(g->scratch));
+
+	if (want == 0) {
+		f->throttled = true;
+		return 0;
+	}
+	if (f->mode != MODE_OPAQUE && fd == f->client_fd)
+		want = MIN(want, GATE_LOOK);
+	ssize_t n = recv(fd, g->scratch, want, 0);
+	if (n == 0) {
+		*eof = true;
+		return 0;
+	}
+	if (n < 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			return 0;
+		flow_end(f, true);
+		return -1;
+	}
+	box_count(f->box, eof == &f->client_eof, (size_t)n);
+	f->active_ms = f->state == FLOW_OPEN ? loop_now(g->loop) : f->active_ms;
+	return over_limit(f) ? -1 : n;
+}
+
+/* ---- DNS over TCP ---- */
+
+static void on_answer(struct server_query *q, struct view message)
+{
+	struct flow *f = server_arg(q);
+	char length[DNS_BYTES] = { (char)(message.n >> 8), (char)message.n };
+
+	if (buf_append(&f->to_client, length, sizeof(length)) == 0)
+		(void)buf_add(&f->to_client, message);
+	if (f->to_client.bad)
+		flow_end(f, true);
+	else if (relay_flush(f))
+		flow_wants(f);
+}
+
+static void dns_messages(struct flow *f)
+{
+	for (;;) {
+		struct view v = buf_view(&f->look);
+		size_t n = v.n >= DNS_BYTES ? (size_t)(uint8_t)v.p[0] << 8 | (uint8_t)v.p[1] : 0;
+		if (v.n < DNS_BYTES || v.n < DNS_BYTES + n)
+			break;
+		server_start(f->box, view_head(view_skip(v, DNS_BYTES), n), on_answer, f);
+		if (f->state == FLOW_OVER)
+			return;
+		buf_consume(&f->look, DNS_BYTES + n);
+	}
+	flow_timer(f, GATE_HEAD_MS);
+	if (f->client_eof)
+		flow_end(f, false);
+}
+
+/* ---- the two directions ---- */
+
+static void got_client(struct flow *f, struct view data)
+{
+	if (f->mode == MODE_DRAIN)
+		return;
+	if (f->mode == MODE_OPAQUE && f->state == FLOW_OPEN) {
+		(void)!put(f, f->server_fd, &f->to_server, data);
+		return;
+	}
+	if (buf_add(&f->look, data) < 0) {
+		flow_end(f, true);
+		return;
+	}
+	if (f->state == FLOW_PROXY)
+		proxy_read(f);
+	else if (f->state == FLOW_DNS)
+		dns_messages(f);
+	else
+		flow_looked(f);
+}
+
+void relay_client(struct flow *f)
+{
+	struct gate *g = f->box->gate;
+
+	for (int i = 0; i < TURNS; i++) {
+		ssize_t n = get(f, f->client_fd, &f->client_eof);
+		if (n < 0)
+			return;
+		if (n > 0)
+			got_client(f, (struct view){ g->scratch, (size_t)n });
+		else if (f->client_eof && f->state == FLOW_OPEN && f->mode == MODE_UNSEEN)
+			flow_looked(f);
+		else if (f->client_eof && f->state != FLOW_OPEN)
+			flow_end(f, true); /* gone before it came to anything */
+		if (f->state == FLOW_OVER)
+			return;
+		if (n < (ssize_t)sizeof(g->scratch) || buf_len(&f->to_server) || f->mode != MODE_OPAQUE)
+			break;
+	}
+	relay_check_end(f);
+}
+
+void relay_server(struct flow *f)
+{
+	struct gate *g = f->box->gate;
+
+	for (int i = 0; i < TURNS; i++) {
+		ssize_t n = get(f, f->server_fd, &f->server_eof);
+		struct view data = { g->scratch, n > 0 ? (size_t)n : 0 };
+		if (n < 0 || (n > 0 && f->mode == MODE_WAIT && !web_answer(f, data)))
+			return;
+		if (n > 0 && put(f, f->client_fd, &f->to_client, data) < 0)
+			return;
+		if (n < (ssize_t)sizeof(g->scratch) || buf_len(&f->to_client))
+			break;
+	}
+	relay_check_end(f);
+}

@@ -1,0 +1,11 @@
+/*
+ * paddock-vault: started with the keeper and again when it dies. The keeper makes the
+ * streams to it and hands the other ends to whoever may have one; it reads none of them.
+ */
+#pragma once
+
+#include "keeper.h"
+
+void vault_start(struct keeper *k);
+/* A stream to it, for somebody of this WIRE_VAULT_ROLE. -ENOTCONN while it is not there. */
+int vault_connect(struct keeper *k, int32_t role, int *ret_fd) _must_check_;

@@ -1,0 +1,41 @@
+/*
+ * What the gate may have, box by box, as the api said: a secret, in requests to these
+ * hosts. What is not here is refused. Kept in memory alone; the api says it again after
+ * every start of either.
+ */
+#pragma once
+
+#include "arena.h"
+#include "list.h"
+#include "map.h"
+
+struct wire_vault_box;
+
+struct grants {
+	struct map boxes;
+	struct list all;
+};
+
+struct grants_box {
+	struct map_node node;
+	struct list link;
+	struct arena arena;
+	struct view id, tenant;
+	struct grants_grant {
+		struct view secret;
+		struct view *hosts;
+		size_t n_hosts;
+	} *grants;
+	size_t n;
+};
+
+void grants_init(struct grants *g);
+void grants_done(struct grants *g);
+int grants_put(struct grants *g, const struct wire_vault_box *m) _must_check_; /* -ENOMEM, -EINVAL */
+void grants_remove(struct grants *g, struct view box);
+struct grants_box *grants_box(const struct grants *g, struct view box);
+/* Whether any grant of the box names this host; and this secret for it. */
+bool grants_has_host(const struct grants_box *b, struct view host);
+bool grants_allows(const struct grants_box *b, struct view secret, struct view host);
+/* "a.example.com", or "*.example.com" for every name below it. Without regard to case. */
+bool grants_host_fits(struct view pattern, struct view host);

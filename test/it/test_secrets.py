@@ -1,0 +1,536 @@
+"""Secrets: kept by paddock-vault, used by boxes, never shown.
+
+The canary tests look for a value where it must not be: in the memory of every program and
+of every process of a box, in files, logs, the database and snapshots. The scanner is shown
+to find a planted value each time, in the same places.
+"""
+
+import base64
+import json
+import os
+import re
+import secrets as random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import paddock
+
+
+def canary():
+    return "canary-" + random.token_hex(12)
+
+
+# ---- the scanner ----------------------------------------------------------
+
+
+def memory_has(pid, needles):
+    """Which of the needles are in the memory of a process (root may look, dumpable or not)."""
+    found = set()
+    try:
+        maps = paddock.read(f"/proc/{pid}/maps").splitlines()
+        memory = open(f"/proc/{pid}/mem", "rb", 0)
+    except OSError:
+        return found
+    with memory:
+        for line in maps:
+            where, mode = line.split()[:2]
+            if "r" not in mode or "[vvar" in line or "[vsyscall]" in line:
+                continue
+            start, end = (int(part, 16) for part in where.split("-"))
+            tail = b""
+            while start < end:
+                try:
+                    memory.seek(start)
+                    piece = memory.read(min(end - start, 1 << 20))
+                except (OSError, ValueError):
+                    break
+                if not piece:
+                    break
+                start += len(piece)
+                text = tail + piece
+                found |= {needle for needle in needles if needle in text}
+                tail = text[-256:]
+    return found
+
+
+def tree_has(top, needles):
+    found = {}
+    for folder, _, names in os.walk(top):
+        for name in names:
+            path = Path(folder) / name
+            try:
+                if path.is_symlink() or not path.is_file() or path.stat().st_size > 64 << 20:
+                    continue
+                data = path.read_bytes()
+            except OSError:
+                continue
+            for needle in needles:
+                if needle in data:
+                    found.setdefault(needle, []).append(str(path))
+    return found
+
+
+def forms(value):
+    raw = value.encode()
+    return {raw, base64.b64encode(raw), raw.hex().encode()}
+
+
+def vault_pid(daemon):
+    def look():
+        return [pid for pid, name in daemon.programs().items() if name == "paddock-vault"]
+
+    return paddock.until(look, "there is a paddock-vault")[0]
+
+
+def kill_vault(daemon):
+    pid = vault_pid(daemon)
+    daemon.api_kills += 1
+    paddock.kill(pid)
+    assert paddock.wait_gone(pid)
+    paddock.until(lambda: vault_pid(daemon) != pid, "a new paddock-vault")
+
+
+def put(client, name, value, box=None, **more):
+    path = f"/v1/sandboxes/{box.id}/secrets/{name}" if box else f"/v1/secrets/{name}"
+    return client.send_json("PUT", path, {"value": value, **more})
+
+
+# ---- the API --------------------------------------------------------------
+
+
+@pytest.fixture
+def tenant(daemon):
+    """Clients of two tenants of their own."""
+    admin, made = daemon.client(), []
+    for name in ("a", "b"):
+        response = admin.post("/v1/keys", {"name": "t", "role": "user", "tenant": f"{name}{random.token_hex(4)}"})
+        assert response.status == 201, response
+        made.append(daemon.client(key=response.json()["key"]))
+    yield made
+    for client in (*made, admin):
+        client.close()
+
+
+def test_set_list_replace_remove(tenant):
+    mine, other = tenant
+    first = put(mine, "TOKEN", "one")
+    assert first.status == 201 and first.json()["version"] == 1
+    second = put(mine, "TOKEN", base64.b64encode(b"\0binary").decode(), encoding="base64")
+    assert second.status == 200 and second.json()["version"] == 2
+    assert put(mine, "another.name-1", "x").status == 201
+    listed = mine.get("/v1/secrets").json()["secrets"]
+    assert [entry["name"] for entry in listed] == ["TOKEN", "another.name-1"]
+    assert [entry["version"] for entry in listed[0]["versions"]] == [2, 1]
+    assert all(re.match(r"^\d{4}-\d\d-\d\dT", entry["updated_at"]) for entry in listed)
+    assert set(listed[0]) == {"name", "version", "updated_at", "versions"}
+    # nobody else's
+    assert other.get("/v1/secrets").json() == {"secrets": []}
+    assert other.delete("/v1/secrets/TOKEN").status == 404
+    # there is no way to read one
+    assert mine.get("/v1/secrets/TOKEN").status == 405
+    assert mine.delete("/v1/secrets/TOKEN").status == 204
+    assert mine.delete("/v1/secrets/TOKEN").code() == "not_found"
+    assert [entry["name"] for entry in mine.get("/v1/secrets").json()["secrets"]] == ["another.name-1"]
+
+
+def test_versions_are_kept_up_to_eight(tenant):
+    mine = tenant[0]
+    for number in range(10):
+        assert put(mine, "V", f"v{number}").status in (200, 201)
+    versions = mine.get("/v1/secrets").json()["secrets"][0]["versions"]
+    assert [entry["version"] for entry in versions] == [10, 9, 8, 7, 6, 5, 4, 3]
+
+
+@pytest.mark.parametrize("name, body, status", [
+    ("1digit", {"value": "x"}, 400), ("a" * 65, {"value": "x"}, 400), ("a%20b", {"value": "x"}, 400),
+    ("ok", {"value": ""}, 400), ("ok", {}, 400), ("ok", {"value": 7}, 400), ("ok", {"value": "x", "more": 1}, 400),
+    ("ok", {"value": "???", "encoding": "base64"}, 400), ("ok", {"value": "x", "encoding": "rot13"}, 400),
+    ("ok", {"value": "x" * 65537}, 400),
+])
+def test_bad_values_are_refused(api, name, body, status):
+    response = api.send_json("PUT", f"/v1/secrets/{name}", body)
+    assert response.status == status, response
+    assert response.code() == "invalid_argument"
+
+
+def test_the_largest_value_arrives(tenant, daemon):
+    mine = tenant[0]
+    assert put(mine, "BIG", "y" * 65536).status == 201
+    box = mine.create(secrets=[{"name": "BIG", "file": "big"}])
+    assert box.check(["stat", "-c", "%s %a %U", "/run/secrets/big"]) == "65536 400 user\n"
+    box.delete()
+
+
+def test_secrets_of_a_box(tenant):
+    mine, other = tenant
+    box = mine.create()
+    assert put(mine, "KEY", "of-the-tenant").status == 201
+    assert put(other, "KEY", "foreign", box).status == 404
+    run = {"secrets": [{"name": "KEY", "env": "KEY"}]}
+    assert box.check("echo $KEY", **run) == "of-the-tenant\n"
+    assert put(mine, "KEY", "of-the-box", box).status == 201
+    assert box.check("echo $KEY", **run) == "of-the-box\n"
+    assert [entry["name"] for entry in mine.get(f"{box.path}/secrets").json()["secrets"]] == ["KEY"]
+    assert mine.delete(f"{box.path}/secrets/KEY").status == 204
+    assert box.check("echo $KEY", **run) == "of-the-tenant\n"
+    box.delete()
+
+
+def test_a_removed_box_takes_its_secrets_along(daemon):
+    client = daemon.client()
+    box = client.create()
+    files = daemon.data_dir / "vault" / "secrets"
+    before = set(os.listdir(files))
+    assert put(client, "OWN", "x", box).status == 201
+    assert set(os.listdir(files)) - before
+    box.delete()
+    paddock.until(lambda: set(os.listdir(files)) <= before, "the sealed file is gone")
+    client.close()
+
+
+# ---- mounted --------------------------------------------------------------
+
+
+def test_mounted_file_and_variable(tenant):
+    mine, value = tenant[0], canary()
+    assert put(mine, "TOKEN", "old").status == 201
+    assert put(mine, "TOKEN", value).status == 200
+    wish = [{"name": "TOKEN", "file": "token"}, {"name": "TOKEN", "env": "TOKEN"}, {"name": "TOKEN", "env": "OLD", "version": 1}]
+    box = mine.create(secrets=wish)
+    assert box.get()["secrets"] == wish
+    assert box.check("cat /run/secrets/token; echo; echo $TOKEN; echo $OLD") == f"{value}\n{value}\nold\n"
+    assert box.check(["stat", "-c", "%a %U", "/run/secrets/token"]) == "400 user\n"
+    assert box.check(["stat", "-f", "-c", "%T", "/run/secrets"]) == "tmpfs\n"
+    # a command's own variables go before the box's
+    assert box.check("echo $TOKEN", env={"TOKEN": "mine"}) == "mine\n"
+    # they are there after a stop and a start, with the value of then
+    assert put(mine, "TOKEN", "newer").status == 200
+    assert mine.post(f"{box.path}/stop", {}).status == 200
+    assert mine.post(f"{box.path}/start", {}).status == 200
+    assert box.check("cat /run/secrets/token; echo; echo $TOKEN") == "newer\nnewer\n"
+    box.delete()
+
+
+def test_variable_of_one_command_only(tenant):
+    mine, value = tenant[0], canary()
+    assert put(mine, "TOKEN", value).status == 201
+    box = mine.create()
+    assert box.check("echo $TOKEN", secrets=[{"name": "TOKEN", "env": "TOKEN"}]) == value + "\n"
+    assert box.check("echo $TOKEN") == "\n"
+    for wish, code in [([{"name": "NONE", "env": "X"}], "not_found"), ([{"name": "TOKEN", "file": "x"}], "invalid_argument"),
+                       ([{"name": "TOKEN"}], "invalid_argument"), ([{"name": "TOKEN", "env": "a=b"}], "invalid_argument"),
+                       ([{"name": "TOKEN", "env": "X", "version": 9}], "not_found"), ("x", "invalid_argument")]:
+        assert box.try_exec("true", secrets=wish).code() == code, wish
+    assert box.try_exec("true", shell="s", secrets=[{"name": "TOKEN", "env": "X"}]).code() == "invalid_argument"
+    box.delete()
+
+
+@pytest.mark.parametrize("wish, code", [
+    ([{"name": "NO_SUCH", "env": "X"}], "not_found"),
+    ([{"name": "X", "file": "../x"}], "invalid_argument"),
+    ([{"name": "X", "file": "/etc/passwd"}], "invalid_argument"),
+    ([{"name": "X", "file": "a", "env": "A"}], "invalid_argument"),
+    ([{"name": "X", "env": "A"}, {"name": "Y", "env": "A"}], "invalid_argument"),
+    ([{"name": "X", "env": "A"}] * 65, "invalid_argument"),
+])
+def test_bad_mounts_make_no_box(api, wish, code):
+    before = {box["id"] for box in api.list()}
+    assert api.try_create(secrets=wish).code() == code
+    assert {box["id"] for box in api.list()} == before
+
+
+def test_forks_and_snapshots_have_none(tenant):
+    mine, value = tenant[0], canary()
+    assert put(mine, "TOKEN", value).status == 201
+    box = mine.create(secrets=[{"name": "TOKEN", "file": "token"}, {"name": "TOKEN", "env": "TOKEN"}])
+    assert put(mine, "OWN", value, box).status == 201
+    response = mine.post(f"{box.path}/fork", {"count": 1})
+    assert response.status in (200, 201), response
+    fork = paddock.Box(mine, response.json()["sandboxes"][0])
+    mine.daemon.saw(fork.id)
+    assert fork.check("ls /run/secrets 2>/dev/null; echo $TOKEN") == "\n"
+    assert fork.get()["secrets"] == []
+    assert mine.get(f"{fork.path}/secrets").json() == {"secrets": []}
+    fork.delete()
+    box.delete()
+
+
+# ---- the canary -----------------------------------------------------------
+
+
+def test_canary_is_nowhere_else(own_daemon):
+    """A secret that is only stored, then one that is mounted: where is the value, and where not?"""
+    daemon = own_daemon().start()
+    client, value, planted = daemon.client(), canary(), canary()
+    needles = forms(value)
+    assert put(client, "TOKEN", value).status == 201
+    assert put(client, "TOKEN", value).status == 200
+    box = client.create(secrets=[{"name": "TOKEN", "file": "token"}], env={"PLANTED": planted})
+    box.check("true", secrets=[{"name": "TOKEN", "env": "TOKEN"}])
+    assert put(client, "OWN", value, box).status == 201
+    # A control in every place: the box's own variable is in the api, the database and a file of the box.
+    box.check("echo -n $PLANTED > /workspace/planted")
+    snapshot = client.post(f"{box.path}/snapshots", {"name": "s"})
+    assert snapshot.status == 201, snapshot
+    control = planted.encode()
+    assert memory_has(daemon.api_pid(), {control}) == {control}, "the scanner of memory finds nothing"
+    stored = tree_has(daemon.data_dir / "store", {control} | needles)
+    assert control in stored and not set(stored) & needles, stored
+    on_disk = tree_has(daemon.disk, {control} | needles)
+    assert any("snapshots" in path for path in on_disk[control]) and any("boxes" in path for path in on_disk[control])
+    assert not set(on_disk) & needles, on_disk
+    assert not tree_has(daemon.data_dir / "vault", needles)
+    assert not tree_has(daemon.run_dir, needles)
+    assert not any(needle in daemon.log_file.read_bytes() for needle in needles)
+    for pid, name in daemon.programs().items():
+        assert not memory_has(pid, needles), f"the value is in the memory of {name}"
+    client.close()
+
+
+def test_canary_in_a_box_that_does_not_use_it(own_daemon):
+    daemon = own_daemon().start()
+    client, value = daemon.client(), canary()
+    needles = forms(value)
+    assert put(client, "TOKEN", value).status == 201
+    box = client.create()
+    assert put(client, "OWN", value, box).status == 201
+    process = client.post(f"{box.path}/processes", {"argv": ["sleep", "60"], "env": {"PLANTED": "planted-" + "x" * 16}})
+    assert process.status == 201, process
+    pids = box.processes()
+    assert len(pids) >= 2
+    assert any(memory_has(pid, {b"planted-" + b"x" * 16}) for pid in pids), "the scanner finds nothing"
+    assert not any(memory_has(pid, needles) for pid in pids)
+    environ = box.check("cat /proc/*/environ 2>/dev/null; env", user="root").encode()
+    assert b"PATH=" in environ and not any(needle in environ for needle in needles)
+    client.close()
+
+
+# ---- the vault as a program ----------------------------------------------
+
+
+def test_posture(daemon):
+    pid = vault_pid(daemon)
+    status = paddock.proc_status(pid)
+    assert status["Uid"].split() == ["59003"] * 4 and status["Gid"].split() == ["59003"] * 4
+    assert status["Groups"] == ""
+    for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(status[kind], 16) == 0, kind
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+    assert int(status["VmLck"].split()[0]) > 0
+    limits = paddock.read(f"/proc/{pid}/limits")
+    assert re.search(r"Max core file size\s+0\s+0", limits)
+    assert os.stat(f"/proc/{pid}/environ").st_uid == 0, "it can be dumped"
+    targets = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    known = ("socket:", "anon_inode:", "pipe:", "/dev/null", str(daemon.data_dir / "vault"), str(daemon.log_file))
+    assert all(target.startswith(known) for target in targets), targets
+    sockets = {target[8:-1] for target in targets if target.startswith("socket:")}
+    internet = {line.split()[9] for kind in ("tcp", "tcp6", "udp", "udp6")
+                for line in paddock.read(f"/proc/{pid}/net/{kind}").splitlines()[1:]}
+    assert not sockets & internet
+    vault = daemon.data_dir / "vault"
+    assert vault.stat().st_mode & 0o777 == 0o700 and vault.stat().st_uid == 59003
+    assert (vault / "master.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_killed_vault_comes_back(own_daemon):
+    daemon = own_daemon().start()
+    client = daemon.client()
+    box = client.create()
+    assert put(client, "A", "tenant's").status == 201 and put(client, "B", "box's", box).status == 201
+    kill_vault(daemon)
+    # a call that comes meanwhile waits for the next one
+    assert [entry["name"] for entry in client.get("/v1/secrets").json()["secrets"]] == ["A"]
+    run = {"secrets": [{"name": "A", "env": "A"}, {"name": "B", "env": "B"}]}
+    assert box.check("echo $A $B", **run) == "tenant's box's\n"
+    assert put(client, "A", "again").json()["version"] == 2
+    # and so does everything after the end of the others
+    daemon.kill_api()
+    assert box.check("echo $A $B", **run) == "again box's\n"
+    client.close()
+    daemon.restart()
+    client = daemon.client()
+    assert paddock.Box(client, {"id": box.id}).check("echo $A $B", **run) == "again box's\n"
+    client.close()
+
+
+def test_secrets_of_boxes_that_vanished_are_dropped(own_daemon):
+    """A box whose removal the vault was not told of: the next meeting sorts it out."""
+    daemon = own_daemon().start()
+    client = daemon.client()
+    box = client.create()
+    assert put(client, "B", "x", box).status == 201 and put(client, "A", "x").status == 201
+    files = daemon.data_dir / "vault" / "secrets"
+    assert len(os.listdir(files)) == 2
+    kept = {name: (files / name).read_bytes() for name in os.listdir(files)}
+    box.delete()
+    paddock.until(lambda: len(os.listdir(files)) == 1, "its secret is gone")
+    for name, data in kept.items():  # as if it had been killed before
+        (files / name).write_bytes(data)
+        os.chown(files / name, 59003, 59003)
+    kill_vault(daemon)
+    paddock.until(lambda: len(os.listdir(files)) == 1, "its secret is gone again")
+    assert [entry["name"] for entry in client.get("/v1/secrets").json()["secrets"]] == ["A"]
+    client.close()
+
+
+def test_rotation(own_daemon):
+    daemon = own_daemon().start()
+    client, vault = daemon.client(), daemon.data_dir / "vault"
+    assert put(client, "A", "value-a").status == 201
+    old_key, old = (vault / "master.key").read_text(), {p.name: p.read_bytes() for p in (vault / "secrets").iterdir()}
+    user = daemon.client(key=client.post("/v1/keys", {"name": "u", "role": "user"}).json()["key"])
+    assert user.post("/v1/vault/rotate", {}).code() == "forbidden"
+    answer = client.post("/v1/vault/rotate", {})
+    assert answer.status == 200 and answer.json()["resealed"] == 1
+    new_key = (vault / "master.key").read_text()
+    assert new_key != old_key and not (vault / "master.key.next").exists()
+    assert all((vault / "secrets" / name).read_bytes() != data for name, data in old.items())
+    box = client.create()
+    run = {"secrets": [{"name": "A", "env": "A"}]}
+    assert box.check("echo $A", **run) == "value-a\n"
+    kill_vault(daemon)
+    assert box.check("echo $A", **run) == "value-a\n"
+    # cut off between the new key and the end: the next start finishes it
+    daemon.stop()
+    (vault / "master.key.next").write_text(random.token_hex(32) + "\n")
+    os.chown(vault / "master.key.next", 59003, 59003)
+    next_key = (vault / "master.key.next").read_text()
+    daemon.start()
+    client = daemon.client()
+    assert client.get("/v1/secrets").status == 200
+    assert (vault / "master.key").read_text() == next_key and not (vault / "master.key.next").exists()
+    assert paddock.Box(client, {"id": box.id}).check("echo $A", **run) == "value-a\n"
+    result = subprocess.run([paddock.BIN / "paddock", "vault", "rotate", "--url", daemon.url, "--key-file",
+                             daemon.data_dir / "admin.key"], capture_output=True, text=True, timeout=20)
+    assert result.returncode == 0 and json.loads(result.stdout)["resealed"] == 1, result
+    user.close()
+    client.close()
+
+
+def test_wrong_missing_and_returned_master_key(own_daemon):
+    daemon = own_daemon().start()
+    client, key = daemon.client(), daemon.data_dir / "vault" / "master.key"
+    assert put(client, "A", "value").status == 201
+    right = key.read_text()
+    client.close()
+    for wrong, words in ((random.token_hex(32) + "\n", "not the one"), ("nonsense\n", "cannot be used"), (None, "missing")):
+        daemon.stop()
+        if wrong is None:
+            key.unlink()
+        else:
+            key.write_text(wrong)
+        daemon.start()
+        client = daemon.client()
+        response = client.get("/v1/secrets")
+        assert response.status == 503 and words in response.json()["error"]["message"], response
+        assert put(client, "A", "x").status == 503
+        assert client.try_create(secrets=[{"name": "A", "env": "A"}]).status == 503
+        box = client.create()  # the rest goes on
+        box.delete()
+        client.close()
+    daemon.stop()
+    key.write_text(right)
+    os.chown(key, 59003, 59003)
+    daemon.start()
+    client = daemon.client()
+    box = client.create(secrets=[{"name": "A", "env": "A"}])
+    assert box.check("echo $A") == "value\n"
+    client.close()
+
+
+def test_tampered_files(own_daemon):
+    daemon = own_daemon().start()
+    client = daemon.client()
+    assert put(client, "A", "value-a").status == 201
+    names = set(os.listdir(daemon.data_dir / "vault" / "secrets"))
+    assert put(client, "B", "value-b").status == 201
+    folder = daemon.data_dir / "vault" / "secrets"
+    (a,), (b,) = names, set(os.listdir(folder)) - names
+    good = (folder / a).read_bytes()
+    box = client.create()
+
+    def use():
+        return box.try_exec("echo $A", secrets=[{"name": "A", "env": "A"}])
+
+    assert use().status == 200
+    for at in (len(good) - 1, len(good) - 20, 16, 30, 33):  # tag, value, nonce, version, time
+        data = bytearray(good)
+        data[at] ^= 1
+        (folder / a).write_bytes(data)
+        assert use().status in (404, 500, 503), f"byte {at}"
+        assert b"value-a" not in use().body
+    for data in (b"", good[:20], good + b"x", (folder / b).read_bytes()):
+        (folder / a).write_bytes(data)
+        assert use().status in (404, 500), data
+    (folder / a).write_bytes(good)
+    assert use().status == 200
+    # what cannot be read at the start does not keep the rest from working
+    (folder / a).write_bytes(b"rubbish")
+    kill_vault(daemon)
+    assert [entry["name"] for entry in client.get("/v1/secrets").json()["secrets"]] == ["B"]
+    client.close()
+
+
+def test_credential_instead_of_a_file(own_daemon):
+    """systemd's CREDENTIALS_DIRECTORY; a file that was there before gives way to it."""
+    daemon = own_daemon()
+    daemon.start()
+    client, vault = daemon.client(), daemon.data_dir / "vault"
+    assert put(client, "A", "value").status == 201
+    client.close()
+    daemon.stop()
+    given = daemon.base / "credentials"
+    given.mkdir(mode=0o700)
+    (given / "paddock-master-key").write_text(random.token_hex(32))
+    daemon.environment = {"CREDENTIALS_DIRECTORY": given}
+    daemon.start()
+    client = daemon.client()
+    box = client.create(secrets=[{"name": "A", "env": "A"}])
+    assert box.check("echo $A") == "value\n"
+    assert not (vault / "master.key").exists()
+    assert client.post("/v1/vault/rotate", {}).code() == "not_supported"
+    client.close()
+    daemon.stop()
+    (given / "paddock-master-key").rename(given / "paddock-master-key-old")
+    (given / "paddock-master-key").write_text(random.token_hex(32))
+    daemon.start()
+    client = daemon.client()
+    assert client.get("/v1/secrets").status == 200  # so by now everything is sealed with the new one
+    client.close()
+    (given / "paddock-master-key-old").unlink()
+    kill_vault(daemon)
+    client = daemon.client()
+    box = client.create(secrets=[{"name": "A", "env": "A"}])
+    assert box.check("echo $A") == "value\n"
+    client.close()
+
+
+# ---- the command line ------------------------------------------------------
+
+
+def test_command_line(daemon, tmp_path):
+    def run(*words, **options):
+        return subprocess.run([paddock.BIN / "paddock", *words, "--url", daemon.url, "--key-file", daemon.data_dir / "admin.key"],
+                              capture_output=True, timeout=20, **options)
+
+    value = canary()
+    assert run("secret", "set", "CLI", input=value.encode() + b"\n").returncode == 0
+    (tmp_path / "value").write_bytes(b"from a file\n")
+    assert run("secret", "set", "CLI_FILE", "--file", tmp_path / "value").returncode == 0
+    listed = run("secret", "ls").stdout.decode()
+    assert re.search(r"^CLI +1 +\d{4}-", listed, re.M) and "CLI_FILE" in listed and value not in listed
+    client = daemon.client()
+    box = client.create(secrets=[{"name": "CLI", "env": "A"}, {"name": "CLI_FILE", "env": "B"}])
+    assert box.check("echo $A; echo \"$B\"") == f"{value}\nfrom a file\n"
+    assert run("secret", "set", "-s", box.id, "MINE", input=b"x").returncode == 0
+    assert b"MINE" in run("secret", "ls", "-s", box.id).stdout
+    assert run("secret", "rm", "-s", box.id, "MINE").returncode == 0
+    assert run("secret", "rm", "CLI", "CLI_FILE").returncode == 0
+    assert run("secret", "rm", "CLI").returncode == 1
+    for bad in (b"", b"x" * 70000):
+        assert run("secret", "set", "BAD", input=bad).returncode == 1
+    assert "CLI" not in run("secret", "ls").stdout.decode()
+    box.delete()
+    client.close()
