@@ -35,6 +35,7 @@ struct config_pool {
 	uint64_t warm;
 };
 #define CONFIG_POOL_MOST 1000
+#define CONFIG_PARTS_MOST 256
 
 struct config {
 	struct view listen;        /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
@@ -98,6 +99,7 @@ struct config {
 		struct view non_public;    /* who may open addresses that are not public: "admin", "anyone" */
 		bool detect;               /* the sets of package managers, from this machine's configuration */
 	} egress;
+	uint64_t parts;                /* network namespaces and storages that the keeper has ready */
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */
 	size_t n_pools;
