@@ -56,7 +56,7 @@ static void go_home(const struct native *n)
 
 bool native_refill(struct native *n)
 {
-	if (n->n_nets == ELEMS(n->nets) || n->host_net < 0)
+	if (n->n_nets >= MIN(n->wanted_nets, ELEMS(n->nets)) || n->host_net < 0)
 		return false;
 	_cleanup_(closep) int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0 || unshare(CLONE_NEWNET) < 0)
@@ -74,7 +74,7 @@ bool native_refill(struct native *n)
 		return false;
 	}
 	n->nets[n->n_nets++] = (struct native_net){ fd, gate };
-	return n->n_nets < ELEMS(n->nets);
+	return n->n_nets < n->wanted_nets;
 }
 
 int native_gate(struct native *n, pid_t pid, struct netns_gate *ret)

@@ -17,7 +17,7 @@
 #include "plan.h"
 #include "seccomp.h"
 
-#define NATIVE_NETS 8
+#define NATIVE_NETS 256
 
 /* What all boxes of one keeper share; made once. */
 struct native {
@@ -33,7 +33,7 @@ struct native {
 		int ns;
 		struct netns_gate gate; /* its sockets for the gate */
 	} nets[NATIVE_NETS];
-	unsigned n_nets;
+	unsigned n_nets, wanted_nets; /* wanted: set by the keeper, at most NATIVE_NETS */
 	/* Detached mounts whose closing waits for an RCU grace period: closed when there is time. */
 	int late[128];
 	unsigned n_late;

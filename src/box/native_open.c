@@ -150,7 +150,7 @@ static void look_at_proc(char masks[PLAN_MASKS])
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e)
 {
 	n->scratch = n->empty_ns = n->init = -1;
-	n->n_late = n->n_nets = 0;
+	n->n_late = n->n_nets = n->wanted_nets = 0;
 	n->host_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	look_at_proc(n->masks);
 	uint8_t rules[SECCOMP_CALLS];

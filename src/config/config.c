@@ -39,6 +39,7 @@ static const struct config DEFAULTS = {
 	.cgroup = { VIEW("paddock") },
 	.gate = { VIEW(""), VIEW("") },
 	.webhooks = { VIEW("link-local"), VIEW("") },
+	.parts = 8,
 	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
 };
 

@@ -35,6 +35,7 @@ struct config_pool {
 	uint64_t warm;
 };
 #define CONFIG_POOL_MOST 1000
+#define CONFIG_PARTS_MOST 256
 
 struct config {
 	struct view listen;        /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
@@ -90,6 +91,7 @@ struct config {
 		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
 		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;
+	uint64_t parts;                /* network namespaces and storages that the keeper has ready */
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */
 	size_t n_pools;

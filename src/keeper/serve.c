@@ -248,6 +248,7 @@ static int open_walls(struct keeper *k, struct err *e)
 		posture_add(&k->posture, "walls", false, true, "%.100s", e->msg);
 		log_error("%s", e->msg);
 	}
+	k->native.wanted_nets = (unsigned)k->config->parts;
 	struct rlimit rl;
 	getrlimit(RLIMIT_NOFILE, &rl);
 	rl.rlim_cur = rl.rlim_max;
@@ -268,6 +269,7 @@ static int open_storage(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make %s", point);
 	if (disk_open(&k->storage.disk, k->data, k->config->data.backend, k->config->data.size_mb, point, e) < 0)
 		return -1;
+	k->storage.wanted = (unsigned)k->config->parts;
 	return storage_open(&k->storage, e);
 }
 

@@ -48,7 +48,7 @@ int storage_open(struct storage *s, struct err *e)
 	s->n = 0;
 	do
 		spare_name(s->n, name);
-	while (s->n < STORAGE_SPARES && fstatat(s->spare, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && ++s->n);
+	while (fstatat(s->spare, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && ++s->n);
 	return 0;
 }
 
@@ -66,7 +66,7 @@ bool storage_refill(struct storage *s)
 {
 	static const char half[] = "half";
 	struct err e = { 0 };
-	if (s->n >= STORAGE_SPARES)
+	if (s->n >= s->wanted)
 		return false;
 	int r = disk_make(&s->disk, s->spare, half);
 	_cleanup_(closep) int dir = r < 0 && r != -EEXIST ? r : open_dir(s->spare, half);
@@ -75,7 +75,7 @@ bool storage_refill(struct storage *s)
 	if (dir < 0 || fill(dir, &e) < 0 || renameat(s->spare, half, s->spare, name) < 0)
 		return false; /* a create makes its own then, and reports what is wrong */
 	s->n++;
-	return s->n < STORAGE_SPARES;
+	return s->n < s->wanted;
 }
 
 /* An overlay refuses a work directory that a volatile one has used: it begins anew. */

@@ -8,13 +8,13 @@
 #include "disk.h"
 #include "plan.h"
 
-#define STORAGE_SPARES 8
 
 struct storage {
 	struct disk disk;
 	int boxes, spare, snapshots, workspaces;
 	int trash;  /* on the same file system; swept */
 	unsigned n; /* spares that are ready: spare/0 … n-1 */
+	unsigned wanted; /* set before it is opened */
 };
 
 int storage_open(struct storage *s, struct err *e) _must_check_; /* s->disk is open */

@@ -10,6 +10,7 @@ the daemon, so that a test does not believe what it is meant to check.
 import base64
 import contextlib
 import ctypes
+import datetime
 import http.client
 import json
 import os
@@ -200,6 +201,12 @@ def clean_environment(**extra):
     """Ours without PADDOCK_*: to the daemon those are settings."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PADDOCK_")}
     return {**kept, **{k: str(v) for k, v in extra.items()}}
+
+
+def seconds_until(text):
+    """From now to a time as the API writes it."""
+    when = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return (when - datetime.datetime.now(datetime.timezone.utc)).total_seconds()
 
 
 def die_with_parent():

@@ -284,6 +284,16 @@ static bool is_behind(const struct box *b, const struct box_filter *f, int64_t l
 	return before(b, last_ms, last_id) != f->newest_first;
 }
 
+const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg)
+{
+	for (const struct list *it = c->boxes.next; it != &c->boxes; it = it->next) {
+		const struct box *b = CONTAINER(it, const struct box, order);
+		if (!b->hidden && !b->pooled && fits(arg, b))
+			return b;
+	}
+	return NULL;
+}
+
 int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f,
 	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
 	       struct err *e)

@@ -37,10 +37,17 @@ static int begin(struct box *b, enum life_step step);
 
 /* ---- the end of a step ---- */
 
+/* Those that wait by now: one that is told may begin the next step, and wait for that. */
 static void tell_waiters(struct box *b, const struct err *e)
 {
-	while (!list_empty(&b->life.waiters)) {
-		struct waiter *w = CONTAINER(b->life.waiters.next, struct waiter, link);
+	struct list told = LIST_INIT(told);
+
+	LIST_EACH (it, &b->life.waiters) {
+		list_del(it);
+		list_append(&told, it);
+	}
+	while (!list_empty(&told)) {
+		struct waiter *w = CONTAINER(told.next, struct waiter, link);
 		list_del(&w->link);
 		job_finish(&w->job, b, e);
 		free(w);
