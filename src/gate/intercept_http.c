@@ -565,7 +565,7 @@ static void answer_done(struct intercept *ic)
 /* The parser of requests reads the headers, behind a line of our own: what it finds ambiguous is refused. */
 static int parse_headers(struct view lines, struct buf *copy, struct http1_request *r, struct http_header *headers)
 {
-	buf_puts(copy, "GET / HTTP/1.0\r\n");
+	buf_puts(copy, "POST / HTTP/1.1\r\nhost: x\r\n");
 	buf_add(copy, lines);
 	if (copy->bad)
 		return -1;
