@@ -36,7 +36,7 @@ struct cmd {
 	int (*run)(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e);
 };
 
-extern const struct cmd cmd_serve, cmd_run, cmd_create, cmd_exec, cmd_shell, cmd_cp, cmd_ls, cmd_inspect, cmd_rm;
+extern const struct cmd cmd_serve, cmd_run, cmd_create, cmd_exec, cmd_shell, cmd_forward, cmd_cp, cmd_ls, cmd_inspect, cmd_rm;
 extern const struct cmd cmd_pause, cmd_resume, cmd_stop, cmd_start, cmd_extend, cmd_fork;
 extern const struct cmd cmd_snapshot_create, cmd_snapshot_ls, cmd_snapshot_rm;
 extern const struct cmd cmd_workspace_create, cmd_workspace_ls, cmd_workspace_rm;

@@ -20,6 +20,7 @@ static const struct cmd *const COMMANDS[] = {
 	&cmd_create,
 	&cmd_exec,
 	&cmd_shell,
+	&cmd_forward,
 	&cmd_cp,
 	&cmd_ls,
 	&cmd_inspect,
