@@ -62,6 +62,7 @@ struct box *boxes_new(struct core *c, const struct tenant *t)
 	list_init(&b->history.queue);
 	list_init(&b->waiters);
 	list_init(&b->shells);
+	list_init(&b->egress.unsent);
 	return b;
 }
 
@@ -81,6 +82,7 @@ void boxes_free_later(struct box *b)
 	workspaces_forget(b);
 	pool_forget(b);
 	history_forget(b);
+	policies_forget(b);
 	loop_timer_stop(&b->expiry);
 	mux_cancel(&b->destroy);
 	life_end(b, &e);
@@ -338,6 +340,8 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 		return err_set(e, ERR_INTERNAL, "box %.*s: no such tenant, or no memory", VIEW_ARG(row->id));
 	if (view_to_str(row->id, b->id, sizeof(b->id)) < 0 ||
 	    spec_from_json(&b->arena, row->spec, row->metadata, s, e) < 0)
+		goto bad;
+	if (policies_take(b, e) < 0)
 		goto bad;
 	s->name = arena_view(&b->arena, row->name);
 	s->image = arena_view(&b->arena, row->image);

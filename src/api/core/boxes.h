@@ -8,6 +8,7 @@
 #include "guest.h"
 #include "history.h"
 #include "job.h"
+#include "policies.h"
 #include "quotas.h"
 #include "spec.h"
 #include "store.h"
@@ -63,6 +64,7 @@ struct box {
 	bool pooled; /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
 	struct list pool; /* of its image's pool */
 	struct quota_mark quota;
+	struct box_egress egress;
 	struct history history;
 	bool indexed, named;
 	struct map_node by_id, by_name;

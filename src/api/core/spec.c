@@ -237,6 +237,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.workspace_readonly = s->workspace_readonly,
 		.ports_public = s->ports_public,
 		.mask_host = s->mask_host,
+		.egress = s->egress,
 	};
 }
 
@@ -268,7 +269,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 		return -1;
 	if (copy_view(a, w->name, &s.name) < 0 || copy_view(a, w->mask_host, &s.mask_host) < 0 ||
 	    copy_view(a, or_default(w->image, c->defaults.image), &s.image) < 0 ||
-	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
+	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_view(a, w->egress, &s.egress) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
 	    copy_view(a, or_default(w->user, c->defaults.user), &s.user) < 0 ||
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
 	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 || copy_map(a, &w->metadata, &s.metadata) < 0)
@@ -326,6 +327,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	}
 	json_out_kbool(&o, "ports_public", s->ports_public);
 	json_out_kstr(&o, "mask_host", s->mask_host);
+	if (s->egress.n)
+		json_out_kstr(&o, "egress", s->egress);
 	json_out_end(&o, '}');
 	return out->bad;
 }
@@ -344,6 +347,7 @@ struct columns {
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
 	bool readonly_root, auto_resume, workspace_readonly, ports_public;
+	struct view egress;
 	const struct json *secrets;
 };
 
@@ -368,6 +372,7 @@ static const struct json_field column_fields[] = {
 	{ "secrets", JSON_F_ANY, AT(secrets) },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public) },
 	{ "mask_host", JSON_F_STRING, AT(mask_host) },
+	{ "egress", JSON_F_STRING, AT(egress) },
 };
 #undef AT
 static const struct json_schema column_schema = { column_fields, ELEMS(column_fields) };
@@ -418,6 +423,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.workspace_readonly = c.workspace_readonly;
 	s.ports_public = c.ports_public;
 	s.mask_host = c.mask_host;
+	s.egress = c.egress;
 	s.readonly_root = c.readonly_root;
 	*ret = s;
 	return 0;

@@ -49,6 +49,7 @@ struct box_wish {
 	struct view snapshot;  /* name or id; empty: none. Not together with image */
 	struct view workspace; /* a name; empty: one of its own */
 	bool workspace_readonly;
+	struct view egress; /* a policy that policies_wish has made; empty: none of its own */
 	struct spec_secrets secrets;
 	bool ports_public;     /* its ports are served to whoever knows the name */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
@@ -67,6 +68,7 @@ struct box_spec {
 	struct view snapshot;  /* what it was made from, as it was called; empty: the image alone */
 	struct view workspace; /* the name of a shared one; empty: its own */
 	bool workspace_readonly;
+	struct view egress; /* JSON; empty: that of its image, tenant, … (policies.h) */
 	struct spec_secrets secrets; /* what is mounted; a fork has none */
 	bool ports_public;     /* everybody may reach its ports; else a key, a token or a signed link is needed */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
