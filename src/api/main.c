@@ -27,8 +27,10 @@
 #include "config.h"
 #include "core.h"
 #include "drop.h"
+#include "envd.h"
 #include "fd.h"
 #include "http.h"
+#include "interpreter.h"
 #include "log.h"
 #include "loop.h"
 #include "num.h"
@@ -56,6 +58,8 @@ struct api {
 	struct core *core;
 	struct rest *rest;
 	struct plane *plane;
+	struct interpreter *interpreter;
+	struct envd *envd;
 	struct tls_server *tls;
 	struct http_server *server;
 	uint32_t n_listen;
@@ -150,10 +154,22 @@ static void on_drained(void *arg)
 	loop_stop(a->loop, EXIT_SUCCESS);
 }
 
+static void on_plane_idle(void *arg)
+{
+	struct api *a = arg;
+	interpreter_when_idle(a->interpreter, on_drained, a);
+}
+
+static void on_envd_idle(void *arg)
+{
+	struct api *a = arg;
+	plane_when_idle(a->plane, on_plane_idle, a);
+}
+
 static void on_rest_idle(void *arg)
 {
 	struct api *a = arg;
-	plane_when_idle(a->plane, on_drained, a);
+	envd_when_idle(a->envd, on_envd_idle, a);
 }
 
 static void on_drain_time(struct loop_timer *t)
@@ -208,6 +224,18 @@ static int start(struct api *a, struct err *e)
 	if (!a->plane)
 		return -1;
 	/* The ports of boxes that this process serves itself. */
+	a->interpreter = interpreter_new(a->core, e);
+	if (!a->interpreter)
+		return -1;
+	plane_serve(a->plane, &(struct plane_own){ .port = PLANE_INTERPRETER,
+						   .guarded = true,
+						   .serve = interpreter_serve,
+						   .arg = a->interpreter });
+	a->envd = envd_new(a->core, e);
+	if (!a->envd)
+		return -1;
+	plane_serve(a->plane, &(struct plane_own){
+				      .port = PLANE_ENVD, .serve = envd_serve, .arg = a->envd, .find = envd_find });
 	struct http_config http = { .on_request = plane_request, .arg = a->plane, .tls = a->tls };
 	a->server = http_server_new(a->loop, &http, e);
 	rest_set_server(a->rest, a->server);
@@ -219,6 +247,8 @@ static void stop(struct api *a)
 	loop_timer_stop(&a->drain);
 	http_server_free(a->server); /* aborts what is under way */
 	plane_free(a->plane);
+	interpreter_free(a->interpreter);
+	envd_free(a->envd);
 	rest_free(a->rest);
 	core_stop(a->core);
 	store_close(a->store); /* waits for the last commit */

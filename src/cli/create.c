@@ -25,6 +25,8 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "workspace", 0, OPT_TEXT, AT(workspace), "NAME[:ro]", "the workspace to mount at /workspace" },
 	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
 	  "only /workspace, /tmp and /dev/shm can be written" },
+	{ "allow", 0, OPT_LIST, AT(allow), "TARGET",
+	  "what it may reach: a set, a host, a network; may be repeated" },
 	/* from here on not for run, whose boxes have no life of their own */
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
 	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME", "end the box after this time (seconds, or with s, m, h, d)" },
@@ -112,6 +114,20 @@ static void put_workspace(struct json_out *o, const char *text)
 	json_out_end(o, '}');
 }
 
+static void put_egress(struct json_out *o, const struct opt_list *allow)
+{
+	if (!allow->n)
+		return;
+	json_out_key(o, "egress");
+	json_out_object(o);
+	json_out_key(o, "allow");
+	json_out_array(o);
+	for (size_t i = 0; i < allow->n; i++)
+		json_out_str(o, view_of(allow->items[i]));
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+}
+
 static uint64_t whole_seconds(uint64_t ms)
 {
 	return ms / 1000 + (ms % 1000 != 0);
@@ -132,7 +148,7 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	    create_check_text(f->snapshot, "--snapshot", e) < 0 ||
 	    create_check_text(f->workspace, "--workspace", e) < 0 ||
 	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
-	    check_list(&f->metadata, "--metadata", e) < 0)
+	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->allow, "--allow", e) < 0)
 		return -1;
 	json_out_init(&o, &b);
 	json_out_object(&o);
@@ -146,6 +162,7 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	put_text(&o, "snapshot", f->snapshot);
 	if (f->workspace)
 		put_workspace(&o, f->workspace);
+	put_egress(&o, &f->allow);
 	put_count(&o, "ttl_seconds", whole_seconds(f->ttl_ms));
 	put_count(&o, "idle_seconds", whole_seconds(f->idle_ms));
 	put_text(&o, "on_end", f->on_end);

@@ -9,14 +9,14 @@
 struct create_flags {
 	const char *name, *image, *user, *workdir;
 	const char *snapshot, *workspace, *on_end;
-	struct opt_list env, metadata;
+	struct opt_list env, metadata, allow;
 	uint64_t memory_mb, pids, nofile, disk_mb, ttl_ms, idle_ms;
 	double cpu;
 	bool readonly_root, auto_resume;
 };
 
 /* The first CREATE_RUN_OPTS of them are for `run` as well. */
-enum { CREATE_RUN_OPTS = 12, CREATE_OPTS = 18 };
+enum { CREATE_RUN_OPTS = 13, CREATE_OPTS = 19 };
 extern const struct opt create_opts[CREATE_OPTS];
 
 /* *ret is the new box's object. */

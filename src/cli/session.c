@@ -11,13 +11,16 @@
 #include <stdlib.h>
 
 #include "fd.h"
+#include "rnd.h"
 #include "session.h"
 #include "text.h"
+#include "websocket.h"
 
 #include "poison.h"
 
 #define ANSWER_MAX (512u << 20) /* two outputs of an exec, escaped, fit */
 #define ERROR_MAX  (64u << 10)
+#define UPGRADE_MS 30000
 
 static const char *const DEFAULT_KEYS[] = { "/var/lib/paddock/admin.key", "./var/lib/admin.key" };
 
@@ -183,6 +186,27 @@ static int call_named(struct session *s, const char *method, const char *prefix,
 		return -1;
 	call.path = buf_view(&path);
 	return session_call(s, &call, ret, e);
+}
+
+int session_upgrade(struct session *s, struct view path, struct err *e)
+{
+	_cleanup_(buf_done) struct buf key = BUF_INIT(64);
+	struct client_request rq = { .method = "GET", .path = path, .timeout_ms = UPGRADE_MS };
+	char nonce[16], accept[WEBSOCKET_ACCEPT];
+	struct response r;
+
+	rnd_bytes(nonce, sizeof(nonce));
+	text_base64(&key, (struct view){ nonce, sizeof(nonce) });
+	buf_putc(&key, 0);
+	rq.upgrade_key = buf_view(&key).p;
+	if (key.bad || websocket_accept(view_of(rq.upgrade_key), accept) < 0)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	client_close(&s->client);
+	if (session_send(s, &rq, &r, e) < 0)
+		return -1;
+	if (r.status != 101 || strcmp(r.accept, accept) != 0)
+		return err_set(e, ERR_INTERNAL, "%s did not open a WebSocket", s->client.url.authority);
+	return 0;
 }
 
 int session_get(struct session *s, const char *prefix, const char *name, struct json **ret, struct err *e)

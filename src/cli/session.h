@@ -52,6 +52,8 @@ int session_call(struct session *s, const struct session_call *call, struct json
  * read. */
 int session_send(struct session *s, const struct client_request *rq, struct response *ret,
 		 struct err *e) _must_check_;
+/* Opens a WebSocket on a connection of its own: then client_push and client_pull, or the fd itself. */
+int session_upgrade(struct session *s, struct view path, struct err *e) _must_check_;
 /* GET and DELETE of one thing: prefix, then name percent-encoded. */
 int session_get(struct session *s, const char *prefix, const char *name, struct json **ret,
 		struct err *e) _must_check_;

@@ -15,7 +15,6 @@
 
 #include "clock.h"
 #include "fd.h"
-#include "rnd.h"
 #include "show.h"
 #include "terminal.h"
 #include "text.h"
@@ -25,7 +24,6 @@
 
 #define MESSAGE_MAX (16u << 20)
 #define TEXT_MAX    65536u
-#define ANSWER_MS   30000
 #define RESUME_MS   20000
 #define RETRY_MS    500
 
@@ -103,25 +101,9 @@ static int put_path(struct terminal *t, struct buf *path, struct err *e)
 static int open_socket(struct terminal *t, struct err *e)
 {
 	_cleanup_(buf_done) struct buf path = BUF_INIT(16384);
-	_cleanup_(buf_done) struct buf key = BUF_INIT(64);
-	struct client_request rq = { .method = "GET", .timeout_ms = ANSWER_MS };
-	char nonce[16], accept[WEBSOCKET_ACCEPT];
-	struct response r;
 
-	rnd_bytes(nonce, sizeof(nonce));
-	text_base64(&key, (struct view){ nonce, sizeof(nonce) });
-	buf_putc(&key, 0);
-	if (put_path(t, &path, e) < 0)
+	if (put_path(t, &path, e) < 0 || session_upgrade(t->s, buf_view(&path), e) < 0)
 		return -1;
-	rq.path = buf_view(&path);
-	rq.upgrade_key = buf_view(&key).p;
-	if (key.bad || websocket_accept(view_of(rq.upgrade_key), accept) < 0)
-		return err_set(e, ERR_INTERNAL, "out of memory");
-	client_close(&t->s->client);
-	if (session_send(t->s, &rq, &r, e) < 0)
-		return -1;
-	if (r.status != 101 || strcmp(r.accept, accept) != 0)
-		return err_set(e, ERR_INTERNAL, "%s did not open a WebSocket", t->s->client.url.authority);
 	websocket_init(&t->ws, WEBSOCKET_CLIENT, MESSAGE_MAX);
 	buf_clear(&t->text);
 	return 0;

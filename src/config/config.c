@@ -11,6 +11,7 @@
 
 #include "config.h"
 #include "config_schema.h"
+#include "egress.h"
 #include "num.h"
 
 #include "poison.h"
@@ -41,6 +42,7 @@ static const struct config DEFAULTS = {
 	.webhooks = { VIEW("link-local"), VIEW("") },
 	.parts = 8,
 	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
+	.egress = { .non_public = VIEW("admin"), .detect = true },
 };
 
 /* What is being validated, and where it came from. */
@@ -374,6 +376,36 @@ static int read_pools(const struct check *c, struct arena *a)
 	return total <= cfg->max.boxes ? 0 : bad(c, "pool", "has more boxes than max.boxes");
 }
 
+/* egress: sets first, which the policies name. */
+static int read_egress(const struct check *c, struct arena *a)
+{
+	const struct config *cfg = c->config;
+	const struct json *sets = cfg->egress.sets, *images = cfg->egress.images, *refuse = cfg->egress.refuse;
+	struct egress_policy p;
+	struct egress_rule r;
+
+	if (!view_is(cfg->egress.non_public, "admin") && !view_is(cfg->egress.non_public, "anyone"))
+		return bad(c, "egress.private", "must be admin or anyone");
+	if (egress_check_sets(a, sets, c->e) < 0)
+		return err_wrap(c->e, "egress.sets");
+	if (cfg->egress.policy && egress_read(a, cfg->egress.policy, sets, &p, c->e) < 0)
+		return err_wrap(c->e, "egress.policy");
+	if (images && images->type != JSON_OBJECT)
+		return bad(c, "egress.images", "must be an object of images, not %s", json_type_name(images->type));
+	for (size_t i = 0; images && i < images->n; i++)
+		if (egress_read(a, &images->members[i].value, sets, &p, c->e) < 0)
+			return err_wrap(c->e, "egress.images.%.*s", (int)MIN(images->members[i].key.n, 64),
+					images->members[i].key.p);
+	if (refuse && (refuse->type != JSON_ARRAY || refuse->n > EGRESS_RULES_MAX))
+		return bad(c, "egress.refuse", "must be an array of at most %d targets", EGRESS_RULES_MAX);
+	for (size_t i = 0; refuse && i < refuse->n; i++)
+		if (refuse->items[i].type != JSON_STRING)
+			return bad(c, "egress.refuse", "must be an array of strings");
+		else if (egress_target(a, refuse->items[i].text, sets, &r, c->e) < 0)
+			return err_wrap(c->e, "egress.refuse");
+	return 0;
+}
+
 int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret, struct err *e)
 {
 	struct config config = DEFAULTS;
@@ -382,7 +414,8 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 	if (json_read(a, doc, &config_schema, &config, with_lines, e) < 0)
 		return -1;
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
-	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 || read_pools(&c, a) < 0)
+	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 || read_pools(&c, a) < 0 ||
+	    read_egress(&c, a) < 0)
 		return -1;
 	*ret = config;
 	return 0;

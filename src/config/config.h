@@ -91,6 +91,14 @@ struct config {
 		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
 		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;
+	struct {
+		const struct json *policy; /* of boxes that have no other; NULL: nothing is allowed */
+		const struct json *images; /* {IMAGE: POLICY} */
+		const struct json *sets;   /* {NAME: [TARGET…]}, with those that were found */
+		const struct json *refuse; /* [TARGET…] that no policy allows */
+		struct view non_public;    /* who may open addresses that are not public: "admin", "anyone" */
+		bool detect;               /* the sets of package managers, from this machine's configuration */
+	} egress;
 	uint64_t parts;                /* network namespaces and storages that the keeper has ready */
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "config_load.h"
+#include "config_sets.h"
 #include "config_yaml.h"
 #include "fd.h"
 
@@ -109,6 +110,8 @@ int config_load(struct arena *a, const char *path, char *const *env, const struc
 	for (size_t i = 0; i < n_flags; i++)
 		if (config_override(a, doc, flags[i].variable, view_of(flags[i].value), e) < 0)
 			return -1;
+	if (config_sets_add(a, doc, "", env, e) < 0)
+		return -1;
 	if (config_from_doc(a, doc, was_read, ret, e) < 0) {
 		/* What has no line was not written in the file. */
 		if (e && strncmp(e->msg, "line ", 5) == 0)

@@ -109,6 +109,15 @@ static const struct json_field ports_fields[] = {
 	{ "answer_seconds", JSON_F_U64, WITHIN(ports, answer_seconds), .min = 1, .max = 86400 },
 };
 static const struct json_schema ports = FIELDS(ports_fields);
+static const struct json_field egress_fields[] = {
+	{ "policy", JSON_F_ANY, WITHIN(egress, policy), .nullable = true },
+	{ "images", JSON_F_ANY, WITHIN(egress, images), .nullable = true },
+	{ "sets", JSON_F_ANY, WITHIN(egress, sets), .nullable = true },
+	{ "refuse", JSON_F_ANY, WITHIN(egress, refuse), .nullable = true },
+	{ "private", JSON_F_STRING, WITHIN(egress, non_public), .min = 1, .max = 16 },
+	{ "detect", JSON_F_BOOL, WITHIN(egress, detect) },
+};
+static const struct json_schema egress = FIELDS(egress_fields);
 
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
@@ -125,6 +134,7 @@ static const struct json_field config_fields[] = {
 	{ "webhooks", JSON_F_OBJECT, offsetof(struct config, webhooks), .sub = &webhooks, .nullable = true },
 	{ "gate", JSON_F_OBJECT, offsetof(struct config, gate), .sub = &gate, .nullable = true },
 	{ "ports", JSON_F_OBJECT, offsetof(struct config, ports), .sub = &ports, .nullable = true },
+	{ "egress", JSON_F_OBJECT, offsetof(struct config, egress), .sub = &egress, .nullable = true },
 	{ "parts", JSON_F_U64, offsetof(struct config, parts), .max = CONFIG_PARTS_MOST },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };

@@ -136,10 +136,13 @@ int file_make_parents(char *path)
 	return 0;
 }
 
-int file_put_entry(struct buf *out, int dir, const char *name, uint8_t type, struct view path)
+int file_put_entry(struct buf *out, int dir, const char *name, uint8_t type, struct view path,
+		   const struct user_names *names)
 {
 	struct stat st;
 	char target[PATH_MAX];
+	struct wire_env_var metadata[FILE_METADATA_N];
+	struct file_detail detail;
 	ssize_t n = 0;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno == ENOENT)
@@ -152,6 +155,9 @@ int file_put_entry(struct buf *out, int dir, const char *name, uint8_t type, str
 	struct wire_file_info info;
 	file_info(&st, path, &info);
 	info.target = (struct view){ target, n > 0 ? (size_t)n : 0 };
+	detail.metadata = metadata;
+	if (names)
+		file_detail(dir, name, names, &detail, &info);
 	struct wire_file_entries one = { .entries = { .items = &info, .n = 1 } };
 	return pb_encode(&wire_file_entries_msg, &one, out);
 }
@@ -208,17 +214,26 @@ int file_stat(const struct call *call, struct err *e)
 {
 	const struct wire_file_stat *msg = call->msg;
 	struct file_target t;
-	struct stat st;
+	struct stat st = { 0 };
 	char target[PATH_MAX];
+	struct wire_env_var metadata[FILE_METADATA_N];
+	struct file_detail detail;
+	_cleanup_(user_names_done) struct user_names names = { 0 };
+	struct wire_file_info info;
 	if (file_enter(&t, msg->path, msg->user, e) < 0)
 		return -1;
 	int r = lstat(t.path, &st) < 0 ? -errno : 0;
 	ssize_t n = r == 0 && S_ISLNK(st.st_mode) ? readlink(t.path, target, sizeof(target)) : 0;
+	file_info(&st, file_name(t.path), &info);
+	if (r == 0 && msg->detail) {
+		detail.metadata = metadata;
+		info.path = view_of(t.path);
+		user_names_load(&names);
+		file_detail(AT_FDCWD, t.path, &names, &detail, &info);
+	}
 	user_leave();
 	if (r < 0)
 		return file_error(e, r, t.path);
-	struct wire_file_info info;
-	file_info(&st, file_name(t.path), &info);
 	info.target = (struct view){ target, n > 0 ? (size_t)n : 0 };
 	conn_reply(call, &wire_file_stat_reply_msg, &(struct wire_file_stat_reply){ .info = &info });
 	return 0;

@@ -28,7 +28,7 @@ int file_unpack(const struct call *call, struct err *e) _must_check_; /* TreeWri
 /* The two other ways of file_list, in an open directory, which they take: everything down to a depth
  * (0: any) in no order, and a page in the order of names. */
 int file_find_in(const struct call *call, const struct user *u, int dir, struct view pattern, int32_t type,
-		 size_t depth, uint64_t limit, struct err *e) _must_check_;
+		 size_t depth, uint64_t limit, bool detail, struct err *e) _must_check_;
 int file_page(const struct call *call, const struct user *u, int dir, struct err *e) _must_check_;
 
 #define FILE_STEP_NS 4000000u /* of work in one round of the loop */
@@ -53,8 +53,26 @@ void file_info(const struct stat *st, struct view name, struct wire_file_info *r
 int file_make_parents(char *path);
 /* The entry `name` of `dir`, encoded as a FileEntries of its own under the name `path`. 1: it is gone. */
 struct buf;
-int file_put_entry(struct buf *out, int dir, const char *name, uint8_t type, struct view path) _must_check_;
+int file_put_entry(struct buf *out, int dir, const char *name, uint8_t type, struct view path,
+		   const struct user_names *names) _must_check_;
 #define FILE_ENTRY_MAX (2 * PATH_MAX + 128) /* of what that adds */
+
+/* file_detail.c: what `detail` adds to an info. `names` of the other functions: NULL for none of it. */
+#define FILE_METADATA_MAX 4096 /* bytes of names and values together */
+#define FILE_METADATA_N   64
+#define FILE_DETAIL_MAX   (PATH_MAX + 2 * FILE_METADATA_MAX + 1024)
+struct wire_env_var;
+struct file_detail {
+	char owner[16], group[16], resolved[PATH_MAX];
+	char bytes[2 * FILE_METADATA_MAX];
+	size_t n_metadata;
+	struct wire_env_var *metadata; /* FILE_METADATA_N of them, the caller's */
+};
+/* As the user; the info borrows from `room` and `names`. */
+void file_detail(int dir, const char *name, const struct user_names *names, struct file_detail *room,
+		 struct wire_file_info *info);
+/* Gives an open file this metadata; it has none yet. -errno. */
+int file_set_metadata(int fd, const struct wire_env_var *vars, size_t n) _must_check_;
 
 struct stream;
 /* Ends a stream with an errno, and by a cancellation that has nothing to undo. */

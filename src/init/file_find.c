@@ -27,7 +27,9 @@ struct finder {
 	size_t depth;    /* of the walk; 0: any */
 	uint64_t limit;  /* 0: all */
 	uint64_t n, sent;
-	bool truncated;
+	bool truncated, detail;
+	size_t entry; /* the most that one takes */
+	struct user_names names; /* with detail, of this round */
 	struct buf batch;
 };
 
@@ -58,7 +60,7 @@ static int advance(struct finder *f)
 			return 0;
 		}
 		r = file_put_entry(&f->batch, en.dir, en.name, en.type,
-				   (struct view){ f->walk.path, f->walk.path_n });
+				   (struct view){ f->walk.path, f->walk.path_n }, f->detail ? &f->names : NULL);
 		if (r < 0)
 			return r;
 		f->n += r == 0;
@@ -77,12 +79,15 @@ static int fill(struct finder *f, size_t room)
 	int r = user_enter(&f->user);
 	if (r < 0)
 		return r;
+	if (f->detail)
+		user_names_load(&f->names);
 	do {
 		r = 1;
-		for (int i = 0; r > 0 && i < 16 && buf_len(&f->batch) + FILE_ENTRY_MAX <= room; i++)
+		for (int i = 0; r > 0 && i < 16 && buf_len(&f->batch) + f->entry <= room; i++)
 			r = advance(f);
-	} while (r > 0 && buf_len(&f->batch) + FILE_ENTRY_MAX <= room && clock_mono_ns() < until);
+	} while (r > 0 && buf_len(&f->batch) + f->entry <= room && clock_mono_ns() < until);
 	user_leave();
+	user_names_done(&f->names);
 	return r;
 }
 
@@ -90,7 +95,7 @@ static void on_step(struct stream *s)
 {
 	struct finder *f = finder_of(s);
 	size_t room = stream_room(s);
-	if (room < FILE_ENTRY_MAX)
+	if (room < f->entry)
 		return; /* on_ready comes back */
 	int r = fill(f, room);
 	if (r < 0) {
@@ -124,7 +129,7 @@ static const struct stream_ops finder_ops = {
 };
 
 int file_find_in(const struct call *call, const struct user *u, int dir, struct view pattern, int32_t type,
-		 size_t depth, uint64_t limit, struct err *e)
+		 size_t depth, uint64_t limit, bool detail, struct err *e)
 {
 	static const uint8_t types[] = {
 		[WIRE_FILE_TYPE_NONE] = DT_UNKNOWN, [WIRE_FILE_TYPE_FILE] = DT_REG,
@@ -140,6 +145,8 @@ int file_find_in(const struct call *call, const struct user *u, int dir, struct 
 	f->type = type > 0 && (size_t)type < ELEMS(types) ? types[type] : DT_UNKNOWN;
 	f->depth = depth;
 	f->limit = limit;
+	f->detail = detail;
+	f->entry = FILE_ENTRY_MAX + (detail ? FILE_DETAIL_MAX : 0);
 	buf_init(&f->batch, FRAME_DATA_MAX);
 	int r = view_to_str(pattern, f->pattern, sizeof(f->pattern));
 	if (r == 0)
@@ -166,5 +173,5 @@ int file_find(const struct call *call, struct err *e)
 	user_leave();
 	if (r < 0)
 		return file_error(e, r, t.path);
-	return file_find_in(call, &t.user, fd, msg->pattern, msg->type, 0, msg->limit, e);
+	return file_find_in(call, &t.user, fd, msg->pattern, msg->type, 0, msg->limit, false, e);
 }

@@ -23,6 +23,8 @@ struct lister {
 	int fd;
 	bool eof;
 	uint64_t sent;
+	bool detail;
+	size_t entry; /* the most that one takes */
 	struct buf batch;
 	struct dents dents;
 };
@@ -35,16 +37,20 @@ static struct lister *lister_of(struct stream *s)
 /* As much as fits into `room` bytes. */
 static int fill(struct lister *ls, size_t room)
 {
+	_cleanup_(user_names_done) struct user_names names = { 0 };
 	int r = user_enter(&ls->user);
 	if (r < 0)
 		return r;
-	for (int i = 0; r == 0 && i < BATCH_ENTRIES && buf_len(&ls->batch) + FILE_ENTRY_MAX <= room; i++) {
+	if (ls->detail)
+		user_names_load(&names);
+	for (int i = 0; r == 0 && i < BATCH_ENTRIES && buf_len(&ls->batch) + ls->entry <= room; i++) {
 		struct dents_entry d;
 		r = dents_next(&ls->dents, ls->fd, &d);
 		ls->eof = r == 0;
 		if (r <= 0)
 			break;
-		r = file_put_entry(&ls->batch, ls->fd, d.name, d.type, view_of(d.name));
+		r = file_put_entry(&ls->batch, ls->fd, d.name, d.type, view_of(d.name),
+				   ls->detail ? &names : NULL);
 		r = r < 0 ? r : 0; /* gone meanwhile */
 	}
 	user_leave();
@@ -55,7 +61,7 @@ static void on_step(struct stream *s)
 {
 	struct lister *ls = lister_of(s);
 	size_t room = stream_room(s);
-	if (room < FILE_ENTRY_MAX)
+	if (room < ls->entry)
 		return; /* on_ready comes back */
 	int r = fill(ls, room);
 	if (r < 0) {
@@ -101,12 +107,15 @@ int file_list(const struct call *call, struct err *e)
 	if (msg->limit)
 		return file_page(call, &t.user, TAKE_FD(fd), e);
 	if (msg->depth > 1)
-		return file_find_in(call, &t.user, TAKE_FD(fd), VIEW(""), WIRE_FILE_TYPE_NONE, msg->depth, 0, e);
+		return file_find_in(call, &t.user, TAKE_FD(fd), VIEW(""), WIRE_FILE_TYPE_NONE, msg->depth, 0,
+				    msg->detail, e);
 	struct lister *ls = calloc(1, sizeof(*ls));
 	if (!ls)
 		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
 	ls->fd = TAKE_FD(fd);
 	ls->user = t.user;
+	ls->detail = msg->detail;
+	ls->entry = FILE_ENTRY_MAX + (msg->detail ? FILE_DETAIL_MAX : 0);
 	buf_init(&ls->batch, FRAME_DATA_MAX);
 	stream_open(&ls->stream, call, &lister_ops);
 	on_step(&ls->stream);

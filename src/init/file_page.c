@@ -227,7 +227,7 @@ static int use(struct pager *p, struct level *l)
 			p->truncated = true;
 			return 0;
 		}
-		int r = file_put_entry(&p->batch, l->fd, nm->text, nm->type, (struct view){ p->path, n });
+		int r = file_put_entry(&p->batch, l->fd, nm->text, nm->type, (struct view){ p->path, n }, NULL);
 		if (r < 0)
 			return r;
 		p->sent += r == 0;

@@ -17,6 +17,8 @@
 #include "wire_gen.h"
 #include "poison.h"
 
+/* Behind the prefix: 'o' when it will replace a file, 'n' when there is none. Who watches the
+ * directory can tell by it what the rename means. */
 #define TEMP_PREFIX ".paddock-"
 #define TEMP_RANDOM 12
 
@@ -25,10 +27,12 @@ struct writer {
 	struct user user;
 	int dir; /* of the file; the names below are in it */
 	int fd;  /* of the new file, -1 after it was renamed or removed */
-	char temp[sizeof(TEMP_PREFIX) + TEMP_RANDOM];
+	char temp[sizeof(TEMP_PREFIX) + 1 + TEMP_RANDOM];
+	char path[PATH_MAX]; /* absolute; with detail */
 	char name[NAME_MAX + 1];
 	bool existed;
 	bool append; /* fd is the file itself */
+	bool detail;
 	struct stat old;
 	uint32_t mode; /* as asked for, 0: none */
 };
@@ -113,7 +117,16 @@ static void on_end(struct stream *s)
 	}
 	fd_close(TAKE_FD(w->fd));
 	struct wire_file_info info;
+	struct wire_env_var metadata[FILE_METADATA_N];
+	struct file_detail detail = { .metadata = metadata };
+	_cleanup_(user_names_done) struct user_names names = { 0 };
 	file_info(&st, view_of(w->name), &info);
+	if (w->detail && user_enter(&w->user) == 0) {
+		user_names_load(&names);
+		file_detail(AT_FDCWD, w->path, &names, &detail, &info);
+		user_leave();
+		info.path = view_of(w->path);
+	}
 	struct wire_file_written msg = { .info = &info, .created = !w->existed };
 	stream_finish(s, &wire_file_written_msg, &msg);
 }
@@ -212,7 +225,8 @@ static int open_beside(struct writer *w, char *path, bool parents, struct err *e
 	if (w->append)
 		return open_end(w, e);
 	memcpy(w->temp, TEMP_PREFIX, sizeof(TEMP_PREFIX));
-	rnd_name(w->temp + strlen(TEMP_PREFIX), TEMP_RANDOM);
+	w->temp[strlen(TEMP_PREFIX)] = w->existed ? 'o' : 'n';
+	rnd_name(w->temp + strlen(TEMP_PREFIX) + 1, TEMP_RANDOM);
 	w->fd = openat(w->dir, w->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return w->fd < 0 ? file_error(e, errno, dir) : 0;
 }
@@ -232,9 +246,15 @@ int file_write(const struct call *call, struct err *e)
 	w->mode = msg->mode;
 	w->append = msg->append;
 	w->user = t.user;
+	w->detail = msg->detail;
+	memcpy(w->path, t.path, sizeof(w->path));
 	int r = look(w, t.path, e);
 	if (r == 0)
 		r = open_beside(w, t.path, msg->parents, e);
+	if (r == 0 && msg->metadata.n) {
+		int x = msg->append ? -EINVAL : file_set_metadata(w->fd, msg->metadata.items, msg->metadata.n);
+		r = x < 0 ? file_error(e, x, "metadata") : 0;
+	}
 	user_leave();
 	if (r < 0) {
 		writer_free(&w->stream);

@@ -302,5 +302,13 @@ int launch_prepare(struct launch *s, const struct wire_start *msg, struct arena 
 		return err_set(e, ERR_INVALID, "cwd has a NUL byte");
 	s->cwd_optional = msg->cwd.n == 0;
 	s->cwd = s->cwd_optional ? s->user->home : arena_str(a, msg->cwd);
+	if (s->cwd && s->cwd[0] != '/') { /* from the home, as paths of files are */
+		struct buf b = BUF_INIT(msg->cwd.n + USER_HOME + 2);
+		buf_puts(&b, s->user->home);
+		buf_putc(&b, '/');
+		buf_add(&b, msg->cwd);
+		s->cwd = arena_str(a, buf_view(&b));
+		buf_done(&b);
+	}
 	return s->cwd ? 0 : no_memory(e);
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -121,6 +122,47 @@ int user_find(struct view who, struct user *ret, struct err *e)
 	if (read_etc("/etc/group", &group) == 0)
 		user_parse_group(buf_view(&group), name, ret);
 	return 0;
+}
+
+/* ---- names ------------------------------------------------------------ */
+
+void user_names_load(struct user_names *n)
+{
+	*n = (struct user_names){ BUF_INIT(ETC_FILE_MAX), BUF_INIT(ETC_FILE_MAX) };
+	if (read_etc("/etc/passwd", &n->passwd) < 0)
+		buf_clear(&n->passwd);
+	if (read_etc("/etc/group", &n->group) < 0)
+		buf_clear(&n->group);
+}
+
+void user_names_done(struct user_names *n)
+{
+	buf_done(&n->passwd);
+	buf_done(&n->group);
+}
+
+/* The first field of the line whose third is the id. */
+static struct view name_in(struct view text, uint32_t id, char room[16])
+{
+	while (text.n) {
+		struct view line = view_split(text, '\n', &text);
+		struct view name = view_split(line, ':', &line);
+		(void)view_split(line, ':', &line);
+		uint32_t found;
+		if (name.n && parse_id(view_split(line, ':', &line), &found) && found == id)
+			return name;
+	}
+	return (struct view){ room, (size_t)snprintf(room, 16, "%u", id) };
+}
+
+struct view user_name_of(const struct user_names *n, uid_t uid, char room[16])
+{
+	return name_in(buf_view(&n->passwd), uid, room);
+}
+
+struct view user_group_of(const struct user_names *n, gid_t gid, char room[16])
+{
+	return name_in(buf_view(&n->group), gid, room);
 }
 
 /* ---- rights ----------------------------------------------------------- */

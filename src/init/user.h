@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include "buf.h"
 #include "err.h"
 #include "view.h"
 
@@ -26,6 +27,16 @@ int user_find(struct view who, struct user *ret, struct err *e) _must_check_;
 /* From here until user_leave paths are opened with the user's rights. */
 int user_enter(const struct user *u) _must_check_; /* -errno: nothing changed */
 void user_leave(void);
+
+/* The names of ids, as the two files have them when it is loaded. */
+struct user_names {
+	struct buf passwd, group;
+};
+void user_names_load(struct user_names *n);
+void user_names_done(struct user_names *n);
+/* The name, or the number written into `room`. */
+struct view user_name_of(const struct user_names *n, uid_t uid, char room[16]);
+struct view user_group_of(const struct user_names *n, gid_t gid, char room[16]);
 
 /* Pure, for the above and for tests. */
 bool user_parse_passwd(struct view text, struct view who, struct user *ret, struct view *ret_name);

@@ -76,6 +76,7 @@ struct store_event;
 struct store_webhook;
 struct store_delivery;
 struct store_quota;
+struct store_egress;
 
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
@@ -90,6 +91,7 @@ struct store_visitor {
 	void (*webhook)(void *arg, const struct store_webhook *w);
 	void (*delivery)(void *arg, const struct store_delivery *d); /* after all webhooks */
 	void (*quota)(void *arg, const struct store_quota *q);
+	void (*egress)(void *arg, const struct store_egress *v);
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };

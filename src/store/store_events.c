@@ -165,6 +165,33 @@ void store_quota_put(struct store *s, const struct store_quota *q, store_done *d
 	SUBMIT(s, quota_put, q, done, arg, offsetof(struct store_quota, tenant));
 }
 
+/* ---- egress ---- */
+
+static int egress_put(struct store_sql *q, const void *args, struct err *e)
+{
+	const struct store_egress *v = args;
+
+	store_sql_bind(q->stmt[STMT_EGRESS_PUT], 1, v->tenant);
+	store_sql_bind(q->stmt[STMT_EGRESS_PUT], 2, v->policy);
+	return store_sql_run(q, STMT_EGRESS_PUT, "storing the egress policy", e);
+}
+
+void store_egress_put(struct store *s, const struct store_egress *v, store_done *done, void *arg)
+{
+	SUBMIT(s, egress_put, v, done, arg, offsetof(struct store_egress, tenant), offsetof(struct store_egress, policy));
+}
+
+static int egress_delete(struct store_sql *q, const void *args, struct err *e)
+{
+	store_sql_bind(q->stmt[STMT_EGRESS_DELETE], 1, *(const struct view *)args);
+	return store_sql_run(q, STMT_EGRESS_DELETE, "removing the egress policy", e);
+}
+
+void store_egress_delete(struct store *s, struct view tenant, store_done *done, void *arg)
+{
+	SUBMIT(s, egress_delete, &tenant, done, arg, 0);
+}
+
 /* ---- boxes: all of a row ---- */
 
 static int box_claim(struct store_sql *q, const void *args, struct err *e)
@@ -247,6 +274,15 @@ static int visit_quota(sqlite3_stmt *row, const struct store_visitor *v, void *a
 	return 0;
 }
 
+static int visit_egress(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_egress egress = { .tenant = store_sql_column(row, 0), .policy = store_sql_column(row, 1) };
+
+	if (v->egress)
+		v->egress(arg, &egress);
+	return 0;
+}
+
 int store_events_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e)
 {
 	int ret = store_sql_each(q, STMT_EVENT_LIST, visit_event, v, arg, e);
@@ -257,5 +293,7 @@ int store_events_load(struct store_sql *q, const struct store_visitor *v, void *
 		ret = store_sql_each(q, STMT_DELIVERY_LIST, visit_delivery, v, arg, e);
 	if (ret == 0)
 		ret = store_sql_each(q, STMT_QUOTA_LIST, visit_quota, v, arg, e);
+	if (ret == 0)
+		ret = store_sql_each(q, STMT_EGRESS_LIST, visit_egress, v, arg, e);
 	return ret;
 }

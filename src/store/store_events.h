@@ -1,6 +1,6 @@
 /*
  * The store's tables about what happened and what is allowed: events, webhooks and
- * what they still owe, quotas. The rules of store.h hold here too.
+ * what they still owe, quotas, tenants' egress policies. The rules of store.h hold here too.
  */
 #pragma once
 
@@ -33,6 +33,11 @@ struct store_quota {
 	uint64_t boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute; /* 0: no limit */
 };
 
+struct store_egress {
+	struct view tenant;
+	struct view policy; /* JSON */
+};
+
 void store_event_put(struct store *s, const struct store_event *v, store_done *done, void *arg);
 void store_event_trim(struct store *s, uint64_t first_kept, store_done *done, void *arg);
 void store_webhook_put(struct store *s, const struct store_webhook *w, store_done *done, void *arg);
@@ -42,3 +47,5 @@ void store_webhook_delete(struct store *s, struct view id, store_done *done, voi
 void store_delivery_put(struct store *s, const struct store_delivery *d, store_done *done, void *arg);
 void store_delivery_delete(struct store *s, struct view webhook, uint64_t event, store_done *done, void *arg);
 void store_quota_put(struct store *s, const struct store_quota *q, store_done *done, void *arg);
+void store_egress_put(struct store *s, const struct store_egress *v, store_done *done, void *arg); /* or replace */
+void store_egress_delete(struct store *s, struct view tenant, store_done *done, void *arg);

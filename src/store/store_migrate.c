@@ -101,6 +101,11 @@ static const char *const STEPS[] = {
 	"  disk_mb INTEGER NOT NULL,"
 	"  creates_per_minute INTEGER NOT NULL"
 	") STRICT;",
+	/* 5: what a tenant's boxes may reach that have no policy of their own */
+	"CREATE TABLE egress ("
+	"  tenant TEXT PRIMARY KEY NOT NULL REFERENCES tenants (id),"
+	"  policy TEXT NOT NULL"
+	") STRICT;",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

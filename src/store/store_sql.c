@@ -68,12 +68,16 @@ static const char *const SQL[STMTS] = {
 			   " boxes = excluded.boxes, cpu_milli = excluded.cpu_milli,"
 			   " memory_mb = excluded.memory_mb, disk_mb = excluded.disk_mb,"
 			   " creates_per_minute = excluded.creates_per_minute",
+	[STMT_EGRESS_PUT] = "INSERT INTO egress (tenant, policy) VALUES (?1, ?2)"
+			    " ON CONFLICT (tenant) DO UPDATE SET policy = excluded.policy",
+	[STMT_EGRESS_DELETE] = "DELETE FROM egress WHERE tenant = ?1",
 	[STMT_EVENT_LIST] = "SELECT id, at_ms, tenant, box, type, data FROM events ORDER BY id",
 	[STMT_WEBHOOK_LIST] = "SELECT id, tenant, url, events, secret, position, created_ms FROM webhooks"
 			      " ORDER BY created_ms, id",
 	[STMT_DELIVERY_LIST] = "SELECT webhook, event, attempts, first_ms, next_ms FROM deliveries"
 			       " ORDER BY webhook, event",
 	[STMT_QUOTA_LIST] = "SELECT tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute FROM quotas",
+	[STMT_EGRESS_LIST] = "SELECT tenant, policy FROM egress",
 	[STMT_SETTING_LIST] = "SELECT name, value FROM settings ORDER BY name",
 	[STMT_TENANT_LIST] = "SELECT id, name, created_ms FROM tenants ORDER BY created_ms, id",
 	[STMT_KEY_LIST] = "SELECT id, tenant, name, role, hash, created_ms FROM keys ORDER BY created_ms, id",

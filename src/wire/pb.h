@@ -32,6 +32,15 @@ enum pb_kind {
 
 struct pb_msg;
 
+/* A value of an enum; a list of them ends with a NULL name. */
+struct pb_value {
+	const char *name;
+	int32_t number;
+};
+
+/* What is not an object of its fields in JSON: src/rpc/pb_json.h. */
+enum pb_form { PB_FORM_PLAIN, PB_FORM_MAP, PB_FORM_TIMESTAMP };
+
 struct pb_field {
 	uint32_t number;
 	uint8_t kind; /* enum pb_kind */
@@ -41,6 +50,7 @@ struct pb_field {
 	uint16_t oneof;  /* number of its oneof from 1, 0 = none: the last member on the wire wins */
 	const struct pb_msg *sub;
 	const char *name; /* as in the .proto */
+	const struct pb_value *values; /* of an enum; NULL without gen-wire --json */
 };
 
 struct pb_msg {
@@ -48,6 +58,7 @@ struct pb_msg {
 	const struct pb_field *fields; /* by ascending number */
 	uint16_t n_fields;
 	uint16_t size; /* of the C struct */
+	uint8_t form;  /* enum pb_form */
 };
 
 /* A repeated field: generated structs have `struct { T *items; size_t n; } name;` of this layout. */

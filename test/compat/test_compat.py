@@ -5,17 +5,14 @@ scenario is a test. npm installs the clients into build/compat from the lock fil
 """
 
 import json
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-import paddock
+import clients
 
 HERE = Path(__file__).resolve().parent
-HOME = paddock.ROOT / "build" / "compat"
 PACKAGES = [*(name for name in json.loads((HERE / "package.json").read_text())["dependencies"])]
 DOMAIN = "boxes.example"
 
@@ -27,19 +24,7 @@ def scenarios(package):
 
 @pytest.fixture(scope="session")
 def modules():
-    """The packages that the lock file names, and no others."""
-    lock = (HERE / "package-lock.json").read_bytes()
-    stamp = HOME / "installed"
-    if not stamp.exists() or stamp.read_bytes() != lock:
-        shutil.rmtree(HOME, ignore_errors=True)
-        HOME.mkdir(parents=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, HOME)
-        done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=HOME, capture_output=True,
-                              text=True, timeout=140)
-        assert done.returncode == 0, done.stderr
-        stamp.write_bytes(lock)
-    return HOME
+    return clients.install()
 
 
 @pytest.fixture(scope="session")
@@ -56,9 +41,7 @@ def outcomes(modules, e2b_daemon):
 
     def of(package):
         if package not in made:
-            url = f"http://{e2b_daemon.host}:{e2b_daemon.port}"
-            env = {**os.environ, "E2B_API_URL": url, "E2B_SANDBOX_URL": url, "E2B_DOMAIN": DOMAIN, "COMPAT_MODULES": str(modules),
-                   "E2B_API_KEY": e2b_daemon.key.replace("pdk_", "e2b_", 1)}
+            env = clients.environment(e2b_daemon, modules, E2B_DOMAIN=DOMAIN)
             done = subprocess.run(["node", HERE / "run.js", package], env=env, capture_output=True, text=True, timeout=140)
             made[package] = {line["scenario"]: line for line in map(json.loads, done.stdout.splitlines())}
             made[package][None] = f"exit status {done.returncode}\n{done.stderr[-2000:]}"

@@ -429,8 +429,8 @@ def test_data_frames(python):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not have("matplotlib"), reason="python3-matplotlib is not installed")
-def test_figures(box):
-    context = make(box, "python")
+def test_figures(python):
+    context = python
     context.check("import matplotlib.pyplot as plt", timeout_ms=120000)  # makes a cache of all fonts
     answer = context.check("print('a')\nplt.plot([1, 2])\nplt.show()\nplt.figure()\nplt.plot([3])\nNone")
     images = [base64.b64decode(r["png"]) for r in answer["results"]]
@@ -439,6 +439,37 @@ def test_figures(box):
     assert context.check("plt.get_fignums()")["results"][0]["text"] == "[]"
     [result] = context.check("fig, ax = plt.subplots()\nax.plot([1])\nfig")["results"]
     assert result["main"] and base64.b64decode(result["png"]).startswith(b"\x89PNG")
+
+
+CHARTS = {
+    "line": ("plt.plot([1, 2], [3, 4], label='up'); plt.plot(['2', '1'], [5, 6])\nplt.xlabel('Time (s)'); plt.title('T')",
+             lambda c: (c["title"], c["x_label"], c["x_unit"], c["y_label"], c["elements"][0]["label"]) == (
+                 "T", "Time (s)", "s", None, "up") and len(c["elements"]) == 2 and len(c["y_ticks"]) == len(c["y_tick_labels"])),
+    "scatter": ("plt.scatter([1, 2], [3, 4]); plt.yscale('log')",
+                lambda c: c["elements"][0]["points"] == [[1.0, 3.0], [2.0, 4.0]] and c["y_scale"] == "log"),
+    "bar": ("plt.bar(['a', 'b'], [1, 2], label='g')",
+            lambda c: c["elements"] == [{"label": "a", "group": "g", "value": 1.0}, {"label": "b", "group": "g", "value": 2.0}]),
+    "pie": ("plt.pie([1, 3], labels=['x', 'y'])",
+            lambda c: [(e["label"], round(e["angle"]), e["radius"]) for e in c["elements"]] == [("x", 90, 1.0), ("y", 270, 1.0)]),
+    "box_and_whisker": ("plt.boxplot([[1, 2, 3, 4, 10]])",
+                        lambda c: c["elements"] == [{"label": "1", "min": 1.0, "first_quartile": 2.0, "median": 3.0,
+                                                     "third_quartile": 4.0, "max": 4.0, "outliers": [10.0]}]),
+    "superchart": ("f, (a, b) = plt.subplots(1, 2); f.suptitle('both'); a.plot([1]); b.barh(['z'], [2])",
+                   lambda c: c["title"] == "both" and [e["type"] for e in c["elements"]] == ["line", "bar"]),
+    "unknown": ("plt.imshow([[1, 2], [3, 4]])", lambda c: c["elements"] == []),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not have("matplotlib"), reason="python3-matplotlib is not installed")
+def test_charts(python):
+    context = python
+    context.check("import datetime, matplotlib.pyplot as plt", timeout_ms=120000)
+    for kind, (code, fits) in CHARTS.items():
+        [result] = context.check(code + "\nplt.show()")["results"]
+        assert result["chart"]["type"] == kind and fits(result["chart"]), result["chart"]
+    [result] = context.check("plt.plot([datetime.datetime(2024, 1, 2)], [1])\nNone")["results"]
+    assert result["chart"]["x_scale"] == "datetime" and result["chart"]["elements"][0]["points"] == [["2024-01-02T00:00:00", 1.0]]
 
 
 # ---- JavaScript ------------------------------------------------------------

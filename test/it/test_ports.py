@@ -17,6 +17,7 @@ import time
 import pytest
 
 import paddock
+from test_terminal import BINARY, CLOSE, TEXT, Socket
 
 DOMAIN = "boxes.test"
 
@@ -69,10 +70,10 @@ class H(http.server.BaseHTTPRequestHandler):
         elif what == "/next":
             go.put(self.body()); self.send(b"{}")
         elif what == "/big":
-            self.send_response(200); self.send_header("Content-Length", str(64 << 20)); self.end_headers()
+            self.send_response(200); self.send_header("Content-Length", str(16 << 20)); self.end_headers()
             piece = bytes(range(256)) * 256
             try:
-                for i in range(1024): self.wfile.write(piece); open("/tmp/big", "w").write(str(i))
+                for i in range(256): self.wfile.write(piece); open("/tmp/big", "w").write(str(i))
             except OSError: open("/tmp/big-broke", "w").close()
         elif what == "/interim":
             for i in range(3): self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n")
@@ -304,14 +305,14 @@ def test_back_pressure(site, app):
             time.sleep(0.2)
             return same
         paddock.until(stands, "the server is stopped", 20)
-        assert int(before) < 1000, "all 64 MiB were taken"
+        assert int(before) < 200, "all 16 MiB were taken"
         assert paddock.rss_kb(api) < 150 * 1024
     paddock.until(lambda: app.exec(["test", "-e", "/tmp/big-broke"]).exit_code == 0, "the server sees the client go", 20)
 
 
 def test_bulk_is_whole(app):
     data = app.client.get(app.path + "/ports/8000/big").body
-    assert len(data) == 64 << 20 and hashlib.sha256(data).digest() == hashlib.sha256(bytes(range(256)) * (1 << 18)).digest()
+    assert len(data) == 16 << 20 and hashlib.sha256(data).digest() == hashlib.sha256(bytes(range(256)) * (1 << 16)).digest()
 
 
 def test_many_at_once(site, app):
@@ -555,3 +556,289 @@ def test_nothing_is_smuggled(site, hostile):
     assert response.read() == b"ok"
     assert response.headers["x-secret"] is None and response.headers["keep-alive"] is None and response.headers["proxy-authenticate"] is None
     connection.close()
+
+
+# ---- WebSockets: Node's `ws` on both ends ----------------------------------------------
+
+WS_SERVER = r"""
+const { WebSocketServer } = require('/usr/share/nodejs/ws');
+const server = new WebSocketServer({ port: +process.argv[2], host: '127.0.0.1', maxPayload: 64 << 20,
+  handleProtocols: (set) => set.has('chat') ? 'chat' : false });
+server.on('connection', (ws, request) => {
+  ws.send(JSON.stringify({ url: request.url, headers: request.headers }));
+  ws.on('message', (data, binary) => data.toString() === 'bye' ? ws.close(4001, 'as you wish') : ws.send(data, { binary }));
+});
+"""
+
+WS_CLIENT = r"""
+const WebSocket = require('/usr/share/nodejs/ws');
+const [url, headers] = [process.argv[1], JSON.parse(process.argv[2])];
+const ws = new WebSocket(url, ['chat'], { headers });
+const big = Buffer.alloc(3 << 20, 'abc');
+const got = [];
+ws.on('message', (data, binary) => {
+  got.push(binary ? `binary ${data.equals(big)}` : data.toString());
+  if (got.length === 1) ws.send('text');
+  if (got.length === 2) ws.send(big);
+  if (got.length === 3) ws.ping('p');
+});
+ws.on('pong', (data) => { got.push('pong ' + data); ws.send('bye'); });
+ws.on('close', (code, reason) => { console.log(JSON.stringify({ got, code, reason: reason.toString(), protocol: ws.protocol })); });
+ws.on('unexpected-response', (_, response) => { console.log(JSON.stringify({ status: response.statusCode })); process.exit(0); });
+ws.on('error', (error) => { console.log(JSON.stringify({ error: error.message })); });
+"""
+
+
+def node(url, headers):
+    result = subprocess.run(["node", "-e", WS_CLIENT, "--", url, json.dumps(headers)], capture_output=True, text=True, timeout=30)
+    assert result.returncode == 0 and result.stdout, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def chat(site):
+    client = site.client()
+    box = client.create()
+    box.put("/tmp/ws.js", WS_SERVER.encode())
+    background(box, ["node", "/tmp/ws.js", "8001"])
+    listening(box, 8001)
+    yield box
+    box.delete()
+    client.close()
+
+
+def test_websocket(site, chat):
+    base = f"ws://{site.host}:{site.port}"
+    for url, headers in ((f"{base}/a?b=c", {**host(chat, 8001), **token(chat)}),
+                         (f"{base}{chat.path}/ports/8001/a?b=c", {"Authorization": f"Bearer {chat.client.key}"})):
+        said = node(url, headers)
+        first = json.loads(said["got"][0])
+        assert first["url"] == "/a?b=c" and chat.client.key not in said["got"][0] and token(chat)["E2b-Traffic-Access-Token"] not in said["got"][0]
+        assert said["got"][1:] == ["text", "binary true", "pong p"]
+        assert (said["code"], said["reason"], said["protocol"]) == (4001, "as you wish", "chat")
+
+
+def test_websocket_refused(site, chat, app):
+    base = f"ws://{site.host}:{site.port}"
+    assert node(f"{base}/", host(chat, 8001)) == {"status": 403}
+    assert node(f"{base}/", {**host(chat, 9), **token(chat)}) == {"status": 502}
+    # A server that does not know WebSockets answers as it likes.
+    assert node(f"{base}/echo", {**host(app), **token(app)}) == {"status": 200}
+
+
+def test_websocket_client_gone(site, chat):
+    """The server in the box learns that its client is gone."""
+    def open_now():
+        rows = chat.check("cat /proc/net/tcp").splitlines()[1:]
+        return sum(row.split()[1].endswith(":%04X" % 8001) and row.split()[3] == "01" for row in rows)
+    assert paddock.until(lambda: open_now() == 0, "nobody else is there", 10)
+    s = Socket(site, "/x", [f"{k}: {v}" for k, v in token(chat).items()] + [f"E2b-Sandbox-Id: {chat.id}", "E2b-Sandbox-Port: 8001"], key="none")
+    assert s.status == 101 and open_now() == 1
+    s.connection.close()
+    paddock.until(lambda: open_now() == 0, "the connection in the box is closed", 10)
+
+
+# ---- tunnels -----------------------------------------------------------------------
+
+ECHO = r"""
+import socket, sys, threading
+def one(c):
+    # Answers only when the other side has ended: half-closes must pass.
+    data = b""
+    while True:
+        more = c.recv(65536)
+        if not more: break
+        data += more
+        if data.startswith(b"now"): c.sendall(more)
+    if not data.startswith(b"now"): c.sendall(b"%d:" % len(data) + data)
+    c.close()
+s = socket.create_server(("127.0.0.1", 8002))
+while True: threading.Thread(target=one, args=(s.accept()[0],), daemon=True).start()
+"""
+
+
+@pytest.fixture(scope="module")
+def echo(site, app):
+    background(app, ["/usr/bin/python3", "-c", ECHO])
+    listening(app, 8002)
+    return app
+
+
+def test_tunnel(site, echo):
+    s = Socket(site, echo.path + "/tunnel/8002")
+    assert s.status == 101
+    s.send(BINARY, b"hello ")
+    s.send(BINARY, b"world")
+    s.send(TEXT, "end")
+    assert s.receive() == (BINARY, b"11:hello world")
+    assert s.receive() == (TEXT, b"end")
+    opcode, data = s.receive()
+    assert opcode == CLOSE and data[:2] == struct.pack(">H", 1000)
+
+
+def test_tunnel_refused(site, echo):
+    assert Socket(site, echo.path + "/tunnel/9").status == 404
+    assert Socket(site, echo.path + "/tunnel/0").status == 400
+    assert Socket(site, echo.path + "/tunnel/8002", upgrade=False).status == 400
+    assert Socket(site, echo.path + "/tunnel/8002", key="none").status == 401
+    s = Socket(site, echo.path + "/tunnel/8002")
+    s.send(TEXT, "what")
+    opcode, data = s.receive()
+    assert opcode == CLOSE and data[:2] == struct.pack(">H", 1008)
+
+
+@contextlib.contextmanager
+def forwarding(daemon, *arguments):
+    process = subprocess.Popen([paddock.BIN / "paddock", "forward", "--url", daemon.url, "--key-file", daemon.data_dir / "admin.key", *arguments],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        assert " -> " in line, process.communicate()
+        yield int(line.split(" -> ")[0].split(":")[1])
+    finally:
+        process.terminate()
+        process.communicate(timeout=10)
+
+
+def test_forward(site, echo):
+    with forwarding(site, echo.id, "0:8002") as port:
+        data = os.urandom(3 << 20)
+        with socket.create_connection(("127.0.0.1", port)) as c:
+            c.sendall(data)
+            c.shutdown(socket.SHUT_WR)
+            got = b"".join(iter(lambda: c.recv(1 << 20), b""))
+        assert got == b"%d:" % len(data) + data
+        # Both directions full at once.
+        with socket.create_connection(("127.0.0.1", port)) as c:
+            data = b"now" + data
+            sender = threading.Thread(target=lambda: (c.sendall(data), c.shutdown(socket.SHUT_WR)))
+            sender.start()
+            got = b"".join(iter(lambda: c.recv(65536), b""))
+            sender.join()
+        assert got == data
+
+
+def test_forward_http(site, app):
+    with forwarding(site, app.id, "0:8000") as port:
+        connections = [http.client.HTTPConnection("127.0.0.1", port, timeout=30) for _ in range(8)]
+        for n, c in enumerate(connections):
+            c.request("GET", f"/{n}")
+        for n, c in enumerate(connections):
+            assert c.getresponse().read() == f"hello from /{n}".encode()
+            c.close()
+
+
+def test_forward_mistakes(site, app):
+    def run(*arguments):
+        return subprocess.run([paddock.BIN / "paddock", "forward", "--url", site.url, "--key-file", site.data_dir / "admin.key", *arguments],
+                              capture_output=True, text=True, timeout=20)
+    assert run(app.id, "x").returncode == 1 and run(app.id, "1:0").returncode == 1
+    assert run("nobody", "0:80").returncode == 1
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run(app.id, f"{taken.getsockname()[1]}:80")
+        assert result.returncode == 1 and "in use" in result.stderr
+
+
+# ---- links between boxes ---------------------------------------------------------------
+
+FETCH = r"""
+import http.client, sys
+c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=20)
+c.request("POST", "/echo", body=b"x" * int(sys.argv[2]))
+print(c.getresponse().read().decode())
+"""
+
+
+def fetch(box, port, size=10):
+    return box.exec(["/usr/bin/python3", "-c", FETCH, str(port), str(size)])
+
+
+@pytest.fixture
+def two(make_box):
+    near, far = make_box(), make_box()
+    serve(far)
+    return near, far
+
+
+def link(box, to, **more):
+    return box.client.post("/v1/links", {"from": box.id, "to": to.id, "port": 8000, **more})
+
+
+def test_link(two):
+    near, far = two
+    assert fetch(near, 8000).exit_code != 0, "there is a way without a link"
+    made = link(near, far)
+    assert made.status == 201, made
+    document = made.json()
+    assert {k: document[k] for k in ("from", "to", "port", "listen", "up")} == {"from": near.id, "to": far.id, "port": 8000, "listen": 8000, "up": True}
+    for size in (10, 3 << 20):
+        output = fetch(near, 8000, size)
+        assert output.exit_code == 0 and json.loads(output.text)["n"] == size, output
+    assert document in near.client.get("/v1/links").json()["links"]
+    # Not back again.
+    assert fetch(far, 8001).exit_code != 0
+    assert near.client.delete(f"/v1/links/{document['id']}").status == 204
+    assert fetch(near, 8000).exit_code != 0
+    assert near.client.delete(f"/v1/links/{document['id']}").status == 404
+
+
+def test_link_to_nothing(two):
+    near, far = two
+    assert link(near, far, port=7, listen=7000).status == 201
+    assert fetch(near, 7000).exit_code != 0
+
+
+def test_link_mistakes(daemon, api, two):
+    near, far = two
+    assert link(near, near).status == 400
+    assert link(near, far, port=0).status == 400
+    assert link(far, near, listen=8000).code() == "conflict", "the port is the server's"
+    assert link(near, far).status == 201
+    assert link(near, far).code() == "conflict"
+    key = api.post("/v1/keys", {"tenant": "neighbour", "role": "user"}).json()["key"]
+    other = daemon.client(key)
+    theirs = other.create()
+    assert other.post("/v1/links", {"from": theirs.id, "to": far.id, "port": 8000}).status == 404
+    assert api.post("/v1/links", {"from": theirs.id, "to": far.id, "port": 8000}).status == 403, "not even an admin joins tenants"
+    assert other.get("/v1/links").json() == {"links": []}
+    mine = [l for l in api.get("/v1/links").json()["links"] if l["from"] == near.id]
+    assert other.delete(f"/v1/links/{mine[0]['id']}").status == 404
+    theirs.delete()
+    other.close()
+
+
+def test_link_goes_with_either(make_box, two):
+    near, far = two
+    third = make_box()
+    assert link(near, far).status == 201 and link(third, far).status == 201
+
+    def links():
+        return {(l["from"], l["to"]) for l in near.client.get("/v1/links").json()["links"] if far.id in (l["from"], l["to"])}
+    assert links() == {(near.id, far.id), (third.id, far.id)}
+    third.delete()
+    assert links() == {(near.id, far.id)}
+    far.delete()
+    assert links() == set()
+    assert fetch(near, 8000).exit_code != 0
+    # The port is free again.
+    serve(near)
+
+
+def test_link_survives(own_daemon):
+    """A restart of the api, and a stop and start of the box."""
+    daemon = own_daemon().start()
+    client = daemon.client()
+    near, far = client.create(), client.create()
+    serve(far)
+    assert link(near, far).status == 201
+
+    def works():
+        return fetch(near, 8000).exit_code == 0
+    assert works()
+    daemon.kill_api()
+    paddock.until(works, "the link is there again", 10)
+    assert client.post(near.path + "/stop", {}).status == 200
+    assert [l["up"] for l in client.get("/v1/links").json()["links"]] == [False]
+    assert client.post(near.path + "/start", {}).status == 200
+    paddock.until(works, "the link is there again", 10)
+    client.close()

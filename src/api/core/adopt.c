@@ -4,14 +4,15 @@
  * the row says that it is being made: its creation may have been answered. A row
  * without a box is a stopped one, or goes when it was never made. What the
  * keeper has and no row names is a leftover: it is told what to keep, and
- * removes the rest; so with snapshots and workspaces. Ready when that is done, and
- * images and posture are known.
+ * removes the rest; so with snapshots and workspaces. Ready when that is done, images
+ * and posture are known, and the gate has the boxes' policies.
  */
 #include "adopt.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "bridges.h"
 #include "core_state.h"
 #include "life.h"
 #include "log.h"
@@ -28,7 +29,7 @@ struct adoption {
 	struct core *core;
 	struct call list, reconcile, snapshots, workspaces;
 	struct job *images, *posture;
-	bool reconciled, imaged, postured, has_snapshots, has_workspaces;
+	bool reconciled, imaged, postured, has_snapshots, has_workspaces, gated;
 };
 
 static void give_up(struct adoption *a, const struct err *e)
@@ -40,13 +41,14 @@ static void give_up(struct adoption *a, const struct err *e)
 static void ready_when_done(struct adoption *a)
 {
 	struct core *c = a->core;
-	if (!a->reconciled || !a->imaged || !a->postured || !a->has_snapshots || !a->has_workspaces)
+	if (!a->reconciled || !a->imaged || !a->postured || !a->has_snapshots || !a->has_workspaces || !a->gated)
 		return;
 	c->adoption = NULL;
 	free(a);
 	pool_start(c);
 	webhooks_start(c);
 	vault_start(c);
+	bridges_start(c);
 	c->on_ready(c->arg);
 }
 
@@ -76,6 +78,15 @@ static void on_posture(void *arg, const void *result, const struct err *e)
 
 /* ---- boxes ---- */
 
+/* Boxes have their policies, or there is no gate, which lets nobody through. */
+static void on_gated(struct core *c)
+{
+	if (!c->adoption)
+		return;
+	c->adoption->gated = true;
+	ready_when_done(c->adoption);
+}
+
 static int on_reconciled(struct call *call, const struct frame *f, int fd)
 {
 	struct adoption *a = CONTAINER(call, struct adoption, reconcile);
@@ -90,7 +101,7 @@ static int on_reconciled(struct call *call, const struct frame *f, int fd)
 	if (reply.removed)
 		log_info("the keeper removed %u leftovers", reply.removed);
 	a->reconciled = true;
-	ready_when_done(a);
+	policies_gate_start(a->core, on_gated);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "auth.h"
+#include "bridges.h"
 #include "clock.h"
 #include "contexts.h"
 #include "core_state.h"
@@ -62,6 +63,8 @@ struct box *boxes_new(struct core *c, const struct tenant *t)
 	list_init(&b->history.queue);
 	list_init(&b->waiters);
 	list_init(&b->shells);
+	list_init(&b->bridges);
+	list_init(&b->egress.unsent);
 	return b;
 }
 
@@ -81,6 +84,7 @@ void boxes_free_later(struct box *b)
 	workspaces_forget(b);
 	pool_forget(b);
 	history_forget(b);
+	policies_forget(b);
 	loop_timer_stop(&b->expiry);
 	mux_cancel(&b->destroy);
 	life_end(b, &e);
@@ -88,6 +92,7 @@ void boxes_free_later(struct box *b)
 	guest_stop(&b->guest, &e);
 	shells_drop_all(b, &e);
 	contexts_drop_all(b, &e);
+	bridges_forget(b);
 	loop_defer(b->core->loop, &b->freeing, run_free);
 }
 
@@ -166,8 +171,10 @@ void boxes_set_status(struct box *b, enum box_status s, bool store)
 {
 	b->state.status = s;
 	quotas_account(b);
-	if (s == BOX_RUNNING)
+	if (s == BOX_RUNNING) {
 		history_follow(b);
+		bridges_box_runs(b);
+	}
 	if (store && !b->hidden && !b->pooled && !b->core->stopping)
 		store_box_set_status(b->core->store, view_of(b->id), view_of(status_names[s]),
 				     core_store_done, b->core);
@@ -284,6 +291,16 @@ static bool is_behind(const struct box *b, const struct box_filter *f, int64_t l
 	return before(b, last_ms, last_id) != f->newest_first;
 }
 
+const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg)
+{
+	for (const struct list *it = c->boxes.next; it != &c->boxes; it = it->next) {
+		const struct box *b = CONTAINER(it, const struct box, order);
+		if (!b->hidden && !b->pooled && fits(arg, b))
+			return b;
+	}
+	return NULL;
+}
+
 int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f,
 	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
 	       struct err *e)
@@ -328,6 +345,8 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 		return err_set(e, ERR_INTERNAL, "box %.*s: no such tenant, or no memory", VIEW_ARG(row->id));
 	if (view_to_str(row->id, b->id, sizeof(b->id)) < 0 ||
 	    spec_from_json(&b->arena, row->spec, row->metadata, s, e) < 0)
+		goto bad;
+	if (policies_take(b, e) < 0)
 		goto bad;
 	s->name = arena_view(&b->arena, row->name);
 	s->image = arena_view(&b->arena, row->image);

@@ -8,6 +8,7 @@
 #include "guest.h"
 #include "history.h"
 #include "job.h"
+#include "policies.h"
 #include "quotas.h"
 #include "spec.h"
 #include "store.h"
@@ -55,6 +56,7 @@ struct box {
 	struct guest guest;
 	struct life life;
 	struct list shells;          /* shells.c */
+	struct list bridges;         /* bridges.c */
 	struct contexts *contexts;   /* contexts.c; NULL until the first use */
 	struct workspace *workspace; /* a named one, or NULL */
 	int64_t used_stored_ms;      /* the last use that the store knows */
@@ -63,6 +65,7 @@ struct box {
 	bool pooled; /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
 	struct list pool; /* of its image's pool */
 	struct quota_mark quota;
+	struct box_egress egress;
 	struct history history;
 	bool indexed, named;
 	struct map_node by_id, by_name;
@@ -86,6 +89,9 @@ int boxes_unknown(struct err *e);
 /* By id, or by name within the actor's tenant. NULL and e when there is none that `act` is permitted on. */
 struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view id_or_name,
 		       struct err *e) _must_check_;
+
+/* The first that a client may know of and that fits; NULL: none. What finds it must prove that it may. */
+const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg);
 
 /* Learns what the box has on disk (state.disk_used). The result is a const struct box *. */
 struct job *boxes_measure(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,

@@ -143,6 +143,12 @@ static void load_quota(void *arg, const struct store_quota *q)
 	note(l, quotas_load(l->core, q), "a quota");
 }
 
+static void load_egress(void *arg, const struct store_egress *v)
+{
+	struct loading *l = arg;
+	note(l, policies_load(l->core, v), "an egress policy");
+}
+
 static void load_snapshot(void *arg, const struct store_snapshot *row)
 {
 	struct loading *l = arg;
@@ -172,6 +178,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		.webhook = load_webhook,
 		.delivery = load_delivery,
 		.quota = load_quota,
+		.egress = load_egress,
 	};
 	struct loading l = { .core = c };
 
@@ -239,6 +246,10 @@ struct core *core_new(const struct core_setup *s, struct err *e)
 		core_free(c);
 		return NULL;
 	}
+	if (policies_init(c, e) < 0) {
+		core_free(c);
+		return NULL;
+	}
 	if (keeper_start(c, s->keeper_fd, e) < 0 || load(c, s, e) < 0 || adopt_begin(c, e) < 0) {
 		core_stop(c);
 		core_free(c);
@@ -256,6 +267,7 @@ void core_stop(struct core *c)
 	pool_stop(c);
 	history_stop(c);
 	webhooks_stop(c);
+	policies_gate_stop(c);
 	vault_stop(c);
 	keeper_stop(c);
 	boxes_stop(c);
@@ -273,6 +285,7 @@ void core_free(struct core *c)
 	webhooks_done(c);
 	events_done(c);
 	quotas_done(c);
+	policies_done(c);
 	images_done(c);
 	arena_done(&c->posture.arena);
 	keys_done(c);

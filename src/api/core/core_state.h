@@ -8,6 +8,7 @@
 #include "events.h"
 #include "images.h"
 #include "keeper.h"
+#include "policies.h"
 #include "pool.h"
 #include "vault.h"
 #include "webhooks.h"
@@ -44,6 +45,7 @@ struct core {
 	struct quotas quotas;
 	struct sampler sampler;
 	struct pool pool;
+	struct policies policies;
 
 	struct images images;
 	struct posture posture;

@@ -1,7 +1,7 @@
 /*
  * Making a box. Its row goes to the store and its spec to the keeper at the same
  * time; the keeper's answer brings the connection to PID 1, which is greeted.
- * When all three are done the box is running; one that is made from another's files
+ * When all three are done, and the gate has a policy that allows anything, the box is running; one that is made from another's files
  * gets an identity of its own first. When one fails the others are waited for and
  * everything is undone: there is no box without an answer that names it.
  */
@@ -26,13 +26,13 @@
 #define KEEPER_MS 30000
 #define COPY_MS   600000 /* where files are copied one by one */
 
-enum { WAIT_STORE = 1, WAIT_KEEPER = 2, WAIT_HELLO = 4 };
+enum { WAIT_STORE = 1, WAIT_KEEPER = 2, WAIT_HELLO = 4, WAIT_GATE = 8 };
 
 struct creation {
 	struct job job;
 	struct box *box;
 	struct call call;
-	unsigned waits;            /* for which of the three */
+	unsigned waits;            /* for which of them */
 	bool made;                 /* the keeper may have it */
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
 	bool seeded;               /* the image has files of another box */
@@ -149,6 +149,18 @@ static void on_greeted(struct guest *g, const struct err *e)
 	create_identity(&cr->identity);
 }
 
+/* A gate that is lost gets the policy when it is back; what it does not take, it does not let through. */
+static void on_policy(void *arg, const struct err *e)
+{
+	step_done(arg, WAIT_GATE, NULL);
+}
+
+static void send_policy(struct creation *cr)
+{
+	if (!cr->box->hidden && policies_push_new(cr->box, on_policy, cr))
+		cr->waits |= WAIT_GATE;
+}
+
 static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
 {
 	struct creation *cr = CONTAINER(c, struct creation, call);
@@ -162,6 +174,7 @@ static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
 		return -EBADMSG;
 	}
 	cr->waits &= ~(unsigned)WAIT_KEEPER;
+	send_policy(cr);
 	guest_adopt(&cr->box->guest, fd, on_greeted);
 	return 0;
 }
@@ -324,7 +337,7 @@ static struct box *prepare(struct core *c, const struct box_wish *w, const struc
 	rnd_name(b->id, BOX_ID);
 	b->hidden = how->hidden;
 	if (spec_make(w, c->config, &b->arena, &b->spec, e) < 0 || take_files(b, how, snapshot, e) < 0 ||
-	    take_workspace(b, how, e) < 0)
+	    take_workspace(b, how, e) < 0 || policies_take(b, e) < 0)
 		goto bad;
 	b->state.status = BOX_CREATING;
 	b->state.created_ms = b->state.used_ms = b->used_stored_ms = clock_wall_ms();

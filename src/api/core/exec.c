@@ -116,9 +116,11 @@ int exec_check(const struct config *cfg, const struct exec_wish *w, struct err *
 		return err_set(e, ERR_INVALID, "command must not be empty");
 	if ((!w->command.p && check_argv(&w->argv, e) < 0) || spec_check_env(&w->env, "env", e) < 0 ||
 	    (w->user.n && spec_check_user(w->user, "user", e) < 0) ||
-	    (w->cwd.n && spec_check_workdir(w->cwd, "cwd", e) < 0))
+	    (w->cwd.n && !w->home && spec_check_workdir(w->cwd, "cwd", e) < 0))
 		return -1;
-	if (w->timeout_ms > cfg->max.exec_timeout_ms)
+	if (w->cwd.n >= SPEC_PATH_MAX || (w->cwd.n && memchr(w->cwd.p, 0, w->cwd.n)))
+		return err_set(e, ERR_INVALID, "cwd must have at most %d bytes and no NUL", SPEC_PATH_MAX - 1);
+	if (w->timeout_ms > cfg->max.exec_timeout_ms && !w->keep) /* one that is kept may have none at all */
 		return err_set(e, ERR_INVALID, "timeout_ms must be between 1 and %llu",
 			       (unsigned long long)cfg->max.exec_timeout_ms);
 	return check_kept(w, e);
@@ -132,7 +134,7 @@ static int fill(struct arena *a, const struct box *b, const struct exec_wish *w,
 	const struct view bash[] = { VIEW("/bin/bash"), VIEW("-c"), w->command };
 
 	*ret = (struct wire_start){
-		.cwd = w->cwd.n ? w->cwd : s->workdir,
+		.cwd = w->cwd.n || w->home ? w->cwd : s->workdir,
 		.stdin_ = w->streams || w->open_stdin || w->input.n > 0,
 		.stdout_limit = live ? UINT64_MAX : c->config->max.exec_output_bytes,
 		.stderr_limit = live ? UINT64_MAX : c->config->max.exec_output_bytes,

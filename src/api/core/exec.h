@@ -28,6 +28,7 @@ struct exec_wish {
 	struct view shell;        /* its name; p == NULL: a process of its own */
 	bool secret;              /* env holds secrets: wipe what they pass through */
 	bool kill;                /* cancelling ends what goes on without us otherwise: kept or in a shell */
+	bool home;                /* cwd is relative to the user's home, and empty is that: not the box's */
 
 	/* A process that outlives its caller. */
 	bool keep, open_stdin, pty;

@@ -16,6 +16,7 @@
 #define LONG_MS        600000 /* for work on trees, which says nothing until it is done */
 #define FOR_EVER       0
 #define NAME_BYTES_MAX 4096
+#define METADATA_MAX   64
 
 const char *files_type_name(int32_t type)
 {
@@ -42,9 +43,12 @@ const char *files_event_name(int32_t kind)
 /* What a box says about a file is shown and computed with: nothing out of range gets further than here. */
 static int check_info(struct wire_file_info *info)
 {
-	if (info->size > INT64_MAX || info->name.n > NAME_BYTES_MAX || info->target.n > NAME_BYTES_MAX)
+	if (info->size > INT64_MAX || info->name.n > NAME_BYTES_MAX || info->target.n > NAME_BYTES_MAX ||
+	    info->path.n > NAME_BYTES_MAX || info->resolved.n > NAME_BYTES_MAX || info->owner.n > NAME_BYTES_MAX ||
+	    info->group.n > NAME_BYTES_MAX || info->metadata.n > METADATA_MAX)
 		return -EBADMSG;
 	info->mode &= 07777;
+	info->resolved_mode &= 07777;
 	return 0;
 }
 
@@ -376,15 +380,23 @@ int files_read(struct core *c, const struct actor *a, const struct file_place *p
 int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode,
 		bool append, struct file_op *op, struct err *e)
 {
-	struct wire_file_write msg = { .path = p->path, .mode = mode, .parents = true, .append = append };
+	struct wire_file_write msg = { .path = p->path, .mode = mode, .parents = true, .append = append,
+				       .detail = op->detail };
+	struct wire_env_var vars[METADATA_MAX];
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
+	if (b && op->metadata.n > METADATA_MAX)
+		return err_set(e, ERR_INVALID, "more than %d pieces of metadata", METADATA_MAX);
+	for (size_t i = 0; b && i < op->metadata.n; i++)
+		vars[i] = (struct wire_env_var){ op->metadata.keys[i], op->metadata.values[i] };
+	msg.metadata.items = vars;
+	msg.metadata.n = op->metadata.n;
 	return b ? start(c, b, op, &write_ops, WIRE_TYPE_FILE_WRITE, &wire_file_write_msg, &msg, e) : -1;
 }
 
 int files_stat(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
 	       struct err *e)
 {
-	struct wire_file_stat msg = { .path = p->path };
+	struct wire_file_stat msg = { .path = p->path, .detail = op->detail };
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
 	return b ? start(c, b, op, &stat_ops, WIRE_TYPE_FILE_STAT, &wire_file_stat_msg, &msg, e) : -1;
 }
@@ -393,7 +405,8 @@ int files_list(struct core *c, const struct actor *a, const struct file_place *p
 	       struct file_op *op, struct err *e)
 {
 	struct wire_file_list msg = {
-		.path = p->path, .depth = page->depth, .limit = page->limit, .after = page->after
+		.path = p->path, .depth = page->depth, .limit = page->limit, .after = page->after,
+		.detail = op->detail
 	};
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
 	return b ? start_for(c, b, op, &list_ops, WIRE_TYPE_FILE_LIST, LONG_MS, &wire_file_list_msg, &msg, e)

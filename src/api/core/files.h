@@ -6,6 +6,7 @@
 #pragma once
 
 #include "guest.h"
+#include "json.h"
 
 struct actor;
 struct wire_file_event;
@@ -44,6 +45,8 @@ struct file_sum {
 struct file_op {
 	struct call call;
 	const struct file_ops *ops;
+	bool detail; /* the caller's: infos of stat, list and write have names, metadata and where links lead */
+	struct json_strmap metadata; /* the caller's: of a file that is written */
 	bool want_end, got_info;
 	struct file_sum sum;
 };

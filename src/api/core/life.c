@@ -215,6 +215,7 @@ static int on_start_reply(struct call *c, const struct frame *f, int fd)
 		fd_close(fd);
 		return -EBADMSG;
 	}
+	(void)!policies_push(b, policies_of(b, NULL), false, NULL, NULL);
 	guest_revive(&b->guest);
 	guest_adopt(&b->guest, fd, on_greeted);
 	return 0;

@@ -207,6 +207,8 @@ struct claim {
 	struct job job;
 	struct box *box;
 	uint64_t began_ns;
+	unsigned waits;    /* for the store and the gate */
+	struct err failed; /* of the store */
 };
 
 static void count(struct core *c, const struct claim *cl)
@@ -221,13 +223,14 @@ static void count(struct core *c, const struct claim *cl)
 			c->stats.create_buckets[i]++;
 }
 
-static void on_claimed(void *arg, const struct err *e)
+static void claim_settle(struct claim *cl)
 {
-	struct claim *cl = arg;
+	const struct err *e = cl->failed.code ? &cl->failed : NULL;
 	struct box *b = cl->box;
 	struct core *c = b->core;
 
-	core_store_result(c, e);
+	if (--cl->waits)
+		return;
 	if (c->stopping) { /* written, but nobody was told: as after any answer that was lost */
 		job_finish(&cl->job, NULL, e);
 		free(cl);
@@ -247,6 +250,22 @@ static void on_claimed(void *arg, const struct err *e)
 	}
 	free(cl);
 	refill_in_peace(c);
+}
+
+static void on_claimed(void *arg, const struct err *e)
+{
+	struct claim *cl = arg;
+
+	core_store_result(cl->box->core, e);
+	if (e)
+		cl->failed = *e;
+	claim_settle(cl);
+}
+
+/* As in create.c. */
+static void on_policy(void *arg, const struct err *e)
+{
+	claim_settle(arg);
 }
 
 /* What a box of the pool cannot be. A named box is named so inside, too. */
@@ -271,10 +290,9 @@ static struct box *first_good(struct core *c, struct pool_image *p)
 }
 
 /* From here on it is the tenant's; `arena` is the spec's and is taken. */
-static void hand_over(struct box *b, const struct tenant *t, const struct box_spec *s, struct arena *arena)
+static int hand_over(struct box *b, const struct tenant *t, const struct box_spec *s, struct arena *arena,
+		     struct err *e)
 {
-	struct err e = { 0 };
-
 	pool_forget(b);
 	boxes_unindex(b);
 	arena_done(&b->arena);
@@ -286,8 +304,7 @@ static void hand_over(struct box *b, const struct tenant *t, const struct box_sp
 	b->state.created_ms = b->state.used_ms = clock_wall_ms();
 	b->state.expires_ms = s->ttl_seconds ? b->state.created_ms + (int64_t)s->ttl_seconds * 1000 : 0;
 	/* It has no name, and its id was in the index a moment ago: there is room for it. */
-	if (boxes_index(b, &e) < 0)
-		log_error("box %s: %s", b->id, e.msg);
+	return boxes_index(b, e) < 0 || policies_take(b, e) < 0 ? -1 : 0;
 }
 
 struct job *pool_claim(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
@@ -312,8 +329,12 @@ struct job *pool_claim(struct core *c, const struct actor *a, const struct box_w
 		free(cl);
 		return NULL;
 	}
-	*cl = (struct claim){ { .done = done, .arg = arg }, b, began };
-	hand_over(b, a->tenant, &s, &arena);
+	*cl = (struct claim){ .job = { .done = done, .arg = arg }, .box = b, .began_ns = began, .waits = 1 };
+	if (hand_over(b, a->tenant, &s, &arena, e) < 0) {
+		remove_unwanted(b);
+		free(cl);
+		return NULL;
+	}
 	events_emit(c, EVENT_CREATED, b);
 	if (write_row(b, boxes_status_name(BOX_RUNNING), store_box_claim, on_claimed, cl) < 0) {
 		remove_unwanted(b);
@@ -321,6 +342,8 @@ struct job *pool_claim(struct core *c, const struct actor *a, const struct box_w
 		err_sys(e, ERR_INTERNAL, ENOMEM, "the box's row");
 		return NULL;
 	}
+	if (policies_push_new(b, on_policy, cl))
+		cl->waits++;
 	return &cl->job;
 }
 

@@ -130,6 +130,7 @@ static const struct json_schema limits_schema = { limits_fields, ELEMS(limits_fi
 struct create_body {
 	struct box_wish wish;
 	const struct json *workspace; /* a name, or an object */
+	const struct json *egress;
 	const struct json *secrets;
 };
 
@@ -152,6 +153,7 @@ static const struct json_field create_fields[] = {
 	{ "mask_host", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
+	{ "egress", JSON_F_ANY, .offset = offsetof(struct create_body, egress), .nullable = true },
 	{ "secrets", JSON_F_ANY, .offset = offsetof(struct create_body, secrets), .nullable = true },
 };
 #undef AT
@@ -189,6 +191,14 @@ static int read_mount(struct req *r, const struct json *j, struct box_wish *w, s
 	return 0;
 }
 
+/* Only the kind of key is judged here; what it may make is create_box's to say. */
+static int read_egress(struct req *r, const struct json *j, struct box_wish *w, struct err *e)
+{
+	if (!j)
+		return 0;
+	return policies_wish(r->core, &r->actor, j, &r->arena, &w->egress, e) < 0 ? err_wrap(e, "egress") : 0;
+}
+
 static void on_created(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
@@ -206,7 +216,7 @@ static void create(struct req *r)
 
 	if (rest_read(r, &create_schema, &body) < 0)
 		return;
-	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
+	if (read_mount(r, body.workspace, &body.wish, &e) < 0 || read_egress(r, body.egress, &body.wish, &e) < 0 ||
 	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0) {
 		rest_fail(r, &e);
 		return;

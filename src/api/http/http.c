@@ -31,7 +31,7 @@ static struct view decode(struct arena *a, struct view raw)
 	return done;
 }
 
-struct view http_get_query(struct http_exchange *x, const char *name)
+struct view http_get_query(const struct http_exchange *x, const char *name)
 {
 	struct view want = view_of(name), rest = x->query;
 	while (rest.p) {

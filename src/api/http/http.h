@@ -54,7 +54,7 @@ struct http_exchange {
 
 struct view http_get_header(const struct http_exchange *x, const char *name); /* p == NULL: absent */
 /* The value of a query parameter, decoded into the exchange's arena; p == NULL: absent. */
-struct view http_get_query(struct http_exchange *x, const char *name);
+struct view http_get_query(const struct http_exchange *x, const char *name);
 
 /* A whole answer. content_type may be NULL for an empty body. Extra headers may be NULL. */
 void http_reply(struct http_exchange *x, int status, const char *content_type, struct view body,

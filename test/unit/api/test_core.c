@@ -223,6 +223,8 @@ static void keeper_lists(const struct frame *f, struct arena *a)
 		answer(f, &wire_posture_reply_msg, &posture);
 	else if (f->type == WIRE_TYPE_BOX_LIST)
 		answer(f, &wire_box_list_reply_msg, &boxes);
+	else if (f->type == WIRE_TYPE_GATE_OPEN)
+		refuse(f, ERR_UNAVAILABLE); /* boxes are made without one, and have no way out */
 	else if (f->type == WIRE_TYPE_RECONCILE) {
 		rig->reconciles++;
 		assert_int_equal(pb_decode(&wire_reconcile_msg, f->body, 0, a, &keep), 0);

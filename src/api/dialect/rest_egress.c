@@ -1,0 +1,329 @@
+/*
+ * /v1/sandboxes/{id}/egress, /v1/tenants/{id}/egress, /v1/egress/sets: what boxes may
+ * reach, and what the gate said about what they tried.
+ */
+#include "boxes.h"
+#include "num.h"
+#include "policies.h"
+#include "rest_impl.h"
+#include "poison.h"
+
+#define PAGE_DEFAULT 100
+#define ANSWER_MAX   (4u * 1024 * 1024)
+
+/* ---- showing ---- */
+
+static bool is_used(const struct egress_policy *p, struct view set)
+{
+	for (size_t i = 0; i < p->n_rules; i++)
+		if (view_eq(p->rules[i].set, set))
+			return true;
+	return false;
+}
+
+/* The sets that a policy names, or all of them. */
+static void put_sets(struct json_out *o, const struct json *sets, const struct egress_policy *p)
+{
+	json_out_key(o, "sets");
+	json_out_object(o);
+	for (size_t i = 0; sets && i < sets->n; i++) {
+		if (p && !is_used(p, sets->members[i].key))
+			continue;
+		json_out_key_view(o, sets->members[i].key);
+		json_out_value(o, &sets->members[i].value);
+	}
+	json_out_end(o, '}');
+}
+
+static void reply(struct req *r, const char *source, const struct egress_policy *p)
+{
+	struct buf out = BUF_INIT(ANSWER_MAX);
+	struct json_out o;
+
+	json_out_init(&o, &out);
+	json_out_object(&o);
+	json_out_kz(&o, "source", source);
+	json_out_key(&o, "policy");
+	egress_put(&o, p);
+	put_sets(&o, core_config(r->core)->egress.sets, p);
+	json_out_end(&o, '}');
+	rest_reply(r, 200, &out);
+}
+
+static void reply_box(struct req *r, const struct box *b)
+{
+	enum policy_source from;
+	const struct egress_policy *p = policies_of(b, &from);
+
+	reply(r, policies_source_name(from), p);
+}
+
+static void sets(struct req *r)
+{
+	struct buf out = BUF_INIT(ANSWER_MAX);
+	struct json_out o;
+	struct err e = { 0 };
+
+	if (auth_permit(&r->actor, ACT_CAPABILITIES, NULL, &e) < 0) {
+		rest_fail(r, &e);
+		return;
+	}
+	json_out_init(&o, &out);
+	json_out_object(&o);
+	put_sets(&o, core_config(r->core)->egress.sets, NULL);
+	json_out_end(&o, '}');
+	rest_reply(r, 200, &out);
+}
+
+/* ---- a box ---- */
+
+static void get(struct req *r)
+{
+	struct err e = { 0 };
+	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
+
+	if (b)
+		reply_box(r, b);
+	else
+		rest_fail(r, &e);
+}
+
+static void on_changed(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	else
+		reply_box(r, result);
+}
+
+/* ?open=close: connections that are open are judged again. */
+static int read_open(struct req *r, bool *ret, struct err *e)
+{
+	struct view v = rest_query(r, "open");
+
+	*ret = view_is(v, "close");
+	if (v.p && !*ret && !view_is(v, "keep"))
+		return err_set(e, ERR_INVALID, "open must be keep or close");
+	return 0;
+}
+
+static int read_doc(struct req *r, struct json **ret, struct err *e)
+{
+	if (buf_len(&r->body) == 0)
+		return err_set(e, ERR_INVALID, "the body must be a JSON object, and is empty");
+	if (json_parse(&r->arena, buf_view(&r->body), ret, e) >= 0)
+		return 0;
+	e->code = e->code == ERR_BAD_REQUEST ? ERR_INVALID : e->code;
+	return -1;
+}
+
+static void put(struct req *r)
+{
+	struct err e = { 0 };
+	struct json *doc;
+	bool close;
+
+	if (read_open(r, &close, &e) >= 0 && read_doc(r, &doc, &e) >= 0)
+		r->job = policies_put(r->core, &r->actor, r->params[0], doc, close, on_changed, r, &e);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+static void drop(struct req *r)
+{
+	struct err e = { 0 };
+	bool close;
+
+	if (read_open(r, &close, &e) >= 0)
+		r->job = policies_put(r->core, &r->actor, r->params[0], NULL, close, on_changed, r, &e);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+struct rules_body {
+	bool unused; /* the schema puts nothing at offset 0 */
+	struct view action;
+	struct json_strlist targets;
+};
+
+static const struct json_field rules_fields[] = {
+	{ "action", JSON_F_STRING, offsetof(struct rules_body, action), .min = 1, .required = true },
+	{ "targets", JSON_F_STRLIST, offsetof(struct rules_body, targets), .min = 1, .max = EGRESS_RULES_MAX,
+	  .required = true },
+};
+static const struct json_schema rules_schema = { rules_fields, ELEMS(rules_fields) };
+
+static void add_rules(struct req *r)
+{
+	struct rules_body body = { 0 };
+	struct policies_more more = { 0 };
+	struct err e = { 0 };
+	bool close;
+
+	if (rest_read(r, &rules_schema, &body) < 0)
+		return;
+	more.verdict = view_is(body.action, "allow") ? EGRESS_ALLOW : view_is(body.action, "deny") ? EGRESS_DENY : EGRESS_NONE;
+	more.targets = body.targets;
+	if (more.verdict == EGRESS_NONE)
+		err_set(&e, ERR_INVALID, "action must be allow or deny");
+	else if (read_open(r, &close, &e) >= 0)
+		r->job = policies_add(r->core, &r->actor, r->params[0], &more, close, on_changed, r, &e);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+/* ---- the log ---- */
+
+static void put_text(struct json_out *o, const char *key, struct view v)
+{
+	json_out_key(o, key);
+	if (v.n)
+		json_out_str(o, v);
+	else
+		json_out_null(o);
+}
+
+static void put_verdict(struct json_out *o, const struct policy_verdict *v)
+{
+	struct buf advice = BUF_INIT(1024);
+
+	json_out_object(o);
+	json_out_ku64(o, "id", v->id);
+	rest_put_time(o, "at", v->at_ms);
+	json_out_kz(o, "verdict", v->allowed ? "allow" : "deny");
+	json_out_kz(o, "reason", policies_reason_name(v->reason));
+	put_text(o, "rule", v->rule);
+	put_text(o, "protocol", v->protocol);
+	put_text(o, "host", v->host);
+	put_text(o, "address", v->address);
+	json_out_ku64(o, "port", v->port);
+	put_text(o, "method", v->method);
+	put_text(o, "path", v->path);
+	put_text(o, "via", v->via);
+	put_text(o, "would_allow", policies_advice(v, &advice) ? buf_view(&advice) : VIEW_NONE);
+	json_out_end(o, '}');
+	buf_done(&advice);
+}
+
+struct page {
+	uint64_t after;
+	uint32_t limit;
+	struct view verdict;
+};
+
+static int read_page(struct req *r, struct page *ret, struct err *e)
+{
+	struct view after = rest_query(r, "after"), limit = rest_query(r, "limit");
+
+	*ret = (struct page){ .limit = PAGE_DEFAULT, .verdict = rest_query(r, "verdict") };
+	if (after.p && num_u64(after, &ret->after) < 0)
+		return err_set(e, ERR_INVALID, "after must be the id of a verdict");
+	if (limit.p && (num_u32(limit, &ret->limit) < 0 || ret->limit < 1 || ret->limit > POLICIES_PAGE_MAX))
+		return err_set(e, ERR_INVALID, "limit must be between 1 and %d", POLICIES_PAGE_MAX);
+	if (ret->verdict.p && !view_is(ret->verdict, "allow") && !view_is(ret->verdict, "deny"))
+		return err_set(e, ERR_INVALID, "verdict must be allow or deny");
+	return 0;
+}
+
+static void log_page(struct req *r)
+{
+	struct buf out = BUF_INIT(ANSWER_MAX);
+	struct err e = { 0 };
+	struct page p;
+	struct json_out o;
+	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
+	const struct policy_verdict *v;
+
+	if (!b || read_page(r, &p, &e) < 0) {
+		rest_fail(r, &e);
+		return;
+	}
+	json_out_init(&o, &out);
+	json_out_object(&o);
+	json_out_key(&o, "verdicts");
+	json_out_array(&o);
+	for (uint32_t n = 0; n < p.limit && (v = policies_next(b, p.after));) {
+		p.after = v->id;
+		if (p.verdict.p && view_is(p.verdict, "allow") != v->allowed)
+			continue;
+		put_verdict(&o, v);
+		n++;
+	}
+	json_out_end(&o, ']');
+	json_out_ku64(&o, "next", p.after);
+	v = policies_next(b, 0);
+	json_out_key(&o, "first");
+	if (v)
+		json_out_u64(&o, v->id);
+	else
+		json_out_null(&o);
+	json_out_end(&o, '}');
+	rest_reply(r, 200, &out);
+}
+
+/* ---- a tenant ---- */
+
+static void reply_tenant(struct req *r, struct view ref)
+{
+	const struct egress_policy *p = NULL, none = { .otherwise = EGRESS_DENY };
+	const struct tenant *t;
+	struct err e = { 0 };
+
+	if (policies_tenant(r->core, &r->actor, ref, &t, &p, &e) < 0)
+		rest_fail(r, &e);
+	else
+		reply(r, policies_source_name(p ? POLICY_TENANT : POLICY_NONE), p ? p : &none);
+}
+
+static void tenant_get(struct req *r)
+{
+	reply_tenant(r, r->params[0]);
+}
+
+static void on_tenant(void *arg, const void *result, const struct err *e)
+{
+	const struct tenant *t = result;
+	struct req *r = arg;
+
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	else
+		reply_tenant(r, view_of(t->id));
+}
+
+static void tenant_put(struct req *r)
+{
+	struct err e = { 0 };
+	struct json *doc;
+
+	if (read_doc(r, &doc, &e) >= 0)
+		r->job = policies_tenant_put(r->core, &r->actor, r->params[0], doc, on_tenant, r, &e);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+static void tenant_drop(struct req *r)
+{
+	struct err e = { 0 };
+
+	r->job = policies_tenant_put(r->core, &r->actor, r->params[0], NULL, on_tenant, r, &e);
+	if (!r->job)
+		rest_fail(r, &e);
+}
+
+const struct route rest_egress_routes[] = {
+	{ "GET", "/v1/sandboxes/{id}/egress", get },
+	{ "PUT", "/v1/sandboxes/{id}/egress", put, .body = REST_JSON, .query = "open" },
+	{ "DELETE", "/v1/sandboxes/{id}/egress", drop, .query = "open" },
+	{ "POST", "/v1/sandboxes/{id}/egress/rules", add_rules, .body = REST_JSON, .query = "open" },
+	{ "GET", "/v1/sandboxes/{id}/egress/log", log_page, .query = "after limit verdict" },
+	{ "GET", "/v1/tenants/{id}/egress", tenant_get },
+	{ "PUT", "/v1/tenants/{id}/egress", tenant_put, .body = REST_JSON },
+	{ "DELETE", "/v1/tenants/{id}/egress", tenant_drop },
+	{ "GET", "/v1/egress/sets", sets },
+	{ 0 },
+};

@@ -1,0 +1,353 @@
+/*
+ * GET /files: a file's bytes, whole or a range of them, plain or as gzip.
+ *
+ * gzip is given to who asks for it alone ("Accept-Encoding: gzip"): every client
+ * library offers it beside others, and compressing costs more than a box's network.
+ */
+#include <stdio.h>
+#include <time.h>
+#include <zlib.h>
+
+#include "envd_impl.h"
+#include "num.h"
+#include "text.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define HEADERS  8
+#define CHUNK    (64u * 1024)
+#define GZIP     (15 + 16) /* zlib's name for it */
+#define LEVEL    1
+#define NAME_MAX_BYTES 400
+
+struct transfer {
+	struct file_op op;
+	struct envd_call *c;
+	struct file_place place;
+	bool ranged, from_end, gzip, begun, exact, deflating;
+	uint64_t first, length; /* length 0: to the end */
+	uint64_t left;
+	size_t held;
+	z_stream z;
+	struct http_header headers[HEADERS];
+	size_t n_headers;
+	char modified[40], range[80], name[NAME_MAX_BYTES];
+};
+
+static void release(struct envd_call *c)
+{
+	struct transfer *t = c->own;
+	files_cancel(&t->op);
+	if (t->deflating)
+		deflateEnd(&t->z);
+}
+
+/* ---- what is asked for ---- */
+
+struct codings {
+	bool gzip, identity; /* may be given */
+	bool only_gzip;      /* nothing else is named */
+};
+
+/* "gzip;q=0.5": whether the weight is zero */
+static bool is_refused(struct view parameters)
+{
+	while (parameters.p && parameters.n) {
+		struct view one = view_trim(view_split(parameters, ';', &parameters)), value;
+		struct view key = view_trim(view_split(one, '=', &value));
+		if (!view_eq_nocase(key, VIEW("q")))
+			continue;
+		value = view_trim(value);
+		for (size_t i = 0; i < value.n; i++)
+			if (value.p[i] != '0' && value.p[i] != '.')
+				return false;
+		return value.n > 0;
+	}
+	return false;
+}
+
+static struct codings read_codings(struct view header)
+{
+	struct codings c = { .identity = true, .only_gzip = true };
+	bool named_identity = false, any = false;
+
+	while (header.p && header.n) {
+		struct view one = view_split(header, ',', &header), parameters;
+		struct view name = view_trim(view_split(one, ';', &parameters));
+		bool no = is_refused(parameters);
+		if (view_eq_nocase(name, VIEW("gzip"))) {
+			c.gzip = !no;
+			any |= !no;
+		} else if (view_eq_nocase(name, VIEW("identity"))) {
+			named_identity = true;
+			c.identity = !no;
+			c.only_gzip &= no;
+		} else if (view_is(name, "*")) {
+			c.gzip |= !no;
+			if (!named_identity)
+				c.identity = !no;
+			c.only_gzip = false;
+		} else if (name.n) {
+			c.only_gzip = false;
+		}
+	}
+	c.only_gzip &= any;
+	return c;
+}
+
+/* One range of bytes; several, or something else, count as none (RFC 9110, 14.2). */
+static void read_range(struct transfer *t)
+{
+	struct view v = http_get_header(t->c->x, "range"), last;
+	uint64_t a = 0, b = 0;
+
+	if (!view_starts(v, "bytes="))
+		return;
+	struct view first = view_trim(view_split(view_skip(v, 6), '-', &last));
+	last = view_trim(last);
+	if (!last.p || (first.n && num_u64(first, &a) < 0) || (last.n && num_u64(last, &b) < 0) ||
+	    (!first.n && !last.n) || (first.n && last.n && b < a) || b == UINT64_MAX)
+		return;
+	t->ranged = true;
+	t->from_end = !first.n;
+	t->first = first.n ? a : 0;
+	t->length = !last.n ? 0 : first.n ? b - a + 1 : b;
+}
+
+/* ---- the head of the answer ---- */
+
+static void add_header(struct transfer *t, const char *name, const char *value)
+{
+	t->headers[t->n_headers++] = (struct http_header){ view_of(name), view_of(value) };
+}
+
+static void put_name(struct transfer *t)
+{
+	struct buf b = BUF_INIT(NAME_MAX_BYTES);
+
+	buf_puts(&b, "inline; filename*=utf-8''");
+	text_percent(&b, view_head(envd_base(t->place.path), 100));
+	if (!b.bad && view_to_str(buf_view(&b), t->name, sizeof(t->name)) >= 0)
+		add_header(t, "content-disposition", t->name);
+	buf_done(&b);
+}
+
+static void put_headers(struct transfer *t, const struct wire_file_info *info)
+{
+	time_t s = (time_t)(info->mtime_ms / 1000);
+	struct tm tm;
+
+	t->n_headers = 0;
+	t->headers[t->n_headers++] = envd_cors[0];
+	/* A box's file must not become a page in somebody's browser. */
+	add_header(t, "x-content-type-options", "nosniff");
+	add_header(t, "vary", "accept-encoding");
+	if (t->gzip)
+		add_header(t, "content-encoding", "gzip");
+	else
+		add_header(t, "accept-ranges", "bytes");
+	if (gmtime_r(&s, &tm) && tm.tm_year >= 0 && tm.tm_year < 8000 &&
+	    strftime(t->modified, sizeof(t->modified), "%a, %d %b %Y %H:%M:%S GMT", &tm))
+		add_header(t, "last-modified", t->modified);
+	put_name(t);
+}
+
+static void refuse_range(struct transfer *t, uint64_t size)
+{
+	struct envd_call *c = t->c;
+	char range[40];
+	struct http_header h[] = { envd_cors[0], { VIEW("content-range"), VIEW_NONE } };
+
+	snprintf(range, sizeof(range), "bytes */%llu", (unsigned long long)size);
+	h[1].value = view_of(range);
+	http_reply(c->x, 416, NULL, VIEW_NONE, h, ELEMS(h));
+	envd_done(c);
+}
+
+static void begin_answer(struct transfer *t, int64_t length)
+{
+	t->begun = true;
+	t->exact = length >= 0;
+	t->left = t->exact ? (uint64_t)length : 0;
+	http_begin(t->c->x, t->ranged ? 206 : 200, "application/octet-stream", t->gzip ? -1 : length, t->headers,
+		   t->n_headers);
+}
+
+/* ---- the bytes ---- */
+
+/* False: the client is behind. */
+static bool deflate_some(struct transfer *t, struct view data, int flush)
+{
+	char room[CHUNK];
+	bool more = true;
+
+	t->z.next_in = (Bytef *)(uintptr_t)data.p;
+	t->z.avail_in = (uInt)data.n;
+	do {
+		t->z.next_out = (Bytef *)room;
+		t->z.avail_out = sizeof(room);
+		(void)deflate(&t->z, flush); /* cannot fail with room for its output */
+		more = http_write(t->c->x, (struct view){ room, sizeof(room) - t->z.avail_out });
+	} while (t->z.avail_out == 0);
+	return more;
+}
+
+static void on_info(struct file_op *op, const struct wire_file_info *info)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	uint64_t n = info->size;
+
+	put_headers(t, info);
+	if (t->ranged) {
+		if (t->first >= info->size) {
+			refuse_range(t, info->size);
+			return;
+		}
+		n = info->size - t->first;
+		if (t->length)
+			n = MIN(n, t->length);
+		snprintf(t->range, sizeof(t->range), "bytes %llu-%llu/%llu", (unsigned long long)t->first,
+			 (unsigned long long)(t->first + n - 1), (unsigned long long)info->size);
+		add_header(t, "content-range", t->range);
+	}
+	/* Files of /proc and /sys say 0 and hold more: the first bytes will tell. */
+	if (n > 0)
+		begin_answer(t, (int64_t)n);
+}
+
+static void on_data(struct file_op *op, struct view data)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	size_t n = data.n;
+
+	if (!t->begun)
+		begin_answer(t, -1);
+	/* A file that grows while it is read ends where it was said to end. */
+	if (t->exact)
+		data = view_head(data, (size_t)MIN(t->left, (uint64_t)data.n));
+	t->left -= t->exact ? data.n : 0;
+	bool more = data.n == 0 ? true
+		    : t->gzip	? deflate_some(t, data, Z_NO_FLUSH)
+				: http_write(t->c->x, data);
+	if (more)
+		files_consumed(op, n);
+	else
+		t->held += n;
+}
+
+static void on_read(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+	struct envd_call *c = t->c;
+
+	if (e && !t->begun) {
+		envd_fail(c, e);
+		return;
+	}
+	if (!t->begun)
+		begin_answer(t, 0);
+	if (e || (t->exact && t->left)) {
+		http_break(c->x);
+		envd_done(c);
+		return;
+	}
+	if (t->gzip)
+		deflate_some(t, VIEW(""), Z_FINISH);
+	http_end(c->x);
+	envd_done(c);
+}
+
+static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data, .done = on_read };
+
+static void start_read(struct transfer *t)
+{
+	struct envd_call *c = t->c;
+	struct err e = { 0 };
+
+	t->op.ops = &read_ops;
+	if (files_read(c->core, &c->actor, &t->place, t->first, t->length, &t->op, &e) < 0)
+		envd_fail(c, &e);
+}
+
+/* "The last n bytes" needs the size first. */
+static void on_size(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+{
+	struct transfer *t = CONTAINER(op, struct transfer, op);
+
+	if (e) {
+		envd_fail(t->c, e);
+		return;
+	}
+	if (t->length == 0 || info->size == 0) {
+		refuse_range(t, info->size);
+		return;
+	}
+	t->first = info->size - MIN(info->size, t->length);
+	start_read(t);
+}
+
+static const struct file_ops size_ops = { .done = on_size };
+
+/* ---- the exchange ---- */
+
+static void on_writable(struct http_exchange *x)
+{
+	struct transfer *t = ((struct envd_call *)x->ctx)->own;
+	size_t n = t->held;
+	t->held = 0;
+	files_consumed(&t->op, n);
+}
+
+static void no_body(struct http_exchange *x, struct view data, bool last)
+{
+}
+
+static void on_abort(struct http_exchange *x)
+{
+	envd_done(x->ctx);
+}
+
+static const struct http_ops ops = { .on_body = no_body, .on_abort = on_abort, .on_writable = on_writable };
+
+static int choose_coding(struct transfer *t, struct err *e)
+{
+	struct view header = http_get_header(t->c->x, "accept-encoding");
+	struct codings c = header.p ? read_codings(header) : (struct codings){ .identity = true };
+
+	t->gzip = !t->ranged && c.gzip && (c.only_gzip || !c.identity);
+	if (!t->gzip && !c.identity)
+		return err_set(e, ERR_INVALID, "no acceptable encoding");
+	if (t->gzip && deflateInit2(&t->z, LEVEL, Z_DEFLATED, GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return err_set(e, ERR_UNAVAILABLE, "out of memory");
+	t->deflating = t->gzip;
+	return 0;
+}
+
+void envd_download(struct envd_call *c)
+{
+	struct err e = { 0 };
+	struct transfer *t = envd_own(c, sizeof(*t), release);
+	struct view path = http_get_query(c->x, "path");
+
+	if (!t)
+		return;
+	t->c = c;
+	c->x->ops = &ops;
+	if (envd_path(c->x->arena, path, &path, &e) < 0) {
+		envd_fail(c, &e);
+		return;
+	}
+	t->place = envd_place(c, path);
+	read_range(t);
+	if (choose_coding(t, &e) < 0) {
+		envd_fail_status(c, e.code == ERR_INVALID ? 406 : 503, e.msg);
+		return;
+	}
+	if (!t->from_end) {
+		start_read(t);
+		return;
+	}
+	t->op.ops = &size_ops;
+	if (files_stat(c->core, &c->actor, &t->place, &t->op, &e) < 0)
+		envd_fail(c, &e);
+}

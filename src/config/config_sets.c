@@ -1,0 +1,277 @@
+/*
+ * Finds the machine's configuration of package managers and puts the sets together:
+ * see config_sets.h. Read by `paddock serve` and `paddock config`, with their user's
+ * eyes; the daemons see the result in the configuration.
+ */
+#include "config_sets.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config_sets_known.h"
+#include "egress.h"
+#include "fd.h"
+
+#include "poison.h"
+
+#define FILE_MAX (1u << 20)
+#define PATH_SIZE 4096
+
+struct machine {
+	struct arena *arena;
+	const char *root;
+	char *const *env;
+};
+
+static const char *variable(const struct machine *m, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (char *const *v = m->env; v && *v; v++)
+		if (strncmp(*v, name, n) == 0 && (*v)[n] == '=')
+			return *v + n + 1;
+	return NULL;
+}
+
+/* The text of a file, empty when it cannot be read. `~` is the user's home. */
+static bool slurp(const struct machine *m, const char *path, struct buf *out)
+{
+	const char *home = variable(m, "HOME");
+	char full[PATH_SIZE];
+	int n;
+
+	buf_clear(out);
+	if (path[0] == '~' && !home)
+		return false;
+	if (path[0] == '~')
+		n = snprintf(full, sizeof(full), "%s%s%s", m->root, home, path + 1);
+	else
+		n = snprintf(full, sizeof(full), "%s%s", m->root, path);
+	if (n < 0 || (size_t)n >= sizeof(full) || fd_slurp(AT_FDCWD, full, out) < 0) {
+		buf_clear(out);
+		return false;
+	}
+	return true;
+}
+
+static bool read_all(const struct machine *m, const char *const *paths, size_t n, struct config_hosts *h,
+		     bool (*read)(struct config_hosts *, struct view))
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(FILE_MAX);
+	bool said = false;
+
+	for (size_t i = 0; i < n; i++)
+		if (slurp(m, paths[i], &text) && read(h, buf_view(&text)))
+			said = true;
+	return said;
+}
+
+/* The first that is there. */
+static void read_own(const struct machine *m, const char *const *paths, size_t n, struct config_hosts *h,
+		     void (*read)(struct config_hosts *, struct view))
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(FILE_MAX);
+
+	for (size_t i = 0; i < n && !h->n; i++)
+		if (slurp(m, paths[i], &text))
+			read(h, buf_view(&text));
+}
+
+static bool read_variable(const struct machine *m, struct config_hosts *h, const char *name)
+{
+	struct view v = view_of(variable(m, name));
+	size_t before = h->n;
+
+	while (v.p && v.n)
+		config_sets_url(h, view_split(v, ' ', &v));
+	return h->n > before;
+}
+
+static void find_pip(const struct machine *m, struct config_hosts *h)
+{
+	static const char *const files[] = { "/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.config/pip/pip.conf",
+					     "~/.pip/pip.conf" };
+	static const char *const own[] = { "/usr/lib/python3/dist-packages/pip/_internal/models/index.py",
+					   "/usr/local/lib/python3/dist-packages/pip/_internal/models/index.py" };
+	struct config_hosts mirrors = { .arena = m->arena };
+	const char *file = variable(m, "PIP_CONFIG_FILE");
+	bool index = read_all(m, files, ELEMS(files), &mirrors, config_sets_pip);
+
+	if (file && file[0] == '/')
+		index |= read_all(m, &file, 1, &mirrors, config_sets_pip);
+	index |= read_variable(m, &mirrors, "PIP_INDEX_URL");
+	read_variable(m, &mirrors, "PIP_EXTRA_INDEX_URL");
+	if (!index)
+		read_own(m, own, ELEMS(own), h, config_sets_pip_own);
+	for (size_t i = 0; i < mirrors.n && h->n < ELEMS(h->items); i++)
+		h->items[h->n++] = mirrors.items[i];
+}
+
+static void find_npm(const struct machine *m, struct config_hosts *h)
+{
+	static const char *const files[] = { "/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc", "~/.npmrc" };
+#define DEFINITIONS "/@npmcli/config/lib/definitions/definitions.js"
+	static const char *const own[] = { "/usr/lib/node_modules/npm/node_modules" DEFINITIONS,
+					   "/usr/local/lib/node_modules/npm/node_modules" DEFINITIONS,
+					   "/usr/share/nodejs" DEFINITIONS,
+					   "/usr/share/nodejs/npm/node_modules" DEFINITIONS };
+	struct config_hosts mirrors = { .arena = m->arena };
+	bool index = read_all(m, files, ELEMS(files), &mirrors, config_sets_npm);
+
+	index |= read_variable(m, &mirrors, "npm_config_registry");
+	index |= read_variable(m, &mirrors, "NPM_CONFIG_REGISTRY");
+	if (!index)
+		read_own(m, own, ELEMS(own), h, config_sets_npm_own);
+	for (size_t i = 0; i < mirrors.n && h->n < ELEMS(h->items); i++)
+		h->items[h->n++] = mirrors.items[i];
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), k = strlen(end);
+
+	return n > k && strcmp(name + n - k, end) == 0;
+}
+
+static void find_apt(const struct machine *m, struct config_hosts *h)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(FILE_MAX);
+	char path[PATH_SIZE];
+
+	if (slurp(m, "/etc/apt/sources.list", &text))
+		config_sets_apt_list(h, buf_view(&text));
+	snprintf(path, sizeof(path), "%s/etc/apt/sources.list.d", m->root);
+	struct dirent **names = NULL;
+	int n = scandir(path, &names, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		const char *name = names[i]->d_name;
+		bool list = ends_with(name, ".list"), sources = ends_with(name, ".sources");
+
+		snprintf(path, sizeof(path), "/etc/apt/sources.list.d/%s", name);
+		if ((list || sources) && slurp(m, path, &text)) {
+			if (list)
+				config_sets_apt_list(h, buf_view(&text));
+			else
+				config_sets_apt_deb822(h, buf_view(&text));
+		}
+		free(names[i]);
+	}
+	free(names);
+}
+
+/* ---- into the document ---- */
+
+/* The member's value, made where it is missing; NULL without memory. */
+static struct json *member(struct arena *a, struct json *object, struct view name)
+{
+	for (size_t i = 0; i < object->n; i++)
+		if (view_eq(object->members[i].key, name))
+			return &object->members[i].value;
+	struct json_member *grown = arena_array(a, object->n + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	if (object->n)
+		memcpy(grown, object->members, object->n * sizeof(*grown));
+	grown[object->n].key = name;
+	grown[object->n].value = (struct json){ .type = JSON_NULL };
+	object->members = grown;
+	return &grown[object->n++].value;
+}
+
+static int put_set(struct arena *a, struct json *sets, struct view name, const struct config_hosts *h)
+{
+	struct json *at;
+
+	if (!h->n || json_get(sets, arena_str(a, name)))
+		return 0; /* nothing is known, or the administrator knows better */
+	at = member(a, sets, name);
+	struct json *items = at ? arena_array(a, h->n, sizeof(*items)) : NULL;
+	if (!items)
+		return -1;
+	for (size_t i = 0; i < h->n; i++)
+		items[i] = (struct json){ .type = JSON_STRING, .text = h->items[i] };
+	*at = (struct json){ .type = JSON_ARRAY, .n = h->n, .items = items };
+	return 0;
+}
+
+/* The set of the distribution is called as the distribution: "debian". */
+static struct view distribution(const struct machine *m)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(FILE_MAX);
+	struct view rest;
+
+	if (!slurp(m, "/etc/os-release", &text))
+		return VIEW_NONE;
+	rest = buf_view(&text);
+	while (rest.p) {
+		struct view line = view_split(rest, '\n', &rest);
+		struct view id = view_starts(line, "ID=") ? view_skip(line, 3) : VIEW_NONE;
+
+		if (id.n > 2 && id.p[0] == '"' && id.p[id.n - 1] == '"')
+			id = (struct view){ id.p + 1, id.n - 2 };
+		if (egress_is_set_name(id))
+			return arena_view(m->arena, id);
+	}
+	return VIEW_NONE;
+}
+
+static int add_known(const struct machine *m, struct json *sets, struct err *e)
+{
+	static const char *const files[] = { "/etc/gitconfig", "~/.gitconfig", "~/.config/git/config" };
+	_cleanup_(buf_done) struct buf text = BUF_INIT(FILE_MAX);
+	struct json *known;
+
+	if (json_parse(m->arena, (struct view){ config_sets_known, config_sets_known_size }, &known, e) < 0)
+		return err_wrap(e, "the well-known sets");
+	for (size_t i = 0; i < known->n; i++) {
+		const struct json_member *k = &known->members[i];
+		struct config_hosts h = { .arena = m->arena };
+
+		for (size_t n = 0; n < k->value.n && n < ELEMS(h.items); n++)
+			h.items[h.n++] = k->value.items[n].text;
+		for (size_t f = 0; f < ELEMS(files); f++)
+			if (slurp(m, files[f], &text))
+				config_sets_git(&h, buf_view(&text), &k->value);
+		if (put_set(m->arena, sets, k->key, &h) < 0)
+			return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	}
+	return 0;
+}
+
+static int add_found(const struct machine *m, struct json *sets)
+{
+	struct config_hosts pip = { .arena = m->arena }, npm = pip, apt = pip;
+	struct view distro = distribution(m);
+
+	find_pip(m, &pip);
+	find_npm(m, &npm);
+	find_apt(m, &apt);
+	if (put_set(m->arena, sets, VIEW("pypi"), &pip) < 0 || put_set(m->arena, sets, VIEW("npm"), &npm) < 0 ||
+	    put_set(m->arena, sets, VIEW("apt"), &apt) < 0)
+		return -1;
+	return distro.n ? put_set(m->arena, sets, distro, &apt) : 0;
+}
+
+int config_sets_add(struct arena *a, struct json *doc, const char *root, char *const *env, struct err *e)
+{
+	const struct machine m = { .arena = a, .root = root, .env = env };
+	struct json *egress = member(a, doc, VIEW("egress"));
+
+	if (egress && egress->type == JSON_NULL)
+		egress->type = JSON_OBJECT;
+	if (egress && egress->type != JSON_OBJECT)
+		return 0; /* the schema says what is wrong with it */
+	const struct json *detect = egress ? json_get(egress, "detect") : NULL;
+	if (detect && detect->type == JSON_BOOL && !detect->boolean)
+		return 0;
+	struct json *sets = egress ? member(a, egress, VIEW("sets")) : NULL;
+	if (sets && sets->type == JSON_NULL)
+		sets->type = JSON_OBJECT;
+	if (sets && sets->type != JSON_OBJECT)
+		return 0;
+	if (!sets || add_found(&m, sets) < 0)
+		return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	return add_known(&m, sets, e);
+}

@@ -1,0 +1,13 @@
+/*
+ * What the files of the egress language share. Nobody else includes this.
+ */
+#pragma once
+
+#include "egress.h"
+
+/* ERR_INVALID: the text, quoted and cut, and what about it. */
+int egress_bad(struct err *e, struct view v, const char *what);
+int egress_host(struct arena *a, struct view text, struct view *ret, struct err *e) _must_check_;
+int egress_net(struct view text, struct egress_net *ret, struct err *e) _must_check_;
+int egress_port_range(struct view text, struct egress_ports *ret, struct err *e) _must_check_;
+int egress_check_path(struct view path, struct err *e) _must_check_;

@@ -1,0 +1,30 @@
+/*
+ * ClientHello: an answer does not change when more comes behind it, and one that was
+ * refused stays so.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+#include "peek.h"
+#include "tls_hello.h"
+
+#include "poison.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct tls_hello h, whole;
+	int all = tls_hello_parse((struct view){ (const char *)data, size }, &whole), r = 0;
+	char name[256];
+
+	for (size_t n = 0; n <= size && r == 0; n += n < 64 ? 1 : 61) {
+		r = tls_hello_parse((struct view){ (const char *)data, n }, &h);
+		FUZZ_CHECK(r == 0 || r == all);
+		if (r == 1)
+			FUZZ_CHECK(strcmp(h.name, whole.name) == 0 && h.ech == whole.ech);
+	}
+	if (all == 1)
+		FUZZ_CHECK(strlen(whole.name) < sizeof(whole.name));
+	if (peek_look((struct view){ (const char *)data, size }, name) == PEEK_TLS)
+		FUZZ_CHECK(all == 1 && (name[0] == 0 || !whole.ech));
+	return 0;
+}

@@ -1,0 +1,282 @@
+"""What boxes may reach: policies of boxes, images and tenants, sets, and how they are kept.
+
+test_gate.py shows what the gate makes of them; here is what the API says about them.
+"""
+
+import json
+import subprocess
+import time
+
+import pytest
+
+import paddock
+
+SETS = {"inside": ["a.test", "*.b.test:8443"], "lan": ["10.1.0.0/16:5432"]}
+NO_LIMITS = {"connections": 0, "connections_per_second": 0, "bytes_per_second": 0, "bytes": 0}
+NOTHING = {"default": "deny", "rules": [], "limits": NO_LIMITS}
+
+
+def policy(*rules, default="deny", **limits):
+    return {"default": default, "rules": list(rules), "limits": {**NO_LIMITS, **limits}}
+
+
+def allow(**rule):
+    return {"action": "allow", **rule}
+
+
+def deny(**rule):
+    return {"action": "deny", **rule}
+
+
+def put(client, path, document, query=""):
+    return client.send_json("PUT", f"{path}/egress{query}", document)
+
+
+def held(client, path):
+    response = client.get(f"{path}/egress")
+    assert response.status == 200, response
+    return response.json()
+
+
+@pytest.fixture
+def tenant(api, daemon):
+    """A tenant with a client of a user."""
+    name = f"egress-{time.monotonic_ns()}"
+    made = api.post("/v1/tenants", {"name": name})
+    assert made.status == 201, made
+    key = api.post("/v1/keys", {"tenant": name, "role": "user"}).json()
+    client = paddock.Client(daemon, key["key"])
+    client.path = f"/v1/tenants/{name}"
+    yield client
+    for box in client.list():
+        client.delete(f"/v1/sandboxes/{box['id']}")
+    client.close()
+    assert api.delete(f"{client.path}/egress").status == 200
+    assert api.delete(f"/v1/keys/{key['id']}").status == 204
+
+
+# ---- one box ----
+
+def test_nothing_by_default(api, make_box):
+    box = make_box()
+    assert held(api, box.path) == {"source": "none", "policy": NOTHING, "sets": {}}
+
+
+def test_given_when_made(api, make_box):
+    box = make_box(egress={"allow": ["example.org:443"], "deny": ["*.example.org"], "limits": {"connections": 7}})
+    want = policy(deny(host="*.example.org"), allow(host="example.org", ports=[443]), connections=7)
+    assert held(api, box.path) == {"source": "sandbox", "policy": want, "sets": {}}
+
+
+def test_put_and_take_away(api, make_box):
+    box = make_box()
+    want = policy(allow(host="a.test", protocol="http", methods=["GET", "HEAD"], paths=["/v1"]),
+                  deny(cidr="192.0.2.0/24", ports=[25, "8000-8100"]),
+                  allow(host="db.test", cidr="192.0.2.7/32"), default="allow", bytes_per_second=1000, bytes=5)
+    response = put(api, box.path, want)
+    assert response.status == 200 and response.json()["policy"] == want, response
+    assert held(api, box.path) == response.json()
+    # What was shown can be put again.
+    assert put(api, box.path, held(api, box.path)["policy"], "?open=close").json() == response.json()
+    gone = api.delete(f"{box.path}/egress")
+    assert (gone.status, gone.json()["source"], gone.json()["policy"]) == (200, "none", NOTHING)
+
+
+BAD = [
+    ({"rules": [{"action": "allow"}]}, "rules[0]"),
+    ({"rules": [allow(host="a.b"), allow(host="127.0.0.1")]}, "rules[1]: host"),
+    ({"rules": [allow(cidr="10.0.0.1/8")]}, "rules[0]: cidr"),
+    ({"rules": [allow(host="a.b", ports=[0])]}, "rules[0]: ports"),
+    ({"rules": [allow(host="a.b", protocol="udp")]}, "rules[0]: protocol"),
+    ({"rules": [allow(host="a.b", protocol="tls", methods=["GET"])]}, "rules[0]: methods"),
+    ({"rules": [allow(set="no-such-set")]}, "rules[0]: set"),
+    ({"rules": [allow(host="a.b", nonsense=1)]}, "nonsense"),
+    ({"allow": ["no-such-set"]}, "allow"),
+    ({"deny": ["a..b"]}, "deny"),
+    ({"default": "perhaps"}, "default"),
+    ({"limits": {"connections": "many"}}, "limits.connections"),
+    ({"nonsense": 1}, "nonsense"),
+    ([], "object"),
+    ({"allow": ["a.test"] * 257}, "allow"),
+]
+
+
+@pytest.mark.parametrize("document, names", BAD, ids=str)
+def test_refused(api, box, document, names):
+    before = held(api, box.path)
+    response = put(api, box.path, document)
+    assert (response.status, response.code()) == (400, "invalid_argument"), response
+    assert names in response.json()["error"]["message"]
+    made = api.try_create(egress=document)
+    assert (made.status, made.code()) == (400, "invalid_argument")
+    assert "egress" in made.json()["error"]["message"]
+    assert held(api, box.path) == before
+
+
+def test_bad_requests(api, box):
+    assert put(api, box.path, {}, "?open=maybe").code() == "invalid_argument"
+    assert put(api, "/v1/sandboxes/nobody", {}).code() == "not_found"
+    assert api.get("/v1/sandboxes/nobody/egress").code() == "not_found"
+    assert api.request("PUT", f"{box.path}/egress", b"{", {"content-type": "application/json"}).code() == "invalid_argument"
+    for query in ("after=x", "limit=0", "limit=257", "verdict=maybe", "what=1"):
+        assert api.get(f"{box.path}/egress/log?{query}").code() == "invalid_argument"
+
+
+def test_rules_are_put_first(api, make_box):
+    box = make_box(egress={"allow": ["one.test"]})
+
+    def add(action, *targets):
+        response = api.post(f"{box.path}/egress/rules", {"action": action, "targets": list(targets)})
+        assert response.status == 200, response
+        return response.json()["policy"]["rules"]
+
+    assert add("allow", "two.test", "https://three.test/v1") == [
+        allow(host="two.test"), allow(host="three.test", protocol="http", ports=[443], paths=["/v1"]), allow(host="one.test")]
+    # What is said anew is said once, by the newer.
+    assert add("deny", "one.test", "one.test") == [
+        deny(host="one.test"), allow(host="two.test"), allow(host="three.test", protocol="http", ports=[443], paths=["/v1"])]
+    for body in ({"action": "allow", "targets": []}, {"action": "perhaps", "targets": ["a.b"]}, {"targets": ["a.b"]},
+                 {"action": "allow", "targets": ["a.b", "a..b"]}):
+        assert api.post(f"{box.path}/egress/rules", body).code() == "invalid_argument"
+
+
+def test_other_tenants_do_not_see_it(tenant, make_box):
+    box = make_box(egress={"allow": ["a.test"]})
+    assert tenant.get(f"{box.path}/egress").code() == "not_found"
+    assert tenant.get(f"{box.path}/egress/log").code() == "not_found"
+    assert put(tenant, box.path, {}).code() == "not_found"
+    assert tenant.post(f"{box.path}/egress/rules", {"action": "allow", "targets": ["b.test"]}).code() == "not_found"
+
+
+PRIVATE = ["10.0.0.0/8", "169.254.169.254", "127.0.0.1:80", "fd00::/8", "192.168.1.0/24"]
+
+
+@pytest.mark.parametrize("target", PRIVATE)
+def test_private_addresses_are_the_admin_s(api, tenant, target):
+    box = tenant.create(egress={"deny": [target], "allow": ["192.0.2.0/24", "0.0.0.0/0"]})
+    assert tenant.try_create(egress={"allow": [target]}).code() == "forbidden"
+    assert put(tenant, box.path, {"allow": [target]}).code() == "forbidden"
+    assert tenant.post(f"{box.path}/egress/rules", {"action": "allow", "targets": [target]}).code() == "forbidden"
+    assert put(api, box.path, {"allow": [target]}).status == 200
+    # What an admin opened stays open when its user adds something else, but is not theirs to set again.
+    added = tenant.post(f"{box.path}/egress/rules", {"action": "allow", "targets": ["a.test"]})
+    assert added.status == 200 and len(added.json()["policy"]["rules"]) == 2
+    assert put(tenant, box.path, added.json()["policy"]).code() == "forbidden"
+
+
+# ---- tenants ----
+
+def test_tenant(api, tenant):
+    box, own = tenant.create(), tenant.create(egress={"allow": ["own.test"]})
+    assert held(api, box.path)["source"] == "none" and held(api, tenant.path)["source"] == "none"
+    assert put(api, tenant.path, {"allow": ["a.test"]}).json() == held(api, tenant.path)
+    assert held(api, box.path) == {"source": "tenant", "policy": policy(allow(host="a.test")), "sets": {}}
+    assert held(api, own.path)["policy"] == policy(allow(host="own.test"))
+    # A rule more makes it the box's own.
+    tenant.post(f"{box.path}/egress/rules", {"action": "allow", "targets": ["b.test"]})
+    assert held(api, box.path) == {"source": "sandbox", "policy": policy(allow(host="b.test"), allow(host="a.test")), "sets": {}}
+    assert tenant.delete(f"{box.path}/egress").json()["source"] == "tenant"
+    assert api.delete(f"{tenant.path}/egress").json()["source"] == "none"
+    assert held(api, box.path)["source"] == "none"
+    assert put(api, tenant.path, {"allow": ["a..b"]}).code() == "invalid_argument"
+    assert api.get("/v1/tenants/nobody/egress").code() == "not_found"
+    for method in ("GET", "DELETE"):
+        assert tenant.request(method, f"{tenant.path}/egress").code() == "forbidden"
+    assert put(tenant, tenant.path, {}).code() == "forbidden"
+
+
+def test_fork_has_the_policy(api, make_box):
+    box = make_box(egress={"allow": ["a.test"]})
+    twins = api.post(f"{box.path}/fork", {"count": 2})
+    assert twins.status == 201, twins
+    for twin in twins.json()["sandboxes"]:
+        path = f"/v1/sandboxes/{twin['id']}"
+        assert held(api, path) == held(api, box.path)
+        put(api, path, {})
+        assert api.delete(path).status == 204
+    assert held(api, box.path)["policy"] == policy(allow(host="a.test"))
+
+
+# ---- the configuration, and restarts ----
+
+@pytest.fixture
+def configured(own_daemon, workdir):
+    """A daemon with sets and policies of its own."""
+    def make(egress, **options):
+        path = workdir / f"egress-{time.monotonic_ns()}.yaml"
+        path.write_text(json.dumps({"egress": egress, **options}))
+        daemon = own_daemon(arguments=("--config", str(path)))
+        daemon.config = path
+        return daemon
+    return make
+
+
+def test_configuration(configured):
+    egress = {"sets": SETS, "policy": {"allow": ["inside"]}, "images": {"machine": {"allow": ["lan"]}}, "refuse": ["c.test"],
+              "private": "anyone"}
+    daemon = configured(egress, pool={"machine": {"warm": 1}}).start()
+    api = daemon.client()
+    sets = api.get("/v1/egress/sets").json()["sets"]
+    assert {name: sets[name] for name in SETS} == SETS and "github" in sets
+    box = api.create()
+    by_image = {"source": "image", "policy": policy(allow(set="lan")), "sets": {"lan": SETS["lan"]}}
+    assert held(api, box.path) == by_image
+    own = api.create(egress={"allow": ["inside", "10.0.0.0/8"]})
+    want = {"source": "sandbox", "policy": policy(allow(set="inside"), allow(cidr="10.0.0.0/8")), "sets": {"inside": SETS["inside"]}}
+    assert held(api, own.path) == want
+    put(api, "/v1/tenants/default", {"deny": ["d.test"]})
+    # All of it is there after the api died, and after the daemon was stopped.
+    daemon.kill_api()
+    api = daemon.client()
+    assert held(api, box.path) == by_image and held(api, own.path) == want
+    daemon.stop()
+    daemon.config.write_text(json.dumps({"egress": egress}))  # without the pool, whose boxes would stay
+    daemon.start()
+    api = daemon.client()
+    assert held(api, box.path) == by_image and held(api, own.path) == want
+    assert held(api, "/v1/tenants/default")["policy"] == policy(deny(host="d.test"))
+
+
+BAD_CONFIGURATION = [({"policy": {"allow": ["nowhere"]}}, "egress.policy"), ({"sets": {"x": ["y"]}}, "egress.sets"),
+                     ({"images": {"machine": {"rules": [{}]}}}, "egress.images"), ({"refuse": ["a..b"]}, "egress.refuse"),
+                     ({"private": "nobody"}, "egress.private"), ({"sets": {"X": []}}, "egress.sets")]
+
+
+@pytest.mark.parametrize("egress, names", BAD_CONFIGURATION, ids=str)
+def test_bad_configuration(workdir, egress, names):
+    path = workdir / "egress-bad.yaml"
+    path.write_text(json.dumps({"egress": egress}))
+    result = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", path], capture_output=True, text=True,
+                            env=paddock.clean_environment(), timeout=10)
+    assert result.returncode == 1 and names in result.stderr, result
+
+
+# ---- the command line ----
+
+@pytest.fixture
+def cli(daemon):
+    def run(*arguments, code=0, **options):
+        environment = paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key")
+        result = subprocess.run([paddock.BIN / "paddock", *arguments], capture_output=True, text=True, env=environment, timeout=30,
+                                **options)
+        assert result.returncode == code, result
+        return result.stdout if code == 0 else result.stderr
+    return run
+
+
+def test_command_line(api, make_box, cli):
+    box = make_box()
+    cli("egress", "allow", box.id, "a.test", "*.b.test:443")
+    cli("egress", "deny", "--close", box.id, "c.test")
+    want = policy(deny(host="c.test"), allow(host="a.test"), allow(host="*.b.test", ports=[443]))
+    assert held(api, box.path)["policy"] == want
+    assert json.loads(cli("egress", "show", box.id))["policy"] == want
+    cli("egress", "set", box.id, "-", input=json.dumps({"allow": ["d.test"]}))
+    assert held(api, box.path)["policy"] == policy(allow(host="d.test"))
+    assert cli("egress", "log", box.id).split() == ["ID", "AT", "VERDICT", "REASON", "PROTOCOL", "WHAT", "WOULD_ALLOW"]
+    cli("egress", "reset", box.id)
+    assert held(api, box.path)["source"] == "none"
+    assert "no-such-set" in cli("egress", "allow", box.id, "no-such-set", code=1)
+    made = cli("create", "--allow", "a.test", "--allow", "192.0.2.0/24").strip()
+    assert held(api, f"/v1/sandboxes/{made}")["policy"] == policy(allow(host="a.test"), allow(cidr="192.0.2.0/24"))
+    assert api.delete(f"/v1/sandboxes/{made}").status == 204

@@ -1,0 +1,166 @@
+/*
+ * Sets of hosts from package managers' configuration, on a machine made of files.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "config_sets.h"
+#include "fd.h"
+#include "poison.h"
+
+static struct arena arena = ARENA_INIT(8u << 20);
+static char root[64];
+
+static void put(const char *path, const char *text)
+{
+	char full[512];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *p = full + strlen(root) + 1; *p; p++)
+		if (*p == '/') {
+			*p = 0;
+			mkdir(full, 0755);
+			*p = '/';
+		}
+	assert_int_equal(fd_replace(AT_FDCWD, full, text, strlen(text), 0644, false), 0);
+}
+
+static int setup(void **state)
+{
+	snprintf(root, sizeof(root), "/tmp/sets-XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	arena_done(&arena);
+	snprintf(command, sizeof(command), "rm -rf '%s'", root);
+	return system(command);
+}
+
+/* The sets as text, for a document and an environment. */
+static struct view found(const char *text, char *const *env, const char *set)
+{
+	struct buf out = BUF_INIT(1u << 20);
+	struct err e = { 0 };
+	struct json *doc;
+	struct json_out o;
+
+	if (json_parse(&arena, view_of(text), &doc, &e) < 0 || config_sets_add(&arena, doc, root, env, &e) < 0)
+		fail_msg("%s", e.msg);
+	const struct json *sets = json_get(json_get(doc, "egress"), "sets");
+	const struct json *one = sets ? json_get(sets, set) : NULL;
+	if (!one)
+		return VIEW_NONE;
+	json_out_init(&o, &out);
+	json_out_value(&o, one);
+	struct view v = arena_view(&arena, buf_view(&out));
+	buf_done(&out);
+	return v;
+}
+
+static void is(const char *doc, char *const *env, const char *set, const char *want)
+{
+	struct view v = found(doc, env, set);
+
+	if (want ? !view_is(v, want) : v.p != NULL)
+		fail_msg("%s is %.*s", set, VIEW_ARG(v));
+}
+
+static char *const home[] = { (char *)"HOME=/root", NULL };
+
+/* A machine without pip, npm and apt knows no such set, rather than an empty one. */
+static void test_bare(void **state)
+{
+	is("{}", home, "pypi", NULL);
+	is("{}", home, "npm", NULL);
+	is("{}", home, "apt", NULL);
+	assert_true(found("{}", home, "github").n > 2);
+}
+
+static void test_own(void **state)
+{
+	put("/usr/lib/python3/dist-packages/pip/_internal/models/index.py",
+	    "x = 'https://other.test/'\n\nPyPI = PackageIndex(\"https://index.test/\", file_storage_domain=\"files.test\")\n"
+	    "TestPyPI = PackageIndex(\n    \"https://test.test/\"\n)\n");
+	put("/usr/lib/node_modules/npm/node_modules/@npmcli/config/lib/definitions/definitions.js",
+	    "  x: new Definition('y', {\n    default: 'https://no.test/',\n  }),\n"
+	    "  registry: new Definition('registry', {\n    default: 'https://packages.test/',\n    type: url,\n");
+	is("{}", home, "pypi", "[\"index.test\",\"files.test\"]");
+	is("{}", home, "npm", "[\"packages.test\"]");
+}
+
+/* A mirror takes the place of what the tool would use; further indexes stand beside it. */
+static void test_mirrors(void **state)
+{
+	char *const env[] = { (char *)"HOME=/root", (char *)"PIP_INDEX_URL=http://env.test:3141/simple", NULL };
+
+	test_own(state);
+	put("/etc/pip.conf", "[global]\n# index-url = https://comment.test/\nextra-index-url =\n    https://one.test/x\n"
+			     "    https://user:secret@two.test:8443/y\ntimeout = 3\ncert = https://nothing.test/\n");
+	is("{}", home, "pypi", "[\"index.test\",\"files.test\",\"one.test\",\"two.test:8443\"]");
+	is("{}", env, "pypi", "[\"one.test\",\"two.test:8443\",\"env.test:3141\"]");
+	put("/root/.config/pip/pip.conf", "[install]\nindex_url: https://mirror.test/simple/\n");
+	is("{}", home, "pypi", "[\"one.test\",\"two.test:8443\",\"mirror.test\"]");
+
+	put("/root/.npmrc", "; registry=https://comment.test/\n@team:registry=https://team.test/\n//team.test/:_authToken=s\n");
+	is("{}", home, "npm", "[\"packages.test\",\"team.test\"]");
+	put("/etc/npmrc", "registry = \"https://npm.test/\"\n");
+	is("{}", home, "npm", "[\"npm.test\",\"team.test\"]");
+}
+
+static void test_apt(void **state)
+{
+	put("/etc/os-release", "NAME=\"Debian\"\nID=debian\n");
+	put("/etc/apt/sources.list", "# deb http://comment.test/ x main\ndeb [signed-by=/k] http://list.test/debian x main # y\n"
+				     "deb cdrom:[Debian]/ x main\n");
+	put("/etc/apt/sources.list.d/a.sources",
+	    "Types: deb\n# URIs: http://comment.test\nURIs: https://one.test/debian\n  http://two.test:8080/x\nSuites: x\n\n"
+	    "Types: deb\nURIs: http://off.test/\nEnabled: no\n");
+	put("/etc/apt/sources.list.d/b.list.disabled", "deb http://disabled.test/ x main\n");
+	is("{}", home, "apt", "[\"list.test\",\"one.test\",\"two.test:8080\"]");
+	is("{}", home, "debian", "[\"list.test\",\"one.test\",\"two.test:8080\"]");
+}
+
+static void test_git(void **state)
+{
+	char want[512];
+	struct view plain = found("{}", home, "github");
+
+	put("/etc/gitconfig", "[user]\n\tname = x\n[url \"https://mirror.test/gh/\"]\n\tinsteadOf = https://github.com/\n"
+			      "[url \"https://other.test/\"]\n\tinsteadOf = https://elsewhere.test/\n");
+	snprintf(want, sizeof(want), "%.*s,\"mirror.test\"]", (int)plain.n - 1, plain.p);
+	is("{}", home, "github", want);
+}
+
+static void test_given(void **state)
+{
+	test_own(state);
+	is("{\"egress\":{\"sets\":{\"pypi\":[\"mine.test\"]}}}", home, "pypi", "[\"mine.test\"]");
+	is("{\"egress\":{\"sets\":{\"pypi\":[\"mine.test\"]}}}", home, "npm", "[\"packages.test\"]");
+	is("{\"egress\":{\"detect\":false,\"sets\":{\"x\":[]}}}", home, "npm", NULL);
+	is("{\"egress\":{\"detect\":false}}", home, "github", NULL);
+	is("{\"egress\":null}", home, "npm", "[\"packages.test\"]");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_bare, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mirrors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_apt, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_git, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_given, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
