@@ -68,6 +68,7 @@ struct keeper {
 	struct loop_timer vault_again, vault_join;
 	uint64_t vault_started_ms;
 	struct list flushes;      /* under way */
+	struct list clones;       /* likewise */
 
 	struct loop_io sweep_exit;
 	struct loop_timer sweep_timer;
