@@ -246,9 +246,11 @@ static void looked_tls(struct flow *f, struct view name)
 static void looked_other(struct flow *f)
 {
 	f->proto = POLICY_TCP;
-	if (f->state != FLOW_OPEN)
+	if (f->state != FLOW_OPEN) {
+		/* It says no name: the one by which DNS gave it the address counts. */
+		(void)!view_to_str(box_name(f->box, &f->meant), f->name, sizeof(f->name));
 		dial_addr(f, &f->meant);
-	else if (flow_judge(f, POLICY_TCP, view_of(f->name), &f->addr))
+	} else if (flow_judge(f, POLICY_TCP, view_of(f->name), &f->addr))
 		go_opaque(f);
 }
 
@@ -339,7 +341,7 @@ static void on_time(struct loop_timer *t)
 			silent(f);
 		else
 			flow_timer(f, GATE_HEAD_MS);
-	} else if (f->state == FLOW_OPEN && now - f->active_ms < GATE_IDLE_MS) {
+	} else if (f->state == FLOW_OPEN && !f->last_words && now - f->active_ms < GATE_IDLE_MS) {
 		flow_timer(f, GATE_IDLE_MS - (now - f->active_ms));
 	} else if (f->state == FLOW_CONNECT) {
 		dial_event(f, 0);

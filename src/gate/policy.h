@@ -63,8 +63,8 @@ enum policy_answer {
 
 /* Everything is known (but for the method and path of a TCP or TLS connection). */
 enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule);
-/* Whether it could still be allowed, whatever is not known yet. A name alone (port 0) is a
- * question to DNS: rules that only name addresses do not open it. */
+/* Whether it could still be allowed, whatever is not known yet. While only a name is known,
+ * rules that only name addresses do not count: they do not open DNS. */
 bool policy_may(const struct policy *p, const struct policy_facts *f);
 /*
  * For a connection whose bytes have not been seen: true when the rules decide without
