@@ -246,6 +246,9 @@ static void looked_tls(struct flow *f, struct view name)
 static void looked_other(struct flow *f)
 {
 	f->proto = POLICY_TCP;
+	/* It says no name itself: what the box was told counts, as for a server that speaks first. */
+	if (f->has_meant && !f->name[0])
+		(void)!view_to_str(box_name(f->box, &f->meant), f->name, sizeof(f->name));
 	if (f->state != FLOW_OPEN)
 		dial_addr(f, &f->meant);
 	else if (flow_judge(f, POLICY_TCP, view_of(f->name), &f->addr))

@@ -56,6 +56,7 @@ struct box {
 	struct guest guest;
 	struct life life;
 	struct list shells;          /* shells.c */
+	struct list bridges;         /* bridges.c */
 	struct contexts *contexts;   /* contexts.c; NULL until the first use */
 	struct workspace *workspace; /* a named one, or NULL */
 	int64_t used_stored_ms;      /* the last use that the store knows */

@@ -349,7 +349,7 @@ static void on_open_fail(struct call *call, const struct err *e)
 	if (!c->policies.away)
 		log_warn("there is no gate at the moment, and no way out of any box: %s", e->msg);
 	c->policies.away = true;
-	loop_timer_start(c->loop, &c->policies.again, 5 * AGAIN_MS, on_again);
+	loop_timer_start(c->loop, &c->policies.again, AGAIN_MS, on_again);
 	on_sync_end(c);
 }
 
