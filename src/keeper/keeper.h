@@ -65,7 +65,7 @@ struct keeper {
 	struct link vault;
 	pid_t vault_pid;
 	struct loop_io vault_exit;
-	struct loop_timer vault_again;
+	struct loop_timer vault_again, vault_join;
 	uint64_t vault_started_ms;
 	struct list flushes;      /* under way */
 	struct list clones;       /* likewise */
