@@ -30,6 +30,7 @@
 #include "envd.h"
 #include "fd.h"
 #include "http.h"
+#include "interpreter.h"
 #include "log.h"
 #include "loop.h"
 #include "num.h"
@@ -57,6 +58,7 @@ struct api {
 	struct core *core;
 	struct rest *rest;
 	struct plane *plane;
+	struct interpreter *interpreter;
 	struct envd *envd;
 	struct tls_server *tls;
 	struct http_server *server;
@@ -102,6 +104,19 @@ static int read_environment(struct api *a, struct core_setup *s, struct err *e)
 		       : 0;
 }
 
+/* The certificate of the boxes' host names, where it is another one. */
+static int load_ports_tls(struct api *a, struct err *e)
+{
+	const char *cert = arena_str(&a->arena, a->config.ports.cert), *key = arena_str(&a->arena, a->config.ports.key),
+		   *domain = arena_str(&a->arena, a->config.ports.domain);
+
+	if (!a->config.ports.cert.n)
+		return 0;
+	if (!cert || !key || !domain)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "TLS");
+	return tls_server_add(a->tls, domain, cert, key, e);
+}
+
 static int load_tls(struct api *a, struct err *e)
 {
 	const char *cert = arena_str(&a->arena, a->config.tls.cert),
@@ -112,7 +127,7 @@ static int load_tls(struct api *a, struct err *e)
 	if (!cert || !key)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "TLS");
 	a->tls = tls_server_new(cert, key, e);
-	return a->tls ? 0 : -1;
+	return a->tls ? load_ports_tls(a, e) : -1;
 }
 
 static enum log_level level_of(struct view name)
@@ -152,10 +167,16 @@ static void on_drained(void *arg)
 	loop_stop(a->loop, EXIT_SUCCESS);
 }
 
+static void on_plane_idle(void *arg)
+{
+	struct api *a = arg;
+	interpreter_when_idle(a->interpreter, on_drained, a);
+}
+
 static void on_envd_idle(void *arg)
 {
 	struct api *a = arg;
-	plane_when_idle(a->plane, on_drained, a);
+	plane_when_idle(a->plane, on_plane_idle, a);
 }
 
 static void on_rest_idle(void *arg)
@@ -216,6 +237,13 @@ static int start(struct api *a, struct err *e)
 	if (!a->plane)
 		return -1;
 	/* The ports of boxes that this process serves itself. */
+	a->interpreter = interpreter_new(a->core, e);
+	if (!a->interpreter)
+		return -1;
+	plane_serve(a->plane, &(struct plane_own){ .port = PLANE_INTERPRETER,
+						   .guarded = true,
+						   .serve = interpreter_serve,
+						   .arg = a->interpreter });
 	a->envd = envd_new(a->core, e);
 	if (!a->envd)
 		return -1;
@@ -232,6 +260,7 @@ static void stop(struct api *a)
 	loop_timer_stop(&a->drain);
 	http_server_free(a->server); /* aborts what is under way */
 	plane_free(a->plane);
+	interpreter_free(a->interpreter);
 	envd_free(a->envd);
 	rest_free(a->rest);
 	core_stop(a->core);

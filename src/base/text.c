@@ -130,6 +130,11 @@ static int utf8_char(const uint8_t *p, size_t n)
 	return len;
 }
 
+bool text_utf8_begins(struct view v)
+{
+	return v.n && utf8_char((const uint8_t *)v.p, v.n) < 0;
+}
+
 bool text_is_utf8(struct view v)
 {
 	return text_utf8_prefix(v) == v.n;

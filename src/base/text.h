@@ -12,6 +12,8 @@ int text_unbase64(struct buf *out, struct view in) _must_check_; /* strict, padd
 bool text_is_utf8(struct view v); /* strict: no surrogates, no overlong forms */
 /* Length of the longest prefix that is whole UTF-8 (cuts a split character at the end). */
 size_t text_utf8_prefix(struct view v);
+/* Whether all of it is the beginning of one character. */
+bool text_utf8_begins(struct view v);
 /* %XX decoding; plus_is_space for query strings. -EINVAL for a bad escape. */
 int text_unpercent(struct buf *out, struct view in, bool plus_is_space) _must_check_;
 int text_percent(struct buf *out, struct view in); /* everything but unreserved and '/' */

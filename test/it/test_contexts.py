@@ -402,8 +402,9 @@ def test_threads_and_late_output(python):
     python.check("import threading\nt = threading.Timer(0.2, lambda: print('late'))\nt.start()")
     answer = python.check("t.join()\nprint('now')")
     assert answer["stdout"] == "late\nnow\n"
-    python.check("t = threading.Timer(0.1, lambda: print('between'))\nt.start()")
-    time.sleep(0.4)  # what is printed while no code runs comes with the next
+    # What is printed while no code runs comes with the next.
+    python.check("t = threading.Timer(0.1, lambda: (print('between'), open('/tmp/between', 'w')))\nt.start()")
+    paddock.until(lambda: python.box.exec("test -e /tmp/between").exit_code == 0, "it has printed")
     assert python.check("None")["stdout"] == "between\n"
 
 
@@ -429,8 +430,8 @@ def test_data_frames(python):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not have("matplotlib"), reason="python3-matplotlib is not installed")
-def test_figures(box):
-    context = make(box, "python")
+def test_figures(python):
+    context = python
     context.check("import matplotlib.pyplot as plt", timeout_ms=120000)  # makes a cache of all fonts
     answer = context.check("print('a')\nplt.plot([1, 2])\nplt.show()\nplt.figure()\nplt.plot([3])\nNone")
     images = [base64.b64decode(r["png"]) for r in answer["results"]]
@@ -439,6 +440,37 @@ def test_figures(box):
     assert context.check("plt.get_fignums()")["results"][0]["text"] == "[]"
     [result] = context.check("fig, ax = plt.subplots()\nax.plot([1])\nfig")["results"]
     assert result["main"] and base64.b64decode(result["png"]).startswith(b"\x89PNG")
+
+
+CHARTS = {
+    "line": ("plt.plot([1, 2], [3, 4], label='up'); plt.plot(['2', '1'], [5, 6])\nplt.xlabel('Time (s)'); plt.title('T')",
+             lambda c: (c["title"], c["x_label"], c["x_unit"], c["y_label"], c["elements"][0]["label"]) == (
+                 "T", "Time (s)", "s", None, "up") and len(c["elements"]) == 2 and len(c["y_ticks"]) == len(c["y_tick_labels"])),
+    "scatter": ("plt.scatter([1, 2], [3, 4]); plt.yscale('log')",
+                lambda c: c["elements"][0]["points"] == [[1.0, 3.0], [2.0, 4.0]] and c["y_scale"] == "log"),
+    "bar": ("plt.bar(['a', 'b'], [1, 2], label='g')",
+            lambda c: c["elements"] == [{"label": "a", "group": "g", "value": 1.0}, {"label": "b", "group": "g", "value": 2.0}]),
+    "pie": ("plt.pie([1, 3], labels=['x', 'y'])",
+            lambda c: [(e["label"], round(e["angle"]), e["radius"]) for e in c["elements"]] == [("x", 90, 1.0), ("y", 270, 1.0)]),
+    "box_and_whisker": ("plt.boxplot([[1, 2, 3, 4, 10]])",
+                        lambda c: c["elements"] == [{"label": "1", "min": 1.0, "first_quartile": 2.0, "median": 3.0,
+                                                     "third_quartile": 4.0, "max": 4.0, "outliers": [10.0]}]),
+    "superchart": ("f, (a, b) = plt.subplots(1, 2); f.suptitle('both'); a.plot([1]); b.barh(['z'], [2])",
+                   lambda c: c["title"] == "both" and [e["type"] for e in c["elements"]] == ["line", "bar"]),
+    "unknown": ("plt.imshow([[1, 2], [3, 4]])", lambda c: c["elements"] == []),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not have("matplotlib"), reason="python3-matplotlib is not installed")
+def test_charts(python):
+    context = python
+    context.check("import datetime, matplotlib.pyplot as plt", timeout_ms=120000)
+    for kind, (code, fits) in CHARTS.items():
+        [result] = context.check(code + "\nplt.show()")["results"]
+        assert result["chart"]["type"] == kind and fits(result["chart"]), result["chart"]
+    [result] = context.check("plt.plot([datetime.datetime(2024, 1, 2)], [1])\nNone")["results"]
+    assert result["chart"]["x_scale"] == "datetime" and result["chart"]["elements"][0]["points"] == [["2024-01-02T00:00:00", 1.0]]
 
 
 # ---- JavaScript ------------------------------------------------------------
@@ -629,9 +661,9 @@ def test_interrupt_when_idle_is_nothing(box, language):
 def test_time_limit_interrupts(box, language):
     context = make(box, language)
     context.check({"python": "x = 1", "javascript": "var x = 1", "bash": "x=1"}[language])
-    answer = context.execute(SLEEPS[language], timeout_ms=200)
+    answer = context.execute(SLEEPS[language], timeout_ms=500)
     assert answer["timed_out"] and not answer["state_lost"] and answer["error"] and answer["stdout"] == "go\n"
-    assert 200 <= answer["duration_ms"] < 1500
+    assert 500 <= answer["duration_ms"] < 5000
     show = {"python": "print(x)", "javascript": "console.log(x)", "bash": "echo $x"}[language]
     assert context.check(show)["stdout"] == "1\n"
 
@@ -643,7 +675,7 @@ def test_time_limit_kills_what_does_not_listen(box):
                   "child = subprocess.Popen(['sleep', '1234'])")
     answer = context.execute("while True: time.sleep(1)", timeout_ms=200)
     assert answer["timed_out"] and answer["state_lost"] and answer["error"]["name"] == "Timeout"
-    assert 2100 <= answer["duration_ms"] < 5000
+    assert 2100 <= answer["duration_ms"] < 10000
     assert "1234" not in box.check("ps -eo args", user="root")
     assert context.check("1")["execution_count"] == 1
 
@@ -737,36 +769,41 @@ def test_js_prints_after_an_interrupt_within_a_print(box, daemon):
 # ---- order, streams, clients that leave ------------------------------------
 
 
+def waits_for(path):
+    return f"import os, time\nwhile not os.path.exists({path!r}): time.sleep(0.01)\n"
+
+
 def test_executions_are_queued_in_order(box, daemon):
     context = make(box, "python")
     context.check("done = []")
-    first = paddock.Background(context.with_client(daemon.client()).check,
-                               "import time; time.sleep(0.5); done.append(0)")
+    first = paddock.Background(context.with_client(daemon.client()).check, waits_for("/tmp/go") + "done.append(0)")
     paddock.until(lambda: box.client.get(context.path).json()["busy"], "the first runs")
     others = []
     for i in range(1, 5):
         others.append(paddock.Background(context.with_client(daemon.client()).check, f"done.append({i})"))
         paddock.until(lambda: box.client.get(context.path).json()["queued"] == i or None, f"{i} wait")
+    box.check("touch /tmp/go")
     for one in (first, *others):
         one.result()
     assert context.text("done") == "[0, 1, 2, 3, 4]"
 
 
 @pytest.mark.parametrize("form", ["text/event-stream", "application/x-ndjson"])
-def test_streaming(box, form):
+def test_streaming(box, daemon, form):
     context = make(box, "python")
-    code = "import sys, time\nprint('a')\ndisplay(1)\ntime.sleep(0.1)\nprint('b', file=sys.stderr)\ntime.sleep(0.3)\nprint('ü')\n2"
-    kinds, times = [], {}
+    code = "import sys\nprint('a')\ndisplay(1)\n" + waits_for("/tmp/1") + (
+        "print('b', file=sys.stderr)\n") + waits_for("/tmp/2") + "print('ü')\n2"
+    other, kinds = box.with_client(daemon.client()), []
     for kind, event in events(box.client, context.path + "/execute", {"code": code}, form):
-        times[kind] = time.monotonic()
+        if kind == "result" and event["text"] == "1" or kind == "stderr":  # it comes while the code runs
+            other.check(f"touch /tmp/{event.get('text', 2)}")
         kinds.append((kind, event.get("data", event.get("text"))))
         if kind == "start":
             assert (event["context"], event["language"]) == (context.id, "python")
         if kind == "end":
-            assert event["execution_count"] == 1 and not event["state_lost"] and event["duration_ms"] > 300
+            assert event["execution_count"] == 1 and not event["state_lost"] and event["duration_ms"] > 10
     assert kinds == [("start", None), ("stdout", "a\n"), ("result", "1"), ("stderr", "b\n"), ("stdout", "ü\n"),
                      ("result", "2"), ("end", None)]
-    assert times["end"] - times["stderr"] > 0.25  # it came while the code still ran
 
 
 def test_streamed_error(box):

@@ -1,6 +1,5 @@
-"""What boxes may reach: policies of boxes, images and tenants, sets, and how they are kept.
-
-test_gate.py shows what the gate makes of them; here is what the API says about them.
+"""What boxes may reach: policies of boxes, images and tenants, sets, how they are kept, and that they
+hold at the gate when they should. What the gate itself can do is shown elsewhere.
 """
 
 import json
@@ -10,6 +9,7 @@ import time
 import pytest
 
 import paddock
+from internet import ECHO_PORT, Internet
 
 SETS = {"inside": ["a.test", "*.b.test:8443"], "lan": ["10.1.0.0/16:5432"]}
 NO_LIMITS = {"connections": 0, "connections_per_second": 0, "bytes_per_second": 0, "bytes": 0}
@@ -280,3 +280,228 @@ def test_command_line(api, make_box, cli):
     made = cli("create", "--allow", "a.test", "--allow", "192.0.2.0/24").strip()
     assert held(api, f"/v1/sandboxes/{made}")["policy"] == policy(allow(host="a.test"), allow(cidr="192.0.2.0/24"))
     assert api.delete(f"/v1/sandboxes/{made}").status == 204
+
+
+# ---- in force ----
+
+@pytest.fixture(scope="module")
+def world(daemon_factory, workdir):
+    """A daemon whose boxes have an internet."""
+    place = workdir / "egress-net"
+    place.mkdir()
+    net = Internet(place).start()
+    for number, name in enumerate(("a.test", "b.test", "c.test", "evil.test"), 10):
+        net.set(name, net.host(number))
+    net.set("inner.test", net.private)
+    config = workdir / "egress-world.json"
+    egress = {"sets": {"mine": ["a.test"]}, "refuse": ["evil.test"]}
+    config.write_text(json.dumps({"gate": {"dns": net.dns}, "egress": egress, "pool": {"machine": {"warm": 1}}}))
+    daemon = daemon_factory("egress", arguments=("--config", str(config))).start()
+    daemon.net, daemon.api = net, daemon.client()
+    yield daemon
+    daemon.stop()
+    config.write_text(json.dumps({"gate": {"dns": net.dns}, "egress": egress}))  # without the pool
+    daemon.start()
+    daemon.finish()
+    net.stop()
+
+
+@pytest.fixture
+def inside(world):
+    """Makes boxes of that daemon; removed afterwards."""
+    made = []
+
+    def make(**spec):
+        made.append(world.api.create(**spec))
+        return made[-1]
+
+    yield make
+    for box in made:
+        assert world.api.delete(box.path).status in (204, 404)
+
+
+def fetch(box, url, *options):
+    """The server's account of the request, or None when there was no answer of it."""
+    output = box.exec(["curl", "-sS", "-m", "20", *options, url])
+    try:
+        return json.loads(output.out) if output.exit_code == 0 else None
+    except ValueError:
+        return None  # the gate's own answer
+
+
+def log(box, query=""):
+    response = box.client.get(f"{box.path}/egress/log{query}")
+    assert response.status == 200, response
+    return response.json()
+
+
+def last(box, **what):
+    """The newest verdict with these parts; they come a moment after the deed."""
+    def look():
+        fitting = [v for v in log(box)["verdicts"] if all(v[key] == value for key, value in what.items())]
+        return fitting and fitting[-1]
+
+    return paddock.until(look, f"there is a verdict {what}")
+
+
+def test_denied_then_allowed_by_advice(inside):
+    box = inside(egress={"allow": ["mine"]})
+    assert fetch(box, "http://a.test/x")["path"] == "/x"
+    passed = last(box, verdict="allow")
+    assert (passed["rule"], passed["reason"], passed["host"], passed["port"], passed["would_allow"]) == \
+        ("rules[0]", "rule", "a.test", 80, None)
+    assert fetch(box, "http://b.test/") is None
+    refused = last(box, verdict="deny", host="b.test")
+    assert refused["reason"] == "no_rule" and refused["rule"] is None
+    # The advice is what the command line takes.
+    box.client.post(f"{box.path}/egress/rules", {"action": "allow", "targets": [refused["would_allow"]]})
+    assert fetch(box, "http://b.test/")["host"] == "b.test"
+    assert fetch(box, "http://c.test/") is None
+
+
+def test_nothing_without_a_policy(world, inside):
+    box = inside()
+    world.net.seen()
+    assert fetch(box, "http://a.test/") is None
+    assert fetch(box, f"http://{world.net.host(10)}/") is None
+    assert not [seen for seen in world.net.seen() if seen.get("port") == 80]
+    refused = last(box, address=world.net.host(10))
+    assert (refused["verdict"], refused["would_allow"]) == ("deny", f"{world.net.host(10)}/32:80")
+    box.client.post(f"{box.path}/egress/rules", {"action": "allow", "targets": [refused["would_allow"]]})
+    assert fetch(box, f"http://{world.net.host(10)}/")["address"] == world.net.host(10)
+
+
+ECHO = """
+import socket, sys
+s = socket.create_connection(("a.test", int(sys.argv[1])), 20)
+print("open", flush=True)
+for line in sys.stdin:
+    try:
+        s.sendall(line.encode())
+        data = s.recv(100)
+    except OSError:
+        data = b""
+    print("alive" if data else "ended", flush=True)
+"""
+
+
+@pytest.mark.parametrize("query, want", [("", "alive"), ("?open=keep", "alive"), ("?open=close", "ended")])
+def test_open_connections(inside, query, want):
+    box = inside(egress={"allow": ["a.test"]})
+    box.put("/tmp/echo.py", ECHO.encode())
+    box.exec("mkfifo /tmp/in; (sleep 60 > /tmp/in & echo $! > /tmp/sleeper); "
+             f"(python3 /tmp/echo.py {ECHO_PORT} < /tmp/in > /tmp/out 2>&1 &)")
+
+    def said():
+        response = box.read("/tmp/out")
+        return response.body.decode().split() if response.status == 200 else []
+
+    def says(count):
+        paddock.until(lambda: len(said()) >= count, "it says more", 20)
+        return said()
+
+    assert says(1) == ["open"]
+    box.check("echo x > /tmp/in")
+    assert says(2) == ["open", "alive"]
+    assert put(box.client, box.path, {}, query).status == 200
+    assert fetch(box, "http://a.test/") is None, "new connections are refused at once"
+    box.check("echo x > /tmp/in")
+    assert says(3)[2] == want
+
+
+def test_tenant_and_reset(world, inside):
+    tenant = "/v1/tenants/default"
+    box, own = inside(), inside(egress={"allow": ["b.test"]})
+    assert fetch(box, "http://a.test/") is None
+    try:
+        put(world.api, tenant, {"allow": ["a.test"]})
+        paddock.until(lambda: fetch(box, "http://a.test/"), "the tenant's policy holds for its box")
+        assert fetch(own, "http://a.test/") is None and fetch(own, "http://b.test/")
+        world.api.delete(f"{own.path}/egress")
+        assert fetch(own, "http://a.test/") and fetch(own, "http://b.test/") is None
+    finally:
+        world.api.delete(f"{tenant}/egress")
+    paddock.until(lambda: not fetch(box, "http://a.test/"), "it does not hold any more")
+
+
+def test_refusals_come_first(inside):
+    box = inside(egress={"allow": ["evil.test", "*"], "default": "allow"})
+    assert fetch(box, "http://a.test/") and fetch(box, "http://evil.test/") is None
+    refused = last(box, host="evil.test")
+    assert (refused["verdict"], refused["would_allow"]) == ("deny", None), "no rule of the box's helps"
+
+
+def test_private_addresses(world, inside):
+    box = inside(egress={"default": "allow", "allow": ["inner.test"]})
+    assert fetch(box, "http://a.test/") and fetch(box, "http://inner.test/") is None
+    assert last(box, host="inner.test", verdict="deny")["reason"] == "address"
+    # Named by an admin, together with the name, and then by it alone.
+    assert put(box.client, box.path, {"rules": [allow(host="inner.test", cidr=f"{world.net.private}/32")]}).status == 200
+    assert fetch(box, "http://inner.test/")["address"] == world.net.private
+    assert fetch(box, f"http://{world.net.private}/") is None
+
+
+def test_methods_and_paths(inside):
+    box = inside(egress={"rules": [allow(host="a.test", methods=["GET"], paths=["/v1"])]})
+    assert fetch(box, "http://a.test/v1/x")["path"] == "/v1/x"
+    for url, options in (("http://a.test/v2", ()), ("http://a.test/v1", ("-d", "x")), ("http://a.test/v10", ())):
+        assert fetch(box, url, *options) is None, url
+    refused = last(box, method="POST")
+    assert (refused["verdict"], refused["path"], refused["host"]) == ("deny", "/v1", "a.test")
+
+
+def test_bytes_are_counted(inside):
+    box = inside(egress={"allow": ["a.test"], "limits": {"bytes": 3000}})
+    assert fetch(box, "http://a.test/")
+    assert fetch(box, "http://a.test/", "-d", "x" * 5000) is None
+    assert fetch(box, "http://a.test/") is None
+    assert last(box, verdict="deny")["reason"] == "limit"
+
+
+def test_forks_starts_and_restarts(world, inside):
+    box = inside(egress={"allow": ["a.test"]})
+    client = box.client
+
+    def has_way_out(it):
+        return fetch(it, "http://a.test/") and fetch(it, "http://b.test/") is None
+
+    assert has_way_out(box)
+    twin = client.post(f"{box.path}/fork", {"count": 1}).json()["sandboxes"][0]
+    twin = paddock.Box(client, twin)
+    assert has_way_out(twin)
+    assert client.delete(twin.path).status == 204
+    for verb in ("stop", "start"):
+        assert client.post(f"{box.path}/{verb}", {}).status == 200
+    paddock.until(lambda: fetch(box, "http://a.test/"), "it has its policy after a start")
+    assert has_way_out(box)
+    world.kill_api()
+    world.api = world.client()
+    assert has_way_out(box.with_client(world.api))
+
+
+def test_log_pages(inside):
+    box = inside(egress={"allow": ["a.test"]})
+    for path in ("1", "2", "3"):
+        fetch(box, f"http://a.test/{path}")
+    fetch(box, "http://b.test/")
+    last(box, verdict="deny", host="b.test")
+    everything = log(box)["verdicts"]
+    ids = [verdict["id"] for verdict in everything]
+    assert ids == sorted(set(ids)) and log(box)["first"] == ids[0] and log(box)["next"] == ids[-1]
+    one = log(box, "?limit=1")
+    assert one["verdicts"] == everything[:1] and one["next"] == ids[0]
+    assert log(box, f"?after={one['next']}")["verdicts"] == everything[1:]
+    assert log(box, f"?after={ids[-1]}") == {"verdicts": [], "next": ids[-1], "first": ids[0]}
+    assert [v["path"] for v in log(box, "?verdict=allow")["verdicts"]] == ["/1", "/2", "/3"]
+    assert {v["host"] for v in log(box, "?verdict=deny")["verdicts"]} == {"b.test"}
+
+
+def test_audit(world, inside):
+    box = inside(egress={"allow": ["a.test"]})
+    fetch(box, "http://a.test/seen?secret=1")
+    fetch(box, "http://b.test/")
+    last(box, verdict="deny", host="b.test")
+    lines = [line for line in paddock.read(world.log_file).splitlines() if f"box={box.id}" in line]
+    assert [line for line in lines if "egress allowed" in line and 'host="a.test"' in line and 'path="/seen"' in line]
+    assert [line for line in lines if "egress denied" in line and 'host="b.test"' in line and 'allow="b.test' in line]
+    assert "secret" not in "".join(lines), "a query may hold what a log must not"

@@ -13,6 +13,7 @@ Runs with any Python from 3.9 on and needs nothing but the standard library.
 import ast
 import base64
 import builtins
+import datetime
 import json
 import linecache
 import math
@@ -115,6 +116,8 @@ def clean(value, depth=0):
             return clean(plain, depth + 1)
     if type(value).__name__ in ("NaTType", "NAType"):
         return None
+    if isinstance(value, datetime.date):  # and pandas' Timestamp
+        return value.isoformat()
     return text(value)
 
 
@@ -165,7 +168,7 @@ def flush():
 
 def encode(name, value):
     """A format's value as JSON, or None when it cannot be shown."""
-    if name in ("json", "data"):
+    if name in ("json", "data", "chart"):
         return clean(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(bytes(value)).decode()
@@ -226,6 +229,9 @@ def bundle(value):
                 formats[name] = item
     if is_figure(value):
         formats["png"] = figure_png(value)
+        chart = chart_of(value)
+        if chart is not None:
+            formats["chart"] = chart
     if "text" not in formats:
         formats["text"] = repr(value)
     if extra:

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "bridges.h"
 #include "core_state.h"
 #include "life.h"
 #include "log.h"
@@ -47,6 +48,7 @@ static void ready_when_done(struct adoption *a)
 	pool_start(c);
 	webhooks_start(c);
 	vault_start(c);
+	bridges_start(c);
 	c->on_ready(c->arg);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "auth.h"
+#include "bridges.h"
 #include "clock.h"
 #include "contexts.h"
 #include "core_state.h"
@@ -62,6 +63,7 @@ struct box *boxes_new(struct core *c, const struct tenant *t)
 	list_init(&b->history.queue);
 	list_init(&b->waiters);
 	list_init(&b->shells);
+	list_init(&b->bridges);
 	list_init(&b->egress.unsent);
 	return b;
 }
@@ -90,6 +92,7 @@ void boxes_free_later(struct box *b)
 	guest_stop(&b->guest, &e);
 	shells_drop_all(b, &e);
 	contexts_drop_all(b, &e);
+	bridges_forget(b);
 	loop_defer(b->core->loop, &b->freeing, run_free);
 }
 
@@ -168,8 +171,10 @@ void boxes_set_status(struct box *b, enum box_status s, bool store)
 {
 	b->state.status = s;
 	quotas_account(b);
-	if (s == BOX_RUNNING)
+	if (s == BOX_RUNNING) {
 		history_follow(b);
+		bridges_box_runs(b);
+	}
 	if (store && !b->hidden && !b->pooled && !b->core->stopping)
 		store_box_set_status(b->core->store, view_of(b->id), view_of(status_names[s]),
 				     core_store_done, b->core);

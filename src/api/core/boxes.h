@@ -56,6 +56,7 @@ struct box {
 	struct guest guest;
 	struct life life;
 	struct list shells;          /* shells.c */
+	struct list bridges;         /* bridges.c */
 	struct contexts *contexts;   /* contexts.c; NULL until the first use */
 	struct workspace *workspace; /* a named one, or NULL */
 	int64_t used_stored_ms;      /* the last use that the store knows */
@@ -73,6 +74,8 @@ struct box {
 	struct creation *creation; /* create.c, while it is being made */
 	struct mounts *mounts;     /* mounts.c, while something is being mounted */
 	bool in_vault;             /* the vault knows it */
+	bool granted;              /* the gate may have secrets for it */
+	bool trusts;               /* it was told of the installation's authority */
 	struct call destroy;       /* remove.c from here on */
 	struct list waiters;       /* jobs */
 	enum box_status before;

@@ -357,12 +357,17 @@ static int check_language(struct view name, struct err *e)
 		       : err_set(e, ERR_INVALID, "language must be python, javascript or bash");
 }
 
+static int check_made(const struct context_wish *w, struct err *e)
+{
+	if (spec_check_env(&w->env, "env", e) < 0 || (w->user.n && spec_check_user(w->user, "user", e) < 0))
+		return -1;
+	return w->cwd.n ? spec_check_workdir(w->cwd, "cwd", e) : 0;
+}
+
 int contexts_create(struct core *c, const struct actor *a, struct view box, const struct context_wish *w,
 		    struct context_op *op, struct err *e)
 {
-	if (check_language(w->language, e) < 0 || spec_check_env(&w->env, "env", e) < 0 ||
-	    (w->user.n && spec_check_user(w->user, "user", e) < 0) ||
-	    (w->cwd.n && spec_check_workdir(w->cwd, "cwd", e) < 0))
+	if (check_language(w->language, e) < 0 || check_made(w, e) < 0)
 		return -1;
 	op->wish = *w;
 	return ask(c, a, box, VIEW_NONE, CONTEXT_CREATE, op, e);
@@ -414,7 +419,7 @@ static struct context *choose(struct contexts *set, const struct context_code *w
 		return c;
 	else if (!w->context.n || (contexts_language(w->context) && !w->language.n))
 		return add(set, contexts_language(w->context.n ? w->context : language),
-			   w->context.n ? w->context : language, &(struct context_wish){ 0 }, e);
+			   w->context.n ? w->context : language, &w->made, e);
 	else
 		err_set(e, ERR_NOT_FOUND, "no such context");
 	return NULL;
@@ -443,6 +448,8 @@ static void run(struct context_wait *w, struct box *b)
 	b->core->stats.execs++;
 	list_append(&c->queue, &m->link);
 	c->n_queue++;
+	if (c->current && x->on_queued)
+		x->on_queued(x);
 	contexts_advance(c);
 }
 
@@ -471,7 +478,8 @@ static int check_variables(const struct json_strmap *env, struct err *e)
 int contexts_execute(struct core *c, const struct actor *a, struct view box, const struct context_code *w,
 		     struct context_run *x, struct err *e)
 {
-	if ((w->language.n && check_language(w->language, e) < 0) || check_variables(&w->env, e) < 0)
+	if ((w->language.n && check_language(w->language, e) < 0) || check_variables(&w->env, e) < 0 ||
+	    check_made(&w->made, e) < 0)
 		return -1;
 	if (w->timeout_ms > c->config->max.exec_timeout_ms)
 		return err_set(e, ERR_INVALID, "timeout_ms must be between 1 and %llu",

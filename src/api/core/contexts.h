@@ -85,6 +85,7 @@ struct context_code {
 	struct json_strmap env; /* for this code alone */
 	struct view context;  /* its id; empty: the one of the language */
 	struct view language; /* empty: the context's, or python */
+	struct context_wish made; /* how the language's own is made, where this is its first code */
 	uint64_t timeout_ms;  /* 0: the configured maximum */
 	bool kill;            /* interrupt it when nobody waits any more */
 };
@@ -104,6 +105,7 @@ struct context_run {
 	struct core *core;
 	struct context_cell *cell;
 
+	void (*on_queued)(struct context_run *x); /* there is the context, and other code runs in it; may be NULL */
 	void (*on_begun)(struct context_run *x, const struct context_info *c);
 	void (*on_output)(struct context_run *x, unsigned channel, struct view data); /* 1 or 2 */
 	/* "result" with its formats, or "error" with name, value and traceback; gone when this returns. */

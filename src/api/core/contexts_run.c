@@ -498,9 +498,9 @@ static void on_exited(struct context *c, const struct wire_exited *x)
 	if (m && m->timed_out)
 		put_error(m, "Timeout", "the code did not stop when it was interrupted; its interpreter was "
 					"killed, and what it knew is lost");
-	else if (m && (c->restart || m->kill))
+	else if (m && c->restart)
 		put_error(m, "Restarted", "the interpreter was ended while the code ran");
-	if (m && !m->timed_out && !c->restart && !m->kill) {
+	if (m && !m->timed_out && !c->restart) {
 		if (x->signal)
 			snprintf(value, sizeof(value), "the interpreter died: %s",
 				 exec_signal_name(x->signal));

@@ -119,7 +119,7 @@ struct job *policies_tenant_put(struct core *c, const struct actor *a, struct vi
 const struct policy_verdict *policies_next(const struct box *b, uint64_t after);
 const char *policies_reason_name(int reason);
 /* What to allow so that it would pass ("example.org:443"); false when no rule helps. */
-bool policies_advice(const struct policy_verdict *v, struct buf *out);
+bool policies_advice(const struct core *c, const struct policy_verdict *v, struct buf *out);
 void policies_log_add(struct core *c, const void *verdicts); /* a struct wire_gate_verdicts */
 void policies_log_done(struct policy_log *l);
 

@@ -45,28 +45,46 @@ static void put_address(struct buf *out, struct view address)
 	buf_printf(out, v6 ? "[%.*s]/128" : "%.*s/32", VIEW_ARG(address));
 }
 
-bool policies_advice(const struct policy_verdict *v, struct buf *out)
+static bool below(struct view host, struct view domain)
 {
+	return host.n > domain.n && view_eq_nocase(view_skip(host, host.n - domain.n), domain);
+}
+
+/* Whether the installation refuses it: no rule of the box's helps then. The gate does not say so of names
+ * that it does not resolve. */
+static bool is_refused(const struct core *c, const struct policy_verdict *v)
+{
+	const struct egress_policy *p = &c->policies.refuse;
+
+	for (size_t i = 0; v->host.n && i < p->n_rules; i++) {
+		struct view host = p->rules[i].host;
+
+		if (view_is(host, "*") || view_eq_nocase(host, v->host) ||
+		    (view_starts(host, "*.") && below(v->host, view_skip(host, 1))))
+			return true;
+	}
+	return view_is(v->rule, "refuse");
+}
+
+bool policies_advice(const struct core *c, const struct policy_verdict *v, struct buf *out)
+{
+	bool by_policy = v->reason == WIRE_GATE_REASON_RULE || v->reason == WIRE_GATE_REASON_NO_RULE ||
+			 v->reason == WIRE_GATE_REASON_NO_POLICY;
+	bool by_address = v->reason == WIRE_GATE_REASON_ADDRESS || v->reason == WIRE_GATE_REASON_NO_NAME;
 	struct arena tmp = ARENA_INIT(4096);
 	struct egress_rule r;
 
 	buf_clear(out);
-	if (v->allowed)
+	if (v->allowed || is_refused(c, v))
 		return false;
-	if ((v->reason == WIRE_GATE_REASON_RULE || v->reason == WIRE_GATE_REASON_NO_RULE ||
-	     v->reason == WIRE_GATE_REASON_NO_POLICY) &&
-	    v->host.n)
+	if (by_policy && v->host.n)
 		buf_add(out, v->host);
-	else if ((v->reason == WIRE_GATE_REASON_RULE || v->reason == WIRE_GATE_REASON_NO_RULE ||
-		  v->reason == WIRE_GATE_REASON_NO_POLICY || v->reason == WIRE_GATE_REASON_ADDRESS ||
-		  v->reason == WIRE_GATE_REASON_NO_NAME) &&
-		 v->address.n)
+	else if ((by_policy || by_address) && v->address.n)
 		put_address(out, v->address);
 	if (buf_len(out) && v->port && !view_is(v->protocol, "dns"))
 		buf_printf(out, ":%u", v->port);
-	/* The words are the box's: what is no target is no advice. "refuse" is not the user's to change. */
-	bool ok = !out->bad && buf_len(out) && !view_is(v->rule, "refuse") &&
-		  egress_target(&tmp, buf_view(out), NULL, &r, NULL) >= 0;
+	/* The words are the box's: what is no target is no advice. */
+	bool ok = !out->bad && buf_len(out) && egress_target(&tmp, buf_view(out), NULL, &r, NULL) >= 0;
 	arena_done(&tmp);
 	if (!ok)
 		buf_clear(out);
@@ -97,7 +115,7 @@ static void write_line(const struct box *b, const struct policy_verdict *v)
 	put_quoted(&line, "method", v->method);
 	put_quoted(&line, "path", v->path);
 	put_quoted(&line, "via", v->via);
-	if (policies_advice(v, &advice))
+	if (policies_advice(b->core, v, &advice))
 		put_quoted(&line, "allow", buf_view(&advice));
 	log_info("%.*s", VIEW_ARG(buf_view(&line)));
 	buf_done(&line);

@@ -298,6 +298,20 @@ static void put_map(struct json_out *o, const struct json_strmap *m)
 	json_out_end(o, '}');
 }
 
+static void put_links(struct json_out *o, const struct box_spec *s)
+{
+	json_out_array(o);
+	for (size_t i = 0; i < s->n_links; i++) {
+		json_out_object(o);
+		json_out_kz(o, "id", s->links[i].id);
+		json_out_kz(o, "to", s->links[i].to);
+		json_out_ku64(o, "port", s->links[i].port);
+		json_out_ku64(o, "listen", s->links[i].listen);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+}
+
 int spec_to_json(const struct box_spec *s, struct buf *out)
 {
 	struct json_out o;
@@ -327,6 +341,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	}
 	json_out_kbool(&o, "ports_public", s->ports_public);
 	json_out_kstr(&o, "mask_host", s->mask_host);
+	json_out_key(&o, "links");
+	put_links(&o, s);
 	if (s->egress.n)
 		json_out_kstr(&o, "egress", s->egress);
 	json_out_end(&o, '}');
@@ -349,6 +365,7 @@ struct columns {
 	bool readonly_root, auto_resume, workspace_readonly, ports_public;
 	struct view egress;
 	const struct json *secrets;
+	const struct json *links;
 };
 
 #define AT(f) .offset = offsetof(struct columns, f)
@@ -372,6 +389,7 @@ static const struct json_field column_fields[] = {
 	{ "secrets", JSON_F_ANY, AT(secrets) },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public) },
 	{ "mask_host", JSON_F_STRING, AT(mask_host) },
+	{ "links", JSON_F_ANY, AT(links), .nullable = true },
 	{ "egress", JSON_F_STRING, AT(egress) },
 };
 #undef AT
@@ -395,6 +413,27 @@ static int read_metadata(struct arena *a, const struct json *j, struct json_strm
 	return 0;
 }
 
+static int read_links(const struct json *list, struct box_spec *s, struct err *e)
+{
+	size_t n = list && list->type == JSON_ARRAY ? list->n : 0; /* absent in older rows */
+
+	for (size_t i = 0; i < n && s->n_links < SPEC_LINKS_MAX; i++) {
+		const struct json *id = json_get(&list->items[i], "id"), *to = json_get(&list->items[i], "to"),
+				  *port = json_get(&list->items[i], "port"),
+				  *listen = json_get(&list->items[i], "listen");
+		struct spec_link *l = &s->links[s->n_links];
+		uint64_t p, at;
+		if (!id || !to || !port || !listen || view_to_str(id->text, l->id, sizeof(l->id)) < 0 ||
+		    view_to_str(to->text, l->to, sizeof(l->to)) < 0 || json_to_u64(port, &p) < 0 ||
+		    json_to_u64(listen, &at) < 0 || p > UINT16_MAX || at > UINT16_MAX)
+			return err_set(e, ERR_INTERNAL, "the links are malformed");
+		l->port = (uint16_t)p;
+		l->listen = (uint16_t)at;
+		s->n_links++;
+	}
+	return 0;
+}
+
 int spec_from_json(struct arena *a, struct view spec, struct view metadata, struct box_spec *ret,
 		   struct err *e)
 {
@@ -406,6 +445,8 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	    json_parse(a, metadata, &meta, e) < 0 || read_metadata(a, meta, &s.metadata, e) < 0 ||
 	    spec_secrets_read(a, c.secrets, true, &s.secrets, e) < 0 ||
 	    (c.on_end.n && spec_take_on_end(c.on_end, &s.on_end, e) < 0)) /* absent in older rows */
+		return -1;
+	if (read_links(c.links, &s, e) < 0)
 		return -1;
 	s.user = c.user;
 	s.workdir = c.workdir;

@@ -17,6 +17,8 @@
 #define SPEC_METADATA_KEY   128
 #define SPEC_METADATA_VALUE 1024
 #define SPEC_HOST_MAX       255
+#define SPEC_LINKS_MAX      8
+#define SPEC_LINK_ID        20
 #define SPEC_ARENA_MAX      (1024u * 1024)
 
 struct spec_limits {
@@ -55,6 +57,12 @@ struct box_wish {
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 };
 
+/* A port of the box's loopback that leads to a port of another box: bridges.c. */
+struct spec_link {
+	char id[SPEC_LINK_ID + 1], to[SPEC_LINK_ID + 1];
+	uint16_t port, listen;
+};
+
 /* Views point into the arena that spec_make was given. */
 struct box_spec {
 	struct view name, image, digest, user, workdir;
@@ -72,6 +80,8 @@ struct box_spec {
 	struct spec_secrets secrets; /* what is mounted; a fork has none */
 	bool ports_public;     /* everybody may reach its ports; else a key, a token or a signed link is needed */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
+	struct spec_link links[SPEC_LINKS_MAX]; /* not of a wish: a copy of the box has none */
+	size_t n_links;
 };
 
 /* Checks and completes. The digest is left empty. ERR_INVALID names the field. */

@@ -7,14 +7,20 @@
 #include "sign.h"
 #include "poison.h"
 
-static_assert(TOKENS_SIZE == SIGN_SIZE, "a token is a signature");
+static_assert(TOKENS_SIZE == BOX_ID + SIGN_SIZE, "a token is an id and a signature");
 
 static const char *const names[TOKEN_KINDS] = { [TOKEN_ENVD] = "envd", [TOKEN_TRAFFIC] = "traffic" };
 
 void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE])
 {
 	const struct view parts[] = { VIEW("paddock token 1"), view_of(names[kind]), view_of(b->id) };
-	sign_parts(c, parts, ELEMS(parts), ret);
+	memcpy(ret, b->id, BOX_ID);
+	sign_parts(c, parts, ELEMS(parts), ret + BOX_ID);
+}
+
+struct view tokens_box(struct view token)
+{
+	return token.n == TOKENS_SIZE - 1 ? view_head(token, BOX_ID) : VIEW_NONE;
 }
 
 bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind, struct view given)

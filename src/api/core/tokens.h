@@ -10,7 +10,8 @@
 struct box;
 struct core;
 
-#define TOKENS_SIZE 65 /* 64 hex digits, NUL */
+/* The box's id, 64 hex digits, NUL: whoever has a token need not say which box it opens. */
+#define TOKENS_SIZE (20 + 64 + 1)
 
 /* The zero value fits no token. */
 enum token_kind {
@@ -23,3 +24,5 @@ enum token_kind {
 void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE]);
 /* In time that does not depend on what was given. */
 bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind, struct view given) _must_check_;
+/* The id of the box that it says it opens; p == NULL: it is no token. Proves nothing. */
+struct view tokens_box(struct view token);

@@ -186,7 +186,7 @@ static void put_text(struct json_out *o, const char *key, struct view v)
 		json_out_null(o);
 }
 
-static void put_verdict(struct json_out *o, const struct policy_verdict *v)
+static void put_verdict(struct json_out *o, const struct core *c, const struct policy_verdict *v)
 {
 	struct buf advice = BUF_INIT(1024);
 
@@ -203,7 +203,7 @@ static void put_verdict(struct json_out *o, const struct policy_verdict *v)
 	put_text(o, "method", v->method);
 	put_text(o, "path", v->path);
 	put_text(o, "via", v->via);
-	put_text(o, "would_allow", policies_advice(v, &advice) ? buf_view(&advice) : VIEW_NONE);
+	put_text(o, "would_allow", policies_advice(c, v, &advice) ? buf_view(&advice) : VIEW_NONE);
 	json_out_end(o, '}');
 	buf_done(&advice);
 }
@@ -249,7 +249,7 @@ static void log_page(struct req *r)
 		p.after = v->id;
 		if (p.verdict.p && view_is(p.verdict, "allow") != v->allowed)
 			continue;
-		put_verdict(&o, v);
+		put_verdict(&o, r->core, v);
 		n++;
 	}
 	json_out_end(&o, ']');

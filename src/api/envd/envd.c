@@ -89,11 +89,14 @@ struct file_place envd_place(const struct envd_call *c, struct view path)
 	return (struct file_place){ .box = view_of(c->box), .path = path, .user = c->user };
 }
 
-size_t envd_vars(const struct box *b, struct view names[ENVD_VARS], struct view values[ENVD_VARS])
+size_t envd_vars(const struct envd_call *c, const struct box *b, struct view names[ENVD_VARS],
+		 struct view values[ENVD_VARS])
 {
+	bool base = view_eq(b->spec.image, core_config(c->core)->defaults.image);
+	struct view template = b->spec.snapshot.n ? b->spec.snapshot : base ? VIEW("base") : b->spec.image;
 	const struct view pairs[ENVD_VARS][2] = { { VIEW("E2B_SANDBOX"), VIEW("true") },
 						  { VIEW("E2B_SANDBOX_ID"), view_of(b->id) },
-						  { VIEW("E2B_TEMPLATE_ID"), b->spec.image } };
+						  { VIEW("E2B_TEMPLATE_ID"), template } };
 	for (size_t i = 0; i < ENVD_VARS; i++) {
 		names[i] = pairs[i][0];
 		values[i] = pairs[i][1];

@@ -74,7 +74,7 @@ void envd_envs(struct envd_call *c)
 	struct view names[ENVD_VARS], values[ENVD_VARS];
 	struct buf b = BUF_INIT(ENVD_ANSWER_MAX);
 	const struct box *box = envd_box(c);
-	size_t n = envd_vars(box, names, values);
+	size_t n = envd_vars(c, box, names, values);
 	struct json_out o;
 
 	json_out_init(&o, &b);

@@ -197,7 +197,7 @@ static int fill_env(struct envd_call *c, const struct box *b, const struct envd_
 		ret->keys[i] = p->envs.items[i].key;
 		ret->values[i] = p->envs.items[i].value;
 	}
-	ret->n = p->envs.n + envd_vars(b, ret->keys + p->envs.n, ret->values + p->envs.n);
+	ret->n = p->envs.n + envd_vars(c, b, ret->keys + p->envs.n, ret->values + p->envs.n);
 	return 0;
 }
 

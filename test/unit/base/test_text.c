@@ -148,11 +148,17 @@ static void test_utf8(void **state)
 			memset(p, 'a', sizeof(p));
 			memcpy(p + before, edges[e], n);
 			assert_true(text_is_utf8((struct view){ (char *)p, before + n }));
-			for (size_t cut = 1; cut < n; cut++) /* split at the end: what is before is whole */
+			for (size_t cut = 1; cut < n; cut++) { /* split at the end: what is before is whole */
 				assert_int_equal(text_utf8_prefix((struct view){ (char *)p, before + n - cut }), before);
+				assert_true(text_utf8_begins((struct view){ edges[e], n - cut }));
+			}
+			assert_false(text_utf8_begins((struct view){ edges[e], n }));
 			check_utf8(p, before + n + 8);
 		}
 	assert_true(text_is_utf8(VIEW_NONE));
+	assert_false(text_utf8_begins(VIEW_NONE));
+	assert_false(text_utf8_begins(VIEW("\xff")));
+	assert_false(text_utf8_begins(VIEW("\xe2\x28")));
 	assert_true(text_is_utf8(VIEW("a\0b")));
 	assert_false(text_is_utf8(VIEW("\xed\xa0\x80")));     /* a surrogate */
 	assert_false(text_is_utf8(VIEW("\xc0\xaf")));         /* an overlong '/' */
