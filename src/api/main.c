@@ -104,6 +104,19 @@ static int read_environment(struct api *a, struct core_setup *s, struct err *e)
 		       : 0;
 }
 
+/* The certificate of the boxes' host names, where it is another one. */
+static int load_ports_tls(struct api *a, struct err *e)
+{
+	const char *cert = arena_str(&a->arena, a->config.ports.cert), *key = arena_str(&a->arena, a->config.ports.key),
+		   *domain = arena_str(&a->arena, a->config.ports.domain);
+
+	if (!a->config.ports.cert.n)
+		return 0;
+	if (!cert || !key || !domain)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "TLS");
+	return tls_server_add(a->tls, domain, cert, key, e);
+}
+
 static int load_tls(struct api *a, struct err *e)
 {
 	const char *cert = arena_str(&a->arena, a->config.tls.cert),
@@ -114,7 +127,7 @@ static int load_tls(struct api *a, struct err *e)
 	if (!cert || !key)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "TLS");
 	a->tls = tls_server_new(cert, key, e);
-	return a->tls ? 0 : -1;
+	return a->tls ? load_ports_tls(a, e) : -1;
 }
 
 static enum log_level level_of(struct view name)
@@ -271,6 +284,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
 		plane_print_routes(stdout);
 		rest_print_routes(stdout); /* with the headings of its dialects */
+		interpreter_print_routes(stdout);
 		return EXIT_SUCCESS;
 	}
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);

@@ -40,7 +40,7 @@ struct rule_body {
 	bool unused; /* the schema puts nothing at offset 0 */
 	struct view action, set, host, cidr, protocol;
 	struct json_strlist methods, paths;
-	const struct json *ports;
+	const struct json *ports, *inject;
 };
 
 #define AT(f) .offset = offsetof(struct rule_body, f)
@@ -51,6 +51,7 @@ static const struct json_field rule_fields[] = {
 	{ "cidr", JSON_F_STRING, AT(cidr), .min = 1, .max = 64 },
 	{ "protocol", JSON_F_STRING, AT(protocol), .min = 1 },
 	{ "ports", JSON_F_ANY, AT(ports) },
+	{ "inject", JSON_F_ANY, AT(inject) },
 	{ "methods", JSON_F_STRLIST, AT(methods), .min = 1, .max = EGRESS_LIST_MAX },
 	{ "paths", JSON_F_STRLIST, AT(paths), .min = 1, .max = EGRESS_LIST_MAX },
 };
@@ -162,7 +163,7 @@ static int read_rule(struct arena *a, const struct json *j, const struct json *s
 	if (b.cidr.n && egress_net(b.cidr, &r.net, e) < 0)
 		return err_wrap(e, "cidr");
 	r.set = b.set;
-	if (read_ports(a, b.ports, &r, e) < 0 || read_http(&b, &r, e) < 0)
+	if (read_ports(a, b.ports, &r, e) < 0 || read_http(&b, &r, e) < 0 || egress_read_inject(a, b.inject, &r, e) < 0)
 		return -1;
 	*ret = r;
 	return 0;

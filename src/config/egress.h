@@ -36,6 +36,12 @@ struct egress_net {
 	uint8_t addr[16]; /* the first four of them for 4 */
 };
 
+/* A secret of the vault that is put into requests; exactly one of header, query and placeholder. */
+struct egress_inject {
+	struct view secret, header, prefix, query;
+	bool placeholder; /* {{secret.NAME}} in target, headers and body */
+};
+
 struct egress_rule {
 	enum egress_verdict verdict;
 	struct view set, host; /* host: "a.b", "*.b" (what is below b), "*" (every name) */
@@ -45,6 +51,8 @@ struct egress_rule {
 	enum egress_protocol protocol;
 	struct json_strlist methods; /* none: all; of HTTP alone */
 	struct json_strlist paths;   /* "/a": that and what is below it */
+	struct egress_inject *inject; /* TLS to the host is looked into for these */
+	size_t n_inject;
 };
 
 /* 0: what the gate allows anyhow. */
@@ -81,6 +89,8 @@ void egress_put_rule(struct json_out *o, const struct egress_rule *r);
 /* "pypi", "a.b:443", "*.b", "10.0.0.0/8:5432", "[2001:db8::]/32", "https://a.b/v1". The verdict is left out. */
 int egress_target(struct arena *a, struct view text, const struct json *sets, struct egress_rule *ret,
 		  struct err *e) _must_check_;
+/* Whether any rule puts a secret into requests. */
+bool egress_injects(const struct egress_policy *p);
 bool egress_rule_eq(const struct egress_rule *a, const struct egress_rule *b);
 
 /* {NAME: [TARGET…]}: names and targets, and that no target is itself a set. */

@@ -58,6 +58,7 @@ void egress_put_rule(struct json_out *o, const struct egress_rule *r)
 	put_ports(o, r);
 	put_list(o, "methods", &r->methods);
 	put_list(o, "paths", &r->paths);
+	egress_put_inject(o, r);
 	json_out_end(o, '}');
 }
 
@@ -125,7 +126,7 @@ bool egress_rule_eq(const struct egress_rule *a, const struct egress_rule *b)
 {
 	return view_eq(a->set, b->set) && view_eq(a->host, b->host) && same_net(&a->net, &b->net) &&
 	       a->protocol == b->protocol && same_ports(a, b) && same_list(&a->methods, &b->methods) &&
-	       same_list(&a->paths, &b->paths);
+	       same_list(&a->paths, &b->paths) && egress_same_inject(a, b);
 }
 
 /* ---- sets ---- */

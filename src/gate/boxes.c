@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fd.h"
-#include "flow.h"
+#include "intercept.h"
 #include "log.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -243,6 +243,8 @@ static void on_keeper(struct link *l, const struct frame *f, int fd)
 
 	if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_API && mine >= 0) {
 		open_api(g, TAKE_FD(mine));
+	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_VAULT && mine >= 0) {
+		intercept_vault_open(g, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX && mine >= 0) {
 		struct wire_gate_box m;
 		struct box *b = pb_decode(&wire_gate_box_msg, f->body, 0, &a, &m) < 0 ? NULL : box_need(g, m.id);

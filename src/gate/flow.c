@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 
 #include "fd.h"
+#include "intercept.h"
 #include "netns.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -36,7 +37,10 @@ static void on_server(struct loop_io *io, uint32_t events);
 
 static void run_free(struct loop_task *t)
 {
-	free(CONTAINER(t, struct flow, freeing));
+	struct flow *f = CONTAINER(t, struct flow, freeing);
+
+	intercept_free(f);
+	free(f);
 }
 
 static void set_io(struct flow *f, struct loop_io *io, int fd, uint32_t events, void (*on_event)(struct loop_io *, uint32_t));
@@ -54,6 +58,7 @@ void flow_end(struct flow *f, bool reset)
 	set_io(f, &f->server, f->server_fd, 0, on_server);
 	loop_timer_stop(&f->timer);
 	names_forget(&f->waiter);
+	intercept_vault_forget(f);
 	if (reset)
 		(void)setsockopt(f->client_fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
 	fd_close(f->client_fd);
@@ -176,7 +181,7 @@ static bool reads_client(const struct flow *f)
 	if (f->client_eof || f->throttled || buf_len(&f->to_server) || buf_len(&f->look) >= GATE_LOOK)
 		return false;
 	if (f->state == FLOW_OPEN)
-		return f->mode != MODE_WAIT;
+		return f->mode == MODE_INTERCEPT ? intercept_reads(f) : f->mode != MODE_WAIT;
 	return f->state == FLOW_LOOK || f->state == FLOW_PROXY || f->state == FLOW_DNS;
 }
 
@@ -232,7 +237,11 @@ static void looked_tls(struct flow *f, struct view name)
 			return;
 		}
 		(void)!view_to_str(name, f->name, sizeof(f->name));
-		if (flow_judge(f, POLICY_TLS, name, &f->addr))
+		struct policy_facts facts;
+		flow_facts(f, &facts, &f->addr, POLICY_TLS);
+		if (f->box->policy && policy_intercepts(f->box->policy, &facts))
+			intercept_start(f);
+		else if (flow_judge(f, POLICY_TLS, name, &f->addr))
 			go_opaque(f);
 		return;
 	}

@@ -8,6 +8,8 @@
 #include "peek.h"
 #include "token.h"
 
+struct intercept;
+
 enum flow_via { VIA_DIRECT, VIA_PROXY, VIA_SOCKS };
 
 enum flow_state {
@@ -25,6 +27,7 @@ enum flow_mode {
 	MODE_OPAQUE, /* judged; whatever comes passes */
 	MODE_HTTP,   /* each request is judged */
 	MODE_WAIT,   /* a request asked for an upgrade: nothing more from the client until the answer has begun */
+	MODE_INTERCEPT, /* TLS that is looked into: intercept.h */
 	MODE_DRAIN,  /* the one request of a proxy connection is through; what else comes is dropped */
 };
 
@@ -67,6 +70,7 @@ struct flow {
 	bool in_body, first_done, one_request;
 
 	bool greeted; /* SOCKS */
+	struct intercept *intercept;
 
 };
 

@@ -11,6 +11,7 @@
  *   names.c    names to addresses: our own client of DNS, with a cache
  *   server.c   DNS for boxes
  *   verdict.c  what was decided, to the api
+ *   intercept*.c  TLS that is looked into, to put secrets in: see intercept.h
  */
 #pragma once
 
@@ -29,6 +30,7 @@
 #define GATE_LOOK        (24u * 1024) /* bytes of the beginning that are kept to look at */
 
 struct flow;
+struct intercept_gate;
 
 struct box {
 	struct map_node node; /* by id */
@@ -57,6 +59,10 @@ struct box {
 struct gate {
 	struct loop *loop;
 	struct link keeper, api;
+	struct link vault;        /* intercept_vault.c */
+	struct list vault_waits;
+	uint32_t vault_stream;
+	struct intercept_gate *intercept;
 	struct map boxes;
 	unsigned n_flows;
 	struct names *names;

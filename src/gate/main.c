@@ -4,8 +4,10 @@
  * Peers:        boxes (hostile), by the listeners that the keeper made in their network
  *               namespaces: which box it is, is known by the listener; the keeper, by fd
  *               3; paddock-api, by a channel that the keeper hands over (it is believed
- *               about policies); name servers and whatever is dialled (hostile).
- * Holds:        the policies of the boxes, their connections.
+ *               about policies); paddock-vault likewise (certificates and secrets, where
+ *               a policy allows them); name servers and whatever is dialled (hostile).
+ * Holds:        the policies of the boxes, their connections; a secret while a connection
+ *               uses it; the key of intercepted connections, new with every start.
  * Runs as:      uids.gate of the configuration; started as root by the keeper, it reads
  *               /etc/resolv.conf and drops before it reads anything else.
  * Capabilities: none, in all five sets; no_new_privs.
@@ -29,7 +31,7 @@
 
 #include "caps.h"
 #include "config.h"
-#include "gate.h"
+#include "intercept.h"
 #include "landlock.h"
 #include "log.h"
 #include "num.h"
@@ -89,6 +91,9 @@ static int start(struct gate *g, struct err *e)
 		return err_sys(e, ERR_INTERNAL, errno, "netlink");
 	g->loop = loop_new(e);
 	if (!g->loop)
+		return -1;
+	const char *ca = getenv("PADDOCK_GATE_CA");
+	if (intercept_setup(g, ca ? ca : "", e) < 0)
 		return -1;
 	g->names = names_new(g->loop, dns ? dns : "", e);
 	if (!g->names || drop(number, e) < 0)

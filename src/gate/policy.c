@@ -180,6 +180,52 @@ static int read_rule(struct arena *a, const struct wire_gate_rule *m, struct pol
 	return read_domains(r, e) < 0 ? -1 : read_ranges(a, m, r, e);
 }
 
+static bool is_token(const char *s)
+{
+	for (; *s; s++)
+		if (!is_digit(*s) && !(*s >= 'a' && *s <= 'z') && *s != '-' && *s != '_')
+			return false;
+	return true;
+}
+
+static int read_inject(struct arena *a, const struct wire_gate_rule *m, struct policy_rule *r, struct err *e)
+{
+	if (!m->inject.n)
+		return 0;
+	if (!r->allow || !r->n_domains || m->inject.n > POLICY_INJECTS || (r->protocol && r->protocol < POLICY_TLS))
+		return err_set(e, ERR_INVALID, "rule %.40s: inject is for rules that allow domains, at most %d", r->id, POLICY_INJECTS);
+	for (size_t i = 0; i < r->n_domains; i++)
+		if (view_is(r->domains[i], "*"))
+			return err_set(e, ERR_INVALID, "rule %.40s: inject needs hosts that are named", r->id);
+	r->inject = arena_array(a, m->inject.n, sizeof(*r->inject));
+	if (!r->inject)
+		return err_sys(e, ERR_TOO_LARGE, ENOMEM, "policy");
+	for (; r->n_inject < m->inject.n; r->n_inject++) {
+		const struct wire_gate_inject *from = &m->inject.items[r->n_inject];
+		struct policy_inject *to = &r->inject[r->n_inject];
+		if (!from->secret.n || view_to_str(from->secret, to->secret, sizeof(to->secret)) < 0 ||
+		    view_to_str(from->header, to->header, sizeof(to->header)) < 0 ||
+		    view_to_str(from->prefix, to->prefix, sizeof(to->prefix)) < 0 ||
+		    view_to_str(from->query, to->query, sizeof(to->query)) < 0)
+			return err_set(e, ERR_INVALID, "rule %.40s: inject: a name is missing or too long", r->id);
+		to->placeholder = from->placeholder;
+		for (char *p = to->header; *p; p++)
+			*p = *p >= 'A' && *p <= 'Z' ? (char)(*p + 32) : *p;
+		for (const char *p = to->prefix; *p; p++)
+			if (*p < ' ' || *p == 0x7f)
+				return err_set(e, ERR_INVALID, "rule %.40s: inject: prefix", r->id);
+		bool framing = strcmp(to->header, "host") == 0 || strcmp(to->header, "content-length") == 0 ||
+			       strcmp(to->header, "transfer-encoding") == 0 || strcmp(to->header, "connection") == 0 ||
+			       strcmp(to->header, "upgrade") == 0;
+		struct view q = view_of(to->query);
+		for (size_t i = 0; i < q.n; i++)
+			framing = framing || q.p[i] <= ' ' || q.p[i] >= 0x7f || strchr("&=#%+?", q.p[i]);
+		if ((to->header[0] != 0) + (to->query[0] != 0) + to->placeholder != 1 || !is_token(to->header) || framing)
+			return err_set(e, ERR_INVALID, "rule %.40s: inject: exactly one of header, query and placeholder", r->id);
+	}
+	return 0;
+}
+
 int policy_new(const struct wire_gate_policy *m, struct policy **ret, struct err *e)
 {
 	struct arena arena = ARENA_INIT(ARENA_MOST), *keep = malloc(sizeof(*keep));
@@ -201,7 +247,8 @@ int policy_new(const struct wire_gate_policy *m, struct policy **ret, struct err
 		goto fail;
 	}
 	for (; p->n < m->rules.n; p->n++)
-		if (read_rule(&arena, &m->rules.items[p->n], &p->rules[p->n], e) < 0)
+		if (read_rule(&arena, &m->rules.items[p->n], &p->rules[p->n], e) < 0 ||
+		    read_inject(&arena, &m->rules.items[p->n], &p->rules[p->n], e) < 0)
 			goto fail;
 	*keep = arena;
 	p->arena = keep;
@@ -287,7 +334,7 @@ static bool match_known(const struct policy_rule *r, const struct policy_facts *
 		return false;
 	if (f->proto == 0 || r->protocol == 0 || r->protocol == POLICY_TCP)
 		return true;
-	return r->protocol == f->proto;
+	return r->protocol == f->proto || (r->n_inject && f->proto >= POLICY_TLS); /* HTTP within TLS */
 }
 
 static bool match(const struct policy_rule *r, const struct policy_facts *f)
@@ -316,6 +363,14 @@ enum policy_answer policy_decide(const struct policy *p, const struct policy_fac
 	return no;
 }
 
+bool policy_intercepts(const struct policy *p, const struct policy_facts *f)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->rules[i].n_inject && match_domains(&p->rules[i], f) && match_cidrs(&p->rules[i], f) && match_ports(&p->rules[i], f))
+			return true;
+	return false;
+}
+
 bool policy_may(const struct policy *p, const struct policy_facts *f)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -330,7 +385,7 @@ bool policy_may(const struct policy *p, const struct policy_facts *f)
 		}
 		if (f->port == 0 && r->n_domains == 0 && r->n_cidrs)
 			continue;
-		if (r->looks_inside && (f->proto == POLICY_TCP || f->proto == POLICY_TLS))
+		if (r->looks_inside && !r->n_inject && (f->proto == POLICY_TCP || f->proto == POLICY_TLS))
 			continue;
 		if (!f->addr || names_address(r, f))
 			return true;

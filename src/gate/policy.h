@@ -16,6 +16,13 @@ struct wire_gate_policy;
 
 enum policy_proto { POLICY_TCP = 1, POLICY_TLS, POLICY_HTTP };
 
+/* A secret that is put into requests: see GateInject. Exactly one of header, query and placeholder. */
+#define POLICY_INJECTS 16
+struct policy_inject {
+	char secret[65], header[65], prefix[65], query[65];
+	bool placeholder;
+};
+
 struct policy_rule {
 	char id[64];
 	bool allow;
@@ -29,6 +36,8 @@ struct policy_rule {
 		uint16_t first, last;
 	} *ports;
 	size_t n_ports;
+	struct policy_inject *inject;
+	size_t n_inject;
 };
 
 struct policy {
@@ -63,6 +72,8 @@ enum policy_answer {
 
 /* Everything is known (but for the method and path of a TCP or TLS connection). */
 enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule);
+/* Whether TLS to this name is looked into: a rule that puts secrets in names it. */
+bool policy_intercepts(const struct policy *p, const struct policy_facts *f);
 /* Whether it could still be allowed, whatever is not known yet. A name alone (port 0) is a
  * question to DNS: rules that only name addresses do not open it. */
 bool policy_may(const struct policy *p, const struct policy_facts *f);

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "flow.h"
+#include "intercept.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -65,6 +65,10 @@ void relay_check_end(struct flow *f)
 {
 	if (f->state != FLOW_OPEN)
 		return;
+	if (f->mode == MODE_INTERCEPT) {
+		intercept_flushed(f);
+		return;
+	}
 	if (f->client_eof && !f->server_shut && buf_len(&f->to_server) == 0 && buf_len(&f->look) == 0) {
 		f->server_shut = true;
 		(void)shutdown(f->server_fd, SHUT_WR);
@@ -158,6 +162,10 @@ static void got_client(struct flow *f, struct view data)
 		(void)!put(f, f->server_fd, &f->to_server, data);
 		return;
 	}
+	if (f->mode == MODE_INTERCEPT) {
+		intercept_client(f, data);
+		return;
+	}
 	if (buf_add(&f->look, data) < 0) {
 		flow_end(f, true);
 		return;
@@ -201,8 +209,16 @@ void relay_server(struct flow *f)
 		struct view data = { g->scratch, n > 0 ? (size_t)n : 0 };
 		if (n < 0 || (n > 0 && f->mode == MODE_WAIT && !web_answer(f, data)))
 			return;
-		if (n > 0 && put(f, f->client_fd, &f->to_client, data) < 0)
+		if (f->mode == MODE_INTERCEPT) {
+			if (n > 0)
+				intercept_server(f, data);
+			else if (f->server_eof)
+				intercept_server_ended(f);
+			if (f->state == FLOW_OVER)
+				return;
+		} else if (n > 0 && put(f, f->client_fd, &f->to_client, data) < 0) {
 			return;
+		}
 		if (n < (ssize_t)sizeof(g->scratch) || buf_len(&f->to_client))
 			break;
 	}

@@ -3,6 +3,7 @@
  * away. The truth is in the kernel and in the run directories.
  */
 #include "boxes.h"
+#include "copying.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -68,6 +69,7 @@ static void adopt_one(struct keeper *k, const char *id)
 	if (r == 0)
 		r = adopt_watch(k, b, pidfd);
 	if (r == 0) {
+		copying_adopt(k, b, run_box);
 		gate_box(k, b, NULL);
 		return;
 	}

@@ -32,6 +32,7 @@ struct box {
 	box_ended *on_end;       /* called when it is gone, before it is freed */
 	struct list gate_wait;   /* of keeper.gate_queue: the gate does not have its sockets yet */
 	uint32_t stream;         /* of the call that waits for it, or 0 */
+	bool copying, keep_frozen; /* copying.c: it stands still; it stays so afterwards */
 	char commit_name[80], commit_digest[80]; /* for ImageCommit */
 };
 

@@ -10,6 +10,7 @@
 
 #include "boxes.h"
 #include "child.h"
+#include "copying.h"
 #include "fd.h"
 #include "gate.h"
 #include "life.h"
@@ -54,13 +55,11 @@ static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *
 	return 0;
 }
 
-static int call_create(struct call *c, const void *msg, struct err *e)
+int calls_start_box(struct call *c, const struct spec *s, struct view image, struct err *e)
 {
-	const struct wire_box_create *m = msg;
-	struct spec s;
 	struct box *b;
 	int fd;
-	if (read_spec(m->spec, &s, e) < 0 || boxes_start(c->k, &s, m->spec->image, &b, &fd, e) < 0)
+	if (boxes_start(c->k, s, image, &b, &fd, e) < 0)
 		return -1;
 	struct wire_box_state state;
 	struct wire_box_spec spec;
@@ -71,6 +70,27 @@ static int call_create(struct call *c, const void *msg, struct err *e)
 	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
 				&wire_box_created_msg, &out, fd);
 	return 0;
+}
+
+/* The files that a new box begins with, where they must be copied one by one; or -ENOENT. */
+static int files_to_copy(struct keeper *k, const struct spec *s, struct view image)
+{
+	const struct image *i = images_find(&k->images, image);
+	if (k->storage.disk.btrfs || s->existing)
+		return -ENOENT;
+	return s->snapshot[0] ? storage_open_snapshot(&k->storage, s->snapshot) : i ? images_unit(&k->images, i) : -ENOENT;
+}
+
+static int call_create(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_box_create *m = msg;
+	struct spec s;
+	if (read_spec(m->spec, &s, e) < 0)
+		return -1;
+	_cleanup_(closep) int from = files_to_copy(c->k, &s, m->spec->image);
+	if (from >= 0)
+		return copying_box(c, &s, m->spec->image, from, e);
+	return calls_start_box(c, &s, m->spec->image, e);
 }
 
 struct box *calls_find_box(struct call *c, struct view id, struct err *e)
@@ -128,6 +148,7 @@ static int call_destroy(struct call *c, const void *msg, struct err *e)
 		return err_set(e, ERR_INVALID, "not an id");
 	struct box *b = box_table_get(&c->k->boxes, m->id);
 	if (!b) {
+		(void)copying_cancel(c->k, m->id);
 		destroyed(c->k, c->stream, id);
 		return 0;
 	}
@@ -222,14 +243,10 @@ static void on_committed(struct keeper *k, struct box *b)
 	arena_done(&c.arena);
 }
 
-/* A snapshot is there already: nothing has to end first. */
-static int commit_snapshot(struct call *c, const struct wire_image_commit *m, struct err *e)
+int calls_seed_image(struct call *c, const char *id, const struct wire_image_commit *m, struct err *e)
 {
-	char id[SPEC_ID + 1];
 	const struct image *i;
 	struct wire_image out;
-	if (!spec_id_ok(m->snapshot) || view_to_str(m->snapshot, id, sizeof(id)) < 0)
-		return err_set(e, ERR_INVALID, "not the id of a snapshot");
 	if (images_seed(&c->k->images, &c->k->storage.disk, c->k->storage.snapshots, id, m->base, m->name, m->digest, &i,
 			e) < 0)
 		return -1;
@@ -237,6 +254,15 @@ static int commit_snapshot(struct call *c, const struct wire_image_commit *m, st
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "the new image");
 	calls_reply(c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &out });
 	return 0;
+}
+
+/* A snapshot is there already: nothing has to end first. */
+static int commit_snapshot(struct call *c, const struct wire_image_commit *m, struct err *e)
+{
+	char id[SPEC_ID + 1];
+	if (!spec_id_ok(m->snapshot) || view_to_str(m->snapshot, id, sizeof(id)) < 0)
+		return err_set(e, ERR_INVALID, "not the id of a snapshot");
+	return c->k->storage.disk.btrfs ? calls_seed_image(c, id, m, e) : copying_image(c, id, m, e);
 }
 
 static int call_image_commit(struct call *c, const void *msg, struct err *e)

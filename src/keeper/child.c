@@ -19,6 +19,7 @@
 #include "boxes.h"
 #include "calls.h"
 #include "clock.h"
+#include "clone.h"
 #include "fd.h"
 #include "flush.h"
 #include "log.h"
@@ -115,6 +116,7 @@ static void on_api_exit(struct loop_io *io, uint32_t events)
 	k->api_ready = false;
 	boxes_forget_calls(k);
 	flush_forget_calls(k);
+	clone_forget_calls(k);
 	if (k->stopping) {
 		loop_stop(k->loop, 0);
 		return;

@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "log.h"
+#include "vault.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -72,6 +73,7 @@ static void on_next(struct loop_task *t)
 			loop_timer_start(k->loop, &k->gate_again, AGAIN_MS, on_again);
 		return;
 	}
+	vault_join_gate(k);
 	pump_later(k);
 }
 
@@ -166,12 +168,13 @@ static int start(struct keeper *k)
 		return -errno;
 	_cleanup_(closep) int ours = pair[0];
 	_cleanup_(closep) int theirs = pair[1];
-	char uid[48], dns[96], proxy[128];
+	char uid[48], dns[96], proxy[128], ca[1100];
 	snprintf(uid, sizeof(uid), "PADDOCK_GATE_UID=%llu", (unsigned long long)k->config->uids.gate);
 	snprintf(dns, sizeof(dns), "PADDOCK_GATE_DNS=%.*s", VIEW_ARG(k->config->gate.dns));
 	snprintf(proxy, sizeof(proxy), "PADDOCK_GATE_PROXY=%.*s", VIEW_ARG(k->config->gate.upstream_proxy));
 	char *const argv[] = { (char[]){ "paddock-gate" }, NULL };
-	char *const envp[] = { uid, dns, proxy, NULL };
+	snprintf(ca, sizeof(ca), "PADDOCK_GATE_CA=%.*s", VIEW_ARG(k->config->gate.ca_file));
+	char *const envp[] = { uid, dns, proxy, ca, NULL };
 	int r = child_exec(k, "paddock-gate", argv, envp, &theirs, 1, &k->gate_pid, &pidfd);
 	if (r < 0) {
 		k->gate_pid = 0;

@@ -372,7 +372,11 @@ static int snapshot_unit(struct images *im, const struct disk *d, int dir, const
 	snprintf(unit, sizeof(unit), "%.*s", (int)strcspn(tree, "/"), tree);
 	_cleanup_(closep) int from = openat(dir, unit, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	_cleanup_(closep) int to = openat(im->dir, staged, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return from < 0 || to < 0 ? -errno : disk_snapshot(d, from, to, "unit", false);
+	if (from < 0 || to < 0)
+		return -errno;
+	if (d->btrfs)
+		return disk_snapshot(d, from, to, "unit", false);
+	return renameat(dir, unit, to, "unit") < 0 ? -errno : 0; /* the caller has made the copy */
 }
 
 static void drop_unit(struct images *im, const struct disk *d, const char *name)

@@ -65,9 +65,10 @@ struct keeper {
 	struct link vault;
 	pid_t vault_pid;
 	struct loop_io vault_exit;
-	struct loop_timer vault_again;
+	struct loop_timer vault_again, vault_join;
 	uint64_t vault_started_ms;
 	struct list flushes;      /* under way */
+	struct list clones;       /* likewise */
 
 	struct loop_io sweep_exit;
 	struct loop_timer sweep_timer;

@@ -10,32 +10,40 @@
 #include <unistd.h>
 
 #include "boxes.h"
-#include "clock.h"
+#include "copying.h"
 #include "fd.h"
 #include "flush.h"
 #include "sweep.h"
 #include "wire_gen.h"
 #include "poison.h"
 
-#define FREEZE_MS 1000
-
-static int freeze(struct call *c, struct view id, bool on, struct err *e)
+int life_freeze(struct call *c, struct view id, bool on, struct err *e)
 {
 	struct box *b = calls_find_box(c, id, e);
 	if (!b)
 		return -1;
-	int r = cgroup_freeze(&c->k->native.cgroups, b->spec.id, on, FREEZE_MS);
+	int r = cgroup_freeze(&c->k->native.cgroups, b->spec.id, on, LIFE_FREEZE_MS);
 	if (r == -EOPNOTSUPP)
 		return err_set(e, ERR_UNSUPPORTED, "this machine has no cgroup v2 tree to freeze a box with");
 	if (r == -ETIMEDOUT)
-		return err_set(e, ERR_UNAVAILABLE, "the box did not come to rest in %d ms", FREEZE_MS);
+		return err_set(e, ERR_UNAVAILABLE, "the box did not come to rest in %d ms", LIFE_FREEZE_MS);
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot %s the box", on ? "pause" : "resume") : 0;
+}
+
+/* While its files are copied a box stands still anyway: what is asked for holds from the end of that on. */
+static int ask_freeze(struct call *c, struct view id, bool on, struct err *e)
+{
+	struct box *b = box_table_get(&c->k->boxes, id);
+	if (!b || !b->copying)
+		return life_freeze(c, id, on, e);
+	b->keep_frozen = on;
+	return 0;
 }
 
 int life_pause(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_pause *m = msg;
-	if (freeze(c, m->id, true, e) < 0)
+	if (ask_freeze(c, m->id, true, e) < 0)
 		return -1;
 	calls_reply(c, &wire_box_paused_msg, &(struct wire_box_paused){ 0 });
 	return 0;
@@ -44,7 +52,7 @@ int life_pause(struct call *c, const void *msg, struct err *e)
 int life_resume(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_resume *m = msg;
-	if (freeze(c, m->id, false, e) < 0)
+	if (ask_freeze(c, m->id, false, e) < 0)
 		return -1;
 	calls_reply(c, &wire_box_resumed_msg, &(struct wire_box_resumed){ 0 });
 	return 0;
@@ -74,36 +82,11 @@ static int read_id(struct view id, char dst[SPEC_ID + 1], const char *what, stru
 	return 0;
 }
 
-/* A running box stands still meanwhile, so that the files are those of one moment. */
-static int snapshot(struct call *c, const struct flush_wish *w, struct err *e)
-{
-	struct box *b = box_table_get(&c->k->boxes, view_of(w->box));
-	bool frozen = false, froze = false;
-	uint64_t began = clock_mono_ns();
-	if (b && !b->dying) {
-		int r = cgroup_frozen(&c->k->native.cgroups, w->box, &frozen);
-		if (r == 0 && !frozen) {
-			if (freeze(c, view_of(w->box), true, e) < 0)
-				return -1;
-			froze = true;
-		}
-	}
-	int r = storage_snapshot(&c->k->storage, w->box, w->id, e);
-	if (froze)
-		(void)!cgroup_freeze(&c->k->native.cgroups, w->box, false, FREEZE_MS);
-	uint64_t stood = froze ? (clock_mono_ns() - began) / 1000 : 0, bytes = 0;
-	if (r < 0)
-		return -1;
-	(void)!storage_usage(&c->k->storage, w->box, &bytes);
-	calls_reply(c, &wire_snapshot_created_msg, &(struct wire_snapshot_created){ .stopped_us = stood, .bytes = bytes });
-	return 0;
-}
-
 static void on_flushed(struct keeper *k, const struct flush_wish *w)
 {
 	struct call c = { .k = k, .type = WIRE_TYPE_SNAPSHOT_CREATE, .stream = w->stream };
 	struct err e = { 0 };
-	if (snapshot(&c, w, &e) < 0)
+	if (copying_snapshot(&c, w, &e) < 0)
 		calls_fail(&c, &e);
 }
 
@@ -114,7 +97,7 @@ int life_snapshot_create(struct call *c, const void *msg, struct err *e)
 	if (read_id(m->id, w.id, "snapshot", e) < 0 || read_id(m->box, w.box, "box", e) < 0)
 		return -1;
 	if (!flush_worthwhile())
-		return snapshot(c, &w, e);
+		return copying_snapshot(c, &w, e);
 	int r = flush_start(c->k, c->k->storage.boxes, &w, on_flushed);
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot start the flusher") : 0;
 }
@@ -178,8 +161,11 @@ int life_workspace_create(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_workspace_create *m = msg;
 	char id[SPEC_ID + 1], from[SPEC_ID + 1] = "";
-	if (read_id(m->id, id, "workspace", e) < 0 || (m->from.n && read_id(m->from, from, "workspace", e) < 0) ||
-	    storage_make_workspace(&c->k->storage, id, m->disk_bytes, from, e) < 0)
+	if (read_id(m->id, id, "workspace", e) < 0 || (m->from.n && read_id(m->from, from, "workspace", e) < 0))
+		return -1;
+	if (from[0] && !c->k->storage.disk.btrfs)
+		return copying_workspace(c, id, m->disk_bytes, from, e);
+	if (storage_make_workspace(&c->k->storage, id, m->disk_bytes, from, e) < 0)
 		return -1;
 	calls_reply(c, &wire_workspace_created_msg, &(struct wire_workspace_created){ 0 });
 	return 0;

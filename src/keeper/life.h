@@ -6,6 +6,9 @@
 
 #include "calls.h"
 
+#define LIFE_FREEZE_MS 1000
+int life_freeze(struct call *c, struct view id, bool on, struct err *e) _must_check_;
+
 int life_pause(struct call *c, const void *msg, struct err *e);
 int life_resume(struct call *c, const void *msg, struct err *e);
 int life_stop(struct call *c, const void *msg, struct err *e);

@@ -14,11 +14,12 @@
  *
  * Roles by argv[1]: "serve" (fd 3 is the configuration, from `paddock serve`),
  * "doctor" (prints what this machine can give), "sweep" (removes dead trees),
- * "flush" (writes out what boxes wrote).
+ * "flush" (writes out what boxes wrote), "copy" (copies a tree).
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "clone.h"
 #include "flush.h"
 #include "serve.h"
 #include "sweep.h"
@@ -35,6 +36,8 @@ int main(int argc, char **argv)
 		return sweep_main();
 	if (strcmp(role, "flush") == 0)
 		return flush_main();
+	if (strcmp(role, "copy") == 0)
+		return clone_main();
 	if (strcmp(role, "--version") == 0) {
 		printf("paddockd %s\n", PADDOCK_VERSION);
 		return 0;

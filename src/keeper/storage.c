@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clone.h"
 #include "fd.h"
 #include "native.h"
 #include "sweep.h"
@@ -42,6 +43,9 @@ int storage_open(struct storage *s, struct err *e)
 	s->trash = open_made(s->disk.root, "trash");
 	if (s->boxes < 0 || s->spare < 0 || s->snapshots < 0 || s->workspaces < 0 || s->trash < 0)
 		return err_set(e, ERR_STORAGE, "cannot open the boxes' storage");
+	clone_clear(s->boxes, s->trash);
+	clone_clear(s->snapshots, s->trash);
+	clone_clear(s->workspaces, s->trash);
 	/* A spare counts once it has its number; what was half made has another name. */
 	char name[16];
 	struct stat st;
@@ -173,6 +177,11 @@ int storage_snapshot(struct storage *s, const char *box, const char *id, struct 
 	return r < 0 ? err_sys(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_STORAGE, r, "cannot make the snapshot") : 0;
 }
 
+int storage_open_snapshot(const struct storage *s, const char *id)
+{
+	return open_dir(s->snapshots, id);
+}
+
 int storage_drop_snapshot(struct storage *s, const char *id, struct err *e)
 {
 	int r = disk_remove(&s->disk, s->snapshots, id, s->trash);
@@ -202,12 +211,17 @@ int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, co
 		return err_set(e, ERR_CONFLICT, "the workspace exists");
 	if (r < 0)
 		return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r, "cannot make the workspace");
+	return storage_finish_workspace(s, id, bytes, e);
+}
+
+int storage_finish_workspace(struct storage *s, const char *id, uint64_t bytes, struct err *e)
+{
 	_cleanup_(closep) int dir = storage_open_workspace(s, id, e);
 	if (dir < 0)
 		return -1;
 	if (fchmod(dir, 0755) < 0 || fchown(dir, PLAN_USER, PLAN_USER) < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot make the workspace");
-	r = disk_limit(&s->disk, dir, bytes);
+	int r = disk_limit(&s->disk, dir, bytes);
 	return r < 0 ? err_sys(e, ERR_WALLS, r, "the workspace's limit cannot be set (data.backend)") : 0;
 }
 

@@ -27,8 +27,11 @@ int storage_usage(const struct storage *s, const char *id, uint64_t *ret_bytes) 
 bool storage_refill(struct storage *s);
 
 int storage_snapshot(struct storage *s, const char *box, const char *id, struct err *e) _must_check_;
+int storage_open_snapshot(const struct storage *s, const char *id) _must_check_; /* the fd */
 int storage_drop_snapshot(struct storage *s, const char *id, struct err *e) _must_check_;
 
 int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, const char *from, struct err *e) _must_check_;
+/* Owner and limit of one whose files are there. */
+int storage_finish_workspace(struct storage *s, const char *id, uint64_t bytes, struct err *e) _must_check_;
 int storage_open_workspace(struct storage *s, const char *id, struct err *e) _must_check_; /* the fd */
 int storage_drop_workspace(struct storage *s, const char *id, struct err *e) _must_check_;

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,6 +96,9 @@ int sweep_main(void)
 	int r = caps_bound(0);
 	if (r == 0)
 		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+	/* The next keeper goes on with what is left. */
+	if (r == 0)
+		r = prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
 	if (r == 0)
 		r = landlock_only(&(struct landlock_rule){ 3, LANDLOCK_WRITE }, 1);
 	if (r == 0)

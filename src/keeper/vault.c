@@ -21,6 +21,7 @@
 
 #define AGAIN_MS  500 /* one that dies at once is not started in a tight loop */
 #define STEADY_MS 2000
+#define JOIN_MS   20
 
 /* systemd's: files in a directory that only we can read. */
 static const char *const credentials[] = { "paddock-master-key", "paddock-master-key-old" };
@@ -134,6 +135,8 @@ void vault_start(struct keeper *k)
 			(void)kill(k->vault_pid, SIGKILL);
 		else
 			again(k);
+	} else {
+		vault_join_gate(k);
 	}
 }
 
@@ -152,4 +155,27 @@ int vault_connect(struct keeper *k, int32_t role, int *ret_fd)
 		return r;
 	*ret_fd = TAKE_FD(ours);
 	return 0;
+}
+
+static void on_join(struct loop_timer *t)
+{
+	vault_join_gate(CONTAINER(t, struct keeper, vault_join));
+}
+
+void vault_join_gate(struct keeper *k)
+{
+	int fd;
+
+	if (!link_open(&k->vault) || !link_open(&k->gate))
+		return;
+	if (k->gate.n_out_fds == LINK_FDS) { /* sockets of boxes are on their way: after them */
+		loop_timer_start(k->loop, &k->vault_join, JOIN_MS, on_join);
+		return;
+	}
+	int r = vault_connect(k, WIRE_VAULT_ROLE_GATE, &fd);
+	if (r == 0)
+		r = link_send_msg_fd(&k->gate, WIRE_TYPE_GATE_VAULT, FRAME_EVENT, 0, 0, &wire_gate_vault_msg,
+				     &(struct wire_gate_vault){ 0 }, fd);
+	if (r < 0)
+		log_error("paddock-gate has no channel to paddock-vault: %s", strerror(-r));
 }

@@ -46,6 +46,8 @@ static uint64_t bits(enum landlock_access access, uint64_t all)
 	switch (access) {
 	case LANDLOCK_READ:
 		return read;
+	case LANDLOCK_RUN:
+		return read | LANDLOCK_ACCESS_FS_EXECUTE;
 	case LANDLOCK_WRITE:
 		return all & ~nodes;
 	case LANDLOCK_ALL:

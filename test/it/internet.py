@@ -16,7 +16,9 @@ it can be shown that boxes do not, by a private, a shared and a link-local one.
 The web servers answer any request with a JSON document that says what they saw.
 """
 
+import base64
 import ctypes
+import gzip
 import json
 import os
 import random
@@ -162,7 +164,7 @@ class Web(BaseHTTPRequestHandler):
     def answer(self):
         connection = self.connection
         size = int(self.headers.get("Content-Length", 0))
-        body = self.rfile.read(size) if size else b""
+        body = self.rfile.read(size) if size else self.read_chunks()
         what = {
             "address": connection.getsockname()[0].removeprefix("::ffff:"), "port": connection.getsockname()[1],
             "host": self.headers.get("Host"), "method": self.command, "path": self.path,
@@ -172,6 +174,8 @@ class Web(BaseHTTPRequestHandler):
         note(**what)
         if (self.headers.get("Upgrade") or "").lower() == "websocket":
             return self.upgrade()
+        if self.path.startswith("/echo/"):
+            return self.echo(self.path.removeprefix("/echo/"), self.headers.get(self.headers.get("X-Want"), ""))
         if self.path == "/moved":
             self.send_response(302)
             self.send_header("Location", self.headers.get("X-To", "/"))
@@ -186,6 +190,36 @@ class Web(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(document)
         return None
+
+    def read_chunks(self):
+        body = b""
+        while self.headers.get("Transfer-Encoding") == "chunked" and (size := int(self.rfile.readline(), 16)):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            self.rfile.readline()
+        return body
+
+    def echo(self, how, value):
+        """What a header said comes back, in one of several ways to hide it."""
+        text = f"before {value} after".encode()
+        self.send_response(200)
+        if how == "header":
+            self.send_header("X-Echo", value)
+        if how == "gzip":
+            text = gzip.compress(text)
+            self.send_header("Content-Encoding", "gzip")
+        if how == "base64":
+            text = b"before " + base64.b64encode(b"x" + value.encode() + b"yz") + b" after"
+        if how == "chunks":
+            self.send_header("Transfer-Encoding", "chunked")
+            text = b"".join(b"1\r\n%c\r\n" % byte for byte in text) + b"0\r\n\r\n"
+        elif how == "close":
+            self.send_header("Connection", "close")
+        else:
+            self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
 
     def upgrade(self):
         """Not WebSocket itself: what comes after the switch is echoed."""

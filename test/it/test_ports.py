@@ -191,6 +191,7 @@ def test_path(app):
     headers = dict(map(tuple, seen["headers"]))
     assert seen["path"] == "/echo?a=1&b=%20" and seen["method"] == "GET"
     assert headers["host"] == "localhost:8000"
+    assert headers["x-forwarded-for"] == "127.0.0.1" and headers["x-forwarded-proto"] == "http"
     assert headers["x-forwarded-prefix"] == app.path + "/ports/8000"
     assert "authorization" not in headers and "cookie" not in headers
     # On our origin a page of a box is nobody.
@@ -416,6 +417,56 @@ def test_paused(site):
     assert refused.status == 502 and "not running" in refused.json()["message"]
     box.delete()
     client.close()
+
+
+# ---- TLS ----------------------------------------------------------------------------
+
+
+def certificate(place, name, subject):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=test", "-addext", f"subjectAltName=DNS:{subject}", "-keyout", place / f"{name}.key", "-out", place / f"{name}.pem"],
+                   check=True, capture_output=True)
+    return place / f"{name}.pem", place / f"{name}.key"
+
+
+def test_tls_and_http2(own_daemon, tmp_path):
+    """Each name has its certificate; HTTP/2 to us, HTTP/1.1 to the box."""
+    own, own_key = certificate(tmp_path, "own", "api.test")
+    wild, wild_key = certificate(tmp_path, "wild", f"*.{DOMAIN}")
+    daemon = own_daemon(environment={"PADDOCK_PORTS_DOMAIN": DOMAIN, "PADDOCK_TLS_CERT": own, "PADDOCK_TLS_KEY": own_key,
+                                     "PADDOCK_PORTS_CERT": wild, "PADDOCK_PORTS_KEY": wild_key}).start()
+
+    def curl(name, path, ca, *more):
+        result = subprocess.run(["curl", "-sS", "--cacert", ca, "--resolve", f"{name}:{daemon.port}:127.0.0.1", "-H", f"X-API-Key: {daemon.key}",
+                                 "-w", "\n%{http_code} %{http_version}", *more, f"https://{name}:{daemon.port}{path}"],
+                                capture_output=True, timeout=30)
+        body, _, end = result.stdout.rpartition(b"\n")
+        return result.returncode, end.decode(), body
+
+    code, end, body = curl("api.test", "/v1/sandboxes", own, "-X", "POST", "-H", "Content-Type: application/json", "-d", "{}")
+    assert (code, end) == (0, "201 2"), (code, end, body)
+    box = json.loads(body)["id"]
+    daemon.saw(box)
+    assert curl("api.test", f"/v1/sandboxes/{box}/files/tmp/server.py", own, "-X", "PUT", "--data-binary", SERVER)[1] == "201 2"
+    start = json.dumps({"argv": ["/usr/bin/python3", "/tmp/server.py", "8000"]})
+    assert curl("api.test", f"/v1/sandboxes/{box}/processes", own, "-H", "Content-Type: application/json", "-d", start)[1] == "201 2"
+    name = f"8000-{box}.{DOMAIN}"
+    paddock.until(lambda: curl(name, "/x", wild)[1] == "200 2", "the server answers", 20)
+    upload = os.urandom(1 << 20)
+    (tmp_path / "upload").write_bytes(upload)
+    code, end, body = curl(name, "/echo", wild, "-H", "Content-Type: x/y", "--data-binary", f"@{tmp_path / 'upload'}")
+    seen = json.loads(body)
+    headers = dict(map(tuple, seen["headers"]))
+    assert end == "200 2" and seen["sum"] == hashlib.sha256(upload).hexdigest()
+    assert headers["x-forwarded-proto"] == "https" and headers["host"] == f"{name}:{daemon.port}" and headers["x-forwarded-for"] == "127.0.0.1"
+    assert curl(name, "/chunked", wild)[2] == b"piece0piece1piece2piece3piece4"
+    assert curl(name, "/chunked", wild, "--http1.1")[1:] == ("200 1.1", b"piece0piece1piece2piece3piece4")
+    # Neither certificate stands for the other names.
+    assert curl(name, "/x", own)[0] == 60 and curl("api.test", "/healthz", wild)[0] == 60
+    assert curl("api.test", f"/v1/sandboxes/{box}", own, "-X", "DELETE")[1] == "204 2"
+    # What is left is looked for without TLS.
+    daemon.stop()
+    daemon.environment = {}
 
 
 # ---- signed links -----------------------------------------------------------------

@@ -74,6 +74,8 @@ struct box {
 	struct creation *creation; /* create.c, while it is being made */
 	struct mounts *mounts;     /* mounts.c, while something is being mounted */
 	bool in_vault;             /* the vault knows it */
+	bool granted;              /* the gate may have secrets for it */
+	bool trusts;               /* it was told of the installation's authority */
 	struct call destroy;       /* remove.c from here on */
 	struct list waiters;       /* jobs */
 	enum box_status before;

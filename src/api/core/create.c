@@ -24,6 +24,7 @@
 #include "poison.h"
 
 #define KEEPER_MS 30000
+#define COPY_MS   600000 /* where files are copied one by one */
 
 enum { WAIT_STORE = 1, WAIT_KEEPER = 2, WAIT_HELLO = 4, WAIT_GATE = 8 };
 
@@ -225,7 +226,11 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 	};
 	struct wire_box_create create = { .spec = &spec };
 
-	return keeper_call(b->core, call, WIRE_TYPE_BOX_CREATE, KEEPER_MS, &wire_box_create_msg, &create);
+	const struct image *image = images_find(b->core, b->spec.digest);
+	bool copies = (snapshot && snapshot[0]) || (image && image->seeded);
+
+	return keeper_call(b->core, call, WIRE_TYPE_BOX_CREATE, copies ? COPY_MS : KEEPER_MS, &wire_box_create_msg,
+			   &create);
 }
 
 static int ask_keeper(struct creation *cr)

@@ -13,7 +13,7 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define KEEPER_MS 60000
+#define KEEPER_MS 600000 /* where files are copied one by one */
 
 struct fork;
 

@@ -13,28 +13,37 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS   10000
+#define AUTHORITY_MAX (64u * 1024)
 
 struct mounts {
 	struct box *box;
 	struct job *reading;
 	struct call call;
+	struct buf authority; /* PEM; empty: it is not to be trusted */
 	void (*done)(struct box *b, const struct err *e);
+	void (*trusted)(void *arg, const struct err *e); /* instead */
+	void *arg;
 };
 
 static void finish(struct mounts *m, const struct err *e)
 {
 	struct box *b = m->box;
-	void (*done)(struct box *, const struct err *) = m->done;
+	const struct mounts was = *m;
 	struct err copy = { 0 };
 
 	if (e) {
 		copy = *e;
 		err_wrap(&copy, "secrets");
-	}
+	} else if (buf_len(&m->authority))
+		b->trusts = true;
 	b->mounts = NULL;
+	buf_done(&m->authority);
 	free(m);
-	done(b, e ? &copy : NULL);
+	if (was.trusted)
+		was.trusted(was.arg, e ? &copy : NULL);
+	else
+		was.done(b, e ? &copy : NULL);
 }
 
 static int on_set(struct call *c, const struct frame *f, int fd)
@@ -61,9 +70,10 @@ static int hand_over(struct mounts *m, const struct wire_secret_read_reply *valu
 	struct guest *g = &m->box->guest;
 	struct wire_secret_file files[SPEC_SECRETS_MAX];
 	struct wire_env_var env[SPEC_SECRETS_MAX];
-	struct wire_secrets_set msg = { .user = m->box->spec.user, .files.items = files, .env.items = env };
+	struct wire_secrets_set msg = { .user = m->box->spec.user, .files.items = files, .env.items = env,
+					.authority = buf_view(&m->authority) };
 
-	if (values->values.n != list->n)
+	if ((values ? values->values.n : 0) != list->n)
 		return err_set(e, ERR_INTERNAL, "the vault's answer does not fit");
 	for (size_t i = 0; i < list->n; i++) {
 		struct view value = values->values.items[i];
@@ -93,25 +103,90 @@ static void on_values(void *arg, const void *result, const struct err *e)
 	finish(m, &failed);
 }
 
-void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e))
+static void read_secrets(struct mounts *m)
 {
 	struct err e = { 0 };
 
-	if (!b->spec.secrets.n) {
+	if (m->box->spec.secrets.n) {
+		m->reading = secrets_read_for(m->box, &m->box->spec.secrets, on_values, m, &e);
+		if (!m->reading)
+			finish(m, &e);
+	} else if (hand_over(m, NULL, &e) < 0) {
+		finish(m, &e);
+	}
+}
+
+static void on_authority(void *arg, const void *result, const struct err *e)
+{
+	struct mounts *m = arg;
+	const struct wire_vault_ca_reply *reply = result;
+	struct err failed = { 0 };
+
+	m->reading = NULL;
+	if (e)
+		failed = *e;
+	else if (buf_add(&m->authority, reply->pem) < 0)
+		err_sys(&failed, ERR_INTERNAL, ENOMEM, "authority");
+	if (failed.code)
+		finish(m, &failed);
+	else
+		read_secrets(m);
+}
+
+static struct mounts *begin(struct box *b)
+{
+	struct mounts *m = calloc(1, sizeof(*m));
+
+	if (m) {
+		*m = (struct mounts){ .box = b, .authority = BUF_INIT(AUTHORITY_MAX) };
+		b->mounts = m;
+	}
+	return m;
+}
+
+static void go(struct mounts *m, bool trust)
+{
+	struct err e = { 0 };
+
+	if (!trust) {
+		read_secrets(m);
+		return;
+	}
+	m->reading = secrets_authority(m->box->core, NULL, on_authority, m, &e);
+	if (!m->reading)
+		finish(m, &e);
+}
+
+void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e))
+{
+	struct err e = { 0 };
+	bool trust = !b->hidden && egress_injects(policies_of(b, NULL));
+
+	b->trusts = false;
+	if (!b->spec.secrets.n && !trust) {
 		done(b, NULL);
 		return;
 	}
-	struct mounts *m = calloc(1, sizeof(*m));
+	struct mounts *m = begin(b);
 	if (!m) {
 		err_sys(&e, ERR_INTERNAL, ENOMEM, "secrets");
 		done(b, &e);
 		return;
 	}
-	*m = (struct mounts){ .box = b, .done = done };
-	b->mounts = m;
-	m->reading = secrets_read_for(b, &b->spec.secrets, on_values, m, &e);
-	if (!m->reading)
-		finish(m, &e);
+	m->done = done;
+	go(m, trust);
+}
+
+bool mounts_trust(struct box *b, void (*done)(void *arg, const struct err *e), void *arg)
+{
+	struct mounts *m = b->trusts || b->mounts || b->state.status != BOX_RUNNING ? NULL : begin(b);
+
+	if (!m)
+		return false;
+	m->trusted = done;
+	m->arg = arg;
+	go(m, true);
+	return true;
 }
 
 void mounts_stop(struct box *b)
@@ -120,8 +195,14 @@ void mounts_stop(struct box *b)
 
 	if (!m)
 		return;
+	struct err e = { 0 };
 	job_abandon(m->reading);
 	guest_cancel(&m->call);
+	buf_done(&m->authority);
+	if (m->trusted) {
+		err_set(&e, ERR_STATE, "the sandbox is being removed");
+		m->trusted(m->arg, &e);
+	}
 	b->mounts = NULL;
 	free(m);
 }

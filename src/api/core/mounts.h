@@ -1,6 +1,7 @@
 /*
  * What is put into a box before anybody uses it: the secrets that its spec names, read
- * from the vault and handed to its PID 1. Done again at every start: they are in the
+ * from the vault and handed to its PID 1, and where its policy puts secrets into requests
+ * the certificate by which the gate does that. Done again at every start: they are in the
  * box's memory alone.
  */
 #pragma once
@@ -11,4 +12,6 @@ struct box;
 
 /* `done` is called once, perhaps before this returns; not after mounts_stop. */
 void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e));
+/* It runs, and its policy is one now that needs the installation's authority. False: nothing is to be done. */
+bool mounts_trust(struct box *b, void (*done)(void *arg, const struct err *e), void *arg) _must_check_;
 void mounts_stop(struct box *b);

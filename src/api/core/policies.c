@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "core_state.h"
 #include "log.h"
+#include "mounts.h"
 #include "poison.h"
 
 #define POLICY_BYTES (1024u * 1024)
@@ -212,6 +213,8 @@ static void settle(struct change *ch, const struct err *refused)
 	struct err e = { 0 };
 
 	if (refused && refused->code == ERR_INVALID) {
+		if (b)
+			vault_box_changed(b);
 		change_end(ch, NULL, refused);
 		return;
 	}
@@ -228,9 +231,21 @@ static void settle(struct change *ch, const struct err *refused)
 		change_end(ch, NULL, &e);
 }
 
+static void on_trusted(void *arg, const struct err *e)
+{
+	if (e)
+		log_warn("box %s: it does not trust the installation's authority: %s", ((struct change *)arg)->id, e->msg);
+	settle(arg, NULL);
+}
+
+/* What is started after the answer must trust what the gate shows it. */
 static void on_sent(void *arg, const struct err *e)
 {
-	settle(arg, e);
+	struct change *ch = arg;
+	struct box *b = boxes_by_id(ch->core, view_of(ch->id));
+
+	if (e || !b || !ch->policy || !egress_injects(&ch->policy->egress) || ch->core->stopping || !mounts_trust(b, on_trusted, ch))
+		settle(ch, e);
 }
 
 static void run_settle(struct loop_task *t)

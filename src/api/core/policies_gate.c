@@ -50,6 +50,17 @@ static bool put_net(struct arena *a, const struct egress_net *n, struct wire_gat
 	return w->cidrs.items && w->cidrs.items[0].p;
 }
 
+static bool put_inject(struct arena *a, const struct egress_rule *r, struct wire_gate_rule *w)
+{
+	w->inject.items = arena_array(a, r->n_inject, sizeof(*w->inject.items));
+	for (size_t i = 0; w->inject.items && i < r->n_inject; i++)
+		w->inject.items[i] = (struct wire_gate_inject){ .secret = r->inject[i].secret, .header = r->inject[i].header,
+								.prefix = r->inject[i].prefix, .query = r->inject[i].query,
+								.placeholder = r->inject[i].placeholder };
+	w->inject.n = r->n_inject;
+	return w->inject.items != NULL;
+}
+
 static bool put_rule(struct arena *a, const struct egress_rule *r, struct view id, struct wire_gate_rule *w)
 {
 	static const int protocols[EGRESS_PROTOCOLS] = {
@@ -74,7 +85,7 @@ static bool put_rule(struct arena *a, const struct egress_rule *r, struct view i
 	w->methods.n = r->methods.n;
 	w->paths.items = r->paths.items;
 	w->paths.n = r->paths.n;
-	return put_net(a, &r->net, w) && put_ports(a, r, w);
+	return put_net(a, &r->net, w) && put_ports(a, r, w) && put_inject(a, r, w);
 }
 
 /* A rule is known by its place in the policy as it was written; a set is one rule. */
@@ -177,6 +188,7 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 
 	policies_token_key(b, key);
 	w.token_key = view_of(key);
+	vault_box_policy((struct box *)b, policy); /* before the gate can ask for anything */
 	p->call.ops = &push_ops;
 	if (r >= 0)
 		r = mux_call(&c->policies.gate, &p->call, WIRE_TYPE_GATE_POLICY, GATE_MS, GATE_MS, &wire_gate_policy_msg, &w);

@@ -271,7 +271,8 @@ static void on_policy(void *arg, const struct err *e)
 /* What a box of the pool cannot be. A named box is named so inside, too. */
 static bool is_plain(const struct box_wish *w)
 {
-	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root && !w->secrets.n;
+	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root && !w->secrets.n &&
+	       !memmem(w->egress.p ? w->egress.p : "", w->egress.n, "\"inject\"", 8);
 }
 
 /* The first of them whose image still means the same. */

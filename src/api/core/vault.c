@@ -101,10 +101,26 @@ void vault_cancel(struct call *call)
 
 /* ---- boxes ---- */
 
-static int describe(struct arena *a, const struct box *b, struct wire_vault_box *ret)
+/* A grant for each secret of each rule: one host each. */
+static int describe(struct arena *a, const struct box *b, const struct egress_policy *p, struct wire_vault_box *ret)
 {
-	(void)a;
+	size_t n = 0;
+
 	*ret = (struct wire_vault_box){ .id = view_of(b->id), .tenant = view_of(b->tenant->id) };
+	for (size_t i = 0; i < p->n_rules; i++)
+		n += p->rules[i].n_inject;
+	if (!n)
+		return 0;
+	ret->grants.items = arena_array(a, n, sizeof(*ret->grants.items));
+	if (!ret->grants.items)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_rules; i++)
+		for (size_t k = 0; k < p->rules[i].n_inject; k++) {
+			struct wire_vault_grant *g = &ret->grants.items[ret->grants.n++];
+			g->secret = p->rules[i].inject[k].secret;
+			g->hosts.items = (struct view *)&p->rules[i].host;
+			g->hosts.n = 1;
+		}
 	return 0;
 }
 
@@ -142,16 +158,28 @@ static void notify(struct core *c, uint16_t type, const struct pb_msg *pm, const
 		free(n);
 }
 
-void vault_box_changed(struct box *b)
+static void tell(struct box *b, const struct egress_policy *p)
 {
 	struct arena a = ARENA_INIT(SYNC_MAX);
 	struct wire_vault_box box;
 
-	if (!b->hidden && describe(&a, b, &box) == 0) {
+	if (!b->hidden && describe(&a, b, p, &box) == 0) {
 		b->in_vault = true;
+		b->granted = box.grants.n > 0;
 		notify(b->core, WIRE_TYPE_VAULT_BOX, &wire_vault_box_put_msg, &(struct wire_vault_box_put){ .box = &box });
 	}
 	arena_done(&a);
+}
+
+void vault_box_changed(struct box *b)
+{
+	tell(b, policies_of(b, NULL));
+}
+
+void vault_box_policy(struct box *b, const struct egress_policy *p)
+{
+	if (b->granted || egress_injects(p))
+		tell(b, p);
 }
 
 void vault_box_removed(struct box *b)
@@ -194,7 +222,8 @@ static int sync_boxes(struct core *c)
 			if (b->hidden || r < 0)
 				continue;
 			b->in_vault = true;
-			r = describe(&a, b, &msg.boxes.items[msg.boxes.n++]);
+			r = describe(&a, b, policies_of(b, NULL), &msg.boxes.items[msg.boxes.n++]);
+			b->granted = msg.boxes.items[msg.boxes.n - 1].grants.n > 0;
 		}
 	c->vault.syncing.ops = &sync_ops;
 	if (r == 0)

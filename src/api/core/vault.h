@@ -27,6 +27,9 @@ int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb
 	       struct err *e) _must_check_;
 void vault_cancel(struct call *call);
 
+/* What the gate may have for this box, by this policy. */
+struct egress_policy;
+void vault_box_policy(struct box *b, const struct egress_policy *p);
 /* What the gate may have for this box has changed, or the box is going to have secrets of its own. */
 void vault_box_changed(struct box *b);
 /* It is gone, with its secrets. */

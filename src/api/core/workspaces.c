@@ -15,7 +15,7 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define KEEPER_MS  60000
+#define KEEPER_MS  600000 /* where files are copied one by one */
 #define LIST_BYTES (16u * 1024 * 1024)
 
 static const char what[] = "workspace";

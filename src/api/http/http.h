@@ -36,6 +36,7 @@ struct http_exchange {
 	struct view path;        /* as sent, still percent-encoded, begins with '/'; "*" for OPTIONS only */
 	struct view query;       /* without '?', may be empty */
 	struct view host;        /* Host or :authority */
+	struct view peer;        /* the client's address, as text; may be empty */
 	const struct http_header *headers;
 	size_t n_headers;
 	int64_t content_length;  /* -1: unknown (chunked or HTTP/2 without it); 0: no body */

@@ -4,6 +4,7 @@
  */
 #include "http_conn.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -166,7 +167,17 @@ static const struct http_driver hello_driver = {
 	.free = hello_nothing,
 };
 
-int http_conn_new(struct http_server *s, int fd)
+static void name_peer(struct http_conn *c, const struct sockaddr *peer)
+{
+	const void *address = peer->sa_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr
+							  : &((const struct sockaddr_in *)(const void *)peer)->sin_addr;
+
+	if ((peer->sa_family != AF_INET && peer->sa_family != AF_INET6) ||
+	    !inet_ntop(peer->sa_family, address, c->peer, sizeof(c->peer)))
+		c->peer[0] = 0;
+}
+
+int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer)
 {
 	struct http_conn *c = calloc(1, sizeof(*c));
 	if (!c) {
@@ -176,6 +187,7 @@ int http_conn_new(struct http_server *s, int fd)
 	c->server = s;
 	c->t.fd = fd;
 	c->driver = &hello_driver;
+	name_peer(c, peer);
 	list_init(&c->task.link);
 	list_append(&s->conns, &c->link);
 	s->stats.connections_open++;

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <netinet/in.h>
+
 #include "http_server.h"
 #include "http_transport.h"
 
@@ -33,9 +35,10 @@ struct http_conn {
 	bool lingering;
 	bool dead;            /* closed; waits for the end of the batch */
 	bool kicked;
+	char peer[INET6_ADDRSTRLEN]; /* "" where there is no address */
 };
 
-int http_conn_new(struct http_server *s, int fd) _must_check_; /* takes the fd */
+int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer) _must_check_; /* takes the fd */
 /* Closes now, aborts what is going on, frees at the end of the batch. */
 void http_conn_close(struct http_conn *c);
 /* The same so that the peer sees a cut, not an end. */

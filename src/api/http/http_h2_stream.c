@@ -358,6 +358,7 @@ void http_h2_stream_begin(struct http_h2_stream *st)
 	if (num_u64(http_get_header(x, "content-length"), &length) == 0 && length <= INT64_MAX)
 		x->content_length = (int64_t)length;
 	x->tls = st->h->c->t.tls != NULL;
+	x->peer = view_of(st->h->c->peer);
 	x->version = 20;
 	x->arena = &st->arena;
 	x->loop = s->loop;

@@ -79,7 +79,9 @@ static bool accept_one(struct http_server *s, int listener)
 			return false;
 		}
 	}
-	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct sockaddr_storage peer = { 0 };
+	socklen_t n = sizeof(peer);
+	int fd = accept4(listener, (struct sockaddr *)&peer, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			pause_accepting(s);
@@ -88,7 +90,7 @@ static bool accept_one(struct http_server *s, int listener)
 	if (leaves)
 		http_conn_close(leaves);
 	s->stats.connections_total++;
-	if (http_conn_new(s, fd) < 0) {
+	if (http_conn_new(s, fd, (struct sockaddr *)&peer) < 0) {
 		pause_accepting(s);
 		return false;
 	}

@@ -14,6 +14,7 @@
 #undef ERR_STATE
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -21,6 +22,8 @@
 
 struct tls_server {
 	SSL_CTX *ctx;
+	SSL_CTX *wild; /* of tls_server_add, or NULL */
+	char *domain;
 	BIO_METHOD *bio;
 };
 
@@ -133,10 +136,37 @@ struct tls_server *tls_server_new(const char *cert_pem_file, const char *key_pem
 	return s;
 }
 
+/* Called during the handshake with the name that the client asks for. */
+static int choose_certificate(SSL *ssl, int *alert, void *arg)
+{
+	struct tls_server *s = arg;
+	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name), *dot = name ? strchr(name, '.') : NULL;
+
+	if (dot && strcasecmp(dot + 1, s->domain) == 0)
+		SSL_set_SSL_CTX(ssl, s->wild);
+	return SSL_TLSEXT_ERR_OK;
+}
+
+int tls_server_add(struct tls_server *s, const char *domain, const char *cert_pem_file, const char *key_pem_file,
+		   struct err *e)
+{
+	s->wild = SSL_CTX_new(TLS_server_method());
+	s->domain = strdup(domain);
+	if (!s->wild || !s->domain)
+		return err_set(e, ERR_INTERNAL, "TLS cannot be set up");
+	if (configure(s->wild, cert_pem_file, key_pem_file, e) < 0)
+		return -1;
+	SSL_CTX_set_tlsext_servername_callback(s->ctx, choose_certificate);
+	SSL_CTX_set_tlsext_servername_arg(s->ctx, s);
+	return 0;
+}
+
 void tls_server_free(struct tls_server *s)
 {
 	if (!s)
 		return;
+	SSL_CTX_free(s->wild);
+	free(s->domain);
 	SSL_CTX_free(s->ctx);
 	BIO_meth_free(s->bio);
 	free(s);

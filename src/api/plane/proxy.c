@@ -391,6 +391,7 @@ static int write_request(struct proxy *p)
 				.query = x->query,
 				.host = p->wish.host,
 				.client_host = x->host,
+				.peer = x->peer,
 				.prefix = p->wish.prefix,
 				.headers = x->headers,
 				.n_headers = x->n_headers,

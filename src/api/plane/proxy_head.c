@@ -125,6 +125,20 @@ static void add_header(struct buf *out, const struct proxy_head *p, struct http_
 		add(out, h.name, h.value);
 }
 
+/* Whoever stood before us, then whom we saw ourselves: the last one is true. */
+static void add_forwarded_for(struct buf *out, const struct proxy_head *p)
+{
+	struct view before = get(p->headers, p->n_headers, "x-forwarded-for");
+
+	if (!p->peer.n)
+		return;
+	buf_puts(out, "x-forwarded-for: ");
+	buf_add(out, before);
+	buf_puts(out, before.n ? ", " : "");
+	buf_add(out, p->peer);
+	buf_puts(out, "\r\n");
+}
+
 int proxy_head_request(struct buf *out, const struct proxy_head *p)
 {
 	bool bodyless = view_is(p->method, "GET") || view_is(p->method, "HEAD") || view_is(p->method, "OPTIONS") ||
@@ -141,6 +155,7 @@ int proxy_head_request(struct buf *out, const struct proxy_head *p)
 	add(out, VIEW("host"), p->host);
 	for (size_t i = 0; i < p->n_headers; i++)
 		add_header(out, p, p->headers[i]);
+	add_forwarded_for(out, p);
 	add(out, VIEW("x-forwarded-host"), p->client_host);
 	add(out, VIEW("x-forwarded-proto"), p->tls ? VIEW("https") : VIEW("http"));
 	/* That of a signed link holds its ticket. */

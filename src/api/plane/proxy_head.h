@@ -18,6 +18,7 @@ struct proxy_head {
 	struct view method, path, query; /* query.p == NULL: none */
 	struct view host;                /* what the box sees */
 	struct view client_host;         /* what the client said */
+	struct view peer;                /* its address */
 	struct view prefix;              /* the path of ours that stands for "/"; empty: an origin of its own */
 	const struct http_header *headers;
 	size_t n_headers;

@@ -111,6 +111,7 @@ static void test_request(void **state)
 				.query = VIEW("a=b"),
 				.host = VIEW("inner"),
 				.client_host = VIEW("client.test"),
+				.peer = VIEW("10.0.0.1"),
 				.headers = headers,
 				.n_headers = ELEMS(headers),
 				.content_length = 7 };
@@ -118,7 +119,7 @@ static void test_request(void **state)
 
 	assert_int_equal(proxy_head_request(&out, &p), 0);
 	const char *want = "POST /x?a=b HTTP/1.1\r\nhost: inner\r\ncookie: a=1; b=2\r\nreferer: http://r\r\nx-own: yes\r\n"
-			   "x-forwarded-host: client.test\r\nx-forwarded-proto: http\r\ncontent-length: 7\r\n"
+			   "x-forwarded-for: 6.6.6.6, 10.0.0.1\r\nx-forwarded-host: client.test\r\nx-forwarded-proto: http\r\ncontent-length: 7\r\n"
 			   "connection: close\r\n\r\n";
 	assert_int_equal(buf_len(&out), strlen(want));
 	assert_memory_equal(buf_view(&out).p, want, strlen(want));

@@ -112,13 +112,23 @@ static void everything(void *arg)
 	CHECK(!"exec");
 }
 
+static void runnable(void *arg)
+{
+	confine("/", LANDLOCK_RUN);
+	CHECK(open("out/file", O_RDONLY) >= 0);
+	CHECK_FAILS(open("out/file", O_WRONLY), EACCES);
+	CHECK_FAILS(open("out/new", O_WRONLY | O_CREAT, 0600), EACCES);
+	execl("/bin/true", "true", NULL);
+	CHECK(!"exec");
+}
+
 /* A rule may name a file: it alone is open. */
 static void one_file(void *arg)
 {
 	const enum landlock_access access = *(enum landlock_access *)arg;
 	confine("out/file", access);
 	CHECK(open("out/file", O_RDONLY) >= 0);
-	if (access == LANDLOCK_READ)
+	if (access == LANDLOCK_READ || access == LANDLOCK_RUN)
 		CHECK_FAILS(open("out/file", O_WRONLY), EACCES);
 	else
 		CHECK(open("out/file", O_WRONLY) >= 0);
@@ -173,6 +183,7 @@ static void test_all(void **state)
 {
 	need_landlock();
 	in_child(everything, NULL);
+	in_child(runnable, NULL);
 }
 
 static void test_one_file(void **state)

@@ -1,0 +1,31 @@
+/*
+ * Values that must not come back: in a stream of bytes every one of them is overwritten
+ * with stars, also where it is cut between two pieces. What may be the beginning of one
+ * is held back until that is known, and nothing else is. Besides the value itself its
+ * percent-encoded, JSON-escaped and base64 forms are looked for. Pure.
+ */
+#pragma once
+
+#include "buf.h"
+
+#define MASK_LEAST 4 /* bytes: shorter ones would turn every answer into stars */
+
+struct mask_word {
+	struct mask_word *next;
+	size_t n;
+	char bytes[];
+};
+
+struct mask {
+	struct mask_word *words;
+	size_t longest;
+	struct buf held; /* secret */
+};
+
+void mask_init(struct mask *m);
+void mask_done(struct mask *m); /* wipes */
+int mask_add(struct mask *m, struct view value) _must_check_; /* -ENOMEM */
+/* What may go on, appended to `out`. */
+int mask_put(struct mask *m, struct view data, struct buf *out) _must_check_;
+/* The end: what was held back goes too. */
+int mask_end(struct mask *m, struct buf *out) _must_check_;

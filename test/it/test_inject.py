@@ -1,0 +1,337 @@
+"""Secrets that are put into requests at the gate: the box never holds them.
+
+The servers are real (internet.py), with certificates of an authority that the gate is
+told to trust; the clients in the box are curl, Python and Node, as they come.
+"""
+
+import base64
+import json
+import os
+import secrets as random
+import shutil
+
+import pytest
+
+import paddock
+from internet import Internet
+from test_secrets import canary, forms, kill_vault, memory_has, put, tree_has
+
+
+@pytest.fixture(scope="module")
+def net(workdir):
+    place = workdir / "world-inject"
+    place.mkdir()
+    world = Internet(place).start()
+    for number, name in enumerate(("api.test", "site.test", "evil.test", "x.a.test"), 10):
+        world.set(name, world.host(number))
+    world.set("unknown.test", world.host(20))  # its servers have no certificate for this name
+    yield world
+    world.stop()
+
+
+@pytest.fixture(scope="module")
+def site(daemon_factory, net):
+    daemon = daemon_factory("inject", environment={"PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_CA_FILE": net.authority}).start()
+    yield daemon
+    daemon.finish()
+
+
+@pytest.fixture
+def client(site):
+    it = site.client()
+    yield it
+    it.close()
+
+
+def inject(host, *what, **more):
+    return {"action": "allow", "host": host, "inject": list(what), **more}
+
+
+def allow(host, **more):
+    return {"action": "allow", "host": host, **more}
+
+
+@pytest.fixture
+def make(client):
+    made = []
+
+    def make_box(*rules, **spec):
+        made.append(client.create(egress={"rules": list(rules)}, **spec))
+        return made[-1]
+
+    yield make_box
+    for box in made:
+        box.delete()
+
+
+@pytest.fixture
+def value(client):
+    it = canary()
+    assert put(client, "TOKEN", it).status in (200, 201)
+    return it
+
+
+def curl(box, *arguments, **options):
+    return box.exec(["curl", "-sS", "-m", "20", *arguments], **options)
+
+
+def requests_seen(net):
+    return [each for each in net.seen() if "method" in each]
+
+
+# ---- putting in ------------------------------------------------------------
+
+
+def test_header(net, make, value):
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "Authorization", "prefix": "Bearer "}))
+    net.seen()
+    # whatever the box says there itself is replaced
+    answer = curl(box, "https://api.test/v1/things?a=b", "-H", "Authorization: Bearer mine", "-H", "X-Other: kept")
+    assert answer.exit_code == 0, answer
+    (request,) = requests_seen(net)
+    assert request["headers"]["authorization"] == f"Bearer {value}"
+    assert request["headers"]["x-other"] == "kept" and request["path"] == "/v1/things?a=b" and request["sni"] == "api.test"
+    # the server echoes what it got: masked
+    echoed = json.loads(answer.out)
+    assert echoed["headers"]["authorization"] == "Bearer " + "*" * len(value)
+    assert echoed["headers"]["x-other"] == "kept"
+
+
+def test_query_and_placeholders(net, make, value, client):
+    other = "sp ace/&?=" + canary()
+    assert put(client, "OTHER", other).status in (200, 201)
+    box = make(inject("api.test", {"secret": "OTHER", "query": "key"}, {"secret": "TOKEN", "placeholder": True}))
+    net.seen()
+    answer = curl(box, "--globoff", "https://api.test/bot{{secret.TOKEN}}/x?key=mine&t=%7B%7Bsecret.TOKEN%7D%7D&u=1",
+                  "-H", "X-Key: a {{secret.TOKEN}} b", "-d", '{"token": "{{secret.TOKEN}}", "twice": "{{secret.TOKEN}}"}')
+    assert answer.exit_code == 0, answer
+    (request,) = requests_seen(net)
+    assert request["path"].startswith(f"/bot{value}/x?t={value}&u=1&key=sp%20ace%2F%26%3F%3Dcanary-")
+    assert request["headers"]["x-key"] == f"a {value} b"
+    assert json.loads(request["body"]) == {"token": value, "twice": value}
+    assert value not in answer.text and other not in answer.text and answer.text.count("*" * len(value)) >= 4
+    # -u user:password
+    answer = curl(box, "https://api.test/", "-u", "me:{{secret.TOKEN}}")
+    (request,) = requests_seen(net)
+    assert base64.b64decode(request["headers"]["authorization"].removeprefix("Basic ")).decode() == f"me:{value}"
+    assert request["headers"]["authorization"].removeprefix("Basic ") not in answer.text
+
+
+def test_large_body_is_rewritten_in_pieces(net, make, value):
+    box = make(inject("api.test", {"secret": "TOKEN", "placeholder": True}))
+    net.seen()
+    box.check("python3 -c \"import sys; sys.stdout.write('x' * 1500000 + '{{secret.TOKEN}}' + 'y' * 70000 + '{{secret.TOKEN}}')\" > /tmp/big")
+    answer = curl(box, "https://api.test/up", "--data-binary", "@/tmp/big", "-o", "/dev/null", "-w", "%{http_code}")
+    assert answer.text == "200", answer
+    (request,) = requests_seen(net)
+    assert request["body"] == "x" * 1500000 + value + "y" * 70000 + value
+
+
+def test_paths_methods_and_keep_alive(net, make, value):
+    """Each request of a connection is judged; without a matching rule there is no secret and no request."""
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}, paths=["/open"], methods=["GET"]))
+    net.seen()
+    script = """
+import http.client, json, ssl, sys
+c = http.client.HTTPSConnection("api.test", context=ssl.create_default_context(), timeout=20)
+result = []
+for method, path in (("GET", "/open/1"), ("GET", "/open"), ("GET", "/opened"), ("POST", "/open")):
+    try:
+        c.request(method, path)
+        r = c.getresponse()
+        result.append([r.status, r.read().decode()])
+    except (http.client.HTTPException, OSError) as e:
+        result.append([0, repr(e)])
+    if c.sock is None:
+        c.connect()
+print(json.dumps(result))
+"""
+    result = box.python_json(script)
+    assert [status for status, _ in result] == [200, 200, 403, 403], result
+    assert [(r["path"], r["headers"].get("x-key")) for r in requests_seen(net)] == [("/open/1", value), ("/open", value)]
+
+
+def test_other_hosts_are_not_looked_into(net, make, value):
+    """TLS of a host without `inject` passes as it is, placeholders and all."""
+    box = make(inject("api.test", {"secret": "TOKEN", "placeholder": True}), allow("site.test"))
+    box.put("/tmp/ca.pem", net.authority.read_bytes())
+    net.seen()
+    answer = curl(box, "--cacert", "/tmp/ca.pem", "https://site.test/", "-H", "X-Key: {{secret.TOKEN}}")
+    assert answer.exit_code == 0, answer
+    (request,) = requests_seen(net)
+    assert request["headers"]["X-Key"] == "{{secret.TOKEN}}" and "accept-encoding" not in request["headers"]
+    # it is the server's own certificate that the box sees there, and the gate's where it looks inside
+    assert curl(box, "https://site.test/").exit_code == 60
+    assert curl(box, "--cacert", "/tmp/ca.pem", "https://api.test/").exit_code == 60
+
+
+def test_a_secret_stays_with_its_host(net, make, value, client):
+    """Two hosts that are looked into, each with a secret of its own."""
+    other = canary()
+    assert put(client, "OTHER", other).status in (200, 201)
+    box = make(inject("api.test", {"secret": "TOKEN", "placeholder": True}), inject("evil.test", {"secret": "OTHER", "placeholder": True}))
+    net.seen()
+    for arguments in (("-H", "X-Key: {{secret.TOKEN}}"), ("-d", "{{secret.TOKEN}}"), ("-u", "x:{{secret.TOKEN}}"),
+                      ("-d", "{{secret.NONE}}"), ("-H", "X-Key: {{secret.NONE}}")):
+        answer = curl(box, "https://evil.test/", "-w", "%{http_code}", *arguments)
+        assert "403" in answer.text and value not in answer.text, answer
+    assert requests_seen(net) == []
+    # by the name of one and the connection of the other
+    answer = curl(box, "https://evil.test/", "-H", "Host: api.test", "-H", "X-Key: {{secret.TOKEN}}", "-w", "%{http_code}")
+    assert "403" in answer.text
+    assert requests_seen(net) == []
+    # and in clear there is nothing at all
+    curl(box, "http://api.test/", "-H", "X-Key: {{secret.TOKEN}}")
+    assert all(value not in json.dumps(each) for each in requests_seen(net))
+
+
+@pytest.mark.parametrize("how", ["chunks", "close", "gzip", "base64", "header"])
+def test_masked_however_it_comes_back(net, make, value, how):
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}))
+    answer = curl(box, "-i", "--raw", f"https://api.test/echo/{how}", "-H", "X-Want: x-key")
+    text = answer.out
+    assert not any(form in text for form in forms(value)), text
+    if how == "gzip":
+        assert b"502" in text
+    elif how == "base64":
+        assert b"before" in text and b"after" in text
+    else:
+        assert b"***" in text and b"200 OK" in text, text
+
+
+def test_servers_certificate_is_checked(net, make, value):
+    box = make(inject("unknown.test", {"secret": "TOKEN", "header": "X-Key"}), inject("api.test", {"secret": "TOKEN", "header": "X-Key"}))
+    net.seen()
+    answer = curl(box, "https://unknown.test/", "-w", "%{http_code}")
+    assert "502" in answer.text and "certificate" in answer.text, answer
+    assert requests_seen(net) == []
+    assert curl(box, "https://api.test/").exit_code == 0
+    assert len(requests_seen(net)) == 1
+
+
+def test_websocket_passes_and_is_masked(net, make, value):
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}))
+    script = f"""
+import socket, ssl
+s = ssl.create_default_context().wrap_socket(socket.create_connection(("api.test", 443), 20), server_hostname="api.test")
+s.sendall(b"GET /ws HTTP/1.1\\r\\nHost: api.test\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n")
+head = b""
+while b"\\r\\n\\r\\n" not in head: head += s.recv(4096)
+assert b"101" in head.split(b"\\r\\n")[0], head
+s.sendall(b"hello {value[:10]}")
+s.sendall(b"{value[10:]} end")
+got = b""
+while not got.endswith(b" end"): got += s.recv(4096)
+print(got.decode())
+"""
+    output = box.python(script)
+    assert output.text == "hello " + "*" * len(value) + " end\n", output
+
+
+# ---- clients ---------------------------------------------------------------
+
+
+def test_clients_trust_by_themselves(net, make, value):
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}))
+    net.seen()
+    url = "https://api.test/c"
+    programs = {
+        "curl": ["curl", "-sSf", "-m", "20", url],
+        "urllib": ["/usr/bin/python3", "-c", f"import urllib.request; print(urllib.request.urlopen('{url}', timeout=20).read())"],
+        "node": ["node", "-e", f"require('https').get('{url}', r => r.pipe(process.stdout)).on('error', e => {{ console.log(e); process.exit(1) }})"],
+        "openssl": ["bash", "-c", "printf 'GET /c HTTP/1.0\\r\\nHost: api.test\\r\\n\\r\\n' | openssl s_client -quiet -verify_return_error -connect api.test:443 -servername api.test"],
+    }
+    if box.exec(["/usr/bin/python3", "-c", "import requests"]).exit_code == 0:
+        programs["requests"] = ["/usr/bin/python3", "-c", f"import requests; print(requests.get('{url}', timeout=20).text)"]
+    for name, program in programs.items():
+        output = box.exec(program)
+        assert output.exit_code == 0, (name, output)
+        (request,) = requests_seen(net)
+        assert request["headers"]["x-key"] == value, name
+        assert value not in output.text
+    # also without the variables: it is in the store of the image
+    assert box.exec(["env", "-u", "SSL_CERT_FILE", "-u", "CURL_CA_BUNDLE", "curl", "-sSf", "-m", "20", url]).exit_code == 0
+
+
+def test_policy_changes_while_it_runs(net, make, value, client):
+    box = make(allow("site.test"))
+    assert curl(box, "https://api.test/").exit_code != 0
+    response = client.send_json("PUT", f"{box.path}/egress", {"rules": [inject("api.test", {"secret": "TOKEN", "header": "X-Key"})]})
+    assert response.status == 200, response
+    assert response.json()["policy"]["rules"][0]["inject"] == [{"secret": "TOKEN", "header": "X-Key"}]
+    net.seen()
+    assert curl(box, "https://api.test/").exit_code == 0
+    assert requests_seen(net)[0]["headers"]["x-key"] == value
+    # a new value is used at once, a removed one refuses
+    assert put(client, "TOKEN", "brand-new-value").status == 200
+    curl(box, "https://api.test/")
+    assert requests_seen(net)[0]["headers"]["x-key"] == "brand-new-value"
+    assert client.delete("/v1/secrets/TOKEN").status == 204
+    answer = curl(box, "https://api.test/", "-w", "%{http_code}")
+    assert "403" in answer.text and requests_seen(net) == []
+    # a box's own goes before the tenant's
+    assert put(client, "TOKEN", "of-the-tenant").status == 201
+    assert put(client, "TOKEN", "of-the-box", box).status == 201
+    curl(box, "https://api.test/")
+    assert requests_seen(net)[0]["headers"]["x-key"] == "of-the-box"
+
+
+def test_vault_killed(net, make, value, site):
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}))
+    assert curl(box, "https://api.test/").exit_code == 0
+    kill_vault(site)
+    net.seen()
+
+    def works():
+        answer = curl(box, "https://api.test/", "-w", "%{http_code}")
+        # while it is away: an answer that says so, never a request without its secret
+        assert all(each["headers"].get("x-key") == value for each in requests_seen(net))
+        return answer.text.endswith("200")
+
+    paddock.until(works, "requests have their secret again", 20)
+
+
+@pytest.mark.parametrize("rule, names", [
+    ({"action": "deny", "host": "a.test", "inject": [{"secret": "A", "header": "X"}]}, "inject"),
+    ({"action": "allow", "host": "*", "inject": [{"secret": "A", "header": "X"}]}, "inject"),
+    ({"action": "allow", "cidr": "192.0.2.0/24", "inject": [{"secret": "A", "header": "X"}]}, "inject"),
+    ({"action": "allow", "host": "a.test", "protocol": "tcp", "inject": [{"secret": "A", "header": "X"}]}, "inject"),
+    ({"action": "allow", "host": "a.test", "inject": []}, "inject"),
+    ({"action": "allow", "host": "a.test", "inject": [{"secret": "A"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"secret": "A", "header": "X", "query": "y"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"secret": "A", "header": "Host"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"secret": "A", "header": "a b"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"secret": "A", "query": "a&b"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"secret": "A", "header": "X", "prefix": "a\nb"}]}, "inject[0]"),
+])
+def test_bad_rules(client, rule, names):
+    response = client.try_create(egress={"rules": [rule]})
+    assert response.code() == "invalid_argument" and names in response.json()["error"]["message"], response
+
+
+# ---- the canary ------------------------------------------------------------
+
+
+def test_canary(net, make, site, client, value):
+    """After requests with the secret the value is in no box, no file, no log, and in no program's memory."""
+    needles = forms(value)
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}, {"secret": "TOKEN", "placeholder": True}), env={"PLANTED": "planted-" + "z" * 16})
+    assert client.post(f"{box.path}/processes", {"argv": ["sleep", "60"]}).status == 201
+    net.seen()
+    answer = curl(box, "https://api.test/", "-H", "X-Other: {{secret.TOKEN}}", "-d", "{{secret.TOKEN}}", "-o", "/workspace/answer")
+    assert answer.exit_code == 0
+    (request,) = requests_seen(net)
+    assert request["headers"]["x-key"] == value and request["body"] == value, "the control: it was sent"
+    for pid in box.processes():
+        assert not memory_has(pid, needles), "in the box's memory"
+    assert any(memory_has(pid, {b"planted-" + b"z" * 16}) for pid in box.processes()), "the scanner finds nothing"
+    box.check("cp /proc/self/environ /workspace/environ", user="root")
+    found = tree_has(site.disk, needles | {b"planted-" + b"z" * 16})
+    assert b"planted-" + b"z" * 16 in found and not set(found) & needles, found
+    for place in (site.data_dir / "store", site.data_dir / "vault", site.run_dir):
+        assert not tree_has(place, needles)
+    assert not any(needle in site.log_file.read_bytes() for needle in needles)
+    log = client.get(f"{box.path}/egress/log").body
+    assert b"api.test" in log and not any(needle in log for needle in needles)
+    for pid, name in site.programs().items():
+        assert not memory_has(pid, needles), f"the value is in the memory of {name}"
