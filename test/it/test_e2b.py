@@ -226,6 +226,40 @@ def test_a_snapshot_is_a_template_of_its_tenant(e2b, stranger, api):
     assert e2b.call("DELETE", f"/templates/{snapshot}").status == 404
 
 
+def test_pages_of_snapshots(e2b):
+    box = e2b.create()
+    names = [f"p{time.monotonic_ns()}-{i}" for i in range(3)]
+    made = [e2b.call("POST", f"/sandboxes/{box['sandboxID']}/snapshots", {"name": name}).json()["snapshotID"] for name in names]
+    found, token = [], ""
+    while True:
+        page = e2b.call("GET", "/snapshots?limit=1" + (f"&nextToken={token}" if token else ""))
+        assert page.status == 200 and len(page.json()) <= 1, page
+        found += [one["snapshotID"] for one in page.json()]
+        token = page.headers.get("x-next-token")
+        if not token:
+            break
+    assert [one for one in found if one in made] == made and len(found) == len(set(found))
+    assert [one["snapshotID"] for one in e2b.call("GET", f"/snapshots?name={names[1]}").json()] == [made[1]]
+    assert e2b.call("GET", f"/snapshots?sandboxID={box['sandboxID']}").status == 501
+    for bad in ("limit=0", "limit=x", "nextToken=nothing"):
+        assert e2b.call("GET", f"/snapshots?{bad}").status == 400, bad
+    for snapshot in made:
+        assert e2b.call("DELETE", f"/templates/{snapshot}").status == 204
+
+
+def test_metrics_of_many(e2b, stranger):
+    boxes = [e2b.create()["sandboxID"] for _ in range(2)]
+    path = f"/sandboxes/metrics?sandbox_ids={','.join(boxes)},none"
+
+    def sampled():
+        answer = e2b.call("GET", path)
+        assert answer.status == 200, answer
+        return set(answer.json()["sandboxes"]) == set(boxes)
+
+    paddock.until(sampled, "both were sampled", 30)
+    assert stranger.call("GET", path).json() == {"sandboxes": {}}
+
+
 def test_forks_have_the_files(e2b, api):
     box = e2b.create(timeout=100)
     paddock.Box(api, api.get(f"/v1/sandboxes/{box['sandboxID']}").json()).put("/workspace/f", b"x")
