@@ -1,0 +1,57 @@
+/*
+ * What one box, or one tenant, may use: calls and tokens in a minute, calls at a time,
+ * money in a day, a week, a month (of UTC; weeks begin on Monday). Checked and counted
+ * in one step: what is reserved for calls that are under way counts as spent.
+ */
+#pragma once
+
+#include "err.h"
+#include "view.h"
+
+/* 0: no limit. Money in nano-dollars. */
+struct budget_limits {
+	uint64_t requests_per_minute, tokens_per_minute, parallel;
+	int64_t day, week, month;
+};
+
+enum budget_window { BUDGET_DAY, BUDGET_WEEK, BUDGET_MONTH, BUDGET_WINDOWS };
+
+#define BUDGET_SLOTS 60
+
+struct budget {
+	struct {
+		int64_t number; /* of the day, week or month that `spent` belongs to */
+		int64_t spent;
+	} windows[BUDGET_WINDOWS];
+	int64_t reserved;
+	uint64_t parallel;
+	struct {
+		int64_t second;
+		uint32_t requests;
+		uint64_t tokens;
+	} slots[BUDGET_SLOTS]; /* of the last minute */
+};
+
+/* What a call is expected to take. */
+struct budget_claim {
+	uint64_t tokens; /* of its input */
+	int64_t cost;    /* at most */
+};
+
+enum budget_refusal { BUDGET_OK, BUDGET_REQUESTS, BUDGET_TOKENS, BUDGET_PARALLEL, BUDGET_MONEY };
+
+/* Whether one more call fits; nothing is counted. *ret_wait: seconds until it may, where it says so by itself. */
+enum budget_refusal budget_check(struct budget *b, const struct budget_limits *l, const struct budget_claim *c,
+				 int64_t wall_ms, unsigned *ret_wait, struct err *e) _must_check_;
+void budget_take(struct budget *b, const struct budget_claim *c, int64_t wall_ms);
+/* The call is over. `tokens` are all that it used. */
+void budget_settle(struct budget *b, const struct budget_claim *c, uint64_t tokens, int64_t cost, int64_t wall_ms);
+/* It never was sent. */
+void budget_give_back(struct budget *b, const struct budget_claim *c);
+/* From the store: spent on that day (since 1970). */
+void budget_load(struct budget *b, int64_t day, int64_t cost, int64_t wall_ms);
+int64_t budget_spent(struct budget *b, enum budget_window w, int64_t wall_ms);
+
+int64_t budget_day(int64_t wall_ms);
+/* The number of the window that a day belongs to. */
+int64_t budget_number(enum budget_window w, int64_t day);
