@@ -35,7 +35,7 @@ static const struct config DEFAULTS = {
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,
 	},
-	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .vault = 59003, .base = 1879048192, .slots = 4000 },
+	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .vault = 59003, .ai = 59004, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 	.gate = { VIEW(""), VIEW("") },
@@ -43,6 +43,7 @@ static const struct config DEFAULTS = {
 	.parts = 8,
 	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
 	.egress = { .non_public = VIEW("admin"), .detect = true },
+	.ai = { .ca_file = VIEW("") },
 };
 
 /* What is being validated, and where it came from. */
@@ -337,6 +338,11 @@ static int check_uids(const struct check *c)
 			   "uids.vault must not lie in the range of the boxes");
 	if (c->config->uids.vault == c->config->uids.api || c->config->uids.vault == c->config->uids.hook)
 		return bad(c, "uids.vault", "uids.vault must be nobody else's");
+	uint64_t ai = c->config->uids.ai;
+	if (ai >= base && ai < end)
+		return bad(c, given(c, "uids.ai") ? "uids.ai" : "uids.base", "uids.ai must not lie in the range of the boxes");
+	if (ai == c->config->uids.api || ai == c->config->uids.hook || ai == c->config->uids.gate || ai == c->config->uids.vault)
+		return bad(c, "uids.ai", "must be nobody else's");
 	return 0;
 }
 
@@ -406,6 +412,73 @@ static int read_egress(const struct check *c, struct arena *a)
 	return 0;
 }
 
+/* ai.providers: the URL's parts, for those who dial. */
+static int read_provider_url(const struct check *c, struct config_provider *p)
+{
+	struct view rest = p->url, port = VIEW_NONE;
+	uint32_t number;
+
+	p->tls = view_starts(rest, "https://");
+	if (!p->tls && !view_starts(rest, "http://"))
+		return bad(c, "ai.providers", "url must begin with https:// or http://");
+	rest = view_skip(rest, p->tls ? 8 : 7);
+	size_t n = 0;
+	while (n < rest.n && rest.p[n] != '/')
+		n++;
+	p->authority = view_head(rest, n);
+	p->path = view_skip(rest, n);
+	while (p->path.n && p->path.p[p->path.n - 1] == '/')
+		p->path.n--;
+	p->port = p->tls ? 443 : 80;
+	p->host = view_split(p->authority, ':', &port);
+	if (port.p) {
+		if (num_u32(port, &number) < 0 || number < 1 || number > UINT16_MAX)
+			return bad(c, "ai.providers", "url: the port must be between 1 and %d", UINT16_MAX);
+		p->port = (uint16_t)number;
+	}
+	if (p->host.n > 253 || !made_of(p->host, LOWER UPPER DIGITS ".-", ".-"))
+		return bad(c, "ai.providers", "url: the host must be a name or an address of IPv4");
+	if (p->path.n && !made_of(p->path, LOWER UPPER DIGITS "/._-", ""))
+		return bad(c, "ai.providers", "url: the path has characters that do not belong there");
+	return 0;
+}
+
+static int read_providers(const struct check *c, struct arena *a)
+{
+	static const struct json_field fields[] = {
+		{ "url", JSON_F_STRING, offsetof(struct config_provider, url), .min = 1, .max = 512 },
+		{ "secret", JSON_F_STRING, offsetof(struct config_provider, secret), .min = 1, .max = 64, .required = true },
+		{ "endpoints", JSON_F_STRLIST, offsetof(struct config_provider, endpoints), .max = 100 },
+		{ "models", JSON_F_STRLIST, offsetof(struct config_provider, models), .max = 1000 },
+	};
+	static const struct json_schema schema = { fields, ELEMS(fields) };
+	struct config *cfg = c->config;
+	const struct json *all = cfg->ai.providers;
+
+	if (cfg->ai.ca_file.n && check_path(c, "ai.ca_file", cfg->ai.ca_file) < 0)
+		return -1;
+	if (!all)
+		return 0;
+	if (all->type != JSON_OBJECT)
+		return bad(c, "ai.providers", "must be an object of providers, not %s", json_type_name(all->type));
+	cfg->providers = arena_array(a, MAX(all->n, 1u), sizeof(*cfg->providers));
+	if (!cfg->providers)
+		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (size_t i = 0; i < all->n; i++) {
+		struct config_provider *p = &cfg->providers[cfg->n_providers++];
+		p->name = all->members[i].key;
+		bool openai = view_is(p->name, "openai");
+		if (!openai && !view_is(p->name, "anthropic"))
+			return bad(c, "ai.providers", "knows openai and anthropic");
+		p->url = openai ? VIEW("https://api.openai.com") : VIEW("https://api.anthropic.com");
+		if (json_read(a, &all->members[i].value, &schema, p, c->with_lines, c->e) < 0)
+			return err_wrap(c->e, "ai.providers.%.*s", VIEW_ARG(p->name));
+		if (read_provider_url(c, p) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret, struct err *e)
 {
 	struct config config = DEFAULTS;
@@ -415,7 +488,7 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 		return -1;
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
 	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 || read_pools(&c, a) < 0 ||
-	    read_egress(&c, a) < 0)
+	    read_egress(&c, a) < 0 || read_providers(&c, a) < 0)
 		return -1;
 	*ret = config;
 	return 0;

@@ -37,6 +37,24 @@ struct config_pool {
 #define CONFIG_POOL_MOST 1000
 #define CONFIG_PARTS_MOST 256
 
+/* A provider of models. */
+struct config_provider {
+	struct view name;   /* "openai", "anthropic" */
+	struct view url;    /* https://host[:port][/path] */
+	struct view secret; /* whose value is the key */
+	struct json_strlist endpoints, models; /* patterns; none: what can be metered, all */
+	/* the URL's parts */
+	struct view host, authority, path;
+	uint16_t port;
+	bool tls;
+};
+
+/* What boxes may use of models. 0: no limit; money in dollars. */
+struct config_ai_limits {
+	uint64_t requests_per_minute, tokens_per_minute, parallel;
+	double day, week, month;
+};
+
 struct config {
 	struct view listen;        /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
 	struct view data_dir;      /* absolute */
@@ -68,6 +86,7 @@ struct config {
 		uint64_t hook;         /* of paddock-hook */
 		uint64_t gate;         /* of paddock-gate */
 		uint64_t vault;        /* of paddock-vault */
+		uint64_t ai;           /* of paddock-ai */
 		uint64_t base;         /* first host uid of the first box */
 		uint64_t slots;        /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;
@@ -100,6 +119,15 @@ struct config {
 		struct view non_public;    /* who may open addresses that are not public: "admin", "anyone" */
 		bool detect;               /* the sets of package managers, from this machine's configuration */
 	} egress;
+	struct {
+		const struct json *providers; /* {NAME: {url, secret, endpoints, models}}; NULL: there is no gateway */
+		const struct json *prices;    /* before those of etc/prices.json */
+		bool unpriced;                /* models without a price are free, instead of refused */
+		struct view ca_file;          /* PEM, of the authorities for https; empty: the system's */
+		struct config_ai_limits box, tenant;
+	} ai;
+	struct config_provider *providers; /* ai.providers, read */
+	size_t n_providers;
 	uint64_t parts;                /* network namespaces and storages that the keeper has ready */
 	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
 	struct config_pool *pools;     /* the same, read */

@@ -74,6 +74,7 @@ static const struct json_field uids_fields[] = {
 	{ "hook", JSON_F_U64, WITHIN(uids, hook), .min = 1, .max = UID_MOST },
 	{ "gate", JSON_F_U64, WITHIN(uids, gate), .min = 1, .max = UID_MOST },
 	{ "vault", JSON_F_U64, WITHIN(uids, vault), .min = 1, .max = UID_MOST },
+	{ "ai", JSON_F_U64, WITHIN(uids, ai), .min = 1, .max = UID_MOST },
 	{ "base", JSON_F_U64, WITHIN(uids, base), .min = CONFIG_UID_LEAST, .max = UID_MOST },
 	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
 };
@@ -120,6 +121,27 @@ static const struct json_field egress_fields[] = {
 };
 static const struct json_schema egress = FIELDS(egress_fields);
 
+#define DOLLARS_MOST 1e9
+static const struct json_field ai_limits_fields[] = {
+	{ "requests_per_minute", JSON_F_U64, offsetof(struct config_ai_limits, requests_per_minute), .max = 1u << 30 },
+	{ "tokens_per_minute", JSON_F_U64, offsetof(struct config_ai_limits, tokens_per_minute), .max = UINT64_C(1) << 40 },
+	{ "parallel", JSON_F_U64, offsetof(struct config_ai_limits, parallel), .max = 100000 },
+	{ "day", JSON_F_DOUBLE, offsetof(struct config_ai_limits, day), .fmax = DOLLARS_MOST },
+	{ "week", JSON_F_DOUBLE, offsetof(struct config_ai_limits, week), .fmax = DOLLARS_MOST },
+	{ "month", JSON_F_DOUBLE, offsetof(struct config_ai_limits, month), .fmax = DOLLARS_MOST },
+};
+static const struct json_schema ai_limits = FIELDS(ai_limits_fields);
+
+static const struct json_field ai_fields[] = {
+	{ "providers", JSON_F_ANY, WITHIN(ai, providers), .nullable = true },
+	{ "prices", JSON_F_ANY, WITHIN(ai, prices), .nullable = true },
+	{ "unpriced", JSON_F_BOOL, WITHIN(ai, unpriced) },
+	{ "ca_file", JSON_F_STRING, WITHIN(ai, ca_file), .max = PATH_LONGEST },
+	{ "box", JSON_F_OBJECT, WITHIN(ai, box), .sub = &ai_limits, .nullable = true },
+	{ "tenant", JSON_F_OBJECT, WITHIN(ai, tenant), .sub = &ai_limits, .nullable = true },
+};
+static const struct json_schema ai = FIELDS(ai_fields);
+
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
 	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
@@ -136,6 +158,7 @@ static const struct json_field config_fields[] = {
 	{ "gate", JSON_F_OBJECT, offsetof(struct config, gate), .sub = &gate, .nullable = true },
 	{ "ports", JSON_F_OBJECT, offsetof(struct config, ports), .sub = &ports, .nullable = true },
 	{ "egress", JSON_F_OBJECT, offsetof(struct config, egress), .sub = &egress, .nullable = true },
+	{ "ai", JSON_F_OBJECT, offsetof(struct config, ai), .sub = &ai, .nullable = true },
 	{ "parts", JSON_F_U64, offsetof(struct config, parts), .max = CONFIG_PARTS_MOST },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };

@@ -103,7 +103,7 @@ static int start(struct hook *h, struct err *e)
 	h->refuse = view_of(refuse ? refuse : "private");
 	if (close_range(FD_API + 1, ~0u, 0) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "close_range");
-	name_load(h);
+	name_load(&h->names);
 	h->tls = secure_load(ca_file ? ca_file : "", e);
 	if (!h->tls)
 		log_warn("no https for webhooks: %s", e->msg); /* plain HTTP goes on */
@@ -112,6 +112,7 @@ static int start(struct hook *h, struct err *e)
 	h->loop = loop_new(e);
 	if (!h->loop)
 		return -1;
+	h->names.loop = h->loop;
 	int r = link_start(&h->api, h->loop, FD_API, false, &ops);
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the api's channel") : 0;
 }

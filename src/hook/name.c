@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "fd.h"
-#include "hook.h"
+#include "name.h"
 #include "netaddr.h"
 #include "resolve.h"
 #include "rnd.h"
@@ -54,7 +54,7 @@ static struct view slurp(const char *path)
 	return copy;
 }
 
-void name_load(struct hook *h)
+void name_load(struct name_server *h)
 {
 	struct view rest = slurp("/etc/resolv.conf");
 
@@ -70,7 +70,7 @@ void name_load(struct hook *h)
 
 static bool in_hosts(struct name_query *q, struct view host)
 {
-	struct view rest = q->hook->hosts;
+	struct view rest = q->server->hosts;
 
 	while (rest.p && rest.n) {
 		struct view line = view_split(rest, '\n', &rest), address = next_word(&line), name;
@@ -138,7 +138,7 @@ static void on_silence(struct loop_timer *t)
 
 static void ask(struct name_query *q)
 {
-	const struct hook *h = q->hook;
+	const struct name_server *h = q->server;
 	uint8_t m[RESOLVE_MESSAGE];
 
 	rnd_bytes(&q->id, sizeof(q->id)); /* the port is random, too: a new socket each time */
@@ -156,9 +156,10 @@ static void ask(struct name_query *q)
 	loop_timer_start(h->loop, &q->timer, TRY_MS, on_silence);
 }
 
-void name_start(struct name_query *q, struct hook *h, struct view host, void (*done)(struct name_query *, const char *))
+void name_start(struct name_query *q, struct name_server *h, struct view host,
+		void (*done)(struct name_query *, const char *))
 {
-	*q = (struct name_query){ .hook = h, .io = { .fd = -1 }, .done = done, .left = TRIES };
+	*q = (struct name_query){ .server = h, .io = { .fd = -1 }, .done = done, .left = TRIES };
 	if (netaddr_parse(host, 0, &q->found, &q->found_len) == 0 || in_hosts(q, host))
 		done(q, NULL);
 	else if (view_to_str(host, q->host, sizeof(q->host)) < 0 || h->server.ss_family == AF_UNSPEC)

@@ -275,7 +275,7 @@ void post_start(struct hook *h, const struct frame *f)
 	} else {
 		h->n++;
 		loop_timer_start(h->loop, &p->timer, HOOK_REQUEST_MS, on_time);
-		name_start(&p->name, h, m.host, on_name);
+		name_start(&p->name, &h->names, m.host, on_name);
 	}
 	arena_done(&a);
 }

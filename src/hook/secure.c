@@ -1,5 +1,5 @@
 /*
- * TLS to receivers of webhooks: see secure.h.
+ * TLS to receivers of webhooks and to providers of models: see secure.h.
  */
 #include "secure.h"
 

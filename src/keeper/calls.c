@@ -352,6 +352,17 @@ static int call_hook_open(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
+static int call_ai_open(struct call *c, const void *msg, struct err *e)
+{
+	(void)msg;
+	int fd, r = child_start_ai(c->k, &fd);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot start paddock-ai");
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_ai_opened_msg,
+				&(struct wire_ai_opened){ 0 }, fd);
+	return 0;
+}
+
 static int call_gate_open(struct call *c, const void *msg, struct err *e)
 {
 	(void)msg;
@@ -399,6 +410,7 @@ static const struct {
 	[WIRE_TYPE_WORKSPACE_LIST] = { &wire_workspace_list_msg, life_workspace_list },
 	[WIRE_TYPE_GATE_OPEN] = { &wire_gate_open_msg, call_gate_open },
 	[WIRE_TYPE_HOOK_OPEN] = { &wire_hook_open_msg, call_hook_open },
+	[WIRE_TYPE_AI_OPEN] = { &wire_ai_open_msg, call_ai_open },
 	[WIRE_TYPE_VAULT_OPEN] = { &wire_vault_open_msg, call_vault_open },
 };
 

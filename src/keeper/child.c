@@ -172,59 +172,82 @@ void child_start_api(struct keeper *k)
 	}
 }
 
-/* ---- paddock-hook ---- */
+/* ---- paddock-hook, paddock-ai ---- */
 
-static void end_hook(struct keeper *k)
+static void end_outward(pid_t *pid, struct loop_io *exit)
 {
-	int fd = k->hook_exit.fd;
+	int fd = exit->fd;
 
-	if (!k->hook_pid)
+	if (!*pid)
 		return;
-	loop_io_stop(&k->hook_exit);
+	loop_io_stop(exit);
 	fd_close(fd);
-	(void)waitpid(k->hook_pid, NULL, 0);
-	k->hook_pid = 0;
+	(void)waitpid(*pid, NULL, 0);
+	*pid = 0;
 }
 
-/* Nobody starts it again here: the api asks for it when it has something to deliver. */
+/* Nobody starts them again here: the api asks for one when it has something to send. */
 static void on_hook_exit(struct loop_io *io, uint32_t events)
 {
 	(void)events;
-	end_hook(CONTAINER(io, struct keeper, hook_exit));
+	end_outward(&CONTAINER(io, struct keeper, hook_exit)->hook_pid, io);
 }
 
-int child_start_hook(struct keeper *k, int *ret_fd)
+static void on_ai_exit(struct loop_io *io, uint32_t events)
+{
+	(void)events;
+	end_outward(&CONTAINER(io, struct keeper, ai_exit)->ai_pid, io);
+}
+
+static int start_outward(struct keeper *k, const char *program, char *const envp[], pid_t *pid, struct loop_io *exit,
+			 void (*on_exit)(struct loop_io *, uint32_t), int *ret_fd)
 {
 	int pair[2], pidfd;
-	if (k->hook_pid) {
-		(void)kill(k->hook_pid, SIGKILL);
-		end_hook(k);
+	char name[32];
+	if (*pid) {
+		(void)kill(*pid, SIGKILL);
+		end_outward(pid, exit);
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	_cleanup_(closep) int ours = pair[0];
 	_cleanup_(closep) int theirs = pair[1];
-	char uid[48], refuse[64], ca_file[PATH_MAX + 32];
-	snprintf(uid, sizeof(uid), "PADDOCK_HOOK_UID=%llu", (unsigned long long)k->config->uids.hook);
-	snprintf(refuse, sizeof(refuse), "PADDOCK_HOOK_REFUSE=%.*s", VIEW_ARG(k->config->webhooks.refuse));
-	char *const argv[] = { (char[]){ "paddock-hook" }, NULL };
-	snprintf(ca_file, sizeof(ca_file), "PADDOCK_HOOK_CA_FILE=%.*s", VIEW_ARG(k->config->webhooks.ca_file));
-	char *const envp[] = { uid, refuse, ca_file, NULL };
-	int r = child_exec(k, "paddock-hook", argv, envp, &theirs, 1, &k->hook_pid, &pidfd);
+	snprintf(name, sizeof(name), "%s", program);
+	char *const argv[] = { name, NULL };
+	int r = child_exec(k, program, argv, envp, &theirs, 1, pid, &pidfd);
 	if (r < 0) {
-		k->hook_pid = 0;
+		*pid = 0;
 		return r;
 	}
-	r = loop_io_start(k->loop, &k->hook_exit, pidfd, EPOLLIN, on_hook_exit);
+	r = loop_io_start(k->loop, exit, pidfd, EPOLLIN, on_exit);
 	if (r < 0) {
-		(void)kill(k->hook_pid, SIGKILL);
-		(void)waitpid(k->hook_pid, NULL, 0);
-		k->hook_pid = 0;
+		(void)kill(*pid, SIGKILL);
+		(void)waitpid(*pid, NULL, 0);
+		*pid = 0;
 		fd_close(pidfd);
 		return r;
 	}
 	*ret_fd = TAKE_FD(ours);
 	return 0;
+}
+
+int child_start_hook(struct keeper *k, int *ret_fd)
+{
+	char uid[48], refuse[64], ca_file[PATH_MAX + 32];
+	snprintf(uid, sizeof(uid), "PADDOCK_HOOK_UID=%llu", (unsigned long long)k->config->uids.hook);
+	snprintf(refuse, sizeof(refuse), "PADDOCK_HOOK_REFUSE=%.*s", VIEW_ARG(k->config->webhooks.refuse));
+	snprintf(ca_file, sizeof(ca_file), "PADDOCK_HOOK_CA_FILE=%.*s", VIEW_ARG(k->config->webhooks.ca_file));
+	char *const envp[] = { uid, refuse, ca_file, NULL };
+	return start_outward(k, "paddock-hook", envp, &k->hook_pid, &k->hook_exit, on_hook_exit, ret_fd);
+}
+
+int child_start_ai(struct keeper *k, int *ret_fd)
+{
+	char uid[48], ca_file[PATH_MAX + 32];
+	snprintf(uid, sizeof(uid), "PADDOCK_AI_UID=%llu", (unsigned long long)k->config->uids.ai);
+	snprintf(ca_file, sizeof(ca_file), "PADDOCK_AI_CA_FILE=%.*s", VIEW_ARG(k->config->ai.ca_file));
+	char *const envp[] = { uid, ca_file, NULL };
+	return start_outward(k, "paddock-ai", envp, &k->ai_pid, &k->ai_exit, on_ai_exit, ret_fd);
 }
 
 void child_stop_api(struct keeper *k)

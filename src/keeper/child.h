@@ -15,5 +15,6 @@ void child_start_api(struct keeper *k);
 void child_stop_api(struct keeper *k);
 /* paddock-hook: starts it instead of the one that there may be; the fd is a stream to it. */
 int child_start_hook(struct keeper *k, int *ret_fd) _must_check_;
+int child_start_ai(struct keeper *k, int *ret_fd) _must_check_; /* paddock-ai: likewise */
 /* Where the programs lie: beside ourselves, or ../libexec/paddock. */
 int child_find_bin(char *dst, size_t size) _must_check_;

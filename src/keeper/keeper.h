@@ -51,6 +51,9 @@ struct keeper {
 	/* paddock-hook */
 	pid_t hook_pid;
 	struct loop_io hook_exit;
+	/* paddock-ai */
+	pid_t ai_pid;
+	struct loop_io ai_exit;
 
 	/* paddock-gate: see gate.h */
 	struct link gate;

@@ -39,6 +39,7 @@ struct seccomp_filter {
 void seccomp_box(uint8_t rules[SECCOMP_CALLS]); /* everything in a box, PID 1 too */
 void seccomp_api(uint8_t rules[SECCOMP_CALLS]); /* paddock-api */
 void seccomp_hook(uint8_t rules[SECCOMP_CALLS]); /* paddock-hook */
+void seccomp_ai(uint8_t rules[SECCOMP_CALLS]);   /* paddock-ai */
 void seccomp_gate(uint8_t rules[SECCOMP_CALLS]); /* paddock-gate */
 void seccomp_vault(uint8_t rules[SECCOMP_CALLS]); /* paddock-vault */
 

@@ -78,6 +78,8 @@ struct store_webhook;
 struct store_delivery;
 struct store_quota;
 struct store_egress;
+struct store_usage;
+struct store_ai_call;
 
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
@@ -93,6 +95,9 @@ struct store_visitor {
 	void (*delivery)(void *arg, const struct store_delivery *d); /* after all webhooks */
 	void (*quota)(void *arg, const struct store_quota *q);
 	void (*egress)(void *arg, const struct store_egress *v);
+	/* see store_usage.h */
+	void (*usage)(void *arg, const struct store_usage *u);
+	void (*ai_call)(void *arg, const struct store_ai_call *c);
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };

@@ -108,6 +108,32 @@ static const char *const STEPS[] = {
 	") STRICT;",
 	/* 6: workspaces that do not change */
 	"ALTER TABLE workspaces ADD COLUMN readonly INTEGER NOT NULL DEFAULT 0;",
+	/* 7: what calls to models used, day by day, and those that are under way. Boxes may be gone. */
+	"CREATE TABLE ai_usage ("
+	"  day INTEGER NOT NULL,"
+	"  tenant TEXT NOT NULL REFERENCES tenants (id),"
+	"  box TEXT NOT NULL,"
+	"  provider TEXT NOT NULL,"
+	"  model TEXT NOT NULL,"
+	"  requests INTEGER NOT NULL,"
+	"  estimated INTEGER NOT NULL,"
+	"  input INTEGER NOT NULL,"
+	"  cache_read INTEGER NOT NULL,"
+	"  cache_write INTEGER NOT NULL,"
+	"  output INTEGER NOT NULL,"
+	"  cost INTEGER NOT NULL,"
+	"  PRIMARY KEY (day, tenant, box, provider, model)"
+	") STRICT, WITHOUT ROWID;"
+	"CREATE TABLE ai_calls ("
+	"  id INTEGER PRIMARY KEY NOT NULL,"
+	"  day INTEGER NOT NULL,"
+	"  tenant TEXT NOT NULL REFERENCES tenants (id),"
+	"  box TEXT NOT NULL,"
+	"  provider TEXT NOT NULL,"
+	"  model TEXT NOT NULL,"
+	"  tokens INTEGER NOT NULL,"
+	"  cost INTEGER NOT NULL"
+	") STRICT;",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

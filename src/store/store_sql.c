@@ -72,6 +72,15 @@ static const char *const SQL[STMTS] = {
 	[STMT_EGRESS_PUT] = "INSERT INTO egress (tenant, policy) VALUES (?1, ?2)"
 			    " ON CONFLICT (tenant) DO UPDATE SET policy = excluded.policy",
 	[STMT_EGRESS_DELETE] = "DELETE FROM egress WHERE tenant = ?1",
+	[STMT_USAGE_PUT] = "INSERT OR REPLACE INTO ai_usage (day, tenant, box, provider, model, requests, estimated, input,"
+			   " cache_read, cache_write, output, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+	[STMT_USAGE_TRIM] = "DELETE FROM ai_usage WHERE day < ?1",
+	[STMT_AI_CALL_PUT] = "INSERT INTO ai_calls (id, day, tenant, box, provider, model, tokens, cost)"
+			     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[STMT_AI_CALL_DELETE] = "DELETE FROM ai_calls WHERE id = ?1",
+	[STMT_USAGE_LIST] = "SELECT day, tenant, box, provider, model, requests, estimated, input, cache_read, cache_write,"
+			    " output, cost FROM ai_usage",
+	[STMT_AI_CALL_LIST] = "SELECT id, day, tenant, box, provider, model, tokens, cost FROM ai_calls ORDER BY id",
 	[STMT_EVENT_LIST] = "SELECT id, at_ms, tenant, box, type, data FROM events ORDER BY id",
 	[STMT_WEBHOOK_LIST] = "SELECT id, tenant, url, events, secret, position, created_ms FROM webhooks"
 			      " ORDER BY created_ms, id",
@@ -557,6 +566,8 @@ int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg
 		ret = store_sql_each(q, STMT_SETTING_LIST, visit_setting, v, arg, e);
 	if (ret == 0)
 		ret = store_events_load(q, v, arg, e);
+	if (ret == 0)
+		ret = store_usage_load(q, v, arg, e);
 	store_sql_rollback(q); /* nothing was written */
 	return ret;
 }

@@ -36,6 +36,10 @@ enum store_stmt {
 	STMT_QUOTA_PUT,
 	STMT_EGRESS_PUT,
 	STMT_EGRESS_DELETE,
+	STMT_USAGE_PUT,
+	STMT_USAGE_TRIM,
+	STMT_AI_CALL_PUT,
+	STMT_AI_CALL_DELETE,
 	STMT_TENANT_LIST,
 	STMT_KEY_LIST,
 	STMT_BOX_LIST,
@@ -47,6 +51,8 @@ enum store_stmt {
 	STMT_DELIVERY_LIST,
 	STMT_QUOTA_LIST,
 	STMT_EGRESS_LIST,
+	STMT_USAGE_LIST,
+	STMT_AI_CALL_LIST,
 	STMTS
 };
 
@@ -101,6 +107,9 @@ int store_sql_each(struct store_sql *q, enum store_stmt which,
 		   const struct store_visitor *v, void *arg, struct err *e) _must_check_;
 /* What store_events.c adds to the load. */
 int store_events_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
+
+/* What store_usage.c adds. */
+int store_usage_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
 
 /* Sets e from what SQLite says last; returns -1. */
 int store_sql_failed(sqlite3 *db, const char *what, struct err *e);

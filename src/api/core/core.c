@@ -62,6 +62,12 @@ struct store_stats core_store_stats(const struct core *c)
 	return store_stats(c->store);
 }
 
+void core_on_caller(struct core *c, void (*on_caller)(void *arg, const struct box *b, int fd), void *arg)
+{
+	c->on_caller = on_caller;
+	c->caller_arg = arg;
+}
+
 void core_store_result(struct core *c, const struct err *e)
 {
 	/* A write that broke a rule of the schema says nothing about the disk. */
@@ -149,6 +155,18 @@ static void load_egress(void *arg, const struct store_egress *v)
 	note(l, policies_load(l->core, v), "an egress policy");
 }
 
+static void load_usage(void *arg, const struct store_usage *u)
+{
+	struct loading *l = arg;
+	note(l, usage_load(l->core, u), "usage of a model");
+}
+
+static void load_ai_call(void *arg, const struct store_ai_call *k)
+{
+	struct loading *l = arg;
+	note(l, usage_load_call(l->core, k), "a call to a model");
+}
+
 static void load_snapshot(void *arg, const struct store_snapshot *row)
 {
 	struct loading *l = arg;
@@ -179,6 +197,8 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		.delivery = load_delivery,
 		.quota = load_quota,
 		.egress = load_egress,
+		.usage = load_usage,
+		.ai_call = load_ai_call,
 	};
 	struct loading l = { .core = c };
 
@@ -189,6 +209,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		return err_wrap(e, "the store");
 	}
 	events_start(c);
+	usage_start(c);
 	if (sign_ensure(c, e) < 0)
 		return -1;
 	return keys_ensure_admin(c, s->has_admin ? s->admin_hash : NULL, e);
@@ -225,6 +246,8 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->watchers);
 	quotas_init(c);
 	vault_init(c);
+	carrier_init(c);
+	usage_init(c);
 	history_init(c);
 }
 
@@ -269,6 +292,7 @@ void core_stop(struct core *c)
 	webhooks_stop(c);
 	policies_gate_stop(c);
 	vault_stop(c);
+	carrier_stop(c);
 	keeper_stop(c);
 	boxes_stop(c);
 }
@@ -285,6 +309,7 @@ void core_free(struct core *c)
 	webhooks_done(c);
 	events_done(c);
 	quotas_done(c);
+	usage_done(c);
 	policies_done(c);
 	images_done(c);
 	arena_done(&c->posture.arena);

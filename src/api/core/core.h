@@ -48,6 +48,9 @@ struct store_stats core_store_stats(const struct core *c);
 
 /* Tells the keeper that requests are accepted. */
 int core_say_ready(struct core *c) _must_check_;
+/* Connections of programs in boxes to the AI gateway, which the gate passes on. The fd is the callee's. */
+struct box;
+void core_on_caller(struct core *c, void (*on_caller)(void *arg, const struct box *b, int fd), void *arg);
 const struct config *core_config(const struct core *c);
 /* NULL when ready, else why not. */
 const char *core_not_ready(const struct core *c);

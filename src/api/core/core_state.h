@@ -4,12 +4,14 @@
 #pragma once
 
 #include "boxes.h"
+#include "carrier.h"
 #include "core.h"
 #include "events.h"
 #include "images.h"
 #include "keeper.h"
 #include "policies.h"
 #include "pool.h"
+#include "usage.h"
 #include "vault.h"
 #include "webhooks.h"
 
@@ -24,6 +26,10 @@ struct core {
 
 	struct keeper keeper;
 	struct vault vault;
+	struct carrier carrier;
+	struct usage usage;
+	void (*on_caller)(void *arg, const struct box *b, int fd); /* NULL: nobody takes them */
+	void *caller_arg;
 
 	struct map tenants_by_id, tenants_by_name;
 	struct map keys_by_id, keys_by_hash;

@@ -264,6 +264,10 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 {
 	struct mux *m = CONTAINER(l, struct mux, link);
 
+	if (f->kind == FRAME_EVENT && m->ops->on_event_fd) {
+		m->ops->on_event_fd(m, f, fd);
+		return;
+	}
 	if (f->kind == FRAME_EVENT) {
 		fd_close(fd);
 		if (m->ops->on_event)

@@ -53,6 +53,8 @@ struct call {
 
 struct mux_ops {
 	void (*on_event)(struct mux *m, const struct frame *f); /* NULL: an event breaks the link */
+	/* Instead of it, where events may bring an fd, which is the callee's; -1: none. */
+	void (*on_event_fd)(struct mux *m, const struct frame *f, int fd);
 	/* The link is gone or was broken; the owner calls mux_stop. Not called after mux_stop. */
 	void (*on_closed)(struct mux *m, const struct err *why);
 };

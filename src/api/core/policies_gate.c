@@ -307,11 +307,32 @@ static bool any(const struct box *b, const void *arg)
 	return true;
 }
 
-static void on_event(struct mux *m, const struct frame *f)
+/* Somebody in a box wants the AI gateway. */
+static void take_caller(struct core *c, const struct frame *f, int fd)
+{
+	struct arena a = ARENA_INIT(4096);
+	struct wire_gate_caller m;
+	_cleanup_(closep) int mine = fd;
+
+	if (mine >= 0 && pb_decode(&wire_gate_caller_msg, f->body, PB_SKIP_UNKNOWN, &a, &m) >= 0) {
+		const struct box *b = boxes_by_id(c, m.box);
+		if (b && c->on_caller)
+			c->on_caller(c->caller_arg, b, TAKE_FD(mine));
+	}
+	arena_done(&a);
+}
+
+static void on_event(struct mux *m, const struct frame *f, int fd)
 {
 	struct core *c = CONTAINER(m, struct core, policies.gate);
 	struct arena a = ARENA_INIT(VERDICTS_MAX);
 	struct wire_gate_verdicts v;
+
+	if (f->type == WIRE_TYPE_GATE_CALLER) {
+		take_caller(c, f, fd);
+		return;
+	}
+	fd_close(fd);
 
 	if (f->type == WIRE_TYPE_GATE_VERDICTS && pb_decode(&wire_gate_verdicts_msg, f->body, PB_SKIP_UNKNOWN, &a, &v) >= 0)
 		policies_log_add(c, &v);
@@ -334,7 +355,7 @@ static void on_closed(struct mux *m, const struct err *why)
 		loop_timer_start(c->loop, &c->policies.again, AGAIN_MS, on_again);
 }
 
-static const struct mux_ops gate_ops = { .on_event = on_event, .on_closed = on_closed };
+static const struct mux_ops gate_ops = { .on_event_fd = on_event, .on_closed = on_closed };
 
 static int on_opened(struct call *call, const struct frame *f, int fd)
 {
@@ -344,7 +365,7 @@ static int on_opened(struct call *call, const struct frame *f, int fd)
 		fd_close(fd);
 		return -EBADMSG;
 	}
-	int r = mux_start(&c->policies.gate, c->loop, fd, false, &gate_ops);
+	int r = mux_start(&c->policies.gate, c->loop, fd, true, &gate_ops);
 	if (r < 0) {
 		log_error("the gate's channel: error %d", -r);
 		loop_timer_start(c->loop, &c->policies.again, AGAIN_MS, on_again);

@@ -18,6 +18,7 @@ enum token_kind {
 	TOKEN_NONE,
 	TOKEN_ENVD,    /* files and processes */
 	TOKEN_TRAFFIC, /* its ports */
+	TOKEN_AI,      /* models, in its name */
 	TOKEN_KINDS
 };
 

@@ -1,0 +1,321 @@
+/*
+ * One connection to a provider: name, address, connection, TLS, the head; then a
+ * socket pair, one end of which the api gets, and bytes between the two until either
+ * side is done. Neither side is read further than the other one takes.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ai.h"
+#include "fd.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define HEAD_MAX  (128u * 1024)
+#define PIECE     (64u * 1024)
+
+struct dial {
+	struct ai *ai;
+	uint32_t stream;
+	uint16_t port;
+	struct name_query name;
+	struct loop_io out, in; /* the provider; the api */
+	struct loop_timer timer;
+	struct loop_task freeing;
+	struct buf to_out, to_in; /* read from one side, not yet taken by the other */
+	bool tls, open, over;
+	bool out_eof, in_eof;
+	uint32_t read_want, write_want; /* what TLS waits for */
+	struct secure *secure;
+	char host[256];
+};
+
+static void run_free(struct loop_task *t)
+{
+	struct dial *d = CONTAINER(t, struct dial, freeing);
+	buf_done(&d->to_out);
+	buf_done(&d->to_in);
+	secure_free(d->secure);
+	free(d);
+}
+
+static void shut(struct loop_io *io)
+{
+	int fd = io->fd;
+	if (fd < 0)
+		return;
+	loop_io_stop(io);
+	io->fd = -1;
+	fd_close(fd);
+}
+
+static void end(struct dial *d)
+{
+	if (d->over)
+		return;
+	d->over = true;
+	loop_timer_stop(&d->timer);
+	name_stop(&d->name);
+	secure_free(TAKE_PTR(d->secure));
+	shut(&d->out);
+	shut(&d->in);
+	d->ai->n--;
+	loop_defer(d->ai->loop, &d->freeing, run_free);
+}
+
+/* Before the stream is handed over; afterwards its end says everything. */
+static void give_up(struct dial *d, enum err_code code, const char *why)
+{
+	struct err e = { 0 };
+
+	if (!d->over && !d->open) {
+		err_set(&e, code, "%s", why);
+		(void)!link_fail(&d->ai->api, WIRE_TYPE_AI_DIAL, d->stream, &e);
+	}
+	end(d);
+}
+
+static void on_time(struct loop_timer *t)
+{
+	give_up(CONTAINER(t, struct dial, timer), ERR_TIMEOUT, "the provider cannot be reached in time");
+}
+
+/* ---- the provider's side ---- */
+
+static ssize_t put(struct dial *d, struct view v)
+{
+	d->write_want = EPOLLOUT;
+	ssize_t n = d->tls ? secure_send(d->secure, v, &d->write_want) : send(d->out.fd, v.p, v.n, MSG_NOSIGNAL);
+	return d->tls || n >= 0 ? n : errno == EINTR ? -EAGAIN : -errno;
+}
+
+static ssize_t get(struct dial *d, char *p, size_t n)
+{
+	d->read_want = EPOLLIN;
+	ssize_t got = d->tls ? secure_recv(d->secure, p, n, &d->read_want) : recv(d->out.fd, p, n, 0);
+	return d->tls || got >= 0 ? got : errno == EINTR ? -EAGAIN : -errno;
+}
+
+static void fail_out(struct dial *d, ssize_t error)
+{
+	if (error == -EPROTO && d->secure && secure_why(d->secure)[0])
+		give_up(d, ERR_UNAVAILABLE, secure_why(d->secure));
+	else
+		give_up(d, ERR_UNAVAILABLE, strerror((int)-error));
+}
+
+/* False: it is over. */
+static bool flush_out(struct dial *d)
+{
+	while (buf_len(&d->to_out)) {
+		ssize_t n = put(d, buf_view(&d->to_out));
+		if (n == -EAGAIN)
+			return true;
+		if (n <= 0) {
+			fail_out(d, n ? n : -EPIPE);
+			return false;
+		}
+		buf_consume(&d->to_out, (size_t)n);
+	}
+	return true;
+}
+
+static bool flush_in(struct dial *d)
+{
+	while (buf_len(&d->to_in)) {
+		struct view v = buf_view(&d->to_in);
+		ssize_t n = send(d->in.fd, v.p, v.n, MSG_NOSIGNAL);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return true;
+		if (n < 0) { /* the api has closed it: nobody wants the rest */
+			end(d);
+			return false;
+		}
+		buf_consume(&d->to_in, (size_t)n);
+	}
+	if (d->out_eof)
+		end(d);
+	return !d->over;
+}
+
+static bool read_out(struct dial *d)
+{
+	while (buf_len(&d->to_in) == 0 && !d->out_eof) {
+		char *room = buf_reserve(&d->to_in, PIECE);
+		ssize_t n = room ? get(d, room, PIECE) : -ENOMEM;
+		if (n == -EAGAIN)
+			return true;
+		if (n < 0 && n != -EPROTO && n != -ECONNRESET) {
+			fail_out(d, n);
+			return false;
+		}
+		/* An end without a word is for the api to judge, which knows how long the answer is. */
+		d->out_eof = n <= 0;
+		if (n > 0)
+			buf_commit(&d->to_in, (size_t)n);
+		if (!flush_in(d))
+			return false;
+	}
+	return true;
+}
+
+static bool read_in(struct dial *d)
+{
+	while (buf_len(&d->to_out) == 0 && !d->in_eof) {
+		char *room = buf_reserve(&d->to_out, PIECE);
+		ssize_t n = room ? recv(d->in.fd, room, PIECE, 0) : -1;
+		if (n < 0 && room && (errno == EAGAIN || errno == EINTR))
+			return true;
+		if (n <= 0) { /* the api closes when it wants no more */
+			end(d);
+			return false;
+		}
+		buf_commit(&d->to_out, (size_t)n);
+		if (!flush_out(d))
+			return false;
+	}
+	return true;
+}
+
+/* ---- what is awaited ---- */
+
+static void wants(struct dial *d)
+{
+	uint32_t out = 0, in = 0;
+
+	if (buf_len(&d->to_out))
+		out |= d->write_want;
+	else if (d->open)
+		in |= EPOLLIN;
+	if (buf_len(&d->to_in))
+		in |= EPOLLOUT;
+	else if (d->open)
+		out |= d->read_want ? d->read_want : EPOLLIN;
+	if (loop_io_want(&d->out, out) < 0 || (d->in.fd >= 0 && loop_io_want(&d->in, in) < 0))
+		end(d);
+}
+
+/* Either side may free the other to go on, and TLS may have read more than it gave: all of it, each time. */
+static void pump(struct dial *d)
+{
+	if (flush_out(d) && d->open && flush_in(d) && read_in(d) && read_out(d))
+		wants(d);
+	else if (!d->over && !d->open)
+		wants(d);
+}
+
+static void on_in(struct loop_io *io, uint32_t events)
+{
+	struct dial *d = CONTAINER(io, struct dial, in);
+	/* A hang-up comes though nothing is awaited: the api has gone. */
+	if ((events & (EPOLLHUP | EPOLLERR)) && !(events & (EPOLLIN | EPOLLOUT)))
+		end(d);
+	else
+		pump(d);
+}
+
+/* The head is out: the api gets its end. */
+static bool open_stream(struct dial *d)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0 ||
+	    loop_io_start(d->ai->loop, &d->in, pair[0], EPOLLIN, on_in) < 0) {
+		give_up(d, ERR_UNAVAILABLE, "no more connections");
+		return false;
+	}
+	loop_timer_stop(&d->timer);
+	d->open = true;
+	d->to_out.secret = false;
+	if (link_send_msg_fd(&d->ai->api, WIRE_TYPE_AI_DIAL, FRAME_REPLY, FRAME_LAST | FRAME_FD, d->stream, &wire_ai_dialled_msg,
+			     &(struct wire_ai_dialled){ 0 }, pair[1]) >= 0)
+		return true;
+	end(d);
+	return false;
+}
+
+static void on_out(struct loop_io *io, uint32_t events)
+{
+	struct dial *d = CONTAINER(io, struct dial, out);
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (!d->open && getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error) {
+		give_up(d, ERR_UNAVAILABLE, strerror(error));
+		return;
+	}
+	if (!d->open && (!flush_out(d) || (buf_len(&d->to_out) == 0 && !open_stream(d))))
+		return;
+	pump(d);
+}
+
+/* ---- the beginning ---- */
+
+static void on_name(struct name_query *q, const char *error)
+{
+	struct dial *d = CONTAINER(q, struct dial, name);
+	struct sockaddr_storage to = q->found;
+	int one = 1;
+
+	if (error) {
+		give_up(d, ERR_UNAVAILABLE, error);
+		return;
+	}
+	if (to.ss_family == AF_INET)
+		((struct sockaddr_in *)&to)->sin_port = htons(d->port);
+	else
+		((struct sockaddr_in6 *)&to)->sin6_port = htons(d->port);
+	_cleanup_(closep) int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0)
+		(void)!setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (fd < 0 || (connect(fd, (struct sockaddr *)&to, q->found_len) < 0 && errno != EINPROGRESS)) {
+		give_up(d, ERR_UNAVAILABLE, strerror(errno));
+		return;
+	}
+	if (d->tls)
+		d->secure = secure_new(d->ai->tls, fd, view_of(d->host));
+	if ((d->tls && !d->secure) || loop_io_start(d->ai->loop, &d->out, fd, EPOLLOUT, on_out) < 0) {
+		give_up(d, ERR_UNAVAILABLE, "no memory");
+		return;
+	}
+	(void)TAKE_FD(fd);
+}
+
+void dial_start(struct ai *h, const struct frame *f)
+{
+	struct arena a = { .max = HEAD_MAX + 4096, .secret = true };
+	struct wire_ai_dial m;
+	struct dial *d = calloc(1, sizeof(*d));
+	struct err e = { 0 };
+	int r = d && h->n < AI_AT_ONCE ? pb_decode(&wire_ai_dial_msg, f->body, 0, &a, &m) : -EAGAIN;
+
+	if (r >= 0 && m.tls && !h->tls)
+		r = -ENOKEY;
+	if (r >= 0) {
+		*d = (struct dial){ .ai = h, .stream = f->stream, .port = (uint16_t)m.port, .tls = m.tls,
+				    .out = { .fd = -1 }, .in = { .fd = -1 }, .name = { .io = { .fd = -1 } },
+				    .to_out = { .max = HEAD_MAX + PIECE, .secret = true }, .to_in = BUF_INIT(2 * PIECE) };
+		r = view_to_str(m.host, d->host, sizeof(d->host));
+		if (r >= 0)
+			r = buf_add(&d->to_out, m.head);
+		if (r < 0)
+			buf_done(&d->to_out);
+	}
+	if (r < 0) {
+		if (r == -ENOKEY)
+			err_set(&e, ERR_UNAVAILABLE, "there are no certificate authorities (ai.ca_file)");
+		else
+			err_sys(&e, r == -EAGAIN ? ERR_UNAVAILABLE : ERR_INVALID, r, "the call");
+		(void)!link_fail(&h->api, f->type, f->stream, &e);
+		free(d);
+	} else {
+		h->n++;
+		loop_timer_start(h->loop, &d->timer, AI_CONNECT_MS, on_time);
+		name_start(&d->name, &h->names, m.host, on_name);
+	}
+	arena_done(&a);
+}

@@ -1,0 +1,132 @@
+/*
+ * paddock-ai: carries calls to models out.
+ *
+ * Peers:        paddock-api (trusted to say what is sent where, by fd 3), a name server
+ *               and the providers of the configuration.
+ * Holds:        a provider's key, in the head of a request that is being sent.
+ * Runs as:      uids.ai of the configuration; started as root by the keeper, it reads
+ *               /etc/hosts, /etc/resolv.conf and the certificate authorities, and drops
+ *               before it reads anything else.
+ * Capabilities: none, in all five sets; no_new_privs; not dumpable.
+ * Files:        none (Landlock without a rule).
+ * Calls:        src/os/seccomp_hook.c and socketpair.
+ *
+ * It reads no HTTP: the api gives it a head, gets a stream, and the bytes go through.
+ * It ends when the api closes its end.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "ai.h"
+#include "caps.h"
+#include "landlock.h"
+#include "log.h"
+#include "num.h"
+#include "seccomp.h"
+#include "secure.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+enum { FD_API = 3 };
+
+#define NOFILE 4096
+
+/* Should: end as `uid` with nothing but fd 3 and the calls of its filter. Mustn't: go on when a step fails. */
+static int drop(uint32_t uid, struct err *e)
+{
+	struct rlimit files = { NOFILE, NOFILE };
+	struct seccomp_filter filter;
+	uint8_t rules[SECCOMP_CALLS];
+
+	if (uid == 0 || uid == UINT32_MAX)
+		return err_set(e, ERR_INTERNAL, "uids.ai must not be root");
+	(void)!setrlimit(RLIMIT_NOFILE, &files);
+	int r = caps_bound(0);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot empty the bounding set");
+	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot become uid %u", uid);
+	r = caps_drop_all();
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities");
+	/* After the uid changed, which undoes both. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "prctl");
+	r = landlock_only(NULL, 0);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "Landlock");
+	seccomp_ai(rules);
+	r = seccomp_compile(rules, &filter);
+	if (r >= 0)
+		r = seccomp_load(&filter);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "seccomp") : 0;
+}
+
+static void on_frame(struct link *l, const struct frame *f, int fd)
+{
+	struct ai *h = CONTAINER(l, struct ai, api);
+	struct err e = { 0 };
+
+	if (f->kind != FRAME_CALL)
+		return; /* CANCEL: it ends with the stream, or soon */
+	if (f->type == WIRE_TYPE_AI_DIAL) {
+		dial_start(h, f);
+		return;
+	}
+	err_set(&e, ERR_UNSUPPORTED, "paddock-ai does not know call %u", f->type);
+	(void)!link_fail(l, f->type, f->stream, &e);
+}
+
+static void on_closed(struct link *l, int error)
+{
+	struct ai *h = CONTAINER(l, struct ai, api);
+	loop_stop(h->loop, EXIT_SUCCESS);
+}
+
+static const struct link_ops ops = { .on_frame = on_frame, .on_closed = on_closed };
+
+static int start(struct ai *h, struct err *e)
+{
+	const char *uid = getenv("PADDOCK_AI_UID"), *ca_file = getenv("PADDOCK_AI_CA_FILE");
+	uint32_t number;
+
+	if (!uid || num_u32(view_of(uid), &number) < 0)
+		return err_set(e, ERR_INTERNAL, "PADDOCK_AI_UID must be a number (this program is started by paddockd)");
+	if (close_range(FD_API + 1, ~0u, 0) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "close_range");
+	name_load(&h->names);
+	h->tls = secure_load(ca_file ? ca_file : "", e);
+	if (!h->tls)
+		log_warn("no https to providers: %s", e->msg);
+	if (drop(number, e) < 0)
+		return -1;
+	h->loop = loop_new(e);
+	if (!h->loop)
+		return -1;
+	h->names.loop = h->loop;
+	int r = link_start(&h->api, h->loop, FD_API, false, &ops);
+	h->api.in.secret = h->api.out.secret = true;
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the api's channel") : 0;
+}
+
+int main(void)
+{
+	struct ai h = { 0 };
+	struct err e = { 0 };
+
+	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	log_setup("paddock-ai", LOG_LEVEL_INFO);
+	if (start(&h, &e) < 0) {
+		log_error("%s", e.msg);
+		return EXIT_FAILURE;
+	}
+	int r = loop_run(h.loop);
+	return r < 0 ? EXIT_FAILURE : r;
+}

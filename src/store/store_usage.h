@@ -1,0 +1,28 @@
+/*
+ * The store's tables about calls to models: what they used, a row for each day, box,
+ * provider and model; and what is reserved for those that are under way, so that a crash
+ * does not make them free. The rules of store.h hold here too.
+ */
+#pragma once
+
+#include "store.h"
+
+struct store_usage {
+	int64_t day; /* since 1970 */
+	struct view tenant, box, provider, model;
+	uint64_t requests, estimated, input, cache_read, cache_write, output;
+	int64_t cost; /* nano-dollars */
+};
+
+struct store_ai_call {
+	uint64_t id; /* given by the caller */
+	int64_t day;
+	struct view tenant, box, provider, model;
+	uint64_t tokens; /* of its input, about */
+	int64_t cost;    /* at most */
+};
+
+void store_usage_put(struct store *s, const struct store_usage *u, store_done *done, void *arg); /* or replace */
+void store_usage_trim(struct store *s, int64_t first_kept, store_done *done, void *arg);
+void store_ai_call_put(struct store *s, const struct store_ai_call *c, store_done *done, void *arg);
+void store_ai_call_delete(struct store *s, uint64_t id, store_done *done, void *arg);
