@@ -24,6 +24,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "ai.h"
 #include "config.h"
 #include "core.h"
 #include "drop.h"
@@ -57,6 +58,7 @@ struct api {
 	struct store *store;
 	struct core *core;
 	struct rest *rest;
+	struct ai *ai;
 	struct plane *plane;
 	struct interpreter *interpreter;
 	struct envd *envd;
@@ -136,6 +138,25 @@ static enum log_level level_of(struct view name)
 	       : view_is(name, "warn")  ? LOG_LEVEL_WARN
 	       : view_is(name, "debug") ? LOG_LEVEL_DEBUG
 					: LOG_LEVEL_INFO;
+}
+
+/* ---- requests ---- */
+
+/* What comes from within a box is for the AI gateway alone. */
+static void on_request(struct http_exchange *x, void *arg)
+{
+	struct api *a = arg;
+
+	if (x->origin.n)
+		ai_request(x, a->ai);
+	else
+		plane_request(x, a->plane);
+}
+
+static void on_caller(void *arg, const struct box *b, int fd)
+{
+	struct api *a = arg;
+	http_server_adopt(a->server, fd, b->id);
 }
 
 /* ---- events ---- */
@@ -233,7 +254,10 @@ static int start(struct api *a, struct err *e)
 	a->rest = a->core ? rest_new(a->core, a->statm, e) : NULL;
 	if (!a->rest)
 		return -1;
-	a->plane = plane_new(a->core, rest_request, a->rest, e);
+	a->ai = ai_new(a->core, rest_request, a->rest, e);
+	if (!a->ai)
+		return -1;
+	a->plane = plane_new(a->core, ai_request, a->ai, e);
 	if (!a->plane)
 		return -1;
 	/* The ports of boxes that this process serves itself. */
@@ -249,20 +273,23 @@ static int start(struct api *a, struct err *e)
 		return -1;
 	plane_serve(a->plane, &(struct plane_own){
 				      .port = PLANE_ENVD, .serve = envd_serve, .arg = a->envd, .find = envd_find });
-	struct http_config http = { .on_request = plane_request, .arg = a->plane, .tls = a->tls };
+	struct http_config http = { .on_request = on_request, .arg = a, .tls = a->tls };
 	a->server = http_server_new(a->loop, &http, e);
 	rest_set_server(a->rest, a->server);
+	core_on_caller(a->core, on_caller, a);
 	return a->server ? 0 : -1;
 }
 
 static void stop(struct api *a)
 {
 	loop_timer_stop(&a->drain);
+	core_on_caller(a->core, NULL, NULL);
 	http_server_free(a->server); /* aborts what is under way */
 	plane_free(a->plane);
 	interpreter_free(a->interpreter);
 	envd_free(a->envd);
 	rest_free(a->rest);
+	ai_free(a->ai);
 	core_stop(a->core);
 	store_close(a->store); /* waits for the last commit */
 	core_free(a->core);
@@ -283,6 +310,7 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
 		plane_print_routes(stdout);
+		ai_print_routes(stdout);
 		rest_print_routes(stdout); /* with the headings of its dialects */
 		interpreter_print_routes(stdout);
 		return EXIT_SUCCESS;

@@ -184,10 +184,46 @@ static void got_client(struct flow *f, struct view data)
 		flow_looked(f);
 }
 
+/* On the proxy port also the AI gateway answers, which is the api's: a connection whose first request is
+ * for it goes there as it is. A head that comes in such small pieces that it cannot be seen does not. */
+static bool is_caller(const struct flow *f)
+{
+	static const char *const heads[] = { "POST /api/", "GET /api/" };
+	char first[16];
+	ssize_t n = f->state == FLOW_PROXY && !f->greeted && buf_len(&f->look) == 0
+			    ? recv(f->client_fd, first, sizeof(first), MSG_PEEK)
+			    : 0;
+
+	for (size_t i = 0; n > 0 && i < ELEMS(heads); i++)
+		if (view_starts((struct view){ first, (size_t)n }, heads[i]))
+			return true;
+	return false;
+}
+
+static void pass_on(struct flow *f)
+{
+	struct gate *g = f->box->gate;
+	struct wire_gate_caller m = { .box = view_of(f->box->id) };
+
+	/* Too many fds in its queue would end the channel. */
+	if (!link_open(&g->api) || g->api.n_out_fds == LINK_FDS) {
+		proxy_http_error(f, 503, "The AI gateway cannot be reached at the moment");
+		flow_end(f, false);
+		return;
+	}
+	int fd = TAKE_FD(f->client_fd);
+	flow_end(f, false);
+	(void)!link_send_msg_fd(&g->api, WIRE_TYPE_GATE_CALLER, FRAME_EVENT, 0, 0, &wire_gate_caller_msg, &m, fd);
+}
+
 void relay_client(struct flow *f)
 {
 	struct gate *g = f->box->gate;
 
+	if (is_caller(f)) {
+		pass_on(f);
+		return;
+	}
 	for (int i = 0; i < TURNS; i++) {
 		ssize_t n = get(f, f->client_fd, &f->client_eof);
 		if (n < 0)

@@ -20,6 +20,8 @@
 #include "http_header.h"
 #include "loop.h"
 
+#define HTTP_ORIGIN       24
+#define HTTP_ORIGIN_CONNS 128
 #define HTTP_REQUEST_ID 72 /* a UUID and more, with its NUL */
 
 struct http_exchange;
@@ -37,6 +39,7 @@ struct http_exchange {
 	struct view query;       /* without '?', may be empty */
 	struct view host;        /* Host or :authority */
 	struct view peer;        /* the client's address, as text; may be empty */
+	struct view origin;      /* of a connection that was adopted; else empty */
 	const struct http_header *headers;
 	size_t n_headers;
 	int64_t content_length;  /* -1: unknown (chunked or HTTP/2 without it); 0: no body */
@@ -106,6 +109,9 @@ struct http_config {
 struct http_server *http_server_new(struct loop *l, const struct http_config *c, struct err *e) _must_check_;
 /* Takes the listening socket (non-blocking). */
 int http_server_listen(struct http_server *s, int fd, struct err *e) _must_check_;
+/* A connection that somebody else has accepted (taken; closed where there are too many of them).
+ * `origin` comes with its exchanges. */
+void http_server_adopt(struct http_server *s, int fd, const char *origin);
 /* Accepts no more; what is open goes on. */
 void http_server_stop_listening(struct http_server *s);
 void http_server_free(struct http_server *s);

@@ -36,9 +36,11 @@ struct http_conn {
 	bool dead;            /* closed; waits for the end of the batch */
 	bool kicked;
 	char peer[INET6_ADDRSTRLEN]; /* "" where there is no address */
+	char origin[HTTP_ORIGIN];    /* "" unless it was adopted */
 };
 
-int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer) _must_check_; /* takes the fd */
+/* Takes the fd. origin: "" or whose it is, and then there is no TLS. */
+int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, const char *origin) _must_check_;
 /* Closes now, aborts what is going on, frees at the end of the batch. */
 void http_conn_close(struct http_conn *c);
 /* The same so that the peer sees a cut, not an end. */

@@ -244,7 +244,7 @@ static void h1_fill_exchange(struct http_h1 *h)
 	struct http_server *s = h->c->server;
 	h->i = (struct http_impl){
 		.x = { .method = h->req.method, .path = h->req.path, .query = h->req.query,
-		       .host = h->req.host, .peer = view_of(h->c->peer), .headers = h->req.headers, .n_headers = h->req.n_headers,
+		       .host = h->req.host, .peer = view_of(h->c->peer), .origin = view_of(h->c->origin), .headers = h->req.headers, .n_headers = h->req.n_headers,
 		       .content_length = h->req.content_length, .tls = h->c->t.tls != NULL,
 		       .version = h->req.version, .arena = &h->room->arena, .loop = s->loop },
 		.side = &h1_side,

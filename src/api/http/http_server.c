@@ -90,7 +90,7 @@ static bool accept_one(struct http_server *s, int listener)
 	if (leaves)
 		http_conn_close(leaves);
 	s->stats.connections_total++;
-	if (http_conn_new(s, fd, (struct sockaddr *)&peer) < 0) {
+	if (http_conn_new(s, fd, (struct sockaddr *)&peer, "") < 0) {
 		pause_accepting(s);
 		return false;
 	}
@@ -178,6 +178,29 @@ int http_server_listen(struct http_server *s, int fd, struct err *e)
 	}
 	list_append(&s->listeners, &l->link);
 	return 0;
+}
+
+/* Those of one origin may not crowd out the others. */
+static bool has_too_many(const struct http_server *s, const char *origin)
+{
+	unsigned n = 0;
+
+	LIST_EACH(it, &s->conns)
+		n += view_is(view_of(CONTAINER(it, struct http_conn, link)->origin), origin);
+	return n >= HTTP_ORIGIN_CONNS;
+}
+
+void http_server_adopt(struct http_server *s, int fd, const char *origin)
+{
+	struct sockaddr_storage nobody = { .ss_family = AF_UNSPEC };
+
+	if (is_full(s) || has_too_many(s, origin) || fd_nonblock(fd, true) < 0) {
+		fd_close(fd);
+		return;
+	}
+	tune(fd);
+	s->stats.connections_total++;
+	(void)!http_conn_new(s, fd, (struct sockaddr *)&nobody, origin);
 }
 
 void http_server_stop_listening(struct http_server *s)

@@ -1,0 +1,252 @@
+/*
+ * The gateway's front: whose request it is, whether it may be made, what it may cost. See ai.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ai_impl.h"
+#include "ai_prices.h"
+#include "tokens.h"
+#include "poison.h"
+
+#define BODY_MAX   (32u * 1024 * 1024)
+#define ARENA_MAX  (256u * 1024 * 1024)
+#define PRICES_MAX (4u * 1024 * 1024)
+#define OUTPUT_GUESS 16384 /* tokens, of a model whose longest answer nobody knows */
+
+/* ---- life ---- */
+
+static struct budget_limits limits_of(const struct config_ai_limits *l)
+{
+	return (struct budget_limits){ .requests_per_minute = l->requests_per_minute, .tokens_per_minute = l->tokens_per_minute,
+				       .parallel = l->parallel, .day = prices_dollars(l->day), .week = prices_dollars(l->week),
+				       .month = prices_dollars(l->month) };
+}
+
+struct ai *ai_new(struct core *c, void (*next)(struct http_exchange *x, void *arg), void *arg, struct err *e)
+{
+	const struct config *cfg = core_config(c);
+	struct ai *g = calloc(1, sizeof(*g));
+	struct json *known;
+
+	if (!g) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "the AI gateway");
+		return NULL;
+	}
+	*g = (struct ai){ .core = c, .next = next, .arg = arg, .arena = ARENA_INIT(PRICES_MAX),
+			  .of_box = limits_of(&cfg->ai.box), .of_tenant = limits_of(&cfg->ai.tenant) };
+	list_init(&g->calls);
+	if (prices_read(&g->arena, cfg->ai.prices, &g->prices, e) < 0 ||
+	    json_parse(&g->arena, (struct view){ ai_prices, ai_prices_size }, &known, e) < 0 ||
+	    prices_read(&g->arena, known, &g->prices, e) < 0) {
+		err_wrap(e, "ai");
+		ai_free(g);
+		return NULL;
+	}
+	return g;
+}
+
+void ai_free(struct ai *g)
+{
+	if (!g)
+		return;
+	arena_done(&g->arena);
+	free(g);
+}
+
+void ai_print_routes(FILE *out)
+{
+	fprintf(out, "GET /api/{provider}/{path}\nPOST /api/{provider}/{path}\n");
+}
+
+/* ---- who asks ---- */
+
+static struct view token_of(const struct http_exchange *x, bool *ret_assegai)
+{
+	struct view token = http_get_header(x, "x-assegai-agent-token");
+
+	*ret_assegai = token.p != NULL;
+	if (token.p)
+		return token;
+	token = http_get_header(x, "authorization");
+	if (token.n > 7 && view_eq_nocase(view_head(token, 7), VIEW("bearer ")))
+		return view_trim(view_skip(token, 7));
+	return http_get_header(x, "x-api-key");
+}
+
+/* A connection of the box's own needs no token: nobody else can have made it. */
+static const struct box *caller(struct ai *g, const struct http_exchange *x, bool *ret_assegai)
+{
+	struct view token = token_of(x, ret_assegai);
+
+	if (x->origin.n)
+		return boxes_by_id(g->core, x->origin);
+	const struct box *b = tokens_box(token).p ? boxes_by_id(g->core, tokens_box(token)) : NULL;
+	return b && !b->hidden && !b->pooled && tokens_fit(g->core, b, TOKEN_AI, token) ? b : NULL;
+}
+
+/* ---- what may be asked ---- */
+
+static bool listed(const struct json_strlist *l, struct view v)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (ask_fits(l->items[i], v))
+			return true;
+	return l->n == 0;
+}
+
+static bool judge_body(struct ai_call *k, struct err *e)
+{
+	struct view body = buf_view(&k->body);
+
+	if (view_is(k->x->method, "GET")) {
+		if (body.n)
+			err_set(e, ERR_INVALID, "this request has no body");
+		return body.n == 0;
+	}
+	if (ask_read(&k->arena, k->ep, body, &k->ask, e) < 0)
+		return false;
+	if (k->ask.model.n && !listed(&k->place->models, k->ask.model)) {
+		err_set(e, ERR_FORBIDDEN, "the model %.*s is not allowed here", VIEW_ARG(k->ask.model));
+		return false;
+	}
+	return true;
+}
+
+/* What it may cost at most: all of its input anew, and the longest answer. */
+static bool find_price(struct ai_call *k, struct budget_claim *ret, struct err *e)
+{
+	struct ai *g = k->ai;
+
+	*ret = (struct budget_claim){ .tokens = k->ep->free ? 0 : k->ask.input_tokens };
+	if (k->ep->free)
+		return true;
+	k->price = prices_find(&g->prices, k->provider, k->ask.model);
+	if (!k->price && core_config(g->core)->ai.unpriced)
+		return true;
+	if (!k->price) {
+		err_set(e, ERR_FORBIDDEN, "price_unknown: there is no price for the model %.*s", VIEW_ARG(k->ask.model));
+		return false;
+	}
+	uint64_t output = k->ask.max_output ? k->ask.max_output : k->price->max_output ? k->price->max_output : OUTPUT_GUESS;
+	struct meter_usage most = { .input = k->ask.input_tokens, .output = k->ep->api == METER_EMBEDDINGS ? 0 : output };
+	ret->cost = prices_cost(k->price, &most);
+	if (k->price->cache_write > k->price->input)
+		ret->cost += (k->price->cache_write - k->price->input) * (int64_t)most.input;
+	return true;
+}
+
+static void judge(struct ai_call *k)
+{
+	struct ai *g = k->ai;
+	const struct box *b = boxes_by_id(g->core, view_of(k->box));
+	struct err e = { 0 };
+	unsigned wait = 0;
+	struct usage_wish w = { .box = b, .provider = ask_provider_name(k->provider), .of_box = g->of_box, .of_tenant = g->of_tenant };
+
+	if (!b) {
+		ai_call_refuse(k, 401, "invalid_api_key", "the sandbox is gone", 0);
+		return;
+	}
+	if (!judge_body(k, &e) || !find_price(k, &w.claim, &e)) {
+		ai_call_fail(k, &e);
+		return;
+	}
+	w.model = k->ask.model.n ? k->ask.model : view_of(k->ep->name);
+	if (usage_reserve(g->core, &w, &k->usage, &wait, &e) < 0) {
+		if (e.code == ERR_RATE)
+			ai_call_refuse(k, 429, "rate_limit_exceeded", e.msg, wait);
+		else if (e.code == ERR_FORBIDDEN)
+			ai_call_refuse(k, 403, "budget_exceeded", e.msg, 0);
+		else
+			ai_call_fail(k, &e);
+		return;
+	}
+	k->reserved = true;
+	ai_call_start(k);
+}
+
+/* ---- the exchange ---- */
+
+static void on_body(struct http_exchange *x, struct view data, bool last)
+{
+	struct ai_call *k = x->ctx;
+
+	if (buf_add(&k->body, data) < 0) {
+		ai_call_refuse(k, 413, "request_too_large", "the body is too large", 0);
+		return;
+	}
+	if (last)
+		judge(k);
+}
+
+static void on_abort(struct http_exchange *x)
+{
+	ai_call_abort(x->ctx);
+}
+
+static void on_writable(struct http_exchange *x)
+{
+	ai_call_writable(x->ctx);
+}
+
+static const struct http_ops ops = { .on_body = on_body, .on_abort = on_abort, .on_writable = on_writable };
+
+static const struct config_provider *place_of(const struct ai *g, enum ask_provider p)
+{
+	const struct config *cfg = core_config(g->core);
+
+	for (size_t i = 0; i < cfg->n_providers; i++)
+		if (view_is(cfg->providers[i].name, ask_provider_name(p)))
+			return &cfg->providers[i];
+	return NULL;
+}
+
+static void start(struct ai *g, struct http_exchange *x, enum ask_provider p, struct view path)
+{
+	struct ai_call *k = calloc(1, sizeof(*k));
+	bool assegai = false;
+
+	if (!k) {
+		http_reply(x, 503, NULL, VIEW_NONE, NULL, 0);
+		return;
+	}
+	const struct box *b = caller(g, x, &assegai);
+	*k = (struct ai_call){ .ai = g, .x = x, .provider = p, .path = path, .place = place_of(g, p),
+			       .ep = ask_endpoint(p, x->method, path), .io = { .fd = -1 }, .fd = -1, .body = BUF_INIT(BODY_MAX),
+			       .arena = ARENA_INIT(ARENA_MAX), .began_ms = loop_now(x->loop),
+			       .style = assegai		       ? AI_STYLE_ASSEGAI
+					: p == ASK_ANTHROPIC   ? AI_STYLE_ANTHROPIC
+							       : AI_STYLE_OPENAI };
+	list_append(&g->calls, &k->link);
+	if (!b) {
+		ai_call_refuse(k, 401, "invalid_api_key", "Unauthorized: the token of a sandbox is needed", 0);
+		return;
+	}
+	memcpy(k->box, b->id, sizeof(k->box));
+	if (!k->place || (k->ep && !listed(&k->place->endpoints, view_of(k->ep->name)))) {
+		ai_call_refuse(k, 403, "not_allowed", k->place ? "this endpoint is not allowed here" : "this provider is not configured", 0);
+		return;
+	}
+	if (!k->ep) {
+		ai_call_refuse(k, 403, "not_allowed", "this endpoint cannot be metered and is refused", 0);
+		return;
+	}
+	x->ops = &ops;
+	x->ctx = k;
+	x->eof_aborts = true;
+}
+
+void ai_request(struct http_exchange *x, void *arg)
+{
+	struct ai *g = arg;
+	struct view path = view_starts(x->path, "/api/") ? view_skip(x->path, 5) : VIEW_NONE, rest;
+	enum ask_provider p = path.p ? ask_provider(view_split(path, '/', &rest)) : ASK_NONE;
+
+	if (p)
+		start(g, x, p, view_skip(path, strlen(ask_provider_name(p))));
+	else if (x->origin.n)
+		http_reply(x, 404, "application/json", VIEW("{\"error\":\"there is nothing at this path\"}\n"), NULL, 0);
+	else
+		g->next(x, g->arg);
+}

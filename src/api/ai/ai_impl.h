@@ -1,0 +1,72 @@
+/*
+ * What the files of the gateway share: ai.c judges a request, ai_call.c carries it out.
+ */
+#pragma once
+
+#include "ai.h"
+#include "ai_head.h"
+#include "boxes.h"
+#include "carrier.h"
+#include "http1.h"
+#include "prices.h"
+#include "usage.h"
+
+#define AI_HEADERS 128
+
+struct ai {
+	struct core *core;
+	void (*next)(struct http_exchange *x, void *arg);
+	void *arg;
+	struct arena arena;
+	struct prices prices;
+	struct budget_limits of_box, of_tenant;
+	struct list calls;
+};
+
+struct ai_call {
+	struct ai *ai;
+	struct http_exchange *x;
+	struct list link;
+	char box[BOX_ID + 1];
+	enum ai_style style;
+	enum ask_provider provider;
+	const struct config_provider *place;
+	const struct ask_endpoint *ep;
+	struct view path; /* below /api/PROVIDER */
+	struct buf body;  /* the client's */
+	struct arena arena;
+	struct ask ask;
+	const struct price *price; /* NULL: free */
+	struct usage_call usage;
+	bool reserved; /* `usage` must be settled */
+	bool sent;     /* the provider may have seen it */
+
+	/* ai_call.c */
+	struct job *key;
+	struct carrier_dial dial;
+	struct loop_io io; /* has the fd only while something is awaited */
+	int fd;
+	struct loop_timer timer;
+	struct buf out; /* of the body, not yet sent */
+	char *in;       /* the head as it comes */
+	size_t n_in;
+	struct http1_response head;
+	struct http_header headers[AI_HEADERS];
+	struct http1_body unpack;
+	enum http1_framing framing;
+	struct meter meter;
+	bool metered;  /* `meter` is in use */
+	bool answered; /* http_begin */
+	bool full;     /* the client does not take more */
+	uint64_t began_ms;
+	int status;
+};
+
+/* Reads the key, connects, passes; settles and ends by itself. The body has been judged. */
+void ai_call_start(struct ai_call *k);
+/* The client has gone. */
+void ai_call_abort(struct ai_call *k);
+void ai_call_writable(struct ai_call *k);
+/* Refuses, or breaks an answer that has begun; frees. retry: seconds, 0: it is not worth trying again. */
+void ai_call_refuse(struct ai_call *k, int status, const char *code, const char *message, unsigned retry);
+void ai_call_fail(struct ai_call *k, const struct err *e);
