@@ -202,9 +202,7 @@ static void wants(struct dial *d)
 /* Either side may free the other to go on, and TLS may have read more than it gave: all of it, each time. */
 static void pump(struct dial *d)
 {
-	if (flush_out(d) && d->open && flush_in(d) && read_in(d) && read_out(d))
-		wants(d);
-	else if (!d->over && !d->open)
+	if (flush_out(d) && flush_in(d) && read_in(d) && read_out(d))
 		wants(d);
 }
 
@@ -248,9 +246,12 @@ static void on_out(struct loop_io *io, uint32_t events)
 		give_up(d, ERR_UNAVAILABLE, strerror(error));
 		return;
 	}
-	if (!d->open && (!flush_out(d) || (buf_len(&d->to_out) == 0 && !open_stream(d))))
+	if (!d->open && !flush_out(d))
 		return;
-	pump(d);
+	if (!d->open && buf_len(&d->to_out))
+		wants(d);
+	else if (d->open || open_stream(d))
+		pump(d);
 }
 
 /* ---- the beginning ---- */

@@ -26,6 +26,7 @@
 
 #include "ai.h"
 #include "caps.h"
+#include "fd.h"
 #include "landlock.h"
 #include "log.h"
 #include "num.h"
@@ -74,6 +75,7 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 	struct ai *h = CONTAINER(l, struct ai, api);
 	struct err e = { 0 };
 
+	fd_close(fd);
 	if (f->kind != FRAME_CALL)
 		return; /* CANCEL: it ends with the stream, or soon */
 	if (f->type == WIRE_TYPE_AI_DIAL) {
@@ -111,7 +113,7 @@ static int start(struct ai *h, struct err *e)
 	if (!h->loop)
 		return -1;
 	h->names.loop = h->loop;
-	int r = link_start(&h->api, h->loop, FD_API, false, &ops);
+	int r = link_start(&h->api, h->loop, FD_API, true, &ops);
 	h->api.in.secret = h->api.out.secret = true;
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the api's channel") : 0;
 }

@@ -229,7 +229,7 @@ static void open_api(struct gate *g, int fd)
 	link_stop(&g->api);
 	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n))
 		CONTAINER(n, struct box, node)->synced = false;
-	int r = link_start(&g->api, g->loop, fd, false, &boxes_api_ops);
+	int r = link_start(&g->api, g->loop, fd, true, &boxes_api_ops);
 	if (r < 0)
 		log_error("the api's channel: %s", strerror(-r));
 	verdict_flush(g);
