@@ -252,6 +252,19 @@ def test_bad_configuration(workdir, egress, names):
     assert result.returncode == 1 and names in result.stderr, result
 
 
+def test_boxes_have_the_files_that_sets_follow(make_box):
+    """What says where packages come from, without what would say who asks."""
+    box = make_box()
+    for name in ("/etc/pip.conf", "/etc/npmrc"):
+        try:
+            text = open(name, "rb").read()
+        except FileNotFoundError:
+            continue
+        response = box.read(name)
+        secret = b"_auth" in text or b"_password" in text or b"@" in text
+        assert response.status == (404 if secret else 200) and (secret or response.body == text), name
+
+
 # ---- the command line ----
 
 @pytest.fixture
