@@ -284,6 +284,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
 		plane_print_routes(stdout);
 		rest_print_routes(stdout); /* with the headings of its dialects */
+		interpreter_print_routes(stdout);
 		return EXIT_SUCCESS;
 	}
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);

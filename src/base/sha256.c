@@ -93,3 +93,27 @@ void sha256_of(struct view v, uint8_t out[SHA256_SIZE])
 	sha256_add(&s, v.p, v.n);
 	sha256_end(&s, out);
 }
+
+void sha256_hmac(struct view key, struct view text, uint8_t out[SHA256_SIZE])
+{
+	uint8_t pad[64] = { 0 }, inner[SHA256_SIZE];
+	struct sha256 s;
+
+	if (key.n > sizeof(pad))
+		sha256_of(key, pad);
+	else if (key.n)
+		memcpy(pad, key.p, key.n);
+	for (size_t i = 0; i < sizeof(pad); i++)
+		pad[i] ^= 0x36;
+	sha256_init(&s);
+	sha256_add(&s, pad, sizeof(pad));
+	sha256_add(&s, text.p, text.n);
+	sha256_end(&s, inner);
+	for (size_t i = 0; i < sizeof(pad); i++)
+		pad[i] ^= 0x36 ^ 0x5c;
+	sha256_init(&s);
+	sha256_add(&s, pad, sizeof(pad));
+	sha256_add(&s, inner, sizeof(inner));
+	sha256_end(&s, out);
+	explicit_bzero(pad, sizeof(pad));
+}

@@ -17,3 +17,5 @@ void sha256_init(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *p, size_t n);
 void sha256_end(struct sha256 *s, uint8_t out[SHA256_SIZE]);
 void sha256_of(struct view v, uint8_t out[SHA256_SIZE]);
+/* HMAC-SHA256 (RFC 2104). */
+void sha256_hmac(struct view key, struct view text, uint8_t out[SHA256_SIZE]);

@@ -79,29 +79,31 @@ static void read_own(const struct machine *m, const char *const *paths, size_t n
 			read(h, buf_view(&text));
 }
 
-static bool read_variable(const struct machine *m, struct config_hosts *h, const char *name)
+static void read_variable(const struct machine *m, struct config_hosts *h, const char *name)
 {
 	struct view v = view_of(variable(m, name));
-	size_t before = h->n;
 
 	while (v.p && v.n)
 		config_sets_url(h, view_split(v, ' ', &v));
-	return h->n > before;
 }
+
+/* The machine's files, which the default image has as well, take the place of what the tool would use; those of
+ * its administrator are none of a box's, and only add to it. */
 
 static void find_pip(const struct machine *m, struct config_hosts *h)
 {
-	static const char *const files[] = { "/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.config/pip/pip.conf",
-					     "~/.pip/pip.conf" };
+	static const char *const files[] = { "/etc/pip.conf" };
+	static const char *const more[] = { "/etc/xdg/pip/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf" };
 	static const char *const own[] = { "/usr/lib/python3/dist-packages/pip/_internal/models/index.py",
 					   "/usr/local/lib/python3/dist-packages/pip/_internal/models/index.py" };
 	struct config_hosts mirrors = { .arena = m->arena };
 	const char *file = variable(m, "PIP_CONFIG_FILE");
 	bool index = read_all(m, files, ELEMS(files), &mirrors, config_sets_pip);
 
+	read_all(m, more, ELEMS(more), &mirrors, config_sets_pip);
 	if (file && file[0] == '/')
-		index |= read_all(m, &file, 1, &mirrors, config_sets_pip);
-	index |= read_variable(m, &mirrors, "PIP_INDEX_URL");
+		read_all(m, &file, 1, &mirrors, config_sets_pip);
+	read_variable(m, &mirrors, "PIP_INDEX_URL");
 	read_variable(m, &mirrors, "PIP_EXTRA_INDEX_URL");
 	if (!index)
 		read_own(m, own, ELEMS(own), h, config_sets_pip_own);
@@ -111,7 +113,8 @@ static void find_pip(const struct machine *m, struct config_hosts *h)
 
 static void find_npm(const struct machine *m, struct config_hosts *h)
 {
-	static const char *const files[] = { "/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc", "~/.npmrc" };
+	static const char *const files[] = { "/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc" };
+	static const char *const more[] = { "~/.npmrc" };
 #define DEFINITIONS "/@npmcli/config/lib/definitions/definitions.js"
 	static const char *const own[] = { "/usr/lib/node_modules/npm/node_modules" DEFINITIONS,
 					   "/usr/local/lib/node_modules/npm/node_modules" DEFINITIONS,
@@ -120,8 +123,9 @@ static void find_npm(const struct machine *m, struct config_hosts *h)
 	struct config_hosts mirrors = { .arena = m->arena };
 	bool index = read_all(m, files, ELEMS(files), &mirrors, config_sets_npm);
 
-	index |= read_variable(m, &mirrors, "npm_config_registry");
-	index |= read_variable(m, &mirrors, "NPM_CONFIG_REGISTRY");
+	read_all(m, more, ELEMS(more), &mirrors, config_sets_npm);
+	read_variable(m, &mirrors, "npm_config_registry");
+	read_variable(m, &mirrors, "NPM_CONFIG_REGISTRY");
 	if (!index)
 		read_own(m, own, ELEMS(own), h, config_sets_npm_own);
 	for (size_t i = 0; i < mirrors.n && h->n < ELEMS(h->items); i++)

@@ -239,7 +239,11 @@ static void on_resolved(struct names_waiter *w, const struct names_answer *answe
 void dial_name(struct flow *f)
 {
 	if (!may(f, NULL)) {
-		refuse(f, NULL);
+		/* No rule knows the name; one may know the address. */
+		if (f->has_meant)
+			dial_addr(f, &f->meant);
+		else
+			refuse(f, NULL);
 		return;
 	}
 	/* What DNS told the box stays good for it, also when the name leads elsewhere by now. */

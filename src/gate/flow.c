@@ -351,7 +351,7 @@ static void on_time(struct loop_timer *t)
 			silent(f);
 		else
 			flow_timer(f, GATE_HEAD_MS);
-	} else if (f->state == FLOW_OPEN && now - f->active_ms < GATE_IDLE_MS) {
+	} else if (f->state == FLOW_OPEN && !f->last_words && now - f->active_ms < GATE_IDLE_MS) {
 		flow_timer(f, GATE_IDLE_MS - (now - f->active_ms));
 	} else if (f->state == FLOW_CONNECT) {
 		dial_event(f, 0);

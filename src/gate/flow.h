@@ -68,6 +68,8 @@ struct flow {
 	struct http_header *headers;
 	struct http1_body body;
 	bool in_body, first_done, one_request;
+	int last_status;        /* what the client is told when the server has answered what was allowed */
+	const char *last_words;
 
 	bool greeted; /* SOCKS */
 	struct intercept *intercept;

@@ -81,7 +81,7 @@ extern const struct link_ops boxes_keeper_ops, boxes_api_ops;
 void box_free(struct box *b);
 /* Takes from the box's allowance of new connections; false: none is left. */
 bool box_may_connect(struct box *b);
-bool box_may_ask(struct box *b); /* DNS */
+bool box_may_ask(struct box *b); /* DNS: a question that goes out */
 /* Bytes that may be moved now, at most `want`; 0: wait, flow_wake comes. */
 size_t box_allowance(struct box *b, size_t want);
 void box_later(struct box *b); /* accepts nothing for a moment */
@@ -106,13 +106,16 @@ struct names_waiter {
 };
 struct names *names_new(struct loop *loop, const char *server, struct err *e) _must_check_; /* "" : /etc/resolv.conf */
 void names_ask(struct names *n, struct view name, struct names_waiter *w, void (*done)(struct names_waiter *, const struct names_answer *));
+/* Whether it would be answered without asking anybody. */
+bool names_cached(const struct names *n, struct view name);
 void names_forget(struct names_waiter *w);
 
 /* ---- server.c ---- */
 void server_on_question(struct loop_io *io, uint32_t events);
-/* One message; `answer` is called once, perhaps before it returns, unless it is cancelled. */
+/* One message; `answer` is called once, perhaps before it returns, unless it is cancelled.
+ * False: there will be no answer. */
 struct server_query;
-void server_start(struct box *b, struct view message, void (*answer)(struct server_query *q, struct view message), void *arg);
+bool server_start(struct box *b, struct view message, void (*answer)(struct server_query *q, struct view message), void *arg);
 void *server_arg(const struct server_query *q);
 void server_cancel_all(struct box *b, const void *arg); /* NULL: all of the box */
 

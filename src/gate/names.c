@@ -304,6 +304,14 @@ void names_ask(struct names *n, struct view name, struct names_waiter *w, void (
 		start(e);
 }
 
+bool names_cached(const struct names *n, struct view name)
+{
+	struct map_node *node = map_get(&n->entries, name);
+	const struct entry *e = node ? CONTAINER(node, struct entry, node) : NULL;
+
+	return e && (e->asking || e->until_ms > loop_now(n->loop));
+}
+
 void names_forget(struct names_waiter *w)
 {
 	if (w->link.next)

@@ -383,7 +383,8 @@ bool policy_may(const struct policy *p, const struct policy_facts *f)
 				return false;
 			continue;
 		}
-		if (f->port == 0 && r->n_domains == 0 && r->n_cidrs)
+		/* Names are not asked for on behalf of addresses: a question would carry the name out. */
+		if ((!f->addr || f->port == 0) && r->n_domains == 0 && r->n_cidrs)
 			continue;
 		if (r->looks_inside && !r->n_inject && (f->proto == POLICY_TCP || f->proto == POLICY_TLS))
 			continue;

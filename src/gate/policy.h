@@ -74,8 +74,8 @@ enum policy_answer {
 enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule);
 /* Whether TLS to this name is looked into: a rule that puts secrets in names it. */
 bool policy_intercepts(const struct policy *p, const struct policy_facts *f);
-/* Whether it could still be allowed, whatever is not known yet. A name alone (port 0) is a
- * question to DNS: rules that only name addresses do not open it. */
+/* Whether it could still be allowed, whatever is not known yet. While only a name is known,
+ * rules that only name addresses do not count: they do not open DNS. */
 bool policy_may(const struct policy *p, const struct policy_facts *f);
 /*
  * For a connection whose bytes have not been seen: true when the rules decide without

@@ -75,6 +75,8 @@ void relay_check_end(struct flow *f)
 	}
 	if (f->server_eof && !f->client_shut && buf_len(&f->to_client) == 0) {
 		f->client_shut = true;
+		if (f->last_words)
+			proxy_http_error(f, f->last_status, f->last_words);
 		(void)shutdown(f->client_fd, SHUT_WR);
 	}
 	/* In HTTP an answer that has ended, ends the connection; nobody reads what else is asked. */
@@ -142,9 +144,13 @@ static void dns_messages(struct flow *f)
 		size_t n = v.n >= DNS_BYTES ? (size_t)(uint8_t)v.p[0] << 8 | (uint8_t)v.p[1] : 0;
 		if (v.n < DNS_BYTES || v.n < DNS_BYTES + n)
 			break;
-		server_start(f->box, view_head(view_skip(v, DNS_BYTES), n), on_answer, f);
+		bool understood = server_start(f->box, view_head(view_skip(v, DNS_BYTES), n), on_answer, f);
 		if (f->state == FLOW_OVER)
 			return;
+		if (!understood) {
+			flow_end(f, true);
+			return;
+		}
 		buf_consume(&f->look, DNS_BYTES + n);
 	}
 	flow_timer(f, GATE_HEAD_MS);

@@ -135,19 +135,22 @@ static void serve(struct server_query *q)
 		reply(q, DNS_NXDOMAIN, NULL, 0, 0);
 	} else if (q->query.type != DNS_A && q->query.type != DNS_AAAA) {
 		reply(q, DNS_NOERROR, NULL, 0, 0);
+	} else if (!names_cached(b->gate->names, f.name) && !box_may_ask(b)) {
+		reply(q, DNS_REFUSED, NULL, 0, 0);
 	} else {
 		names_ask(b->gate->names, f.name, &q->waiter, on_answer);
 	}
 }
 
-static void start(struct box *b, struct view message, void (*answer)(struct server_query *q, struct view message), void *arg,
+/* False: it was no question, or one too many. */
+static bool start(struct box *b, struct view message, void (*answer)(struct server_query *q, struct view message), void *arg,
 		  const struct peer *peer)
 {
 	struct server_query *q = calloc(1, sizeof(*q));
 	unsigned n = 0;
 
 	if (!q)
-		return;
+		return false;
 	list_init(&q->waiter.link);
 	list_init(&q->link);
 	q->box = b;
@@ -160,22 +163,21 @@ static void start(struct box *b, struct view message, void (*answer)(struct serv
 		n++;
 	if (r == -EBADMSG || n >= QUESTIONS) {
 		free(q);
-		return;
+		return false;
 	}
 	q->size = MIN(message.n, 12 + q->query.question);
 	memcpy(q->message, message.p, MIN(q->size, sizeof(q->message)));
 	list_append(&b->questions, &q->link);
 	if (r < 0)
 		reply(q, DNS_NOTIMP, NULL, 0, 0);
-	else if (!box_may_ask(b))
-		reply(q, DNS_REFUSED, NULL, 0, 0);
 	else
 		serve(q);
+	return true;
 }
 
-void server_start(struct box *b, struct view message, void (*answer)(struct server_query *q, struct view message), void *arg)
+bool server_start(struct box *b, struct view message, void (*answer)(struct server_query *q, struct view message), void *arg)
 {
-	start(b, message, answer, arg, NULL);
+	return start(b, message, answer, arg, NULL);
 }
 
 /* ---- UDP ---- */
@@ -246,7 +248,7 @@ static bool receive(struct box *b)
 	p.from_len = m.msg_namelen;
 	keep_info(&p, &m);
 	if (!(m.msg_flags & MSG_TRUNC))
-		start(b, (struct view){ message, (size_t)n }, send_udp, NULL, &p);
+		(void)start(b, (struct view){ message, (size_t)n }, send_udp, NULL, &p);
 	return true;
 }
 

@@ -14,30 +14,6 @@
 #include "poison.h"
 
 #define TOKEN_MOST 8192
-#define BLOCK      64
-
-static void hmac(struct view key, struct view text, uint8_t out[SHA256_SIZE])
-{
-	uint8_t pad[BLOCK] = { 0 }, inner[SHA256_SIZE];
-	struct sha256 s;
-
-	if (key.n > BLOCK)
-		sha256_of(key, pad);
-	else if (key.n)
-		memcpy(pad, key.p, key.n);
-	for (size_t i = 0; i < BLOCK; i++)
-		pad[i] ^= 0x36;
-	sha256_init(&s);
-	sha256_add(&s, pad, BLOCK);
-	sha256_add(&s, text.p, text.n);
-	sha256_end(&s, inner);
-	for (size_t i = 0; i < BLOCK; i++)
-		pad[i] ^= 0x36 ^ 0x5c;
-	sha256_init(&s);
-	sha256_add(&s, pad, BLOCK);
-	sha256_add(&s, inner, sizeof(inner));
-	sha256_end(&s, out);
-}
 
 /* base64url without padding. */
 static int unbase64url(struct view in, struct buf *out)
@@ -117,7 +93,7 @@ static bool jwt_allows(struct view key, struct view jwt, struct view host, int64
 	bool ok = rest.p && more.p && !memchr(signature.p, '.', signature.n);
 
 	if (ok) {
-		hmac(key, view_head(jwt, head.n + 1 + claims.n), want);
+		sha256_hmac(key, view_head(jwt, head.n + 1 + claims.n), want);
 		ok = unbase64url(signature, &sig) == 0 && view_eq_secret(buf_view(&sig), (struct view){ (char *)want, sizeof(want) });
 	}
 	ok = ok && unbase64url(head, &json) == 0 && header_holds(buf_view(&json));

@@ -19,22 +19,34 @@ void web_done(struct flow *f)
 	f->headers = NULL;
 }
 
+/* The answers to requests before this one come first: the server is told that there are no more. */
+static bool say_no(struct flow *f, int status, const char *why)
+{
+	if (!f->first_done) {
+		proxy_http_error(f, status, why);
+		flow_end(f, false);
+		return false;
+	}
+	f->mode = MODE_DRAIN;
+	f->client_eof = true;
+	f->last_status = status;
+	f->last_words = why;
+	flow_timer(f, GATE_HEAD_MS);
+	return false;
+}
+
 static bool malformed(struct flow *f, int status, const char *why)
 {
 	flow_say(f, false, WIRE_GATE_REASON_MALFORMED, NULL, VIEW(""), VIEW(""));
-	proxy_http_error(f, status, why);
-	flow_end(f, false);
-	return false;
+	return say_no(f, status, why);
 }
 
 static bool refuse(struct flow *f, int reason, const struct policy_rule *rule)
 {
 	flow_say(f, false, reason, rule, f->request.method, f->request.path);
-	proxy_http_error(f, reason == WIRE_GATE_REASON_TOKEN ? 407 : 403,
-			 reason == WIRE_GATE_REASON_MISMATCH ? "paddock: Host does not fit the connection"
-							     : "paddock: the policy of this sandbox does not allow it");
-	flow_end(f, false);
-	return false;
+	return say_no(f, reason == WIRE_GATE_REASON_TOKEN ? 407 : 403,
+		      reason == WIRE_GATE_REASON_MISMATCH ? "paddock: Host does not fit the connection"
+							  : "paddock: the policy of this sandbox does not allow it");
 }
 
 static struct view header(const struct http1_request *r, const char *name)
@@ -219,7 +231,7 @@ bool web_step(struct flow *f)
 
 	while (r > 0 && f->mode == MODE_HTTP && buf_len(&f->look))
 		r = f->in_body ? step_body(f) : step_head(f);
-	if (r < 0 || f->state == FLOW_OVER)
+	if (f->state == FLOW_OVER)
 		return false;
 	if (f->mode == MODE_DRAIN)
 		buf_clear(&f->look);

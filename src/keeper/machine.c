@@ -20,7 +20,7 @@
 #include "text.h"
 #include "poison.h"
 
-#define FORMAT "2" /* changes when what is made here changes */
+#define FORMAT "3" /* changes when what is made here changes */
 
 static const struct {
 	const char *path;
@@ -58,6 +58,8 @@ static const char *const copied[] = {
 	"debian_version", "os-release",	 "localtime",	"timezone",	"mime.types", "protocols",	 "services",
 	"fonts",	  "matplotlibrc", "python3",	 "python3.11",	"perl",		"java-17-openjdk", "terminfo",	 "inputrc",
 	"magic",	  "magic.mime",	 "rpc",		"networks",	"ethertypes",
+	/* Where packages come from: the sets `pypi`, `npm` and `apt` of egress policies follow the same files. */
+	"pip.conf",	  "npmrc",	 "apt/sources.list", "apt/sources.list.d", "apt/trusted.gpg.d",
 };
 
 static const char *const merged[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
@@ -81,7 +83,8 @@ int machine_key(char ret[65], struct err *e)
 	sha256_add(&s, FORMAT, sizeof(FORMAT));
 	/* Package changes show in dpkg's status file; other systems show in the directories. */
 	static const char *const signs[] = { "/var/lib/dpkg/status", "/usr/bin", "/usr/lib", "/etc/alternatives",
-					     "/etc/ld.so.cache", "/etc/ssl/certs" };
+					     "/etc/ld.so.cache", "/etc/ssl/certs", "/etc/pip.conf", "/etc/npmrc",
+					     "/etc/apt/sources.list", "/etc/apt/sources.list.d" };
 	for (size_t i = 0; i < ELEMS(signs); i++) {
 		int r = add_stat(&s, signs[i]);
 		if (r < 0)
@@ -93,11 +96,37 @@ int machine_key(char ret[65], struct err *e)
 	return 0;
 }
 
+/* A URL with a user in it, or npm's ways to say who one is. */
+static bool has_credentials(int fd)
+{
+	static const char *const words[] = { "_authToken", "_password", "_auth=" };
+	char text[65536];
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+	size_t left = n > 0 ? (size_t)n : 0;
+
+	for (size_t i = 0; i < ELEMS(words); i++)
+		if (left && memmem(text, left, words[i], strlen(words[i])))
+			return true;
+	for (const char *p = text, *at; left && (at = memmem(p, left, "://", 3));) {
+		at += 3;
+		left -= (size_t)(at - p);
+		p = at;
+		for (size_t i = 0; i < left && !strchr("/ \t\r\n\"'", p[i]); i++)
+			if (p[i] == '@')
+				return true;
+	}
+	return false;
+}
+
 static int copy_file(int from, int to, const char *name, mode_t mode)
 {
 	_cleanup_(closep) int in = openat(from, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (in < 0)
+		return -errno;
+	if (has_credentials(in))
+		return 0;
 	_cleanup_(closep) int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0755);
-	if (in < 0 || out < 0)
+	if (out < 0)
 		return -errno;
 	for (;;) {
 		char chunk[65536];
@@ -137,7 +166,7 @@ static int copy_dir(int from, int to, const char *name, unsigned depth)
 	return r;
 }
 
-/* What is not for everybody to read stays where it is. */
+/* What is not for everybody to read, or holds a password for all that, stays where it is. */
 static int copy_entry(int from, int to, const char *name, unsigned depth)
 {
 	struct stat st;

@@ -106,6 +106,8 @@ static const char *const STEPS[] = {
 	"  tenant TEXT PRIMARY KEY NOT NULL REFERENCES tenants (id),"
 	"  policy TEXT NOT NULL"
 	") STRICT;",
+	/* 6: workspaces that do not change */
+	"ALTER TABLE workspaces ADD COLUMN readonly INTEGER NOT NULL DEFAULT 0;",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

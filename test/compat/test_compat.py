@@ -6,6 +6,7 @@ scenario is a test. npm installs the clients into build/compat from the lock fil
 
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -35,19 +36,19 @@ def e2b_daemon(daemon_factory):
 
 
 @pytest.fixture(scope="session")
-def outcomes(modules, e2b_daemon):
-    """{package: {scenario: what became of it}}, made when it is asked for."""
-    made = {}
+def outcomes(request, modules, e2b_daemon):
+    """What became of the scenarios of a package: {name: line}. Two packages at a time, as they wait a lot."""
+    env = clients.environment(e2b_daemon, modules, E2B_DOMAIN=DOMAIN)
 
-    def of(package):
-        if package not in made:
-            env = clients.environment(e2b_daemon, modules, E2B_DOMAIN=DOMAIN)
-            done = subprocess.run(["node", HERE / "run.js", package], env=env, capture_output=True, text=True, timeout=140)
-            made[package] = {line["scenario"]: line for line in map(json.loads, done.stdout.splitlines())}
-            made[package][None] = f"exit status {done.returncode}\n{done.stderr[-2000:]}"
-        return made[package]
+    def run(package):
+        done = subprocess.run(["node", HERE / "run.js", package], env=env, capture_output=True, text=True, timeout=140)
+        lines = {line["scenario"]: line for line in map(json.loads, done.stdout.splitlines())}
+        return {**lines, None: f"exit status {done.returncode}\n{done.stderr[-2000:]}"}
 
-    return of
+    asked = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    with ThreadPoolExecutor(2) as pool:
+        begun = {package: pool.submit(run, package) for package in dict.fromkeys(one["package"] for one in asked if "package" in one)}
+        yield lambda package: begun[package].result()
 
 
 @pytest.mark.parametrize("package, scenario", [(package, name) for package in PACKAGES for name in scenarios(package)])

@@ -37,7 +37,7 @@ from pathlib import Path
 CLONE_NEWNET = 0x40000000
 NAMES = ("a.test", "b.test", "c.test", "evil.test", "site.test", "api.test", "*.a.test", "*.b.test")
 WEB_PORTS, TLS_PORTS = (80, 8080), (443, 8443)
-ECHO_PORT, BANNER_PORT, SILENT_PORT, SINK_PORT = 7, 2222, 9, 5001
+ECHO_PORT, BANNER_PORT, SILENT_PORT, SINK_PORT, PROXY_PORT, UDP_PORT = 7, 2222, 9, 5001, 3128, 443
 
 
 def run(*command):
@@ -306,6 +306,38 @@ def sink(connection):
     connection.sendall(str(total).encode())
 
 
+def proxy(connection):
+    """CONNECT, and bytes."""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        head += connection.recv(1)
+    host, port = head.split()[1].decode().rsplit(":", 1)
+    note(proxied=f"{host}:{port}")
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=5) as other:
+        connection.sendall(b"HTTP/1.1 200 fine\r\nX-Y: z\r\n\r\n")
+        while True:
+            for ready in select.select([connection, other], [], [])[0]:
+                data = ready.recv(65536)
+                if not data:
+                    return
+                (other if ready is connection else connection).sendall(data)
+
+
+def serve_udp(port):
+    server = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+    server.bind(("::", port))
+
+    def loop():
+        while True:
+            message, control, _, sender = server.recvmsg(4096, 256)
+            note(port=port, udp=len(message))
+            server.sendmsg([message], [(level, kind, data[:16] + b"\0\0\0\0") for level, kind, data in control], 0, sender)
+
+    threading.Thread(target=loop, daemon=True).start()
+
+
 def dns_answer(message):
     at, labels = 12, []
     while message[at]:
@@ -365,6 +397,8 @@ def start(directory):
     serve_tcp(BANNER_PORT, banner)
     serve_tcp(SILENT_PORT, silent)
     serve_tcp(SINK_PORT, sink)
+    serve_tcp(PROXY_PORT, proxy)
+    serve_udp(UDP_PORT)
     serve_dns()
 
 

@@ -76,11 +76,16 @@ def readme_commands():
             and not any("make " in line or "paddock serve" in line for line in block)]
 
 
-def test_the_readme(shell):
+def test_the_readme(shell, api):
     commands = readme_commands()
     assert commands, "the README shows no command that could be tried"
+    before = {one["id"] for one in api.list()}
     for block in commands:
         shell(block)
+    for one in api.list():  # what it leaves is not for the next test
+        if one["id"] not in before:
+            paddock.Box(api, one).delete()
+    shell("paddock image rm tools; paddock snapshot rm tools")
 
 
 def test_curl_of_the_readme(shell, daemon):

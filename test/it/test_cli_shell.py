@@ -41,7 +41,7 @@ class Console:
     def type(self, text):
         os.write(self.master, text.encode() if isinstance(text, str) else text)
 
-    def expect(self, pattern, timeout=10):
+    def expect(self, pattern, timeout=30):
         end = time.monotonic() + timeout
         while not re.search(pattern, self.text):
             assert select.select([self.master], [], [], max(0, end - time.monotonic()))[0], self.text
@@ -52,7 +52,7 @@ class Console:
     def wait(self):
         """What it still writes is read, so that it can end."""
         ended = os.pidfd_open(self.process.pid)
-        while (ready := select.select([self.master, ended], [], [], 10)[0]) and ended not in ready:
+        while (ready := select.select([self.master, ended], [], [], 30)[0]) and ended not in ready:
             self.text += os.read(self.master, 65536)
         os.close(ended)
         while select.select([self.master], [], [], 0)[0]:
@@ -76,7 +76,7 @@ def test_paddock_shell(daemon, box):
     console.type("sleep 8001\n")
     pid = box.find_process("8001")
     console.type(b"\x03")
-    assert paddock.wait_gone(pid, 5), "Ctrl-C goes to the program"
+    assert paddock.wait_gone(pid, 15), "Ctrl-C goes to the program"
     console.type("echo still here: $?\n")
     console.expect(rb"still here: 130\r\n")
     console.type("exit 9\n")
@@ -108,7 +108,7 @@ def test_who_ends_the_command_line_ends_the_shell(daemon, box, signo):
     pid = box.find_process("8004")
     console.process.send_signal(signo)
     assert console.wait() == (128 + signo, True)
-    assert paddock.wait_gone(pid, 5)
+    assert paddock.wait_gone(pid, 15)
 
 
 def test_a_box_that_goes_away(daemon, box):
@@ -134,7 +134,7 @@ def test_paddock_shell_goes_on_after_a_restart_of_the_api(own_daemon):
     console.expect(rb"remembered\r\n")
     daemon.kill_api()
     console.type("echo got:$x\n")
-    console.expect(rb"got:remembered\r\n", 20)
+    console.expect(rb"got:remembered\r\n")
     console.type("exit 5\n")
     assert console.wait() == (5, True)
     client.close()
@@ -148,7 +148,7 @@ def test_paddock_shell_with_options(daemon, box):
 
 
 def test_paddock_shell_needs_a_terminal(daemon, box):
-    result = subprocess.run([paddock.BIN / "paddock", "shell", box.id], stdin=subprocess.DEVNULL, capture_output=True, timeout=10,
+    result = subprocess.run([paddock.BIN / "paddock", "shell", box.id], stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
                             env=paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key"))
     assert result.returncode != 0 and b"terminal" in result.stderr
 
@@ -176,10 +176,11 @@ def cli(daemon, *arguments, **options):
 
 
 def test_paddock_exec_streams(daemon, box):
-    process = cli(daemon, "exec", box.id, "--", "sh", "-c", "echo one; echo err >&2; sleep 1; echo two; exit 3", stdin=subprocess.DEVNULL)
+    process = cli(daemon, "exec", box.id, "--", "sh", "-c",
+                  "echo one; echo err >&2; until [ -e /tmp/go ]; do sleep 0.02; done; echo two; exit 3", stdin=subprocess.DEVNULL)
     assert process.stdout.readline() == b"one\n"
-    begun = time.monotonic()
-    assert process.stdout.readline() == b"two\n" and time.monotonic() - begun > 0.6
+    box.check("touch /tmp/go")
+    assert process.stdout.readline() == b"two\n"
     assert process.stderr.read() == b"err\n" and process.wait() == 3
 
 
@@ -202,20 +203,20 @@ def test_paddock_exec_with_much_binary_both_ways(daemon, box):
 
 def test_paddock_exec_of_what_does_not_read(daemon, box):
     process = cli(daemon, "exec", box.id, "--", "true", stdin=subprocess.PIPE)
-    assert process.communicate(b"x" * 5_000_000, timeout=20)[0] == b"" and process.returncode == 0
+    assert process.communicate(b"x" * 5_000_000, timeout=60)[0] == b"" and process.returncode == 0
     process = cli(daemon, "exec", box.id, "--", "sh", "-c", "exit 5", stdin=subprocess.PIPE)  # stdin stays open
-    assert process.wait(10) == 5
+    assert process.wait(30) == 5
 
 
 def test_paddock_exec_interrupted(daemon, box):
     process = cli(daemon, "exec", box.id, "--", "sleep", "8002", stdin=subprocess.DEVNULL)
     pid = box.find_process("8002")
     process.terminate()
-    process.wait(10)
-    assert paddock.wait_gone(pid, 5), "who ends the command line ends the command"
+    process.wait(30)
+    assert paddock.wait_gone(pid, 15), "who ends the command line ends the command"
 
 
 def test_paddock_exec_in_a_shell(daemon, box):
     for command, out in (("x=5; cd /usr", b""), ("echo $x; pwd", b"5\n/usr\n")):
         process = cli(daemon, "exec", "--shell", "work", box.id, "--", command, stdin=subprocess.DEVNULL)
-        assert process.communicate(timeout=10) == (out, b"") and process.returncode == 0
+        assert process.communicate(timeout=30) == (out, b"") and process.returncode == 0

@@ -402,8 +402,9 @@ def test_threads_and_late_output(python):
     python.check("import threading\nt = threading.Timer(0.2, lambda: print('late'))\nt.start()")
     answer = python.check("t.join()\nprint('now')")
     assert answer["stdout"] == "late\nnow\n"
-    python.check("t = threading.Timer(0.1, lambda: print('between'))\nt.start()")
-    time.sleep(0.4)  # what is printed while no code runs comes with the next
+    # What is printed while no code runs comes with the next.
+    python.check("t = threading.Timer(0.1, lambda: (print('between'), open('/tmp/between', 'w')))\nt.start()")
+    paddock.until(lambda: python.box.exec("test -e /tmp/between").exit_code == 0, "it has printed")
     assert python.check("None")["stdout"] == "between\n"
 
 
@@ -660,9 +661,9 @@ def test_interrupt_when_idle_is_nothing(box, language):
 def test_time_limit_interrupts(box, language):
     context = make(box, language)
     context.check({"python": "x = 1", "javascript": "var x = 1", "bash": "x=1"}[language])
-    answer = context.execute(SLEEPS[language], timeout_ms=200)
+    answer = context.execute(SLEEPS[language], timeout_ms=500)
     assert answer["timed_out"] and not answer["state_lost"] and answer["error"] and answer["stdout"] == "go\n"
-    assert 200 <= answer["duration_ms"] < 1500
+    assert 500 <= answer["duration_ms"] < 5000
     show = {"python": "print(x)", "javascript": "console.log(x)", "bash": "echo $x"}[language]
     assert context.check(show)["stdout"] == "1\n"
 
@@ -674,7 +675,7 @@ def test_time_limit_kills_what_does_not_listen(box):
                   "child = subprocess.Popen(['sleep', '1234'])")
     answer = context.execute("while True: time.sleep(1)", timeout_ms=200)
     assert answer["timed_out"] and answer["state_lost"] and answer["error"]["name"] == "Timeout"
-    assert 2100 <= answer["duration_ms"] < 5000
+    assert 2100 <= answer["duration_ms"] < 10000
     assert "1234" not in box.check("ps -eo args", user="root")
     assert context.check("1")["execution_count"] == 1
 
@@ -768,36 +769,41 @@ def test_js_prints_after_an_interrupt_within_a_print(box, daemon):
 # ---- order, streams, clients that leave ------------------------------------
 
 
+def waits_for(path):
+    return f"import os, time\nwhile not os.path.exists({path!r}): time.sleep(0.01)\n"
+
+
 def test_executions_are_queued_in_order(box, daemon):
     context = make(box, "python")
     context.check("done = []")
-    first = paddock.Background(context.with_client(daemon.client()).check,
-                               "import time; time.sleep(0.5); done.append(0)")
+    first = paddock.Background(context.with_client(daemon.client()).check, waits_for("/tmp/go") + "done.append(0)")
     paddock.until(lambda: box.client.get(context.path).json()["busy"], "the first runs")
     others = []
     for i in range(1, 5):
         others.append(paddock.Background(context.with_client(daemon.client()).check, f"done.append({i})"))
         paddock.until(lambda: box.client.get(context.path).json()["queued"] == i or None, f"{i} wait")
+    box.check("touch /tmp/go")
     for one in (first, *others):
         one.result()
     assert context.text("done") == "[0, 1, 2, 3, 4]"
 
 
 @pytest.mark.parametrize("form", ["text/event-stream", "application/x-ndjson"])
-def test_streaming(box, form):
+def test_streaming(box, daemon, form):
     context = make(box, "python")
-    code = "import sys, time\nprint('a')\ndisplay(1)\ntime.sleep(0.1)\nprint('b', file=sys.stderr)\ntime.sleep(0.3)\nprint('ü')\n2"
-    kinds, times = [], {}
+    code = "import sys\nprint('a')\ndisplay(1)\n" + waits_for("/tmp/1") + (
+        "print('b', file=sys.stderr)\n") + waits_for("/tmp/2") + "print('ü')\n2"
+    other, kinds = box.with_client(daemon.client()), []
     for kind, event in events(box.client, context.path + "/execute", {"code": code}, form):
-        times[kind] = time.monotonic()
+        if kind == "result" and event["text"] == "1" or kind == "stderr":  # it comes while the code runs
+            other.check(f"touch /tmp/{event.get('text', 2)}")
         kinds.append((kind, event.get("data", event.get("text"))))
         if kind == "start":
             assert (event["context"], event["language"]) == (context.id, "python")
         if kind == "end":
-            assert event["execution_count"] == 1 and not event["state_lost"] and event["duration_ms"] > 300
+            assert event["execution_count"] == 1 and not event["state_lost"] and event["duration_ms"] > 10
     assert kinds == [("start", None), ("stdout", "a\n"), ("result", "1"), ("stderr", "b\n"), ("stdout", "ü\n"),
                      ("result", "2"), ("end", None)]
-    assert times["end"] - times["stderr"] > 0.25  # it came while the code still ran
 
 
 def test_streamed_error(box):

@@ -201,7 +201,7 @@ def test_strangers_see_nothing(e2b, stranger):
     for method, path, body in (("GET", one, None), ("DELETE", one, None), ("POST", one + "/pause", {}), ("POST", f"/v2{one}/connect", {}),
                                ("POST", one + "/timeout", {"timeout": 1}), ("POST", one + "/refreshes", {}), ("GET", one + "/metrics", None),
                                ("GET", one + "/logs", None), ("POST", one + "/fork", {}), ("POST", one + "/snapshots", {}),
-                               ("POST", one + "/resume", {})):
+                               ("POST", one + "/resume", {}), ("PUT", one + "/network", {})):
         assert stranger.call(method, path, body).status == 404, path
     assert stranger.call("GET", "/v2/sandboxes").json() == []
     assert e2b.info(box)["state"] == "running"
@@ -226,6 +226,40 @@ def test_a_snapshot_is_a_template_of_its_tenant(e2b, stranger, api):
     assert e2b.call("DELETE", f"/templates/{snapshot}").status == 404
 
 
+def test_pages_of_snapshots(e2b):
+    box = e2b.create()
+    names = [f"p{time.monotonic_ns()}-{i}" for i in range(3)]
+    made = [e2b.call("POST", f"/sandboxes/{box['sandboxID']}/snapshots", {"name": name}).json()["snapshotID"] for name in names]
+    found, token = [], ""
+    while True:
+        page = e2b.call("GET", "/snapshots?limit=1" + (f"&nextToken={token}" if token else ""))
+        assert page.status == 200 and len(page.json()) <= 1, page
+        found += [one["snapshotID"] for one in page.json()]
+        token = page.headers.get("x-next-token")
+        if not token:
+            break
+    assert [one for one in found if one in made] == made and len(found) == len(set(found))
+    assert [one["snapshotID"] for one in e2b.call("GET", f"/snapshots?name={names[1]}").json()] == [made[1]]
+    assert e2b.call("GET", f"/snapshots?sandboxID={box['sandboxID']}").status == 501
+    for bad in ("limit=0", "limit=x", "nextToken=nothing"):
+        assert e2b.call("GET", f"/snapshots?{bad}").status == 400, bad
+    for snapshot in made:
+        assert e2b.call("DELETE", f"/templates/{snapshot}").status == 204
+
+
+def test_metrics_of_many(e2b, stranger):
+    boxes = [e2b.create()["sandboxID"] for _ in range(2)]
+    path = f"/sandboxes/metrics?sandbox_ids={','.join(boxes)},none"
+
+    def sampled():
+        answer = e2b.call("GET", path)
+        assert answer.status == 200, answer
+        return set(answer.json()["sandboxes"]) == set(boxes)
+
+    paddock.until(sampled, "both were sampled", 30)
+    assert stranger.call("GET", path).json() == {"sandboxes": {}}
+
+
 def test_forks_have_the_files(e2b, api):
     box = e2b.create(timeout=100)
     paddock.Box(api, api.get(f"/v1/sandboxes/{box['sandboxID']}").json()).put("/workspace/f", b"x")
@@ -237,6 +271,38 @@ def test_forks_have_the_files(e2b, api):
         e2b.client.daemon.saw(twin["sandboxID"])
         assert 30 < e2b.ends_in(twin) <= 50
         assert paddock.Box(api, {"id": twin["sandboxID"]}).read("/workspace/f").body == b"x"
+
+
+def test_a_network_is_a_policy(e2b, api):
+    def policy(box):
+        answer = api.get(f"/v1/sandboxes/{box['sandboxID']}/egress").json()
+        rules = [(rule["action"], rule.get("host") or rule.get("cidr")) for rule in answer["policy"]["rules"]]
+        return answer["policy"]["default"], rules, e2b.info(box)["network"]
+
+    box = e2b.create(network={"allowOut": ["example.org", "*.example.com", "192.0.2.0/24", "192.0.2.7"], "denyOut": ["0.0.0.0/0"]})
+    default, rules, shown = policy(box)
+    assert default == "deny"
+    assert rules == [("allow", "example.org"), ("allow", "*.example.com"), ("allow", "192.0.2.0/24"), ("allow", "192.0.2.7/32")]
+    assert shown["allowOut"] == [target for _, target in rules] and shown["denyOut"] == ["0.0.0.0/0"]
+
+    put = f"/sandboxes/{box['sandboxID']}/network"
+    assert e2b.call("PUT", put, {"allowOut": ["198.51.100.1"], "denyOut": ["198.51.100.0/24"]}).status == 204
+    default, rules, shown = policy(box)
+    assert (default, rules) == ("allow", [("allow", "198.51.100.1/32"), ("deny", "198.51.100.0/24")]), "what is allowed comes first"
+    assert e2b.call("PUT", put, {"allow_internet_access": False}).status == 204
+    assert policy(box)[:2] == ("deny", [])
+    before = api.get(f"/v1/sandboxes/{e2b.create()['sandboxID']}/egress").json()
+    assert e2b.call("PUT", put, {}).status == 204
+    assert api.get(f"/v1/sandboxes/{box['sandboxID']}/egress").json() == before, "nothing said is that of everybody"
+    assert "allowOut" not in policy(box)[2]
+    assert policy(e2b.create(allow_internet_access=False))[:2] == ("deny", [])
+
+    for bad, status in (({"denyOut": ["example.org"]}, 400), ({"allowOut": ["not a host"]}, 400), ({"unheardOf": 1}, 400),
+                        ({"rules": {"example.org": [{"transform": {"headers": {"a": "b"}}}]}}, 501),
+                        ({"egressProxy": {"address": "192.0.2.1:1"}}, 501)):
+        assert e2b.call("PUT", put, bad).status == status, bad
+        assert e2b.call("POST", "/v2/sandboxes", {"templateID": "base", "network": bad}).status == status, bad
+    assert e2b.call("PUT", "/sandboxes/none/network", {}).status == 404
 
 
 def test_what_cannot_be_done_is_refused(e2b):

@@ -2,6 +2,7 @@
 hold at the gate when they should. What the gate itself can do is shown elsewhere.
 """
 
+import base64
 import json
 import subprocess
 import time
@@ -249,6 +250,19 @@ def test_bad_configuration(workdir, egress, names):
     result = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", path], capture_output=True, text=True,
                             env=paddock.clean_environment(), timeout=10)
     assert result.returncode == 1 and names in result.stderr, result
+
+
+def test_boxes_have_the_files_that_sets_follow(make_box):
+    """What says where packages come from, without what would say who asks."""
+    box = make_box()
+    for name in ("/etc/pip.conf", "/etc/npmrc"):
+        try:
+            text = open(name, "rb").read()
+        except FileNotFoundError:
+            continue
+        response = box.read(name)
+        secret = b"_auth" in text or b"_password" in text or b"@" in text
+        assert response.status == (404 if secret else 200) and (secret or response.body == text), name
 
 
 # ---- the command line ----
@@ -505,3 +519,30 @@ def test_audit(world, inside):
     assert [line for line in lines if "egress allowed" in line and 'host="a.test"' in line and 'path="/seen"' in line]
     assert [line for line in lines if "egress denied" in line and 'host="b.test"' in line and 'allow="b.test' in line]
     assert "secret" not in "".join(lines), "a query may hold what a log must not"
+
+
+# ---- tokens, as agentbox has them ----
+
+def test_tokens_restrict(inside):
+    box = inside(egress={"allow": ["a.test", "b.test"]})
+    made = box.client.post(f"{box.path}/egress/token", {"allowed_hosts": ["a.test", "*.evil.test", "c.test"]})
+    assert made.status == 201, made
+    token, proxy = made.json()["token"], made.json()["proxy"]
+    claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+    assert claims["iss"] == "sandbox-egress-control" and claims["session_id"] == box.id
+    assert claims["allowed_hosts"] == "a.test,*.evil.test,c.test" and claims["exp"] - claims["iat"] == 4 * 3600
+    plain = "http://127.0.0.1:15004"
+    assert fetch(box, "http://a.test/", "-x", proxy) and fetch(box, "http://b.test/", "-x", plain)
+    assert fetch(box, "http://b.test/", "-x", proxy) is None, "it names another host"
+    assert fetch(box, "http://c.test/", "-x", proxy) is None, "it opens nothing"
+    assert fetch(box, "http://a.test/", "-x", proxy.replace(token, token[:-4] + "AAAA")) is None
+    other = inside(egress={"allow": ["a.test"]})
+    assert fetch(other, "http://a.test/", "-x", plain)
+    assert fetch(other, "http://a.test/", "-x", proxy) is None, "it is another box's"
+
+
+@pytest.mark.parametrize("body", [{}, {"allowed_hosts": []}, {"allowed_hosts": ["10.0.0.0/8"]}, {"allowed_hosts": ["a.b:443"]},
+                                  {"allowed_hosts": ["a,b.test"]}, {"allowed_hosts": ["a.b"], "ttl_seconds": 0},
+                                  {"allowed_hosts": ["*"]}], ids=str)
+def test_bad_tokens(api, box, body):
+    assert api.post(f"{box.path}/egress/token", body).code() == "invalid_argument"

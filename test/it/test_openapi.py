@@ -37,7 +37,8 @@ def built_routes():
     return found
 
 
-@pytest.mark.parametrize("dialect, file", [("", "openapi.yaml"), ("e2b", "e2b/openapi.yaml")])
+@pytest.mark.parametrize("dialect, file", [("", "openapi.yaml"), ("e2b", "e2b/openapi.yaml"),
+                                           ("interpreter", "e2b/interpreter.yaml")])
 def test_routes_both_ways(dialect, file):
     document = yaml.safe_load((paddock.ROOT / "api" / file).read_text())
     written = {(method.upper(), plain(path)) for path, item in document["paths"].items() for method in item if method in METHODS}

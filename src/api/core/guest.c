@@ -64,7 +64,7 @@ static void flush_pending(struct guest *g)
 static int enqueue(struct guest *g, struct call *c, uint16_t type, uint32_t deadline_ms, uint32_t patience_ms,
 		   const struct pb_msg *pm, const void *msg)
 {
-	c->request = BUF_INIT(PENDING_BODY_MAX);
+	c->request = (struct buf){ .max = PENDING_BODY_MAX, .secret = true }; /* it may hold one */
 	int r = pb_encode(pm, msg, &c->request);
 	if (r < 0) {
 		buf_done(&c->request);

@@ -5,7 +5,8 @@
  * once for every box that it concerns.
  *
  * policies.c knows which policy holds, policies_gate.c brings it to paddock-gate and
- * again after every loss of it, policies_log.c keeps the gate's verdicts.
+ * again after every loss of it, policies_log.c keeps the gate's verdicts, policies_token.c
+ * makes tokens that restrict it further.
  */
 #pragma once
 
@@ -103,6 +104,21 @@ struct job *policies_put(struct core *c, const struct actor *a, struct view ref,
 			 job_done *done, void *arg, struct err *e) _must_check_;
 struct job *policies_add(struct core *c, const struct actor *a, struct view ref, const struct policies_more *more,
 			 bool recheck, job_done *done, void *arg, struct err *e) _must_check_;
+
+/* A token for the proxy in the box, as agentbox has them: who uses it reaches these hosts at most. It never opens
+ * what the policy does not. */
+#define POLICIES_TOKEN_TTL     (4 * 3600)
+#define POLICIES_TOKEN_TTL_MAX (7 * 24 * 3600)
+#define POLICIES_TOKEN_HOSTS   64
+struct policies_token {
+	int64_t expires_ms;
+	struct view text; /* in the arena */
+};
+int policies_token(struct core *c, const struct actor *a, struct view ref, const struct json_strlist *hosts,
+		   uint64_t ttl_seconds, struct arena *arena, struct policies_token *ret, struct err *e) _must_check_;
+/* What the box's tokens are signed with. */
+#define POLICIES_KEY_SIZE 65
+void policies_token_key(const struct box *b, char ret[POLICIES_KEY_SIZE]);
 
 /* ---- tenants; a reference is an id or a name ---- */
 

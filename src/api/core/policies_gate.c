@@ -174,6 +174,7 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 {
 	struct core *c = p->core;
 	struct arena a = ARENA_INIT(MESSAGE_MAX);
+	char key[POLICIES_KEY_SIZE];
 	struct wire_gate_policy w = {
 		.box = view_of(b->id),
 		.version = ++c->policies.version,
@@ -185,10 +186,13 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 	};
 	int r = put_rules(c, &a, policy, &w);
 
+	policies_token_key(b, key);
+	w.token_key = view_of(key);
 	vault_box_policy((struct box *)b, policy); /* before the gate can ask for anything */
 	p->call.ops = &push_ops;
 	if (r >= 0)
 		r = mux_call(&c->policies.gate, &p->call, WIRE_TYPE_GATE_POLICY, GATE_MS, GATE_MS, &wire_gate_policy_msg, &w);
+	explicit_bzero(key, sizeof(key));
 	arena_done(&a);
 	return r;
 }

@@ -13,8 +13,6 @@ static void absent(struct req *r)
 }
 
 const struct route e2b_absent_routes[] = {
-	{ "PUT", "/sandboxes/{id}/network", absent },
-	{ "GET", "/sandboxes/metrics", absent, .query = "sandbox_ids" },
 	{ "GET", "/templates", absent, .query = "teamID" },
 	{ "POST", "/v3/templates", absent },
 	{ "GET", "/templates/{id}", absent, .query = "limit nextToken" },

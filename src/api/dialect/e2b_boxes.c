@@ -4,8 +4,9 @@
 #include <stdio.h>
 
 #include "clock.h"
-#include "e2b_impl.h"
+#include "e2b_network.h"
 #include "num.h"
+#include "policies.h"
 #include "text.h"
 #include "poison.h"
 
@@ -62,12 +63,7 @@ static void get(struct req *r)
 	json_out_object(&o);
 	put_common(&o, r, b);
 	e2b_put_access(&o, r, b);
-	json_out_key(&o, "network");
-	json_out_object(&o);
-	json_out_kbool(&o, "allowPublicTraffic", b->spec.ports_public);
-	if (b->spec.mask_host.n)
-		json_out_kstr(&o, "maskRequestHost", b->spec.mask_host);
-	json_out_end(&o, '}');
+	e2b_network_put(&o, b);
 	json_out_key(&o, "lifecycle");
 	json_out_object(&o);
 	json_out_kz(&o, "onTimeout", b->spec.on_end == SPEC_END_DELETE ? "kill" : "pause");
@@ -101,7 +97,7 @@ struct create_body {
 	struct view template;
 	uint64_t timeout;
 	struct json_strmap metadata, env;
-	bool auto_pause, auto_pause_memory, secure, internet;
+	bool auto_pause, auto_pause_memory, secure, internet, has_internet;
 	struct auto_resume_body auto_resume;
 	const struct json *network, *iam, *mcp, *volumes;
 };
@@ -117,7 +113,8 @@ static const struct json_field create_fields[] = {
 	{ "autoResume", JSON_F_OBJECT, AT(auto_resume), .sub = &auto_resume_schema, .nullable = true },
 	/* Everything needs the box's token here, whether that was asked for or not. */
 	{ "secure", JSON_F_BOOL, AT(secure), .nullable = true },
-	{ "allow_internet_access", JSON_F_BOOL, AT(internet), .nullable = true },
+	{ "allow_internet_access", JSON_F_BOOL, AT(internet), .has = offsetof(struct create_body, has_internet),
+	  .nullable = true },
 	{ "network", JSON_F_ANY, AT(network), .nullable = true },
 	{ "iam", JSON_F_ANY, AT(iam), .nullable = true },
 	/* Told to the API for its own use: the client itself starts the gateway. */
@@ -127,50 +124,40 @@ static const struct json_field create_fields[] = {
 #undef AT
 static const struct json_schema create_schema = { create_fields, ELEMS(create_fields) };
 
-/* Whether something is said there: not null, false, {} or []. */
-static bool says(const struct json *j)
-{
-	if (!j || j->type == JSON_NULL || (j->type == JSON_BOOL && !j->boolean))
-		return false;
-	return (j->type != JSON_OBJECT && j->type != JSON_ARRAY) || j->n > 0;
-}
-
 struct network_body {
+	struct e2b_network out;
 	bool allow_public;
 	struct view mask_host;
-	const struct json *allow_out, *deny_out, *rules, *proxy, *https;
+	const struct json *https;
 };
 
 #define AT(f) .offset = offsetof(struct network_body, f)
 static const struct json_field network_fields[] = {
 	{ "allowPublicTraffic", JSON_F_BOOL, AT(allow_public), .nullable = true },
 	{ "maskRequestHost", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
-	{ "allowOut", JSON_F_ANY, AT(allow_out), .nullable = true },
-	{ "denyOut", JSON_F_ANY, AT(deny_out), .nullable = true },
-	{ "rules", JSON_F_ANY, AT(rules), .nullable = true },
-	{ "egressProxy", JSON_F_ANY, AT(proxy), .nullable = true },
+	{ "allowOut", JSON_F_STRLIST, AT(out.allow_out), .nullable = true },
+	{ "denyOut", JSON_F_STRLIST, AT(out.deny_out), .nullable = true },
+	{ "rules", JSON_F_ANY, AT(out.rules), .nullable = true },
+	{ "egressProxy", JSON_F_ANY, AT(out.proxy), .nullable = true },
 	{ "httpsPorts", JSON_F_ANY, AT(https), .nullable = true },
 };
 #undef AT
 static const struct json_schema network_schema = { network_fields, ELEMS(network_fields) };
 
-static int read_network(struct req *r, const struct json *j, struct box_wish *w, struct err *e)
+static int read_network(struct req *r, const struct create_body *body, struct box_wish *w, struct err *e)
 {
 	struct network_body n = { .allow_public = true };
+	const struct json *j = body->network, *policy;
 
 	if (j && j->type != JSON_NULL && json_read(&r->arena, j, &network_schema, &n, false, e) < 0)
 		return err_wrap(e, "network");
-	const struct {
-		const char *name;
-		const struct json *said;
-	} refused[] = { { "allowOut", n.allow_out },
-			{ "denyOut", n.deny_out },
-			{ "rules", n.rules },
-			{ "egressProxy", n.proxy },
-			{ "httpsPorts", n.https } };
-	for (size_t i = 0; i < ELEMS(refused); i++)
-		if (says(refused[i].said))
-			return err_set(e, ERR_UNSUPPORTED, "network.%s is not supported", refused[i].name);
+	if (e2b_network_says(n.https))
+		return err_set(e, ERR_UNSUPPORTED, "network.httpsPorts is not supported");
+	n.out.has_internet = body->has_internet;
+	n.out.internet = body->internet;
+	if (e2b_network_policy(r, &n.out, &policy, e) < 0 ||
+	    (policy && policies_wish(r->core, &r->actor, policy, &r->arena, &w->egress, e) < 0))
+		return -1;
 	w->ports_public = n.allow_public;
 	w->mask_host = n.mask_host;
 	return 0;
@@ -180,11 +167,11 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 {
 	struct e2b_template t;
 
-	if (read_network(r, body->network, w, e) < 0)
+	if (read_network(r, body, w, e) < 0)
 		return -1;
-	if (says(body->iam))
+	if (e2b_network_says(body->iam))
 		return err_set(e, ERR_UNSUPPORTED, "iam is not supported");
-	if (says(body->volumes))
+	if (e2b_network_says(body->volumes))
 		return err_set(e, ERR_UNSUPPORTED, "volumeMounts is not supported");
 	if (body->auto_resume.enabled && body->auto_pause && !body->auto_pause_memory)
 		return err_set(e, ERR_INVALID, "autoResume and autoPauseMemory: false exclude each other");

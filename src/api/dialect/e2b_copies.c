@@ -4,8 +4,11 @@
  */
 #include "e2b_impl.h"
 #include "images.h"
+#include "num.h"
 #include "snapshots.h"
 #include "poison.h"
+
+#define PAGE_MAX 100
 
 /* ---- fork ---- */
 
@@ -108,21 +111,64 @@ static void snapshot(struct req *r)
 		rest_fail(r, &e);
 }
 
+struct page {
+	struct json_out o;
+	struct view name, after; /* empty: any; from the beginning */
+	uint32_t limit, n;
+	bool begun, more;
+	char last[BOX_ID + 1];
+};
+
+static void put_each(void *arg, const struct snapshot *s)
+{
+	struct page *p = arg;
+
+	if (!p->begun) {
+		p->begun = view_is(p->after, s->id);
+		return;
+	}
+	if (p->name.n && !view_is(p->name, s->name))
+		return;
+	p->more = p->n == p->limit;
+	if (p->more)
+		return;
+	put_snapshot(&p->o, s);
+	memcpy(p->last, s->id, sizeof(p->last));
+	p->n++;
+}
+
+static int read_page(const struct req *r, struct page *p, struct err *e)
+{
+	struct view limit = rest_query(r, "limit");
+
+	p->limit = PAGE_MAX;
+	if (limit.p && (num_u32(limit, &p->limit) < 0 || p->limit < 1 || p->limit > PAGE_MAX))
+		return err_set(e, ERR_INVALID, "limit must be between 1 and %d", PAGE_MAX);
+	if (rest_query(r, "sandboxID").n)
+		return err_set(e, ERR_UNSUPPORTED, "a snapshot does not know its sandbox: sandboxID is not supported");
+	p->name = rest_query(r, "name");
+	p->after = rest_query(r, "nextToken");
+	p->begun = !p->after.n;
+	return 0;
+}
+
 static void list_snapshots(struct req *r)
 {
 	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct page p = { 0 };
 	struct err e = { 0 };
 
-	json_out_init(&o, &out);
-	json_out_array(&o);
-	if (snapshots_each(r->core, &r->actor, put_snapshot, &o, &e) < 0) {
+	json_out_init(&p.o, &out);
+	json_out_array(&p.o);
+	if (read_page(r, &p, &e) < 0 || snapshots_each(r->core, &r->actor, put_each, &p, &e) < 0 ||
+	    (!p.begun && err_set(&e, ERR_INVALID, "nextToken is not one that this server gave, or its snapshot is gone"))) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_end(&o, ']');
-	rest_reply(r, 200, &out);
+	json_out_end(&p.o, ']');
+	const struct http_header next = { VIEW("x-next-token"), view_of(p.last) };
+	rest_reply_with(r, 200, &out, &next, p.more ? 1 : 0);
 }
 
 /* ---- templates ---- */
@@ -167,7 +213,7 @@ static void alias(struct req *r)
 const struct route e2b_copies_routes[] = {
 	{ "POST", "/sandboxes/{id}/fork", fork_one, .body = REST_JSON },
 	{ "POST", "/sandboxes/{id}/snapshots", snapshot, .body = REST_JSON },
-	{ "GET", "/snapshots", list_snapshots, .query = "limit" },
+	{ "GET", "/snapshots", list_snapshots, .query = "limit nextToken name sandboxID" },
 	{ "GET", "/templates/aliases/{alias}", alias },
 	{ "DELETE", "/templates/{id}", remove_template },
 	{ 0 },

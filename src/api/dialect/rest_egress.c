@@ -3,6 +3,7 @@
  * reach, and what the gate said about what they tried.
  */
 #include "boxes.h"
+#include "netns.h"
 #include "num.h"
 #include "policies.h"
 #include "rest_impl.h"
@@ -175,6 +176,47 @@ static void add_rules(struct req *r)
 		rest_fail(r, &e);
 }
 
+/* ---- tokens ---- */
+
+struct token_body {
+	bool unused;
+	struct json_strlist hosts;
+	uint64_t ttl_seconds;
+};
+
+static const struct json_field token_fields[] = {
+	{ "allowed_hosts", JSON_F_STRLIST, offsetof(struct token_body, hosts), .min = 1, .max = POLICIES_TOKEN_HOSTS,
+	  .required = true },
+	{ "ttl_seconds", JSON_F_U64, offsetof(struct token_body, ttl_seconds), .min = 1, .max = POLICIES_TOKEN_TTL_MAX,
+	  .nullable = true },
+};
+static const struct json_schema token_schema = { token_fields, ELEMS(token_fields) };
+
+static void make_token(struct req *r)
+{
+	struct token_body body = { .ttl_seconds = POLICIES_TOKEN_TTL };
+	struct buf out = BUF_INIT(64 * 1024), url = BUF_INIT(16 * 1024);
+	struct policies_token t;
+	struct err e = { 0 };
+	struct json_out o;
+
+	if (rest_read(r, &token_schema, &body) < 0)
+		return;
+	if (policies_token(r->core, &r->actor, r->params[0], &body.hosts, body.ttl_seconds, &r->arena, &t, &e) < 0) {
+		rest_fail(r, &e);
+		return;
+	}
+	buf_printf(&url, "http://sandbox:jwt_%.*s@127.0.0.1:%d", VIEW_ARG(t.text), NETNS_PROXY_PORT);
+	json_out_init(&o, &out);
+	json_out_object(&o);
+	json_out_kstr(&o, "token", t.text);
+	json_out_kstr(&o, "proxy", buf_view(&url));
+	rest_put_time(&o, "expires_at", t.expires_ms);
+	json_out_end(&o, '}');
+	buf_done(&url);
+	rest_reply(r, 201, &out);
+}
+
 /* ---- the log ---- */
 
 static void put_text(struct json_out *o, const char *key, struct view v)
@@ -320,6 +362,7 @@ const struct route rest_egress_routes[] = {
 	{ "PUT", "/v1/sandboxes/{id}/egress", put, .body = REST_JSON, .query = "open" },
 	{ "DELETE", "/v1/sandboxes/{id}/egress", drop, .query = "open" },
 	{ "POST", "/v1/sandboxes/{id}/egress/rules", add_rules, .body = REST_JSON, .query = "open" },
+	{ "POST", "/v1/sandboxes/{id}/egress/token", make_token, .body = REST_JSON },
 	{ "GET", "/v1/sandboxes/{id}/egress/log", log_page, .query = "after limit verdict" },
 	{ "GET", "/v1/tenants/{id}/egress", tenant_get },
 	{ "PUT", "/v1/tenants/{id}/egress", tenant_put, .body = REST_JSON },

@@ -352,6 +352,14 @@ static const struct {
 	{ "POST", "/contexts/", "/restart", restart_context },
 };
 
+void interpreter_print_routes(FILE *out)
+{
+	fprintf(out, "\n# interpreter\n");
+	for (size_t i = 0; i < ELEMS(routes); i++)
+		fprintf(out, "%s %s%s%s\n", routes[i].method, routes[i].path, routes[i].after ? "{id}" : "",
+			routes[i].after ? routes[i].after : "");
+}
+
 static bool fits(struct view path, const char *start, const char *after, struct view *ret_id)
 {
 	size_t head = strlen(start), tail = after ? strlen(after) : 0;

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include "plane.h"
 
 struct interpreter;
@@ -15,3 +17,5 @@ void interpreter_free(struct interpreter *v); /* after the server, which aborts 
 void interpreter_serve(struct http_exchange *x, const struct plane_target *t, void *arg);
 /* Called once no request is under way; perhaps at once. */
 void interpreter_when_idle(struct interpreter *v, void (*on_idle)(void *arg), void *arg);
+/* "METHOD /path/{id}" lines under their heading, for the check of api/e2b/interpreter.yaml. */
+void interpreter_print_routes(FILE *out);

@@ -50,6 +50,18 @@ module.exports = [
     since: '2.45.0',
   },
   {
+    name: 'what a box may reach',
+    since: '2.45.0',
+    async run({ sdk, box }, assert) {
+      const b = await box(undefined, { network: { allowOut: ['example.org'], denyOut: [sdk.ALL_TRAFFIC] } });
+      assert.deepEqual((await b.getInfo()).network.allowOut, ['example.org']);
+      await b.updateNetwork({ denyOut: ['192.0.2.0/24'] });
+      const { network } = await b.getInfo();
+      assert.deepEqual([network.allowOut, network.denyOut], [[], ['192.0.2.0/24']]);
+      await b.kill();
+    },
+  },
+  {
     name: 'connect',
     async run({ main, sdk }, assert) {
       const again = await sdk.Sandbox.connect(main.sandboxId);

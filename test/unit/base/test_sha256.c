@@ -43,6 +43,31 @@ static void test_vectors(void **state)
 	free(million);
 }
 
+/* RFC 4231: short keys, and one that is longer than a block. */
+static void test_hmac(void **state)
+{
+	static const struct {
+		const char *key, *text, *want;
+	} cases[] = {
+		{ "\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b", "Hi There",
+		  "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7" },
+		{ "Jefe", "what do ya want for nothing?",
+		  "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843" },
+		{ NULL, "Test Using Larger Than Block-Size Key - Hash Key First",
+		  "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54" },
+	};
+	char longest[131], hex[2 * SHA256_SIZE + 1];
+	uint8_t d[SHA256_SIZE];
+
+	memset(longest, 0xaa, sizeof(longest));
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		struct view key = cases[i].key ? view_of(cases[i].key) : (struct view){ longest, sizeof(longest) };
+		sha256_hmac(key, view_of(cases[i].text), d);
+		text_hex(d, sizeof(d), hex);
+		assert_string_equal(hex, cases[i].want);
+	}
+}
+
 /* One sha256sum for all files: its start costs more than its work. */
 static void test_oracle(void **state)
 {
@@ -94,7 +119,7 @@ static void test_pieces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_vectors), cmocka_unit_test(test_hmac),
 		cmocka_unit_test(test_oracle),
 		cmocka_unit_test(test_pieces),
 	};

@@ -99,7 +99,8 @@ static void test_own(void **state)
 	is("{}", home, "npm", "[\"packages.test\"]");
 }
 
-/* A mirror takes the place of what the tool would use; further indexes stand beside it. */
+/* A mirror of the machine's takes the place of what the tool would use; further indexes, and what only its
+ * administrator uses, stand beside it. */
 static void test_mirrors(void **state)
 {
 	char *const env[] = { (char *)"HOME=/root", (char *)"PIP_INDEX_URL=http://env.test:3141/simple", NULL };
@@ -108,9 +109,11 @@ static void test_mirrors(void **state)
 	put("/etc/pip.conf", "[global]\n# index-url = https://comment.test/\nextra-index-url =\n    https://one.test/x\n"
 			     "    https://user:secret@two.test:8443/y\ntimeout = 3\ncert = https://nothing.test/\n");
 	is("{}", home, "pypi", "[\"index.test\",\"files.test\",\"one.test\",\"two.test:8443\"]");
-	is("{}", env, "pypi", "[\"one.test\",\"two.test:8443\",\"env.test:3141\"]");
-	put("/root/.config/pip/pip.conf", "[install]\nindex_url: https://mirror.test/simple/\n");
-	is("{}", home, "pypi", "[\"one.test\",\"two.test:8443\",\"mirror.test\"]");
+	is("{}", env, "pypi", "[\"index.test\",\"files.test\",\"one.test\",\"two.test:8443\",\"env.test:3141\"]");
+	put("/root/.config/pip/pip.conf", "[install]\nindex_url: https://home.test/simple/\n");
+	is("{}", home, "pypi", "[\"index.test\",\"files.test\",\"one.test\",\"two.test:8443\",\"home.test\"]");
+	put("/etc/pip.conf", "[global]\nindex_url: https://mirror.test/simple/\n");
+	is("{}", home, "pypi", "[\"mirror.test\",\"home.test\"]");
 
 	put("/root/.npmrc", "; registry=https://comment.test/\n@team:registry=https://team.test/\n//team.test/:_authToken=s\n");
 	is("{}", home, "npm", "[\"packages.test\",\"team.test\"]");
