@@ -106,6 +106,8 @@ static const char *const STEPS[] = {
 	"  tenant TEXT PRIMARY KEY NOT NULL REFERENCES tenants (id),"
 	"  policy TEXT NOT NULL"
 	") STRICT;",
+	/* 6: whose files a snapshot has; of older ones nobody knows */
+	"ALTER TABLE snapshots ADD COLUMN source TEXT NOT NULL DEFAULT '';",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");
