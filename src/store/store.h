@@ -67,6 +67,7 @@ struct store_workspace {
 	struct view id, tenant, name;
 	int64_t disk_mb; /* 0 = no quota */
 	int64_t created_ms;
+	bool readonly;
 };
 
 struct store_setting {

@@ -43,10 +43,11 @@ static const char *const SQL[STMTS] = {
 	[STMT_SNAPSHOT_DELETE] = "DELETE FROM snapshots WHERE id = ?1",
 	[STMT_SNAPSHOT_LIST] = "SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms, source FROM snapshots"
 			       " ORDER BY created_ms, id",
-	[STMT_WORKSPACE_PUT] = "INSERT INTO workspaces (id, tenant, name, disk_mb, created_ms)"
-			       " VALUES (?1, ?2, ?3, ?4, ?5)",
+	[STMT_WORKSPACE_PUT] = "INSERT INTO workspaces (id, tenant, name, disk_mb, created_ms, readonly)"
+			       " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STMT_WORKSPACE_DELETE] = "DELETE FROM workspaces WHERE id = ?1",
-	[STMT_WORKSPACE_LIST] = "SELECT id, tenant, name, disk_mb, created_ms FROM workspaces ORDER BY created_ms, id",
+	[STMT_WORKSPACE_LIST] = "SELECT id, tenant, name, disk_mb, created_ms, readonly FROM workspaces"
+				" ORDER BY created_ms, id",
 	[STMT_SETTING_PUT] = "INSERT INTO settings (name, value) VALUES (?1, ?2)"
 			     " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
 	[STMT_BOX_CLAIM] = "UPDATE boxes SET tenant = ?2, name = ?3, status = ?4, image = ?5, digest = ?6,"
@@ -390,6 +391,7 @@ int store_sql_workspace_put(struct store_sql *q, const struct store_workspace *w
 	store_sql_bind(stmt, 3, w->name);
 	sqlite3_bind_int64(stmt, 4, w->disk_mb);
 	sqlite3_bind_int64(stmt, 5, w->created_ms);
+	sqlite3_bind_int64(stmt, 6, w->readonly);
 	return store_sql_run(q, STMT_WORKSPACE_PUT, "storing the workspace", e);
 }
 
@@ -497,6 +499,7 @@ static int visit_workspace(sqlite3_stmt *row, const struct store_visitor *v, voi
 		.name = store_sql_column(row, 2),
 		.disk_mb = sqlite3_column_int64(row, 3),
 		.created_ms = sqlite3_column_int64(row, 4),
+		.readonly = sqlite3_column_int64(row, 5) != 0,
 	};
 
 	if (v->workspace)

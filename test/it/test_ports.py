@@ -86,8 +86,6 @@ class H(http.server.BaseHTTPRequestHandler):
             self.send(b"", status=302, Location="/there?x=1")
         elif what == "/304":
             self.send_response(304); self.end_headers()
-        elif what == "/slow":
-            time.sleep(30)
         else:
             self.send(b"hello from " + what.encode(), "text/plain")
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = any
@@ -127,7 +125,7 @@ def serve(box, port=8000, *more):
 @pytest.fixture(scope="module")
 def site(daemon_factory):
     """A daemon with a domain."""
-    it = daemon_factory("ports", environment={"PADDOCK_PORTS_DOMAIN": DOMAIN, "PADDOCK_PORTS_ANSWER_SECONDS": "2"}).start()
+    it = daemon_factory("ports", environment={"PADDOCK_PORTS_DOMAIN": DOMAIN}).start()
     yield it
     it.finish()
 
@@ -333,9 +331,17 @@ def test_many_at_once(site, app):
     assert not failed, failed[0]
 
 
-def test_no_answer_in_time(site, app):
-    response = ask(site, "/slow", headers={**host(app), **token(app)})
+def test_no_answer_in_time(own_daemon):
+    daemon = own_daemon(environment={"PADDOCK_PORTS_ANSWER_SECONDS": "1"}).start()
+    client = daemon.client()
+    box = client.create()
+    box.put("/tmp/mute.py", b"import socket; s = socket.create_server(('127.0.0.1', 8000)); kept = [s.accept() for _ in range(9)]")
+    background(box, ["/usr/bin/python3", "/tmp/mute.py"])
+    listening(box, 8000)
+    assert client.get(box.path + "/ports/8000/").code() == "timeout"
+    response = ask(daemon, "/", headers={"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "8000", **token(box)})
     assert response.status == 504 and response.json()["code"] == 504
+    client.close()
 
 
 # ---- by host and header -----------------------------------------------------------
@@ -498,11 +504,25 @@ def test_preview_of_a_host(site, app):
     assert ask(site, f"/?paddock_ticket={later}", headers=host(app)).status == 403
 
 
+def test_preview_cookie_is_for_its_own_pages(site, app):
+    """All boxes are one site to a browser: the page of another one must not use the cookie."""
+    cookie = {**host(app), "Cookie": f"paddock_preview={preview(app).split('=')[1]}"}
+    mine = f"http://8000-{app.id}.{DOMAIN}"
+    allowed = [{"Origin": mine}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}]
+    refused = [{"Origin": f"http://8000-{'x' * 20}.{DOMAIN}"}, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
+               {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "websocket", "Origin": "http://evil"}]
+    for more in allowed:
+        assert ask(site, "/echo", headers={**cookie, **more}).status == 200, more
+    for more in refused:
+        assert ask(site, "/echo", headers={**cookie, **more}).status == 403, more
+    assert ask(site, "/echo", "POST", b"x", {**cookie, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}).status == 403
+
+
 def test_preview_expires(site, app):
-    value = preview(app, expires_seconds=1).split("=")[1]
+    value = preview(app, expires_seconds=3).split("=")[1]
     headers = {**host(app), "Cookie": f"paddock_preview={value}"}
     assert ask(site, "/echo", headers=headers).status == 200
-    paddock.until(lambda: ask(site, "/echo", headers=headers).status == 403, "the link expires", 5)
+    paddock.until(lambda: ask(site, "/echo", headers=headers).status == 403, "the link expires", 20)
 
 
 def test_preview_of_a_path(daemon, make_box):
@@ -887,9 +907,9 @@ def test_link_survives(own_daemon):
         return fetch(near, 8000).exit_code == 0
     assert works()
     daemon.kill_api()
-    paddock.until(works, "the link is there again", 10)
+    paddock.until(works, "the link is there again", 30)
     assert client.post(near.path + "/stop", {}).status == 200
     assert [l["up"] for l in client.get("/v1/links").json()["links"]] == [False]
     assert client.post(near.path + "/start", {}).status == 200
-    paddock.until(works, "the link is there again", 10)
+    paddock.until(works, "the link is there again", 30)
     client.close()

@@ -152,12 +152,25 @@ static bool has_token(struct plane *p, const struct http_exchange *x, const stru
 	return token.p && tokens_fit(p->core, b, TOKEN_TRAFFIC, token);
 }
 
+/* Browsers send the cookie whoever asks them to, and to them all boxes of the domain are one site: it
+ * counts for the host's own pages and for somebody who goes there. */
+static bool is_own_page(const struct http_exchange *x)
+{
+	struct view origin = http_get_header(x, "origin"), site = http_get_header(x, "sec-fetch-site");
+	size_t scheme = view_starts(origin, "https://") ? 8 : view_starts(origin, "http://") ? 7 : 0;
+
+	if (origin.p && (!scheme || !view_eq_nocase(view_skip(origin, scheme), x->host)))
+		return false;
+	return !site.p || view_is(site, "same-origin") || view_is(site, "none") ||
+	       (view_is(http_get_header(x, "sec-fetch-mode"), "navigate") && view_is(x->method, "GET"));
+}
+
 static bool has_ticket(struct plane *p, const struct http_exchange *x, const struct box *b,
 		       const struct plane_name *name)
 {
 	struct view ticket = name->ticket;
 
-	for (size_t i = 0; !ticket.p && name->by_host && i < x->n_headers; i++)
+	for (size_t i = 0; !ticket.p && name->by_host && is_own_page(x) && i < x->n_headers; i++)
 		if (view_is(x->headers[i].name, "cookie"))
 			ticket = proxy_head_cookie(x->headers[i].value, PROXY_HEAD_COOKIE);
 	return ticket.p && ports_ticket_fits(p->core, b, name->port, ticket);

@@ -30,7 +30,7 @@ static void test_hosts(void **state)
 					   "8000-" ID ".boxes.test.evil",
 					   "8000-" ID ".xboxes.test",
 					   "8000-" ID ".a.boxes.test",
-					   "8000-" ID };
+					   ("8000-" ID) };
 	struct plane_name n;
 
 	for (size_t i = 0; i < ELEMS(good); i++) {
@@ -68,7 +68,7 @@ static void test_paths(void **state)
 					   "/v1/sandboxes/me/files/80/",
 					   "/v1/sandboxes//ports/80/",
 					   "/v1/previews/" ID "/80",
-					   "/v1/previews/" ID,
+					   ("/v1/previews/" ID),
 					   "/v1/previews/" };
 	for (size_t i = 0; i < ELEMS(bad); i++)
 		if (plane_target_path(view_of(bad[i]), &n))
