@@ -10,6 +10,7 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_state.h"
+#include "netns.h"
 #include "num.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -92,6 +93,9 @@ int ports_open(struct core *c, const struct actor *a, struct view ref, uint16_t 
 
 	if (!b)
 		return -1;
+	/* Whoever came by it would go out as if from within the box. */
+	if (port == NETNS_PROXY_PORT)
+		return err_set(e, ERR_FORBIDDEN, "port %u is the box's own way out", port);
 	prepare(s);
 	return guest_call(&b->guest, &s->call, WIRE_TYPE_CONNECT, CONNECT_MS, FOR_EVER, &wire_connect_msg, &msg, e);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "boxes.h"
+#include "netns.h"
 #include "ports.h"
 #include "rest_impl.h"
 #include "tokens.h"
@@ -92,7 +93,8 @@ static void on_listed(struct port_query *q, const struct wire_listener *list, si
 	json_out_key(&o, "ports");
 	json_out_array(&o);
 	for (size_t i = 0; i < n; i++)
-		put_listener(&o, r, b, &list[i]);
+		if (list[i].port != NETNS_PROXY_PORT) /* the gate's, not the box's */
+			put_listener(&o, r, b, &list[i]);
 	json_out_end(&o, ']');
 	json_out_end(&o, '}');
 	rest_reply(r, 200, &out);
