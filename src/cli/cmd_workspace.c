@@ -10,6 +10,7 @@
 struct create_ws_flags {
 	uint64_t disk_mb;
 	const char *clone_of;
+	bool readonly;
 };
 
 static const struct opt OPTS[] = {
@@ -17,6 +18,8 @@ static const struct opt OPTS[] = {
 	  "quota: MiB, or with m or g" },
 	{ "clone", 0, OPT_TEXT, offsetof(struct create_ws_flags, clone_of), "NAME",
 	  "begin with the files of this workspace" },
+	{ "readonly", 0, OPT_FLAG, offsetof(struct create_ws_flags, readonly), NULL,
+	  "with --clone: a snapshot, which never changes" },
 };
 
 static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
@@ -40,6 +43,8 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 		json_out_ku64(&o, "disk_mb", f->disk_mb);
 	if (f->clone_of)
 		json_out_kz(&o, "clone_of", f->clone_of);
+	if (f->readonly)
+		json_out_kbool(&o, "readonly", true);
 	json_out_end(&o, '}');
 	call.body = buf_view(&body);
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)

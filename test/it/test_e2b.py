@@ -240,7 +240,11 @@ def test_pages_of_snapshots(e2b):
             break
     assert [one for one in found if one in made] == made and len(found) == len(set(found))
     assert [one["snapshotID"] for one in e2b.call("GET", f"/snapshots?name={names[1]}").json()] == [made[1]]
-    assert e2b.call("GET", f"/snapshots?sandboxID={box['sandboxID']}").status == 501
+    other = e2b.create()["sandboxID"]
+    of_other = e2b.call("POST", f"/sandboxes/{other}/snapshots").json()["snapshotID"]
+    of = {id: [one["snapshotID"] for one in e2b.call("GET", f"/snapshots?sandboxID={id}").json()] for id in (box["sandboxID"], other, "none")}
+    assert of == {box["sandboxID"]: made, other: [of_other], "none": []}
+    made.append(of_other)
     for bad in ("limit=0", "limit=x", "nextToken=nothing"):
         assert e2b.call("GET", f"/snapshots?{bad}").status == 400, bad
     for snapshot in made:

@@ -7,13 +7,12 @@ told to trust; the clients in the box are curl, Python and Node, as they come.
 import base64
 import json
 import os
-import secrets as random
-import shutil
 
 import pytest
 
 import paddock
 from internet import Internet
+from test_pool import drain
 from test_secrets import canary, forms, kill_vault, memory_has, put, tree_has
 
 
@@ -289,6 +288,35 @@ def test_vault_killed(net, make, value, site):
         return answer.text.endswith("200")
 
     paddock.until(works, "requests have their secret again", 20)
+
+
+def test_warm_boxes_and_policies_of_the_tenant(net, own_daemon, tmp_path):
+    """A box that was started before anybody had a policy for it trusts the gate all the same."""
+    config = tmp_path / "pool.yaml"
+    config.write_text("pool:\n  machine:\n    warm: 1\n")
+    daemon = own_daemon(arguments=["--config", str(config)],
+                        environment={"PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_CA_FILE": net.authority})
+    daemon.start()
+    client, token = daemon.client(), canary()
+    assert put(client, "TOKEN", token).status == 201
+    rules = {"rules": [inject("api.test", {"secret": "TOKEN", "header": "X-Key"})]}
+    assert client.send_json("PUT", "/v1/tenants/default/egress", rules).status == 200
+
+    def claim():
+        before = os.listdir(daemon.run_dir / "boxes")
+        made = client.create()
+        if made.id in before:
+            return made
+        made.delete()
+        return None
+
+    box = paddock.until(claim, "a box that was warm", 20)
+    net.seen()
+    assert curl(box, "https://api.test/").exit_code == 0
+    assert requests_seen(net)[0]["headers"]["x-key"] == token
+    client.close()
+    daemon.config = config
+    drain(daemon)
 
 
 @pytest.mark.parametrize("rule, names", [

@@ -29,7 +29,7 @@ def files(client, name, path, method="GET", body=None, query=""):
 
 def test_a_workspace_survives_its_boxes(workspaces, make_box, api):
     made = workspaces("code")
-    assert set(made) == {"id", "name", "tenant", "disk", "used_by", "created_at"}
+    assert set(made) == {"id", "name", "tenant", "disk", "readonly", "used_by", "created_at"}
     assert made["name"] == "code" and made["used_by"] == [] and made["disk"]["limit_mb"] is None
     box = make_box(workspace="code")
     assert box.document["workspace"] == {"name": "code", "mode": "rw"}
@@ -222,3 +222,27 @@ def test_fork_leaves_an_exclusive_workspace_alone(workspaces, make_box, api):
     fork = paddock.Box(api, response.json()["sandboxes"][0])
     assert fork.document["workspace"] == {"name": "exclusive", "mode": "ro"}
     fork.delete()
+
+
+def test_snapshot_of_a_workspace(workspaces, make_box, api):
+    """A clone that never changes: read by any number of boxes and without one, cloned, removed."""
+    workspaces("living")
+    box = make_box(workspace="living")
+    box.put("/workspace/f", b"then")
+    made = workspaces("kept", clone_of="living", readonly=True)
+    assert made["readonly"] and not api.get("/v1/workspaces/living").json()["readonly"]
+    box.put("/workspace/f", b"now")
+    readers = [make_box(workspace={"name": "kept", "mode": "ro"}) for _ in range(2)]
+    for reader in readers:
+        assert reader.check("cat /workspace/f") == "then"
+        assert "Read-only" in reader.exec("echo x > /workspace/f", user="root").err.decode()
+    refused = api.try_create(workspace="kept")
+    assert (refused.status, refused.code()) == (409, "wrong_state") and "ro" in refused.json()["error"]["message"]
+    assert api.get("/v1/workspaces/kept/files/f").body == b"then"
+    for method, path in (("PUT", "f"), ("PUT", "new"), ("DELETE", "f")):
+        response = api.request(method, f"/v1/workspaces/kept/files/{path}", b"x" if method == "PUT" else None)
+        assert (response.status, response.code()) == (409, "wrong_state")
+    workspaces("again", clone_of="kept")
+    assert make_box(workspace="again").check("cat /workspace/f; echo more >> /workspace/f; cat /workspace/f") == "thenthenmore\n"
+    wrong = api.post("/v1/workspaces", {"name": "empty", "readonly": True})
+    assert (wrong.status, wrong.code()) == (400, "invalid_argument")

@@ -51,6 +51,7 @@ static void finish_later(struct loop_task *t)
 static int make(struct core *c, struct workspace *w, struct err *e)
 {
 	struct box_wish wish = { .workspace = view_of(w->name),
+				 .workspace_readonly = w->readonly,
 				 .idle_seconds = IDLE_SECONDS,
 				 .readonly_root = true };
 
@@ -65,6 +66,10 @@ struct job *workspace_helper(struct core *c, const struct actor *a, int act, str
 
 	if (!w)
 		return NULL;
+	if (w->readonly && act == ACT_WORKSPACE_WRITE) {
+		err_set(e, ERR_STATE, "the workspace \"%s\" is read-only", w->name);
+		return NULL;
+	}
 	if (w->helper && w->helper->state.status != BOX_RUNNING) { /* it was ended, by whatever */
 		struct box *old = TAKE_PTR(w->helper);
 		old->workspace = NULL;

@@ -91,6 +91,7 @@ int workspaces_load(struct core *c, const struct store_workspace *row, struct er
 		return -1;
 	w->disk_mb = (uint64_t)row->disk_mb;
 	w->created_ms = row->created_ms;
+	w->readonly = row->readonly;
 	w->ready = true;
 	return 0;
 }
@@ -126,6 +127,9 @@ int workspaces_check(const struct box *b, struct err *e)
 			       VIEW_ARG(b->spec.workspace));
 	if (!b->workspace || b->spec.workspace_readonly)
 		return 0;
+	if (b->workspace->readonly)
+		return err_set(e, ERR_STATE, "the workspace \"%s\" is read-only: mount it with mode ro",
+			       b->workspace->name);
 	LIST_EACH (it, &b->core->boxes) {
 		const struct box *other = CONTAINER(it, struct box, order);
 		if (other != b && other->workspace == b->workspace && !other->spec.workspace_readonly &&
@@ -264,7 +268,8 @@ static int on_created(struct call *c, const struct frame *f, int fd)
 				       .tenant = view_of(w->tenant->id),
 				       .name = view_of(w->name),
 				       .disk_mb = (int64_t)w->disk_mb,
-				       .created_ms = w->created_ms };
+				       .created_ms = w->created_ms,
+				       .readonly = w->readonly };
 	store_workspace_put(j->core->store, &row, on_stored, j);
 	return 0;
 }
@@ -294,6 +299,8 @@ static int check_wish(struct core *c, const struct actor *a, const struct worksp
 	if (spec_take_disk(w->has_disk_mb, w->disk_mb, c->config, "disk_mb", ret_disk, e) < 0)
 		return -1;
 	*ret_from = NULL;
+	if (w->readonly && !w->clone_of.n)
+		return err_set(e, ERR_INVALID, "readonly: a workspace that never changes needs clone_of");
 	if (!w->clone_of.n)
 		return 0;
 	*ret_from = workspaces_find(c, a, ACT_WORKSPACE_READ, w->clone_of, e);
@@ -321,6 +328,7 @@ struct job *workspaces_create(struct core *c, const struct actor *a, const struc
 						     .disk_bytes = disk_mb << 20,
 						     .from = from ? view_of(from->id) : VIEW("") };
 		w->disk_mb = disk_mb;
+		w->readonly = wish->readonly;
 		w->created_ms = clock_wall_ms();
 		struct job *job =
 			ask(j, &create_ops, WIRE_TYPE_WORKSPACE_CREATE, &wire_workspace_create_msg, &msg, e);

@@ -15,6 +15,7 @@ struct workspace {
 	const struct tenant *tenant;
 	uint64_t disk_mb; /* 0: no quota */
 	int64_t created_ms;
+	bool readonly; /* a snapshot of another: it never changes */
 
 	/* private to src/api/core */
 	bool ready; /* the keeper and the store have it, and nobody removes it */
@@ -33,7 +34,7 @@ struct workspace_info {
 struct workspace_wish {
 	struct view name, clone_of; /* clone_of empty: none */
 	uint64_t disk_mb;
-	bool has_disk_mb;
+	bool has_disk_mb, readonly;
 };
 
 /* By name within the actor's tenant, or by id. */

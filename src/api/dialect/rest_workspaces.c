@@ -38,6 +38,7 @@ static void put_workspace(struct req *r, struct json_out *o, const struct worksp
 	else
 		json_out_null(o);
 	json_out_end(o, '}');
+	json_out_kbool(o, "readonly", w->readonly);
 	json_out_key(o, "used_by");
 	json_out_array(o);
 	workspaces_each_user(r->core, w, put_user, o);
@@ -63,6 +64,7 @@ static const struct json_field create_fields[] = {
 	{ "disk_mb", JSON_F_U64, AT(disk_mb), .has = offsetof(struct workspace_wish, has_disk_mb),
 	  .nullable = true },
 	{ "clone_of", JSON_F_STRING, AT(clone_of), .min = 1, .nullable = true },
+	{ "readonly", JSON_F_BOOL, AT(readonly), .nullable = true },
 };
 #undef AT
 static const struct json_schema create_schema = { create_fields, ELEMS(create_fields) };
