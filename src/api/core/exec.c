@@ -140,6 +140,7 @@ static int fill(struct arena *a, const struct box *b, const struct exec_wish *w,
 		.stderr_limit = live ? UINT64_MAX : c->config->max.exec_output_bytes,
 		.keep = w->keep,
 		.tag = w->tag,
+		.ready = w->keep && w->ready,
 		.kill = w->keep && w->kill,
 		.ring_bytes = w->keep ? w->ring_bytes : 0,
 	};
