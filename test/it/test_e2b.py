@@ -157,6 +157,25 @@ def test_pause_without_memory(e2b, api):
     assert api.get(ours.path + "/processes/t").status == 404
 
 
+def test_a_token_opens_one_box(e2b, daemon, api):
+    one, other = e2b.create(), e2b.create(network={"allowPublicTraffic": False})
+    paddock.Box(api, {"id": one["sandboxID"]}).put("/tmp/f", b"of one")
+
+    def read(token, box=None):
+        named = {"E2b-Sandbox-Id": box["sandboxID"], "E2b-Sandbox-Port": "49983"} if box else {}
+        return e2b.client.request("GET", "/files?path=/tmp/f&username=user", headers={"X-Access-Token": token, **named})
+
+    token = one["envdAccessToken"]
+    assert read(token, one).body == b"of one"
+    assert read(token).body == b"of one", "as old clients ask: the token says which box"
+    assert read(other["envdAccessToken"], one).status == 401 and read(token, other).status == 401
+    assert read(one["sandboxID"] + "0" * 64).status == 401 and read(one["sandboxID"] + "0" * 64, one).status == 401
+    assert read(other["trafficAccessToken"], other).status == 401, "tokens of another kind are other tokens"
+    assert read("x").status == 502 and read("z" * 84).status == 502, "a box that is not there"
+    assert e2b.client.request("GET", "/health", headers={"X-Access-Token": token}).status == 204
+    assert e2b.client.request("GET", "/health").status == 200, "ours"
+
+
 def test_logs_are_the_life_of_a_box(e2b):
     box = e2b.create()
     one = f"/sandboxes/{box['sandboxID']}"
