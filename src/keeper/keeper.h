@@ -58,7 +58,8 @@ struct keeper {
 	struct loop_io gate_exit;
 	struct loop_timer gate_again; /* it died, or a box's sockets could not be made */
 	uint64_t gate_started_ms;
-	struct list gate_queue;       /* of boxes */
+	struct list gate_queue;       /* of boxes that it does not serve yet */
+	struct list gate_failed;      /* of those whose sockets could not be made */
 	struct loop_task gate_next;
 
 	/* paddock-vault */

@@ -108,6 +108,8 @@ static const char *const STEPS[] = {
 	") STRICT;",
 	/* 6: workspaces that do not change */
 	"ALTER TABLE workspaces ADD COLUMN readonly INTEGER NOT NULL DEFAULT 0;",
+	/* 7: whose files a snapshot has; of older ones nobody knows */
+	"ALTER TABLE snapshots ADD COLUMN source TEXT NOT NULL DEFAULT '';",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -157,6 +157,25 @@ def test_pause_without_memory(e2b, api):
     assert api.get(ours.path + "/processes/t").status == 404
 
 
+def test_a_token_opens_one_box(e2b, daemon, api):
+    one, other = e2b.create(), e2b.create(network={"allowPublicTraffic": False})
+    paddock.Box(api, {"id": one["sandboxID"]}).put("/tmp/f", b"of one")
+
+    def read(token, box=None):
+        named = {"E2b-Sandbox-Id": box["sandboxID"], "E2b-Sandbox-Port": "49983"} if box else {}
+        return e2b.client.request("GET", "/files?path=/tmp/f&username=user", headers={"X-Access-Token": token, **named})
+
+    token = one["envdAccessToken"]
+    assert read(token, one).body == b"of one"
+    assert read(token).body == b"of one", "as old clients ask: the token says which box"
+    assert read(other["envdAccessToken"], one).status == 401 and read(token, other).status == 401
+    assert read(one["sandboxID"] + "0" * 64).status == 401 and read(one["sandboxID"] + "0" * 64, one).status == 401
+    assert read(other["trafficAccessToken"], other).status == 401, "tokens of another kind are other tokens"
+    assert read("x").status == 502 and read("z" * 84).status == 502, "a box that is not there"
+    assert e2b.client.request("GET", "/health", headers={"X-Access-Token": token}).status == 204
+    assert e2b.client.request("GET", "/health").status == 200, "ours"
+
+
 def test_logs_are_the_life_of_a_box(e2b):
     box = e2b.create()
     one = f"/sandboxes/{box['sandboxID']}"
@@ -240,7 +259,11 @@ def test_pages_of_snapshots(e2b):
             break
     assert [one for one in found if one in made] == made and len(found) == len(set(found))
     assert [one["snapshotID"] for one in e2b.call("GET", f"/snapshots?name={names[1]}").json()] == [made[1]]
-    assert e2b.call("GET", f"/snapshots?sandboxID={box['sandboxID']}").status == 501
+    other = e2b.create()["sandboxID"]
+    of_other = e2b.call("POST", f"/sandboxes/{other}/snapshots").json()["snapshotID"]
+    of = {id: [one["snapshotID"] for one in e2b.call("GET", f"/snapshots?sandboxID={id}").json()] for id in (box["sandboxID"], other, "none")}
+    assert of == {box["sandboxID"]: made, other: [of_other], "none": []}
+    made.append(of_other)
     for bad in ("limit=0", "limit=x", "nextToken=nothing"):
         assert e2b.call("GET", f"/snapshots?{bad}").status == 400, bad
     for snapshot in made:

@@ -560,7 +560,7 @@ def test_hostile_servers(out, net):
 
 
 def test_upstream_proxy(own_daemon, net):
-    it = own_daemon(environment={"PADDOCK_GATE_DNS": net.dns,
+    it = own_daemon(environment={"PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_PROXY_VARIABLES": "true",
                                  "PADDOCK_GATE_UPSTREAM_PROXY": f"http://{net.host(30)}:{PROXY_PORT}"}).start()
     client = it.client()
     box = client.create()
@@ -570,6 +570,11 @@ def test_upstream_proxy(own_daemon, net):
     assert worked(results[0])["host"] == "a.test" and worked(results[1])["sni"] == "a.test" and "no" in results[2]
     seen = net.seen()
     assert {each["proxied"] for each in seen if "proxied" in each} == {f"{net.host(10)}:80", f"{net.host(10)}:443"}
+    # Programs that heed the variables come by the box's proxy, also with a name that DNS would not tell them.
+    assert json.loads(box.check("curl -sS http://a.test/v"))["path"] == "/v"
+    assert box.check("curl -sS http://evil.test/") == "Host not allowed: evil.test\n"
+    assert [each for each in verdicts(box) if each["via"] == "proxy" and each["path"] == "/v"]
+    assert box.check("curl -s http://127.0.0.1:9/; echo $?") == "7\n"
     box.delete()
     client.close()
 

@@ -1,6 +1,7 @@
 """Warm boxes: claimed by creates that ask for no more, invisible until then, refilled, adopted."""
 
 import os
+import sqlite3
 import time
 
 import pytest
@@ -38,6 +39,18 @@ def running(daemon):
 
 def filled(daemon, count):
     return paddock.until(lambda: len(r := running(daemon)) == count and r, f"{count} boxes run", 20)
+
+
+def kept(daemon, count):
+    """The store knows this many warm boxes: one that runs without a row goes with the api that made it."""
+    def look():
+        store = sqlite3.connect(f"file:{daemon.data_dir}/store/paddock.db?mode=ro", uri=True)
+        try:
+            return store.execute("SELECT count(*) FROM boxes WHERE status = 'pool'").fetchone()[0] == count
+        finally:
+            store.close()
+
+    paddock.until(look, f"{count} warm boxes have a row", 20)
 
 
 def drain(daemon):
@@ -111,12 +124,14 @@ def test_quotas_hold_for_claims(pooled):
 def test_adopted_after_restarts(pooled):
     daemon = pooled(2)
     warm = filled(daemon, 2)
+    kept(daemon, 2)
     daemon.restart()
     assert running(daemon) == warm, "the same boxes"
     api = daemon.client()
     box = api.create()
     assert box.id in warm and box.check("echo ok") == "ok\n"
     filled(daemon, 3)
+    kept(daemon, 2)
     daemon.kill_api()
     api = daemon.client()
     assert [one["id"] for one in api.list()] == [box.id], "claimed is claimed"

@@ -179,7 +179,8 @@ void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e
 
 bool mounts_trust(struct box *b, void (*done)(void *arg, const struct err *e), void *arg)
 {
-	struct mounts *m = b->trusts || b->mounts || b->state.status != BOX_RUNNING ? NULL : begin(b);
+	bool runs = b->state.status == BOX_RUNNING || b->state.status == BOX_CREATING;
+	struct mounts *m = b->trusts || b->mounts || !runs ? NULL : begin(b);
 
 	if (!m)
 		return false;

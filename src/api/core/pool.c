@@ -13,6 +13,7 @@
 #include "events.h"
 #include "life.h"
 #include "log.h"
+#include "mounts.h"
 #include "poison.h"
 
 #define REFILL_MS 5    /* between two that are made; after a claim that leaves less than half */
@@ -268,11 +269,19 @@ static void on_policy(void *arg, const struct err *e)
 	claim_settle(arg);
 }
 
+static void on_trusted(void *arg, const struct err *e)
+{
+	struct claim *cl = arg;
+
+	if (e)
+		cl->failed = *e;
+	claim_settle(cl);
+}
+
 /* What a box of the pool cannot be. A named box is named so inside, too. */
 static bool is_plain(const struct box_wish *w)
 {
-	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root && !w->secrets.n &&
-	       !memmem(w->egress.p ? w->egress.p : "", w->egress.n, "\"inject\"", 8);
+	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root && !w->secrets.n;
 }
 
 /* The first of them whose image still means the same. */
@@ -345,6 +354,9 @@ struct job *pool_claim(struct core *c, const struct actor *a, const struct box_w
 	}
 	if (policies_push_new(b, on_policy, cl))
 		cl->waits++;
+	cl->waits++; /* before: it may be told at once */
+	if (!egress_injects(policies_of(b, NULL)) || !mounts_trust(b, on_trusted, cl))
+		cl->waits--;
 	return &cl->job;
 }
 

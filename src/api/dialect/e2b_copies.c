@@ -113,7 +113,7 @@ static void snapshot(struct req *r)
 
 struct page {
 	struct json_out o;
-	struct view name, after; /* empty: any; from the beginning */
+	struct view name, source, after; /* empty: any; from the beginning */
 	uint32_t limit, n;
 	bool begun, more;
 	char last[BOX_ID + 1];
@@ -127,7 +127,7 @@ static void put_each(void *arg, const struct snapshot *s)
 		p->begun = view_is(p->after, s->id);
 		return;
 	}
-	if (p->name.n && !view_is(p->name, s->name))
+	if ((p->name.n && !view_is(p->name, s->name)) || (p->source.n && !view_is(p->source, s->source)))
 		return;
 	p->more = p->n == p->limit;
 	if (p->more)
@@ -144,8 +144,7 @@ static int read_page(const struct req *r, struct page *p, struct err *e)
 	p->limit = PAGE_MAX;
 	if (limit.p && (num_u32(limit, &p->limit) < 0 || p->limit < 1 || p->limit > PAGE_MAX))
 		return err_set(e, ERR_INVALID, "limit must be between 1 and %d", PAGE_MAX);
-	if (rest_query(r, "sandboxID").n)
-		return err_set(e, ERR_UNSUPPORTED, "a snapshot does not know its sandbox: sandboxID is not supported");
+	p->source = rest_query(r, "sandboxID");
 	p->name = rest_query(r, "name");
 	p->after = rest_query(r, "nextToken");
 	p->begun = !p->after.n;
