@@ -23,6 +23,7 @@ enum token_kind {
 
 void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE]);
 /* In time that does not depend on what was given. */
-bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind, struct view given) _must_check_;
+bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind,
+		struct view given) _must_check_;
 /* The id of the box that it says it opens; p == NULL: it is no token. Proves nothing. */
 struct view tokens_box(struct view token);

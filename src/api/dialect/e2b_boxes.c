@@ -113,8 +113,8 @@ static const struct json_field create_fields[] = {
 	{ "autoResume", JSON_F_OBJECT, AT(auto_resume), .sub = &auto_resume_schema, .nullable = true },
 	/* Everything needs the box's token here, whether that was asked for or not. */
 	{ "secure", JSON_F_BOOL, AT(secure), .nullable = true },
-	{ "allow_internet_access", JSON_F_BOOL, AT(internet), .has = offsetof(struct create_body, has_internet),
-	  .nullable = true },
+	{ "allow_internet_access", JSON_F_BOOL, AT(internet),
+	  .has = offsetof(struct create_body, has_internet), .nullable = true },
 	{ "network", JSON_F_ANY, AT(network), .nullable = true },
 	{ "iam", JSON_F_ANY, AT(iam), .nullable = true },
 	/* Told to the API for its own use: the client itself starts the gateway. */
@@ -183,7 +183,9 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 	w->snapshot = t.snapshot;
 	w->env = body->env;
 	w->metadata = body->metadata;
-	w->on_end = !body->auto_pause ? VIEW("delete") : body->auto_pause_memory ? VIEW("pause") : VIEW("stop");
+	w->on_end = !body->auto_pause         ? VIEW("delete")
+		    : body->auto_pause_memory ? VIEW("pause")
+					      : VIEW("stop");
 	w->auto_resume = body->auto_resume.enabled;
 	return 0;
 }
@@ -290,7 +292,8 @@ static int read_metadata(struct req *r, struct view text, struct json_strmap *re
 		struct view value, pair = view_split(text, '&', &text), key = view_split(pair, '=', &value);
 
 		if (ret->n == SPEC_METADATA_MAX)
-			return err_set(e, ERR_INVALID, "metadata has more than %d entries", SPEC_METADATA_MAX);
+			return err_set(e, ERR_INVALID, "metadata has more than %d entries",
+				       SPEC_METADATA_MAX);
 		ret->keys[ret->n] = unescape(r, key);
 		ret->values[ret->n] = unescape(r, value.p ? value : VIEW(""));
 		if (!ret->keys[ret->n].p || !ret->values[ret->n].p)
@@ -364,7 +367,8 @@ static void reply_list(struct req *r, struct box_filter *f, bool paged)
 
 	json_out_init(&l.o, &out);
 	json_out_array(&l.o);
-	if (boxes_list(r->core, &r->actor, f, put_each, &l, next, &e) < 0 || count_running(r, f, &l, &e) < 0) {
+	if (boxes_list(r->core, &r->actor, f, put_each, &l, next, &e) < 0 ||
+	    count_running(r, f, &l, &e) < 0) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;

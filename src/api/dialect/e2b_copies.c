@@ -160,7 +160,8 @@ static void list_snapshots(struct req *r)
 	json_out_init(&p.o, &out);
 	json_out_array(&p.o);
 	if (read_page(r, &p, &e) < 0 || snapshots_each(r->core, &r->actor, put_each, &p, &e) < 0 ||
-	    (!p.begun && err_set(&e, ERR_INVALID, "nextToken is not one that this server gave, or its snapshot is gone"))) {
+	    (!p.begun && err_set(&e, ERR_INVALID,
+				 "nextToken is not one that this server gave, or its snapshot is gone"))) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;
@@ -184,7 +185,8 @@ static void remove_template(struct req *r)
 	if (t.snapshot.n)
 		r->job = snapshots_remove(r->core, &r->actor, t.snapshot, e2b_done_204, r, &e);
 	else
-		err_set(&e, ERR_FORBIDDEN, "template '%.*s' is an image; those are removed by an admin (DELETE /v1/images)",
+		err_set(&e, ERR_FORBIDDEN,
+			"template '%.*s' is an image; those are removed by an admin (DELETE /v1/images)",
 			(int)MIN(r->params[0].n, 60), r->params[0].p);
 	if (!r->job)
 		rest_fail(r, &e);

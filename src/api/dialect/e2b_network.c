@@ -70,7 +70,8 @@ int e2b_network_policy(struct req *r, const struct e2b_network *n, const struct 
 		return err_set(e, ERR_UNSUPPORTED, "network.egressProxy is not supported");
 	for (size_t i = 0; i < n->deny_out.n; i++) {
 		if (!is_net(n->deny_out.items[i]))
-			return err_set(e, ERR_INVALID, "network.denyOut must have addresses and networks only");
+			return err_set(e, ERR_INVALID,
+				       "network.denyOut must have addresses and networks only");
 		closed = closed || is_everything(n->deny_out.items[i]);
 	}
 	*ret = NULL;
@@ -100,7 +101,8 @@ static void put_target(struct json_out *o, const struct egress_rule *rule)
 	buf_done(&net);
 }
 
-static void put_targets(struct json_out *o, const char *key, const struct egress_policy *p, enum egress_verdict v)
+static void put_targets(struct json_out *o, const char *key, const struct egress_policy *p,
+			enum egress_verdict v)
 {
 	json_out_key(o, key);
 	json_out_array(o);
@@ -137,7 +139,8 @@ static const struct json_field fields[] = {
 	{ "denyOut", JSON_F_STRLIST, AT(deny_out) },
 	{ "rules", JSON_F_ANY, AT(rules) },
 	{ "egressProxy", JSON_F_ANY, AT(proxy) },
-	{ "allow_internet_access", JSON_F_BOOL, AT(internet), .has = offsetof(struct e2b_network, has_internet) },
+	{ "allow_internet_access", JSON_F_BOOL, AT(internet),
+	  .has = offsetof(struct e2b_network, has_internet) },
 };
 #undef AT
 static const struct json_schema schema = { fields, ELEMS(fields) };

@@ -12,7 +12,9 @@ struct e2b_network {
 };
 
 bool e2b_network_says(const struct json *j);
-/* The policy for policies_wish or policies_put; NULL: nothing was said, so that of the image, tenant, … holds. */
-int e2b_network_policy(struct req *r, const struct e2b_network *n, const struct json **ret, struct err *e) _must_check_;
+/* The policy for policies_wish or policies_put; NULL: nothing was said, so that of the image, tenant, …
+ * holds. */
+int e2b_network_policy(struct req *r, const struct e2b_network *n, const struct json **ret,
+		       struct err *e) _must_check_;
 /* "network": {…}, into an open object. */
 void e2b_network_put(struct json_out *o, const struct box *b);
