@@ -785,17 +785,21 @@ for i in range({n}): os.close(os.open('f%07d' % i, os.O_CREAT | os.O_WRONLY))
     assert [e["name"] for e in got["entries"]] == ["f0123457", "f0123458"]
     assert found(box, "/workspace", "f*99999")[0] == ["many/f0099999", "many/f0199999"]
     assert len(ok(box.ls("/workspace", "list=1&depth=2"))["entries"]) == n + 1
-    # While all of it is looked through, the box answers within milliseconds.
+    # While all of it is looked through, the box answers within milliseconds; on a busy machine, about as it did before.
+    def wait():
+        begin = time.monotonic()
+        assert box.head("/etc/passwd").status == 200
+        return time.monotonic() - begin
+
+    usual = max(wait() for _ in range(100))
     other, slowest = box.with_client(box.client.daemon.client()), 0
     with_search = paddock.Background(lambda: [fs(other, "grep", path="/workspace", pattern="x"),
                                               other.remove("/workspace/many", "recursive=1")])
     while with_search.is_alive():
-        begin = time.monotonic()
-        assert box.head("/etc/passwd").status == 200
-        slowest = max(slowest, time.monotonic() - begin)
+        slowest = max(slowest, wait())
     grepped, removed = with_search.result()
     assert ok(grepped)["files"] == n and removed.status == 204
-    assert slowest < 1.0, f"a request waited for {slowest * 1000:.0f} ms"
+    assert slowest < 1.0 + 10 * usual, f"a request waited for {slowest * 1000:.0f} ms, before that {usual * 1000:.0f} ms"
 
 
 # ---- speed ----------------------------------------------------------------

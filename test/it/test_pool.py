@@ -206,23 +206,12 @@ def test_claims_are_fast(pooled):
 # ---- parts ----
 
 
-def networks_ahead(daemon):
-    """Network namespaces that the keeper holds, without its own."""
-    links = set()
-    for fd in os.listdir(f"/proc/{daemon.keeper_pid}/fd"):
-        try:
-            links.add(os.readlink(f"/proc/{daemon.keeper_pid}/fd/{fd}"))
-        except FileNotFoundError:
-            pass
-    return len({link for link in links if link.startswith("net:")} - {os.readlink(f"/proc/{daemon.keeper_pid}/ns/net")})
-
-
 @pytest.mark.parametrize("parts", [0, 3])
 def test_parts(own_daemon, parts):
     """They are made ahead, refilled, and nobody needs them."""
     daemon = own_daemon(environment={"PADDOCK_PARTS": parts}).start()
-    paddock.until(lambda: networks_ahead(daemon) == parts, "they are made", 5)
+    paddock.until(lambda: daemon.spare_networks() == parts, "they are made", 15)
     api = daemon.client()
     boxes = [api.create() for _ in range(5)]
     assert [box.check("echo ok") for box in boxes] == ["ok\n"] * 5
-    paddock.until(lambda: networks_ahead(daemon) == parts, "they are made again", 5)
+    paddock.until(lambda: daemon.spare_networks() == parts, "they are made again", 15)
