@@ -576,7 +576,7 @@ def test_upstream_proxy(own_daemon, net):
     # Programs that heed the variables come by the box's proxy, also with a name that DNS would not tell them.
     assert json.loads(box.check("curl -sS http://a.test/v"))["path"] == "/v"
     assert box.check("curl -sS http://evil.test/") == "Host not allowed: evil.test\n"
-    assert [each for each in verdicts(box) if each["via"] == "proxy" and each["path"] == "/v"]
+    assert reason(box, 0, via="proxy", path="/v")
     assert box.check("curl -s http://127.0.0.1:9/; echo $?") == "7\n"
     box.delete()
     client.close()
