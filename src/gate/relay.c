@@ -11,7 +11,8 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define TURNS     4     /* full buffers before others have their turn */
+#define PIECE     (64u * 1024) /* read at once: what a side that does not read can make us keep */
+#define TURNS     8            /* full pieces before others have their turn */
 #define DNS_BYTES 2     /* length of a message over TCP */
 
 /* 0: all of it went, or waits in `keep`; -1: the flow has ended. */
@@ -98,7 +99,7 @@ static bool over_limit(struct flow *f)
 static ssize_t get(struct flow *f, int fd, bool *eof)
 {
 	struct gate *g = f->box->gate;
-	size_t want = box_allowance(f->box, sizeof(g->scratch));
+	size_t want = box_allowance(f->box, PIECE);
 
 	if (want == 0) {
 		f->throttled = true;
@@ -200,7 +201,7 @@ void relay_client(struct flow *f)
 			flow_end(f, true); /* gone before it came to anything */
 		if (f->state == FLOW_OVER)
 			return;
-		if (n < (ssize_t)sizeof(g->scratch) || buf_len(&f->to_server) || f->mode != MODE_OPAQUE)
+		if (n < (ssize_t)PIECE || buf_len(&f->to_server) || f->mode != MODE_OPAQUE)
 			break;
 	}
 	relay_check_end(f);
@@ -225,7 +226,7 @@ void relay_server(struct flow *f)
 		} else if (n > 0 && put(f, f->client_fd, &f->to_client, data) < 0) {
 			return;
 		}
-		if (n < (ssize_t)sizeof(g->scratch) || buf_len(&f->to_client))
+		if (n < (ssize_t)PIECE || buf_len(&f->to_client))
 			break;
 	}
 	relay_check_end(f);
