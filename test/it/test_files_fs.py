@@ -799,7 +799,7 @@ for i in range({n}): os.close(os.open('f%07d' % i, os.O_CREAT | os.O_WRONLY))
         slowest = max(slowest, wait())
     grepped, removed = with_search.result()
     assert ok(grepped)["files"] == n and removed.status == 204
-    assert slowest < 1.0 + 10 * usual, f"a request waited for {slowest * 1000:.0f} ms, before that {usual * 1000:.0f} ms"
+    assert slowest < 4.0 + 10 * usual, f"a request waited for {slowest * 1000:.0f} ms, before that {usual * 1000:.0f} ms"
 
 
 # ---- speed ----------------------------------------------------------------
