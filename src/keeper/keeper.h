@@ -33,6 +33,7 @@ struct keeper {
 	struct box_table boxes;
 	struct loop_timer tidy;   /* leftover control groups */
 	struct loop_timer idle;   /* parts made ahead */
+	struct loop_timer grow;   /* the loop file, where it is nearly full */
 	struct loop_task answered; /* work behind the answer of a start */
 
 	/* paddock-api */
