@@ -18,7 +18,7 @@ module.exports = [
       assert.deepEqual([info.volumeId, info.name, info.token], [volume.volumeId, name, volume.token]);
       assert((await sdk.Volume.list()).some((v) => v.volumeId === volume.volumeId && v.name === name));
       assert.equal((await sdk.Volume.connect(volume.volumeId)).token, volume.token);
-      await rejects(sdk.Volume.getInfo('none'), version === 'e2b-2.20.1' ? 'NotFoundError' : 'VolumeNotFoundError', 'VolumeNotFoundError');
+      await rejects(sdk.Volume.getInfo('none'), 'NotFoundError', 'VolumeNotFoundError');
       const other = await sdk.Volume.create(`${name}-gone`);
       assert.equal(await sdk.Volume.destroy(other.volumeId), true);
       assert.equal(await sdk.Volume.destroy(other.volumeId), false);
