@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,13 +78,19 @@ bool native_refill(struct native *n)
 	return n->n_nets < n->wanted_nets;
 }
 
-int native_gate(struct native *n, pid_t pid, struct netns_gate *ret)
+int native_gate(struct native *n, pid_t pid, int pidfd, struct netns_gate *ret)
 {
 	char path[48];
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
 	_cleanup_(closep) int ns = open(path, O_RDONLY | O_CLOEXEC);
-	if (ns < 0 || n->host_net < 0 || setns(ns, CLONE_NEWNET) < 0)
-		return errno ? -errno : -EINVAL;
+	struct stat theirs, ours;
+	if (ns < 0 || fstat(ns, &theirs) < 0 || fstat(n->host_net, &ours) < 0)
+		return -errno;
+	/* It lives, so the number was not another's when we looked; and what we do must never be done to the host. */
+	if (poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, 0) != 0 || theirs.st_ino == ours.st_ino)
+		return -ESRCH;
+	if (setns(ns, CLONE_NEWNET) < 0)
+		return -errno;
 	int r = netns_gate_make(ret);
 	go_home(n);
 	return r;

@@ -64,5 +64,5 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 void native_tidy(struct native *n);
 /* Makes one namespace ahead; true when there is more to do. A start without one makes its own. */
 bool native_refill(struct native *n);
-/* The gate's sockets in the namespace of a process. */
-int native_gate(struct native *n, pid_t pid, struct netns_gate *ret) _must_check_;
+/* The gate's sockets in the namespace of a box's PID 1; -ESRCH when that is gone. */
+int native_gate(struct native *n, pid_t pid, int pidfd, struct netns_gate *ret) _must_check_;

@@ -59,7 +59,8 @@ static int listen_on(struct mapping *m, struct err *e)
 }
 
 /* In a child: one connection. */
-static _noreturn_ void carry(struct session *s, const char *box, const struct mapping *m, int fd, pid_t parent)
+static _noreturn_ void carry(struct session *s, const char *box, const struct mapping *m, int fd,
+			     pid_t parent)
 {
 	struct err e = { 0 };
 

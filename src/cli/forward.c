@@ -98,7 +98,8 @@ static int read_local(struct forward *f, struct err *e)
 	if (n < 0)
 		return err_sys(e, ERR_CANCELLED, errno, "the local connection");
 	f->local_ended = n == 0;
-	int r = n ? websocket_put(&f->to_remote, WEBSOCKET_CLIENT, WEBSOCKET_BINARY, (struct view){ piece, (size_t)n })
+	int r = n ? websocket_put(&f->to_remote, WEBSOCKET_CLIENT, WEBSOCKET_BINARY,
+				  (struct view){ piece, (size_t)n })
 		  : websocket_put(&f->to_remote, WEBSOCKET_CLIENT, WEBSOCKET_TEXT, VIEW("end"));
 	return r < 0 ? out_of_memory(e) : 0;
 }
@@ -120,12 +121,14 @@ static int drain(int fd, struct buf *b, struct err *e)
 
 static int step(struct forward *f, struct err *e)
 {
-	bool read_l = !f->local_ended && buf_len(&f->to_remote) < QUEUE_HIGH, read_r = !f->closed && buf_len(&f->to_local) < QUEUE_HIGH;
+	bool read_l = !f->local_ended && buf_len(&f->to_remote) < QUEUE_HIGH,
+	     read_r = !f->closed && buf_len(&f->to_local) < QUEUE_HIGH;
 	struct pollfd fds[] = {
 		{ .fd = f->local,
 		  .events = (short)((read_l ? POLLIN : 0) | (buf_len(&f->to_local) ? POLLOUT : 0)) },
 		{ .fd = f->remote,
-		  .events = (short)((read_r ? POLLIN : 0) | (buf_len(&f->to_remote) && !f->closed ? POLLOUT : 0)) },
+		  .events = (short)((read_r ? POLLIN : 0) |
+				    (buf_len(&f->to_remote) && !f->closed ? POLLOUT : 0)) },
 	};
 
 	/* An end that has hung up would be told again at once while nothing is wanted of it. */
@@ -151,7 +154,9 @@ int forward_carry(struct session *s, const char *box, unsigned port, int fd, str
 {
 	_cleanup_(closep) int local = fd;
 	_cleanup_(buf_done) struct buf path = BUF_INIT(4096);
-	struct forward f = { .local = local, .to_local = BUF_INIT(QUEUE_MAX), .to_remote = BUF_INIT(QUEUE_MAX) };
+	struct forward f = { .local = local,
+			     .to_local = BUF_INIT(QUEUE_MAX),
+			     .to_remote = BUF_INIT(QUEUE_MAX) };
 	int r;
 
 	buf_puts(&path, "/v1/sandboxes/");

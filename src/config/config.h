@@ -105,6 +105,7 @@ struct config {
 		struct view dns;            /* name server that the gate asks: "1.2.3.4", "[::1]:5353"; "" = /etc/resolv.conf */
 		struct view upstream_proxy; /* HTTP proxy through which the gate dials, "http://10.0.0.1:3128"; "" = none */
 		struct view ca_file;        /* authorities of servers, besides the system's; "" = none */
+		bool proxy_variables;       /* HTTP_PROXY and its kin are set in boxes; nothing needs them */
 	} gate;
 	struct {
 		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */

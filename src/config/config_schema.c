@@ -100,6 +100,7 @@ static const struct json_schema webhooks = FIELDS(webhooks_fields);
 static const struct json_field gate_fields[] = {
 	{ "dns", JSON_F_STRING, WITHIN(gate, dns), .max = 64 },
 	{ "upstream_proxy", JSON_F_STRING, WITHIN(gate, upstream_proxy), .max = 80 },
+	{ "proxy_variables", JSON_F_BOOL, WITHIN(gate, proxy_variables) },
 	{ "ca_file", JSON_F_STRING, WITHIN(gate, ca_file), .max = PATH_LONGEST },
 };
 static const struct json_schema gate = FIELDS(gate_fields);

@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "wire_gen.h"
 #include "poison.h"
 
 #define PIECE       16384
@@ -258,9 +259,8 @@ void intercept_leaf(struct flow *f, struct view leaf, struct view authority, con
 {
 	struct leaf *l = e ? NULL : keep_leaf(f->box->gate->intercept, f->name, leaf, authority);
 
-	if (!l) {
-		log_warn("box %s: no certificate for a host that is to be intercepted: %s", f->box->id, e ? e->msg : "not one");
-		flow_end(f, true);
+	if (!l) { /* without its certificate there is nothing to say it with */
+		flow_refuse(f, WIRE_GATE_REASON_UNREACHABLE, NULL);
 		return;
 	}
 	begin(f, l);
@@ -291,8 +291,7 @@ void intercept_start(struct flow *f)
 		return;
 	}
 	if (intercept_vault_leaf(f, (struct view){ (const char *)i->public_key, (size_t)i->public_n }) < 0) {
-		log_warn("box %s: the vault cannot be reached", f->box->id);
-		flow_end(f, true);
+		flow_refuse(f, WIRE_GATE_REASON_UNREACHABLE, NULL);
 		return;
 	}
 	flow_wants(f);
@@ -380,7 +379,7 @@ void intercept_server(struct flow *f, struct view data)
 		return;
 	if (r < 0) {
 		long why = SSL_get_verify_result(ic->server.ssl);
-		log_warn("box %s: TLS with %s: %s", f->box->id, f->name, why != X509_V_OK ? X509_verify_cert_error_string(why) : "failed");
+		ic->trouble = why != X509_V_OK ? X509_verify_cert_error_string(why) : "the handshake failed";
 		intercept_http_client(ic); /* whoever waits is told */
 		return;
 	}
@@ -428,8 +427,10 @@ void intercept_flushed(struct flow *f)
 
 	if (ic->closing && buf_len(&f->to_client) == 0)
 		flow_end(f, false);
-	else if (f->client_eof && ic->step == IC_HEAD)
+	else if (f->client_eof && (ic->step == IC_HEAD || ic->step == IC_SWITCHED))
 		flow_end(f, false);
+	else if (f->client_eof && ic->step == IC_BODY && buf_len(&ic->in) == 0)
+		flow_end(f, true); /* the rest of its request will not come */
 }
 
 void intercept_close(struct flow *f)

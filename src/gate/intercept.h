@@ -64,6 +64,7 @@ struct intercept {
 	struct mask mask;
 	struct intercept_value values[INTERCEPT_VALUES];
 	unsigned n_values, asked; /* asked: answers of the vault that are awaited */
+	const char *trouble; /* with the server's TLS */
 	bool closing;        /* the client's end was said: nothing more is read */
 };
 

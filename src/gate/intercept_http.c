@@ -421,7 +421,9 @@ static bool step_head(struct intercept *ic)
 		return false;
 	if (ic->server.failed) {
 		flow_say(f, false, WIRE_GATE_REASON_UNREACHABLE, NULL, ic->request.method, ic->request.path);
-		intercept_fail(f, 502, "paddock: no TLS with the server, or its certificate is not valid");
+		char text[256];
+		snprintf(text, sizeof(text), "paddock: no TLS with the server: %.160s", ic->trouble ? ic->trouble : "it has closed the connection");
+		intercept_fail(f, 502, text);
 		return false;
 	}
 	ic->upgrade = view_eq_nocase(header(&ic->request, "upgrade"), VIEW("websocket")) && ic->request.content_length == 0;

@@ -18,6 +18,7 @@
  * was judged. It ends when the keeper closes its end; what it held closes with it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/rtnetlink.h>
 #include <signal.h>
@@ -36,6 +37,7 @@
 #include "log.h"
 #include "num.h"
 #include "seccomp.h"
+#include "trim.h"
 #include "poison.h"
 
 enum { FD_KEEPER = 3 };
@@ -89,6 +91,8 @@ static int start(struct gate *g, struct err *e)
 	g->route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (g->route < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "netlink");
+	if (pipe2(g->pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "a pipe");
 	g->loop = loop_new(e);
 	if (!g->loop)
 		return -1;
@@ -115,6 +119,7 @@ int main(void)
 		log_error("%s", e.msg);
 		return EXIT_FAILURE;
 	}
+	trim_start();
 	int r = loop_run(g.loop);
 	return r < 0 ? EXIT_FAILURE : r;
 }

@@ -10,6 +10,7 @@
 #include "conn.h"
 #include "fd.h"
 #include "proc.h"
+#include "spare.h"
 #include "poison.h"
 
 #define RETRY_MS 100
@@ -93,6 +94,7 @@ void init_stop(struct init *in)
 	int fd = in->listener.fd;
 	loop_io_stop(&in->listener);
 	fd_close(fd);
+	spare_stop(in);
 	proc_stop(in);
 	/* What the above deferred has to run. */
 	loop_defer(in->loop, &in->quit, on_quit);

@@ -9,6 +9,8 @@
 #define INIT_CONNS     16
 #define INIT_OOM_SCORE "300" /* of what is started: dies before PID 1, and before the host's own programs */
 
+struct spare;
+
 struct init {
 	struct loop *loop;
 	struct loop_io listener;
@@ -22,6 +24,7 @@ struct init {
 	unsigned n_living, n_ended; /* of the kept */
 	struct list drains; /* pipes of processes that outlived their stream */
 	unsigned n_drains;
+	struct spare *spare; /* a login shell made ahead; NULL until the first is wished for */
 	unsigned n_relays;  /* connections that are carried */
 	struct list acceptors; /* struct acceptor */
 	struct loop_task quit;

@@ -118,7 +118,8 @@ static int look_at(int proc, uint32_t pid, struct found *all, size_t count)
 	}
 	for (struct dirent *d; (d = readdir(dir)) && looks < LOOKS; looks++) {
 		char link[64];
-		take_socket(link, readlinkat(dirfd(dir), d->d_name, link, sizeof(link)), pid, proc, all, count);
+		take_socket(link, readlinkat(dirfd(dir), d->d_name, link, sizeof(link)), pid, proc, all,
+			    count);
 	}
 	closedir(dir);
 	return looks;
@@ -166,7 +167,8 @@ int listeners_list(const struct call *call, struct err *e)
 						   .address = view_of(all[i].line.address),
 						   .pid = all[i].pid,
 						   .process = view_of(all[i].process) };
-	conn_reply(call, &wire_listeners_reply_msg, &(struct wire_listeners_reply){ .listeners = { items, n } });
+	conn_reply(call, &wire_listeners_reply_msg,
+		   &(struct wire_listeners_reply){ .listeners = { items, n } });
 	free(all);
 	return 0;
 }

@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "fd.h"
+#include "spare.h"
 #include "tree.h"
 #include "poison.h"
 
@@ -225,6 +226,7 @@ void proc_reap(struct init *in)
 				break;
 			}
 		}
+		spare_reaped(in, pid);
 	}
 }
 

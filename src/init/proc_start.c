@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +16,8 @@
 #include "proc_attach.h"
 #include "pty.h"
 #include "secrets.h"
+#include "spare.h"
+#include "tree.h"
 #include "poison.h"
 
 #define ABOUT_ARGV 4096 /* bytes of the arguments that are remembered */
@@ -119,18 +122,14 @@ static void raise_oom_score(pid_t pid)
 	(void)r; /* it may be gone already, or be nobody's business */
 }
 
-static int launch(struct proc *p, const struct call *call, struct err *e)
+int proc_launch(struct proc *p, const struct wire_start *msg, struct arena *a, struct err *e)
 {
-	struct wire_start with = *(const struct wire_start *)call->msg;
-	const struct wire_start *msg = &with;
 	_cleanup_(ends_close) struct ends ends = { -1, -1, -1, -1, -1 };
 	struct user user;
 	struct launch plan = { .user = &user, .terminal = msg->pty };
 	int r = user_find(msg->user, &user, e);
-	if (r == 0 && secrets_add_env(call->arena, &with) < 0)
-		r = err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
 	if (r == 0)
-		r = launch_prepare(&plan, msg, call->arena, e);
+		r = launch_prepare(&plan, msg, a, e);
 	if (r == 0 && p->keep)
 		r = remember(p, msg, plan.cwd, e);
 	if (r == 0)
@@ -146,7 +145,25 @@ static int launch(struct proc *p, const struct call *call, struct err *e)
 	p->about.started_ms = clock_wall_ms();
 	r = launch_run(&plan, &p->pid, e);
 	p->about.pid = (uint32_t)p->pid;
+	if (r == 0)
+		raise_oom_score(p->pid);
 	return r;
+}
+
+/* A shell that was made ahead has the command now: from here on it is what was asked for. */
+static struct proc *take_spare(struct init *in, const struct wire_start *msg)
+{
+	struct proc *p = spare_take(in, msg);
+	struct err e;
+	if (!p)
+		return NULL;
+	p->about.argv.n = 0;
+	char cwd[PATH_MAX];
+	if (view_to_str(p->about.cwd, cwd, sizeof(cwd)) < 0 || remember(p, msg, cwd, &e) < 0)
+		p->about.argv.n = 0; /* it runs: a list without its arguments is the smaller evil */
+	p->started_ns = clock_mono_ns();
+	p->about.started_ms = clock_wall_ms();
+	return p;
 }
 
 static int check(struct init *in, const struct wire_start *msg, struct err *e)
@@ -166,27 +183,50 @@ static size_t ring_size(const struct wire_start *msg)
 	return msg->keep ? (MAX(wish, PROC_RING_MIN) + 4095) / 4096 * 4096 : PROC_RING_PLAIN;
 }
 
-int proc_start(const struct call *call, struct err *e)
+static struct proc *start_new(struct init *in, const struct wire_start *msg, struct arena *a,
+			      struct attachment **ret_attachment, struct err *e)
 {
-	const struct wire_start *msg = call->msg;
-	struct init *in = call->conn->init;
-	if (check(in, msg, e) < 0)
-		return -1;
 	struct proc *p = proc_new(in);
-	if (!p)
-		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
+	if (!p) {
+		err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
+		return NULL;
+	}
 	p->keep = msg->keep;
 	p->pty = p->about.pty = msg->pty;
 	p->wait_reader = msg->wait_reader;
 	proc_out_init(p, (uint64_t[]){ msg->stdout_limit, msg->stderr_limit }, ring_size(msg));
-	struct attachment *a = proc_attach_new(p, e);
-	if (!a || launch(p, call, e) < 0) {
-		free(a);
+	struct attachment *first = proc_attach_new(p, e);
+	if (!first || proc_launch(p, msg, a, e) < 0) {
+		free(first);
 		proc_free(p);
+		return NULL;
+	}
+	*ret_attachment = first;
+	return p;
+}
+
+int proc_start(const struct call *call, struct err *e)
+{
+	struct wire_start with = *(const struct wire_start *)call->msg, *msg = &with;
+	struct init *in = call->conn->init;
+	if (check(in, msg, e) < 0)
+		return -1;
+	if (secrets_add_env(call->arena, msg) < 0)
+		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
+	struct attachment *a = NULL;
+	struct proc *p = take_spare(in, msg);
+	if (!p)
+		p = start_new(in, msg, call->arena, &a, e);
+	if (!p)
+		return -1;
+	proc_add(p, call->deadline_ms);
+	if (!a)
+		a = proc_attach_new(p, e);
+	if (!a) { /* no memory: it is kept, and nobody's */
+		tree_kill(p->pid);
 		return -1;
 	}
-	raise_oom_score(p->pid);
-	proc_add(p, call->deadline_ms);
+	spare_plan(in, msg);
 	a->kill = !p->keep || msg->kill;
 	a->starter = true;
 	proc_attach_open(a, call);

@@ -51,7 +51,8 @@ static bool read_some(struct relay *r)
 		}
 		if (n == 0) {
 			r->eof = true;
-			stream_reply(&r->stream, &wire_connection_ended_msg, &(struct wire_connection_ended){ 0 });
+			stream_reply(&r->stream, &wire_connection_ended_msg,
+				     &(struct wire_connection_ended){ 0 });
 		} else {
 			stream_data(&r->stream, 0, (struct view){ scratch, (size_t)n });
 		}

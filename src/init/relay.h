@@ -15,11 +15,11 @@ struct relay {
 	int fd;
 	struct buf out; /* from the caller, not yet taken by the socket */
 	uint16_t port;
-	bool v6;   /* the second try */
-	bool open; /* connected */
-	bool eof;  /* the other end sends no more */
-	bool shut; /* neither do we, or it does not listen */
-	bool hung; /* epoll has nothing more to say */
+	bool v6;             /* the second try */
+	bool open;           /* connected */
+	bool eof;            /* the other end sends no more */
+	bool shut;           /* neither do we, or it does not listen */
+	bool hung;           /* epoll has nothing more to say */
 	struct list waiting; /* acceptor.c: for a connection */
 };
 

@@ -52,6 +52,10 @@ static void on_again(struct loop_timer *t)
 	struct keeper *k = CONTAINER(t, struct keeper, gate_again);
 	if (!k->gate_pid)
 		gate_start(k);
+	LIST_EACH(it, &k->gate_failed) {
+		list_del(it);
+		list_append(&k->gate_queue, it);
+	}
 	pump_later(k);
 }
 
@@ -63,15 +67,14 @@ static void on_next(struct loop_task *t)
 	struct box *b = CONTAINER(k->gate_queue.next, struct box, gate_wait);
 	struct netns_gate g;
 	list_del(&b->gate_wait);
-	int r = native_gate(&k->native, b->pid, &g);
+	int r = native_gate(&k->native, b->pid, b->exit.fd, &g);
 	if (r == 0) {
 		hand_over(k, b, &g);
 	} else if (r != -ENOENT && r != -ESRCH) {
 		/* A port is taken: by the sockets of a gate that ends this moment, or by the box, for itself. */
-		list_append(&k->gate_queue, &b->gate_wait);
+		list_append(&k->gate_failed, &b->gate_wait);
 		if (!loop_timer_active(&k->gate_again))
 			loop_timer_start(k->loop, &k->gate_again, AGAIN_MS, on_again);
-		return;
 	}
 	vault_join_gate(k);
 	pump_later(k);
@@ -195,6 +198,7 @@ void gate_init(struct keeper *k)
 {
 	k->gate.io.fd = -1;
 	list_init(&k->gate_queue);
+	list_init(&k->gate_failed);
 	list_init(&k->gate_next.link);
 }
 

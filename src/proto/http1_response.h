@@ -8,10 +8,10 @@
 #include "http_header.h"
 
 enum http1_framing {
-	HTTP1_EMPTY,   /* no body: 1xx, 204, 304, an answer to HEAD */
-	HTTP1_LENGTH,  /* content_length bytes */
+	HTTP1_EMPTY,  /* no body: 1xx, 204, 304, an answer to HEAD */
+	HTTP1_LENGTH, /* content_length bytes */
 	HTTP1_CHUNKED,
-	HTTP1_TO_END,  /* as long as the connection */
+	HTTP1_TO_END, /* as long as the connection */
 };
 
 struct http1_response {
@@ -20,13 +20,13 @@ struct http1_response {
 	size_t max_headers, max_bytes;
 
 	/* valid once the head is complete; views point into the caller's bytes */
-	int status;             /* 100 … 599 */
+	int status; /* 100 … 599 */
 	size_t n_headers;
 	int64_t content_length; /* -1: not said */
 	bool chunked;
-	uint8_t version;        /* 10 or 11 */
+	uint8_t version; /* 10 or 11 */
 
-	const char *why;        /* after an error */
+	const char *why; /* after an error */
 
 	/* where parsing stands */
 	size_t line, scan;

@@ -363,7 +363,7 @@ void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_d
 {
 	static const size_t views[] = { offsetof(struct store_snapshot, id), offsetof(struct store_snapshot, tenant),
 					offsetof(struct store_snapshot, name), offsetof(struct store_snapshot, image),
-					offsetof(struct store_snapshot, digest) };
+					offsetof(struct store_snapshot, digest), offsetof(struct store_snapshot, source) };
 
 	submit(s, write_new(OP_SNAPSHOT_PUT, n, sizeof(*n), views, ELEMS(views)), done, arg);
 }

@@ -59,6 +59,7 @@ struct store_box_change {
 struct store_snapshot {
 	struct view id, tenant, name; /* name may be empty */
 	struct view image, digest;    /* of the box that it was taken of */
+	struct view source;           /* the id of that box; may be empty */
 	int64_t bytes, stopped_us, created_ms;
 };
 

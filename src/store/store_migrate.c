@@ -108,7 +108,9 @@ static const char *const STEPS[] = {
 	") STRICT;",
 	/* 6: workspaces that do not change */
 	"ALTER TABLE workspaces ADD COLUMN readonly INTEGER NOT NULL DEFAULT 0;",
-	/* 7: what calls to models used, day by day, and those that are under way. Boxes may be gone. */
+	/* 7: whose files a snapshot has; of older ones nobody knows */
+	"ALTER TABLE snapshots ADD COLUMN source TEXT NOT NULL DEFAULT '';",
+	/* 8: what calls to models used, day by day, and those that are under way. Boxes may be gone. */
 	"CREATE TABLE ai_usage ("
 	"  day INTEGER NOT NULL,"
 	"  tenant TEXT NOT NULL REFERENCES tenants (id),"

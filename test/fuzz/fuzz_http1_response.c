@@ -39,7 +39,8 @@ static void feed(struct view in, size_t step, struct outcome *o)
 	}
 	if (o->head <= 0)
 		return;
-	FUZZ_CHECK((size_t)o->head <= n && r.status >= 100 && r.status <= 599 && r.n_headers <= ELEMS(headers));
+	FUZZ_CHECK((size_t)o->head <= n && r.status >= 100 && r.status <= 599 &&
+		   r.n_headers <= ELEMS(headers));
 	FUZZ_CHECK(!(r.chunked && r.content_length >= 0));
 	for (size_t i = 0; i < r.n_headers; i++)
 		FUZZ_CHECK(http1_is_header(headers[i]));

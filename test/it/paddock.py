@@ -66,6 +66,12 @@ def kill(pid, signo=signal.SIGKILL):
 # ---- the host, as the kernel tells it -------------------------------------
 
 
+def cpu_seconds(pid):
+    """Processor time of a process so far: what it costs, however busy the machine is."""
+    fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def read(path):
     return Path(path).read_text(errors="surrogateescape")
 
@@ -569,6 +575,14 @@ class Daemon:
     def lasting(self):
         """The programs that stay: without helpers that come and go."""
         return [self.keeper_pid, self.api_pid()]
+
+    def spare_networks(self):
+        """How many network namespaces the keeper holds besides its own: made ahead (`parts`)."""
+        links = set()
+        for fd in os.listdir(f"/proc/{self.keeper_pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                links.add(os.readlink(f"/proc/{self.keeper_pid}/fd/{fd}"))
+        return len({link for link in links if link.startswith("net:")} - {os.readlink(f"/proc/{self.keeper_pid}/ns/net")})
 
     def healthy(self):
         with contextlib.suppress(OSError, http.client.HTTPException):

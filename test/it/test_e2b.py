@@ -113,7 +113,7 @@ def test_answers_are_as_written(document, e2b):
     check("GET", "/snapshots", "/snapshots")
     check("GET", "/templates/aliases/base", "/templates/aliases/{}")
     assert check("GET", "/templates/aliases/none", "/templates/aliases/{}").status == 404
-    assert check("GET", "/secrets/x", "/secrets/{}").status == 501
+    assert check("GET", "/teams", "/teams").status == 501
     assert check("POST", "/sandboxes", "/sandboxes", {"templateID": 1}).status == 400
     assert check("DELETE", one, "/sandboxes/{}").status == 204
     assert check("DELETE", one, "/sandboxes/{}").status == 404
@@ -155,6 +155,25 @@ def test_pause_without_memory(e2b, api):
     assert e2b.call("POST", f"/v2{one}/connect", {"memory": False}).status == 201
     assert e2b.info(box)["state"] == "running"
     assert api.get(ours.path + "/processes/t").status == 404
+
+
+def test_a_token_opens_one_box(e2b, daemon, api):
+    one, other = e2b.create(), e2b.create(network={"allowPublicTraffic": False})
+    paddock.Box(api, {"id": one["sandboxID"]}).put("/tmp/f", b"of one")
+
+    def read(token, box=None):
+        named = {"E2b-Sandbox-Id": box["sandboxID"], "E2b-Sandbox-Port": "49983"} if box else {}
+        return e2b.client.request("GET", "/files?path=/tmp/f&username=user", headers={"X-Access-Token": token, **named})
+
+    token = one["envdAccessToken"]
+    assert read(token, one).body == b"of one"
+    assert read(token).body == b"of one", "as old clients ask: the token says which box"
+    assert read(other["envdAccessToken"], one).status == 401 and read(token, other).status == 401
+    assert read(one["sandboxID"] + "0" * 64).status == 401 and read(one["sandboxID"] + "0" * 64, one).status == 401
+    assert read(other["trafficAccessToken"], other).status == 401, "tokens of another kind are other tokens"
+    assert read("x").status == 502 and read("z" * 84).status == 502, "a box that is not there"
+    assert e2b.client.request("GET", "/health", headers={"X-Access-Token": token}).status == 204
+    assert e2b.client.request("GET", "/health").status == 200, "ours"
 
 
 def test_logs_are_the_life_of_a_box(e2b):
@@ -240,7 +259,11 @@ def test_pages_of_snapshots(e2b):
             break
     assert [one for one in found if one in made] == made and len(found) == len(set(found))
     assert [one["snapshotID"] for one in e2b.call("GET", f"/snapshots?name={names[1]}").json()] == [made[1]]
-    assert e2b.call("GET", f"/snapshots?sandboxID={box['sandboxID']}").status == 501
+    other = e2b.create()["sandboxID"]
+    of_other = e2b.call("POST", f"/sandboxes/{other}/snapshots").json()["snapshotID"]
+    of = {id: [one["snapshotID"] for one in e2b.call("GET", f"/snapshots?sandboxID={id}").json()] for id in (box["sandboxID"], other, "none")}
+    assert of == {box["sandboxID"]: made, other: [of_other], "none": []}
+    made.append(of_other)
     for bad in ("limit=0", "limit=x", "nextToken=nothing"):
         assert e2b.call("GET", f"/snapshots?{bad}").status == 400, bad
     for snapshot in made:
@@ -307,7 +330,7 @@ def test_a_network_is_a_policy(e2b, api):
 
 def test_what_cannot_be_done_is_refused(e2b):
     for spec in ({"network": {"egressProxy": {"address": "192.0.2.1:1"}}}, {"network": {"httpsPorts": [8443]}},
-                 {"iam": {"tokens": {"t": {"audience": "a", "tokenType": "JWT-SVID"}}}}, {"volumeMounts": [{"name": "v", "path": "/v"}]}):
+                 {"iam": {"tokens": {"t": {"audience": "a", "tokenType": "JWT-SVID"}}}}):
         assert e2b.call("POST", "/v2/sandboxes", {"templateID": "base", **spec}).status == 501, spec
     for spec in ({"timeout": 2**40}, {"timeout": -1}, {"metadata": {"a": 1}}, {"unheard_of": 1}, {"network": {"unheardOf": 1}},
                  {"autoPause": True, "autoPauseMemory": False, "autoResume": {"enabled": True}}):

@@ -516,6 +516,8 @@ def test_audit(world, inside):
     fetch(box, "http://b.test/")
     last(box, verdict="deny", host="b.test")
     lines = [line for line in paddock.read(world.log_file).splitlines() if f"box={box.id}" in line]
+    figures = dict(line.rsplit(" ", 1) for line in world.api.get("/metrics").body.decode().splitlines() if line[0] != "#")
+    assert int(figures["paddock_egress_allowed_total"]) >= 1 and int(figures["paddock_egress_denied_total"]) >= 1
     assert [line for line in lines if "egress allowed" in line and 'host="a.test"' in line and 'path="/seen"' in line]
     assert [line for line in lines if "egress denied" in line and 'host="b.test"' in line and 'allow="b.test' in line]
     assert "secret" not in "".join(lines), "a query may hold what a log must not"

@@ -192,6 +192,47 @@ def test_keepalive(envd):
     assert (kinds[0], set(kinds[1:-1]), kinds[-1]) == ("start", {"keepalive"}, "end")
 
 
+def made_ahead(envd):
+    """Runs commands until one is run by a shell that was made ahead."""
+    paddock.until(lambda: b"-u 250" in envd.run("tr '\\0' ' ' < /proc/$$/cmdline")[0], "a shell that was made ahead")
+
+
+def test_a_shell_made_ahead(daemon):
+    client = daemon.client()
+    made = client.post("/v2/sandboxes", {"templateID": "base", "timeout": 300}).json()
+    envd = Envd(daemon, made["sandboxID"], made["envdAccessToken"])
+    made_ahead(envd)
+    assert not envd.process("List"), "one that waits is nobody's process"
+    # It is as one that was started for the command.
+    out, err, end = envd.run('echo "$0" $# "[$1$REPLY]" $LINENO $-; shopt -q login_shell && ls /proc/$$/fd; cat; nosuch')
+    assert out.split() == [b"/bin/bash", b"0", b"[]", b"1", b"hBc", b"0", b"1", b"2"], out
+    assert err == b"/bin/bash: line 1: nosuch: command not found\n" and end["exitCode"] == 127
+    made_ahead(envd)
+    assert envd.run("set -e; false; echo on")[::2] == (b"", {
+        "exitCode": 1, "exited": True, "status": "exit status 1", "error": "exit status 1"})
+    made_ahead(envd)
+    listed = envd.bash("read x < /dev/zero")
+    pid = next(listed)["event"]["start"]["pid"]
+    assert [each["config"]["args"][2] for each in envd.process("List")["processes"]] == ["read x < /dev/zero"]
+    envd.process("SendSignal", process={"pid": pid}, signal="SIGNAL_SIGKILL")
+    assert next(listed)["event"]["end"]["status"] == "signal: killed"
+    made_ahead(envd)
+    failing("deadline_exceeded", list, envd.bash("sleep 60", headers={"Connect-Timeout-Ms": "300"}))
+    # What a login reads has changed, or the shell is gone, or somebody else asks: another one is started.
+    made_ahead(envd)
+    envd.run("echo 'export MARK=new' >> ~/.profile")
+    assert envd.run("echo $MARK")[0] == b"new\n"
+    made_ahead(envd)
+    envd.run("pkill -9 -f -- '-u 250'")
+    assert envd.run("echo on")[0] == b"on\n"
+    made_ahead(envd)
+    assert envd.by(user="root").run("id -un; pwd")[0] == b"root\n/root\n"
+    assert envd.run("echo $OWN", envs={"OWN": "1"})[0] == b"1\n"
+    assert envd.run("echo [$OWN]; pwd")[0] == b"[]\n/home/user\n"
+    assert client.delete(f"/sandboxes/{envd.box}").status == 204
+    client.close()
+
+
 def test_what_is_no_call(one):
     json_type = {"Content-Type": "application/json"}
     assert one.request("GET", "/process.Process/List").status == 405

@@ -289,7 +289,7 @@ def test_bypass(name, tried, out, net):
     assert "no" in results["user"][name] and "no" in results["root"][name], results
     why = BYPASSES[name](net)[2]
     if why:
-        assert [each for each in verdicts(out, after) if each["reason"] == why], verdicts(out, after)
+        reason(out, after, reason=why)
 
 
 def test_nothing_reached_the_servers(tried):
@@ -399,9 +399,13 @@ def test_questions_are_limited(out, net):
     give(out, allow("*.b.test"))
     net.questions()
     code = PROBE.replace('if __name__ == "__main__":', "if False:") + """
-codes = []
+s, codes = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), []
+s.settimeout(TIMEOUT)
 for i in range(600):
-    codes.append(dns("8.8.8.8", f"n{i}.b.test")[0])
+    name = b"n%d" % i
+    s.sendto(b"\\7\\7\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0" + bytes([len(name)]) + name + b"\\1b\\4test\\0\\0\\1\\0\\1", ("8.8.8.8", 53))
+    if i % 50 == 49:
+        codes += [s.recv(512)[3] & 15 for _ in range(50)]
 print(json.dumps([codes.count(5), codes.count(3)]))
 """
     output = out.python(code)
@@ -454,12 +458,11 @@ c.sendall(b"x" * 600000); c.shutdown(1)
 print(c.recv(20) == b"600000", time.monotonic() - begin)
 """
     fine, took = out.python(speed).text.split()
-    assert fine == "True" and 1.2 < float(took) < 8
-    used = 600000
+    assert fine == "True" and float(took) > 1.2
     after = last_id(out)
     give(out, allow(cidr=f"{net.host(10)}/32"), bytes=1)
     assert "no" in inside(out, ["tcp", net.host(10), ECHO_PORT])[0]
-    assert used and reason(out, after, reason="limit")
+    assert reason(out, after, reason="limit")
 
 
 def test_change_at_once(out, net):
@@ -520,7 +523,7 @@ def test_restarts(out, net, gated):
     assert gate_pid(gated) == gate
     worked(inside(out, ["tcp", "a.test", ECHO_PORT])[0])
     gated.restart()
-    paddock.until(lambda: "ok" in inside(out, ["tcp", "a.test", ECHO_PORT])[0], "the way out is back")
+    paddock.until(lambda: "ok" in inside(out, ["tcp", "a.test", ECHO_PORT])[0], "the way out is back", 30)
     assert "no" in inside(out, ["tcp", net.host(66), ECHO_PORT])[0]
 
 
@@ -560,7 +563,7 @@ def test_hostile_servers(out, net):
 
 
 def test_upstream_proxy(own_daemon, net):
-    it = own_daemon(environment={"PADDOCK_GATE_DNS": net.dns,
+    it = own_daemon(environment={"PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_PROXY_VARIABLES": "true",
                                  "PADDOCK_GATE_UPSTREAM_PROXY": f"http://{net.host(30)}:{PROXY_PORT}"}).start()
     client = it.client()
     box = client.create()
@@ -570,6 +573,11 @@ def test_upstream_proxy(own_daemon, net):
     assert worked(results[0])["host"] == "a.test" and worked(results[1])["sni"] == "a.test" and "no" in results[2]
     seen = net.seen()
     assert {each["proxied"] for each in seen if "proxied" in each} == {f"{net.host(10)}:80", f"{net.host(10)}:443"}
+    # Programs that heed the variables come by the box's proxy, also with a name that DNS would not tell them.
+    assert json.loads(box.check("curl -sS http://a.test/v"))["path"] == "/v"
+    assert box.check("curl -sS http://evil.test/") == "Host not allowed: evil.test\n"
+    reason(box, 0, via="proxy", path="/v")
+    assert box.check("curl -s http://127.0.0.1:9/; echo $?") == "7\n"
     box.delete()
     client.close()
 

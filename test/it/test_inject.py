@@ -202,7 +202,7 @@ def test_servers_certificate_is_checked(net, make, value):
     box = make(inject("unknown.test", {"secret": "TOKEN", "header": "X-Key"}), inject("api.test", {"secret": "TOKEN", "header": "X-Key"}))
     net.seen()
     answer = curl(box, "https://unknown.test/", "-w", "%{http_code}")
-    assert "502" in answer.text and "certificate" in answer.text, answer
+    assert "502" in answer.text and "hostname mismatch" in answer.text, answer
     assert requests_seen(net) == []
     assert curl(box, "https://api.test/").exit_code == 0
     assert len(requests_seen(net)) == 1
@@ -250,6 +250,68 @@ def test_clients_trust_by_themselves(net, make, value):
         assert value not in output.text
     # also without the variables: it is in the store of the image
     assert box.exec(["env", "-u", "SSL_CERT_FILE", "-u", "CURL_CA_BUNDLE", "curl", "-sSf", "-m", "20", url]).exit_code == 0
+
+
+HOSTILE = r"""
+import json, socket, ssl
+trusting = ssl.create_default_context()
+def raw(*pieces, wait=True):
+    s = socket.create_connection(("api.test", 443), 20)
+    for piece in pieces: s.sendall(piece)
+    try:
+        return s.recv(65536) if wait else b""
+    except OSError:
+        return b""
+    finally:
+        s.close()
+def inside(*pieces, read=True):
+    s = trusting.wrap_socket(socket.create_connection(("api.test", 443), 20), server_hostname="api.test")
+    got = b""
+    try:
+        for piece in pieces: s.sendall(piece)
+        while read and (data := s.recv(65536)):
+            got += data
+    except OSError:
+        pass
+    finally:
+        s.close()
+    return got.split(b"\r\n")[0].decode("latin-1")
+host = b"Host: api.test\r\n"
+hello = b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"
+raw(hello)
+raw(b"\x16\x03\x01\x02\x00" + b"\x01\x00\x01\xfc" + b"\x00" * 508)
+result = {
+    "not http": inside(b"\x00\x01\x02 nonsense\r\n\r\n"),
+    "no host": inside(b"GET / HTTP/1.1\r\n\r\n"),
+    "two lengths": inside(b"POST / HTTP/1.1\r\n" + host + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
+    "both": inside(b"POST / HTTP/1.1\r\n" + host + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    "huge head": inside(b"GET / HTTP/1.1\r\n" + host + b"X: " + b"x" * 100000 + b"\r\n\r\n"),
+    "bad chunk": inside(b"POST / HTTP/1.1\r\n" + host + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+    "cut body": inside(b"POST / HTTP/1.1\r\n" + host + b"Content-Length: 100\r\n\r\nabc", read=False),
+    "cut head": inside(b"GET / HTT", read=False),
+    "pipelined": inside(b"GET /1 HTTP/1.1\r\n" + host + b"\r\nGET /2 HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"),
+    "other host": inside(b"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n"),
+    "absolute": inside(b"GET https://evil.test/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n"),
+    "folded": inside(b"GET / HTTP/1.1\r\n" + host + b"X-Key: a\r\n b\r\n\r\n"),
+}
+print(json.dumps(result))
+"""
+
+
+def test_hostile_clients(net, make, value, site):
+    """Nothing that a box sends brings the gate down, or a request with a secret to where it does not belong."""
+    gate = [pid for pid, name in site.programs().items() if name == "paddock-gate"]
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}, {"secret": "TOKEN", "placeholder": True}), allow("evil.test"))
+    net.seen()
+    result = box.python_json(HOSTILE)
+    refused = ("not http", "no host", "two lengths", "both", "huge head", "bad chunk", "other host", "folded")
+    assert all(not result[name].startswith("HTTP/1.1 2") for name in refused), result
+    assert result["pipelined"] == "HTTP/1.1 200 OK", result
+    seen = requests_seen(net)
+    assert [each["path"] for each in seen if each["path"] in ("/1", "/2")] == ["/1", "/2"]
+    assert all(each["sni"] == "api.test" and each["host"] == "api.test" and each["headers"]["x-key"] == value for each in seen)
+    assert [pid for pid, name in site.programs().items() if name == "paddock-gate"] == gate
+    assert curl(box, "https://api.test/").exit_code == 0
 
 
 def test_policy_changes_while_it_runs(net, make, value, client):

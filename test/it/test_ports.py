@@ -853,6 +853,20 @@ def test_link(two):
     assert near.client.delete(f"/v1/links/{document['id']}").status == 404
 
 
+def test_with_the_gate(two):
+    """A box that has a way out: ports and links as before, but the way out is not a way in."""
+    near, far = two
+    for box in two:
+        assert box.client.send_json("PUT", box.path + "/egress", {"allow": ["example.test"]}).status == 200
+    paddock.until(lambda: "3A9C" in near.check("cat /proc/net/tcp6"), "the gate listens", 20)
+    assert [p["port"] for p in ports(near)["ports"]] == [] and [p["port"] for p in ports(far)["ports"]] == [8000]
+    assert near.client.get(near.path + "/ports/15004/").status == 403
+    assert Socket(near.client.daemon, near.path + "/tunnel/15004").status == 403
+    assert near.client.get(near.path + "/ports/9/").status == 502
+    assert link(near, far).status == 201
+    assert fetch(near, 8000).exit_code == 0 and fetch(near, 8001).exit_code != 0
+
+
 def test_link_to_nothing(two):
     near, far = two
     assert link(near, far, port=7, listen=7000).status == 201

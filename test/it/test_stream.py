@@ -206,7 +206,7 @@ def test_keep_alive(box):
 
 def test_a_gigabyte(box, daemon, tmp_path):
     """Not a benchmark: that it comes, all of it, and not at a crawl."""
-    begun = time.monotonic()
+    begun, cpu = time.monotonic(), paddock.cpu_seconds(daemon.api_pid())
     process = subprocess.Popen(
         ["curl", "-sN", "--max-time", "100", "-H", f"Authorization: Bearer {daemon.key}", "-H", "Accept: application/x-ndjson",
          "-H", "Content-Type: application/json", "-d",
@@ -218,6 +218,6 @@ def test_a_gigabyte(box, daemon, tmp_path):
         last = piece
     process.wait()
     assert total > 1_000_000_000 and b'"exit_code":0' in last[-300:], last[-300:]
-    rate = 1000 / (time.monotonic() - begun)
-    print(f"{rate:.0f} MB/s")
-    assert rate > 60
+    cpu = paddock.cpu_seconds(daemon.api_pid()) - cpu
+    print(f"{1000 / (time.monotonic() - begun):.0f} MB/s, {cpu:.1f} s of the api")
+    assert cpu < 8, "3.2 s on a machine with eight times the work it can do"

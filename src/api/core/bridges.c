@@ -200,7 +200,8 @@ static int begin_listening(struct bridge *g, struct err *e)
 	struct wire_listen msg = { .port = g->rule.listen };
 
 	g->listening = (struct call){ .ops = &listen_ops, .background = true };
-	return guest_call(&g->from->guest, &g->listening, WIRE_TYPE_LISTEN, LISTEN_MS, 0, &wire_listen_msg, &msg, e);
+	return guest_call(&g->from->guest, &g->listening, WIRE_TYPE_LISTEN, LISTEN_MS, 0, &wire_listen_msg,
+			  &msg, e);
 }
 
 static void on_retry(struct loop_timer *t)
@@ -317,7 +318,8 @@ static bool is_taken(const struct box *b, uint16_t listen)
 	return false;
 }
 
-static int check_wish(const struct box *from, const struct box *to, const struct bridge_wish *w, struct err *e)
+static int check_wish(const struct box *from, const struct box *to, const struct bridge_wish *w,
+		      struct err *e)
 {
 	if (from == to)
 		return err_set(e, ERR_INVALID, "from and to are the same sandbox");
@@ -376,7 +378,8 @@ static struct box *find_by_link(struct core *c, const struct actor *a, struct vi
 	LIST_EACH (it, &c->boxes) {
 		struct box *b = CONTAINER(it, struct box, order);
 		for (size_t i = 0; i < b->spec.n_links; i++)
-			if (view_is(id, b->spec.links[i].id) && auth_permit(a, ACT_BOX_SHARE, b, &ignored) >= 0) {
+			if (view_is(id, b->spec.links[i].id) &&
+			    auth_permit(a, ACT_BOX_SHARE, b, &ignored) >= 0) {
 				*ret_i = i;
 				return b;
 			}

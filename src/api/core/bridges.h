@@ -37,6 +37,6 @@ void bridges_each(struct core *c, const struct actor *a, void (*each)(void *arg,
 
 /* ---- for the core itself ---- */
 
-void bridges_start(struct core *c);    /* everything is loaded and adopted */
-void bridges_box_runs(struct box *b);  /* listens again */
-void bridges_forget(struct box *b);    /* it is being freed */
+void bridges_start(struct core *c);   /* everything is loaded and adopted */
+void bridges_box_runs(struct box *b); /* listens again */
+void bridges_forget(struct box *b);   /* it is being freed */

@@ -26,7 +26,8 @@ static void pass(struct port_stream *from, struct port_stream *to, struct buf *q
 {
 	size_t n = buf_len(queue) ? 0 : ports_send(to, data);
 
-	/* No more than a window can wait: only memory can be short, and then the bytes are lost with the stream. */
+	/* No more than a window can wait: only memory can be short, and then the bytes are lost with the
+	 * stream. */
 	if (buf_add(queue, view_skip(data, n)) < 0)
 		return;
 	ports_consumed(from, n);
@@ -122,9 +123,11 @@ static void far_done(struct port_stream *s, const struct err *e)
 		end(p);
 }
 
-static const struct port_ops near_ops = {
-	.on_open = near_open, .on_data = near_data, .on_eof = near_eof, .on_room = near_room, .done = near_done
-};
+static const struct port_ops near_ops = { .on_open = near_open,
+					  .on_data = near_data,
+					  .on_eof = near_eof,
+					  .on_room = near_room,
+					  .done = near_done };
 static const struct port_ops far_ops = {
 	.on_open = far_open, .on_data = far_data, .on_eof = far_eof, .on_room = far_room, .done = far_done
 };
@@ -137,8 +140,8 @@ int bridges_pair_accept(struct bridges_pair *p, struct box *from, uint16_t liste
 	return ports_accept(from, listen, &p->near, e);
 }
 
-int bridges_pair_connect(struct bridges_pair *p, struct core *c, const struct actor *a, struct view to, uint16_t port,
-			 struct err *e)
+int bridges_pair_connect(struct bridges_pair *p, struct core *c, const struct actor *a, struct view to,
+			 uint16_t port, struct err *e)
 {
 	p->far.ops = &far_ops;
 	return ports_open(c, a, to, port, &p->far, e);

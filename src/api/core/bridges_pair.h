@@ -17,9 +17,10 @@ struct bridges_pair {
 };
 
 /* Waits for a connection to the box's listener. */
-int bridges_pair_accept(struct bridges_pair *p, struct box *from, uint16_t listen, struct err *e) _must_check_;
+int bridges_pair_accept(struct bridges_pair *p, struct box *from, uint16_t listen,
+			struct err *e) _must_check_;
 /* From on_open: to the other box. */
-int bridges_pair_connect(struct bridges_pair *p, struct core *c, const struct actor *a, struct view to, uint16_t port,
-			 struct err *e) _must_check_;
+int bridges_pair_connect(struct bridges_pair *p, struct core *c, const struct actor *a, struct view to,
+			 uint16_t port, struct err *e) _must_check_;
 /* Closes both ends and gives back what it holds. on_end is not called. */
 void bridges_pair_close(struct bridges_pair *p);

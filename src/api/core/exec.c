@@ -20,7 +20,7 @@
 
 #define ARGV_MAX      4096
 #define ARGV_BYTES    (1024u * 1024)
-#define STANDARD_VARS 6
+#define STANDARD_VARS 14
 /* PID 1 keeps the time limit; this is for a PID 1 that does not. */
 #define GRACE_MS     5000
 #define TERMINAL_MAX 10000 /* columns or rows */
@@ -51,6 +51,22 @@ static struct view home_of(struct arena *a, struct view user)
 	return (struct view){ p, 6 + user.n };
 }
 
+/* The proxy that the gate has on the box's loopback. */
+static void set_proxy(struct wire_env_var *vars, size_t *n)
+{
+	const struct view http = VIEW("http://127.0.0.1:15004"), socks = VIEW("socks5h://127.0.0.1:15004"),
+			  none = VIEW("localhost,127.0.0.1,::1");
+
+	set_var(vars, n, VIEW("HTTP_PROXY"), http);
+	set_var(vars, n, VIEW("http_proxy"), http);
+	set_var(vars, n, VIEW("HTTPS_PROXY"), http);
+	set_var(vars, n, VIEW("https_proxy"), http);
+	set_var(vars, n, VIEW("ALL_PROXY"), socks);
+	set_var(vars, n, VIEW("all_proxy"), socks);
+	set_var(vars, n, VIEW("NO_PROXY"), none);
+	set_var(vars, n, VIEW("no_proxy"), none);
+}
+
 /* The standard variables, the box's over them, the command's over those. */
 int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *w, struct wire_start *ret)
 {
@@ -66,6 +82,8 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 	set_var(vars, &n, VIEW("USER"), user);
 	set_var(vars, &n, VIEW("LOGNAME"), user);
 	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
+	if (b->core->config->gate.proxy_variables)
+		set_proxy(vars, &n);
 	if (w->pty)
 		set_var(vars, &n, VIEW("TERM"), VIEW("xterm-256color"));
 	for (size_t i = 0; i < s->env.n; i++)
@@ -140,6 +158,7 @@ static int fill(struct arena *a, const struct box *b, const struct exec_wish *w,
 		.stderr_limit = live ? UINT64_MAX : c->config->max.exec_output_bytes,
 		.keep = w->keep,
 		.tag = w->tag,
+		.ready = w->keep && w->ready,
 		.kill = w->keep && w->kill,
 		.ring_bytes = w->keep ? w->ring_bytes : 0,
 	};

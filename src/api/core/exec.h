@@ -30,6 +30,8 @@ struct exec_wish {
 	bool kill;                /* cancelling ends what goes on without us otherwise: kept or in a shell */
 	bool home;                /* cwd is relative to the user's home, and empty is that: not the box's */
 
+	bool ready;               /* a kept bash -l -c may come from a shell that was made ahead */
+
 	/* A process that outlives its caller. */
 	bool keep, open_stdin, pty;
 	struct view tag;

@@ -189,7 +189,7 @@ struct change {
 	struct core *core;
 	struct policy *policy; /* NULL: that of image, tenant, … */
 	struct loop_task task;
-	bool recheck;
+	struct err unsure; /* the gate has not said that it has it */
 };
 
 static void change_end(struct change *ch, const struct box *b, const struct err *e)
@@ -204,6 +204,8 @@ static void on_stored(void *arg, const struct err *e)
 	struct change *ch = arg;
 
 	core_store_result(ch->core, e);
+	if (!e && ch->unsure.code)
+		e = &ch->unsure;
 	change_end(ch, ch->box, e);
 }
 
@@ -218,6 +220,9 @@ static void settle(struct change *ch, const struct err *refused)
 		change_end(ch, NULL, refused);
 		return;
 	}
+	/* A gate that is gone gets it when it comes; one that does not answer may go by the old one. */
+	if (refused && refused->code == ERR_TIMEOUT)
+		err_set(&ch->unsure, ERR_UNAVAILABLE, "the policy is kept, but the gate has not confirmed it yet");
 	if (!b || ch->core->stopping || b->state.status == BOX_DELETING) {
 		err_set(&e, ERR_STATE, "the sandbox is being removed, or the daemon goes down");
 		change_end(ch, NULL, &e);

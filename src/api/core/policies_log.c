@@ -203,6 +203,10 @@ void policies_log_add(struct core *c, const void *verdicts)
 		struct box *b = boxes_by_id(c, w->box);
 		struct policy_verdict *v = b && !b->hidden && !b->pooled ? verdict_new(c, w) : NULL;
 
+		if (w->allowed)
+			c->stats.egress_allowed++;
+		else
+			c->stats.egress_denied++;
 		if (!v)
 			continue;
 		audit(b, v);

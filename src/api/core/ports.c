@@ -10,6 +10,7 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_state.h"
+#include "netns.h"
 #include "num.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -92,8 +93,12 @@ int ports_open(struct core *c, const struct actor *a, struct view ref, uint16_t 
 
 	if (!b)
 		return -1;
+	/* Whoever came by it would go out as if from within the box. */
+	if (port == NETNS_PROXY_PORT)
+		return err_set(e, ERR_FORBIDDEN, "port %u is the box's own way out", port);
 	prepare(s);
-	return guest_call(&b->guest, &s->call, WIRE_TYPE_CONNECT, CONNECT_MS, FOR_EVER, &wire_connect_msg, &msg, e);
+	return guest_call(&b->guest, &s->call, WIRE_TYPE_CONNECT, CONNECT_MS, FOR_EVER, &wire_connect_msg,
+			  &msg, e);
 }
 
 int ports_accept(struct box *b, uint16_t port, struct port_stream *s, struct err *e)
@@ -134,7 +139,8 @@ static int on_list(struct call *c, const struct frame *f, int fd)
 	struct port_query *q = CONTAINER(c, struct port_query, call);
 	struct arena a = ARENA_INIT(FRAME_BODY_MAX);
 	struct wire_listeners_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_listeners_reply_msg, &a, &reply) : -EBADMSG;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_listeners_reply_msg, &a, &reply)
+				      : -EBADMSG;
 
 	if (r >= 0 && reply.listeners.n > LISTENERS_MAX)
 		r = -EBADMSG;
@@ -192,13 +198,15 @@ static void make_ticket(const struct core *c, const struct box *b, uint16_t port
 
 	snprintf(number, sizeof(number), "%u", port);
 	snprintf(time, sizeof(time), "%lld", (long long)until);
-	const struct view parts[] = { VIEW("paddock port 1"), view_of(b->id), view_of(number), view_of(time) };
+	const struct view parts[] = { VIEW("paddock port 1"), view_of(b->id), view_of(number),
+				      view_of(time) };
 	sign_parts(c, parts, ELEMS(parts), mac);
 	snprintf(ret, PORTS_TICKET_SIZE, "%lld-%s", (long long)until, mac);
 }
 
 int ports_ticket(struct core *c, const struct actor *a, struct view ref, uint16_t port, uint32_t seconds,
-		 char ret[PORTS_TICKET_SIZE], const struct box **ret_box, int64_t *ret_expires_s, struct err *e)
+		 char ret[PORTS_TICKET_SIZE], const struct box **ret_box, int64_t *ret_expires_s,
+		 struct err *e)
 {
 	struct box *b = boxes_find(c, a, ACT_BOX_SHARE, ref, e);
 

@@ -51,10 +51,11 @@ struct box *ports_box(struct core *c, struct view id);
 
 /* "EXPIRES-SIGNATURE": opens one port of one box until then, without a key. */
 #define PORTS_TICKET_SIZE (24 + SIGN_SIZE)
-int ports_ticket(struct core *c, const struct actor *a, struct view id_or_name, uint16_t port, uint32_t seconds,
-		 char ret[PORTS_TICKET_SIZE], const struct box **ret_box, int64_t *ret_expires_s,
-		 struct err *e) _must_check_;
-bool ports_ticket_fits(const struct core *c, const struct box *b, uint16_t port, struct view ticket) _must_check_;
+int ports_ticket(struct core *c, const struct actor *a, struct view id_or_name, uint16_t port,
+		 uint32_t seconds, char ret[PORTS_TICKET_SIZE], const struct box **ret_box,
+		 int64_t *ret_expires_s, struct err *e) _must_check_;
+bool ports_ticket_fits(const struct core *c, const struct box *b, uint16_t port,
+		       struct view ticket) _must_check_;
 
 /* ---- for the core itself ---- */
 

@@ -126,6 +126,8 @@ int snapshots_load(struct core *c, const struct store_snapshot *row, struct err 
 	s->bytes = (uint64_t)row->bytes;
 	s->stopped_us = (uint64_t)row->stopped_us;
 	s->created_ms = row->created_ms;
+	if (row->source.n && view_to_str(row->source, s->source, sizeof(s->source)) < 0)
+		s->source[0] = 0;
 	s->ready = true;
 	return 0;
 }
@@ -244,6 +246,7 @@ static int on_created(struct call *c, const struct frame *f, int fd)
 		.name = view_of(s->name),
 		.image = view_of(s->image),
 		.digest = view_of(s->digest),
+		.source = view_of(s->source),
 		.bytes = (int64_t)s->bytes,
 		.stopped_us = (int64_t)s->stopped_us,
 		.created_ms = s->created_ms,
@@ -296,6 +299,7 @@ struct job *snapshots_create(struct core *c, const struct actor *a, struct view 
 	if (!s)
 		return NULL;
 	s->created_ms = clock_wall_ms();
+	memcpy(s->source, b->id, sizeof(s->source));
 	struct wire_snapshot_create msg = { .id = view_of(s->id), .box = view_of(b->id) };
 	struct snapshot_job *j = new_job(c, s, &create_ops, done, arg);
 	if (j)

@@ -11,6 +11,7 @@
 
 struct snapshot {
 	char id[BOX_ID + 1], name[SPEC_NAME_MAX + 1]; /* name may be empty */
+	char source[BOX_ID + 1]; /* the box whose files it has, which may be gone; "": not known */
 	const struct tenant *tenant;
 	char *image, *digest;
 	uint64_t bytes, stopped_us;

@@ -9,7 +9,8 @@
 #include "poison.h"
 
 static const char *const roots[] = {
-	"/sandboxes", "/v2", "/v3", "/templates", "/snapshots", "/secrets", "/volumes", "/volumecontent", "/teams",
+	"/sandboxes",     "/v2",    "/v3", "/templates", "/snapshots", "/secrets", "/volumes",
+	"/volumecontent", "/teams",
 };
 
 bool e2b_speaks(struct view path)
@@ -124,7 +125,8 @@ int e2b_take_timeout(const struct req *r, uint64_t seconds, uint64_t *ret, struc
 	if (!max)
 		max = INT32_MAX;
 	if (seconds > max)
-		return err_set(e, ERR_INVALID, "timeout cannot be greater than %llu seconds", (unsigned long long)max);
+		return err_set(e, ERR_INVALID, "timeout cannot be greater than %llu seconds",
+			       (unsigned long long)max);
 	/* At once is as soon as possible; with us 0 is never. */
 	*ret = MAX(seconds, (uint64_t)1);
 	return 0;

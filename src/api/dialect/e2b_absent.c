@@ -8,7 +8,8 @@
 static void absent(struct req *r)
 {
 	struct err e = { 0 };
-	err_set(&e, ERR_UNSUPPORTED, "%s %s of E2B's API is not supported", r->route->method, r->route->pattern);
+	err_set(&e, ERR_UNSUPPORTED, "%s %s of E2B's API is not supported", r->route->method,
+		r->route->pattern);
 	rest_fail(r, &e);
 }
 
@@ -20,19 +21,11 @@ const struct route e2b_absent_routes[] = {
 	{ "GET", "/templates/{id}/files/{hash}", absent },
 	{ "POST", "/v2/templates/{id}/builds/{build}", absent },
 	{ "GET", "/templates/{id}/builds/{build}/status", absent, .query = "logsOffset limit level" },
-	{ "GET", "/templates/{id}/builds/{build}/logs", absent, .query = "cursor limit direction level source" },
+	{ "GET", "/templates/{id}/builds/{build}/logs", absent,
+	  .query = "cursor limit direction level source" },
 	{ "GET", "/templates/{id}/tags", absent },
 	{ "POST", "/templates/tags", absent },
 	{ "DELETE", "/templates/tags", absent },
-	{ "POST", "/secrets", absent },
-	{ "GET", "/secrets", absent },
-	{ "GET", "/secrets/{id}", absent },
-	{ "POST", "/secrets/{id}", absent },
-	{ "DELETE", "/secrets/{id}", absent },
-	{ "POST", "/volumes", absent },
-	{ "GET", "/volumes", absent },
-	{ "GET", "/volumes/{id}", absent },
-	{ "DELETE", "/volumes/{id}", absent },
 	{ "GET", "/teams", absent },
 	{ 0 },
 };

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "e2b_network.h"
+#include "e2b_volumes.h"
 #include "num.h"
 #include "policies.h"
 #include "text.h"
@@ -46,6 +47,7 @@ static void put_common(struct json_out *o, struct req *r, const struct box *b)
 		json_out_str(o, s->metadata.values[i]);
 	}
 	json_out_end(o, '}');
+	e2b_volumes_put(o, b);
 }
 
 static void get(struct req *r)
@@ -113,8 +115,8 @@ static const struct json_field create_fields[] = {
 	{ "autoResume", JSON_F_OBJECT, AT(auto_resume), .sub = &auto_resume_schema, .nullable = true },
 	/* Everything needs the box's token here, whether that was asked for or not. */
 	{ "secure", JSON_F_BOOL, AT(secure), .nullable = true },
-	{ "allow_internet_access", JSON_F_BOOL, AT(internet), .has = offsetof(struct create_body, has_internet),
-	  .nullable = true },
+	{ "allow_internet_access", JSON_F_BOOL, AT(internet),
+	  .has = offsetof(struct create_body, has_internet), .nullable = true },
 	{ "network", JSON_F_ANY, AT(network), .nullable = true },
 	{ "iam", JSON_F_ANY, AT(iam), .nullable = true },
 	/* Told to the API for its own use: the client itself starts the gateway. */
@@ -171,8 +173,8 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 		return -1;
 	if (e2b_network_says(body->iam))
 		return err_set(e, ERR_UNSUPPORTED, "iam is not supported");
-	if (e2b_network_says(body->volumes))
-		return err_set(e, ERR_UNSUPPORTED, "volumeMounts is not supported");
+	if (e2b_volumes_mount(r, body->volumes, &w->workspace, e) < 0)
+		return -1;
 	if (body->auto_resume.enabled && body->auto_pause && !body->auto_pause_memory)
 		return err_set(e, ERR_INVALID, "autoResume and autoPauseMemory: false exclude each other");
 	if (e2b_find_template(r, body->template, &t, e) < 0 ||
@@ -183,7 +185,9 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 	w->snapshot = t.snapshot;
 	w->env = body->env;
 	w->metadata = body->metadata;
-	w->on_end = !body->auto_pause ? VIEW("delete") : body->auto_pause_memory ? VIEW("pause") : VIEW("stop");
+	w->on_end = !body->auto_pause         ? VIEW("delete")
+		    : body->auto_pause_memory ? VIEW("pause")
+					      : VIEW("stop");
 	w->auto_resume = body->auto_resume.enabled;
 	return 0;
 }
@@ -290,7 +294,8 @@ static int read_metadata(struct req *r, struct view text, struct json_strmap *re
 		struct view value, pair = view_split(text, '&', &text), key = view_split(pair, '=', &value);
 
 		if (ret->n == SPEC_METADATA_MAX)
-			return err_set(e, ERR_INVALID, "metadata has more than %d entries", SPEC_METADATA_MAX);
+			return err_set(e, ERR_INVALID, "metadata has more than %d entries",
+				       SPEC_METADATA_MAX);
 		ret->keys[ret->n] = unescape(r, key);
 		ret->values[ret->n] = unescape(r, value.p ? value : VIEW(""));
 		if (!ret->keys[ret->n].p || !ret->values[ret->n].p)
@@ -364,7 +369,8 @@ static void reply_list(struct req *r, struct box_filter *f, bool paged)
 
 	json_out_init(&l.o, &out);
 	json_out_array(&l.o);
-	if (boxes_list(r->core, &r->actor, f, put_each, &l, next, &e) < 0 || count_running(r, f, &l, &e) < 0) {
+	if (boxes_list(r->core, &r->actor, f, put_each, &l, next, &e) < 0 ||
+	    count_running(r, f, &l, &e) < 0) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;

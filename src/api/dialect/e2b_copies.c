@@ -113,7 +113,7 @@ static void snapshot(struct req *r)
 
 struct page {
 	struct json_out o;
-	struct view name, after; /* empty: any; from the beginning */
+	struct view name, source, after; /* empty: any; from the beginning */
 	uint32_t limit, n;
 	bool begun, more;
 	char last[BOX_ID + 1];
@@ -127,7 +127,7 @@ static void put_each(void *arg, const struct snapshot *s)
 		p->begun = view_is(p->after, s->id);
 		return;
 	}
-	if (p->name.n && !view_is(p->name, s->name))
+	if ((p->name.n && !view_is(p->name, s->name)) || (p->source.n && !view_is(p->source, s->source)))
 		return;
 	p->more = p->n == p->limit;
 	if (p->more)
@@ -144,8 +144,7 @@ static int read_page(const struct req *r, struct page *p, struct err *e)
 	p->limit = PAGE_MAX;
 	if (limit.p && (num_u32(limit, &p->limit) < 0 || p->limit < 1 || p->limit > PAGE_MAX))
 		return err_set(e, ERR_INVALID, "limit must be between 1 and %d", PAGE_MAX);
-	if (rest_query(r, "sandboxID").n)
-		return err_set(e, ERR_UNSUPPORTED, "a snapshot does not know its sandbox: sandboxID is not supported");
+	p->source = rest_query(r, "sandboxID");
 	p->name = rest_query(r, "name");
 	p->after = rest_query(r, "nextToken");
 	p->begun = !p->after.n;
@@ -161,7 +160,8 @@ static void list_snapshots(struct req *r)
 	json_out_init(&p.o, &out);
 	json_out_array(&p.o);
 	if (read_page(r, &p, &e) < 0 || snapshots_each(r->core, &r->actor, put_each, &p, &e) < 0 ||
-	    (!p.begun && err_set(&e, ERR_INVALID, "nextToken is not one that this server gave, or its snapshot is gone"))) {
+	    (!p.begun && err_set(&e, ERR_INVALID,
+				 "nextToken is not one that this server gave, or its snapshot is gone"))) {
 		buf_done(&out);
 		rest_fail(r, &e);
 		return;
@@ -185,7 +185,8 @@ static void remove_template(struct req *r)
 	if (t.snapshot.n)
 		r->job = snapshots_remove(r->core, &r->actor, t.snapshot, e2b_done_204, r, &e);
 	else
-		err_set(&e, ERR_FORBIDDEN, "template '%.*s' is an image; those are removed by an admin (DELETE /v1/images)",
+		err_set(&e, ERR_FORBIDDEN,
+			"template '%.*s' is an image; those are removed by an admin (DELETE /v1/images)",
 			(int)MIN(r->params[0].n, 60), r->params[0].p);
 	if (!r->job)
 		rest_fail(r, &e);

@@ -92,8 +92,8 @@ static void on_paused(void *arg, const void *result, const struct err *e)
 		e2b_done_204(r, result, e);
 		return;
 	}
-	r->job = lifetime_extend(r->core, &r->actor, view_of(b->id), core_config(r->core)->max.ttl_seconds, e2b_done_204,
-				 r, &failed);
+	r->job = lifetime_extend(r->core, &r->actor, view_of(b->id), core_config(r->core)->max.ttl_seconds,
+				 e2b_done_204, r, &failed);
 	if (!r->job)
 		rest_fail(r, &failed);
 }

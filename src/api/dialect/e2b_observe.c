@@ -19,13 +19,15 @@ struct point {
 };
 
 /* `before` is the sample before it, or NULL: then nothing is known of the rate. */
-static void put_metric(struct json_out *o, const struct box *b, const struct point *p, const struct point *before)
+static void put_metric(struct json_out *o, const struct box *b, const struct point *p,
+		       const struct point *before)
 {
 	const struct spec_limits *l = &b->spec.limits;
 	double used = 0;
 
 	if (before && p->at_ms > before->at_ms && p->cpu_usec >= before->cpu_usec) {
-		double cores = (double)(p->cpu_usec - before->cpu_usec) / ((double)(p->at_ms - before->at_ms) * 1000);
+		double cores = (double)(p->cpu_usec - before->cpu_usec) /
+			       ((double)(p->at_ms - before->at_ms) * 1000);
 		used = cores * 100000 / l->cpu_milli; /* of what it may use */
 	}
 	json_out_object(o);
@@ -49,7 +51,8 @@ struct span {
 static struct point sample(const struct box *b, unsigned i)
 {
 	const struct history_sample *s = history_get(b, i);
-	return (struct point){ s->at_ms, s->cpu_usec, (uint64_t)s->memory_kb << 10, (uint64_t)s->disk_kb << 10 };
+	return (struct point){ s->at_ms, s->cpu_usec, (uint64_t)s->memory_kb << 10,
+			       (uint64_t)s->disk_kb << 10 };
 }
 
 static bool within(const struct span *s, int64_t ms)
@@ -160,7 +163,8 @@ struct wanted {
 };
 
 /* The events that are asked for, in the order in which they are asked for. */
-static void put_lines(struct req *r, struct json_out *o, const struct box *b, const struct wanted *w, bool old)
+static void put_lines(struct req *r, struct json_out *o, const struct box *b, const struct wanted *w,
+		      bool old)
 {
 	const struct event_filter f = { .box = view_of(b->id) };
 	const struct event **found = arena_array(r->x->arena, EVENTS_KEPT, sizeof(*found)), *v;

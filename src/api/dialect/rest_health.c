@@ -135,6 +135,8 @@ static void metrics(struct req *r)
 	}
 	core_stats(r->core, &s);
 	put_boxes(&b, &s);
+	metric(&b, "paddock_egress_allowed_total", "counter", "Ways out that the gate let pass.", s.egress_allowed);
+	metric(&b, "paddock_egress_denied_total", "counter", "Ways out that the gate refused.", s.egress_denied);
 	metric(&b, "paddock_execs_total", "counter", "Commands that were started.", s.execs);
 	metric(&b, "paddock_exec_failures_total", "counter", "Commands that did not come to an end.",
 	       s.exec_failures);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "boxes.h"
+#include "netns.h"
 #include "ports.h"
 #include "rest_impl.h"
 #include "tokens.h"
@@ -14,7 +15,8 @@
 #define HOST_MAX 512
 
 /* Where a port of a box is found: under the domain, or below a path of the host that was asked. */
-static void put_url(struct buf *out, const struct req *r, const struct box *b, unsigned port, const char *ticket)
+static void put_url(struct buf *out, const struct req *r, const struct box *b, unsigned port,
+		    const char *ticket)
 {
 	struct view domain = core_config(r->core)->ports.domain, rest = r->x->host;
 	const char *scheme = r->x->tls ? "https" : "http";
@@ -25,13 +27,14 @@ static void put_url(struct buf *out, const struct req *r, const struct box *b, u
 				 ? (struct view){ colon, rest.n - (size_t)(colon - rest.p) }
 				 : VIEW("");
 	if (domain.n)
-		buf_printf(out, "%s://%u-%s.%.*s%.*s/%s%s", scheme, port, b->id, VIEW_ARG(domain), VIEW_ARG(at),
-			   ticket ? "?paddock_ticket=" : "", ticket ? ticket : "");
+		buf_printf(out, "%s://%u-%s.%.*s%.*s/%s%s", scheme, port, b->id, VIEW_ARG(domain),
+			   VIEW_ARG(at), ticket ? "?paddock_ticket=" : "", ticket ? ticket : "");
 	else if (ticket)
 		buf_printf(out, "%s://%.*s/v1/previews/%s/%u/%s/", scheme, VIEW_ARG(r->x->host), b->id, port,
 			   ticket);
 	else
-		buf_printf(out, "%s://%.*s/v1/sandboxes/%s/ports/%u/", scheme, VIEW_ARG(r->x->host), b->id, port);
+		buf_printf(out, "%s://%.*s/v1/sandboxes/%s/ports/%u/", scheme, VIEW_ARG(r->x->host), b->id,
+			   port);
 }
 
 static void put_url_key(struct json_out *o, const struct req *r, const struct box *b, unsigned port,
@@ -51,7 +54,8 @@ struct listing {
 	struct req *r;
 };
 
-static void put_listener(struct json_out *o, const struct req *r, const struct box *b, const struct wire_listener *l)
+static void put_listener(struct json_out *o, const struct req *r, const struct box *b,
+			 const struct wire_listener *l)
 {
 	json_out_object(o);
 	json_out_ku64(o, "port", l->port);
@@ -92,7 +96,8 @@ static void on_listed(struct port_query *q, const struct wire_listener *list, si
 	json_out_key(&o, "ports");
 	json_out_array(&o);
 	for (size_t i = 0; i < n; i++)
-		put_listener(&o, r, b, &list[i]);
+		if (list[i].port != NETNS_PROXY_PORT) /* the gate's, not the box's */
+			put_listener(&o, r, b, &list[i]);
 	json_out_end(&o, ']');
 	json_out_end(&o, '}');
 	rest_reply(r, 200, &out);
@@ -127,7 +132,8 @@ struct preview_body {
 #define AT(f) .offset = offsetof(struct preview_body, f)
 static const struct json_field preview_fields[] = {
 	{ "port", JSON_F_U64, AT(port), .min = 1, .max = UINT16_MAX, .required = true },
-	{ "expires_seconds", JSON_F_U64, AT(expires_seconds), .min = 1, .max = SIGN_SECONDS_MAX, .nullable = true },
+	{ "expires_seconds", JSON_F_U64, AT(expires_seconds), .min = 1, .max = SIGN_SECONDS_MAX,
+	  .nullable = true },
 };
 #undef AT
 static const struct json_schema preview_schema = { preview_fields, ELEMS(preview_fields) };
@@ -144,8 +150,8 @@ static void preview(struct req *r)
 
 	if (rest_read(r, &preview_schema, &body) < 0)
 		return;
-	if (ports_ticket(r->core, &r->actor, r->params[0], (uint16_t)body.port, (uint32_t)body.expires_seconds,
-			 ticket, &b, &until, &e) < 0) {
+	if (ports_ticket(r->core, &r->actor, r->params[0], (uint16_t)body.port,
+			 (uint32_t)body.expires_seconds, ticket, &b, &until, &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}

@@ -226,7 +226,9 @@ static void on_abort(struct http_exchange *x)
 	rest_done(r);
 }
 
-static const struct http_ops tunnel_ops = { .on_body = on_body, .on_abort = on_abort, .on_writable = on_writable };
+static const struct http_ops tunnel_ops = { .on_body = on_body,
+					    .on_abort = on_abort,
+					    .on_writable = on_writable };
 
 static void tunnel(struct req *r)
 {

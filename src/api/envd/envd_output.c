@@ -225,6 +225,7 @@ static int fill(struct run *r, const struct envd_start_request *q, struct exec_w
 		.timeout_ms = c->timeout_ms,
 		.keep = true,
 		.home = true,
+		.ready = true,
 		.open_stdin = !q->has_stdin || q->stdin_,
 		.pty = q->pty != NULL,
 		.tag = q->has_tag ? q->tag : VIEW_NONE,

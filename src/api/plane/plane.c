@@ -77,7 +77,9 @@ void plane_print_routes(FILE *out)
 	static const char *const methods[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS" };
 
 	for (size_t i = 0; i < ELEMS(methods); i++)
-		fprintf(out, "%s /v1/sandboxes/{id}/ports/{port}/{path}\n%s /v1/previews/{id}/{port}/{ticket}/{path}\n",
+		fprintf(out,
+			"%s /v1/sandboxes/{id}/ports/{port}/{path}\n%s "
+			"/v1/previews/{id}/{port}/{ticket}/{path}\n",
 			methods[i], methods[i]);
 }
 
@@ -176,7 +178,8 @@ static bool has_ticket(struct plane *p, const struct http_exchange *x, const str
 	return ticket.p && ports_ticket_fits(p->core, b, name->port, ticket);
 }
 
-static bool may(struct plane *p, const struct http_exchange *x, const struct box *b, const struct plane_name *name)
+static bool may(struct plane *p, const struct http_exchange *x, const struct box *b,
+		const struct plane_name *name)
 {
 	return b->spec.ports_public || has_token(p, x, b) || has_ticket(p, x, b, name) || has_key(p, x, b);
 }
@@ -199,7 +202,8 @@ static void put_query(struct buf *out, struct view query)
 }
 
 /* True: it was one, and has been answered. */
-static bool take_ticket(struct plane *p, struct http_exchange *x, const struct box *b, const struct plane_name *name)
+static bool take_ticket(struct plane *p, struct http_exchange *x, const struct box *b,
+			const struct plane_name *name)
 {
 	struct view ticket = name->by_host ? http_get_query(x, TICKET) : VIEW_NONE;
 	_cleanup_(buf_done) struct buf cookie = BUF_INIT(1024), to = BUF_INIT(64 * 1024);
@@ -207,7 +211,8 @@ static bool take_ticket(struct plane *p, struct http_exchange *x, const struct b
 	if (!ticket.p)
 		return false;
 	if (!ports_ticket_fits(p->core, b, name->port, ticket)) {
-		proxy_refuse(x, PROXY_E2B, 403, name->id, name->port, "The link is not valid, or not any more");
+		proxy_refuse(x, PROXY_E2B, 403, name->id, name->port,
+			     "The link is not valid, or not any more");
 		return true;
 	}
 	buf_printf(&cookie, PROXY_HEAD_COOKIE "=%.*s; Path=/; HttpOnly; SameSite=Lax%s", VIEW_ARG(ticket),
@@ -239,8 +244,8 @@ static struct view host_for_box(struct http_exchange *x, const struct box *b, co
 	return arena_view(x->arena, buf_view(&host));
 }
 
-static void serve(struct plane *p, struct http_exchange *x, const struct box *b, const struct plane_name *name,
-		  enum proxy_style style)
+static void serve(struct plane *p, struct http_exchange *x, const struct box *b,
+		  const struct plane_name *name, enum proxy_style style)
 {
 	const struct plane_own *own = name->prefix.n ? NULL : own_port(p, name->port);
 	struct actor actor = { .tenant = b->tenant, .role = STORE_ROLE_USER };
@@ -303,7 +308,8 @@ static void serve_path(struct plane *p, struct http_exchange *x, const struct pl
 	/* Whether there is such a box is nobody's business who may not reach it. */
 	if (!b || !may(p, x, b, name))
 		proxy_refuse(x, PROXY_REST, known ? 404 : 401, VIEW_NONE, 0,
-			     known ? "no such sandbox" : "a valid key is needed (Authorization: Bearer, or X-API-Key)");
+			     known ? "no such sandbox"
+				   : "a valid key is needed (Authorization: Bearer, or X-API-Key)");
 	else if (!name->path.n)
 		add_slash(x);
 	else

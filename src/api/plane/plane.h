@@ -35,8 +35,8 @@ struct plane_own {
 	bool guarded;
 	plane_handler *serve;
 	void *arg;
-	/* For a request that names no box: its id, where something in the request tells; else VIEW_NONE. May be
-	 * NULL. */
+	/* For a request that names no box: its id, where something in the request tells; else VIEW_NONE. May
+	 * be NULL. */
 	struct view (*find)(const struct http_exchange *x, struct core *c, void *arg);
 };
 

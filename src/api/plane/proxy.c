@@ -20,8 +20,8 @@
 
 #define HEAD_MAX    (64u * 1024)
 #define HEADERS_MAX 128
-#define INTERIM_MAX 16                /* answers 1xx before the real one */
-#define OUT_HIGH    (256u * 1024)     /* of the client's body that waits for the box */
+#define INTERIM_MAX 16            /* answers 1xx before the real one */
+#define OUT_HIGH    (256u * 1024) /* of the client's body that waits for the box */
 #define OUT_MAX     (OUT_HIGH + 1024u * 1024)
 
 enum proxy_state { PROXY_HEAD, PROXY_BODY, PROXY_RAW };
@@ -37,9 +37,9 @@ struct proxy {
 	struct http1_response head;
 	struct http_header headers[HEADERS_MAX];
 	struct http1_body body;
-	char *in;           /* the head as it comes */
+	char *in; /* the head as it comes */
 	size_t n_in;
-	struct buf out;     /* the request, not yet taken by the stream */
+	struct buf out; /* the request, not yet taken by the stream */
 	struct loop_timer timer;
 	unsigned interim;
 	size_t held; /* bytes that the client has not taken, and the box has no credit for */
@@ -214,7 +214,9 @@ static void on_writable(struct http_exchange *x)
 	ports_consumed(&p->stream, n);
 }
 
-static const struct http_ops exchange_ops = { .on_body = on_body, .on_abort = on_abort, .on_writable = on_writable };
+static const struct http_ops exchange_ops = { .on_body = on_body,
+					      .on_abort = on_abort,
+					      .on_writable = on_writable };
 
 /* ---- to the client ---- */
 
@@ -275,7 +277,8 @@ static bool begin_answer(struct proxy *p)
 			if (view_is(headers[i].name, "content-type") &&
 			    view_starts(headers[i].value, "text/event-stream"))
 				p->x->eof_aborts = true;
-		http_begin(p->x, p->head.status, NULL, p->head.chunked ? -1 : p->head.content_length, headers, n);
+		http_begin(p->x, p->head.status, NULL, p->head.chunked ? -1 : p->head.content_length, headers,
+			   n);
 		http1_body_init(&p->body, p->framing == HTTP1_CHUNKED  ? -1
 					  : p->framing == HTTP1_LENGTH ? p->head.content_length
 								       : 0);
@@ -356,7 +359,8 @@ static void on_eof(struct port_stream *s)
 	if (p->state == PROXY_RAW || (p->state == PROXY_BODY && p->framing == HTTP1_TO_END))
 		finish(p);
 	else
-		fail(p, 502, "The server in the sandbox closed the connection before its answer was complete");
+		fail(p, 502,
+		     "The server in the sandbox closed the connection before its answer was complete");
 }
 
 static void on_open(struct port_stream *s)

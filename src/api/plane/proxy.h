@@ -24,7 +24,7 @@ struct proxy_wish {
 	struct view host;   /* what the box sees; in the exchange's arena */
 	uint16_t port;
 	enum proxy_style style;
-	struct list *list;  /* of all that are under way */
+	struct list *list;          /* of all that are under way */
 	void (*on_idle)(void *arg); /* the list is empty again */
 	void *arg;
 };

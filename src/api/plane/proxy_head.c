@@ -16,9 +16,15 @@ static bool is_one_of(struct view name, const char *const *list, size_t n)
 #define ONE_OF(name, list) is_one_of(name, list, ELEMS(list))
 
 /* Of one connection only. */
-static const char *const hop[] = { "connection",	  "keep-alive",	      "proxy-connection",
-				   "proxy-authorization", "proxy-authenticate", "te",
-				   "trailer",		  "transfer-encoding",  "upgrade",
+static const char *const hop[] = { "connection",
+				   "keep-alive",
+				   "proxy-connection",
+				   "proxy-authorization",
+				   "proxy-authenticate",
+				   "te",
+				   "trailer",
+				   "transfer-encoding",
+				   "upgrade",
 				   "content-length" };
 
 /* Named by Connection: as if it were in the list above. */
@@ -115,7 +121,8 @@ static bool is_ours(struct http_header h)
 
 static void add_header(struct buf *out, const struct proxy_head *p, struct http_header h)
 {
-	if (ONE_OF(h.name, hop) || is_ours(h) || !http1_is_header(h) || is_named(h.name, p->headers, p->n_headers))
+	if (ONE_OF(h.name, hop) || is_ours(h) || !http1_is_header(h) ||
+	    is_named(h.name, p->headers, p->n_headers))
 		return;
 	if (p->prefix.n && (view_is(h.name, "cookie") || view_is(h.name, "referer")))
 		return;
@@ -141,8 +148,8 @@ static void add_forwarded_for(struct buf *out, const struct proxy_head *p)
 
 int proxy_head_request(struct buf *out, const struct proxy_head *p)
 {
-	bool bodyless = view_is(p->method, "GET") || view_is(p->method, "HEAD") || view_is(p->method, "OPTIONS") ||
-			view_is(p->method, "DELETE");
+	bool bodyless = view_is(p->method, "GET") || view_is(p->method, "HEAD") ||
+			view_is(p->method, "OPTIONS") || view_is(p->method, "DELETE");
 
 	buf_add(out, p->method);
 	buf_putc(out, ' ');
@@ -165,7 +172,8 @@ int proxy_head_request(struct buf *out, const struct proxy_head *p)
 		buf_puts(out, "transfer-encoding: chunked\r\n");
 	else if (p->content_length > 0 || !bodyless)
 		buf_printf(out, "content-length: %lld\r\n", (long long)p->content_length);
-	buf_puts(out, p->websocket ? "connection: upgrade\r\nupgrade: websocket\r\n" : "connection: close\r\n");
+	buf_puts(out,
+		 p->websocket ? "connection: upgrade\r\nupgrade: websocket\r\n" : "connection: close\r\n");
 	return buf_puts(out, "\r\n");
 }
 

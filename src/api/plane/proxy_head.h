@@ -19,12 +19,12 @@ struct proxy_head {
 	struct view host;                /* what the box sees */
 	struct view client_host;         /* what the client said */
 	struct view peer;                /* its address */
-	struct view prefix;              /* the path of ours that stands for "/"; empty: an origin of its own */
+	struct view prefix; /* the path of ours that stands for "/"; empty: an origin of its own */
 	const struct http_header *headers;
 	size_t n_headers;
-	int64_t content_length;          /* -1: chunked */
+	int64_t content_length; /* -1: chunked */
 	bool tls;
-	bool websocket;                  /* asks for an upgrade */
+	bool websocket; /* asks for an upgrade */
 };
 
 /* Whether it asks to become a WebSocket. Other upgrades are not passed on. */

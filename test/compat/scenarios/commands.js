@@ -186,6 +186,35 @@ module.exports = [
     },
   },
   {
+    name: 'a command resumes a box that wants it',
+    since: '2.45.0',
+    async run({ box }, assert) {
+      const b = await box(undefined, { lifecycle: { onTimeout: 'pause', autoResume: true }, timeoutMs: 60000 });
+      assert.deepEqual((await b.getInfo()).lifecycle, { onTimeout: 'pause', autoResume: true });
+      await b.pause();
+      assert.equal((await b.getInfo()).state, 'paused');
+      assert.equal((await b.commands.run('echo back')).stdout, 'back\n');
+      assert.equal((await b.getInfo()).state, 'running');
+      await b.kill();
+    },
+  },
+  {
+    name: 'pause without memory keeps the files alone',
+    since: '2.45.0',
+    async run({ sdk, box }, assert) {
+      const b = await box();
+      await b.files.write('/home/user/kept', 'x');
+      const h = await b.commands.run('sleep 1000', { background: true });
+      h.wait().catch(() => {});
+      assert.equal(await b.pause({ keepMemory: false }), true);
+      assert.equal((await b.getInfo()).state, 'paused');
+      const again = await sdk.Sandbox.connect(b.sandboxId);
+      assert.equal(await again.files.read('/home/user/kept'), 'x');
+      assert.deepEqual((await again.commands.list()).filter((p) => p.args.includes('sleep 1000')), []);
+      await again.kill();
+    },
+  },
+  {
     name: 'a box of another client needs its token',
     async run({ main, rejects, sdk }) {
       const stranger = new sdk.Sandbox({

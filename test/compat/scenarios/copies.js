@@ -16,6 +16,8 @@ module.exports = [
       const found = [], paginator = sdk.Sandbox.listSnapshots();
       while (paginator.hasNext) found.push(...await paginator.nextItems());
       assert(found.some((s) => s.snapshotId === snapshot.snapshotId));
+      const own = await b.listSnapshots().nextItems();
+      assert.deepEqual(own.map((s) => s.snapshotId), [snapshot.snapshotId]);
       await copy.kill();
       assert.equal(await sdk.Sandbox.deleteSnapshot(snapshot.snapshotId), true);
       assert.equal(await sdk.Sandbox.deleteSnapshot(snapshot.snapshotId), false);

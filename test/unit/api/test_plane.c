@@ -16,7 +16,8 @@
 
 static void test_hosts(void **state)
 {
-	static const char *const good[] = { "8000-" ID ".boxes.test", "8000-" ID ".BOXES.Test", "8000-" ID ".boxes.test:7080" };
+	static const char *const good[] = { "8000-" ID ".boxes.test", "8000-" ID ".BOXES.Test",
+					    "8000-" ID ".boxes.test:7080" };
 	static const char *const bad[] = { "",
 					   "boxes.test",
 					   "x.boxes.test",
@@ -118,8 +119,10 @@ static void test_request(void **state)
 	_cleanup_(buf_done) struct buf out = BUF_INIT(8192), below = BUF_INIT(8192);
 
 	assert_int_equal(proxy_head_request(&out, &p), 0);
-	const char *want = "POST /x?a=b HTTP/1.1\r\nhost: inner\r\ncookie: a=1; b=2\r\nreferer: http://r\r\nx-own: yes\r\n"
-			   "x-forwarded-for: 6.6.6.6, 10.0.0.1\r\nx-forwarded-host: client.test\r\nx-forwarded-proto: http\r\ncontent-length: 7\r\n"
+	const char *want = "POST /x?a=b HTTP/1.1\r\nhost: inner\r\ncookie: a=1; b=2\r\nreferer: "
+			   "http://r\r\nx-own: yes\r\n"
+			   "x-forwarded-for: 6.6.6.6, 10.0.0.1\r\nx-forwarded-host: "
+			   "client.test\r\nx-forwarded-proto: http\r\ncontent-length: 7\r\n"
 			   "connection: close\r\n\r\n";
 	assert_int_equal(buf_len(&out), strlen(want));
 	assert_memory_equal(buf_view(&out).p, want, strlen(want));
@@ -129,7 +132,8 @@ static void test_request(void **state)
 	p.tls = p.websocket = true;
 	assert_int_equal(proxy_head_request(&below, &p), 0);
 	assert_false(holds(&below, "cookie") || holds(&below, "referer") || holds(&below, "secret"));
-	assert_true(holds(&below, "transfer-encoding: chunked\r\n") && holds(&below, "x-forwarded-proto: https\r\n") &&
+	assert_true(holds(&below, "transfer-encoding: chunked\r\n") &&
+		    holds(&below, "x-forwarded-proto: https\r\n") &&
 		    holds(&below, "connection: upgrade\r\nupgrade: websocket\r\n\r\n"));
 }
 
@@ -144,7 +148,9 @@ static void test_foreign_keys_pass(void **state)
 static size_t filter(const struct http_header *in, size_t n, const char *prefix, struct buf *room,
 		     struct http_header *out)
 {
-	struct http1_response r = { .headers = (struct http_header *)(uintptr_t)in, .n_headers = n, .status = 200 };
+	struct http1_response r = { .headers = (struct http_header *)(uintptr_t)in,
+				    .n_headers = n,
+				    .status = 200 };
 	return proxy_head_response(&r, view_of(prefix), room, out);
 }
 
@@ -159,12 +165,18 @@ static bool has(const struct http_header *list, size_t n, const char *name, cons
 static void test_response(void **state)
 {
 	const struct http_header headers[] = {
-		h("connection", "x-named"),   h("x-named", "1"),
-		h("content-length", "3"),     h("transfer-encoding", "chunked"),
-		h("set-cookie", "a=1"),       h("set-cookie", "b=1; DOMAIN=boxes.test; Path=/"),
-		h("set-cookie", "c=1 ; path=/; domain = x"), h("set-cookie", "paddock_preview=x"),
-		h("clear-site-data", "*"),    h("location", "/there"),
-		h("content-type", "text/x"),  h("content-security-policy", "default-src *"),
+		h("connection", "x-named"),
+		h("x-named", "1"),
+		h("content-length", "3"),
+		h("transfer-encoding", "chunked"),
+		h("set-cookie", "a=1"),
+		h("set-cookie", "b=1; DOMAIN=boxes.test; Path=/"),
+		h("set-cookie", "c=1 ; path=/; domain = x"),
+		h("set-cookie", "paddock_preview=x"),
+		h("clear-site-data", "*"),
+		h("location", "/there"),
+		h("content-type", "text/x"),
+		h("content-security-policy", "default-src *"),
 	};
 	struct http_header out[ELEMS(headers) + PROXY_HEAD_MORE];
 	_cleanup_(buf_done) struct buf room = BUF_INIT(4096), room2 = BUF_INIT(4096);
@@ -210,7 +222,8 @@ static void test_cookie(void **state)
 
 static void test_websocket(void **state)
 {
-	const struct http_header yes[] = { h("connection", "keep-alive, Upgrade"), h("upgrade", "WebSocket") },
+	const struct http_header yes[] = { h("connection", "keep-alive, Upgrade"),
+					   h("upgrade", "WebSocket") },
 				 no[] = { h("upgrade", "websocket") },
 				 h2c[] = { h("connection", "upgrade"), h("upgrade", "h2c") };
 
@@ -221,10 +234,10 @@ static void test_websocket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hosts),    cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_request),  cmocka_unit_test(test_foreign_keys_pass),
-		cmocka_unit_test(test_response), cmocka_unit_test(test_redirects),
-		cmocka_unit_test(test_mask),     cmocka_unit_test(test_cookie),
+		cmocka_unit_test(test_hosts),     cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_request),   cmocka_unit_test(test_foreign_keys_pass),
+		cmocka_unit_test(test_response),  cmocka_unit_test(test_redirects),
+		cmocka_unit_test(test_mask),      cmocka_unit_test(test_cookie),
 		cmocka_unit_test(test_websocket),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,16 +15,18 @@ static void test_lines(void **state)
 {
 	struct listeners_line l;
 
-	assert_true(listeners_parse(VIEW("   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  "
-					 "1000        0 12345 1 0000000000000000 100 0 0 10 0"),
-				    &l));
+	assert_true(listeners_parse(
+		VIEW("   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  "
+		     "1000        0 12345 1 0000000000000000 100 0 0 10 0"),
+		&l));
 	assert_int_equal(l.port, 8080);
 	assert_int_equal(l.inode, 12345);
 	assert_string_equal(l.address, "127.0.0.1");
-	assert_true(listeners_parse(VIEW("   1: 00000000000000000000000001000000:0050 "
-					 "00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 "
-					 "00000000     0        0 7 1 x"),
-				    &l));
+	assert_true(
+		listeners_parse(VIEW("   1: 00000000000000000000000001000000:0050 "
+				     "00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 "
+				     "00000000     0        0 7 1 x"),
+				&l));
 	assert_int_equal(l.port, 80);
 	assert_string_equal(l.address, "::1");
 }

@@ -32,9 +32,26 @@ static int serve(bool v6, uint16_t *ret_port)
 	return fd;
 }
 
+/* A port on which nobody listens, nor will: other tests run beside this one and get theirs from the kernel,
+ * which gives none below 32768. */
+static uint16_t free_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	uint16_t port = (uint16_t)(20000 + getpid() % 10000);
+	int r;
+	do {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		a.sin_port = htons(++port);
+		r = bind(fd, (struct sockaddr *)&a, sizeof(a));
+		close(fd);
+	} while (r < 0);
+	return port;
+}
+
 static uint32_t call_connect(uint16_t port)
 {
-	return client_call(&client, WIRE_TYPE_CONNECT, 0, &wire_connect_msg, &(struct wire_connect){ .port = port });
+	return client_call(&client, WIRE_TYPE_CONNECT, 0, &wire_connect_msg,
+			   &(struct wire_connect){ .port = port });
 }
 
 static void expect(uint32_t id, uint8_t kind, bool last)
@@ -114,10 +131,9 @@ static void test_other_half_first(void **state)
 
 static void test_refused(void **state)
 {
-	uint16_t port;
+	uint16_t port = free_port();
 	struct answer a;
 
-	close(serve(false, &port));
 	client_finish(&client, call_connect(port), &a);
 	assert_true(a.failed && a.error.code == ERR_NOT_FOUND);
 	answer_done(&a);
@@ -213,7 +229,8 @@ static void test_reset(void **state)
 	uint32_t id = open_pair(server, port, &fd);
 	struct answer a;
 
-	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger)), 0);
+	assert_int_equal(
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger)), 0);
 	close(fd);
 	client_finish(&client, id, &a);
 	assert_true(a.failed && a.error.code == ERR_UNAVAILABLE);
@@ -249,12 +266,11 @@ static int dial(uint16_t port)
 
 static void test_listen(void **state)
 {
-	uint16_t port;
+	uint16_t port = free_port();
 	struct answer a;
 	struct frame f;
 	char text[4];
 
-	close(serve(false, &port)); /* a port that is free */
 	struct wire_listen listen = { .port = port };
 	struct wire_accept accept = { .port = port };
 	client_finish(&client, client_call(&client, WIRE_TYPE_ACCEPT, 0, &wire_accept_msg, &accept), &a);
@@ -281,7 +297,8 @@ static void test_listen(void **state)
 
 	/* With the listener goes what waits for it; what is open stays. */
 	uint32_t three = client_call(&client, WIRE_TYPE_ACCEPT, 0, &wire_accept_msg, &accept);
-	client_send(&client, (struct frame){ .kind = FRAME_CANCEL, .type = WIRE_TYPE_LISTEN, .stream = listener });
+	client_send(&client,
+		    (struct frame){ .kind = FRAME_CANCEL, .type = WIRE_TYPE_LISTEN, .stream = listener });
 	for (int i = 0; i < 2; i++) {
 		assert_true(client_next(&client, &f));
 		assert_int_equal(f.kind, FRAME_FAIL);
@@ -307,11 +324,14 @@ static void test_list(void **state)
 	bool found = false;
 
 	client_finish(&client,
-		      client_call(&client, WIRE_TYPE_LISTENERS, 0, &wire_listeners_msg, &(struct wire_listeners){ 0 }), &a);
+		      client_call(&client, WIRE_TYPE_LISTENERS, 0, &wire_listeners_msg,
+				  &(struct wire_listeners){ 0 }),
+		      &a);
 	assert_false(a.failed);
 	answer_decode(&a, &a.last, &wire_listeners_reply_msg, &arena, &reply);
 	for (size_t i = 0; i < reply.listeners.n; i++)
-		found |= reply.listeners.items[i].port == port && view_is(reply.listeners.items[i].address, "127.0.0.1");
+		found |= reply.listeners.items[i].port == port &&
+			 view_is(reply.listeners.items[i].address, "127.0.0.1");
 	assert_true(found);
 	arena_done(&arena);
 	answer_done(&a);

@@ -44,10 +44,12 @@ static void test_heads(void **state)
 	} cases[] = {
 		{ "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 200, HTTP1_LENGTH, HTTP1_EMPTY, 5 },
 		{ "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", 200, HTTP1_LENGTH, HTTP1_EMPTY, 0 },
-		{ "HTTP/1.1 404 \r\nTransfer-Encoding: CHUNKED\r\n\r\n", 404, HTTP1_CHUNKED, HTTP1_EMPTY, -1 },
+		{ "HTTP/1.1 404 \r\nTransfer-Encoding: CHUNKED\r\n\r\n", 404, HTTP1_CHUNKED, HTTP1_EMPTY,
+		  -1 },
 		{ "HTTP/1.0 200 OK\r\nX: y\r\n\r\n", 200, HTTP1_TO_END, HTTP1_EMPTY, -1 },
 		{ "HTTP/1.1 204 No Content\r\n\r\n", 204, HTTP1_EMPTY, HTTP1_EMPTY, -1 },
-		{ "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", 304, HTTP1_EMPTY, HTTP1_EMPTY, 9 },
+		{ "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", 304, HTTP1_EMPTY, HTTP1_EMPTY,
+		  9 },
 		{ "HTTP/1.1 100 Continue\r\n\r\n", 100, HTTP1_EMPTY, HTTP1_EMPTY, -1 },
 	};
 	for (size_t i = 0; i < ELEMS(cases); i++)
@@ -141,7 +143,7 @@ static void test_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_heads),   cmocka_unit_test(test_headers), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_heads), cmocka_unit_test(test_headers), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_limit), cmocka_unit_test(test_options),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
