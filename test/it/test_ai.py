@@ -360,6 +360,8 @@ def test_usage_by_what_one_likes(gateway):
     assert gateway.usage(by="tenant")["usage"][0]["tenant"] == "default"
     assert gateway.usage(by="day", to="2020-01-01")["usage"] == []
     assert gateway.api.get("/v1/usage?by=colour").status == 400
+    counters = dict(line.rsplit(" ", 1) for line in gateway.api.get("/metrics").body.decode().splitlines() if line[0] != "#")
+    assert float(counters["paddock_ai_cost_dollars_total"]) >= mini["cost_usd"] and int(counters["paddock_ai_calls_total"]) >= 3
     # Another tenant sees nothing of it.
     key = gateway.api.post("/v1/keys", {"tenant": gateway.api.post("/v1/tenants", {"name": "other"}).json()["id"]}).json()["key"]
     assert gateway.daemon.client(key).get("/v1/usage").json()["usage"] == []

@@ -113,6 +113,43 @@ static int read_count(const struct json *doc, const char *key, uint64_t most, ui
 	return 0;
 }
 
+/* Tools that the program runs itself cost their tokens; those that the provider runs cost money of their
+ * own, and reach places that the box may not. */
+static bool is_own_tool(const struct json *tool)
+{
+	static const char *const own[] = { "function", "custom", "bash_*", "text_editor_*", "computer_*", "memory_*",
+					   "local_shell", "shell", "apply_patch" };
+	const struct json *type = json_get(tool, "type");
+
+	if (!type)
+		return true;
+	for (size_t i = 0; type->type == JSON_STRING && i < ELEMS(own); i++)
+		if (ask_fits(view_of(own[i]), type->text))
+			return true;
+	return false;
+}
+
+static bool given(const struct json *doc, const char *key)
+{
+	const struct json *j = json_get(doc, key);
+	return j && j->type != JSON_NULL;
+}
+
+static int check_extras(const struct json *doc, struct err *e)
+{
+	const struct json *tools = json_get(doc, "tools"), *tier = json_get(doc, "service_tier");
+
+	for (size_t i = 0; tools && tools->type == JSON_ARRAY && i < tools->n; i++)
+		if (!is_own_tool(&tools->items[i]))
+			return err_set(e, ERR_FORBIDDEN, "tools that the provider runs cannot be metered and are refused");
+	if (given(doc, "mcp_servers") || given(doc, "web_search_options") || given(doc, "container"))
+		return err_set(e, ERR_FORBIDDEN, "mcp_servers, web_search_options and container cannot be metered and are refused");
+	if (tier && tier->type == JSON_STRING && !view_is(tier->text, "auto") && !view_is(tier->text, "default") &&
+	    !view_is(tier->text, "flex") && !view_is(tier->text, "standard_only"))
+		return err_set(e, ERR_FORBIDDEN, "this service_tier has a price of its own and is refused");
+	return 0;
+}
+
 int ask_read(struct arena *a, const struct ask_endpoint *ep, struct view body, struct ask *ret, struct err *e)
 {
 	struct ask k = { .input_tokens = (body.n + BYTES_PER_TOKEN - 1) / BYTES_PER_TOKEN };
@@ -138,7 +175,10 @@ int ask_read(struct arena *a, const struct ask_endpoint *ep, struct view body, s
 	    read_count(doc, "max_output_tokens", OUTPUT_MAX, &output[2], e) < 0 ||
 	    (ep->api == METER_CHAT && read_count(doc, "n", CHOICES_MAX, &choices, e) < 0))
 		return -1;
-	k.max_output = MAX(output[0], MAX(output[1], output[2])) * MAX(choices, 1u);
+	if (check_extras(doc, e) < 0)
+		return -1;
+	k.max_output = MAX(output[0], MAX(output[1], output[2]));
+	k.choices = MAX(choices, 1u);
 	*ret = k;
 	return 0;
 }

@@ -27,7 +27,8 @@ struct ask {
 	bool stream;
 	bool usage_asked;         /* by the client itself */
 	bool options;             /* it has stream_options */
-	uint64_t max_output;      /* tokens, of all choices; 0: not said */
+	uint64_t max_output;      /* tokens, of one choice; 0: not said */
+	uint64_t choices;         /* at least 1 */
 	uint64_t input_tokens;    /* an estimate */
 };
 

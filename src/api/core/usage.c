@@ -174,10 +174,11 @@ int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call 
 	    view_to_str(view_of(w->box->tenant->id), k.tenant, sizeof(k.tenant)) < 0 ||
 	    view_to_str(view_of(w->provider), k.provider, sizeof(k.provider)) < 0 || view_to_str(w->model, k.model, sizeof(k.model)) < 0)
 		return err_set(e, ERR_INVALID, "the model's name is too long");
-	if (budget_check(b, &w->of_box, &w->claim, now, ret_wait, e) != BUDGET_OK)
+	if (budget_check(b, &w->of_box, &w->claim, now, ret_wait, e) != BUDGET_OK ||
+	    budget_check(t, &w->of_tenant, &w->claim, now, ret_wait, e) != BUDGET_OK) {
+		c->stats.ai_refused++;
 		return -1;
-	if (budget_check(t, &w->of_tenant, &w->claim, now, ret_wait, e) != BUDGET_OK)
-		return -1;
+	}
 	budget_take(b, &w->claim, now);
 	budget_take(t, &w->claim, now);
 	store_ai_call_put(c->store,
@@ -199,6 +200,10 @@ void usage_settle(struct core *c, const struct usage_call *k, const struct meter
 		budget_settle(b, &k->claim, tokens, cost, now);
 	if (t)
 		budget_settle(t, &k->claim, tokens, cost, now);
+	c->stats.ai_calls++;
+	c->stats.ai_input += tokens - m->output;
+	c->stats.ai_output += m->output;
+	c->stats.ai_nano += (uint64_t)cost;
 	/* The daemon goes down: the next start finds what was reserved. */
 	if (c->stopping)
 		return;

@@ -142,6 +142,12 @@ static void metrics(struct req *r)
 	       s.exec_failures);
 	metric(&b, "paddock_file_calls_total", "counter", "Operations on files.", s.file_calls);
 	metric(&b, "paddock_keeper_calls_total", "counter", "Round trips to the keeper.", s.keeper_calls);
+	metric(&b, "paddock_ai_calls_total", "counter", "Calls to models.", s.ai_calls);
+	metric(&b, "paddock_ai_refused_total", "counter", "Calls to models for which limits or budgets did not suffice.", s.ai_refused);
+	metric(&b, "paddock_ai_input_tokens_total", "counter", "Tokens that models read.", s.ai_input);
+	metric(&b, "paddock_ai_output_tokens_total", "counter", "Tokens that models wrote.", s.ai_output);
+	buf_printf(&b, "# HELP paddock_ai_cost_dollars_total What calls to models cost.\n# TYPE paddock_ai_cost_dollars_total counter\n"
+		       "paddock_ai_cost_dollars_total %.9f\n", (double)s.ai_nano / 1e9);
 	metric(&b, "paddock_http_requests_total", "counter", "Requests.", h.requests);
 	metric(&b, "paddock_http_bad_requests_total", "counter", "Requests that were none.", h.bad_requests);
 	metric(&b, "paddock_http_connections_total", "counter", "Connections.", h.connections_total);

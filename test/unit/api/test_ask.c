@@ -68,6 +68,8 @@ static void check_body(const char *text, const char *want)
 
 static void test_bodies(void **state)
 {
+	check_body("{\"model\":\"m\",\"tools\":[{\"type\":\"bash_20250124\"},{\"name\":\"x\"}],\"service_tier\":\"auto\"}",
+		   "{\"model\":\"m\",\"tools\":[{\"type\":\"bash_20250124\"},{\"name\":\"x\"}],\"service_tier\":\"auto\"}");
 	check_body("{\"model\":\"m\",\"temperature\":1.0}", "{\"model\":\"m\",\"temperature\":1.0}");
 	check_body("{\"model\":\"m\",\"stream\":true,\"x\":1.00}",
 		   "{\"stream_options\":{\"include_usage\":true},\"model\":\"m\",\"stream\":true,\"x\":1.00}");
@@ -99,6 +101,10 @@ static void test_refused(void **state)
 	check_refused("{\"model\":\"a\",\"stream\":\"yes\"}", ERR_INVALID);
 	check_refused("{\"model\":\"a\",\"max_tokens\":-1}", ERR_INVALID);
 	check_refused("{\"model\":\"a\",\"background\":true}", ERR_FORBIDDEN);
+	check_refused("{\"model\":\"a\",\"tools\":[{\"type\":\"function\"},{\"type\":\"web_search_20250305\"}]}", ERR_FORBIDDEN);
+	check_refused("{\"model\":\"a\",\"tools\":[{\"type\":1}]}", ERR_FORBIDDEN);
+	check_refused("{\"model\":\"a\",\"mcp_servers\":[]}", ERR_FORBIDDEN);
+	check_refused("{\"model\":\"a\",\"service_tier\":\"priority\"}", ERR_FORBIDDEN);
 	check_refused("{\"model\":\"a\",\"stream\":true,\"stream_\\u006fptions\":{}}", ERR_BAD_REQUEST);
 }
 
@@ -109,7 +115,8 @@ static void test_sizes(void **state)
 	struct ask k;
 
 	assert_int_equal(read_body("{\"model\":\"m\",\"n\":3,\"max_tokens\":10,\"max_completion_tokens\":7}", &k, &out, &e), 0);
-	assert_int_equal(k.max_output, 30);
+	assert_int_equal(k.max_output, 10);
+	assert_int_equal(k.choices, 3);
 	assert_true(k.input_tokens >= 10);
 	buf_done(&out);
 }
