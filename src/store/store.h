@@ -79,6 +79,7 @@ struct store_webhook;
 struct store_delivery;
 struct store_quota;
 struct store_egress;
+struct store_template;
 
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
@@ -94,6 +95,7 @@ struct store_visitor {
 	void (*delivery)(void *arg, const struct store_delivery *d); /* after all webhooks */
 	void (*quota)(void *arg, const struct store_quota *q);
 	void (*egress)(void *arg, const struct store_egress *v);
+	void (*template)(void *arg, const struct store_template *t); /* after all snapshots */
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };

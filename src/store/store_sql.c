@@ -72,6 +72,10 @@ static const char *const SQL[STMTS] = {
 	[STMT_EGRESS_PUT] = "INSERT INTO egress (tenant, policy) VALUES (?1, ?2)"
 			    " ON CONFLICT (tenant) DO UPDATE SET policy = excluded.policy",
 	[STMT_EGRESS_DELETE] = "DELETE FROM egress WHERE tenant = ?1",
+	[STMT_TEMPLATE_PUT] = "INSERT INTO templates (id, tenant, name, builds, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
+			      " ON CONFLICT (id) DO UPDATE SET builds = excluded.builds",
+	[STMT_TEMPLATE_DELETE] = "DELETE FROM templates WHERE id = ?1",
+	[STMT_TEMPLATE_LIST] = "SELECT id, tenant, name, builds, created_ms FROM templates ORDER BY created_ms, id",
 	[STMT_EVENT_LIST] = "SELECT id, at_ms, tenant, box, type, data FROM events ORDER BY id",
 	[STMT_WEBHOOK_LIST] = "SELECT id, tenant, url, events, secret, position, created_ms FROM webhooks"
 			      " ORDER BY created_ms, id",

@@ -27,6 +27,7 @@ static const struct route *const tables[] = {
 /* E2B's: other paths and other words, the same frame. api/e2b/openapi.yaml says what it is. */
 static const struct route *const e2b_tables[] = {
 	e2b_boxes_routes, e2b_life_routes, e2b_observe_routes, e2b_copies_routes, e2b_network_routes,
+	e2b_templates_routes, e2b_builds_routes,
 	e2b_absent_routes,
 };
 
