@@ -394,10 +394,21 @@ static int run(struct template_run *r, const char *const flags, struct view scri
 	return exec_start(r->core, &r->actor, view_of(r->box), &w, &r->exec, e);
 }
 
-/* The values as a shell would see them between double quotes: PATH=$PATH:/more is what people write. */
+/* $NAME and ${NAME} are replaced, \$ is a dollar, as in a Dockerfile: PATH=$PATH:/more is what people write.
+ * Nothing else of a value means anything. */
 static int begin_env(struct template_run *r, const struct template_step *s, struct err *e)
 {
-	static const char script[] = "for v; do eval \"printf %s \\\"$v\\\"\" || exit; printf '\\0'; done";
+	static const char script[] =
+		"re__='^([^$]*)[$]([{]([A-Za-z_][A-Za-z0-9_]*)[}]|([A-Za-z_][A-Za-z0-9_]*))?(.*)$'\n"
+		"for v__; do o__=\n"
+		"  while [[ $v__ =~ $re__ ]]; do\n"
+		"    p__=${BASH_REMATCH[1]} n__=${BASH_REMATCH[3]}${BASH_REMATCH[4]}\n"
+		"    if [[ $p__ == *\\\\ ]]; then o__+=${p__%\\\\}'$'; v__=${v__:${#p__}+1}; continue; fi\n"
+		"    v__=${BASH_REMATCH[5]}\n"
+		"    if [ -n \"$n__\" ]; then o__+=$p__${!n__}; else o__+=$p__'$'; fi\n"
+		"  done\n"
+		"  printf '%s\\0' \"$o__$v__\"\n"
+		"done\n";
 	struct view *values = arena_array(&r->arena, s->args.n / 2, sizeof(*values));
 
 	if (!values)
