@@ -73,6 +73,7 @@ struct gate {
 	unsigned n_verdicts;
 	uint64_t lost;          /* verdicts */
 	struct loop_timer flush;
+	int pipe[2]; /* empty between turns: what is spliced passes through it */
 	char scratch[256 * 1024];
 };
 

@@ -18,6 +18,7 @@
  * was judged. It ends when the keeper closes its end; what it held closes with it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/rtnetlink.h>
 #include <signal.h>
@@ -89,6 +90,8 @@ static int start(struct gate *g, struct err *e)
 	g->route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (g->route < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "netlink");
+	if (pipe2(g->pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "a pipe");
 	g->loop = loop_new(e);
 	if (!g->loop)
 		return -1;

@@ -1,11 +1,14 @@
 /*
- * Bytes between the two sides. They go from one socket to the other through one buffer
- * that all connections share; only what the other side does not take at once is kept
- * with the connection, and nothing more is read until that is gone. So an idle
- * connection holds no buffer.
+ * Bytes between the two sides. What need not be looked at is spliced through one pipe, the
+ * rest goes through one buffer; all connections share them. Only what the other side does
+ * not take at once is kept with the connection, and nothing more is read until that is
+ * gone. So an idle connection holds no buffer.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "intercept.h"
 #include "wire_gen.h"
@@ -123,6 +126,55 @@ static ssize_t get(struct flow *f, int fd, bool *eof)
 	return over_limit(f) ? -1 : n;
 }
 
+/* Empties the pipe; what was in it is kept for a connection that lives. */
+static bool empty_pipe(struct flow *f, struct buf *keep, size_t left, bool lost)
+{
+	struct gate *g = f->box->gate;
+
+	while (left) {
+		ssize_t n = read(g->pipe[0], g->scratch, MIN(left, sizeof(g->scratch)));
+		if (n <= 0)
+			abort(); /* another connection would get these bytes */
+		if (!lost)
+			(void)buf_append(keep, g->scratch, (size_t)n);
+		left -= (size_t)n;
+	}
+	return !lost && !keep->bad;
+}
+
+/* Both at once, for what need not be looked at: as get and put. */
+static ssize_t move(struct flow *f, int from, int to, struct buf *keep, bool *eof)
+{
+	struct gate *g = f->box->gate;
+	size_t want = box_allowance(f->box, PIECE);
+	ssize_t m = 0;
+
+	if (want == 0) {
+		f->throttled = true;
+		return 0;
+	}
+	ssize_t n = splice(from, NULL, g->pipe[1], NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	*eof = *eof || n == 0;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	for (ssize_t left = n; left > 0; left -= m) {
+		m = splice(g->pipe[0], NULL, to, NULL, (size_t)left, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+		if (m > 0)
+			continue;
+		if (empty_pipe(f, keep, (size_t)left, m == 0 || errno != EAGAIN))
+			break;
+		n = -1;
+		break;
+	}
+	if (n < 0) {
+		flow_end(f, true);
+		return -1;
+	}
+	box_count(f->box, eof == &f->client_eof, (size_t)n);
+	f->active_ms = loop_now(g->loop);
+	return over_limit(f) ? -1 : n;
+}
+
 /* ---- DNS over TCP ---- */
 
 static void on_answer(struct server_query *q, struct view message)
@@ -190,10 +242,12 @@ void relay_client(struct flow *f)
 	struct gate *g = f->box->gate;
 
 	for (int i = 0; i < TURNS; i++) {
-		ssize_t n = get(f, f->client_fd, &f->client_eof);
+		bool plain = f->mode == MODE_OPAQUE && f->state == FLOW_OPEN && buf_len(&f->to_server) == 0;
+		ssize_t n = plain ? move(f, f->client_fd, f->server_fd, &f->to_server, &f->client_eof)
+				  : get(f, f->client_fd, &f->client_eof);
 		if (n < 0)
 			return;
-		if (n > 0)
+		if (n > 0 && !plain)
 			got_client(f, (struct view){ g->scratch, (size_t)n });
 		else if (f->client_eof && f->state == FLOW_OPEN && f->mode == MODE_UNSEEN)
 			flow_looked(f);
@@ -212,7 +266,9 @@ void relay_server(struct flow *f)
 	struct gate *g = f->box->gate;
 
 	for (int i = 0; i < TURNS; i++) {
-		ssize_t n = get(f, f->server_fd, &f->server_eof);
+		bool plain = f->mode == MODE_OPAQUE && buf_len(&f->to_client) == 0;
+		ssize_t n = plain ? move(f, f->server_fd, f->client_fd, &f->to_client, &f->server_eof)
+				  : get(f, f->server_fd, &f->server_eof);
 		struct view data = { g->scratch, n > 0 ? (size_t)n : 0 };
 		if (n < 0 || (n > 0 && f->mode == MODE_WAIT && !web_answer(f, data)))
 			return;
@@ -223,7 +279,7 @@ void relay_server(struct flow *f)
 				intercept_server_ended(f);
 			if (f->state == FLOW_OVER)
 				return;
-		} else if (n > 0 && put(f, f->client_fd, &f->to_client, data) < 0) {
+		} else if (n > 0 && !plain && put(f, f->client_fd, &f->to_client, data) < 0) {
 			return;
 		}
 		if (n < (ssize_t)PIECE || buf_len(&f->to_client))

@@ -57,28 +57,36 @@ static void on_io(struct loop_io *io, uint32_t events)
 	settle(a);
 }
 
-static void on_cancel(struct stream *s, bool lost)
+/* Before anybody is told: who knows that it is over may want the port again at once. */
+static void shut(struct acceptor *a)
 {
 	struct err e = { 0 };
-	err_set(&e, ERR_CANCELLED, "cancelled");
-	if (!lost)
-		stream_fail(s, &e);
-}
 
-static void on_stop(struct stream *s)
-{
-	struct acceptor *a = acceptor_of(s);
-	struct err e = { 0 };
-
+	if (a->fd < 0)
+		return;
 	loop_io_stop(&a->io);
 	list_del(&a->node);
+	fd_close(TAKE_FD(a->fd));
 	err_set(&e, ERR_CANCELLED, "nobody listens on port %u any more", a->port);
 	while (!list_empty(&a->waiting)) {
 		struct relay *r = CONTAINER(a->waiting.next, struct relay, waiting);
 		list_del(&r->waiting);
 		stream_fail(&r->stream, &e);
 	}
-	fd_close(TAKE_FD(a->fd)); /* now: the port may be wanted again in this batch */
+}
+
+static void on_cancel(struct stream *s, bool lost)
+{
+	struct err e = { 0 };
+	err_set(&e, ERR_CANCELLED, "cancelled");
+	shut(acceptor_of(s));
+	if (!lost)
+		stream_fail(s, &e);
+}
+
+static void on_stop(struct stream *s)
+{
+	shut(acceptor_of(s));
 }
 
 static void on_free(struct stream *s)

@@ -111,6 +111,11 @@ static int32_t type_of(mode_t mode)
 	}
 }
 
+static int64_t milliseconds(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000 + t->tv_nsec / 1000000;
+}
+
 void file_info(const struct stat *st, struct view name, struct wire_file_info *ret)
 {
 	*ret = (struct wire_file_info){
@@ -120,7 +125,9 @@ void file_info(const struct stat *st, struct view name, struct wire_file_info *r
 		.mode = st->st_mode & 07777,
 		.uid = st->st_uid,
 		.gid = st->st_gid,
-		.mtime_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000,
+		.mtime_ms = milliseconds(&st->st_mtim),
+		.atime_ms = milliseconds(&st->st_atim),
+		.ctime_ms = milliseconds(&st->st_ctim),
 	};
 }
 

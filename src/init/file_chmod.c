@@ -147,17 +147,21 @@ static const struct stream_ops changer_ops = {
 	.free = changer_free,
 };
 
-/* "name", "name:", "name:group", ":group"; a group is a number, or that of a user. */
+/* "name", "name:", "name:group", ":group"; a group is a number, or that of a user. As with chown(1) a
+ * number need not be that of a user, unless his group is asked for. */
 static int read_owner(struct view v, struct change *ret, struct err *e)
 {
 	struct user u;
 	struct view group, name = view_split(v, ':', &group);
-	if (name.n) {
-		if (user_find(name, &u, e) < 0)
-			return -1;
+	bool his_group = group.p && group.n == 0;
+	struct err unknown = { 0 };
+	if (name.n && user_find(name, &u, &unknown) == 0) {
 		ret->uid = u.uid;
-		if (group.p && group.n == 0)
+		if (his_group)
 			ret->gid = u.gid;
+	} else if (name.n && (his_group || num_u32(name, &ret->uid) < 0 || ret->uid == NO_ID)) {
+		*e = unknown;
+		return -1;
 	}
 	if (group.n && (num_u32(group, &ret->gid) < 0 || ret->gid == NO_ID)) {
 		if (user_find(group, &u, e) < 0)

@@ -108,9 +108,13 @@ static void on_tidy(struct loop_timer *t)
 static void on_idle(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, idle);
-	bool more = storage_refill(&k->storage);
+	bool more = storage_refill(&k->storage), first = k->native.n_nets == 0 && !k->warned;
 	if (native_refill(&k->native) || more)
 		loop_timer_start(k->loop, &k->idle, 1, on_idle);
+	if (first && k->native.n_nets && k->native.nets[0].gate.steer < 0) {
+		k->warned = true;
+		log_warn("no sk_lookup programs here: boxes reach the gate by their proxy port alone, all else is unreachable");
+	}
 }
 
 /* Behind the answer: the closing of detached mounts waits for the kernel. */

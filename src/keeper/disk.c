@@ -168,8 +168,9 @@ void disk_grow(struct disk *d)
 	struct stat st;
 	if (d->file < 0 || fstatvfs(d->root, &v) < 0 || fstat(d->file, &st) < 0)
 		return;
-	uint64_t used = (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize, size = (uint64_t)st.st_size;
-	if (used < size / 4 * 3 || free_bytes(d->file) < size / 4)
+	/* A third, since btrfs sets some apart for itself: the smallest file is full with a quarter of it left. */
+	uint64_t left = (uint64_t)v.f_bavail * v.f_frsize, size = (uint64_t)st.st_size;
+	if (left >= size / 3 || free_bytes(d->file) < size / 4)
 		return;
 	int r = ftruncate(d->file, (off_t)(size + size / 4)) < 0 ? -errno : loopdev_refresh(d->dev);
 	if (r == 0)

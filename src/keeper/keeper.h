@@ -33,6 +33,7 @@ struct keeper {
 	struct box_table boxes;
 	struct loop_timer tidy;   /* leftover control groups */
 	struct loop_timer idle;   /* parts made ahead */
+	struct loop_timer grow;   /* the loop file, where it is nearly full */
 	struct loop_task answered; /* work behind the answer of a start */
 
 	/* paddock-api */
@@ -61,6 +62,7 @@ struct keeper {
 	struct list gate_queue;       /* of boxes that it does not serve yet */
 	struct list gate_failed;      /* of those whose sockets could not be made */
 	struct loop_task gate_next;
+	bool warned;                  /* that connections cannot be steered to it */
 
 	/* paddock-vault */
 	struct link vault;

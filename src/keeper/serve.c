@@ -35,6 +35,8 @@
 #include "vault.h"
 #include "poison.h"
 
+#define GROW_MS 1000
+
 static int make_path(const char *path, unsigned mode)
 {
 	char at[512];
@@ -325,6 +327,14 @@ static int setup(struct keeper *k, struct err *e)
 	return 0;
 }
 
+/* Often enough that a quarter of the smallest file is not written meanwhile. */
+static void on_grow(struct loop_timer *t)
+{
+	struct keeper *k = CONTAINER(t, struct keeper, grow);
+	disk_grow(&k->storage.disk);
+	loop_timer_start(k->loop, t, GROW_MS, on_grow);
+}
+
 static int read_config(int fd, struct arena *a, struct config *c, struct err *e)
 {
 	char path[32];
@@ -361,6 +371,8 @@ int serve_main(int config_fd)
 		return 1;
 	}
 	boxes_adopt(&k);
+	if (k.storage.disk.file >= 0)
+		on_grow(&k.grow);
 	gate_start(&k);
 	vault_start(&k);
 	child_start_api(&k);

@@ -28,5 +28,6 @@ def install():
 def environment(daemon, modules, **more):
     """What points a client at a daemon."""
     url = f"http://{daemon.host}:{daemon.port}"
-    return {**os.environ, "E2B_API_URL": url, "E2B_SANDBOX_URL": url, "E2B_API_KEY": daemon.key.replace("pdk_", "e2b_", 1),
+    return {**os.environ, "E2B_API_URL": url, "E2B_SANDBOX_URL": url, "E2B_VOLUME_API_URL": url,
+            "E2B_API_KEY": daemon.key.replace("pdk_", "e2b_", 1),
             "COMPAT_MODULES": str(modules), **more}

@@ -103,3 +103,17 @@ def test_copy_backend_has_no_quotas_and_says_so(own_daemon):
     assert api.create(workspace="w").check("echo x > f; cat f") == "x\n"
     daemon.delete_all()
     assert api.delete("/v1/workspaces/w").status == 204
+
+
+def test_the_loop_file_grows(own_daemon):
+    """Where the disk of our own is nearly full and the host has room, it becomes larger."""
+    daemon = own_daemon(environment={"PADDOCK_DATA_SIZE_MB": 1024}).start()
+    file = daemon.data_dir / "disk.btrfs"
+    assert file.stat().st_size == 1024 * MB
+    box = daemon.client().create()
+    box.check("fallocate -l 700M /workspace/big && sync -f /workspace")
+    paddock.until(lambda: file.stat().st_size > 1024 * MB, "it grows", 20)
+    paddock.until(lambda: box.exec("fallocate -l 400M /workspace/more && sync -f /workspace").exit_code == 0, "there is room", 20)
+    # A restart finds it as it is, and what is in it.
+    daemon.restart()
+    assert paddock.Box(daemon.client(), box.document).check("stat -c %s /workspace/more") == f"{400 * MB}\n"

@@ -173,7 +173,10 @@ def test_chmod(box, place):
     refused(fs(box, "chmod", path=f"{place}/d", owner="root"), 403, "forbidden")
     assert ok(fs(box, "chmod", path=f"{place}/d/f", owner="root:", user="root")) == {"changed": 1}
     assert box.check(f"stat -c '%U %G' {place}/d/f") == "root root\n"
+    assert ok(fs(box, "chmod", path=f"{place}/d/f", owner="4711:4712", user="root")) == {"changed": 1}, "of nobody"
+    assert box.check(f"stat -c '%u %g' {place}/d/f") == "4711 4712\n"
     assert ok(fs(box, "chmod", path=f"{place}/d/f", owner="1000:1000", user="root")) == {"changed": 1}
+    refused(fs(box, "chmod", path=f"{place}/d/f", owner="4711:", user="root"), 400, "invalid_argument")
     assert box.check(f"stat -c '%u %g' {place}/d/f") == "1000 1000\n"
     refused(fs(box, "chmod", path=f"{place}/d"), 400, "invalid_argument")
     refused(fs(box, "chmod", path=f"{place}/d", mode="999"), 400, "invalid_argument")

@@ -5,6 +5,7 @@
 
 #include "boxes.h"
 #include "sign.h"
+#include "workspaces.h"
 #include "poison.h"
 
 static_assert(TOKENS_SIZE == BOX_ID + SIGN_SIZE, "a token is an id and a signature");
@@ -31,4 +32,29 @@ bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind,
 		return false;
 	tokens_of(c, b, kind, want);
 	return view_eq_secret(given, view_of(want));
+}
+
+/* ---- workspaces ---- */
+
+void tokens_of_workspace(const struct core *c, const struct workspace *w, char ret[TOKENS_SIZE])
+{
+	const struct view parts[] = { VIEW("paddock token 1"), VIEW("workspace"), view_of(w->id) };
+	memcpy(ret, w->id, BOX_ID);
+	sign_parts(c, parts, ELEMS(parts), ret + BOX_ID);
+}
+
+const struct workspace *tokens_workspace(const struct core *c, struct view id, struct view given, struct actor *ret,
+					 struct err *e)
+{
+	const struct workspace *w = workspaces_by_id(c, id);
+	char want[TOKENS_SIZE];
+
+	if (w)
+		tokens_of_workspace(c, w, want);
+	if (!w || !w->ready || !view_eq_secret(given, view_of(want))) {
+		err_set(e, ERR_UNAUTHORIZED, "the token does not open this volume");
+		return NULL;
+	}
+	*ret = (struct actor){ .tenant = w->tenant, .role = STORE_ROLE_USER };
+	return w;
 }

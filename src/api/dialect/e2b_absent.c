@@ -16,15 +16,6 @@ static void absent(struct req *r)
 const struct route e2b_absent_routes[] = {
 	{ "GET", "/templates/{id}/builds/{build}/logs", absent,
 	  .query = "cursor limit direction level source" },
-	{ "POST", "/secrets", absent },
-	{ "GET", "/secrets", absent },
-	{ "GET", "/secrets/{id}", absent },
-	{ "POST", "/secrets/{id}", absent },
-	{ "DELETE", "/secrets/{id}", absent },
-	{ "POST", "/volumes", absent },
-	{ "GET", "/volumes", absent },
-	{ "GET", "/volumes/{id}", absent },
-	{ "DELETE", "/volumes/{id}", absent },
 	{ "GET", "/teams", absent },
 	{ 0 },
 };

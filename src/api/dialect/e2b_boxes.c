@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "e2b_network.h"
+#include "e2b_volumes.h"
 #include "num.h"
 #include "policies.h"
 #include "text.h"
@@ -45,6 +46,7 @@ static void put_common(struct json_out *o, struct req *r, const struct box *b)
 		json_out_str(o, s->metadata.values[i]);
 	}
 	json_out_end(o, '}');
+	e2b_volumes_put(o, b);
 }
 
 static void get(struct req *r)
@@ -170,8 +172,8 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 		return -1;
 	if (e2b_network_says(body->iam))
 		return err_set(e, ERR_UNSUPPORTED, "iam is not supported");
-	if (e2b_network_says(body->volumes))
-		return err_set(e, ERR_UNSUPPORTED, "volumeMounts is not supported");
+	if (e2b_volumes_mount(r, body->volumes, &w->workspace, e) < 0)
+		return -1;
 	if (body->auto_resume.enabled && body->auto_pause && !body->auto_pause_memory)
 		return err_set(e, ERR_INVALID, "autoResume and autoPauseMemory: false exclude each other");
 	if (e2b_find_template(r, body->template, &t, e) < 0 ||

@@ -27,8 +27,7 @@ static const struct route *const tables[] = {
 /* E2B's: other paths and other words, the same frame. api/e2b/openapi.yaml says what it is. */
 static const struct route *const e2b_tables[] = {
 	e2b_boxes_routes, e2b_life_routes, e2b_observe_routes, e2b_copies_routes, e2b_network_routes,
-	e2b_templates_routes, e2b_builds_routes,
-	e2b_absent_routes,
+	e2b_templates_routes, e2b_builds_routes, e2b_volumes_routes, e2b_content_routes, e2b_secrets_routes, e2b_absent_routes,
 };
 
 /* ---- life ---- */
@@ -94,6 +93,14 @@ void rest_done(struct req *r)
 	free(r);
 	if (rest->on_idle && list_empty(&rest->requests))
 		rest->on_idle(rest->idle_arg);
+}
+
+bool rest_goes_on(struct rest *rest, const struct req *r)
+{
+	LIST_EACH (it, &rest->requests)
+		if (CONTAINER(it, struct req, link) == r)
+			return true;
+	return false;
 }
 
 static void on_abort(struct http_exchange *x)

@@ -743,3 +743,11 @@ const struct route rest_files_routes[] = {
 	{ "DELETE", "/v1/sandboxes/{id}/files/{path}", remove_one, .query = "user recursive" },
 	{ 0 },
 };
+
+const struct route *rest_files_route(const char *method)
+{
+	for (const struct route *t = rest_files_routes; t->method; t++)
+		if (view_is(view_of(t->method), method) && view_is(view_of(t->pattern), rest_files_routes[0].pattern))
+			return t;
+	return NULL;
+}

@@ -14,5 +14,7 @@ void rest_files_put(struct json_out *o, const struct wire_file_info *info, bool 
 void rest_files_put_bytes(struct json_out *o, const char *key, const char *key_base64, struct view v);
 /* {"files":…,"directories":…,"bytes":…,"skipped":…} */
 void rest_files_put_sum(struct json_out *o, const struct file_sum *sum);
+/* The handler of /v1/sandboxes/{id}/files/{path}, for those who give it a box of their own. */
+const struct route *rest_files_route(const char *method);
 /* Octal, between 1 and 7777. */
 int rest_files_mode(struct view v, unsigned *ret, struct err *e) _must_check_;

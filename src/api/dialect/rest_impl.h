@@ -85,6 +85,8 @@ void rest_removed(void *arg, const void *result, const struct err *e);
 /* {"key": [ … ]} */
 void rest_open_list(struct json_out *o, struct buf *out, const char *key);
 void rest_reply_list(struct req *r, struct json_out *o, struct buf *out);
+/* Whether a handler has not answered yet; r may be gone. */
+bool rest_goes_on(struct rest *rest, const struct req *r);
 /* After http_end or http_break. */
 void rest_done(struct req *r);
 /* The body against a schema; an empty one is an empty object. On failure the answer is sent. */

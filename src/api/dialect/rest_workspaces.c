@@ -2,11 +2,10 @@
  * /v1/workspaces, and their files: the same handlers as for the files of a sandbox,
  * in the hidden one that has the workspace mounted.
  */
-#include "rest_impl.h"
+#include "rest_files.h"
 #include "workspaces.h"
 #include "poison.h"
 
-#define FILES "/v1/sandboxes/{id}/files/{path}" /* whose handlers are used */
 #define MOUNT "workspace/"
 
 /* ---- what it is ---- */
@@ -139,14 +138,6 @@ static void remove_one(struct req *r)
 
 /* ---- files ---- */
 
-static const struct route *files_route(const char *method)
-{
-	for (const struct route *t = rest_files_routes; t->method; t++)
-		if (view_is(view_of(t->method), method) && view_is(view_of(t->pattern), FILES))
-			return t;
-	return NULL;
-}
-
 /* A path that stays in the workspace by its text; links in it are the helper's own business. */
 static bool stays_inside(struct view path)
 {
@@ -156,20 +147,11 @@ static bool stays_inside(struct view path)
 	return true;
 }
 
-/* Whether a handler has not answered yet; r may be gone. */
-static bool goes_on(struct rest *rest, const struct req *r)
-{
-	LIST_EACH (it, &rest->requests)
-		if (CONTAINER(it, struct req, link) == r)
-			return true;
-	return false;
-}
-
 static void on_helper(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct box *b = result;
-	const struct route *route = files_route(r->route->method);
+	const struct route *route = rest_files_route(r->route->method);
 	struct http_exchange *x = r->x;
 	struct err failed = { 0 };
 
@@ -194,7 +176,7 @@ static void on_helper(void *arg, const void *result, const struct err *e)
 	struct rest *rest = r->rest;
 	r->route = route;
 	route->handle(r);
-	if (route->body == REST_STREAM && goes_on(rest, r))
+	if (route->body == REST_STREAM && rest_goes_on(rest, r))
 		http_body_resume(x);
 }
 

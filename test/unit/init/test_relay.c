@@ -32,6 +32,22 @@ static int serve(bool v6, uint16_t *ret_port)
 	return fd;
 }
 
+/* A port on which nobody listens, nor will: other tests run beside this one and get theirs from the kernel,
+ * which gives none below 32768. */
+static uint16_t free_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	uint16_t port = (uint16_t)(20000 + getpid() % 10000);
+	int r;
+	do {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		a.sin_port = htons(++port);
+		r = bind(fd, (struct sockaddr *)&a, sizeof(a));
+		close(fd);
+	} while (r < 0);
+	return port;
+}
+
 static uint32_t call_connect(uint16_t port)
 {
 	return client_call(&client, WIRE_TYPE_CONNECT, 0, &wire_connect_msg,
@@ -115,10 +131,9 @@ static void test_other_half_first(void **state)
 
 static void test_refused(void **state)
 {
-	uint16_t port;
+	uint16_t port = free_port();
 	struct answer a;
 
-	close(serve(false, &port));
 	client_finish(&client, call_connect(port), &a);
 	assert_true(a.failed && a.error.code == ERR_NOT_FOUND);
 	answer_done(&a);
@@ -251,12 +266,11 @@ static int dial(uint16_t port)
 
 static void test_listen(void **state)
 {
-	uint16_t port;
+	uint16_t port = free_port();
 	struct answer a;
 	struct frame f;
 	char text[4];
 
-	close(serve(false, &port)); /* a port that is free */
 	struct wire_listen listen = { .port = port };
 	struct wire_accept accept = { .port = port };
 	client_finish(&client, client_call(&client, WIRE_TYPE_ACCEPT, 0, &wire_accept_msg, &accept), &a);
