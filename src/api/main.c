@@ -39,6 +39,7 @@
 #include "store.h"
 #include "text.h"
 #include "tls.h"
+#include "trim.h"
 #include "poison.h"
 
 enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
@@ -297,6 +298,7 @@ int main(int argc, char **argv)
 		log_error("%s", e.msg);
 		return EXIT_FAILURE;
 	}
+	trim_start();
 	int r = loop_run(a.loop);
 	stop(&a);
 	return r < 0 ? EXIT_FAILURE : r;

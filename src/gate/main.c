@@ -37,6 +37,7 @@
 #include "log.h"
 #include "num.h"
 #include "seccomp.h"
+#include "trim.h"
 #include "poison.h"
 
 enum { FD_KEEPER = 3 };
@@ -118,6 +119,7 @@ int main(void)
 		log_error("%s", e.msg);
 		return EXIT_FAILURE;
 	}
+	trim_start();
 	int r = loop_run(g.loop);
 	return r < 0 ? EXIT_FAILURE : r;
 }

@@ -36,6 +36,7 @@
 #include "log.h"
 #include "num.h"
 #include "seccomp.h"
+#include "trim.h"
 #include "vault.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -188,6 +189,7 @@ int main(void)
 		log_error("%s", e.msg);
 		return EXIT_FAILURE;
 	}
+	trim_start();
 	int r = loop_run(v.loop);
 	for (unsigned i = 0; i < SHELF_KEYS; i++)
 		seal_key_wipe(&v.keys.key[i]);

@@ -560,7 +560,8 @@ void rest_request(struct http_exchange *x, void *arg)
 	bool open = route->auth == REST_OPEN ||
 		    (route->auth == REST_SIGNED && http_get_query(x, "signature").p);
 	if ((!open && rest_authenticate(r->core, x, &r->actor, &e) < 0) ||
-	    decode_params(r, raw, &e) < 0 || read_query(r, &e) < 0 || check_body(r, &e) < 0)
+	    decode_params(r, raw, &e) < 0 || (route->permit && route->permit(r, &e) < 0) ||
+	    read_query(r, &e) < 0 || check_body(r, &e) < 0)
 		rest_fail(r, &e);
 	else
 		take_body(r);
