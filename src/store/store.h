@@ -79,6 +79,7 @@ struct store_webhook;
 struct store_delivery;
 struct store_quota;
 struct store_egress;
+struct store_template;
 struct store_usage;
 struct store_ai_call;
 
@@ -96,6 +97,7 @@ struct store_visitor {
 	void (*delivery)(void *arg, const struct store_delivery *d); /* after all webhooks */
 	void (*quota)(void *arg, const struct store_quota *q);
 	void (*egress)(void *arg, const struct store_egress *v);
+	void (*template)(void *arg, const struct store_template *t); /* after all snapshots */
 	/* see store_usage.h */
 	void (*usage)(void *arg, const struct store_usage *u);
 	void (*ai_call)(void *arg, const struct store_ai_call *c);

@@ -192,6 +192,39 @@ void store_egress_delete(struct store *s, struct view tenant, store_done *done, 
 	SUBMIT(s, egress_delete, &tenant, done, arg, 0);
 }
 
+/* ---- templates ---- */
+
+static int template_put(struct store_sql *q, const void *args, struct err *e)
+{
+	const struct store_template *t = args;
+	sqlite3_stmt *stmt = q->stmt[STMT_TEMPLATE_PUT];
+
+	store_sql_bind(stmt, 1, t->id);
+	store_sql_bind(stmt, 2, t->tenant);
+	store_sql_bind(stmt, 3, t->name);
+	store_sql_bind(stmt, 4, t->builds);
+	sqlite3_bind_int64(stmt, 5, t->created_ms);
+	return store_sql_run(q, STMT_TEMPLATE_PUT, "storing the template", e);
+}
+
+void store_template_put(struct store *s, const struct store_template *t, store_done *done, void *arg)
+{
+	SUBMIT(s, template_put, t, done, arg, offsetof(struct store_template, id),
+	       offsetof(struct store_template, tenant), offsetof(struct store_template, name),
+	       offsetof(struct store_template, builds));
+}
+
+static int template_delete(struct store_sql *q, const void *args, struct err *e)
+{
+	store_sql_bind(q->stmt[STMT_TEMPLATE_DELETE], 1, *(const struct view *)args);
+	return store_sql_run(q, STMT_TEMPLATE_DELETE, "removing the template", e);
+}
+
+void store_template_delete(struct store *s, struct view id, store_done *done, void *arg)
+{
+	SUBMIT(s, template_delete, &id, done, arg, 0);
+}
+
 /* ---- boxes: all of a row ---- */
 
 static int box_claim(struct store_sql *q, const void *args, struct err *e)
@@ -283,6 +316,21 @@ static int visit_egress(sqlite3_stmt *row, const struct store_visitor *v, void *
 	return 0;
 }
 
+static int visit_template(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_template t = {
+		.id = store_sql_column(row, 0),
+		.tenant = store_sql_column(row, 1),
+		.name = store_sql_column(row, 2),
+		.builds = store_sql_column(row, 3),
+		.created_ms = sqlite3_column_int64(row, 4),
+	};
+
+	if (v->template)
+		v->template(arg, &t);
+	return 0;
+}
+
 int store_events_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e)
 {
 	int ret = store_sql_each(q, STMT_EVENT_LIST, visit_event, v, arg, e);
@@ -295,5 +343,7 @@ int store_events_load(struct store_sql *q, const struct store_visitor *v, void *
 		ret = store_sql_each(q, STMT_QUOTA_LIST, visit_quota, v, arg, e);
 	if (ret == 0)
 		ret = store_sql_each(q, STMT_EGRESS_LIST, visit_egress, v, arg, e);
+	if (ret == 0)
+		ret = store_sql_each(q, STMT_TEMPLATE_LIST, visit_template, v, arg, e);
 	return ret;
 }

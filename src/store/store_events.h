@@ -1,6 +1,6 @@
 /*
  * The store's tables about what happened and what is allowed: events, webhooks and
- * what they still owe, quotas, tenants' egress policies. The rules of store.h hold here too.
+ * what they still owe, quotas, tenants' egress policies, templates. The rules of store.h hold here too.
  */
 #pragma once
 
@@ -38,6 +38,12 @@ struct store_egress {
 	struct view policy; /* JSON */
 };
 
+struct store_template {
+	struct view id, tenant, name;
+	struct view builds; /* JSON */
+	int64_t created_ms;
+};
+
 void store_event_put(struct store *s, const struct store_event *v, store_done *done, void *arg);
 void store_event_trim(struct store *s, uint64_t first_kept, store_done *done, void *arg);
 void store_webhook_put(struct store *s, const struct store_webhook *w, store_done *done, void *arg);
@@ -49,3 +55,5 @@ void store_delivery_delete(struct store *s, struct view webhook, uint64_t event,
 void store_quota_put(struct store *s, const struct store_quota *q, store_done *done, void *arg);
 void store_egress_put(struct store *s, const struct store_egress *v, store_done *done, void *arg); /* or replace */
 void store_egress_delete(struct store *s, struct view tenant, store_done *done, void *arg);
+void store_template_put(struct store *s, const struct store_template *t, store_done *done, void *arg); /* or its builds */
+void store_template_delete(struct store *s, struct view id, store_done *done, void *arg);

@@ -110,7 +110,16 @@ static const char *const STEPS[] = {
 	"ALTER TABLE workspaces ADD COLUMN readonly INTEGER NOT NULL DEFAULT 0;",
 	/* 7: whose files a snapshot has; of older ones nobody knows */
 	"ALTER TABLE snapshots ADD COLUMN source TEXT NOT NULL DEFAULT '';",
-	/* 8: what calls to models used, day by day, and those that are under way. Boxes may be gone. */
+	/* 8: templates; `builds` says what their tags mean */
+	"CREATE TABLE templates ("
+	"  id TEXT PRIMARY KEY NOT NULL,"
+	"  tenant TEXT NOT NULL REFERENCES tenants (id),"
+	"  name TEXT NOT NULL,"
+	"  builds TEXT NOT NULL,"
+	"  created_ms INTEGER NOT NULL,"
+	"  UNIQUE (tenant, name)"
+	") STRICT;",
+	/* 9: what calls to models used, day by day, and those that are under way. Boxes may be gone. */
 	"CREATE TABLE ai_usage ("
 	"  day INTEGER NOT NULL,"
 	"  tenant TEXT NOT NULL REFERENCES tenants (id),"

@@ -72,6 +72,10 @@ static const char *const SQL[STMTS] = {
 	[STMT_EGRESS_PUT] = "INSERT INTO egress (tenant, policy) VALUES (?1, ?2)"
 			    " ON CONFLICT (tenant) DO UPDATE SET policy = excluded.policy",
 	[STMT_EGRESS_DELETE] = "DELETE FROM egress WHERE tenant = ?1",
+	[STMT_TEMPLATE_PUT] = "INSERT INTO templates (id, tenant, name, builds, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
+			      " ON CONFLICT (id) DO UPDATE SET builds = excluded.builds",
+	[STMT_TEMPLATE_DELETE] = "DELETE FROM templates WHERE id = ?1",
+	[STMT_TEMPLATE_LIST] = "SELECT id, tenant, name, builds, created_ms FROM templates ORDER BY created_ms, id",
 	[STMT_USAGE_PUT] = "INSERT OR REPLACE INTO ai_usage (day, tenant, box, provider, model, requests, estimated, input,"
 			   " cache_read, cache_write, output, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 	[STMT_USAGE_TRIM] = "DELETE FROM ai_usage WHERE day < ?1",

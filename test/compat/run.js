@@ -15,7 +15,7 @@ const LATEST_MS = 25000; // of one scenario
 
 function scenariosOf(name) {
   const interpreter = name === '@e2b/code-interpreter';
-  const files = interpreter ? ['interpreter', 'interpreter_edges'] : ['control', 'copies', 'commands', 'terminal', 'files', 'host', 'volumes', 'secrets'];
+  const files = interpreter ? ['interpreter', 'interpreter_edges'] : ['control', 'copies', 'templates', 'commands', 'terminal', 'files', 'host', 'volumes', 'secrets'];
   const version = interpreter ? [] : name.replace(/^e2b-/, '').split('.').map(Number);
   const known = (since) => !since || since.split('.').map(Number).reduce((r, v, i) => r || version[i] - v, 0) >= 0;
   return files.flatMap((file) => {

@@ -1,10 +1,12 @@
 """E2B's volumes, secrets and rules on the wire: what its clients do not show. test/compat asks the clients themselves."""
 
+import socket
 import time
 from urllib.parse import quote
 
 import pytest
 
+from paddock import until
 from test_e2b import document, e2b, stranger  # noqa: F401 - fixtures
 from test_openapi import conform, plain, resolve
 
@@ -115,6 +117,17 @@ def test_links_lead_nowhere_on_the_host(e2b, api, volume, tmp_path):  # noqa: F8
     assert there.read_text() == "of the host"
     assert volume.call("PUT", "file", "/n", b"x").status >= 400, "the rest of the hidden box cannot be written"
     assert volume.call("GET", "path", "/s").json()["type"] == "symlink"
+
+
+def test_uploads_that_break_off(daemon, volume):
+    """Before the hidden box is there, and in the middle: nothing stays, and others are served."""
+    for sent in (b"", b"x" * 2_000_000):
+        with socket.create_connection((daemon.host, daemon.port)) as link:
+            link.sendall(f"PUT /volumecontent/{volume.id}/file?path=/f HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {volume.token}\r\n"
+                         "Content-Length: 8000000\r\n\r\n".encode() + sent)
+        assert volume.call("GET", "path", "/f").status == 404
+        assert volume.call("PUT", "file", "/g", b"y" * 3_000_000).status == 201
+    until(lambda: [each["name"] for each in volume.call("GET", "dir", "/").json()] == ["g"], "only what was whole")
 
 
 def test_mounts_that_cannot_be(e2b, volume):  # noqa: F811

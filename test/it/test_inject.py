@@ -12,6 +12,7 @@ import pytest
 
 import paddock
 from internet import Internet
+from test_e2b import E2B
 from test_pool import drain
 from test_secrets import canary, forms, kill_vault, memory_has, put, tree_has
 
@@ -94,6 +95,26 @@ def test_header(net, make, value):
     echoed = json.loads(answer.out)
     assert echoed["headers"]["authorization"] == "Bearer " + "*" * len(value)
     assert echoed["headers"]["x-other"] == "kept"
+
+
+def test_as_clients_of_e2b_say_it(net, site, client):
+    """Secrets and network.rules of E2B's API, on the sandbox's creation and later."""
+    value, e2b = canary(), E2B(site, site.key)
+    assert e2b.call("POST", "/secrets", {"name": "E2B-Key", "value": value}).status == 201
+    rules = {"api.test": [{"transform": {"headers": {"X-Key": "Key ${e2b.secrets.E2B-Key}"}}}]}
+    try:
+        made = e2b.create(network={"allowOut": ["api.test", "site.test"], "denyOut": ["0.0.0.0/0"], "rules": rules})
+        box = paddock.Box(client, client.get(f"/v1/sandboxes/{made['sandboxID']}").json())
+        net.seen()
+        for host in ("api.test", "site.test"):
+            assert curl(box, f"http://{host}/" if host == "site.test" else f"https://{host}/").exit_code == 0
+        assert [request["headers"].get("x-key") for request in requests_seen(net)] == [f"Key {value}", None]
+        assert curl(box, "http://evil.test/", "-f").exit_code != 0, "what is not allowed stays closed"
+        assert e2b.call("PUT", f"/sandboxes/{box.id}/network", {"allowOut": ["site.test"], "denyOut": ["0.0.0.0/0"]}).status == 204
+        assert curl(box, "https://api.test/", "-f").exit_code != 0
+    finally:
+        e2b.call("DELETE", "/secrets/e2b-key")
+        e2b.close()
 
 
 def test_query_and_placeholders(net, make, value, client):

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "sign.h"
 #include "snapshots.h"
+#include "templates.h"
 #include "watchers.h"
 #include "workspaces.h"
 #include "poison.h"
@@ -183,6 +184,14 @@ static void load_workspace(void *arg, const struct store_workspace *row)
 		l->e = e;
 }
 
+static void load_template(void *arg, const struct store_template *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (templates_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
 static int load(struct core *c, const struct core_setup *s, struct err *e)
 {
 	static const struct store_visitor visitor = {
@@ -197,6 +206,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		.delivery = load_delivery,
 		.quota = load_quota,
 		.egress = load_egress,
+		.template = load_template,
 		.usage = load_usage,
 		.ai_call = load_ai_call,
 	};
@@ -243,6 +253,9 @@ static void init(struct core *c, const struct core_setup *s)
 	map_init(&c->workspaces_by_id);
 	list_init(&c->snapshots);
 	list_init(&c->workspaces);
+	list_init(&c->templates);
+	list_init(&c->template_starts);
+	list_init(&c->layers);
 	list_init(&c->watchers);
 	quotas_init(c);
 	vault_init(c);
@@ -302,6 +315,7 @@ void core_free(struct core *c)
 	if (!c)
 		return;
 	watchers_done(c);
+	templates_done(c);
 	boxes_done(c);
 	snapshots_done(c);
 	workspaces_done(c);

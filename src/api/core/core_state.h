@@ -40,7 +40,10 @@ struct core {
 	unsigned n_boxes;  /* that count against max.boxes */
 
 	struct map snapshots_by_id, workspaces_by_id;
-	struct list snapshots, workspaces; /* in the order of their making */
+	struct list snapshots, workspaces, templates; /* in the order of their making */
+	struct list template_starts, layers; /* templates_start.c, templates_layer.c */
+	unsigned n_layers;
+	uint64_t layer_bytes;
 
 	struct list watchers; /* watchers.c */
 	uint8_t sign_secret[32]; /* sign.c */

@@ -51,7 +51,13 @@ int e2b_find_template(struct req *r, struct view name, struct e2b_template *ret,
 {
 	struct view tag, bare = view_split(name, ':', &tag);
 
-	*ret = (struct e2b_template){ VIEW_NONE, VIEW_NONE };
+	*ret = (struct e2b_template){ VIEW_NONE, VIEW_NONE, NULL };
+	if (templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, bare, NULL)) {
+		ret->build = templates_resolve(r->core, &r->actor, name, e);
+		if (ret->build)
+			ret->snapshot = view_of(ret->build->snapshot);
+		return ret->build ? 0 : -1;
+	}
 	if (tag.p && !view_is(tag, "default"))
 		return err_set(e, ERR_NOT_FOUND, "template '%.*s' not found", (int)MIN(name.n, 100), name.p);
 	if (e2b_is_default(bare))
@@ -68,9 +74,19 @@ int e2b_find_template(struct req *r, struct view name, struct e2b_template *ret,
 
 struct view e2b_template_of(const struct req *r, const struct box *b)
 {
+	const struct template_build *build = templates_of_box(r->core, b);
+
+	if (build)
+		return view_of(build->of->id);
 	if (b->spec.snapshot.n)
 		return b->spec.snapshot;
 	return view_eq(b->spec.image, core_config(r->core)->defaults.image) ? VIEW("base") : b->spec.image;
+}
+
+struct view e2b_alias_of(const struct req *r, const struct box *b)
+{
+	const struct template_build *build = templates_of_box(r->core, b);
+	return build ? view_of(build->of->name) : e2b_template_of(r, b);
 }
 
 /* ---- boxes ---- */
@@ -97,12 +113,10 @@ void e2b_put_access(struct json_out *o, struct req *r, const struct box *b)
 
 void e2b_put_sandbox(struct json_out *o, struct req *r, const struct box *b)
 {
-	struct view template = e2b_template_of(r, b);
-
 	json_out_object(o);
 	json_out_kz(o, "sandboxID", b->id);
-	json_out_kstr(o, "templateID", template);
-	json_out_kstr(o, "alias", template);
+	json_out_kstr(o, "templateID", e2b_template_of(r, b));
+	json_out_kstr(o, "alias", e2b_alias_of(r, b));
 	json_out_kz(o, "clientID", E2B_CLIENT);
 	json_out_kz(o, "envdVersion", E2B_ENVD_VERSION);
 	e2b_put_access(o, r, b);

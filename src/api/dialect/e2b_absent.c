@@ -14,18 +14,8 @@ static void absent(struct req *r)
 }
 
 const struct route e2b_absent_routes[] = {
-	{ "GET", "/templates", absent, .query = "teamID" },
-	{ "POST", "/v3/templates", absent },
-	{ "GET", "/templates/{id}", absent, .query = "limit nextToken" },
-	{ "PATCH", "/v2/templates/{id}", absent },
-	{ "GET", "/templates/{id}/files/{hash}", absent },
-	{ "POST", "/v2/templates/{id}/builds/{build}", absent },
-	{ "GET", "/templates/{id}/builds/{build}/status", absent, .query = "logsOffset limit level" },
 	{ "GET", "/templates/{id}/builds/{build}/logs", absent,
 	  .query = "cursor limit direction level source" },
-	{ "GET", "/templates/{id}/tags", absent },
-	{ "POST", "/templates/tags", absent },
-	{ "DELETE", "/templates/tags", absent },
 	{ "GET", "/teams", absent },
 	{ 0 },
 };

@@ -27,11 +27,10 @@ static void put_when(struct json_out *o, const char *key, int64_t ms)
 static void put_common(struct json_out *o, struct req *r, const struct box *b)
 {
 	const struct box_spec *s = &b->spec;
-	struct view template = e2b_template_of(r, b);
 
 	json_out_kz(o, "sandboxID", b->id);
-	json_out_kstr(o, "templateID", template);
-	json_out_kstr(o, "alias", template);
+	json_out_kstr(o, "templateID", e2b_template_of(r, b));
+	json_out_kstr(o, "alias", e2b_alias_of(r, b));
 	json_out_kz(o, "clientID", E2B_CLIENT);
 	put_when(o, "startedAt", b->state.created_ms);
 	put_when(o, "endAt", b->state.expires_ms);
@@ -189,10 +188,10 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 		    : body->auto_pause_memory ? VIEW("pause")
 					      : VIEW("stop");
 	w->auto_resume = body->auto_resume.enabled;
-	return 0;
+	return t.build ? templates_to_wish(t.build, &r->arena, w, e) : 0;
 }
 
-static void on_created(void *arg, const void *result, const struct err *e)
+static void on_started(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	r->job = NULL;
@@ -200,6 +199,23 @@ static void on_created(void *arg, const void *result, const struct err *e)
 		rest_fail(r, e);
 	else
 		e2b_reply_sandbox(r, 201, result);
+}
+
+/* What the template starts runs before anybody has the box. */
+static void on_created(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+	const struct box *b = result;
+	const struct template_build *build = e ? NULL : templates_of_box(r->core, b);
+	struct err failed = { 0 };
+
+	if (!build || (!build->start.n && !build->ready.n)) {
+		on_started(r, b, e);
+		return;
+	}
+	r->job = templates_start(r->core, &r->actor, view_of(b->id), build, false, on_started, r, &failed);
+	if (!r->job)
+		rest_fail(r, &failed);
 }
 
 static void create_with(struct req *r, uint64_t timeout)
@@ -240,9 +256,10 @@ static bool fits(const struct box *b, const void *arg)
 	const struct wanted *w = arg;
 	bool running = b->state.status == BOX_RUNNING;
 
-	if (b->state.status == BOX_CREATING || (running ? !w->running : !w->paused))
+	if (templates_is_builder(w->r->core, b) || b->state.status == BOX_CREATING || (running ? !w->running : !w->paused))
 		return false;
-	if (w->template.n && !view_eq(w->template, e2b_template_of(w->r, b)))
+	if (w->template.n && !view_eq(w->template, e2b_template_of(w->r, b)) &&
+	    !view_eq(w->template, e2b_alias_of(w->r, b)))
 		return false;
 	return b->state.created_ms > w->started_after_ms;
 }

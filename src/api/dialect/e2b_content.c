@@ -204,6 +204,11 @@ static const struct workspace *open_volume(struct req *r, struct err *e)
 	return tokens_workspace(r->core, r->params[0], token, &r->actor, e);
 }
 
+static int permit(struct req *r, struct err *e)
+{
+	return open_volume(r, e) ? 0 : -1;
+}
+
 /* `path` of the query, below the mount. Links in it are the hidden box's own business. */
 static int read_path(struct req *r, struct view *ret, struct err *e)
 {
@@ -291,7 +296,7 @@ static struct content *begin(struct req *r, void (*start)(struct content *c), in
 	c->status = status;
 	c->pieces = BUF_INIT(PIECES_MAX);
 	c->arena = ARENA_INIT(LIST_BYTES);
-	c->volume = open_volume(r, &e);
+	c->volume = open_volume(r, &e); /* once more: it may have gone while the body came */
 	if (c->volume && read_path(r, &c->place.path, &e) >= 0)
 		return c;
 	fail(c, &e);
@@ -602,14 +607,15 @@ static void read_file(struct req *r)
 		go(c, ACT_WORKSPACE_READ);
 }
 
+#define OWN_TOKEN .auth = REST_OPEN, .permit = permit
 const struct route e2b_content_routes[] = {
-	{ "GET", "/volumecontent/{id}/path", stat_path, .auth = REST_OPEN, .query = "path" },
-	{ "PATCH", "/volumecontent/{id}/path", patch_path, .auth = REST_OPEN, .body = REST_JSON, .query = "path" },
-	{ "DELETE", "/volumecontent/{id}/path", remove_path, .auth = REST_OPEN, .query = "path" },
-	{ "GET", "/volumecontent/{id}/dir", list_dir, .auth = REST_OPEN, .query = "path depth" },
-	{ "POST", "/volumecontent/{id}/dir", make_dir, .auth = REST_OPEN, .query = "path uid gid mode force" },
-	{ "GET", "/volumecontent/{id}/file", read_file, .auth = REST_OPEN, .query = "path" },
-	{ "PUT", "/volumecontent/{id}/file", write_file, .auth = REST_OPEN, .body = REST_STREAM,
+	{ "GET", "/volumecontent/{id}/path", stat_path, OWN_TOKEN, .query = "path" },
+	{ "PATCH", "/volumecontent/{id}/path", patch_path, OWN_TOKEN, .body = REST_JSON, .query = "path" },
+	{ "DELETE", "/volumecontent/{id}/path", remove_path, OWN_TOKEN, .query = "path" },
+	{ "GET", "/volumecontent/{id}/dir", list_dir, OWN_TOKEN, .query = "path depth" },
+	{ "POST", "/volumecontent/{id}/dir", make_dir, OWN_TOKEN, .query = "path uid gid mode force" },
+	{ "GET", "/volumecontent/{id}/file", read_file, OWN_TOKEN, .query = "path" },
+	{ "PUT", "/volumecontent/{id}/file", write_file, OWN_TOKEN, .body = REST_STREAM,
 	  .query = "path uid gid mode force" },
 	{ 0 },
 };

@@ -1,9 +1,8 @@
 /*
- * E2B: forks, snapshots, and the names of templates. A copy has the files of a box;
+ * E2B: forks and snapshots. A copy has the files of a box;
  * its processes start anew (docs/e2b.md).
  */
 #include "e2b_impl.h"
-#include "images.h"
 #include "num.h"
 #include "snapshots.h"
 #include "poison.h"
@@ -113,6 +112,7 @@ static void snapshot(struct req *r)
 
 struct page {
 	struct json_out o;
+	const struct core *core;
 	struct view name, source, after; /* empty: any; from the beginning */
 	uint32_t limit, n;
 	bool begun, more;
@@ -127,6 +127,8 @@ static void put_each(void *arg, const struct snapshot *s)
 		p->begun = view_is(p->after, s->id);
 		return;
 	}
+	if (templates_own_snapshot(p->core, s))
+		return;
 	if ((p->name.n && !view_is(p->name, s->name)) || (p->source.n && !view_is(p->source, s->source)))
 		return;
 	p->more = p->n == p->limit;
@@ -154,7 +156,7 @@ static int read_page(const struct req *r, struct page *p, struct err *e)
 static void list_snapshots(struct req *r)
 {
 	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct page p = { 0 };
+	struct page p = { .core = r->core };
 	struct err e = { 0 };
 
 	json_out_init(&p.o, &out);
@@ -171,51 +173,9 @@ static void list_snapshots(struct req *r)
 	rest_reply_with(r, 200, &out, &next, p.more ? 1 : 0);
 }
 
-/* ---- templates ---- */
-
-static void remove_template(struct req *r)
-{
-	struct e2b_template t;
-	struct err e = { 0 };
-
-	if (e2b_find_template(r, r->params[0], &t, &e) < 0) {
-		rest_fail(r, &e);
-		return;
-	}
-	if (t.snapshot.n)
-		r->job = snapshots_remove(r->core, &r->actor, t.snapshot, e2b_done_204, r, &e);
-	else
-		err_set(&e, ERR_FORBIDDEN,
-			"template '%.*s' is an image; those are removed by an admin (DELETE /v1/images)",
-			(int)MIN(r->params[0].n, 60), r->params[0].p);
-	if (!r->job)
-		rest_fail(r, &e);
-}
-
-static void alias(struct req *r)
-{
-	struct buf out = BUF_INIT(64 * 1024);
-	struct e2b_template t;
-	struct json_out o;
-	struct err e = { 0 };
-
-	if (e2b_find_template(r, r->params[0], &t, &e) < 0) {
-		rest_fail(r, &e);
-		return;
-	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kstr(&o, "templateID", t.snapshot.n ? t.snapshot : t.image.n ? t.image : VIEW("base"));
-	json_out_kbool(&o, "public", !t.snapshot.n);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
-}
-
 const struct route e2b_copies_routes[] = {
 	{ "POST", "/sandboxes/{id}/fork", fork_one, .body = REST_JSON },
 	{ "POST", "/sandboxes/{id}/snapshots", snapshot, .body = REST_JSON },
 	{ "GET", "/snapshots", list_snapshots, .query = "limit nextToken name sandboxID" },
-	{ "GET", "/templates/aliases/{alias}", alias },
-	{ "DELETE", "/templates/{id}", remove_template },
 	{ 0 },
 };

@@ -8,6 +8,7 @@
 
 #include "boxes.h"
 #include "rest_impl.h"
+#include "templates.h"
 
 #define E2B_ENVD_VERSION "0.6.13"
 #define E2B_CLIENT       "paddock"
@@ -15,7 +16,8 @@
 #define E2B_TIMEOUT_OLD  15  /* of the first */
 
 extern const struct route e2b_boxes_routes[], e2b_life_routes[], e2b_observe_routes[], e2b_copies_routes[],
-	e2b_network_routes[], e2b_volumes_routes[], e2b_content_routes[], e2b_secrets_routes[], e2b_absent_routes[];
+	e2b_network_routes[], e2b_volumes_routes[], e2b_content_routes[], e2b_secrets_routes[], e2b_templates_routes[],
+	e2b_builds_routes[], e2b_absent_routes[];
 
 /* Whether a path is of this dialect. */
 bool e2b_speaks(struct view path);
@@ -25,13 +27,15 @@ void e2b_put_error(struct buf *b, const struct err *e);
 /* As rest_read, but an empty body is an empty object. On failure the answer is sent. */
 int e2b_read(struct req *r, const struct json_schema *s, void *out) _must_check_;
 
-/* What a template's name means here: the default image, a snapshot or an image. */
+/* What a template's name means here: the default image, a template's build, a snapshot or an image. */
 struct e2b_template {
-	struct view image, snapshot; /* one of them, or none: the default image */
+	struct view image, snapshot;        /* one of them, or none: the default image */
+	const struct template_build *build; /* whose snapshot it is; NULL: none's */
 };
 int e2b_find_template(struct req *r, struct view name, struct e2b_template *ret, struct err *e) _must_check_;
-/* The name of what the box was made from. */
+/* The id, and the name, of what the box was made from. */
 struct view e2b_template_of(const struct req *r, const struct box *b);
+struct view e2b_alias_of(const struct req *r, const struct box *b);
 bool e2b_is_default(struct view template);
 
 /* Tokens and domain, into an open object. */

@@ -27,7 +27,7 @@ static const struct route *const tables[] = {
 /* E2B's: other paths and other words, the same frame. api/e2b/openapi.yaml says what it is. */
 static const struct route *const e2b_tables[] = {
 	e2b_boxes_routes, e2b_life_routes, e2b_observe_routes, e2b_copies_routes, e2b_network_routes,
-	e2b_volumes_routes, e2b_content_routes, e2b_secrets_routes, e2b_absent_routes,
+	e2b_templates_routes, e2b_builds_routes, e2b_volumes_routes, e2b_content_routes, e2b_secrets_routes, e2b_absent_routes,
 };
 
 /* ---- life ---- */
@@ -560,7 +560,8 @@ void rest_request(struct http_exchange *x, void *arg)
 	bool open = route->auth == REST_OPEN ||
 		    (route->auth == REST_SIGNED && http_get_query(x, "signature").p);
 	if ((!open && rest_authenticate(r->core, x, &r->actor, &e) < 0) ||
-	    decode_params(r, raw, &e) < 0 || read_query(r, &e) < 0 || check_body(r, &e) < 0)
+	    decode_params(r, raw, &e) < 0 || (route->permit && route->permit(r, &e) < 0) ||
+	    read_query(r, &e) < 0 || check_body(r, &e) < 0)
 		rest_fail(r, &e);
 	else
 		take_body(r);

@@ -35,6 +35,7 @@ struct route {
 	const char *method, *pattern; /* {x} is one segment; as the last one {path} is all that follows */
 	void (*handle)(struct req *r);
 	enum rest_auth auth;
+	int (*permit)(struct req *r, struct err *e); /* of REST_OPEN: asked for something else before anything is read */
 	enum rest_body body;
 	bool secret;       /* the body is wiped wherever it was */
 	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix, "x+" more than one */
