@@ -6,6 +6,7 @@ The provider is a local server over TLS with an authority of its own (provider.p
 import http.client
 import json
 import os
+import select
 import shutil
 import subprocess
 import time
@@ -248,6 +249,29 @@ def test_only_what_is_metered(gateway, provider, method, path):
 def test_bodies(gateway, provider, body, status):
     assert gateway.send("/api/openai/v1/responses", body)[0] == status
     assert provider.take() == []
+
+
+def test_bodies_are_bounded(gateway, provider):
+    """One that is too large, and many that never end: the daemon does not keep all of it."""
+    assert gateway.send("/api/openai/v1/responses", " " * (33 << 20))[0] in (413, 429)
+    pieces, open_ones = b"x" * (1 << 20), []
+    head = (f"POST /api/openai/v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.token}\r\n"
+            f"content-length: {30 << 20}\r\n\r\n").encode()
+    for _ in range(5):
+        open_ones.append(gateway.daemon.raw())
+        open_ones[-1].sendall(head)
+        try:
+            for _ in range(20):
+                open_ones[-1].sendall(pieces)
+        except OSError:
+            pass  # it was answered
+    answered = select.select(open_ones, [], [], 20)[0]
+    assert answered and len(answered) < len(open_ones)
+    assert all(sock.recv(4096).startswith(b"HTTP/1.1 429 ") for sock in answered)
+    for sock in open_ones:
+        sock.close()
+    assert provider.take() == []
+    paddock.until(lambda: gateway.send("/api/openai/v1/models")[0] == 200, "others are served again")
 
 
 def test_headers(gateway, provider):

@@ -10,7 +10,10 @@
 #include "poison.h"
 
 #define BODY_MAX   (32u * 1024 * 1024)
-#define ARENA_MAX  (256u * 1024 * 1024)
+#define ARENA_MAX  (96u * 1024 * 1024)  /* of a body that is being judged: one at a time */
+#define BOX_CALLS  64                   /* at a time, whatever the configuration says */
+#define BOX_BYTES  (64u * 1024 * 1024)  /* of bodies that are held for one box */
+#define ALL_BYTES  (256u * 1024 * 1024) /* and for all of them */
 #define PRICES_MAX (4u * 1024 * 1024)
 #define OUTPUT_GUESS 16384 /* tokens, of a model whose longest answer nobody knows */
 
@@ -104,8 +107,16 @@ static bool judge_body(struct ai_call *k, struct err *e)
 			err_set(e, ERR_INVALID, "this request has no body");
 		return body.n == 0;
 	}
-	if (ask_read(&k->arena, k->ep, body, &k->ask, e) < 0)
+	struct arena a = ARENA_INIT(ARENA_MAX);
+	int r = ask_read(&a, k->ep, body, &k->ask, e);
+	if (r >= 0)
+		r = view_to_str(k->ask.model, k->model, sizeof(k->model));
+	if (r < 0 && !e->code)
+		err_set(e, ERR_INVALID, "this is not the name of a model");
+	arena_done(&a);
+	if (r < 0)
 		return false;
+	k->ask.model = view_of(k->model);
 	if (k->ask.model.n && !listed(&k->place->models, k->ask.model)) {
 		err_set(e, ERR_FORBIDDEN, "the model %.*s is not allowed here", VIEW_ARG(k->ask.model));
 		return false;
@@ -169,10 +180,36 @@ static void judge(struct ai_call *k)
 
 /* ---- the exchange ---- */
 
+/* What is held in memory for calls that are under way, of this box and of all. */
+struct held {
+	size_t box, all;
+	unsigned calls;
+};
+
+static struct held held_for(const struct ai *g, const char *box)
+{
+	struct held h = { 0 };
+
+	LIST_EACH (it, &g->calls) {
+		const struct ai_call *k = CONTAINER(it, struct ai_call, link);
+		size_t n = k->body.cap + k->out.cap;
+		bool same = view_is(view_of(k->box), box);
+		h.all += n;
+		h.box += same ? n : 0;
+		h.calls += same;
+	}
+	return h;
+}
+
 static void on_body(struct http_exchange *x, struct view data, bool last)
 {
 	struct ai_call *k = x->ctx;
+	struct held h = held_for(k->ai, k->box);
 
+	if (h.box + data.n > BOX_BYTES || h.all + data.n > ALL_BYTES) {
+		ai_call_refuse(k, 429, "rate_limit_exceeded", "Rate limit exceeded: too much is being sent at a time", 1);
+		return;
+	}
 	if (buf_add(&k->body, data) < 0) {
 		ai_call_refuse(k, 413, "request_too_large", "the body is too large", 0);
 		return;
@@ -215,7 +252,7 @@ static void start(struct ai *g, struct http_exchange *x, enum ask_provider p, st
 	const struct box *b = caller(g, x, &assegai);
 	*k = (struct ai_call){ .ai = g, .x = x, .provider = p, .path = path, .place = place_of(g, p),
 			       .ep = ask_endpoint(p, x->method, path), .io = { .fd = -1 }, .fd = -1, .body = BUF_INIT(BODY_MAX),
-			       .arena = ARENA_INIT(ARENA_MAX), .began_ms = loop_now(x->loop),
+			       .began_ms = loop_now(x->loop),
 			       .style = assegai		       ? AI_STYLE_ASSEGAI
 					: p == ASK_ANTHROPIC   ? AI_STYLE_ANTHROPIC
 							       : AI_STYLE_OPENAI };
@@ -225,6 +262,10 @@ static void start(struct ai *g, struct http_exchange *x, enum ask_provider p, st
 		return;
 	}
 	memcpy(k->box, b->id, sizeof(k->box));
+	if (held_for(g, k->box).calls > BOX_CALLS) {
+		ai_call_refuse(k, 429, "rate_limit_exceeded", "Rate limit exceeded: too many calls at a time", 1);
+		return;
+	}
 	if (!k->place || (k->ep && !listed(&k->place->endpoints, view_of(k->ep->name)))) {
 		ai_call_refuse(k, 403, "not_allowed", k->place ? "this endpoint is not allowed here" : "this provider is not configured", 0);
 		return;

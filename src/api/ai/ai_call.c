@@ -83,7 +83,6 @@ static void release(struct ai_call *k)
 	list_del(&k->link);
 	buf_done(&k->body);
 	buf_done(&k->out);
-	arena_done(&k->arena);
 	free(k->in);
 	free(k);
 }

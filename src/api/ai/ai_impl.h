@@ -34,8 +34,8 @@ struct ai_call {
 	const struct ask_endpoint *ep;
 	struct view path; /* below /api/PROVIDER */
 	struct buf body;  /* the client's */
-	struct arena arena;
 	struct ask ask;
+	char model[132]; /* ask.model */
 	const struct price *price; /* NULL: free */
 	struct usage_call usage;
 	bool reserved; /* `usage` must be settled */
