@@ -319,6 +319,39 @@ def test_provider_must_prove_itself(gateways, workdir, provider):
     assert gateway.usage()["total"]["requests"] == 0
 
 
+def carriers(gateway):
+    return [pid for pid in paddock.descendants(gateway.daemon.keeper_pid) if paddock.comm(pid) == "paddock-ai"]
+
+
+def test_carrier_can_do_nothing_else(gateway):
+    """paddock-ai: nobody, without capabilities, with its filter; and it is replaced when it dies."""
+    assert gateway.chat()[0] == 200
+    (pid,) = carriers(gateway)
+    status = paddock.proc_status(pid)
+    assert set(status["Uid"].split()) == set(status["Gid"].split()) == {"59004"} and not status["Groups"]
+    assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1"
+    paddock.kill(pid)
+    assert paddock.wait_gone(pid)
+    paddock.until(lambda: gateway.chat()[0] == 200, "another paddock-ai")
+    assert pid not in carriers(gateway)
+
+
+def test_carrier_dies_in_mid_flight(gateway, provider):
+    """The client sees a broken answer, and what went by is billed."""
+    gateway.new_box()
+    provider.hold = True
+    connection, response = open_stream(gateway)
+    response.readline()
+    assert provider.begun.wait(10)
+    paddock.kill(carriers(gateway)[0])
+    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+        response.read()
+    connection.close()
+    total = paddock.until(lambda: (t := gateway.usage()["total"])["requests"] and t, "the call was settled")
+    assert total["estimated"] == 1 and total["cost_usd"] > 0
+
+
 # ---- streams --------------------------------------------------------------
 
 
