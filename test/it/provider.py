@@ -32,7 +32,7 @@ class Provider:
         certificates(place)
         self.authority = place / "ca.pem"
         self.seen, self.go, self.begun, self.hung_up = [], threading.Event(), threading.Event(), threading.Event()
-        self.hold = False
+        self.hold, self.accepts = False, set(KEYS.values())
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.server.daemon_threads = True
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -70,7 +70,7 @@ class Provider:
                                       "headers": {k.lower(): v for k, v in self.headers.items()}})
                 anthropic = "x-api-key" in self.headers
                 key = self.headers["x-api-key"] if anthropic else self.headers.get("authorization", "").removeprefix("Bearer ")
-                if key != KEYS["anthropic" if anthropic else "openai"]:
+                if key not in provider.accepts:
                     self.json(401, {"error": {"message": f"Incorrect API key provided: {key}"}})
                 elif body is None:
                     self.json(200, {"object": "list", "data": [{"id": "gpt-4o-mini", "object": "model"}]})

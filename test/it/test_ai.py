@@ -16,6 +16,7 @@ import pytest
 
 import paddock
 from provider import CHUNKS, KEYS, VECTOR, Provider
+from test_secrets import canary, forms, memory_has, tree_has
 
 HERE = Path(__file__).resolve().parent / "ai"
 MODULES = paddock.ROOT / "build" / "ai"
@@ -303,6 +304,24 @@ def test_key_of_a_box_comes_first_and_none_is_told(gateway, provider):
     assert gateway.chat()[0] == 200
     log = gateway.daemon.log()
     assert all(value not in log for value in (secret, *KEYS.values(), gateway.token))
+
+
+def test_key_is_nowhere(gateway, provider):
+    """After calls from outside and inside: not in any memory but the vault's, not in any file, not in the box."""
+    key = canary()
+    provider.accepts.add(key)
+    gateway.new_box()
+    assert gateway.api.send_json("PUT", f"{gateway.box.path}/secrets/openai-key", {"value": key}).status in (200, 201)
+    assert gateway.chat()[0] == 200 and open_stream(gateway)[1].read()
+    done = gateway.box.exec(["python3", "-c", INSIDE_CLIENT, "/api/openai/v1/chat/completions"])
+    assert done.text.startswith("200")
+    assert {each["headers"]["authorization"] for each in provider.take()} == {f"Bearer {key}"}
+    needles = forms(key)
+    for pid, name in gateway.daemon.programs().items():
+        assert not memory_has(pid, needles), f"the key is in the memory of {name}"
+    assert not any(memory_has(pid, needles) for pid in gateway.box.processes())
+    assert memory_has(gateway.daemon.api_pid(), {gateway.box.id.encode()}), "the scanner finds nothing"
+    assert tree_has(gateway.daemon.base, needles) == {}
 
 
 def test_key_is_missing(gateways):
