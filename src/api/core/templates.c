@@ -20,19 +20,29 @@
 #define BUILDS_MAX   50  /* of a template */
 #define TEMPLATES_MAX 200 /* of a tenant */
 #define LOGS_MAX     10000
-#define LOG_BYTES    (4u * 1024 * 1024)
+#define LOG_BYTES    (1024u * 1024)      /* of a build */
+#define LOGS_BYTES   (64u * 1024 * 1024) /* of all */
 #define DEFAULT_TAG  "default"
 
 static const char what[] = "template";
 
 /* ---- memory ---- */
 
+static void forget_logs(struct template_build *b)
+{
+	for (size_t i = 0; i < b->n_logs; i++) {
+		b->of->core->log_bytes -= strlen(b->logs[i].text) + sizeof(b->logs[i]);
+		free(b->logs[i].text);
+	}
+	free(b->logs);
+	b->logs = NULL;
+	b->n_logs = 0;
+}
+
 static void build_free(struct template_build *b)
 {
 	templates_run_free(b->run);
-	for (size_t i = 0; i < b->n_logs; i++)
-		free(b->logs[i].text);
-	free(b->logs);
+	forget_logs(b);
 	list_del(&b->order);
 	arena_done(&b->arena);
 	free(b);
@@ -85,8 +95,23 @@ void templates_done(struct core *c)
 	templates_layer_done(c);
 }
 
+/* The longest finished one forgets its logs. */
+static bool make_room(struct core *c)
+{
+	struct template_build *oldest = NULL;
+
+	LIST_EACH (it, &c->templates)
+		TEMPLATES_EACH_BUILD (b, CONTAINER(it, struct template, order))
+			if (b->n_logs && !b->run && (!oldest || b->updated_ms < oldest->updated_ms))
+				oldest = b;
+	if (oldest)
+		forget_logs(oldest);
+	return oldest != NULL;
+}
+
 void templates_log(struct template_build *b, enum template_level level, struct view text)
 {
+	struct core *c = b->of->core;
 	bool last = b->n_logs + 1 == LOGS_MAX || b->log_bytes + text.n > LOG_BYTES;
 
 	if (b->n_logs == LOGS_MAX || b->log_bytes > LOG_BYTES)
@@ -95,6 +120,10 @@ void templates_log(struct template_build *b, enum template_level level, struct v
 		text = VIEW("(what follows is not kept)");
 		b->log_bytes = LOG_BYTES + 1;
 	}
+	while (c->log_bytes > LOGS_BYTES)
+		if (!make_room(c))
+			return;
+	text.n = strnlen(text.p, text.n);
 	if (b->n_logs % 64 == 0) {
 		struct template_log *more = reallocarray(b->logs, b->n_logs + 64, sizeof(*more));
 		if (!more)
@@ -105,6 +134,7 @@ void templates_log(struct template_build *b, enum template_level level, struct v
 	if (!copy)
 		return;
 	b->log_bytes += text.n;
+	c->log_bytes += text.n + sizeof(b->logs[0]);
 	b->logs[b->n_logs++] = (struct template_log){ clock_wall_ms(), level, copy };
 }
 
@@ -606,9 +636,7 @@ static struct template *take_template(struct core *c, const struct actor *a, str
 	t = template_new(c, a->tenant, view_of(id), name);
 	if (!t)
 		err_sys(e, ERR_INTERNAL, ENOMEM, "template");
-	else
-		put_row(t, core_store_done, c);
-	return t;
+	return t; /* the store gets it with its first build that is ready */
 }
 
 static int take_tags(struct template_build *b, struct view first, const struct json_strlist *more, struct err *e)

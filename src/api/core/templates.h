@@ -6,8 +6,8 @@
  *
  * templates.c has the index and the tags, templates_build.c runs the steps,
  * templates_layer.c holds uploaded files until then, templates_start.c starts and awaits
- * a template's command. The store has what is ready; builds that are under way and the
- * logs are in memory only, and gone after a restart.
+ * a template's command. The store has what is ready; builds that are under way, templates
+ * that never had another, and the logs are in memory only, and gone after a restart.
  */
 #pragma once
 
@@ -82,7 +82,7 @@ struct template_build *templates_build(struct core *c, const struct actor *a, st
 int templates_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct template *t),
 		   void *arg, struct err *e) _must_check_;
 enum template_status templates_status(const struct template_build *b);
-/* The newest; NULL: none was ever ready, and the daemon has been restarted. */
+/* The newest; NULL: they are all gone. */
 const struct template_build *templates_newest(const struct template *t);
 /* What the box was made from; NULL: no template, or none that still is. */
 const struct template_build *templates_of_box(const struct core *c, const struct box *b);

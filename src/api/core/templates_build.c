@@ -105,6 +105,9 @@ static void fail(struct template_run *r, const char *step, const char *why)
 	snprintf(b->reason, sizeof(b->reason), "%s", why);
 	snprintf(b->step, sizeof(b->step), "%s", step);
 	templates_log(b, TEMPLATE_FAILURE, view_of(why));
+	b->env = (struct json_strmap){ 0 };
+	b->user = b->workdir = b->start = b->ready = VIEW("");
+	arena_done(&b->arena);
 	log_info("template %s: build %s failed: %s", b->of->id, b->id, log_quoted(view_of(why)));
 	end(r);
 }

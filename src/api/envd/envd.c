@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "envd_impl.h"
+#include "templates.h"
 #include "text.h"
 #include "tokens.h"
 #include "poison.h"
@@ -93,7 +94,8 @@ size_t envd_vars(const struct envd_call *c, const struct box *b, struct view nam
 		 struct view values[ENVD_VARS])
 {
 	bool base = view_eq(b->spec.image, core_config(c->core)->defaults.image);
-	struct view template = b->spec.snapshot.n ? b->spec.snapshot : base ? VIEW("base") : b->spec.image;
+	const struct template_build *build = templates_of_box(c->core, b);
+	struct view template = build ? view_of(build->of->id) : b->spec.snapshot.n ? b->spec.snapshot : base ? VIEW("base") : b->spec.image;
 	const struct view pairs[ENVD_VARS][2] = { { VIEW("E2B_SANDBOX"), VIEW("true") },
 						  { VIEW("E2B_SANDBOX_ID"), view_of(b->id) },
 						  { VIEW("E2B_TEMPLATE_ID"), template } };

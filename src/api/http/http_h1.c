@@ -490,6 +490,12 @@ static void h1_settle(struct http_h1 *h)
 {
 	struct http_conn *c = h->c;
 	if (h->state == H1_FLUSH && h1_queued(h) == 0) {
+		/* Behind an answer that fills the socket's buffer: without it the client would take that for cut off. */
+		if (http_transport_notify(&c->t) == -EAGAIN) {
+			http_conn_want(c, false, true);
+			http_conn_deadline(c, c->progress_ms + c->server->cfg.limits.stall_ms);
+			return;
+		}
 		if (h->linger)
 			http_conn_linger(c);
 		else

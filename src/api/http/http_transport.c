@@ -44,17 +44,22 @@ uint32_t http_transport_events(const struct http_transport *t, bool read, bool w
 	return (read ? (uint32_t)EPOLLIN : 0) | (write ? (uint32_t)EPOLLOUT : 0);
 }
 
+int http_transport_notify(struct http_transport *t)
+{
+	return t->tls ? tls_conn_notify(t->tls) : 0;
+}
+
 void http_transport_shutdown(struct http_transport *t)
 {
 	if (t->tls)
-		tls_conn_notify(t->tls);
+		(void)tls_conn_notify(t->tls);
 	(void)shutdown(t->fd, SHUT_WR);
 }
 
 void http_transport_close(struct http_transport *t, bool reset)
 {
 	if (t->tls && !reset)
-		tls_conn_notify(t->tls);
+		(void)tls_conn_notify(t->tls);
 	tls_conn_free(TAKE_PTR(t->tls));
 	if (reset) {
 		struct linger now = { .l_onoff = 1 };

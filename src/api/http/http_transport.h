@@ -21,6 +21,8 @@ bool http_transport_pending(const struct http_transport *t);
 /* The epoll events for a wish to read or write. */
 uint32_t http_transport_events(const struct http_transport *t, bool read, bool write);
 /* No more will be sent; reading goes on. */
+/* TLS says goodbye, once; -EAGAIN when there is no room for it now. */
+int http_transport_notify(struct http_transport *t);
 void http_transport_shutdown(struct http_transport *t);
 /* `reset`: the peer must see that something was cut off. */
 void http_transport_close(struct http_transport *t, bool reset);

@@ -33,7 +33,7 @@ struct tls_conn {
 	int sys;           /* errno of the last socket call */
 	uint32_t recv_for; /* events that a recv, a send is waiting for */
 	uint32_t send_for;
-	bool ready, failed;
+	bool ready, failed, notified;
 };
 
 /* ---- the BIO ---- */
@@ -275,12 +275,15 @@ uint32_t tls_conn_events(const struct tls_conn *c, bool read, bool write)
 	return (read ? c->recv_for : 0) | (write ? c->send_for : 0);
 }
 
-void tls_conn_notify(struct tls_conn *c)
+int tls_conn_notify(struct tls_conn *c)
 {
 	/* Not after a fatal error, says OpenSSL; and one side's notice is enough for us. */
-	if (!c->ready || c->failed)
-		return;
+	if (!c->ready || c->failed || c->notified)
+		return 0;
 	ERR_clear_error();
-	(void)SSL_shutdown(c->ssl);
+	int r = SSL_shutdown(c->ssl);
+	bool later = r < 0 && SSL_get_error(c->ssl, r) == SSL_ERROR_WANT_WRITE;
 	ERR_clear_error();
+	c->notified = !later;
+	return later ? -EAGAIN : 0;
 }

@@ -29,5 +29,5 @@ ssize_t tls_conn_send(struct tls_conn *c, const void *p, size_t n) _must_check_;
 bool tls_conn_pending(const struct tls_conn *c);
 /* The epoll events that bring on a wish to read or write: TLS may want the other one first. */
 uint32_t tls_conn_events(const struct tls_conn *c, bool read, bool write);
-/* close_notify, if it fits into the socket's buffer now. */
-void tls_conn_notify(struct tls_conn *c);
+/* close_notify, once; -EAGAIN when it does not fit into the socket's buffer now. */
+int tls_conn_notify(struct tls_conn *c);
