@@ -3,6 +3,7 @@
  * box may still do by time and number.
  */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,6 +217,8 @@ static void put_fd(struct box *b, int32_t kind, int fd)
 	r = fd_nonblock(fd, true);
 	if (r == 0)
 		r = loop_io_start(b->gate->loop, io, fd, EPOLLIN, io == &b->tcp ? flow_accept : server_on_question);
+	if (io == &b->tcp) /* what is accepted inherits it */
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	if (r < 0) {
 		io->fd = -1;
 		fd_close(fd);

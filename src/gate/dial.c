@@ -15,10 +15,11 @@
 
 #define RESOLVE_MS   12000
 #define TUNNEL_MOST  4096
+#define OWNED_MS     200 /* the host's addresses do not change more often */
 
 /* ---- our own addresses ---- */
 
-bool dial_own(struct gate *g, const struct addr *a)
+static bool ask_own(struct gate *g, const struct addr *a)
 {
 	bool four = addr_is_v4(a);
 	struct {
@@ -48,6 +49,22 @@ bool dial_own(struct gate *g, const struct addr *a)
 		return true;
 	const struct rtmsg *route = NLMSG_DATA(head);
 	return route->rtm_type != RTN_UNICAST;
+}
+
+bool dial_own(struct gate *g, const struct addr *a)
+{
+	uint64_t now = loop_now(g->loop);
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < sizeof(a->b); i++)
+		hash = (hash ^ a->b[i]) * 16777619u;
+	size_t at = hash % GATE_OWNED;
+	if (g->owned[at].until_ms <= now || !addr_eq(&g->owned[at].addr, a)) {
+		g->owned[at].addr = *a;
+		g->owned[at].own = ask_own(g, a);
+		g->owned[at].until_ms = now + OWNED_MS;
+	}
+	return g->owned[at].own;
 }
 
 /* ---- connecting ---- */

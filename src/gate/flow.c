@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -27,8 +26,6 @@
 #include "netns.h"
 #include "wire_gen.h"
 #include "poison.h"
-
-#define AT_ONCE 64 /* accepted before others have their turn */
 
 static void on_client(struct loop_io *io, uint32_t events);
 static void on_server(struct loop_io *io, uint32_t events);
@@ -438,7 +435,6 @@ static void start(struct flow *f)
 	static const struct addr loopback6 = { { [15] = 1 } };
 
 	proxy = proxy || (addr_eq(&f->meant, &loopback6) && f->port == NETNS_PROXY_PORT);
-	(void)setsockopt(f->client_fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	f->has_meant = !proxy;
 	if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
@@ -479,25 +475,24 @@ void flow_accept(struct loop_io *listener, uint32_t events)
 {
 	struct box *b = CONTAINER(listener, struct box, tcp);
 
-	for (int i = 0; i < AT_ONCE; i++) {
-		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-				box_later(b);
-			return;
-		}
-		struct sockaddr_storage to;
-		socklen_t len = sizeof(to);
-		struct flow *f = flow_new(b, fd);
-		if (!f) {
-			fd_close(fd);
-			return;
-		}
-		if (getsockname(fd, (struct sockaddr *)&to, &len) < 0 || !addr_from_sockaddr((struct sockaddr *)&to, &f->meant)) {
-			flow_end(f, true);
-			continue;
-		}
-		f->port = ntohs(to.ss_family == AF_INET ? ((struct sockaddr_in *)&to)->sin_port : ((struct sockaddr_in6 *)&to)->sin6_port);
-		start(f);
+	/* One for each event: a second try would mostly find nothing, and who waits is told of again. */
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			box_later(b);
+		return;
 	}
+	struct sockaddr_storage to;
+	socklen_t len = sizeof(to);
+	struct flow *f = flow_new(b, fd);
+	if (!f) {
+		fd_close(fd);
+		return;
+	}
+	if (getsockname(fd, (struct sockaddr *)&to, &len) < 0 || !addr_from_sockaddr((struct sockaddr *)&to, &f->meant)) {
+		flow_end(f, true);
+		return;
+	}
+	f->port = ntohs(to.ss_family == AF_INET ? ((struct sockaddr_in *)&to)->sin_port : ((struct sockaddr_in6 *)&to)->sin6_port);
+	start(f);
 }

@@ -27,6 +27,7 @@
 #define GATE_FIRST_MS    150    /* a client that says nothing for so long lets the server speak first */
 #define GATE_CONNECT_MS  10000  /* for one address */
 #define GATE_IDLE_MS     900000
+#define GATE_OWNED       64     /* addresses of which it is known whether they are our own */
 #define GATE_LOOK        (24u * 1024) /* bytes of the beginning that are kept to look at */
 
 struct flow;
@@ -67,6 +68,11 @@ struct gate {
 	unsigned n_flows;
 	struct names *names;
 	int route;              /* netlink: whether an address is our own */
+	struct {
+		struct addr addr;
+		uint64_t until_ms;
+		bool own;
+	} owned[GATE_OWNED];    /* what it said lately, by a hash of the address */
 	struct sockaddr_storage upstream; /* proxy; family 0: none */
 	socklen_t upstream_len;
 	struct buf verdicts;    /* encoded, not yet sent */

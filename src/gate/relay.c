@@ -1,6 +1,6 @@
 /*
- * Bytes between the two sides. What need not be looked at is spliced through one pipe, the
- * rest goes through one buffer; all connections share them. Only what the other side does
+ * Bytes between the two sides. What need not be looked at and comes in large pieces is
+ * spliced through one pipe, the rest goes through one buffer; all connections share them. Only what the other side does
  * not take at once is kept with the connection, and nothing more is read until that is
  * gone. So an idle connection holds no buffer.
  */
@@ -15,6 +15,7 @@
 #include "poison.h"
 
 #define PIECE     (64u * 1024) /* read at once: what a side that does not read can make us keep */
+#define BULK      (16u * 1024) /* read at once: from then on worth splices, which cost more than they save on less */
 #define TURNS     8            /* full pieces before others have their turn */
 #define DNS_BYTES 2     /* length of a message over TCP */
 
@@ -71,6 +72,11 @@ void relay_check_end(struct flow *f)
 		return;
 	if (f->mode == MODE_INTERCEPT) {
 		intercept_flushed(f);
+		return;
+	}
+	/* Both have ended, and one of them knows of it: the other learns it by the close. */
+	if (f->client_eof && f->client_shut && f->mode == MODE_OPAQUE && buf_len(&f->to_server) == 0 && buf_len(&f->look) == 0) {
+		flow_end(f, false);
 		return;
 	}
 	if (f->client_eof && !f->server_shut && buf_len(&f->to_server) == 0 && buf_len(&f->look) == 0) {
@@ -278,11 +284,12 @@ void relay_client(struct flow *f)
 		return;
 	}
 	for (int i = 0; i < TURNS; i++) {
-		bool plain = f->mode == MODE_OPAQUE && f->state == FLOW_OPEN && buf_len(&f->to_server) == 0;
+		bool plain = f->mode == MODE_OPAQUE && f->state == FLOW_OPEN && f->client_bulk && buf_len(&f->to_server) == 0;
 		ssize_t n = plain ? move(f, f->client_fd, f->server_fd, &f->to_server, &f->client_eof)
 				  : get(f, f->client_fd, &f->client_eof);
 		if (n < 0)
 			return;
+		f->client_bulk |= n >= (ssize_t)BULK;
 		if (n > 0 && !plain)
 			got_client(f, (struct view){ g->scratch, (size_t)n });
 		else if (f->client_eof && f->state == FLOW_OPEN && f->mode == MODE_UNSEEN)
@@ -302,10 +309,11 @@ void relay_server(struct flow *f)
 	struct gate *g = f->box->gate;
 
 	for (int i = 0; i < TURNS; i++) {
-		bool plain = f->mode == MODE_OPAQUE && buf_len(&f->to_client) == 0;
+		bool plain = f->mode == MODE_OPAQUE && f->server_bulk && buf_len(&f->to_client) == 0;
 		ssize_t n = plain ? move(f, f->server_fd, f->client_fd, &f->to_client, &f->server_eof)
 				  : get(f, f->server_fd, &f->server_eof);
 		struct view data = { g->scratch, n > 0 ? (size_t)n : 0 };
+		f->server_bulk |= n >= (ssize_t)BULK;
 		if (n < 0 || (n > 0 && f->mode == MODE_WAIT && !web_answer(f, data)))
 			return;
 		if (f->mode == MODE_INTERCEPT) {
