@@ -15,19 +15,16 @@
  * It ends when the api closes its end.
  */
 #include <errno.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "ai.h"
-#include "caps.h"
+#include "confine.h"
 #include "fd.h"
-#include "landlock.h"
 #include "log.h"
 #include "num.h"
 #include "seccomp.h"
@@ -42,32 +39,8 @@ enum { FD_API = 3 };
 /* Should: end as `uid` with nothing but fd 3 and the calls of its filter. Mustn't: go on when a step fails. */
 static int drop(uint32_t uid, struct err *e)
 {
-	struct rlimit files = { NOFILE, NOFILE };
-	struct seccomp_filter filter;
-	uint8_t rules[SECCOMP_CALLS];
-
-	if (uid == 0 || uid == UINT32_MAX)
-		return err_set(e, ERR_INTERNAL, "uids.ai must not be root");
-	(void)!setrlimit(RLIMIT_NOFILE, &files);
-	int r = caps_bound(0);
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "cannot empty the bounding set");
-	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "cannot become uid %u", uid);
-	r = caps_drop_all();
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities");
-	/* After the uid changed, which undoes both. */
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "prctl");
-	r = landlock_only(NULL, 0);
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "Landlock");
-	seccomp_ai(rules);
-	r = seccomp_compile(rules, &filter);
-	if (r >= 0)
-		r = seccomp_load(&filter);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "seccomp") : 0;
+	(void)!setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE, NOFILE });
+	return confine_identity("uids.ai", uid, -1, e) < 0 ? -1 : confine_reach(NULL, 0, seccomp_ai, e);
 }
 
 static void on_frame(struct link *l, const struct frame *f, int fd)

@@ -19,21 +19,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/rtnetlink.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "caps.h"
 #include "config.h"
+#include "confine.h"
 #include "intercept.h"
-#include "landlock.h"
 #include "log.h"
 #include "num.h"
 #include "seccomp.h"
@@ -45,35 +42,13 @@ enum { FD_KEEPER = 3 };
 /* Should: end as `uid` with nothing but what it holds and the calls of its filter. Mustn't: go on when a step fails. */
 static int drop(uint32_t uid, struct err *e)
 {
-	struct seccomp_filter filter;
 	struct rlimit files;
-	uint8_t rules[SECCOMP_CALLS];
 
-	if (uid == 0 || uid == UINT32_MAX)
-		return err_set(e, ERR_INTERNAL, "uids.gate must not be root");
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)!setrlimit(RLIMIT_NOFILE, &files);
 	}
-	int r = caps_bound(0);
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "cannot empty the bounding set");
-	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "cannot become uid %u", uid);
-	r = caps_drop_all();
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities");
-	/* After the uid changed, which undoes both. */
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "prctl");
-	r = landlock_only(NULL, 0);
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "Landlock");
-	seccomp_gate(rules);
-	r = seccomp_compile(rules, &filter);
-	if (r >= 0)
-		r = seccomp_load(&filter);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "seccomp") : 0;
+	return confine_identity("uids.gate", uid, -1, e) < 0 ? -1 : confine_reach(NULL, 0, seccomp_gate, e);
 }
 
 static int start(struct gate *g, struct err *e)

@@ -18,20 +18,17 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "caps.h"
+#include "confine.h"
 #include "fd.h"
-#include "landlock.h"
 #include "lock.h"
 #include "log.h"
 #include "num.h"
@@ -59,44 +56,13 @@ static int limit(struct err *e)
 	return 0;
 }
 
-static int confine(struct err *e)
-{
-	struct landlock_rule rule = { .fd = FD_DIR, .access = LANDLOCK_WRITE };
-	struct seccomp_filter filter;
-	uint8_t rules[SECCOMP_CALLS];
-	int r = landlock_only(&rule, 1);
-
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "Landlock");
-	seccomp_vault(rules);
-	r = seccomp_compile(rules, &filter);
-	if (r >= 0)
-		r = seccomp_load(&filter);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "seccomp") : 0;
-}
-
 /* Should: end as `uid` with its fds, its directory and the calls of its filter, with all memory
  * locked, now and later. Mustn't: read a key in between, or go on when a step fails. */
 static int drop(uint32_t uid, const void *state, size_t size, struct err *e)
 {
-	if (uid == 0 || uid == UINT32_MAX)
-		return err_set(e, ERR_INTERNAL, "uids.vault must not be root");
-	if (limit(e) < 0)
+	if (limit(e) < 0 || confine_identity("uids.vault", uid, -1, e) < 0 || lock_memory(state, size, e) < 0)
 		return -1;
-	int r = caps_bound(0);
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "cannot empty the bounding set");
-	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "cannot become uid %u", uid);
-	r = caps_drop_all();
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities");
-	/* After the uid changed, which undoes both. */
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "prctl");
-	if (lock_memory(state, size, e) < 0)
-		return -1;
-	return confine(e);
+	return confine_reach(&(struct landlock_rule){ .fd = FD_DIR, .access = LANDLOCK_WRITE }, 1, seccomp_vault, e);
 }
 
 /* ---- the keeper ---- */
