@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "view.h"
+#include "dns.h"
 
-#define RESOLVE_MESSAGE 1232 /* bytes of a question, and of an answer that is read */
+#define RESOLVE_MESSAGE DNS_MESSAGE /* bytes of a question, and of an answer that is read */
 
 struct resolve_question {
 	uint16_t id;
