@@ -1,28 +1,13 @@
 """The clients of E2B that package-lock.json names, installed once into build/compat."""
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-HOME = HERE.parents[1] / "build" / "compat"
+import npm
 
 
 def install():
-    """The directory with node_modules, with these packages and no others."""
-    lock = (HERE / "package-lock.json").read_bytes()
-    stamp = HOME / "installed"
-    if not stamp.exists() or stamp.read_bytes() != lock:
-        shutil.rmtree(HOME, ignore_errors=True)
-        HOME.mkdir(parents=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, HOME)
-        done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=HOME, capture_output=True,
-                              text=True, timeout=140)
-        assert done.returncode == 0, done.stderr
-        stamp.write_bytes(lock)
-    return HOME
+    return npm.install(Path(__file__).resolve().parent, "compat")
 
 
 def environment(daemon, modules, **more):

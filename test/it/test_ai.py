@@ -7,19 +7,18 @@ import http.client
 import json
 import os
 import select
-import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+import npm
 import paddock
 from provider import CHUNKS, KEYS, VECTOR, Provider
 from test_secrets import canary, forms, memory_has, tree_has
 
 HERE = Path(__file__).resolve().parent / "ai"
-MODULES = paddock.ROOT / "build" / "ai"
 TEXT = "".join(CHUNKS)
 MINI = {"input": 0.15, "cache_read": 0.075, "output": 0.60}  # dollars for a million, of etc/prices.json
 INSIDE = 15004  # the proxy port of every box
@@ -31,19 +30,7 @@ def chat(**more):
 
 @pytest.fixture(scope="module")
 def modules():
-    """What package-lock.json names and nothing else, installed once."""
-    lock = (HERE / "package-lock.json").read_bytes()
-    stamp = MODULES / "installed"
-    if not stamp.exists() or stamp.read_bytes() != lock:
-        shutil.rmtree(MODULES, ignore_errors=True)
-        MODULES.mkdir(parents=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, MODULES)
-        done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=MODULES, capture_output=True,
-                              text=True, timeout=140)
-        assert done.returncode == 0, done.stderr
-        stamp.write_bytes(lock)
-    return MODULES
+    return npm.install(HERE, "ai")
 
 
 @pytest.fixture(scope="module")
