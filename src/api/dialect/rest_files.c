@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "http_range.h"
 #include "num.h"
 #include "sign.h"
 #include "text.h"
@@ -18,7 +19,7 @@
 #define PIECES_MAX (4u * 1024 * 1024) /* of an upload that wait for room; a piece of the body at most */
 
 struct file_headers {
-	char modified[40], mode[8], range[80];
+	char modified[40], mode[8], range[HTTP_RANGE_TEXT];
 	struct http_header h[6];
 	size_t n;
 };
@@ -28,8 +29,8 @@ struct transfer {
 	struct req *r;
 	struct file_place place;
 	/* download */
-	bool ranged, begun, from_end;
-	uint64_t first, length; /* as asked for; length 0: to the end */
+	bool begun;
+	struct http_range range; /* as asked for */
 	uint64_t left;          /* of what was promised */
 	bool exact;             /* a length was promised */
 	struct file_headers headers;
@@ -195,36 +196,13 @@ void rest_files_put_sum(struct json_out *o, const struct file_sum *sum)
 
 /* ---- GET: the bytes ---- */
 
-/* One range of bytes; several, or something else, count as none (RFC 9110, 14.2). */
-static void read_range(struct transfer *t)
-{
-	struct view v = http_get_header(t->r->x, "range"), last;
-
-	if (!view_starts(v, "bytes="))
-		return;
-	struct view first = view_trim(view_split(view_skip(v, 6), '-', &last));
-	uint64_t a = 0, b = 0;
-	last = view_trim(last);
-	if (!last.p || (first.n && num_u64(first, &a) < 0) || (last.n && num_u64(last, &b) < 0) ||
-	    (!first.n && !last.n))
-		return;
-	if (first.n && last.n && b < a)
-		return;
-	t->ranged = true;
-	t->from_end = !first.n;
-	t->first = first.n ? a : 0;
-	t->length = !last.n ? 0 : first.n ? b - a + 1 : b;
-	if (first.n && last.n && t->length == 0)
-		t->length = UINT64_MAX; /* 0 to the largest number there is */
-}
-
 static void refuse_range(struct transfer *t, uint64_t size)
 {
 	struct req *r = t->r;
 	struct err e = { 0 };
-	char range[40];
+	char range[HTTP_RANGE_TEXT];
 
-	snprintf(range, sizeof(range), "bytes */%llu", (unsigned long long)size);
+	http_range_fit(&(struct http_range){ .first = size }, size, range);
 	err_set(&e, ERR_RANGE, "the file has %llu bytes, and none in this range", (unsigned long long)size);
 	files_cancel(&t->op);
 	release(t);
@@ -236,7 +214,7 @@ static void begin_answer(struct transfer *t, int64_t length)
 	t->begun = true;
 	t->exact = length >= 0;
 	t->left = t->exact ? (uint64_t)length : 0;
-	http_begin(t->r->x, t->ranged ? 206 : 200, "application/octet-stream", length, t->headers.h,
+	http_begin(t->r->x, t->range.given ? 206 : 200, "application/octet-stream", length, t->headers.h,
 		   t->headers.n);
 }
 
@@ -248,16 +226,12 @@ static void on_info(struct file_op *op, const struct wire_file_info *info)
 
 	fill_headers(f, info);
 	add_header(f, "accept-ranges", "bytes");
-	if (t->ranged) {
-		if (t->first >= info->size) {
+	if (t->range.given) {
+		n = http_range_fit(&t->range, info->size, f->range);
+		if (n == 0) {
 			refuse_range(t, info->size);
 			return;
 		}
-		n = info->size - t->first;
-		if (t->length)
-			n = MIN(n, t->length);
-		snprintf(f->range, sizeof(f->range), "bytes %llu-%llu/%llu", (unsigned long long)t->first,
-			 (unsigned long long)(t->first + n - 1), (unsigned long long)info->size);
 		add_header(f, "content-range", f->range);
 	}
 	/* Files of /proc and /sys say 0 and hold more: the first bytes will tell. */
@@ -308,7 +282,7 @@ static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data
 static void start_read(struct transfer *t)
 {
 	struct err e = { 0 };
-	if (files_read(t->r->core, &t->r->actor, &t->place, t->first, t->length == UINT64_MAX ? 0 : t->length,
+	if (files_read(t->r->core, &t->r->actor, &t->place, t->range.first, t->range.length,
 		       &t->op, &e) < 0)
 		fail(t, &e);
 }
@@ -322,11 +296,10 @@ static void on_size(struct file_op *op, const struct wire_file_info *info, bool 
 		fail(t, e);
 		return;
 	}
-	if (t->length == 0 || info->size == 0) {
+	if (!http_range_from_end(&t->range, info->size)) {
 		refuse_range(t, info->size);
 		return;
 	}
-	t->first = info->size - MIN(info->size, t->length);
 	t->op.ops = &read_ops;
 	start_read(t);
 }
@@ -385,8 +358,8 @@ static void get(struct req *r)
 	struct transfer *t = begin(r, &read_ops);
 	if (!t)
 		return;
-	read_range(t);
-	if (!t->from_end) {
+	http_range_parse(http_get_header(t->r->x, "range"), &t->range);
+	if (!t->range.from_end) {
 		start_read(t);
 		return;
 	}

@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "envd_impl.h"
-#include "num.h"
+#include "http_range.h"
 #include "text.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -24,14 +24,14 @@ struct transfer {
 	struct file_op op;
 	struct envd_call *c;
 	struct file_place place;
-	bool ranged, from_end, gzip, begun, exact, deflating;
-	uint64_t first, length; /* length 0: to the end */
+	bool gzip, begun, exact, deflating;
+	struct http_range range; /* as asked for */
 	uint64_t left;
 	size_t held;
 	z_stream z;
 	struct http_header headers[HEADERS];
 	size_t n_headers;
-	char modified[40], range[80], name[NAME_MAX_BYTES];
+	char modified[40], range_text[HTTP_RANGE_TEXT], name[NAME_MAX_BYTES];
 };
 
 static void release(struct envd_call *c)
@@ -95,25 +95,6 @@ static struct codings read_codings(struct view header)
 	return c;
 }
 
-/* One range of bytes; several, or something else, count as none (RFC 9110, 14.2). */
-static void read_range(struct transfer *t)
-{
-	struct view v = http_get_header(t->c->x, "range"), last;
-	uint64_t a = 0, b = 0;
-
-	if (!view_starts(v, "bytes="))
-		return;
-	struct view first = view_trim(view_split(view_skip(v, 6), '-', &last));
-	last = view_trim(last);
-	if (!last.p || (first.n && num_u64(first, &a) < 0) || (last.n && num_u64(last, &b) < 0) ||
-	    (!first.n && !last.n) || (first.n && last.n && b < a) || b == UINT64_MAX)
-		return;
-	t->ranged = true;
-	t->from_end = !first.n;
-	t->first = first.n ? a : 0;
-	t->length = !last.n ? 0 : first.n ? b - a + 1 : b;
-}
-
 /* ---- the head of the answer ---- */
 
 static void add_header(struct transfer *t, const char *name, const char *value)
@@ -155,10 +136,10 @@ static void put_headers(struct transfer *t, const struct wire_file_info *info)
 static void refuse_range(struct transfer *t, uint64_t size)
 {
 	struct envd_call *c = t->c;
-	char range[40];
+	char range[HTTP_RANGE_TEXT];
 	struct http_header h[] = { envd_cors[0], { VIEW("content-range"), VIEW_NONE } };
 
-	snprintf(range, sizeof(range), "bytes */%llu", (unsigned long long)size);
+	http_range_fit(&(struct http_range){ .first = size }, size, range);
 	h[1].value = view_of(range);
 	http_reply(c->x, 416, NULL, VIEW_NONE, h, ELEMS(h));
 	envd_done(c);
@@ -169,7 +150,7 @@ static void begin_answer(struct transfer *t, int64_t length)
 	t->begun = true;
 	t->exact = length >= 0;
 	t->left = t->exact ? (uint64_t)length : 0;
-	http_begin(t->c->x, t->ranged ? 206 : 200, "application/octet-stream", t->gzip ? -1 : length, t->headers,
+	http_begin(t->c->x, t->range.given ? 206 : 200, "application/octet-stream", t->gzip ? -1 : length, t->headers,
 		   t->n_headers);
 }
 
@@ -198,17 +179,13 @@ static void on_info(struct file_op *op, const struct wire_file_info *info)
 	uint64_t n = info->size;
 
 	put_headers(t, info);
-	if (t->ranged) {
-		if (t->first >= info->size) {
+	if (t->range.given) {
+		n = http_range_fit(&t->range, info->size, t->range_text);
+		if (n == 0) {
 			refuse_range(t, info->size);
 			return;
 		}
-		n = info->size - t->first;
-		if (t->length)
-			n = MIN(n, t->length);
-		snprintf(t->range, sizeof(t->range), "bytes %llu-%llu/%llu", (unsigned long long)t->first,
-			 (unsigned long long)(t->first + n - 1), (unsigned long long)info->size);
-		add_header(t, "content-range", t->range);
+		add_header(t, "content-range", t->range_text);
 	}
 	/* Files of /proc and /sys say 0 and hold more: the first bytes will tell. */
 	if (n > 0)
@@ -265,7 +242,7 @@ static void start_read(struct transfer *t)
 	struct err e = { 0 };
 
 	t->op.ops = &read_ops;
-	if (files_read(c->core, &c->actor, &t->place, t->first, t->length, &t->op, &e) < 0)
+	if (files_read(c->core, &c->actor, &t->place, t->range.first, t->range.length, &t->op, &e) < 0)
 		envd_fail(c, &e);
 }
 
@@ -278,11 +255,10 @@ static void on_size(struct file_op *op, const struct wire_file_info *info, bool 
 		envd_fail(t->c, e);
 		return;
 	}
-	if (t->length == 0 || info->size == 0) {
+	if (!http_range_from_end(&t->range, info->size)) {
 		refuse_range(t, info->size);
 		return;
 	}
-	t->first = info->size - MIN(info->size, t->length);
 	start_read(t);
 }
 
@@ -314,7 +290,7 @@ static int choose_coding(struct transfer *t, struct err *e)
 	struct view header = http_get_header(t->c->x, "accept-encoding");
 	struct codings c = header.p ? read_codings(header) : (struct codings){ .identity = true };
 
-	t->gzip = !t->ranged && c.gzip && (c.only_gzip || !c.identity);
+	t->gzip = !t->range.given && c.gzip && (c.only_gzip || !c.identity);
 	if (!t->gzip && !c.identity)
 		return err_set(e, ERR_INVALID, "no acceptable encoding");
 	if (t->gzip && deflateInit2(&t->z, LEVEL, Z_DEFLATED, GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -338,12 +314,12 @@ void envd_download(struct envd_call *c)
 		return;
 	}
 	t->place = envd_place(c, path);
-	read_range(t);
+	http_range_parse(http_get_header(t->c->x, "range"), &t->range);
 	if (choose_coding(t, &e) < 0) {
 		envd_fail_status(c, e.code == ERR_INVALID ? 406 : 503, e.msg);
 		return;
 	}
-	if (!t->from_end) {
+	if (!t->range.from_end) {
 		start_read(t);
 		return;
 	}
