@@ -7,16 +7,10 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "budget.h"
 #include "http_conn.h"
 
 #define HTTP_H2_WINDOW (128 * 1024) /* of a stream */
-
-/* Tokens that come back with time. */
-struct budget {
-	uint32_t burst, per_s;
-	uint32_t left;
-	uint64_t at_ms;
-};
 
 struct http_h2 {
 	struct http_conn *c;
