@@ -14,7 +14,6 @@
 #include "usage.h"
 #include "poison.h"
 
-#define ANSWER_MAX   (1024u * 1024)
 #define PAGE_DEFAULT 50
 #define PAGE_MAX     1000
 
@@ -132,35 +131,33 @@ static void put_tenant(struct json_out *o, struct core *c, const struct tenant *
 static void reply_box(struct req *r, const struct box *b)
 {
 	const struct config *cfg = core_config(r->core);
-	struct buf out = { .max = ANSWER_MAX, .secret = true };
+	struct json_out *o = rest_json(r);
 	char token[TOKENS_SIZE];
 	struct allowance_force f;
 	struct usage_spent spent;
-	struct json_out o;
 
 	tokens_of(r->core, b, TOKEN_AI, token);
 	allowances_of(b, &f);
 	usage_spent(r->core, b, &spent);
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kz(&o, "token", token);
-	rest_put_time(&o, "token_expires_at", b->spec.ai_token_ends_ms);
-	json_out_key(&o, "providers");
-	json_out_object(&o);
+	json_out_object(o);
+	json_out_kz(o, "token", token);
+	rest_put_time(o, "token_expires_at", b->spec.ai_token_ends_ms);
+	json_out_key(o, "providers");
+	json_out_object(o);
 	for (size_t i = 0; i < cfg->n_providers; i++)
-		put_provider(&o, b, &cfg->providers[i]);
-	json_out_end(&o, '}');
-	put_force(&o, &f);
-	put_own(&o, allowances_said(b));
-	put_allow(&o, allowances_said_tenant(r->core, b->tenant), allowances_said(b));
-	put_spent(&o, &spent);
-	json_out_key(&o, "tenant");
-	json_out_object(&o);
-	put_tenant(&o, r->core, b->tenant);
-	json_out_end(&o, '}');
-	json_out_end(&o, '}');
+		put_provider(o, b, &cfg->providers[i]);
+	json_out_end(o, '}');
+	put_force(o, &f);
+	put_own(o, allowances_said(b));
+	put_allow(o, allowances_said_tenant(r->core, b->tenant), allowances_said(b));
+	put_spent(o, &spent);
+	json_out_key(o, "tenant");
+	json_out_object(o);
+	put_tenant(o, r->core, b->tenant);
+	json_out_end(o, '}');
+	json_out_end(o, '}');
 	explicit_bzero(token, sizeof(token));
-	rest_reply(r, 200, &out);
+	rest_send(r, 200);
 }
 
 static void get_box(struct req *r)
@@ -238,7 +235,7 @@ static void rotate(struct req *r)
 /* ---- calls ---- */
 
 struct page {
-	struct json_out o;
+	struct json_out *o;
 	uint32_t left;
 	uint64_t last; /* the last that was put, where there are more */
 	bool more;
@@ -247,7 +244,7 @@ struct page {
 static bool put_call(void *arg, const struct store_ai_log *l)
 {
 	struct page *p = arg;
-	struct json_out *o = &p->o;
+	struct json_out *o = p->o;
 
 	if (!p->left) {
 		p->more = true;
@@ -277,7 +274,6 @@ static bool put_call(void *arg, const struct store_ai_log *l)
 static void calls(struct req *r)
 {
 	struct view before = rest_query(r, "before"), limit = rest_query(r, "limit");
-	struct buf out = BUF_INIT(ANSWER_MAX * 4);
 	struct page p = { .left = PAGE_DEFAULT };
 	struct err e = { 0 };
 	uint64_t from = 0;
@@ -291,31 +287,29 @@ static void calls(struct req *r)
 		rest_fail(r, &e);
 		return;
 	}
-	rest_open_list(&p.o, &out, "calls");
+	p.o = rest_json_list(r, "calls");
 	ailog_each(r->core, view_of(b->id), from, put_call, &p);
-	json_out_end(&p.o, ']');
-	json_out_key(&p.o, "next");
+	json_out_end(p.o, ']');
+	json_out_key(p.o, "next");
 	if (p.more)
-		json_out_u64(&p.o, p.last);
+		json_out_u64(p.o, p.last);
 	else
-		json_out_null(&p.o);
-	json_out_end(&p.o, '}');
-	rest_reply(r, 200, &out);
+		json_out_null(p.o);
+	json_out_end(p.o, '}');
+	rest_send(r, 200);
 }
 
 /* ---- a tenant ---- */
 
 static void reply_tenant(struct req *r, const struct tenant *t)
 {
-	struct buf out = BUF_INIT(ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_json(r);
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	put_tenant(&o, r->core, t);
-	put_allow(&o, allowances_said_tenant(r->core, t), NULL);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_object(o);
+	put_tenant(o, r->core, t);
+	put_allow(o, allowances_said_tenant(r->core, t), NULL);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void get_tenant(struct req *r)
