@@ -119,6 +119,7 @@ struct config {
 		const struct json *sources; /* {NAME: [SOURCE…]} of those that were found: see config_sets.h */
 		const struct json *refuse; /* [TARGET…] that no policy allows */
 		struct view non_public;    /* who may open addresses that are not public: "admin", "anyone" */
+		struct view capture;       /* how connections come to the gate: "auto", or as netns_capture_name says */
 		bool detect;               /* the sets of package managers, from the configuration of machine and images */
 	} egress;
 	struct {
