@@ -118,6 +118,7 @@ struct config {
 		const struct json *sets;   /* {NAME: [TARGET…]}, with those that were found */
 		const struct json *refuse; /* [TARGET…] that no policy allows */
 		struct view non_public;    /* who may open addresses that are not public: "admin", "anyone" */
+		struct view capture;       /* how connections come to the gate: "auto", or as netns_capture_name says */
 		bool detect;               /* the sets of package managers, from this machine's configuration */
 	} egress;
 	struct {

@@ -119,6 +119,7 @@ static const struct json_field egress_fields[] = {
 	{ "refuse", JSON_F_ANY, WITHIN(egress, refuse), .nullable = true },
 	{ "private", JSON_F_STRING, WITHIN(egress, non_public), .min = 1, .max = 16 },
 	{ "detect", JSON_F_BOOL, WITHIN(egress, detect) },
+	{ "capture", JSON_F_STRING, WITHIN(egress, capture), .min = 1, .max = 16 },
 };
 static const struct json_schema egress = FIELDS(egress_fields);
 
