@@ -2,8 +2,9 @@
 by the proxy port alone.
 
 What boxes may and may not reach does not depend on how they are brought there: the tests of
-test_gate.py run here once more, against a daemon with `egress.capture: nft`. What is new is
-that the rules are out of the box's reach, which way is chosen, and that boxes keep theirs.
+test_gate.py, and those of the posture's network, run here once more, against a daemon with
+`egress.capture: nft`. What is new is that the rules are out of the box's reach, which way is
+chosen, and that boxes keep theirs.
 """
 
 import contextlib
@@ -25,6 +26,8 @@ from test_gate import (allow, both, client, give, inside, net, out, tried, worke
                        test_named_hosts, test_nothing_reached_the_servers,  # noqa: F401
                        test_nothing_without_a_rule, test_questions_carry_nothing_out, test_restarts,  # noqa: F401
                        test_the_gate_dies_in_flight, test_the_gate_has_nothing)  # noqa: F401
+from test_posture_inside import test_interfaces_cannot_be_changed, test_loopback_works, test_only_loopback_and_it_is_up  # noqa: F401
+from test_posture_outside import one, test_network_from_outside  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,12 @@ def gated(daemon_factory, net):
         raise
     yield it
     it.finish()
+
+
+@pytest.fixture(scope="module")
+def daemon(gated):
+    """For tests of the posture, which use everybody's daemon elsewhere."""
+    return gated
 
 
 def capture(client):
