@@ -75,6 +75,7 @@ struct keeper {
 	uint64_t vault_started_ms;
 	struct list flushes;      /* under way */
 	struct list clones;       /* likewise */
+	struct list surveys;      /* likewise */
 
 	struct loop_io sweep_exit;
 	struct loop_timer sweep_timer;

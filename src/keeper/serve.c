@@ -331,6 +331,7 @@ static int setup(struct keeper *k, struct err *e)
 	gate_init(k);
 	list_init(&k->flushes);
 	list_init(&k->clones);
+	list_init(&k->surveys);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 ||
