@@ -8,6 +8,7 @@
 
 #include "procs.h"
 #include "rest_stream.h"
+#include "rest_variables.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -56,6 +57,7 @@ void rest_procs_put_info(struct json_out *o, const struct wire_process_info *p)
 
 struct start_body {
 	struct exec_wish wish;
+	struct rest_variables variables;
 	bool has_pty;
 	struct {
 		uint64_t cols, rows;
@@ -80,6 +82,7 @@ static const struct json_field start_fields[] = {
 	  .has = offsetof(struct start_body, has_pty), .sub = &pty_schema, .nullable = true },
 	{ "timeout_ms", JSON_F_U64, AT(timeout_ms), .min = 1, .nullable = true },
 	{ "kill_on_disconnect", JSON_F_BOOL, AT(kill), .nullable = true },
+	{ "secrets", JSON_F_ANY, .offset = offsetof(struct start_body, variables.wish), .nullable = true },
 };
 #undef AT
 static const struct json_schema start_schema = { start_fields, ELEMS(start_fields) };
@@ -150,19 +153,17 @@ static void start_detached(struct req *r, const struct exec_wish *w)
 		rest_fail(r, &e);
 }
 
-static void start(struct req *r)
+static void start_any(struct req *r, void *body)
 {
 	enum stream_form form = stream_form(r);
-	struct start_body b = { 0 };
-	struct exec_wish *w = &b.wish;
+	struct start_body *b = body;
+	struct exec_wish *w = &b->wish;
 	struct err e = { 0 };
 
-	if (rest_read(r, &start_schema, &b) < 0)
-		return;
 	w->keep = true;
-	w->pty = b.has_pty;
-	w->cols = b.pty.cols;
-	w->rows = b.pty.rows;
+	w->pty = b->has_pty;
+	w->cols = b->pty.cols;
+	w->rows = b->pty.rows;
 	if (form == STREAM_NONE) {
 		start_detached(r, w);
 		return;
@@ -173,6 +174,14 @@ static void start(struct req *r)
 	s->tag = w->tag.n ? arena_str(&r->arena, w->tag) : NULL;
 	if (exec_start(r->core, &r->actor, r->params[0], w, &s->exec, &e) < 0)
 		rest_fail(r, &e);
+}
+
+static void start(struct req *r)
+{
+	struct start_body *b = rest_variables_body(r, sizeof(*b));
+
+	if (b && rest_read(r, &start_schema, b) >= 0)
+		rest_variables_fetch(r, &b->variables, &b->wish.secrets, start_any, b);
 }
 
 /* ---- requests with a short answer ---- */
