@@ -8,6 +8,7 @@ that shows that the attempt is a real one.
 import json
 import os
 import subprocess
+import tempfile
 import threading
 from pathlib import Path
 
@@ -21,8 +22,7 @@ PROBE = (Path(__file__).parent / "gate_probe.py").read_text()
 
 @pytest.fixture(scope="module")
 def net(workdir):
-    directory = workdir / "internet"
-    directory.mkdir()
+    directory = Path(tempfile.mkdtemp(prefix="internet", dir=workdir))
     it = Internet(directory).start()
     it.set("a.test", it.host(10))
     it.set("b.test", it.host(11))
