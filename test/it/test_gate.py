@@ -8,7 +8,6 @@ that shows that the attempt is a real one.
 import json
 import os
 import subprocess
-import tempfile
 import threading
 from pathlib import Path
 
@@ -21,8 +20,9 @@ PROBE = (Path(__file__).parent / "gate_probe.py").read_text()
 
 
 @pytest.fixture(scope="module")
-def net(workdir):
-    directory = Path(tempfile.mkdtemp(prefix="internet", dir=workdir))
+def net(workdir, request):
+    directory = workdir / f"internet-{request.module.__name__}"  # other files use this fixture, too
+    directory.mkdir()
     it = Internet(directory).start()
     it.set("a.test", it.host(10))
     it.set("b.test", it.host(11))

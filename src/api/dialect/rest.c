@@ -261,21 +261,6 @@ void rest_removed(void *arg, const void *result, const struct err *e)
 		rest_no_content(r);
 }
 
-void rest_open_list(struct json_out *o, struct buf *out, const char *key)
-{
-	json_out_init(o, out);
-	json_out_object(o);
-	json_out_key(o, key);
-	json_out_array(o);
-}
-
-void rest_reply_list(struct req *r, struct json_out *o, struct buf *out)
-{
-	json_out_end(o, ']');
-	json_out_end(o, '}');
-	rest_reply(r, 200, out);
-}
-
 void rest_put_time(struct json_out *o, const char *key, int64_t ms)
 {
 	char text[CLOCK_RFC3339_SIZE];

@@ -196,9 +196,9 @@ static void upload_done(struct import *im, const struct image *image, const stru
 {
 	struct upload *u = CONTAINER(im, struct upload, import);
 	struct req *r = u->r;
-	struct json_out *o = rest_result(r, e);
 
 	upload_release(u);
+	struct json_out *o = rest_result(r, e);
 	if (!o)
 		return;
 	put_image(o, image);

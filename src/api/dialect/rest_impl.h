@@ -93,9 +93,6 @@ struct json_out *rest_result(struct req *r, const struct err *e);
 struct json_out *rest_result_list(struct req *r, const struct err *e, const char *key);
 void rest_send(struct req *r, int status);
 void rest_send_list(struct req *r);
-/* The older spelling of rest_json_list. */
-void rest_open_list(struct json_out *o, struct buf *out, const char *key);
-void rest_reply_list(struct req *r, struct json_out *o, struct buf *out);
 /* Whether a handler has not answered yet; r may be gone. */
 bool rest_goes_on(struct rest *rest, const struct req *r);
 /* After http_end or http_break. */
