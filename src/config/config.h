@@ -53,6 +53,7 @@ struct config_provider {
 struct config_ai_limits {
 	uint64_t requests_per_minute, tokens_per_minute, parallel;
 	double day, week, month;
+	double warn; /* the part of a budget at which to warn; 0: never */
 };
 
 struct config {
@@ -116,16 +117,19 @@ struct config {
 		const struct json *policy; /* of boxes that have no other; NULL: nothing is allowed */
 		const struct json *images; /* {IMAGE: POLICY} */
 		const struct json *sets;   /* {NAME: [TARGET…]}, with those that were found */
+		const struct json *sources; /* {NAME: [SOURCE…]} of those that were found: see config_sets.h */
 		const struct json *refuse; /* [TARGET…] that no policy allows */
 		struct view non_public;    /* who may open addresses that are not public: "admin", "anyone" */
-		bool detect;               /* the sets of package managers, from this machine's configuration */
+		struct view capture;       /* how connections come to the gate: "auto", or as netns_capture_name says */
+		bool detect;               /* the sets of package managers, from the configuration of machine and images */
 	} egress;
 	struct {
 		const struct json *providers; /* {NAME: {url, secret, endpoints, models}}; NULL: there is no gateway */
 		const struct json *prices;    /* before those of etc/prices.json */
 		bool unpriced;                /* models without a price are free, instead of refused */
 		struct view ca_file;          /* PEM, of the authorities for https; empty: the system's */
-		struct config_ai_limits box, tenant;
+		struct config_ai_limits box, tenant; /* of those that were given none */
+		struct config_ai_limits max;         /* that a box may be given */
 	} ai;
 	struct config_provider *providers; /* ai.providers, read */
 	size_t n_providers;

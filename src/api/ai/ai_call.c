@@ -1,6 +1,6 @@
 /*
- * One call: the key from the vault, a stream from paddock-ai, the answer to the client
- * as it comes, and its price from the budgets, however it ends. See ai.h.
+ * One call: a ticket from the vault, a stream from paddock-ai, which has the key for it,
+ * the answer to the client as it comes, and its price from the budgets, however it ends. See ai.h.
  *
  * Time: connecting is paddock-ai's business; the first byte and silence are ours.
  */
@@ -34,8 +34,8 @@ static int64_t cost_of(const struct ai_call *k, const struct meter_usage *u)
 /* An answer that says why it refused has used nothing; one that broke off has. */
 static void settle(struct ai_call *k)
 {
-	struct meter_usage u = { 0 };
-	bool estimated = false;
+	struct usage_end end = { .status = k->status, .finish = k->finish ? k->finish : "broken" };
+	struct meter_usage *u = &end.used;
 
 	if (!k->reserved)
 		return;
@@ -48,16 +48,16 @@ static void settle(struct ai_call *k)
 	if (!k->ep->free && !(refused && !(k->metered && k->meter.known))) {
 		if (!k->metered)
 			meter_init(&k->meter, k->ep->api, false, false);
-		estimated = meter_result(&k->meter, k->ask.input_tokens, &u);
+		end.estimated = meter_result(&k->meter, k->ask.input_tokens, u);
 		k->metered = true;
 	}
-	int64_t cost = k->ep->free || refused ? 0 : cost_of(k, &u);
-	usage_settle(k->ai->core, &k->usage, &u, cost, estimated);
+	end.cost = k->ep->free || refused ? 0 : cost_of(k, u);
+	usage_settle(k->ai->core, &k->usage, &end);
 	_cleanup_(buf_done) struct buf model = BUF_INIT(1024);
 	text_quote(&model, view_of(k->usage.model), 128);
 	log_info("ai: box %s, %s %s, model %.*s: %d, %llu + %llu tokens%s, $%.6f, %llu ms", k->box, k->usage.provider, k->ep->name,
-		 VIEW_ARG(buf_view(&model)), k->status, (unsigned long long)(u.input + u.cache_read + u.cache_write),
-		 (unsigned long long)u.output, estimated ? " (estimated)" : "", (double)cost / 1e9,
+		 VIEW_ARG(buf_view(&model)), k->status, (unsigned long long)(u->input + u->cache_read + u->cache_write),
+		 (unsigned long long)u->output, end.estimated ? " (estimated)" : "", (double)end.cost / 1e9,
 		 (unsigned long long)(loop_now(k->x->loop) - k->began_ms));
 }
 
@@ -116,6 +116,7 @@ void ai_call_fail(struct ai_call *k, const struct err *e)
 
 void ai_call_abort(struct ai_call *k)
 {
+	k->finish = "client";
 	release(k);
 }
 
@@ -127,6 +128,7 @@ static void bad_answer(struct ai_call *k, const char *why)
 static void on_time(struct loop_timer *t)
 {
 	struct ai_call *k = CONTAINER(t, struct ai_call, timer);
+	k->finish = "timeout";
 	ai_call_refuse(k, 504, "timeout", "the provider does not answer in time", 1);
 }
 
@@ -142,6 +144,7 @@ static void finish(struct ai_call *k)
 	if (buf_len(&rest))
 		(void)http_write(x, buf_view(&rest));
 	buf_done(&rest);
+	k->finish = k->status >= 300 ? "error" : "complete";
 	release(k);
 	http_end(x);
 }
@@ -149,10 +152,9 @@ static void finish(struct ai_call *k)
 /* A call that takes more than was reserved for it is cut off, where there is a budget. */
 static bool is_overdrawn(const struct ai_call *k)
 {
-	const struct budget_limits *b = &k->ai->of_box, *t = &k->ai->of_tenant;
 	struct meter_usage u;
 
-	if (!k->price || !(b->day || b->week || b->month || t->day || t->week || t->month) || k->meter.known)
+	if (!k->price || !k->usage.bounded || k->meter.known)
 		return false;
 	(void)meter_result(&k->meter, k->ask.input_tokens, &u);
 	return cost_of(k, &u) > 2 * k->usage.claim.cost; /* a token is four bytes only about */
@@ -170,7 +172,9 @@ static bool pass(struct ai_call *k, struct view data)
 	if (all.n && !http_write(k->x, all))
 		k->full = true;
 	buf_done(&out);
-	if (bad || (k->metered && is_overdrawn(k))) {
+	bool overdrawn = !bad && k->metered && is_overdrawn(k);
+	if (bad || overdrawn) {
+		k->finish = overdrawn ? "budget" : NULL;
 		bad_answer(k, "");
 		return false;
 	}
@@ -214,11 +218,13 @@ static bool is_packed(const struct http1_response *r)
 
 static bool begin_answer(struct ai_call *k)
 {
-	struct http_header headers[AI_HEADERS];
+	struct http_header headers[AI_HEADERS + 1];
+	char notice[USAGE_NOTICE];
 
 	k->status = k->head.status;
 	if (k->status == 401) { /* it may quote the key */
 		k->status = 502;
+		k->finish = "error";
 		ai_call_refuse(k, 502, "provider_key", "the provider does not accept the key that is stored for it", 0);
 		return false;
 	}
@@ -237,8 +243,10 @@ static bool begin_answer(struct ai_call *k)
 	}
 	k->framing = http1_response_framing(&k->head, false);
 	bool whole = k->framing == HTTP1_LENGTH && !(k->metered && k->meter.swallow);
-	http_begin(k->x, k->status, NULL, k->framing == HTTP1_EMPTY ? 0 : whole ? k->head.content_length : -1, headers,
-		   ai_head_response(&k->head, headers));
+	size_t n = ai_head_response(&k->head, headers);
+	if (usage_notice(k->ai->core, &k->usage, notice))
+		headers[n++] = (struct http_header){ VIEW("x-paddock-budget-warning"), view_of(notice) };
+	http_begin(k->x, k->status, NULL, k->framing == HTTP1_EMPTY ? 0 : whole ? k->head.content_length : -1, headers, n);
 	k->answered = true;
 	http1_body_init(&k->unpack, k->framing == HTTP1_CHUNKED ? -1 : k->framing == HTTP1_LENGTH ? k->head.content_length : 0);
 	return true;
@@ -379,22 +387,23 @@ static void on_dialled(struct carrier_dial *d, int fd, const struct err *e)
 	wants(k);
 }
 
-static int dial(struct ai_call *k, struct view key, struct err *e)
+static int dial(struct ai_call *k, struct view ticket, struct err *e)
 {
-	struct buf head = { .max = HEAD_MAX, .secret = true };
+	struct buf head = BUF_INIT(HEAD_MAX);
+	const struct http_header key = ai_head_key(k->provider);
 	bool has_body = !view_is(k->x->method, "GET");
 	int r = ai_head_request(&head, &(struct ai_head){ .method = k->x->method, .authority = k->place->authority,
 							  .base = k->place->path, .path = k->path, .query = k->x->query,
-							  .provider = k->provider, .key = key, .headers = k->x->headers,
-							  .n_headers = k->x->n_headers,
+							  .provider = k->provider, .headers = k->x->headers, .n_headers = k->x->n_headers,
 							  .body = has_body ? (int64_t)buf_len(&k->out) : -1 });
 
 	if (r < 0) {
-		err_set(e, ERR_UNAVAILABLE, r == -EINVAL ? "the provider's key cannot be used" : "the head is too large");
+		err_set(e, ERR_TOO_LARGE, "the head is too large");
 	} else {
 		k->dial.done = on_dialled;
 		r = carrier_start(k->ai->core, &k->dial,
-				  &(struct carrier_target){ k->place->host, k->place->port, k->place->tls, buf_view(&head) }, e);
+				  &(struct carrier_target){ k->place->host, k->place->port, k->place->tls, buf_view(&head), ticket,
+							    key.name, key.value }, e);
 		if (r < 0)
 			k->dial.call.ops = NULL;
 	}
@@ -402,10 +411,10 @@ static int dial(struct ai_call *k, struct view key, struct err *e)
 	return r;
 }
 
-static void on_key(void *arg, const void *result, const struct err *e)
+static void on_lent(void *arg, const void *result, const struct err *e)
 {
 	struct ai_call *k = arg;
-	const struct wire_secret_read_reply *values = result;
+	const struct wire_vault_lent *lent = result;
 	char message[160];
 	struct err why = { 0 };
 
@@ -416,15 +425,13 @@ static void on_key(void *arg, const void *result, const struct err *e)
 		ai_call_refuse(k, 500, "key_missing", message, 0);
 	} else if (e) {
 		ai_call_fail(k, e);
-	} else if (values->values.n != 1 || dial(k, values->values.items[0], &why) < 0) {
+	} else if (dial(k, lent->ticket, &why) < 0) {
 		ai_call_fail(k, &why);
 	}
 }
 
 void ai_call_start(struct ai_call *k)
 {
-	struct spec_secret wish = { .name = k->place->secret };
-	const struct spec_secrets list = { &wish, 1 };
 	struct box *b = boxes_by_id(k->ai->core, view_of(k->box));
 	struct err e = { 0 };
 
@@ -434,7 +441,7 @@ void ai_call_start(struct ai_call *k)
 		return;
 	}
 	buf_done(&k->body);
-	k->key = b ? secrets_read_for(b, &list, on_key, k, &e) : NULL;
+	k->key = b ? secrets_lend(b, k->place->secret, k->place->host, on_lent, k, &e) : NULL;
 	if (!k->key)
 		ai_call_fail(k, &e);
 }

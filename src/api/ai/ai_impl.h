@@ -19,7 +19,6 @@ struct ai {
 	void *arg;
 	struct arena arena;
 	struct prices prices;
-	struct budget_limits of_box, of_tenant;
 	struct list calls;
 };
 
@@ -60,9 +59,10 @@ struct ai_call {
 	bool full;     /* the client does not take more */
 	uint64_t began_ms;
 	int status;
+	const char *finish; /* how it ended; NULL: it broke */
 };
 
-/* Reads the key, connects, passes; settles and ends by itself. The body has been judged. */
+/* Borrows the key, connects, passes; settles and ends by itself. The body has been judged. */
 void ai_call_start(struct ai_call *k);
 /* The client has gone. */
 void ai_call_abort(struct ai_call *k);

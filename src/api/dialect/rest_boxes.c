@@ -1,6 +1,7 @@
 /*
  * /v1/sandboxes: the boxes themselves.
  */
+#include "allowances.h"
 #include "boxes.h"
 #include "num.h"
 #include "rest_boxes.h"
@@ -97,11 +98,10 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 
 void rest_boxes_reply(struct req *r, int status, const struct box *b)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
-	json_out_init(&o, &out);
-	rest_boxes_put(&o, b);
-	rest_reply(r, status, &out);
+	struct json_out *o = rest_json(r);
+
+	rest_boxes_put(o, b);
+	rest_send(r, status);
 }
 
 void rest_boxes_done(void *arg, const void *result, const struct err *e)
@@ -131,6 +131,7 @@ struct create_body {
 	struct box_wish wish;
 	const struct json *workspace; /* a name, or an object */
 	const struct json *egress;
+	const struct json *ai;
 	const struct json *secrets;
 };
 
@@ -154,6 +155,7 @@ static const struct json_field create_fields[] = {
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
 	{ "egress", JSON_F_ANY, .offset = offsetof(struct create_body, egress), .nullable = true },
+	{ "ai", JSON_F_ANY, .offset = offsetof(struct create_body, ai), .nullable = true },
 	{ "secrets", JSON_F_ANY, .offset = offsetof(struct create_body, secrets), .nullable = true },
 };
 #undef AT
@@ -196,7 +198,14 @@ static int read_egress(struct req *r, const struct json *j, struct box_wish *w, 
 {
 	if (!j)
 		return 0;
-	return policies_wish(r->core, &r->actor, j, &r->arena, &w->egress, e) < 0 ? err_wrap(e, "egress") : 0;
+	return policies_wish(r->core, &r->actor, w, j, &r->arena, &w->egress, e) < 0 ? err_wrap(e, "egress") : 0;
+}
+
+static int read_ai(struct req *r, const struct json *j, struct box_wish *w, struct err *e)
+{
+	if (!j)
+		return 0;
+	return allowances_wish(r->core, r->actor.tenant, j, &r->arena, &w->ai, e) < 0 ? err_wrap(e, "ai") : 0;
 }
 
 static void on_created(void *arg, const void *result, const struct err *e)
@@ -217,7 +226,7 @@ static void create(struct req *r)
 	if (rest_read(r, &create_schema, &body) < 0)
 		return;
 	if (read_mount(r, body.workspace, &body.wish, &e) < 0 || read_egress(r, body.egress, &body.wish, &e) < 0 ||
-	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0) {
+	    read_ai(r, body.ai, &body.wish, &e) < 0 || spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}
@@ -261,22 +270,19 @@ static int read_filter(struct req *r, struct box_filter *ret, struct err *e)
 
 static void list(struct req *r)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
 	struct box_filter f = { 0 };
-	struct json_out o;
 	struct err e = { 0 };
 	char next[BOXES_CURSOR_SIZE];
+	struct json_out *o = rest_json_list(r, "sandboxes");
 
-	rest_open_list(&o, &out, "sandboxes");
-	if (read_filter(r, &f, &e) < 0 || boxes_list(r->core, &r->actor, &f, put_each, &o, next, &e) < 0) {
-		buf_done(&out);
+	if (read_filter(r, &f, &e) < 0 || boxes_list(r->core, &r->actor, &f, put_each, o, next, &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_end(&o, ']');
-	json_out_kz(&o, "next", next[0] ? next : NULL);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_end(o, ']');
+	json_out_kz(o, "next", next[0] ? next : NULL);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 /* ---- one of them ---- */

@@ -61,16 +61,19 @@ struct req {
 	void (*on_gone)(struct req *r); /* the client went away: cancel the rest */
 	void (*on_drain)(struct req *r); /* the daemon goes down: an answer without an end ends itself */
 	void *own;                      /* the handler's; freed with the request */
+	struct buf out;                 /* the answer that rest_json writes */
+	struct json_out json;
 };
 
 /* Every table of routes; each ends with a NULL method. */
 extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshots_routes[],
-	rest_workspaces_routes[], rest_exec_routes[], rest_procs_routes[],
+	rest_workspaces_routes[], rest_exec_routes[], rest_procs_routes[], rest_procs_io_routes[],
 	rest_shells_routes[], rest_contexts_routes[], rest_terminal_routes[], rest_files_routes[], rest_fs_routes[],
+	rest_search_routes[], rest_replace_routes[],
 	rest_watch_routes[], rest_form_routes[], rest_admin_routes[],
 	rest_health_routes[], rest_events_routes[], rest_webhooks_routes[], rest_secrets_routes[], rest_tenants_routes[],
 	rest_stats_routes[], rest_ports_routes[], rest_tunnel_routes[],
-	rest_egress_routes[], rest_links_routes[], rest_ai_routes[];
+	rest_egress_routes[], rest_links_routes[], rest_ai_routes[], rest_usage_routes[];
 
 /* The key in Authorization or X-API-Key. */
 int rest_authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e) _must_check_;
@@ -83,9 +86,14 @@ void rest_no_content(struct req *r);
 void rest_await(struct req *r, struct job *job, const struct err *e);
 /* The end of a job without a result: 204, or its error. */
 void rest_removed(void *arg, const void *result, const struct err *e);
-/* {"key": [ … ]} */
-void rest_open_list(struct json_out *o, struct buf *out, const char *key);
-void rest_reply_list(struct req *r, struct json_out *o, struct buf *out);
+/* An answer in JSON: begun with one of these, written, and sent by rest_send. */
+struct json_out *rest_json(struct req *r);
+struct json_out *rest_json_list(struct req *r, const char *key); /* {"key": [ … ]}, sent by rest_send_list */
+/* The answer to what has ended (r->job, if there was one); NULL: by e, which is sent. */
+struct json_out *rest_result(struct req *r, const struct err *e);
+struct json_out *rest_result_list(struct req *r, const struct err *e, const char *key);
+void rest_send(struct req *r, int status);
+void rest_send_list(struct req *r);
 /* Whether a handler has not answered yet; r may be gone. */
 bool rest_goes_on(struct rest *rest, const struct req *r);
 /* After http_end or http_break. */
