@@ -123,15 +123,15 @@ static bool within_budget(struct h2_side *side, const nghttp2_frame *f)
 
 	switch (f->hd.type) {
 	case NGHTTP2_RST_STREAM:
-		return !is_client(side) || budget_spend(&side->resets, now(side));
+		return !is_client(side) || rate_spend(&side->resets, now(side));
 	case NGHTTP2_SETTINGS:
-		return ack || budget_spend(&side->settings, now(side));
+		return ack || rate_spend(&side->settings, now(side));
 	case NGHTTP2_PING:
-		return ack || budget_spend(&side->chatter, now(side));
+		return ack || rate_spend(&side->chatter, now(side));
 	case NGHTTP2_PRIORITY:
-		return budget_spend(&side->chatter, now(side));
+		return rate_spend(&side->chatter, now(side));
 	case NGHTTP2_DATA:
-		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) || budget_spend(&side->chatter, now(side));
+		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) || rate_spend(&side->chatter, now(side));
 	default:
 		return true;
 	}
@@ -190,7 +190,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *f, in
 
 	(void)f;
 	(void)error;
-	return budget_spend(&side->resets, now(side)) ? 0 : nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
+	return rate_spend(&side->resets, now(side)) ? 0 : nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, size_t n, void *arg)
@@ -216,7 +216,7 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *f, void 
 
 	/* Resets that it makes us send cost the same as its own. */
 	if (f->hd.type == NGHTTP2_RST_STREAM && is_client(side) && f->rst_stream.error_code == NGHTTP2_PROTOCOL_ERROR &&
-	    !budget_spend(&side->resets, now(side)))
+	    !rate_spend(&side->resets, now(side)))
 		return nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
 	if (!s || (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA))
 		return 0;
@@ -281,9 +281,9 @@ static int greet(struct h2_side *side, bool serves)
 		{ serves ? NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS : NGHTTP2_SETTINGS_ENABLE_PUSH, serves ? H2_STREAMS : 0 },
 	};
 
-	side->resets = BUDGET(500, 50);
-	side->settings = BUDGET(20, 1);
-	side->chatter = BUDGET(1000, 100);
+	side->resets = RATE(500, 50);
+	side->settings = RATE(20, 1);
+	side->chatter = RATE(1000, 100);
 	if (make_session(side, serves) != 0 || nghttp2_submit_settings(side->session, NGHTTP2_FLAG_NONE, ours, ELEMS(ours)) != 0)
 		return -1;
 	return nghttp2_session_set_local_window_size(side->session, NGHTTP2_FLAG_NONE, 0, H2_CONN_WINDOW);

@@ -10,7 +10,7 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "budget.h"
+#include "rate.h"
 #include "h2_head.h"
 #include "intercept.h"
 
@@ -25,7 +25,7 @@
 struct h2_side {
 	struct intercept_h2 *h;
 	nghttp2_session *session; /* NULL of the server: there is nobody to speak to */
-	struct budget resets, settings, chatter; /* what costs us and not the peer */
+	struct rate resets, settings, chatter; /* what costs us and not the peer */
 	unsigned continuations;   /* of the present head */
 };
 

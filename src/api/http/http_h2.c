@@ -50,15 +50,15 @@ static bool within_budget(struct http_h2 *h, const nghttp2_frame *f)
 	bool ack = f->hd.flags & NGHTTP2_FLAG_ACK;
 	switch (f->hd.type) {
 	case NGHTTP2_RST_STREAM:
-		return budget_spend(&h->resets, http_h2_now(h));
+		return rate_spend(&h->resets, http_h2_now(h));
 	case NGHTTP2_SETTINGS:
-		return ack || budget_spend(&h->settings, http_h2_now(h));
+		return ack || rate_spend(&h->settings, http_h2_now(h));
 	case NGHTTP2_PING:
-		return ack || budget_spend(&h->chatter, http_h2_now(h));
+		return ack || rate_spend(&h->chatter, http_h2_now(h));
 	case NGHTTP2_PRIORITY:
-		return budget_spend(&h->chatter, http_h2_now(h));
+		return rate_spend(&h->chatter, http_h2_now(h));
 	case NGHTTP2_DATA:
-		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) || budget_spend(&h->chatter, http_h2_now(h));
+		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) || rate_spend(&h->chatter, http_h2_now(h));
 	default:
 		return true;
 	}
@@ -85,7 +85,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *f, void 
 static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *f, int error, void *arg)
 {
 	struct http_h2 *h = arg;
-	if (budget_spend(&h->chatter, http_h2_now(h)))
+	if (rate_spend(&h->chatter, http_h2_now(h)))
 		return 0;
 	return nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
 }
@@ -378,9 +378,9 @@ int http_h2_start(struct http_conn *c)
 	list_init(&h->streams);
 	list_init(&h->gone);
 	buf_init(&h->out, HTTP_OUT_MAX);
-	h->resets = BUDGET(200, 20);
-	h->settings = BUDGET(20, 1);
-	h->chatter = BUDGET(1000, 100);
+	h->resets = RATE(200, 20);
+	h->settings = RATE(20, 1);
+	h->chatter = RATE(1000, 100);
 	if (make_session(h) != 0 || greet(h) != 0) {
 		nghttp2_session_del(h->session);
 		free(h);

@@ -7,7 +7,7 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "budget.h"
+#include "rate.h"
 #include "http_conn.h"
 
 #define HTTP_H2_WINDOW (128 * 1024) /* of a stream */
@@ -17,7 +17,7 @@ struct http_h2 {
 	nghttp2_session *session;
 	struct list streams, gone;
 	struct buf out;
-	struct budget resets, settings, chatter;
+	struct rate resets, settings, chatter;
 	bool busy; /* the driver is on the stack */
 };
 

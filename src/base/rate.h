@@ -5,16 +5,16 @@
 
 #include "defs.h"
 
-struct budget {
+struct rate {
 	uint32_t burst, per_s;
 	uint32_t left;
 	uint64_t at_ms;
 };
 
-#define BUDGET(n, each_second) ((struct budget){ .burst = (n), .per_s = (each_second), .left = (n) })
+#define RATE(n, each_second) ((struct rate){ .burst = (n), .per_s = (each_second), .left = (n) })
 
 /* False: nothing is left. */
-static inline bool budget_spend(struct budget *b, uint64_t now_ms)
+static inline bool rate_spend(struct rate *b, uint64_t now_ms)
 {
 	uint64_t back = (now_ms - b->at_ms) * b->per_s / 1000;
 
