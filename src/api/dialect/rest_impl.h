@@ -67,7 +67,7 @@ struct req {
 
 /* Every table of routes; each ends with a NULL method. */
 extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshots_routes[],
-	rest_workspaces_routes[], rest_exec_routes[], rest_procs_routes[],
+	rest_workspaces_routes[], rest_exec_routes[], rest_procs_routes[], rest_procs_io_routes[],
 	rest_shells_routes[], rest_contexts_routes[], rest_terminal_routes[], rest_files_routes[], rest_fs_routes[],
 	rest_search_routes[], rest_replace_routes[],
 	rest_watch_routes[], rest_form_routes[], rest_admin_routes[],
