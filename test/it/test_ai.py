@@ -331,6 +331,7 @@ def test_key_is_nowhere(gateway, provider):
     assert gateway.chat()[0] == 502
     assert "paddock-api" in in_memory(daemon, {box.id.encode()}), "the scanner finds nothing"
     nowhere(daemon, key, box)
+    gateway.new_box()
 
 
 def test_key_is_missing(gateways):
