@@ -363,7 +363,7 @@ def test_carrier_can_do_nothing_else(gateway):
     assert re.search(r"Max core file size\s+0\s+0", paddock.read(f"/proc/{pid}/limits"))
     assert os.stat(f"/proc/{pid}/environ").st_uid == 0, "it can be dumped"
     # the api's channel, the keeper's, the vault's; nothing is listened on
-    assert all(os.readlink(f"/proc/{pid}/fd/{fd}").startswith(("socket:", "anon_inode:", "/dev/null", str(gateway.daemon.log_file)))
+    assert all(os.readlink(f"/proc/{pid}/fd/{fd}").startswith(("socket:", "anon_inode:", "pipe:", "/dev/null", str(gateway.daemon.log_file)))
                for fd in os.listdir(f"/proc/{pid}/fd"))
     paddock.kill(pid, signal.SIGSEGV)
     assert paddock.wait_gone(pid)
