@@ -109,13 +109,15 @@ static int reason_of(enum policy_answer a, const struct flow *f, enum policy_pro
 		return WIRE_GATE_REASON_ADDRESS;
 	if (!f->box->policy)
 		return WIRE_GATE_REASON_NO_POLICY;
-	return proto == POLICY_TLS && !name.n ? WIRE_GATE_REASON_NO_NAME : WIRE_GATE_REASON_NO_RULE;
+	if (proto != POLICY_TLS || name.n)
+		return WIRE_GATE_REASON_NO_RULE;
+	return f->ech ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_NO_NAME;
 }
 
 void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a, enum policy_proto proto)
 {
 	*ret = (struct policy_facts){ .name = view_of(f->name), .addr = a, .port = f->port, .proto = proto,
-				      .own = a && dial_own(f->box->gate, a) };
+				      .own = a && dial_own(f->box->gate, a), .opened = f->opened && proto == POLICY_HTTP };
 }
 
 bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const struct addr *a)
@@ -134,7 +136,7 @@ bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const
 		return false;
 	}
 	f->rule = rule;
-	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
+	flow_say(f, true, f->opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
 	return true;
 }
 
@@ -225,6 +227,17 @@ static void go_opaque(struct flow *f)
 		flow_wants(f);
 }
 
+static void open_ech(struct flow *f, struct view name)
+{
+	if (!intercept_able(f)) {
+		flow_refuse(f, WIRE_GATE_REASON_ECH, NULL);
+		return;
+	}
+	f->opened = true;
+	if (flow_judge(f, POLICY_TLS, name, &f->addr))
+		intercept_start(f);
+}
+
 static void looked_tls(struct flow *f, struct view name)
 {
 	f->proto = POLICY_TLS;
@@ -238,6 +251,8 @@ static void looked_tls(struct flow *f, struct view name)
 		flow_facts(f, &facts, &f->addr, POLICY_TLS);
 		if (f->box->policy && policy_intercepts(f->box->policy, &facts))
 			intercept_start(f);
+		else if (f->ech && name.n)
+			open_ech(f, name);
 		else if (flow_judge(f, POLICY_TLS, name, &f->addr))
 			go_opaque(f);
 		return;
@@ -247,6 +262,23 @@ static void looked_tls(struct flow *f, struct view name)
 		dial_name(f);
 	else
 		dial_addr(f, &f->meant);
+}
+
+/*
+ * An encrypted ClientHello may be for another name than the one that can be read, and one that only looks so
+ * (browsers send such always) cannot be told from it. Where the rules ask for no name it passes like one without;
+ * otherwise the connection is intercepted: our own hello to the server is a plain one, and its name the true one.
+ */
+static void looked_ech(struct flow *f, struct view name)
+{
+	const struct policy *p = f->box->policy;
+	struct policy_facts facts;
+
+	f->ech = true;
+	flow_facts(f, &facts, f->state == FLOW_OPEN ? &f->addr : &f->meant, POLICY_TLS);
+	facts.name = name;
+	bool look = p && !p->refuse_ech && (policy_intercepts(p, &facts) || !policy_any_name(p, &facts));
+	looked_tls(f, look ? name : VIEW(""));
 }
 
 static void looked_other(struct flow *f)
@@ -279,6 +311,9 @@ void flow_looked(struct flow *f)
 		return;
 	case PEEK_TLS:
 		looked_tls(f, view_of(name));
+		return;
+	case PEEK_ECH:
+		looked_ech(f, view_of(name));
 		return;
 	case PEEK_HTTP:
 		f->mode = MODE_HTTP;
@@ -348,6 +383,8 @@ static void on_time(struct loop_timer *t)
 			silent(f);
 		else
 			flow_timer(f, GATE_HEAD_MS);
+	} else if (f->state == FLOW_OPEN && f->mode == MODE_INTERCEPT && intercept_late(f)) {
+		return;
 	} else if (f->state == FLOW_OPEN && !f->last_words && now - f->active_ms < GATE_IDLE_MS) {
 		flow_timer(f, GATE_IDLE_MS - (now - f->active_ms));
 	} else if (f->state == FLOW_CONNECT) {

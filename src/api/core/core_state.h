@@ -26,6 +26,7 @@ struct core {
 
 	struct keeper keeper;
 	struct vault vault;
+	struct trust trust;
 	struct carrier carrier;
 	struct usage usage;
 	void (*on_caller)(void *arg, const struct box *b, int fd); /* NULL: nobody takes them */
