@@ -12,11 +12,26 @@
 
 struct ai {
 	struct loop *loop;
-	struct link api;
-	unsigned n; /* connections */
+	struct link api, keeper, vault;
+	struct list key_waits;
+	uint32_t key_stream; /* the last one */
+	unsigned n;          /* connections */
 	struct secure_ctx *tls;
 	struct name_server names;
 };
 
 /* dial.c: one AiDial; the frame is a CALL of the api. */
 void dial_start(struct ai *h, const struct frame *f);
+
+/* key.c: the channel to the vault. Takes the fd; the old one is closed. */
+void key_open(struct ai *h, int fd);
+
+/* Embedded in whoever waits for a key. The value is gone when `done` returns. */
+struct key_wait {
+	struct list link;
+	uint32_t stream;
+	void (*done)(struct key_wait *w, struct view value, const struct err *e);
+};
+/* Once for a ticket, when its host has been reached. `done` comes later, unless it is forgotten. */
+int key_ask(struct ai *h, struct key_wait *w, struct view ticket, struct view host) _must_check_; /* -ENOTCONN, -errno */
+void key_forget(struct key_wait *w); /* also when nothing was asked */

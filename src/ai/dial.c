@@ -1,7 +1,10 @@
 /*
- * One connection to a provider: name, address, connection, TLS, the head; then a
- * socket pair, one end of which the api gets, and bytes between the two until either
+ * One connection to a provider: name, address, connection, TLS, the key, the head; then
+ * a socket pair, one end of which the api gets, and bytes between the two until either
  * side is done. Neither side is read further than the other one takes.
+ *
+ * The key is asked for when the provider has proven who it is, and is gone when its bytes
+ * were given to TLS.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,20 +20,27 @@
 
 #define HEAD_MAX  (128u * 1024)
 #define PIECE     (64u * 1024)
+#define TICKET    64
+
+enum phase { PHASE_REACH, PHASE_KEY, PHASE_HEAD, PHASE_OPEN };
 
 struct dial {
 	struct ai *ai;
 	uint32_t stream;
 	uint16_t port;
+	enum phase phase;
 	struct name_query name;
+	struct key_wait key;
 	struct loop_io out, in; /* the provider; the api */
 	struct loop_timer timer;
 	struct loop_task freeing;
 	struct buf to_out, to_in; /* read from one side, not yet taken by the other */
-	bool tls, open, over;
+	bool tls, over;
 	bool out_eof, in_eof;
 	uint32_t read_want, write_want; /* what TLS waits for */
 	struct secure *secure;
+	size_t n_ticket;
+	char ticket[TICKET];
 	char host[256];
 };
 
@@ -60,6 +70,7 @@ static void end(struct dial *d)
 	d->over = true;
 	loop_timer_stop(&d->timer);
 	name_stop(&d->name);
+	key_forget(&d->key);
 	secure_free(TAKE_PTR(d->secure));
 	shut(&d->out);
 	shut(&d->in);
@@ -72,7 +83,7 @@ static void give_up(struct dial *d, enum err_code code, const char *why)
 {
 	struct err e = { 0 };
 
-	if (!d->over && !d->open) {
+	if (!d->over && d->phase != PHASE_OPEN) {
 		err_set(&e, code, "%s", why);
 		(void)!link_fail(&d->ai->api, WIRE_TYPE_AI_DIAL, d->stream, &e);
 	}
@@ -189,11 +200,11 @@ static void wants(struct dial *d)
 
 	if (buf_len(&d->to_out))
 		out |= d->write_want;
-	else if (d->open)
+	else
 		in |= EPOLLIN;
 	if (buf_len(&d->to_in))
 		in |= EPOLLOUT;
-	else if (d->open)
+	else
 		out |= d->read_want ? d->read_want : EPOLLIN;
 	if (loop_io_want(&d->out, out) < 0 || (d->in.fd >= 0 && loop_io_want(&d->in, in) < 0))
 		end(d);
@@ -216,6 +227,14 @@ static void on_in(struct loop_io *io, uint32_t events)
 		pump(d);
 }
 
+/* ---- before the api has its end ---- */
+
+static void await(struct dial *d, uint32_t events)
+{
+	if (loop_io_want(&d->out, events) < 0)
+		give_up(d, ERR_UNAVAILABLE, "no memory");
+}
+
 /* The head is out: the api gets its end. */
 static bool open_stream(struct dial *d)
 {
@@ -227,7 +246,8 @@ static bool open_stream(struct dial *d)
 		return false;
 	}
 	loop_timer_stop(&d->timer);
-	d->open = true;
+	d->phase = PHASE_OPEN;
+	buf_done(&d->to_out); /* wiped; bodies need not be */
 	d->to_out.secret = false;
 	if (link_send_msg_fd(&d->ai->api, WIRE_TYPE_AI_DIAL, FRAME_REPLY, FRAME_LAST | FRAME_FD, d->stream, &wire_ai_dialled_msg,
 			     &(struct wire_ai_dialled){ 0 }, pair[1]) >= 0)
@@ -236,22 +256,78 @@ static bool open_stream(struct dial *d)
 	return false;
 }
 
+static void send_head(struct dial *d)
+{
+	if (!flush_out(d))
+		return;
+	if (buf_len(&d->to_out))
+		await(d, d->write_want);
+	else if (open_stream(d))
+		pump(d);
+}
+
+/* The value of one header. */
+static bool is_plain(struct view key)
+{
+	for (size_t i = 0; i < key.n; i++)
+		if ((unsigned char)key.p[i] <= ' ' || (unsigned char)key.p[i] >= 0x7f)
+			return false;
+	return key.n > 0;
+}
+
+static void on_key(struct key_wait *w, struct view value, const struct err *e)
+{
+	struct dial *d = CONTAINER(w, struct dial, key);
+
+	if (e) {
+		give_up(d, e->code, e->msg);
+		return;
+	}
+	buf_add(&d->to_out, value);
+	if (!is_plain(value) || buf_puts(&d->to_out, "\r\n\r\n") < 0) {
+		give_up(d, ERR_UNAVAILABLE, "the provider's key cannot be used");
+		return;
+	}
+	d->phase = PHASE_HEAD;
+	send_head(d);
+}
+
+static void reach(struct dial *d)
+{
+	ssize_t r = d->tls ? secure_connect(d->secure, &d->write_want) : 1;
+
+	if (r == -EAGAIN) {
+		await(d, d->write_want);
+		return;
+	}
+	if (r <= 0) {
+		fail_out(d, r ? r : -ECONNRESET);
+		return;
+	}
+	d->phase = PHASE_KEY;
+	await(d, 0);
+	if (!d->over && key_ask(d->ai, &d->key, (struct view){ d->ticket, d->n_ticket }, view_of(d->host)) < 0)
+		give_up(d, ERR_UNAVAILABLE, "the vault cannot be reached");
+}
+
 static void on_out(struct loop_io *io, uint32_t events)
 {
 	struct dial *d = CONTAINER(io, struct dial, out);
 	int error = 0;
 	socklen_t len = sizeof(error);
 
-	if (!d->open && getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error) {
-		give_up(d, ERR_UNAVAILABLE, strerror(error));
+	if (d->phase == PHASE_OPEN) {
+		pump(d);
 		return;
 	}
-	if (!d->open && !flush_out(d))
-		return;
-	if (!d->open && buf_len(&d->to_out))
-		wants(d);
-	else if (d->open || open_stream(d))
-		pump(d);
+	if (getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error)
+		give_up(d, ERR_UNAVAILABLE, strerror(error));
+	else if (d->phase == PHASE_REACH)
+		reach(d);
+	else if (d->phase == PHASE_HEAD)
+		send_head(d);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		give_up(d, ERR_UNAVAILABLE, "the provider closed the connection");
 }
 
 /* ---- the beginning ---- */
@@ -286,9 +362,27 @@ static void on_name(struct name_query *q, const char *error)
 	(void)TAKE_FD(fd);
 }
 
+/* The head up to the key's place. */
+static int take(struct dial *d, const struct wire_ai_dial *m)
+{
+	int r = view_to_str(m->host, d->host, sizeof(d->host));
+
+	if (r < 0 || !m->ticket.n || m->ticket.n > sizeof(d->ticket) || !m->header.n)
+		return -EINVAL;
+	memcpy(d->ticket, m->ticket.p, m->ticket.n);
+	d->n_ticket = m->ticket.n;
+	buf_add(&d->to_out, m->head);
+	buf_add(&d->to_out, m->header);
+	buf_puts(&d->to_out, ": ");
+	r = buf_add(&d->to_out, m->prefix);
+	if (r < 0)
+		buf_done(&d->to_out);
+	return r;
+}
+
 void dial_start(struct ai *h, const struct frame *f)
 {
-	struct arena a = { .max = HEAD_MAX + 4096, .secret = true };
+	struct arena a = ARENA_INIT(HEAD_MAX + 4096);
 	struct wire_ai_dial m;
 	struct dial *d = calloc(1, sizeof(*d));
 	struct err e = { 0 };
@@ -298,13 +392,10 @@ void dial_start(struct ai *h, const struct frame *f)
 		r = -ENOKEY;
 	if (r >= 0) {
 		*d = (struct dial){ .ai = h, .stream = f->stream, .port = (uint16_t)m.port, .tls = m.tls,
-				    .out = { .fd = -1 }, .in = { .fd = -1 }, .name = { .io = { .fd = -1 } },
-				    .to_out = { .max = HEAD_MAX + PIECE, .secret = true }, .to_in = BUF_INIT(2 * PIECE) };
-		r = view_to_str(m.host, d->host, sizeof(d->host));
-		if (r >= 0)
-			r = buf_add(&d->to_out, m.head);
-		if (r < 0)
-			buf_done(&d->to_out);
+				    .out = { .fd = -1 }, .in = { .fd = -1 }, .name = { .io = { .fd = -1 } }, .key = { .done = on_key },
+				    .to_out = { .max = 2 * HEAD_MAX, .secret = true }, .to_in = BUF_INIT(2 * PIECE) };
+		list_init(&d->key.link);
+		r = take(d, &m);
 	}
 	if (r < 0) {
 		if (r == -ENOKEY)

@@ -1,9 +1,11 @@
 /*
  * paddock-ai: carries calls to models out.
  *
- * Peers:        paddock-api (trusted to say what is sent where, by fd 3), a name server
- *               and the providers of the configuration.
- * Holds:        a provider's key, in the head of a request that is being sent.
+ * Peers:        paddock-api (trusted to say what is sent where, by fd 3), the keeper (by
+ *               fd 4, brings streams to the vault), paddock-vault (gives the key of a request
+ *               for which there is a ticket), a name server and the providers of the
+ *               configuration.
+ * Holds:        a provider's key, from the vault's answer until it was given to TLS.
  * Runs as:      uids.ai of the configuration; started as root by the keeper, it reads
  *               /etc/hosts, /etc/resolv.conf and the certificate authorities, and drops
  *               before it reads anything else.
@@ -12,7 +14,7 @@
  * Calls:        src/os/seccomp_hook.c and socketpair.
  *
  * It reads no HTTP: the api gives it a head, gets a stream, and the bytes go through.
- * It ends when the api closes its end.
+ * It ends when the api or the keeper closes its end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -32,11 +34,11 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-enum { FD_API = 3 };
+enum { FD_API = 3, FD_KEEPER = 4 };
 
 #define NOFILE 4096
 
-/* Should: end as `uid` with nothing but fd 3 and the calls of its filter. Mustn't: go on when a step fails. */
+/* Should: end as `uid` with nothing but its fds and the calls of its filter. Mustn't: go on when a step fails. */
 static int drop(uint32_t uid, struct err *e)
 {
 	(void)!setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE, NOFILE });
@@ -65,7 +67,22 @@ static void on_closed(struct link *l, int error)
 	loop_stop(h->loop, EXIT_SUCCESS);
 }
 
-static const struct link_ops ops = { .on_frame = on_frame, .on_closed = on_closed };
+static const struct link_ops api_ops = { .on_frame = on_frame, .on_closed = on_closed };
+
+static void on_keeper_frame(struct link *l, const struct frame *f, int fd)
+{
+	if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_AI_VAULT && fd >= 0)
+		key_open(CONTAINER(l, struct ai, keeper), TAKE_FD(fd));
+	fd_close(fd);
+}
+
+static void on_keeper_closed(struct link *l, int error)
+{
+	(void)error;
+	loop_stop(CONTAINER(l, struct ai, keeper)->loop, EXIT_SUCCESS);
+}
+
+static const struct link_ops keeper_ops = { .on_frame = on_keeper_frame, .on_closed = on_keeper_closed };
 
 static int start(struct ai *h, struct err *e)
 {
@@ -74,7 +91,7 @@ static int start(struct ai *h, struct err *e)
 
 	if (!uid || num_u32(view_of(uid), &number) < 0)
 		return err_set(e, ERR_INTERNAL, "PADDOCK_AI_UID must be a number (this program is started by paddockd)");
-	if (close_range(FD_API + 1, ~0u, 0) < 0)
+	if (close_range(FD_KEEPER + 1, ~0u, 0) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "close_range");
 	name_load(&h->names);
 	h->tls = secure_load(ca_file ? ca_file : "", e);
@@ -86,9 +103,11 @@ static int start(struct ai *h, struct err *e)
 	if (!h->loop)
 		return -1;
 	h->names.loop = h->loop;
-	int r = link_start(&h->api, h->loop, FD_API, true, &ops);
-	h->api.in.secret = h->api.out.secret = true;
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the api's channel") : 0;
+	list_init(&h->key_waits);
+	int r = link_start(&h->api, h->loop, FD_API, true, &api_ops);
+	if (r == 0)
+		r = link_start(&h->keeper, h->loop, FD_KEEPER, true, &keeper_ops);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the channels") : 0;
 }
 
 int main(void)

@@ -217,8 +217,12 @@ static void put_fd(struct box *b, int32_t kind, int fd)
 	r = fd_nonblock(fd, true);
 	if (r == 0)
 		r = loop_io_start(b->gate->loop, io, fd, EPOLLIN, io == &b->tcp ? flow_accept : server_on_question);
-	if (io == &b->tcp) /* what is accepted inherits it */
+	/* What is accepted inherits it. The way to the box is a loopback, which loses nothing: a machine's choice for
+	 * the world (BBR, with its timers) only costs there. */
+	if (io == &b->tcp) {
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", sizeof("reno") - 1);
+	}
 	if (r < 0) {
 		io->fd = -1;
 		fd_close(fd);

@@ -174,7 +174,10 @@ void dial_event(struct flow *f, uint32_t events)
 	int error = 0;
 	socklen_t len = sizeof(error);
 
-	if (events == 0 || getsockopt(f->server_fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error) {
+	bool failed = events == 0; /* not in time */
+	if (events & (EPOLLERR | EPOLLHUP))
+		failed = getsockopt(f->server_fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error;
+	if (failed) {
 		drop_server(f);
 		next_address(f);
 	} else if (f->tunnel_asked) {

@@ -40,7 +40,14 @@ static void run_free(struct loop_task *t)
 	free(f);
 }
 
-static void set_io(struct flow *f, struct loop_io *io, int fd, uint32_t events, void (*on_event)(struct loop_io *, uint32_t));
+static void close_side(struct loop_io *io, int *fd)
+{
+	if (*fd >= 0)
+		loop_io_leave(io);
+	else /* it lives on elsewhere */
+		loop_io_stop(io);
+	fd_close(TAKE_FD(*fd));
+}
 
 void flow_end(struct flow *f, bool reset)
 {
@@ -51,16 +58,13 @@ void flow_end(struct flow *f, bool reset)
 	if (f->state == FLOW_DNS)
 		server_cancel_all(f->box, f);
 	f->state = FLOW_OVER;
-	set_io(f, &f->client, f->client_fd, 0, on_client);
-	set_io(f, &f->server, f->server_fd, 0, on_server);
 	loop_timer_stop(&f->timer);
 	names_forget(&f->waiter);
 	intercept_vault_forget(f);
 	if (reset)
 		(void)setsockopt(f->client_fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
-	fd_close(f->client_fd);
-	fd_close(f->server_fd);
-	f->client_fd = f->server_fd = -1;
+	close_side(&f->client, &f->client_fd);
+	close_side(&f->server, &f->server_fd);
 	buf_done(&f->to_server);
 	buf_done(&f->to_client);
 	buf_done(&f->look);

@@ -14,10 +14,17 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define PIECE     (64u * 1024) /* read at once: what a side that does not read can make us keep */
-#define BULK      (16u * 1024) /* read at once: from then on worth splices, which cost more than they save on less */
+#define PIECE     (128u * 1024) /* read at once, where there are few connections: what a side that does not read can make us keep */
+#define PIECE_MIN (16u * 1024)
+#define KEPT      (64u * 1024 * 1024) /* what all of them together can make us keep, about */
+#define BULK      PIECE_MIN    /* read at once: from then on worth splices, which cost more than they save on less */
 #define TURNS     8            /* full pieces before others have their turn */
 #define DNS_BYTES 2     /* length of a message over TCP */
+
+static size_t piece(const struct gate *g)
+{
+	return MAX(PIECE_MIN, MIN(PIECE, KEPT / MAX(g->n_flows, 1u)));
+}
 
 /* 0: all of it went, or waits in `keep`; -1: the flow has ended. */
 static int put(struct flow *f, int fd, struct buf *keep, struct view data)
@@ -108,7 +115,7 @@ static bool over_limit(struct flow *f)
 static ssize_t get(struct flow *f, int fd, bool *eof)
 {
 	struct gate *g = f->box->gate;
-	size_t want = box_allowance(f->box, PIECE);
+	size_t want = box_allowance(f->box, piece(g));
 
 	if (want == 0) {
 		f->throttled = true;
@@ -152,7 +159,7 @@ static bool empty_pipe(struct flow *f, struct buf *keep, size_t left, bool lost)
 static ssize_t move(struct flow *f, int from, int to, struct buf *keep, bool *eof)
 {
 	struct gate *g = f->box->gate;
-	size_t want = box_allowance(f->box, PIECE);
+	size_t want = box_allowance(f->box, piece(g));
 	ssize_t m = 0;
 
 	if (want == 0) {
@@ -302,7 +309,7 @@ void relay_client(struct flow *f)
 			flow_end(f, true); /* gone before it came to anything */
 		if (f->state == FLOW_OVER)
 			return;
-		if (n < (ssize_t)PIECE || buf_len(&f->to_server) || f->mode != MODE_OPAQUE)
+		if (n < (ssize_t)piece(g) || buf_len(&f->to_server) || f->mode != MODE_OPAQUE)
 			break;
 	}
 	relay_check_end(f);
@@ -330,7 +337,7 @@ void relay_server(struct flow *f)
 		} else if (n > 0 && !plain && put(f, f->client_fd, &f->to_client, data) < 0) {
 			return;
 		}
-		if (n < (ssize_t)PIECE || buf_len(&f->to_client))
+		if (n < (ssize_t)piece(g) || buf_len(&f->to_client))
 			break;
 	}
 	relay_check_end(f);

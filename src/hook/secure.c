@@ -128,6 +128,12 @@ static ssize_t result(struct secure *s, int r, uint32_t *ret_want)
 	}
 }
 
+ssize_t secure_connect(struct secure *s, uint32_t *ret_want)
+{
+	errno = 0;
+	return result(s, SSL_do_handshake(s->ssl), ret_want);
+}
+
 ssize_t secure_send(struct secure *s, struct view v, uint32_t *ret_want)
 {
 	errno = 0;

@@ -22,6 +22,8 @@ struct secure *secure_new(struct secure_ctx *ctx, int fd, struct view host) _mus
 void secure_free(struct secure *s);
 /* Bytes; 0 at the end (recv); -EAGAIN when *ret_want (EPOLLIN, EPOLLOUT) must come first;
  * -EPROTO: secure_why says it; else -errno. The first call makes the handshake. */
+/* The handshake alone: 1 when it is done and the certificate is right. */
+ssize_t secure_connect(struct secure *s, uint32_t *ret_want) _must_check_;
 ssize_t secure_send(struct secure *s, struct view v, uint32_t *ret_want) _must_check_;
 ssize_t secure_recv(struct secure *s, char *p, size_t n, uint32_t *ret_want) _must_check_;
 const char *secure_why(const struct secure *s);

@@ -24,6 +24,7 @@
 #include "flush.h"
 #include "log.h"
 #include "spawn.h"
+#include "vault.h"
 #include "poison.h"
 
 #define FIRST_FD 3
@@ -195,11 +196,15 @@ static void on_hook_exit(struct loop_io *io, uint32_t events)
 
 static void on_ai_exit(struct loop_io *io, uint32_t events)
 {
+	struct keeper *k = CONTAINER(io, struct keeper, ai_exit);
+
 	(void)events;
-	end_outward(&CONTAINER(io, struct keeper, ai_exit)->ai_pid, io);
+	end_outward(&k->ai_pid, io);
+	link_stop(&k->ai);
 }
 
-static int start_outward(struct keeper *k, const char *program, char *const envp[], pid_t *pid, struct loop_io *exit,
+/* more: an fd beside the api's, or -1. */
+static int start_outward(struct keeper *k, const char *program, char *const envp[], int more, pid_t *pid, struct loop_io *exit,
 			 void (*on_exit)(struct loop_io *, uint32_t), int *ret_fd)
 {
 	int pair[2], pidfd;
@@ -214,7 +219,8 @@ static int start_outward(struct keeper *k, const char *program, char *const envp
 	_cleanup_(closep) int theirs = pair[1];
 	snprintf(name, sizeof(name), "%s", program);
 	char *const argv[] = { name, NULL };
-	int r = child_exec(k, program, argv, envp, &theirs, 1, pid, &pidfd);
+	const int fds[] = { theirs, more };
+	int r = child_exec(k, program, argv, envp, fds, more < 0 ? 1 : 2, pid, &pidfd);
 	if (r < 0) {
 		*pid = 0;
 		return r;
@@ -238,16 +244,46 @@ int child_start_hook(struct keeper *k, int *ret_fd)
 	snprintf(refuse, sizeof(refuse), "PADDOCK_HOOK_REFUSE=%.*s", VIEW_ARG(k->config->webhooks.refuse));
 	snprintf(ca_file, sizeof(ca_file), "PADDOCK_HOOK_CA_FILE=%.*s", VIEW_ARG(k->config->webhooks.ca_file));
 	char *const envp[] = { uid, refuse, ca_file, NULL };
-	return start_outward(k, "paddock-hook", envp, &k->hook_pid, &k->hook_exit, on_hook_exit, ret_fd);
+	return start_outward(k, "paddock-hook", envp, -1, &k->hook_pid, &k->hook_exit, on_hook_exit, ret_fd);
 }
+
+static void on_ai_frame(struct link *l, const struct frame *f, int fd)
+{
+	(void)l;
+	(void)f;
+	fd_close(fd); /* it has nothing to say to us */
+}
+
+static void on_ai_closed(struct link *l, int error)
+{
+	(void)error;
+	link_stop(l); /* its end is noticed by its pidfd */
+}
+
+static const struct link_ops ai_ops = { .on_frame = on_ai_frame, .on_closed = on_ai_closed };
 
 int child_start_ai(struct keeper *k, int *ret_fd)
 {
+	int pair[2];
 	char uid[48], ca_file[PATH_MAX + 32];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	_cleanup_(closep) int ours = pair[0];
+	_cleanup_(closep) int theirs = pair[1];
 	snprintf(uid, sizeof(uid), "PADDOCK_AI_UID=%llu", (unsigned long long)k->config->uids.ai);
 	snprintf(ca_file, sizeof(ca_file), "PADDOCK_AI_CA_FILE=%.*s", VIEW_ARG(k->config->ai.ca_file));
 	char *const envp[] = { uid, ca_file, NULL };
-	return start_outward(k, "paddock-ai", envp, &k->ai_pid, &k->ai_exit, on_ai_exit, ret_fd);
+	link_stop(&k->ai); /* of the one that there may be */
+	int r = start_outward(k, "paddock-ai", envp, theirs, &k->ai_pid, &k->ai_exit, on_ai_exit, ret_fd);
+	if (r < 0)
+		return r;
+	r = link_start(&k->ai, k->loop, TAKE_FD(ours), true, &ai_ops);
+	if (r < 0) { /* it ends with its channels */
+		fd_close(*ret_fd);
+		return r;
+	}
+	vault_join_ai(k); /* before the api has anything to send */
+	return 0;
 }
 
 void child_stop_api(struct keeper *k)

@@ -53,6 +53,7 @@ struct keeper {
 	pid_t hook_pid;
 	struct loop_io hook_exit;
 	/* paddock-ai */
+	struct link ai; /* brings it streams to the vault */
 	pid_t ai_pid;
 	struct loop_io ai_exit;
 

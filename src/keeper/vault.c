@@ -137,6 +137,7 @@ void vault_start(struct keeper *k)
 			again(k);
 	} else {
 		vault_join_gate(k);
+		vault_join_ai(k);
 	}
 }
 
@@ -160,6 +161,20 @@ int vault_connect(struct keeper *k, int32_t role, int *ret_fd)
 static void on_join(struct loop_timer *t)
 {
 	vault_join_gate(CONTAINER(t, struct keeper, vault_join));
+}
+
+void vault_join_ai(struct keeper *k)
+{
+	int fd;
+
+	if (!link_open(&k->vault) || !link_open(&k->ai))
+		return;
+	int r = vault_connect(k, WIRE_VAULT_ROLE_AI, &fd);
+	if (r == 0)
+		r = link_send_msg_fd(&k->ai, WIRE_TYPE_AI_VAULT, FRAME_EVENT, 0, 0, &wire_ai_vault_msg,
+				     &(struct wire_ai_vault){ 0 }, fd);
+	if (r < 0)
+		log_error("paddock-ai has no channel to paddock-vault: %s", strerror(-r));
 }
 
 void vault_join_gate(struct keeper *k)

@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "caps.h"
@@ -39,6 +40,8 @@ int confine_identity(const char *setting, uint32_t uid, int root, struct err *e)
 	r = caps_drop_all();
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities");
+	if (setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot forbid core files");
 	/* After the uid changed, which undoes both. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "prctl");

@@ -130,17 +130,24 @@ int loop_io_want(struct loop_io *io, uint32_t events)
 	return 0;
 }
 
-void loop_io_stop(struct loop_io *io)
+void loop_io_leave(struct loop_io *io)
 {
 	struct loop *l = io->loop;
 	if (!l || io->fd < 0)
 		return;
-	epoll_ctl(l->epfd, EPOLL_CTL_DEL, io->fd, NULL);
 	io->fd = -1;
 	/* What this batch still holds for it must not be delivered. */
 	for (int i = l->batch_at; i < l->batch_n; i++)
 		if (l->batch[i].data.ptr == io)
 			l->batch[i].data.ptr = NULL;
+}
+
+void loop_io_stop(struct loop_io *io)
+{
+	if (!io->loop || io->fd < 0)
+		return;
+	epoll_ctl(io->loop->epfd, EPOLL_CTL_DEL, io->fd, NULL);
+	loop_io_leave(io);
 }
 
 /* ---- timers: a binary heap by time ---- */

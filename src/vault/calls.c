@@ -199,6 +199,7 @@ static int call_sync(struct call *c, const void *msg, struct err *e)
 
 	grants_done(&c->v->grants);
 	grants_init(&c->v->grants);
+	tickets_done(&c->v->tickets); /* whoever asked for them is gone */
 	for (size_t i = 0; i < m->boxes.n; i++)
 		if (put_box(c, &m->boxes.items[i], e) < 0)
 			return -1;
@@ -221,6 +222,7 @@ static int call_box_remove(struct call *c, const void *msg, struct err *e)
 
 	(void)e;
 	grants_remove(&c->v->grants, m->id);
+	tickets_remove_box(&c->v->tickets, m->id);
 	shelf_remove_box(&c->v->shelf, m->id);
 	return reply(c, &wire_vault_box_removed_msg, &(struct wire_vault_box_removed){ 0 });
 }
@@ -270,6 +272,42 @@ static int call_reveal(struct call *c, const void *msg, struct err *e)
 	return reply(c, &wire_vault_revealed_msg, &(struct wire_vault_revealed){ .value = buf_view(&value) });
 }
 
+/* ---- paddock-ai ---- */
+
+/* That the secret is missing is said here, where the client hears of it; its value is read when it is fetched. */
+static int call_lend(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_vault_lend *m = msg;
+	const struct shelf *shelf = &c->v->shelf;
+	char ticket[TICKETS_ID];
+
+	if (check_owner(m->tenant, m->box, e) < 0)
+		return -1;
+	if (!shelf_find(shelf, m->tenant, m->box, m->secret) && !shelf_find(shelf, m->tenant, VIEW(""), m->secret))
+		return unknown(m->secret, e);
+	int r = tickets_add(&c->v->tickets, &(struct tickets_what){ m->tenant, m->box, m->secret, m->host },
+			    loop_now(c->v->loop), ticket);
+	if (r < 0)
+		return err_sys(e, r == -EINVAL ? ERR_INVALID : ERR_UNAVAILABLE, r, "the key cannot be lent");
+	return reply(c, &wire_vault_lent_msg, &(struct wire_vault_lent){ .ticket = { ticket, sizeof(ticket) } });
+}
+
+static int call_redeem(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_vault_redeem *m = msg;
+	struct ticket *t = tickets_take(&c->v->tickets, m->ticket, loop_now(c->v->loop));
+	_cleanup_(buf_done) struct buf value = { .max = SEAL_VALUE, .secret = true };
+	int r = -1;
+
+	/* It is used up whatever comes of it. */
+	if (!t || !view_eq_nocase(t->what.host, m->host))
+		err_set(e, ERR_FORBIDDEN, "the key was not lent for this");
+	else
+		r = read_value(c, t->what.tenant, t->what.box, t->what.secret, 0, &value, e);
+	tickets_free(t);
+	return r < 0 ? -1 : reply(c, &wire_vault_revealed_msg, &(struct wire_vault_revealed){ .value = buf_view(&value) });
+}
+
 static const struct {
 	const struct pb_msg *request;
 	int (*fn)(struct call *c, const void *msg, struct err *e);
@@ -286,6 +324,8 @@ static const struct {
 	[WIRE_TYPE_VAULT_CA] = { &wire_vault_ca_msg, call_ca, WIRE_VAULT_ROLE_API },
 	[WIRE_TYPE_VAULT_LEAF] = { &wire_vault_leaf_msg, call_leaf, WIRE_VAULT_ROLE_GATE },
 	[WIRE_TYPE_VAULT_REVEAL] = { &wire_vault_reveal_msg, call_reveal, WIRE_VAULT_ROLE_GATE },
+	[WIRE_TYPE_VAULT_LEND] = { &wire_vault_lend_msg, call_lend, WIRE_VAULT_ROLE_API },
+	[WIRE_TYPE_VAULT_REDEEM] = { &wire_vault_redeem_msg, call_redeem, WIRE_VAULT_ROLE_AI },
 };
 
 /* ---- peers ---- */
@@ -345,7 +385,7 @@ void calls_accept(struct vault *v, int32_t role, int fd)
 
 	LIST_EACH (it, &v->peers)
 		n++;
-	if (!p || n >= PEERS_MAX || (role != WIRE_VAULT_ROLE_API && role != WIRE_VAULT_ROLE_GATE)) {
+	if (!p || n >= PEERS_MAX || role < WIRE_VAULT_ROLE_API || role > WIRE_VAULT_ROLE_AI) {
 		fd_close(fd);
 		free(p);
 		return;

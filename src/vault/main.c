@@ -1,17 +1,18 @@
 /*
  * paddock-vault: holds the secrets.
  *
- * Peers:        paddock-api (sets secrets, reads what is mounted, says what the gate may
- *               have) and paddock-gate (asks for one secret for one host of one box), each by
- *               a stream that the keeper made and passed here; the keeper, by fd 3, which
- *               brings those streams and nothing else.
+ * Peers:        paddock-api (sets secrets, reads what is mounted, says what the others may
+ *               have), paddock-gate (asks for one secret for one host of one box) and paddock-ai
+ *               (asks for the key of one request), each by a stream that the keeper made and
+ *               passed here; the keeper, by fd 3, which brings those streams and nothing else.
  * Holds:        the master key, the authority's key, and a value while it is asked for.
  * Runs as:      uids.vault of the configuration; started as root by the keeper, it drops
  *               before it reads a key.
  * Capabilities: none, in all five sets; no_new_privs.
  * Files:        DATA/vault, by Landlock; all memory is locked, nothing is dumped.
  * Calls:        src/os/seccomp_vault.c: no sockets are made, nothing is executed.
- * Never:        answers the gate without a grant; writes a value unsealed.
+ * Never:        answers the gate without a grant, or paddock-ai without a ticket; writes a
+ *               value unsealed.
  *
  * fds at the start: 3 the keeper's channel, 4 the directory DATA/vault, 5… credentials,
  * PADDOCK_VAULT_KEYS of them: the master key, and the one before it.
@@ -47,7 +48,6 @@ static int limit(struct err *e)
 {
 	const struct { int what; struct rlimit to; } limits[] = {
 		{ RLIMIT_NOFILE, { NOFILE, NOFILE } },
-		{ RLIMIT_CORE, { 0, 0 } },
 	};
 	(void)!setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }); /* lock.c lives with less */
 	for (size_t i = 0; i < ELEMS(limits); i++)
@@ -151,6 +151,7 @@ int main(void)
 	log_setup("paddock-vault", LOG_LEVEL_INFO);
 	list_init(&v.peers);
 	grants_init(&v.grants);
+	tickets_init(&v.tickets);
 	if (start(&v, &e) < 0) {
 		log_error("%s", e.msg);
 		return EXIT_FAILURE;
@@ -162,5 +163,6 @@ int main(void)
 	ca_close(&v.ca);
 	shelf_close(&v.shelf);
 	grants_done(&v.grants);
+	tickets_done(&v.tickets);
 	return r < 0 ? EXIT_FAILURE : r;
 }

@@ -8,6 +8,7 @@
 #include "link.h"
 #include "loop.h"
 #include "shelf.h"
+#include "tickets.h"
 
 struct vault {
 	struct loop *loop;
@@ -19,6 +20,7 @@ struct vault {
 	bool given;              /* it is a credential, not a file of ours */
 	struct shelf shelf;
 	struct grants grants;
+	struct tickets tickets;
 	struct ca ca;
 	struct err locked;       /* set: nothing can be opened, and why; every call fails with it */
 };

@@ -7,8 +7,10 @@ import http.client
 import json
 import os
 import select
+import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ import pytest
 import npm
 import paddock
 from provider import CHUNKS, KEYS, VECTOR, Provider
-from test_secrets import canary, forms, memory_has, tree_has
+from test_secrets import canary, forms, kill_vault, memory_has, tree_has, vault_pid
 
 HERE = Path(__file__).resolve().parent / "ai"
 TEXT = "".join(CHUNKS)
@@ -356,6 +358,32 @@ def test_carrier_dies_in_mid_flight(gateway, provider):
     connection.close()
     total = paddock.until(lambda: (t := gateway.usage()["total"])["requests"] and t, "the call was settled")
     assert total["estimated"] == 1 and total["cost_usd"] > 0
+
+
+@pytest.mark.parametrize("who", ["vault", "carrier"])
+def test_who_has_the_key_dies_before_it_is_sent(gateway, provider, who):
+    """The call waits for one of the two when that dies: a clear error, nothing sent, nothing billed, and it works again."""
+    gateway.new_box()
+    assert gateway.send("/api/openai/v1/models")[0] == 200  # there is a paddock-ai
+    provider.take()
+    pid = vault_pid(gateway.daemon) if who == "vault" else carriers(gateway)[0]
+    paddock.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(gateway.chat)
+        paddock.until(lambda: gateway.about_now()["spent"]["parallel"] == 1, "it is under way")
+        if who == "vault":
+            kill_vault(gateway.daemon)
+        else:
+            paddock.kill(pid)
+            assert paddock.wait_gone(pid)
+        status, headers, body = call.result(30)
+    error = json.loads(body)["error"]
+    assert status in (502, 503) and "try again" in error["message"] and headers["retry-after"] == "1", body
+    assert provider.take() == []
+    spent = gateway.about_now()["spent"]
+    assert spent["parallel"] == 0 and spent["reserved"] == 0 and spent["day"] == 0
+    assert gateway.usage(box=gateway.box.id)["total"]["cost_usd"] == 0
+    paddock.until(lambda: gateway.chat()[0] == 200, "it works again")
 
 
 # ---- streams --------------------------------------------------------------

@@ -1,6 +1,6 @@
 /*
- * One call: the key from the vault, a stream from paddock-ai, the answer to the client
- * as it comes, and its price from the budgets, however it ends. See ai.h.
+ * One call: a ticket from the vault, a stream from paddock-ai, which has the key for it,
+ * the answer to the client as it comes, and its price from the budgets, however it ends. See ai.h.
  *
  * Time: connecting is paddock-ai's business; the first byte and silence are ours.
  */
@@ -379,22 +379,23 @@ static void on_dialled(struct carrier_dial *d, int fd, const struct err *e)
 	wants(k);
 }
 
-static int dial(struct ai_call *k, struct view key, struct err *e)
+static int dial(struct ai_call *k, struct view ticket, struct err *e)
 {
-	struct buf head = { .max = HEAD_MAX, .secret = true };
+	struct buf head = BUF_INIT(HEAD_MAX);
+	const struct http_header key = ai_head_key(k->provider);
 	bool has_body = !view_is(k->x->method, "GET");
 	int r = ai_head_request(&head, &(struct ai_head){ .method = k->x->method, .authority = k->place->authority,
 							  .base = k->place->path, .path = k->path, .query = k->x->query,
-							  .provider = k->provider, .key = key, .headers = k->x->headers,
-							  .n_headers = k->x->n_headers,
+							  .provider = k->provider, .headers = k->x->headers, .n_headers = k->x->n_headers,
 							  .body = has_body ? (int64_t)buf_len(&k->out) : -1 });
 
 	if (r < 0) {
-		err_set(e, ERR_UNAVAILABLE, r == -EINVAL ? "the provider's key cannot be used" : "the head is too large");
+		err_set(e, ERR_TOO_LARGE, "the head is too large");
 	} else {
 		k->dial.done = on_dialled;
 		r = carrier_start(k->ai->core, &k->dial,
-				  &(struct carrier_target){ k->place->host, k->place->port, k->place->tls, buf_view(&head) }, e);
+				  &(struct carrier_target){ k->place->host, k->place->port, k->place->tls, buf_view(&head), ticket,
+							    key.name, key.value }, e);
 		if (r < 0)
 			k->dial.call.ops = NULL;
 	}
@@ -402,10 +403,10 @@ static int dial(struct ai_call *k, struct view key, struct err *e)
 	return r;
 }
 
-static void on_key(void *arg, const void *result, const struct err *e)
+static void on_lent(void *arg, const void *result, const struct err *e)
 {
 	struct ai_call *k = arg;
-	const struct wire_secret_read_reply *values = result;
+	const struct wire_vault_lent *lent = result;
 	char message[160];
 	struct err why = { 0 };
 
@@ -416,15 +417,13 @@ static void on_key(void *arg, const void *result, const struct err *e)
 		ai_call_refuse(k, 500, "key_missing", message, 0);
 	} else if (e) {
 		ai_call_fail(k, e);
-	} else if (values->values.n != 1 || dial(k, values->values.items[0], &why) < 0) {
+	} else if (dial(k, lent->ticket, &why) < 0) {
 		ai_call_fail(k, &why);
 	}
 }
 
 void ai_call_start(struct ai_call *k)
 {
-	struct spec_secret wish = { .name = k->place->secret };
-	const struct spec_secrets list = { &wish, 1 };
 	struct box *b = boxes_by_id(k->ai->core, view_of(k->box));
 	struct err e = { 0 };
 
@@ -434,7 +433,7 @@ void ai_call_start(struct ai_call *k)
 		return;
 	}
 	buf_done(&k->body);
-	k->key = b ? secrets_read_for(b, &list, on_key, k, &e) : NULL;
+	k->key = b ? secrets_lend(b, k->place->secret, k->place->host, on_lent, k, &e) : NULL;
 	if (!k->key)
 		ai_call_fail(k, &e);
 }

@@ -51,11 +51,6 @@ int ai_head_request(struct buf *out, const struct ai_head *h)
 {
 	static const char *const passed[] = { "content-type", "accept", "user-agent", "anthropic-version", "idempotency-key" };
 
-	for (size_t i = 0; i < h->key.n; i++)
-		if ((unsigned char)h->key.p[i] <= ' ' || (unsigned char)h->key.p[i] >= 0x7f)
-			return -EINVAL;
-	if (!h->key.n)
-		return -EINVAL;
 	buf_add(out, h->method);
 	buf_putc(out, ' ');
 	buf_add(out, h->base);
@@ -66,13 +61,6 @@ int ai_head_request(struct buf *out, const struct ai_head *h)
 	}
 	buf_puts(out, " HTTP/1.1\r\n");
 	add(out, VIEW("host"), h->authority);
-	if (h->provider == ASK_ANTHROPIC) {
-		add(out, VIEW("x-api-key"), h->key);
-	} else {
-		buf_puts(out, "authorization: Bearer ");
-		buf_add(out, h->key);
-		buf_puts(out, "\r\n");
-	}
 	for (size_t i = 0; i < h->n_headers; i++) {
 		struct http_header one = h->headers[i];
 		if (!http1_is_header(one))
@@ -86,7 +74,13 @@ int ai_head_request(struct buf *out, const struct ai_head *h)
 	buf_puts(out, "accept-encoding: identity\r\n");
 	if (h->body >= 0)
 		buf_printf(out, "content-length: %lld\r\n", (long long)h->body);
-	return buf_puts(out, "connection: close\r\n\r\n");
+	return buf_puts(out, "connection: close\r\n");
+}
+
+struct http_header ai_head_key(enum ask_provider p)
+{
+	return p == ASK_ANTHROPIC ? (struct http_header){ VIEW("x-api-key"), VIEW("") }
+				  : (struct http_header){ VIEW("authorization"), VIEW("Bearer ") };
 }
 
 size_t ai_head_response(const struct http1_response *r, struct http_header *out)

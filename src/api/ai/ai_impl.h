@@ -62,7 +62,7 @@ struct ai_call {
 	int status;
 };
 
-/* Reads the key, connects, passes; settles and ends by itself. The body has been judged. */
+/* Borrows the key, connects, passes; settles and ends by itself. The body has been judged. */
 void ai_call_start(struct ai_call *k);
 /* The client has gone. */
 void ai_call_abort(struct ai_call *k);

@@ -101,7 +101,6 @@ static int on_opened(struct call *call, const struct frame *f, int fd)
 		fail_pending(c, &e);
 		return 0;
 	}
-	c->carrier.mux.link.in.secret = c->carrier.mux.link.out.secret = true;
 	c->carrier.open = true;
 	flush(c);
 	return 0;
@@ -131,7 +130,8 @@ static int open_channel(struct core *c)
 
 int carrier_start(struct core *c, struct carrier_dial *d, const struct carrier_target *t, struct err *e)
 {
-	struct wire_ai_dial msg = { .host = t->host, .port = t->port, .tls = t->tls, .head = t->head };
+	struct wire_ai_dial msg = { .host = t->host, .port = t->port, .tls = t->tls, .head = t->head,
+				    .ticket = t->ticket, .header = t->header, .prefix = t->prefix };
 	int r;
 
 	if (c->stopping)
@@ -141,7 +141,7 @@ int carrier_start(struct core *c, struct carrier_dial *d, const struct carrier_t
 	if (c->carrier.open) {
 		r = mux_call(&c->carrier.mux, &d->call, WIRE_TYPE_AI_DIAL, DIAL_MS, DIAL_MS, &wire_ai_dial_msg, &msg);
 	} else {
-		d->request = (struct buf){ .max = FRAME_BODY_MAX, .secret = true };
+		d->request = BUF_INIT(FRAME_BODY_MAX);
 		r = pb_encode(&wire_ai_dial_msg, &msg, &d->request);
 		if (r >= 0)
 			r = open_channel(c);

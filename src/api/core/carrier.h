@@ -1,7 +1,7 @@
 /*
  * The api's end of its channel to paddock-ai, which carries calls to models out: started
- * when the first call is made, and again when it was lost. Heads hold keys: every buffer
- * of the channel is wiped.
+ * when the first call is made, and again when it was lost. A key is not on this channel:
+ * paddock-ai gets it from the vault, for a ticket.
  */
 #pragma once
 
@@ -30,7 +30,9 @@ struct carrier_target {
 	struct view host;
 	uint16_t port;
 	bool tls;
-	struct view head;
+	struct view head;   /* without the key's header and the empty line */
+	struct view ticket; /* of secrets_lend */
+	struct view header, prefix; /* of the key */
 };
 
 void carrier_init(struct core *c);

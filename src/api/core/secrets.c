@@ -186,3 +186,11 @@ struct job *secrets_read_for(struct box *b, const struct spec_secrets *list, job
 
 	return read_values(b->core, &o, list, done, arg, e);
 }
+
+struct job *secrets_lend(struct box *b, struct view name, struct view host, job_done *done, void *arg, struct err *e)
+{
+	struct wire_vault_lend msg = { .tenant = view_of(b->tenant->id), .box = view_of(b->id), .secret = name, .host = host };
+
+	return ask(b->core, &(struct question){ WIRE_TYPE_VAULT_LEND, &wire_vault_lend_msg, &wire_vault_lent_msg, &msg }, done,
+		   arg, e);
+}

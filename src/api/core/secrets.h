@@ -39,3 +39,7 @@ struct job *secrets_read(struct core *c, const struct actor *a, struct view box,
 /* The same for the core itself. */
 struct job *secrets_read_for(struct box *b, const struct spec_secrets *list, job_done *done, void *arg,
 			     struct err *e) _must_check_;
+/* paddock-ai may have this secret of the box's or its tenant's for one request to this host: a const struct
+ * wire_vault_lent *. The value does not come here. */
+struct job *secrets_lend(struct box *b, struct view name, struct view host, job_done *done, void *arg,
+			 struct err *e) _must_check_;

@@ -53,25 +53,23 @@ static void get(struct req *r)
 {
 	struct err e = { 0 };
 	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 
 	if (!b) {
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	put_common(&o, r, b);
-	e2b_put_access(&o, r, b);
-	e2b_network_put(&o, b);
-	json_out_key(&o, "lifecycle");
-	json_out_object(&o);
-	json_out_kz(&o, "onTimeout", b->spec.on_end == SPEC_END_DELETE ? "kill" : "pause");
-	json_out_kbool(&o, "autoResume", b->spec.auto_resume);
-	json_out_end(&o, '}');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	put_common(o, r, b);
+	e2b_put_access(o, r, b);
+	e2b_network_put(o, b);
+	json_out_key(o, "lifecycle");
+	json_out_object(o);
+	json_out_kz(o, "onTimeout", b->spec.on_end == SPEC_END_DELETE ? "kill" : "pause");
+	json_out_kbool(o, "autoResume", b->spec.auto_resume);
+	json_out_end(o, '}');
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void kill_one(struct req *r)

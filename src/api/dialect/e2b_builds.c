@@ -31,29 +31,27 @@ static const struct json_schema request_schema = { request_fields, ELEMS(request
 
 static void reply_requested(struct req *r, const struct template_build *b)
 {
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
+	struct json_out *o = rest_json(r);
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kz(&o, "templateID", b->of->id);
-	json_out_kz(&o, "buildID", b->id);
-	json_out_kbool(&o, "public", false);
-	json_out_key(&o, "names");
-	json_out_array(&o);
-	json_out_str(&o, view_of(b->of->name));
-	json_out_end(&o, ']');
-	json_out_key(&o, "aliases");
-	json_out_array(&o);
-	json_out_str(&o, view_of(b->of->name));
-	json_out_end(&o, ']');
-	json_out_key(&o, "tags");
-	json_out_array(&o);
+	json_out_object(o);
+	json_out_kz(o, "templateID", b->of->id);
+	json_out_kz(o, "buildID", b->id);
+	json_out_kbool(o, "public", false);
+	json_out_key(o, "names");
+	json_out_array(o);
+	json_out_str(o, view_of(b->of->name));
+	json_out_end(o, ']');
+	json_out_key(o, "aliases");
+	json_out_array(o);
+	json_out_str(o, view_of(b->of->name));
+	json_out_end(o, ']');
+	json_out_key(o, "tags");
+	json_out_array(o);
 	for (size_t i = 0; i < b->n_tags; i++)
-		json_out_str(&o, view_of(b->tags[i]));
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 202, &out);
+		json_out_str(o, view_of(b->tags[i]));
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	rest_send(r, 202);
 }
 
 static void request(struct req *r)
@@ -85,10 +83,9 @@ static void request(struct req *r)
 
 static void files(struct req *r)
 {
-	struct buf out = BUF_INIT(64 * 1024), url = BUF_INIT(4096);
+	struct buf url = BUF_INIT(4096);
 	char signature[65];
 	int64_t expires;
-	struct json_out o;
 	struct err e = { 0 };
 
 	const struct template *t = templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], &e);
@@ -98,13 +95,13 @@ static void files(struct req *r)
 	}
 	buf_printf(&url, "%s://%.*s/templates/%s/files/%.*s?expires=%lld&signature=%s", r->x->tls ? "https" : "http",
 		   VIEW_ARG(r->x->host), t->id, VIEW_ARG(r->params[1]), (long long)expires, signature);
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kbool(&o, "present", templates_layer_present(r->core, t, r->params[1]));
-	json_out_kstr(&o, "url", buf_view(&url));
-	json_out_end(&o, '}');
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	json_out_kbool(o, "present", templates_layer_present(r->core, t, r->params[1]));
+	json_out_kstr(o, "url", buf_view(&url));
+	json_out_end(o, '}');
 	buf_done(&url);
-	rest_reply(r, 201, &out);
+	rest_send(r, 201);
 }
 
 struct upload {
@@ -325,28 +322,26 @@ static void status(struct req *r)
 	uint32_t first = 0, limit = TEMPLATES_PAGE;
 	size_t least = 0;
 	const struct template_build *b = templates_build(r->core, &r->actor, r->params[0], r->params[1], &e);
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 
 	if (!b || read_place(r, &first, &limit, &least, &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kz(&o, "templateID", b->of->id);
-	json_out_kz(&o, "buildID", b->id);
-	json_out_kz(&o, "status", names[templates_status(b)]);
-	put_logs(&o, b, first, limit, least);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	json_out_kz(o, "templateID", b->of->id);
+	json_out_kz(o, "buildID", b->id);
+	json_out_kz(o, "status", names[templates_status(b)]);
+	put_logs(o, b, first, limit, least);
 	if (templates_status(b) == TEMPLATE_ERROR) {
-		json_out_key(&o, "reason");
-		json_out_object(&o);
-		json_out_kz(&o, "message", b->reason);
-		json_out_kz(&o, "step", b->step);
-		json_out_end(&o, '}');
+		json_out_key(o, "reason");
+		json_out_object(o);
+		json_out_kz(o, "message", b->reason);
+		json_out_kz(o, "step", b->step);
+		json_out_end(o, '}');
 	}
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 const struct route e2b_builds_routes[] = {

@@ -161,8 +161,6 @@ static void change(struct content *c)
 static void on_stat(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
 {
 	struct content *c = content_of(op);
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
 
 	if (e) {
 		fail(c, e);
@@ -172,10 +170,10 @@ static void on_stat(struct file_op *op, const struct wire_file_info *info, bool 
 		change(c);
 		return;
 	}
-	json_out_init(&o, &out);
-	put_entry(&o, in_volume(c->place.path), info);
+	struct json_out *o = rest_json(c->r);
+	put_entry(o, in_volume(c->place.path), info);
 	release(c);
-	rest_reply(c->r, c->status, &out);
+	rest_send(c->r, c->status);
 }
 
 static const struct file_ops stat_ops = { .done = on_stat };
@@ -440,8 +438,6 @@ static int by_path(const void *a, const void *b)
 static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *said)
 {
 	struct content *c = content_of(op);
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 	struct err e = { 0 };
 
 	if (said || c->full) {
@@ -451,13 +447,13 @@ static void on_listed(struct file_op *op, const struct wire_file_info *info, boo
 	}
 	if (c->n)
 		qsort(c->entries, c->n, sizeof(*c->entries), by_path);
-	json_out_init(&o, &out);
-	json_out_array(&o);
+	struct json_out *o = rest_json(c->r);
+	json_out_array(o);
 	for (size_t i = 0; i < c->n; i++)
-		put_entry(&o, c->entries[i].path, &c->entries[i].info);
-	json_out_end(&o, ']');
+		put_entry(o, c->entries[i].path, &c->entries[i].info);
+	json_out_end(o, ']');
 	release(c);
-	rest_reply(c->r, 200, &out);
+	rest_send(c->r, 200);
 }
 
 static const struct file_ops list_ops = { .on_entries = on_entries, .done = on_listed };

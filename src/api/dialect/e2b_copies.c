@@ -23,24 +23,19 @@ static void on_forked(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct fork_result *f = result;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	json_out_array(&o);
+	json_out_array(o);
 	for (size_t i = 0; i < f->n; i++) {
-		json_out_object(&o);
-		json_out_key(&o, "sandbox");
-		e2b_put_sandbox(&o, r, f->boxes[i]);
-		json_out_end(&o, '}');
+		json_out_object(o);
+		json_out_key(o, "sandbox");
+		e2b_put_sandbox(o, r, f->boxes[i]);
+		json_out_end(o, '}');
 	}
-	json_out_end(&o, ']');
-	rest_reply(r, 201, &out);
+	json_out_end(o, ']');
+	rest_send(r, 201);
 }
 
 static void fork_one(struct req *r)
@@ -85,17 +80,12 @@ static void put_snapshot(void *arg, const struct snapshot *s)
 static void on_snapshot(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	put_snapshot(&o, result);
-	rest_reply(r, 201, &out);
+	put_snapshot(o, result);
+	rest_send(r, 201);
 }
 
 static void snapshot(struct req *r)

@@ -65,9 +65,7 @@ static void on_stats(void *arg, const void *result, const struct err *e)
 	struct req *r = arg;
 	const struct box_stats *s = result;
 	const struct span *span = r->own;
-	struct buf out = BUF_INIT(1024 * 1024);
 	struct point before, p;
-	struct json_out o;
 	unsigned n;
 
 	r->job = NULL;
@@ -76,18 +74,18 @@ static void on_stats(void *arg, const void *result, const struct err *e)
 		return;
 	}
 	n = history_count(s->box);
-	json_out_init(&o, &out);
-	json_out_array(&o);
+	struct json_out *o = rest_json(r);
+	json_out_array(o);
 	for (unsigned i = 0; i < n; i++, before = p) {
 		p = sample(s->box, i);
 		if (within(span, p.at_ms))
-			put_metric(&o, s->box, &p, i ? &before : NULL);
+			put_metric(o, s->box, &p, i ? &before : NULL);
 	}
 	p = (struct point){ clock_wall_ms(), s->cpu_usec, s->memory_bytes, s->disk_bytes };
 	if (within(span, p.at_ms))
-		put_metric(&o, s->box, &p, n ? &before : NULL);
-	json_out_end(&o, ']');
-	rest_reply(r, 200, &out);
+		put_metric(o, s->box, &p, n ? &before : NULL);
+	json_out_end(o, ']');
+	rest_send(r, 200);
 }
 
 static void metrics(struct req *r)
@@ -110,14 +108,12 @@ static void metrics(struct req *r)
 /* The newest of several boxes, without asking anybody: those that were sampled at all. */
 static void metrics_of_many(struct req *r)
 {
-	struct buf out = BUF_INIT(1024 * 1024);
 	struct err e = { 0 };
-	struct json_out o;
+	struct json_out *o = rest_json(r);
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "sandboxes");
-	json_out_object(&o);
+	json_out_object(o);
+	json_out_key(o, "sandboxes");
+	json_out_object(o);
 	for (size_t i = 0; i < r->n_query; i++)
 		for (struct view rest = r->query[i].value; rest.p && rest.n;) {
 			struct view id = view_split(rest, ',', &rest);
@@ -126,12 +122,12 @@ static void metrics_of_many(struct req *r)
 			if (!n || !view_is(id, b->id))
 				continue;
 			struct point p = sample(b, n - 1), before = n > 1 ? sample(b, n - 2) : p;
-			json_out_key(&o, b->id);
-			put_metric(&o, b, &p, &before);
+			json_out_key(o, b->id);
+			put_metric(o, b, &p, &before);
 		}
-	json_out_end(&o, '}');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_end(o, '}');
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 /* ---- logs ---- */
@@ -207,10 +203,8 @@ static int read_logs(struct req *r, const char *from, struct wanted *w, struct e
 
 static void reply_logs(struct req *r, const char *from, bool old)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
 	struct err e = { 0 };
 	struct wanted w;
-	struct json_out o;
 	const struct box *b = NULL;
 
 	if (auth_permit(&r->actor, ACT_EVENTS, NULL, &e) >= 0 && read_logs(r, from, &w, &e) >= 0)
@@ -219,16 +213,16 @@ static void reply_logs(struct req *r, const char *from, bool old)
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "logs");
-	put_lines(r, &o, b, &w, old);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	json_out_key(o, "logs");
+	put_lines(r, o, b, &w, old);
 	if (old) {
-		json_out_key(&o, "logEntries");
-		put_lines(r, &o, b, &w, false);
+		json_out_key(o, "logEntries");
+		put_lines(r, o, b, &w, false);
 	}
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void logs_old(struct req *r)

@@ -36,11 +36,10 @@ static void put_secret(struct json_out *o, const struct wire_secret_info *s)
 
 static void reply_one(struct req *r, int status, const struct wire_secret_info *s)
 {
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
-	json_out_init(&o, &out);
-	put_secret(&o, s);
-	rest_reply(r, status, &out);
+	struct json_out *o = rest_json(r);
+
+	put_secret(o, s);
+	rest_send(r, status);
 }
 
 struct view e2b_secrets_name(struct arena *a, struct view name)

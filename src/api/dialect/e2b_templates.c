@@ -105,23 +105,21 @@ static void get(struct req *r)
 {
 	struct err e = { 0 };
 	const struct template *t = templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], &e);
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 
 	if (!t) {
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	put_common(&o, t);
-	json_out_key(&o, "builds");
-	json_out_array(&o);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	put_common(o, t);
+	json_out_key(o, "builds");
+	json_out_array(o);
 	TEMPLATES_EACH_BUILD (b, t)
-		put_build(&o, r, b);
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+		put_build(o, r, b);
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 /* ---- changing ---- */
@@ -140,8 +138,6 @@ static void patch(struct req *r)
 {
 	struct patch_body body = { 0 };
 	struct err e = { 0 };
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
 
 	if (rest_read(r, &patch_schema, &body) < 0)
 		return;
@@ -152,11 +148,11 @@ static void patch(struct req *r)
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	put_names(&o, t);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	put_names(o, t);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void remove_one(struct req *r)
@@ -180,9 +176,7 @@ static void remove_one(struct req *r)
 static void alias(struct req *r)
 {
 	const struct template *own = templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], NULL);
-	struct buf out = BUF_INIT(64 * 1024);
 	struct e2b_template t = { 0 };
-	struct json_out o;
 	struct err e = { 0 };
 
 	if (!own && e2b_find_template(r, r->params[0], &t, &e) < 0) {
@@ -191,13 +185,13 @@ static void alias(struct req *r)
 	}
 	if (t.build)
 		own = t.build->of;
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kstr(&o, "templateID",
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	json_out_kstr(o, "templateID",
 		      own ? view_of(own->id) : t.snapshot.n ? t.snapshot : t.image.n ? t.image : VIEW("base"));
-	json_out_kbool(&o, "public", !own && !t.snapshot.n);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_kbool(o, "public", !own && !t.snapshot.n);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 /* ---- tags ---- */
@@ -225,24 +219,19 @@ static void on_tagged(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct template_build *b = result;
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kz(&o, "buildID", b->id);
-	json_out_key(&o, "tags");
-	json_out_array(&o);
+	json_out_object(o);
+	json_out_kz(o, "buildID", b->id);
+	json_out_key(o, "tags");
+	json_out_array(o);
 	for (size_t i = 0; i < b->n_tags; i++)
-		json_out_str(&o, view_of(b->tags[i]));
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 201, &out);
+		json_out_str(o, view_of(b->tags[i]));
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	rest_send(r, 201);
 }
 
 static void tag(struct req *r)
@@ -273,25 +262,23 @@ static void tags(struct req *r)
 {
 	struct err e = { 0 };
 	const struct template *t = templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], &e);
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 
 	if (!t) {
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_array(&o);
+	struct json_out *o = rest_json(r);
+	json_out_array(o);
 	TEMPLATES_EACH_BUILD (b, t)
 		for (size_t i = 0; templates_status(b) == TEMPLATE_READY && i < b->n_tags; i++) {
-			json_out_object(&o);
-			json_out_kz(&o, "tag", b->tags[i]);
-			json_out_kz(&o, "buildID", b->id);
-			rest_put_time(&o, "createdAt", b->updated_ms);
-			json_out_end(&o, '}');
+			json_out_object(o);
+			json_out_kz(o, "tag", b->tags[i]);
+			json_out_kz(o, "buildID", b->id);
+			rest_put_time(o, "createdAt", b->updated_ms);
+			json_out_end(o, '}');
 		}
-	json_out_end(&o, ']');
-	rest_reply(r, 200, &out);
+	json_out_end(o, ']');
+	rest_send(r, 200);
 }
 
 /* Of two that match, the later one counts. */

@@ -26,11 +26,10 @@ static void put_volume(struct json_out *o, struct req *r, const struct workspace
 
 static void reply_one(struct req *r, int status, const struct workspace *w)
 {
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
-	json_out_init(&o, &out);
-	put_volume(&o, r, w, true);
-	rest_reply(r, status, &out);
+	struct json_out *o = rest_json(r);
+
+	put_volume(o, r, w, true);
+	rest_send(r, status);
 }
 
 /* ---- making, showing, removing ---- */
@@ -72,20 +71,15 @@ static void on_listed(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct workspace_list *l = result;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	json_out_array(&o);
+	json_out_array(o);
 	for (size_t i = 0; i < l->n; i++)
-		put_volume(&o, r, l->items[i].workspace, false);
-	json_out_end(&o, ']');
-	rest_reply(r, 200, &out);
+		put_volume(o, r, l->items[i].workspace, false);
+	json_out_end(o, ']');
+	rest_send(r, 200);
 }
 
 static void list(struct req *r)

@@ -88,6 +88,7 @@ void rest_done(struct req *r)
 
 	list_del(&r->link);
 	buf_done(&r->body);
+	buf_done(&r->out);
 	arena_done(&r->arena);
 	free(r->own);
 	free(r);
@@ -194,6 +195,49 @@ void rest_reply_with(struct req *r, int status, struct buf *json, const struct h
 	rest_done(r);
 }
 
+struct json_out *rest_json(struct req *r)
+{
+	r->out = BUF_INIT(REST_ANSWER_MAX);
+	json_out_init(&r->json, &r->out);
+	return &r->json;
+}
+
+struct json_out *rest_json_list(struct req *r, const char *key)
+{
+	struct json_out *o = rest_json(r);
+
+	json_out_object(o);
+	json_out_key(o, key);
+	json_out_array(o);
+	return o;
+}
+
+struct json_out *rest_result_list(struct req *r, const struct err *e, const char *key)
+{
+	return rest_result(r, e) ? rest_json_list(r, key) : NULL;
+}
+
+struct json_out *rest_result(struct req *r, const struct err *e)
+{
+	r->job = NULL;
+	if (!e)
+		return rest_json(r);
+	rest_fail(r, e);
+	return NULL;
+}
+
+void rest_send(struct req *r, int status)
+{
+	rest_reply(r, status, &r->out);
+}
+
+void rest_send_list(struct req *r)
+{
+	json_out_end(&r->json, ']');
+	json_out_end(&r->json, '}');
+	rest_send(r, 200);
+}
+
 void rest_no_content(struct req *r)
 {
 	http_reply(r->x, 204, NULL, VIEW_NONE, NULL, 0);
@@ -215,21 +259,6 @@ void rest_removed(void *arg, const void *result, const struct err *e)
 		rest_fail(r, e);
 	else
 		rest_no_content(r);
-}
-
-void rest_open_list(struct json_out *o, struct buf *out, const char *key)
-{
-	json_out_init(o, out);
-	json_out_object(o);
-	json_out_key(o, key);
-	json_out_array(o);
-}
-
-void rest_reply_list(struct req *r, struct json_out *o, struct buf *out)
-{
-	json_out_end(o, ']');
-	json_out_end(o, '}');
-	rest_reply(r, 200, out);
 }
 
 void rest_put_time(struct json_out *o, const char *key, int64_t ms)

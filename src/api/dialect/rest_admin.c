@@ -38,17 +38,12 @@ static void on_key_made(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct key_made *made = result;
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	put_key(&o, made->key, made->text);
-	rest_reply(r, 201, &out);
+	put_key(o, made->key, made->text);
+	rest_send(r, 201);
 }
 
 static void key_create(struct req *r)
@@ -68,17 +63,13 @@ static void put_each_key(void *arg, const struct key *k)
 
 static void key_list(struct req *r)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 	struct err e = { 0 };
+	struct json_out *o = rest_json_list(r, "keys");
 
-	rest_open_list(&o, &out, "keys");
-	if (keys_each(r->core, &r->actor, put_each_key, &o, &e) < 0) {
-		buf_done(&out);
+	if (keys_each(r->core, &r->actor, put_each_key, o, &e) < 0)
 		rest_fail(r, &e);
-		return;
-	}
-	rest_reply_list(r, &o, &out);
+	else
+		rest_send_list(r);
 }
 
 static void key_remove(struct req *r)
@@ -115,17 +106,13 @@ static void put_each_image(void *arg, const struct image *i)
 
 static void image_list(struct req *r)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 	struct err e = { 0 };
+	struct json_out *o = rest_json_list(r, "images");
 
-	rest_open_list(&o, &out, "images");
-	if (images_each(r->core, &r->actor, put_each_image, &o, &e) < 0) {
-		buf_done(&out);
+	if (images_each(r->core, &r->actor, put_each_image, o, &e) < 0)
 		rest_fail(r, &e);
-		return;
-	}
-	rest_reply_list(r, &o, &out);
+	else
+		rest_send_list(r);
 }
 
 struct image_wish {
@@ -142,8 +129,6 @@ static const struct json_schema image_schema = { image_fields, ELEMS(image_field
 static void on_image(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
 	struct err gone = { 0 };
 
 	if (!e && !result)
@@ -152,9 +137,9 @@ static void on_image(void *arg, const void *result, const struct err *e)
 		rest_fail(r, e ? e : &gone);
 		return;
 	}
-	json_out_init(&o, &out);
-	put_image(&o, result);
-	rest_reply(r, 201, &out);
+	struct json_out *o = rest_json(r);
+	put_image(o, result);
+	rest_send(r, 201);
 }
 
 static void image_make(struct req *r)
@@ -211,17 +196,13 @@ static void upload_done(struct import *im, const struct image *image, const stru
 {
 	struct upload *u = CONTAINER(im, struct upload, import);
 	struct req *r = u->r;
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
 
 	upload_release(u);
-	if (e) {
-		rest_fail(r, e);
+	struct json_out *o = rest_result(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	put_image(&o, image);
-	rest_reply(r, 201, &out);
+	put_image(o, image);
+	rest_send(r, 201);
 }
 
 static const struct import_ops import_ops = { .on_room = upload_push, .done = upload_done };
@@ -276,29 +257,24 @@ static void on_posture(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct posture *p = result;
-	struct buf out = BUF_INIT(1024 * 1024);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kz(&o, "backend", "native");
-	json_out_kbool(&o, "ok", p->ok);
-	json_out_key(&o, "parts");
-	json_out_array(&o);
+	json_out_object(o);
+	json_out_kz(o, "backend", "native");
+	json_out_kbool(o, "ok", p->ok);
+	json_out_key(o, "parts");
+	json_out_array(o);
 	for (size_t i = 0; i < p->n; i++) {
-		json_out_object(&o);
-		json_out_kstr(&o, "name", p->parts[i].name);
-		json_out_kbool(&o, "ok", p->parts[i].ok);
-		json_out_kbool(&o, "required", p->parts[i].required);
-		json_out_kstr(&o, "detail", p->parts[i].detail);
-		json_out_end(&o, '}');
+		json_out_object(o);
+		json_out_kstr(o, "name", p->parts[i].name);
+		json_out_kbool(o, "ok", p->parts[i].ok);
+		json_out_kbool(o, "required", p->parts[i].required);
+		json_out_kstr(o, "detail", p->parts[i].detail);
+		json_out_end(o, '}');
 	}
-	rest_reply_list(r, &o, &out);
+	rest_send_list(r);
 }
 
 static void posture(struct req *r)

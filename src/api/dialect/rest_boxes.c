@@ -97,11 +97,10 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 
 void rest_boxes_reply(struct req *r, int status, const struct box *b)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
-	json_out_init(&o, &out);
-	rest_boxes_put(&o, b);
-	rest_reply(r, status, &out);
+	struct json_out *o = rest_json(r);
+
+	rest_boxes_put(o, b);
+	rest_send(r, status);
 }
 
 void rest_boxes_done(void *arg, const void *result, const struct err *e)
@@ -261,22 +260,19 @@ static int read_filter(struct req *r, struct box_filter *ret, struct err *e)
 
 static void list(struct req *r)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
 	struct box_filter f = { 0 };
-	struct json_out o;
 	struct err e = { 0 };
 	char next[BOXES_CURSOR_SIZE];
+	struct json_out *o = rest_json_list(r, "sandboxes");
 
-	rest_open_list(&o, &out, "sandboxes");
-	if (read_filter(r, &f, &e) < 0 || boxes_list(r->core, &r->actor, &f, put_each, &o, next, &e) < 0) {
-		buf_done(&out);
+	if (read_filter(r, &f, &e) < 0 || boxes_list(r->core, &r->actor, &f, put_each, o, next, &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_end(&o, ']');
-	json_out_kz(&o, "next", next[0] ? next : NULL);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_end(o, ']');
+	json_out_kz(o, "next", next[0] ? next : NULL);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 /* ---- one of them ---- */

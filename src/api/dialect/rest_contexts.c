@@ -42,24 +42,18 @@ static void put_context(struct json_out *o, const struct context_info *c)
 static void on_list(struct context_op *op, const struct context_info *list, size_t n, const struct err *e)
 {
 	struct req *r = CONTAINER(op, struct asking, op)->r;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result_list(r, e, "contexts");
 
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	rest_open_list(&o, &out, "contexts");
 	for (size_t i = 0; i < n; i++)
-		put_context(&o, &list[i]);
-	rest_reply_list(r, &o, &out);
+		put_context(o, &list[i]);
+	rest_send_list(r);
 }
 
 static void on_one(struct context_op *op, const struct context_info *list, size_t n, const struct err *e)
 {
 	struct asking *k = CONTAINER(op, struct asking, op);
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 
 	if (e) {
 		rest_fail(k->r, e);
@@ -69,9 +63,9 @@ static void on_one(struct context_op *op, const struct context_info *list, size_
 		rest_no_content(k->r);
 		return;
 	}
-	json_out_init(&o, &out);
-	put_context(&o, list);
-	rest_reply(k->r, k->status, &out);
+	struct json_out *o = rest_json(k->r);
+	put_context(o, list);
+	rest_send(k->r, k->status);
 }
 
 static void on_asking_gone(struct req *r)

@@ -10,7 +10,6 @@
 #include "poison.h"
 
 #define PAGE_DEFAULT 100
-#define ANSWER_MAX   (4u * 1024 * 1024)
 
 /* ---- showing ---- */
 
@@ -38,17 +37,15 @@ static void put_sets(struct json_out *o, const struct json *sets, const struct e
 
 static void reply(struct req *r, const char *source, const struct egress_policy *p)
 {
-	struct buf out = BUF_INIT(ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_json(r);
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kz(&o, "source", source);
-	json_out_key(&o, "policy");
-	egress_put(&o, p);
-	put_sets(&o, core_config(r->core)->egress.sets, p);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_object(o);
+	json_out_kz(o, "source", source);
+	json_out_key(o, "policy");
+	egress_put(o, p);
+	put_sets(o, core_config(r->core)->egress.sets, p);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void reply_box(struct req *r, const struct box *b)
@@ -61,19 +58,17 @@ static void reply_box(struct req *r, const struct box *b)
 
 static void sets(struct req *r)
 {
-	struct buf out = BUF_INIT(ANSWER_MAX);
-	struct json_out o;
 	struct err e = { 0 };
 
 	if (auth_permit(&r->actor, ACT_CAPABILITIES, NULL, &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	put_sets(&o, core_config(r->core)->egress.sets, NULL);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	put_sets(o, core_config(r->core)->egress.sets, NULL);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 /* ---- a box ---- */
@@ -195,10 +190,9 @@ static const struct json_schema token_schema = { token_fields, ELEMS(token_field
 static void make_token(struct req *r)
 {
 	struct token_body body = { .ttl_seconds = POLICIES_TOKEN_TTL };
-	struct buf out = BUF_INIT(64 * 1024), url = BUF_INIT(16 * 1024);
+	struct buf url = BUF_INIT(16 * 1024);
 	struct policies_token t;
 	struct err e = { 0 };
-	struct json_out o;
 
 	if (rest_read(r, &token_schema, &body) < 0)
 		return;
@@ -207,14 +201,14 @@ static void make_token(struct req *r)
 		return;
 	}
 	buf_printf(&url, "http://sandbox:jwt_%.*s@127.0.0.1:%d", VIEW_ARG(t.text), NETNS_PROXY_PORT);
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kstr(&o, "token", t.text);
-	json_out_kstr(&o, "proxy", buf_view(&url));
-	rest_put_time(&o, "expires_at", t.expires_ms);
-	json_out_end(&o, '}');
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	json_out_kstr(o, "token", t.text);
+	json_out_kstr(o, "proxy", buf_view(&url));
+	rest_put_time(o, "expires_at", t.expires_ms);
+	json_out_end(o, '}');
 	buf_done(&url);
-	rest_reply(r, 201, &out);
+	rest_send(r, 201);
 }
 
 /* ---- the log ---- */
@@ -272,10 +266,8 @@ static int read_page(struct req *r, struct page *ret, struct err *e)
 
 static void log_page(struct req *r)
 {
-	struct buf out = BUF_INIT(ANSWER_MAX);
 	struct err e = { 0 };
 	struct page p;
-	struct json_out o;
 	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
 	const struct policy_verdict *v;
 
@@ -283,27 +275,24 @@ static void log_page(struct req *r)
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "verdicts");
-	json_out_array(&o);
+	struct json_out *o = rest_json_list(r, "verdicts");
 	for (uint32_t n = 0; n < p.limit && (v = policies_next(b, p.after));) {
 		p.after = v->id;
 		if (p.verdict.p && view_is(p.verdict, "allow") != v->allowed)
 			continue;
-		put_verdict(&o, r->core, v);
+		put_verdict(o, r->core, v);
 		n++;
 	}
-	json_out_end(&o, ']');
-	json_out_ku64(&o, "next", p.after);
+	json_out_end(o, ']');
+	json_out_ku64(o, "next", p.after);
 	v = policies_next(b, 0);
-	json_out_key(&o, "first");
+	json_out_key(o, "first");
 	if (v)
-		json_out_u64(&o, v->id);
+		json_out_u64(o, v->id);
 	else
-		json_out_null(&o);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+		json_out_null(o);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 /* ---- a tenant ---- */

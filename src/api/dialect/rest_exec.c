@@ -72,8 +72,6 @@ static bool take_text(struct view *v, bool cut)
 static void on_exec(struct exec *x, const struct exec_result *res, const struct err *e)
 {
 	struct req *r = CONTAINER(x, struct running, exec)->r;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 
 	if (e) {
 		rest_fail(r, e);
@@ -81,14 +79,14 @@ static void on_exec(struct exec *x, const struct exec_result *res, const struct 
 	}
 	struct view so = res->out, se = res->err;
 	bool text = take_text(&so, res->truncated) && take_text(&se, res->truncated);
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	put_output(&o, "stdout", text ? so : res->out, text);
-	put_output(&o, "stderr", text ? se : res->err, text);
-	json_out_kz(&o, "encoding", text ? "utf-8" : "base64");
-	stream_put_result(&o, res);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	put_output(o, "stdout", text ? so : res->out, text);
+	put_output(o, "stderr", text ? se : res->err, text);
+	json_out_kz(o, "encoding", text ? "utf-8" : "base64");
+	stream_put_result(o, res);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void on_gone(struct req *r)

@@ -43,22 +43,20 @@ bool rest_health_fast(struct http_exchange *x)
 
 static void reply_status(struct req *r, int status, const char *word, const char *reason)
 {
-	struct buf out = BUF_INIT(4096);
-	struct json_out o;
+	struct json_out *o = rest_json(r);
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kz(&o, "status", word);
-	json_out_ki64(&o, "timestamp", clock_wall_ms());
-	json_out_kz(&o, "version", PADDOCK_VERSION);
+	json_out_object(o);
+	json_out_kz(o, "status", word);
+	json_out_ki64(o, "timestamp", clock_wall_ms());
+	json_out_kz(o, "version", PADDOCK_VERSION);
 	if (reason) {
-		json_out_key(&o, "reasons");
-		json_out_array(&o);
-		json_out_str(&o, view_of(reason));
-		json_out_end(&o, ']');
+		json_out_key(o, "reasons");
+		json_out_array(o);
+		json_out_str(o, view_of(reason));
+		json_out_end(o, ']');
 	}
-	json_out_end(&o, '}');
-	rest_reply(r, status, &out);
+	json_out_end(o, '}');
+	rest_send(r, status);
 }
 
 static void health(struct req *r)
@@ -208,47 +206,44 @@ static void capabilities(struct req *r)
 						"metadata",  "pause",         "readonly_root", "snapshots",
 						"stats",     "stop",          "ttl",   "workspaces" };
 	const struct config *c = core_config(r->core);
-	struct buf out = BUF_INIT(1024 * 1024);
-	struct json_out o;
 	struct err e = { 0 };
 
 	if (auth_permit(&r->actor, ACT_CAPABILITIES, NULL, &e) < 0)
 		goto bad;
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kz(&o, "version", PADDOCK_VERSION);
-	json_out_kz(&o, "api", "v1");
-	put_backend(&o, core_posture(r->core));
-	json_out_key(&o, "defaults");
-	json_out_object(&o);
-	json_out_kstr(&o, "image", c->defaults.image);
-	json_out_kstr(&o, "user", c->defaults.user);
-	json_out_kstr(&o, "workdir", c->defaults.workdir);
-	json_out_ku64(&o, "ttl_seconds", c->defaults.ttl_seconds);
-	put_limits(&o, "limits", &c->defaults.limits, c->defaults.disk_mb);
-	json_out_end(&o, '}');
-	json_out_key(&o, "max");
-	json_out_object(&o);
-	put_limits(&o, "limits", &c->max.limits, c->max.disk_mb);
-	json_out_ku64(&o, "sandboxes", c->max.boxes);
-	json_out_ku64(&o, "ttl_seconds", c->max.ttl_seconds);
-	json_out_ku64(&o, "exec_timeout_ms", c->max.exec_timeout_ms);
-	json_out_ku64(&o, "exec_output_bytes", c->max.exec_output_bytes);
-	json_out_ku64(&o, "body_bytes", c->max.body_bytes);
-	json_out_end(&o, '}');
-	json_out_key(&o, "images");
-	json_out_array(&o);
-	if (images_each(r->core, &r->actor, put_image, &o, &e) < 0)
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	json_out_kz(o, "version", PADDOCK_VERSION);
+	json_out_kz(o, "api", "v1");
+	put_backend(o, core_posture(r->core));
+	json_out_key(o, "defaults");
+	json_out_object(o);
+	json_out_kstr(o, "image", c->defaults.image);
+	json_out_kstr(o, "user", c->defaults.user);
+	json_out_kstr(o, "workdir", c->defaults.workdir);
+	json_out_ku64(o, "ttl_seconds", c->defaults.ttl_seconds);
+	put_limits(o, "limits", &c->defaults.limits, c->defaults.disk_mb);
+	json_out_end(o, '}');
+	json_out_key(o, "max");
+	json_out_object(o);
+	put_limits(o, "limits", &c->max.limits, c->max.disk_mb);
+	json_out_ku64(o, "sandboxes", c->max.boxes);
+	json_out_ku64(o, "ttl_seconds", c->max.ttl_seconds);
+	json_out_ku64(o, "exec_timeout_ms", c->max.exec_timeout_ms);
+	json_out_ku64(o, "exec_output_bytes", c->max.exec_output_bytes);
+	json_out_ku64(o, "body_bytes", c->max.body_bytes);
+	json_out_end(o, '}');
+	json_out_key(o, "images");
+	json_out_array(o);
+	if (images_each(r->core, &r->actor, put_image, o, &e) < 0)
 		goto bad;
-	json_out_end(&o, ']');
-	json_out_key(&o, "features");
-	json_out_array(&o);
+	json_out_end(o, ']');
+	json_out_key(o, "features");
+	json_out_array(o);
 	for (size_t i = 0; i < ELEMS(features); i++)
-		json_out_str(&o, view_of(features[i]));
-	rest_reply_list(r, &o, &out);
+		json_out_str(o, view_of(features[i]));
+	rest_send_list(r);
 	return;
 bad:
-	buf_done(&out);
 	rest_fail(r, &e);
 }
 

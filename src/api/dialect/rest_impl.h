@@ -61,6 +61,8 @@ struct req {
 	void (*on_gone)(struct req *r); /* the client went away: cancel the rest */
 	void (*on_drain)(struct req *r); /* the daemon goes down: an answer without an end ends itself */
 	void *own;                      /* the handler's; freed with the request */
+	struct buf out;                 /* the answer that rest_json writes */
+	struct json_out json;
 };
 
 /* Every table of routes; each ends with a NULL method. */
@@ -83,9 +85,14 @@ void rest_no_content(struct req *r);
 void rest_await(struct req *r, struct job *job, const struct err *e);
 /* The end of a job without a result: 204, or its error. */
 void rest_removed(void *arg, const void *result, const struct err *e);
-/* {"key": [ … ]} */
-void rest_open_list(struct json_out *o, struct buf *out, const char *key);
-void rest_reply_list(struct req *r, struct json_out *o, struct buf *out);
+/* An answer in JSON: begun with one of these, written, and sent by rest_send. */
+struct json_out *rest_json(struct req *r);
+struct json_out *rest_json_list(struct req *r, const char *key); /* {"key": [ … ]}, sent by rest_send_list */
+/* The answer to what has ended (r->job, if there was one); NULL: by e, which is sent. */
+struct json_out *rest_result(struct req *r, const struct err *e);
+struct json_out *rest_result_list(struct req *r, const struct err *e, const char *key);
+void rest_send(struct req *r, int status);
+void rest_send_list(struct req *r);
 /* Whether a handler has not answered yet; r may be gone. */
 bool rest_goes_on(struct rest *rest, const struct req *r);
 /* After http_end or http_break. */

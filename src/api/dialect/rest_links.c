@@ -38,17 +38,12 @@ static void put(void *arg, const struct bridge_view *v)
 static void on_created(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	put(&o, result);
-	rest_reply(r, 201, &out);
+	put(o, result);
+	rest_send(r, 201);
 }
 
 static void create(struct req *r)
@@ -64,12 +59,10 @@ static void create(struct req *r)
 
 static void list(struct req *r)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_json_list(r, "links");
 
-	rest_open_list(&o, &out, "links");
-	bridges_each(r->core, &r->actor, put, &o);
-	rest_reply_list(r, &o, &out);
+	bridges_each(r->core, &r->actor, put, o);
+	rest_send_list(r);
 }
 
 static void remove_one(struct req *r)

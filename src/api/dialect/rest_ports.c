@@ -77,10 +77,8 @@ static void put_listener(struct json_out *o, const struct req *r, const struct b
 static void on_listed(struct port_query *q, const struct wire_listener *list, size_t n, const struct err *e)
 {
 	struct req *r = CONTAINER(q, struct listing, query)->r;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
 	char token[TOKENS_SIZE];
 	struct err gone = { 0 };
-	struct json_out o;
 	const struct box *b = e ? NULL : boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &gone);
 
 	r->on_gone = NULL;
@@ -89,18 +87,18 @@ static void on_listed(struct port_query *q, const struct wire_listener *list, si
 		return;
 	}
 	tokens_of(r->core, b, TOKEN_TRAFFIC, token);
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kbool(&o, "public", b->spec.ports_public);
-	json_out_kz(&o, "traffic_token", token);
-	json_out_key(&o, "ports");
-	json_out_array(&o);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	json_out_kbool(o, "public", b->spec.ports_public);
+	json_out_kz(o, "traffic_token", token);
+	json_out_key(o, "ports");
+	json_out_array(o);
 	for (size_t i = 0; i < n; i++)
 		if (list[i].port != NETNS_PROXY_PORT) /* the gate's, not the box's */
-			put_listener(&o, r, b, &list[i]);
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+			put_listener(o, r, b, &list[i]);
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void on_gone(struct req *r)
@@ -141,10 +139,8 @@ static const struct json_schema preview_schema = { preview_fields, ELEMS(preview
 static void preview(struct req *r)
 {
 	struct preview_body body = { .expires_seconds = 3600 };
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
 	char ticket[PORTS_TICKET_SIZE];
 	const struct box *b;
-	struct json_out o;
 	struct err e = { 0 };
 	int64_t until;
 
@@ -155,12 +151,12 @@ static void preview(struct req *r)
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	put_url_key(&o, r, b, (unsigned)body.port, ticket);
-	rest_put_time(&o, "expires_at", until * 1000);
-	json_out_end(&o, '}');
-	rest_reply(r, 201, &out);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	put_url_key(o, r, b, (unsigned)body.port, ticket);
+	rest_put_time(o, "expires_at", until * 1000);
+	json_out_end(o, '}');
+	rest_send(r, 201);
 }
 
 const struct route rest_ports_routes[] = {

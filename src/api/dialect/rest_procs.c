@@ -102,22 +102,20 @@ static void on_started(struct exec *x, const struct exec_begun *b)
 {
 	struct starting *s = CONTAINER(x, struct starting, exec);
 	struct req *r = s->r;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_json(r);
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_ku64(&o, "pid", b->pid);
-	json_out_key(&o, "tag");
+	json_out_object(o);
+	json_out_ku64(o, "pid", b->pid);
+	json_out_key(o, "tag");
 	if (s->tag.n)
-		json_out_str(&o, s->tag);
+		json_out_str(o, s->tag);
 	else
-		json_out_null(&o);
-	json_out_kbool(&o, "pty", s->pty);
-	json_out_kbool(&o, "running", true);
-	json_out_end(&o, '}');
+		json_out_null(o);
+	json_out_kbool(o, "pty", s->pty);
+	json_out_kbool(o, "running", true);
+	json_out_end(o, '}');
 	exec_cancel(x); /* it goes on without us */
-	rest_reply(r, 201, &out);
+	rest_send(r, 201);
 }
 
 static void on_start_over(struct exec *x, const struct exec_result *res, const struct err *e)
@@ -213,37 +211,29 @@ static struct asking *asking(struct req *r, void (*done)(struct proc_op *, const
 static void on_list(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
 {
 	struct req *r = CONTAINER(op, struct asking, op)->r;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result_list(r, e, "processes");
 
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	rest_open_list(&o, &out, "processes");
 	for (size_t i = 0; i < n; i++) {
-		json_out_object(&o);
-		procs_put_info(&o, &list[i]);
-		json_out_end(&o, '}');
+		json_out_object(o);
+		procs_put_info(o, &list[i]);
+		json_out_end(o, '}');
 	}
-	rest_reply_list(r, &o, &out);
+	rest_send_list(r);
 }
 
 static void on_one(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
 {
 	struct req *r = CONTAINER(op, struct asking, op)->r;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	procs_put_info(&o, list);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_object(o);
+	procs_put_info(o, list);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void on_nothing(struct proc_op *op, const struct wire_process_info *list, size_t n,
@@ -473,17 +463,15 @@ struct waiting {
 static void wait_reply(struct waiting *w, const struct exec_result *res)
 {
 	struct req *r = w->r;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_json(r);
 
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kbool(&o, "running", !res);
+	json_out_object(o);
+	json_out_kbool(o, "running", !res);
 	if (res)
-		stream_put_result(&o, res);
-	json_out_end(&o, '}');
+		stream_put_result(o, res);
+	json_out_end(o, '}');
 	loop_timer_stop(&w->timer);
-	rest_reply(r, 200, &out);
+	rest_send(r, 200);
 }
 
 static void wait_output(struct exec *x, unsigned channel, struct view data)

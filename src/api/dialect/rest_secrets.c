@@ -46,22 +46,17 @@ static void on_put(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct wire_secret_put_reply *reply = result;
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
 	struct err bad = { 0 };
 
-	r->job = NULL;
 	if (!e && !reply->info) {
 		err_set(&bad, ERR_INTERNAL, "the vault's answer does not fit");
 		e = &bad;
 	}
-	if (e) {
-		rest_fail(r, e);
+	struct json_out *o = rest_result(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	put_info(&o, reply->info);
-	rest_reply(r, reply->info->versions.n && reply->info->versions.items[0].version == 1 ? 201 : 200, &out);
+	put_info(o, reply->info);
+	rest_send(r, reply->info->versions.n && reply->info->versions.items[0].version == 1 ? 201 : 200);
 }
 
 static int decode(const struct put_body *b, struct buf *binary, struct view *ret, struct err *e)
@@ -108,23 +103,13 @@ static void on_list(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct wire_secret_list_reply *reply = result;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result_list(r, e, "secrets");
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "secrets");
-	json_out_array(&o);
 	for (size_t i = 0; i < reply->secrets.n; i++)
-		put_info(&o, &reply->secrets.items[i]);
-	json_out_end(&o, ']');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+		put_info(o, &reply->secrets.items[i]);
+	rest_send_list(r);
 }
 
 static void list(struct req *r, const struct secret_place *p)
@@ -184,20 +169,15 @@ static void on_rotated(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct wire_vault_rotated *reply = result;
-	struct buf out = BUF_INIT(4096);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kstr(&o, "key", reply->key);
-	json_out_ku64(&o, "resealed", reply->resealed);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+	json_out_object(o);
+	json_out_kstr(o, "key", reply->key);
+	json_out_ku64(o, "resealed", reply->resealed);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void rotate(struct req *r)

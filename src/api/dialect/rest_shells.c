@@ -44,32 +44,24 @@ static void on_asking_gone(struct req *r)
 static void on_list(struct shells_op *op, const struct shell_info *list, size_t n, const struct err *e)
 {
 	struct req *r = CONTAINER(op, struct asking, op)->r;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result_list(r, e, "shells");
 
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	rest_open_list(&o, &out, "shells");
 	for (size_t i = 0; i < n; i++)
-		put_shell(&o, &list[i]);
-	rest_reply_list(r, &o, &out);
+		put_shell(o, &list[i]);
+	rest_send_list(r);
 }
 
 static void on_one(struct shells_op *op, const struct shell_info *list, size_t n, const struct err *e)
 {
 	struct asking *k = CONTAINER(op, struct asking, op);
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result(k->r, e);
 
-	if (e) {
-		rest_fail(k->r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	put_shell(&o, list);
-	rest_reply(k->r, k->status, &out);
+	put_shell(o, list);
+	rest_send(k->r, k->status);
 }
 
 static void on_removed(struct shells_op *op, const struct shell_info *list, size_t n, const struct err *e)

@@ -22,11 +22,10 @@ static void put_snapshot(struct json_out *o, const struct snapshot *s)
 
 static void reply_snapshot(struct req *r, int status, const struct snapshot *s)
 {
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
-	json_out_init(&o, &out);
-	put_snapshot(&o, s);
-	rest_reply(r, status, &out);
+	struct json_out *o = rest_json(r);
+
+	put_snapshot(o, s);
+	rest_send(r, status);
 }
 
 /* ---- create ---- */
@@ -70,17 +69,13 @@ static void put_each(void *arg, const struct snapshot *s)
 
 static void list(struct req *r)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 	struct err e = { 0 };
+	struct json_out *o = rest_json_list(r, "snapshots");
 
-	rest_open_list(&o, &out, "snapshots");
-	if (snapshots_each(r->core, &r->actor, put_each, &o, &e) < 0) {
-		buf_done(&out);
+	if (snapshots_each(r->core, &r->actor, put_each, o, &e) < 0)
 		rest_fail(r, &e);
-		return;
-	}
-	rest_reply_list(r, &o, &out);
+	else
+		rest_send_list(r);
 }
 
 static void get(struct req *r)
@@ -115,21 +110,16 @@ static void on_forked(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct fork_result *f = result;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result_list(r, e, "sandboxes");
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	rest_open_list(&o, &out, "sandboxes");
 	for (size_t i = 0; i < f->n; i++)
-		rest_boxes_put(&o, f->boxes[i]);
-	json_out_end(&o, ']');
-	json_out_ku64(&o, "stopped_us", f->stopped_us);
-	json_out_end(&o, '}');
-	rest_reply(r, 201, &out);
+		rest_boxes_put(o, f->boxes[i]);
+	json_out_end(o, ']');
+	json_out_ku64(o, "stopped_us", f->stopped_us);
+	json_out_end(o, '}');
+	rest_send(r, 201);
 }
 
 static void fork_one(struct req *r)

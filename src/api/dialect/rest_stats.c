@@ -30,8 +30,6 @@ static void on_stats(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct box_stats *s = result;
-	struct buf out = BUF_INIT(1024 * 1024);
-	struct json_out o;
 
 	r->job = NULL;
 	if (e) {
@@ -39,22 +37,22 @@ static void on_stats(void *arg, const void *result, const struct err *e)
 		return;
 	}
 	const struct spec_limits *l = &s->box->spec.limits;
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_ku64(&o, "cpu_usec", s->cpu_usec);
-	json_out_ku64(&o, "memory_bytes", s->memory_bytes);
-	json_out_ku64(&o, "memory_limit_bytes", l->memory_mb << 20);
-	json_out_ku64(&o, "disk_bytes", s->disk_bytes);
-	json_out_ku64(&o, "disk_limit_bytes", l->disk_mb << 20);
-	json_out_ku64(&o, "pids", s->pids);
-	json_out_ku64(&o, "pids_limit", l->pids);
-	json_out_ku64(&o, "oom_kills", s->oom_kills);
-	json_out_ku64(&o, "net_rx_bytes", s->net_rx_bytes);
-	json_out_ku64(&o, "net_tx_bytes", s->net_tx_bytes);
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	json_out_ku64(o, "cpu_usec", s->cpu_usec);
+	json_out_ku64(o, "memory_bytes", s->memory_bytes);
+	json_out_ku64(o, "memory_limit_bytes", l->memory_mb << 20);
+	json_out_ku64(o, "disk_bytes", s->disk_bytes);
+	json_out_ku64(o, "disk_limit_bytes", l->disk_mb << 20);
+	json_out_ku64(o, "pids", s->pids);
+	json_out_ku64(o, "pids_limit", l->pids);
+	json_out_ku64(o, "oom_kills", s->oom_kills);
+	json_out_ku64(o, "net_rx_bytes", s->net_rx_bytes);
+	json_out_ku64(o, "net_tx_bytes", s->net_tx_bytes);
 	if (r->own)
-		put_history(&o, s->box);
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
+		put_history(o, s->box);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void stats(struct req *r)

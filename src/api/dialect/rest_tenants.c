@@ -40,12 +40,10 @@ static void put_tenant(struct json_out *o, const struct tenant_state *s)
 
 static void reply(struct req *r, int status, const struct tenant_state *s)
 {
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
+	struct json_out *o = rest_json(r);
 
-	json_out_init(&o, &out);
-	put_tenant(&o, s);
-	rest_reply(r, status, &out);
+	put_tenant(o, s);
+	rest_send(r, status);
 }
 
 static void on_created(void *arg, const void *result, const struct err *e)
@@ -85,17 +83,13 @@ static void put_each(void *arg, const struct tenant_state *s)
 
 static void list(struct req *r)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 	struct err e = { 0 };
+	struct json_out *o = rest_json_list(r, "tenants");
 
-	rest_open_list(&o, &out, "tenants");
-	if (quotas_each_tenant(r->core, &r->actor, put_each, &o, &e) < 0) {
-		buf_done(&out);
+	if (quotas_each_tenant(r->core, &r->actor, put_each, o, &e) < 0)
 		rest_fail(r, &e);
-		return;
-	}
-	rest_reply_list(r, &o, &out);
+	else
+		rest_send_list(r);
 }
 
 /* ---- quotas ---- */

@@ -21,95 +21,43 @@
 #include "procs.h"
 #include "rest_stream.h"
 #include "rest_websocket.h"
-#include "websocket.h"
 #include "poison.h"
 
 #define PROTOCOL    "paddock"
 #define BEARER      "paddock.bearer."
 #define COLS        80
 #define ROWS        24
-#define MESSAGE_MAX (1024u * 1024)
-#define TEXT_MAX    4096u
 #define INPUT_HIGH  (64u * 1024) /* bytes that wait for the process before we stop reading */
-#define INPUT_MAX   (4u * 1024 * 1024)
-#define PING_MS     30000
-#define SILENCE_MS  (3 * PING_MS)
 
 struct terminal {
+	struct rest_websocket w;
 	struct exec exec;
-	struct req *r;
-	struct websocket ws;
-	char accept[WEBSOCKET_ACCEPT];
-	struct view protocol; /* that was chosen; p == NULL: none was offered */
-	bool upgraded;
 	char process[16]; /* its pid */
-
-	struct buf frame;
-	bool full;
-	size_t held; /* output that the client has not taken */
-
-	struct buf text; /* a message that is not complete */
-	struct buf input;
 	struct proc_op feeding, resizing;
 	bool feed_busy, resize_busy, resize_again;
 	size_t feed_size;
 	uint64_t cols, rows;
-
-	struct loop_timer ping;
-	uint64_t heard_ms;
 };
 
-/* ---- sending ---- */
-
-static void flush(struct terminal *t)
+static struct terminal *of(struct rest_websocket *w)
 {
-	if (!http_write(t->r->x, buf_view(&t->frame)))
-		t->full = true;
-	buf_clear(&t->frame);
+	return CONTAINER(w, struct terminal, w);
 }
 
 static void send_json(struct terminal *t, struct buf *json)
 {
-	websocket_put(&t->frame, WEBSOCKET_SERVER, WEBSOCKET_TEXT, buf_view(json));
-	flush(t);
+	rest_websocket_text(&t->w, buf_view(json));
 	buf_done(json);
 }
 
-static void release(struct terminal *t)
+/* What runs goes on, unless it was wished otherwise. */
+static void on_gone(struct rest_websocket *w)
 {
-	loop_timer_stop(&t->ping);
+	struct terminal *t = of(w);
+
+	exec_cancel(&t->exec);
 	procs_cancel(&t->feeding);
 	procs_cancel(&t->resizing);
-	buf_done(&t->frame);
-	buf_done(&t->text);
-	buf_done(&t->input);
-}
-
-/* Says good-bye; what runs goes on, unless it was wished otherwise. */
-static void leave(struct terminal *t, uint16_t code, struct view reason)
-{
-	struct req *r = t->r;
-
-	websocket_put_close(&t->frame, WEBSOCKET_SERVER, code, reason);
-	flush(t);
-	exec_cancel(&t->exec);
-	release(t);
-	http_end(r->x);
-	rest_done(r);
-}
-
-static void on_ping(struct loop_timer *timer)
-{
-	struct terminal *t = CONTAINER(timer, struct terminal, ping);
-	struct loop *loop = t->r->x->loop;
-
-	if (loop_now(loop) - t->heard_ms > SILENCE_MS) {
-		leave(t, WEBSOCKET_AWAY, VIEW("no answer to pings"));
-		return;
-	}
-	websocket_put(&t->frame, WEBSOCKET_SERVER, WEBSOCKET_PING, VIEW_NONE);
-	flush(t);
-	loop_timer_start(loop, timer, PING_MS, on_ping);
 }
 
 /* ---- what the process does ---- */
@@ -117,16 +65,11 @@ static void on_ping(struct loop_timer *timer)
 static void on_begun(struct exec *x, const struct exec_begun *b)
 {
 	struct terminal *t = CONTAINER(x, struct terminal, exec);
-	struct http_header headers[2] = { { VIEW("sec-websocket-accept"), view_of(t->accept) },
-					  { VIEW("sec-websocket-protocol"), t->protocol } };
 	struct buf json = BUF_INIT(1024);
 	struct json_out o;
 
-	/* Looked at before: this is HTTP/1.1. */
-	t->upgraded = http_upgrade(t->r->x, "websocket", headers, t->protocol.p ? 2 : 1);
 	snprintf(t->process, sizeof(t->process), "%u", b->pid);
-	t->heard_ms = loop_now(t->r->x->loop);
-	loop_timer_start(t->r->x->loop, &t->ping, PING_MS, on_ping);
+	rest_websocket_open(&t->w);
 	json_out_init(&o, &json);
 	json_out_object(&o);
 	json_out_kz(&o, "type", "attached");
@@ -140,22 +83,12 @@ static void on_output(struct exec *x, unsigned channel, struct view data)
 {
 	struct terminal *t = CONTAINER(x, struct terminal, exec);
 
-	websocket_put(&t->frame, WEBSOCKET_SERVER, WEBSOCKET_BINARY, data);
-	flush(t);
-	if (t->full)
-		t->held += data.n;
-	else
-		exec_consumed(x, data.n);
+	exec_consumed(x, rest_websocket_send(&t->w, data));
 }
 
-static void on_writable(struct http_exchange *x)
+static void on_sent(struct rest_websocket *w, size_t n)
 {
-	struct terminal *t = ((struct req *)x->ctx)->own;
-	size_t n = t->held;
-
-	t->full = false;
-	t->held = 0;
-	exec_consumed(&t->exec, n);
+	exec_consumed(&of(w)->exec, n);
 }
 
 static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
@@ -164,15 +97,10 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 	struct buf json = BUF_INIT(4096);
 	struct json_out o;
 
-	if (!t->upgraded) {
-		struct req *r = t->r;
-		struct err copy = { 0 };
-		if (e)
-			copy = *e;
-		else
-			err_set(&copy, ERR_INTERNAL, "the process ended before it began");
-		release(t);
-		rest_fail(r, &copy);
+	if (!t->w.open) {
+		struct err early = { 0 };
+		err_set(&early, ERR_INTERNAL, "the process ended before it began");
+		rest_websocket_fail(&t->w, e ? e : &early);
 		return;
 	}
 	json_out_init(&o, &json);
@@ -186,7 +114,7 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 	}
 	json_out_end(&o, '}');
 	send_json(t, &json);
-	leave(t, e ? WEBSOCKET_INTERNAL : WEBSOCKET_NORMAL, VIEW_NONE);
+	rest_websocket_leave(&t->w, e ? WEBSOCKET_INTERNAL : WEBSOCKET_NORMAL, VIEW_NONE);
 }
 
 /* ---- what the client says ---- */
@@ -199,16 +127,14 @@ static void on_fed(struct proc_op *op, const struct wire_process_info *list, siz
 	struct terminal *t = CONTAINER(op, struct terminal, feeding);
 
 	t->feed_busy = false;
-	buf_consume(&t->input, t->feed_size);
-	if (buf_len(&t->input) < INPUT_HIGH)
-		http_body_resume(t->r->x);
+	rest_websocket_taken(&t->w, t->feed_size);
 	feed(t);
 }
 
 static void feed(struct terminal *t)
 {
-	struct req *r = t->r;
-	struct view piece = view_head(buf_view(&t->input), PROCS_INPUT_MAX);
+	const struct req *r = t->w.r;
+	struct view piece = view_head(buf_view(&t->w.input), PROCS_INPUT_MAX);
 	struct err e = { 0 };
 
 	if (t->feed_busy || piece.n == 0)
@@ -217,7 +143,12 @@ static void feed(struct terminal *t)
 	t->feed_busy = procs_input(r->core, &r->actor, r->params[0], view_of(t->process), piece, false,
 				   &t->feeding, &e) >= 0;
 	if (!t->feed_busy)
-		buf_clear(&t->input);
+		rest_websocket_taken(&t->w, buf_len(&t->w.input));
+}
+
+static void on_input(struct rest_websocket *w)
+{
+	feed(of(w));
 }
 
 static void resize(struct terminal *t);
@@ -235,7 +166,7 @@ static void on_resized(struct proc_op *op, const struct wire_process_info *list,
 /* While one is under way only the last of the others counts. */
 static void resize(struct terminal *t)
 {
-	struct req *r = t->r;
+	const struct req *r = t->w.r;
 	struct err e = { 0 };
 
 	t->resize_again = t->resize_busy;
@@ -255,97 +186,31 @@ static const struct json_field wish_fields[] = {
 };
 static const struct json_schema wish_schema = { wish_fields, ELEMS(wish_fields) };
 
-/* False: it was nonsense, and the terminal is gone. */
-static bool on_text(struct terminal *t)
+static bool on_text(struct rest_websocket *ws, struct view text, struct err *e)
 {
 	struct arena a = ARENA_INIT(64 * 1024);
+	struct terminal *t = of(ws);
 	struct wish w = { 0 };
-	struct err e = { 0 };
 	struct json *doc;
 
-	bool ok = json_parse(&a, buf_view(&t->text), &doc, &e) >= 0 &&
-		  json_read(&a, doc, &wish_schema, &w, false, &e) >= 0;
+	bool ok = json_parse(&a, text, &doc, e) >= 0 && json_read(&a, doc, &wish_schema, &w, false, e) >= 0;
 	if (ok && (!view_is(w.type, "resize") || !w.cols || !w.rows)) {
-		err_set(&e, ERR_INVALID,
+		err_set(e, ERR_INVALID,
 			"the only control message is {\"type\":\"resize\",\"cols\",\"rows\"}");
 		ok = false;
 	}
 	arena_done(&a);
-	buf_clear(&t->text);
-	if (!ok) {
-		leave(t, WEBSOCKET_POLICY, view_of(e.msg));
+	if (!ok)
 		return false;
-	}
 	t->cols = w.cols;
 	t->rows = w.rows;
 	resize(t);
 	return true;
 }
 
-/* False: the terminal is gone. */
-static bool on_piece(struct terminal *t, const struct websocket_piece *p)
-{
-	switch (p->kind) {
-	case WEBSOCKET_BINARY:
-		if (buf_add(&t->input, p->data) >= 0)
-			return true;
-		leave(t, WEBSOCKET_TOO_BIG, VIEW_NONE);
-		return false;
-	case WEBSOCKET_TEXT:
-		if (buf_add(&t->text, p->data) < 0) {
-			leave(t, WEBSOCKET_TOO_BIG, VIEW_NONE);
-			return false;
-		}
-		return !p->last || on_text(t);
-	case WEBSOCKET_PING:
-		websocket_put(&t->frame, WEBSOCKET_SERVER, WEBSOCKET_PONG, p->data);
-		flush(t);
-		return true;
-	case WEBSOCKET_CLOSE:
-		leave(t, p->code, VIEW_NONE);
-		return false;
-	case WEBSOCKET_PONG:
-	case WEBSOCKET_MORE:
-		break;
-	}
-	return true;
-}
-
-static void on_body(struct http_exchange *x, struct view data, bool last)
-{
-	struct req *r = x->ctx;
-	struct terminal *t = r->own;
-	struct websocket_piece piece;
-	int n;
-
-	if (!t->upgraded)
-		return; /* the end of a request without a body */
-	t->heard_ms = loop_now(x->loop);
-	while ((n = websocket_next(&t->ws, &data, &piece)) > 0)
-		if (!on_piece(t, &piece))
-			return;
-	if (n < 0) {
-		leave(t, t->ws.code, view_of(t->ws.why));
-		return;
-	}
-	if (buf_len(&t->input) >= INPUT_HIGH)
-		http_body_pause(x);
-	feed(t);
-}
-
-static void on_abort(struct http_exchange *x)
-{
-	struct req *r = x->ctx;
-	struct terminal *t = r->own;
-
-	exec_cancel(&t->exec);
-	release(t);
-	rest_done(r);
-}
-
-static const struct http_ops terminal_ops = { .on_body = on_body,
-					      .on_abort = on_abort,
-					      .on_writable = on_writable };
+static const struct rest_websocket_ops terminal_ops = {
+	.on_input = on_input, .on_text = on_text, .on_sent = on_sent, .on_gone = on_gone
+};
 
 /* ---- the handshake ---- */
 
@@ -431,26 +296,20 @@ static void terminal(struct req *r)
 
 	if (rest_query_flag(r, "kill_on_disconnect", &kill) < 0)
 		return;
-	t = rest_own(r, sizeof(*t));
+	t = rest_websocket_own(r, sizeof(*t), &terminal_ops, INPUT_HIGH);
 	if (!t)
 		return;
-	t->r = r;
 	t->cols = COLS;
 	t->rows = ROWS;
-	t->frame = BUF_INIT(MESSAGE_MAX);
-	t->text = BUF_INIT(TEXT_MAX);
-	t->input = BUF_INIT(INPUT_MAX);
-	websocket_init(&t->ws, WEBSOCKET_SERVER, MESSAGE_MAX);
 	t->exec.on_begun = on_begun;
 	t->exec.on_output = on_output;
 	t->exec.done = on_done;
 	t->feeding.done = on_fed;
 	t->resizing.done = on_resized;
-	r->x->ops = &terminal_ops;
-	if (authenticate(r, &t->protocol, &e) < 0 || rest_websocket_check(r->x, t->accept, &e) < 0 ||
+	if (authenticate(r, &t->w.protocol, &e) < 0 || rest_websocket_check(&t->w, &e) < 0 ||
 	    read_number(r, "cols", 10000, &t->cols, &e) < 0 ||
 	    read_number(r, "rows", 10000, &t->rows, &e) < 0 || begin(r, t, kill, &e) < 0)
-		rest_fail(r, &e);
+		rest_websocket_fail(&t->w, &e);
 }
 
 /* OPEN: it authenticates by itself, since the key may be in another place. */

@@ -196,17 +196,13 @@ struct adding {
 static void on_added(void *arg, const struct watcher *w, const struct err *e)
 {
 	struct req *r = arg;
-	struct buf b = BUF_INIT(1024);
-	struct json_out o;
-	if (e) {
-		rest_fail(r, e);
+	struct json_out *o = rest_result(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &b);
-	json_out_object(&o);
-	json_out_kz(&o, "id", watchers_id(w));
-	json_out_end(&o, '}');
-	rest_reply(r, 201, &b);
+	json_out_object(o);
+	json_out_kz(o, "id", watchers_id(w));
+	json_out_end(o, '}');
+	rest_send(r, 201);
 }
 
 static void abandon(struct req *r)
@@ -237,25 +233,20 @@ static void poll_watcher(struct req *r)
 	struct err e = { 0 };
 	struct arena arena = ARENA_INIT(64u * 1024 * 1024);
 	struct watcher_news news = { .arena = &arena };
-	struct buf b = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 	if (watchers_poll(r->core, &r->actor, r->params[0], r->params[1], &news, &e) < 0) {
 		arena_done(&arena);
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &b);
-	json_out_object(&o);
-	json_out_key(&o, "events");
-	json_out_array(&o);
+	struct json_out *o = rest_json_list(r, "events");
 	for (size_t i = 0; i < news.n; i++)
-		put_event(&o, &news.events[i]);
-	json_out_end(&o, ']');
-	json_out_kbool(&o, "overflow", news.overflow);
-	json_out_kbool(&o, "ended", news.ended);
-	json_out_end(&o, '}');
+		put_event(o, &news.events[i]);
+	json_out_end(o, ']');
+	json_out_kbool(o, "overflow", news.overflow);
+	json_out_kbool(o, "ended", news.ended);
+	json_out_end(o, '}');
 	arena_done(&arena);
-	rest_reply(r, 200, &b);
+	rest_send(r, 200);
 }
 
 static void remove_watcher(struct req *r)

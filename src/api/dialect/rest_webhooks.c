@@ -69,17 +69,12 @@ static const struct json_schema wish_schema = { wish_fields, ELEMS(wish_fields) 
 static void on_created(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	struct buf out = BUF_INIT(64 * 1024);
-	struct json_out o;
+	struct json_out *o = rest_result(r, e);
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	json_out_init(&o, &out);
-	put(&o, result, true, false);
-	rest_reply(r, 201, &out);
+	put(o, result, true, false);
+	rest_send(r, 201);
 }
 
 static void create(struct req *r)
@@ -99,33 +94,27 @@ static void put_each(void *arg, const struct webhook *w)
 
 static void list(struct req *r)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
 	struct err e = { 0 };
+	struct json_out *o = rest_json_list(r, "webhooks");
 
-	rest_open_list(&o, &out, "webhooks");
-	if (webhooks_each(r->core, &r->actor, put_each, &o, &e) < 0) {
-		buf_done(&out);
+	if (webhooks_each(r->core, &r->actor, put_each, o, &e) < 0)
 		rest_fail(r, &e);
-		return;
-	}
-	rest_reply_list(r, &o, &out);
+	else
+		rest_send_list(r);
 }
 
 static void get(struct req *r)
 {
 	struct err e = { 0 };
 	const struct webhook *w = webhooks_find(r->core, &r->actor, r->params[0], &e);
-	struct buf out = BUF_INIT(256 * 1024);
-	struct json_out o;
 
 	if (!w) {
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	put(&o, w, false, true);
-	rest_reply(r, 200, &out);
+	struct json_out *o = rest_json(r);
+	put(o, w, false, true);
+	rest_send(r, 200);
 }
 
 static void remove_one(struct req *r)

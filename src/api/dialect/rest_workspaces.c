@@ -48,11 +48,10 @@ static void put_workspace(struct req *r, struct json_out *o, const struct worksp
 
 static void reply_one(struct req *r, int status, const struct workspace_info *i)
 {
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
-	json_out_init(&o, &out);
-	put_workspace(r, &o, i);
-	rest_reply(r, status, &out);
+	struct json_out *o = rest_json(r);
+
+	put_workspace(r, o, i);
+	rest_send(r, status);
 }
 
 /* ---- create ---- */
@@ -94,18 +93,13 @@ static void on_listed(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct workspace_list *l = result;
-	struct buf out = BUF_INIT(REST_ANSWER_MAX);
-	struct json_out o;
+	struct json_out *o = rest_result_list(r, e, "workspaces");
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!o)
 		return;
-	}
-	rest_open_list(&o, &out, "workspaces");
 	for (size_t i = 0; i < l->n; i++)
-		put_workspace(r, &o, &l->items[i]);
-	rest_reply_list(r, &o, &out);
+		put_workspace(r, o, &l->items[i]);
+	rest_send_list(r);
 }
 
 static void list(struct req *r)
