@@ -281,8 +281,7 @@ static void looked_ech(struct flow *f, struct view name)
 	f->ech = true;
 	flow_facts(f, &facts, f->state == FLOW_OPEN ? &f->addr : &f->meant, POLICY_TLS);
 	facts.name = name;
-	bool look = p && !p->refuse_ech && (policy_intercepts(p, &facts) || !policy_any_name(p, &facts));
-	looked_tls(f, look ? name : VIEW(""));
+	looked_tls(f, p && policy_opens_ech(p, &facts) ? name : VIEW(""));
 }
 
 static void looked_other(struct flow *f)

@@ -374,7 +374,8 @@ bool policy_intercepts(const struct policy *p, const struct policy_facts *f)
 	return false;
 }
 
-bool policy_any_name(const struct policy *p, const struct policy_facts *f)
+/* TLS to this address is allowed whatever name it is for. */
+static bool any_name(const struct policy *p, const struct policy_facts *f)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		const struct policy_rule *r = &p->rules[i];
@@ -386,6 +387,11 @@ bool policy_any_name(const struct policy *p, const struct policy_facts *f)
 			return true;
 	}
 	return false;
+}
+
+bool policy_opens_ech(const struct policy *p, const struct policy_facts *f)
+{
+	return !p->refuse_ech && f->name.n && (policy_intercepts(p, f) || !any_name(p, f));
 }
 
 bool policy_may(const struct policy *p, const struct policy_facts *f)

@@ -76,8 +76,9 @@ enum policy_answer {
 enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule);
 /* Whether TLS to this name is looked into: a rule that puts secrets in names it. */
 bool policy_intercepts(const struct policy *p, const struct policy_facts *f);
-/* Whether TLS to this address is allowed whatever name it is for. */
-bool policy_any_name(const struct policy *p, const struct policy_facts *f);
+/* Whether TLS with an encrypted ClientHello, of which this name can be read, is to be looked into. If not it has
+ * no name: the rules ask for none, whatever it is for, or the policy does not wish it. */
+bool policy_opens_ech(const struct policy *p, const struct policy_facts *f);
 /* Whether it could still be allowed, whatever is not known yet. While only a name is known,
  * rules that only name addresses do not count: they do not open DNS. */
 bool policy_may(const struct policy *p, const struct policy_facts *f);

@@ -140,6 +140,14 @@ def ech_answer(address, port, sni, payload=b"\0evil.test"):
     return answered(answer).encode("latin-1")
 
 
+def ech_send(address, port, sni, payload):
+    """To somebody who does not answer."""
+    connection = connect(address, port)
+    connection.sendall(ech_hello(sni, payload.encode()))
+    connection.shutdown(socket.SHUT_WR)
+    return read_all(connection).decode("latin-1")
+
+
 def ech(address, port, sni):
     """Reached is the server that shows its own certificate: it could open the hello."""
     if b"A test's own authority" not in ech_answer(address, port, sni):
