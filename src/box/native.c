@@ -7,11 +7,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -47,53 +45,6 @@ static void close_late(struct native *n, int *fd)
 	else
 		fd_close(*fd);
 	*fd = -EBADF;
-}
-
-static void go_home(const struct native *n)
-{
-	if (setns(n->host_net, CLONE_NEWNET) < 0)
-		abort(); /* a keeper without its network would be of no use */
-}
-
-bool native_refill(struct native *n)
-{
-	if (n->n_nets >= MIN(n->wanted_nets, ELEMS(n->nets)) || n->host_net < 0)
-		return false;
-	_cleanup_(closep) int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (proc < 0 || unshare(CLONE_NEWNET) < 0)
-		return false;
-	/* /proc/sys/net is that of whoever looks. */
-	struct netns_gate gate;
-	int r = native_child_network(proc);
-	if (r == 0)
-		r = netns_gate_make(&gate);
-	int fd = r < 0 ? -1 : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	go_home(n);
-	if (fd < 0) {
-		if (r == 0)
-			netns_gate_close(&gate);
-		return false;
-	}
-	n->nets[n->n_nets++] = (struct native_net){ fd, gate };
-	return n->n_nets < n->wanted_nets;
-}
-
-int native_gate(struct native *n, pid_t pid, int pidfd, struct netns_gate *ret)
-{
-	char path[48];
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	_cleanup_(closep) int ns = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat theirs, ours;
-	if (ns < 0 || fstat(ns, &theirs) < 0 || fstat(n->host_net, &ours) < 0)
-		return -errno;
-	/* It lives, so the number was not another's when we looked; and what we do must never be done to the host. */
-	if (poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, 0) != 0 || theirs.st_ino == ours.st_ino)
-		return -ESRCH;
-	if (setns(ns, CLONE_NEWNET) < 0)
-		return -errno;
-	int r = netns_gate_make(ret);
-	go_home(n);
-	return r;
 }
 
 void native_tidy(struct native *n)

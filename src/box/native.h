@@ -15,6 +15,7 @@
 #include "cgroup.h"
 #include "netns.h"
 #include "plan.h"
+#include "posture.h"
 #include "seccomp.h"
 
 #define NATIVE_NETS 256
@@ -29,6 +30,7 @@ struct native {
 	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;
+	enum netns_capture capture; /* of those to come: native_capture */
 	struct native_net {
 		int ns;
 		struct netns_gate gate; /* its sockets for the gate */
@@ -65,4 +67,7 @@ void native_tidy(struct native *n);
 /* Makes one namespace ahead; true when there is more to do. A start without one makes its own. */
 bool native_refill(struct native *n);
 /* The gate's sockets in the namespace of a box's PID 1; -ESRCH when that is gone. */
-int native_gate(struct native *n, pid_t pid, int pidfd, struct netns_gate *ret) _must_check_;
+int native_gate(struct native *n, pid_t pid, int pidfd, enum netns_capture how, struct netns_gate *ret) _must_check_;
+/* How boxes' connections come to the gate from now on: as `wish` says, or by the first way that works here
+ * ("auto"). Adds what was found to the posture. */
+int native_capture(struct native *n, struct view wish, struct posture *p, struct err *e) _must_check_;

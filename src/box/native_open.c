@@ -151,6 +151,7 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 {
 	n->scratch = n->empty_ns = n->init = -1;
 	n->n_late = n->n_nets = n->wanted_nets = 0;
+	n->capture = NETNS_UNKNOWN;
 	n->host_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	look_at_proc(n->masks);
 	uint8_t rules[SECCOMP_CALLS];

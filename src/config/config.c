@@ -42,7 +42,7 @@ static const struct config DEFAULTS = {
 	.webhooks = { VIEW("link-local"), VIEW("") },
 	.parts = 8,
 	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
-	.egress = { .non_public = VIEW("admin"), .detect = true },
+	.egress = { .non_public = VIEW("admin"), .capture = VIEW("auto"), .detect = true },
 	.ai = { .ca_file = VIEW("") },
 };
 
@@ -392,6 +392,9 @@ static int read_egress(const struct check *c, struct arena *a)
 
 	if (!view_is(cfg->egress.non_public, "admin") && !view_is(cfg->egress.non_public, "anyone"))
 		return bad(c, "egress.private", "must be admin or anyone");
+	if (!view_is(cfg->egress.capture, "auto") && !view_is(cfg->egress.capture, "sk_lookup") &&
+	    !view_is(cfg->egress.capture, "nft") && !view_is(cfg->egress.capture, "proxy"))
+		return bad(c, "egress.capture", "must be auto, sk_lookup, nft or proxy");
 	if (egress_check_sets(a, sets, c->e) < 0)
 		return err_wrap(c->e, "egress.sets");
 	if (cfg->egress.policy && egress_read(a, cfg->egress.policy, sets, &p, c->e) < 0)

@@ -116,9 +116,11 @@ struct config {
 		const struct json *policy; /* of boxes that have no other; NULL: nothing is allowed */
 		const struct json *images; /* {IMAGE: POLICY} */
 		const struct json *sets;   /* {NAME: [TARGET…]}, with those that were found */
+		const struct json *sources; /* {NAME: [SOURCE…]} of those that were found: see config_sets.h */
 		const struct json *refuse; /* [TARGET…] that no policy allows */
 		struct view non_public;    /* who may open addresses that are not public: "admin", "anyone" */
-		bool detect;               /* the sets of package managers, from this machine's configuration */
+		struct view capture;       /* how connections come to the gate: "auto", or as netns_capture_name says */
+		bool detect;               /* the sets of package managers, from the configuration of machine and images */
 	} egress;
 	struct {
 		const struct json *providers; /* {NAME: {url, secret, endpoints, models}}; NULL: there is no gateway */

@@ -116,9 +116,11 @@ static const struct json_field egress_fields[] = {
 	{ "policy", JSON_F_ANY, WITHIN(egress, policy), .nullable = true },
 	{ "images", JSON_F_ANY, WITHIN(egress, images), .nullable = true },
 	{ "sets", JSON_F_ANY, WITHIN(egress, sets), .nullable = true },
+	{ "sources", JSON_F_ANY, WITHIN(egress, sources), .nullable = true }, /* written by config_sets.c, not by people */
 	{ "refuse", JSON_F_ANY, WITHIN(egress, refuse), .nullable = true },
 	{ "private", JSON_F_STRING, WITHIN(egress, non_public), .min = 1, .max = 16 },
 	{ "detect", JSON_F_BOOL, WITHIN(egress, detect) },
+	{ "capture", JSON_F_STRING, WITHIN(egress, capture), .min = 1, .max = 16 },
 };
 static const struct json_schema egress = FIELDS(egress_fields);
 

@@ -87,10 +87,22 @@ static void read_variable(const struct machine *m, struct config_hosts *h, const
 		config_sets_url(h, view_split(v, ' ', &v));
 }
 
+/* Where a set comes from. */
+enum { FROM_MACHINE = 1, FROM_TOOL = 2, FROM_KNOWN = 4 };
+
 /* The machine's files, which the default image has as well, take the place of what the tool would use; those of
  * its administrator are none of a box's, and only add to it. */
 
-static void find_pip(const struct machine *m, struct config_hosts *h)
+static unsigned add_mirrors(struct config_hosts *h, const struct config_hosts *mirrors)
+{
+	unsigned from = (h->n ? FROM_TOOL : 0) | (mirrors->n ? FROM_MACHINE : 0);
+
+	for (size_t i = 0; i < mirrors->n && h->n < ELEMS(h->items); i++)
+		h->items[h->n++] = mirrors->items[i];
+	return from;
+}
+
+static unsigned find_pip(const struct machine *m, struct config_hosts *h)
 {
 	static const char *const files[] = { "/etc/pip.conf" };
 	static const char *const more[] = { "/etc/xdg/pip/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf" };
@@ -107,11 +119,10 @@ static void find_pip(const struct machine *m, struct config_hosts *h)
 	read_variable(m, &mirrors, "PIP_EXTRA_INDEX_URL");
 	if (!index)
 		read_own(m, own, ELEMS(own), h, config_sets_pip_own);
-	for (size_t i = 0; i < mirrors.n && h->n < ELEMS(h->items); i++)
-		h->items[h->n++] = mirrors.items[i];
+	return add_mirrors(h, &mirrors);
 }
 
-static void find_npm(const struct machine *m, struct config_hosts *h)
+static unsigned find_npm(const struct machine *m, struct config_hosts *h)
 {
 	static const char *const files[] = { "/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc" };
 	static const char *const more[] = { "~/.npmrc" };
@@ -128,8 +139,7 @@ static void find_npm(const struct machine *m, struct config_hosts *h)
 	read_variable(m, &mirrors, "NPM_CONFIG_REGISTRY");
 	if (!index)
 		read_own(m, own, ELEMS(own), h, config_sets_npm_own);
-	for (size_t i = 0; i < mirrors.n && h->n < ELEMS(h->items); i++)
-		h->items[h->n++] = mirrors.items[i];
+	return add_mirrors(h, &mirrors);
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -184,44 +194,47 @@ static struct json *member(struct arena *a, struct json *object, struct view nam
 	return &grown[object->n++].value;
 }
 
-static int put_set(struct arena *a, struct json *sets, struct view name, const struct config_hosts *h)
+static int put_list(struct arena *a, struct json *object, struct view name, const struct view *list, size_t n)
 {
-	struct json *at;
+	struct json *at = member(a, object, name), *items = at ? arena_array(a, n, sizeof(*items)) : NULL;
 
-	if (!h->n || json_get(sets, arena_str(a, name)))
-		return 0; /* nothing is known, or the administrator knows better */
-	at = member(a, sets, name);
-	struct json *items = at ? arena_array(a, h->n, sizeof(*items)) : NULL;
 	if (!items)
 		return -1;
-	for (size_t i = 0; i < h->n; i++)
-		items[i] = (struct json){ .type = JSON_STRING, .text = h->items[i] };
-	*at = (struct json){ .type = JSON_ARRAY, .n = h->n, .items = items };
+	for (size_t i = 0; i < n; i++)
+		items[i] = (struct json){ .type = JSON_STRING, .text = list[i] };
+	*at = (struct json){ .type = JSON_ARRAY, .n = n, .items = items };
 	return 0;
+}
+
+struct sets {
+	struct json *sets, *sources;
+};
+
+static int put_set(struct arena *a, const struct sets *to, struct view name, const struct config_hosts *h, unsigned from)
+{
+	static const struct view names[] = { VIEW("machine"), VIEW("tool"), VIEW("known") };
+	struct view sources[ELEMS(names)];
+	size_t n = 0;
+
+	if (!h->n || json_get(to->sets, arena_str(a, name)))
+		return 0; /* nothing is known, or the administrator knows better */
+	for (size_t i = 0; i < ELEMS(names); i++)
+		if (from & 1u << i)
+			sources[n++] = names[i];
+	if (put_list(a, to->sets, name, h->items, h->n) < 0)
+		return -1;
+	return put_list(a, to->sources, name, sources, n);
 }
 
 /* The set of the distribution is called as the distribution: "debian". */
 static struct view distribution(const struct machine *m)
 {
 	_cleanup_(buf_done) struct buf text = BUF_INIT(FILE_MAX);
-	struct view rest;
 
-	if (!slurp(m, "/etc/os-release", &text))
-		return VIEW_NONE;
-	rest = buf_view(&text);
-	while (rest.p) {
-		struct view line = view_split(rest, '\n', &rest);
-		struct view id = view_starts(line, "ID=") ? view_skip(line, 3) : VIEW_NONE;
-
-		if (id.n > 2 && id.p[0] == '"' && id.p[id.n - 1] == '"')
-			id = (struct view){ id.p + 1, id.n - 2 };
-		if (egress_is_set_name(id))
-			return arena_view(m->arena, id);
-	}
-	return VIEW_NONE;
+	return slurp(m, "/etc/os-release", &text) ? config_sets_distribution(m->arena, buf_view(&text)) : VIEW_NONE;
 }
 
-static int add_known(const struct machine *m, struct json *sets, struct err *e)
+static int add_known(const struct machine *m, const struct sets *to, struct err *e)
 {
 	static const char *const files[] = { "/etc/gitconfig", "~/.gitconfig", "~/.config/git/config" };
 	_cleanup_(buf_done) struct buf text = BUF_INIT(FILE_MAX);
@@ -235,27 +248,27 @@ static int add_known(const struct machine *m, struct json *sets, struct err *e)
 
 		for (size_t n = 0; n < k->value.n && n < ELEMS(h.items); n++)
 			h.items[h.n++] = k->value.items[n].text;
+		size_t plain = h.n;
 		for (size_t f = 0; f < ELEMS(files); f++)
 			if (slurp(m, files[f], &text))
 				config_sets_git(&h, buf_view(&text), &k->value);
-		if (put_set(m->arena, sets, k->key, &h) < 0)
+		if (put_set(m->arena, to, k->key, &h, FROM_KNOWN | (h.n > plain ? FROM_MACHINE : 0)) < 0)
 			return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
 	}
 	return 0;
 }
 
-static int add_found(const struct machine *m, struct json *sets)
+static int add_found(const struct machine *m, const struct sets *to)
 {
 	struct config_hosts pip = { .arena = m->arena }, npm = pip, apt = pip;
 	struct view distro = distribution(m);
+	unsigned pip_from = find_pip(m, &pip), npm_from = find_npm(m, &npm);
 
-	find_pip(m, &pip);
-	find_npm(m, &npm);
 	find_apt(m, &apt);
-	if (put_set(m->arena, sets, VIEW("pypi"), &pip) < 0 || put_set(m->arena, sets, VIEW("npm"), &npm) < 0 ||
-	    put_set(m->arena, sets, VIEW("apt"), &apt) < 0)
+	if (put_set(m->arena, to, VIEW("pypi"), &pip, pip_from) < 0 || put_set(m->arena, to, VIEW("npm"), &npm, npm_from) < 0 ||
+	    put_set(m->arena, to, VIEW("apt"), &apt, FROM_MACHINE) < 0)
 		return -1;
-	return distro.n ? put_set(m->arena, sets, distro, &apt) : 0;
+	return distro.n ? put_set(m->arena, to, distro, &apt, FROM_MACHINE) : 0;
 }
 
 int config_sets_add(struct arena *a, struct json *doc, const char *root, char *const *env, struct err *e)
@@ -270,12 +283,20 @@ int config_sets_add(struct arena *a, struct json *doc, const char *root, char *c
 	const struct json *detect = egress ? json_get(egress, "detect") : NULL;
 	if (detect && detect->type == JSON_BOOL && !detect->boolean)
 		return 0;
-	struct json *sets = egress ? member(a, egress, VIEW("sets")) : NULL;
+	struct json *sources = egress ? member(a, egress, VIEW("sources")) : NULL;
+	struct json *sets = sources ? member(a, egress, VIEW("sets")) : NULL;
 	if (sets && sets->type == JSON_NULL)
 		sets->type = JSON_OBJECT;
 	if (sets && sets->type != JSON_OBJECT)
 		return 0;
-	if (!sets || add_found(&m, sets) < 0)
+	/* Gathered apart: what is added to `egress` moves its members. */
+	struct json said = sets ? *sets : (struct json){ .type = JSON_OBJECT }, from = { .type = JSON_OBJECT };
+	const struct sets to = { &said, &from };
+	if (!sets || add_found(&m, &to) < 0)
 		return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
-	return add_known(&m, sets, e);
+	if (add_known(&m, &to, e) < 0)
+		return -1;
+	*sets = said;
+	*member(a, egress, VIEW("sources")) = from;
+	return 0;
 }

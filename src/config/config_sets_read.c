@@ -1,6 +1,7 @@
 /*
  * What package managers' configuration says about hosts: see config_sets.h. The files
- * are the administrator's; still, what cannot be a host is left out, not repeated.
+ * are the administrator's or of an image that anybody made: what cannot be a host is
+ * left out, and nothing here takes longer than the text is long.
  */
 #include "config_sets.h"
 #include "egress.h"
@@ -41,7 +42,7 @@ static void add(struct config_hosts *h, struct view host)
 {
 	struct egress_rule r;
 
-	if (host.n == 0 || h->n == ELEMS(h->items) || config_sets_has(h, host) ||
+	if (host.n == 0 || h->n == ELEMS(h->items) || memchr(host.p, '*', host.n) || config_sets_has(h, host) ||
 	    egress_target(h->arena, host, NULL, &r, NULL) < 0)
 		return;
 	struct view copy = arena_view(h->arena, host);
@@ -186,13 +187,24 @@ void config_sets_npm_own(struct config_hosts *h, struct view text)
 
 /* ---- apt ---- */
 
+/* mirror://HOST/ is http; mirror+http:// and the like are found as what they are. */
+static void add_apt(struct config_hosts *h, struct view line)
+{
+	static const char mark[] = "mirror://";
+	const char *at = memmem(line.p, line.n, mark, sizeof(mark) - 1);
+
+	add_urls(h, line);
+	if (at)
+		add(h, until(view_skip(line, (size_t)(at - line.p) + sizeof(mark) - 1), "/ \t"));
+}
+
 void config_sets_apt_list(struct config_hosts *h, struct view text)
 {
 	while (text.p) {
 		struct view comment, line = view_trim(view_split(next_line(&text), '#', &comment));
 
 		if (view_starts(line, "deb ") || view_starts(line, "deb-src ") || view_starts(line, "deb\t"))
-			add_urls(h, line);
+			add_apt(h, line);
 	}
 }
 
@@ -215,11 +227,70 @@ void config_sets_apt_deb822(struct config_hosts *h, struct view text)
 					enabled = !view_eq_nocase(view_trim(value), VIEW("no"));
 			}
 			if (uris)
-				add_urls(&stanza, line);
+				add_apt(&stanza, line);
 		}
 		for (size_t i = 0; enabled && i < stanza.n; i++)
 			add(h, stanza.items[i]);
 	}
+}
+
+void config_sets_lines(struct config_hosts *h, struct view text)
+{
+	while (text.p) {
+		struct view line = next_line(&text);
+
+		if (!is_comment(line))
+			add_urls(h, line);
+	}
+}
+
+/* Acquire::http::Proxy "http://…"; or the same with braces: whatever is called Proxy and is a URL. Comments are
+ * lines that begin with # or //. */
+void config_sets_apt_proxy(struct config_hosts *h, struct view text)
+{
+	static const char word[] = "proxy";
+
+	while (text.p) {
+		struct view line = view_trim(next_line(&text)), value;
+
+		if (is_comment(line) || view_starts(line, "//"))
+			continue;
+		for (struct view rest = line; rest.n > sizeof(word); rest = view_skip(rest, 1)) {
+			if (!view_eq_nocase(view_head(rest, sizeof(word) - 1), VIEW("proxy")))
+				continue;
+			value = view_trim(view_skip(rest, sizeof(word) - 1));
+			if (value.n && value.p[0] == '"')
+				config_sets_url(h, view_skip(value, 1));
+		}
+	}
+}
+
+/* registry "https://…"; or, of the newer one, npmRegistryServer: "https://…" */
+bool config_sets_yarn(struct config_hosts *h, struct view text)
+{
+	bool index = false;
+
+	while (text.p) {
+		struct view line = view_trim(next_line(&text));
+
+		if (view_starts(line, "registry ") || view_starts(line, "npmRegistryServer:"))
+			index = add_urls(h, line) || index;
+	}
+	return index;
+}
+
+struct view config_sets_distribution(struct arena *a, struct view text)
+{
+	while (text.p) {
+		struct view line = next_line(&text);
+		struct view id = view_starts(line, "ID=") ? view_skip(line, 3) : VIEW_NONE;
+
+		if (id.n > 2 && id.p[0] == '"' && id.p[id.n - 1] == '"')
+			id = (struct view){ id.p + 1, id.n - 2 };
+		if (egress_is_set_name(id))
+			return arena_view(a, id);
+	}
+	return VIEW_NONE;
 }
 
 /* ---- git ---- */

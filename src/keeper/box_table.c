@@ -50,6 +50,7 @@ int box_table_save(const struct box *b, int run_box)
 	struct wire_limits limits;
 	struct wire_workspace_mount workspace;
 	box_table_state(b, &m, (struct box_table_parts){ &spec, &limits, &workspace });
+	m.capture = b->capture;
 	struct buf out = BUF_INIT(4096);
 	if (r == 0)
 		r = pb_encode(&wire_box_state_msg, &m, &out);
@@ -74,6 +75,8 @@ static int read_state(struct view text, struct arena *a, struct box *b)
 	b->pid = (pid_t)m.pid;
 	b->started = m.started;
 	b->slot = m.slot;
+	/* Before there was a choice it was this, or nothing where that was not to be had. */
+	b->capture = netns_capture_name((enum netns_capture)m.capture) ? (enum netns_capture)m.capture : NETNS_SK_LOOKUP;
 	b->spec.readonly_root = m.spec->readonly_root;
 	b->spec.disk_bytes = m.spec->disk_bytes;
 	if (m.spec->workspace) {

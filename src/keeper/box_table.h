@@ -11,6 +11,7 @@
 #include "list.h"
 #include "loop.h"
 #include "map.h"
+#include "netns.h"
 #include "spec.h"
 
 struct keeper;
@@ -30,6 +31,7 @@ struct box {
 	uint32_t slot;
 	bool dying;              /* somebody asked for its end */
 	box_ended *on_end;       /* called when it is gone, before it is freed */
+	enum netns_capture capture; /* what its network namespace was made for; it stays so */
 	struct list gate_wait;   /* of keeper.gate_queue: the gate does not have its sockets yet */
 	uint32_t stream;         /* of the call that waits for it, or 0 */
 	bool copying, keep_frozen; /* copying.c: it stands still; it stays so afterwards */

@@ -108,13 +108,9 @@ static void on_tidy(struct loop_timer *t)
 static void on_idle(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, idle);
-	bool more = storage_refill(&k->storage), first = k->native.n_nets == 0 && !k->warned;
+	bool more = storage_refill(&k->storage);
 	if (native_refill(&k->native) || more)
 		loop_timer_start(k->loop, &k->idle, 1, on_idle);
-	if (first && k->native.n_nets && k->native.nets[0].gate.steer < 0) {
-		k->warned = true;
-		log_warn("no sk_lookup programs here: boxes reach the gate by their proxy port alone, all else is unreachable");
-	}
 }
 
 /* Behind the answer: the closing of detached mounts waits for the kernel. */
@@ -215,6 +211,7 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 	if (native_start(&k->native, &plan, image, &files, &nb, e) < 0)
 		return -1;
 	b->pid = nb.pid;
+	b->capture = k->native.capture;
 	*ret_pidfd = nb.pidfd;
 	gate_box(k, b, &nb.gate);
 	int r = spawn_start_time(nb.pid, &b->started);

@@ -17,6 +17,7 @@
 #include "log.h"
 #include "netdev.h"
 #include "serve.h"
+#include "survey.h"
 #include "sweep.h"
 #include "vault.h"
 #include "wire_gen.h"
@@ -200,7 +201,7 @@ static int image_message(struct call *c, const struct image *i, struct wire_imag
 	for (const struct image_name *name = c->k->images.names; name; name = name->next)
 		n += strcmp(name->digest, i->digest) == 0;
 	*out = (struct wire_image){ .digest = view_of(i->digest), .created_ms = i->created_ms, .machine = i->machine,
-				    .seeded = i->base[0] };
+				    .seeded = i->base[0], .record = { i->record, i->record_size } };
 	out->names.items = arena_array(&c->arena, n, sizeof(*out->names.items));
 	if (!out->names.items)
 		return -ENOMEM;
@@ -408,6 +409,7 @@ static const struct {
 	[WIRE_TYPE_WORKSPACE_CREATE] = { &wire_workspace_create_msg, life_workspace_create },
 	[WIRE_TYPE_WORKSPACE_REMOVE] = { &wire_workspace_remove_msg, life_workspace_remove },
 	[WIRE_TYPE_WORKSPACE_LIST] = { &wire_workspace_list_msg, life_workspace_list },
+	[WIRE_TYPE_SURVEY] = { &wire_survey_msg, survey_call },
 	[WIRE_TYPE_GATE_OPEN] = { &wire_gate_open_msg, call_gate_open },
 	[WIRE_TYPE_HOOK_OPEN] = { &wire_hook_open_msg, call_hook_open },
 	[WIRE_TYPE_AI_OPEN] = { &wire_ai_open_msg, call_ai_open },

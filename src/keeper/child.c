@@ -24,6 +24,7 @@
 #include "flush.h"
 #include "log.h"
 #include "spawn.h"
+#include "survey.h"
 #include "vault.h"
 #include "poison.h"
 
@@ -118,6 +119,7 @@ static void on_api_exit(struct loop_io *io, uint32_t events)
 	boxes_forget_calls(k);
 	flush_forget_calls(k);
 	clone_forget_calls(k);
+	survey_forget_calls(k);
 	if (k->stopping) {
 		loop_stop(k->loop, 0);
 		return;

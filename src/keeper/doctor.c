@@ -56,7 +56,7 @@ static int start_and_end(struct native *n, int dir, struct err *e)
 	return 0;
 }
 
-static int trial(struct native *n, struct err *e)
+static int trial(struct native *n, struct posture *p, struct err *e)
 {
 	char path[] = "/tmp/paddock-doctor-XXXXXX", scratch[64], bin[512], init[640];
 	if (!mkdtemp(path))
@@ -68,6 +68,8 @@ static int trial(struct native *n, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "a directory for the trial");
 	snprintf(init, sizeof(init), "%s/paddock-init", bin);
 	r = native_open(n, scratch, init, e);
+	if (r == 0)
+		r = native_capture(n, VIEW("auto"), p, e);
 	if (r == 0)
 		r = start_and_end(n, dir, e);
 	native_close(n);
@@ -91,7 +93,7 @@ int doctor_main(void)
 		bool own = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 			   prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0;
 		uint64_t before = clock_mono_ns();
-		bool ok = own && trial(&n, &e) == 0;
+		bool ok = own && trial(&n, &p, &e) == 0;
 		if (ok)
 			posture_add(&p, "trial box", true, true, "started and ended in %.1f ms (with its image)",
 				    (double)(clock_mono_ns() - before) / 1e6);

@@ -59,6 +59,17 @@ static void on_again(struct loop_timer *t)
 	pump_later(k);
 }
 
+/* A box goes on with the way that it began with. If that is gone it has what needs none. */
+static int make_sockets(struct keeper *k, const struct box *b, struct netns_gate *ret)
+{
+	int r = native_gate(&k->native, b->pid, b->exit.fd, b->capture, ret);
+	if (r == 0 || r == -EADDRINUSE || r == -ENOENT || r == -ESRCH || b->capture == NETNS_PROXY)
+		return r;
+	log_warn("box %s: connections cannot be brought to the gate by %s (%s), it has its proxy port and DNS alone", b->spec.id,
+		 netns_capture_name(b->capture), strerror(-r));
+	return native_gate(&k->native, b->pid, b->exit.fd, NETNS_PROXY, ret);
+}
+
 static void on_next(struct loop_task *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, gate_next);
@@ -67,7 +78,7 @@ static void on_next(struct loop_task *t)
 	struct box *b = CONTAINER(k->gate_queue.next, struct box, gate_wait);
 	struct netns_gate g;
 	list_del(&b->gate_wait);
-	int r = native_gate(&k->native, b->pid, b->exit.fd, &g);
+	int r = make_sockets(k, b, &g);
 	if (r == 0) {
 		hand_over(k, b, &g);
 	} else if (r != -ENOENT && r != -ESRCH) {

@@ -20,10 +20,12 @@
 #include "log.h"
 #include "rnd.h"
 #include "sha256.h"
+#include "survey.h"
 #include "sweep.h"
 #include "text.h"
 #include "poison.h"
 
+#define RECORD "sets.json"
 #define STAGED ".new-" /* begins the names of images that are being made */
 
 bool images_digest_ok(struct view d)
@@ -81,6 +83,41 @@ static int read_manifest(int dir, const char *hex, struct image *i)
 	return r;
 }
 
+/* Not ours to understand: what the survey wrote goes to the api as it is. */
+static int set_record(struct image *i, struct view record)
+{
+	char *copy = malloc(record.n + 1);
+	if (!copy)
+		return -ENOMEM;
+	if (record.n)
+		memcpy(copy, record.p, record.n);
+	free(i->record);
+	i->record = copy;
+	i->record_size = record.n;
+	return 0;
+}
+
+static void read_record(int dir, const char *hex, struct image *i)
+{
+	char path[96];
+	snprintf(path, sizeof(path), "%s/" RECORD, hex);
+	struct buf text = BUF_INIT(SURVEY_MAX);
+	if (fd_slurp(dir, path, &text) == 0 && buf_len(&text))
+		(void)!set_record(i, buf_view(&text));
+	buf_done(&text);
+}
+
+int images_keep_record(struct images *im, struct view digest, struct view record)
+{
+	struct image *i = (struct image *)images_find(im, digest);
+	char path[96];
+	if (!i)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/" RECORD, hex_of(i->digest));
+	int r = fd_replace(im->dir, path, record.p, record.n, 0644, false);
+	return r < 0 ? r : set_record(i, record);
+}
+
 static int write_manifest(int dir, const struct image *i)
 {
 	struct buf b = BUF_INIT(1024);
@@ -116,7 +153,10 @@ static void load_image(void *arg, const char *name)
 	if (snprintf(i.digest, sizeof(i.digest), "sha256:%s", name) >= (int)sizeof(i.digest) ||
 	    !images_digest_ok(view_of(i.digest)))
 		return;
-	if (read_manifest(im->dir, name, &i) < 0 || !add_image(im, &i))
+	struct image *have = read_manifest(im->dir, name, &i) < 0 ? NULL : add_image(im, &i);
+	if (have)
+		read_record(im->dir, name, have);
+	else
 		log_warn("image %s has no usable manifest, it is left alone", name);
 }
 
@@ -219,6 +259,7 @@ void images_close(struct images *im)
 {
 	for (struct image *i = im->all, *next; i; i = next) {
 		next = i->next;
+		free(i->record);
 		free(i);
 	}
 	for (struct image_name *n = im->names, *next; n; n = next) {
@@ -566,6 +607,7 @@ int images_remove(struct images *im, const struct disk *d, struct view which, in
 		if (strcmp((*at)->digest, digest) == 0) {
 			struct image *gone = *at;
 			*at = gone->next;
+			free(gone->record);
 			free(gone);
 			break;
 		}

@@ -1,5 +1,5 @@
 /*
- * The image store: images/HEX/{manifest.json,rootfs/} on the boxes' disk (or, of an
+ * The image store: images/HEX/{manifest.json,sets.json,rootfs/} on the boxes' disk (or, of an
  * imported image on btrfs, unit/workspace: a snapshot of the box that unpacked it), where HEX is the
  * SHA-256 of the archive that was unpacked (for the machine's own image: of what
  * it was made from), and DATA/images/names/NAME, a file that holds a digest.
@@ -26,6 +26,8 @@ struct image {
 	uint64_t created_ms;
 	bool machine; /* has a layer /usr that is the machine's own */
 	char base[IMAGES_DIGEST]; /* of a snapshot: the image whose layers are below; else "" */
+	char *record; /* what it says about where packages come from (survey.h); NULL: not read yet */
+	size_t record_size;
 };
 
 struct image_name {
@@ -55,6 +57,8 @@ int images_seed(struct images *im, const struct disk *d, int dir, const char *sn
 		struct view name, struct view digest, const struct image **ret, struct err *e) _must_check_;
 /* The unit that a box of this image begins with; -ENOENT where it begins with nothing. */
 int images_unit(const struct images *im, const struct image *i) _must_check_;
+/* Keeps what a survey has found, beside the manifest. */
+int images_keep_record(struct images *im, struct view digest, struct view record) _must_check_;
 /* By name: the name goes; the files go to `trash` when no other name is left. By digest: all. */
 int images_remove(struct images *im, const struct disk *d, struct view name_or_digest, int trash,
 		  struct err *e) _must_check_;

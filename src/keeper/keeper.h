@@ -66,7 +66,6 @@ struct keeper {
 	struct list gate_queue;       /* of boxes that it does not serve yet */
 	struct list gate_failed;      /* of those whose sockets could not be made */
 	struct loop_task gate_next;
-	bool warned;                  /* that connections cannot be steered to it */
 
 	/* paddock-vault */
 	struct link vault;
@@ -76,6 +75,7 @@ struct keeper {
 	uint64_t vault_started_ms;
 	struct list flushes;      /* under way */
 	struct list clones;       /* likewise */
+	struct list surveys;      /* likewise */
 
 	struct loop_io sweep_exit;
 	struct loop_timer sweep_timer;

@@ -14,7 +14,8 @@
  *
  * Roles by argv[1]: "serve" (fd 3 is the configuration, from `paddock serve`),
  * "doctor" (prints what this machine can give), "sweep" (removes dead trees),
- * "flush" (writes out what boxes wrote), "copy" (copies a tree).
+ * "flush" (writes out what boxes wrote), "copy" (copies a tree), "survey" (reads what an
+ * image says about where packages come from).
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "clone.h"
 #include "flush.h"
 #include "serve.h"
+#include "survey.h"
 #include "sweep.h"
 #include "poison.h"
 
@@ -38,6 +40,8 @@ int main(int argc, char **argv)
 		return flush_main();
 	if (strcmp(role, "copy") == 0)
 		return clone_main();
+	if (strcmp(role, "survey") == 0)
+		return survey_main();
 	if (strcmp(role, "--version") == 0) {
 		printf("paddockd %s\n", PADDOCK_VERSION);
 		return 0;

@@ -236,6 +236,19 @@ static int trim_capabilities(struct err *e)
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities") : 0;
 }
 
+/* A way that was named must be there; otherwise it is said once which one it is, if it is not the best. */
+static int choose_capture(struct keeper *k, struct err *e)
+{
+	if (native_capture(&k->native, k->config->egress.capture, &k->posture, e) < 0)
+		return -1;
+	const struct posture_part *part = &k->posture.parts[k->posture.n - 1];
+	if (!part->ok)
+		log_warn("boxes reach the gate by their proxy port and DNS alone, all else is unreachable (%s)", part->detail);
+	else if (k->native.capture != NETNS_SK_LOOKUP)
+		log_info("connections of boxes are brought to the gate by: %s", part->detail);
+	return 0;
+}
+
 static int open_walls(struct keeper *k, struct err *e)
 {
 	if (open_cgroups(k, e) < 0)
@@ -249,6 +262,8 @@ static int open_walls(struct keeper *k, struct err *e)
 	if (native_open(&k->native, scratch, init, e) < 0) {
 		posture_add(&k->posture, "walls", false, true, "%.100s", e->msg);
 		log_error("%s", e->msg);
+	} else if (choose_capture(k, e) < 0) {
+		return -1;
 	}
 	k->native.wanted_nets = (unsigned)k->config->parts;
 	struct rlimit rl;
@@ -316,6 +331,7 @@ static int setup(struct keeper *k, struct err *e)
 	gate_init(k);
 	list_init(&k->flushes);
 	list_init(&k->clones);
+	list_init(&k->surveys);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 ||

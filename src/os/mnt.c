@@ -129,6 +129,20 @@ int mnt_overlay(const struct mnt_overlay *o)
 	return r;
 }
 
+int mnt_merged(int upper, int lower, uint64_t attr)
+{
+	char path[64];
+	_cleanup_(closep) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+	if (fs < 0)
+		return fail(fs);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d:/proc/self/fd/%d", upper, lower);
+	if (fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", path, 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return fail(fs);
+	int fd = fsmount(fs, FSMOUNT_CLOEXEC, (unsigned)(attr | MOUNT_ATTR_RDONLY));
+	return fd < 0 ? fail(fs) : fd;
+}
+
 int mnt_move(int fd, int dirfd, const char *path)
 {
 	unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH);

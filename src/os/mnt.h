@@ -32,6 +32,9 @@ struct mnt_overlay {
 };
 int mnt_overlay(const struct mnt_overlay *o) _must_check_;
 
+/* What a box sees of `upper` over `lower` (directories of mounts that are attached), to read only. */
+int mnt_merged(int upper, int lower, uint64_t attr) _must_check_;
+
 int mnt_move(int fd, int dirfd, const char *path) _must_check_;
 int mnt_set_attr(int fd, uint64_t attr) _must_check_;
 /* What the kernel said last about a failed fs context, for messages. */

@@ -2,10 +2,15 @@
  * The sockets of the gate in a box's network namespace: see netns.h.
  *
  * `local default dev lo` (AnyIP) makes each address of the world one of lo's. A socket
- * that connects to it reaches this namespace itself, where a small sk_lookup program,
- * written out below, picks the socket before the kernel looks for listeners: TCP to
- * any port goes to the first, UDP to port 53 to the second. It leaves 127.0.0.0/8 and
- * ::1 alone: what the box's programs say to each other is theirs.
+ * that connects to it reaches this namespace itself. There a connection to any port must
+ * come to our one listener, by one of two ways: a small sk_lookup program, written out
+ * below, which picks the socket before the kernel looks for listeners; or rules of
+ * nf_tables that hand the packets to it (nft.c). Either leaves 127.0.0.0/8 and ::1 alone:
+ * what the box's programs say to each other is theirs. Questions to port 53 of any address
+ * come to our UDP socket because it is bound to that port of all addresses; the program
+ * makes sure of it.
+ *
+ * Routes come last: without them nothing leaves at all.
  */
 #include "netns.h"
 
@@ -15,16 +20,37 @@
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fd.h"
+#include "nft.h"
 #include "poison.h"
 
 #define BACKLOG 1024
 #define LO      1 /* the first interface of every namespace */
+
+static const char *const names[NETNS_CAPTURES] = {
+	[NETNS_SK_LOOKUP] = "sk_lookup",
+	[NETNS_NFT] = "nft",
+	[NETNS_PROXY] = "proxy",
+};
+
+const char *netns_capture_name(enum netns_capture how)
+{
+	return (unsigned)how < NETNS_CAPTURES ? names[how] : NULL;
+}
+
+enum netns_capture netns_capture_named(struct view name)
+{
+	for (unsigned i = 0; i < NETNS_CAPTURES; i++)
+		if (names[i] && view_is(name, names[i]))
+			return (enum netns_capture)i;
+	return NETNS_UNKNOWN;
+}
 
 void netns_gate_close(struct netns_gate *g)
 {
@@ -196,7 +222,7 @@ static int load_program(int map)
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
-static int steer(const struct netns_gate *g)
+static int attach_program(const struct netns_gate *g)
 {
 	_cleanup_(closep) int map = make_map(g);
 	if (map < 0)
@@ -214,7 +240,38 @@ static int steer(const struct netns_gate *g)
 	return bpf(BPF_LINK_CREATE, &attr);
 }
 
-int netns_gate_make(struct netns_gate *ret)
+/* The listener may be given what is meant for others' addresses; that is asked of the socket, too. */
+static int apply_rules(const struct netns_gate *g, bool six)
+{
+	struct nft_batch rules;
+	int one = 1;
+	if (setsockopt(g->tcp, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_TRANSPARENT : IP_TRANSPARENT, &one, sizeof(one)) < 0)
+		return -errno;
+	int r = nft_capture(&rules, NETNS_PROXY_PORT);
+	if (r == 0)
+		r = nft_apply(&rules);
+	return r == -EEXIST ? 0 : r; /* a gate before this one had them made */
+}
+
+static int steer(enum netns_capture how, struct netns_gate *g, bool six)
+{
+	switch (how) {
+	case NETNS_SK_LOOKUP:
+		g->steer = attach_program(g);
+		return g->steer < 0 ? g->steer : add_routes(six);
+	case NETNS_NFT: {
+		int r = apply_rules(g, six);
+		return r < 0 ? r : add_routes(six);
+	}
+	case NETNS_PROXY:
+		return 0;
+	case NETNS_UNKNOWN:
+		break;
+	}
+	return -EINVAL;
+}
+
+int netns_gate_make(enum netns_capture how, struct netns_gate *ret)
 {
 	struct netns_gate g = NETNS_GATE_NONE;
 	bool six = true;
@@ -224,18 +281,75 @@ int netns_gate_make(struct netns_gate *ret)
 		six = false;
 		r = make_sockets(&g, six);
 	}
-	if (r == 0) {
-		g.steer = steer(&g);
-		/* Without routes nothing leaves at all, so what cannot be steered is refused by the kernel. */
-		if (g.steer >= 0)
-			r = add_routes(six);
-	}
+	if (r == 0)
+		r = steer(how, &g, six);
 	if (r < 0) {
 		netns_gate_close(&g);
 		return r;
 	}
-	if (g.steer < 0)
-		g.steer = -1;
 	*ret = g;
 	return 0;
+}
+
+/* ---- checking ---- */
+
+#define CHECK_MS 1000 /* a connection within a namespace takes microseconds */
+
+/* An address of those that documents use, and a port that is nobody's. */
+static socklen_t somewhere(int family, struct sockaddr_storage *ret)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(9) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+	(void)inet_pton(AF_INET, "192.0.2.1", &v4.sin_addr);
+	(void)inet_pton(AF_INET6, "2001:db8::1", &v6.sin6_addr);
+	size_t n = family == AF_INET ? sizeof(v4) : sizeof(v6);
+	memcpy(ret, family == AF_INET ? (void *)&v4 : (void *)&v6, n);
+	return (socklen_t)n;
+}
+
+/* The same place may be said as IPv4 or as IPv4 within IPv6, after the kind of the listener. */
+static bool same_place(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	struct in6_addr where[2] = { 0 };
+	in_port_t port[2];
+	for (int i = 0; i < 2; i++) {
+		const struct sockaddr_storage *it = i ? b : a;
+		const struct sockaddr_in *v4 = (const void *)it;
+		const struct sockaddr_in6 *v6 = (const void *)it;
+		port[i] = it->ss_family == AF_INET ? v4->sin_port : v6->sin6_port;
+		if (it->ss_family == AF_INET) {
+			where[i].s6_addr[10] = where[i].s6_addr[11] = 0xff;
+			memcpy(&where[i].s6_addr[12], &v4->sin_addr, 4);
+		} else {
+			where[i] = v6->sin6_addr;
+		}
+	}
+	return port[0] == port[1] && memcmp(&where[0], &where[1], sizeof(where[0])) == 0;
+}
+
+static int check_family(const struct netns_gate *g, int family)
+{
+	_cleanup_(closep) int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct pollfd ready = { .fd = g->tcp, .events = POLLIN };
+	struct sockaddr_storage to = { 0 }, at = { 0 };
+	socklen_t n = somewhere(family, &to), len = sizeof(at);
+	if (fd < 0 || (connect(fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS))
+		return -errno;
+	int r = poll(&ready, 1, CHECK_MS);
+	if (r <= 0)
+		return r < 0 ? -errno : -ECONNREFUSED;
+	_cleanup_(closep) int theirs = accept4(g->tcp, NULL, NULL, SOCK_CLOEXEC);
+	if (theirs < 0 || getsockname(theirs, (struct sockaddr *)&at, &len) < 0)
+		return -errno;
+	return same_place(&at, &to) ? 0 : -ECONNREFUSED;
+}
+
+int netns_gate_check(const struct netns_gate *g)
+{
+	struct sockaddr_storage at = { 0 };
+	socklen_t len = sizeof(at);
+	if (getsockname(g->tcp, (struct sockaddr *)&at, &len) < 0)
+		return -errno;
+	int r = check_family(g, AF_INET);
+	return r == 0 && at.ss_family == AF_INET6 ? check_family(g, AF_INET6) : r;
 }

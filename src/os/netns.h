@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "defs.h"
+#include "view.h"
 
 #define NETNS_PROXY_PORT 15004 /* of the listener; on loopback it is a proxy */
 #define NETNS_DNS_PORT   53
@@ -13,15 +13,30 @@
 struct netns_gate {
 	int tcp;   /* a listener; getsockname of what it accepts is the destination that was meant */
 	int dns;   /* UDP, with the destination as a control message */
-	int steer; /* as long as it is open, connections and questions to any address but loopback come to the two */
+	int steer; /* a BPF link, or -1 where nothing has to be held */
 };
 
 #define NETNS_GATE_NONE ((struct netns_gate){ -1, -1, -1 })
 
+/* How what a box sends comes to them. Kept in boxes' state files: numbers stay. */
+enum netns_capture {
+	NETNS_UNKNOWN,
+	NETNS_SK_LOOKUP, /* a BPF program picks the socket; it goes when `steer` is closed */
+	NETNS_NFT,       /* rules of the namespace's own, which stay, do so while there is a listener */
+	NETNS_PROXY,     /* not at all: there is no route, and the proxy port and DNS on loopback are all */
+};
+#define NETNS_CAPTURES 4
+
+/* "sk_lookup", "nft", "proxy"; NULL for any other number, NETNS_UNKNOWN for any other text. */
+const char *netns_capture_name(enum netns_capture how);
+enum netns_capture netns_capture_named(struct view name);
+
 /*
- * Makes them in the namespace of the calling thread, whose lo is up and whose low ports
- * are everybody's. Without the kernel's sk_lookup programs there is no `steer` (-1) and no
- * route: then only the proxy port and the name server on loopback are there.
+ * Makes the sockets in the namespace of the calling thread, whose lo is up and whose low
+ * ports are everybody's, and what brings connections to them, where it is not there from
+ * before. All of it, or an error: -EADDRINUSE when somebody has the ports.
  */
-int netns_gate_make(struct netns_gate *ret) _must_check_;
+int netns_gate_make(enum netns_capture how, struct netns_gate *ret) _must_check_;
+/* Whether a connection to somewhere, by IPv4 and IPv6, really comes to the listener, with its destination. */
+int netns_gate_check(const struct netns_gate *g) _must_check_;
 void netns_gate_close(struct netns_gate *g);

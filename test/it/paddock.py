@@ -485,11 +485,12 @@ class Background(threading.Thread):
 class Daemon:
     """`paddock serve` on directories of its own. start() returns when it is ready."""
 
-    def __init__(self, base, environment=None, arguments=(), listen="127.0.0.1:0"):
+    def __init__(self, base, environment=None, arguments=(), listen="127.0.0.1:0", prepare=die_with_parent):
         self.base = Path(base)
         self.data_dir, self.run_dir = self.base / "data", self.base / "run"
         self.log_file = self.base / "log"
         self.environment, self.arguments, self.listen = environment or {}, list(arguments), listen
+        self.prepare = prepare  # runs in the new process, before the program does
         self.process, self.host, self.port, self.scheme = None, None, None, None
         self.api_kills = 0
         self.boxes_seen, self.namespaces_seen, self.inodes_own, self.cgroup_homes = set(), [], set(), set()
@@ -504,7 +505,7 @@ class Daemon:
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(
                 self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
-                env=clean_environment(**self.environment), preexec_fn=die_with_parent,
+                env=clean_environment(**self.environment), preexec_fn=self.prepare,
             )
         try:
             match = READY.match(self.read_line(timeout))

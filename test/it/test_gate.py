@@ -20,8 +20,8 @@ PROBE = (Path(__file__).parent / "gate_probe.py").read_text()
 
 
 @pytest.fixture(scope="module")
-def net(workdir):
-    directory = workdir / "internet"
+def net(workdir, request):
+    directory = workdir / f"internet-{request.module.__name__}"  # other files use this fixture, too
     directory.mkdir()
     it = Internet(directory).start()
     it.set("a.test", it.host(10))

@@ -54,6 +54,15 @@ static void ready_when_done(struct adoption *a)
 
 /* ---- images and posture ---- */
 
+static void on_gated(struct core *c);
+
+/* Policies mean hosts when it is known which boxes there are, and what their images say. */
+static void gate_when_known(struct adoption *a)
+{
+	if (a->reconciled && a->imaged)
+		policies_gate_start(a->core, on_gated);
+}
+
 static void on_images(void *arg, const void *result, const struct err *e)
 {
 	struct adoption *a = arg;
@@ -62,7 +71,7 @@ static void on_images(void *arg, const void *result, const struct err *e)
 	if (e)
 		give_up(a, e);
 	else
-		ready_when_done(a);
+		gate_when_known(a); /* and what waits for the gate waits for this */
 }
 
 static void on_posture(void *arg, const void *result, const struct err *e)
@@ -101,7 +110,7 @@ static int on_reconciled(struct call *call, const struct frame *f, int fd)
 	if (reply.removed)
 		log_info("the keeper removed %u leftovers", reply.removed);
 	a->reconciled = true;
-	policies_gate_start(a->core, on_gated);
+	gate_when_known(a);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "auth.h"
 #include "core_state.h"
+#include "fd.h"
 #include "log.h"
 #include "snapshots.h"
 #include "text.h"
@@ -71,6 +72,8 @@ struct image_job {
 	struct core *core;
 	struct call call;
 	char digest[DIGEST_SIZE]; /* of one that is being made */
+	char surveyed[DIGEST_SIZE]; /* the one that is being read */
+	size_t next; /* the first that was not looked at */
 };
 
 static struct image_job *new_job(struct core *c, const struct call_ops *ops, job_done *done, void *arg,
@@ -87,7 +90,17 @@ static struct image_job *new_job(struct core *c, const struct call_ops *ops, job
 	return j;
 }
 
-static int copy_image(struct arena *a, const struct wire_image *from, struct image *to)
+/* A record that makes no sense is as good as none. */
+static void take_record(struct core *c, struct arena *a, struct view record, struct image *i)
+{
+	struct err e = { 0 };
+
+	i->surveyed = true;
+	if (config_sets_merge(a, &c->policies.sets, record, NULL, "image", &i->sets, &e) < 0)
+		log_warn("image %.*s: its sets of hosts are the machine's: %s", VIEW_ARG(i->digest), e.msg);
+}
+
+static int copy_image(struct core *c, struct arena *a, const struct wire_image *from, struct image *to)
 {
 	*to = (struct image){ .digest = arena_view(a, from->digest),
 			      .n_names = from->names.n,
@@ -102,6 +115,11 @@ static int copy_image(struct arena *a, const struct wire_image *from, struct ima
 		if (!to->names[i].p)
 			return -ENOMEM;
 	}
+	/* The view of this machine says what the machine says. */
+	if (from->machine || !c->config->egress.detect)
+		to->surveyed = true;
+	else if (from->record.n)
+		take_record(c, a, from->record, to);
 	return 0;
 }
 
@@ -114,7 +132,7 @@ static int replace_list(struct core *c, const struct wire_image_list_reply *repl
 	if (!fresh.items)
 		r = -ENOMEM;
 	for (size_t i = 0; r >= 0 && i < fresh.n; i++)
-		r = copy_image(&fresh.arena, &reply->images.items[i], &fresh.items[i]);
+		r = copy_image(c, &fresh.arena, &reply->images.items[i], &fresh.items[i]);
 	if (r < 0) {
 		arena_done(&fresh.arena);
 		return r;
@@ -131,6 +149,112 @@ static void finish(struct image_job *j, const struct err *e)
 	free(j);
 }
 
+/* ---- surveys ---- */
+
+#define SURVEY_MS    30000
+#define RECORD_BYTES (64u * 1024)
+
+static void survey_next(struct image_job *j);
+
+static int on_surveyed(struct call *c, const struct frame *f, int fd)
+{
+	struct image_job *j = CONTAINER(c, struct image_job, call);
+	struct image *i = (struct image *)images_find(j->core, view_of(j->surveyed));
+	struct arena a = ARENA_INIT(RECORD_BYTES);
+	struct wire_surveyed reply;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_surveyed_msg, &a, &reply) : -EBADMSG;
+
+	fd_close(fd);
+	if (r >= 0 && i && !i->surveyed)
+		take_record(j->core, &j->core->images.arena, reply.record, i);
+	arena_done(&a);
+	if (r < 0)
+		return r;
+	survey_next(j);
+	return 0;
+}
+
+static void on_survey_fail(struct call *c, const struct err *e)
+{
+	struct image_job *j = CONTAINER(c, struct image_job, call);
+
+	if (!j->core->stopping)
+		log_warn("image %s: its sets of hosts are the machine's: %s", j->surveyed, e->msg);
+	survey_next(j);
+}
+
+static const struct call_ops survey_ops = { .on_reply = on_surveyed, .on_fail = on_survey_fail };
+
+/* Images that were imported before this was known are read at the first start; then the keeper has it. */
+static void survey_next(struct image_job *j)
+{
+	struct core *c = j->core;
+
+	while (!c->stopping && j->next < c->images.n) {
+		const struct image *i = &c->images.items[j->next++];
+		struct wire_survey msg = { .image = i->digest };
+
+		if (i->surveyed || view_to_str(i->digest, j->surveyed, sizeof(j->surveyed)) < 0)
+			continue;
+		j->call.ops = &survey_ops;
+		if (keeper_call(c, &j->call, WIRE_TYPE_SURVEY, SURVEY_MS, &wire_survey_msg, &msg) >= 0)
+			return;
+	}
+	finish(j, NULL);
+}
+
+struct survey_job {
+	struct job job;
+	struct call call;
+};
+
+static int on_snapshot_surveyed(struct call *c, const struct frame *f, int fd)
+{
+	struct survey_job *j = CONTAINER(c, struct survey_job, call);
+	struct arena a = ARENA_INIT(RECORD_BYTES);
+	struct wire_surveyed reply;
+	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_surveyed_msg, &a, &reply) : -EBADMSG;
+
+	fd_close(fd);
+	if (r >= 0) {
+		job_finish(&j->job, &reply.record, NULL);
+		free(j);
+	}
+	arena_done(&a);
+	return r < 0 ? r : 0;
+}
+
+static void on_snapshot_fail(struct call *c, const struct err *e)
+{
+	struct survey_job *j = CONTAINER(c, struct survey_job, call);
+
+	job_finish(&j->job, NULL, e);
+	free(j);
+}
+
+struct job *images_survey(struct core *c, struct view digest, struct view snapshot, job_done *done, void *arg,
+			  struct err *e)
+{
+	static const struct call_ops ops = { .on_reply = on_snapshot_surveyed, .on_fail = on_snapshot_fail };
+	const struct wire_survey msg = { .image = digest, .snapshot = snapshot };
+	struct survey_job *j = calloc(1, sizeof(*j));
+
+	if (!j) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "survey");
+		return NULL;
+	}
+	*j = (struct survey_job){ .job = { .done = done, .arg = arg }, .call = { .ops = &ops } };
+	int r = keeper_call(c, &j->call, WIRE_TYPE_SURVEY, SURVEY_MS, &wire_survey_msg, &msg);
+	if (r < 0) {
+		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
+		free(j);
+		return NULL;
+	}
+	return &j->job;
+}
+
+/* ---- the list ---- */
+
 static int on_list(struct call *c, const struct frame *f, int fd)
 {
 	struct image_job *j = CONTAINER(c, struct image_job, call);
@@ -144,7 +268,8 @@ static int on_list(struct call *c, const struct frame *f, int fd)
 	arena_done(&a);
 	if (r < 0)
 		return r;
-	finish(j, NULL);
+	j->next = 0;
+	survey_next(j);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "config_sets.h"
 #include "exec.h"
 #include "job.h"
 #include "sha256.h"
@@ -20,6 +21,8 @@ struct image {
 	int64_t created_ms;
 	bool machine;
 	bool seeded; /* of a snapshot */
+	bool surveyed; /* what it says about where packages come from is known */
+	struct config_sets sets; /* as it says; none: the machine's */
 };
 
 struct images {
@@ -34,13 +37,17 @@ int images_each(struct core *c, const struct actor *a, void (*each)(void *arg, c
 		void *arg, struct err *e) _must_check_;
 /* NULL when there is none. */
 const struct image *images_find(const struct core *c, struct view name);
-/* Asks the keeper anew. Also the end of remove and import. */
+/* Asks the keeper anew, and has those surveyed that were not. Also the end of remove and import. */
 struct job *images_refresh(struct core *c, job_done *done, void *arg, struct err *e) _must_check_;
 struct job *images_remove(struct core *c, const struct actor *a, struct view name, job_done *done, void *arg,
 			  struct err *e) _must_check_;
 /* An image with the files of a snapshot. The result is a const struct image *. */
 struct job *images_of_snapshot(struct core *c, const struct actor *a, struct view name, struct view snapshot,
 			       job_done *done, void *arg, struct err *e) _must_check_;
+/* What a snapshot over an image says about where packages come from: done gets a const struct view *, a record
+ * of config_sets.h. */
+struct job *images_survey(struct core *c, struct view digest, struct view snapshot, job_done *done, void *arg,
+			  struct err *e) _must_check_;
 /* Whether an image may get this name. */
 int images_check_name(struct core *c, struct view name, struct err *e) _must_check_;
 void images_done(struct core *c);

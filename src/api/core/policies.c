@@ -11,6 +11,8 @@
 #include "core_state.h"
 #include "log.h"
 #include "mounts.h"
+#include "snapshots.h"
+#include "templates.h"
 #include "poison.h"
 
 #define POLICY_BYTES (1024u * 1024)
@@ -38,9 +40,27 @@ const char *policies_source_name(enum policy_source s)
 
 static const struct egress_policy nothing = { .otherwise = EGRESS_DENY };
 
-static const struct json *sets_of(const struct core *c)
+static const struct config_sets *sets_for(const struct core *c, struct view snapshot, struct view image)
 {
-	return c->config->egress.sets;
+	const struct template_build *t = templates_of_snapshot(c, snapshot);
+	const struct image *i = images_find(c, image);
+
+	return t && t->sets.sets ? &t->sets : i && i->sets.sets ? &i->sets : &c->policies.sets;
+}
+
+const struct config_sets *policies_sets(const struct box *b)
+{
+	return sets_for(b->core, b->spec.snapshot, b->spec.digest);
+}
+
+/* Files of a snapshot say nothing by themselves: what was in the box wrote them. Its image does. */
+static const struct config_sets *sets_of_wish(struct core *c, const struct actor *a, const struct box_wish *w)
+{
+	const struct snapshot *s = w->snapshot.n ? snapshots_find(c, a, ACT_SNAPSHOT_READ, w->snapshot, NULL) : NULL;
+
+	if (s)
+		return sets_for(c, view_of(s->id), view_of(s->digest));
+	return sets_for(c, VIEW_NONE, w->image.n ? w->image : c->config->defaults.image);
 }
 
 /* ---- policies in memory ---- */
@@ -87,12 +107,13 @@ static struct policy *policy_new(const struct json *doc, struct view text, const
 /* ---- wishes ---- */
 
 /* Networks that are not public belong to whoever runs the machine; a sum of sets must fit. */
-static int check_wish(struct core *c, const struct actor *a, const struct egress_policy *p, struct err *e)
+static int check_wish(struct core *c, const struct actor *a, const struct egress_policy *p, const struct json *sets,
+		      struct err *e)
 {
 	bool anyone = view_is(c->config->egress.non_public, "anyone") || a->role == STORE_ROLE_ADMIN;
 	struct arena tmp = ARENA_INIT(POLICY_BYTES);
 	struct egress_policy flat;
-	int r = egress_flatten(&tmp, p, sets_of(c), &flat, e);
+	int r = egress_flatten(&tmp, p, sets, &flat, e);
 
 	arena_done(&tmp);
 	for (size_t i = 0; r >= 0 && !anyone && i < p->n_rules; i++)
@@ -103,20 +124,21 @@ static int check_wish(struct core *c, const struct actor *a, const struct egress
 }
 
 /* The document may be of another arena, which goes: everything is read from the one form. */
-static struct policy *wish(struct core *c, const struct actor *a, const struct json *doc, struct err *e)
+static struct policy *wish(struct core *c, const struct actor *a, const struct json *doc, const struct json *sets,
+			   struct err *e)
 {
-	struct policy *first = policy_new(doc, VIEW_NONE, sets_of(c), e), *p = NULL;
+	struct policy *first = policy_new(doc, VIEW_NONE, sets, e), *p = NULL;
 
-	if (first && check_wish(c, a, &first->egress, e) >= 0)
+	if (first && check_wish(c, a, &first->egress, sets, e) >= 0)
 		p = policy_new(NULL, first->text, &egress_any_set, e);
 	policy_free(first);
 	return p;
 }
 
-int policies_wish(struct core *c, const struct actor *a, const struct json *doc, struct arena *arena, struct view *ret,
-		  struct err *e)
+int policies_wish(struct core *c, const struct actor *a, const struct box_wish *w, const struct json *doc,
+		  struct arena *arena, struct view *ret, struct err *e)
 {
-	struct policy *p = wish(c, a, doc, e);
+	struct policy *p = wish(c, a, doc, sets_of_wish(c, a, w)->sets, e);
 	struct view text = p ? arena_view(arena, p->text) : VIEW_NONE;
 
 	policy_free(p);
@@ -297,7 +319,7 @@ struct job *policies_put(struct core *c, const struct actor *a, struct view ref,
 			 job_done *done, void *arg, struct err *e)
 {
 	struct box *b = find(c, a, ref, e);
-	struct policy *p = b && doc ? wish(c, a, doc, e) : NULL;
+	struct policy *p = b && doc ? wish(c, a, doc, policies_sets(b)->sets, e) : NULL;
 
 	return b && (p || !doc) ? change(b, p, recheck, done, arg, e) : NULL;
 }
@@ -311,7 +333,7 @@ static bool replaced(const struct egress_policy *p, size_t n_new, const struct e
 	return false;
 }
 
-static int add_rules(struct core *c, const struct egress_policy *was, const struct policies_more *more, struct arena *a,
+static int add_rules(const struct json *sets, const struct egress_policy *was, const struct policies_more *more, struct arena *a,
 		     struct egress_policy *ret, size_t *ret_new, struct err *e)
 {
 	struct egress_policy p = { .otherwise = was->otherwise, .limits = was->limits, .refuse_ech = was->refuse_ech };
@@ -322,7 +344,7 @@ static int add_rules(struct core *c, const struct egress_policy *was, const stru
 	for (size_t i = 0; i < more->targets.n; i++) {
 		struct egress_rule *r = &p.rules[p.n_rules];
 
-		if (egress_target(a, more->targets.items[i], sets_of(c), r, e) < 0)
+		if (egress_target(a, more->targets.items[i], sets, r, e) < 0)
 			return err_wrap(e, "targets[%zu]", i);
 		r->verdict = more->verdict;
 		p.n_rules += !replaced(&p, p.n_rules, r);
@@ -339,15 +361,16 @@ static int add_rules(struct core *c, const struct egress_policy *was, const stru
 }
 
 /* Only what is new is judged: what is there may have been allowed by somebody with other rights. */
-static int check_more(struct core *c, const struct actor *a, const struct egress_policy *p, size_t n_new, struct err *e)
+static int check_more(struct core *c, const struct actor *a, const struct egress_policy *p, size_t n_new,
+		      const struct json *sets, struct err *e)
 {
 	const struct egress_policy part = { .otherwise = p->otherwise, .rules = p->rules, .n_rules = n_new };
 	struct arena tmp = ARENA_INIT(POLICY_BYTES);
 	struct egress_policy flat;
-	int r = check_wish(c, a, &part, e);
+	int r = check_wish(c, a, &part, sets, e);
 
 	if (r >= 0)
-		r = egress_flatten(&tmp, p, sets_of(c), &flat, e);
+		r = egress_flatten(&tmp, p, sets, &flat, e);
 	arena_done(&tmp);
 	return r;
 }
@@ -356,14 +379,15 @@ struct job *policies_add(struct core *c, const struct actor *a, struct view ref,
 			 bool recheck, job_done *done, void *arg, struct err *e)
 {
 	struct box *b = find(c, a, ref, e);
+	const struct json *sets = b ? policies_sets(b)->sets : NULL;
 	struct arena tmp = ARENA_INIT(POLICY_BYTES);
 	struct buf text = BUF_INIT(EGRESS_TEXT_MAX);
 	struct egress_policy grown;
 	struct policy *p = NULL;
 	size_t n_new = 0;
 
-	if (b && add_rules(c, policies_of(b, NULL), more, &tmp, &grown, &n_new, e) >= 0 &&
-	    check_more(c, a, &grown, n_new, e) >= 0) {
+	if (b && add_rules(sets, policies_of(b, NULL), more, &tmp, &grown, &n_new, e) >= 0 &&
+	    check_more(c, a, &grown, n_new, sets, e) >= 0) {
 		if (egress_write(&grown, &text) < 0)
 			err_set(e, ERR_TOO_LARGE, "the policy is larger than %u bytes", EGRESS_TEXT_MAX);
 		else
@@ -445,7 +469,7 @@ struct job *policies_tenant_put(struct core *c, const struct actor *a, struct vi
 				job_done *done, void *arg, struct err *e)
 {
 	const struct tenant *t = find_tenant(c, a, ref, e);
-	struct policy *p = t && doc ? wish(c, a, doc, e) : NULL;
+	struct policy *p = t && doc ? wish(c, a, doc, c->policies.sets.sets, e) : NULL;
 	struct tenant_policy *tp = t && (p || !doc) ? tenant_policy(c, t) : NULL;
 	struct tenant_change *ch = tp ? calloc(1, sizeof(*ch)) : NULL;
 
@@ -490,12 +514,12 @@ static int read_refusals(struct core *c, struct err *e)
 	if (!p.rules)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "egress.refuse");
 	for (size_t i = 0; list && i < list->n; i++) {
-		if (egress_target(&ps->arena, list->items[i].text, sets_of(c), &p.rules[i], e) < 0)
+		if (egress_target(&ps->arena, list->items[i].text, c->policies.sets.sets, &p.rules[i], e) < 0)
 			return -1;
 		p.rules[i].verdict = EGRESS_DENY;
 		p.n_rules++;
 	}
-	return egress_flatten(&ps->arena, &p, sets_of(c), &ps->refuse, e);
+	return egress_flatten(&ps->arena, &p, c->policies.sets.sets, &ps->refuse, e);
 }
 
 int policies_init(struct core *c, struct err *e)
@@ -504,12 +528,13 @@ int policies_init(struct core *c, struct err *e)
 	const struct json *images = cfg->egress.images;
 	struct policies *ps = &c->policies;
 
+	ps->sets = (struct config_sets){ cfg->egress.sets, cfg->egress.sources };
 	map_init(&ps->by_tenant);
 	list_init(&ps->unsent);
 	arena_init(&ps->arena, POLICY_BYTES);
 	/* Greater than all that were given before: a millisecond has no thousand verdicts. */
 	ps->next_id = (uint64_t)clock_wall_ms() * 1000;
-	if (cfg->egress.policy && !(ps->standard = policy_new(cfg->egress.policy, VIEW_NONE, sets_of(c), e)))
+	if (cfg->egress.policy && !(ps->standard = policy_new(cfg->egress.policy, VIEW_NONE, c->policies.sets.sets, e)))
 		return err_wrap(e, "egress.policy");
 	ps->images = calloc((images ? images->n : 0) + 1, sizeof(*ps->images));
 	if (!ps->images)
@@ -518,7 +543,7 @@ int policies_init(struct core *c, struct err *e)
 		struct policy_image *im = &ps->images[ps->n_images];
 
 		im->name = images->members[i].key;
-		im->policy = policy_new(&images->members[i].value, VIEW_NONE, sets_of(c), e);
+		im->policy = policy_new(&images->members[i].value, VIEW_NONE, c->policies.sets.sets, e);
 		if (!im->policy)
 			return err_wrap(e, "egress.images");
 		ps->n_images++;

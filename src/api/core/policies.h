@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "config_sets.h"
 #include "egress.h"
 #include "job.h"
 #include "map.h"
@@ -18,6 +19,7 @@
 
 struct actor;
 struct box;
+struct box_wish;
 struct core;
 struct tenant;
 
@@ -60,6 +62,7 @@ struct box_egress {
 };
 
 struct policies {
+	struct config_sets sets;             /* of the configuration: what this machine says */
 	struct policy *standard;             /* of the configuration, or NULL */
 	struct policy_image *images;         /* of the configuration */
 	size_t n_images;
@@ -81,10 +84,10 @@ struct policies {
 
 /* ---- wishes ---- */
 
-/* A policy that somebody asks for, checked: its one form in JSON, in the arena. ERR_FORBIDDEN where it opens
- * what only admins may open. */
-int policies_wish(struct core *c, const struct actor *a, const struct json *doc, struct arena *arena,
-		  struct view *ret, struct err *e) _must_check_;
+/* A policy that somebody asks for a box that is as the wish says, checked: its one form in JSON, in the arena.
+ * ERR_FORBIDDEN where it opens what only admins may open. */
+int policies_wish(struct core *c, const struct actor *a, const struct box_wish *w, const struct json *doc,
+		  struct arena *arena, struct view *ret, struct err *e) _must_check_;
 /* The same from targets: rules before those that the box has, in the order of the targets. */
 struct policies_more {
 	enum egress_verdict verdict;
@@ -97,6 +100,9 @@ struct policies_more {
 int policies_take(struct box *b, struct err *e) _must_check_;
 void policies_forget(struct box *b); /* its end */
 const struct egress_policy *policies_of(const struct box *b, enum policy_source *ret);
+
+/* What the names of sets mean for this box: as its template says, or its image, or this machine. */
+const struct config_sets *policies_sets(const struct box *b);
 
 /* The result of these is a const struct box *. `recheck`: open connections that are not allowed any more are
  * ended. A NULL `doc`: its own policy is taken away. */

@@ -97,9 +97,25 @@ static struct view rule_id(struct arena *a, size_t i)
 	return arena_view(a, view_of(text));
 }
 
-static int put_rules(struct core *c, struct arena *a, const struct egress_policy *p, struct wire_gate_policy *w)
+/* A rule with the members of its set in place of its name. */
+static bool put_flat(struct arena *a, const struct egress_rule *r, const struct json *sets, struct view id, size_t room,
+		     struct wire_gate_policy *w)
 {
-	const struct egress_policy *refuse = &c->policies.refuse;
+	const struct egress_policy one = { .rules = (struct egress_rule *)r, .n_rules = 1 };
+	struct egress_policy flat;
+	bool ok = egress_flatten(a, &one, sets, &flat, NULL) >= 0 && w->rules.n + flat.n_rules < room;
+
+	for (size_t k = 0; ok && k < flat.n_rules; k++)
+		ok = put_rule(a, &flat.rules[k], id, &w->rules.items[w->rules.n++]);
+	return ok;
+}
+
+/* What is denied is denied by its usual name, too: no image takes a host out of a set that is refused to it. */
+static int put_rules(const struct box *b, struct arena *a, const struct egress_policy *p, struct wire_gate_policy *w)
+{
+	const struct policies *ps = &b->core->policies;
+	const struct egress_policy *refuse = &ps->refuse;
+	const struct json *sets = policies_sets(b)->sets;
 	size_t room = refuse->n_rules + EGRESS_FLAT_MAX + 1;
 	bool ok = true;
 
@@ -109,14 +125,12 @@ static int put_rules(struct core *c, struct arena *a, const struct egress_policy
 	for (size_t i = 0; ok && i < refuse->n_rules; i++)
 		ok = put_rule(a, &refuse->rules[i], VIEW("refuse"), &w->rules.items[w->rules.n++]);
 	for (size_t i = 0; ok && i < p->n_rules; i++) {
-		const struct egress_policy one = { .rules = &p->rules[i], .n_rules = 1 };
+		const struct egress_rule *r = &p->rules[i];
 		struct view id = rule_id(a, i);
-		struct egress_policy flat;
 
-		ok = id.p && egress_flatten(a, &one, c->config->egress.sets, &flat, NULL) >= 0 &&
-		     w->rules.n + flat.n_rules < room;
-		for (size_t k = 0; ok && k < flat.n_rules; k++)
-			ok = put_rule(a, &flat.rules[k], id, &w->rules.items[w->rules.n++]);
+		ok = id.p && put_flat(a, r, sets, id, room, w);
+		if (ok && r->set.n && r->verdict == EGRESS_DENY && sets != ps->sets.sets)
+			ok = put_flat(a, r, ps->sets.sets, id, room, w);
 	}
 	if (ok && p->otherwise == EGRESS_ALLOW)
 		w->rules.items[w->rules.n++] =
@@ -185,7 +199,7 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 		.recheck = recheck,
 		.refuse_ech = policy->refuse_ech,
 	};
-	int r = put_rules(c, &a, policy, &w);
+	int r = put_rules(b, &a, policy, &w);
 
 	policies_token_key(b, key);
 	w.token_key = view_of(key);

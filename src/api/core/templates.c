@@ -81,7 +81,7 @@ static struct template_build *build_new(struct template *t)
 	b->of = t;
 	b->arena = ARENA_INIT(SPEC_ARENA_MAX);
 	b->created_ms = b->updated_ms = clock_wall_ms();
-	b->user = b->workdir = b->start = b->ready = VIEW("");
+	b->user = b->workdir = b->start = b->ready = b->record = VIEW("");
 	rnd_name(b->id, BOX_ID);
 	list_append(&t->builds, &b->order);
 	return b;
@@ -244,7 +244,7 @@ const struct template_build *templates_newest(const struct template *t)
 	return list_empty(&t->builds) ? NULL : CONTAINER(t->builds.prev, struct template_build, order);
 }
 
-static const struct template_build *by_snapshot(const struct core *c, struct view snapshot)
+const struct template_build *templates_of_snapshot(const struct core *c, struct view snapshot)
 {
 	if (!snapshot.n)
 		return NULL;
@@ -259,12 +259,26 @@ static const struct template_build *by_snapshot(const struct core *c, struct vie
 
 const struct template_build *templates_of_box(const struct core *c, const struct box *b)
 {
-	return by_snapshot(c, b->spec.snapshot);
+	return templates_of_snapshot(c, b->spec.snapshot);
 }
 
 bool templates_own_snapshot(const struct core *c, const struct snapshot *s)
 {
-	return by_snapshot(c, view_of(s->id)) != NULL;
+	return templates_of_snapshot(c, view_of(s->id)) != NULL;
+}
+
+void templates_take_record(struct template_build *b, struct view record)
+{
+	struct core *c = b->of->core;
+	struct err e = { 0 };
+
+	b->sets = (struct config_sets){ 0 };
+	b->record = arena_view(&b->arena, record);
+	if (!b->record.p)
+		b->record = VIEW("");
+	if (c->config->egress.detect && b->record.n &&
+	    config_sets_merge(&b->arena, &c->policies.sets, b->record, &b->env, "template", &b->sets, &e) < 0)
+		log_warn("template %s: its sets of hosts are its image's: %s", b->of->id, e.msg);
 }
 
 /* ---- the store ---- */
@@ -299,6 +313,7 @@ static void put_build(struct json_out *o, const struct template_build *b)
 	json_out_kstr(o, "workdir", b->workdir);
 	json_out_kstr(o, "start", b->start);
 	json_out_kstr(o, "ready", b->ready);
+	json_out_kstr(o, "record", b->record);
 	json_out_end(o, '}');
 }
 
@@ -327,7 +342,7 @@ static void put_row(struct template *t, store_done *done, void *arg)
 
 struct build_row {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view id, snapshot, user, workdir, start, ready;
+	struct view id, snapshot, user, workdir, start, ready, record;
 	uint64_t created_ms, updated_ms, cpu, memory_mb;
 	struct json_strlist tags;
 	struct json_strmap env;
@@ -347,6 +362,7 @@ static const struct json_field row_fields[] = {
 	{ "workdir", JSON_F_STRING, AT(workdir) },
 	{ "start", JSON_F_STRING, AT(start) },
 	{ "ready", JSON_F_STRING, AT(ready) },
+	{ "record", JSON_F_STRING, AT(record) },
 };
 #undef AT
 static const struct json_schema row_schema = { row_fields, ELEMS(row_fields) };
@@ -354,7 +370,8 @@ static const struct json_schema row_schema = { row_fields, ELEMS(row_fields) };
 /* What it read stays in the build's arena. */
 static int load_build(struct template *t, const struct json *j, struct err *e)
 {
-	struct build_row row = { .user = VIEW(""), .workdir = VIEW(""), .start = VIEW(""), .ready = VIEW("") };
+	struct build_row row = { .user = VIEW(""), .workdir = VIEW(""), .start = VIEW(""), .ready = VIEW(""),
+				 .record = VIEW("") };
 	struct template_build *b = build_new(t);
 	struct buf text = BUF_INIT(DOC_MAX);
 	struct json_out o;
@@ -383,6 +400,7 @@ static int load_build(struct template *t, const struct json *j, struct err *e)
 	b->workdir = row.workdir;
 	b->start = row.start;
 	b->ready = row.ready;
+	templates_take_record(b, row.record);
 	return 0;
 }
 

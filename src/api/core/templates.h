@@ -12,6 +12,7 @@
 #pragma once
 
 #include "boxes.h"
+#include "config_sets.h"
 
 #define TEMPLATES_TAGS_MAX   32
 #define TEMPLATES_STEPS_MAX  500
@@ -45,6 +46,8 @@ struct template_build {
 	struct arena arena;
 	struct json_strmap env;
 	struct view user, workdir, start, ready;
+	struct view record; /* what its files say about where packages come from: see config_sets.h */
+	struct config_sets sets; /* and what that means; none: as its image says */
 	struct template_log *logs;
 	size_t n_logs;
 	char reason[192], step[16]; /* why and where it failed */
@@ -86,6 +89,7 @@ enum template_status templates_status(const struct template_build *b);
 const struct template_build *templates_newest(const struct template *t);
 /* What the box was made from; NULL: no template, or none that still is. */
 const struct template_build *templates_of_box(const struct core *c, const struct box *b);
+const struct template_build *templates_of_snapshot(const struct core *c, struct view id);
 bool templates_own_snapshot(const struct core *c, const struct snapshot *s);
 /* Whether the box is there for a build. */
 bool templates_is_builder(const struct core *c, const struct box *b);
@@ -164,4 +168,6 @@ void templates_done(struct core *c);
 void templates_log(struct template_build *b, enum template_level level, struct view text);
 /* Its tags are its own from now on; `done` when the store knows. */
 void templates_publish(struct template_build *b, store_done *done, void *arg);
+/* Takes a record over, with the variables of the build. */
+void templates_take_record(struct template_build *b, struct view record);
 void templates_run_free(struct template_run *r);

@@ -14,6 +14,7 @@
 #include "core_state.h"
 #include "exec.h"
 #include "log.h"
+#include "images.h"
 #include "snapshots.h"
 #include "poison.h"
 
@@ -106,7 +107,8 @@ static void fail(struct template_run *r, const char *step, const char *why)
 	snprintf(b->step, sizeof(b->step), "%s", step);
 	templates_log(b, TEMPLATE_FAILURE, view_of(why));
 	b->env = (struct json_strmap){ 0 };
-	b->user = b->workdir = b->start = b->ready = VIEW("");
+	b->user = b->workdir = b->start = b->ready = b->record = VIEW("");
+	b->sets = (struct config_sets){ 0 };
 	arena_done(&b->arena);
 	log_info("template %s: build %s failed: %s", b->of->id, b->id, log_quoted(view_of(why)));
 	end(r);
@@ -156,19 +158,11 @@ static void on_tried(void *arg, const void *result, const struct err *e)
 	fail(r, "finalize", e->msg);
 }
 
-static void on_snapshot(void *arg, const void *result, const struct err *e)
+static void try_it(struct template_run *r)
 {
-	struct template_run *r = arg;
-	const struct snapshot *s = result;
 	struct template_build *b = r->build;
 	struct err failed = { 0 };
 
-	r->job = NULL;
-	if (e) {
-		fail(r, "finalize", e->msg);
-		return;
-	}
-	memcpy(b->snapshot, s->id, sizeof(b->snapshot));
 	if (!b->start.n && !b->ready.n) {
 		publish(r);
 		return;
@@ -178,6 +172,36 @@ static void on_snapshot(void *arg, const void *result, const struct err *e)
 	r->job = templates_start(r->core, &r->actor, view_of(r->box), b, true, on_tried, r, &failed);
 	if (!r->job)
 		on_tried(r, NULL, &failed);
+}
+
+/* Without a record its boxes' sets are those of its image. */
+static void on_surveyed(void *arg, const void *result, const struct err *e)
+{
+	struct template_run *r = arg;
+
+	r->job = NULL;
+	if (e)
+		log_warn("template %s: its sets of hosts are its image's: %s", r->build->of->id, e->msg);
+	else
+		templates_take_record(r->build, *(const struct view *)result);
+	try_it(r);
+}
+
+static void on_snapshot(void *arg, const void *result, const struct err *e)
+{
+	struct template_run *r = arg;
+	const struct snapshot *s = result;
+	struct err failed = { 0 };
+
+	r->job = NULL;
+	if (e) {
+		fail(r, "finalize", e->msg);
+		return;
+	}
+	memcpy(r->build->snapshot, s->id, sizeof(r->build->snapshot));
+	r->job = images_survey(r->core, view_of(s->digest), view_of(s->id), on_surveyed, r, &failed);
+	if (!r->job)
+		on_surveyed(r, NULL, &failed);
 }
 
 static void finalize(struct template_run *r)

@@ -155,7 +155,7 @@ static int read_network(struct req *r, const struct create_body *body, struct bo
 	n.out.has_internet = body->has_internet;
 	n.out.internet = body->internet;
 	if (e2b_network_policy(r, &n.out, &policy, e) < 0 ||
-	    (policy && policies_wish(r->core, &r->actor, policy, &r->arena, &w->egress, e) < 0))
+	    (policy && policies_wish(r->core, &r->actor, w, policy, &r->arena, &w->egress, e) < 0))
 		return -1;
 	w->ports_public = n.allow_public;
 	w->mask_host = n.mask_host;
@@ -166,8 +166,6 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 {
 	struct e2b_template t;
 
-	if (read_network(r, body, w, e) < 0)
-		return -1;
 	if (e2b_network_says(body->iam))
 		return err_set(e, ERR_UNSUPPORTED, "iam is not supported");
 	if (e2b_volumes_mount(r, body->volumes, &w->workspace, e) < 0)
@@ -186,7 +184,9 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 		    : body->auto_pause_memory ? VIEW("pause")
 					      : VIEW("stop");
 	w->auto_resume = body->auto_resume.enabled;
-	return t.build ? templates_to_wish(t.build, &r->arena, w, e) : 0;
+	if (t.build && templates_to_wish(t.build, &r->arena, w, e) < 0)
+		return -1;
+	return read_network(r, body, w, e); /* what it may name depends on what it is made of */
 }
 
 static void on_started(void *arg, const void *result, const struct err *e)

@@ -195,7 +195,7 @@ static int read_egress(struct req *r, const struct json *j, struct box_wish *w, 
 {
 	if (!j)
 		return 0;
-	return policies_wish(r->core, &r->actor, j, &r->arena, &w->egress, e) < 0 ? err_wrap(e, "egress") : 0;
+	return policies_wish(r->core, &r->actor, w, j, &r->arena, &w->egress, e) < 0 ? err_wrap(e, "egress") : 0;
 }
 
 static void on_created(void *arg, const void *result, const struct err *e)

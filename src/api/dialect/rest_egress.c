@@ -35,7 +35,35 @@ static void put_sets(struct json_out *o, const struct json *sets, const struct e
 	json_out_end(o, '}');
 }
 
-static void reply(struct req *r, const char *source, const struct egress_policy *p)
+static const struct json *find_member(const struct json *object, struct view key)
+{
+	for (size_t i = 0; object && object->type == JSON_OBJECT && i < object->n; i++)
+		if (view_eq(object->members[i].key, key))
+			return &object->members[i].value;
+	return NULL;
+}
+
+/* What was not found anywhere, the administrator has given. */
+static void put_sources(struct json_out *o, const struct config_sets *s)
+{
+	json_out_key(o, "sources");
+	json_out_object(o);
+	for (size_t i = 0; s->sets && i < s->sets->n; i++) {
+		const struct json *from = find_member(s->sources, s->sets->members[i].key);
+
+		json_out_key_view(o, s->sets->members[i].key);
+		if (from) {
+			json_out_value(o, from);
+			continue;
+		}
+		json_out_array(o);
+		json_out_str(o, VIEW("configuration"));
+		json_out_end(o, ']');
+	}
+	json_out_end(o, '}');
+}
+
+static void reply(struct req *r, const char *source, const struct egress_policy *p, const struct json *sets)
 {
 	struct json_out *o = rest_json(r);
 
@@ -43,7 +71,7 @@ static void reply(struct req *r, const char *source, const struct egress_policy 
 	json_out_kz(o, "source", source);
 	json_out_key(o, "policy");
 	egress_put(o, p);
-	put_sets(o, core_config(r->core)->egress.sets, p);
+	put_sets(o, sets, p);
 	json_out_end(o, '}');
 	rest_send(r, 200);
 }
@@ -53,22 +81,40 @@ static void reply_box(struct req *r, const struct box *b)
 	enum policy_source from;
 	const struct egress_policy *p = policies_of(b, &from);
 
-	reply(r, policies_source_name(from), p);
+	reply(r, policies_source_name(from), p, policies_sets(b)->sets);
+}
+
+static void reply_sets(struct req *r, const struct config_sets *s)
+{
+	struct json_out *o = rest_json(r);
+
+	json_out_object(o);
+	put_sets(o, s->sets, NULL);
+	put_sources(o, s);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void sets(struct req *r)
 {
+	const struct config_sets s = { core_config(r->core)->egress.sets, core_config(r->core)->egress.sources };
 	struct err e = { 0 };
 
-	if (auth_permit(&r->actor, ACT_CAPABILITIES, NULL, &e) < 0) {
+	if (auth_permit(&r->actor, ACT_CAPABILITIES, NULL, &e) < 0)
 		rest_fail(r, &e);
-		return;
-	}
-	struct json_out *o = rest_json(r);
-	json_out_object(o);
-	put_sets(o, core_config(r->core)->egress.sets, NULL);
-	json_out_end(o, '}');
-	rest_send(r, 200);
+	else
+		reply_sets(r, &s);
+}
+
+static void box_sets(struct req *r)
+{
+	struct err e = { 0 };
+	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
+
+	if (b)
+		reply_sets(r, policies_sets(b));
+	else
+		rest_fail(r, &e);
 }
 
 /* ---- a box ---- */
@@ -306,7 +352,8 @@ static void reply_tenant(struct req *r, struct view ref)
 	if (policies_tenant(r->core, &r->actor, ref, &t, &p, &e) < 0)
 		rest_fail(r, &e);
 	else
-		reply(r, policies_source_name(p ? POLICY_TENANT : POLICY_NONE), p ? p : &none);
+		reply(r, policies_source_name(p ? POLICY_TENANT : POLICY_NONE), p ? p : &none,
+		      core_config(r->core)->egress.sets);
 }
 
 static void tenant_get(struct req *r)
@@ -353,6 +400,7 @@ const struct route rest_egress_routes[] = {
 	{ "POST", "/v1/sandboxes/{id}/egress/rules", add_rules, .body = REST_JSON, .query = "open" },
 	{ "POST", "/v1/sandboxes/{id}/egress/token", make_token, .body = REST_JSON },
 	{ "GET", "/v1/sandboxes/{id}/egress/log", log_page, .query = "after limit verdict" },
+	{ "GET", "/v1/sandboxes/{id}/egress/sets", box_sets },
 	{ "GET", "/v1/tenants/{id}/egress", tenant_get },
 	{ "PUT", "/v1/tenants/{id}/egress", tenant_put, .body = REST_JSON },
 	{ "DELETE", "/v1/tenants/{id}/egress", tenant_drop },

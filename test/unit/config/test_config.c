@@ -69,6 +69,20 @@ static void test_defaults(void **state)
 	assert_int_equal(c.uids.base, 1879048192);
 	assert_int_equal(c.uids.slots, 4000);
 	assert_view(c.cgroup.parent, "paddock");
+	assert_view(c.egress.capture, "auto");
+}
+
+static void test_captures(void **state)
+{
+	static const char *const known[] = { "auto", "sk_lookup", "nft", "proxy" };
+
+	(void)state;
+	for (size_t i = 0; i < ELEMS(known); i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "{\"egress\":{\"capture\":\"%s\"}}", known[i]);
+		assert_view(read_ok(text).egress.capture, known[i]);
+	}
 }
 
 static void test_over_the_defaults(void **state)
@@ -135,6 +149,7 @@ static void test_refusals(void **state)
 		  "line 1: defaults.ttl_seconds: must not exceed max.ttl_seconds" },
 		{ "{\"defaults\":{\"limits\":{\"cpu\":0}}}",
 		  "line 1: defaults.limits.cpu: must be a number from 0.01 to 4096" },
+		{ "{\"egress\":{\n\"capture\":\"ebpf\"}}", "line 2: egress.capture: must be auto, sk_lookup, nft or proxy" },
 		{ "{\"uids\":{\"api\":0}}", "line 1: uids.api: must be a whole number from 1 to 4294967294" },
 		{ "{\"uids\":{\"base\":99999}}",
 		  "line 1: uids.base: must be a whole number from 100000 to 4294967294" },
@@ -308,6 +323,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_defaults, teardown),
+		cmocka_unit_test_teardown(test_captures, teardown),
 		cmocka_unit_test_teardown(test_over_the_defaults, teardown),
 		cmocka_unit_test_teardown(test_defaults_follow_ceilings, teardown),
 		cmocka_unit_test_teardown(test_refusals, teardown),

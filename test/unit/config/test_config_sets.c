@@ -1,6 +1,7 @@
 /*
  * Sets of hosts from package managers' configuration, on a machine made of files.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -155,6 +156,145 @@ static void test_given(void **state)
 	is("{\"egress\":null}", home, "npm", "[\"packages.test\"]");
 }
 
+/* ---- images ---- */
+
+static bool read_text(const struct config_tree *t, const char *path, struct buf *out)
+{
+	char full[512];
+
+	snprintf(full, sizeof(full), "%s/%.400s", root, path);
+	return fd_slurp(AT_FDCWD, full, out) == 0;
+}
+
+static size_t list_names(const struct config_tree *t, const char *path, char (*names)[CONFIG_TREE_NAME], size_t room)
+{
+	char full[512];
+	size_t n = 0;
+
+	snprintf(full, sizeof(full), "%s/%.400s", root, path);
+	DIR *d = opendir(full);
+	for (struct dirent *de; d && n < room && (de = readdir(d));)
+		if (de->d_name[0] != '.')
+			snprintf(names[n++], CONFIG_TREE_NAME, "%s", de->d_name);
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static struct view survey(void)
+{
+	static const struct config_tree tree = { read_text, list_names };
+	struct buf out = BUF_INIT(CONFIG_SETS_RECORD);
+
+	config_sets_survey(&arena, &tree, &out);
+	assert_int_equal(out.bad, 0);
+	struct view v = arena_view(&arena, buf_view(&out));
+	buf_done(&out);
+	return v;
+}
+
+static void surveyed(const char *want)
+{
+	struct view v = survey();
+
+	if (!view_is(v, want))
+		fail_msg("the record is %.*s", VIEW_ARG(v));
+}
+
+static void test_survey(void **state)
+{
+	surveyed("{\"sets\":{},\"more\":{}}");
+	put("/usr/local/lib/python3.12/site-packages/pip/_internal/models/index.py",
+	    "\nPyPI = PackageIndex(\"https://index.test/\", file_storage_domain=\"files.test\")\n");
+	put("/etc/pip.conf", "[global]\nextra-index-url = https://extra.test/\n");
+	put("/home/user/.npmrc", "@team:registry=https://team.test/\n");
+	put("/root/.gitconfig", "[url \"https://mirror.test/gh/\"]\n\tinsteadOf = https://github.com/\n");
+	surveyed("{\"sets\":{},\"more\":{\"pypi\":[\"extra.test\",\"index.test\",\"files.test\"],\"npm\":[\"team.test\"],"
+		 "\"github\":[\"mirror.test\"]}}");
+	put("/home/a/.config/pip/pip.conf", "[global]\nindex-url = https://home.test/simple\n");
+	put("/root/.yarnrc.yml", "nodeLinker: pnp\nnpmRegistryServer: \"https://yarn.test\"\n");
+	surveyed("{\"sets\":{\"pypi\":[\"extra.test\",\"home.test\"],\"npm\":[\"team.test\",\"yarn.test\"]},"
+		 "\"more\":{\"github\":[\"mirror.test\"]}}");
+}
+
+static void test_survey_apt(void **state)
+{
+	put("/etc/os-release", "ID=github\n");
+	put("/etc/apt/apt.conf", "Acquire::http::Proxy \"http://proxy.test:3128\";\n");
+	surveyed("{\"sets\":{},\"more\":{}}"); /* a proxy alone says nothing */
+	put("/etc/apt/sources.list", "deb mirror+http://one.test/list x main\ndeb mirror://two.test/x x main\n"
+				     "deb mirror+file:/etc/apt/list x main\n");
+	put("/etc/apt/list", "# http://comment.test/\nhttps://three.test/debian\n");
+	put("/etc/apt/apt.conf.d/1", "# Acquire::http::Proxy \"http://comment.test\";\n"
+				     "Acquire { https { Proxy \"http://four.test:8080\"; }; };\nAcquire::http::Proxy::x \"DIRECT\";\n");
+	put("/etc/os-release", "ID=made-up\n");
+#define ALL "[\"one.test\",\"two.test\",\"three.test\",\"proxy.test:3128\",\"four.test:8080\"]"
+	surveyed("{\"sets\":{\"apt\":" ALL ",\"made-up\":" ALL "},\"more\":{}}");
+	put("/etc/os-release", "ID=pypi\n"); /* not another set's name */
+	surveyed("{\"sets\":{\"apt\":" ALL "},\"more\":{}}");
+	put("/etc/apk/repositories", "https://apk.test/v3/main\n#https://comment.test/\n");
+	surveyed("{\"sets\":{\"apt\":" ALL ",\"apk\":[\"apk.test\"]},\"more\":{}}");
+}
+
+static const char BASE[] = "{\"sets\":{\"pypi\":[\"m.test\"],\"mine\":[\"a.test\"],\"github\":[\"k.test\"]},"
+			   "\"sources\":{\"pypi\":[\"machine\"],\"github\":[\"known\"]}}";
+
+static void merged(const char *record, const struct json_strmap *env, const char *want)
+{
+	struct buf out = BUF_INIT(1u << 16);
+	struct config_sets got;
+	struct json *base;
+	struct json_out o;
+	struct err e = { 0 };
+
+	assert_int_equal(json_parse(&arena, view_of(BASE), &base, &e), 0);
+	const struct config_sets machine = { json_get(base, "sets"), json_get(base, "sources") };
+	if (config_sets_merge(&arena, &machine, view_of(record), env, "image", &got, &e) < 0)
+		fail_msg("%s", e.msg);
+	json_out_init(&o, &out);
+	json_out_value(&o, got.sets);
+	json_out_init(&o, &out);
+	json_out_value(&o, got.sources);
+	if (!view_is(buf_view(&out), want))
+		fail_msg("it is %.*s", VIEW_ARG(buf_view(&out)));
+	buf_done(&out);
+}
+
+#define UNCHANGED "\"mine\":[\"a.test\"],\"github\":[\"k.test\"]"
+#define SAME "{\"pypi\":[\"m.test\"]," UNCHANGED "}{\"pypi\":[\"machine\"],\"github\":[\"known\"]}"
+
+static void test_merge(void **state)
+{
+	struct view keys[] = { VIEW("PIP_INDEX_URL"), VIEW("PIP_EXTRA_INDEX_URL"), VIEW("OTHER") };
+	struct view values[] = { VIEW("http://env.test/simple"), VIEW("http://one.test/ http://10.0.0.1/"), VIEW("http://no.test/") };
+	const struct json_strmap env = { keys, values, ELEMS(keys) };
+
+	merged("", NULL, SAME);
+	merged("{}", NULL, SAME);
+	merged("{\"sets\":{\"pypi\":[\"i.test\"],\"new\":[\"n.test:80\"]}}", NULL,
+	       "{\"pypi\":[\"i.test\"]," UNCHANGED ",\"new\":[\"n.test:80\"]}"
+	       "{\"pypi\":[\"image\"],\"github\":[\"known\"],\"new\":[\"image\"]}");
+	merged("{\"more\":{\"pypi\":[\"i.test\"]}}", NULL,
+	       "{\"pypi\":[\"m.test\",\"i.test\"]," UNCHANGED "}{\"pypi\":[\"machine\",\"image\"],\"github\":[\"known\"]}");
+	merged("{\"sets\":{\"pypi\":[\"i.test\"]}}", &env,
+	       "{\"pypi\":[\"i.test\",\"env.test\",\"one.test\"]," UNCHANGED "}{\"pypi\":[\"image\"],\"github\":[\"known\"]}");
+	/* The administrator's stay, well-known ones are not replaced. */
+	merged("{\"sets\":{\"mine\":[\"i.test\"],\"github\":[\"i.test\"]},\"more\":{\"mine\":[\"i.test\"]}}", NULL, SAME);
+}
+
+/* What no survey writes: the record is believed in nothing. */
+static void test_hostile_records(void **state)
+{
+	struct config_sets got;
+	struct err e = { 0 };
+
+	merged("{\"sets\":{\"pypi\":[\"*\",\"*.test\",\"10.0.0.1\",\"0.0.0.0/0\",\"[::1]\",\"http://a.test/\",\"mine\",7,null,[]]}}", NULL,
+	       SAME);
+	merged("{\"sets\":[],\"more\":7}", NULL, SAME);
+	merged("{\"sets\":{\"Bad Name\":[\"i.test\"],\"pypi\":{}}}", NULL, SAME);
+	assert_true(config_sets_merge(&arena, &(struct config_sets){ 0 }, VIEW("{"), NULL, "image", &got, &e) < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +304,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_apt, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_git, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_given, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_survey, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_survey_apt, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_merge, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_records, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

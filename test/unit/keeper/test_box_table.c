@@ -54,7 +54,7 @@ static struct box sample(pid_t pid)
 				   .disk_bytes = 7ull << 30, .workspace = "workspace0123456789a", .workspace_readonly = true,
 				   .limits = { .cpu_milli = 1500, .memory_bytes = 5ull << 30, .pids = 99, .nofile = 1000 } },
 			 .image = "sha256:00000000000000000000000000000000000000000000000000000000000000ff",
-			 .pid = pid, .slot = 4000 };
+			 .pid = pid, .slot = 4000, .capture = NETNS_NFT };
 	assert_int_equal(spawn_start_time(pid, &b.started), 0);
 	return b;
 }
@@ -109,6 +109,7 @@ static void test_round(void **state)
 	assert_int_equal(c.pid, b.pid);
 	assert_int_equal(c.started, b.started);
 	assert_int_equal(c.slot, b.slot);
+	assert_int_equal(c.capture, NETNS_NFT);
 	assert_true(fcntl(pidfd, F_GETFD) & FD_CLOEXEC);
 	struct pollfd p = { pidfd, POLLIN, 0 };
 	assert_int_equal(poll(&p, 1, 0), 0); /* it lives */
@@ -133,11 +134,29 @@ static void test_reused_pid(void **state)
 	end(pid);
 }
 
+/* Written by a daemon that knew one way, or one that knew more: the way of old. */
+static void test_other_capture(void **state)
+{
+	pid_t pid = start();
+	for (int i = 0; i < 2; i++) {
+		struct box b = sample(pid), c = { 0 };
+		int pidfd = -7;
+		b.capture = i ? (enum netns_capture)NETNS_CAPTURES : NETNS_UNKNOWN;
+		assert_int_equal(box_table_save(&b, dir), 0);
+		assert_int_equal(box_table_load(dir, &c, &pidfd), 0);
+		assert_int_equal(c.capture, NETNS_SK_LOOKUP);
+		close(pidfd);
+		assert_int_equal(clean(NULL), 0);
+	}
+	end(pid);
+}
+
 static void test_bad_state(void **state)
 {
 	pid_t pid = start();
 	struct box b = sample(pid), c = { 0 };
 	int pidfd = -7;
+	b.capture = NETNS_UNKNOWN; /* it is not in every state: one without it is good */
 	assert_int_equal(box_table_save(&b, dir), 0);
 	struct buf text = BUF_INIT(4096);
 	assert_int_equal(fd_slurp(dir, "state", &text), 0);
@@ -185,6 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_round, clean),
 		cmocka_unit_test_teardown(test_reused_pid, clean),
+		cmocka_unit_test_teardown(test_other_capture, clean),
 		cmocka_unit_test_teardown(test_bad_state, clean),
 		cmocka_unit_test(test_get),
 	};

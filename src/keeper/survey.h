@@ -1,0 +1,20 @@
+/*
+ * What an image says about where packages come from, for the sets of egress policies.
+ * Its files are a stranger's: they are read by a process of its own (the same program,
+ * role "survey"), which writes a record that the keeper keeps and does not read.
+ */
+#pragma once
+
+#include "config_sets.h"
+#include "loop.h"
+
+struct call;
+struct keeper;
+
+#define SURVEY_MAX CONFIG_SETS_RECORD
+
+/* The call Survey: answered when the process has ended. */
+int survey_call(struct call *c, const void *msg, struct err *e) _must_check_;
+void survey_forget_calls(struct keeper *k);
+/* The role itself: fd 3 takes the record, 4 is the root, 5, where there is one, /usr of the machine. */
+int survey_main(void);
