@@ -125,6 +125,8 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 	} else {
 		/* A stream that is not there was closed while this frame was on its way. */
 		struct stream *s = find_stream(c, f->stream);
+		if (f->kind == FRAME_DATA && f->type == PROC_CONTROL + 1)
+			l->in.secret = true; /* commands and code may hold one */
 		if (s)
 			r = stream_on_frame(s, f);
 	}

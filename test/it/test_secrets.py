@@ -6,6 +6,7 @@ to find a planted value each time, in the same places.
 """
 
 import base64
+import hashlib
 import json
 import os
 import re
@@ -219,11 +220,104 @@ def test_variable_of_one_command_only(tenant):
     box = mine.create()
     assert box.check("echo $TOKEN", secrets=[{"name": "TOKEN", "env": "TOKEN"}]) == value + "\n"
     assert box.check("echo $TOKEN") == "\n"
-    for wish, code in [([{"name": "NONE", "env": "X"}], "not_found"), ([{"name": "TOKEN", "file": "x"}], "invalid_argument"),
-                       ([{"name": "TOKEN"}], "invalid_argument"), ([{"name": "TOKEN", "env": "a=b"}], "invalid_argument"),
-                       ([{"name": "TOKEN", "env": "X", "version": 9}], "not_found"), ("x", "invalid_argument")]:
-        assert box.try_exec("true", secrets=wish).code() == code, wish
-    assert box.try_exec("true", shell="s", secrets=[{"name": "TOKEN", "env": "X"}]).code() == "invalid_argument"
+    box.delete()
+
+
+def ways(client, box):
+    """Everything that takes secrets for one thing that is run: functions of a script for bash, and the wish."""
+    def send(path, document):
+        return client.post(f"{box.path}/{path}", document)
+
+    def stream(path, document):
+        return client.request("POST", f"{box.path}/{path}", json.dumps(document).encode(),
+                              {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+
+    return {
+        "exec": lambda script, **more: send("exec", {"command": script, **more}),
+        "stream": lambda script, **more: stream("exec", {"command": script, **more}),
+        "shell": lambda script, **more: send("exec", {"command": script, "shell": "work", **more}),
+        "process": lambda script, **more: stream("processes", {"command": script, **more}),
+        "bash": lambda script, **more: send("execute", {"language": "bash", "code": script, **more}),
+        "python": lambda script, **more: send("execute", {
+            "code": f"import subprocess; print(subprocess.run(['bash', '-c', {script!r}], capture_output=True, text=True).stdout)", **more}),
+        "javascript": lambda script, **more: send("execute", {
+            "language": "javascript", "code": f"console.log(require('child_process').execFileSync('bash', ['-c', {json.dumps(script)}]).toString())", **more}),
+    }
+
+
+WAYS = ("exec", "stream", "shell", "process", "bash", "python", "javascript")
+BIG = 60000
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_variable_of_whatever_is_run(tenant, way):
+    mine, value = tenant[0], "it's \"quoted\" $HOME `id` \\ " + canary()
+    box = mine.create(secrets=[])
+    assert put(mine, "TOKEN", value).status == 201 and put(mine, "BIG", "b" * BIG).status == 201
+    run = ways(mine, box)[way]
+    # a digest, so that the value is in the environment and not in the answer
+    script = 'printf %s "$TOKEN" | sha256sum; echo "${#BIG}"; env | grep -c ^TOKEN=; echo "old:$OLD"'
+    digest = hashlib.sha256(value.encode()).hexdigest()
+    wish = [{"name": "TOKEN", "env": "TOKEN"}, {"name": "BIG", "env": "BIG"}]
+    answer = run(script, secrets=wish)
+    assert answer.status == 200, answer
+    text = answer.body.decode()
+    assert digest in text and str(BIG) in text and value.split()[-1] not in text, text[:2000]
+    # afterwards it is gone, from the environment and, but for what bash and interpreters leave in theirs, from all memory
+    after = run('echo "left:${TOKEN-none}:${BIG-none}"')
+    assert b"left:none:none" in after.body, after
+    needles = {value.encode()}
+    keeps = {"shell": "bash", "bash": "bash", "python": "python3", "javascript": "node"}.get(way)
+    wiped = [mine.daemon.api_pid(), *(pid for pid in box.processes() if paddock.comm(pid) != keeps)]
+    assert box.pid1() in wiped
+    paddock.until(lambda: not any(memory_has(pid, needles) for pid in wiped), "nobody else has it")
+    for bad, code in [([{"name": "NONE", "env": "X"}], "not_found"), ([{"name": "TOKEN", "file": "x"}], "invalid_argument"),
+                      ([{"name": "TOKEN"}], "invalid_argument"), ([{"name": "TOKEN", "env": "a=b"}], "invalid_argument"),
+                      ([{"name": "TOKEN", "env": "X", "version": 9}], "not_found"), ("x", "invalid_argument")]:
+        assert run("true", secrets=bad).code() == code, bad
+    box.delete()
+
+
+def test_secrets_of_a_shells_command_do_not_stay(tenant):
+    """However the command ends: by itself, by `exit`, by `set -e`, out of time; and whatever it does with them."""
+    mine, value = tenant[0], canary()
+    assert put(mine, "TOKEN", value).status == 201
+    box = mine.create()
+    wish = {"shell": "s", "secrets": [{"name": "TOKEN", "env": "TOKEN"}]}
+    assert box.check("export KEPT=1; cd /tmp", shell="s") == ""
+    for command, status in (("test -n \"$TOKEN\"", 0), ("export TOKEN; export TOKEN=$TOKEN", 0), ("(exit 7)", 7), ("exit 3", 3),
+                            ("set -e; false", 1), ("declare -gx TOKEN", 0), ("f() { test -n \"$TOKEN\"; }; f", 0), ("no ( such", 2)):
+        result = box.try_exec(command, **wish)
+        assert result.status == 200 and result.json()["exit_code"] == status, (command, result)
+        left = box.check("echo ${TOKEN-none} $KEPT $PWD; env | grep -c ^TOKEN=; set +e", shell="s")
+        assert left == "none 1 /tmp\n0\n", command
+    assert box.try_exec("while :; do :; done", timeout_ms=300, **wish).json()["timed_out"]
+    assert box.check("echo ${TOKEN-none} $KEPT", shell="s") == "none 1\n"
+    # what it exported for good is the shell's
+    assert box.check("export MORE=2; echo $TOKEN | wc -c", **wish) == f"{len(value) + 1}\n"
+    assert box.check("echo $MORE; exit", shell="s") == "2\n"
+    assert box.check("echo $MORE ${TOKEN-none}", shell="s") == "2 none\n"
+    assert not memory_has(mine.daemon.api_pid(), {value.encode()})
+    for more in ({"env": {"A": "b"}}, {"user": "root"}):
+        assert box.try_exec("true", **wish, **more).code() == "invalid_argument"
+    box.delete()
+
+
+def test_secrets_of_a_process_end_with_it(tenant):
+    mine, value = tenant[0], canary()
+    needles = {value.encode()}
+    assert put(mine, "TOKEN", value).status == 201
+    box = mine.create()
+    started = mine.post(f"{box.path}/processes", {"argv": ["sleep", "600"], "tag": "one", "secrets": [{"name": "TOKEN", "env": "TOKEN"}]})
+    assert started.status == 201, started
+    # PID 1 answers first and wipes then
+    paddock.until(lambda: [paddock.comm(pid) for pid in box.processes() if memory_has(pid, needles)] == ["sleep"],
+                  "it has it, and nobody else")
+    listed = mine.get(f"{box.path}/processes")
+    assert listed.status == 200 and value not in listed.body.decode()
+    assert mine.post(f"{box.path}/processes/one/signal", {"signal": "KILL"}).status in (200, 204)
+    paddock.until(lambda: "sleep" not in [paddock.comm(pid) for pid in box.processes()], "it has ended")
+    paddock.until(lambda: not any(memory_has(pid, needles) for pid in (*box.processes(), *mine.daemon.programs())), "nobody has it")
     box.delete()
 
 

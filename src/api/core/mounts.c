@@ -85,7 +85,7 @@ static int hand_over(struct mounts *m, const struct wire_secret_read_reply *valu
 		else
 			env[msg.env.n++] = (struct wire_env_var){ list->items[i].env, value };
 	}
-	g->mux.link.out.secret = true; /* from here on, nothing that was sent to this box stays in our memory */
+	guest_is_secret(g);
 	m->call = (struct call){ .ops = &set_ops, .background = true };
 	return guest_call(g, &m->call, WIRE_TYPE_SECRETS_SET, PATIENCE_MS, PATIENCE_MS, &wire_secrets_set_msg, &msg, e);
 }
