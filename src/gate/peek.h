@@ -10,6 +10,7 @@ enum peek {
 	PEEK_TLS,
 	PEEK_ECH, /* TLS with an encrypted ClientHello (or what only looks like one, GREASE): the name may be a front */
 	PEEK_HTTP,
+	PEEK_HTTP2, /* in clear: nothing of it is judged */
 	PEEK_OTHER,
 	PEEK_BAD,
 };
