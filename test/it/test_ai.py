@@ -193,6 +193,42 @@ def test_box_needs_no_rule_and_no_token(gateway, provider):
     assert gateway.box.exec(["bash", "-c", f"exec 3<>/dev/tcp/11.1.1.1/{port} && head -c1 <&3"]).exit_code != 0
 
 
+BYTE_BY_BYTE = """
+import socket
+def send(pieces):
+    c = socket.create_connection(("127.0.0.1", %d), 20)
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for piece in pieces:
+        c.sendall(piece)
+    return c
+def answer(c):
+    data = b""
+    try:
+        while (piece := c.recv(65536)):
+            data += piece
+    except ConnectionResetError:
+        pass
+    return data.split(b" ")[1].decode() if data else "nothing"
+head = b"GET /api/openai/v1/models HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"
+other = b"GET http://a.test/ HTTP/1.1\\r\\n\\r\\n"
+def slowly(text):
+    for i in range(len(text)):
+        yield text[i:i + 1]
+        if i in (0, 4, 8):
+            answer(send([other]))  # the gate does one thing after the other: it has seen what came before
+print(answer(send(slowly(head))))
+print(answer(send(slowly(other))))
+cut = send([b"GET ", b"/ap"])
+cut.shutdown(socket.SHUT_WR)
+print(answer(cut))
+""" % INSIDE
+
+
+def test_a_request_in_small_pieces(gateway):
+    """As long as it may become one for the gateway, what comes is left for it; an end before that is an end."""
+    assert gateway.box.python(BYTE_BY_BYTE).text.split() == ["200", "400", "nothing"]
+
+
 def test_box_reaches_nothing_else_that_way(gateway):
     key = gateway.daemon.key
     script = INSIDE_CLIENT.replace('c.request("GET", path)', f'c.request("GET", path, headers={{"Authorization": "Bearer {key}"}})')
