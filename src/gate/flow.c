@@ -253,7 +253,18 @@ static void looked_tls(struct flow *f, struct view name)
 		dial_addr(f, &f->meant);
 }
 
-static void looked_other(struct flow *f)
+/* HTTP/2 in clear names its hosts where nobody looks: a rule for hosts lets it through only if it is one for plain TCP. */
+static bool hides_names(struct flow *f)
+{
+	const struct policy_rule *rule;
+	struct policy_facts facts;
+
+	flow_facts(f, &facts, &f->addr, POLICY_TCP);
+	return f->box->policy && policy_decide(f->box->policy, &facts, &rule) == POLICY_ALLOW && rule->n_domains &&
+	       rule->protocol != POLICY_TCP;
+}
+
+static void looked_other(struct flow *f, enum peek what)
 {
 	f->proto = POLICY_TCP;
 	/* It says no name itself: what the box was told counts, as for a server that speaks first. */
@@ -261,6 +272,8 @@ static void looked_other(struct flow *f)
 		(void)!view_to_str(box_name(f->box, &f->meant), f->name, sizeof(f->name));
 	if (f->state != FLOW_OPEN)
 		dial_addr(f, &f->meant);
+	else if (what == PEEK_HTTP2 && hides_names(f))
+		flow_refuse(f, WIRE_GATE_REASON_NO_NAME, NULL);
 	else if (flow_judge(f, POLICY_TCP, view_of(f->name), &f->addr))
 		go_opaque(f);
 }
@@ -290,8 +303,9 @@ void flow_looked(struct flow *f)
 		if (web_step(f))
 			flow_wants(f);
 		return;
+	case PEEK_HTTP2:
 	case PEEK_OTHER:
-		looked_other(f);
+		looked_other(f, what);
 		return;
 	case PEEK_BAD:
 		flow_refuse(f, WIRE_GATE_REASON_MALFORMED, NULL);
@@ -431,6 +445,25 @@ void flow_start_direct(struct flow *f)
 	dial_addr(f, &f->meant);
 }
 
+/* The table is full: whoever has most loses its oldest one to those who have fewer, so that no box shuts out the others. */
+static bool make_room(struct box *b)
+{
+	struct gate *g = b->gate;
+	struct box *most = b;
+
+	if (g->n_flows <= GATE_FLOWS)
+		return true;
+	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n)) {
+		struct box *it = CONTAINER(n, struct box, node);
+		if (it->n_flows > most->n_flows)
+			most = it;
+	}
+	if (most == b)
+		return false;
+	flow_refuse(CONTAINER(most->flows.next, struct flow, link), WIRE_GATE_REASON_LIMIT, NULL);
+	return true;
+}
+
 static void start(struct flow *f)
 {
 	struct box *b = f->box;
@@ -443,8 +476,7 @@ static void start(struct flow *f)
 	if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
 	else if (b->n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
-		 b->gate->n_flows > GATE_FLOWS || !box_may_connect(b) ||
-		 (p->max_bytes && b->bytes_in + b->bytes_out >= p->max_bytes))
+		 !box_may_connect(b) || (p->max_bytes && b->bytes_in + b->bytes_out >= p->max_bytes) || !make_room(b))
 		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 	else if (proxy || f->port == NETNS_DNS_PORT) {
 		f->state = proxy ? FLOW_PROXY : FLOW_DNS;

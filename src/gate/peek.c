@@ -14,8 +14,11 @@ static enum peek look_http(struct view in)
 {
 	size_t n = 0;
 
+	/* Servers skip empty lines before a request. */
+	while (in.n && (in.p[0] == '\r' || in.p[0] == '\n'))
+		in = view_skip(in, 1);
 	if (view_starts(in, "PRI * HTTP/2"))
-		return PEEK_OTHER; /* in clear: nothing of it could be judged */
+		return PEEK_HTTP2;
 	while (n < in.n && n < METHOD_MOST && ((in.p[n] >= 'A' && in.p[n] <= 'Z') || (n && in.p[n] == '-')))
 		n++;
 	if (n == in.n && n < METHOD_MOST)

@@ -127,6 +127,7 @@ class Internet:
         return json.loads(self.process.stdout.readline())
 
     def set(self, name, *addresses, delay=0):
+        """Addresses; names before them are aliases (CNAME), one after the other."""
         self.say("set", name, list(addresses), delay)
 
     def seen(self):
@@ -348,12 +349,17 @@ def dns_answer(message):
     with lock:
         questions.append([name, kind])
         known, delay = names.get(name, (None, 0))
-    wanted = [a for a in known or [] if (":" in a) == (kind == 28) and kind in (1, 28)]
-    head = message[:2] + struct.pack(">HHHHH", 0x8180 if known is not None else 0x8183, 1, len(wanted), 0, 0)
-    answer = head + message[12:at + 5]
+    aliases = [a for a in known or [] if a[-1].isalpha() and ":" not in a]
+    wanted = [a for a in known or [] if a not in aliases and (":" in a) == (kind == 28) and kind in (1, 28)]
+    head = message[:2] + struct.pack(">HHHHH", 0x8180 if known is not None else 0x8183, 1, len(aliases) + len(wanted), 0, 0)
+    answer, owner = head + message[12:at + 5], b"\xc0\x0c"
+    for alias in aliases:
+        raw = b"".join(bytes([len(label)]) + label.encode() for label in alias.split(".")) + b"\0"
+        answer += owner + struct.pack(">HHIH", 5, 1, 5, len(raw)) + raw
+        owner = raw
     for address in wanted:
         raw = socket.inet_pton(socket.AF_INET6 if kind == 28 else socket.AF_INET, address)
-        answer += struct.pack(">HHHIH", 0xC00C, kind, 1, 5, len(raw)) + raw
+        answer += owner + struct.pack(">HHIH", kind, 1, 5, len(raw)) + raw
     return answer, delay
 
 

@@ -36,8 +36,8 @@ def modules():
 
 
 @pytest.fixture(scope="module")
-def provider(workdir):
-    place = workdir / "provider"
+def provider(workdir, request):
+    place = workdir / f"provider-{request.module.__name__}"
     place.mkdir()
     it = Provider(place)
     yield it

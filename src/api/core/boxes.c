@@ -85,6 +85,7 @@ void boxes_free_later(struct box *b)
 	pool_forget(b);
 	history_forget(b);
 	policies_forget(b);
+	allowances_forget(b);
 	loop_timer_stop(&b->expiry);
 	mux_cancel(&b->destroy);
 	life_end(b, &e);
@@ -346,7 +347,7 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 	if (view_to_str(row->id, b->id, sizeof(b->id)) < 0 ||
 	    spec_from_json(&b->arena, row->spec, row->metadata, s, e) < 0)
 		goto bad;
-	if (policies_take(b, e) < 0)
+	if (policies_take(b, e) < 0 || allowances_take(b, e) < 0)
 		goto bad;
 	s->name = arena_view(&b->arena, row->name);
 	s->image = arena_view(&b->arena, row->image);

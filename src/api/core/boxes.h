@@ -14,6 +14,7 @@
 #include "store.h"
 
 struct actor;
+struct allowance_doc;
 struct contexts;
 struct mounts;
 struct core;
@@ -66,6 +67,7 @@ struct box {
 	struct list pool; /* of its image's pool */
 	struct quota_mark quota;
 	struct box_egress egress;
+	struct allowance_doc *ai; /* allowances.c; NULL: nothing was said */
 	struct history history;
 	bool indexed, named;
 	struct map_node by_id, by_name;

@@ -177,16 +177,40 @@ static void requests(void **state)
 		{ "GET", "/api/../x", POLICY_DENY_RULE },  { "GET", "/api/%2e%2e/x", POLICY_DENY_RULE }, { "GET", "/api//x", POLICY_DENY_RULE },
 		{ "GET", "/api%2fx", POLICY_DENY_RULE },   { "GET", "/api/x%5cy", POLICY_DENY_RULE },	  { "GET", "/api/%252e", POLICY_DENY_RULE },
 		{ "get", "/api", POLICY_DENY },		   { "GET", "/api/..", POLICY_DENY_RULE },	  { "GET", "/api/.x", POLICY_ALLOW },
+		/* Other spellings of what is denied are denied, too; of what is allowed they are not allowed. */
+		{ "GET", "/api/%61dmin", POLICY_DENY_RULE }, { "GET", "/%61pi/ADMIN/x", POLICY_DENY_RULE }, { "GET", "/api/a%44min", POLICY_DENY_RULE },
+		{ "GET", "/api/x%00", POLICY_DENY_RULE },  { "GET", "/%61pi", POLICY_DENY },	  { "GET", "/api/%61", POLICY_ALLOW },
+		{ "GET", "/api/admi%6E%31", POLICY_ALLOW },
 	};
 	for (size_t i = 0; i < ELEMS(cases); i++)
 		if (ask(p, "a.test", "1.2.3.4", 80, POLICY_HTTP, cases[i].method, cases[i].path) != cases[i].want)
 			fail_msg("%s %s", cases[i].method, cases[i].path);
 	/* TLS that is not opened: nobody knows the method. */
+	assert_int_equal(tls(p, "a.test", "1.2.3.4"), POLICY_DENY_RULE);
+	policy_free(p);
+	p = POLICY(ALLOW(.domains = LIST(VIEW("a.test")), .methods = LIST(VIEW("GET"))));
 	assert_int_equal(tls(p, "a.test", "1.2.3.4"), POLICY_DENY);
 	policy_free(p);
 	assert_true(refused((struct wire_gate_rule)ALLOW(.methods = LIST(VIEW("GET")), .protocol = WIRE_GATE_PROTOCOL_TLS)));
 	assert_true(refused((struct wire_gate_rule)ALLOW(.paths = LIST(VIEW("api")))));
 	assert_true(refused((struct wire_gate_rule)ALLOW(.paths = LIST(VIEW("/a/../b")))));
+}
+
+/* A rule that denies by what is inside denies what nobody sees the inside of. */
+static void denied_inside(void **state)
+{
+	struct policy *p = POLICY(DENY(.domains = LIST(VIEW("a.test")), .methods = LIST(VIEW("DELETE"))), ALLOW(.domains = LIST(VIEW("*"))));
+	assert_int_equal(ask(p, "a.test", "1.2.3.4", 80, POLICY_HTTP, "GET", "/"), POLICY_ALLOW);
+	assert_int_equal(ask(p, "a.test", "1.2.3.4", 80, POLICY_HTTP, "DELETE", "/"), POLICY_DENY_RULE);
+	assert_int_equal(ask(p, "a.test", "1.2.3.4", 80, POLICY_HTTP, "delete", "/"), POLICY_DENY_RULE);
+	assert_int_equal(tls(p, "a.test", "1.2.3.4"), POLICY_DENY_RULE);
+	assert_int_equal(ask(p, "a.test", "1.2.3.4", 80, POLICY_TCP, "", ""), POLICY_DENY_RULE);
+	assert_int_equal(tls(p, "b.test", "1.2.3.4"), POLICY_ALLOW);
+	policy_free(p);
+	/* One that says that it is about HTTP in clear says nothing about the rest. */
+	p = POLICY(DENY(.protocol = WIRE_GATE_PROTOCOL_HTTP, .paths = LIST(VIEW("/admin"))), ALLOW(.domains = LIST(VIEW("*"))));
+	assert_int_equal(tls(p, "a.test", "1.2.3.4"), POLICY_ALLOW);
+	policy_free(p);
 }
 
 static bool dns(const struct policy *p, const char *name)
@@ -237,7 +261,7 @@ static void without_a_look(void **state)
 	policy_free(p);
 	p = POLICY(ALLOW());
 	assert_int_equal(opaque(p, "", "1.2.3.4", 443), POLICY_ALLOW);
-	assert_int_equal(opaque(p, "", "10.0.0.1", 443), POLICY_DENY);
+	assert_int_equal(opaque(p, "", "10.0.0.1", 443), POLICY_DENY_ADDRESS);
 	policy_free(p);
 }
 
@@ -265,7 +289,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_denied_by_nobody), cmocka_unit_test(names), cmocka_unit_test(order),
 		cmocka_unit_test(inner_addresses), cmocka_unit_test(own_addresses), cmocka_unit_test(ports_and_protocols),
-		cmocka_unit_test(requests), cmocka_unit_test(questions), cmocka_unit_test(without_a_look), cmocka_unit_test(spelling_of_names),
+		cmocka_unit_test(requests), cmocka_unit_test(denied_inside),
+		cmocka_unit_test(questions), cmocka_unit_test(without_a_look), cmocka_unit_test(spelling_of_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
