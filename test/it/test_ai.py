@@ -448,6 +448,16 @@ def test_who_has_the_key_dies_before_it_is_sent(gateway, provider, who):
     paddock.until(lambda: gateway.chat()[0] == 200, "it works again")
 
 
+def test_rotation_while_calls_are_under_way(gateway):
+    """A new master key of the vault: no call fails."""
+    with ThreadPoolExecutor(3) as pool:
+        calls = [pool.submit(gateway.send, "/api/openai/v1/models") for _ in range(12)]
+        for _ in range(3):
+            assert gateway.api.post("/v1/vault/rotate", {}).status == 200
+        calls += [pool.submit(gateway.send, "/api/openai/v1/models") for _ in range(3)]
+        assert [call.result(30)[0] for call in calls] == [200] * 15
+
+
 # ---- streams --------------------------------------------------------------
 
 

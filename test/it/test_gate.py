@@ -395,6 +395,16 @@ def test_questions_carry_nothing_out(out, net):
     assert not [name for name, kind in asked if kind not in (1, 28)], asked
 
 
+def test_any_name_server_answers(out, net):
+    """From the address that was asked (the probe looks at it). TCP of loopback is the box's own."""
+    give(out, allow("a.test"))
+    elsewhere = ["8.8.8.8", "192.168.1.1", "2001:db8::53", net.host6]
+    asked = [["dns", server, "a.test"] for server in ("127.0.0.1", "127.0.0.53", "::1", *elsewhere)]
+    asked += [["dns", server, "a.test", 1, True] for server in elsewhere]
+    for what, result in zip(asked, both(out, *asked)):
+        assert worked(result) == [0, 1], what
+
+
 def test_questions_are_limited(out, net):
     give(out, allow("*.b.test"))
     net.questions()
