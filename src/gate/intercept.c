@@ -120,10 +120,20 @@ static void begin(struct flow *f)
 		flow_wants(f);
 }
 
+static int no_leaf(const struct flow *f)
+{
+	return f->opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_UNREACHABLE;
+}
+
+bool intercept_able(const struct flow *f)
+{
+	return link_open(&f->box->gate->vault) || intercept_tls_known(f->box->gate, f->name);
+}
+
 void intercept_leaf(struct flow *f, struct view leaf, struct view authority, const struct err *e)
 {
 	if (e || !intercept_tls_keep(f->box->gate, f->name, leaf, authority)) {
-		flow_refuse(f, WIRE_GATE_REASON_UNREACHABLE, NULL); /* without it there is nothing to say it with */
+		flow_refuse(f, no_leaf(f), NULL); /* without it there is nothing to say it with */
 		return;
 	}
 	begin(f);
@@ -148,12 +158,13 @@ void intercept_start(struct flow *f)
 	f->intercept = ic;
 	f->mode = MODE_INTERCEPT;
 	f->hold = false;
+	flow_timer(f, GATE_CONNECT_MS);
 	if (intercept_tls_known(g, f->name)) {
 		begin(f);
 		return;
 	}
 	if (intercept_vault_leaf(f, intercept_tls_key(g)) < 0) {
-		flow_refuse(f, WIRE_GATE_REASON_UNREACHABLE, NULL);
+		flow_refuse(f, no_leaf(f), NULL);
 		return;
 	}
 	flow_wants(f);
@@ -317,6 +328,27 @@ void intercept_server_ended(struct flow *f)
 	} else {
 		ended(ic);
 	}
+}
+
+bool intercept_late(struct flow *f)
+{
+	struct intercept *ic = f->intercept;
+	bool asks = !ic->client.ready; /* it waits in its handshake: it is told when it asks */
+
+	if (ic->server.ready || ic->server.failed || ic->closing)
+		return false;
+	if (!ic->server.ssl) { /* not even the vault has answered */
+		flow_refuse(f, no_leaf(f), NULL);
+		return true;
+	}
+	ic->server.failed = true;
+	ic->trouble = "the handshake took too long";
+	flow_timer(f, GATE_IDLE_MS);
+	if (server_shaken(f) && !asks && !ic->closing) /* nobody has asked for anything yet */
+		intercept_close(f);
+	if (f->state != FLOW_OVER)
+		flow_wants(f);
+	return true;
 }
 
 bool intercept_reads(const struct flow *f)

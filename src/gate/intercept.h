@@ -2,10 +2,11 @@
  * Interception: TLS between box and gate with a certificate of the installation's own
  * authority, TLS between gate and server with the server's certificate checked, and HTTP
  * read in between: 1.1 or 2, the same on both sides. A client that offers HTTP/2 is kept
- * waiting in its handshake until the server has said what it speaks. Only for hosts that
- * a rule with `inject` names. Each request is judged as one in clear is; then the secrets
- * that its rule names are put in, for this request fetched from the vault, which knows
- * what the policy allows. They are masked in everything that comes back.
+ * waiting in its handshake until the server has said what it speaks. For hosts that a rule
+ * with `inject` names, and for encrypted ClientHellos, whose true name is known in no other
+ * way (flow.c). Each request is judged as one in clear is; then the secrets that its rule
+ * names are put in, for this request fetched from the vault, which knows what the policy
+ * allows. They are masked in everything that comes back.
  *
  *   intercept.c         the connection: its two ends of TLS, bytes in and out, judging
  *   intercept_tls.c     contexts, certificates, what is offered and chosen
@@ -73,11 +74,15 @@ struct intercept {
 };
 
 /* ---- intercept.c ---- */
+/* Whether there is a certificate to be had for f->name. */
+bool intercept_able(const struct flow *f);
 /* Instead of going opaque; f->look has the client's first bytes. */
 void intercept_start(struct flow *f);
 void intercept_client(struct flow *f, struct view data);
 void intercept_server(struct flow *f, struct view data);
 void intercept_server_ended(struct flow *f);
+/* The time for the handshake with the server is over: true when it was not done, and the client has been told. */
+bool intercept_late(struct flow *f);
 bool intercept_reads(const struct flow *f);
 /* Everything went out: what else is there to do? */
 void intercept_flushed(struct flow *f);

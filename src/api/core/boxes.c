@@ -90,6 +90,7 @@ void boxes_free_later(struct box *b)
 	mux_cancel(&b->destroy);
 	life_end(b, &e);
 	mounts_stop(b);
+	trust_reset(b);
 	guest_stop(&b->guest, &e);
 	shells_drop_all(b, &e);
 	contexts_drop_all(b, &e);

@@ -12,6 +12,7 @@
 #include "quotas.h"
 #include "spec.h"
 #include "store.h"
+#include "trust.h"
 
 struct actor;
 struct allowance_doc;
@@ -78,6 +79,7 @@ struct box {
 	bool in_vault;             /* the vault knows it */
 	bool granted;              /* the gate may have secrets for it */
 	bool trusts;               /* it was told of the installation's authority */
+	struct box_trust browsers; /* trust.c */
 	struct call destroy;       /* remove.c from here on */
 	struct list waiters;       /* jobs */
 	enum box_status before;

@@ -320,6 +320,7 @@ void core_stop(struct core *c)
 	history_stop(c);
 	webhooks_stop(c);
 	policies_gate_stop(c);
+	trust_stop(c);
 	vault_stop(c);
 	carrier_stop(c);
 	keeper_stop(c);

@@ -28,6 +28,7 @@ struct core {
 
 	struct keeper keeper;
 	struct vault vault;
+	struct trust trust;
 	struct carrier carrier;
 	struct usage usage;
 	struct allowances allowances;
