@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "place.h"
 #include "text.h"
 #include "poison.h"
 
@@ -83,13 +84,40 @@ static void put_escaped(struct buf *out, struct view v)
 	}
 }
 
+static void lower_escapes(struct buf *b)
+{
+	for (size_t i = b->head; i + 2 < b->n; i++)
+		for (size_t k = 1; b->p[i] == '%' && k < 3; k++)
+			if (b->p[i + k] >= 'A' && b->p[i + k] <= 'F')
+				b->p[i + k] = (char)(b->p[i + k] | 32);
+}
+
+/* As text has it, and as we put it into a target, in both spellings of the digits. */
+static int add_percent(struct mask *m, struct view value)
+{
+	_cleanup_(buf_done) struct buf path = { .max = FORM_MAX, .secret = true }, all = path;
+	int r = 0;
+
+	(void)text_percent(&path, value);
+	place_percent(&all, value);
+	for (int spelling = 0; r == 0 && spelling < 2; spelling++) {
+		if (!path.bad)
+			r = add_word(m, buf_view(&path));
+		if (r == 0 && !all.bad)
+			r = add_word(m, buf_view(&all));
+		lower_escapes(&path);
+		lower_escapes(&all);
+	}
+	return r;
+}
+
 int mask_add(struct mask *m, struct view value)
 {
-	_cleanup_(buf_done) struct buf percent = { .max = FORM_MAX, .secret = true }, escaped = percent;
+	_cleanup_(buf_done) struct buf escaped = { .max = FORM_MAX, .secret = true };
 	int r = add_word(m, value);
 
-	if (r == 0 && text_percent(&percent, value) == 0)
-		r = add_word(m, buf_view(&percent));
+	if (r == 0)
+		r = add_percent(m, value);
 	put_escaped(&escaped, value);
 	if (r == 0 && !escaped.bad)
 		r = add_word(m, buf_view(&escaped));
