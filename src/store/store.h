@@ -82,6 +82,7 @@ struct store_egress;
 struct store_template;
 struct store_usage;
 struct store_ai_call;
+struct store_verdict;
 
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
@@ -101,6 +102,8 @@ struct store_visitor {
 	/* see store_usage.h */
 	void (*usage)(void *arg, const struct store_usage *u);
 	void (*ai_call)(void *arg, const struct store_ai_call *c);
+	/* see store_verdicts.h */
+	void (*verdict)(void *arg, const struct store_verdict *v); /* in the order of their ids, after all boxes */
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };

@@ -192,6 +192,12 @@ static void load_template(void *arg, const struct store_template *row)
 		l->e = e;
 }
 
+static void load_verdict(void *arg, const struct store_verdict *row)
+{
+	struct loading *l = arg;
+	policies_log_load(l->core, row);
+}
+
 static int load(struct core *c, const struct core_setup *s, struct err *e)
 {
 	static const struct store_visitor visitor = {
@@ -209,6 +215,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		.template = load_template,
 		.usage = load_usage,
 		.ai_call = load_ai_call,
+		.verdict = load_verdict,
 	};
 	struct loading l = { .core = c };
 
@@ -304,6 +311,7 @@ void core_stop(struct core *c)
 	history_stop(c);
 	webhooks_stop(c);
 	policies_gate_stop(c);
+	policies_log_stop(c);
 	vault_stop(c);
 	carrier_stop(c);
 	keeper_stop(c);
