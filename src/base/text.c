@@ -209,3 +209,16 @@ int text_quote(struct buf *out, struct view in, size_t max)
 		buf_puts(out, "...");
 	return buf_putc(out, '"');
 }
+
+int text_quote_word(struct buf *out, struct view in)
+{
+	buf_putc(out, '\'');
+	for (const char *q; in.n && (q = memchr(in.p, '\'', in.n));) {
+		size_t n = (size_t)(q - in.p);
+		buf_add(out, view_head(in, n));
+		buf_puts(out, "'\"'\"'");
+		in = view_skip(in, n + 1);
+	}
+	buf_add(out, in);
+	return buf_putc(out, '\'');
+}

@@ -19,3 +19,5 @@ int text_unpercent(struct buf *out, struct view in, bool plus_is_space) _must_ch
 int text_percent(struct buf *out, struct view in); /* everything but unreserved and '/' */
 /* For logs: "…" with control and non-ASCII bytes as \xNN, cut at `max` bytes. */
 int text_quote(struct buf *out, struct view in, size_t max);
+/* One word for sh, whatever it holds: 'a b'. */
+int text_quote_word(struct buf *out, struct view in);

@@ -68,7 +68,9 @@ int native_gate(struct native *n, pid_t pid, int pidfd, enum netns_capture how, 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
 	_cleanup_(closep) int ns = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat theirs, ours;
-	if (ns < 0 || fstat(ns, &theirs) < 0 || fstat(n->host_net, &ours) < 0)
+	if (ns < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	if (fstat(ns, &theirs) < 0 || fstat(n->host_net, &ours) < 0)
 		return -errno;
 	/* It lives, so the number was not another's when we looked; and what we do must never be done to the host. */
 	if (poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, 0) != 0 || theirs.st_ino == ours.st_ino)

@@ -68,6 +68,7 @@ struct egress_policy {
 	struct egress_rule *rules;
 	size_t n_rules;
 	struct egress_limits limits;
+	bool refuse_ech; /* encrypted ClientHellos are not intercepted: they have no name */
 };
 
 const char *egress_verdict_name(enum egress_verdict v);
@@ -91,6 +92,8 @@ int egress_target(struct arena *a, struct view text, const struct json *sets, st
 		  struct err *e) _must_check_;
 /* `inject` of a rule whose verdict and host are known: an array of objects, or nothing. */
 int egress_read_inject(struct arena *a, const struct json *j, struct egress_rule *r, struct err *e) _must_check_;
+/* Whether any rule asks for a name. */
+bool egress_asks_names(const struct egress_policy *p);
 /* Whether any rule puts a secret into requests. */
 bool egress_injects(const struct egress_policy *p);
 bool egress_rule_eq(const struct egress_rule *a, const struct egress_rule *b);

@@ -30,6 +30,7 @@ static const struct special {
 	{ { V4(198, 18, 0, 0), 96 + 15 }, false },
 	{ { V4(224, 0, 0, 0), 96 + 3 }, true },
 	{ { { { 0 } }, 96 }, true }, /* unspecified, IPv4-compatible */
+	{ { { { [8] = 0xff, 0xff } }, 96 }, true }, /* IPv4-translated */
 	{ { { { [15] = 1 } }, 128 }, false },
 	{ { { { 0, 0x64, 0xff, 0x9b, 0, 1 } }, 48 }, false }, /* NAT64 of one's own */
 	{ { { { 0x01 } }, 64 }, true }, /* discard */
@@ -166,8 +167,7 @@ static const struct special *find(const struct addr *a)
 	return best;
 }
 
-/* The IPv4 address that an IPv6 address stands for; false when for none. */
-static bool embedded(const struct addr *a, struct addr *ret)
+bool addr_embedded(const struct addr *a, struct addr *ret)
 {
 	static const uint8_t nat64[12] = { 0, 0x64, 0xff, 0x9b };
 
@@ -184,7 +184,7 @@ static bool embedded(const struct addr *a, struct addr *ret)
 const struct addr_net *addr_special(const struct addr *a)
 {
 	struct addr inner;
-	const struct special *s = find(embedded(a, &inner) ? &inner : a);
+	const struct special *s = find(addr_embedded(a, &inner) ? &inner : a);
 
 	return s ? &s->net : NULL;
 }
@@ -192,7 +192,7 @@ const struct addr_net *addr_special(const struct addr *a)
 bool addr_never(const struct addr *a)
 {
 	struct addr inner;
-	const struct special *s = find(embedded(a, &inner) ? &inner : a);
+	const struct special *s = find(addr_embedded(a, &inner) ? &inner : a);
 
 	return s && s->never;
 }

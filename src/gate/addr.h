@@ -33,6 +33,8 @@ const char *addr_text(const struct addr *a, char dst[ADDR_TEXT]);
 
 bool addr_net_has(const struct addr_net *n, const struct addr *a);
 bool addr_net_within(const struct addr_net *inner, const struct addr_net *outer);
+/* The IPv4 address that an IPv6 address (NAT64, 6to4) stands for; false when for none. */
+bool addr_embedded(const struct addr *a, struct addr *ret);
 /* The narrowest range of special use that holds the address, or NULL when it is public. An
  * IPv4 address inside of IPv6 (NAT64, 6to4) is special when the IPv4 address is. */
 const struct addr_net *addr_special(const struct addr *a);

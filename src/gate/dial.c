@@ -60,8 +60,9 @@ bool dial_own(struct gate *g, const struct addr *a)
 		hash = (hash ^ a->b[i]) * 16777619u;
 	size_t at = hash % GATE_OWNED;
 	if (g->owned[at].until_ms <= now || !addr_eq(&g->owned[at].addr, a)) {
+		struct addr inner; /* a translator would bring it back */
 		g->owned[at].addr = *a;
-		g->owned[at].own = ask_own(g, a);
+		g->owned[at].own = ask_own(g, a) || (addr_embedded(a, &inner) && ask_own(g, &inner));
 		g->owned[at].until_ms = now + OWNED_MS;
 	}
 	return g->owned[at].own;
@@ -204,7 +205,7 @@ static void refuse(struct flow *f, const struct addr *a)
 	flow_refuse(f, answer == POLICY_DENY_RULE	 ? WIRE_GATE_REASON_RULE
 		       : answer == POLICY_DENY_ADDRESS	 ? WIRE_GATE_REASON_ADDRESS
 		       : !f->box->policy		 ? WIRE_GATE_REASON_NO_POLICY
-		       : f->proto == POLICY_TLS && !f->name[0] ? WIRE_GATE_REASON_NO_NAME
+		       : f->proto == POLICY_TLS && !f->name[0] ? f->ech ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_NO_NAME
 							 : WIRE_GATE_REASON_NO_RULE, rule);
 }
 
@@ -269,6 +270,11 @@ void dial_name(struct flow *f)
 	/* What DNS told the box stays good for it, also when the name leads elsewhere by now. */
 	if (f->has_meant && box_was_told(f->box, &f->meant, view_of(f->name))) {
 		dial_addr(f, &f->meant);
+		return;
+	}
+	/* As in DNS: a question carries a name out, whoever asks it. */
+	if (!names_cached(f->box->gate->names, view_of(f->name)) && !box_may_ask(f->box)) {
+		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 		return;
 	}
 	f->state = FLOW_RESOLVE;

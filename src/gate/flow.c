@@ -113,13 +113,15 @@ static int reason_of(enum policy_answer a, const struct flow *f, enum policy_pro
 		return WIRE_GATE_REASON_ADDRESS;
 	if (!f->box->policy)
 		return WIRE_GATE_REASON_NO_POLICY;
-	return proto == POLICY_TLS && !name.n ? WIRE_GATE_REASON_NO_NAME : WIRE_GATE_REASON_NO_RULE;
+	if (proto != POLICY_TLS || name.n)
+		return WIRE_GATE_REASON_NO_RULE;
+	return f->ech ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_NO_NAME;
 }
 
 void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a, enum policy_proto proto)
 {
 	*ret = (struct policy_facts){ .name = view_of(f->name), .addr = a, .port = f->port, .proto = proto,
-				      .own = a && dial_own(f->box->gate, a) };
+				      .own = a && dial_own(f->box->gate, a), .opened = f->opened && proto == POLICY_HTTP };
 }
 
 bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const struct addr *a)
@@ -138,7 +140,7 @@ bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const
 		return false;
 	}
 	f->rule = rule;
-	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
+	flow_say(f, true, f->opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
 	return true;
 }
 
@@ -229,6 +231,17 @@ static void go_opaque(struct flow *f)
 		flow_wants(f);
 }
 
+static void open_ech(struct flow *f, struct view name)
+{
+	if (!intercept_able(f)) {
+		flow_refuse(f, WIRE_GATE_REASON_ECH, NULL);
+		return;
+	}
+	f->opened = true;
+	if (flow_judge(f, POLICY_TLS, name, &f->addr))
+		intercept_start(f);
+}
+
 static void looked_tls(struct flow *f, struct view name)
 {
 	f->proto = POLICY_TLS;
@@ -242,6 +255,8 @@ static void looked_tls(struct flow *f, struct view name)
 		flow_facts(f, &facts, &f->addr, POLICY_TLS);
 		if (f->box->policy && policy_intercepts(f->box->policy, &facts))
 			intercept_start(f);
+		else if (f->ech && name.n)
+			open_ech(f, name);
 		else if (flow_judge(f, POLICY_TLS, name, &f->addr))
 			go_opaque(f);
 		return;
@@ -253,7 +268,34 @@ static void looked_tls(struct flow *f, struct view name)
 		dial_addr(f, &f->meant);
 }
 
-static void looked_other(struct flow *f)
+/*
+ * An encrypted ClientHello may be for another name than the one that can be read, and one that only looks so
+ * (browsers send such always) cannot be told from it. Where the rules ask for no name it passes like one without;
+ * otherwise the connection is intercepted: our own hello to the server is a plain one, and its name the true one.
+ */
+static void looked_ech(struct flow *f, struct view name)
+{
+	const struct policy *p = f->box->policy;
+	struct policy_facts facts;
+
+	f->ech = true;
+	flow_facts(f, &facts, f->state == FLOW_OPEN ? &f->addr : &f->meant, POLICY_TLS);
+	facts.name = name;
+	looked_tls(f, p && policy_opens_ech(p, &facts) ? name : VIEW(""));
+}
+
+/* HTTP/2 in clear names its hosts where nobody looks: a rule for hosts lets it through only if it is one for plain TCP. */
+static bool hides_names(struct flow *f)
+{
+	const struct policy_rule *rule;
+	struct policy_facts facts;
+
+	flow_facts(f, &facts, &f->addr, POLICY_TCP);
+	return f->box->policy && policy_decide(f->box->policy, &facts, &rule) == POLICY_ALLOW && rule->n_domains &&
+	       rule->protocol != POLICY_TCP;
+}
+
+static void looked_other(struct flow *f, enum peek what)
 {
 	f->proto = POLICY_TCP;
 	/* It says no name itself: what the box was told counts, as for a server that speaks first. */
@@ -261,6 +303,8 @@ static void looked_other(struct flow *f)
 		(void)!view_to_str(box_name(f->box, &f->meant), f->name, sizeof(f->name));
 	if (f->state != FLOW_OPEN)
 		dial_addr(f, &f->meant);
+	else if (what == PEEK_HTTP2 && hides_names(f))
+		flow_refuse(f, WIRE_GATE_REASON_NO_NAME, NULL);
 	else if (flow_judge(f, POLICY_TCP, view_of(f->name), &f->addr))
 		go_opaque(f);
 }
@@ -284,14 +328,18 @@ void flow_looked(struct flow *f)
 	case PEEK_TLS:
 		looked_tls(f, view_of(name));
 		return;
+	case PEEK_ECH:
+		looked_ech(f, view_of(name));
+		return;
 	case PEEK_HTTP:
 		f->mode = MODE_HTTP;
 		f->proto = POLICY_HTTP;
 		if (web_step(f))
 			flow_wants(f);
 		return;
+	case PEEK_HTTP2:
 	case PEEK_OTHER:
-		looked_other(f);
+		looked_other(f, what);
 		return;
 	case PEEK_BAD:
 		flow_refuse(f, WIRE_GATE_REASON_MALFORMED, NULL);
@@ -352,6 +400,8 @@ static void on_time(struct loop_timer *t)
 			silent(f);
 		else
 			flow_timer(f, GATE_HEAD_MS);
+	} else if (f->state == FLOW_OPEN && f->mode == MODE_INTERCEPT && intercept_late(f)) {
+		return;
 	} else if (f->state == FLOW_OPEN && !f->last_words && now - f->active_ms < GATE_IDLE_MS) {
 		flow_timer(f, GATE_IDLE_MS - (now - f->active_ms));
 	} else if (f->state == FLOW_CONNECT) {
@@ -431,6 +481,25 @@ void flow_start_direct(struct flow *f)
 	dial_addr(f, &f->meant);
 }
 
+/* The table is full: whoever has most loses its oldest one to those who have fewer, so that no box shuts out the others. */
+static bool make_room(struct box *b)
+{
+	struct gate *g = b->gate;
+	struct box *most = b;
+
+	if (g->n_flows <= GATE_FLOWS)
+		return true;
+	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n)) {
+		struct box *it = CONTAINER(n, struct box, node);
+		if (it->n_flows > most->n_flows)
+			most = it;
+	}
+	if (most == b)
+		return false;
+	flow_refuse(CONTAINER(most->flows.next, struct flow, link), WIRE_GATE_REASON_LIMIT, NULL);
+	return true;
+}
+
 static void start(struct flow *f)
 {
 	struct box *b = f->box;
@@ -443,8 +512,7 @@ static void start(struct flow *f)
 	if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
 	else if (b->n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
-		 b->gate->n_flows > GATE_FLOWS || !box_may_connect(b) ||
-		 (p->max_bytes && b->bytes_in + b->bytes_out >= p->max_bytes))
+		 !box_may_connect(b) || (p->max_bytes && b->bytes_in + b->bytes_out >= p->max_bytes) || !make_room(b))
 		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 	else if (proxy || f->port == NETNS_DNS_PORT) {
 		f->state = proxy ? FLOW_PROXY : FLOW_DNS;

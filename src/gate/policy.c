@@ -84,7 +84,8 @@ bool policy_path_plain(struct view path)
 		struct view at = view_skip(path, i);
 		if (at.p[0] == '\\' || at.p[0] == ';')
 			return false;
-		if (at.p[0] == '%' && (escape_is(at, "2e") || escape_is(at, "2f") || escape_is(at, "5c") || escape_is(at, "25")))
+		if (at.p[0] == '%' && (escape_is(at, "2e") || escape_is(at, "2f") || escape_is(at, "5c") || escape_is(at, "25") ||
+				       escape_is(at, "00")))
 			return false;
 		if (at.p[0] != '/')
 			continue;
@@ -99,6 +100,39 @@ static bool path_below(struct view prefix, struct view path)
 	if (path.n < prefix.n || memcmp(path.p, prefix.p, prefix.n) != 0)
 		return false;
 	return path.n == prefix.n || prefix.p[prefix.n - 1] == '/' || path.p[prefix.n] == '/';
+}
+
+static int hex_digit(char c)
+{
+	return is_digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
+/* The next byte as some server may read it: unescaped, in lower case. */
+static int next_byte(struct view *v)
+{
+	int c = (uint8_t)v->p[0], high = -1, low = -1;
+
+	if (c == '%' && v->n >= 3) {
+		high = hex_digit(v->p[1]);
+		low = hex_digit(v->p[2]);
+	}
+	bool escape = high >= 0 && low >= 0;
+	*v = view_skip(*v, escape ? 3 : 1);
+	c = escape ? high << 4 | low : c;
+	return c >= 'A' && c <= 'Z' ? c + 32 : c;
+}
+
+/* For rules that deny: "/%61dmin" and "/Admin" are "/admin" to many. */
+static bool path_may_be_below(struct view prefix, struct view path)
+{
+	int last = 0;
+
+	while (prefix.n) {
+		last = next_byte(&prefix);
+		if (!path.n || next_byte(&path) != last)
+			return false;
+	}
+	return !path.n || last == '/' || path.p[0] == '/';
 }
 
 /* ---- reading ---- */
@@ -241,6 +275,7 @@ int policy_new(const struct wire_gate_policy *m, struct policy **ret, struct err
 	p->bytes_per_second = m->bytes_per_second;
 	p->max_bytes = m->max_bytes;
 	p->token_key = arena_view(&arena, m->token_key);
+	p->refuse_ech = m->refuse_ech;
 	p->rules = arena_array(&arena, m->rules.n, sizeof(*p->rules));
 	if (!p->rules || !p->token_key.p) {
 		err_set(e, ERR_TOO_LARGE, "the policy takes too much memory");
@@ -318,9 +353,9 @@ static bool match_inside(const struct policy_rule *r, const struct policy_facts 
 	bool method = r->n_methods == 0, path = r->n_paths == 0;
 
 	for (size_t i = 0; i < r->n_methods; i++)
-		method = method || view_eq(r->methods[i], f->method);
+		method = method || (r->allow ? view_eq(r->methods[i], f->method) : view_eq_nocase(r->methods[i], f->method));
 	for (size_t i = 0; i < r->n_paths; i++)
-		path = path || path_below(r->paths[i], f->path);
+		path = path || (r->allow ? path_below(r->paths[i], f->path) : path_may_be_below(r->paths[i], f->path));
 	/* A path that two servers may read in two ways is below no prefix that allows, and below each that denies. */
 	if (r->n_paths && !policy_path_plain(f->path))
 		path = !r->allow;
@@ -334,6 +369,8 @@ static bool match_known(const struct policy_rule *r, const struct policy_facts *
 		return false;
 	if (f->proto == 0 || r->protocol == 0 || r->protocol == POLICY_TCP)
 		return true;
+	if (f->opened && r->protocol == POLICY_TLS)
+		return true;
 	return r->protocol == f->proto || (r->n_inject && f->proto >= POLICY_TLS); /* HTTP within TLS */
 }
 
@@ -341,7 +378,10 @@ static bool match(const struct policy_rule *r, const struct policy_facts *f)
 {
 	if (!match_known(r, f))
 		return false;
-	return !r->looks_inside || (f->proto == POLICY_HTTP && match_inside(r, f));
+	if (!r->looks_inside)
+		return true;
+	/* Where nobody can look inside, it may be what the rule denies, and is not known to be what it allows. */
+	return f->proto == POLICY_HTTP ? match_inside(r, f) : !r->allow;
 }
 
 enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule)
@@ -369,6 +409,26 @@ bool policy_intercepts(const struct policy *p, const struct policy_facts *f)
 		if (p->rules[i].n_inject && match_domains(&p->rules[i], f) && match_cidrs(&p->rules[i], f) && match_ports(&p->rules[i], f))
 			return true;
 	return false;
+}
+
+/* TLS to this address is allowed whatever name it is for. */
+static bool any_name(const struct policy *p, const struct policy_facts *f)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		if ((r->looks_inside && r->allow) || r->protocol == POLICY_HTTP || !match_cidrs(r, f) || !match_ports(r, f))
+			continue;
+		if (!r->allow)
+			return false; /* all names, or some of them, or something of them */
+		if (!r->n_domains && names_address(r, f))
+			return true;
+	}
+	return false;
+}
+
+bool policy_opens_ech(const struct policy *p, const struct policy_facts *f)
+{
+	return !p->refuse_ech && f->name.n && (policy_intercepts(p, f) || !any_name(p, f));
 }
 
 bool policy_may(const struct policy *p, const struct policy_facts *f)
@@ -402,8 +462,12 @@ bool policy_opaque(const struct policy *p, const struct policy_facts *f, enum po
 	*ret_rule = NULL;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct policy_rule *r = &p->rules[i];
-		if (!match_cidrs(r, f) || !match_ports(r, f) || (r->allow && !names_address(r, f) && r->n_domains == 0))
+		if (!match_cidrs(r, f) || !match_ports(r, f))
 			continue;
+		if (r->allow && !names_address(r, f) && r->n_domains == 0) {
+			no = POLICY_DENY_ADDRESS;
+			continue;
+		}
 		bool inside = r->protocol > POLICY_TCP || (r->protocol == 0 && r->n_domains) || r->looks_inside;
 		if (inside)
 			return false;

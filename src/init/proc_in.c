@@ -46,6 +46,14 @@ static int no_feed(const struct feed *f, struct err *e)
 	return err_set(e, ERR_STATE, "the %s of process %d is closed", feed_name(f), (int)f->proc->pid);
 }
 
+/* Commands and code may hold secrets. */
+static void free_chunk(const struct feed *f, struct chunk *c)
+{
+	if (f == &f->proc->feeds[PROC_CONTROL_IN])
+		explicit_bzero(c->data, c->n);
+	free(c);
+}
+
 /* Takes a chunk out of the queue; what it still held is nobody's. */
 static void discard(struct feed *f, struct chunk *c)
 {
@@ -56,7 +64,7 @@ static void discard(struct feed *f, struct chunk *c)
 	struct input *call = c->call;
 	if (call)
 		call->chunk = NULL;
-	free(c);
+	free_chunk(f, c);
 	if (call) {
 		struct err e;
 		no_feed(f, &e);
@@ -103,7 +111,7 @@ static bool complete(struct feed *f, struct chunk *c)
 	struct input *call = c->call;
 	bool close = c->close;
 	list_del(&c->node);
-	free(c);
+	free_chunk(f, c);
 	if (close)
 		feed_close(f);
 	if (call) {

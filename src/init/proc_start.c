@@ -211,6 +211,8 @@ int proc_start(const struct call *call, struct err *e)
 	struct init *in = call->conn->init;
 	if (check(in, msg, e) < 0)
 		return -1;
+	if (msg->secret)
+		call->conn->link.in.secret = call->arena->secret = true;
 	if (secrets_add_env(call->arena, msg) < 0)
 		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
 	struct attachment *a = NULL;

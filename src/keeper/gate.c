@@ -59,11 +59,21 @@ static void on_again(struct loop_timer *t)
 	pump_later(k);
 }
 
+/* What this machine does not do, as opposed to what it cannot do at the moment. */
+static bool is_missing(int r)
+{
+	static const int errors[] = { EPERM, EACCES, ENOSYS, EINVAL, ENOENT, EOPNOTSUPP, EPROTONOSUPPORT };
+	for (size_t i = 0; i < ELEMS(errors); i++)
+		if (r == -errors[i])
+			return true;
+	return false;
+}
+
 /* A box goes on with the way that it began with. If that is gone it has what needs none. */
 static int make_sockets(struct keeper *k, const struct box *b, struct netns_gate *ret)
 {
 	int r = native_gate(&k->native, b->pid, b->exit.fd, b->capture, ret);
-	if (r == 0 || r == -EADDRINUSE || r == -ENOENT || r == -ESRCH || b->capture == NETNS_PROXY)
+	if (!is_missing(r) || b->capture == NETNS_PROXY)
 		return r;
 	log_warn("box %s: connections cannot be brought to the gate by %s (%s), it has its proxy port and DNS alone", b->spec.id,
 		 netns_capture_name(b->capture), strerror(-r));
@@ -81,7 +91,7 @@ static void on_next(struct loop_task *t)
 	int r = make_sockets(k, b, &g);
 	if (r == 0) {
 		hand_over(k, b, &g);
-	} else if (r != -ENOENT && r != -ESRCH) {
+	} else if (r != -ESRCH) {
 		/* A port is taken: by the sockets of a gate that ends this moment, or by the box, for itself. */
 		list_append(&k->gate_failed, &b->gate_wait);
 		if (!loop_timer_active(&k->gate_again))

@@ -3,7 +3,7 @@
 
 Prints a table (measured, target, verdict) and writes build/bench.json. Everything
 that is started here is stopped here; nothing outside build/, /var/tmp and /dev/shm is touched
-but cgroups of names of our own. Exit status 1 when a target is missed.
+but cgroups of names of our own, and caches that are dropped. Exit status 1 when a target is missed.
 
     test/bench/bench.py [--quick] [--no-docker] [SECTION…]
 """

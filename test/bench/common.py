@@ -50,6 +50,15 @@ def memory_dir(work):
     return Path("/dev/shm") / work.name
 
 
+def proportional_kb(pid):
+    """A process's share of memory (PSS); 0 when it is gone."""
+    try:
+        lines = paddock.read(f"/proc/{pid}/smaps_rollup").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
 class Ours:
     def __init__(self, work):
         self.work = work
@@ -91,9 +100,7 @@ class Ours:
         resident = proportional = 0
         for pid in self.daemon.programs():
             resident += paddock.rss_kb(pid)
-            for line in paddock.read(f"/proc/{pid}/smaps_rollup").splitlines():
-                if line.startswith("Pss:"):
-                    proportional += int(line.split()[1])
+            proportional += proportional_kb(pid)
         return resident / 1024, proportional / 1024
 
 

@@ -73,6 +73,75 @@ def raw(address, port, text, until_end=True):
     return answered(read_all(connection) if until_end else connection.recv(65536))
 
 
+def echoed(address, port, text, timeout=TIMEOUT):
+    """To a server that sends back what it gets: it got exactly this."""
+    connection = connect(address, port)
+    connection.settimeout(timeout)
+    connection.sendall(text.encode("latin-1"))
+    got = b""
+    while len(got) < len(text) and (piece := connection.recv(65536)):
+        got += piece
+    if got.decode("latin-1") != text:
+        raise ConnectionError(f"answer: {got[:40]!r}")
+    return len(got)
+
+
+def fast_open(address, port, host):
+    """The request travels with the SYN, where the kernel does that."""
+    connection = socket.socket()
+    connection.sendto(request(host), 0x20000000, (address, port))
+    connection.settimeout(TIMEOUT)
+    return web(read_all(connection))
+
+
+def half_closed(address, port, host):
+    connection = connect(address, port)
+    connection.sendall(f"GET /half HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+    connection.shutdown(socket.SHUT_WR)
+    return web(read_all(connection))
+
+
+def by_proxy(text):
+    """A request line and headers to the proxy port, as they are."""
+    connection = connect("127.0.0.1", 15004)
+    connection.sendall(text.encode("utf-8"))
+    data = read_all(connection)
+    if not data.startswith(b"HTTP/1.1 200"):
+        raise ConnectionError(f"answer: {data[:40]!r}")
+    return data.decode("latin-1")
+
+
+def socks_command(command, host, port, version=5):
+    connection = connect("127.0.0.1", 15004)
+    if version == 4:
+        reply = exchange(connection, b"\4\1" + struct.pack(">H", port) + socket.inet_aton(host) + b"\0", 8)
+        if reply[1:2] != b"\x5a":
+            raise ConnectionError(f"reply {reply.hex()}")
+        return "granted"
+    assert exchange(connection, b"\5\1\0", 2) == b"\5\0"
+    reply = exchange(connection, b"\5" + bytes([command]) + b"\0\1" + socket.inet_aton(host) + struct.pack(">H", port), 10)
+    if reply[1:2] != b"\0":
+        raise ConnectionError(f"reply {reply.hex()}")
+    return "granted"
+
+
+def named_hello(address, port, *names):
+    """A ClientHello with these names, one or several, in one server_name extension. What the server answers first."""
+    data = bytearray(hello("x.test"))
+    at = data.index(b"\0\0\0\x0b\0\x09\0\0\x06x.test")
+    listed = b"".join(b"\0" + struct.pack(">H", len(name)) + name.encode("latin-1") for name in names)
+    new = b"\0\0" + struct.pack(">HH", len(listed) + 2, len(listed)) + listed
+    more, data[at:at + 15] = len(new) - 15, new
+    where = 9 + 2 + 32
+    where += 1 + data[where]
+    where += 2 + struct.unpack(">H", data[where:where + 2])[0]
+    where += 1 + data[where]
+    for place, size in ((3, 2), (6, 3), (where, 2)):
+        value = int.from_bytes(data[place:place + size], "big") + more
+        data[place:place + size] = value.to_bytes(size, "big")
+    return answered(exchange(connect(address, port), bytes(data)))[:1].encode("latin-1").hex()
+
+
 def context():
     it = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     it.check_hostname, it.verify_mode = False, ssl.CERT_NONE
@@ -103,9 +172,11 @@ def verified(name, port, authority):
         return web(read_all(connection))
 
 
-def hello(sni):
+def hello(sni, newest=ssl.TLSVersion.MAXIMUM_SUPPORTED):
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    it = context().wrap_bio(incoming, outgoing, server_hostname=sni)
+    how = context()
+    how.maximum_version = newest
+    it = how.wrap_bio(incoming, outgoing, server_hostname=sni)
     try:
         it.do_handshake()
     except ssl.SSLWantReadError:
@@ -113,18 +184,49 @@ def hello(sni):
     return outgoing.read()
 
 
-def ech(address, port, sni):
-    """A ClientHello with the extension that hides the true name."""
-    data = bytearray(hello(sni)) + b"\xfe\x0d\x00\x04\x00\x00\x00\x00"
+def ech_hello(sni, payload):
+    """A ClientHello with the extension that hides the true name. With TLS 1.2, so that the certificate comes in clear."""
+    data = bytearray(hello(sni, ssl.TLSVersion.TLSv1_2)) + b"\xfe\x0d" + struct.pack(">H", len(payload)) + payload
     at = 9 + 2 + 32
     at += 1 + data[at]
     at += 2 + struct.unpack(">H", data[at:at + 2])[0]
     at += 1 + data[at]
     for place, size in ((3, 2), (6, 3), (at, 2)):
-        value = int.from_bytes(data[place:place + size], "big") + 8
+        value = int.from_bytes(data[place:place + size], "big") + 4 + len(payload)
         data[place:place + size] = value.to_bytes(size, "big")
-    # A server that takes it answers with a handshake record, or with an alert of its own.
-    return answered(exchange(connect(address, port), bytes(data)))[:1].encode("latin-1").hex()
+    return bytes(data)
+
+
+def ech_answer(address, port, sni, payload=b"\0evil.test"):
+    """What the other side says to it: its hello, its certificate, and that it is done."""
+    connection, answer = connect(address, port), b""
+    connection.sendall(ech_hello(sni, payload))
+    while b"\x0e\0\0\0" not in answer[-9:]:
+        piece = connection.recv(65536)
+        if not piece:
+            break
+        answer += piece
+    return answered(answer).encode("latin-1")
+
+
+def ech_send(address, port, sni, payload):
+    """To somebody who does not answer."""
+    connection = connect(address, port)
+    connection.sendall(ech_hello(sni, payload.encode()))
+    connection.shutdown(socket.SHUT_WR)
+    return read_all(connection).decode("latin-1")
+
+
+def ech(address, port, sni):
+    """Reached is the server that shows its own certificate: it could open the hello."""
+    if b"A test's own authority" not in ech_answer(address, port, sni):
+        raise ConnectionError("somebody else's certificate")
+    return "reached"
+
+
+def ech_issuer(address, port, sni, authority, payload):
+    """Whether this authority (PEM) is in the chain that is shown."""
+    return ssl.PEM_cert_to_DER_cert(authority) in ech_answer(address, port, sni, payload.encode())
 
 
 def split_hello(address, port, sni):

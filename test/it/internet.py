@@ -37,7 +37,7 @@ from pathlib import Path
 CLONE_NEWNET = 0x40000000
 NAMES = ("a.test", "b.test", "c.test", "evil.test", "site.test", "api.test", "*.a.test", "*.b.test")
 WEB_PORTS, TLS_PORTS = (80, 8080), (443, 8443)
-ECHO_PORT, BANNER_PORT, SILENT_PORT, SINK_PORT, PROXY_PORT, UDP_PORT = 7, 2222, 9, 5001, 3128, 443
+ECHO_PORT, BANNER_PORT, SILENT_PORT, SINK_PORT, PROXY_PORT, UDP_PORT, FIRST_PORT = 7, 2222, 9, 5001, 3128, 443, 4433
 
 
 def run(*command):
@@ -127,6 +127,7 @@ class Internet:
         return json.loads(self.process.stdout.readline())
 
     def set(self, name, *addresses, delay=0):
+        """Addresses; names before them are aliases (CNAME), one after the other."""
         self.say("set", name, list(addresses), delay)
 
     def seen(self):
@@ -174,6 +175,8 @@ class Web(BaseHTTPRequestHandler):
         note(**what)
         if (self.headers.get("Upgrade") or "").lower() == "websocket":
             return self.upgrade()
+        if self.path == "/page":
+            return self.page()
         if self.path.startswith("/echo/"):
             return self.echo(self.path.removeprefix("/echo/"), self.headers.get(self.headers.get("X-Want"), ""))
         if self.path == "/moved":
@@ -190,6 +193,15 @@ class Web(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(document)
         return None
+
+    def page(self):
+        """For browsers: what it says is said by its script."""
+        document = b"<!doctype html><title>A page</title><p id=p>?</p><script>p.textContent = `run at ${location.host}`</script>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(document)))
+        self.end_headers()
+        self.wfile.write(document)
 
     def read_chunks(self):
         body = b""
@@ -298,6 +310,12 @@ def silent(connection):
         pass
 
 
+def first(connection):
+    """Tells what came first, and never answers."""
+    note(first=connection.recv(65536).hex())
+    silent(connection)
+
+
 def sink(connection):
     """Counts what comes and says how much it was."""
     total = 0
@@ -348,12 +366,17 @@ def dns_answer(message):
     with lock:
         questions.append([name, kind])
         known, delay = names.get(name, (None, 0))
-    wanted = [a for a in known or [] if (":" in a) == (kind == 28) and kind in (1, 28)]
-    head = message[:2] + struct.pack(">HHHHH", 0x8180 if known is not None else 0x8183, 1, len(wanted), 0, 0)
-    answer = head + message[12:at + 5]
+    aliases = [a for a in known or [] if a[-1].isalpha() and ":" not in a]
+    wanted = [a for a in known or [] if a not in aliases and (":" in a) == (kind == 28) and kind in (1, 28)]
+    head = message[:2] + struct.pack(">HHHHH", 0x8180 if known is not None else 0x8183, 1, len(aliases) + len(wanted), 0, 0)
+    answer, owner = head + message[12:at + 5], b"\xc0\x0c"
+    for alias in aliases:
+        raw = b"".join(bytes([len(label)]) + label.encode() for label in alias.split(".")) + b"\0"
+        answer += owner + struct.pack(">HHIH", 5, 1, 5, len(raw)) + raw
+        owner = raw
     for address in wanted:
         raw = socket.inet_pton(socket.AF_INET6 if kind == 28 else socket.AF_INET, address)
-        answer += struct.pack(">HHHIH", 0xC00C, kind, 1, 5, len(raw)) + raw
+        answer += owner + struct.pack(">HHIH", kind, 1, 5, len(raw)) + raw
     return answer, delay
 
 
@@ -397,6 +420,7 @@ def start(directory):
     serve_tcp(BANNER_PORT, banner)
     serve_tcp(SILENT_PORT, silent)
     serve_tcp(SINK_PORT, sink)
+    serve_tcp(FIRST_PORT, first)
     serve_tcp(PROXY_PORT, proxy)
     serve_udp(UDP_PORT)
     serve_dns()

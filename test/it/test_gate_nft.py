@@ -2,8 +2,9 @@
 by the proxy port alone.
 
 What boxes may and may not reach does not depend on how they are brought there: the tests of
-test_gate.py run here once more, against a daemon with `egress.capture: nft`. What is new is
-that the rules are out of the box's reach, which way is chosen, and that boxes keep theirs.
+test_gate.py, and those of the posture's network, run here once more, against a daemon with
+`egress.capture: nft`. What is new is that the rules are out of the box's reach, which way is
+chosen, and that boxes keep theirs.
 """
 
 import contextlib
@@ -25,6 +26,8 @@ from test_gate import (allow, both, client, give, inside, net, out, tried, worke
                        test_named_hosts, test_nothing_reached_the_servers,  # noqa: F401
                        test_nothing_without_a_rule, test_questions_carry_nothing_out, test_restarts,  # noqa: F401
                        test_the_gate_dies_in_flight, test_the_gate_has_nothing)  # noqa: F401
+from test_posture_inside import test_interfaces_cannot_be_changed, test_loopback_works, test_only_loopback_and_it_is_up  # noqa: F401
+from test_posture_outside import one, test_network_from_outside  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,12 @@ def gated(daemon_factory, net):
         raise
     yield it
     it.finish()
+
+
+@pytest.fixture(scope="module")
+def daemon(gated):
+    """For tests of the posture, which use everybody's daemon elsewhere."""
+    return gated
 
 
 def capture(client):
@@ -57,16 +66,19 @@ def test_it_is_said(client):
 def test_other_datagrams_are_refused_at_once(out, net):
     give(out, default="allow")
     code = """
-import socket, sys, time
+import socket, sys
 for address in sys.argv[1:]:
     for port in (1, 123, 443, 54, 15004):
         s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
         s.connect((address, port))
+        s.settimeout(5)
         s.send(b"x")
         try:
-            s.recv(1, socket.MSG_DONTWAIT)
+            s.recv(1)
         except ConnectionRefusedError:
             continue
+        except TimeoutError:
+            pass
         print("not refused:", address, port)
 """
     for user in ("user", "root"):
@@ -274,18 +286,24 @@ def test_proxy_alone(own_daemon, net):
 def test_boxes_keep_their_way(own_daemon, net, gated):
     """Over restarts of the daemon, whatever it is told meanwhile; new boxes get what it is told."""
     it = own_daemon(environment={"PADDOCK_GATE_DNS": net.dns})
+    ways = {"nft": DIRECT, "sk_lookup": DIRECT, "proxy": BY_PROXY}
     rules = {"nft": 4, "sk_lookup": 0, "proxy": 0}
     boxes = {}
-    for way in ("nft", "sk_lookup", "proxy", "auto"):
-        it.environment["PADDOCK_EGRESS_CAPTURE"] = way
+    for way in ("nft", "sk_lookup", "proxy", "auto", "no bpf"):
+        it.environment["PADDOCK_EGRESS_CAPTURE"] = "auto" if way == "no bpf" else way
+        if way == "no bpf":  # its program cannot be had any more: refused, but for what needs none
+            it.prepare = refusing("bpf")
+            ways["sk_lookup"] = [False, False, True, True, True]
         it.restart()
         with contextlib.closing(it.client()) as own:
-            if way != "auto":
+            if way in ways:
                 boxes[way] = own.create()
                 give(boxes[way], allow("a.test"), allow("six.test"))
             for name, box in boxes.items():
                 box = box.with_client(own)
                 paddock.until(lambda: "ok" in inside(box, ["proxied", "a.test", 80])[0], f"the box by {name} is back after {way}", 30)
-                assert reaches(box, net) == (BY_PROXY if name == "proxy" else DIRECT), (name, way)
+                assert reaches(box, net) == ways[name], (name, way)
                 pid = int(paddock.read(it.run_dir / "boxes" / box.id / "pid"))
                 assert ask(pid, "net", remove=False)[0] == rules[name], (name, way)
+    said = [line for line in paddock.read(it.log_file).splitlines() if "connections cannot be brought to the gate by" in line]
+    assert len(said) == 1 and boxes["sk_lookup"].id in said[0] and "sk_lookup (Operation not permitted)" in said[0], said

@@ -502,6 +502,9 @@ def test_preview_of_a_host(site, app):
     later = f"{int(ticket.split('-')[0]) + 1000}-{ticket.split('-')[1]}"
     assert ask(site, "/echo", headers={**host(app), "Cookie": f"paddock_preview={later}"}).status == 403
     assert ask(site, f"/?paddock_ticket={later}", headers=host(app)).status == 403
+    # One that a page of another box has set for the whole domain does not hide it, and none of them reaches the box.
+    seen = ask(site, "/echo", headers={**host(app), "Cookie": f"paddock_preview=tossed; {value}; own=1"})
+    assert seen.status == 200 and "own=1" in seen.body.decode() and "paddock_preview" not in seen.body.decode()
 
 
 def test_preview_cookie_is_for_its_own_pages(site, app):

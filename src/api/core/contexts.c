@@ -479,7 +479,7 @@ int contexts_execute(struct core *c, const struct actor *a, struct view box, con
 		     struct context_run *x, struct err *e)
 {
 	if ((w->language.n && check_language(w->language, e) < 0) || check_variables(&w->env, e) < 0 ||
-	    check_made(&w->made, e) < 0)
+	    check_variables(&w->secrets, e) < 0 || check_made(&w->made, e) < 0)
 		return -1;
 	if (w->timeout_ms > c->config->max.exec_timeout_ms)
 		return err_set(e, ERR_INVALID, "timeout_ms must be between 1 and %llu",

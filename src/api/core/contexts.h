@@ -83,6 +83,7 @@ void contexts_cancel(struct context_op *op); /* nobody waits; what was begun goe
 struct context_code {
 	struct view code;
 	struct json_strmap env; /* for this code alone */
+	struct json_strmap secrets; /* likewise, over env; what they pass through is wiped */
 	struct view context;  /* its id; empty: the one of the language */
 	struct view language; /* empty: the context's, or python */
 	struct context_wish made; /* how the language's own is made, where this is its first code */

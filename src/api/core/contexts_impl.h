@@ -13,7 +13,7 @@ struct context_language {
 	const char *argv[5]; /* reads the driver's length and text from descriptor 250, and runs it */
 	const char *driver;
 	const size_t *driver_size;
-	void (*put_env)(struct buf *b, const struct json_strmap *env); /* as the driver takes it */
+	void (*put_env)(struct buf *b, const struct context_code *w); /* as the driver takes it */
 	bool insist; /* an interrupt may be lost on it */
 };
 extern const struct context_language contexts_languages[];

@@ -12,6 +12,7 @@
 #include "contexts_drivers.h"
 #include "contexts_impl.h"
 #include "core_state.h"
+#include "text.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -29,35 +30,36 @@
 
 /* ---- languages ---- */
 
-static void put_env_json(struct buf *b, const struct json_strmap *env)
+static void put_env_json(struct buf *b, const struct context_code *w)
 {
 	struct json_out o;
 
 	json_out_init(&o, b);
 	json_out_object(&o);
-	for (size_t i = 0; i < env->n; i++) {
-		json_out_key_view(&o, env->keys[i]);
-		json_out_str(&o, env->values[i]);
+	for (size_t i = 0; i < w->env.n + w->secrets.n; i++) {
+		const struct json_strmap *from = i < w->env.n ? &w->env : &w->secrets;
+		size_t at = i < w->env.n ? i : i - w->env.n;
+		json_out_key_view(&o, from->keys[at]);
+		json_out_str(&o, from->values[at]);
 	}
 	json_out_end(&o, '}');
 }
 
 /* A='b c' D='e'"'"'f': the names were checked to be names. */
-static void put_env_words(struct buf *b, const struct json_strmap *env)
+static void put_words(struct buf *b, const struct json_strmap *env)
 {
 	for (size_t i = 0; i < env->n; i++) {
-		struct view rest = env->values[i];
 		buf_add(b, env->keys[i]);
-		buf_puts(b, "='");
-		for (const char *q; rest.n && (q = memchr(rest.p, '\'', rest.n));) {
-			size_t n = (size_t)(q - rest.p);
-			buf_add(b, view_head(rest, n));
-			buf_puts(b, "'\"'\"'");
-			rest = view_skip(rest, n + 1);
-		}
-		buf_add(b, rest);
-		buf_puts(b, "' ");
+		buf_putc(b, '=');
+		text_quote_word(b, env->values[i]);
+		buf_putc(b, ' ');
 	}
+}
+
+static void put_env_words(struct buf *b, const struct context_code *w)
+{
+	put_words(b, &w->env);
+	put_words(b, &w->secrets);
 }
 
 /* Descriptor 250 is read to the byte: what follows the driver is the first request. */
@@ -115,18 +117,19 @@ struct context_cell *contexts_cell_new(struct context *c, const struct context_c
 {
 	struct context_cell *m = calloc(1, sizeof(*m));
 	uint64_t longest = c->box->core->config->max.exec_timeout_ms;
-	_cleanup_(buf_done) struct buf env = BUF_INIT(ENV_MAX);
+	bool secret = w->secrets.n > 0;
+	_cleanup_(buf_done) struct buf env = { .max = ENV_MAX, .secret = secret };
 
 	if (!m)
 		return NULL;
-	if (w->env.n)
-		c->language->put_env(&env, &w->env);
+	if (w->env.n || secret)
+		c->language->put_env(&env, w);
 	list_init(&m->link);
 	m->context = c;
 	m->id = next_id();
 	m->kill = w->kill;
 	m->timeout_ms = w->timeout_ms ? w->timeout_ms : longest;
-	m->text = BUF_INIT(w->code.n + buf_len(&env) + HEAD_MAX);
+	m->text = (struct buf){ .max = w->code.n + buf_len(&env) + HEAD_MAX, .secret = secret };
 	buf_printf(&m->text, "%llu %zu %zu\n", (unsigned long long)m->id, w->code.n, buf_len(&env));
 	buf_add(&m->text, buf_view(&env));
 	buf_add(&m->text, w->code);
@@ -360,6 +363,10 @@ static void run_next(struct context *c)
 	c->current = m;
 	c->stream.background = false;
 	m->started_ns = clock_mono_ns();
+	if (m->text.secret) {
+		c->out.secret = true;
+		guest_is_secret(&c->box->guest);
+	}
 	c->out.max = buf_len(&c->out) + buf_len(&m->text);
 	buf_add(&c->out, buf_view(&m->text));
 	buf_done(&m->text);

@@ -72,7 +72,7 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 {
 	const struct box_spec *s = &b->spec;
 	struct view user = w->user.n ? w->user : s->user;
-	size_t n = 0, max = STANDARD_VARS + s->env.n + w->env.n;
+	size_t n = 0, max = STANDARD_VARS + s->env.n + w->env.n + w->secrets.n;
 	struct wire_env_var *vars = arena_array(a, max, sizeof(*vars));
 
 	if (!vars)
@@ -90,6 +90,8 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 		set_var(vars, &n, s->env.keys[i], s->env.values[i]);
 	for (size_t i = 0; i < w->env.n; i++)
 		set_var(vars, &n, w->env.keys[i], w->env.values[i]);
+	for (size_t i = 0; i < w->secrets.n; i++)
+		set_var(vars, &n, w->secrets.keys[i], w->secrets.values[i]);
 	ret->env.items = vars;
 	ret->env.n = n;
 	ret->user = user;
@@ -133,6 +135,7 @@ int exec_check(const struct config *cfg, const struct exec_wish *w, struct err *
 	if (w->command.p && w->command.n == 0)
 		return err_set(e, ERR_INVALID, "command must not be empty");
 	if ((!w->command.p && check_argv(&w->argv, e) < 0) || spec_check_env(&w->env, "env", e) < 0 ||
+	    spec_check_env(&w->secrets, "secrets", e) < 0 ||
 	    (w->user.n && spec_check_user(w->user, "user", e) < 0) ||
 	    (w->cwd.n && !w->home && spec_check_workdir(w->cwd, "cwd", e) < 0))
 		return -1;
@@ -158,8 +161,9 @@ static int fill(struct arena *a, const struct box *b, const struct exec_wish *w,
 		.stderr_limit = live ? UINT64_MAX : c->config->max.exec_output_bytes,
 		.keep = w->keep,
 		.tag = w->tag,
-		.ready = w->keep && w->ready,
+		.ready = w->keep && w->ready && !w->secrets.n,
 		.kill = w->keep && w->kill,
+		.secret = w->secrets.n > 0,
 		.ring_bytes = w->keep ? w->ring_bytes : 0,
 	};
 	if (w->pty) {
@@ -387,7 +391,7 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	struct core *c = b->core;
 	struct arena a = ARENA_INIT(256 * 1024);
 	struct wire_start start;
-	a.secret = w->secret;
+	a.secret = w->secrets.n > 0;
 	uint64_t timeout = time_limit(c, w);
 
 	if (exec_check(c->config, w, e) < 0)
@@ -401,8 +405,8 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 		err_sys(e, ERR_INTERNAL, r, "exec");
 	} else {
 		x->call.sends = w->streams || w->input.n > 0;
-		if (w->secret)
-			b->guest.mux.link.out.secret = true;
+		if (w->secrets.n)
+			guest_is_secret(&b->guest);
 		r = guest_call(&b->guest, &x->call, WIRE_TYPE_START, (uint32_t)MIN(timeout, UINT32_MAX), 0,
 			       &wire_start_msg, &start, e);
 	}

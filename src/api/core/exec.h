@@ -26,7 +26,7 @@ struct exec_wish {
 	bool streams;             /* stdin comes by exec_send and exec_end instead */
 	uint64_t timeout_ms;      /* 0: the configured maximum; for a kept process none */
 	struct view shell;        /* its name; p == NULL: a process of its own */
-	bool secret;              /* env holds secrets: wipe what they pass through */
+	struct json_strmap secrets; /* variables over env that hold secrets: what they pass through is wiped */
 	bool kill;                /* cancelling ends what goes on without us otherwise: kept or in a shell */
 	bool home;                /* cwd is relative to the user's home, and empty is that: not the box's */
 

@@ -129,6 +129,7 @@ static void greet(struct guest *g, int fd)
 	g->mux.decode_flags = PB_SKIP_UNKNOWN; /* an adopted box may run an older PID 1 */
 	int r = mux_start(&g->mux, g->core->loop, fd, false, &mux_ops);
 	if (r >= 0) {
+		g->mux.link.out.secret = g->secret;
 		g->state = GUEST_GREETING;
 		g->hello.ops = &hello_ops;
 		r = mux_call(&g->mux, &g->hello, WIRE_TYPE_HELLO, HELLO_MS, HELLO_MS, &wire_hello_msg,
@@ -189,6 +190,11 @@ static int open_link(struct guest *g)
 	if (r >= 0)
 		g->state = GUEST_OPENING;
 	return r;
+}
+
+void guest_is_secret(struct guest *g)
+{
+	g->secret = g->mux.link.out.secret = true;
 }
 
 int guest_call(struct guest *g, struct call *c, uint16_t type, uint32_t deadline_ms, uint32_t patience_ms,

@@ -24,6 +24,7 @@ struct guest {
 	struct mux mux;
 	struct call open, hello;
 	struct list pending; /* calls that wait for READY */
+	bool secret;         /* see guest_is_secret */
 	/* Told once about the first greeting after guest_adopt; may be NULL. */
 	void (*on_greeted)(struct guest *g, const struct err *e);
 };
@@ -36,6 +37,8 @@ void guest_revive(struct guest *g);
 /* Like mux_call; opens the link where that is needed. ERR_STATE when the box has stopped. */
 int guest_call(struct guest *g, struct call *c, uint16_t type, uint32_t deadline_ms, uint32_t patience_ms,
 	       const struct pb_msg *pm, const void *msg, struct err *e) _must_check_;
+/* From here on nothing that is sent to this box stays in our memory. */
+void guest_is_secret(struct guest *g);
 /* Cancels a call in whatever state it is. Accepts a zeroed or closed one. */
 void guest_cancel(struct call *c);
 /* Ends everything; the calls fail with `why`. After this no call is accepted. */

@@ -85,7 +85,7 @@ static int hand_over(struct mounts *m, const struct wire_secret_read_reply *valu
 		else
 			env[msg.env.n++] = (struct wire_env_var){ list->items[i].env, value };
 	}
-	g->mux.link.out.secret = true; /* from here on, nothing that was sent to this box stays in our memory */
+	guest_is_secret(g);
 	m->call = (struct call){ .ops = &set_ops, .background = true };
 	return guest_call(g, &m->call, WIRE_TYPE_SECRETS_SET, PATIENCE_MS, PATIENCE_MS, &wire_secrets_set_msg, &msg, e);
 }
@@ -152,6 +152,11 @@ static void go(struct mounts *m, bool trust)
 		read_secrets(m);
 		return;
 	}
+	struct view known = trust_pem(m->box->core);
+	if (known.n && buf_add(&m->authority, known) == 0) {
+		read_secrets(m);
+		return;
+	}
 	m->reading = secrets_authority(m->box->core, NULL, on_authority, m, &e);
 	if (!m->reading)
 		finish(m, &e);
@@ -163,6 +168,9 @@ void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e
 	bool trust = !b->hidden && egress_injects(policies_of(b, NULL));
 
 	b->trusts = false;
+	trust_reset(b);
+	if (!b->hidden)
+		trust_box(b, policies_of(b, NULL));
 	if (!b->spec.secrets.n && !trust) {
 		done(b, NULL);
 		return;

@@ -101,7 +101,7 @@ static int run(struct shell *s, struct view command, const struct exec_wish *w, 
 
 	if (s->n_queue >= SHELLS_QUEUE)
 		return err_set(e, ERR_RATE, "%d commands wait in this shell already", SHELLS_QUEUE);
-	struct shell_command *m = shells_command_new(s, command, w->input);
+	struct shell_command *m = shells_command_new(s, command, w->input, &w->secrets);
 	if (!m)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "shell");
 	m->x = x;

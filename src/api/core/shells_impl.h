@@ -23,6 +23,7 @@ struct shell_command {
 	struct exec *x; /* NULL: nobody waits; also for our own */
 	bool own;       /* a probe, or the restoring of state */
 	bool kill, timed_out, truncated;
+	bool secret;    /* its text holds secrets */
 	char id[SHELL_ID + 1];
 	struct buf text;  /* header and command; what is left to be sent */
 	struct buf input; /* of its stdin */
@@ -75,7 +76,9 @@ struct shell {
 struct shell *shells_find(struct box *b, struct view name);
 /* Takes the command; it is run in its turn. */
 void shells_run(struct shell *s, struct shell_command *m);
-struct shell_command *shells_command_new(struct shell *s, struct view text, struct view input);
+/* secrets: variables of this command alone. */
+struct shell_command *shells_command_new(struct shell *s, struct view text, struct view input,
+					 const struct json_strmap *secrets);
 void shells_command_free(struct shell_command *m);
 /* Ends what `m`, the running command, is doing; the shell itself when that does not help. */
 void shells_interrupt(struct shell *s);

@@ -21,6 +21,7 @@
 #define FIELD_MAX      (1024u * 1024) /* of a record: cwd, or all exported variables */
 #define LATE_MAX       (256u * 1024)  /* of each channel, for the next command */
 #define COMMAND_EXTRA  256            /* header */
+#define WRAPPED_MAX    (64u * 1024 * 1024)
 #define SIGNAL_ABANDON 64             /* SIGRTMAX: the trap of shells_loop.c */
 #define STRIKE_MS      50
 #define STRIKES        10   /* that a command gets before the shell is killed */
@@ -33,19 +34,40 @@ static void next(struct shell *s);
 
 /* ---- commands ---- */
 
-struct shell_command *shells_command_new(struct shell *s, struct view text, struct view input)
+/* A='…' builtin command eval '…': of all forms the one whose variables are in the environment of what the
+ * command starts, end with it however it ends, and do not stay after `export` either. */
+static void wrap(struct buf *out, struct view text, const struct json_strmap *secrets)
+{
+	for (size_t i = 0; i < secrets->n; i++) {
+		buf_add(out, secrets->keys[i]);
+		buf_putc(out, '=');
+		text_quote_word(out, secrets->values[i]);
+		buf_putc(out, ' ');
+	}
+	buf_puts(out, "builtin command eval ");
+	text_quote_word(out, text);
+}
+
+struct shell_command *shells_command_new(struct shell *s, struct view text, struct view input,
+					 const struct json_strmap *secrets)
 {
 	struct shell_command *m = calloc(1, sizeof(*m));
+	_cleanup_(buf_done) struct buf with = { .max = WRAPPED_MAX, .secret = true };
 	uint8_t id[SHELL_ID / 2];
 
 	if (!m)
 		return NULL;
+	m->secret = secrets->n > 0;
+	if (m->secret) {
+		wrap(&with, text, secrets);
+		text = buf_view(&with);
+	}
 	rnd_bytes(id, sizeof(id));
 	text_hex(id, sizeof(id), m->id);
 	list_init(&m->link);
 	m->shell = s;
 	m->has_file = input.n > 0;
-	m->text = BUF_INIT(text.n + COMMAND_EXTRA);
+	m->text = (struct buf){ .max = text.n + COMMAND_EXTRA, .secret = m->secret };
 	m->input = BUF_INIT(input.n + 1);
 	if (m->has_file)
 		buf_printf(&m->text, "%s %zu /tmp/.paddock-%s", m->id, text.n, m->id);
@@ -54,7 +76,7 @@ struct shell_command *shells_command_new(struct shell *s, struct view text, stru
 	buf_putc(&m->text, 0);
 	buf_add(&m->text, text);
 	buf_add(&m->input, input);
-	if (m->text.bad || m->input.bad) {
+	if (m->text.bad || m->input.bad || with.bad) {
 		shells_command_free(m);
 		return NULL;
 	}
@@ -129,7 +151,7 @@ void shells_run(struct shell *s, struct shell_command *m)
 /* Our own go before those that wait. */
 static int run_own(struct shell *s, struct view text)
 {
-	struct shell_command *m = shells_command_new(s, text, VIEW_NONE);
+	struct shell_command *m = shells_command_new(s, text, VIEW_NONE, &(struct json_strmap){ 0 });
 
 	if (!m)
 		return -ENOMEM;
@@ -342,6 +364,10 @@ static void send_command(struct shell *s, struct shell_command *m)
 	m->started_ns = clock_mono_ns();
 	m->started_ms = clock_wall_ms();
 	s->strikes = 0;
+	if (m->secret) { /* also what it reports, if it exits within */
+		guest_is_secret(&s->box->guest);
+		s->box->guest.mux.link.in.secret = s->field.secret = true;
+	}
 	loop_timer_start(s->box->core->loop, &s->timer, m->timeout_ms, on_timer);
 	push(s);
 	if (m->own)
@@ -463,7 +489,8 @@ static void on_field(struct shell *s)
 	s->field_cut = s->wants_state = false;
 	if (!state) {
 		s->wants_state = !cut && read_header(s, v);
-	} else if (!cut) {
+	} else if (!cut && !(s->kind == 'X' && s->current && s->current->secret)) {
+		/* (A shell that exits within a command with secrets has them in its environment still.) */
 		struct buf old = s->state;
 		s->state = s->field; /* nothing is copied */
 		s->field = old;

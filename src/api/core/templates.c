@@ -16,7 +16,6 @@
 #include "text.h"
 #include "poison.h"
 
-#define DOC_MAX      (64u * 1024 * 1024)
 #define BUILDS_MAX   50  /* of a template */
 #define TEMPLATES_MAX 200 /* of a tenant */
 #define LOGS_MAX     10000
@@ -56,7 +55,7 @@ static void template_free(struct template *t)
 	free(t);
 }
 
-static struct template *template_new(struct core *c, const struct tenant *tenant, struct view id, struct view name)
+struct template *templates_new(struct core *c, const struct tenant *tenant, struct view id, struct view name)
 {
 	struct template *t = calloc(1, sizeof(*t));
 
@@ -72,7 +71,7 @@ static struct template *template_new(struct core *c, const struct tenant *tenant
 	return t;
 }
 
-static struct template_build *build_new(struct template *t)
+struct template_build *templates_build_new(struct template *t)
 {
 	struct template_build *b = calloc(1, sizeof(*b));
 
@@ -281,145 +280,6 @@ void templates_take_record(struct template_build *b, struct view record)
 		log_warn("template %s: its sets of hosts are its image's: %s", b->of->id, e.msg);
 }
 
-/* ---- the store ---- */
-
-static void put_map(struct json_out *o, const char *key, const struct json_strmap *m)
-{
-	json_out_key(o, key);
-	json_out_object(o);
-	for (size_t i = 0; i < m->n; i++) {
-		json_out_key_view(o, m->keys[i]);
-		json_out_str(o, m->values[i]);
-	}
-	json_out_end(o, '}');
-}
-
-static void put_build(struct json_out *o, const struct template_build *b)
-{
-	json_out_object(o);
-	json_out_kz(o, "id", b->id);
-	json_out_kz(o, "snapshot", b->snapshot);
-	json_out_ki64(o, "created_ms", b->created_ms);
-	json_out_ki64(o, "updated_ms", b->updated_ms);
-	json_out_ku64(o, "cpu", b->cpu);
-	json_out_ku64(o, "memory_mb", b->memory_mb);
-	json_out_key(o, "tags");
-	json_out_array(o);
-	for (size_t i = 0; i < b->n_tags; i++)
-		json_out_str(o, view_of(b->tags[i]));
-	json_out_end(o, ']');
-	put_map(o, "env", &b->env);
-	json_out_kstr(o, "user", b->user);
-	json_out_kstr(o, "workdir", b->workdir);
-	json_out_kstr(o, "start", b->start);
-	json_out_kstr(o, "ready", b->ready);
-	json_out_kstr(o, "record", b->record);
-	json_out_end(o, '}');
-}
-
-static void put_row(struct template *t, store_done *done, void *arg)
-{
-	struct buf text = BUF_INIT(DOC_MAX);
-	struct json_out o;
-	struct err e = { 0 };
-
-	json_out_init(&o, &text);
-	json_out_array(&o);
-	TEMPLATES_EACH_BUILD (b, t)
-		if (b->status == TEMPLATE_READY)
-			put_build(&o, b);
-	json_out_end(&o, ']');
-	const struct store_template row = { view_of(t->id), view_of(t->tenant->id), view_of(t->name), buf_view(&text),
-					    t->created_ms };
-	if (text.bad) {
-		err_sys(&e, ERR_INTERNAL, text.bad, "the template's row");
-		done(arg, &e);
-	} else {
-		store_template_put(t->core->store, &row, done, arg);
-	}
-	buf_done(&text);
-}
-
-struct build_row {
-	bool unused; /* the schema puts nothing at offset 0 */
-	struct view id, snapshot, user, workdir, start, ready, record;
-	uint64_t created_ms, updated_ms, cpu, memory_mb;
-	struct json_strlist tags;
-	struct json_strmap env;
-};
-
-#define AT(f) .offset = offsetof(struct build_row, f)
-static const struct json_field row_fields[] = {
-	{ "id", JSON_F_STRING, AT(id), .required = true },
-	{ "snapshot", JSON_F_STRING, AT(snapshot), .required = true },
-	{ "created_ms", JSON_F_U64, AT(created_ms), .max = INT64_MAX },
-	{ "updated_ms", JSON_F_U64, AT(updated_ms), .max = INT64_MAX },
-	{ "cpu", JSON_F_U64, AT(cpu), .max = UINT32_MAX },
-	{ "memory_mb", JSON_F_U64, AT(memory_mb), .max = UINT32_MAX },
-	{ "tags", JSON_F_STRLIST, AT(tags), .max = TEMPLATES_TAGS_MAX },
-	{ "env", JSON_F_STRMAP, AT(env) },
-	{ "user", JSON_F_STRING, AT(user) },
-	{ "workdir", JSON_F_STRING, AT(workdir) },
-	{ "start", JSON_F_STRING, AT(start) },
-	{ "ready", JSON_F_STRING, AT(ready) },
-	{ "record", JSON_F_STRING, AT(record) },
-};
-#undef AT
-static const struct json_schema row_schema = { row_fields, ELEMS(row_fields) };
-
-/* What it read stays in the build's arena. */
-static int load_build(struct template *t, const struct json *j, struct err *e)
-{
-	struct build_row row = { .user = VIEW(""), .workdir = VIEW(""), .start = VIEW(""), .ready = VIEW(""),
-				 .record = VIEW("") };
-	struct template_build *b = build_new(t);
-	struct buf text = BUF_INIT(DOC_MAX);
-	struct json_out o;
-	struct json *own;
-
-	if (!b)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "template");
-	json_out_init(&o, &text);
-	json_out_value(&o, j);
-	int r = json_parse(&b->arena, buf_view(&text), &own, e);
-	buf_done(&text);
-	if (r < 0 || json_read(&b->arena, own, &row_schema, &row, false, e) < 0)
-		return -1;
-	if (view_to_str(row.id, b->id, sizeof(b->id)) < 0 || view_to_str(row.snapshot, b->snapshot, sizeof(b->snapshot)) < 0)
-		return err_set(e, ERR_INTERNAL, "a build's id");
-	for (size_t i = 0; i < row.tags.n; i++)
-		if (view_to_str(row.tags.items[i], b->tags[b->n_tags++], sizeof(b->tags[0])) < 0)
-			return err_set(e, ERR_INTERNAL, "a build's tag");
-	b->status = TEMPLATE_READY;
-	b->created_ms = (int64_t)row.created_ms;
-	b->updated_ms = (int64_t)row.updated_ms;
-	b->cpu = row.cpu;
-	b->memory_mb = row.memory_mb;
-	b->env = row.env;
-	b->user = row.user;
-	b->workdir = row.workdir;
-	b->start = row.start;
-	b->ready = row.ready;
-	templates_take_record(b, row.record);
-	return 0;
-}
-
-int templates_load(struct core *c, const struct store_template *row, struct err *e)
-{
-	const struct tenant *tenant = keys_tenant(c, row->tenant);
-	struct template *t = tenant ? template_new(c, tenant, row->id, row->name) : NULL;
-	struct arena a = ARENA_INIT(DOC_MAX);
-	struct json *list = NULL;
-	int r = t ? json_parse(&a, row->builds, &list, e) : err_set(e, ERR_INTERNAL, "no such tenant, or no memory");
-
-	if (r >= 0)
-		t->created_ms = row->created_ms;
-	for (size_t i = 0; r >= 0 && list->type == JSON_ARRAY && i < list->n; i++)
-		r = load_build(t, &list->items[i], e);
-	arena_done(&a);
-	return r < 0 ? err_wrap(e, "template %.*s", VIEW_ARG(row->id)) : 0;
-}
-
 /* ---- tags ---- */
 
 static bool is_used(const struct core *c, const char *snapshot)
@@ -482,7 +342,7 @@ void templates_publish(struct template_build *b, store_done *done, void *arg)
 	for (size_t i = 0; i < b->n_tags; i++)
 		take_tag(b, b->tags[i]);
 	sweep(b->of);
-	put_row(b->of, done, arg);
+	templates_put_row(b->of, done, arg);
 }
 
 static int add_tag(struct template_build *b, struct view tag, struct err *e)
@@ -554,7 +414,7 @@ struct job *templates_tag(struct core *c, const struct actor *a, struct view tar
 		take_tag(b, b->tags[i]);
 	memcpy(ch->build, b->id, sizeof(ch->build));
 	sweep(b->of);
-	put_row(b->of, on_changed, ch);
+	templates_put_row(b->of, on_changed, ch);
 	return &ch->job;
 }
 
@@ -580,7 +440,7 @@ struct job *templates_untag(struct core *c, const struct actor *a, struct view n
 			if (b->status == TEMPLATE_READY && view_to_str(tags->items[i], tag, sizeof(tag)) >= 0)
 				lose_tag(b, tag);
 	sweep(t);
-	put_row(t, on_changed, ch);
+	templates_put_row(t, on_changed, ch);
 	return &ch->job;
 }
 
@@ -651,7 +511,7 @@ static struct template *take_template(struct core *c, const struct actor *a, str
 		return NULL;
 	}
 	rnd_name(id, BOX_ID);
-	t = template_new(c, a->tenant, view_of(id), name);
+	t = templates_new(c, a->tenant, view_of(id), name);
 	if (!t)
 		err_sys(e, ERR_INTERNAL, ENOMEM, "template");
 	return t; /* the store gets it with its first build that is ready */
@@ -682,7 +542,7 @@ struct template_build *templates_request(struct core *c, const struct actor *a, 
 		err_set(e, ERR_QUOTA, "the template has %d builds already", BUILDS_MAX);
 		return NULL;
 	}
-	struct template_build *b = build_new(t);
+	struct template_build *b = templates_build_new(t);
 	if (!b) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "template");
 		return NULL;

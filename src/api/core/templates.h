@@ -4,7 +4,7 @@
  * (environment, user, directory, the command that is started in them). A tag of a
  * template is one of its builds.
  *
- * templates.c has the index and the tags, templates_build.c runs the steps,
+ * templates.c has the index and the tags, templates_rows.c the rows, templates_build.c runs the steps,
  * templates_layer.c holds uploaded files until then, templates_start.c starts and awaits
  * a template's command. The store has what is ready; builds that are under way, templates
  * that never had another, and the logs are in memory only, and gone after a restart.
@@ -163,7 +163,12 @@ void templates_layer_done(struct core *c);
 
 /* ---- for the core itself ---- */
 
+/* Into the index, without a row; NULL: no memory. */
+struct template *templates_new(struct core *c, const struct tenant *tenant, struct view id, struct view name);
+struct template_build *templates_build_new(struct template *t);
+/* templates_rows.c: from its row, and into it with what is ready */
 int templates_load(struct core *c, const struct store_template *row, struct err *e) _must_check_;
+void templates_put_row(struct template *t, store_done *done, void *arg);
 void templates_done(struct core *c);
 void templates_log(struct template_build *b, enum template_level level, struct view text);
 /* Its tags are its own from now on; `done` when the store knows. */

@@ -9,7 +9,8 @@
 
 #include "e2b_impl.h"
 #include "num.h"
-#include "rest_files.h"
+#include "rest_download.h"
+#include "rest_upload.h"
 #include "tokens.h"
 #include "wire_gen.h"
 #include "workspaces.h"
@@ -18,7 +19,6 @@
 #define MOUNT      "/workspace"
 #define MOUNT_N    (sizeof(MOUNT) - 1)
 #define PATH_BYTES 4096
-#define PIECES_MAX (4u * 1024 * 1024)  /* of an upload that wait for room */
 #define LIST_BYTES (64u * 1024 * 1024) /* what a list may take in memory */
 
 struct entry {
@@ -43,9 +43,7 @@ struct content {
 	struct entry *entries;
 	size_t n, cap;
 	bool full;
-	/* upload */
-	struct buf pieces;
-	bool last;
+	struct rest_upload up;
 };
 
 static struct content *content_of(struct file_op *op)
@@ -55,7 +53,7 @@ static struct content *content_of(struct file_op *op)
 
 static void release(struct content *c)
 {
-	buf_done(&c->pieces);
+	rest_upload_done(&c->up);
 	arena_done(&c->arena);
 	free(c->entries);
 	c->entries = NULL;
@@ -292,7 +290,7 @@ static struct content *begin(struct req *r, void (*start)(struct content *c), in
 	c->r = r;
 	c->start = start;
 	c->status = status;
-	c->pieces = BUF_INIT(PIECES_MAX);
+	rest_upload_init(&c->up, r->x, &c->op);
 	c->arena = ARENA_INIT(LIST_BYTES);
 	c->volume = open_volume(r, &e); /* once more: it may have gone while the body came */
 	if (c->volume && read_path(r, &c->place.path, &e) >= 0)
@@ -508,20 +506,9 @@ static void make_dir(struct req *r)
 
 /* ---- /file ---- */
 
-static void push(struct content *c)
-{
-	buf_consume(&c->pieces, files_send(&c->op, buf_view(&c->pieces)));
-	if (buf_len(&c->pieces))
-		return;
-	if (c->last)
-		files_end(&c->op);
-	else
-		http_body_resume(c->r->x);
-}
-
 static void on_room(struct file_op *op)
 {
-	push(content_of(op));
+	rest_upload_push(&content_of(op)->up);
 }
 
 static void on_body(struct http_exchange *x, struct view data, bool last)
@@ -529,19 +516,8 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 	struct content *c = ((struct req *)x->ctx)->own;
 	struct err e = { 0 };
 
-	c->last = last;
-	if (buf_len(&c->pieces) == 0) /* the usual case: no copy */
-		data = view_skip(data, files_send(&c->op, data));
-	if (buf_add(&c->pieces, data) < 0) {
-		files_cancel(&c->op);
-		err_set(&e, ERR_INTERNAL, "the body comes in pieces that are too large");
+	if (rest_upload_piece(&c->up, data, last, &e) < 0)
 		fail(c, &e);
-		return;
-	}
-	if (buf_len(&c->pieces))
-		http_body_pause(x);
-	else if (last)
-		files_end(&c->op);
 }
 
 static void on_abort(struct http_exchange *x)
@@ -579,21 +555,13 @@ static void write_file(struct req *r)
 		go(c, ACT_WORKSPACE_WRITE);
 }
 
-/* The bytes are sent by the handler of /v1/sandboxes/{id}/files/{path}. */
 static void start_read(struct content *c)
 {
+	struct file_place place = as_root(c);
 	struct req *r = c->r;
-	const struct route *route = rest_files_route("GET");
-	struct file_place place = c->place;
 
 	release(c);
-	free(TAKE_PTR(r->own));
-	r->on_gone = NULL;
-	r->params[0] = place.box;
-	r->params[1] = view_skip(place.path, 1);
-	r->query[0] = (struct rest_pair){ VIEW("user"), VIEW("root") }; /* instead of "path", which was the only one */
-	r->route = route;
-	route->handle(r);
+	rest_download_bytes(r, &place);
 }
 
 static void read_file(struct req *r)

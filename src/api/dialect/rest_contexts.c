@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "rest_stream.h"
+#include "rest_variables.h"
 #include "text.h"
 #include "poison.h"
 
@@ -423,8 +424,14 @@ static void set_up_answer(struct execution *x)
 	x->r->on_gone = on_gone;
 }
 
-static void run(struct req *r, const struct context_code *w)
+struct execute_body {
+	struct context_code wish;
+	struct rest_variables variables;
+};
+
+static void run(struct req *r, void *body)
 {
+	const struct context_code *w = &((struct execute_body *)body)->wish;
 	enum stream_form form = stream_form(r);
 	struct err e = { 0 };
 	struct execution *x = rest_own(r, sizeof(*x));
@@ -447,34 +454,37 @@ static void run(struct req *r, const struct context_code *w)
 	rest_fail(r, &e);
 }
 
-#define AT(f) .offset = offsetof(struct context_code, f)
+#define AT(f) .offset = offsetof(struct execute_body, wish.f)
 static const struct json_field execute_fields[] = {
 	{ "code", JSON_F_STRING, AT(code), .required = true },
 	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },
 	{ "timeout_ms", JSON_F_U64, AT(timeout_ms), .min = 1, .nullable = true },
 	{ "kill_on_disconnect", JSON_F_BOOL, AT(kill), .nullable = true },
+	{ "secrets", JSON_F_ANY, .offset = offsetof(struct execute_body, variables.wish), .nullable = true },
 	/* where no context is in the path */
 	{ "language", JSON_F_STRING, AT(language), .min = 1, .nullable = true },
 	{ "context", JSON_F_STRING, AT(context), .min = 1, .nullable = true },
 };
 #undef AT
 static const struct json_schema execute_schema = { execute_fields, ELEMS(execute_fields) };
-static const struct json_schema execute_in_schema = { execute_fields, 4 };
+static const struct json_schema execute_in_schema = { execute_fields, ELEMS(execute_fields) - 2 };
 
 static void execute(struct req *r)
 {
-	struct context_code w = { 0 };
-	if (rest_read(r, &execute_schema, &w) >= 0)
-		run(r, &w);
+	struct execute_body *b = rest_variables_body(r, sizeof(*b));
+
+	if (b && rest_read(r, &execute_schema, b) >= 0)
+		rest_variables_fetch(r, &b->variables, &b->wish.secrets, run, b);
 }
 
 static void execute_in(struct req *r)
 {
-	struct context_code w = { 0 };
-	if (rest_read(r, &execute_in_schema, &w) < 0)
+	struct execute_body *b = rest_variables_body(r, sizeof(*b));
+
+	if (!b || rest_read(r, &execute_in_schema, b) < 0)
 		return;
-	w.context = r->params[1];
-	run(r, &w);
+	b->wish.context = r->params[1];
+	rest_variables_fetch(r, &b->variables, &b->wish.secrets, run, b);
 }
 
 const struct route rest_contexts_routes[] = {

@@ -4,9 +4,8 @@
  */
 #include "exec.h"
 #include "rest_stream.h"
-#include "secrets.h"
+#include "rest_variables.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 /* A streamed command is a kept process, so that a client that was cut off can go on by its pid and offsets;
@@ -16,10 +15,7 @@
 struct exec_body {
 	struct exec_wish wish;
 	bool has_kill, kill;
-	const struct json *secrets;
-	struct spec_secrets list;
-	enum stream_form form;
-	struct req *r;
+	struct rest_variables variables;
 };
 
 struct running {
@@ -39,7 +35,7 @@ static const struct json_field exec_fields[] = {
 	{ "shell", JSON_F_STRING, AT(shell), .min = 1, .nullable = true },
 	{ "kill_on_disconnect", JSON_F_BOOL, .offset = offsetof(struct exec_body, kill),
 	  .has = offsetof(struct exec_body, has_kill), .nullable = true },
-	{ "secrets", JSON_F_ANY, .offset = offsetof(struct exec_body, secrets), .nullable = true },
+	{ "secrets", JSON_F_ANY, .offset = offsetof(struct exec_body, variables.wish), .nullable = true },
 };
 #undef AT
 static const struct json_schema exec_schema = { exec_fields, ELEMS(exec_fields) };
@@ -118,109 +114,32 @@ static void run_streamed(struct req *r, const struct exec_wish *w, enum stream_f
 		rest_fail(r, &e);
 }
 
-static void run_any(struct req *r, const struct exec_body *b)
-{
-	if (b->form == STREAM_NONE)
-		run_plain(r, &b->wish);
-	else
-		run_streamed(r, &b->wish, b->form);
-}
-
-/* ---- with secrets ---- */
-
-static int add_variables(struct req *r, struct exec_body *b, const struct wire_secret_read_reply *reply, struct err *e)
-{
-	const struct json_strmap old = b->wish.env;
-	struct json_strmap env = { .keys = arena_array(&r->arena, old.n + b->list.n, sizeof(struct view)),
-				   .values = arena_array(&r->arena, old.n + b->list.n, sizeof(struct view)) };
-
-	if (!env.keys || !env.values || reply->values.n != b->list.n)
-		return err_set(e, ERR_INTERNAL, "the secrets cannot be passed on");
-	for (; env.n < old.n; env.n++) {
-		env.keys[env.n] = old.keys[env.n];
-		env.values[env.n] = old.values[env.n];
-	}
-	for (size_t i = 0; i < b->list.n; i++, env.n++) {
-		env.keys[env.n] = b->list.items[i].env;
-		env.values[env.n] = arena_view(&r->arena, reply->values.items[i]);
-		if (!env.values[env.n].p)
-			return err_set(e, ERR_TOO_LARGE, "the secrets are too large");
-	}
-	b->wish.env = env;
-	return 0;
-}
-
-static void on_secrets(void *arg, const void *result, const struct err *failed)
-{
-	struct exec_body *b = arg;
-	struct req *r = b->r;
-	struct err e = { 0 };
-
-	r->job = NULL;
-	if (failed)
-		e = *failed;
-	else if (add_variables(r, b, result, &e) == 0)
-		b->wish.secret = true;
-	if (e.code)
-		rest_fail(r, &e);
-	else
-		run_any(r, b);
-}
-
-/* The wish waits in the request's own memory, which is wiped from here on. */
-static void fetch_secrets(struct req *r, const struct exec_body *body)
-{
-	struct exec_body *b = arena_alloc(&r->arena, sizeof(*b));
-	struct err e = { 0 };
-
-	r->arena.secret = true;
-	if (!b) {
-		err_set(&e, ERR_TOO_LARGE, "the request is too large");
-	} else {
-		*b = *body;
-		b->r = r;
-		r->job = secrets_read(r->core, &r->actor, r->params[0], &b->list, on_secrets, b, &e);
-	}
-	if (!r->job)
-		rest_fail(r, &e);
-}
-
-static int read_secrets(struct req *r, struct exec_body *b, struct err *e)
-{
-	if (spec_secrets_read(&r->arena, b->secrets, false, &b->list, e) < 0)
-		return -1;
-	if (b->list.n && b->wish.shell.p)
-		return err_set(e, ERR_INVALID, "secrets are for a process of its own, not for a shell's command");
-	return 0;
-}
-
 /* Whoever waits for a plain answer wants the command only as long as that, unless they say otherwise; a
  * stream can be taken up again, so its command goes on, unless they say otherwise. */
-static void exec(struct req *r)
+static void run_any(struct req *r, void *body)
 {
+	struct exec_body *b = body;
+	struct exec_wish *w = &b->wish;
 	enum stream_form form = stream_form(r);
-	struct exec_body b = { 0 };
-	struct exec_wish *w = &b.wish;
 
-	struct err e = { 0 };
-
-	if (rest_read(r, &exec_schema, &b) < 0)
-		return;
-	if (read_secrets(r, &b, &e) < 0) {
-		rest_fail(r, &e);
-		return;
-	}
-	w->kill = b.kill;
-	w->keep = !w->shell.p && !b.kill && (form != STREAM_NONE || b.has_kill);
+	w->kill = b->kill;
+	w->keep = !w->shell.p && !b->kill && (form != STREAM_NONE || b->has_kill);
 	if (w->keep) {
 		w->ring_bytes = RING_BYTES;
 		w->timeout_ms = w->timeout_ms ? w->timeout_ms : core_config(r->core)->max.exec_timeout_ms;
 	}
-	b.form = form;
-	if (b.list.n)
-		fetch_secrets(r, &b);
+	if (form == STREAM_NONE)
+		run_plain(r, w);
 	else
-		run_any(r, &b);
+		run_streamed(r, w, form);
+}
+
+static void exec(struct req *r)
+{
+	struct exec_body *b = rest_variables_body(r, sizeof(*b));
+
+	if (b && rest_read(r, &exec_schema, b) >= 0)
+		rest_variables_fetch(r, &b->variables, &b->wish.secrets, run_any, b);
 }
 
 const struct route rest_exec_routes[] = {

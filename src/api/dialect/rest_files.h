@@ -18,3 +18,17 @@ void rest_files_put_sum(struct json_out *o, const struct file_sum *sum);
 const struct route *rest_files_route(const char *method);
 /* Octal, between 1 and 7777. */
 int rest_files_mode(struct view v, unsigned *ret, struct err *e) _must_check_;
+
+/* Where a request for /v1/sandboxes/{id}/files/{path} leads, if its signature (where it has one) permits. */
+int rest_files_place(struct req *r, struct file_place *ret, struct err *e) _must_check_;
+/* 1: archive=tar, 0: none, -1: something else. */
+int rest_files_archive(const struct req *r, struct err *e) _must_check_;
+
+/* What the head of an answer says about a file. */
+struct rest_files_head {
+	char modified[40], mode[8];
+	struct http_header h[6];
+	size_t n;
+};
+void rest_files_head_fill(struct rest_files_head *f, const struct wire_file_info *info);
+void rest_files_head_add(struct rest_files_head *f, const char *name, const char *value);

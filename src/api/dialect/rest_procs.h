@@ -5,4 +5,4 @@
 
 struct wire_process_info;
 /* The members of one, into an open object. */
-void procs_put_info(struct json_out *o, const struct wire_process_info *p);
+void rest_procs_put_info(struct json_out *o, const struct wire_process_info *p);

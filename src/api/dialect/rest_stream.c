@@ -121,7 +121,7 @@ static void on_begun(struct exec *x, const struct exec_begun *b)
 		return;
 	stream_open(s, &o, "start");
 	if (b->info) {
-		procs_put_info(&o, b->info);
+		rest_procs_put_info(&o, b->info);
 	} else {
 		json_out_ku64(&o, "pid", b->pid);
 		json_out_kz(&o, "tag", s->tag);

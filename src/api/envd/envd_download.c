@@ -8,8 +8,8 @@
 #include <time.h>
 #include <zlib.h>
 
+#include "download.h"
 #include "envd_impl.h"
-#include "http_range.h"
 #include "text.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -21,23 +21,24 @@
 #define NAME_MAX_BYTES 400
 
 struct transfer {
-	struct file_op op;
+	struct download d;
 	struct envd_call *c;
-	struct file_place place;
-	bool gzip, begun, exact, deflating;
-	struct http_range range; /* as asked for */
-	uint64_t left;
-	size_t held;
+	bool gzip, deflating;
 	z_stream z;
 	struct http_header headers[HEADERS];
 	size_t n_headers;
-	char modified[40], range_text[HTTP_RANGE_TEXT], name[NAME_MAX_BYTES];
+	char modified[40], name[NAME_MAX_BYTES];
 };
+
+static struct transfer *of(struct download *d)
+{
+	return CONTAINER(d, struct transfer, d);
+}
 
 static void release(struct envd_call *c)
 {
 	struct transfer *t = c->own;
-	files_cancel(&t->op);
+	download_cancel(&t->d);
 	if (t->deflating)
 		deflateEnd(&t->z);
 }
@@ -107,7 +108,7 @@ static void put_name(struct transfer *t)
 	struct buf b = BUF_INIT(NAME_MAX_BYTES);
 
 	buf_puts(&b, "inline; filename*=utf-8''");
-	text_percent(&b, view_head(envd_base(t->place.path), 100));
+	text_percent(&b, view_head(envd_base(t->d.place.path), 100));
 	if (!b.bad && view_to_str(buf_view(&b), t->name, sizeof(t->name)) >= 0)
 		add_header(t, "content-disposition", t->name);
 	buf_done(&b);
@@ -133,24 +134,29 @@ static void put_headers(struct transfer *t, const struct wire_file_info *info)
 	put_name(t);
 }
 
-static void refuse_range(struct transfer *t, uint64_t size)
+static void on_info(struct download *d, const struct wire_file_info *info)
 {
-	struct envd_call *c = t->c;
-	char range[HTTP_RANGE_TEXT];
-	struct http_header h[] = { envd_cors[0], { VIEW("content-range"), VIEW_NONE } };
+	struct transfer *t = of(d);
 
-	http_range_fit(&(struct http_range){ .first = size }, size, range);
-	h[1].value = view_of(range);
+	put_headers(t, info);
+	if (d->range.given)
+		add_header(t, "content-range", d->range_text);
+}
+
+static void on_no_range(struct download *d, uint64_t size)
+{
+	struct envd_call *c = of(d)->c;
+	struct http_header h[] = { envd_cors[0], { VIEW("content-range"), view_of(d->range_text) } };
+
 	http_reply(c->x, 416, NULL, VIEW_NONE, h, ELEMS(h));
 	envd_done(c);
 }
 
-static void begin_answer(struct transfer *t, int64_t length)
+static void on_begin(struct download *d, int64_t length)
 {
-	t->begun = true;
-	t->exact = length >= 0;
-	t->left = t->exact ? (uint64_t)length : 0;
-	http_begin(t->c->x, t->range.given ? 206 : 200, "application/octet-stream", t->gzip ? -1 : length, t->headers,
+	struct transfer *t = of(d);
+
+	http_begin(t->c->x, d->range.given ? 206 : 200, "application/octet-stream", t->gzip ? -1 : length, t->headers,
 		   t->n_headers);
 }
 
@@ -173,57 +179,23 @@ static bool deflate_some(struct transfer *t, struct view data, int flush)
 	return more;
 }
 
-static void on_info(struct file_op *op, const struct wire_file_info *info)
+static bool on_bytes(struct download *d, struct view data)
 {
-	struct transfer *t = CONTAINER(op, struct transfer, op);
-	uint64_t n = info->size;
+	struct transfer *t = of(d);
 
-	put_headers(t, info);
-	if (t->range.given) {
-		n = http_range_fit(&t->range, info->size, t->range_text);
-		if (n == 0) {
-			refuse_range(t, info->size);
-			return;
-		}
-		add_header(t, "content-range", t->range_text);
-	}
-	/* Files of /proc and /sys say 0 and hold more: the first bytes will tell. */
-	if (n > 0)
-		begin_answer(t, (int64_t)n);
+	return t->gzip ? deflate_some(t, data, Z_NO_FLUSH) : http_write(t->c->x, data);
 }
 
-static void on_data(struct file_op *op, struct view data)
+static void on_read(struct download *d, const struct err *e)
 {
-	struct transfer *t = CONTAINER(op, struct transfer, op);
-	size_t n = data.n;
-
-	if (!t->begun)
-		begin_answer(t, -1);
-	/* A file that grows while it is read ends where it was said to end. */
-	if (t->exact)
-		data = view_head(data, (size_t)MIN(t->left, (uint64_t)data.n));
-	t->left -= t->exact ? data.n : 0;
-	bool more = data.n == 0 ? true
-		    : t->gzip	? deflate_some(t, data, Z_NO_FLUSH)
-				: http_write(t->c->x, data);
-	if (more)
-		files_consumed(op, n);
-	else
-		t->held += n;
-}
-
-static void on_read(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
-{
-	struct transfer *t = CONTAINER(op, struct transfer, op);
+	struct transfer *t = of(d);
 	struct envd_call *c = t->c;
 
-	if (e && !t->begun) {
+	if (e && !d->begun) {
 		envd_fail(c, e);
 		return;
 	}
-	if (!t->begun)
-		begin_answer(t, 0);
-	if (e || (t->exact && t->left)) {
+	if (e || (d->exact && d->left)) {
 		http_break(c->x);
 		envd_done(c);
 		return;
@@ -234,44 +206,17 @@ static void on_read(struct file_op *op, const struct wire_file_info *info, bool 
 	envd_done(c);
 }
 
-static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data, .done = on_read };
-
-static void start_read(struct transfer *t)
-{
-	struct envd_call *c = t->c;
-	struct err e = { 0 };
-
-	t->op.ops = &read_ops;
-	if (files_read(c->core, &c->actor, &t->place, t->range.first, t->range.length, &t->op, &e) < 0)
-		envd_fail(c, &e);
-}
-
-/* "The last n bytes" needs the size first. */
-static void on_size(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
-{
-	struct transfer *t = CONTAINER(op, struct transfer, op);
-
-	if (e) {
-		envd_fail(t->c, e);
-		return;
-	}
-	if (!http_range_from_end(&t->range, info->size)) {
-		refuse_range(t, info->size);
-		return;
-	}
-	start_read(t);
-}
-
-static const struct file_ops size_ops = { .done = on_size };
+static const struct download_ops download_ops = {
+	.on_info = on_info, .on_begin = on_begin, .on_bytes = on_bytes, .on_no_range = on_no_range, .done = on_read
+};
 
 /* ---- the exchange ---- */
 
 static void on_writable(struct http_exchange *x)
 {
 	struct transfer *t = ((struct envd_call *)x->ctx)->own;
-	size_t n = t->held;
-	t->held = 0;
-	files_consumed(&t->op, n);
+
+	download_writable(&t->d);
 }
 
 static void no_body(struct http_exchange *x, struct view data, bool last)
@@ -285,12 +230,12 @@ static void on_abort(struct http_exchange *x)
 
 static const struct http_ops ops = { .on_body = no_body, .on_abort = on_abort, .on_writable = on_writable };
 
-static int choose_coding(struct transfer *t, struct err *e)
+static int choose_coding(struct transfer *t, bool range, struct err *e)
 {
 	struct view header = http_get_header(t->c->x, "accept-encoding");
 	struct codings c = header.p ? read_codings(header) : (struct codings){ .identity = true };
 
-	t->gzip = !t->range.given && c.gzip && (c.only_gzip || !c.identity);
+	t->gzip = !range && c.gzip && (c.only_gzip || !c.identity);
 	if (!t->gzip && !c.identity)
 		return err_set(e, ERR_INVALID, "no acceptable encoding");
 	if (t->gzip && deflateInit2(&t->z, LEVEL, Z_DEFLATED, GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -313,17 +258,14 @@ void envd_download(struct envd_call *c)
 		envd_fail(c, &e);
 		return;
 	}
-	t->place = envd_place(c, path);
-	http_range_parse(http_get_header(t->c->x, "range"), &t->range);
-	if (choose_coding(t, &e) < 0) {
+	struct view range = http_get_header(c->x, "range");
+	struct http_range parsed;
+	http_range_parse(range, &parsed);
+	if (choose_coding(t, parsed.given, &e) < 0) {
 		envd_fail_status(c, e.code == ERR_INVALID ? 406 : 503, e.msg);
 		return;
 	}
-	if (!t->range.from_end) {
-		start_read(t);
-		return;
-	}
-	t->op.ops = &size_ops;
-	if (files_stat(c->core, &c->actor, &t->place, &t->op, &e) < 0)
+	struct file_place place = envd_place(c, path);
+	if (download_start(c->core, &c->actor, &place, range, &download_ops, &t->d, &e) < 0)
 		envd_fail(c, &e);
 }

@@ -170,12 +170,18 @@ static bool is_own_page(const struct http_exchange *x)
 static bool has_ticket(struct plane *p, const struct http_exchange *x, const struct box *b,
 		       const struct plane_name *name)
 {
-	struct view ticket = name->ticket;
-
-	for (size_t i = 0; !ticket.p && name->by_host && is_own_page(x) && i < x->n_headers; i++)
-		if (view_is(x->headers[i].name, "cookie"))
-			ticket = proxy_head_cookie(x->headers[i].value, PROXY_HEAD_COOKIE);
-	return ticket.p && ports_ticket_fits(p->core, b, name->port, ticket);
+	if (name->ticket.p)
+		return ports_ticket_fits(p->core, b, name->port, name->ticket);
+	if (!name->by_host || !is_own_page(x))
+		return false;
+	/* Any of them: a page of another box can set one of this name for the whole domain, which must not hide ours. */
+	for (size_t i = 0; i < x->n_headers; i++) {
+		struct view ticket, rest = x->headers[i].value;
+		while (view_is(x->headers[i].name, "cookie") && (ticket = proxy_head_cookie(&rest, PROXY_HEAD_COOKIE)).p)
+			if (ports_ticket_fits(p->core, b, name->port, ticket))
+				return true;
+	}
+	return false;
 }
 
 static bool may(struct plane *p, const struct http_exchange *x, const struct box *b,

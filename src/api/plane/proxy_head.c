@@ -64,10 +64,10 @@ bool proxy_head_is_key(struct view v)
 	return view_starts(v, "pdk_") || view_starts(v, "e2b_");
 }
 
-struct view proxy_head_cookie(struct view header, const char *name)
+struct view proxy_head_cookie(struct view *rest, const char *name)
 {
-	while (header.p) {
-		struct view value, one = view_trim(view_split(header, ';', &header));
+	while (rest->p) {
+		struct view value, one = view_trim(view_split(*rest, ';', rest));
 		if (view_is(view_split(one, '=', &value), name) && value.p)
 			return value;
 	}
@@ -196,8 +196,11 @@ void proxy_head_mask(struct buf *out, struct view mask, unsigned port)
  * taken for ours. */
 static bool is_cookie_of_its_own(struct view value)
 {
-	struct view rest, named, first = view_split(value, ';', &rest);
+	struct view rest, named, first = view_trim(view_split(value, ';', &rest));
 
+	/* Without a name: browsers send its value alone, which may look like a cookie with one. */
+	while (view_starts(first, "="))
+		first = view_trim(view_skip(first, 1));
 	if (view_starts(view_trim(view_split(first, '=', &named)), "paddock_"))
 		return false;
 	while (rest.p) {
@@ -213,11 +216,16 @@ static bool passes(struct http_header h, struct view prefix)
 	/* They concern the whole site, or where it is found. */
 	static const char *const beyond[] = { "clear-site-data", "alt-svc", "strict-transport-security",
 					      "public-key-pins" };
+	/* A web server before us would do what they say: send a file, or fetch what the box names. */
+	static const char *const orders[] = { "x-accel-redirect", "x-sendfile", "x-lighttpd-send-file",
+					      "x-reproxy-url", "x-reproxy-file" };
 	/* On our own origin also these. */
-	static const char *const ours[] = { "set-cookie", "service-worker-allowed", "referrer-policy",
-					    "www-authenticate" };
+	static const char *const ours[] = { "set-cookie",      "service-worker-allowed", "referrer-policy",
+					    "www-authenticate", "nel",			  "report-to",
+					    "reporting-endpoints", "accept-ch",		  "critical-ch",
+					    "origin-trial",    "set-login" };
 
-	if (ONE_OF(h.name, hop) || ONE_OF(h.name, beyond) || http1_write_is_framing(h.name))
+	if (ONE_OF(h.name, hop) || ONE_OF(h.name, beyond) || ONE_OF(h.name, orders) || http1_write_is_framing(h.name))
 		return false;
 	if (prefix.n)
 		return !ONE_OF(h.name, ours);

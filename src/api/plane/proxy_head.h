@@ -41,5 +41,5 @@ size_t proxy_head_response(const struct http1_response *r, struct view prefix, s
 void proxy_head_mask(struct buf *out, struct view mask, unsigned port);
 /* Whether this value of Authorization or X-API-Key is a key of ours. */
 bool proxy_head_is_key(struct view value);
-/* A cookie's value; p == NULL: absent. */
-struct view proxy_head_cookie(struct view header, const char *name);
+/* The value of the next cookie of this name; *rest is what follows it. p == NULL: there is none. */
+struct view proxy_head_cookie(struct view *rest, const char *name);

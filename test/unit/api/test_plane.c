@@ -173,6 +173,10 @@ static void test_response(void **state)
 		h("set-cookie", "b=1; DOMAIN=boxes.test; Path=/"),
 		h("set-cookie", "c=1 ; path=/; domain = x"),
 		h("set-cookie", "paddock_preview=x"),
+		h("set-cookie", "=paddock_preview=x; Path=/"), /* nameless: sent as its value alone */
+		h("set-cookie", " = =paddock_preview=x"),
+		h("x-accel-redirect", "/etc/"),
+		h("x-sendfile", "/etc/passwd"),
 		h("clear-site-data", "*"),
 		h("location", "/there"),
 		h("content-type", "text/x"),
@@ -185,6 +189,12 @@ static void test_response(void **state)
 	assert_int_equal(n, 4);
 	assert_true(has(out, n, "set-cookie", "a=1") && has(out, n, "location", "/there") &&
 		    has(out, n, "content-type", "text/x"));
+	static const char *const origin[] = { "nel", "report-to", "reporting-endpoints", "accept-ch" };
+	for (size_t i = 0; i < ELEMS(origin); i++) { /* they are about the whole origin, which is ours below a path */
+		struct http_header one = h(origin[i], "{}"), got[1 + PROXY_HEAD_MORE];
+		assert_true(has(got, filter(&one, 1, "", &room, got), origin[i], "{}"));
+		assert_false(has(got, filter(&one, 1, "/p", &room, got), origin[i], NULL));
+	}
 	n = filter(headers, ELEMS(headers), "/p", &room2, out);
 	assert_false(has(out, n, "set-cookie", NULL));
 	assert_true(has(out, n, "location", "/p/there") && has(out, n, "referrer-policy", "no-referrer"));
@@ -216,8 +226,10 @@ static void test_mask(void **state)
 
 static void test_cookie(void **state)
 {
-	assert_true(view_is(proxy_head_cookie(VIEW("a=1;  b=2 ;c"), "b"), "2"));
-	assert_false(proxy_head_cookie(VIEW("ab=1; c"), "b").p || proxy_head_cookie(VIEW("c"), "c").p);
+	struct view two = VIEW("a=1;  b=2 ;c; b=3"), none = VIEW("ab=1; c"), bare = VIEW("c");
+
+	assert_true(view_is(proxy_head_cookie(&two, "b"), "2") && view_is(proxy_head_cookie(&two, "b"), "3"));
+	assert_false(proxy_head_cookie(&two, "b").p || proxy_head_cookie(&none, "b").p || proxy_head_cookie(&bare, "c").p);
 }
 
 static void test_websocket(void **state)

@@ -217,6 +217,23 @@ static void test_quote(void **state)
 	buf_done(&b);
 }
 
+static void test_quote_word(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = { { "", "''" }, { "a b$c`", "'a b$c`'" }, { "it's", "'it'\"'\"'s'" }, { "''", "''\"'\"''\"'\"''" } };
+
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		struct buf b = BUF_INIT(64);
+		assert_int_equal(text_quote_word(&b, view_of(cases[i].in)), 0);
+		assert_true(view_is(buf_view(&b), cases[i].out));
+		buf_done(&b);
+	}
+	struct buf small = BUF_INIT(3);
+	assert_int_equal(text_quote_word(&small, VIEW("abc")), -ENOBUFS);
+	buf_done(&small);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_base64_round),  cmocka_unit_test(test_base64_strict),
 		cmocka_unit_test(test_utf8),	      cmocka_unit_test(test_percent),
 		cmocka_unit_test(test_quote),
+		cmocka_unit_test(test_quote_word),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
