@@ -393,7 +393,7 @@ void dial_start(struct ai *h, const struct frame *f)
 	if (r >= 0) {
 		*d = (struct dial){ .ai = h, .stream = f->stream, .port = (uint16_t)m.port, .tls = m.tls,
 				    .out = { .fd = -1 }, .in = { .fd = -1 }, .name = { .io = { .fd = -1 } }, .key = { .done = on_key },
-				    .to_out = { .max = 2 * HEAD_MAX, .secret = true }, .to_in = BUF_INIT(2 * PIECE) };
+				    .to_out = { .max = 2 * HEAD_MAX, .secret = true }, .to_in = { .max = 2 * PIECE, .secret = true } };
 		list_init(&d->key.link);
 		r = take(d, &m);
 	}

@@ -11,7 +11,7 @@
 #include "err.h"
 #include "json.h"
 
-#define SHOW_COLUMNS 8
+#define SHOW_COLUMNS 10
 
 struct show_table {
 	size_t n_columns, n_rows, cap;

@@ -460,6 +460,8 @@ static int read_providers(const struct check *c, struct arena *a)
 
 	if (cfg->ai.ca_file.n && check_path(c, "ai.ca_file", cfg->ai.ca_file) < 0)
 		return -1;
+	if (cfg->ai.max.warn > 0)
+		return bad(c, "ai.max.warn", "belongs to ai.box and ai.tenant");
 	if (!all)
 		return 0;
 	if (all->type != JSON_OBJECT)

@@ -53,6 +53,7 @@ struct config_provider {
 struct config_ai_limits {
 	uint64_t requests_per_minute, tokens_per_minute, parallel;
 	double day, week, month;
+	double warn; /* the part of a budget at which to warn; 0: never */
 };
 
 struct config {
@@ -127,7 +128,8 @@ struct config {
 		const struct json *prices;    /* before those of etc/prices.json */
 		bool unpriced;                /* models without a price are free, instead of refused */
 		struct view ca_file;          /* PEM, of the authorities for https; empty: the system's */
-		struct config_ai_limits box, tenant;
+		struct config_ai_limits box, tenant; /* of those that were given none */
+		struct config_ai_limits max;         /* that a box may be given */
 	} ai;
 	struct config_provider *providers; /* ai.providers, read */
 	size_t n_providers;

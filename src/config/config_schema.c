@@ -132,6 +132,7 @@ static const struct json_field ai_limits_fields[] = {
 	{ "day", JSON_F_DOUBLE, offsetof(struct config_ai_limits, day), .fmax = DOLLARS_MOST },
 	{ "week", JSON_F_DOUBLE, offsetof(struct config_ai_limits, week), .fmax = DOLLARS_MOST },
 	{ "month", JSON_F_DOUBLE, offsetof(struct config_ai_limits, month), .fmax = DOLLARS_MOST },
+	{ "warn", JSON_F_DOUBLE, offsetof(struct config_ai_limits, warn), .fmax = 1 },
 };
 static const struct json_schema ai_limits = FIELDS(ai_limits_fields);
 
@@ -142,6 +143,7 @@ static const struct json_field ai_fields[] = {
 	{ "ca_file", JSON_F_STRING, WITHIN(ai, ca_file), .max = PATH_LONGEST },
 	{ "box", JSON_F_OBJECT, WITHIN(ai, box), .sub = &ai_limits, .nullable = true },
 	{ "tenant", JSON_F_OBJECT, WITHIN(ai, tenant), .sub = &ai_limits, .nullable = true },
+	{ "max", JSON_F_OBJECT, WITHIN(ai, max), .sub = &ai_limits, .nullable = true },
 };
 static const struct json_schema ai = FIELDS(ai_fields);
 

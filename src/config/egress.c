@@ -173,7 +173,7 @@ static int read_rule(struct arena *a, const struct json *j, const struct json *s
 
 struct policy_body {
 	bool unused;
-	struct view otherwise;
+	struct view otherwise, ech;
 	const struct json *rules;
 	struct json_strlist allow, deny;
 	struct egress_limits limits;
@@ -197,6 +197,7 @@ static const struct json_field policy_fields[] = {
 	{ "allow", JSON_F_STRLIST, AT(allow), .max = EGRESS_RULES_MAX },
 	{ "deny", JSON_F_STRLIST, AT(deny), .max = EGRESS_RULES_MAX },
 	{ "limits", JSON_F_OBJECT, AT(limits), .sub = &limits_schema },
+	{ "ech", JSON_F_STRING, AT(ech), .min = 1 },
 };
 #undef AT
 static const struct json_schema policy_schema = { policy_fields, ELEMS(policy_fields) };
@@ -224,6 +225,9 @@ int egress_read(struct arena *a, const struct json *doc, const struct json *sets
 	if (json_read(a, doc, &policy_schema, &b, false, e) < 0 ||
 	    (b.otherwise.n && read_verdict(b.otherwise, "default", &p.otherwise, e) < 0))
 		return -1;
+	if (b.ech.n && !view_is(b.ech, "intercept") && !view_is(b.ech, "refuse"))
+		return err_set(e, ERR_INVALID, "ech: must be intercept or refuse");
+	p.refuse_ech = view_is(b.ech, "refuse");
 	if (b.rules && b.rules->type != JSON_ARRAY)
 		return err_set(e, ERR_INVALID, "rules: must be an array of rules, not %s", json_type_name(b.rules->type));
 	size_t n = (b.rules ? b.rules->n : 0) + b.allow.n + b.deny.n;

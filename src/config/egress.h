@@ -68,6 +68,7 @@ struct egress_policy {
 	struct egress_rule *rules;
 	size_t n_rules;
 	struct egress_limits limits;
+	bool refuse_ech; /* encrypted ClientHellos are not intercepted: they have no name */
 };
 
 const char *egress_verdict_name(enum egress_verdict v);
@@ -89,6 +90,8 @@ void egress_put_rule(struct json_out *o, const struct egress_rule *r);
 /* "pypi", "a.b:443", "*.b", "10.0.0.0/8:5432", "[2001:db8::]/32", "https://a.b/v1". The verdict is left out. */
 int egress_target(struct arena *a, struct view text, const struct json *sets, struct egress_rule *ret,
 		  struct err *e) _must_check_;
+/* Whether any rule asks for a name. */
+bool egress_asks_names(const struct egress_policy *p);
 /* Whether any rule puts a secret into requests. */
 bool egress_injects(const struct egress_policy *p);
 bool egress_rule_eq(const struct egress_rule *a, const struct egress_rule *b);

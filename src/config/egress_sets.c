@@ -83,6 +83,8 @@ void egress_put(struct json_out *o, const struct egress_policy *p)
 		egress_put_rule(o, &p->rules[i]);
 	json_out_end(o, ']');
 	put_limits(o, &p->limits);
+	if (p->refuse_ech)
+		json_out_kz(o, "ech", "refuse");
 	json_out_end(o, '}');
 }
 
@@ -127,6 +129,14 @@ bool egress_rule_eq(const struct egress_rule *a, const struct egress_rule *b)
 	return view_eq(a->set, b->set) && view_eq(a->host, b->host) && same_net(&a->net, &b->net) &&
 	       a->protocol == b->protocol && same_ports(a, b) && same_list(&a->methods, &b->methods) &&
 	       same_list(&a->paths, &b->paths) && egress_same_inject(a, b);
+}
+
+bool egress_asks_names(const struct egress_policy *p)
+{
+	for (size_t i = 0; i < p->n_rules; i++)
+		if (p->rules[i].host.n || p->rules[i].set.n)
+			return true;
+	return false;
 }
 
 /* ---- sets ---- */
@@ -193,7 +203,7 @@ static int add_member(struct arena *a, const struct egress_rule *rule, struct vi
 int egress_flatten(struct arena *a, const struct egress_policy *p, const struct json *sets, struct egress_policy *ret,
 		   struct err *e)
 {
-	struct egress_policy flat = { .otherwise = p->otherwise, .limits = p->limits };
+	struct egress_policy flat = { .otherwise = p->otherwise, .limits = p->limits, .refuse_ech = p->refuse_ech };
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_rules; i++) {

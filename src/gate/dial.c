@@ -205,7 +205,7 @@ static void refuse(struct flow *f, const struct addr *a)
 	flow_refuse(f, answer == POLICY_DENY_RULE	 ? WIRE_GATE_REASON_RULE
 		       : answer == POLICY_DENY_ADDRESS	 ? WIRE_GATE_REASON_ADDRESS
 		       : !f->box->policy		 ? WIRE_GATE_REASON_NO_POLICY
-		       : f->proto == POLICY_TLS && !f->name[0] ? WIRE_GATE_REASON_NO_NAME
+		       : f->proto == POLICY_TLS && !f->name[0] ? f->ech ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_NO_NAME
 							 : WIRE_GATE_REASON_NO_RULE, rule);
 }
 

@@ -113,13 +113,15 @@ static int reason_of(enum policy_answer a, const struct flow *f, enum policy_pro
 		return WIRE_GATE_REASON_ADDRESS;
 	if (!f->box->policy)
 		return WIRE_GATE_REASON_NO_POLICY;
-	return proto == POLICY_TLS && !name.n ? WIRE_GATE_REASON_NO_NAME : WIRE_GATE_REASON_NO_RULE;
+	if (proto != POLICY_TLS || name.n)
+		return WIRE_GATE_REASON_NO_RULE;
+	return f->ech ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_NO_NAME;
 }
 
 void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a, enum policy_proto proto)
 {
 	*ret = (struct policy_facts){ .name = view_of(f->name), .addr = a, .port = f->port, .proto = proto,
-				      .own = a && dial_own(f->box->gate, a) };
+				      .own = a && dial_own(f->box->gate, a), .opened = f->opened && proto == POLICY_HTTP };
 }
 
 bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const struct addr *a)
@@ -138,7 +140,7 @@ bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const
 		return false;
 	}
 	f->rule = rule;
-	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
+	flow_say(f, true, f->opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
 	return true;
 }
 
@@ -229,6 +231,17 @@ static void go_opaque(struct flow *f)
 		flow_wants(f);
 }
 
+static void open_ech(struct flow *f, struct view name)
+{
+	if (!intercept_able(f)) {
+		flow_refuse(f, WIRE_GATE_REASON_ECH, NULL);
+		return;
+	}
+	f->opened = true;
+	if (flow_judge(f, POLICY_TLS, name, &f->addr))
+		intercept_start(f);
+}
+
 static void looked_tls(struct flow *f, struct view name)
 {
 	f->proto = POLICY_TLS;
@@ -242,6 +255,8 @@ static void looked_tls(struct flow *f, struct view name)
 		flow_facts(f, &facts, &f->addr, POLICY_TLS);
 		if (f->box->policy && policy_intercepts(f->box->policy, &facts))
 			intercept_start(f);
+		else if (f->ech && name.n)
+			open_ech(f, name);
 		else if (flow_judge(f, POLICY_TLS, name, &f->addr))
 			go_opaque(f);
 		return;
@@ -251,6 +266,22 @@ static void looked_tls(struct flow *f, struct view name)
 		dial_name(f);
 	else
 		dial_addr(f, &f->meant);
+}
+
+/*
+ * An encrypted ClientHello may be for another name than the one that can be read, and one that only looks so
+ * (browsers send such always) cannot be told from it. Where the rules ask for no name it passes like one without;
+ * otherwise the connection is intercepted: our own hello to the server is a plain one, and its name the true one.
+ */
+static void looked_ech(struct flow *f, struct view name)
+{
+	const struct policy *p = f->box->policy;
+	struct policy_facts facts;
+
+	f->ech = true;
+	flow_facts(f, &facts, f->state == FLOW_OPEN ? &f->addr : &f->meant, POLICY_TLS);
+	facts.name = name;
+	looked_tls(f, p && policy_opens_ech(p, &facts) ? name : VIEW(""));
 }
 
 /* HTTP/2 in clear names its hosts where nobody looks: a rule for hosts lets it through only if it is one for plain TCP. */
@@ -296,6 +327,9 @@ void flow_looked(struct flow *f)
 		return;
 	case PEEK_TLS:
 		looked_tls(f, view_of(name));
+		return;
+	case PEEK_ECH:
+		looked_ech(f, view_of(name));
 		return;
 	case PEEK_HTTP:
 		f->mode = MODE_HTTP;
@@ -366,6 +400,8 @@ static void on_time(struct loop_timer *t)
 			silent(f);
 		else
 			flow_timer(f, GATE_HEAD_MS);
+	} else if (f->state == FLOW_OPEN && f->mode == MODE_INTERCEPT && intercept_late(f)) {
+		return;
 	} else if (f->state == FLOW_OPEN && !f->last_words && now - f->active_ms < GATE_IDLE_MS) {
 		flow_timer(f, GATE_IDLE_MS - (now - f->active_ms));
 	} else if (f->state == FLOW_CONNECT) {

@@ -47,6 +47,8 @@ struct flow {
 	bool client_bulk, server_bulk; /* a piece was large */
 	bool client_eof, server_eof, client_shut, server_shut;
 	bool throttled;    /* waits for the box's allowance */
+	bool ech, opened;  /* its ClientHello is encrypted; it is intercepted for that */
+	size_t peeked;     /* proxy port: bytes that were seen and left in the socket */
 
 	/* where to */
 	struct addr meant;  /* direct: the address that the client connected to */

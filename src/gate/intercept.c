@@ -255,15 +255,25 @@ static void begin(struct flow *f, const struct leaf *l)
 		flow_wants(f);
 }
 
+static int no_leaf(const struct flow *f)
+{
+	return f->opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_UNREACHABLE;
+}
+
 void intercept_leaf(struct flow *f, struct view leaf, struct view authority, const struct err *e)
 {
 	struct leaf *l = e ? NULL : keep_leaf(f->box->gate->intercept, f->name, leaf, authority);
 
 	if (!l) { /* without its certificate there is nothing to say it with */
-		flow_refuse(f, WIRE_GATE_REASON_UNREACHABLE, NULL);
+		flow_refuse(f, no_leaf(f), NULL);
 		return;
 	}
 	begin(f, l);
+}
+
+bool intercept_able(const struct flow *f)
+{
+	return link_open(&f->box->gate->vault) || find_leaf(f->box->gate->intercept, f->name);
 }
 
 void intercept_start(struct flow *f)
@@ -285,13 +295,14 @@ void intercept_start(struct flow *f)
 	f->intercept = ic;
 	f->mode = MODE_INTERCEPT;
 	f->hold = false;
+	flow_timer(f, GATE_CONNECT_MS);
 	struct leaf *l = find_leaf(i, f->name);
 	if (l) {
 		begin(f, l);
 		return;
 	}
 	if (intercept_vault_leaf(f, (struct view){ (const char *)i->public_key, (size_t)i->public_n }) < 0) {
-		flow_refuse(f, WIRE_GATE_REASON_UNREACHABLE, NULL);
+		flow_refuse(f, no_leaf(f), NULL);
 		return;
 	}
 	flow_wants(f);
@@ -413,6 +424,25 @@ void intercept_server_ended(struct flow *f)
 		intercept_http_client(ic);
 	else
 		intercept_http_ended(ic);
+}
+
+bool intercept_late(struct flow *f)
+{
+	struct intercept *ic = f->intercept;
+
+	if (ic->server.ready || ic->server.failed || ic->closing)
+		return false;
+	if (!ic->server.ssl) { /* not even the vault has answered */
+		flow_refuse(f, no_leaf(f), NULL);
+		return true;
+	}
+	ic->server.failed = true;
+	ic->trouble = "the handshake took too long";
+	flow_timer(f, GATE_IDLE_MS);
+	intercept_http_client(ic);
+	if (f->state != FLOW_OVER && !ic->closing) /* nobody has asked for anything yet */
+		intercept_close(f);
+	return true;
 }
 
 bool intercept_reads(const struct flow *f)

@@ -1,7 +1,8 @@
 /*
  * Interception: TLS between box and gate with a certificate of the installation's own
  * authority, TLS between gate and server with the server's certificate checked, and
- * HTTP/1.1 read in between. Only for hosts that a rule with `inject` names. Each request
+ * HTTP/1.1 read in between. For hosts that a rule with `inject` names, and for encrypted
+ * ClientHellos, whose true name is known in no other way (flow.c). Each request
  * is judged as one in clear is; then the secrets that its rule names are put in, for this
  * connection fetched from the vault, which knows what the policy allows. They are masked
  * in everything that comes back.
@@ -71,11 +72,15 @@ struct intercept {
 /* ---- intercept.c ---- */
 /* Before the files of the system are out of reach. `ca`: a file of authorities besides the system's, or "". */
 int intercept_setup(struct gate *g, const char *ca, struct err *e) _must_check_;
+/* Whether there is a certificate to be had for f->name. */
+bool intercept_able(const struct flow *f);
 /* Instead of going opaque; f->look has the client's first bytes. */
 void intercept_start(struct flow *f);
 void intercept_client(struct flow *f, struct view data);
 void intercept_server(struct flow *f, struct view data);
 void intercept_server_ended(struct flow *f);
+/* The time for the handshake with the server is over: true when it was not done, and the client has been told. */
+bool intercept_late(struct flow *f);
 bool intercept_reads(const struct flow *f);
 /* Everything went out: what else is there to do? */
 void intercept_flushed(struct flow *f);

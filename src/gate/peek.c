@@ -3,6 +3,8 @@
  */
 #include "peek.h"
 
+#include <string.h>
+
 #include "policy.h"
 #include "tls_hello.h"
 #include "poison.h"
@@ -49,8 +51,23 @@ enum peek peek_look(struct view in, char name[256])
 		return PEEK_MORE;
 	if (r < 0)
 		return PEEK_BAD; /* begins as TLS: who knows what a server would make of it */
-	if (hello.ech || !hello.name[0])
-		return PEEK_TLS;
+	enum peek tls = hello.ech ? PEEK_ECH : PEEK_TLS;
+	if (!hello.name[0])
+		return tls;
 	/* An address in server_name is against the rules, and other names are not ours to guess. */
-	return policy_name(view_of(hello.name), name) < 0 ? PEEK_BAD : PEEK_TLS;
+	return policy_name(view_of(hello.name), name) < 0 ? PEEK_BAD : tls;
+}
+
+enum peek peek_caller(struct view in)
+{
+	static const char *const heads[] = { "POST /api/", "GET /api/" };
+	enum peek what = PEEK_OTHER;
+
+	for (size_t i = 0; i < ELEMS(heads); i++) {
+		if (view_starts(in, heads[i]))
+			return PEEK_HTTP;
+		if (in.n < strlen(heads[i]) && memcmp(in.p, heads[i], in.n) == 0)
+			what = PEEK_MORE;
+	}
+	return what;
 }

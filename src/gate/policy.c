@@ -275,6 +275,7 @@ int policy_new(const struct wire_gate_policy *m, struct policy **ret, struct err
 	p->bytes_per_second = m->bytes_per_second;
 	p->max_bytes = m->max_bytes;
 	p->token_key = arena_view(&arena, m->token_key);
+	p->refuse_ech = m->refuse_ech;
 	p->rules = arena_array(&arena, m->rules.n, sizeof(*p->rules));
 	if (!p->rules || !p->token_key.p) {
 		err_set(e, ERR_TOO_LARGE, "the policy takes too much memory");
@@ -368,6 +369,8 @@ static bool match_known(const struct policy_rule *r, const struct policy_facts *
 		return false;
 	if (f->proto == 0 || r->protocol == 0 || r->protocol == POLICY_TCP)
 		return true;
+	if (f->opened && r->protocol == POLICY_TLS)
+		return true;
 	return r->protocol == f->proto || (r->n_inject && f->proto >= POLICY_TLS); /* HTTP within TLS */
 }
 
@@ -406,6 +409,26 @@ bool policy_intercepts(const struct policy *p, const struct policy_facts *f)
 		if (p->rules[i].n_inject && match_domains(&p->rules[i], f) && match_cidrs(&p->rules[i], f) && match_ports(&p->rules[i], f))
 			return true;
 	return false;
+}
+
+/* TLS to this address is allowed whatever name it is for. */
+static bool any_name(const struct policy *p, const struct policy_facts *f)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		if ((r->looks_inside && r->allow) || r->protocol == POLICY_HTTP || !match_cidrs(r, f) || !match_ports(r, f))
+			continue;
+		if (!r->allow)
+			return false; /* all names, or some of them, or something of them */
+		if (!r->n_domains && names_address(r, f))
+			return true;
+	}
+	return false;
+}
+
+bool policy_opens_ech(const struct policy *p, const struct policy_facts *f)
+{
+	return !p->refuse_ech && f->name.n && (policy_intercepts(p, f) || !any_name(p, f));
 }
 
 bool policy_may(const struct policy *p, const struct policy_facts *f)

@@ -48,6 +48,7 @@ struct policy {
 	uint32_t max_flows, connects_per_second;
 	uint64_t bytes_per_second, max_bytes;
 	struct view token_key;
+	bool refuse_ech; /* encrypted ClientHellos are not looked into: they count as without a name */
 };
 
 /* Copies out of the message; ERR_INVALID for anything that is not understood. */
@@ -61,6 +62,7 @@ struct policy_facts {
 	uint16_t port;           /* 0: not known yet (DNS) */
 	enum policy_proto proto; /* 0: not known yet */
 	struct view method, path; /* of POLICY_HTTP */
+	bool opened;             /* POLICY_HTTP: within TLS to this name, which rules allow */
 };
 
 enum policy_answer {
@@ -74,6 +76,9 @@ enum policy_answer {
 enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule);
 /* Whether TLS to this name is looked into: a rule that puts secrets in names it. */
 bool policy_intercepts(const struct policy *p, const struct policy_facts *f);
+/* Whether TLS with an encrypted ClientHello, of which this name can be read, is to be looked into. If not it has
+ * no name: the rules ask for none, whatever it is for, or the policy does not wish it. */
+bool policy_opens_ech(const struct policy *p, const struct policy_facts *f);
 /* Whether it could still be allowed, whatever is not known yet. While only a name is known,
  * rules that only name addresses do not count: they do not open DNS. */
 bool policy_may(const struct policy *p, const struct policy_facts *f);

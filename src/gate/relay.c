@@ -251,19 +251,22 @@ static void got_client(struct flow *f, struct view data)
 }
 
 /* On the proxy port also the AI gateway answers, which is the api's: a connection whose first request is
- * for it goes there as it is. A head that comes in such small pieces that it cannot be seen does not. */
-static bool is_caller(const struct flow *f)
+ * for it goes there as it is, with all its bytes still in the socket. PEEK_MORE: they are too few to say. */
+static enum peek look_for_caller(struct flow *f)
 {
-	static const char *const heads[] = { "POST /api/", "GET /api/" };
 	char first[16];
-	ssize_t n = f->state == FLOW_PROXY && !f->greeted && buf_len(&f->look) == 0
-			    ? recv(f->client_fd, first, sizeof(first), MSG_PEEK)
-			    : 0;
 
-	for (size_t i = 0; n > 0 && i < ELEMS(heads); i++)
-		if (view_starts((struct view){ first, (size_t)n }, heads[i]))
-			return true;
-	return false;
+	if (f->state != FLOW_PROXY || f->greeted || buf_len(&f->look))
+		return PEEK_OTHER;
+	ssize_t n = recv(f->client_fd, first, sizeof(first), MSG_PEEK);
+	enum peek what = n > 0 ? peek_caller((struct view){ first, (size_t)n }) : PEEK_OTHER;
+	if (what == PEEK_MORE && (size_t)n == f->peeked)
+		what = PEEK_OTHER; /* woken, and it is no more: its end has come */
+	/* What was peeked stays there: wake up when there is more of it. */
+	if (what == PEEK_MORE || f->peeked)
+		(void)setsockopt(f->client_fd, SOL_SOCKET, SO_RCVLOWAT, &(int){ what == PEEK_MORE ? (int)n + 1 : 1 }, sizeof(int));
+	f->peeked = what == PEEK_MORE ? (size_t)n : 0;
+	return what;
 }
 
 static void pass_on(struct flow *f)
@@ -286,10 +289,11 @@ void relay_client(struct flow *f)
 {
 	struct gate *g = f->box->gate;
 
-	if (is_caller(f)) {
+	enum peek caller = look_for_caller(f);
+	if (caller == PEEK_HTTP)
 		pass_on(f);
+	if (caller == PEEK_HTTP || caller == PEEK_MORE)
 		return;
-	}
 	for (int i = 0; i < TURNS; i++) {
 		bool plain = f->mode == MODE_OPAQUE && f->state == FLOW_OPEN && f->client_bulk && buf_len(&f->to_server) == 0;
 		ssize_t n = plain ? move(f, f->client_fd, f->server_fd, &f->to_server, &f->client_eof)

@@ -14,6 +14,7 @@
 #include "relay.h"
 #include "secrets.h"
 #include "stream.h"
+#include "trust.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -54,6 +55,7 @@ static const struct op {
 	[WIRE_TYPE_TREE_READ] = { &wire_tree_read_msg, file_pack },
 	[WIRE_TYPE_TREE_WRITE] = { &wire_tree_write_msg, file_unpack },
 	[WIRE_TYPE_SECRETS_SET] = { &wire_secrets_set_msg, secrets_set },
+	[WIRE_TYPE_TRUST] = { &wire_trust_msg, trust_set },
 	[WIRE_TYPE_CONNECT] = { &wire_connect_msg, relay_connect },
 	[WIRE_TYPE_LISTENERS] = { &wire_listeners_msg, listeners_list },
 	[WIRE_TYPE_LISTEN] = { &wire_listen_msg, acceptor_listen },

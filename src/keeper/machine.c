@@ -20,7 +20,7 @@
 #include "text.h"
 #include "poison.h"
 
-#define FORMAT "3" /* changes when what is made here changes */
+#define FORMAT "4" /* changes when what is made here changes */
 
 static const struct {
 	const char *path;
@@ -32,7 +32,7 @@ static const struct {
 	{ "run", 0755, 0 },	  { "srv", 0755, 0 },	   { "sys", 0755, 0 },	     { "tmp", 01777, 0 },
 	{ "usr", 0755, 0 },	  { "var", 0755, 0 },	   { "var/cache", 0755, 0 }, { "var/lib", 0755, 0 },
 	{ "var/log", 0755, 0 },	  { "var/tmp", 01777, 0 }, { "workspace", 0755, PLAN_USER },
-	{ "etc/profile.d", 0755, 0 },
+	{ "etc/profile.d", 0755, 0 }, { "etc/chromium.d", 0755, 0 },
 };
 
 static const struct {
@@ -50,6 +50,8 @@ static const struct {
 			       "networks: files\nprotocols: files\nservices: files\n" },
 	{ "etc/shells", "/bin/sh\n/bin/bash\n" },
 	{ "etc/issue", "paddock\n" },
+	/* Debian's chromium does not start without one; those of the machine may hold keys. */
+	{ "etc/chromium.d/paddock", "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --no-default-browser-check --disable-dev-shm-usage\"\n" },
 };
 
 /* Of the machine's /etc: what programs need to start, and nothing that is private. */

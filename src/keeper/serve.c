@@ -267,6 +267,8 @@ static int open_walls(struct keeper *k, struct err *e)
 	}
 	k->native.wanted_nets = (unsigned)k->config->parts;
 	struct rlimit rl;
+	/* Nothing of ours leaves a core file, from its first instruction on. */
+	(void)!setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	getrlimit(RLIMIT_NOFILE, &rl);
 	rl.rlim_cur = rl.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &rl);

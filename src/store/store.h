@@ -82,6 +82,8 @@ struct store_egress;
 struct store_template;
 struct store_usage;
 struct store_ai_call;
+struct store_ai_log;
+struct store_ai_limits;
 
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
@@ -100,6 +102,8 @@ struct store_visitor {
 	void (*template)(void *arg, const struct store_template *t); /* after all snapshots */
 	/* see store_usage.h */
 	void (*usage)(void *arg, const struct store_usage *u);
+	void (*ai_limits)(void *arg, const struct store_ai_limits *l);
+	void (*ai_log)(void *arg, const struct store_ai_log *l); /* in the order of their ids */
 	void (*ai_call)(void *arg, const struct store_ai_call *c);
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);

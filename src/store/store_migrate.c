@@ -145,6 +145,31 @@ static const char *const STEPS[] = {
 	"  tokens INTEGER NOT NULL,"
 	"  cost INTEGER NOT NULL"
 	") STRICT;",
+	/* 10: what tenants may use of models; calls to them that are over */
+	"CREATE TABLE ai_limits ("
+	"  tenant TEXT PRIMARY KEY NOT NULL REFERENCES tenants (id),"
+	"  limits TEXT NOT NULL"
+	") STRICT;"
+	"ALTER TABLE ai_calls ADD COLUMN at_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE ai_calls ADD COLUMN endpoint TEXT NOT NULL DEFAULT '';"
+	"CREATE TABLE ai_log ("
+	"  id INTEGER PRIMARY KEY NOT NULL,"
+	"  at_ms INTEGER NOT NULL,"
+	"  duration_ms INTEGER NOT NULL,"
+	"  tenant TEXT NOT NULL REFERENCES tenants (id),"
+	"  box TEXT NOT NULL,"
+	"  provider TEXT NOT NULL,"
+	"  endpoint TEXT NOT NULL,"
+	"  model TEXT NOT NULL,"
+	"  status INTEGER NOT NULL,"
+	"  finish TEXT NOT NULL,"
+	"  estimated INTEGER NOT NULL,"
+	"  input INTEGER NOT NULL,"
+	"  cache_read INTEGER NOT NULL,"
+	"  cache_write INTEGER NOT NULL,"
+	"  output INTEGER NOT NULL,"
+	"  cost INTEGER NOT NULL"
+	") STRICT;",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -79,12 +79,23 @@ static const char *const SQL[STMTS] = {
 	[STMT_USAGE_PUT] = "INSERT OR REPLACE INTO ai_usage (day, tenant, box, provider, model, requests, estimated, input,"
 			   " cache_read, cache_write, output, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 	[STMT_USAGE_TRIM] = "DELETE FROM ai_usage WHERE day < ?1",
-	[STMT_AI_CALL_PUT] = "INSERT INTO ai_calls (id, day, tenant, box, provider, model, tokens, cost)"
-			     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[STMT_AI_CALL_PUT] = "INSERT INTO ai_calls (id, day, tenant, box, provider, model, tokens, cost, at_ms, endpoint)"
+			     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
 	[STMT_AI_CALL_DELETE] = "DELETE FROM ai_calls WHERE id = ?1",
+	[STMT_AI_LOG_PUT] = "INSERT INTO ai_log (id, at_ms, duration_ms, tenant, box, provider, endpoint, model, status, finish,"
+			    " estimated, input, cache_read, cache_write, output, cost)"
+			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+	[STMT_AI_LOG_DELETE] = "DELETE FROM ai_log WHERE id = ?1",
+	[STMT_AI_LIMITS_PUT] = "INSERT INTO ai_limits (tenant, limits) VALUES (?1, ?2)"
+			       " ON CONFLICT (tenant) DO UPDATE SET limits = excluded.limits",
+	[STMT_AI_LIMITS_DELETE] = "DELETE FROM ai_limits WHERE tenant = ?1",
 	[STMT_USAGE_LIST] = "SELECT day, tenant, box, provider, model, requests, estimated, input, cache_read, cache_write,"
 			    " output, cost FROM ai_usage",
-	[STMT_AI_CALL_LIST] = "SELECT id, day, tenant, box, provider, model, tokens, cost FROM ai_calls ORDER BY id",
+	[STMT_AI_CALL_LIST] = "SELECT id, day, tenant, box, provider, model, tokens, cost, at_ms, endpoint FROM ai_calls"
+			      " ORDER BY id",
+	[STMT_AI_LOG_LIST] = "SELECT id, at_ms, duration_ms, tenant, box, provider, endpoint, model, status, finish, estimated,"
+			     " input, cache_read, cache_write, output, cost FROM ai_log ORDER BY id",
+	[STMT_AI_LIMITS_LIST] = "SELECT tenant, limits FROM ai_limits",
 	[STMT_EVENT_LIST] = "SELECT id, at_ms, tenant, box, type, data FROM events ORDER BY id",
 	[STMT_WEBHOOK_LIST] = "SELECT id, tenant, url, events, secret, position, created_ms FROM webhooks"
 			      " ORDER BY created_ms, id",

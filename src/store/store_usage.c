@@ -70,13 +70,16 @@ static int ai_call_put(struct store_sql *q, const void *args, struct err *e)
 	store_sql_bind(stmt, 6, c->model);
 	bind_u64(stmt, 7, c->tokens);
 	sqlite3_bind_int64(stmt, 8, c->cost);
+	sqlite3_bind_int64(stmt, 9, c->at_ms);
+	store_sql_bind(stmt, 10, c->endpoint);
 	return store_sql_run(q, STMT_AI_CALL_PUT, "storing a call to a model", e);
 }
 
 void store_ai_call_put(struct store *s, const struct store_ai_call *c, store_done *done, void *arg)
 {
 	static const size_t views[] = { offsetof(struct store_ai_call, tenant), offsetof(struct store_ai_call, box),
-					offsetof(struct store_ai_call, provider), offsetof(struct store_ai_call, model) };
+					offsetof(struct store_ai_call, provider), offsetof(struct store_ai_call, model),
+					offsetof(struct store_ai_call, endpoint) };
 	store_submit(s, ai_call_put, c, sizeof(*c), views, ELEMS(views), done, arg);
 }
 
@@ -89,6 +92,73 @@ static int ai_call_delete(struct store_sql *q, const void *args, struct err *e)
 void store_ai_call_delete(struct store *s, uint64_t id, store_done *done, void *arg)
 {
 	store_submit(s, ai_call_delete, &id, sizeof(id), NULL, 0, done, arg);
+}
+
+static int ai_log_put(struct store_sql *q, const void *args, struct err *e)
+{
+	const struct store_ai_log *l = args;
+	sqlite3_stmt *stmt = q->stmt[STMT_AI_LOG_PUT];
+	const struct view texts[] = { l->tenant, l->box, l->provider, l->endpoint, l->model };
+	const uint64_t numbers[] = { l->estimated, l->input, l->cache_read, l->cache_write, l->output };
+
+	bind_u64(stmt, 1, l->id);
+	sqlite3_bind_int64(stmt, 2, l->at_ms);
+	sqlite3_bind_int64(stmt, 3, l->duration_ms);
+	for (size_t i = 0; i < ELEMS(texts); i++)
+		store_sql_bind(stmt, 4 + (int)i, texts[i]);
+	bind_u64(stmt, 9, l->status);
+	store_sql_bind(stmt, 10, l->finish);
+	for (size_t i = 0; i < ELEMS(numbers); i++)
+		bind_u64(stmt, 11 + (int)i, numbers[i]);
+	sqlite3_bind_int64(stmt, 16, l->cost);
+	return store_sql_run(q, STMT_AI_LOG_PUT, "storing what a call to a model was", e);
+}
+
+void store_ai_log_put(struct store *s, const struct store_ai_log *l, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_ai_log, tenant), offsetof(struct store_ai_log, box),
+					offsetof(struct store_ai_log, provider), offsetof(struct store_ai_log, endpoint),
+					offsetof(struct store_ai_log, model), offsetof(struct store_ai_log, finish) };
+	static_assert(sizeof(*l) <= STORE_ARGS_MAX, "a row is the arguments of one call");
+	store_submit(s, ai_log_put, l, sizeof(*l), views, ELEMS(views), done, arg);
+}
+
+static int ai_log_delete(struct store_sql *q, const void *args, struct err *e)
+{
+	bind_u64(q->stmt[STMT_AI_LOG_DELETE], 1, *(const uint64_t *)args);
+	return store_sql_run(q, STMT_AI_LOG_DELETE, "removing an old call to a model", e);
+}
+
+void store_ai_log_delete(struct store *s, uint64_t id, store_done *done, void *arg)
+{
+	store_submit(s, ai_log_delete, &id, sizeof(id), NULL, 0, done, arg);
+}
+
+static int ai_limits_put(struct store_sql *q, const void *args, struct err *e)
+{
+	const struct store_ai_limits *l = args;
+
+	store_sql_bind(q->stmt[STMT_AI_LIMITS_PUT], 1, l->tenant);
+	store_sql_bind(q->stmt[STMT_AI_LIMITS_PUT], 2, l->limits);
+	return store_sql_run(q, STMT_AI_LIMITS_PUT, "storing what a tenant may use of models", e);
+}
+
+void store_ai_limits_put(struct store *s, const struct store_ai_limits *l, store_done *done, void *arg)
+{
+	static const size_t views[] = { offsetof(struct store_ai_limits, tenant), offsetof(struct store_ai_limits, limits) };
+	store_submit(s, ai_limits_put, l, sizeof(*l), views, ELEMS(views), done, arg);
+}
+
+static int ai_limits_delete(struct store_sql *q, const void *args, struct err *e)
+{
+	store_sql_bind(q->stmt[STMT_AI_LIMITS_DELETE], 1, *(const struct view *)args);
+	return store_sql_run(q, STMT_AI_LIMITS_DELETE, "removing what a tenant may use of models", e);
+}
+
+void store_ai_limits_delete(struct store *s, struct view tenant, store_done *done, void *arg)
+{
+	static const size_t views[] = { 0 };
+	store_submit(s, ai_limits_delete, &tenant, sizeof(tenant), views, ELEMS(views), done, arg);
 }
 
 /* ---- loading ---- */
@@ -126,6 +196,8 @@ static int visit_ai_call(sqlite3_stmt *row, const struct store_visitor *v, void 
 		.model = store_sql_column(row, 5),
 		.tokens = column_u64(row, 6),
 		.cost = sqlite3_column_int64(row, 7),
+		.at_ms = sqlite3_column_int64(row, 8),
+		.endpoint = store_sql_column(row, 9),
 	};
 
 	if (v->ai_call)
@@ -133,10 +205,49 @@ static int visit_ai_call(sqlite3_stmt *row, const struct store_visitor *v, void 
 	return 0;
 }
 
+static int visit_ai_log(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_ai_log l = {
+		.id = column_u64(row, 0),
+		.at_ms = sqlite3_column_int64(row, 1),
+		.duration_ms = sqlite3_column_int64(row, 2),
+		.tenant = store_sql_column(row, 3),
+		.box = store_sql_column(row, 4),
+		.provider = store_sql_column(row, 5),
+		.endpoint = store_sql_column(row, 6),
+		.model = store_sql_column(row, 7),
+		.status = column_u64(row, 8),
+		.finish = store_sql_column(row, 9),
+		.estimated = column_u64(row, 10),
+		.input = column_u64(row, 11),
+		.cache_read = column_u64(row, 12),
+		.cache_write = column_u64(row, 13),
+		.output = column_u64(row, 14),
+		.cost = sqlite3_column_int64(row, 15),
+	};
+
+	if (v->ai_log)
+		v->ai_log(arg, &l);
+	return 0;
+}
+
+static int visit_ai_limits(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
+{
+	const struct store_ai_limits l = { .tenant = store_sql_column(row, 0), .limits = store_sql_column(row, 1) };
+
+	if (v->ai_limits)
+		v->ai_limits(arg, &l);
+	return 0;
+}
+
 int store_usage_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e)
 {
 	int ret = store_sql_each(q, STMT_USAGE_LIST, visit_usage, v, arg, e);
 
+	if (ret == 0)
+		ret = store_sql_each(q, STMT_AI_LIMITS_LIST, visit_ai_limits, v, arg, e);
+	if (ret == 0)
+		ret = store_sql_each(q, STMT_AI_LOG_LIST, visit_ai_log, v, arg, e);
 	if (ret == 0)
 		ret = store_sql_each(q, STMT_AI_CALL_LIST, visit_ai_call, v, arg, e);
 	return ret;

@@ -111,14 +111,6 @@ static bool grant_names(const struct grants_grant *t, struct view host)
 	return false;
 }
 
-bool grants_has_host(const struct grants_box *b, struct view host)
-{
-	for (size_t i = 0; i < b->n; i++)
-		if (grant_names(&b->grants[i], host))
-			return true;
-	return false;
-}
-
 bool grants_allows(const struct grants_box *b, struct view secret, struct view host)
 {
 	for (size_t i = 0; i < b->n; i++)

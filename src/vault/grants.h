@@ -34,8 +34,7 @@ void grants_done(struct grants *g);
 int grants_put(struct grants *g, const struct wire_vault_box *m) _must_check_; /* -ENOMEM, -EINVAL */
 void grants_remove(struct grants *g, struct view box);
 struct grants_box *grants_box(const struct grants *g, struct view box);
-/* Whether any grant of the box names this host; and this secret for it. */
-bool grants_has_host(const struct grants_box *b, struct view host);
+/* Whether a grant of the box names this secret for this host. */
 bool grants_allows(const struct grants_box *b, struct view secret, struct view host);
 /* "a.example.com", or "*.example.com" for every name below it. Without regard to case. */
 bool grants_host_fits(struct view pattern, struct view host);

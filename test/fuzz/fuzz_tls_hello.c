@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (all == 1)
 		FUZZ_CHECK(strlen(whole.name) < sizeof(whole.name));
-	if (peek_look((struct view){ (const char *)data, size }, name) == PEEK_TLS)
-		FUZZ_CHECK(all == 1 && (name[0] == 0 || !whole.ech));
+	enum peek what = peek_look((struct view){ (const char *)data, size }, name);
+	if (what == PEEK_TLS || what == PEEK_ECH)
+		FUZZ_CHECK(all == 1 && whole.ech == (what == PEEK_ECH));
 	return 0;
 }

@@ -172,9 +172,11 @@ def verified(name, port, authority):
         return web(read_all(connection))
 
 
-def hello(sni):
+def hello(sni, newest=ssl.TLSVersion.MAXIMUM_SUPPORTED):
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    it = context().wrap_bio(incoming, outgoing, server_hostname=sni)
+    how = context()
+    how.maximum_version = newest
+    it = how.wrap_bio(incoming, outgoing, server_hostname=sni)
     try:
         it.do_handshake()
     except ssl.SSLWantReadError:
@@ -182,18 +184,49 @@ def hello(sni):
     return outgoing.read()
 
 
-def ech(address, port, sni):
-    """A ClientHello with the extension that hides the true name."""
-    data = bytearray(hello(sni)) + b"\xfe\x0d\x00\x04\x00\x00\x00\x00"
+def ech_hello(sni, payload):
+    """A ClientHello with the extension that hides the true name. With TLS 1.2, so that the certificate comes in clear."""
+    data = bytearray(hello(sni, ssl.TLSVersion.TLSv1_2)) + b"\xfe\x0d" + struct.pack(">H", len(payload)) + payload
     at = 9 + 2 + 32
     at += 1 + data[at]
     at += 2 + struct.unpack(">H", data[at:at + 2])[0]
     at += 1 + data[at]
     for place, size in ((3, 2), (6, 3), (at, 2)):
-        value = int.from_bytes(data[place:place + size], "big") + 8
+        value = int.from_bytes(data[place:place + size], "big") + 4 + len(payload)
         data[place:place + size] = value.to_bytes(size, "big")
-    # A server that takes it answers with a handshake record, or with an alert of its own.
-    return answered(exchange(connect(address, port), bytes(data)))[:1].encode("latin-1").hex()
+    return bytes(data)
+
+
+def ech_answer(address, port, sni, payload=b"\0evil.test"):
+    """What the other side says to it: its hello, its certificate, and that it is done."""
+    connection, answer = connect(address, port), b""
+    connection.sendall(ech_hello(sni, payload))
+    while b"\x0e\0\0\0" not in answer[-9:]:
+        piece = connection.recv(65536)
+        if not piece:
+            break
+        answer += piece
+    return answered(answer).encode("latin-1")
+
+
+def ech_send(address, port, sni, payload):
+    """To somebody who does not answer."""
+    connection = connect(address, port)
+    connection.sendall(ech_hello(sni, payload.encode()))
+    connection.shutdown(socket.SHUT_WR)
+    return read_all(connection).decode("latin-1")
+
+
+def ech(address, port, sni):
+    """Reached is the server that shows its own certificate: it could open the hello."""
+    if b"A test's own authority" not in ech_answer(address, port, sni):
+        raise ConnectionError("somebody else's certificate")
+    return "reached"
+
+
+def ech_issuer(address, port, sni, authority, payload):
+    """Whether this authority (PEM) is in the chain that is shown."""
+    return ssl.PEM_cert_to_DER_cert(authority) in ech_answer(address, port, sni, payload.encode())
 
 
 def split_hello(address, port, sni):
@@ -260,7 +293,7 @@ def dns(server, name, kind=1, over_tcp=False):
         connection = connect(server, 53)
         message = exchange(connection, struct.pack(">H", len(question)) + question, 14)[2:]
     else:
-        connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        connection = socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM)
         connection.settimeout(TIMEOUT)
         connection.sendto(question, (server, 53))
         message, sender = connection.recvfrom(4096)

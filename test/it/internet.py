@@ -37,7 +37,7 @@ from pathlib import Path
 CLONE_NEWNET = 0x40000000
 NAMES = ("a.test", "b.test", "c.test", "evil.test", "site.test", "api.test", "*.a.test", "*.b.test")
 WEB_PORTS, TLS_PORTS = (80, 8080), (443, 8443)
-ECHO_PORT, BANNER_PORT, SILENT_PORT, SINK_PORT, PROXY_PORT, UDP_PORT = 7, 2222, 9, 5001, 3128, 443
+ECHO_PORT, BANNER_PORT, SILENT_PORT, SINK_PORT, PROXY_PORT, UDP_PORT, FIRST_PORT = 7, 2222, 9, 5001, 3128, 443, 4433
 
 
 def run(*command):
@@ -175,6 +175,8 @@ class Web(BaseHTTPRequestHandler):
         note(**what)
         if (self.headers.get("Upgrade") or "").lower() == "websocket":
             return self.upgrade()
+        if self.path == "/page":
+            return self.page()
         if self.path.startswith("/echo/"):
             return self.echo(self.path.removeprefix("/echo/"), self.headers.get(self.headers.get("X-Want"), ""))
         if self.path == "/moved":
@@ -191,6 +193,15 @@ class Web(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(document)
         return None
+
+    def page(self):
+        """For browsers: what it says is said by its script."""
+        document = b"<!doctype html><title>A page</title><p id=p>?</p><script>p.textContent = `run at ${location.host}`</script>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(document)))
+        self.end_headers()
+        self.wfile.write(document)
 
     def read_chunks(self):
         body = b""
@@ -299,6 +310,12 @@ def silent(connection):
         pass
 
 
+def first(connection):
+    """Tells what came first, and never answers."""
+    note(first=connection.recv(65536).hex())
+    silent(connection)
+
+
 def sink(connection):
     """Counts what comes and says how much it was."""
     total = 0
@@ -403,6 +420,7 @@ def start(directory):
     serve_tcp(BANNER_PORT, banner)
     serve_tcp(SILENT_PORT, silent)
     serve_tcp(SINK_PORT, sink)
+    serve_tcp(FIRST_PORT, first)
     serve_tcp(PROXY_PORT, proxy)
     serve_udp(UDP_PORT)
     serve_dns()

@@ -6,6 +6,7 @@ The provider is a local server over TLS with an authority of its own (provider.p
 import http.client
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -17,8 +18,9 @@ import pytest
 
 import npm
 import paddock
+from canary import canary, forms, in_memory, nowhere
 from provider import CHUNKS, KEYS, VECTOR, Provider
-from test_secrets import canary, forms, kill_vault, memory_has, tree_has, vault_pid
+from test_secrets import kill_vault, vault_pid
 
 HERE = Path(__file__).resolve().parent / "ai"
 TEXT = "".join(CHUNKS)
@@ -36,8 +38,8 @@ def modules():
 
 
 @pytest.fixture(scope="module")
-def provider(workdir):
-    place = workdir / "provider"
+def provider(workdir, request):
+    place = workdir / f"provider-{request.module.__name__}"
     place.mkdir()
     it = Provider(place)
     yield it
@@ -191,6 +193,42 @@ def test_box_needs_no_rule_and_no_token(gateway, provider):
     assert gateway.box.exec(["bash", "-c", f"exec 3<>/dev/tcp/11.1.1.1/{port} && head -c1 <&3"]).exit_code != 0
 
 
+BYTE_BY_BYTE = """
+import socket
+def send(pieces):
+    c = socket.create_connection(("127.0.0.1", %d), 20)
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for piece in pieces:
+        c.sendall(piece)
+    return c
+def answer(c):
+    data = b""
+    try:
+        while (piece := c.recv(65536)):
+            data += piece
+    except ConnectionResetError:
+        pass
+    return data.split(b" ")[1].decode() if data else "nothing"
+head = b"GET /api/openai/v1/models HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"
+other = b"GET http://a.test/ HTTP/1.1\\r\\n\\r\\n"
+def slowly(text):
+    for i in range(len(text)):
+        yield text[i:i + 1]
+        if i in (0, 4, 8):
+            answer(send([other]))  # the gate does one thing after the other: it has seen what came before
+print(answer(send(slowly(head))))
+print(answer(send(slowly(other))))
+cut = send([b"GET ", b"/ap"])
+cut.shutdown(socket.SHUT_WR)
+print(answer(cut))
+""" % INSIDE
+
+
+def test_a_request_in_small_pieces(gateway):
+    """As long as it may become one for the gateway, what comes is left for it; an end before that is an end."""
+    assert gateway.box.python(BYTE_BY_BYTE).text.split() == ["200", "400", "nothing"]
+
+
 def test_box_reaches_nothing_else_that_way(gateway):
     key = gateway.daemon.key
     script = INSIDE_CLIENT.replace('c.request("GET", path)', f'c.request("GET", path, headers={{"Authorization": "Bearer {key}"}})')
@@ -296,21 +334,40 @@ def test_key_of_a_box_comes_first_and_none_is_told(gateway, provider):
 
 
 def test_key_is_nowhere(gateway, provider):
-    """After calls from outside and inside: not in any memory but the vault's, not in any file, not in the box."""
+    """Calls from outside and inside: while they are under way, when they wait for paddock-ai and after them."""
     key = canary()
     provider.accepts.add(key)
     gateway.new_box()
-    assert gateway.api.send_json("PUT", f"{gateway.box.path}/secrets/openai-key", {"value": key}).status in (200, 201)
-    assert gateway.chat()[0] == 200 and open_stream(gateway)[1].read()
-    done = gateway.box.exec(["python3", "-c", INSIDE_CLIENT, "/api/openai/v1/chat/completions"])
+    daemon, box, needles = gateway.daemon, gateway.box, forms(key)
+    assert gateway.api.send_json("PUT", f"{box.path}/secrets/openai-key", {"value": key}).status in (200, 201)
+    assert gateway.chat()[0] == 200
+    provider.hold = True
+    connection, response = open_stream(gateway)
+    response.readline()
+    assert provider.begun.wait(10) and "paddock-ai" in daemon.programs().values()
+    assert in_memory(daemon, needles, box) == set(), "it was sent: nobody needs it any more"
+    provider.go.set()
+    assert response.read()
+    connection.close()
+    provider.hold = False
+    done = box.exec(["python3", "-c", INSIDE_CLIENT, "/api/openai/v1/chat/completions"])
     assert done.text.startswith("200")
     assert {each["headers"]["authorization"] for each in provider.take()} == {f"Bearer {key}"}
-    needles = forms(key)
-    for pid, name in gateway.daemon.programs().items():
-        assert not memory_has(pid, needles), f"the key is in the memory of {name}"
-    assert not any(memory_has(pid, needles) for pid in gateway.box.processes())
-    assert memory_has(gateway.daemon.api_pid(), {gateway.box.id.encode()}), "the scanner finds nothing"
-    assert tree_has(gateway.daemon.base, needles) == {}
+    # lent, and not fetched yet: the api has a ticket and no key
+    (pid,) = carriers(gateway)
+    paddock.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(gateway.chat)
+        paddock.until(lambda: gateway.about_now()["spent"]["parallel"] == 1, "it is under way")
+        assert in_memory(daemon, needles, box) == set()
+        paddock.kill(pid, signal.SIGCONT)
+        assert call.result(30)[0] == 200
+    # one that the provider does not take, and says so
+    provider.accepts.remove(key)
+    assert gateway.chat()[0] == 502
+    assert "paddock-api" in in_memory(daemon, {box.id.encode()}), "the scanner finds nothing"
+    nowhere(daemon, key, box)
+    gateway.new_box()
 
 
 def test_key_is_missing(gateways):
@@ -339,7 +396,12 @@ def test_carrier_can_do_nothing_else(gateway):
     assert set(status["Uid"].split()) == set(status["Gid"].split()) == {"59004"} and not status["Groups"]
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
     assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1"
-    paddock.kill(pid)
+    assert re.search(r"Max core file size\s+0\s+0", paddock.read(f"/proc/{pid}/limits"))
+    assert os.stat(f"/proc/{pid}/environ").st_uid == 0, "it can be dumped"
+    # the api's channel, the keeper's, the vault's; nothing is listened on
+    assert all(os.readlink(f"/proc/{pid}/fd/{fd}").startswith(("socket:", "anon_inode:", "pipe:", "/dev/null", str(gateway.daemon.log_file)))
+               for fd in os.listdir(f"/proc/{pid}/fd"))
+    paddock.kill(pid, signal.SIGSEGV)
     assert paddock.wait_gone(pid)
     paddock.until(lambda: gateway.chat()[0] == 200, "another paddock-ai")
     assert pid not in carriers(gateway)
@@ -384,6 +446,16 @@ def test_who_has_the_key_dies_before_it_is_sent(gateway, provider, who):
     assert spent["parallel"] == 0 and spent["reserved"] == 0 and spent["day"] == 0
     assert gateway.usage(box=gateway.box.id)["total"]["cost_usd"] == 0
     paddock.until(lambda: gateway.chat()[0] == 200, "it works again")
+
+
+def test_rotation_while_calls_are_under_way(gateway):
+    """A new master key of the vault: no call fails."""
+    with ThreadPoolExecutor(3) as pool:
+        calls = [pool.submit(gateway.send, "/api/openai/v1/models") for _ in range(12)]
+        for _ in range(3):
+            assert gateway.api.post("/v1/vault/rotate", {}).status == 200
+        calls += [pool.submit(gateway.send, "/api/openai/v1/models") for _ in range(3)]
+        assert [call.result(30)[0] for call in calls] == [200] * 15
 
 
 # ---- streams --------------------------------------------------------------

@@ -244,7 +244,7 @@ BYPASSES = {
     "SNI of an allowed name to another address": lambda n: (["tls", n.host(66), 443, "a.test"], None, "mismatch"),
     "another SNI to an allowed address": lambda n: (["tls", n.host(10), 443, "evil.test", "evil.test"], None, "no_rule"),
     "no SNI": lambda n: (["tls", n.host(10), 443, None, "evil.test"], None, "no_name"),
-    "encrypted ClientHello": lambda n: (["ech", n.host(10), 443, "a.test"], None, "no_name"),
+    "encrypted ClientHello": lambda n: (["ech", n.host(10), 443, "a.test"], None, "ech"),
     "Host of another": lambda n: (["http", n.host(10), 80, "evil.test"], None, "no_rule"),
     "Host of an allowed name to another address": lambda n: (["http", n.host(66), 80, "a.test"], None, "mismatch"),
     "allowed name, other inner Host": lambda n: (["proxied", "a.test", 80, None, "evil.test"], ["http", n.host(10), 80, "evil.test"], "mismatch"),
@@ -393,6 +393,16 @@ def test_questions_carry_nothing_out(out, net):
     asked = net.questions()
     assert not [name for name, _ in asked if secret in name or "evil" in name], asked
     assert not [name for name, kind in asked if kind not in (1, 28)], asked
+
+
+def test_any_name_server_answers(out, net):
+    """From the address that was asked (the probe looks at it). TCP of loopback is the box's own."""
+    give(out, allow("a.test"))
+    elsewhere = ["8.8.8.8", "192.168.1.1", "2001:db8::53", net.host6]
+    asked = [["dns", server, "a.test"] for server in ("127.0.0.1", "127.0.0.53", "::1", *elsewhere)]
+    asked += [["dns", server, "a.test", 1, True] for server in elsewhere]
+    for what, result in zip(asked, both(out, *asked)):
+        assert worked(result) == [0, 1], what
 
 
 def test_questions_are_limited(out, net):

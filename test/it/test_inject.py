@@ -11,10 +11,11 @@ import os
 import pytest
 
 import paddock
+from canary import canary, forms, in_files, in_memory, nowhere
 from internet import Internet
 from test_e2b import E2B
 from test_pool import drain
-from test_secrets import canary, forms, kill_vault, memory_has, put, tree_has
+from test_secrets import kill_vault, put
 
 
 @pytest.fixture(scope="module")
@@ -373,6 +374,59 @@ def test_vault_killed(net, make, value, site):
     paddock.until(works, "requests have their secret again", 20)
 
 
+ASKING = r"""
+import http.client, os, ssl
+context, bad, n = ssl.create_default_context(), [], 0
+while not os.path.exists("/workspace/stop"):
+    c = http.client.HTTPSConnection("api.test", context=context, timeout=20)
+    for _ in range(5):  # a new connection needs a certificate of the vault's, each request a secret
+        c.request("GET", f"/{n}")
+        r = c.getresponse()
+        r.read()
+        n += 1
+        if r.status != 200: bad.append((n, r.status))
+    c.close()
+print(n, bad)
+"""
+
+
+def test_rotation_while_requests_are_under_way(net, make, value, client, site):
+    """A new master key: no request fails, and every one has its secret. E2B's secrets are the same ones."""
+    e2b, key = E2B(site, site.key), canary()
+    for number in range(20):  # so that it takes a moment
+        assert put(client, f"MORE_{number}", "x" * 20000).status in (200, 201)
+    assert e2b.call("POST", "/secrets", {"name": "rotated", "value": key}).status == 201
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}, {"secret": "rotated", "header": "X-Other"}))
+    net.seen()
+    started = client.post(f"{box.path}/processes", {"argv": ["/usr/bin/python3", "-c", ASKING], "tag": "asking"})
+    assert started.status == 201, started
+    keys, seen = set(), []
+
+    def more():
+        new = requests_seen(net)
+        seen.extend(new)
+        return new
+
+    paddock.until(more, "a request")
+    for _ in range(3):
+        answer = client.post("/v1/vault/rotate", {})
+        assert answer.status == 200 and answer.json()["resealed"] > 20, answer
+        keys.add((site.data_dir / "vault" / "master.key").read_text())
+        paddock.until(more, "another request")
+    assert len(keys) == 3
+    box.put("/workspace/stop", b"")
+    result = paddock.until(lambda: (done := client.get(f"{box.path}/processes/asking").json())["running"] is False and done, "it is done", 30)
+    assert result["exit"]["exit_code"] == 0, result
+    seen.extend(requests_seen(net))
+    output = client.get(f"{box.path}/processes/asking/output").json()["stdout"]["data"]
+    assert output == f"{len(seen)} []\n" and len(seen) > 5
+    assert {(each["headers"]["x-key"], each["headers"]["x-other"]) for each in seen} == {(value, key)}
+    for number in range(20):
+        client.delete(f"/v1/secrets/MORE_{number}")
+    assert e2b.call("DELETE", "/secrets/rotated").status in (200, 204)
+    e2b.close()
+
+
 def test_warm_boxes_and_policies_of_the_tenant(net, own_daemon, tmp_path):
     """A box that was started before anybody had a policy for it trusts the gate all the same."""
     config = tmp_path / "pool.yaml"
@@ -423,26 +477,42 @@ def test_bad_rules(client, rule, names):
 # ---- the canary ------------------------------------------------------------
 
 
+HELD = r"""
+import socket, ssl, sys
+s = ssl.create_default_context().wrap_socket(socket.create_connection(("api.test", 443), 20), server_hostname="api.test")
+s.sendall(b"GET /ws HTTP/1.1\r\nHost: api.test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+while b"\r\n\r\n" not in s.recv(4096): pass
+s.sendall(b"echo")
+assert s.recv(100) == b"echo"
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
 def test_canary(net, make, site, client, value):
-    """After requests with the secret the value is in no box, no file, no log, and in no program's memory."""
-    needles = forms(value)
-    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}, {"secret": "TOKEN", "placeholder": True}), env={"PLANTED": "planted-" + "z" * 16})
+    """While requests with the secret are under way only the gate has it, and nobody afterwards."""
+    needles, planted = forms(value), "planted-" + "z" * 16
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}, {"secret": "TOKEN", "placeholder": True}), env={"PLANTED": planted})
     assert client.post(f"{box.path}/processes", {"argv": ["sleep", "60"]}).status == 201
     net.seen()
+    # one that lasts: what comes back is masked until its end
+    held = client.post(f"{box.path}/processes", {"argv": ["/usr/bin/python3", "-c", HELD], "tag": "held", "stdin": True})
+    assert held.status == 201, held
+    (request,) = paddock.until(lambda: requests_seen(net), "it has arrived")
+    assert request["headers"]["x-key"] == value, "the control: it was sent"
+    paddock.until(lambda: b"open" in client.get(f"{box.path}/processes/held/output").body, "it is under way")
+    assert in_memory(site, needles, box) == {"paddock-gate"}
     answer = curl(box, "https://api.test/", "-H", "X-Other: {{secret.TOKEN}}", "-d", "{{secret.TOKEN}}", "-o", "/workspace/answer")
     assert answer.exit_code == 0
     (request,) = requests_seen(net)
-    assert request["headers"]["x-key"] == value and request["body"] == value, "the control: it was sent"
-    for pid in box.processes():
-        assert not memory_has(pid, needles), "in the box's memory"
-    assert any(memory_has(pid, {b"planted-" + b"z" * 16}) for pid in box.processes()), "the scanner finds nothing"
+    assert request["headers"]["x-key"] == value and request["body"] == value
+    for how in ("chunks", "gzip", "header"):  # and it is sent back
+        curl(box, f"https://api.test/echo/{how}", "-H", "X-Want: x-key")
+    assert in_memory(site, needles, box) == {"paddock-gate"}
+    assert client.delete(f"{box.path}/processes/held").status in (200, 204)
     box.check("cp /proc/self/environ /workspace/environ", user="root")
-    found = tree_has(site.disk, needles | {b"planted-" + b"z" * 16})
-    assert b"planted-" + b"z" * 16 in found and not set(found) & needles, found
-    for place in (site.data_dir / "store", site.data_dir / "vault", site.run_dir):
-        assert not tree_has(place, needles)
-    assert not any(needle in site.log_file.read_bytes() for needle in needles)
+    assert client.post(f"{box.path}/snapshots", {}).status == 201
+    assert any("snapshots" in path for path in in_files(site, {planted.encode()})) and "box" in in_memory(site, {planted.encode()}, box)
+    nowhere(site, value, box)
     log = client.get(f"{box.path}/egress/log").body
     assert b"api.test" in log and not any(needle in log for needle in needles)
-    for pid, name in site.programs().items():
-        assert not memory_has(pid, needles), f"the value is in the memory of {name}"

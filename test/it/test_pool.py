@@ -70,8 +70,9 @@ def test_claim(pooled):
     for box in warm:
         assert api.get(f"/v1/sandboxes/{box}").status == 404
         assert api.delete(f"/v1/sandboxes/{box}").status == 404
-    box = api.create(metadata={"a": "b"}, env={"X": "1"}, ttl_seconds=500)
+    box = api.create(metadata={"a": "b"}, env={"X": "1"}, ttl_seconds=500, ai={"day": 0.25})
     assert box.id in warm
+    assert api.get(f"{box.path}/ai").json()["own"] == {"day": 0.25}
     assert box.document["status"] == "running" and box.document["metadata"] == {"a": "b"}
     assert box.document["expires_at"] and box.document["tenant"] == "default"
     assert box.check("hostname; echo $X") == f"{box.id}\n1\n"

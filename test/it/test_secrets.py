@@ -1,81 +1,24 @@
 """Secrets: kept by paddock-vault, used by boxes, never shown.
 
-The canary tests look for a value where it must not be: in the memory of every program and
-of every process of a box, in files, logs, the database and snapshots. The scanner is shown
-to find a planted value each time, in the same places.
+The canary tests look for a value where it must not be (canary.py).
 """
 
 import base64
 import hashlib
+import http.client
 import json
 import os
 import re
+import resource
 import secrets as random
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import paddock
-
-
-def canary():
-    return "canary-" + random.token_hex(12)
-
-
-# ---- the scanner ----------------------------------------------------------
-
-
-def memory_has(pid, needles):
-    """Which of the needles are in the memory of a process (root may look, dumpable or not)."""
-    found = set()
-    try:
-        maps = paddock.read(f"/proc/{pid}/maps").splitlines()
-        memory = open(f"/proc/{pid}/mem", "rb", 0)
-    except OSError:
-        return found
-    with memory:
-        for line in maps:
-            where, mode = line.split()[:2]
-            if "r" not in mode or "[vvar" in line or "[vsyscall]" in line:
-                continue
-            start, end = (int(part, 16) for part in where.split("-"))
-            tail = b""
-            while start < end:
-                try:
-                    memory.seek(start)
-                    piece = memory.read(min(end - start, 1 << 20))
-                except (OSError, ValueError):
-                    break
-                if not piece:
-                    break
-                start += len(piece)
-                text = tail + piece
-                found |= {needle for needle in needles if needle in text}
-                tail = text[-256:]
-    return found
-
-
-def tree_has(top, needles):
-    found = {}
-    for folder, _, names in os.walk(top):
-        for name in names:
-            path = Path(folder) / name
-            try:
-                if path.is_symlink() or not path.is_file() or path.stat().st_size > 64 << 20:
-                    continue
-                data = path.read_bytes()
-            except OSError:
-                continue
-            for needle in needles:
-                if needle in data:
-                    found.setdefault(needle, []).append(str(path))
-    return found
-
-
-def forms(value):
-    raw = value.encode()
-    return {raw, base64.b64encode(raw), raw.hex().encode()}
+from canary import canary, forms, in_files, in_memory, memory_has, nowhere, tree_has  # noqa: F401 (others have them from here)
 
 
 def vault_pid(daemon):
@@ -358,7 +301,6 @@ def test_canary_is_nowhere_else(own_daemon):
     """A secret that is only stored, then one that is mounted: where is the value, and where not?"""
     daemon = own_daemon().start()
     client, value, planted = daemon.client(), canary(), canary()
-    needles = forms(value)
     assert put(client, "TOKEN", value).status == 201
     assert put(client, "TOKEN", value).status == 200
     box = client.create(secrets=[{"name": "TOKEN", "file": "token"}], env={"PLANTED": planted})
@@ -368,19 +310,127 @@ def test_canary_is_nowhere_else(own_daemon):
     box.check("echo -n $PLANTED > /workspace/planted")
     snapshot = client.post(f"{box.path}/snapshots", {"name": "s"})
     assert snapshot.status == 201, snapshot
-    control = planted.encode()
-    assert memory_has(daemon.api_pid(), {control}) == {control}, "the scanner of memory finds nothing"
-    stored = tree_has(daemon.data_dir / "store", {control} | needles)
-    assert control in stored and not set(stored) & needles, stored
-    on_disk = tree_has(daemon.disk, {control} | needles)
-    assert any("snapshots" in path for path in on_disk[control]) and any("boxes" in path for path in on_disk[control])
-    assert not set(on_disk) & needles, on_disk
-    assert not tree_has(daemon.data_dir / "vault", needles)
-    assert not tree_has(daemon.run_dir, needles)
-    assert not any(needle in daemon.log_file.read_bytes() for needle in needles)
-    for pid, name in daemon.programs().items():
-        assert not memory_has(pid, needles), f"the value is in the memory of {name}"
+    control = {planted.encode()}
+    assert "paddock-api" in in_memory(daemon, control)
+    files = in_files(daemon, control)
+    for place in ("/store/", "/snapshots/", "/boxes/"):
+        assert any(place in path for path in files), (place, files)
+    assert memory_has(box.pid1(), {value.encode()}) == set(), "a file is a file"
+    nowhere(daemon, value)
     client.close()
+
+
+# ---- over every protocol that leads to the api ------------------------------
+
+
+@pytest.fixture(scope="module")
+def tls(daemon_factory, workdir):
+    place = workdir / "tls-secrets"
+    place.mkdir()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", place / "key.pem",
+                    "-out", place / "cert.pem"], check=True, capture_output=True)
+    daemon = daemon_factory("tls", environment={"PADDOCK_TLS_CERT": place / "cert.pem", "PADDOCK_TLS_KEY": place / "key.pem"}).start()
+    daemon.delete_all = lambda: None  # the command line cannot trust this certificate
+    daemon.certificate = place / "cert.pem"
+    yield daemon
+    daemon.finish()
+
+
+@pytest.mark.parametrize("version, path, size, status", [
+    ("--http1.1", "PUT /v1/secrets/TOKEN", 60000, "2"), ("--http2", "PUT /v1/secrets/TOKEN", 60000, "2"),
+    ("--http1.1", "POST /secrets", 0, "2"), ("--http2", "POST /secrets", 0, "2"),
+    ("--http1.1", "PUT /v1/secrets/TOKEN", 30000, "401"), ("--http2", "PUT /v1/secrets/TOKEN", 30000, "401"),
+])
+def test_canary_that_came_over_tls(tls, version, path, size, status):
+    """While the connection is open and after it: neither TLS nor HTTP/2 keep what went through."""
+    value, (method, path) = "x" * size + canary(), path.split()
+    key = tls.key if status == "2" else "pdk_" + "x" * 40
+    body = {"value": value} if method == "PUT" else {"value": value, "name": "t" + random.token_hex(4)}
+    options = ["-sS", "--cacert", str(tls.certificate), version]
+    # The second request of the same connection lasts until it is ended.
+    words = [*options, "-X", method, "-H", f"Authorization: Bearer {key}", "-H", f"X-API-Key: {key}", "-H", "Content-Type: application/json",
+             "-d", "@-", "-o", "/dev/null", "-w", "%{http_code}\n", tls.url + path,
+             "--next", *options, "-N", "-H", f"Authorization: Bearer {tls.key}", "-H", "Accept: text/event-stream", tls.url + "/v1/events"]
+    client = subprocess.Popen(["curl", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        client.stdin.write(json.dumps(body))
+        client.stdin.close()
+        assert client.stdout.readline().startswith(status)
+        nowhere(tls, value)
+        assert client.poll() is None, "it is open"
+    finally:
+        client.terminate()
+        client.wait()
+        client.stdout.close()
+    nowhere(tls, value)
+
+
+def test_canary_of_refused_requests(own_daemon):
+    daemon, kept = own_daemon().start(), []
+
+    def send(path, body, **headers):
+        kept.append(http.client.HTTPConnection(daemon.host, daemon.port, timeout=20))
+        kept[-1].request("PUT", path, body, {"Authorization": f"Bearer {daemon.key}", "Content-Type": "application/json", **headers})
+        response = kept[-1].getresponse()
+        response.read()
+        return response.status
+
+    value = canary()
+    body = json.dumps({"value": value})
+    assert send("/v1/secrets/A", body, Authorization="Bearer nonsense") == 401
+    assert send("/v1/secrets/A", body + "x") == 400 and send("/v1/secrets/1A", body) == 400 and send("/v1/secretz/A", body) == 404
+    assert send("/v1/secrets/A", json.dumps({"value": value, "encoding": "base64"})) == 400
+    assert send("/v1/secrets/A", json.dumps({"value": value, "more": value})) == 400
+    assert send("/v1/secrets/A", iter([body[:20].encode(), body[20:].encode()])) == 201
+    cut = daemon.raw()
+    cut.sendall(f"PUT /v1/secrets/A HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\nContent-Length: 500\r\n\r\n{body}".encode())
+    paddock.until(lambda: "paddock-api" in in_memory(daemon, {value.encode()}), "half of it has arrived: the scanner sees it")
+    cut.close()
+    nowhere(daemon, value)
+    for connection in kept:
+        connection.close()
+
+
+# ---- core files --------------------------------------------------------------
+
+
+def test_programs_leave_no_core_file(own_daemon, tmp_path):
+    """Where core files are wanted and a program beside ours leaves one, ours do not."""
+    def wanted():
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        os.chdir(tmp_path)
+        paddock.die_with_parent()
+
+    def cores():
+        return [path for path in tmp_path.iterdir() if path.name.startswith("core")]
+
+    if "|" in paddock.read("/proc/sys/kernel/core_pattern") or "/" in paddock.read("/proc/sys/kernel/core_pattern"):
+        pytest.skip("core files of this machine go elsewhere")
+    with subprocess.Popen(["sleep", "600"], preexec_fn=wanted) as control:
+        paddock.until(lambda: paddock.comm(control.pid) == "sleep", "it runs")
+        control.send_signal(signal.SIGSEGV)
+    assert cores(), "the control: nothing leaves a core file here"
+    for path in cores():
+        path.unlink()
+    daemon = own_daemon(prepare=wanted).start()
+    assert os.readlink(f"/proc/{daemon.keeper_pid}/cwd") == str(tmp_path)
+    client = daemon.client()
+    box = client.create()
+    assert put(client, "TOKEN", "x").status == 201
+    client.close()
+    for name in ("paddock-api", "paddock-gate", "paddock-vault"):
+        for signo in (signal.SIGSEGV, signal.SIGABRT):
+            (pid,) = paddock.until(lambda: [pid for pid, comm in daemon.programs().items() if comm == name], f"there is {name}")
+            assert re.search(r"Max core file size\s+0\s+0", paddock.read(f"/proc/{pid}/limits")), name
+            paddock.until(lambda: paddock.proc_status(pid)["Seccomp"] == "2", f"{name} is confined")
+            assert os.stat(f"/proc/{pid}/environ").st_uid == 0, f"{name} can be dumped"
+            daemon.api_kills += 1
+            paddock.kill(pid, signo)
+            assert paddock.wait_gone(pid)
+    assert re.search(r"Max core file size\s+0\s+0", paddock.read(f"/proc/{box.pid1()}/limits"))
+    assert cores() == []
+    assert not [path for path in daemon.base.rglob("core*") if path.is_file()]
 
 
 def test_canary_in_a_box_that_does_not_use_it(own_daemon):

@@ -6,6 +6,7 @@
 
 #include "ai_impl.h"
 #include "ai_prices.h"
+#include "allowances.h"
 #include "tokens.h"
 #include "poison.h"
 
@@ -19,13 +20,6 @@
 
 /* ---- life ---- */
 
-static struct budget_limits limits_of(const struct config_ai_limits *l)
-{
-	return (struct budget_limits){ .requests_per_minute = l->requests_per_minute, .tokens_per_minute = l->tokens_per_minute,
-				       .parallel = l->parallel, .day = prices_dollars(l->day), .week = prices_dollars(l->week),
-				       .month = prices_dollars(l->month) };
-}
-
 struct ai *ai_new(struct core *c, void (*next)(struct http_exchange *x, void *arg), void *arg, struct err *e)
 {
 	const struct config *cfg = core_config(c);
@@ -36,8 +30,7 @@ struct ai *ai_new(struct core *c, void (*next)(struct http_exchange *x, void *ar
 		err_sys(e, ERR_INTERNAL, ENOMEM, "the AI gateway");
 		return NULL;
 	}
-	*g = (struct ai){ .core = c, .next = next, .arg = arg, .arena = ARENA_INIT(PRICES_MAX),
-			  .of_box = limits_of(&cfg->ai.box), .of_tenant = limits_of(&cfg->ai.tenant) };
+	*g = (struct ai){ .core = c, .next = next, .arg = arg, .arena = ARENA_INIT(PRICES_MAX) };
 	list_init(&g->calls);
 	if (prices_read(&g->arena, cfg->ai.prices, &g->prices, e) < 0 ||
 	    json_parse(&g->arena, (struct view){ ai_prices, ai_prices_size }, &known, e) < 0 ||
@@ -98,7 +91,13 @@ static bool listed(const struct json_strlist *l, struct view v)
 	return l->n == 0;
 }
 
-static bool judge_body(struct ai_call *k, struct err *e)
+/* By the configuration, the tenant's lists and the box's. */
+static bool may_use_model(const struct ai_call *k, const struct box *b)
+{
+	return listed(&k->place->models, k->ask.model) && allowances_allow(b, ALLOWANCE_MODELS, k->ask.model);
+}
+
+static bool judge_body(struct ai_call *k, const struct box *b, struct err *e)
 {
 	struct view body = buf_view(&k->body);
 
@@ -117,7 +116,7 @@ static bool judge_body(struct ai_call *k, struct err *e)
 	if (r < 0)
 		return false;
 	k->ask.model = view_of(k->model);
-	if (k->ask.model.n && !listed(&k->place->models, k->ask.model)) {
+	if (k->ask.model.n && !may_use_model(k, b)) {
 		err_set(e, ERR_FORBIDDEN, "the model %.*s is not allowed here", VIEW_ARG(k->ask.model));
 		return false;
 	}
@@ -154,13 +153,13 @@ static void judge(struct ai_call *k)
 	const struct box *b = boxes_by_id(g->core, view_of(k->box));
 	struct err e = { 0 };
 	unsigned wait = 0;
-	struct usage_wish w = { .box = b, .provider = ask_provider_name(k->provider), .of_box = g->of_box, .of_tenant = g->of_tenant };
+	struct usage_wish w = { .box = b, .provider = ask_provider_name(k->provider), .endpoint = k->ep->name };
 
 	if (!b) {
 		ai_call_refuse(k, 401, "invalid_api_key", "the sandbox is gone", 0);
 		return;
 	}
-	if (!judge_body(k, &e) || !find_price(k, &w.claim, &e)) {
+	if (!judge_body(k, b, &e) || !find_price(k, &w.claim, &e)) {
 		ai_call_fail(k, &e);
 		return;
 	}
@@ -240,6 +239,18 @@ static const struct config_provider *place_of(const struct ai *g, enum ask_provi
 	return NULL;
 }
 
+/* Why the box may not go there; NULL: it may. */
+static const char *forbids(const struct ai_call *k, const struct box *b)
+{
+	if (!k->place)
+		return "this provider is not configured";
+	if (!allowances_allow(b, ALLOWANCE_PROVIDERS, view_of(ask_provider_name(k->provider))))
+		return "this provider is not allowed here";
+	if (k->ep && (!listed(&k->place->endpoints, view_of(k->ep->name)) || !allowances_allow(b, ALLOWANCE_ENDPOINTS, view_of(k->ep->name))))
+		return "this endpoint is not allowed here";
+	return NULL;
+}
+
 static void start(struct ai *g, struct http_exchange *x, enum ask_provider p, struct view path)
 {
 	struct ai_call *k = calloc(1, sizeof(*k));
@@ -266,8 +277,9 @@ static void start(struct ai *g, struct http_exchange *x, enum ask_provider p, st
 		ai_call_refuse(k, 429, "rate_limit_exceeded", "Rate limit exceeded: too many calls at a time", 1);
 		return;
 	}
-	if (!k->place || (k->ep && !listed(&k->place->endpoints, view_of(k->ep->name)))) {
-		ai_call_refuse(k, 403, "not_allowed", k->place ? "this endpoint is not allowed here" : "this provider is not configured", 0);
+	const char *why = forbids(k, b);
+	if (why) {
+		ai_call_refuse(k, 403, "not_allowed", why, 0);
 		return;
 	}
 	if (!k->ep) {

@@ -34,8 +34,8 @@ static int64_t cost_of(const struct ai_call *k, const struct meter_usage *u)
 /* An answer that says why it refused has used nothing; one that broke off has. */
 static void settle(struct ai_call *k)
 {
-	struct meter_usage u = { 0 };
-	bool estimated = false;
+	struct usage_end end = { .status = k->status, .finish = k->finish ? k->finish : "broken" };
+	struct meter_usage *u = &end.used;
 
 	if (!k->reserved)
 		return;
@@ -48,16 +48,16 @@ static void settle(struct ai_call *k)
 	if (!k->ep->free && !(refused && !(k->metered && k->meter.known))) {
 		if (!k->metered)
 			meter_init(&k->meter, k->ep->api, false, false);
-		estimated = meter_result(&k->meter, k->ask.input_tokens, &u);
+		end.estimated = meter_result(&k->meter, k->ask.input_tokens, u);
 		k->metered = true;
 	}
-	int64_t cost = k->ep->free || refused ? 0 : cost_of(k, &u);
-	usage_settle(k->ai->core, &k->usage, &u, cost, estimated);
+	end.cost = k->ep->free || refused ? 0 : cost_of(k, u);
+	usage_settle(k->ai->core, &k->usage, &end);
 	_cleanup_(buf_done) struct buf model = BUF_INIT(1024);
 	text_quote(&model, view_of(k->usage.model), 128);
 	log_info("ai: box %s, %s %s, model %.*s: %d, %llu + %llu tokens%s, $%.6f, %llu ms", k->box, k->usage.provider, k->ep->name,
-		 VIEW_ARG(buf_view(&model)), k->status, (unsigned long long)(u.input + u.cache_read + u.cache_write),
-		 (unsigned long long)u.output, estimated ? " (estimated)" : "", (double)cost / 1e9,
+		 VIEW_ARG(buf_view(&model)), k->status, (unsigned long long)(u->input + u->cache_read + u->cache_write),
+		 (unsigned long long)u->output, end.estimated ? " (estimated)" : "", (double)end.cost / 1e9,
 		 (unsigned long long)(loop_now(k->x->loop) - k->began_ms));
 }
 
@@ -116,6 +116,7 @@ void ai_call_fail(struct ai_call *k, const struct err *e)
 
 void ai_call_abort(struct ai_call *k)
 {
+	k->finish = "client";
 	release(k);
 }
 
@@ -127,6 +128,7 @@ static void bad_answer(struct ai_call *k, const char *why)
 static void on_time(struct loop_timer *t)
 {
 	struct ai_call *k = CONTAINER(t, struct ai_call, timer);
+	k->finish = "timeout";
 	ai_call_refuse(k, 504, "timeout", "the provider does not answer in time", 1);
 }
 
@@ -142,6 +144,7 @@ static void finish(struct ai_call *k)
 	if (buf_len(&rest))
 		(void)http_write(x, buf_view(&rest));
 	buf_done(&rest);
+	k->finish = k->status >= 300 ? "error" : "complete";
 	release(k);
 	http_end(x);
 }
@@ -149,10 +152,9 @@ static void finish(struct ai_call *k)
 /* A call that takes more than was reserved for it is cut off, where there is a budget. */
 static bool is_overdrawn(const struct ai_call *k)
 {
-	const struct budget_limits *b = &k->ai->of_box, *t = &k->ai->of_tenant;
 	struct meter_usage u;
 
-	if (!k->price || !(b->day || b->week || b->month || t->day || t->week || t->month) || k->meter.known)
+	if (!k->price || !k->usage.bounded || k->meter.known)
 		return false;
 	(void)meter_result(&k->meter, k->ask.input_tokens, &u);
 	return cost_of(k, &u) > 2 * k->usage.claim.cost; /* a token is four bytes only about */
@@ -170,7 +172,9 @@ static bool pass(struct ai_call *k, struct view data)
 	if (all.n && !http_write(k->x, all))
 		k->full = true;
 	buf_done(&out);
-	if (bad || (k->metered && is_overdrawn(k))) {
+	bool overdrawn = !bad && k->metered && is_overdrawn(k);
+	if (bad || overdrawn) {
+		k->finish = overdrawn ? "budget" : NULL;
 		bad_answer(k, "");
 		return false;
 	}
@@ -214,11 +218,13 @@ static bool is_packed(const struct http1_response *r)
 
 static bool begin_answer(struct ai_call *k)
 {
-	struct http_header headers[AI_HEADERS];
+	struct http_header headers[AI_HEADERS + 1];
+	char notice[USAGE_NOTICE];
 
 	k->status = k->head.status;
 	if (k->status == 401) { /* it may quote the key */
 		k->status = 502;
+		k->finish = "error";
 		ai_call_refuse(k, 502, "provider_key", "the provider does not accept the key that is stored for it", 0);
 		return false;
 	}
@@ -237,8 +243,10 @@ static bool begin_answer(struct ai_call *k)
 	}
 	k->framing = http1_response_framing(&k->head, false);
 	bool whole = k->framing == HTTP1_LENGTH && !(k->metered && k->meter.swallow);
-	http_begin(k->x, k->status, NULL, k->framing == HTTP1_EMPTY ? 0 : whole ? k->head.content_length : -1, headers,
-		   ai_head_response(&k->head, headers));
+	size_t n = ai_head_response(&k->head, headers);
+	if (usage_notice(k->ai->core, &k->usage, notice))
+		headers[n++] = (struct http_header){ VIEW("x-paddock-budget-warning"), view_of(notice) };
+	http_begin(k->x, k->status, NULL, k->framing == HTTP1_EMPTY ? 0 : whole ? k->head.content_length : -1, headers, n);
 	k->answered = true;
 	http1_body_init(&k->unpack, k->framing == HTTP1_CHUNKED ? -1 : k->framing == HTTP1_LENGTH ? k->head.content_length : 0);
 	return true;

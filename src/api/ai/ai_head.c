@@ -92,7 +92,8 @@ size_t ai_head_response(const struct http1_response *r, struct http_header *out)
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_headers; i++)
-		if (!one_of(r->headers[i].name, dropped, ELEMS(dropped)) && !http1_write_is_framing(r->headers[i].name))
+		if (!one_of(r->headers[i].name, dropped, ELEMS(dropped)) && !view_starts(r->headers[i].name, "x-paddock-") &&
+		    !http1_write_is_framing(r->headers[i].name))
 			out[n++] = r->headers[i];
 	return n;
 }

@@ -19,7 +19,6 @@ struct ai {
 	void *arg;
 	struct arena arena;
 	struct prices prices;
-	struct budget_limits of_box, of_tenant;
 	struct list calls;
 };
 
@@ -60,6 +59,7 @@ struct ai_call {
 	bool full;     /* the client does not take more */
 	uint64_t began_ms;
 	int status;
+	const char *finish; /* how it ended; NULL: it broke */
 };
 
 /* Borrows the key, connects, passes; settles and ends by itself. The body has been judged. */

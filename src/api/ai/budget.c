@@ -45,6 +45,8 @@ static void add_spent(struct budget *b, int64_t day, int64_t cost)
 		if (b->windows[w].number < number) {
 			b->windows[w].number = number;
 			b->windows[w].spent = 0;
+			b->windows[w].warned = 0;
+			b->windows[w].untold = false;
 		}
 		if (b->windows[w].number == number)
 			b->windows[w].spent += cost;
@@ -91,14 +93,53 @@ static void count(struct budget *b, int64_t wall_ms, uint32_t requests, uint64_t
 	s->tokens += tokens;
 }
 
+/* Seconds of the last minute have places of their own: nothing newer is overwritten. */
+void budget_load_minute(struct budget *b, int64_t began_ms, int64_t ended_ms, uint64_t tokens, int64_t wall_ms)
+{
+	int64_t now = wall_ms / 1000;
+
+	if (began_ms / 1000 > now - BUDGET_SLOTS && began_ms / 1000 <= now)
+		count(b, began_ms, 1, 0);
+	if (ended_ms / 1000 > now - BUDGET_SLOTS && ended_ms / 1000 <= now)
+		count(b, ended_ms, 0, tokens);
+}
+
 /* ---- calls ---- */
 
 static const char *const window_names[BUDGET_WINDOWS] = { "day", "week", "month" };
 
+const char *budget_window_name(enum budget_window w)
+{
+	return window_names[w];
+}
+
+static int64_t limit_of(const struct budget_limits *l, int w)
+{
+	const int64_t limits[BUDGET_WINDOWS] = { l->day, l->week, l->month };
+	return limits[w];
+}
+
+/* The first budget that the claim does not fit into; BUDGET_WINDOWS: it fits. */
+static enum budget_window short_of(struct budget *b, const struct budget_limits *l, const struct budget_claim *c, int64_t wall_ms)
+{
+	int w = 0;
+
+	while (w < BUDGET_WINDOWS &&
+	       (!limit_of(l, w) ||
+		c->cost <= limit_of(l, w) - budget_spent(b, (enum budget_window)w, wall_ms) - b->reserved))
+		w++;
+	return (enum budget_window)w;
+}
+
+static struct budget_notice notice(struct budget *b, const struct budget_limits *l, enum budget_window w, int64_t wall_ms)
+{
+	return (struct budget_notice){ .window = w, .limit = limit_of(l, w), .spent = budget_spent(b, w, wall_ms),
+				       .reserved = b->reserved };
+}
+
 enum budget_refusal budget_check(struct budget *b, const struct budget_limits *l, const struct budget_claim *c,
 				 int64_t wall_ms, unsigned *ret_wait, struct err *e)
 {
-	const int64_t limits[BUDGET_WINDOWS] = { l->day, l->week, l->month };
 	uint64_t requests, tokens;
 	int64_t second = wall_ms / 1000, oldest;
 
@@ -117,12 +158,12 @@ enum budget_refusal budget_check(struct budget *b, const struct budget_limits *l
 		err_set(e, ERR_RATE, "Rate limit exceeded: %llu tokens per minute", (unsigned long long)l->tokens_per_minute);
 		return BUDGET_TOKENS;
 	}
-	for (int w = 0; w < BUDGET_WINDOWS; w++) {
-		int64_t left = limits[w] - budget_spent(b, (enum budget_window)w, wall_ms) - b->reserved;
-		if (!limits[w] || c->cost <= left)
-			continue;
+	enum budget_window w = short_of(b, l, c, wall_ms);
+	if (w < BUDGET_WINDOWS) {
+		struct budget_notice n = notice(b, l, w, wall_ms);
 		err_set(e, ERR_FORBIDDEN, "the budget of this %s does not suffice: $%.6f may be needed, $%.6f of $%.6f is left",
-			window_names[w], (double)c->cost / 1e9, (double)MAX(left, 0) / 1e9, (double)limits[w] / 1e9);
+			window_names[w], (double)c->cost / 1e9, (double)MAX(n.limit - n.spent - n.reserved, 0) / 1e9,
+			(double)n.limit / 1e9);
 		return BUDGET_MONEY;
 	}
 	return BUDGET_OK;
@@ -151,4 +192,64 @@ void budget_settle(struct budget *b, const struct budget_claim *c, uint64_t toke
 void budget_give_back(struct budget *b, const struct budget_claim *c)
 {
 	release(b, c);
+}
+
+/* ---- telling ---- */
+
+/* The sum at which to warn; 0: never. */
+static int64_t threshold(const struct budget_limits *l, int w)
+{
+	return limit_of(l, w) && l->warn ? MAX((int64_t)((double)limit_of(l, w) * ((double)l->warn / 1e6)), 1) : 0;
+}
+
+/* A greater limit is warned of anew, a smaller one is not: it was known. */
+static bool is_due(struct budget *b, const struct budget_limits *l, int w, int64_t spent)
+{
+	return threshold(l, w) && spent >= threshold(l, w) && threshold(l, w) > b->windows[w].warned;
+}
+
+bool budget_warns(struct budget *b, const struct budget_limits *l, int64_t wall_ms, struct budget_notice *ret)
+{
+	for (int w = 0; w < BUDGET_WINDOWS; w++) {
+		if (!is_due(b, l, w, budget_spent(b, (enum budget_window)w, wall_ms)))
+			continue;
+		b->windows[w].warned = threshold(l, w);
+		b->windows[w].untold = true;
+		*ret = notice(b, l, (enum budget_window)w, wall_ms);
+		return true;
+	}
+	return false;
+}
+
+void budget_warned(struct budget *b, const struct budget_limits *l, int64_t wall_ms, int64_t unheard)
+{
+	for (int w = 0; w < BUDGET_WINDOWS; w++)
+		if (is_due(b, l, w, budget_spent(b, (enum budget_window)w, wall_ms) - unheard))
+			b->windows[w].warned = threshold(l, w);
+}
+
+bool budget_tells(struct budget *b, const struct budget_limits *l, int64_t wall_ms, struct budget_notice *ret)
+{
+	for (int w = 0; w < BUDGET_WINDOWS; w++) {
+		bool now = b->windows[w].untold && b->windows[w].number == budget_number((enum budget_window)w, budget_day(wall_ms));
+		b->windows[w].untold = b->windows[w].untold && !now;
+		if (!now || !limit_of(l, w))
+			continue;
+		*ret = notice(b, l, (enum budget_window)w, wall_ms);
+		return true;
+	}
+	return false;
+}
+
+bool budget_refuses(struct budget *b, const struct budget_limits *l, const struct budget_claim *c, int64_t wall_ms,
+		    struct budget_notice *ret)
+{
+	enum budget_window w = short_of(b, l, c, wall_ms);
+
+	if (w == BUDGET_WINDOWS || (b->refused_limit == limit_of(l, w) && wall_ms - b->refused_ms < BUDGET_AGAIN_MS))
+		return false;
+	b->refused_limit = limit_of(l, w);
+	b->refused_ms = wall_ms;
+	*ret = notice(b, l, w, wall_ms);
+	return true;
 }

@@ -85,10 +85,12 @@ void boxes_free_later(struct box *b)
 	pool_forget(b);
 	history_forget(b);
 	policies_forget(b);
+	allowances_forget(b);
 	loop_timer_stop(&b->expiry);
 	mux_cancel(&b->destroy);
 	life_end(b, &e);
 	mounts_stop(b);
+	trust_reset(b);
 	guest_stop(&b->guest, &e);
 	shells_drop_all(b, &e);
 	contexts_drop_all(b, &e);
@@ -346,7 +348,7 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 	if (view_to_str(row->id, b->id, sizeof(b->id)) < 0 ||
 	    spec_from_json(&b->arena, row->spec, row->metadata, s, e) < 0)
 		goto bad;
-	if (policies_take(b, e) < 0)
+	if (policies_take(b, e) < 0 || allowances_take(b, e) < 0)
 		goto bad;
 	s->name = arena_view(&b->arena, row->name);
 	s->image = arena_view(&b->arena, row->image);

@@ -12,8 +12,10 @@
 #include "quotas.h"
 #include "spec.h"
 #include "store.h"
+#include "trust.h"
 
 struct actor;
+struct allowance_doc;
 struct contexts;
 struct mounts;
 struct core;
@@ -66,6 +68,7 @@ struct box {
 	struct list pool; /* of its image's pool */
 	struct quota_mark quota;
 	struct box_egress egress;
+	struct allowance_doc *ai; /* allowances.c; NULL: nothing was said */
 	struct history history;
 	bool indexed, named;
 	struct map_node by_id, by_name;
@@ -76,6 +79,7 @@ struct box {
 	bool in_vault;             /* the vault knows it */
 	bool granted;              /* the gate may have secrets for it */
 	bool trusts;               /* it was told of the installation's authority */
+	struct box_trust browsers; /* trust.c */
 	struct call destroy;       /* remove.c from here on */
 	struct list waiters;       /* jobs */
 	enum box_status before;

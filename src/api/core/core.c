@@ -162,6 +162,18 @@ static void load_usage(void *arg, const struct store_usage *u)
 	note(l, usage_load(l->core, u), "usage of a model");
 }
 
+static void load_ai_limits(void *arg, const struct store_ai_limits *row)
+{
+	struct loading *l = arg;
+	note(l, allowances_load(l->core, row), "what a tenant may use of models");
+}
+
+static void load_ai_log(void *arg, const struct store_ai_log *row)
+{
+	struct loading *l = arg;
+	note(l, usage_load_log(l->core, row), "a call to a model");
+}
+
 static void load_ai_call(void *arg, const struct store_ai_call *k)
 {
 	struct loading *l = arg;
@@ -208,6 +220,8 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		.egress = load_egress,
 		.template = load_template,
 		.usage = load_usage,
+		.ai_limits = load_ai_limits,
+		.ai_log = load_ai_log,
 		.ai_call = load_ai_call,
 	};
 	struct loading l = { .core = c };
@@ -261,6 +275,8 @@ static void init(struct core *c, const struct core_setup *s)
 	vault_init(c);
 	carrier_init(c);
 	usage_init(c);
+	allowances_init(c);
+	ailog_init(c);
 	history_init(c);
 }
 
@@ -304,6 +320,7 @@ void core_stop(struct core *c)
 	history_stop(c);
 	webhooks_stop(c);
 	policies_gate_stop(c);
+	trust_stop(c);
 	vault_stop(c);
 	carrier_stop(c);
 	keeper_stop(c);
@@ -324,6 +341,8 @@ void core_free(struct core *c)
 	events_done(c);
 	quotas_done(c);
 	usage_done(c);
+	allowances_done(c);
+	ailog_done(c);
 	policies_done(c);
 	images_done(c);
 	arena_done(&c->posture.arena);

@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include "ailog.h"
+#include "allowances.h"
 #include "boxes.h"
 #include "carrier.h"
 #include "core.h"
@@ -26,8 +28,11 @@ struct core {
 
 	struct keeper keeper;
 	struct vault vault;
+	struct trust trust;
 	struct carrier carrier;
 	struct usage usage;
+	struct allowances allowances;
+	struct ailog ailog;
 	void (*on_caller)(void *arg, const struct box *b, int fd); /* NULL: nobody takes them */
 	void *caller_arg;
 

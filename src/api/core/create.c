@@ -337,7 +337,7 @@ static struct box *prepare(struct core *c, const struct box_wish *w, const struc
 	rnd_name(b->id, BOX_ID);
 	b->hidden = how->hidden;
 	if (spec_make(w, c->config, &b->arena, &b->spec, e) < 0 || take_files(b, how, snapshot, e) < 0 ||
-	    take_workspace(b, how, e) < 0 || policies_take(b, e) < 0)
+	    take_workspace(b, how, e) < 0 || policies_take(b, e) < 0 || allowances_take(b, e) < 0)
 		goto bad;
 	b->state.status = BOX_CREATING;
 	b->state.created_ms = b->state.used_ms = b->used_stored_ms = clock_wall_ms();

@@ -23,6 +23,7 @@ static const char *const names[EVENT_TYPES] = {
 	[EVENT_EXITED] = "exited",   [EVENT_PAUSED] = "paused",   [EVENT_RESUMED] = "resumed",
 	[EVENT_STOPPED] = "stopped", [EVENT_OOM] = "oom",         [EVENT_EXPIRED] = "expired",
 	[EVENT_DELETED] = "deleted", [EVENT_FORKED] = "forked",   [EVENT_SNAPSHOT] = "snapshot",
+	[EVENT_AI_WARNING] = "ai.budget.warning", [EVENT_AI_EXCEEDED] = "ai.budget.exceeded",
 };
 
 const char *events_name(enum event_type t)
@@ -220,6 +221,28 @@ void events_emit_with(struct core *c, enum event_type t, const struct box *b, co
 void events_emit(struct core *c, enum event_type t, const struct box *b)
 {
 	events_emit_with(c, t, b, NULL, VIEW_NONE);
+}
+
+static void put_dollars(struct json_out *o, const char *key, int64_t nano)
+{
+	json_out_key(o, key);
+	json_out_double(o, (double)nano / 1e9);
+}
+
+void events_emit_budget(struct core *c, enum event_type t, const struct box *b, const struct event_budget *n)
+{
+	struct buf out = BUF_INIT(DATA_MAX);
+	struct json_out o;
+
+	if (silent(c, b))
+		return;
+	begin_data(&o, &out, b);
+	json_out_kz(&o, "scope", n->scope);
+	json_out_kz(&o, "window", n->window);
+	put_dollars(&o, "limit_usd", n->limit);
+	put_dollars(&o, "spent_usd", n->spent);
+	put_dollars(&o, "reserved_usd", n->reserved);
+	end_data(c, t, b, &o);
 }
 
 void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsigned signo, bool oom)

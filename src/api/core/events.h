@@ -31,6 +31,8 @@ enum event_type {
 	EVENT_DELETED,
 	EVENT_FORKED,
 	EVENT_SNAPSHOT,
+	EVENT_AI_WARNING,  /* much of a budget for models is spent */
+	EVENT_AI_EXCEEDED, /* a budget for models did not suffice for a call */
 	EVENT_TYPES
 };
 
@@ -65,6 +67,12 @@ enum event_type events_type(struct view name); /* EVENT_NONE for what is none */
 void events_emit(struct core *c, enum event_type t, const struct box *b);
 /* With more in its data: key and value. */
 void events_emit_with(struct core *c, enum event_type t, const struct box *b, const char *key, struct view value);
+/* AI_WARNING, AI_EXCEEDED: whose budget ("sandbox", "tenant") and what is with it; money in nano-dollars. */
+struct event_budget {
+	const char *scope, *window;
+	int64_t limit, spent, reserved;
+};
+void events_emit_budget(struct core *c, enum event_type t, const struct box *b, const struct event_budget *n);
 /* EXITED, and OOM before it where that was the reason. */
 void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsigned signo, bool oom);
 

@@ -152,6 +152,11 @@ static void go(struct mounts *m, bool trust)
 		read_secrets(m);
 		return;
 	}
+	struct view known = trust_pem(m->box->core);
+	if (known.n && buf_add(&m->authority, known) == 0) {
+		read_secrets(m);
+		return;
+	}
 	m->reading = secrets_authority(m->box->core, NULL, on_authority, m, &e);
 	if (!m->reading)
 		finish(m, &e);
@@ -163,6 +168,9 @@ void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e
 	bool trust = !b->hidden && egress_injects(policies_of(b, NULL));
 
 	b->trusts = false;
+	trust_reset(b);
+	if (!b->hidden)
+		trust_box(b, policies_of(b, NULL));
 	if (!b->spec.secrets.n && !trust) {
 		done(b, NULL);
 		return;

@@ -336,7 +336,7 @@ static bool replaced(const struct egress_policy *p, size_t n_new, const struct e
 static int add_rules(const struct json *sets, const struct egress_policy *was, const struct policies_more *more, struct arena *a,
 		     struct egress_policy *ret, size_t *ret_new, struct err *e)
 {
-	struct egress_policy p = { .otherwise = was->otherwise, .limits = was->limits };
+	struct egress_policy p = { .otherwise = was->otherwise, .limits = was->limits, .refuse_ech = was->refuse_ech };
 
 	p.rules = arena_array(a, was->n_rules + more->targets.n, sizeof(*p.rules));
 	if (!p.rules)

@@ -197,12 +197,15 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 		.max_bytes = policy->limits.bytes,
 		.connects_per_second = (uint32_t)policy->limits.connections_per_second,
 		.recheck = recheck,
+		.refuse_ech = policy->refuse_ech,
 	};
 	int r = put_rules(b, &a, policy, &w);
 
 	policies_token_key(b, key);
 	w.token_key = view_of(key);
 	vault_box_policy((struct box *)b, policy); /* before the gate can ask for anything */
+	if (!c->policies.syncing) /* otherwise they were told before, by this api or another */
+		trust_box((struct box *)b, policy);
 	p->call.ops = &push_ops;
 	if (r >= 0)
 		r = mux_call(&c->policies.gate, &p->call, WIRE_TYPE_GATE_POLICY, GATE_MS, GATE_MS, &wire_gate_policy_msg, &w);

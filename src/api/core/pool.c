@@ -314,7 +314,7 @@ static int hand_over(struct box *b, const struct tenant *t, const struct box_spe
 	b->state.created_ms = b->state.used_ms = clock_wall_ms();
 	b->state.expires_ms = s->ttl_seconds ? b->state.created_ms + (int64_t)s->ttl_seconds * 1000 : 0;
 	/* It has no name, and its id was in the index a moment ago: there is room for it. */
-	return boxes_index(b, e) < 0 || policies_take(b, e) < 0 ? -1 : 0;
+	return boxes_index(b, e) < 0 || policies_take(b, e) < 0 || allowances_take(b, e) < 0 ? -1 : 0;
 }
 
 struct job *pool_claim(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,

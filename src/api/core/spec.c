@@ -238,6 +238,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.ports_public = s->ports_public,
 		.mask_host = s->mask_host,
 		.egress = s->egress,
+		.ai = s->ai,
 	};
 }
 
@@ -269,7 +270,8 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 		return -1;
 	if (copy_view(a, w->name, &s.name) < 0 || copy_view(a, w->mask_host, &s.mask_host) < 0 ||
 	    copy_view(a, or_default(w->image, c->defaults.image), &s.image) < 0 ||
-	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_view(a, w->egress, &s.egress) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
+	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_view(a, w->egress, &s.egress) < 0 ||
+	    copy_view(a, w->ai, &s.ai) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
 	    copy_view(a, or_default(w->user, c->defaults.user), &s.user) < 0 ||
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
 	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 || copy_map(a, &w->metadata, &s.metadata) < 0)
@@ -345,6 +347,12 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	put_links(&o, s);
 	if (s->egress.n)
 		json_out_kstr(&o, "egress", s->egress);
+	if (s->ai.n)
+		json_out_kstr(&o, "ai", s->ai);
+	if (s->ai_token) {
+		json_out_ku64(&o, "ai_token", s->ai_token);
+		json_out_ki64(&o, "ai_token_ends_ms", s->ai_token_ends_ms);
+	}
 	json_out_end(&o, '}');
 	return out->bad;
 }
@@ -363,7 +371,8 @@ struct columns {
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
 	bool readonly_root, auto_resume, workspace_readonly, ports_public;
-	struct view egress;
+	struct view egress, ai;
+	uint64_t ai_token, ai_token_ends_ms;
 	const struct json *secrets;
 	const struct json *links;
 };
@@ -391,6 +400,9 @@ static const struct json_field column_fields[] = {
 	{ "mask_host", JSON_F_STRING, AT(mask_host) },
 	{ "links", JSON_F_ANY, AT(links), .nullable = true },
 	{ "egress", JSON_F_STRING, AT(egress) },
+	{ "ai", JSON_F_STRING, AT(ai) },
+	{ "ai_token", JSON_F_U64, AT(ai_token), .max = UINT64_MAX },
+	{ "ai_token_ends_ms", JSON_F_U64, AT(ai_token_ends_ms), .max = INT64_MAX },
 };
 #undef AT
 static const struct json_schema column_schema = { column_fields, ELEMS(column_fields) };
@@ -465,6 +477,9 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.ports_public = c.ports_public;
 	s.mask_host = c.mask_host;
 	s.egress = c.egress;
+	s.ai = c.ai;
+	s.ai_token = c.ai_token;
+	s.ai_token_ends_ms = (int64_t)c.ai_token_ends_ms;
 	s.readonly_root = c.readonly_root;
 	*ret = s;
 	return 0;

@@ -3,7 +3,10 @@
  */
 #include "tokens.h"
 
+#include <stdio.h>
+
 #include "boxes.h"
+#include "clock.h"
 #include "sign.h"
 #include "workspaces.h"
 #include "poison.h"
@@ -15,9 +18,12 @@ static const char *const names[TOKEN_KINDS] = { [TOKEN_ENVD] = "envd", [TOKEN_TR
 
 void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE])
 {
-	const struct view parts[] = { VIEW("paddock token 1"), view_of(names[kind]), view_of(b->id) };
+	char turn[24];
+	snprintf(turn, sizeof(turn), "%llu", (unsigned long long)b->spec.ai_token);
+	const struct view parts[] = { VIEW("paddock token 1"), view_of(names[kind]), view_of(b->id), view_of(turn) };
+	bool turned = kind == TOKEN_AI && b->spec.ai_token;
 	memcpy(ret, b->id, BOX_ID);
-	sign_parts(c, parts, ELEMS(parts), ret + BOX_ID);
+	sign_parts(c, parts, ELEMS(parts) - !turned, ret + BOX_ID);
 }
 
 struct view tokens_box(struct view token)
@@ -30,6 +36,8 @@ bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind,
 	char want[TOKENS_SIZE];
 
 	if (!names[kind])
+		return false;
+	if (kind == TOKEN_AI && b->spec.ai_token_ends_ms && clock_wall_ms() >= b->spec.ai_token_ends_ms)
 		return false;
 	tokens_of(c, b, kind, want);
 	return view_eq_secret(given, view_of(want));

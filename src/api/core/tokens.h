@@ -1,7 +1,8 @@
 /*
  * What opens one box and nothing else, without a key: derived from the
  * installation's secret and the box's id, so that nothing is stored and a restart
- * changes nothing. A box that is made anew has another id and so other tokens.
+ * changes nothing. A box that is made anew has another id and so other tokens. The token
+ * for models can be changed and may have an end (spec.ai_token).
  */
 #pragma once
 

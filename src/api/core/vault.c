@@ -272,6 +272,7 @@ static int on_opened(struct call *call, const struct frame *f, int fd)
 	}
 	c->vault.open = true;
 	flush(c);
+	trust_refresh(c);
 	return 0;
 }
 

@@ -1,263 +1,365 @@
 /*
- * /v1/sandboxes/{id}/ai and /v1/usage: how a box reaches models, and what was used of
- * them. The calls themselves are src/api/ai's.
+ * /v1/sandboxes/{id}/ai, /v1/tenants/{id}/ai: how a box reaches models, what it and its
+ * tenant may use of them, what it has spent, and its calls. The calls themselves are src/api/ai's.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "ailog.h"
+#include "allowances.h"
 #include "boxes.h"
-#include "clock.h"
 #include "netns.h"
+#include "num.h"
 #include "rest_impl.h"
 #include "tokens.h"
 #include "usage.h"
 #include "poison.h"
 
-#define ANSWER_MAX (16u * 1024 * 1024)
-#define DAY_MS     86400000ll
-#define DEFAULT_DAYS 30
-#define GROUPS_MAX 10000
+#define PAGE_DEFAULT 50
+#define PAGE_MAX     1000
 
-static double dollars(int64_t nano)
+static void put_dollars(struct json_out *o, const char *key, int64_t nano)
 {
-	return (double)nano / 1e9;
+	json_out_key(o, key);
+	json_out_double(o, (double)nano / 1e9);
+}
+
+/* ---- limits ---- */
+
+static void put_force(struct json_out *o, const struct allowance_force *f)
+{
+	json_out_key(o, "limits");
+	json_out_object(o);
+	for (int p = 0; p < ALLOWANCE_PARTS; p++) {
+		json_out_key(o, allowance_part_name((enum allowance_part)p));
+		allowance_put_part(o, (enum allowance_part)p, f->parts[p]);
+	}
+	json_out_end(o, '}');
+	json_out_key(o, "sources");
+	json_out_object(o);
+	for (int p = 0; p < ALLOWANCE_PARTS; p++)
+		json_out_kz(o, allowance_part_name((enum allowance_part)p), f->from[p]);
+	json_out_end(o, '}');
+}
+
+static void put_spent(struct json_out *o, const struct usage_spent *s)
+{
+	json_out_key(o, "spent");
+	json_out_object(o);
+	for (int w = 0; w < BUDGET_WINDOWS; w++)
+		put_dollars(o, budget_window_name((enum budget_window)w), s->windows[w]);
+	put_dollars(o, "reserved", s->reserved);
+	json_out_ku64(o, "parallel", s->parallel);
+	json_out_end(o, '}');
+}
+
+/* What was said for it; {}: nothing. */
+static void put_own(struct json_out *o, const struct allowance *a)
+{
+	static const struct allowance none;
+
+	json_out_key(o, "own");
+	allowance_put(o, a ? a : &none);
+}
+
+static void put_patterns(struct json_out *o, const struct json_strlist *l)
+{
+	json_out_array(o);
+	for (size_t i = 0; i < l->n; i++)
+		json_out_str(o, l->items[i]);
+	json_out_end(o, ']');
+}
+
+static void put_level(struct json_out *o, const char *from, const struct allowance *a, enum allowance_list l)
+{
+	if (!a || !a->listed[l])
+		return;
+	json_out_object(o);
+	json_out_kz(o, "from", from);
+	json_out_key(o, "patterns");
+	put_patterns(o, &a->lists[l]);
+	json_out_end(o, '}');
+}
+
+/* Each list that there is must allow a call. */
+static void put_allow(struct json_out *o, const struct allowance *tenant, const struct allowance *box)
+{
+	json_out_key(o, "allow");
+	json_out_object(o);
+	for (int l = 0; l < ALLOWANCE_LISTS; l++) {
+		json_out_key(o, allowance_list_name((enum allowance_list)l));
+		json_out_array(o);
+		put_level(o, "tenant", tenant, (enum allowance_list)l);
+		put_level(o, "sandbox", box, (enum allowance_list)l);
+		json_out_end(o, ']');
+	}
+	json_out_end(o, '}');
 }
 
 /* ---- a box ---- */
 
-static void put_dollars(struct json_out *o, const char *key, double v)
-{
-	json_out_key(o, key);
-	json_out_double(o, v);
-}
-
-static void put_limits(struct json_out *o, const char *key, const struct config_ai_limits *l)
-{
-	json_out_key(o, key);
-	json_out_object(o);
-	json_out_ku64(o, "requests_per_minute", l->requests_per_minute);
-	json_out_ku64(o, "tokens_per_minute", l->tokens_per_minute);
-	json_out_ku64(o, "parallel", l->parallel);
-	put_dollars(o, "day", l->day);
-	put_dollars(o, "week", l->week);
-	put_dollars(o, "month", l->month);
-	json_out_end(o, '}');
-}
-
-static void put_providers(struct json_out *o, const struct config *cfg)
+/* endpoints and models: the configuration's; none are all. */
+static void put_provider(struct json_out *o, const struct box *b, const struct config_provider *p)
 {
 	char url[96];
 
+	json_out_key_view(o, p->name);
+	json_out_object(o);
+	snprintf(url, sizeof(url), "/api/%.*s", VIEW_ARG(p->name));
+	json_out_kz(o, "path", url);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d/api/%.*s", NETNS_PROXY_PORT, VIEW_ARG(p->name));
+	json_out_kz(o, "inside", url);
+	json_out_kbool(o, "allowed", allowances_allow(b, ALLOWANCE_PROVIDERS, p->name));
+	json_out_key(o, "endpoints");
+	put_patterns(o, &p->endpoints);
+	json_out_key(o, "models");
+	put_patterns(o, &p->models);
+	json_out_end(o, '}');
+}
+
+static void put_tenant(struct json_out *o, struct core *c, const struct tenant *t)
+{
+	struct allowance_force f;
+	struct usage_spent spent;
+
+	allowances_of_tenant(c, t, &f);
+	usage_spent_tenant(c, t, &spent);
+	put_force(o, &f);
+	put_own(o, allowances_said_tenant(c, t));
+	put_spent(o, &spent);
+}
+
+static void reply_box(struct req *r, const struct box *b)
+{
+	const struct config *cfg = core_config(r->core);
+	struct json_out *o = rest_json(r);
+	char token[TOKENS_SIZE];
+	struct allowance_force f;
+	struct usage_spent spent;
+
+	tokens_of(r->core, b, TOKEN_AI, token);
+	allowances_of(b, &f);
+	usage_spent(r->core, b, &spent);
+	json_out_object(o);
+	json_out_kz(o, "token", token);
+	rest_put_time(o, "token_expires_at", b->spec.ai_token_ends_ms);
 	json_out_key(o, "providers");
 	json_out_object(o);
-	for (size_t i = 0; i < cfg->n_providers; i++) {
-		const struct config_provider *p = &cfg->providers[i];
-		json_out_key_view(o, p->name);
-		json_out_object(o);
-		snprintf(url, sizeof(url), "/api/%.*s", VIEW_ARG(p->name));
-		json_out_kz(o, "path", url);
-		snprintf(url, sizeof(url), "http://127.0.0.1:%d/api/%.*s", NETNS_PROXY_PORT, VIEW_ARG(p->name));
-		json_out_kz(o, "inside", url);
-		json_out_end(o, '}');
-	}
+	for (size_t i = 0; i < cfg->n_providers; i++)
+		put_provider(o, b, &cfg->providers[i]);
 	json_out_end(o, '}');
+	put_force(o, &f);
+	put_own(o, allowances_said(b));
+	put_allow(o, allowances_said_tenant(r->core, b->tenant), allowances_said(b));
+	put_spent(o, &spent);
+	json_out_key(o, "tenant");
+	json_out_object(o);
+	put_tenant(o, r->core, b->tenant);
+	json_out_end(o, '}');
+	json_out_end(o, '}');
+	explicit_bzero(token, sizeof(token));
+	rest_send(r, 200);
 }
 
 static void get_box(struct req *r)
 {
-	const struct config *cfg = core_config(r->core);
 	struct err e = { 0 };
-	struct buf out = BUF_INIT(65536);
-	struct json_out o;
-	struct usage_spent spent;
-	char token[TOKENS_SIZE];
 	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_EXEC, r->params[0], &e);
 
-	if (!b) {
+	if (b)
+		reply_box(r, b);
+	else
 		rest_fail(r, &e);
-		return;
-	}
-	tokens_of(r->core, b, TOKEN_AI, token);
-	usage_spent(r->core, b, &spent);
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_kz(&o, "token", token);
-	put_providers(&o, cfg);
-	put_limits(&o, "limits", &cfg->ai.box);
-	json_out_key(&o, "spent");
-	json_out_object(&o);
-	put_dollars(&o, "day", dollars(spent.windows[BUDGET_DAY]));
-	put_dollars(&o, "week", dollars(spent.windows[BUDGET_WEEK]));
-	put_dollars(&o, "month", dollars(spent.windows[BUDGET_MONTH]));
-	put_dollars(&o, "reserved", dollars(spent.reserved));
-	json_out_ku64(&o, "parallel", spent.parallel);
-	json_out_end(&o, '}');
-	json_out_end(&o, '}');
-	rest_reply(r, 200, &out);
-	explicit_bzero(token, sizeof(token));
 }
 
-/* ---- usage ---- */
+static void on_changed(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
 
-struct sums {
-	bool by_day, by_tenant, by_box, by_provider, by_model;
-	struct store_usage *rows, total;
-	size_t n, cap;
-	bool full;
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	else
+		reply_box(r, result);
+}
+
+static const struct json *read_doc(struct req *r, struct err *e)
+{
+	struct json *doc = NULL;
+
+	if (buf_len(&r->body) == 0)
+		err_set(e, ERR_INVALID, "the body must be a JSON object, and is empty");
+	else if (json_parse(&r->arena, buf_view(&r->body), &doc, e) < 0)
+		e->code = e->code == ERR_BAD_REQUEST ? ERR_INVALID : e->code;
+	return doc;
+}
+
+static void change_box(struct req *r, bool whole)
+{
+	struct err e = { 0 };
+	const struct json *doc = read_doc(r, &e);
+
+	rest_await(r, doc ? allowances_put(r->core, &r->actor, r->params[0], doc, whole, on_changed, r, &e) : NULL, &e);
+}
+
+static void put_box(struct req *r)
+{
+	change_box(r, true);
+}
+
+static void patch_box(struct req *r)
+{
+	change_box(r, false);
+}
+
+struct token_body {
+	bool unused; /* the schema puts nothing at offset 0 */
+	uint64_t ttl_seconds;
 };
 
-static void add_to(struct store_usage *to, const struct store_usage *u)
+static const struct json_field token_fields[] = {
+	{ "ttl_seconds", JSON_F_U64, offsetof(struct token_body, ttl_seconds), .min = 1, .max = ALLOWANCES_TOKEN_TTL_MAX,
+	  .nullable = true },
+};
+static const struct json_schema token_schema = { token_fields, ELEMS(token_fields) };
+
+static void rotate(struct req *r)
 {
-	to->requests += u->requests;
-	to->estimated += u->estimated;
-	to->input += u->input;
-	to->cache_read += u->cache_read;
-	to->cache_write += u->cache_write;
-	to->output += u->output;
-	to->cost += u->cost;
-}
-
-static bool same(const struct sums *s, const struct store_usage *a, const struct store_usage *b)
-{
-	return (!s->by_day || a->day == b->day) && (!s->by_tenant || view_eq(a->tenant, b->tenant)) &&
-	       (!s->by_box || view_eq(a->box, b->box)) && (!s->by_provider || view_eq(a->provider, b->provider)) &&
-	       (!s->by_model || view_eq(a->model, b->model));
-}
-
-static void sum(void *arg, const struct store_usage *u)
-{
-	struct sums *s = arg;
-
-	add_to(&s->total, u);
-	for (size_t i = 0; i < s->n; i++)
-		if (same(s, &s->rows[i], u)) {
-			add_to(&s->rows[i], u);
-			return;
-		}
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 64;
-		void *more = cap <= GROUPS_MAX * 2 ? reallocarray(s->rows, cap, sizeof(*s->rows)) : NULL;
-		if (!more) {
-			s->full = true;
-			return;
-		}
-		s->rows = more;
-		s->cap = cap;
-	}
-	s->rows[s->n++] = *u;
-}
-
-static void put_numbers(struct json_out *o, const struct store_usage *u)
-{
-	json_out_ku64(o, "requests", u->requests);
-	json_out_ku64(o, "estimated", u->estimated);
-	json_out_ku64(o, "input_tokens", u->input);
-	json_out_ku64(o, "cache_read_tokens", u->cache_read);
-	json_out_ku64(o, "cache_write_tokens", u->cache_write);
-	json_out_ku64(o, "output_tokens", u->output);
-	put_dollars(o, "cost_usd", dollars(u->cost));
-}
-
-static void put_day(struct json_out *o, int64_t day)
-{
-	char text[CLOCK_RFC3339_SIZE];
-
-	clock_rfc3339(day * DAY_MS, text);
-	json_out_kstr(o, "day", view_head(view_of(text), 10));
-}
-
-/* A day as "2026-11-15". */
-static int read_day(struct req *r, const char *name, int64_t otherwise, int64_t *ret, struct err *e)
-{
-	struct view v = rest_query(r, name);
-	char text[32];
-	int64_t ms;
-
-	*ret = otherwise;
-	if (!v.p)
-		return 0;
-	snprintf(text, sizeof(text), "%.*sT00:00:00Z", VIEW_ARG(view_head(v, 10)));
-	if (v.n != 10 || clock_from_rfc3339(view_of(text), &ms) < 0)
-		return err_set(e, ERR_INVALID, "%s must be a day like 2026-11-15", name);
-	*ret = ms / DAY_MS;
-	return 0;
-}
-
-static int read_by(struct req *r, struct sums *s, struct err *e)
-{
-	struct view by = rest_query(r, "by");
-
-	by = by.p ? by : VIEW("box,provider,model");
-	while (by.p) {
-		struct view one = view_split(by, ',', &by);
-		bool *flag = view_is(one, "day")	? &s->by_day
-			     : view_is(one, "tenant")	? &s->by_tenant
-			     : view_is(one, "box")	? &s->by_box
-			     : view_is(one, "provider") ? &s->by_provider
-			     : view_is(one, "model")	? &s->by_model
-							: NULL;
-		if (!flag)
-			return err_set(e, ERR_INVALID, "by must be some of day, tenant, box, provider, model");
-		*flag = true;
-	}
-	return 0;
-}
-
-static void put_group(struct json_out *o, const struct sums *s, const struct store_usage *u)
-{
-	json_out_object(o);
-	if (s->by_day)
-		put_day(o, u->day);
-	if (s->by_tenant)
-		json_out_kstr(o, "tenant", u->tenant);
-	if (s->by_box)
-		json_out_kstr(o, "box", u->box);
-	if (s->by_provider)
-		json_out_kstr(o, "provider", u->provider);
-	if (s->by_model)
-		json_out_kstr(o, "model", u->model);
-	put_numbers(o, u);
-	json_out_end(o, '}');
-}
-
-static void get_usage(struct req *r)
-{
-	int64_t today = clock_wall_ms() / DAY_MS;
-	struct usage_filter f = { .box = rest_query(r, "box"), .model = rest_query(r, "model"), .provider = rest_query(r, "provider") };
-	struct sums s = { 0 };
+	struct token_body body = { 0 };
 	struct err e = { 0 };
-	struct buf out = BUF_INIT(ANSWER_MAX);
-	struct json_out o;
-	int ok = read_by(r, &s, &e) < 0 || read_day(r, "from", today - DEFAULT_DAYS, &f.from, &e) < 0 ||
-				 read_day(r, "to", today, &f.to, &e) < 0 || usage_each(r->core, &r->actor, &f, sum, &s, &e) < 0
-			 ? -1
-			 : 0;
 
-	if (ok == 0 && s.full)
-		ok = err_set(&e, ERR_TOO_LARGE, "that is too much: ask for fewer days or groups");
-	if (ok < 0) {
-		free(s.rows);
+	if (rest_read(r, &token_schema, &body) < 0)
+		return;
+	rest_await(r, allowances_rotate(r->core, &r->actor, r->params[0], body.ttl_seconds, on_changed, r, &e), &e);
+}
+
+/* ---- calls ---- */
+
+struct page {
+	struct json_out *o;
+	uint32_t left;
+	uint64_t last; /* the last that was put, where there are more */
+	bool more;
+};
+
+static bool put_call(void *arg, const struct store_ai_log *l)
+{
+	struct page *p = arg;
+	struct json_out *o = p->o;
+
+	if (!p->left) {
+		p->more = true;
+		return false;
+	}
+	p->left--;
+	p->last = l->id;
+	json_out_object(o);
+	json_out_ku64(o, "id", l->id);
+	rest_put_time(o, "at", l->at_ms);
+	json_out_ki64(o, "duration_ms", l->duration_ms);
+	json_out_kstr(o, "provider", l->provider);
+	json_out_kstr(o, "endpoint", l->endpoint);
+	json_out_kstr(o, "model", l->model);
+	json_out_ku64(o, "status", l->status);
+	json_out_kstr(o, "finish", l->finish);
+	json_out_kbool(o, "estimated", l->estimated);
+	json_out_ku64(o, "input_tokens", l->input);
+	json_out_ku64(o, "cache_read_tokens", l->cache_read);
+	json_out_ku64(o, "cache_write_tokens", l->cache_write);
+	json_out_ku64(o, "output_tokens", l->output);
+	put_dollars(o, "cost_usd", l->cost);
+	json_out_end(o, '}');
+	return true;
+}
+
+static void calls(struct req *r)
+{
+	struct view before = rest_query(r, "before"), limit = rest_query(r, "limit");
+	struct page p = { .left = PAGE_DEFAULT };
+	struct err e = { 0 };
+	uint64_t from = 0;
+	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
+
+	if (b && before.p && num_u64(before, &from) < 0)
+		err_set(&e, ERR_INVALID, "before must be the id of a call");
+	if (b && limit.p && (num_u32(limit, &p.left) < 0 || p.left < 1 || p.left > PAGE_MAX))
+		err_set(&e, ERR_INVALID, "limit must be between 1 and %d", PAGE_MAX);
+	if (e.code) {
 		rest_fail(r, &e);
 		return;
 	}
-	json_out_init(&o, &out);
-	json_out_object(&o);
-	json_out_key(&o, "usage");
-	json_out_array(&o);
-	for (size_t i = 0; i < s.n; i++)
-		put_group(&o, &s, &s.rows[i]);
-	json_out_end(&o, ']');
-	json_out_key(&o, "total");
-	json_out_object(&o);
-	put_numbers(&o, &s.total);
-	json_out_end(&o, '}');
-	json_out_end(&o, '}');
-	free(s.rows);
-	rest_reply(r, 200, &out);
+	p.o = rest_json_list(r, "calls");
+	ailog_each(r->core, view_of(b->id), from, put_call, &p);
+	json_out_end(p.o, ']');
+	json_out_key(p.o, "next");
+	if (p.more)
+		json_out_u64(p.o, p.last);
+	else
+		json_out_null(p.o);
+	json_out_end(p.o, '}');
+	rest_send(r, 200);
+}
+
+/* ---- a tenant ---- */
+
+static void reply_tenant(struct req *r, const struct tenant *t)
+{
+	struct json_out *o = rest_json(r);
+
+	json_out_object(o);
+	put_tenant(o, r->core, t);
+	put_allow(o, allowances_said_tenant(r->core, t), NULL);
+	json_out_end(o, '}');
+	rest_send(r, 200);
+}
+
+static void get_tenant(struct req *r)
+{
+	struct err e = { 0 };
+	const struct tenant *t = allowances_tenant(r->core, &r->actor, r->params[0], &e);
+
+	if (t)
+		reply_tenant(r, t);
+	else
+		rest_fail(r, &e);
+}
+
+static void on_tenant(void *arg, const void *result, const struct err *e)
+{
+	struct req *r = arg;
+
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	else
+		reply_tenant(r, result);
+}
+
+static void change_tenant(struct req *r, bool whole)
+{
+	struct err e = { 0 };
+	const struct json *doc = read_doc(r, &e);
+
+	rest_await(r, doc ? allowances_tenant_put(r->core, &r->actor, r->params[0], doc, whole, on_tenant, r, &e) : NULL, &e);
+}
+
+static void put_tenant_limits(struct req *r)
+{
+	change_tenant(r, true);
+}
+
+static void patch_tenant_limits(struct req *r)
+{
+	change_tenant(r, false);
 }
 
 const struct route rest_ai_routes[] = {
 	{ "GET", "/v1/sandboxes/{id}/ai", get_box },
-	{ "GET", "/v1/usage", get_usage, .query = "from to by box model provider" },
+	{ "PUT", "/v1/sandboxes/{id}/ai", put_box, .body = REST_JSON },
+	{ "PATCH", "/v1/sandboxes/{id}/ai", patch_box, .body = REST_JSON },
+	{ "POST", "/v1/sandboxes/{id}/ai/token", rotate, .body = REST_JSON },
+	{ "GET", "/v1/sandboxes/{id}/ai/calls", calls, .query = "before limit" },
+	{ "GET", "/v1/tenants/{id}/ai", get_tenant },
+	{ "PUT", "/v1/tenants/{id}/ai", put_tenant_limits, .body = REST_JSON },
+	{ "PATCH", "/v1/tenants/{id}/ai", patch_tenant_limits, .body = REST_JSON },
 	{ 0 },
 };

@@ -1,6 +1,7 @@
 /*
  * /v1/sandboxes: the boxes themselves.
  */
+#include "allowances.h"
 #include "boxes.h"
 #include "num.h"
 #include "rest_boxes.h"
@@ -130,6 +131,7 @@ struct create_body {
 	struct box_wish wish;
 	const struct json *workspace; /* a name, or an object */
 	const struct json *egress;
+	const struct json *ai;
 	const struct json *secrets;
 };
 
@@ -153,6 +155,7 @@ static const struct json_field create_fields[] = {
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
 	{ "egress", JSON_F_ANY, .offset = offsetof(struct create_body, egress), .nullable = true },
+	{ "ai", JSON_F_ANY, .offset = offsetof(struct create_body, ai), .nullable = true },
 	{ "secrets", JSON_F_ANY, .offset = offsetof(struct create_body, secrets), .nullable = true },
 };
 #undef AT
@@ -198,6 +201,13 @@ static int read_egress(struct req *r, const struct json *j, struct box_wish *w, 
 	return policies_wish(r->core, &r->actor, w, j, &r->arena, &w->egress, e) < 0 ? err_wrap(e, "egress") : 0;
 }
 
+static int read_ai(struct req *r, const struct json *j, struct box_wish *w, struct err *e)
+{
+	if (!j)
+		return 0;
+	return allowances_wish(r->core, r->actor.tenant, j, &r->arena, &w->ai, e) < 0 ? err_wrap(e, "ai") : 0;
+}
+
 static void on_created(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
@@ -216,7 +226,7 @@ static void create(struct req *r)
 	if (rest_read(r, &create_schema, &body) < 0)
 		return;
 	if (read_mount(r, body.workspace, &body.wish, &e) < 0 || read_egress(r, body.egress, &body.wish, &e) < 0 ||
-	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0) {
+	    read_ai(r, body.ai, &body.wish, &e) < 0 || spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}

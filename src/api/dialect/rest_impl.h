@@ -73,7 +73,7 @@ extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshot
 	rest_watch_routes[], rest_form_routes[], rest_admin_routes[],
 	rest_health_routes[], rest_events_routes[], rest_webhooks_routes[], rest_secrets_routes[], rest_tenants_routes[],
 	rest_stats_routes[], rest_ports_routes[], rest_tunnel_routes[],
-	rest_egress_routes[], rest_links_routes[], rest_ai_routes[];
+	rest_egress_routes[], rest_links_routes[], rest_ai_routes[], rest_usage_routes[];
 
 /* The key in Authorization or X-API-Key. */
 int rest_authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e) _must_check_;

@@ -169,6 +169,12 @@ void http_impl_abort(struct http_impl *i)
 		i->x.ops->on_abort(&i->x);
 }
 
+void http_impl_wipe(struct view data)
+{
+	if (data.n)
+		explicit_bzero((void *)data.p, data.n);
+}
+
 void http_impl_body(struct http_impl *i, struct view data, bool last)
 {
 	if (!i->finished && i->x.ops && i->x.ops->on_body)

@@ -18,6 +18,7 @@ static void linger_on(struct http_conn *c)
 {
 	char nowhere[16384];
 	ssize_t n = http_transport_recv(&c->t, nowhere, sizeof(nowhere));
+	explicit_bzero(nowhere, n > 0 ? (size_t)n : 0); /* see http_impl_wipe */
 	c->dropped += n > 0 ? (uint64_t)n : 0;
 	if ((n <= 0 && n != -EAGAIN) || c->dropped > LINGER_BYTES)
 		http_conn_close(c);

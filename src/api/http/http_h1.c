@@ -197,6 +197,8 @@ static bool h1_finish(struct http_h1 *h, bool linger)
 {
 	h->state = H1_FLUSH;
 	h->linger = linger && !h->eof;
+	if (h->room)
+		http_impl_wipe((struct view){ h->room->in + h->start, h->end - h->start });
 	return false;
 }
 
@@ -373,6 +375,7 @@ static bool h1_step_drain(struct http_h1 *h)
 	struct view data;
 	switch (h1_take_body(h, &data)) {
 	case HTTP1_DATA:
+		http_impl_wipe(data);
 		h->dropped += data.n;
 		return h->dropped > HTTP_DRAIN_MAX ? h1_finish(h, true) : true;
 	case HTTP1_END:

@@ -106,6 +106,8 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *f, in
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, size_t n, void *arg)
 {
 	struct http_h2_stream *st = nghttp2_session_get_stream_user_data(session, id);
+	if (!st || st->i.finished)
+		http_impl_wipe((struct view){ (const char *)p, n });
 	if (!st)
 		return nghttp2_session_consume(session, id, n);
 	http_h2_stream_data(st, (struct view){ (const char *)p, n });

@@ -60,6 +60,8 @@ static inline struct http_impl *http_impl_of(struct http_exchange *x)
 /* The dialect is told once that the exchange is over. */
 void http_impl_abort(struct http_impl *i);
 /* Gives a piece of the body to the dialect; nothing once it has finished. */
+/* A body that nobody took: it may be a secret that came with a wrong key, and lies in a buffer that lives on. */
+void http_impl_wipe(struct view data);
 void http_impl_body(struct http_impl *i, struct view data, bool last);
 /* The JSON body of an error that the server itself makes; `message` is a literal. */
 int http_impl_error(struct buf *out, int status, const char *message, const char *request_id);

@@ -87,6 +87,29 @@ static void test_long_form(void **state)
 		       "\"limits\":{\"connections\":5,\"connections_per_second\":0,\"bytes_per_second\":0,\"bytes\":7}}");
 }
 
+static void test_ech(void **state)
+{
+	struct egress_policy p = good("{\"ech\":\"refuse\",\"allow\":[\"a.test\"]}");
+	assert_true(p.refuse_ech);
+	is_written(&p, "{\"default\":\"deny\",\"rules\":[{\"action\":\"allow\",\"host\":\"a.test\"}],"
+		       "\"limits\":{\"connections\":0,\"connections_per_second\":0,\"bytes_per_second\":0,\"bytes\":0},\"ech\":\"refuse\"}");
+	p = good("{\"ech\":\"intercept\"}");
+	assert_false(p.refuse_ech);
+	is_written(&p, "{\"default\":\"deny\",\"rules\":[]," NO_LIMITS);
+	p = good("{\"ech\":null}");
+	assert_false(p.refuse_ech);
+}
+
+static void test_asks_names(void **state)
+{
+	struct egress_policy p = good("{\"default\":\"allow\",\"allow\":[\"192.0.2.0/24\"]}");
+	assert_false(egress_asks_names(&p));
+	p = good("{\"deny\":[\"a.test\"],\"default\":\"allow\"}");
+	assert_true(egress_asks_names(&p));
+	p = good("{\"allow\":[\"pypi\"]}");
+	assert_true(egress_asks_names(&p));
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -126,6 +149,8 @@ static void test_refused(void **state)
 		{ "{\"allow\":[\"nope\"]}", "allow" },
 		{ "{\"deny\":[\"pypi:443\"]}", "deny" },
 		{ "{\"limits\":{\"connections\":-1}}", "limits.connections" },
+		{ "{\"ech\":\"pass\"}", "ech" },
+		{ "{\"ech\":true}", "ech" },
 	};
 
 	for (size_t i = 0; i < ELEMS(cases); i++) {
@@ -262,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_nothing, teardown),   cmocka_unit_test_teardown(test_order, teardown),
 		cmocka_unit_test_teardown(test_long_form, teardown), cmocka_unit_test_teardown(test_refused, teardown),
+		cmocka_unit_test_teardown(test_ech, teardown),	     cmocka_unit_test_teardown(test_asks_names, teardown),
 		cmocka_unit_test_teardown(test_too_many, teardown),  cmocka_unit_test_teardown(test_targets, teardown),
 		cmocka_unit_test_teardown(test_no_targets, teardown), cmocka_unit_test_teardown(test_private, teardown),
 		cmocka_unit_test_teardown(test_flatten, teardown),   cmocka_unit_test_teardown(test_sets, teardown),

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "buf.h"
 #include "peek.h"
 
 #include "poison.h"
@@ -29,8 +30,62 @@ static void kinds(void **state)
 			fail_msg("case %zu", i);
 }
 
+static void callers(void **state)
+{
+	static const struct {
+		const char *bytes;
+		enum peek want;
+	} cases[] = {
+		{ "G", PEEK_MORE },	 { "GET /ap", PEEK_MORE },   { "GET /api/", PEEK_HTTP },  { "GET /api/openai/v1", PEEK_HTTP }, { "P", PEEK_MORE },
+		{ "POST /api", PEEK_MORE }, { "POST /api/", PEEK_HTTP }, { "GET h", PEEK_OTHER },   { "GET /apis", PEEK_OTHER },
+		{ "GET  /", PEEK_OTHER }, { "PUT", PEEK_OTHER },	     { "CONNECT", PEEK_OTHER }, { "\x05\x01", PEEK_OTHER },
+	};
+
+	for (size_t i = 0; i < ELEMS(cases); i++)
+		if (peek_caller(view_of(cases[i].bytes)) != cases[i].want)
+			fail_msg("%s", cases[i].bytes);
+}
+
+/* A ClientHello of TLS 1.2 with one cipher, a name and, or not, the extension 0xfe0d. */
+static struct view hello(char *to, bool ech, const char *name)
+{
+	size_t n = strlen(name), extensions = (n ? n + 9 : 0) + (ech ? 6 : 0), size = 2 + 32 + 1 + 4 + 2 + 2 + extensions;
+	struct buf b = BUF_INIT(1024);
+
+	buf_append(&b, (char[]){ 22, 3, 1, 0, (char)(size + 4), 1, 0, 0, (char)size, 3, 3 }, 11);
+	for (int i = 0; i < 33; i++)
+		buf_putc(&b, 0);
+	buf_append(&b, (char[]){ 0, 2, 0x13, 1, 1, 0, 0, (char)extensions }, 8);
+	if (ech)
+		buf_append(&b, (char[]){ (char)0xfe, 0x0d, 0, 2, 0, 0 }, 6);
+	if (n) {
+		buf_append(&b, (char[]){ 0, 0, 0, (char)(n + 5), 0, (char)(n + 3), 0, 0, (char)n }, 9);
+		buf_puts(&b, name);
+	}
+	size_t all = buf_len(&b);
+	memcpy(to, b.p, all);
+	buf_done(&b);
+	return (struct view){ to, all };
+}
+
+static void hellos(void **state)
+{
+	char bytes[1024], name[256];
+
+	assert_int_equal(peek_look(hello(bytes, false, "A.test"), name), PEEK_TLS);
+	assert_string_equal(name, "a.test");
+	assert_int_equal(peek_look(hello(bytes, true, "A.test"), name), PEEK_ECH);
+	assert_string_equal(name, "a.test");
+	assert_int_equal(peek_look(hello(bytes, true, ""), name), PEEK_ECH);
+	assert_string_equal(name, "");
+	assert_int_equal(peek_look(hello(bytes, true, "10.0.0.1"), name), PEEK_BAD);
+	struct view whole = hello(bytes, true, "a.test");
+	for (size_t n = 0; n < whole.n; n++)
+		assert_int_equal(peek_look(view_head(whole, n), name), PEEK_MORE);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(kinds) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(kinds), cmocka_unit_test(callers), cmocka_unit_test(hellos) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

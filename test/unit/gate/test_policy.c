@@ -284,6 +284,75 @@ static void spelling_of_names(void **state)
 	assert_true(refused((struct wire_gate_rule)ALLOW(.cidrs = LIST(VIEW("10.0.0.1/8")))));
 }
 
+static bool opens(const struct policy *p, const char *name, const char *address)
+{
+	struct addr a;
+	struct policy_facts f = { .name = view_of(name), .addr = &a, .port = 443, .proto = POLICY_TLS };
+	assert_int_equal(addr_parse(view_of(address), &a), 0);
+	return policy_opens_ech(p, &f);
+}
+
+static void encrypted_hellos(void **state)
+{
+	/* by name: looked into, whether the name is allowed is another question */
+	struct policy *p = POLICY(ALLOW(.domains = LIST(VIEW("a.test"))), ALLOW(.cidrs = LIST(VIEW("9.0.0.0/8"))));
+	assert_true(opens(p, "a.test", "1.2.3.4"));
+	assert_true(opens(p, "b.test", "1.2.3.4"));
+	assert_false(opens(p, "", "1.2.3.4")); /* there is nothing to look into it by */
+	assert_false(opens(p, "a.test", "9.2.3.4")); /* whatever it is for, it may */
+	p->refuse_ech = true;
+	assert_false(opens(p, "a.test", "1.2.3.4"));
+	policy_free(p);
+	/* every name, but a name */
+	p = POLICY(ALLOW(.domains = LIST(VIEW("*"))));
+	assert_true(opens(p, "a.test", "1.2.3.4"));
+	policy_free(p);
+	/* everything */
+	p = POLICY(ALLOW());
+	assert_false(opens(p, "a.test", "1.2.3.4"));
+	assert_true(opens(p, "a.test", "10.2.3.4")); /* which a private address is not */
+	policy_free(p);
+	/* everything but a name, which could be the hidden one */
+	p = POLICY(DENY(.domains = LIST(VIEW("b.test"))), ALLOW());
+	assert_true(opens(p, "a.test", "1.2.3.4"));
+	policy_free(p);
+	p = POLICY(DENY(.domains = LIST(VIEW("b.test")), .ports = PORTS({ 80, 80 })), DENY(.cidrs = LIST(VIEW("8.0.0.0/8"))), ALLOW());
+	assert_false(opens(p, "a.test", "1.2.3.4"));
+	assert_true(opens(p, "a.test", "8.2.3.4"));
+	policy_free(p);
+	p = POLICY(DENY(.paths = LIST(VIEW("/x"))), ALLOW());
+	assert_true(opens(p, "a.test", "1.2.3.4"));
+	policy_free(p);
+	/* what is put into requests is put in */
+	struct wire_gate_inject key = { .secret = VIEW("KEY"), .header = VIEW("x-key") };
+	p = POLICY(ALLOW(.domains = LIST(VIEW("a.test")), .inject = { &key, 1 }), ALLOW());
+	assert_true(opens(p, "a.test", "1.2.3.4"));
+	assert_false(opens(p, "b.test", "1.2.3.4"));
+	policy_free(p);
+}
+
+static enum policy_answer opened(const struct policy *p, const char *name, const char *method, const char *path)
+{
+	const struct policy_rule *rule;
+	struct addr a;
+	struct policy_facts f = { .name = view_of(name), .addr = &a, .port = 443, .proto = POLICY_HTTP, .method = view_of(method),
+				  .path = view_of(path), .opened = true };
+	assert_int_equal(addr_parse(VIEW("1.2.3.4"), &a), 0);
+	return policy_decide(p, &f, &rule);
+}
+
+/* A request of a connection that was opened for its hello: what allowed the connection allows it, too. */
+static void requests_within_tls(void **state)
+{
+	struct policy *p = POLICY(DENY(.domains = LIST(VIEW("a.test")), .methods = LIST(VIEW("POST"))),
+				  ALLOW(.domains = LIST(VIEW("a.test")), .protocol = WIRE_GATE_PROTOCOL_TLS));
+	assert_int_equal(opened(p, "a.test", "GET", "/"), POLICY_ALLOW);
+	assert_int_equal(opened(p, "a.test", "POST", "/"), POLICY_DENY_RULE);
+	assert_int_equal(opened(p, "b.test", "GET", "/"), POLICY_DENY);
+	assert_int_equal(ask(p, "a.test", "1.2.3.4", 80, POLICY_HTTP, "GET", "/"), POLICY_DENY);
+	policy_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +360,7 @@ int main(void)
 		cmocka_unit_test(inner_addresses), cmocka_unit_test(own_addresses), cmocka_unit_test(ports_and_protocols),
 		cmocka_unit_test(requests), cmocka_unit_test(denied_inside),
 		cmocka_unit_test(questions), cmocka_unit_test(without_a_look), cmocka_unit_test(spelling_of_names),
+		cmocka_unit_test(encrypted_hellos), cmocka_unit_test(requests_within_tls),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,152 @@
+/*
+ * The log of calls to models: see ailog.h.
+ */
+#include "ailog.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core_state.h"
+#include "log.h"
+#include "poison.h"
+
+struct place {
+	struct map_node node;
+	struct list calls; /* by their ids */
+	size_t n;
+	char box[48];
+};
+
+struct entry {
+	struct list all, mine;
+	struct place *place;
+	struct store_ai_log l; /* its views point behind it */
+	char text[];
+};
+
+static struct place *place_of(const struct core *c, struct view box)
+{
+	struct map_node *n = map_get(&c->ailog.boxes, box);
+	return n ? CONTAINER(n, struct place, node) : NULL;
+}
+
+static struct place *place_make(struct core *c, struct view box)
+{
+	struct place *p = place_of(c, box);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	list_init(&p->calls);
+	if (view_to_str(box, p->box, sizeof(p->box)) < 0 || map_put(&c->ailog.boxes, &p->node, view_of(p->box)) < 0) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+static void drop(struct core *c, struct entry *t)
+{
+	struct place *p = t->place;
+
+	list_del(&t->all);
+	list_del(&t->mine);
+	c->ailog.n--;
+	free(t);
+	if (--p->n == 0) {
+		map_del(&c->ailog.boxes, &p->node);
+		free(p);
+	}
+}
+
+static void forget(struct core *c, struct entry *t)
+{
+	store_ai_log_delete(c->store, t->l.id, core_store_done, c);
+	drop(c, t);
+}
+
+static struct entry *entry_new(const struct store_ai_log *l)
+{
+	const size_t views[] = { offsetof(struct store_ai_log, tenant), offsetof(struct store_ai_log, box),
+				 offsetof(struct store_ai_log, provider), offsetof(struct store_ai_log, endpoint),
+				 offsetof(struct store_ai_log, model), offsetof(struct store_ai_log, finish) };
+	size_t n = l->tenant.n + l->box.n + l->provider.n + l->endpoint.n + l->model.n + l->finish.n, at = 0;
+	struct entry *t = calloc(1, sizeof(*t) + n);
+
+	if (!t)
+		return NULL;
+	t->l = *l;
+	for (size_t i = 0; i < ELEMS(views); i++) {
+		struct view *v = (struct view *)((char *)&t->l + views[i]);
+		if (v->n)
+			memcpy(t->text + at, v->p, v->n);
+		v->p = t->text + at;
+		at += v->n;
+	}
+	return t;
+}
+
+/* A long call ends behind younger ones: the box's list is by id, so that pages are. */
+static void put_in_order(struct place *p, struct entry *t)
+{
+	struct list *at = p->calls.prev;
+
+	while (at != &p->calls && CONTAINER(at, struct entry, mine)->l.id > t->l.id)
+		at = at->prev;
+	list_append(at->next, &t->mine); /* before the next, that is: behind `at` */
+	p->n++;
+	t->place = p;
+}
+
+int ailog_load(struct core *c, const struct store_ai_log *row)
+{
+	struct entry *t = entry_new(row);
+	struct place *p = t ? place_make(c, row->box) : NULL;
+
+	if (!p) {
+		free(t);
+		return -ENOMEM;
+	}
+	put_in_order(p, t);
+	list_append(&c->ailog.all, &t->all);
+	c->ailog.n++;
+	if (p->n > AILOG_BOX)
+		forget(c, CONTAINER(p->calls.next, struct entry, mine));
+	if (c->ailog.n > AILOG_ALL)
+		forget(c, CONTAINER(c->ailog.all.next, struct entry, all));
+	return 0;
+}
+
+void ailog_add(struct core *c, const struct store_ai_log *l)
+{
+	store_ai_log_put(c->store, l, core_store_done, c);
+	if (ailog_load(c, l) < 0)
+		log_error("no memory for the log of calls to models");
+}
+
+void ailog_each(const struct core *c, struct view box, uint64_t before, bool (*each)(void *arg, const struct store_ai_log *l),
+		void *arg)
+{
+	const struct place *p = place_of(c, box);
+
+	for (const struct list *at = p ? p->calls.prev : NULL; p && at != &p->calls; at = at->prev) {
+		const struct store_ai_log *l = &CONTAINER(at, struct entry, mine)->l;
+		if ((!before || l->id < before) && !each(arg, l))
+			return;
+	}
+}
+
+void ailog_init(struct core *c)
+{
+	map_init(&c->ailog.boxes);
+	list_init(&c->ailog.all);
+}
+
+void ailog_done(struct core *c)
+{
+	while (!list_empty(&c->ailog.all))
+		drop(c, CONTAINER(c->ailog.all.next, struct entry, all));
+	map_done(&c->ailog.boxes);
+}

@@ -1,0 +1,31 @@
+/*
+ * Calls to models that are over, one by one and without their text: the newest AILOG_BOX
+ * of each box and AILOG_ALL together, in memory and in the store. What was refused before
+ * it was sent is none.
+ */
+#pragma once
+
+#include "list.h"
+#include "map.h"
+#include "store_usage.h"
+
+struct core;
+
+#define AILOG_BOX 1000
+#define AILOG_ALL 20000
+
+struct ailog {
+	struct map boxes;
+	struct list all; /* by their ends */
+	size_t n;
+};
+
+/* To memory and to the store. */
+void ailog_add(struct core *c, const struct store_ai_log *l);
+/* The newest of the box that are older than `before` (0: all), the newest first; false ends it. */
+void ailog_each(const struct core *c, struct view box, uint64_t before, bool (*each)(void *arg, const struct store_ai_log *l),
+		void *arg);
+
+void ailog_init(struct core *c);
+int ailog_load(struct core *c, const struct store_ai_log *row) _must_check_;
+void ailog_done(struct core *c);

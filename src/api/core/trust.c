@@ -1,0 +1,104 @@
+/*
+ * Telling boxes of the authority: see trust.h.
+ */
+#include "trust.h"
+
+#include "boxes.h"
+#include "core_state.h"
+#include "fd.h"
+#include "log.h"
+#include "secrets.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define PATIENCE_MS 10000
+#define PEM_MAX     (64u * 1024)
+
+/* ---- a box ---- */
+
+static int on_told(struct call *call, const struct frame *f, int fd)
+{
+	fd_close(fd);
+	return f->flags & FRAME_LAST ? 0 : -EBADMSG;
+}
+
+static void on_tell_fail(struct call *call, const struct err *e)
+{
+	struct box *b = CONTAINER(call, struct box, browsers.call);
+
+	b->browsers.told = false;
+	if (e->code != ERR_STATE && !b->core->stopping) /* it is being removed */
+		log_warn("box %s: its browsers do not trust the installation's authority: %s", b->id, e->msg);
+}
+
+static const struct call_ops tell_ops = { .on_reply = on_told, .on_fail = on_tell_fail };
+
+static void tell(struct box *b)
+{
+	struct wire_trust msg = { .authority = trust_pem(b->core) };
+	struct err e = { 0 };
+
+	b->browsers.waits = !msg.authority.n;
+	if (b->browsers.waits || b->browsers.told)
+		return;
+	b->browsers.told = true;
+	b->browsers.call = (struct call){ .ops = &tell_ops, .background = true };
+	if (guest_call(&b->guest, &b->browsers.call, WIRE_TYPE_TRUST, PATIENCE_MS, PATIENCE_MS, &wire_trust_msg, &msg, &e) < 0)
+		on_tell_fail(&b->browsers.call, &e);
+}
+
+void trust_box(struct box *b, const struct egress_policy *p)
+{
+	/* One that is being made is told when it has greeted. */
+	bool early = b->guest.state != GUEST_READY && b->state.status == BOX_CREATING;
+
+	if (egress_asks_names(p) && !early)
+		tell(b);
+}
+
+void trust_reset(struct box *b)
+{
+	guest_cancel(&b->browsers.call);
+	b->browsers = (struct box_trust){ 0 };
+}
+
+/* ---- the certificate ---- */
+
+static void on_pem(void *arg, const void *result, const struct err *e)
+{
+	struct core *c = arg;
+	const struct wire_vault_ca_reply *reply = result;
+	struct buf pem = BUF_INIT(PEM_MAX);
+
+	c->trust.reading = NULL;
+	if (e || buf_add(&pem, reply->pem) < 0) {
+		log_warn("the installation's authority is not known: %s", e ? e->msg : "out of memory");
+		return;
+	}
+	buf_done(&c->trust.pem);
+	c->trust.pem = pem;
+	LIST_EACH (it, &c->boxes) {
+		struct box *b = CONTAINER(it, struct box, order);
+		if (b->browsers.waits && b->guest.state != GUEST_DEAD)
+			tell(b);
+	}
+}
+
+void trust_refresh(struct core *c)
+{
+	struct err e = { 0 };
+
+	if (!c->trust.reading)
+		c->trust.reading = secrets_authority(c, NULL, on_pem, c, &e);
+}
+
+void trust_stop(struct core *c)
+{
+	job_abandon(TAKE_PTR(c->trust.reading));
+	buf_done(&c->trust.pem);
+}
+
+struct view trust_pem(const struct core *c)
+{
+	return buf_view(&c->trust.pem);
+}
