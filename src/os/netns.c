@@ -132,7 +132,11 @@ static int make_sockets(struct netns_gate *g, bool six)
 	g->dns = bound(SOCK_DGRAM, NETNS_DNS_PORT, six);
 	if (g->dns < 0)
 		return g->dns;
-	if (setsockopt(g->dns, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_RECVPKTINFO : IP_PKTINFO, &one, sizeof(one)) < 0)
+	/* Where a question was sent to, so that the answer comes from there. An address that is local by a route alone
+	 * is good enough for IPv4; IPv6 wants to be told. */
+	int level = six ? IPPROTO_IPV6 : IPPROTO_IP;
+	if (setsockopt(g->dns, level, six ? IPV6_RECVPKTINFO : IP_PKTINFO, &one, sizeof(one)) < 0 ||
+	    setsockopt(g->dns, level, six ? IPV6_FREEBIND : IP_FREEBIND, &one, sizeof(one)) < 0)
 		return -errno;
 	return 0;
 }

@@ -293,7 +293,7 @@ def dns(server, name, kind=1, over_tcp=False):
         connection = connect(server, 53)
         message = exchange(connection, struct.pack(">H", len(question)) + question, 14)[2:]
     else:
-        connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        connection = socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM)
         connection.settimeout(TIMEOUT)
         connection.sendto(question, (server, 53))
         message, sender = connection.recvfrom(4096)

@@ -38,6 +38,7 @@ CLONE_NEWNET = 0x40000000
 NAMES = ("a.test", "b.test", "c.test", "evil.test", "site.test", "api.test", "*.a.test", "*.b.test")
 WEB_PORTS, TLS_PORTS = (80, 8080), (443, 8443)
 ECHO_PORT, BANNER_PORT, SILENT_PORT, SINK_PORT, PROXY_PORT, UDP_PORT, FIRST_PORT = 7, 2222, 9, 5001, 3128, 443, 4433
+FLOOD_PORT, DEAF_PORT, RESET_PORT = 5002, 5003, 5004
 
 
 def run(*command):
@@ -126,6 +127,10 @@ class Internet:
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
+    def lie(self, name, *lies):
+        """Before each true answer about the name come false ones: [what is wrong with it, the address that it tells]"""
+        self.say("lie", name, list(lies))
+
     def set(self, name, *addresses, delay=0):
         """Addresses; names before them are aliases (CNAME), one after the other."""
         self.say("set", name, list(addresses), delay)
@@ -150,7 +155,7 @@ class Internet:
 
 # ---- the world's side, in its own process ---------------------------------
 
-lock, seen, questions, names = threading.Lock(), [], [], {}
+lock, seen, questions, names, forgeries = threading.Lock(), [], [], {}, {}
 
 
 def note(**what):
@@ -324,6 +329,24 @@ def sink(connection):
     connection.sendall(str(total).encode())
 
 
+def flood(connection):
+    """Sends without an end, whether anybody reads or not."""
+    while True:
+        connection.sendall(b"x" * 65536)
+
+
+def deaf(connection):
+    """Reads nothing, and says nothing."""
+    time.sleep(60)
+
+
+def reset(connection):
+    """Half an answer, and a reset."""
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
 def proxy(connection):
     """CONNECT, and bytes."""
     head = b""
@@ -380,6 +403,23 @@ def dns_answer(message):
     return answer, delay
 
 
+def forge(message, what, address):
+    """An answer that is wrong in one thing, with an address of the forger's."""
+    head, question = bytearray(message[:2] + b"\x81\x80\0\1\0\1\0\0\0\0"), bytearray(message[12:])
+    if what == "id":
+        head[1] ^= 1
+    if what == "name":
+        question[1] ^= 1
+    if what == "type":
+        question[-3] ^= 1 ^ 28
+    if what == "question":
+        head[2] &= 0x7f
+    if what == "none":
+        head[5], question = 0, b""
+    record = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + socket.inet_aton(address)
+    return bytes(head) + bytes(question) + record
+
+
 def serve_dns():
     server = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -395,6 +435,10 @@ def serve_dns():
                 answer, delay = dns_answer(message)
             except (IndexError, struct.error):
                 continue
+            with lock:
+                lies = [lie for name, each in forgeries.items() if name.split(".")[0].encode() in message.lower() for lie in each]
+            for what, address in lies:
+                server.sendmsg([forge(message, what, address)], control, 0, sender)
             if delay:
                 threading.Timer(delay, server.sendmsg, ([answer], control, 0, sender)).start()
             else:
@@ -422,6 +466,9 @@ def start(directory):
     serve_tcp(SINK_PORT, sink)
     serve_tcp(FIRST_PORT, first)
     serve_tcp(PROXY_PORT, proxy)
+    serve_tcp(FLOOD_PORT, flood)
+    serve_tcp(DEAF_PORT, deaf)
+    serve_tcp(RESET_PORT, reset)
     serve_udp(UDP_PORT)
     serve_dns()
 
@@ -434,6 +481,8 @@ def main(directory):
         with lock:
             if word == "set":
                 names[arguments[0]] = (arguments[1], arguments[2])
+            elif word == "lie":
+                forgeries[arguments[0]] = arguments[1]
             elif word == "seen":
                 result, seen[:] = list(seen), []
             elif word == "questions":

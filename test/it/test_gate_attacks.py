@@ -13,7 +13,7 @@ import time
 import pytest
 
 import paddock
-from internet import BANNER_PORT, ECHO_PORT
+from internet import BANNER_PORT, DEAF_PORT, ECHO_PORT, FLOOD_PORT, RESET_PORT
 from test_gate import (  # noqa: F401 - fixtures
     PROBE, allow, both, client, gate_pid, gated, give, inside, last_id, net, out, outside, reason, verdicts, worked)
 
@@ -281,6 +281,72 @@ print(json.dumps([len(answers), time.monotonic() - begin]))
     assert tried == 600 and 0 < len(asked) <= 200 + 50 * (took + 1), (len(asked), took)
     if took < 6:
         assert reason(out, after, reason="limit")
+
+
+def test_forged_answers(out, net):  # noqa: F811
+    """Of a forger who is quicker than the server, and sends from its address: each is wrong in one thing."""
+    wrong = ["id", "name", "type", "question", "none"]
+    for what in wrong:
+        net.set(f"true-{what}.test", net.host(20))
+        net.lie(f"true-{what}.test", [what, net.host(66)])
+    give(out, *[allow(f"true-{what}.test") for what in wrong])
+    for result in inside(out, *[["names", f"true-{what}.test"] for what in wrong]):
+        assert worked(result) == [net.host(20)]
+    # The control: with nothing wrong it would be believed.
+    net.set("forged.test", net.host(20))
+    net.lie("forged.test", ["", net.host(66)])
+    give(out, allow("forged.test"))
+    assert worked(inside(out, ["names", "forged.test"])[0]) == [net.host(66)]
+
+
+# ---- servers --------------------------------------------------------------
+
+
+def test_servers_that_flood_or_do_not_read(out, net, gated):  # noqa: F811
+    """Each of many connections keeps 64 KiB at most in the gate, and nobody else waits."""
+    give(out, allow("a.test"), allow(cidr=f"{net.host(10)}/32"))
+    pid = gate_pid(gated)
+    out.remove("/tmp/opened")
+    code = PROBE.replace('if __name__ == "__main__":', "if False:") + f"""
+held = []
+for i in range(12):
+    c = connect("{net.host(10)}", {FLOOD_PORT})
+    c.recv(1)
+    d = connect("{net.host(10)}", {DEAF_PORT})
+    d.setblocking(False)
+    held += [c, d]
+full = 0
+while full < 20:  # until nothing more is taken, for a while
+    sent = 0
+    for d in held[1::2]:
+        try:
+            sent += d.send(b"x" * 262144)
+        except BlockingIOError:
+            pass
+    full = 0 if sent else full + 1
+    time.sleep(0.05)
+open("/tmp/opened", "w").close()
+while os.path.exists("/tmp/opened"):
+    time.sleep(0.02)
+print("held")
+"""
+    before = paddock.rss_kb(pid)
+    helper = paddock.Background(out.with_client(gated.client()).exec, ["/usr/bin/python3", "-c", code], timeout_ms=60000)
+    paddock.until(lambda: not helper.is_alive() or out.read("/tmp/opened").status == 200, "all are full", 50)
+    assert helper.is_alive(), helper.result()
+    # 24 connections; one piece of 64 KiB is being moved, and some of it may wait.
+    assert paddock.rss_kb(pid) - before < 24 * 128 + 2048
+    assert worked(inside(out, ["http", "a.test", 80, "a.test"])[0])["host"] == "a.test"
+    out.remove("/tmp/opened")
+    assert helper.result().out == b"held\n"
+
+
+def test_servers_that_break_off(out, net):  # noqa: F811
+    """The client learns of it, and does not take half an answer for a whole one."""
+    give(out, allow("a.test"))
+    for result in both(out, ["http", "a.test", RESET_PORT, "a.test"], ["proxied", "a.test", RESET_PORT]):
+        assert "no" in result and "timed out" not in result["no"], result
+    worked(both(out, ["http", "a.test", 80, "a.test"])[0])
 
 
 # ---- one box against the others -------------------------------------------

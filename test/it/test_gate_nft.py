@@ -22,7 +22,7 @@ import paddock
 from internet import ECHO_PORT
 # Tests and fixtures: they use the daemon that `gated` is in this file.
 from test_gate import (allow, both, client, give, inside, net, out, tried, worked,  # noqa: F401
-                       test_a_proxy_is_a_convenience, test_addresses_ports_and_protocols, test_bypass, test_change_at_once,  # noqa: F401
+                       test_addresses_ports_and_protocols, test_any_name_server_answers, test_bypass, test_change_at_once,  # noqa: F401
                        test_named_hosts, test_nothing_reached_the_servers,  # noqa: F401
                        test_nothing_without_a_rule, test_questions_carry_nothing_out, test_restarts,  # noqa: F401
                        test_the_gate_dies_in_flight, test_the_gate_has_nothing)  # noqa: F401

@@ -374,6 +374,59 @@ def test_vault_killed(net, make, value, site):
     paddock.until(works, "requests have their secret again", 20)
 
 
+ASKING = r"""
+import http.client, os, ssl
+context, bad, n = ssl.create_default_context(), [], 0
+while not os.path.exists("/workspace/stop"):
+    c = http.client.HTTPSConnection("api.test", context=context, timeout=20)
+    for _ in range(5):  # a new connection needs a certificate of the vault's, each request a secret
+        c.request("GET", f"/{n}")
+        r = c.getresponse()
+        r.read()
+        n += 1
+        if r.status != 200: bad.append((n, r.status))
+    c.close()
+print(n, bad)
+"""
+
+
+def test_rotation_while_requests_are_under_way(net, make, value, client, site):
+    """A new master key: no request fails, and every one has its secret. E2B's secrets are the same ones."""
+    e2b, key = E2B(site, site.key), canary()
+    for number in range(20):  # so that it takes a moment
+        assert put(client, f"MORE_{number}", "x" * 20000).status in (200, 201)
+    assert e2b.call("POST", "/secrets", {"name": "rotated", "value": key}).status == 201
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}, {"secret": "rotated", "header": "X-Other"}))
+    net.seen()
+    started = client.post(f"{box.path}/processes", {"argv": ["/usr/bin/python3", "-c", ASKING], "tag": "asking"})
+    assert started.status == 201, started
+    keys, seen = set(), []
+
+    def more():
+        new = requests_seen(net)
+        seen.extend(new)
+        return new
+
+    paddock.until(more, "a request")
+    for _ in range(3):
+        answer = client.post("/v1/vault/rotate", {})
+        assert answer.status == 200 and answer.json()["resealed"] > 20, answer
+        keys.add((site.data_dir / "vault" / "master.key").read_text())
+        paddock.until(more, "another request")
+    assert len(keys) == 3
+    box.put("/workspace/stop", b"")
+    result = paddock.until(lambda: (done := client.get(f"{box.path}/processes/asking").json())["running"] is False and done, "it is done", 30)
+    assert result["exit"]["exit_code"] == 0, result
+    seen.extend(requests_seen(net))
+    output = client.get(f"{box.path}/processes/asking/output").json()["stdout"]["data"]
+    assert output == f"{len(seen)} []\n" and len(seen) > 5
+    assert {(each["headers"]["x-key"], each["headers"]["x-other"]) for each in seen} == {(value, key)}
+    for number in range(20):
+        client.delete(f"/v1/secrets/MORE_{number}")
+    assert e2b.call("DELETE", "/secrets/rotated").status in (200, 204)
+    e2b.close()
+
+
 def test_warm_boxes_and_policies_of_the_tenant(net, own_daemon, tmp_path):
     """A box that was started before anybody had a policy for it trusts the gate all the same."""
     config = tmp_path / "pool.yaml"

@@ -180,14 +180,17 @@ int http_server_listen(struct http_server *s, int fd, struct err *e)
 	return 0;
 }
 
-/* Those of one origin may not crowd out the others. */
+/* Those of one origin may not crowd out the others, nor all origins together those who come by themselves. */
 static bool has_too_many(const struct http_server *s, const char *origin)
 {
-	unsigned n = 0;
+	unsigned adopted = 0, same = 0;
 
-	LIST_EACH(it, &s->conns)
-		n += view_is(view_of(CONTAINER(it, struct http_conn, link)->origin), origin);
-	return n >= HTTP_ORIGIN_CONNS;
+	LIST_EACH(it, &s->conns) {
+		const char *of = CONTAINER(it, struct http_conn, link)->origin;
+		adopted += of[0] != 0;
+		same += of[0] && strcmp(of, origin) == 0;
+	}
+	return same >= HTTP_ORIGIN_CONNS || adopted >= s->cfg.limits.connections / 2;
 }
 
 void http_server_adopt(struct http_server *s, int fd, const char *origin)

@@ -180,6 +180,34 @@ static void test_no_fds(void **state)
 	fd_close(third);
 }
 
+static bool is_open(int fd)
+{
+	char c;
+	return recv(fd, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* Boxes that come by the gate leave room for everybody else, however many they are. */
+static void test_adopted(void **state)
+{
+	struct http_config config = { .limits = { .connections = 8 } };
+	struct err e = { 0 };
+	struct loop *loop = loop_new(&e);
+	assert_non_null(loop);
+	struct http_server *s = http_server_new(loop, &config, &e);
+	assert_non_null(s);
+	int pairs[6][2];
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
+		http_server_adopt(s, pairs[i][1], (char[]){ (char)('a' + i), 0 });
+	}
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(is_open(pairs[i][0]), i < 4);
+	http_server_free(s);
+	loop_free(loop);
+	for (int i = 0; i < 6; i++)
+		fd_close(pairs[i][0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +219,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_conversation, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_connections, start_two, stop),
 		cmocka_unit_test_setup_teardown(test_no_fds, start_plain, stop),
+		cmocka_unit_test(test_adopted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

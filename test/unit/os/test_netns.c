@@ -120,15 +120,28 @@ static void loopback_is_its_own(const struct netns_gate *g, const char *any, con
 	close(listener);
 }
 
+/* A question comes to the gate, and its answer from the address that was asked. */
 static void questions_arrive(const struct netns_gate *g, const char *address)
 {
 	struct sockaddr_storage to, from;
-	socklen_t n = place(address, 53, &to), from_len = sizeof(from);
+	socklen_t n = place(address, 53, &to);
 	int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	char bytes[8];
-	CHECK(sendto(fd, "what?", 5, 0, (struct sockaddr *)&to, n) == 5);
-	CHECK(ready(g->dns, SOON_MS));
-	CHECK(recvfrom(g->dns, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &from_len) == 5);
+	char bytes[8] = { 0 };
+	_Alignas(struct cmsghdr) char control[256];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct msghdr m = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	CHECK(connect(fd, (struct sockaddr *)&to, n) == 0 && send(fd, "what?", 5, 0) == 5);
+	CHECK(ready(g->dns, SOON_MS) && recvmsg(g->dns, &m, 0) == 5);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	CHECK(c && c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO);
+	struct in6_pktinfo info;
+	memcpy(&info, CMSG_DATA(c), sizeof(info));
+	info.ipi6_ifindex = 0;
+	memcpy(CMSG_DATA(c), &info, sizeof(info));
+	m.msg_controllen = CMSG_SPACE(sizeof(info));
+	CHECK(sendmsg(g->dns, &m, 0) == sizeof(bytes));
+	CHECK(ready(fd, SOON_MS) && recv(fd, bytes, sizeof(bytes), 0) == sizeof(bytes)); /* connected: from nobody else */
 	close(fd);
 }
 
