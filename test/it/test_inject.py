@@ -249,6 +249,36 @@ print(got.decode())
     assert output.text == "hello " + "*" * len(value) + " end\n", output
 
 
+def test_connections_that_are_looked_into_are_limited(net, make, value):
+    """Each may hold much in the gate; and who has too many is told so, and works on with fewer."""
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}), limits={"nofile": 1024})
+    script = """
+import socket, ssl
+trust, held, refused = ssl.create_default_context(), [], 0
+def ask():
+    s = trust.wrap_socket(socket.create_connection(("api.test", 443), 20), server_hostname="api.test")
+    held.append(s)
+    s.sendall(b"GET / HTTP/1.1\\r\\nHost: api.test\\r\\n\\r\\n")
+    assert s.recv(9999).startswith(b"HTTP/1.1 200")
+for i in range(260):
+    try:
+        ask()
+    except OSError:
+        refused += 1
+print(len(held), refused)
+held.pop().close()
+for i in range(50):
+    try:
+        ask()
+        print("again")
+        break
+    except OSError:
+        pass
+"""
+    output = box.python(script, timeout_ms=60000)
+    assert output.text == "256 4\nagain\n", output
+
+
 # ---- clients ---------------------------------------------------------------
 
 
