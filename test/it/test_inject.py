@@ -7,6 +7,7 @@ told to trust; the clients in the box are curl, Python and Node, as they come.
 import base64
 import json
 import os
+from urllib.parse import quote
 
 import pytest
 
@@ -218,6 +219,18 @@ def test_masked_however_it_comes_back(net, make, value, how):
         assert b"before" in text and b"after" in text
     else:
         assert b"***" in text and b"200 OK" in text, text
+
+
+def test_masked_as_it_was_put_into_the_target(net, make, client):
+    """A server that says the address back, as many do: there the value stands escaped."""
+    secret = canary() + "/+=&\\'x"
+    assert put(client, "SLASHED", secret).status in (200, 201)
+    box = make(inject("api.test", {"secret": "SLASHED", "query": "key"}))
+    net.seen()
+    answer = curl(box, "https://api.test/say").text
+    escaped = quote(secret, safe="")
+    assert escaped in requests_seen(net)[0]["path"]  # the control: it was there to be said
+    assert escaped not in answer and "key=***" in answer, answer
 
 
 def test_servers_certificate_is_checked(net, make, value):
