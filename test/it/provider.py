@@ -74,7 +74,7 @@ class Provider:
                     self.json(401, {"error": {"message": f"Incorrect API key provided: {key}"}})
                 elif body is None:
                     self.json(200, {"object": "list", "data": [{"id": "gpt-4o-mini", "object": "model"}]})
-                elif body.get("model") == "gpt-4o-broken":
+                elif body.get("model") == "gpt-4o-mini-2024-07-18":
                     self.json(500, {"error": {"message": "out of order", "type": "server_error"}})
                 elif body.get("stream"):
                     self.stream(events(self.path, body))

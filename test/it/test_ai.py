@@ -310,7 +310,7 @@ def test_headers(gateway, provider):
     assert {"cookie", "openai-organization", "x-assegai-agent-id", "x-api-key"} & set(sent) == set()
     assert sent["x-stainless-lang"] == "js" and sent["user-agent"] == "me"
     assert {"set-cookie", "openai-organization"} & set(headers) == set() and headers["x-request-id"]
-    gateway.send("/api/anthropic/v1/messages", {"model": "claude-3-haiku-1", "max_tokens": 5, "messages": []},
+    gateway.send("/api/anthropic/v1/messages", {"model": "claude-3-haiku-20240307", "max_tokens": 5, "messages": []},
                  anthropic_beta="prompt-caching-2024-07-31,context-1m-2025-08-07", anthropic_version="2023-06-01")
     sent = provider.take()[0]["headers"]
     assert sent["anthropic-beta"] == "prompt-caching-2024-07-31" and sent["anthropic-version"] == "2023-06-01"
@@ -499,7 +499,7 @@ def test_client_goes_away(gateway, provider):
 
 def test_errors_of_the_provider_cost_nothing(gateway):
     gateway.new_box()
-    status, _, body = gateway.chat(model="gpt-4o-broken")
+    status, _, body = gateway.chat(model="gpt-4o-mini-2024-07-18")
     assert status == 500 and json.loads(body)["error"]["message"] == "out of order"
     total = gateway.usage()["total"]
     assert total["requests"] == 1 and total["cost_usd"] == 0
@@ -515,9 +515,9 @@ def cost(input_tokens, cached, output):
 def test_usage_by_what_one_likes(gateway):
     gateway.new_box()
     assert gateway.chat()[0] == gateway.chat()[0] == 200
-    assert gateway.send("/api/anthropic/v1/messages", {"model": "claude-3-haiku-1", "max_tokens": 5, "messages": []})[0] == 200
+    assert gateway.send("/api/anthropic/v1/messages", {"model": "claude-3-haiku-20240307", "max_tokens": 5, "messages": []})[0] == 200
     rows = gateway.usage(by="model,provider")["usage"]
-    assert {(row["provider"], row["model"], row["requests"]) for row in rows} == {("openai", "gpt-4o-mini", 2), ("anthropic", "claude-3-haiku-1", 1)}
+    assert {(row["provider"], row["model"], row["requests"]) for row in rows} == {("openai", "gpt-4o-mini", 2), ("anthropic", "claude-3-haiku-20240307", 1)}
     mini = next(row for row in rows if row["provider"] == "openai")
     assert mini["cost_usd"] == pytest.approx(2 * cost(60, 40, 50))
     assert gateway.usage(by="tenant")["usage"][0]["tenant"] == "default"

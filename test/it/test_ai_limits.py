@@ -155,7 +155,7 @@ def test_a_tenant_gives_less_never_more(gateway, tenant):
     # Both lists must allow it.
     gateway.token = about["token"]
     assert gateway.chat()[0] == 200 and code(gateway.chat(model="gpt-4o")) == (403, "forbidden")
-    assert gateway.send("/api/anthropic/v1/messages", {"model": "claude-3-haiku-1", "max_tokens": 5, "messages": []})[0] == 403
+    assert gateway.send("/api/anthropic/v1/messages", {"model": "claude-3-haiku-20240307", "max_tokens": 5, "messages": []})[0] == 403
     # What the tenant loses, its boxes lose at once; what was said for them stays.
     set_limits(gateway.api, f"/v1/tenants/{name}", "PATCH", day=0.5)
     about = client.get(f"{mine.path}/ai").json()
@@ -297,7 +297,7 @@ def test_calls(box, provider):  # noqa: F811
         return box.api.get(f"{box.box.path}/ai/calls{query}").json()
 
     assert calls() == {"calls": [], "next": None}
-    assert box.chat()[0] == 200 and box.chat(model="gpt-4o-broken")[0] == 500
+    assert box.chat()[0] == 200 and box.chat(model="gpt-4o-mini-2024-07-18")[0] == 500
     assert code(box.chat(model="nobody-knows")) == (403, "forbidden")  # never sent: no call
     provider.hold = True
     connection, response = open_stream(box)
@@ -307,7 +307,7 @@ def test_calls(box, provider):  # noqa: F811
     connection.close()
     listed = paddock.until(lambda: len(all_of := calls()["calls"]) == 3 and all_of, "the last is over")
     assert [(call["finish"], call["status"], call["model"], call["estimated"]) for call in listed] == [
-        ("client", 200, "gpt-4o-mini", True), ("error", 500, "gpt-4o-broken", False), ("complete", 200, "gpt-4o-mini", False)]
+        ("client", 200, "gpt-4o-mini", True), ("error", 500, "gpt-4o-mini-2024-07-18", False), ("complete", 200, "gpt-4o-mini", False)]
     last = listed[-1]
     assert (last["provider"], last["endpoint"], last["cost_usd"]) == ("openai", "chat/completions", pytest.approx(ONE))
     assert (last["input_tokens"], last["cache_read_tokens"], last["output_tokens"]) == (60, 40, 50) and last["duration_ms"] >= 0

@@ -140,10 +140,7 @@ static bool find_price(struct ai_call *k, struct budget_claim *ret, struct err *
 	}
 	uint64_t output = k->ask.max_output ? k->ask.max_output : k->price->max_output ? k->price->max_output : OUTPUT_GUESS;
 	output *= k->ask.choices;
-	struct meter_usage most = { .input = k->ask.input_tokens, .output = k->ep->api == METER_EMBEDDINGS ? 0 : output };
-	ret->cost = prices_cost(k->price, &most);
-	if (k->price->cache_write > k->price->input)
-		ret->cost += (k->price->cache_write - k->price->input) * (int64_t)most.input;
+	ret->cost = prices_most(k->price, k->ask.input_tokens, k->ep->api == METER_EMBEDDINGS ? 0 : output);
 	return true;
 }
 

@@ -106,9 +106,88 @@ static void test_tokens(void **state)
 	assert_int_equal(try(&b, &l, (struct budget_claim){ 1, 0 }, now + 61000), BUDGET_OK);
 }
 
+static void test_warnings(void **state)
+{
+	struct budget_limits l = { .day = 100, .week = 1000, .warn = 800000 };
+	struct budget b = { 0 };
+	struct budget_notice n;
+	struct budget_claim c = { 0, 10 };
+	int64_t now = at("2026-11-15T10:00:00Z");
+
+	budget_load(&b, budget_day(now), 79, now);
+	assert_false(budget_warns(&b, &l, now, &n));
+	budget_take(&b, &c, now);
+	assert_false(budget_warns(&b, &l, now, &n)); /* what is reserved is not spent */
+	budget_settle(&b, &c, 0, 1, now);
+	assert_true(budget_warns(&b, &l, now, &n));
+	assert_int_equal(n.window, BUDGET_DAY);
+	assert_int_equal(n.spent, 80);
+	assert_false(budget_warns(&b, &l, now, &n));
+	assert_true(budget_tells(&b, &l, now, &n));
+	assert_false(budget_tells(&b, &l, now, &n));
+	/* A smaller budget is no news, a greater one is. */
+	l.day = 90;
+	assert_false(budget_warns(&b, &l, now, &n));
+	l.day = 200;
+	assert_false(budget_warns(&b, &l, now, &n));
+	budget_load(&b, budget_day(now), 80, now);
+	assert_true(budget_warns(&b, &l, now, &n));
+	/* The next day begins anew; what nobody was told of yesterday is not told today. */
+	int64_t next = at("2026-11-16T10:00:00Z");
+	budget_load(&b, budget_day(next), 160, next);
+	assert_true(budget_warns(&b, &l, next, &n));
+	assert_int_equal(n.spent, 160);
+	/* After a restart: who had passed it was warned. */
+	struct budget same = { 0 }, cut = { 0 };
+	budget_load(&same, budget_day(now), 160, now);
+	budget_warned(&same, &l, now, 0);
+	assert_false(budget_warns(&same, &l, now, &n));
+	budget_load(&cut, budget_day(now), 160, now);
+	budget_warned(&cut, &l, now, 1); /* but for what was under way */
+	assert_true(budget_warns(&cut, &l, now, &n));
+}
+
+static void test_refusals_are_told_of(void **state)
+{
+	struct budget_limits l = { .day = 100, .month = 150 };
+	struct budget b = { 0 };
+	struct budget_notice n;
+	struct budget_claim c = { 0, 101 };
+	int64_t now = at("2026-11-15T10:00:00Z");
+
+	assert_true(budget_refuses(&b, &l, &c, now, &n));
+	assert_int_equal(n.window, BUDGET_DAY);
+	assert_false(budget_refuses(&b, &l, &c, now + BUDGET_AGAIN_MS - 1, &n));
+	assert_true(budget_refuses(&b, &l, &c, now + BUDGET_AGAIN_MS, &n));
+	l.day = 99;
+	assert_true(budget_refuses(&b, &l, &c, now + BUDGET_AGAIN_MS, &n));
+	c.cost = 99;
+	assert_false(budget_refuses(&b, &l, &c, now, &n));
+}
+
+static void test_minute_of_before(void **state)
+{
+	struct budget_limits l = { .requests_per_minute = 3, .tokens_per_minute = 100 };
+	struct budget b = { 0 };
+	int64_t now = at("2026-11-15T10:00:30Z");
+	struct budget_claim c = { 1, 0 };
+
+	budget_load_minute(&b, now - 61000, now - 59000, 40, now); /* its tokens are of this minute */
+	budget_load_minute(&b, now - 5000, now - 4000, 10, now);
+	budget_load_minute(&b, now - 120000, now - 100000, 1000, now);
+	budget_load_minute(&b, now + 5000, now + 5000, 1000, now); /* by a clock that was wrong */
+	assert_int_equal(try(&b, &l, (struct budget_claim){ 51, 0 }, now), BUDGET_TOKENS);
+	assert_int_equal(try(&b, &l, (struct budget_claim){ 50, 0 }, now), BUDGET_OK);
+	l.tokens_per_minute = 0;
+	assert_int_equal(try(&b, &l, c, now), BUDGET_OK);
+	assert_int_equal(try(&b, &l, c, now), BUDGET_REQUESTS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_money), cmocka_unit_test(test_windows),
-					    cmocka_unit_test(test_rates), cmocka_unit_test(test_tokens) };
+					    cmocka_unit_test(test_rates), cmocka_unit_test(test_tokens),
+					    cmocka_unit_test(test_warnings), cmocka_unit_test(test_refusals_are_told_of),
+					    cmocka_unit_test(test_minute_of_before) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
