@@ -11,6 +11,7 @@ import pytest
 
 import paddock
 from internet import ECHO_PORT, Internet
+from verdicts import last, log
 
 SETS = {"inside": ["a.test", "*.b.test:8443"], "lan": ["10.1.0.0/16:5432"]}
 NO_LIMITS = {"connections": 0, "connections_per_second": 0, "bytes_per_second": 0, "bytes": 0}
@@ -40,20 +41,10 @@ def held(client, path):
 
 
 @pytest.fixture
-def tenant(api, daemon):
-    """A tenant with a client of a user."""
-    name = f"egress-{time.monotonic_ns()}"
-    made = api.post("/v1/tenants", {"name": name})
-    assert made.status == 201, made
-    key = api.post("/v1/keys", {"tenant": name, "role": "user"}).json()
-    client = paddock.Client(daemon, key["key"])
-    client.path = f"/v1/tenants/{name}"
-    yield client
-    for box in client.list():
-        client.delete(f"/v1/sandboxes/{box['id']}")
-    client.close()
-    assert api.delete(f"{client.path}/egress").status == 200
-    assert api.delete(f"/v1/keys/{key['id']}").status == 204
+def tenant(api, tenant):
+    """With a policy that is taken away at the end."""
+    yield tenant
+    assert api.delete(f"{tenant.path}/egress").status == 200
 
 
 # ---- one box ----
@@ -287,7 +278,7 @@ def test_command_line(api, make_box, cli):
     assert json.loads(cli("egress", "show", box.id))["policy"] == want
     cli("egress", "set", box.id, "-", input=json.dumps({"allow": ["d.test"]}))
     assert held(api, box.path)["policy"] == policy(allow(host="d.test"))
-    assert cli("egress", "log", box.id).split() == ["ID", "AT", "VERDICT", "REASON", "PROTOCOL", "WHAT", "WOULD_ALLOW"]
+    assert cli("egress", "log", box.id).split() == ["ID", "AT", "TIMES", "VERDICT", "REASON", "PROTOCOL", "WHAT", "WOULD_ALLOW"]
     cli("egress", "reset", box.id)
     assert held(api, box.path)["source"] == "none"
     assert "no-such-set" in cli("egress", "allow", box.id, "no-such-set", code=1)
@@ -343,25 +334,10 @@ def fetch(box, url, *options):
         return None  # the gate's own answer
 
 
-def log(box, query=""):
-    response = box.client.get(f"{box.path}/egress/log{query}")
-    assert response.status == 200, response
-    return response.json()
-
-
-def last(box, **what):
-    """The newest verdict with these parts; they come a moment after the deed."""
-    def look():
-        fitting = [v for v in log(box)["verdicts"] if all(v[key] == value for key, value in what.items())]
-        return fitting and fitting[-1]
-
-    return paddock.until(look, f"there is a verdict {what}")
-
-
 def test_denied_then_allowed_by_advice(inside):
     box = inside(egress={"allow": ["mine"]})
     assert fetch(box, "http://a.test/x")["path"] == "/x"
-    passed = last(box, verdict="allow")
+    passed = last(box, verdict="allow", protocol="http")
     assert (passed["rule"], passed["reason"], passed["host"], passed["port"], passed["would_allow"]) == \
         ("rules[0]", "rule", "a.test", 80, None)
     assert fetch(box, "http://b.test/") is None
@@ -506,7 +482,9 @@ def test_log_pages(inside):
     assert one["verdicts"] == everything[:1] and one["next"] == ids[0]
     assert log(box, f"?after={one['next']}")["verdicts"] == everything[1:]
     assert log(box, f"?after={ids[-1]}") == {"verdicts": [], "next": ids[-1], "first": ids[0]}
-    assert [v["path"] for v in log(box, "?verdict=allow")["verdicts"]] == ["/1", "/2", "/3"]
+    allowed = log(box, "?verdict=allow")["verdicts"]
+    assert [v["path"] for v in allowed if v["protocol"] == "http"] == ["/1", "/2", "/3"]
+    assert {(v["host"], v["reason"]) for v in allowed if v["protocol"] == "dns"} == {("a.test", "rule")}
     assert {v["host"] for v in log(box, "?verdict=deny")["verdicts"]} == {"b.test"}
 
 
