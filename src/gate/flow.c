@@ -71,6 +71,7 @@ void flow_end(struct flow *f, bool reset)
 	web_done(f);
 	list_del(&f->link);
 	f->box->n_flows--;
+	f->box->n_intercepts -= f->intercepted;
 	g->n_flows--;
 	loop_defer(g->loop, &f->freeing, run_free);
 }
@@ -231,6 +232,17 @@ static void go_opaque(struct flow *f)
 		flow_wants(f);
 }
 
+static void look_inside(struct flow *f)
+{
+	if (f->box->n_intercepts == GATE_INTERCEPTS) {
+		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
+		return;
+	}
+	f->box->n_intercepts++;
+	f->intercepted = true;
+	intercept_start(f);
+}
+
 static void open_ech(struct flow *f, struct view name)
 {
 	if (!intercept_able(f)) {
@@ -239,7 +251,7 @@ static void open_ech(struct flow *f, struct view name)
 	}
 	f->opened = true;
 	if (flow_judge(f, POLICY_TLS, name, &f->addr))
-		intercept_start(f);
+		look_inside(f);
 }
 
 static void looked_tls(struct flow *f, struct view name)
@@ -254,7 +266,7 @@ static void looked_tls(struct flow *f, struct view name)
 		struct policy_facts facts;
 		flow_facts(f, &facts, &f->addr, POLICY_TLS);
 		if (f->box->policy && policy_intercepts(f->box->policy, &facts))
-			intercept_start(f);
+			look_inside(f);
 		else if (f->ech && name.n)
 			open_ech(f, name);
 		else if (flow_judge(f, POLICY_TLS, name, &f->addr))

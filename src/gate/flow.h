@@ -75,6 +75,7 @@ struct flow {
 	const char *last_words;
 
 	bool greeted; /* SOCKS */
+	bool intercepted; /* counts among the box's */
 	struct intercept *intercept;
 
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "place.h"
 #include "text.h"
 #include "poison.h"
 
@@ -74,25 +75,90 @@ static int add_base64(struct mask *m, struct view value)
 	return 0;
 }
 
-static void put_escaped(struct buf *out, struct view v)
+/* Percent-encoded: with the slash as it is, and as we put it into targets ourselves; in both cases of the digits. */
+static int add_percent(struct mask *m, struct view value, bool slash)
 {
+	_cleanup_(buf_done) struct buf out = { .max = FORM_MAX, .secret = true };
+
+	if (slash)
+		place_percent(&out, value);
+	else
+		(void)text_percent(&out, value);
+	if (out.bad)
+		return 0;
+	int r = add_word(m, buf_view(&out));
+	for (size_t i = 0; i + 2 < out.n; i++)
+		for (size_t k = i + 1; out.p[i] == '%' && k <= i + 2; k++)
+			if (out.p[k] >= 'A' && out.p[k] <= 'F')
+				out.p[k] += 32;
+	return r == 0 ? add_word(m, buf_view(&out)) : r;
+}
+
+/* As JSON has it, where some escape the slash, too. */
+static int add_json(struct mask *m, struct view v, bool slash)
+{
+	_cleanup_(buf_done) struct buf out = { .max = FORM_MAX, .secret = true };
+
 	for (size_t i = 0; i < v.n; i++) {
-		if (v.p[i] == '"' || v.p[i] == '\\')
-			buf_putc(out, '\\');
-		buf_putc(out, v.p[i]);
+		if (v.p[i] == '"' || v.p[i] == '\\' || (slash && v.p[i] == '/'))
+			buf_putc(&out, '\\');
+		buf_putc(&out, v.p[i]);
 	}
+	return out.bad ? 0 : add_word(m, buf_view(&out));
+}
+
+/* As HTML has it: nobody agrees about the quote. */
+static int add_html(struct mask *m, struct view v, const char *quote)
+{
+	_cleanup_(buf_done) struct buf out = { .max = FORM_MAX, .secret = true };
+
+	for (size_t i = 0; i < v.n; i++)
+		switch (v.p[i]) {
+		case '&':
+			buf_puts(&out, "&amp;");
+			break;
+		case '<':
+			buf_puts(&out, "&lt;");
+			break;
+		case '>':
+			buf_puts(&out, "&gt;");
+			break;
+		case '"':
+			buf_puts(&out, "&quot;");
+			break;
+		case '\'':
+			buf_puts(&out, quote);
+			break;
+		default:
+			buf_putc(&out, v.p[i]);
+		}
+	return out.bad ? 0 : add_word(m, buf_view(&out));
+}
+
+static int add_hex(struct mask *m, struct view v, const char *digits)
+{
+	_cleanup_(buf_done) struct buf out = { .max = FORM_MAX, .secret = true };
+
+	for (size_t i = 0; i < v.n; i++) {
+		buf_putc(&out, digits[(uint8_t)v.p[i] >> 4]);
+		buf_putc(&out, digits[v.p[i] & 15]);
+	}
+	return out.bad ? 0 : add_word(m, buf_view(&out));
 }
 
 int mask_add(struct mask *m, struct view value)
 {
-	_cleanup_(buf_done) struct buf percent = { .max = FORM_MAX, .secret = true }, escaped = percent;
 	int r = add_word(m, value);
 
-	if (r == 0 && text_percent(&percent, value) == 0)
-		r = add_word(m, buf_view(&percent));
-	put_escaped(&escaped, value);
-	if (r == 0 && !escaped.bad)
-		r = add_word(m, buf_view(&escaped));
+	for (int slash = 0; r == 0 && slash < 2; slash++) {
+		r = add_percent(m, value, slash);
+		if (r == 0)
+			r = add_json(m, value, slash);
+		if (r == 0)
+			r = add_html(m, value, slash ? "&#x27;" : "&#39;");
+		if (r == 0)
+			r = add_hex(m, value, slash ? "0123456789ABCDEF" : "0123456789abcdef");
+	}
 	return r == 0 ? add_base64(m, value) : r;
 }
 

@@ -2,7 +2,7 @@
  * Values that must not come back: in a stream of bytes every one of them is overwritten
  * with stars, also where it is cut between two pieces. What may be the beginning of one
  * is held back until that is known, and nothing else is. Besides the value itself its
- * percent-encoded, JSON-escaped and base64 forms are looked for. Pure.
+ * percent-encoded, JSON- and HTML-escaped, hexadecimal and base64 forms are looked for. Pure.
  */
 #pragma once
 

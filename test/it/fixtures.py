@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,30 @@ def box(daemon):
     yield it
     it.delete()
     client.close()
+
+
+@pytest.fixture
+def tenant(api, daemon):
+    """A client of a user of a tenant of its own, which has nothing at the end."""
+    name = f"tenant-{time.monotonic_ns()}"
+    made = api.post("/v1/tenants", {"name": name})
+    assert made.status == 201, made
+    key = api.post("/v1/keys", {"tenant": name, "role": "user"}).json()
+    client = daemon.client(key["key"])
+    client.name, client.path, client.tenant = name, f"/v1/tenants/{name}", made.json()
+    yield client
+    for box in client.list():
+        client.delete(f"/v1/sandboxes/{box['id']}")
+    client.close()
+    assert api.delete(f"/v1/keys/{key['id']}").status == 204
+
+
+@pytest.fixture
+def place(box):
+    """A directory of its own for a test, in the shared box."""
+    path = box.check("mktemp -d /workspace/t.XXXXXX").strip()
+    yield path
+    box.check(["rm", "-rf", path], user="root")
 
 
 @pytest.fixture

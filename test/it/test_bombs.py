@@ -54,12 +54,8 @@ def watched(daemon, bystander):
 
 
 @pytest.fixture(scope="module")
-def bystander(daemon):
-    client = daemon.client()
-    it = client.create()
-    yield it
-    it.delete()
-    client.close()
+def bystander(box):
+    return box
 
 
 @pytest.fixture

@@ -57,15 +57,11 @@ def e2b(daemon):
 
 
 @pytest.fixture
-def stranger(api, daemon):
+def stranger(tenant, daemon):
     """Somebody of another tenant."""
-    name = f"e2b-{time.monotonic_ns()}"
-    assert api.post("/v1/tenants", {"name": name}).status == 201
-    key = api.post("/v1/keys", {"tenant": name, "role": "user"}).json()
-    it = E2B(daemon, key["key"])
+    it = E2B(daemon, tenant.key)
     yield it
     it.close()
-    assert api.delete(f"/v1/keys/{key['id']}").status == 204
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import pytest
 
 import paddock
 from internet import ECHO_PORT, Internet
+from verdicts import last, log
 
 SETS = {"inside": ["a.test", "*.b.test:8443"], "lan": ["10.1.0.0/16:5432"]}
 NO_LIMITS = {"connections": 0, "connections_per_second": 0, "bytes_per_second": 0, "bytes": 0}
@@ -40,20 +41,10 @@ def held(client, path):
 
 
 @pytest.fixture
-def tenant(api, daemon):
-    """A tenant with a client of a user."""
-    name = f"egress-{time.monotonic_ns()}"
-    made = api.post("/v1/tenants", {"name": name})
-    assert made.status == 201, made
-    key = api.post("/v1/keys", {"tenant": name, "role": "user"}).json()
-    client = paddock.Client(daemon, key["key"])
-    client.path = f"/v1/tenants/{name}"
-    yield client
-    for box in client.list():
-        client.delete(f"/v1/sandboxes/{box['id']}")
-    client.close()
-    assert api.delete(f"{client.path}/egress").status == 200
-    assert api.delete(f"/v1/keys/{key['id']}").status == 204
+def tenant(api, tenant):
+    """With a policy that is taken away at the end."""
+    yield tenant
+    assert api.delete(f"{tenant.path}/egress").status == 200
 
 
 # ---- one box ----
@@ -341,21 +332,6 @@ def fetch(box, url, *options):
         return json.loads(output.out) if output.exit_code == 0 else None
     except ValueError:
         return None  # the gate's own answer
-
-
-def log(box, query=""):
-    response = box.client.get(f"{box.path}/egress/log{query}")
-    assert response.status == 200, response
-    return response.json()
-
-
-def last(box, **what):
-    """The newest verdict with these parts; they come a moment after the deed."""
-    def look():
-        fitting = [v for v in log(box)["verdicts"] if all(v[key] == value for key, value in what.items())]
-        return fitting and fitting[-1]
-
-    return paddock.until(look, f"there is a verdict {what}")
 
 
 def test_denied_then_allowed_by_advice(inside):

@@ -17,6 +17,7 @@ from internet import Internet
 from test_e2b import E2B
 from test_images import Tar
 from test_templates import built, step
+from verdicts import last as verdict
 
 NAMES = ("mirror.test", "extra.test", "machine.test", "deb.test", "proxy.test", "other.test", "a.test", "b.test", "template.test")
 
@@ -80,21 +81,6 @@ def reaches(box, host):
     result = box.exec(["/bin/sh", "-c", f"printf '{asked}' | busybox nc -w 20 127.0.0.1 15004"])
     text = result.out.decode()
     return " 200 OK" in text and f"\"{host}\"" in text
-
-
-def log(box, query=""):
-    response = box.client.get(f"{box.path}/egress/log{query}")
-    assert response.status == 200, response
-    return response.json()
-
-
-def verdict(box, **what):
-    """The newest verdict with these parts; they come a moment after the deed."""
-    def look():
-        fitting = [v for v in log(box)["verdicts"] if all(v[key] == value for key, value in what.items())]
-        return fitting and fitting[-1]
-
-    return paddock.until(look, f"there is a verdict {what}")
 
 
 # ---- sets ----

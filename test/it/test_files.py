@@ -14,14 +14,6 @@ import paddock
 MIB = 1 << 20
 
 
-@pytest.fixture
-def place(box):
-    """A directory of its own for a test, in the shared box."""
-    path = box.check("mktemp -d /workspace/t.XXXXXX").strip()
-    yield path
-    box.check(["rm", "-rf", path], user="root")
-
-
 def names(response):
     assert response.status == 200, response
     return {entry["name"]: entry for entry in response.json()["entries"]}

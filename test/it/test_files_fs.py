@@ -6,9 +6,7 @@ import io
 import json
 import os
 import random
-import socket
 import tarfile
-import threading
 import time
 from urllib.parse import quote, urlsplit
 
@@ -17,14 +15,6 @@ import pytest
 import paddock
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def place(box):
-    """A directory of its own for a test, in the shared box."""
-    path = box.check("mktemp -d /workspace/t.XXXXXX").strip()
-    yield path
-    box.check(["rm", "-rf", path], user="root")
 
 
 def fs(box, op, **wish):

@@ -7,6 +7,7 @@ told to trust; the clients in the box are curl, Python and Node, as they come.
 import base64
 import json
 import os
+from urllib.parse import quote
 
 import pytest
 
@@ -220,6 +221,18 @@ def test_masked_however_it_comes_back(net, make, value, how):
         assert b"***" in text and b"200 OK" in text, text
 
 
+def test_masked_as_it_was_put_into_the_target(net, make, client):
+    """A server that says the address back, as many do: there the value stands escaped."""
+    secret = canary() + "/+=&\\'x"
+    assert put(client, "SLASHED", secret).status in (200, 201)
+    box = make(inject("api.test", {"secret": "SLASHED", "query": "key"}))
+    net.seen()
+    answer = curl(box, "https://api.test/say").text
+    escaped = quote(secret, safe="")
+    assert escaped in requests_seen(net)[0]["path"]  # the control: it was there to be said
+    assert escaped not in answer and "key=***" in answer, answer
+
+
 def test_servers_certificate_is_checked(net, make, value):
     box = make(inject("unknown.test", {"secret": "TOKEN", "header": "X-Key"}), inject("api.test", {"secret": "TOKEN", "header": "X-Key"}))
     net.seen()
@@ -247,6 +260,36 @@ print(got.decode())
 """
     output = box.python(script)
     assert output.text == "hello " + "*" * len(value) + " end\n", output
+
+
+def test_connections_that_are_looked_into_are_limited(net, make, value):
+    """Each may hold much in the gate; and who has too many is told so, and works on with fewer."""
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}), limits={"nofile": 1024})
+    script = """
+import socket, ssl
+trust, held, refused = ssl.create_default_context(), [], 0
+def ask():
+    s = trust.wrap_socket(socket.create_connection(("api.test", 443), 20), server_hostname="api.test")
+    held.append(s)
+    s.sendall(b"GET / HTTP/1.1\\r\\nHost: api.test\\r\\n\\r\\n")
+    assert s.recv(9999).startswith(b"HTTP/1.1 200")
+for i in range(260):
+    try:
+        ask()
+    except OSError:
+        refused += 1
+print(len(held), refused)
+held.pop().close()
+for i in range(50):
+    try:
+        ask()
+        print("again")
+        break
+    except OSError:
+        pass
+"""
+    output = box.python(script, timeout_ms=60000)
+    assert output.text == "256 4\nagain\n", output
 
 
 # ---- clients ---------------------------------------------------------------

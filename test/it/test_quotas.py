@@ -1,32 +1,20 @@
 """Tenants, their quotas, the machine's budget, and what boxes use."""
 
-import time
-
 import pytest
 
 import paddock
 
 
 @pytest.fixture
-def tenant(api, daemon):
-    """A tenant of its own with a client of a user; its quota is taken away at the end."""
-    name = f"quota-{time.monotonic_ns()}"
-    made = api.post("/v1/tenants", {"name": name})
-    assert made.status == 201, made
-    key = api.post("/v1/keys", {"tenant": name, "role": "user"}).json()
-    client = paddock.Client(daemon, key["key"])
-
+def tenant(api, tenant):
+    """With a quota that can be set."""
     def quota(**values):
-        response = api.send_json("PUT", f"/v1/tenants/{name}/quota", values)
+        response = api.send_json("PUT", f"{tenant.path}/quota", values)
         assert response.status == 200, response
         return response.json()
 
-    client.quota, client.name, client.tenant = quota, name, made.json()
-    yield client
-    for box in client.list():
-        client.delete(f"/v1/sandboxes/{box['id']}")
-    client.close()
-    assert api.delete(f"/v1/keys/{key['id']}").status == 204
+    tenant.quota = quota
+    return tenant
 
 
 def used(api, tenant):

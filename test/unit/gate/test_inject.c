@@ -118,6 +118,30 @@ static void test_mask(void **state)
 	}
 }
 
+/* Other ways in which servers say what they were told. */
+static void test_mask_forms(void **state)
+{
+	static const char *const forms[] = { "s3/\"'<&\\Az", "s3/%22%27%3C%26%5CAz", "s3%2F%22%27%3C%26%5CAz", "s3%2f%22%27%3c%26%5cAz",
+					     "s3/\\\"'<&\\\\Az", "s3\\/\\\"'<&\\\\Az", "s3/&quot;&#39;&lt;&amp;\\Az",
+					     "s3/&quot;&#x27;&lt;&amp;\\Az", "73332f22273c265c417a", "73332F22273C265C417A" };
+
+	for (size_t i = 0; i < ELEMS(forms); i++)
+		for (size_t piece = 1; piece < 8; piece++) {
+			struct buf text = BUF_INIT(256), out = BUF_INIT(256);
+			struct mask m;
+			mask_init(&m);
+			assert_int_equal(mask_add(&m, VIEW("s3/\"'<&\\Az")), 0);
+			buf_printf(&text, "before %s after", forms[i]);
+			masked(&m, buf_view(&text), piece, &out);
+			struct view got = buf_view(&out);
+			if (got.n != text.n || !view_starts(got, "before ***") || !view_is(view_skip(got, got.n - 9), "*** after"))
+				fail_msg("%s: %.*s", forms[i], VIEW_ARG(got));
+			buf_done(&text);
+			buf_done(&out);
+			mask_done(&m);
+		}
+}
+
 static void test_mask_base64(void **state)
 {
 	const struct view secret = VIEW("canary-0123456789abcdef");
@@ -168,7 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fill),	    cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_open_end),    cmocka_unit_test(test_mask),
-		cmocka_unit_test(test_mask_base64), cmocka_unit_test(test_mask_holds_no_more_than_it_must),
+		cmocka_unit_test(test_mask_forms),  cmocka_unit_test(test_mask_base64), cmocka_unit_test(test_mask_holds_no_more_than_it_must),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@
 #include "fd.h"
 #include "init.h"
 #include "link.h"
+#include "num.h"
 #include "poison.h"
 
 static void or_die(bool ok, const char *what)
@@ -135,6 +136,24 @@ void box_stop(struct box *b)
 }
 
 /* ---- client ----------------------------------------------------------- */
+
+size_t box_rss_kb(const struct box *b)
+{
+	char path[64], text[4096];
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)b->pid);
+	FILE *f = fopen(path, "re");
+	assert_non_null(f);
+	size_t n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	const char *at = strstr(text, "VmRSS:");
+	assert_non_null(at);
+	for (at += 6; *at == ' ' || *at == '\t'; at++)
+		;
+	uint64_t kb;
+	assert_int_equal(num_u64((struct view){ at, strcspn(at, " ") }, &kb), 0);
+	return (size_t)kb;
+}
 
 void client_open(struct client *c, const struct box *b)
 {

@@ -20,6 +20,7 @@ struct box {
 
 void box_start(struct box *b);
 void box_stop(struct box *b);
+size_t box_rss_kb(const struct box *b); /* of PID 1 */
 
 struct client {
 	int fd;

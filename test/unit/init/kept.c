@@ -11,7 +11,6 @@
 #include "clock.h"
 #include "kept.h"
 #include "link.h"
-#include "num.h"
 #include "poison.h"
 
 struct box box;
@@ -191,22 +190,4 @@ void kept_assert_text(const struct buf *b, const char *text)
 {
 	if (!view_is(buf_view(b), text))
 		fail_msg("'%.*s' is not '%s'", VIEW_ARG(view_head(buf_view(b), 500)), text);
-}
-
-size_t kept_rss_kb(void)
-{
-	char path[64], text[4096];
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)box.pid);
-	FILE *f = fopen(path, "re");
-	assert_non_null(f);
-	size_t n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = 0;
-	const char *at = strstr(text, "VmRSS:");
-	assert_non_null(at);
-	for (at += 6; *at == ' ' || *at == '\t'; at++)
-		;
-	uint64_t kb;
-	assert_int_equal(num_u64((struct view){ at, strcspn(at, " ") }, &kb), 0);
-	return (size_t)kb;
 }

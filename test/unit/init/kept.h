@@ -36,4 +36,3 @@ bool kept_info(uint32_t pid, struct wire_process_info *ret, struct wire_exited *
 void kept_wait_ended(uint32_t pid);
 void kept_cancel(struct client *c, uint32_t stream);
 void kept_assert_text(const struct buf *b, const char *text);
-size_t kept_rss_kb(void); /* of PID 1 */

@@ -427,21 +427,21 @@ static void test_living_are_bounded(void **state)
 static void test_memory(void **state)
 {
 	(void)state;
-	size_t before = kept_rss_kb();
+	size_t before = box_rss_kb(&box);
 	for (int i = 0; i < 200; i++)
 		kept_start_alone((struct run){ .argv = ARGV("head", "-c", "300000", "/dev/zero") });
 	for (int i = 0; i <= PROC_ENDED; i++)
 		kept_wait_ended(kept_start_alone((struct run){ .argv = ARGV("true") }));
 	uint64_t until = clock_mono_ms() + 10000;
 	size_t after;
-	while ((after = kept_rss_kb()) > 640 && clock_mono_ms() < until)
+	while ((after = box_rss_kb(&box)) > 640 && clock_mono_ms() < until)
 		kept_wait_ended(kept_start_alone((struct run){ .argv = ARGV("true") }));
 	print_message("# PID 1: %zu kB before, %zu kB after\n", before, after);
 	assert_true(after <= 640);
 	/* What an idle shell costs. */
 	for (int i = 0; i < 10; i++)
 		kept_start_alone((struct run){ .argv = ARGV("sh"), .open_stdin = true, .control = true });
-	size_t shells = kept_rss_kb();
+	size_t shells = box_rss_kb(&box);
 	print_message("# with ten idle shells: %zu kB\n", shells);
 	assert_true(shells < after + 200);
 }

@@ -17,7 +17,6 @@
 #include "clock.h"
 #include "conn.h"
 #include "fd.h"
-#include "num.h"
 #include "poison.h"
 
 static struct box box;
@@ -220,29 +219,11 @@ static void test_stdin_window(void **state)
 	answer_done(&a);
 }
 
-static size_t init_rss_kb(void)
-{
-	char path[64], text[4096];
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)box.pid);
-	FILE *f = fopen(path, "re");
-	assert_non_null(f);
-	size_t n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = 0;
-	const char *at = strstr(text, "VmRSS:");
-	assert_non_null(at);
-	for (at += 6; *at == ' ' || *at == '\t'; at++)
-		;
-	uint64_t kb;
-	assert_int_equal(num_u64((struct view){ at, strcspn(at, " ") }, &kb), 0);
-	return (size_t)kb;
-}
-
 /* A program that writes without end and a caller that is slow: PID 1 holds the program back. */
 static void test_flood(void **state)
 {
 	(void)state;
-	size_t before = init_rss_kb();
+	size_t before = box_rss_kb(&box);
 	uint32_t id =
 		client_start(&client, &(struct run){ .argv = ARGV("head", "-c", "100000000", "/dev/zero") });
 	size_t got = 0;
@@ -254,7 +235,7 @@ static void test_flood(void **state)
 	}
 	assert_int_equal(got, FRAME_WINDOW);
 	assert_alive("[h]ead -c 100000000");
-	size_t held = init_rss_kb();
+	size_t held = box_rss_kb(&box);
 #ifndef INIT_IN_PROCESS
 	assert_true(held < before + 1024);
 #endif
@@ -612,7 +593,7 @@ static void test_idle_memory(void **state)
 	answer_done(&a);
 	pid_t kept = box.pid;
 	box.pid = fresh.pid;
-	size_t kb = init_rss_kb();
+	size_t kb = box_rss_kb(&box);
 	box.pid = kept;
 	print_message("# idle PID 1: %zu kB resident\n", kb);
 	assert_true(kb < 400);
