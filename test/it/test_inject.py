@@ -505,6 +505,7 @@ def test_warm_boxes_and_policies_of_the_tenant(net, own_daemon, tmp_path):
         return None
 
     box = paddock.until(claim, "a box that was warm", 20)
+    assert "CACertificates" in box.check("cat /etc/chromium/policies/managed/paddock.json")
     net.seen()
     assert curl(box, "https://api.test/").exit_code == 0
     assert requests_seen(net)[0]["headers"]["x-key"] == token
