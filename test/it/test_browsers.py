@@ -158,6 +158,14 @@ def test_crafted_hello(box, net, client):
     assert marker.encode() in seen
 
 
+def test_in_time(client):
+    """Nobody waits for it, and the first that runs finds it."""
+    for _ in range(5):
+        box = client.create(egress={"allow": ["site.test"]})
+        assert "CERTIFICATE" in box.check("cat /run/paddock/ca.pem")
+        box.delete()
+
+
 def test_late_policy_and_files(client, net, site):
     """A box that was started before its policy has names; what a user has put there stays."""
     box = client.create()

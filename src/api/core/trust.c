@@ -52,7 +52,7 @@ static void tell(struct box *b)
 void trust_box(struct box *b, const struct egress_policy *p)
 {
 	/* One that is being made is told when it has greeted. */
-	bool early = b->guest.state != GUEST_READY && b->state.status == BOX_CREATING;
+	bool early = b->creation && b->guest.state != GUEST_READY;
 
 	if (egress_asks_names(p) && !early)
 		tell(b);
