@@ -161,6 +161,22 @@ def test_extended_connect_is_not_offered(net, rules, value):
     assert answer["status"] != 200 and net.seen_h2() == []
 
 
+def test_in_clear(net, rules, value, client):
+    """Nobody looks into it: refused with a reason, where no rule allows plain TCP."""
+    url = f"http://api.test:{CLEAR_PORT}/x"
+    box = rules({"action": "allow", "host": "api.test"})
+    assert curl(box, "--http2-prior-knowledge", url).exit_code != 0 and net.seen_h2() == []
+
+    def verdicts():
+        log = client.get(f"{box.path}/egress/log?limit=256").json()["verdicts"]
+        return any(each["reason"] == "no_name" and each["port"] == CLEAR_PORT for each in log)
+
+    paddock.until(verdicts, "the verdict is told", 10)
+    box = rules({"action": "allow", "host": "api.test", "protocol": "tcp"})
+    answer = curl(box, "--http2-prior-knowledge", url)
+    assert answer.exit_code == 0 and len(net.seen_h2()) == 1, answer
+
+
 # ---- judging ---------------------------------------------------------------
 
 
@@ -301,6 +317,7 @@ def test_a_stream_that_is_not_read_costs_no_memory(net, rules, value, site):
         return int(next(line for line in Path(f"/proc/{gate}/status").read_text().splitlines() if line.startswith("VmHWM")).split()[1])
 
     box = rules(inject("api.test", KEY))
+    Path(f"/proc/{gate}/clear_refs").write_text("5")  # the peak starts anew
     before = memory()
     both = node(box, "stalled", {"size": 24_000_000})
     assert both["other"]["bytes"] == 24_000_000
