@@ -210,10 +210,9 @@ def ech_answer(connection, sni, payload=b"\0evil.test"):
 
 
 def ech_send(address, port, sni, payload):
-    """To somebody who does not answer."""
+    """To somebody who hangs up."""
     connection = connect(address, port)
     connection.sendall(ech_hello(sni, payload.encode()))
-    connection.shutdown(socket.SHUT_WR)
     return read_all(connection).decode("latin-1")
 
 

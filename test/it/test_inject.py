@@ -17,6 +17,7 @@ from internet import Internet
 from test_e2b import E2B
 from test_pool import drain
 from test_secrets import kill_vault, put
+from verdicts import last
 
 
 @pytest.fixture(scope="module")
@@ -290,6 +291,19 @@ for i in range(50):
 """
     output = box.python(script, timeout_ms=60000)
     assert output.text == "256 4\nagain\n", output
+
+
+def test_each_request_is_a_verdict(site, make, value):
+    """Also within one connection: kept, and a line of the audit with its reason; never what stands behind the path."""
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}, paths=["/open"]))
+    curl(box, "https://api.test/open?hidden=1", "https://api.test/shut?hidden=1")
+    passed, refused = last(box, path="/open"), last(box, path="/shut")
+    assert (passed["verdict"], passed["rule"], passed["method"], passed["host"]) == ("allow", "rules[0]", "GET", "api.test")
+    assert (refused["verdict"], refused["reason"], refused["port"]) == ("deny", "no_rule", 443)
+    lines = [line for line in paddock.read(site.log_file).splitlines() if f"box={box.id} tenant=default" in line]
+    assert [line for line in lines if "egress allowed" in line and 'path="/open"' in line and 'address="' in line]
+    assert [line for line in lines if "egress denied" in line and 'path="/shut"' in line and "reason=no_rule" in line]
+    assert "hidden" not in "".join(lines)
 
 
 # ---- clients ---------------------------------------------------------------
