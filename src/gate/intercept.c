@@ -11,134 +11,14 @@
 #define ERR_STATE openssl_err_state
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #undef ERR_STATE
 
-#include "clock.h"
-#include "log.h"
 #include "wire_gen.h"
 #include "poison.h"
 
-#define PIECE       16384
-#define LEAVES      256
-#define LEAF_MS     (12ull * 60 * 60 * 1000)
-#define SYSTEM_CAS  "/etc/ssl/certs/ca-certificates.crt"
-
-/* Certificates that were made, by host. Public things: whichever box asked first. */
-struct leaf {
-	char host[256];
-	X509 *cert, *authority;
-	uint64_t made_ms;
-};
-
-struct intercept_gate {
-	SSL_CTX *inside, *outside; /* to boxes, to servers */
-	EVP_PKEY *key;             /* of every certificate; new with every start */
-	uint8_t *public_key;
-	int public_n;
-	struct leaf leaves[LEAVES];
-	unsigned next;
-};
-
-/* ---- setting up ---- */
-
-static int choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in, unsigned n, void *arg)
-{
-	static const unsigned char ours[] = "\x08http/1.1";
-
-	(void)ssl;
-	(void)arg;
-	return SSL_select_next_proto((unsigned char **)(uintptr_t)out, out_n, ours, sizeof(ours) - 1, in, n) == OPENSSL_NPN_NEGOTIATED
-		       ? SSL_TLSEXT_ERR_OK
-		       : SSL_TLSEXT_ERR_ALERT_FATAL;
-}
-
-static SSL_CTX *new_ctx(const SSL_METHOD *method)
-{
-	SSL_CTX *c = SSL_CTX_new(method);
-
-	if (!c)
-		return NULL;
-	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT | SSL_OP_NO_TICKET |
-				       SSL_OP_IGNORE_UNEXPECTED_EOF);
-	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
-	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
-	if (SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) == 1)
-		return c;
-	SSL_CTX_free(c);
-	return NULL;
-}
-
-int intercept_setup(struct gate *g, const char *ca, struct err *e)
-{
-	struct intercept_gate *i = calloc(1, sizeof(*i));
-
-	list_init(&g->vault_waits);
-	if (!i)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "interception");
-	g->intercept = i;
-	OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
-	i->inside = new_ctx(TLS_server_method());
-	i->outside = new_ctx(TLS_client_method());
-	i->key = EVP_EC_gen("P-256");
-	i->public_n = i->key ? i2d_PUBKEY(i->key, &i->public_key) : 0;
-	if (!i->inside || !i->outside || i->public_n <= 0)
-		return err_set(e, ERR_INTERNAL, "TLS cannot be set up");
-	SSL_CTX_set_alpn_select_cb(i->inside, choose_alpn, NULL);
-	SSL_CTX_set_verify(i->outside, SSL_VERIFY_PEER, NULL);
-	if (SSL_CTX_load_verify_file(i->outside, SYSTEM_CAS) != 1)
-		log_warn("no authorities in %s: servers that are intercepted cannot be checked by them", SYSTEM_CAS);
-	if (*ca && SSL_CTX_load_verify_file(i->outside, ca) != 1)
-		return err_set(e, ERR_INVALID, "gate.ca_file: no certificates in %.100s", ca);
-	ERR_clear_error();
-	return 0;
-}
-
-static struct leaf *find_leaf(struct intercept_gate *i, const char *host)
-{
-	for (unsigned k = 0; k < LEAVES; k++)
-		if (i->leaves[k].cert && strcmp(i->leaves[k].host, host) == 0 && clock_mono_ms() - i->leaves[k].made_ms < LEAF_MS)
-			return &i->leaves[k];
-	return NULL;
-}
-
-static struct leaf *keep_leaf(struct intercept_gate *i, const char *host, struct view cert, struct view authority)
-{
-	const unsigned char *c = (const unsigned char *)cert.p, *a = (const unsigned char *)authority.p;
-	struct leaf *l = &i->leaves[i->next];
-
-	X509_free(l->cert);
-	X509_free(l->authority);
-	*l = (struct leaf){ .cert = d2i_X509(NULL, &c, (long)cert.n), .authority = d2i_X509(NULL, &a, (long)authority.n),
-			    .made_ms = clock_mono_ms() };
-	snprintf(l->host, sizeof(l->host), "%s", host);
-	if (l->cert && l->authority) {
-		i->next = (i->next + 1) % LEAVES;
-		return l;
-	}
-	X509_free(l->cert);
-	X509_free(l->authority);
-	*l = (struct leaf){ 0 };
-	return NULL;
-}
+#define PIECE 16384
 
 /* ---- TLS on memory ---- */
-
-static SSL *new_ssl(SSL_CTX *ctx)
-{
-	SSL *s = SSL_new(ctx);
-	BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
-
-	if (!s || !in || !out) {
-		SSL_free(s);
-		BIO_free(in);
-		BIO_free(out);
-		return NULL;
-	}
-	BIO_set_mem_eof_return(in, -1);
-	SSL_set_bio(s, in, out);
-	return s;
-}
 
 /* What TLS wants to send, to the buffer of its socket. */
 static int drain(SSL *s, struct buf *to)
@@ -197,6 +77,7 @@ void intercept_free(struct flow *f)
 
 	if (!ic)
 		return;
+	intercept_h2_free(ic->h2);
 	SSL_free(ic->client.ssl);
 	SSL_free(ic->server.ssl);
 	buf_done(&ic->in);
@@ -204,8 +85,7 @@ void intercept_free(struct flow *f)
 	buf_done(&ic->collect);
 	buf_done(&ic->head_text);
 	mask_done(&ic->mask);
-	for (unsigned i = 0; i < ic->n_values; i++)
-		buf_done(&ic->values[i].value);
+	inject_done(&ic->inject);
 	free(ic->headers);
 	free(ic);
 	f->intercept = NULL;
@@ -214,37 +94,22 @@ void intercept_free(struct flow *f)
 static bool start_server(struct flow *f)
 {
 	struct intercept *ic = f->intercept;
-	static const unsigned char alpn[] = "\x08http/1.1";
 
-	ic->server.ssl = new_ssl(f->box->gate->intercept->outside);
-	if (!ic->server.ssl || SSL_set_tlsext_host_name(ic->server.ssl, f->name) != 1 || SSL_set1_host(ic->server.ssl, f->name) != 1 ||
-	    SSL_set_alpn_protos(ic->server.ssl, alpn, sizeof(alpn) - 1) != 0)
+	ic->server.ssl = intercept_tls_outside(f);
+	if (!ic->server.ssl)
 		return false;
-	SSL_set_hostflags(ic->server.ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-	SSL_set_connect_state(ic->server.ssl);
 	(void)SSL_do_handshake(ic->server.ssl);
 	ERR_clear_error();
 	return true;
 }
 
-static bool start_client(struct flow *f, const struct leaf *l)
-{
-	struct intercept *ic = f->intercept;
-	struct intercept_gate *i = f->box->gate->intercept;
-
-	ic->client.ssl = new_ssl(i->inside);
-	if (!ic->client.ssl || SSL_use_certificate(ic->client.ssl, l->cert) != 1 || SSL_use_PrivateKey(ic->client.ssl, i->key) != 1 ||
-	    SSL_add1_chain_cert(ic->client.ssl, l->authority) != 1)
-		return false;
-	SSL_set_accept_state(ic->client.ssl);
-	return true;
-}
-
-static void begin(struct flow *f, const struct leaf *l)
+/* Its certificate is there. */
+static void begin(struct flow *f)
 {
 	struct buf first = f->look;
 
-	if (!start_client(f, l) || !start_server(f)) {
+	f->intercept->client.ssl = intercept_tls_inside(f);
+	if (!f->intercept->client.ssl) {
 		flow_end(f, true);
 		return;
 	}
@@ -260,25 +125,23 @@ static int no_leaf(const struct flow *f)
 	return f->opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_UNREACHABLE;
 }
 
-void intercept_leaf(struct flow *f, struct view leaf, struct view authority, const struct err *e)
-{
-	struct leaf *l = e ? NULL : keep_leaf(f->box->gate->intercept, f->name, leaf, authority);
-
-	if (!l) { /* without its certificate there is nothing to say it with */
-		flow_refuse(f, no_leaf(f), NULL);
-		return;
-	}
-	begin(f, l);
-}
-
 bool intercept_able(const struct flow *f)
 {
-	return link_open(&f->box->gate->vault) || find_leaf(f->box->gate->intercept, f->name);
+	return link_open(&f->box->gate->vault) || intercept_tls_known(f->box->gate, f->name);
+}
+
+void intercept_leaf(struct flow *f, struct view leaf, struct view authority, const struct err *e)
+{
+	if (e || !intercept_tls_keep(f->box->gate, f->name, leaf, authority)) {
+		flow_refuse(f, no_leaf(f), NULL); /* without it there is nothing to say it with */
+		return;
+	}
+	begin(f);
 }
 
 void intercept_start(struct flow *f)
 {
-	struct intercept_gate *i = f->box->gate->intercept;
+	struct gate *g = f->box->gate;
 	struct intercept *ic = calloc(1, sizeof(*ic));
 
 	if (!ic) {
@@ -289,19 +152,18 @@ void intercept_start(struct flow *f)
 	ic->in = (struct buf){ .max = 2 * INTERCEPT_PLAIN, .secret = true };
 	ic->answer = (struct buf){ .max = 4 * INTERCEPT_PLAIN, .secret = true };
 	ic->head_text = (struct buf){ .max = 2 * INTERCEPT_PLAIN, .secret = true };
-	ic->collect = (struct buf){ .max = INTERCEPT_BODY, .secret = true };
+	ic->collect = (struct buf){ .max = INJECT_BODY, .secret = true };
 	f->to_server.secret = f->to_client.secret = true;
 	mask_init(&ic->mask);
 	f->intercept = ic;
 	f->mode = MODE_INTERCEPT;
 	f->hold = false;
 	flow_timer(f, GATE_CONNECT_MS);
-	struct leaf *l = find_leaf(i, f->name);
-	if (l) {
-		begin(f, l);
+	if (intercept_tls_known(g, f->name)) {
+		begin(f);
 		return;
 	}
-	if (intercept_vault_leaf(f, (struct view){ (const char *)i->public_key, (size_t)i->public_n }) < 0) {
+	if (intercept_vault_leaf(f, intercept_tls_key(g)) < 0) {
 		flow_refuse(f, no_leaf(f), NULL);
 		return;
 	}
@@ -333,7 +195,7 @@ static int shake(struct intercept_tls *t)
 		t->ready = true;
 		return 1;
 	}
-	if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
+	if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE || why == SSL_ERROR_WANT_CLIENT_HELLO_CB)
 		return 0;
 	t->failed = true;
 	return -1;
@@ -346,6 +208,22 @@ static bool feed(struct flow *f, struct intercept_tls *t, struct view data)
 		return false;
 	}
 	return true;
+}
+
+static void run(struct intercept *ic)
+{
+	if (ic->h2)
+		intercept_h2_run(ic);
+	else
+		intercept_http_client(ic);
+}
+
+static void ended(struct intercept *ic)
+{
+	if (ic->h2)
+		intercept_h2_ended(ic);
+	else
+		intercept_http_ended(ic);
 }
 
 void intercept_client(struct flow *f, struct view data)
@@ -362,10 +240,20 @@ void intercept_client(struct flow *f, struct view data)
 	if (!feed(f, &ic->client, data))
 		return;
 	int r = shake(&ic->client);
-	while (r > 0 && (n = take(&ic->client, piece, sizeof(piece))) > 0)
-		(void)buf_append(&ic->in, piece, (size_t)n);
+	if (r >= 0 && ic->offers && !ic->server.ssl && !start_server(f))
+		r = -1;
+	if (r > 0 && !ic->h2 && intercept_tls_is_h2(ic->client.ssl) && !intercept_h2_start(ic))
+		r = -1;
+	while (r > 0 && (n = take(&ic->client, piece, sizeof(piece))) > 0) {
+		if (ic->h2)
+			intercept_h2_client(ic, (struct view){ piece, (size_t)n });
+		else
+			(void)buf_append(&ic->in, piece, (size_t)n);
+		if (f->state == FLOW_OVER)
+			break;
+	}
 	explicit_bzero(piece, sizeof(piece));
-	if (!flush(f))
+	if (f->state == FLOW_OVER || !flush(f))
 		return;
 	if (r < 0 || ic->in.bad || (n < 0 && n != -EAGAIN)) {
 		flow_end(f, false);
@@ -373,7 +261,21 @@ void intercept_client(struct flow *f, struct view data)
 	}
 	if (n == 0)
 		f->client_eof = true;
-	intercept_http_client(ic);
+	run(ic);
+}
+
+/* The server's handshake is over, well or not: who waits for it goes on. */
+static bool server_shaken(struct flow *f)
+{
+	struct intercept *ic = f->intercept;
+
+	/* Its first bytes may come before the client's handshake is through. */
+	if (ic->server.ready && intercept_tls_is_h2(ic->server.ssl) && !intercept_h2_start(ic)) {
+		flow_end(f, true);
+		return false;
+	}
+	intercept_client(f, VIEW(""));
+	return f->state != FLOW_OVER;
 }
 
 void intercept_server(struct flow *f, struct view data)
@@ -391,16 +293,14 @@ void intercept_server(struct flow *f, struct view data)
 	if (r < 0) {
 		long why = SSL_get_verify_result(ic->server.ssl);
 		ic->trouble = why != X509_V_OK ? X509_verify_cert_error_string(why) : "the handshake failed";
-		intercept_http_client(ic); /* whoever waits is told */
+	}
+	if ((r < 0 || (r > 0 && !was)) && !server_shaken(f))
 		return;
-	}
-	if (r > 0 && !was) {
-		intercept_http_client(ic);
-		if (f->state == FLOW_OVER)
-			return;
-	}
 	while (r > 0 && (n = take(&ic->server, piece, sizeof(piece))) > 0) {
-		intercept_http_server(ic, (struct view){ piece, (size_t)n });
+		if (ic->h2)
+			intercept_h2_server(ic, (struct view){ piece, (size_t)n });
+		else
+			intercept_http_server(ic, (struct view){ piece, (size_t)n });
 		if (f->state == FLOW_OVER)
 			break;
 	}
@@ -408,9 +308,11 @@ void intercept_server(struct flow *f, struct view data)
 	if (f->state == FLOW_OVER)
 		return;
 	if (n == 0)
-		intercept_http_ended(ic);
+		ended(ic);
 	else if (n < 0 && n != -EAGAIN)
 		flow_end(f, true);
+	else if (ic->h2)
+		intercept_h2_run(ic);
 }
 
 /* Without a close_notify: enough where the answer said how long it is, or was to end so. */
@@ -418,17 +320,20 @@ void intercept_server_ended(struct flow *f)
 {
 	struct intercept *ic = f->intercept;
 
-	if (!ic->server.ready)
+	if (!ic->server.ready && !ic->server.failed) {
 		ic->server.failed = true;
-	if (ic->server.failed)
-		intercept_http_client(ic);
-	else
-		intercept_http_ended(ic);
+		(void)server_shaken(f);
+	} else if (ic->server.failed) {
+		run(ic);
+	} else {
+		ended(ic);
+	}
 }
 
 bool intercept_late(struct flow *f)
 {
 	struct intercept *ic = f->intercept;
+	bool asks = !ic->client.ready; /* it waits in its handshake: it is told when it asks */
 
 	if (ic->server.ready || ic->server.failed || ic->closing)
 		return false;
@@ -439,16 +344,19 @@ bool intercept_late(struct flow *f)
 	ic->server.failed = true;
 	ic->trouble = "the handshake took too long";
 	flow_timer(f, GATE_IDLE_MS);
-	intercept_http_client(ic);
-	if (f->state != FLOW_OVER && !ic->closing) /* nobody has asked for anything yet */
+	if (server_shaken(f) && !asks && !ic->closing) /* nobody has asked for anything yet */
 		intercept_close(f);
+	if (f->state != FLOW_OVER)
+		flow_wants(f);
 	return true;
 }
 
 bool intercept_reads(const struct flow *f)
 {
 	const struct intercept *ic = f->intercept;
-	return !ic->closing && buf_len(&ic->in) < INTERCEPT_PLAIN;
+
+	/* Who does not take what it asked for may not ask for more. */
+	return !ic->closing && (ic->h2 ? buf_len(&f->to_client) < INTERCEPT_PLAIN : buf_len(&ic->in) < INTERCEPT_PLAIN);
 }
 
 void intercept_flushed(struct flow *f)
@@ -457,10 +365,12 @@ void intercept_flushed(struct flow *f)
 
 	if (ic->closing && buf_len(&f->to_client) == 0)
 		flow_end(f, false);
-	else if (f->client_eof && (ic->step == IC_HEAD || ic->step == IC_SWITCHED))
+	else if (f->client_eof && (ic->h2 || ic->step == IC_HEAD || ic->step == IC_SWITCHED))
 		flow_end(f, false);
 	else if (f->client_eof && ic->step == IC_BODY && buf_len(&ic->in) == 0)
 		flow_end(f, true); /* the rest of its request will not come */
+	else if (ic->h2)
+		intercept_h2_run(ic);
 }
 
 void intercept_close(struct flow *f)
@@ -492,4 +402,40 @@ void intercept_fail(struct flow *f, int status, const char *text)
 	}
 	if (!f->intercept->client.ready || intercept_to_client(f, (struct view){ answer, (size_t)n }))
 		intercept_close(f);
+}
+
+void intercept_trouble(const struct intercept *ic, char *text, size_t size)
+{
+	if (ic->server.failed)
+		snprintf(text, size, "paddock: no TLS with the server: %.160s", ic->trouble ? ic->trouble : "it has closed the connection");
+	else
+		snprintf(text, size, "paddock: the server does not speak HTTP/2");
+}
+
+/* ---- judging ---- */
+
+const char *intercept_judge(struct flow *f, struct view method, struct view path, struct view host, struct inject *j)
+{
+	const struct policy_rule *rule = NULL;
+	enum policy_answer answer = POLICY_DENY;
+	struct proxy_target t = { 0 };
+	struct policy_facts facts;
+
+	if (!host.n || proxy_target(host, &t) < 0 || !view_is(view_of(t.name), f->name) || (t.port && t.port != f->port)) {
+		flow_say(f, false, WIRE_GATE_REASON_MISMATCH, NULL, method, path);
+		return "paddock: Host does not fit the connection";
+	}
+	flow_facts(f, &facts, &f->addr, POLICY_HTTP);
+	facts.method = method;
+	facts.path = path;
+	if (f->box->policy)
+		answer = policy_decide(f->box->policy, &facts, &rule);
+	if (answer != POLICY_ALLOW) {
+		flow_say(f, false, answer == POLICY_DENY_RULE ? WIRE_GATE_REASON_RULE : WIRE_GATE_REASON_NO_RULE, rule, method, path);
+		return "paddock: the policy of this sandbox does not allow it";
+	}
+	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, method, path);
+	/* A copy: the policy may be another one before the vault has answered. */
+	inject_init(j, rule->inject, rule->n_inject);
+	return NULL;
 }

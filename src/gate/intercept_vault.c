@@ -18,6 +18,7 @@ struct wait {
 	struct list link;
 	struct flow *flow; /* NULL: nobody any more */
 	uint32_t stream;
+	uint32_t request; /* of the flow that asked: its stream of HTTP/2, or 0 */
 	uint16_t type;
 	char name[PLACE_NAME + 1];
 };
@@ -41,6 +42,8 @@ static void answer(struct gate *g, struct wait *w, struct view body, const struc
 	list_del(&w->link);
 	if (f && w->type == WIRE_TYPE_VAULT_LEAF)
 		intercept_leaf(f, leaf.certificate, leaf.authority, e);
+	else if (f && f->intercept && w->request)
+		intercept_h2_revealed(f->intercept, w->request, w->name, value.value, e);
 	else if (f && f->intercept)
 		intercept_http_revealed(f->intercept, w->name, value.value, e);
 	free(w);
@@ -97,7 +100,7 @@ void intercept_vault_open(struct gate *g, int fd)
 		g->vault.in.secret = g->vault.out.secret = true;
 }
 
-static int ask(struct flow *f, uint16_t type, const char *name, const struct pb_msg *pm, const void *msg)
+static int ask(struct flow *f, uint16_t type, uint32_t request, const char *name, const struct pb_msg *pm, const void *msg)
 {
 	struct gate *g = f->box->gate;
 
@@ -108,6 +111,7 @@ static int ask(struct flow *f, uint16_t type, const char *name, const struct pb_
 		return -ENOMEM;
 	w->flow = f;
 	w->type = type;
+	w->request = request;
 	w->stream = ++g->vault_stream;
 	(void)!view_to_str(view_of(name), w->name, sizeof(w->name));
 	list_append(&g->vault_waits, &w->link);
@@ -123,14 +127,14 @@ int intercept_vault_leaf(struct flow *f, struct view public_key)
 {
 	struct wire_vault_leaf msg = { .box = view_of(f->box->id), .host = view_of(f->name), .public_key = public_key };
 
-	return ask(f, WIRE_TYPE_VAULT_LEAF, "", &wire_vault_leaf_msg, &msg);
+	return ask(f, WIRE_TYPE_VAULT_LEAF, 0, "", &wire_vault_leaf_msg, &msg);
 }
 
-int intercept_vault_reveal(struct flow *f, const char *name)
+int intercept_vault_reveal(struct flow *f, uint32_t stream, const char *name)
 {
 	struct wire_vault_reveal msg = { .box = view_of(f->box->id), .host = view_of(f->name), .secret = view_of(name) };
 
-	return ask(f, WIRE_TYPE_VAULT_REVEAL, name, &wire_vault_reveal_msg, &msg);
+	return ask(f, WIRE_TYPE_VAULT_REVEAL, stream, name, &wire_vault_reveal_msg, &msg);
 }
 
 void intercept_vault_forget(struct flow *f)

@@ -187,17 +187,32 @@ static size_t open_end(const struct mask *m, const char *p, size_t n)
 	return 0;
 }
 
-int mask_put(struct mask *m, struct view data, struct buf *out)
+int mask_through(const struct mask *m, struct buf *held, struct view data, struct buf *out)
 {
-	if (!m->words)
+	if (!m->words && !buf_len(held))
 		return buf_add(out, data);
-	int r = buf_add(&m->held, data);
+	int r = buf_add(held, data);
 	if (r < 0)
 		return r;
-	star_out(m, m->held.p + m->held.head, buf_len(&m->held));
-	size_t keep = open_end(m, m->held.p + m->held.head, buf_len(&m->held)), go = buf_len(&m->held) - keep;
-	r = buf_add(out, view_head(buf_view(&m->held), go));
-	buf_consume(&m->held, go);
+	star_out(m, held->p + held->head, buf_len(held));
+	size_t keep = open_end(m, held->p + held->head, buf_len(held)), go = buf_len(held) - keep;
+	r = buf_add(out, view_head(buf_view(held), go));
+	buf_consume(held, go);
+	return r;
+}
+
+int mask_put(struct mask *m, struct view data, struct buf *out)
+{
+	return mask_through(m, &m->held, data, out);
+}
+
+int mask_text(const struct mask *m, struct view text, struct buf *out)
+{
+	size_t before = buf_len(out);
+	int r = buf_add(out, text);
+
+	if (r == 0 && text.n)
+		star_out(m, out->p + out->head + before, text.n);
 	return r;
 }
 

@@ -11,6 +11,7 @@ it can be shown that boxes do not, by a private, a shared and a link-local one.
     net.set("a.test", net.host(10)) what the name server says; several addresses, or none
     net.dns                         for the setting gate.dns
     net.seen()                      what has reached its servers, net.questions() its name server
+    net.run("node", "server.js")    a program of the test's own in there, with pipes
     net.stop()
 
 The web servers answer any request with a JSON document that says what they saw.
@@ -49,6 +50,7 @@ class Internet:
     def __init__(self, directory):
         self.directory = Path(directory)
         self.process = None
+        self.others = []
 
     # ---- the host's side
 
@@ -143,7 +145,20 @@ class Internet:
         """[[name, type]] that the name server was asked since the last time."""
         return [tuple(each) for each in self.say("questions")]
 
+    def run(self, *command, **options):
+        """A process among the servers, which ends with them."""
+        self.others.append(subprocess.Popen(
+            ["nsenter", "-t", str(self.process.pid), "-n", *map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL), **options))
+        return self.others[-1]
+
     def stop(self):
+        for other in self.others:
+            other.kill()
+            other.wait()
+            other.stdin.close()
+            other.stdout.close()
+        self.others = []
         if self.process:
             self.process.kill()
             self.process.wait()

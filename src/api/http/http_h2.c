@@ -22,19 +22,6 @@
 #define SEND_AHEAD (64u * 1024) /* bytes taken from libnghttp2 before they are sent */
 #define ROUNDS 8                /* of sending before other connections get their turn */
 
-static bool spend(struct budget *b, uint64_t now)
-{
-	uint64_t back = (now - b->at_ms) * b->per_s / 1000;
-	if (back) {
-		b->left = (uint32_t)MIN(b->left + back, (uint64_t)b->burst);
-		b->at_ms = now;
-	}
-	if (b->left == 0)
-		return false;
-	b->left--;
-	return true;
-}
-
 /* ---- libnghttp2's callbacks ---- */
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *f, void *arg)
@@ -63,15 +50,15 @@ static bool within_budget(struct http_h2 *h, const nghttp2_frame *f)
 	bool ack = f->hd.flags & NGHTTP2_FLAG_ACK;
 	switch (f->hd.type) {
 	case NGHTTP2_RST_STREAM:
-		return spend(&h->resets, http_h2_now(h));
+		return rate_spend(&h->resets, http_h2_now(h));
 	case NGHTTP2_SETTINGS:
-		return ack || spend(&h->settings, http_h2_now(h));
+		return ack || rate_spend(&h->settings, http_h2_now(h));
 	case NGHTTP2_PING:
-		return ack || spend(&h->chatter, http_h2_now(h));
+		return ack || rate_spend(&h->chatter, http_h2_now(h));
 	case NGHTTP2_PRIORITY:
-		return spend(&h->chatter, http_h2_now(h));
+		return rate_spend(&h->chatter, http_h2_now(h));
 	case NGHTTP2_DATA:
-		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) || spend(&h->chatter, http_h2_now(h));
+		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) || rate_spend(&h->chatter, http_h2_now(h));
 	default:
 		return true;
 	}
@@ -98,7 +85,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *f, void 
 static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *f, int error, void *arg)
 {
 	struct http_h2 *h = arg;
-	if (spend(&h->chatter, http_h2_now(h)))
+	if (rate_spend(&h->chatter, http_h2_now(h)))
 		return 0;
 	return nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
 }
@@ -393,9 +380,9 @@ int http_h2_start(struct http_conn *c)
 	list_init(&h->streams);
 	list_init(&h->gone);
 	buf_init(&h->out, HTTP_OUT_MAX);
-	h->resets = (struct budget){ .burst = 200, .per_s = 20, .left = 200 };
-	h->settings = (struct budget){ .burst = 20, .per_s = 1, .left = 20 };
-	h->chatter = (struct budget){ .burst = 1000, .per_s = 100, .left = 1000 };
+	h->resets = RATE(200, 20);
+	h->settings = RATE(20, 1);
+	h->chatter = RATE(1000, 100);
 	if (make_session(h) != 0 || greet(h) != 0) {
 		nghttp2_session_del(h->session);
 		free(h);

@@ -7,23 +7,17 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "rate.h"
 #include "http_conn.h"
 
 #define HTTP_H2_WINDOW (128 * 1024) /* of a stream */
-
-/* Tokens that come back with time. */
-struct budget {
-	uint32_t burst, per_s;
-	uint32_t left;
-	uint64_t at_ms;
-};
 
 struct http_h2 {
 	struct http_conn *c;
 	nghttp2_session *session;
 	struct list streams, gone;
 	struct buf out;
-	struct budget resets, settings, chatter;
+	struct rate resets, settings, chatter;
 	bool busy; /* the driver is on the stack */
 };
 

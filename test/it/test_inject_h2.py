@@ -1,0 +1,334 @@
+"""HTTP/2 on hosts that the gate looks into: judged by stream, with secrets, masked.
+
+The servers are node's http2 and @grpc/grpc-js in the test's internet (h2/server.js), the
+clients in the box curl, node (h2/client.js), @grpc/grpc-js and frames written by hand.
+"""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import npm
+import paddock
+from internet import Internet
+from test_inject import allow, curl, inject
+from test_secrets import canary, forms, put
+
+HERE = Path(__file__).resolve().parent / "h2"
+PORT, GRPC_PORT, CLEAR_PORT = 9443, 9445, 9480
+URL = f"https://api.test:{PORT}"
+KEY = {"secret": "TOKEN", "header": "X-Key"}
+PLACE = {"secret": "TOKEN", "placeholder": True}
+
+
+@pytest.fixture(scope="module")
+def modules():
+    return npm.install(HERE, "h2")
+
+
+class World(Internet):
+    """With servers of HTTP/2."""
+
+    def serve(self, modules):
+        place = self.directory
+        self.node = self.run("node", HERE / "server.js", place / "site.key", place / "site.pem", PORT, GRPC_PORT, CLEAR_PORT,
+                             env={"PATH": "/usr/bin:/bin:/usr/local/bin", "NODE_PATH": str(modules / "node_modules")})
+        assert self.node.stdout.readline() == "up\n"
+
+    def seen_h2(self):
+        self.node.stdin.write("seen\n")
+        self.node.stdin.flush()
+        return json.loads(self.node.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def net(workdir, modules):
+    place = workdir / "world-h2"
+    place.mkdir()
+    world = World(place).start()
+    try:
+        for number, name in enumerate(("api.test", "site.test", "evil.test"), 10):
+            world.set(name, world.host(number))
+        world.set("unknown.test", world.host(20))
+        world.serve(modules)
+        yield world
+    finally:
+        world.stop()
+
+
+@pytest.fixture(scope="module")
+def site(daemon_factory, net):
+    daemon = daemon_factory("inject-h2", environment={"PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_CA_FILE": net.authority}).start()
+    yield daemon
+    daemon.finish()
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    it = site.client()
+    yield it
+    it.close()
+
+
+@pytest.fixture(scope="module")
+def home(client, modules):
+    """A box with the clients in it; its rules are each test's own."""
+    box = client.create()
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        tar.add(modules / "node_modules", "h2/node_modules")
+        for name in ("client.js", "server.js"):
+            tar.add(HERE / name, f"h2/{name}")
+    assert box.put("/tmp/h2.tar", packed.getvalue()).status in (200, 201, 204)
+    box.check("cd /tmp && tar xf h2.tar && rm h2.tar")
+    yield box
+    box.delete()
+
+
+@pytest.fixture
+def value(client):
+    it = canary()
+    assert put(client, "TOKEN", it).status in (200, 201)
+    return it
+
+
+@pytest.fixture
+def rules(client, home, net):
+    def use(*list_of):
+        response = client.send_json("PUT", f"{home.path}/egress", {"rules": list(list_of)})
+        assert response.status == 200, response
+        net.seen_h2()
+        return home
+
+    return use
+
+
+def node(box, scenario, argument=None, url=URL):
+    output = box.exec(["node", "/tmp/h2/client.js", scenario, json.dumps(argument)], env={"H2_URL": url}, timeout_ms=60_000)
+    assert output.exit_code == 0, output
+    return json.loads(output.out)
+
+
+def stars(value):
+    return "*" * len(value)
+
+
+# ---- which version ---------------------------------------------------------
+
+
+def test_curl(net, rules, value):
+    box = rules(inject("api.test", {"secret": "TOKEN", "header": "Authorization", "prefix": "Bearer "}))
+    answer = curl(box, "-i", f"{URL}/v1/things?a=b", "-H", "Authorization: Bearer mine", "-H", "X-Other: kept")
+    assert answer.exit_code == 0 and answer.text.startswith("HTTP/2 200"), answer
+    (request,) = net.seen_h2()
+    assert request["headers"]["authorization"] == f"Bearer {value}" and request["headers"]["x-other"] == "kept"
+    assert request["path"] == "/v1/things?a=b" and request["authority"] == f"api.test:{PORT}" and request["scheme"] == "https"
+    assert request["headers"]["accept-encoding"] == "identity"
+    assert f"Bearer {stars(value)}" in answer.text and value not in answer.text
+
+
+@pytest.mark.parametrize("offer, url, version, status", [
+    ("--http2", URL, "2", "200"),                      # both offered, the server takes HTTP/2
+    ("--http2", "https://api.test", "1.1", "200"),      # both offered, the server has no ALPN
+    ("--http1.1", "https://api.test", "1.1", "200"),
+    ("--http1.1", URL, "1.1", "502"),                   # the server has nothing but HTTP/2
+])
+def test_both_sides_speak_the_same(net, rules, value, offer, url, version, status):
+    box = rules(inject("api.test", KEY))
+    answer = curl(box, offer, f"{url}/", "-o", "/dev/null", "-w", "%{http_version} %{http_code}")
+    assert answer.text == f"{version} {status}", answer
+
+
+@pytest.mark.parametrize("url, words", [("https://api.test", "does not speak HTTP/2"),
+                                        (f"https://unknown.test:{PORT}", "hostname mismatch")])
+def test_only_http2_where_there_is_none(net, rules, value, url, words):
+    """A client that offers nothing else is told so in HTTP/2, and not by a broken handshake."""
+    box = rules(inject("api.test", KEY), inject("unknown.test", KEY))
+    (answer,) = node(box, "many", [[{":path": "/x"}, None]], url)
+    assert answer["status"] == 502 and words in answer["body"], answer
+    assert net.seen_h2() == []
+
+
+def test_extended_connect_is_not_offered(net, rules, value):
+    box = rules(inject("api.test", KEY))
+    settings = node(box, "settings")
+    assert not settings.get("enableConnectProtocol") and settings["maxConcurrentStreams"] == 100
+    (answer,) = node(box, "many", [[{":method": "CONNECT", ":authority": "api.test:22"}, None]])
+    assert answer["status"] != 200 and net.seen_h2() == []
+
+
+# ---- judging ---------------------------------------------------------------
+
+
+def test_each_stream_is_judged(net, rules, value, client):
+    """One connection: what is denied gets its 403, the others go on."""
+    box = rules(inject("api.test", KEY, paths=["/open"], methods=["GET", "POST"]))
+    asked = [({":path": "/open/1"}, None), ({":path": "/closed"}, None), ({":path": "/open/2", ":method": "POST"}, "body"),
+             ({":path": "/open", ":method": "DELETE"}, None), ({":path": "/closed", ":method": "POST"}, 300_000),
+             ({":path": "/open/../closed"}, None), ({":path": "/open/3", ":authority": f"api.test:{PORT}", "host": "evil.test"}, None),
+             ({":path": "/open/4", ":authority": "evil.test"}, None), ({":path": "/open/5", ":authority": "api.test:1"}, None),
+             ({":path": "/open/6", ":scheme": "http"}, None), ({":path": "/open/7"}, None)]
+    answers = node(box, "many", asked)
+    assert [answer["status"] for answer in answers] == [200, 403, 200, 403, 403, 403, 403, 403, 403, 400, 200], answers
+    assert answers[1]["body"] == "paddock: the policy of this sandbox does not allow it\n"
+    assert answers[7]["body"] == "paddock: Host does not fit the connection\n"
+    seen = net.seen_h2()
+    assert sorted(each["path"] for each in seen) == ["/open/1", "/open/2", "/open/7"]
+    assert all(each["headers"]["x-key"] == value for each in seen)
+
+    def verdicts():
+        log = client.get(f"{box.path}/egress/log?limit=256").json()["verdicts"]
+        return {(each.get("path"), each["reason"]) for each in log if each["verdict"] == "deny"}
+
+    wanted = {("/closed", "no_rule"), ("/open/3", "mismatch"), ("/open/4", "mismatch"), ("/open/5", "mismatch"), ("/open/6", "malformed")}
+    paddock.until(lambda: wanted <= verdicts(), "the verdicts are told", 10)
+
+
+def test_a_secret_stays_with_its_host(net, rules, value, client):
+    other = canary()
+    assert put(client, "OTHER", other).status in (200, 201)
+    box = rules(inject("api.test", PLACE), inject("evil.test", {"secret": "OTHER", "placeholder": True}))
+    evil = f"https://evil.test:{PORT}"
+    answers = node(box, "many", [[{":path": "/", "x-key": "{{secret.TOKEN}}"}, None], [{":path": "/", ":method": "POST", "content-length": 16}, "{{secret.TOKEN}}"],
+                                 [{":path": "/{{secret.NONE}}"}, None], [{":path": "/fine", "x-key": "{{secret.OTHER}}"}, None]], evil)
+    assert [answer["status"] for answer in answers] == [403, 403, 403, 200], answers
+    assert "TOKEN" in answers[0]["body"]
+    (seen,) = net.seen_h2()
+    assert seen["headers"]["x-key"] == other
+
+
+# ---- secrets ---------------------------------------------------------------
+
+
+def test_query_and_placeholders(net, rules, value, client):
+    other = "sp ace/&?=" + canary()
+    assert put(client, "OTHER", other).status in (200, 201)
+    box = rules(inject("api.test", {"secret": "OTHER", "query": "key"}, PLACE))
+    answer = curl(box, "--globoff", f"{URL}/bot{{{{secret.TOKEN}}}}/x?key=mine&t=%7B%7Bsecret.TOKEN%7D%7D&u=1", "-u", "me:{{secret.TOKEN}}",
+                  "-H", "X-Key: a {{secret.TOKEN}} b", "-d", '{"token": "{{secret.TOKEN}}", "twice": "{{secret.TOKEN}}"}')
+    (request,) = net.seen_h2()
+    assert request["path"].startswith(f"/bot{value}/x?t={value}&u=1&key=sp%20ace%2F%26%3F%3Dcanary-")
+    assert request["headers"]["x-key"] == f"a {value} b"
+    assert json.loads(request["body"]) == {"token": value, "twice": value}
+    assert int(request["headers"]["content-length"]) == len(request["body"])
+    assert answer.exit_code == 0 and not any(form in answer.out for form in forms(value) | forms(other))
+
+
+def test_placeholders_over_frames(net, rules, value):
+    """Cut anywhere, with and without a length, and more than is kept."""
+    box = rules(inject("api.test", PLACE))
+    text = "a {{secret.TOKEN}} b {{secret.TOKEN}}{ {{secret.TOKEN}}"
+    full = text.replace("{{secret.TOKEN}}", value)
+    for headers in ({}, {"content-length": str(len(text))}):
+        answer = node(box, "pieces", {"headers": {":path": "/p", ":method": "POST", **headers}, "pieces": list(text), "trailers": {"x-sum": "1"}})
+        assert answer["status"] == 200, answer
+        (request,) = net.seen_h2()
+        assert request["body"] == full and request["trailers"]["x-sum"] == "1"
+        assert request["headers"].get("content-length") == (str(len(full)) if headers else None)
+    box.check("python3 -c \"import sys; sys.stdout.write('x' * 1500000 + '{{secret.TOKEN}}' + 'y' * 70000 + '{{secret.TOKEN}}')\" > /tmp/big")
+    answer = curl(box, f"{URL}/up", "--data-binary", "@/tmp/big", "-o", "/dev/null", "-w", "%{http_code}")
+    assert answer.text == "200", answer
+    (request,) = net.seen_h2()
+    assert request["body"] == "x" * 1500000 + value + "y" * 70000 + value
+    # one that is not for this host, when half of it has gone: the server sees no end
+    pieces = [100_000, "{{secret.NONE}}", "y"]
+    answer = node(box, "pieces", {"headers": {":path": "/cut", ":method": "POST"}, "pieces": pieces})
+    assert answer["status"] == 403 and "NONE" in answer["body"], answer
+    (request,) = net.seen_h2()
+    assert not request["ended"]
+
+
+def test_masked_in_head_body_and_trailers(net, rules, value):
+    box = rules(inject("api.test", KEY))
+    echo, zipped = node(box, "many", [[{":path": "/echo"}, None], [{":path": "/gzip"}, None]])
+    assert echo["body"] == f"before {stars(value)} after"
+    assert echo["headers"]["x-echo"] == stars(value)
+    assert echo["trailers"] == {**echo["trailers"], "x-tail": f"<{stars(value)}>", "plain": "yes"}
+    assert zipped["status"] == 502 and "compressed" in zipped["body"]
+    assert value not in json.dumps([echo, zipped])
+
+
+def test_interim_answers_pass(net, rules, value):
+    (answer,) = node(rules(inject("api.test", KEY)), "many", [[{":path": "/hints"}, None]])
+    assert answer["informed"] == [103] and answer["status"] == 200 and answer["body"] == "hinted"
+
+
+# ---- gRPC ------------------------------------------------------------------
+
+
+def test_grpc(net, rules, value):
+    """Calls of every kind at once on one connection, with metadata of the gate's, and trailers."""
+    box = rules(inject("api.test", {"secret": "TOKEN", "header": "Authorization", "prefix": "Bearer "}))
+    result = node(box, "grpc", {"target": f"api.test:{GRPC_PORT}", "calls": ["unary", "fail", "gather", "count", "talk"]})
+    hidden = f"Bearer {stars(value)}"
+    assert {name: each["code"] for name, each in result.items()} == {"unary": 0, "fail": 9, "gather": 0, "count": 0, "talk": 0}, result
+    assert all(each["head"]["x-head"] == hidden and each["tail"]["x-tail"] == hidden for each in result.values()), result
+    assert result["unary"]["messages"] == [{"got": {"hello": "you"}, "authorization": hidden}]
+    assert result["fail"]["details"] == "as asked"
+    assert result["gather"]["messages"] == [{"sum": 5050}]
+    assert result["count"]["messages"] == list(range(1, 201))
+    assert result["talk"]["messages"] == [{"twice": 2 * n} for n in range(1, 21)]
+    assert all(each["authorization"] == f"Bearer {value}" for each in net.seen_h2())
+
+
+def test_grpc_denied(net, rules, value):
+    box = rules(inject("api.test", KEY, paths=["/test.Test/Unary"]))
+    result = node(box, "grpc", {"target": f"api.test:{GRPC_PORT}", "calls": ["unary", "fail", "talk"]})
+    assert {name: each["code"] for name, each in result.items()} == {"unary": 0, "fail": 7, "talk": 7}, result  # PERMISSION_DENIED
+    assert [each["grpc"] for each in net.seen_h2()] == ["Unary"]
+
+
+# ---- flow control, ends ----------------------------------------------------
+
+
+def test_much_both_ways(net, rules, value):
+    box = rules(inject("api.test", KEY))
+    size = 8_000_000
+    answer = node(box, "upload", {"headers": {":path": "/up", ":method": "POST"}, "size": size})
+    assert answer["status"] == 200 and json.loads(answer["body"])["bytes"] == size
+    both = node(box, "stalled", {"size": size})
+    assert both["other"]["bytes"] == both["first"]["bytes"] == size, both
+
+
+def test_a_stream_that_is_not_read_costs_no_memory(net, rules, value, site):
+    (gate,) = [pid for pid, name in site.programs().items() if name == "paddock-gate"]
+
+    def memory():
+        return int(next(line for line in Path(f"/proc/{gate}/status").read_text().splitlines() if line.startswith("VmHWM")).split()[1])
+
+    box = rules(inject("api.test", KEY))
+    before = memory()
+    both = node(box, "stalled", {"size": 24_000_000})
+    assert both["other"]["bytes"] == 24_000_000
+    assert memory() - before < 8 * 1024, "kibibytes"
+
+
+def test_resets_and_ends(net, rules, value):
+    box = rules(inject("api.test", KEY))
+    answers = node(box, "many", [[{":path": "/reset"}, None], [{":path": "/half"}, None], [{":path": "/huge-head"}, None],
+                                 [{":path": "/fine"}, None]])
+    assert answers[0]["code"] == 11 and answers[0]["status"] == 0, "ENHANCE_YOUR_CALM is the server's own"
+    assert answers[1]["code"] == 2, "cut, not ended"
+    assert answers[2]["status"] == 502, answers[2]
+    assert answers[3]["status"] == 200
+    result = node(box, "cancel")
+    assert result["stopped"]["code"] == 8 and result["after"]["status"] == result["last"]["status"] == 200, result
+    paddock.until(lambda: any(each["path"] == "/big" for each in net.seen_h2()), "the server saw it", 10)
+
+
+@pytest.mark.parametrize("path, status", [("/early", "413"), ("/denied", "403")])
+def test_early_answers(net, rules, value, path, status):
+    """An upload without end that nobody reads, by the server's or our own decision, is ended."""
+    box = rules(inject("api.test", KEY, paths=["/early"]))
+    answer = box.exec(f"head -c 1000000000 /dev/zero | curl -sS -m 20 -T - {URL}{path} -o /dev/null -w %{{http_code}}:%{{size_upload}}")
+    code, uploaded = answer.text.split(":")
+    assert answer.exit_code == 0 and code == status and int(uploaded) < 20_000_000, answer
+
+
+@pytest.mark.parametrize("path, status", [("/goaway", 200), ("/die", 502)])
+def test_the_server_leaves(net, rules, value, path, status):
+    result = node(rules(inject("api.test", KEY)), "leave", {"path": path})
+    assert result["answer"]["status"] == status and result["events"][:1] == [["goaway", 0]], result
