@@ -233,6 +233,22 @@ def test_masked_as_it_was_put_into_the_target(net, make, client):
     assert escaped not in answer and "key=***" in answer, answer
 
 
+def test_half_of_it_is_not_asked_for(net, make, value):
+    """A value that comes back in two answers would be found in neither; in frames that are packed likewise."""
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}), allow("site.test"))
+    spans = ("0-15", "16-")
+    # The control: this server does send what is asked for, to whoever says the value himself.
+    halves = [curl(box, "-k", "-r", span, "https://site.test/echo/part", "-H", "X-Want: x-key", "-H", f"X-Key: {value}").text for span in spans]
+    assert value in "".join(halves) and not any(value in half for half in halves), halves
+    net.seen()
+    for more in ([], ["--http1.1"]):
+        halves = [curl(box, *more, "-r", span, "https://api.test/echo/part", "-H", "X-Want: x-key", "-H", "If-Range: x",
+                       "-H", "Sec-WebSocket-Extensions: permessage-deflate").text for span in spans]
+        assert all("*" * len(value) in half for half in halves), halves
+    got = {name.lower() for each in requests_seen(net) for name in each["headers"]}
+    assert "x-key" in got and not {"range", "if-range", "sec-websocket-extensions"} & got
+
+
 def test_servers_certificate_is_checked(net, make, value):
     box = make(inject("unknown.test", {"secret": "TOKEN", "header": "X-Key"}), inject("api.test", {"secret": "TOKEN", "header": "X-Key"}))
     net.seen()
