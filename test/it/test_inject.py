@@ -308,6 +308,36 @@ for i in range(50):
     assert output.text == "256 4\nagain\n", output
 
 
+def test_bodies_that_wait_are_limited(net, make, value):
+    """A body with placeholders waits in the gate for its length; where a box has too many, they go on in chunks."""
+    box = make(inject("api.test", {"secret": "TOKEN", "placeholder": True}))
+    net.seen()
+    script = """
+import socket, ssl
+trust, held, size = ssl.create_default_context(), [], 1000000
+for i in range(36):
+    s = trust.wrap_socket(socket.create_connection(("api.test", 443), 20), server_hostname="api.test")
+    s.sendall(b"POST /%d HTTP/1.1\\r\\nHost: api.test\\r\\nContent-Length: %d\\r\\n\\r\\n" % (i, size))
+    s.sendall(b"{{secret.TOKEN}}" + b"x" * (size - 17))
+    held.append(s)
+for s in held:
+    s.sendall(b".")
+    got = s.recv(9999)
+    assert got.startswith(b"HTTP/1.1 200"), (got, held.index(s))
+s.sendall(b"POST /again HTTP/1.1\\r\\nHost: api.test\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+while b"again" not in s.recv(9999): pass
+print("all")
+"""
+    output = box.python(script, timeout_ms=60000)
+    assert output.text == "all\n", output
+    seen = [each for each in requests_seen(net) if each["method"] == "POST"]
+    lengths = ["content-length" in each["headers"] for each in seen if each["path"] != "/again"]
+    assert len(lengths) == 36 and lengths.count(True) == 33, lengths
+    assert all(each["body"].startswith(value) and each["body"].endswith("x.") for each in seen if each["path"] != "/again")
+    # What they took is given back.
+    assert [each["headers"]["content-length"] for each in seen if each["path"] == "/again"] == ["2"]
+
+
 # ---- clients ---------------------------------------------------------------
 
 
