@@ -44,5 +44,5 @@ extern const struct cmd cmd_secret_set, cmd_secret_ls, cmd_secret_rm, cmd_vault_
 extern const struct cmd cmd_key_create, cmd_key_ls, cmd_key_rm;
 extern const struct cmd cmd_image_import, cmd_image_of, cmd_image_ls, cmd_image_rm;
 extern const struct cmd cmd_ai_show, cmd_ai_set, cmd_ai_reset, cmd_ai_rotate, cmd_ai_calls;
-extern const struct cmd cmd_egress_show, cmd_egress_allow, cmd_egress_deny, cmd_egress_set, cmd_egress_reset, cmd_egress_log;
+extern const struct cmd cmd_egress_show, cmd_egress_allow, cmd_egress_deny, cmd_egress_set, cmd_egress_reset, cmd_egress_log, cmd_egress_sets;
 extern const struct cmd cmd_config_check, cmd_config_show, cmd_doctor, cmd_version;

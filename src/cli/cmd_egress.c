@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "cmd_egress.h"
 #include "create.h"
 #include "fd.h"
 #include "show.h"
@@ -14,7 +14,6 @@
 #include "poison.h"
 
 #define POLICY_MAX (1u << 20)
-#define PAGE       256
 
 struct change_flags {
 	bool close;
@@ -25,15 +24,15 @@ static const struct opt CHANGE_OPTS[] = {
 	  "also end open connections that are not allowed any more" },
 };
 
-static int call(struct cmd_ctx *ctx, const char *method, const char *box, const char *rest, struct view body,
-		struct json **ret, struct err *e)
+int cmd_egress_call(struct cmd_ctx *ctx, const char *method, const char *box, const char *rest, struct view body,
+		    struct json **ret, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
 	struct session_call c = { .method = method, .body = body, .timeout_ms = SESSION_CALL_MS };
 
-	buf_puts(&path, "/v1/sandboxes/");
-	if (session_segment(&path, box, e) < 0)
+	buf_puts(&path, box ? "/v1/sandboxes/" : "/v1");
+	if (box && session_segment(&path, box, e) < 0)
 		return -1;
 	buf_puts(&path, rest);
 	c.path = buf_view(&path);
@@ -49,7 +48,7 @@ static int run_show(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _u
 {
 	struct json *answer;
 
-	if (call(ctx, "GET", operands[0], "/egress", VIEW_NONE, &answer, e) < 0)
+	if (cmd_egress_call(ctx, "GET", operands[0], "/egress", VIEW_NONE, &answer, e) < 0)
 		return -1;
 	if (!answer)
 		return err_set(e, ERR_INTERNAL, "the daemon said nothing about it");
@@ -58,8 +57,58 @@ static int run_show(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _u
 
 /* ---- allow, deny ---- */
 
-static int run_rules(struct cmd_ctx *ctx, const char *action, const struct change_flags *f, size_t n, char **operands,
-		     struct err *e)
+struct allow_flags {
+	struct change_flags change; /* first: run_rules takes either */
+	struct opt_list inject;
+};
+
+static const struct opt ALLOW_OPTS[] = {
+	{ "inject", 0, OPT_LIST, offsetof(struct allow_flags, inject), "WHERE",
+	  "put a secret into requests to it: header:NAME='Bearer {{secret.S}}', query:NAME={{secret.S}}, placeholder:{{secret.S}}" },
+};
+
+/* TEXT{{secret.NAME}}: what is before it, and the name. */
+static bool take_secret(struct view v, struct view *ret_prefix, struct view *ret_name)
+{
+	static const char open[] = "{{secret.", close[] = "}}";
+	const char *at = v.n ? memmem(v.p, v.n, open, sizeof(open) - 1) : NULL;
+
+	if (!at || v.n < sizeof(close) - 1 || memcmp(v.p + v.n - 2, close, 2) != 0)
+		return false;
+	*ret_prefix = view_head(v, (size_t)(at - v.p));
+	*ret_name = view_skip(v, ret_prefix->n + sizeof(open) - 1);
+	if (ret_name->n <= 2)
+		return false;
+	ret_name->n -= 2;
+	return !memchr(ret_name->p, '}', ret_name->n);
+}
+
+static int put_inject(struct json_out *o, const char *text, struct err *e)
+{
+	struct view rest, where = view_split(view_of(text), ':', &rest), value = rest, name = VIEW_NONE, prefix, secret;
+	bool placeholder = view_is(where, "placeholder");
+
+	if (rest.p && !placeholder)
+		name = view_split(rest, '=', &value);
+	if (!rest.p || (!placeholder && (!name.n || !value.p || (!view_is(where, "header") && !view_is(where, "query")))) ||
+	    !take_secret(value, &prefix, &secret) || (prefix.n && !view_is(where, "header")))
+		return err_set(e, ERR_INVALID,
+			       "--inject is header:NAME=TEXT{{secret.S}}, query:NAME={{secret.S}} or placeholder:{{secret.S}}, not %.80s",
+			       text);
+	json_out_object(o);
+	json_out_kstr(o, "secret", secret);
+	if (placeholder)
+		json_out_kbool(o, "placeholder", true);
+	else
+		json_out_kstr(o, view_is(where, "header") ? "header" : "query", name);
+	if (prefix.n)
+		json_out_kstr(o, "prefix", prefix);
+	json_out_end(o, '}');
+	return 0;
+}
+
+static int run_rules(struct cmd_ctx *ctx, const char *action, const struct change_flags *f, const struct opt_list *inject,
+		     size_t n, char **operands, struct err *e)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(POLICY_MAX);
 	struct json_out o;
@@ -75,21 +124,31 @@ static int run_rules(struct cmd_ctx *ctx, const char *action, const struct chang
 		json_out_str(&o, view_of(operands[i]));
 	}
 	json_out_end(&o, ']');
+	if (inject && inject->n) {
+		json_out_key(&o, "inject");
+		json_out_array(&o);
+		for (size_t i = 0; i < inject->n; i++)
+			if (create_check_text(inject->items[i], "an injection", e) < 0 || put_inject(&o, inject->items[i], e) < 0)
+				return -1;
+		json_out_end(&o, ']');
+	}
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many targets for one request");
-	return call(ctx, "POST", operands[0], f->close ? "/egress/rules?open=close" : "/egress/rules", buf_view(&body), NULL,
+	return cmd_egress_call(ctx, "POST", operands[0], f->close ? "/egress/rules?open=close" : "/egress/rules", buf_view(&body), NULL,
 		    e);
 }
 
 static int run_allow(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e)
 {
-	return run_rules(ctx, "allow", flags, n, operands, e);
+	const struct allow_flags *f = flags;
+
+	return run_rules(ctx, "allow", &f->change, &f->inject, n, operands, e);
 }
 
 static int run_deny(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e)
 {
-	return run_rules(ctx, "deny", flags, n, operands, e);
+	return run_rules(ctx, "deny", flags, NULL, n, operands, e);
 }
 
 /* ---- set, reset ---- */
@@ -108,76 +167,14 @@ static int run_set(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 
 	if (read_policy(operands[1], &body, e) < 0)
 		return -1;
-	return call(ctx, "PUT", operands[0], f->close ? "/egress?open=close" : "/egress", buf_view(&body), NULL, e);
+	return cmd_egress_call(ctx, "PUT", operands[0], f->close ? "/egress?open=close" : "/egress", buf_view(&body), NULL, e);
 }
 
 static int run_reset(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	const struct change_flags *f = flags;
 
-	return call(ctx, "DELETE", operands[0], f->close ? "/egress?open=close" : "/egress", VIEW_NONE, NULL, e);
-}
-
-/* ---- log ---- */
-
-struct log_flags {
-	bool denied;
-	uint64_t after;
-};
-
-static const struct opt LOG_OPTS[] = {
-	{ "denied", 0, OPT_FLAG, offsetof(struct log_flags, denied), NULL, "only what was not let through" },
-	{ "after", 0, OPT_COUNT, offsetof(struct log_flags, after), "ID", "only what came behind this one" },
-};
-
-static struct view text_of(const struct json *object, const char *key)
-{
-	const struct json *j = json_get(object, key);
-
-	return j && (j->type == JSON_STRING || j->type == JSON_NUMBER) ? j->text : VIEW("-");
-}
-
-/* "GET example.org:443/path", as far as it is known. */
-static struct view what(struct arena *a, const struct json *v)
-{
-	struct buf b = BUF_INIT(2048);
-	struct view method = session_text(v, "method"), host = session_text(v, "host");
-	struct view address = session_text(v, "address");
-
-	if (method.n)
-		buf_printf(&b, "%.*s ", VIEW_ARG(method));
-	buf_add(&b, host.n ? host : address);
-	buf_printf(&b, ":%.*s%.*s", VIEW_ARG(text_of(v, "port")), VIEW_ARG(session_text(v, "path")));
-	struct view ret = arena_view(a, buf_view(&b));
-	buf_done(&b);
-	return ret;
-}
-
-static int run_log(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
-{
-	static const char *const titles[] = { "ID", "AT", "VERDICT", "REASON", "PROTOCOL", "WHAT", "WOULD_ALLOW" };
-	_cleanup_(show_table_done) struct show_table t;
-	const struct log_flags *f = flags;
-	struct json *answer;
-	char rest[128];
-
-	snprintf(rest, sizeof(rest), "/egress/log?limit=%d&after=%llu%s", PAGE, (unsigned long long)f->after,
-		 f->denied ? "&verdict=deny" : "");
-	show_table_init(&t, titles, ELEMS(titles));
-	if (call(ctx, "GET", operands[0], rest, VIEW_NONE, &answer, e) < 0)
-		return -1;
-	const struct json *rows = answer ? json_get(answer, "verdicts") : NULL;
-	if (!rows || rows->type != JSON_ARRAY)
-		return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of verdicts");
-	for (size_t i = 0; i < rows->n; i++) {
-		const struct json *v = &rows->items[i];
-		struct view cells[] = {
-			text_of(v, "id"),       text_of(v, "at"),  text_of(v, "verdict"),     text_of(v, "reason"),
-			text_of(v, "protocol"), what(&ctx->arena, v), text_of(v, "would_allow"),
-		};
-		show_table_add(&t, cells);
-	}
-	return show_table_print(&t, e);
+	return cmd_egress_call(ctx, "DELETE", operands[0], f->close ? "/egress?open=close" : "/egress", VIEW_NONE, NULL, e);
 }
 
 #define CHANGE .opts = CHANGE_OPTS, .n_opts = ELEMS(CHANGE_OPTS), .flags_size = sizeof(struct change_flags)
@@ -202,7 +199,11 @@ const struct cmd cmd_egress_allow = {
 	.operands = "BOX TARGET…",
 	.summary = "let a box reach something more",
 	.help = TARGETS,
-	CHANGE,
+	.opts = CHANGE_OPTS,
+	.n_opts = ELEMS(CHANGE_OPTS),
+	.more = ALLOW_OPTS,
+	.n_more = ELEMS(ALLOW_OPTS),
+	.flags_size = sizeof(struct allow_flags),
 	.lead = OPTS_ANYWHERE,
 	.min = 2,
 	.max = SIZE_MAX,
@@ -245,18 +246,4 @@ const struct cmd cmd_egress_reset = {
 	.max = 1,
 	.client = true,
 	.run = run_reset,
-};
-
-const struct cmd cmd_egress_log = {
-	.name = "egress log",
-	.operands = "BOX",
-	.summary = "show what a box tried to reach, and what would allow it",
-	.opts = LOG_OPTS,
-	.n_opts = ELEMS(LOG_OPTS),
-	.flags_size = sizeof(struct log_flags),
-	.lead = OPTS_ANYWHERE,
-	.min = 1,
-	.max = 1,
-	.client = true,
-	.run = run_log,
 };

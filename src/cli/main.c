@@ -43,6 +43,7 @@ static const struct cmd *const COMMANDS[] = {
 	&cmd_egress_set,
 	&cmd_egress_reset,
 	&cmd_egress_log,
+	&cmd_egress_sets,
 	&cmd_ai_show,
 	&cmd_ai_set,
 	&cmd_ai_reset,

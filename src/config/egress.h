@@ -90,6 +90,8 @@ void egress_put_rule(struct json_out *o, const struct egress_rule *r);
 /* "pypi", "a.b:443", "*.b", "10.0.0.0/8:5432", "[2001:db8::]/32", "https://a.b/v1". The verdict is left out. */
 int egress_target(struct arena *a, struct view text, const struct json *sets, struct egress_rule *ret,
 		  struct err *e) _must_check_;
+/* `inject` of a rule whose verdict and host are known: an array of objects, or nothing. */
+int egress_read_inject(struct arena *a, const struct json *j, struct egress_rule *r, struct err *e) _must_check_;
 /* Whether any rule asks for a name. */
 bool egress_asks_names(const struct egress_policy *p);
 /* Whether any rule puts a secret into requests. */

@@ -7,7 +7,6 @@
 
 /* ERR_INVALID: the text, quoted and cut, and what about it. */
 int egress_bad(struct err *e, struct view v, const char *what);
-int egress_read_inject(struct arena *a, const struct json *j, struct egress_rule *r, struct err *e) _must_check_;
 void egress_put_inject(struct json_out *o, const struct egress_rule *r);
 bool egress_same_inject(const struct egress_rule *a, const struct egress_rule *b);
 int egress_host(struct arena *a, struct view text, struct view *ret, struct err *e) _must_check_;

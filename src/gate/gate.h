@@ -56,8 +56,11 @@ struct box {
 		char *name;
 	} *names;
 	unsigned n_names, next_name;
-	char refused[256];   /* the last question that was told about */
-	uint64_t refused_ms;
+	struct box_told { /* of questions: the last one that was allowed, and that was not */
+		char name[256];
+		int reason;
+		uint64_t at_ms;
+	} told[2];
 };
 
 struct gate {

@@ -76,18 +76,25 @@ static void reply(struct server_query *q, unsigned rcode, const struct dns_addre
 	free(q);
 }
 
-static void refused(struct server_query *q, int reason, const struct addr *a)
+/* Resolvers ask for A and AAAA, and again: one line is enough. */
+static void say(struct server_query *q, bool allowed, int reason, const struct addr *a)
 {
 	struct box *b = q->box;
+	struct box_told *told = &b->told[allowed];
 	uint64_t now = loop_now(b->gate->loop);
 
-	/* Resolvers ask for A and AAAA, and again: one line is enough. */
-	if (strcmp(b->refused, q->query.name) == 0 && now - b->refused_ms < QUIET_MS)
+	if (told->reason == reason && strcmp(told->name, q->query.name) == 0 && now - told->at_ms < QUIET_MS)
 		return;
-	memcpy(b->refused, q->query.name, sizeof(b->refused));
-	b->refused_ms = now;
-	verdict_say(b, &(struct verdict){ .reason = reason, .protocol = "dns", .via = "dns", .name = view_of(q->query.name),
-					  .addr = a, .port = 53 });
+	memcpy(told->name, q->query.name, sizeof(told->name));
+	told->reason = reason;
+	told->at_ms = now;
+	verdict_say(b, &(struct verdict){ .allowed = allowed, .reason = reason, .protocol = "dns", .via = "dns",
+					  .name = view_of(q->query.name), .addr = a, .port = 53 });
+}
+
+static void refused(struct server_query *q, int reason, const struct addr *a)
+{
+	say(q, false, reason, a);
 }
 
 static void on_answer(struct names_waiter *w, const struct names_answer *a)
@@ -98,6 +105,7 @@ static void on_answer(struct names_waiter *w, const struct names_answer *a)
 	size_t n = 0, of_type = 0, allowed = 0;
 
 	if (!a) {
+		refused(q, WIRE_GATE_REASON_UNRESOLVED, NULL);
 		reply(q, DNS_SERVFAIL, NULL, 0, 0);
 		return;
 	}
@@ -116,6 +124,10 @@ static void on_answer(struct names_waiter *w, const struct names_answer *a)
 	}
 	if (a->n && !allowed)
 		refused(q, WIRE_GATE_REASON_ADDRESS, &a->addrs[0]);
+	else if (a->n)
+		say(q, true, WIRE_GATE_REASON_RULE, NULL);
+	else
+		refused(q, WIRE_GATE_REASON_UNRESOLVED, NULL); /* it was asked for, and is nowhere */
 	reply(q, a->known ? DNS_NOERROR : DNS_NXDOMAIN, found, n, MIN(a->ttl, TTL_MOST));
 }
 
@@ -126,6 +138,7 @@ static void serve(struct server_query *q)
 	char name[256];
 
 	if (policy_name(view_of(q->query.name), name) < 0) {
+		refused(q, WIRE_GATE_REASON_MALFORMED, NULL);
 		reply(q, DNS_NXDOMAIN, NULL, 0, 0);
 		return;
 	}
@@ -136,6 +149,7 @@ static void serve(struct server_query *q)
 	} else if (q->query.type != DNS_A && q->query.type != DNS_AAAA) {
 		reply(q, DNS_NOERROR, NULL, 0, 0);
 	} else if (!names_cached(b->gate->names, f.name) && !box_may_ask(b)) {
+		refused(q, WIRE_GATE_REASON_LIMIT, NULL);
 		reply(q, DNS_REFUSED, NULL, 0, 0);
 	} else {
 		names_ask(b->gate->names, f.name, &q->waiter, on_answer);

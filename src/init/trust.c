@@ -11,6 +11,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "user.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -65,6 +66,25 @@ static int write_files(struct view pem)
 	return r == 0 ? fd_replace(AT_FDCWD, FIREFOX, firefox, sizeof(firefox) - 1, 0644, false) : r;
 }
 
+/* With the user's rights. One who has a ~/.pki knows what is in it. */
+static void write_nssdb(struct view who, struct view data)
+{
+	char path[USER_HOME + 32];
+	struct user user;
+	struct err e = { 0 };
+
+	if (user_find(who, &user, &e) < 0 || user_enter(&user) < 0)
+		return;
+	snprintf(path, sizeof(path), "%s/.pki", user.home);
+	bool ours = mkdir(path, 0700) == 0;
+	snprintf(path, sizeof(path), "%s/.pki/nssdb", user.home);
+	ours = ours && mkdir(path, 0700) == 0;
+	snprintf(path, sizeof(path), "%s/.pki/nssdb/cert9.db", user.home);
+	int r = ours ? fd_replace(AT_FDCWD, path, data.p, data.n, 0600, false) : 0;
+	(void)r; /* it does without */
+	user_leave();
+}
+
 int trust_set(const struct call *call, struct err *e)
 {
 	const struct wire_trust *msg = call->msg;
@@ -79,6 +99,11 @@ int trust_set(const struct call *call, struct err *e)
 		if (r < 0 && errno == ENOENT && file_make_parents(path) == 0)
 			r = symlink(links[i].to, path);
 		(void)r; /* the user's own, or a tree that cannot be written */
+	}
+	if (msg->nssdb.n) {
+		write_nssdb(VIEW("root"), msg->nssdb);
+		if (!view_is(msg->user, "root"))
+			write_nssdb(msg->user, msg->nssdb);
 	}
 	conn_reply(call, &wire_trust_reply_msg, &(struct wire_trust_reply){ 0 });
 	return 0;

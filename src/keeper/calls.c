@@ -23,6 +23,8 @@
 #include "wire_gen.h"
 #include "poison.h"
 
+#define RECORDS_MOST (2u << 20) /* bytes of images' records in one list */
+
 void calls_reply(struct call *c, const struct pb_msg *m, const void *msg)
 {
 	if (!c->stream)
@@ -218,9 +220,16 @@ static int call_image_list(struct call *c, const void *msg, struct err *e)
 	for (const struct image *i = c->k->images.all; i; i = i->next)
 		n++;
 	struct wire_image_list_reply out = { .images = { arena_array(&c->arena, n, sizeof(struct wire_image)), 0 } };
-	for (const struct image *i = c->k->images.all; out.images.items && i; i = i->next)
-		if (image_message(c, i, &out.images.items[out.images.n++]) < 0)
+	size_t records = 0;
+	for (const struct image *i = c->k->images.all; out.images.items && i; i = i->next) {
+		struct wire_image *m = &out.images.items[out.images.n++];
+		if (image_message(c, i, m) < 0)
 			return err_sys(e, ERR_INTERNAL, ENOMEM, "list of images");
+		/* A message has an end: what is left out is asked for with Survey. */
+		records += m->record.n;
+		if (records > RECORDS_MOST)
+			m->record = VIEW_NONE;
+	}
 	calls_reply(c, &wire_image_list_reply_msg, &out);
 	return 0;
 }

@@ -2,8 +2,8 @@
  * The sweeper: see sweep.h.
  *
  * Role: removes trees that boxes filled. Peers: none (its parent waits for its
- * end). Holds: fd 3, the trash directory. Runs as root with CAP_DAC_OVERRIDE and
- * CAP_FOWNER only, Landlock confines it to the trash. The trees are hostile but
+ * end). Holds: fd 3, the trash directory. Runs as root with CAP_DAC_OVERRIDE,
+ * CAP_DAC_READ_SEARCH and CAP_FOWNER only, Landlock confines it to the trash. The trees are hostile but
  * dead: nobody changes them any more.
  */
 #include "sweep.h"

@@ -11,7 +11,7 @@
 
 #include "poison.h"
 
-enum { RECORD_HANDSHAKE = 22, CLIENT_HELLO = 1, EXT_SERVER_NAME = 0, EXT_ALPN = 16, EXT_ECH = 0xfe0d };
+enum { RECORD_HANDSHAKE = 22, CLIENT_HELLO = 1, EXT_SERVER_NAME = 0, EXT_ALPN = 16, EXT_ECH = 0xfe0d, EXT_ECH_DRAFT = 0xfe08, EXT_ESNI = 0xffce };
 
 #define RECORD_MAX 16384
 
@@ -153,7 +153,7 @@ static void read_extensions(struct reader *r, struct tls_hello *h)
 		} else if (type == EXT_ALPN) {
 			read_alpn(r, n, h);
 		} else {
-			h->ech = h->ech || type == EXT_ECH;
+			h->ech = h->ech || (type >= EXT_ECH_DRAFT && type <= EXT_ECH) || type == EXT_ESNI;
 			take(r, NULL, n);
 		}
 	}

@@ -82,6 +82,7 @@ struct store_egress;
 struct store_template;
 struct store_usage;
 struct store_ai_call;
+struct store_verdict;
 struct store_ai_log;
 struct store_ai_limits;
 
@@ -105,6 +106,8 @@ struct store_visitor {
 	void (*ai_limits)(void *arg, const struct store_ai_limits *l);
 	void (*ai_log)(void *arg, const struct store_ai_log *l); /* in the order of their ids */
 	void (*ai_call)(void *arg, const struct store_ai_call *c);
+	/* see store_verdicts.h */
+	void (*verdict)(void *arg, const struct store_verdict *v); /* in the order of their ids, after all boxes */
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };

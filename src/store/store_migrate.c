@@ -170,6 +170,25 @@ static const char *const STEPS[] = {
 	"  output INTEGER NOT NULL,"
 	"  cost INTEGER NOT NULL"
 	") STRICT;",
+	/* 11: what the gate said about boxes, the newest of each */
+	"CREATE TABLE verdicts ("
+	"  id INTEGER PRIMARY KEY NOT NULL,"
+	"  box TEXT NOT NULL REFERENCES boxes (id) ON DELETE CASCADE,"
+	"  first_ms INTEGER NOT NULL,"
+	"  at_ms INTEGER NOT NULL,"
+	"  count INTEGER NOT NULL,"
+	"  allowed INTEGER NOT NULL,"
+	"  reason INTEGER NOT NULL,"
+	"  port INTEGER NOT NULL,"
+	"  protocol TEXT NOT NULL,"
+	"  host TEXT NOT NULL,"
+	"  address TEXT NOT NULL,"
+	"  rule TEXT NOT NULL,"
+	"  method TEXT NOT NULL,"
+	"  path TEXT NOT NULL,"
+	"  via TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX verdicts_box ON verdicts (box);",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -76,6 +76,12 @@ static const char *const SQL[STMTS] = {
 			      " ON CONFLICT (id) DO UPDATE SET builds = excluded.builds",
 	[STMT_TEMPLATE_DELETE] = "DELETE FROM templates WHERE id = ?1",
 	[STMT_TEMPLATE_LIST] = "SELECT id, tenant, name, builds, created_ms FROM templates ORDER BY created_ms, id",
+	[STMT_VERDICT_PUT] = "INSERT INTO verdicts (id, box, first_ms, at_ms, count, allowed, reason, port, protocol, host,"
+			     " address, rule, method, path, via) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
+			     " ?13, ?14, ?15 WHERE EXISTS (SELECT 1 FROM boxes WHERE id = ?2)",
+	[STMT_VERDICT_DELETE] = "DELETE FROM verdicts WHERE id = ?1",
+	[STMT_VERDICT_LIST] = "SELECT id, box, first_ms, at_ms, count, allowed, reason, port, protocol, host, address, rule,"
+			      " method, path, via FROM verdicts ORDER BY id",
 	[STMT_USAGE_PUT] = "INSERT OR REPLACE INTO ai_usage (day, tenant, box, provider, model, requests, estimated, input,"
 			   " cache_read, cache_write, output, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 	[STMT_USAGE_TRIM] = "DELETE FROM ai_usage WHERE day < ?1",
@@ -584,6 +590,8 @@ int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg
 		ret = store_events_load(q, v, arg, e);
 	if (ret == 0)
 		ret = store_usage_load(q, v, arg, e);
+	if (ret == 0)
+		ret = store_verdicts_load(q, v, arg, e);
 	store_sql_rollback(q); /* nothing was written */
 	return ret;
 }

@@ -42,6 +42,9 @@ enum store_stmt {
 	STMT_USAGE_TRIM,
 	STMT_AI_CALL_PUT,
 	STMT_AI_CALL_DELETE,
+	STMT_VERDICT_PUT,
+	STMT_VERDICT_DELETE,
+	STMT_VERDICT_LIST,
 	STMT_AI_LOG_PUT,
 	STMT_AI_LOG_DELETE,
 	STMT_AI_LIMITS_PUT,
@@ -119,6 +122,9 @@ int store_events_load(struct store_sql *q, const struct store_visitor *v, void *
 
 /* What store_usage.c adds. */
 int store_usage_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
+
+/* What store_verdicts.c adds. */
+int store_verdicts_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
 
 /* Sets e from what SQLite says last; returns -1. */
 int store_sql_failed(sqlite3 *db, const char *what, struct err *e);

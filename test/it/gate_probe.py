@@ -197,9 +197,9 @@ def ech_hello(sni, payload):
     return bytes(data)
 
 
-def ech_answer(address, port, sni, payload=b"\0evil.test"):
+def ech_answer(connection, sni, payload=b"\0evil.test"):
     """What the other side says to it: its hello, its certificate, and that it is done."""
-    connection, answer = connect(address, port), b""
+    answer = b""
     connection.sendall(ech_hello(sni, payload))
     while b"\x0e\0\0\0" not in answer[-9:]:
         piece = connection.recv(65536)
@@ -210,23 +210,23 @@ def ech_answer(address, port, sni, payload=b"\0evil.test"):
 
 
 def ech_send(address, port, sni, payload):
-    """To somebody who does not answer."""
+    """To somebody who hangs up."""
     connection = connect(address, port)
     connection.sendall(ech_hello(sni, payload.encode()))
-    connection.shutdown(socket.SHUT_WR)
     return read_all(connection).decode("latin-1")
 
 
-def ech(address, port, sni):
+def ech(address, port, sni, by_proxy=False):
     """Reached is the server that shows its own certificate: it could open the hello."""
-    if b"A test's own authority" not in ech_answer(address, port, sni):
+    connection = tunnel(address, port) if by_proxy else connect(address, port)
+    if b"A test's own authority" not in ech_answer(connection, sni):
         raise ConnectionError("somebody else's certificate")
     return "reached"
 
 
 def ech_issuer(address, port, sni, authority, payload):
     """Whether this authority (PEM) is in the chain that is shown."""
-    return ssl.PEM_cert_to_DER_cert(authority) in ech_answer(address, port, sni, payload.encode())
+    return ssl.PEM_cert_to_DER_cert(authority) in ech_answer(connect(address, port), sni, payload.encode())
 
 
 def split_hello(address, port, sni):
@@ -303,8 +303,8 @@ def dns(server, name, kind=1, over_tcp=False):
     return [message[3] & 15, struct.unpack(">H", message[6:8])[0]]
 
 
-def proxied(host, port, sni=None, inner=None, extra=""):
-    """CONNECT by the box's proxy, then TLS (with a name of its own) or plain HTTP."""
+def tunnel(host, port, extra=""):
+    """A connection by the box's proxy."""
     connection = connect("127.0.0.1", 15004)
     connection.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{extra}\r\n".encode("latin-1"))
     head = b""
@@ -315,6 +315,12 @@ def proxied(host, port, sni=None, inner=None, extra=""):
         head += piece
     if not head.startswith(b"HTTP/1.1 200"):
         raise ConnectionError(f"answer: {head[:40]!r}")
+    return connection
+
+
+def proxied(host, port, sni=None, inner=None, extra=""):
+    """CONNECT, then TLS (with a name of its own) or plain HTTP."""
+    connection = tunnel(host, port, extra)
     if sni is not None:
         return tls_over(connection, sni or None, inner or host)
     connection.sendall(request(inner or host))

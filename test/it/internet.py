@@ -334,9 +334,8 @@ def silent(connection):
 
 
 def first(connection):
-    """Tells what came first, and never answers."""
+    """Tells what came first, and hangs up."""
     note(first=connection.recv(65536).hex())
-    silent(connection)
 
 
 def sink(connection):

@@ -89,8 +89,8 @@ class Provider:
                 self.send_header("set-cookie", "a=b")
                 self.send_header("openai-organization", "secret-org")
                 self.send_header("x-request-id", "req_1")
-                self.end_headers()
-                self.wfile.write(text)
+                self._headers_buffer.append(b"\r\n" + text)  # head and body in one piece
+                self.flush_headers()
 
             def stream(self, pieces):
                 self.send_response(200)

@@ -160,6 +160,8 @@ def test_a_tenant_gives_less_never_more(gateway, tenant):
     set_limits(gateway.api, f"/v1/tenants/{name}", "PATCH", day=0.5)
     about = client.get(f"{mine.path}/ai").json()
     assert (about["limits"]["day"], about["sources"]["day"], about["own"]["day"]) == (0.5, "tenant", 1)
+    about = set_limits(client, mine.path, "PATCH", warn=0.5)
+    assert about["own"]["day"] == 1 and about["limits"]["warn"] == 0.5
     assert about["tenant"]["limits"]["day"] == 0.5 and about["tenant"]["spent"]["day"] == pytest.approx(ONE)
     # Only admins set tenants, and nobody the boxes of others.
     for method in ("GET", "PUT", "PATCH"):
@@ -207,6 +209,12 @@ def test_calls_at_a_time(box, provider):  # noqa: F811
         response.read()
         connection.close()
     paddock.until(lambda: box.about_now()["spent"]["parallel"] == 0, "all are settled")
+
+
+def test_minute_of_calls_at_a_time(box, provider):  # noqa: F811
+    set_limits(box.api, box.box.path, requests_per_minute=5)
+    assert sorted(at_once(16, lambda: box.chat()[0])) == [200] * 5 + [429] * 11
+    assert len(provider.take()) == 5
 
 
 def test_budget_of_calls_at_a_time(box, provider):  # noqa: F811

@@ -278,7 +278,7 @@ def test_command_line(api, make_box, cli):
     assert json.loads(cli("egress", "show", box.id))["policy"] == want
     cli("egress", "set", box.id, "-", input=json.dumps({"allow": ["d.test"]}))
     assert held(api, box.path)["policy"] == policy(allow(host="d.test"))
-    assert cli("egress", "log", box.id).split() == ["ID", "AT", "VERDICT", "REASON", "PROTOCOL", "WHAT", "WOULD_ALLOW"]
+    assert cli("egress", "log", box.id).split() == ["ID", "AT", "TIMES", "VERDICT", "REASON", "PROTOCOL", "WHAT", "WOULD_ALLOW"]
     cli("egress", "reset", box.id)
     assert held(api, box.path)["source"] == "none"
     assert "no-such-set" in cli("egress", "allow", box.id, "no-such-set", code=1)
@@ -337,7 +337,7 @@ def fetch(box, url, *options):
 def test_denied_then_allowed_by_advice(inside):
     box = inside(egress={"allow": ["mine"]})
     assert fetch(box, "http://a.test/x")["path"] == "/x"
-    passed = last(box, verdict="allow")
+    passed = last(box, verdict="allow", protocol="http")
     assert (passed["rule"], passed["reason"], passed["host"], passed["port"], passed["would_allow"]) == \
         ("rules[0]", "rule", "a.test", 80, None)
     assert fetch(box, "http://b.test/") is None
@@ -482,7 +482,9 @@ def test_log_pages(inside):
     assert one["verdicts"] == everything[:1] and one["next"] == ids[0]
     assert log(box, f"?after={one['next']}")["verdicts"] == everything[1:]
     assert log(box, f"?after={ids[-1]}") == {"verdicts": [], "next": ids[-1], "first": ids[0]}
-    assert [v["path"] for v in log(box, "?verdict=allow")["verdicts"]] == ["/1", "/2", "/3"]
+    allowed = log(box, "?verdict=allow")["verdicts"]
+    assert [v["path"] for v in allowed if v["protocol"] == "http"] == ["/1", "/2", "/3"]
+    assert {(v["host"], v["reason"]) for v in allowed if v["protocol"] == "dns"} == {("a.test", "rule")}
     assert {v["host"] for v in log(box, "?verdict=deny")["verdicts"]} == {"b.test"}
 
 

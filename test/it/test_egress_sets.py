@@ -3,12 +3,11 @@
 Every image here is made up, and so are its mirrors. The machine's own are whatever it has, and machine.test besides.
 """
 
-import io
 import json
-import os
+import re
+import sqlite3
 import subprocess
 import tarfile
-import time
 
 import pytest
 
@@ -17,7 +16,7 @@ from internet import Internet
 from test_e2b import E2B
 from test_images import Tar
 from test_templates import built, step
-from verdicts import last as verdict
+from verdicts import last as verdict, log
 
 NAMES = ("mirror.test", "extra.test", "machine.test", "deb.test", "proxy.test", "other.test", "a.test", "b.test", "template.test")
 
@@ -245,3 +244,196 @@ def test_read_once(world, images, inside):
         return (world.disk / name).stat().st_mtime_ns
 
     assert restart() == restart()
+
+
+# ---- the log ----
+
+KNOCK = """
+import socket, sys
+address, first, n, step = sys.argv[1], *map(int, sys.argv[2:])
+for i in range(n):
+    try:
+        with socket.create_connection((address, first + i * step), 20) as s:
+            s.sendall(b"x\\n")
+            s.recv(1)
+    except OSError:
+        pass
+"""
+
+
+def knock(world, box, n, step):
+    box.python(KNOCK, world.net.host(60), "1000", str(n), str(step))
+
+
+def rows(world, box):
+    """What the store has of it, seen from outside."""
+    with sqlite3.connect(f"file:{world.data_dir}/store/paddock.db?mode=ro", uri=True, timeout=20) as db:
+        return db.execute("SELECT id, count FROM verdicts WHERE box = ? ORDER BY id", (box.id,)).fetchall()
+
+
+def test_said_again(world, inside):
+    box = inside(egress={"allow": ["a.test"]})
+    knock(world, box, 40, 0)
+    it = verdict(box, address=world.net.host(60), count=40)
+    assert it["first_at"] <= it["at"] and (it["verdict"], it["reason"], it["port"]) == ("deny", "no_rule", 1000)
+    knock(world, box, 3, 1)
+    again = verdict(box, address=world.net.host(60), port=1000, count=41)
+    assert again["id"] > it["id"] and again["first_at"] == it["first_at"]
+    assert [v["port"] for v in log(box, f"?after={it['id']}")["verdicts"]] == [1000, 1001, 1002]
+    paddock.until(lambda: rows(world, box) == [(v["id"], v["count"]) for v in log(box)["verdicts"]], "the store has the same")
+
+
+def test_the_log_lasts(world, inside):
+    """Over a stop without a moment's notice, over a kill but for that moment; it goes with its box."""
+    box = inside(egress={"allow": ["a.test"]})
+    knock(world, box, 5, 1)
+    verdict(box, port=1004)
+    before = log(box)
+    world.stop()
+    world.start()
+    world.api = world.client()
+    box = box.with_client(world.api)
+    assert log(box) == before and len(before["verdicts"]) == 5
+    knock(world, box, 3, 7)
+    verdict(box, port=1014)
+    before = log(box)["verdicts"]
+    paddock.until(lambda: rows(world, box) == [(v["id"], v["count"]) for v in before], "the store has it")
+    world.kill_api()
+    world.api = world.client()
+    box = box.with_client(world.api)
+    assert log(box)["verdicts"] == before
+    knock(world, box, 1, 1)  # said before the kill
+    assert verdict(box, port=1000, count=3)["id"] > before[-1]["id"]
+    assert box.client.delete(box.path).status == 204
+    paddock.until(lambda: not rows(world, box), "the store has forgotten it")
+
+
+def test_a_storm(world, inside):
+    """The log is bounded, the audit too, and what that leaves out is counted."""
+    box = inside(egress={"allow": ["a.test"]})
+    knock(world, box, 600, 1)
+    verdict(box, port=1599)
+    assert [v["port"] for v in log(box, "?limit=256")["verdicts"]] == list(range(1600 - 256, 1600))
+    paddock.until(lambda: len(rows(world, box)) == 256, "the store has as many")
+
+    def told():
+        lines = [line for line in paddock.read(world.log_file).splitlines() if f"box={box.id}" in line and "egress " in line]
+        return (len([line for line in lines if "egress denied" in line]),
+                sum(int(found[1]) for line in lines if (found := re.search(r"left_out=(\d+)", line))))
+
+    paddock.until(lambda: sum(told()) == 600, "each verdict has a line or is counted")
+    written, left_out = told()
+    assert written >= 50 and left_out > 0
+
+
+def test_a_line_for_every_kind_of_verdict(world, inside):
+    box = inside(egress={"allow": ["a.test"]})
+
+    def curl(*arguments):
+        box.exec(["curl", "-sS", "-m", "20", *arguments])
+
+    curl("http://a.test/direct")
+    curl("http://b.test/")  # its name is refused
+    curl("-x", "http://127.0.0.1:15004", "http://a.test/proxied")
+    curl("-x", "http://127.0.0.1:15004", "http://b.test/proxied")
+    curl("-x", "socks5h://127.0.0.1:15004", "http://b.test/")
+    curl("-k", "--connect-to", f"b.test:443:{world.net.host(60)}:443", "https://b.test/")
+    wanted = [
+        ("allowed", "rule", {"protocol": "dns", "host": "a.test", "port": "53"}),
+        ("denied", "no_rule", {"protocol": "dns", "host": "b.test", "port": "53"}),
+        ("allowed", "rule", {"protocol": "http", "host": "a.test", "port": "80", "path": "/direct", "via": "direct", "rule": "rules[0]"}),
+        ("allowed", "rule", {"protocol": "http", "host": "a.test", "path": "/proxied", "via": "proxy", "rule": "rules[0]"}),
+        ("denied", "no_rule", {"host": "b.test", "via": "proxy", "port": "80"}),
+        ("denied", "no_rule", {"host": "b.test", "via": "socks", "port": "80"}),
+        ("denied", "no_rule", {"protocol": "tls", "host": "b.test", "address": world.net.host(60), "port": "443", "via": "direct"}),
+    ]
+
+    def missing():
+        lines = [line for line in paddock.read(world.log_file).splitlines() if f"box={box.id} tenant=default " in line]
+        said = [(found[1], dict(re.findall(r'(\w+)="?([^" ]*)"?', line))) for line in lines
+                if (found := re.search(r"egress (allowed|denied)", line))]
+        return [want for want in wanted if not any(
+            kind == want[0] and parts["reason"] == want[1] and want[2].items() <= parts.items() for kind, parts in said)]
+
+    try:
+        paddock.until(lambda: not missing(), "there is a line for each")
+    except AssertionError:
+        assert missing() == []
+
+
+# ---- the command line ----
+
+@pytest.fixture
+def cli(world):
+    def start(*arguments, **options):
+        environment = paddock.clean_environment(PADDOCK_URL=world.url, PADDOCK_KEY_FILE=world.data_dir / "admin.key")
+        return subprocess.Popen([paddock.BIN / "paddock", "egress", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, env=environment, **options)
+
+    def run(*arguments, code=0):
+        process = start(*arguments)
+        out, err = process.communicate(timeout=30)
+        assert process.returncode == code, (out, err)
+        return out if code == 0 else err
+
+    run.start = start
+    return run
+
+
+INJECTED = [
+    ("header:Authorization=Bearer {{secret.T}}", {"secret": "T", "header": "Authorization", "prefix": "Bearer "}),
+    ("header:X-Key={{secret.A.b-c}}", {"secret": "A.b-c", "header": "X-Key"}),
+    ("query:key={{secret.T}}", {"secret": "T", "query": "key"}),
+    ("placeholder:{{secret.T}}", {"secret": "T", "placeholder": True}),
+]
+
+
+def test_injection_by_command(inside, cli):
+    box = inside()
+    for said, means in INJECTED:
+        cli("allow", box.id, "api.test", "--inject", said)
+        rules = box.client.get(f"{box.path}/egress").json()["policy"]["rules"]
+        assert rules[0] == {"action": "allow", "host": "api.test", "inject": [means]}, said
+    cli("allow", "--inject", INJECTED[0][0], "--inject", INJECTED[2][0], box.id, "b.test:443")
+    rules = box.client.get(f"{box.path}/egress").json()["policy"]["rules"]
+    assert rules[0]["inject"] == [INJECTED[0][1], INJECTED[2][1]] and rules[0]["ports"] == [443]
+    for bad in ("header:X", "header:=x{{secret.T}}", "header:X=plain", "query:k=a{{secret.T}}", "placeholder:x", "cookie:a={{secret.T}}",
+                "header:X={{secret.}}", "header:X={{secret.a}}b}}"):
+        assert "--inject" in cli("allow", box.id, "api.test", "--inject", bad, code=1), bad
+    # What cannot be is refused, not left out.
+    for target in ("pypi", "192.0.2.0/24"):
+        assert "inject" in cli("allow", box.id, target, "--inject", INJECTED[0][0], code=1)
+    assert box.client.post(f"{box.path}/egress/rules",
+                           {"action": "deny", "targets": ["a.test"], "inject": [INJECTED[0][1]]}).code() == "invalid_argument"
+
+
+def test_sets_by_command(world, images, inside, cli):
+    images("mirrored", mirrored())
+    box = inside(image="mirrored")
+
+    def table(*arguments):
+        lines = cli("sets", *arguments).splitlines()
+        assert lines[0].split() == ["SET", "FROM", "TARGETS"]
+        return {line.split()[0]: re.split(r"  +", line)[1:] for line in lines[1:]}
+
+    assert table(box.id)["pypi"] == ["image", "mirror.test extra.test:8080"] and table()["given"] == ["configuration", "a.test"]
+    assert "machine.test" in table()["pypi"][1] and "madeup" not in table()
+
+
+def test_following_the_log(world, inside, cli):
+    box = inside(egress={"allow": ["a.test"]})
+    knock(world, box, 2, 1)
+    verdict(box, port=1001)
+    process = cli.start("log", "--follow", box.id, bufsize=1)
+    try:
+        assert process.stdout.readline().split()[:3] == ["ID", "AT", "TIMES"]
+        first = [process.stdout.readline().split() for _ in range(2)]
+        assert [line[-2] for line in first] == [f"{world.net.host(60)}:{port}" for port in (1000, 1001)]
+        knock(world, box, 1, 1)
+        assert process.stdout.readline().split()[2:5] == ["2", "deny", "no_rule"]
+        assert box.client.delete(box.path).status == 204
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 1 and "sandbox" in err and not out
+    finally:
+        process.kill()
+        process.communicate()

@@ -245,6 +245,8 @@ BYPASSES = {
     "another SNI to an allowed address": lambda n: (["tls", n.host(10), 443, "evil.test", "evil.test"], None, "no_rule"),
     "no SNI": lambda n: (["tls", n.host(10), 443, None, "evil.test"], None, "no_name"),
     "encrypted ClientHello": lambda n: (["ech", n.host(10), 443, "a.test"], None, "ech"),
+    "CONNECT, then an encrypted ClientHello": lambda n: (["ech", "a.test", 443, "a.test", True], ["ech", n.host(10), 443, "a.test"], "ech"),
+    "CONNECT, then one with another SNI": lambda n: (["ech", "a.test", 443, "evil.test", True], ["ech", n.host(10), 443, "evil.test"], "mismatch"),
     "Host of another": lambda n: (["http", n.host(10), 80, "evil.test"], None, "no_rule"),
     "Host of an allowed name to another address": lambda n: (["http", n.host(66), 80, "a.test"], None, "mismatch"),
     "allowed name, other inner Host": lambda n: (["proxied", "a.test", 80, None, "evil.test"], ["http", n.host(10), 80, "evil.test"], "mismatch"),

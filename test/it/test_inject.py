@@ -17,6 +17,7 @@ from internet import Internet
 from test_e2b import E2B
 from test_pool import drain
 from test_secrets import kill_vault, put
+from verdicts import last
 
 
 @pytest.fixture(scope="module")
@@ -338,6 +339,19 @@ print("all")
     assert [each["headers"]["content-length"] for each in seen if each["path"] == "/again"] == ["2"]
 
 
+def test_each_request_is_a_verdict(site, make, value):
+    """Also within one connection: kept, and a line of the audit with its reason; never what stands behind the path."""
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}, paths=["/open"]))
+    curl(box, "https://api.test/open?hidden=1", "https://api.test/shut?hidden=1")
+    passed, refused = last(box, path="/open"), last(box, path="/shut")
+    assert (passed["verdict"], passed["rule"], passed["method"], passed["host"]) == ("allow", "rules[0]", "GET", "api.test")
+    assert (refused["verdict"], refused["reason"], refused["port"]) == ("deny", "no_rule", 443)
+    lines = [line for line in paddock.read(site.log_file).splitlines() if f"box={box.id} tenant=default" in line]
+    assert [line for line in lines if "egress allowed" in line and 'path="/open"' in line and 'address="' in line]
+    assert [line for line in lines if "egress denied" in line and 'path="/shut"' in line and "reason=no_rule" in line]
+    assert "hidden" not in "".join(lines)
+
+
 # ---- clients ---------------------------------------------------------------
 
 
@@ -537,6 +551,7 @@ def test_warm_boxes_and_policies_of_the_tenant(net, own_daemon, tmp_path):
         return None
 
     box = paddock.until(claim, "a box that was warm", 20)
+    assert "CACertificates" in box.check("cat /etc/chromium/policies/managed/paddock.json")
     net.seen()
     assert curl(box, "https://api.test/").exit_code == 0
     assert requests_seen(net)[0]["headers"]["x-key"] == token

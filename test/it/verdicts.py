@@ -12,7 +12,7 @@ def log(box, query=""):
 def last(box, **what):
     """The newest verdict with these parts; they come a moment after the deed."""
     def look():
-        fitting = [v for v in log(box)["verdicts"] if all(v[key] == value for key, value in what.items())]
+        fitting = [v for v in log(box, "?limit=256")["verdicts"] if all(v[key] == value for key, value in what.items())]
         return fitting and fitting[-1]
 
     return paddock.until(look, f"there is a verdict {what}")

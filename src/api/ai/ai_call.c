@@ -83,6 +83,8 @@ static void release(struct ai_call *k)
 	list_del(&k->link);
 	buf_done(&k->body);
 	buf_done(&k->out);
+	if (k->in)
+		explicit_bzero(k->in, k->n_in); /* a provider may quote the key */
 	free(k->in);
 	free(k);
 }
@@ -342,7 +344,9 @@ static bool receive(struct ai_call *k)
 	}
 	loop_timer_start(k->x->loop, &k->timer, SILENCE_MS, on_time);
 	struct view data = { piece, (size_t)n };
-	return k->answered ? take_body(k, data) : take_head(k, data);
+	bool goes_on = k->answered ? take_body(k, data) : take_head(k, data);
+	explicit_bzero(piece, (size_t)n);
+	return goes_on;
 }
 
 static void on_stream(struct loop_io *io, uint32_t events)

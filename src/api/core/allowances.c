@@ -50,17 +50,19 @@ static struct allowance_doc *doc_new(struct view text, struct err *e)
 	return d;
 }
 
-/* The one form of what is said, which changes what was said before. */
+/* The one form of what is said, which changes what was said before. Only what is new is judged: what the ceilings
+ * have lost since does not keep the rest from being changed. */
 static int wish(const struct allowance *was, const struct json *doc, const struct allowance_ceiling *ceilings, size_t n,
 		struct buf *out, struct err *e)
 {
 	struct arena tmp = ARENA_INIT(DOC_BYTES);
-	struct allowance a = was ? *was : (struct allowance){ 0 };
+	struct allowance a = was ? *was : (struct allowance){ 0 }, more = { 0 };
 	struct json_out o;
-	int r = allowance_read(&tmp, doc, &a, e);
+	int r = allowance_read(&tmp, doc, &more, e) < 0 || allowance_within(&more, ceilings, n, e) < 0 ||
+				allowance_read(&tmp, doc, &a, e) < 0
+			? -1
+			: 0;
 
-	if (r >= 0)
-		r = allowance_within(&a, ceilings, n, e);
 	json_out_init(&o, out);
 	if (r >= 0)
 		allowance_put(&o, &a);

@@ -204,6 +204,12 @@ static void load_template(void *arg, const struct store_template *row)
 		l->e = e;
 }
 
+static void load_verdict(void *arg, const struct store_verdict *row)
+{
+	struct loading *l = arg;
+	policies_log_load(l->core, row);
+}
+
 static int load(struct core *c, const struct core_setup *s, struct err *e)
 {
 	static const struct store_visitor visitor = {
@@ -223,6 +229,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		.ai_limits = load_ai_limits,
 		.ai_log = load_ai_log,
 		.ai_call = load_ai_call,
+		.verdict = load_verdict,
 	};
 	struct loading l = { .core = c };
 
@@ -320,6 +327,7 @@ void core_stop(struct core *c)
 	history_stop(c);
 	webhooks_stop(c);
 	policies_gate_stop(c);
+	policies_log_stop(c);
 	trust_stop(c);
 	vault_stop(c);
 	carrier_stop(c);

@@ -18,6 +18,7 @@
 #define KEEPER_MS  60000
 #define COPY_MS    600000 /* where files are copied one by one */
 #define LIST_BYTES (4u * 1024 * 1024)
+#define SAID_BYTES (64u * 1024 * 1024)
 #define DIGEST_SIZE 72 /* "sha256:", 64 digits, NUL */
 
 static bool has_name(const struct image *i, struct view name)
@@ -61,6 +62,7 @@ int images_each(struct core *c, const struct actor *a, void (*each)(void *arg, c
 void images_done(struct core *c)
 {
 	arena_done(&c->images.arena);
+	arena_done(&c->images.said);
 	c->images.items = NULL;
 	c->images.n = 0;
 }
@@ -91,16 +93,16 @@ static struct image_job *new_job(struct core *c, const struct call_ops *ops, job
 }
 
 /* A record that makes no sense is as good as none. */
-static void take_record(struct core *c, struct arena *a, struct view record, struct image *i)
+static void take_record(struct core *c, struct images *all, struct view record, struct image *i)
 {
 	struct err e = { 0 };
 
 	i->surveyed = true;
-	if (config_sets_merge(a, &c->policies.sets, record, NULL, "image", &i->sets, &e) < 0)
+	if (config_sets_merge(&all->said, &c->policies.sets, record, NULL, "image", &i->sets, &e) < 0)
 		log_warn("image %.*s: its sets of hosts are the machine's: %s", VIEW_ARG(i->digest), e.msg);
 }
 
-static int copy_image(struct core *c, struct arena *a, const struct wire_image *from, struct image *to)
+static int copy_image(struct arena *a, const struct wire_image *from, struct image *to)
 {
 	*to = (struct image){ .digest = arena_view(a, from->digest),
 			      .n_names = from->names.n,
@@ -115,28 +117,34 @@ static int copy_image(struct core *c, struct arena *a, const struct wire_image *
 		if (!to->names[i].p)
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+static void copy_record(struct core *c, struct images *all, const struct wire_image *from, struct image *to)
+{
 	/* The view of this machine says what the machine says. */
 	if (from->machine || !c->config->egress.detect)
 		to->surveyed = true;
 	else if (from->record.n)
-		take_record(c, a, from->record, to);
-	return 0;
+		take_record(c, all, from->record, to);
 }
 
 static int replace_list(struct core *c, const struct wire_image_list_reply *reply)
 {
-	struct images fresh = { .arena = ARENA_INIT(LIST_BYTES), .n = reply->images.n };
+	struct images fresh = { .arena = ARENA_INIT(LIST_BYTES), .said = ARENA_INIT(SAID_BYTES), .n = reply->images.n };
 	int r = 0;
 
 	fresh.items = arena_array(&fresh.arena, fresh.n, sizeof(*fresh.items));
 	if (!fresh.items)
 		r = -ENOMEM;
 	for (size_t i = 0; r >= 0 && i < fresh.n; i++)
-		r = copy_image(c, &fresh.arena, &reply->images.items[i], &fresh.items[i]);
+		r = copy_image(&fresh.arena, &reply->images.items[i], &fresh.items[i]);
 	if (r < 0) {
 		arena_done(&fresh.arena);
 		return r;
 	}
+	for (size_t i = 0; i < fresh.n; i++)
+		copy_record(c, &fresh, &reply->images.items[i], &fresh.items[i]);
 	images_done(c);
 	c->images = fresh;
 	return 0;
@@ -166,7 +174,7 @@ static int on_surveyed(struct call *c, const struct frame *f, int fd)
 
 	fd_close(fd);
 	if (r >= 0 && i && !i->surveyed)
-		take_record(j->core, &j->core->images.arena, reply.record, i);
+		take_record(j->core, &j->core->images, reply.record, i);
 	arena_done(&a);
 	if (r < 0)
 		return r;

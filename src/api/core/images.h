@@ -27,6 +27,7 @@ struct image {
 
 struct images {
 	struct arena arena;
+	struct arena said; /* by images, about sets: what finds no room there costs no image its place */
 	struct image *items;
 	size_t n;
 };

@@ -169,7 +169,7 @@ int policies_take(struct box *b, struct err *e)
 void policies_forget(struct box *b)
 {
 	list_del(&b->egress.unsent);
-	policies_log_done(&b->egress.log);
+	policies_log_forget(b);
 	policy_free(TAKE_PTR(b->egress.own));
 	b->spec.egress = VIEW_NONE;
 }
@@ -347,6 +347,8 @@ static int add_rules(const struct json *sets, const struct egress_policy *was, c
 		if (egress_target(a, more->targets.items[i], sets, r, e) < 0)
 			return err_wrap(e, "targets[%zu]", i);
 		r->verdict = more->verdict;
+		if (egress_read_inject(a, more->inject, r, e) < 0)
+			return err_wrap(e, "targets[%zu]", i);
 		p.n_rules += !replaced(&p, p.n_rules, r);
 	}
 	size_t n_new = p.n_rules;
@@ -532,8 +534,7 @@ int policies_init(struct core *c, struct err *e)
 	map_init(&ps->by_tenant);
 	list_init(&ps->unsent);
 	arena_init(&ps->arena, POLICY_BYTES);
-	/* Greater than all that were given before: a millisecond has no thousand verdicts. */
-	ps->next_id = (uint64_t)clock_wall_ms() * 1000;
+	policies_log_init(c);
 	if (cfg->egress.policy && !(ps->standard = policy_new(cfg->egress.policy, VIEW_NONE, c->policies.sets.sets, e)))
 		return err_wrap(e, "egress.policy");
 	ps->images = calloc((images ? images->n : 0) + 1, sizeof(*ps->images));
@@ -567,5 +568,6 @@ void policies_done(struct core *c)
 	free(ps->images);
 	ps->n_images = 0;
 	policy_free(TAKE_PTR(ps->standard));
+	buf_done(&ps->logs.gone);
 	arena_done(&ps->arena);
 }

@@ -5,8 +5,8 @@
  * once for every box that it concerns.
  *
  * policies.c knows which policy holds, policies_gate.c brings it to paddock-gate and
- * again after every loss of it, policies_log.c keeps the gate's verdicts, policies_token.c
- * makes tokens that restrict it further.
+ * again after every loss of it, policies_log.c keeps the gate's verdicts, policies_audit.c writes
+ * them to the log, policies_token.c makes tokens that restrict it further.
  */
 #pragma once
 
@@ -16,6 +16,7 @@
 #include "map.h"
 #include "mux.h"
 #include "store_events.h"
+#include "store_verdicts.h"
 
 struct actor;
 struct box;
@@ -35,12 +36,19 @@ struct policy {
 
 /* ---- what a verdict leaves behind ---- */
 
-#define POLICIES_LOG      256 /* verdicts that are kept of a box */
+#define POLICIES_LOG      256   /* verdicts that are kept of a box, in memory and in the store */
+#define POLICIES_LOG_ALL  32768 /* and of all */
 #define POLICIES_PAGE_MAX 256
 
+/* What is said again, word for word, is not another: it counts, and is the newest then. */
 struct policy_verdict {
+	struct list of_box, of_all; /* in the order of their ids */
+	struct box *box;
 	uint64_t id; /* increasing, also over restarts */
-	int64_t at_ms;
+	uint64_t was; /* its row in the store, where that has another id; 0: none */
+	uint64_t count;
+	int64_t first_ms, at_ms;
+	bool stored;
 	bool allowed;
 	int reason; /* enum wire_gate_reason */
 	uint16_t port;
@@ -48,10 +56,28 @@ struct policy_verdict {
 	char text[];
 };
 
+/* What the audit has written since a moment, and what it has left out. */
+struct policy_audit {
+	uint64_t since_ms, lines, left_out;
+};
+
 struct policy_log {
-	struct policy_verdict **ring; /* POLICIES_LOG places; NULL until there is one */
-	size_t head, n;
-	uint64_t line_ms, lines, silent; /* of the audit: of this second; not written */
+	struct list verdicts; /* zeroed until there is one */
+	size_t n;
+	struct policy_audit audit;
+};
+
+/* Of all boxes: what is there, and what the store does not know yet. */
+struct policy_logs {
+	struct list verdicts;
+	size_t n;
+	uint64_t saved;        /* all up to this id are in the store, or on their way */
+	struct buf gone;       /* ids of rows that are to go */
+	struct loop_timer save;
+	bool saving;
+	uint64_t next_id;
+	struct policy_audit audit;
+	struct loop_timer tell; /* what was left out */
 };
 
 /* Of a box. */
@@ -78,7 +104,7 @@ struct policies {
 	unsigned sending;
 	bool away;                           /* and somebody was told */
 	bool syncing;                        /* GateSynced is due when all are sent */
-	uint64_t next_id;                    /* of verdicts */
+	struct policy_logs logs;
 	void (*on_first)(struct core *c);    /* until the gate has everything, or is known to be away */
 };
 
@@ -92,6 +118,7 @@ int policies_wish(struct core *c, const struct actor *a, const struct box_wish *
 struct policies_more {
 	enum egress_verdict verdict;
 	struct json_strlist targets;
+	const struct json *inject; /* for each of them; may be NULL */
 };
 
 /* ---- boxes ---- */
@@ -142,8 +169,18 @@ const struct policy_verdict *policies_next(const struct box *b, uint64_t after);
 const char *policies_reason_name(int reason);
 /* What to allow so that it would pass ("example.org:443"); false when no rule helps. */
 bool policies_advice(const struct core *c, const struct policy_verdict *v, struct buf *out);
+void policies_log_init(struct core *c);
 void policies_log_add(struct core *c, const void *verdicts); /* a struct wire_gate_verdicts */
-void policies_log_done(struct policy_log *l);
+void policies_log_load(struct core *c, const struct store_verdict *row);
+void policies_log_forget(struct box *b);
+/* What is not in the store yet goes there now: before the store is closed. */
+void policies_log_stop(struct core *c);
+
+/* ---- the audit ---- */
+
+void policies_audit(struct box *b, const struct policy_verdict *v);
+void policies_audit_forget(struct box *b);
+void policies_audit_stop(struct core *c);
 
 /* ---- the gate ---- */
 

@@ -204,8 +204,6 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 	policies_token_key(b, key);
 	w.token_key = view_of(key);
 	vault_box_policy((struct box *)b, policy); /* before the gate can ask for anything */
-	if (!c->policies.syncing) /* otherwise they were told before, by this api or another */
-		trust_box((struct box *)b, policy);
 	p->call.ops = &push_ops;
 	if (r >= 0)
 		r = mux_call(&c->policies.gate, &p->call, WIRE_TYPE_GATE_POLICY, GATE_MS, GATE_MS, &wire_gate_policy_msg, &w);
@@ -229,6 +227,7 @@ int policies_push(struct box *b, const struct egress_policy *policy, bool rechec
 		free(p);
 		return 0;
 	}
+	trust_box(b, policy);
 	return done ? 1 : 0;
 }
 
@@ -295,6 +294,8 @@ static void send_more(struct core *c)
 			continue;
 		*p = (struct push){ .core = c, .counted = true };
 		memcpy(p->box, b->id, sizeof(p->box));
+		if (!ps->syncing) /* otherwise nothing is new but the gate */
+			trust_box(b, policies_of(b, NULL));
 		if (send_policy(p, b, policies_of(b, NULL), false) < 0)
 			free(p);
 		else

@@ -1,7 +1,11 @@
 /*
- * The gate's verdicts: the newest of each box in memory, and a line each in the log. See
- * policies.h. What stands in a verdict was said by the box: it is bounded by the gate, cut
- * here, and quoted where it is written.
+ * The gate's verdicts: the newest of each box, in memory and in the store. See policies.h. What
+ * stands in a verdict was said by the box: it is bounded by the gate, cut here, and quoted
+ * where it is written.
+ *
+ * The store is told a moment later, of many at once and never of a second lot before the first
+ * is on disk: what a storm has pushed out of memory by then is never written. A kill of this process
+ * loses that moment.
  */
 #include <stdlib.h>
 
@@ -13,8 +17,11 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define TEXT_MAX   256 /* of each part */
-#define LINES_MAX  50  /* of the audit, of one box in a second */
+#define TEXT_MAX  256  /* of each part */
+#define JOIN_LOOK 32   /* of the newest: what is as one of them is said again */
+#define SAVE_MS   200
+#define SAVE_MOST 2048 /* at once */
+#define GONE_MAX  (8u * (POLICIES_LOG_ALL + SAVE_MOST))
 
 static const char *const reason_names[] = {
 	[WIRE_GATE_REASON_NONE] = "none",
@@ -93,57 +100,15 @@ bool policies_advice(const struct core *c, const struct policy_verdict *v, struc
 	return ok;
 }
 
-/* ---- the audit ---- */
+/* ---- what is kept ---- */
 
-static void put_quoted(struct buf *b, const char *key, struct view v)
+static size_t gather(const struct policy_verdict *v, struct view ret[7])
 {
-	if (!v.n)
-		return;
-	buf_printf(b, " %s=", key);
-	text_quote(b, v, TEXT_MAX);
+	const struct view parts[] = { v->protocol, v->host, v->address, v->rule, v->method, v->path, v->via };
+
+	memcpy(ret, parts, sizeof(parts));
+	return ELEMS(parts);
 }
-
-static void write_line(const struct box *b, const struct policy_verdict *v)
-{
-	struct buf line = BUF_INIT(8192), advice = BUF_INIT(1024);
-
-	buf_printf(&line, "egress %s box=%s tenant=%s reason=%s", v->allowed ? "allowed" : "denied", b->id,
-		   b->tenant->id, policies_reason_name(v->reason));
-	put_quoted(&line, "rule", v->rule);
-	put_quoted(&line, "protocol", v->protocol);
-	put_quoted(&line, "host", v->host);
-	put_quoted(&line, "address", v->address);
-	buf_printf(&line, " port=%u", v->port);
-	put_quoted(&line, "method", v->method);
-	put_quoted(&line, "path", v->path);
-	put_quoted(&line, "via", v->via);
-	if (policies_advice(b->core, v, &advice))
-		put_quoted(&line, "allow", buf_view(&advice));
-	log_info("%.*s", VIEW_ARG(buf_view(&line)));
-	buf_done(&line);
-	buf_done(&advice);
-}
-
-/* A box that knocks on every door shall not fill the machine's log. */
-static void audit(struct box *b, const struct policy_verdict *v)
-{
-	struct policy_log *l = &b->egress.log;
-	uint64_t now = clock_mono_ms();
-
-	if (now - l->line_ms >= 1000) {
-		if (l->silent)
-			log_info("egress box=%s: %llu more verdicts in the second before", b->id,
-				 (unsigned long long)l->silent);
-		l->line_ms = now;
-		l->lines = l->silent = 0;
-	}
-	if (++l->lines <= LINES_MAX)
-		write_line(b, v);
-	else
-		l->silent++;
-}
-
-/* ---- the ring ---- */
 
 static char *keep(char *at, struct view from, struct view *to)
 {
@@ -156,42 +121,128 @@ static char *keep(char *at, struct view from, struct view *to)
 	return at + v.n;
 }
 
-static struct policy_verdict *verdict_new(struct core *c, const struct wire_gate_verdict *w)
+/* A copy with the words in it. */
+static struct policy_verdict *verdict_new(const struct policy_verdict *like)
 {
-	const struct view parts[] = { w->protocol, w->name, w->address, w->rule, w->method, w->path, w->via };
-	size_t size = 0;
+	struct view parts[7];
+	size_t n = gather(like, parts), size = 0;
 
-	for (size_t i = 0; i < ELEMS(parts); i++)
+	for (size_t i = 0; i < n; i++)
 		size += MIN(parts[i].n, (size_t)TEXT_MAX);
 	struct policy_verdict *v = calloc(1, sizeof(*v) + size);
 	if (!v)
 		return NULL;
-	v->id = ++c->policies.next_id;
-	v->at_ms = w->time_ms;
-	v->allowed = w->allowed;
-	v->reason = w->reason;
-	v->port = (uint16_t)MIN(w->port, UINT16_MAX);
+	memcpy(v, like, sizeof(*v));
+	list_init(&v->of_box);
+	list_init(&v->of_all);
 	struct view *const to[] = { &v->protocol, &v->host, &v->address, &v->rule, &v->method, &v->path, &v->via };
 	char *at = v->text;
-	for (size_t i = 0; i < ELEMS(parts); i++)
+	for (size_t i = 0; i < n; i++)
 		at = keep(at, parts[i], to[i]);
 	return v;
 }
 
-static void put(struct policy_log *l, struct policy_verdict *v)
+static bool same(const struct policy_verdict *a, const struct policy_verdict *b)
 {
-	if (!l->ring)
-		l->ring = calloc(POLICIES_LOG, sizeof(*l->ring));
-	if (!l->ring) {
-		free(v);
-		return;
+	struct view x[7], y[7];
+	size_t n = gather(a, x);
+
+	if (a->allowed != b->allowed || a->reason != b->reason || a->port != b->port)
+		return false;
+	gather(b, y);
+	for (size_t i = 0; i < n; i++)
+		if (!view_eq(x[i], y[i]))
+			return false;
+	return true;
+}
+
+static void row_goes(struct core *c, uint64_t id)
+{
+	if (id)
+		(void)!buf_append(&c->policies.logs.gone, &id, sizeof(id));
+}
+
+static void take_out(struct policy_verdict *v)
+{
+	list_del(&v->of_box);
+	list_del(&v->of_all);
+	v->box->egress.log.n--;
+	v->box->core->policies.logs.n--;
+}
+
+static void put_last(struct policy_verdict *v)
+{
+	struct policy_log *l = &v->box->egress.log;
+
+	if (!l->verdicts.next)
+		list_init(&l->verdicts);
+	list_append(&l->verdicts, &v->of_box);
+	list_append(&v->box->core->policies.logs.verdicts, &v->of_all);
+	l->n++;
+	v->box->core->policies.logs.n++;
+}
+
+static void drop(struct policy_verdict *v)
+{
+	row_goes(v->box->core, v->stored ? v->id : v->was);
+	take_out(v);
+	free(v);
+}
+
+/* Its own oldest makes room for a box's newest; that of all where all have too many. */
+static void make_room(struct core *c, struct policy_log *l)
+{
+	while (l->n >= POLICIES_LOG)
+		drop(CONTAINER(l->verdicts.next, struct policy_verdict, of_box));
+	while (c->policies.logs.n >= POLICIES_LOG_ALL)
+		drop(CONTAINER(c->policies.logs.verdicts.next, struct policy_verdict, of_all));
+}
+
+static struct policy_verdict *said_before(const struct policy_log *l, const struct policy_verdict *v)
+{
+	size_t looked = 0;
+
+	if (!l->n)
+		return NULL;
+	for (struct list *it = l->verdicts.prev; it != &l->verdicts && looked < JOIN_LOOK; it = it->prev, looked++)
+		if (same(CONTAINER(it, struct policy_verdict, of_box), v))
+			return CONTAINER(it, struct policy_verdict, of_box);
+	return NULL;
+}
+
+static void on_save(struct loop_timer *t);
+
+static void save_later(struct core *c)
+{
+	struct policy_logs *ls = &c->policies.logs;
+
+	if (!ls->saving && !loop_timer_active(&ls->save) && !c->stopping)
+		loop_timer_start(c->loop, &ls->save, SAVE_MS, on_save);
+}
+
+static void add(struct core *c, struct policy_verdict *like)
+{
+	struct policy_log *l = &like->box->egress.log;
+	struct policy_verdict *v = said_before(l, like);
+
+	if (v) {
+		take_out(v);
+		if (v->stored)
+			v->was = v->id;
+		v->stored = false;
+		v->at_ms = like->at_ms;
+		v->count++;
+	} else {
+		v = verdict_new(like);
+		if (!v)
+			return;
+		v->count = 1;
+		v->first_ms = v->at_ms;
+		make_room(c, l);
 	}
-	if (l->n == POLICIES_LOG) {
-		free(l->ring[l->head]);
-		l->head = (l->head + 1) % POLICIES_LOG;
-		l->n--;
-	}
-	l->ring[(l->head + l->n++) % POLICIES_LOG] = v;
+	v->id = ++c->policies.logs.next_id;
+	put_last(v);
+	save_later(c);
 }
 
 void policies_log_add(struct core *c, const void *verdicts)
@@ -203,39 +254,142 @@ void policies_log_add(struct core *c, const void *verdicts)
 	for (size_t i = 0; i < all->verdicts.n; i++) {
 		const struct wire_gate_verdict *w = &all->verdicts.items[i];
 		struct box *b = boxes_by_id(c, w->box);
-		struct policy_verdict *v = b && !b->hidden && !b->pooled ? verdict_new(c, w) : NULL;
+		struct policy_verdict v = { .box = b, .at_ms = w->time_ms, .allowed = w->allowed, .reason = w->reason,
+					    .port = (uint16_t)MIN(w->port, UINT16_MAX), .protocol = w->protocol,
+					    .host = w->name, .address = w->address, .rule = w->rule, .method = w->method,
+					    .path = w->path, .via = w->via };
 
 		if (w->allowed)
 			c->stats.egress_allowed++;
 		else
 			c->stats.egress_denied++;
-		if (!v)
+		if (!b || b->hidden || b->pooled)
 			continue;
-		audit(b, v);
-		put(&b->egress.log, v);
+		policies_audit(b, &v);
+		add(c, &v);
 	}
 }
 
 const struct policy_verdict *policies_next(const struct box *b, uint64_t after)
 {
 	const struct policy_log *l = &b->egress.log;
-	size_t low = 0, high = l->n;
+	const struct policy_verdict *found = NULL;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
+	if (!l->n)
+		return NULL;
+	for (struct list *it = l->verdicts.prev; it != &l->verdicts; it = it->prev) {
+		const struct policy_verdict *v = CONTAINER(it, struct policy_verdict, of_box);
 
-		if (l->ring[(l->head + mid) % POLICIES_LOG]->id <= after)
-			low = mid + 1;
-		else
-			high = mid;
+		if (v->id <= after)
+			break;
+		found = v;
 	}
-	return low < l->n ? l->ring[(l->head + low) % POLICIES_LOG] : NULL;
+	return found;
 }
 
-void policies_log_done(struct policy_log *l)
+/* ---- the store ---- */
+
+static void on_saved(void *arg, const struct err *e)
 {
-	for (size_t i = 0; i < l->n; i++)
-		free(l->ring[(l->head + i) % POLICIES_LOG]);
-	free(l->ring);
-	*l = (struct policy_log){ 0 };
+	struct core *c = arg;
+	struct policy_logs *ls = &c->policies.logs;
+
+	core_store_result(c, e);
+	ls->saving = false;
+	if (ls->saved < ls->next_id || buf_len(&ls->gone))
+		save_later(c);
+}
+
+static void put_row(struct core *c, struct policy_verdict *v, store_done *done)
+{
+	const struct store_verdict row = {
+		.id = v->id, .was = v->was, .count = v->count, .first_ms = v->first_ms, .at_ms = v->at_ms,
+		.reason = (uint32_t)v->reason, .port = v->port, .allowed = v->allowed, .box = view_of(v->box->id),
+		.protocol = v->protocol, .host = v->host, .address = v->address, .rule = v->rule, .method = v->method,
+		.path = v->path, .via = v->via,
+	};
+
+	v->stored = true;
+	v->was = 0;
+	c->policies.logs.saved = v->id;
+	store_verdict_put(c->store, &row, done, c);
+}
+
+/* Those that the store does not have are the newest: an id is given anew to what is said again. */
+static void save(struct core *c, size_t most)
+{
+	struct policy_logs *ls = &c->policies.logs;
+	struct list *it = &ls->verdicts;
+	size_t n = 0;
+
+	while (it->prev != &ls->verdicts && CONTAINER(it->prev, struct policy_verdict, of_all)->id > ls->saved)
+		it = it->prev;
+	for (; it != &ls->verdicts && n < most; it = it->next, n++)
+		put_row(c, CONTAINER(it, struct policy_verdict, of_all), core_store_done);
+	if (it == &ls->verdicts)
+		ls->saved = ls->next_id; /* the newest may be gone with its box */
+	ls->saving = true;
+	/* The last of the batch, and of the transaction; of no rows, too. */
+	store_verdict_delete(c->store, buf_view(&ls->gone), on_saved, c);
+	buf_clear(&ls->gone);
+}
+
+static void on_save(struct loop_timer *t)
+{
+	save(CONTAINER(t, struct core, policies.logs.save), SAVE_MOST);
+}
+
+void policies_log_load(struct core *c, const struct store_verdict *row)
+{
+	struct policy_logs *ls = &c->policies.logs;
+	struct policy_verdict *v, like = {
+		.box = boxes_by_id(c, row->box), .id = row->id, .count = row->count, .first_ms = row->first_ms,
+		.at_ms = row->at_ms, .stored = true, .allowed = row->allowed, .reason = (int)row->reason, .port = row->port,
+		.protocol = row->protocol, .host = row->host, .address = row->address, .rule = row->rule,
+		.method = row->method, .path = row->path, .via = row->via,
+	};
+
+	if (!like.box || !(v = verdict_new(&like))) {
+		row_goes(c, row->id);
+		return;
+	}
+	make_room(c, &like.box->egress.log);
+	put_last(v);
+	ls->saved = ls->next_id = MAX(ls->next_id, row->id);
+}
+
+/* ---- life ---- */
+
+void policies_log_init(struct core *c)
+{
+	struct policy_logs *ls = &c->policies.logs;
+
+	list_init(&ls->verdicts);
+	buf_init(&ls->gone, GONE_MAX);
+	/* Greater than all that were given before: a millisecond has no thousand verdicts. */
+	ls->saved = ls->next_id = (uint64_t)clock_wall_ms() * 1000;
+}
+
+/* Its rows go with the box's, or stay with it for the next start. */
+void policies_log_forget(struct box *b)
+{
+	struct policy_log *l = &b->egress.log;
+
+	while (l->n) {
+		struct policy_verdict *v = CONTAINER(l->verdicts.next, struct policy_verdict, of_box);
+
+		take_out(v);
+		free(v);
+	}
+	policies_audit_forget(b);
+}
+
+void policies_log_stop(struct core *c)
+{
+	struct policy_logs *ls = &c->policies.logs;
+
+	policies_audit_stop(c);
+	loop_timer_stop(&ls->save);
+	if (ls->saved < ls->next_id || buf_len(&ls->gone))
+		save(c, POLICIES_LOG_ALL);
 }

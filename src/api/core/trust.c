@@ -7,12 +7,14 @@
 #include "core_state.h"
 #include "fd.h"
 #include "log.h"
+#include "nssdb.h"
 #include "secrets.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define PATIENCE_MS 10000
 #define PEM_MAX     (64u * 1024)
+#define NSSDB_MAX   (256u * 1024)
 
 /* ---- a box ---- */
 
@@ -35,7 +37,7 @@ static const struct call_ops tell_ops = { .on_reply = on_told, .on_fail = on_tel
 
 static void tell(struct box *b)
 {
-	struct wire_trust msg = { .authority = trust_pem(b->core) };
+	struct wire_trust msg = { .authority = trust_pem(b->core), .user = b->spec.user, .nssdb = buf_view(&b->core->trust.nssdb) };
 	struct err e = { 0 };
 
 	b->browsers.waits = !msg.authority.n;
@@ -50,7 +52,7 @@ static void tell(struct box *b)
 void trust_box(struct box *b, const struct egress_policy *p)
 {
 	/* One that is being made is told when it has greeted. */
-	bool early = b->guest.state != GUEST_READY && b->state.status == BOX_CREATING;
+	bool early = b->creation && b->guest.state != GUEST_READY;
 
 	if (egress_asks_names(p) && !early)
 		tell(b);
@@ -68,15 +70,19 @@ static void on_pem(void *arg, const void *result, const struct err *e)
 {
 	struct core *c = arg;
 	const struct wire_vault_ca_reply *reply = result;
-	struct buf pem = BUF_INIT(PEM_MAX);
+	struct buf pem = BUF_INIT(PEM_MAX), nssdb = BUF_INIT(NSSDB_MAX);
 
 	c->trust.reading = NULL;
-	if (e || buf_add(&pem, reply->pem) < 0) {
-		log_warn("the installation's authority is not known: %s", e ? e->msg : "out of memory");
+	if (e || buf_add(&pem, reply->pem) < 0 || nssdb_make(reply->pem, &nssdb) < 0) {
+		log_warn("the installation's authority is not known: %s", e ? e->msg : "it cannot be read");
+		buf_done(&pem);
+		buf_done(&nssdb);
 		return;
 	}
 	buf_done(&c->trust.pem);
+	buf_done(&c->trust.nssdb);
 	c->trust.pem = pem;
+	c->trust.nssdb = nssdb;
 	LIST_EACH (it, &c->boxes) {
 		struct box *b = CONTAINER(it, struct box, order);
 		if (b->browsers.waits && b->guest.state != GUEST_DEAD)
@@ -96,6 +102,7 @@ void trust_stop(struct core *c)
 {
 	job_abandon(TAKE_PTR(c->trust.reading));
 	buf_done(&c->trust.pem);
+	buf_done(&c->trust.nssdb);
 }
 
 struct view trust_pem(const struct core *c)

@@ -18,6 +18,7 @@ struct job;
 
 struct trust {
 	struct buf pem;      /* empty: the vault has not said it yet */
+	struct buf nssdb;    /* nssdb.h */
 	struct job *reading;
 };
 

@@ -189,12 +189,14 @@ struct rules_body {
 	bool unused; /* the schema puts nothing at offset 0 */
 	struct view action;
 	struct json_strlist targets;
+	const struct json *inject;
 };
 
 static const struct json_field rules_fields[] = {
 	{ "action", JSON_F_STRING, offsetof(struct rules_body, action), .min = 1, .required = true },
 	{ "targets", JSON_F_STRLIST, offsetof(struct rules_body, targets), .min = 1, .max = EGRESS_RULES_MAX,
 	  .required = true },
+	{ "inject", JSON_F_ANY, offsetof(struct rules_body, inject), .nullable = true },
 };
 static const struct json_schema rules_schema = { rules_fields, ELEMS(rules_fields) };
 
@@ -209,6 +211,7 @@ static void add_rules(struct req *r)
 		return;
 	more.verdict = view_is(body.action, "allow") ? EGRESS_ALLOW : view_is(body.action, "deny") ? EGRESS_DENY : EGRESS_NONE;
 	more.targets = body.targets;
+	more.inject = body.inject;
 	if (more.verdict == EGRESS_NONE)
 		err_set(&e, ERR_INVALID, "action must be allow or deny");
 	else if (read_open(r, &close, &e) >= 0)
@@ -275,6 +278,8 @@ static void put_verdict(struct json_out *o, const struct core *c, const struct p
 	json_out_object(o);
 	json_out_ku64(o, "id", v->id);
 	rest_put_time(o, "at", v->at_ms);
+	rest_put_time(o, "first_at", v->first_ms);
+	json_out_ku64(o, "count", v->count);
 	json_out_kz(o, "verdict", v->allowed ? "allow" : "deny");
 	json_out_kz(o, "reason", policies_reason_name(v->reason));
 	put_text(o, "rule", v->rule);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "ailog.h"
 #include "auth.h"
 #include "boxes.h"
 #include "core.h"
@@ -967,6 +968,69 @@ static void test_patch_outlives_a_restart(void **state)
 	assert_true(b->state.expires_ms > b->state.created_ms);
 }
 
+/* ---- calls to models ---- */
+
+struct seen {
+	size_t n;
+	uint64_t first, last;
+	size_t most;
+};
+
+static bool see(void *arg, const struct store_ai_log *l)
+{
+	struct seen *s = arg;
+
+	if (s->n == s->most)
+		return false;
+	assert_true(!s->n || l->id < s->last);
+	assert_true(view_is(l->model, "m") && view_is(l->finish, "complete") && l->cost == (int64_t)l->id);
+	s->first = s->n++ ? s->first : l->id;
+	s->last = l->id;
+	return true;
+}
+
+static struct seen calls_of(const char *box, uint64_t before, size_t most)
+{
+	struct seen s = { .most = most };
+	ailog_each(rig->core, view_of(box), before, see, &s);
+	return s;
+}
+
+static void add_call(uint64_t id, const char *box)
+{
+	ailog_add(rig->core, &(struct store_ai_log){ .id = id, .tenant = VIEW("default"), .box = view_of(box), .provider = VIEW("openai"),
+						     .endpoint = VIEW("models"), .model = VIEW("m"), .finish = VIEW("complete"),
+						     .cost = (int64_t)id });
+}
+
+static void test_calls_are_bounded(void **state)
+{
+	char box[24];
+	uint64_t id = 1;
+
+	for (; id <= AILOG_BOX + 5; id++)
+		add_call(id == 3 ? 4 : id == 4 ? 3 : id, "first"); /* the third ends after the fourth */
+	struct seen s = calls_of("first", 0, SIZE_MAX);
+	assert_int_equal(s.n, AILOG_BOX);
+	assert_int_equal(s.first, AILOG_BOX + 5);
+	assert_int_equal(s.last, 6);
+	assert_int_equal(calls_of("first", 10, SIZE_MAX).n, 4);
+	assert_int_equal(calls_of("first", 0, 7).last, AILOG_BOX - 1);
+	assert_int_equal(calls_of("other", 0, SIZE_MAX).n, 0);
+	/* Others push them out only when all together are too many. */
+	for (size_t i = 0; i < AILOG_ALL - 10; i++, id++) {
+		snprintf(box, sizeof(box), "box%zu", i % 25);
+		add_call(id, box);
+	}
+	assert_int_equal(calls_of("first", 0, SIZE_MAX).n, 10);
+	stop_core();
+	start_core();
+	s = calls_of("first", 0, SIZE_MAX);
+	assert_int_equal(s.n, 10);
+	assert_int_equal(s.first, AILOG_BOX + 5);
+	assert_int_equal(calls_of("box0", 0, SIZE_MAX).n, (AILOG_ALL - 10 + 24) / 25);
+}
+
 /* ---- snapshots, forks, workspaces ---- */
 
 static size_t forked;
@@ -1114,6 +1178,7 @@ int main(void)
 		TEST(test_idle_box_is_stopped_where_it_cannot_be_paused),
 		TEST(test_restart_knows_what_is_paused),
 		TEST(test_patch_outlives_a_restart),
+		TEST(test_calls_are_bounded),
 		TEST(test_forks),
 		TEST(test_snapshots),
 		TEST(test_workspaces),

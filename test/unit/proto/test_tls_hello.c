@@ -86,6 +86,13 @@ static void extensions(void **state)
 	assert_true(h.ech);
 	assert_int_equal(with_extensions(EXT("\xfe\x0d\0\0" SNI), &h), 1);
 	assert_true(h.ech);
+	/* as drafts had it */
+	assert_int_equal(with_extensions(EXT("\xfe\x09\0\0" SNI), &h), 1);
+	assert_true(h.ech);
+	assert_int_equal(with_extensions(EXT("\xff\xce\0\0" SNI), &h), 1);
+	assert_true(h.ech);
+	assert_int_equal(with_extensions(EXT("\xfe\x0e\0\0" SNI), &h), 1);
+	assert_false(h.ech);
 	assert_int_equal(with_extensions(EXT(SNI SNI), &h), -EINVAL);				/* two of them */
 	assert_int_equal(with_extensions(EXT("\0\0\0\x14\0\x12\0\0\6a.test\0\0\6b.test"), &h), -EINVAL); /* two names */
 	assert_int_equal(with_extensions(EXT("\0\0\0\x0b\0\x09\0\0\6a\0test"), &h), -EINVAL);	/* a NUL */

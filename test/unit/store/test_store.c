@@ -20,6 +20,7 @@
 #include "fd.h"
 #include "num.h"
 #include "store.h"
+#include "store_verdicts.h"
 
 #include "poison.h"
 
@@ -436,6 +437,78 @@ static void assert_refused(struct fixture *f, const char *why)
 		fail_msg("\"%s\" does not say \"%s\"", e.msg, why);
 }
 
+/* ---- verdicts ---- */
+
+struct verdicts {
+	size_t n;
+	uint64_t ids[8], counts[8];
+	char last[128];
+};
+
+static void on_verdict(void *arg, const struct store_verdict *v)
+{
+	struct verdicts *all = arg;
+
+	assert_true(all->n < ELEMS(all->ids));
+	all->ids[all->n] = v->id;
+	all->counts[all->n++] = v->count;
+	snprintf(all->last, sizeof(all->last), "%.*s %d %u %u %.*s %.*s%.*s", VIEW_ARG(v->box), v->allowed, v->reason, v->port,
+		 VIEW_ARG(v->protocol), VIEW_ARG(v->host), VIEW_ARG(v->path));
+}
+
+static struct verdicts load_verdicts(struct fixture *f)
+{
+	static const struct store_visitor visitor = { .verdict = on_verdict };
+	struct verdicts all = { 0 };
+	struct err e = { 0 };
+
+	if (store_load(f->store, &visitor, &all, &e) < 0)
+		fail_msg("%s", e.msg);
+	return all;
+}
+
+static void put_verdict(struct fixture *f, uint64_t id, uint64_t was, uint64_t count, const char *box)
+{
+	const struct store_verdict v = { .id = id, .was = was, .count = count, .first_ms = 1, .at_ms = 2, .reason = 3, .port = 443,
+					 .allowed = true, .box = view_of(box), .protocol = VIEW("tls"), .host = VIEW("a.test"),
+					 .address = VIEW("192.0.2.1"), .rule = VIEW(""), .method = VIEW(""), .path = VIEW("/x"),
+					 .via = VIEW("direct") };
+
+	f->pending++;
+	store_verdict_put(f->store, &v, on_done, f);
+}
+
+/* One takes another's place, some go, and all of a box go with it; of a box that is not there nothing is kept. */
+static void test_verdicts(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t gone[] = { 2, 99 };
+
+	open_store(f);
+	put_tenant(f, "t");
+	put_box(f, "b1", "t", "");
+	put_box(f, "b2", "t", "");
+	for (uint64_t id = 1; id <= 3; id++)
+		put_verdict(f, id, 0, 1, "b1");
+	put_verdict(f, 4, 0, 1, "b2");
+	put_verdict(f, 5, 0, 1, "nobody");
+	put_verdict(f, 6, 1, 7, "b1");
+	f->pending++;
+	store_verdict_delete(f->store, (struct view){ (const char *)gone, sizeof(gone) }, on_done, f);
+	wait_all(f);
+	assert_int_equal(f->failed, 0);
+	reopen_store(f);
+	struct verdicts all = load_verdicts(f);
+	assert_int_equal(all.n, 3);
+	assert_true(all.ids[0] == 3 && all.ids[1] == 4 && all.ids[2] == 6 && all.counts[2] == 7);
+	assert_string_equal(all.last, "b1 1 3 443 tls a.test/x");
+	f->pending++;
+	store_box_delete(f->store, VIEW("b1"), on_done, f);
+	wait_all(f);
+	all = load_verdicts(f);
+	assert_true(all.n == 1 && all.ids[0] == 4);
+}
+
 static void test_newer_version(void **state)
 {
 	struct fixture *f = *state;
@@ -627,6 +700,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_callback_wanted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_load_beside_a_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_modes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verdicts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_newer_version, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_strange_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_directory, setup, teardown),
