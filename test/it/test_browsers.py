@@ -99,6 +99,7 @@ def test_chromium_as_it_comes(box, net):
 def test_chromium_that_hides(box, net):
     """With its own default: it is intercepted by the name that can be read, and trusts that."""
     tell_chromium(box, EncryptedClientHelloEnabled=True)
+    give(box, allow("site.test", protocol="tls"))  # whose requests, once they are seen, are still TLS to it
     net.seen()
     after = last_id(box)
     output = browse(box, "https://site.test/page")

@@ -218,11 +218,13 @@ def test_a_template(world):
             assert reaches(box, "template.test") and not reaches(box, "machine.test")
 
         check()
+        twin = world.api.post(f"{box.path}/fork", {"count": 1}).json()["sandboxes"][0]
         world.kill_api()
         world.api = world.client()
-        box = box.with_client(world.api)
-        check()
-        assert world.api.delete(box.path).status == 204
+        for document in (box.document, twin):
+            box = paddock.Box(world.api, document)
+            check()
+            assert world.api.delete(box.path).status == 204
     finally:
         assert e2b.call("DELETE", f"/templates/{build['templateID']}").status == 204
         e2b.close()

@@ -132,7 +132,7 @@ struct job *create_helper(struct core *c, const struct tenant *t, const struct b
 /* A box with the files of another: `snapshot` is the keeper's. */
 struct create_twin {
 	const char *snapshot;
-	struct view image, digest;
+	struct view image, digest, origin;
 };
 struct job *create_fork(struct core *c, const struct actor *a, const struct box_wish *w,
 			const struct create_twin *twin, job_done *done, void *arg,

@@ -299,7 +299,7 @@ static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID
 			snapshots_find(b->core, how->actor, ACT_SNAPSHOT_READ, s->snapshot, e);
 		if (!sn)
 			return err_wrap(e, "snapshot");
-		from = (struct create_twin){ sn->id, view_of(sn->image), view_of(sn->digest) };
+		from = (struct create_twin){ sn->id, view_of(sn->image), view_of(sn->digest), VIEW("") };
 	} else {
 		from.image = s->image;
 		if (images_resolve(b->core, s->image, &from.digest, e) < 0)
@@ -308,7 +308,8 @@ static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID
 	memcpy(snapshot, from.snapshot, strlen(from.snapshot) + 1);
 	s->image = arena_view(&b->arena, from.image);
 	s->digest = arena_view(&b->arena, from.digest);
-	return s->image.p && s->digest.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+	s->origin = arena_view(&b->arena, from.origin);
+	return s->image.p && s->digest.p && s->origin.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "box");
 }
 
 static int take_workspace(struct box *b, const struct how *how, struct err *e)

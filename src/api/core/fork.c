@@ -102,7 +102,8 @@ static void make_twins(struct fork *f)
 {
 	const struct create_twin twin = { .snapshot = f->snapshot,
 					  .image = f->spec.image,
-					  .digest = f->spec.digest };
+					  .digest = f->spec.digest,
+					  .origin = f->spec.origin };
 
 	f->pending = 1; /* ours: nothing settles before all are begun */
 	while (f->begun < f->n && !f->failed.code) {
@@ -188,9 +189,10 @@ static int copy_wish(struct fork *f, const struct box *b, const struct fork_wish
 	if (spec_make(&like, f->core->config, &f->arena, &f->spec, e) < 0)
 		return -1;
 	f->spec.digest = arena_view(&f->arena, b->spec.digest);
+	f->spec.origin = arena_view(&f->arena, b->spec.origin.n ? b->spec.origin : b->spec.snapshot);
 	f->prefix = w->name_prefix.n ? arena_view(&f->arena, w->name_prefix) : VIEW("");
 	f->n = w->count;
-	if (!f->spec.digest.p || !f->prefix.p)
+	if (!f->spec.digest.p || !f->spec.origin.p || !f->prefix.p)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "fork");
 	return 0;
 }

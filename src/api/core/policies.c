@@ -50,7 +50,7 @@ static const struct config_sets *sets_for(const struct core *c, struct view snap
 
 const struct config_sets *policies_sets(const struct box *b)
 {
-	return sets_for(b->core, b->spec.snapshot, b->spec.digest);
+	return sets_for(b->core, b->spec.origin.n ? b->spec.origin : b->spec.snapshot, b->spec.digest);
 }
 
 /* Files of a snapshot say nothing by themselves: what was in the box wrote them. Its image does. */

@@ -335,6 +335,7 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kbool(&o, "auto_resume", s->auto_resume);
 	json_out_kbool(&o, "readonly_root", s->readonly_root);
 	json_out_kstr(&o, "snapshot", s->snapshot);
+	json_out_kstr(&o, "origin", s->origin);
 	json_out_kstr(&o, "workspace", s->workspace);
 	json_out_kbool(&o, "workspace_readonly", s->workspace_readonly);
 	if (s->secrets.n) {
@@ -367,7 +368,7 @@ int spec_metadata_to_json(const struct box_spec *s, struct buf *out)
 
 struct columns {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view user, workdir, on_end, snapshot, workspace, mask_host;
+	struct view user, workdir, on_end, snapshot, origin, workspace, mask_host;
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
 	bool readonly_root, auto_resume, workspace_readonly, ports_public;
@@ -393,6 +394,7 @@ static const struct json_field column_fields[] = {
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume) },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root) },
 	{ "snapshot", JSON_F_STRING, AT(snapshot) },
+	{ "origin", JSON_F_STRING, AT(origin) },
 	{ "workspace", JSON_F_STRING, AT(workspace) },
 	{ "workspace_readonly", JSON_F_BOOL, AT(workspace_readonly) },
 	{ "secrets", JSON_F_ANY, AT(secrets) },
@@ -472,6 +474,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.idle_seconds = c.idle_seconds;
 	s.auto_resume = c.auto_resume;
 	s.snapshot = c.snapshot;
+	s.origin = c.origin;
 	s.workspace = c.workspace;
 	s.workspace_readonly = c.workspace_readonly;
 	s.ports_public = c.ports_public;

@@ -75,6 +75,7 @@ struct box_spec {
 	bool auto_resume; /* the next use of a paused box resumes it */
 	bool readonly_root;
 	struct view snapshot;  /* what it was made from, as it was called; empty: the image alone */
+	struct view origin;    /* of a fork: what the first of its kind was made from */
 	struct view workspace; /* the name of a shared one; empty: its own */
 	bool workspace_readonly;
 	struct view egress; /* JSON; empty: that of its image, tenant, … (policies.h) */

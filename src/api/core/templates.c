@@ -284,9 +284,12 @@ void templates_take_record(struct template_build *b, struct view record)
 
 static bool is_used(const struct core *c, const char *snapshot)
 {
-	LIST_EACH (it, &c->boxes)
-		if (view_is(CONTAINER(it, struct box, order)->spec.snapshot, snapshot))
+	LIST_EACH (it, &c->boxes) {
+		const struct box_spec *s = &CONTAINER(it, struct box, order)->spec;
+
+		if (view_is(s->snapshot, snapshot) || view_is(s->origin, snapshot))
 			return true;
+	}
 	return false;
 }
 
