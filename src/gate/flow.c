@@ -72,6 +72,8 @@ void flow_end(struct flow *f, bool reset)
 	list_del(&f->link);
 	f->box->n_flows--;
 	f->box->n_intercepts -= f->intercepted;
+	f->box->collected -= f->collected;
+	f->collected = 0;
 	g->n_flows--;
 	loop_defer(g->loop, &f->freeing, run_free);
 }
@@ -230,6 +232,23 @@ static void go_opaque(struct flow *f)
 		flow_end(f, true);
 	else if (relay_flush(f))
 		flow_wants(f);
+}
+
+bool flow_collect(struct flow *f, size_t n)
+{
+	if (n > GATE_COLLECT - f->box->collected)
+		return false;
+	f->box->collected += n;
+	f->collected += n;
+	return true;
+}
+
+void flow_collected(struct flow *f, size_t n)
+{
+	if (f->state == FLOW_OVER) /* its end has given back all of it */
+		return;
+	f->box->collected -= n;
+	f->collected -= n;
 }
 
 static void look_inside(struct flow *f)

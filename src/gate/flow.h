@@ -76,6 +76,7 @@ struct flow {
 
 	bool greeted; /* SOCKS */
 	bool intercepted; /* counts among the box's */
+	size_t collected; /* of the box's */
 	struct intercept *intercept;
 
 };
@@ -94,6 +95,9 @@ bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const
 void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a, enum policy_proto proto);
 void flow_wants(struct flow *f); /* which events are awaited now */
 void flow_timer(struct flow *f, uint64_t ms);
+/* Room for a body that is kept until it is whole; false: there is none. And back. */
+bool flow_collect(struct flow *f, size_t n);
+void flow_collected(struct flow *f, size_t n);
 /* More of the client's bytes are in f->look. */
 void flow_looked(struct flow *f);
 /* The policy has changed: false when it would not be allowed any more. */

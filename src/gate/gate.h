@@ -24,6 +24,7 @@
 #define GATE_FLOWS       8192   /* in all; each has two fds */
 #define GATE_BOX_FLOWS   2048   /* of one box */
 #define GATE_INTERCEPTS  256    /* of these are looked into: each may hold some megabytes */
+#define GATE_COLLECT     (32u * 1024 * 1024) /* bodies of a box that wait for their length */
 #define GATE_HEAD_MS     30000  /* until a connection has said what it is */
 #define GATE_FIRST_MS    150    /* a client that says nothing for so long lets the server speak first */
 #define GATE_CONNECT_MS  10000  /* for one address */
@@ -44,6 +45,7 @@ struct box {
 	bool synced;           /* it came on the api's present channel */
 	struct list flows, questions;
 	unsigned n_flows, n_intercepts;
+	size_t collected; /* of GATE_COLLECT */
 	uint64_t allowed, denied, bytes_out, bytes_in;
 	/* limits by time: what is left, and when it was counted last */
 	uint64_t tokens_ms, bytes_left;

@@ -171,15 +171,20 @@ int inject_mask(const struct inject *j, struct mask *m)
 
 /* ---- the request with them ---- */
 
-/* The headers of compression: what comes back could not be looked through. gRPC and Connect have their own. */
+/* The headers of compression: what comes back could not be looked through. gRPC and Connect have their own. And those of
+ * parts: half of a value is not found in either of two answers. */
 bool inject_drops(const struct inject *j, struct view name)
 {
 	static const char *const drop[] = { "host", "connection", "upgrade", "keep-alive", "proxy-connection", "proxy-authorization",
 					    "http2-settings", "expect", "accept-encoding", "grpc-accept-encoding",
 					    "connect-accept-encoding" };
+	static const char *const with_secrets[] = { "range", "if-range", "sec-websocket-extensions" };
 
 	for (size_t i = 0; i < ELEMS(drop); i++)
 		if (view_is(name, drop[i]))
+			return true;
+	for (size_t i = 0; j->n && i < ELEMS(with_secrets); i++)
+		if (view_is(name, with_secrets[i]))
 			return true;
 	for (size_t i = 0; i < j->n; i++)
 		if (j->rules[i].header[0] && view_is(name, j->rules[i].header))

@@ -154,6 +154,7 @@ void intercept_start(struct flow *f)
 	ic->head_text = (struct buf){ .max = 2 * INTERCEPT_PLAIN, .secret = true };
 	ic->collect = (struct buf){ .max = INJECT_BODY, .secret = true };
 	f->to_server.secret = f->to_client.secret = true;
+	f->to_server.max = INJECT_OUT + INTERCEPT_PLAIN; /* a request that was collected goes as one */
 	mask_init(&ic->mask);
 	f->intercept = ic;
 	f->mode = MODE_INTERCEPT;

@@ -38,6 +38,7 @@ static bool bad_answer(struct intercept *ic, const char *why)
 static void answer_done(struct intercept *ic)
 {
 	ic->in_answer = false;
+	flow_collected(ic->flow, ic->flow->collected);
 	if (ic->step != IC_SENT || !ic->keep_alive) {
 		intercept_close(ic->flow);
 		return;

@@ -85,6 +85,7 @@ static void give_back_down(struct h2_stream *s, size_t held)
 static void release(struct h2_stream *s)
 {
 	s->h->collected -= s->reserved;
+	flow_collected(s->h->ic->flow, s->reserved);
 	s->reserved = 0;
 }
 
@@ -443,7 +444,8 @@ static void pass(struct h2_stream *s)
 	/* Nobody else will say it: the question does not go on. */
 	if (r->expect_continue && !s->up_end)
 		(void)!nghttp2_submit_headers(h->client.session, NGHTTP2_FLAG_NONE, s->client_id, NULL, &go_on, 1, NULL);
-	if (!s->rewrite || length < 0 || length > INJECT_BODY || h->collected + (size_t)length > H2_COLLECT) {
+	if (!s->rewrite || length < 0 || length > INJECT_BODY || h->collected + (size_t)length > H2_COLLECT ||
+	    !flow_collect(h->ic->flow, (size_t)length)) {
 		submit(s, !s->rewrite, -1);
 		return;
 	}

@@ -112,7 +112,8 @@ static bool begin_request(struct intercept *ic)
 		return false;
 	}
 	ic->rewrite = body && inject_has_placeholders(&ic->inject);
-	ic->chunk = ic->rewrite && (r->content_length < 0 || r->content_length > INJECT_BODY);
+	ic->chunk = ic->rewrite && (r->content_length < 0 || r->content_length > INJECT_BODY ||
+				   !flow_collect(ic->flow, (size_t)r->content_length));
 	http1_body_init(&ic->body, r->content_length);
 	/* Nobody else will say it: the head goes when the body is here, or goes without the question. */
 	if (body && r->expect_continue && !intercept_to_client(ic->flow, VIEW("HTTP/1.1 100 Continue\r\n\r\n")))

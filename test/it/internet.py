@@ -238,6 +238,9 @@ class Web(BaseHTTPRequestHandler):
         self.send_response(200)
         if how == "header":
             self.send_header("X-Echo", value)
+        if how == "part" and (span := (self.headers.get("Range") or "").removeprefix("bytes=")):
+            first, _, last = span.partition("-")
+            text = text[int(first):int(last) + 1 if last else None]
         if how == "gzip":
             text = gzip.compress(text)
             self.send_header("Content-Encoding", "gzip")
