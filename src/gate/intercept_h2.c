@@ -332,8 +332,11 @@ static bool send_some(struct h2_side *side)
 	const uint8_t *p;
 	ssize_t n = 0;
 
-	while (buf_len(&out) < SEND_AHEAD && (n = nghttp2_session_mem_send(side->session, &p)) > 0)
+	while (buf_len(&out) < SEND_AHEAD && (n = nghttp2_session_mem_send(side->session, &p)) > 0) {
 		(void)buf_append(&out, p, (size_t)n);
+		/* The session's own buffer, which lives as long as it does and is only written to from here on. */
+		explicit_bzero((void *)(uintptr_t)p, (size_t)n);
+	}
 	if (n < 0 || out.bad) {
 		flow_end(f, true);
 		return false;

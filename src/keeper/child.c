@@ -29,6 +29,7 @@
 #include "poison.h"
 
 #define FIRST_FD 3
+#define ENV_MAX  8
 #define AGAIN_MS 200   /* an api that dies at once is not started in a tight loop */
 #define STEADY_MS 2000
 
@@ -84,7 +85,14 @@ int child_exec(struct keeper *k, const char *program, char *const argv[], char *
 	char path[640];
 	assert(n <= 16);
 	snprintf(path, sizeof(path), "%s/%s", k->bin_path, program);
-	struct exec_args a = { .path = path, .argv = argv, .envp = envp, .fds = fds, .n = n };
+	/* Symbols at the start: a function that is looked up when it is first called costs a copy of all vector
+	 * registers on the stack, and memcpy has left in those what it copied last, secrets too. */
+	char now[] = "LD_BIND_NOW=1", *all[ENV_MAX + 2] = { now };
+	for (size_t i = 0; envp && envp[i]; i++) {
+		assert(i < ENV_MAX);
+		all[i + 1] = envp[i];
+	}
+	struct exec_args a = { .path = path, .argv = argv, .envp = all, .fds = fds, .n = n };
 	pid_t pid;
 	int pidfd;
 	int r = spawn_vfork(&(struct spawn){ .cgroup = -1, .fn = exec_child, .arg = &a }, &pid, &pidfd);

@@ -604,7 +604,7 @@ def test_canary(net, make, site, client, value):
     assert held.status == 201, held
     (request,) = paddock.until(lambda: requests_seen(net), "it has arrived")
     assert request["headers"]["x-key"] == value, "the control: it was sent"
-    paddock.until(lambda: b"open" in client.get(f"{box.path}/processes/held/output").body, "it is under way")
+    paddock.until(lambda: client.get(f"{box.path}/processes/held/output").json()["stdout"]["data"] == "open\n", "it is under way")
     assert in_memory(site, needles, box) == {"paddock-gate"}
     answer = curl(box, "https://api.test/", "-H", "X-Other: {{secret.TOKEN}}", "-d", "{{secret.TOKEN}}", "-o", "/workspace/answer")
     assert answer.exit_code == 0

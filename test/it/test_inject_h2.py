@@ -13,7 +13,7 @@ import pytest
 
 import npm
 import paddock
-from canary import canary, forms
+from canary import canary, forms, in_memory, nowhere
 from internet import Internet
 from test_inject import curl, inject
 from test_secrets import put
@@ -513,3 +513,31 @@ def test_floods(net, rules, value, site):
         assert over or not last or last[0][0] == 7, (name, sent, last)
         assert over or last or name == "continuations", (name, "nobody ended it")
     assert [pid for pid, name in site.programs().items() if name == "paddock-gate"] == gate
+
+
+# ---- the canary --------------------------------------------------------------
+
+
+IDLE = """
+const session = require('http2').connect(process.env.H2_URL);
+const ask = (path, done) => {
+  const stream = session.request({ ':method': 'POST', ':path': path, 'x-want': '{{secret.TOKEN}}' });
+  stream.on('end', done).resume();
+  stream.end('{{secret.TOKEN}}');
+};
+ask('/one', () => ask('/two', () => console.log('both-answered')));
+"""
+
+
+def test_canary(net, rules, value, client, site):
+    """The gate knows it as long as the connection lives, to mask it; then no table of HPACK has it, nor anybody else."""
+    box = rules(inject("api.test", KEY, PLACE))
+    started = client.post(f"{box.path}/processes", {"argv": ["node", "-e", IDLE], "tag": "idle", "env": {"H2_URL": URL}})
+    assert started.status == 201, started
+    paddock.until(lambda: client.get(f"{box.path}/processes/idle/output").json()["stdout"]["data"] == "both-answered\n", "both are answered", 20)
+    sent = net.seen_h2()
+    assert [(each["headers"]["x-key"], each["headers"]["x-want"], each["body"]) for each in sent] == [(value,) * 3] * 2, "the control"
+    assert in_memory(site, forms(value), box) == {"paddock-gate"}
+    assert client.get(f"{box.path}/processes/idle").json()["running"], "it is open"
+    assert client.delete(f"{box.path}/processes/idle").status in (200, 204)
+    nowhere(site, value, box)

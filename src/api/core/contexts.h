@@ -9,8 +9,9 @@
  * process ends, the next code starts another. After a restart of the api contexts
  * are found by their tags.
  *
- *   contexts.c      what can be asked for
- *   contexts_run.c  the process: starting, code, events, time limits, the end
+ *   contexts.c           what can be asked for
+ *   contexts_language.c  the interpreters
+ *   contexts_run.c       the process: starting, code, events, time limits, the end
  *
  * `done` of an operation may come before the call that began it returns.
  */

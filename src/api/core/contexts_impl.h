@@ -6,6 +6,7 @@
 #include "boxes.h"
 #include "contexts.h"
 #include "exec.h"
+#include "late.h"
 #include "procs.h"
 
 struct context_language {
@@ -78,8 +79,7 @@ struct context {
 	unsigned n_queue;
 	struct context_cell *current;
 	struct list ops; /* wait for it to run, or to be gone */
-	struct buf late[EXEC_CHANNELS]; /* what came while no code ran: the newest of it */
-	bool late_cut;
+	struct late late; /* what came while no code ran */
 
 	struct loop_timer timer; /* the code's time limit, then between strikes */
 	struct loop_timer again; /* the next interrupt, where one may be lost */

@@ -9,15 +9,12 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "contexts_drivers.h"
 #include "contexts_impl.h"
 #include "core_state.h"
-#include "text.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define RING_BYTES  (256u * 1024)
-#define LATE_MAX    (256u * 1024)       /* of each channel, for the next execution */
 #define LINE_MAX    (16u * 1024 * 1024) /* of an event; the drivers keep below it */
 #define EVENT_ARENA (64u * 1024 * 1024)
 #define HEAD_MAX    96
@@ -27,80 +24,6 @@
 #define DEATH_MS    5000 /* for PID 1 to tell of the end */
 #define AGAIN_MS    200
 #define AGAIN_MAX   20
-
-/* ---- languages ---- */
-
-static void put_env_json(struct buf *b, const struct context_code *w)
-{
-	struct json_out o;
-
-	json_out_init(&o, b);
-	json_out_object(&o);
-	for (size_t i = 0; i < w->env.n + w->secrets.n; i++) {
-		const struct json_strmap *from = i < w->env.n ? &w->env : &w->secrets;
-		size_t at = i < w->env.n ? i : i - w->env.n;
-		json_out_key_view(&o, from->keys[at]);
-		json_out_str(&o, from->values[at]);
-	}
-	json_out_end(&o, '}');
-}
-
-/* A='b c' D='e'"'"'f': the names were checked to be names. */
-static void put_words(struct buf *b, const struct json_strmap *env)
-{
-	for (size_t i = 0; i < env->n; i++) {
-		buf_add(b, env->keys[i]);
-		buf_putc(b, '=');
-		text_quote_word(b, env->values[i]);
-		buf_putc(b, ' ');
-	}
-}
-
-static void put_env_words(struct buf *b, const struct context_code *w)
-{
-	put_words(b, &w->env);
-	put_words(b, &w->secrets);
-}
-
-/* Descriptor 250 is read to the byte: what follows the driver is the first request. */
-const struct context_language contexts_languages[] = {
-	{ "python",
-	  { "python3", "-c",
-	    "import io\n"
-	    "c = io.open(250, 'rb', closefd=False)\n"
-	    "exec(compile(c.read(int(c.readline())), '<paddock>', 'exec'),"
-	    " {'control': c, '__name__': '__paddock__'})" },
-	  contexts_python,
-	  &contexts_python_size,
-	  put_env_json },
-	{ "javascript",
-	  { "node", "-e",
-	    "{const f = require('fs'), b = Buffer.alloc(1); let n = '';"
-	    "while (f.readSync(250, b) && b[0] != 10) n += b;"
-	    "const d = Buffer.alloc(+n);"
-	    "for (let i = 0; i < d.length;) i += f.readSync(250, d, i, d.length - i, null);"
-	    "require('vm').runInThisContext('(function(require,boot){' + d + '\\n})', { filename: 'paddock' })"
-	    "(require, { load: (s, o) => import(s, o) })}" },
-	  contexts_javascript,
-	  &contexts_javascript_size,
-	  put_env_json },
-	{ "bash",
-	  { "bash", "--norc", "-c",
-	    "read -r -u 250 n; LC_ALL=C IFS= read -r -u 250 -N \"$n\" d; eval \"$d\"", "bash" },
-	  contexts_bash,
-	  &contexts_bash_size,
-	  put_env_words,
-	  .insist = true }, /* a signal that comes while it forks is not seen before the child has ended */
-	{ 0 },
-};
-
-const struct context_language *contexts_language(struct view name)
-{
-	for (const struct context_language *l = contexts_languages; l->name; l++)
-		if (view_is(name, l->name))
-			return l;
-	return NULL;
-}
 
 /* ---- executions ---- */
 
@@ -242,37 +165,14 @@ static void put_error(struct context_cell *m, const char *name, const char *valu
 	buf_done(&b);
 }
 
-/* ---- output ---- */
-
-/* The newest LATE_MAX bytes stay for the next execution. */
-static void keep_late(struct context *c, unsigned channel, struct view data)
-{
-	struct buf *b = &c->late[channel - 1];
-
-	if (data.n > LATE_MAX) {
-		data = view_skip(data, data.n - LATE_MAX);
-		c->late_cut = true;
-	}
-	if (buf_len(b) + data.n > LATE_MAX) {
-		buf_consume(b, buf_len(b) + data.n - LATE_MAX);
-		c->late_cut = true;
-	}
-	b->max = LATE_MAX;
-	if (buf_add(b, data) < 0)
-		c->late_cut = true;
-}
-
 static void give_late(struct context *c, struct context_cell *m)
 {
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++) {
-		struct buf b = c->late[i];
-		c->late[i] = BUF_INIT(0);
+	for (unsigned channel = 1; channel <= EXEC_CHANNELS; channel++) {
+		_cleanup_(buf_done) struct buf b = late_take(&c->late, channel);
 		if (buf_len(&b) && m->run)
-			m->run->on_output(m->run, i + 1, buf_view(&b));
-		buf_done(&b);
+			m->run->on_output(m->run, channel, buf_view(&b));
 	}
-	m->truncated |= c->late_cut;
-	c->late_cut = false;
+	m->truncated |= late_take_cut(&c->late);
 }
 
 /* ---- events ---- */
@@ -552,7 +452,7 @@ static int on_data(struct call *call, unsigned channel, struct view data)
 	if (channel == 3)
 		on_control(c, data);
 	else if (!m)
-		keep_late(c, channel, data);
+		late_keep(&c->late, channel, data);
 	else if (m->run)
 		m->run->on_output(m->run, channel, data);
 	return 0;
@@ -595,27 +495,13 @@ static const struct call_ops stream_ops = {
 
 /* ---- ending what runs ---- */
 
-static int on_signalled(struct call *call, const struct frame *f, int fd)
-{
-	return f->flags & FRAME_LAST ? 0 : -EBADMSG;
-}
-
-static void on_signal_fail(struct call *call, const struct err *e)
-{
-}
-
-static const struct call_ops signal_ops = { .on_reply = on_signalled, .on_fail = on_signal_fail };
-
 static void signal_process(struct context *c, enum wire_signal_scope scope, uint32_t signo)
 {
 	struct wire_signal msg = { .pid = c->pid, .signo = signo, .scope = scope };
-	struct err e = { 0 };
 
 	guest_cancel(&c->poke); /* the one before is with PID 1 already */
-	c->poke.ops = &signal_ops;
 	/* When it cannot be sent the next strike, or the end of the link, does it. */
-	(void)!guest_call(&c->box->guest, &c->poke, WIRE_TYPE_SIGNAL, 0, DEATH_MS, &wire_signal_msg, &msg,
-			  &e);
+	procs_tell(c->box, &c->poke, &msg, DEATH_MS);
 }
 
 static void on_again(struct loop_timer *t)
@@ -670,8 +556,7 @@ static void unlink_and_free(struct context *c)
 	guest_cancel(&c->poke);
 	buf_done(&c->out);
 	buf_done(&c->line);
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++)
-		buf_done(&c->late[i]);
+	late_done(&c->late);
 	arena_done(&c->arena);
 	free(c);
 }

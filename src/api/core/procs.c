@@ -181,6 +181,25 @@ int procs_resize(struct core *c, const struct actor *a, struct view box, struct 
 	return procs_call(b, op, WIRE_TYPE_RESIZE, &wire_resize_msg, &msg, e);
 }
 
+static int on_told(struct call *c, const struct frame *f, int fd)
+{
+	return f->flags & FRAME_LAST ? 0 : -EBADMSG;
+}
+
+static void on_not_told(struct call *c, const struct err *e)
+{
+}
+
+static const struct call_ops told_ops = { .on_reply = on_told, .on_fail = on_not_told };
+
+void procs_tell(struct box *b, struct call *c, const struct wire_signal *msg, uint32_t timeout_ms)
+{
+	struct err e = { 0 };
+
+	c->ops = &told_ops;
+	(void)!guest_call(&b->guest, c, WIRE_TYPE_SIGNAL, 0, timeout_ms, &wire_signal_msg, msg, &e);
+}
+
 void procs_cancel(struct proc_op *op)
 {
 	guest_cancel(&op->call);

@@ -46,5 +46,8 @@ struct pb_msg;
 /* A request with an empty answer. */
 int procs_call(struct box *b, struct proc_op *op, uint16_t type, const struct pb_msg *pm, const void *msg,
 	       struct err *e) _must_check_;
+struct wire_signal;
+/* A signal whose outcome nobody waits for; `c` is not under way. */
+void procs_tell(struct box *b, struct call *c, const struct wire_signal *msg, uint32_t timeout_ms);
 /* All digits are a pid, everything else is a tag. */
 int procs_select(struct view process, struct wire_process_selector *ret, struct err *e) _must_check_;

@@ -10,6 +10,7 @@
  *
  *   shells.c       what can be asked for
  *   shells_run.c   the process: starting, commands, records, the end
+ *   shells_input.c what a command reads
  *   shells_loop.c  the bash side
  */
 #pragma once

@@ -4,9 +4,11 @@
 #pragma once
 
 #include "boxes.h"
+#include "late.h"
 #include "shells.h"
 
-#define SHELL_ID 16 /* characters of a command's id */
+#define SHELL_ID   16 /* characters of a command's id */
+#define SHELL_PATH 48 /* of its input's file */
 
 /* What bash executes; reports and takes commands on the control channel. */
 extern const char shells_loop[];
@@ -65,8 +67,7 @@ struct shell {
 	char kind;        /* of that header */
 	uint32_t code;
 
-	struct buf late[EXEC_CHANNELS]; /* what came while no command ran: the newest of it */
-	bool late_cut;
+	struct late late; /* what came while no command ran */
 
 	struct loop_timer timer; /* the command's time limit, then between strikes */
 	unsigned strikes;
@@ -84,3 +85,15 @@ void shells_command_free(struct shell_command *m);
 void shells_interrupt(struct shell *s);
 /* Fails all commands and forgets the shell; its process is somebody else's business. */
 void shells_drop(struct shell *s, const struct err *why);
+/* The running command, whose input is there. */
+void shells_send(struct shell *s, struct shell_command *m);
+/* The running command was never sent. */
+void shells_lose(struct shell *s, struct shell_command *m, const struct err *e);
+
+/* ---- shells_input.c ---- */
+
+const char *shells_input_path(const struct shell_command *m, char path[SHELL_PATH]);
+/* Writes it, then shells_send; or shells_lose. */
+void shells_input_write(struct shell *s, struct shell_command *m);
+/* Nobody waits for it: a file that stays is the box's own litter. */
+void shells_input_remove(struct shell *s, const struct shell_command *m);

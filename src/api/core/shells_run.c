@@ -19,14 +19,12 @@
 
 #define RING_BYTES     (256u * 1024)
 #define FIELD_MAX      (1024u * 1024) /* of a record: cwd, or all exported variables */
-#define LATE_MAX       (256u * 1024)  /* of each channel, for the next command */
 #define COMMAND_EXTRA  256            /* header */
 #define WRAPPED_MAX    (64u * 1024 * 1024)
 #define SIGNAL_ABANDON 64             /* SIGRTMAX: the trap of shells_loop.c */
 #define STRIKE_MS      50
 #define STRIKES        10   /* that a command gets before the shell is killed */
 #define DEATH_MS       5000 /* for PID 1 to tell of the end */
-#define FILE_MS        60000
 #define ATTEMPTS       3 /* to start a shell that runs no command to its end */
 
 static void begin(struct shell *s);
@@ -54,6 +52,7 @@ struct shell_command *shells_command_new(struct shell *s, struct view text, stru
 	struct shell_command *m = calloc(1, sizeof(*m));
 	_cleanup_(buf_done) struct buf with = { .max = WRAPPED_MAX, .secret = true };
 	uint8_t id[SHELL_ID / 2];
+	char path[SHELL_PATH];
 
 	if (!m)
 		return NULL;
@@ -69,10 +68,7 @@ struct shell_command *shells_command_new(struct shell *s, struct view text, stru
 	m->has_file = input.n > 0;
 	m->text = (struct buf){ .max = text.n + COMMAND_EXTRA, .secret = m->secret };
 	m->input = BUF_INIT(input.n + 1);
-	if (m->has_file)
-		buf_printf(&m->text, "%s %zu /tmp/.paddock-%s", m->id, text.n, m->id);
-	else
-		buf_printf(&m->text, "%s %zu /dev/null", m->id, text.n);
+	buf_printf(&m->text, "%s %zu %s", m->id, text.n, m->has_file ? shells_input_path(m, path) : "/dev/null");
 	buf_putc(&m->text, 0);
 	buf_add(&m->text, text);
 	buf_add(&m->input, input);
@@ -164,24 +160,6 @@ static int run_own(struct shell *s, struct view text)
 
 /* ---- output ---- */
 
-/* The newest LATE_MAX bytes stay for the next command. */
-static void keep_late(struct shell *s, unsigned channel, struct view data)
-{
-	struct buf *b = &s->late[channel - 1];
-
-	if (data.n > LATE_MAX) {
-		data = view_skip(data, data.n - LATE_MAX);
-		s->late_cut = true;
-	}
-	if (buf_len(b) + data.n > LATE_MAX) {
-		buf_consume(b, buf_len(b) + data.n - LATE_MAX);
-		s->late_cut = true;
-	}
-	b->max = LATE_MAX;
-	if (buf_add(b, data) < 0)
-		s->late_cut = true;
-}
-
 static void collect(struct shell_command *m, unsigned channel, struct view data)
 {
 	struct buf *b = channel == 1 ? &m->x->out : &m->x->err;
@@ -202,7 +180,7 @@ static int on_output(struct shell *s, unsigned channel, struct view data)
 	}
 	mux_consumed(&s->stream, data.n);
 	if (!m || m->own)
-		keep_late(s, channel, data);
+		late_keep(&s->late, channel, data);
 	else if (m->x)
 		collect(m, channel, data);
 	return 0;
@@ -210,19 +188,16 @@ static int on_output(struct shell *s, unsigned channel, struct view data)
 
 static void give_late(struct shell *s, struct shell_command *m)
 {
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++) {
-		struct buf b = s->late[i];
-		s->late[i] = BUF_INIT(0);
+	for (unsigned channel = 1; channel <= EXEC_CHANNELS; channel++) {
+		_cleanup_(buf_done) struct buf b = late_take(&s->late, channel);
 		if (buf_len(&b) && m->x && m->x->on_output) {
 			m->gift += buf_len(&b);
-			m->x->on_output(m->x, i + 1, buf_view(&b));
+			m->x->on_output(m->x, channel, buf_view(&b));
 		} else if (buf_len(&b) && m->x) {
-			collect(m, i + 1, buf_view(&b));
+			collect(m, channel, buf_view(&b));
 		}
-		buf_done(&b);
 	}
-	m->truncated |= s->late_cut;
-	s->late_cut = false;
+	m->truncated |= late_take_cut(&s->late);
 }
 
 void shells_consumed(struct exec *x, size_t n)
@@ -236,119 +211,6 @@ void shells_consumed(struct exec *x, size_t n)
 	mux_consumed(&m->shell->stream, n);
 }
 
-/* ---- the input's file ---- */
-
-/* A file, because a command may read as much or as little of it as it likes and in any way. */
-static struct view file_path(const struct shell_command *m, char path[48])
-{
-	snprintf(path, 48, "/tmp/.paddock-%s", m->id);
-	return view_of(path);
-}
-
-static struct view user_of(const struct shell *s)
-{
-	return s->made.user.n ? s->made.user : s->box->spec.user;
-}
-
-struct removal {
-	struct call call;
-	struct loop_task freeing;
-	struct loop *loop;
-};
-
-static void run_free_removal(struct loop_task *t)
-{
-	free(CONTAINER(t, struct removal, freeing));
-}
-
-static int on_removed(struct call *c, const struct frame *f, int fd)
-{
-	struct removal *r = CONTAINER(c, struct removal, call);
-	if (f->flags & FRAME_LAST)
-		loop_defer(r->loop, &r->freeing, run_free_removal);
-	return f->flags & FRAME_LAST ? 0 : -EBADMSG;
-}
-
-static void on_remove_fail(struct call *c, const struct err *e)
-{
-	struct removal *r = CONTAINER(c, struct removal, call);
-	loop_defer(r->loop, &r->freeing, run_free_removal);
-}
-
-static const struct call_ops removal_ops = { .on_reply = on_removed, .on_fail = on_remove_fail };
-
-/* Nobody waits for it: a file that stays is the box's own litter. */
-static void remove_file(struct shell *s, const struct shell_command *m)
-{
-	char path[48];
-	struct wire_file_remove msg = { .path = file_path(m, path), .user = user_of(s) };
-	struct removal *r = calloc(1, sizeof(*r));
-	struct err e = { 0 };
-
-	if (!r)
-		return;
-	r->call.ops = &removal_ops;
-	r->loop = s->box->core->loop;
-	if (guest_call(&s->box->guest, &r->call, WIRE_TYPE_FILE_REMOVE, 0, FILE_MS, &wire_file_remove_msg,
-		       &msg, &e) < 0)
-		free(r);
-}
-
-static void send_command(struct shell *s, struct shell_command *m);
-
-static int on_file_written(struct call *c, const struct frame *f, int fd)
-{
-	struct shell_command *m = CONTAINER(c, struct shell_command, file);
-
-	if (!(f->flags & FRAME_LAST))
-		return -EBADMSG;
-	buf_done(&m->input);
-	send_command(m->shell, m);
-	return 0;
-}
-
-static void on_file_room(struct call *c)
-{
-	struct shell_command *m = CONTAINER(c, struct shell_command, file);
-	struct view rest = buf_view(&m->input);
-
-	buf_consume(&m->input, mux_send(c, rest));
-	if (buf_len(&m->input) == 0)
-		mux_end(c);
-}
-
-static void on_file_fail(struct call *c, const struct err *said)
-{
-	struct shell_command *m = CONTAINER(c, struct shell_command, file);
-	struct shell *s = m->shell;
-	struct err e;
-
-	guest_read_fail(said, &e);
-	err_wrap(&e, "stdin");
-	s->current = NULL;
-	next(s);
-	fail_command(m, &e);
-}
-
-static const struct call_ops file_ops = { .on_reply = on_file_written,
-					  .on_room = on_file_room,
-					  .on_fail = on_file_fail };
-
-static void write_file(struct shell *s, struct shell_command *m)
-{
-	char path[48];
-	struct wire_file_write msg = { .path = file_path(m, path), .user = user_of(s), .mode = 0600 };
-	struct err e = { 0 };
-
-	m->file.ops = &file_ops;
-	m->file.sends = true;
-	if (guest_call(&s->box->guest, &m->file, WIRE_TYPE_FILE_WRITE, 0, FILE_MS, &wire_file_write_msg, &msg,
-		       &e) < 0)
-		on_file_fail(&m->file, &e);
-	else if (mux_is_open(&m->file))
-		on_file_room(&m->file);
-}
-
 /* ---- running one ---- */
 
 static void on_timer(struct loop_timer *t);
@@ -359,7 +221,7 @@ static void push(struct shell *s)
 	buf_consume(b, mux_send_on(&s->stream, 3, buf_view(b)));
 }
 
-static void send_command(struct shell *s, struct shell_command *m)
+void shells_send(struct shell *s, struct shell_command *m)
 {
 	m->started_ns = clock_mono_ns();
 	m->started_ms = clock_wall_ms();
@@ -389,12 +251,19 @@ static void next(struct shell *s)
 		s->current = m;
 		s->stream.background = false;
 		if (m->has_file)
-			write_file(s, m);
+			shells_input_write(s, m);
 		else
-			send_command(s, m);
+			shells_send(s, m);
 	} else if (!s->current) {
 		s->stream.background = true; /* a shell that waits does not keep its box from being idle */
 	}
+}
+
+void shells_lose(struct shell *s, struct shell_command *m, const struct err *e)
+{
+	s->current = NULL;
+	next(s);
+	fail_command(m, e);
 }
 
 struct ending {
@@ -422,7 +291,7 @@ static void finish(struct shell *s, const struct ending *how)
 	if (!m->own)
 		s->lost = false;
 	if (m->has_file)
-		remove_file(s, m);
+		shells_input_remove(s, m);
 	shells_command_free(m);
 	if (!x) {
 		next(s);
@@ -726,30 +595,16 @@ static void begin(struct shell *s)
 
 /* ---- time ---- */
 
-static int on_signalled(struct call *c, const struct frame *f, int fd)
-{
-	return f->flags & FRAME_LAST ? 0 : -EBADMSG;
-}
-
-static void on_signal_fail(struct call *c, const struct err *e)
-{
-}
-
-static const struct call_ops signal_ops = { .on_reply = on_signalled, .on_fail = on_signal_fail };
-
 static void signal_shell(struct shell *s, struct call *c, enum wire_signal_scope scope, uint32_t signo)
 {
 	struct wire_signal msg = { .pid = s->pid,
 				   .signo = signo,
 				   .scope = scope,
 				   .since_ms = s->current ? s->current->started_ms : 0 };
-	struct err e = { 0 };
 
-	if (mux_is_open(c) || c->queued || !s->pid)
-		return;
-	c->ops = &signal_ops;
 	/* When it cannot be sent the next strike, or the end of the link, does it. */
-	(void)!guest_call(&s->box->guest, c, WIRE_TYPE_SIGNAL, 0, DEATH_MS, &wire_signal_msg, &msg, &e);
+	if (!mux_is_open(c) && !c->queued && s->pid)
+		procs_tell(s->box, c, &msg, DEATH_MS);
 }
 
 /* First the shell is told to give the command up, then what it waits for is killed; again, for what it
@@ -807,8 +662,7 @@ void shells_drop(struct shell *s, const struct err *why)
 	buf_done(&s->cwd);
 	buf_done(&s->state);
 	buf_done(&s->field);
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++)
-		buf_done(&s->late[i]);
+	late_done(&s->late);
 	arena_done(&s->arena);
 	free(s);
 }
