@@ -268,6 +268,16 @@ def test_masked_in_head_body_and_trailers(net, rules, value):
     assert value not in json.dumps([echo, zipped])
 
 
+def test_nobody_keeps_it(net, rules, value, site):
+    """In head, target, body and trailers, there and back: when the connections have ended the value is nowhere."""
+    box = rules(inject("api.test", KEY, PLACE))
+    asked = [[{":path": "/echo"}, None], [{":path": "/{{secret.TOKEN}}", ":method": "POST"}, "{{secret.TOKEN}}"], [{":path": "/gzip"}, None]]
+    assert [answer["status"] for answer in node(box, "many", asked)] == [200, 200, 502]
+    seen = net.seen_h2()
+    assert any(each.get("body") == value for each in seen), "the control: it was sent"
+    nowhere(site, value, box)
+
+
 def test_answers_without_a_body(net, rules, value):
     answer, empty, head = node(rules(inject("api.test", KEY)), "many", [[{":path": "/hints"}, None], [{":path": "/empty"}, None],
                                                                         [{":path": "/big", ":method": "HEAD", "x-size": "70000"}, None]])
