@@ -1,15 +1,13 @@
 /*
- * The REST dialect's frame: from a request's head to its handler, and from
- * errors to answers. The tables of routes stand with their handlers.
+ * The REST dialect's frame: from a request's head to its handler.
+ * Answers are in rest_answer.c; the tables of routes stand with their handlers.
  */
 #include "rest.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "clock.h"
 #include "e2b_impl.h"
-#include "quotas.h"
 #include "rest_health.h"
 #include "rest_impl.h"
 #include "text.h"
@@ -111,162 +109,6 @@ static void on_abort(struct http_exchange *x)
 	if (r->on_gone)
 		r->on_gone(r);
 	rest_done(r);
-}
-
-/* ---- answers ---- */
-
-static void put_error(struct buf *b, const struct err *e, const char *request_id)
-{
-	struct json_out o;
-	json_out_init(&o, b);
-	json_out_object(&o);
-	json_out_key(&o, "error");
-	json_out_object(&o);
-	json_out_kz(&o, "code", err_name(e->code));
-	json_out_kz(&o, "message", e->msg);
-	json_out_kz(&o, "request_id", request_id);
-	json_out_end(&o, '}');
-	json_out_end(&o, '}');
-	buf_putc(b, '\n');
-}
-
-static void fail_exchange(struct http_exchange *x, const struct err *e, const struct http_header *extra,
-			  size_t n_extra)
-{
-	static const struct http_header bearer = { VIEW("www-authenticate"), VIEW("Bearer") };
-	struct buf b = BUF_INIT(4096);
-
-	if (e->code == ERR_UNAUTHORIZED) {
-		extra = &bearer;
-		n_extra = 1;
-	}
-	if (e2b_speaks(x->path))
-		e2b_put_error(&b, e);
-	else
-		put_error(&b, e, x->request_id);
-	http_reply(x, err_http(e->code), "application/json", buf_view(&b), extra, n_extra);
-	buf_done(&b);
-}
-
-/* When to come again: when the rate allows it, or soon. */
-static bool retry_header(struct req *r, const struct err *e, char text[16], struct http_header *ret)
-{
-	if (e->code != ERR_RATE && e->code != ERR_UNAVAILABLE && e->code != ERR_QUOTA)
-		return false;
-	snprintf(text, 16, "%u", e->code == ERR_RATE ? quotas_retry_after(r->core, r->actor.tenant) : 1);
-	*ret = (struct http_header){ VIEW("retry-after"), view_of(text) };
-	return true;
-}
-
-void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra)
-{
-	struct err copy = *e; /* may live in what is freed now */
-	struct http_header retry;
-	char seconds[16];
-
-	if (!extra && retry_header(r, e, seconds, &retry))
-		extra = &retry;
-	fail_exchange(r->x, &copy, extra, extra ? 1 : 0);
-	rest_done(r);
-}
-
-void rest_fail(struct req *r, const struct err *e)
-{
-	rest_fail_with(r, e, NULL);
-}
-
-void rest_reply(struct req *r, int status, struct buf *json)
-{
-	rest_reply_with(r, status, json, NULL, 0);
-}
-
-void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra, size_t n_extra)
-{
-	struct err e = { 0 };
-
-	buf_putc(json, '\n');
-	if (json->bad) {
-		err_sys(&e, ERR_INTERNAL, json->bad, "the answer cannot be written");
-		fail_exchange(r->x, &e, NULL, 0);
-	} else {
-		http_reply(r->x, status, "application/json", buf_view(json), extra, n_extra);
-	}
-	buf_done(json);
-	rest_done(r);
-}
-
-struct json_out *rest_json(struct req *r)
-{
-	r->out = BUF_INIT(REST_ANSWER_MAX);
-	json_out_init(&r->json, &r->out);
-	return &r->json;
-}
-
-struct json_out *rest_json_list(struct req *r, const char *key)
-{
-	struct json_out *o = rest_json(r);
-
-	json_out_object(o);
-	json_out_key(o, key);
-	json_out_array(o);
-	return o;
-}
-
-struct json_out *rest_result_list(struct req *r, const struct err *e, const char *key)
-{
-	return rest_result(r, e) ? rest_json_list(r, key) : NULL;
-}
-
-struct json_out *rest_result(struct req *r, const struct err *e)
-{
-	r->job = NULL;
-	if (!e)
-		return rest_json(r);
-	rest_fail(r, e);
-	return NULL;
-}
-
-void rest_send(struct req *r, int status)
-{
-	rest_reply(r, status, &r->out);
-}
-
-void rest_send_list(struct req *r)
-{
-	json_out_end(&r->json, ']');
-	json_out_end(&r->json, '}');
-	rest_send(r, 200);
-}
-
-void rest_no_content(struct req *r)
-{
-	http_reply(r->x, 204, NULL, VIEW_NONE, NULL, 0);
-	rest_done(r);
-}
-
-void rest_await(struct req *r, struct job *job, const struct err *e)
-{
-	r->job = job;
-	if (!job)
-		rest_fail(r, e);
-}
-
-void rest_removed(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
-		rest_no_content(r);
-}
-
-void rest_put_time(struct json_out *o, const char *key, int64_t ms)
-{
-	char text[CLOCK_RFC3339_SIZE];
-	if (ms)
-		clock_rfc3339(ms, text);
-	json_out_kz(o, key, ms ? text : NULL);
 }
 
 void *rest_own(struct req *r, size_t size)
@@ -534,16 +376,16 @@ static void no_route(struct rest *rest, struct http_exchange *x, struct view all
 
 	/* Without a key nothing of an API tells what is there and what is not. */
 	if ((view_starts(x->path, "/v1/") || e2b_speaks(x->path)) && rest_authenticate(rest->core, x, &actor, &e) < 0) {
-		fail_exchange(x, &e, NULL, 0);
+		rest_fail_exchange(x, &e, NULL, 0);
 		return;
 	}
 	if (!allow.n) {
 		err_set(&e, ERR_NOT_FOUND, "there is nothing at this path");
-		fail_exchange(x, &e, NULL, 0);
+		rest_fail_exchange(x, &e, NULL, 0);
 		return;
 	}
 	err_set(&e, ERR_METHOD, "this path takes %.*s", VIEW_ARG(allow));
-	fail_exchange(x, &e, &header, 1);
+	rest_fail_exchange(x, &e, &header, 1);
 }
 
 /* ---- a request ---- */
@@ -578,7 +420,7 @@ void rest_request(struct http_exchange *x, void *arg)
 	struct req *r = calloc(1, sizeof(*r));
 	if (!r) {
 		err_sys(&e, ERR_INTERNAL, ENOMEM, "request");
-		fail_exchange(x, &e, NULL, 0);
+		rest_fail_exchange(x, &e, NULL, 0);
 		return;
 	}
 	r->rest = rest;

@@ -77,6 +77,8 @@ extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshot
 
 /* The key in Authorization or X-API-Key. */
 int rest_authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e) _must_check_;
+/* Before there is a request, or when it cannot be one. */
+void rest_fail_exchange(struct http_exchange *x, const struct err *e, const struct http_header *extra, size_t n_extra);
 void rest_fail(struct req *r, const struct err *e);
 void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra);
 void rest_reply(struct req *r, int status, struct buf *json); /* takes the buffer's bytes */
