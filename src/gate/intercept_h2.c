@@ -177,9 +177,10 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *f, void 
 		frame_of_client(s, f);
 		return 0;
 	}
+	bool end = f->hd.flags & NGHTTP2_FLAG_END_STREAM;
 	if (f->hd.type == NGHTTP2_HEADERS)
-		h2_stream_answer(s);
-	if (f->hd.flags & NGHTTP2_FLAG_END_STREAM)
+		h2_stream_answer(s, end);
+	if (end)
 		h2_stream_down_end(s);
 	return 0;
 }
@@ -289,6 +290,12 @@ static int greet(struct h2_side *side, bool serves)
 	return nghttp2_session_set_local_window_size(side->session, NGHTTP2_FLAG_NONE, 0, H2_CONN_WINDOW);
 }
 
+static void bury(struct intercept_h2 *h)
+{
+	LIST_EACH (it, &h->gone)
+		h2_stream_free(CONTAINER(it, struct h2_stream, link));
+}
+
 bool intercept_h2_start(struct intercept *ic)
 {
 	struct intercept_h2 *h = calloc(1, sizeof(*h));
@@ -299,14 +306,13 @@ bool intercept_h2_start(struct intercept *ic)
 	h->client.h = h->server.h = h;
 	list_init(&h->streams);
 	list_init(&h->gone);
+	bool server = ic->server.ready && intercept_tls_is_h2(ic->server.ssl);
+	if (greet(&h->client, true) != 0 || (server && greet(&h->server, false) != 0)) {
+		intercept_h2_free(h);
+		return false;
+	}
 	ic->h2 = h;
-	return greet(&h->client, true) == 0 && (!ic->server.ready || !intercept_tls_is_h2(ic->server.ssl) || greet(&h->server, false) == 0);
-}
-
-static void bury(struct intercept_h2 *h)
-{
-	LIST_EACH (it, &h->gone)
-		h2_stream_free(CONTAINER(it, struct h2_stream, link));
+	return true;
 }
 
 void intercept_h2_free(struct intercept_h2 *h)

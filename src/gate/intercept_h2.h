@@ -86,7 +86,7 @@ void h2_stream_client_sent_end(struct h2_stream *s);
 /* Whether it is to be looked at again: answers of ours end without the end of the request. */
 bool h2_stream_tidy(struct h2_stream *s, uint64_t now_ms);
 /* From the server. */
-void h2_stream_answer(struct h2_stream *s); /* a head of an answer, or trailers */
+void h2_stream_answer(struct h2_stream *s, bool end); /* a head of an answer, or trailers; end: and nothing else */
 void h2_stream_down(struct h2_stream *s, struct view data);
 void h2_stream_down_end(struct h2_stream *s);
 void h2_stream_server_closed(struct h2_stream *s, uint32_t code);

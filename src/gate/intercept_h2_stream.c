@@ -284,7 +284,7 @@ void h2_stream_server_lost(struct h2_stream *s)
 	answer(s, 502, INTERCEPT_CLOSED);
 }
 
-void h2_stream_answer(struct h2_stream *s)
+void h2_stream_answer(struct h2_stream *s, bool end)
 {
 	nghttp2_session *client = s->h->client.session;
 	nghttp2_data_provider body = { .read_callback = read_down };
@@ -303,7 +303,8 @@ void h2_stream_answer(struct h2_stream *s)
 	} else {
 		size_t n = fields_of(&out, nv);
 		s->answered = a.status >= 200;
-		r = s->answered ? nghttp2_submit_response(client, s->client_id, nv, n, &body)
+		s->down_end = s->answered && end;
+		r = s->answered ? nghttp2_submit_response(client, s->client_id, nv, n, end ? NULL : &body)
 				: nghttp2_submit_headers(client, NGHTTP2_FLAG_NONE, s->client_id, NULL, nv, n, NULL);
 		if (r < 0)
 			reset_client(s, NGHTTP2_INTERNAL_ERROR);
@@ -326,7 +327,7 @@ void h2_stream_down(struct h2_stream *s, struct view data)
 
 void h2_stream_down_end(struct h2_stream *s)
 {
-	if (!s->answered || !s->server_id) /* an end of nothing; or it is our answer that goes */
+	if (!s->answered || s->down_end || !s->server_id) /* an end of nothing; or it is our answer that goes */
 		return;
 	(void)buf_add(&s->down, buf_view(&s->held));
 	buf_done(&s->held);

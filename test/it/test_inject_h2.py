@@ -161,6 +161,22 @@ def test_extended_connect_is_not_offered(net, rules, value):
     assert answer["status"] != 200 and net.seen_h2() == []
 
 
+def test_in_clear(net, rules, value, client):
+    """Nobody looks into it: refused with a reason, where no rule allows plain TCP."""
+    url = f"http://api.test:{CLEAR_PORT}/x"
+    box = rules({"action": "allow", "host": "api.test"})
+    assert curl(box, "--http2-prior-knowledge", url).exit_code != 0 and net.seen_h2() == []
+
+    def verdicts():
+        log = client.get(f"{box.path}/egress/log?limit=256").json()["verdicts"]
+        return any(each["reason"] == "no_name" and each["port"] == CLEAR_PORT for each in log)
+
+    paddock.until(verdicts, "the verdict is told", 10)
+    box = rules({"action": "allow", "host": "api.test", "protocol": "tcp"})
+    answer = curl(box, "--http2-prior-knowledge", url)
+    assert answer.exit_code == 0 and len(net.seen_h2()) == 1, answer
+
+
 # ---- judging ---------------------------------------------------------------
 
 
@@ -252,8 +268,11 @@ def test_masked_in_head_body_and_trailers(net, rules, value):
     assert value not in json.dumps([echo, zipped])
 
 
-def test_interim_answers_pass(net, rules, value):
-    (answer,) = node(rules(inject("api.test", KEY)), "many", [[{":path": "/hints"}, None]])
+def test_answers_without_a_body(net, rules, value):
+    answer, empty, head = node(rules(inject("api.test", KEY)), "many", [[{":path": "/hints"}, None], [{":path": "/empty"}, None],
+                                                                        [{":path": "/big", ":method": "HEAD", "x-size": "70000"}, None]])
+    assert empty["status"] == 204 and empty["headers"]["x-a"] == "b" and empty["bytes"] == 0, empty
+    assert head["status"] == 200 and head["headers"]["content-length"] == "70000" and head["bytes"] == 0, head
     assert answer["informed"] == [103] and answer["status"] == 200 and answer["body"] == "hinted"
 
 
@@ -263,7 +282,9 @@ def test_interim_answers_pass(net, rules, value):
 def test_grpc(net, rules, value):
     """Calls of every kind at once on one connection, with metadata of the gate's, and trailers."""
     box = rules(inject("api.test", {"secret": "TOKEN", "header": "Authorization", "prefix": "Bearer "}))
-    result = node(box, "grpc", {"target": f"api.test:{GRPC_PORT}", "calls": ["unary", "fail", "gather", "count", "talk"]})
+    result = node(box, "grpc", {"target": f"api.test:{GRPC_PORT}", "calls": ["unary", "fail", "gather", "count", "talk", "missing"]})
+    missing = result.pop("missing")
+    assert missing["code"] == 12 and "does not implement" in missing["details"], "a status in the head of an answer that is nothing else"
     hidden = f"Bearer {stars(value)}"
     assert {name: each["code"] for name, each in result.items()} == {"unary": 0, "fail": 9, "gather": 0, "count": 0, "talk": 0}, result
     assert all(each["head"]["x-head"] == hidden and each["tail"]["x-tail"] == hidden for each in result.values()), result
@@ -301,6 +322,7 @@ def test_a_stream_that_is_not_read_costs_no_memory(net, rules, value, site):
         return int(next(line for line in Path(f"/proc/{gate}/status").read_text().splitlines() if line.startswith("VmHWM")).split()[1])
 
     box = rules(inject("api.test", KEY))
+    Path(f"/proc/{gate}/clear_refs").write_text("5")  # the peak starts anew
     before = memory()
     both = node(box, "stalled", {"size": 24_000_000})
     assert both["other"]["bytes"] == 24_000_000

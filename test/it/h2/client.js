@@ -140,6 +140,7 @@ const scenarios = {
         const got = finish(call, 'unary', done)
       },
       fail: done => finish(client.Fail({}, new grpc.Metadata(), deadline(), () => {}), 'fail', done),
+      missing: done => finish(client.Missing({}, new grpc.Metadata(), deadline(), () => {}), 'missing', done),
       gather: done => {
         const call = client.Gather(new grpc.Metadata(), deadline(), (error, value) => got.messages.push(value))
         const got = finish(call, 'gather', done)

@@ -57,6 +57,7 @@ const answers = {
     stream.respond({ ':status': 200, ...Object.fromEntries([...Array(25).keys()].map(i => [`x-${i}`, 'h'.repeat(2000)])) })
     stream.end()
   },
+  '/empty': stream => stream.respond({ ':status': 204, 'x-a': 'b' }, { endStream: true }),
   '/hints': stream => {
     stream.additionalHeaders({ ':status': 103, link: '</a.css>' })
     stream.respond({ ':status': 200 })
@@ -102,7 +103,7 @@ const method = (name, requestStream, responseStream) => ({ path: `/test.Test/${n
   requestSerialize: json.write, requestDeserialize: json.read, responseSerialize: json.write, responseDeserialize: json.read })
 const service = { Unary: method('Unary', false, false), Gather: method('Gather', true, false), Count: method('Count', false, true),
   Talk: method('Talk', true, true), Fail: method('Fail', false, false) }
-module.exports = { service }
+module.exports = { service: { ...service, Missing: method('Missing', false, false) } }
 
 function note(call, name) {
   const authorization = call.metadata.get('authorization')[0]
