@@ -145,13 +145,3 @@ int e2b_take_timeout(const struct req *r, uint64_t seconds, uint64_t *ret, struc
 	*ret = MAX(seconds, (uint64_t)1);
 	return 0;
 }
-
-void e2b_done_204(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
-		rest_no_content(r);
-}

@@ -75,9 +75,7 @@ static void get(struct req *r)
 static void kill_one(struct req *r)
 {
 	struct err e = { 0 };
-	r->job = remove_box(r->core, &r->actor, r->params[0], e2b_done_204, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, remove_box(r->core, &r->actor, r->params[0], rest_removed, r, &e), &e);
 }
 
 /* ---- create ---- */

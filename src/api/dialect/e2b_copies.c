@@ -95,9 +95,7 @@ static void snapshot(struct req *r)
 
 	if (e2b_read(r, &snapshot_schema, &body) < 0)
 		return;
-	r->job = snapshots_create(r->core, &r->actor, r->params[0], body.name, on_snapshot, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, snapshots_create(r->core, &r->actor, r->params[0], body.name, on_snapshot, r, &e), &e);
 }
 
 struct page {

@@ -47,5 +47,3 @@ void e2b_reply_sandbox(struct req *r, int status, const struct box *b);
 const char *e2b_state(const struct box *b);
 /* A number of seconds to live that the core takes. ERR_INVALID. */
 int e2b_take_timeout(const struct req *r, uint64_t seconds, uint64_t *ret, struct err *e) _must_check_;
-/* A job_done of what has nothing to say: 204. */
-void e2b_done_204(void *arg, const void *result, const struct err *e);

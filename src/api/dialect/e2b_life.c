@@ -45,7 +45,7 @@ static void set_timeout(struct req *r)
 	if (rest_read(r, &timeout_schema, &body) < 0)
 		return;
 	if (e2b_take_timeout(r, body.timeout, &ttl, &e) >= 0)
-		r->job = lifetime_extend(r->core, &r->actor, r->params[0], ttl, e2b_done_204, r, &e);
+		r->job = lifetime_extend(r->core, &r->actor, r->params[0], ttl, rest_removed, r, &e);
 	if (!r->job)
 		rest_fail(r, &e);
 }
@@ -74,9 +74,7 @@ static void refresh(struct req *r)
 		rest_no_content(r);
 		return;
 	}
-	r->job = lifetime_extend(r->core, &r->actor, r->params[0], ttl, e2b_done_204, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, lifetime_extend(r->core, &r->actor, r->params[0], ttl, rest_removed, r, &e), &e);
 }
 
 /* ---- pause ---- */
@@ -89,11 +87,11 @@ static void on_paused(void *arg, const void *result, const struct err *e)
 	struct err failed = { 0 };
 
 	if (e || b->spec.on_end != SPEC_END_DELETE || !b->state.expires_ms) {
-		e2b_done_204(r, result, e);
+		rest_removed(r, result, e);
 		return;
 	}
 	r->job = lifetime_extend(r->core, &r->actor, view_of(b->id), core_config(r->core)->max.ttl_seconds,
-				 e2b_done_204, r, &failed);
+				 rest_removed, r, &failed);
 	if (!r->job)
 		rest_fail(r, &failed);
 }

@@ -346,7 +346,7 @@ static void replace(struct req *r)
 	if (e2b_read(r, &schema, &n) < 0)
 		return;
 	if (e2b_network_policy(r, &n, &doc, &e) >= 0)
-		r->job = policies_put(r->core, &r->actor, r->params[0], doc, true, e2b_done_204, r, &e);
+		r->job = policies_put(r->core, &r->actor, r->params[0], doc, true, rest_removed, r, &e);
 	if (!r->job)
 		rest_fail(r, &e);
 }

@@ -161,9 +161,9 @@ static void remove_one(struct req *r)
 	struct err e = { 0 };
 
 	if (templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], NULL))
-		r->job = templates_remove(r->core, &r->actor, r->params[0], e2b_done_204, r, &e);
+		r->job = templates_remove(r->core, &r->actor, r->params[0], rest_removed, r, &e);
 	else if (e2b_find_template(r, r->params[0], &t, &e) >= 0 && t.snapshot.n)
-		r->job = snapshots_remove(r->core, &r->actor, t.snapshot, e2b_done_204, r, &e);
+		r->job = snapshots_remove(r->core, &r->actor, t.snapshot, rest_removed, r, &e);
 	else if (!e.code)
 		err_set(&e, ERR_FORBIDDEN,
 			"template '%.*s' is an image; those are removed by an admin (DELETE /v1/images)",
@@ -241,9 +241,7 @@ static void tag(struct req *r)
 
 	if (rest_read(r, &tag_schema, &body) < 0)
 		return;
-	r->job = templates_tag(r->core, &r->actor, body.name, &body.tags, on_tagged, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, templates_tag(r->core, &r->actor, body.name, &body.tags, on_tagged, r, &e), &e);
 }
 
 static void untag(struct req *r)
@@ -253,9 +251,7 @@ static void untag(struct req *r)
 
 	if (rest_read(r, &untag_schema, &body) < 0)
 		return;
-	r->job = templates_untag(r->core, &r->actor, body.name, &body.tags, e2b_done_204, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, templates_untag(r->core, &r->actor, body.name, &body.tags, rest_removed, r, &e), &e);
 }
 
 static void tags(struct req *r)

@@ -393,9 +393,7 @@ static void tenant_drop(struct req *r)
 {
 	struct err e = { 0 };
 
-	r->job = policies_tenant_put(r->core, &r->actor, r->params[0], NULL, on_tenant, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, policies_tenant_put(r->core, &r->actor, r->params[0], NULL, on_tenant, r, &e), &e);
 }
 
 const struct route rest_egress_routes[] = {

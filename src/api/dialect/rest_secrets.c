@@ -116,9 +116,7 @@ static void list(struct req *r, const struct secret_place *p)
 {
 	struct err e = { 0 };
 
-	r->job = secrets_list(r->core, &r->actor, p, on_list, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, secrets_list(r->core, &r->actor, p, on_list, r, &e), &e);
 }
 
 static void list_tenant(struct req *r)
@@ -148,9 +146,7 @@ static void remove_one(struct req *r, const struct secret_place *p)
 {
 	struct err e = { 0 };
 
-	r->job = secrets_remove(r->core, &r->actor, p, on_removed, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, secrets_remove(r->core, &r->actor, p, on_removed, r, &e), &e);
 }
 
 static void remove_tenant(struct req *r)
@@ -184,9 +180,7 @@ static void rotate(struct req *r)
 {
 	struct err e = { 0 };
 
-	r->job = secrets_rotate(r->core, &r->actor, on_rotated, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, secrets_rotate(r->core, &r->actor, on_rotated, r, &e), &e);
 }
 
 static void on_authority(void *arg, const void *result, const struct err *e)
@@ -207,9 +201,7 @@ static void authority(struct req *r)
 {
 	struct err e = { 0 };
 
-	r->job = secrets_authority(r->core, &r->actor, on_authority, r, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, secrets_authority(r->core, &r->actor, on_authority, r, &e), &e);
 }
 
 const struct route rest_secrets_routes[] = {

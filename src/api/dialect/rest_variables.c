@@ -69,7 +69,5 @@ void rest_variables_fetch(struct req *r, struct rest_variables *v, struct json_s
 		return;
 	}
 	r->arena.secret = true;
-	r->job = secrets_read(r->core, &r->actor, r->params[0], &v->list, on_values, v, &e);
-	if (!r->job)
-		rest_fail(r, &e);
+	rest_await(r, secrets_read(r->core, &r->actor, r->params[0], &v->list, on_values, v, &e), &e);
 }
