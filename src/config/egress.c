@@ -133,7 +133,7 @@ static int read_http(const struct rule_body *b, struct egress_rule *r, struct er
 	for (size_t i = 0; i < b->paths.n; i++)
 		if (egress_check_path(b->paths.items[i], e) < 0)
 			return err_wrap(e, "paths");
-	if ((b->methods.n || b->paths.n) && (r->protocol == EGRESS_TCP || r->protocol == EGRESS_TLS))
+	if ((b->methods.n || b->paths.n) && r->protocol == EGRESS_TCP)
 		return err_set(e, ERR_INVALID, "%s: only http has such, and the protocol is %s",
 			       b->methods.n ? "methods" : "paths", protocol_names[r->protocol]);
 	r->methods = b->methods;

@@ -96,6 +96,8 @@ int egress_read_inject(struct arena *a, const struct json *j, struct egress_rule
 bool egress_asks_names(const struct egress_policy *p);
 /* Whether any rule puts a secret into requests. */
 bool egress_injects(const struct egress_policy *p);
+/* Whether any rule is about what is inside of TLS: secrets, methods, paths. */
+bool egress_opens(const struct egress_policy *p);
 bool egress_rule_eq(const struct egress_rule *a, const struct egress_rule *b);
 
 /* {NAME: [TARGET…]}: names and targets, and that no target is itself a set. */

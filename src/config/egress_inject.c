@@ -140,3 +140,13 @@ bool egress_injects(const struct egress_policy *p)
 			return true;
 	return false;
 }
+
+bool egress_opens(const struct egress_policy *p)
+{
+	for (size_t i = 0; i < p->n_rules; i++) {
+		const struct egress_rule *r = &p->rules[i];
+		if (r->n_inject || ((r->methods.n || r->paths.n) && r->protocol != EGRESS_HTTP))
+			return true;
+	}
+	return false;
+}

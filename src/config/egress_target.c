@@ -245,7 +245,6 @@ static int set_path(struct arena *a, struct egress_rule *r, struct view path, st
 		return err_set(e, ERR_TOO_LARGE, "the policy takes more memory than is allowed");
 	r->paths.items[0] = path;
 	r->paths.n = 1;
-	r->protocol = EGRESS_HTTP;
 	return egress_check_path(path, e);
 }
 
@@ -258,7 +257,7 @@ static const struct {
 	{ "tcp://", EGRESS_TCP, 0, false },
 	{ "tls://", EGRESS_TLS, 0, false },
 	{ "http://", EGRESS_HTTP, 80, true },
-	{ "https://", EGRESS_TLS, 443, true }, /* with a path it has to be opened */
+	{ "https://", EGRESS_TLS, 443, true },
 };
 
 /* "https://", and behind the authority a path; *text is what is between them. */

@@ -124,7 +124,7 @@ static int reason_of(enum policy_answer a, const struct flow *f, enum policy_pro
 void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a, enum policy_proto proto)
 {
 	*ret = (struct policy_facts){ .name = view_of(f->name), .addr = a, .port = f->port, .proto = proto,
-				      .own = a && dial_own(f->box->gate, a), .opened = f->opened && proto == POLICY_HTTP };
+				      .own = a && dial_own(f->box->gate, a), .opened = f->intercepted && proto == POLICY_HTTP };
 }
 
 bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const struct addr *a)

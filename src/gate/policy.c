@@ -199,7 +199,7 @@ static int read_rule(struct arena *a, const struct wire_gate_rule *m, struct pol
 	r->allow = m->action == WIRE_GATE_ACTION_ALLOW;
 	r->protocol = (uint8_t)m->protocol; /* the same numbers */
 	r->looks_inside = m->methods.n || m->paths.n;
-	if (r->looks_inside && r->protocol != 0 && r->protocol != POLICY_HTTP)
+	if (r->looks_inside && r->protocol == POLICY_TCP)
 		return err_set(e, ERR_INVALID, "rule %.40s: methods and paths are of HTTP", r->id);
 	if (copy_views(a, m->domains.items, m->domains.n, &r->domains) < 0 ||
 	    copy_views(a, m->methods.items, m->methods.n, &r->methods) < 0 ||
@@ -403,11 +403,24 @@ enum policy_answer policy_decide(const struct policy *p, const struct policy_fac
 	return no;
 }
 
+/* It is about what is inside of TLS. */
+static bool opens(const struct policy_rule *r)
+{
+	return r->n_inject || (r->looks_inside && r->protocol != POLICY_HTTP);
+}
+
 bool policy_intercepts(const struct policy *p, const struct policy_facts *f)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->rules[i].n_inject && match_domains(&p->rules[i], f) && match_cidrs(&p->rules[i], f) && match_ports(&p->rules[i], f))
+	bool decided = false; /* without a look: methods and paths of later rules do not matter */
+
+	for (size_t i = 0; i < p->n && f->name.n; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		if (!match_domains(r, f) || !match_cidrs(r, f) || !match_ports(r, f))
+			continue;
+		if (r->n_inject || (opens(r) && !decided))
 			return true;
+		decided = decided || (!r->looks_inside && r->protocol != POLICY_HTTP && (!r->allow || names_address(r, f)));
+	}
 	return false;
 }
 
@@ -446,7 +459,8 @@ bool policy_may(const struct policy *p, const struct policy_facts *f)
 		/* Names are not asked for on behalf of addresses: a question would carry the name out. */
 		if ((!f->addr || f->port == 0) && r->n_domains == 0 && r->n_cidrs)
 			continue;
-		if (r->looks_inside && !r->n_inject && (f->proto == POLICY_TCP || f->proto == POLICY_TLS))
+		bool seen = f->proto == POLICY_TLS && f->name.n ? opens(r) : r->n_inject || f->proto == POLICY_HTTP || f->proto == 0;
+		if (r->looks_inside && !seen)
 			continue;
 		if (!f->addr || names_address(r, f))
 			return true;

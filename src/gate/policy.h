@@ -62,7 +62,7 @@ struct policy_facts {
 	uint16_t port;           /* 0: not known yet (DNS) */
 	enum policy_proto proto; /* 0: not known yet */
 	struct view method, path; /* of POLICY_HTTP */
-	bool opened;             /* POLICY_HTTP: within TLS to this name, which rules allow */
+	bool opened;             /* POLICY_HTTP: within TLS to this name */
 };
 
 enum policy_answer {
@@ -74,7 +74,7 @@ enum policy_answer {
 
 /* Everything is known (but for the method and path of a TCP or TLS connection). */
 enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule);
-/* Whether TLS to this name is looked into: a rule that puts secrets in names it. */
+/* Whether TLS to this name is looked into: a rule for it puts secrets in, or the first that decides asks for methods or paths. */
 bool policy_intercepts(const struct policy *p, const struct policy_facts *f);
 /* Whether TLS with an encrypted ClientHello, of which this name can be read, is to be looked into. If not it has
  * no name: the rules ask for none, whatever it is for, or the policy does not wish it. */

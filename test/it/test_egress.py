@@ -80,7 +80,7 @@ BAD = [
     ({"rules": [allow(cidr="10.0.0.1/8")]}, "rules[0]: cidr"),
     ({"rules": [allow(host="a.b", ports=[0])]}, "rules[0]: ports"),
     ({"rules": [allow(host="a.b", protocol="udp")]}, "rules[0]: protocol"),
-    ({"rules": [allow(host="a.b", protocol="tls", methods=["GET"])]}, "rules[0]: methods"),
+    ({"rules": [allow(host="a.b", protocol="tcp", methods=["GET"])]}, "rules[0]: methods"),
     ({"rules": [allow(set="no-such-set")]}, "rules[0]: set"),
     ({"rules": [allow(host="a.b", nonsense=1)]}, "nonsense"),
     ({"allow": ["no-such-set"]}, "allow"),
@@ -123,10 +123,10 @@ def test_rules_are_put_first(api, make_box):
         return response.json()["policy"]["rules"]
 
     assert add("allow", "two.test", "https://three.test/v1") == [
-        allow(host="two.test"), allow(host="three.test", protocol="http", ports=[443], paths=["/v1"]), allow(host="one.test")]
+        allow(host="two.test"), allow(host="three.test", protocol="tls", ports=[443], paths=["/v1"]), allow(host="one.test")]
     # What is said anew is said once, by the newer.
     assert add("deny", "one.test", "one.test") == [
-        deny(host="one.test"), allow(host="two.test"), allow(host="three.test", protocol="http", ports=[443], paths=["/v1"])]
+        deny(host="one.test"), allow(host="two.test"), allow(host="three.test", protocol="tls", ports=[443], paths=["/v1"])]
     for body in ({"action": "allow", "targets": []}, {"action": "perhaps", "targets": ["a.b"]}, {"targets": ["a.b"]},
                  {"action": "allow", "targets": ["a.b", "a..b"]}):
         assert api.post(f"{box.path}/egress/rules", body).code() == "invalid_argument"

@@ -174,6 +174,33 @@ print(json.dumps(result))
     assert [(r["path"], r["headers"].get("x-key")) for r in requests_seen(net)] == [("/open/1", value), ("/open", value)]
 
 
+@pytest.mark.parametrize("rules", [
+    [allow("api.test", methods=["GET"], paths=["/open"])],
+    [allow("api.test", protocol="tls", methods=["GET"], paths=["/open"])],
+    [{"action": "deny", "host": "api.test", "methods": ["POST"]}, {"action": "deny", "host": "api.test", "paths": ["/opened"]}, allow("api.test")],
+], ids=["allow", "allow-tls", "deny"])
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_methods_and_paths_of_tls_without_secrets(net, make, rules, version):
+    """A rule that asks for methods or paths has the gate look: as it comes, the client trusts what it sees."""
+    box = make(*rules, allow("site.test"))
+    net.seen()
+
+    def status(*arguments):
+        return curl(box, version, "-o", "/dev/null", "-w", "%{http_code}", *arguments).text
+
+    assert [status("https://api.test/open/1"), status("https://api.test/opened"), status("-d", "x", "https://api.test/open")] == ["200", "403", "403"]
+    assert [(r["method"], r["path"]) for r in requests_seen(net)] == [("GET", "/open/1")]
+    assert last(box, verdict="deny", method="POST", path="/open")["host"] == "api.test"
+    # Another host's TLS is passed as it is: its certificate is its own, which the box does not know.
+    assert "certificate" in curl(box, "https://site.test/").err.decode()
+
+
+def test_the_target_of_a_command_line(net, make, client):
+    box = make()
+    assert client.post(f"{box.path}/egress/rules", {"action": "allow", "targets": ["https://api.test/open"]}).status == 200
+    assert [curl(box, "-o", "/dev/null", "-w", "%{http_code}", f"https://api.test/{path}").text for path in ("open", "closed")] == ["200", "403"]
+
+
 def test_other_hosts_are_not_looked_into(net, make, value):
     """TLS of a host without `inject` passes as it is, placeholders and all."""
     box = make(inject("api.test", {"secret": "TOKEN", "placeholder": True}), allow("site.test"))

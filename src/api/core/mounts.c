@@ -165,7 +165,7 @@ static void go(struct mounts *m, bool trust)
 void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e))
 {
 	struct err e = { 0 };
-	bool trust = !b->hidden && egress_injects(policies_of(b, NULL));
+	bool trust = !b->hidden && egress_opens(policies_of(b, NULL));
 
 	b->trusts = false;
 	trust_reset(b);

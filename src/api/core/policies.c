@@ -271,7 +271,7 @@ static void on_sent(void *arg, const struct err *e)
 	struct change *ch = arg;
 	struct box *b = boxes_by_id(ch->core, view_of(ch->id));
 
-	if (e || !b || !ch->policy || !egress_injects(&ch->policy->egress) || ch->core->stopping || !mounts_trust(b, on_trusted, ch))
+	if (e || !b || !ch->policy || !egress_opens(&ch->policy->egress) || ch->core->stopping || !mounts_trust(b, on_trusted, ch))
 		settle(ch, e);
 }
 

@@ -355,7 +355,7 @@ struct job *pool_claim(struct core *c, const struct actor *a, const struct box_w
 	if (policies_push_new(b, on_policy, cl))
 		cl->waits++;
 	cl->waits++; /* before: it may be told at once */
-	if (!egress_injects(policies_of(b, NULL)) || !mounts_trust(b, on_trusted, cl))
+	if (!egress_opens(policies_of(b, NULL)) || !mounts_trust(b, on_trusted, cl))
 		cl->waits--;
 	return &cl->job;
 }

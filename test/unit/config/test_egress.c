@@ -145,7 +145,7 @@ static void test_refused(void **state)
 		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"methods\":[\"get\"]}]}", "methods" },
 		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"paths\":[\"v1\"]}]}", "paths" },
 		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"paths\":[\"/a/../b\"]}]}", "paths" },
-		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"protocol\":\"tls\",\"paths\":[\"/\"]}]}", "paths" },
+		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"protocol\":\"tcp\",\"paths\":[\"/\"]}]}", "paths" },
 		{ "{\"allow\":[\"nope\"]}", "allow" },
 		{ "{\"deny\":[\"pypi:443\"]}", "deny" },
 		{ "{\"limits\":{\"connections\":-1}}", "limits.connections" },
@@ -210,7 +210,7 @@ static void test_targets(void **state)
 	target("[2001:db8::]/32", "\"cidr\":\"2001:db8::/32\"}");
 	target("[2001:db8::1]:443", "\"cidr\":\"2001:db8::1/128\",\"ports\":[443]}");
 	target("https://a.test", "\"host\":\"a.test\",\"protocol\":\"tls\",\"ports\":[443]}");
-	target("https://a.test:8443/v1/*", "\"host\":\"a.test\",\"protocol\":\"http\",\"ports\":[8443],\"paths\":[\"/v1\"]}");
+	target("https://a.test:8443/v1/*", "\"host\":\"a.test\",\"protocol\":\"tls\",\"ports\":[8443],\"paths\":[\"/v1\"]}");
 	target("http://a.test/", "\"host\":\"a.test\",\"protocol\":\"http\",\"ports\":[80]}");
 	target("tcp://192.0.2.0/24:22", "\"cidr\":\"192.0.2.0/24\",\"protocol\":\"tcp\",\"ports\":[22]}");
 }

@@ -191,7 +191,7 @@ static void requests(void **state)
 	p = POLICY(ALLOW(.domains = LIST(VIEW("a.test")), .methods = LIST(VIEW("GET"))));
 	assert_int_equal(tls(p, "a.test", "1.2.3.4"), POLICY_DENY);
 	policy_free(p);
-	assert_true(refused((struct wire_gate_rule)ALLOW(.methods = LIST(VIEW("GET")), .protocol = WIRE_GATE_PROTOCOL_TLS)));
+	assert_true(refused((struct wire_gate_rule)ALLOW(.methods = LIST(VIEW("GET")), .protocol = WIRE_GATE_PROTOCOL_TCP)));
 	assert_true(refused((struct wire_gate_rule)ALLOW(.paths = LIST(VIEW("api")))));
 	assert_true(refused((struct wire_gate_rule)ALLOW(.paths = LIST(VIEW("/a/../b")))));
 }
@@ -331,6 +331,37 @@ static void encrypted_hellos(void **state)
 	policy_free(p);
 }
 
+static bool looked_into(const struct policy *p, const char *name)
+{
+	struct addr a;
+	struct policy_facts f = { .name = view_of(name), .addr = &a, .port = 443, .proto = POLICY_TLS };
+	assert_int_equal(addr_parse(VIEW("1.2.3.4"), &a), 0);
+	bool into = policy_intercepts(p, &f);
+	assert_true(!into || policy_may(p, &f));
+	return into;
+}
+
+/* Methods and paths of TLS are seen by looking into it; unless the rule is about HTTP in clear, or another decided before. */
+static void methods_within_tls(void **state)
+{
+	struct policy *p = POLICY(ALLOW(.domains = LIST(VIEW("a.test")), .methods = LIST(VIEW("GET"))),
+				  ALLOW(.domains = LIST(VIEW("b.test")), .paths = LIST(VIEW("/x")), .protocol = WIRE_GATE_PROTOCOL_TLS),
+				  ALLOW(.domains = LIST(VIEW("c.test")), .paths = LIST(VIEW("/x")), .protocol = WIRE_GATE_PROTOCOL_HTTP),
+				  ALLOW(.domains = LIST(VIEW("d.test"))), DENY(.domains = LIST(VIEW("d.test")), .paths = LIST(VIEW("/x"))),
+				  DENY(.domains = LIST(VIEW("e.test")), .paths = LIST(VIEW("/x"))), ALLOW(.domains = LIST(VIEW("e.test"))));
+	assert_true(looked_into(p, "a.test"));
+	assert_true(looked_into(p, "b.test"));
+	assert_false(looked_into(p, "c.test"));
+	assert_false(looked_into(p, "d.test"));
+	assert_true(looked_into(p, "e.test"));
+	assert_false(looked_into(p, "f.test"));
+	assert_false(looked_into(p, "")); /* nothing to make a certificate for */
+	policy_free(p);
+	p = POLICY(ALLOW(.cidrs = LIST(VIEW("1.0.0.0/8")), .methods = LIST(VIEW("GET"))));
+	assert_true(looked_into(p, "a.test"));
+	policy_free(p);
+}
+
 static enum policy_answer opened(const struct policy *p, const char *name, const char *method, const char *path)
 {
 	const struct policy_rule *rule;
@@ -351,6 +382,11 @@ static void requests_within_tls(void **state)
 	assert_int_equal(opened(p, "b.test", "GET", "/"), POLICY_DENY);
 	assert_int_equal(ask(p, "a.test", "1.2.3.4", 80, POLICY_HTTP, "GET", "/"), POLICY_DENY);
 	policy_free(p);
+	p = POLICY(ALLOW(.domains = LIST(VIEW("a.test")), .paths = LIST(VIEW("/x")), .protocol = WIRE_GATE_PROTOCOL_TLS));
+	assert_int_equal(opened(p, "a.test", "GET", "/x/y"), POLICY_ALLOW);
+	assert_int_equal(opened(p, "a.test", "GET", "/y"), POLICY_DENY);
+	assert_int_equal(ask(p, "a.test", "1.2.3.4", 80, POLICY_HTTP, "GET", "/x"), POLICY_DENY); /* in clear */
+	policy_free(p);
 }
 
 int main(void)
@@ -360,7 +396,7 @@ int main(void)
 		cmocka_unit_test(inner_addresses), cmocka_unit_test(own_addresses), cmocka_unit_test(ports_and_protocols),
 		cmocka_unit_test(requests), cmocka_unit_test(denied_inside),
 		cmocka_unit_test(questions), cmocka_unit_test(without_a_look), cmocka_unit_test(spelling_of_names),
-		cmocka_unit_test(encrypted_hellos), cmocka_unit_test(requests_within_tls),
+		cmocka_unit_test(encrypted_hellos), cmocka_unit_test(requests_within_tls), cmocka_unit_test(methods_within_tls),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
