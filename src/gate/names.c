@@ -1,7 +1,7 @@
 /*
  * Names to addresses: our own small client of DNS. Each question has a socket (and so a
  * port) and an id of its own; A and AAAA are asked at once; what comes back is a
- * stranger's. Answers are kept for as long as they say, within bounds, so that a storm
+ * stranger's. What does not fit into a datagram is asked for again over TCP. Answers are kept for as long as they say, within bounds, so that a storm
  * of connections asks once.
  */
 #include <errno.h>
@@ -26,6 +26,8 @@
 #define TTL_MOST    300
 #define FAILED_TTL  2
 #define EACH        (NAMES_ADDRS / 2) /* of each family */
+#define STREAM      8192 /* of an answer over TCP */
+#define LENGTH      2    /* before a message over TCP */
 
 struct entry;
 
@@ -35,6 +37,7 @@ struct question {
 	uint16_t type;
 	bool done;
 	struct buf sent;
+	struct buf got; /* over TCP */
 	struct dns_reply reply;
 };
 
@@ -125,6 +128,7 @@ static void stop_question(struct question *q)
 		fd_close(fd);
 	}
 	buf_done(&q->sent);
+	buf_done(&q->got);
 }
 
 static void tell(struct entry *e)
@@ -177,10 +181,88 @@ static void finish(struct entry *e)
 	tell(e);
 }
 
+static void answered(struct question *q)
+{
+	struct entry *e = q->entry;
+
+	q->done = true;
+	stop_question(q);
+	if (e->questions[0].done && e->questions[1].done)
+		finish(e);
+}
+
+/* Starts to talk to the server of this try. */
+static void dial_server(struct question *q, int type, uint32_t events, void (*on_event)(struct loop_io *, uint32_t))
+{
+	const struct names *n = q->entry->names;
+	unsigned server = q->entry->tries % n->n_servers;
+	int fd = socket(n->servers[server].ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool ok = fd >= 0 && (connect(fd, (const struct sockaddr *)&n->servers[server], n->lens[server]) == 0 || errno == EINPROGRESS);
+
+	if (!ok || loop_io_start(n->loop, &q->io, fd, events, on_event) < 0) {
+		q->io.fd = -1;
+		fd_close(fd);
+	}
+}
+
+/* ---- over TCP ---- */
+
+static void on_stream(struct loop_io *io, uint32_t events)
+{
+	struct question *q = CONTAINER(io, struct question, io);
+	char m[4096];
+	ssize_t n = recv(io->fd, m, sizeof(m), 0);
+
+	(void)events;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || buf_append(&q->got, m, (size_t)n) < 0) {
+		stop_question(q); /* the next try asks anew */
+		return;
+	}
+	struct view v = buf_view(&q->got);
+	if (v.n < LENGTH)
+		return;
+	size_t length = (size_t)(uint8_t)v.p[0] << 8 | (uint8_t)v.p[1];
+	if (v.n < LENGTH + length)
+		return;
+	if (dns_reply_parse(view_head(view_skip(v, LENGTH), length), buf_view(&q->sent), q->type, &q->reply) < 0)
+		stop_question(q);
+	else
+		answered(q);
+}
+
+static void on_connected(struct loop_io *io, uint32_t events)
+{
+	struct question *q = CONTAINER(io, struct question, io);
+	_cleanup_(buf_done) struct buf out = BUF_INIT(LENGTH + DNS_MESSAGE);
+
+	(void)events;
+	buf_putc(&out, (char)(buf_len(&q->sent) >> 8));
+	buf_putc(&out, (char)buf_len(&q->sent));
+	buf_add(&out, buf_view(&q->sent));
+	if (send(io->fd, out.p, out.n, MSG_NOSIGNAL) != (ssize_t)out.n || loop_io_want(io, EPOLLIN) < 0) {
+		stop_question(q);
+		return;
+	}
+	io->on_event = on_stream;
+}
+
+static void ask_by_stream(struct question *q)
+{
+	int fd = q->io.fd;
+
+	loop_io_stop(&q->io);
+	fd_close(fd);
+	q->got = BUF_INIT(STREAM);
+	dial_server(q, SOCK_STREAM, EPOLLOUT, on_connected);
+}
+
+/* ---- by datagram ---- */
+
 static void on_reply(struct loop_io *io, uint32_t events)
 {
 	struct question *q = CONTAINER(io, struct question, io);
-	struct entry *e = q->entry;
 	char m[4096];
 	ssize_t n = recv(io->fd, m, sizeof(m), 0);
 
@@ -193,29 +275,25 @@ static void on_reply(struct loop_io *io, uint32_t events)
 	}
 	if (dns_reply_parse((struct view){ m, (size_t)n }, buf_view(&q->sent), q->type, &q->reply) < 0)
 		return;
-	q->done = true;
-	stop_question(q);
-	if (e->questions[0].done && e->questions[1].done)
-		finish(e);
+	/* With some addresses it is good enough. */
+	if (q->reply.truncated && q->reply.n == 0)
+		ask_by_stream(q);
+	else
+		answered(q);
 }
 
 static void ask(struct entry *e, struct question *q)
 {
-	const struct names *n = e->names;
-	unsigned server = n->n_servers ? e->tries % n->n_servers : 0;
 	uint16_t id;
 
 	stop_question(q);
 	rnd_bytes(&id, sizeof(id));
 	q->sent = BUF_INIT(DNS_MESSAGE);
-	if (!n->n_servers || dns_question(&q->sent, id, view_of(e->name), q->type) < 0)
+	if (!e->names->n_servers || dns_question(&q->sent, id, view_of(e->name), q->type) < 0)
 		return;
-	int fd = socket(n->servers[server].ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&n->servers[server], n->lens[server]) < 0 ||
-	    send(fd, q->sent.p, q->sent.n, 0) < 0 || loop_io_start(n->loop, &q->io, fd, EPOLLIN, on_reply) < 0) {
-		q->io.fd = -1;
-		fd_close(fd);
-	}
+	dial_server(q, SOCK_DGRAM, EPOLLIN, on_reply);
+	if (q->io.fd >= 0 && send(q->io.fd, q->sent.p, q->sent.n, 0) < 0)
+		stop_question(q);
 }
 
 static void on_time(struct loop_timer *t)

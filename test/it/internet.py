@@ -452,6 +452,8 @@ def serve_dns():
                 answer, delay = dns_answer(message)
             except (IndexError, struct.error):
                 continue
+            if len(answer) > 512:
+                answer = answer[:2] + struct.pack(">HHHHH", 0x8380, 1, 0, 0, 0) + message[12:]
             with lock:
                 lies = [lie for name, each in forgeries.items() if name.split(".")[0].encode() in message.lower() for lie in each]
             for what, address in lies:
@@ -462,6 +464,14 @@ def serve_dns():
                 server.sendmsg([answer], control, 0, sender)
 
     threading.Thread(target=loop, daemon=True).start()
+
+
+def dns_stream(connection):
+    """Over TCP; whatever does not look like it comes back."""
+    while data := connection.recv(65536):
+        whole = len(data) > 14 and struct.unpack(">H", data[:2])[0] == len(data) - 2
+        answer = dns_answer(data[2:])[0] if whole else b""
+        connection.sendall(struct.pack(">H", len(answer)) + answer if whole else data)
 
 
 def start(directory):
@@ -477,7 +487,7 @@ def start(directory):
     for port in TLS_PORTS:
         serve_web(port, tls)
     serve_tcp(ECHO_PORT, echo)
-    serve_tcp(53, echo)
+    serve_tcp(53, dns_stream)
     serve_tcp(BANNER_PORT, banner)
     serve_tcp(SILENT_PORT, silent)
     serve_tcp(SINK_PORT, sink)

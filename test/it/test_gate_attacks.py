@@ -283,6 +283,16 @@ print(json.dumps([len(answers), time.monotonic() - begin]))
         assert reason(out, after, reason="limit")
 
 
+def test_an_answer_that_does_not_fit(out, net):  # noqa: F811
+    """Forty addresses: the server says so in a datagram, and tells them over TCP."""
+    net.set("many.test", *[net.host(number) for number in range(20, 60)])
+    give(out, allow("many.test"))
+    net.questions()
+    found = worked(inside(out, ["names", "many.test"])[0])
+    assert found and set(found) <= {net.host(number) for number in range(20, 60)}
+    assert net.questions().count(("many.test", 1)) == 2
+
+
 def test_forged_answers(out, net):  # noqa: F811
     """Of a forger who is quicker than the server, and sends from its address: each is wrong in one thing."""
     wrong = ["id", "name", "type", "question", "none"]
