@@ -186,8 +186,15 @@ def test_version_and_help(paddock_cli):
     overview = paddock_cli("help").stdout.decode()
     for command in ("serve", "run", "create", "exec", "cp", "ls", "rm", "key", "image", "doctor"):
         assert command in overview
-        if command not in ("key", "image"):
-            assert "usage: paddock" in paddock_cli("help", command).stdout.decode()
+        assert "usage: paddock" in paddock_cli("help", command).stdout.decode()
+    # A word that several commands begin with: all of them, and what they are for.
+    shown = paddock_cli("help", "egress").stdout.decode()
+    for line in overview.splitlines():
+        if line.startswith("  egress "):
+            command, summary = re.match(r"  (egress \S+)  +(.*)", line).groups()
+            assert f"paddock {command} " in shown and summary in shown, shown
+    wrong = paddock_cli("egress", "nonsense", check=False)
+    assert (wrong.returncode, wrong.stdout) == (2, b"") and b"paddock egress log" in wrong.stderr
 
 
 def test_man_page_names_every_command(paddock_cli):
