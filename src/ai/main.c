@@ -5,7 +5,8 @@
  *               fd 4, brings streams to the vault), paddock-vault (gives the key of a request
  *               for which there is a ticket), a name server and the providers of the
  *               configuration.
- * Holds:        a provider's key, from the vault's answer until it was given to TLS.
+ * Holds:        a provider's key, from the vault's answer to the end of the stream, in
+ *               which it is overwritten.
  * Runs as:      uids.ai of the configuration; started as root by the keeper, it reads
  *               /etc/hosts, /etc/resolv.conf and the certificate authorities, and drops
  *               before it reads anything else.
@@ -13,7 +14,8 @@
  * Files:        none (Landlock without a rule).
  * Calls:        src/os/seccomp_hook.c and socketpair.
  *
- * It reads no HTTP: the api gives it a head, gets a stream, and the bytes go through.
+ * It reads no HTTP: the api gives it a head, gets a stream, and the bytes go through,
+ * but for those of the key.
  * It ends when the api or the keeper closes its end.
  */
 #include <errno.h>
