@@ -173,21 +173,6 @@ def test_yaml_and_js(tmp_path, language, text):
 # ---- what is run
 
 
-# The gate gathers verdicts for a moment before it tells them: a log without a row is asked for again.
-PRELUDE = r"""
-set -eu -o pipefail
-paddock() {
-	if [ "$1 ${2-}" != "egress log" ]; then command paddock "$@"; return; fi
-	for try in $(seq 100); do
-		command paddock "$@" > log.txt
-		[ "$(wc -l < log.txt)" -lt 2 ] || break
-		sleep 0.05
-	done
-	cat log.txt
-}
-"""
-
-
 @pytest.mark.parametrize("name", [name for name in DOCS if any(language == "sh" for language, _, _ in blocks(name))])
 def test_commands(name, site, net, box, tmp_path):
     (tmp_path / "build").mkdir()
@@ -197,7 +182,7 @@ def test_commands(name, site, net, box, tmp_path):
     (tmp_path / "policy.json").write_text(json.dumps({"allow": ["example.org"]}))
     (tmp_path / "key.pem").write_text("a key\n")
     steps = [(line, text) for language, line, text in blocks(name) if language == "sh"]
-    script = PRELUDE
+    script = "set -eu -o pipefail\n"
     for line, text in steps:
         text = re.sub(r"\bID\b", box.id, text).replace("http://127.0.0.1:7080", site.url)
         text = re.sub(r"\bNAME\b", "default", text)
