@@ -473,6 +473,14 @@ def test_forks_starts_and_restarts(world, inside):
     assert has_way_out(box.with_client(world.api))
 
 
+def test_the_log_has_what_was_said_before_it_was_asked_for(inside):
+    box = inside(egress={"allow": ["a.test"]})
+    for number in range(20):
+        box.check(f"curl -s http://a.test/{number} http://b{number}.test/ || true")
+        said = {(v["host"], v["path"]) for v in log(box, "?limit=256")["verdicts"]}
+        assert ("a.test", f"/{number}") in said and (f"b{number}.test", None) in said, said
+
+
 def test_log_pages(inside):
     box = inside(egress={"allow": ["a.test"]})
     for path in ("1", "2", "3"):
