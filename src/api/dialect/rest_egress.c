@@ -315,7 +315,7 @@ static int read_page(struct req *r, struct page *ret, struct err *e)
 	return 0;
 }
 
-static void log_page(struct req *r)
+static void reply_page(struct req *r)
 {
 	struct err e = { 0 };
 	struct page p;
@@ -344,6 +344,29 @@ static void log_page(struct req *r)
 		json_out_null(o);
 	json_out_end(o, '}');
 	rest_send(r, 200);
+}
+
+static void on_settled(void *arg, const void *result _unused_, const struct err *e _unused_)
+{
+	struct req *r = arg;
+
+	r->job = NULL;
+	reply_page(r);
+}
+
+static void log_page(struct req *r)
+{
+	struct err e = { 0 };
+	struct page p;
+	struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
+
+	if (!b || read_page(r, &p, &e) < 0) {
+		rest_fail(r, &e);
+		return;
+	}
+	r->job = policies_settle(b, on_settled, r);
+	if (!r->job)
+		reply_page(r);
 }
 
 /* ---- a tenant ---- */
