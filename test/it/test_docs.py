@@ -161,6 +161,18 @@ def test_json(client, box, language, text):
         assert client.delete(f"/v1/secrets/{name}").status == 204
 
 
+def test_the_first_policy_does_what_it_says(client, net, box):
+    policy = json.loads(next(text for language, _, text in blocks("docs/egress.md") if language == "json"))
+    assert client.send_json("PUT", f"{box.path}/egress", policy).status == 200
+
+    def status(*arguments):
+        return box.exec(["curl", "-s", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", *arguments]).text
+
+    tries = [["/repos/a"], ["/admin"], ["/gists"], ["/repos/a", "-d", "x"]]
+    assert [status("https://api.github.com" + path, *more) for path, *more in tries] == ["200", "403", "403", "403"]
+    assert status("http://example.org/") == "000", "*.example.org is what is below it"
+
+
 @pytest.mark.parametrize("language,text", all_blocks("yaml", "js"))
 def test_yaml_and_js(tmp_path, language, text):
     file = tmp_path / ("it.yaml" if language == "yaml" else "it.mjs")
