@@ -349,7 +349,7 @@ void flow_looked(struct flow *f)
 			flow_wants(f);
 		return;
 	}
-	enum peek what = peek_look(buf_view(&f->look), name);
+	enum peek what = peek_look(&f->peek, buf_view(&f->look), name);
 	if (what == PEEK_MORE && (f->client_eof || buf_len(&f->look) >= GATE_LOOK))
 		what = buf_len(&f->look) >= GATE_LOOK ? PEEK_BAD : PEEK_OTHER;
 	switch (what) {

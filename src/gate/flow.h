@@ -65,6 +65,8 @@ struct flow {
 
 	struct buf to_server, to_client; /* read from one side, not yet taken by the other */
 	struct buf look;                 /* client's bytes that are not judged yet */
+	struct peek_memory peek;         /* of the first of them */
+	size_t head_seen;                /* of a head that is not whole: bytes that were looked at */
 
 	/* MODE_HTTP */
 	struct http1_request request;

@@ -56,6 +56,7 @@ struct intercept {
 	enum intercept_step step;
 	struct buf in;     /* from the client, decrypted, not dealt with */
 	struct buf answer; /* from the server, decrypted: a head that is not whole */
+	size_t in_seen, answer_seen; /* of heads that are not whole: bytes that were looked at */
 	struct http_header *headers;
 	struct http1_request request;
 	struct http1_body body;

@@ -362,6 +362,38 @@ def test_servers_that_break_off(out, net):  # noqa: F811
 # ---- one box against the others -------------------------------------------
 
 
+def cpu_ns(pid):
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
+def test_slow_heads_are_cheap(out, net, gated):  # noqa: F811
+    """What comes byte by byte is not read from its start with each byte: at the end of a long head it costs what it does in a short one."""
+    give(out, allow("a.test"))
+    pid = gate_pid(gated)
+    code = PROBE.replace('if __name__ == "__main__":', "if False:") + f"""
+lines = [b"%s%d: 1\\r\\n" % (b"n" * 220, i) for i in range(int(sys.argv[1]))]
+slow = b"".join(lines[-6:]) + b"\\r\\n"
+held = [connect("{net.host(10)}", 80) for _ in range(20)]
+for each in held:
+    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    each.sendall(b"GET / HTTP/1.1\\r\\nHost: a.test\\r\\nConnection: close\\r\\n" + b"".join(lines[:-6]))
+for i in range(len(slow)):
+    for each in held:
+        each.send(slow[i:i + 1])
+    time.sleep(0.001)  # each byte is to come by itself
+for each in held:
+    assert web(read_all(each))["host"] == "a.test"
+"""
+    used = []
+    for lines in (6, 90):
+        before = cpu_ns(pid)
+        result = out.python(code, str(lines), timeout_ms=60000)
+        assert result.exit_code == 0, result
+        used.append(cpu_ns(pid) - before)
+    assert used[1] < 2 * used[0], used
+
+
 def test_nobody_is_shut_out(client, out, net):  # noqa: F811
     """Boxes that fill the gate's table lose what they have too much of, and others still get through."""
     hog = f"""
