@@ -70,11 +70,10 @@ void flow_end(struct flow *f, bool reset)
 	buf_done(&f->look);
 	web_done(f);
 	list_del(&f->link);
-	f->box->n_flows--;
+	box_flows(f->box, -1);
 	f->box->n_intercepts -= f->intercepted;
 	f->box->collected -= f->collected;
 	f->collected = 0;
-	g->n_flows--;
 	loop_defer(g->loop, &f->freeing, run_free);
 }
 
@@ -512,19 +511,12 @@ void flow_start_direct(struct flow *f)
 	dial_addr(f, &f->meant);
 }
 
-/* The table is full: whoever has most loses its oldest one to those who have fewer, so that no box shuts out the others. */
+/* The table is full: whoever has most loses its oldest one to those who have fewer, so that nobody shuts out the others. */
 static bool make_room(struct box *b)
 {
-	struct gate *g = b->gate;
-	struct box *most = b;
-
-	if (g->n_flows <= GATE_FLOWS)
+	if (b->gate->n_flows <= GATE_FLOWS)
 		return true;
-	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n)) {
-		struct box *it = CONTAINER(n, struct box, node);
-		if (it->n_flows > most->n_flows)
-			most = it;
-	}
+	struct box *most = box_most(b);
 	if (most == b)
 		return false;
 	flow_refuse(CONTAINER(most->flows.next, struct flow, link), WIRE_GATE_REASON_LIMIT, NULL);
@@ -543,7 +535,7 @@ static void start(struct flow *f)
 	if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
 	else if (b->n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
-		 !box_may_connect(b) || (p->max_bytes && b->bytes_in + b->bytes_out >= p->max_bytes) || !make_room(b))
+		 !box_may_connect(b) || (p->max_bytes && box_used(b) >= p->max_bytes) || !make_room(b))
 		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 	else if (proxy || f->port == NETNS_DNS_PORT) {
 		f->state = proxy ? FLOW_PROXY : FLOW_DNS;
@@ -569,8 +561,7 @@ static struct flow *flow_new(struct box *b, int fd)
 	buf_init(&f->to_client, sizeof(b->gate->scratch) + GATE_LOOK);
 	buf_init(&f->look, sizeof(b->gate->scratch));
 	list_append(&b->flows, &f->link);
-	b->n_flows++;
-	b->gate->n_flows++;
+	box_flows(b, 1);
 	return f;
 }
 

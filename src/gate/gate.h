@@ -35,18 +35,27 @@
 struct flow;
 struct intercept_gate;
 
+/* Whose boxes these are. Counted, so that many boxes are no more than one in what they may take from others. */
+struct tenant {
+	struct map_node node;
+	char id[64];
+	unsigned n_boxes, n_flows;
+};
+
 struct box {
 	struct map_node node; /* by id */
 	struct gate *gate;
 	char id[24];
 	struct loop_io tcp, dns;
 	int steer;
+	struct tenant *tenant; /* NULL: not known */
 	struct policy *policy; /* NULL: nothing is allowed */
 	bool synced;           /* it came on the api's present channel */
 	struct list flows, questions;
 	unsigned n_flows, n_intercepts;
 	size_t collected; /* of GATE_COLLECT */
 	uint64_t allowed, denied, bytes_out, bytes_in;
+	uint64_t bytes_before, bytes_told; /* of the policy's max_bytes: used with gates before, and what the api knows */
 	/* limits by time: what is left, and when it was counted last */
 	uint64_t tokens_ms, bytes_left;
 	double connects_left, questions_left;
@@ -70,7 +79,7 @@ struct gate {
 	struct list vault_waits;
 	uint32_t vault_stream;
 	struct intercept_gate *intercept;
-	struct map boxes;
+	struct map boxes, tenants;
 	unsigned n_flows;
 	struct names *names;
 	int route;              /* netlink: whether an address is our own */
@@ -84,7 +93,7 @@ struct gate {
 	struct buf verdicts;    /* encoded, not yet sent */
 	unsigned n_verdicts;
 	uint64_t lost;          /* verdicts */
-	struct loop_timer flush;
+	struct loop_timer flush, tell_used;
 	int pipe[2]; /* empty between turns: what is spliced passes through it */
 	char scratch[256 * 1024];
 };
@@ -99,6 +108,13 @@ bool box_may_ask(struct box *b); /* DNS: a question that goes out */
 size_t box_allowance(struct box *b, size_t want);
 void box_later(struct box *b); /* accepts nothing for a moment */
 void box_count(struct box *b, bool out, size_t n);
+/* Of the policy's max_bytes. */
+uint64_t box_used(const struct box *b);
+/* Connections come and go. */
+void box_flows(struct box *b, int change);
+int box_set_tenant(struct box *b, struct view id) _must_check_;
+/* The box with most connections of the tenant with most; `b` when none has more. */
+struct box *box_most(struct box *b);
 /* What DNS said to the box: the name of an address, or "". */
 void box_remember(struct box *b, const struct addr *a, const char *name);
 struct view box_name(const struct box *b, const struct addr *a);

@@ -105,7 +105,7 @@ static bool over_limit(struct flow *f)
 {
 	const struct policy *p = f->box->policy;
 
-	if (!p || !p->max_bytes || f->box->bytes_in + f->box->bytes_out <= p->max_bytes)
+	if (!p || !p->max_bytes || box_used(f->box) <= p->max_bytes)
 		return false;
 	flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 	return true;
