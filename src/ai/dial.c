@@ -3,8 +3,8 @@
  * a socket pair, one end of which the api gets, and bytes between the two until either
  * side is done. Neither side is read further than the other one takes.
  *
- * The key is asked for when the provider has proven who it is, and is gone when its bytes
- * were given to TLS.
+ * The key is asked for when the provider has proven who it is. It is known as long as the
+ * stream lives, because what comes back may quote it, and there it is overwritten.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,12 +15,15 @@
 
 #include "ai.h"
 #include "fd.h"
+#include "mask.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define HEAD_MAX  (128u * 1024)
 #define PIECE     (64u * 1024)
 #define TICKET    64
+#define KEY_LEAST 8    /* a shorter one is no secret, and may be part of any head */
+#define KEY_MAX   8192
 
 enum phase { PHASE_REACH, PHASE_KEY, PHASE_HEAD, PHASE_OPEN };
 
@@ -34,6 +37,7 @@ struct dial {
 	struct loop_io out, in; /* the provider; the api */
 	struct loop_timer timer;
 	struct loop_task freeing;
+	struct mask mask; /* the key */
 	struct buf to_out, to_in; /* read from one side, not yet taken by the other */
 	bool tls, over;
 	bool out_eof, in_eof;
@@ -71,6 +75,7 @@ static void end(struct dial *d)
 	loop_timer_stop(&d->timer);
 	name_stop(&d->name);
 	key_forget(&d->key);
+	mask_done(&d->mask);
 	secure_free(TAKE_PTR(d->secure));
 	shut(&d->out);
 	shut(&d->in);
@@ -153,11 +158,22 @@ static bool flush_in(struct dial *d)
 	return !d->over;
 }
 
+/* Without the key, however it is cut. What may be the beginning of it waits for the next bytes, or for the end. */
+static bool take_in(struct dial *d, struct view piece)
+{
+	int r = piece.n ? mask_put_chunked(&d->mask, piece, &d->to_in) : mask_end(&d->mask, &d->to_in);
+
+	if (r < 0)
+		fail_out(d, r);
+	return r >= 0;
+}
+
 static bool read_out(struct dial *d)
 {
+	char piece[PIECE];
+
 	while (buf_len(&d->to_in) == 0 && !d->out_eof) {
-		char *room = buf_reserve(&d->to_in, PIECE);
-		ssize_t n = room ? get(d, room, PIECE) : -ENOMEM;
+		ssize_t n = get(d, piece, sizeof(piece));
 		if (n == -EAGAIN)
 			return true;
 		if (n < 0 && n != -EPROTO && n != -ECONNRESET) {
@@ -166,9 +182,9 @@ static bool read_out(struct dial *d)
 		}
 		/* An end without a word is for the api to judge, which knows how long the answer is. */
 		d->out_eof = n <= 0;
-		if (n > 0)
-			buf_commit(&d->to_in, (size_t)n);
-		if (!flush_in(d))
+		bool taken = take_in(d, (struct view){ piece, n > 0 ? (size_t)n : 0 });
+		explicit_bzero(piece, n > 0 ? (size_t)n : 0);
+		if (!taken || !flush_in(d))
 			return false;
 	}
 	return true;
@@ -272,7 +288,7 @@ static bool is_plain(struct view key)
 	for (size_t i = 0; i < key.n; i++)
 		if ((unsigned char)key.p[i] <= ' ' || (unsigned char)key.p[i] >= 0x7f)
 			return false;
-	return key.n > 0;
+	return key.n > 0 && key.n <= KEY_MAX;
 }
 
 static void on_key(struct key_wait *w, struct view value, const struct err *e)
@@ -284,7 +300,7 @@ static void on_key(struct key_wait *w, struct view value, const struct err *e)
 		return;
 	}
 	buf_add(&d->to_out, value);
-	if (!is_plain(value) || buf_puts(&d->to_out, "\r\n\r\n") < 0) {
+	if (!is_plain(value) || (value.n >= KEY_LEAST && mask_add(&d->mask, value) < 0) || buf_puts(&d->to_out, "\r\n\r\n") < 0) {
 		give_up(d, ERR_UNAVAILABLE, "the provider's key cannot be used");
 		return;
 	}
@@ -393,7 +409,8 @@ void dial_start(struct ai *h, const struct frame *f)
 	if (r >= 0) {
 		*d = (struct dial){ .ai = h, .stream = f->stream, .port = (uint16_t)m.port, .tls = m.tls,
 				    .out = { .fd = -1 }, .in = { .fd = -1 }, .name = { .io = { .fd = -1 } }, .key = { .done = on_key },
-				    .to_out = { .max = 2 * HEAD_MAX, .secret = true }, .to_in = { .max = 2 * PIECE, .secret = true } };
+				    .to_out = { .max = 2 * HEAD_MAX, .secret = true }, .to_in = { .max = 4 * PIECE, .secret = true } };
+		mask_init(&d->mask);
 		list_init(&d->key.link);
 		r = take(d, &m);
 	}

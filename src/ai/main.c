@@ -5,7 +5,8 @@
  *               fd 4, brings streams to the vault), paddock-vault (gives the key of a request
  *               for which there is a ticket), a name server and the providers of the
  *               configuration.
- * Holds:        a provider's key, from the vault's answer until it was given to TLS.
+ * Holds:        a provider's key, from the vault's answer to the end of the stream, in
+ *               which it is overwritten.
  * Runs as:      uids.ai of the configuration; started as root by the keeper, it reads
  *               /etc/hosts, /etc/resolv.conf and the certificate authorities, and drops
  *               before it reads anything else.
@@ -13,37 +14,24 @@
  * Files:        none (Landlock without a rule).
  * Calls:        src/os/seccomp_hook.c and socketpair.
  *
- * It reads no HTTP: the api gives it a head, gets a stream, and the bytes go through.
+ * It reads no HTTP: the api gives it a head, gets a stream, and the bytes go through,
+ * but for those of the key.
  * It ends when the api or the keeper closes its end.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "ai.h"
-#include "confine.h"
 #include "fd.h"
 #include "log.h"
-#include "num.h"
 #include "seccomp.h"
 #include "secure.h"
+#include "service.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 enum { FD_API = 3, FD_KEEPER = 4 };
 
 #define NOFILE 4096
-
-/* Should: end as `uid` with nothing but its fds and the calls of its filter. Mustn't: go on when a step fails. */
-static int drop(uint32_t uid, struct err *e)
-{
-	(void)!setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE, NOFILE });
-	return confine_identity("uids.ai", uid, -1, e) < 0 ? -1 : confine_reach(NULL, 0, seccomp_ai, e);
-}
 
 static void on_frame(struct link *l, const struct frame *f, int fd)
 {
@@ -86,18 +74,17 @@ static const struct link_ops keeper_ops = { .on_frame = on_keeper_frame, .on_clo
 
 static int start(struct ai *h, struct err *e)
 {
-	const char *uid = getenv("PADDOCK_AI_UID"), *ca_file = getenv("PADDOCK_AI_CA_FILE");
-	uint32_t number;
+	const char *ca_file = getenv("PADDOCK_AI_CA_FILE");
+	uint32_t uid;
 
-	if (!uid || num_u32(view_of(uid), &number) < 0)
-		return err_set(e, ERR_INTERNAL, "PADDOCK_AI_UID must be a number (this program is started by paddockd)");
-	if (close_range(FD_KEEPER + 1, ~0u, 0) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "close_range");
+	if (service_number("PADDOCK_AI_UID", &uid, e) < 0 || service_close_from(FD_KEEPER + 1, e) < 0)
+		return -1;
 	name_load(&h->names);
 	h->tls = secure_load(ca_file ? ca_file : "", e);
 	if (!h->tls)
 		log_warn("no https to providers: %s", e->msg);
-	if (drop(number, e) < 0)
+	service_limit_fds(NOFILE);
+	if (service_drop("uids.ai", uid, seccomp_ai, e) < 0)
 		return -1;
 	h->loop = loop_new(e);
 	if (!h->loop)
@@ -115,12 +102,8 @@ int main(void)
 	struct ai h = { 0 };
 	struct err e = { 0 };
 
-	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-	log_setup("paddock-ai", LOG_LEVEL_INFO);
-	if (start(&h, &e) < 0) {
-		log_error("%s", e.msg);
-		return EXIT_FAILURE;
-	}
-	int r = loop_run(h.loop);
-	return r < 0 ? EXIT_FAILURE : r;
+	service_init("paddock-ai");
+	if (start(&h, &e) < 0)
+		return service_fail(&e);
+	return service_run(h.loop);
 }

@@ -7,23 +7,17 @@
  */
 #include "drop.h"
 
-#include <sys/resource.h>
-
 #include "confine.h"
 #include "seccomp.h"
+#include "service.h"
 #include "poison.h"
 
 #define NOFILE 65536 /* a link per box, and the clients */
 
 int drop_privileges(uint32_t uid, int store_fd, struct err *e)
 {
-	struct rlimit files = { NOFILE, NOFILE };
-
-	/* Less than wished is bearable: accepting then waits for a free one. */
-	if (setrlimit(RLIMIT_NOFILE, &files) < 0 && getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)!setrlimit(RLIMIT_NOFILE, &files);
-	}
+	/* With less, accepting waits for a free one. */
+	service_limit_fds(NOFILE);
 	/* The store is all of the file system that is left, also where the directories above it are closed to our uid. */
 	if (confine_identity("uids.api", uid, store_fd, e) < 0)
 		return -1;

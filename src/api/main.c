@@ -34,9 +34,9 @@
 #include "interpreter.h"
 #include "log.h"
 #include "loop.h"
-#include "num.h"
 #include "plane.h"
 #include "rest.h"
+#include "service.h"
 #include "store.h"
 #include "text.h"
 #include "tls.h"
@@ -94,17 +94,17 @@ static int read_config(struct api *a, struct err *e)
 
 static int read_environment(struct api *a, struct core_setup *s, struct err *e)
 {
-	const char *n = getenv("PADDOCK_LISTEN_FDS"), *hash = getenv("PADDOCK_ADMIN_HASH");
+	const char *hash = getenv("PADDOCK_ADMIN_HASH");
 
-	if (!n || num_u32(view_of(n), &a->n_listen) < 0 || a->n_listen < 1 || a->n_listen > LISTEN_MAX)
+	if (service_number("PADDOCK_LISTEN_FDS", &a->n_listen, e) < 0)
+		return -1;
+	if (a->n_listen < 1 || a->n_listen > LISTEN_MAX)
 		return err_set(e, ERR_INTERNAL, "PADDOCK_LISTEN_FDS must be between 1 and %d", LISTEN_MAX);
 	if (hash && text_unhex(view_of(hash), s->admin_hash, sizeof(s->admin_hash)) < 0)
 		return err_set(e, ERR_INTERNAL, "PADDOCK_ADMIN_HASH must be 64 hex digits");
 	s->has_admin = hash != NULL;
 	/* Nothing else that was inherited is ours. */
-	return close_range(FD_LISTEN + a->n_listen, ~0u, 0) < 0
-		       ? err_sys(e, ERR_INTERNAL, errno, "close_range")
-		       : 0;
+	return service_close_from(FD_LISTEN + a->n_listen, e);
 }
 
 /* The certificate of the boxes' host names, where it is another one. */
@@ -316,18 +316,15 @@ int main(int argc, char **argv)
 		interpreter_print_routes(stdout);
 		return EXIT_SUCCESS;
 	}
-	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	service_init("paddock-api");
 	/* Two threads, one of which waits for the disk; and what one large answer took goes back. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, LARGE);
 	mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
-	log_setup("paddock-api", LOG_LEVEL_INFO);
-	if (start(&a, &e) < 0) {
-		log_error("%s", e.msg);
-		return EXIT_FAILURE;
-	}
+	if (start(&a, &e) < 0)
+		return service_fail(&e);
 	trim_start();
-	int r = loop_run(a.loop);
+	int r = service_run(a.loop);
 	stop(&a);
-	return r < 0 ? EXIT_FAILURE : r;
+	return r;
 }

@@ -193,6 +193,16 @@ int text_percent(struct buf *out, struct view in)
 	return out->bad;
 }
 
+int text_percent_all(struct buf *out, struct view in)
+{
+	for (struct view rest = in; rest.p;) {
+		(void)text_percent(out, view_split(rest, '/', &rest));
+		if (rest.p)
+			buf_puts(out, "%2F");
+	}
+	return out->bad;
+}
+
 int text_quote(struct buf *out, struct view in, size_t max)
 {
 	buf_putc(out, '"');

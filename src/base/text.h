@@ -17,6 +17,7 @@ bool text_utf8_begins(struct view v);
 /* %XX decoding; plus_is_space for query strings. -EINVAL for a bad escape. */
 int text_unpercent(struct buf *out, struct view in, bool plus_is_space) _must_check_;
 int text_percent(struct buf *out, struct view in); /* everything but unreserved and '/' */
+int text_percent_all(struct buf *out, struct view in); /* '/', too */
 /* For logs: "…" with control and non-ASCII bytes as \xNN, cut at `max` bytes. */
 int text_quote(struct buf *out, struct view in, size_t max);
 /* One word for sh, whatever it holds: 'a b'. */

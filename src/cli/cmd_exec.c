@@ -8,7 +8,7 @@
 
 struct exec_flags {
 	const char *user, *workdir;
-	struct opt_list env;
+	struct opt_list env, secret_env;
 	const char *shell;
 	uint64_t timeout_ms;
 	bool no_input, tty;
@@ -19,6 +19,8 @@ struct exec_flags {
 static const struct opt OPTS[] = {
 	{ "user", 'u', OPT_TEXT, AT(user), "NAME", "run as this user of the box" },
 	{ "env", 'e', OPT_PAIRS, AT(env), "KEY=VALUE", "a variable; may be repeated" },
+	{ "secret-env", 0, OPT_PAIRS, AT(secret_env), "KEY=NAME",
+	  "a variable with the value of the secret NAME; may be repeated" },
 	{ "workdir", 'w', OPT_TEXT, AT(workdir), "DIR", "start in this directory" },
 	{ "timeout", 0, OPT_MS, AT(timeout_ms), "TIME", "kill the command after this time" },
 	{ "tty", 't', OPT_FLAG, AT(tty), NULL, "give the command a terminal: ours" },
@@ -37,6 +39,7 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 		.user = f->user,
 		.workdir = f->workdir,
 		.env = &f->env,
+		.secret_env = &f->secret_env,
 		.timeout_ms = f->timeout_ms,
 		.shell = f->shell,
 		.input = !f->no_input && exec_has_input(),

@@ -27,6 +27,9 @@ const struct opt create_opts[CREATE_OPTS] = {
 	  "only /workspace, /tmp and /dev/shm can be written" },
 	{ "allow", 0, OPT_LIST, AT(allow), "TARGET",
 	  "what it may reach: a set, a host, a network; may be repeated" },
+	{ "secret-env", 0, OPT_PAIRS, AT(secret_env), "KEY=NAME", "a variable with the value of the secret NAME; may be repeated" },
+	{ "secret-file", 0, OPT_PAIRS, AT(secret_file), "FILE=NAME",
+	  "/run/secrets/FILE with the value of the secret NAME; may be repeated" },
 	/* from here on not for run, whose boxes have no life of their own */
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
 	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME", "end the box after this time (seconds, or with s, m, h, d)" },
@@ -70,6 +73,29 @@ void create_pairs(struct json_out *o, const char *key, const struct opt_list *pa
 		json_out_str(o, value);
 	}
 	json_out_end(o, '}');
+}
+
+static void put_secrets(struct json_out *o, const struct opt_list *pairs, const char *where)
+{
+	for (size_t i = 0; pairs && i < pairs->n; i++) {
+		struct view secret, name = view_split(view_of(pairs->items[i]), '=', &secret);
+
+		json_out_object(o);
+		json_out_kstr(o, "name", secret);
+		json_out_kstr(o, where, name);
+		json_out_end(o, '}');
+	}
+}
+
+void create_secrets(struct json_out *o, const struct opt_list *env, const struct opt_list *file)
+{
+	if (env->n == 0 && (!file || file->n == 0))
+		return;
+	json_out_key(o, "secrets");
+	json_out_array(o);
+	put_secrets(o, env, "env");
+	put_secrets(o, file, "file");
+	json_out_end(o, ']');
 }
 
 static void put_text(struct json_out *o, const char *key, const char *text)
@@ -148,7 +174,8 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	    create_check_text(f->snapshot, "--snapshot", e) < 0 ||
 	    create_check_text(f->workspace, "--workspace", e) < 0 ||
 	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
-	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->allow, "--allow", e) < 0)
+	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->allow, "--allow", e) < 0 ||
+	    check_list(&f->secret_env, "--secret-env", e) < 0 || check_list(&f->secret_file, "--secret-file", e) < 0)
 		return -1;
 	json_out_init(&o, &b);
 	json_out_object(&o);
@@ -163,6 +190,7 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	if (f->workspace)
 		put_workspace(&o, f->workspace);
 	put_egress(&o, &f->allow);
+	create_secrets(&o, &f->secret_env, &f->secret_file);
 	put_count(&o, "ttl_seconds", whole_seconds(f->ttl_ms));
 	put_count(&o, "idle_seconds", whole_seconds(f->idle_ms));
 	put_text(&o, "on_end", f->on_end);

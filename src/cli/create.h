@@ -10,13 +10,14 @@ struct create_flags {
 	const char *name, *image, *user, *workdir;
 	const char *snapshot, *workspace, *on_end;
 	struct opt_list env, metadata, allow;
+	struct opt_list secret_env, secret_file;
 	uint64_t memory_mb, pids, nofile, disk_mb, ttl_ms, idle_ms;
 	double cpu;
 	bool readonly_root, auto_resume;
 };
 
 /* The first CREATE_RUN_OPTS of them are for `run` as well. */
-enum { CREATE_RUN_OPTS = 13, CREATE_OPTS = 19 };
+enum { CREATE_RUN_OPTS = 15, CREATE_OPTS = 21 };
 extern const struct opt create_opts[CREATE_OPTS];
 
 /* *ret is the new box's object. */
@@ -25,3 +26,5 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 /* Refuses what JSON cannot carry as it is. `what` names it in the message. */
 int create_check_text(const char *text, const char *what, struct err *e) _must_check_;
 void create_pairs(struct json_out *o, const char *key, const struct opt_list *pairs);
+/* `secrets`: VARIABLE=SECRET, and FILE=SECRET where there may be files (NULL: not). */
+void create_secrets(struct json_out *o, const struct opt_list *env, const struct opt_list *file);

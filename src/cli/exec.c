@@ -45,6 +45,9 @@ int exec_check(const struct exec_spec *x, struct err *e)
 	for (size_t i = 0; x->env && i < x->env->n; i++)
 		if (create_check_text(x->env->items[i], "--env", e) < 0)
 			return -1;
+	for (size_t i = 0; x->secret_env && i < x->secret_env->n; i++)
+		if (create_check_text(x->secret_env->items[i], "--secret-env", e) < 0)
+			return -1;
 	if (x->shell && x->argv[1])
 		return err_set(e, ERR_INVALID, "a shell takes one argument: the command, quoted");
 	if (x->shell && (x->user || x->workdir || (x->env && x->env->n)))
@@ -127,6 +130,8 @@ static int put_request(struct buf *body, const struct exec_spec *x, struct err *
 		put_process_request(&o, x);
 	else if (put_shell_request(&o, x, e) < 0)
 		return -1;
+	if (x->secret_env)
+		create_secrets(&o, x->secret_env, NULL);
 	if (x->timeout_ms)
 		json_out_ku64(&o, "timeout_ms", x->timeout_ms);
 	if (!x->tty)

@@ -13,7 +13,7 @@ struct exec_spec {
 	const char *box;
 	char *const *argv; /* ends with NULL */
 	const char *user, *workdir;
-	const struct opt_list *env; /* may be NULL */
+	const struct opt_list *env, *secret_env; /* may be NULL */
 	uint64_t timeout_ms;        /* 0: the daemon's */
 	const char *shell;          /* argv[0] is a command for it; NULL: a process of its own */
 	bool input;                 /* pass standard input on */

@@ -132,20 +132,29 @@ static const struct cmd *find(size_t n, char *const *words, size_t *ret_used)
 	return NULL;
 }
 
-static int unknown(const char *word)
+/* The commands that begin with this word; false: there are none. */
+static bool print_group(FILE *f, const char *word)
 {
 	bool group = false;
 
 	for (size_t i = 0; i < ELEMS(COMMANDS); i++) {
-		struct view second, first = view_split(view_of(COMMANDS[i]->name), ' ', &second);
+		const struct cmd *c = COMMANDS[i];
+		struct view second, first = view_split(view_of(c->name), ' ', &second);
 
 		if (!second.p || !view_is(first, word))
 			continue;
-		fprintf(stderr, "%spaddock %s %s\n", group ? "       " : "usage: ", COMMANDS[i]->name,
-			COMMANDS[i]->operands);
+		fprintf(f, "%spaddock %s%s%s\n", group ? "       " : "usage: ", c->name, *c->operands ? " " : "", c->operands);
+		fprintf(f, "           %s\n", c->summary);
 		group = true;
 	}
-	if (!group) {
+	if (group)
+		fprintf(f, "\n`paddock help %s COMMAND` says more.\n", word);
+	return group;
+}
+
+static int unknown(const char *word)
+{
+	if (!print_group(stderr, word)) {
 		struct err e = { 0 };
 
 		err_set(&e, ERR_INVALID, "no command \"%.60s\"; `paddock help` lists them", word);
@@ -206,7 +215,7 @@ static int help(size_t n, char **words)
 	}
 	c = find(n, words, &used);
 	if (!c)
-		return unknown(words[0]);
+		return n == 1 && print_group(stdout, words[0]) ? 0 : unknown(words[0]);
 	print_help(c);
 	return 0;
 }

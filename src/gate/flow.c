@@ -95,15 +95,43 @@ void flow_say(struct flow *f, bool allowed, int reason, const struct policy_rule
 					       .rule = rule, .method = method, .path = path });
 }
 
+const char *flow_words(int reason, int *ret_status)
+{
+	*ret_status = 403;
+	switch (reason) {
+	case WIRE_GATE_REASON_ADDRESS:
+		return "paddock: the address is not a public one, and no rule names it";
+	case WIRE_GATE_REASON_MISMATCH:
+		return "paddock: Host does not fit the connection";
+	case WIRE_GATE_REASON_TOKEN:
+		*ret_status = 407;
+		return "paddock: the token is not valid for this host";
+	case WIRE_GATE_REASON_UNRESOLVED:
+		*ret_status = 502;
+		return "paddock: the name has no address";
+	case WIRE_GATE_REASON_UNREACHABLE:
+		*ret_status = 502;
+		return "paddock: the host cannot be reached";
+	case WIRE_GATE_REASON_LIMIT:
+		*ret_status = 503;
+		return "paddock: a limit of this sandbox is reached";
+	default:
+		return "paddock: the policy of this sandbox does not allow it";
+	}
+}
+
 void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule)
 {
+	int status;
+	const char *words = flow_words(reason, &status);
+
 	if (f->state == FLOW_OVER)
 		return;
 	flow_say(f, false, reason, rule, VIEW(""), VIEW(""));
 	if (f->via != VIA_DIRECT && !f->has_meant && f->state != FLOW_OPEN)
 		proxy_answer(f, false, reason);
 	else if (f->proto == POLICY_HTTP && f->mode != MODE_OPAQUE)
-		proxy_http_error(f, 403, "paddock: the policy of this sandbox does not allow it");
+		proxy_http_error(f, status, words);
 	flow_end(f, f->proto != POLICY_HTTP && f->via == VIA_DIRECT);
 }
 

@@ -90,6 +90,8 @@ void flow_accept(struct loop_io *listener, uint32_t events);
 /* Ends it. `reset`: the client sees a reset instead of an end. */
 void flow_end(struct flow *f, bool reset);
 /* Refuses: tells the api, answers in the client's protocol where it has one, ends. */
+/* What a refusal is to a client that speaks HTTP. */
+const char *flow_words(int reason, int *ret_status);
 void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule);
 void flow_say(struct flow *f, bool allowed, int reason, const struct policy_rule *rule, struct view method, struct view path);
 /* Judges what is known (with the address `a`); on refusal says so and ends. */

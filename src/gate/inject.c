@@ -264,7 +264,7 @@ int inject_target(struct inject *j, const struct inject_head *h, struct buf *out
 			continue;
 		buf_printf(out, "%c%s=", first ? '?' : '&', j->rules[i].query);
 		first = false;
-		place_percent(out, buf_view(&value_of(j, view_of(j->rules[i].secret))->value));
+		text_percent_all(out, buf_view(&value_of(j, view_of(j->rules[i].secret))->value));
 	}
 	return e < 0 ? e : out->bad;
 }

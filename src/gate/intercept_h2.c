@@ -9,50 +9,12 @@
  */
 #include "intercept_h2.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 
 #include "poison.h"
 
 #define SEND_AHEAD    (64u * 1024) /* bytes that are taken from a session at once */
 #define CONTINUATIONS 8            /* frames of one head */
-
-/* ---- memory: what libnghttp2 copies may be a secret ---- */
-
-static void wiped_free(void *p, void *arg)
-{
-	(void)arg;
-	if (p)
-		explicit_bzero(p, malloc_usable_size(p));
-	free(p);
-}
-
-static void *plain_malloc(size_t n, void *arg)
-{
-	(void)arg;
-	return malloc(n);
-}
-
-static void *plain_calloc(size_t n, size_t size, void *arg)
-{
-	(void)arg;
-	return calloc(n, size);
-}
-
-static void *wiped_realloc(void *p, size_t n, void *arg)
-{
-	size_t had = p ? malloc_usable_size(p) : 0;
-	void *q = malloc(n);
-
-	if (!q)
-		return NULL;
-	if (had)
-		memcpy(q, p, MIN(had, n));
-	wiped_free(p, arg);
-	return q;
-}
-
-static nghttp2_mem memory = { NULL, plain_malloc, wiped_free, plain_calloc, wiped_realloc };
 
 /* ---- libnghttp2's callbacks ---- */
 
@@ -116,27 +78,6 @@ static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *f, c
 	return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* the stream is reset: nothing is left out of what was said */
 }
 
-/* False: the peer asks for more than it may. */
-static bool within_budget(struct h2_side *side, const nghttp2_frame *f)
-{
-	bool ack = f->hd.flags & NGHTTP2_FLAG_ACK;
-
-	switch (f->hd.type) {
-	case NGHTTP2_RST_STREAM:
-		return !is_client(side) || rate_spend(&side->resets, now(side));
-	case NGHTTP2_SETTINGS:
-		return ack || rate_spend(&side->settings, now(side));
-	case NGHTTP2_PING:
-		return ack || rate_spend(&side->chatter, now(side));
-	case NGHTTP2_PRIORITY:
-		return rate_spend(&side->chatter, now(side));
-	case NGHTTP2_DATA:
-		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) || rate_spend(&side->chatter, now(side));
-	default:
-		return true;
-	}
-}
-
 /* The server takes no more: nor do we, and the client asks for the rest on another connection. */
 static void bye(struct intercept_h2 *h, uint32_t code)
 {
@@ -164,8 +105,9 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *f, void 
 {
 	struct h2_side *side = arg;
 
-	if (!within_budget(side, f))
-		return nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
+	/* A server may reset what it is asked: those that cost us are the client's. */
+	if ((f->hd.type != NGHTTP2_RST_STREAM || is_client(side)) && !h2_session_affords(&side->budget, f, now(side)))
+		return h2_session_calm(session);
 	if (f->hd.type == NGHTTP2_GOAWAY && !is_client(side))
 		bye(side->h, f->goaway.error_code);
 	if (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA)
@@ -191,7 +133,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *f, in
 
 	(void)f;
 	(void)error;
-	return rate_spend(&side->resets, now(side)) ? 0 : nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
+	return rate_spend(&side->budget.resets, now(side)) ? 0 : h2_session_calm(session);
 }
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, size_t n, void *arg)
@@ -217,8 +159,8 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *f, void 
 
 	/* Resets that it makes us send cost the same as its own. */
 	if (f->hd.type == NGHTTP2_RST_STREAM && is_client(side) && f->rst_stream.error_code == NGHTTP2_PROTOCOL_ERROR &&
-	    !rate_spend(&side->resets, now(side)))
-		return nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
+	    !rate_spend(&side->budget.resets, now(side)))
+		return h2_session_calm(session);
 	if (!s || (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA))
 		return 0;
 	if (!is_client(side))
@@ -245,49 +187,37 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 
 /* ---- the beginning and the end ---- */
 
-static int make_session(struct h2_side *side, bool serves)
-{
-	nghttp2_session_callbacks *cb = NULL;
-	nghttp2_option *opt = NULL;
-	int r = nghttp2_session_callbacks_new(&cb);
-
-	if (r == 0)
-		r = nghttp2_option_new(&opt);
-	if (r == 0) {
-		nghttp2_session_callbacks_set_on_begin_frame_callback(cb, on_begin_frame);
-		nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
-		nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
-		nghttp2_session_callbacks_set_on_invalid_header_callback(cb, on_invalid_header);
-		nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
-		nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(cb, on_invalid_frame);
-		nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
-		nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
-		nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
-		nghttp2_option_set_no_auto_window_update(opt, 1);
-		nghttp2_option_set_no_closed_streams(opt, 1);
-		nghttp2_option_set_max_send_header_block_length(opt, 2 * H2_OUT_HEAD);
-		r = serves ? nghttp2_session_server_new3(&side->session, cb, side, opt, &memory)
-			   : nghttp2_session_client_new3(&side->session, cb, side, opt, &memory);
-	}
-	nghttp2_option_del(opt);
-	nghttp2_session_callbacks_del(cb);
-	return r;
-}
-
 static int greet(struct h2_side *side, bool serves)
 {
-	nghttp2_settings_entry ours[] = {
+	static const struct h2_session_calls calls = {
+		.on_begin_frame = on_begin_frame,
+		.on_begin_headers = on_begin_headers,
+		.on_header = on_header,
+		.on_invalid_header = on_invalid_header,
+		.on_frame_recv = on_frame_recv,
+		.on_invalid_frame = on_invalid_frame,
+		.on_data = on_data,
+		.on_frame_send = on_frame_send,
+		.on_stream_close = on_stream_close,
+	};
+	const nghttp2_settings_entry ours[] = {
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, H2_WINDOW },
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, INJECT_HEAD },
 		{ serves ? NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS : NGHTTP2_SETTINGS_ENABLE_PUSH, serves ? H2_STREAMS : 0 },
 	};
+	const struct h2_session_setup setup = {
+		.calls = &calls,
+		.arg = side,
+		.client = !serves,
+		.secret = true,
+		.head_out = 2 * H2_OUT_HEAD,
+		.window = H2_CONN_WINDOW,
+		.settings = ours,
+		.n_settings = ELEMS(ours),
+	};
 
-	side->resets = RATE(500, 50);
-	side->settings = RATE(20, 1);
-	side->chatter = RATE(1000, 100);
-	if (make_session(side, serves) != 0 || nghttp2_submit_settings(side->session, NGHTTP2_FLAG_NONE, ours, ELEMS(ours)) != 0)
-		return -1;
-	return nghttp2_session_set_local_window_size(side->session, NGHTTP2_FLAG_NONE, 0, H2_CONN_WINDOW);
+	side->budget = H2_BUDGET(500, 50);
+	return h2_session_new(&setup, &side->session);
 }
 
 static void bury(struct intercept_h2 *h)
@@ -335,26 +265,14 @@ static bool send_some(struct h2_side *side)
 {
 	_cleanup_(buf_done) struct buf out = { .max = 2 * SEND_AHEAD, .secret = true };
 	struct flow *f = side->h->ic->flow;
-	const uint8_t *p;
-	ssize_t n = 0;
 
-	while (buf_len(&out) < SEND_AHEAD && (n = nghttp2_session_mem_send(side->session, &p)) > 0) {
-		(void)buf_append(&out, p, (size_t)n);
-		/* The session's own buffer, which lives as long as it does and is only written to from here on. */
-		explicit_bzero((void *)(uintptr_t)p, (size_t)n);
-	}
-	if (n < 0 || out.bad) {
+	if (h2_session_take(side->session, &out, SEND_AHEAD) < 0) {
 		flow_end(f, true);
 		return false;
 	}
 	if (buf_len(&out) == 0)
 		return false;
 	return is_client(side) ? intercept_to_client(f, buf_view(&out)) : intercept_to_server(f, buf_view(&out));
-}
-
-static bool is_done(const struct h2_side *side)
-{
-	return !nghttp2_session_want_read(side->session) && !nghttp2_session_want_write(side->session);
 }
 
 void intercept_h2_run(struct intercept *ic)
@@ -375,9 +293,9 @@ void intercept_h2_run(struct intercept *ic)
 	bury(h);
 	if (f->state == FLOW_OVER)
 		return;
-	if (is_done(&h->client))
+	if (h2_session_is_over(h->client.session))
 		intercept_close(f);
-	else if (h->server.session && is_done(&h->server))
+	else if (h->server.session && h2_session_is_over(h->server.session))
 		intercept_h2_ended(ic);
 }
 

@@ -8,10 +8,8 @@
  */
 #pragma once
 
-#include <nghttp2/nghttp2.h>
-
-#include "rate.h"
 #include "h2_head.h"
+#include "h2_session.h"
 #include "intercept.h"
 
 #define H2_STREAMS     100
@@ -25,7 +23,7 @@
 struct h2_side {
 	struct intercept_h2 *h;
 	nghttp2_session *session; /* NULL of the server: there is nobody to speak to */
-	struct rate resets, settings, chatter; /* what costs us and not the peer */
+	struct h2_budget budget;  /* what costs us and not the peer */
 	unsigned continuations;   /* of the present head */
 };
 

@@ -272,7 +272,7 @@ static void refuse_secret(struct h2_stream *s)
 
 	memcpy(text, s->inject.trouble, sizeof(text));
 	(void)!h2_request_parse(&s->head, HTTPS, &s->h->request);
-	refuse(s, WIRE_GATE_REASON_RULE, 403, text);
+	refuse(s, WIRE_GATE_REASON_SECRET, 403, text);
 }
 
 void h2_stream_server_lost(struct h2_stream *s)

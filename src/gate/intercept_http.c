@@ -21,7 +21,7 @@ static struct view header(const struct http1_request *r, const char *name)
 
 static void fail_secret(struct intercept *ic)
 {
-	flow_say(ic->flow, false, WIRE_GATE_REASON_RULE, NULL, ic->request.method, ic->request.path);
+	flow_say(ic->flow, false, WIRE_GATE_REASON_SECRET, NULL, ic->request.method, ic->request.path);
 	intercept_fail(ic->flow, 403, ic->inject.trouble);
 }
 

@@ -20,48 +20,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/rtnetlink.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "config.h"
-#include "confine.h"
 #include "intercept.h"
-#include "log.h"
-#include "num.h"
 #include "seccomp.h"
+#include "service.h"
 #include "trim.h"
 #include "poison.h"
 
 enum { FD_KEEPER = 3 };
 
-/* Should: end as `uid` with nothing but what it holds and the calls of its filter. Mustn't: go on when a step fails. */
-static int drop(uint32_t uid, struct err *e)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)!setrlimit(RLIMIT_NOFILE, &files);
-	}
-	return confine_identity("uids.gate", uid, -1, e) < 0 ? -1 : confine_reach(NULL, 0, seccomp_gate, e);
-}
-
 static int start(struct gate *g, struct err *e)
 {
-	const char *uid = getenv("PADDOCK_GATE_UID"), *dns = getenv("PADDOCK_GATE_DNS"), *proxy = getenv("PADDOCK_GATE_PROXY");
-	uint32_t number;
+	const char *dns = getenv("PADDOCK_GATE_DNS"), *proxy = getenv("PADDOCK_GATE_PROXY");
+	uint32_t uid;
 
-	if (!uid || num_u32(view_of(uid), &number) < 0)
-		return err_set(e, ERR_INTERNAL, "PADDOCK_GATE_UID must be a number (this program is started by paddockd)");
+	if (service_number("PADDOCK_GATE_UID", &uid, e) < 0 || service_close_from(FD_KEEPER + 1, e) < 0)
+		return -1;
 	if (proxy && *proxy && config_listen(view_skip(view_of(proxy), 7), &g->upstream, &g->upstream_len) < 0)
 		return err_set(e, ERR_INVALID, "gate.upstream_proxy is not an address");
-	if (close_range(FD_KEEPER + 1, ~0u, 0) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "close_range");
 	/* Once we are confined no socket of this family can be made. */
 	g->route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (g->route < 0)
@@ -75,7 +55,8 @@ static int start(struct gate *g, struct err *e)
 	if (intercept_setup(g, ca ? ca : "", e) < 0)
 		return -1;
 	g->names = names_new(g->loop, dns ? dns : "", e);
-	if (!g->names || drop(number, e) < 0)
+	service_limit_fds(0);
+	if (!g->names || service_drop("uids.gate", uid, seccomp_gate, e) < 0)
 		return -1;
 	map_init(&g->boxes);
 	map_init(&g->tenants);
@@ -89,13 +70,9 @@ int main(void)
 	static struct gate g = { .api.io.fd = -1 };
 	struct err e = { 0 };
 
-	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-	log_setup("paddock-gate", LOG_LEVEL_INFO);
-	if (start(&g, &e) < 0) {
-		log_error("%s", e.msg);
-		return EXIT_FAILURE;
-	}
+	service_init("paddock-gate");
+	if (start(&g, &e) < 0)
+		return service_fail(&e);
 	trim_start();
-	int r = loop_run(g.loop);
-	return r < 0 ? EXIT_FAILURE : r;
+	return service_run(g.loop);
 }

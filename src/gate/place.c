@@ -89,16 +89,6 @@ size_t place_open_end(struct view text)
 	return 0;
 }
 
-/* Unlike text_percent with the slash, too: a value never changes the path that was judged. */
-void place_percent(struct buf *out, struct view v)
-{
-	for (struct view rest = v; rest.p;) {
-		(void)text_percent(out, view_split(rest, '/', &rest));
-		if (rest.p)
-			buf_puts(out, "%2F");
-	}
-}
-
 int place_fill(struct view text, bool percent, place_value *value, void *arg, struct buf *out, struct view *ret_name)
 {
 	struct place p;
@@ -112,7 +102,7 @@ int place_fill(struct view text, bool percent, place_value *value, void *arg, st
 		}
 		buf_add(out, view_head(view_skip(text, at), p.at - at));
 		if (percent)
-			place_percent(out, v);
+			text_percent_all(out, v); /* a value never changes the path that was judged */
 		else
 			buf_add(out, v);
 		at = p.at + p.n;

@@ -18,8 +18,6 @@ bool place_find(struct view text, size_t from, struct place *ret);
 /* How many bytes at the end may be the beginning of one, or of one that is not over yet. */
 size_t place_open_end(struct view text);
 
-void place_percent(struct buf *out, struct view v);
-
 /* The value of a name into *ret; false: there is none, and nothing is written. */
 typedef bool place_value(void *arg, struct view name, struct view *ret);
 /* Everything with its values, appended to `out`. -ENOENT for a name without a value, which goes to *ret_name. */

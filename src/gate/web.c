@@ -44,10 +44,11 @@ static bool malformed(struct flow *f, int status, const char *why)
 
 static bool refuse(struct flow *f, int reason, const struct policy_rule *rule)
 {
+	int status;
+	const char *words = flow_words(reason, &status);
+
 	flow_say(f, false, reason, rule, f->request.method, f->request.path);
-	return say_no(f, reason == WIRE_GATE_REASON_TOKEN ? 407 : 403,
-		      reason == WIRE_GATE_REASON_MISMATCH ? "paddock: Host does not fit the connection"
-							  : "paddock: the policy of this sandbox does not allow it");
+	return say_no(f, status, words);
 }
 
 static struct view header(const struct http1_request *r, const char *name)

@@ -13,33 +13,19 @@
  *
  * It reaches a network and can do nothing else. It ends when the api closes its end.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include "confine.h"
 #include "hook.h"
 #include "log.h"
-#include "num.h"
 #include "seccomp.h"
 #include "secure.h"
+#include "service.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 enum { FD_API = 3 };
 
 #define NOFILE 1024
-
-/* Should: end as `uid` with nothing but fd 3 and the calls of its filter. Mustn't: go on when a step fails. */
-static int drop(uint32_t uid, struct err *e)
-{
-	(void)!setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE, NOFILE });
-	return confine_identity("uids.hook", uid, -1, e) < 0 ? -1 : confine_reach(NULL, 0, seccomp_hook, e);
-}
 
 static void on_frame(struct link *l, const struct frame *f, int fd)
 {
@@ -66,20 +52,18 @@ static const struct link_ops ops = { .on_frame = on_frame, .on_closed = on_close
 
 static int start(struct hook *h, struct err *e)
 {
-	const char *uid = getenv("PADDOCK_HOOK_UID"), *refuse = getenv("PADDOCK_HOOK_REFUSE"),
-		   *ca_file = getenv("PADDOCK_HOOK_CA_FILE");
-	uint32_t number;
+	const char *refuse = getenv("PADDOCK_HOOK_REFUSE"), *ca_file = getenv("PADDOCK_HOOK_CA_FILE");
+	uint32_t uid;
 
-	if (!uid || num_u32(view_of(uid), &number) < 0)
-		return err_set(e, ERR_INTERNAL, "PADDOCK_HOOK_UID must be a number (this program is started by paddockd)");
+	if (service_number("PADDOCK_HOOK_UID", &uid, e) < 0 || service_close_from(FD_API + 1, e) < 0)
+		return -1;
 	h->refuse = view_of(refuse ? refuse : "private");
-	if (close_range(FD_API + 1, ~0u, 0) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "close_range");
 	name_load(&h->names);
 	h->tls = secure_load(ca_file ? ca_file : "", e);
 	if (!h->tls)
 		log_warn("no https for webhooks: %s", e->msg); /* plain HTTP goes on */
-	if (drop(number, e) < 0)
+	service_limit_fds(NOFILE);
+	if (service_drop("uids.hook", uid, seccomp_hook, e) < 0)
 		return -1;
 	h->loop = loop_new(e);
 	if (!h->loop)
@@ -94,13 +78,9 @@ int main(void)
 	struct hook h = { 0 };
 	struct err e = { 0 };
 
-	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-	log_setup("paddock-hook", LOG_LEVEL_INFO);
-	if (start(&h, &e) < 0) {
-		log_error("%s", e.msg);
-		return EXIT_FAILURE;
-	}
+	service_init("paddock-hook");
+	if (start(&h, &e) < 0)
+		return service_fail(&e);
 	/* Deliveries that are under way end with the program; the api has them, and sends them again. */
-	int r = loop_run(h.loop);
-	return r < 0 ? EXIT_FAILURE : r;
+	return service_run(h.loop);
 }

@@ -20,20 +20,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "confine.h"
 #include "fd.h"
 #include "lock.h"
 #include "log.h"
-#include "num.h"
 #include "seccomp.h"
+#include "service.h"
 #include "trim.h"
 #include "vault.h"
 #include "wire_gen.h"
@@ -44,23 +40,14 @@ enum { FD_KEEPER = 3, FD_DIR = 4, FD_KEYS = 5 };
 #define KEYS_MAX  2
 #define NOFILE    64
 
-static int limit(struct err *e)
-{
-	const struct { int what; struct rlimit to; } limits[] = {
-		{ RLIMIT_NOFILE, { NOFILE, NOFILE } },
-	};
-	(void)!setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }); /* lock.c lives with less */
-	for (size_t i = 0; i < ELEMS(limits); i++)
-		if (setrlimit((__rlimit_resource_t)limits[i].what, &limits[i].to) < 0)
-			return err_sys(e, ERR_INTERNAL, errno, "cannot set a limit");
-	return 0;
-}
-
 /* Should: end as `uid` with its fds, its directory and the calls of its filter, with all memory
  * locked, now and later. Mustn't: read a key in between, or go on when a step fails. */
 static int drop(uint32_t uid, const void *state, size_t size, struct err *e)
 {
-	if (limit(e) < 0 || confine_identity("uids.vault", uid, -1, e) < 0 || lock_memory(state, size, e) < 0)
+	if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE, NOFILE }) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot set a limit");
+	(void)!setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }); /* lock.c lives with less */
+	if (confine_identity("uids.vault", uid, -1, e) < 0 || lock_memory(state, size, e) < 0)
 		return -1;
 	return confine_reach(&(struct landlock_rule){ .fd = FD_DIR, .access = LANDLOCK_WRITE }, 1, seccomp_vault, e);
 }
@@ -92,11 +79,11 @@ static const struct link_ops keeper_ops = { .on_frame = on_frame, .on_closed = o
 
 static int read_environment(uint32_t *ret_uid, uint32_t *ret_keys, struct err *e)
 {
-	const char *uid = getenv("PADDOCK_VAULT_UID"), *keys = getenv("PADDOCK_VAULT_KEYS");
-
-	if (!uid || num_u32(view_of(uid), ret_uid) < 0 || !keys || num_u32(view_of(keys), ret_keys) < 0 || *ret_keys > KEYS_MAX)
-		return err_set(e, ERR_INTERNAL, "this program is started by paddockd");
-	return close_range(FD_KEYS + *ret_keys, ~0u, 0) < 0 ? err_sys(e, ERR_INTERNAL, errno, "close_range") : 0;
+	if (service_number("PADDOCK_VAULT_UID", ret_uid, e) < 0 || service_number("PADDOCK_VAULT_KEYS", ret_keys, e) < 0)
+		return -1;
+	if (*ret_keys > KEYS_MAX)
+		return err_set(e, ERR_INTERNAL, "PADDOCK_VAULT_KEYS must be at most %d", KEYS_MAX);
+	return service_close_from(FD_KEYS + *ret_keys, e);
 }
 
 /* What is wrong with the keys or the files is said to everybody who asks, until it is put right. */
@@ -146,23 +133,20 @@ int main(void)
 	static struct vault v;
 	struct err e = { 0 };
 
-	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	service_init("paddock-vault");
 	mallopt(M_ARENA_MAX, 1);
-	log_setup("paddock-vault", LOG_LEVEL_INFO);
 	list_init(&v.peers);
 	grants_init(&v.grants);
 	tickets_init(&v.tickets);
-	if (start(&v, &e) < 0) {
-		log_error("%s", e.msg);
-		return EXIT_FAILURE;
-	}
+	if (start(&v, &e) < 0)
+		return service_fail(&e);
 	trim_start();
-	int r = loop_run(v.loop);
+	int r = service_run(v.loop);
 	for (unsigned i = 0; i < SHELF_KEYS; i++)
 		seal_key_wipe(&v.keys.key[i]);
 	ca_close(&v.ca);
 	shelf_close(&v.shelf);
 	grants_done(&v.grants);
 	tickets_done(&v.tickets);
-	return r < 0 ? EXIT_FAILURE : r;
+	return r;
 }

@@ -1,6 +1,6 @@
 /*
  * Placeholders and masking: what comes out must not depend on how the bytes are cut, and
- * no value may be left in it. The first byte chooses how it is cut.
+ * no value may be left in it, also where borders of chunks cut it. The first byte chooses how it is cut.
  */
 #include "fuzz.h"
 #include "mask.h"
@@ -42,6 +42,18 @@ static void mask(struct view text, size_t piece, struct buf *out)
 	mask_done(&m);
 }
 
+static void mask_chunks(struct view text, size_t piece, struct buf *out)
+{
+	struct mask m;
+
+	mask_init(&m);
+	FUZZ_CHECK(mask_add(&m, VIEW(SECRET)) == 0);
+	for (size_t at = 0; at < text.n; at += piece)
+		FUZZ_CHECK(mask_put_chunked(&m, view_head(view_skip(text, at), piece), out) == 0);
+	FUZZ_CHECK(mask_end(&m, out) == 0);
+	mask_done(&m);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0 || size > 65536)
@@ -55,6 +67,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(view_eq(buf_view(&whole), buf_view(&pieces)));
 	mask(buf_view(&whole), piece, &hidden);
 	FUZZ_CHECK(buf_len(&hidden) == buf_len(&whole));
+	FUZZ_CHECK(!buf_len(&hidden) || !memmem(hidden.p, hidden.n, SECRET, sizeof(SECRET) - 1));
+	buf_clear(&pieces);
+	buf_clear(&hidden);
+	mask_chunks(buf_view(&whole), size, &pieces);
+	mask_chunks(buf_view(&whole), piece, &hidden);
+	FUZZ_CHECK(view_eq(buf_view(&hidden), buf_view(&pieces)) && buf_len(&hidden) == buf_len(&whole));
 	FUZZ_CHECK(!buf_len(&hidden) || !memmem(hidden.p, hidden.n, SECRET, sizeof(SECRET) - 1));
 	buf_done(&whole);
 	buf_done(&pieces);

@@ -47,8 +47,9 @@ def run(*command):
 
 
 class Internet:
-    def __init__(self, directory):
+    def __init__(self, directory, names=NAMES):
         self.directory = Path(directory)
+        self.names = names  # in its servers' certificate
         self.process = None
         self.others = []
 
@@ -120,7 +121,7 @@ class Internet:
                 "-subj", "/CN=A test's own authority", "-keyout", place / "ca.key", "-out", place / "ca.pem")
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=test",
                 "-keyout", place / "site.key", "-out", place / "site.csr")
-        (place / "names").write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in NAMES) + "\n")
+        (place / "names").write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in self.names) + "\n")
         openssl("x509", "-req", "-in", place / "site.csr", "-CA", place / "ca.pem", "-CAkey", place / "ca.key",
                 "-CAcreateserial", "-days", "30", "-extfile", place / "names", "-out", place / "site.pem")
 

@@ -1,7 +1,8 @@
 """A provider of models, over TLS with an authority of its own: what OpenAI and Anthropic answer.
 
 Every request is kept: method, path, headers, body. A request may be held (`hold`) after its
-first event until the test lets it go, or until the gateway hangs up.
+first event until the test lets it go, or until the gateway hangs up. With `echo` answers quote the
+key, in a header and in the text; with "bytes" every byte of a stream is a chunk and a write of its own.
 """
 
 import http.server
@@ -32,7 +33,7 @@ class Provider:
         certificates(place)
         self.authority = place / "ca.pem"
         self.seen, self.go, self.begun, self.hung_up = [], threading.Event(), threading.Event(), threading.Event()
-        self.hold, self.accepts = False, set(KEYS.values())
+        self.hold, self.accepts, self.echo = False, set(KEYS.values()), None
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.server.daemon_threads = True
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -70,6 +71,7 @@ class Provider:
                                       "headers": {k.lower(): v for k, v in self.headers.items()}})
                 anthropic = "x-api-key" in self.headers
                 key = self.headers["x-api-key"] if anthropic else self.headers.get("authorization", "").removeprefix("Bearer ")
+                quoted = self.quoted = [key] if provider.echo else []
                 if key not in provider.accepts:
                     self.json(401, {"error": {"message": f"Incorrect API key provided: {key}"}})
                 elif body is None:
@@ -77,9 +79,9 @@ class Provider:
                 elif body.get("model") == "gpt-4o-mini-2024-07-18":
                     self.json(500, {"error": {"message": "out of order", "type": "server_error"}})
                 elif body.get("stream"):
-                    self.stream(events(self.path, body))
+                    self.stream(events(self.path, body, [*CHUNKS, *quoted]))
                 else:
-                    self.json(200, whole(self.path))
+                    self.json(200, whole(self.path, "".join([*CHUNKS, *quoted])))
 
             def json(self, status, doc):
                 text = json.dumps(doc).encode()
@@ -89,6 +91,7 @@ class Provider:
                 self.send_header("set-cookie", "a=b")
                 self.send_header("openai-organization", "secret-org")
                 self.send_header("x-request-id", "req_1")
+                self.send_header("x-quoted", "".join(self.quoted))
                 self._headers_buffer.append(b"\r\n" + text)  # head and body in one piece
                 self.flush_headers()
 
@@ -96,12 +99,17 @@ class Provider:
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.send_header("transfer-encoding", "chunked")
+                self.send_header("x-quoted", "".join(self.quoted))
                 self.end_headers()
                 try:
                     for i, piece in enumerate(pieces):
                         if i == 2 and provider.hold:
                             provider.begun.set()
                             self.wait()
+                        if provider.echo == "bytes":
+                            for byte in b"".join(b"1\r\n%c\r\n" % byte for byte in piece):
+                                self.wfile.write(b"%c" % byte)
+                            continue
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                     self.wfile.write(b"0\r\n\r\n")
                 except OSError:
@@ -121,25 +129,25 @@ class Provider:
         return Handler
 
 
-def whole(path):
+def whole(path, said="".join(CHUNKS)):
     if "embeddings" in path:
         return {"object": "list", "model": "e", "data": [{"object": "embedding", "index": 0, "embedding": VECTOR}],
                 "usage": {"prompt_tokens": 8, "total_tokens": 8}}
     if "responses" in path:
         return {"id": "r", "object": "response", "status": "completed",
                 "output": [{"type": "message", "id": "m", "role": "assistant", "status": "completed",
-                            "content": [{"type": "output_text", "text": "".join(CHUNKS), "annotations": []}]}],
+                            "content": [{"type": "output_text", "text": said, "annotations": []}]}],
                 "usage": {"input_tokens": 40, "output_tokens": 20, "total_tokens": 60, "input_tokens_details": {"cached_tokens": 10}}}
     if "messages" in path:
-        return {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": [{"type": "text", "text": "".join(CHUNKS)}],
+        return {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": [{"type": "text", "text": said}],
                 "stop_reason": "end_turn",
                 "usage": {"input_tokens": 11, "output_tokens": 22, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}}
-    return {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": "".join(CHUNKS)},
+    return {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": said},
                                                                 "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150, "prompt_tokens_details": {"cached_tokens": 40}}}
 
 
-def events(path, body):
+def events(path, body, texts=CHUNKS):
     def data(doc, name=None):
         return (f"event: {name}\n" if name else "").encode() + b"data: " + json.dumps(doc).encode() + b"\n\n"
 
@@ -148,19 +156,19 @@ def events(path, body):
         yield data({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "c",
                                                          "usage": usage}}, "message_start")
         yield data({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}, "content_block_start")
-        for text in CHUNKS:
+        for text in texts:
             yield data({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}, "content_block_delta")
         for so_far in (10, 22):
             yield data({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": so_far}}, "message_delta")
         yield data({"type": "message_stop"}, "message_stop")
     elif "responses" in path:
-        for text in CHUNKS:
+        for text in texts:
             yield data({"type": "response.output_text.delta", "delta": text, "item_id": "m", "output_index": 0, "content_index": 0},
                        "response.output_text.delta")
         yield data({"type": "response.completed", "response": whole(path)}, "response.completed")
     else:
         wanted = (body.get("stream_options") or {}).get("include_usage")
-        for text in CHUNKS:
+        for text in texts:
             yield data({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": text}}],
                         **({"usage": None} if wanted else {})})
         if wanted:

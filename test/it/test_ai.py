@@ -117,7 +117,7 @@ def gateway(gateways):
 @pytest.fixture(autouse=True)
 def fresh(provider):
     provider.take()
-    provider.hold = False
+    provider.hold, provider.echo = False, None
     provider.go.clear()
     provider.begun.clear()
     provider.hung_up.clear()
@@ -345,10 +345,11 @@ def test_key_is_nowhere(gateway, provider):
     connection, response = open_stream(gateway)
     response.readline()
     assert provider.begun.wait(10) and "paddock-ai" in daemon.programs().values()
-    assert in_memory(daemon, needles, box) == set(), "it was sent: nobody needs it any more"
+    assert in_memory(daemon, needles, box) == {"paddock-ai"}, "who masks it in the answer"
     provider.go.set()
     assert response.read()
     connection.close()
+    paddock.until(lambda: in_memory(daemon, needles, box) == set(), "the call is over: nobody needs it any more")
     provider.hold = False
     done = box.exec(["python3", "-c", INSIDE_CLIENT, "/api/openai/v1/chat/completions"])
     assert done.text.startswith("200")
@@ -368,6 +369,29 @@ def test_key_is_nowhere(gateway, provider):
     assert "paddock-api" in in_memory(daemon, {box.id.encode()}), "the scanner finds nothing"
     nowhere(daemon, key, box)
     gateway.new_box()
+
+
+@pytest.mark.parametrize("how", ["whole", "bytes"])
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_key_is_masked_in_answers(gateway, provider, name, how):
+    """A provider that quotes it, in a header, in JSON, in a stream and cut wherever it can be."""
+    def send(**more):
+        if name == "openai":
+            return gateway.chat(**more)
+        return gateway.send("/api/anthropic/v1/messages", chat(**{**more, "model": "claude-3-haiku-20240307"}))
+
+    provider.echo = how
+    key, before = KEYS[name], gateway.usage()["total"]
+    stars = "*" * len(key)
+    for stream in (False, True):
+        status, headers, body = send(stream=stream)
+        body = body.decode()
+        assert (status, headers["x-quoted"]) == (200, stars)
+        assert key not in body and body.count(stars) == 1, body
+        assert all(json.loads(line[6:]) for line in body.splitlines() if line.startswith("data: {"))
+        assert key in str(provider.take()[0]["headers"]), "it was the key that was quoted"
+    after = gateway.usage()["total"]
+    assert after["requests"] - before["requests"] == 2 and after["estimated"] == before["estimated"]
 
 
 def test_key_is_missing(gateways):

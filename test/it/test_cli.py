@@ -25,7 +25,7 @@ def paddock_cli(daemon):
 
 @pytest.fixture
 def shell(daemon, tmp_path):
-    """Runs a line of the README in bash, with `paddock` on the PATH."""
+    """Runs a line in bash, with `paddock` on the PATH."""
     def run(line):
         result = subprocess.run(
             ["bash", "-euc", line], capture_output=True, text=True, timeout=60, cwd=tmp_path, stdin=subprocess.DEVNULL,
@@ -50,54 +50,6 @@ paddock cp $id:/workspace/a - ; paddock ls ; paddock rm $id ; paddock doctor
     assert lines[0] == "1000" and lines[1] == "hi"
     assert re.search(r"running", out)
     assert len(api.list()) == before
-
-
-def readme_commands():
-    """Lines that begin with `paddock ` or `id=$(paddock` in the README's indented and fenced blocks."""
-    readme = paddock.ROOT / "README.md"
-    if not readme.exists():
-        return []
-    blocks, inside, current = [], False, []
-    for line in readme.read_text().splitlines():
-        if line.startswith("```"):
-            if inside and current:
-                blocks.append(current)
-            inside, current = not inside, []
-        elif inside or line.startswith("    "):
-            current.append(line.strip())
-        elif current and not inside:
-            blocks.append(current)
-            current = []
-    if current:
-        blocks.append(current)
-    wanted = [[line for line in block if not line.startswith("#")] for block in blocks]
-    return ["\n".join(block) for block in wanted
-            if any(re.match(r"(id=\$\()?paddock (run|create|exec|cp|ls|rm)", line) for line in block)
-            and not any("make " in line or "paddock serve" in line for line in block)]
-
-
-def test_the_readme(shell, api):
-    commands = readme_commands()
-    assert commands, "the README shows no command that could be tried"
-    before = {one["id"] for one in api.list()}
-    for block in commands:
-        shell(block)
-    for one in api.list():  # what it leaves is not for the next test
-        if one["id"] not in before:
-            paddock.Box(api, one).delete()
-    shell("paddock image rm tools; paddock snapshot rm tools")
-
-
-def test_curl_of_the_readme(shell, daemon):
-    """The same by HTTP: lines with curl, with the daemon's address and key put in."""
-    text = (paddock.ROOT / "README.md").read_text()
-    assert "curl" in text
-    for block in re.findall(r"```(?:sh|bash|console)?\n(.*?)```", text, re.S):
-        if "curl" in block and "make run" not in block:
-            block = re.sub(r"http://(127\.0\.0\.1|localhost):7080", daemon.url, block)
-            block = re.sub(r"(\./)?var/(lib/(paddock/)?)?(data/)?admin\.key|/var/lib/paddock/admin\.key",
-                           str(daemon.data_dir / "admin.key"), block)
-            shell(block)
 
 
 def test_run_passes_output_and_status(paddock_cli):
@@ -186,8 +138,15 @@ def test_version_and_help(paddock_cli):
     overview = paddock_cli("help").stdout.decode()
     for command in ("serve", "run", "create", "exec", "cp", "ls", "rm", "key", "image", "doctor"):
         assert command in overview
-        if command not in ("key", "image"):
-            assert "usage: paddock" in paddock_cli("help", command).stdout.decode()
+        assert "usage: paddock" in paddock_cli("help", command).stdout.decode()
+    # A word that several commands begin with: all of them, and what they are for.
+    shown = paddock_cli("help", "egress").stdout.decode()
+    for line in overview.splitlines():
+        if line.startswith("  egress "):
+            command, summary = re.match(r"  (egress \S+)  +(.*)", line).groups()
+            assert f"paddock {command} " in shown and summary in shown, shown
+    wrong = paddock_cli("egress", "nonsense", check=False)
+    assert (wrong.returncode, wrong.stdout) == (2, b"") and b"paddock egress log" in wrong.stderr
 
 
 def test_man_page_names_every_command(paddock_cli):

@@ -441,7 +441,7 @@ def test_a_bad_token_takes_away(out, net):
         extra = f"Proxy-Authorization: {header}\r\n"
         assert "407" in both(out, ["proxied", "a.test", 80, None, None, extra])[0]["no"]
         text = worked(both(out, ["raw", "127.0.0.1", 15004, f"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n{extra}\r\n"])[0])
-        assert text.startswith("HTTP/1.1 407")
+        assert text.startswith("HTTP/1.1 407") and "the token is not valid" in text
     assert reason(out, after, reason="token", host="a.test")
 
 
@@ -587,6 +587,10 @@ def test_hostile_servers(out, net):
     assert worked(results[0])["host"] == "a.test"
     assert "no" in results[1] and "502" in results[2]["no"] and "403" in results[3]["no"], results
     assert reason(out, after, reason="unreachable", port=1)
+    # Who speaks HTTP is told whose fault it is.
+    answers = inside(out, ["raw", net.host(10), 1, "GET / HTTP/1.1\r\nHost: a.test:1\r\n\r\n"], ["raw", net.host(11), 80, "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"])
+    assert worked(answers[0]).startswith("HTTP/1.1 502") and "cannot be reached" in worked(answers[0])
+    assert worked(answers[1]).startswith("HTTP/1.1 403") and "does not fit" in worked(answers[1])
     silent.join()
 
 

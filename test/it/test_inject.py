@@ -379,6 +379,15 @@ def test_each_request_is_a_verdict(site, make, value):
     assert "hidden" not in "".join(lines)
 
 
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_a_secret_that_is_missing_is_said_to_be(make, version):
+    """To allow the host once more would not help, so that is not advised."""
+    box = make(inject("api.test", {"secret": "NOT_SET", "header": "X-Key"}))
+    assert "403" in curl(box, version, "https://api.test/m", "-w", "%{http_code}").text
+    said = last(box, verdict="deny", path="/m")
+    assert (said["reason"], said["would_allow"]) == ("secret", None)
+
+
 # ---- clients ---------------------------------------------------------------
 
 

@@ -656,7 +656,7 @@ def test_credential_instead_of_a_file(own_daemon):
 
 def test_command_line(daemon, tmp_path):
     def run(*words, **options):
-        return subprocess.run([paddock.BIN / "paddock", *words, "--url", daemon.url, "--key-file", daemon.data_dir / "admin.key"],
+        return subprocess.run([paddock.BIN / "paddock", "--url", daemon.url, "--key-file", daemon.data_dir / "admin.key", *words],
                               capture_output=True, timeout=20, **options)
 
     value = canary()
@@ -668,6 +668,13 @@ def test_command_line(daemon, tmp_path):
     client = daemon.client()
     box = client.create(secrets=[{"name": "CLI", "env": "A"}, {"name": "CLI_FILE", "env": "B"}])
     assert box.check("echo $A; echo \"$B\"") == f"{value}\nfrom a file\n"
+    made = run("create", "--secret-env", "A=CLI", "--secret-file", "b=CLI_FILE", "--secret-file", "c=CLI").stdout.decode().strip()
+    script = ["sh", "-c", "echo $A; cat /run/secrets/b /run/secrets/c; echo $C"]
+    assert run("exec", "--secret-env", "C=CLI_FILE", made, "--", *script).stdout.decode() == f"{value}\nfrom a file{value}from a file\n"
+    assert run("exec", made, "--", *script).stdout.decode() == f"{value}\nfrom a file{value}\n"
+    assert run("exec", "--shell", "x", "--secret-env", "C=CLI_FILE", made, "echo $C").stdout == b"from a file\n"
+    assert run("rm", made).returncode == 0
+    assert b"there is no secret NONE" in run("create", "--secret-env", "A=NONE").stderr
     assert run("secret", "set", "-s", box.id, "MINE", input=b"x").returncode == 0
     assert b"MINE" in run("secret", "ls", "-s", box.id).stdout
     assert run("secret", "rm", "-s", box.id, "MINE").returncode == 0

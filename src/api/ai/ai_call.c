@@ -84,7 +84,7 @@ static void release(struct ai_call *k)
 	buf_done(&k->body);
 	buf_done(&k->out);
 	if (k->in)
-		explicit_bzero(k->in, k->n_in); /* a provider may quote the key */
+		explicit_bzero(k->in, k->n_in); /* a provider may quote a part of the key */
 	free(k->in);
 	free(k);
 }
@@ -224,7 +224,7 @@ static bool begin_answer(struct ai_call *k)
 	char notice[USAGE_NOTICE];
 
 	k->status = k->head.status;
-	if (k->status == 401) { /* it may quote the key */
+	if (k->status == 401) { /* it may quote a part of the key */
 		k->status = 502;
 		k->finish = "error";
 		ai_call_refuse(k, 502, "provider_key", "the provider does not accept the key that is stored for it", 0);

@@ -37,6 +37,7 @@ static const char *const reason_names[] = {
 	[WIRE_GATE_REASON_TOKEN] = "token",
 	[WIRE_GATE_REASON_UNREACHABLE] = "unreachable",
 	[WIRE_GATE_REASON_ECH] = "ech",
+	[WIRE_GATE_REASON_SECRET] = "secret",
 };
 
 const char *policies_reason_name(int reason)

@@ -44,31 +44,11 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uin
 	return 0;
 }
 
-/* False: the peer asks for more than it may. */
-static bool within_budget(struct http_h2 *h, const nghttp2_frame *f)
-{
-	bool ack = f->hd.flags & NGHTTP2_FLAG_ACK;
-	switch (f->hd.type) {
-	case NGHTTP2_RST_STREAM:
-		return rate_spend(&h->resets, http_h2_now(h));
-	case NGHTTP2_SETTINGS:
-		return ack || rate_spend(&h->settings, http_h2_now(h));
-	case NGHTTP2_PING:
-		return ack || rate_spend(&h->chatter, http_h2_now(h));
-	case NGHTTP2_PRIORITY:
-		return rate_spend(&h->chatter, http_h2_now(h));
-	case NGHTTP2_DATA:
-		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) || rate_spend(&h->chatter, http_h2_now(h));
-	default:
-		return true;
-	}
-}
-
 static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *f, void *arg)
 {
 	struct http_h2 *h = arg;
-	if (!within_budget(h, f))
-		return nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
+	if (!h2_session_affords(&h->budget, f, http_h2_now(h)))
+		return h2_session_calm(session);
 	if (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA)
 		return 0;
 	struct http_h2_stream *st = nghttp2_session_get_stream_user_data(session, f->hd.stream_id);
@@ -85,9 +65,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *f, void 
 static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *f, int error, void *arg)
 {
 	struct http_h2 *h = arg;
-	if (rate_spend(&h->chatter, http_h2_now(h)))
-		return 0;
-	return nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
+	return rate_spend(&h->budget.chatter, http_h2_now(h)) ? 0 : h2_session_calm(session);
 }
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, size_t n, void *arg)
@@ -135,14 +113,9 @@ static int h2_send(struct http_h2 *h)
 {
 	struct buf *out = &h->out;
 	for (int round = 0; round < ROUNDS; round++) {
-		while (buf_len(out) < SEND_AHEAD) {
-			const uint8_t *p;
-			ssize_t n = nghttp2_session_mem_send(h->session, &p);
-			if (n < 0 || (n > 0 && buf_append(out, p, (size_t)n) < 0))
-				return -EPROTO;
-			if (n == 0)
-				break;
-		}
+		int r = h2_session_take(h->session, out, SEND_AHEAD);
+		if (r < 0)
+			return r;
 		struct view v = buf_view(out);
 		if (v.n == 0)
 			return 0;
@@ -204,8 +177,7 @@ static void h2_run(struct http_h2 *h)
 	r = h2_send(h);
 	if (r >= 0 && h2_wake(h))
 		r = h2_send(h);
-	bool over = r >= 0 && !nghttp2_session_want_read(h->session) &&
-		    !nghttp2_session_want_write(h->session) && buf_len(&h->out) == 0;
+	bool over = r >= 0 && h2_session_is_over(h->session) && buf_len(&h->out) == 0;
 	h2_bury(h);
 	h->busy = false;
 	if (r < 0)
@@ -331,41 +303,29 @@ static const struct http_driver h2_driver = {
 
 /* ---- the beginning ---- */
 
-static int make_session(struct http_h2 *h)
-{
-	nghttp2_session_callbacks *cb = NULL;
-	nghttp2_option *opt = NULL;
-	int r = nghttp2_session_callbacks_new(&cb);
-	if (r == 0)
-		r = nghttp2_option_new(&opt);
-	if (r == 0) {
-		nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
-		nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
-		nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
-		nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(cb, on_invalid_frame);
-		nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
-		nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
-		nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
-		nghttp2_option_set_no_auto_window_update(opt, 1);
-		nghttp2_option_set_no_closed_streams(opt, 1);
-		r = nghttp2_session_server_new2(&h->session, cb, h, opt);
-	}
-	nghttp2_option_del(opt);
-	nghttp2_session_callbacks_del(cb);
-	return r;
-}
-
 static int greet(struct http_h2 *h)
 {
+	static const struct h2_session_calls calls = {
+		.on_begin_headers = on_begin_headers,
+		.on_header = on_header,
+		.on_frame_recv = on_frame_recv,
+		.on_invalid_frame = on_invalid_frame,
+		.on_data = on_data,
+		.on_frame_send = on_frame_send,
+		.on_stream_close = on_stream_close,
+	};
 	const struct http_limits *l = &h->c->server->cfg.limits;
-	nghttp2_settings_entry ours[] = {
+	const nghttp2_settings_entry ours[] = {
 		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, l->streams },
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, HTTP_H2_WINDOW },
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, l->head_bytes },
 	};
-	if (nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, ours, ELEMS(ours)) != 0)
-		return -1;
-	return nghttp2_session_set_local_window_size(h->session, NGHTTP2_FLAG_NONE, 0, CONN_WINDOW);
+	const struct h2_session_setup setup = {
+		.calls = &calls, .arg = h, .window = CONN_WINDOW, .settings = ours, .n_settings = ELEMS(ours),
+	};
+
+	h->budget = H2_BUDGET(200, 20);
+	return h2_session_new(&setup, &h->session);
 }
 
 int http_h2_start(struct http_conn *c)
@@ -380,11 +340,7 @@ int http_h2_start(struct http_conn *c)
 	list_init(&h->streams);
 	list_init(&h->gone);
 	buf_init(&h->out, HTTP_OUT_MAX);
-	h->resets = RATE(200, 20);
-	h->settings = RATE(20, 1);
-	h->chatter = RATE(1000, 100);
-	if (make_session(h) != 0 || greet(h) != 0) {
-		nghttp2_session_del(h->session);
+	if (greet(h) != 0) {
 		free(h);
 		return -ENOMEM;
 	}

@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include <nghttp2/nghttp2.h>
-
-#include "rate.h"
+#include "h2_session.h"
 #include "http_conn.h"
 
 #define HTTP_H2_WINDOW (128 * 1024) /* of a stream */
@@ -17,7 +15,7 @@ struct http_h2 {
 	nghttp2_session *session;
 	struct list streams, gone;
 	struct buf out;
-	struct rate resets, settings, chatter;
+	struct h2_budget budget;
 	bool busy; /* the driver is on the stack */
 };
 

@@ -3,15 +3,16 @@
  */
 #include "mask.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "place.h"
 #include "text.h"
 #include "poison.h"
 
-#define FORM_MAX (512u * 1024)
+#define FORM_MAX    (512u * 1024)
+#define SIZE_DIGITS 8 /* of a chunk */
 
 void mask_init(struct mask *m)
 {
@@ -27,7 +28,7 @@ void mask_done(struct mask *m)
 		free(w);
 	}
 	buf_done(&m->held);
-	m->longest = 0;
+	m->longest = m->told = 0;
 }
 
 static int add_word(struct mask *m, struct view v)
@@ -80,11 +81,7 @@ static int add_percent(struct mask *m, struct view value, bool slash)
 {
 	_cleanup_(buf_done) struct buf out = { .max = FORM_MAX, .secret = true };
 
-	if (slash)
-		place_percent(&out, value);
-	else
-		(void)text_percent(&out, value);
-	if (out.bad)
+	if ((slash ? text_percent_all(&out, value) : text_percent(&out, value)) < 0)
 		return 0;
 	int r = add_word(m, buf_view(&out));
 	for (size_t i = 0; i + 2 < out.n; i++)
@@ -206,6 +203,90 @@ int mask_put(struct mask *m, struct view data, struct buf *out)
 	return mask_through(m, &m->held, data, out);
 }
 
+/* ---- in the chunks of HTTP, by their looks ---- */
+
+/* The length of what stands between two chunks, CRLF size CRLF; 0: that is not here. `ret_open`: it may become one. */
+static size_t border(struct view v, bool *ret_open)
+{
+	size_t n = 2;
+
+	*ret_open = false;
+	if (v.p[0] != '\r' || (v.n > 1 && v.p[1] != '\n'))
+		return 0;
+	while (n < v.n && n < 2 + SIZE_DIGITS && isxdigit((unsigned char)v.p[n]))
+		n++;
+	if (n < v.n && (n == 2 || v.p[n] != '\r'))
+		return 0;
+	*ret_open = n + 1 >= v.n;
+	return !*ret_open && v.p[n + 1] == '\n' ? n + 2 : 0;
+}
+
+/* Everything but borders. `ret_open`: where one may have begun that is not over, `ret_before`: how much stands before it. */
+static int flatten(struct view raw, struct buf *out, size_t *ret_open, size_t *ret_before)
+{
+	bool open;
+
+	*ret_open = raw.n;
+	*ret_before = 0;
+	for (size_t i = 0; i < raw.n;) {
+		size_t n = border(view_skip(raw, i), &open);
+		if (open && *ret_open == raw.n) {
+			*ret_open = i;
+			*ret_before = buf_len(out);
+		}
+		if (!n)
+			buf_putc(out, raw.p[i++]);
+		i += n;
+	}
+	if (*ret_open == raw.n)
+		*ret_before = buf_len(out);
+	return out->bad;
+}
+
+/* Back between the borders; where the byte `stop` of it has come to. */
+static size_t unflatten(char *raw, size_t n, struct view flat, size_t stop)
+{
+	size_t at = n, k = 0;
+	bool open;
+
+	for (size_t i = 0; i < n;) {
+		size_t skip = border((struct view){ raw + i, n - i }, &open);
+		if (!skip && k == stop)
+			at = i;
+		if (!skip)
+			raw[i++] = flat.p[k++];
+		i += skip;
+	}
+	return at;
+}
+
+/* A border that is not over has gone on already, where no word stands open before it: nothing waits for it. It is
+ * remembered all the same, as what comes next is read differently behind a size. */
+int mask_put_chunked(struct mask *m, struct view data, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf flat = { .max = FORM_MAX, .secret = true };
+	size_t open, before;
+	int r = m->words ? buf_add(&m->held, data) : buf_add(out, data);
+
+	if (r < 0 || !m->words || !buf_len(&m->held))
+		return r;
+	r = flatten(buf_view(&m->held), &flat, &open, &before);
+	if (r < 0)
+		return r;
+	size_t hold = 0;
+	if (flat.n) {
+		star_out(m, flat.p, flat.n);
+		size_t across = open_end(m, flat.p, before); /* goes on behind the border, if that is one */
+		hold = flat.n - open_end(m, flat.p, flat.n);
+		hold = across ? MIN(hold, before - across) : hold;
+	}
+	size_t go = unflatten(m->held.p + m->held.head, buf_len(&m->held), buf_view(&flat), hold), keep = MIN(go, open);
+	r = buf_add(out, view_skip(view_head(buf_view(&m->held), go), m->told));
+	buf_consume(&m->held, keep);
+	m->told = go - keep;
+	return r;
+}
+
 int mask_text(const struct mask *m, struct view text, struct buf *out)
 {
 	size_t before = buf_len(out);
@@ -218,8 +299,9 @@ int mask_text(const struct mask *m, struct view text, struct buf *out)
 
 int mask_end(struct mask *m, struct buf *out)
 {
-	int r = buf_add(out, buf_view(&m->held));
+	int r = buf_add(out, view_skip(buf_view(&m->held), m->told));
 
 	buf_clear(&m->held);
+	m->told = 0;
 	return r;
 }

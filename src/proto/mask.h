@@ -20,6 +20,7 @@ struct mask {
 	struct mask_word *words;
 	size_t longest;
 	struct buf held; /* secret */
+	size_t told;     /* mask_put_chunked: so much of `held` has gone on */
 };
 
 void mask_init(struct mask *m);
@@ -30,5 +31,8 @@ int mask_through(const struct mask *m, struct buf *held, struct view data, struc
 /* All of a text on its own. */
 int mask_text(const struct mask *m, struct view text, struct buf *out) _must_check_;
 int mask_put(struct mask *m, struct view data, struct buf *out) _must_check_;
+/* Of a connection whose HTTP is not read: what looks like a border between two chunks may also stand within a value, and
+ * stays as it is. For values without line ends. */
+int mask_put_chunked(struct mask *m, struct view data, struct buf *out) _must_check_;
 /* The end: what was held back goes too. */
 int mask_end(struct mask *m, struct buf *out) _must_check_;

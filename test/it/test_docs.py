@@ -1,0 +1,213 @@
+"""What the documents tell a user to do works: their commands are run against a daemon, with servers of
+internet.py for those that they name; their policies, bodies and configurations are given to it.
+
+A fence's language says what its block is: `sh` is run (all blocks of a document in one shell, in their
+order; `# -> TEXT` means that the block prints TEXT), `json` is a policy or the body of a create, `yaml` a
+configuration, `js` is parsed; `text` is for what cannot be run here. ID is a box.
+"""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import paddock
+from internet import Internet
+
+DOCS = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md")
+HOSTS = ("example.org", "www.example.org", "api.example.com", "api.github.com", "other.example")
+POLICY = {"default", "rules", "allow", "deny", "limits", "ech"}
+UNRUN = 3  # blocks of a document
+
+
+def blocks(name):
+    """[(language, line, text)] of the fenced blocks."""
+    found, language, start, lines = [], None, 0, []
+    for number, line in enumerate((paddock.ROOT / name).read_text().splitlines(), 1):
+        if line.startswith("```"):
+            if language is None:
+                language, start, lines = line[3:].strip(), number, []
+            else:
+                found.append((language, start, "\n".join(lines) + "\n"))
+                language = None
+        elif language is not None:
+            lines.append(line)
+    assert language is None, f"{name}:{start}: a block without an end"
+    return found
+
+
+def all_blocks(*languages):
+    return [pytest.param(language, text, id=f"{name}:{line}") for name in DOCS
+            for language, line, text in blocks(name) if language in languages]
+
+
+def command_line(*words):
+    return subprocess.run([paddock.BIN / "paddock", *words], capture_output=True, text=True, timeout=20,
+                          env=paddock.clean_environment())
+
+
+@pytest.fixture(scope="module")
+def net(workdir):
+    place = workdir / "world-docs"
+    place.mkdir()
+    it = Internet(place, HOSTS).start()
+    for number, name in enumerate(HOSTS, 10):
+        it.set(name, it.host(number))
+    yield it
+    it.stop()
+
+
+@pytest.fixture(scope="module")
+def site(daemon_factory, net):
+    it = daemon_factory("docs", environment={
+        "PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_CA_FILE": net.authority})
+    config = it.base / "paddock.yaml"
+    config.write_text(next(text for language, _, text in blocks("docs/ai.md") if language == "yaml"))
+    it.arguments += ["--config", str(config)]
+    it.start()
+    yield it
+    it.finish()
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    it = site.client()
+    yield it
+    it.close()
+
+
+@pytest.fixture
+def box(client):
+    it = client.create()
+    yield it
+    it.delete()
+
+
+# ---- what there is
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_blocks_are_run_or_said_not_to_be(name):
+    kinds = [language for language, _, _ in blocks(name)]
+    assert set(kinds) <= {"sh", "json", "yaml", "js", "text"}, kinds
+    assert kinds.count("text") <= UNRUN, kinds
+
+
+def test_files_that_are_named_exist():
+    for name in (*DOCS, "docs/ARCHITECTURE.md"):
+        text = (paddock.ROOT / name).read_text()
+        named = re.findall(r"`((?:docs|etc|man)/[\w./]+)`", text)
+        assert [each for each in named if not (paddock.ROOT / each).exists()] == [], name
+    for name in ("README.md", "docs/ARCHITECTURE.md"):
+        text = (paddock.ROOT / name).read_text()
+        assert "docs/egress.md" in text and "docs/secrets.md" in text
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_commands_and_settings_in_the_text_exist(name):
+    text = re.sub(r"^```.*?^```", "", (paddock.ROOT / name).read_text(), flags=re.M | re.S)
+    settings = json.loads(command_line("config", "show").stdout)
+    for code in re.findall(r"`([^`]+)`", text):
+        words = code.split()
+        if words[0] == "paddock" and len(words) > 1 and words[1] != "help":
+            shown = command_line("help", *(word for word in words[1:3] if re.fullmatch("[a-z]+", word)))
+            assert shown.returncode == 0, code
+            for option in (word for word in words if re.fullmatch(r"--[a-z-]+", word)):
+                assert option in shown.stdout, code
+        match = re.match(r"((?:egress|gate|ports|webhooks)(?:\.[a-z_]+)+|ai\.(?:box|tenant|max|prices|providers))(:|$)", code)
+        if match:
+            at = settings
+            for key in match[1].split("."):
+                assert key in at, f"{name}: {code}"
+                at = at[key]
+
+
+def test_every_reason_is_explained():
+    """The table of docs/egress.md, and what the definition of the API has."""
+    text = (paddock.ROOT / "docs/egress.md").read_text().split("## The log")[1].split("\n## ")[0]
+    told = set(re.findall(r"^\| `(\w+)` \|", text, re.M))
+    definition = (paddock.ROOT / "api/openapi.yaml").read_text().split("    EgressVerdict:")[1]
+    there = set(re.search(r"enum: \[(rule,[^]]+)\]", definition)[1].split(", "))
+    assert told == there - {"none", "other"}
+
+
+# ---- what is said to the daemon
+
+
+def test_targets(client, box):
+    text = (paddock.ROOT / "docs/egress.md").read_text()
+    table = text.split("| a target | is |")[1].split("\n\n")[0]
+    targets = [code for row in table.splitlines()[2:] for code in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    assert len(targets) > 10
+    for target in targets:
+        response = client.post(f"{box.path}/egress/rules", {"action": "allow", "targets": [target]})
+        assert response.status == 200, (target, response)
+
+
+@pytest.mark.parametrize("language,text", all_blocks("json"))
+def test_json(client, box, language, text):
+    document = json.loads(text)
+    if set(document) <= POLICY:
+        response = client.send_json("PUT", f"{box.path}/egress", document)
+        assert response.status == 200, response
+        return
+    for secret in document.get("secrets", ()):
+        assert client.send_json("PUT", f"/v1/secrets/{secret['name']}", {"value": "a value"}).status in (200, 201)
+    made = client.create(**document)
+    made.delete()
+    for name in {secret["name"] for secret in document.get("secrets", ())}:
+        assert client.delete(f"/v1/secrets/{name}").status == 204
+
+
+@pytest.mark.parametrize("language,text", all_blocks("yaml", "js"))
+def test_yaml_and_js(tmp_path, language, text):
+    file = tmp_path / ("it.yaml" if language == "yaml" else "it.mjs")
+    file.write_text(text)
+    out = command_line("config", "check", "--config", str(file)) if language == "yaml" else \
+        subprocess.run(["node", "--check", file], capture_output=True, text=True, timeout=60)
+    assert out.returncode == 0, out.stderr
+
+
+# ---- what is run
+
+
+# The gate gathers verdicts for a moment before it tells them: a log without a row is asked for again.
+PRELUDE = r"""
+set -eu -o pipefail
+paddock() {
+	if [ "$1 ${2-}" != "egress log" ]; then command paddock "$@"; return; fi
+	for try in $(seq 100); do
+		command paddock "$@" > log.txt
+		[ "$(wc -l < log.txt)" -lt 2 ] || break
+		sleep 0.05
+	done
+	cat log.txt
+}
+"""
+
+
+@pytest.mark.parametrize("name", [name for name in DOCS if any(language == "sh" for language, _, _ in blocks(name))])
+def test_commands(name, site, net, box, tmp_path):
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "bin").symlink_to(paddock.BIN)
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var" / "lib").symlink_to(site.data_dir)
+    (tmp_path / "policy.json").write_text(json.dumps({"allow": ["example.org"]}))
+    (tmp_path / "key.pem").write_text("a key\n")
+    steps = [(line, text) for language, line, text in blocks(name) if language == "sh"]
+    script = PRELUDE
+    for line, text in steps:
+        text = re.sub(r"\bID\b", box.id, text).replace("http://127.0.0.1:7080", site.url)
+        text = re.sub(r"\bNAME\b", "default", text)
+        script += f"exec > out.{line} 2>&1\n{text}\n"
+    environment = paddock.clean_environment(
+        PADDOCK_URL=site.url, PADDOCK_KEY_FILE=site.data_dir / "admin.key", GITHUB_TOKEN="ghp_of-nobody", OPENAI_API_KEY="sk-of-nobody",
+        PATH=f"{paddock.BIN}:{os.environ['PATH']}", api=f"{site.url}/v1", auth=f"Authorization: Bearer {site.key}")
+    ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, timeout=100)
+    printed = {line: out.read_text() for line, _ in steps if (out := tmp_path / f"out.{line}").exists()}
+    assert ran.returncode == 0, f"{name}:{max(printed)}: {printed[max(printed)]}"
+    for line, text in steps:
+        for want in re.findall(r"-> (.+)$", text, re.M):
+            assert want in printed[line], f"{name}:{line}: no {want!r} in {printed[line]}"
