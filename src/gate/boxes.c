@@ -47,67 +47,6 @@ static struct box *box_need(struct gate *g, struct view id)
 	return b;
 }
 
-/* ---- tenants ---- */
-
-static void leave_tenant(struct box *b)
-{
-	struct tenant *t = TAKE_PTR(b->tenant);
-
-	if (!t)
-		return;
-	t->n_flows -= b->n_flows;
-	if (--t->n_boxes == 0) {
-		map_del(&b->gate->tenants, &t->node);
-		free(t);
-	}
-}
-
-int box_set_tenant(struct box *b, struct view id)
-{
-	struct gate *g = b->gate;
-
-	if (!id.n || (b->tenant && view_is(id, b->tenant->id)))
-		return 0;
-	struct map_node *n = map_get(&g->tenants, id);
-	struct tenant *t = n ? CONTAINER(n, struct tenant, node) : calloc(1, sizeof(*t));
-	if (!t || (!n && (view_to_str(id, t->id, sizeof(t->id)) < 0 || map_put(&g->tenants, &t->node, view_of(t->id)) < 0))) {
-		free(t);
-		return -ENOMEM;
-	}
-	leave_tenant(b);
-	t->n_boxes++;
-	t->n_flows += b->n_flows;
-	b->tenant = t;
-	return 0;
-}
-
-void box_flows(struct box *b, int change)
-{
-	b->n_flows += (unsigned)change;
-	b->gate->n_flows += (unsigned)change;
-	if (b->tenant)
-		b->tenant->n_flows += (unsigned)change;
-}
-
-static bool has_more(const struct box *a, const struct box *b)
-{
-	unsigned of_a = a->tenant ? a->tenant->n_flows : a->n_flows, of_b = b->tenant ? b->tenant->n_flows : b->n_flows;
-
-	return of_a != of_b ? of_a > of_b : a->n_flows > b->n_flows;
-}
-
-struct box *box_most(struct box *b)
-{
-	struct box *most = b;
-
-	for (struct map_node *n = map_first(&b->gate->boxes); n; n = map_next(&b->gate->boxes, n))
-		if (has_more(CONTAINER(n, struct box, node), most))
-			most = CONTAINER(n, struct box, node);
-	return most;
-}
-
-/* ---- the end ---- */
-
 static void close_io(struct loop_io *io)
 {
 	int fd = io->fd;
@@ -128,7 +67,7 @@ void box_free(struct box *b)
 	close_io(&b->dns);
 	fd_close(b->steer);
 	policy_free(b->policy);
-	leave_tenant(b);
+	share_leave(&b->gate->tenants, &b->share);
 	for (unsigned i = 0; i < b->n_names; i++)
 		free(b->names[i].name);
 	free(b->names);
@@ -404,7 +343,7 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 	if (policy_new(&m, &p, e) < 0)
 		return -1;
 	struct box *b = box_need(g, m.box);
-	if (!b || box_set_tenant(b, m.tenant) < 0) {
+	if (!b || share_join(&g->tenants, &b->share, m.tenant) < 0) {
 		policy_free(p);
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a box");
 	}
@@ -457,7 +396,7 @@ static int call_stats(struct gate *g, const struct frame *f, struct arena *a, st
 
 	if (!b)
 		return err_set(e, ERR_NOT_FOUND, "the gate does not serve this box");
-	struct wire_gate_stats_reply out = { .flows = b->n_flows, .allowed = b->allowed, .denied = b->denied,
+	struct wire_gate_stats_reply out = { .flows = b->share.n_flows, .allowed = b->allowed, .denied = b->denied,
 					     .bytes_out = b->bytes_out, .bytes_in = b->bytes_in };
 	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_gate_stats_reply_msg, &out);
 	return 0;

@@ -70,7 +70,8 @@ void flow_end(struct flow *f, bool reset)
 	buf_done(&f->look);
 	web_done(f);
 	list_del(&f->link);
-	box_flows(f->box, -1);
+	share_flows(&f->box->share, -1);
+	g->n_flows--;
 	f->box->n_intercepts -= f->intercepted;
 	f->box->collected -= f->collected;
 	f->collected = 0;
@@ -542,9 +543,16 @@ void flow_start_direct(struct flow *f)
 /* The table is full: whoever has most loses its oldest one to those who have fewer, so that nobody shuts out the others. */
 static bool make_room(struct box *b)
 {
-	if (b->gate->n_flows <= GATE_FLOWS)
+	struct gate *g = b->gate;
+	struct box *most = b;
+
+	if (g->n_flows <= GATE_FLOWS)
 		return true;
-	struct box *most = box_most(b);
+	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n)) {
+		struct box *it = CONTAINER(n, struct box, node);
+		if (share_is_more(&it->share, &most->share))
+			most = it;
+	}
 	if (most == b)
 		return false;
 	flow_refuse(CONTAINER(most->flows.next, struct flow, link), WIRE_GATE_REASON_LIMIT, NULL);
@@ -562,7 +570,7 @@ static void start(struct flow *f)
 	f->has_meant = !proxy;
 	if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
-	else if (b->n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
+	else if (b->share.n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
 		 !box_may_connect(b) || (p->max_bytes && box_used(b) >= p->max_bytes) || !make_room(b))
 		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 	else if (proxy || f->port == NETNS_DNS_PORT) {
@@ -589,7 +597,8 @@ static struct flow *flow_new(struct box *b, int fd)
 	buf_init(&f->to_client, sizeof(b->gate->scratch) + GATE_LOOK);
 	buf_init(&f->look, sizeof(b->gate->scratch));
 	list_append(&b->flows, &f->link);
-	box_flows(b, 1);
+	share_flows(&b->share, 1);
+	b->gate->n_flows++;
 	return f;
 }
 

@@ -2,6 +2,7 @@
  * What the files of paddock-gate share: see main.c. The map of the program:
  *
  *   boxes.c    what the keeper and the api say: listeners, policies
+ *   share.c    how many connections boxes and tenants have
  *   flow.c     one connection of a box, from accept to its end; who decides what when
  *   peek.c     its first bytes: TLS, HTTP or anything else
  *   proxy.c    the proxy port: HTTP CONNECT, absolute-form requests, SOCKS 5, tokens
@@ -20,6 +21,7 @@
 #include "link.h"
 #include "map.h"
 #include "policy.h"
+#include "share.h"
 
 #define GATE_FLOWS       8192   /* in all; each has two fds */
 #define GATE_BOX_FLOWS   2048   /* of one box */
@@ -35,24 +37,17 @@
 struct flow;
 struct intercept_gate;
 
-/* Whose boxes these are. Counted, so that many boxes are no more than one in what they may take from others. */
-struct tenant {
-	struct map_node node;
-	char id[64];
-	unsigned n_boxes, n_flows;
-};
-
 struct box {
 	struct map_node node; /* by id */
 	struct gate *gate;
 	char id[24];
 	struct loop_io tcp, dns;
 	int steer;
-	struct tenant *tenant; /* NULL: not known */
 	struct policy *policy; /* NULL: nothing is allowed */
 	bool synced;           /* it came on the api's present channel */
 	struct list flows, questions;
-	unsigned n_flows, n_intercepts;
+	struct share share; /* of the connections */
+	unsigned n_intercepts;
 	size_t collected; /* of GATE_COLLECT */
 	uint64_t allowed, denied, bytes_out, bytes_in;
 	uint64_t bytes_before, bytes_told; /* of the policy's max_bytes: used with gates before, and what the api knows */
@@ -110,11 +105,6 @@ void box_later(struct box *b); /* accepts nothing for a moment */
 void box_count(struct box *b, bool out, size_t n);
 /* Of the policy's max_bytes. */
 uint64_t box_used(const struct box *b);
-/* Connections come and go. */
-void box_flows(struct box *b, int change);
-int box_set_tenant(struct box *b, struct view id) _must_check_;
-/* The box with most connections of the tenant with most; `b` when none has more. */
-struct box *box_most(struct box *b);
 /* What DNS said to the box: the name of an address, or "". */
 void box_remember(struct box *b, const struct addr *a, const char *name);
 struct view box_name(const struct box *b, const struct addr *a);
