@@ -39,6 +39,7 @@ struct flow {
 	struct loop_timer timer;
 	struct loop_task freeing;
 	uint64_t active_ms;
+	uint64_t taken; /* bytes, by the client, of what was kept for it */
 
 	enum flow_state state;
 	enum flow_mode mode;

@@ -31,6 +31,8 @@
 #define GATE_FIRST_MS    150    /* a client that says nothing for so long lets the server speak first */
 #define GATE_CONNECT_MS  10000  /* for one address */
 #define GATE_IDLE_MS     900000
+#define GATE_LINGER_MS   60000  /* at the end of an intercepted one, while its client takes nothing of what is left */
+#define GATE_AWAY_MS     10000  /* if it is we who end it, whatever it takes */
 #define GATE_OWNED       64     /* addresses of which it is known whether they are our own */
 #define GATE_LOOK        (24u * 1024) /* bytes of the beginning that are kept to look at */
 

@@ -56,6 +56,7 @@ static bool flush_one(struct flow *f, int fd, struct buf *keep)
 			return false;
 		}
 		buf_consume(keep, (size_t)n);
+		f->taken += fd == f->client_fd ? (size_t)n : 0;
 	}
 	if (buf_len(keep) == 0)
 		buf_done(keep);
