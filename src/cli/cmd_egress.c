@@ -181,7 +181,8 @@ static int run_reset(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, 
 #define TARGETS                                                                                                \
 	"A target is a set (`pypi`, `npm`, `github`, `debian`, …), a host with or without a port\n"            \
 	"(`example.org`, `*.example.org:443`), a network (`192.0.2.0/24:5432`), or a URL\n"                    \
-	"(`https://example.org/v1`: that path and what is below it)."
+	"(`https://example.org/v1`: that path and what is below it; `tls://example.org`: TLS alone;\n"         \
+	"`tcp://example.org:5432`: any bytes). paddock(1) and docs/egress.md say more."
 
 const struct cmd cmd_egress_show = {
 	.name = "egress show",

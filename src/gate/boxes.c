@@ -396,6 +396,7 @@ static int call_stats(struct gate *g, const struct frame *f, struct arena *a, st
 
 	if (!b)
 		return err_set(e, ERR_NOT_FOUND, "the gate does not serve this box");
+	verdict_flush(g); /* so that whoever asks has what is counted here */
 	struct wire_gate_stats_reply out = { .flows = b->share.n_flows, .allowed = b->allowed, .denied = b->denied,
 					     .bytes_out = b->bytes_out, .bytes_in = b->bytes_in };
 	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_gate_stats_reply_msg, &out);

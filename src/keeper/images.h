@@ -70,5 +70,5 @@ bool images_digest_ok(struct view digest);
 /* The key of what the machine's image would be made from now: changes when it is outdated. */
 int machine_key(char ret[65], struct err *e) _must_check_;
 int machine_build(int rootfs, struct err *e) _must_check_;
-/* images.c, for machine images */
+/* images_add.c, for machine images */
 int images_add_machine(struct images *im, struct err *e) _must_check_;

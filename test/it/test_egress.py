@@ -424,7 +424,11 @@ def test_refusals_come_first(inside):
 def test_private_addresses(world, inside):
     box = inside(egress={"default": "allow", "allow": ["inner.test"]})
     assert fetch(box, "http://a.test/") and fetch(box, "http://inner.test/") is None
-    assert last(box, host="inner.test", verdict="deny")["reason"] == "address"
+    refused = last(box, host="inner.test", verdict="deny")
+    assert (refused["reason"], refused["protocol"], refused["would_allow"]) == ("address", "dns", None)
+    # The address alone does not help the name, so that is not advised.
+    assert box.client.post(f"{box.path}/egress/rules", {"action": "allow", "targets": [f"{world.net.private}/32"]}).status == 200
+    assert fetch(box, f"http://{world.net.private}/") and fetch(box, "http://inner.test/") is None
     # Named by an admin, together with the name, and then by it alone.
     assert put(box.client, box.path, {"rules": [allow(host="inner.test", cidr=f"{world.net.private}/32")]}).status == 200
     assert fetch(box, "http://inner.test/")["address"] == world.net.private
@@ -467,6 +471,14 @@ def test_forks_starts_and_restarts(world, inside):
     world.kill_api()
     world.api = world.client()
     assert has_way_out(box.with_client(world.api))
+
+
+def test_the_log_has_what_was_said_before_it_was_asked_for(inside):
+    box = inside(egress={"allow": ["a.test"]})
+    for number in range(20):
+        box.check(f"curl -s http://a.test/{number} http://b{number}.test/ || true")
+        said = {(v["host"], v["path"]) for v in log(box, "?limit=256")["verdicts"]}
+        assert ("a.test", f"/{number}") in said and (f"b{number}.test", None) in said, said
 
 
 def test_log_pages(inside):

@@ -201,6 +201,16 @@ def test_the_target_of_a_command_line(net, make, client):
     assert [curl(box, "-o", "/dev/null", "-w", "%{http_code}", f"https://api.test/{path}").text for path in ("open", "closed")] == ["200", "403"]
 
 
+def test_the_first_rule_for_a_host_decides(net, make, client, value):
+    """One without secrets, put before: the host is reached, and nothing is put in."""
+    box = make(inject("api.test", {"secret": "TOKEN", "header": "X-Key"}))
+    net.seen()
+    assert curl(box, "https://api.test/").exit_code == 0
+    assert client.post(f"{box.path}/egress/rules", {"action": "allow", "targets": ["api.test"]}).status == 200
+    assert curl(box, "https://api.test/").exit_code == 0
+    assert [request["headers"].get("x-key") for request in requests_seen(net)] == [value, None]
+
+
 def test_other_hosts_are_not_looked_into(net, make, value):
     """TLS of a host without `inject` passes as it is, placeholders and all."""
     box = make(inject("api.test", {"secret": "TOKEN", "placeholder": True}), allow("site.test"))

@@ -165,6 +165,9 @@ struct job *policies_tenant_put(struct core *c, const struct actor *a, struct vi
 
 /* ---- the log ---- */
 
+/* The gate gathers verdicts for a moment: `done` comes, always without an error, when those that it has said by now are
+ * here, or it does not answer. NULL: nothing is to be waited for. */
+struct job *policies_settle(struct box *b, job_done *done, void *arg) _must_check_;
 /* The first behind `after`, or NULL. */
 const struct policy_verdict *policies_next(const struct box *b, uint64_t after);
 const char *policies_reason_name(int reason);

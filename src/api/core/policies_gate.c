@@ -17,6 +17,7 @@
 
 #define KEEPER_MS    10000
 #define GATE_MS      10000
+#define SETTLE_MS    1000
 #define AGAIN_MS     200
 #define SENDING_MAX  32
 #define MESSAGE_MAX  (4u * 1024 * 1024)
@@ -239,6 +240,53 @@ bool policies_push_new(struct box *b, policies_sent *done, void *arg)
 	bool opens = p->n_rules || p->otherwise == EGRESS_ALLOW;
 
 	return policies_push(b, p, false, opens ? done : NULL, arg) > 0;
+}
+
+/* ---- its verdicts so far ---- */
+
+struct settle {
+	struct job job;
+	struct call call;
+};
+
+static void settle_end(struct call *call)
+{
+	struct settle *s = CONTAINER(call, struct settle, call);
+
+	job_finish(&s->job, NULL, NULL);
+	free(s);
+}
+
+static int on_settled(struct call *call, const struct frame *f, int fd)
+{
+	fd_close(fd);
+	if (!(f->flags & FRAME_LAST))
+		return -EBADMSG;
+	settle_end(call);
+	return 0;
+}
+
+/* A gate that does not serve the box has nothing more to say of it. */
+static void on_settle_fail(struct call *call, const struct err *e _unused_)
+{
+	settle_end(call);
+}
+
+static const struct call_ops settle_ops = { .on_reply = on_settled, .on_fail = on_settle_fail };
+
+struct job *policies_settle(struct box *b, job_done *done, void *arg)
+{
+	struct core *c = b->core;
+	struct settle *s = c->policies.gate.open ? calloc(1, sizeof(*s)) : NULL;
+	const struct wire_gate_stats m = { .box = view_of(b->id) };
+
+	if (!s)
+		return NULL;
+	*s = (struct settle){ .job = { done, arg }, .call.ops = &settle_ops };
+	if (mux_call(&c->policies.gate, &s->call, WIRE_TYPE_GATE_STATS, SETTLE_MS, SETTLE_MS, &wire_gate_stats_msg, &m) >= 0)
+		return &s->job;
+	free(s);
+	return NULL;
 }
 
 /* ---- sending many ---- */

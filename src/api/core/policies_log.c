@@ -79,8 +79,9 @@ bool policies_advice(const struct core *c, const struct policy_verdict *v, struc
 {
 	bool by_policy = v->reason == WIRE_GATE_REASON_RULE || v->reason == WIRE_GATE_REASON_NO_RULE ||
 			 v->reason == WIRE_GATE_REASON_NO_POLICY;
-	bool by_address = v->reason == WIRE_GATE_REASON_ADDRESS || v->reason == WIRE_GATE_REASON_NO_NAME ||
-			  v->reason == WIRE_GATE_REASON_ECH;
+	/* DNS tells such an address only by a rule that has both, name and network, and a target has one. */
+	bool by_address = (v->reason == WIRE_GATE_REASON_ADDRESS && !view_is(v->protocol, "dns")) ||
+			  v->reason == WIRE_GATE_REASON_NO_NAME || v->reason == WIRE_GATE_REASON_ECH;
 	struct arena tmp = ARENA_INIT(4096);
 	struct egress_rule r;
 

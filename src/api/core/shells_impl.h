@@ -9,6 +9,7 @@
 
 #define SHELL_ID   16 /* characters of a command's id */
 #define SHELL_PATH 48 /* of its input's file */
+#define SHELL_FIELD_MAX (1024u * 1024) /* of a record: cwd, or all exported variables */
 
 /* What bash executes; reports and takes commands on the control channel. */
 extern const char shells_loop[];
@@ -74,6 +75,12 @@ struct shell {
 	struct call poke, reap; /* signals under way */
 };
 
+/* How a command ended. */
+struct shell_ending {
+	uint32_t code, signal;
+	bool restarted;
+};
+
 struct shell *shells_find(struct box *b, struct view name);
 /* Takes the command; it is run in its turn. */
 void shells_run(struct shell *s, struct shell_command *m);
@@ -83,12 +90,24 @@ struct shell_command *shells_command_new(struct shell *s, struct view text, stru
 void shells_command_free(struct shell_command *m);
 /* Ends what `m`, the running command, is doing; the shell itself when that does not help. */
 void shells_interrupt(struct shell *s);
-/* Fails all commands and forgets the shell; its process is somebody else's business. */
-void shells_drop(struct shell *s, const struct err *why);
 /* The running command, whose input is there. */
 void shells_send(struct shell *s, struct shell_command *m);
 /* The running command was never sent. */
 void shells_lose(struct shell *s, struct shell_command *m, const struct err *e);
+
+void shells_run_next(struct shell *s); /* where it can run one */
+int shells_run_own(struct shell *s, struct view text) _must_check_; /* before those that wait */
+int shells_run_output(struct shell *s, unsigned channel, struct view data); /* what the process wrote */
+void shells_run_push(struct shell *s); /* what is left of the running command's text */
+void shells_run_finish(struct shell *s, const struct shell_ending *how); /* the running command */
+void shells_run_fail_all(struct shell *s, const struct err *e);
+
+/* ---- shells_stream.c ---- */
+
+void shells_stream_begin(struct shell *s); /* starts a process, or finds the one that runs */
+void shells_stream_forget(struct shell *s); /* there is none any more */
+/* Fails all commands and forgets the shell; its process is somebody else's business. */
+void shells_drop(struct shell *s, const struct err *why);
 
 /* ---- shells_input.c ---- */
 

@@ -190,10 +190,8 @@ static int to_wish(struct req *r, const struct create_body *body, struct box_wis
 static void on_started(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+
+	if (rest_ended(r, e))
 		e2b_reply_sandbox(r, 201, result);
 }
 

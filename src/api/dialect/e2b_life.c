@@ -125,10 +125,8 @@ static void on_connected(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 	const struct connecting *cn = r->own;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+
+	if (rest_ended(r, e))
 		e2b_reply_sandbox(r, cn->status, result);
 }
 
@@ -137,10 +135,8 @@ static void go_on(struct req *r, const struct box *b);
 static void on_step(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+
+	if (rest_ended(r, e))
 		go_on(r, result);
 }
 

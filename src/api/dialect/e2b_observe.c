@@ -68,11 +68,8 @@ static void on_stats(void *arg, const void *result, const struct err *e)
 	struct point before, p;
 	unsigned n;
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!rest_ended(r, e))
 		return;
-	}
 	n = history_count(s->box);
 	struct json_out *o = rest_json(r);
 	json_out_array(o);

@@ -86,11 +86,8 @@ static void on_list(void *arg, const void *result, const struct err *e)
 	struct view next = VIEW_NONE;
 	struct json_out o;
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!rest_ended(r, e))
 		return;
-	}
 	json_out_init(&o, &out);
 	put_page(&o, result, r->own, &next);
 	rest_reply_with(r, 200, &out, &(struct http_header){ VIEW("x-next-token"), next }, next.n ? 1 : 0);
@@ -165,11 +162,8 @@ static void on_looked(void *arg, const void *result, const struct err *e)
 	struct req *r = arg;
 	struct work *w = r->own;
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!rest_ended(r, e))
 		return;
-	}
 	const struct wire_secret_info *s = find_ref(r, result, w->ref);
 	if (s)
 		w->name = arena_view(r->x->arena, s->name);

@@ -49,10 +49,7 @@ static void on_created(void *arg, const void *result, const struct err *e)
 	struct req *r = arg;
 	const struct workspace_info *i = result;
 
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+	if (rest_ended(r, e))
 		reply_one(r, 201, i->workspace);
 }
 

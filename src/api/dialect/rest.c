@@ -125,16 +125,22 @@ void *rest_own(struct req *r, size_t size)
 
 /* ---- bodies ---- */
 
+int rest_read_doc(struct req *r, struct json **ret, struct err *e)
+{
+	if (buf_len(&r->body) == 0)
+		return err_set(e, ERR_INVALID, "the body must be a JSON object, and is empty");
+	if (json_parse(&r->arena, buf_view(&r->body), ret, e) >= 0)
+		return 0;
+	e->code = e->code == ERR_BAD_REQUEST ? ERR_INVALID : e->code; /* its syntax is our argument's */
+	return -1;
+}
+
 int rest_read(struct req *r, const struct json_schema *s, void *out)
 {
 	struct err e = { 0 };
 	struct json *doc;
 
-	if (buf_len(&r->body) == 0)
-		err_set(&e, ERR_INVALID, "the body must be a JSON object, and is empty");
-	else if (json_parse(&r->arena, buf_view(&r->body), &doc, &e) < 0)
-		e.code = e.code == ERR_BAD_REQUEST ? ERR_INVALID : e.code; /* its syntax is our argument's */
-	else if (json_read(&r->arena, doc, s, out, false, &e) >= 0)
+	if (rest_read_doc(r, &doc, &e) >= 0 && json_read(&r->arena, doc, s, out, false, &e) >= 0)
 		return 0;
 	rest_fail(r, &e);
 	return -1;

@@ -175,30 +175,19 @@ static void on_changed(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+	if (rest_ended(r, e))
 		reply_box(r, result);
-}
-
-static const struct json *read_doc(struct req *r, struct err *e)
-{
-	struct json *doc = NULL;
-
-	if (buf_len(&r->body) == 0)
-		err_set(e, ERR_INVALID, "the body must be a JSON object, and is empty");
-	else if (json_parse(&r->arena, buf_view(&r->body), &doc, e) < 0)
-		e->code = e->code == ERR_BAD_REQUEST ? ERR_INVALID : e->code;
-	return doc;
 }
 
 static void change_box(struct req *r, bool whole)
 {
 	struct err e = { 0 };
-	const struct json *doc = read_doc(r, &e);
+	struct json *doc;
 
-	rest_await(r, doc ? allowances_put(r->core, &r->actor, r->params[0], doc, whole, on_changed, r, &e) : NULL, &e);
+	if (rest_read_doc(r, &doc, &e) < 0)
+		rest_fail(r, &e);
+	else
+		rest_await(r, allowances_put(r->core, &r->actor, r->params[0], doc, whole, on_changed, r, &e), &e);
 }
 
 static void put_box(struct req *r)
@@ -327,19 +316,19 @@ static void on_tenant(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+	if (rest_ended(r, e))
 		reply_tenant(r, result);
 }
 
 static void change_tenant(struct req *r, bool whole)
 {
 	struct err e = { 0 };
-	const struct json *doc = read_doc(r, &e);
+	struct json *doc;
 
-	rest_await(r, doc ? allowances_tenant_put(r->core, &r->actor, r->params[0], doc, whole, on_tenant, r, &e) : NULL, &e);
+	if (rest_read_doc(r, &doc, &e) < 0)
+		rest_fail(r, &e);
+	else
+		rest_await(r, allowances_tenant_put(r->core, &r->actor, r->params[0], doc, whole, on_tenant, r, &e), &e);
 }
 
 static void put_tenant_limits(struct req *r)

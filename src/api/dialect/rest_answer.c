@@ -106,6 +106,14 @@ struct json_out *rest_json_list(struct req *r, const char *key)
 	return o;
 }
 
+bool rest_ended(struct req *r, const struct err *e)
+{
+	r->job = NULL;
+	if (e)
+		rest_fail(r, e);
+	return !e;
+}
+
 struct json_out *rest_result_list(struct req *r, const struct err *e, const char *key)
 {
 	return rest_result(r, e) ? rest_json_list(r, key) : NULL;
@@ -113,11 +121,7 @@ struct json_out *rest_result_list(struct req *r, const struct err *e, const char
 
 struct json_out *rest_result(struct req *r, const struct err *e)
 {
-	r->job = NULL;
-	if (!e)
-		return rest_json(r);
-	rest_fail(r, e);
-	return NULL;
+	return rest_ended(r, e) ? rest_json(r) : NULL;
 }
 
 void rest_send(struct req *r, int status)
@@ -148,10 +152,8 @@ void rest_await(struct req *r, struct job *job, const struct err *e)
 void rest_removed(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+
+	if (rest_ended(r, e))
 		rest_no_content(r);
 }
 

@@ -107,10 +107,8 @@ void rest_boxes_reply(struct req *r, int status, const struct box *b)
 void rest_boxes_done(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+
+	if (rest_ended(r, e))
 		rest_boxes_reply(r, 200, result);
 }
 
@@ -211,10 +209,8 @@ static int read_ai(struct req *r, const struct json *j, struct box_wish *w, stru
 static void on_created(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+
+	if (rest_ended(r, e))
 		rest_boxes_reply(r, 201, result);
 }
 

@@ -134,10 +134,7 @@ static void on_changed(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
 
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+	if (rest_ended(r, e))
 		reply_box(r, result);
 }
 
@@ -152,23 +149,13 @@ static int read_open(struct req *r, bool *ret, struct err *e)
 	return 0;
 }
 
-static int read_doc(struct req *r, struct json **ret, struct err *e)
-{
-	if (buf_len(&r->body) == 0)
-		return err_set(e, ERR_INVALID, "the body must be a JSON object, and is empty");
-	if (json_parse(&r->arena, buf_view(&r->body), ret, e) >= 0)
-		return 0;
-	e->code = e->code == ERR_BAD_REQUEST ? ERR_INVALID : e->code;
-	return -1;
-}
-
 static void put(struct req *r)
 {
 	struct err e = { 0 };
 	struct json *doc;
 	bool close;
 
-	if (read_open(r, &close, &e) >= 0 && read_doc(r, &doc, &e) >= 0)
+	if (read_open(r, &close, &e) >= 0 && rest_read_doc(r, &doc, &e) >= 0)
 		r->job = policies_put(r->core, &r->actor, r->params[0], doc, close, on_changed, r, &e);
 	if (!r->job)
 		rest_fail(r, &e);
@@ -315,7 +302,7 @@ static int read_page(struct req *r, struct page *ret, struct err *e)
 	return 0;
 }
 
-static void log_page(struct req *r)
+static void reply_page(struct req *r)
 {
 	struct err e = { 0 };
 	struct page p;
@@ -346,6 +333,29 @@ static void log_page(struct req *r)
 	rest_send(r, 200);
 }
 
+static void on_settled(void *arg, const void *result _unused_, const struct err *e _unused_)
+{
+	struct req *r = arg;
+
+	r->job = NULL;
+	reply_page(r);
+}
+
+static void log_page(struct req *r)
+{
+	struct err e = { 0 };
+	struct page p;
+	struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
+
+	if (!b || read_page(r, &p, &e) < 0) {
+		rest_fail(r, &e);
+		return;
+	}
+	r->job = policies_settle(b, on_settled, r);
+	if (!r->job)
+		reply_page(r);
+}
+
 /* ---- a tenant ---- */
 
 static void reply_tenant(struct req *r, struct view ref)
@@ -371,10 +381,7 @@ static void on_tenant(void *arg, const void *result, const struct err *e)
 	const struct tenant *t = result;
 	struct req *r = arg;
 
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+	if (rest_ended(r, e))
 		reply_tenant(r, view_of(t->id));
 }
 
@@ -383,7 +390,7 @@ static void tenant_put(struct req *r)
 	struct err e = { 0 };
 	struct json *doc;
 
-	if (read_doc(r, &doc, &e) >= 0)
+	if (rest_read_doc(r, &doc, &e) >= 0)
 		r->job = policies_tenant_put(r->core, &r->actor, r->params[0], doc, on_tenant, r, &e);
 	if (!r->job)
 		rest_fail(r, &e);

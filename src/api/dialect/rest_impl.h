@@ -86,12 +86,14 @@ void rest_reply_with(struct req *r, int status, struct buf *json, const struct h
 void rest_no_content(struct req *r);
 /* The job that will answer, or the reason that there is none. */
 void rest_await(struct req *r, struct job *job, const struct err *e);
+/* What r->job was has ended: whether well; e is sent. */
+bool rest_ended(struct req *r, const struct err *e);
 /* The end of a job without a result: 204, or its error. */
 void rest_removed(void *arg, const void *result, const struct err *e);
 /* An answer in JSON: begun with one of these, written, and sent by rest_send. */
 struct json_out *rest_json(struct req *r);
 struct json_out *rest_json_list(struct req *r, const char *key); /* {"key": [ … ]}, sent by rest_send_list */
-/* The answer to what has ended (r->job, if there was one); NULL: by e, which is sent. */
+/* The same, with the answer begun; NULL: by e, which is sent. */
 struct json_out *rest_result(struct req *r, const struct err *e);
 struct json_out *rest_result_list(struct req *r, const struct err *e, const char *key);
 void rest_send(struct req *r, int status);
@@ -100,7 +102,9 @@ void rest_send_list(struct req *r);
 bool rest_goes_on(struct rest *rest, const struct req *r);
 /* After http_end or http_break. */
 void rest_done(struct req *r);
-/* The body against a schema; an empty one is an empty object. On failure the answer is sent. */
+/* The body as it is; an empty one is refused. */
+int rest_read_doc(struct req *r, struct json **ret, struct err *e) _must_check_;
+/* And against a schema. On failure the answer is sent. */
 int rest_read(struct req *r, const struct json_schema *s, void *out) _must_check_;
 /* A query parameter's value; p == NULL: absent. */
 struct view rest_query(const struct req *r, const char *name);

@@ -131,22 +131,11 @@ static void list_box(struct req *r)
 
 /* ---- remove ---- */
 
-static void on_removed(void *arg, const void *result, const struct err *e)
-{
-	struct req *r = arg;
-
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
-		rest_no_content(r);
-}
-
 static void remove_one(struct req *r, const struct secret_place *p)
 {
 	struct err e = { 0 };
 
-	rest_await(r, secrets_remove(r->core, &r->actor, p, on_removed, r, &e), &e);
+	rest_await(r, secrets_remove(r->core, &r->actor, p, rest_removed, r, &e), &e);
 }
 
 static void remove_tenant(struct req *r)
@@ -188,11 +177,8 @@ static void on_authority(void *arg, const void *result, const struct err *e)
 	struct req *r = arg;
 	const struct wire_vault_ca_reply *reply = result;
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!rest_ended(r, e))
 		return;
-	}
 	http_reply(r->x, 200, "application/x-pem-file", reply->pem, NULL, 0);
 	rest_done(r);
 }

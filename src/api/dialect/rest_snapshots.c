@@ -43,10 +43,8 @@ static const struct json_schema create_schema = { create_fields, ELEMS(create_fi
 static void on_created(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+
+	if (rest_ended(r, e))
 		reply_snapshot(r, 201, result);
 }
 

@@ -31,11 +31,8 @@ static void on_stats(void *arg, const void *result, const struct err *e)
 	struct req *r = arg;
 	const struct box_stats *s = result;
 
-	r->job = NULL;
-	if (e) {
-		rest_fail(r, e);
+	if (!rest_ended(r, e))
 		return;
-	}
 	const struct spec_limits *l = &s->box->spec.limits;
 	struct json_out *o = rest_json(r);
 	json_out_object(o);

@@ -49,10 +49,8 @@ static void reply(struct req *r, int status, const struct tenant_state *s)
 static void on_created(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+
+	if (rest_ended(r, e))
 		reply(r, 201, result);
 }
 
@@ -114,10 +112,8 @@ static const struct json_schema quota_schema = { quota_fields, ELEMS(quota_field
 static void on_quota(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	r->job = NULL;
-	if (e)
-		rest_fail(r, e);
-	else
+
+	if (rest_ended(r, e))
 		reply(r, 200, result);
 }
 
