@@ -13,7 +13,7 @@
 
 struct ai_flags {
 	bool tenant;
-	const char *requests, *tokens, *parallel, *day, *week, *month, *warn;
+	const char *requests, *tokens, *parallel, *day, *week, *month, *warn, *bodies;
 	struct opt_list providers, endpoints, models;
 };
 
@@ -29,6 +29,7 @@ static const struct opt SET_OPTS[] = {
 	{ "week", 0, OPT_TEXT, AT(week), "DOLLARS", "in a week, from Monday" },
 	{ "month", 0, OPT_TEXT, AT(month), "DOLLARS", "in a month of the calendar" },
 	{ "warn", 0, OPT_TEXT, AT(warn), "PART", "the part of a budget at which to warn, as 0.8" },
+	{ "log-bodies", 0, OPT_TEXT, AT(bodies), "yes|no", "keep the text of calls, without what looks like a secret" },
 	{ "provider", 0, OPT_LIST, AT(providers), "NAME", "a provider that may be used, and no other; may be repeated" },
 	{ "endpoint", 0, OPT_LIST, AT(endpoints), "PATTERN", "an endpoint, as chat/completions; may be repeated" },
 	{ "model", 0, OPT_LIST, AT(models), "PATTERN", "a model, as gpt-4o-*; may be repeated" },
@@ -112,6 +113,21 @@ static int put_number(struct json_out *o, const char *key, const char *text, str
 	return 0;
 }
 
+static int put_choice(struct json_out *o, const char *key, const char *text, struct err *e)
+{
+	if (!text)
+		return 0;
+	struct view v = view_of(text);
+	json_out_key(o, key);
+	if (view_is(v, "none"))
+		json_out_null(o);
+	else if (view_is(v, "yes") || view_is(v, "no"))
+		json_out_bool(o, view_is(v, "yes"));
+	else
+		return err_set(e, ERR_INVALID, "%s must be yes, no or none: \"%.60s\"", key, text);
+	return 0;
+}
+
 static int put_list(struct json_out *o, const char *key, const struct opt_list *l, struct err *e)
 {
 	if (!l->n)
@@ -142,7 +158,7 @@ static int run_set(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 	if (put_number(&o, "requests_per_minute", f->requests, e) < 0 || put_number(&o, "tokens_per_minute", f->tokens, e) < 0 ||
 	    put_number(&o, "parallel", f->parallel, e) < 0 || put_number(&o, "day", f->day, e) < 0 ||
 	    put_number(&o, "week", f->week, e) < 0 || put_number(&o, "month", f->month, e) < 0 ||
-	    put_number(&o, "warn", f->warn, e) < 0 || put_list(&o, "providers", &f->providers, e) < 0 ||
+	    put_number(&o, "warn", f->warn, e) < 0 || put_choice(&o, "log_bodies", f->bodies, e) < 0 || put_list(&o, "providers", &f->providers, e) < 0 ||
 	    put_list(&o, "endpoints", &f->endpoints, e) < 0 || put_list(&o, "models", &f->models, e) < 0)
 		return -1;
 	json_out_end(&o, '}');
@@ -188,8 +204,24 @@ static struct view tokens_of(struct arena *a, const struct json *call)
 	return arena_view(a, view_of(text));
 }
 
-static int run_calls(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
+static int show_call(struct cmd_ctx *ctx, char **operands, struct err *e)
 {
+	_cleanup_(buf_done) struct buf rest = BUF_INIT(1024);
+	struct json *answer;
+
+	buf_puts(&rest, "/ai/calls/");
+	if (session_segment(&rest, operands[1], e) < 0)
+		return -1;
+	buf_putc(&rest, 0);
+	if (rest.bad)
+		return err_set(e, ERR_INVALID, "a call's id is a number");
+	return call(ctx, "GET", false, operands[0], rest.p, VIEW_NONE, &answer, e) < 0 ? -1 : show(answer, e);
+}
+
+static int run_calls(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e)
+{
+	if (n > 1)
+		return show_call(ctx, operands, e);
 	static const char *const titles[] = { "ID", "AT", "PROVIDER", "ENDPOINT", "MODEL", "STATUS", "FINISH", "TOKENS", "DOLLARS", "MS" };
 	_cleanup_(show_table_done) struct show_table t;
 	const struct calls_flags *f = flags;
@@ -262,11 +294,14 @@ const struct cmd cmd_ai_rotate = {
 
 const struct cmd cmd_ai_calls = {
 	.name = "ai calls",
-	.operands = "BOX",
-	.summary = "show a box's calls to models, the newest first",
+	.operands = "BOX [CALL]",
+	.summary = "show a box's calls to models, the newest first, or one with its text",
 	.opts = CALLS_OPTS,
 	.n_opts = ELEMS(CALLS_OPTS),
 	.flags_size = sizeof(struct calls_flags),
-	ONE,
+	.lead = OPTS_ANYWHERE,
+	.min = 1,
+	.max = 2,
+	.client = true,
 	.run = run_calls,
 };

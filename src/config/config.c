@@ -43,7 +43,7 @@ static const struct config DEFAULTS = {
 	.parts = 8,
 	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
 	.egress = { .non_public = VIEW("admin"), .capture = VIEW("auto"), .detect = true },
-	.ai = { .ca_file = VIEW("") },
+	.ai = { .ca_file = VIEW(""), .max = { .log_bodies = true } },
 };
 
 /* What is being validated, and where it came from. */

@@ -54,6 +54,7 @@ struct config_ai_limits {
 	uint64_t requests_per_minute, tokens_per_minute, parallel;
 	double day, week, month;
 	double warn; /* the part of a budget at which to warn; 0: never */
+	bool log_bodies; /* keep the text of calls; of `max`: it may be asked for */
 };
 
 struct config {

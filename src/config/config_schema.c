@@ -133,6 +133,7 @@ static const struct json_field ai_limits_fields[] = {
 	{ "week", JSON_F_DOUBLE, offsetof(struct config_ai_limits, week), .fmax = DOLLARS_MOST },
 	{ "month", JSON_F_DOUBLE, offsetof(struct config_ai_limits, month), .fmax = DOLLARS_MOST },
 	{ "warn", JSON_F_DOUBLE, offsetof(struct config_ai_limits, warn), .fmax = 1 },
+	{ "log_bodies", JSON_F_BOOL, offsetof(struct config_ai_limits, log_bodies) },
 };
 static const struct json_schema ai_limits = FIELDS(ai_limits_fields);
 

@@ -189,6 +189,15 @@ static const char *const STEPS[] = {
 	"  via TEXT NOT NULL"
 	") STRICT;"
 	"CREATE INDEX verdicts_box ON verdicts (box);",
+	/* 12: the text of calls to models, where it is kept; it goes with the box */
+	"CREATE TABLE ai_bodies ("
+	"  id INTEGER PRIMARY KEY NOT NULL,"
+	"  box TEXT NOT NULL REFERENCES boxes (id) ON DELETE CASCADE,"
+	"  request TEXT NOT NULL,"
+	"  response TEXT NOT NULL,"
+	"  cut INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE INDEX ai_bodies_box ON ai_bodies (box);",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -92,6 +92,9 @@ static const char *const SQL[STMTS] = {
 			    " estimated, input, cache_read, cache_write, output, cost)"
 			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
 	[STMT_AI_LOG_DELETE] = "DELETE FROM ai_log WHERE id = ?1",
+	[STMT_AI_BODIES_PUT] = "INSERT INTO ai_bodies (id, box, request, response, cut) SELECT ?1, ?2, ?3, ?4, ?5"
+			       " WHERE EXISTS (SELECT 1 FROM boxes WHERE id = ?2)",
+	[STMT_AI_BODIES_DELETE] = "DELETE FROM ai_bodies WHERE id = ?1",
 	[STMT_AI_LIMITS_PUT] = "INSERT INTO ai_limits (tenant, limits) VALUES (?1, ?2)"
 			       " ON CONFLICT (tenant) DO UPDATE SET limits = excluded.limits",
 	[STMT_AI_LIMITS_DELETE] = "DELETE FROM ai_limits WHERE tenant = ?1",
@@ -99,8 +102,9 @@ static const char *const SQL[STMTS] = {
 			    " output, cost FROM ai_usage",
 	[STMT_AI_CALL_LIST] = "SELECT id, day, tenant, box, provider, model, tokens, cost, at_ms, endpoint FROM ai_calls"
 			      " ORDER BY id",
-	[STMT_AI_LOG_LIST] = "SELECT id, at_ms, duration_ms, tenant, box, provider, endpoint, model, status, finish, estimated,"
-			     " input, cache_read, cache_write, output, cost FROM ai_log ORDER BY id",
+	[STMT_AI_LOG_LIST] = "SELECT l.id, at_ms, duration_ms, tenant, l.box, provider, endpoint, model, status, finish, estimated,"
+			     " input, cache_read, cache_write, output, cost, b.id IS NOT NULL, request, response, cut"
+			     " FROM ai_log l LEFT JOIN ai_bodies b ON b.id = l.id ORDER BY l.id",
 	[STMT_AI_LIMITS_LIST] = "SELECT tenant, limits FROM ai_limits",
 	[STMT_EVENT_LIST] = "SELECT id, at_ms, tenant, box, type, data FROM events ORDER BY id",
 	[STMT_WEBHOOK_LIST] = "SELECT id, tenant, url, events, secret, position, created_ms FROM webhooks"

@@ -7,6 +7,8 @@
 
 #include "poison.h"
 
+enum { CUT_REQUEST = 1, CUT_RESPONSE = 2 }; /* ai_bodies.cut */
+
 static void bind_u64(sqlite3_stmt *stmt, int at, uint64_t v)
 {
 	sqlite3_bind_int64(stmt, at, v > INT64_MAX ? INT64_MAX : (int64_t)v);
@@ -94,6 +96,19 @@ void store_ai_call_delete(struct store *s, uint64_t id, store_done *done, void *
 	store_submit(s, ai_call_delete, &id, sizeof(id), NULL, 0, done, arg);
 }
 
+static int ai_bodies_put(struct store_sql *q, const struct store_ai_log *l, struct err *e)
+{
+	const struct store_ai_bodies *b = &l->bodies;
+	sqlite3_stmt *stmt = q->stmt[STMT_AI_BODIES_PUT];
+
+	bind_u64(stmt, 1, l->id);
+	store_sql_bind(stmt, 2, l->box);
+	store_sql_bind(stmt, 3, b->request);
+	store_sql_bind(stmt, 4, b->response);
+	bind_u64(stmt, 5, (b->request_cut ? CUT_REQUEST : 0u) | (b->response_cut ? CUT_RESPONSE : 0u));
+	return store_sql_run(q, STMT_AI_BODIES_PUT, "storing the text of a call to a model", e);
+}
+
 static int ai_log_put(struct store_sql *q, const void *args, struct err *e)
 {
 	const struct store_ai_log *l = args;
@@ -111,20 +126,37 @@ static int ai_log_put(struct store_sql *q, const void *args, struct err *e)
 	for (size_t i = 0; i < ELEMS(numbers); i++)
 		bind_u64(stmt, 11 + (int)i, numbers[i]);
 	sqlite3_bind_int64(stmt, 16, l->cost);
-	return store_sql_run(q, STMT_AI_LOG_PUT, "storing what a call to a model was", e);
+	if (store_sql_run(q, STMT_AI_LOG_PUT, "storing what a call to a model was", e) < 0)
+		return -1;
+	return l->bodies.kept ? ai_bodies_put(q, l, e) : 0;
 }
 
 void store_ai_log_put(struct store *s, const struct store_ai_log *l, store_done *done, void *arg)
 {
 	static const size_t views[] = { offsetof(struct store_ai_log, tenant), offsetof(struct store_ai_log, box),
 					offsetof(struct store_ai_log, provider), offsetof(struct store_ai_log, endpoint),
-					offsetof(struct store_ai_log, model), offsetof(struct store_ai_log, finish) };
+					offsetof(struct store_ai_log, model), offsetof(struct store_ai_log, finish),
+					offsetof(struct store_ai_log, bodies.request),
+					offsetof(struct store_ai_log, bodies.response) };
 	static_assert(sizeof(*l) <= STORE_ARGS_MAX, "a row is the arguments of one call");
 	store_submit(s, ai_log_put, l, sizeof(*l), views, ELEMS(views), done, arg);
 }
 
+static int ai_bodies_delete(struct store_sql *q, const void *args, struct err *e)
+{
+	bind_u64(q->stmt[STMT_AI_BODIES_DELETE], 1, *(const uint64_t *)args);
+	return store_sql_run(q, STMT_AI_BODIES_DELETE, "removing the text of a call to a model", e);
+}
+
+void store_ai_bodies_delete(struct store *s, uint64_t id, store_done *done, void *arg)
+{
+	store_submit(s, ai_bodies_delete, &id, sizeof(id), NULL, 0, done, arg);
+}
+
 static int ai_log_delete(struct store_sql *q, const void *args, struct err *e)
 {
+	if (ai_bodies_delete(q, args, e) < 0)
+		return -1;
 	bind_u64(q->stmt[STMT_AI_LOG_DELETE], 1, *(const uint64_t *)args);
 	return store_sql_run(q, STMT_AI_LOG_DELETE, "removing an old call to a model", e);
 }
@@ -224,6 +256,11 @@ static int visit_ai_log(sqlite3_stmt *row, const struct store_visitor *v, void *
 		.cache_write = column_u64(row, 13),
 		.output = column_u64(row, 14),
 		.cost = sqlite3_column_int64(row, 15),
+		.bodies = { .kept = column_u64(row, 16),
+			    .request = store_sql_column(row, 17),
+			    .response = store_sql_column(row, 18),
+			    .request_cut = column_u64(row, 19) & CUT_REQUEST,
+			    .response_cut = column_u64(row, 19) & CUT_RESPONSE },
 	};
 
 	if (v->ai_log)

@@ -25,12 +25,19 @@ struct store_ai_call {
 	struct view endpoint;
 };
 
+/* Its text, where that is kept. */
+struct store_ai_bodies {
+	struct view request, response;
+	bool kept, request_cut, response_cut; /* cut: there was more */
+};
+
 struct store_ai_log {
 	uint64_t id; /* the call's */
 	int64_t at_ms, duration_ms;
 	struct view tenant, box, provider, endpoint, model, finish;
 	uint64_t status, estimated, input, cache_read, cache_write, output;
 	int64_t cost;
+	struct store_ai_bodies bodies;
 };
 
 struct store_ai_limits {
@@ -43,5 +50,6 @@ void store_ai_call_put(struct store *s, const struct store_ai_call *c, store_don
 void store_ai_call_delete(struct store *s, uint64_t id, store_done *done, void *arg);
 void store_ai_log_put(struct store *s, const struct store_ai_log *l, store_done *done, void *arg);
 void store_ai_log_delete(struct store *s, uint64_t id, store_done *done, void *arg);
+void store_ai_bodies_delete(struct store *s, uint64_t id, store_done *done, void *arg); /* the call stays */
 void store_ai_limits_put(struct store *s, const struct store_ai_limits *l, store_done *done, void *arg); /* or replace */
 void store_ai_limits_delete(struct store *s, struct view tenant, store_done *done, void *arg);

@@ -1,6 +1,8 @@
 """What boxes and tenants may use of models, set by calls; warnings, tokens, the log of calls, minutes over restarts."""
 
+import contextlib
 import json
+import sqlite3
 import subprocess
 import threading
 import time
@@ -330,6 +332,84 @@ def test_calls(box, provider):  # noqa: F811
     assert box.api.get(f"{box.api.create().path}/ai/calls").json()["calls"] == []
 
 
+# ---- their text -----------------------------------------------------------
+
+
+def text_of(box, number=0):
+    """The newest call but `number`, with its text; the list never has any."""
+    listed = box.api.get(f"{box.box.path}/ai/calls").json()["calls"]
+    assert all("request" not in call and "response" not in call for call in listed)
+    one = box.api.get(f"{box.box.path}/ai/calls/{listed[number]['id']}").json()
+    assert {key: one[key] for key in listed[number]} == listed[number]
+    return one["request"], one["response"]
+
+
+def test_text_is_kept_for_who_asks(box, provider):  # noqa: F811
+    assert box.chat()[0] == 200 and box.about_now()["limits"]["log_bodies"] is False
+    assert text_of(box) == (None, None)
+    about = set_limits(box.api, box.box.path, log_bodies=True)
+    assert (about["limits"]["log_bodies"], about["sources"]["log_bodies"], about["own"]) == (True, "sandbox", {"log_bodies": True})
+    said = [{"role": "user", "content": "the key is 0123456789abcdef0123, password=hunter2"}]
+    provider.echo = "whole"
+    assert box.chat(messages=said)[0] == 200
+    request, response = text_of(box)
+    assert json.loads(request["text"])["messages"][0]["content"] == "the key is [redacted], password=[redacted]"
+    answer = json.loads(response["text"])
+    assert answer["usage"]["completion_tokens"] == 50 and "****" in answer["choices"][0]["message"]["content"]
+    assert request["truncated"] is False and response["truncated"] is False
+    # streams, as the client has them; long ones are cut, and end with a whole word
+    provider.echo = None
+    assert box.chat(stream=True, messages=[{"role": "user", "content": "wombat " * 5000}])[0] == 200
+    request, response = text_of(box)
+    assert request["truncated"] and 15000 < len(request["text"].encode()) <= 16384 and request["text"].endswith("wombat ")
+    assert response["text"].endswith("data: [DONE]\n\n") and "prompt_tokens" not in response["text"] and not response["truncated"]
+    # not in the log, and still there after a kill; no longer than the box
+    before = [text_of(box, number) for number in range(3)]
+    assert "wombat" not in box.daemon.log() and before[2] == (None, None)
+    kill_api(box)
+    assert [text_of(box, number) for number in range(3)] == before
+    set_limits(box.api, box.box.path, "PATCH", log_bodies=None)
+    assert box.chat()[0] == 200 and text_of(box) == (None, None) and text_of(box, 1) == before[0]
+    for other in ("0", "x", "99999999999999999999", "1"):
+        assert box.api.get(f"{box.box.path}/ai/calls/{other}").status == 404
+
+    def stored():
+        with contextlib.closing(sqlite3.connect(f"file:{box.daemon.data_dir}/store/paddock.db?mode=ro", uri=True)) as store:
+            return store.execute("SELECT count(*) FROM ai_bodies WHERE box = ?", [box.box.id]).fetchone()[0]
+
+    assert stored() == 2
+    box.box.delete()
+    paddock.until(lambda: stored() == 0, "it goes with the box")
+
+
+def test_text_of_others(gateway, tenant):
+    """A tenant's word holds for its boxes that said nothing; its no is no. Nobody reads the calls of others."""
+    name, client, mine = tenant
+    set_limits(gateway.api, f"/v1/tenants/{name}", log_bodies=True)
+    about = client.get(f"{mine.path}/ai").json()
+    assert (about["limits"]["log_bodies"], about["sources"]["log_bodies"]) == (True, "tenant")
+    gateway.token = about["token"]
+    assert gateway.chat()[0] == 200
+    (call,) = client.get(f"{mine.path}/ai/calls").json()["calls"]
+    assert "hello" in client.get(f"{mine.path}/ai/calls/{call['id']}").json()["request"]["text"]
+    gateway.new_box()
+    assert gateway.api.get(f"{gateway.box.path}/ai/calls/{call['id']}").status == 404
+    assert client.get(f"{gateway.box.path}/ai/calls/{call['id']}").status == 404
+    assert set_limits(client, mine.path, log_bodies=False)["limits"]["log_bodies"] is False
+    set_limits(gateway.api, f"/v1/tenants/{name}", log_bodies=False)
+    for limits in ({"log_bodies": True}, {"log_bodies": 1}, {"log_bodies": "yes"}):
+        assert client.send_json("PUT", f"{mine.path}/ai", limits).status == 400
+
+
+def test_text_is_forbidden_by_the_configuration(gateways):  # noqa: F811
+    gateway = gateways(box={"log_bodies": True}, max={"log_bodies": False})
+    about = gateway.about_now()
+    assert (about["limits"]["log_bodies"], about["sources"]["log_bodies"]) == (False, "configuration")
+    answer = gateway.api.send_json("PUT", f"{gateway.box.path}/ai", {"log_bodies": True})
+    assert answer.status == 400 and "configuration" in answer.json()["error"]["message"]
+    assert gateway.chat()[0] == 200 and text_of(gateway) == (None, None)
+
+
 # ---- minutes --------------------------------------------------------------
 
 
@@ -372,6 +452,11 @@ def test_command_line(gateway, tenant):
     assert about["own"] == {"day": 0.5, "requests_per_minute": 7, "parallel": 2, "models": ["gpt-4o-*", "claude-*"]}
     assert gateway.chat()[0] == 200
     assert "chat/completions" in cli("calls", gateway.box.id)
+    cli("set", gateway.box.id, "--log-bodies", "yes")
+    assert gateway.chat()[0] == 200
+    newest = gateway.api.get(f"{gateway.box.path}/ai/calls").json()["calls"][0]["id"]
+    assert "hello" in json.loads(cli("calls", gateway.box.id, str(newest)))["request"]["text"]
+    cli("set", gateway.box.id, "--log-bodies", "maybe", status=1)
     token = json.loads(cli("rotate", gateway.box.id))["token"]
     assert token != gateway.token and with_token(gateway, token) == 200
     cli("reset", gateway.box.id)

@@ -10,8 +10,10 @@
 #include <sys/socket.h>
 
 #include "ai_impl.h"
+#include "allowances.h"
 #include "fd.h"
 #include "log.h"
+#include "redact.h"
 #include "secrets.h"
 #include "text.h"
 #include "wire_gen.h"
@@ -23,6 +25,29 @@
 #define OUT_MAX     (40u * 1024 * 1024)
 #define PIECE       (64u * 1024)
 #define PASS_MAX    (4u * 1024 * 1024)
+#define TEXT_MAX    (16u * 1024) /* that is kept of each body */
+
+/* ---- the text, where it is kept ---- */
+
+static void keep(struct buf *to, struct view text, bool *cut)
+{
+	size_t n = MIN(text.n, buf_room(to));
+
+	buf_append(to, text.p, n);
+	*cut |= n < text.n;
+}
+
+/* What looks like a secret is left out before anybody keeps it. */
+static struct view readable(const struct buf *text, bool *cut, struct buf *out)
+{
+	if (redact(buf_view(text), *cut, out) < 0)
+		return VIEW("");
+	struct view v = buf_view(out), kept = view_head(v, MIN(v.n, TEXT_MAX));
+	if (*cut || kept.n < v.n)
+		kept.n = text_utf8_prefix(kept);
+	*cut |= kept.n < v.n;
+	return kept;
+}
 
 /* ---- the end ---- */
 
@@ -52,6 +77,14 @@ static void settle(struct ai_call *k)
 		k->metered = true;
 	}
 	end.cost = k->ep->free || refused ? 0 : cost_of(k, u);
+	_cleanup_(buf_done) struct buf said = { .max = REDACT_GROWTH * TEXT_MAX, .secret = true }, heard = said;
+	if (k->keeps) {
+		end.bodies.kept = true;
+		end.bodies.request = readable(&k->said, &k->said_cut, &said);
+		end.bodies.response = readable(&k->heard, &k->heard_cut, &heard);
+		end.bodies.request_cut = k->said_cut;
+		end.bodies.response_cut = k->heard_cut;
+	}
 	usage_settle(k->ai->core, &k->usage, &end);
 	_cleanup_(buf_done) struct buf model = BUF_INIT(1024);
 	text_quote(&model, view_of(k->usage.model), 128);
@@ -83,6 +116,8 @@ static void release(struct ai_call *k)
 	list_del(&k->link);
 	buf_done(&k->body);
 	buf_done(&k->out);
+	buf_done(&k->said);
+	buf_done(&k->heard);
 	if (k->in)
 		explicit_bzero(k->in, k->n_in); /* a provider may quote a part of the key */
 	free(k->in);
@@ -145,6 +180,8 @@ static void finish(struct ai_call *k)
 		meter_end(&k->meter, &rest);
 	if (buf_len(&rest))
 		(void)http_write(x, buf_view(&rest));
+	if (k->keeps)
+		keep(&k->heard, buf_view(&rest), &k->heard_cut);
 	buf_done(&rest);
 	k->finish = k->status >= 300 ? "error" : "complete";
 	release(k);
@@ -171,6 +208,8 @@ static bool pass(struct ai_call *k, struct view data)
 		meter_feed(&k->meter, data, &out);
 	struct view all = k->metered ? buf_view(&out) : data;
 	bool bad = out.bad;
+	if (k->keeps)
+		keep(&k->heard, all, &k->heard_cut);
 	if (all.n && !http_write(k->x, all))
 		k->full = true;
 	buf_done(&out);
@@ -437,8 +476,15 @@ static void on_lent(void *arg, const void *result, const struct err *e)
 void ai_call_start(struct ai_call *k)
 {
 	struct box *b = boxes_by_id(k->ai->core, view_of(k->box));
+	struct allowance_force force = { 0 };
 	struct err e = { 0 };
 
+	if (b)
+		allowances_of(b, &force);
+	k->keeps = force.parts[ALLOWANCE_BODIES] == ALLOWANCE_BODIES_KEPT;
+	k->said = k->heard = (struct buf){ .max = TEXT_MAX, .secret = true };
+	if (k->keeps)
+		keep(&k->said, buf_view(&k->body), &k->said_cut);
 	k->out = BUF_INIT(OUT_MAX);
 	if (!view_is(k->x->method, "GET") && ask_body(k->ep, &k->ask, buf_view(&k->body), &k->out, &e) < 0) {
 		ai_call_fail(k, &e);

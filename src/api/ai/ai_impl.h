@@ -57,6 +57,9 @@ struct ai_call {
 	bool metered;  /* `meter` is in use */
 	bool answered; /* http_begin */
 	bool full;     /* the client does not take more */
+	bool keeps;    /* its text is kept */
+	bool said_cut, heard_cut;
+	struct buf said, heard; /* the client's body and what was answered, so far as they are kept */
 	uint64_t began_ms;
 	int status;
 	const char *finish; /* how it ended; NULL: it broke */

@@ -12,7 +12,7 @@
 #define ITEM_MAX 128
 #define MILLION  1e6
 
-enum unit { WHOLE, MONEY, FRACTION };
+enum unit { WHOLE, MONEY, FRACTION, CHOICE };
 
 static const struct {
 	const char *name;
@@ -26,6 +26,7 @@ static const struct {
 	[ALLOWANCE_WEEK] = { "week", MONEY, 0 },
 	[ALLOWANCE_MONTH] = { "month", MONEY, 0 },
 	[ALLOWANCE_WARN] = { "warn", FRACTION, 0 },
+	[ALLOWANCE_BODIES] = { "log_bodies", CHOICE, 0 },
 };
 
 static const char *const lists[ALLOWANCE_LISTS] = {
@@ -53,6 +54,12 @@ static int read_part(const struct json *j, enum allowance_part p, uint64_t *ret,
 			return 0;
 		return err_set(e, ERR_INVALID, "%s must be a whole number of at most %llu", parts[p].name,
 			       (unsigned long long)parts[p].most);
+	}
+	if (parts[p].unit == CHOICE) {
+		if (j->type != JSON_BOOL)
+			return err_set(e, ERR_INVALID, "%s must be true or false", parts[p].name);
+		*ret = j->boolean ? ALLOWANCE_BODIES_KEPT : ALLOWANCE_BODIES_NOT;
+		return 0;
 	}
 	if (j->type != JSON_NUMBER || json_to_double(j, &d) < 0)
 		d = -1;
@@ -122,6 +129,8 @@ void allowance_put_part(struct json_out *o, enum allowance_part p, uint64_t v)
 {
 	if (parts[p].unit == WHOLE)
 		json_out_u64(o, v);
+	else if (parts[p].unit == CHOICE)
+		json_out_bool(o, v == ALLOWANCE_BODIES_KEPT);
 	else
 		json_out_double(o, (double)v / (parts[p].unit == MONEY ? (double)PRICES_DOLLAR : MILLION));
 }
@@ -156,9 +165,11 @@ bool allowance_allows(const struct allowance *a, enum allowance_list l, struct v
 
 /* ---- what holds ---- */
 
-/* A warning is no limit: it has no ceiling. */
+/* A warning is no limit: it has no ceiling. Who has forbidden that text is kept has forbidden it to all below. */
 static bool is_above(enum allowance_part p, uint64_t v, const struct allowance_ceiling *c)
 {
+	if (parts[p].unit == CHOICE)
+		return v != ALLOWANCE_BODIES_NOT && c->parts[p] == ALLOWANCE_BODIES_NOT;
 	return p != ALLOWANCE_WARN && c->parts[p] && (!v || v > c->parts[p]);
 }
 
@@ -171,11 +182,20 @@ void allowance_in_force(const char *name, const struct allowance *own, const uin
 		ret->parts[p] = said ? own->parts[p] : standard[p];
 		ret->from[p] = said ? name : ret->parts[p] ? "default" : NULL;
 		for (size_t i = 0; i < n; i++)
-			if (is_above((enum allowance_part)p, ret->parts[p], &ceilings[i])) {
+			if (is_above((enum allowance_part)p, ret->parts[p], &ceilings[i]) ||
+			    (parts[p].unit == CHOICE && !ret->parts[p] && ceilings[i].parts[p])) { /* what is said above holds */
 				ret->parts[p] = ceilings[i].parts[p];
 				ret->from[p] = ceilings[i].name;
 			}
 	}
+}
+
+static int too_much(enum allowance_part p, const struct allowance_ceiling *c, struct err *e)
+{
+	if (parts[p].unit == CHOICE)
+		return err_set(e, ERR_INVALID, "%s is forbidden, as the %s says", parts[p].name, c->name);
+	return err_set(e, ERR_INVALID, "%s must be above 0 and at most %.12g, as the %s says", parts[p].name,
+		       (double)c->parts[p] / (parts[p].unit == MONEY ? (double)PRICES_DOLLAR : 1), c->name);
 }
 
 int allowance_within(const struct allowance *a, const struct allowance_ceiling *ceilings, size_t n, struct err *e)
@@ -183,9 +203,7 @@ int allowance_within(const struct allowance *a, const struct allowance_ceiling *
 	for (int p = 0; p < ALLOWANCE_PARTS; p++)
 		for (size_t i = 0; a->said[p] && i < n; i++)
 			if (is_above((enum allowance_part)p, a->parts[p], &ceilings[i]))
-				return err_set(e, ERR_INVALID, "%s must be above 0 and at most %.12g, as the %s says", parts[p].name,
-					       (double)ceilings[i].parts[p] / (parts[p].unit == MONEY ? (double)PRICES_DOLLAR : 1),
-					       ceilings[i].name);
+				return too_much((enum allowance_part)p, &ceilings[i], e);
 	return 0;
 }
 

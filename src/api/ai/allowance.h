@@ -19,8 +19,12 @@ enum allowance_part {
 	ALLOWANCE_WEEK,
 	ALLOWANCE_MONTH,
 	ALLOWANCE_WARN,
+	ALLOWANCE_BODIES, /* enum allowance_bodies */
 	ALLOWANCE_PARTS
 };
+
+/* Whether the text of calls is kept. Who says no forbids it to those below. */
+enum allowance_bodies { ALLOWANCE_BODIES_UNSAID, ALLOWANCE_BODIES_KEPT, ALLOWANCE_BODIES_NOT };
 
 /* Patterns of ask_fits. A list that is said and empty allows nothing. */
 enum allowance_list { ALLOWANCE_PROVIDERS, ALLOWANCE_ENDPOINTS, ALLOWANCE_MODELS, ALLOWANCE_LISTS };

@@ -17,8 +17,17 @@ struct place {
 	char box[48];
 };
 
+/* The text of one call. */
+struct text {
+	struct list link;
+	struct entry *entry;
+	size_t n;
+	char bytes[];
+};
+
 struct entry {
 	struct list all, mine;
+	struct text *of; /* what l.bodies points to, or NULL */
 	struct place *place;
 	struct store_ai_log l; /* its views point behind it */
 	char text[];
@@ -47,8 +56,19 @@ static struct place *place_make(struct core *c, struct view box)
 	return p;
 }
 
+static void drop_text(struct core *c, struct entry *t)
+{
+	if (!t->of)
+		return;
+	list_del(&t->of->link);
+	c->ailog.n_text -= t->of->n;
+	free(TAKE_PTR(t->of));
+	t->l.bodies = (struct store_ai_bodies){ 0 };
+}
+
 static void drop(struct core *c, struct entry *t)
 {
+	drop_text(c, t);
 	struct place *p = t->place;
 
 	list_del(&t->all);
@@ -65,6 +85,35 @@ static void forget(struct core *c, struct entry *t)
 {
 	store_ai_log_delete(c->store, t->l.id, core_store_done, c);
 	drop(c, t);
+}
+
+/* Instead of what it points to. Without memory there is none. */
+static void take_text(struct core *c, struct entry *t)
+{
+	struct store_ai_bodies *b = &t->l.bodies;
+	size_t n = b->request.n + b->response.n;
+	struct text *x = b->kept ? malloc(sizeof(*x) + n) : NULL;
+
+	if (!x) {
+		*b = (struct store_ai_bodies){ 0 };
+		return;
+	}
+	if (b->request.n)
+		memcpy(x->bytes, b->request.p, b->request.n);
+	if (b->response.n)
+		memcpy(x->bytes + b->request.n, b->response.p, b->response.n);
+	b->request.p = x->bytes;
+	b->response.p = x->bytes + b->request.n;
+	x->entry = t;
+	x->n = n;
+	t->of = x;
+	list_append(&c->ailog.texts, &x->link);
+	c->ailog.n_text += n;
+	while (c->ailog.n_text > AILOG_TEXT) {
+		struct entry *oldest = CONTAINER(c->ailog.texts.next, struct text, link)->entry;
+		store_ai_bodies_delete(c->store, oldest->l.id, core_store_done, c);
+		drop_text(c, oldest);
+	}
 }
 
 static struct entry *entry_new(const struct store_ai_log *l)
@@ -112,6 +161,7 @@ int ailog_load(struct core *c, const struct store_ai_log *row)
 	put_in_order(p, t);
 	list_append(&c->ailog.all, &t->all);
 	c->ailog.n++;
+	take_text(c, t);
 	if (p->n > AILOG_BOX)
 		forget(c, CONTAINER(p->calls.next, struct entry, mine));
 	if (c->ailog.n > AILOG_ALL)
@@ -138,8 +188,29 @@ void ailog_each(const struct core *c, struct view box, uint64_t before, bool (*e
 	}
 }
 
+const struct store_ai_log *ailog_find(const struct core *c, struct view box, uint64_t id)
+{
+	const struct place *p = place_of(c, box);
+
+	for (const struct list *at = p ? p->calls.prev : NULL; p && at != &p->calls; at = at->prev) {
+		const struct store_ai_log *l = &CONTAINER(at, struct entry, mine)->l;
+		if (l->id == id)
+			return l;
+	}
+	return NULL;
+}
+
+void ailog_forget_box(struct core *c, struct view box)
+{
+	struct place *p = place_of(c, box);
+
+	for (struct list *at = p ? p->calls.next : NULL; p && at != &p->calls; at = at->next)
+		drop_text(c, CONTAINER(at, struct entry, mine));
+}
+
 void ailog_init(struct core *c)
 {
+	list_init(&c->ailog.texts);
 	map_init(&c->ailog.boxes);
 	list_init(&c->ailog.all);
 }

@@ -318,6 +318,7 @@ static void read_config(const struct config_ai_limits *l, uint64_t ret[ALLOWANCE
 	ret[ALLOWANCE_WEEK] = (uint64_t)prices_dollars(l->week);
 	ret[ALLOWANCE_MONTH] = (uint64_t)prices_dollars(l->month);
 	ret[ALLOWANCE_WARN] = (uint64_t)(l->warn * 1e6 + 0.5);
+	ret[ALLOWANCE_BODIES] = l->log_bodies ? ALLOWANCE_BODIES_KEPT : ALLOWANCE_BODIES_UNSAID;
 }
 
 void allowances_init(struct core *c)
@@ -326,6 +327,7 @@ void allowances_init(struct core *c)
 	read_config(&c->config->ai.box, c->allowances.box);
 	read_config(&c->config->ai.tenant, c->allowances.tenant);
 	read_config(&c->config->ai.max, c->allowances.max);
+	c->allowances.max[ALLOWANCE_BODIES] = c->config->ai.max.log_bodies ? ALLOWANCE_BODIES_UNSAID : ALLOWANCE_BODIES_NOT;
 }
 
 int allowances_load(struct core *c, const struct store_ai_limits *row)

@@ -86,6 +86,7 @@ void boxes_free_later(struct box *b)
 	history_forget(b);
 	policies_forget(b);
 	allowances_forget(b);
+	ailog_forget_box(b->core, view_of(b->id));
 	loop_timer_stop(&b->expiry);
 	mux_cancel(&b->destroy);
 	life_end(b, &e);

@@ -314,7 +314,7 @@ static void log_call(struct core *c, const struct usage_call *k, const struct us
 					     .finish = view_of(end->finish), .status = (uint64_t)MAX(end->status, 0),
 					     .estimated = end->estimated, .input = end->used.input,
 					     .cache_read = end->used.cache_read, .cache_write = end->used.cache_write,
-					     .output = end->used.output, .cost = end->cost });
+					     .output = end->used.output, .cost = end->cost, .bodies = end->bodies });
 }
 
 void usage_settle(struct core *c, const struct usage_call *k, const struct usage_end *end)

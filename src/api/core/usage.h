@@ -63,6 +63,7 @@ struct usage_end {
 	int64_t cost;
 	bool estimated;
 	int status;
+	struct store_ai_bodies bodies;
 	const char *finish; /* "complete", "error", "client", "broken", "timeout", "budget" */
 };
 void usage_settle(struct core *c, const struct usage_call *k, const struct usage_end *end);

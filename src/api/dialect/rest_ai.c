@@ -230,18 +230,8 @@ struct page {
 	bool more;
 };
 
-static bool put_call(void *arg, const struct store_ai_log *l)
+static void put_members(struct json_out *o, const struct store_ai_log *l)
 {
-	struct page *p = arg;
-	struct json_out *o = p->o;
-
-	if (!p->left) {
-		p->more = true;
-		return false;
-	}
-	p->left--;
-	p->last = l->id;
-	json_out_object(o);
 	json_out_ku64(o, "id", l->id);
 	rest_put_time(o, "at", l->at_ms);
 	json_out_ki64(o, "duration_ms", l->duration_ms);
@@ -256,8 +246,59 @@ static bool put_call(void *arg, const struct store_ai_log *l)
 	json_out_ku64(o, "cache_write_tokens", l->cache_write);
 	json_out_ku64(o, "output_tokens", l->output);
 	put_dollars(o, "cost_usd", l->cost);
-	json_out_end(o, '}');
+}
+
+static bool put_call(void *arg, const struct store_ai_log *l)
+{
+	struct page *p = arg;
+
+	if (!p->left) {
+		p->more = true;
+		return false;
+	}
+	p->left--;
+	p->last = l->id;
+	json_out_object(p->o);
+	put_members(p->o, l);
+	json_out_end(p->o, '}');
 	return true;
+}
+
+static void put_body(struct json_out *o, const char *key, bool kept, struct view text, bool cut)
+{
+	json_out_key(o, key);
+	if (!kept) {
+		json_out_null(o);
+		return;
+	}
+	json_out_object(o);
+	json_out_kstr(o, "text", text);
+	json_out_kbool(o, "truncated", cut);
+	json_out_end(o, '}');
+}
+
+static void one_call(struct req *r)
+{
+	struct err e = { 0 };
+	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
+	const struct store_ai_log *l = NULL;
+	uint64_t id = 0;
+
+	if (b && num_u64(r->params[1], &id) >= 0)
+		l = ailog_find(r->core, view_of(b->id), id);
+	if (b && !l)
+		err_set(&e, ERR_NOT_FOUND, "the sandbox has no such call, or it is not kept any more");
+	if (!l) {
+		rest_fail(r, &e);
+		return;
+	}
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	put_members(o, l);
+	put_body(o, "request", l->bodies.kept, l->bodies.request, l->bodies.request_cut);
+	put_body(o, "response", l->bodies.kept, l->bodies.response, l->bodies.response_cut);
+	json_out_end(o, '}');
+	rest_send(r, 200);
 }
 
 static void calls(struct req *r)
@@ -347,6 +388,7 @@ const struct route rest_ai_routes[] = {
 	{ "PATCH", "/v1/sandboxes/{id}/ai", patch_box, .body = REST_JSON },
 	{ "POST", "/v1/sandboxes/{id}/ai/token", rotate, .body = REST_JSON },
 	{ "GET", "/v1/sandboxes/{id}/ai/calls", calls, .query = "before limit" },
+	{ "GET", "/v1/sandboxes/{id}/ai/calls/{call}", one_call },
 	{ "GET", "/v1/tenants/{id}/ai", get_tenant },
 	{ "PUT", "/v1/tenants/{id}/ai", put_tenant_limits, .body = REST_JSON },
 	{ "PATCH", "/v1/tenants/{id}/ai", patch_tenant_limits, .body = REST_JSON },

@@ -110,6 +110,47 @@ static void test_in_force(void **state)
 	assert_int_equal(f.parts[ALLOWANCE_REQUESTS], 10); /* however it came to be said */
 }
 
+/* What is said above holds for who says nothing, and a no for everybody. */
+static void test_bodies(void **state)
+{
+	static const struct {
+		int max, tenant, standard, own; /* enum allowance_bodies; own: -1 */
+		int want;
+		const char *from;
+		bool refused;
+	} cases[] = {
+		{ 0, 0, 0, -1, 0, NULL, false }, { 0, 0, 1, -1, 1, "default", false }, { 0, 1, 0, -1, 1, "tenant", false },
+		{ 0, 0, 0, 1, 1, "own", false }, { 0, 1, 1, 2, 2, "own", false },      { 0, 2, 1, -1, 2, "tenant", false },
+		{ 0, 2, 0, 1, 2, "tenant", true }, { 2, 1, 1, 1, 2, "max", true },      { 2, 1, 0, -1, 2, "max", false },
+		{ 2, 2, 0, 2, 2, "own", false },
+	};
+
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		const uint64_t max[ALLOWANCE_PARTS] = { [ALLOWANCE_BODIES] = (uint64_t)cases[i].max };
+		const uint64_t tenant[ALLOWANCE_PARTS] = { [ALLOWANCE_BODIES] = (uint64_t)cases[i].tenant };
+		const uint64_t standard[ALLOWANCE_PARTS] = { [ALLOWANCE_BODIES] = (uint64_t)cases[i].standard };
+		const struct allowance_ceiling ceilings[] = { { "max", max }, { "tenant", tenant } };
+		struct allowance own = { 0 };
+		struct allowance_force f;
+		struct err e;
+		if (cases[i].own > 0)
+			assert_int_equal(change(&own, cases[i].own == 1 ? "{\"log_bodies\":true}" : "{\"log_bodies\":false}", &e), 0);
+		allowance_in_force("own", &own, standard, ceilings, ELEMS(ceilings), &f);
+		assert_int_equal(f.parts[ALLOWANCE_BODIES], cases[i].want);
+		if (cases[i].from)
+			assert_string_equal(f.from[ALLOWANCE_BODIES], cases[i].from);
+		else
+			assert_null(f.from[ALLOWANCE_BODIES]);
+		e = (struct err){ 0 };
+		assert_int_equal(allowance_within(&own, ceilings, ELEMS(ceilings), &e) < 0, cases[i].refused);
+	}
+	struct allowance a = { 0 };
+	struct err e;
+	assert_int_equal(change(&a, "{\"log_bodies\":false}", &e), 0);
+	says(&a, "{\"log_bodies\":false}");
+	assert_true(change(&a, "{\"log_bodies\":1}", &e) < 0);
+}
+
 static int begin(void **state)
 {
 	arena = ARENA_INIT(1u << 20);
@@ -125,6 +166,6 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_said), cmocka_unit_test(test_lists), cmocka_unit_test(test_wrong),
-					    cmocka_unit_test(test_in_force) };
+					    cmocka_unit_test(test_in_force), cmocka_unit_test(test_bodies) };
 	return cmocka_run_group_tests(tests, begin, end);
 }
