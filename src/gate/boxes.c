@@ -16,6 +16,8 @@
 
 #define NAMES          512 /* addresses that are remembered for a box */
 #define REFILL_MS      50
+#define USED_MS        100 /* after which the api is told what was used, */
+#define USED_STEP      (4u * 1024 * 1024) /* or at once */
 #define QUESTIONS      50.0 /* to DNS in a second */
 #define QUESTIONS_MOST 200.0
 
@@ -65,6 +67,7 @@ void box_free(struct box *b)
 	close_io(&b->dns);
 	fd_close(b->steer);
 	policy_free(b->policy);
+	share_leave(&b->gate->tenants, &b->share);
 	for (unsigned i = 0; i < b->n_names; i++)
 		free(b->names[i].name);
 	free(b->names);
@@ -147,10 +150,60 @@ size_t box_allowance(struct box *b, size_t want)
 	return (size_t)MIN((uint64_t)want, b->bytes_left);
 }
 
+uint64_t box_used(const struct box *b)
+{
+	return b->bytes_before + b->bytes_in + b->bytes_out;
+}
+
+static bool untold(const struct box *b)
+{
+	return b->policy && b->policy->max_bytes && box_used(b) != b->bytes_told;
+}
+
+/* What was used outlives a gate: the api keeps it. Without a way to it the next byte tries again. */
+static void tell_used(struct gate *g)
+{
+	struct wire_gate_use uses[64];
+	struct wire_gate_used m = { .boxes = { uses, 0 } };
+
+	loop_timer_stop(&g->tell_used);
+	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n)) {
+		struct box *b = CONTAINER(n, struct box, node);
+		if (!untold(b) || !link_open(&g->api))
+			continue;
+		b->bytes_told = box_used(b);
+		uses[m.boxes.n++] = (struct wire_gate_use){ view_of(b->id), b->bytes_told };
+		if (m.boxes.n == ELEMS(uses)) {
+			(void)!link_send_msg(&g->api, WIRE_TYPE_GATE_USED, FRAME_EVENT, 0, 0, 0, &wire_gate_used_msg, &m);
+			m.boxes.n = 0;
+		}
+	}
+	if (m.boxes.n)
+		(void)!link_send_msg(&g->api, WIRE_TYPE_GATE_USED, FRAME_EVENT, 0, 0, 0, &wire_gate_used_msg, &m);
+}
+
+static void on_tell_used(struct loop_timer *t)
+{
+	tell_used(CONTAINER(t, struct gate, tell_used));
+}
+
+static void tell_used_soon(struct box *b)
+{
+	struct gate *g = b->gate;
+
+	if (!untold(b))
+		return;
+	if (box_used(b) - b->bytes_told >= USED_STEP)
+		tell_used(g);
+	else if (!loop_timer_active(&g->tell_used))
+		loop_timer_start(g->loop, &g->tell_used, USED_MS, on_tell_used);
+}
+
 void box_count(struct box *b, bool out, size_t n)
 {
 	*(out ? &b->bytes_out : &b->bytes_in) += n;
 	b->bytes_left -= MIN(b->bytes_left, n);
+	tell_used_soon(b);
 }
 
 /* ---- names of addresses ---- */
@@ -260,8 +313,10 @@ static void on_keeper(struct link *l, const struct frame *f, int fd)
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX_GONE) {
 		struct wire_gate_box_gone m;
 		struct box *b = pb_decode(&wire_gate_box_gone_msg, f->body, 0, &a, &m) < 0 ? NULL : box_get(g, m.id);
-		if (b)
+		if (b) {
+			tell_used(g); /* it may be started again */
 			box_free(b);
+		}
 	}
 	arena_done(&a);
 }
@@ -288,7 +343,7 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 	if (policy_new(&m, &p, e) < 0)
 		return -1;
 	struct box *b = box_need(g, m.box);
-	if (!b) {
+	if (!b || share_join(&g->tenants, &b->share, m.tenant) < 0) {
 		policy_free(p);
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a box");
 	}
@@ -297,6 +352,10 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 	policy_free(b->policy);
 	b->policy = p;
 	b->synced = true;
+	/* The api may not know yet what this gate has counted, or not any more. */
+	b->bytes_before += m.used_bytes > box_used(b) ? m.used_bytes - box_used(b) : 0;
+	b->bytes_told = m.used_bytes;
+	tell_used_soon(b);
 	b->bytes_left = MIN(b->bytes_left, p->bytes_per_second);
 	if (m.recheck)
 		LIST_EACH(it, &b->flows) {
@@ -338,7 +397,7 @@ static int call_stats(struct gate *g, const struct frame *f, struct arena *a, st
 	if (!b)
 		return err_set(e, ERR_NOT_FOUND, "the gate does not serve this box");
 	verdict_flush(g); /* so that whoever asks has what is counted here */
-	struct wire_gate_stats_reply out = { .flows = b->n_flows, .allowed = b->allowed, .denied = b->denied,
+	struct wire_gate_stats_reply out = { .flows = b->share.n_flows, .allowed = b->allowed, .denied = b->denied,
 					     .bytes_out = b->bytes_out, .bytes_in = b->bytes_in };
 	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_gate_stats_reply_msg, &out);
 	return 0;

@@ -70,11 +70,11 @@ void flow_end(struct flow *f, bool reset)
 	buf_done(&f->look);
 	web_done(f);
 	list_del(&f->link);
-	f->box->n_flows--;
+	share_flows(&f->box->share, -1);
+	g->n_flows--;
 	f->box->n_intercepts -= f->intercepted;
 	f->box->collected -= f->collected;
 	f->collected = 0;
-	g->n_flows--;
 	loop_defer(g->loop, &f->freeing, run_free);
 }
 
@@ -377,7 +377,7 @@ void flow_looked(struct flow *f)
 			flow_wants(f);
 		return;
 	}
-	enum peek what = peek_look(buf_view(&f->look), name);
+	enum peek what = peek_look(&f->peek, buf_view(&f->look), name);
 	if (what == PEEK_MORE && (f->client_eof || buf_len(&f->look) >= GATE_LOOK))
 		what = buf_len(&f->look) >= GATE_LOOK ? PEEK_BAD : PEEK_OTHER;
 	switch (what) {
@@ -540,7 +540,7 @@ void flow_start_direct(struct flow *f)
 	dial_addr(f, &f->meant);
 }
 
-/* The table is full: whoever has most loses its oldest one to those who have fewer, so that no box shuts out the others. */
+/* The table is full: whoever has most loses its oldest one to those who have fewer, so that nobody shuts out the others. */
 static bool make_room(struct box *b)
 {
 	struct gate *g = b->gate;
@@ -550,7 +550,7 @@ static bool make_room(struct box *b)
 		return true;
 	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n)) {
 		struct box *it = CONTAINER(n, struct box, node);
-		if (it->n_flows > most->n_flows)
+		if (share_is_more(&it->share, &most->share))
 			most = it;
 	}
 	if (most == b)
@@ -570,8 +570,8 @@ static void start(struct flow *f)
 	f->has_meant = !proxy;
 	if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
-	else if (b->n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
-		 !box_may_connect(b) || (p->max_bytes && b->bytes_in + b->bytes_out >= p->max_bytes) || !make_room(b))
+	else if (b->share.n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
+		 !box_may_connect(b) || (p->max_bytes && box_used(b) >= p->max_bytes) || !make_room(b))
 		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 	else if (proxy || f->port == NETNS_DNS_PORT) {
 		f->state = proxy ? FLOW_PROXY : FLOW_DNS;
@@ -597,7 +597,7 @@ static struct flow *flow_new(struct box *b, int fd)
 	buf_init(&f->to_client, sizeof(b->gate->scratch) + GATE_LOOK);
 	buf_init(&f->look, sizeof(b->gate->scratch));
 	list_append(&b->flows, &f->link);
-	b->n_flows++;
+	share_flows(&b->share, 1);
 	b->gate->n_flows++;
 	return f;
 }

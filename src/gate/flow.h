@@ -39,6 +39,7 @@ struct flow {
 	struct loop_timer timer;
 	struct loop_task freeing;
 	uint64_t active_ms;
+	uint64_t taken; /* bytes, by the client, of what was kept for it */
 
 	enum flow_state state;
 	enum flow_mode mode;
@@ -65,6 +66,8 @@ struct flow {
 
 	struct buf to_server, to_client; /* read from one side, not yet taken by the other */
 	struct buf look;                 /* client's bytes that are not judged yet */
+	struct peek_memory peek;         /* of the first of them */
+	size_t head_seen;                /* of a head that is not whole: bytes that were looked at */
 
 	/* MODE_HTTP */
 	struct http1_request request;

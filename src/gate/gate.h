@@ -2,6 +2,7 @@
  * What the files of paddock-gate share: see main.c. The map of the program:
  *
  *   boxes.c    what the keeper and the api say: listeners, policies
+ *   share.c    how many connections boxes and tenants have
  *   flow.c     one connection of a box, from accept to its end; who decides what when
  *   peek.c     its first bytes: TLS, HTTP or anything else
  *   proxy.c    the proxy port: HTTP CONNECT, absolute-form requests, SOCKS 5, tokens
@@ -20,6 +21,7 @@
 #include "link.h"
 #include "map.h"
 #include "policy.h"
+#include "share.h"
 
 #define GATE_FLOWS       8192   /* in all; each has two fds */
 #define GATE_BOX_FLOWS   2048   /* of one box */
@@ -29,6 +31,8 @@
 #define GATE_FIRST_MS    150    /* a client that says nothing for so long lets the server speak first */
 #define GATE_CONNECT_MS  10000  /* for one address */
 #define GATE_IDLE_MS     900000
+#define GATE_LINGER_MS   60000  /* at the end of an intercepted one, while its client takes nothing of what is left */
+#define GATE_AWAY_MS     10000  /* if it is we who end it, whatever it takes */
 #define GATE_OWNED       64     /* addresses of which it is known whether they are our own */
 #define GATE_LOOK        (24u * 1024) /* bytes of the beginning that are kept to look at */
 
@@ -44,9 +48,11 @@ struct box {
 	struct policy *policy; /* NULL: nothing is allowed */
 	bool synced;           /* it came on the api's present channel */
 	struct list flows, questions;
-	unsigned n_flows, n_intercepts;
+	struct share share; /* of the connections */
+	unsigned n_intercepts;
 	size_t collected; /* of GATE_COLLECT */
 	uint64_t allowed, denied, bytes_out, bytes_in;
+	uint64_t bytes_before, bytes_told; /* of the policy's max_bytes: used with gates before, and what the api knows */
 	/* limits by time: what is left, and when it was counted last */
 	uint64_t tokens_ms, bytes_left;
 	double connects_left, questions_left;
@@ -70,7 +76,7 @@ struct gate {
 	struct list vault_waits;
 	uint32_t vault_stream;
 	struct intercept_gate *intercept;
-	struct map boxes;
+	struct map boxes, tenants;
 	unsigned n_flows;
 	struct names *names;
 	int route;              /* netlink: whether an address is our own */
@@ -84,7 +90,7 @@ struct gate {
 	struct buf verdicts;    /* encoded, not yet sent */
 	unsigned n_verdicts;
 	uint64_t lost;          /* verdicts */
-	struct loop_timer flush;
+	struct loop_timer flush, tell_used;
 	int pipe[2]; /* empty between turns: what is spliced passes through it */
 	char scratch[256 * 1024];
 };
@@ -99,6 +105,8 @@ bool box_may_ask(struct box *b); /* DNS: a question that goes out */
 size_t box_allowance(struct box *b, size_t want);
 void box_later(struct box *b); /* accepts nothing for a moment */
 void box_count(struct box *b, bool out, size_t n);
+/* Of the policy's max_bytes. */
+uint64_t box_used(const struct box *b);
 /* What DNS said to the box: the name of an address, or "". */
 void box_remember(struct box *b, const struct addr *a, const char *name);
 struct view box_name(const struct box *b, const struct addr *a);

@@ -336,6 +336,14 @@ bool intercept_late(struct flow *f)
 	struct intercept *ic = f->intercept;
 	bool asks = !ic->client.ready; /* it waits in its handshake: it is told when it asks */
 
+	if (ic->ending) {
+		if (ic->away || f->taken == ic->taken)
+			flow_end(f, true);
+		else
+			flow_timer(f, GATE_LINGER_MS);
+		ic->taken = f->taken;
+		return true;
+	}
 	if (ic->server.ready || ic->server.failed || ic->closing)
 		return false;
 	if (!ic->server.ssl) { /* not even the vault has answered */
@@ -374,11 +382,24 @@ void intercept_flushed(struct flow *f)
 		intercept_h2_run(ic);
 }
 
+void intercept_ending(struct flow *f, bool away)
+{
+	struct intercept *ic = f->intercept;
+
+	if (ic->away || (ic->ending && !away))
+		return;
+	ic->ending = true;
+	ic->away = away;
+	ic->taken = f->taken;
+	flow_timer(f, away ? GATE_AWAY_MS : GATE_LINGER_MS);
+}
+
 void intercept_close(struct flow *f)
 {
 	struct intercept *ic = f->intercept;
 
 	ic->closing = true;
+	intercept_ending(f, false);
 	if (ic->client.ready) {
 		(void)SSL_shutdown(ic->client.ssl);
 		ERR_clear_error();
@@ -401,6 +422,7 @@ void intercept_fail(struct flow *f, int status, const char *text)
 		flow_end(f, true);
 		return;
 	}
+	intercept_ending(f, true);
 	if (!f->intercept->client.ready || intercept_to_client(f, (struct view){ answer, (size_t)n }))
 		intercept_close(f);
 }

@@ -56,6 +56,7 @@ struct intercept {
 	enum intercept_step step;
 	struct buf in;     /* from the client, decrypted, not dealt with */
 	struct buf answer; /* from the server, decrypted: a head that is not whole */
+	size_t in_seen, answer_seen; /* of heads that are not whole: bytes that were looked at */
 	struct http_header *headers;
 	struct http1_request request;
 	struct http1_body body;
@@ -71,6 +72,8 @@ struct intercept {
 	unsigned asked; /* answers of the vault that are awaited */
 	const char *trouble; /* with the server's TLS */
 	bool closing;        /* the client's end was said: nothing more is read */
+	bool ending, away;   /* the end is near; for what the client has done */
+	uint64_t taken;      /* what it has taken then */
 };
 
 /* ---- intercept.c ---- */
@@ -81,7 +84,8 @@ void intercept_start(struct flow *f);
 void intercept_client(struct flow *f, struct view data);
 void intercept_server(struct flow *f, struct view data);
 void intercept_server_ended(struct flow *f);
-/* The time for the handshake with the server is over: true when it was not done, and the client has been told. */
+/* The time for the handshake with the server is over, or that for the end: true when it was not done, and the client has been
+ * told; or when it is being ended. */
 bool intercept_late(struct flow *f);
 bool intercept_reads(const struct flow *f);
 /* Everything went out: what else is there to do? */
@@ -94,6 +98,9 @@ bool intercept_to_server(struct flow *f, struct view data);
 /* An answer of our own in HTTP/1.1, and the end. */
 void intercept_fail(struct flow *f, int status, const char *text);
 void intercept_close(struct flow *f);
+/* The end is near: a client that takes nothing of what is left is not waited for long, and shorter yet if it is sent
+ * `away` for what it has done. */
+void intercept_ending(struct flow *f, bool away);
 /* The vault has answered. */
 void intercept_leaf(struct flow *f, struct view leaf, struct view authority, const struct err *e);
 /* Whether the request may go; if so with which secrets, if not what the client is told. */

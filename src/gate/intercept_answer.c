@@ -102,9 +102,11 @@ static int parse_answer(struct view head, struct answer *ret)
 static int answer_head(struct intercept *ic)
 {
 	struct view all = buf_view(&ic->answer);
-	const char *end = memmem(all.p, all.n, "\r\n\r\n", 4);
+	struct view unseen = view_skip(all, MAX(ic->answer_seen, 3u) - 3);
+	const char *end = memmem(unseen.p, unseen.n, "\r\n\r\n", 4);
 	struct answer a;
 
+	ic->answer_seen = end ? 0 : all.n;
 	if (!end) {
 		if (all.n > INJECT_HEAD)
 			return bad_answer(ic, INTERCEPT_IMPROPER) ? 0 : -1;

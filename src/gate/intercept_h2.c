@@ -28,6 +28,12 @@ static bool is_client(const struct h2_side *side)
 	return side == &side->h->client;
 }
 
+static int send_away(struct h2_side *side)
+{
+	intercept_ending(side->h->ic->flow, true);
+	return h2_session_calm(side->session);
+}
+
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *arg)
 {
 	struct h2_side *side = arg;
@@ -107,7 +113,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *f, void 
 
 	/* A server may reset what it is asked: those that cost us are the client's. */
 	if ((f->hd.type != NGHTTP2_RST_STREAM || is_client(side)) && !h2_session_affords(&side->budget, f, now(side)))
-		return h2_session_calm(session);
+		return send_away(side);
 	if (f->hd.type == NGHTTP2_GOAWAY && !is_client(side))
 		bye(side->h, f->goaway.error_code);
 	if (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA)
@@ -133,7 +139,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *f, in
 
 	(void)f;
 	(void)error;
-	return rate_spend(&side->budget.resets, now(side)) ? 0 : h2_session_calm(session);
+	return rate_spend(&side->budget.resets, now(side)) ? 0 : send_away(side);
 }
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, size_t n, void *arg)
@@ -160,7 +166,7 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *f, void 
 	/* Resets that it makes us send cost the same as its own. */
 	if (f->hd.type == NGHTTP2_RST_STREAM && is_client(side) && f->rst_stream.error_code == NGHTTP2_PROTOCOL_ERROR &&
 	    !rate_spend(&side->budget.resets, now(side)))
-		return h2_session_calm(session);
+		return send_away(side);
 	if (!s || (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA))
 		return 0;
 	if (!is_client(side))
@@ -334,6 +340,7 @@ void intercept_h2_ended(struct intercept *ic)
 		LIST_EACH (it, &h->streams)
 			h2_stream_server_lost(CONTAINER(it, struct h2_stream, link));
 	}
+	intercept_ending(ic->flow, false);
 	bye(h, NGHTTP2_NO_ERROR);
 	intercept_h2_run(ic);
 }

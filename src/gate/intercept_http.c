@@ -179,10 +179,13 @@ static int read_head(struct intercept *ic)
 		ic->headers = calloc(INJECT_HEADERS, sizeof(*ic->headers));
 	if (!ic->headers)
 		return -503;
+	if (!http1_request_news(&ic->in_seen, ic->in.p + ic->in.head, buf_len(&ic->in), INJECT_HEAD))
+		return 0;
 	http1_request_init(r, ic->headers, INJECT_HEADERS, INJECT_HEAD);
 	int n = http1_request_parse(r, ic->in.p + ic->in.head, buf_len(&ic->in));
 	if (n <= 0)
 		return n;
+	ic->in_seen = 0;
 	buf_clear(&ic->head_text);
 	if (buf_add(&ic->head_text, view_head(buf_view(&ic->in), (size_t)n)) < 0)
 		return -431;

@@ -59,6 +59,7 @@ static int start(struct gate *g, struct err *e)
 	if (!g->names || service_drop("uids.gate", uid, seccomp_gate, e) < 0)
 		return -1;
 	map_init(&g->boxes);
+	map_init(&g->tenants);
 	g->verdicts = BUF_INIT(256u * 1024);
 	int r = link_start(&g->keeper, g->loop, FD_KEEPER, true, &boxes_keeper_ops);
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the keeper's channel") : 0;

@@ -12,13 +12,14 @@
 #define METHOD_MOST 16
 
 /* "GET ", "M-SEARCH ": a method and a space. */
-static enum peek look_http(struct view in)
+static enum peek look_http(struct peek_memory *m, struct view in)
 {
 	size_t n = 0;
 
 	/* Servers skip empty lines before a request. */
-	while (in.n && (in.p[0] == '\r' || in.p[0] == '\n'))
-		in = view_skip(in, 1);
+	while (m->empty < in.n && (in.p[m->empty] == '\r' || in.p[m->empty] == '\n'))
+		m->empty++;
+	in = view_skip(in, m->empty);
 	if (view_starts(in, "PRI * HTTP/2"))
 		return PEEK_HTTP2;
 	while (n < in.n && n < METHOD_MOST && ((in.p[n] >= 'A' && in.p[n] <= 'Z') || (n && in.p[n] == '-')))
@@ -35,20 +36,22 @@ static enum peek look_http(struct view in)
 	return in.p[n + 1] == '/' || in.p[n + 1] == '*' || (in.p[n + 1] | 32) == 'h' ? PEEK_HTTP : PEEK_OTHER;
 }
 
-enum peek peek_look(struct view in, char name[256])
+enum peek peek_look(struct peek_memory *m, struct view in, char name[256])
 {
 	struct tls_hello hello;
 
 	name[0] = 0;
-	if (in.n == 0)
+	if (in.n == 0 || in.n < m->need)
 		return PEEK_MORE;
 	if ((uint8_t)in.p[0] != 22)
-		return look_http(in);
+		return look_http(m, in);
 	if (in.n >= 2 && in.p[1] != 3)
 		return PEEK_OTHER;
 	int r = tls_hello_parse(in, &hello);
-	if (r == 0)
+	if (r == 0) {
+		m->need = hello.need;
 		return PEEK_MORE;
+	}
 	if (r < 0)
 		return PEEK_BAD; /* begins as TLS: who knows what a server would make of it */
 	enum peek tls = hello.ech ? PEEK_ECH : PEEK_TLS;

@@ -207,9 +207,11 @@ static int parse_connect(struct flow *f, struct view head, struct proxy_target *
 static void read_connect(struct flow *f)
 {
 	struct view v = buf_view(&f->look);
-	const char *end = memmem(v.p, v.n, "\r\n\r\n", 4);
+	struct view unseen = view_skip(v, MAX(f->head_seen, 3u) - 3);
+	const char *end = memmem(unseen.p, unseen.n, "\r\n\r\n", 4);
 	struct proxy_target t = { 0 };
 
+	f->head_seen = end ? 0 : v.n;
 	if (!end) {
 		if (v.n >= GATE_LOOK)
 			flow_refuse(f, WIRE_GATE_REASON_MALFORMED, NULL);

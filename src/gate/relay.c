@@ -56,6 +56,7 @@ static bool flush_one(struct flow *f, int fd, struct buf *keep)
 			return false;
 		}
 		buf_consume(keep, (size_t)n);
+		f->taken += fd == f->client_fd ? (size_t)n : 0;
 	}
 	if (buf_len(keep) == 0)
 		buf_done(keep);
@@ -105,7 +106,7 @@ static bool over_limit(struct flow *f)
 {
 	const struct policy *p = f->box->policy;
 
-	if (!p || !p->max_bytes || f->box->bytes_in + f->box->bytes_out <= p->max_bytes)
+	if (!p || !p->max_bytes || box_used(f->box) <= p->max_bytes)
 		return false;
 	flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 	return true;

@@ -11,7 +11,8 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define HEADERS 128
+#define HEADERS   128
+#define HEAD_MOST (GATE_LOOK - 1)
 
 void web_done(struct flow *f)
 {
@@ -171,17 +172,20 @@ static int step_head(struct flow *f)
 	struct proxy_target t = { 0 };
 	struct view v = buf_view(&f->look);
 
+	if (!http1_request_news(&f->head_seen, v.p, v.n, HEAD_MOST))
+		return 0;
 	if (!f->headers)
 		f->headers = calloc(HEADERS, sizeof(*f->headers));
 	if (!f->headers)
 		return malformed(f, 503, "no memory") ? 0 : -1;
 	/* From the start each time: the bytes may have moved. */
-	http1_request_init(r, f->headers, HEADERS, GATE_LOOK - 1);
+	http1_request_init(r, f->headers, HEADERS, HEAD_MOST);
 	int n = http1_request_parse(r, (char *)(uintptr_t)v.p, v.n);
 	if (n < 0)
 		return malformed(f, -n, r->why ? r->why : "malformed request") ? 0 : -1;
 	if (n == 0)
 		return 0;
+	f->head_seen = 0;
 	if (r->host.n && proxy_target(r->host, &t) < 0)
 		return malformed(f, 400, "malformed Host") ? 0 : -1;
 	if (f->state != FLOW_OPEN)

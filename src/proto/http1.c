@@ -349,6 +349,16 @@ static int take_line(struct http1_request *r, char *line, size_t n)
 	return fail(r, 500, "parsed past the end of a head");
 }
 
+bool http1_request_news(size_t *seen, const char *p, size_t n, size_t max_bytes)
+{
+	size_t had = MIN(*seen, n);
+
+	*seen = n;
+	if (had == 0 || had == n)
+		return had == 0 && n > 0;
+	return memchr(p + had, '\n', n - had) || (had < max_bytes / 2 && n >= max_bytes / 2) || n >= max_bytes;
+}
+
 int http1_request_parse(struct http1_request *r, char *p, size_t n)
 {
 	/* Not HTTP at all (a TLS hello, say): no line end may ever come. */

@@ -45,6 +45,11 @@ void http1_request_init(struct http1_request *r, struct http_header *headers, si
  * names are put into lower case in place.
  */
 int http1_request_parse(struct http1_request *r, char *p, size_t n) _must_check_;
+/*
+ * For who parses a head from its start each time: whether these n bytes can give another
+ * answer than the first *seen of them did. *seen becomes n.
+ */
+bool http1_request_news(size_t *seen, const char *p, size_t n, size_t max_bytes);
 
 /* Whether these bytes may stand in a path or query: ASCII, whole escapes. */
 bool http1_is_target(struct view v);

@@ -159,6 +159,12 @@ static void read_extensions(struct reader *r, struct tls_hello *h)
 	}
 }
 
+/* All that came was taken, but for a header of a record that is not whole. */
+static size_t needed(const struct reader *r, size_t came)
+{
+	return came - r->in.n + r->left + (r->record < r->left ? 5 : 0);
+}
+
 int tls_hello_parse(struct view in, struct tls_hello *ret)
 {
 	struct reader r = { .in = in, .left = 4 };
@@ -169,7 +175,7 @@ int tls_hello_parse(struct view in, struct tls_hello *ret)
 	size_t size = number(&r, 3);
 	if (!r.bad && size > TLS_HELLO_MAX)
 		return -EINVAL;
-	r.left = size;
+	r.left = r.bad ? r.left : size;
 	take(&r, NULL, 2 + 32); /* version, random */
 	take(&r, NULL, length(&r, 1, 32));
 	size_t suites = length(&r, 2, r.left);
@@ -179,8 +185,9 @@ int tls_hello_parse(struct view in, struct tls_hello *ret)
 	take(&r, NULL, length(&r, 1, r.left));
 	if (!r.bad)
 		read_extensions(&r, &h);
-	if (r.bad)
-		return r.bad == -EAGAIN ? 0 : -EINVAL;
+	if (r.bad && r.bad != -EAGAIN)
+		return -EINVAL;
+	h.need = r.bad ? needed(&r, in.n) : 0;
 	*ret = h;
-	return 1;
+	return r.bad ? 0 : 1;
 }

@@ -527,6 +527,36 @@ while time.monotonic() < end:
     assert "no" in inside(out, ["tcp", net.host(66), ECHO_PORT])[0]
 
 
+def test_used_bytes_outlive_the_gate(client, net, gated):
+    """Otherwise whoever could make the gate end would have begun anew."""
+    box = client.create()
+    give(box, allow(cidr=f"{net.host(10)}/32"), bytes=10_000_000)
+    code = PROBE.replace('if __name__ == "__main__":', "if False:") + f"""
+size = int(sys.argv[1])
+try:
+    c = connect("{net.host(10)}", {SINK_PORT})
+    c.sendall(b"x" * size); c.shutdown(1)
+    print(c.recv(20) == b"%d" % size)
+except OSError:
+    print("cut")
+"""
+    assert box.python(code, "6000000").out == b"True\n"
+    pid = gate_pid(gated)
+    gated.api_kills += 1
+    paddock.kill(pid)
+    paddock.until(lambda: gate_pid(gated) != pid and "ok" in inside(box, ["tcp", net.host(10), ECHO_PORT])[0], "the way out is back", 30)
+    after = last_id(box)
+    assert box.python(code, "7000000").out in (b"cut\n", b"False\n")
+    assert reason(box, after, reason="limit")
+    give(box, allow(cidr=f"{net.host(10)}/32"), bytes=100_000_000)  # the control
+    assert box.python(code, "7000000").out == b"True\n"
+    assert client.post(box.path + "/stop", {}).status == 200 and client.post(box.path + "/start", {}).status == 200
+    worked(inside(box, ["tcp", net.host(10), ECHO_PORT])[0])
+    give(box, allow(cidr=f"{net.host(10)}/32"), bytes=10_000_000)
+    assert "no" in inside(box, ["tcp", net.host(10), ECHO_PORT])[0]  # a stop is no new beginning, either
+    box.delete()
+
+
 def test_restarts(out, net, gated):
     give(out, allow("a.test"))
     worked(inside(out, ["tcp", "a.test", ECHO_PORT])[0])

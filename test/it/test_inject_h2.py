@@ -547,6 +547,48 @@ def test_floods(net, rules, value, site):
     assert [pid for pid, name in site.programs().items() if name == "paddock-gate"] == gate
 
 
+DEAF = r"""
+import array, fcntl, select
+def deaf():
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    raw.settimeout(20)
+    raw.connect(("api.test", %d))
+    s = context.wrap_socket(raw, server_hostname="api.test")
+    window = struct.pack(">HI", 4, 1 << 30)
+    s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, window) + frame(WINDOW, 0, 0, struct.pack(">I", 1 << 30))
+              + frame(HEADERS, 5, 1, head("/big", ("x-size", "24000000"))))
+    return s
+
+def waiting(s):
+    n = array.array("i", [0])
+    fcntl.ioctl(s.fileno(), 0x541B, n)
+    return n[0]
+
+held = [deaf() for _ in range(6)]
+before, since = None, time.monotonic()
+while time.monotonic() - since < 1:  # until nothing more comes: it is full
+    now = [waiting(s) for s in held]
+    if now != before or not all(now): before, since = now, time.monotonic()
+    time.sleep(0.02)
+for s in held: s.sendall(frame(SETTINGS) * 60)
+begin, took = time.monotonic(), []
+poll = select.poll()
+for s in held: poll.register(s, 0)  # ends alone
+while held and time.monotonic() - begin < 20 and not took:
+    for fd, _ in poll.poll(1000):
+        took.append(time.monotonic() - begin)
+        poll.unregister(fd)
+print(json.dumps(took))
+""" % PORT
+
+
+def test_who_reads_nothing_is_not_waited_for(net, rules, value):
+    """A client that asks for too much is told to leave; one that does not even read that is cut after a while."""
+    took = frames(rules(inject("api.test", KEY)), DEAF)
+    assert took and all(5 < each < 20 for each in took), took
+
+
 # ---- the canary --------------------------------------------------------------
 
 

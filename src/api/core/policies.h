@@ -84,6 +84,7 @@ struct policy_logs {
 struct box_egress {
 	struct policy *own;    /* NULL: that of its image, tenant, … */
 	struct policy_log log;
+	uint64_t used;         /* bytes, as the gate said last, of a policy that limits them */
 	struct list unsent;    /* of core->policies.unsent */
 };
 

@@ -199,6 +199,8 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 		.connects_per_second = (uint32_t)policy->limits.connections_per_second,
 		.recheck = recheck,
 		.refuse_ech = policy->refuse_ech,
+		.tenant = view_of(b->tenant->id),
+		.used_bytes = b->egress.used,
 	};
 	int r = put_rules(b, &a, policy, &w);
 
@@ -388,6 +390,21 @@ static void take_caller(struct core *c, const struct frame *f, int fd)
 	arena_done(&a);
 }
 
+/* Kept for the next gate. */
+static void take_used(struct core *c, const struct frame *f)
+{
+	struct arena a = ARENA_INIT(64 * 1024);
+	struct wire_gate_used m;
+
+	if (pb_decode(&wire_gate_used_msg, f->body, PB_SKIP_UNKNOWN, &a, &m) >= 0)
+		for (size_t i = 0; i < m.boxes.n; i++) {
+			struct box *b = boxes_by_id(c, m.boxes.items[i].box);
+			if (b)
+				b->egress.used = MAX(b->egress.used, m.boxes.items[i].bytes);
+		}
+	arena_done(&a);
+}
+
 static void on_event(struct mux *m, const struct frame *f, int fd)
 {
 	struct core *c = CONTAINER(m, struct core, policies.gate);
@@ -399,7 +416,8 @@ static void on_event(struct mux *m, const struct frame *f, int fd)
 		return;
 	}
 	fd_close(fd);
-
+	if (f->type == WIRE_TYPE_GATE_USED)
+		take_used(c, f);
 	if (f->type == WIRE_TYPE_GATE_VERDICTS && pb_decode(&wire_gate_verdicts_msg, f->body, PB_SKIP_UNKNOWN, &a, &v) >= 0)
 		policies_log_add(c, &v);
 	arena_done(&a);

@@ -11,6 +11,11 @@
 
 #include "poison.h"
 
+static enum peek look(struct view in, char name[256])
+{
+	return peek_look(&(struct peek_memory){ 0 }, in, name);
+}
+
 static void kinds(void **state)
 {
 	static const struct {
@@ -26,7 +31,7 @@ static void kinds(void **state)
 	};
 	char name[256];
 	for (size_t i = 0; i < ELEMS(cases); i++)
-		if (peek_look((struct view){ cases[i].bytes, i == 18 ? 6 : strlen(cases[i].bytes) }, name) != cases[i].want)
+		if (look((struct view){ cases[i].bytes, i == 18 ? 6 : strlen(cases[i].bytes) }, name) != cases[i].want)
 			fail_msg("case %zu", i);
 }
 
@@ -72,20 +77,65 @@ static void hellos(void **state)
 {
 	char bytes[1024], name[256];
 
-	assert_int_equal(peek_look(hello(bytes, false, "A.test"), name), PEEK_TLS);
+	assert_int_equal(look(hello(bytes, false, "A.test"), name), PEEK_TLS);
 	assert_string_equal(name, "a.test");
-	assert_int_equal(peek_look(hello(bytes, true, "A.test"), name), PEEK_ECH);
+	assert_int_equal(look(hello(bytes, true, "A.test"), name), PEEK_ECH);
 	assert_string_equal(name, "a.test");
-	assert_int_equal(peek_look(hello(bytes, true, ""), name), PEEK_ECH);
+	assert_int_equal(look(hello(bytes, true, ""), name), PEEK_ECH);
 	assert_string_equal(name, "");
-	assert_int_equal(peek_look(hello(bytes, true, "10.0.0.1"), name), PEEK_BAD);
+	assert_int_equal(look(hello(bytes, true, "10.0.0.1"), name), PEEK_BAD);
 	struct view whole = hello(bytes, true, "a.test");
 	for (size_t n = 0; n < whole.n; n++)
-		assert_int_equal(peek_look(view_head(whole, n), name), PEEK_MORE);
+		assert_int_equal(look(view_head(whole, n), name), PEEK_MORE);
+}
+
+/* Byte by byte a hello is not read from its start with each: `need` says when there may be something new. */
+static void slow_hellos(void **state)
+{
+	char bytes[1024], name[256];
+	struct view whole = hello(bytes, false, "a.test"), message = view_skip(whole, 5);
+	struct buf tiny = BUF_INIT(8192); /* the same in records of one byte */
+
+	for (size_t i = 0; i < message.n; i++)
+		buf_append(&tiny, (char[]){ 22, 3, 1, 0, 1, message.p[i] }, 6);
+	struct {
+		struct view in;
+		unsigned most;
+	} cases[] = { { whole, 4 }, { buf_view(&tiny), 64 } };
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		struct peek_memory m = { 0 };
+		unsigned looks = 0;
+		for (size_t n = 1; n < cases[i].in.n; n++) {
+			looks += n >= m.need;
+			assert_int_equal(peek_look(&m, view_head(cases[i].in, n), name), PEEK_MORE);
+			assert_true(m.need > n && m.need <= cases[i].in.n);
+		}
+		assert_true(looks <= cases[i].most);
+		assert_int_equal(peek_look(&m, cases[i].in, name), PEEK_TLS);
+		assert_string_equal(name, "a.test");
+	}
+	buf_done(&tiny);
+}
+
+/* Nor are empty lines counted again. */
+static void slow_lines(void **state)
+{
+	struct peek_memory m = { 0 };
+	char bytes[64], name[256];
+
+	memset(bytes, '\n', sizeof(bytes));
+	assert_int_equal(peek_look(&m, (struct view){ bytes, 60 }, name), PEEK_MORE);
+	assert_int_equal(m.empty, 60);
+	memcpy(bytes, "GET / HTTP", 10); /* what was counted is not looked at */
+	memcpy(bytes + 59, "GET /", 5);
+	m.empty = 59;
+	assert_int_equal(peek_look(&m, (struct view){ bytes, 64 }, name), PEEK_HTTP);
+	assert_int_equal(m.empty, 59);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(kinds), cmocka_unit_test(callers), cmocka_unit_test(hellos) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(kinds), cmocka_unit_test(callers), cmocka_unit_test(hellos),
+					    cmocka_unit_test(slow_hellos), cmocka_unit_test(slow_lines) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,6 +175,40 @@ static void test_write_head(void **state)
 	buf_done(&out);
 }
 
+/* Parsed from its start whenever there is news: each answer as soon as it can be known, and no look without need. */
+static void test_news(void **state)
+{
+	enum { MAX_BYTES = 512 };
+	static const char *const heads[] = {
+		"GET / HTTP/1.1\r\nHost: a\r\nx: y\r\n\r\n", "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\nHost: a\n\n",
+		"GET / HTTP/1.1\r\nno header\r\n", "\x16\x03\x01", "GET /" /* and so on */,
+	};
+
+	for (size_t i = 0; i < ELEMS(heads); i++) {
+		char text[MAX_BYTES * 2], copy[sizeof(text)];
+		size_t seen = 0, all = strlen(heads[i]), lines = 0, looks = 0;
+		memset(text, 'x', sizeof(text));
+		memcpy(text, heads[i], all);
+		all = heads[i][all - 1] == '\n' ? all : sizeof(text);
+		int r = 0;
+		for (size_t n = 1; n <= all && r == 0; n++) {
+			struct http_header headers[8];
+			struct http1_request q;
+			bool news = http1_request_news(&seen, text, n, MAX_BYTES);
+			assert_int_equal(seen, n);
+			assert_false(http1_request_news(&seen, text, n, MAX_BYTES));
+			lines += text[n - 1] == '\n';
+			looks += news;
+			memcpy(copy, text, n);
+			http1_request_init(&q, headers, ELEMS(headers), MAX_BYTES);
+			r = http1_request_parse(&q, copy, n);
+			assert_true(news || r == 0);
+		}
+		assert_int_not_equal(r, 0);
+		assert_true(looks <= lines + 2);
+	}
+}
+
 static void test_write_chunks(void **state)
 {
 	struct buf out = BUF_INIT(4096);
@@ -205,6 +239,7 @@ int main(void)
 		cmocka_unit_test(test_expect),      cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_chunked),     cmocka_unit_test(test_write_head),
 		cmocka_unit_test(test_write_chunks), cmocka_unit_test(test_date),
+		cmocka_unit_test(test_news),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
