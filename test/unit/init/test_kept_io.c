@@ -414,6 +414,20 @@ static void wait_running(const char *mark, unsigned want)
 	}
 }
 
+/* What was killed counts until its parent has taken note. */
+static void wait_tree(const char *tag, int want)
+{
+	const struct wire_signal s = { .tag = view_of(tag), .signo = SIGCONT, .scope = WIRE_SIGNAL_SCOPE_TREE };
+	uint64_t until = clock_mono_ms() + 5000;
+	int n;
+
+	while ((n = kept_signal(&s)) != want) {
+		if (clock_mono_ms() > until)
+			fail_msg("%d processes are in the tree, not %d", n, want);
+		sleep_ms(5);
+	}
+}
+
 static void test_signal_scopes(void **state)
 {
 	(void)state;
@@ -431,6 +445,7 @@ static void test_signal_scopes(void **state)
 	assert_int_equal(kept_signal(&s), 1);
 	wait_running("^sleep 920[123]", 2); /* the group's own is gone, the shell has its trap */
 	assert_true(kept_info(pid, &info, NULL) && info.running);
+	wait_tree("scopes", 3);
 	s = (struct wire_signal){ .tag = VIEW("scopes"), .signo = SIGSTOP, .scope = WIRE_SIGNAL_SCOPE_TREE };
 	assert_int_equal(kept_signal(&s), 3);
 	s.signo = SIGCONT;
@@ -440,6 +455,7 @@ static void test_signal_scopes(void **state)
 	assert_int_equal(kept_signal(&s), 2);
 	wait_running("^sleep 920[123]", 0);
 	assert_true(kept_info(pid, &info, NULL) && info.running);
+	wait_tree("scopes", 1);
 	s.scope = WIRE_SIGNAL_SCOPE_TREE;
 	assert_int_equal(kept_signal(&s), 1);
 	kept_wait_ended(pid);
