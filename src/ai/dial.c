@@ -57,16 +57,6 @@ static void run_free(struct loop_task *t)
 	free(d);
 }
 
-static void shut(struct loop_io *io)
-{
-	int fd = io->fd;
-	if (fd < 0)
-		return;
-	loop_io_stop(io);
-	io->fd = -1;
-	fd_close(fd);
-}
-
 static void end(struct dial *d)
 {
 	if (d->over)
@@ -77,8 +67,8 @@ static void end(struct dial *d)
 	key_forget(&d->key);
 	mask_done(&d->mask);
 	secure_free(TAKE_PTR(d->secure));
-	shut(&d->out);
-	shut(&d->in);
+	loop_io_close(&d->out);
+	loop_io_close(&d->in);
 	d->ai->n--;
 	loop_defer(d->ai->loop, &d->freeing, run_free);
 }

@@ -47,24 +47,14 @@ static struct box *box_need(struct gate *g, struct view id)
 	return b;
 }
 
-static void close_io(struct loop_io *io)
-{
-	int fd = io->fd;
-	if (fd < 0)
-		return;
-	loop_io_stop(io);
-	io->fd = -1;
-	fd_close(fd);
-}
-
 void box_free(struct box *b)
 {
 	LIST_EACH(it, &b->flows)
 		flow_end(CONTAINER(it, struct flow, link), true);
 	server_cancel_all(b, NULL);
 	loop_timer_stop(&b->refill);
-	close_io(&b->tcp);
-	close_io(&b->dns);
+	loop_io_close(&b->tcp);
+	loop_io_close(&b->dns);
 	fd_close(b->steer);
 	policy_free(b->policy);
 	share_leave(&b->gate->tenants, &b->share);
@@ -266,7 +256,7 @@ static void put_fd(struct box *b, int32_t kind, int fd)
 		fd_close(fd);
 		return;
 	}
-	close_io(io);
+	loop_io_close(io);
 	r = fd_nonblock(fd, true);
 	if (r == 0)
 		r = loop_io_start(b->gate->loop, io, fd, EPOLLIN, io == &b->tcp ? flow_accept : server_on_question);

@@ -120,13 +120,7 @@ struct names *names_new(struct loop *loop, const char *server, struct err *e)
 
 static void stop_question(struct question *q)
 {
-	int fd = q->io.fd;
-
-	if (fd >= 0) {
-		loop_io_stop(&q->io);
-		q->io.fd = -1;
-		fd_close(fd);
-	}
+	loop_io_close(&q->io);
 	buf_done(&q->sent);
 	buf_done(&q->got);
 }

@@ -150,6 +150,17 @@ void loop_io_stop(struct loop_io *io)
 	loop_io_leave(io);
 }
 
+void loop_io_close(struct loop_io *io)
+{
+	int fd = io->fd;
+
+	if (fd < 0)
+		return;
+	loop_io_stop(io);
+	io->fd = -1; /* also of one that was never started */
+	fd_close(fd);
+}
+
 /* ---- timers: a binary heap by time ---- */
 
 static void heap_set(struct loop *l, size_t i, struct loop_timer *t)

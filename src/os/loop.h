@@ -48,6 +48,8 @@ int loop_io_want(struct loop_io *io, uint32_t events) _must_check_; /* no syscal
 void loop_io_stop(struct loop_io *io);
 /* The same without a syscall, where the fd is closed next and nobody has a copy of it: the close takes it out. */
 void loop_io_leave(struct loop_io *io);
+/* Stops it and closes its fd, if it has one; for those who own it. */
+void loop_io_close(struct loop_io *io);
 
 void loop_timer_start(struct loop *l, struct loop_timer *t, uint64_t after_ms,
 		      void (*on_time)(struct loop_timer *));

@@ -102,16 +102,9 @@ def api(daemon):
 @pytest.fixture
 def make_box(daemon):
     """Creates boxes that are deleted after the test."""
-    client, made = daemon.client(), []
-
-    def make(**spec):
-        made.append(client.create(**spec))
-        return made[-1]
-
-    yield make
-    for box in made:
-        response = client.delete(box.path)
-        assert response.status in (204, 404), response
+    client = daemon.client()
+    with paddock.boxes_of(client) as make:
+        yield make
     client.close()
 
 

@@ -10,6 +10,7 @@ it can be shown that boxes do not, by a private, a shared and a link-local one.
     net.host(10)                    an address; any number from 2 to 120 is a server, net.host6 another
     net.set("a.test", net.host(10)) what the name server says; several addresses, or none
     net.dns                         for the setting gate.dns
+    net.environment                 of a daemon whose boxes live in it and trust its authority
     net.seen()                      what has reached its servers, net.questions() its name server
     net.run("node", "server.js")    a program of the test's own in there, with pipes
     net.stop()
@@ -18,6 +19,7 @@ The web servers answer any request with a JSON document that says what they saw.
 """
 
 import base64
+import contextlib
 import ctypes
 import gzip
 import json
@@ -44,6 +46,19 @@ FLOOD_PORT, DEAF_PORT, RESET_PORT = 5002, 5003, 5004
 
 def run(*command):
     subprocess.run(command, check=True, capture_output=True)
+
+
+@contextlib.contextmanager
+def internet(directory, hosts, kind=None, **options):
+    """One that has its directory made, and these names from the tenth address on; it ends with the block."""
+    directory.mkdir()
+    net = (kind or Internet)(directory, **options).start()
+    try:
+        for number, name in enumerate(hosts, 10):
+            net.set(name, net.host(number))
+        yield net
+    finally:
+        net.stop()
 
 
 class Internet:
@@ -111,6 +126,7 @@ class Internet:
     gateway = property(lambda self: f"11.{self.a}.{self.b}.1")  # one of the host's own addresses
     dns = property(lambda self: f"{self.host(53)}:53")
     authority = property(lambda self: self.directory / "ca.pem")
+    environment = property(lambda self: {"PADDOCK_GATE_DNS": self.dns, "PADDOCK_GATE_CA_FILE": self.authority})
 
     def make_certificates(self):
         def openssl(*arguments):

@@ -456,6 +456,23 @@ class Box:
         return until(look, f"a process with {argument!r} in {self}")
 
 
+@contextlib.contextmanager
+def boxes_of(client):
+    """A function that makes boxes; at the end of the block they are removed."""
+    made = []
+
+    def make(**spec):
+        made.append(client.create(**spec))
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        for box in made:
+            response = client.delete(box.path)
+            assert response.status in (204, 404), response
+
+
 class Background(threading.Thread):
     """Runs a call on a connection of its own; result() joins and re-raises."""
 

@@ -11,7 +11,7 @@ import shutil
 import pytest
 
 import paddock
-from internet import FIRST_PORT, SILENT_PORT, Internet
+from internet import FIRST_PORT, SILENT_PORT, internet
 from test_gate import allow, give, inside, last_id, outside, reason, verdicts, worked
 from test_secrets import kill_vault, put
 
@@ -21,18 +21,13 @@ PAGE = "<p id=\"p\">run at site.test</p>"
 
 @pytest.fixture(scope="module")
 def net(workdir):
-    place = workdir / "world-browsers"
-    place.mkdir()
-    it = Internet(place).start()
-    for number, name in enumerate(("site.test", "evil.test", "api.test"), 10):
-        it.set(name, it.host(number))
-    yield it
-    it.stop()
+    with internet(workdir / "world-browsers", ("site.test", "evil.test", "api.test")) as it:
+        yield it
 
 
 @pytest.fixture(scope="module")
 def site(daemon_factory, net):
-    it = daemon_factory("browsers", environment={"PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_CA_FILE": net.authority}).start()
+    it = daemon_factory("browsers", environment=net.environment).start()
     yield it
     it.finish()
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 import paddock
-from internet import ECHO_PORT, Internet
+from internet import ECHO_PORT, internet
 from verdicts import last, log
 
 SETS = {"inside": ["a.test", "*.b.test:8443"], "lan": ["10.1.0.0/16:5432"]}
@@ -292,37 +292,25 @@ def test_command_line(api, make_box, cli):
 @pytest.fixture(scope="module")
 def world(daemon_factory, workdir):
     """A daemon whose boxes have an internet."""
-    place = workdir / "egress-net"
-    place.mkdir()
-    net = Internet(place).start()
-    for number, name in enumerate(("a.test", "b.test", "c.test", "evil.test"), 10):
-        net.set(name, net.host(number))
-    net.set("inner.test", net.private)
-    config = workdir / "egress-world.json"
-    egress = {"sets": {"mine": ["a.test"]}, "refuse": ["evil.test"]}
-    config.write_text(json.dumps({"gate": {"dns": net.dns}, "egress": egress, "pool": {"machine": {"warm": 1}}}))
-    daemon = daemon_factory("egress", arguments=("--config", str(config))).start()
-    daemon.net, daemon.api = net, daemon.client()
-    yield daemon
-    daemon.stop()
-    config.write_text(json.dumps({"gate": {"dns": net.dns}, "egress": egress}))  # without the pool
-    daemon.start()
-    daemon.finish()
-    net.stop()
+    with internet(workdir / "egress-net", ("a.test", "b.test", "c.test", "evil.test")) as net:
+        net.set("inner.test", net.private)
+        config = workdir / "egress-world.json"
+        egress = {"sets": {"mine": ["a.test"]}, "refuse": ["evil.test"]}
+        config.write_text(json.dumps({"gate": {"dns": net.dns}, "egress": egress, "pool": {"machine": {"warm": 1}}}))
+        daemon = daemon_factory("egress", arguments=("--config", str(config))).start()
+        daemon.net, daemon.api = net, daemon.client()
+        yield daemon
+        daemon.stop()
+        config.write_text(json.dumps({"gate": {"dns": net.dns}, "egress": egress}))  # without the pool
+        daemon.start()
+        daemon.finish()
 
 
 @pytest.fixture
 def inside(world):
     """Makes boxes of that daemon; removed afterwards."""
-    made = []
-
-    def make(**spec):
-        made.append(world.api.create(**spec))
-        return made[-1]
-
-    yield make
-    for box in made:
-        assert world.api.delete(box.path).status in (204, 404)
+    with paddock.boxes_of(world.api) as make:
+        yield make
 
 
 def fetch(box, url, *options):

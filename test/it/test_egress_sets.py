@@ -12,7 +12,7 @@ import tarfile
 import pytest
 
 import paddock
-from internet import Internet
+from internet import internet
 from test_e2b import E2B
 from test_images import Tar
 from test_templates import built, step
@@ -24,19 +24,14 @@ NAMES = ("mirror.test", "extra.test", "machine.test", "deb.test", "proxy.test", 
 @pytest.fixture(scope="module")
 def world(daemon_factory, workdir):
     """A daemon whose boxes have an internet; its machine has a mirror of its own."""
-    place = workdir / "sets-net"
-    place.mkdir()
-    net = Internet(place).start()
-    for number, name in enumerate(NAMES, 10):
-        net.set(name, net.host(number))
-    config = workdir / "sets.json"
-    config.write_text(json.dumps({"gate": {"dns": net.dns}, "egress": {"sets": {"given": ["a.test"]}}}))
-    daemon = daemon_factory("sets", arguments=("--config", str(config)),
-                            environment={"PIP_INDEX_URL": "http://machine.test/simple"}).start()
-    daemon.net, daemon.api, daemon.config = net, daemon.client(), config
-    yield daemon
-    daemon.finish()
-    net.stop()
+    with internet(workdir / "sets-net", NAMES) as net:
+        config = workdir / "sets.json"
+        config.write_text(json.dumps({"gate": {"dns": net.dns}, "egress": {"sets": {"given": ["a.test"]}}}))
+        daemon = daemon_factory("sets", arguments=("--config", str(config)),
+                                environment={"PIP_INDEX_URL": "http://machine.test/simple"}).start()
+        daemon.net, daemon.api, daemon.config = net, daemon.client(), config
+        yield daemon
+        daemon.finish()
 
 
 @pytest.fixture
@@ -57,15 +52,8 @@ def images(world):
 @pytest.fixture
 def inside(world, images):
     """Makes boxes of that daemon; removed before their images are."""
-    made = []
-
-    def make(**spec):
-        made.append(world.api.create(**spec))
-        return made[-1]
-
-    yield make
-    for box in made:
-        assert world.api.delete(box.path).status in (204, 404)
+    with paddock.boxes_of(world.api) as make:
+        yield make
 
 
 def sets_of(box):

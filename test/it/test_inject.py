@@ -13,7 +13,7 @@ import pytest
 
 import paddock
 from canary import canary, forms, in_files, in_memory, nowhere
-from internet import Internet
+from internet import internet
 from test_e2b import E2B
 from test_pool import drain
 from test_secrets import kill_vault, put
@@ -22,19 +22,14 @@ from verdicts import last
 
 @pytest.fixture(scope="module")
 def net(workdir):
-    place = workdir / "world-inject"
-    place.mkdir()
-    world = Internet(place).start()
-    for number, name in enumerate(("api.test", "site.test", "evil.test", "x.a.test"), 10):
-        world.set(name, world.host(number))
-    world.set("unknown.test", world.host(20))  # its servers have no certificate for this name
-    yield world
-    world.stop()
+    with internet(workdir / "world-inject", ("api.test", "site.test", "evil.test", "x.a.test")) as world:
+        world.set("unknown.test", world.host(20))  # its servers have no certificate for this name
+        yield world
 
 
 @pytest.fixture(scope="module")
 def site(daemon_factory, net):
-    daemon = daemon_factory("inject", environment={"PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_CA_FILE": net.authority}).start()
+    daemon = daemon_factory("inject", environment=net.environment).start()
     yield daemon
     daemon.finish()
 
@@ -56,15 +51,8 @@ def allow(host, **more):
 
 @pytest.fixture
 def make(client):
-    made = []
-
-    def make_box(*rules, **spec):
-        made.append(client.create(egress={"rules": list(rules)}, **spec))
-        return made[-1]
-
-    yield make_box
-    for box in made:
-        box.delete()
+    with paddock.boxes_of(client) as create:
+        yield lambda *rules, **spec: create(egress={"rules": list(rules)}, **spec)
 
 
 @pytest.fixture
@@ -581,7 +569,7 @@ def test_warm_boxes_and_policies_of_the_tenant(net, own_daemon, tmp_path):
     config = tmp_path / "pool.yaml"
     config.write_text("pool:\n  machine:\n    warm: 1\n")
     daemon = own_daemon(arguments=["--config", str(config)],
-                        environment={"PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_CA_FILE": net.authority})
+                        environment=net.environment)
     daemon.start()
     client, token = daemon.client(), canary()
     assert put(client, "TOKEN", token).status == 201

@@ -14,7 +14,7 @@ import pytest
 import npm
 import paddock
 from canary import canary, forms, in_memory, nowhere
-from internet import Internet
+from internet import Internet, internet
 from test_inject import curl, inject
 from test_secrets import put
 
@@ -47,22 +47,15 @@ class World(Internet):
 
 @pytest.fixture(scope="module")
 def net(workdir, modules):
-    place = workdir / "world-h2"
-    place.mkdir()
-    world = World(place).start()
-    try:
-        for number, name in enumerate(("api.test", "site.test", "evil.test"), 10):
-            world.set(name, world.host(number))
+    with internet(workdir / "world-h2", ("api.test", "site.test", "evil.test"), World) as world:
         world.set("unknown.test", world.host(20))
         world.serve(modules)
         yield world
-    finally:
-        world.stop()
 
 
 @pytest.fixture(scope="module")
 def site(daemon_factory, net):
-    daemon = daemon_factory("inject-h2", environment={"PADDOCK_GATE_DNS": net.dns, "PADDOCK_GATE_CA_FILE": net.authority}).start()
+    daemon = daemon_factory("inject-h2", environment=net.environment).start()
     yield daemon
     daemon.finish()
 

@@ -101,8 +101,7 @@ static int on_reconciled(struct call *call, const struct frame *f, int fd)
 	struct adoption *a = CONTAINER(call, struct adoption, reconcile);
 	struct arena tmp = ARENA_INIT(4096);
 	struct wire_reconcile_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_reconcile_reply_msg, &tmp, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(call, f, &wire_reconcile_reply_msg, &tmp, &reply);
 
 	arena_done(&tmp);
 	if (r < 0)
@@ -195,8 +194,7 @@ static int on_list(struct call *call, const struct frame *f, int fd)
 	struct adoption *a = CONTAINER(call, struct adoption, list);
 	struct arena tmp = ARENA_INIT(LIST_BYTES);
 	struct wire_box_list_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_box_list_reply_msg, &tmp, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(call, f, &wire_box_list_reply_msg, &tmp, &reply);
 
 	if (r >= 0)
 		r = adopt_all(a->core, &reply);
@@ -226,8 +224,7 @@ static int on_snapshots(struct call *call, const struct frame *f, int fd)
 	struct adoption *a = CONTAINER(call, struct adoption, snapshots);
 	struct arena tmp = ARENA_INIT(LIST_BYTES);
 	struct wire_snapshot_list_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_snapshot_list_reply_msg, &tmp, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(call, f, &wire_snapshot_list_reply_msg, &tmp, &reply);
 
 	for (size_t i = 0; r >= 0 && i < reply.ids.n; i++)
 		if (!snapshots_by_id(a->core, reply.ids.items[i]))

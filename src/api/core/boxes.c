@@ -261,6 +261,17 @@ struct box *boxes_find(struct core *c, const struct actor *a, int act, struct vi
 	return b && auth_is_use((enum act)act) && life_use(b, e) < 0 ? NULL : b;
 }
 
+struct box *boxes_find_made(struct core *c, const struct actor *a, struct view ref, struct err *e)
+{
+	struct box *b = boxes_find(c, a, ACT_BOX_CHANGE, ref, e);
+
+	if (b && b->state.status == BOX_CREATING) {
+		err_set(e, ERR_STATE, "the sandbox is still being made");
+		return NULL;
+	}
+	return b;
+}
+
 /* A cursor is the creation time and the id of the last box of a page. */
 static int read_cursor(struct view v, int64_t *ret_ms, char ret_id[BOX_ID + 1], struct err *e)
 {

@@ -39,7 +39,7 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 	struct measuring *m = CONTAINER(c, struct measuring, call);
 	struct arena a = ARENA_INIT(4096);
 	struct wire_stats_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_stats_reply_msg, &a, &reply) : -EBADMSG;
+	int r = mux_reply(c, f, &wire_stats_reply_msg, &a, &reply);
 
 	arena_done(&a);
 	if (r < 0)

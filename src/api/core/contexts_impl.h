@@ -9,6 +9,9 @@
 #include "late.h"
 #include "procs.h"
 
+#define CONTEXT_STRIKES  2 /* interrupts that code gets before its interpreter is killed */
+#define CONTEXT_HEAD_MAX 96
+
 struct context_language {
 	const char *name;
 	const char *argv[5]; /* reads the driver's length and text from descriptor 250, and runs it */
@@ -100,3 +103,22 @@ void contexts_insist(struct context *c);
 void contexts_strike(struct context *c);
 /* Fails everything and forgets it; its process is somebody else's business. */
 void contexts_drop(struct context *c, const struct err *why);
+
+/* ---- contexts_run.c ---- */
+
+void contexts_run_next(struct context *c); /* where there is something to execute */
+void contexts_run_push(struct context *c); /* what is left to be sent */
+void contexts_run_events(struct context *c, struct view data); /* what came on the control channel */
+/* Takes the code that runs away from the context; the rest is with contexts_run_deliver. */
+struct context_cell *contexts_run_take(struct context *c);
+/* The last of an execution. The context is not looked at: it may be gone. */
+void contexts_run_deliver(struct context_cell *m, uint64_t count, bool state_lost);
+/* An error that the interpreter cannot tell itself. */
+void contexts_run_put_error(struct context_cell *m, const char *name, const char *value);
+/* All executions and operations of a context fail; it is not looked at once the first has been told. */
+void contexts_run_fail_all(struct context *c, const struct err *e);
+
+/* ---- contexts_stream.c ---- */
+
+/* Nothing can be done for those who wait. A context that never ran never was. */
+void contexts_stream_give_up(struct context *c, const struct err *why);

@@ -1,7 +1,7 @@
 /*
- * The process behind a code context: see contexts.h. Whatever it says is the
- * box's and hostile: events are bounded, parsed strictly, and count for the code
- * that runs only; what makes no sense is skipped.
+ * What is executed in a code context, one after the other: its events, its output, its time.
+ * The process is contexts_stream.c's. Whatever it says is the box's and hostile: events are
+ * bounded, parsed strictly, and count for the code that runs only; what makes no sense is skipped.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,13 +14,10 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define RING_BYTES  (256u * 1024)
 #define LINE_MAX    (16u * 1024 * 1024) /* of an event; the drivers keep below it */
 #define EVENT_ARENA (64u * 1024 * 1024)
-#define HEAD_MAX    96
 #define ENV_MAX     (32u * 1024 * 1024) /* of what a request's body can hold, with its quotes */
 #define STRIKE_MS   1000
-#define STRIKES     2    /* interrupts that code gets before its interpreter is killed */
 #define DEATH_MS    5000 /* for PID 1 to tell of the end */
 #define AGAIN_MS    200
 #define AGAIN_MAX   20
@@ -52,7 +49,7 @@ struct context_cell *contexts_cell_new(struct context *c, const struct context_c
 	m->id = next_id();
 	m->kill = w->kill;
 	m->timeout_ms = w->timeout_ms ? w->timeout_ms : longest;
-	m->text = (struct buf){ .max = w->code.n + buf_len(&env) + HEAD_MAX, .secret = secret };
+	m->text = (struct buf){ .max = w->code.n + buf_len(&env) + CONTEXT_HEAD_MAX, .secret = secret };
 	buf_printf(&m->text, "%llu %zu %zu\n", (unsigned long long)m->id, w->code.n, buf_len(&env));
 	buf_add(&m->text, buf_view(&env));
 	buf_add(&m->text, w->code);
@@ -82,7 +79,7 @@ static void fail_cell(struct context_cell *m, const struct err *e)
 }
 
 /* All executions and operations of a context fail; it is not looked at once the first has been told. */
-static void fail_all(struct context *c, const struct err *e)
+void contexts_run_fail_all(struct context *c, const struct err *e)
 {
 	struct err copy = *e;
 	struct list cells = LIST_INIT(cells), ops = LIST_INIT(ops);
@@ -112,8 +109,8 @@ static void fail_all(struct context *c, const struct err *e)
 	}
 }
 
-/* Takes the code that runs away from the context; the rest is with deliver. */
-static struct context_cell *take_current(struct context *c)
+/* Takes the code that runs away from the context; the rest is with contexts_run_deliver. */
+struct context_cell *contexts_run_take(struct context *c)
 {
 	struct context_cell *m = TAKE_PTR(c->current);
 
@@ -126,7 +123,7 @@ static struct context_cell *take_current(struct context *c)
 }
 
 /* The last of an execution. The context is not looked at: it may be gone. */
-static void deliver(struct context_cell *m, uint64_t count, bool state_lost)
+void contexts_run_deliver(struct context_cell *m, uint64_t count, bool state_lost)
 {
 	struct context_run *x = m->run;
 	struct context_end end = {
@@ -145,7 +142,7 @@ static void deliver(struct context_cell *m, uint64_t count, bool state_lost)
 }
 
 /* An error that the interpreter cannot tell itself. */
-static void put_error(struct context_cell *m, const char *name, const char *value)
+void contexts_run_put_error(struct context_cell *m, const char *name, const char *value)
 {
 	struct buf b = BUF_INIT(4096);
 	struct arena a = ARENA_INIT(16 * 1024);
@@ -191,9 +188,9 @@ static void on_event(struct context *c, const struct json *event)
 	if (view_is(type->text, "end")) {
 		if (n && json_to_u64(n, &count) < 0)
 			count = 0;
-		take_current(c);
+		contexts_run_take(c);
 		contexts_advance(c);
-		deliver(m, count, false);
+		contexts_run_deliver(m, count, false);
 	} else if (view_is(type->text, "begin")) {
 		m->begun = true;
 		if (m->interrupt) {
@@ -223,7 +220,7 @@ static void on_line(struct context *c)
 	buf_shrink(&c->line);
 }
 
-static void on_control(struct context *c, struct view data)
+void contexts_run_events(struct context *c, struct view data)
 {
 	while (data.n && c->phase == CONTEXT_UP) {
 		const char *end = memchr(data.p, '\n', data.n);
@@ -241,14 +238,14 @@ static void on_control(struct context *c, struct view data)
 
 static void on_timer(struct loop_timer *t);
 
-static void push(struct context *c)
+void contexts_run_push(struct context *c)
 {
 	buf_consume(&c->out, mux_send_on(&c->stream, 3, buf_view(&c->out)));
 	if (buf_len(&c->out) == 0)
 		buf_done(&c->out);
 }
 
-static void run_next(struct context *c)
+void contexts_run_next(struct context *c)
 {
 	struct context_info info;
 
@@ -271,227 +268,13 @@ static void run_next(struct context *c)
 	buf_add(&c->out, buf_view(&m->text));
 	buf_done(&m->text);
 	loop_timer_start(c->box->core->loop, &c->timer, m->timeout_ms, on_timer);
-	push(c);
+	contexts_run_push(c);
 	contexts_describe(c, &info);
 	if (m->run && m->run->on_begun)
 		m->run->on_begun(m->run, &info);
 	if (c->current == m)
 		give_late(c, m);
 }
-
-/* ---- the stream ---- */
-
-static const struct call_ops stream_ops;
-
-static void forget_stream(struct context *c)
-{
-	c->phase = CONTEXT_OFF;
-	c->pid = 0;
-	c->owed = 0; /* that window is gone */
-	c->strikes = 0;
-	loop_timer_stop(&c->timer);
-	loop_timer_stop(&c->again);
-	buf_done(&c->out);
-	buf_done(&c->line);
-	c->line_cut = false;
-}
-
-/* Nothing can be done for those who wait. A context that never ran never was. */
-static void give_up(struct context *c, const struct err *why)
-{
-	struct err e = *why;
-
-	c->restart = c->remove = false;
-	if (!c->ran) {
-		contexts_drop(c, &e);
-		return;
-	}
-	forget_stream(c);
-	fail_all(c, &e);
-}
-
-static void begin(struct context *c)
-{
-	struct view argv[ELEMS(c->language->argv)];
-	struct arena a = ARENA_INIT(256 * 1024);
-	struct wire_start start = { .argv = { argv, 0 },
-				    .keep = true,
-				    .control = true,
-				    .wait_reader = true,
-				    .ring_bytes = RING_BYTES,
-				    .tag = view_of(c->tag),
-				    .cwd = c->made.cwd.n ? c->made.cwd : c->box->spec.workdir };
-	struct err e = { 0 };
-
-	for (size_t i = 0; i < ELEMS(argv) && c->language->argv[i]; i++)
-		argv[start.argv.n++] = view_of(c->language->argv[i]);
-	c->phase = CONTEXT_STARTING;
-	c->stream.ops = &stream_ops;
-	int r = exec_fill_env(&a, c->box, &c->made, &start);
-	if (r < 0)
-		err_sys(&e, ERR_INTERNAL, r, "context");
-	else
-		r = guest_call(&c->box->guest, &c->stream, WIRE_TYPE_START, 0, 0, &wire_start_msg, &start,
-			       &e);
-	arena_done(&a);
-	if (r < 0)
-		give_up(c, &e);
-}
-
-static void attach(struct context *c)
-{
-	struct wire_process_selector who = { .tag = view_of(c->tag) };
-	struct wire_attach msg = { .process = &who, .from_end = true };
-	struct err e = { 0 };
-
-	c->phase = CONTEXT_ATTACHING;
-	c->stream.ops = &stream_ops;
-	if (guest_call(&c->box->guest, &c->stream, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, &e) < 0)
-		give_up(c, &e);
-}
-
-static void came_up(struct context *c, uint32_t pid)
-{
-	c->phase = CONTEXT_UP;
-	c->ran = true;
-	c->pid = pid;
-	if (!c->restart)
-		contexts_tell(c);
-	contexts_advance(c);
-}
-
-static int on_started(struct context *c, const struct frame *f)
-{
-	struct arena a = ARENA_INIT(4096);
-	struct wire_started m;
-	int r = mux_decode(&c->stream, f->body, &wire_started_msg, &a, &m);
-
-	arena_done(&a);
-	if (r < 0 || c->phase != CONTEXT_STARTING || m.pid == 0)
-		return -EBADMSG;
-	c->out = BUF_INIT(*c->language->driver_size + HEAD_MAX);
-	buf_printf(&c->out, "%zu\n", *c->language->driver_size);
-	buf_append(&c->out, c->language->driver, *c->language->driver_size);
-	if (c->out.bad)
-		return -EBADMSG; /* no memory: as good as a broken link */
-	push(c);
-	came_up(c, m.pid);
-	return 0;
-}
-
-static int on_attached(struct context *c, const struct frame *f)
-{
-	struct arena a = ARENA_INIT(256 * 1024);
-	struct wire_attached m;
-	int r = mux_decode(&c->stream, f->body, &wire_attached_msg, &a, &m);
-	bool running = r >= 0 && m.info && m.info->running;
-	uint32_t pid = running ? m.info->pid : 0;
-
-	r = r >= 0 && m.info && c->phase == CONTEXT_ATTACHING && (!running || pid) ? 0 : -EBADMSG;
-	arena_done(&a);
-	if (r >= 0 && running)
-		came_up(c, pid);
-	return r; /* of one that has ended, the end comes next */
-}
-
-/* With the process ends the code that runs; what waits gets another process. */
-static void on_exited(struct context *c, const struct wire_exited *x)
-{
-	struct context_cell *m = c->phase == CONTEXT_UP && c->current ? take_current(c) : NULL;
-	char value[128];
-
-	forget_stream(c);
-	c->maybe = false;
-	if (m && m->timed_out)
-		put_error(m, "Timeout", "the code did not stop when it was interrupted; its interpreter was "
-					"killed, and what it knew is lost");
-	else if (m && c->restart)
-		put_error(m, "Restarted", "the interpreter was ended while the code ran");
-	if (m && !m->timed_out && !c->restart) {
-		if (x->signal)
-			snprintf(value, sizeof(value), "the interpreter died: %s",
-				 exec_signal_name(x->signal));
-		else
-			snprintf(value, sizeof(value), "the interpreter died: it exited with status %u",
-				 x->exit_code);
-		put_error(m, "InterpreterDied", value);
-	}
-	contexts_advance(c);
-	if (m)
-		deliver(m, 0, true);
-}
-
-static int on_reply(struct call *call, const struct frame *f, int fd)
-{
-	struct context *c = CONTAINER(call, struct context, stream);
-	struct arena a = ARENA_INIT(4096);
-	struct wire_exited exited;
-
-	if (!(f->flags & FRAME_LAST))
-		return f->type == WIRE_TYPE_ATTACH ? on_attached(c, f) : on_started(c, f);
-	int r = mux_decode(call, f->body, &wire_exited_msg, &a, &exited);
-	arena_done(&a);
-	if (r >= 0)
-		on_exited(c, &exited);
-	return r;
-}
-
-static int on_data(struct call *call, unsigned channel, struct view data)
-{
-	struct context *c = CONTAINER(call, struct context, stream);
-	struct context_cell *m = c->current;
-
-	if (channel < 1 || channel > 3)
-		return -EBADMSG;
-	if (m && m->paused)
-		c->owed += data.n;
-	else
-		mux_consumed(call, data.n);
-	if (c->phase != CONTEXT_UP)
-		return 0;
-	if (channel == 3)
-		on_control(c, data);
-	else if (!m)
-		late_keep(&c->late, channel, data);
-	else if (m->run)
-		m->run->on_output(m->run, channel, data);
-	return 0;
-}
-
-static void on_room(struct call *call)
-{
-	push(CONTAINER(call, struct context, stream));
-}
-
-static void on_fail(struct call *call, const struct err *said)
-{
-	struct context *c = CONTAINER(call, struct context, stream);
-	enum context_phase phase = c->phase;
-	struct err e;
-
-	guest_read_fail(said, &e);
-	if (phase == CONTEXT_ATTACHING && e.code == ERR_NOT_FOUND) {
-		forget_stream(c);
-		c->maybe = false;
-		contexts_advance(c);
-		return;
-	}
-	if (phase == CONTEXT_STARTING && e.code == ERR_CONFLICT) {
-		attach(c);
-		return;
-	}
-	if (phase == CONTEXT_STARTING && e.code == ERR_NOT_FOUND)
-		err_set(&e, ERR_UNSUPPORTED, "%s needs %s, which this box does not have", c->language->name,
-			c->language->argv[0]);
-	else if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
-		e.code = ERR_INVALID;
-	c->maybe = phase == CONTEXT_UP || phase == CONTEXT_ATTACHING;
-	give_up(c, &e);
-}
-
-static const struct call_ops stream_ops = {
-	.on_reply = on_reply, .on_data = on_data, .on_room = on_room, .on_fail = on_fail
-};
 
 /* ---- ending what runs ---- */
 
@@ -523,18 +306,18 @@ void contexts_strike(struct context *c)
 	unsigned n = c->strikes++;
 	struct err e = { 0 };
 
-	if (n < STRIKES) {
+	if (n < CONTEXT_STRIKES) {
 		signal_process(c, WIRE_SIGNAL_SCOPE_GROUP, SIGINT);
-	} else if (n == STRIKES) {
+	} else if (n == CONTEXT_STRIKES) {
 		signal_process(c, WIRE_SIGNAL_SCOPE_TREE, SIGKILL);
 	} else {
 		err_set(&e, ERR_TIMEOUT, "the box did not end the interpreter in time");
 		guest_cancel(&c->stream);
 		c->maybe = true;
-		give_up(c, &e);
+		contexts_stream_give_up(c, &e);
 		return;
 	}
-	loop_timer_start(c->box->core->loop, &c->timer, n < STRIKES ? STRIKE_MS : DEATH_MS, on_timer);
+	loop_timer_start(c->box->core->loop, &c->timer, n < CONTEXT_STRIKES ? STRIKE_MS : DEATH_MS, on_timer);
 }
 
 static void on_timer(struct loop_timer *t)
@@ -544,82 +327,4 @@ static void on_timer(struct loop_timer *t)
 	if (c->strikes == 0 && c->current)
 		c->current->timed_out = true;
 	contexts_strike(c);
-}
-
-/* ---- the whole ---- */
-
-static void unlink_and_free(struct context *c)
-{
-	loop_timer_stop(&c->timer);
-	loop_timer_stop(&c->again);
-	guest_cancel(&c->stream);
-	guest_cancel(&c->poke);
-	buf_done(&c->out);
-	buf_done(&c->line);
-	late_done(&c->late);
-	arena_done(&c->arena);
-	free(c);
-}
-
-static void leave_set(struct context *c)
-{
-	if (c->box->contexts)
-		c->box->contexts->n--;
-	list_del(&c->link);
-}
-
-/* Removed, as it was wished. */
-static void gone(struct context *c)
-{
-	struct list ops = LIST_INIT(ops);
-	struct err e = { 0 };
-
-	LIST_EACH (it, &c->ops) {
-		list_del(it);
-		list_append(&ops, it);
-	}
-	err_set(&e, ERR_GONE, "the context was removed");
-	contexts_drop(c, &e);
-	while (!list_empty(&ops)) {
-		struct context_op *op = CONTAINER(ops.next, struct context_op, link);
-		list_del(&op->link);
-		op->done(op, NULL, 0, op->kind == CONTEXT_REMOVE ? NULL : &e);
-	}
-}
-
-void contexts_drop(struct context *c, const struct err *why)
-{
-	leave_set(c);
-	c->phase = CONTEXT_OFF;
-	guest_cancel(&c->stream);
-	fail_all(c, why); /* nobody finds it any more, so nobody frees it before we do */
-	unlink_and_free(c);
-}
-
-void contexts_advance(struct context *c)
-{
-	if (c->phase == CONTEXT_UP) {
-		if (!c->restart) {
-			run_next(c);
-		} else if (c->strikes <= STRIKES) {
-			c->strikes = STRIKES;
-			contexts_strike(c);
-		}
-		return;
-	}
-	if (c->phase != CONTEXT_OFF)
-		return;
-	if (c->restart && !c->maybe) { /* what had to go is gone */
-		c->restart = false;
-		if (c->remove) {
-			gone(c);
-			return;
-		}
-	}
-	if (list_empty(&c->ops) && list_empty(&c->queue))
-		return;
-	if (c->maybe)
-		attach(c);
-	else
-		begin(c);
 }

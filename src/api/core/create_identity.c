@@ -70,8 +70,7 @@ static int on_stat(struct call *c, const struct frame *f, int fd)
 	struct create_identity *id = CONTAINER(c, struct create_identity, call);
 	struct arena a = ARENA_INIT(16 * 1024);
 	struct wire_file_stat_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_stat_reply_msg, &a, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_file_stat_reply_msg, &a, &reply);
 	bool is_file = r >= 0 && reply.info && reply.info->type == WIRE_FILE_TYPE_FILE;
 
 	arena_done(&a);

@@ -108,8 +108,7 @@ static int on_write_reply(struct call *c, const struct frame *f, int fd)
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(16 * 1024);
 	struct wire_file_written written;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_written_msg, &a, &written)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_file_written_msg, &a, &written);
 
 	if (r >= 0)
 		r = written.info && op->want_end ? check_info(written.info) : -EBADMSG;
@@ -124,8 +123,7 @@ static int on_stat_reply(struct call *c, const struct frame *f, int fd)
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(16 * 1024);
 	struct wire_file_stat_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_stat_reply_msg, &a, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_file_stat_reply_msg, &a, &reply);
 
 	if (r >= 0)
 		r = reply.info ? check_info(reply.info) : -EBADMSG;
@@ -155,7 +153,7 @@ static int on_list_reply(struct call *c, const struct frame *f, int fd)
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(4096);
 	struct wire_file_done done;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_done_msg, &a, &done) : -EBADMSG;
+	int r = mux_reply(c, f, &wire_file_done_msg, &a, &done);
 
 	arena_done(&a);
 	if (r < 0)
@@ -186,7 +184,7 @@ static int on_grep_reply(struct call *c, const struct frame *f, int fd)
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(4096);
 	struct wire_file_grep_done done;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_grep_done_msg, &a, &done) : -EBADMSG;
+	int r = mux_reply(c, f, &wire_file_grep_done_msg, &a, &done);
 
 	arena_done(&a);
 	if (r < 0)
@@ -238,7 +236,7 @@ static int on_tree_reply(struct call *c, const struct frame *f, int fd)
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(4096);
 	struct wire_tree_done done;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_tree_done_msg, &a, &done) : -EBADMSG;
+	int r = mux_reply(c, f, &wire_tree_done_msg, &a, &done);
 
 	arena_done(&a);
 	if (r >= 0 && c->sends && !op->want_end)
@@ -265,8 +263,7 @@ static int on_chmod_reply(struct call *c, const struct frame *f, int fd)
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(4096);
 	struct wire_file_chmod_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_chmod_reply_msg, &a, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_file_chmod_reply_msg, &a, &reply);
 
 	arena_done(&a);
 	if (r < 0)
@@ -281,7 +278,7 @@ static int on_move_reply(struct call *c, const struct frame *f, int fd)
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(4096);
 	struct wire_file_moved reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_file_moved_msg, &a, &reply) : -EBADMSG;
+	int r = mux_reply(c, f, &wire_file_moved_msg, &a, &reply);
 
 	arena_done(&a);
 	if (r < 0)

@@ -80,7 +80,7 @@ static int on_stats(struct call *call, const struct frame *f, int fd)
 	struct sampling *s = CONTAINER(call, struct sampling, call);
 	struct arena a = ARENA_INIT(4096);
 	struct wire_stats_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_stats_reply_msg, &a, &reply) : -EBADMSG;
+	int r = mux_reply(call, f, &wire_stats_reply_msg, &a, &reply);
 
 	arena_done(&a);
 	if (r < 0)

@@ -170,7 +170,7 @@ static int on_surveyed(struct call *c, const struct frame *f, int fd)
 	struct image *i = (struct image *)images_find(j->core, view_of(j->surveyed));
 	struct arena a = ARENA_INIT(RECORD_BYTES);
 	struct wire_surveyed reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_surveyed_msg, &a, &reply) : -EBADMSG;
+	int r = mux_reply(c, f, &wire_surveyed_msg, &a, &reply);
 
 	fd_close(fd);
 	if (r >= 0 && i && !i->surveyed)
@@ -221,7 +221,7 @@ static int on_snapshot_surveyed(struct call *c, const struct frame *f, int fd)
 	struct survey_job *j = CONTAINER(c, struct survey_job, call);
 	struct arena a = ARENA_INIT(RECORD_BYTES);
 	struct wire_surveyed reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_surveyed_msg, &a, &reply) : -EBADMSG;
+	int r = mux_reply(c, f, &wire_surveyed_msg, &a, &reply);
 
 	fd_close(fd);
 	if (r >= 0) {
@@ -268,8 +268,7 @@ static int on_list(struct call *c, const struct frame *f, int fd)
 	struct image_job *j = CONTAINER(c, struct image_job, call);
 	struct arena a = ARENA_INIT(LIST_BYTES);
 	struct wire_image_list_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_image_list_reply_msg, &a, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_image_list_reply_msg, &a, &reply);
 
 	if (r >= 0)
 		r = replace_list(j->core, &reply);

@@ -157,17 +157,6 @@ static void on_stored(void *arg, const struct err *e)
 	free(ch);
 }
 
-static struct box *find(struct core *c, const struct actor *a, struct view ref, struct err *e)
-{
-	struct box *b = boxes_find(c, a, ACT_BOX_CHANGE, ref, e);
-
-	if (b && b->state.status == BOX_CREATING) {
-		err_set(e, ERR_STATE, "the sandbox is still being made");
-		return NULL;
-	}
-	return b;
-}
-
 static struct job *store(struct box *b, job_done *done, void *arg, struct err *e)
 {
 	struct change *ch = calloc(1, sizeof(*ch));
@@ -189,7 +178,7 @@ static struct job *store(struct box *b, job_done *done, void *arg, struct err *e
 struct job *lifetime_extend(struct core *c, const struct actor *a, struct view ref, uint64_t ttl_seconds,
 			    job_done *done, void *arg, struct err *e)
 {
-	struct box *b = find(c, a, ref, e);
+	struct box *b = boxes_find_made(c, a, ref, e);
 	uint64_t ttl;
 
 	if (!b || spec_take_ttl(ttl_seconds, c->config, &ttl, e) < 0)
@@ -216,7 +205,7 @@ static int take_labels(struct box *b, const struct json_strmap *m, struct err *e
 struct job *lifetime_change(struct core *c, const struct actor *a, struct view ref,
 			    const struct lifetime_patch *p, job_done *done, void *arg, struct err *e)
 {
-	struct box *b = find(c, a, ref, e);
+	struct box *b = boxes_find_made(c, a, ref, e);
 	enum spec_on_end on_end;
 
 	if (!b)

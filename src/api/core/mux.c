@@ -363,6 +363,11 @@ void mux_stop(struct mux *m, const struct err *why)
 	map_done(&m->calls);
 }
 
+int mux_reply(const struct call *c, const struct frame *f, const struct pb_msg *pm, struct arena *a, void *out)
+{
+	return f->flags & FRAME_LAST ? mux_decode(c, f->body, pm, a, out) : -EBADMSG;
+}
+
 int mux_decode(const struct call *c, struct view body, const struct pb_msg *pm, struct arena *a, void *out)
 {
 	return pb_decode(pm, body, c->decode_flags, a, out);

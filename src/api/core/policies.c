@@ -304,21 +304,10 @@ static struct job *change(struct box *b, struct policy *p, bool recheck, job_don
 	return &ch->job;
 }
 
-static struct box *find(struct core *c, const struct actor *a, struct view ref, struct err *e)
-{
-	struct box *b = boxes_find(c, a, ACT_BOX_CHANGE, ref, e);
-
-	if (b && b->state.status == BOX_CREATING) {
-		err_set(e, ERR_STATE, "the sandbox is still being made");
-		return NULL;
-	}
-	return b;
-}
-
 struct job *policies_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc, bool recheck,
 			 job_done *done, void *arg, struct err *e)
 {
-	struct box *b = find(c, a, ref, e);
+	struct box *b = boxes_find_made(c, a, ref, e);
 	struct policy *p = b && doc ? wish(c, a, doc, policies_sets(b)->sets, e) : NULL;
 
 	return b && (p || !doc) ? change(b, p, recheck, done, arg, e) : NULL;
@@ -380,7 +369,7 @@ static int check_more(struct core *c, const struct actor *a, const struct egress
 struct job *policies_add(struct core *c, const struct actor *a, struct view ref, const struct policies_more *more,
 			 bool recheck, job_done *done, void *arg, struct err *e)
 {
-	struct box *b = find(c, a, ref, e);
+	struct box *b = boxes_find_made(c, a, ref, e);
 	const struct json *sets = b ? policies_sets(b)->sets : NULL;
 	struct arena tmp = ARENA_INIT(POLICY_BYTES);
 	struct buf text = BUF_INIT(EGRESS_TEXT_MAX);

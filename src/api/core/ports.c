@@ -139,8 +139,7 @@ static int on_list(struct call *c, const struct frame *f, int fd)
 	struct port_query *q = CONTAINER(c, struct port_query, call);
 	struct arena a = ARENA_INIT(FRAME_BODY_MAX);
 	struct wire_listeners_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_listeners_reply_msg, &a, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_listeners_reply_msg, &a, &reply);
 
 	if (r >= 0 && reply.listeners.n > LISTENERS_MAX)
 		r = -EBADMSG;

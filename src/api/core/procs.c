@@ -83,8 +83,7 @@ static int on_list_reply(struct call *c, const struct frame *f, int fd)
 	struct arena a = ARENA_INIT(LIST_BYTES);
 	struct wire_processes_reply reply;
 	struct err e = { 0 };
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_processes_reply_msg, &a, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_processes_reply_msg, &a, &reply);
 
 	if (r >= 0 && !op->process.p) {
 		op->done(op, reply.processes.items, reply.processes.n, NULL);

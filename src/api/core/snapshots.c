@@ -232,8 +232,7 @@ static int on_created(struct call *c, const struct frame *f, int fd)
 	struct snapshot *s = j->s;
 	struct arena a = ARENA_INIT(4096);
 	struct wire_snapshot_created reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_snapshot_created_msg, &a, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_snapshot_created_msg, &a, &reply);
 
 	arena_done(&a);
 	if (r < 0)

@@ -58,7 +58,7 @@ static int on_stats(struct call *c, const struct frame *f, int fd)
 	struct stats_job *j = CONTAINER(c, struct stats_job, call);
 	struct arena a = ARENA_INIT(4096);
 	struct wire_stats_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_stats_reply_msg, &a, &reply) : -EBADMSG;
+	int r = mux_reply(c, f, &wire_stats_reply_msg, &a, &reply);
 
 	arena_done(&a);
 	if (r < 0)
@@ -130,8 +130,7 @@ static int on_posture(struct call *c, const struct frame *f, int fd)
 	struct stats_job *j = CONTAINER(c, struct stats_job, call);
 	struct arena a = ARENA_INIT(POSTURE_BYTES);
 	struct wire_posture_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_posture_reply_msg, &a, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_posture_reply_msg, &a, &reply);
 
 	if (r >= 0)
 		r = copy_posture(&reply, &j->core->posture);

@@ -189,7 +189,7 @@ static int on_posted(struct call *call, const struct frame *f, int fd)
 	struct arena a = ARENA_INIT(4096);
 	struct wire_hook_posted reply;
 	char error[96] = "";
-	int r = f->flags & FRAME_LAST ? mux_decode(call, f->body, &wire_hook_posted_msg, &a, &reply) : -EBADMSG;
+	int r = mux_reply(call, f, &wire_hook_posted_msg, &a, &reply);
 
 	if (r >= 0) {
 		unsigned status = reply.status <= 999 ? reply.status : 0;

@@ -389,8 +389,7 @@ static int on_list(struct call *c, const struct frame *f, int fd)
 	struct workspace_job *j = CONTAINER(c, struct workspace_job, call);
 	struct arena a = ARENA_INIT(LIST_BYTES);
 	struct wire_workspace_list_reply reply;
-	int r = f->flags & FRAME_LAST ? mux_decode(c, f->body, &wire_workspace_list_reply_msg, &a, &reply)
-				      : -EBADMSG;
+	int r = mux_reply(c, f, &wire_workspace_list_reply_msg, &a, &reply);
 
 	if (r >= 0)
 		(j->id[0] ? reply_one : reply_all)(j, &reply);
