@@ -15,7 +15,7 @@ import pytest
 import paddock
 from internet import BANNER_PORT, DEAF_PORT, ECHO_PORT, FLOOD_PORT, RESET_PORT
 from test_gate import (  # noqa: F401 - fixtures
-    PROBE, allow, both, client, gate_pid, gated, give, inside, last_id, net, out, outside, reason, verdicts, worked)
+    PROBE, allow, asker, both, client, gate_pid, gated, give, inside, last_id, net, out, outside, reason, verdicts, worked)
 
 HTTP2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 
@@ -254,9 +254,9 @@ def test_no_kind_of_question_but_addresses(out, net):  # noqa: F811
     assert net.questions() == []
 
 
-def test_connections_are_no_way_around_the_limit_of_questions(out, net):  # noqa: F811
+def test_connections_are_no_way_around_the_limit_of_questions(asker, net):  # noqa: F811
     """A name in a CONNECT, a Host or a hello is asked for outside as one in DNS is."""
-    give(out, allow("*.b.test"))
+    give(asker, allow("*.b.test"))
     net.questions()
     code = PROBE.replace('if __name__ == "__main__":', "if False:") + f"""
 begin, answers = time.monotonic(), []
@@ -273,14 +273,14 @@ for i in range(200):
         c.close()
 print(json.dumps([len(answers), time.monotonic() - begin]))
 """
-    after = last_id(out)
-    output = out.python(code, timeout_ms=60000)
+    after = last_id(asker)
+    output = asker.python(code, timeout_ms=60000)
     assert output.exit_code == 0, output
     tried, took = json.loads(output.out)
     asked = {name for name, _ in net.questions()}
     assert tried == 600 and 0 < len(asked) <= 200 + 50 * (took + 1), (len(asked), took)
     if took < 6:
-        assert reason(out, after, reason="limit")
+        assert reason(asker, after, reason="limit")
 
 
 def test_an_answer_that_does_not_fit(out, net):  # noqa: F811
