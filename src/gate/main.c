@@ -31,6 +31,8 @@
 #include "trim.h"
 #include "poison.h"
 
+#define PIPE_BYTES (1 << 20)
+
 enum { FD_KEEPER = 3 };
 
 static int start(struct gate *g, struct err *e)
@@ -48,6 +50,8 @@ static int start(struct gate *g, struct err *e)
 		return err_sys(e, ERR_INTERNAL, errno, "netlink");
 	if (pipe2(g->pipe, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "a pipe");
+	/* More places, each of which holds a piece of a packet: otherwise 64 KiB can fill it. */
+	(void)!fcntl(g->pipe[0], F_SETPIPE_SZ, PIPE_BYTES);
 	g->loop = loop_new(e);
 	if (!g->loop)
 		return -1;
