@@ -450,7 +450,7 @@ def test_carrier_dies_in_mid_flight(gateway, provider):
 def test_who_has_the_key_dies_before_it_is_sent(gateway, provider, who):
     """The call waits for one of the two when that dies: a clear error, nothing sent, nothing billed, and it works again."""
     gateway.new_box()
-    assert gateway.send("/api/openai/v1/models")[0] == 200  # there is a paddock-ai
+    paddock.until(lambda: gateway.send("/api/openai/v1/models")[0] == 200, "there is a paddock-ai again")
     provider.take()
     pid = vault_pid(gateway.daemon) if who == "vault" else carriers(gateway)[0]
     paddock.kill(pid, signal.SIGSTOP)

@@ -474,18 +474,18 @@ static void test_signal_since(void **state)
 			 .control = true };
 	uint32_t pid = kept_start_alone(r);
 	static const char first[] = "(while :; do sleep 0.031; done) & sleep 9301 & setsid sleep 9302 &";
-	static const char second[] = "setsid sleep 9303 & (sleep 9304; echo no) | cat";
+	static const char second[] = "setsid sleep 9303 & (sleep 9304; echo no) | sleep 9305";
 	assert_int_equal(kept_input(&client, pid, 3, (struct view){ first, sizeof(first) }, false), ERR_OK);
 	wait_running("^sleep 930", 2);
 	sleep_ms(50);
 	int64_t since = clock_wall_ms();
 	assert_int_equal(kept_input(&client, pid, 3, (struct view){ second, sizeof(second) }, false), ERR_OK);
-	wait_running("^sleep 930", 4);
+	wait_running("^sleep 930", 5);
 	struct wire_signal s = {
 		.pid = pid, .signo = SIGKILL, .scope = WIRE_SIGNAL_SCOPE_BELOW, .since_ms = since
 	};
-	assert_int_equal(kept_signal(&s), 4); /* two sleeps, the subshell, cat */
-	wait_running("^sleep 930[34]", 0);
+	assert_int_equal(kept_signal(&s), 4); /* three sleeps, the subshell */
+	wait_running("^sleep 930[345]", 0);
 	assert_int_equal(running("^sleep 930[12]"), 2);
 	wait_running("^sleep 0.031", 1);
 	/* The shell took it as the end of a command. */
