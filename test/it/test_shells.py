@@ -294,7 +294,9 @@ def test_commands_at_once_are_queued_in_order(daemon, sh):
 def test_the_queue_has_an_end(daemon, sh):
     sh.run("true")
     clients = [daemon.client() for _ in range(70)]
-    calls = [paddock.Background(Shell(sh.box, client=client).try_run, "sleep 0.02") for client in clients]
+    calls = [paddock.Background(Shell(sh.box, client=client).try_run, "until [ -e /tmp/go ]; do sleep 0.01; done") for client in clients]
+    paddock.until(lambda: not all(call.is_alive() for call in calls), "somebody is refused")
+    sh.box.check("touch /tmp/go")
     codes = sorted(call.result().status for call in calls)
     assert set(codes) == {200, 429} and codes.count(200) >= 64, codes
     for client in clients:
