@@ -33,5 +33,6 @@ struct key_wait {
 	void (*done)(struct key_wait *w, struct view value, const struct err *e);
 };
 /* Once for a ticket, when its host has been reached. `done` comes later, unless it is forgotten. */
-int key_ask(struct ai *h, struct key_wait *w, struct view ticket, struct view host) _must_check_; /* -ENOTCONN, -errno */
-void key_forget(struct key_wait *w); /* also when nothing was asked */
+int key_ask(struct ai *h, struct key_wait *w, struct view ticket,
+	    struct view host) _must_check_; /* -ENOTCONN, -errno */
+void key_forget(struct key_wait *w);        /* also when nothing was asked */

@@ -22,7 +22,7 @@
 #define HEAD_MAX  (128u * 1024)
 #define PIECE     (64u * 1024)
 #define TICKET    64
-#define KEY_LEAST 8    /* a shorter one is no secret, and may be part of any head */
+#define KEY_LEAST 8 /* a shorter one is no secret, and may be part of any head */
 #define KEY_MAX   8192
 
 enum phase { PHASE_REACH, PHASE_KEY, PHASE_HEAD, PHASE_OPEN };
@@ -37,7 +37,7 @@ struct dial {
 	struct loop_io out, in; /* the provider; the api */
 	struct loop_timer timer;
 	struct loop_task freeing;
-	struct mask mask; /* the key */
+	struct mask mask;         /* the key */
 	struct buf to_out, to_in; /* read from one side, not yet taken by the other */
 	bool tls, over;
 	bool out_eof, in_eof;
@@ -95,7 +95,8 @@ static void on_time(struct loop_timer *t)
 static ssize_t put(struct dial *d, struct view v)
 {
 	d->write_want = EPOLLOUT;
-	ssize_t n = d->tls ? secure_send(d->secure, v, &d->write_want) : send(d->out.fd, v.p, v.n, MSG_NOSIGNAL);
+	ssize_t n =
+		d->tls ? secure_send(d->secure, v, &d->write_want) : send(d->out.fd, v.p, v.n, MSG_NOSIGNAL);
 	return d->tls || n >= 0 ? n : errno == EINTR ? -EAGAIN : -errno;
 }
 
@@ -148,7 +149,8 @@ static bool flush_in(struct dial *d)
 	return !d->over;
 }
 
-/* Without the key, however it is cut. What may be the beginning of it waits for the next bytes, or for the end. */
+/* Without the key, however it is cut. What may be the beginning of it waits for the next bytes, or for the
+ * end. */
 static bool take_in(struct dial *d, struct view piece)
 {
 	int r = piece.n ? mask_put_chunked(&d->mask, piece, &d->to_in) : mask_end(&d->mask, &d->to_in);
@@ -255,8 +257,8 @@ static bool open_stream(struct dial *d)
 	d->phase = PHASE_OPEN;
 	buf_done(&d->to_out); /* wiped; bodies need not be */
 	d->to_out.secret = false;
-	if (link_send_msg_fd(&d->ai->api, WIRE_TYPE_AI_DIAL, FRAME_REPLY, FRAME_LAST | FRAME_FD, d->stream, &wire_ai_dialled_msg,
-			     &(struct wire_ai_dialled){ 0 }, pair[1]) >= 0)
+	if (link_send_msg_fd(&d->ai->api, WIRE_TYPE_AI_DIAL, FRAME_REPLY, FRAME_LAST | FRAME_FD, d->stream,
+			     &wire_ai_dialled_msg, &(struct wire_ai_dialled){ 0 }, pair[1]) >= 0)
 		return true;
 	end(d);
 	return false;
@@ -290,7 +292,8 @@ static void on_key(struct key_wait *w, struct view value, const struct err *e)
 		return;
 	}
 	buf_add(&d->to_out, value);
-	if (!is_plain(value) || (value.n >= KEY_LEAST && mask_add(&d->mask, value) < 0) || buf_puts(&d->to_out, "\r\n\r\n") < 0) {
+	if (!is_plain(value) || (value.n >= KEY_LEAST && mask_add(&d->mask, value) < 0) ||
+	    buf_puts(&d->to_out, "\r\n\r\n") < 0) {
 		give_up(d, ERR_UNAVAILABLE, "the provider's key cannot be used");
 		return;
 	}
@@ -312,7 +315,8 @@ static void reach(struct dial *d)
 	}
 	d->phase = PHASE_KEY;
 	await(d, 0);
-	if (!d->over && key_ask(d->ai, &d->key, (struct view){ d->ticket, d->n_ticket }, view_of(d->host)) < 0)
+	if (!d->over &&
+	    key_ask(d->ai, &d->key, (struct view){ d->ticket, d->n_ticket }, view_of(d->host)) < 0)
 		give_up(d, ERR_UNAVAILABLE, "the vault cannot be reached");
 }
 
@@ -397,9 +401,16 @@ void dial_start(struct ai *h, const struct frame *f)
 	if (r >= 0 && m.tls && !h->tls)
 		r = -ENOKEY;
 	if (r >= 0) {
-		*d = (struct dial){ .ai = h, .stream = f->stream, .port = (uint16_t)m.port, .tls = m.tls,
-				    .out = { .fd = -1 }, .in = { .fd = -1 }, .name = { .io = { .fd = -1 } }, .key = { .done = on_key },
-				    .to_out = { .max = 2 * HEAD_MAX, .secret = true }, .to_in = { .max = 4 * PIECE, .secret = true } };
+		*d = (struct dial){ .ai = h,
+				    .stream = f->stream,
+				    .port = (uint16_t)m.port,
+				    .tls = m.tls,
+				    .out = { .fd = -1 },
+				    .in = { .fd = -1 },
+				    .name = { .io = { .fd = -1 } },
+				    .key = { .done = on_key },
+				    .to_out = { .max = 2 * HEAD_MAX, .secret = true },
+				    .to_in = { .max = 4 * PIECE, .secret = true } };
 		mask_init(&d->mask);
 		list_init(&d->key.link);
 		r = take(d, &m);

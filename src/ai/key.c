@@ -82,8 +82,8 @@ int key_ask(struct ai *h, struct key_wait *w, struct view ticket, struct view ho
 	if (!link_open(&h->vault))
 		return -ENOTCONN;
 	w->stream = ++h->key_stream;
-	int r = link_send_msg(&h->vault, WIRE_TYPE_VAULT_REDEEM, FRAME_CALL, 0, w->stream, AI_CONNECT_MS, &wire_vault_redeem_msg,
-			      &m);
+	int r = link_send_msg(&h->vault, WIRE_TYPE_VAULT_REDEEM, FRAME_CALL, 0, w->stream, AI_CONNECT_MS,
+			      &wire_vault_redeem_msg, &m);
 	if (r >= 0)
 		list_append(&h->key_waits, &w->link);
 	return r;

@@ -18,8 +18,10 @@ int drop_privileges(uint32_t uid, int store_fd, struct err *e)
 {
 	/* With less, accepting waits for a free one. */
 	service_limit_fds(NOFILE);
-	/* The store is all of the file system that is left, also where the directories above it are closed to our uid. */
+	/* The store is all of the file system that is left, also where the directories above it are closed to
+	 * our uid. */
 	if (confine_identity("uids.api", uid, store_fd, e) < 0)
 		return -1;
-	return confine_reach(&(struct landlock_rule){ .fd = store_fd, .access = LANDLOCK_WRITE }, 1, seccomp_api, e);
+	return confine_reach(&(struct landlock_rule){ .fd = store_fd, .access = LANDLOCK_WRITE }, 1,
+			     seccomp_api, e);
 }

@@ -110,7 +110,8 @@ static int read_environment(struct api *a, struct core_setup *s, struct err *e)
 /* The certificate of the boxes' host names, where it is another one. */
 static int load_ports_tls(struct api *a, struct err *e)
 {
-	const char *cert = arena_str(&a->arena, a->config.ports.cert), *key = arena_str(&a->arena, a->config.ports.key),
+	const char *cert = arena_str(&a->arena, a->config.ports.cert),
+		   *key = arena_str(&a->arena, a->config.ports.key),
 		   *domain = arena_str(&a->arena, a->config.ports.domain);
 
 	if (!a->config.ports.cert.n)
@@ -272,8 +273,9 @@ static int start(struct api *a, struct err *e)
 	a->envd = envd_new(a->core, e);
 	if (!a->envd)
 		return -1;
-	plane_serve(a->plane, &(struct plane_own){
-				      .port = PLANE_ENVD, .serve = envd_serve, .arg = a->envd, .find = envd_find });
+	plane_serve(a->plane,
+		    &(struct plane_own){
+			    .port = PLANE_ENVD, .serve = envd_serve, .arg = a->envd, .find = envd_find });
 	struct http_config http = { .on_request = on_request, .arg = a, .tls = a->tls };
 	a->server = http_server_new(a->loop, &http, e);
 	rest_set_server(a->rest, a->server);

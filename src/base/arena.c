@@ -7,9 +7,9 @@
 
 #include "poison.h"
 
-#define FIRST_BLOCK 1024
+#define FIRST_BLOCK   1024
 #define LARGEST_BLOCK (256u * 1024)
-#define ALIGN 16
+#define ALIGN         16
 
 struct arena_block {
 	struct arena_block *next;

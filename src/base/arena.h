@@ -17,9 +17,9 @@ struct arena {
 #define ARENA_INIT(limit) ((struct arena){ .max = (limit) })
 
 void arena_init(struct arena *a, size_t max);
-void arena_done(struct arena *a);  /* accepts NULL; reusable afterwards */
-void arena_reset(struct arena *a); /* empties, keeps one block */
+void arena_done(struct arena *a);                /* accepts NULL; reusable afterwards */
+void arena_reset(struct arena *a);               /* empties, keeps one block */
 void *arena_alloc(struct arena *a, size_t size); /* zeroed, aligned for any type */
 void *arena_array(struct arena *a, size_t n, size_t size);
-char *arena_str(struct arena *a, struct view v); /* a terminated copy */
+char *arena_str(struct arena *a, struct view v);        /* a terminated copy */
 struct view arena_view(struct arena *a, struct view v); /* a copy; p is never NULL on success */

@@ -11,7 +11,7 @@
 #include "poison.h"
 
 #define FIRST_MS (-62135596800000ll) /* 0001-01-01T00:00:00.000Z */
-#define LAST_MS 253402300799999ll    /* 9999-12-31T23:59:59.999Z */
+#define LAST_MS  253402300799999ll   /* 9999-12-31T23:59:59.999Z */
 
 uint64_t clock_mono_ns(void)
 {
@@ -41,7 +41,8 @@ void clock_rfc3339(int64_t wall_ms, char dst[CLOCK_RFC3339_SIZE])
 	struct tm tm = { 0 };
 	gmtime_r(&sec, &tm);
 	snprintf(dst, CLOCK_RFC3339_SIZE, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", (tm.tm_year + 1900u) % 10000,
-		 (tm.tm_mon + 1u) % 100, tm.tm_mday % 100u, tm.tm_hour % 100u, tm.tm_min % 100u, tm.tm_sec % 100u, ms);
+		 (tm.tm_mon + 1u) % 100, tm.tm_mday % 100u, tm.tm_hour % 100u, tm.tm_min % 100u,
+		 tm.tm_sec % 100u, ms);
 }
 
 /* The digits at `at`, which must all be there. */
@@ -62,7 +63,8 @@ static bool take_end(struct view v, int *ret_ms, int *ret_offset_s)
 	*ret_ms = *ret_offset_s = 0;
 	if (v.n > 1 && v.p[0] == '.') {
 		size_t digits = 0;
-		for (v = view_skip(v, 1); v.n && v.p[0] >= '0' && v.p[0] <= '9'; v = view_skip(v, 1), digits++) {
+		for (v = view_skip(v, 1); v.n && v.p[0] >= '0' && v.p[0] <= '9';
+		     v = view_skip(v, 1), digits++) {
 			*ret_ms += (v.p[0] - '0') * scale;
 			scale /= 10;
 		}
@@ -83,11 +85,11 @@ int clock_from_rfc3339(struct view v, int64_t *ret_wall_ms)
 	struct tm tm = { 0 };
 	int year, month, ms, offset_s;
 
-	if (v.n < 20 || v.p[4] != '-' || v.p[7] != '-' || (v.p[10] != 'T' && v.p[10] != 't') || v.p[13] != ':' ||
-	    v.p[16] != ':' || !take(v, 0, 4, 1, 9999, &year) || !take(v, 5, 2, 1, 12, &month) ||
-	    !take(v, 8, 2, 1, 31, &tm.tm_mday) || !take(v, 11, 2, 0, 23, &tm.tm_hour) ||
-	    !take(v, 14, 2, 0, 59, &tm.tm_min) || !take(v, 17, 2, 0, 60, &tm.tm_sec) ||
-	    !take_end(view_skip(v, 19), &ms, &offset_s))
+	if (v.n < 20 || v.p[4] != '-' || v.p[7] != '-' || (v.p[10] != 'T' && v.p[10] != 't') ||
+	    v.p[13] != ':' || v.p[16] != ':' || !take(v, 0, 4, 1, 9999, &year) ||
+	    !take(v, 5, 2, 1, 12, &month) || !take(v, 8, 2, 1, 31, &tm.tm_mday) ||
+	    !take(v, 11, 2, 0, 23, &tm.tm_hour) || !take(v, 14, 2, 0, 59, &tm.tm_min) ||
+	    !take(v, 17, 2, 0, 60, &tm.tm_sec) || !take_end(view_skip(v, 19), &ms, &offset_s))
 		return -EINVAL;
 	tm.tm_year = year - 1900;
 	tm.tm_mon = month - 1;

@@ -34,6 +34,6 @@ static inline void list_del(struct list *item)
 	list_init(item);
 }
 /* The body may delete `it`. */
-#define LIST_EACH(it, head) \
-	for (struct list *it = (head)->next, *_n_##it = it->next; it != (head); \
+#define LIST_EACH(it, head)                                                                                  \
+	for (struct list *it = (head)->next, *_n_##it = it->next; it != (head);                              \
 	     it = _n_##it, _n_##it = it->next)

@@ -15,6 +15,6 @@ void log_line(enum log_level level, const char *fmt, ...) _printf_(2, 3);
 const char *log_quoted(struct view v);
 
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
-#define log_warn(...) log_line(LOG_LEVEL_WARN, __VA_ARGS__)
-#define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_warn(...)  log_line(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_info(...)  log_line(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)

@@ -14,13 +14,14 @@ static int digits(struct view v, unsigned base, uint64_t *ret)
 	uint64_t n = 0;
 	for (size_t i = 0; i < v.n; i++) {
 		unsigned char c = v.p[i];
-		unsigned d = c >= '0' && c <= '9' ? c - '0'
+		unsigned d = c >= '0' && c <= '9'   ? c - '0'
 			     : c >= 'a' && c <= 'f' ? c - 'a' + 10
 			     : c >= 'A' && c <= 'F' ? c - 'A' + 10
 						    : 99;
 		if (d >= base)
 			return -EINVAL;
-		if (__builtin_mul_overflow(n, (uint64_t)base, &n) || __builtin_add_overflow(n, (uint64_t)d, &n))
+		if (__builtin_mul_overflow(n, (uint64_t)base, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)d, &n))
 			return -ERANGE;
 	}
 	*ret = n;

@@ -114,7 +114,11 @@ int text_unbase64(struct buf *out, struct view in)
 static int utf8_char(const uint8_t *p, size_t n)
 {
 	uint8_t c = p[0];
-	int len = c < 0x80 ? 1 : c >= 0xc2 && c <= 0xdf ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+	int len = c < 0x80                 ? 1
+		  : c >= 0xc2 && c <= 0xdf ? 2
+		  : (c & 0xf0) == 0xe0     ? 3
+		  : c >= 0xf0 && c <= 0xf4 ? 4
+					   : 0;
 	if (len <= 1)
 		return len;
 	uint8_t lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;

@@ -5,7 +5,7 @@
 
 #include "buf.h"
 
-void text_hex(const void *p, size_t n, char *dst); /* writes 2n characters and a NUL */
+void text_hex(const void *p, size_t n, char *dst);               /* writes 2n characters and a NUL */
 int text_unhex(struct view v, void *dst, size_t n) _must_check_; /* exactly n bytes, -EINVAL */
 int text_base64(struct buf *out, struct view in);
 int text_unbase64(struct buf *out, struct view in) _must_check_; /* strict, padded; -EINVAL */
@@ -16,7 +16,7 @@ size_t text_utf8_prefix(struct view v);
 bool text_utf8_begins(struct view v);
 /* %XX decoding; plus_is_space for query strings. -EINVAL for a bad escape. */
 int text_unpercent(struct buf *out, struct view in, bool plus_is_space) _must_check_;
-int text_percent(struct buf *out, struct view in); /* everything but unreserved and '/' */
+int text_percent(struct buf *out, struct view in);     /* everything but unreserved and '/' */
 int text_percent_all(struct buf *out, struct view in); /* '/', too */
 /* For logs: "…" with control and non-ASCII bytes as \xNN, cut at `max` bytes. */
 int text_quote(struct buf *out, struct view in, size_t max);

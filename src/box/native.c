@@ -82,8 +82,12 @@ static int layer_mount(struct native *n, const struct plan *p, const struct plan
 	int store = mnt_tree(storage, "", quiet, userns);
 	int r = store;
 	if (store >= 0)
-		r = mnt_overlay(&(struct mnt_overlay){ .lower = lower, .store = store, .upper = upper, .work = work,
-						       .owner = p->uid_base, .scratch = n->scratch });
+		r = mnt_overlay(&(struct mnt_overlay){ .lower = lower,
+						       .store = store,
+						       .upper = upper,
+						       .work = work,
+						       .owner = p->uid_base,
+						       .scratch = n->scratch });
 	close_late(n, &lower);
 	close_late(n, &store);
 	if (r >= 0 && p->spec.readonly_root) {
@@ -101,8 +105,9 @@ static int tmpfs_mount(const struct plan *p, const struct plan_mount *m)
 	char size[24], id[16];
 	snprintf(size, sizeof(size), "%llu", (unsigned long long)m->size);
 	snprintf(id, sizeof(id), "%u", p->uid_base);
-	const struct mnt_option options[] = { { "size", size }, { "mode", m->mode }, { "uid", id }, { "gid", id },
-					      { "nr_inodes", "65536" } };
+	const struct mnt_option options[] = {
+		{ "size", size }, { "mode", m->mode }, { "uid", id }, { "gid", id }, { "nr_inodes", "65536" }
+	};
 	return mnt_fs("tmpfs", options, ELEMS(options), m->attr);
 }
 
@@ -110,8 +115,9 @@ static int devpts_mount(const struct plan *p, const struct plan_mount *m)
 {
 	char gid[16];
 	snprintf(gid, sizeof(gid), "%u", p->uid_base + 5); /* tty */
-	const struct mnt_option options[] = { { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
-					      { "gid", gid } };
+	const struct mnt_option options[] = {
+		{ "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { "gid", gid }
+	};
 	return mnt_fs("devpts", options, ELEMS(options), m->attr);
 }
 
@@ -147,13 +153,14 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 		mnt_why[0] = 0;
 		c->mounts[i] = one_mount(n, p, m, image, files, c->userns);
 		if (c->mounts[i] < 0)
-			return err_sys(e, ERR_WALLS, c->mounts[i], "mount of %s%s%s", m->target, mnt_why[0] ? ": " : "",
-				       mnt_why);
+			return err_sys(e, ERR_WALLS, c->mounts[i], "mount of %s%s%s", m->target,
+				       mnt_why[0] ? ": " : "", mnt_why);
 	}
 	for (unsigned i = 0; plan_masked[i]; i++) {
 		if (!n->masks[i])
 			continue;
-		c->masks[i] = mnt_tree(n->scratch, n->masks[i] == 'd' ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
+		c->masks[i] =
+			mnt_tree(n->scratch, n->masks[i] == 'd' ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
 		if (c->masks[i] < 0)
 			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", plan_masked[i]);
 	}
@@ -162,7 +169,9 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 
 static void child_init(struct native_child *c, const struct native *n, const struct plan *p, int listener)
 {
-	*c = (struct native_child){ .native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1, .net = -1 };
+	*c = (struct native_child){
+		.native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1, .net = -1
+	};
 	memset(c->mounts, 0xff, sizeof(c->mounts));
 	memset(c->masks, 0xff, sizeof(c->masks));
 }

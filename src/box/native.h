@@ -24,9 +24,9 @@
 struct native {
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
-	int scratch;      /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
-	int empty_ns;     /* a mount namespace with nothing but an empty read-only root */
-	int init;         /* paddock-init in a sealed memfd */
+	int scratch;            /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
+	int empty_ns;           /* a mount namespace with nothing but an empty read-only root */
+	int init;               /* paddock-init in a sealed memfd */
 	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;
@@ -67,7 +67,8 @@ void native_tidy(struct native *n);
 /* Makes one namespace ahead; true when there is more to do. A start without one makes its own. */
 bool native_refill(struct native *n);
 /* The gate's sockets in the namespace of a box's PID 1; -ESRCH when that is gone. */
-int native_gate(struct native *n, pid_t pid, int pidfd, enum netns_capture how, struct netns_gate *ret) _must_check_;
+int native_gate(struct native *n, pid_t pid, int pidfd, enum netns_capture how,
+		struct netns_gate *ret) _must_check_;
 /* How boxes' connections come to the gate from now on: as `wish` says, or by the first way that works here
  * ("auto"). Adds what was found to the posture. */
 int native_capture(struct native *n, struct view wish, struct posture *p, struct err *e) _must_check_;

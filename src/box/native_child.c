@@ -74,7 +74,7 @@ static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
 	for (unsigned i = 1; i < c->plan->n_mounts; i++) {
 		const struct plan_mount *m = &c->plan->mounts[i];
 		_cleanup_(closep) int point = open_point(root, m->target, O_DIRECTORY);
-		int r = point < 0		  ? point
+		int r = point < 0              ? point
 			: m->kind == PLAN_PROC ? mount_proc(m, point, ret_proc)
 					       : mnt_move(c->mounts[i], point, "");
 		if (r < 0)
@@ -97,8 +97,12 @@ static int mask_proc(const struct native_child *c, int proc)
 		_cleanup_(closep) int point = open_point(proc, plan_readonly[i], O_NOFOLLOW);
 		if (point == -ENOENT)
 			continue;
-		_cleanup_(closep) int copy = point < 0 ? point : mnt_tree(point, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-								     MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1);
+		_cleanup_(closep) int copy = point < 0
+						     ? point
+						     : mnt_tree(point, "",
+								MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+									MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+								-1);
 		int r = copy < 0 ? copy : mnt_move(copy, point, "");
 		if (r < 0)
 			return r;
@@ -161,7 +165,8 @@ static int become_root_of_box(const struct native_child *c)
 	}
 	if (r == 0)
 		r = caps_bound(0);
-	return r < 0 ? r : caps_set(&(struct caps){ .effective = keep, .permitted = keep, .inheritable = keep });
+	return r < 0 ? r
+		     : caps_set(&(struct caps){ .effective = keep, .permitted = keep, .inheritable = keep });
 }
 
 static int restrict_files(void)
@@ -179,11 +184,11 @@ static int fail(struct native_child *c, const char *step, int r)
 	return 1;
 }
 
-#define STEP(what, call)                                   \
-	do {                                               \
-		int _r = (call);                           \
-		if (_r < 0)                                \
-			return fail(c, what, _r);          \
+#define STEP(what, call)                                                                                     \
+	do {                                                                                                 \
+		int _r = (call);                                                                             \
+		if (_r < 0)                                                                                  \
+			return fail(c, what, _r);                                                            \
 	} while (0)
 #define SYS(call) ((call) < 0 ? -errno : 0)
 

@@ -56,7 +56,8 @@ static int make_net(const struct native *n, enum netns_capture how, bool check, 
 
 bool native_refill(struct native *n)
 {
-	if (n->n_nets >= MIN(n->wanted_nets, ELEMS(n->nets)) || make_net(n, n->capture, false, &n->nets[n->n_nets]) < 0)
+	if (n->n_nets >= MIN(n->wanted_nets, ELEMS(n->nets)) ||
+	    make_net(n, n->capture, false, &n->nets[n->n_nets]) < 0)
 		return false;
 	n->n_nets++;
 	return n->n_nets < n->wanted_nets;
@@ -72,8 +73,10 @@ int native_gate(struct native *n, pid_t pid, int pidfd, enum netns_capture how, 
 		return errno == ENOENT ? -ESRCH : -errno;
 	if (fstat(ns, &theirs) < 0 || fstat(n->host_net, &ours) < 0)
 		return -errno;
-	/* It lives, so the number was not another's when we looked; and what we do must never be done to the host. */
-	if (poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, 0) != 0 || theirs.st_ino == ours.st_ino)
+	/* It lives, so the number was not another's when we looked; and what we do must never be done to the
+	 * host. */
+	if (poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, 0) != 0 ||
+	    theirs.st_ino == ours.st_ino)
 		return -ESRCH;
 	if (setns(ns, CLONE_NEWNET) < 0)
 		return -errno;
@@ -102,7 +105,8 @@ static void add_part(struct posture *p, bool ok, const char *how, const int why[
 	buf_printf(&text, "%s", how);
 	for (unsigned i = 0; i < NETNS_CAPTURES; i++)
 		if (why[i] < 0)
-			buf_printf(&text, "; no %s: %s", netns_capture_name((enum netns_capture)i), strerror(-why[i]));
+			buf_printf(&text, "; no %s: %s", netns_capture_name((enum netns_capture)i),
+				   strerror(-why[i]));
 	posture_add(p, "egress.capture", ok, false, "%.*s", VIEW_ARG(buf_view(&text)));
 	buf_done(&text);
 }
@@ -123,9 +127,11 @@ int native_capture(struct native *n, struct view wish, struct posture *p, struct
 			n->capture = it;
 	}
 	if (named && !n->capture)
-		return err_sys(e, ERR_WALLS, why[named], "egress.capture: %s is not to be had here", netns_capture_name(named));
+		return err_sys(e, ERR_WALLS, why[named], "egress.capture: %s is not to be had here",
+			       netns_capture_name(named));
 	if (!n->capture)
-		return err_sys(e, ERR_WALLS, why[NETNS_PROXY], "no network namespace with sockets for the gate");
+		return err_sys(e, ERR_WALLS, why[NETNS_PROXY],
+			       "no network namespace with sockets for the gate");
 	add_part(p, named || n->capture != NETNS_PROXY, how[n->capture], why);
 	return 0;
 }

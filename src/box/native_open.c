@@ -25,18 +25,22 @@
 static const struct {
 	const char *name;
 	unsigned major, minor;
-} nodes[] = { { "null", 1, 3 }, { "zero", 1, 5 }, { "full", 1, 7 }, { "random", 1, 8 }, { "urandom", 1, 9 },
-	      { "tty", 5, 0 } };
+} nodes[] = { { "null", 1, 3 },   { "zero", 1, 5 },    { "full", 1, 7 },
+	      { "random", 1, 8 }, { "urandom", 1, 9 }, { "tty", 5, 0 } };
 
 static const struct {
 	const char *name, *target;
-} links[] = { { "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },	{ "stdout", "/proc/self/fd/1" },
-	      { "stderr", "/proc/self/fd/2" }, { "ptmx", "pts/ptmx" } };
+} links[] = { { "fd", "/proc/self/fd" },
+	      { "stdin", "/proc/self/fd/0" },
+	      { "stdout", "/proc/self/fd/1" },
+	      { "stderr", "/proc/self/fd/2" },
+	      { "ptmx", "pts/ptmx" } };
 
 static int fill_dev(int dev)
 {
 	for (size_t i = 0; i < ELEMS(nodes); i++)
-		if (mknodat(dev, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) < 0 ||
+		if (mknodat(dev, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) <
+			    0 ||
 		    fchmodat(dev, nodes[i].name, 0666, 0) < 0)
 			return -errno;
 	for (size_t i = 0; i < ELEMS(links); i++)
@@ -51,7 +55,8 @@ static int fill_dev(int dev)
 static int make_scratch(const char *path)
 {
 	const struct mnt_option options[] = { { "mode", "0755" }, { "size", "1m" } };
-	_cleanup_(closep) int fd = mnt_fs("tmpfs", options, ELEMS(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	_cleanup_(closep) int fd =
+		mnt_fs("tmpfs", options, ELEMS(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 	int r = fd < 0 ? fd : mnt_move(fd, AT_FDCWD, path);
 	if (r < 0)
 		return r;
@@ -71,7 +76,8 @@ static int make_scratch(const char *path)
 static int empty_root(const char *at)
 {
 	const struct mnt_option options[] = { { "mode", "0555" }, { "size", "4k" } };
-	int fd = mnt_fs("tmpfs", options, ELEMS(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY);
+	int fd = mnt_fs("tmpfs", options, ELEMS(options),
+			MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY);
 	if (fd < 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mnt_move(fd, AT_FDCWD, at) < 0 || fchdir(fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)

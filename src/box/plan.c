@@ -11,12 +11,12 @@
 #include "poison.h"
 
 #define CAP(c) (1ull << (c))
-#define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define QUIET  (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
 const char *const plan_masked[] = {
-	"acpi",	    "asound",	     "driver",	 "scsi",	"cmdline",    "kallsyms",
-	"kcore",    "key-users",     "keys",	 "kmsg",	"latency_stats", "pagetypeinfo",
-	"sched_debug", "slabinfo",   "timer_list", "timer_stats", "vmallocinfo", NULL,
+	"acpi",        "asound",    "driver",     "scsi",        "cmdline",       "kallsyms",
+	"kcore",       "key-users", "keys",       "kmsg",        "latency_stats", "pagetypeinfo",
+	"sched_debug", "slabinfo",  "timer_list", "timer_stats", "vmallocinfo",   NULL,
 };
 static_assert(ELEMS(plan_masked) <= PLAN_MASKS, "native.c has room for PLAN_MASKS");
 
@@ -48,8 +48,11 @@ static void add_rlimit(struct plan *p, int resource, const char *name, uint64_t 
 static void plan_files(struct plan *p, const struct plan_image *image)
 {
 	for (unsigned i = 0; i < image->n; i++) {
-		add_mount(p, (struct plan_mount){ .kind = PLAN_LAYER, .target = image->layers[i].at, .layer = i,
-						  .attr = QUIET | (p->spec.readonly_root ? MOUNT_ATTR_RDONLY : 0) });
+		add_mount(p, (struct plan_mount){ .kind = PLAN_LAYER,
+						  .target = image->layers[i].at,
+						  .layer = i,
+						  .attr = QUIET |
+							  (p->spec.readonly_root ? MOUNT_ATTR_RDONLY : 0) });
 		if (!p->spec.readonly_root) {
 			add_dir(p, "upper", (int)i, 0755, 0);
 			add_dir(p, "work", (int)i, 0700, 0);
@@ -60,21 +63,36 @@ static void plan_files(struct plan *p, const struct plan_image *image)
 
 	/* Memory file systems count as the box's memory; together they stay well below it. */
 	uint64_t memory = p->spec.limits.memory_bytes;
-	add_mount(p, (struct plan_mount){ .kind = PLAN_PROC, .target = "/proc", .attr = QUIET | MOUNT_ATTR_NOEXEC });
-	add_mount(p, (struct plan_mount){ .kind = PLAN_DEV, .target = "/dev",
-					  .attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY });
-	add_mount(p, (struct plan_mount){ .kind = PLAN_DEVPTS, .target = "/dev/pts",
+	add_mount(p, (struct plan_mount){
+			     .kind = PLAN_PROC, .target = "/proc", .attr = QUIET | MOUNT_ATTR_NOEXEC });
+	add_mount(p,
+		  (struct plan_mount){ .kind = PLAN_DEV,
+				       .target = "/dev",
+				       .attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY });
+	add_mount(p, (struct plan_mount){ .kind = PLAN_DEVPTS,
+					  .target = "/dev/pts",
 					  .attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC });
-	add_mount(p, (struct plan_mount){ .kind = PLAN_TMPFS, .target = "/dev/shm", .size = memory / 2, .mode = "1777",
+	add_mount(p, (struct plan_mount){ .kind = PLAN_TMPFS,
+					  .target = "/dev/shm",
+					  .size = memory / 2,
+					  .mode = "1777",
 					  .attr = QUIET | MOUNT_ATTR_NOEXEC });
-	add_mount(p, (struct plan_mount){ .kind = PLAN_TMPFS, .target = "/run", .size = MIN(memory / 8, 16ull << 20),
-					  .mode = "755", .attr = QUIET });
-	add_mount(p, (struct plan_mount){ .kind = PLAN_STORE, .target = "/tmp", .source = "tmp", .attr = QUIET });
+	add_mount(p, (struct plan_mount){ .kind = PLAN_TMPFS,
+					  .target = "/run",
+					  .size = MIN(memory / 8, 16ull << 20),
+					  .mode = "755",
+					  .attr = QUIET });
+	add_mount(p, (struct plan_mount){
+			     .kind = PLAN_STORE, .target = "/tmp", .source = "tmp", .attr = QUIET });
 	if (p->spec.workspace[0])
-		add_mount(p, (struct plan_mount){ .kind = PLAN_WORKSPACE, .target = "/workspace",
-						  .attr = QUIET | (p->spec.workspace_readonly ? MOUNT_ATTR_RDONLY : 0) });
+		add_mount(p, (struct plan_mount){
+				     .kind = PLAN_WORKSPACE,
+				     .target = "/workspace",
+				     .attr = QUIET | (p->spec.workspace_readonly ? MOUNT_ATTR_RDONLY : 0) });
 	else
-		add_mount(p, (struct plan_mount){ .kind = PLAN_STORE, .target = "/workspace", .source = "workspace",
+		add_mount(p, (struct plan_mount){ .kind = PLAN_STORE,
+						  .target = "/workspace",
+						  .source = "workspace",
 						  .attr = QUIET });
 }
 
@@ -99,19 +117,20 @@ int plan_make(const struct spec *s, const struct plan_image *image, uint32_t slo
 	/* Enough to own files, change identity and bind low ports: what package managers
 	 * and services need. Over mounts, devices, the network or the kernel it has nothing:
 	 * those namespaces belong to the host's user namespace. */
-	p.root_caps = CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID) | CAP(CAP_KILL) |
-		      CAP(CAP_SETGID) | CAP(CAP_SETUID) | CAP(CAP_NET_BIND_SERVICE);
+	p.root_caps = CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID) |
+		      CAP(CAP_KILL) | CAP(CAP_SETGID) | CAP(CAP_SETUID) | CAP(CAP_NET_BIND_SERVICE);
 	*ret = p;
 	return 0;
 }
 
 int plan_print(const struct plan *p, struct buf *out)
 {
-	static const char *const kinds[] = { [PLAN_LAYER] = "layer", [PLAN_STORE] = "store", [PLAN_DEV] = "dev",
-					     [PLAN_WORKSPACE] = "workspace",
-					     [PLAN_DEVPTS] = "devpts", [PLAN_TMPFS] = "tmpfs", [PLAN_PROC] = "proc" };
-	buf_printf(out, "box %s host %s uids %u+%u caps %llx\n", p->spec.id, p->spec.hostname, p->uid_base, PLAN_IDS,
-		   (unsigned long long)p->root_caps);
+	static const char *const kinds[] = { [PLAN_LAYER] = "layer",   [PLAN_STORE] = "store",
+					     [PLAN_DEV] = "dev",       [PLAN_WORKSPACE] = "workspace",
+					     [PLAN_DEVPTS] = "devpts", [PLAN_TMPFS] = "tmpfs",
+					     [PLAN_PROC] = "proc" };
+	buf_printf(out, "box %s host %s uids %u+%u caps %llx\n", p->spec.id, p->spec.hostname, p->uid_base,
+		   PLAN_IDS, (unsigned long long)p->root_caps);
 	buf_printf(out, "cgroup cpu %u memory %llu pids %u\n", p->spec.limits.cpu_milli,
 		   (unsigned long long)p->spec.limits.memory_bytes, p->spec.limits.pids);
 	for (unsigned i = 0; i < p->n_dirs; i++)
@@ -126,10 +145,12 @@ int plan_print(const struct plan *p, struct buf *out)
 		if (m->size)
 			buf_printf(out, " size=%llu mode=%s", (unsigned long long)m->size, m->mode);
 		buf_printf(out, "%s%s%s%s\n", m->attr & MOUNT_ATTR_RDONLY ? " ro" : "",
-			   m->attr & MOUNT_ATTR_NOSUID ? " nosuid" : "", m->attr & MOUNT_ATTR_NODEV ? " nodev" : "",
+			   m->attr & MOUNT_ATTR_NOSUID ? " nosuid" : "",
+			   m->attr & MOUNT_ATTR_NODEV ? " nodev" : "",
 			   m->attr & MOUNT_ATTR_NOEXEC ? " noexec" : "");
 	}
 	for (unsigned i = 0; i < p->n_rlimits; i++)
-		buf_printf(out, "rlimit %s %llu\n", p->rlimits[i].name, (unsigned long long)p->rlimits[i].value);
+		buf_printf(out, "rlimit %s %llu\n", p->rlimits[i].name,
+			   (unsigned long long)p->rlimits[i].value);
 	return out->bad;
 }

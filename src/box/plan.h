@@ -7,25 +7,25 @@
 #include "buf.h"
 #include "spec.h"
 
-#define PLAN_IDS 65536u    /* ids in a box's range */
+#define PLAN_IDS    65536u /* ids in a box's range */
 #define PLAN_STRIDE 65664u /* 65536 would put all ranges into one bucket of the kernel's uid hash */
-#define PLAN_USER 1000u    /* uid and gid of `user` in every image of ours */
+#define PLAN_USER   1000u  /* uid and gid of `user` in every image of ours */
 
 /* An image is up to PLAN_LAYERS directories, each at a place of its own. */
 #define PLAN_LAYERS 4
 struct plan_image {
 	struct {
-		char at[32];   /* "/" first, then for instance "/usr" */
-		int dir;       /* fd of the read-only tree */
+		char at[32]; /* "/" first, then for instance "/usr" */
+		int dir;     /* fd of the read-only tree */
 	} layers[PLAN_LAYERS];
 	unsigned n;
 };
 
 enum plan_kind {
-	PLAN_LAYER,   /* a layer of the image: overlay, or the bare tree when the root is read-only */
-	PLAN_STORE,   /* a directory of the box's storage, idmapped */
+	PLAN_LAYER,     /* a layer of the image: overlay, or the bare tree when the root is read-only */
+	PLAN_STORE,     /* a directory of the box's storage, idmapped */
 	PLAN_WORKSPACE, /* a named workspace, idmapped */
-	PLAN_DEV,     /* the shared read-only /dev */
+	PLAN_DEV,       /* the shared read-only /dev */
 	PLAN_DEVPTS,
 	PLAN_TMPFS,
 	PLAN_PROC,
@@ -33,25 +33,25 @@ enum plan_kind {
 
 struct plan_mount {
 	enum plan_kind kind;
-	const char *target;   /* in the box; "/" for the root */
-	unsigned layer;       /* PLAN_LAYER */
-	const char *source;   /* PLAN_STORE: directory in the storage */
-	uint64_t size;        /* PLAN_TMPFS: bytes */
-	const char *mode;     /* PLAN_TMPFS: octal */
-	uint64_t attr;        /* MOUNT_ATTR_* */
+	const char *target; /* in the box; "/" for the root */
+	unsigned layer;     /* PLAN_LAYER */
+	const char *source; /* PLAN_STORE: directory in the storage */
+	uint64_t size;      /* PLAN_TMPFS: bytes */
+	const char *mode;   /* PLAN_TMPFS: octal */
+	uint64_t attr;      /* MOUNT_ATTR_* */
 };
 
 struct plan_rlimit {
 	int resource;
 	const char *name;
-	uint64_t value;       /* soft and hard */
+	uint64_t value; /* soft and hard */
 };
 
 /* A directory of the storage, made before the first start. */
 struct plan_dir {
 	char name[16];
 	unsigned mode;
-	uint32_t owner;       /* as the box sees it: that is what is on the disk */
+	uint32_t owner; /* as the box sees it: that is what is on the disk */
 };
 
 struct plan {
@@ -63,7 +63,7 @@ struct plan {
 	unsigned n_mounts;
 	struct plan_rlimit rlimits[8];
 	unsigned n_rlimits;
-	uint64_t root_caps;   /* what root in the box may hold, over its own user namespace */
+	uint64_t root_caps; /* what root in the box may hold, over its own user namespace */
 };
 
 /* Below /proc: hidden behind an empty file or directory, and made read-only. */

@@ -53,9 +53,9 @@ static void probe_namespaces(struct posture *p)
 	static const struct {
 		const char *name;
 		int flag;
-	} kinds[] = { { "namespace.user", CLONE_NEWUSER }, { "namespace.pid", CLONE_NEWPID },
-		      { "namespace.mount", CLONE_NEWNS },  { "namespace.net", CLONE_NEWNET },
-		      { "namespace.ipc", CLONE_NEWIPC },   { "namespace.uts", CLONE_NEWUTS },
+	} kinds[] = { { "namespace.user", CLONE_NEWUSER },    { "namespace.pid", CLONE_NEWPID },
+		      { "namespace.mount", CLONE_NEWNS },     { "namespace.net", CLONE_NEWNET },
+		      { "namespace.ipc", CLONE_NEWIPC },      { "namespace.uts", CLONE_NEWUTS },
 		      { "namespace.cgroup", CLONE_NEWCGROUP } };
 	for (size_t i = 0; i < ELEMS(kinds); i++) {
 		int r = try_unshare(kinds[i].flag);
@@ -69,20 +69,25 @@ static void probe_cgroups(struct posture *p, const struct cgroup_host *h)
 		const char *name;
 		enum cgroup_controller c;
 		bool required;
-	} kinds[] = { { "limit.memory", CGROUP_MEMORY, true }, { "limit.cpu", CGROUP_CPU, true },
-		      { "limit.pids", CGROUP_PIDS, true }, { "usage.cpu", CGROUP_CPUACCT, false } };
+	} kinds[] = { { "limit.memory", CGROUP_MEMORY, true },
+		      { "limit.cpu", CGROUP_CPU, true },
+		      { "limit.pids", CGROUP_PIDS, true },
+		      { "usage.cpu", CGROUP_CPUACCT, false } };
 	for (size_t i = 0; i < ELEMS(kinds); i++) {
 		const struct cgroup_tree *t = NULL;
 		for (unsigned k = 0; k < h->n; k++)
 			if (h->trees[k].controllers & 1u << kinds[i].c)
 				t = &h->trees[k];
 		posture_add(p, kinds[i].name, t != NULL, kinds[i].required, "%s%.90s",
-			    t ? t->v2 ? "cgroup v2 at " : "cgroup v1 at " : "", t ? t->path : h->why[kinds[i].c]);
+			    t ? t->v2 ? "cgroup v2 at " : "cgroup v1 at " : "",
+			    t ? t->path : h->why[kinds[i].c]);
 	}
 	posture_add(p, "limit.swap", h->swap_limit, true, "%s",
-		    h->swap_limit ? "limited with memory, or the machine has none" : "swap exists and cannot be limited");
+		    h->swap_limit ? "limited with memory, or the machine has none"
+				  : "swap exists and cannot be limited");
 	posture_add(p, "cgroup.kill", h->unified >= 0, false, "%s",
-		    h->unified >= 0 ? "whole boxes are killed at once" : "no v2 tree: boxes are killed by their PID 1");
+		    h->unified >= 0 ? "whole boxes are killed at once"
+				    : "no v2 tree: boxes are killed by their PID 1");
 }
 
 void posture_probe(struct posture *p, const struct cgroup_host *h)
@@ -91,10 +96,12 @@ void posture_probe(struct posture *p, const struct cgroup_host *h)
 	struct utsname u;
 	uname(&u);
 	posture_add(p, "kernel", true, false, "%.60s %.30s", u.release, u.machine);
-	posture_add(p, "root", geteuid() == 0, true, "%s", geteuid() == 0 ? "running as root" : "must run as root");
+	posture_add(p, "root", geteuid() == 0, true, "%s",
+		    geteuid() == 0 ? "running as root" : "must run as root");
 	probe_namespaces(p);
 	int abi = landlock_abi();
-	posture_add(p, "landlock", abi >= 1, true, abi >= 1 ? "ABI %d" : "not available (errno %d)", abi < 0 ? -abi : abi);
+	posture_add(p, "landlock", abi >= 1, true, abi >= 1 ? "ABI %d" : "not available (errno %d)",
+		    abi < 0 ? -abi : abi);
 	uint32_t action = SECCOMP_RET_ERRNO;
 	bool seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 	posture_add(p, "seccomp", seccomp, true, "%s", seccomp ? "filters available" : strerror(errno));
@@ -103,5 +110,6 @@ void posture_probe(struct posture *p, const struct cgroup_host *h)
 	probe_cgroups(p, h);
 	struct rlimit rl;
 	getrlimit(RLIMIT_NOFILE, &rl);
-	posture_add(p, "nofile", rl.rlim_max >= 4096, true, "hard limit %llu", (unsigned long long)rl.rlim_max);
+	posture_add(p, "nofile", rl.rlim_max >= 4096, true, "hard limit %llu",
+		    (unsigned long long)rl.rlim_max);
 }

@@ -20,4 +20,5 @@ struct posture {
 
 /* Namespaces are really made (in short-lived children), controllers come from `h`. */
 void posture_probe(struct posture *p, const struct cgroup_host *h);
-void posture_add(struct posture *p, const char *name, bool ok, bool required, const char *fmt, ...) _printf_(5, 6);
+void posture_add(struct posture *p, const char *name, bool ok, bool required, const char *fmt, ...)
+	_printf_(5, 6);

@@ -5,11 +5,11 @@
 
 #include "poison.h"
 
-#define MIN_MEMORY (8ull << 20) /* PID 1, a shell and their page tables */
+#define MIN_MEMORY    (8ull << 20) /* PID 1, a shell and their page tables */
 #define MIN_CPU_MILLI 10
-#define MIN_DISK (1ull << 20)
-#define MIN_PIDS 4
-#define MIN_NOFILE 32
+#define MIN_DISK      (1ull << 20)
+#define MIN_PIDS      4
+#define MIN_NOFILE    32
 
 bool spec_id_ok(struct view id)
 {
@@ -27,8 +27,8 @@ static bool hostname_ok(struct view h)
 		return false;
 	for (size_t i = 0; i < h.n; i++) {
 		char c = h.p[i];
-		bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-			    c == '.';
+		bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			    c == '-' || c == '.';
 		if (!fine)
 			return false;
 	}
@@ -49,7 +49,8 @@ int spec_check(const struct spec *s, const struct spec_limits *c, struct err *e)
 		return err_set(e, ERR_INVALID, "the id must be %d characters of a-z and 0-9", SPEC_ID);
 	if (!hostname_ok(view_of(s->hostname)))
 		return err_set(e, ERR_INVALID, "the host name has characters that a host name cannot have");
-	if ((s->snapshot[0] && !spec_id_ok(view_of(s->snapshot))) || (s->workspace[0] && !spec_id_ok(view_of(s->workspace))))
+	if ((s->snapshot[0] && !spec_id_ok(view_of(s->snapshot))) ||
+	    (s->workspace[0] && !spec_id_ok(view_of(s->workspace))))
 		return err_set(e, ERR_INVALID, "a snapshot or workspace has no such id");
 	if (s->disk_bytes && s->disk_bytes < MIN_DISK)
 		return err_set(e, ERR_INVALID, "disk must be at least %llu bytes", MIN_DISK);

@@ -18,7 +18,11 @@ struct ai_flags {
 };
 
 #define AT(member) offsetof(struct ai_flags, member)
-#define TENANT     { "tenant", 0, OPT_FLAG, AT(tenant), NULL, "of the tenant of this name, not of a box (for admins)" }
+#define TENANT                                                                                               \
+	{                                                                                                    \
+		"tenant", 0, OPT_FLAG, AT(tenant), NULL,                                                     \
+			"of the tenant of this name, not of a box (for admins)"                              \
+	}
 static const struct opt PLACE_OPTS[] = { TENANT };
 static const struct opt SET_OPTS[] = {
 	TENANT,
@@ -29,15 +33,18 @@ static const struct opt SET_OPTS[] = {
 	{ "week", 0, OPT_TEXT, AT(week), "DOLLARS", "in a week, from Monday" },
 	{ "month", 0, OPT_TEXT, AT(month), "DOLLARS", "in a month of the calendar" },
 	{ "warn", 0, OPT_TEXT, AT(warn), "PART", "the part of a budget at which to warn, as 0.8" },
-	{ "log-bodies", 0, OPT_TEXT, AT(bodies), "yes|no", "keep the text of calls, without what looks like a secret" },
-	{ "provider", 0, OPT_LIST, AT(providers), "NAME", "a provider that may be used, and no other; may be repeated" },
-	{ "endpoint", 0, OPT_LIST, AT(endpoints), "PATTERN", "an endpoint, as chat/completions; may be repeated" },
+	{ "log-bodies", 0, OPT_TEXT, AT(bodies), "yes|no",
+	  "keep the text of calls, without what looks like a secret" },
+	{ "provider", 0, OPT_LIST, AT(providers), "NAME",
+	  "a provider that may be used, and no other; may be repeated" },
+	{ "endpoint", 0, OPT_LIST, AT(endpoints), "PATTERN",
+	  "an endpoint, as chat/completions; may be repeated" },
 	{ "model", 0, OPT_LIST, AT(models), "PATTERN", "a model, as gpt-4o-*; may be repeated" },
 };
 #undef AT
 
-static int call(struct cmd_ctx *ctx, const char *method, bool tenant, const char *name, const char *rest, struct view body,
-		struct json **ret, struct err *e)
+static int call(struct cmd_ctx *ctx, const char *method, bool tenant, const char *name, const char *rest,
+		struct view body, struct json **ret, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
@@ -65,10 +72,12 @@ static int run_show(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, c
 	const struct ai_flags *f = flags;
 	struct json *answer;
 
-	return call(ctx, "GET", f->tenant, operands[0], "/ai", VIEW_NONE, &answer, e) < 0 ? -1 : show(answer, e);
+	return call(ctx, "GET", f->tenant, operands[0], "/ai", VIEW_NONE, &answer, e) < 0 ? -1
+											  : show(answer, e);
 }
 
-static int run_reset(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
+static int run_reset(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
+		     struct err *e)
 {
 	const struct ai_flags *f = flags;
 
@@ -80,20 +89,25 @@ struct rotate_flags {
 };
 
 static const struct opt ROTATE_OPTS[] = {
-	{ "ttl", 0, OPT_MS, offsetof(struct rotate_flags, ttl_ms), "TIME", "how long it is good (default: as long as the box is)" },
+	{ "ttl", 0, OPT_MS, offsetof(struct rotate_flags, ttl_ms), "TIME",
+	  "how long it is good (default: as long as the box is)" },
 };
 
-static int run_rotate(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
+static int run_rotate(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
+		      struct err *e)
 {
 	const struct rotate_flags *f = flags;
 	struct json *answer;
 	char body[64];
 
 	if (f->ttl_ms)
-		snprintf(body, sizeof(body), "{\"ttl_seconds\":%llu}", (unsigned long long)MAX(f->ttl_ms / 1000, 1u));
+		snprintf(body, sizeof(body), "{\"ttl_seconds\":%llu}",
+			 (unsigned long long)MAX(f->ttl_ms / 1000, 1u));
 	else
 		snprintf(body, sizeof(body), "{}");
-	return call(ctx, "POST", false, operands[0], "/ai/token", view_of(body), &answer, e) < 0 ? -1 : show(answer, e);
+	return call(ctx, "POST", false, operands[0], "/ai/token", view_of(body), &answer, e) < 0
+		       ? -1
+		       : show(answer, e);
 }
 
 /* ---- set ---- */
@@ -155,10 +169,12 @@ static int run_set(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 
 	json_out_init(&o, &body);
 	json_out_object(&o);
-	if (put_number(&o, "requests_per_minute", f->requests, e) < 0 || put_number(&o, "tokens_per_minute", f->tokens, e) < 0 ||
+	if (put_number(&o, "requests_per_minute", f->requests, e) < 0 ||
+	    put_number(&o, "tokens_per_minute", f->tokens, e) < 0 ||
 	    put_number(&o, "parallel", f->parallel, e) < 0 || put_number(&o, "day", f->day, e) < 0 ||
 	    put_number(&o, "week", f->week, e) < 0 || put_number(&o, "month", f->month, e) < 0 ||
-	    put_number(&o, "warn", f->warn, e) < 0 || put_choice(&o, "log_bodies", f->bodies, e) < 0 || put_list(&o, "providers", &f->providers, e) < 0 ||
+	    put_number(&o, "warn", f->warn, e) < 0 || put_choice(&o, "log_bodies", f->bodies, e) < 0 ||
+	    put_list(&o, "providers", &f->providers, e) < 0 ||
 	    put_list(&o, "endpoints", &f->endpoints, e) < 0 || put_list(&o, "models", &f->models, e) < 0)
 		return -1;
 	json_out_end(&o, '}');
@@ -177,7 +193,8 @@ struct calls_flags {
 
 static const struct opt CALLS_OPTS[] = {
 	{ "limit", 'n', OPT_COUNT, offsetof(struct calls_flags, limit), "N", "so many (default: 50)" },
-	{ "before", 0, OPT_COUNT, offsetof(struct calls_flags, before), "ID", "only what was begun before this one" },
+	{ "before", 0, OPT_COUNT, offsetof(struct calls_flags, before), "ID",
+	  "only what was begun before this one" },
 };
 
 static struct view text_of(const struct json *object, const char *key)
@@ -198,9 +215,11 @@ static uint64_t number_of(const struct json *object, const char *key)
 static struct view tokens_of(struct arena *a, const struct json *call)
 {
 	char text[64];
-	uint64_t in = number_of(call, "input_tokens") + number_of(call, "cache_read_tokens") + number_of(call, "cache_write_tokens");
+	uint64_t in = number_of(call, "input_tokens") + number_of(call, "cache_read_tokens") +
+		      number_of(call, "cache_write_tokens");
 
-	snprintf(text, sizeof(text), "%llu+%llu", (unsigned long long)in, (unsigned long long)number_of(call, "output_tokens"));
+	snprintf(text, sizeof(text), "%llu+%llu", (unsigned long long)in,
+		 (unsigned long long)number_of(call, "output_tokens"));
 	return arena_view(a, view_of(text));
 }
 
@@ -222,7 +241,8 @@ static int run_calls(struct cmd_ctx *ctx, const void *flags, size_t n, char **op
 {
 	if (n > 1)
 		return show_call(ctx, operands, e);
-	static const char *const titles[] = { "ID", "AT", "PROVIDER", "ENDPOINT", "MODEL", "STATUS", "FINISH", "TOKENS", "DOLLARS", "MS" };
+	static const char *const titles[] = { "ID",     "AT",     "PROVIDER", "ENDPOINT", "MODEL",
+					      "STATUS", "FINISH", "TOKENS",   "DOLLARS",  "MS" };
 	_cleanup_(show_table_done) struct show_table t;
 	const struct calls_flags *f = flags;
 	struct json *answer;
@@ -230,7 +250,8 @@ static int run_calls(struct cmd_ctx *ctx, const void *flags, size_t n, char **op
 
 	if (f->before)
 		snprintf(before, sizeof(before), "&before=%llu", (unsigned long long)f->before);
-	snprintf(rest, sizeof(rest), "/ai/calls?limit=%llu%s", (unsigned long long)(f->limit ? f->limit : 50), before);
+	snprintf(rest, sizeof(rest), "/ai/calls?limit=%llu%s", (unsigned long long)(f->limit ? f->limit : 50),
+		 before);
 	show_table_init(&t, titles, ELEMS(titles));
 	if (call(ctx, "GET", false, operands[0], rest, VIEW_NONE, &answer, e) < 0)
 		return -1;
@@ -239,16 +260,17 @@ static int run_calls(struct cmd_ctx *ctx, const void *flags, size_t n, char **op
 		return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of calls");
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct json *c = &rows->items[i];
-		struct view cells[] = { text_of(c, "id"),     text_of(c, "at"),	    text_of(c, "provider"),
-					text_of(c, "endpoint"), text_of(c, "model"),  text_of(c, "status"),
-					text_of(c, "finish"), tokens_of(&ctx->arena, c), text_of(c, "cost_usd"),
-					text_of(c, "duration_ms") };
+		struct view cells[] = { text_of(c, "id"),       text_of(c, "at"),
+					text_of(c, "provider"), text_of(c, "endpoint"),
+					text_of(c, "model"),    text_of(c, "status"),
+					text_of(c, "finish"),   tokens_of(&ctx->arena, c),
+					text_of(c, "cost_usd"), text_of(c, "duration_ms") };
 		show_table_add(&t, cells);
 	}
 	return show_table_print(&t, e);
 }
 
-#define ONE .lead = OPTS_ANYWHERE, .min = 1, .max = 1, .client = true
+#define ONE   .lead = OPTS_ANYWHERE, .min = 1, .max = 1, .client = true
 #define PLACE .opts = PLACE_OPTS, .n_opts = ELEMS(PLACE_OPTS), .flags_size = sizeof(struct ai_flags)
 
 const struct cmd cmd_ai_show = {

@@ -24,8 +24,8 @@ static const struct opt CHANGE_OPTS[] = {
 	  "also end open connections that are not allowed any more" },
 };
 
-int cmd_egress_call(struct cmd_ctx *ctx, const char *method, const char *box, const char *rest, struct view body,
-		    struct json **ret, struct err *e)
+int cmd_egress_call(struct cmd_ctx *ctx, const char *method, const char *box, const char *rest,
+		    struct view body, struct json **ret, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
@@ -64,7 +64,8 @@ struct allow_flags {
 
 static const struct opt ALLOW_OPTS[] = {
 	{ "inject", 0, OPT_LIST, offsetof(struct allow_flags, inject), "WHERE",
-	  "put a secret into requests to it: header:NAME='Bearer {{secret.S}}', query:NAME={{secret.S}}, placeholder:{{secret.S}}" },
+	  "put a secret into requests to it: header:NAME='Bearer {{secret.S}}', query:NAME={{secret.S}}, "
+	  "placeholder:{{secret.S}}" },
 };
 
 /* TEXT{{secret.NAME}}: what is before it, and the name. */
@@ -85,15 +86,19 @@ static bool take_secret(struct view v, struct view *ret_prefix, struct view *ret
 
 static int put_inject(struct json_out *o, const char *text, struct err *e)
 {
-	struct view rest, where = view_split(view_of(text), ':', &rest), value = rest, name = VIEW_NONE, prefix, secret;
+	struct view rest, where = view_split(view_of(text), ':', &rest), value = rest, name = VIEW_NONE,
+			  prefix, secret;
 	bool placeholder = view_is(where, "placeholder");
 
 	if (rest.p && !placeholder)
 		name = view_split(rest, '=', &value);
-	if (!rest.p || (!placeholder && (!name.n || !value.p || (!view_is(where, "header") && !view_is(where, "query")))) ||
+	if (!rest.p ||
+	    (!placeholder &&
+	     (!name.n || !value.p || (!view_is(where, "header") && !view_is(where, "query")))) ||
 	    !take_secret(value, &prefix, &secret) || (prefix.n && !view_is(where, "header")))
 		return err_set(e, ERR_INVALID,
-			       "--inject is header:NAME=TEXT{{secret.S}}, query:NAME={{secret.S}} or placeholder:{{secret.S}}, not %.80s",
+			       "--inject is header:NAME=TEXT{{secret.S}}, query:NAME={{secret.S}} or "
+			       "placeholder:{{secret.S}}, not %.80s",
 			       text);
 	json_out_object(o);
 	json_out_kstr(o, "secret", secret);
@@ -107,8 +112,8 @@ static int put_inject(struct json_out *o, const char *text, struct err *e)
 	return 0;
 }
 
-static int run_rules(struct cmd_ctx *ctx, const char *action, const struct change_flags *f, const struct opt_list *inject,
-		     size_t n, char **operands, struct err *e)
+static int run_rules(struct cmd_ctx *ctx, const char *action, const struct change_flags *f,
+		     const struct opt_list *inject, size_t n, char **operands, struct err *e)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(POLICY_MAX);
 	struct json_out o;
@@ -128,15 +133,17 @@ static int run_rules(struct cmd_ctx *ctx, const char *action, const struct chang
 		json_out_key(&o, "inject");
 		json_out_array(&o);
 		for (size_t i = 0; i < inject->n; i++)
-			if (create_check_text(inject->items[i], "an injection", e) < 0 || put_inject(&o, inject->items[i], e) < 0)
+			if (create_check_text(inject->items[i], "an injection", e) < 0 ||
+			    put_inject(&o, inject->items[i], e) < 0)
 				return -1;
 		json_out_end(&o, ']');
 	}
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many targets for one request");
-	return cmd_egress_call(ctx, "POST", operands[0], f->close ? "/egress/rules?open=close" : "/egress/rules", buf_view(&body), NULL,
-		    e);
+	return cmd_egress_call(ctx, "POST", operands[0],
+			       f->close ? "/egress/rules?open=close" : "/egress/rules", buf_view(&body), NULL,
+			       e);
 }
 
 static int run_allow(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e)
@@ -155,7 +162,8 @@ static int run_deny(struct cmd_ctx *ctx, const void *flags, size_t n, char **ope
 
 static int read_policy(const char *path, struct buf *out, struct err *e)
 {
-	int r = strcmp(path, "-") == 0 ? fd_slurp(AT_FDCWD, "/dev/stdin", out) : fd_slurp(AT_FDCWD, path, out);
+	int r = strcmp(path, "-") == 0 ? fd_slurp(AT_FDCWD, "/dev/stdin", out)
+				       : fd_slurp(AT_FDCWD, path, out);
 
 	return r < 0 ? err_sys(e, ERR_INVALID, r, "cannot read %.120s", path) : 0;
 }
@@ -167,21 +175,24 @@ static int run_set(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 
 	if (read_policy(operands[1], &body, e) < 0)
 		return -1;
-	return cmd_egress_call(ctx, "PUT", operands[0], f->close ? "/egress?open=close" : "/egress", buf_view(&body), NULL, e);
+	return cmd_egress_call(ctx, "PUT", operands[0], f->close ? "/egress?open=close" : "/egress",
+			       buf_view(&body), NULL, e);
 }
 
-static int run_reset(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
+static int run_reset(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
+		     struct err *e)
 {
 	const struct change_flags *f = flags;
 
-	return cmd_egress_call(ctx, "DELETE", operands[0], f->close ? "/egress?open=close" : "/egress", VIEW_NONE, NULL, e);
+	return cmd_egress_call(ctx, "DELETE", operands[0], f->close ? "/egress?open=close" : "/egress",
+			       VIEW_NONE, NULL, e);
 }
 
 #define CHANGE .opts = CHANGE_OPTS, .n_opts = ELEMS(CHANGE_OPTS), .flags_size = sizeof(struct change_flags)
-#define TARGETS                                                                                                \
-	"A target is a set (`pypi`, `npm`, `github`, `debian`, …), a host with or without a port\n"            \
-	"(`example.org`, `*.example.org:443`), a network (`192.0.2.0/24:5432`), or a URL\n"                    \
-	"(`https://example.org/v1`: that path and what is below it; `tls://example.org`: TLS alone;\n"         \
+#define TARGETS                                                                                              \
+	"A target is a set (`pypi`, `npm`, `github`, `debian`, …), a host with or without a port\n"        \
+	"(`example.org`, `*.example.org:443`), a network (`192.0.2.0/24:5432`), or a URL\n"                  \
+	"(`https://example.org/v1`: that path and what is below it; `tls://example.org`: TLS alone;\n"       \
 	"`tcp://example.org:5432`: any bytes). paddock(1) and docs/egress.md say more."
 
 const struct cmd cmd_egress_show = {

@@ -24,7 +24,8 @@ struct log_flags {
 static const struct opt LOG_OPTS[] = {
 	{ "denied", 0, OPT_FLAG, offsetof(struct log_flags, denied), NULL, "only what was not let through" },
 	{ "after", 0, OPT_COUNT, offsetof(struct log_flags, after), "ID", "only what came behind this one" },
-	{ "follow", 'f', OPT_FLAG, offsetof(struct log_flags, follow), NULL, "go on with what comes, until it is interrupted" },
+	{ "follow", 'f', OPT_FLAG, offsetof(struct log_flags, follow), NULL,
+	  "go on with what comes, until it is interrupted" },
 };
 
 static struct view text_of(const struct json *object, const char *key)
@@ -51,10 +52,11 @@ static struct view what(struct arena *a, const struct json *v)
 }
 
 /* A page, with the titles above it or without; *after is where the next begins. */
-static int show_page(struct cmd_ctx *ctx, const char *box, bool denied, bool titled, uint64_t *after, size_t *ret_n,
-		     struct err *e)
+static int show_page(struct cmd_ctx *ctx, const char *box, bool denied, bool titled, uint64_t *after,
+		     size_t *ret_n, struct err *e)
 {
-	static const char *const titles[] = { "ID", "AT", "TIMES", "VERDICT", "REASON", "PROTOCOL", "WHAT", "WOULD_ALLOW" };
+	static const char *const titles[] = { "ID",     "AT",       "TIMES", "VERDICT",
+					      "REASON", "PROTOCOL", "WHAT",  "WOULD_ALLOW" };
 	_cleanup_(show_table_done) struct show_table t;
 	struct json *answer = NULL;
 	char rest[128];
@@ -65,14 +67,16 @@ static int show_page(struct cmd_ctx *ctx, const char *box, bool denied, bool tit
 	t.n_rows = titled;
 	if (cmd_egress_call(ctx, "GET", box, rest, VIEW_NONE, &answer, e) < 0)
 		return -1;
-	const struct json *rows = answer ? json_get(answer, "verdicts") : NULL, *next = answer ? json_get(answer, "next") : NULL;
+	const struct json *rows = answer ? json_get(answer, "verdicts") : NULL,
+			  *next = answer ? json_get(answer, "next") : NULL;
 	if (!rows || rows->type != JSON_ARRAY || !next || json_to_u64(next, after) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of verdicts");
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct json *v = &rows->items[i];
 		struct view cells[] = {
-			text_of(v, "id"),     text_of(v, "at"),       text_of(v, "count"),     text_of(v, "verdict"),
-			text_of(v, "reason"), text_of(v, "protocol"), what(&ctx->arena, v), text_of(v, "would_allow"),
+			text_of(v, "id"),      text_of(v, "at"),          text_of(v, "count"),
+			text_of(v, "verdict"), text_of(v, "reason"),      text_of(v, "protocol"),
+			what(&ctx->arena, v),  text_of(v, "would_allow"),
 		};
 		show_table_add(&t, cells);
 	}
@@ -132,7 +136,8 @@ static int run_sets(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, c
 	show_table_init(&t, titles, ELEMS(titles));
 	if (cmd_egress_call(ctx, "GET", n ? operands[0] : NULL, "/egress/sets", VIEW_NONE, &answer, e) < 0)
 		return -1;
-	const struct json *sets = answer ? json_get(answer, "sets") : NULL, *from = answer ? json_get(answer, "sources") : NULL;
+	const struct json *sets = answer ? json_get(answer, "sets") : NULL,
+			  *from = answer ? json_get(answer, "sources") : NULL;
 	if (!sets || sets->type != JSON_OBJECT)
 		return err_set(e, ERR_INTERNAL, "the daemon's answer has no sets");
 	for (size_t i = 0; i < sets->n; i++) {

@@ -27,7 +27,8 @@ struct secret_flags {
 #define AT(member) offsetof(struct secret_flags, member)
 static const struct opt SET_OPTS[] = {
 	{ "sandbox", 's', OPT_TEXT, AT(box), "ID", "of this sandbox alone, and gone with it" },
-	{ "file", 'f', OPT_TEXT, AT(file), "FILE", "the value is this file's content (default: standard input)" },
+	{ "file", 'f', OPT_TEXT, AT(file), "FILE",
+	  "the value is this file's content (default: standard input)" },
 	{ "keep-newline", 0, OPT_FLAG, AT(keep_newline), NULL, "keep a newline at the end of the value" },
 };
 static const struct opt BOX_OPTS[] = {
@@ -70,7 +71,8 @@ static int read_fd(int fd, struct buf *value)
 /* Typed at a terminal it is not shown. */
 static int read_value(const struct secret_flags *f, struct buf *value, struct err *e)
 {
-	_cleanup_(closep) int fd = f->file ? open(f->file, O_RDONLY | O_CLOEXEC | O_NOCTTY) : dup(STDIN_FILENO);
+	_cleanup_(closep) int fd =
+		f->file ? open(f->file, O_RDONLY | O_CLOEXEC | O_NOCTTY) : dup(STDIN_FILENO);
 	struct termios old, silent;
 
 	if (fd < 0)
@@ -98,7 +100,8 @@ static int read_value(const struct secret_flags *f, struct buf *value, struct er
 static int run_set(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	_cleanup_(buf_done) struct buf value = { .max = VALUE_MAX + 1, .secret = true };
-	_cleanup_(buf_done) struct buf coded = { .max = 2 * VALUE_MAX, .secret = true }, path = BUF_INIT(4096);
+	_cleanup_(buf_done) struct buf coded = { .max = 2 * VALUE_MAX, .secret = true },
+				       path = BUF_INIT(4096);
 	_cleanup_(buf_done) struct buf body = { .max = 3 * VALUE_MAX, .secret = true };
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	const struct secret_flags *f = flags;
@@ -126,7 +129,8 @@ static struct view member(const struct json *object, const char *key)
 	return j && (j->type == JSON_NUMBER || j->type == JSON_STRING) ? j->text : VIEW("-");
 }
 
-static int run_ls(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_, struct err *e)
+static int run_ls(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
+		  struct err *e)
 {
 	static const char *const titles[] = { "NAME", "VERSION", "UPDATED" };
 	_cleanup_(session_done) struct session s = SESSION_INIT;
@@ -144,7 +148,8 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, cha
 	show_table_init(&t, titles, ELEMS(titles));
 	for (size_t i = 0; list && list->type == JSON_ARRAY && i < list->n; i++) {
 		const struct json *x = &list->items[i];
-		show_table_add(&t, (struct view[]){ member(x, "name"), member(x, "version"), member(x, "updated_at") });
+		show_table_add(&t, (struct view[]){ member(x, "name"), member(x, "version"),
+						    member(x, "updated_at") });
 	}
 	int r = show_table_print(&t, e);
 	show_table_done(&t);
@@ -169,11 +174,13 @@ static int run_rm(struct cmd_ctx *ctx, const void *flags, size_t n, char **opera
 	return 0;
 }
 
-static int run_rotate(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands _unused_,
-		      struct err *e)
+static int run_rotate(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
+		      char **operands _unused_, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
-	struct session_call call = { .method = "POST", .path = VIEW("/v1/vault/rotate"), .timeout_ms = SESSION_CALL_MS };
+	struct session_call call = { .method = "POST",
+				     .path = VIEW("/v1/vault/rotate"),
+				     .timeout_ms = SESSION_CALL_MS };
 	struct json *answer;
 
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)

@@ -27,7 +27,8 @@ const struct opt create_opts[CREATE_OPTS] = {
 	  "only /workspace, /tmp and /dev/shm can be written" },
 	{ "allow", 0, OPT_LIST, AT(allow), "TARGET",
 	  "what it may reach: a set, a host, a network; may be repeated" },
-	{ "secret-env", 0, OPT_PAIRS, AT(secret_env), "KEY=NAME", "a variable with the value of the secret NAME; may be repeated" },
+	{ "secret-env", 0, OPT_PAIRS, AT(secret_env), "KEY=NAME",
+	  "a variable with the value of the secret NAME; may be repeated" },
 	{ "secret-file", 0, OPT_PAIRS, AT(secret_file), "FILE=NAME",
 	  "/run/secrets/FILE with the value of the secret NAME; may be repeated" },
 	/* from here on not for run, whose boxes have no life of their own */
@@ -175,7 +176,8 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	    create_check_text(f->workspace, "--workspace", e) < 0 ||
 	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
 	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->allow, "--allow", e) < 0 ||
-	    check_list(&f->secret_env, "--secret-env", e) < 0 || check_list(&f->secret_file, "--secret-file", e) < 0)
+	    check_list(&f->secret_env, "--secret-env", e) < 0 ||
+	    check_list(&f->secret_file, "--secret-file", e) < 0)
 		return -1;
 	json_out_init(&o, &b);
 	json_out_object(&o);

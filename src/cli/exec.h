@@ -14,10 +14,10 @@ struct exec_spec {
 	char *const *argv; /* ends with NULL */
 	const char *user, *workdir;
 	const struct opt_list *env, *secret_env; /* may be NULL */
-	uint64_t timeout_ms;        /* 0: the daemon's */
-	const char *shell;          /* argv[0] is a command for it; NULL: a process of its own */
-	bool input;                 /* pass standard input on */
-	bool tty;                   /* give it a terminal */
+	uint64_t timeout_ms;                     /* 0: the daemon's */
+	const char *shell;                       /* argv[0] is a command for it; NULL: a process of its own */
+	bool input;                              /* pass standard input on */
+	bool tty;                                /* give it a terminal */
 };
 
 /* Whether there is a standard input to pass on: not when that is a terminal, or closed. */

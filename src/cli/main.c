@@ -143,7 +143,8 @@ static bool print_group(FILE *f, const char *word)
 
 		if (!second.p || !view_is(first, word))
 			continue;
-		fprintf(f, "%spaddock %s%s%s\n", group ? "       " : "usage: ", c->name, *c->operands ? " " : "", c->operands);
+		fprintf(f, "%spaddock %s%s%s\n", group ? "       " : "usage: ", c->name,
+			*c->operands ? " " : "", c->operands);
 		fprintf(f, "           %s\n", c->summary);
 		group = true;
 	}

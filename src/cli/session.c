@@ -28,7 +28,8 @@ const struct opt session_opts[SESSION_OPTS] = {
 	{ "url", 0, OPT_TEXT, offsetof(struct session_flags, url), "URL",
 	  "the daemon's address (default: PADDOCK_URL, then " SESSION_URL ")" },
 	{ "key-file", 0, OPT_TEXT, offsetof(struct session_flags, key_file), "FILE",
-	  "a file with the API key (default: PADDOCK_API_KEY, PADDOCK_KEY_FILE, then the daemon's admin.key)" },
+	  "a file with the API key (default: PADDOCK_API_KEY, PADDOCK_KEY_FILE, then the daemon's "
+	  "admin.key)" },
 };
 
 /* ---- the key ---- */

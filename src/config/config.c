@@ -98,7 +98,8 @@ static bool clean_string(struct view v)
 }
 
 /* No string of the configuration has a use for control characters, NUL before all. */
-static int check_strings(const struct check *c, const struct json_schema *s, const char *prefix, const char *at)
+static int check_strings(const struct check *c, const struct json_schema *s, const char *prefix,
+			 const char *at)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct json_field *f = &s->fields[i];
@@ -149,19 +150,21 @@ static bool made_of(struct view v, const char *set, const char *not_first)
 	return v.n > 0;
 }
 
-#define LOWER "abcdefghijklmnopqrstuvwxyz"
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define LOWER  "abcdefghijklmnopqrstuvwxyz"
+#define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
 static int check_names(const struct check *c)
 {
 	const struct config *cfg = c->config;
 
-	if (!made_of(cfg->defaults.image, LOWER UPPER DIGITS "._-:/@", "._-:/@") || has_dotdot(cfg->defaults.image))
+	if (!made_of(cfg->defaults.image, LOWER UPPER DIGITS "._-:/@", "._-:/@") ||
+	    has_dotdot(cfg->defaults.image))
 		return bad(c, "defaults.image", "is not the name of an image");
 	if (!made_of(cfg->defaults.user, LOWER DIGITS "_-", DIGITS "-"))
 		return bad(c, "defaults.user", "is not a user name (a-z, 0-9, _ and -)");
-	if (!view_is(cfg->data.backend, "auto") && !view_is(cfg->data.backend, "btrfs") && !view_is(cfg->data.backend, "copy"))
+	if (!view_is(cfg->data.backend, "auto") && !view_is(cfg->data.backend, "btrfs") &&
+	    !view_is(cfg->data.backend, "copy"))
 		return bad(c, "data.backend", "must be auto, btrfs or copy");
 	if (cfg->max.disk_mb && cfg->defaults.disk_mb > cfg->max.disk_mb)
 		return bad(c, "defaults.disk_mb", "must not be above max.disk_mb");
@@ -194,13 +197,15 @@ int config_listen(struct view listen, struct sockaddr_storage *ret, socklen_t *r
 		listen = (struct view){ listen.p + 1, listen.n - 2 };
 		v6->sin6_family = AF_INET6;
 		v6->sin6_port = htons((uint16_t)port);
-		if (view_to_str(listen, host, sizeof(host)) < 0 || inet_pton(AF_INET6, host, &v6->sin6_addr) != 1)
+		if (view_to_str(listen, host, sizeof(host)) < 0 ||
+		    inet_pton(AF_INET6, host, &v6->sin6_addr) != 1)
 			return -EINVAL;
 		*ret_len = sizeof(*v6);
 	} else {
 		v4->sin_family = AF_INET;
 		v4->sin_port = htons((uint16_t)port);
-		if (view_to_str(listen, host, sizeof(host)) < 0 || inet_pton(AF_INET, host, &v4->sin_addr) != 1)
+		if (view_to_str(listen, host, sizeof(host)) < 0 ||
+		    inet_pton(AF_INET, host, &v4->sin_addr) != 1)
 			return -EINVAL;
 		*ret_len = sizeof(*v4);
 	}
@@ -241,7 +246,8 @@ static int check_places(const struct check *c)
 		return bad(c, "gate.dns", "must be an address and a port, like 9.9.9.9:53");
 	struct view proxy = cfg->gate.upstream_proxy;
 	if (proxy.n && (!view_starts(proxy, "http://") || config_listen(view_skip(proxy, 7), &ss, &len) < 0))
-		return bad(c, "gate.upstream_proxy", "must be http:// with an address and a port, like http://10.0.0.1:3128");
+		return bad(c, "gate.upstream_proxy",
+			   "must be http:// with an address and a port, like http://10.0.0.1:3128");
 	if (check_dir(c, "data_dir", cfg->data_dir) < 0 || check_dir(c, "run_dir", cfg->run_dir) < 0 ||
 	    check_path(c, "defaults.workdir", cfg->defaults.workdir) < 0)
 		return -1;
@@ -250,8 +256,8 @@ static int check_places(const struct check *c)
 	if (!cfg->tls.cert.n != !cfg->tls.key.n)
 		return bad(c, cfg->tls.cert.n ? "tls.cert" : "tls.key",
 			   "tls needs both cert and key, or neither of them");
-	if (cfg->tls.cert.n && (check_path(c, "tls.cert", cfg->tls.cert) < 0 ||
-				check_path(c, "tls.key", cfg->tls.key) < 0))
+	if (cfg->tls.cert.n &&
+	    (check_path(c, "tls.cert", cfg->tls.cert) < 0 || check_path(c, "tls.key", cfg->tls.key) < 0))
 		return -1;
 	if (cfg->webhooks.ca_file.n && check_path(c, "webhooks.ca_file", cfg->webhooks.ca_file) < 0)
 		return -1;
@@ -262,7 +268,8 @@ static int check_places(const struct check *c)
 static int resolve_machine(const struct check *c)
 {
 	struct config_limits *most = &c->config->max.limits;
-	long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES),
+	     size = sysconf(_SC_PAGESIZE);
 
 	if (cores < 1 || pages < 1 || size < 1)
 		return err_set(c->e, ERR_INTERNAL, "the machine does not tell its cores and memory");
@@ -274,7 +281,8 @@ static int resolve_machine(const struct check *c)
 }
 
 /* A default that nobody set follows a lower ceiling; one that somebody set must fit. */
-static int fit_u64(const struct check *c, const char *path, const char *ceiling, uint64_t *value, uint64_t most)
+static int fit_u64(const struct check *c, const char *path, const char *ceiling, uint64_t *value,
+		   uint64_t most)
 {
 	if (*value <= most)
 		return 0;
@@ -302,7 +310,8 @@ static int fit_defaults(const struct check *c)
 	}
 	if (max_ttl && fit_u64(c, "defaults.ttl_seconds", "max.ttl_seconds", ttl, max_ttl) < 0)
 		return -1;
-	if (fit_u64(c, "defaults.limits.memory_mb", "max.limits.memory_mb", &d->memory_mb, most->memory_mb) < 0 ||
+	if (fit_u64(c, "defaults.limits.memory_mb", "max.limits.memory_mb", &d->memory_mb, most->memory_mb) <
+		    0 ||
 	    fit_u64(c, "defaults.limits.pids", "max.limits.pids", &d->pids, most->pids) < 0 ||
 	    fit_u64(c, "defaults.limits.nofile", "max.limits.nofile", &d->nofile, most->nofile) < 0)
 		return -1;
@@ -332,7 +341,8 @@ static int check_uids(const struct check *c)
 		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.base",
 			   "uids.hook must not lie in the range of the boxes");
 	if (c->config->uids.hook == c->config->uids.api)
-		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.api", "uids.hook must not be uids.api");
+		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.api",
+			   "uids.hook must not be uids.api");
 	if (c->config->uids.vault >= base && c->config->uids.vault < end)
 		return bad(c, given(c, "uids.vault") ? "uids.vault" : "uids.base",
 			   "uids.vault must not lie in the range of the boxes");
@@ -340,8 +350,10 @@ static int check_uids(const struct check *c)
 		return bad(c, "uids.vault", "uids.vault must be nobody else's");
 	uint64_t ai = c->config->uids.ai;
 	if (ai >= base && ai < end)
-		return bad(c, given(c, "uids.ai") ? "uids.ai" : "uids.base", "uids.ai must not lie in the range of the boxes");
-	if (ai == c->config->uids.api || ai == c->config->uids.hook || ai == c->config->uids.gate || ai == c->config->uids.vault)
+		return bad(c, given(c, "uids.ai") ? "uids.ai" : "uids.base",
+			   "uids.ai must not lie in the range of the boxes");
+	if (ai == c->config->uids.api || ai == c->config->uids.hook || ai == c->config->uids.gate ||
+	    ai == c->config->uids.vault)
 		return bad(c, "uids.ai", "must be nobody else's");
 	return 0;
 }
@@ -350,7 +362,8 @@ static int check_uids(const struct check *c)
 static int read_pools(const struct check *c, struct arena *a)
 {
 	static const struct json_field fields[] = {
-		{ "warm", JSON_F_U64, offsetof(struct config_pool, warm), .max = CONFIG_POOL_MOST, .required = true },
+		{ "warm", JSON_F_U64, offsetof(struct config_pool, warm), .max = CONFIG_POOL_MOST,
+		  .required = true },
 	};
 	static const struct json_schema schema = { fields, ELEMS(fields) };
 	struct config *cfg = c->config;
@@ -386,7 +399,8 @@ static int read_pools(const struct check *c, struct arena *a)
 static int read_egress(const struct check *c, struct arena *a)
 {
 	const struct config *cfg = c->config;
-	const struct json *sets = cfg->egress.sets, *images = cfg->egress.images, *refuse = cfg->egress.refuse;
+	const struct json *sets = cfg->egress.sets, *images = cfg->egress.images,
+			  *refuse = cfg->egress.refuse;
 	struct egress_policy p;
 	struct egress_rule r;
 
@@ -400,7 +414,8 @@ static int read_egress(const struct check *c, struct arena *a)
 	if (cfg->egress.policy && egress_read(a, cfg->egress.policy, sets, &p, c->e) < 0)
 		return err_wrap(c->e, "egress.policy");
 	if (images && images->type != JSON_OBJECT)
-		return bad(c, "egress.images", "must be an object of images, not %s", json_type_name(images->type));
+		return bad(c, "egress.images", "must be an object of images, not %s",
+			   json_type_name(images->type));
 	for (size_t i = 0; images && i < images->n; i++)
 		if (egress_read(a, &images->members[i].value, sets, &p, c->e) < 0)
 			return err_wrap(c->e, "egress.images.%.*s", (int)MIN(images->members[i].key.n, 64),
@@ -450,7 +465,8 @@ static int read_providers(const struct check *c, struct arena *a)
 {
 	static const struct json_field fields[] = {
 		{ "url", JSON_F_STRING, offsetof(struct config_provider, url), .min = 1, .max = 512 },
-		{ "secret", JSON_F_STRING, offsetof(struct config_provider, secret), .min = 1, .max = 64, .required = true },
+		{ "secret", JSON_F_STRING, offsetof(struct config_provider, secret), .min = 1, .max = 64,
+		  .required = true },
 		{ "endpoints", JSON_F_STRLIST, offsetof(struct config_provider, endpoints), .max = 100 },
 		{ "models", JSON_F_STRLIST, offsetof(struct config_provider, models), .max = 1000 },
 	};
@@ -465,7 +481,8 @@ static int read_providers(const struct check *c, struct arena *a)
 	if (!all)
 		return 0;
 	if (all->type != JSON_OBJECT)
-		return bad(c, "ai.providers", "must be an object of providers, not %s", json_type_name(all->type));
+		return bad(c, "ai.providers", "must be an object of providers, not %s",
+			   json_type_name(all->type));
 	cfg->providers = arena_array(a, MAX(all->n, 1u), sizeof(*cfg->providers));
 	if (!cfg->providers)
 		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
@@ -484,7 +501,8 @@ static int read_providers(const struct check *c, struct arena *a)
 	return 0;
 }
 
-int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret, struct err *e)
+int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret,
+		    struct err *e)
 {
 	struct config config = DEFAULTS;
 	const struct check c = { .config = &config, .doc = doc, .with_lines = with_lines, .e = e };
@@ -492,8 +510,8 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 	if (json_read(a, doc, &config_schema, &config, with_lines, e) < 0)
 		return -1;
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
-	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 || read_pools(&c, a) < 0 ||
-	    read_egress(&c, a) < 0 || read_providers(&c, a) < 0)
+	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 ||
+	    read_pools(&c, a) < 0 || read_egress(&c, a) < 0 || read_providers(&c, a) < 0)
 		return -1;
 	*ret = config;
 	return 0;

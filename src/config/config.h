@@ -16,10 +16,10 @@
 /* Host ids of one box lie this far from those of the next: its 65536 and a gap. A round
  * stride would put the same user of all boxes into one bucket of the kernel's table. */
 #define CONFIG_UID_STRIDE 65664u
-#define CONFIG_UID_LEAST 100000u /* the machine's own users and services lie below */
+#define CONFIG_UID_LEAST  100000u /* the machine's own users and services lie below */
 
 struct config_limits {
-	double cpu;          /* cores */
+	double cpu; /* cores */
 	uint64_t memory_mb, pids, nofile;
 };
 
@@ -34,14 +34,14 @@ struct config_pool {
 	struct view image;
 	uint64_t warm;
 };
-#define CONFIG_POOL_MOST 1000
+#define CONFIG_POOL_MOST  1000
 #define CONFIG_PARTS_MOST 256
 
 /* A provider of models. */
 struct config_provider {
-	struct view name;   /* "openai", "anthropic" */
-	struct view url;    /* https://host[:port][/path] */
-	struct view secret; /* whose value is the key */
+	struct view name;                      /* "openai", "anthropic" */
+	struct view url;                       /* https://host[:port][/path] */
+	struct view secret;                    /* whose value is the key */
 	struct json_strlist endpoints, models; /* patterns; none: what can be metered, all */
 	/* the URL's parts */
 	struct view host, authority, path;
@@ -53,25 +53,25 @@ struct config_provider {
 struct config_ai_limits {
 	uint64_t requests_per_minute, tokens_per_minute, parallel;
 	double day, week, month;
-	double warn; /* the part of a budget at which to warn; 0: never */
+	double warn;     /* the part of a budget at which to warn; 0: never */
 	bool log_bodies; /* keep the text of calls; of `max`: it may be asked for */
 };
 
 struct config {
-	struct view listen;        /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
-	struct view data_dir;      /* absolute */
-	struct view run_dir;       /* absolute */
-	struct view log_level;     /* error, warn, info, debug */
+	struct view listen;    /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
+	struct view data_dir;  /* absolute */
+	struct view run_dir;   /* absolute */
+	struct view log_level; /* error, warn, info, debug */
 	struct {
 		struct view cert, key; /* PEM files; both or none */
 	} tls;
 	struct {
-		struct view image;     /* "machine" */
-		struct view user;      /* "user" */
-		struct view workdir;   /* "/workspace" */
-		uint64_t ttl_seconds;  /* 0 = no end */
+		struct view image;    /* "machine" */
+		struct view user;     /* "user" */
+		struct view workdir;  /* "/workspace" */
+		uint64_t ttl_seconds; /* 0 = no end */
 		struct config_limits limits;
-		uint64_t disk_mb;      /* quota of a box's files, 0 = none */
+		uint64_t disk_mb; /* quota of a box's files, 0 = none */
 	} defaults;
 	struct {
 		struct config_limits limits; /* what one box may ask for at most */
@@ -84,69 +84,78 @@ struct config {
 		struct config_budget budget;
 	} max;
 	struct {
-		uint64_t api;          /* uid and gid of paddock-api */
-		uint64_t hook;         /* of paddock-hook */
-		uint64_t gate;         /* of paddock-gate */
-		uint64_t vault;        /* of paddock-vault */
-		uint64_t ai;           /* of paddock-ai */
-		uint64_t base;         /* first host uid of the first box */
-		uint64_t slots;        /* ranges of CONFIG_UID_STRIDE ids, one per running box */
+		uint64_t api;   /* uid and gid of paddock-api */
+		uint64_t hook;  /* of paddock-hook */
+		uint64_t gate;  /* of paddock-gate */
+		uint64_t vault; /* of paddock-vault */
+		uint64_t ai;    /* of paddock-ai */
+		uint64_t base;  /* first host uid of the first box */
+		uint64_t slots; /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;
 	struct {
-		struct view backend;   /* "auto", "btrfs", "copy": see src/keeper/disk.h */
-		uint64_t size_mb;      /* of the loop file at first, 0 = as fits */
+		struct view backend; /* "auto", "btrfs", "copy": see src/keeper/disk.h */
+		uint64_t size_mb;    /* of the loop file at first, 0 = as fits */
 	} data;
 	struct {
-		struct view parent;    /* cgroup below which boxes live, relative to the daemon's own; "paddock" */
+		struct view
+			parent; /* cgroup below which boxes live, relative to the daemon's own; "paddock" */
 	} cgroup;
 	struct {
-		struct view refuse;    /* addresses that webhooks may not have: "none", "link-local", "private" */
-		struct view ca_file;   /* PEM, of the authorities for https; empty: the system's */
+		struct view
+			refuse; /* addresses that webhooks may not have: "none", "link-local", "private" */
+		struct view ca_file; /* PEM, of the authorities for https; empty: the system's */
 	} webhooks;
 	struct {
-		struct view dns;            /* name server that the gate asks: "1.2.3.4", "[::1]:5353"; "" = /etc/resolv.conf */
-		struct view upstream_proxy; /* HTTP proxy through which the gate dials, "http://10.0.0.1:3128"; "" = none */
+		struct view dns;            /* name server that the gate asks: "1.2.3.4", "[::1]:5353"; "" =
+					       /etc/resolv.conf */
+		struct view upstream_proxy; /* HTTP proxy through which the gate dials,
+					       "http://10.0.0.1:3128"; "" = none */
 		struct view ca_file;        /* authorities of servers, besides the system's; "" = none */
 		bool proxy_variables;       /* HTTP_PROXY and its kin are set in boxes; nothing needs them */
 	} gate;
 	struct {
-		struct view domain;    /* PORT-ID.domain is a port of a box; empty: no host names */
-		struct view cert, key; /* PEM files for *.domain; both or none: then tls serves it */
+		struct view domain;      /* PORT-ID.domain is a port of a box; empty: no host names */
+		struct view cert, key;   /* PEM files for *.domain; both or none: then tls serves it */
 		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;
 	struct {
 		const struct json *policy; /* of boxes that have no other; NULL: nothing is allowed */
 		const struct json *images; /* {IMAGE: POLICY} */
 		const struct json *sets;   /* {NAME: [TARGET…]}, with those that were found */
-		const struct json *sources; /* {NAME: [SOURCE…]} of those that were found: see config_sets.h */
+		const struct json
+			*sources; /* {NAME: [SOURCE…]} of those that were found: see config_sets.h */
 		const struct json *refuse; /* [TARGET…] that no policy allows */
 		struct view non_public;    /* who may open addresses that are not public: "admin", "anyone" */
-		struct view capture;       /* how connections come to the gate: "auto", or as netns_capture_name says */
-		bool detect;               /* the sets of package managers, from the configuration of machine and images */
+		struct view
+			capture; /* how connections come to the gate: "auto", or as netns_capture_name says */
+		bool detect; /* the sets of package managers, from the configuration of machine and images */
 	} egress;
 	struct {
-		const struct json *providers; /* {NAME: {url, secret, endpoints, models}}; NULL: there is no gateway */
-		const struct json *prices;    /* before those of etc/prices.json */
-		bool unpriced;                /* models without a price are free, instead of refused */
-		struct view ca_file;          /* PEM, of the authorities for https; empty: the system's */
+		const struct json
+			*providers; /* {NAME: {url, secret, endpoints, models}}; NULL: there is no gateway */
+		const struct json *prices; /* before those of etc/prices.json */
+		bool unpriced;             /* models without a price are free, instead of refused */
+		struct view ca_file;       /* PEM, of the authorities for https; empty: the system's */
 		struct config_ai_limits box, tenant; /* of those that were given none */
 		struct config_ai_limits max;         /* that a box may be given */
 	} ai;
 	struct config_provider *providers; /* ai.providers, read */
 	size_t n_providers;
-	uint64_t parts;                /* network namespaces and storages that the keeper has ready */
-	const struct json *pool;       /* {IMAGE: {warm: N}}, as it was given */
-	struct config_pool *pools;     /* the same, read */
+	uint64_t parts;            /* network namespaces and storages that the keeper has ready */
+	const struct json *pool;   /* {IMAGE: {warm: N}}, as it was given */
+	struct config_pool *pools; /* the same, read */
 	size_t n_pools;
 };
 
 /* Reads a JSON document (whatever it was parsed from) over the defaults. Views
  * point into the document's arena. with_lines: errors say "line N: ". */
-int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret, struct err *e) _must_check_;
+int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret,
+		    struct err *e) _must_check_;
 int config_from_json(struct arena *a, struct view text, struct config *ret, struct err *e) _must_check_;
 /* Applies one "PADDOCK_…" variable (without prefix, e.g. "LISTEN", "DEFAULTS_LIMITS_CPU")
  * or a flag onto a document, so that everything is validated together. */
-int config_override(struct arena *a, struct json *doc, const char *variable, struct view value, struct err *e) _must_check_;
+int config_override(struct arena *a, struct json *doc, const char *variable, struct view value,
+		    struct err *e) _must_check_;
 /* The address of `listen`; -EINVAL. */
 int config_listen(struct view listen, struct sockaddr_storage *ret, socklen_t *ret_len) _must_check_;
 /* The effective configuration as JSON. */

@@ -9,18 +9,22 @@
 
 #include "poison.h"
 
-#define PATH_LONGEST 1024
+#define PATH_LONGEST   1024
 #define MEMORY_MB_MOST (UINT64_C(1) << 24)
-#define SECONDS_MOST UINT64_C(3153600000) /* a hundred years: no arithmetic on times overflows */
-#define UID_MOST (UINT32_MAX - 1)	  /* the last value means "none" */
+#define SECONDS_MOST   UINT64_C(3153600000) /* a hundred years: no arithmetic on times overflows */
+#define UID_MOST       (UINT32_MAX - 1)     /* the last value means "none" */
 
-#define FIELDS(array) { (array), ELEMS(array) }
+#define FIELDS(array)                                                                                        \
+	{                                                                                                    \
+		(array), ELEMS(array)                                                                        \
+	}
 /* Offset of a member within a struct that is itself a member of struct config. */
 #define WITHIN(outer, inner) (offsetof(struct config, outer.inner) - offsetof(struct config, outer))
 
 static const struct json_field default_limits_fields[] = {
 	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_limits, cpu), .fmin = 0.01, .fmax = 4096 },
-	{ "memory_mb", JSON_F_U64, offsetof(struct config_limits, memory_mb), .min = 1, .max = MEMORY_MB_MOST },
+	{ "memory_mb", JSON_F_U64, offsetof(struct config_limits, memory_mb), .min = 1,
+	  .max = MEMORY_MB_MOST },
 	{ "pids", JSON_F_U64, offsetof(struct config_limits, pids), .min = 1, .max = 4194304 },
 	{ "nofile", JSON_F_U64, offsetof(struct config_limits, nofile), .min = 16, .max = 1048576 },
 };
@@ -63,7 +67,8 @@ static const struct json_field max_fields[] = {
 	{ "disk_mb", JSON_F_U64, WITHIN(max, disk_mb), .max = UINT64_C(1) << 30 },
 	{ "ttl_seconds", JSON_F_U64, WITHIN(max, ttl_seconds), .max = SECONDS_MOST },
 	{ "exec_timeout_ms", JSON_F_U64, WITHIN(max, exec_timeout_ms), .min = 1, .max = SECONDS_MOST * 1000 },
-	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1, .max = UINT64_C(1) << 30 },
+	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1,
+	  .max = UINT64_C(1) << 30 },
 	{ "body_bytes", JSON_F_U64, WITHIN(max, body_bytes), .min = 1024, .max = UINT64_C(1) << 30 },
 	{ "budget", JSON_F_OBJECT, WITHIN(max, budget), .sub = &budget, .nullable = true },
 };
@@ -116,7 +121,8 @@ static const struct json_field egress_fields[] = {
 	{ "policy", JSON_F_ANY, WITHIN(egress, policy), .nullable = true },
 	{ "images", JSON_F_ANY, WITHIN(egress, images), .nullable = true },
 	{ "sets", JSON_F_ANY, WITHIN(egress, sets), .nullable = true },
-	{ "sources", JSON_F_ANY, WITHIN(egress, sources), .nullable = true }, /* written by config_sets.c, not by people */
+	{ "sources", JSON_F_ANY, WITHIN(egress, sources),
+	  .nullable = true }, /* written by config_sets.c, not by people */
 	{ "refuse", JSON_F_ANY, WITHIN(egress, refuse), .nullable = true },
 	{ "private", JSON_F_STRING, WITHIN(egress, non_public), .min = 1, .max = 16 },
 	{ "detect", JSON_F_BOOL, WITHIN(egress, detect) },
@@ -126,8 +132,10 @@ static const struct json_schema egress = FIELDS(egress_fields);
 
 #define DOLLARS_MOST 1e9
 static const struct json_field ai_limits_fields[] = {
-	{ "requests_per_minute", JSON_F_U64, offsetof(struct config_ai_limits, requests_per_minute), .max = 1u << 30 },
-	{ "tokens_per_minute", JSON_F_U64, offsetof(struct config_ai_limits, tokens_per_minute), .max = UINT64_C(1) << 40 },
+	{ "requests_per_minute", JSON_F_U64, offsetof(struct config_ai_limits, requests_per_minute),
+	  .max = 1u << 30 },
+	{ "tokens_per_minute", JSON_F_U64, offsetof(struct config_ai_limits, tokens_per_minute),
+	  .max = UINT64_C(1) << 40 },
 	{ "parallel", JSON_F_U64, offsetof(struct config_ai_limits, parallel), .max = 100000 },
 	{ "day", JSON_F_DOUBLE, offsetof(struct config_ai_limits, day), .fmax = DOLLARS_MOST },
 	{ "week", JSON_F_DOUBLE, offsetof(struct config_ai_limits, week), .fmax = DOLLARS_MOST },
@@ -266,7 +274,8 @@ static int override(struct arena *a, const struct json_schema *s, struct json *o
 		if (at->type == JSON_NULL)
 			at->type = JSON_OBJECT;
 		if (at->type != JSON_OBJECT)
-			return err_set(e, ERR_INVALID, "the configuration has %s where \"%s\" should be an object",
+			return err_set(e, ERR_INVALID,
+				       "the configuration has %s where \"%s\" should be an object",
 				       json_type_name(at->type), f->name);
 		rc = override(a, f->sub, at, rest + 1, text, e);
 		if (rc != 0)

@@ -16,7 +16,7 @@
 
 #include "poison.h"
 
-#define FILE_MAX (1u << 20)
+#define FILE_MAX  (1u << 20)
 #define PATH_SIZE 4096
 
 struct machine {
@@ -90,8 +90,8 @@ static void read_variable(const struct machine *m, struct config_hosts *h, const
 /* Where a set comes from. */
 enum { FROM_MACHINE = 1, FROM_TOOL = 2, FROM_KNOWN = 4 };
 
-/* The machine's files, which the default image has as well, take the place of what the tool would use; those of
- * its administrator are none of a box's, and only add to it. */
+/* The machine's files, which the default image has as well, take the place of what the tool would use; those
+ * of its administrator are none of a box's, and only add to it. */
 
 static unsigned add_mirrors(struct config_hosts *h, const struct config_hosts *mirrors)
 {
@@ -105,9 +105,12 @@ static unsigned add_mirrors(struct config_hosts *h, const struct config_hosts *m
 static unsigned find_pip(const struct machine *m, struct config_hosts *h)
 {
 	static const char *const files[] = { "/etc/pip.conf" };
-	static const char *const more[] = { "/etc/xdg/pip/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf" };
-	static const char *const own[] = { "/usr/lib/python3/dist-packages/pip/_internal/models/index.py",
-					   "/usr/local/lib/python3/dist-packages/pip/_internal/models/index.py" };
+	static const char *const more[] = { "/etc/xdg/pip/pip.conf", "~/.config/pip/pip.conf",
+					    "~/.pip/pip.conf" };
+	static const char *const own[] = {
+		"/usr/lib/python3/dist-packages/pip/_internal/models/index.py",
+		"/usr/local/lib/python3/dist-packages/pip/_internal/models/index.py"
+	};
 	struct config_hosts mirrors = { .arena = m->arena };
 	const char *file = variable(m, "PIP_CONFIG_FILE");
 	bool index = read_all(m, files, ELEMS(files), &mirrors, config_sets_pip);
@@ -210,7 +213,8 @@ struct sets {
 	struct json *sets, *sources;
 };
 
-static int put_set(struct arena *a, const struct sets *to, struct view name, const struct config_hosts *h, unsigned from)
+static int put_set(struct arena *a, const struct sets *to, struct view name, const struct config_hosts *h,
+		   unsigned from)
 {
 	static const struct view names[] = { VIEW("machine"), VIEW("tool"), VIEW("known") };
 	struct view sources[ELEMS(names)];
@@ -231,7 +235,8 @@ static struct view distribution(const struct machine *m)
 {
 	_cleanup_(buf_done) struct buf text = BUF_INIT(FILE_MAX);
 
-	return slurp(m, "/etc/os-release", &text) ? config_sets_distribution(m->arena, buf_view(&text)) : VIEW_NONE;
+	return slurp(m, "/etc/os-release", &text) ? config_sets_distribution(m->arena, buf_view(&text))
+						  : VIEW_NONE;
 }
 
 static int add_known(const struct machine *m, const struct sets *to, struct err *e)
@@ -253,7 +258,8 @@ static int add_known(const struct machine *m, const struct sets *to, struct err 
 			if (slurp(m, files[f], &text))
 				config_sets_git(&h, buf_view(&text), &k->value);
 		if (put_set(m->arena, to, k->key, &h, FROM_KNOWN | (h.n > plain ? FROM_MACHINE : 0)) < 0)
-			return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+			return err_set(e, ERR_TOO_LARGE,
+				       "the configuration takes more memory than is allowed");
 	}
 	return 0;
 }
@@ -265,7 +271,8 @@ static int add_found(const struct machine *m, const struct sets *to)
 	unsigned pip_from = find_pip(m, &pip), npm_from = find_npm(m, &npm);
 
 	find_apt(m, &apt);
-	if (put_set(m->arena, to, VIEW("pypi"), &pip, pip_from) < 0 || put_set(m->arena, to, VIEW("npm"), &npm, npm_from) < 0 ||
+	if (put_set(m->arena, to, VIEW("pypi"), &pip, pip_from) < 0 ||
+	    put_set(m->arena, to, VIEW("npm"), &npm, npm_from) < 0 ||
 	    put_set(m->arena, to, VIEW("apt"), &apt, FROM_MACHINE) < 0)
 		return -1;
 	return distro.n ? put_set(m->arena, to, distro, &apt, FROM_MACHINE) : 0;
@@ -290,7 +297,8 @@ int config_sets_add(struct arena *a, struct json *doc, const char *root, char *c
 	if (sets && sets->type != JSON_OBJECT)
 		return 0;
 	/* Gathered apart: what is added to `egress` moves its members. */
-	struct json said = sets ? *sets : (struct json){ .type = JSON_OBJECT }, from = { .type = JSON_OBJECT };
+	struct json said = sets ? *sets : (struct json){ .type = JSON_OBJECT },
+		    from = { .type = JSON_OBJECT };
 	const struct sets to = { &said, &from };
 	if (!sets || add_found(&m, &to) < 0)
 		return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");

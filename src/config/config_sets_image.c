@@ -17,7 +17,7 @@
 #define HOMES_MOST 16
 #define HOSTS_MOST 16 /* of one set: a record with all of them fits */
 #define HOST_MOST  100
-#define LISTS_MOST 4  /* of mirrors, which apt's sources name */
+#define LISTS_MOST 4 /* of mirrors, which apt's sources name */
 #define PATH_SIZE  (2 * CONFIG_TREE_NAME + 128)
 
 struct survey {
@@ -119,8 +119,8 @@ static void find_pip_own(struct survey *s, struct config_hosts *h)
 
 			if (strncmp(name, "python3", 7) != 0)
 				continue;
-			snprintf(path, sizeof(path), "%s/%s/%s/pip/_internal/models/index.py", libraries[i], name,
-				 packages[k % ELEMS(packages)]);
+			snprintf(path, sizeof(path), "%s/%s/%s/pip/_internal/models/index.py", libraries[i],
+				 name, packages[k % ELEMS(packages)]);
 			if (slurp(s, path))
 				config_sets_pip_own(h, buf_view(&s->text));
 		}
@@ -129,8 +129,10 @@ static void find_pip_own(struct survey *s, struct config_hosts *h)
 
 static void survey_pip(struct survey *s)
 {
-	static const char *const files[] = { "etc/pip.conf", "etc/xdg/pip/pip.conf",    "usr/pip.conf",
-					     "usr/local/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf" };
+	static const char *const files[] = {
+		"etc/pip.conf",       "etc/xdg/pip/pip.conf",   "usr/pip.conf",
+		"usr/local/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf"
+	};
 	struct config_hosts h = { .arena = s->arena }, own = h;
 	bool said = false;
 
@@ -148,16 +150,16 @@ static void survey_npm(struct survey *s)
 		const char *path;
 		reader *read;
 	} files[] = {
-		{ "etc/npmrc", config_sets_npm },       { "usr/etc/npmrc", config_sets_npm },
+		{ "etc/npmrc", config_sets_npm },           { "usr/etc/npmrc", config_sets_npm },
 		{ "usr/local/etc/npmrc", config_sets_npm }, { "~/.npmrc", config_sets_npm },
-		{ "~/.config/pnpm/rc", config_sets_npm }, { "~/.yarnrc", config_sets_yarn },
+		{ "~/.config/pnpm/rc", config_sets_npm },   { "~/.yarnrc", config_sets_yarn },
 		{ "~/.yarnrc.yml", config_sets_yarn },
 	};
 #define DEFINITIONS "/@npmcli/config/lib/definitions/definitions.js"
 	static const char *const definitions[] = { "usr/lib/node_modules/npm/node_modules" DEFINITIONS,
-					   "usr/local/lib/node_modules/npm/node_modules" DEFINITIONS,
-					   "usr/share/nodejs" DEFINITIONS,
-					   "usr/share/nodejs/npm/node_modules" DEFINITIONS };
+						   "usr/local/lib/node_modules/npm/node_modules" DEFINITIONS,
+						   "usr/share/nodejs" DEFINITIONS,
+						   "usr/share/nodejs/npm/node_modules" DEFINITIONS };
 	struct config_hosts h = { .arena = s->arena }, own = h;
 	bool said = false;
 
@@ -177,8 +179,8 @@ static bool ends_with(const char *name, const char *end)
 	return n > k && strcmp(name + n - k, end) == 0;
 }
 
-/* mirror+file:/etc/apt/mirrors.txt: the hosts are in that file. `text` is what is being read, so the paths are
- * taken from it before they are opened. */
+/* mirror+file:/etc/apt/mirrors.txt: the hosts are in that file. `text` is what is being read, so the paths
+ * are taken from it before they are opened. */
 static void read_mirror_lists(struct survey *s, struct config_hosts *h)
 {
 	static const char mark[] = "mirror+file:";
@@ -186,13 +188,15 @@ static void read_mirror_lists(struct survey *s, struct config_hosts *h)
 	struct view rest = buf_view(&s->text);
 	size_t n = 0;
 
-	for (const char *at; n < LISTS_MOST && rest.n && (at = memmem(rest.p, rest.n, mark, sizeof(mark) - 1));) {
+	for (const char *at;
+	     n < LISTS_MOST && rest.n && (at = memmem(rest.p, rest.n, mark, sizeof(mark) - 1));) {
 		size_t k = 0;
 
 		rest = view_skip(rest, (size_t)(at - rest.p) + sizeof(mark) - 1);
 		while (k < rest.n && !strchr(" \t\r\n", rest.p[k]))
 			k++; /* a NUL ends it too: strchr finds that */
-		if (k > 1 && rest.p[0] == '/' && view_to_str(view_head(rest, k), paths[n], sizeof(paths[n])) >= 0)
+		if (k > 1 && rest.p[0] == '/' &&
+		    view_to_str(view_head(rest, k), paths[n], sizeof(paths[n])) >= 0)
 			n++;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -278,7 +282,8 @@ static void survey_git(struct survey *s)
 	struct json *known;
 	struct err e;
 
-	if (json_parse(s->arena, (struct view){ config_sets_known, config_sets_known_size }, &known, &e) < 0 ||
+	if (json_parse(s->arena, (struct view){ config_sets_known, config_sets_known_size }, &known, &e) <
+		    0 ||
 	    !(found = arena_array(s->arena, known->n, sizeof(*found))))
 		return;
 	for (size_t i = 0; i < known->n; i++)
@@ -296,7 +301,9 @@ void config_sets_survey(struct arena *a, const struct config_tree *t, struct buf
 {
 	struct buf sets = BUF_INIT(CONFIG_SETS_RECORD / 2 - 16), more = BUF_INIT(CONFIG_SETS_RECORD / 2 - 16);
 	struct json_out in_place, beside;
-	struct survey s = { .tree = t, .arena = a, .text = BUF_INIT(FILE_MOST), .out = &in_place, .more = &beside };
+	struct survey s = {
+		.tree = t, .arena = a, .text = BUF_INIT(FILE_MOST), .out = &in_place, .more = &beside
+	};
 
 	json_out_init(&in_place, &sets);
 	json_out_init(&beside, &more);
@@ -309,8 +316,8 @@ void config_sets_survey(struct arena *a, const struct config_tree *t, struct buf
 	survey_git(&s);
 	json_out_end(&in_place, '}');
 	json_out_end(&beside, '}');
-	buf_printf(out, "{\"sets\":%.*s,\"more\":%.*s}", sets.bad ? 2 : (int)buf_len(&sets), sets.bad ? "{}" : sets.p,
-		   more.bad ? 2 : (int)buf_len(&more), more.bad ? "{}" : more.p);
+	buf_printf(out, "{\"sets\":%.*s,\"more\":%.*s}", sets.bad ? 2 : (int)buf_len(&sets),
+		   sets.bad ? "{}" : sets.p, more.bad ? 2 : (int)buf_len(&more), more.bad ? "{}" : more.p);
 	buf_done(&sets);
 	buf_done(&more);
 	buf_done(&s.text);

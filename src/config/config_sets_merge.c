@@ -11,7 +11,7 @@
 
 struct merged {
 	struct view name;
-	const struct json *was; /* NULL: the machine has no such set */
+	const struct json *was;    /* NULL: the machine has no such set */
 	struct config_hosts hosts; /* used where `changed` */
 	bool in_place, changed;
 };
@@ -28,16 +28,19 @@ static void add_host(struct config_hosts *h, struct view text)
 {
 	struct egress_rule r;
 
-	if (h->n == ELEMS(h->items) || !text.n || memchr(text.p, '*', text.n) || memchr(text.p, '/', text.n) ||
-	    config_sets_has(h, text) || egress_target(h->arena, text, NULL, &r, NULL) < 0 || egress_rule_is_private(&r))
+	if (h->n == ELEMS(h->items) || !text.n || memchr(text.p, '*', text.n) ||
+	    memchr(text.p, '/', text.n) || config_sets_has(h, text) ||
+	    egress_target(h->arena, text, NULL, &r, NULL) < 0 || egress_rule_is_private(&r))
 		return;
 	h->items[h->n++] = text;
 }
 
 static const struct json *source_of(const struct merge *m, struct view name)
 {
-	for (size_t i = 0; m->base.sources && m->base.sources->type == JSON_OBJECT && i < m->base.sources->n; i++)
-		if (view_eq(m->base.sources->members[i].key, name) && m->base.sources->members[i].value.type == JSON_ARRAY)
+	for (size_t i = 0; m->base.sources && m->base.sources->type == JSON_OBJECT && i < m->base.sources->n;
+	     i++)
+		if (view_eq(m->base.sources->members[i].key, name) &&
+		    m->base.sources->members[i].value.type == JSON_ARRAY)
 			return &m->base.sources->members[i].value;
 	return NULL;
 }
@@ -93,9 +96,12 @@ static const struct {
 	const char *variable, *set;
 	bool in_place;
 } variables[] = {
-	{ "PIP_INDEX_URL", "pypi", true },        { "PIP_EXTRA_INDEX_URL", "pypi", false },
-	{ "UV_INDEX_URL", "pypi", true },         { "UV_DEFAULT_INDEX", "pypi", true },
-	{ "npm_config_registry", "npm", true },   { "NPM_CONFIG_REGISTRY", "npm", true },
+	{ "PIP_INDEX_URL", "pypi", true },
+	{ "PIP_EXTRA_INDEX_URL", "pypi", false },
+	{ "UV_INDEX_URL", "pypi", true },
+	{ "UV_DEFAULT_INDEX", "pypi", true },
+	{ "npm_config_registry", "npm", true },
+	{ "NPM_CONFIG_REGISTRY", "npm", true },
 	{ "YARN_NPM_REGISTRY_SERVER", "npm", true },
 };
 
@@ -123,7 +129,8 @@ static void add_variables(struct merge *m, const struct json_strmap *env)
 static struct json *strings(struct arena *a, const struct json *first, const struct view *more, size_t n)
 {
 	size_t room = (first ? first->n : 0) + n, k = 0;
-	struct json *list = arena_alloc(a, sizeof(*list)), *items = list ? arena_array(a, room, sizeof(*items)) : NULL;
+	struct json *list = arena_alloc(a, sizeof(*list)),
+		    *items = list ? arena_array(a, room, sizeof(*items)) : NULL;
 
 	if (!items)
 		return NULL;
@@ -135,7 +142,8 @@ static struct json *strings(struct arena *a, const struct json *first, const str
 	return list;
 }
 
-static int put(struct merge *m, const struct merged *s, struct view source, struct json *sets, struct json *sources)
+static int put(struct merge *m, const struct merged *s, struct view source, struct json *sets,
+	       struct json *sources)
 {
 	bool fresh = s->changed && (s->in_place || !s->was);
 	const struct json *from = source_of(m, s->name), *list = s->was, *origin = from;
@@ -154,12 +162,15 @@ static int put(struct merge *m, const struct merged *s, struct view source, stru
 
 static int write(struct merge *m, struct view source, struct config_sets *ret)
 {
-	struct json *sets = arena_alloc(m->arena, sizeof(*sets)), *sources = arena_alloc(m->arena, sizeof(*sources));
+	struct json *sets = arena_alloc(m->arena, sizeof(*sets)),
+		    *sources = arena_alloc(m->arena, sizeof(*sources));
 
 	if (!sets || !sources)
 		return -1;
-	*sets = (struct json){ .type = JSON_OBJECT, .members = arena_array(m->arena, m->n, sizeof(*sets->members)) };
-	*sources = (struct json){ .type = JSON_OBJECT, .members = arena_array(m->arena, m->n, sizeof(*sets->members)) };
+	*sets = (struct json){ .type = JSON_OBJECT,
+			       .members = arena_array(m->arena, m->n, sizeof(*sets->members)) };
+	*sources = (struct json){ .type = JSON_OBJECT,
+				  .members = arena_array(m->arena, m->n, sizeof(*sets->members)) };
 	if (!sets->members || !sources->members)
 		return -1;
 	for (size_t i = 0; i < m->n; i++)
@@ -169,23 +180,27 @@ static int write(struct merge *m, struct view source, struct config_sets *ret)
 	return 0;
 }
 
-int config_sets_merge(struct arena *a, const struct config_sets *base, struct view record, const struct json_strmap *env,
-		      const char *source, struct config_sets *ret, struct err *e)
+int config_sets_merge(struct arena *a, const struct config_sets *base, struct view record,
+		      const struct json_strmap *env, const char *source, struct config_sets *ret,
+		      struct err *e)
 {
-	struct arena tmp = ARENA_INIT(4u << 20); /* its hosts are views of the document, which is the caller's */
+	struct arena tmp =
+		ARENA_INIT(4u << 20); /* its hosts are views of the document, which is the caller's */
 	struct merge m = { .arena = a, .base = *base };
 	struct json *doc = NULL;
 	int r = 0;
 
 	if (record.n > CONFIG_SETS_RECORD)
-		return err_set(e, ERR_INVALID, "the record of an image is larger than %u bytes", CONFIG_SETS_RECORD);
+		return err_set(e, ERR_INVALID, "the record of an image is larger than %u bytes",
+			       CONFIG_SETS_RECORD);
 	if (record.n && json_parse(a, record, &doc, e) < 0)
 		return err_wrap(e, "the record of an image");
 	m.sets = arena_array(&tmp, SETS_MOST, sizeof(*m.sets));
 	if (!m.sets)
 		r = -1;
 	for (size_t i = 0; m.sets && base->sets && i < base->sets->n && m.n < SETS_MOST; i++)
-		m.sets[m.n++] = (struct merged){ .name = base->sets->members[i].key, .was = &base->sets->members[i].value };
+		m.sets[m.n++] = (struct merged){ .name = base->sets->members[i].key,
+						 .was = &base->sets->members[i].value };
 	if (r >= 0) {
 		add_sets(&m, doc ? json_get(doc, "sets") : NULL, true);
 		add_sets(&m, doc ? json_get(doc, "more") : NULL, false);

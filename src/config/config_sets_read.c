@@ -27,7 +27,7 @@ static struct view until(struct view v, const char *stops)
 /* host or host:port of a URL; without a user and a password, which are nobody's business. */
 static struct view authority_of(struct view url)
 {
-	struct view rest = view_starts(url, "https://") ? view_skip(url, 8)
+	struct view rest = view_starts(url, "https://")  ? view_skip(url, 8)
 			   : view_starts(url, "http://") ? view_skip(url, 7)
 							 : VIEW_NONE;
 
@@ -42,8 +42,8 @@ static void add(struct config_hosts *h, struct view host)
 {
 	struct egress_rule r;
 
-	if (host.n == 0 || h->n == ELEMS(h->items) || memchr(host.p, '*', host.n) || config_sets_has(h, host) ||
-	    egress_target(h->arena, host, NULL, &r, NULL) < 0)
+	if (host.n == 0 || h->n == ELEMS(h->items) || memchr(host.p, '*', host.n) ||
+	    config_sets_has(h, host) || egress_target(h->arena, host, NULL, &r, NULL) < 0)
 		return;
 	struct view copy = arena_view(h->arena, host);
 	if (copy.p)
@@ -117,8 +117,11 @@ bool config_sets_pip(struct config_hosts *h, struct view text)
 		if (line.p[0] == ' ' || line.p[0] == '\t') { /* goes on with the value before */
 			value = line;
 		} else {
-			struct view key = view_trim(view_split(line, memchr(line.p, '=', line.n) ? '=' : ':', &value));
-			within = is_key(key, "index-url") ? INDEX : is_key(key, "extra-index-url") ? EXTRA : OTHER;
+			struct view key =
+				view_trim(view_split(line, memchr(line.p, '=', line.n) ? '=' : ':', &value));
+			within = is_key(key, "index-url")         ? INDEX
+				 : is_key(key, "extra-index-url") ? EXTRA
+								  : OTHER;
 		}
 		if (within != OTHER && value.p && add_urls(h, value) && within == INDEX)
 			index = true;
@@ -244,8 +247,8 @@ void config_sets_lines(struct config_hosts *h, struct view text)
 	}
 }
 
-/* Acquire::http::Proxy "http://…"; or the same with braces: whatever is called Proxy and is a URL. Comments are
- * lines that begin with # or //. */
+/* Acquire::http::Proxy "http://…"; or the same with braces: whatever is called Proxy and is a URL. Comments
+ * are lines that begin with # or //. */
 void config_sets_apt_proxy(struct config_hosts *h, struct view text)
 {
 	static const char word[] = "proxy";
@@ -319,7 +322,8 @@ void config_sets_git(struct config_hosts *h, struct view text, const struct json
 			continue;
 		}
 		struct view key = view_trim(view_split(line, '=', &value));
-		if (base.n && value.p && view_eq_nocase(key, VIEW("insteadof")) && stands_for(view_trim(value), known))
+		if (base.n && value.p && view_eq_nocase(key, VIEW("insteadof")) &&
+		    stands_for(view_trim(value), known))
 			config_sets_url(h, base);
 	}
 }

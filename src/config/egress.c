@@ -10,7 +10,9 @@
 
 #include "poison.h"
 
-static const char *const verdict_names[] = { [EGRESS_NONE] = "none", [EGRESS_DENY] = "deny", [EGRESS_ALLOW] = "allow" };
+static const char *const verdict_names[] = {
+	[EGRESS_NONE] = "none", [EGRESS_DENY] = "deny", [EGRESS_ALLOW] = "allow"
+};
 static const char *const protocol_names[EGRESS_PROTOCOLS] = {
 	[EGRESS_ANY] = "any",
 	[EGRESS_TCP] = "tcp",
@@ -89,8 +91,8 @@ static int read_ports(struct arena *a, const struct json *j, struct egress_rule 
 		const struct json *one = &j->items[i];
 
 		if (one->type != JSON_NUMBER && one->type != JSON_STRING)
-			return err_set(e, ERR_INVALID, "ports: item %zu must be a number or a range, not %s", i + 1,
-				       json_type_name(one->type));
+			return err_set(e, ERR_INVALID, "ports: item %zu must be a number or a range, not %s",
+				       i + 1, json_type_name(one->type));
 		if (egress_port_range(one->text, &r->ports[i], e) < 0)
 			return err_wrap(e, "ports");
 	}
@@ -148,13 +150,15 @@ static int read_rule(struct arena *a, const struct json *j, const struct json *s
 	struct rule_body b = { 0 };
 	char name[64];
 
-	if (json_read(a, j, &rule_schema, &b, false, e) < 0 || read_verdict(b.action, "action", &r.verdict, e) < 0)
+	if (json_read(a, j, &rule_schema, &b, false, e) < 0 ||
+	    read_verdict(b.action, "action", &r.verdict, e) < 0)
 		return -1;
 	if ((b.set.n > 0) == (b.host.n || b.cidr.n))
 		return err_set(e, ERR_INVALID, "a set, or host or cidr or both of these are needed");
 	if (b.protocol.n && read_protocol(b.protocol, &r.protocol, e) < 0)
 		return -1;
-	if (b.set.n && sets != &egress_any_set && (view_to_str(b.set, name, sizeof(name)) < 0 || !json_get(sets, name))) {
+	if (b.set.n && sets != &egress_any_set &&
+	    (view_to_str(b.set, name, sizeof(name)) < 0 || !json_get(sets, name))) {
 		egress_bad(e, b.set, "is not a set that there is");
 		return err_wrap(e, "set");
 	}
@@ -163,7 +167,8 @@ static int read_rule(struct arena *a, const struct json *j, const struct json *s
 	if (b.cidr.n && egress_net(b.cidr, &r.net, e) < 0)
 		return err_wrap(e, "cidr");
 	r.set = b.set;
-	if (read_ports(a, b.ports, &r, e) < 0 || read_http(&b, &r, e) < 0 || egress_read_inject(a, b.inject, &r, e) < 0)
+	if (read_ports(a, b.ports, &r, e) < 0 || read_http(&b, &r, e) < 0 ||
+	    egress_read_inject(a, b.inject, &r, e) < 0)
 		return -1;
 	*ret = r;
 	return 0;
@@ -179,7 +184,7 @@ struct policy_body {
 	struct egress_limits limits;
 };
 
-#define MOST (UINT64_C(1) << 50)
+#define MOST  (UINT64_C(1) << 50)
 #define AT(f) .offset = offsetof(struct egress_limits, f), .nullable = true
 static const struct json_field limits_fields[] = {
 	{ "connections", JSON_F_U64, AT(connections), .max = 1000000 },
@@ -229,7 +234,8 @@ int egress_read(struct arena *a, const struct json *doc, const struct json *sets
 		return err_set(e, ERR_INVALID, "ech: must be intercept or refuse");
 	p.refuse_ech = view_is(b.ech, "refuse");
 	if (b.rules && b.rules->type != JSON_ARRAY)
-		return err_set(e, ERR_INVALID, "rules: must be an array of rules, not %s", json_type_name(b.rules->type));
+		return err_set(e, ERR_INVALID, "rules: must be an array of rules, not %s",
+			       json_type_name(b.rules->type));
 	size_t n = (b.rules ? b.rules->n : 0) + b.allow.n + b.deny.n;
 	if (n > EGRESS_RULES_MAX)
 		return err_set(e, ERR_INVALID, "rules: must have at most %d rules", EGRESS_RULES_MAX);
@@ -248,7 +254,8 @@ int egress_read(struct arena *a, const struct json *doc, const struct json *sets
 	return 0;
 }
 
-int egress_parse(struct arena *a, struct view text, const struct json *sets, struct egress_policy *ret, struct err *e)
+int egress_parse(struct arena *a, struct view text, const struct json *sets, struct egress_policy *ret,
+		 struct err *e)
 {
 	struct json *doc;
 

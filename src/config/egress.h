@@ -10,9 +10,9 @@
 
 #include "json.h"
 
-#define EGRESS_RULES_MAX  256        /* as written */
-#define EGRESS_FLAT_MAX   1024       /* with all sets expanded */
-#define EGRESS_LIST_MAX   16         /* ports, methods, paths of one rule */
+#define EGRESS_RULES_MAX  256  /* as written */
+#define EGRESS_FLAT_MAX   1024 /* with all sets expanded */
+#define EGRESS_LIST_MAX   16   /* ports, methods, paths of one rule */
 #define EGRESS_PATH_MAX   256
 #define EGRESS_HOST_MAX   253
 #define EGRESS_TARGET_MAX 512
@@ -31,7 +31,7 @@ struct egress_ports {
 
 /* An address and how many of its bits count. */
 struct egress_net {
-	uint8_t family;   /* 4 or 6; 0: none */
+	uint8_t family; /* 4 or 6; 0: none */
 	uint8_t prefix;
 	uint8_t addr[16]; /* the first four of them for 4 */
 };
@@ -44,13 +44,13 @@ struct egress_inject {
 
 struct egress_rule {
 	enum egress_verdict verdict;
-	struct view set, host; /* host: "a.b", "*.b" (what is below b), "*" (every name) */
-	struct egress_net net; /* with a host both must hold */
+	struct view set, host;      /* host: "a.b", "*.b" (what is below b), "*" (every name) */
+	struct egress_net net;      /* with a host both must hold */
 	struct egress_ports *ports; /* none: all */
 	size_t n_ports;
 	enum egress_protocol protocol;
-	struct json_strlist methods; /* none: all; of HTTP alone */
-	struct json_strlist paths;   /* "/a": that and what is below it */
+	struct json_strlist methods;  /* none: all; of HTTP alone */
+	struct json_strlist paths;    /* "/a": that and what is below it */
 	struct egress_inject *inject; /* TLS to the host is looked into for these */
 	size_t n_inject;
 };
@@ -87,11 +87,13 @@ int egress_write(const struct egress_policy *p, struct buf *out);
 void egress_put(struct json_out *o, const struct egress_policy *p);
 void egress_put_rule(struct json_out *o, const struct egress_rule *r);
 
-/* "pypi", "a.b:443", "*.b", "10.0.0.0/8:5432", "[2001:db8::]/32", "https://a.b/v1". The verdict is left out. */
+/* "pypi", "a.b:443", "*.b", "10.0.0.0/8:5432", "[2001:db8::]/32", "https://a.b/v1". The verdict is left out.
+ */
 int egress_target(struct arena *a, struct view text, const struct json *sets, struct egress_rule *ret,
 		  struct err *e) _must_check_;
 /* `inject` of a rule whose verdict and host are known: an array of objects, or nothing. */
-int egress_read_inject(struct arena *a, const struct json *j, struct egress_rule *r, struct err *e) _must_check_;
+int egress_read_inject(struct arena *a, const struct json *j, struct egress_rule *r,
+		       struct err *e) _must_check_;
 /* Whether any rule asks for a name. */
 bool egress_asks_names(const struct egress_policy *p);
 /* Whether any rule puts a secret into requests. */

@@ -32,7 +32,8 @@ static bool made_of(struct view v, const char *more)
 {
 	for (size_t i = 0; i < v.n; i++) {
 		char c = v.p[i];
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && !strchr(more, c))
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    !strchr(more, c))
 			return false;
 	}
 	return true;
@@ -49,7 +50,8 @@ static bool printable(struct view v)
 /* What says how long a request is and where it goes is nobody's to set. */
 static bool is_framing(struct view header)
 {
-	static const char *const names[] = { "host", "content-length", "transfer-encoding", "connection", "upgrade", "accept-encoding" };
+	static const char *const names[] = { "host",       "content-length", "transfer-encoding",
+					     "connection", "upgrade",        "accept-encoding" };
 
 	for (size_t i = 0; i < ELEMS(names); i++)
 		if (view_eq_nocase(header, view_of(names[i])))
@@ -82,7 +84,8 @@ int egress_read_inject(struct arena *a, const struct json *j, struct egress_rule
 	if (!j || j->type == JSON_NULL)
 		return 0;
 	if (j->type != JSON_ARRAY || j->n < 1 || j->n > EGRESS_LIST_MAX)
-		return err_set(e, ERR_INVALID, "inject: must be an array of 1 to %d objects", EGRESS_LIST_MAX);
+		return err_set(e, ERR_INVALID, "inject: must be an array of 1 to %d objects",
+			       EGRESS_LIST_MAX);
 	if (r->verdict != EGRESS_ALLOW || !r->host.n || view_is(r->host, "*") || r->protocol == EGRESS_TCP)
 		return err_set(e, ERR_INVALID, "inject: is for rules that allow a host by its name");
 	r->inject = arena_array(a, j->n, sizeof(*r->inject));
@@ -119,8 +122,9 @@ void egress_put_inject(struct json_out *o, const struct egress_rule *r)
 
 static bool same(const struct egress_inject *a, const struct egress_inject *b)
 {
-	return view_eq(a->secret, b->secret) && view_eq(a->header, b->header) && view_eq(a->prefix, b->prefix) &&
-	       view_eq(a->query, b->query) && a->placeholder == b->placeholder;
+	return view_eq(a->secret, b->secret) && view_eq(a->header, b->header) &&
+	       view_eq(a->prefix, b->prefix) && view_eq(a->query, b->query) &&
+	       a->placeholder == b->placeholder;
 }
 
 bool egress_same_inject(const struct egress_rule *a, const struct egress_rule *b)

@@ -121,7 +121,8 @@ static bool same_ports(const struct egress_rule *a, const struct egress_rule *b)
 
 static bool same_net(const struct egress_net *a, const struct egress_net *b)
 {
-	return a->family == b->family && a->prefix == b->prefix && memcmp(a->addr, b->addr, sizeof(a->addr)) == 0;
+	return a->family == b->family && a->prefix == b->prefix &&
+	       memcmp(a->addr, b->addr, sizeof(a->addr)) == 0;
 }
 
 bool egress_rule_eq(const struct egress_rule *a, const struct egress_rule *b)
@@ -148,7 +149,8 @@ int egress_check_sets(struct arena *a, const struct json *sets, struct err *e)
 	if (!sets)
 		return 0;
 	if (sets->type != JSON_OBJECT)
-		return err_set(e, ERR_INVALID, "must be an object of lists, not %s", json_type_name(sets->type));
+		return err_set(e, ERR_INVALID, "must be an object of lists, not %s",
+			       json_type_name(sets->type));
 	if (sets->n > EGRESS_SETS_MAX)
 		return err_set(e, ERR_INVALID, "must have at most %d sets", EGRESS_SETS_MAX);
 	for (size_t i = 0; i < sets->n; i++) {
@@ -179,8 +181,8 @@ static const struct json *find_set(const struct json *sets, struct view name)
 }
 
 /* What the rule says of ports, protocol and requests holds beside what the member says of itself. */
-static int add_member(struct arena *a, const struct egress_rule *rule, struct view target, struct egress_policy *to,
-		      struct err *e)
+static int add_member(struct arena *a, const struct egress_rule *rule, struct view target,
+		      struct egress_policy *to, struct err *e)
 {
 	struct egress_rule m;
 
@@ -200,10 +202,12 @@ static int add_member(struct arena *a, const struct egress_rule *rule, struct vi
 	return 0;
 }
 
-int egress_flatten(struct arena *a, const struct egress_policy *p, const struct json *sets, struct egress_policy *ret,
-		   struct err *e)
+int egress_flatten(struct arena *a, const struct egress_policy *p, const struct json *sets,
+		   struct egress_policy *ret, struct err *e)
 {
-	struct egress_policy flat = { .otherwise = p->otherwise, .limits = p->limits, .refuse_ech = p->refuse_ech };
+	struct egress_policy flat = { .otherwise = p->otherwise,
+				      .limits = p->limits,
+				      .refuse_ech = p->refuse_ech };
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_rules; i++) {
@@ -211,7 +215,8 @@ int egress_flatten(struct arena *a, const struct egress_policy *p, const struct 
 		n += p->rules[i].set.n ? (set ? set->n : 0) : 1;
 	}
 	if (n > EGRESS_FLAT_MAX)
-		return err_set(e, ERR_TOO_LARGE, "the policy has %zu rules with its sets expanded, and at most %d are allowed",
+		return err_set(e, ERR_TOO_LARGE,
+			       "the policy has %zu rules with its sets expanded, and at most %d are allowed",
 			       n, EGRESS_FLAT_MAX);
 	flat.rules = arena_array(a, n, sizeof(*flat.rules));
 	if (!flat.rules)

@@ -261,7 +261,8 @@ static const struct {
 };
 
 /* "https://", and behind the authority a path; *text is what is between them. */
-static int take_scheme(struct arena *a, struct view *text, struct egress_rule *r, uint16_t *ret_port, struct err *e)
+static int take_scheme(struct arena *a, struct view *text, struct egress_rule *r, uint16_t *ret_port,
+		       struct err *e)
 {
 	for (size_t i = 0; i < ELEMS(schemes); i++) {
 		if (!view_starts(*text, schemes[i].prefix))
@@ -290,7 +291,8 @@ static bool looks_like_net(struct view v)
 	return label.n && looks_numeric(label) && addr.n != label.n;
 }
 
-int egress_target(struct arena *a, struct view given, const struct json *sets, struct egress_rule *ret, struct err *e)
+int egress_target(struct arena *a, struct view given, const struct json *sets, struct egress_rule *ret,
+		  struct err *e)
 {
 	struct egress_rule r = { 0 };
 	struct view text = given;
@@ -308,7 +310,8 @@ int egress_target(struct arena *a, struct view given, const struct json *sets, s
 	} else if (!memchr(text.p ? text.p : "", '.', text.n) && !view_is(text, "*")) {
 		/* A word is a set. A host without a dot has the long form. */
 		if (view_to_str(text, name, sizeof(name)) < 0 || !json_get(sets, name))
-			return egress_bad(e, given, "is neither a set that there is nor a host, network or URL");
+			return egress_bad(e, given,
+					  "is neither a set that there is nor a host, network or URL");
 		if (r.protocol || r.n_ports)
 			return egress_bad(e, given, "is a set, which has neither scheme nor port");
 		r.set = text;

@@ -10,7 +10,12 @@
 #include "num.h"
 #include "poison.h"
 
-#define V4(a, b, c, d) { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d } }
+#define V4(a, b, c, d)                                                                                       \
+	{                                                                                                    \
+		{                                                                                            \
+			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d                                 \
+		}                                                                                            \
+	}
 
 static const struct special {
 	struct addr_net net;
@@ -29,12 +34,12 @@ static const struct special {
 	{ { V4(192, 168, 0, 0), 96 + 16 }, false },
 	{ { V4(198, 18, 0, 0), 96 + 15 }, false },
 	{ { V4(224, 0, 0, 0), 96 + 3 }, true },
-	{ { { { 0 } }, 96 }, true }, /* unspecified, IPv4-compatible */
+	{ { { { 0 } }, 96 }, true },                /* unspecified, IPv4-compatible */
 	{ { { { [8] = 0xff, 0xff } }, 96 }, true }, /* IPv4-translated */
 	{ { { { [15] = 1 } }, 128 }, false },
 	{ { { { 0, 0x64, 0xff, 0x9b, 0, 1 } }, 48 }, false }, /* NAT64 of one's own */
-	{ { { { 0x01 } }, 64 }, true }, /* discard */
-	{ { { { 0x20, 0x01 } }, 32 }, true }, /* Teredo: an IPv4 address in disguise */
+	{ { { { 0x01 } }, 64 }, true },                       /* discard */
+	{ { { { 0x20, 0x01 } }, 32 }, true },                 /* Teredo: an IPv4 address in disguise */
 	{ { { { 0x5f } }, 16 }, true },
 	{ { { { 0xfc } }, 7 }, false },
 	{ { { { 0xfd, 0, 0x0e, 0xc2, [14] = 2, 0x54 } }, 128 }, false }, /* metadata */

@@ -16,9 +16,9 @@
 
 #define NAMES          512 /* addresses that are remembered for a box */
 #define REFILL_MS      50
-#define USED_MS        100 /* after which the api is told what was used, */
+#define USED_MS        100                /* after which the api is told what was used, */
 #define USED_STEP      (4u * 1024 * 1024) /* or at once */
-#define QUESTIONS      50.0 /* to DNS in a second */
+#define QUESTIONS      50.0               /* to DNS in a second */
 #define QUESTIONS_MOST 200.0
 
 /* ---- the table ---- */
@@ -35,7 +35,8 @@ static struct box *box_need(struct gate *g, struct view id)
 	if (b)
 		return b;
 	b = calloc(1, sizeof(*b));
-	if (!b || view_to_str(id, b->id, sizeof(b->id)) < 0 || map_put(&g->boxes, &b->node, view_of(b->id)) < 0) {
+	if (!b || view_to_str(id, b->id, sizeof(b->id)) < 0 ||
+	    map_put(&g->boxes, &b->node, view_of(b->id)) < 0) {
 		free(b);
 		return NULL;
 	}
@@ -49,7 +50,7 @@ static struct box *box_need(struct gate *g, struct view id)
 
 void box_free(struct box *b)
 {
-	LIST_EACH(it, &b->flows)
+	LIST_EACH (it, &b->flows)
 		flow_end(CONTAINER(it, struct flow, link), true);
 	server_cancel_all(b, NULL);
 	loop_timer_stop(&b->refill);
@@ -89,8 +90,9 @@ static void refill(struct box *b)
 	if (p && p->bytes_per_second)
 		b->bytes_left = MIN(p->bytes_per_second, b->bytes_left + p->bytes_per_second * passed / 1000);
 	if (p && p->connects_per_second)
-		b->connects_left = MIN((double)p->connects_per_second,
-				       b->connects_left + (double)p->connects_per_second * (double)passed / 1000);
+		b->connects_left =
+			MIN((double)p->connects_per_second,
+			    b->connects_left + (double)p->connects_per_second * (double)passed / 1000);
 }
 
 static void on_refill(struct loop_timer *t)
@@ -99,7 +101,7 @@ static void on_refill(struct loop_timer *t)
 	refill(b);
 	if (b->tcp.fd >= 0) /* stopped when there were no fds left */
 		(void)!loop_io_want(&b->tcp, EPOLLIN);
-	LIST_EACH(it, &b->flows) {
+	LIST_EACH (it, &b->flows) {
 		struct flow *f = CONTAINER(it, struct flow, link);
 		if (f->throttled) {
 			f->throttled = false;
@@ -164,12 +166,14 @@ static void tell_used(struct gate *g)
 		b->bytes_told = box_used(b);
 		uses[m.boxes.n++] = (struct wire_gate_use){ view_of(b->id), b->bytes_told };
 		if (m.boxes.n == ELEMS(uses)) {
-			(void)!link_send_msg(&g->api, WIRE_TYPE_GATE_USED, FRAME_EVENT, 0, 0, 0, &wire_gate_used_msg, &m);
+			(void)!link_send_msg(&g->api, WIRE_TYPE_GATE_USED, FRAME_EVENT, 0, 0, 0,
+					     &wire_gate_used_msg, &m);
 			m.boxes.n = 0;
 		}
 	}
 	if (m.boxes.n)
-		(void)!link_send_msg(&g->api, WIRE_TYPE_GATE_USED, FRAME_EVENT, 0, 0, 0, &wire_gate_used_msg, &m);
+		(void)!link_send_msg(&g->api, WIRE_TYPE_GATE_USED, FRAME_EVENT, 0, 0, 0, &wire_gate_used_msg,
+				     &m);
 }
 
 static void on_tell_used(struct loop_timer *t)
@@ -259,9 +263,10 @@ static void put_fd(struct box *b, int32_t kind, int fd)
 	loop_io_close(io);
 	r = fd_nonblock(fd, true);
 	if (r == 0)
-		r = loop_io_start(b->gate->loop, io, fd, EPOLLIN, io == &b->tcp ? flow_accept : server_on_question);
-	/* What is accepted inherits it. The way to the box is a loopback, which loses nothing: a machine's choice for
-	 * the world (BBR, with its timers) only costs there. */
+		r = loop_io_start(b->gate->loop, io, fd, EPOLLIN,
+				  io == &b->tcp ? flow_accept : server_on_question);
+	/* What is accepted inherits it. The way to the box is a loopback, which loses nothing: a machine's
+	 * choice for the world (BBR, with its timers) only costs there. */
 	if (io == &b->tcp) {
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", sizeof("reno") - 1);
@@ -297,12 +302,14 @@ static void on_keeper(struct link *l, const struct frame *f, int fd)
 		intercept_vault_open(g, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX && mine >= 0) {
 		struct wire_gate_box m;
-		struct box *b = pb_decode(&wire_gate_box_msg, f->body, 0, &a, &m) < 0 ? NULL : box_need(g, m.id);
+		struct box *b =
+			pb_decode(&wire_gate_box_msg, f->body, 0, &a, &m) < 0 ? NULL : box_need(g, m.id);
 		if (b)
 			put_fd(b, m.kind, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX_GONE) {
 		struct wire_gate_box_gone m;
-		struct box *b = pb_decode(&wire_gate_box_gone_msg, f->body, 0, &a, &m) < 0 ? NULL : box_get(g, m.id);
+		struct box *b =
+			pb_decode(&wire_gate_box_gone_msg, f->body, 0, &a, &m) < 0 ? NULL : box_get(g, m.id);
 		if (b) {
 			tell_used(g); /* it may be started again */
 			box_free(b);
@@ -337,7 +344,7 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 		policy_free(p);
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a box");
 	}
-	LIST_EACH(it, &b->flows) /* rules of the old policy go with it */
+	LIST_EACH (it, &b->flows) /* rules of the old policy go with it */
 		CONTAINER(it, struct flow, link)->rule = NULL;
 	policy_free(b->policy);
 	b->policy = p;
@@ -348,14 +355,15 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 	tell_used_soon(b);
 	b->bytes_left = MIN(b->bytes_left, p->bytes_per_second);
 	if (m.recheck)
-		LIST_EACH(it, &b->flows) {
+		LIST_EACH (it, &b->flows) {
 			struct flow *flow = CONTAINER(it, struct flow, link);
 			if (!flow_still_allowed(flow)) {
 				flow_end(flow, true);
 				out.closed++;
 			}
 		}
-	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_gate_policy_reply_msg, &out);
+	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0,
+			     &wire_gate_policy_reply_msg, &out);
 	return 0;
 }
 
@@ -368,28 +376,34 @@ static int call_synced(struct gate *g, const struct frame *f)
 		next = map_next(&g->boxes, n);
 		if (b->synced || !b->policy)
 			continue;
-		LIST_EACH(it, &b->flows)
+		LIST_EACH (it, &b->flows)
 			flow_end(CONTAINER(it, struct flow, link), true);
 		policy_free(b->policy);
 		b->policy = NULL;
 		out.dropped++;
 		box_put(b);
 	}
-	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_gate_synced_reply_msg, &out);
+	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0,
+			     &wire_gate_synced_reply_msg, &out);
 	return 0;
 }
 
 static int call_stats(struct gate *g, const struct frame *f, struct arena *a, struct err *e)
 {
 	struct wire_gate_stats m;
-	const struct box *b = pb_decode(&wire_gate_stats_msg, f->body, 0, a, &m) < 0 ? NULL : box_get(g, m.box);
+	const struct box *b =
+		pb_decode(&wire_gate_stats_msg, f->body, 0, a, &m) < 0 ? NULL : box_get(g, m.box);
 
 	if (!b)
 		return err_set(e, ERR_NOT_FOUND, "the gate does not serve this box");
 	verdict_flush(g); /* so that whoever asks has what is counted here */
-	struct wire_gate_stats_reply out = { .flows = b->share.n_flows, .allowed = b->allowed, .denied = b->denied,
-					     .bytes_out = b->bytes_out, .bytes_in = b->bytes_in };
-	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_gate_stats_reply_msg, &out);
+	struct wire_gate_stats_reply out = { .flows = b->share.n_flows,
+					     .allowed = b->allowed,
+					     .denied = b->denied,
+					     .bytes_out = b->bytes_out,
+					     .bytes_in = b->bytes_in };
+	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0,
+			     &wire_gate_stats_reply_msg, &out);
 	return 0;
 }
 
@@ -427,4 +441,6 @@ static void on_api_drained(struct link *l)
 	verdict_flush(CONTAINER(l, struct gate, api));
 }
 
-const struct link_ops boxes_api_ops = { .on_frame = on_api, .on_closed = on_api_closed, .on_drained = on_api_drained };
+const struct link_ops boxes_api_ops = { .on_frame = on_api,
+					.on_closed = on_api_closed,
+					.on_drained = on_api_drained };

@@ -13,9 +13,9 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define RESOLVE_MS   12000
-#define TUNNEL_MOST  4096
-#define OWNED_MS     200 /* the host's addresses do not change more often */
+#define RESOLVE_MS  12000
+#define TUNNEL_MOST 4096
+#define OWNED_MS    200 /* the host's addresses do not change more often */
 
 /* ---- our own addresses ---- */
 
@@ -136,8 +136,8 @@ static void ask_tunnel(struct flow *f)
 	const char *l = six ? "[" : "", *r = six ? "]" : "";
 
 	addr_text(&f->addr, text);
-	int n = snprintf(request, sizeof(request), "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n\r\n", l, text, r, f->port,
-			 l, text, r, f->port);
+	int n = snprintf(request, sizeof(request), "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n\r\n", l,
+			 text, r, f->port, l, text, r, f->port);
 	if (send(f->server_fd, request, (size_t)n, MSG_NOSIGNAL) != n) {
 		drop_server(f);
 		next_address(f);
@@ -201,12 +201,16 @@ static void refuse(struct flow *f, const struct addr *a)
 	flow_facts(f, &facts, a, f->proto ? f->proto : POLICY_TCP);
 	if (a)
 		f->addr = *a;
-	enum policy_answer answer = f->box->policy && a ? policy_decide(f->box->policy, &facts, &rule) : POLICY_DENY;
-	flow_refuse(f, answer == POLICY_DENY_RULE	 ? WIRE_GATE_REASON_RULE
-		       : answer == POLICY_DENY_ADDRESS	 ? WIRE_GATE_REASON_ADDRESS
-		       : !f->box->policy		 ? WIRE_GATE_REASON_NO_POLICY
-		       : f->proto == POLICY_TLS && !f->name[0] ? f->ech ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_NO_NAME
-							 : WIRE_GATE_REASON_NO_RULE, rule);
+	enum policy_answer answer =
+		f->box->policy && a ? policy_decide(f->box->policy, &facts, &rule) : POLICY_DENY;
+	flow_refuse(f,
+		    answer == POLICY_DENY_RULE      ? WIRE_GATE_REASON_RULE
+		    : answer == POLICY_DENY_ADDRESS ? WIRE_GATE_REASON_ADDRESS
+		    : !f->box->policy               ? WIRE_GATE_REASON_NO_POLICY
+		    : f->proto == POLICY_TLS && !f->name[0]
+			    ? f->ech ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_NO_NAME
+			    : WIRE_GATE_REASON_NO_RULE,
+		    rule);
 }
 
 static bool may(struct flow *f, const struct addr *a)

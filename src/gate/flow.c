@@ -62,7 +62,8 @@ void flow_end(struct flow *f, bool reset)
 	names_forget(&f->waiter);
 	intercept_vault_forget(f);
 	if (reset)
-		(void)setsockopt(f->client_fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+		(void)setsockopt(f->client_fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 },
+				 sizeof(struct linger));
 	close_side(&f->client, &f->client_fd);
 	close_side(&f->server, &f->server_fd);
 	buf_done(&f->to_server);
@@ -82,18 +83,31 @@ void flow_end(struct flow *f, bool reset)
 
 static const char *protocol_name(const struct flow *f)
 {
-	return f->state == FLOW_DNS ? "dns" : f->proto == POLICY_TLS ? "tls" : f->proto == POLICY_HTTP ? "http" : "tcp";
+	return f->state == FLOW_DNS      ? "dns"
+	       : f->proto == POLICY_TLS  ? "tls"
+	       : f->proto == POLICY_HTTP ? "http"
+					 : "tcp";
 }
 
-void flow_say(struct flow *f, bool allowed, int reason, const struct policy_rule *rule, struct view method, struct view path)
+void flow_say(struct flow *f, bool allowed, int reason, const struct policy_rule *rule, struct view method,
+	      struct view path)
 {
-	static const char *const via[] = { [VIA_DIRECT] = "direct", [VIA_PROXY] = "proxy", [VIA_SOCKS] = "socks" };
+	static const char *const via[] = {
+		[VIA_DIRECT] = "direct", [VIA_PROXY] = "proxy", [VIA_SOCKS] = "socks"
+	};
 	static const struct addr none;
 	const struct addr *a = !addr_eq(&f->addr, &none) ? &f->addr : f->has_meant ? &f->meant : NULL;
 
-	verdict_say(f->box, &(struct verdict){ .allowed = allowed, .reason = reason, .protocol = protocol_name(f),
-					       .via = via[f->via], .name = view_of(f->name), .addr = a, .port = f->port,
-					       .rule = rule, .method = method, .path = path });
+	verdict_say(f->box, &(struct verdict){ .allowed = allowed,
+					       .reason = reason,
+					       .protocol = protocol_name(f),
+					       .via = via[f->via],
+					       .name = view_of(f->name),
+					       .addr = a,
+					       .port = f->port,
+					       .rule = rule,
+					       .method = method,
+					       .path = path });
 }
 
 const char *flow_words(int reason, int *ret_status)
@@ -151,8 +165,12 @@ static int reason_of(enum policy_answer a, const struct flow *f, enum policy_pro
 
 void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a, enum policy_proto proto)
 {
-	*ret = (struct policy_facts){ .name = view_of(f->name), .addr = a, .port = f->port, .proto = proto,
-				      .own = a && dial_own(f->box->gate, a), .opened = f->intercepted && proto == POLICY_HTTP };
+	*ret = (struct policy_facts){ .name = view_of(f->name),
+				      .addr = a,
+				      .port = f->port,
+				      .proto = proto,
+				      .own = a && dial_own(f->box->gate, a),
+				      .opened = f->intercepted && proto == POLICY_HTTP };
 }
 
 bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const struct addr *a)
@@ -191,7 +209,8 @@ bool flow_still_allowed(const struct flow *f)
 
 /* ---- what is awaited ---- */
 
-static void set_io(struct flow *f, struct loop_io *io, int fd, uint32_t events, void (*on_event)(struct loop_io *, uint32_t))
+static void set_io(struct flow *f, struct loop_io *io, int fd, uint32_t events,
+		   void (*on_event)(struct loop_io *, uint32_t))
 {
 	int r = 0;
 
@@ -329,8 +348,9 @@ static void looked_tls(struct flow *f, struct view name)
 
 /*
  * An encrypted ClientHello may be for another name than the one that can be read, and one that only looks so
- * (browsers send such always) cannot be told from it. Where the rules ask for no name it passes like one without;
- * otherwise the connection is intercepted: our own hello to the server is a plain one, and its name the true one.
+ * (browsers send such always) cannot be told from it. Where the rules ask for no name it passes like one
+ * without; otherwise the connection is intercepted: our own hello to the server is a plain one, and its name
+ * the true one.
  */
 static void looked_ech(struct flow *f, struct view name)
 {
@@ -343,15 +363,16 @@ static void looked_ech(struct flow *f, struct view name)
 	looked_tls(f, p && policy_opens_ech(p, &facts) ? name : VIEW(""));
 }
 
-/* HTTP/2 in clear names its hosts where nobody looks: a rule for hosts lets it through only if it is one for plain TCP. */
+/* HTTP/2 in clear names its hosts where nobody looks: a rule for hosts lets it through only if it is one for
+ * plain TCP. */
 static bool hides_names(struct flow *f)
 {
 	const struct policy_rule *rule;
 	struct policy_facts facts;
 
 	flow_facts(f, &facts, &f->addr, POLICY_TCP);
-	return f->box->policy && policy_decide(f->box->policy, &facts, &rule) == POLICY_ALLOW && rule->n_domains &&
-	       rule->protocol != POLICY_TCP;
+	return f->box->policy && policy_decide(f->box->policy, &facts, &rule) == POLICY_ALLOW &&
+	       rule->n_domains && rule->protocol != POLICY_TCP;
 }
 
 static void looked_other(struct flow *f, enum peek what)
@@ -540,7 +561,8 @@ void flow_start_direct(struct flow *f)
 	dial_addr(f, &f->meant);
 }
 
-/* The table is full: whoever has most loses its oldest one to those who have fewer, so that nobody shuts out the others. */
+/* The table is full: whoever has most loses its oldest one to those who have fewer, so that nobody shuts out
+ * the others. */
 static bool make_room(struct box *b)
 {
 	struct gate *g = b->gate;
@@ -620,10 +642,12 @@ void flow_accept(struct loop_io *listener, uint32_t events)
 		fd_close(fd);
 		return;
 	}
-	if (getsockname(fd, (struct sockaddr *)&to, &len) < 0 || !addr_from_sockaddr((struct sockaddr *)&to, &f->meant)) {
+	if (getsockname(fd, (struct sockaddr *)&to, &len) < 0 ||
+	    !addr_from_sockaddr((struct sockaddr *)&to, &f->meant)) {
 		flow_end(f, true);
 		return;
 	}
-	f->port = ntohs(to.ss_family == AF_INET ? ((struct sockaddr_in *)&to)->sin_port : ((struct sockaddr_in6 *)&to)->sin6_port);
+	f->port = ntohs(to.ss_family == AF_INET ? ((struct sockaddr_in *)&to)->sin_port
+						: ((struct sockaddr_in6 *)&to)->sin6_port);
 	start(f);
 }

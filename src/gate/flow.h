@@ -13,12 +13,12 @@ struct intercept;
 enum flow_via { VIA_DIRECT, VIA_PROXY, VIA_SOCKS };
 
 enum flow_state {
-	FLOW_LOOK,     /* direct: its first bytes are awaited */
-	FLOW_PROXY,    /* proxy port: what it wants is awaited */
-	FLOW_DNS,      /* TCP port 53 */
+	FLOW_LOOK,  /* direct: its first bytes are awaited */
+	FLOW_PROXY, /* proxy port: what it wants is awaited */
+	FLOW_DNS,   /* TCP port 53 */
 	FLOW_RESOLVE,
 	FLOW_CONNECT,
-	FLOW_OPEN,     /* bytes move */
+	FLOW_OPEN, /* bytes move */
 	FLOW_OVER,
 };
 
@@ -26,9 +26,10 @@ enum flow_mode {
 	MODE_UNSEEN, /* no byte of the client has been judged yet */
 	MODE_OPAQUE, /* judged; whatever comes passes */
 	MODE_HTTP,   /* each request is judged */
-	MODE_WAIT,   /* a request asked for an upgrade: nothing more from the client until the answer has begun */
+	MODE_WAIT, /* a request asked for an upgrade: nothing more from the client until the answer has begun
+		    */
 	MODE_INTERCEPT, /* TLS that is looked into: intercept.h */
-	MODE_DRAIN,  /* the one request of a proxy connection is through; what else comes is dropped */
+	MODE_DRAIN,     /* the one request of a proxy connection is through; what else comes is dropped */
 };
 
 struct flow {
@@ -44,23 +45,23 @@ struct flow {
 	enum flow_state state;
 	enum flow_mode mode;
 	enum flow_via via;
-	bool hold;         /* the server's bytes wait until the client's have been judged */
+	bool hold;                     /* the server's bytes wait until the client's have been judged */
 	bool client_bulk, server_bulk; /* a piece was large */
 	bool client_eof, server_eof, client_shut, server_shut;
-	bool throttled;    /* waits for the box's allowance */
-	bool ech, opened;  /* its ClientHello is encrypted; it is intercepted for that */
-	size_t peeked;     /* proxy port: bytes that were seen and left in the socket */
+	bool throttled;   /* waits for the box's allowance */
+	bool ech, opened; /* its ClientHello is encrypted; it is intercepted for that */
+	size_t peeked;    /* proxy port: bytes that were seen and left in the socket */
 
 	/* where to */
-	struct addr meant;  /* direct: the address that the client connected to */
+	struct addr meant; /* direct: the address that the client connected to */
 	bool has_meant;
-	char name[256];     /* that it asked for, in lower case; "" for an address */
+	char name[256]; /* that it asked for, in lower case; "" for an address */
 	uint16_t port;
 	enum policy_proto proto;
 	struct names_waiter waiter;
 	struct addr addrs[NAMES_ADDRS];
 	size_t n_addrs, next_addr;
-	struct addr addr;   /* that is dialled */
+	struct addr addr; /* that is dialled */
 	const struct policy_rule *rule;
 	bool tunnel_asked, tunnel_ok; /* with an upstream proxy: CONNECT was sent, and granted */
 
@@ -74,14 +75,13 @@ struct flow {
 	struct http_header *headers;
 	struct http1_body body;
 	bool in_body, first_done, one_request;
-	int last_status;        /* what the client is told when the server has answered what was allowed */
+	int last_status; /* what the client is told when the server has answered what was allowed */
 	const char *last_words;
 
-	bool greeted; /* SOCKS */
+	bool greeted;     /* SOCKS */
 	bool intercepted; /* counts among the box's */
 	size_t collected; /* of the box's */
 	struct intercept *intercept;
-
 };
 
 /* ---- flow.c ---- */
@@ -94,10 +94,12 @@ void flow_end(struct flow *f, bool reset);
 /* What a refusal is to a client that speaks HTTP. */
 const char *flow_words(int reason, int *ret_status);
 void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule);
-void flow_say(struct flow *f, bool allowed, int reason, const struct policy_rule *rule, struct view method, struct view path);
+void flow_say(struct flow *f, bool allowed, int reason, const struct policy_rule *rule, struct view method,
+	      struct view path);
 /* Judges what is known (with the address `a`); on refusal says so and ends. */
 bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const struct addr *a);
-void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a, enum policy_proto proto);
+void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a,
+		enum policy_proto proto);
 void flow_wants(struct flow *f); /* which events are awaited now */
 void flow_timer(struct flow *f, uint64_t ms);
 /* Room for a body that is kept until it is whole; false: there is none. And back. */
@@ -117,7 +119,7 @@ void proxy_answer(struct flow *f, bool ok, int reason);
 struct proxy_target {
 	char name[256]; /* "": it is an address */
 	struct addr addr;
-	uint16_t port;  /* 0: none was given */
+	uint16_t port; /* 0: none was given */
 };
 int proxy_target(struct view text, struct proxy_target *ret) _must_check_;
 /* An error in plain HTTP, on the client's side. */
@@ -138,5 +140,5 @@ void dial_event(struct flow *f, uint32_t events);
 /* ---- relay.c ---- */
 void relay_client(struct flow *f); /* reads from the client as far as that goes */
 void relay_server(struct flow *f);
-bool relay_flush(struct flow *f);  /* false: the flow has ended */
+bool relay_flush(struct flow *f); /* false: the flow has ended */
 void relay_check_end(struct flow *f);

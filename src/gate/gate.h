@@ -23,18 +23,19 @@
 #include "policy.h"
 #include "share.h"
 
-#define GATE_FLOWS       8192   /* in all; each has two fds */
-#define GATE_BOX_FLOWS   2048   /* of one box */
-#define GATE_INTERCEPTS  256    /* of these are looked into: each may hold some megabytes */
-#define GATE_COLLECT     (32u * 1024 * 1024) /* bodies of a box that wait for their length */
-#define GATE_HEAD_MS     30000  /* until a connection has said what it is */
-#define GATE_FIRST_MS    150    /* a client that says nothing for so long lets the server speak first */
-#define GATE_CONNECT_MS  10000  /* for one address */
-#define GATE_IDLE_MS     900000
-#define GATE_LINGER_MS   60000  /* at the end of an intercepted one, while its client takes nothing of what is left */
-#define GATE_AWAY_MS     10000  /* if it is we who end it, whatever it takes */
-#define GATE_OWNED       64     /* addresses of which it is known whether they are our own */
-#define GATE_LOOK        (24u * 1024) /* bytes of the beginning that are kept to look at */
+#define GATE_FLOWS      8192                /* in all; each has two fds */
+#define GATE_BOX_FLOWS  2048                /* of one box */
+#define GATE_INTERCEPTS 256                 /* of these are looked into: each may hold some megabytes */
+#define GATE_COLLECT    (32u * 1024 * 1024) /* bodies of a box that wait for their length */
+#define GATE_HEAD_MS    30000               /* until a connection has said what it is */
+#define GATE_FIRST_MS   150   /* a client that says nothing for so long lets the server speak first */
+#define GATE_CONNECT_MS 10000 /* for one address */
+#define GATE_IDLE_MS    900000
+#define GATE_LINGER_MS                                                                                       \
+	60000 /* at the end of an intercepted one, while its client takes nothing of what is left */
+#define GATE_AWAY_MS 10000        /* if it is we who end it, whatever it takes */
+#define GATE_OWNED   64           /* addresses of which it is known whether they are our own */
+#define GATE_LOOK    (24u * 1024) /* bytes of the beginning that are kept to look at */
 
 struct flow;
 struct intercept_gate;
@@ -52,7 +53,8 @@ struct box {
 	unsigned n_intercepts;
 	size_t collected; /* of GATE_COLLECT */
 	uint64_t allowed, denied, bytes_out, bytes_in;
-	uint64_t bytes_before, bytes_told; /* of the policy's max_bytes: used with gates before, and what the api knows */
+	uint64_t bytes_before,
+		bytes_told; /* of the policy's max_bytes: used with gates before, and what the api knows */
 	/* limits by time: what is left, and when it was counted last */
 	uint64_t tokens_ms, bytes_left;
 	double connects_left, questions_left;
@@ -60,7 +62,7 @@ struct box {
 	struct box_name { /* addresses that DNS gave to this box, the latest first to be overwritten last */
 		struct addr addr;
 		char *name;
-	} *names;
+	} * names;
 	unsigned n_names, next_name;
 	struct box_told { /* of questions: the last one that was allowed, and that was not */
 		char name[256];
@@ -72,24 +74,24 @@ struct box {
 struct gate {
 	struct loop *loop;
 	struct link keeper, api;
-	struct link vault;        /* intercept_vault.c */
+	struct link vault; /* intercept_vault.c */
 	struct list vault_waits;
 	uint32_t vault_stream;
 	struct intercept_gate *intercept;
 	struct map boxes, tenants;
 	unsigned n_flows;
 	struct names *names;
-	int route;              /* netlink: whether an address is our own */
+	int route; /* netlink: whether an address is our own */
 	struct {
 		struct addr addr;
 		uint64_t until_ms;
 		bool own;
-	} owned[GATE_OWNED];    /* what it said lately, by a hash of the address */
+	} owned[GATE_OWNED];              /* what it said lately, by a hash of the address */
 	struct sockaddr_storage upstream; /* proxy; family 0: none */
 	socklen_t upstream_len;
-	struct buf verdicts;    /* encoded, not yet sent */
+	struct buf verdicts; /* encoded, not yet sent */
 	unsigned n_verdicts;
-	uint64_t lost;          /* verdicts */
+	uint64_t lost; /* verdicts */
 	struct loop_timer flush, tell_used;
 	int pipe[2]; /* empty between turns: what is spliced passes through it */
 	char scratch[256 * 1024];
@@ -125,8 +127,10 @@ struct names_waiter {
 	/* May be called before names_ask returns. NULL: no name server answered. */
 	void (*done)(struct names_waiter *w, const struct names_answer *a);
 };
-struct names *names_new(struct loop *loop, const char *server, struct err *e) _must_check_; /* "" : /etc/resolv.conf */
-void names_ask(struct names *n, struct view name, struct names_waiter *w, void (*done)(struct names_waiter *, const struct names_answer *));
+struct names *names_new(struct loop *loop, const char *server,
+			struct err *e) _must_check_; /* "" : /etc/resolv.conf */
+void names_ask(struct names *n, struct view name, struct names_waiter *w,
+	       void (*done)(struct names_waiter *, const struct names_answer *));
 /* Whether it would be answered without asking anybody. */
 bool names_cached(const struct names *n, struct view name);
 void names_forget(struct names_waiter *w);
@@ -136,7 +140,8 @@ void server_on_question(struct loop_io *io, uint32_t events);
 /* One message; `answer` is called once, perhaps before it returns, unless it is cancelled.
  * False: there will be no answer. */
 struct server_query;
-bool server_start(struct box *b, struct view message, void (*answer)(struct server_query *q, struct view message), void *arg);
+bool server_start(struct box *b, struct view message,
+		  void (*answer)(struct server_query *q, struct view message), void *arg);
 void *server_arg(const struct server_query *q);
 void server_cancel_all(struct box *b, const void *arg); /* NULL: all of the box */
 

@@ -46,12 +46,13 @@ void h2_head_add(struct h2_head *h, struct view name, struct view value, bool hi
 	size_t at = h->text.n;
 
 	h->size += name.n + value.n + 32;
-	if (h->bad || h->size > h->most || h->n == H2_HEAD_FIELDS || (h->n == h->room && !grow(h)) || buf_add(&h->text, name) < 0 ||
-	    buf_add(&h->text, value) < 0) {
+	if (h->bad || h->size > h->most || h->n == H2_HEAD_FIELDS || (h->n == h->room && !grow(h)) ||
+	    buf_add(&h->text, name) < 0 || buf_add(&h->text, value) < 0) {
 		h->bad = true;
 		return;
 	}
-	h->fields[h->n++] = (struct h2_field){ (uint32_t)at, (uint32_t)name.n, (uint32_t)(at + name.n), (uint32_t)value.n, hidden };
+	h->fields[h->n++] = (struct h2_field){ (uint32_t)at, (uint32_t)name.n, (uint32_t)(at + name.n),
+					       (uint32_t)value.n, hidden };
 }
 
 struct http_header h2_head_get(const struct h2_head *h, size_t i)
@@ -75,7 +76,8 @@ static bool is_lower(struct view name)
 /* What belongs to a connection of HTTP/1 and has no place here. */
 static bool of_connection(struct http_header f)
 {
-	static const char *const names[] = { "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade" };
+	static const char *const names[] = { "connection", "keep-alive", "proxy-connection",
+					     "transfer-encoding", "upgrade" };
 
 	for (size_t i = 0; i < ELEMS(names); i++)
 		if (view_is(f.name, names[i]))
@@ -112,7 +114,8 @@ static int take_length(struct h2_request *r, struct view value)
 {
 	uint64_t n;
 
-	if (num_u64(value, &n) < 0 || n > INT64_MAX || (r->content_length >= 0 && r->content_length != (int64_t)n))
+	if (num_u64(value, &n) < 0 || n > INT64_MAX ||
+	    (r->content_length >= 0 && r->content_length != (int64_t)n))
 		return fail(r, 400, "malformed Content-Length");
 	r->content_length = (int64_t)n;
 	return 0;
@@ -157,12 +160,13 @@ int h2_request_parse(const struct h2_head *h, struct view scheme, struct h2_requ
 		return fail(r, 431, "the request's head is too large");
 	for (size_t i = 0; e == 0 && i < h->n; i++) {
 		struct http_header f = h2_head_get(h, i);
-		e = f.name.n && f.name.p[0] == ':' ? take_pseudo(r, f, &said, &target) : take_field(r, f, &host);
+		e = f.name.n && f.name.p[0] == ':' ? take_pseudo(r, f, &said, &target)
+						   : take_field(r, f, &host);
 	}
 	if (e < 0)
 		return e;
-	if (!r->method.p || r->method.n > METHOD_MAX || !http1_is_header((struct http_header){ r->method, VIEW("") }) ||
-	    view_is(r->method, "CONNECT"))
+	if (!r->method.p || r->method.n > METHOD_MAX ||
+	    !http1_is_header((struct http_header){ r->method, VIEW("") }) || view_is(r->method, "CONNECT"))
 		return fail(r, 501, "unknown method");
 	e = take_target(r, target);
 	if (e < 0)
@@ -178,7 +182,8 @@ int h2_request_parse(const struct h2_head *h, struct view scheme, struct h2_requ
 	return 0;
 }
 
-int h2_request_write(const struct h2_request *r, struct view scheme, struct inject *j, bool same, int64_t length, struct h2_head *out)
+int h2_request_write(const struct h2_request *r, struct view scheme, struct inject *j, bool same,
+		     int64_t length, struct h2_head *out)
 {
 	_cleanup_(buf_done) struct buf text = { .max = INJECT_OUT, .secret = true };
 	struct inject_head h = { r->path, r->query, r->headers, r->n_headers };
@@ -216,7 +221,8 @@ int h2_request_write(const struct h2_request *r, struct view scheme, struct inje
 
 static int put_masked(const struct mask *m, struct http_header f, struct h2_head *out)
 {
-	_cleanup_(buf_done) struct buf name = { .max = out->most, .secret = true }, value = { .max = out->most, .secret = true };
+	_cleanup_(buf_done) struct buf name = { .max = out->most, .secret = true },
+				       value = { .max = out->most, .secret = true };
 
 	if (m->words && (mask_text(m, f.name, &name) < 0 || mask_text(m, f.value, &value) < 0))
 		return -ENOBUFS;
@@ -224,7 +230,8 @@ static int put_masked(const struct mask *m, struct http_header f, struct h2_head
 	return out->bad ? -ENOBUFS : 0;
 }
 
-int h2_answer_write(const struct h2_head *in, const struct mask *m, struct h2_head *out, struct h2_answer *ret)
+int h2_answer_write(const struct h2_head *in, const struct mask *m, struct h2_head *out,
+		    struct h2_answer *ret)
 {
 	struct h2_answer a = { 0 };
 	uint32_t status;
@@ -234,7 +241,8 @@ int h2_answer_write(const struct h2_head *in, const struct mask *m, struct h2_he
 	for (size_t i = 0; i < in->n; i++) {
 		struct http_header f = h2_head_get(in, i);
 		if (i == 0) { /* the only pseudo-header of an answer */
-			if (!view_is(f.name, ":status") || f.value.n != 3 || num_u32(f.value, &status) < 0 || status < 100)
+			if (!view_is(f.name, ":status") || f.value.n != 3 || num_u32(f.value, &status) < 0 ||
+			    status < 100)
 				return -EBADMSG;
 			a.status = (int)status;
 			h2_head_add(out, f.name, f.value, false);
@@ -253,7 +261,8 @@ int h2_answer_write(const struct h2_head *in, const struct mask *m, struct h2_he
 	return out->bad ? -ENOBUFS : 0;
 }
 
-int h2_trailers_write(const struct h2_head *in, const struct inject *j, const struct mask *m, struct h2_head *out)
+int h2_trailers_write(const struct h2_head *in, const struct inject *j, const struct mask *m,
+		      struct h2_head *out)
 {
 	static const struct mask nothing;
 

@@ -37,18 +37,21 @@ struct h2_request {
 	const char *why; /* after an error: a sentence for the client */
 };
 
-/* A list that has come; views point into it. 0, or minus an HTTP status: 403 when Host and :authority do not agree. */
+/* A list that has come; views point into it. 0, or minus an HTTP status: 403 when Host and :authority do not
+ * agree. */
 int h2_request_parse(const struct h2_head *h, struct view scheme, struct h2_request *ret) _must_check_;
 /* What is sent on. `length` of a body that was rewritten, -1: it is not told; `same`: as the client told it.
  * -ENOENT with j->trouble, -EINVAL, -ENOBUFS. */
-int h2_request_write(const struct h2_request *r, struct view scheme, struct inject *j, bool same, int64_t length,
-		     struct h2_head *out) _must_check_;
+int h2_request_write(const struct h2_request *r, struct view scheme, struct inject *j, bool same,
+		     int64_t length, struct h2_head *out) _must_check_;
 
 struct h2_answer {
 	int status;
 	bool coded; /* compressed */
 };
 /* An answer's list, masked. -EBADMSG, -ENOBUFS. */
-int h2_answer_write(const struct h2_head *in, const struct mask *m, struct h2_head *out, struct h2_answer *ret) _must_check_;
+int h2_answer_write(const struct h2_head *in, const struct mask *m, struct h2_head *out,
+		    struct h2_answer *ret) _must_check_;
 /* Trailers: of a request without what a secret stands in for (j), of an answer masked (m). */
-int h2_trailers_write(const struct h2_head *in, const struct inject *j, const struct mask *m, struct h2_head *out) _must_check_;
+int h2_trailers_write(const struct h2_head *in, const struct inject *j, const struct mask *m,
+		      struct h2_head *out) _must_check_;

@@ -21,7 +21,8 @@ static bool is_printable(struct view v)
 
 static bool trouble(struct inject *j, struct view name, const char *why)
 {
-	snprintf(j->trouble, sizeof(j->trouble), "paddock: the secret %.*s %s", VIEW_ARG(view_head(name, PLACE_NAME)), why);
+	snprintf(j->trouble, sizeof(j->trouble), "paddock: the secret %.*s %s",
+		 VIEW_ARG(view_head(name, PLACE_NAME)), why);
 	return false;
 }
 
@@ -97,7 +98,8 @@ static bool want(struct inject *j, const char *name)
 /* "Basic" and base64: the placeholder is inside. */
 static int unwrap_basic(struct http_header h, struct buf *plain)
 {
-	if (!view_is(h.name, "authorization") || h.value.n < 6 || !view_eq_nocase(view_head(h.value, 6), VIEW("basic ")))
+	if (!view_is(h.name, "authorization") || h.value.n < 6 ||
+	    !view_eq_nocase(view_head(h.value, 6), VIEW("basic ")))
 		return -ENOENT;
 	return text_unbase64(plain, view_trim(view_skip(h.value, 6)));
 }
@@ -171,12 +173,20 @@ int inject_mask(const struct inject *j, struct mask *m)
 
 /* ---- the request with them ---- */
 
-/* The headers of compression: what comes back could not be looked through. gRPC and Connect have their own. And those of
- * parts: half of a value is not found in either of two answers. */
+/* The headers of compression: what comes back could not be looked through. gRPC and Connect have their own.
+ * And those of parts: half of a value is not found in either of two answers. */
 bool inject_drops(const struct inject *j, struct view name)
 {
-	static const char *const drop[] = { "host", "connection", "upgrade", "keep-alive", "proxy-connection", "proxy-authorization",
-					    "http2-settings", "expect", "accept-encoding", "grpc-accept-encoding",
+	static const char *const drop[] = { "host",
+					    "connection",
+					    "upgrade",
+					    "keep-alive",
+					    "proxy-connection",
+					    "proxy-authorization",
+					    "http2-settings",
+					    "expect",
+					    "accept-encoding",
+					    "grpc-accept-encoding",
 					    "connect-accept-encoding" };
 	static const char *const with_secrets[] = { "range", "if-range", "sec-websocket-extensions" };
 
@@ -194,7 +204,8 @@ bool inject_drops(const struct inject *j, struct view name)
 
 bool inject_is_coded(struct http_header h)
 {
-	static const char *const codings[] = { "content-encoding", "grpc-encoding", "connect-content-encoding" };
+	static const char *const codings[] = { "content-encoding", "grpc-encoding",
+					       "connect-content-encoding" };
 
 	for (size_t i = 0; i < ELEMS(codings); i++)
 		if (view_is(h.name, codings[i]))
@@ -219,7 +230,8 @@ int inject_body(struct inject *j, struct view text, struct buf *out)
 
 int inject_header(struct inject *j, struct http_header h, struct buf *out)
 {
-	_cleanup_(buf_done) struct buf plain = { .max = INJECT_HEAD, .secret = true }, filled = { .max = INJECT_OUT, .secret = true };
+	_cleanup_(buf_done) struct buf plain = { .max = INJECT_HEAD, .secret = true },
+				       filled = { .max = INJECT_OUT, .secret = true };
 	struct place p;
 	bool basic = unwrap_basic(h, &plain) == 0 && place_find(buf_view(&plain), 0, &p);
 	int r = fill(j, basic ? buf_view(&plain) : h.value, false, &filled);

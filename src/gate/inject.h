@@ -11,10 +11,10 @@
 #include "policy.h"
 
 #define INJECT_VALUES  32
-#define INJECT_VALUE   (64u * 1024) /* bytes of a secret */
-#define INJECT_HEADERS 128          /* of a request */
-#define INJECT_HEAD    (48u * 1024) /* all of them together */
-#define INJECT_BODY    (1024u * 1024) /* a body with placeholders up to here keeps a length */
+#define INJECT_VALUE   (64u * 1024)       /* bytes of a secret */
+#define INJECT_HEADERS 128                /* of a request */
+#define INJECT_HEAD    (48u * 1024)       /* all of them together */
+#define INJECT_BODY    (1024u * 1024)     /* a body with placeholders up to here keeps a length */
 #define INJECT_OUT     (4u * 1024 * 1024) /* what a head or such a body may become */
 
 /* A secret that is fetched for this request. */
@@ -25,7 +25,8 @@ struct inject_value {
 };
 
 struct inject {
-	struct policy_inject rules[POLICY_INJECTS]; /* of the rule that allowed the request: a copy, it may change */
+	struct policy_inject
+		rules[POLICY_INJECTS]; /* of the rule that allowed the request: a copy, it may change */
 	size_t n;
 	struct inject_value values[INJECT_VALUES];
 	unsigned n_values;
@@ -47,9 +48,11 @@ void inject_give(struct inject *j, struct view name, struct view value);
 bool inject_ready(struct inject *j) _must_check_;
 int inject_mask(const struct inject *j, struct mask *m) _must_check_; /* -ENOMEM */
 bool inject_has_placeholders(const struct inject *j);
-/* A header of the client's that does not go on: of the connection, of compression, or replaced by a secret. */
+/* A header of the client's that does not go on: of the connection, of compression, or replaced by a secret.
+ */
 bool inject_drops(const struct inject *j, struct view name);
-/* -ENOENT with j->trouble for a placeholder without a value, -EINVAL for a value that does not fit, -ENOBUFS. */
+/* -ENOENT with j->trouble for a placeholder without a value, -EINVAL for a value that does not fit, -ENOBUFS.
+ */
 int inject_header(struct inject *j, struct http_header h, struct buf *out) _must_check_; /* the value */
 int inject_target(struct inject *j, const struct inject_head *h, struct buf *out) _must_check_;
 int inject_body(struct inject *j, struct view text, struct buf *out) _must_check_;

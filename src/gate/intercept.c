@@ -38,7 +38,8 @@ static bool flush(struct flow *f)
 {
 	struct intercept *ic = f->intercept;
 
-	if ((ic->client.ssl && drain(ic->client.ssl, &f->to_client) < 0) || (ic->server.ssl && drain(ic->server.ssl, &f->to_server) < 0)) {
+	if ((ic->client.ssl && drain(ic->client.ssl, &f->to_client) < 0) ||
+	    (ic->server.ssl && drain(ic->server.ssl, &f->to_server) < 0)) {
 		flow_end(f, true);
 		return false;
 	}
@@ -182,7 +183,9 @@ static ssize_t take(struct intercept_tls *t, char *p, size_t n)
 		return r;
 	int why = SSL_get_error(t->ssl, r);
 	ERR_clear_error();
-	return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? -EAGAIN : why == SSL_ERROR_ZERO_RETURN ? 0 : -EPROTO;
+	return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? -EAGAIN
+	       : why == SSL_ERROR_ZERO_RETURN                            ? 0
+									 : -EPROTO;
 }
 
 /* 1: done; 0: goes on; -1: failed. */
@@ -196,7 +199,8 @@ static int shake(struct intercept_tls *t)
 		t->ready = true;
 		return 1;
 	}
-	if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE || why == SSL_ERROR_WANT_CLIENT_HELLO_CB)
+	if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ||
+	    why == SSL_ERROR_WANT_CLIENT_HELLO_CB)
 		return 0;
 	t->failed = true;
 	return -1;
@@ -365,7 +369,8 @@ bool intercept_reads(const struct flow *f)
 	const struct intercept *ic = f->intercept;
 
 	/* Who does not take what it asked for may not ask for more. */
-	return !ic->closing && (ic->h2 ? buf_len(&f->to_client) < INTERCEPT_PLAIN : buf_len(&ic->in) < INTERCEPT_PLAIN);
+	return !ic->closing &&
+	       (ic->h2 ? buf_len(&f->to_client) < INTERCEPT_PLAIN : buf_len(&ic->in) < INTERCEPT_PLAIN);
 }
 
 void intercept_flushed(struct flow *f)
@@ -411,7 +416,9 @@ void intercept_fail(struct flow *f, int status, const char *text)
 {
 	char answer[512];
 	int n = snprintf(answer, sizeof(answer),
-			 "HTTP/1.1 %d %s\r\ncontent-type: text/plain\r\ncontent-length: %zu\r\nconnection: close\r\n\r\n%s\n", status,
+			 "HTTP/1.1 %d %s\r\ncontent-type: text/plain\r\ncontent-length: %zu\r\nconnection: "
+			 "close\r\n\r\n%s\n",
+			 status,
 			 status == 403   ? "Forbidden"
 			 : status == 400 ? "Bad Request"
 			 : status == 502 ? "Bad Gateway"
@@ -430,21 +437,24 @@ void intercept_fail(struct flow *f, int status, const char *text)
 void intercept_trouble(const struct intercept *ic, char *text, size_t size)
 {
 	if (ic->server.failed)
-		snprintf(text, size, "paddock: no TLS with the server: %.160s", ic->trouble ? ic->trouble : "it has closed the connection");
+		snprintf(text, size, "paddock: no TLS with the server: %.160s",
+			 ic->trouble ? ic->trouble : "it has closed the connection");
 	else
 		snprintf(text, size, "paddock: the server does not speak HTTP/2");
 }
 
 /* ---- judging ---- */
 
-const char *intercept_judge(struct flow *f, struct view method, struct view path, struct view host, struct inject *j)
+const char *intercept_judge(struct flow *f, struct view method, struct view path, struct view host,
+			    struct inject *j)
 {
 	const struct policy_rule *rule = NULL;
 	enum policy_answer answer = POLICY_DENY;
 	struct proxy_target t = { 0 };
 	struct policy_facts facts;
 
-	if (!host.n || proxy_target(host, &t) < 0 || !view_is(view_of(t.name), f->name) || (t.port && t.port != f->port)) {
+	if (!host.n || proxy_target(host, &t) < 0 || !view_is(view_of(t.name), f->name) ||
+	    (t.port && t.port != f->port)) {
 		flow_say(f, false, WIRE_GATE_REASON_MISMATCH, NULL, method, path);
 		return "paddock: Host does not fit the connection";
 	}
@@ -454,7 +464,9 @@ const char *intercept_judge(struct flow *f, struct view method, struct view path
 	if (f->box->policy)
 		answer = policy_decide(f->box->policy, &facts, &rule);
 	if (answer != POLICY_ALLOW) {
-		flow_say(f, false, answer == POLICY_DENY_RULE ? WIRE_GATE_REASON_RULE : WIRE_GATE_REASON_NO_RULE, rule, method, path);
+		flow_say(f, false,
+			 answer == POLICY_DENY_RULE ? WIRE_GATE_REASON_RULE : WIRE_GATE_REASON_NO_RULE, rule,
+			 method, path);
 		return "paddock: the policy of this sandbox does not allow it";
 	}
 	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, method, path);

@@ -41,35 +41,35 @@ struct intercept_tls {
 enum intercept_offer { OFFER_ASKED = 1, OFFER_H1 = 2, OFFER_H2 = 4, OFFER_OTHER = 8 };
 
 enum intercept_step {
-	IC_HEAD,    /* a request's head is awaited */
-	IC_SECRETS, /* the vault is asked */
-	IC_BODY,    /* its body goes through */
-	IC_SENT,    /* its answer is awaited */
+	IC_HEAD,     /* a request's head is awaited */
+	IC_SECRETS,  /* the vault is asked */
+	IC_BODY,     /* its body goes through */
+	IC_SENT,     /* its answer is awaited */
 	IC_SWITCHED, /* another protocol: bytes */
 };
 
 struct intercept {
 	struct flow *flow;
 	struct intercept_tls client, server;
-	unsigned offers;          /* of the client's; 0: its hello was not seen yet */
-	struct intercept_h2 *h2;  /* NULL: HTTP/1.1, or not known yet */
+	unsigned offers;         /* of the client's; 0: its hello was not seen yet */
+	struct intercept_h2 *h2; /* NULL: HTTP/1.1, or not known yet */
 	enum intercept_step step;
-	struct buf in;     /* from the client, decrypted, not dealt with */
-	struct buf answer; /* from the server, decrypted: a head that is not whole */
+	struct buf in;               /* from the client, decrypted, not dealt with */
+	struct buf answer;           /* from the server, decrypted: a head that is not whole */
 	size_t in_seen, answer_seen; /* of heads that are not whole: bytes that were looked at */
 	struct http_header *headers;
 	struct http1_request request;
 	struct http1_body body;
-	struct buf collect;  /* a body that gets a new length; or the open end of a piece */
+	struct buf collect;   /* a body that gets a new length; or the open end of a piece */
 	struct buf head_text; /* the request's head, as long as the request lives */
 	struct inject inject; /* of the request */
-	bool rewrite, chunk; /* the body may have placeholders; it is sent in chunks */
+	bool rewrite, chunk;  /* the body may have placeholders; it is sent in chunks */
 	bool method_head, upgrade, keep_alive;
 	/* the answer */
 	bool in_answer, until_end, answer_chunked;
 	struct http1_body answer_body;
 	struct mask mask;
-	unsigned asked; /* answers of the vault that are awaited */
+	unsigned asked;      /* answers of the vault that are awaited */
 	const char *trouble; /* with the server's TLS */
 	bool closing;        /* the client's end was said: nothing more is read */
 	bool ending, away;   /* the end is near; for what the client has done */
@@ -84,8 +84,8 @@ void intercept_start(struct flow *f);
 void intercept_client(struct flow *f, struct view data);
 void intercept_server(struct flow *f, struct view data);
 void intercept_server_ended(struct flow *f);
-/* The time for the handshake with the server is over, or that for the end: true when it was not done, and the client has been
- * told; or when it is being ended. */
+/* The time for the handshake with the server is over, or that for the end: true when it was not done, and the
+ * client has been told; or when it is being ended. */
 bool intercept_late(struct flow *f);
 bool intercept_reads(const struct flow *f);
 /* Everything went out: what else is there to do? */
@@ -98,18 +98,20 @@ bool intercept_to_server(struct flow *f, struct view data);
 /* An answer of our own in HTTP/1.1, and the end. */
 void intercept_fail(struct flow *f, int status, const char *text);
 void intercept_close(struct flow *f);
-/* The end is near: a client that takes nothing of what is left is not waited for long, and shorter yet if it is sent
- * `away` for what it has done. */
+/* The end is near: a client that takes nothing of what is left is not waited for long, and shorter yet if it
+ * is sent `away` for what it has done. */
 void intercept_ending(struct flow *f, bool away);
 /* The vault has answered. */
 void intercept_leaf(struct flow *f, struct view leaf, struct view authority, const struct err *e);
 /* Whether the request may go; if so with which secrets, if not what the client is told. */
-const char *intercept_judge(struct flow *f, struct view method, struct view path, struct view host, struct inject *j);
+const char *intercept_judge(struct flow *f, struct view method, struct view path, struct view host,
+			    struct inject *j);
 /* Why there is no TLS with the server. */
 void intercept_trouble(const struct intercept *ic, char *text, size_t size);
 
 /* ---- intercept_tls.c ---- */
-/* Before the files of the system are out of reach. `ca`: a file of authorities besides the system's, or "". */
+/* Before the files of the system are out of reach. `ca`: a file of authorities besides the system's, or "".
+ */
 int intercept_setup(struct gate *g, const char *ca, struct err *e) _must_check_;
 struct view intercept_tls_key(const struct gate *g); /* public */
 bool intercept_tls_keep(struct gate *g, const char *host, struct view leaf, struct view authority);
@@ -134,7 +136,8 @@ void intercept_h2_client(struct intercept *ic, struct view data);
 void intercept_h2_server(struct intercept *ic, struct view data);
 void intercept_h2_ended(struct intercept *ic); /* the server */
 void intercept_h2_run(struct intercept *ic);   /* sends what is due */
-void intercept_h2_revealed(struct intercept *ic, uint32_t stream, const char *name, struct view value, const struct err *e);
+void intercept_h2_revealed(struct intercept *ic, uint32_t stream, const char *name, struct view value,
+			   const struct err *e);
 
 /* ---- intercept_vault.c ---- */
 extern const struct link_ops intercept_vault_ops;

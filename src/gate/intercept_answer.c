@@ -10,7 +10,8 @@
 
 static bool to_client_masked(struct intercept *ic, struct view data, bool end)
 {
-	_cleanup_(buf_done) struct buf plain = { .max = INJECT_OUT, .secret = true }, out = { .max = INJECT_OUT, .secret = true };
+	_cleanup_(buf_done) struct buf plain = { .max = INJECT_OUT, .secret = true },
+				       out = { .max = INJECT_OUT, .secret = true };
 	int r = mask_put(&ic->mask, data, &plain);
 
 	if (r == 0 && end)
@@ -48,7 +49,8 @@ static void answer_done(struct intercept *ic)
 }
 
 /* The parser of requests reads the headers, behind a line of our own: what it finds ambiguous is refused. */
-static int parse_headers(struct view lines, struct buf *copy, struct http1_request *r, struct http_header *headers)
+static int parse_headers(struct view lines, struct buf *copy, struct http1_request *r,
+			 struct http_header *headers)
 {
 	buf_puts(copy, "POST / HTTP/1.1\r\nhost: x\r\n");
 	buf_add(copy, lines);
@@ -84,7 +86,8 @@ static int parse_answer(struct view head, struct answer *ret)
 	for (size_t i = 9; i < 12; i++)
 		if (line.p[i] < '0' || line.p[i] > '9')
 			return -1;
-	*ret = (struct answer){ .status = (line.p[9] - '0') * 100 + (line.p[10] - '0') * 10 + (line.p[11] - '0') };
+	*ret = (struct answer){ .status = (line.p[9] - '0') * 100 + (line.p[10] - '0') * 10 +
+					  (line.p[11] - '0') };
 	if (parse_headers(lines, &copy, &r, headers) < 0)
 		return -1;
 	struct view connection = VIEW_NONE;

@@ -64,24 +64,29 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *f, vo
 	return nghttp2_session_set_stream_user_data(session, s->client_id, s);
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uint8_t *name, size_t name_n, const uint8_t *value,
-		     size_t value_n, uint8_t flags, void *arg)
+static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uint8_t *name, size_t name_n,
+		     const uint8_t *value, size_t value_n, uint8_t flags, void *arg)
 {
 	struct h2_side *side = arg;
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, f->hd.stream_id);
-	struct h2_head *to = !s ? NULL : !is_client(side) ? &s->answer : s->step == H2_HEADERS ? &s->head : &s->up_tail;
+	struct h2_head *to = !s                      ? NULL
+			     : !is_client(side)      ? &s->answer
+			     : s->step == H2_HEADERS ? &s->head
+						     : &s->up_tail;
 
 	(void)flags;
 	if (to)
-		h2_head_add(to, (struct view){ (const char *)name, name_n }, (struct view){ (const char *)value, value_n }, false);
+		h2_head_add(to, (struct view){ (const char *)name, name_n },
+			    (struct view){ (const char *)value, value_n }, false);
 	/* Too large is answered; one that goes on and on is not. */
 	return to && to->size > 4 * to->most ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *f, const uint8_t *name, size_t name_n, const uint8_t *value,
-			     size_t value_n, uint8_t flags, void *arg)
+static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *f, const uint8_t *name,
+			     size_t name_n, const uint8_t *value, size_t value_n, uint8_t flags, void *arg)
 {
-	return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* the stream is reset: nothing is left out of what was said */
+	return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* the stream is reset: nothing is left out of what was
+							 said */
 }
 
 /* The server takes no more: nor do we, and the client asks for the rest on another connection. */
@@ -90,8 +95,9 @@ static void bye(struct intercept_h2 *h, uint32_t code)
 	if (h->leaving)
 		return;
 	h->leaving = true;
-	(void)!nghttp2_submit_goaway(h->client.session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(h->client.session),
-				     code, NULL, 0);
+	(void)!nghttp2_submit_goaway(h->client.session, NGHTTP2_FLAG_NONE,
+				     nghttp2_session_get_last_proc_stream_id(h->client.session), code, NULL,
+				     0);
 }
 
 static void frame_of_client(struct h2_stream *s, const nghttp2_frame *f)
@@ -112,7 +118,8 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *f, void 
 	struct h2_side *side = arg;
 
 	/* A server may reset what it is asked: those that cost us are the client's. */
-	if ((f->hd.type != NGHTTP2_RST_STREAM || is_client(side)) && !h2_session_affords(&side->budget, f, now(side)))
+	if ((f->hd.type != NGHTTP2_RST_STREAM || is_client(side)) &&
+	    !h2_session_affords(&side->budget, f, now(side)))
 		return send_away(side);
 	if (f->hd.type == NGHTTP2_GOAWAY && !is_client(side))
 		bye(side->h, f->goaway.error_code);
@@ -164,7 +171,8 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *f, void 
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, f->hd.stream_id);
 
 	/* Resets that it makes us send cost the same as its own. */
-	if (f->hd.type == NGHTTP2_RST_STREAM && is_client(side) && f->rst_stream.error_code == NGHTTP2_PROTOCOL_ERROR &&
+	if (f->hd.type == NGHTTP2_RST_STREAM && is_client(side) &&
+	    f->rst_stream.error_code == NGHTTP2_PROTOCOL_ERROR &&
 	    !rate_spend(&side->budget.resets, now(side)))
 		return send_away(side);
 	if (!s || (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA))
@@ -209,7 +217,8 @@ static int greet(struct h2_side *side, bool serves)
 	const nghttp2_settings_entry ours[] = {
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, H2_WINDOW },
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, INJECT_HEAD },
-		{ serves ? NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS : NGHTTP2_SETTINGS_ENABLE_PUSH, serves ? H2_STREAMS : 0 },
+		{ serves ? NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS : NGHTTP2_SETTINGS_ENABLE_PUSH,
+		  serves ? H2_STREAMS : 0 },
 	};
 	const struct h2_session_setup setup = {
 		.calls = &calls,
@@ -278,7 +287,8 @@ static bool send_some(struct h2_side *side)
 	}
 	if (buf_len(&out) == 0)
 		return false;
-	return is_client(side) ? intercept_to_client(f, buf_view(&out)) : intercept_to_server(f, buf_view(&out));
+	return is_client(side) ? intercept_to_client(f, buf_view(&out))
+			       : intercept_to_server(f, buf_view(&out));
 }
 
 void intercept_h2_run(struct intercept *ic)
@@ -345,10 +355,12 @@ void intercept_h2_ended(struct intercept *ic)
 	intercept_h2_run(ic);
 }
 
-void intercept_h2_revealed(struct intercept *ic, uint32_t stream, const char *name, struct view value, const struct err *e)
+void intercept_h2_revealed(struct intercept *ic, uint32_t stream, const char *name, struct view value,
+			   const struct err *e)
 {
 	struct flow *f = ic->flow;
-	struct h2_stream *s = ic->h2 && f->state != FLOW_OVER ? h2_stream_find(ic->h2, (int32_t)stream) : NULL;
+	struct h2_stream *s =
+		ic->h2 && f->state != FLOW_OVER ? h2_stream_find(ic->h2, (int32_t)stream) : NULL;
 
 	if (!s)
 		return;

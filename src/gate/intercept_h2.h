@@ -13,12 +13,12 @@
 #include "intercept.h"
 
 #define H2_STREAMS     100
-#define H2_WINDOW      (256u * 1024)  /* of a stream */
-#define H2_CONN_WINDOW (1024u * 1024) /* of all of them, each direction */
+#define H2_WINDOW      (256u * 1024)      /* of a stream */
+#define H2_CONN_WINDOW (1024u * 1024)     /* of all of them, each direction */
 #define H2_COLLECT     (4u * 1024 * 1024) /* bytes of bodies with placeholders that keep a length, together */
-#define H2_DISCARD     (1024u * 1024) /* of a request that has an answer of ours */
-#define H2_TIDY_MS     200            /* or so long after its last byte */
-#define H2_OUT_HEAD    (192u * 1024)  /* a head with its secrets */
+#define H2_DISCARD     (1024u * 1024)     /* of a request that has an answer of ours */
+#define H2_TIDY_MS     200                /* or so long after its last byte */
+#define H2_OUT_HEAD    (192u * 1024)      /* a head with its secrets */
 
 struct h2_side {
 	struct intercept_h2 *h;
@@ -33,7 +33,7 @@ struct intercept_h2 {
 	struct list streams, gone; /* gone: freed when no session is on the stack */
 	size_t collected;
 	struct loop_timer tidy;
-	bool busy, leaving; /* leaving: the server takes no new streams */
+	bool busy, leaving;        /* leaving: the server takes no new streams */
 	struct h2_request request; /* the one that is looked at */
 };
 
@@ -84,7 +84,8 @@ void h2_stream_client_sent_end(struct h2_stream *s);
 /* Whether it is to be looked at again: answers of ours end without the end of the request. */
 bool h2_stream_tidy(struct h2_stream *s, uint64_t now_ms);
 /* From the server. */
-void h2_stream_answer(struct h2_stream *s, bool end); /* a head of an answer, or trailers; end: and nothing else */
+void h2_stream_answer(struct h2_stream *s,
+		      bool end); /* a head of an answer, or trailers; end: and nothing else */
 void h2_stream_down(struct h2_stream *s, struct view data);
 void h2_stream_down_end(struct h2_stream *s);
 void h2_stream_server_closed(struct h2_stream *s, uint32_t code);

@@ -131,7 +131,9 @@ void h2_stream_server_closed(struct h2_stream *s, uint32_t code)
 
 	s->server_id = 0;
 	if (!s->down_end)
-		reset_client(s, refused ? NGHTTP2_REFUSED_STREAM : code == NGHTTP2_NO_ERROR ? NGHTTP2_CANCEL : code);
+		reset_client(s, refused                    ? NGHTTP2_REFUSED_STREAM
+				: code == NGHTTP2_NO_ERROR ? NGHTTP2_CANCEL
+							   : code);
 	else if (s->sent_end && !s->up_end)
 		reset_client(s, NGHTTP2_NO_ERROR);
 }
@@ -142,15 +144,16 @@ static size_t fields_of(const struct h2_head *h, nghttp2_nv nv[H2_HEAD_FIELDS])
 {
 	for (size_t i = 0; i < h->n; i++) {
 		struct http_header f = h2_head_get(h, i);
-		nv[i] = (nghttp2_nv){ (uint8_t *)(uintptr_t)f.name.p, (uint8_t *)(uintptr_t)f.value.p, f.name.n, f.value.n,
+		nv[i] = (nghttp2_nv){ (uint8_t *)(uintptr_t)f.name.p, (uint8_t *)(uintptr_t)f.value.p,
+				      f.name.n, f.value.n,
 				      h->fields[i].hidden ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE };
 	}
 	return h->n;
 }
 
 /* At the end of a body: trailers, if there are any. */
-static int submit_tail(nghttp2_session *session, int32_t id, const struct h2_head *in, const struct inject *j, const struct mask *m,
-		       uint32_t *flags)
+static int submit_tail(nghttp2_session *session, int32_t id, const struct h2_head *in, const struct inject *j,
+		       const struct mask *m, uint32_t *flags)
 {
 	nghttp2_nv nv[H2_HEAD_FIELDS];
 	struct h2_head out;
@@ -169,8 +172,8 @@ static int submit_tail(nghttp2_session *session, int32_t id, const struct h2_hea
 /* ---- answers, to the client ---- */
 
 /*
- * The end of an answer of our own waits a while for the end of the request, which is thrown away: what comes with an
- * early end is a reset, and there are clients that it leaves waiting for their own writes.
+ * The end of an answer of our own waits a while for the end of the request, which is thrown away: what comes
+ * with an early end is a reset, and there are clients that it leaves waiting for their own writes.
  */
 static bool may_end(const struct h2_stream *s)
 {
@@ -203,7 +206,8 @@ bool h2_stream_tidy(struct h2_stream *s, uint64_t now_ms)
 	return false;
 }
 
-static ssize_t read_down(nghttp2_session *session, int32_t id, uint8_t *p, size_t n, uint32_t *flags, nghttp2_data_source *source, void *arg)
+static ssize_t read_down(nghttp2_session *session, int32_t id, uint8_t *p, size_t n, uint32_t *flags,
+			 nghttp2_data_source *source, void *arg)
 {
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
 
@@ -254,7 +258,8 @@ static void answer(struct h2_stream *s, int status, const char *text)
 	h2_head_add(&out, VIEW(":status"), view_of(digits[0]), false);
 	h2_head_add(&out, VIEW("content-type"), VIEW("text/plain"), false);
 	h2_head_add(&out, VIEW("content-length"), view_of(digits[1]), false);
-	if (out.bad || s->down.bad || nghttp2_submit_response(s->h->client.session, s->client_id, nv, fields_of(&out, nv), &body) != 0)
+	if (out.bad || s->down.bad ||
+	    nghttp2_submit_response(s->h->client.session, s->client_id, nv, fields_of(&out, nv), &body) != 0)
 		reset_client(s, NGHTTP2_INTERNAL_ERROR);
 	h2_head_done(&out);
 }
@@ -305,7 +310,8 @@ void h2_stream_answer(struct h2_stream *s, bool end)
 		s->answered = a.status >= 200;
 		s->down_end = s->answered && end;
 		r = s->answered ? nghttp2_submit_response(client, s->client_id, nv, n, end ? NULL : &body)
-				: nghttp2_submit_headers(client, NGHTTP2_FLAG_NONE, s->client_id, NULL, nv, n, NULL);
+				: nghttp2_submit_headers(client, NGHTTP2_FLAG_NONE, s->client_id, NULL, nv, n,
+							 NULL);
 		if (r < 0)
 			reset_client(s, NGHTTP2_INTERNAL_ERROR);
 		h2_head_done(&s->answer);
@@ -327,7 +333,8 @@ void h2_stream_down(struct h2_stream *s, struct view data)
 
 void h2_stream_down_end(struct h2_stream *s)
 {
-	if (!s->answered || s->down_end || !s->server_id) /* an end of nothing; or it is our answer that goes */
+	if (!s->answered || s->down_end ||
+	    !s->server_id) /* an end of nothing; or it is our answer that goes */
 		return;
 	(void)buf_add(&s->down, buf_view(&s->held));
 	buf_done(&s->held);
@@ -356,7 +363,8 @@ static int fill(struct h2_stream *s)
 	return 0;
 }
 
-static ssize_t read_up(nghttp2_session *session, int32_t id, uint8_t *p, size_t n, uint32_t *flags, nghttp2_data_source *source, void *arg)
+static ssize_t read_up(nghttp2_session *session, int32_t id, uint8_t *p, size_t n, uint32_t *flags,
+		       nghttp2_data_source *source, void *arg)
 {
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
 	struct buf *from = s && s->rewrite ? &s->filled : s ? &s->raw : NULL;
@@ -397,7 +405,8 @@ static void submit(struct h2_stream *s, bool same, int64_t length)
 	} else if (s->h->leaving || !s->h->server.session) {
 		reset_client(s, NGHTTP2_REFUSED_STREAM);
 	} else {
-		int32_t id = nghttp2_submit_request(s->h->server.session, NULL, nv, fields_of(&out, nv), s->no_body ? NULL : &body, s);
+		int32_t id = nghttp2_submit_request(s->h->server.session, NULL, nv, fields_of(&out, nv),
+						    s->no_body ? NULL : &body, s);
 		s->step = H2_PASSED;
 		s->server_id = id > 0 ? id : 0;
 		if (id < 0)
@@ -430,7 +439,8 @@ static void pass(struct h2_stream *s)
 	struct intercept_h2 *h = s->h;
 	const struct h2_request *r = &h->request;
 	int64_t length = r->content_length;
-	static const nghttp2_nv go_on = { (uint8_t *)(uintptr_t) ":status", (uint8_t *)(uintptr_t) "100", 7, 3, NGHTTP2_NV_FLAG_NONE };
+	static const nghttp2_nv go_on = { (uint8_t *)(uintptr_t) ":status", (uint8_t *)(uintptr_t) "100", 7,
+					  3, NGHTTP2_NV_FLAG_NONE };
 
 	if (!inject_ready(&s->inject)) {
 		refuse_secret(s);
@@ -443,7 +453,8 @@ static void pass(struct h2_stream *s)
 	s->rewrite = !s->no_body && inject_has_placeholders(&s->inject);
 	/* Nobody else will say it: the question does not go on. */
 	if (r->expect_continue && !s->up_end)
-		(void)!nghttp2_submit_headers(h->client.session, NGHTTP2_FLAG_NONE, s->client_id, NULL, &go_on, 1, NULL);
+		(void)!nghttp2_submit_headers(h->client.session, NGHTTP2_FLAG_NONE, s->client_id, NULL,
+					      &go_on, 1, NULL);
 	if (!s->rewrite || length < 0 || length > INJECT_BODY || h->collected + (size_t)length > H2_COLLECT ||
 	    !flow_collect(h->ic->flow, (size_t)length)) {
 		submit(s, !s->rewrite, -1);
@@ -473,7 +484,8 @@ static void ask(struct h2_stream *s)
 {
 	s->step = H2_SECRETS;
 	for (unsigned i = 0; i < s->inject.n_values; i++) {
-		if (intercept_vault_reveal(s->h->ic->flow, (uint32_t)s->client_id, s->inject.values[i].name) < 0) {
+		if (intercept_vault_reveal(s->h->ic->flow, (uint32_t)s->client_id, s->inject.values[i].name) <
+		    0) {
 			answer(s, 503, INTERCEPT_NO_VAULT);
 			return;
 		}
@@ -491,7 +503,8 @@ void h2_stream_begin(struct h2_stream *s)
 	char text[256];
 
 	if (status < 0) {
-		refuse(s, status == -403 ? WIRE_GATE_REASON_MISMATCH : WIRE_GATE_REASON_MALFORMED, -status, r->why);
+		refuse(s, status == -403 ? WIRE_GATE_REASON_MISMATCH : WIRE_GATE_REASON_MALFORMED, -status,
+		       r->why);
 		return;
 	}
 	if (!s->h->server.session) {

@@ -81,7 +81,8 @@ static int put_head(struct intercept *ic, int64_t length, struct buf *out)
 /* The head and, where it was collected, the body. */
 static bool send_request(struct intercept *ic, bool collected)
 {
-	_cleanup_(buf_done) struct buf out = { .max = INJECT_OUT, .secret = true }, body = { .max = INJECT_OUT, .secret = true };
+	_cleanup_(buf_done) struct buf out = { .max = INJECT_OUT, .secret = true },
+				       body = { .max = INJECT_OUT, .secret = true };
 	int e = collected ? inject_body(&ic->inject, buf_view(&ic->collect), &body) : 0;
 
 	if (e == 0)
@@ -113,10 +114,11 @@ static bool begin_request(struct intercept *ic)
 	}
 	ic->rewrite = body && inject_has_placeholders(&ic->inject);
 	ic->chunk = ic->rewrite && (r->content_length < 0 || r->content_length > INJECT_BODY ||
-				   !flow_collect(ic->flow, (size_t)r->content_length));
+				    !flow_collect(ic->flow, (size_t)r->content_length));
 	http1_body_init(&ic->body, r->content_length);
 	/* Nobody else will say it: the head goes when the body is here, or goes without the question. */
-	if (body && r->expect_continue && !intercept_to_client(ic->flow, VIEW("HTTP/1.1 100 Continue\r\n\r\n")))
+	if (body && r->expect_continue &&
+	    !intercept_to_client(ic->flow, VIEW("HTTP/1.1 100 Continue\r\n\r\n")))
 		return false;
 	if ((!ic->rewrite || ic->chunk) && !send_request(ic, false))
 		return false;
@@ -161,7 +163,8 @@ static bool ask_secrets(struct intercept *ic)
 /* Once each request is whole: whether it may go, and with which secrets. */
 static bool judge(struct intercept *ic)
 {
-	const char *why = intercept_judge(ic->flow, ic->request.method, ic->request.path, ic->request.host, &ic->inject);
+	const char *why = intercept_judge(ic->flow, ic->request.method, ic->request.path, ic->request.host,
+					  &ic->inject);
 
 	if (why)
 		intercept_fail(ic->flow, 403, why);
@@ -216,7 +219,8 @@ static bool step_head(struct intercept *ic)
 		intercept_fail(f, 502, text);
 		return false;
 	}
-	ic->upgrade = view_eq_nocase(header(&ic->request, "upgrade"), VIEW("websocket")) && ic->request.content_length == 0;
+	ic->upgrade = view_eq_nocase(header(&ic->request, "upgrade"), VIEW("websocket")) &&
+		      ic->request.content_length == 0;
 	ic->method_head = view_is(ic->request.method, "HEAD");
 	ic->keep_alive = ic->request.keep_alive;
 	inject_done(&ic->inject);
@@ -226,11 +230,13 @@ static bool step_head(struct intercept *ic)
 /* A piece of a body that is sent in chunks; what may be the beginning of a placeholder waits. */
 static bool send_piece(struct intercept *ic, struct view data, bool last)
 {
-	_cleanup_(buf_done) struct buf filled = { .max = INJECT_OUT, .secret = true }, out = { .max = INJECT_OUT, .secret = true };
+	_cleanup_(buf_done) struct buf filled = { .max = INJECT_OUT, .secret = true },
+				       out = { .max = INJECT_OUT, .secret = true };
 
 	(void)buf_add(&ic->collect, data);
 	size_t keep = last ? 0 : place_open_end(buf_view(&ic->collect));
-	int e = inject_body(&ic->inject, view_head(buf_view(&ic->collect), buf_len(&ic->collect) - keep), &filled);
+	int e = inject_body(&ic->inject, view_head(buf_view(&ic->collect), buf_len(&ic->collect) - keep),
+			    &filled);
 	buf_consume(&ic->collect, buf_len(&ic->collect) - keep);
 	if (e == 0)
 		e = http1_write_chunk(&out, buf_view(&filled));
@@ -271,7 +277,8 @@ static bool step_body(struct intercept *ic)
 	buf_consume(&ic->in, used);
 	if (r != HTTP1_END)
 		return false;
-	if ((ic->chunk && !send_piece(ic, VIEW(""), true)) || (ic->rewrite && !ic->chunk && !send_request(ic, true)))
+	if ((ic->chunk && !send_piece(ic, VIEW(""), true)) ||
+	    (ic->rewrite && !ic->chunk && !send_request(ic, true)))
 		return false;
 	ic->step = IC_SENT;
 	return false;

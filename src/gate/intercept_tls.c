@@ -17,9 +17,9 @@
 #include "log.h"
 #include "poison.h"
 
-#define LEAVES      256
-#define LEAF_MS     (12ull * 60 * 60 * 1000)
-#define SYSTEM_CAS  "/etc/ssl/certs/ca-certificates.crt"
+#define LEAVES     256
+#define LEAF_MS    (12ull * 60 * 60 * 1000)
+#define SYSTEM_CAS "/etc/ssl/certs/ca-certificates.crt"
 
 /* Certificates that were made, by host. Public things: whichever box asked first. */
 struct leaf {
@@ -49,14 +49,16 @@ static const char *choose(const struct intercept *ic)
 	return h1 ? "\x08http/1.1" : NULL;
 }
 
-static int choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in, unsigned n, void *arg)
+static int choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in,
+		       unsigned n, void *arg)
 {
 	const struct flow *f = SSL_get_app_data(ssl);
 	const char *ours = choose(f->intercept);
 
 	(void)arg;
-	return ours && SSL_select_next_proto((unsigned char **)(uintptr_t)out, out_n, (const unsigned char *)ours,
-					     (unsigned)strlen(ours), in, n) == OPENSSL_NPN_NEGOTIATED
+	return ours && SSL_select_next_proto((unsigned char **)(uintptr_t)out, out_n,
+					     (const unsigned char *)ours, (unsigned)strlen(ours), in,
+					     n) == OPENSSL_NPN_NEGOTIATED
 		       ? SSL_TLSEXT_ERR_OK
 		       : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -84,11 +86,13 @@ static int on_hello(SSL *ssl, int *alert, void *arg)
 
 	(void)alert;
 	(void)arg;
-	if (!ic->offers && SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &p, &n) == 1)
+	if (!ic->offers &&
+	    SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &p, &n) == 1)
 		ic->offers = read_offers(p, n);
 	if (!ic->offers)
 		ic->offers = OFFER_ASKED; /* for nothing: HTTP/1.1 */
-	return !(ic->offers & OFFER_H2) || ic->server.ready || ic->server.failed ? SSL_CLIENT_HELLO_SUCCESS : SSL_CLIENT_HELLO_RETRY;
+	return !(ic->offers & OFFER_H2) || ic->server.ready || ic->server.failed ? SSL_CLIENT_HELLO_SUCCESS
+										 : SSL_CLIENT_HELLO_RETRY;
 }
 
 static SSL_CTX *new_ctx(const SSL_METHOD *method)
@@ -97,8 +101,8 @@ static SSL_CTX *new_ctx(const SSL_METHOD *method)
 
 	if (!c)
 		return NULL;
-	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT | SSL_OP_NO_TICKET |
-				       SSL_OP_IGNORE_UNEXPECTED_EOF);
+	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT |
+				       SSL_OP_NO_TICKET | SSL_OP_IGNORE_UNEXPECTED_EOF);
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	if (SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) == 1)
@@ -126,7 +130,8 @@ int intercept_setup(struct gate *g, const char *ca, struct err *e)
 	SSL_CTX_set_client_hello_cb(i->inside, on_hello, NULL);
 	SSL_CTX_set_verify(i->outside, SSL_VERIFY_PEER, NULL);
 	if (SSL_CTX_load_verify_file(i->outside, SYSTEM_CAS) != 1)
-		log_warn("no authorities in %s: servers that are intercepted cannot be checked by them", SYSTEM_CAS);
+		log_warn("no authorities in %s: servers that are intercepted cannot be checked by them",
+			 SYSTEM_CAS);
 	if (*ca && SSL_CTX_load_verify_file(i->outside, ca) != 1)
 		return err_set(e, ERR_INVALID, "gate.ca_file: no certificates in %.100s", ca);
 	ERR_clear_error();
@@ -138,7 +143,8 @@ int intercept_setup(struct gate *g, const char *ca, struct err *e)
 static const struct leaf *find_leaf(const struct intercept_gate *i, const char *host)
 {
 	for (unsigned k = 0; k < LEAVES; k++)
-		if (i->leaves[k].cert && strcmp(i->leaves[k].host, host) == 0 && clock_mono_ms() - i->leaves[k].made_ms < LEAF_MS)
+		if (i->leaves[k].cert && strcmp(i->leaves[k].host, host) == 0 &&
+		    clock_mono_ms() - i->leaves[k].made_ms < LEAF_MS)
 			return &i->leaves[k];
 	return NULL;
 }
@@ -161,7 +167,8 @@ bool intercept_tls_keep(struct gate *g, const char *host, struct view cert, stru
 
 	X509_free(l->cert);
 	X509_free(l->authority);
-	*l = (struct leaf){ .cert = d2i_X509(NULL, &c, (long)cert.n), .authority = d2i_X509(NULL, &a, (long)authority.n),
+	*l = (struct leaf){ .cert = d2i_X509(NULL, &c, (long)cert.n),
+			    .authority = d2i_X509(NULL, &a, (long)authority.n),
 			    .made_ms = clock_mono_ms() };
 	snprintf(l->host, sizeof(l->host), "%s", host);
 	if (l->cert && l->authority) {
@@ -198,8 +205,8 @@ SSL *intercept_tls_inside(struct flow *f)
 	const struct leaf *l = find_leaf(i, f->name);
 	SSL *s = l ? new_ssl(i->inside) : NULL;
 
-	if (!s || SSL_set_app_data(s, f) != 1 || SSL_use_certificate(s, l->cert) != 1 || SSL_use_PrivateKey(s, i->key) != 1 ||
-	    SSL_add1_chain_cert(s, l->authority) != 1) {
+	if (!s || SSL_set_app_data(s, f) != 1 || SSL_use_certificate(s, l->cert) != 1 ||
+	    SSL_use_PrivateKey(s, i->key) != 1 || SSL_add1_chain_cert(s, l->authority) != 1) {
 		SSL_free(s);
 		return NULL;
 	}

@@ -100,7 +100,8 @@ void intercept_vault_open(struct gate *g, int fd)
 		g->vault.in.secret = g->vault.out.secret = true;
 }
 
-static int ask(struct flow *f, uint16_t type, uint32_t request, const char *name, const struct pb_msg *pm, const void *msg)
+static int ask(struct flow *f, uint16_t type, uint32_t request, const char *name, const struct pb_msg *pm,
+	       const void *msg)
 {
 	struct gate *g = f->box->gate;
 
@@ -125,14 +126,18 @@ static int ask(struct flow *f, uint16_t type, uint32_t request, const char *name
 
 int intercept_vault_leaf(struct flow *f, struct view public_key)
 {
-	struct wire_vault_leaf msg = { .box = view_of(f->box->id), .host = view_of(f->name), .public_key = public_key };
+	struct wire_vault_leaf msg = { .box = view_of(f->box->id),
+				       .host = view_of(f->name),
+				       .public_key = public_key };
 
 	return ask(f, WIRE_TYPE_VAULT_LEAF, 0, "", &wire_vault_leaf_msg, &msg);
 }
 
 int intercept_vault_reveal(struct flow *f, uint32_t stream, const char *name)
 {
-	struct wire_vault_reveal msg = { .box = view_of(f->box->id), .host = view_of(f->name), .secret = view_of(name) };
+	struct wire_vault_reveal msg = { .box = view_of(f->box->id),
+					 .host = view_of(f->name),
+					 .secret = view_of(name) };
 
 	return ask(f, WIRE_TYPE_VAULT_REVEAL, stream, name, &wire_vault_reveal_msg, &msg);
 }

@@ -42,7 +42,8 @@ static int start(struct gate *g, struct err *e)
 
 	if (service_number("PADDOCK_GATE_UID", &uid, e) < 0 || service_close_from(FD_KEEPER + 1, e) < 0)
 		return -1;
-	if (proxy && *proxy && config_listen(view_skip(view_of(proxy), 7), &g->upstream, &g->upstream_len) < 0)
+	if (proxy && *proxy &&
+	    config_listen(view_skip(view_of(proxy), 7), &g->upstream, &g->upstream_len) < 0)
 		return err_set(e, ERR_INVALID, "gate.upstream_proxy is not an address");
 	/* Once we are confined no socket of this family can be made. */
 	g->route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);

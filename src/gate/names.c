@@ -1,8 +1,8 @@
 /*
  * Names to addresses: our own small client of DNS. Each question has a socket (and so a
  * port) and an id of its own; A and AAAA are asked at once; what comes back is a
- * stranger's. What does not fit into a datagram is asked for again over TCP. Answers are kept for as long as they say, within bounds, so that a storm
- * of connections asks once.
+ * stranger's. What does not fit into a datagram is asked for again over TCP. Answers are kept for as long as
+ * they say, within bounds, so that a storm of connections asks once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +18,16 @@
 #include "rnd.h"
 #include "poison.h"
 
-#define SERVERS     2
-#define ENTRIES     4096
-#define TRIES       3
-#define TRY_MS      1500
-#define TTL_LEAST   5
-#define TTL_MOST    300
-#define FAILED_TTL  2
-#define EACH        (NAMES_ADDRS / 2) /* of each family */
-#define STREAM      8192 /* of an answer over TCP */
-#define LENGTH      2    /* before a message over TCP */
+#define SERVERS    2
+#define ENTRIES    4096
+#define TRIES      3
+#define TRY_MS     1500
+#define TTL_LEAST  5
+#define TTL_MOST   300
+#define FAILED_TTL 2
+#define EACH       (NAMES_ADDRS / 2) /* of each family */
+#define STREAM     8192              /* of an answer over TCP */
+#define LENGTH     2                 /* before a message over TCP */
 
 struct entry;
 
@@ -86,7 +86,8 @@ static void read_resolv_conf(struct names *n)
 		for (struct view rest = buf_view(&text); rest.p && rest.n && n->n_servers < SERVERS;) {
 			struct view line = view_split(rest, '\n', &rest);
 			if (view_is(next_word(&line), "nameserver") &&
-			    netaddr_parse(next_word(&line), 53, &n->servers[n->n_servers], &n->lens[n->n_servers]) == 0)
+			    netaddr_parse(next_word(&line), 53, &n->servers[n->n_servers],
+					  &n->lens[n->n_servers]) == 0)
 				n->n_servers++;
 		}
 	buf_done(&text);
@@ -132,7 +133,7 @@ static void tell(struct entry *e)
 	struct list waiters;
 
 	list_init(&waiters);
-	LIST_EACH(it, &e->waiters) {
+	LIST_EACH (it, &e->waiters) {
 		list_del(it);
 		list_append(&waiters, it);
 	}
@@ -186,12 +187,15 @@ static void answered(struct question *q)
 }
 
 /* Starts to talk to the server of this try. */
-static void dial_server(struct question *q, int type, uint32_t events, void (*on_event)(struct loop_io *, uint32_t))
+static void dial_server(struct question *q, int type, uint32_t events,
+			void (*on_event)(struct loop_io *, uint32_t))
 {
 	const struct names *n = q->entry->names;
 	unsigned server = q->entry->tries % n->n_servers;
 	int fd = socket(n->servers[server].ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool ok = fd >= 0 && (connect(fd, (const struct sockaddr *)&n->servers[server], n->lens[server]) == 0 || errno == EINPROGRESS);
+	bool ok =
+		fd >= 0 && (connect(fd, (const struct sockaddr *)&n->servers[server], n->lens[server]) == 0 ||
+			    errno == EINPROGRESS);
 
 	if (!ok || loop_io_start(n->loop, &q->io, fd, events, on_event) < 0) {
 		q->io.fd = -1;
@@ -220,7 +224,8 @@ static void on_stream(struct loop_io *io, uint32_t events)
 	size_t length = (size_t)(uint8_t)v.p[0] << 8 | (uint8_t)v.p[1];
 	if (v.n < LENGTH + length)
 		return;
-	if (dns_reply_parse(view_head(view_skip(v, LENGTH), length), buf_view(&q->sent), q->type, &q->reply) < 0)
+	if (dns_reply_parse(view_head(view_skip(v, LENGTH), length), buf_view(&q->sent), q->type, &q->reply) <
+	    0)
 		stop_question(q);
 	else
 		answered(q);
@@ -295,7 +300,8 @@ static void on_time(struct loop_timer *t)
 	struct entry *e = CONTAINER(t, struct entry, timer);
 
 	/* One of the two is enough to go on with, after a while. */
-	bool some = (e->questions[0].done && e->questions[0].reply.n) || (e->questions[1].done && e->questions[1].reply.n);
+	bool some = (e->questions[0].done && e->questions[0].reply.n) ||
+		    (e->questions[1].done && e->questions[1].reply.n);
 	if (some || ++e->tries == TRIES) {
 		finish(e);
 		return;
@@ -311,7 +317,8 @@ static void start(struct entry *e)
 	e->asking = true;
 	e->tries = 0;
 	for (size_t i = 0; i < ELEMS(e->questions); i++) {
-		e->questions[i] = (struct question){ .entry = e, .io = { .fd = -1 }, .type = i ? DNS_AAAA : DNS_A };
+		e->questions[i] =
+			(struct question){ .entry = e, .io = { .fd = -1 }, .type = i ? DNS_AAAA : DNS_A };
 		ask(e, &e->questions[i]);
 	}
 	loop_timer_start(e->names->loop, &e->timer, e->names->n_servers ? TRY_MS : 0, on_time);
@@ -323,7 +330,7 @@ static bool make_room(struct names *n)
 {
 	if (n->entries.n < ENTRIES)
 		return true;
-	LIST_EACH(it, &n->lru) {
+	LIST_EACH (it, &n->lru) {
 		struct entry *e = CONTAINER(it, struct entry, lru);
 		if (e->asking)
 			continue;
@@ -347,14 +354,16 @@ static struct entry *get(struct names *n, struct view name)
 	e->names = n;
 	list_init(&e->lru);
 	list_init(&e->waiters);
-	if (view_to_str(name, e->name, sizeof(e->name)) < 0 || map_put(&n->entries, &e->node, view_of(e->name)) < 0) {
+	if (view_to_str(name, e->name, sizeof(e->name)) < 0 ||
+	    map_put(&n->entries, &e->node, view_of(e->name)) < 0) {
 		free(e);
 		return NULL;
 	}
 	return e;
 }
 
-void names_ask(struct names *n, struct view name, struct names_waiter *w, void (*done)(struct names_waiter *, const struct names_answer *))
+void names_ask(struct names *n, struct view name, struct names_waiter *w,
+	       void (*done)(struct names_waiter *, const struct names_answer *))
 {
 	struct entry *e = get(n, name);
 

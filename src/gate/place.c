@@ -48,7 +48,8 @@ bool place_find(struct view text, size_t from, struct place *ret)
 			struct view rest = view_skip(here, forms[i].open.n);
 			size_t n = name_length(rest);
 			if (n && starts(view_skip(rest, n), forms[i].close)) {
-				*ret = (struct place){ at, forms[i].open.n + n + forms[i].close.n, view_head(rest, n) };
+				*ret = (struct place){ at, forms[i].open.n + n + forms[i].close.n,
+						       view_head(rest, n) };
 				return true;
 			}
 		}
@@ -89,7 +90,8 @@ size_t place_open_end(struct view text)
 	return 0;
 }
 
-int place_fill(struct view text, bool percent, place_value *value, void *arg, struct buf *out, struct view *ret_name)
+int place_fill(struct view text, bool percent, place_value *value, void *arg, struct buf *out,
+	       struct view *ret_name)
 {
 	struct place p;
 	size_t at = 0;

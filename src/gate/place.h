@@ -9,7 +9,7 @@
 #define PLACE_NAME 64
 
 struct place {
-	size_t at, n;     /* where it stands, with its braces */
+	size_t at, n; /* where it stands, with its braces */
 	struct view name;
 };
 
@@ -20,5 +20,7 @@ size_t place_open_end(struct view text);
 
 /* The value of a name into *ret; false: there is none, and nothing is written. */
 typedef bool place_value(void *arg, struct view name, struct view *ret);
-/* Everything with its values, appended to `out`. -ENOENT for a name without a value, which goes to *ret_name. */
-int place_fill(struct view text, bool percent, place_value *value, void *arg, struct buf *out, struct view *ret_name) _must_check_;
+/* Everything with its values, appended to `out`. -ENOENT for a name without a value, which goes to *ret_name.
+ */
+int place_fill(struct view text, bool percent, place_value *value, void *arg, struct buf *out,
+	       struct view *ret_name) _must_check_;

@@ -84,12 +84,13 @@ bool policy_path_plain(struct view path)
 		struct view at = view_skip(path, i);
 		if (at.p[0] == '\\' || at.p[0] == ';')
 			return false;
-		if (at.p[0] == '%' && (escape_is(at, "2e") || escape_is(at, "2f") || escape_is(at, "5c") || escape_is(at, "25") ||
-				       escape_is(at, "00")))
+		if (at.p[0] == '%' && (escape_is(at, "2e") || escape_is(at, "2f") || escape_is(at, "5c") ||
+				       escape_is(at, "25") || escape_is(at, "00")))
 			return false;
 		if (at.p[0] != '/')
 			continue;
-		if (view_starts(at, "//") || view_starts(at, "/./") || view_starts(at, "/../") || view_is(at, "/.") || view_is(at, "/.."))
+		if (view_starts(at, "//") || view_starts(at, "/./") || view_starts(at, "/../") ||
+		    view_is(at, "/.") || view_is(at, "/.."))
 			return false;
 	}
 	return true;
@@ -157,7 +158,8 @@ static int read_domains(struct policy_rule *r, struct err *e)
 			continue;
 		struct view bare = view_starts(d, "*.") ? view_skip(d, 2) : d;
 		if (policy_name(bare, name) < 0 || strlen(name) != bare.n)
-			return err_set(e, ERR_INVALID, "rule %.40s: not a domain: %.*s", r->id, (int)MIN(d.n, 64), d.p);
+			return err_set(e, ERR_INVALID, "rule %.40s: not a domain: %.*s", r->id,
+				       (int)MIN(d.n, 64), d.p);
 		memcpy((char *)(uintptr_t)bare.p, name, bare.n);
 	}
 	return 0;
@@ -172,14 +174,16 @@ static int read_ranges(struct arena *a, const struct wire_gate_rule *m, struct p
 	for (; r->n_cidrs < m->cidrs.n; r->n_cidrs++) {
 		struct view c = m->cidrs.items[r->n_cidrs];
 		if (addr_net_parse(c, &r->cidrs[r->n_cidrs]) < 0)
-			return err_set(e, ERR_INVALID, "rule %.40s: not an address range: %.*s", r->id, (int)MIN(c.n, 64), c.p);
+			return err_set(e, ERR_INVALID, "rule %.40s: not an address range: %.*s", r->id,
+				       (int)MIN(c.n, 64), c.p);
 	}
 	for (; r->n_ports < m->ports.n; r->n_ports++) {
 		uint32_t first = m->ports.items[r->n_ports].first, last = m->ports.items[r->n_ports].last;
 		if (!last)
 			last = first;
 		if (first < 1 || last < first || last > 65535)
-			return err_set(e, ERR_INVALID, "rule %.40s: not a range of ports: %u-%u", r->id, first, last);
+			return err_set(e, ERR_INVALID, "rule %.40s: not a range of ports: %u-%u", r->id,
+				       first, last);
 		r->ports[r->n_ports].first = (uint16_t)first;
 		r->ports[r->n_ports].last = (uint16_t)last;
 	}
@@ -210,7 +214,9 @@ static int read_rule(struct arena *a, const struct wire_gate_rule *m, struct pol
 	r->n_paths = m->paths.n;
 	for (size_t i = 0; i < r->n_paths; i++)
 		if (!view_starts(r->paths[i], "/") || !policy_path_plain(r->paths[i]))
-			return err_set(e, ERR_INVALID, "rule %.40s: a path must begin with / and have no dot segments", r->id);
+			return err_set(e, ERR_INVALID,
+				       "rule %.40s: a path must begin with / and have no dot segments",
+				       r->id);
 	return read_domains(r, e) < 0 ? -1 : read_ranges(a, m, r, e);
 }
 
@@ -226,11 +232,15 @@ static int read_inject(struct arena *a, const struct wire_gate_rule *m, struct p
 {
 	if (!m->inject.n)
 		return 0;
-	if (!r->allow || !r->n_domains || m->inject.n > POLICY_INJECTS || (r->protocol && r->protocol < POLICY_TLS))
-		return err_set(e, ERR_INVALID, "rule %.40s: inject is for rules that allow domains, at most %d", r->id, POLICY_INJECTS);
+	if (!r->allow || !r->n_domains || m->inject.n > POLICY_INJECTS ||
+	    (r->protocol && r->protocol < POLICY_TLS))
+		return err_set(e, ERR_INVALID,
+			       "rule %.40s: inject is for rules that allow domains, at most %d", r->id,
+			       POLICY_INJECTS);
 	for (size_t i = 0; i < r->n_domains; i++)
 		if (view_is(r->domains[i], "*"))
-			return err_set(e, ERR_INVALID, "rule %.40s: inject needs hosts that are named", r->id);
+			return err_set(e, ERR_INVALID, "rule %.40s: inject needs hosts that are named",
+				       r->id);
 	r->inject = arena_array(a, m->inject.n, sizeof(*r->inject));
 	if (!r->inject)
 		return err_sys(e, ERR_TOO_LARGE, ENOMEM, "policy");
@@ -241,7 +251,8 @@ static int read_inject(struct arena *a, const struct wire_gate_rule *m, struct p
 		    view_to_str(from->header, to->header, sizeof(to->header)) < 0 ||
 		    view_to_str(from->prefix, to->prefix, sizeof(to->prefix)) < 0 ||
 		    view_to_str(from->query, to->query, sizeof(to->query)) < 0)
-			return err_set(e, ERR_INVALID, "rule %.40s: inject: a name is missing or too long", r->id);
+			return err_set(e, ERR_INVALID, "rule %.40s: inject: a name is missing or too long",
+				       r->id);
 		to->placeholder = from->placeholder;
 		for (char *p = to->header; *p; p++)
 			*p = *p >= 'A' && *p <= 'Z' ? (char)(*p + 32) : *p;
@@ -249,13 +260,16 @@ static int read_inject(struct arena *a, const struct wire_gate_rule *m, struct p
 			if (*p < ' ' || *p == 0x7f)
 				return err_set(e, ERR_INVALID, "rule %.40s: inject: prefix", r->id);
 		bool framing = strcmp(to->header, "host") == 0 || strcmp(to->header, "content-length") == 0 ||
-			       strcmp(to->header, "transfer-encoding") == 0 || strcmp(to->header, "connection") == 0 ||
-			       strcmp(to->header, "upgrade") == 0;
+			       strcmp(to->header, "transfer-encoding") == 0 ||
+			       strcmp(to->header, "connection") == 0 || strcmp(to->header, "upgrade") == 0;
 		struct view q = view_of(to->query);
 		for (size_t i = 0; i < q.n; i++)
 			framing = framing || q.p[i] <= ' ' || q.p[i] >= 0x7f || strchr("&=#%+?", q.p[i]);
-		if ((to->header[0] != 0) + (to->query[0] != 0) + to->placeholder != 1 || !is_token(to->header) || framing)
-			return err_set(e, ERR_INVALID, "rule %.40s: inject: exactly one of header, query and placeholder", r->id);
+		if ((to->header[0] != 0) + (to->query[0] != 0) + to->placeholder != 1 ||
+		    !is_token(to->header) || framing)
+			return err_set(e, ERR_INVALID,
+				       "rule %.40s: inject: exactly one of header, query and placeholder",
+				       r->id);
 	}
 	return 0;
 }
@@ -353,10 +367,13 @@ static bool match_inside(const struct policy_rule *r, const struct policy_facts 
 	bool method = r->n_methods == 0, path = r->n_paths == 0;
 
 	for (size_t i = 0; i < r->n_methods; i++)
-		method = method || (r->allow ? view_eq(r->methods[i], f->method) : view_eq_nocase(r->methods[i], f->method));
+		method = method || (r->allow ? view_eq(r->methods[i], f->method)
+					     : view_eq_nocase(r->methods[i], f->method));
 	for (size_t i = 0; i < r->n_paths; i++)
-		path = path || (r->allow ? path_below(r->paths[i], f->path) : path_may_be_below(r->paths[i], f->path));
-	/* A path that two servers may read in two ways is below no prefix that allows, and below each that denies. */
+		path = path || (r->allow ? path_below(r->paths[i], f->path)
+					 : path_may_be_below(r->paths[i], f->path));
+	/* A path that two servers may read in two ways is below no prefix that allows, and below each that
+	 * denies. */
 	if (r->n_paths && !policy_path_plain(f->path))
 		path = !r->allow;
 	return method && path;
@@ -380,11 +397,13 @@ static bool match(const struct policy_rule *r, const struct policy_facts *f)
 		return false;
 	if (!r->looks_inside)
 		return true;
-	/* Where nobody can look inside, it may be what the rule denies, and is not known to be what it allows. */
+	/* Where nobody can look inside, it may be what the rule denies, and is not known to be what it
+	 * allows. */
 	return f->proto == POLICY_HTTP ? match_inside(r, f) : !r->allow;
 }
 
-enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule)
+enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f,
+				 const struct policy_rule **ret_rule)
 {
 	enum policy_answer no = POLICY_DENY;
 
@@ -419,7 +438,8 @@ bool policy_intercepts(const struct policy *p, const struct policy_facts *f)
 			continue;
 		if (r->n_inject || (opens(r) && !decided))
 			return true;
-		decided = decided || (!r->looks_inside && r->protocol != POLICY_HTTP && (!r->allow || names_address(r, f)));
+		decided = decided || (!r->looks_inside && r->protocol != POLICY_HTTP &&
+				      (!r->allow || names_address(r, f)));
 	}
 	return false;
 }
@@ -429,7 +449,8 @@ static bool any_name(const struct policy *p, const struct policy_facts *f)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		const struct policy_rule *r = &p->rules[i];
-		if ((r->looks_inside && r->allow) || r->protocol == POLICY_HTTP || !match_cidrs(r, f) || !match_ports(r, f))
+		if ((r->looks_inside && r->allow) || r->protocol == POLICY_HTTP || !match_cidrs(r, f) ||
+		    !match_ports(r, f))
 			continue;
 		if (!r->allow)
 			return false; /* all names, or some of them, or something of them */
@@ -452,14 +473,17 @@ bool policy_may(const struct policy *p, const struct policy_facts *f)
 			continue;
 		if (!r->allow) {
 			/* It denies for certain only if nothing that is not known yet could save it. */
-			if (!r->protocol && !r->looks_inside && (f->addr || !r->n_cidrs) && (f->port || !r->n_ports))
+			if (!r->protocol && !r->looks_inside && (f->addr || !r->n_cidrs) &&
+			    (f->port || !r->n_ports))
 				return false;
 			continue;
 		}
 		/* Names are not asked for on behalf of addresses: a question would carry the name out. */
 		if ((!f->addr || f->port == 0) && r->n_domains == 0 && r->n_cidrs)
 			continue;
-		bool seen = f->proto == POLICY_TLS && f->name.n ? opens(r) : r->n_inject || f->proto == POLICY_HTTP || f->proto == 0;
+		bool seen = f->proto == POLICY_TLS && f->name.n
+				    ? opens(r)
+				    : r->n_inject || f->proto == POLICY_HTTP || f->proto == 0;
 		if (r->looks_inside && !seen)
 			continue;
 		if (!f->addr || names_address(r, f))
@@ -482,7 +506,8 @@ bool policy_opaque(const struct policy *p, const struct policy_facts *f, enum po
 			no = POLICY_DENY_ADDRESS;
 			continue;
 		}
-		bool inside = r->protocol > POLICY_TCP || (r->protocol == 0 && r->n_domains) || r->looks_inside;
+		bool inside =
+			r->protocol > POLICY_TCP || (r->protocol == 0 && r->n_domains) || r->looks_inside;
 		if (inside)
 			return false;
 		if (!match_domains(r, f))

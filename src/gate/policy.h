@@ -26,7 +26,7 @@ struct policy_inject {
 struct policy_rule {
 	char id[64];
 	bool allow;
-	uint8_t protocol; /* 0 = any */
+	uint8_t protocol;  /* 0 = any */
 	bool looks_inside; /* has methods or paths */
 	struct view *domains, *methods, *paths;
 	size_t n_domains, n_methods, n_paths;
@@ -34,7 +34,7 @@ struct policy_rule {
 	size_t n_cidrs;
 	struct {
 		uint16_t first, last;
-	} *ports;
+	} * ports;
 	size_t n_ports;
 	struct policy_inject *inject;
 	size_t n_inject;
@@ -56,28 +56,30 @@ int policy_new(const struct wire_gate_policy *m, struct policy **ret, struct err
 void policy_free(struct policy *p);
 
 struct policy_facts {
-	struct view name;        /* lower case, without the last dot; empty: none */
-	const struct addr *addr; /* NULL: not known yet */
-	bool own;                /* the address is this machine's */
-	uint16_t port;           /* 0: not known yet (DNS) */
-	enum policy_proto proto; /* 0: not known yet */
+	struct view name;         /* lower case, without the last dot; empty: none */
+	const struct addr *addr;  /* NULL: not known yet */
+	bool own;                 /* the address is this machine's */
+	uint16_t port;            /* 0: not known yet (DNS) */
+	enum policy_proto proto;  /* 0: not known yet */
 	struct view method, path; /* of POLICY_HTTP */
-	bool opened;             /* POLICY_HTTP: within TLS to this name */
+	bool opened;              /* POLICY_HTTP: within TLS to this name */
 };
 
 enum policy_answer {
-	POLICY_DENY,        /* by no rule */
+	POLICY_DENY, /* by no rule */
 	POLICY_DENY_RULE,
 	POLICY_DENY_ADDRESS, /* a rule would allow it, were the address public or named */
 	POLICY_ALLOW,
 };
 
 /* Everything is known (but for the method and path of a TCP or TLS connection). */
-enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f, const struct policy_rule **ret_rule);
-/* Whether TLS to this name is looked into: a rule for it puts secrets in, or the first that decides asks for methods or paths. */
+enum policy_answer policy_decide(const struct policy *p, const struct policy_facts *f,
+				 const struct policy_rule **ret_rule);
+/* Whether TLS to this name is looked into: a rule for it puts secrets in, or the first that decides asks for
+ * methods or paths. */
 bool policy_intercepts(const struct policy *p, const struct policy_facts *f);
-/* Whether TLS with an encrypted ClientHello, of which this name can be read, is to be looked into. If not it has
- * no name: the rules ask for none, whatever it is for, or the policy does not wish it. */
+/* Whether TLS with an encrypted ClientHello, of which this name can be read, is to be looked into. If not it
+ * has no name: the rules ask for none, whatever it is for, or the policy does not wish it. */
 bool policy_opens_ech(const struct policy *p, const struct policy_facts *f);
 /* Whether it could still be allowed, whatever is not known yet. While only a name is known,
  * rules that only name addresses do not count: they do not open DNS. */

@@ -55,16 +55,22 @@ void proxy_http_error(struct flow *f, int status, const char *text)
 	static const struct {
 		int status;
 		const char *name;
-	} names[] = { { 400, "Bad Request" }, { 403, "Forbidden" }, { 407, "Proxy Authentication Required" },
-		      { 431, "Request Header Fields Too Large" }, { 502, "Bad Gateway" }, { 503, "Service Unavailable" } };
+	} names[] = { { 400, "Bad Request" },
+		      { 403, "Forbidden" },
+		      { 407, "Proxy Authentication Required" },
+		      { 431, "Request Header Fields Too Large" },
+		      { 502, "Bad Gateway" },
+		      { 503, "Service Unavailable" } };
 	const char *name = "Error";
 	char out[768];
 
 	for (size_t i = 0; i < ELEMS(names); i++)
 		if (names[i].status == status)
 			name = names[i].name;
-	int n = snprintf(out, sizeof(out), "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
-			 "Connection: close\r\n\r\n%s\n", status, name, strlen(text) + 1, text);
+	int n = snprintf(out, sizeof(out),
+			 "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+			 "Connection: close\r\n\r\n%s\n",
+			 status, name, strlen(text) + 1, text);
 	send_text(f, out, MIN((size_t)n, sizeof(out) - 1));
 }
 
@@ -72,11 +78,12 @@ static void answer_socks(struct flow *f, bool ok, int reason)
 {
 	char reply[SOCKS5_REPLY];
 
-	socks5_reply(ok					   ? SOCKS5_OK
+	socks5_reply(ok                                       ? SOCKS5_OK
 		     : reason == WIRE_GATE_REASON_UNREACHABLE ? SOCKS5_REFUSED
 		     : reason == WIRE_GATE_REASON_UNRESOLVED  ? SOCKS5_UNREACHABLE
 		     : reason == WIRE_GATE_REASON_MALFORMED   ? SOCKS5_FAILED
-							   : SOCKS5_FORBIDDEN, reply);
+							      : SOCKS5_FORBIDDEN,
+		     reply);
 	send_text(f, reply, sizeof(reply));
 }
 
@@ -96,7 +103,9 @@ void proxy_answer(struct flow *f, bool ok, int reason)
 	if (reason == WIRE_GATE_REASON_MALFORMED) {
 		proxy_http_error(f, 400, "Invalid proxy request");
 	} else if (reason == WIRE_GATE_REASON_UNREACHABLE || reason == WIRE_GATE_REASON_UNRESOLVED) {
-		proxy_http_error(f, 502, reason == WIRE_GATE_REASON_UNREACHABLE ? "The host cannot be reached" : "The name has no address");
+		proxy_http_error(f, 502,
+				 reason == WIRE_GATE_REASON_UNREACHABLE ? "The host cannot be reached"
+									: "The name has no address");
 	} else if (reason == WIRE_GATE_REASON_TOKEN) {
 		proxy_http_error(f, 407, "The token is not valid for this host");
 	} else {
@@ -119,7 +128,10 @@ static void go(struct flow *f, const struct proxy_target *t)
 	flow_facts(f, &facts, &t->addr, 0);
 	f->addr = t->addr;
 	if (!f->box->policy || !policy_may(f->box->policy, &facts)) {
-		flow_refuse(f, addr_special(&t->addr) || facts.own ? WIRE_GATE_REASON_ADDRESS : WIRE_GATE_REASON_NO_RULE, NULL);
+		flow_refuse(f,
+			    addr_special(&t->addr) || facts.own ? WIRE_GATE_REASON_ADDRESS
+								: WIRE_GATE_REASON_NO_RULE,
+			    NULL);
 		return;
 	}
 	/* An address: from here on as if the client had connected to it. */
@@ -191,14 +203,20 @@ static int parse_connect(struct flow *f, struct view head, struct proxy_target *
 		line.n--;
 	struct view words = view_skip(line, 8), version, target = view_split(words, ' ', &version);
 	bool fine = version.p && (view_is(version, "HTTP/1.1") || view_is(version, "HTTP/1.0"));
-	if (fine && proxy_target(target, t) == 0 && t->port && buf_puts(&copy, "OPTIONS * HTTP/1.0\r\n") == 0 && buf_add(&copy, rest) == 0) {
+	if (fine && proxy_target(target, t) == 0 && t->port &&
+	    buf_puts(&copy, "OPTIONS * HTTP/1.0\r\n") == 0 && buf_add(&copy, rest) == 0) {
 		http1_request_init(&r, headers, HEADERS, GATE_LOOK + 64);
-		n = http1_request_parse(&r, copy.p, copy.n) == (int)copy.n && r.content_length == 0 ? 0 : -EINVAL;
+		n = http1_request_parse(&r, copy.p, copy.n) == (int)copy.n && r.content_length == 0 ? 0
+												    : -EINVAL;
 	}
-	struct view host = t->name[0] ? view_of(t->name) : view_head(target, (size_t)((const char *)memrchr(target.p, ':', target.n) - target.p));
+	struct view host =
+		t->name[0] ? view_of(t->name)
+			   : view_head(target,
+				       (size_t)((const char *)memrchr(target.p, ':', target.n) - target.p));
 	for (size_t i = 0; n == 0 && i < r.n_headers; i++)
 		if (view_is(r.headers[i].name, "proxy-authorization") &&
-		    !token_allows(f->box->policy ? f->box->policy->token_key : VIEW_NONE, r.headers[i].value, host, clock_wall_ms() / 1000))
+		    !token_allows(f->box->policy ? f->box->policy->token_key : VIEW_NONE, r.headers[i].value,
+				  host, clock_wall_ms() / 1000))
 			n = -EACCES;
 	buf_done(&copy);
 	return n;

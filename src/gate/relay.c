@@ -1,8 +1,8 @@
 /*
  * Bytes between the two sides. What need not be looked at and comes in large pieces is
- * spliced through one pipe, the rest goes through one buffer; all connections share them. Only what the other side does
- * not take at once is kept with the connection, and nothing more is read until that is
- * gone. So an idle connection holds no buffer.
+ * spliced through one pipe, the rest goes through one buffer; all connections share them. Only what the other
+ * side does not take at once is kept with the connection, and nothing more is read until that is gone. So an
+ * idle connection holds no buffer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +14,15 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define PIECE     (128u * 1024) /* read at once, where there are few connections: what a side that does not read can make us keep */
+/* Read at once where there are few connections: what a side that does not read can make us keep. */
+#define PIECE     (128u * 1024)
 #define PIECE_MIN (16u * 1024)
-#define KEPT      (64u * 1024 * 1024) /* what all of them together can make us keep, about */
-#define BULK      PIECE_MIN    /* read at once: from then on worth splices, which cost more than they save on less */
-#define TURNS     8            /* full pieces before others have their turn */
-#define DNS_BYTES 2     /* length of a message over TCP */
+/* What all connections together can make us keep, about. */
+#define KEPT (64u * 1024 * 1024)
+/* Read at once: from this size on splices are worth it; on less they cost more than they save. */
+#define BULK      PIECE_MIN
+#define TURNS     8 /* full pieces before others have their turn */
+#define DNS_BYTES 2 /* length of a message over TCP */
 
 static size_t piece(const struct gate *g)
 {
@@ -83,7 +86,8 @@ void relay_check_end(struct flow *f)
 		return;
 	}
 	/* Both have ended, and one of them knows of it: the other learns it by the close. */
-	if (f->client_eof && f->client_shut && f->mode == MODE_OPAQUE && buf_len(&f->to_server) == 0 && buf_len(&f->look) == 0) {
+	if (f->client_eof && f->client_shut && f->mode == MODE_OPAQUE && buf_len(&f->to_server) == 0 &&
+	    buf_len(&f->look) == 0) {
 		flow_end(f, false);
 		return;
 	}
@@ -265,7 +269,8 @@ static enum peek look_for_caller(struct flow *f)
 		what = PEEK_OTHER; /* woken, and it is no more: its end has come */
 	/* What was peeked stays there: wake up when there is more of it. */
 	if (what == PEEK_MORE || f->peeked)
-		(void)setsockopt(f->client_fd, SOL_SOCKET, SO_RCVLOWAT, &(int){ what == PEEK_MORE ? (int)n + 1 : 1 }, sizeof(int));
+		(void)setsockopt(f->client_fd, SOL_SOCKET, SO_RCVLOWAT,
+				 &(int){ what == PEEK_MORE ? (int)n + 1 : 1 }, sizeof(int));
 	f->peeked = what == PEEK_MORE ? (size_t)n : 0;
 	return what;
 }
@@ -283,7 +288,8 @@ static void pass_on(struct flow *f)
 	}
 	int fd = TAKE_FD(f->client_fd);
 	flow_end(f, false);
-	(void)!link_send_msg_fd(&g->api, WIRE_TYPE_GATE_CALLER, FRAME_EVENT, 0, 0, &wire_gate_caller_msg, &m, fd);
+	(void)!link_send_msg_fd(&g->api, WIRE_TYPE_GATE_CALLER, FRAME_EVENT, 0, 0, &wire_gate_caller_msg, &m,
+				fd);
 }
 
 void relay_client(struct flow *f)
@@ -296,7 +302,8 @@ void relay_client(struct flow *f)
 	if (caller == PEEK_HTTP || caller == PEEK_MORE)
 		return;
 	for (int i = 0; i < TURNS; i++) {
-		bool plain = f->mode == MODE_OPAQUE && f->state == FLOW_OPEN && f->client_bulk && buf_len(&f->to_server) == 0;
+		bool plain = f->mode == MODE_OPAQUE && f->state == FLOW_OPEN && f->client_bulk &&
+			     buf_len(&f->to_server) == 0;
 		ssize_t n = plain ? move(f, f->client_fd, f->server_fd, &f->to_server, &f->client_eof)
 				  : get(f, f->client_fd, &f->client_eof);
 		if (n < 0)

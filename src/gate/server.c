@@ -14,11 +14,11 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define QUESTIONS    256 /* of one box at once */
-#define AT_ONCE      32
-#define EACH         8
-#define TTL_MOST     60
-#define QUIET_MS     1000
+#define QUESTIONS 256 /* of one box at once */
+#define AT_ONCE   32
+#define EACH      8
+#define TTL_MOST  60
+#define QUIET_MS  1000
 
 /* Over UDP: to whom, and as whom. */
 struct peer {
@@ -55,7 +55,7 @@ static void query_free(struct server_query *q)
 
 void server_cancel_all(struct box *b, const void *arg)
 {
-	LIST_EACH(it, &b->questions) {
+	LIST_EACH (it, &b->questions) {
 		struct server_query *q = CONTAINER(it, struct server_query, link);
 		if (arg && q->arg != arg)
 			continue;
@@ -63,7 +63,8 @@ void server_cancel_all(struct box *b, const void *arg)
 	}
 }
 
-static void reply(struct server_query *q, unsigned rcode, const struct dns_address *found, size_t n, uint32_t ttl)
+static void reply(struct server_query *q, unsigned rcode, const struct dns_address *found, size_t n,
+		  uint32_t ttl)
 {
 	struct buf out = BUF_INIT(DNS_MESSAGE);
 	int r = dns_answer(&out, (struct view){ q->message, q->size }, &q->query, rcode, found, n, ttl);
@@ -88,8 +89,13 @@ static void say(struct server_query *q, bool allowed, int reason, const struct a
 	memcpy(told->name, q->query.name, sizeof(told->name));
 	told->reason = reason;
 	told->at_ms = now;
-	verdict_say(b, &(struct verdict){ .allowed = allowed, .reason = reason, .protocol = "dns", .via = "dns",
-					  .name = view_of(q->query.name), .addr = a, .port = 53 });
+	verdict_say(b, &(struct verdict){ .allowed = allowed,
+					  .reason = reason,
+					  .protocol = "dns",
+					  .via = "dns",
+					  .name = view_of(q->query.name),
+					  .addr = a,
+					  .port = 53 });
 }
 
 static void refused(struct server_query *q, int reason, const struct addr *a)
@@ -111,7 +117,9 @@ static void on_answer(struct names_waiter *w, const struct names_answer *a)
 	}
 	for (size_t i = 0; i < a->n; i++) {
 		const struct addr *at = &a->addrs[i];
-		struct policy_facts f = { .name = view_of(q->query.name), .addr = at, .own = dial_own(b->gate, at) };
+		struct policy_facts f = { .name = view_of(q->query.name),
+					  .addr = at,
+					  .own = dial_own(b->gate, at) };
 		bool four = addr_is_v4(at), ok = b->policy && policy_may(b->policy, &f);
 		allowed += ok;
 		if (four != (q->query.type == DNS_A))
@@ -157,7 +165,8 @@ static void serve(struct server_query *q)
 }
 
 /* False: it was no question, or one too many. */
-static bool start(struct box *b, struct view message, void (*answer)(struct server_query *q, struct view message), void *arg,
+static bool start(struct box *b, struct view message,
+		  void (*answer)(struct server_query *q, struct view message), void *arg,
 		  const struct peer *peer)
 {
 	struct server_query *q = calloc(1, sizeof(*q));
@@ -173,7 +182,7 @@ static bool start(struct box *b, struct view message, void (*answer)(struct serv
 	if (peer)
 		q->peer = *peer;
 	int r = dns_query_parse(message, &q->query);
-	LIST_EACH(it, &b->questions)
+	LIST_EACH (it, &b->questions)
 		n++;
 	if (r == -EBADMSG || n >= QUESTIONS) {
 		free(q);
@@ -189,7 +198,8 @@ static bool start(struct box *b, struct view message, void (*answer)(struct serv
 	return true;
 }
 
-bool server_start(struct box *b, struct view message, void (*answer)(struct server_query *q, struct view message), void *arg)
+bool server_start(struct box *b, struct view message,
+		  void (*answer)(struct server_query *q, struct view message), void *arg)
 {
 	return start(b, message, answer, arg, NULL);
 }
@@ -204,7 +214,10 @@ static void send_udp(struct server_query *q, struct view message)
 		char room[CMSG_SPACE(sizeof(p->info))];
 	} control = { 0 };
 	struct iovec iov = { (void *)(uintptr_t)message.p, message.n };
-	struct msghdr m = { .msg_name = (void *)(uintptr_t)&p->from, .msg_namelen = p->from_len, .msg_iov = &iov, .msg_iovlen = 1 };
+	struct msghdr m = { .msg_name = (void *)(uintptr_t)&p->from,
+			    .msg_namelen = p->from_len,
+			    .msg_iov = &iov,
+			    .msg_iovlen = 1 };
 
 	if (p->info_len) {
 		m.msg_control = control.room;
@@ -215,7 +228,8 @@ static void send_udp(struct server_query *q, struct view message)
 		c->cmsg_len = CMSG_LEN(p->info_len);
 		memcpy(CMSG_DATA(c), p->info, p->info_len);
 	}
-	(void)!sendmsg(q->box->dns.fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL); /* a box that reads nothing loses it */
+	(void)!sendmsg(q->box->dns.fd, &m,
+		       MSG_DONTWAIT | MSG_NOSIGNAL); /* a box that reads nothing loses it */
 }
 
 /* What the kernel said about the destination becomes the source. */
@@ -253,8 +267,12 @@ static bool receive(struct box *b)
 	char message[DNS_MESSAGE];
 	struct peer p = { 0 };
 	struct iovec iov = { message, sizeof(message) };
-	struct msghdr m = { .msg_name = &p.from, .msg_namelen = sizeof(p.from), .msg_iov = &iov, .msg_iovlen = 1,
-			    .msg_control = control.room, .msg_controllen = sizeof(control.room) };
+	struct msghdr m = { .msg_name = &p.from,
+			    .msg_namelen = sizeof(p.from),
+			    .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control.room,
+			    .msg_controllen = sizeof(control.room) };
 	ssize_t n = recvmsg(b->dns.fd, &m, MSG_DONTWAIT);
 
 	if (n < 0)

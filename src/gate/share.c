@@ -19,7 +19,8 @@ static struct share_tenant *tenant_new(struct map *tenants, struct view id)
 {
 	struct share_tenant *t = calloc(1, sizeof(*t));
 
-	if (!t || view_to_str(id, t->id, sizeof(t->id)) < 0 || map_put(tenants, &t->node, view_of(t->id)) < 0) {
+	if (!t || view_to_str(id, t->id, sizeof(t->id)) < 0 ||
+	    map_put(tenants, &t->node, view_of(t->id)) < 0) {
 		free(t);
 		return NULL;
 	}
@@ -58,7 +59,8 @@ void share_leave(struct map *tenants, struct share *s)
 
 bool share_is_more(const struct share *s, const struct share *than)
 {
-	unsigned mine = s->tenant ? s->tenant->n_flows : s->n_flows, others = than->tenant ? than->tenant->n_flows : than->n_flows;
+	unsigned mine = s->tenant ? s->tenant->n_flows : s->n_flows,
+		 others = than->tenant ? than->tenant->n_flows : than->n_flows;
 
 	return mine != others ? mine > others : s->n_flows > than->n_flows;
 }

@@ -21,7 +21,10 @@ static int unbase64url(struct view in, struct buf *out)
 	struct buf plain = BUF_INIT(TOKEN_MOST * 2);
 
 	for (size_t i = 0; i < in.n; i++)
-		buf_putc(&plain, in.p[i] == '-' ? '+' : in.p[i] == '_' ? '/' : in.p[i] == '+' || in.p[i] == '/' ? '!' : in.p[i]);
+		buf_putc(&plain, in.p[i] == '-'                     ? '+'
+				 : in.p[i] == '_'                   ? '/'
+				 : in.p[i] == '+' || in.p[i] == '/' ? '!'
+								    : in.p[i]);
 	while (buf_len(&plain) % 4)
 		buf_putc(&plain, '=');
 	int r = plain.bad ? plain.bad : text_unbase64(out, buf_view(&plain));
@@ -65,7 +68,8 @@ static bool claims_hold(struct view text, struct view host, int64_t now_s)
 	struct err e = { 0 };
 	struct json *doc;
 	double exp;
-	bool ok = json_parse(&a, text, &doc, &e) >= 0 && is_text(json_get(doc, "iss"), "sandbox-egress-control");
+	bool ok = json_parse(&a, text, &doc, &e) >= 0 &&
+		  is_text(json_get(doc, "iss"), "sandbox-egress-control");
 	const struct json *until = ok ? json_get(doc, "exp") : NULL;
 
 	ok = until && until->type == JSON_NUMBER && json_to_double(until, &exp) == 0 && exp > (double)now_s &&
@@ -87,14 +91,16 @@ static bool header_holds(struct view text)
 
 static bool jwt_allows(struct view key, struct view jwt, struct view host, int64_t now_s)
 {
-	struct view rest, more, head = view_split(jwt, '.', &rest), claims = view_split(rest, '.', &more), signature = more;
+	struct view rest, more, head = view_split(jwt, '.', &rest), claims = view_split(rest, '.', &more),
+				signature = more;
 	struct buf sig = BUF_INIT(256), json = BUF_INIT(TOKEN_MOST);
 	uint8_t want[SHA256_SIZE];
 	bool ok = rest.p && more.p && !memchr(signature.p, '.', signature.n);
 
 	if (ok) {
 		sha256_hmac(key, view_head(jwt, head.n + 1 + claims.n), want);
-		ok = unbase64url(signature, &sig) == 0 && view_eq_secret(buf_view(&sig), (struct view){ (char *)want, sizeof(want) });
+		ok = unbase64url(signature, &sig) == 0 &&
+		     view_eq_secret(buf_view(&sig), (struct view){ (char *)want, sizeof(want) });
 	}
 	ok = ok && unbase64url(head, &json) == 0 && header_holds(buf_view(&json));
 	buf_clear(&json);

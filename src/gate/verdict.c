@@ -24,7 +24,8 @@ void verdict_flush(struct gate *g)
 		(void)!pb_encode(&wire_gate_verdicts_msg, &m, &g->verdicts);
 	}
 	if (!g->verdicts.bad)
-		(void)!link_send(&g->api, &(struct frame){ .type = WIRE_TYPE_GATE_VERDICTS, .kind = FRAME_EVENT,
+		(void)!link_send(&g->api, &(struct frame){ .type = WIRE_TYPE_GATE_VERDICTS,
+							   .kind = FRAME_EVENT,
 							   .body = buf_view(&g->verdicts) });
 	g->n_verdicts = 0;
 	g->lost = 0;
@@ -41,9 +42,17 @@ void verdict_say(struct box *b, const struct verdict *v)
 	struct gate *g = b->gate;
 	char address[ADDR_TEXT] = "";
 	struct wire_gate_verdict one = {
-		.box = view_of(b->id), .time_ms = clock_wall_ms(), .allowed = v->allowed, .reason = v->reason,
-		.protocol = view_of(v->protocol), .via = view_of(v->via), .name = v->name, .method = v->method,
-		.path = view_head(v->path, PATH_MOST), .port = v->port, .rule = view_of(v->rule ? v->rule->id : ""),
+		.box = view_of(b->id),
+		.time_ms = clock_wall_ms(),
+		.allowed = v->allowed,
+		.reason = v->reason,
+		.protocol = view_of(v->protocol),
+		.via = view_of(v->via),
+		.name = v->name,
+		.method = v->method,
+		.path = view_head(v->path, PATH_MOST),
+		.port = v->port,
+		.rule = view_of(v->rule ? v->rule->id : ""),
 		.version = b->policy ? b->policy->version : 0,
 	};
 	struct wire_gate_verdicts m = { .verdicts = { &one, 1 } };

@@ -100,7 +100,8 @@ static bool agrees(const struct flow *f, const struct proxy_target *t)
 		return f->name[0] == 0 || !f->first_done;
 	if (!t->name[0])
 		return addr_eq(&t->addr, &f->addr);
-	return view_is(view_of(t->name), f->name) || (f->has_meant && box_was_told(f->box, &f->meant, view_of(t->name)));
+	return view_is(view_of(t->name), f->name) ||
+	       (f->has_meant && box_was_told(f->box, &f->meant, view_of(t->name)));
 }
 
 static bool judge(struct flow *f, const struct proxy_target *t)
@@ -118,8 +119,11 @@ static bool judge(struct flow *f, const struct proxy_target *t)
 	if (f->box->policy)
 		answer = policy_decide(f->box->policy, &facts, &rule);
 	if (answer != POLICY_ALLOW)
-		return refuse(f, answer == POLICY_DENY_RULE ? WIRE_GATE_REASON_RULE
-				 : answer == POLICY_DENY_ADDRESS ? WIRE_GATE_REASON_ADDRESS : WIRE_GATE_REASON_NO_RULE, rule);
+		return refuse(f,
+			      answer == POLICY_DENY_RULE      ? WIRE_GATE_REASON_RULE
+			      : answer == POLICY_DENY_ADDRESS ? WIRE_GATE_REASON_ADDRESS
+							      : WIRE_GATE_REASON_NO_RULE,
+			      rule);
 	f->rule = rule;
 	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, f->request.method, f->request.path);
 	return true;
@@ -129,8 +133,9 @@ static bool judge(struct flow *f, const struct proxy_target *t)
 
 static bool hop_by_hop(struct view name)
 {
-	static const char *const drop[] = { "host", "connection", "upgrade", "keep-alive", "proxy-connection",
-					    "proxy-authorization", "http2-settings" };
+	static const char *const drop[] = { "host",          "connection",       "upgrade",
+					    "keep-alive",    "proxy-connection", "proxy-authorization",
+					    "http2-settings" };
 
 	for (size_t i = 0; i < ELEMS(drop); i++)
 		if (view_is(name, drop[i]))
@@ -155,7 +160,8 @@ static int write_head(struct flow *f, bool upgrade)
 		buf_printf(out, "host: %.*s\r\n", VIEW_ARG(r->host));
 	for (size_t i = 0; i < r->n_headers; i++)
 		if (!hop_by_hop(r->headers[i].name))
-			buf_printf(out, "%.*s: %.*s\r\n", VIEW_ARG(r->headers[i].name), VIEW_ARG(r->headers[i].value));
+			buf_printf(out, "%.*s: %.*s\r\n", VIEW_ARG(r->headers[i].name),
+				   VIEW_ARG(r->headers[i].value));
 	if (upgrade)
 		buf_puts(out, "connection: Upgrade\r\nupgrade: websocket\r\n");
 	else if (f->one_request || !r->keep_alive)

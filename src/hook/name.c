@@ -19,10 +19,10 @@
 #include "rnd.h"
 #include "poison.h"
 
-#define FILE_MAX   (256u * 1024)
-#define DNS_PORT   53
-#define TRIES      2 /* of each kind: a datagram may be lost */
-#define TRY_MS     2000
+#define FILE_MAX (256u * 1024)
+#define DNS_PORT 53
+#define TRIES    2 /* of each kind: a datagram may be lost */
+#define TRY_MS   2000
 
 /* ---- files ---- */
 
@@ -75,7 +75,8 @@ static bool in_hosts(struct name_query *q, struct view host)
 	while (rest.p && rest.n) {
 		struct view line = view_split(rest, '\n', &rest), address = next_word(&line), name;
 		while ((name = next_word(&line)).n)
-			if (view_eq_nocase(name, host) && netaddr_parse(address, 0, &q->found, &q->found_len) == 0)
+			if (view_eq_nocase(name, host) &&
+			    netaddr_parse(address, 0, &q->found, &q->found_len) == 0)
 				return true;
 	}
 	return false;

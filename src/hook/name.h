@@ -9,8 +9,8 @@
 #include "view.h"
 
 struct name_server {
-	struct loop *loop; /* set before the first question */
-	struct view hosts; /* /etc/hosts as it was at the start */
+	struct loop *loop;              /* set before the first question */
+	struct view hosts;              /* /etc/hosts as it was at the start */
 	struct sockaddr_storage server; /* family 0: none */
 	socklen_t server_len;
 };
@@ -26,8 +26,8 @@ struct name_query {
 	struct sockaddr_storage found;
 	socklen_t found_len;
 	char host[256];
-	int left; /* tries */
-	bool v6;  /* asks for AAAA now */
+	int left;                                              /* tries */
+	bool v6;                                               /* asks for AAAA now */
 	void (*done)(struct name_query *q, const char *error); /* NULL: `found` is it, without a port */
 };
 /* Addresses and /etc/hosts at once, else by DNS. `done` may be called before it returns. */

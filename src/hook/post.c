@@ -143,7 +143,10 @@ static void receive(struct post *p)
 		line = view_split(buf_view(&p->in), '\n', &rest);
 	}
 	unsigned status = rest.p ? read_status(line) : 0;
-	finish(p, status, status ? "" : n == 0 ? "the connection was closed without an answer" : "not an answer of HTTP");
+	finish(p, status,
+	       status   ? ""
+	       : n == 0 ? "the connection was closed without an answer"
+			: "not an answer of HTTP");
 }
 
 static void transmit(struct post *p)
@@ -234,11 +237,12 @@ static int write_request(struct post *p, const struct wire_hook_post *m)
 		if (!one_line(lines[i]))
 			return -EINVAL;
 	buf_printf(&p->out,
-		   "POST %.*s HTTP/1.1\r\nHost: %.*s\r\nUser-Agent: paddock\r\nContent-Type: application/json\r\n"
+		   "POST %.*s HTTP/1.1\r\nHost: %.*s\r\nUser-Agent: paddock\r\nContent-Type: "
+		   "application/json\r\n"
 		   "Content-Length: %zu\r\nPaddock-Signature: %.*s\r\nPaddock-Event: %.*s\r\n"
 		   "Paddock-Delivery: %.*s\r\nConnection: close\r\n\r\n",
-		   VIEW_ARG(m->target), VIEW_ARG(m->authority), m->body.n, VIEW_ARG(m->signature), VIEW_ARG(m->event),
-		   VIEW_ARG(m->delivery));
+		   VIEW_ARG(m->target), VIEW_ARG(m->authority), m->body.n, VIEW_ARG(m->signature),
+		   VIEW_ARG(m->event), VIEW_ARG(m->delivery));
 	buf_add(&p->out, m->body);
 	return p->out.bad;
 }
@@ -254,17 +258,25 @@ void post_start(struct hook *h, const struct frame *f)
 	if (r >= 0 && m.tls && !h->tls)
 		r = -ENOKEY;
 	if (r >= 0) {
-		*p = (struct post){ .hook = h, .stream = f->stream, .port = (uint16_t)m.port, .tls = m.tls,
-				    .io = { .fd = -1 }, .name = { .io = { .fd = -1 } },
-				    .out = BUF_INIT(REQUEST_MAX), .in = BUF_INIT(LINE_MAX) };
+		*p = (struct post){ .hook = h,
+				    .stream = f->stream,
+				    .port = (uint16_t)m.port,
+				    .tls = m.tls,
+				    .io = { .fd = -1 },
+				    .name = { .io = { .fd = -1 } },
+				    .out = BUF_INIT(REQUEST_MAX),
+				    .in = BUF_INIT(LINE_MAX) };
 		r = view_to_str(m.host, p->host, sizeof(p->host));
 		if (r >= 0)
 			r = write_request(p, &m);
 	}
 	if (r == -ENOKEY) {
 		/* Not this call's mistake: it is tried again like any other delivery. */
-		struct wire_hook_posted msg = { .error = VIEW("there are no certificate authorities (webhooks.ca_file)") };
-		(void)!link_send_msg(&h->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0, &wire_hook_posted_msg, &msg);
+		struct wire_hook_posted msg = {
+			.error = VIEW("there are no certificate authorities (webhooks.ca_file)")
+		};
+		(void)!link_send_msg(&h->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0,
+				     &wire_hook_posted_msg, &msg);
 		free(p);
 	} else if (r < 0) {
 		err_sys(&e, r == -EAGAIN ? ERR_UNAVAILABLE : ERR_INVALID, r, "the delivery");

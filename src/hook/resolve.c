@@ -33,8 +33,8 @@ int resolve_read(const struct resolve_question *q, const uint8_t *m, size_t len,
 	size_t n = resolve_ask(q, question);
 	struct dns_reply reply;
 
-	if (!n || dns_reply_parse((struct view){ (const char *)m, len }, (struct view){ (const char *)question, n }, type_of(q),
-				  &reply) < 0)
+	if (!n || dns_reply_parse((struct view){ (const char *)m, len },
+				  (struct view){ (const char *)question, n }, type_of(q), &reply) < 0)
 		return -1;
 	if (reply.n == 0)
 		return 0;

@@ -47,7 +47,8 @@ struct secure_ctx *secure_load(const char *ca_file, struct err *e)
 	SSL_CTX_set_session_cache_mode(c->ctx, SSL_SESS_CACHE_OFF);
 	/* A provider may quote the key. */
 	SSL_CTX_set_options(c->ctx, SSL_OP_CLEANSE_PLAINTEXT | SSL_OP_NO_RENEGOTIATION);
-	SSL_CTX_set_mode(c->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_mode(c->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+					 SSL_MODE_RELEASE_BUFFERS);
 	/* The file and not the directory: files cannot be opened later. */
 	const char *file = ca_file[0] ? ca_file : X509_get_default_cert_file();
 	int r = SSL_CTX_load_verify_file(c->ctx, file);
@@ -100,7 +101,8 @@ static ssize_t failed(struct secure *s)
 	const char *reason = n ? ERR_reason_error_string(n) : NULL;
 
 	if (verdict != X509_V_OK)
-		snprintf(s->why, sizeof(s->why), "the certificate is refused: %s", X509_verify_cert_error_string(verdict));
+		snprintf(s->why, sizeof(s->why), "the certificate is refused: %s",
+			 X509_verify_cert_error_string(verdict));
 	else
 		snprintf(s->why, sizeof(s->why), "TLS: %s", reason ? reason : "failed");
 	ERR_clear_error();

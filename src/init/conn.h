@@ -10,7 +10,7 @@
 #include "link.h"
 
 #define CONN_STREAMS 1024 /* at once */
-#define CONN_BACKLOG 0   /* bytes that wait; past this nobody adds DATA, which would only be copied */
+#define CONN_BACKLOG 0    /* bytes that wait; past this nobody adds DATA, which would only be copied */
 
 struct conn {
 	struct link link;

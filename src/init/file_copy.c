@@ -485,7 +485,8 @@ static int begin(struct copier *c, char *from, char *to, struct err *e)
 	r = file_rename(c->from.dir, c->from.name, c->to.dir, c->to.name, c->overwrite);
 	if (r == 0)
 		return 1;
-	return r == -EXDEV ? 0 : file_error(e, r, r == -EEXIST || r == -ENOTEMPTY ? c->to.name : c->from.name);
+	return r == -EXDEV ? 0
+			   : file_error(e, r, r == -EEXIST || r == -ENOTEMPTY ? c->to.name : c->from.name);
 }
 
 /* Both paths mean the same user; file_enter has checked the second one as the first. */

@@ -42,8 +42,8 @@ static void read_metadata(const char *path, struct file_detail *room)
 	char *at = room->bytes, *end = room->bytes + sizeof(room->bytes);
 	for (const char *name = list; n > 0 && name < list + n; name += strlen(name) + 1) {
 		size_t name_n = strlen(name), key = name_n - MIN(name_n, strlen(PREFIX));
-		if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || key == 0 ||
-		    (size_t)(end - at) < key + 1 || room->n_metadata == FILE_METADATA_N)
+		if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || key == 0 || (size_t)(end - at) < key + 1 ||
+		    room->n_metadata == FILE_METADATA_N)
 			continue;
 		ssize_t value_n = lgetxattr(path, name, at + key, (size_t)(end - at) - key);
 		if (value_n < 0)

@@ -23,12 +23,12 @@ struct finder {
 	struct user user;
 	struct walk walk;
 	char pattern[GLOB_MAX + 1];
-	uint8_t type;    /* DT_*, DT_UNKNOWN: any */
-	size_t depth;    /* of the walk; 0: any */
-	uint64_t limit;  /* 0: all */
+	uint8_t type;   /* DT_*, DT_UNKNOWN: any */
+	size_t depth;   /* of the walk; 0: any */
+	uint64_t limit; /* 0: all */
 	uint64_t n, sent;
 	bool truncated, detail;
-	size_t entry; /* the most that one takes */
+	size_t entry;            /* the most that one takes */
 	struct user_names names; /* with detail, of this round */
 	struct buf batch;
 };
@@ -40,8 +40,7 @@ static struct finder *finder_of(struct stream *s)
 
 static bool fits(const struct finder *f, const struct walk_entry *en)
 {
-	if (f->type != DT_UNKNOWN && en->type != f->type &&
-	    !(f->type == DT_CHR && en->type == DT_BLK))
+	if (f->type != DT_UNKNOWN && en->type != f->type && !(f->type == DT_CHR && en->type == DT_BLK))
 		return false;
 	return !f->pattern[0] ||
 	       glob_match(view_of(f->pattern), (struct view){ f->walk.path, f->walk.path_n });
@@ -60,7 +59,8 @@ static int advance(struct finder *f)
 			return 0;
 		}
 		r = file_put_entry(&f->batch, en.dir, en.name, en.type,
-				   (struct view){ f->walk.path, f->walk.path_n }, f->detail ? &f->names : NULL);
+				   (struct view){ f->walk.path, f->walk.path_n },
+				   f->detail ? &f->names : NULL);
 		if (r < 0)
 			return r;
 		f->n += r == 0;
@@ -132,9 +132,9 @@ int file_find_in(const struct call *call, const struct user *u, int dir, struct 
 		 size_t depth, uint64_t limit, bool detail, struct err *e)
 {
 	static const uint8_t types[] = {
-		[WIRE_FILE_TYPE_NONE] = DT_UNKNOWN, [WIRE_FILE_TYPE_FILE] = DT_REG,
+		[WIRE_FILE_TYPE_NONE] = DT_UNKNOWN,  [WIRE_FILE_TYPE_FILE] = DT_REG,
 		[WIRE_FILE_TYPE_DIRECTORY] = DT_DIR, [WIRE_FILE_TYPE_SYMLINK] = DT_LNK,
-		[WIRE_FILE_TYPE_FIFO] = DT_FIFO, [WIRE_FILE_TYPE_SOCKET] = DT_SOCK,
+		[WIRE_FILE_TYPE_FIFO] = DT_FIFO,     [WIRE_FILE_TYPE_SOCKET] = DT_SOCK,
 		[WIRE_FILE_TYPE_DEVICE] = DT_CHR,
 	};
 	_cleanup_(closep) int fd = dir;

@@ -34,9 +34,9 @@ struct level {
 	int fd;
 	struct name **names; /* while it is read: a heap, the greatest first; then in order */
 	size_t n, at;
-	bool more;                /* there are names behind these */
-	bool ready;               /* all of it has been looked at */
-	bool inclusive;           /* the first name may be `after` itself: it was sent, what is in it was not */
+	bool more;      /* there are names behind these */
+	bool ready;     /* all of it has been looked at */
+	bool inclusive; /* the first name may be `after` itself: it was sent, what is in it was not */
 	char after[NAME_MAX + 1]; /* only what is greater */
 	size_t path_n;            /* of this directory */
 };
@@ -227,7 +227,8 @@ static int use(struct pager *p, struct level *l)
 			p->truncated = true;
 			return 0;
 		}
-		int r = file_put_entry(&p->batch, l->fd, nm->text, nm->type, (struct view){ p->path, n }, NULL);
+		int r = file_put_entry(&p->batch, l->fd, nm->text, nm->type, (struct view){ p->path, n },
+				       NULL);
 		if (r < 0)
 			return r;
 		p->sent += r == 0;

@@ -252,7 +252,8 @@ int file_write(const struct call *call, struct err *e)
 	if (r == 0)
 		r = open_beside(w, t.path, msg->parents, e);
 	if (r == 0 && msg->metadata.n) {
-		int x = msg->append ? -EINVAL : file_set_metadata(w->fd, msg->metadata.items, msg->metadata.n);
+		int x = msg->append ? -EINVAL
+				    : file_set_metadata(w->fd, msg->metadata.items, msg->metadata.n);
 		r = x < 0 ? file_error(e, x, "metadata") : 0;
 	}
 	user_leave();

@@ -18,14 +18,14 @@ struct init {
 	struct loop_signals signals;
 	struct list conns;
 	unsigned n_conns;
-	unsigned n_streams; /* of all of them, until freed */
-	struct list procs;  /* struct proc that were not reaped yet */
-	struct list ended;  /* kept ones that were, in that order */
+	unsigned n_streams;         /* of all of them, until freed */
+	struct list procs;          /* struct proc that were not reaped yet */
+	struct list ended;          /* kept ones that were, in that order */
 	unsigned n_living, n_ended; /* of the kept */
-	struct list drains; /* pipes of processes that outlived their stream */
+	struct list drains;         /* pipes of processes that outlived their stream */
 	unsigned n_drains;
-	struct spare *spare; /* a login shell made ahead; NULL until the first is wished for */
-	unsigned n_relays;  /* connections that are carried */
+	struct spare *spare;   /* a login shell made ahead; NULL until the first is wished for */
+	unsigned n_relays;     /* connections that are carried */
 	struct list acceptors; /* struct acceptor */
 	struct loop_task quit;
 };

@@ -66,7 +66,7 @@ int proc_resize(const struct call *call, struct err *e) _must_check_;
 int proc_signal(const struct call *call, struct err *e) _must_check_;
 int proc_list(const struct call *call, struct err *e) _must_check_;
 
-struct proc *proc_new(struct init *in);              /* in no table yet */
+struct proc *proc_new(struct init *in); /* in no table yet */
 /* Runs the program of a process that is in no table yet; memory of the message is the arena's. */
 int proc_launch(struct proc *p, const struct wire_start *msg, struct arena *a, struct err *e) _must_check_;
 void proc_free(struct proc *p);                      /* at once: for one that never ran */

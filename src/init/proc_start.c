@@ -86,7 +86,8 @@ static int make_terminal(struct proc *p, const struct wire_pty *size, uid_t uid,
 	return 0;
 }
 
-static int make_pipes(struct proc *p, bool with_stdin, const struct user *user, struct ends *ends, struct err *e)
+static int make_pipes(struct proc *p, bool with_stdin, const struct user *user, struct ends *ends,
+		      struct err *e)
 {
 	if (with_stdin && make_pipe(&ends->in, &p->feeds[PROC_STDIN].fd, false, user, e) < 0)
 		return -1;

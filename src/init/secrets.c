@@ -14,7 +14,7 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define DIR_PATH "/run/secrets"
+#define DIR_PATH  "/run/secrets"
 #define FILES_MAX 64
 /* A certificate is no secret; what is public lies beside. */
 #define PUBLIC_PATH "/run/paddock"
@@ -44,7 +44,8 @@ static int write_file(int dir, const struct wire_secret_file *f, const struct us
 		return -EINVAL;
 	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
 		return -errno;
-	_cleanup_(closep) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+	_cleanup_(closep) int fd =
+		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
 	if (fd < 0)
 		return -errno;
 	int r = fd_write_all(fd, f->value.p, f->value.n);
@@ -82,7 +83,9 @@ static int write_public(const char *path, struct view a, struct view b)
 	if (a.n && a.p[a.n - 1] != '\n')
 		buf_putc(&all, '\n');
 	buf_add(&all, b);
-	int r = all.bad ? all.bad : fd_replace(AT_FDCWD, path, buf_view(&all).p ? buf_view(&all).p : "", buf_len(&all), 0644, false);
+	int r = all.bad ? all.bad
+			: fd_replace(AT_FDCWD, path, buf_view(&all).p ? buf_view(&all).p : "", buf_len(&all),
+				     0644, false);
 	buf_done(&all);
 	return r;
 }
@@ -90,7 +93,8 @@ static int write_public(const char *path, struct view a, struct view b)
 /* The image's own list, where it has one: programs that look at no variable read it. */
 static void add_to_store(struct view store, struct view pem)
 {
-	_cleanup_(closep) int fd = open(STORE_PATH, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	_cleanup_(closep) int fd =
+		open(STORE_PATH, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
 	int r = -1;
 
@@ -105,7 +109,8 @@ static int trust(struct view pem, struct err *e)
 {
 	struct buf store = BUF_INIT(STORE_MAX);
 	struct stat st;
-	int r = lstat(STORE_PATH, &st) == 0 && S_ISREG(st.st_mode) ? fd_slurp(AT_FDCWD, STORE_PATH, &store) : 0;
+	int r = lstat(STORE_PATH, &st) == 0 && S_ISREG(st.st_mode) ? fd_slurp(AT_FDCWD, STORE_PATH, &store)
+								   : 0;
 
 	if (r < 0)
 		buf_clear(&store);

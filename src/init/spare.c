@@ -25,7 +25,7 @@
 
 /* Takes the command from the control channel and leaves nothing of how it came. */
 #define WAIT                                                                                                 \
-	"IFS= read -r -d '' -u 250 && exec 250<&- 251>&- && set -- \"$REPLY\" && unset REPLY && "                \
+	"IFS= read -r -d '' -u 250 && exec 250<&- 251>&- && set -- \"$REPLY\" && unset REPLY && "            \
 	"eval \"shift; $1\""
 
 struct stamp {
@@ -64,7 +64,8 @@ static void stamp_file(const char *dir, const char *name, bool only_itself, stru
 
 static int take_stamps(const struct wire_start *msg, struct stamp ret[FILES])
 {
-	static const char *const etc[] = { "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/passwd" };
+	static const char *const etc[] = { "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc",
+					   "/etc/passwd" };
 	static const char *const home[] = { "/.bash_profile", "/.bash_login", "/.profile", "/.bashrc" };
 	struct user user;
 	struct err e;
@@ -102,9 +103,10 @@ static bool same_stamps(const struct spare *s, const struct wire_start *msg)
 
 static bool is_login_command(const struct wire_start *m)
 {
-	return m->ready && m->keep && !m->pty && !m->control && !m->stdin_ && !m->ring_bytes && !m->wait_reader &&
-	       m->argv.n == 4 && view_is(m->argv.items[0], "/bin/bash") && view_is(m->argv.items[1], "-l") &&
-	       view_is(m->argv.items[2], "-c") && m->argv.items[3].n <= COMMAND_MAX &&
+	return m->ready && m->keep && !m->pty && !m->control && !m->stdin_ && !m->ring_bytes &&
+	       !m->wait_reader && m->argv.n == 4 && view_is(m->argv.items[0], "/bin/bash") &&
+	       view_is(m->argv.items[1], "-l") && view_is(m->argv.items[2], "-c") &&
+	       m->argv.items[3].n <= COMMAND_MAX &&
 	       !(m->argv.items[3].n && memchr(m->argv.items[3].p, 0, m->argv.items[3].n));
 }
 
@@ -210,8 +212,8 @@ struct proc *spare_take(struct init *in, const struct wire_start *msg)
 	if (!s || !s->proc || !is_login_command(msg))
 		return NULL;
 	struct buf key = BUF_INIT(KEY_MAX);
-	bool fits = put_key(msg, &key) == 0 && view_eq(buf_view(&key), buf_view(&s->key)) && same_stamps(s, msg) &&
-		    is_alive(s->proc);
+	bool fits = put_key(msg, &key) == 0 && view_eq(buf_view(&key), buf_view(&s->key)) &&
+		    same_stamps(s, msg) && is_alive(s->proc);
 	buf_done(&key);
 	if (!fits || !give(s->proc, msg->argv.items[3])) {
 		drop(s);

@@ -69,7 +69,10 @@ static bool put_target(char *block, struct view target)
 
 static void put_block(struct buf *out, char *block)
 {
-	memcpy(block + AT_MAGIC, "ustar\0" "00", 8);
+	memcpy(block + AT_MAGIC,
+	       "ustar\0"
+	       "00",
+	       8);
 	put_octal(block + AT_SUM, 7, checksum(block));
 	block[AT_SUM + 7] = ' ';
 	(void)buf_append(out, block, TAR_BLOCK);
@@ -276,7 +279,8 @@ static int take_meta(struct tar_reader *t)
 	case 'L':
 	case 'K':
 		v = get_text(v.p, v.n);
-		if (t->meta_type == 'L' ? keep(&t->path, v, &t->has_path) : keep(&t->target, v, &t->has_target))
+		if (t->meta_type == 'L' ? keep(&t->path, v, &t->has_path)
+					: keep(&t->target, v, &t->has_target))
 			return 0;
 		return bad(t, "an empty long name");
 	default:
@@ -352,8 +356,8 @@ static int fill_entry(struct tar_reader *t, uint64_t size, struct tar_entry *en)
 	while (en->path.n > 1 && en->path.p[en->path.n - 1] == '/')
 		en->path.n--;
 	/* Links and directories have no bytes, whatever some writers say of the former. */
-	if (en->type == TAR_LINK || en->type == TAR_SYMLINK || en->type == TAR_DIRECTORY || en->type == TAR_FIFO ||
-	    en->type == TAR_CHAR || en->type == TAR_BLOCK_DEVICE)
+	if (en->type == TAR_LINK || en->type == TAR_SYMLINK || en->type == TAR_DIRECTORY ||
+	    en->type == TAR_FIFO || en->type == TAR_CHAR || en->type == TAR_BLOCK_DEVICE)
 		en->size = 0;
 	t->has_path = t->has_target = t->has_size = t->has_mtime = t->sparse = false;
 	return 1;

@@ -10,7 +10,7 @@
 
 #include "buf.h"
 
-#define TAR_BLOCK   512
+#define TAR_BLOCK    512
 #define TAR_META_MAX (64u * 1024) /* of a pax header or a long name */
 
 enum tar_type {
@@ -48,7 +48,7 @@ struct tar_reader {
 	uint64_t meta_left; /* bytes of a pax header or long name that are still to come */
 	uint64_t pad_left;
 	char meta_type;
-	struct buf meta;       /* such bytes, gathered */
+	struct buf meta;         /* such bytes, gathered */
 	struct buf path, target; /* overrides for the next entry */
 	bool has_path, has_target, has_size, has_mtime, sparse;
 	uint64_t size;

@@ -22,7 +22,8 @@
 #define PEM_MAX  (64u * 1024)
 
 /* Firefox has no switch for hellos that only look encrypted: it is intercepted, and trusts that. */
-static const char firefox[] = "{\"policies\":{\"Certificates\":{\"Install\":[\"" CA "\"]},\"DisableEncryptedClientHello\":true}}\n";
+static const char firefox[] =
+	"{\"policies\":{\"Certificates\":{\"Install\":[\"" CA "\"]},\"DisableEncryptedClientHello\":true}}\n";
 
 static const struct {
 	const char *at, *to;
@@ -43,7 +44,8 @@ int trust_chromium(struct view pem, struct buf *out)
 		return -EINVAL;
 	buf_puts(out, "{\"CACertificates\":[\"");
 	for (const char *p = from + sizeof(begin) - 1; p < to; p++) {
-		bool base64 = (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || strchr("+/=", *p);
+		bool base64 = (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') ||
+			      (*p >= '0' && *p <= '9') || strchr("+/=", *p);
 		if (base64 && *p)
 			buf_putc(out, *p);
 		else if (*p != '\n' && *p != '\r')

@@ -10,5 +10,6 @@
 #include "conn.h"
 
 int trust_set(const struct call *call, struct err *e) _must_check_;
-/* What Chromium reads: the certificate, and no encrypted ClientHellos, so that mostly nothing needs to be intercepted. -EINVAL */
+/* What Chromium reads: the certificate, and no encrypted ClientHellos, so that mostly nothing needs to be
+ * intercepted. -EINVAL */
 int trust_chromium(struct view pem, struct buf *out) _must_check_;

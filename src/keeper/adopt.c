@@ -58,7 +58,8 @@ static void names_free(char **names, size_t n)
 
 static void adopt_one(struct keeper *k, const char *id)
 {
-	_cleanup_(closep) int run_box = openat(k->run_boxes, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_(closep) int run_box =
+		openat(k->run_boxes, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct box *b = calloc(1, sizeof(*b));
 	int pidfd = -1;
 	if (b)

@@ -30,12 +30,18 @@ void box_table_state(const struct box *b, struct wire_box_state *m, struct box_t
 					      .nofile = b->spec.limits.nofile };
 	*parts.workspace = (struct wire_workspace_mount){ .id = view_of(b->spec.workspace),
 							  .readonly = b->spec.workspace_readonly };
-	*parts.spec = (struct wire_box_spec){ .id = view_of(b->spec.id), .image = view_of(b->image),
-					      .hostname = view_of(b->spec.hostname), .limits = parts.limits,
-					      .readonly_root = b->spec.readonly_root, .disk_bytes = b->spec.disk_bytes,
+	*parts.spec = (struct wire_box_spec){ .id = view_of(b->spec.id),
+					      .image = view_of(b->image),
+					      .hostname = view_of(b->spec.hostname),
+					      .limits = parts.limits,
+					      .readonly_root = b->spec.readonly_root,
+					      .disk_bytes = b->spec.disk_bytes,
 					      .workspace = b->spec.workspace[0] ? parts.workspace : NULL };
-	*m = (struct wire_box_state){ .id = view_of(b->spec.id), .pid = (uint32_t)b->pid, .started = b->started,
-				      .slot = b->slot, .spec = parts.spec };
+	*m = (struct wire_box_state){ .id = view_of(b->spec.id),
+				      .pid = (uint32_t)b->pid,
+				      .started = b->started,
+				      .slot = b->slot,
+				      .spec = parts.spec };
 }
 
 int box_table_save(const struct box *b, int run_box)
@@ -76,7 +82,8 @@ static int read_state(struct view text, struct arena *a, struct box *b)
 	b->started = m.started;
 	b->slot = m.slot;
 	/* Before there was a choice it was this, or nothing where that was not to be had. */
-	b->capture = netns_capture_name((enum netns_capture)m.capture) ? (enum netns_capture)m.capture : NETNS_SK_LOOKUP;
+	b->capture = netns_capture_name((enum netns_capture)m.capture) ? (enum netns_capture)m.capture
+								       : NETNS_SK_LOOKUP;
 	b->spec.readonly_root = m.spec->readonly_root;
 	b->spec.disk_bytes = m.spec->disk_bytes;
 	if (m.spec->workspace) {

@@ -21,20 +21,20 @@ struct box;
 typedef void box_ended(struct keeper *k, struct box *b);
 
 struct box {
-	struct map_node node;    /* by id */
-	struct loop_io exit;     /* pidfd */
+	struct map_node node; /* by id */
+	struct loop_io exit;  /* pidfd */
 	struct keeper *keeper;
 	struct spec spec;
-	char image[80];          /* digest */
+	char image[80]; /* digest */
 	pid_t pid;
 	uint64_t started;
 	uint32_t slot;
-	bool dying;              /* somebody asked for its end */
-	box_ended *on_end;       /* called when it is gone, before it is freed */
+	bool dying;                 /* somebody asked for its end */
+	box_ended *on_end;          /* called when it is gone, before it is freed */
 	enum netns_capture capture; /* what its network namespace was made for; it stays so */
-	struct list gate_wait;   /* of keeper.gate_queue: the gate does not have its sockets yet */
-	uint32_t stream;         /* of the call that waits for it, or 0 */
-	bool copying, keep_frozen; /* copying.c: it stands still; it stays so afterwards */
+	struct list gate_wait;      /* of keeper.gate_queue: the gate does not have its sockets yet */
+	uint32_t stream;            /* of the call that waits for it, or 0 */
+	bool copying, keep_frozen;  /* copying.c: it stands still; it stays so afterwards */
 	char commit_name[80], commit_digest[80]; /* for ImageCommit */
 };
 

@@ -53,7 +53,8 @@ static int make_listener(int run_box)
 
 int boxes_connect(struct keeper *k, const struct box *b, struct err *e)
 {
-	_cleanup_(closep) int dir = openat(k->run_boxes, b->spec.id, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_(closep) int dir =
+		openat(k->run_boxes, b->spec.id, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	/* Never blocking: a PID 1 that does not accept is its own problem. */
 	_cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un sun = socket_address(dir);
@@ -151,9 +152,10 @@ static void on_box_exit(struct loop_io *io, uint32_t events)
 	slots_free(&k->slots, b->slot);
 	if (!b->dying) {
 		bool by_signal = si.si_code == CLD_KILLED || si.si_code == CLD_DUMPED;
-		log_info("box %s has ended by itself (%s %d)", b->spec.id, by_signal ? "signal" : "exit", si.si_status);
-		calls_box_exited(k, b, by_signal ? 0 : (uint32_t)si.si_status, by_signal ? (uint32_t)si.si_status : 0,
-				 usage.oom_kills > 0);
+		log_info("box %s has ended by itself (%s %d)", b->spec.id, by_signal ? "signal" : "exit",
+			 si.si_status);
+		calls_box_exited(k, b, by_signal ? 0 : (uint32_t)si.si_status,
+				 by_signal ? (uint32_t)si.si_status : 0, usage.oom_kills > 0);
 	}
 	if (b->on_end)
 		b->on_end(k, b);
@@ -204,7 +206,8 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 	if (listener < 0)
 		return err_sys(e, ERR_INTERNAL, listener, "cannot make the box's socket");
 	struct native_box nb;
-	_cleanup_(closep) int workspace = b->spec.workspace[0] ? storage_open_workspace(&k->storage, b->spec.workspace, e) : -1;
+	_cleanup_(closep) int workspace =
+		b->spec.workspace[0] ? storage_open_workspace(&k->storage, b->spec.workspace, e) : -1;
 	if (b->spec.workspace[0] && workspace < 0)
 		return -1;
 	const struct native_files files = { storage, workspace, listener };

@@ -43,11 +43,14 @@ static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *
 	if (!w || !w->limits)
 		return err_set(e, ERR_INVALID, "a box needs a spec with limits");
 	*s = (struct spec){ .readonly_root = w->readonly_root,
-			    .limits = { .cpu_milli = w->limits->cpu_milli, .memory_bytes = w->limits->memory_bytes,
-					.pids = w->limits->pids, .nofile = w->limits->nofile } };
+			    .limits = { .cpu_milli = w->limits->cpu_milli,
+					.memory_bytes = w->limits->memory_bytes,
+					.pids = w->limits->pids,
+					.nofile = w->limits->nofile } };
 	s->disk_bytes = w->disk_bytes;
 	s->existing = w->existing;
-	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 || view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
+	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 ||
+	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
 	    view_to_str(w->snapshot, s->snapshot, sizeof(s->snapshot)) < 0)
 		return err_set(e, ERR_INVALID, "an id or the host name is too long");
 	if (w->workspace) {
@@ -81,7 +84,9 @@ static int files_to_copy(struct keeper *k, const struct spec *s, struct view ima
 	const struct image *i = images_find(&k->images, image);
 	if (k->storage.disk.btrfs || s->existing)
 		return -ENOENT;
-	return s->snapshot[0] ? storage_open_snapshot(&k->storage, s->snapshot) : i ? images_unit(&k->images, i) : -ENOENT;
+	return s->snapshot[0] ? storage_open_snapshot(&k->storage, s->snapshot)
+	       : i            ? images_unit(&k->images, i)
+			      : -ENOENT;
 }
 
 static int call_create(struct call *c, const void *msg, struct err *e)
@@ -120,8 +125,8 @@ static int call_open(struct call *c, const void *msg, struct err *e)
 	struct wire_workspace_mount workspace;
 	box_table_state(b, &state, (struct box_table_parts){ &spec, &limits, &workspace });
 	struct wire_box_opened out = { .state = &state };
-	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_box_opened_msg,
-				&out, fd);
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
+				&wire_box_opened_msg, &out, fd);
 	return 0;
 }
 
@@ -172,11 +177,13 @@ static int call_list(struct call *c, const void *msg, struct err *e)
 	struct wire_workspace_mount *workspaces = arena_array(&c->arena, n, sizeof(*workspaces));
 	if (!states || !specs || !limits || !workspaces)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "list of boxes");
-	for (struct map_node *node = map_first(&c->k->boxes.by_id); node; node = map_next(&c->k->boxes.by_id, node)) {
+	for (struct map_node *node = map_first(&c->k->boxes.by_id); node;
+	     node = map_next(&c->k->boxes.by_id, node)) {
 		const struct box *b = CONTAINER(node, struct box, node);
 		if (b->dying)
 			continue;
-		box_table_state(b, &states[i], (struct box_table_parts){ &specs[i], &limits[i], &workspaces[i] });
+		box_table_state(b, &states[i],
+				(struct box_table_parts){ &specs[i], &limits[i], &workspaces[i] });
 		/* Without a tree to freeze with nothing is frozen. */
 		(void)!cgroup_frozen(&c->k->native.cgroups, b->spec.id, &states[i].paused);
 		i++;
@@ -202,8 +209,11 @@ static int image_message(struct call *c, const struct image *i, struct wire_imag
 	size_t n = 0;
 	for (const struct image_name *name = c->k->images.names; name; name = name->next)
 		n += strcmp(name->digest, i->digest) == 0;
-	*out = (struct wire_image){ .digest = view_of(i->digest), .created_ms = i->created_ms, .machine = i->machine,
-				    .seeded = i->base[0], .record = { i->record, i->record_size } };
+	*out = (struct wire_image){ .digest = view_of(i->digest),
+				    .created_ms = i->created_ms,
+				    .machine = i->machine,
+				    .seeded = i->base[0],
+				    .record = { i->record, i->record_size } };
 	out->names.items = arena_array(&c->arena, n, sizeof(*out->names.items));
 	if (!out->names.items)
 		return -ENOMEM;
@@ -219,7 +229,8 @@ static int call_image_list(struct call *c, const void *msg, struct err *e)
 	size_t n = 0;
 	for (const struct image *i = c->k->images.all; i; i = i->next)
 		n++;
-	struct wire_image_list_reply out = { .images = { arena_array(&c->arena, n, sizeof(struct wire_image)), 0 } };
+	struct wire_image_list_reply out = { .images = { arena_array(&c->arena, n, sizeof(struct wire_image)),
+							 0 } };
 	size_t records = 0;
 	for (const struct image *i = c->k->images.all; out.images.items && i; i = i->next) {
 		struct wire_image *m = &out.images.items[out.images.n++];
@@ -236,7 +247,9 @@ static int call_image_list(struct call *c, const void *msg, struct err *e)
 
 static void on_committed(struct keeper *k, struct box *b)
 {
-	struct call c = { .k = k, .type = WIRE_TYPE_IMAGE_COMMIT, .stream = b->stream, .arena = ARENA_INIT(65536) };
+	struct call c = {
+		.k = k, .type = WIRE_TYPE_IMAGE_COMMIT, .stream = b->stream, .arena = ARENA_INIT(65536)
+	};
 	struct err e = { 0 };
 	const struct image *i;
 	struct wire_image m;
@@ -257,8 +270,8 @@ int calls_seed_image(struct call *c, const char *id, const struct wire_image_com
 {
 	const struct image *i;
 	struct wire_image out;
-	if (images_seed(&c->k->images, &c->k->storage.disk, c->k->storage.snapshots, id, m->base, m->name, m->digest, &i,
-			e) < 0)
+	if (images_seed(&c->k->images, &c->k->storage.disk, c->k->storage.snapshots, id, m->base, m->name,
+			m->digest, &i, e) < 0)
 		return -1;
 	if (image_message(c, i, &out) < 0)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "the new image");
@@ -320,10 +333,12 @@ static int call_posture(struct call *c, const void *msg, struct err *e)
 	if (!parts)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "posture");
 	for (unsigned i = 0; i < p->n; i++)
-		parts[i] = (struct wire_posture_part){ .name = view_of(p->parts[i].name), .ok = p->parts[i].ok,
+		parts[i] = (struct wire_posture_part){ .name = view_of(p->parts[i].name),
+						       .ok = p->parts[i].ok,
 						       .required = p->parts[i].required,
 						       .detail = view_of(p->parts[i].detail) };
-	calls_reply(c, &wire_posture_reply_msg, &(struct wire_posture_reply){ .parts = { parts, p->n }, .ok = p->ok });
+	calls_reply(c, &wire_posture_reply_msg,
+		    &(struct wire_posture_reply){ .parts = { parts, p->n }, .ok = p->ok });
 	return 0;
 }
 
@@ -345,9 +360,13 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 	if (b && !b->dying)
 		(void)!netdev_usage(b->pid, &net); /* it may just have ended */
 	calls_reply(c, &wire_stats_reply_msg,
-	      &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes, .cpu_usec = u.cpu_usec, .pids = u.pids,
-					  .oom_kills = u.oom_kills, .disk_bytes = disk,
-					  .net_rx_bytes = net.rx_bytes, .net_tx_bytes = net.tx_bytes });
+		    &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes,
+						.cpu_usec = u.cpu_usec,
+						.pids = u.pids,
+						.oom_kills = u.oom_kills,
+						.disk_bytes = disk,
+						.net_rx_bytes = net.rx_bytes,
+						.net_tx_bytes = net.tx_bytes });
 	return 0;
 }
 
@@ -357,8 +376,8 @@ static int call_hook_open(struct call *c, const void *msg, struct err *e)
 	int fd, r = child_start_hook(c->k, &fd);
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "cannot start paddock-hook");
-	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_hook_opened_msg,
-				&(struct wire_hook_opened){ 0 }, fd);
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
+				&wire_hook_opened_msg, &(struct wire_hook_opened){ 0 }, fd);
 	return 0;
 }
 
@@ -368,8 +387,8 @@ static int call_ai_open(struct call *c, const void *msg, struct err *e)
 	int fd, r = child_start_ai(c->k, &fd);
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "cannot start paddock-ai");
-	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_ai_opened_msg,
-				&(struct wire_ai_opened){ 0 }, fd);
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
+				&wire_ai_opened_msg, &(struct wire_ai_opened){ 0 }, fd);
 	return 0;
 }
 
@@ -379,8 +398,8 @@ static int call_gate_open(struct call *c, const void *msg, struct err *e)
 	int fd;
 	if (gate_open(c->k, &fd, e) < 0)
 		return -1;
-	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream, &wire_gate_opened_msg,
-				&(struct wire_gate_opened){ 0 }, fd);
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
+				&wire_gate_opened_msg, &(struct wire_gate_opened){ 0 }, fd);
 	return 0;
 }
 
@@ -465,6 +484,8 @@ void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint
 {
 	if (!link_open(&k->api))
 		return;
-	struct wire_box_exited m = { .id = view_of(b->spec.id), .exit_code = code, .signal = signo, .oom = oom };
+	struct wire_box_exited m = {
+		.id = view_of(b->spec.id), .exit_code = code, .signal = signo, .oom = oom
+	};
 	(void)!link_send_msg(&k->api, WIRE_TYPE_BOX_EXITED, FRAME_EVENT, 0, 0, 0, &wire_box_exited_msg, &m);
 }

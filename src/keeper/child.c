@@ -28,9 +28,9 @@
 #include "vault.h"
 #include "poison.h"
 
-#define FIRST_FD 3
-#define ENV_MAX  8
-#define AGAIN_MS 200   /* an api that dies at once is not started in a tight loop */
+#define FIRST_FD  3
+#define ENV_MAX   8
+#define AGAIN_MS  200 /* an api that dies at once is not started in a tight loop */
 #define STEADY_MS 2000
 
 int child_find_bin(char *dst, size_t size)
@@ -79,14 +79,14 @@ fail:
 	return 127;
 }
 
-int child_exec(struct keeper *k, const char *program, char *const argv[], char *const envp[], const int *fds, size_t n,
-	       pid_t *ret_pid, int *ret_pidfd)
+int child_exec(struct keeper *k, const char *program, char *const argv[], char *const envp[], const int *fds,
+	       size_t n, pid_t *ret_pid, int *ret_pidfd)
 {
 	char path[640];
 	assert(n <= 16);
 	snprintf(path, sizeof(path), "%s/%s", k->bin_path, program);
-	/* Symbols at the start: a function that is looked up when it is first called costs a copy of all vector
-	 * registers on the stack, and memcpy has left in those what it copied last, secrets too. */
+	/* Symbols at the start: a function that is looked up when it is first called costs a copy of all
+	 * vector registers on the stack, and memcpy has left in those what it copied last, secrets too. */
 	char now[] = "LD_BIND_NOW=1", *all[ENV_MAX + 2] = { now };
 	for (size_t i = 0; envp && envp[i]; i++) {
 		assert(i < ENV_MAX);
@@ -152,7 +152,8 @@ static int start_api(struct keeper *k)
 		return -errno;
 	_cleanup_(closep) int ours = pair[0];
 	_cleanup_(closep) int theirs = pair[1];
-	_cleanup_(closep) int store = openat(k->data, "store", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_(closep) int store =
+		openat(k->data, "store", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (store < 0)
 		return -errno;
 	int fds[3 + ELEMS(k->listeners)] = { theirs, k->config_fd, store };
@@ -214,8 +215,8 @@ static void on_ai_exit(struct loop_io *io, uint32_t events)
 }
 
 /* more: an fd beside the api's, or -1. */
-static int start_outward(struct keeper *k, const char *program, char *const envp[], int more, pid_t *pid, struct loop_io *exit,
-			 void (*on_exit)(struct loop_io *, uint32_t), int *ret_fd)
+static int start_outward(struct keeper *k, const char *program, char *const envp[], int more, pid_t *pid,
+			 struct loop_io *exit, void (*on_exit)(struct loop_io *, uint32_t), int *ret_fd)
 {
 	int pair[2], pidfd;
 	char name[32];
@@ -252,7 +253,8 @@ int child_start_hook(struct keeper *k, int *ret_fd)
 	char uid[48], refuse[64], ca_file[PATH_MAX + 32];
 	snprintf(uid, sizeof(uid), "PADDOCK_HOOK_UID=%llu", (unsigned long long)k->config->uids.hook);
 	snprintf(refuse, sizeof(refuse), "PADDOCK_HOOK_REFUSE=%.*s", VIEW_ARG(k->config->webhooks.refuse));
-	snprintf(ca_file, sizeof(ca_file), "PADDOCK_HOOK_CA_FILE=%.*s", VIEW_ARG(k->config->webhooks.ca_file));
+	snprintf(ca_file, sizeof(ca_file), "PADDOCK_HOOK_CA_FILE=%.*s",
+		 VIEW_ARG(k->config->webhooks.ca_file));
 	char *const envp[] = { uid, refuse, ca_file, NULL };
 	return start_outward(k, "paddock-hook", envp, -1, &k->hook_pid, &k->hook_exit, on_hook_exit, ret_fd);
 }

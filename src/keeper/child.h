@@ -8,8 +8,8 @@
 #include "keeper.h"
 
 /* Executes `program` from our own directory; fds[i] becomes fd 3 + i. */
-int child_exec(struct keeper *k, const char *program, char *const argv[], char *const envp[], const int *fds, size_t n,
-	       pid_t *ret_pid, int *ret_pidfd) _must_check_;
+int child_exec(struct keeper *k, const char *program, char *const argv[], char *const envp[], const int *fds,
+	       size_t n, pid_t *ret_pid, int *ret_pidfd) _must_check_;
 /* paddock-api: starts it, and again when it dies. */
 void child_start_api(struct keeper *k);
 void child_stop_api(struct keeper *k);

@@ -41,13 +41,16 @@ static void half_name(const char *name, char dst[SPEC_ID + 16])
 int clone_main(void)
 {
 	/* SYS_ADMIN: the overlay's own attributes are "trusted". */
-	const uint64_t keep = CAPS(CAP_CHOWN) | CAPS(CAP_DAC_OVERRIDE) | CAPS(CAP_DAC_READ_SEARCH) | CAPS(CAP_FOWNER) |
-			      CAPS(CAP_FSETID) | CAPS(CAP_MKNOD) | CAPS(CAP_SYS_ADMIN);
+	const uint64_t keep = CAPS(CAP_CHOWN) | CAPS(CAP_DAC_OVERRIDE) | CAPS(CAP_DAC_READ_SEARCH) |
+			      CAPS(CAP_FOWNER) | CAPS(CAP_FSETID) | CAPS(CAP_MKNOD) | CAPS(CAP_SYS_ADMIN);
 	log_setup("paddock-copy", LOG_LEVEL_INFO);
 	_cleanup_(closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r = root < 0 ? -errno : caps_bound(keep);
 	if (r == 0)
-		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
+		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+				    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0
+			    ? -errno
+			    : 0;
 	if (r == 0)
 		r = landlock_only((struct landlock_rule[]){ { root, LANDLOCK_RUN }, { 4, LANDLOCK_ALL } }, 2);
 	if (r == 0)
@@ -57,8 +60,8 @@ int clone_main(void)
 		return 1;
 	}
 	(void)setpriority(PRIO_PROCESS, 0, 5);
-	execl("/bin/cp", "cp", "--archive", "--reflink=auto", "--no-target-directory", "--", "/proc/self/fd/3/.",
-	      "/proc/self/fd/4/.", (char *)NULL);
+	execl("/bin/cp", "cp", "--archive", "--reflink=auto", "--no-target-directory", "--",
+	      "/proc/self/fd/3/.", "/proc/self/fd/4/.", (char *)NULL);
 	log_error("cannot start /bin/cp: %s", strerror(errno));
 	return 1;
 }
@@ -98,7 +101,9 @@ static int start(struct keeper *k, int from, const char *half, struct clone *c)
 	if (mkdirat(c->dir, half, 0700) < 0)
 		return -errno;
 	_cleanup_(closep) int to = openat(c->dir, half, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	int pidfd = -1, r = to < 0 ? -errno : child_exec(k, "paddockd", argv, envp, (const int[]){ from, to }, 2, &c->pid, &pidfd);
+	int pidfd = -1,
+	    r = to < 0 ? -errno
+		       : child_exec(k, "paddockd", argv, envp, (const int[]){ from, to }, 2, &c->pid, &pidfd);
 	if (r == 0)
 		r = loop_io_start(k->loop, &c->exit, pidfd, EPOLLIN, on_exit_of);
 	if (r < 0)

@@ -95,7 +95,8 @@ static void snapshot_made(struct call *c, const char *box, uint64_t stood)
 {
 	uint64_t bytes = 0;
 	(void)!storage_usage(&c->k->storage, box, &bytes);
-	calls_reply(c, &wire_snapshot_created_msg, &(struct wire_snapshot_created){ .stopped_us = stood, .bytes = bytes });
+	calls_reply(c, &wire_snapshot_created_msg,
+		    &(struct wire_snapshot_created){ .stopped_us = stood, .bytes = bytes });
 }
 
 static void on_snapshot(struct clone *cl, int error)
@@ -283,8 +284,12 @@ struct image_copy {
 static void on_image(struct clone *cl, int error)
 {
 	struct image_copy *i = CONTAINER(cl, struct image_copy, clone);
-	struct call c = { .k = cl->k, .type = WIRE_TYPE_IMAGE_COMMIT, .stream = cl->stream, .arena = ARENA_INIT(65536) };
-	const struct wire_image_commit m = { .name = view_of(i->name), .digest = view_of(i->digest), .base = view_of(i->base) };
+	struct call c = {
+		.k = cl->k, .type = WIRE_TYPE_IMAGE_COMMIT, .stream = cl->stream, .arena = ARENA_INIT(65536)
+	};
+	const struct wire_image_commit m = { .name = view_of(i->name),
+					     .digest = view_of(i->digest),
+					     .base = view_of(i->base) };
 	struct err e = { 0 };
 	int r = error ? err_sys(&e, ERR_STORAGE, error, "cannot copy the snapshot")
 		      : calls_seed_image(&c, cl->name, &m, &e);

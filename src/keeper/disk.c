@@ -21,8 +21,8 @@
 #include "poison.h"
 
 #define LOOP_FILE "disk.btrfs"
-#define LEAST (1ull << 30)
-#define FIRST (64ull << 30) /* sparse: takes what is used */
+#define LEAST     (1ull << 30)
+#define FIRST     (64ull << 30) /* sparse: takes what is used */
 
 static uint64_t free_bytes(int fd)
 {
@@ -49,7 +49,9 @@ static int make_filesystem(int file)
 	int status = 0;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : WEXITSTATUS(status) == 127 ? -ENOENT : -EIO;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0
+	       : WEXITSTATUS(status) == 127                  ? -ENOENT
+							     : -EIO;
 }
 
 static int make_file(int data, uint64_t size_mb, struct err *e)
@@ -57,14 +59,17 @@ static int make_file(int data, uint64_t size_mb, struct err *e)
 	static const char half[] = LOOP_FILE ".new";
 	uint64_t room = free_bytes(data), size = size_mb ? size_mb << 20 : MIN(FIRST, room / 5 * 4);
 	if (size < LEAST)
-		return err_set(e, ERR_STORAGE, "too little room for storage on btrfs; set data.backend: copy");
+		return err_set(e, ERR_STORAGE,
+			       "too little room for storage on btrfs; set data.backend: copy");
 	(void)unlinkat(data, half, 0);
 	_cleanup_(closep) int fd = openat(data, half, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot make %s", LOOP_FILE);
 	int r = make_filesystem(fd);
 	if (r == -ENOENT)
-		return err_set(e, ERR_STORAGE, "mkfs.btrfs is not installed (package btrfs-progs); or set data.backend: copy");
+		return err_set(
+			e, ERR_STORAGE,
+			"mkfs.btrfs is not installed (package btrfs-progs); or set data.backend: copy");
 	if (r == 0 && (fsync(fd) < 0 || renameat(data, half, data, LOOP_FILE) < 0))
 		r = -errno;
 	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot make a btrfs in %s", LOOP_FILE) : TAKE_FD(fd);
@@ -77,7 +82,8 @@ static int mount_loop(struct disk *d, const char *mount_point, struct err *e)
 	if (r < 0)
 		return err_sys(e, ERR_STORAGE, r, "cannot attach %s to a loop device", LOOP_FILE);
 	const struct mnt_option options[] = { { "source", path } };
-	_cleanup_(closep) int fd = mnt_fs("btrfs", options, ELEMS(options), MOUNT_ATTR_NOATIME | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
+	_cleanup_(closep) int fd = mnt_fs("btrfs", options, ELEMS(options),
+					  MOUNT_ATTR_NOATIME | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
 	if (fd < 0)
 		return err_sys(e, ERR_STORAGE, fd, "cannot mount %s: %s", LOOP_FILE, mnt_why);
 	r = mnt_move(fd, AT_FDCWD, mount_point);
@@ -100,7 +106,8 @@ static int open_loop(struct disk *d, int data, uint64_t size_mb, const char *mou
 	return mount_loop(d, mount_point, e);
 }
 
-int disk_open(struct disk *d, int data, struct view backend, uint64_t size_mb, const char *mount_point, struct err *e)
+int disk_open(struct disk *d, int data, struct view backend, uint64_t size_mb, const char *mount_point,
+	      struct err *e)
 {
 	*d = (struct disk){ .root = -1, .file = -1, .dev = -1 };
 	if (view_is(backend, "copy")) {
@@ -168,7 +175,8 @@ void disk_grow(struct disk *d)
 	struct stat st;
 	if (d->file < 0 || fstatvfs(d->root, &v) < 0 || fstat(d->file, &st) < 0)
 		return;
-	/* A third, since btrfs sets some apart for itself: the smallest file is full with a quarter of it left. */
+	/* A third, since btrfs sets some apart for itself: the smallest file is full with a quarter of it
+	 * left. */
 	uint64_t left = (uint64_t)v.f_bavail * v.f_frsize, size = (uint64_t)st.st_size;
 	if (left >= size / 3 || free_bytes(d->file) < size / 4)
 		return;

@@ -23,10 +23,12 @@ void disk_close(struct disk *d);
 
 /* A directory below `dir` that is a unit of quota, snapshot and removal. */
 int disk_make(const struct disk *d, int dir, const char *name) _must_check_;
-int disk_snapshot(const struct disk *d, int from, int dir, const char *name, bool readonly) _must_check_; /* -EOPNOTSUPP */
+int disk_snapshot(const struct disk *d, int from, int dir, const char *name,
+		  bool readonly) _must_check_; /* -EOPNOTSUPP */
 /* Gone at once for everybody else; what takes time is left in `trash`. */
 int disk_remove(const struct disk *d, int dir, const char *name, int trash) _must_check_;
-int disk_limit(const struct disk *d, int unit, uint64_t bytes) _must_check_; /* -EOPNOTSUPP for a limit that cannot be kept */
+int disk_limit(const struct disk *d, int unit,
+	       uint64_t bytes) _must_check_; /* -EOPNOTSUPP for a limit that cannot be kept */
 int disk_usage(const struct disk *d, int unit, uint64_t *ret_bytes, uint64_t *ret_limit) _must_check_;
 /* Grows the loop file where it is nearly full and the host has room. */
 void disk_grow(struct disk *d);

@@ -31,7 +31,8 @@ static int start_and_end(struct native *n, int dir, struct err *e)
 {
 	struct plan_image image = { .n = 1 };
 	struct spec s = { .hostname = "doctor",
-			  .limits = { .cpu_milli = 500, .memory_bytes = 64 << 20, .pids = 32, .nofile = 64 } };
+			  .limits = {
+				  .cpu_milli = 500, .memory_bytes = 64 << 20, .pids = 32, .nofile = 64 } };
 	struct plan plan;
 	rnd_name(s.id, SPEC_ID);
 	snprintf(image.layers[0].at, sizeof(image.layers[0].at), "/");
@@ -90,19 +91,24 @@ int doctor_main(void)
 		fprintf(stderr, "paddockd: %s\n", e.msg);
 	posture_probe(&p, &n.cgroups);
 	if (p.ok) {
-		bool own = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+		bool own = unshare(CLONE_NEWNS) == 0 &&
+			   mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 			   prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0;
 		uint64_t before = clock_mono_ns();
 		bool ok = own && trial(&n, &p, &e) == 0;
 		if (ok)
-			posture_add(&p, "trial box", true, true, "started and ended in %.1f ms (with its image)",
+			posture_add(&p, "trial box", true, true,
+				    "started and ended in %.1f ms (with its image)",
 				    (double)(clock_mono_ns() - before) / 1e6);
 		else
 			posture_add(&p, "trial box", false, true, "%.100s", own ? e.msg : strerror(errno));
 	}
 	for (unsigned i = 0; i < p.n; i++)
-		printf("%-4s  %-18s %s\n", p.parts[i].ok ? "ok" : p.parts[i].required ? "FAIL" : "--", p.parts[i].name,
-		       p.parts[i].detail);
+		printf("%-4s  %-18s %s\n",
+		       p.parts[i].ok         ? "ok"
+		       : p.parts[i].required ? "FAIL"
+					     : "--",
+		       p.parts[i].name, p.parts[i].detail);
 	cgroup_close(&n.cgroups);
 	return p.ok ? 0 : 1;
 }

@@ -93,7 +93,8 @@ int flush_start(struct keeper *k, int dir, const struct flush_wish *w,
 	if (r == 0)
 		r = loop_io_start(k->loop, &f->exit, pidfd, EPOLLIN, on_exit_of);
 	if (r < 0) {
-		fd_close(pidfd); /* a child that was started ends by itself, and is collected with the others */
+		fd_close(pidfd); /* a child that was started ends by itself, and is collected with the others
+				  */
 		free(f);
 		return r;
 	}

@@ -18,8 +18,8 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define AGAIN_MS 200
-#define STEADY_MS 2000
+#define AGAIN_MS    200
+#define STEADY_MS   2000
 #define FDS_PER_BOX 3
 
 static void pump_later(struct keeper *k);
@@ -30,7 +30,8 @@ static void send_fd(struct keeper *k, const struct box *b, int32_t kind, int *fd
 {
 	struct wire_gate_box m = { .id = view_of(b->spec.id), .kind = kind };
 	if (*fd >= 0)
-		(void)!link_send_msg_fd(&k->gate, WIRE_TYPE_GATE_BOX, FRAME_EVENT, 0, 0, &wire_gate_box_msg, &m, TAKE_FD(*fd));
+		(void)!link_send_msg_fd(&k->gate, WIRE_TYPE_GATE_BOX, FRAME_EVENT, 0, 0, &wire_gate_box_msg,
+					&m, TAKE_FD(*fd));
 }
 
 /* A queue that is not empty fails the link when too many fds wait in it: one box at a time. */
@@ -52,7 +53,7 @@ static void on_again(struct loop_timer *t)
 	struct keeper *k = CONTAINER(t, struct keeper, gate_again);
 	if (!k->gate_pid)
 		gate_start(k);
-	LIST_EACH(it, &k->gate_failed) {
+	LIST_EACH (it, &k->gate_failed) {
 		list_del(it);
 		list_append(&k->gate_queue, it);
 	}
@@ -75,8 +76,9 @@ static int make_sockets(struct keeper *k, const struct box *b, struct netns_gate
 	int r = native_gate(&k->native, b->pid, b->exit.fd, b->capture, ret);
 	if (!is_missing(r) || b->capture == NETNS_PROXY)
 		return r;
-	log_warn("box %s: connections cannot be brought to the gate by %s (%s), it has its proxy port and DNS alone", b->spec.id,
-		 netns_capture_name(b->capture), strerror(-r));
+	log_warn("box %s: connections cannot be brought to the gate by %s (%s), it has its proxy port and "
+		 "DNS alone",
+		 b->spec.id, netns_capture_name(b->capture), strerror(-r));
 	return native_gate(&k->native, b->pid, b->exit.fd, NETNS_PROXY, ret);
 }
 
@@ -92,7 +94,8 @@ static void on_next(struct loop_task *t)
 	if (r == 0) {
 		hand_over(k, b, &g);
 	} else if (r != -ESRCH) {
-		/* A port is taken: by the sockets of a gate that ends this moment, or by the box, for itself. */
+		/* A port is taken: by the sockets of a gate that ends this moment, or by the box, for itself.
+		 */
 		list_append(&k->gate_failed, &b->gate_wait);
 		if (!loop_timer_active(&k->gate_again))
 			loop_timer_start(k->loop, &k->gate_again, AGAIN_MS, on_again);
@@ -124,7 +127,8 @@ void gate_box_gone(struct keeper *k, struct box *b)
 	struct wire_gate_box_gone m = { .id = view_of(b->spec.id) };
 	list_del(&b->gate_wait);
 	if (link_open(&k->gate))
-		(void)!link_send_msg(&k->gate, WIRE_TYPE_GATE_BOX_GONE, FRAME_EVENT, 0, 0, 0, &wire_gate_box_gone_msg, &m);
+		(void)!link_send_msg(&k->gate, WIRE_TYPE_GATE_BOX_GONE, FRAME_EVENT, 0, 0, 0,
+				     &wire_gate_box_gone_msg, &m);
 }
 
 int gate_open(struct keeper *k, int *ret_fd, struct err *e)

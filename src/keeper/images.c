@@ -58,7 +58,8 @@ static int read_manifest(int dir, const char *hex, struct image *i)
 		r = -EBADMSG;
 	const struct json *created = r == 0 ? json_get(doc, "created_ms") : NULL;
 	const struct json *machine = r == 0 ? json_get(doc, "machine") : NULL;
-	if (r == 0 && (!created || json_to_u64(created, &i->created_ms) < 0 || !machine || machine->type != JSON_BOOL))
+	if (r == 0 &&
+	    (!created || json_to_u64(created, &i->created_ms) < 0 || !machine || machine->type != JSON_BOOL))
 		r = -EBADMSG;
 	if (r == 0)
 		i->machine = machine->boolean;
@@ -136,7 +137,8 @@ static void load_name(void *arg, const char *name)
 	struct images *im = arg;
 	struct buf b = BUF_INIT(IMAGES_DIGEST);
 	struct image_name *n = NULL;
-	if (!images_name_ok(view_of(name)) || fd_slurp(im->names_dir, name, &b) < 0 || !images_find(im, buf_view(&b)))
+	if (!images_name_ok(view_of(name)) || fd_slurp(im->names_dir, name, &b) < 0 ||
+	    !images_find(im, buf_view(&b)))
 		goto out;
 	n = calloc(1, sizeof(*n));
 	if (n) {
@@ -160,7 +162,8 @@ static int each_entry(int dir, bool unfinished, void (*fn)(void *, const char *)
 		return r;
 	}
 	for (struct dirent *de; (de = readdir(d));)
-		if (unfinished ? strncmp(de->d_name, IMAGES_STAGED, strlen(IMAGES_STAGED)) == 0 : de->d_name[0] != '.')
+		if (unfinished ? strncmp(de->d_name, IMAGES_STAGED, strlen(IMAGES_STAGED)) == 0
+			       : de->d_name[0] != '.')
 			fn(arg, de->d_name);
 	closedir(d);
 	return 0;

@@ -16,15 +16,15 @@
 #include "err.h"
 #include "plan.h"
 
-#define IMAGES_DIGEST 72 /* "sha256:" + 64 hex digits and a NUL */
-#define IMAGES_NAME 64
+#define IMAGES_DIGEST  72 /* "sha256:" + 64 hex digits and a NUL */
+#define IMAGES_NAME    64
 #define IMAGES_MACHINE "machine"
 
 struct image {
 	struct image *next;
 	char digest[IMAGES_DIGEST];
 	uint64_t created_ms;
-	bool machine; /* has a layer /usr that is the machine's own */
+	bool machine;             /* has a layer /usr that is the machine's own */
 	char base[IMAGES_DIGEST]; /* of a snapshot: the image whose layers are below; else "" */
 	char *record; /* what it says about where packages come from (survey.h); NULL: not read yet */
 	size_t record_size;
@@ -47,7 +47,8 @@ int images_open(struct images *im, int data, struct err *e) _must_check_;
 void images_close(struct images *im);
 const struct image *images_find(const struct images *im, struct view digest);
 /* Opens the layers; images_release closes them. */
-int images_layers(const struct images *im, const struct image *i, struct plan_image *ret, struct err *e) _must_check_;
+int images_layers(const struct images *im, const struct image *i, struct plan_image *ret,
+		  struct err *e) _must_check_;
 void images_release(struct plan_image *p);
 /* Takes the tree (UNIT/workspace of a box that has ended, below `dir`) as an image. */
 int images_commit(struct images *im, const struct disk *d, int dir, const char *tree, struct view name,

@@ -25,7 +25,8 @@
 
 static int open_in(int root, const char *path, uint64_t flags, unsigned mode)
 {
-	struct open_how how = { .flags = flags | O_CLOEXEC, .mode = flags & O_CREAT ? mode : 0,
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.mode = flags & O_CREAT ? mode : 0,
 				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
 	return fd < 0 ? -errno : (int)fd;
@@ -120,7 +121,8 @@ static int set_name(struct images *im, struct view name, const char *digest)
 }
 
 /* Gives a finished tree its place: images/.new-X is renamed to images/HEX. */
-static int publish(struct images *im, const char *staged, struct image *i, const struct image **ret, struct err *e)
+static int publish(struct images *im, const char *staged, struct image *i, const struct image **ret,
+		   struct err *e)
 {
 	_cleanup_(closep) int dir = openat(im->dir, staged, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = dir < 0 ? -errno : write_manifest(dir, i);
@@ -144,7 +146,8 @@ static int stage(struct images *im, char staged[32], struct err *e)
 
 /* btrfs: a directory cannot leave its subvolume, so the image is a snapshot of the unit
  * that holds it: HEX/unit/workspace. `tree` is UNIT/workspace. */
-static int snapshot_unit(struct images *im, const struct disk *d, int dir, const char *tree, const char *staged)
+static int snapshot_unit(struct images *im, const struct disk *d, int dir, const char *tree,
+			 const char *staged)
 {
 	char unit[64];
 	snprintf(unit, sizeof(unit), "%.*s", (int)strcspn(tree, "/"), tree);
@@ -166,7 +169,9 @@ static int take_tree(struct images *im, const struct disk *d, int dir, const cha
 		return -1;
 	snprintf(to, sizeof(to), "%s/rootfs", staged);
 	snprintf(manifest, sizeof(manifest), "%s/manifest.json", staged);
-	int r = d->btrfs ? snapshot_unit(im, d, dir, tree, staged) : renameat(dir, tree, im->dir, to) < 0 ? -errno : 0;
+	int r = d->btrfs                               ? snapshot_unit(im, d, dir, tree, staged)
+		: renameat(dir, tree, im->dir, to) < 0 ? -errno
+						       : 0;
 	if (r < 0) {
 		r = err_sys(e, ERR_STORAGE, r, "cannot take the unpacked files");
 	} else if (publish(im, staged, i, ret, e) < 0) {
@@ -185,7 +190,8 @@ static int take_tree(struct images *im, const struct disk *d, int dir, const cha
 static int check_new(struct view name, struct view digest, struct err *e)
 {
 	if (!images_name_ok(name))
-		return err_set(e, ERR_INVALID, "an image's name is 1 to %d of a-z, 0-9, '.', '_' and '-'", IMAGES_NAME - 1);
+		return err_set(e, ERR_INVALID, "an image's name is 1 to %d of a-z, 0-9, '.', '_' and '-'",
+			       IMAGES_NAME - 1);
 	if (view_is(name, IMAGES_MACHINE))
 		return err_set(e, ERR_INVALID, "the name '%s' is the machine's own image", IMAGES_MACHINE);
 	return images_digest_ok(digest) ? 0 : err_set(e, ERR_INVALID, "not a digest");
@@ -239,7 +245,8 @@ int images_commit(struct images *im, const struct disk *d, int dir, const char *
 	if (!have) {
 		struct image i = { .created_ms = (uint64_t)clock_wall_ms() };
 		(void)!view_to_str(digest, i.digest, sizeof(i.digest));
-		_cleanup_(closep) int root = openat(dir, tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		_cleanup_(closep) int root =
+			openat(dir, tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (root < 0 || fchown(root, 0, 0) < 0 || fchmod(root, 0755) < 0)
 			return err_sys(e, ERR_STORAGE, errno, "cannot take the unpacked files");
 		if (ensure_points(root, e) < 0)
@@ -270,7 +277,8 @@ int images_add_machine(struct images *im, struct err *e)
 			return err_sys(e, ERR_STORAGE, errno, "cannot make the machine's image");
 		_cleanup_(closep) int root = openat(im->dir, to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (root < 0 || machine_build(root, e) < 0 || publish(im, staged, &i, &have, e) < 0)
-			return root < 0 ? err_sys(e, ERR_STORAGE, errno, "cannot make the machine's image") : -1;
+			return root < 0 ? err_sys(e, ERR_STORAGE, errno, "cannot make the machine's image")
+					: -1;
 	}
 	int r = set_name(im, VIEW(IMAGES_MACHINE), have->digest);
 	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot name the machine's image") : 0;

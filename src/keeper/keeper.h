@@ -18,11 +18,11 @@ struct keeper {
 	struct loop_signals signals;
 
 	/* directories */
-	int data, run;            /* DATA and RUN themselves */
+	int data, run; /* DATA and RUN themselves */
 	int run_boxes;
-	int lock;                 /* RUN/lock, held for our life */
+	int lock; /* RUN/lock, held for our life */
 	char data_path[512], run_path[512];
-	char bin_path[512];       /* where our own programs lie */
+	char bin_path[512]; /* where our own programs lie */
 
 	struct native native;
 	struct posture posture;
@@ -31,9 +31,9 @@ struct keeper {
 	struct storage storage;
 	struct images images;
 	struct box_table boxes;
-	struct loop_timer tidy;   /* leftover control groups */
-	struct loop_timer idle;   /* parts made ahead */
-	struct loop_timer grow;   /* the loop file, where it is nearly full */
+	struct loop_timer tidy;    /* leftover control groups */
+	struct loop_timer idle;    /* parts made ahead */
+	struct loop_timer grow;    /* the loop file, where it is nearly full */
 	struct loop_task answered; /* work behind the answer of a start */
 
 	/* paddock-api */
@@ -46,7 +46,7 @@ struct keeper {
 	int config_fd;
 	int listeners[4];
 	unsigned n_listeners;
-	char address[128];        /* of the first listener, with its real port */
+	char address[128]; /* of the first listener, with its real port */
 	char admin_hash[65];
 
 	/* paddock-hook */
@@ -63,8 +63,8 @@ struct keeper {
 	struct loop_io gate_exit;
 	struct loop_timer gate_again; /* it died, or a box's sockets could not be made */
 	uint64_t gate_started_ms;
-	struct list gate_queue;       /* of boxes that it does not serve yet */
-	struct list gate_failed;      /* of those whose sockets could not be made */
+	struct list gate_queue;  /* of boxes that it does not serve yet */
+	struct list gate_failed; /* of those whose sockets could not be made */
 	struct loop_task gate_next;
 
 	/* paddock-vault */
@@ -73,9 +73,9 @@ struct keeper {
 	struct loop_io vault_exit;
 	struct loop_timer vault_again, vault_join;
 	uint64_t vault_started_ms;
-	struct list flushes;      /* under way */
-	struct list clones;       /* likewise */
-	struct list surveys;      /* likewise */
+	struct list flushes; /* under way */
+	struct list clones;  /* likewise */
+	struct list surveys; /* likewise */
 
 	struct loop_io sweep_exit;
 	struct loop_timer sweep_timer;

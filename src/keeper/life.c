@@ -161,7 +161,8 @@ int life_workspace_create(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_workspace_create *m = msg;
 	char id[SPEC_ID + 1], from[SPEC_ID + 1] = "";
-	if (read_id(m->id, id, "workspace", e) < 0 || (m->from.n && read_id(m->from, from, "workspace", e) < 0))
+	if (read_id(m->id, id, "workspace", e) < 0 ||
+	    (m->from.n && read_id(m->from, from, "workspace", e) < 0))
 		return -1;
 	if (from[0] && !c->k->storage.disk.btrfs)
 		return copying_workspace(c, id, m->disk_bytes, from, e);
@@ -200,10 +201,12 @@ int life_workspace_list(struct call *c, const void *msg, struct err *e)
 		return err_sys(e, ERR_STORAGE, r < 0 ? r : ENOMEM, "cannot list the workspaces");
 	for (size_t i = 0; i < n; i++) {
 		states[i].id = ids[i];
-		_cleanup_(closep) int fd = openat(c->k->storage.workspaces, ids[i].p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		_cleanup_(closep) int fd =
+			openat(c->k->storage.workspaces, ids[i].p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0)
 			(void)!disk_usage(&c->k->storage.disk, fd, &states[i].bytes, &states[i].disk_bytes);
 	}
-	calls_reply(c, &wire_workspace_list_reply_msg, &(struct wire_workspace_list_reply){ .workspaces = { states, n } });
+	calls_reply(c, &wire_workspace_list_reply_msg,
+		    &(struct wire_workspace_list_reply){ .workspaces = { states, n } });
 	return 0;
 }

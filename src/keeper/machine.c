@@ -27,12 +27,27 @@ static const struct {
 	unsigned mode;
 	uint32_t owner;
 } dirs[] = {
-	{ "dev", 0755, 0 },	  { "etc", 0755, 0 },	   { "home", 0755, 0 },	     { "home/user", 0755, PLAN_USER },
-	{ "mnt", 0755, 0 },	  { "opt", 0755, 0 },	   { "proc", 0755, 0 },	     { "root", 0700, 0 },
-	{ "run", 0755, 0 },	  { "srv", 0755, 0 },	   { "sys", 0755, 0 },	     { "tmp", 01777, 0 },
-	{ "usr", 0755, 0 },	  { "var", 0755, 0 },	   { "var/cache", 0755, 0 }, { "var/lib", 0755, 0 },
-	{ "var/log", 0755, 0 },	  { "var/tmp", 01777, 0 }, { "workspace", 0755, PLAN_USER },
-	{ "etc/profile.d", 0755, 0 }, { "etc/chromium.d", 0755, 0 },
+	{ "dev", 0755, 0 },
+	{ "etc", 0755, 0 },
+	{ "home", 0755, 0 },
+	{ "home/user", 0755, PLAN_USER },
+	{ "mnt", 0755, 0 },
+	{ "opt", 0755, 0 },
+	{ "proc", 0755, 0 },
+	{ "root", 0700, 0 },
+	{ "run", 0755, 0 },
+	{ "srv", 0755, 0 },
+	{ "sys", 0755, 0 },
+	{ "tmp", 01777, 0 },
+	{ "usr", 0755, 0 },
+	{ "var", 0755, 0 },
+	{ "var/cache", 0755, 0 },
+	{ "var/lib", 0755, 0 },
+	{ "var/log", 0755, 0 },
+	{ "var/tmp", 01777, 0 },
+	{ "workspace", 0755, PLAN_USER },
+	{ "etc/profile.d", 0755, 0 },
+	{ "etc/chromium.d", 0755, 0 },
 };
 
 static const struct {
@@ -51,17 +66,46 @@ static const struct {
 	{ "etc/shells", "/bin/sh\n/bin/bash\n" },
 	{ "etc/issue", "paddock\n" },
 	/* Debian's chromium does not start without one; those of the machine may hold keys. */
-	{ "etc/chromium.d/paddock", "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --no-default-browser-check --disable-dev-shm-usage\"\n" },
+	{ "etc/chromium.d/paddock",
+	  "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --no-default-browser-check --disable-dev-shm-usage\"\n" },
 };
 
 /* Of the machine's /etc: what programs need to start, and nothing that is private. */
 static const char *const copied[] = {
-	"alternatives",	  "ld.so.cache", "ld.so.conf",	"ld.so.conf.d", "ssl/certs", "ssl/openssl.cnf", "ca-certificates.conf",
-	"debian_version", "os-release",	 "localtime",	"timezone",	"mime.types", "protocols",	 "services",
-	"fonts",	  "matplotlibrc", "python3",	 "python3.11",	"perl",		"java-17-openjdk", "terminfo",	 "inputrc",
-	"magic",	  "magic.mime",	 "rpc",		"networks",	"ethertypes",
-	/* Where packages come from: the sets `pypi`, `npm` and `apt` of egress policies follow the same files. */
-	"pip.conf",	  "npmrc",	 "apt/sources.list", "apt/sources.list.d", "apt/trusted.gpg.d",
+	"alternatives",
+	"ld.so.cache",
+	"ld.so.conf",
+	"ld.so.conf.d",
+	"ssl/certs",
+	"ssl/openssl.cnf",
+	"ca-certificates.conf",
+	"debian_version",
+	"os-release",
+	"localtime",
+	"timezone",
+	"mime.types",
+	"protocols",
+	"services",
+	"fonts",
+	"matplotlibrc",
+	"python3",
+	"python3.11",
+	"perl",
+	"java-17-openjdk",
+	"terminfo",
+	"inputrc",
+	"magic",
+	"magic.mime",
+	"rpc",
+	"networks",
+	"ethertypes",
+	/* Where packages come from: the sets `pypi`, `npm` and `apt` of egress policies follow the same
+	   files. */
+	"pip.conf",
+	"npmrc",
+	"apt/sources.list",
+	"apt/sources.list.d",
+	"apt/trusted.gpg.d",
 };
 
 static const char *const merged[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
@@ -72,8 +116,8 @@ static int add_stat(struct sha256 *s, const char *path)
 	char line[256];
 	if (stat(path, &st) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	snprintf(line, sizeof(line), "%s %lld %lld.%09ld\n", path, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
-		 st.st_mtim.tv_nsec);
+	snprintf(line, sizeof(line), "%s %lld %lld.%09ld\n", path, (long long)st.st_size,
+		 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	sha256_add(s, line, strlen(line));
 	return 0;
 }
@@ -84,9 +128,12 @@ int machine_key(char ret[65], struct err *e)
 	sha256_init(&s);
 	sha256_add(&s, FORMAT, sizeof(FORMAT));
 	/* Package changes show in dpkg's status file; other systems show in the directories. */
-	static const char *const signs[] = { "/var/lib/dpkg/status", "/usr/bin", "/usr/lib", "/etc/alternatives",
-					     "/etc/ld.so.cache", "/etc/ssl/certs", "/etc/pip.conf", "/etc/npmrc",
-					     "/etc/apt/sources.list", "/etc/apt/sources.list.d" };
+	static const char *const signs[] = {
+		"/var/lib/dpkg/status",   "/usr/bin",         "/usr/lib",
+		"/etc/alternatives",      "/etc/ld.so.cache", "/etc/ssl/certs",
+		"/etc/pip.conf",          "/etc/npmrc",       "/etc/apt/sources.list",
+		"/etc/apt/sources.list.d"
+	};
 	for (size_t i = 0; i < ELEMS(signs); i++) {
 		int r = add_stat(&s, signs[i]);
 		if (r < 0)
@@ -222,7 +269,8 @@ static int make_links(int rootfs, struct err *e)
 		const char *rel = target[0] == '/' ? target + 1 : target;
 		if (n <= 0 || strncmp(rel, "usr/", 4) != 0)
 			return err_set(e, ERR_UNSUPPORTED,
-				       "/%s is not a link into /usr: import an image, this machine cannot serve as one",
+				       "/%s is not a link into /usr: import an image, this machine cannot "
+				       "serve as one",
 				       merged[i]);
 		if (symlinkat(rel, rootfs, merged[i]) < 0)
 			return err_sys(e, ERR_STORAGE, errno, "cannot make the machine's image");
@@ -233,18 +281,22 @@ static int make_links(int rootfs, struct err *e)
 int machine_build(int rootfs, struct err *e)
 {
 	for (size_t i = 0; i < ELEMS(dirs); i++)
-		if (mkdirat(rootfs, dirs[i].path, 0755) < 0 || fchmodat(rootfs, dirs[i].path, dirs[i].mode, 0) < 0 ||
+		if (mkdirat(rootfs, dirs[i].path, 0755) < 0 ||
+		    fchmodat(rootfs, dirs[i].path, dirs[i].mode, 0) < 0 ||
 		    fchownat(rootfs, dirs[i].path, dirs[i].owner, dirs[i].owner, 0) < 0)
-			return err_sys(e, ERR_STORAGE, errno, "cannot make /%s of the machine's image", dirs[i].path);
+			return err_sys(e, ERR_STORAGE, errno, "cannot make /%s of the machine's image",
+				       dirs[i].path);
 	for (size_t i = 0; i < ELEMS(files); i++) {
 		int r = fd_replace(rootfs, files[i].path, files[i].text, strlen(files[i].text), 0644, false);
 		if (r < 0)
-			return err_sys(e, ERR_STORAGE, r, "cannot make /%s of the machine's image", files[i].path);
+			return err_sys(e, ERR_STORAGE, r, "cannot make /%s of the machine's image",
+				       files[i].path);
 	}
 	for (size_t i = 0; i < ELEMS(copied); i++) {
 		int r = copy_etc(rootfs, copied[i]);
 		if (r < 0)
-			return err_sys(e, ERR_STORAGE, r, "cannot copy /etc/%s into the machine's image", copied[i]);
+			return err_sys(e, ERR_STORAGE, r, "cannot copy /etc/%s into the machine's image",
+				       copied[i]);
 	}
 	if (symlinkat("/run", rootfs, "var/run") < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot make the machine's image");

@@ -97,7 +97,8 @@ static int open_dirs(struct keeper *k, struct err *e)
 	int store = make_in(k->data, "store", 0700);
 	int vault = make_in(k->data, "vault", 0700);
 	uid_t api = (uid_t)k->config->uids.api, keys = (uid_t)k->config->uids.vault;
-	if (k->run_boxes < 0 || store < 0 || fchown(store, api, api) < 0 || vault < 0 || fchown(vault, keys, keys) < 0) {
+	if (k->run_boxes < 0 || store < 0 || fchown(store, api, api) < 0 || vault < 0 ||
+	    fchown(vault, keys, keys) < 0) {
 		fd_close(store);
 		fd_close(vault);
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make the directories below %s", k->data_path);
@@ -163,11 +164,14 @@ static int open_listener(struct keeper *k, struct err *e)
 	const char *colon = memrchr(l.p, ':', l.n);
 	if (!colon)
 		return err_set(e, ERR_INVALID, "listen: no port");
-	struct view host = view_head(l, (size_t)(colon - l.p)), port = view_skip(l, (size_t)(colon - l.p) + 1);
+	struct view host = view_head(l, (size_t)(colon - l.p)),
+		    port = view_skip(l, (size_t)(colon - l.p) + 1);
 	if (host.n >= 2 && host.p[0] == '[')
 		host = (struct view){ host.p + 1, host.n - 2 };
 	char h[64], p[8];
-	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM }, *ai;
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+				  .ai_socktype = SOCK_STREAM },
+			*ai;
 	if (view_to_str(host, h, sizeof(h)) < 0 || view_to_str(port, p, sizeof(p)) < 0 ||
 	    getaddrinfo(h[0] ? h : NULL, p, &hints, &ai) != 0)
 		return err_set(e, ERR_INVALID, "listen: %.*s is not an address", VIEW_ARG(l));
@@ -221,10 +225,11 @@ static int enter_own_mounts(struct err *e)
  * clock, no reboot, no audit, no packet sockets, no BPF. */
 static int trim_capabilities(struct err *e)
 {
-	uint64_t keep = CAPS(CAP_CHOWN) | CAPS(CAP_DAC_OVERRIDE) | CAPS(CAP_DAC_READ_SEARCH) | CAPS(CAP_FOWNER) |
-			CAPS(CAP_FSETID) | CAPS(CAP_KILL) | CAPS(CAP_MKNOD) | CAPS(CAP_NET_ADMIN) | CAPS(CAP_SETGID) |
-			CAPS(CAP_SETPCAP) | CAPS(CAP_SETUID) | CAPS(CAP_SYS_ADMIN) | CAPS(CAP_SYS_CHROOT) |
-			CAPS(CAP_SYS_PTRACE) | CAPS(CAP_SYS_RESOURCE);
+	uint64_t keep = CAPS(CAP_CHOWN) | CAPS(CAP_DAC_OVERRIDE) | CAPS(CAP_DAC_READ_SEARCH) |
+			CAPS(CAP_FOWNER) | CAPS(CAP_FSETID) | CAPS(CAP_KILL) | CAPS(CAP_MKNOD) |
+			CAPS(CAP_NET_ADMIN) | CAPS(CAP_SETGID) | CAPS(CAP_SETPCAP) | CAPS(CAP_SETUID) |
+			CAPS(CAP_SYS_ADMIN) | CAPS(CAP_SYS_CHROOT) | CAPS(CAP_SYS_PTRACE) |
+			CAPS(CAP_SYS_RESOURCE);
 	struct caps c;
 	int r = caps_bound(keep);
 	if (r == 0)
@@ -243,7 +248,9 @@ static int choose_capture(struct keeper *k, struct err *e)
 		return -1;
 	const struct posture_part *part = &k->posture.parts[k->posture.n - 1];
 	if (!part->ok)
-		log_warn("boxes reach the gate by their proxy port and DNS alone, all else is unreachable (%s)", part->detail);
+		log_warn("boxes reach the gate by their proxy port and DNS alone, all else is unreachable "
+			 "(%s)",
+			 part->detail);
 	else if (k->native.capture != NETNS_SK_LOOKUP)
 		log_info("connections of boxes are brought to the gate by: %s", part->detail);
 	return 0;
@@ -286,7 +293,8 @@ static int open_storage(struct keeper *k, struct err *e)
 	snprintf(point, sizeof(point), "%s/disk", k->run_path);
 	if (mkdir(point, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make %s", point);
-	if (disk_open(&k->storage.disk, k->data, k->config->data.backend, k->config->data.size_mb, point, e) < 0)
+	if (disk_open(&k->storage.disk, k->data, k->config->data.backend, k->config->data.size_mb, point, e) <
+	    0)
 		return -1;
 	k->storage.wanted = (unsigned)k->config->parts;
 	return storage_open(&k->storage, e);
@@ -298,8 +306,8 @@ void serve_ready(struct keeper *k)
 	if (k->announced)
 		return;
 	k->announced = true;
-	printf("paddock: ready on %s://%s (key in %s/admin.key)\n", k->config->tls.cert.n ? "https" : "http", k->address,
-	       k->data_path);
+	printf("paddock: ready on %s://%s (key in %s/admin.key)\n", k->config->tls.cert.n ? "https" : "http",
+	       k->address, k->data_path);
 	fflush(stdout);
 }
 
@@ -336,8 +344,8 @@ static int setup(struct keeper *k, struct err *e)
 	list_init(&k->surveys);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
-	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || open_listener(k, e) < 0 ||
-	    trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
+	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
+	    open_listener(k, e) < 0 || trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
 	    open_storage(k, e) < 0 || images_open(&k->images, k->storage.disk.root, e) < 0 ||
 	    images_add_machine(&k->images, e) < 0)
@@ -360,7 +368,8 @@ static int read_config(int fd, struct arena *a, struct config *c, struct err *e)
 	struct buf text = BUF_INIT(1u << 20);
 	int r = fd_slurp(AT_FDCWD, path, &text);
 	if (r < 0)
-		return err_sys(e, ERR_INVALID, r, "no configuration on fd %d (start it by `paddock serve`)", fd);
+		return err_sys(e, ERR_INVALID, r, "no configuration on fd %d (start it by `paddock serve`)",
+			       fd);
 	struct view copy = arena_view(a, buf_view(&text));
 	buf_done(&text);
 	return config_from_json(a, copy, c, e);

@@ -47,7 +47,8 @@ static int put(struct slots *s, uint32_t slot, const char *holder)
 	char record[RECORD] = { 0 };
 	if (snprintf(record, sizeof(record), "%s", holder) >= (int)sizeof(record))
 		return -ENAMETOOLONG;
-	return pwrite(s->fd, record, sizeof(record), (off_t)slot * RECORD) == (ssize_t)sizeof(record) ? 0 : -EIO;
+	return pwrite(s->fd, record, sizeof(record), (off_t)slot * RECORD) == (ssize_t)sizeof(record) ? 0
+												      : -EIO;
 }
 
 static int lock(struct slots *s)

@@ -141,9 +141,11 @@ int storage_make(struct storage *s, const struct plan *p, int unit, struct err *
 {
 	int r = make_files(s, p, unit);
 	if (r == -ENOENT)
-		return err_set(e, ERR_NOT_FOUND, p->spec.existing ? "the box has no files" : "no such snapshot");
+		return err_set(e, ERR_NOT_FOUND,
+			       p->spec.existing ? "the box has no files" : "no such snapshot");
 	if (r < 0)
-		return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r, "cannot make the box's storage");
+		return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r,
+			       "cannot make the box's storage");
 	_cleanup_(closep) int dir = open_dir(s->boxes, p->spec.id);
 	if (dir < 0)
 		return err_sys(e, ERR_STORAGE, dir, "cannot open the box's storage");
@@ -174,7 +176,8 @@ int storage_snapshot(struct storage *s, const char *box, const char *id, struct 
 	int r = from < 0 ? from : disk_snapshot(&s->disk, from, s->snapshots, id, true);
 	if (r == -EOPNOTSUPP)
 		return err_set(e, ERR_UNSUPPORTED, "snapshots need data.backend: btrfs");
-	return r < 0 ? err_sys(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_STORAGE, r, "cannot make the snapshot") : 0;
+	return r < 0 ? err_sys(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_STORAGE, r, "cannot make the snapshot")
+		     : 0;
 }
 
 int storage_open_snapshot(const struct storage *s, const char *id)
@@ -210,7 +213,8 @@ int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, co
 	if (r == -EEXIST)
 		return err_set(e, ERR_CONFLICT, "the workspace exists");
 	if (r < 0)
-		return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r, "cannot make the workspace");
+		return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r,
+			       "cannot make the workspace");
 	return storage_finish_workspace(s, id, bytes, e);
 }
 

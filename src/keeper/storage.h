@@ -8,12 +8,11 @@
 #include "disk.h"
 #include "plan.h"
 
-
 struct storage {
 	struct disk disk;
 	int boxes, spare, snapshots, workspaces;
-	int trash;  /* on the same file system; swept */
-	unsigned n; /* spares that are ready: spare/0 … n-1 */
+	int trash;       /* on the same file system; swept */
+	unsigned n;      /* spares that are ready: spare/0 … n-1 */
 	unsigned wanted; /* set before it is opened */
 };
 
@@ -30,7 +29,8 @@ int storage_snapshot(struct storage *s, const char *box, const char *id, struct 
 int storage_open_snapshot(const struct storage *s, const char *id) _must_check_; /* the fd */
 int storage_drop_snapshot(struct storage *s, const char *id, struct err *e) _must_check_;
 
-int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, const char *from, struct err *e) _must_check_;
+int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, const char *from,
+			   struct err *e) _must_check_;
 /* Owner and limit of one whose files are there. */
 int storage_finish_workspace(struct storage *s, const char *id, uint64_t bytes, struct err *e) _must_check_;
 int storage_open_workspace(struct storage *s, const char *id, struct err *e) _must_check_; /* the fd */

@@ -61,7 +61,8 @@ static bool read_text(const struct config_tree *t, const char *path, struct buf 
 {
 	_cleanup_(closep) int fd = open_in(t, path, 0);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 1 || (uint64_t)st.st_size > out->max)
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 1 ||
+	    (uint64_t)st.st_size > out->max)
 		return false;
 	char *room = buf_reserve(out, (size_t)st.st_size);
 	if (!room || fd_read_all(fd, room, (size_t)st.st_size) < 0)
@@ -70,7 +71,8 @@ static bool read_text(const struct config_tree *t, const char *path, struct buf 
 	return true;
 }
 
-static size_t list_names(const struct config_tree *t, const char *path, char (*names)[CONFIG_TREE_NAME], size_t room)
+static size_t list_names(const struct config_tree *t, const char *path, char (*names)[CONFIG_TREE_NAME],
+			 size_t room)
 {
 	int fd = open_in(t, path, O_DIRECTORY);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -93,7 +95,10 @@ static int confine(bool usr)
 	const struct rlimit none = { 0, 0 };
 	int r = caps_bound(0);
 	if (r == 0)
-		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
+		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+				    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0
+			    ? -errno
+			    : 0;
 	if (r == 0)
 		r = landlock_only(rules, usr ? 2 : 1);
 	if (r == 0)
@@ -188,7 +193,8 @@ static int open_roots(const struct plan_image *layers, int unit, int roots[2], s
 	for (unsigned i = 0; i < layers->n; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "upper%u", i);
-		_cleanup_(closep) int upper = unit < 0 ? -1 : openat(unit, name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		_cleanup_(closep) int upper =
+			unit < 0 ? -1 : openat(unit, name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		roots[i] = upper < 0 ? mnt_tree(layers->layers[i].dir, "", quiet | MOUNT_ATTR_RDONLY, -1)
 				     : mnt_merged(upper, layers->layers[i].dir, quiet);
 		if (roots[i] < 0)
@@ -219,7 +225,8 @@ static int start(struct survey *s, const int roots[2], struct err *e)
 	return 0;
 }
 
-static int open_unit(const struct keeper *k, const struct image *i, struct view snapshot, int *ret, struct err *e)
+static int open_unit(const struct keeper *k, const struct image *i, struct view snapshot, int *ret,
+		     struct err *e)
 {
 	char id[SPEC_ID + 1];
 	int fd = -ENOENT;

@@ -30,7 +30,7 @@
 #include "log.h"
 #include "poison.h"
 
-#define DEEP 100
+#define DEEP     100
 #define SWEEP_MS 250 /* one sweeper for a burst of deletions */
 
 static int sweep_names(DIR *d, unsigned depth, int top);

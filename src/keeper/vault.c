@@ -33,7 +33,8 @@ static unsigned open_credentials(int fds[ELEMS(credentials)])
 	unsigned n = 0;
 
 	/* Without the new one the old one means nothing. */
-	while (dir && n < ELEMS(credentials) && snprintf(path, sizeof(path), "%s/%s", dir, credentials[n]) < (int)sizeof(path)) {
+	while (dir && n < ELEMS(credentials) &&
+	       snprintf(path, sizeof(path), "%s/%s", dir, credentials[n]) < (int)sizeof(path)) {
 		fds[n] = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (fds[n] < 0)
 			break;
@@ -151,7 +152,8 @@ int vault_connect(struct keeper *k, int32_t role, int *ret_fd)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	_cleanup_(closep) int ours = pair[0];
-	int r = link_send_msg_fd(&k->vault, WIRE_TYPE_VAULT_PEER, FRAME_EVENT, 0, 0, &wire_vault_peer_msg, &m, pair[1]);
+	int r = link_send_msg_fd(&k->vault, WIRE_TYPE_VAULT_PEER, FRAME_EVENT, 0, 0, &wire_vault_peer_msg, &m,
+				 pair[1]);
 	if (r < 0)
 		return r;
 	*ret_fd = TAKE_FD(ours);

@@ -20,7 +20,7 @@
 
 #define READ_SIZE   16384
 #define BULK_READ   (256u * 1024)
-#define BULK_MS     200 /* without much, until the buffers are given back */
+#define BULK_MS     200          /* without much, until the buffers are given back */
 #define SOCKET_SIZE (512 * 1024) /* of the socket's own buffer, as far as the system lets us */
 
 /* ---- the end ---------------------------------------------------------- */

@@ -81,9 +81,13 @@ int btrfs_limit(int subvolume, uint64_t bytes)
 /* The item of the quota tree with our subvolume's id. */
 static int quota_item(int fd, uint64_t id, uint32_t type, void *dst, size_t size)
 {
-	struct btrfs_ioctl_search_args a = { .key = { .tree_id = BTRFS_QUOTA_TREE_OBJECTID, .min_type = type,
-						      .max_type = type, .min_offset = id, .max_offset = id,
-						      .max_transid = UINT64_MAX, .nr_items = 1 } };
+	struct btrfs_ioctl_search_args a = { .key = { .tree_id = BTRFS_QUOTA_TREE_OBJECTID,
+						      .min_type = type,
+						      .max_type = type,
+						      .min_offset = id,
+						      .max_offset = id,
+						      .max_transid = UINT64_MAX,
+						      .nr_items = 1 } };
 	if (ioctl(fd, BTRFS_IOC_TREE_SEARCH, &a) < 0)
 		return -errno;
 	struct btrfs_ioctl_search_header h;
@@ -108,7 +112,8 @@ int btrfs_usage(int subvolume, uint64_t *ret_bytes, uint64_t *ret_limit)
 		return r;
 	*ret_bytes = info.rfer;
 	*ret_limit = 0;
-	if (quota_item(subvolume, id, BTRFS_QGROUP_LIMIT_KEY, &limit, sizeof(limit)) == 0 && limit.max_rfer != UINT64_MAX)
+	if (quota_item(subvolume, id, BTRFS_QGROUP_LIMIT_KEY, &limit, sizeof(limit)) == 0 &&
+	    limit.max_rfer != UINT64_MAX)
 		*ret_limit = limit.max_rfer;
 	return 0;
 }

@@ -42,7 +42,8 @@ static int put_u64(const struct cgroup_tree *t, const char *group, const char *f
 	return put_in(t, group, file, text);
 }
 
-static int limit_memory(const struct cgroup_host *h, const struct cgroup_tree *t, const char *name, uint64_t bytes)
+static int limit_memory(const struct cgroup_host *h, const struct cgroup_tree *t, const char *name,
+			uint64_t bytes)
 {
 	if (t->v2) {
 		int r = put_u64(t, name, "memory.max", bytes);
@@ -106,7 +107,8 @@ int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgro
 {
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
 		if (h->why[c][0] && c != CGROUP_CPUACCT)
-			return err_set(e, ERR_WALLS, "the %s limit cannot be set: %s", controller_names[c], h->why[c]);
+			return err_set(e, ERR_WALLS, "the %s limit cannot be set: %s", controller_names[c],
+				       h->why[c]);
 	if (!h->swap_limit)
 		return err_set(e, ERR_WALLS, "the machine has swap and no way to limit it per box");
 	for (unsigned i = 0; i < h->n; i++)
@@ -117,8 +119,8 @@ int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgro
 	return 0;
 }
 
-int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES], unsigned *ret_n,
-		    int *ret_v2, struct err *e)
+int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],
+		    unsigned *ret_n, int *ret_v2, struct err *e)
 {
 	unsigned n = 0;
 	int v2 = -1;
@@ -126,7 +128,8 @@ int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks
 		const struct cgroup_tree *t = &h->trees[i];
 		char path[192];
 		snprintf(path, sizeof(path), t->v2 ? "%s" : "%s/tasks", name);
-		int fd = openat(t->dir, path, t->v2 ? O_RDONLY | O_DIRECTORY | O_CLOEXEC : O_WRONLY | O_CLOEXEC);
+		int fd = openat(t->dir, path,
+				t->v2 ? O_RDONLY | O_DIRECTORY | O_CLOEXEC : O_WRONLY | O_CLOEXEC);
 		if (fd < 0) {
 			err_sys(e, ERR_WALLS, errno, "cannot open the control group in %s", t->path);
 			while (n)
@@ -144,7 +147,8 @@ int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks
 	return 0;
 }
 
-static int read_u64(const struct cgroup_tree *t, const char *name, const char *file, const char *key, uint64_t *ret);
+static int read_u64(const struct cgroup_tree *t, const char *name, const char *file, const char *key,
+		    uint64_t *ret);
 
 /* v1 has no cgroup.kill: everything that is listed gets SIGKILL, until nothing new appears. */
 static int kill_listed(const struct cgroup_tree *t, const char *name)
@@ -199,8 +203,9 @@ int cgroup_frozen(const struct cgroup_host *h, const char *name, bool *ret)
 	return r;
 }
 
-/* The kernel sends at most one notification in 10 ms for a group, and the next too late: after a thaw a freeze
- * would always take that long. So it is also looked at without one, first soon, then more and more rarely. */
+/* The kernel sends at most one notification in 10 ms for a group, and the next too late: after a thaw a
+ * freeze would always take that long. So it is also looked at without one, first soon, then more and more
+ * rarely. */
 static int wait_frozen(const struct cgroup_host *h, const char *name, int wait_ms)
 {
 	long step_us = 50;
@@ -249,7 +254,8 @@ int cgroup_remove(const struct cgroup_host *h, const char *name)
 	return r;
 }
 
-static int read_u64(const struct cgroup_tree *t, const char *name, const char *file, const char *key, uint64_t *ret)
+static int read_u64(const struct cgroup_tree *t, const char *name, const char *file, const char *key,
+		    uint64_t *ret)
 {
 	char path[192];
 	snprintf(path, sizeof(path), "%s/%s", name, file);
@@ -277,10 +283,11 @@ int cgroup_usage(const struct cgroup_host *h, const char *name, struct cgroup_us
 		const struct cgroup_tree *t = &h->trees[i];
 		int r = 0;
 		if (t->controllers & 1u << CGROUP_MEMORY) {
-			r = read_u64(t, name, t->v2 ? "memory.current" : "memory.usage_in_bytes", NULL, &u.memory_bytes);
+			r = read_u64(t, name, t->v2 ? "memory.current" : "memory.usage_in_bytes", NULL,
+				     &u.memory_bytes);
 			if (r == 0)
-				r = read_u64(t, name, t->v2 ? "memory.events" : "memory.oom_control", "oom_kill",
-					     &u.oom_kills);
+				r = read_u64(t, name, t->v2 ? "memory.events" : "memory.oom_control",
+					     "oom_kill", &u.oom_kills);
 		}
 		if (r == 0 && t->controllers & 1u << CGROUP_PIDS)
 			r = read_u64(t, name, "pids.current", NULL, &u.pids);

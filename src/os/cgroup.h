@@ -14,10 +14,10 @@ enum cgroup_controller { CGROUP_MEMORY, CGROUP_CPU, CGROUP_PIDS, CGROUP_CPUACCT,
 
 /* One hierarchy in which we make groups. */
 struct cgroup_tree {
-	int dir;           /* our subtree: the directory in which groups are made */
+	int dir; /* our subtree: the directory in which groups are made */
 	bool v2;
 	unsigned controllers; /* bits of enum cgroup_controller */
-	char path[256];    /* of dir, for messages */
+	char path[256];       /* of dir, for messages */
 };
 
 #define CGROUP_TREES (CGROUP_CONTROLLERS + 1)
@@ -25,8 +25,8 @@ struct cgroup_tree {
 struct cgroup_host {
 	struct cgroup_tree trees[CGROUP_TREES];
 	unsigned n;
-	int unified;       /* index of the v2 tree (kill, and birth in the group), or -1 */
-	bool swap_limit;   /* swap can be limited, or there is none */
+	int unified;                      /* index of the v2 tree (kill, and birth in the group), or -1 */
+	bool swap_limit;                  /* swap can be limited, or there is none */
 	char why[CGROUP_CONTROLLERS][96]; /* "" or the reason why a controller cannot be had */
 };
 
@@ -50,11 +50,12 @@ int cgroup_restore(struct cgroup_host *h, struct view text) _must_check_;
 void cgroup_close(struct cgroup_host *h);
 
 /* Makes the group in all hierarchies with its limits. On failure nothing is left. */
-int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l, struct err *e) _must_check_;
+int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l,
+		struct err *e) _must_check_;
 /* Fds by which a child joins: v1 "tasks" files to which it writes "0" (ret_tasks,
  * *ret_n of them, the caller closes), and the v2 directory to be born in (or -1). */
-int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES], unsigned *ret_n,
-		    int *ret_v2, struct err *e) _must_check_;
+int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],
+		    unsigned *ret_n, int *ret_v2, struct err *e) _must_check_;
 /* Kills everything in the group; does not wait. 0 also when it is gone already. */
 int cgroup_kill(const struct cgroup_host *h, const char *name) _must_check_;
 /* Stops or lets go everything in the group; returns when it stands still (at most

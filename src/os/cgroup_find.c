@@ -104,8 +104,8 @@ static int descend(int dir, const char *name, bool v2, unsigned *controllers)
 	return fd;
 }
 
-static int add_tree(struct cgroup_host *h, const char *base, const char *parent, const char *instance, bool v2,
-		    unsigned controllers)
+static int add_tree(struct cgroup_host *h, const char *base, const char *parent, const char *instance,
+		    bool v2, unsigned controllers)
 {
 	_cleanup_(closep) int top = open_dir(base);
 	if (top < 0)
@@ -137,7 +137,8 @@ static int add_tree(struct cgroup_host *h, const char *base, const char *parent,
 }
 
 /* One line of mountinfo: root, mount point, type and super options. */
-static bool mount_line(struct view line, struct view *root, struct view *point, struct view *type, struct view *super)
+static bool mount_line(struct view line, struct view *root, struct view *point, struct view *type,
+		       struct view *super)
 {
 	struct view rest = line;
 	for (int i = 0; i < 3; i++)
@@ -229,7 +230,8 @@ int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance,
 		return err_sys(e, ERR_WALLS, r, "cannot read the machine's control groups");
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
 		if (!(seen & 1u << c) && !h->why[c][0])
-			snprintf(h->why[c], sizeof(h->why[c]), "no mounted hierarchy offers it to this group");
+			snprintf(h->why[c], sizeof(h->why[c]),
+				 "no mounted hierarchy offers it to this group");
 	h->swap_limit = has_swap_limit(h);
 	return 0;
 }
@@ -270,7 +272,8 @@ int cgroup_restore(struct cgroup_host *h, struct view text)
 	}
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
 		if (!(seen & 1u << c))
-			snprintf(h->why[c], sizeof(h->why[c]), "no mounted hierarchy offered it at the first start");
+			snprintf(h->why[c], sizeof(h->why[c]),
+				 "no mounted hierarchy offered it at the first start");
 	h->swap_limit = has_swap_limit(h);
 	return h->n ? 0 : -ENOENT;
 }

@@ -13,4 +13,5 @@
  * it is negative; `setting` is what named the uid. Before the first thread. */
 int confine_identity(const char *setting, uint32_t uid, int root, struct err *e) _must_check_;
 /* No files but the given ones (Landlock), no calls but those of the filter (seccomp_*). */
-int confine_reach(const struct landlock_rule *files, size_t n, void (*filter)(uint8_t *rules), struct err *e) _must_check_;
+int confine_reach(const struct landlock_rule *files, size_t n, void (*filter)(uint8_t *rules),
+		  struct err *e) _must_check_;

@@ -13,11 +13,11 @@
 #include "fd.h"
 #include "poison.h"
 
-#define FS_REFER (1ull << 13)     /* ABI 2 */
-#define FS_TRUNCATE (1ull << 14)  /* ABI 3 */
-#define FS_IOCTL_DEV (1ull << 15) /* ABI 5 */
-#define SCOPE_ABSTRACT 1ull       /* ABI 6 */
-#define SCOPE_SIGNAL 2ull
+#define FS_REFER       (1ull << 13) /* ABI 2 */
+#define FS_TRUNCATE    (1ull << 14) /* ABI 3 */
+#define FS_IOCTL_DEV   (1ull << 15) /* ABI 5 */
+#define SCOPE_ABSTRACT 1ull         /* ABI 6 */
+#define SCOPE_SIGNAL   2ull
 
 struct ruleset_attr {
 	uint64_t fs, net, scoped;
@@ -59,8 +59,8 @@ static uint64_t bits(enum landlock_access access, uint64_t all)
 /* The kernel refuses a rule for a file that speaks of what only directories can have. */
 static uint64_t fitting(int fd, uint64_t access)
 {
-	const uint64_t file = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
-			      FS_TRUNCATE | FS_IOCTL_DEV;
+	const uint64_t file = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+			      LANDLOCK_ACCESS_FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV;
 	struct stat st;
 	return fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode) ? access & file : access;
 }
@@ -77,8 +77,9 @@ int landlock_only(const struct landlock_rule *rules, size_t n)
 	if (fd < 0)
 		return -errno;
 	for (size_t i = 0; i < n; i++) {
-		struct landlock_path_beneath_attr rule = {
-			.allowed_access = fitting(rules[i].fd, bits(rules[i].access, all)), .parent_fd = rules[i].fd };
+		struct landlock_path_beneath_attr rule = { .allowed_access = fitting(
+								   rules[i].fd, bits(rules[i].access, all)),
+							   .parent_fd = rules[i].fd };
 		if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
 			return -errno;
 	}

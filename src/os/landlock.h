@@ -6,7 +6,12 @@
 
 #include "defs.h"
 
-enum landlock_access { LANDLOCK_READ, LANDLOCK_RUN /* READ, and executing */, LANDLOCK_WRITE /* implies READ; no device nodes */, LANDLOCK_ALL };
+enum landlock_access {
+	LANDLOCK_READ,
+	LANDLOCK_RUN /* READ, and executing */,
+	LANDLOCK_WRITE /* implies READ; no device nodes */,
+	LANDLOCK_ALL
+};
 
 struct landlock_rule {
 	int fd; /* a directory or file, O_PATH will do */

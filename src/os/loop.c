@@ -47,7 +47,7 @@ static void on_wake(struct loop_io *io, uint32_t events)
 	struct loop *l = io->loop;
 	struct list mine = LIST_INIT(mine);
 	pthread_mutex_lock(&l->lock);
-	LIST_EACH(it, &l->posted) {
+	LIST_EACH (it, &l->posted) {
 		list_del(it);
 		list_append(&mine, it);
 	}
@@ -291,7 +291,7 @@ void loop_cancel(struct loop *l, struct loop_task *task)
 static void run_deferred(struct loop *l)
 {
 	struct list mine = LIST_INIT(mine);
-	LIST_EACH(it, &l->deferred) {
+	LIST_EACH (it, &l->deferred) {
 		list_del(it);
 		list_append(&mine, it);
 	}

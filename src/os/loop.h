@@ -46,7 +46,8 @@ int loop_io_start(struct loop *l, struct loop_io *io, int fd, uint32_t events,
 		  void (*on_event)(struct loop_io *, uint32_t)) _must_check_;
 int loop_io_want(struct loop_io *io, uint32_t events) _must_check_; /* no syscall when unchanged */
 void loop_io_stop(struct loop_io *io);
-/* The same without a syscall, where the fd is closed next and nobody has a copy of it: the close takes it out. */
+/* The same without a syscall, where the fd is closed next and nobody has a copy of it: the close takes it
+ * out. */
 void loop_io_leave(struct loop_io *io);
 /* Stops it and closes its fd, if it has one; for those who own it. */
 void loop_io_close(struct loop_io *io);

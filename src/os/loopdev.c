@@ -61,10 +61,12 @@ int loopdev_attach(int file, char ret_path[32], int *ret_fd)
 		_cleanup_(closep) int dev = open(ret_path, O_RDWR | O_CLOEXEC);
 		if (dev < 0)
 			return -errno;
-		struct loop_config c = { .fd = (uint32_t)file, .block_size = 4096,
+		struct loop_config c = { .fd = (uint32_t)file,
+					 .block_size = 4096,
 					 .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO };
 		if (ioctl(dev, LOOP_CONFIGURE, &c) < 0) {
-			c.info.lo_flags = LO_FLAGS_AUTOCLEAR; /* the file system below may not do direct I/O */
+			c.info.lo_flags =
+				LO_FLAGS_AUTOCLEAR; /* the file system below may not do direct I/O */
 			if (errno == EBUSY || ioctl(dev, LOOP_CONFIGURE, &c) < 0) {
 				if (errno != EBUSY)
 					return -errno;

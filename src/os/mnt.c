@@ -30,7 +30,8 @@ static int fail(int fs)
 
 int mnt_tree(int dirfd, const char *path, uint64_t attr, int userns)
 {
-	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (path[0] ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH);
+	unsigned flags =
+		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (path[0] ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH);
 	_cleanup_(closep) int fd = open_tree(dirfd, path, flags);
 	if (fd < 0)
 		return -errno;

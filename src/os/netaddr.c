@@ -14,7 +14,8 @@ struct range {
 	enum netaddr_kind kind;
 };
 
-#define NET(a, b, c, d, bits) ((uint32_t)(a) << 24 | (b) << 16 | (c) << 8 | (d)), (bits) ? ~0u << (32 - (bits)) : 0
+#define NET(a, b, c, d, bits)                                                                                \
+	((uint32_t)(a) << 24 | (b) << 16 | (c) << 8 | (d)), (bits) ? ~0u << (32 - (bits)) : 0
 
 static const struct range v4[] = {
 	{ NET(0, 0, 0, 0, 8), NETADDR_OTHER },
@@ -48,7 +49,8 @@ static uint32_t read_v4(const uint8_t *p)
 
 static enum netaddr_kind kind_v6(const uint8_t a[16])
 {
-	static const uint8_t zero[16], nat64[12] = { 0, 0x64, 0xff, 0x9b }, ec2[16] = { 0xfd, 0, 0x0e, 0xc2, [14] = 2, 0x54 };
+	static const uint8_t zero[16], nat64[12] = { 0, 0x64, 0xff, 0x9b },
+				       ec2[16] = { 0xfd, 0, 0x0e, 0xc2, [14] = 2, 0x54 };
 	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
 
 	if (memcmp(a, mapped, 12) == 0 || memcmp(a, nat64, 12) == 0)

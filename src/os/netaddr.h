@@ -10,7 +10,7 @@
 
 enum netaddr_kind {
 	NETADDR_PUBLIC,
-	NETADDR_PRIVATE,    /* RFC 1918, shared (RFC 6598), unique local */
+	NETADDR_PRIVATE, /* RFC 1918, shared (RFC 6598), unique local */
 	NETADDR_LOOPBACK,
 	NETADDR_LINK_LOCAL, /* with it the metadata services of clouds */
 	NETADDR_OTHER,      /* unspecified, multicast, broadcast, reserved: nothing to connect to */
@@ -19,6 +19,7 @@ enum netaddr_kind {
 /* IPv4 within IPv6 (mapped, NAT64, 6to4) counts as the IPv4 address that it is. */
 enum netaddr_kind netaddr_kind(const struct sockaddr *sa);
 /* A numeric address, without brackets; -EINVAL. */
-int netaddr_parse(struct view text, uint16_t port, struct sockaddr_storage *ret, socklen_t *ret_len) _must_check_;
+int netaddr_parse(struct view text, uint16_t port, struct sockaddr_storage *ret,
+		  socklen_t *ret_len) _must_check_;
 /* Whether a policy ("none", "link-local", "private") refuses it; OTHER is always refused. */
 bool netaddr_refused(const struct sockaddr *sa, struct view policy);

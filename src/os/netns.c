@@ -70,10 +70,14 @@ static int local_default(int nl, int family)
 		struct rtattr oif;
 		uint32_t index;
 	} m = {
-		.head = { .nlmsg_len = sizeof(m), .nlmsg_type = RTM_NEWROUTE,
+		.head = { .nlmsg_len = sizeof(m),
+			  .nlmsg_type = RTM_NEWROUTE,
 			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE | NLM_F_ACK },
-		.route = { .rtm_family = (unsigned char)family, .rtm_table = RT_TABLE_LOCAL, .rtm_protocol = RTPROT_STATIC,
-			   .rtm_scope = family == AF_INET ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE, .rtm_type = RTN_LOCAL },
+		.route = { .rtm_family = (unsigned char)family,
+			   .rtm_table = RT_TABLE_LOCAL,
+			   .rtm_protocol = RTPROT_STATIC,
+			   .rtm_scope = family == AF_INET ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE,
+			   .rtm_type = RTN_LOCAL },
 		.oif = { .rta_len = RTA_LENGTH(sizeof(uint32_t)), .rta_type = RTA_OIF },
 		.index = LO,
 	};
@@ -116,7 +120,8 @@ static int bound(int type, uint16_t port, bool six)
 		return -errno;
 	if (six && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) < 0)
 		return -errno;
-	if (bind(fd, six ? (struct sockaddr *)&any6 : (struct sockaddr *)&any4, six ? sizeof(any6) : sizeof(any4)) < 0)
+	if (bind(fd, six ? (struct sockaddr *)&any6 : (struct sockaddr *)&any4,
+		 six ? sizeof(any6) : sizeof(any4)) < 0)
 		return -errno;
 	return TAKE_FD(fd);
 }
@@ -132,8 +137,8 @@ static int make_sockets(struct netns_gate *g, bool six)
 	g->dns = bound(SOCK_DGRAM, NETNS_DNS_PORT, six);
 	if (g->dns < 0)
 		return g->dns;
-	/* Where a question was sent to, so that the answer comes from there. An address that is local by a route alone
-	 * is good enough for IPv4; IPv6 wants to be told. */
+	/* Where a question was sent to, so that the answer comes from there. An address that is local by a
+	 * route alone is good enough for IPv4; IPv6 wants to be told. */
 	int level = six ? IPPROTO_IPV6 : IPPROTO_IP;
 	if (setsockopt(g->dns, level, six ? IPV6_RECVPKTINFO : IP_PKTINFO, &one, sizeof(one)) < 0 ||
 	    setsockopt(g->dns, level, six ? IPV6_FREEBIND : IP_FREEBIND, &one, sizeof(one)) < 0)
@@ -151,7 +156,9 @@ static int bpf(enum bpf_cmd command, union bpf_attr *attr)
 
 static int make_map(const struct netns_gate *g)
 {
-	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_SOCKMAP, .key_size = 4, .value_size = 8, .max_entries = 2 };
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_SOCKMAP, .key_size = 4, .value_size = 8, .max_entries = 2
+	};
 	_cleanup_(closep) int map = bpf(BPF_MAP_CREATE, &attr);
 	for (uint32_t i = 0; map >= 0 && i < 2; i++) {
 		uint64_t fd = (uint64_t)(i == 0 ? g->tcp : g->dns);
@@ -166,16 +173,17 @@ static int make_map(const struct netns_gate *g)
 	return map < 0 ? map : TAKE_FD(map);
 }
 
-#define FIELD(name)              ((short)offsetof(struct bpf_sk_lookup, name))
-#define INSN(c, d, s, o, i)      ((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
-#define MOV(d, s)                INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
-#define MOV_IMM(d, i)            INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
-#define ADD_IMM(d, i)            INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
-#define OR(d, s)                 INSN(BPF_ALU64 | BPF_OR | BPF_X, d, s, 0, 0)
-#define LOAD(size, d, field)     INSN(BPF_LDX | (size) | BPF_MEM, d, 6, field, 0)
-#define STORE_IMM(off, i)        INSN(BPF_ST | BPF_W | BPF_MEM, 10, 0, off, i)
-#define CALL(fn)                 INSN(BPF_JMP | BPF_CALL, 0, 0, 0, fn)
-#define JUMP(op, d, i, off)      INSN(BPF_JMP | (op) | BPF_K, d, 0, off, i)
+#define FIELD(name) ((short)offsetof(struct bpf_sk_lookup, name))
+#define INSN(c, d, s, o, i)                                                                                  \
+	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
+#define MOV(d, s)            INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define MOV_IMM(d, i)        INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define ADD_IMM(d, i)        INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define OR(d, s)             INSN(BPF_ALU64 | BPF_OR | BPF_X, d, s, 0, 0)
+#define LOAD(size, d, field) INSN(BPF_LDX | (size) | BPF_MEM, d, 6, field, 0)
+#define STORE_IMM(off, i)    INSN(BPF_ST | BPF_W | BPF_MEM, 10, 0, off, i)
+#define CALL(fn)             INSN(BPF_JMP | BPF_CALL, 0, 0, 0, fn)
+#define JUMP(op, d, i, off)  INSN(BPF_JMP | (op) | BPF_K, d, 0, off, i)
 
 static int load_program(int map)
 {
@@ -186,7 +194,7 @@ static int load_program(int map)
 		/*  2 */ JUMP(BPF_JNE, 2, AF_INET, 3), /* to 6 */
 		/*  3 */ LOAD(BPF_B, 3, FIELD(local_ip4)),
 		/*  4 */ JUMP(BPF_JEQ, 3, 127, 28), /* to 33 */
-		/*  5 */ JUMP(BPF_JA, 0, 0, 8), /* to 14 */
+		/*  5 */ JUMP(BPF_JA, 0, 0, 8),     /* to 14 */
 		/*  6 */ LOAD(BPF_W, 3, FIELD(local_ip6)),
 		/*  7 */ LOAD(BPF_W, 4, FIELD(local_ip6) + 4),
 		/*  8 */ OR(3, 4),
@@ -201,7 +209,8 @@ static int load_program(int map)
 		/* 17 */ LOAD(BPF_W, 2, FIELD(local_port)),
 		/* 18 */ JUMP(BPF_JNE, 2, NETNS_DNS_PORT, 14), /* to 33 */
 		/* 19 */ STORE_IMM(-4, 1),
-		/* 20 */ { .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
+		/* 20 */
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
 		/* 21 */ { 0 },
 		/* 22 */ MOV(2, 10),
 		/* 23 */ ADD_IMM(2, -4),
@@ -249,7 +258,8 @@ static int apply_rules(const struct netns_gate *g, bool six)
 {
 	struct nft_batch rules;
 	int one = 1;
-	if (setsockopt(g->tcp, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_TRANSPARENT : IP_TRANSPARENT, &one, sizeof(one)) < 0)
+	if (setsockopt(g->tcp, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_TRANSPARENT : IP_TRANSPARENT, &one,
+		       sizeof(one)) < 0)
 		return -errno;
 	int r = nft_capture(&rules, NETNS_PROXY_PORT);
 	if (r == 0)

@@ -36,8 +36,8 @@
 #include "poison.h"
 
 #define PRIORITY_MANGLE (-150) /* before anything that would look at the destination */
-#define DADDR4 16              /* where an IPv4 header has it */
-#define DADDR6 24
+#define DADDR4          16     /* where an IPv4 header has it */
+#define DADDR6          24
 
 /* ---- bytes ---- */
 
@@ -86,10 +86,15 @@ static void close_attr(struct nft_batch *b, size_t at)
 		memcpy(b->p + at + offsetof(struct nlattr, nla_len), &n, sizeof(n));
 }
 
-static void open_message(struct nft_batch *b, uint16_t type, uint16_t flags, uint8_t family, uint16_t resource)
+static void open_message(struct nft_batch *b, uint16_t type, uint16_t flags, uint8_t family,
+			 uint16_t resource)
 {
-	const struct nlmsghdr head = { .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | flags, .nlmsg_seq = ++b->seq };
-	const struct nfgenmsg gen = { .nfgen_family = family, .version = NFNETLINK_V0, .res_id = htons(resource) };
+	const struct nlmsghdr head = { .nlmsg_type = type,
+				       .nlmsg_flags = NLM_F_REQUEST | flags,
+				       .nlmsg_seq = ++b->seq };
+	const struct nfgenmsg gen = { .nfgen_family = family,
+				      .version = NFNETLINK_V0,
+				      .res_id = htons(resource) };
 	b->message = b->n;
 	put(b, &head, sizeof(head));
 	put(b, &gen, sizeof(gen));
@@ -211,7 +216,8 @@ static void accept_protocol_but(struct nft_batch *b, uint8_t protocol)
 	close_rule(b, at);
 }
 
-static void accept_destination(struct nft_batch *b, uint8_t family, uint32_t offset, const void *value, size_t n)
+static void accept_destination(struct nft_batch *b, uint8_t family, uint32_t offset, const void *value,
+			       size_t n)
 {
 	size_t at = open_rule(b, 0);
 	load_meta(b, NFT_META_NFPROTO);
@@ -293,8 +299,8 @@ int nft_apply(const struct nft_batch *b)
 		return -errno;
 	if (sendto(nl, b->p, b->n, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
 		return -errno;
-	/* The kernel works while it is sent to: all answers are there by now, errors of the whole before those of
-	 * its messages. The message before the last is the rule that asked for one. */
+	/* The kernel works while it is sent to: all answers are there by now, errors of the whole before
+	 * those of its messages. The message before the last is the rule that asked for one. */
 	for (;;) {
 		ssize_t n = recv(nl, answers, sizeof(answers), MSG_DONTWAIT);
 		if (n < 0)

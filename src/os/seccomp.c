@@ -104,7 +104,8 @@ static void check_setsockopt(struct seccomp_filter *f)
 {
 	/* BPF programs on sockets, and kernel TLS and its kin (TCP_ULP). */
 	static const uint32_t bpf[] = { 26 /* SO_ATTACH_FILTER */, 50 /* SO_ATTACH_BPF */,
-					51 /* SO_ATTACH_REUSEPORT_CBPF */, 52 /* SO_ATTACH_REUSEPORT_EBPF */ };
+					51 /* SO_ATTACH_REUSEPORT_CBPF */,
+					52 /* SO_ATTACH_REUSEPORT_EBPF */ };
 	load(f, ARG(1));
 	put(f, BPF_JMP | BPF_JEQ | BPF_K, 6 /* SOL_TCP */, 0, 4);
 	load(f, ARG(2));
@@ -121,7 +122,8 @@ static void check_setsockopt(struct seccomp_filter *f)
 static void check_ioctl(struct seccomp_filter *f)
 {
 	/* Typing into another's terminal, and line disciplines. */
-	static const uint32_t refused[] = { 0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */, 0x5423 /* TIOCSETD */ };
+	static const uint32_t refused[] = { 0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */,
+					    0x5423 /* TIOCSETD */ };
 	load(f, ARG(1));
 	for (size_t i = 0; i < ELEMS(refused); i++)
 		ret_if(f, refused[i], RET_ERRNO(EPERM));

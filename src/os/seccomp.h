@@ -16,7 +16,7 @@
 enum seccomp_rule {
 	SECCOMP_UNKNOWN = 0, /* ENOSYS */
 	SECCOMP_ALLOW,
-	SECCOMP_REFUSE,      /* EPERM */
+	SECCOMP_REFUSE, /* EPERM */
 	SECCOMP_CHECKS,
 	SECCOMP_CHECK_CLONE = SECCOMP_CHECKS, /* no new namespaces */
 	SECCOMP_CHECK_THREAD,                 /* clone for threads only */
@@ -36,11 +36,11 @@ struct seccomp_filter {
 };
 
 /* The filters that there are. */
-void seccomp_box(uint8_t rules[SECCOMP_CALLS]); /* everything in a box, PID 1 too */
-void seccomp_api(uint8_t rules[SECCOMP_CALLS]); /* paddock-api */
-void seccomp_hook(uint8_t rules[SECCOMP_CALLS]); /* paddock-hook */
-void seccomp_ai(uint8_t rules[SECCOMP_CALLS]);   /* paddock-ai */
-void seccomp_gate(uint8_t rules[SECCOMP_CALLS]); /* paddock-gate */
+void seccomp_box(uint8_t rules[SECCOMP_CALLS]);   /* everything in a box, PID 1 too */
+void seccomp_api(uint8_t rules[SECCOMP_CALLS]);   /* paddock-api */
+void seccomp_hook(uint8_t rules[SECCOMP_CALLS]);  /* paddock-hook */
+void seccomp_ai(uint8_t rules[SECCOMP_CALLS]);    /* paddock-ai */
+void seccomp_gate(uint8_t rules[SECCOMP_CALLS]);  /* paddock-gate */
 void seccomp_vault(uint8_t rules[SECCOMP_CALLS]); /* paddock-vault */
 
 int seccomp_compile(const uint8_t rules[SECCOMP_CALLS], struct seccomp_filter *ret) _must_check_; /* -E2BIG */

@@ -88,12 +88,9 @@ static const struct {
 	uint16_t nr;
 	uint8_t rule;
 } checked[] = {
-	{ __NR_clone, SECCOMP_CHECK_CLONE },
-	{ __NR_unshare, SECCOMP_CHECK_UNSHARE },
-	{ __NR_socket, SECCOMP_CHECK_SOCKET },
-	{ __NR_socketpair, SECCOMP_CHECK_SOCKETPAIR },
-	{ __NR_ioctl, SECCOMP_CHECK_IOCTL },
-	{ __NR_personality, SECCOMP_CHECK_PERSONALITY },
+	{ __NR_clone, SECCOMP_CHECK_CLONE },           { __NR_unshare, SECCOMP_CHECK_UNSHARE },
+	{ __NR_socket, SECCOMP_CHECK_SOCKET },         { __NR_socketpair, SECCOMP_CHECK_SOCKETPAIR },
+	{ __NR_ioctl, SECCOMP_CHECK_IOCTL },           { __NR_personality, SECCOMP_CHECK_PERSONALITY },
 	{ __NR_setsockopt, SECCOMP_CHECK_SETSOCKOPT },
 };
 

@@ -26,7 +26,8 @@ int service_number(const char *variable, uint32_t *ret, struct err *e)
 	const char *text = getenv(variable);
 
 	if (!text || num_u32(view_of(text), ret) < 0)
-		return err_set(e, ERR_INTERNAL, "%s must be a number (this program is started by paddockd)", variable);
+		return err_set(e, ERR_INTERNAL, "%s must be a number (this program is started by paddockd)",
+			       variable);
 	return 0;
 }
 

@@ -69,7 +69,8 @@ static long clone3_call(struct clone_args *args, size_t size, int (*fn)(void *),
 
 static void *new_stack(void)
 {
-	void *p = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	void *p = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1,
+		       0);
 	return p == MAP_FAILED ? NULL : p;
 }
 

@@ -10,8 +10,8 @@
 #include "defs.h"
 
 struct spawn {
-	uint64_t flags;   /* CLONE_NEW*; CLONE_VM|CLONE_VFORK|CLONE_PIDFD are added */
-	int cgroup;       /* fd of a v2 cgroup to be born in, or -1 */
+	uint64_t flags;       /* CLONE_NEW*; CLONE_VM|CLONE_VFORK|CLONE_PIDFD are added */
+	int cgroup;           /* fd of a v2 cgroup to be born in, or -1 */
 	int (*fn)(void *arg); /* on a stack of its own, in shared memory: no malloc, no stdio */
 	void *arg;
 };

@@ -12,7 +12,8 @@
 #include "defs.h"
 #include "poison.h"
 
-/* Code and constants: never written to (what the loader writes lies elsewhere), so nothing is lost with their pages. */
+/* Code and constants: never written to (what the loader writes lies elsewhere), so nothing is lost with their
+ * pages. */
 static int drop_mapped(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;

@@ -59,7 +59,8 @@ static int read_head(struct connect_reader *r, struct view *in)
 	}
 	if (r->n_head < CONNECT_HEAD)
 		return 0;
-	r->want = (uint32_t)r->head[1] << 24 | (uint32_t)r->head[2] << 16 | (uint32_t)r->head[3] << 8 | r->head[4];
+	r->want = (uint32_t)r->head[1] << 24 | (uint32_t)r->head[2] << 16 | (uint32_t)r->head[3] << 8 |
+		  r->head[4];
 	if (r->head[0] == CONNECT_COMPRESSED)
 		return -EOPNOTSUPP;
 	if (r->head[0] != 0)
@@ -136,10 +137,10 @@ int connect_status(enum err_code code)
 		const char *name;
 		int status;
 	} map[] = {
-		{ "canceled", 499 },	    { "invalid_argument", 400 },   { "deadline_exceeded", 504 },
-		{ "not_found", 404 },	    { "already_exists", 409 },	   { "permission_denied", 403 },
+		{ "canceled", 499 },           { "invalid_argument", 400 },    { "deadline_exceeded", 504 },
+		{ "not_found", 404 },          { "already_exists", 409 },      { "permission_denied", 403 },
 		{ "resource_exhausted", 429 }, { "failed_precondition", 400 }, { "out_of_range", 400 },
-		{ "unimplemented", 501 },   { "unavailable", 503 },	   { "unauthenticated", 401 },
+		{ "unimplemented", 501 },      { "unavailable", 503 },         { "unauthenticated", 401 },
 	};
 	struct view name = view_of(err_connect(code));
 

@@ -79,7 +79,8 @@ int dns_query_parse(struct view in, struct dns_query *ret)
 	q.question = at + 4 - HEADER;
 	at += 4;
 	if (u16(m + 10) == 1) {
-		if (at + 11 > in.n || m[at] != 0 || u16(m + at + 1) != DNS_OPT || u16(m + at + 9) > in.n - at - 11)
+		if (at + 11 > in.n || m[at] != 0 || u16(m + at + 1) != DNS_OPT ||
+		    u16(m + at + 9) > in.n - at - 11)
 			return -EOPNOTSUPP;
 		q.edns = true;
 	}
@@ -87,8 +88,8 @@ int dns_query_parse(struct view in, struct dns_query *ret)
 	return q.class == CLASS_IN ? 0 : -EOPNOTSUPP;
 }
 
-int dns_answer(struct buf *out, struct view in, const struct dns_query *q, unsigned rcode, const struct dns_address *found,
-	       size_t n, uint32_t ttl)
+int dns_answer(struct buf *out, struct view in, const struct dns_query *q, unsigned rcode,
+	       const struct dns_address *found, size_t n, uint32_t ttl)
 {
 	size_t size = q->type == DNS_AAAA ? 16 : 4;
 
@@ -161,8 +162,8 @@ int dns_reply_parse(struct view in, struct view question, uint16_t type, struct 
 	struct dns_reply r = { .ttl = UINT32_MAX };
 
 	/* The id and the question must be ours, byte by byte. */
-	if (in.n < question.n || question.n < HEADER || memcmp(m, question.p, 2) != 0 || !(m[2] & 0x80) || u16(m + 4) != 1 ||
-	    memcmp(m + HEADER, question.p + HEADER, question.n - HEADER) != 0)
+	if (in.n < question.n || question.n < HEADER || memcmp(m, question.p, 2) != 0 || !(m[2] & 0x80) ||
+	    u16(m + 4) != 1 || memcmp(m + HEADER, question.p + HEADER, question.n - HEADER) != 0)
 		return -EBADMSG;
 	r.rcode = m[3] & 15;
 	r.truncated = m[2] & 2;

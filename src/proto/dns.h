@@ -11,12 +11,19 @@
 #define DNS_NAME    256
 
 enum { DNS_A = 1, DNS_AAAA = 28, DNS_OPT = 41 };
-enum { DNS_NOERROR = 0, DNS_FORMERR = 1, DNS_SERVFAIL = 2, DNS_NXDOMAIN = 3, DNS_NOTIMP = 4, DNS_REFUSED = 5 };
+enum {
+	DNS_NOERROR = 0,
+	DNS_FORMERR = 1,
+	DNS_SERVFAIL = 2,
+	DNS_NXDOMAIN = 3,
+	DNS_NOTIMP = 4,
+	DNS_REFUSED = 5
+};
 
 struct dns_query {
 	uint16_t id, type, class;
 	bool recursion, edns;
-	size_t question; /* bytes of the question, behind the header, as they came */
+	size_t question;     /* bytes of the question, behind the header, as they came */
 	char name[DNS_NAME]; /* "" for the root */
 };
 
@@ -28,8 +35,8 @@ struct dns_address {
 	uint8_t b[16]; /* four bytes of an A */
 };
 /* An answer to a query, whose bytes are `in`: addresses of the query's type. */
-int dns_answer(struct buf *out, struct view in, const struct dns_query *q, unsigned rcode, const struct dns_address *found,
-	       size_t n, uint32_t ttl);
+int dns_answer(struct buf *out, struct view in, const struct dns_query *q, unsigned rcode,
+	       const struct dns_address *found, size_t n, uint32_t ttl);
 
 /* A question of our own; -EINVAL for a name that is none. */
 int dns_question(struct buf *out, uint16_t id, struct view name, uint16_t type) _must_check_;

@@ -116,7 +116,8 @@ bool h2_session_affords(struct h2_budget *b, const nghttp2_frame *f, uint64_t no
 	case NGHTTP2_PRIORITY:
 		return rate_spend(&b->chatter, now_ms);
 	case NGHTTP2_DATA:
-		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) || rate_spend(&b->chatter, now_ms);
+		return f->hd.length || (f->hd.flags & NGHTTP2_FLAG_END_STREAM) ||
+		       rate_spend(&b->chatter, now_ms);
 	default:
 		return true;
 	}
@@ -140,7 +141,8 @@ int h2_session_take(nghttp2_session *session, struct buf *out, size_t most)
 		if (n < 0)
 			return -EPROTO;
 		int r = buf_append(out, p, (size_t)n);
-		/* The session's own buffer, which lives as long as it does and is only written to from here on. */
+		/* The session's own buffer, which lives as long as it does and is only written to from here
+		 * on. */
 		if (out->secret)
 			explicit_bzero((void *)(uintptr_t)p, (size_t)n);
 		if (r < 0)

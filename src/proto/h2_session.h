@@ -24,11 +24,11 @@ struct h2_session_calls {
 
 struct h2_session_setup {
 	const struct h2_session_calls *calls;
-	void *arg;            /* of theirs */
-	bool client;          /* it speaks to a server */
-	bool secret;          /* its memory is wiped when it is given back */
-	size_t head_out;      /* bytes of the largest head that is sent; 0: libnghttp2's 64 KiB */
-	int32_t window;       /* of all streams together */
+	void *arg;       /* of theirs */
+	bool client;     /* it speaks to a server */
+	bool secret;     /* its memory is wiped when it is given back */
+	size_t head_out; /* bytes of the largest head that is sent; 0: libnghttp2's 64 KiB */
+	int32_t window;  /* of all streams together */
 	const nghttp2_settings_entry *settings;
 	size_t n_settings;
 };
@@ -40,7 +40,7 @@ int h2_session_new(const struct h2_session_setup *s, nghttp2_session **ret) _mus
 struct h2_budget {
 	struct rate resets, settings, chatter;
 };
-#define H2_BUDGET(resets_n, resets_each_second) \
+#define H2_BUDGET(resets_n, resets_each_second)                                                              \
 	((struct h2_budget){ RATE((resets_n), (resets_each_second)), RATE(20, 1), RATE(1000, 100) })
 
 /* False: the peer asks for more than it may. */
@@ -48,6 +48,7 @@ bool h2_session_affords(struct h2_budget *b, const nghttp2_frame *f, uint64_t no
 /* And is sent away. What a callback returns. */
 int h2_session_calm(nghttp2_session *session);
 
-/* What is due, until `out` has `most` bytes or a frame more; -EPROTO. Of a secret buffer no copy is left in the session. */
+/* What is due, until `out` has `most` bytes or a frame more; -EPROTO. Of a secret buffer no copy is left in
+ * the session. */
 int h2_session_take(nghttp2_session *session, struct buf *out, size_t most) _must_check_;
 bool h2_session_is_over(nghttp2_session *session);

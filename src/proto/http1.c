@@ -18,18 +18,16 @@ enum phase { PHASE_START, PHASE_REQUEST_LINE, PHASE_HEADERS, PHASE_DONE };
 /* RFC 9110 token characters, mapped to lower case; 0 for all others. */
 static const char token_lower[256] = {
 	['!'] = '!', ['#'] = '#', ['$'] = '$', ['%'] = '%', ['&'] = '&', ['\''] = '\'', ['*'] = '*',
-	['+'] = '+', ['-'] = '-', ['.'] = '.', ['^'] = '^', ['_'] = '_', ['`'] = '`', ['|'] = '|',
-	['~'] = '~',
-	['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4', ['5'] = '5', ['6'] = '6',
-	['7'] = '7', ['8'] = '8', ['9'] = '9',
-	['a'] = 'a', ['b'] = 'b', ['c'] = 'c', ['d'] = 'd', ['e'] = 'e', ['f'] = 'f', ['g'] = 'g',
-	['h'] = 'h', ['i'] = 'i', ['j'] = 'j', ['k'] = 'k', ['l'] = 'l', ['m'] = 'm', ['n'] = 'n',
-	['o'] = 'o', ['p'] = 'p', ['q'] = 'q', ['r'] = 'r', ['s'] = 's', ['t'] = 't', ['u'] = 'u',
-	['v'] = 'v', ['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
-	['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd', ['E'] = 'e', ['F'] = 'f', ['G'] = 'g',
-	['H'] = 'h', ['I'] = 'i', ['J'] = 'j', ['K'] = 'k', ['L'] = 'l', ['M'] = 'm', ['N'] = 'n',
-	['O'] = 'o', ['P'] = 'p', ['Q'] = 'q', ['R'] = 'r', ['S'] = 's', ['T'] = 't', ['U'] = 'u',
-	['V'] = 'v', ['W'] = 'w', ['X'] = 'x', ['Y'] = 'y', ['Z'] = 'z',
+	['+'] = '+', ['-'] = '-', ['.'] = '.', ['^'] = '^', ['_'] = '_', ['`'] = '`',   ['|'] = '|',
+	['~'] = '~', ['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4',   ['5'] = '5',
+	['6'] = '6', ['7'] = '7', ['8'] = '8', ['9'] = '9', ['a'] = 'a', ['b'] = 'b',   ['c'] = 'c',
+	['d'] = 'd', ['e'] = 'e', ['f'] = 'f', ['g'] = 'g', ['h'] = 'h', ['i'] = 'i',   ['j'] = 'j',
+	['k'] = 'k', ['l'] = 'l', ['m'] = 'm', ['n'] = 'n', ['o'] = 'o', ['p'] = 'p',   ['q'] = 'q',
+	['r'] = 'r', ['s'] = 's', ['t'] = 't', ['u'] = 'u', ['v'] = 'v', ['w'] = 'w',   ['x'] = 'x',
+	['y'] = 'y', ['z'] = 'z', ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd',   ['E'] = 'e',
+	['F'] = 'f', ['G'] = 'g', ['H'] = 'h', ['I'] = 'i', ['J'] = 'j', ['K'] = 'k',   ['L'] = 'l',
+	['M'] = 'm', ['N'] = 'n', ['O'] = 'o', ['P'] = 'p', ['Q'] = 'q', ['R'] = 'r',   ['S'] = 's',
+	['T'] = 't', ['U'] = 'u', ['V'] = 'v', ['W'] = 'w', ['X'] = 'x', ['Y'] = 'y',   ['Z'] = 'z',
 };
 
 static inline bool is_alnum(unsigned char c)
@@ -74,8 +72,8 @@ bool http1_is_target(struct view v)
 		 * are rewritten by some proxies. */
 		if (c <= 0x20 || c >= 0x7f || c == '#' || c == '"' || c == '<' || c == '>' || c == '\\')
 			return false;
-		if (c == '%' && (v.n - i < 3 || !is_hex((unsigned char)v.p[i + 1]) ||
-				 !is_hex((unsigned char)v.p[i + 2])))
+		if (c == '%' &&
+		    (v.n - i < 3 || !is_hex((unsigned char)v.p[i + 1]) || !is_hex((unsigned char)v.p[i + 2])))
 			return false;
 	}
 	return true;
@@ -356,7 +354,8 @@ bool http1_request_news(size_t *seen, const char *p, size_t n, size_t max_bytes)
 	*seen = n;
 	if (had == 0 || had == n)
 		return had == 0 && n > 0;
-	return memchr(p + had, '\n', n - had) || (had < max_bytes / 2 && n >= max_bytes / 2) || n >= max_bytes;
+	return memchr(p + had, '\n', n - had) || (had < max_bytes / 2 && n >= max_bytes / 2) ||
+	       n >= max_bytes;
 }
 
 int http1_request_parse(struct http1_request *r, char *p, size_t n)

@@ -19,19 +19,19 @@ struct http1_request {
 
 	/* valid once the head is complete; views point into the caller's bytes */
 	struct view method;
-	struct view path;       /* begins with '/', or is "*" (OPTIONS only) */
-	struct view query;      /* without the '?' */
-	struct view host;       /* empty where HTTP/1.0 had none */
+	struct view path;  /* begins with '/', or is "*" (OPTIONS only) */
+	struct view query; /* without the '?' */
+	struct view host;  /* empty where HTTP/1.0 had none */
 	size_t n_headers;
 	int64_t content_length; /* -1: chunked; 0: no body */
 	uint8_t version;        /* 10 or 11 */
 	bool keep_alive, expect_continue;
 
-	const char *why;        /* after an error: a sentence for the client */
+	const char *why; /* after an error: a sentence for the client */
 
 	/* where parsing stands */
 	size_t line, scan;
-	struct view authority;  /* of an absolute-form target */
+	struct view authority; /* of an absolute-form target */
 	uint8_t phase;
 	bool has_length, has_coding, has_host, has_expect, says_close, says_keep_alive;
 };
@@ -62,10 +62,10 @@ bool http1_is_header(struct http_header h);
 enum http1_piece { HTTP1_MORE, HTTP1_DATA, HTTP1_END };
 
 struct http1_body {
-	uint64_t left;     /* of the length, or of the chunk */
-	uint32_t digits;   /* of the chunk size */
-	uint32_t ext;      /* bytes of chunk extensions so far */
-	uint32_t trailer;  /* bytes of trailers so far */
+	uint64_t left;    /* of the length, or of the chunk */
+	uint32_t digits;  /* of the chunk size */
+	uint32_t ext;     /* bytes of chunk extensions so far */
+	uint32_t trailer; /* bytes of trailers so far */
 	uint8_t state;
 	bool chunked;
 	const char *why;
@@ -81,25 +81,25 @@ int http1_body_next(struct http1_body *b, struct view *in, struct view *ret_data
 
 /* ---- answers (http1_write.c) ---- */
 
-#define HTTP1_DATE_SIZE 30
+#define HTTP1_DATE_SIZE      30
 #define HTTP1_LENGTH_CHUNKED (-1)
-#define HTTP1_LENGTH_NONE (-2) /* no body, or one that ends with the connection */
+#define HTTP1_LENGTH_NONE    (-2) /* no body, or one that ends with the connection */
 
 struct http1_answer {
 	int status;
 	int64_t length;
 	const char *content_type; /* may be NULL */
 	struct view date, request_id;
-	uint8_t version;          /* of the request */
+	uint8_t version; /* of the request */
 	bool keep_alive;
-	const char *upgrade;      /* with 101: to this protocol */
+	const char *upgrade; /* with 101: to this protocol */
 	const struct http_header *extra;
 	size_t n_extra;
 };
 
 /* Extra headers that are malformed or would change the framing are left out. */
 int http1_write_head(struct buf *out, const struct http1_answer *a);
-int http1_write_chunk(struct buf *out, struct view data); /* no bytes: nothing, not the end */
+int http1_write_chunk(struct buf *out, struct view data);          /* no bytes: nothing, not the end */
 int http1_write_last_chunk(struct buf *out, struct view trailers); /* whole lines, or nothing */
 void http1_write_date(char dst[HTTP1_DATE_SIZE], int64_t wall_s);
 bool http1_write_is_framing(struct view name); /* a header that only the server may set */

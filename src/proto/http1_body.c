@@ -10,25 +10,25 @@
 
 #include "poison.h"
 
-#define EXT_MAX 8192
+#define EXT_MAX     8192
 #define TRAILER_MAX 8192
 #define SIZE_DIGITS 16
 
 enum state {
-	LENGTH,      /* not chunked */
-	SIZE,        /* hex digits */
-	SIZE_LF,     /* LF of the size line */
-	EXT_START,   /* after ';' */
+	LENGTH,    /* not chunked */
+	SIZE,      /* hex digits */
+	SIZE_LF,   /* LF of the size line */
+	EXT_START, /* after ';' */
 	EXT_NAME,
-	EXT_EQUALS,  /* after '=' */
-	EXT_TOKEN,   /* an unquoted value */
+	EXT_EQUALS, /* after '=' */
+	EXT_TOKEN,  /* an unquoted value */
 	EXT_QUOTED,
-	EXT_ESCAPE,  /* after '\' in quotes */
-	EXT_CLOSED,  /* after the closing quote */
+	EXT_ESCAPE, /* after '\' in quotes */
+	EXT_CLOSED, /* after the closing quote */
 	DATA,
 	DATA_CR,
 	DATA_LF,
-	LAST_LINE,   /* at the start of a trailer, or of the final empty line */
+	LAST_LINE, /* at the start of a trailer, or of the final empty line */
 	TRAILER_NAME,
 	TRAILER_VALUE,
 	TRAILER_LF,

@@ -8,51 +8,53 @@
 
 #include "poison.h"
 
-#define LINE(code, reason) case code: return VIEW("HTTP/1.1 " #code " " reason "\r\n")
+#define LINE(code, reason)                                                                                   \
+	case code:                                                                                           \
+		return VIEW("HTTP/1.1 " #code " " reason "\r\n")
 
 static struct view status_line(int status)
 {
 	switch (status) {
-	LINE(101, "Switching Protocols");
-	LINE(200, "OK");
-	LINE(201, "Created");
-	LINE(202, "Accepted");
-	LINE(204, "No Content");
-	LINE(206, "Partial Content");
-	LINE(301, "Moved Permanently");
-	LINE(302, "Found");
-	LINE(303, "See Other");
-	LINE(304, "Not Modified");
-	LINE(307, "Temporary Redirect");
-	LINE(308, "Permanent Redirect");
-	LINE(400, "Bad Request");
-	LINE(401, "Unauthorized");
-	LINE(403, "Forbidden");
-	LINE(404, "Not Found");
-	LINE(405, "Method Not Allowed");
-	LINE(406, "Not Acceptable");
-	LINE(408, "Request Timeout");
-	LINE(409, "Conflict");
-	LINE(410, "Gone");
-	LINE(411, "Length Required");
-	LINE(412, "Precondition Failed");
-	LINE(413, "Content Too Large");
-	LINE(414, "URI Too Long");
-	LINE(415, "Unsupported Media Type");
-	LINE(416, "Range Not Satisfiable");
-	LINE(417, "Expectation Failed");
-	LINE(422, "Unprocessable Content");
-	LINE(426, "Upgrade Required");
-	LINE(429, "Too Many Requests");
-	LINE(431, "Request Header Fields Too Large");
-	LINE(499, "Client Closed Request");
-	LINE(501, "Not Implemented");
-	LINE(502, "Bad Gateway");
-	LINE(503, "Service Unavailable");
-	LINE(504, "Gateway Timeout");
-	LINE(505, "HTTP Version Not Supported");
-	LINE(507, "Insufficient Storage");
-	LINE(500, "Internal Server Error");
+		LINE(101, "Switching Protocols");
+		LINE(200, "OK");
+		LINE(201, "Created");
+		LINE(202, "Accepted");
+		LINE(204, "No Content");
+		LINE(206, "Partial Content");
+		LINE(301, "Moved Permanently");
+		LINE(302, "Found");
+		LINE(303, "See Other");
+		LINE(304, "Not Modified");
+		LINE(307, "Temporary Redirect");
+		LINE(308, "Permanent Redirect");
+		LINE(400, "Bad Request");
+		LINE(401, "Unauthorized");
+		LINE(403, "Forbidden");
+		LINE(404, "Not Found");
+		LINE(405, "Method Not Allowed");
+		LINE(406, "Not Acceptable");
+		LINE(408, "Request Timeout");
+		LINE(409, "Conflict");
+		LINE(410, "Gone");
+		LINE(411, "Length Required");
+		LINE(412, "Precondition Failed");
+		LINE(413, "Content Too Large");
+		LINE(414, "URI Too Long");
+		LINE(415, "Unsupported Media Type");
+		LINE(416, "Range Not Satisfiable");
+		LINE(417, "Expectation Failed");
+		LINE(422, "Unprocessable Content");
+		LINE(426, "Upgrade Required");
+		LINE(429, "Too Many Requests");
+		LINE(431, "Request Header Fields Too Large");
+		LINE(499, "Client Closed Request");
+		LINE(501, "Not Implemented");
+		LINE(502, "Bad Gateway");
+		LINE(503, "Service Unavailable");
+		LINE(504, "Gateway Timeout");
+		LINE(505, "HTTP Version Not Supported");
+		LINE(507, "Insufficient Storage");
+		LINE(500, "Internal Server Error");
 	default:
 		return VIEW_NONE;
 	}
@@ -70,8 +72,10 @@ static int add_status(struct buf *out, int status)
 
 bool http1_write_is_framing(struct view name)
 {
-	static const char *const names[] = { "connection", "content-length", "transfer-encoding", "keep-alive",
-					     "upgrade", "trailer", "te", "date", "server", "x-request-id" };
+	static const char *const names[] = { "connection",  "content-length", "transfer-encoding",
+					     "keep-alive",  "upgrade",        "trailer",
+					     "te",          "date",           "server",
+					     "x-request-id" };
 	for (size_t i = 0; i < ELEMS(names); i++)
 		if (view_eq_nocase(name, view_of(names[i])))
 			return true;

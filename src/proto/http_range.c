@@ -18,8 +18,8 @@ void http_range_parse(struct view header, struct http_range *ret)
 		return;
 	struct view first = view_trim(view_split(view_skip(header, 6), '-', &last));
 	last = view_trim(last);
-	if (!last.p || (!first.n && !last.n) || (first.n && num_u64(first, &a) < 0) || (last.n && num_u64(last, &b) < 0) ||
-	    (first.n && last.n && b < a))
+	if (!last.p || (!first.n && !last.n) || (first.n && num_u64(first, &a) < 0) ||
+	    (last.n && num_u64(last, &b) < 0) || (first.n && last.n && b < a))
 		return;
 	*ret = (struct http_range){ .given = true, .from_end = !first.n, .first = a };
 	/* Zero to the largest number there is, is as good as to the end: the sum is 0. */

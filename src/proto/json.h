@@ -19,10 +19,10 @@ struct json_member;
 
 struct json {
 	enum json_type type;
-	uint32_t line;     /* where it began, from 1: for config errors */
+	uint32_t line; /* where it began, from 1: for config errors */
 	bool boolean;
-	struct view text;  /* of a string (decoded) or a number (as written) */
-	size_t n;          /* of an array or an object */
+	struct view text; /* of a string (decoded) or a number (as written) */
+	size_t n;         /* of an array or an object */
 	struct json *items;
 	struct json_member *members; /* in the order of the text */
 };
@@ -36,10 +36,12 @@ struct json_member {
  * wrong and where ("line 3, column 7: …"), code ERR_BAD_REQUEST (ERR_TOO_LARGE for memory). */
 int json_parse(struct arena *a, struct view text, struct json **ret, struct err *e) _must_check_;
 
-const struct json *json_get(const struct json *object, const char *key); /* NULL when absent or not an object */
+const struct json *json_get(const struct json *object,
+			    const char *key); /* NULL when absent or not an object */
 const char *json_type_name(enum json_type t); /* "a string", "an object", … */
-bool json_is_number(struct view v); /* all of it, by JSON's grammar */
-int json_to_u64(const struct json *j, uint64_t *ret) _must_check_; /* -EINVAL unless a whole number, -ERANGE */
+bool json_is_number(struct view v);           /* all of it, by JSON's grammar */
+int json_to_u64(const struct json *j,
+		uint64_t *ret) _must_check_; /* -EINVAL unless a whole number, -ERANGE */
 int json_to_i64(const struct json *j, int64_t *ret) _must_check_;
 int json_to_double(const struct json *j, double *ret) _must_check_;
 
@@ -49,14 +51,14 @@ int json_to_double(const struct json *j, double *ret) _must_check_;
  * (with its path: "limits.cpu") and, for the configuration, the line.
  */
 enum json_field_kind {
-	JSON_F_STRING, /* struct view */
-	JSON_F_BOOL,   /* bool */
-	JSON_F_U64,    /* uint64_t, min..max */
-	JSON_F_DOUBLE, /* double, fmin..fmax */
-	JSON_F_OBJECT, /* a nested struct, by `sub` */
-	JSON_F_STRMAP, /* struct json_strmap: an object of strings */
-	JSON_F_STRLIST,/* struct json_strlist: an array of strings */
-	JSON_F_ANY,    /* const struct json * */
+	JSON_F_STRING,  /* struct view */
+	JSON_F_BOOL,    /* bool */
+	JSON_F_U64,     /* uint64_t, min..max */
+	JSON_F_DOUBLE,  /* double, fmin..fmax */
+	JSON_F_OBJECT,  /* a nested struct, by `sub` */
+	JSON_F_STRMAP,  /* struct json_strmap: an object of strings */
+	JSON_F_STRLIST, /* struct json_strlist: an array of strings */
+	JSON_F_ANY,     /* const struct json * */
 };
 
 struct json_strmap {
@@ -76,7 +78,7 @@ struct json_field {
 	uint64_t min, max; /* U64: the value; STRING: bytes; STRMAP/STRLIST: the count (max 0 = no limit) */
 	double fmin, fmax; /* DOUBLE (fmax 0 = no limit) */
 	bool required;
-	bool nullable;     /* null counts as absent */
+	bool nullable; /* null counts as absent */
 	const struct json_schema *sub;
 };
 
@@ -87,8 +89,8 @@ struct json_schema {
 
 /* Fields that are absent leave `out` as it is: put the defaults there first. `with_lines`
  * puts "line N: " before the message (not for values with line 0). code ERR_INVALID. */
-int json_read(struct arena *a, const struct json *j, const struct json_schema *s, void *out,
-	      bool with_lines, struct err *e) _must_check_;
+int json_read(struct arena *a, const struct json *j, const struct json_schema *s, void *out, bool with_lines,
+	      struct err *e) _must_check_;
 
 /* The writer: appends to a buf; commas and nesting are its business. Errors stick in the buf
  * (also -EOVERFLOW past JSON_DEPTH levels). */
@@ -105,10 +107,10 @@ void json_out_array(struct json_out *o);
 void json_out_end(struct json_out *o, char bracket); /* '}' or ']' */
 void json_out_key(struct json_out *o, const char *key);
 void json_out_key_view(struct json_out *o, struct view key);
-void json_out_str(struct json_out *o, struct view v);  /* invalid UTF-8 becomes U+FFFD */
+void json_out_str(struct json_out *o, struct view v); /* invalid UTF-8 becomes U+FFFD */
 void json_out_u64(struct json_out *o, uint64_t v);
 void json_out_i64(struct json_out *o, int64_t v);
-void json_out_double(struct json_out *o, double v);    /* shortest that reads back equal; null if not finite */
+void json_out_double(struct json_out *o, double v); /* shortest that reads back equal; null if not finite */
 void json_out_bool(struct json_out *o, bool v);
 void json_out_null(struct json_out *o);
 void json_out_value(struct json_out *o, const struct json *j);

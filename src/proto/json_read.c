@@ -21,7 +21,7 @@
 #include "poison.h"
 
 #define SCRATCH_FIRST 64 /* children held on the C stack before the heap is used */
-#define SMALL_OBJECT 16	 /* members up to which duplicates are sought pair by pair */
+#define SMALL_OBJECT  16 /* members up to which duplicates are sought pair by pair */
 
 struct reader {
 	struct arena *arena;
@@ -342,8 +342,8 @@ static int fail_duplicate(struct reader *r, const struct json_member *again)
 	struct buf name = BUF_INIT(256);
 
 	text_quote(&name, again->key, 32);
-	err_set(r->e, ERR_BAD_REQUEST, "line %u: the key %.*s appears twice in one object",
-		again->value.line, VIEW_ARG(buf_view(&name)));
+	err_set(r->e, ERR_BAD_REQUEST, "line %u: the key %.*s appears twice in one object", again->value.line,
+		VIEW_ARG(buf_view(&name)));
 	buf_done(&name);
 	return -1;
 }
@@ -445,7 +445,12 @@ int json_parse(struct arena *a, struct view text, struct json **ret, struct err 
 {
 	struct json_member first[SCRATCH_FIRST];
 	struct reader r = {
-		.arena = a, .source = text, .line = 1, .scratch = first, .cap = ELEMS(first), .e = e,
+		.arena = a,
+		.source = text,
+		.line = 1,
+		.scratch = first,
+		.cap = ELEMS(first),
+		.e = e,
 	};
 	struct json *root;
 	int rc;

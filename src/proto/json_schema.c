@@ -63,7 +63,8 @@ static int fail(struct schema_reader *r, const struct json *at, const struct pat
 	return -1;
 }
 
-static int fail_type(struct schema_reader *r, const struct json *j, const struct path *path, const char *wanted)
+static int fail_type(struct schema_reader *r, const struct json *j, const struct path *path,
+		     const char *wanted)
 {
 	return fail(r, j, path, "must be %s, not %s", wanted, json_type_name(j->type));
 }
@@ -110,7 +111,8 @@ static int read_u64(struct schema_reader *r, const struct json *j, const struct 
 		return 0;
 	}
 	if (f->max)
-		return fail(r, j, path, "must be a whole number from %" PRIu64 " to %" PRIu64, f->min, f->max);
+		return fail(r, j, path, "must be a whole number from %" PRIu64 " to %" PRIu64, f->min,
+			    f->max);
 	return fail(r, j, path, "must be a whole number of at least %" PRIu64, f->min);
 }
 

@@ -14,7 +14,7 @@
 
 #include "poison.h"
 
-#define PIECE 4096
+#define PIECE       4096
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 void json_out_init(struct json_out *o, struct buf *b)

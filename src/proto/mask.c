@@ -63,7 +63,8 @@ static int add_base64(struct mask *m, struct view value)
 		size_t tail = (shift + value.n) % 3 ? 1 : 0;
 		if (text_base64(&coded, buf_view(&plain)) < 0 || whole < front[shift] + tail + 2 * MASK_LEAST)
 			continue;
-		struct view core = view_head(view_skip(buf_view(&coded), front[shift]), whole - front[shift] - tail);
+		struct view core =
+			view_head(view_skip(buf_view(&coded), front[shift]), whole - front[shift] - tail);
 		int r = add_word(m, core);
 		for (size_t i = 0; r == 0 && i < core.n; i++) /* the alphabet of URLs */
 			if (core.p[i] == '+' || core.p[i] == '/')
@@ -76,7 +77,8 @@ static int add_base64(struct mask *m, struct view value)
 	return 0;
 }
 
-/* Percent-encoded: with the slash as it is, and as we put it into targets ourselves; in both cases of the digits. */
+/* Percent-encoded: with the slash as it is, and as we put it into targets ourselves; in both cases of the
+ * digits. */
 static int add_percent(struct mask *m, struct view value, bool slash)
 {
 	_cleanup_(buf_done) struct buf out = { .max = FORM_MAX, .secret = true };
@@ -164,8 +166,8 @@ static void star_out(const struct mask *m, char *p, size_t n)
 	for (const struct mask_word *w = m->words; w; w = w->next) {
 		char *at = p;
 		while ((at = memmem(at, n - (size_t)(at - p), w->bytes, w->n))) {
-			/* By the letter, so that a longer form that holds it is still found: each word is looked
-			 * for in what is there, and what is a star was one of them. */
+			/* By the letter, so that a longer form that holds it is still found: each word is
+			 * looked for in what is there, and what is a star was one of them. */
 			memset(at, '*', w->n);
 			at += w->n;
 		}
@@ -205,7 +207,8 @@ int mask_put(struct mask *m, struct view data, struct buf *out)
 
 /* ---- in the chunks of HTTP, by their looks ---- */
 
-/* The length of what stands between two chunks, CRLF size CRLF; 0: that is not here. `ret_open`: it may become one. */
+/* The length of what stands between two chunks, CRLF size CRLF; 0: that is not here. `ret_open`: it may
+ * become one. */
 static size_t border(struct view v, bool *ret_open)
 {
 	size_t n = 2;
@@ -221,7 +224,8 @@ static size_t border(struct view v, bool *ret_open)
 	return !*ret_open && v.p[n + 1] == '\n' ? n + 2 : 0;
 }
 
-/* Everything but borders. `ret_open`: where one may have begun that is not over, `ret_before`: how much stands before it. */
+/* Everything but borders. `ret_open`: where one may have begun that is not over, `ret_before`: how much
+ * stands before it. */
 static int flatten(struct view raw, struct buf *out, size_t *ret_open, size_t *ret_before)
 {
 	bool open;
@@ -260,8 +264,8 @@ static size_t unflatten(char *raw, size_t n, struct view flat, size_t stop)
 	return at;
 }
 
-/* A border that is not over has gone on already, where no word stands open before it: nothing waits for it. It is
- * remembered all the same, as what comes next is read differently behind a size. */
+/* A border that is not over has gone on already, where no word stands open before it: nothing waits for it.
+ * It is remembered all the same, as what comes next is read differently behind a size. */
 int mask_put_chunked(struct mask *m, struct view data, struct buf *out)
 {
 	_cleanup_(buf_done) struct buf flat = { .max = FORM_MAX, .secret = true };
@@ -280,7 +284,8 @@ int mask_put_chunked(struct mask *m, struct view data, struct buf *out)
 		hold = flat.n - open_end(m, flat.p, flat.n);
 		hold = across ? MIN(hold, before - across) : hold;
 	}
-	size_t go = unflatten(m->held.p + m->held.head, buf_len(&m->held), buf_view(&flat), hold), keep = MIN(go, open);
+	size_t go = unflatten(m->held.p + m->held.head, buf_len(&m->held), buf_view(&flat), hold),
+	       keep = MIN(go, open);
 	r = buf_add(out, view_skip(view_head(buf_view(&m->held), go), m->told));
 	buf_consume(&m->held, keep);
 	m->told = go - keep;

@@ -138,7 +138,8 @@ static int bad(struct multipart *m, const char *why)
 
 static int read_disposition(struct multipart *m, struct view v)
 {
-	_cleanup_(buf_done) struct buf value = BUF_INIT(MULTIPART_HEAD_MAX), wide = BUF_INIT(MULTIPART_HEAD_MAX);
+	_cleanup_(buf_done) struct buf value = BUF_INIT(MULTIPART_HEAD_MAX),
+				       wide = BUF_INIT(MULTIPART_HEAD_MAX);
 	size_t n = 0;
 	struct view key;
 	while (n < v.n && !is_token_end(v.p[n]))

@@ -25,7 +25,7 @@ struct multipart {
 	int state;
 	bool in_part, made_up; /* made_up: the CRLF of what is matched was not in the input */
 	struct buf head;
-	struct arena arena; /* of the part's names */
+	struct arena arena;         /* of the part's names */
 	struct view name, filename; /* of the last part; p == NULL: absent */
 	struct view data;
 	const char *why; /* of -EBADMSG */

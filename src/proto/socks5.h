@@ -5,8 +5,15 @@
 
 #include "view.h"
 
-enum { SOCKS5_OK = 0, SOCKS5_FAILED = 1, SOCKS5_FORBIDDEN = 2, SOCKS5_UNREACHABLE = 4, SOCKS5_REFUSED = 5,
-       SOCKS5_COMMAND = 7, SOCKS5_ADDRESS = 8 };
+enum {
+	SOCKS5_OK = 0,
+	SOCKS5_FAILED = 1,
+	SOCKS5_FORBIDDEN = 2,
+	SOCKS5_UNREACHABLE = 4,
+	SOCKS5_REFUSED = 5,
+	SOCKS5_COMMAND = 7,
+	SOCKS5_ADDRESS = 8
+};
 
 #define SOCKS5_REPLY 10
 
@@ -14,8 +21,8 @@ enum { SOCKS5_OK = 0, SOCKS5_FAILED = 1, SOCKS5_FORBIDDEN = 2, SOCKS5_UNREACHABL
 int socks5_greeting(struct view in, uint8_t *ret_method) _must_check_;
 
 struct socks5_request {
-	uint8_t kind;       /* 1: four bytes of `host`, 4: sixteen, 3: a name */
-	struct view host;   /* in the caller's bytes; a name may hold anything */
+	uint8_t kind;     /* 1: four bytes of `host`, 4: sixteen, 3: a name */
+	struct view host; /* in the caller's bytes; a name may hold anything */
 	uint16_t port;
 };
 /* The request: its length, 0 when more is needed, -EINVAL, or -EOPNOTSUPP (another command). */

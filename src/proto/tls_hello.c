@@ -11,7 +11,15 @@
 
 #include "poison.h"
 
-enum { RECORD_HANDSHAKE = 22, CLIENT_HELLO = 1, EXT_SERVER_NAME = 0, EXT_ALPN = 16, EXT_ECH = 0xfe0d, EXT_ECH_DRAFT = 0xfe08, EXT_ESNI = 0xffce };
+enum {
+	RECORD_HANDSHAKE = 22,
+	CLIENT_HELLO = 1,
+	EXT_SERVER_NAME = 0,
+	EXT_ALPN = 16,
+	EXT_ECH = 0xfe0d,
+	EXT_ECH_DRAFT = 0xfe08,
+	EXT_ESNI = 0xffce
+};
 
 #define RECORD_MAX 16384
 

@@ -29,9 +29,18 @@ static const char *camel(const char *name, char room[NAME_MAX_BYTES])
 static size_t value_size(const struct pb_field *f)
 {
 	static const size_t sizes[] = {
-		[PB_U32] = 4, [PB_U64] = 8, [PB_I32] = 4, [PB_I64] = 8, [PB_S32] = 4,
-		[PB_S64] = 8, [PB_BOOL] = sizeof(bool), [PB_ENUM] = 4, [PB_DOUBLE] = sizeof(double),
-		[PB_STRING] = sizeof(struct view), [PB_BYTES] = sizeof(struct view), [PB_MSG] = 0,
+		[PB_U32] = 4,
+		[PB_U64] = 8,
+		[PB_I32] = 4,
+		[PB_I64] = 8,
+		[PB_S32] = 4,
+		[PB_S64] = 8,
+		[PB_BOOL] = sizeof(bool),
+		[PB_ENUM] = 4,
+		[PB_DOUBLE] = sizeof(double),
+		[PB_STRING] = sizeof(struct view),
+		[PB_BYTES] = sizeof(struct view),
+		[PB_MSG] = 0,
 	};
 	return f->kind == PB_MSG ? f->sub->size : sizes[f->kind];
 }

@@ -87,7 +87,7 @@ struct store {
 	pthread_cond_t wake;
 	struct list waiting;  /* for the writer */
 	struct list finished; /* for the loop */
-	bool posted;	      /* `delivery` is on its way */
+	bool posted;          /* `delivery` is on its way */
 	bool closing;
 
 	struct list gathered; /* the loop's own, until the end of its batch */
@@ -97,7 +97,7 @@ struct store {
 
 static void move_all(struct list *to, struct list *from)
 {
-	LIST_EACH(it, from) {
+	LIST_EACH (it, from) {
 		list_del(it);
 		list_append(to, it);
 	}
@@ -146,7 +146,7 @@ static int run_transaction(struct store_sql *q, struct list *batch, struct err *
 {
 	if (store_sql_begin(q, e) < 0)
 		return -1;
-	LIST_EACH(it, batch) {
+	LIST_EACH (it, batch) {
 		struct write *w = CONTAINER(it, struct write, link);
 
 		if (apply(q, w) < 0 && store_sql_lost(q)) {
@@ -166,7 +166,7 @@ static void run_batch(struct store *s, struct list *batch)
 	struct err lost = { 0 };
 	bool ok = run_transaction(&s->sql, batch, &lost) == 0;
 
-	LIST_EACH(it, batch) {
+	LIST_EACH (it, batch) {
 		struct write *w = CONTAINER(it, struct write, link);
 
 		if (!ok)
@@ -228,14 +228,15 @@ static void deliver(struct loop_task *task)
 	move_all(&mine, &s->finished);
 	s->posted = false;
 	pthread_mutex_unlock(&s->lock);
-	LIST_EACH(it, &mine) {
+	LIST_EACH (it, &mine) {
 		list_del(it);
 		finish(CONTAINER(it, struct write, link));
 	}
 }
 
 /* A write with copies of the views that lie at the given offsets of its arguments. */
-static struct write *write_new(enum op op, const void *args, size_t args_size, const size_t *views, size_t n_views)
+static struct write *write_new(enum op op, const void *args, size_t args_size, const size_t *views,
+			       size_t n_views)
 {
 	size_t size = sizeof(struct write);
 	struct write *w;
@@ -300,7 +301,8 @@ void store_submit(struct store *s, store_apply *how, const void *args, size_t si
 
 void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct store_tenant, id), offsetof(struct store_tenant, name) };
+	static const size_t views[] = { offsetof(struct store_tenant, id),
+					offsetof(struct store_tenant, name) };
 
 	submit(s, write_new(OP_TENANT_PUT, t, sizeof(*t), views, ELEMS(views)), done, arg);
 }
@@ -321,10 +323,10 @@ void store_key_delete(struct store *s, struct view id, store_done *done, void *a
 void store_box_put(struct store *s, const struct store_box *b, store_done *done, void *arg)
 {
 	static const size_t views[] = {
-		offsetof(struct store_box, id),	     offsetof(struct store_box, tenant),
-		offsetof(struct store_box, name),    offsetof(struct store_box, status),
-		offsetof(struct store_box, image),   offsetof(struct store_box, digest),
-		offsetof(struct store_box, backend), offsetof(struct store_box, spec),
+		offsetof(struct store_box, id),       offsetof(struct store_box, tenant),
+		offsetof(struct store_box, name),     offsetof(struct store_box, status),
+		offsetof(struct store_box, image),    offsetof(struct store_box, digest),
+		offsetof(struct store_box, backend),  offsetof(struct store_box, spec),
 		offsetof(struct store_box, metadata),
 	};
 
@@ -333,7 +335,8 @@ void store_box_put(struct store *s, const struct store_box *b, store_done *done,
 
 void store_box_set_status(struct store *s, struct view id, struct view status, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct status_change, id), offsetof(struct status_change, status) };
+	static const size_t views[] = { offsetof(struct status_change, id),
+					offsetof(struct status_change, status) };
 	const struct status_change change = { id, status };
 
 	submit(s, write_new(OP_BOX_SET_STATUS, &change, sizeof(change), views, ELEMS(views)), done, arg);
@@ -346,7 +349,8 @@ void store_box_delete(struct store *s, struct view id, store_done *done, void *a
 
 void store_box_update(struct store *s, const struct store_box_change *b, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct store_box_change, id), offsetof(struct store_box_change, spec),
+	static const size_t views[] = { offsetof(struct store_box_change, id),
+					offsetof(struct store_box_change, spec),
 					offsetof(struct store_box_change, metadata) };
 
 	submit(s, write_new(OP_BOX_UPDATE, b, sizeof(*b), views, ELEMS(views)), done, arg);
@@ -356,14 +360,18 @@ void store_box_set_used(struct store *s, struct view id, int64_t used_ms, store_
 {
 	const struct use use = { id, used_ms };
 
-	submit(s, write_new(OP_BOX_SET_USED, &use, sizeof(use), (const size_t[]){ offsetof(struct use, id) }, 1), done, arg);
+	submit(s,
+	       write_new(OP_BOX_SET_USED, &use, sizeof(use), (const size_t[]){ offsetof(struct use, id) }, 1),
+	       done, arg);
 }
 
 void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct store_snapshot, id), offsetof(struct store_snapshot, tenant),
-					offsetof(struct store_snapshot, name), offsetof(struct store_snapshot, image),
-					offsetof(struct store_snapshot, digest), offsetof(struct store_snapshot, source) };
+	static const size_t views[] = {
+		offsetof(struct store_snapshot, id),     offsetof(struct store_snapshot, tenant),
+		offsetof(struct store_snapshot, name),   offsetof(struct store_snapshot, image),
+		offsetof(struct store_snapshot, digest), offsetof(struct store_snapshot, source)
+	};
 
 	submit(s, write_new(OP_SNAPSHOT_PUT, n, sizeof(*n), views, ELEMS(views)), done, arg);
 }
@@ -375,7 +383,8 @@ void store_snapshot_delete(struct store *s, struct view id, store_done *done, vo
 
 void store_workspace_put(struct store *s, const struct store_workspace *w, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct store_workspace, id), offsetof(struct store_workspace, tenant),
+	static const size_t views[] = { offsetof(struct store_workspace, id),
+					offsetof(struct store_workspace, tenant),
 					offsetof(struct store_workspace, name) };
 
 	submit(s, write_new(OP_WORKSPACE_PUT, w, sizeof(*w), views, ELEMS(views)), done, arg);
@@ -388,7 +397,8 @@ void store_workspace_delete(struct store *s, struct view id, store_done *done, v
 
 void store_setting_put(struct store *s, const struct store_setting *v, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct store_setting, name), offsetof(struct store_setting, value) };
+	static const size_t views[] = { offsetof(struct store_setting, name),
+					offsetof(struct store_setting, value) };
 
 	submit(s, write_new(OP_SETTING_PUT, v, sizeof(*v), views, ELEMS(views)), done, arg);
 }
@@ -436,7 +446,8 @@ struct store *store_open(struct loop *l, const char *dir, struct err *e)
 		goto fail;
 	}
 	if (store_sql_make(s->path, e) < 0 || store_sql_open(&s->sql, s->path, e) < 0 ||
-	    store_migrate(s->sql.db, e) < 0 || store_sql_prepare(&s->sql, e) < 0 || store_sql_widen(s->path, e) < 0)
+	    store_migrate(s->sql.db, e) < 0 || store_sql_prepare(&s->sql, e) < 0 ||
+	    store_sql_widen(s->path, e) < 0)
 		goto fail;
 	rc = start_thread(s);
 	if (rc != 0) {

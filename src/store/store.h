@@ -24,30 +24,30 @@ struct store;
 enum store_role { STORE_ROLE_NONE = 0, STORE_ROLE_ADMIN, STORE_ROLE_USER };
 
 struct store_tenant {
-	struct view id;   /* "t_…"; the first is "default" */
+	struct view id; /* "t_…"; the first is "default" */
 	struct view name;
 	int64_t created_ms;
 };
 
 struct store_key {
-	struct view id;      /* public, "k_…" */
+	struct view id; /* public, "k_…" */
 	struct view tenant;
 	struct view name;
 	enum store_role role;
-	uint8_t hash[32];    /* SHA-256 of the 20 bytes of the key's hex part */
+	uint8_t hash[32]; /* SHA-256 of the 20 bytes of the key's hex part */
 	int64_t created_ms;
 };
 
 struct store_box {
-	struct view id, tenant, name; /* name may be empty */
-	struct view status;           /* "creating", "running", "stopped" */
-	struct view image;            /* as asked for: a name */
-	struct view digest;           /* what the name meant then */
-	struct view backend;          /* "native" */
-	struct view spec;             /* JSON: user, env, workdir, limits, readonly_root */
-	struct view metadata;         /* JSON object of strings */
+	struct view id, tenant, name;   /* name may be empty */
+	struct view status;             /* "creating", "running", "stopped" */
+	struct view image;              /* as asked for: a name */
+	struct view digest;             /* what the name meant then */
+	struct view backend;            /* "native" */
+	struct view spec;               /* JSON: user, env, workdir, limits, readonly_root */
+	struct view metadata;           /* JSON object of strings */
 	int64_t created_ms, expires_ms; /* 0 = never */
-	int64_t used_ms;              /* when it was last used, about; 0 = never */
+	int64_t used_ms;                /* when it was last used, about; 0 = never */
 };
 
 /* What of a box may change besides its status. */
@@ -107,7 +107,8 @@ struct store_visitor {
 	void (*ai_log)(void *arg, const struct store_ai_log *l); /* in the order of their ids */
 	void (*ai_call)(void *arg, const struct store_ai_call *c);
 	/* see store_verdicts.h */
-	void (*verdict)(void *arg, const struct store_verdict *v); /* in the order of their ids, after all boxes */
+	void (*verdict)(void *arg,
+			const struct store_verdict *v); /* in the order of their ids, after all boxes */
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };
@@ -121,19 +122,24 @@ void store_close(struct store *s);
 int store_load(struct store *s, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
 
 /* `done` may be NULL. Deleting what is not there is no error. */
-void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg); /* or rename */
+void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done,
+		      void *arg);                                                            /* or rename */
 void store_key_put(struct store *s, const struct store_key *k, store_done *done, void *arg); /* insert */
-void store_setting_put(struct store *s, const struct store_setting *v, store_done *done, void *arg); /* or replace */
+void store_setting_put(struct store *s, const struct store_setting *v, store_done *done,
+		       void *arg); /* or replace */
 void store_key_delete(struct store *s, struct view id, store_done *done, void *arg);
 void store_box_put(struct store *s, const struct store_box *b, store_done *done, void *arg); /* insert */
-void store_box_claim(struct store *s, const struct store_box *b, store_done *done, void *arg); /* all of the row */
+void store_box_claim(struct store *s, const struct store_box *b, store_done *done,
+		     void *arg); /* all of the row */
 void store_box_set_status(struct store *s, struct view id, struct view status, store_done *done, void *arg);
 void store_box_update(struct store *s, const struct store_box_change *b, store_done *done, void *arg);
 void store_box_set_used(struct store *s, struct view id, int64_t used_ms, store_done *done, void *arg);
 void store_box_delete(struct store *s, struct view id, store_done *done, void *arg);
-void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_done *done, void *arg); /* insert */
+void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_done *done,
+			void *arg); /* insert */
 void store_snapshot_delete(struct store *s, struct view id, store_done *done, void *arg);
-void store_workspace_put(struct store *s, const struct store_workspace *w, store_done *done, void *arg); /* insert */
+void store_workspace_put(struct store *s, const struct store_workspace *w, store_done *done,
+			 void *arg); /* insert */
 void store_workspace_delete(struct store *s, struct view id, store_done *done, void *arg);
 
 struct store_stats {

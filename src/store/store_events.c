@@ -8,8 +8,8 @@
 
 #include "poison.h"
 
-#define SUBMIT(s, apply, args, done, arg, ...)                                                                \
-	store_submit(s, apply, args, sizeof(*(args)), (const size_t[]){ __VA_ARGS__ },                        \
+#define SUBMIT(s, apply, args, done, arg, ...)                                                               \
+	store_submit(s, apply, args, sizeof(*(args)), (const size_t[]){ __VA_ARGS__ },                       \
 		     sizeof((const size_t[]){ __VA_ARGS__ }) / sizeof(size_t), done, arg)
 
 /* SQLite's integers are signed; ids and limits stay far below. */
@@ -43,8 +43,9 @@ static int event_put(struct store_sql *q, const void *args, struct err *e)
 
 void store_event_put(struct store *s, const struct store_event *v, store_done *done, void *arg)
 {
-	SUBMIT(s, event_put, v, done, arg, offsetof(struct store_event, tenant), offsetof(struct store_event, box),
-	       offsetof(struct store_event, type), offsetof(struct store_event, data));
+	SUBMIT(s, event_put, v, done, arg, offsetof(struct store_event, tenant),
+	       offsetof(struct store_event, box), offsetof(struct store_event, type),
+	       offsetof(struct store_event, data));
 }
 
 static int event_trim(struct store_sql *q, const void *args, struct err *e)
@@ -75,9 +76,9 @@ static int webhook_put(struct store_sql *q, const void *args, struct err *e)
 
 void store_webhook_put(struct store *s, const struct store_webhook *w, store_done *done, void *arg)
 {
-	SUBMIT(s, webhook_put, w, done, arg, offsetof(struct store_webhook, id), offsetof(struct store_webhook, tenant),
-	       offsetof(struct store_webhook, url), offsetof(struct store_webhook, events),
-	       offsetof(struct store_webhook, secret));
+	SUBMIT(s, webhook_put, w, done, arg, offsetof(struct store_webhook, id),
+	       offsetof(struct store_webhook, tenant), offsetof(struct store_webhook, url),
+	       offsetof(struct store_webhook, events), offsetof(struct store_webhook, secret));
 }
 
 struct place {
@@ -151,7 +152,8 @@ void store_delivery_delete(struct store *s, struct view webhook, uint64_t event,
 static int quota_put(struct store_sql *q, const void *args, struct err *e)
 {
 	const struct store_quota *v = args;
-	const uint64_t numbers[] = { v->boxes, v->cpu_milli, v->memory_mb, v->disk_mb, v->creates_per_minute };
+	const uint64_t numbers[] = { v->boxes, v->cpu_milli, v->memory_mb, v->disk_mb,
+				     v->creates_per_minute };
 	sqlite3_stmt *stmt = q->stmt[STMT_QUOTA_PUT];
 
 	store_sql_bind(stmt, 1, v->tenant);
@@ -178,7 +180,8 @@ static int egress_put(struct store_sql *q, const void *args, struct err *e)
 
 void store_egress_put(struct store *s, const struct store_egress *v, store_done *done, void *arg)
 {
-	SUBMIT(s, egress_put, v, done, arg, offsetof(struct store_egress, tenant), offsetof(struct store_egress, policy));
+	SUBMIT(s, egress_put, v, done, arg, offsetof(struct store_egress, tenant),
+	       offsetof(struct store_egress, policy));
 }
 
 static int egress_delete(struct store_sql *q, const void *args, struct err *e)
@@ -236,9 +239,10 @@ void store_box_claim(struct store *s, const struct store_box *b, store_done *don
 {
 	static_assert(sizeof(struct store_box) <= STORE_ARGS_MAX, "store_submit takes it");
 	SUBMIT(s, box_claim, b, done, arg, offsetof(struct store_box, id), offsetof(struct store_box, tenant),
-	       offsetof(struct store_box, name), offsetof(struct store_box, status), offsetof(struct store_box, image),
-	       offsetof(struct store_box, digest), offsetof(struct store_box, backend),
-	       offsetof(struct store_box, spec), offsetof(struct store_box, metadata));
+	       offsetof(struct store_box, name), offsetof(struct store_box, status),
+	       offsetof(struct store_box, image), offsetof(struct store_box, digest),
+	       offsetof(struct store_box, backend), offsetof(struct store_box, spec),
+	       offsetof(struct store_box, metadata));
 }
 
 /* ---- loading ---- */
@@ -309,7 +313,8 @@ static int visit_quota(sqlite3_stmt *row, const struct store_visitor *v, void *a
 
 static int visit_egress(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 {
-	const struct store_egress egress = { .tenant = store_sql_column(row, 0), .policy = store_sql_column(row, 1) };
+	const struct store_egress egress = { .tenant = store_sql_column(row, 0),
+					     .policy = store_sql_column(row, 1) };
 
 	if (v->egress)
 		v->egress(arg, &egress);

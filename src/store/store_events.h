@@ -17,7 +17,7 @@ struct store_webhook {
 	struct view id, tenant, url;
 	struct view events; /* types between spaces; empty: all */
 	struct view secret;
-	uint64_t position;  /* the last event that was delivered, or is among the deliveries */
+	uint64_t position; /* the last event that was delivered, or is among the deliveries */
 	int64_t created_ms;
 };
 
@@ -53,7 +53,9 @@ void store_webhook_delete(struct store *s, struct view id, store_done *done, voi
 void store_delivery_put(struct store *s, const struct store_delivery *d, store_done *done, void *arg);
 void store_delivery_delete(struct store *s, struct view webhook, uint64_t event, store_done *done, void *arg);
 void store_quota_put(struct store *s, const struct store_quota *q, store_done *done, void *arg);
-void store_egress_put(struct store *s, const struct store_egress *v, store_done *done, void *arg); /* or replace */
+void store_egress_put(struct store *s, const struct store_egress *v, store_done *done,
+		      void *arg); /* or replace */
 void store_egress_delete(struct store *s, struct view tenant, store_done *done, void *arg);
-void store_template_put(struct store *s, const struct store_template *t, store_done *done, void *arg); /* or its builds */
+void store_template_put(struct store *s, const struct store_template *t, store_done *done,
+			void *arg); /* or its builds */
 void store_template_delete(struct store *s, struct view id, store_done *done, void *arg);

@@ -238,9 +238,10 @@ int store_migrate(sqlite3 *db, struct err *e)
 	    read_pragma(db, "PRAGMA application_id", &application, e) < 0)
 		return -1;
 	if (version > newest && application == APPLICATION_ID)
-		return err_set(e, ERR_STATE,
-			       "the store has version %d, this program knows versions up to %d: use a newer paddock",
-			       version, newest);
+		return err_set(
+			e, ERR_STATE,
+			"the store has version %d, this program knows versions up to %d: use a newer paddock",
+			version, newest);
 	if (version < 0 || (version > 0 && application != APPLICATION_ID))
 		return err_set(e, ERR_STATE, "the file is not a store of paddock");
 	while (version < newest)

@@ -18,7 +18,7 @@
 
 #include "poison.h"
 
-#define BUSY_MS 5000 /* somebody else's lock, e.g. a backup's */
+#define BUSY_MS   5000 /* somebody else's lock, e.g. a backup's */
 #define FILE_MODE 0600
 #define WAL_PAGES 1000 /* in the log, of 4 KiB */
 #define WAL_BYTES (6u << 20)
@@ -32,17 +32,22 @@ static const char *const SQL[STMTS] = {
 	[STMT_KEY_PUT] = "INSERT INTO keys (id, tenant, name, role, hash, created_ms)"
 			 " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STMT_KEY_DELETE] = "DELETE FROM keys WHERE id = ?1",
-	[STMT_BOX_PUT] = "INSERT INTO boxes (id, tenant, name, status, image, digest, backend, spec, metadata,"
-			 " created_ms, expires_ms, used_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+	[STMT_BOX_PUT] =
+		"INSERT INTO boxes (id, tenant, name, status, image, digest, backend, spec, metadata,"
+		" created_ms, expires_ms, used_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+		"?12)",
 	[STMT_BOX_SET_STATUS] = "UPDATE boxes SET status = ?2 WHERE id = ?1",
-	[STMT_BOX_UPDATE] = "UPDATE boxes SET spec = ?2, metadata = ?3, expires_ms = ?4, used_ms = ?5 WHERE id = ?1",
+	[STMT_BOX_UPDATE] =
+		"UPDATE boxes SET spec = ?2, metadata = ?3, expires_ms = ?4, used_ms = ?5 WHERE id = ?1",
 	[STMT_BOX_SET_USED] = "UPDATE boxes SET used_ms = ?2 WHERE id = ?1",
 	[STMT_BOX_DELETE] = "DELETE FROM boxes WHERE id = ?1",
-	[STMT_SNAPSHOT_PUT] = "INSERT INTO snapshots (id, tenant, name, image, digest, source, bytes, stopped_us, created_ms)"
+	[STMT_SNAPSHOT_PUT] = "INSERT INTO snapshots (id, tenant, name, image, digest, source, bytes, "
+			      "stopped_us, created_ms)"
 			      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
 	[STMT_SNAPSHOT_DELETE] = "DELETE FROM snapshots WHERE id = ?1",
-	[STMT_SNAPSHOT_LIST] = "SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms, source FROM snapshots"
-			       " ORDER BY created_ms, id",
+	[STMT_SNAPSHOT_LIST] =
+		"SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms, source FROM snapshots"
+		" ORDER BY created_ms, id",
 	[STMT_WORKSPACE_PUT] = "INSERT INTO workspaces (id, tenant, name, disk_mb, created_ms, readonly)"
 			       " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STMT_WORKSPACE_DELETE] = "DELETE FROM workspaces WHERE id = ?1",
@@ -50,10 +55,12 @@ static const char *const SQL[STMTS] = {
 				" ORDER BY created_ms, id",
 	[STMT_SETTING_PUT] = "INSERT INTO settings (name, value) VALUES (?1, ?2)"
 			     " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-	[STMT_BOX_CLAIM] = "UPDATE boxes SET tenant = ?2, name = ?3, status = ?4, image = ?5, digest = ?6,"
-			    " backend = ?7, spec = ?8, metadata = ?9, created_ms = ?10, expires_ms = ?11, used_ms = ?12"
-			    " WHERE id = ?1",
-	[STMT_EVENT_PUT] = "INSERT INTO events (id, at_ms, tenant, box, type, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[STMT_BOX_CLAIM] =
+		"UPDATE boxes SET tenant = ?2, name = ?3, status = ?4, image = ?5, digest = ?6,"
+		" backend = ?7, spec = ?8, metadata = ?9, created_ms = ?10, expires_ms = ?11, used_ms = ?12"
+		" WHERE id = ?1",
+	[STMT_EVENT_PUT] =
+		"INSERT INTO events (id, at_ms, tenant, box, type, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STMT_EVENT_TRIM] = "DELETE FROM events WHERE id < ?1",
 	[STMT_WEBHOOK_PUT] = "INSERT INTO webhooks (id, tenant, url, events, secret, position, created_ms)"
 			     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -64,60 +71,77 @@ static const char *const SQL[STMTS] = {
 			      " ON CONFLICT (webhook, event) DO UPDATE SET attempts = excluded.attempts,"
 			      " next_ms = excluded.next_ms",
 	[STMT_DELIVERY_DELETE] = "DELETE FROM deliveries WHERE webhook = ?1 AND event = ?2",
-	[STMT_QUOTA_PUT] = "INSERT INTO quotas (tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute)"
-			   " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant) DO UPDATE SET"
-			   " boxes = excluded.boxes, cpu_milli = excluded.cpu_milli,"
-			   " memory_mb = excluded.memory_mb, disk_mb = excluded.disk_mb,"
-			   " creates_per_minute = excluded.creates_per_minute",
+	[STMT_QUOTA_PUT] =
+		"INSERT INTO quotas (tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant) DO UPDATE SET"
+		" boxes = excluded.boxes, cpu_milli = excluded.cpu_milli,"
+		" memory_mb = excluded.memory_mb, disk_mb = excluded.disk_mb,"
+		" creates_per_minute = excluded.creates_per_minute",
 	[STMT_EGRESS_PUT] = "INSERT INTO egress (tenant, policy) VALUES (?1, ?2)"
 			    " ON CONFLICT (tenant) DO UPDATE SET policy = excluded.policy",
 	[STMT_EGRESS_DELETE] = "DELETE FROM egress WHERE tenant = ?1",
-	[STMT_TEMPLATE_PUT] = "INSERT INTO templates (id, tenant, name, builds, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
-			      " ON CONFLICT (id) DO UPDATE SET builds = excluded.builds",
+	[STMT_TEMPLATE_PUT] =
+		"INSERT INTO templates (id, tenant, name, builds, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
+		" ON CONFLICT (id) DO UPDATE SET builds = excluded.builds",
 	[STMT_TEMPLATE_DELETE] = "DELETE FROM templates WHERE id = ?1",
-	[STMT_TEMPLATE_LIST] = "SELECT id, tenant, name, builds, created_ms FROM templates ORDER BY created_ms, id",
-	[STMT_VERDICT_PUT] = "INSERT INTO verdicts (id, box, first_ms, at_ms, count, allowed, reason, port, protocol, host,"
-			     " address, rule, method, path, via) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-			     " ?13, ?14, ?15 WHERE EXISTS (SELECT 1 FROM boxes WHERE id = ?2)",
+	[STMT_TEMPLATE_LIST] =
+		"SELECT id, tenant, name, builds, created_ms FROM templates ORDER BY created_ms, id",
+	[STMT_VERDICT_PUT] =
+		"INSERT INTO verdicts (id, box, first_ms, at_ms, count, allowed, reason, port, protocol, "
+		"host,"
+		" address, rule, method, path, via) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
+		" ?13, ?14, ?15 WHERE EXISTS (SELECT 1 FROM boxes WHERE id = ?2)",
 	[STMT_VERDICT_DELETE] = "DELETE FROM verdicts WHERE id = ?1",
-	[STMT_VERDICT_LIST] = "SELECT id, box, first_ms, at_ms, count, allowed, reason, port, protocol, host, address, rule,"
+	[STMT_VERDICT_LIST] = "SELECT id, box, first_ms, at_ms, count, allowed, reason, port, protocol, "
+			      "host, address, rule,"
 			      " method, path, via FROM verdicts ORDER BY id",
-	[STMT_USAGE_PUT] = "INSERT OR REPLACE INTO ai_usage (day, tenant, box, provider, model, requests, estimated, input,"
-			   " cache_read, cache_write, output, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+	[STMT_USAGE_PUT] = "INSERT OR REPLACE INTO ai_usage (day, tenant, box, provider, model, requests, "
+			   "estimated, input,"
+			   " cache_read, cache_write, output, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+			   "?9, ?10, ?11, ?12)",
 	[STMT_USAGE_TRIM] = "DELETE FROM ai_usage WHERE day < ?1",
-	[STMT_AI_CALL_PUT] = "INSERT INTO ai_calls (id, day, tenant, box, provider, model, tokens, cost, at_ms, endpoint)"
-			     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+	[STMT_AI_CALL_PUT] =
+		"INSERT INTO ai_calls (id, day, tenant, box, provider, model, tokens, cost, at_ms, endpoint)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
 	[STMT_AI_CALL_DELETE] = "DELETE FROM ai_calls WHERE id = ?1",
-	[STMT_AI_LOG_PUT] = "INSERT INTO ai_log (id, at_ms, duration_ms, tenant, box, provider, endpoint, model, status, finish,"
+	[STMT_AI_LOG_PUT] = "INSERT INTO ai_log (id, at_ms, duration_ms, tenant, box, provider, endpoint, "
+			    "model, status, finish,"
 			    " estimated, input, cache_read, cache_write, output, cost)"
 			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
 	[STMT_AI_LOG_DELETE] = "DELETE FROM ai_log WHERE id = ?1",
-	[STMT_AI_BODIES_PUT] = "INSERT INTO ai_bodies (id, box, request, response, cut) SELECT ?1, ?2, ?3, ?4, ?5"
-			       " WHERE EXISTS (SELECT 1 FROM boxes WHERE id = ?2)",
+	[STMT_AI_BODIES_PUT] =
+		"INSERT INTO ai_bodies (id, box, request, response, cut) SELECT ?1, ?2, ?3, ?4, ?5"
+		" WHERE EXISTS (SELECT 1 FROM boxes WHERE id = ?2)",
 	[STMT_AI_BODIES_DELETE] = "DELETE FROM ai_bodies WHERE id = ?1",
 	[STMT_AI_LIMITS_PUT] = "INSERT INTO ai_limits (tenant, limits) VALUES (?1, ?2)"
 			       " ON CONFLICT (tenant) DO UPDATE SET limits = excluded.limits",
 	[STMT_AI_LIMITS_DELETE] = "DELETE FROM ai_limits WHERE tenant = ?1",
-	[STMT_USAGE_LIST] = "SELECT day, tenant, box, provider, model, requests, estimated, input, cache_read, cache_write,"
+	[STMT_USAGE_LIST] = "SELECT day, tenant, box, provider, model, requests, estimated, input, "
+			    "cache_read, cache_write,"
 			    " output, cost FROM ai_usage",
-	[STMT_AI_CALL_LIST] = "SELECT id, day, tenant, box, provider, model, tokens, cost, at_ms, endpoint FROM ai_calls"
-			      " ORDER BY id",
-	[STMT_AI_LOG_LIST] = "SELECT l.id, at_ms, duration_ms, tenant, l.box, provider, endpoint, model, status, finish, estimated,"
-			     " input, cache_read, cache_write, output, cost, b.id IS NOT NULL, request, response, cut"
-			     " FROM ai_log l LEFT JOIN ai_bodies b ON b.id = l.id ORDER BY l.id",
+	[STMT_AI_CALL_LIST] =
+		"SELECT id, day, tenant, box, provider, model, tokens, cost, at_ms, endpoint FROM ai_calls"
+		" ORDER BY id",
+	[STMT_AI_LOG_LIST] =
+		"SELECT l.id, at_ms, duration_ms, tenant, l.box, provider, endpoint, model, status, finish, "
+		"estimated,"
+		" input, cache_read, cache_write, output, cost, b.id IS NOT NULL, request, response, cut"
+		" FROM ai_log l LEFT JOIN ai_bodies b ON b.id = l.id ORDER BY l.id",
 	[STMT_AI_LIMITS_LIST] = "SELECT tenant, limits FROM ai_limits",
 	[STMT_EVENT_LIST] = "SELECT id, at_ms, tenant, box, type, data FROM events ORDER BY id",
 	[STMT_WEBHOOK_LIST] = "SELECT id, tenant, url, events, secret, position, created_ms FROM webhooks"
 			      " ORDER BY created_ms, id",
 	[STMT_DELIVERY_LIST] = "SELECT webhook, event, attempts, first_ms, next_ms FROM deliveries"
 			       " ORDER BY webhook, event",
-	[STMT_QUOTA_LIST] = "SELECT tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute FROM quotas",
+	[STMT_QUOTA_LIST] =
+		"SELECT tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute FROM quotas",
 	[STMT_EGRESS_LIST] = "SELECT tenant, policy FROM egress",
 	[STMT_SETTING_LIST] = "SELECT name, value FROM settings ORDER BY name",
 	[STMT_TENANT_LIST] = "SELECT id, name, created_ms FROM tenants ORDER BY created_ms, id",
 	[STMT_KEY_LIST] = "SELECT id, tenant, name, role, hash, created_ms FROM keys ORDER BY created_ms, id",
-	[STMT_BOX_LIST] = "SELECT id, tenant, name, status, image, digest, backend, spec, metadata, created_ms,"
-			  " expires_ms, used_ms FROM boxes ORDER BY created_ms, id",
+	[STMT_BOX_LIST] =
+		"SELECT id, tenant, name, status, image, digest, backend, spec, metadata, created_ms,"
+		" expires_ms, used_ms FROM boxes ORDER BY created_ms, id",
 };
 
 int store_sql_failed(sqlite3 *db, const char *what, struct err *e)
@@ -190,7 +214,9 @@ static int set_up(sqlite3 *db, struct err *e)
 	}
 	wal = view_is(view_of((const char *)sqlite3_column_text(stmt, 0)), "wal");
 	sqlite3_finalize(stmt);
-	return wal ? 0 : err_set(e, ERR_INTERNAL, "the store's file system has no shared memory for SQLite's WAL");
+	return wal ? 0
+		   : err_set(e, ERR_INTERNAL,
+			     "the store's file system has no shared memory for SQLite's WAL");
 }
 
 static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
@@ -222,7 +248,8 @@ int store_sql_open(struct store_sql *q, const char *path, struct err *e)
 int store_sql_prepare(struct store_sql *q, struct err *e)
 {
 	for (int i = 0; i < STMTS; i++)
-		if (sqlite3_prepare_v3(q->db, SQL[i], -1, SQLITE_PREPARE_PERSISTENT, &q->stmt[i], NULL) != SQLITE_OK)
+		if (sqlite3_prepare_v3(q->db, SQL[i], -1, SQLITE_PREPARE_PERSISTENT, &q->stmt[i], NULL) !=
+		    SQLITE_OK)
 			return store_sql_failed(q->db, "preparing the store's statements", e);
 	return 0;
 }
@@ -332,7 +359,7 @@ int store_sql_key_delete(struct store_sql *q, struct view id, struct err *e)
 static int write_box(struct store_sql *q, enum store_stmt which, const struct store_box *b, struct err *e)
 {
 	sqlite3_stmt *stmt = q->stmt[which];
-	const struct view texts[] = { b->id,	  b->tenant,  b->name, b->status,  b->image,
+	const struct view texts[] = { b->id,     b->tenant,  b->name, b->status,  b->image,
 				      b->digest, b->backend, b->spec, b->metadata };
 
 	for (size_t i = 0; i < ELEMS(texts); i++)
@@ -454,9 +481,9 @@ int store_sql_setting_put(struct store_sql *q, const struct store_setting *v, st
 
 static int visit_tenant(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 {
-	const struct store_tenant t = {
-		.id = store_sql_column(row, 0), .name = store_sql_column(row, 1), .created_ms = sqlite3_column_int64(row, 2)
-	};
+	const struct store_tenant t = { .id = store_sql_column(row, 0),
+					.name = store_sql_column(row, 1),
+					.created_ms = sqlite3_column_int64(row, 2) };
 
 	if (v->tenant)
 		v->tenant(arg, &t);
@@ -555,8 +582,8 @@ static int visit_setting(sqlite3_stmt *row, const struct store_visitor *v, void 
 }
 
 int store_sql_each(struct store_sql *q, enum store_stmt which,
-		    int (*visit)(sqlite3_stmt *, const struct store_visitor *, void *),
-		    const struct store_visitor *v, void *arg, struct err *e)
+		   int (*visit)(sqlite3_stmt *, const struct store_visitor *, void *),
+		   const struct store_visitor *v, void *arg, struct err *e)
 {
 	sqlite3_stmt *stmt = q->stmt[which];
 	int rc, ret = 0;

@@ -81,7 +81,7 @@ struct store_sql {
 int store_sql_make(const char *path, struct err *e) _must_check_;
 int store_sql_open(struct store_sql *q, const char *path, struct err *e) _must_check_;
 int store_sql_prepare(struct store_sql *q, struct err *e) _must_check_; /* after the migration */
-void store_sql_done(struct store_sql *q); /* accepts half-built and zeroed */
+void store_sql_done(struct store_sql *q);                               /* accepts half-built and zeroed */
 
 int store_sql_begin(struct store_sql *q, struct err *e) _must_check_;
 int store_sql_commit(struct store_sql *q, struct err *e) _must_check_;
@@ -92,7 +92,8 @@ void store_sql_rollback(struct store_sql *q); /* where there is a transaction */
  * journal and so for everybody's data. */
 int store_sql_widen(const char *path, struct err *e) _must_check_;
 bool store_sql_lost(const struct store_sql *q);
-/* Moves what commits left in the WAL to the database, when there is much of it: work that nobody should wait for. */
+/* Moves what commits left in the WAL to the database, when there is much of it: work that nobody should wait
+ * for. */
 void store_sql_tidy(struct store_sql *q, bool idle);
 
 int store_sql_tenant_put(struct store_sql *q, const struct store_tenant *t, struct err *e) _must_check_;
@@ -100,7 +101,8 @@ int store_sql_key_put(struct store_sql *q, const struct store_key *k, struct err
 int store_sql_key_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
 int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err *e) _must_check_;
 int store_sql_box_claim(struct store_sql *q, const struct store_box *b, struct err *e) _must_check_;
-int store_sql_box_set_status(struct store_sql *q, struct view id, struct view status, struct err *e) _must_check_;
+int store_sql_box_set_status(struct store_sql *q, struct view id, struct view status,
+			     struct err *e) _must_check_;
 int store_sql_box_update(struct store_sql *q, const struct store_box_change *b, struct err *e) _must_check_;
 int store_sql_box_set_used(struct store_sql *q, struct view id, int64_t used_ms, struct err *e) _must_check_;
 int store_sql_snapshot_put(struct store_sql *q, const struct store_snapshot *s, struct err *e) _must_check_;
@@ -112,7 +114,8 @@ int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e) _mu
 
 int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
 
-/* For the files that hold more statements (store_events.c). A run leaves the statement ready for the next time. */
+/* For the files that hold more statements (store_events.c). A run leaves the statement ready for the next
+ * time. */
 void store_sql_bind(sqlite3_stmt *stmt, int at, struct view v);
 struct view store_sql_column(sqlite3_stmt *stmt, int at);
 int store_sql_run(struct store_sql *q, enum store_stmt which, const char *what, struct err *e) _must_check_;
@@ -120,13 +123,16 @@ int store_sql_each(struct store_sql *q, enum store_stmt which,
 		   int (*visit)(sqlite3_stmt *, const struct store_visitor *, void *),
 		   const struct store_visitor *v, void *arg, struct err *e) _must_check_;
 /* What store_events.c adds to the load. */
-int store_events_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
+int store_events_load(struct store_sql *q, const struct store_visitor *v, void *arg,
+		      struct err *e) _must_check_;
 
 /* What store_usage.c adds. */
-int store_usage_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
+int store_usage_load(struct store_sql *q, const struct store_visitor *v, void *arg,
+		     struct err *e) _must_check_;
 
 /* What store_verdicts.c adds. */
-int store_verdicts_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
+int store_verdicts_load(struct store_sql *q, const struct store_visitor *v, void *arg,
+			struct err *e) _must_check_;
 
 /* Sets e from what SQLite says last; returns -1. */
 int store_sql_failed(sqlite3 *db, const char *what, struct err *e);

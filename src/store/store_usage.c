@@ -43,8 +43,10 @@ static int usage_put(struct store_sql *q, const void *args, struct err *e)
 
 void store_usage_put(struct store *s, const struct store_usage *u, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct store_usage, tenant), offsetof(struct store_usage, box),
-					offsetof(struct store_usage, provider), offsetof(struct store_usage, model) };
+	static const size_t views[] = { offsetof(struct store_usage, tenant),
+					offsetof(struct store_usage, box),
+					offsetof(struct store_usage, provider),
+					offsetof(struct store_usage, model) };
 	store_submit(s, usage_put, u, sizeof(*u), views, ELEMS(views), done, arg);
 }
 
@@ -79,8 +81,10 @@ static int ai_call_put(struct store_sql *q, const void *args, struct err *e)
 
 void store_ai_call_put(struct store *s, const struct store_ai_call *c, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct store_ai_call, tenant), offsetof(struct store_ai_call, box),
-					offsetof(struct store_ai_call, provider), offsetof(struct store_ai_call, model),
+	static const size_t views[] = { offsetof(struct store_ai_call, tenant),
+					offsetof(struct store_ai_call, box),
+					offsetof(struct store_ai_call, provider),
+					offsetof(struct store_ai_call, model),
 					offsetof(struct store_ai_call, endpoint) };
 	store_submit(s, ai_call_put, c, sizeof(*c), views, ELEMS(views), done, arg);
 }
@@ -133,11 +137,12 @@ static int ai_log_put(struct store_sql *q, const void *args, struct err *e)
 
 void store_ai_log_put(struct store *s, const struct store_ai_log *l, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct store_ai_log, tenant), offsetof(struct store_ai_log, box),
-					offsetof(struct store_ai_log, provider), offsetof(struct store_ai_log, endpoint),
-					offsetof(struct store_ai_log, model), offsetof(struct store_ai_log, finish),
-					offsetof(struct store_ai_log, bodies.request),
-					offsetof(struct store_ai_log, bodies.response) };
+	static const size_t views[] = {
+		offsetof(struct store_ai_log, tenant),         offsetof(struct store_ai_log, box),
+		offsetof(struct store_ai_log, provider),       offsetof(struct store_ai_log, endpoint),
+		offsetof(struct store_ai_log, model),          offsetof(struct store_ai_log, finish),
+		offsetof(struct store_ai_log, bodies.request), offsetof(struct store_ai_log, bodies.response)
+	};
 	static_assert(sizeof(*l) <= STORE_ARGS_MAX, "a row is the arguments of one call");
 	store_submit(s, ai_log_put, l, sizeof(*l), views, ELEMS(views), done, arg);
 }
@@ -177,7 +182,8 @@ static int ai_limits_put(struct store_sql *q, const void *args, struct err *e)
 
 void store_ai_limits_put(struct store *s, const struct store_ai_limits *l, store_done *done, void *arg)
 {
-	static const size_t views[] = { offsetof(struct store_ai_limits, tenant), offsetof(struct store_ai_limits, limits) };
+	static const size_t views[] = { offsetof(struct store_ai_limits, tenant),
+					offsetof(struct store_ai_limits, limits) };
 	store_submit(s, ai_limits_put, l, sizeof(*l), views, ELEMS(views), done, arg);
 }
 
@@ -270,7 +276,8 @@ static int visit_ai_log(sqlite3_stmt *row, const struct store_visitor *v, void *
 
 static int visit_ai_limits(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 {
-	const struct store_ai_limits l = { .tenant = store_sql_column(row, 0), .limits = store_sql_column(row, 1) };
+	const struct store_ai_limits l = { .tenant = store_sql_column(row, 0),
+					   .limits = store_sql_column(row, 1) };
 
 	if (v->ai_limits)
 		v->ai_limits(arg, &l);

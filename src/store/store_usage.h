@@ -44,12 +44,14 @@ struct store_ai_limits {
 	struct view tenant, limits; /* limits: JSON */
 };
 
-void store_usage_put(struct store *s, const struct store_usage *u, store_done *done, void *arg); /* or replace */
+void store_usage_put(struct store *s, const struct store_usage *u, store_done *done,
+		     void *arg); /* or replace */
 void store_usage_trim(struct store *s, int64_t first_kept, store_done *done, void *arg);
 void store_ai_call_put(struct store *s, const struct store_ai_call *c, store_done *done, void *arg);
 void store_ai_call_delete(struct store *s, uint64_t id, store_done *done, void *arg);
 void store_ai_log_put(struct store *s, const struct store_ai_log *l, store_done *done, void *arg);
 void store_ai_log_delete(struct store *s, uint64_t id, store_done *done, void *arg);
 void store_ai_bodies_delete(struct store *s, uint64_t id, store_done *done, void *arg); /* the call stays */
-void store_ai_limits_put(struct store *s, const struct store_ai_limits *l, store_done *done, void *arg); /* or replace */
+void store_ai_limits_put(struct store *s, const struct store_ai_limits *l, store_done *done,
+			 void *arg); /* or replace */
 void store_ai_limits_delete(struct store *s, struct view tenant, store_done *done, void *arg);

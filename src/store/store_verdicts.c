@@ -37,10 +37,10 @@ static int verdict_put(struct store_sql *q, const void *args, struct err *e)
 void store_verdict_put(struct store *s, const struct store_verdict *v, store_done *done, void *arg)
 {
 	static const size_t views[] = {
-		offsetof(struct store_verdict, box),    offsetof(struct store_verdict, protocol),
-		offsetof(struct store_verdict, host),   offsetof(struct store_verdict, address),
-		offsetof(struct store_verdict, rule),   offsetof(struct store_verdict, method),
-		offsetof(struct store_verdict, path),   offsetof(struct store_verdict, via),
+		offsetof(struct store_verdict, box),  offsetof(struct store_verdict, protocol),
+		offsetof(struct store_verdict, host), offsetof(struct store_verdict, address),
+		offsetof(struct store_verdict, rule), offsetof(struct store_verdict, method),
+		offsetof(struct store_verdict, path), offsetof(struct store_verdict, via),
 	};
 	store_submit(s, verdict_put, v, sizeof(*v), views, ELEMS(views), done, arg);
 }

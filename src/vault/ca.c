@@ -16,13 +16,15 @@
 #include "rnd.h"
 #include "poison.h"
 
-#define DER_MAX  (16u * 1024)
-#define DAY      86400
-#define CA_DAYS  3650
+#define DER_MAX   (16u * 1024)
+#define DAY       86400
+#define CA_DAYS   3650
 #define LEAF_DAYS 7
-#define HOST_MAX 253
+#define HOST_MAX  253
 
-static const struct seal_label label = { .tenant = VIEW(""), .box = VIEW(""), .name = VIEW("ca"), .version = 1 };
+static const struct seal_label label = {
+	.tenant = VIEW(""), .box = VIEW(""), .name = VIEW("ca"), .version = 1
+};
 
 /* ---- certificates ---- */
 
@@ -49,8 +51,10 @@ static int set_serial(X509 *x)
 
 static int set_name(X509_NAME *name, const char *cn)
 {
-	return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_UTF8, (const uint8_t *)"Paddock", -1, -1, 0) == 1 &&
-			       X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, (const uint8_t *)cn, -1, -1, 0) == 1
+	return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_UTF8, (const uint8_t *)"Paddock", -1, -1, 0) ==
+				       1 &&
+			       X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, (const uint8_t *)cn, -1,
+							  -1, 0) == 1
 		       ? 0
 		       : -EIO;
 }
@@ -58,7 +62,10 @@ static int set_name(X509_NAME *name, const char *cn)
 static int set_times(X509 *x, long days)
 {
 	/* Clocks of boxes and machines differ a little. */
-	return X509_gmtime_adj(X509_getm_notBefore(x), -DAY) && X509_gmtime_adj(X509_getm_notAfter(x), days * DAY) ? 0 : -EIO;
+	return X509_gmtime_adj(X509_getm_notBefore(x), -DAY) &&
+			       X509_gmtime_adj(X509_getm_notAfter(x), days * DAY)
+		       ? 0
+		       : -EIO;
 }
 
 static X509 *make_authority(EVP_PKEY *key)
@@ -69,10 +76,12 @@ static X509 *make_authority(EVP_PKEY *key)
 	rnd_name(id, 8);
 	snprintf(cn, sizeof(cn), "Paddock installation %s", id);
 	if (x && X509_set_version(x, 2) == 1 && set_serial(x) == 0 && set_times(x, CA_DAYS) == 0 &&
-	    set_name(X509_get_subject_name(x), cn) == 0 && X509_set_issuer_name(x, X509_get_subject_name(x)) == 1 &&
-	    X509_set_pubkey(x, key) == 1 && add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") == 0 &&
+	    set_name(X509_get_subject_name(x), cn) == 0 &&
+	    X509_set_issuer_name(x, X509_get_subject_name(x)) == 1 && X509_set_pubkey(x, key) == 1 &&
+	    add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") == 0 &&
 	    add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") == 0 &&
-	    add_extension(x, x, NID_subject_key_identifier, "hash") == 0 && X509_sign(x, key, EVP_sha256()) > 0)
+	    add_extension(x, x, NID_subject_key_identifier, "hash") == 0 &&
+	    X509_sign(x, key, EVP_sha256()) > 0)
 		return x;
 	X509_free(x);
 	return NULL;
@@ -95,7 +104,8 @@ static X509 *make_leaf(const struct ca *c, const char *host, EVP_PKEY *key)
 	X509 *x = X509_new();
 	char san[HOST_MAX + 16];
 
-	snprintf(san, sizeof(san), "critical,DNS:%s", host); /* the subject is empty: names longer than 64 do not fit there */
+	snprintf(san, sizeof(san), "critical,DNS:%s",
+		 host); /* the subject is empty: names longer than 64 do not fit there */
 	if (x && X509_set_version(x, 2) == 1 && set_serial(x) == 0 && set_times(x, LEAF_DAYS) == 0 &&
 	    X509_set_issuer_name(x, X509_get_subject_name(c->cert)) == 1 && X509_set_pubkey(x, key) == 1 &&
 	    add_extension(x, c->cert, NID_subject_alt_name, san) == 0 &&
@@ -132,7 +142,8 @@ int ca_sign(const struct ca *c, struct view host, struct view public_key, struct
 
 	if (!is_host(host) || view_to_str(host, name, sizeof(name)) < 0)
 		return err_set(e, ERR_INVALID, "not the name of a host");
-	EVP_PKEY *key = public_key.n && public_key.n <= DER_MAX ? d2i_PUBKEY(NULL, &p, (long)public_key.n) : NULL;
+	EVP_PKEY *key =
+		public_key.n && public_key.n <= DER_MAX ? d2i_PUBKEY(NULL, &p, (long)public_key.n) : NULL;
 	X509 *x = key ? make_leaf(c, name, key) : NULL;
 	int r = x ? put_der(x, out) : -EIO;
 	X509_free(x);
@@ -204,7 +215,8 @@ int ca_open(struct ca *c, int dir, const struct shelf_keys *keys, struct err *e)
 		return r < 0 ? err_sys(e, ERR_UNAVAILABLE, r, "the authority cannot be made") : 0;
 	}
 	if (r == -ENOKEY)
-		return err_set(e, ERR_UNAVAILABLE, "the master key is not the one that the secrets were sealed with");
+		return err_set(e, ERR_UNAVAILABLE,
+			       "the master key is not the one that the secrets were sealed with");
 	if (r == -EBADMSG)
 		return err_set(e, ERR_UNAVAILABLE, "%s is damaged", CA_KEY);
 	if (r == 0) {

@@ -24,4 +24,5 @@ void ca_close(struct ca *c);
 int ca_pem(const struct ca *c, struct buf *out) _must_check_;
 int ca_der(const struct ca *c, struct buf *out) _must_check_;
 /* A certificate (DER) for `host` and the key (SubjectPublicKeyInfo, DER). */
-int ca_sign(const struct ca *c, struct view host, struct view public_key, struct buf *out, struct err *e) _must_check_;
+int ca_sign(const struct ca *c, struct view host, struct view public_key, struct buf *out,
+	    struct err *e) _must_check_;

@@ -54,8 +54,9 @@ static int describe(struct call *c, const struct shelf_secret *s, struct wire_se
 	if (!ret->versions.items)
 		return -ENOMEM;
 	for (; ret->versions.n < s->n; ret->versions.n++)
-		ret->versions.items[ret->versions.n] = (struct wire_secret_version){
-			s->versions[ret->versions.n].version, s->versions[ret->versions.n].created_ms };
+		ret->versions.items[ret->versions.n] =
+			(struct wire_secret_version){ s->versions[ret->versions.n].version,
+						      s->versions[ret->versions.n].created_ms };
 	return 0;
 }
 
@@ -78,7 +79,8 @@ static int call_put(struct call *c, const void *msg, struct err *e)
 
 static int by_name(const void *a, const void *b)
 {
-	struct view x = ((const struct wire_secret_info *)a)->name, y = ((const struct wire_secret_info *)b)->name;
+	struct view x = ((const struct wire_secret_info *)a)->name,
+		    y = ((const struct wire_secret_info *)b)->name;
 	int r = memcmp(x.p, y.p, MIN(x.n, y.n));
 	return r ? r : x.n < y.n ? -1 : x.n > y.n;
 }
@@ -174,7 +176,8 @@ static int call_rotate(struct call *c, const void *msg, struct err *e)
 		return -1;
 	text_hex(c->v->keys.key[0].id, SEAL_KEY_ID, id);
 	log_info("the master key is a new one, %s; %u secrets were sealed again", id, n);
-	return reply(c, &wire_vault_rotated_msg, &(struct wire_vault_rotated){ .key = view_of(id), .resealed = n });
+	return reply(c, &wire_vault_rotated_msg,
+		     &(struct wire_vault_rotated){ .key = view_of(id), .resealed = n });
 }
 
 static int put_box(struct call *c, const struct wire_vault_box *b, struct err *e)
@@ -256,7 +259,8 @@ static int call_leaf(struct call *c, const void *msg, struct err *e)
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "the authority");
 	return reply(c, &wire_vault_leaf_reply_msg,
-		     &(struct wire_vault_leaf_reply){ .certificate = buf_view(&leaf), .authority = buf_view(&authority) });
+		     &(struct wire_vault_leaf_reply){ .certificate = buf_view(&leaf),
+						      .authority = buf_view(&authority) });
 }
 
 static int call_reveal(struct call *c, const void *msg, struct err *e)
@@ -274,7 +278,8 @@ static int call_reveal(struct call *c, const void *msg, struct err *e)
 
 /* ---- paddock-ai ---- */
 
-/* That the secret is missing is said here, where the client hears of it; its value is read when it is fetched. */
+/* That the secret is missing is said here, where the client hears of it; its value is read when it is
+ * fetched. */
 static int call_lend(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_lend *m = msg;
@@ -283,13 +288,15 @@ static int call_lend(struct call *c, const void *msg, struct err *e)
 
 	if (check_owner(m->tenant, m->box, e) < 0)
 		return -1;
-	if (!shelf_find(shelf, m->tenant, m->box, m->secret) && !shelf_find(shelf, m->tenant, VIEW(""), m->secret))
+	if (!shelf_find(shelf, m->tenant, m->box, m->secret) &&
+	    !shelf_find(shelf, m->tenant, VIEW(""), m->secret))
 		return unknown(m->secret, e);
 	int r = tickets_add(&c->v->tickets, &(struct tickets_what){ m->tenant, m->box, m->secret, m->host },
 			    loop_now(c->v->loop), ticket);
 	if (r < 0)
 		return err_sys(e, r == -EINVAL ? ERR_INVALID : ERR_UNAVAILABLE, r, "the key cannot be lent");
-	return reply(c, &wire_vault_lent_msg, &(struct wire_vault_lent){ .ticket = { ticket, sizeof(ticket) } });
+	return reply(c, &wire_vault_lent_msg,
+		     &(struct wire_vault_lent){ .ticket = { ticket, sizeof(ticket) } });
 }
 
 static int call_redeem(struct call *c, const void *msg, struct err *e)
@@ -305,7 +312,9 @@ static int call_redeem(struct call *c, const void *msg, struct err *e)
 	else
 		r = read_value(c, t->what.tenant, t->what.box, t->what.secret, 0, &value, e);
 	tickets_free(t);
-	return r < 0 ? -1 : reply(c, &wire_vault_revealed_msg, &(struct wire_vault_revealed){ .value = buf_view(&value) });
+	return r < 0 ? -1
+		     : reply(c, &wire_vault_revealed_msg,
+			     &(struct wire_vault_revealed){ .value = buf_view(&value) });
 }
 
 static const struct {
@@ -333,7 +342,8 @@ static const struct {
 static int run(struct call *c, struct err *e)
 {
 	uint16_t type = c->f->type;
-	const struct pb_msg *m = type < ELEMS(calls) && calls[type].role == c->peer->role ? calls[type].request : NULL;
+	const struct pb_msg *m =
+		type < ELEMS(calls) && calls[type].role == c->peer->role ? calls[type].request : NULL;
 
 	if (!m)
 		return err_set(e, ERR_UNSUPPORTED, "the vault does not know call %u", type);

@@ -15,7 +15,8 @@ bool grants_host_fits(struct view pattern, struct view host)
 {
 	if (view_starts(pattern, "*.")) {
 		struct view tail = view_skip(pattern, 1); /* with its dot */
-		return tail.n > 1 && host.n > tail.n && view_eq_nocase(view_skip(host, host.n - tail.n), tail);
+		return tail.n > 1 && host.n > tail.n &&
+		       view_eq_nocase(view_skip(host, host.n - tail.n), tail);
 	}
 	return pattern.n && view_eq_nocase(pattern, host);
 }

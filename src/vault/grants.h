@@ -25,7 +25,7 @@ struct grants_box {
 		struct view secret;
 		struct view *hosts;
 		size_t n_hosts;
-	} *grants;
+	} * grants;
 	size_t n;
 };
 

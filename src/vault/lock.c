@@ -74,7 +74,8 @@ int lock_memory(const void *p, size_t n, struct err *e)
 	struct rlimit limit;
 
 	/* With less than this what is left after the libraries would not be enough to work with. */
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur >= ENOUGH && mlockall(MCL_CURRENT | MCL_FUTURE) == 0)
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur >= ENOUGH &&
+	    mlockall(MCL_CURRENT | MCL_FUTURE) == 0)
 		return 0;
 	int r = mlockall(MCL_FUTURE) < 0 ? -errno : 0;
 	if (r == 0)

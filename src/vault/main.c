@@ -37,8 +37,8 @@
 
 enum { FD_KEEPER = 3, FD_DIR = 4, FD_KEYS = 5 };
 
-#define KEYS_MAX  2
-#define NOFILE    64
+#define KEYS_MAX 2
+#define NOFILE   64
 
 /* Should: end as `uid` with its fds, its directory and the calls of its filter, with all memory
  * locked, now and later. Mustn't: read a key in between, or go on when a step fails. */
@@ -46,10 +46,12 @@ static int drop(uint32_t uid, const void *state, size_t size, struct err *e)
 {
 	if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE, NOFILE }) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "cannot set a limit");
-	(void)!setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }); /* lock.c lives with less */
+	(void)!setrlimit(RLIMIT_MEMLOCK,
+			 &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }); /* lock.c lives with less */
 	if (confine_identity("uids.vault", uid, -1, e) < 0 || lock_memory(state, size, e) < 0)
 		return -1;
-	return confine_reach(&(struct landlock_rule){ .fd = FD_DIR, .access = LANDLOCK_WRITE }, 1, seccomp_vault, e);
+	return confine_reach(&(struct landlock_rule){ .fd = FD_DIR, .access = LANDLOCK_WRITE }, 1,
+			     seccomp_vault, e);
 }
 
 /* ---- the keeper ---- */
@@ -79,7 +81,8 @@ static const struct link_ops keeper_ops = { .on_frame = on_frame, .on_closed = o
 
 static int read_environment(uint32_t *ret_uid, uint32_t *ret_keys, struct err *e)
 {
-	if (service_number("PADDOCK_VAULT_UID", ret_uid, e) < 0 || service_number("PADDOCK_VAULT_KEYS", ret_keys, e) < 0)
+	if (service_number("PADDOCK_VAULT_UID", ret_uid, e) < 0 ||
+	    service_number("PADDOCK_VAULT_KEYS", ret_keys, e) < 0)
 		return -1;
 	if (*ret_keys > KEYS_MAX)
 		return err_set(e, ERR_INTERNAL, "PADDOCK_VAULT_KEYS must be at most %d", KEYS_MAX);

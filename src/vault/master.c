@@ -94,7 +94,8 @@ int master_load(struct vault *v, const int *fds, unsigned n_fds, struct err *e)
 	for (unsigned i = 0; i < n_fds; i++) {
 		int r = read_given(fds[i], &v->keys.key[v->keys.n]);
 		if (r < 0)
-			return err_sys(e, ERR_UNAVAILABLE, r, "the credential with the master key must be 64 hex digits");
+			return err_sys(e, ERR_UNAVAILABLE, r,
+				       "the credential with the master key must be 64 hex digits");
 		v->keys.n++;
 	}
 	v->given = n_fds > 0;
@@ -144,7 +145,8 @@ int master_rotate(struct vault *v, unsigned *ret_resealed, struct err *e)
 {
 	if (v->given)
 		return err_set(e, ERR_UNSUPPORTED,
-			       "the master key is a credential: give a new one as paddock-master-key, the old one as "
+			       "the master key is a credential: give a new one as paddock-master-key, the "
+			       "old one as "
 			       "paddock-master-key-old, and restart");
 	if (v->keys.n > 1 && master_settle(v, ret_resealed, e) < 0)
 		return -1;

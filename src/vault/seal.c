@@ -16,7 +16,8 @@ static const char magic[8] = "PDKVLT1\n";
 
 int seal_init(void)
 {
-	return OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) == 1 ? 0 : -EIO;
+	return OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) == 1 ? 0
+												    : -EIO;
 }
 
 void seal_key_set(struct seal_key *k, const uint8_t bytes[SEAL_KEY])
@@ -57,12 +58,13 @@ int seal_parse(struct view file, struct sealed *ret)
 {
 	struct sealed s;
 
-	if (file.n < HEAD + SEAL_TAG || file.n > SEAL_FILE || memcmp(file.p, magic, sizeof(magic)) != 0 || file.p[43])
+	if (file.n < HEAD + SEAL_TAG || file.n > SEAL_FILE || memcmp(file.p, magic, sizeof(magic)) != 0 ||
+	    file.p[43])
 		return -EBADMSG;
 	size_t tenant = (uint8_t)file.p[40], box = (uint8_t)file.p[41], name = (uint8_t)file.p[42];
 	size_t head = HEAD + tenant + box + name;
-	if (tenant > SEAL_NAME || box > SEAL_NAME || name < 1 || name > SEAL_NAME || head + 1 + SEAL_TAG > file.n ||
-	    file.n - head - SEAL_TAG > SEAL_VALUE)
+	if (tenant > SEAL_NAME || box > SEAL_NAME || name < 1 || name > SEAL_NAME ||
+	    head + 1 + SEAL_TAG > file.n || file.n - head - SEAL_TAG > SEAL_VALUE)
 		return -EBADMSG;
 	s.key_id = (struct view){ file.p + 8, SEAL_KEY_ID };
 	s.nonce = (struct view){ file.p + 16, SEAL_NONCE };
@@ -80,10 +82,13 @@ int seal_parse(struct view file, struct sealed *ret)
 	return 0;
 }
 
-static int encrypt(const struct seal_key *k, struct view head, struct view value, uint8_t *cipher, uint8_t *tag)
+static int encrypt(const struct seal_key *k, struct view head, struct view value, uint8_t *cipher,
+		   uint8_t *tag)
 {
 	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
-	int n, ok = c && EVP_EncryptInit_ex(c, EVP_aes_256_gcm(), NULL, k->bytes, (const uint8_t *)head.p + 16) == 1 &&
+	int n, ok = c &&
+		    EVP_EncryptInit_ex(c, EVP_aes_256_gcm(), NULL, k->bytes, (const uint8_t *)head.p + 16) ==
+			    1 &&
 		    EVP_EncryptUpdate(c, NULL, &n, (const uint8_t *)head.p, (int)head.n) == 1 &&
 		    EVP_EncryptUpdate(c, cipher, &n, (const uint8_t *)value.p, (int)value.n) == 1 &&
 		    EVP_EncryptFinal_ex(c, cipher + n, &n) == 1 &&
@@ -97,8 +102,9 @@ int seal_close(const struct seal_key *k, const struct seal_label *l, struct view
 {
 	size_t head = HEAD + l->tenant.n + l->box.n + l->name.n;
 
-	if (!k->set || l->tenant.n > SEAL_NAME || l->box.n > SEAL_NAME || l->name.n < 1 || l->name.n > SEAL_NAME ||
-	    l->version == 0 || l->created_ms < 0 || value.n < 1 || value.n > SEAL_VALUE)
+	if (!k->set || l->tenant.n > SEAL_NAME || l->box.n > SEAL_NAME || l->name.n < 1 ||
+	    l->name.n > SEAL_NAME || l->version == 0 || l->created_ms < 0 || value.n < 1 ||
+	    value.n > SEAL_VALUE)
 		return -EINVAL;
 	char *p = buf_reserve(out, head + value.n + SEAL_TAG);
 	if (!p)
@@ -131,7 +137,9 @@ int seal_open(const struct seal_key *k, const struct sealed *s, struct buf *out)
 		return -ENOKEY;
 	uint8_t *p = (uint8_t *)buf_reserve(out, s->cipher.n), last[SEAL_TAG];
 	EVP_CIPHER_CTX *c = p ? EVP_CIPHER_CTX_new() : NULL;
-	int n, ok = c && EVP_DecryptInit_ex(c, EVP_aes_256_gcm(), NULL, k->bytes, (const uint8_t *)s->nonce.p) == 1 &&
+	int n, ok = c &&
+		    EVP_DecryptInit_ex(c, EVP_aes_256_gcm(), NULL, k->bytes, (const uint8_t *)s->nonce.p) ==
+			    1 &&
 		    EVP_DecryptUpdate(c, NULL, &n, (const uint8_t *)s->head.p, (int)s->head.n) == 1 &&
 		    EVP_DecryptUpdate(c, p, &n, (const uint8_t *)s->cipher.p, (int)s->cipher.n) == 1 &&
 		    EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_GCM_SET_TAG, SEAL_TAG, (void *)s->tag.p) == 1 &&

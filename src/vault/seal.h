@@ -20,13 +20,13 @@
 
 #include "buf.h"
 
-#define SEAL_KEY     32
-#define SEAL_KEY_ID  8
-#define SEAL_NONCE   12
-#define SEAL_TAG     16
-#define SEAL_NAME    64 /* of tenant, box and name each */
-#define SEAL_VALUE   (64u * 1024)
-#define SEAL_FILE    (44 + 3 * SEAL_NAME + SEAL_VALUE + SEAL_TAG)
+#define SEAL_KEY    32
+#define SEAL_KEY_ID 8
+#define SEAL_NONCE  12
+#define SEAL_TAG    16
+#define SEAL_NAME   64 /* of tenant, box and name each */
+#define SEAL_VALUE  (64u * 1024)
+#define SEAL_FILE   (44 + 3 * SEAL_NAME + SEAL_VALUE + SEAL_TAG)
 
 struct seal_key {
 	uint8_t bytes[SEAL_KEY], id[SEAL_KEY_ID];
@@ -51,6 +51,8 @@ void seal_key_set(struct seal_key *k, const uint8_t bytes[SEAL_KEY]);
 void seal_key_wipe(struct seal_key *k);
 int seal_parse(struct view file, struct sealed *ret) _must_check_; /* -EBADMSG */
 /* A whole file into `out`. -EINVAL for a label or a value that does not fit. */
-int seal_close(const struct seal_key *k, const struct seal_label *l, struct view value, struct buf *out) _must_check_;
-/* The value into `out`, which should be secret. -ENOKEY: sealed with another key; -EBADMSG: it was changed. */
+int seal_close(const struct seal_key *k, const struct seal_label *l, struct view value,
+	       struct buf *out) _must_check_;
+/* The value into `out`, which should be secret. -ENOKEY: sealed with another key; -EBADMSG: it was changed.
+ */
 int seal_open(const struct seal_key *k, const struct sealed *s, struct buf *out) _must_check_;

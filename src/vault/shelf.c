@@ -33,7 +33,8 @@ bool shelf_is_name(struct view v)
 
 /* ---- names ---- */
 
-static int make_key(char dst[3 * SEAL_NAME + 3], struct view tenant, struct view box, struct view name, size_t *ret_n)
+static int make_key(char dst[3 * SEAL_NAME + 3], struct view tenant, struct view box, struct view name,
+		    size_t *ret_n)
 {
 	const struct view parts[] = { tenant, box, name };
 	size_t n = 0;
@@ -60,11 +61,14 @@ static void file_name(const struct shelf_secret *s, uint32_t version, char dst[F
 	snprintf(dst, FILE_NAME, "%s.%u", hex, version);
 }
 
-const struct shelf_secret *shelf_find(const struct shelf *s, struct view tenant, struct view box, struct view name)
+const struct shelf_secret *shelf_find(const struct shelf *s, struct view tenant, struct view box,
+				      struct view name)
 {
 	char key[3 * SEAL_NAME + 3];
 	size_t n;
-	struct map_node *node = make_key(key, tenant, box, name, &n) == 0 ? map_get(&s->secrets, (struct view){ key, n }) : NULL;
+	struct map_node *node = make_key(key, tenant, box, name, &n) == 0
+					? map_get(&s->secrets, (struct view){ key, n })
+					: NULL;
 
 	return node ? CONTAINER(node, struct shelf_secret, node) : NULL;
 }
@@ -74,7 +78,8 @@ static struct shelf_secret *add(struct shelf *s, struct view tenant, struct view
 	struct shelf_secret *x = calloc(1, sizeof(*x));
 	size_t n;
 
-	if (!x || make_key(x->key, tenant, box, name, &n) < 0 || map_put(&s->secrets, &x->node, (struct view){ x->key, n }) < 0) {
+	if (!x || make_key(x->key, tenant, box, name, &n) < 0 ||
+	    map_put(&s->secrets, &x->node, (struct view){ x->key, n }) < 0) {
 		free(x);
 		return NULL;
 	}
@@ -108,7 +113,8 @@ static bool same_label(const struct seal_label *a, const struct seal_label *b)
 	       a->version == b->version;
 }
 
-int shelf_open_file(int dir, const char *path, const struct shelf_keys *keys, const struct seal_label *want, struct buf *out)
+int shelf_open_file(int dir, const char *path, const struct shelf_keys *keys, const struct seal_label *want,
+		    struct buf *out)
 {
 	_cleanup_(buf_done) struct buf file = BUF_INIT(SEAL_FILE);
 	struct sealed s;
@@ -151,9 +157,11 @@ static int sync_dir(int dir)
 	return fsync(dir) < 0 ? -errno : 0;
 }
 
-int shelf_read(const struct shelf *s, const struct shelf_secret *x, uint32_t version, struct buf *out, struct err *e)
+int shelf_read(const struct shelf *s, const struct shelf_secret *x, uint32_t version, struct buf *out,
+	       struct err *e)
 {
-	struct seal_label want = { x->tenant, x->box, x->name, version ? version : x->versions[0].version, 0 };
+	struct seal_label want = { x->tenant, x->box, x->name, version ? version : x->versions[0].version,
+				   0 };
 	char path[FILE_NAME];
 	bool known = false;
 
@@ -164,7 +172,8 @@ int shelf_read(const struct shelf *s, const struct shelf_secret *x, uint32_t ver
 	file_name(x, want.version, path);
 	int r = shelf_open_file(s->dir, path, s->keys, &want, out);
 	if (r == -ENOKEY)
-		return err_set(e, ERR_UNAVAILABLE, "the secret %.*s was sealed with another master key", VIEW_ARG(x->name));
+		return err_set(e, ERR_UNAVAILABLE, "the secret %.*s was sealed with another master key",
+			       VIEW_ARG(x->name));
 	if (r == -EBADMSG)
 		return err_set(e, ERR_INTERNAL, "the file of the secret %.*s is damaged", VIEW_ARG(x->name));
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the secret %.*s", VIEW_ARG(x->name)) : 0;
@@ -201,7 +210,8 @@ static void add_version(struct shelf_secret *x, struct shelf_version v)
 	x->versions[at] = v;
 }
 
-static int write_version(const struct shelf *s, const struct shelf_secret *x, struct shelf_version v, struct view value)
+static int write_version(const struct shelf *s, const struct shelf_secret *x, struct shelf_version v,
+			 struct view value)
 {
 	_cleanup_(buf_done) struct buf file = BUF_INIT(SEAL_FILE);
 	const struct seal_label label = { x->tenant, x->box, x->name, v.version, v.created_ms };
@@ -221,7 +231,8 @@ const struct shelf_secret *shelf_put(struct shelf *s, struct view tenant, struct
 	bool fresh = !x;
 
 	if (!shelf_is_name(name) || value.n < 1 || value.n > SEAL_VALUE) {
-		err_set(e, ERR_INVALID, "a secret has a name of [A-Za-z0-9_.-] and 1 to %u bytes", SEAL_VALUE);
+		err_set(e, ERR_INVALID, "a secret has a name of [A-Za-z0-9_.-] and 1 to %u bytes",
+			SEAL_VALUE);
 		return NULL;
 	}
 	if (fresh && count_of(s, tenant) >= SHELF_OF_TENANT) {
@@ -319,7 +330,8 @@ static int load_file(struct shelf *s, const char *path)
 		r = seal_parse(buf_view(&file), &f);
 	if (r < 0)
 		return r;
-	struct shelf_secret *x = (struct shelf_secret *)shelf_find(s, f.label.tenant, f.label.box, f.label.name);
+	struct shelf_secret *x =
+		(struct shelf_secret *)shelf_find(s, f.label.tenant, f.label.box, f.label.name);
 	bool fresh = !x;
 	x = x ? x : add(s, f.label.tenant, f.label.box, f.label.name);
 	if (!x)

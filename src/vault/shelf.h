@@ -45,7 +45,8 @@ struct shelf {
 int shelf_open(struct shelf *s, int dir, const struct shelf_keys *keys, struct err *e) _must_check_;
 void shelf_close(struct shelf *s);
 
-const struct shelf_secret *shelf_find(const struct shelf *s, struct view tenant, struct view box, struct view name);
+const struct shelf_secret *shelf_find(const struct shelf *s, struct view tenant, struct view box,
+				      struct view name);
 /* A new version. */
 const struct shelf_secret *shelf_put(struct shelf *s, struct view tenant, struct view box, struct view name,
 				     struct view value, struct err *e) _must_check_;
@@ -55,7 +56,8 @@ int shelf_read(const struct shelf *s, const struct shelf_secret *secret, uint32_
 int shelf_remove(struct shelf *s, const struct shelf_secret *secret, struct err *e) _must_check_;
 /* Everything of one box. */
 void shelf_remove_box(struct shelf *s, struct view box);
-/* Seals with the first key what is sealed with another. How many there were, or -errno for the first that failed. */
+/* Seals with the first key what is sealed with another. How many there were, or -errno for the first that
+ * failed. */
 int shelf_reseal(struct shelf *s);
 /* One file more that is not in the index (the authority's key). 1: resealed, 0: it was so already. */
 int shelf_reseal_file(int dir, const char *path, const struct shelf_keys *keys);

@@ -65,12 +65,13 @@ int tickets_add(struct tickets *t, const struct tickets_what *what, uint64_t now
 	drop_old(t, now_ms);
 	if (t->n >= TICKETS_MAX)
 		return -ENOSPC;
-	struct ticket *one = malloc(sizeof(*one) + what->tenant.n + what->box.n + what->secret.n + what->host.n);
+	struct ticket *one =
+		malloc(sizeof(*one) + what->tenant.n + what->box.n + what->secret.n + what->host.n);
 	if (!one)
 		return -ENOMEM;
 	char *at = one->text;
-	one->what = (struct tickets_what){ put(&at, what->tenant), put(&at, what->box), put(&at, what->secret),
-					   put(&at, what->host) };
+	one->what = (struct tickets_what){ put(&at, what->tenant), put(&at, what->box),
+					   put(&at, what->secret), put(&at, what->host) };
 	one->until_ms = now_ms + TICKETS_MS;
 	list_init(&one->link);
 	rnd_bytes(one->id, sizeof(one->id));

@@ -34,7 +34,8 @@ struct tickets {
 void tickets_init(struct tickets *t);
 void tickets_done(struct tickets *t); /* stays usable */
 /* -EINVAL: no host or no secret; -ENOSPC: too many are out; -ENOMEM. */
-int tickets_add(struct tickets *t, const struct tickets_what *what, uint64_t now_ms, char ret_id[TICKETS_ID]) _must_check_;
+int tickets_add(struct tickets *t, const struct tickets_what *what, uint64_t now_ms,
+		char ret_id[TICKETS_ID]) _must_check_;
 /* NULL: there is no such ticket, or it is too old. The caller frees it: nobody has it twice. */
 struct ticket *tickets_take(struct tickets *t, struct view id, uint64_t now_ms) _must_check_;
 void tickets_free(struct ticket *t); /* accepts NULL */

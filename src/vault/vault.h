@@ -14,18 +14,19 @@ struct vault {
 	struct loop *loop;
 	struct link keeper;
 	struct list peers;
-	int dir;                 /* DATA/vault */
-	int secrets;             /* DATA/vault/secrets */
-	struct shelf_keys keys;  /* the first is the master key */
-	bool given;              /* it is a credential, not a file of ours */
+	int dir;                /* DATA/vault */
+	int secrets;            /* DATA/vault/secrets */
+	struct shelf_keys keys; /* the first is the master key */
+	bool given;             /* it is a credential, not a file of ours */
 	struct shelf shelf;
 	struct grants grants;
 	struct tickets tickets;
 	struct ca ca;
-	struct err locked;       /* set: nothing can be opened, and why; every call fails with it */
+	struct err locked; /* set: nothing can be opened, and why; every call fails with it */
 };
 
-/* master.c: the master key. Credentials (`fds`) come before the file; the file is made when nothing was sealed yet. */
+/* master.c: the master key. Credentials (`fds`) come before the file; the file is made when nothing was
+ * sealed yet. */
 int master_load(struct vault *v, const int *fds, unsigned n_fds, struct err *e) _must_check_;
 /* Seals what is sealed with an older key and forgets that; at the start and by command. */
 int master_settle(struct vault *v, unsigned *ret_resealed, struct err *e) _must_check_;

@@ -49,7 +49,7 @@ struct pb_field {
 	uint16_t has;    /* offset of a bool for proto3 `optional` and oneof members, 0 = none */
 	uint16_t oneof;  /* number of its oneof from 1, 0 = none: the last member on the wire wins */
 	const struct pb_msg *sub;
-	const char *name; /* as in the .proto */
+	const char *name;              /* as in the .proto */
 	const struct pb_value *values; /* of an enum; NULL without gen-wire --json */
 };
 

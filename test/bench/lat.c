@@ -51,10 +51,12 @@ static char *slurp(const char *path)
 
 static int dial(const char *host, const char *port)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)strtoul(port, NULL, 10)) };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)strtoul(port, NULL, 10)) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
-	if (fd < 0 || inet_pton(AF_INET, host, &to.sin_addr) != 1 || connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
+	if (fd < 0 || inet_pton(AF_INET, host, &to.sin_addr) != 1 ||
+	    connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		die("cannot connect");
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return fd;
@@ -123,7 +125,8 @@ static char *with_id(const char *template)
 	for (id += 5; *id && *id != '"'; id++)
 		;
 	id++;
-	snprintf(made, sizeof(made), "%.*s%.*s%s", (int)(place - template), template, (int)strcspn(id, "\""), id, place + 4);
+	snprintf(made, sizeof(made), "%.*s%.*s%s", (int)(place - template), template, (int)strcspn(id, "\""),
+		 id, place + 4);
 	return made;
 }
 

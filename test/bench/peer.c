@@ -69,7 +69,8 @@ static int dial(const char *host, unsigned port)
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
-	if (inet_pton(AF_INET, host, &to.sin_addr) != 1 || connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
+	if (inet_pton(AF_INET, host, &to.sin_addr) != 1 ||
+	    connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		die("connect");
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return fd;

@@ -10,10 +10,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Holds in release builds, too. */
-#define FUZZ_CHECK(cond)                                                               \
-	do {                                                                           \
-		if (!(cond)) {                                                         \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);     \
-			abort();                                                       \
-		}                                                                      \
+#define FUZZ_CHECK(cond)                                                                                     \
+	do {                                                                                                 \
+		if (!(cond)) {                                                                               \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                           \
+			abort();                                                                             \
+		}                                                                                            \
 	} while (0)

@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		reply.p[2] = (char)0x81;
 		memcpy(reply.p + 6, data, 6);
 		buf_append(&reply, data + 6, size - 6);
-		FUZZ_CHECK(dns_reply_parse(buf_view(&reply), buf_view(&asked), DNS_A, &r) == 0 && r.n <= ELEMS(r.found));
+		FUZZ_CHECK(dns_reply_parse(buf_view(&reply), buf_view(&asked), DNS_A, &r) == 0 &&
+			   r.n <= ELEMS(r.found));
 		buf_done(&reply);
 	}
 	buf_done(&out);

@@ -7,7 +7,8 @@
 
 #include "poison.h"
 
-static const char SETS[] = "{\"pypi\":[\"a.test\",\"*.b.test:8443\"],\"net\":[\"192.0.2.0/24\",\"[2001:db8::]/32\"]}";
+static const char SETS[] =
+	"{\"pypi\":[\"a.test\",\"*.b.test:8443\"],\"net\":[\"192.0.2.0/24\",\"[2001:db8::]/32\"]}";
 
 static void check(struct arena *a, const struct egress_policy *p, const struct json *sets)
 {
@@ -22,7 +23,8 @@ static void check(struct arena *a, const struct egress_policy *p, const struct j
 	FUZZ_CHECK(view_eq(buf_view(&once), buf_view(&twice)));
 	if (egress_flatten(a, p, sets, &flat, &e) >= 0)
 		for (size_t i = 0; i < flat.n_rules; i++)
-			FUZZ_CHECK(!flat.rules[i].set.n && (flat.rules[i].host.n || flat.rules[i].net.family));
+			FUZZ_CHECK(!flat.rules[i].set.n &&
+				   (flat.rules[i].host.n || flat.rules[i].net.family));
 	buf_done(&once);
 	buf_done(&twice);
 }
@@ -41,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(&a, &p, sets);
 	} else if (egress_target(&a, in, sets, &rule, &e) >= 0) {
 		rule.verdict = EGRESS_ALLOW;
-		check(&a, &(struct egress_policy){ .otherwise = EGRESS_DENY, .rules = &rule, .n_rules = 1 }, sets);
+		check(&a, &(struct egress_policy){ .otherwise = EGRESS_DENY, .rules = &rule, .n_rules = 1 },
+		      sets);
 	}
 	arena_done(&a);
 	return 0;

@@ -10,14 +10,16 @@
 
 #define SECRET "s3cret-Value"
 
-static const struct policy_inject rules[] = { { .secret = "A", .header = "x-key", .prefix = "Key " }, { .secret = "A", .query = "key" },
+static const struct policy_inject rules[] = { { .secret = "A", .header = "x-key", .prefix = "Key " },
+					      { .secret = "A", .query = "key" },
 					      { .secret = "A", .placeholder = true } };
 
 static void read_list(struct view text, struct h2_head *h)
 {
 	h2_head_init(h, INJECT_HEAD);
 	while (text.p && text.n) {
-		struct view line = view_split(text, '\n', &text), value, name = view_split(line, '\t', &value);
+		struct view line = view_split(text, '\n', &text), value,
+			    name = view_split(line, '\t', &value);
 		h2_head_add(h, name, value.p ? value : VIEW(""), false);
 	}
 }
@@ -37,7 +39,8 @@ static void check_list(const struct h2_head *h, bool filled)
 		bool pseudo = f.name.n && f.name.p[0] == ':';
 		FUZZ_CHECK(f.name.n && !(pseudo && over));
 		over = over || !pseudo;
-		FUZZ_CHECK(!view_is(f.name, "connection") && !view_is(f.name, "transfer-encoding") && !view_is(f.name, "upgrade"));
+		FUZZ_CHECK(!view_is(f.name, "connection") && !view_is(f.name, "transfer-encoding") &&
+			   !view_is(f.name, "upgrade"));
 		FUZZ_CHECK(!has(f.value, "\r") && !has(f.value, "\n"));
 		if (filled) {
 			FUZZ_CHECK(!view_is(f.name, "host") && !has(f.value, "{{secret.A}}"));

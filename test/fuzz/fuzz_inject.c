@@ -23,8 +23,10 @@ static void fill(struct view text, size_t piece, struct buf *out)
 
 	for (size_t at = 0; at < text.n; at += piece) {
 		buf_add(&held, view_head(view_skip(text, at), piece));
-		size_t keep = at + piece >= text.n ? 0 : place_open_end(buf_view(&held)), go = buf_len(&held) - keep;
-		FUZZ_CHECK(place_fill(view_head(buf_view(&held), go), false, value, NULL, out, &missing) == 0);
+		size_t keep = at + piece >= text.n ? 0 : place_open_end(buf_view(&held)),
+		       go = buf_len(&held) - keep;
+		FUZZ_CHECK(place_fill(view_head(buf_view(&held), go), false, value, NULL, out, &missing) ==
+			   0);
 		buf_consume(&held, go);
 	}
 	buf_done(&held);

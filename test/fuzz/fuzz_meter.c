@@ -6,7 +6,8 @@
 #include "meter.h"
 #include "poison.h"
 
-static void run(const uint8_t *data, size_t size, uint8_t kind, size_t piece, struct buf *out, struct meter_usage *ret)
+static void run(const uint8_t *data, size_t size, uint8_t kind, size_t piece, struct buf *out,
+		struct meter_usage *ret)
 {
 	struct meter m;
 	struct view v = { (const char *)data, size };
@@ -29,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run(data + 2, size - 2, data[0], size, &one, &a);
 	run(data + 2, size - 2, data[0], 1 + data[1], &two, &b);
 	FUZZ_CHECK(view_eq(buf_view(&one), buf_view(&two)));
-	FUZZ_CHECK(a.input == b.input && a.output == b.output && a.cache_read == b.cache_read && a.cache_write == b.cache_write);
+	FUZZ_CHECK(a.input == b.input && a.output == b.output && a.cache_read == b.cache_read &&
+		   a.cache_write == b.cache_write);
 	FUZZ_CHECK(buf_len(&one) <= size - 2 && ((data[0] & 8) || buf_len(&one) == size - 2));
 	buf_done(&one);
 	buf_done(&two);

@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0 || size > 65536)
 		return 0;
 	struct view text = { (const char *)data + 1, size - 1 };
-	struct buf out = BUF_INIT(REDACT_GROWTH * 65536), with = BUF_INIT(1 << 20), hidden = BUF_INIT(1 << 22);
+	struct buf out = BUF_INIT(REDACT_GROWTH * 65536), with = BUF_INIT(1 << 20),
+		   hidden = BUF_INIT(1 << 22);
 
 	FUZZ_CHECK(redact(text, data[0] & 1, &out) == 0);
 	FUZZ_CHECK(buf_len(&out) <= REDACT_GROWTH * text.n);

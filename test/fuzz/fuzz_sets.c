@@ -16,7 +16,8 @@ static bool read_text(const struct config_tree *t, const char *path, struct buf 
 	return input.n <= out->max && buf_add(out, input) >= 0;
 }
 
-static size_t list_names(const struct config_tree *t, const char *path, char (*names)[CONFIG_TREE_NAME], size_t room)
+static size_t list_names(const struct config_tree *t, const char *path, char (*names)[CONFIG_TREE_NAME],
+			 size_t room)
 {
 	static const char *const all[] = { "python3", "a.list", "b.sources", "user" };
 	size_t n = 0;
@@ -28,7 +29,8 @@ static size_t list_names(const struct config_tree *t, const char *path, char (*n
 
 static void merge(struct arena *a, struct view record, bool must)
 {
-	static const char text[] = "{\"sets\":{\"pypi\":[\"m.test\"],\"mine\":[\"mine.test\"]},\"sources\":{\"pypi\":[\"machine\"]}}";
+	static const char text[] = "{\"sets\":{\"pypi\":[\"m.test\"],\"mine\":[\"mine.test\"]},\"sources\":{"
+				   "\"pypi\":[\"machine\"]}}";
 	struct config_sets got;
 	struct json *base;
 	struct err e = { 0 };
@@ -45,7 +47,8 @@ static void merge(struct arena *a, struct view record, bool must)
 		for (size_t k = 0; k < got.sets->members[i].value.n; k++) {
 			struct egress_rule rule;
 
-			FUZZ_CHECK(egress_target(a, got.sets->members[i].value.items[k].text, NULL, &rule, &e) >= 0);
+			FUZZ_CHECK(egress_target(a, got.sets->members[i].value.items[k].text, NULL, &rule,
+						 &e) >= 0);
 			FUZZ_CHECK(!rule.host.n || !memchr(rule.host.p, '*', rule.host.n));
 			FUZZ_CHECK(!egress_rule_is_private(&rule));
 			FUZZ_CHECK(!rule.net.family || rule.net.prefix == (rule.net.family == 4 ? 32 : 128));

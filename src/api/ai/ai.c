@@ -10,12 +10,12 @@
 #include "tokens.h"
 #include "poison.h"
 
-#define BODY_MAX   (32u * 1024 * 1024)
-#define ARENA_MAX  (96u * 1024 * 1024)  /* of a body that is being judged: one at a time */
-#define BOX_CALLS  64                   /* at a time, whatever the configuration says */
-#define BOX_BYTES  (64u * 1024 * 1024)  /* of bodies that are held for one box */
-#define ALL_BYTES  (256u * 1024 * 1024) /* and for all of them */
-#define PRICES_MAX (4u * 1024 * 1024)
+#define BODY_MAX     (32u * 1024 * 1024)
+#define ARENA_MAX    (96u * 1024 * 1024)  /* of a body that is being judged: one at a time */
+#define BOX_CALLS    64                   /* at a time, whatever the configuration says */
+#define BOX_BYTES    (64u * 1024 * 1024)  /* of bodies that are held for one box */
+#define ALL_BYTES    (256u * 1024 * 1024) /* and for all of them */
+#define PRICES_MAX   (4u * 1024 * 1024)
 #define OUTPUT_GUESS 16384 /* tokens, of a model whose longest answer nobody knows */
 
 /* ---- life ---- */
@@ -135,10 +135,13 @@ static bool find_price(struct ai_call *k, struct budget_claim *ret, struct err *
 	if (!k->price && core_config(g->core)->ai.unpriced)
 		return true;
 	if (!k->price) {
-		err_set(e, ERR_FORBIDDEN, "price_unknown: there is no price for the model %.*s", VIEW_ARG(k->ask.model));
+		err_set(e, ERR_FORBIDDEN, "price_unknown: there is no price for the model %.*s",
+			VIEW_ARG(k->ask.model));
 		return false;
 	}
-	uint64_t output = k->ask.max_output ? k->ask.max_output : k->price->max_output ? k->price->max_output : OUTPUT_GUESS;
+	uint64_t output = k->ask.max_output      ? k->ask.max_output
+			  : k->price->max_output ? k->price->max_output
+						 : OUTPUT_GUESS;
 	output *= k->ask.choices;
 	ret->cost = prices_most(k->price, k->ask.input_tokens, k->ep->api == METER_EMBEDDINGS ? 0 : output);
 	return true;
@@ -150,7 +153,9 @@ static void judge(struct ai_call *k)
 	const struct box *b = boxes_by_id(g->core, view_of(k->box));
 	struct err e = { 0 };
 	unsigned wait = 0;
-	struct usage_wish w = { .box = b, .provider = ask_provider_name(k->provider), .endpoint = k->ep->name };
+	struct usage_wish w = { .box = b,
+				.provider = ask_provider_name(k->provider),
+				.endpoint = k->ep->name };
 
 	if (!b) {
 		ai_call_refuse(k, 401, "invalid_api_key", "the sandbox is gone", 0);
@@ -203,7 +208,8 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 	struct held h = held_for(k->ai, k->box);
 
 	if (h.box + data.n > BOX_BYTES || h.all + data.n > ALL_BYTES) {
-		ai_call_refuse(k, 429, "rate_limit_exceeded", "Rate limit exceeded: too much is being sent at a time", 1);
+		ai_call_refuse(k, 429, "rate_limit_exceeded",
+			       "Rate limit exceeded: too much is being sent at a time", 1);
 		return;
 	}
 	if (buf_add(&k->body, data) < 0) {
@@ -243,7 +249,8 @@ static const char *forbids(const struct ai_call *k, const struct box *b)
 		return "this provider is not configured";
 	if (!allowances_allow(b, ALLOWANCE_PROVIDERS, view_of(ask_provider_name(k->provider))))
 		return "this provider is not allowed here";
-	if (k->ep && (!listed(&k->place->endpoints, view_of(k->ep->name)) || !allowances_allow(b, ALLOWANCE_ENDPOINTS, view_of(k->ep->name))))
+	if (k->ep && (!listed(&k->place->endpoints, view_of(k->ep->name)) ||
+		      !allowances_allow(b, ALLOWANCE_ENDPOINTS, view_of(k->ep->name))))
 		return "this endpoint is not allowed here";
 	return NULL;
 }
@@ -258,20 +265,29 @@ static void start(struct ai *g, struct http_exchange *x, enum ask_provider p, st
 		return;
 	}
 	const struct box *b = caller(g, x, &assegai);
-	*k = (struct ai_call){ .ai = g, .x = x, .provider = p, .path = path, .place = place_of(g, p),
-			       .ep = ask_endpoint(p, x->method, path), .io = { .fd = -1 }, .fd = -1, .body = BUF_INIT(BODY_MAX),
+	*k = (struct ai_call){ .ai = g,
+			       .x = x,
+			       .provider = p,
+			       .path = path,
+			       .place = place_of(g, p),
+			       .ep = ask_endpoint(p, x->method, path),
+			       .io = { .fd = -1 },
+			       .fd = -1,
+			       .body = BUF_INIT(BODY_MAX),
 			       .began_ms = loop_now(x->loop),
-			       .style = assegai		       ? AI_STYLE_ASSEGAI
-					: p == ASK_ANTHROPIC   ? AI_STYLE_ANTHROPIC
-							       : AI_STYLE_OPENAI };
+			       .style = assegai              ? AI_STYLE_ASSEGAI
+					: p == ASK_ANTHROPIC ? AI_STYLE_ANTHROPIC
+							     : AI_STYLE_OPENAI };
 	list_append(&g->calls, &k->link);
 	if (!b) {
-		ai_call_refuse(k, 401, "invalid_api_key", "Unauthorized: the token of a sandbox is needed", 0);
+		ai_call_refuse(k, 401, "invalid_api_key", "Unauthorized: the token of a sandbox is needed",
+			       0);
 		return;
 	}
 	memcpy(k->box, b->id, sizeof(k->box));
 	if (held_for(g, k->box).calls > BOX_CALLS) {
-		ai_call_refuse(k, 429, "rate_limit_exceeded", "Rate limit exceeded: too many calls at a time", 1);
+		ai_call_refuse(k, 429, "rate_limit_exceeded", "Rate limit exceeded: too many calls at a time",
+			       1);
 		return;
 	}
 	const char *why = forbids(k, b);
@@ -297,7 +313,8 @@ void ai_request(struct http_exchange *x, void *arg)
 	if (p)
 		start(g, x, p, view_skip(path, strlen(ask_provider_name(p))));
 	else if (x->origin.n)
-		http_reply(x, 404, "application/json", VIEW("{\"error\":\"there is nothing at this path\"}\n"), NULL, 0);
+		http_reply(x, 404, "application/json",
+			   VIEW("{\"error\":\"there is nothing at this path\"}\n"), NULL, 0);
 	else
 		g->next(x, g->arg);
 }

@@ -14,7 +14,8 @@
 struct ai;
 
 /* Requests that are not for it go to `next`. */
-struct ai *ai_new(struct core *c, void (*next)(struct http_exchange *x, void *arg), void *arg, struct err *e) _must_check_;
+struct ai *ai_new(struct core *c, void (*next)(struct http_exchange *x, void *arg), void *arg,
+		  struct err *e) _must_check_;
 void ai_free(struct ai *g); /* after the server */
 void ai_request(struct http_exchange *x, void *arg);
 /* "METHOD /path" lines, for the check of api/openapi.yaml. */

@@ -19,13 +19,13 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define FIRST_MS    120000
-#define SILENCE_MS  300000
-#define HEAD_MAX    (64u * 1024)
-#define OUT_MAX     (40u * 1024 * 1024)
-#define PIECE       (64u * 1024)
-#define PASS_MAX    (4u * 1024 * 1024)
-#define TEXT_MAX    (16u * 1024) /* that is kept of each body */
+#define FIRST_MS   120000
+#define SILENCE_MS 300000
+#define HEAD_MAX   (64u * 1024)
+#define OUT_MAX    (40u * 1024 * 1024)
+#define PIECE      (64u * 1024)
+#define PASS_MAX   (4u * 1024 * 1024)
+#define TEXT_MAX   (16u * 1024) /* that is kept of each body */
 
 /* ---- the text, where it is kept ---- */
 
@@ -77,7 +77,8 @@ static void settle(struct ai_call *k)
 		k->metered = true;
 	}
 	end.cost = k->ep->free || refused ? 0 : cost_of(k, u);
-	_cleanup_(buf_done) struct buf said = { .max = REDACT_GROWTH * TEXT_MAX, .secret = true }, heard = said;
+	_cleanup_(buf_done) struct buf said = { .max = REDACT_GROWTH * TEXT_MAX, .secret = true },
+				       heard = said;
 	if (k->keeps) {
 		end.bodies.kept = true;
 		end.bodies.request = readable(&k->said, &k->said_cut, &said);
@@ -88,8 +89,9 @@ static void settle(struct ai_call *k)
 	usage_settle(k->ai->core, &k->usage, &end);
 	_cleanup_(buf_done) struct buf model = BUF_INIT(1024);
 	text_quote(&model, view_of(k->usage.model), 128);
-	log_info("ai: box %s, %s %s, model %.*s: %d, %llu + %llu tokens%s, $%.6f, %llu ms", k->box, k->usage.provider, k->ep->name,
-		 VIEW_ARG(buf_view(&model)), k->status, (unsigned long long)(u->input + u->cache_read + u->cache_write),
+	log_info("ai: box %s, %s %s, model %.*s: %d, %llu + %llu tokens%s, $%.6f, %llu ms", k->box,
+		 k->usage.provider, k->ep->name, VIEW_ARG(buf_view(&model)), k->status,
+		 (unsigned long long)(u->input + u->cache_read + u->cache_write),
 		 (unsigned long long)u->output, end.estimated ? " (estimated)" : "", (double)end.cost / 1e9,
 		 (unsigned long long)(loop_now(k->x->loop) - k->began_ms));
 }
@@ -244,7 +246,8 @@ static bool take_body(struct ai_call *k, struct view data)
 static bool is_stream(const struct http1_response *r)
 {
 	for (size_t i = 0; i < r->n_headers; i++)
-		if (view_is(r->headers[i].name, "content-type") && view_starts(r->headers[i].value, "text/event-stream"))
+		if (view_is(r->headers[i].name, "content-type") &&
+		    view_starts(r->headers[i].value, "text/event-stream"))
 			return true;
 	return false;
 }
@@ -252,7 +255,8 @@ static bool is_stream(const struct http1_response *r)
 static bool is_packed(const struct http1_response *r)
 {
 	for (size_t i = 0; i < r->n_headers; i++)
-		if (view_is(r->headers[i].name, "content-encoding") && !view_eq_nocase(r->headers[i].value, VIEW("identity")))
+		if (view_is(r->headers[i].name, "content-encoding") &&
+		    !view_eq_nocase(r->headers[i].value, VIEW("identity")))
 			return true;
 	return false;
 }
@@ -266,7 +270,8 @@ static bool begin_answer(struct ai_call *k)
 	if (k->status == 401) { /* it may quote a part of the key */
 		k->status = 502;
 		k->finish = "error";
-		ai_call_refuse(k, 502, "provider_key", "the provider does not accept the key that is stored for it", 0);
+		ai_call_refuse(k, 502, "provider_key",
+			       "the provider does not accept the key that is stored for it", 0);
 		return false;
 	}
 	if ((k->status >= 300 && k->status < 400) || k->status == 101) {
@@ -287,9 +292,15 @@ static bool begin_answer(struct ai_call *k)
 	size_t n = ai_head_response(&k->head, headers);
 	if (usage_notice(k->ai->core, &k->usage, notice))
 		headers[n++] = (struct http_header){ VIEW("x-paddock-budget-warning"), view_of(notice) };
-	http_begin(k->x, k->status, NULL, k->framing == HTTP1_EMPTY ? 0 : whole ? k->head.content_length : -1, headers, n);
+	http_begin(k->x, k->status, NULL,
+		   k->framing == HTTP1_EMPTY ? 0
+		   : whole                   ? k->head.content_length
+					     : -1,
+		   headers, n);
 	k->answered = true;
-	http1_body_init(&k->unpack, k->framing == HTTP1_CHUNKED ? -1 : k->framing == HTTP1_LENGTH ? k->head.content_length : 0);
+	http1_body_init(&k->unpack, k->framing == HTTP1_CHUNKED  ? -1
+				    : k->framing == HTTP1_LENGTH ? k->head.content_length
+								 : 0);
 	return true;
 }
 
@@ -349,7 +360,8 @@ static void wants(struct ai_call *k)
 		loop_io_stop(&k->io);
 		k->io.fd = -1;
 	} else if (events) {
-		r = k->io.fd >= 0 ? loop_io_want(&k->io, events) : loop_io_start(k->x->loop, &k->io, k->fd, events, on_stream);
+		r = k->io.fd >= 0 ? loop_io_want(&k->io, events)
+				  : loop_io_start(k->x->loop, &k->io, k->fd, events, on_stream);
 	}
 	if (r < 0)
 		bad_answer(k, "no memory");
@@ -435,18 +447,25 @@ static int dial(struct ai_call *k, struct view ticket, struct err *e)
 	struct buf head = BUF_INIT(HEAD_MAX);
 	const struct http_header key = ai_head_key(k->provider);
 	bool has_body = !view_is(k->x->method, "GET");
-	int r = ai_head_request(&head, &(struct ai_head){ .method = k->x->method, .authority = k->place->authority,
-							  .base = k->place->path, .path = k->path, .query = k->x->query,
-							  .provider = k->provider, .headers = k->x->headers, .n_headers = k->x->n_headers,
-							  .body = has_body ? (int64_t)buf_len(&k->out) : -1 });
+	int r = ai_head_request(&head,
+				&(struct ai_head){ .method = k->x->method,
+						   .authority = k->place->authority,
+						   .base = k->place->path,
+						   .path = k->path,
+						   .query = k->x->query,
+						   .provider = k->provider,
+						   .headers = k->x->headers,
+						   .n_headers = k->x->n_headers,
+						   .body = has_body ? (int64_t)buf_len(&k->out) : -1 });
 
 	if (r < 0) {
 		err_set(e, ERR_TOO_LARGE, "the head is too large");
 	} else {
 		k->dial.done = on_dialled;
 		r = carrier_start(k->ai->core, &k->dial,
-				  &(struct carrier_target){ k->place->host, k->place->port, k->place->tls, buf_view(&head), ticket,
-							    key.name, key.value }, e);
+				  &(struct carrier_target){ k->place->host, k->place->port, k->place->tls,
+							    buf_view(&head), ticket, key.name, key.value },
+				  e);
 		if (r < 0)
 			k->dial.call.ops = NULL;
 	}

@@ -29,10 +29,13 @@ static void add(struct buf *out, struct view name, struct view value)
 /* Features that change neither the price nor what is counted. */
 static void add_beta(struct buf *out, struct view list)
 {
-	static const char *const known[] = { "prompt-caching-2024-07-31", "extended-cache-ttl-2025-04-11", "output-128k-2025-02-19",
-					     "interleaved-thinking-2025-05-14", "token-efficient-tools-2025-02-19",
-					     "fine-grained-tool-streaming-2025-05-14", "token-counting-2024-11-01",
-					     "pdfs-2024-09-25", "structured-outputs-2025-11-13" };
+	static const char *const known[] = {
+		"prompt-caching-2024-07-31",        "extended-cache-ttl-2025-04-11",
+		"output-128k-2025-02-19",           "interleaved-thinking-2025-05-14",
+		"token-efficient-tools-2025-02-19", "fine-grained-tool-streaming-2025-05-14",
+		"token-counting-2024-11-01",        "pdfs-2024-09-25",
+		"structured-outputs-2025-11-13"
+	};
 	bool first = true;
 
 	while (list.p) {
@@ -49,7 +52,8 @@ static void add_beta(struct buf *out, struct view list)
 
 int ai_head_request(struct buf *out, const struct ai_head *h)
 {
-	static const char *const passed[] = { "content-type", "accept", "user-agent", "anthropic-version", "idempotency-key" };
+	static const char *const passed[] = { "content-type", "accept", "user-agent", "anthropic-version",
+					      "idempotency-key" };
 
 	buf_add(out, h->method);
 	buf_putc(out, ' ');
@@ -85,14 +89,30 @@ struct http_header ai_head_key(enum ask_provider p)
 
 size_t ai_head_response(const struct http1_response *r, struct http_header *out)
 {
-	static const char *const dropped[] = { "connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade",
-					       "proxy-authenticate", "www-authenticate", "set-cookie", "openai-organization",
-					       "openai-project", "anthropic-organization-id", "alt-svc", "location",
-					       "strict-transport-security", "clear-site-data", "content-encoding", "date", "server" };
+	static const char *const dropped[] = { "connection",
+					       "keep-alive",
+					       "proxy-connection",
+					       "te",
+					       "trailer",
+					       "upgrade",
+					       "proxy-authenticate",
+					       "www-authenticate",
+					       "set-cookie",
+					       "openai-organization",
+					       "openai-project",
+					       "anthropic-organization-id",
+					       "alt-svc",
+					       "location",
+					       "strict-transport-security",
+					       "clear-site-data",
+					       "content-encoding",
+					       "date",
+					       "server" };
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_headers; i++)
-		if (!one_of(r->headers[i].name, dropped, ELEMS(dropped)) && !view_starts(r->headers[i].name, "x-paddock-") &&
+		if (!one_of(r->headers[i].name, dropped, ELEMS(dropped)) &&
+		    !view_starts(r->headers[i].name, "x-paddock-") &&
 		    !http1_write_is_framing(r->headers[i].name))
 			out[n++] = r->headers[i];
 	return n;
@@ -124,10 +144,11 @@ void ai_head_error(struct buf *out, enum ai_style style, int status, const char 
 		json_out_kz(&o, "type", "error");
 	json_out_key(&o, "error");
 	json_out_object(&o);
-	json_out_kz(&o, "type", style == AI_STYLE_ANTHROPIC ? anthropic_type(status)
-				: status == 429		    ? "rate_limit_error"
-				: status < 500		    ? "invalid_request_error"
-							    : "server_error");
+	json_out_kz(&o, "type",
+		    style == AI_STYLE_ANTHROPIC ? anthropic_type(status)
+		    : status == 429             ? "rate_limit_error"
+		    : status < 500              ? "invalid_request_error"
+						: "server_error");
 	json_out_kz(&o, "message", message);
 	if (style == AI_STYLE_OPENAI) {
 		json_out_kz(&o, "code", code);

@@ -34,7 +34,7 @@ struct ai_call {
 	struct view path; /* below /api/PROVIDER */
 	struct buf body;  /* the client's */
 	struct ask ask;
-	char model[132]; /* ask.model */
+	char model[132];           /* ask.model */
 	const struct price *price; /* NULL: free */
 	struct usage_call usage;
 	bool reserved; /* `usage` must be settled */

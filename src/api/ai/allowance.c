@@ -29,9 +29,9 @@ static const struct {
 	[ALLOWANCE_BODIES] = { "log_bodies", CHOICE, 0 },
 };
 
-static const char *const lists[ALLOWANCE_LISTS] = {
-	[ALLOWANCE_PROVIDERS] = "providers", [ALLOWANCE_ENDPOINTS] = "endpoints", [ALLOWANCE_MODELS] = "models"
-};
+static const char *const lists[ALLOWANCE_LISTS] = { [ALLOWANCE_PROVIDERS] = "providers",
+						    [ALLOWANCE_ENDPOINTS] = "endpoints",
+						    [ALLOWANCE_MODELS] = "models" };
 
 const char *allowance_part_name(enum allowance_part p)
 {
@@ -76,7 +76,8 @@ static int read_part(const struct json *j, enum allowance_part p, uint64_t *ret,
 	return 0;
 }
 
-static int read_list(struct arena *arena, const struct json *j, enum allowance_list l, struct json_strlist *ret, struct err *e)
+static int read_list(struct arena *arena, const struct json *j, enum allowance_list l,
+		     struct json_strlist *ret, struct err *e)
 {
 	if (j->type != JSON_ARRAY || j->n > ALLOWANCE_ITEMS)
 		return err_set(e, ERR_INVALID, "%s must be a list of at most %d", lists[l], ALLOWANCE_ITEMS);
@@ -86,9 +87,11 @@ static int read_list(struct arena *arena, const struct json *j, enum allowance_l
 	for (size_t i = 0; i < j->n; i++) {
 		const struct json *one = &j->items[i];
 		if (one->type != JSON_STRING || one->text.n < 1 || one->text.n > ITEM_MAX)
-			return err_set(e, ERR_INVALID, "%s[%zu] must be a text of 1 to %d bytes", lists[l], i, ITEM_MAX);
+			return err_set(e, ERR_INVALID, "%s[%zu] must be a text of 1 to %d bytes", lists[l], i,
+				       ITEM_MAX);
 		if (l == ALLOWANCE_PROVIDERS && !ask_provider(one->text))
-			return err_set(e, ERR_INVALID, "providers[%zu]: there is no provider %.*s", i, VIEW_ARG(one->text));
+			return err_set(e, ERR_INVALID, "providers[%zu]: there is no provider %.*s", i,
+				       VIEW_ARG(one->text));
 		ret->items[i] = one->text;
 	}
 	return 0;
@@ -108,7 +111,8 @@ static int read_member(struct arena *arena, const struct json_member *m, struct 
 			continue;
 		a->listed[l] = m->value.type != JSON_NULL;
 		a->lists[l] = (struct json_strlist){ 0 };
-		return a->listed[l] ? read_list(arena, &m->value, (enum allowance_list)l, &a->lists[l], e) : 0;
+		return a->listed[l] ? read_list(arena, &m->value, (enum allowance_list)l, &a->lists[l], e)
+				    : 0;
 	}
 	return err_set(e, ERR_INVALID, "there is no member \"%.*s\"", (int)MIN(m->key.n, 40), m->key.p);
 }
@@ -165,7 +169,8 @@ bool allowance_allows(const struct allowance *a, enum allowance_list l, struct v
 
 /* ---- what holds ---- */
 
-/* A warning is no limit: it has no ceiling. Who has forbidden that text is kept has forbidden it to all below. */
+/* A warning is no limit: it has no ceiling. Who has forbidden that text is kept has forbidden it to all
+ * below. */
 static bool is_above(enum allowance_part p, uint64_t v, const struct allowance_ceiling *c)
 {
 	if (parts[p].unit == CHOICE)
@@ -183,7 +188,8 @@ void allowance_in_force(const char *name, const struct allowance *own, const uin
 		ret->from[p] = said ? name : ret->parts[p] ? "default" : NULL;
 		for (size_t i = 0; i < n; i++)
 			if (is_above((enum allowance_part)p, ret->parts[p], &ceilings[i]) ||
-			    (parts[p].unit == CHOICE && !ret->parts[p] && ceilings[i].parts[p])) { /* what is said above holds */
+			    (parts[p].unit == CHOICE && !ret->parts[p] &&
+			     ceilings[i].parts[p])) { /* what is said above holds */
 				ret->parts[p] = ceilings[i].parts[p];
 				ret->from[p] = ceilings[i].name;
 			}
@@ -198,7 +204,8 @@ static int too_much(enum allowance_part p, const struct allowance_ceiling *c, st
 		       (double)c->parts[p] / (parts[p].unit == MONEY ? (double)PRICES_DOLLAR : 1), c->name);
 }
 
-int allowance_within(const struct allowance *a, const struct allowance_ceiling *ceilings, size_t n, struct err *e)
+int allowance_within(const struct allowance *a, const struct allowance_ceiling *ceilings, size_t n,
+		     struct err *e)
 {
 	for (int p = 0; p < ALLOWANCE_PARTS; p++)
 		for (size_t i = 0; a->said[p] && i < n; i++)

@@ -41,7 +41,8 @@ const char *allowance_list_name(enum allowance_list l); /* "providers" */
 
 /* Changes `a` by the members of a document; null takes back what was said. What is read points into the
  * document and into the arena. ERR_INVALID. */
-int allowance_read(struct arena *arena, const struct json *doc, struct allowance *a, struct err *e) _must_check_;
+int allowance_read(struct arena *arena, const struct json *doc, struct allowance *a,
+		   struct err *e) _must_check_;
 /* What was said, as a document; and one number of it, in its own unit. */
 void allowance_put(struct json_out *o, const struct allowance *a);
 void allowance_put_part(struct json_out *o, enum allowance_part p, uint64_t v);

@@ -11,7 +11,9 @@
 #define CHOICES_MAX     128
 #define OUTPUT_MAX      (1u << 24)
 
-static const char *const providers[ASK_PROVIDERS] = { [ASK_OPENAI] = "openai", [ASK_ANTHROPIC] = "anthropic" };
+static const char *const providers[ASK_PROVIDERS] = {
+	[ASK_OPENAI] = "openai", [ASK_ANTHROPIC] = "anthropic"
+};
 
 const char *ask_provider_name(enum ask_provider p)
 {
@@ -44,7 +46,8 @@ static bool is_plain(struct view path)
 {
 	for (size_t i = 0; i < path.n; i++) {
 		char c = path.p[i];
-		bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == ':';
+		bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			    c == '_' || c == '-' || c == ':';
 		if (!word && c != '/' && c != '.')
 			return false;
 		if (c == '/' && i + 1 < path.n && (path.p[i + 1] == '/' || path.p[i + 1] == '.'))
@@ -73,7 +76,8 @@ const struct ask_endpoint *ask_endpoint(enum ask_provider p, struct view method,
 
 bool ask_fits(struct view pattern, struct view text)
 {
-	struct view after = VIEW_NONE, back = VIEW_NONE; /* behind the last '*', and what it has taken so far */
+	struct view after = VIEW_NONE,
+		    back = VIEW_NONE; /* behind the last '*', and what it has taken so far */
 
 	while (text.n) {
 		if (pattern.n && pattern.p[0] == '*') {
@@ -109,7 +113,8 @@ static int read_count(const struct json *doc, const char *key, uint64_t most, ui
 	if (!j || j->type == JSON_NULL)
 		return 0;
 	if (json_to_u64(j, ret) < 0 || *ret > most)
-		return err_set(e, ERR_INVALID, "%s must be a number up to %llu", key, (unsigned long long)most);
+		return err_set(e, ERR_INVALID, "%s must be a number up to %llu", key,
+			       (unsigned long long)most);
 	return 0;
 }
 
@@ -117,8 +122,8 @@ static int read_count(const struct json *doc, const char *key, uint64_t most, ui
  * own, and reach places that the box may not. */
 static bool is_own_tool(const struct json *tool)
 {
-	static const char *const own[] = { "function", "custom", "bash_*", "text_editor_*", "computer_*", "memory_*",
-					   "local_shell", "shell", "apply_patch" };
+	static const char *const own[] = { "function", "custom",      "bash_*", "text_editor_*", "computer_*",
+					   "memory_*", "local_shell", "shell",  "apply_patch" };
 	const struct json *type = json_get(tool, "type");
 
 	if (!type)
@@ -141,11 +146,15 @@ static int check_extras(const struct json *doc, struct err *e)
 
 	for (size_t i = 0; tools && tools->type == JSON_ARRAY && i < tools->n; i++)
 		if (!is_own_tool(&tools->items[i]))
-			return err_set(e, ERR_FORBIDDEN, "tools that the provider runs cannot be metered and are refused");
+			return err_set(e, ERR_FORBIDDEN,
+				       "tools that the provider runs cannot be metered and are refused");
 	if (given(doc, "mcp_servers") || given(doc, "web_search_options") || given(doc, "container"))
-		return err_set(e, ERR_FORBIDDEN, "mcp_servers, web_search_options and container cannot be metered and are refused");
-	if (tier && tier->type == JSON_STRING && !view_is(tier->text, "auto") && !view_is(tier->text, "default") &&
-	    !view_is(tier->text, "flex") && !view_is(tier->text, "standard_only"))
+		return err_set(
+			e, ERR_FORBIDDEN,
+			"mcp_servers, web_search_options and container cannot be metered and are refused");
+	if (tier && tier->type == JSON_STRING && !view_is(tier->text, "auto") &&
+	    !view_is(tier->text, "default") && !view_is(tier->text, "flex") &&
+	    !view_is(tier->text, "standard_only"))
 		return err_set(e, ERR_FORBIDDEN, "this service_tier has a price of its own and is refused");
 	return 0;
 }
@@ -224,7 +233,8 @@ static struct view find_member(struct view text, const char *key)
 	return found;
 }
 
-int ask_body(const struct ask_endpoint *ep, const struct ask *k, struct view body, struct buf *out, struct err *e)
+int ask_body(const struct ask_endpoint *ep, const struct ask *k, struct view body, struct buf *out,
+	     struct err *e)
 {
 	static const char wish[] = "{\"include_usage\":true}";
 

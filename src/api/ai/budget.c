@@ -66,12 +66,14 @@ void budget_load(struct budget *b, int64_t day, int64_t cost, int64_t wall_ms)
 
 /* ---- the last minute ---- */
 
-static void minute(const struct budget *b, int64_t second, uint64_t *ret_requests, uint64_t *ret_tokens, int64_t *ret_oldest)
+static void minute(const struct budget *b, int64_t second, uint64_t *ret_requests, uint64_t *ret_tokens,
+		   int64_t *ret_oldest)
 {
 	*ret_requests = *ret_tokens = 0;
 	*ret_oldest = second;
 	for (int i = 0; i < BUDGET_SLOTS; i++) {
-		if (b->slots[i].second <= second - BUDGET_SLOTS || (!b->slots[i].requests && !b->slots[i].tokens))
+		if (b->slots[i].second <= second - BUDGET_SLOTS ||
+		    (!b->slots[i].requests && !b->slots[i].tokens))
 			continue;
 		*ret_requests += b->slots[i].requests;
 		*ret_tokens += b->slots[i].tokens;
@@ -94,7 +96,8 @@ static void count(struct budget *b, int64_t wall_ms, uint32_t requests, uint64_t
 }
 
 /* Seconds of the last minute have places of their own: nothing newer is overwritten. */
-void budget_load_minute(struct budget *b, int64_t began_ms, int64_t ended_ms, uint64_t tokens, int64_t wall_ms)
+void budget_load_minute(struct budget *b, int64_t began_ms, int64_t ended_ms, uint64_t tokens,
+			int64_t wall_ms)
 {
 	int64_t now = wall_ms / 1000;
 
@@ -120,7 +123,8 @@ static int64_t limit_of(const struct budget_limits *l, int w)
 }
 
 /* The first budget that the claim does not fit into; BUDGET_WINDOWS: it fits. */
-static enum budget_window short_of(struct budget *b, const struct budget_limits *l, const struct budget_claim *c, int64_t wall_ms)
+static enum budget_window short_of(struct budget *b, const struct budget_limits *l,
+				   const struct budget_claim *c, int64_t wall_ms)
 {
 	int w = 0;
 
@@ -131,14 +135,18 @@ static enum budget_window short_of(struct budget *b, const struct budget_limits 
 	return (enum budget_window)w;
 }
 
-static struct budget_notice notice(struct budget *b, const struct budget_limits *l, enum budget_window w, int64_t wall_ms)
+static struct budget_notice notice(struct budget *b, const struct budget_limits *l, enum budget_window w,
+				   int64_t wall_ms)
 {
-	return (struct budget_notice){ .window = w, .limit = limit_of(l, w), .spent = budget_spent(b, w, wall_ms),
+	return (struct budget_notice){ .window = w,
+				       .limit = limit_of(l, w),
+				       .spent = budget_spent(b, w, wall_ms),
 				       .reserved = b->reserved };
 }
 
-enum budget_refusal budget_check(struct budget *b, const struct budget_limits *l, const struct budget_claim *c,
-				 int64_t wall_ms, unsigned *ret_wait, struct err *e)
+enum budget_refusal budget_check(struct budget *b, const struct budget_limits *l,
+				 const struct budget_claim *c, int64_t wall_ms, unsigned *ret_wait,
+				 struct err *e)
 {
 	uint64_t requests, tokens;
 	int64_t second = wall_ms / 1000, oldest;
@@ -147,23 +155,28 @@ enum budget_refusal budget_check(struct budget *b, const struct budget_limits *l
 	*ret_wait = (unsigned)MAX(oldest + BUDGET_SLOTS - second, 1);
 	if (l->parallel && b->parallel >= l->parallel) {
 		*ret_wait = 1;
-		err_set(e, ERR_RATE, "Rate limit exceeded: %llu calls at a time", (unsigned long long)l->parallel);
+		err_set(e, ERR_RATE, "Rate limit exceeded: %llu calls at a time",
+			(unsigned long long)l->parallel);
 		return BUDGET_PARALLEL;
 	}
 	if (l->requests_per_minute && requests >= l->requests_per_minute) {
-		err_set(e, ERR_RATE, "Rate limit exceeded: %llu requests per minute", (unsigned long long)l->requests_per_minute);
+		err_set(e, ERR_RATE, "Rate limit exceeded: %llu requests per minute",
+			(unsigned long long)l->requests_per_minute);
 		return BUDGET_REQUESTS;
 	}
-	if (l->tokens_per_minute && (tokens >= l->tokens_per_minute || tokens + c->tokens > l->tokens_per_minute)) {
-		err_set(e, ERR_RATE, "Rate limit exceeded: %llu tokens per minute", (unsigned long long)l->tokens_per_minute);
+	if (l->tokens_per_minute &&
+	    (tokens >= l->tokens_per_minute || tokens + c->tokens > l->tokens_per_minute)) {
+		err_set(e, ERR_RATE, "Rate limit exceeded: %llu tokens per minute",
+			(unsigned long long)l->tokens_per_minute);
 		return BUDGET_TOKENS;
 	}
 	enum budget_window w = short_of(b, l, c, wall_ms);
 	if (w < BUDGET_WINDOWS) {
 		struct budget_notice n = notice(b, l, w, wall_ms);
-		err_set(e, ERR_FORBIDDEN, "the budget of this %s does not suffice: $%.6f may be needed, $%.6f of $%.6f is left",
-			window_names[w], (double)c->cost / 1e9, (double)MAX(n.limit - n.spent - n.reserved, 0) / 1e9,
-			(double)n.limit / 1e9);
+		err_set(e, ERR_FORBIDDEN,
+			"the budget of this %s does not suffice: $%.6f may be needed, $%.6f of $%.6f is left",
+			window_names[w], (double)c->cost / 1e9,
+			(double)MAX(n.limit - n.spent - n.reserved, 0) / 1e9, (double)n.limit / 1e9);
 		return BUDGET_MONEY;
 	}
 	return BUDGET_OK;
@@ -182,7 +195,8 @@ static void release(struct budget *b, const struct budget_claim *c)
 	b->reserved -= MIN(b->reserved, c->cost);
 }
 
-void budget_settle(struct budget *b, const struct budget_claim *c, uint64_t tokens, int64_t cost, int64_t wall_ms)
+void budget_settle(struct budget *b, const struct budget_claim *c, uint64_t tokens, int64_t cost,
+		   int64_t wall_ms)
 {
 	release(b, c);
 	add_spent(b, budget_day(wall_ms), cost);
@@ -199,7 +213,8 @@ void budget_give_back(struct budget *b, const struct budget_claim *c)
 /* The sum at which to warn; 0: never. */
 static int64_t threshold(const struct budget_limits *l, int w)
 {
-	return limit_of(l, w) && l->warn ? MAX((int64_t)((double)limit_of(l, w) * ((double)l->warn / 1e6)), 1) : 0;
+	return limit_of(l, w) && l->warn ? MAX((int64_t)((double)limit_of(l, w) * ((double)l->warn / 1e6)), 1)
+					 : 0;
 }
 
 /* A greater limit is warned of anew, a smaller one is not: it was known. */
@@ -231,7 +246,8 @@ void budget_warned(struct budget *b, const struct budget_limits *l, int64_t wall
 bool budget_tells(struct budget *b, const struct budget_limits *l, int64_t wall_ms, struct budget_notice *ret)
 {
 	for (int w = 0; w < BUDGET_WINDOWS; w++) {
-		bool now = b->windows[w].untold && b->windows[w].number == budget_number((enum budget_window)w, budget_day(wall_ms));
+		bool now = b->windows[w].untold &&
+			   b->windows[w].number == budget_number((enum budget_window)w, budget_day(wall_ms));
 		b->windows[w].untold = b->windows[w].untold && !now;
 		if (!now || !limit_of(l, w))
 			continue;
@@ -241,12 +257,13 @@ bool budget_tells(struct budget *b, const struct budget_limits *l, int64_t wall_
 	return false;
 }
 
-bool budget_refuses(struct budget *b, const struct budget_limits *l, const struct budget_claim *c, int64_t wall_ms,
-		    struct budget_notice *ret)
+bool budget_refuses(struct budget *b, const struct budget_limits *l, const struct budget_claim *c,
+		    int64_t wall_ms, struct budget_notice *ret)
 {
 	enum budget_window w = short_of(b, l, c, wall_ms);
 
-	if (w == BUDGET_WINDOWS || (b->refused_limit == limit_of(l, w) && wall_ms - b->refused_ms < BUDGET_AGAIN_MS))
+	if (w == BUDGET_WINDOWS ||
+	    (b->refused_limit == limit_of(l, w) && wall_ms - b->refused_ms < BUDGET_AGAIN_MS))
 		return false;
 	b->refused_limit = limit_of(l, w);
 	b->refused_ms = wall_ms;

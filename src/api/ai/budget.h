@@ -44,18 +44,22 @@ struct budget_claim {
 
 enum budget_refusal { BUDGET_OK, BUDGET_REQUESTS, BUDGET_TOKENS, BUDGET_PARALLEL, BUDGET_MONEY };
 
-/* Whether one more call fits; nothing is counted. *ret_wait: seconds until it may, where it says so by itself. */
-enum budget_refusal budget_check(struct budget *b, const struct budget_limits *l, const struct budget_claim *c,
-				 int64_t wall_ms, unsigned *ret_wait, struct err *e) _must_check_;
+/* Whether one more call fits; nothing is counted. *ret_wait: seconds until it may, where it says so by
+ * itself. */
+enum budget_refusal budget_check(struct budget *b, const struct budget_limits *l,
+				 const struct budget_claim *c, int64_t wall_ms, unsigned *ret_wait,
+				 struct err *e) _must_check_;
 void budget_take(struct budget *b, const struct budget_claim *c, int64_t wall_ms);
 /* The call is over. `tokens` are all that it used. */
-void budget_settle(struct budget *b, const struct budget_claim *c, uint64_t tokens, int64_t cost, int64_t wall_ms);
+void budget_settle(struct budget *b, const struct budget_claim *c, uint64_t tokens, int64_t cost,
+		   int64_t wall_ms);
 /* It never was sent. */
 void budget_give_back(struct budget *b, const struct budget_claim *c);
 /* From the store: spent on that day (since 1970). */
 void budget_load(struct budget *b, int64_t day, int64_t cost, int64_t wall_ms);
 /* From the store: a call and what it used, each where it is of the last minute. */
-void budget_load_minute(struct budget *b, int64_t began_ms, int64_t ended_ms, uint64_t tokens, int64_t wall_ms);
+void budget_load_minute(struct budget *b, int64_t began_ms, int64_t ended_ms, uint64_t tokens,
+			int64_t wall_ms);
 int64_t budget_spent(struct budget *b, enum budget_window w, int64_t wall_ms);
 
 /* Something that somebody should hear of. */
@@ -64,15 +68,17 @@ struct budget_notice {
 	int64_t limit, spent, reserved;
 };
 /* A budget is spent as far as `warn` says: true once for each of its periods and limits. */
-bool budget_warns(struct budget *b, const struct budget_limits *l, int64_t wall_ms, struct budget_notice *ret);
+bool budget_warns(struct budget *b, const struct budget_limits *l, int64_t wall_ms,
+		  struct budget_notice *ret);
 /* After loading: who had spent so much, but for the last `unheard`, was warned before. */
 void budget_warned(struct budget *b, const struct budget_limits *l, int64_t wall_ms, int64_t unheard);
 /* The same for the client of the next answer. */
-bool budget_tells(struct budget *b, const struct budget_limits *l, int64_t wall_ms, struct budget_notice *ret);
+bool budget_tells(struct budget *b, const struct budget_limits *l, int64_t wall_ms,
+		  struct budget_notice *ret);
 /* A budget has refused this claim: true once in BUDGET_AGAIN_MS for each limit. */
 #define BUDGET_AGAIN_MS (3600 * 1000ll)
-bool budget_refuses(struct budget *b, const struct budget_limits *l, const struct budget_claim *c, int64_t wall_ms,
-		    struct budget_notice *ret);
+bool budget_refuses(struct budget *b, const struct budget_limits *l, const struct budget_claim *c,
+		    int64_t wall_ms, struct budget_notice *ret);
 const char *budget_window_name(enum budget_window w); /* "day" */
 
 int64_t budget_day(int64_t wall_ms);

@@ -7,17 +7,22 @@
 #include "json.h"
 #include "poison.h"
 
-#define LINE_MAX   (1024u * 1024)
-#define HELD_MAX   (2u * 1024 * 1024)
-#define MEMBER_MAX (16u * 1024)
-#define ARENA_MAX  (32u * 1024 * 1024)
+#define LINE_MAX        (1024u * 1024)
+#define HELD_MAX        (2u * 1024 * 1024)
+#define MEMBER_MAX      (16u * 1024)
+#define ARENA_MAX       (32u * 1024 * 1024)
 #define BYTES_PER_TOKEN 4
 
 void meter_init(struct meter *m, enum meter_api api, bool sse, bool swallow)
 {
-	*m = (struct meter){ .api = api, .sse = sse, .swallow = sse && swallow,
-			     .line = BUF_INIT(LINE_MAX), .data = BUF_INIT(LINE_MAX), .held = BUF_INIT(HELD_MAX),
-			     .member = BUF_INIT(MEMBER_MAX), .arena = ARENA_INIT(ARENA_MAX) };
+	*m = (struct meter){ .api = api,
+			     .sse = sse,
+			     .swallow = sse && swallow,
+			     .line = BUF_INIT(LINE_MAX),
+			     .data = BUF_INIT(LINE_MAX),
+			     .held = BUF_INIT(HELD_MAX),
+			     .member = BUF_INIT(MEMBER_MAX),
+			     .arena = ARENA_INIT(ARENA_MAX) };
 }
 
 void meter_done(struct meter *m)
@@ -63,7 +68,8 @@ static void take_openai(struct meter *m, const struct json *u)
 	any |= get(u, chat ? "completion_tokens" : "output_tokens", &output);
 	if (!any)
 		return;
-	uint64_t cached = get_or_0(json_get(u, chat ? "prompt_tokens_details" : "input_tokens_details"), "cached_tokens");
+	uint64_t cached = get_or_0(json_get(u, chat ? "prompt_tokens_details" : "input_tokens_details"),
+				   "cached_tokens");
 	cached = MIN(cached, input);
 	m->usage = (struct meter_usage){ .input = input - cached, .cache_read = cached, .output = output };
 	m->known = true;
@@ -93,7 +99,8 @@ static bool chat_event(struct meter *m, const struct json *j)
 	const struct json *choices = json_get(j, "choices"), *usage = json_get(j, "usage");
 
 	for (size_t i = 0; choices && choices->type == JSON_ARRAY && i < choices->n; i++) {
-		const struct json *d = json_get(&choices->items[i], "delta"), *calls = json_get(d, "tool_calls");
+		const struct json *d = json_get(&choices->items[i], "delta"),
+				  *calls = json_get(d, "tool_calls");
 		count(m, d, "content");
 		count(m, d, "refusal");
 		count(m, d, "reasoning_content");
@@ -101,7 +108,8 @@ static bool chat_event(struct meter *m, const struct json *j)
 			count(m, json_get(&calls->items[k], "function"), "arguments");
 	}
 	take(m, usage);
-	bool empty = !choices || choices->type == JSON_NULL || (choices->type == JSON_ARRAY && choices->n == 0);
+	bool empty =
+		!choices || choices->type == JSON_NULL || (choices->type == JSON_ARRAY && choices->n == 0);
 	return empty && usage && usage->type == JSON_OBJECT;
 }
 

@@ -21,8 +21,8 @@ struct meter_usage {
 struct meter {
 	enum meter_api api;
 	bool sse;
-	bool swallow;   /* the last chunk of a chat, which only tells the usage, is not for the client */
-	bool known;     /* the provider has said what was used, be it nothing */
+	bool swallow; /* the last chunk of a chat, which only tells the usage, is not for the client */
+	bool known;   /* the provider has said what was used, be it nothing */
 	struct meter_usage usage;
 	uint64_t text;  /* bytes that the model wrote, as far as they were seen */
 	uint64_t bytes; /* of the answer */

@@ -26,17 +26,21 @@ struct row {
 	uint64_t max_output;
 };
 
-#define RATES(at, needed)                                                                                              \
-	{ "input", JSON_F_DOUBLE, offsetof(struct row, at.input), .fmax = MILLION, .required = true },             \
-	{ "output", JSON_F_DOUBLE, offsetof(struct row, at.output), .fmax = MILLION, .required = needed },          \
-	{ "cache_read", JSON_F_DOUBLE, offsetof(struct row, at.cache_read), offsetof(struct row, at.has_cache_read),    \
-	  .fmax = MILLION },                                                                                       \
-	{ "cache_write", JSON_F_DOUBLE, offsetof(struct row, at.cache_write), offsetof(struct row, at.has_cache_write), \
-	  .fmax = MILLION }
+#define RATES(at, needed)                                                                                    \
+	{ "input", JSON_F_DOUBLE, offsetof(struct row, at.input), .fmax = MILLION, .required = true },       \
+		{ "output", JSON_F_DOUBLE, offsetof(struct row, at.output), .fmax = MILLION,                 \
+		  .required = needed },                                                                      \
+		{ "cache_read", JSON_F_DOUBLE, offsetof(struct row, at.cache_read),                          \
+		  offsetof(struct row, at.has_cache_read), .fmax = MILLION },                                \
+	{                                                                                                    \
+		"cache_write", JSON_F_DOUBLE, offsetof(struct row, at.cache_write),                          \
+			offsetof(struct row, at.has_cache_write), .fmax = MILLION                            \
+	}
 
 /* Its offsets are those of the row: the object is read into the row itself. */
 static const struct json_field long_fields[] = {
-	{ "above", JSON_F_U64, offsetof(struct row, longer.above), .min = 1, .max = UINT64_C(1) << 40, .required = true },
+	{ "above", JSON_F_U64, offsetof(struct row, longer.above), .min = 1, .max = UINT64_C(1) << 40,
+	  .required = true },
 	RATES(longer.rates, true),
 };
 static const struct json_schema long_schema = { long_fields, ELEMS(long_fields) };
@@ -67,7 +71,8 @@ static int64_t each(double dollars)
 
 static struct price_rates rates_of(const struct rates *r)
 {
-	return (struct price_rates){ .input = each(r->input), .output = each(r->output),
+	return (struct price_rates){ .input = each(r->input),
+				     .output = each(r->output),
 				     .cache_read = each(r->has_cache_read ? r->cache_read : r->input),
 				     .cache_write = each(r->has_cache_write ? r->cache_write : r->input) };
 }
@@ -92,10 +97,15 @@ int prices_read(struct arena *a, const struct json *j, struct prices *ret, struc
 			return err_wrap(e, "prices");
 		enum ask_provider p = ask_provider(r.provider);
 		if (!p)
-			return err_set(e, ERR_INVALID, "prices: there is no provider %.*s", VIEW_ARG(r.provider));
-		all[n++] = (struct price){ .provider = p, .model = r.model, .usual = rates_of(&r.usual),
-					   .longer = rates_of(&r.longer.rates), .long_above = r.longer.above,
-					   .request = prices_dollars(r.request), .max_output = r.max_output };
+			return err_set(e, ERR_INVALID, "prices: there is no provider %.*s",
+				       VIEW_ARG(r.provider));
+		all[n++] = (struct price){ .provider = p,
+					   .model = r.model,
+					   .usual = rates_of(&r.usual),
+					   .longer = rates_of(&r.longer.rates),
+					   .long_above = r.longer.above,
+					   .request = prices_dollars(r.request),
+					   .max_output = r.max_output };
 	}
 	*ret = (struct prices){ all, n };
 	return 0;
@@ -126,8 +136,8 @@ int64_t prices_cost(const struct price *p, const struct meter_usage *u)
 {
 	const struct price_rates *r = rates_for(p, u->input + u->cache_read + u->cache_write);
 
-	return p->request + times(r->input, u->input) + times(r->output, u->output) + times(r->cache_read, u->cache_read) +
-	       times(r->cache_write, u->cache_write);
+	return p->request + times(r->input, u->input) + times(r->output, u->output) +
+	       times(r->cache_read, u->cache_read) + times(r->cache_write, u->cache_write);
 }
 
 int64_t prices_most(const struct price *p, uint64_t input, uint64_t output)

@@ -17,10 +17,10 @@ struct price_rates {
 
 struct price {
 	enum ask_provider provider;
-	struct view model;  /* a pattern of ask_fits */
+	struct view model; /* a pattern of ask_fits */
 	struct price_rates usual, longer;
 	uint64_t long_above; /* tokens of input, cached or not, above which `longer` holds; 0: never */
-	int64_t request;    /* nano for a call */
+	int64_t request;     /* nano for a call */
 	uint64_t max_output; /* tokens that the model writes at most */
 };
 
@@ -29,9 +29,9 @@ struct prices {
 	size_t n;
 };
 
-/* [{provider, model, input, output, cache_read, cache_write, request, max_output, source, long: {above, input, …}}],
- * in dollars for a million tokens; or an object that has them as "prices". What is not said of caches costs what
- * input costs. Adds them behind what is there. Views point into `j`. ERR_INVALID. */
+/* [{provider, model, input, output, cache_read, cache_write, request, max_output, source, long: {above,
+ * input, …}}], in dollars for a million tokens; or an object that has them as "prices". What is not said of
+ * caches costs what input costs. Adds them behind what is there. Views point into `j`. ERR_INVALID. */
 int prices_read(struct arena *a, const struct json *j, struct prices *ret, struct err *e) _must_check_;
 /* The first that fits; NULL: unknown. */
 const struct price *prices_find(const struct prices *p, enum ask_provider provider, struct view model);

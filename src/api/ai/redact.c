@@ -8,11 +8,11 @@
 #include "poison.h"
 
 #define WORD_MAX  1024 /* of what is cut: a longer one is known by its looks */
-#define LONG      16 /* a value that is no word, if it has a digit */
-#define SURE      32 /* also without */
+#define LONG      16   /* a value that is no word, if it has a digit */
+#define SURE      32   /* also without */
 #define LOOK      256
-#define GAP_MAX   12   /* between a word and its value */
-#define LABEL_MAX 40   /* of a PEM, between its dashes */
+#define GAP_MAX   12 /* between a word and its value */
+#define LABEL_MAX 40 /* of a PEM, between its dashes */
 
 /* ---- letters ---- */
 
@@ -40,7 +40,8 @@ static bool is_token(char c)
 /* What ends a value that may be anything. */
 static bool is_end(char c)
 {
-	return (unsigned char)c <= ' ' || c == '"' || c == '\'' || c == '\\' || c == ',' || c == ';' || c == '&' || c == '<' || c == '`';
+	return (unsigned char)c <= ' ' || c == '"' || c == '\'' || c == '\\' || c == ',' || c == ';' ||
+	       c == '&' || c == '<' || c == '`';
 }
 
 static size_t run(struct view v, bool (*is)(char c))
@@ -60,8 +61,8 @@ static bool has_digit(struct view v)
 	return false;
 }
 
-/* So many letters of the kind that it is no word of a language: `least` with a digit, or `sure`; 0: less. A look at the
- * first ones says so, as the same letters may be looked at from many places. */
+/* So many letters of the kind that it is no word of a language: `least` with a digit, or `sure`; 0: less. A
+ * look at the first ones says so, as the same letters may be looked at from many places. */
 static size_t code(struct view v, bool (*is)(char c), size_t least, size_t sure)
 {
 	size_t n = run(view_head(v, LOOK), is);
@@ -75,7 +76,8 @@ static bool starts_nocase(struct view v, const char *word)
 	return v.n >= w.n && view_eq_nocase(view_head(v, w.n), w);
 }
 
-/* ---- kinds: how long a thing of this kind is that begins here, 0: none does. `keep`: so much of it stays ---- */
+/* ---- kinds: how long a thing of this kind is that begins here, 0: none does. `keep`: so much of it stays
+ * ---- */
 
 static size_t known_token(struct view v, size_t *keep)
 {
@@ -83,10 +85,11 @@ static size_t known_token(struct view v, size_t *keep)
 		const char *prefix;
 		size_t least; /* behind it */
 	} kinds[] = {
-		{ "sk-", 12 },	 { "sk_", 12 },	  { "rk_", 12 },     { "pk-", 16 },	 { "ghp_", 16 },  { "gho_", 16 },
-		{ "ghu_", 16 },	 { "ghs_", 16 },  { "ghr_", 16 },    { "github_pat_", 16 }, { "glpat-", 12 }, { "xoxb-", 12 },
-		{ "xoxp-", 12 }, { "xoxa-", 12 }, { "xapp-", 12 },   { "AIza", 20 },	 { "AKIA", 12 },  { "ASIA", 12 },
-		{ "hf_", 16 },	 { "npm_", 20 },  { "eyJ", 20 },
+		{ "sk-", 12 },    { "sk_", 12 },   { "rk_", 12 },   { "pk-", 16 },   { "ghp_", 16 },
+		{ "gho_", 16 },   { "ghu_", 16 },  { "ghs_", 16 },  { "ghr_", 16 },  { "github_pat_", 16 },
+		{ "glpat-", 12 }, { "xoxb-", 12 }, { "xoxp-", 12 }, { "xoxa-", 12 }, { "xapp-", 12 },
+		{ "AIza", 20 },   { "AKIA", 12 },  { "ASIA", 12 },  { "hf_", 16 },   { "npm_", 20 },
+		{ "eyJ", 20 },
 	};
 
 	*keep = 0;
@@ -118,7 +121,8 @@ static size_t pem(struct view v, size_t *keep)
 	if (!view_starts(v, "-----BEGIN "))
 		return 0;
 	struct view label = view_head(view_skip(v, 11), LABEL_MAX + 16);
-	const char *key = memmem(label.p, label.n, "PRIVATE KEY", 11), *dashes = memmem(label.p, label.n, "-----", 5);
+	const char *key = memmem(label.p, label.n, "PRIVATE KEY", 11),
+		   *dashes = memmem(label.p, label.n, "-----", 5);
 	if (!key || (dashes && dashes < key))
 		return 0;
 	const char *end = memmem(v.p, v.n, "-----END ", 9);
@@ -148,24 +152,29 @@ static size_t url(struct view v, size_t *keep)
 
 static bool is_gap(char c)
 {
-	return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\' || c == ':' || c == '=' || c == '>' || c == '`' || c == '(';
+	return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\' || c == ':' || c == '=' ||
+	       c == '>' || c == '`' || c == '(';
 }
 
-/* Passwords are what follows a sign; of the others only what looks like one, as text speaks of keys and tokens all the time. */
+/* Passwords are what follows a sign; of the others only what looks like one, as text speaks of keys and
+ * tokens all the time. */
 static size_t named(struct view v, size_t *keep)
 {
 	static const struct {
 		const char *word;
 		bool password;
-	} words[] = { { "key", false },	     { "token", false },    { "secret", false },   { "credential", false }, { "authorization", false },
-		      { "signature", false }, { "password", true }, { "passwd", true },	   { "passphrase", true },  { "pwd", true } };
+	} words[] = { { "key", false },        { "token", false },         { "secret", false },
+		      { "credential", false }, { "authorization", false }, { "signature", false },
+		      { "password", true },    { "passwd", true },         { "passphrase", true },
+		      { "pwd", true } };
 
 	for (size_t i = 0; i < ELEMS(words); i++) {
 		if (!starts_nocase(v, words[i].word))
 			continue;
 		size_t n = strlen(words[i].word), gap = run(view_head(view_skip(v, n), GAP_MAX), is_gap);
 		struct view between = view_head(view_skip(v, n), gap);
-		bool sign = between.n && (memchr(between.p, ':', between.n) || memchr(between.p, '=', between.n));
+		bool sign =
+			between.n && (memchr(between.p, ':', between.n) || memchr(between.p, '=', between.n));
 		struct view rest = view_skip(v, n + gap);
 		if (gap && !sign && starts_nocase(rest, "is ")) {
 			gap += 3;

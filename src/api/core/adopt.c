@@ -41,7 +41,8 @@ static void give_up(struct adoption *a, const struct err *e)
 static void ready_when_done(struct adoption *a)
 {
 	struct core *c = a->core;
-	if (!a->reconciled || !a->imaged || !a->postured || !a->has_snapshots || !a->has_workspaces || !a->gated)
+	if (!a->reconciled || !a->imaged || !a->postured || !a->has_snapshots || !a->has_workspaces ||
+	    !a->gated)
 		return;
 	c->adoption = NULL;
 	free(a);

@@ -49,7 +49,8 @@ static struct place *place_make(struct core *c, struct view box)
 	if (!p)
 		return NULL;
 	list_init(&p->calls);
-	if (view_to_str(box, p->box, sizeof(p->box)) < 0 || map_put(&c->ailog.boxes, &p->node, view_of(p->box)) < 0) {
+	if (view_to_str(box, p->box, sizeof(p->box)) < 0 ||
+	    map_put(&c->ailog.boxes, &p->node, view_of(p->box)) < 0) {
 		free(p);
 		return NULL;
 	}
@@ -118,9 +119,11 @@ static void take_text(struct core *c, struct entry *t)
 
 static struct entry *entry_new(const struct store_ai_log *l)
 {
-	const size_t views[] = { offsetof(struct store_ai_log, tenant), offsetof(struct store_ai_log, box),
-				 offsetof(struct store_ai_log, provider), offsetof(struct store_ai_log, endpoint),
-				 offsetof(struct store_ai_log, model), offsetof(struct store_ai_log, finish) };
+	const size_t views[] = {
+		offsetof(struct store_ai_log, tenant),   offsetof(struct store_ai_log, box),
+		offsetof(struct store_ai_log, provider), offsetof(struct store_ai_log, endpoint),
+		offsetof(struct store_ai_log, model),    offsetof(struct store_ai_log, finish)
+	};
 	size_t n = l->tenant.n + l->box.n + l->provider.n + l->endpoint.n + l->model.n + l->finish.n, at = 0;
 	struct entry *t = calloc(1, sizeof(*t) + n);
 
@@ -176,8 +179,8 @@ void ailog_add(struct core *c, const struct store_ai_log *l)
 		log_error("no memory for the log of calls to models");
 }
 
-void ailog_each(const struct core *c, struct view box, uint64_t before, bool (*each)(void *arg, const struct store_ai_log *l),
-		void *arg)
+void ailog_each(const struct core *c, struct view box, uint64_t before,
+		bool (*each)(void *arg, const struct store_ai_log *l), void *arg)
 {
 	const struct place *p = place_of(c, box);
 

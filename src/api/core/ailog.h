@@ -12,8 +12,8 @@
 
 struct core;
 
-#define AILOG_BOX 1000
-#define AILOG_ALL 20000
+#define AILOG_BOX  1000
+#define AILOG_ALL  20000
 #define AILOG_TEXT (32u * 1024 * 1024)
 
 struct ailog {
@@ -26,8 +26,8 @@ struct ailog {
 /* To memory and to the store. */
 void ailog_add(struct core *c, const struct store_ai_log *l);
 /* The newest of the box that are older than `before` (0: all), the newest first; false ends it. */
-void ailog_each(const struct core *c, struct view box, uint64_t before, bool (*each)(void *arg, const struct store_ai_log *l),
-		void *arg);
+void ailog_each(const struct core *c, struct view box, uint64_t before,
+		bool (*each)(void *arg, const struct store_ai_log *l), void *arg);
 
 /* One of the box's, or NULL. */
 const struct store_ai_log *ailog_find(const struct core *c, struct view box, uint64_t id);

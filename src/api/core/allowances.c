@@ -41,7 +41,8 @@ static struct allowance_doc *doc_new(struct view text, struct err *e)
 	}
 	arena_init(&d->arena, DOC_BYTES);
 	d->text = arena_view(&d->arena, text);
-	if (!d->text.p || json_parse(&d->arena, d->text, &j, e) < 0 || allowance_read(&d->arena, j, &d->said, e) < 0) {
+	if (!d->text.p || json_parse(&d->arena, d->text, &j, e) < 0 ||
+	    allowance_read(&d->arena, j, &d->said, e) < 0) {
 		if (!d->text.p)
 			err_sys(e, ERR_INTERNAL, ENOMEM, "limits");
 		doc_free(d);
@@ -50,10 +51,10 @@ static struct allowance_doc *doc_new(struct view text, struct err *e)
 	return d;
 }
 
-/* The one form of what is said, which changes what was said before. Only what is new is judged: what the ceilings
- * have lost since does not keep the rest from being changed. */
-static int wish(const struct allowance *was, const struct json *doc, const struct allowance_ceiling *ceilings, size_t n,
-		struct buf *out, struct err *e)
+/* The one form of what is said, which changes what was said before. Only what is new is judged: what the
+ * ceilings have lost since does not keep the rest from being changed. */
+static int wish(const struct allowance *was, const struct json *doc, const struct allowance_ceiling *ceilings,
+		size_t n, struct buf *out, struct err *e)
 {
 	struct arena tmp = ARENA_INIT(DOC_BYTES);
 	struct allowance a = was ? *was : (struct allowance){ 0 }, more = { 0 };
@@ -67,7 +68,9 @@ static int wish(const struct allowance *was, const struct json *doc, const struc
 	if (r >= 0)
 		allowance_put(&o, &a);
 	arena_done(&tmp);
-	return r >= 0 && out->bad ? err_set(e, ERR_TOO_LARGE, "the limits are larger than %u bytes", ALLOWANCE_TEXT_MAX) : r;
+	return r >= 0 && out->bad
+		       ? err_set(e, ERR_TOO_LARGE, "the limits are larger than %u bytes", ALLOWANCE_TEXT_MAX)
+		       : r;
 }
 
 static bool says_nothing(struct view text)
@@ -99,7 +102,13 @@ void allowances_of_tenant(const struct core *c, const struct tenant *t, struct a
 	allowance_in_force("tenant", allowances_said_tenant(c, t), c->allowances.tenant, NULL, 0, ret);
 }
 
-#define CEILINGS(c, of) { { "configuration", (c)->allowances.max }, { "tenant", (of)->parts } }
+#define CEILINGS(c, of)                                                                                      \
+	{                                                                                                    \
+		{ "configuration", (c)->allowances.max },                                                    \
+		{                                                                                            \
+			"tenant", (of)->parts                                                                \
+		}                                                                                            \
+	}
 
 void allowances_of(const struct box *b, struct allowance_force *ret)
 {
@@ -107,20 +116,22 @@ void allowances_of(const struct box *b, struct allowance_force *ret)
 
 	allowances_of_tenant(b->core, b->tenant, &tenant);
 	const struct allowance_ceiling ceilings[] = CEILINGS(b->core, &tenant);
-	allowance_in_force("sandbox", allowances_said(b), b->core->allowances.box, ceilings, ELEMS(ceilings), ret);
+	allowance_in_force("sandbox", allowances_said(b), b->core->allowances.box, ceilings, ELEMS(ceilings),
+			   ret);
 }
 
 bool allowances_allow(const struct box *b, enum allowance_list l, struct view text)
 {
-	const struct allowance *box = allowances_said(b), *tenant = allowances_said_tenant(b->core, b->tenant);
+	const struct allowance *box = allowances_said(b),
+			       *tenant = allowances_said_tenant(b->core, b->tenant);
 
 	return (!box || allowance_allows(box, l, text)) && (!tenant || allowance_allows(tenant, l, text));
 }
 
 /* ---- boxes ---- */
 
-static int wish_of_box(struct core *c, const struct tenant *t, const struct allowance *was, const struct json *doc,
-		       struct buf *out, struct err *e)
+static int wish_of_box(struct core *c, const struct tenant *t, const struct allowance *was,
+		       const struct json *doc, struct buf *out, struct err *e)
 {
 	struct allowance_force tenant;
 
@@ -129,12 +140,13 @@ static int wish_of_box(struct core *c, const struct tenant *t, const struct allo
 	return wish(was, doc, ceilings, ELEMS(ceilings), out, e);
 }
 
-int allowances_wish(struct core *c, const struct tenant *t, const struct json *doc, struct arena *arena, struct view *ret,
-		    struct err *e)
+int allowances_wish(struct core *c, const struct tenant *t, const struct json *doc, struct arena *arena,
+		    struct view *ret, struct err *e)
 {
 	struct buf text = BUF_INIT(ALLOWANCE_TEXT_MAX);
 	int r = wish_of_box(c, t, NULL, doc, &text, e);
-	struct view kept = r < 0 || says_nothing(buf_view(&text)) ? VIEW("") : arena_view(arena, buf_view(&text));
+	struct view kept =
+		r < 0 || says_nothing(buf_view(&text)) ? VIEW("") : arena_view(arena, buf_view(&text));
 
 	buf_done(&text);
 	if (r >= 0 && !kept.p)
@@ -206,15 +218,16 @@ static struct box *find(struct core *c, const struct actor *a, struct view ref, 
 	return b;
 }
 
-struct job *allowances_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc, bool whole,
-			   job_done *done, void *arg, struct err *e)
+struct job *allowances_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc,
+			   bool whole, job_done *done, void *arg, struct err *e)
 {
 	struct box *b = find(c, a, ref, e);
 	struct buf text = BUF_INIT(ALLOWANCE_TEXT_MAX);
 	struct allowance_doc *d = NULL;
 	struct change *ch = NULL;
 
-	if (b && wish_of_box(c, b->tenant, whole ? NULL : allowances_said(b), doc, &text, e) >= 0 && (d = doc_new(buf_view(&text), e)))
+	if (b && wish_of_box(c, b->tenant, whole ? NULL : allowances_said(b), doc, &text, e) >= 0 &&
+	    (d = doc_new(buf_view(&text), e)))
 		ch = change_new(c, b, done, arg, e);
 	buf_done(&text);
 	if (!ch) {
@@ -230,8 +243,8 @@ struct job *allowances_put(struct core *c, const struct actor *a, struct view re
 	return store_box(b, ch, e);
 }
 
-struct job *allowances_rotate(struct core *c, const struct actor *a, struct view ref, uint64_t ttl_seconds, job_done *done,
-			      void *arg, struct err *e)
+struct job *allowances_rotate(struct core *c, const struct actor *a, struct view ref, uint64_t ttl_seconds,
+			      job_done *done, void *arg, struct err *e)
 {
 	struct box *b = find(c, a, ref, e);
 	struct change *ch = b ? change_new(c, b, done, arg, e) : NULL;
@@ -262,7 +275,8 @@ const struct tenant *allowances_tenant(struct core *c, const struct actor *a, st
 static int set_tenant(struct core *c, const struct tenant *t, struct allowance_doc *d)
 {
 	struct map_node *n = map_get(&c->allowances.by_tenant, view_of(t->id));
-	struct tenant_allowance *ta = n ? CONTAINER(n, struct tenant_allowance, by_tenant) : calloc(1, sizeof(*ta));
+	struct tenant_allowance *ta =
+		n ? CONTAINER(n, struct tenant_allowance, by_tenant) : calloc(1, sizeof(*ta));
 
 	if (!ta || (!n && map_put(&c->allowances.by_tenant, &ta->by_tenant, view_of(t->id)) < 0)) {
 		free(ta);
@@ -274,15 +288,17 @@ static int set_tenant(struct core *c, const struct tenant *t, struct allowance_d
 	return 0;
 }
 
-struct job *allowances_tenant_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc, bool whole,
-				  job_done *done, void *arg, struct err *e)
+struct job *allowances_tenant_put(struct core *c, const struct actor *a, struct view ref,
+				  const struct json *doc, bool whole, job_done *done, void *arg,
+				  struct err *e)
 {
 	const struct tenant *t = allowances_tenant(c, a, ref, e);
 	struct buf text = BUF_INIT(ALLOWANCE_TEXT_MAX);
 	struct allowance_doc *d = NULL;
 	struct change *ch = NULL;
 
-	if (t && wish(whole ? NULL : allowances_said_tenant(c, t), doc, NULL, 0, &text, e) >= 0 && (d = doc_new(buf_view(&text), e)))
+	if (t && wish(whole ? NULL : allowances_said_tenant(c, t), doc, NULL, 0, &text, e) >= 0 &&
+	    (d = doc_new(buf_view(&text), e)))
 		ch = change_new(c, t, done, arg, e);
 	if (!ch) {
 		doc_free(d);
@@ -302,7 +318,8 @@ struct job *allowances_tenant_put(struct core *c, const struct actor *a, struct 
 	if (nothing)
 		store_ai_limits_delete(c->store, view_of(t->id), on_stored, ch);
 	else
-		store_ai_limits_put(c->store, &(struct store_ai_limits){ view_of(t->id), buf_view(&text) }, on_stored, ch);
+		store_ai_limits_put(c->store, &(struct store_ai_limits){ view_of(t->id), buf_view(&text) },
+				    on_stored, ch);
 	buf_done(&text);
 	return &ch->job;
 }
@@ -327,7 +344,8 @@ void allowances_init(struct core *c)
 	read_config(&c->config->ai.box, c->allowances.box);
 	read_config(&c->config->ai.tenant, c->allowances.tenant);
 	read_config(&c->config->ai.max, c->allowances.max);
-	c->allowances.max[ALLOWANCE_BODIES] = c->config->ai.max.log_bodies ? ALLOWANCE_BODIES_UNSAID : ALLOWANCE_BODIES_NOT;
+	c->allowances.max[ALLOWANCE_BODIES] =
+		c->config->ai.max.log_bodies ? ALLOWANCE_BODIES_UNSAID : ALLOWANCE_BODIES_NOT;
 }
 
 int allowances_load(struct core *c, const struct store_ai_limits *row)

@@ -27,7 +27,8 @@ struct allowance_doc {
 
 struct allowances {
 	struct map by_tenant;
-	uint64_t box[ALLOWANCE_PARTS], tenant[ALLOWANCE_PARTS], max[ALLOWANCE_PARTS]; /* of the configuration */
+	uint64_t box[ALLOWANCE_PARTS], tenant[ALLOWANCE_PARTS],
+		max[ALLOWANCE_PARTS]; /* of the configuration */
 };
 
 /* ---- wishes ---- */
@@ -51,19 +52,23 @@ const struct allowance *allowances_said_tenant(const struct core *c, const struc
 /* Whether the box's list and its tenant's allow it. */
 bool allowances_allow(const struct box *b, enum allowance_list l, struct view text);
 
-/* The result of these is a const struct box *. `whole`: the document replaces what was said, else it changes it. */
-struct job *allowances_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc, bool whole,
-			   job_done *done, void *arg, struct err *e) _must_check_;
-/* Another token for models; the one before is worth nothing from now on. ttl_seconds 0: it ends with the box. */
+/* The result of these is a const struct box *. `whole`: the document replaces what was said, else it changes
+ * it. */
+struct job *allowances_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc,
+			   bool whole, job_done *done, void *arg, struct err *e) _must_check_;
+/* Another token for models; the one before is worth nothing from now on. ttl_seconds 0: it ends with the box.
+ */
 struct job *allowances_rotate(struct core *c, const struct actor *a, struct view ref, uint64_t ttl_seconds,
 			      job_done *done, void *arg, struct err *e) _must_check_;
 
 /* ---- tenants; a reference is an id or a name. For admins ---- */
 
-const struct tenant *allowances_tenant(struct core *c, const struct actor *a, struct view ref, struct err *e) _must_check_;
+const struct tenant *allowances_tenant(struct core *c, const struct actor *a, struct view ref,
+				       struct err *e) _must_check_;
 /* The result is a const struct tenant *. */
-struct job *allowances_tenant_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc, bool whole,
-				  job_done *done, void *arg, struct err *e) _must_check_;
+struct job *allowances_tenant_put(struct core *c, const struct actor *a, struct view ref,
+				  const struct json *doc, bool whole, job_done *done, void *arg,
+				  struct err *e) _must_check_;
 
 void allowances_init(struct core *c);
 int allowances_load(struct core *c, const struct store_ai_limits *row) _must_check_; /* -errno */

@@ -97,7 +97,8 @@ struct box *boxes_find(struct core *c, const struct actor *a, int act, struct vi
 		       struct err *e) _must_check_;
 
 /* To change it, which must wait until it is made. */
-struct box *boxes_find_made(struct core *c, const struct actor *a, struct view id_or_name, struct err *e) _must_check_;
+struct box *boxes_find_made(struct core *c, const struct actor *a, struct view id_or_name,
+			    struct err *e) _must_check_;
 
 /* The first that a client may know of and that fits; NULL: none. What finds it must prove that it may. */
 const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg);

@@ -62,7 +62,8 @@ static void flush(struct core *c)
 		struct err e = { 0 };
 		d->request = BUF_INIT(0);
 		unqueue(d);
-		int r = mux_call_raw(&c->carrier.mux, &d->call, WIRE_TYPE_AI_DIAL, DIAL_MS, DIAL_MS, buf_view(&request));
+		int r = mux_call_raw(&c->carrier.mux, &d->call, WIRE_TYPE_AI_DIAL, DIAL_MS, DIAL_MS,
+				     buf_view(&request));
 		buf_done(&request);
 		if (r < 0) {
 			err_sys(&e, ERR_UNAVAILABLE, r, "paddock-ai cannot be reached");
@@ -130,8 +131,13 @@ static int open_channel(struct core *c)
 
 int carrier_start(struct core *c, struct carrier_dial *d, const struct carrier_target *t, struct err *e)
 {
-	struct wire_ai_dial msg = { .host = t->host, .port = t->port, .tls = t->tls, .head = t->head,
-				    .ticket = t->ticket, .header = t->header, .prefix = t->prefix };
+	struct wire_ai_dial msg = { .host = t->host,
+				    .port = t->port,
+				    .tls = t->tls,
+				    .head = t->head,
+				    .ticket = t->ticket,
+				    .header = t->header,
+				    .prefix = t->prefix };
 	int r;
 
 	if (c->stopping)
@@ -139,7 +145,8 @@ int carrier_start(struct core *c, struct carrier_dial *d, const struct carrier_t
 	d->core = c;
 	d->call.ops = &dial_ops;
 	if (c->carrier.open) {
-		r = mux_call(&c->carrier.mux, &d->call, WIRE_TYPE_AI_DIAL, DIAL_MS, DIAL_MS, &wire_ai_dial_msg, &msg);
+		r = mux_call(&c->carrier.mux, &d->call, WIRE_TYPE_AI_DIAL, DIAL_MS, DIAL_MS,
+			     &wire_ai_dial_msg, &msg);
 	} else {
 		d->request = BUF_INIT(FRAME_BODY_MAX);
 		r = pb_encode(&wire_ai_dial_msg, &msg, &d->request);

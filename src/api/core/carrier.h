@@ -22,7 +22,8 @@ struct carrier_dial {
 	struct list link; /* of `pending` */
 	struct core *core;
 	struct buf request; /* while it waits */
-	void (*done)(struct carrier_dial *d, int fd, const struct err *e); /* fd is the callee's; e: why there is none */
+	void (*done)(struct carrier_dial *d, int fd,
+		     const struct err *e); /* fd is the callee's; e: why there is none */
 	bool waits;
 };
 
@@ -30,13 +31,14 @@ struct carrier_target {
 	struct view host;
 	uint16_t port;
 	bool tls;
-	struct view head;   /* without the key's header and the empty line */
-	struct view ticket; /* of secrets_lend */
+	struct view head;           /* without the key's header and the empty line */
+	struct view ticket;         /* of secrets_lend */
 	struct view header, prefix; /* of the key */
 };
 
 void carrier_init(struct core *c);
 void carrier_stop(struct core *c);
 /* Connects and sends the head. `done` has been set. */
-int carrier_start(struct core *c, struct carrier_dial *d, const struct carrier_target *t, struct err *e) _must_check_;
+int carrier_start(struct core *c, struct carrier_dial *d, const struct carrier_target *t,
+		  struct err *e) _must_check_;
 void carrier_cancel(struct carrier_dial *d);

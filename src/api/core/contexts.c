@@ -469,8 +469,9 @@ static int check_variables(const struct json_strmap *env, struct err *e)
 			char ch = env->keys[i].p[j];
 			bool letter = ch == '_' || (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z');
 			if (!letter && (j == 0 || ch < '0' || ch > '9'))
-				return err_set(e, ERR_INVALID, "env: a variable's name has letters, digits "
-							       "and _, and begins with no digit");
+				return err_set(e, ERR_INVALID,
+					       "env: a variable's name has letters, digits "
+					       "and _, and begins with no digit");
 		}
 	return 0;
 }

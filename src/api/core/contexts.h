@@ -5,9 +5,9 @@
  * A context is a kept process with the tag "context:ID:LANGUAGE" and a control
  * channel. It executes a driver (src/api/context) that is sent to it first; then
  * come requests, "ID BYTES ENV_BYTES\n", variables (a JSON object, or words for
- * bash) and the code, and back come events, a JSON object on each line. The code's own output is the process's stdout and stderr. When the
- * process ends, the next code starts another. After a restart of the api contexts
- * are found by their tags.
+ * bash) and the code, and back come events, a JSON object on each line. The code's own output is the
+ * process's stdout and stderr. When the process ends, the next code starts another. After a restart of the
+ * api contexts are found by their tags.
  *
  *   contexts.c           what can be asked for
  *   contexts_language.c  the interpreters
@@ -83,13 +83,13 @@ void contexts_cancel(struct context_op *op); /* nobody waits; what was begun goe
 
 struct context_code {
 	struct view code;
-	struct json_strmap env; /* for this code alone */
+	struct json_strmap env;     /* for this code alone */
 	struct json_strmap secrets; /* likewise, over env; what they pass through is wiped */
-	struct view context;  /* its id; empty: the one of the language */
-	struct view language; /* empty: the context's, or python */
-	struct context_wish made; /* how the language's own is made, where this is its first code */
-	uint64_t timeout_ms;  /* 0: the configured maximum */
-	bool kill;            /* interrupt it when nobody waits any more */
+	struct view context;        /* its id; empty: the one of the language */
+	struct view language;       /* empty: the context's, or python */
+	struct context_wish made;   /* how the language's own is made, where this is its first code */
+	uint64_t timeout_ms;        /* 0: the configured maximum */
+	bool kill;                  /* interrupt it when nobody waits any more */
 };
 
 struct context_end {
@@ -107,7 +107,8 @@ struct context_run {
 	struct core *core;
 	struct context_cell *cell;
 
-	void (*on_queued)(struct context_run *x); /* there is the context, and other code runs in it; may be NULL */
+	void (*on_queued)(
+		struct context_run *x); /* there is the context, and other code runs in it; may be NULL */
 	void (*on_begun)(struct context_run *x, const struct context_info *c);
 	void (*on_output)(struct context_run *x, unsigned channel, struct view data); /* 1 or 2 */
 	/* "result" with its formats, or "error" with name, value and traceback; gone when this returns. */

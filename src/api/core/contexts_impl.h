@@ -18,7 +18,7 @@ struct context_language {
 	const char *driver;
 	const size_t *driver_size;
 	void (*put_env)(struct buf *b, const struct context_code *w); /* as the driver takes it */
-	bool insist; /* an interrupt may be lost on it */
+	bool insist;                                                  /* an interrupt may be lost on it */
 };
 extern const struct context_language contexts_languages[];
 const struct context_language *contexts_language(struct view name);
@@ -67,10 +67,10 @@ struct context {
 	int64_t created_ms;
 
 	enum context_phase phase;
-	bool ran;      /* at least once */
-	bool maybe;    /* while OFF: its process may be there */
-	bool restart;  /* the process that is there has to go */
-	bool remove;   /* and the context with it */
+	bool ran;     /* at least once */
+	bool maybe;   /* while OFF: its process may be there */
+	bool restart; /* the process that is there has to go */
+	bool remove;  /* and the context with it */
 	struct call stream;
 	uint32_t pid;
 	struct buf out;  /* to be sent */
@@ -81,7 +81,7 @@ struct context {
 	struct list queue;
 	unsigned n_queue;
 	struct context_cell *current;
-	struct list ops; /* wait for it to run, or to be gone */
+	struct list ops;  /* wait for it to run, or to be gone */
 	struct late late; /* what came while no code ran */
 
 	struct loop_timer timer; /* the code's time limit, then between strikes */
@@ -106,8 +106,8 @@ void contexts_drop(struct context *c, const struct err *why);
 
 /* ---- contexts_run.c ---- */
 
-void contexts_run_next(struct context *c); /* where there is something to execute */
-void contexts_run_push(struct context *c); /* what is left to be sent */
+void contexts_run_next(struct context *c);                     /* where there is something to execute */
+void contexts_run_push(struct context *c);                     /* what is left to be sent */
 void contexts_run_events(struct context *c, struct view data); /* what came on the control channel */
 /* Takes the code that runs away from the context; the rest is with contexts_run_deliver. */
 struct context_cell *contexts_run_take(struct context *c);

@@ -56,14 +56,15 @@ const struct context_language contexts_languages[] = {
 	    "while (f.readSync(250, b) && b[0] != 10) n += b;"
 	    "const d = Buffer.alloc(+n);"
 	    "for (let i = 0; i < d.length;) i += f.readSync(250, d, i, d.length - i, null);"
-	    "require('vm').runInThisContext('(function(require,boot){' + d + '\\n})', { filename: 'paddock' })"
+	    "require('vm').runInThisContext('(function(require,boot){' + d + '\\n})', { filename: 'paddock' "
+	    "})"
 	    "(require, { load: (s, o) => import(s, o) })}" },
 	  contexts_javascript,
 	  &contexts_javascript_size,
 	  put_env_json },
 	{ "bash",
-	  { "bash", "--norc", "-c",
-	    "read -r -u 250 n; LC_ALL=C IFS= read -r -u 250 -N \"$n\" d; eval \"$d\"", "bash" },
+	  { "bash", "--norc", "-c", "read -r -u 250 n; LC_ALL=C IFS= read -r -u 250 -N \"$n\" d; eval \"$d\"",
+	    "bash" },
 	  contexts_bash,
 	  &contexts_bash_size,
 	  put_env_words,

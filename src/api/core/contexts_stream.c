@@ -137,8 +137,9 @@ static void on_exited(struct context *c, const struct wire_exited *x)
 	forget_stream(c);
 	c->maybe = false;
 	if (m && m->timed_out)
-		contexts_run_put_error(m, "Timeout", "the code did not stop when it was interrupted; its interpreter was "
-					"killed, and what it knew is lost");
+		contexts_run_put_error(m, "Timeout",
+				       "the code did not stop when it was interrupted; its interpreter was "
+				       "killed, and what it knew is lost");
 	else if (m && c->restart)
 		contexts_run_put_error(m, "Restarted", "the interpreter was ended while the code ran");
 	if (m && !m->timed_out && !c->restart) {

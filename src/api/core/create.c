@@ -1,8 +1,8 @@
 /*
  * Making a box. Its row goes to the store and its spec to the keeper at the same
  * time; the keeper's answer brings the connection to PID 1, which is greeted.
- * When all three are done, and the gate has a policy that allows anything, the box is running; one that is made from another's files
- * gets an identity of its own first. When one fails the others are waited for and
+ * When all three are done, and the gate has a policy that allows anything, the box is running; one that is
+ * made from another's files gets an identity of its own first. When one fails the others are waited for and
  * everything is undone: there is no box without an answer that names it.
  */
 #include <errno.h>
@@ -229,8 +229,8 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 	const struct image *image = images_find(b->core, b->spec.digest);
 	bool copies = (snapshot && snapshot[0]) || (image && image->seeded);
 
-	return keeper_call(b->core, call, WIRE_TYPE_BOX_CREATE, copies ? COPY_MS : KEEPER_MS, &wire_box_create_msg,
-			   &create);
+	return keeper_call(b->core, call, WIRE_TYPE_BOX_CREATE, copies ? COPY_MS : KEEPER_MS,
+			   &wire_box_create_msg, &create);
 }
 
 static int ask_keeper(struct creation *cr)

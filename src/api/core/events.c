@@ -19,11 +19,20 @@
 #define KEPT_MS     ((int64_t)EVENTS_DAYS * 24 * 60 * 60 * 1000)
 
 static const char *const names[EVENT_TYPES] = {
-	[EVENT_NONE] = "none",       [EVENT_CREATED] = "created", [EVENT_STARTED] = "started",
-	[EVENT_EXITED] = "exited",   [EVENT_PAUSED] = "paused",   [EVENT_RESUMED] = "resumed",
-	[EVENT_STOPPED] = "stopped", [EVENT_OOM] = "oom",         [EVENT_EXPIRED] = "expired",
-	[EVENT_DELETED] = "deleted", [EVENT_FORKED] = "forked",   [EVENT_SNAPSHOT] = "snapshot",
-	[EVENT_AI_WARNING] = "ai.budget.warning", [EVENT_AI_EXCEEDED] = "ai.budget.exceeded",
+	[EVENT_NONE] = "none",
+	[EVENT_CREATED] = "created",
+	[EVENT_STARTED] = "started",
+	[EVENT_EXITED] = "exited",
+	[EVENT_PAUSED] = "paused",
+	[EVENT_RESUMED] = "resumed",
+	[EVENT_STOPPED] = "stopped",
+	[EVENT_OOM] = "oom",
+	[EVENT_EXPIRED] = "expired",
+	[EVENT_DELETED] = "deleted",
+	[EVENT_FORKED] = "forked",
+	[EVENT_SNAPSHOT] = "snapshot",
+	[EVENT_AI_WARNING] = "ai.budget.warning",
+	[EVENT_AI_EXCEEDED] = "ai.budget.exceeded",
 };
 
 const char *events_name(enum event_type t)
@@ -47,7 +56,8 @@ int events_read_types(struct view list, uint32_t *ret, struct err *e)
 		struct view one = view_trim(view_split(list, ',', &list));
 		enum event_type t = events_type(one);
 		if (t == EVENT_NONE)
-			return err_set(e, ERR_INVALID, "\"%.*s\" is no type of event", (int)MIN(one.n, 40), one.p);
+			return err_set(e, ERR_INVALID, "\"%.*s\" is no type of event", (int)MIN(one.n, 40),
+				       one.p);
 		bits |= 1u << t;
 	}
 	*ret = bits;
@@ -205,7 +215,8 @@ static void end_data(struct core *c, enum event_type t, const struct box *b, str
 	buf_done(o->b);
 }
 
-void events_emit_with(struct core *c, enum event_type t, const struct box *b, const char *key, struct view value)
+void events_emit_with(struct core *c, enum event_type t, const struct box *b, const char *key,
+		      struct view value)
 {
 	struct buf out = BUF_INIT(DATA_MAX);
 	struct json_out o;

@@ -14,8 +14,8 @@
 struct box;
 struct core;
 
-#define EVENTS_KEPT 10000
-#define EVENTS_DAYS 7
+#define EVENTS_KEPT     10000
+#define EVENTS_DAYS     7
 #define EVENTS_PAGE_MAX 1000
 
 enum event_type {
@@ -66,7 +66,8 @@ enum event_type events_type(struct view name); /* EVENT_NONE for what is none */
 /* Something happened to the box. Boxes that nobody sees (imports, the pool) have no events. */
 void events_emit(struct core *c, enum event_type t, const struct box *b);
 /* With more in its data: key and value. */
-void events_emit_with(struct core *c, enum event_type t, const struct box *b, const char *key, struct view value);
+void events_emit_with(struct core *c, enum event_type t, const struct box *b, const char *key,
+		      struct view value);
 /* AI_WARNING, AI_EXCEEDED: whose budget ("sandbox", "tenant") and what is with it; money in nano-dollars. */
 struct event_budget {
 	const char *scope, *window;
@@ -87,7 +88,7 @@ bool events_matches(const struct event_filter *f, const struct actor *a, const s
 const struct event *events_next(const struct core *c, const struct actor *a, const struct event_filter *f,
 				uint64_t after);
 const struct event *events_get(const struct core *c, uint64_t id); /* or NULL */
-uint64_t events_last(const struct core *c);  /* id of the newest, 0: none was ever */
+uint64_t events_last(const struct core *c);                        /* id of the newest, 0: none was ever */
 uint64_t events_first(const struct core *c); /* id of the oldest that is kept, or of the next to come */
 /* The event as JSON: what the API shows and what webhooks get. */
 int events_to_json(const struct event *v, struct buf *out);

@@ -140,7 +140,8 @@ int exec_check(const struct config *cfg, const struct exec_wish *w, struct err *
 	    (w->cwd.n && !w->home && spec_check_workdir(w->cwd, "cwd", e) < 0))
 		return -1;
 	if (w->cwd.n >= SPEC_PATH_MAX || (w->cwd.n && memchr(w->cwd.p, 0, w->cwd.n)))
-		return err_set(e, ERR_INVALID, "cwd must have at most %d bytes and no NUL", SPEC_PATH_MAX - 1);
+		return err_set(e, ERR_INVALID, "cwd must have at most %d bytes and no NUL",
+			       SPEC_PATH_MAX - 1);
 	if (w->timeout_ms > cfg->max.exec_timeout_ms && !w->keep) /* one that is kept may have none at all */
 		return err_set(e, ERR_INVALID, "timeout_ms must be between 1 and %llu",
 			       (unsigned long long)cfg->max.exec_timeout_ms);

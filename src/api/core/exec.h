@@ -26,11 +26,12 @@ struct exec_wish {
 	bool streams;             /* stdin comes by exec_send and exec_end instead */
 	uint64_t timeout_ms;      /* 0: the configured maximum; for a kept process none */
 	struct view shell;        /* its name; p == NULL: a process of its own */
-	struct json_strmap secrets; /* variables over env that hold secrets: what they pass through is wiped */
-	bool kill;                /* cancelling ends what goes on without us otherwise: kept or in a shell */
-	bool home;                /* cwd is relative to the user's home, and empty is that: not the box's */
+	struct json_strmap
+		secrets; /* variables over env that hold secrets: what they pass through is wiped */
+	bool kill;       /* cancelling ends what goes on without us otherwise: kept or in a shell */
+	bool home;       /* cwd is relative to the user's home, and empty is that: not the box's */
 
-	bool ready;               /* a kept bash -l -c may come from a shell that was made ahead */
+	bool ready; /* a kept bash -l -c may come from a shell that was made ahead */
 
 	/* A process that outlives its caller. */
 	bool keep, open_stdin, pty;

@@ -32,9 +32,9 @@ const char *files_type_name(int32_t type)
 const char *files_event_name(int32_t kind)
 {
 	static const char *const names[] = {
-		[WIRE_FILE_EVENT_NONE] = "unknown",     [WIRE_FILE_EVENT_CREATE] = "create",
-		[WIRE_FILE_EVENT_WRITE] = "write",      [WIRE_FILE_EVENT_REMOVE] = "remove",
-		[WIRE_FILE_EVENT_RENAME] = "rename",    [WIRE_FILE_EVENT_CHMOD] = "chmod",
+		[WIRE_FILE_EVENT_NONE] = "unknown",      [WIRE_FILE_EVENT_CREATE] = "create",
+		[WIRE_FILE_EVENT_WRITE] = "write",       [WIRE_FILE_EVENT_REMOVE] = "remove",
+		[WIRE_FILE_EVENT_RENAME] = "rename",     [WIRE_FILE_EVENT_CHMOD] = "chmod",
 		[WIRE_FILE_EVENT_OVERFLOW] = "overflow",
 	};
 	return kind > 0 && (size_t)kind < ELEMS(names) ? names[kind] : names[0];
@@ -44,8 +44,9 @@ const char *files_event_name(int32_t kind)
 static int check_info(struct wire_file_info *info)
 {
 	if (info->size > INT64_MAX || info->name.n > NAME_BYTES_MAX || info->target.n > NAME_BYTES_MAX ||
-	    info->path.n > NAME_BYTES_MAX || info->resolved.n > NAME_BYTES_MAX || info->owner.n > NAME_BYTES_MAX ||
-	    info->group.n > NAME_BYTES_MAX || info->metadata.n > METADATA_MAX)
+	    info->path.n > NAME_BYTES_MAX || info->resolved.n > NAME_BYTES_MAX ||
+	    info->owner.n > NAME_BYTES_MAX || info->group.n > NAME_BYTES_MAX ||
+	    info->metadata.n > METADATA_MAX)
 		return -EBADMSG;
 	info->mode &= 07777;
 	info->resolved_mode &= 07777;
@@ -189,9 +190,9 @@ static int on_grep_reply(struct call *c, const struct frame *f, int fd)
 	arena_done(&a);
 	if (r < 0)
 		return r;
-	op->sum = (struct file_sum){
-		.files = done.files, .skipped = done.skipped, .truncated = done.truncated
-	};
+	op->sum = (struct file_sum){ .files = done.files,
+				     .skipped = done.skipped,
+				     .truncated = done.truncated };
 	op->ops->done(op, NULL, false, NULL);
 	return 0;
 }
@@ -325,7 +326,8 @@ static const struct call_ops chmod_ops = { .on_reply = on_chmod_reply, .on_fail 
 static int check_path(struct view path, struct err *e)
 {
 	if (path.n == 0 || path.n >= SPEC_PATH_MAX || memchr(path.p, 0, path.n))
-		return err_set(e, ERR_INVALID, "a path must have 1 to %d bytes and no NUL", SPEC_PATH_MAX - 1);
+		return err_set(e, ERR_INVALID, "a path must have 1 to %d bytes and no NUL",
+			       SPEC_PATH_MAX - 1);
 	return 0;
 }
 
@@ -374,11 +376,12 @@ int files_read(struct core *c, const struct actor *a, const struct file_place *p
 	return b ? start(c, b, op, &read_ops, WIRE_TYPE_FILE_READ, &wire_file_read_msg, &msg, e) : -1;
 }
 
-int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode,
-		bool append, struct file_op *op, struct err *e)
+int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode, bool append,
+		struct file_op *op, struct err *e)
 {
-	struct wire_file_write msg = { .path = p->path, .mode = mode, .parents = true, .append = append,
-				       .detail = op->detail };
+	struct wire_file_write msg = {
+		.path = p->path, .mode = mode, .parents = true, .append = append, .detail = op->detail
+	};
 	struct wire_env_var vars[METADATA_MAX];
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
 	if (b && op->metadata.n > METADATA_MAX)
@@ -398,13 +401,14 @@ int files_stat(struct core *c, const struct actor *a, const struct file_place *p
 	return b ? start(c, b, op, &stat_ops, WIRE_TYPE_FILE_STAT, &wire_file_stat_msg, &msg, e) : -1;
 }
 
-int files_list(struct core *c, const struct actor *a, const struct file_place *p, const struct file_page *page,
-	       struct file_op *op, struct err *e)
+int files_list(struct core *c, const struct actor *a, const struct file_place *p,
+	       const struct file_page *page, struct file_op *op, struct err *e)
 {
-	struct wire_file_list msg = {
-		.path = p->path, .depth = page->depth, .limit = page->limit, .after = page->after,
-		.detail = op->detail
-	};
+	struct wire_file_list msg = { .path = p->path,
+				      .depth = page->depth,
+				      .limit = page->limit,
+				      .after = page->after,
+				      .detail = op->detail };
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
 	return b ? start_for(c, b, op, &list_ops, WIRE_TYPE_FILE_LIST, LONG_MS, &wire_file_list_msg, &msg, e)
 		 : -1;
@@ -415,12 +419,13 @@ int files_remove(struct core *c, const struct actor *a, const struct file_place 
 {
 	struct wire_file_remove msg = { .path = p->path, .recursive = recursive };
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
-	return b ? start_for(c, b, op, &plain_ops, WIRE_TYPE_FILE_REMOVE, LONG_MS, &wire_file_remove_msg, &msg, e)
+	return b ? start_for(c, b, op, &plain_ops, WIRE_TYPE_FILE_REMOVE, LONG_MS, &wire_file_remove_msg,
+			     &msg, e)
 		 : -1;
 }
 
-int files_mkdir(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode, bool parents,
-		struct file_op *op, struct err *e)
+int files_mkdir(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode,
+		bool parents, struct file_op *op, struct err *e)
 {
 	struct wire_file_mkdir msg = { .path = p->path, .mode = mode, .parents = parents };
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
@@ -458,7 +463,8 @@ int files_chmod(struct core *c, const struct actor *a, const struct file_place *
 				       .owner = change->owner,
 				       .recursive = change->recursive };
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
-	return b ? start_for(c, b, op, &chmod_ops, WIRE_TYPE_FILE_CHMOD, LONG_MS, &wire_file_chmod_msg, &msg, e)
+	return b ? start_for(c, b, op, &chmod_ops, WIRE_TYPE_FILE_CHMOD, LONG_MS, &wire_file_chmod_msg, &msg,
+			     e)
 		 : -1;
 }
 
@@ -505,7 +511,8 @@ int files_watch(struct core *c, const struct actor *a, const struct file_place *
 {
 	struct wire_file_watch msg = { .path = p->path, .recursive = recursive };
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
-	return b ? start_for(c, b, op, &watch_ops, WIRE_TYPE_FILE_WATCH, FOR_EVER, &wire_file_watch_msg, &msg, e)
+	return b ? start_for(c, b, op, &watch_ops, WIRE_TYPE_FILE_WATCH, FOR_EVER, &wire_file_watch_msg, &msg,
+			     e)
 		 : -1;
 }
 

@@ -24,7 +24,8 @@ struct file_ops {
 	void (*on_entries)(struct file_op *op, const struct wire_file_info *entries, size_t n, size_t bytes);
 	/* grep */
 	void (*on_matches)(struct file_op *op, const struct wire_grep_match *matches, size_t n, size_t bytes);
-	/* watch: it has begun; what happens. Without on_events on_data gets the checked FileEvents as bytes. */
+	/* watch: it has begun; what happens. Without on_events on_data gets the checked FileEvents as bytes.
+	 */
 	void (*on_started)(struct file_op *op);
 	void (*on_events)(struct file_op *op, const struct wire_file_event *events, size_t n, size_t bytes);
 	/* write, unpack: there is room again */
@@ -45,7 +46,8 @@ struct file_sum {
 struct file_op {
 	struct call call;
 	const struct file_ops *ops;
-	bool detail; /* the caller's: infos of stat, list and write have names, metadata and where links lead */
+	bool detail; /* the caller's: infos of stat, list and write have names, metadata and where links lead
+		      */
 	struct json_strmap metadata; /* the caller's: of a file that is written */
 	bool want_end, got_info;
 	struct file_sum sum;
@@ -58,8 +60,8 @@ struct file_place {
 
 int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset,
 	       uint64_t length, struct file_op *op, struct err *e) _must_check_;
-int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode,
-		bool append, struct file_op *op, struct err *e) _must_check_;
+int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode, bool append,
+		struct file_op *op, struct err *e) _must_check_;
 int files_stat(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
 	       struct err *e) _must_check_;
 /* limit 0: everything, in no order; else a page behind the relative path `after`, in the order of names. */
@@ -69,12 +71,12 @@ struct file_page {
 };
 #define FILES_PAGE_MAX  1000
 #define FILES_DEPTH_MAX 64
-int files_list(struct core *c, const struct actor *a, const struct file_place *p, const struct file_page *page,
-	       struct file_op *op, struct err *e) _must_check_;
+int files_list(struct core *c, const struct actor *a, const struct file_place *p,
+	       const struct file_page *page, struct file_op *op, struct err *e) _must_check_;
 int files_remove(struct core *c, const struct actor *a, const struct file_place *p, bool recursive,
 		 struct file_op *op, struct err *e) _must_check_;
-int files_mkdir(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode, bool parents,
-		struct file_op *op, struct err *e) _must_check_;
+int files_mkdir(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode,
+		bool parents, struct file_op *op, struct err *e) _must_check_;
 int files_move(struct core *c, const struct actor *a, const struct file_place *p, struct view to,
 	       bool overwrite, struct file_op *op, struct err *e) _must_check_;
 int files_copy(struct core *c, const struct actor *a, const struct file_place *p, struct view to,
@@ -112,5 +114,5 @@ size_t files_send(struct file_op *op, struct view data);
 void files_end(struct file_op *op);
 void files_cancel(struct file_op *op);
 
-const char *files_type_name(int32_t type); /* "file", "directory", … */
+const char *files_type_name(int32_t type);  /* "file", "directory", … */
 const char *files_event_name(int32_t kind); /* "create", "write", … */

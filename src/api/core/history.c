@@ -30,7 +30,8 @@ static void add(struct history *h, const struct history_sample *s)
 {
 	if (h->n == h->cap && h->cap < HISTORY_SAMPLES) {
 		unsigned cap = MIN(h->cap + STEP, (unsigned)HISTORY_SAMPLES);
-		struct history_sample *grown = realloc(h->samples, cap * sizeof(*grown)); /* head is 0 until it is full */
+		struct history_sample *grown =
+			realloc(h->samples, cap * sizeof(*grown)); /* head is 0 until it is full */
 		if (grown) {
 			h->samples = grown;
 			h->cap = cap;

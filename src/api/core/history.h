@@ -27,7 +27,7 @@ struct history_sample {
 struct history {
 	struct history_sample *samples;
 	unsigned cap, n, head;
-	struct list queue;  /* of sampler.queue or sampler.fresh, or on none */
+	struct list queue; /* of sampler.queue or sampler.fresh, or on none */
 	uint64_t due_ms;
 	uint64_t oom_kills; /* that were told of */
 };

@@ -15,10 +15,10 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define KEEPER_MS  60000
-#define COPY_MS    600000 /* where files are copied one by one */
-#define LIST_BYTES (4u * 1024 * 1024)
-#define SAID_BYTES (64u * 1024 * 1024)
+#define KEEPER_MS   60000
+#define COPY_MS     600000 /* where files are copied one by one */
+#define LIST_BYTES  (4u * 1024 * 1024)
+#define SAID_BYTES  (64u * 1024 * 1024)
 #define DIGEST_SIZE 72 /* "sha256:", 64 digits, NUL */
 
 static bool has_name(const struct image *i, struct view name)
@@ -73,9 +73,9 @@ struct image_job {
 	struct job job;
 	struct core *core;
 	struct call call;
-	char digest[DIGEST_SIZE]; /* of one that is being made */
+	char digest[DIGEST_SIZE];   /* of one that is being made */
 	char surveyed[DIGEST_SIZE]; /* the one that is being read */
-	size_t next; /* the first that was not looked at */
+	size_t next;                /* the first that was not looked at */
 };
 
 static struct image_job *new_job(struct core *c, const struct call_ops *ops, job_done *done, void *arg,
@@ -131,7 +131,9 @@ static void copy_record(struct core *c, struct images *all, const struct wire_im
 
 static int replace_list(struct core *c, const struct wire_image_list_reply *reply)
 {
-	struct images fresh = { .arena = ARENA_INIT(LIST_BYTES), .said = ARENA_INIT(SAID_BYTES), .n = reply->images.n };
+	struct images fresh = { .arena = ARENA_INIT(LIST_BYTES),
+				.said = ARENA_INIT(SAID_BYTES),
+				.n = reply->images.n };
 	int r = 0;
 
 	fresh.items = arena_array(&fresh.arena, fresh.n, sizeof(*fresh.items));

@@ -20,8 +20,8 @@ struct image {
 	size_t n_names;
 	int64_t created_ms;
 	bool machine;
-	bool seeded; /* of a snapshot */
-	bool surveyed; /* what it says about where packages come from is known */
+	bool seeded;             /* of a snapshot */
+	bool surveyed;           /* what it says about where packages come from is known */
 	struct config_sets sets; /* as it says; none: the machine's */
 };
 
@@ -45,8 +45,8 @@ struct job *images_remove(struct core *c, const struct actor *a, struct view nam
 /* An image with the files of a snapshot. The result is a const struct image *. */
 struct job *images_of_snapshot(struct core *c, const struct actor *a, struct view name, struct view snapshot,
 			       job_done *done, void *arg, struct err *e) _must_check_;
-/* What a snapshot over an image says about where packages come from: done gets a const struct view *, a record
- * of config_sets.h. */
+/* What a snapshot over an image says about where packages come from: done gets a const struct view *, a
+ * record of config_sets.h. */
 struct job *images_survey(struct core *c, struct view digest, struct view snapshot, job_done *done, void *arg,
 			  struct err *e) _must_check_;
 /* Whether an image may get this name. */

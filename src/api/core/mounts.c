@@ -70,7 +70,9 @@ static int hand_over(struct mounts *m, const struct wire_secret_read_reply *valu
 	struct guest *g = &m->box->guest;
 	struct wire_secret_file files[SPEC_SECRETS_MAX];
 	struct wire_env_var env[SPEC_SECRETS_MAX];
-	struct wire_secrets_set msg = { .user = m->box->spec.user, .files.items = files, .env.items = env,
+	struct wire_secrets_set msg = { .user = m->box->spec.user,
+					.files.items = files,
+					.env.items = env,
 					.authority = buf_view(&m->authority) };
 
 	if ((values ? values->values.n : 0) != list->n)
@@ -87,7 +89,8 @@ static int hand_over(struct mounts *m, const struct wire_secret_read_reply *valu
 	}
 	guest_is_secret(g);
 	m->call = (struct call){ .ops = &set_ops, .background = true };
-	return guest_call(g, &m->call, WIRE_TYPE_SECRETS_SET, PATIENCE_MS, PATIENCE_MS, &wire_secrets_set_msg, &msg, e);
+	return guest_call(g, &m->call, WIRE_TYPE_SECRETS_SET, PATIENCE_MS, PATIENCE_MS, &wire_secrets_set_msg,
+			  &msg, e);
 }
 
 static void on_values(void *arg, const void *result, const struct err *e)

@@ -12,6 +12,7 @@ struct box;
 
 /* `done` is called once, perhaps before this returns; not after mounts_stop. */
 void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e));
-/* It runs, and its policy is one now that needs the installation's authority. False: nothing is to be done. */
+/* It runs, and its policy is one now that needs the installation's authority. False: nothing is to be done.
+ */
 bool mounts_trust(struct box *b, void (*done)(void *arg, const struct err *e), void *arg) _must_check_;
 void mounts_stop(struct box *b);

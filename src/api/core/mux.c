@@ -8,7 +8,7 @@
 #include "fd.h"
 #include "poison.h"
 
-#define BACKLOG_MAX 1                   /* of bytes queued on one link before DATA waits: it would only be copied */
+#define BACKLOG_MAX 1 /* of bytes queued on one link before DATA waits: it would only be copied */
 #define CREDIT_MAX  (16u * 1024 * 1024) /* more than this from a peer is nonsense */
 
 static struct view stream_key(const struct call *c)
@@ -144,10 +144,9 @@ size_t mux_send_on(struct call *c, uint16_t channel, struct view data)
 		return 0;
 	while (sent < data.n && c->credit > 0 && link_backlog(&m->link) < BACKLOG_MAX) {
 		size_t n = MIN(MIN(data.n - sent, (size_t)c->credit), (size_t)FRAME_DATA_MAX);
-		struct frame f = { .kind = FRAME_DATA,
-				   .type = channel,
-				   .stream = c->stream,
-				   .body = { data.p + sent, n } };
+		struct frame f = {
+			.kind = FRAME_DATA, .type = channel, .stream = c->stream, .body = { data.p + sent, n }
+		};
 		if (link_send(&m->link, &f) < 0)
 			break; /* on_closed is on its way */
 		c->credit -= (uint32_t)n;
@@ -363,7 +362,8 @@ void mux_stop(struct mux *m, const struct err *why)
 	map_done(&m->calls);
 }
 
-int mux_reply(const struct call *c, const struct frame *f, const struct pb_msg *pm, struct arena *a, void *out)
+int mux_reply(const struct call *c, const struct frame *f, const struct pb_msg *pm, struct arena *a,
+	      void *out)
 {
 	return f->flags & FRAME_LAST ? mux_decode(c, f->body, pm, a, out) : -EBADMSG;
 }

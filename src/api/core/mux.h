@@ -98,7 +98,8 @@ void mux_end(struct call *c);
 void mux_consumed(struct call *c, size_t n);
 
 /* Decodes a reply to this call that is all of it; -EBADMSG where there is to be more. */
-int mux_reply(const struct call *c, const struct frame *f, const struct pb_msg *pm, struct arena *a, void *out) _must_check_;
+int mux_reply(const struct call *c, const struct frame *f, const struct pb_msg *pm, struct arena *a,
+	      void *out) _must_check_;
 /* Decodes the body of a reply to this call. */
 int mux_decode(const struct call *c, struct view body, const struct pb_msg *pm, struct arena *a,
 	       void *out) _must_check_;

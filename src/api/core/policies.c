@@ -29,7 +29,7 @@ struct tenant_policy {
 };
 
 static const char *const source_names[] = {
-	[POLICY_NONE] = "none",     [POLICY_BOX] = "sandbox",  [POLICY_IMAGE] = "image",
+	[POLICY_NONE] = "none",     [POLICY_BOX] = "sandbox",    [POLICY_IMAGE] = "image",
 	[POLICY_TENANT] = "tenant", [POLICY_CONFIG] = "default",
 };
 
@@ -56,7 +56,8 @@ const struct config_sets *policies_sets(const struct box *b)
 /* Files of a snapshot say nothing by themselves: what was in the box wrote them. Its image does. */
 static const struct config_sets *sets_of_wish(struct core *c, const struct actor *a, const struct box_wish *w)
 {
-	const struct snapshot *s = w->snapshot.n ? snapshots_find(c, a, ACT_SNAPSHOT_READ, w->snapshot, NULL) : NULL;
+	const struct snapshot *s =
+		w->snapshot.n ? snapshots_find(c, a, ACT_SNAPSHOT_READ, w->snapshot, NULL) : NULL;
 
 	if (s)
 		return sets_for(c, view_of(s->id), view_of(s->digest));
@@ -86,7 +87,8 @@ static int finish(struct policy *p, struct err *e)
 	return 0;
 }
 
-static struct policy *policy_new(const struct json *doc, struct view text, const struct json *sets, struct err *e)
+static struct policy *policy_new(const struct json *doc, struct view text, const struct json *sets,
+				 struct err *e)
 {
 	struct policy *p = calloc(1, sizeof(*p));
 
@@ -107,8 +109,8 @@ static struct policy *policy_new(const struct json *doc, struct view text, const
 /* ---- wishes ---- */
 
 /* Networks that are not public belong to whoever runs the machine; a sum of sets must fit. */
-static int check_wish(struct core *c, const struct actor *a, const struct egress_policy *p, const struct json *sets,
-		      struct err *e)
+static int check_wish(struct core *c, const struct actor *a, const struct egress_policy *p,
+		      const struct json *sets, struct err *e)
 {
 	bool anyone = view_is(c->config->egress.non_public, "anyone") || a->role == STORE_ROLE_ADMIN;
 	struct arena tmp = ARENA_INIT(POLICY_BYTES);
@@ -118,14 +120,16 @@ static int check_wish(struct core *c, const struct actor *a, const struct egress
 	arena_done(&tmp);
 	for (size_t i = 0; r >= 0 && !anyone && i < p->n_rules; i++)
 		if (p->rules[i].verdict == EGRESS_ALLOW && egress_rule_is_private(&p->rules[i]))
-			return err_set(e, ERR_FORBIDDEN,
-				       "rules[%zu]: an admin key is needed to allow addresses that are not public", i);
+			return err_set(
+				e, ERR_FORBIDDEN,
+				"rules[%zu]: an admin key is needed to allow addresses that are not public",
+				i);
 	return r;
 }
 
 /* The document may be of another arena, which goes: everything is read from the one form. */
-static struct policy *wish(struct core *c, const struct actor *a, const struct json *doc, const struct json *sets,
-			   struct err *e)
+static struct policy *wish(struct core *c, const struct actor *a, const struct json *doc,
+			   const struct json *sets, struct err *e)
 {
 	struct policy *first = policy_new(doc, VIEW_NONE, sets, e), *p = NULL;
 
@@ -244,7 +248,8 @@ static void settle(struct change *ch, const struct err *refused)
 	}
 	/* A gate that is gone gets it when it comes; one that does not answer may go by the old one. */
 	if (refused && refused->code == ERR_TIMEOUT)
-		err_set(&ch->unsure, ERR_UNAVAILABLE, "the policy is kept, but the gate has not confirmed it yet");
+		err_set(&ch->unsure, ERR_UNAVAILABLE,
+			"the policy is kept, but the gate has not confirmed it yet");
 	if (!b || ch->core->stopping || b->state.status == BOX_DELETING) {
 		err_set(&e, ERR_STATE, "the sandbox is being removed, or the daemon goes down");
 		change_end(ch, NULL, &e);
@@ -261,7 +266,8 @@ static void settle(struct change *ch, const struct err *refused)
 static void on_trusted(void *arg, const struct err *e)
 {
 	if (e)
-		log_warn("box %s: it does not trust the installation's authority: %s", ((struct change *)arg)->id, e->msg);
+		log_warn("box %s: it does not trust the installation's authority: %s",
+			 ((struct change *)arg)->id, e->msg);
 	settle(arg, NULL);
 }
 
@@ -271,7 +277,8 @@ static void on_sent(void *arg, const struct err *e)
 	struct change *ch = arg;
 	struct box *b = boxes_by_id(ch->core, view_of(ch->id));
 
-	if (e || !b || !ch->policy || !egress_opens(&ch->policy->egress) || ch->core->stopping || !mounts_trust(b, on_trusted, ch))
+	if (e || !b || !ch->policy || !egress_opens(&ch->policy->egress) || ch->core->stopping ||
+	    !mounts_trust(b, on_trusted, ch))
 		settle(ch, e);
 }
 
@@ -286,7 +293,8 @@ static bool runs(const struct box *b)
 }
 
 /* `p` is taken. */
-static struct job *change(struct box *b, struct policy *p, bool recheck, job_done *done, void *arg, struct err *e)
+static struct job *change(struct box *b, struct policy *p, bool recheck, job_done *done, void *arg,
+			  struct err *e)
 {
 	struct change *ch = calloc(1, sizeof(*ch));
 	enum policy_source from;
@@ -304,8 +312,8 @@ static struct job *change(struct box *b, struct policy *p, bool recheck, job_don
 	return &ch->job;
 }
 
-struct job *policies_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc, bool recheck,
-			 job_done *done, void *arg, struct err *e)
+struct job *policies_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc,
+			 bool recheck, job_done *done, void *arg, struct err *e)
 {
 	struct box *b = boxes_find_made(c, a, ref, e);
 	struct policy *p = b && doc ? wish(c, a, doc, policies_sets(b)->sets, e) : NULL;
@@ -322,10 +330,13 @@ static bool replaced(const struct egress_policy *p, size_t n_new, const struct e
 	return false;
 }
 
-static int add_rules(const struct json *sets, const struct egress_policy *was, const struct policies_more *more, struct arena *a,
-		     struct egress_policy *ret, size_t *ret_new, struct err *e)
+static int add_rules(const struct json *sets, const struct egress_policy *was,
+		     const struct policies_more *more, struct arena *a, struct egress_policy *ret,
+		     size_t *ret_new, struct err *e)
 {
-	struct egress_policy p = { .otherwise = was->otherwise, .limits = was->limits, .refuse_ech = was->refuse_ech };
+	struct egress_policy p = { .otherwise = was->otherwise,
+				   .limits = was->limits,
+				   .refuse_ech = was->refuse_ech };
 
 	p.rules = arena_array(a, was->n_rules + more->targets.n, sizeof(*p.rules));
 	if (!p.rules)
@@ -345,7 +356,8 @@ static int add_rules(const struct json *sets, const struct egress_policy *was, c
 		if (!replaced(&p, n_new, &was->rules[i]))
 			p.rules[p.n_rules++] = was->rules[i];
 	if (p.n_rules > EGRESS_RULES_MAX)
-		return err_set(e, ERR_INVALID, "targets: the policy would have more than %d rules", EGRESS_RULES_MAX);
+		return err_set(e, ERR_INVALID, "targets: the policy would have more than %d rules",
+			       EGRESS_RULES_MAX);
 	*ret = p;
 	*ret_new = n_new;
 	return 0;
@@ -366,8 +378,9 @@ static int check_more(struct core *c, const struct actor *a, const struct egress
 	return r;
 }
 
-struct job *policies_add(struct core *c, const struct actor *a, struct view ref, const struct policies_more *more,
-			 bool recheck, job_done *done, void *arg, struct err *e)
+struct job *policies_add(struct core *c, const struct actor *a, struct view ref,
+			 const struct policies_more *more, bool recheck, job_done *done, void *arg,
+			 struct err *e)
 {
 	struct box *b = boxes_find_made(c, a, ref, e);
 	const struct json *sets = b ? policies_sets(b)->sets : NULL;
@@ -456,8 +469,8 @@ static bool inherits_from(const struct box *b, const void *tenant)
 	return b->tenant == tenant && from != POLICY_BOX && from != POLICY_IMAGE;
 }
 
-struct job *policies_tenant_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc,
-				job_done *done, void *arg, struct err *e)
+struct job *policies_tenant_put(struct core *c, const struct actor *a, struct view ref,
+				const struct json *doc, job_done *done, void *arg, struct err *e)
 {
 	const struct tenant *t = find_tenant(c, a, ref, e);
 	struct policy *p = t && doc ? wish(c, a, doc, c->policies.sets.sets, e) : NULL;
@@ -475,7 +488,8 @@ struct job *policies_tenant_put(struct core *c, const struct actor *a, struct vi
 	tp->policy = p;
 	log_info("the egress policy of tenant %s was changed by %s", log_quoted(view_of(t->name)), a->key);
 	if (p)
-		store_egress_put(c->store, &(struct store_egress){ view_of(t->id), p->text }, on_tenant_stored, ch);
+		store_egress_put(c->store, &(struct store_egress){ view_of(t->id), p->text },
+				 on_tenant_stored, ch);
 	else
 		store_egress_delete(c->store, view_of(t->id), on_tenant_stored, ch);
 	policies_push_all(c, inherits_from, t);
@@ -524,7 +538,8 @@ int policies_init(struct core *c, struct err *e)
 	list_init(&ps->unsent);
 	arena_init(&ps->arena, POLICY_BYTES);
 	policies_log_init(c);
-	if (cfg->egress.policy && !(ps->standard = policy_new(cfg->egress.policy, VIEW_NONE, c->policies.sets.sets, e)))
+	if (cfg->egress.policy &&
+	    !(ps->standard = policy_new(cfg->egress.policy, VIEW_NONE, c->policies.sets.sets, e)))
 		return err_wrap(e, "egress.policy");
 	ps->images = calloc((images ? images->n : 0) + 1, sizeof(*ps->images));
 	if (!ps->images)

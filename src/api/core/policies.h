@@ -44,7 +44,7 @@ struct policy {
 struct policy_verdict {
 	struct list of_box, of_all; /* in the order of their ids */
 	struct box *box;
-	uint64_t id; /* increasing, also over restarts */
+	uint64_t id;  /* increasing, also over restarts */
 	uint64_t was; /* its row in the store, where that has another id; 0: none */
 	uint64_t count;
 	int64_t first_ms, at_ms;
@@ -71,8 +71,8 @@ struct policy_log {
 struct policy_logs {
 	struct list verdicts;
 	size_t n;
-	uint64_t saved;        /* all up to this id are in the store, or on their way */
-	struct buf gone;       /* ids of rows that are to go */
+	uint64_t saved;  /* all up to this id are in the store, or on their way */
+	struct buf gone; /* ids of rows that are to go */
 	struct loop_timer save;
 	bool saving;
 	uint64_t next_id;
@@ -82,37 +82,37 @@ struct policy_logs {
 
 /* Of a box. */
 struct box_egress {
-	struct policy *own;    /* NULL: that of its image, tenant, … */
+	struct policy *own; /* NULL: that of its image, tenant, … */
 	struct policy_log log;
-	uint64_t used;         /* bytes, as the gate said last, of a policy that limits them */
-	struct list unsent;    /* of core->policies.unsent */
+	uint64_t used;      /* bytes, as the gate said last, of a policy that limits them */
+	struct list unsent; /* of core->policies.unsent */
 };
 
 struct policies {
-	struct config_sets sets;             /* of the configuration: what this machine says */
-	struct policy *standard;             /* of the configuration, or NULL */
-	struct policy_image *images;         /* of the configuration */
+	struct config_sets sets;     /* of the configuration: what this machine says */
+	struct policy *standard;     /* of the configuration, or NULL */
+	struct policy_image *images; /* of the configuration */
 	size_t n_images;
-	struct egress_policy refuse;         /* comes before everything */
-	struct arena arena;                  /* of the refusals */
+	struct egress_policy refuse; /* comes before everything */
+	struct arena arena;          /* of the refusals */
 	struct map by_tenant;
-	uint64_t version;                    /* of what was sent last */
+	uint64_t version; /* of what was sent last */
 	/* the gate */
 	struct mux gate;
 	struct call opening, synced;
 	struct loop_timer again;
-	struct list unsent;                  /* boxes whose policy is to be sent, a few at a time */
+	struct list unsent; /* boxes whose policy is to be sent, a few at a time */
 	unsigned sending;
-	bool away;                           /* and somebody was told */
-	bool syncing;                        /* GateSynced is due when all are sent */
+	bool away;    /* and somebody was told */
+	bool syncing; /* GateSynced is due when all are sent */
 	struct policy_logs logs;
-	void (*on_first)(struct core *c);    /* until the gate has everything, or is known to be away */
+	void (*on_first)(struct core *c); /* until the gate has everything, or is known to be away */
 };
 
 /* ---- wishes ---- */
 
-/* A policy that somebody asks for a box that is as the wish says, checked: its one form in JSON, in the arena.
- * ERR_FORBIDDEN where it opens what only admins may open. */
+/* A policy that somebody asks for a box that is as the wish says, checked: its one form in JSON, in the
+ * arena. ERR_FORBIDDEN where it opens what only admins may open. */
 int policies_wish(struct core *c, const struct actor *a, const struct box_wish *w, const struct json *doc,
 		  struct arena *arena, struct view *ret, struct err *e) _must_check_;
 /* The same from targets: rules before those that the box has, in the order of the targets. */
@@ -134,13 +134,14 @@ const struct config_sets *policies_sets(const struct box *b);
 
 /* The result of these is a const struct box *. `recheck`: open connections that are not allowed any more are
  * ended. A NULL `doc`: its own policy is taken away. */
-struct job *policies_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc, bool recheck,
-			 job_done *done, void *arg, struct err *e) _must_check_;
-struct job *policies_add(struct core *c, const struct actor *a, struct view ref, const struct policies_more *more,
+struct job *policies_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc,
 			 bool recheck, job_done *done, void *arg, struct err *e) _must_check_;
+struct job *policies_add(struct core *c, const struct actor *a, struct view ref,
+			 const struct policies_more *more, bool recheck, job_done *done, void *arg,
+			 struct err *e) _must_check_;
 
-/* A token for the proxy in the box, as agentbox has them: who uses it reaches these hosts at most. It never opens
- * what the policy does not. */
+/* A token for the proxy in the box, as agentbox has them: who uses it reaches these hosts at most. It never
+ * opens what the policy does not. */
 #define POLICIES_TOKEN_TTL     (4 * 3600)
 #define POLICIES_TOKEN_TTL_MAX (7 * 24 * 3600)
 #define POLICIES_TOKEN_HOSTS   64
@@ -149,7 +150,8 @@ struct policies_token {
 	struct view text; /* in the arena */
 };
 int policies_token(struct core *c, const struct actor *a, struct view ref, const struct json_strlist *hosts,
-		   uint64_t ttl_seconds, struct arena *arena, struct policies_token *ret, struct err *e) _must_check_;
+		   uint64_t ttl_seconds, struct arena *arena, struct policies_token *ret,
+		   struct err *e) _must_check_;
 /* What the box's tokens are signed with. */
 #define POLICIES_KEY_SIZE 65
 void policies_token_key(const struct box *b, char ret[POLICIES_KEY_SIZE]);
@@ -160,13 +162,14 @@ void policies_token_key(const struct box *b, char ret[POLICIES_KEY_SIZE]);
 int policies_tenant(struct core *c, const struct actor *a, struct view ref, const struct tenant **ret,
 		    const struct egress_policy **ret_policy, struct err *e) _must_check_;
 /* The result is a const struct tenant *. */
-struct job *policies_tenant_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc,
-				job_done *done, void *arg, struct err *e) _must_check_;
+struct job *policies_tenant_put(struct core *c, const struct actor *a, struct view ref,
+				const struct json *doc, job_done *done, void *arg,
+				struct err *e) _must_check_;
 
 /* ---- the log ---- */
 
-/* The gate gathers verdicts for a moment: `done` comes, always without an error, when those that it has said by now are
- * here, or it does not answer. NULL: nothing is to be waited for. */
+/* The gate gathers verdicts for a moment: `done` comes, always without an error, when those that it has said
+ * by now are here, or it does not answer. NULL: nothing is to be waited for. */
 struct job *policies_settle(struct box *b, job_done *done, void *arg) _must_check_;
 /* The first behind `after`, or NULL. */
 const struct policy_verdict *policies_next(const struct box *b, uint64_t after);
@@ -192,8 +195,8 @@ void policies_audit_stop(struct core *c);
  * which gets everything when it comes. */
 typedef void policies_sent(void *arg, const struct err *e);
 int policies_push(struct box *b, const struct egress_policy *p, bool recheck, policies_sent *done, void *arg);
-/* The policy that holds, for a box that is new. Waits (true, `done` comes) where anything is allowed: it shall
- * be so when the client hears of the box. */
+/* The policy that holds, for a box that is new. Waits (true, `done` comes) where anything is allowed: it
+ * shall be so when the client hears of the box. */
 bool policies_push_new(struct box *b, policies_sent *done, void *arg);
 /* The policy of every box that the test picks is sent anew. */
 void policies_push_all(struct core *c, bool (*pick)(const struct box *b, const void *arg), const void *arg);

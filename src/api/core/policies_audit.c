@@ -12,10 +12,10 @@
 #include "text.h"
 #include "poison.h"
 
-#define TEXT_MOST  256 /* of each part */
-#define LINES_BOX  50  /* in a second */
-#define LINES_ALL  1000
-#define SECOND_MS  1000
+#define TEXT_MOST 256 /* of each part */
+#define LINES_BOX 50  /* in a second */
+#define LINES_ALL 1000
+#define SECOND_MS 1000
 
 static void put_quoted(struct buf *b, const char *key, struct view v)
 {
@@ -60,7 +60,8 @@ static void tell(struct box *b)
 	struct policy_audit *a = &b->egress.log.audit;
 
 	if (a->left_out)
-		log_info("egress left_out=%llu box=%s tenant=%s", (unsigned long long)a->left_out, b->id, b->tenant->id);
+		log_info("egress left_out=%llu box=%s tenant=%s", (unsigned long long)a->left_out, b->id,
+			 b->tenant->id);
 	a->left_out = 0;
 }
 

@@ -55,8 +55,10 @@ static bool put_inject(struct arena *a, const struct egress_rule *r, struct wire
 {
 	w->inject.items = arena_array(a, r->n_inject, sizeof(*w->inject.items));
 	for (size_t i = 0; w->inject.items && i < r->n_inject; i++)
-		w->inject.items[i] = (struct wire_gate_inject){ .secret = r->inject[i].secret, .header = r->inject[i].header,
-								.prefix = r->inject[i].prefix, .query = r->inject[i].query,
+		w->inject.items[i] = (struct wire_gate_inject){ .secret = r->inject[i].secret,
+								.header = r->inject[i].header,
+								.prefix = r->inject[i].prefix,
+								.query = r->inject[i].query,
 								.placeholder = r->inject[i].placeholder };
 	w->inject.n = r->n_inject;
 	return w->inject.items != NULL;
@@ -99,8 +101,8 @@ static struct view rule_id(struct arena *a, size_t i)
 }
 
 /* A rule with the members of its set in place of its name. */
-static bool put_flat(struct arena *a, const struct egress_rule *r, const struct json *sets, struct view id, size_t room,
-		     struct wire_gate_policy *w)
+static bool put_flat(struct arena *a, const struct egress_rule *r, const struct json *sets, struct view id,
+		     size_t room, struct wire_gate_policy *w)
 {
 	const struct egress_policy one = { .rules = (struct egress_rule *)r, .n_rules = 1 };
 	struct egress_policy flat;
@@ -111,8 +113,10 @@ static bool put_flat(struct arena *a, const struct egress_rule *r, const struct 
 	return ok;
 }
 
-/* What is denied is denied by its usual name, too: no image takes a host out of a set that is refused to it. */
-static int put_rules(const struct box *b, struct arena *a, const struct egress_policy *p, struct wire_gate_policy *w)
+/* What is denied is denied by its usual name, too: no image takes a host out of a set that is refused to it.
+ */
+static int put_rules(const struct box *b, struct arena *a, const struct egress_policy *p,
+		     struct wire_gate_policy *w)
 {
 	const struct policies *ps = &b->core->policies;
 	const struct egress_policy *refuse = &ps->refuse;
@@ -209,13 +213,15 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 	vault_box_policy((struct box *)b, policy); /* before the gate can ask for anything */
 	p->call.ops = &push_ops;
 	if (r >= 0)
-		r = mux_call(&c->policies.gate, &p->call, WIRE_TYPE_GATE_POLICY, GATE_MS, GATE_MS, &wire_gate_policy_msg, &w);
+		r = mux_call(&c->policies.gate, &p->call, WIRE_TYPE_GATE_POLICY, GATE_MS, GATE_MS,
+			     &wire_gate_policy_msg, &w);
 	explicit_bzero(key, sizeof(key));
 	arena_done(&a);
 	return r;
 }
 
-int policies_push(struct box *b, const struct egress_policy *policy, bool recheck, policies_sent *done, void *arg)
+int policies_push(struct box *b, const struct egress_policy *policy, bool recheck, policies_sent *done,
+		  void *arg)
 {
 	struct core *c = b->core;
 	struct push *p = c->policies.gate.open ? calloc(1, sizeof(*p)) : NULL;
@@ -283,7 +289,8 @@ struct job *policies_settle(struct box *b, job_done *done, void *arg)
 	if (!s)
 		return NULL;
 	*s = (struct settle){ .job = { done, arg }, .call.ops = &settle_ops };
-	if (mux_call(&c->policies.gate, &s->call, WIRE_TYPE_GATE_STATS, SETTLE_MS, SETTLE_MS, &wire_gate_stats_msg, &m) >= 0)
+	if (mux_call(&c->policies.gate, &s->call, WIRE_TYPE_GATE_STATS, SETTLE_MS, SETTLE_MS,
+		     &wire_gate_stats_msg, &m) >= 0)
 		return &s->job;
 	free(s);
 	return NULL;
@@ -321,8 +328,8 @@ static void say_synced(struct core *c)
 
 	c->policies.syncing = false;
 	c->policies.synced.ops = &sync_ops;
-	if (mux_call(&c->policies.gate, &c->policies.synced, WIRE_TYPE_GATE_SYNCED, GATE_MS, GATE_MS, &wire_gate_synced_msg,
-		     &msg) < 0)
+	if (mux_call(&c->policies.gate, &c->policies.synced, WIRE_TYPE_GATE_SYNCED, GATE_MS, GATE_MS,
+		     &wire_gate_synced_msg, &msg) < 0)
 		on_sync_end(c);
 }
 
@@ -418,7 +425,8 @@ static void on_event(struct mux *m, const struct frame *f, int fd)
 	fd_close(fd);
 	if (f->type == WIRE_TYPE_GATE_USED)
 		take_used(c, f);
-	if (f->type == WIRE_TYPE_GATE_VERDICTS && pb_decode(&wire_gate_verdicts_msg, f->body, PB_SKIP_UNKNOWN, &a, &v) >= 0)
+	if (f->type == WIRE_TYPE_GATE_VERDICTS &&
+	    pb_decode(&wire_gate_verdicts_msg, f->body, PB_SKIP_UNKNOWN, &a, &v) >= 0)
 		policies_log_add(c, &v);
 	arena_done(&a);
 }
@@ -483,7 +491,8 @@ static void open_gate(struct core *c)
 	if (mux_is_open(&c->policies.opening) || c->policies.gate.open || c->stopping)
 		return;
 	c->policies.opening.ops = &open_ops;
-	if (keeper_call(c, &c->policies.opening, WIRE_TYPE_GATE_OPEN, KEEPER_MS, &wire_gate_open_msg, &msg) < 0)
+	if (keeper_call(c, &c->policies.opening, WIRE_TYPE_GATE_OPEN, KEEPER_MS, &wire_gate_open_msg, &msg) <
+	    0)
 		loop_timer_start(c->loop, &c->policies.again, AGAIN_MS, on_again);
 }
 

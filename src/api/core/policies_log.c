@@ -17,27 +17,20 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define TEXT_MAX  256  /* of each part */
-#define JOIN_LOOK 32   /* of the newest: what is as one of them is said again */
+#define TEXT_MAX  256 /* of each part */
+#define JOIN_LOOK 32  /* of the newest: what is as one of them is said again */
 #define SAVE_MS   200
 #define SAVE_MOST 2048 /* at once */
 #define GONE_MAX  (8u * (POLICIES_LOG_ALL + SAVE_MOST))
 
 static const char *const reason_names[] = {
-	[WIRE_GATE_REASON_NONE] = "none",
-	[WIRE_GATE_REASON_RULE] = "rule",
-	[WIRE_GATE_REASON_NO_RULE] = "no_rule",
-	[WIRE_GATE_REASON_NO_POLICY] = "no_policy",
-	[WIRE_GATE_REASON_ADDRESS] = "address",
-	[WIRE_GATE_REASON_MISMATCH] = "mismatch",
-	[WIRE_GATE_REASON_NO_NAME] = "no_name",
-	[WIRE_GATE_REASON_UNRESOLVED] = "unresolved",
-	[WIRE_GATE_REASON_LIMIT] = "limit",
-	[WIRE_GATE_REASON_MALFORMED] = "malformed",
-	[WIRE_GATE_REASON_TOKEN] = "token",
-	[WIRE_GATE_REASON_UNREACHABLE] = "unreachable",
-	[WIRE_GATE_REASON_ECH] = "ech",
-	[WIRE_GATE_REASON_SECRET] = "secret",
+	[WIRE_GATE_REASON_NONE] = "none",       [WIRE_GATE_REASON_RULE] = "rule",
+	[WIRE_GATE_REASON_NO_RULE] = "no_rule", [WIRE_GATE_REASON_NO_POLICY] = "no_policy",
+	[WIRE_GATE_REASON_ADDRESS] = "address", [WIRE_GATE_REASON_MISMATCH] = "mismatch",
+	[WIRE_GATE_REASON_NO_NAME] = "no_name", [WIRE_GATE_REASON_UNRESOLVED] = "unresolved",
+	[WIRE_GATE_REASON_LIMIT] = "limit",     [WIRE_GATE_REASON_MALFORMED] = "malformed",
+	[WIRE_GATE_REASON_TOKEN] = "token",     [WIRE_GATE_REASON_UNREACHABLE] = "unreachable",
+	[WIRE_GATE_REASON_ECH] = "ech",         [WIRE_GATE_REASON_SECRET] = "secret",
 };
 
 const char *policies_reason_name(int reason)
@@ -137,7 +130,8 @@ static struct policy_verdict *verdict_new(const struct policy_verdict *like)
 	memcpy(v, like, sizeof(*v));
 	list_init(&v->of_box);
 	list_init(&v->of_all);
-	struct view *const to[] = { &v->protocol, &v->host, &v->address, &v->rule, &v->method, &v->path, &v->via };
+	struct view *const to[] = { &v->protocol, &v->host, &v->address, &v->rule,
+				    &v->method,   &v->path, &v->via };
 	char *at = v->text;
 	for (size_t i = 0; i < n; i++)
 		at = keep(at, parts[i], to[i]);
@@ -206,7 +200,8 @@ static struct policy_verdict *said_before(const struct policy_log *l, const stru
 
 	if (!l->n)
 		return NULL;
-	for (struct list *it = l->verdicts.prev; it != &l->verdicts && looked < JOIN_LOOK; it = it->prev, looked++)
+	for (struct list *it = l->verdicts.prev; it != &l->verdicts && looked < JOIN_LOOK;
+	     it = it->prev, looked++)
 		if (same(CONTAINER(it, struct policy_verdict, of_box), v))
 			return CONTAINER(it, struct policy_verdict, of_box);
 	return NULL;
@@ -256,10 +251,18 @@ void policies_log_add(struct core *c, const void *verdicts)
 	for (size_t i = 0; i < all->verdicts.n; i++) {
 		const struct wire_gate_verdict *w = &all->verdicts.items[i];
 		struct box *b = boxes_by_id(c, w->box);
-		struct policy_verdict v = { .box = b, .at_ms = w->time_ms, .allowed = w->allowed, .reason = w->reason,
-					    .port = (uint16_t)MIN(w->port, UINT16_MAX), .protocol = w->protocol,
-					    .host = w->name, .address = w->address, .rule = w->rule, .method = w->method,
-					    .path = w->path, .via = w->via };
+		struct policy_verdict v = { .box = b,
+					    .at_ms = w->time_ms,
+					    .allowed = w->allowed,
+					    .reason = w->reason,
+					    .port = (uint16_t)MIN(w->port, UINT16_MAX),
+					    .protocol = w->protocol,
+					    .host = w->name,
+					    .address = w->address,
+					    .rule = w->rule,
+					    .method = w->method,
+					    .path = w->path,
+					    .via = w->via };
 
 		if (w->allowed)
 			c->stats.egress_allowed++;
@@ -305,10 +308,22 @@ static void on_saved(void *arg, const struct err *e)
 static void put_row(struct core *c, struct policy_verdict *v, store_done *done)
 {
 	const struct store_verdict row = {
-		.id = v->id, .was = v->was, .count = v->count, .first_ms = v->first_ms, .at_ms = v->at_ms,
-		.reason = (uint32_t)v->reason, .port = v->port, .allowed = v->allowed, .box = view_of(v->box->id),
-		.protocol = v->protocol, .host = v->host, .address = v->address, .rule = v->rule, .method = v->method,
-		.path = v->path, .via = v->via,
+		.id = v->id,
+		.was = v->was,
+		.count = v->count,
+		.first_ms = v->first_ms,
+		.at_ms = v->at_ms,
+		.reason = (uint32_t)v->reason,
+		.port = v->port,
+		.allowed = v->allowed,
+		.box = view_of(v->box->id),
+		.protocol = v->protocol,
+		.host = v->host,
+		.address = v->address,
+		.rule = v->rule,
+		.method = v->method,
+		.path = v->path,
+		.via = v->via,
 	};
 
 	v->stored = true;
@@ -324,7 +339,8 @@ static void save(struct core *c, size_t most)
 	struct list *it = &ls->verdicts;
 	size_t n = 0;
 
-	while (it->prev != &ls->verdicts && CONTAINER(it->prev, struct policy_verdict, of_all)->id > ls->saved)
+	while (it->prev != &ls->verdicts &&
+	       CONTAINER(it->prev, struct policy_verdict, of_all)->id > ls->saved)
 		it = it->prev;
 	for (; it != &ls->verdicts && n < most; it = it->next, n++)
 		put_row(c, CONTAINER(it, struct policy_verdict, of_all), core_store_done);
@@ -345,10 +361,22 @@ void policies_log_load(struct core *c, const struct store_verdict *row)
 {
 	struct policy_logs *ls = &c->policies.logs;
 	struct policy_verdict *v, like = {
-		.box = boxes_by_id(c, row->box), .id = row->id, .count = row->count, .first_ms = row->first_ms,
-		.at_ms = row->at_ms, .stored = true, .allowed = row->allowed, .reason = (int)row->reason, .port = row->port,
-		.protocol = row->protocol, .host = row->host, .address = row->address, .rule = row->rule,
-		.method = row->method, .path = row->path, .via = row->via,
+		.box = boxes_by_id(c, row->box),
+		.id = row->id,
+		.count = row->count,
+		.first_ms = row->first_ms,
+		.at_ms = row->at_ms,
+		.stored = true,
+		.allowed = row->allowed,
+		.reason = (int)row->reason,
+		.port = row->port,
+		.protocol = row->protocol,
+		.host = row->host,
+		.address = row->address,
+		.rule = row->rule,
+		.method = row->method,
+		.path = row->path,
+		.via = row->via,
 	};
 
 	if (!like.box || !(v = verdict_new(&like))) {

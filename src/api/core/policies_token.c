@@ -38,7 +38,8 @@ static void put_base64url(struct buf *out, struct view in)
 	buf_done(&plain);
 }
 
-static int put_claims(const struct box *b, const struct json_strlist *hosts, int64_t now_s, int64_t until_s, struct buf *out)
+static int put_claims(const struct box *b, const struct json_strlist *hosts, int64_t now_s, int64_t until_s,
+		      struct buf *out)
 {
 	struct buf list = BUF_INIT(TOKEN_MAX);
 	struct json_out o;
@@ -104,7 +105,8 @@ int policies_token(struct core *c, const struct actor *a, struct view ref, const
 	buf_done(&token);
 	buf_done(&claims);
 	if (!text.p)
-		return err_set(e, ERR_TOO_LARGE, "allowed_hosts: the token would be larger than %d bytes", TOKEN_MAX);
+		return err_set(e, ERR_TOO_LARGE, "allowed_hosts: the token would be larger than %d bytes",
+			       TOKEN_MAX);
 	*ret = (struct policies_token){ .expires_ms = until_s * 1000, .text = text };
 	return 0;
 }

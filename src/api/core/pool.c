@@ -92,8 +92,8 @@ void pool_exited(struct box *b)
 
 /* The box as a row; `done` when it is written. */
 static int write_row(struct box *b, const char *status,
-		     void (*write)(struct store *, const struct store_box *, store_done *, void *), store_done *done,
-		     void *arg)
+		     void (*write)(struct store *, const struct store_box *, store_done *, void *),
+		     store_done *done, void *arg)
 {
 	struct buf spec = BUF_INIT(SPEC_ARENA_MAX), meta = BUF_INIT(SPEC_ARENA_MAX);
 	int r = spec_to_json(&b->spec, &spec);
@@ -317,8 +317,8 @@ static int hand_over(struct box *b, const struct tenant *t, const struct box_spe
 	return boxes_index(b, e) < 0 || policies_take(b, e) < 0 || allowances_take(b, e) < 0 ? -1 : 0;
 }
 
-struct job *pool_claim(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
-		       struct err *e)
+struct job *pool_claim(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
+		       void *arg, struct err *e)
 {
 	struct view image = w->image.n ? w->image : c->config->defaults.image;
 	struct pool_image *p = find_image(c, image);

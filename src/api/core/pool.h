@@ -45,5 +45,5 @@ void pool_forget(struct box *b);
 void pool_exited(struct box *b);
 
 /* NULL with no error (e->code 0): there is none that fits. The result is a const struct box *. */
-struct job *pool_claim(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done, void *arg,
-		       struct err *e) _must_check_;
+struct job *pool_claim(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
+		       void *arg, struct err *e) _must_check_;

@@ -69,7 +69,8 @@ static bool occupies(const struct box *b)
 	       !(b->state.status == BOX_DELETING && b->before == BOX_STOPPED);
 }
 
-static void count(struct core *c, const struct quota_mark *m, void (*change)(struct quota_use *, const struct quota_use *))
+static void count(struct core *c, const struct quota_mark *m,
+		  void (*change)(struct quota_use *, const struct quota_use *))
 {
 	struct account *a = m->tenant ? account_of(c, m->tenant) : NULL;
 
@@ -88,7 +89,8 @@ void quotas_account(struct box *b)
 		return;
 	count(c, &was, subtract);
 	c->quotas.host_kb -= counted_kb(&was);
-	*m = (struct quota_mark){ .runs = occupies(b), .tenant = b->indexed && !b->pooled ? b->tenant : NULL };
+	*m = (struct quota_mark){ .runs = occupies(b),
+				  .tenant = b->indexed && !b->pooled ? b->tenant : NULL };
 	if (b->indexed)
 		m->use = (struct quota_use){ .boxes = 1, .disk_mb = b->spec.limits.disk_mb };
 	if (m->runs) {
@@ -149,8 +151,10 @@ static int admit_host(const struct core *c, const struct quota_use *more, struct
 		return err_set(e, ERR_UNAVAILABLE, "the machine's budget of CPU is used up: %g of %g cores",
 			       (double)q->host.cpu_milli / 1000, most->cpu);
 	if (most->memory_mb && q->host.memory_mb + kernel + more->memory_mb > most->memory_mb)
-		return err_set(e, ERR_UNAVAILABLE, "the machine's budget of memory is used up: %llu of %llu MiB",
-			       (unsigned long long)(q->host.memory_mb + kernel), (unsigned long long)most->memory_mb);
+		return err_set(e, ERR_UNAVAILABLE,
+			       "the machine's budget of memory is used up: %llu of %llu MiB",
+			       (unsigned long long)(q->host.memory_mb + kernel),
+			       (unsigned long long)most->memory_mb);
 	uint64_t used = (q->host_kb >> 10) + kernel;
 	if (!most->memory_mb && used + QUOTAS_RESERVE_MB > q->machine_mb / 10 * 9)
 		return err_set(e, ERR_UNAVAILABLE, "the machine's memory is used up: %llu of %llu MiB",
@@ -167,7 +171,8 @@ static void refill(struct core *c, struct account *a)
 	a->refilled_ms = now;
 }
 
-int quotas_admit(struct core *c, const struct tenant *t, const struct spec_limits *l, bool made, struct err *e)
+int quotas_admit(struct core *c, const struct tenant *t, const struct spec_limits *l, bool made,
+		 struct err *e)
 {
 	struct account *a = account_of(c, t);
 	struct quota_use more = {
@@ -203,7 +208,8 @@ int quotas_admit_pool(struct core *c, const struct spec_limits *l, struct err *e
 int quotas_admit_start(struct core *c, const struct box *b, struct err *e)
 {
 	struct account *a = account_of(c, b->tenant);
-	struct quota_use more = { .cpu_milli = b->spec.limits.cpu_milli, .memory_mb = b->spec.limits.memory_mb };
+	struct quota_use more = { .cpu_milli = b->spec.limits.cpu_milli,
+				  .memory_mb = b->spec.limits.memory_mb };
 
 	if (!a)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
@@ -252,7 +258,8 @@ static struct account *reach(struct core *c, const struct actor *a, struct view 
 	return account;
 }
 
-int quotas_tenant(struct core *c, const struct actor *a, struct view ref, struct tenant_state *ret, struct err *e)
+int quotas_tenant(struct core *c, const struct actor *a, struct view ref, struct tenant_state *ret,
+		  struct err *e)
 {
 	struct account *account = reach(c, a, ref, e);
 	if (!account)
@@ -264,11 +271,12 @@ int quotas_tenant(struct core *c, const struct actor *a, struct view ref, struct
 static int by_age(const void *x, const void *y)
 {
 	const struct tenant *a = *(const struct tenant *const *)x, *b = *(const struct tenant *const *)y;
-	return a->created_ms != b->created_ms ? (a->created_ms < b->created_ms ? -1 : 1) : strcmp(a->id, b->id);
+	return a->created_ms != b->created_ms ? (a->created_ms < b->created_ms ? -1 : 1)
+					      : strcmp(a->id, b->id);
 }
 
-int quotas_each_tenant(struct core *c, const struct actor *a, void (*each)(void *arg, const struct tenant_state *s),
-		       void *arg, struct err *e)
+int quotas_each_tenant(struct core *c, const struct actor *a,
+		       void (*each)(void *arg, const struct tenant_state *s), void *arg, struct err *e)
 {
 	if (auth_permit(a, ACT_TENANTS, NULL, e) < 0)
 		return -1;
@@ -281,7 +289,8 @@ int quotas_each_tenant(struct core *c, const struct actor *a, void (*each)(void 
 	qsort(all, n, sizeof(*all), by_age);
 	for (size_t i = 0; i < n; i++) {
 		const struct account *account = account_of(c, all[i]);
-		struct tenant_state s = account ? state_of(account) : (struct tenant_state){ .tenant = all[i] };
+		struct tenant_state s =
+			account ? state_of(account) : (struct tenant_state){ .tenant = all[i] };
 		each(arg, &s);
 	}
 	free(all);
@@ -315,13 +324,14 @@ static struct tenant_job *new_job(struct core *c, struct account *a, job_done *d
 	return j;
 }
 
-struct job *quotas_tenant_create(struct core *c, const struct actor *a, struct view name, job_done *done, void *arg,
-				 struct err *e)
+struct job *quotas_tenant_create(struct core *c, const struct actor *a, struct view name, job_done *done,
+				 void *arg, struct err *e)
 {
 	if (auth_permit(a, ACT_TENANTS, NULL, e) < 0)
 		return NULL;
 	if (!spec_is_name(name)) {
-		err_set(e, ERR_INVALID, "name must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
+		err_set(e, ERR_INVALID,
+			"name must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			SPEC_NAME_MAX);
 		return NULL;
 	}
@@ -340,8 +350,8 @@ struct job *quotas_tenant_create(struct core *c, const struct actor *a, struct v
 	return &j->job;
 }
 
-struct job *quotas_put(struct core *c, const struct actor *a, struct view ref, const struct quota *q, job_done *done,
-		       void *arg, struct err *e)
+struct job *quotas_put(struct core *c, const struct actor *a, struct view ref, const struct quota *q,
+		       job_done *done, void *arg, struct err *e)
 {
 	struct account *account = reach(c, a, ref, e);
 	struct tenant_job *j = account ? new_job(c, account, done, arg, e) : NULL;
@@ -351,7 +361,8 @@ struct job *quotas_put(struct core *c, const struct actor *a, struct view ref, c
 	account->quota = *q;
 	account->tokens = (double)q->creates_per_minute;
 	account->refilled_ms = loop_now(c->loop);
-	log_info("the quota of tenant %s was changed by %s", log_quoted(view_of(account->tenant->name)), a->key);
+	log_info("the quota of tenant %s was changed by %s", log_quoted(view_of(account->tenant->name)),
+		 a->key);
 	store_quota_put(c->store,
 			&(struct store_quota){ .tenant = view_of(account->tenant->id),
 					       .boxes = q->boxes,

@@ -72,11 +72,12 @@ void quotas_measured(struct box *b, uint64_t memory_bytes);
 
 int quotas_tenant(struct core *c, const struct actor *a, struct view ref, struct tenant_state *ret,
 		  struct err *e) _must_check_;
-int quotas_each_tenant(struct core *c, const struct actor *a, void (*each)(void *arg, const struct tenant_state *s),
-		       void *arg, struct err *e) _must_check_;
+int quotas_each_tenant(struct core *c, const struct actor *a,
+		       void (*each)(void *arg, const struct tenant_state *s), void *arg,
+		       struct err *e) _must_check_;
 /* The result of both is a const struct tenant_state *. */
-struct job *quotas_tenant_create(struct core *c, const struct actor *a, struct view name, job_done *done, void *arg,
-				 struct err *e) _must_check_;
+struct job *quotas_tenant_create(struct core *c, const struct actor *a, struct view name, job_done *done,
+				 void *arg, struct err *e) _must_check_;
 struct job *quotas_put(struct core *c, const struct actor *a, struct view ref, const struct quota *q,
 		       job_done *done, void *arg, struct err *e) _must_check_;
 

@@ -25,7 +25,9 @@ static int on_reply(struct call *call, const struct frame *f, int fd)
 	struct op *op = CONTAINER(call, struct op, call);
 	struct arena a = { .max = REPLY_MAX, .secret = true };
 	void *msg = arena_alloc(&a, op->reply->size);
-	int r = !(f->flags & FRAME_LAST) ? -EBADMSG : msg ? mux_decode(call, f->body, op->reply, &a, msg) : -ENOMEM;
+	int r = !(f->flags & FRAME_LAST) ? -EBADMSG
+		: msg                    ? mux_decode(call, f->body, op->reply, &a, msg)
+					 : -ENOMEM;
 
 	fd_close(fd);
 	if (r >= 0) {
@@ -75,7 +77,8 @@ struct owner {
 	struct view tenant, box;
 };
 
-static int find_owner(struct core *c, const struct actor *a, struct view ref, struct owner *ret, struct err *e)
+static int find_owner(struct core *c, const struct actor *a, struct view ref, struct owner *ret,
+		      struct err *e)
 {
 	if (!ref.p) {
 		if (auth_permit(a, ACT_SECRETS, NULL, e) < 0)
@@ -94,12 +97,13 @@ static int check_name(struct view name, struct err *e)
 {
 	if (!spec_secrets_is_name(name))
 		return err_set(e, ERR_INVALID,
-			       "a secret's name has 1 to 64 of [A-Za-z0-9_.-] and begins with a letter or an underscore");
+			       "a secret's name has 1 to 64 of [A-Za-z0-9_.-] and begins with a letter or an "
+			       "underscore");
 	return 0;
 }
 
-struct job *secrets_put(struct core *c, const struct actor *a, const struct secret_place *p, struct view value,
-			job_done *done, void *arg, struct err *e)
+struct job *secrets_put(struct core *c, const struct actor *a, const struct secret_place *p,
+			struct view value, job_done *done, void *arg, struct err *e)
 {
 	struct owner o;
 
@@ -112,31 +116,37 @@ struct job *secrets_put(struct core *c, const struct actor *a, const struct secr
 	if (o.box.n) /* the vault keeps secrets only for boxes that it knows */
 		vault_box_changed(boxes_by_id(c, o.box));
 	struct wire_secret_put msg = { .tenant = o.tenant, .box = o.box, .name = p->name, .value = value };
-	return ask(c, &(struct question){ WIRE_TYPE_SECRET_PUT, &wire_secret_put_msg, &wire_secret_put_reply_msg, &msg },
+	return ask(c,
+		   &(struct question){ WIRE_TYPE_SECRET_PUT, &wire_secret_put_msg, &wire_secret_put_reply_msg,
+				       &msg },
 		   done, arg, e);
 }
 
-struct job *secrets_list(struct core *c, const struct actor *a, const struct secret_place *p, job_done *done, void *arg,
-			 struct err *e)
+struct job *secrets_list(struct core *c, const struct actor *a, const struct secret_place *p, job_done *done,
+			 void *arg, struct err *e)
 {
 	struct owner o;
 
 	if (find_owner(c, a, p->box, &o, e) < 0)
 		return NULL;
 	struct wire_secret_list msg = { .tenant = o.tenant, .box = o.box };
-	return ask(c, &(struct question){ WIRE_TYPE_SECRET_LIST, &wire_secret_list_msg, &wire_secret_list_reply_msg, &msg },
+	return ask(c,
+		   &(struct question){ WIRE_TYPE_SECRET_LIST, &wire_secret_list_msg,
+				       &wire_secret_list_reply_msg, &msg },
 		   done, arg, e);
 }
 
-struct job *secrets_remove(struct core *c, const struct actor *a, const struct secret_place *p, job_done *done,
-			   void *arg, struct err *e)
+struct job *secrets_remove(struct core *c, const struct actor *a, const struct secret_place *p,
+			   job_done *done, void *arg, struct err *e)
 {
 	struct owner o;
 
 	if (find_owner(c, a, p->box, &o, e) < 0 || check_name(p->name, e) < 0)
 		return NULL;
 	struct wire_secret_remove msg = { .tenant = o.tenant, .box = o.box, .name = p->name };
-	return ask(c, &(struct question){ WIRE_TYPE_SECRET_REMOVE, &wire_secret_remove_msg, &wire_secret_removed_msg, &msg },
+	return ask(c,
+		   &(struct question){ WIRE_TYPE_SECRET_REMOVE, &wire_secret_remove_msg,
+				       &wire_secret_removed_msg, &msg },
 		   done, arg, e);
 }
 
@@ -146,7 +156,9 @@ struct job *secrets_rotate(struct core *c, const struct actor *a, job_done *done
 
 	if (auth_permit(a, ACT_VAULT, NULL, e) < 0)
 		return NULL;
-	return ask(c, &(struct question){ WIRE_TYPE_VAULT_ROTATE, &wire_vault_rotate_msg, &wire_vault_rotated_msg, &msg },
+	return ask(c,
+		   &(struct question){ WIRE_TYPE_VAULT_ROTATE, &wire_vault_rotate_msg,
+				       &wire_vault_rotated_msg, &msg },
 		   done, arg, e);
 }
 
@@ -156,41 +168,52 @@ struct job *secrets_authority(struct core *c, const struct actor *a, job_done *d
 
 	if (a && auth_permit(a, ACT_SECRETS, NULL, e) < 0)
 		return NULL;
-	return ask(c, &(struct question){ WIRE_TYPE_VAULT_CA, &wire_vault_ca_msg, &wire_vault_ca_reply_msg, &msg }, done,
-		   arg, e);
+	return ask(
+		c,
+		&(struct question){ WIRE_TYPE_VAULT_CA, &wire_vault_ca_msg, &wire_vault_ca_reply_msg, &msg },
+		done, arg, e);
 }
 
-static struct job *read_values(struct core *c, const struct owner *o, const struct spec_secrets *list, job_done *done,
-			       void *arg, struct err *e)
+static struct job *read_values(struct core *c, const struct owner *o, const struct spec_secrets *list,
+			       job_done *done, void *arg, struct err *e)
 {
 	struct wire_secret_wish wishes[SPEC_SECRETS_MAX];
 	struct wire_secret_read msg = { .tenant = o->tenant, .box = o->box, .wishes = { wishes, list->n } };
 
 	for (size_t i = 0; i < list->n; i++)
-		wishes[i] = (struct wire_secret_wish){ .name = list->items[i].name, .version = list->items[i].version };
-	return ask(c, &(struct question){ WIRE_TYPE_SECRET_READ, &wire_secret_read_msg, &wire_secret_read_reply_msg, &msg },
+		wishes[i] = (struct wire_secret_wish){ .name = list->items[i].name,
+						       .version = list->items[i].version };
+	return ask(c,
+		   &(struct question){ WIRE_TYPE_SECRET_READ, &wire_secret_read_msg,
+				       &wire_secret_read_reply_msg, &msg },
 		   done, arg, e);
 }
 
-struct job *secrets_read(struct core *c, const struct actor *a, struct view box, const struct spec_secrets *list,
-			 job_done *done, void *arg, struct err *e)
+struct job *secrets_read(struct core *c, const struct actor *a, struct view box,
+			 const struct spec_secrets *list, job_done *done, void *arg, struct err *e)
 {
 	struct owner o;
 
 	return find_owner(c, a, box, &o, e) < 0 ? NULL : read_values(c, &o, list, done, arg, e);
 }
 
-struct job *secrets_read_for(struct box *b, const struct spec_secrets *list, job_done *done, void *arg, struct err *e)
+struct job *secrets_read_for(struct box *b, const struct spec_secrets *list, job_done *done, void *arg,
+			     struct err *e)
 {
 	const struct owner o = { view_of(b->tenant->id), view_of(b->id) };
 
 	return read_values(b->core, &o, list, done, arg, e);
 }
 
-struct job *secrets_lend(struct box *b, struct view name, struct view host, job_done *done, void *arg, struct err *e)
+struct job *secrets_lend(struct box *b, struct view name, struct view host, job_done *done, void *arg,
+			 struct err *e)
 {
-	struct wire_vault_lend msg = { .tenant = view_of(b->tenant->id), .box = view_of(b->id), .secret = name, .host = host };
+	struct wire_vault_lend msg = {
+		.tenant = view_of(b->tenant->id), .box = view_of(b->id), .secret = name, .host = host
+	};
 
-	return ask(b->core, &(struct question){ WIRE_TYPE_VAULT_LEND, &wire_vault_lend_msg, &wire_vault_lent_msg, &msg }, done,
-		   arg, e);
+	return ask(
+		b->core,
+		&(struct question){ WIRE_TYPE_VAULT_LEND, &wire_vault_lend_msg, &wire_vault_lent_msg, &msg },
+		done, arg, e);
 }

@@ -7,8 +7,8 @@
 #include "late.h"
 #include "shells.h"
 
-#define SHELL_ID   16 /* characters of a command's id */
-#define SHELL_PATH 48 /* of its input's file */
+#define SHELL_ID        16             /* characters of a command's id */
+#define SHELL_PATH      48             /* of its input's file */
 #define SHELL_FIELD_MAX (1024u * 1024) /* of a record: cwd, or all exported variables */
 
 /* What bash executes; reports and takes commands on the control channel. */
@@ -26,7 +26,7 @@ struct shell_command {
 	struct exec *x; /* NULL: nobody waits; also for our own */
 	bool own;       /* a probe, or the restoring of state */
 	bool kill, timed_out, truncated;
-	bool secret;    /* its text holds secrets */
+	bool secret; /* its text holds secrets */
 	char id[SHELL_ID + 1];
 	struct buf text;  /* header and command; what is left to be sent */
 	struct buf input; /* of its stdin */
@@ -95,8 +95,8 @@ void shells_send(struct shell *s, struct shell_command *m);
 /* The running command was never sent. */
 void shells_lose(struct shell *s, struct shell_command *m, const struct err *e);
 
-void shells_run_next(struct shell *s); /* where it can run one */
-int shells_run_own(struct shell *s, struct view text) _must_check_; /* before those that wait */
+void shells_run_next(struct shell *s);                                      /* where it can run one */
+int shells_run_own(struct shell *s, struct view text) _must_check_;         /* before those that wait */
 int shells_run_output(struct shell *s, unsigned channel, struct view data); /* what the process wrote */
 void shells_run_push(struct shell *s); /* what is left of the running command's text */
 void shells_run_finish(struct shell *s, const struct shell_ending *how); /* the running command */
@@ -104,7 +104,7 @@ void shells_run_fail_all(struct shell *s, const struct err *e);
 
 /* ---- shells_stream.c ---- */
 
-void shells_stream_begin(struct shell *s); /* starts a process, or finds the one that runs */
+void shells_stream_begin(struct shell *s);  /* starts a process, or finds the one that runs */
 void shells_stream_forget(struct shell *s); /* there is none any more */
 /* Fails all commands and forgets the shell; its process is somebody else's business. */
 void shells_drop(struct shell *s, const struct err *why);

@@ -106,7 +106,9 @@ static const struct call_ops file_ops = { .on_reply = on_file_written,
 void shells_input_write(struct shell *s, struct shell_command *m)
 {
 	char path[SHELL_PATH];
-	struct wire_file_write msg = { .path = view_of(shells_input_path(m, path)), .user = user_of(s), .mode = 0600 };
+	struct wire_file_write msg = { .path = view_of(shells_input_path(m, path)),
+				       .user = user_of(s),
+				       .mode = 0600 };
 	struct err e = { 0 };
 
 	m->file.ops = &file_ops;

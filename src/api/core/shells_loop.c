@@ -41,7 +41,8 @@ const char shells_loop[] =
 	"}\n"
 	"__paddock_rc=0\n"
 	"__paddock_status() { builtin return \"$__paddock_rc\"; }\n"
-	"__paddock_loop='while { IFS=\" \" builtin read -r -d \"\" -u 250 __paddock_id __paddock_n __paddock_in &&\n"
+	"__paddock_loop='while { IFS=\" \" builtin read -r -d \"\" -u 250 __paddock_id __paddock_n "
+	"__paddock_in &&\n"
 	"	LC_ALL=C IFS= builtin read -r -d \"\" -N \"$__paddock_n\" -u 250 __paddock_c &&\n"
 	"	__paddock_busy=1; } 2>/dev/null; do\n"
 	"	{ [[ $- == *e* ]] || __paddock_status; } 2>/dev/null\n"
@@ -55,5 +56,6 @@ const char shells_loop[] =
 	"	builtin set -T; builtin trap \"builtin return 143\" DEBUG; builtin return 143; fi' RTMAX\n"
 	"while :; do\n"
 	"	builtin . /dev/stdin <<<\"$__paddock_loop\"\n"
-	"	{ __paddock_rc=$?; builtin trap - DEBUG; builtin set +T; __paddock_busy=; __paddock_report R; } 2>/dev/null\n"
+	"	{ __paddock_rc=$?; builtin trap - DEBUG; builtin set +T; __paddock_busy=; __paddock_report "
+	"R; } 2>/dev/null\n"
 	"done\n";

@@ -15,9 +15,9 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define COMMAND_EXTRA  256            /* header */
+#define COMMAND_EXTRA  256 /* header */
 #define WRAPPED_MAX    (64u * 1024 * 1024)
-#define SIGNAL_ABANDON 64             /* SIGRTMAX: the trap of shells_loop.c */
+#define SIGNAL_ABANDON 64 /* SIGRTMAX: the trap of shells_loop.c */
 #define STRIKE_MS      50
 #define STRIKES        10   /* that a command gets before the shell is killed */
 #define DEATH_MS       5000 /* for PID 1 to tell of the end */
@@ -60,7 +60,8 @@ struct shell_command *shells_command_new(struct shell *s, struct view text, stru
 	m->has_file = input.n > 0;
 	m->text = (struct buf){ .max = text.n + COMMAND_EXTRA, .secret = m->secret };
 	m->input = BUF_INIT(input.n + 1);
-	buf_printf(&m->text, "%s %zu %s", m->id, text.n, m->has_file ? shells_input_path(m, path) : "/dev/null");
+	buf_printf(&m->text, "%s %zu %s", m->id, text.n,
+		   m->has_file ? shells_input_path(m, path) : "/dev/null");
 	buf_putc(&m->text, 0);
 	buf_add(&m->text, text);
 	buf_add(&m->input, input);

@@ -108,7 +108,8 @@ static void on_exited(struct shell *s, const struct wire_exited *x)
 	}
 	shells_stream_begin(s);
 	if (s->current == m)
-		shells_run_finish(s, &(struct shell_ending){ .code = x->exit_code, .signal = x->signal, .restarted = true });
+		shells_run_finish(s, &(struct shell_ending){
+					     .code = x->exit_code, .signal = x->signal, .restarted = true });
 }
 
 /* State that a new process gets: cwd by Start, exported variables by this. */

@@ -71,7 +71,8 @@ static void sign(const struct core *c, const char *box, struct view method, cons
 	char until[24];
 
 	snprintf(until, sizeof(until), "%lld", (long long)expires_s);
-	const struct view parts[] = { VIEW("paddock url 1"), view_of(box), method, p->path, p->user, view_of(until) };
+	const struct view parts[] = { VIEW("paddock url 1"), view_of(box), method, p->path, p->user,
+				      view_of(until) };
 	sign_parts(c, parts, ELEMS(parts), ret);
 }
 
@@ -113,7 +114,8 @@ int sign_url(struct core *c, const struct actor *a, const struct file_place *p, 
 		return err_set(e, ERR_INVALID, "expires_seconds must be between 1 and %d", SIGN_SECONDS_MAX);
 	if (p->path.n < 2 || p->path.p[0] != '/' || p->path.n >= SPEC_PATH_MAX ||
 	    memchr(p->path.p, 0, p->path.n))
-		return err_set(e, ERR_INVALID, "path must be absolute, of at most %d bytes", SPEC_PATH_MAX - 1);
+		return err_set(e, ERR_INVALID, "path must be absolute, of at most %d bytes",
+			       SPEC_PATH_MAX - 1);
 	if (p->user.n && spec_check_user(p->user, "user", e) < 0)
 		return -1;
 	struct box *b = boxes_find(c, a, view_is(method, "GET") ? ACT_FILE_READ : ACT_FILE_WRITE, p->box, e);

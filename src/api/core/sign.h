@@ -7,8 +7,8 @@
 #include "files.h"
 #include "keys.h"
 
-#define SIGN_SECRET     32
-#define SIGN_SIZE       65 /* 64 hex digits, NUL */
+#define SIGN_SECRET      32
+#define SIGN_SIZE        65 /* 64 hex digits, NUL */
 #define SIGN_SECONDS_MAX 604800
 
 struct store_setting;

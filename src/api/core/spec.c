@@ -85,7 +85,8 @@ static int check_mask_host(struct view v, struct err *e)
 	for (size_t i = 0; ok && i < v.n; i++)
 		ok = is_alnum(v.p[i]) || memchr(".-_:${}[]", v.p[i], 9);
 	return ok ? 0
-		  : err_set(e, ERR_INVALID, "mask_host must be a host of at most %d characters", SPEC_HOST_MAX);
+		  : err_set(e, ERR_INVALID, "mask_host must be a host of at most %d characters",
+			    SPEC_HOST_MAX);
 }
 
 static int check_metadata(const struct json_strmap *m, struct err *e)
@@ -274,7 +275,8 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	    copy_view(a, w->ai, &s.ai) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
 	    copy_view(a, or_default(w->user, c->defaults.user), &s.user) < 0 ||
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
-	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 || copy_map(a, &w->metadata, &s.metadata) < 0)
+	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 ||
+	    copy_map(a, &w->metadata, &s.metadata) < 0)
 		return err_set(e, ERR_TOO_LARGE, "the box's description is too large");
 	*ret = s;
 	return 0;
@@ -432,7 +434,8 @@ static int read_links(const struct json *list, struct box_spec *s, struct err *e
 	size_t n = list && list->type == JSON_ARRAY ? list->n : 0; /* absent in older rows */
 
 	for (size_t i = 0; i < n && s->n_links < SPEC_LINKS_MAX; i++) {
-		const struct json *id = json_get(&list->items[i], "id"), *to = json_get(&list->items[i], "to"),
+		const struct json *id = json_get(&list->items[i], "id"),
+				  *to = json_get(&list->items[i], "to"),
 				  *port = json_get(&list->items[i], "port"),
 				  *listen = json_get(&list->items[i], "listen");
 		struct spec_link *l = &s->links[s->n_links];

@@ -80,10 +80,11 @@ struct box_spec {
 	bool workspace_readonly;
 	struct view egress; /* JSON; empty: that of its image, tenant, … (policies.h) */
 	struct view ai;     /* JSON; what it may use of models, as far as that was said (allowances.h) */
-	uint64_t ai_token;      /* how often its token for models was changed; a copy of the box has a token of its own */
-	int64_t ai_token_ends_ms; /* 0: with the box */
+	uint64_t ai_token; /* how often its token for models was changed; a copy of the box has a token of its
+			      own */
+	int64_t ai_token_ends_ms;    /* 0: with the box */
 	struct spec_secrets secrets; /* what is mounted; a fork has none */
-	bool ports_public;     /* everybody may reach its ports; else a key, a token or a signed link is needed */
+	bool ports_public; /* everybody may reach its ports; else a key, a token or a signed link is needed */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 	struct spec_link links[SPEC_LINKS_MAX]; /* not of a wish: a copy of the box has none */
 	size_t n_links;

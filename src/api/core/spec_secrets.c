@@ -59,18 +59,21 @@ static int check(const struct body *b, bool files, struct err *e)
 static bool taken(const struct spec_secrets *s, const struct spec_secret *x)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if ((x->file.n && view_eq(s->items[i].file, x->file)) || (x->env.n && view_eq(s->items[i].env, x->env)))
+		if ((x->file.n && view_eq(s->items[i].file, x->file)) ||
+		    (x->env.n && view_eq(s->items[i].env, x->env)))
 			return true;
 	return false;
 }
 
-int spec_secrets_read(struct arena *a, const struct json *j, bool files, struct spec_secrets *ret, struct err *e)
+int spec_secrets_read(struct arena *a, const struct json *j, bool files, struct spec_secrets *ret,
+		      struct err *e)
 {
 	*ret = (struct spec_secrets){ 0 };
 	if (!j || j->type == JSON_NULL)
 		return 0;
 	if (j->type != JSON_ARRAY || j->n > SPEC_SECRETS_MAX)
-		return err_set(e, ERR_INVALID, "secrets must be an array of at most %d objects", SPEC_SECRETS_MAX);
+		return err_set(e, ERR_INVALID, "secrets must be an array of at most %d objects",
+			       SPEC_SECRETS_MAX);
 	ret->items = arena_array(a, j->n, sizeof(*ret->items));
 	if (!ret->items)
 		return err_set(e, ERR_TOO_LARGE, "secrets: too large");

@@ -23,6 +23,7 @@ struct spec_secrets {
 /* An array of such objects; NULL and null are none. ERR_INVALID names the field. */
 int spec_secrets_read(struct arena *a, const struct json *j, bool files, struct spec_secrets *ret,
 		      struct err *e) _must_check_;
-int spec_secrets_copy(struct arena *a, const struct spec_secrets *from, struct spec_secrets *to) _must_check_; /* -ENOMEM */
+int spec_secrets_copy(struct arena *a, const struct spec_secrets *from,
+		      struct spec_secrets *to) _must_check_; /* -ENOMEM */
 void spec_secrets_put(struct json_out *o, const struct spec_secrets *s);
 bool spec_secrets_is_name(struct view v); /* [A-Za-z_][A-Za-z0-9_.-]{0,63} */

@@ -16,12 +16,12 @@
 #include "text.h"
 #include "poison.h"
 
-#define BUILDS_MAX   50  /* of a template */
+#define BUILDS_MAX    50  /* of a template */
 #define TEMPLATES_MAX 200 /* of a tenant */
-#define LOGS_MAX     10000
-#define LOG_BYTES    (1024u * 1024)      /* of a build */
-#define LOGS_BYTES   (64u * 1024 * 1024) /* of all */
-#define DEFAULT_TAG  "default"
+#define LOGS_MAX      10000
+#define LOG_BYTES     (1024u * 1024)      /* of a build */
+#define LOGS_BYTES    (64u * 1024 * 1024) /* of all */
+#define DEFAULT_TAG   "default"
 
 static const char what[] = "template";
 
@@ -59,7 +59,8 @@ struct template *templates_new(struct core *c, const struct tenant *tenant, stru
 {
 	struct template *t = calloc(1, sizeof(*t));
 
-	if (!t || view_to_str(id, t->id, sizeof(t->id)) < 0 || view_to_str(name, t->name, sizeof(t->name)) < 0) {
+	if (!t || view_to_str(id, t->id, sizeof(t->id)) < 0 ||
+	    view_to_str(name, t->name, sizeof(t->name)) < 0) {
 		free(t);
 		return NULL;
 	}
@@ -100,9 +101,9 @@ static bool make_room(struct core *c)
 	struct template_build *oldest = NULL;
 
 	LIST_EACH (it, &c->templates)
-		TEMPLATES_EACH_BUILD (b, CONTAINER(it, struct template, order))
-			if (b->n_logs && !b->run && (!oldest || b->updated_ms < oldest->updated_ms))
-				oldest = b;
+		TEMPLATES_EACH_BUILD(b, CONTAINER(it, struct template, order))
+	if (b->n_logs && !b->run && (!oldest || b->updated_ms < oldest->updated_ms))
+		oldest = b;
 	if (oldest)
 		forget_logs(oldest);
 	return oldest != NULL;
@@ -164,7 +165,8 @@ static int unknown(struct view ref, struct err *e)
 	return err_set(e, ERR_NOT_FOUND, "template '%.*s' not found", (int)MIN(ref.n, (size_t)100), ref.p);
 }
 
-struct template *templates_find(struct core *c, const struct actor *a, int act, struct view ref, struct err *e)
+struct template *templates_find(struct core *c, const struct actor *a, int act, struct view ref,
+				struct err *e)
 {
 	struct template *t = by_id(c, ref);
 
@@ -187,13 +189,14 @@ static bool has_tag(const struct template_build *b, struct view tag)
 
 static struct template_build *by_tag(const struct template *t, struct view tag)
 {
-	TEMPLATES_EACH_BUILD (b, t)
-		if (b->status == TEMPLATE_READY && has_tag(b, tag))
-			return b;
+	TEMPLATES_EACH_BUILD(b, t)
+	if (b->status == TEMPLATE_READY && has_tag(b, tag))
+		return b;
 	return NULL;
 }
 
-const struct template_build *templates_resolve(struct core *c, const struct actor *a, struct view ref, struct err *e)
+const struct template_build *templates_resolve(struct core *c, const struct actor *a, struct view ref,
+					       struct err *e)
 {
 	struct view tag, bare = view_split(ref, ':', &tag);
 	const struct template *t = templates_find(c, a, ACT_SNAPSHOT_READ, bare, e);
@@ -206,16 +209,16 @@ const struct template_build *templates_resolve(struct core *c, const struct acto
 	return b;
 }
 
-struct template_build *templates_build(struct core *c, const struct actor *a, struct view ref, struct view build,
-				       struct err *e)
+struct template_build *templates_build(struct core *c, const struct actor *a, struct view ref,
+				       struct view build, struct err *e)
 {
 	struct template *t = templates_find(c, a, ACT_SNAPSHOT_READ, ref, e);
 
 	if (!t)
 		return NULL;
-	TEMPLATES_EACH_BUILD (b, t)
-		if (view_is(build, b->id))
-			return b;
+	TEMPLATES_EACH_BUILD(b, t)
+	if (view_is(build, b->id))
+		return b;
 	err_set(e, ERR_NOT_FOUND, "the template has no such build");
 	return NULL;
 }
@@ -249,9 +252,9 @@ const struct template_build *templates_of_snapshot(const struct core *c, struct 
 		return NULL;
 	LIST_EACH (it, &c->templates) {
 		const struct template *t = CONTAINER(it, struct template, order);
-		TEMPLATES_EACH_BUILD (b, t)
-			if (view_is(snapshot, b->snapshot))
-				return b;
+		TEMPLATES_EACH_BUILD(b, t)
+		if (view_is(snapshot, b->snapshot))
+			return b;
 	}
 	return NULL;
 }
@@ -298,17 +301,19 @@ static void drop_snapshot(struct core *c, const struct tenant *t, const char *id
 	const struct actor us = { .tenant = t, .role = STORE_ROLE_USER };
 	struct err e = { 0 };
 
-	if (id[0] && snapshots_by_id(c, view_of(id)) && !snapshots_remove(c, &us, view_of(id), NULL, NULL, &e))
+	if (id[0] && snapshots_by_id(c, view_of(id)) &&
+	    !snapshots_remove(c, &us, view_of(id), NULL, NULL, &e))
 		log_warn("snapshot %s: not removed: %s", id, e.msg);
 }
 
-/* Builds that no tag leads to go, and those beyond what a template may have; boxes keep what they were made from. */
+/* Builds that no tag leads to go, and those beyond what a template may have; boxes keep what they were made
+ * from. */
 static size_t sweep(struct template *t)
 {
 	size_t n = 0;
 
-	TEMPLATES_EACH_BUILD (b, t)
-		n++;
+	TEMPLATES_EACH_BUILD(b, t)
+	n++;
 	LIST_EACH (it, &t->builds) {
 		struct template_build *b = CONTAINER(it, struct template_build, order);
 		bool stale = b->status == TEMPLATE_READY ? !b->n_tags && !is_used(t->core, b->snapshot)
@@ -333,9 +338,9 @@ static void lose_tag(struct template_build *b, const char *tag)
 
 static void take_tag(struct template_build *to, const char *tag)
 {
-	TEMPLATES_EACH_BUILD (b, to->of)
-		if (b != to && b->status == TEMPLATE_READY)
-			lose_tag(b, tag);
+	TEMPLATES_EACH_BUILD(b, to->of)
+	if (b != to && b->status == TEMPLATE_READY)
+		lose_tag(b, tag);
 }
 
 void templates_publish(struct template_build *b, store_done *done, void *arg)
@@ -351,7 +356,8 @@ void templates_publish(struct template_build *b, store_done *done, void *arg)
 static int add_tag(struct template_build *b, struct view tag, struct err *e)
 {
 	if (!spec_is_name(tag))
-		return err_set(e, ERR_INVALID, "a tag is 1 to %d of [A-Za-z0-9._-] and begins with a letter or digit",
+		return err_set(e, ERR_INVALID,
+			       "a tag is 1 to %d of [A-Za-z0-9._-] and begins with a letter or digit",
 			       SPEC_NAME_MAX);
 	if (has_tag(b, tag))
 		return 0;
@@ -387,9 +393,9 @@ static void on_changed(void *arg, const struct err *e)
 	struct err gone = { 0 };
 
 	core_store_result(ch->core, e);
-	TEMPLATES_EACH_BUILD (b, ch->t)
-		if (strcmp(b->id, ch->build) == 0)
-			found = b;
+	TEMPLATES_EACH_BUILD(b, ch->t)
+	if (strcmp(b->id, ch->build) == 0)
+		found = b;
 	if (!e && !found && ch->build[0]) {
 		err_set(&gone, ERR_NOT_FOUND, "the build is gone");
 		e = &gone;
@@ -398,8 +404,8 @@ static void on_changed(void *arg, const struct err *e)
 	free(ch);
 }
 
-struct job *templates_tag(struct core *c, const struct actor *a, struct view target, const struct json_strlist *tags,
-			  job_done *done, void *arg, struct err *e)
+struct job *templates_tag(struct core *c, const struct actor *a, struct view target,
+			  const struct json_strlist *tags, job_done *done, void *arg, struct err *e)
 {
 	struct template_build *b = (struct template_build *)templates_resolve(c, a, target, e);
 	struct change *ch = b ? change_new(b->of, done, arg, e) : NULL;
@@ -421,8 +427,8 @@ struct job *templates_tag(struct core *c, const struct actor *a, struct view tar
 	return &ch->job;
 }
 
-struct job *templates_untag(struct core *c, const struct actor *a, struct view name, const struct json_strlist *tags,
-			    job_done *done, void *arg, struct err *e)
+struct job *templates_untag(struct core *c, const struct actor *a, struct view name,
+			    const struct json_strlist *tags, job_done *done, void *arg, struct err *e)
 {
 	struct template *t = templates_find(c, a, ACT_SNAPSHOT_DELETE, name, e);
 	char tag[SPEC_NAME_MAX + 1];
@@ -439,9 +445,9 @@ struct job *templates_untag(struct core *c, const struct actor *a, struct view n
 	if (!ch)
 		return NULL;
 	for (size_t i = 0; i < tags->n; i++)
-		TEMPLATES_EACH_BUILD (b, t)
-			if (b->status == TEMPLATE_READY && view_to_str(tags->items[i], tag, sizeof(tag)) >= 0)
-				lose_tag(b, tag);
+		TEMPLATES_EACH_BUILD(b, t)
+	if (b->status == TEMPLATE_READY && view_to_str(tags->items[i], tag, sizeof(tag)) >= 0)
+		lose_tag(b, tag);
 	sweep(t);
 	templates_put_row(t, on_changed, ch);
 	return &ch->job;
@@ -457,9 +463,9 @@ static void on_removed(void *arg, const struct err *e)
 	core_store_result(ch->core, e);
 	t->removing = false;
 	if (!e) {
-		TEMPLATES_EACH_BUILD (b, t)
-			if (!ch->core->stopping)
-				drop_snapshot(ch->core, t->tenant, b->snapshot);
+		TEMPLATES_EACH_BUILD(b, t)
+		if (!ch->core->stopping)
+			drop_snapshot(ch->core, t->tenant, b->snapshot);
 		templates_layer_forget(ch->core, t);
 		template_free(t);
 	}
@@ -467,18 +473,18 @@ static void on_removed(void *arg, const struct err *e)
 	free(ch);
 }
 
-struct job *templates_remove(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
-			     struct err *e)
+struct job *templates_remove(struct core *c, const struct actor *a, struct view ref, job_done *done,
+			     void *arg, struct err *e)
 {
 	struct template *t = templates_find(c, a, ACT_SNAPSHOT_DELETE, ref, e);
 
 	if (!t)
 		return NULL;
-	TEMPLATES_EACH_BUILD (b, t)
-		if (b->run) {
-			err_set(e, ERR_STATE, "the template is being built");
-			return NULL;
-		}
+	TEMPLATES_EACH_BUILD(b, t)
+	if (b->run) {
+		err_set(e, ERR_STATE, "the template is being built");
+		return NULL;
+	}
 	struct change *ch = change_new(t, done, arg, e);
 	if (!ch)
 		return NULL;
@@ -501,10 +507,12 @@ static struct template *take_template(struct core *c, const struct actor *a, str
 	}
 	if (t)
 		return t;
-	if (!spec_is_name(name) || snapshots_find(c, a, ACT_SNAPSHOT_READ, name, NULL) || images_find(c, name)) {
+	if (!spec_is_name(name) || snapshots_find(c, a, ACT_SNAPSHOT_READ, name, NULL) ||
+	    images_find(c, name)) {
 		err_set(e, spec_is_name(name) ? ERR_CONFLICT : ERR_INVALID,
 			spec_is_name(name) ? "there is a snapshot or an image of this name"
-					   : "a template's name is 1 to 63 of [A-Za-z0-9._-] and begins with a letter or digit");
+					   : "a template's name is 1 to 63 of [A-Za-z0-9._-] and begins with "
+					     "a letter or digit");
 		return NULL;
 	}
 	LIST_EACH (it, &c->templates)
@@ -520,7 +528,8 @@ static struct template *take_template(struct core *c, const struct actor *a, str
 	return t; /* the store gets it with its first build that is ready */
 }
 
-static int take_tags(struct template_build *b, struct view first, const struct json_strlist *more, struct err *e)
+static int take_tags(struct template_build *b, struct view first, const struct json_strlist *more,
+		     struct err *e)
 {
 	if (first.p && add_tag(b, first, e) < 0)
 		return -1;
@@ -562,7 +571,8 @@ struct template_build *templates_request(struct core *c, const struct actor *a, 
 int templates_to_wish(const struct template_build *b, struct arena *a, struct box_wish *w, struct err *e)
 {
 	size_t n = b->env.n + w->env.n;
-	struct json_strmap all = { arena_array(a, n, sizeof(struct view)), arena_array(a, n, sizeof(struct view)), 0 };
+	struct json_strmap all = { arena_array(a, n, sizeof(struct view)),
+				   arena_array(a, n, sizeof(struct view)), 0 };
 
 	if (!all.keys || !all.values)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "template");

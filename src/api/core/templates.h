@@ -14,10 +14,10 @@
 #include "boxes.h"
 #include "config_sets.h"
 
-#define TEMPLATES_TAGS_MAX   32
-#define TEMPLATES_STEPS_MAX  500
-#define TEMPLATES_PAGE       100 /* log entries of an answer */
-#define TEMPLATES_HASH_MAX   128
+#define TEMPLATES_TAGS_MAX  32
+#define TEMPLATES_STEPS_MAX 500
+#define TEMPLATES_PAGE      100 /* log entries of an answer */
+#define TEMPLATES_HASH_MAX  128
 
 struct template;
 struct template_run;
@@ -39,14 +39,14 @@ struct template_build {
 	struct template *of;
 	enum template_status status;
 	int64_t created_ms, updated_ms;
-	uint64_t cpu, memory_mb; /* of its boxes; 0: the default */
+	uint64_t cpu, memory_mb;                          /* of its boxes; 0: the default */
 	char tags[TEMPLATES_TAGS_MAX][SPEC_NAME_MAX + 1]; /* that it has, or will have when it is ready */
 	size_t n_tags;
 	/* of its boxes, in the arena */
 	struct arena arena;
 	struct json_strmap env;
 	struct view user, workdir, start, ready;
-	struct view record; /* what its files say about where packages come from: see config_sets.h */
+	struct view record;      /* what its files say about where packages come from: see config_sets.h */
 	struct config_sets sets; /* and what that means; none: as its image says */
 	struct template_log *logs;
 	size_t n_logs;
@@ -58,7 +58,8 @@ struct template_build {
 	struct template_run *run;
 };
 
-struct template {
+struct template
+{
 	char id[BOX_ID + 1], name[SPEC_NAME_MAX + 1];
 	const struct tenant *tenant;
 	int64_t created_ms;
@@ -70,8 +71,8 @@ struct template {
 	bool removing;
 };
 
-#define TEMPLATES_EACH_BUILD(b, t) \
-	for (struct template_build *b = CONTAINER((t)->builds.next, struct template_build, order); \
+#define TEMPLATES_EACH_BUILD(b, t)                                                                           \
+	for (struct template_build *b = CONTAINER((t)->builds.next, struct template_build, order);           \
 	     &b->order != &(t)->builds; b = CONTAINER(b->order.next, struct template_build, order))
 
 /* By id, or by name within the actor's tenant. */
@@ -120,10 +121,12 @@ int templates_begin(struct core *c, const struct actor *a, struct template_build
 
 /* The result is a const struct template_build *. */
 struct job *templates_tag(struct core *c, const struct actor *a, struct view target,
-			  const struct json_strlist *tags, job_done *done, void *arg, struct err *e) _must_check_;
+			  const struct json_strlist *tags, job_done *done, void *arg,
+			  struct err *e) _must_check_;
 /* A build that has lost its last tag is removed. */
 struct job *templates_untag(struct core *c, const struct actor *a, struct view name,
-			    const struct json_strlist *tags, job_done *done, void *arg, struct err *e) _must_check_;
+			    const struct json_strlist *tags, job_done *done, void *arg,
+			    struct err *e) _must_check_;
 /* Boxes that were made from it live on. */
 struct job *templates_remove(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
 			     void *arg, struct err *e) _must_check_;

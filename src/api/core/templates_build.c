@@ -42,9 +42,9 @@ bool templates_is_builder(const struct core *c, const struct box *b)
 {
 	LIST_EACH (it, &c->templates) {
 		const struct template *t = CONTAINER(it, struct template, order);
-		TEMPLATES_EACH_BUILD (one, t)
-			if (one->run && strcmp(one->run->box, b->id) == 0)
-				return true;
+		TEMPLATES_EACH_BUILD(one, t)
+		if (one->run && strcmp(one->run->box, b->id) == 0)
+			return true;
 	}
 	return false;
 }
@@ -68,8 +68,8 @@ static void end(struct template_run *r)
 
 	drop_box(r);
 	templates_run_free(r);
-	TEMPLATES_EACH_BUILD (b, t)
-		more |= b->status == TEMPLATE_WAITING || b->run;
+	TEMPLATES_EACH_BUILD(b, t)
+	more |= b->status == TEMPLATE_WAITING || b->run;
 	if (!more)
 		templates_layer_forget(c, t);
 }
@@ -239,8 +239,8 @@ static struct job *make_box(struct template_run *r, const struct template_plan *
 	return create_box(r->core, &r->actor, &w, on_created, r, e);
 }
 
-int templates_begin(struct core *c, const struct actor *a, struct template_build *b, const struct template_plan *p,
-		    struct err *e)
+int templates_begin(struct core *c, const struct actor *a, struct template_build *b,
+		    const struct template_plan *p, struct err *e)
 {
 	if (b->status != TEMPLATE_WAITING)
 		return err_set(e, ERR_STATE, "the build has begun already");
@@ -253,7 +253,8 @@ int templates_begin(struct core *c, const struct actor *a, struct template_build
 				    .actor = *a,
 				    .build = b,
 				    .arena = ARENA_INIT(PLAN_BYTES),
-				    .lines = { BUF_INIT(2 * TEMPLATES_LINE_MAX), BUF_INIT(2 * TEMPLATES_LINE_MAX) },
+				    .lines = { BUF_INIT(2 * TEMPLATES_LINE_MAX),
+					       BUF_INIT(2 * TEMPLATES_LINE_MAX) },
 				    .text = BUF_INIT(TEMPLATES_TEXT_MAX) };
 	list_init(&r->task.link);
 	b->run = r;

@@ -28,7 +28,8 @@ struct template_run {
 };
 
 /* ---- templates_build.c ---- */
-void templates_build_fail(struct template_run *r, const char *step, const char *why); /* and its end: r is gone */
+void templates_build_fail(struct template_run *r, const char *step,
+			  const char *why);            /* and its end: r is gone */
 void templates_build_finalize(struct template_run *r); /* all steps are done */
 
 /* ---- templates_steps.c ---- */

@@ -73,7 +73,9 @@ static int check_hash(struct view hash, struct err *e)
 	for (size_t i = 0; ok && i < hash.n; i++)
 		ok = (hash.p[i] >= '0' && hash.p[i] <= '9') || (hash.p[i] >= 'a' && hash.p[i] <= 'z') ||
 		     (hash.p[i] >= 'A' && hash.p[i] <= 'Z');
-	return ok ? 0 : err_set(e, ERR_INVALID, "the hash of files is 1 to %d letters and digits", TEMPLATES_HASH_MAX);
+	return ok ? 0
+		  : err_set(e, ERR_INVALID, "the hash of files is 1 to %d letters and digits",
+			    TEMPLATES_HASH_MAX);
 }
 
 int templates_layer_sign(struct core *c, const struct actor *a, struct view ref, struct view hash,
@@ -154,14 +156,16 @@ struct template_layer *templates_layer_open(struct core *c, struct view template
 int templates_layer_write(struct template_layer *l, struct view data, struct err *e)
 {
 	if (l->size + data.n > LAYER_BYTES || l->core->layer_bytes + data.n > LAYERS_BYTES)
-		return err_set(e, ERR_TOO_LARGE, "the files of a step are at most %llu bytes, all together %llu",
-			       LAYER_BYTES, LAYERS_BYTES);
+		return err_set(e, ERR_TOO_LARGE,
+			       "the files of a step are at most %llu bytes, all together %llu", LAYER_BYTES,
+			       LAYERS_BYTES);
 	while (data.n) {
 		ssize_t n = write(l->fd, data.p, data.n);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return err_sys(e, n < 0 && errno == ENOSPC ? ERR_STORAGE : ERR_INTERNAL, errno, "the upload");
+			return err_sys(e, n < 0 && errno == ENOSPC ? ERR_STORAGE : ERR_INTERNAL, errno,
+				       "the upload");
 		l->size += (uint64_t)n;
 		l->core->layer_bytes += (uint64_t)n;
 		data = view_skip(data, (size_t)n);

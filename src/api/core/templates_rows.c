@@ -51,12 +51,12 @@ void templates_put_row(struct template *t, store_done *done, void *arg)
 
 	json_out_init(&o, &text);
 	json_out_array(&o);
-	TEMPLATES_EACH_BUILD (b, t)
-		if (b->status == TEMPLATE_READY)
-			put_build(&o, b);
+	TEMPLATES_EACH_BUILD(b, t)
+	if (b->status == TEMPLATE_READY)
+		put_build(&o, b);
 	json_out_end(&o, ']');
-	const struct store_template row = { view_of(t->id), view_of(t->tenant->id), view_of(t->name), buf_view(&text),
-					    t->created_ms };
+	const struct store_template row = { view_of(t->id), view_of(t->tenant->id), view_of(t->name),
+					    buf_view(&text), t->created_ms };
 	if (text.bad) {
 		err_sys(&e, ERR_INTERNAL, text.bad, "the template's row");
 		done(arg, &e);
@@ -96,7 +96,10 @@ static const struct json_schema row_schema = { row_fields, ELEMS(row_fields) };
 /* What it read stays in the build's arena. */
 static int load_build(struct template *t, const struct json *j, struct err *e)
 {
-	struct build_row row = { .user = VIEW(""), .workdir = VIEW(""), .start = VIEW(""), .ready = VIEW(""),
+	struct build_row row = { .user = VIEW(""),
+				 .workdir = VIEW(""),
+				 .start = VIEW(""),
+				 .ready = VIEW(""),
 				 .record = VIEW("") };
 	struct template_build *b = templates_build_new(t);
 	struct buf text = BUF_INIT(DOC_MAX);
@@ -111,7 +114,8 @@ static int load_build(struct template *t, const struct json *j, struct err *e)
 	buf_done(&text);
 	if (r < 0 || json_read(&b->arena, own, &row_schema, &row, false, e) < 0)
 		return -1;
-	if (view_to_str(row.id, b->id, sizeof(b->id)) < 0 || view_to_str(row.snapshot, b->snapshot, sizeof(b->snapshot)) < 0)
+	if (view_to_str(row.id, b->id, sizeof(b->id)) < 0 ||
+	    view_to_str(row.snapshot, b->snapshot, sizeof(b->snapshot)) < 0)
 		return err_set(e, ERR_INTERNAL, "a build's id");
 	for (size_t i = 0; i < row.tags.n; i++)
 		if (view_to_str(row.tags.items[i], b->tags[b->n_tags++], sizeof(b->tags[0])) < 0)
@@ -136,7 +140,8 @@ int templates_load(struct core *c, const struct store_template *row, struct err 
 	struct template *t = tenant ? templates_new(c, tenant, row->id, row->name) : NULL;
 	struct arena a = ARENA_INIT(DOC_MAX);
 	struct json *list = NULL;
-	int r = t ? json_parse(&a, row->builds, &list, e) : err_set(e, ERR_INTERNAL, "no such tenant, or no memory");
+	int r = t ? json_parse(&a, row->builds, &list, e)
+		  : err_set(e, ERR_INTERNAL, "no such tenant, or no memory");
 
 	if (r >= 0)
 		t->created_ms = row->created_ms;

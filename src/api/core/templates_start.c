@@ -85,7 +85,8 @@ static void on_answer(struct exec *x, const struct exec_result *r, const struct 
 	if (e || job_abandoned(&s->job) || r->exit_code == 0) {
 		finish(s, e);
 	} else if (clock_mono_ms() >= s->until_ms) {
-		err_set(&late, ERR_TIMEOUT, "what the template starts was not ready within %d seconds", READY_MS / 1000);
+		err_set(&late, ERR_TIMEOUT, "what the template starts was not ready within %d seconds",
+			READY_MS / 1000);
 		finish(s, &late);
 	} else {
 		loop_timer_start(s->core->loop, &s->timer, POLL_MS, on_time);
@@ -151,7 +152,8 @@ static int copy_map(struct arena *a, const struct json_strmap *from, struct json
 }
 
 struct job *templates_start(struct core *c, const struct actor *a, struct view box,
-			    const struct template_build *b, bool trial, job_done *done, void *arg, struct err *e)
+			    const struct template_build *b, bool trial, job_done *done, void *arg,
+			    struct err *e)
 {
 	struct start *s = calloc(1, sizeof(*s));
 

@@ -44,7 +44,9 @@ static int check_step(const struct template_step *s, struct err *e)
 		if (memchr(s->args.items[i].p, 0, s->args.items[i].n))
 			return err_set(e, ERR_INVALID, "an argument has a NUL in it");
 	if (k == STEP_ENV)
-		return s->args.n && s->args.n % 2 == 0 ? 0 : err_set(e, ERR_INVALID, "ENV takes names and values");
+		return s->args.n && s->args.n % 2 == 0
+			       ? 0
+			       : err_set(e, ERR_INVALID, "ENV takes names and values");
 	if (!arg_of(s, 0).n || (k == STEP_COPY && !arg_of(s, 1).n))
 		return err_set(e, ERR_INVALID, "%s takes an argument that is not empty", kinds[k]);
 	if (k == STEP_COPY && !s->hash.n)
@@ -224,9 +226,9 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 		fail_here(r, e->msg);
 	} else if (res->exit_code || res->timed_out || res->signal) {
 		struct view what = view_head(arg_of(s, 0), 80);
-		snprintf(why, sizeof(why), "%s '%.*s' failed: %s%s %u", kinds[kind_of(s->type)], VIEW_ARG(what),
-			 res->timed_out ? "out of time, " : "", res->signal ? res->signal : "exit status",
-			 res->exit_code);
+		snprintf(why, sizeof(why), "%s '%.*s' failed: %s%s %u", kinds[kind_of(s->type)],
+			 VIEW_ARG(what), res->timed_out ? "out of time, " : "",
+			 res->signal ? res->signal : "exit status", res->exit_code);
 		fail_here(r, why);
 	} else if (take_effect(r, &failed) < 0) {
 		fail_here(r, failed.msg);
@@ -256,8 +258,8 @@ static void feed(struct exec *x)
 }
 
 /* Runs a script of ours, or the client's command, with these arguments. */
-static int run(struct template_run *r, const char *const flags, struct view script, const struct view *args, size_t n,
-	       struct view user, bool streams, struct err *e)
+static int run(struct template_run *r, const char *const flags, struct view script, const struct view *args,
+	       size_t n, struct view user, bool streams, struct err *e)
 {
 	struct template_build *b = r->build;
 	struct view *argv = arena_array(&r->arena, n + 4, sizeof(*argv));
@@ -270,11 +272,9 @@ static int run(struct template_run *r, const char *const flags, struct view scri
 	argv[3] = VIEW("step");
 	for (size_t i = 0; i < n; i++)
 		argv[4 + i] = args[i];
-	const struct exec_wish w = { .argv = { argv, n + 4 },
-				     .env = b->env,
-				     .user = user,
-				     .cwd = b->workdir,
-				     .streams = streams };
+	const struct exec_wish w = {
+		.argv = { argv, n + 4 }, .env = b->env, .user = user, .cwd = b->workdir, .streams = streams
+	};
 	r->exec = (struct exec){ .on_output = on_output, .done = on_done, .on_room = streams ? feed : NULL };
 	return exec_start(r->core, &r->actor, view_of(r->box), &w, &r->exec, e);
 }
@@ -310,7 +310,8 @@ static int begin_copy(struct template_run *r, const struct template_step *s, str
 		"set -e; src=$1 dest=$2 owner=$3 mode=$4\n"
 		"case $dest in /*) ;; *) dest=$PWD/$dest ;; esac\n"
 		"t=$(mktemp -d /tmp/.copy.XXXXXX); trap 'rm -rf -- \"$t\"' EXIT\n"
-		"cat >\"$t/archive\"; mkdir \"$t/x\"; tar -x --no-same-owner -p -f \"$t/archive\" -C \"$t/x\"\n"
+		"cat >\"$t/archive\"; mkdir \"$t/x\"; tar -x --no-same-owner -p -f \"$t/archive\" -C "
+		"\"$t/x\"\n"
 		"rm \"$t/archive\"; chown -hR -- \"$owner\" \"$t/x\"\n"
 		"[ -z \"$mode\" ] || chmod -R -- \"$mode\" \"$t/x\"\n"
 		"cd \"$t/x\"; shopt -s nullglob dotglob globstar; IFS=\n"
@@ -327,8 +328,8 @@ static int begin_copy(struct template_run *r, const struct template_step *s, str
 		"    mkdir -p -- \"$(dirname -- \"$dest\")\"; cp -aT -- \"$one\" \"$dest\"\n"
 		"  fi\n"
 		"done\n";
-	const struct view args[] = { arg_of(s, 0), arg_of(s, 1), arg_of(s, 2).n ? arg_of(s, 2) : r->build->user,
-				     arg_of(s, 3) };
+	const struct view args[] = { arg_of(s, 0), arg_of(s, 1),
+				     arg_of(s, 2).n ? arg_of(s, 2) : r->build->user, arg_of(s, 3) };
 
 	r->layer = templates_layer_hold(r->core, r->build->of, s->hash);
 	if (!r->layer)
@@ -343,13 +344,15 @@ static int begin_copy(struct template_run *r, const struct template_step *s, str
 static int begin_step(struct template_run *r, struct err *e)
 {
 	static const char make_dir[] = "[ -d \"$1\" ] || { mkdir -p -- \"$1\" && chown -- \"$2\" \"$1\"; }";
-	static const char make_user[] = "id -u -- \"$1\" >/dev/null 2>&1 || useradd -m -s /bin/bash -- \"$1\"";
+	static const char make_user[] =
+		"id -u -- \"$1\" >/dev/null 2>&1 || useradd -m -s /bin/bash -- \"$1\"";
 	const struct template_step *s = &r->steps[r->at];
 	struct view args[2] = { VIEW(""), r->build->user }, rest;
 
 	switch (kind_of(s->type)) {
 	case STEP_RUN:
-		return run(r, "-lc", arg_of(s, 0), NULL, 0, arg_of(s, 1).n ? arg_of(s, 1) : r->build->user, false, e);
+		return run(r, "-lc", arg_of(s, 0), NULL, 0, arg_of(s, 1).n ? arg_of(s, 1) : r->build->user,
+			   false, e);
 	case STEP_COPY:
 		return begin_copy(r, s, e);
 	case STEP_ENV:

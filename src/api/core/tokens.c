@@ -13,14 +13,16 @@
 
 static_assert(TOKENS_SIZE == BOX_ID + SIGN_SIZE, "a token is an id and a signature");
 
-static const char *const names[TOKEN_KINDS] = { [TOKEN_ENVD] = "envd", [TOKEN_TRAFFIC] = "traffic",
-					     [TOKEN_AI] = "ai" };
+static const char *const names[TOKEN_KINDS] = {
+	[TOKEN_ENVD] = "envd", [TOKEN_TRAFFIC] = "traffic", [TOKEN_AI] = "ai"
+};
 
 void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE])
 {
 	char turn[24];
 	snprintf(turn, sizeof(turn), "%llu", (unsigned long long)b->spec.ai_token);
-	const struct view parts[] = { VIEW("paddock token 1"), view_of(names[kind]), view_of(b->id), view_of(turn) };
+	const struct view parts[] = { VIEW("paddock token 1"), view_of(names[kind]), view_of(b->id),
+				      view_of(turn) };
 	bool turned = kind == TOKEN_AI && b->spec.ai_token;
 	memcpy(ret, b->id, BOX_ID);
 	sign_parts(c, parts, ELEMS(parts) - !turned, ret + BOX_ID);
@@ -52,8 +54,8 @@ void tokens_of_workspace(const struct core *c, const struct workspace *w, char r
 	sign_parts(c, parts, ELEMS(parts), ret + BOX_ID);
 }
 
-const struct workspace *tokens_workspace(const struct core *c, struct view id, struct view given, struct actor *ret,
-					 struct err *e)
+const struct workspace *tokens_workspace(const struct core *c, struct view id, struct view given,
+					 struct actor *ret, struct err *e)
 {
 	const struct workspace *w = workspaces_by_id(c, id);
 	char want[TOKENS_SIZE];

@@ -36,5 +36,5 @@ struct view tokens_box(struct view token);
 /* The same for the files of a workspace. */
 void tokens_of_workspace(const struct core *c, const struct workspace *w, char ret[TOKENS_SIZE]);
 /* The workspace with this id, and somebody of its tenant. ERR_UNAUTHORIZED, also where there is none. */
-const struct workspace *tokens_workspace(const struct core *c, struct view id, struct view given, struct actor *ret,
-					 struct err *e) _must_check_;
+const struct workspace *tokens_workspace(const struct core *c, struct view id, struct view given,
+					 struct actor *ret, struct err *e) _must_check_;

@@ -37,7 +37,9 @@ static const struct call_ops tell_ops = { .on_reply = on_told, .on_fail = on_tel
 
 static void tell(struct box *b)
 {
-	struct wire_trust msg = { .authority = trust_pem(b->core), .user = b->spec.user, .nssdb = buf_view(&b->core->trust.nssdb) };
+	struct wire_trust msg = { .authority = trust_pem(b->core),
+				  .user = b->spec.user,
+				  .nssdb = buf_view(&b->core->trust.nssdb) };
 	struct err e = { 0 };
 
 	b->browsers.waits = !msg.authority.n;
@@ -45,7 +47,8 @@ static void tell(struct box *b)
 		return;
 	b->browsers.told = true;
 	b->browsers.call = (struct call){ .ops = &tell_ops, .background = true };
-	if (guest_call(&b->guest, &b->browsers.call, WIRE_TYPE_TRUST, PATIENCE_MS, PATIENCE_MS, &wire_trust_msg, &msg, &e) < 0)
+	if (guest_call(&b->guest, &b->browsers.call, WIRE_TYPE_TRUST, PATIENCE_MS, PATIENCE_MS,
+		       &wire_trust_msg, &msg, &e) < 0)
 		on_tell_fail(&b->browsers.call, &e);
 }
 

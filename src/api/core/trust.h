@@ -17,8 +17,8 @@ struct egress_policy;
 struct job;
 
 struct trust {
-	struct buf pem;      /* empty: the vault has not said it yet */
-	struct buf nssdb;    /* nssdb.h */
+	struct buf pem;   /* empty: the vault has not said it yet */
+	struct buf nssdb; /* nssdb.h */
 	struct job *reading;
 };
 

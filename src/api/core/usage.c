@@ -72,8 +72,8 @@ static struct budget *account(struct core *c, char kind, struct view id)
 static struct usage_row *row_of(struct core *c, const struct store_usage *u)
 {
 	char key[KEY_MAX];
-	int n = snprintf(key, sizeof(key), "%lld %.*s %.*s %.*s %.*s", (long long)u->day, VIEW_ARG(u->tenant), VIEW_ARG(u->box),
-			 VIEW_ARG(u->provider), VIEW_ARG(u->model));
+	int n = snprintf(key, sizeof(key), "%lld %.*s %.*s %.*s %.*s", (long long)u->day, VIEW_ARG(u->tenant),
+			 VIEW_ARG(u->box), VIEW_ARG(u->provider), VIEW_ARG(u->model));
 	if (n < 0 || (size_t)n >= sizeof(key))
 		return NULL;
 	struct view k = { key, (size_t)n };
@@ -150,7 +150,8 @@ static void add(struct core *c, const struct store_usage *u)
 }
 
 /* A restart begins no new minute. */
-static void load_minute(struct core *c, struct view tenant, struct view box, int64_t began_ms, int64_t ended_ms, uint64_t tokens)
+static void load_minute(struct core *c, struct view tenant, struct view box, int64_t began_ms,
+			int64_t ended_ms, uint64_t tokens)
 {
 	struct budget *b = account(c, 'b', box), *t = account(c, 't', tenant);
 	int64_t now = clock_wall_ms();
@@ -163,15 +164,23 @@ static void load_minute(struct core *c, struct view tenant, struct view box, int
 
 int usage_load_log(struct core *c, const struct store_ai_log *l)
 {
-	load_minute(c, l->tenant, l->box, l->at_ms, l->at_ms + l->duration_ms, l->input + l->cache_read + l->cache_write + l->output);
+	load_minute(c, l->tenant, l->box, l->at_ms, l->at_ms + l->duration_ms,
+		    l->input + l->cache_read + l->cache_write + l->output);
 	return ailog_load(c, l);
 }
 
 /* Nobody knows what became of it: what was reserved is spent. */
 int usage_load_call(struct core *c, const struct store_ai_call *k)
 {
-	const struct store_usage u = { .day = k->day, .tenant = k->tenant, .box = k->box, .provider = k->provider, .model = k->model,
-				       .requests = 1, .estimated = 1, .input = k->tokens, .cost = k->cost };
+	const struct store_usage u = { .day = k->day,
+				       .tenant = k->tenant,
+				       .box = k->box,
+				       .provider = k->provider,
+				       .model = k->model,
+				       .requests = 1,
+				       .estimated = 1,
+				       .input = k->tokens,
+				       .cost = k->cost };
 	struct account *b = open_account(c, 'b', k->box), *t = open_account(c, 't', k->tenant);
 	int64_t now = clock_wall_ms();
 
@@ -183,16 +192,25 @@ int usage_load_call(struct core *c, const struct store_ai_call *k)
 	load_minute(c, k->tenant, k->box, k->at_ms, k->at_ms, k->tokens);
 	add(c, &u);
 	if (k->at_ms)
-		ailog_add(c, &(struct store_ai_log){ .id = k->id, .at_ms = k->at_ms, .duration_ms = MAX(now - k->at_ms, 0),
-						     .tenant = k->tenant, .box = k->box, .provider = k->provider,
-						     .endpoint = k->endpoint, .model = k->model, .finish = VIEW("lost"),
-						     .estimated = 1, .input = k->tokens, .cost = k->cost });
+		ailog_add(c, &(struct store_ai_log){ .id = k->id,
+						     .at_ms = k->at_ms,
+						     .duration_ms = MAX(now - k->at_ms, 0),
+						     .tenant = k->tenant,
+						     .box = k->box,
+						     .provider = k->provider,
+						     .endpoint = k->endpoint,
+						     .model = k->model,
+						     .finish = VIEW("lost"),
+						     .estimated = 1,
+						     .input = k->tokens,
+						     .cost = k->cost });
 	store_ai_call_delete(c->store, k->id, core_store_done, c);
 	return 0;
 }
 
 /* What holds for them; false: the box is gone. */
-static bool limits_of(struct core *c, struct view box, struct budget_limits *ret_box, struct budget_limits *ret_tenant)
+static bool limits_of(struct core *c, struct view box, struct budget_limits *ret_box,
+		      struct budget_limits *ret_tenant)
 {
 	const struct box *b = boxes_by_id(c, box);
 	struct allowance_force f;
@@ -234,16 +252,20 @@ void usage_start(struct core *c)
 
 /* ---- calls ---- */
 
-static void tell(struct core *c, enum event_type t, const struct box *b, const char *scope, const struct budget_notice *n)
+static void tell(struct core *c, enum event_type t, const struct box *b, const char *scope,
+		 const struct budget_notice *n)
 {
 	events_emit_budget(c, t, b,
-			   &(struct event_budget){ .scope = scope, .window = budget_window_name(n->window), .limit = n->limit,
-						   .spent = n->spent, .reserved = n->reserved });
+			   &(struct event_budget){ .scope = scope,
+						   .window = budget_window_name(n->window),
+						   .limit = n->limit,
+						   .spent = n->spent,
+						   .reserved = n->reserved });
 }
 
 /* One of the two accounts. */
-static int check(struct core *c, struct budget *b, const struct budget_limits *l, const struct usage_wish *w, const char *scope,
-		 unsigned *ret_wait, struct err *e)
+static int check(struct core *c, struct budget *b, const struct budget_limits *l, const struct usage_wish *w,
+		 const char *scope, unsigned *ret_wait, struct err *e)
 {
 	int64_t now = clock_wall_ms();
 	enum budget_refusal r = budget_check(b, l, &w->claim, now, ret_wait, e);
@@ -259,11 +281,15 @@ static bool has_budget(const struct budget_limits *l)
 	return l->day || l->week || l->month;
 }
 
-int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call *ret, unsigned *ret_wait, struct err *e)
+int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call *ret, unsigned *ret_wait,
+		  struct err *e)
 {
 	int64_t now = clock_wall_ms();
-	struct budget *b = account(c, 'b', view_of(w->box->id)), *t = account(c, 't', view_of(w->box->tenant->id));
-	struct usage_call k = { .claim = w->claim, .id = ++c->usage.last_call, .began_ms = now, .endpoint = w->endpoint };
+	struct budget *b = account(c, 'b', view_of(w->box->id)),
+		      *t = account(c, 't', view_of(w->box->tenant->id));
+	struct usage_call k = {
+		.claim = w->claim, .id = ++c->usage.last_call, .began_ms = now, .endpoint = w->endpoint
+	};
 	struct budget_limits of_box = { 0 }, of_tenant = { 0 };
 
 	if (!b || !t)
@@ -272,9 +298,11 @@ int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call 
 		return err_set(e, ERR_UNAVAILABLE, "the sandbox is gone");
 	if (view_to_str(view_of(w->box->id), k.box, sizeof(k.box)) < 0 ||
 	    view_to_str(view_of(w->box->tenant->id), k.tenant, sizeof(k.tenant)) < 0 ||
-	    view_to_str(view_of(w->provider), k.provider, sizeof(k.provider)) < 0 || view_to_str(w->model, k.model, sizeof(k.model)) < 0)
+	    view_to_str(view_of(w->provider), k.provider, sizeof(k.provider)) < 0 ||
+	    view_to_str(w->model, k.model, sizeof(k.model)) < 0)
 		return err_set(e, ERR_INVALID, "the model's name is too long");
-	if (check(c, b, &of_box, w, "sandbox", ret_wait, e) < 0 || check(c, t, &of_tenant, w, "tenant", ret_wait, e) < 0) {
+	if (check(c, b, &of_box, w, "sandbox", ret_wait, e) < 0 ||
+	    check(c, t, &of_tenant, w, "tenant", ret_wait, e) < 0) {
 		c->stats.ai_refused++;
 		return -1;
 	}
@@ -282,9 +310,15 @@ int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call 
 	budget_take(b, &w->claim, now);
 	budget_take(t, &w->claim, now);
 	store_ai_call_put(c->store,
-			  &(struct store_ai_call){ .id = k.id, .day = budget_day(now), .tenant = view_of(k.tenant), .box = view_of(k.box),
-						   .provider = view_of(k.provider), .model = view_of(k.model),
-						   .tokens = w->claim.tokens, .cost = w->claim.cost, .at_ms = now,
+			  &(struct store_ai_call){ .id = k.id,
+						   .day = budget_day(now),
+						   .tenant = view_of(k.tenant),
+						   .box = view_of(k.box),
+						   .provider = view_of(k.provider),
+						   .model = view_of(k.model),
+						   .tokens = w->claim.tokens,
+						   .cost = w->claim.cost,
+						   .at_ms = now,
 						   .endpoint = view_of(w->endpoint) },
 			  core_store_done, c);
 	*ret = k;
@@ -308,13 +342,23 @@ static void warn(struct core *c, const struct usage_call *k, struct budget *b, s
 
 static void log_call(struct core *c, const struct usage_call *k, const struct usage_end *end, int64_t now)
 {
-	ailog_add(c, &(struct store_ai_log){ .id = k->id, .at_ms = k->began_ms, .duration_ms = MAX(now - k->began_ms, 0),
-					     .tenant = view_of(k->tenant), .box = view_of(k->box), .provider = view_of(k->provider),
-					     .endpoint = view_of(k->endpoint), .model = view_of(k->model),
-					     .finish = view_of(end->finish), .status = (uint64_t)MAX(end->status, 0),
-					     .estimated = end->estimated, .input = end->used.input,
-					     .cache_read = end->used.cache_read, .cache_write = end->used.cache_write,
-					     .output = end->used.output, .cost = end->cost, .bodies = end->bodies });
+	ailog_add(c, &(struct store_ai_log){ .id = k->id,
+					     .at_ms = k->began_ms,
+					     .duration_ms = MAX(now - k->began_ms, 0),
+					     .tenant = view_of(k->tenant),
+					     .box = view_of(k->box),
+					     .provider = view_of(k->provider),
+					     .endpoint = view_of(k->endpoint),
+					     .model = view_of(k->model),
+					     .finish = view_of(end->finish),
+					     .status = (uint64_t)MAX(end->status, 0),
+					     .estimated = end->estimated,
+					     .input = end->used.input,
+					     .cache_read = end->used.cache_read,
+					     .cache_write = end->used.cache_write,
+					     .output = end->used.output,
+					     .cost = end->cost,
+					     .bodies = end->bodies });
 }
 
 void usage_settle(struct core *c, const struct usage_call *k, const struct usage_end *end)
@@ -335,23 +379,33 @@ void usage_settle(struct core *c, const struct usage_call *k, const struct usage
 	/* The daemon goes down: the next start finds what was reserved. */
 	if (c->stopping)
 		return;
-	add(c, &(struct store_usage){ .day = budget_day(now), .tenant = view_of(k->tenant), .box = view_of(k->box),
-				      .provider = view_of(k->provider), .model = view_of(k->model), .requests = 1,
-				      .estimated = end->estimated, .input = m->input, .cache_read = m->cache_read,
-				      .cache_write = m->cache_write, .output = m->output, .cost = end->cost });
+	add(c, &(struct store_usage){ .day = budget_day(now),
+				      .tenant = view_of(k->tenant),
+				      .box = view_of(k->box),
+				      .provider = view_of(k->provider),
+				      .model = view_of(k->model),
+				      .requests = 1,
+				      .estimated = end->estimated,
+				      .input = m->input,
+				      .cache_read = m->cache_read,
+				      .cache_write = m->cache_write,
+				      .output = m->output,
+				      .cost = end->cost });
 	store_ai_call_delete(c->store, k->id, core_store_done, c);
 	log_call(c, k, end, now);
 	warn(c, k, b, t);
 }
 
-static void put_notices(struct budget *b, const struct budget_limits *l, const char *scope, int64_t now, char *out, size_t *n)
+static void put_notices(struct budget *b, const struct budget_limits *l, const char *scope, int64_t now,
+			char *out, size_t *n)
 {
 	struct budget_notice v;
 
 	while (b && budget_tells(b, l, now, &v))
 		if (*n < USAGE_NOTICE)
-			*n += (size_t)snprintf(out + *n, USAGE_NOTICE - *n, "%s%s %s; spent=%.6f; limit=%.6f", *n ? ", " : "", scope,
-					       budget_window_name(v.window), (double)v.spent / 1e9, (double)v.limit / 1e9);
+			*n += (size_t)snprintf(out + *n, USAGE_NOTICE - *n, "%s%s %s; spent=%.6f; limit=%.6f",
+					       *n ? ", " : "", scope, budget_window_name(v.window),
+					       (double)v.spent / 1e9, (double)v.limit / 1e9);
 }
 
 bool usage_notice(struct core *c, const struct usage_call *k, char ret[USAGE_NOTICE])
@@ -412,7 +466,8 @@ int usage_each(struct core *c, const struct actor *a, const struct usage_filter 
 		if (a->role != STORE_ROLE_ADMIN && !view_is(u->tenant, a->tenant->id))
 			continue;
 		if (u->day < f->from || u->day > f->to || (f->box.p && !view_eq(u->box, f->box)) ||
-		    (f->model.p && !view_eq(u->model, f->model)) || (f->provider.p && !view_eq(u->provider, f->provider)))
+		    (f->model.p && !view_eq(u->model, f->model)) ||
+		    (f->provider.p && !view_eq(u->provider, f->provider)))
 			continue;
 		each(arg, u);
 	}

@@ -54,9 +54,10 @@ struct usage_wish {
 	struct view model;
 	struct budget_claim claim;
 };
-/* Checked and counted in one step, against what holds for the box and its tenant at this moment (allowances.h).
- * ERR_RATE (*ret_wait: seconds) or ERR_FORBIDDEN: the budget. */
-int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call *ret, unsigned *ret_wait, struct err *e) _must_check_;
+/* Checked and counted in one step, against what holds for the box and its tenant at this moment
+ * (allowances.h). ERR_RATE (*ret_wait: seconds) or ERR_FORBIDDEN: the budget. */
+int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call *ret, unsigned *ret_wait,
+		  struct err *e) _must_check_;
 /* How it ended. */
 struct usage_end {
 	struct meter_usage used;

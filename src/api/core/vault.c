@@ -68,7 +68,8 @@ static void flush(struct core *c)
 	}
 }
 
-int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb_msg *pm, const void *msg, struct err *e)
+int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb_msg *pm, const void *msg,
+	       struct err *e)
 {
 	if (c->stopping)
 		return err_set(e, ERR_UNAVAILABLE, "the daemon is going down");
@@ -102,7 +103,8 @@ void vault_cancel(struct call *call)
 /* ---- boxes ---- */
 
 /* A grant for each secret of each rule: one host each. */
-static int describe(struct arena *a, const struct box *b, const struct egress_policy *p, struct wire_vault_box *ret)
+static int describe(struct arena *a, const struct box *b, const struct egress_policy *p,
+		    struct wire_vault_box *ret)
 {
 	size_t n = 0;
 
@@ -166,7 +168,8 @@ static void tell(struct box *b, const struct egress_policy *p)
 	if (!b->hidden && describe(&a, b, p, &box) == 0) {
 		b->in_vault = true;
 		b->granted = box.grants.n > 0;
-		notify(b->core, WIRE_TYPE_VAULT_BOX, &wire_vault_box_put_msg, &(struct wire_vault_box_put){ .box = &box });
+		notify(b->core, WIRE_TYPE_VAULT_BOX, &wire_vault_box_put_msg,
+		       &(struct wire_vault_box_put){ .box = &box });
 	}
 	arena_done(&a);
 }
@@ -227,8 +230,8 @@ static int sync_boxes(struct core *c)
 		}
 	c->vault.syncing.ops = &sync_ops;
 	if (r == 0)
-		r = mux_call(&c->vault.mux, &c->vault.syncing, WIRE_TYPE_VAULT_SYNC, CALL_MS, CALL_MS, &wire_vault_sync_msg,
-			     &msg);
+		r = mux_call(&c->vault.mux, &c->vault.syncing, WIRE_TYPE_VAULT_SYNC, CALL_MS, CALL_MS,
+			     &wire_vault_sync_msg, &msg);
 	arena_done(&a);
 	return r;
 }
@@ -289,7 +292,8 @@ static void open_channel(struct core *c)
 	struct wire_vault_open msg = { 0 };
 
 	c->vault.opening.ops = &open_ops;
-	if (keeper_call(c, &c->vault.opening, WIRE_TYPE_VAULT_OPEN, KEEPER_MS, &wire_vault_open_msg, &msg) < 0)
+	if (keeper_call(c, &c->vault.opening, WIRE_TYPE_VAULT_OPEN, KEEPER_MS, &wire_vault_open_msg, &msg) <
+	    0)
 		again(c);
 }
 

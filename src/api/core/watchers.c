@@ -83,9 +83,10 @@ static unsigned count(struct core *c, const char *box)
 	return n;
 }
 
-struct watcher *watchers_add(struct core *c, const struct actor *a, const struct file_place *p, bool recursive,
-			     void (*ready)(void *arg, const struct watcher *w, const struct err *e), void *arg,
-			     struct err *e)
+struct watcher *watchers_add(struct core *c, const struct actor *a, const struct file_place *p,
+			     bool recursive,
+			     void (*ready)(void *arg, const struct watcher *w, const struct err *e),
+			     void *arg, struct err *e)
 {
 	struct box *b = boxes_find(c, a, ACT_FILE_READ, p->box, e);
 	if (!b)

@@ -16,9 +16,10 @@ struct watcher;
 struct tenant;
 
 /* `ready` once, later: the watcher, which the core keeps, or an error. Until then it may be abandoned. */
-struct watcher *watchers_add(struct core *c, const struct actor *a, const struct file_place *p, bool recursive,
-			     void (*ready)(void *arg, const struct watcher *w, const struct err *e), void *arg,
-			     struct err *e) _must_check_;
+struct watcher *watchers_add(struct core *c, const struct actor *a, const struct file_place *p,
+			     bool recursive,
+			     void (*ready)(void *arg, const struct watcher *w, const struct err *e),
+			     void *arg, struct err *e) _must_check_;
 void watchers_abandon(struct watcher *w); /* before `ready` */
 const char *watchers_id(const struct watcher *w);
 

@@ -223,12 +223,13 @@ static int check_secret(struct view v, struct err *e)
 	bool ok = v.n == 0 || (v.n >= 8 && v.n <= WEBHOOKS_SECRET_MAX && text_is_utf8(v));
 	for (size_t i = 0; ok && i < v.n; i++)
 		ok = (unsigned char)v.p[i] >= ' ' && v.p[i] != 0x7f;
-	return ok ? 0 : err_set(e, ERR_INVALID, "secret must have 8 to %d characters and no control characters",
-				WEBHOOKS_SECRET_MAX);
+	return ok ? 0
+		  : err_set(e, ERR_INVALID, "secret must have 8 to %d characters and no control characters",
+			    WEBHOOKS_SECRET_MAX);
 }
 
-static int check_wish(struct core *c, const struct actor *a, const struct webhook_wish *w, uint32_t *ret_types,
-		      struct err *e)
+static int check_wish(struct core *c, const struct actor *a, const struct webhook_wish *w,
+		      uint32_t *ret_types, struct err *e)
 {
 	struct webhook_url u;
 	unsigned n = 0;
@@ -245,8 +246,8 @@ static int check_wish(struct core *c, const struct actor *a, const struct webhoo
 	return check_secret(w->secret, e);
 }
 
-struct job *webhooks_create(struct core *c, const struct actor *a, const struct webhook_wish *wish, job_done *done,
-			    void *arg, struct err *e)
+struct job *webhooks_create(struct core *c, const struct actor *a, const struct webhook_wish *wish,
+			    job_done *done, void *arg, struct err *e)
 {
 	char id[KEYS_ID_SIZE] = "wh_", secret[6 + 2 * SECRET_BYTES + 1] = "whsec_";
 	uint8_t random[SECRET_BYTES];
@@ -324,8 +325,8 @@ struct job *webhooks_remove(struct core *c, const struct actor *a, struct view i
 	return &j->job;
 }
 
-int webhooks_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct webhook *w), void *arg,
-		  struct err *e)
+int webhooks_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct webhook *w),
+		  void *arg, struct err *e)
 {
 	if (auth_permit(a, ACT_WEBHOOKS, NULL, e) < 0)
 		return -1;
@@ -351,7 +352,8 @@ void webhooks_show(const struct webhook *w, struct webhook_view *ret)
 				      .pending = w->n_retries };
 }
 
-void webhooks_log(const struct webhook *w, void (*each)(void *arg, const struct webhook_attempt *t), void *arg)
+void webhooks_log(const struct webhook *w, void (*each)(void *arg, const struct webhook_attempt *t),
+		  void *arg)
 {
 	for (unsigned i = 1; i <= w->log_n; i++)
 		each(arg, &w->log[(w->log_at + WEBHOOKS_LOG - i) % WEBHOOKS_LOG]);

@@ -31,7 +31,7 @@ struct webhook_attempt {
 	unsigned attempt; /* from 1 */
 	unsigned status;  /* HTTP; 0: no answer */
 	uint32_t took_ms;
-	bool last;        /* it was delivered, or was given up */
+	bool last; /* it was delivered, or was given up */
 	char error[96];
 };
 
@@ -43,7 +43,7 @@ struct webhook_view {
 	uint32_t types; /* a bit each; 0: all */
 	int64_t created_ms;
 	uint64_t position, delivered, failed; /* attempts since the start of the program */
-	unsigned pending; /* retries that wait */
+	unsigned pending;                     /* retries that wait */
 };
 
 struct webhooks {
@@ -62,16 +62,18 @@ struct webhook_wish {
 };
 
 /* The result is a const struct webhook *. */
-struct job *webhooks_create(struct core *c, const struct actor *a, const struct webhook_wish *w, job_done *done,
-			    void *arg, struct err *e) _must_check_;
+struct job *webhooks_create(struct core *c, const struct actor *a, const struct webhook_wish *w,
+			    job_done *done, void *arg, struct err *e) _must_check_;
 struct job *webhooks_remove(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
 			    struct err *e) _must_check_;
-const struct webhook *webhooks_find(struct core *c, const struct actor *a, struct view id, struct err *e) _must_check_;
-int webhooks_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct webhook *w), void *arg,
-		  struct err *e) _must_check_;
+const struct webhook *webhooks_find(struct core *c, const struct actor *a, struct view id,
+				    struct err *e) _must_check_;
+int webhooks_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct webhook *w),
+		  void *arg, struct err *e) _must_check_;
 void webhooks_show(const struct webhook *w, struct webhook_view *ret);
 /* The attempts, the newest first. */
-void webhooks_log(const struct webhook *w, void (*each)(void *arg, const struct webhook_attempt *t), void *arg);
+void webhooks_log(const struct webhook *w, void (*each)(void *arg, const struct webhook_attempt *t),
+		  void *arg);
 
 int webhooks_init(struct core *c) _must_check_; /* -errno */
 int webhooks_load(struct core *c, const struct store_webhook *row) _must_check_;

@@ -172,8 +172,8 @@ static void settle(struct delivery *d, unsigned status, const char *error)
 	if (first) {
 		begin_retries(w);
 	} else if (over) {
-		log_warn("webhook %s: event %llu is given up after %u attempts", w->id, (unsigned long long)d->event,
-			 d->attempts);
+		log_warn("webhook %s: event %llu is given up after %u attempts", w->id,
+			 (unsigned long long)d->event, d->attempts);
 		drop_retry(d);
 	} else {
 		d->next_ms = next;
@@ -193,7 +193,8 @@ static int on_posted(struct call *call, const struct frame *f, int fd)
 
 	if (r >= 0) {
 		unsigned status = reply.status <= 999 ? reply.status : 0;
-		snprintf(error, sizeof(error), "%.*s", (int)MIN(reply.error.n, sizeof(error) - 1), reply.error.p);
+		snprintf(error, sizeof(error), "%.*s", (int)MIN(reply.error.n, sizeof(error) - 1),
+			 reply.error.p);
 		if (!error[0] && (status < 200 || status >= 300))
 			snprintf(error, sizeof(error), "the answer was %u", status);
 		settle(d, status, error);
@@ -303,7 +304,8 @@ static void send_retry(struct webhook *w)
 		}
 		if (left > 0) {
 			/* The wall's clock may be set: look again now and then. */
-			loop_timer_start(w->core->loop, &w->timer, (uint64_t)MIN(left, (int64_t)60000), on_timer);
+			loop_timer_start(w->core->loop, &w->timer, (uint64_t)MIN(left, (int64_t)60000),
+					 on_timer);
 			return;
 		}
 		if (post(d, v) < 0)
@@ -399,7 +401,8 @@ static void open_hook(struct core *c)
 	if (mux_is_open(&c->webhooks.opening) || loop_timer_active(&c->webhooks.again))
 		return;
 	c->webhooks.opening.ops = &open_ops;
-	if (keeper_call(c, &c->webhooks.opening, WIRE_TYPE_HOOK_OPEN, KEEPER_MS, &wire_hook_open_msg, &msg) < 0)
+	if (keeper_call(c, &c->webhooks.opening, WIRE_TYPE_HOOK_OPEN, KEEPER_MS, &wire_hook_open_msg, &msg) <
+	    0)
 		loop_timer_start(c->loop, &c->webhooks.again, REOPEN_MS, on_again);
 }
 

@@ -250,7 +250,8 @@ static bool fits(const struct box *b, const void *arg)
 	const struct wanted *w = arg;
 	bool running = b->state.status == BOX_RUNNING;
 
-	if (templates_is_builder(w->r->core, b) || b->state.status == BOX_CREATING || (running ? !w->running : !w->paused))
+	if (templates_is_builder(w->r->core, b) || b->state.status == BOX_CREATING ||
+	    (running ? !w->running : !w->paused))
 		return false;
 	if (w->template.n && !view_eq(w->template, e2b_template_of(w->r, b)) &&
 	    !view_eq(w->template, e2b_alias_of(w->r, b)))

@@ -19,7 +19,8 @@ struct request_body {
 #define AT(f) .offset = offsetof(struct request_body, f)
 static const struct json_field request_fields[] = {
 	{ "name", JSON_F_STRING, AT(name), .min = 1, .max = 200, .nullable = true },
-	{ "alias", JSON_F_STRING, AT(alias), .min = 1, .max = 200, .nullable = true }, /* what it was called at first */
+	{ "alias", JSON_F_STRING, AT(alias), .min = 1, .max = 200,
+	  .nullable = true }, /* what it was called at first */
 	{ "tags", JSON_F_STRLIST, AT(tags), .max = TEMPLATES_TAGS_MAX, .nullable = true },
 	{ "teamID", JSON_F_STRING, AT(team), .nullable = true },
 	{ "cpuCount", JSON_F_U64, AT(cpu), .max = 1024, .nullable = true },
@@ -63,7 +64,8 @@ static void request(struct req *r)
 
 	if (rest_read(r, &request_schema, &body) < 0)
 		return;
-	struct template_wish w = { body.name.n ? body.name : body.alias, body.tags, body.cpu, body.memory_mb };
+	struct template_wish w = { body.name.n ? body.name : body.alias, body.tags, body.cpu,
+				   body.memory_mb };
 	bare = view_split(w.name, ':', &rest);
 	if (!w.name.n)
 		err_set(&e, ERR_INVALID, "name is missing");
@@ -89,12 +91,14 @@ static void files(struct req *r)
 	struct err e = { 0 };
 
 	const struct template *t = templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], &e);
-	if (!t || templates_layer_sign(r->core, &r->actor, r->params[0], r->params[1], signature, &expires, &e) < 0) {
+	if (!t || templates_layer_sign(r->core, &r->actor, r->params[0], r->params[1], signature, &expires,
+				       &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}
-	buf_printf(&url, "%s://%.*s/templates/%s/files/%.*s?expires=%lld&signature=%s", r->x->tls ? "https" : "http",
-		   VIEW_ARG(r->x->host), t->id, VIEW_ARG(r->params[1]), (long long)expires, signature);
+	buf_printf(&url, "%s://%.*s/templates/%s/files/%.*s?expires=%lld&signature=%s",
+		   r->x->tls ? "https" : "http", VIEW_ARG(r->x->host), t->id, VIEW_ARG(r->params[1]),
+		   (long long)expires, signature);
 	struct json_out *o = rest_json(r);
 	json_out_object(o);
 	json_out_kbool(o, "present", templates_layer_present(r->core, t, r->params[1]));
@@ -186,7 +190,7 @@ struct begin_body {
 };
 
 #define COMMAND_MAX (64u * 1024)
-#define AT(f) .offset = offsetof(struct begin_body, f)
+#define AT(f)       .offset = offsetof(struct begin_body, f)
 static const struct json_field begin_fields[] = {
 	{ "fromImage", JSON_F_STRING, AT(image), .max = 300, .nullable = true },
 	{ "fromTemplate", JSON_F_STRING, AT(template), .max = 200, .nullable = true },
@@ -202,7 +206,8 @@ static const struct json_schema begin_schema = { begin_fields, ELEMS(begin_field
 static bool is_default_image(struct view name)
 {
 	struct view tag, bare = view_split(name, ':', &tag);
-	return view_is(bare, "e2bdev/base") || view_is(bare, "e2bdev/code-interpreter") || e2b_is_default(bare);
+	return view_is(bare, "e2bdev/base") || view_is(bare, "e2bdev/code-interpreter") ||
+	       e2b_is_default(bare);
 }
 
 /* There is no registry: what a build can start from is here. */
@@ -211,7 +216,8 @@ static int find_base(struct req *r, const struct begin_body *body, struct templa
 	struct e2b_template t;
 
 	if (body->registry && body->registry->type != JSON_NULL)
-		return err_set(e, ERR_UNSUPPORTED, "images of registries are not supported: import the image first");
+		return err_set(e, ERR_UNSUPPORTED,
+			       "images of registries are not supported: import the image first");
 	if (body->image.n && body->template.n)
 		return err_set(e, ERR_INVALID, "fromImage and fromTemplate exclude each other");
 	if (is_default_image(body->image) || (!body->image.n && !body->template.n))
@@ -220,7 +226,8 @@ static int find_base(struct req *r, const struct begin_body *body, struct templa
 		if (!body->image.n)
 			return -1;
 		return err_set(e, ERR_NOT_FOUND,
-			       "there is no image '%.*s' here, and nothing is fetched from a registry: import it first",
+			       "there is no image '%.*s' here, and nothing is fetched from a registry: "
+			       "import it first",
 			       (int)MIN(body->image.n, 80), body->image.p);
 	}
 	p->image = t.image;
@@ -281,7 +288,8 @@ static void put_entry(struct json_out *o, const struct template_log *l)
 	json_out_end(o, '}');
 }
 
-static void put_logs(struct json_out *o, const struct template_build *b, size_t first, size_t limit, size_t least)
+static void put_logs(struct json_out *o, const struct template_build *b, size_t first, size_t limit,
+		     size_t least)
 {
 	static const char *const keys[] = { "logs", "logEntries" };
 
@@ -304,7 +312,8 @@ static void put_logs(struct json_out *o, const struct template_build *b, size_t 
 
 static int read_place(const struct req *r, uint32_t *first, uint32_t *limit, size_t *least, struct err *e)
 {
-	struct view offset = rest_query(r, "logsOffset"), max = rest_query(r, "limit"), level = rest_query(r, "level");
+	struct view offset = rest_query(r, "logsOffset"), max = rest_query(r, "limit"),
+		    level = rest_query(r, "level");
 
 	if (offset.p && num_u32(offset, first) < 0)
 		return err_set(e, ERR_INVALID, "logsOffset must be a number");
@@ -312,7 +321,8 @@ static int read_place(const struct req *r, uint32_t *first, uint32_t *limit, siz
 		return err_set(e, ERR_INVALID, "limit must be between 0 and %d", TEMPLATES_PAGE);
 	while (level.p && *least < ELEMS(levels) && !view_is(level, levels[*least]))
 		++*least;
-	return *least < ELEMS(levels) ? 0 : err_set(e, ERR_INVALID, "level must be debug, info, warn or error");
+	return *least < ELEMS(levels) ? 0
+				      : err_set(e, ERR_INVALID, "level must be debug, info, warn or error");
 }
 
 static void status(struct req *r)

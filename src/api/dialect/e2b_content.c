@@ -77,7 +77,8 @@ void e2b_content_put(struct json_out *o, struct view path, const struct wire_fil
 	json_out_end(o, '}');
 }
 
-void e2b_content_changed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+void e2b_content_changed(struct file_op *op, const struct wire_file_info *info, bool created,
+			 const struct err *e)
 {
 	struct e2b_content *c = e2b_content_of(op);
 	if (e)
@@ -256,5 +257,6 @@ void e2b_content_go(struct e2b_content *c, enum act act)
 
 	if (r->route->body == REST_STREAM)
 		http_body_pause(r->x); /* until there is somebody to take it */
-	rest_await(r, workspace_helper(r->core, &r->actor, act, view_of(c->volume->name), on_helper, r, &e), &e);
+	rest_await(r, workspace_helper(r->core, &r->actor, act, view_of(c->volume->name), on_helper, r, &e),
+		   &e);
 }

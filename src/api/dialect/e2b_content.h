@@ -28,7 +28,7 @@ struct e2b_content {
 	struct file_op op;
 	struct req *r;
 	struct file_place place;
-	const struct workspace *volume; /* until the helper is asked for */
+	const struct workspace *volume;       /* until the helper is asked for */
 	void (*start)(struct e2b_content *c); /* when there is a box */
 	int status;
 	/* what is to be changed once it is there */
@@ -61,7 +61,8 @@ int e2b_content_permit(struct req *r, struct err *e);
 /* `start` when there is a box. NULL: the answer is sent. */
 struct e2b_content *e2b_content_begin(struct req *r, void (*start)(struct e2b_content *c), int status);
 void e2b_content_go(struct e2b_content *c, enum act act);
-int e2b_content_number(struct req *r, const char *name, uint32_t max, bool *has, uint32_t *ret, struct err *e) _must_check_;
+int e2b_content_number(struct req *r, const char *name, uint32_t max, bool *has, uint32_t *ret,
+		       struct err *e) _must_check_;
 /* mode, uid and gid of the query. */
 int e2b_content_read_change(struct e2b_content *c, struct err *e) _must_check_;
 void e2b_content_release(struct e2b_content *c); /* before the answer */
@@ -74,4 +75,5 @@ void e2b_content_put(struct json_out *o, struct view path, const struct wire_fil
 /* What is pending is done, and the answer is what is there then. */
 void e2b_content_look(struct e2b_content *c);
 /* The end of what changed something: the same. */
-void e2b_content_changed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e);
+void e2b_content_changed(struct file_op *op, const struct wire_file_info *info, bool created,
+			 const struct err *e);

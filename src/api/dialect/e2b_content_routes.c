@@ -23,7 +23,9 @@ struct patch_body {
 	uint64_t mode, uid, gid;
 };
 
-#define AT(f) .offset = offsetof(struct patch_body, f), .has = offsetof(struct patch_body, has_##f), .nullable = true
+#define AT(f)                                                                                                \
+	.offset = offsetof(struct patch_body, f), .has = offsetof(struct patch_body, has_##f),               \
+	.nullable = true
 static const struct json_field patch_fields[] = {
 	{ "mode", JSON_F_U64, AT(mode), .max = E2B_CONTENT_MODE_MAX },
 	{ "uid", JSON_F_U64, AT(uid), .max = E2B_CONTENT_ID_MAX },
@@ -49,7 +51,8 @@ static void patch_path(struct req *r)
 	e2b_content_go(c, c->pending ? ACT_WORKSPACE_WRITE : ACT_WORKSPACE_READ);
 }
 
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct e2b_content *c = e2b_content_of(op);
 
@@ -101,7 +104,9 @@ static int take_entry(struct e2b_content *c, const struct wire_file_info *info)
 		return -1;
 	if (c->n == c->cap) {
 		size_t cap = c->cap ? 2 * c->cap : 64;
-		struct e2b_entry *more = cap * sizeof(*more) > E2B_CONTENT_LIST_BYTES ? NULL : realloc(c->entries, cap * sizeof(*more));
+		struct e2b_entry *more = cap * sizeof(*more) > E2B_CONTENT_LIST_BYTES
+						 ? NULL
+						 : realloc(c->entries, cap * sizeof(*more));
 		if (!more)
 			return -1;
 		c->entries = more;
@@ -132,7 +137,8 @@ static int by_path(const void *a, const void *b)
 	return r ? r : (x.n > y.n) - (x.n < y.n);
 }
 
-static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *said)
+static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created,
+		      const struct err *said)
 {
 	struct e2b_content *c = e2b_content_of(op);
 	struct err e = { 0 };

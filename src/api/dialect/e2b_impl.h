@@ -16,8 +16,8 @@
 #define E2B_TIMEOUT_OLD  15  /* of the first */
 
 extern const struct route e2b_boxes_routes[], e2b_life_routes[], e2b_observe_routes[], e2b_copies_routes[],
-	e2b_network_routes[], e2b_volumes_routes[], e2b_content_routes[], e2b_secrets_routes[], e2b_templates_routes[],
-	e2b_builds_routes[], e2b_absent_routes[];
+	e2b_network_routes[], e2b_volumes_routes[], e2b_content_routes[], e2b_secrets_routes[],
+	e2b_templates_routes[], e2b_builds_routes[], e2b_absent_routes[];
 
 /* Whether a path is of this dialect. */
 bool e2b_speaks(struct view path);

@@ -68,8 +68,8 @@ static const struct json_field transform_fields[] = {
 };
 static const struct json_schema transform_schema = { transform_fields, ELEMS(transform_fields) };
 static const struct json_field rule_fields[] = {
-	{ "transform", JSON_F_OBJECT, .offset = offsetof(struct rule_body, transform), .sub = &transform_schema,
-	  .nullable = true },
+	{ "transform", JSON_F_OBJECT, .offset = offsetof(struct rule_body, transform),
+	  .sub = &transform_schema, .nullable = true },
 };
 static const struct json_schema rule_schema = { rule_fields, ELEMS(rule_fields) };
 
@@ -84,7 +84,8 @@ static bool split_value(struct view value, struct view *ret_prefix, struct view 
 	*ret_prefix = view_head(value, (size_t)(at - value.p));
 	*ret_name = view_skip(value, ret_prefix->n + begin);
 	ret_name->n--;
-	return ret_name->n && !memchr(ret_name->p, '}', ret_name->n) && !memchr(ret_name->p, '$', ret_name->n);
+	return ret_name->n && !memchr(ret_name->p, '}', ret_name->n) &&
+	       !memchr(ret_name->p, '$', ret_name->n);
 }
 
 /* Whether names that fit `host` all fit `allowed`. */
@@ -150,7 +151,8 @@ static int read_transforms(struct req *r, const struct e2b_network *n, bool clos
 			return err_wrap(e, "network.rules[\"%.*s\"]", VIEW_ARG(view_head(host, 100)));
 		if (!is_open(n, closed, host))
 			return err_set(e, ERR_INVALID,
-				       "network.rules[\"%.*s\"]: the host must be in allowOut where something is closed",
+				       "network.rules[\"%.*s\"]: the host must be in allowOut where "
+				       "something is closed",
 				       VIEW_ARG(view_head(host, 100)));
 	}
 	qsort(all, j->n, sizeof(*all), by_reach);
@@ -172,7 +174,8 @@ static int put_transform(struct json_out *o, struct req *r, const struct transfo
 		struct view prefix, name;
 		if (!split_value(t->headers.values[i], &prefix, &name))
 			return err_set(e, ERR_UNSUPPORTED,
-				       "network.rules: a header's value must be text and then one ${e2b.secrets.NAME}");
+				       "network.rules: a header's value must be text and then one "
+				       "${e2b.secrets.NAME}");
 		json_out_object(o);
 		json_out_kstr(o, "secret", e2b_secrets_name(&r->arena, name));
 		json_out_kstr(o, "header", t->headers.keys[i]);
@@ -185,7 +188,8 @@ static int put_transform(struct json_out *o, struct req *r, const struct transfo
 	return 0;
 }
 
-static int put_policy(struct json_out *o, struct req *r, const struct e2b_network *n, bool closed, struct err *e)
+static int put_policy(struct json_out *o, struct req *r, const struct e2b_network *n, bool closed,
+		      struct err *e)
 {
 	struct transform *transforms;
 	size_t n_transforms;

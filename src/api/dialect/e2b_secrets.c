@@ -105,7 +105,8 @@ static void list(struct req *r)
 	if (limit.p && (num_u32(limit, &p->limit) < 0 || p->limit < 1 || p->limit > PAGE_MAX))
 		err_set(&e, ERR_INVALID, "limit must be between 1 and %d", PAGE_MAX);
 	else
-		r->job = secrets_list(r->core, &r->actor, &(struct secret_place){ .name = VIEW_NONE }, on_list, r, &e);
+		r->job = secrets_list(r->core, &r->actor, &(struct secret_place){ .name = VIEW_NONE },
+				      on_list, r, &e);
 	if (!r->job)
 		rest_fail(r, &e);
 }
@@ -118,9 +119,11 @@ struct body {
 	struct json_strmap metadata;
 };
 
-#define VALUE                                                                                    \
-	{ "value", JSON_F_STRING, .offset = offsetof(struct body, value), .min = 1, .required = true }, \
-	{ "metadata", JSON_F_STRMAP, .offset = offsetof(struct body, metadata), .nullable = true }
+#define VALUE                                                                                                \
+	{ "value", JSON_F_STRING, .offset = offsetof(struct body, value), .min = 1, .required = true },      \
+	{                                                                                                    \
+		"metadata", JSON_F_STRMAP, .offset = offsetof(struct body, metadata), .nullable = true       \
+	}
 static const struct json_field create_fields[] = {
 	{ "name", JSON_F_STRING, .offset = offsetof(struct body, name), .min = 1, .required = true },
 	VALUE,
@@ -146,7 +149,8 @@ static const struct wire_secret_info *find(const struct wire_secret_list_reply *
 }
 
 /* As it is written, then as E2B would have stored it, then as an id. */
-static const struct wire_secret_info *find_ref(struct req *r, const struct wire_secret_list_reply *l, struct view ref)
+static const struct wire_secret_info *find_ref(struct req *r, const struct wire_secret_list_reply *l,
+					       struct view ref)
 {
 	const struct wire_secret_info *s = find(l, ref);
 
@@ -184,7 +188,9 @@ static struct work *work_new(struct req *r, void (*found)(struct req *r, const s
 static void look(struct req *r)
 {
 	struct err e = { 0 };
-	rest_await(r, secrets_list(r->core, &r->actor, &(struct secret_place){ .name = VIEW_NONE }, on_looked, r, &e),
+	rest_await(r,
+		   secrets_list(r->core, &r->actor, &(struct secret_place){ .name = VIEW_NONE }, on_looked, r,
+				&e),
 		   &e);
 }
 
@@ -238,7 +244,9 @@ static void set(struct req *r, struct view name, job_done *done)
 {
 	const struct work *w = r->own;
 	struct err e = { 0 };
-	rest_await(r, secrets_put(r->core, &r->actor, &(struct secret_place){ .name = name }, w->body.value, done, r, &e),
+	rest_await(r,
+		   secrets_put(r->core, &r->actor, &(struct secret_place){ .name = name }, w->body.value,
+			       done, r, &e),
 		   &e);
 }
 
@@ -308,7 +316,9 @@ static void remove_found(struct req *r, const struct wire_secret_info *s)
 	struct err e = { 0 };
 
 	if (s)
-		rest_await(r, secrets_remove(r->core, &r->actor, &(struct secret_place){ .name = w->name }, rest_removed, r, &e),
+		rest_await(r,
+			   secrets_remove(r->core, &r->actor, &(struct secret_place){ .name = w->name },
+					  rest_removed, r, &e),
 			   &e);
 	else
 		none(r);

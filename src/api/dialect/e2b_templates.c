@@ -59,8 +59,8 @@ static void put_each(void *arg, const struct template *t)
 	const struct template_build *newest = templates_newest(t);
 	uint64_t n = 0;
 
-	TEMPLATES_EACH_BUILD (b, t)
-		n++;
+	TEMPLATES_EACH_BUILD(b, t)
+	n++;
 	json_out_object(&l->o);
 	put_common(&l->o, t);
 	json_out_kz(&l->o, "buildID", newest ? newest->id : "");
@@ -115,8 +115,8 @@ static void get(struct req *r)
 	put_common(o, t);
 	json_out_key(o, "builds");
 	json_out_array(o);
-	TEMPLATES_EACH_BUILD (b, t)
-		put_build(o, r, b);
+	TEMPLATES_EACH_BUILD(b, t)
+	put_build(o, r, b);
 	json_out_end(o, ']');
 	json_out_end(o, '}');
 	rest_send(r, 200);
@@ -175,7 +175,8 @@ static void remove_one(struct req *r)
 /* A template has its name as soon as it has a build, whatever becomes of that. */
 static void alias(struct req *r)
 {
-	const struct template *own = templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], NULL);
+	const struct template *own =
+		templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], NULL);
 	struct e2b_template t = { 0 };
 	struct err e = { 0 };
 
@@ -188,7 +189,10 @@ static void alias(struct req *r)
 	struct json_out *o = rest_json(r);
 	json_out_object(o);
 	json_out_kstr(o, "templateID",
-		      own ? view_of(own->id) : t.snapshot.n ? t.snapshot : t.image.n ? t.image : VIEW("base"));
+		      own            ? view_of(own->id)
+		      : t.snapshot.n ? t.snapshot
+		      : t.image.n    ? t.image
+				     : VIEW("base"));
 	json_out_kbool(o, "public", !own && !t.snapshot.n);
 	json_out_end(o, '}');
 	rest_send(r, 200);
@@ -265,14 +269,14 @@ static void tags(struct req *r)
 	}
 	struct json_out *o = rest_json(r);
 	json_out_array(o);
-	TEMPLATES_EACH_BUILD (b, t)
-		for (size_t i = 0; templates_status(b) == TEMPLATE_READY && i < b->n_tags; i++) {
-			json_out_object(o);
-			json_out_kz(o, "tag", b->tags[i]);
-			json_out_kz(o, "buildID", b->id);
-			rest_put_time(o, "createdAt", b->updated_ms);
-			json_out_end(o, '}');
-		}
+	TEMPLATES_EACH_BUILD(b, t)
+	for (size_t i = 0; templates_status(b) == TEMPLATE_READY && i < b->n_tags; i++) {
+		json_out_object(o);
+		json_out_kz(o, "tag", b->tags[i]);
+		json_out_kz(o, "buildID", b->id);
+		rest_put_time(o, "createdAt", b->updated_ms);
+		json_out_end(o, '}');
+	}
 	json_out_end(o, ']');
 	rest_send(r, 200);
 }

@@ -89,7 +89,8 @@ static void list(struct req *r)
 static void get(struct req *r)
 {
 	struct err e = { 0 };
-	const struct workspace *w = workspaces_find(r->core, &r->actor, ACT_WORKSPACE_WRITE, r->params[0], &e);
+	const struct workspace *w =
+		workspaces_find(r->core, &r->actor, ACT_WORKSPACE_WRITE, r->params[0], &e);
 
 	if (w)
 		reply_one(r, 200, w);
@@ -142,7 +143,8 @@ int e2b_volumes_mount(struct req *r, const struct json *mounts, struct view *ret
 	while (b.path.n > 1 && b.path.p[b.path.n - 1] == '/')
 		b.path.n--;
 	if (!view_is(b.path, MOUNT))
-		return err_set(e, ERR_INVALID, "volumeMounts[0].path: a volume can be mounted at " MOUNT " only");
+		return err_set(e, ERR_INVALID,
+			       "volumeMounts[0].path: a volume can be mounted at " MOUNT " only");
 	*ret = b.name;
 	return 0;
 }

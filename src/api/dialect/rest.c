@@ -17,15 +17,21 @@
 #define ARENA_MIN   (1024u * 1024)
 
 static const struct route *const tables[] = {
-	rest_boxes_routes, rest_life_routes, rest_snapshots_routes, rest_workspaces_routes, rest_exec_routes, rest_procs_routes, rest_procs_io_routes, rest_shells_routes, rest_contexts_routes, rest_terminal_routes, rest_files_routes, rest_fs_routes, rest_search_routes, rest_replace_routes, rest_watch_routes, rest_form_routes, rest_admin_routes, rest_health_routes,
-	rest_events_routes, rest_secrets_routes, rest_webhooks_routes, rest_tenants_routes, rest_stats_routes, rest_ports_routes, rest_tunnel_routes,
-	rest_egress_routes, rest_links_routes, rest_ai_routes, rest_usage_routes,
+	rest_boxes_routes,    rest_life_routes,     rest_snapshots_routes, rest_workspaces_routes,
+	rest_exec_routes,     rest_procs_routes,    rest_procs_io_routes,  rest_shells_routes,
+	rest_contexts_routes, rest_terminal_routes, rest_files_routes,     rest_fs_routes,
+	rest_search_routes,   rest_replace_routes,  rest_watch_routes,     rest_form_routes,
+	rest_admin_routes,    rest_health_routes,   rest_events_routes,    rest_secrets_routes,
+	rest_webhooks_routes, rest_tenants_routes,  rest_stats_routes,     rest_ports_routes,
+	rest_tunnel_routes,   rest_egress_routes,   rest_links_routes,     rest_ai_routes,
+	rest_usage_routes,
 };
 
 /* E2B's: other paths and other words, the same frame. api/e2b/openapi.yaml says what it is. */
 static const struct route *const e2b_tables[] = {
-	e2b_boxes_routes, e2b_life_routes, e2b_observe_routes, e2b_copies_routes, e2b_network_routes,
-	e2b_templates_routes, e2b_builds_routes, e2b_volumes_routes, e2b_content_routes, e2b_secrets_routes, e2b_absent_routes,
+	e2b_boxes_routes,   e2b_life_routes,      e2b_observe_routes, e2b_copies_routes,
+	e2b_network_routes, e2b_templates_routes, e2b_builds_routes,  e2b_volumes_routes,
+	e2b_content_routes, e2b_secrets_routes,   e2b_absent_routes,
 };
 
 /* ---- life ---- */
@@ -332,7 +338,8 @@ static void add_allowed(struct buf *allow, const char *method)
 }
 
 static const struct route *find_in(const struct route *t, struct view method, struct view path,
-				   const struct route *found, struct view params[REST_PARAMS], struct buf *allow)
+				   const struct route *found, struct view params[REST_PARAMS],
+				   struct buf *allow)
 {
 	for (; t->method; t++) {
 		struct view mine[REST_PARAMS] = { VIEW_NONE };
@@ -381,7 +388,8 @@ static void no_route(struct rest *rest, struct http_exchange *x, struct view all
 	struct actor actor;
 
 	/* Without a key nothing of an API tells what is there and what is not. */
-	if ((view_starts(x->path, "/v1/") || e2b_speaks(x->path)) && rest_authenticate(rest->core, x, &actor, &e) < 0) {
+	if ((view_starts(x->path, "/v1/") || e2b_speaks(x->path)) &&
+	    rest_authenticate(rest->core, x, &actor, &e) < 0) {
 		rest_fail_exchange(x, &e, NULL, 0);
 		return;
 	}
@@ -434,11 +442,10 @@ void rest_request(struct http_exchange *x, void *arg)
 	r->x = x;
 	r->route = route;
 	list_append(&rest->requests, &r->link);
-	bool open = route->auth == REST_OPEN ||
-		    (route->auth == REST_SIGNED && http_get_query(x, "signature").p);
-	if ((!open && rest_authenticate(r->core, x, &r->actor, &e) < 0) ||
-	    decode_params(r, raw, &e) < 0 || (route->permit && route->permit(r, &e) < 0) ||
-	    read_query(r, &e) < 0 || check_body(r, &e) < 0)
+	bool open =
+		route->auth == REST_OPEN || (route->auth == REST_SIGNED && http_get_query(x, "signature").p);
+	if ((!open && rest_authenticate(r->core, x, &r->actor, &e) < 0) || decode_params(r, raw, &e) < 0 ||
+	    (route->permit && route->permit(r, &e) < 0) || read_query(r, &e) < 0 || check_body(r, &e) < 0)
 		rest_fail(r, &e);
 	else
 		take_body(r);

@@ -187,7 +187,8 @@ static void change_box(struct req *r, bool whole)
 	if (rest_read_doc(r, &doc, &e) < 0)
 		rest_fail(r, &e);
 	else
-		rest_await(r, allowances_put(r->core, &r->actor, r->params[0], doc, whole, on_changed, r, &e), &e);
+		rest_await(r, allowances_put(r->core, &r->actor, r->params[0], doc, whole, on_changed, r, &e),
+			   &e);
 }
 
 static void put_box(struct req *r)
@@ -206,8 +207,8 @@ struct token_body {
 };
 
 static const struct json_field token_fields[] = {
-	{ "ttl_seconds", JSON_F_U64, offsetof(struct token_body, ttl_seconds), .min = 1, .max = ALLOWANCES_TOKEN_TTL_MAX,
-	  .nullable = true },
+	{ "ttl_seconds", JSON_F_U64, offsetof(struct token_body, ttl_seconds), .min = 1,
+	  .max = ALLOWANCES_TOKEN_TTL_MAX, .nullable = true },
 };
 static const struct json_schema token_schema = { token_fields, ELEMS(token_fields) };
 
@@ -218,7 +219,9 @@ static void rotate(struct req *r)
 
 	if (rest_read(r, &token_schema, &body) < 0)
 		return;
-	rest_await(r, allowances_rotate(r->core, &r->actor, r->params[0], body.ttl_seconds, on_changed, r, &e), &e);
+	rest_await(r,
+		   allowances_rotate(r->core, &r->actor, r->params[0], body.ttl_seconds, on_changed, r, &e),
+		   &e);
 }
 
 /* ---- calls ---- */
@@ -369,7 +372,10 @@ static void change_tenant(struct req *r, bool whole)
 	if (rest_read_doc(r, &doc, &e) < 0)
 		rest_fail(r, &e);
 	else
-		rest_await(r, allowances_tenant_put(r->core, &r->actor, r->params[0], doc, whole, on_tenant, r, &e), &e);
+		rest_await(
+			r,
+			allowances_tenant_put(r->core, &r->actor, r->params[0], doc, whole, on_tenant, r, &e),
+			&e);
 }
 
 static void put_tenant_limits(struct req *r)

@@ -25,7 +25,8 @@ static void put_error(struct buf *b, const struct err *e, const char *request_id
 	buf_putc(b, '\n');
 }
 
-void rest_fail_exchange(struct http_exchange *x, const struct err *e, const struct http_header *extra, size_t n_extra)
+void rest_fail_exchange(struct http_exchange *x, const struct err *e, const struct http_header *extra,
+			size_t n_extra)
 {
 	static const struct http_header bearer = { VIEW("www-authenticate"), VIEW("Bearer") };
 	struct buf b = BUF_INIT(4096);
@@ -74,7 +75,8 @@ void rest_reply(struct req *r, int status, struct buf *json)
 	rest_reply_with(r, status, json, NULL, 0);
 }
 
-void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra, size_t n_extra)
+void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra,
+		     size_t n_extra)
 {
 	struct err e = { 0 };
 

@@ -196,7 +196,8 @@ static int read_egress(struct req *r, const struct json *j, struct box_wish *w, 
 {
 	if (!j)
 		return 0;
-	return policies_wish(r->core, &r->actor, w, j, &r->arena, &w->egress, e) < 0 ? err_wrap(e, "egress") : 0;
+	return policies_wish(r->core, &r->actor, w, j, &r->arena, &w->egress, e) < 0 ? err_wrap(e, "egress")
+										     : 0;
 }
 
 static int read_ai(struct req *r, const struct json *j, struct box_wish *w, struct err *e)
@@ -221,8 +222,9 @@ static void create(struct req *r)
 
 	if (rest_read(r, &create_schema, &body) < 0)
 		return;
-	if (read_mount(r, body.workspace, &body.wish, &e) < 0 || read_egress(r, body.egress, &body.wish, &e) < 0 ||
-	    read_ai(r, body.ai, &body.wish, &e) < 0 || spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0) {
+	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
+	    read_egress(r, body.egress, &body.wish, &e) < 0 || read_ai(r, body.ai, &body.wish, &e) < 0 ||
+	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}

@@ -440,7 +440,8 @@ static void run(struct req *r, void *body)
 		return;
 	x->r = r;
 	if (form == STREAM_RAW) {
-		err_set(&e, ERR_INVALID, "an execution is application/json, text/event-stream or application/x-ndjson");
+		err_set(&e, ERR_INVALID,
+			"an execution is application/json, text/event-stream or application/x-ndjson");
 		rest_fail(r, &e);
 		return;
 	}

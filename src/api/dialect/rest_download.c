@@ -53,7 +53,8 @@ static void on_begin(struct download *d, int64_t length)
 {
 	struct bytes *b = bytes_of(d);
 
-	http_begin(b->r->x, d->range.given ? 206 : 200, "application/octet-stream", length, b->head.h, b->head.n);
+	http_begin(b->r->x, d->range.given ? 206 : 200, "application/octet-stream", length, b->head.h,
+		   b->head.n);
 }
 
 static bool on_bytes(struct download *d, struct view data)
@@ -85,9 +86,11 @@ static void on_read(struct download *d, const struct err *e)
 	rest_done(r);
 }
 
-static const struct download_ops bytes_ops = {
-	.on_info = on_info, .on_begin = on_begin, .on_bytes = on_bytes, .on_no_range = on_no_range, .done = on_read
-};
+static const struct download_ops bytes_ops = { .on_info = on_info,
+					       .on_begin = on_begin,
+					       .on_bytes = on_bytes,
+					       .on_no_range = on_no_range,
+					       .done = on_read };
 
 static void on_bytes_gone(struct req *r)
 {
@@ -103,9 +106,9 @@ static void on_bytes_writable(struct http_exchange *x)
 	download_writable(&b->d);
 }
 
-static const struct http_ops bytes_http = {
-	.on_body = no_body, .on_abort = on_abort, .on_writable = on_bytes_writable
-};
+static const struct http_ops bytes_http = { .on_body = no_body,
+					    .on_abort = on_abort,
+					    .on_writable = on_bytes_writable };
 
 void rest_download_bytes(struct req *r, const struct file_place *p)
 {
@@ -158,9 +161,9 @@ static void on_stream_writable(struct http_exchange *x)
 	files_consumed(&s->op, n);
 }
 
-static const struct http_ops stream_http = {
-	.on_body = no_body, .on_abort = on_abort, .on_writable = on_stream_writable
-};
+static const struct http_ops stream_http = { .on_body = no_body,
+					     .on_abort = on_abort,
+					     .on_writable = on_stream_writable };
 
 static struct stream *stream_new(struct req *r, const struct file_place *p, const struct file_ops *ops)
 {
@@ -253,7 +256,8 @@ static void put_next(struct stream *s, struct json_out *o)
 		json_out_kz(o, "next", hex);
 }
 
-static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created,
+		      const struct err *e)
 {
 	struct stream *s = stream_of(op);
 
@@ -278,7 +282,8 @@ static int read_number(const struct req *r, const char *name, uint64_t max, unsi
 	uint64_t n = 0;
 
 	if (v.p && (num_u64(v, &n) < 0 || n == 0 || n > max))
-		return err_set(e, ERR_INVALID, "%s must be between 1 and %llu", name, (unsigned long long)max);
+		return err_set(e, ERR_INVALID, "%s must be between 1 and %llu", name,
+			       (unsigned long long)max);
 	*ret = (unsigned)n;
 	return 0;
 }
@@ -327,7 +332,8 @@ static void on_archive(struct file_op *op, struct view data)
 	pass(s, data, data.n);
 }
 
-static void on_packed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_packed(struct file_op *op, const struct wire_file_info *info, bool created,
+		      const struct err *e)
 {
 	struct stream *s = stream_of(op);
 

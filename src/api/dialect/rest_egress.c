@@ -97,7 +97,8 @@ static void reply_sets(struct req *r, const struct config_sets *s)
 
 static void sets(struct req *r)
 {
-	const struct config_sets s = { core_config(r->core)->egress.sets, core_config(r->core)->egress.sources };
+	const struct config_sets s = { core_config(r->core)->egress.sets,
+				       core_config(r->core)->egress.sources };
 	struct err e = { 0 };
 
 	if (auth_permit(&r->actor, ACT_CAPABILITIES, NULL, &e) < 0)
@@ -196,7 +197,9 @@ static void add_rules(struct req *r)
 
 	if (rest_read(r, &rules_schema, &body) < 0)
 		return;
-	more.verdict = view_is(body.action, "allow") ? EGRESS_ALLOW : view_is(body.action, "deny") ? EGRESS_DENY : EGRESS_NONE;
+	more.verdict = view_is(body.action, "allow")  ? EGRESS_ALLOW
+		       : view_is(body.action, "deny") ? EGRESS_DENY
+						      : EGRESS_NONE;
 	more.targets = body.targets;
 	more.inject = body.inject;
 	if (more.verdict == EGRESS_NONE)
@@ -216,10 +219,10 @@ struct token_body {
 };
 
 static const struct json_field token_fields[] = {
-	{ "allowed_hosts", JSON_F_STRLIST, offsetof(struct token_body, hosts), .min = 1, .max = POLICIES_TOKEN_HOSTS,
-	  .required = true },
-	{ "ttl_seconds", JSON_F_U64, offsetof(struct token_body, ttl_seconds), .min = 1, .max = POLICIES_TOKEN_TTL_MAX,
-	  .nullable = true },
+	{ "allowed_hosts", JSON_F_STRLIST, offsetof(struct token_body, hosts), .min = 1,
+	  .max = POLICIES_TOKEN_HOSTS, .required = true },
+	{ "ttl_seconds", JSON_F_U64, offsetof(struct token_body, ttl_seconds), .min = 1,
+	  .max = POLICIES_TOKEN_TTL_MAX, .nullable = true },
 };
 static const struct json_schema token_schema = { token_fields, ELEMS(token_fields) };
 
@@ -232,7 +235,8 @@ static void make_token(struct req *r)
 
 	if (rest_read(r, &token_schema, &body) < 0)
 		return;
-	if (policies_token(r->core, &r->actor, r->params[0], &body.hosts, body.ttl_seconds, &r->arena, &t, &e) < 0) {
+	if (policies_token(r->core, &r->actor, r->params[0], &body.hosts, body.ttl_seconds, &r->arena, &t,
+			   &e) < 0) {
 		rest_fail(r, &e);
 		return;
 	}

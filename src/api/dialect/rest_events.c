@@ -138,7 +138,8 @@ static void pump(struct stream *s)
 	tell_lost(s);
 	while (!s->blocked && (v = events_next(r->core, &r->actor, &s->filter, s->after))) {
 		struct buf out = BUF_INIT(EVENT_MAX);
-		buf_printf(&out, "id: %llu\nevent: %s\ndata: ", (unsigned long long)v->id, events_name(v->type));
+		buf_printf(&out, "id: %llu\nevent: %s\ndata: ", (unsigned long long)v->id,
+			   events_name(v->type));
 		(void)!events_to_json(v, &out);
 		buf_puts(&out, "\n\n");
 		s->after = v->id;
@@ -183,7 +184,9 @@ static void on_abort(struct http_exchange *x)
 	rest_done(r);
 }
 
-static const struct http_ops stream_ops = { .on_body = on_body, .on_abort = on_abort, .on_writable = on_writable };
+static const struct http_ops stream_ops = { .on_body = on_body,
+					    .on_abort = on_abort,
+					    .on_writable = on_writable };
 
 static void stream(struct req *r)
 {

@@ -197,7 +197,8 @@ static void head(struct req *r)
 		rest_fail(r, &e);
 }
 
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct req *r = CONTAINER(op, struct asking, op)->r;
 
@@ -235,7 +236,8 @@ const struct route rest_files_routes[] = {
 const struct route *rest_files_route(const char *method)
 {
 	for (const struct route *t = rest_files_routes; t->method; t++)
-		if (view_is(view_of(t->method), method) && view_is(view_of(t->pattern), rest_files_routes[0].pattern))
+		if (view_is(view_of(t->method), method) &&
+		    view_is(view_of(t->pattern), rest_files_routes[0].pattern))
 			return t;
 	return NULL;
 }

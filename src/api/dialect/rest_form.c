@@ -103,7 +103,9 @@ static int begin_file(struct form *f, struct err *e)
 	buf_add(&f->path, f->parser.filename);
 	if (f->path.bad)
 		return err_set(e, ERR_URI_TOO_LONG, "the path is too long");
-	struct file_place p = { .box = r->params[0], .path = buf_view(&f->path), .user = rest_query(r, "user") };
+	struct file_place p = { .box = r->params[0],
+				.path = buf_view(&f->path),
+				.user = rest_query(r, "user") };
 	if (files_write(r->core, &r->actor, &p, 0, false, &f->op, e) < 0)
 		return -1;
 	f->writing = true;
@@ -145,7 +147,8 @@ static bool parse(struct form *f, struct view *in)
 	while (in->n && !is_waiting(f)) {
 		int r = multipart_next(&f->parser, in);
 		if (r < 0)
-			err_set(&e, ERR_INVALID, "the form has %s", f->parser.why ? f->parser.why : "too much");
+			err_set(&e, ERR_INVALID, "the form has %s",
+				f->parser.why ? f->parser.why : "too much");
 		if (r < 0 || take(f, r, &e) < 0) {
 			fail(f, &e);
 			return false;

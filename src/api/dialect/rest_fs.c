@@ -73,7 +73,8 @@ static void on_sum(struct file_op *op, const struct wire_file_info *info, bool c
 	rest_send(r, 200);
 }
 
-static void on_changed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_changed(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct req *r = rest_fs_of(op)->r;
 	struct json_out *o = rest_result(r, e);
@@ -118,9 +119,8 @@ static const struct file_ops stat_ops = { .done = on_stat };
 
 /* ---- move, copy, mkdir, chmod, stat ---- */
 
-static const struct json_field move_fields[] = {
-	REST_FS_PATH(from), REST_FS_PATH(to), REST_FS_USER, REST_FS_FLAG(overwrite)
-};
+static const struct json_field move_fields[] = { REST_FS_PATH(from), REST_FS_PATH(to), REST_FS_USER,
+						 REST_FS_FLAG(overwrite) };
 static const struct json_schema move_schema = { move_fields, ELEMS(move_fields) };
 
 static void move(struct req *r)
@@ -134,9 +134,8 @@ static void move(struct req *r)
 		rest_fail(r, &e);
 }
 
-static const struct json_field copy_fields[] = {
-	REST_FS_PATH(from), REST_FS_PATH(to), REST_FS_USER, REST_FS_FLAG(overwrite), REST_FS_FLAG(recursive)
-};
+static const struct json_field copy_fields[] = { REST_FS_PATH(from), REST_FS_PATH(to), REST_FS_USER,
+						 REST_FS_FLAG(overwrite), REST_FS_FLAG(recursive) };
 static const struct json_schema copy_schema = { copy_fields, ELEMS(copy_fields) };
 
 static void copy(struct req *r)
@@ -146,14 +145,16 @@ static void copy(struct req *r)
 	if (!f)
 		return;
 	struct file_place p = rest_fs_place(f, f->wish.from);
-	if (files_copy(r->core, &r->actor, &p, f->wish.to, f->wish.recursive, f->wish.overwrite, &f->op, &e) < 0)
+	if (files_copy(r->core, &r->actor, &p, f->wish.to, f->wish.recursive, f->wish.overwrite, &f->op, &e) <
+	    0)
 		rest_fail(r, &e);
 }
 
-static const struct json_field mkdir_fields[] = {
-	REST_FS_PATH(path), REST_FS_USER, REST_FS_FLAG(parents),
-	{ "mode", JSON_F_STRING, REST_FS_AT(mode), .min = 1, .nullable = true }
-};
+static const struct json_field mkdir_fields[] = { REST_FS_PATH(path),
+						  REST_FS_USER,
+						  REST_FS_FLAG(parents),
+						  { "mode", JSON_F_STRING, REST_FS_AT(mode), .min = 1,
+						    .nullable = true } };
 static const struct json_schema mkdir_schema = { mkdir_fields, ELEMS(mkdir_fields) };
 
 static void make_dir(struct req *r)
@@ -212,11 +213,13 @@ static const struct json_field sign_fields[] = {
 	REST_FS_PATH(path),
 	REST_FS_USER,
 	{ "method", JSON_F_STRING, REST_FS_AT(method), .required = true },
-	{ "expires_seconds", JSON_F_U64, REST_FS_AT(seconds), .min = 1, .max = SIGN_SECONDS_MAX, .required = true },
+	{ "expires_seconds", JSON_F_U64, REST_FS_AT(seconds), .min = 1, .max = SIGN_SECONDS_MAX,
+	  .required = true },
 };
 static const struct json_schema sign_schema = { sign_fields, ELEMS(sign_fields) };
 
-static void put_url(struct buf *b, const struct req *r, const struct rest_fs_wish *w, const struct signed_url *s)
+static void put_url(struct buf *b, const struct req *r, const struct rest_fs_wish *w,
+		    const struct signed_url *s)
 {
 	if (r->x->host.n) {
 		buf_puts(b, r->x->tls ? "https://" : "http://");

@@ -14,10 +14,19 @@ struct rest_fs_wish {
 	uint64_t limit, count, seconds;
 };
 
-#define REST_FS_AT(f)   .offset = offsetof(struct rest_fs_wish, f)
-#define REST_FS_PATH(f) { #f, JSON_F_STRING, REST_FS_AT(f), .min = 1, .max = 4095, .required = true }
-#define REST_FS_USER    { "user", JSON_F_STRING, REST_FS_AT(user), .min = 1, .nullable = true }
-#define REST_FS_FLAG(f) { #f, JSON_F_BOOL, REST_FS_AT(f), .nullable = true }
+#define REST_FS_AT(f) .offset = offsetof(struct rest_fs_wish, f)
+#define REST_FS_PATH(f)                                                                                      \
+	{                                                                                                    \
+#f, JSON_F_STRING, REST_FS_AT(f), .min = 1, .max = 4095, .required = true                    \
+	}
+#define REST_FS_USER                                                                                         \
+	{                                                                                                    \
+		"user", JSON_F_STRING, REST_FS_AT(user), .min = 1, .nullable = true                          \
+	}
+#define REST_FS_FLAG(f)                                                                                      \
+	{                                                                                                    \
+#f, JSON_F_BOOL, REST_FS_AT(f), .nullable = true                                             \
+	}
 
 /* Stands at the beginning of a handler's own memory. */
 struct rest_fs {

@@ -133,19 +133,25 @@ static void metrics(struct req *r)
 	}
 	core_stats(r->core, &s);
 	put_boxes(&b, &s);
-	metric(&b, "paddock_egress_allowed_total", "counter", "Ways out that the gate let pass.", s.egress_allowed);
-	metric(&b, "paddock_egress_denied_total", "counter", "Ways out that the gate refused.", s.egress_denied);
+	metric(&b, "paddock_egress_allowed_total", "counter", "Ways out that the gate let pass.",
+	       s.egress_allowed);
+	metric(&b, "paddock_egress_denied_total", "counter", "Ways out that the gate refused.",
+	       s.egress_denied);
 	metric(&b, "paddock_execs_total", "counter", "Commands that were started.", s.execs);
 	metric(&b, "paddock_exec_failures_total", "counter", "Commands that did not come to an end.",
 	       s.exec_failures);
 	metric(&b, "paddock_file_calls_total", "counter", "Operations on files.", s.file_calls);
 	metric(&b, "paddock_keeper_calls_total", "counter", "Round trips to the keeper.", s.keeper_calls);
 	metric(&b, "paddock_ai_calls_total", "counter", "Calls to models.", s.ai_calls);
-	metric(&b, "paddock_ai_refused_total", "counter", "Calls to models for which limits or budgets did not suffice.", s.ai_refused);
+	metric(&b, "paddock_ai_refused_total", "counter",
+	       "Calls to models for which limits or budgets did not suffice.", s.ai_refused);
 	metric(&b, "paddock_ai_input_tokens_total", "counter", "Tokens that models read.", s.ai_input);
 	metric(&b, "paddock_ai_output_tokens_total", "counter", "Tokens that models wrote.", s.ai_output);
-	buf_printf(&b, "# HELP paddock_ai_cost_dollars_total What calls to models cost.\n# TYPE paddock_ai_cost_dollars_total counter\n"
-		       "paddock_ai_cost_dollars_total %.9f\n", (double)s.ai_nano / 1e9);
+	buf_printf(&b,
+		   "# HELP paddock_ai_cost_dollars_total What calls to models cost.\n# TYPE "
+		   "paddock_ai_cost_dollars_total counter\n"
+		   "paddock_ai_cost_dollars_total %.9f\n",
+		   (double)s.ai_nano / 1e9);
 	metric(&b, "paddock_http_requests_total", "counter", "Requests.", h.requests);
 	metric(&b, "paddock_http_bad_requests_total", "counter", "Requests that were none.", h.bad_requests);
 	metric(&b, "paddock_http_connections_total", "counter", "Connections.", h.connections_total);
@@ -201,10 +207,10 @@ static void put_image(void *arg, const struct image *i)
 
 static void capabilities(struct req *r)
 {
-	static const char *const features[] = { "disk",      "exec",          "files", "files.range",
-						"fork",      "images.import", "idle",  "keys",
-						"metadata",  "pause",         "readonly_root", "snapshots",
-						"stats",     "stop",          "ttl",   "workspaces" };
+	static const char *const features[] = { "disk",     "exec",          "files",         "files.range",
+						"fork",     "images.import", "idle",          "keys",
+						"metadata", "pause",         "readonly_root", "snapshots",
+						"stats",    "stop",          "ttl",           "workspaces" };
 	const struct config *c = core_config(r->core);
 	struct err e = { 0 };
 

@@ -35,10 +35,12 @@ struct route {
 	const char *method, *pattern; /* {x} is one segment; as the last one {path} is all that follows */
 	void (*handle)(struct req *r);
 	enum rest_auth auth;
-	int (*permit)(struct req *r, struct err *e); /* of REST_OPEN: asked for something else before anything is read */
+	int (*permit)(struct req *r,
+		      struct err *e); /* of REST_OPEN: asked for something else before anything is read */
 	enum rest_body body;
 	bool secret;       /* the body is wiped wherever it was */
-	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix, "x+" more than one */
+	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix, "x+" more
+			      than one */
 };
 
 struct rest_pair {
@@ -55,34 +57,37 @@ struct req {
 	struct view params[REST_PARAMS];
 	struct rest_pair *query;
 	size_t n_query;
-	struct buf body;                /* of REST_JSON */
-	struct arena arena;             /* of the parsed body */
-	struct job *job;                /* what is under way; abandoned when the client goes */
-	void (*on_gone)(struct req *r); /* the client went away: cancel the rest */
+	struct buf body;                 /* of REST_JSON */
+	struct arena arena;              /* of the parsed body */
+	struct job *job;                 /* what is under way; abandoned when the client goes */
+	void (*on_gone)(struct req *r);  /* the client went away: cancel the rest */
 	void (*on_drain)(struct req *r); /* the daemon goes down: an answer without an end ends itself */
-	void *own;                      /* the handler's; freed with the request */
-	struct buf out;                 /* the answer that rest_json writes */
+	void *own;                       /* the handler's; freed with the request */
+	struct buf out;                  /* the answer that rest_json writes */
 	struct json_out json;
 };
 
 /* Every table of routes; each ends with a NULL method. */
 extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshots_routes[],
 	rest_workspaces_routes[], rest_exec_routes[], rest_procs_routes[], rest_procs_io_routes[],
-	rest_shells_routes[], rest_contexts_routes[], rest_terminal_routes[], rest_files_routes[], rest_fs_routes[],
-	rest_search_routes[], rest_replace_routes[],
-	rest_watch_routes[], rest_form_routes[], rest_admin_routes[],
-	rest_health_routes[], rest_events_routes[], rest_webhooks_routes[], rest_secrets_routes[], rest_tenants_routes[],
-	rest_stats_routes[], rest_ports_routes[], rest_tunnel_routes[],
-	rest_egress_routes[], rest_links_routes[], rest_ai_routes[], rest_usage_routes[];
+	rest_shells_routes[], rest_contexts_routes[], rest_terminal_routes[], rest_files_routes[],
+	rest_fs_routes[], rest_search_routes[], rest_replace_routes[], rest_watch_routes[],
+	rest_form_routes[], rest_admin_routes[], rest_health_routes[], rest_events_routes[],
+	rest_webhooks_routes[], rest_secrets_routes[], rest_tenants_routes[], rest_stats_routes[],
+	rest_ports_routes[], rest_tunnel_routes[], rest_egress_routes[], rest_links_routes[],
+	rest_ai_routes[], rest_usage_routes[];
 
 /* The key in Authorization or X-API-Key. */
-int rest_authenticate(struct core *c, const struct http_exchange *x, struct actor *ret, struct err *e) _must_check_;
+int rest_authenticate(struct core *c, const struct http_exchange *x, struct actor *ret,
+		      struct err *e) _must_check_;
 /* Before there is a request, or when it cannot be one. */
-void rest_fail_exchange(struct http_exchange *x, const struct err *e, const struct http_header *extra, size_t n_extra);
+void rest_fail_exchange(struct http_exchange *x, const struct err *e, const struct http_header *extra,
+			size_t n_extra);
 void rest_fail(struct req *r, const struct err *e);
 void rest_fail_with(struct req *r, const struct err *e, const struct http_header *extra);
 void rest_reply(struct req *r, int status, struct buf *json); /* takes the buffer's bytes */
-void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra, size_t n_extra);
+void rest_reply_with(struct req *r, int status, struct buf *json, const struct http_header *extra,
+		     size_t n_extra);
 void rest_no_content(struct req *r);
 /* The job that will answer, or the reason that there is none. */
 void rest_await(struct req *r, struct job *job, const struct err *e);

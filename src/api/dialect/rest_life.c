@@ -51,7 +51,10 @@ static void extend(struct req *r)
 
 	if (rest_read(r, &extend_schema, &body) < 0)
 		return;
-	rest_await(r, lifetime_extend(r->core, &r->actor, r->params[0], body.ttl_seconds, rest_boxes_done, r, &e), &e);
+	rest_await(
+		r,
+		lifetime_extend(r->core, &r->actor, r->params[0], body.ttl_seconds, rest_boxes_done, r, &e),
+		&e);
 }
 
 /* ---- patch ---- */

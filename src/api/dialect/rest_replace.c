@@ -37,7 +37,8 @@ static void on_gone(struct req *r)
 	release(p);
 }
 
-static void on_replaced(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_replaced(struct file_op *op, const struct wire_file_info *info, bool created,
+			const struct err *e)
 {
 	struct replacing *p = of(op);
 	struct req *r = p->fs.r;

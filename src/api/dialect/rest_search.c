@@ -5,7 +5,10 @@
 #include "poison.h"
 
 #define LIMIT_MAX 100000
-#define LIMIT     { "limit", JSON_F_U64, REST_FS_AT(limit), .min = 1, .max = LIMIT_MAX, .nullable = true }
+#define LIMIT                                                                                                \
+	{                                                                                                    \
+		"limit", JSON_F_U64, REST_FS_AT(limit), .min = 1, .max = LIMIT_MAX, .nullable = true         \
+	}
 
 struct search {
 	struct rest_fs fs;
@@ -139,7 +142,10 @@ static struct file_search wished(const struct rest_fs_wish *w)
 	};
 }
 
-#define PATTERN { "pattern", JSON_F_STRING, REST_FS_AT(pattern), .min = 1, .max = 1000, .required = true }
+#define PATTERN                                                                                              \
+	{                                                                                                    \
+		"pattern", JSON_F_STRING, REST_FS_AT(pattern), .min = 1, .max = 1000, .required = true       \
+	}
 
 static const struct json_field find_fields[] = {
 	REST_FS_PATH(path),

@@ -60,7 +60,8 @@ struct tenant_wish {
 };
 
 static const struct json_field tenant_fields[] = {
-	{ "name", JSON_F_STRING, offsetof(struct tenant_wish, name), .min = 1, .max = KEYS_NAME_MAX, .required = true },
+	{ "name", JSON_F_STRING, offsetof(struct tenant_wish, name), .min = 1, .max = KEYS_NAME_MAX,
+	  .required = true },
 };
 static const struct json_schema tenant_schema = { tenant_fields, ELEMS(tenant_fields) };
 

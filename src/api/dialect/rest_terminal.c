@@ -23,11 +23,11 @@
 #include "rest_websocket.h"
 #include "poison.h"
 
-#define PROTOCOL    "paddock"
-#define BEARER      "paddock.bearer."
-#define COLS        80
-#define ROWS        24
-#define INPUT_HIGH  (64u * 1024) /* bytes that wait for the process before we stop reading */
+#define PROTOCOL   "paddock"
+#define BEARER     "paddock.bearer."
+#define COLS       80
+#define ROWS       24
+#define INPUT_HIGH (64u * 1024) /* bytes that wait for the process before we stop reading */
 
 struct terminal {
 	struct rest_websocket w;

@@ -98,7 +98,8 @@ static void on_room(struct file_op *op)
 	rest_upload_push(&of(op)->up);
 }
 
-static void on_written(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_written(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct writing *w = of(op);
 	struct req *r = w->r;
@@ -113,7 +114,8 @@ static void on_written(struct file_op *op, const struct wire_file_info *info, bo
 
 static const struct file_ops write_ops = { .on_room = on_room, .done = on_written };
 
-static void on_unpacked(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_unpacked(struct file_op *op, const struct wire_file_info *info, bool created,
+			const struct err *e)
 {
 	struct writing *w = of(op);
 	struct req *r = w->r;

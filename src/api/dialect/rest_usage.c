@@ -9,10 +9,10 @@
 #include "usage.h"
 #include "poison.h"
 
-#define ANSWER_MAX (16u * 1024 * 1024)
-#define DAY_MS     86400000ll
+#define ANSWER_MAX   (16u * 1024 * 1024)
+#define DAY_MS       86400000ll
 #define DEFAULT_DAYS 30
-#define GROUPS_MAX 10000
+#define GROUPS_MAX   10000
 
 struct sums {
 	bool by_day, by_tenant, by_box, by_provider, by_model;
@@ -35,7 +35,8 @@ static void add_to(struct store_usage *to, const struct store_usage *u)
 static bool same(const struct sums *s, const struct store_usage *a, const struct store_usage *b)
 {
 	return (!s->by_day || a->day == b->day) && (!s->by_tenant || view_eq(a->tenant, b->tenant)) &&
-	       (!s->by_box || view_eq(a->box, b->box)) && (!s->by_provider || view_eq(a->provider, b->provider)) &&
+	       (!s->by_box || view_eq(a->box, b->box)) &&
+	       (!s->by_provider || view_eq(a->provider, b->provider)) &&
 	       (!s->by_model || view_eq(a->model, b->model));
 }
 
@@ -106,14 +107,15 @@ static int read_by(struct req *r, struct sums *s, struct err *e)
 	by = by.p ? by : VIEW("box,provider,model");
 	while (by.p) {
 		struct view one = view_split(by, ',', &by);
-		bool *flag = view_is(one, "day")	? &s->by_day
-			     : view_is(one, "tenant")	? &s->by_tenant
-			     : view_is(one, "box")	? &s->by_box
+		bool *flag = view_is(one, "day")        ? &s->by_day
+			     : view_is(one, "tenant")   ? &s->by_tenant
+			     : view_is(one, "box")      ? &s->by_box
 			     : view_is(one, "provider") ? &s->by_provider
-			     : view_is(one, "model")	? &s->by_model
+			     : view_is(one, "model")    ? &s->by_model
 							: NULL;
 		if (!flag)
-			return err_set(e, ERR_INVALID, "by must be some of day, tenant, box, provider, model");
+			return err_set(e, ERR_INVALID,
+				       "by must be some of day, tenant, box, provider, model");
 		*flag = true;
 	}
 	return 0;
@@ -139,13 +141,16 @@ static void put_group(struct json_out *o, const struct sums *s, const struct sto
 static void get_usage(struct req *r)
 {
 	int64_t today = clock_wall_ms() / DAY_MS;
-	struct usage_filter f = { .box = rest_query(r, "box"), .model = rest_query(r, "model"), .provider = rest_query(r, "provider") };
+	struct usage_filter f = { .box = rest_query(r, "box"),
+				  .model = rest_query(r, "model"),
+				  .provider = rest_query(r, "provider") };
 	struct sums s = { 0 };
 	struct err e = { 0 };
 	struct buf out = BUF_INIT(ANSWER_MAX);
 	struct json_out o;
 	int ok = read_by(r, &s, &e) < 0 || read_day(r, "from", today - DEFAULT_DAYS, &f.from, &e) < 0 ||
-				 read_day(r, "to", today, &f.to, &e) < 0 || usage_each(r->core, &r->actor, &f, sum, &s, &e) < 0
+				 read_day(r, "to", today, &f.to, &e) < 0 ||
+				 usage_each(r->core, &r->actor, &f, sum, &s, &e) < 0
 			 ? -1
 			 : 0;
 

@@ -11,7 +11,7 @@
 struct rest_variables {
 	const struct json *wish; /* as it was sent */
 	struct spec_secrets list;
-	struct json_strmap *into;                   /* the values, before `go` */
+	struct json_strmap *into; /* the values, before `go` */
 	void (*go)(struct req *r, void *body);
 	void *body;
 	struct req *r;
@@ -19,7 +19,7 @@ struct rest_variables {
 
 /* Zeroed, of the request's memory. NULL: it has been answered. */
 void *rest_variables_body(struct req *r, size_t size);
-/* Calls v->go(r, body), at once where there are none; else answers what is wrong. `body` lies in the request's
- * arena, and `v` and `into` in it. */
+/* Calls v->go(r, body), at once where there are none; else answers what is wrong. `body` lies in the
+ * request's arena, and `v` and `into` in it. */
 void rest_variables_fetch(struct req *r, struct rest_variables *v, struct json_strmap *into,
 			  void (*go)(struct req *r, void *body), void *body);

@@ -167,7 +167,9 @@ static void watch(struct req *r)
 	w->text = BUF_INIT(REST_ANSWER_MAX);
 	r->x->ops = &stream_ops;
 	r->on_gone = on_gone;
-	struct file_place p = { .box = r->params[0], .path = rest_query(r, "path"), .user = rest_query(r, "user") };
+	struct file_place p = { .box = r->params[0],
+				.path = rest_query(r, "path"),
+				.user = rest_query(r, "user") };
 	if (files_watch(r->core, &r->actor, &p, recursive, &w->op, &e) < 0) {
 		release(w);
 		rest_fail(r, &e);

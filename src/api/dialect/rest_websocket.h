@@ -33,9 +33,9 @@ struct rest_websocket {
 	struct req *r;
 	bool open;
 	struct buf input;
-	size_t input_high;     /* so many bytes wait before we stop reading */
-	bool input_ended;      /* the client said that it sends no more bytes */
-	struct view protocol;  /* that was chosen; p == NULL: none was offered */
+	size_t input_high;    /* so many bytes wait before we stop reading */
+	bool input_ended;     /* the client said that it sends no more bytes */
+	struct view protocol; /* that was chosen; p == NULL: none was offered */
 
 	struct websocket ws;
 	char accept[WEBSOCKET_ACCEPT];

@@ -95,7 +95,10 @@ size_t envd_vars(const struct envd_call *c, const struct box *b, struct view nam
 {
 	bool base = view_eq(b->spec.image, core_config(c->core)->defaults.image);
 	const struct template_build *build = templates_of_box(c->core, b);
-	struct view template = build ? view_of(build->of->id) : b->spec.snapshot.n ? b->spec.snapshot : base ? VIEW("base") : b->spec.image;
+	struct view template = build                ? view_of(build->of->id)
+			       : b->spec.snapshot.n ? b->spec.snapshot
+			       : base               ? VIEW("base")
+						    : b->spec.image;
 	const struct view pairs[ENVD_VARS][2] = { { VIEW("E2B_SANDBOX"), VIEW("true") },
 						  { VIEW("E2B_SANDBOX_ID"), view_of(b->id) },
 						  { VIEW("E2B_TEMPLATE_ID"), template } };
@@ -110,7 +113,8 @@ size_t envd_vars(const struct envd_call *c, const struct box *b, struct view nam
 
 void envd_reply_json(struct envd_call *c, int status, struct buf *json)
 {
-	http_reply(c->x, json->bad ? 500 : status, "application/json", buf_view(json), envd_cors, ELEMS(envd_cors));
+	http_reply(c->x, json->bad ? 500 : status, "application/json", buf_view(json), envd_cors,
+		   ELEMS(envd_cors));
 	buf_done(json);
 	envd_done(c);
 }
@@ -231,8 +235,8 @@ static const struct {
 	const char *method, *path;
 	void (*handle)(struct envd_call *c);
 } routes[] = {
-	{ "GET", "/metrics", envd_metrics }, { "GET", "/envs", envd_envs },
-	{ "GET", "/files", envd_download },  { "POST", "/files", envd_upload },
+	{ "GET", "/metrics", envd_metrics },        { "GET", "/envs", envd_envs },
+	{ "GET", "/files", envd_download },         { "POST", "/files", envd_upload },
 	{ "POST", "/files/compose", envd_compose },
 };
 
@@ -253,7 +257,8 @@ static void dispatch(struct envd_call *c)
 		routes[i].handle(c);
 		return;
 	}
-	envd_fail_status(c, known ? 405 : 404, known ? "method not allowed" : "there is nothing at this path");
+	envd_fail_status(c, known ? 405 : 404,
+			 known ? "method not allowed" : "there is nothing at this path");
 }
 
 static void preflight(struct http_exchange *x)
@@ -285,14 +290,16 @@ static void refuse(struct http_exchange *x, const struct err *e)
 /* Whether it can be asked: one that is paused answers only where asking resumes it. */
 static bool is_there(const struct box *b, bool asks)
 {
-	return b->state.status == BOX_RUNNING || (asks && b->state.status == BOX_PAUSED && b->spec.auto_resume);
+	return b->state.status == BOX_RUNNING ||
+	       (asks && b->state.status == BOX_PAUSED && b->spec.auto_resume);
 }
 
 void envd_serve(struct http_exchange *x, const struct plane_target *t, void *arg)
 {
 	struct envd *v = arg;
 	struct err e = { 0 };
-	bool health = view_is(x->path, "/health") && (view_is(x->method, "GET") || view_is(x->method, "HEAD"));
+	bool health =
+		view_is(x->path, "/health") && (view_is(x->method, "GET") || view_is(x->method, "HEAD"));
 
 	if (view_is(x->method, "OPTIONS")) {
 		preflight(x);

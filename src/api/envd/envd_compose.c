@@ -27,7 +27,8 @@ struct wish {
 };
 
 static const struct json_field fields[] = {
-	{ "source_paths", JSON_F_STRLIST, offsetof(struct wish, sources), .min = 1, .max = SOURCES_MAX, .required = true },
+	{ "source_paths", JSON_F_STRLIST, offsetof(struct wish, sources), .min = 1, .max = SOURCES_MAX,
+	  .required = true },
 	{ "destination", JSON_F_STRING, offsetof(struct wish, destination), .min = 1, .required = true },
 	{ "username", JSON_F_STRING, offsetof(struct wish, username), .nullable = true },
 };
@@ -47,7 +48,8 @@ static void release(struct envd_call *c)
 
 static void remove_next(struct compose *k);
 
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct compose *k = CONTAINER(op, struct compose, in);
 
@@ -82,7 +84,8 @@ static void remove_next(struct compose *k)
 
 /* ---- the new file ---- */
 
-static void on_written(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_written(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct compose *k = CONTAINER(op, struct compose, out);
 	struct json_out o;

@@ -14,10 +14,10 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define HEADERS  8
-#define CHUNK    (64u * 1024)
-#define GZIP     (15 + 16) /* zlib's name for it */
-#define LEVEL    1
+#define HEADERS        8
+#define CHUNK          (64u * 1024)
+#define GZIP           (15 + 16) /* zlib's name for it */
+#define LEVEL          1
 #define NAME_MAX_BYTES 400
 
 struct transfer {
@@ -156,8 +156,8 @@ static void on_begin(struct download *d, int64_t length)
 {
 	struct transfer *t = of(d);
 
-	http_begin(t->c->x, d->range.given ? 206 : 200, "application/octet-stream", t->gzip ? -1 : length, t->headers,
-		   t->n_headers);
+	http_begin(t->c->x, d->range.given ? 206 : 200, "application/octet-stream", t->gzip ? -1 : length,
+		   t->headers, t->n_headers);
 }
 
 /* ---- the bytes ---- */
@@ -206,9 +206,11 @@ static void on_read(struct download *d, const struct err *e)
 	envd_done(c);
 }
 
-static const struct download_ops download_ops = {
-	.on_info = on_info, .on_begin = on_begin, .on_bytes = on_bytes, .on_no_range = on_no_range, .done = on_read
-};
+static const struct download_ops download_ops = { .on_info = on_info,
+						  .on_begin = on_begin,
+						  .on_bytes = on_bytes,
+						  .on_no_range = on_no_range,
+						  .done = on_read };
 
 /* ---- the exchange ---- */
 

@@ -93,12 +93,13 @@ static struct view permissions(struct arena *a, const struct wire_file_info *inf
 {
 	static const char *const kinds[] = {
 		[WIRE_FILE_TYPE_DIRECTORY] = "d", [WIRE_FILE_TYPE_SYMLINK] = "L", [WIRE_FILE_TYPE_FIFO] = "p",
-		[WIRE_FILE_TYPE_SOCKET] = "S",	  [WIRE_FILE_TYPE_DEVICE] = "D",
+		[WIRE_FILE_TYPE_SOCKET] = "S",    [WIRE_FILE_TYPE_DEVICE] = "D",
 	};
 	bool known = info->type > 0 && (size_t)info->type < ELEMS(kinds) && kinds[info->type];
 	char text[PERMISSIONS + 16];
-	int n = snprintf(text, sizeof(text), "%s%s%s%s", known ? kinds[info->type] : "", info->mode & 04000 ? "u" : "",
-			 info->mode & 02000 ? "g" : "", info->mode & 01000 ? "t" : "");
+	int n = snprintf(text, sizeof(text), "%s%s%s%s", known ? kinds[info->type] : "",
+			 info->mode & 04000 ? "u" : "", info->mode & 02000 ? "g" : "",
+			 info->mode & 01000 ? "t" : "");
 
 	if (n == 0)
 		text[n++] = '-';

@@ -113,7 +113,8 @@ static bool is_dir(const struct wire_file_info *info)
 	       WIRE_FILE_TYPE_DIRECTORY;
 }
 
-static void on_before_made(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *said)
+static void on_before_made(struct file_op *op, const struct wire_file_info *info, bool created,
+			   const struct err *said)
 {
 	struct work *w = work_of(op);
 	struct envd_call *c = w->c;
@@ -123,7 +124,8 @@ static void on_before_made(struct file_op *op, const struct wire_file_info *info
 	if (said && said->code != ERR_NOT_FOUND)
 		e = *said;
 	else if (!said && is_dir(info))
-		err_set(&e, ERR_CONFLICT, "directory already exists: %.*s", VIEW_ARG(view_head(info->path, 120)));
+		err_set(&e, ERR_CONFLICT, "directory already exists: %.*s",
+			VIEW_ARG(view_head(info->path, 120)));
 	else if (!said)
 		err_set(&e, ERR_INVALID, "path already exists but it is not a directory: %.*s",
 			VIEW_ARG(view_head(info->path, 120)));
@@ -173,7 +175,8 @@ static void move(struct envd_call *c, const void *request)
 /* ---- Remove ---- */
 
 /* What is not there is removed. */
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct work *w = work_of(op);
 	if (e && e->code != ERR_NOT_FOUND)
@@ -248,7 +251,8 @@ static void on_entries(struct file_op *op, const struct wire_file_info *entries,
 /* A directory before what is in it, and its entries by name: part by part, as a walk meets them. */
 static int by_path(const void *one, const void *other)
 {
-	struct view a = ((const struct envd_entry_info *)one)->path, b = ((const struct envd_entry_info *)other)->path;
+	struct view a = ((const struct envd_entry_info *)one)->path,
+		    b = ((const struct envd_entry_info *)other)->path;
 	size_t n = MIN(a.n, b.n);
 
 	for (size_t i = 0; i < n; i++)
@@ -260,7 +264,8 @@ static int by_path(const void *one, const void *other)
 	return a.n < b.n ? -1 : a.n > b.n;
 }
 
-static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created,
+		      const struct err *e)
 {
 	struct work *w = work_of(op);
 
@@ -275,7 +280,8 @@ static void on_listed(struct file_op *op, const struct wire_file_info *info, boo
 
 static const struct file_ops listed_ops = { .on_entries = on_entries, .done = on_listed };
 
-static void on_before_listed(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *said)
+static void on_before_listed(struct file_op *op, const struct wire_file_info *info, bool created,
+			     const struct err *said)
 {
 	struct work *w = work_of(op);
 	struct envd_call *c = w->c;
@@ -311,16 +317,17 @@ static void list_dir(struct envd_call *c, const void *request)
 }
 
 const struct rpc_method envd_fs_methods[] = {
-	{ "/filesystem.Filesystem/Stat", RPC_UNARY, &envd_stat_request_msg, &envd_stat_response_msg, stat_one },
-	{ "/filesystem.Filesystem/MakeDir", RPC_UNARY, &envd_make_dir_request_msg, &envd_make_dir_response_msg,
-	  make_dir },
+	{ "/filesystem.Filesystem/Stat", RPC_UNARY, &envd_stat_request_msg, &envd_stat_response_msg,
+	  stat_one },
+	{ "/filesystem.Filesystem/MakeDir", RPC_UNARY, &envd_make_dir_request_msg,
+	  &envd_make_dir_response_msg, make_dir },
 	{ "/filesystem.Filesystem/Move", RPC_UNARY, &envd_move_request_msg, &envd_move_response_msg, move },
-	{ "/filesystem.Filesystem/ListDir", RPC_UNARY, &envd_list_dir_request_msg, &envd_list_dir_response_msg,
-	  list_dir },
+	{ "/filesystem.Filesystem/ListDir", RPC_UNARY, &envd_list_dir_request_msg,
+	  &envd_list_dir_response_msg, list_dir },
 	{ "/filesystem.Filesystem/Remove", RPC_UNARY, &envd_remove_request_msg, &envd_remove_response_msg,
 	  remove_one },
-	{ "/filesystem.Filesystem/WatchDir", RPC_SERVER, &envd_watch_dir_request_msg, &envd_watch_dir_response_msg,
-	  envd_watch_dir },
+	{ "/filesystem.Filesystem/WatchDir", RPC_SERVER, &envd_watch_dir_request_msg,
+	  &envd_watch_dir_response_msg, envd_watch_dir },
 	{ "/filesystem.Filesystem/CreateWatcher", RPC_UNARY, &envd_create_watcher_request_msg,
 	  &envd_create_watcher_response_msg, envd_create_watcher },
 	{ "/filesystem.Filesystem/GetWatcherEvents", RPC_UNARY, &envd_get_watcher_events_request_msg,

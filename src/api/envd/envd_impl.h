@@ -68,7 +68,8 @@ void envd_fail_status(struct envd_call *c, int status, const char *message);
 void envd_translate(const struct err *said, struct err *ret);
 extern const struct http_header envd_cors[1];
 
-/* The environment that every process of the box gets beyond what the box was made with: not to be overridden. */
+/* The environment that every process of the box gets beyond what the box was made with: not to be overridden.
+ */
 #define ENVD_VARS 3
 size_t envd_vars(const struct envd_call *c, const struct box *b, struct view names[ENVD_VARS],
 		 struct view values[ENVD_VARS]);
@@ -105,8 +106,9 @@ struct rpc_method {
 	const char *path;
 	enum rpc_kind kind;
 	const struct pb_msg *request, *reply;
-	void (*handle)(struct envd_call *c, const void *request); /* CLIENT: for each message; then rpc_go_on */
-	void (*end)(struct envd_call *c);                         /* CLIENT: there are no more */
+	void (*handle)(struct envd_call *c,
+		       const void *request); /* CLIENT: for each message; then rpc_go_on */
+	void (*end)(struct envd_call *c);    /* CLIENT: there are no more */
 };
 extern const struct rpc_method envd_process_methods[], envd_fs_methods[]; /* end with a NULL path */
 

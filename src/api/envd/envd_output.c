@@ -30,10 +30,10 @@ static void release(struct envd_call *c)
 
 /* ---- events ---- */
 
-static const struct envd_process_event keepalive = {
-	.keepalive = &(struct envd_process_event_keep_alive){ 0 }
-};
-static const struct envd_start_response ping = { .event = (struct envd_process_event *)(uintptr_t)&keepalive };
+static const struct envd_process_event keepalive = { .keepalive =
+							     &(struct envd_process_event_keep_alive){ 0 } };
+static const struct envd_start_response ping = { .event =
+							 (struct envd_process_event *)(uintptr_t)&keepalive };
 
 static void send_event(struct run *r, struct envd_process_event *ev)
 {
@@ -90,10 +90,18 @@ static const char *signal_text(const char *name)
 	static const struct {
 		const char *name, *text;
 	} known[] = {
-		{ "SIGHUP", "hangup" },		{ "SIGINT", "interrupt" },	{ "SIGQUIT", "quit" },
-		{ "SIGILL", "illegal instruction" }, { "SIGABRT", "aborted" },	{ "SIGBUS", "bus error" },
-		{ "SIGFPE", "floating point exception" }, { "SIGKILL", "killed" }, { "SIGSEGV", "segmentation fault" },
-		{ "SIGPIPE", "broken pipe" },	{ "SIGALRM", "alarm clock" },	{ "SIGTERM", "terminated" },
+		{ "SIGHUP", "hangup" },
+		{ "SIGINT", "interrupt" },
+		{ "SIGQUIT", "quit" },
+		{ "SIGILL", "illegal instruction" },
+		{ "SIGABRT", "aborted" },
+		{ "SIGBUS", "bus error" },
+		{ "SIGFPE", "floating point exception" },
+		{ "SIGKILL", "killed" },
+		{ "SIGSEGV", "segmentation fault" },
+		{ "SIGPIPE", "broken pipe" },
+		{ "SIGALRM", "alarm clock" },
+		{ "SIGTERM", "terminated" },
 	};
 	for (size_t i = 0; i < ELEMS(known); i++)
 		if (view_is(view_of(name), known[i].name))
@@ -171,7 +179,8 @@ void envd_connect(struct envd_call *c, const void *request)
 
 /* ---- Start ---- */
 
-static int fill_argv(struct envd_call *c, const struct envd_process_config *p, struct json_strlist *ret, struct err *e)
+static int fill_argv(struct envd_call *c, const struct envd_process_config *p, struct json_strlist *ret,
+		     struct err *e)
 {
 	ret->items = arena_array(&c->arena, p->args.n + 1, sizeof(*ret->items));
 	if (!ret->items)
@@ -202,8 +211,8 @@ static int fill_env(struct envd_call *c, const struct box *b, const struct envd_
 }
 
 /* Relative to the home. Without one: what the box was made with, where that was chosen, else the home. */
-static int fill_cwd(struct envd_call *c, const struct box *b, const struct envd_process_config *p, struct view *ret,
-		    struct err *e)
+static int fill_cwd(struct envd_call *c, const struct box *b, const struct envd_process_config *p,
+		    struct view *ret, struct err *e)
 {
 	bool chosen = !view_eq(b->spec.workdir, core_config(c->core)->defaults.workdir);
 

@@ -83,8 +83,8 @@ static void look(struct step *s, const struct envd_process_selector *who)
 	struct err e = { 0 };
 
 	s->op.done = on_found;
-	if (envd_ref(who, s->ref, &e) < 0 || procs_get(s->c->core, &s->c->actor, view_of(s->c->box),
-						       view_of(s->ref), &s->op, &e) < 0)
+	if (envd_ref(who, s->ref, &e) < 0 ||
+	    procs_get(s->c->core, &s->c->actor, view_of(s->c->box), view_of(s->ref), &s->op, &e) < 0)
 		rpc_fail(s->c, &e);
 }
 
@@ -180,8 +180,8 @@ static void resize(struct step *s, const struct wire_process_info *info)
 		return;
 	}
 	s->op.done = on_done;
-	if (procs_resize(s->c->core, &s->c->actor, view_of(s->c->box), view_of(s->ref), s->size.cols, s->size.rows,
-			 &s->op, &e) < 0)
+	if (procs_resize(s->c->core, &s->c->actor, view_of(s->c->box), view_of(s->ref), s->size.cols,
+			 s->size.rows, &s->op, &e) < 0)
 		rpc_fail(s->c, &e);
 }
 
@@ -213,8 +213,8 @@ static void send_it(struct step *s, const struct wire_process_info *info)
 	bool tree = s->signo == ENVD_SIGNAL_SIGKILL; /* nothing of it is to stay */
 
 	s->op.done = on_done;
-	if (procs_signal(s->c->core, &s->c->actor, view_of(s->c->box), view_of(s->ref), s->signo, tree, &s->op,
-			 &e) < 0)
+	if (procs_signal(s->c->core, &s->c->actor, view_of(s->c->box), view_of(s->ref), s->signo, tree,
+			 &s->op, &e) < 0)
 		rpc_fail(s->c, &e);
 }
 
@@ -242,7 +242,9 @@ static void on_taken(struct proc_op *op, const struct wire_process_info *list, s
 	struct step *s = CONTAINER(op, struct step, op);
 
 	if (e && e->code == ERR_STATE)
-		fail(s, ERR_INTERNAL, s->to_pty ? "error writing to tty" : "error writing to stdin: stdin not enabled or closed");
+		fail(s, ERR_INTERNAL,
+		     s->to_pty ? "error writing to tty"
+			       : "error writing to stdin: stdin not enabled or closed");
 	else if (e)
 		on_done(op, list, n, e);
 	else
@@ -264,7 +266,8 @@ static void push(struct step *s)
 	if (close)
 		s->close = false;
 	s->op.done = on_taken;
-	if (procs_input(s->c->core, &s->c->actor, view_of(s->c->box), view_of(s->ref), piece, close, &s->op, &e) < 0)
+	if (procs_input(s->c->core, &s->c->actor, view_of(s->c->box), view_of(s->ref), piece, close, &s->op,
+			&e) < 0)
 		rpc_fail(s->c, &e);
 }
 
@@ -273,8 +276,9 @@ static void feed(struct step *s, const struct wire_process_info *info)
 	if (s->to_pty && !info->pty)
 		fail(s, ERR_INTERNAL, "tty not assigned to process");
 	else if (!s->to_pty && info->pty)
-		fail(s, ERR_INTERNAL, s->close ? "cannot close stdin of a process with a tty"
-					       : "tty assigned to process, input should be written to the pty");
+		fail(s, ERR_INTERNAL,
+		     s->close ? "cannot close stdin of a process with a tty"
+			      : "tty assigned to process, input should be written to the pty");
 	else
 		push(s);
 }
@@ -368,16 +372,18 @@ static void stream_end(struct envd_call *c)
 /* The two streams of output are one message under two names. */
 const struct rpc_method envd_process_methods[] = {
 	{ "/process.Process/List", RPC_UNARY, &envd_list_request_msg, &envd_list_response_msg, list_all },
-	{ "/process.Process/Start", RPC_SERVER, &envd_start_request_msg, &envd_start_response_msg, envd_start },
-	{ "/process.Process/Connect", RPC_SERVER, &envd_connect_request_msg, &envd_start_response_msg, envd_connect },
+	{ "/process.Process/Start", RPC_SERVER, &envd_start_request_msg, &envd_start_response_msg,
+	  envd_start },
+	{ "/process.Process/Connect", RPC_SERVER, &envd_connect_request_msg, &envd_start_response_msg,
+	  envd_connect },
 	{ "/process.Process/Update", RPC_UNARY, &envd_update_request_msg, &envd_update_response_msg, update },
-	{ "/process.Process/StreamInput", RPC_CLIENT, &envd_stream_input_request_msg, &envd_stream_input_response_msg,
-	  stream_input, stream_end },
-	{ "/process.Process/SendInput", RPC_UNARY, &envd_send_input_request_msg, &envd_send_input_response_msg,
-	  send_input },
-	{ "/process.Process/SendSignal", RPC_UNARY, &envd_send_signal_request_msg, &envd_send_signal_response_msg,
-	  send_signal },
-	{ "/process.Process/CloseStdin", RPC_UNARY, &envd_close_stdin_request_msg, &envd_close_stdin_response_msg,
-	  close_stdin },
+	{ "/process.Process/StreamInput", RPC_CLIENT, &envd_stream_input_request_msg,
+	  &envd_stream_input_response_msg, stream_input, stream_end },
+	{ "/process.Process/SendInput", RPC_UNARY, &envd_send_input_request_msg,
+	  &envd_send_input_response_msg, send_input },
+	{ "/process.Process/SendSignal", RPC_UNARY, &envd_send_signal_request_msg,
+	  &envd_send_signal_response_msg, send_signal },
+	{ "/process.Process/CloseStdin", RPC_UNARY, &envd_close_stdin_request_msg,
+	  &envd_close_stdin_response_msg, close_stdin },
 	{ 0 },
 };

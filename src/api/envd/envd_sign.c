@@ -27,7 +27,8 @@ static struct view query(const struct http_exchange *x, const char *name)
 	return v.p ? v : VIEW("");
 }
 
-static void read_claim(const struct http_exchange *x, const struct core *core, const char *op, struct claim *ret)
+static void read_claim(const struct http_exchange *x, const struct core *core, const char *op,
+		       struct claim *ret)
 {
 	*ret = (struct claim){ .core = core,
 			       .path = query(x, "path"),

@@ -29,10 +29,10 @@ struct upload {
 	struct view path; /* of the query; p == NULL: each part has its own */
 	struct json_strmap metadata;
 	struct buf raw, plain;
-	bool last;     /* the body is complete */
+	bool last; /* the body is complete */
 	bool form, gzip, inflating, inflated;
-	bool writing;  /* a file is open */
-	bool ending;   /* and has all of its bytes: its answer is awaited */
+	bool writing;     /* a file is open */
+	bool ending;      /* and has all of its bytes: its answer is awaited */
 	struct view left; /* of the piece that is being written; within plain or the parser */
 	size_t taken;     /* of plain, to be dropped when that is written */
 	struct multipart parts;
@@ -251,7 +251,8 @@ static void put_entry(struct upload *u, const struct wire_file_info *info)
 	u->n_files++;
 }
 
-static void on_written(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_written(struct file_op *op, const struct wire_file_info *info, bool created,
+		       const struct err *e)
 {
 	struct upload *u = CONTAINER(op, struct upload, op);
 
@@ -313,11 +314,13 @@ static int read_metadata(struct upload *u, struct err *e)
 			continue;
 		key = view_skip(key, prefix);
 		if (key.n == 0 || key.n > METADATA_KEY || !is_printable(key) || !is_printable(value))
-			return err_set(e, ERR_INVALID, "metadata must be printable, with keys of 1 to %d bytes",
+			return err_set(e, ERR_INVALID,
+				       "metadata must be printable, with keys of 1 to %d bytes",
 				       METADATA_KEY);
 		bytes += key.n + value.n;
 		if (m->n == METADATA_N || bytes > METADATA_BYTES)
-			return err_set(e, ERR_INVALID, "metadata is larger than %d bytes or has more than %d keys",
+			return err_set(e, ERR_INVALID,
+				       "metadata is larger than %d bytes or has more than %d keys",
 				       METADATA_BYTES, METADATA_N);
 		m->keys[m->n] = key;
 		m->values[m->n++] = value;
@@ -348,7 +351,8 @@ static int read_type(struct upload *u, struct err *e)
 		u->path = VIEW_NONE;
 	u->form = view_eq_nocase(name, VIEW("multipart/form-data"));
 	if (!u->form && !view_eq_nocase(name, VIEW("application/octet-stream")))
-		return err_set(e, ERR_MEDIA_TYPE, "the body must be multipart/form-data or application/octet-stream");
+		return err_set(e, ERR_MEDIA_TYPE,
+			       "the body must be multipart/form-data or application/octet-stream");
 	if (!u->form && !u->path.p)
 		return err_set(e, ERR_INVALID, "path is needed");
 	if (!u->form)

@@ -110,8 +110,10 @@ static int add_rename(struct watch *w, const struct wire_file_event *ev)
 static int add_event(struct watch *w, const struct wire_file_event *ev)
 {
 	static const int32_t types[] = {
-		[WIRE_FILE_EVENT_CREATE] = ENVD_EVENT_TYPE_CREATE, [WIRE_FILE_EVENT_WRITE] = ENVD_EVENT_TYPE_WRITE,
-		[WIRE_FILE_EVENT_REMOVE] = ENVD_EVENT_TYPE_REMOVE, [WIRE_FILE_EVENT_CHMOD] = ENVD_EVENT_TYPE_CHMOD,
+		[WIRE_FILE_EVENT_CREATE] = ENVD_EVENT_TYPE_CREATE,
+		[WIRE_FILE_EVENT_WRITE] = ENVD_EVENT_TYPE_WRITE,
+		[WIRE_FILE_EVENT_REMOVE] = ENVD_EVENT_TYPE_REMOVE,
+		[WIRE_FILE_EVENT_CHMOD] = ENVD_EVENT_TYPE_CHMOD,
 	};
 
 	if (ev->kind == WIRE_FILE_EVENT_RENAME)
@@ -159,7 +161,8 @@ static void tell(struct watch *w, struct news *n, struct envd_entry_info *entry)
 	w->path = envd_clean(&c->arena, buf_view(&c->body)); /* which was put there for this */
 }
 
-static void on_looked(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_looked(struct file_op *op, const struct wire_file_info *info, bool created,
+		      const struct err *e)
 {
 	struct watch *w = CONTAINER(op, struct watch, look);
 	struct news *n = CONTAINER(w->queue.next, struct news, link);
@@ -188,8 +191,8 @@ static void tell_next(struct watch *w)
 			place.path = below(w, (struct view){ n->name, n->n });
 			w->look.ops = &look_ops;
 			w->look.detail = true;
-			w->looking = place.path.p &&
-				     files_stat(c->core, &c->actor, &place, &w->look, &e) >= 0;
+			w->looking =
+				place.path.p && files_stat(c->core, &c->actor, &place, &w->look, &e) >= 0;
 		}
 		if (!w->looking)
 			tell(w, n, NULL);
@@ -246,7 +249,9 @@ static void on_ended(struct file_op *op, const struct wire_file_info *info, bool
 		rpc_end(w->c);
 }
 
-static const struct file_ops watch_ops = { .on_started = on_started, .on_events = on_events, .done = on_ended };
+static const struct file_ops watch_ops = { .on_started = on_started,
+					   .on_events = on_events,
+					   .done = on_ended };
 
 static void on_writable(struct envd_call *c)
 {
@@ -258,13 +263,16 @@ static int check_dir(const struct wire_file_info *info, struct err *e)
 	int32_t type = info->type == WIRE_FILE_TYPE_SYMLINK ? info->resolved_type : info->type;
 
 	if (info->type == WIRE_FILE_TYPE_SYMLINK && !info->resolved.n)
-		return err_set(e, ERR_NOT_FOUND, "path not found: %.*s", VIEW_ARG(view_head(info->path, 120)));
+		return err_set(e, ERR_NOT_FOUND, "path not found: %.*s",
+			       VIEW_ARG(view_head(info->path, 120)));
 	if (type != WIRE_FILE_TYPE_DIRECTORY)
-		return err_set(e, ERR_INVALID, "path is not a directory: %.*s", VIEW_ARG(view_head(info->path, 120)));
+		return err_set(e, ERR_INVALID, "path is not a directory: %.*s",
+			       VIEW_ARG(view_head(info->path, 120)));
 	return 0;
 }
 
-static void on_dir(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *said)
+static void on_dir(struct file_op *op, const struct wire_file_info *info, bool created,
+		   const struct err *said)
 {
 	struct watch *w = CONTAINER(op, struct watch, look);
 	struct envd_call *c = w->c;
@@ -344,7 +352,8 @@ static void on_ready(void *arg, const struct watcher *made, const struct err *e)
 	rpc_reply(c, &reply);
 }
 
-static void on_dir_polled(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *said)
+static void on_dir_polled(struct file_op *op, const struct wire_file_info *info, bool created,
+			  const struct err *said)
 {
 	struct watch *w = CONTAINER(op, struct watch, look);
 	struct envd_call *c = w->c;

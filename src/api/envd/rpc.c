@@ -41,7 +41,8 @@ static void fail_unary(struct envd_call *c, const struct err *e)
 	struct buf b = BUF_INIT(4096);
 
 	connect_put_error(&b, e);
-	http_reply(c->x, connect_status(e->code), "application/json", buf_view(&b), envd_cors, ELEMS(envd_cors));
+	http_reply(c->x, connect_status(e->code), "application/json", buf_view(&b), envd_cors,
+		   ELEMS(envd_cors));
 	buf_done(&b);
 	envd_done(c);
 }
@@ -173,7 +174,8 @@ static void *decode(struct envd_call *c, struct view bytes, struct err *e)
 
 	if (c->type.codec == CONNECT_JSON)
 		/* No body at all is how some clients say {}. */
-		return msg && pb_json_read(m, bytes.n ? bytes : VIEW("{}"), &c->arena, msg, e) >= 0 ? msg : NULL;
+		return msg && pb_json_read(m, bytes.n ? bytes : VIEW("{}"), &c->arena, msg, e) >= 0 ? msg
+												    : NULL;
 	struct view copy = arena_view(&c->arena, bytes);
 	int r = msg && copy.p ? pb_decode(m, copy, PB_SKIP_UNKNOWN, &c->arena, msg) : -ENOMEM;
 	if (r >= 0)
@@ -321,7 +323,8 @@ static int read_head(struct envd_call *c, struct err *e)
 	struct view timeout = http_get_header(c->x, "connect-timeout-ms"),
 		    version = http_get_header(c->x, "connect-protocol-version"),
 		    ping = http_get_header(c->x, "keepalive-ping-interval"),
-		    coding = http_get_header(c->x, c->type.stream ? "connect-content-encoding" : "content-encoding");
+		    coding = http_get_header(c->x, c->type.stream ? "connect-content-encoding"
+								  : "content-encoding");
 	uint32_t seconds;
 
 	if (version.p && !view_is(version, "1"))
@@ -356,9 +359,9 @@ bool rpc_take(struct envd_call *c)
 		return true;
 	}
 	if (c->type.codec == CONNECT_NONE || c->type.stream != (c->method->kind != RPC_UNARY)) {
-		refuse(c, 415, "accept-post", c->method->kind == RPC_UNARY
-						      ? "application/json, application/proto"
-						      : "application/connect+json, application/connect+proto");
+		refuse(c, 415, "accept-post",
+		       c->method->kind == RPC_UNARY ? "application/json, application/proto"
+						    : "application/connect+json, application/connect+proto");
 		return true;
 	}
 	connect_reader_init(&c->reader, max);

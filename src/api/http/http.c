@@ -61,8 +61,11 @@ void http_begin(struct http_exchange *x, int status, const char *content_type, i
 	struct http_impl *i = http_impl_of(x);
 	if (i->finished || i->begun)
 		return;
-	begin(i, &(struct http_answer){ .status = status, .content_type = content_type,
-					.length = length < 0 ? -1 : length, .extra = extra, .n_extra = n_extra });
+	begin(i, &(struct http_answer){ .status = status,
+					.content_type = content_type,
+					.length = length < 0 ? -1 : length,
+					.extra = extra,
+					.n_extra = n_extra });
 }
 
 bool http_write(struct http_exchange *x, struct view data)
@@ -115,8 +118,11 @@ void http_reply(struct http_exchange *x, int status, const char *content_type, s
 		http_break(x); /* a second answer: the first one is not going to be right */
 		return;
 	}
-	begin(i, &(struct http_answer){ .status = status, .content_type = content_type,
-					.length = (int64_t)body.n, .extra = extra, .n_extra = n_extra,
+	begin(i, &(struct http_answer){ .status = status,
+					.content_type = content_type,
+					.length = (int64_t)body.n,
+					.extra = extra,
+					.n_extra = n_extra,
 					.whole = true });
 	if (body.n && !i->bodyless)
 		i->side->write(i, body);
@@ -132,8 +138,11 @@ bool http_upgrade(struct http_exchange *x, const char *protocol, const struct ht
 		return false;
 	i->begun = true;
 	i->left = -1;
-	i->side->upgrade(i, &(struct http_answer){ .status = 101, .length = -1, .upgrade = protocol,
-						   .extra = extra, .n_extra = n_extra });
+	i->side->upgrade(i, &(struct http_answer){ .status = 101,
+						   .length = -1,
+						   .upgrade = protocol,
+						   .extra = extra,
+						   .n_extra = n_extra });
 	return true;
 }
 
@@ -184,16 +193,26 @@ void http_impl_body(struct http_impl *i, struct view data, bool last)
 static enum err_code error_code(int status)
 {
 	switch (status) {
-	case 408: return ERR_TIMEOUT;
-	case 413: return ERR_TOO_LARGE;
-	case 414: return ERR_URI_TOO_LONG;
-	case 417: return ERR_EXPECTATION;
-	case 431: return ERR_HEAD_TOO_LARGE;
-	case 500: return ERR_INTERNAL;
-	case 501: return ERR_UNSUPPORTED;
-	case 503: return ERR_UNAVAILABLE;
-	case 505: return ERR_VERSION;
-	default: return ERR_BAD_REQUEST;
+	case 408:
+		return ERR_TIMEOUT;
+	case 413:
+		return ERR_TOO_LARGE;
+	case 414:
+		return ERR_URI_TOO_LONG;
+	case 417:
+		return ERR_EXPECTATION;
+	case 431:
+		return ERR_HEAD_TOO_LARGE;
+	case 500:
+		return ERR_INTERNAL;
+	case 501:
+		return ERR_UNSUPPORTED;
+	case 503:
+		return ERR_UNAVAILABLE;
+	case 505:
+		return ERR_VERSION;
+	default:
+		return ERR_BAD_REQUEST;
 	}
 }
 

@@ -22,7 +22,7 @@
 
 #define HTTP_ORIGIN       24
 #define HTTP_ORIGIN_CONNS 128
-#define HTTP_REQUEST_ID 72 /* a UUID and more, with its NUL */
+#define HTTP_REQUEST_ID   72 /* a UUID and more, with its NUL */
 
 struct http_exchange;
 
@@ -34,25 +34,25 @@ struct http_ops {
 
 struct http_exchange {
 	/* the request; views live as long as the exchange */
-	struct view method;      /* "GET" */
-	struct view path;        /* as sent, still percent-encoded, begins with '/'; "*" for OPTIONS only */
-	struct view query;       /* without '?', may be empty */
-	struct view host;        /* Host or :authority */
-	struct view peer;        /* the client's address, as text; may be empty */
-	struct view origin;      /* of a connection that was adopted; else empty */
+	struct view method; /* "GET" */
+	struct view path;   /* as sent, still percent-encoded, begins with '/'; "*" for OPTIONS only */
+	struct view query;  /* without '?', may be empty */
+	struct view host;   /* Host or :authority */
+	struct view peer;   /* the client's address, as text; may be empty */
+	struct view origin; /* of a connection that was adopted; else empty */
 	const struct http_header *headers;
 	size_t n_headers;
-	int64_t content_length;  /* -1: unknown (chunked or HTTP/2 without it); 0: no body */
+	int64_t content_length; /* -1: unknown (chunked or HTTP/2 without it); 0: no body */
 	bool tls;
-	uint8_t version;         /* 10, 11 or 20 */
+	uint8_t version;                  /* 10, 11 or 20 */
 	char request_id[HTTP_REQUEST_ID]; /* from X-Request-Id where it is sane, else made */
-	struct arena *arena;     /* of the exchange */
+	struct arena *arena;              /* of the exchange */
 
 	/* the dialect's */
 	const struct http_ops *ops;
 	void *ctx;
-	bool patient;            /* the body may take as long as it likes: somebody is typing it */
-	bool eof_aborts;         /* a client that half-closes is gone: for answers without an end in sight */
+	bool patient;    /* the body may take as long as it likes: somebody is typing it */
+	bool eof_aborts; /* a client that half-closes is gone: for answers without an end in sight */
 	struct loop *loop;
 };
 
@@ -90,13 +90,13 @@ void http_body_resume(struct http_exchange *x);
 struct http_server;
 
 struct http_limits {
-	uint32_t head_bytes;      /* 32 KiB: request line and headers */
-	uint32_t headers;         /* 100 */
-	uint32_t idle_ms;         /* keep-alive without a request: 75 s */
-	uint32_t head_ms;         /* first byte to the end of the head: 10 s */
-	uint32_t stall_ms;        /* body (while no answer has begun) or answer without progress: 60 s */
-	uint32_t connections;     /* 4096 */
-	uint32_t streams;         /* concurrent HTTP/2 streams a connection: 128 */
+	uint32_t head_bytes;  /* 32 KiB: request line and headers */
+	uint32_t headers;     /* 100 */
+	uint32_t idle_ms;     /* keep-alive without a request: 75 s */
+	uint32_t head_ms;     /* first byte to the end of the head: 10 s */
+	uint32_t stall_ms;    /* body (while no answer has begun) or answer without progress: 60 s */
+	uint32_t connections; /* 4096 */
+	uint32_t streams;     /* concurrent HTTP/2 streams a connection: 128 */
 };
 
 struct http_config {

@@ -11,7 +11,7 @@
 #include "fd.h"
 #include "poison.h"
 
-#define LINGER_MS 2000
+#define LINGER_MS    2000
 #define LINGER_BYTES (64u << 20) /* so that whoever sends all of a refused upload first reads the answer */
 
 static void linger_on(struct http_conn *c)
@@ -170,8 +170,10 @@ static const struct http_driver hello_driver = {
 
 static void name_peer(struct http_conn *c, const struct sockaddr *peer)
 {
-	const void *address = peer->sa_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr
-							  : &((const struct sockaddr_in *)(const void *)peer)->sin_addr;
+	const void *address =
+		peer->sa_family == AF_INET6
+			? (const void *)&((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr
+			: &((const struct sockaddr_in *)(const void *)peer)->sin_addr;
 
 	if ((peer->sa_family != AF_INET && peer->sa_family != AF_INET6) ||
 	    !inet_ntop(peer->sa_family, address, c->peer, sizeof(c->peer)))

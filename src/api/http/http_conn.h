@@ -16,8 +16,8 @@ struct http_driver {
 	void (*on_kick)(struct http_conn *c);     /* after http_conn_kick */
 	void (*on_deadline)(struct http_conn *c); /* the time limit has passed */
 	bool (*is_idle)(const struct http_conn *c);
-	void (*abort)(struct http_conn *c);       /* the connection is gone: tell the dialects */
-	void (*free)(struct http_conn *c);        /* the driver's state */
+	void (*abort)(struct http_conn *c); /* the connection is gone: tell the dialects */
+	void (*free)(struct http_conn *c);  /* the driver's state */
 };
 
 struct http_conn {
@@ -33,14 +33,15 @@ struct http_conn {
 	uint64_t deadline_ms; /* 0: none */
 	uint64_t dropped;     /* bytes read and forgotten while lingering */
 	bool lingering;
-	bool dead;            /* closed; waits for the end of the batch */
+	bool dead; /* closed; waits for the end of the batch */
 	bool kicked;
 	char peer[INET6_ADDRSTRLEN]; /* "" where there is no address */
 	char origin[HTTP_ORIGIN];    /* "" unless it was adopted */
 };
 
 /* Takes the fd. origin: "" or whose it is, and then there is no TLS. */
-int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, const char *origin) _must_check_;
+int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
+		  const char *origin) _must_check_;
 /* Closes now, aborts what is going on, frees at the end of the batch. */
 void http_conn_close(struct http_conn *c);
 /* The same so that the peer sees a cut, not an end. */

@@ -17,7 +17,7 @@
 #include "poison.h"
 
 #define TRAILERS_MAX 4096
-#define ROUNDS 8 /* of on_writable before other connections get their turn */
+#define ROUNDS       8 /* of on_writable before other connections get their turn */
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -35,22 +35,22 @@ struct http_h1 {
 	struct http_room *room; /* NULL while idle */
 	struct http_impl i;
 	struct http1_request req;
-	struct buf trailers;    /* of the answer, as lines */
+	struct buf trailers; /* of the answer, as lines */
 	struct http1_body body;
 	enum h1_state state;
-	size_t start, end;      /* what has been read and not used, in room->in */
-	size_t base;            /* where the body is read to */
-	uint64_t since_ms;      /* when a head began */
-	uint64_t dropped;       /* bytes of a body that nobody wants */
-	bool sniffed;           /* it is not HTTP/2 */
-	bool busy;              /* h1_run is on the stack */
-	bool eof;               /* the client has half-closed */
-	bool close;             /* after this answer */
-	bool linger;            /* the client may still be sending */
+	size_t start, end; /* what has been read and not used, in room->in */
+	size_t base;       /* where the body is read to */
+	uint64_t since_ms; /* when a head began */
+	uint64_t dropped;  /* bytes of a body that nobody wants */
+	bool sniffed;      /* it is not HTTP/2 */
+	bool busy;         /* h1_run is on the stack */
+	bool eof;          /* the client has half-closed */
+	bool close;        /* after this answer */
+	bool linger;       /* the client may still be sending */
 	bool broken;
-	bool throttled;         /* pipelined requests wait until answers have left */
-	bool waits;             /* the client wants a 100 before it sends the body */
-	bool chunked;           /* the answer */
+	bool throttled; /* pipelined requests wait until answers have left */
+	bool waits;     /* the client wants a 100 before it sends the body */
+	bool chunked;   /* the answer */
 };
 
 static struct http_h1 *h1_of(struct http_impl *i)
@@ -102,11 +102,15 @@ static void h1_begin(struct http_impl *i, const struct http_answer *a)
 	h->chunked = length == HTTP1_LENGTH_CHUNKED;
 	if (h1_queued(h) == 0)
 		http_conn_progress(h->c);
-	(void)!http1_write_head(&h->room->out, &(struct http1_answer){
-		.status = a->status, .length = length, .content_type = a->content_type,
-		.date = http_server_date(h->c->server), .request_id = view_of(i->x.request_id),
-		.version = i->x.version, .keep_alive = !h->close,
-		.extra = a->extra, .n_extra = a->n_extra });
+	(void)!http1_write_head(&h->room->out, &(struct http1_answer){ .status = a->status,
+								       .length = length,
+								       .content_type = a->content_type,
+								       .date = http_server_date(h->c->server),
+								       .request_id = view_of(i->x.request_id),
+								       .version = i->x.version,
+								       .keep_alive = !h->close,
+								       .extra = a->extra,
+								       .n_extra = a->n_extra });
 	h1_kick(h);
 }
 
@@ -159,10 +163,14 @@ static void h1_upgrade(struct http_impl *i, const struct http_answer *a)
 	h->chunked = false;
 	if (h1_queued(h) == 0)
 		http_conn_progress(h->c);
-	(void)!http1_write_head(&h->room->out, &(struct http1_answer){
-		.status = a->status, .length = HTTP1_LENGTH_NONE, .date = http_server_date(h->c->server),
-		.request_id = view_of(i->x.request_id), .version = i->x.version, .upgrade = a->upgrade,
-		.extra = a->extra, .n_extra = a->n_extra });
+	(void)!http1_write_head(&h->room->out, &(struct http1_answer){ .status = a->status,
+								       .length = HTTP1_LENGTH_NONE,
+								       .date = http_server_date(h->c->server),
+								       .request_id = view_of(i->x.request_id),
+								       .version = i->x.version,
+								       .upgrade = a->upgrade,
+								       .extra = a->extra,
+								       .n_extra = a->n_extra });
 	h1_kick(h);
 }
 
@@ -211,9 +219,12 @@ static bool h1_refuse(struct http_h1 *h, int status, const char *why)
 	s->stats.bad_requests++;
 	http_server_request_id(s, VIEW_NONE, id);
 	http_impl_error(&body, status, why, id);
-	(void)!http1_write_head(&h->room->out, &(struct http1_answer){
-		.status = status, .length = (int64_t)buf_len(&body), .content_type = "application/json",
-		.date = http_server_date(s), .request_id = view_of(id), .version = 11 });
+	(void)!http1_write_head(&h->room->out, &(struct http1_answer){ .status = status,
+								       .length = (int64_t)buf_len(&body),
+								       .content_type = "application/json",
+								       .date = http_server_date(s),
+								       .request_id = view_of(id),
+								       .version = 11 });
 	buf_add(&h->room->out, buf_view(&body));
 	buf_done(&body);
 	http_conn_progress(h->c);
@@ -245,10 +256,19 @@ static void h1_fill_exchange(struct http_h1 *h)
 {
 	struct http_server *s = h->c->server;
 	h->i = (struct http_impl){
-		.x = { .method = h->req.method, .path = h->req.path, .query = h->req.query,
-		       .host = h->req.host, .peer = view_of(h->c->peer), .origin = view_of(h->c->origin), .headers = h->req.headers, .n_headers = h->req.n_headers,
-		       .content_length = h->req.content_length, .tls = h->c->t.tls != NULL,
-		       .version = h->req.version, .arena = &h->room->arena, .loop = s->loop },
+		.x = { .method = h->req.method,
+		       .path = h->req.path,
+		       .query = h->req.query,
+		       .host = h->req.host,
+		       .peer = view_of(h->c->peer),
+		       .origin = view_of(h->c->origin),
+		       .headers = h->req.headers,
+		       .n_headers = h->req.n_headers,
+		       .content_length = h->req.content_length,
+		       .tls = h->c->t.tls != NULL,
+		       .version = h->req.version,
+		       .arena = &h->room->arena,
+		       .loop = s->loop },
 		.side = &h1_side,
 		.is_head = view_is(h->req.method, "HEAD"),
 	};
@@ -493,7 +513,8 @@ static void h1_settle(struct http_h1 *h)
 {
 	struct http_conn *c = h->c;
 	if (h->state == H1_FLUSH && h1_queued(h) == 0) {
-		/* Behind an answer that fills the socket's buffer: without it the client would take that for cut off. */
+		/* Behind an answer that fills the socket's buffer: without it the client would take that for
+		 * cut off. */
 		if (http_transport_notify(&c->t) == -EAGAIN) {
 			http_conn_want(c, false, true);
 			http_conn_deadline(c, c->progress_ms + c->server->cfg.limits.stall_ms);

@@ -19,8 +19,8 @@
 #include "poison.h"
 
 #define CONN_WINDOW (2 * 1024 * 1024)
-#define SEND_AHEAD (64u * 1024) /* bytes taken from libnghttp2 before they are sent */
-#define ROUNDS 8                /* of sending before other connections get their turn */
+#define SEND_AHEAD  (64u * 1024) /* bytes taken from libnghttp2 before they are sent */
+#define ROUNDS      8            /* of sending before other connections get their turn */
 
 /* ---- libnghttp2's callbacks ---- */
 
@@ -131,7 +131,7 @@ static int h2_send(struct http_h2 *h)
 static bool h2_wake(struct http_h2 *h)
 {
 	bool any = false;
-	LIST_EACH(it, &h->streams) {
+	LIST_EACH (it, &h->streams) {
 		struct http_h2_stream *st = CONTAINER(it, struct http_h2_stream, link);
 		struct http_impl *i = &st->i;
 		if (i->finished || !i->blocked || buf_len(&st->out) > HTTP_LOW_WATER)
@@ -152,7 +152,7 @@ static uint64_t h2_deadline(const struct http_h2 *h)
 		first = h->c->progress_ms + l->stall_ms;
 	else if (list_empty(&h->streams))
 		first = h->c->progress_ms + l->idle_ms;
-	LIST_EACH(it, &h->streams) {
+	LIST_EACH (it, &h->streams) {
 		uint64_t at = http_h2_stream_deadline(CONTAINER(it, struct http_h2_stream, link));
 		if (at && (!first || at < first))
 			first = at;
@@ -162,7 +162,7 @@ static uint64_t h2_deadline(const struct http_h2 *h)
 
 static void h2_bury(struct http_h2 *h)
 {
-	LIST_EACH(it, &h->gone)
+	LIST_EACH (it, &h->gone)
 		http_h2_stream_free(CONTAINER(it, struct http_h2_stream, link));
 }
 
@@ -172,7 +172,7 @@ static void h2_run(struct http_h2 *h)
 	struct http_conn *c = h->c;
 	int r;
 	h->busy = true;
-	LIST_EACH(it, &h->streams)
+	LIST_EACH (it, &h->streams)
 		http_h2_stream_deliver(CONTAINER(it, struct http_h2_stream, link));
 	r = h2_send(h);
 	if (r >= 0 && h2_wake(h))
@@ -257,7 +257,7 @@ static void h2_on_deadline(struct http_conn *c)
 		http_conn_reset(c);
 		return;
 	}
-	LIST_EACH(it, &h->streams) {
+	LIST_EACH (it, &h->streams) {
 		struct http_h2_stream *st = CONTAINER(it, struct http_h2_stream, link);
 		uint64_t at = http_h2_stream_deadline(st);
 		if (at && at <= now)
@@ -277,7 +277,7 @@ static bool h2_is_idle(const struct http_conn *c)
 static void h2_abort(struct http_conn *c)
 {
 	struct http_h2 *h = c->state;
-	LIST_EACH(it, &h->streams)
+	LIST_EACH (it, &h->streams)
 		http_impl_abort(&CONTAINER(it, struct http_h2_stream, link)->i);
 }
 
@@ -285,7 +285,7 @@ static void h2_free(struct http_conn *c)
 {
 	struct http_h2 *h = c->state;
 	nghttp2_session_del(h->session);
-	LIST_EACH(it, &h->streams)
+	LIST_EACH (it, &h->streams)
 		http_h2_stream_free(CONTAINER(it, struct http_h2_stream, link));
 	h2_bury(h);
 	buf_done(&h->out);
@@ -321,7 +321,11 @@ static int greet(struct http_h2 *h)
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, l->head_bytes },
 	};
 	const struct h2_session_setup setup = {
-		.calls = &calls, .arg = h, .window = CONN_WINDOW, .settings = ours, .n_settings = ELEMS(ours),
+		.calls = &calls,
+		.arg = h,
+		.window = CONN_WINDOW,
+		.settings = ours,
+		.n_settings = ELEMS(ours),
 	};
 
 	h->budget = H2_BUDGET(200, 20);

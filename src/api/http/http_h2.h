@@ -31,15 +31,15 @@ struct http_h2_stream {
 	struct buf in, out;
 	struct http_header *trailers;
 	size_t n_trailers;
-	size_t dropped;       /* of a body that nobody wants */
+	size_t dropped; /* of a body that nobody wants */
 	uint64_t progress_ms;
-	bool head_done;       /* the exchange has begun */
-	bool too_large;       /* the head */
-	bool end_in;          /* the peer has sent all */
-	bool last_given;      /* on_body(last) */
-	bool ended;           /* the dialect has given all */
-	bool end_out;         /* and it has been sent */
-	bool deferred;        /* libnghttp2 waits for bytes of the answer */
+	bool head_done;  /* the exchange has begun */
+	bool too_large;  /* the head */
+	bool end_in;     /* the peer has sent all */
+	bool last_given; /* on_body(last) */
+	bool ended;      /* the dialect has given all */
+	bool end_out;    /* and it has been sent */
+	bool deferred;   /* libnghttp2 waits for bytes of the answer */
 };
 
 static inline uint64_t http_h2_now(const struct http_h2 *h)

@@ -29,8 +29,10 @@ void http_h2_stream_reset(struct http_h2_stream *st, uint32_t code)
 
 static nghttp2_nv nv_of(struct view name, struct view value)
 {
-	return (nghttp2_nv){ .name = (uint8_t *)(uintptr_t)name.p, .namelen = name.n,
-			     .value = (uint8_t *)(uintptr_t)value.p, .valuelen = value.n };
+	return (nghttp2_nv){ .name = (uint8_t *)(uintptr_t)name.p,
+			     .namelen = name.n,
+			     .value = (uint8_t *)(uintptr_t)value.p,
+			     .valuelen = value.n };
 }
 
 /* ---- the answer, as libnghttp2 asks for it ---- */
@@ -146,7 +148,8 @@ static void h2_trailers(struct http_impl *i, const struct http_header *t, size_t
 	st->n_trailers = 0;
 	st->trailers = arena_array(&st->arena, n, sizeof(*t));
 	for (size_t k = 0; st->trailers && k < n; k++) {
-		struct http_header h = { arena_view(&st->arena, t[k].name), arena_view(&st->arena, t[k].value) };
+		struct http_header h = { arena_view(&st->arena, t[k].name),
+					 arena_view(&st->arena, t[k].value) };
 		if (h.name.p && h.value.p && http1_is_header(h))
 			st->trailers[st->n_trailers++] = h;
 	}
@@ -392,4 +395,3 @@ uint64_t http_h2_stream_deadline(const struct http_h2_stream *st)
 	bool gives = !st->end_in && (st->i.finished || (!st->i.paused && !st->i.begun && !st->i.x.patient));
 	return takes || gives ? st->progress_ms + l->stall_ms : 0;
 }
-

@@ -11,10 +11,10 @@
 #include "http.h"
 
 #define HTTP_HIGH_WATER (256u * 1024) /* queued answer bytes at which http_write says stop */
-#define HTTP_LOW_WATER (HTTP_HIGH_WATER / 2)
-#define HTTP_DRAIN_MAX (64u * 1024)   /* of a body that nobody wants any more */
-#define HTTP_ARENA_MAX (16u * 1024 * 1024)
-#define HTTP_OUT_MAX (1u << 30)       /* of one answer that is waiting to be sent */
+#define HTTP_LOW_WATER  (HTTP_HIGH_WATER / 2)
+#define HTTP_DRAIN_MAX  (64u * 1024) /* of a body that nobody wants any more */
+#define HTTP_ARENA_MAX  (16u * 1024 * 1024)
+#define HTTP_OUT_MAX    (1u << 30) /* of one answer that is waiting to be sent */
 
 struct http_impl;
 
@@ -24,7 +24,7 @@ struct http_answer {
 	int64_t length; /* -1: unknown */
 	const struct http_header *extra;
 	size_t n_extra;
-	bool whole;     /* http_reply: the dialect reads no more of the body */
+	bool whole;          /* http_reply: the dialect reads no more of the body */
 	const char *upgrade; /* to this protocol, or NULL */
 };
 
@@ -60,7 +60,8 @@ static inline struct http_impl *http_impl_of(struct http_exchange *x)
 /* The dialect is told once that the exchange is over. */
 void http_impl_abort(struct http_impl *i);
 /* Gives a piece of the body to the dialect; nothing once it has finished. */
-/* A body that nobody took: it may be a secret that came with a wrong key, and lies in a buffer that lives on. */
+/* A body that nobody took: it may be a secret that came with a wrong key, and lies in a buffer that lives on.
+ */
 void http_impl_wipe(struct view data);
 void http_impl_body(struct http_impl *i, struct view data, bool last);
 /* The JSON body of an error that the server itself makes; `message` is a literal. */

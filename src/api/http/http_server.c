@@ -21,10 +21,10 @@
 #include "poison.h"
 
 #define ACCEPT_BATCH 32
-#define RETRY_MS 100
-#define SPARE_ROOMS 16
-#define KEEP_ARENA (64u * 1024)
-#define BODY_WINDOW (64u * 1024)
+#define RETRY_MS     100
+#define SPARE_ROOMS  16
+#define KEEP_ARENA   (64u * 1024)
+#define BODY_WINDOW  (64u * 1024)
 
 struct listener {
 	struct list link;
@@ -34,7 +34,7 @@ struct listener {
 
 static void listeners_want(struct http_server *s, uint32_t events)
 {
-	LIST_EACH(it, &s->listeners) {
+	LIST_EACH (it, &s->listeners) {
 		struct listener *l = CONTAINER(it, struct listener, link);
 		/* Cannot fail for a registered fd; if it does, accepting goes on as it was. */
 		(void)!loop_io_want(&l->io, events);
@@ -60,7 +60,7 @@ static bool is_full(const struct http_server *s)
 static struct http_conn *longest_idle(struct http_server *s)
 {
 	struct http_conn *oldest = NULL;
-	LIST_EACH(it, &s->conns) {
+	LIST_EACH (it, &s->conns) {
 		struct http_conn *c = CONTAINER(it, struct http_conn, link);
 		if (http_conn_is_idle(c) && (!oldest || c->progress_ms < oldest->progress_ms))
 			oldest = c;
@@ -112,8 +112,12 @@ void http_server_conn_gone(struct http_server *s)
 
 static void limits_default(struct http_limits *l)
 {
-	static const struct http_limits d = { .head_bytes = 32 * 1024, .headers = 100, .idle_ms = 75000,
-					      .head_ms = 10000, .stall_ms = 60000, .connections = 4096,
+	static const struct http_limits d = { .head_bytes = 32 * 1024,
+					      .headers = 100,
+					      .idle_ms = 75000,
+					      .head_ms = 10000,
+					      .stall_ms = 60000,
+					      .connections = 4096,
 					      .streams = 128 };
 	l->head_bytes = l->head_bytes ? l->head_bytes : d.head_bytes;
 	l->headers = l->headers ? l->headers : d.headers;
@@ -151,10 +155,8 @@ static void tune(int fd)
 	static const struct {
 		int level, name, value;
 	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, 15 },
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },   { SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 }, { IPPROTO_TCP, TCP_KEEPINTVL, 15 },
 		{ IPPROTO_TCP, TCP_KEEPCNT, 4 },
 	};
 	for (size_t i = 0; i < ELEMS(options); i++)
@@ -185,7 +187,7 @@ static bool has_too_many(const struct http_server *s, const char *origin)
 {
 	unsigned adopted = 0, same = 0;
 
-	LIST_EACH(it, &s->conns) {
+	LIST_EACH (it, &s->conns) {
 		const char *of = CONTAINER(it, struct http_conn, link)->origin;
 		adopted += of[0] != 0;
 		same += of[0] && strcmp(of, origin) == 0;
@@ -208,7 +210,7 @@ void http_server_adopt(struct http_server *s, int fd, const char *origin)
 
 void http_server_stop_listening(struct http_server *s)
 {
-	LIST_EACH(it, &s->listeners) {
+	LIST_EACH (it, &s->listeners) {
 		struct listener *l = CONTAINER(it, struct listener, link);
 		int fd = l->io.fd;
 		loop_io_stop(&l->io);

@@ -30,9 +30,9 @@ struct http_server {
 	struct loop_timer retry; /* accepting again after a shortage of fds or memory */
 	struct http_room *rooms; /* spare ones */
 	size_t n_rooms;
-	char *scratch;           /* HTTP_SCRATCH bytes, made with the first HTTP/2 connection */
+	char *scratch; /* HTTP_SCRATCH bytes, made with the first HTTP/2 connection */
 
-	uint64_t date_s;         /* the monotonic second for which `date` holds */
+	uint64_t date_s; /* the monotonic second for which `date` holds */
 	char date[HTTP1_DATE_SIZE];
 	char id_prefix[9];
 	uint64_t id_next;

@@ -99,7 +99,8 @@ static BIO_METHOD *make_bio(void)
 
 static int configure(SSL_CTX *ctx, const char *cert, const char *key, struct err *e)
 {
-	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT | SSL_OP_CIPHER_SERVER_PREFERENCE);
+	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT |
+					 SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 				      SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_alpn_select_cb(ctx, choose_alpn, NULL);
@@ -108,7 +109,8 @@ static int configure(SSL_CTX *ctx, const char *cert, const char *key, struct err
 		set_error(e, "certificate", cert);
 		return -1;
 	}
-	if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ctx) != 1) {
+	if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 ||
+	    SSL_CTX_check_private_key(ctx) != 1) {
 		set_error(e, "key", key);
 		return -1;
 	}
@@ -140,15 +142,16 @@ struct tls_server *tls_server_new(const char *cert_pem_file, const char *key_pem
 static int choose_certificate(SSL *ssl, int *alert, void *arg)
 {
 	struct tls_server *s = arg;
-	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name), *dot = name ? strchr(name, '.') : NULL;
+	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name),
+		   *dot = name ? strchr(name, '.') : NULL;
 
 	if (dot && strcasecmp(dot + 1, s->domain) == 0)
 		SSL_set_SSL_CTX(ssl, s->wild);
 	return SSL_TLSEXT_ERR_OK;
 }
 
-int tls_server_add(struct tls_server *s, const char *domain, const char *cert_pem_file, const char *key_pem_file,
-		   struct err *e)
+int tls_server_add(struct tls_server *s, const char *domain, const char *cert_pem_file,
+		   const char *key_pem_file, struct err *e)
 {
 	s->wild = SSL_CTX_new(TLS_server_method());
 	s->domain = strdup(domain);

@@ -11,10 +11,11 @@
 struct tls_server;
 struct tls_conn;
 
-struct tls_server *tls_server_new(const char *cert_pem_file, const char *key_pem_file, struct err *e) _must_check_;
+struct tls_server *tls_server_new(const char *cert_pem_file, const char *key_pem_file,
+				  struct err *e) _must_check_;
 /* Another certificate, for names of one label before `domain`; others get the first. */
-int tls_server_add(struct tls_server *s, const char *domain, const char *cert_pem_file, const char *key_pem_file,
-		   struct err *e) _must_check_;
+int tls_server_add(struct tls_server *s, const char *domain, const char *cert_pem_file,
+		   const char *key_pem_file, struct err *e) _must_check_;
 void tls_server_free(struct tls_server *s);
 
 /* Does not take the fd. */

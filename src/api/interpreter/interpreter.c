@@ -139,8 +139,9 @@ struct view interpreter_language(struct view name)
 {
 	static const struct {
 		const char *said, *meant;
-	} names[] = { { "py", "python" }, { "python3", "python" }, { "python", "python" }, { "js", "javascript" },
-		      { "javascript", "javascript" }, { "bash", "bash" }, { "sh", "bash" } };
+	} names[] = { { "py", "python" },     { "python3", "python" },        { "python", "python" },
+		      { "js", "javascript" }, { "javascript", "javascript" }, { "bash", "bash" },
+		      { "sh", "bash" } };
 
 	for (size_t i = 0; i < ELEMS(names); i++)
 		if (view_eq_nocase(name, view_of(names[i].said)))
@@ -203,7 +204,8 @@ static void let_go(struct interpreter_req *r)
 }
 
 static struct asking *asking(struct interpreter_req *r,
-			     void (*done)(struct context_op *, const struct context_info *, size_t, const struct err *))
+			     void (*done)(struct context_op *, const struct context_info *, size_t,
+					  const struct err *))
 {
 	struct asking *k = interpreter_own(r, sizeof(*k), let_go);
 
@@ -367,7 +369,8 @@ static bool fits(struct view path, const char *start, const char *after, struct 
 	*ret_id = VIEW_NONE;
 	if (!after)
 		return view_is(path, start);
-	if (path.n <= head + tail || memcmp(path.p, start, head) != 0 || memcmp(path.p + path.n - tail, after, tail) != 0)
+	if (path.n <= head + tail || memcmp(path.p, start, head) != 0 ||
+	    memcmp(path.p + path.n - tail, after, tail) != 0)
 		return false;
 	*ret_id = view_head(view_skip(path, head), path.n - head - tail);
 	return !memchr(ret_id->p, '/', ret_id->n);
@@ -393,8 +396,8 @@ static void on_abort(struct http_exchange *x)
 
 static const struct http_ops ops = { .on_body = on_body, .on_abort = on_abort };
 
-static void begin(struct interpreter *v, struct http_exchange *x, const struct plane_target *t, struct view id,
-		  void (*handle)(struct interpreter_req *r))
+static void begin(struct interpreter *v, struct http_exchange *x, const struct plane_target *t,
+		  struct view id, void (*handle)(struct interpreter_req *r))
 {
 	uint64_t max = core_config(v->core)->max.body_bytes;
 	struct interpreter_req *r = calloc(1, sizeof(*r));
@@ -441,6 +444,6 @@ void interpreter_serve(struct http_exchange *x, const struct plane_target *t, vo
 			begin(arg, x, t, id, routes[i].handle);
 		return;
 	}
-	http_reply(x, path ? 405 : 404, "text/plain; charset=utf-8", path ? VIEW("Method Not Allowed") : VIEW("Not Found"),
-		   NULL, 0);
+	http_reply(x, path ? 405 : 404, "text/plain; charset=utf-8",
+		   path ? VIEW("Method Not Allowed") : VIEW("Not Found"), NULL, 0);
 }

@@ -29,7 +29,7 @@ struct interpreter_req {
 	struct buf body;
 	struct arena arena; /* of the parsed body, and of what is made from it */
 	struct json_strmap env;
-	struct view cwd; /* where contexts are made, when nobody says */
+	struct view cwd;                            /* where contexts are made, when nobody says */
 	void (*on_gone)(struct interpreter_req *r); /* the client went away, or the answer is there: let go */
 	void *own;
 };

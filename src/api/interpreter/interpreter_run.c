@@ -137,7 +137,7 @@ static void on_output(struct context_run *run, unsigned channel, struct view dat
 
 static void put_member(struct json_out *o, const struct json_member *m)
 {
-	static const char *const formats[] = { "text", "html", "markdown",   "svg",  "png",   "jpeg", "pdf",
+	static const char *const formats[] = { "text",  "html", "markdown",   "svg",  "png",   "jpeg", "pdf",
 					       "latex", "json", "javascript", "data", "chart", "extra" };
 
 	for (size_t i = 0; i < ELEMS(formats); i++)
@@ -225,7 +225,9 @@ static void on_writable(struct http_exchange *x)
 	contexts_resume(&k->run);
 }
 
-static const struct http_ops streamed_ops = { .on_body = on_body, .on_abort = on_abort, .on_writable = on_writable };
+static const struct http_ops streamed_ops = { .on_body = on_body,
+					      .on_abort = on_abort,
+					      .on_writable = on_writable };
 
 #define AT(f) .offset = offsetof(struct context_code, f)
 static const struct json_field fields[] = {

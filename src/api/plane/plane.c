@@ -174,10 +174,12 @@ static bool has_ticket(struct plane *p, const struct http_exchange *x, const str
 		return ports_ticket_fits(p->core, b, name->port, name->ticket);
 	if (!name->by_host || !is_own_page(x))
 		return false;
-	/* Any of them: a page of another box can set one of this name for the whole domain, which must not hide ours. */
+	/* Any of them: a page of another box can set one of this name for the whole domain, which must not
+	 * hide ours. */
 	for (size_t i = 0; i < x->n_headers; i++) {
 		struct view ticket, rest = x->headers[i].value;
-		while (view_is(x->headers[i].name, "cookie") && (ticket = proxy_head_cookie(&rest, PROXY_HEAD_COOKIE)).p)
+		while (view_is(x->headers[i].name, "cookie") &&
+		       (ticket = proxy_head_cookie(&rest, PROXY_HEAD_COOKIE)).p)
 			if (ports_ticket_fits(p->core, b, name->port, ticket))
 				return true;
 	}

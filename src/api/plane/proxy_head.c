@@ -220,12 +220,14 @@ static bool passes(struct http_header h, struct view prefix)
 	static const char *const orders[] = { "x-accel-redirect", "x-sendfile", "x-lighttpd-send-file",
 					      "x-reproxy-url", "x-reproxy-file" };
 	/* On our own origin also these. */
-	static const char *const ours[] = { "set-cookie",      "service-worker-allowed", "referrer-policy",
-					    "www-authenticate", "nel",			  "report-to",
-					    "reporting-endpoints", "accept-ch",		  "critical-ch",
-					    "origin-trial",    "set-login" };
+	static const char *const ours[] = {
+		"set-cookie", "service-worker-allowed", "referrer-policy", "www-authenticate", "nel",
+		"report-to",  "reporting-endpoints",    "accept-ch",       "critical-ch",      "origin-trial",
+		"set-login"
+	};
 
-	if (ONE_OF(h.name, hop) || ONE_OF(h.name, beyond) || ONE_OF(h.name, orders) || http1_write_is_framing(h.name))
+	if (ONE_OF(h.name, hop) || ONE_OF(h.name, beyond) || ONE_OF(h.name, orders) ||
+	    http1_write_is_framing(h.name))
 		return false;
 	if (prefix.n)
 		return !ONE_OF(h.name, ours);

@@ -88,8 +88,10 @@ static void test_pipelining_mixed(void **state)
 	for (int i = 0; i < 40; i++) {
 		buf_printf(&out, "GET /later?i=a%d HTTP/1.1\r\n" HOST "\r\n", i);
 		buf_printf(&out, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3000\r\n\r\n%03000d", i);
-		buf_printf(&out, "POST /n?i=c%d HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
-				 "5\r\nhello\r\n0\r\n\r\n", i);
+		buf_printf(&out,
+			   "POST /n?i=c%d HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+			   "5\r\nhello\r\n0\r\n\r\n",
+			   i);
 	}
 	http_rig_send_bytes(fd, out.p, out.n);
 	for (int i = 0; i < 40; i++) {
@@ -125,13 +127,15 @@ static void test_expect(void **state)
 	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	char got[sizeof(go_on)] = { 0 };
 	int fd = http_rig_connect(&rig);
-	http_rig_send(fd, "POST /later?i=x HTTP/1.1\r\n" HOST "Content-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+	http_rig_send(fd, "POST /later?i=x HTTP/1.1\r\n" HOST
+			  "Content-Length: 4\r\nExpect: 100-continue\r\n\r\n");
 	assert_int_equal(recv(fd, got, sizeof(go_on) - 1, MSG_WAITALL), sizeof(go_on) - 1);
 	assert_string_equal(got, go_on);
 	assert_int_equal(http_rig_ask(fd, "body", &body), 200);
 	assert_string_equal(body.p, "x");
 	/* Answered without the body: no 100, and the connection ends, as nobody knows what follows. */
-	http_rig_send(fd, "POST /health HTTP/1.1\r\n" HOST "Content-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+	http_rig_send(fd,
+		      "POST /health HTTP/1.1\r\n" HOST "Content-Length: 4\r\nExpect: 100-continue\r\n\r\n");
 	assert_int_equal(http_rig_read_answer(fd, &head, &body, false), 200);
 	assert_non_null(strstr(head.p, "\r\nconnection: close\r\n"));
 	assert_true(http_rig_read_all(fd, &body));
@@ -173,7 +177,9 @@ static void test_refusals(void **state)
 		int fd = http_rig_connect(&rig);
 		http_rig_send(fd, cases[i].request);
 		assert_int_equal(http_rig_read_answer(fd, &head, &body, false), cases[i].status);
-		assert_int_equal(view_to_str(view_head(view_of(strstr(head.p, "x-request-id: ") + 14), 20), id, sizeof(id)), 0);
+		assert_int_equal(view_to_str(view_head(view_of(strstr(head.p, "x-request-id: ") + 14), 20),
+					     id, sizeof(id)),
+				 0);
 		snprintf(want, sizeof(want), "{\"error\":{\"code\":\"%s\",\"message\":\"", cases[i].code);
 		assert_memory_equal(body.p, want, strlen(want));
 		snprintf(want, sizeof(want), "\",\"request_id\":\"%s\"}}\n", id);
@@ -188,7 +194,8 @@ static void test_refusals(void **state)
 static void test_bad_chunk(void **state)
 {
 	int before = rig.counts.aborts, fd = http_rig_connect(&rig);
-	http_rig_send(fd, "POST /hold HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n+1\r\n");
+	http_rig_send(fd,
+		      "POST /hold HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n+1\r\n");
 	assert_int_equal(http_rig_read_answer(fd, &head, &body, false), 400);
 	http_rig_wait(&rig.counts.aborts, before + 1);
 	fd_close(fd);
@@ -245,7 +252,8 @@ static void test_echo_chunked(void **state)
 	assert_true(rig.counts.body_bytes - base < 800 * 1024);
 	/* Then by and by. */
 	while (buf_len(&in) < TOTAL || memcmp(in.p + in.n - 5, "0\r\n\r\n", 5) != 0) {
-		n = buf_len(&out) ? send(fd, out.p + out.head, buf_len(&out), MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
+		n = buf_len(&out) ? send(fd, out.p + out.head, buf_len(&out), MSG_NOSIGNAL | MSG_DONTWAIT)
+				  : 0;
 		if (n > 0)
 			buf_consume(&out, (size_t)n);
 		char *p = buf_reserve(&in, 4096);
@@ -382,14 +390,14 @@ static void test_broken_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keep_alive),     cmocka_unit_test(test_pipelining),
+		cmocka_unit_test(test_keep_alive),       cmocka_unit_test(test_pipelining),
 		cmocka_unit_test(test_pipelining_mixed), cmocka_unit_test(test_head_method),
-		cmocka_unit_test(test_expect),         cmocka_unit_test(test_early_answer),
-		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_bad_chunk),
-		cmocka_unit_test(test_abrupt_close),   cmocka_unit_test(test_echo_chunked),
-		cmocka_unit_test(test_slow_reader),    cmocka_unit_test(test_told_of_room), cmocka_unit_test(test_slow_taker),
-		cmocka_unit_test(test_half_close),     cmocka_unit_test(test_http10),
-		cmocka_unit_test(test_broken_answers),
+		cmocka_unit_test(test_expect),           cmocka_unit_test(test_early_answer),
+		cmocka_unit_test(test_refusals),         cmocka_unit_test(test_bad_chunk),
+		cmocka_unit_test(test_abrupt_close),     cmocka_unit_test(test_echo_chunked),
+		cmocka_unit_test(test_slow_reader),      cmocka_unit_test(test_told_of_room),
+		cmocka_unit_test(test_slow_taker),       cmocka_unit_test(test_half_close),
+		cmocka_unit_test(test_http10),           cmocka_unit_test(test_broken_answers),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -118,7 +118,8 @@ void h2_client_close(struct h2_client *c)
 
 static nghttp2_nv nv(const char *name, struct view value)
 {
-	return (nghttp2_nv){ (uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value.p, strlen(name), value.n, 0 };
+	return (nghttp2_nv){ (uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value.p, strlen(name), value.n,
+			     0 };
 }
 
 struct h2_client_stream *h2_client_request(struct h2_client *c, const char *method, const char *path,
@@ -139,7 +140,9 @@ struct h2_client_stream *h2_client_request(struct h2_client *c, const char *meth
 	assert_non_null(s);
 	s->upload = upload;
 	nghttp2_data_provider body = { .source.ptr = s, .read_callback = read_upload };
-	assert_int_equal(nghttp2_submit_request(c->session, NULL, headers, n + 4, upload.p ? &body : NULL, NULL), next);
+	assert_int_equal(
+		nghttp2_submit_request(c->session, NULL, headers, n + 4, upload.p ? &body : NULL, NULL),
+		next);
 	free(headers);
 	return s;
 }

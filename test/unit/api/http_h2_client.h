@@ -13,21 +13,21 @@
 struct h2_client_stream {
 	int status;
 	bool closed;
-	uint32_t error;       /* of RST_STREAM */
+	uint32_t error; /* of RST_STREAM */
 	struct buf body;
-	bool trailer;         /* grpc-status came after the body */
-	bool continued;       /* a 100 came */
-	struct view upload;   /* still to be sent */
-	bool endless;         /* after the upload comes nothing, not the end */
+	bool trailer;       /* grpc-status came after the body */
+	bool continued;     /* a 100 came */
+	struct view upload; /* still to be sent */
+	bool endless;       /* after the upload comes nothing, not the end */
 };
 
 struct h2_client {
 	int fd;
-	void *ssl;            /* SSL *, or NULL */
+	void *ssl; /* SSL *, or NULL */
 	nghttp2_session *session;
 	struct h2_client_stream streams[H2_CLIENT_STREAMS]; /* by (id - 1) / 2 */
 	bool goaway;
-	bool deaf, ended;     /* the server does not listen; does not speak any more */
+	bool deaf, ended; /* the server does not listen; does not speak any more */
 	uint32_t goaway_error;
 	int pongs;
 };

@@ -77,7 +77,8 @@ static void test_echo(void **state)
 	char *blob = malloc(n);
 	for (size_t i = 0; i < n; i++)
 		blob[i] = (char)(i * 31 >> 8);
-	struct h2_client_stream *s = h2_client_request(client, "POST", "/echo", (struct view){ blob, n }, NULL, 0);
+	struct h2_client_stream *s =
+		h2_client_request(client, "POST", "/echo", (struct view){ blob, n }, NULL, 0);
 	h2_client_until(client, &s->closed);
 	assert_int_equal(s->status, 200);
 	assert_int_equal(buf_len(&s->body), n);
@@ -146,7 +147,8 @@ static void test_told_of_room(void **state)
 static void test_slow_taker(void **state)
 {
 	char *blob = calloc(1, 4 << 20);
-	struct h2_client_stream *s = h2_client_request(client, "POST", "/full", (struct view){ blob, 4 << 20 }, NULL, 0);
+	struct h2_client_stream *s =
+		h2_client_request(client, "POST", "/full", (struct view){ blob, 4 << 20 }, NULL, 0);
 	h2_client_for(client, 100);
 	assert_true(s->upload.n > (4 << 20) - 300 * 1024);
 	struct h2_client_stream *h = get("/health");
@@ -154,12 +156,14 @@ static void test_slow_taker(void **state)
 	assert_body(h, 200, "ok");
 	/* Given up, its bytes must not keep the connection's window. */
 	for (int i = 0; i < 40; i++) {
-		nghttp2_submit_rst_stream(client->session, NGHTTP2_FLAG_NONE, h2_client_id(client, s), NGHTTP2_CANCEL);
+		nghttp2_submit_rst_stream(client->session, NGHTTP2_FLAG_NONE, h2_client_id(client, s),
+					  NGHTTP2_CANCEL);
 		h2_client_until(client, &s->closed);
 		s = h2_client_request(client, "POST", "/full", (struct view){ blob, 4 << 20 }, NULL, 0);
 		h2_client_for(client, 2);
 	}
-	struct h2_client_stream *e = h2_client_request(client, "POST", "/echo", (struct view){ blob, 3 << 20 }, NULL, 0);
+	struct h2_client_stream *e =
+		h2_client_request(client, "POST", "/echo", (struct view){ blob, 3 << 20 }, NULL, 0);
 	h2_client_until(client, &e->closed);
 	assert_int_equal(buf_len(&e->body), 3 << 20);
 	free(blob);
@@ -169,7 +173,8 @@ static void test_slow_taker(void **state)
 static void test_early_answer(void **state)
 {
 	char *blob = calloc(1, 1 << 20);
-	struct h2_client_stream *s = h2_client_request(client, "POST", "/health", (struct view){ blob, 60000 }, NULL, 0);
+	struct h2_client_stream *s =
+		h2_client_request(client, "POST", "/health", (struct view){ blob, 60000 }, NULL, 0);
 	h2_client_until(client, &s->closed);
 	assert_body(s, 200, "ok");
 	s = h2_client_request(client, "POST", "/health", (struct view){ blob, 1 << 20 }, NULL, 0);
@@ -186,7 +191,8 @@ static void test_abort(void **state)
 	s->endless = true;
 	h2_client_send(client);
 	http_rig_wait(&rig.counts.live, 1);
-	nghttp2_submit_rst_stream(client->session, NGHTTP2_FLAG_NONE, h2_client_id(client, s), NGHTTP2_CANCEL);
+	nghttp2_submit_rst_stream(client->session, NGHTTP2_FLAG_NONE, h2_client_id(client, s),
+				  NGHTTP2_CANCEL);
 	h2_client_send(client);
 	http_rig_wait(&rig.counts.aborts, before + 1);
 	/* And by the end of the connection, once for each. */
@@ -227,13 +233,14 @@ static void test_bad_heads(void **state)
 		size_t n;
 		int status;
 	} cases[] = {
-		{ "/health", long_one, 1, 431 },  { "/health", many, ELEMS(many), 431 },
-		{ "/health", host, 1, 400 },      { "/health", expect, 1, 417 },
-		{ "/bad%zz", NULL, 0, 400 },      { "/bad#x", NULL, 0, 400 },
+		{ "/health", long_one, 1, 431 }, { "/health", many, ELEMS(many), 431 },
+		{ "/health", host, 1, 400 },     { "/health", expect, 1, 417 },
+		{ "/bad%zz", NULL, 0, 400 },     { "/bad#x", NULL, 0, 400 },
 		{ "/health", NULL, 0, 200 },
 	};
 	for (size_t i = 0; i < ELEMS(cases); i++) {
-		struct h2_client_stream *s = h2_client_request(client, "GET", cases[i].path, VIEW_NONE, cases[i].extra, cases[i].n);
+		struct h2_client_stream *s = h2_client_request(client, "GET", cases[i].path, VIEW_NONE,
+							       cases[i].extra, cases[i].n);
 		h2_client_until(client, &s->closed);
 		assert_int_equal(s->status, cases[i].status);
 	}
@@ -245,7 +252,8 @@ static void test_rapid_reset(void **state)
 	for (int i = 0; i < 400 && !client->deaf; i++) {
 		struct h2_client_stream *s = get("/hold");
 		h2_client_send(client);
-		nghttp2_submit_rst_stream(client->session, NGHTTP2_FLAG_NONE, h2_client_id(client, s), NGHTTP2_CANCEL);
+		nghttp2_submit_rst_stream(client->session, NGHTTP2_FLAG_NONE, h2_client_id(client, s),
+					  NGHTTP2_CANCEL);
 		h2_client_send(client);
 	}
 	h2_client_for(client, 5000);
@@ -309,10 +317,11 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(test_streams),     TEST(test_echo),           TEST(test_trailers),  TEST(test_expect),
-		TEST(test_slow_reader), TEST(test_told_of_room), TEST(test_slow_taker),     TEST(test_early_answer), TEST(test_abort),
-		TEST(test_broken_answers), TEST(test_bad_heads),   TEST(test_rapid_reset), TEST(test_floods),
-		TEST(test_preface),
+		TEST(test_streams),        TEST(test_echo),         TEST(test_trailers),
+		TEST(test_expect),         TEST(test_slow_reader),  TEST(test_told_of_room),
+		TEST(test_slow_taker),     TEST(test_early_answer), TEST(test_abort),
+		TEST(test_broken_answers), TEST(test_bad_heads),    TEST(test_rapid_reset),
+		TEST(test_floods),         TEST(test_preface),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include "http_rig.h"
 #include "poison.h"
 
-#define HOST "Host: test\r\n"
+#define HOST  "Host: test\r\n"
 #define LIMIT 150 /* ms */
 
 static struct http_rig rig;

@@ -116,7 +116,9 @@ static void later_body(struct http_exchange *x, struct view data, bool last)
 }
 
 static const struct http_ops hold = { .on_body = hold_body, .on_abort = on_abort };
-static const struct http_ops echo = { .on_body = echo_body, .on_abort = on_abort, .on_writable = http_body_resume };
+static const struct http_ops echo = { .on_body = echo_body,
+				      .on_abort = on_abort,
+				      .on_writable = http_body_resume };
 static const struct http_ops big = { .on_abort = on_abort, .on_writable = big_more };
 static const struct http_ops trickle = { .on_abort = on_abort, .on_writable = trickle_room };
 static const struct http_ops later = { .on_body = later_body, .on_abort = on_abort };

@@ -21,7 +21,8 @@
 #include "http.h"
 
 struct http_rig_counts {
-	atomic_int aborts, lasts, live;   /* exchanges that were aborted, whose body came to its end, that live */
+	atomic_int aborts, lasts,
+		live; /* exchanges that were aborted, whose body came to its end, that live */
 	atomic_llong written, body_bytes; /* by /big; by /echo, /hold */
 	atomic_int blocked;               /* times that http_write said stop */
 };

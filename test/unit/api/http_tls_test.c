@@ -35,7 +35,8 @@ static int make_cert(void **state)
 	snprintf(key, sizeof(key), "%s/key.pem", dir);
 	snprintf(command, sizeof(command),
 		 "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-		 "-subj /CN=test -keyout %s -out %s 2>/dev/null", key, cert);
+		 "-subj /CN=test -keyout %s -out %s 2>/dev/null",
+		 key, cert);
 	assert_int_equal(system(command), 0);
 	ctx = SSL_CTX_new(TLS_client_method());
 	assert_non_null(ctx);
@@ -118,7 +119,8 @@ static void test_http1(void **state)
 		struct buf out = BUF_INIT(1 << 20);
 		SSL *ssl = connect_tls(alpn[i / 2], versions[i % 2]);
 		assert_non_null(ssl);
-		ask(ssl, "GET /later?i=7 HTTP/1.1\r\nHost: a\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+		ask(ssl, "GET /later?i=7 HTTP/1.1\r\nHost: a\r\n\r\nGET /health HTTP/1.1\r\nHost: "
+			 "a\r\nConnection: close\r\n\r\n");
 		read_all(ssl, &out);
 		assert_non_null(strstr(out.p, "\r\n\r\n7HTTP/1.1 200 OK\r\n"));
 		assert_memory_equal(out.p + out.n - 3, "ok", 3);
@@ -146,7 +148,8 @@ static void test_http1_bodies(void **state)
 		int r = SSL_read(ssl, buf_reserve(&out, 16384), 16384);
 		buf_commit(&out, r > 0 ? (size_t)r : 0);
 		if (w <= 0 && r <= 0)
-			assert_int_equal(poll(&(struct pollfd){ SSL_get_fd(ssl), POLLIN | POLLOUT, 0 }, 1, 10000), 1);
+			assert_int_equal(
+				poll(&(struct pollfd){ SSL_get_fd(ssl), POLLIN | POLLOUT, 0 }, 1, 10000), 1);
 	}
 	assert_int_equal(fd_nonblock(SSL_get_fd(ssl), false), 0);
 	read_all(ssl, &out);

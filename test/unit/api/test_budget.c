@@ -18,7 +18,8 @@ static int64_t at(const char *when)
 	return ms;
 }
 
-static enum budget_refusal try(struct budget *b, const struct budget_limits *l, struct budget_claim c, int64_t now)
+static enum budget_refusal try(struct budget *b, const struct budget_limits *l, struct budget_claim c,
+			       int64_t now)
 {
 	struct err e = { 0 };
 	unsigned wait;
@@ -53,7 +54,8 @@ static void test_windows(void **state)
 	struct budget_limits week = { .week = 10 }, month = { .month = 10 };
 	struct budget b = { 0 };
 	struct budget_claim c = { 0, 10 };
-	int64_t sunday = at("2026-11-29T23:59:59Z"), monday = at("2026-11-30T00:00:00Z"), december = at("2026-12-01T00:00:00Z");
+	int64_t sunday = at("2026-11-29T23:59:59Z"), monday = at("2026-11-30T00:00:00Z"),
+		december = at("2026-12-01T00:00:00Z");
 
 	budget_load(&b, budget_day(sunday), 10, sunday);
 	assert_int_equal(try(&b, &week, c, sunday), BUDGET_MONEY);
@@ -185,9 +187,11 @@ static void test_minute_of_before(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_money), cmocka_unit_test(test_windows),
-					    cmocka_unit_test(test_rates), cmocka_unit_test(test_tokens),
-					    cmocka_unit_test(test_warnings), cmocka_unit_test(test_refusals_are_told_of),
-					    cmocka_unit_test(test_minute_of_before) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_money),           cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_rates),           cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_warnings),        cmocka_unit_test(test_refusals_are_told_of),
+		cmocka_unit_test(test_minute_of_before)
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

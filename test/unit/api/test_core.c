@@ -998,8 +998,13 @@ static struct seen calls_of(const char *box, uint64_t before, size_t most)
 
 static void add_call(uint64_t id, const char *box)
 {
-	ailog_add(rig->core, &(struct store_ai_log){ .id = id, .tenant = VIEW("default"), .box = view_of(box), .provider = VIEW("openai"),
-						     .endpoint = VIEW("models"), .model = VIEW("m"), .finish = VIEW("complete"),
+	ailog_add(rig->core, &(struct store_ai_log){ .id = id,
+						     .tenant = VIEW("default"),
+						     .box = view_of(box),
+						     .provider = VIEW("openai"),
+						     .endpoint = VIEW("models"),
+						     .model = VIEW("m"),
+						     .finish = VIEW("complete"),
 						     .cost = (int64_t)id });
 }
 

@@ -15,7 +15,8 @@ struct want {
 	bool estimated;
 };
 
-static void check(enum meter_api api, bool sse, bool swallow, const char *answer, const char *passed, struct want w)
+static void check(enum meter_api api, bool sse, bool swallow, const char *answer, const char *passed,
+		  struct want w)
 {
 	for (size_t piece = 1; piece <= strlen(answer) + 1; piece++) {
 		struct buf out = BUF_INIT(1 << 20);
@@ -44,17 +45,21 @@ static void test_json(void **state)
 	/* A "usage" deeper down, in a string or escaped is not the one. */
 	check(METER_CHAT, false, false,
 	      "{\"choices\":[{\"usage\":{\"prompt_tokens\":9999},\"m\":\"\\\"usage\\\":{\"}],"
-	      "\"usage\" : {\"prompt_tokens\":30,\"completion_tokens\":7,\"prompt_tokens_details\":{\"cached_tokens\":10},"
+	      "\"usage\" : "
+	      "{\"prompt_tokens\":30,\"completion_tokens\":7,\"prompt_tokens_details\":{\"cached_tokens\":10}"
+	      ","
 	      "\"completion_tokens_details\":{\"reasoning_tokens\":5}},\"id\":\"x\"}",
 	      NULL, (struct want){ 20, 10, 0, 7, false });
 	check(METER_RESPONSES, false, false,
-	      "{\"output\":[],\"usage\":{\"input_tokens\":8,\"output_tokens\":4,\"input_tokens_details\":{\"cached_tokens\":8}}}", NULL,
-	      (struct want){ 0, 8, 0, 4, false });
+	      "{\"output\":[],\"usage\":{\"input_tokens\":8,\"output_tokens\":4,\"input_tokens_details\":{"
+	      "\"cached_tokens\":8}}}",
+	      NULL, (struct want){ 0, 8, 0, 4, false });
 	check(METER_EMBEDDINGS, false, false,
-	      "{\"data\":[{\"embedding\":[0.1,-2e-3]}],\"usage\":{\"prompt_tokens\":5,\"total_tokens\":5}}", NULL,
-	      (struct want){ 5, 0, 0, 0, false });
+	      "{\"data\":[{\"embedding\":[0.1,-2e-3]}],\"usage\":{\"prompt_tokens\":5,\"total_tokens\":5}}",
+	      NULL, (struct want){ 5, 0, 0, 0, false });
 	check(METER_MESSAGES, false, false,
-	      "{\"type\":\"message\",\"usage\":{\"input_tokens\":3,\"output_tokens\":4,\"cache_creation_input_tokens\":5,"
+	      "{\"type\":\"message\",\"usage\":{\"input_tokens\":3,\"output_tokens\":4,\"cache_creation_"
+	      "input_tokens\":5,"
 	      "\"cache_read_input_tokens\":6}}",
 	      NULL, (struct want){ 3, 6, 5, 4, false });
 }
@@ -73,29 +78,36 @@ static void test_zero(void **state)
 
 static void test_chat_stream(void **state)
 {
-	check(METER_CHAT, true, false, CHUNK "\n\n" LAST "\n\ndata: [DONE]\n\n", NULL, (struct want){ 3, 0, 0, 2, false });
+	check(METER_CHAT, true, false, CHUNK "\n\n" LAST "\n\ndata: [DONE]\n\n", NULL,
+	      (struct want){ 3, 0, 0, 2, false });
 	check(METER_CHAT, true, true, CHUNK "\n\n" LAST "\n\ndata: [DONE]\n\n", CHUNK "\n\ndata: [DONE]\n\n",
 	      (struct want){ 3, 0, 0, 2, false });
 	check(METER_CHAT, true, true, ": hello\r\n" CHUNK "\r\n\r\n" LAST "\r\n\r\ndata: [DONE]\r\n\r\n",
 	      ": hello\r\n" CHUNK "\r\n\r\ndata: [DONE]\r\n\r\n", (struct want){ 3, 0, 0, 2, false });
 	/* Cut off: what went by. */
 	check(METER_CHAT, true, true, CHUNK "\n\n" CHUNK "\n\n", NULL, (struct want){ 100, 0, 0, 4, true });
-	check(METER_CHAT, true, false, "data: {\"choices\":null,\ndata: \"usage\":{\"prompt_tokens\":1}}\n\n", NULL,
-	      (struct want){ 1, 0, 0, 0, false });
+	check(METER_CHAT, true, false, "data: {\"choices\":null,\ndata: \"usage\":{\"prompt_tokens\":1}}\n\n",
+	      NULL, (struct want){ 1, 0, 0, 0, false });
 }
 
 static void test_responses_stream(void **state)
 {
 	check(METER_RESPONSES, true, false,
-	      "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"abcd\"}\n\n"
-	      "event: response.incomplete\ndata: {\"type\":\"response.incomplete\",\"response\":{\"usage\":{\"input_tokens\":11,"
+	      "event: response.output_text.delta\ndata: "
+	      "{\"type\":\"response.output_text.delta\",\"delta\":\"abcd\"}\n\n"
+	      "event: response.incomplete\ndata: "
+	      "{\"type\":\"response.incomplete\",\"response\":{\"usage\":{\"input_tokens\":11,"
 	      "\"output_tokens\":12,\"input_tokens_details\":{\"cached_tokens\":1}}}}\n\n",
 	      NULL, (struct want){ 10, 1, 0, 12, false });
 }
 
-#define START "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1," \
-	      "\"cache_read_input_tokens\":2}}}\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n"
-#define DELTA "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"123456789\"}}\n\n"
+#define START                                                                                                \
+	"event: message_start\ndata: "                                                                       \
+	"{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1,"       \
+	"\"cache_read_input_tokens\":2}}}\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n"
+#define DELTA                                                                                                \
+	"data: "                                                                                             \
+	"{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"123456789\"}}\n\n"
 
 static void test_messages_stream(void **state)
 {
@@ -131,9 +143,12 @@ static void test_long_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json),		 cmocka_unit_test(test_zero),
-		cmocka_unit_test(test_chat_stream),	 cmocka_unit_test(test_responses_stream),
-		cmocka_unit_test(test_messages_stream), cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_zero),
+		cmocka_unit_test(test_chat_stream),
+		cmocka_unit_test(test_responses_stream),
+		cmocka_unit_test(test_messages_stream),
+		cmocka_unit_test(test_long_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

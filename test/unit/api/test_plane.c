@@ -190,7 +190,8 @@ static void test_response(void **state)
 	assert_true(has(out, n, "set-cookie", "a=1") && has(out, n, "location", "/there") &&
 		    has(out, n, "content-type", "text/x"));
 	static const char *const origin[] = { "nel", "report-to", "reporting-endpoints", "accept-ch" };
-	for (size_t i = 0; i < ELEMS(origin); i++) { /* they are about the whole origin, which is ours below a path */
+	for (size_t i = 0; i < ELEMS(origin);
+	     i++) { /* they are about the whole origin, which is ours below a path */
 		struct http_header one = h(origin[i], "{}"), got[1 + PROXY_HEAD_MORE];
 		assert_true(has(got, filter(&one, 1, "", &room, got), origin[i], "{}"));
 		assert_false(has(got, filter(&one, 1, "/p", &room, got), origin[i], NULL));
@@ -229,7 +230,8 @@ static void test_cookie(void **state)
 	struct view two = VIEW("a=1;  b=2 ;c; b=3"), none = VIEW("ab=1; c"), bare = VIEW("c");
 
 	assert_true(view_is(proxy_head_cookie(&two, "b"), "2") && view_is(proxy_head_cookie(&two, "b"), "3"));
-	assert_false(proxy_head_cookie(&two, "b").p || proxy_head_cookie(&none, "b").p || proxy_head_cookie(&bare, "c").p);
+	assert_false(proxy_head_cookie(&two, "b").p || proxy_head_cookie(&none, "b").p ||
+		     proxy_head_cookie(&bare, "c").p);
 }
 
 static void test_websocket(void **state)

@@ -1,6 +1,6 @@
 /*
- * etc/prices.json: which line holds for which model. A name that belongs to another model, or to nobody, must not
- * fall under a line that is not its own.
+ * etc/prices.json: which line holds for which model. A name that belongs to another model, or to nobody, must
+ * not fall under a line that is not its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,8 @@ static void is(const struct table *t, const char *model, double input, double ou
 {
 	const struct price *p = find(t, model);
 
-	if (!p || p->usual.input != (int64_t)(input * 1000 + 0.5) || p->usual.output != (int64_t)(output * 1000 + 0.5))
+	if (!p || p->usual.input != (int64_t)(input * 1000 + 0.5) ||
+	    p->usual.output != (int64_t)(output * 1000 + 0.5))
 		fail_msg("%s has another price, or none", model);
 }
 
@@ -84,10 +85,28 @@ static void test_which_line(void **state)
 
 static void test_nobody_knows(void **state)
 {
-	static const char *const models[] = { "gpt-4o-audio-preview", "gpt-4o-2024-05-13", "gpt-4o-mini-tts", "gpt-5-pro", "gpt-5.5", "gpt-5.4-pro",
-					      "gpt-5-codex", "gpt-4.1x", "gpt-4-32k", "o3-pro", "o1-pro", "o3-deep-research", "gpt-6", "gpt",
-					      "", "claude-opus-6", "claude-opus-4-9", "claude-3-5-sonnet", "claude-haiku-5-5",
-					      "claude-fable-5-1", "text-embedding-3-huge", "xgpt-4o" };
+	static const char *const models[] = { "gpt-4o-audio-preview",
+					      "gpt-4o-2024-05-13",
+					      "gpt-4o-mini-tts",
+					      "gpt-5-pro",
+					      "gpt-5.5",
+					      "gpt-5.4-pro",
+					      "gpt-5-codex",
+					      "gpt-4.1x",
+					      "gpt-4-32k",
+					      "o3-pro",
+					      "o1-pro",
+					      "o3-deep-research",
+					      "gpt-6",
+					      "gpt",
+					      "",
+					      "claude-opus-6",
+					      "claude-opus-4-9",
+					      "claude-3-5-sonnet",
+					      "claude-haiku-5-5",
+					      "claude-fable-5-1",
+					      "text-embedding-3-huge",
+					      "xgpt-4o" };
 	const struct table *t = *state;
 
 	for (size_t i = 0; i < ELEMS(models); i++)
@@ -115,10 +134,14 @@ static void test_lines(void **state)
 		assert_true(first.n && view_to_str(first, name, sizeof(name)) >= 0);
 		assert_non_null(json_get(sources, name));
 		for (size_t k = 0; k < i; k++)
-			if (t->prices.items[k].provider == p->provider && ask_fits(t->prices.items[k].model, p->model))
-				fail_msg("%.*s is hidden by %.*s", VIEW_ARG(p->model), VIEW_ARG(t->prices.items[k].model));
-		assert_true(p->usual.input > 0 && p->usual.cache_read <= p->usual.input && p->usual.cache_write >= p->usual.input);
-		assert_true(!p->long_above || (p->longer.input > p->usual.input && p->longer.output > p->usual.output));
+			if (t->prices.items[k].provider == p->provider &&
+			    ask_fits(t->prices.items[k].model, p->model))
+				fail_msg("%.*s is hidden by %.*s", VIEW_ARG(p->model),
+					 VIEW_ARG(t->prices.items[k].model));
+		assert_true(p->usual.input > 0 && p->usual.cache_read <= p->usual.input &&
+			    p->usual.cache_write >= p->usual.input);
+		assert_true(!p->long_above ||
+			    (p->longer.input > p->usual.input && p->longer.output > p->usual.output));
 	}
 }
 
@@ -126,10 +149,13 @@ static void test_long(void **state)
 {
 	const struct price *p = find(*state, "gpt-5.4");
 
-	assert_int_equal(prices_cost(p, &(struct meter_usage){ .input = 272000, .output = 10 }), 272000 * 2500ll + 10 * 15000);
-	assert_int_equal(prices_cost(p, &(struct meter_usage){ .input = 272001, .output = 10 }), 272001 * 5000ll + 10 * 22500);
+	assert_int_equal(prices_cost(p, &(struct meter_usage){ .input = 272000, .output = 10 }),
+			 272000 * 2500ll + 10 * 15000);
+	assert_int_equal(prices_cost(p, &(struct meter_usage){ .input = 272001, .output = 10 }),
+			 272001 * 5000ll + 10 * 22500);
 	/* What comes from a cache is input, too. */
-	assert_int_equal(prices_cost(p, &(struct meter_usage){ .input = 1, .cache_read = 272000 }), 272001 * 5000ll);
+	assert_int_equal(prices_cost(p, &(struct meter_usage){ .input = 1, .cache_read = 272000 }),
+			 272001 * 5000ll);
 	assert_int_equal(prices_most(p, 300000, 10), 300000 * 5000ll + 10 * 22500);
 	p = find(*state, "claude-opus-5");
 	assert_int_equal(prices_most(p, 100, 10), 100 * 10000 + 10 * 25000);
@@ -161,7 +187,8 @@ static void test_reading(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_which_line), cmocka_unit_test(test_nobody_knows),
-					    cmocka_unit_test(test_lines), cmocka_unit_test(test_long), cmocka_unit_test(test_reading) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_which_line),
+					    cmocka_unit_test(test_nobody_knows), cmocka_unit_test(test_lines),
+					    cmocka_unit_test(test_long), cmocka_unit_test(test_reading) };
 	return cmocka_run_group_tests(tests, load, unload);
 }

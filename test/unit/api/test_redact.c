@@ -34,14 +34,16 @@ static void test_secrets(void **state)
 		{ "Authorization: Bearer abcd1234+/x==\r\n", "Authorization: Bearer " R "\r\n" },
 		{ "authorization: basic dXNlcjpwYXNzMTIz", "authorization: basic " R },
 		{ "{\"api_key\": \"0123456789abcdef0123\"}", "{\"api_key\": \"" R "\"}" },
-		{ "{\"content\": \"{\\\"apiKey\\\":\\\"0123456789abcdef0123\\\"}\"}", "{\"content\": \"{\\\"apiKey\\\":\\\"" R "\\\"}\"}" },
+		{ "{\"content\": \"{\\\"apiKey\\\":\\\"0123456789abcdef0123\\\"}\"}",
+		  "{\"content\": \"{\\\"apiKey\\\":\\\"" R "\\\"}\"}" },
 		{ "SECRET_TOKEN=Zm9vYmFyYmF6cXV4MTIz\nnext", "SECRET_TOKEN=" R "\nnext" },
 		{ "the token is deadbeefdeadbeef00", "the token is " R },
 		{ "key: AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh", "key: " R },
 		{ "password: hunter2, and", "password: " R ", and" },
 		{ "PWD='correct!horse' x", "PWD='" R "' x" },
 		{ "postgres://me:s3cr3t@db/x http://a:b@c", "postgres://me:" R "@db/x http://a:" R "@c" },
-		{ "-----BEGIN RSA PRIVATE KEY-----\\nMIIabc\\n-----END RSA PRIVATE KEY-----\\nafter", R "\\nafter" },
+		{ "-----BEGIN RSA PRIVATE KEY-----\\nMIIabc\\n-----END RSA PRIVATE KEY-----\\nafter",
+		  R "\\nafter" },
 		{ "a -----BEGIN PRIVATE KEY-----\nMIIabc", "a " R },
 		{ "sk-aaaaaaaa1234 sk-bbbbbbbb1234", R " " R },
 	};
@@ -54,14 +56,21 @@ static void test_other_text(void **state)
 {
 	static const char *const cases[] = {
 		"",
-		"{\"model\":\"gpt-4o-mini\",\"max_tokens\":50,\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}",
+		"{\"model\":\"gpt-4o-mini\",\"max_tokens\":50,\"messages\":[{\"role\":\"user\",\"content\":"
+		"\"hello\"}]}",
 		"{\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":1234567890123456789}}",
 		"the key to happiness, a token of love, the secret of success; my password is not told",
 		"https://example.com:8080/path?x=1 and mail@example.com",
 		"-----BEGIN CERTIFICATE-----\nMIIabc0123456789\n-----END CERTIFICATE-----",
 		"task-force-1234567890123 desk-0123456789abcdef monkey bars",
 		"bearer of news, basic instinct",
-		"key", "token=", "password:", "://", "sk-", "-----BEGIN ", "key: \"short1\"",
+		"key",
+		"token=",
+		"password:",
+		"://",
+		"sk-",
+		"-----BEGIN ",
+		"key: \"short1\"",
 	};
 
 	for (size_t i = 0; i < ELEMS(cases); i++)
@@ -71,7 +80,8 @@ static void test_other_text(void **state)
 /* At every place where a text can end the secret is whole and known, or gone. */
 static void test_cut(void **state)
 {
-	const struct view text = VIEW("tell me: \"sk-openai-7f3c9d1122\" and Bearer abcdefgh12345678 then password=hunter22 end");
+	const struct view text = VIEW(
+		"tell me: \"sk-openai-7f3c9d1122\" and Bearer abcdefgh12345678 then password=hunter22 end");
 
 	for (size_t n = 0; n <= text.n; n++) {
 		struct buf out = BUF_INIT(4096);

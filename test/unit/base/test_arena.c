@@ -109,7 +109,9 @@ static void test_copies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alloc), cmocka_unit_test(test_max), cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_alloc),
+		cmocka_unit_test(test_max),
+		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_copies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,9 +171,9 @@ static void test_shrink(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_max),	     cmocka_unit_test(test_bad_sticks),
+		cmocka_unit_test(test_max),          cmocka_unit_test(test_bad_sticks),
 		cmocka_unit_test(test_printf_edges), cmocka_unit_test(test_printf_moves),
-		cmocka_unit_test(test_consume),	     cmocka_unit_test(test_reserve),
+		cmocka_unit_test(test_consume),      cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_shrink),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

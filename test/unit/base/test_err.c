@@ -16,9 +16,10 @@
 #include "poison.h"
 
 static const char *const connect_codes[] = {
-	"canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists",
-	"permission_denied", "resource_exhausted", "failed_precondition", "aborted", "out_of_range",
-	"unimplemented", "internal", "unavailable", "data_loss", "unauthenticated",
+	"canceled",        "unknown",           "invalid_argument",   "deadline_exceeded",   "not_found",
+	"already_exists",  "permission_denied", "resource_exhausted", "failed_precondition", "aborted",
+	"out_of_range",    "unimplemented",     "internal",           "unavailable",         "data_loss",
+	"unauthenticated",
 };
 
 static void test_table(void **state)
@@ -56,8 +57,8 @@ static void test_documented(void **state)
 	unsigned rows = 0;
 	for (enum err_code c = ERR_OK + 1; c < ERR_CODES; c++, rows++) {
 		char row[160];
-		snprintf(row, sizeof(row), "\n| `%s` | %d | %d | %s | ", err_name(c), err_http(c), err_grpc(c),
-			 err_connect(c));
+		snprintf(row, sizeof(row), "\n| `%s` | %d | %d | %s | ", err_name(c), err_http(c),
+			 err_grpc(c), err_connect(c));
 		if (!strstr(text.p, row))
 			fail_msg("docs/errors.md lacks the row%s", row);
 	}
@@ -123,8 +124,9 @@ static void test_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table), cmocka_unit_test(test_outside_of_table),
-		cmocka_unit_test(test_documented), cmocka_unit_test(test_set), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_table),      cmocka_unit_test(test_outside_of_table),
+		cmocka_unit_test(test_documented), cmocka_unit_test(test_set),
+		cmocka_unit_test(test_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

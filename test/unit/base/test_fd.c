@@ -132,8 +132,8 @@ static void *read_on(void *arg)
 	struct race *r = arg;
 	while (!r->stop) {
 		struct buf b = BUF_INIT(1u << 20);
-		if (fd_slurp(r->dir, "f", &b) != 0 || buf_len(&b) != 50000 ||
-		    b.p[0] != b.p[49999] || memcmp(b.p, b.p + 1, 49999) != 0)
+		if (fd_slurp(r->dir, "f", &b) != 0 || buf_len(&b) != 50000 || b.p[0] != b.p[49999] ||
+		    memcmp(b.p, b.p + 1, 49999) != 0)
 			r->torn++;
 		r->reads++;
 		buf_done(&b);

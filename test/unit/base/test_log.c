@@ -53,7 +53,8 @@ static void test_line(void **state)
 	log_setup("tester", LOG_LEVEL_INFO);
 	capture();
 	log_info("box %s has %d", "abc", 7);
-	assert_match(captured(), "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}Z tester info: box abc has 7\n$");
+	assert_match(captured(),
+		     "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}Z tester info: box abc has 7\n$");
 	capture();
 	log_error("x");
 	log_warn("y");

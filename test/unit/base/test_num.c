@@ -11,7 +11,8 @@
 #include "num.h"
 #include "poison.h"
 
-static const char *const no_number[] = { "", " ", "1 ", " 1", "+1", "1a", "0x1", "1.0", "1e3", "--1", "-", "\n1", "١", "1_0" };
+static const char *const no_number[] = { "",    " ",   "1 ",  " 1", "+1",  "1a", "0x1",
+					 "1.0", "1e3", "--1", "-",  "\n1", "١",  "1_0" };
 
 static void test_u64(void **state)
 {
@@ -81,7 +82,9 @@ static void test_hex(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_u64), cmocka_unit_test(test_u32), cmocka_unit_test(test_i64),
+		cmocka_unit_test(test_u64),
+		cmocka_unit_test(test_u32),
+		cmocka_unit_test(test_i64),
 		cmocka_unit_test(test_hex),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,8 @@ static void test_vectors(void **state)
 	char *million = malloc(1000000);
 	assert_non_null(million);
 	memset(million, 'a', 1000000);
-	check((struct view){ million, 1000000 }, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+	check((struct view){ million, 1000000 },
+	      "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 	free(million);
 }
 
@@ -49,8 +50,8 @@ static void test_hmac(void **state)
 	static const struct {
 		const char *key, *text, *want;
 	} cases[] = {
-		{ "\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b", "Hi There",
-		  "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7" },
+		{ "\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b",
+		  "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7" },
 		{ "Jefe", "what do ya want for nothing?",
 		  "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843" },
 		{ NULL, "Test Using Larger Than Block-Size Key - Hash Key First",
@@ -61,7 +62,8 @@ static void test_hmac(void **state)
 
 	memset(longest, 0xaa, sizeof(longest));
 	for (size_t i = 0; i < ELEMS(cases); i++) {
-		struct view key = cases[i].key ? view_of(cases[i].key) : (struct view){ longest, sizeof(longest) };
+		struct view key =
+			cases[i].key ? view_of(cases[i].key) : (struct view){ longest, sizeof(longest) };
 		sha256_hmac(key, view_of(cases[i].text), d);
 		text_hex(d, sizeof(d), hex);
 		assert_string_equal(hex, cases[i].want);
@@ -119,7 +121,8 @@ static void test_pieces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors), cmocka_unit_test(test_hmac),
+		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_hmac),
 		cmocka_unit_test(test_oracle),
 		cmocka_unit_test(test_pieces),
 	};

@@ -35,8 +35,13 @@ static void test_base64_vectors(void **state)
 {
 	static const struct {
 		const char *plain, *coded;
-	} rfc4648[] = { { "", "" },	       { "f", "Zg==" },	       { "fo", "Zm8=" },       { "foo", "Zm9v" },
-			{ "foob", "Zm9vYg==" }, { "fooba", "Zm9vYmE=" }, { "foobar", "Zm9vYmFy" } };
+	} rfc4648[] = { { "", "" },
+			{ "f", "Zg==" },
+			{ "fo", "Zm8=" },
+			{ "foo", "Zm9v" },
+			{ "foob", "Zm9vYg==" },
+			{ "fooba", "Zm9vYmE=" },
+			{ "foobar", "Zm9vYmFy" } };
 	for (size_t i = 0; i < ELEMS(rfc4648); i++) {
 		struct buf b = BUF_INIT(64), back = BUF_INIT(64);
 		assert_int_equal(text_base64(&b, view_of(rfc4648[i].plain)), 0);
@@ -73,9 +78,9 @@ static void test_base64_round(void **state)
 static void test_base64_strict(void **state)
 {
 	static const char *const bad[] = {
-		"Z",	    "Zg",	"Zg=",	  "Z===",     "====",	  "=",	      "Zg==Zg==", "Zm=v",   "Zm8=Zm9v",
-		"Zm9v\n",   "Zm 9v",	"Zm9v ",  "Zm9-",     "Zm9_",	  "Zm9\x80", "Z=g=",
-		"Zh==", /* bits behind the end */
+		"Z",      "Zg",    "Zg=",   "Z===", "====", "=",       "Zg==Zg==", "Zm=v", "Zm8=Zm9v",
+		"Zm9v\n", "Zm 9v", "Zm9v ", "Zm9-", "Zm9_", "Zm9\x80", "Z=g=",     "Zh==", /* bits behind the
+											      end */
 		"Zm9=",
 	};
 	for (size_t i = 0; i < ELEMS(bad); i++) {
@@ -135,13 +140,14 @@ static void test_utf8(void **state)
 		for (unsigned b = 0; b < 256; b++)
 			for (size_t t = 0; t < ELEMS(tails); t++)
 				for (size_t n = 1; n <= 4; n++) {
-					const unsigned char c[] = { (unsigned char)a, (unsigned char)b, tails[t],
-								    tails[(t + 3) % ELEMS(tails)] };
+					const unsigned char c[] = { (unsigned char)a, (unsigned char)b,
+								    tails[t], tails[(t + 3) % ELEMS(tails)] };
 					memcpy(p, c, 4);
 					check_utf8(p, n);
 				}
-	static const char *const edges[] = { "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",
-					     "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf" };
+	static const char *const edges[] = { "\x7f",         "\xc2\x80",         "\xdf\xbf",
+					     "\xe0\xa0\x80", "\xed\x9f\xbf",     "\xee\x80\x80",
+					     "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf" };
 	for (size_t e = 0; e < ELEMS(edges); e++)
 		for (size_t before = 0; before < 20; before++) {
 			size_t n = strlen(edges[e]);
@@ -149,7 +155,9 @@ static void test_utf8(void **state)
 			memcpy(p + before, edges[e], n);
 			assert_true(text_is_utf8((struct view){ (char *)p, before + n }));
 			for (size_t cut = 1; cut < n; cut++) { /* split at the end: what is before is whole */
-				assert_int_equal(text_utf8_prefix((struct view){ (char *)p, before + n - cut }), before);
+				assert_int_equal(
+					text_utf8_prefix((struct view){ (char *)p, before + n - cut }),
+					before);
 				assert_true(text_utf8_begins((struct view){ edges[e], n - cut }));
 			}
 			assert_false(text_utf8_begins((struct view){ edges[e], n }));
@@ -173,7 +181,9 @@ static void test_percent(void **state)
 	buf_clear(&b);
 	assert_int_equal(text_unpercent(&b, VIEW("a+b%2B"), true), 0);
 	assert_true(view_is(buf_view(&b), "a b+"));
-	static const char *const bad[] = { "%", "%2", "a%", "a%2", "%g0", "%0g", "%%20", "% 0", "%+1", "%-1" };
+	static const char *const bad[] = {
+		"%", "%2", "a%", "a%2", "%g0", "%0g", "%%20", "% 0", "%+1", "%-1"
+	};
 	for (size_t i = 0; i < ELEMS(bad); i++) {
 		buf_clear(&b);
 		assert_int_equal(text_unpercent(&b, view_of(bad[i]), false), -EINVAL);
@@ -221,7 +231,10 @@ static void test_quote_word(void **state)
 {
 	static const struct {
 		const char *in, *out;
-	} cases[] = { { "", "''" }, { "a b$c`", "'a b$c`'" }, { "it's", "'it'\"'\"'s'" }, { "''", "''\"'\"''\"'\"''" } };
+	} cases[] = { { "", "''" },
+		      { "a b$c`", "'a b$c`'" },
+		      { "it's", "'it'\"'\"'s'" },
+		      { "''", "''\"'\"''\"'\"''" } };
 
 	for (size_t i = 0; i < ELEMS(cases); i++) {
 		struct buf b = BUF_INIT(64);
@@ -237,11 +250,10 @@ static void test_quote_word(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hex),	      cmocka_unit_test(test_base64_vectors),
-		cmocka_unit_test(test_base64_round),  cmocka_unit_test(test_base64_strict),
-		cmocka_unit_test(test_utf8),	      cmocka_unit_test(test_percent),
-		cmocka_unit_test(test_quote),
-		cmocka_unit_test(test_quote_word),
+		cmocka_unit_test(test_hex),          cmocka_unit_test(test_base64_vectors),
+		cmocka_unit_test(test_base64_round), cmocka_unit_test(test_base64_strict),
+		cmocka_unit_test(test_utf8),         cmocka_unit_test(test_percent),
+		cmocka_unit_test(test_quote),        cmocka_unit_test(test_quote_word),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,21 +90,21 @@ static void test_list(void **state)
 		list_append(&head, &items[i].link);
 	}
 	int sum = 0, last = -1;
-	LIST_EACH(it, &head) {
+	LIST_EACH (it, &head) {
 		struct item *i = CONTAINER(it, struct item, link);
 		assert_true(i->n > last); /* in order */
 		last = i->n;
 		if (i->n % 2)
 			list_del(it); /* while walking */
 	}
-	LIST_EACH(it, &head)
+	LIST_EACH (it, &head)
 		sum += CONTAINER(it, struct item, link)->n;
 	assert_int_equal(sum, 0 + 2 + 4 + 6 + 8);
 	assert_true(list_empty(&items[1].link));
 	list_del(&items[1].link); /* again: harmless */
 	list_append(&head, &items[1].link);
 	assert_ptr_equal(head.prev, &items[1].link);
-	LIST_EACH(it, &head)
+	LIST_EACH (it, &head)
 		list_del(it);
 	assert_true(list_empty(&head));
 }
@@ -112,7 +112,9 @@ static void test_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_equal), cmocka_unit_test(test_parts), cmocka_unit_test(test_to_str),
+		cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_to_str),
 		cmocka_unit_test(test_list),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,8 +64,10 @@ static int teardown(void **state)
 
 static void make_tree(void)
 {
-	static const char *const dirs[] = { "scratch", "storage", "root", "root/dev", "root/proc", "root/sys", "root/tmp",
-					    "root/run", "root/workspace", "root/etc" };
+	static const char *const dirs[] = {
+		"scratch",  "storage",  "root",     "root/dev",       "root/proc",
+		"root/sys", "root/tmp", "root/run", "root/workspace", "root/etc"
+	};
 	for (size_t i = 0; i < ELEMS(dirs); i++)
 		CHECK(mkdir(dirs[i], 0755) == 0);
 	CHECK(fd_replace(AT_FDCWD, "root/etc/passwd", "root:x:0:0::/:/bin/sh\n", 22, 0644, false) == 0);
@@ -77,7 +79,10 @@ static void rig_open(struct rig *g, const char *name)
 	struct err e = { 0 };
 	char instance[48];
 	*g = (struct rig){ .spec = { .hostname = "tester",
-				     .limits = { .cpu_milli = 500, .memory_bytes = 64u << 20, .pids = 32, .nofile = 64 } },
+				     .limits = { .cpu_milli = 500,
+						 .memory_bytes = 64u << 20,
+						 .pids = 32,
+						 .nofile = 64 } },
 			   .image = { .n = 1 } };
 	umask(022);
 	CHECK(chdir(top) == 0 && mkdir(name, 0755) == 0 && chdir(name) == 0);
@@ -115,7 +120,9 @@ static void fresh_storage(struct rig *g)
 
 static int start(struct rig *g, struct native_box *b, struct err *e)
 {
-	const struct native_files files = { .storage = g->storage, .workspace = g->workspace, .listener = g->listener };
+	const struct native_files files = { .storage = g->storage,
+					    .workspace = g->workspace,
+					    .listener = g->listener };
 	return native_start(&g->native, &g->plan, &g->image, &files, b, e);
 }
 
@@ -196,8 +203,9 @@ static void check_namespaces(pid_t pid)
 
 static void check_mounts(pid_t pid)
 {
-	static const char *const points[] = { " /proc ", " /dev ro", " /dev/pts ", " /dev/shm ", " /run ",
-					      " /tmp ", " /workspace ", " /proc/sys ro", " /proc/cmdline ro" };
+	static const char *const points[] = { " /proc ",      " /dev ro",      " /dev/pts ",
+					      " /dev/shm ",   " /run ",        " /tmp ",
+					      " /workspace ", " /proc/sys ro", " /proc/cmdline ro" };
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
 	for (size_t i = 0; i < ELEMS(points); i++) {
@@ -212,7 +220,8 @@ static void check_mounts(pid_t pid)
 static void check_process(const struct rig *g, pid_t pid)
 {
 	char ids[64], path[64], target[64] = "";
-	snprintf(ids, sizeof(ids), "%u\t%u\t%u\t%u", g->plan.uid_base, g->plan.uid_base, g->plan.uid_base, g->plan.uid_base);
+	snprintf(ids, sizeof(ids), "%u\t%u\t%u\t%u", g->plan.uid_base, g->plan.uid_base, g->plan.uid_base,
+		 g->plan.uid_base);
 	check_line(pid, "Uid", ids);
 	check_line(pid, "Gid", ids);
 	check_line(pid, "Groups", "");
@@ -357,7 +366,8 @@ static void failures(void *arg)
 	struct native_box b;
 	rig_open(&g, "bad");
 	/* Hostile images: a mount point that leads elsewhere, or is none. */
-	static const char *const points[] = { "root/dev", "root/proc", "root/tmp", "root/workspace", "root/run" };
+	static const char *const points[] = { "root/dev", "root/proc", "root/tmp", "root/workspace",
+					      "root/run" };
 	for (size_t i = 0; i < ELEMS(points); i++) {
 		CHECK(rmdir(points[i]) == 0 && symlink("/etc", points[i]) == 0);
 		must_fail(&g, "mount points");
@@ -434,11 +444,11 @@ static void sealed(void *arg)
 	native_close(&n);
 }
 
-#define NATIVE_TEST(name)                       \
-	static void test_##name(void **state)   \
-	{                                       \
-		NEED_ROOT();                    \
-		in_child(name, NULL);           \
+#define NATIVE_TEST(name)                                                                                    \
+	static void test_##name(void **state)                                                                \
+	{                                                                                                    \
+		NEED_ROOT();                                                                                 \
+		in_child(name, NULL);                                                                        \
 	}
 NATIVE_TEST(good)
 NATIVE_TEST(readonly)
@@ -451,9 +461,10 @@ NATIVE_TEST(sealed)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),	 cmocka_unit_test(test_readonly), cmocka_unit_test(test_lent_workspace),
-		cmocka_unit_test(test_few_files),
-		cmocka_unit_test(test_failures), cmocka_unit_test(test_bad_open), cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_good),           cmocka_unit_test(test_readonly),
+		cmocka_unit_test(test_lent_workspace), cmocka_unit_test(test_few_files),
+		cmocka_unit_test(test_failures),       cmocka_unit_test(test_bad_open),
+		cmocka_unit_test(test_sealed),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -12,7 +12,9 @@
 #include "plan.h"
 #include "poison.h"
 
-static const struct spec_limits ceiling = { .cpu_milli = 4000, .memory_bytes = 8ull << 30, .pids = 1000, .nofile = 4096 };
+static const struct spec_limits ceiling = {
+	.cpu_milli = 4000, .memory_bytes = 8ull << 30, .pids = 1000, .nofile = 4096
+};
 
 static const struct spec good = {
 	.id = "0123456789abcdefghij",
@@ -31,9 +33,16 @@ static struct plan_image image_of(unsigned n)
 static void test_ids(void **state)
 {
 	assert_true(spec_id_ok(VIEW("0123456789abcdefghij")));
-	static const char *const bad[] = { "", "0123456789abcdefghi", "0123456789abcdefghijk", "0123456789ABCDEFGHIJ",
-					   "../../../../etc/passw", "0123456789abcdefg/ij", "0123456789abcdefg.ij",
-					   "0123456789abcdefg-ij", "0123456789abcdefg ij", "0123456789abcdefg\nij" };
+	static const char *const bad[] = { "",
+					   "0123456789abcdefghi",
+					   "0123456789abcdefghijk",
+					   "0123456789ABCDEFGHIJ",
+					   "../../../../etc/passw",
+					   "0123456789abcdefg/ij",
+					   "0123456789abcdefg.ij",
+					   "0123456789abcdefg-ij",
+					   "0123456789abcdefg ij",
+					   "0123456789abcdefg\nij" };
 	for (size_t i = 0; i < ELEMS(bad); i++)
 		assert_false(spec_id_ok(view_of(bad[i])));
 	assert_false(spec_id_ok((struct view){ "0123456789abcdefghi\0", 20 }));
@@ -59,11 +68,11 @@ static void test_limits(void **state)
 	s.limits = (struct spec_limits){ .cpu_milli = 10, .memory_bytes = 8u << 20, .pids = 4, .nofile = 32 };
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 
-#define BAD(field, value, name)                \
-	do {                                   \
-		struct spec bad_one = good;    \
-		bad_one.limits.field = (value); \
-		refuse(&bad_one, name);        \
+#define BAD(field, value, name)                                                                              \
+	do {                                                                                                 \
+		struct spec bad_one = good;                                                                  \
+		bad_one.limits.field = (value);                                                              \
+		refuse(&bad_one, name);                                                                      \
 	} while (0)
 	/* Zero is a limit that was forgotten, never "none". */
 	BAD(cpu_milli, 0, "cpu");
@@ -86,7 +95,9 @@ static void test_limits(void **state)
 
 static void test_names(void **state)
 {
-	static const char *const bad[] = { "", "-a", ".a", "a b", "a_b", "a\nb", "a/b", "a\x1b[2J", "\xc3\xa4" };
+	static const char *const bad[] = {
+		"", "-a", ".a", "a b", "a_b", "a\nb", "a/b", "a\x1b[2J", "\xc3\xa4"
+	};
 	struct spec s = good;
 	for (size_t i = 0; i < ELEMS(bad); i++) {
 		snprintf(s.hostname, sizeof(s.hostname), "%s", bad[i]);
@@ -102,30 +113,29 @@ static void test_names(void **state)
 	refuse(&s, "id");
 }
 
-static const char golden[] =
-	"box 0123456789abcdefghij host box-1.example uids 2000131328+65536 caps 4fb\n"
-	"cgroup cpu 1500 memory 1073741824 pids 100\n"
-	"dir upper0 755 0\n"
-	"dir work0 700 0\n"
-	"dir upper1 755 0\n"
-	"dir work1 700 0\n"
-	"dir tmp 1777 0\n"
-	"dir workspace 755 1000\n"
-	"mount / layer 0 nosuid nodev\n"
-	"mount /usr layer 1 nosuid nodev\n"
-	"mount /proc proc nosuid nodev noexec\n"
-	"mount /dev dev ro nosuid noexec\n"
-	"mount /dev/pts devpts nosuid noexec\n"
-	"mount /dev/shm tmpfs size=536870912 mode=1777 nosuid nodev noexec\n"
-	"mount /run tmpfs size=16777216 mode=755 nosuid nodev\n"
-	"mount /tmp store tmp nosuid nodev\n"
-	"mount /workspace store workspace nosuid nodev\n"
-	"rlimit nofile 1024\n"
-	"rlimit core 0\n"
-	"rlimit memlock 65536\n"
-	"rlimit msgqueue 819200\n"
-	"rlimit rtprio 0\n"
-	"rlimit nice 0\n";
+static const char golden[] = "box 0123456789abcdefghij host box-1.example uids 2000131328+65536 caps 4fb\n"
+			     "cgroup cpu 1500 memory 1073741824 pids 100\n"
+			     "dir upper0 755 0\n"
+			     "dir work0 700 0\n"
+			     "dir upper1 755 0\n"
+			     "dir work1 700 0\n"
+			     "dir tmp 1777 0\n"
+			     "dir workspace 755 1000\n"
+			     "mount / layer 0 nosuid nodev\n"
+			     "mount /usr layer 1 nosuid nodev\n"
+			     "mount /proc proc nosuid nodev noexec\n"
+			     "mount /dev dev ro nosuid noexec\n"
+			     "mount /dev/pts devpts nosuid noexec\n"
+			     "mount /dev/shm tmpfs size=536870912 mode=1777 nosuid nodev noexec\n"
+			     "mount /run tmpfs size=16777216 mode=755 nosuid nodev\n"
+			     "mount /tmp store tmp nosuid nodev\n"
+			     "mount /workspace store workspace nosuid nodev\n"
+			     "rlimit nofile 1024\n"
+			     "rlimit core 0\n"
+			     "rlimit memlock 65536\n"
+			     "rlimit msgqueue 819200\n"
+			     "rlimit rtprio 0\n"
+			     "rlimit nice 0\n";
 
 /* A change of the walls shows here, and is looked at. */
 static const char golden_readonly[] =
@@ -229,10 +239,13 @@ static void test_slots(void **state)
 	static const struct {
 		uint32_t slot, base;
 	} bad[] = {
-		{ 0, 0 },	    /* root, and the machine's own users */
-		{ 0, 1000 },	    { 0, 99999 },
-		{ 0, UINT32_MAX },  { 0, UINT32_MAX - PLAN_IDS }, /* -1 is no id */
-		{ UINT32_MAX, 100000 }, { 65409, 100000 }, /* past the end */
+		{ 0, 0 }, /* root, and the machine's own users */
+		{ 0, 1000 },
+		{ 0, 99999 },
+		{ 0, UINT32_MAX },
+		{ 0, UINT32_MAX - PLAN_IDS }, /* -1 is no id */
+		{ UINT32_MAX, 100000 },
+		{ 65409, 100000 }, /* past the end */
 		{ 65536, 100000 },
 	};
 	for (size_t i = 0; i < ELEMS(bad); i++) {
@@ -284,7 +297,8 @@ static void test_tmpfs(void **state)
 
 static void test_masks(void **state)
 {
-	static const char *const must[] = { "kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", "sched_debug" };
+	static const char *const must[] = { "kcore", "keys",       "key-users",  "kallsyms",
+					    "kmsg",  "timer_list", "sched_debug" };
 	for (size_t k = 0; k < ELEMS(must); k++) {
 		bool found = false;
 		for (unsigned i = 0; plan_masked[i]; i++)
@@ -305,10 +319,16 @@ static void test_masks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),    cmocka_unit_test(test_limits), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_golden), cmocka_unit_test(test_golden_readonly),
-		cmocka_unit_test(test_workspace), cmocka_unit_test(test_slots),
-		cmocka_unit_test(test_images), cmocka_unit_test(test_tmpfs),  cmocka_unit_test(test_masks),
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_golden_readonly),
+		cmocka_unit_test(test_workspace),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_images),
+		cmocka_unit_test(test_tmpfs),
+		cmocka_unit_test(test_masks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

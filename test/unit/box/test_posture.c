@@ -67,8 +67,9 @@ static void test_probe(void **state)
 	assert_false(part(&p, "limit.swap")->ok);
 	assert_false(part(&p, "cgroup.kill")->required);
 	assert_int_equal(part(&p, "root")->ok, geteuid() == 0);
-	static const char *const walls[] = { "namespace.user", "namespace.pid", "namespace.mount", "namespace.net",
-					     "namespace.ipc", "namespace.uts", "namespace.cgroup", "landlock", "seccomp",
+	static const char *const walls[] = { "namespace.user",   "namespace.pid", "namespace.mount",
+					     "namespace.net",    "namespace.ipc", "namespace.uts",
+					     "namespace.cgroup", "landlock",      "seccomp",
 					     "overlay" };
 	for (size_t i = 0; i < ELEMS(walls); i++)
 		assert_true(part(&p, walls[i])->required);

@@ -58,7 +58,8 @@ static void test_defaults(void **state)
 	assert_int_equal(c.defaults.limits.nofile, 1024);
 	assert_true(c.max.limits.cpu == (double)sysconf(_SC_NPROCESSORS_ONLN));
 	assert_true(c.max.limits.memory_mb > 0);
-	assert_true(c.max.limits.memory_mb < (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) >> 20);
+	assert_true(c.max.limits.memory_mb <
+		    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) >> 20);
 	assert_int_equal(c.max.limits.pids, 4096);
 	assert_int_equal(c.max.limits.nofile, 16384);
 	assert_int_equal(c.max.boxes, 4000);
@@ -87,8 +88,9 @@ static void test_captures(void **state)
 
 static void test_over_the_defaults(void **state)
 {
-	struct config c = read_ok("{\"listen\":\"[::1]:0\",\"defaults\":{\"limits\":{\"cpu\":0.5}},\"max\":null,"
-				  "\"tls\":{\"cert\":\"/c.pem\",\"key\":\"/k.pem\"}}");
+	struct config c =
+		read_ok("{\"listen\":\"[::1]:0\",\"defaults\":{\"limits\":{\"cpu\":0.5}},\"max\":null,"
+			"\"tls\":{\"cert\":\"/c.pem\",\"key\":\"/k.pem\"}}");
 
 	(void)state;
 	assert_view(c.listen, "[::1]:0");
@@ -100,8 +102,9 @@ static void test_over_the_defaults(void **state)
 /* A ceiling below a default that nobody set lowers the default. */
 static void test_defaults_follow_ceilings(void **state)
 {
-	struct config c = read_ok("{\"max\":{\"limits\":{\"cpu\":0.25,\"memory_mb\":64,\"pids\":16,\"nofile\":32},"
-				  "\"ttl_seconds\":60}}");
+	struct config c =
+		read_ok("{\"max\":{\"limits\":{\"cpu\":0.25,\"memory_mb\":64,\"pids\":16,\"nofile\":32},"
+			"\"ttl_seconds\":60}}");
 
 	(void)state;
 	assert_true(c.defaults.limits.cpu == 0.25);
@@ -125,18 +128,23 @@ static void test_refusals(void **state)
 		{ "{\"data_dir\":\"var\"}", "line 1: data_dir: must be an absolute path" },
 		{ "{\n\"data_dir\":\"/a/../b\"}", "line 2: data_dir: must not contain \"..\"" },
 		{ "{\"run_dir\":\"//\"}", "line 1: run_dir: must not be the root directory" },
-		{ "{\"run_dir\":\"/x\",\"data_dir\":\"/x\"}", "line 1: run_dir: must not be the data directory" },
+		{ "{\"run_dir\":\"/x\",\"data_dir\":\"/x\"}",
+		  "line 1: run_dir: must not be the data directory" },
 		{ "{\"run_dir\":\"/x\\ny\"}", "line 1: run_dir: must not contain control characters" },
 		{ "{\"defaults\":{\n\"user\":\"a\\u001b\"}}",
 		  "line 2: defaults.user: must not contain control characters" },
 		{ "{\"log_level\":\"loud\"}", "line 1: log_level: must be error, warn, info or debug" },
-		{ "{\"tls\":{\n\"cert\":\"/c\"}}", "line 2: tls.cert: tls needs both cert and key, or neither of them" },
+		{ "{\"tls\":{\n\"cert\":\"/c\"}}",
+		  "line 2: tls.cert: tls needs both cert and key, or neither of them" },
 		{ "{\"tls\":{\"cert\":\"/c\",\"key\":\"k\"}}", "line 1: tls.key: must be an absolute path" },
 		{ "{\"defaults\":{\"user\":\"Root!\"}}",
 		  "line 1: defaults.user: is not a user name (a-z, 0-9, _ and -)" },
-		{ "{\"defaults\":{\"image\":\"../x\"}}", "line 1: defaults.image: is not the name of an image" },
-		{ "{\"defaults\":{\"workdir\":\"x\"}}", "line 1: defaults.workdir: must be an absolute path" },
-		{ "{\"cgroup\":{\"parent\":\"/x\"}}", "line 1: cgroup.parent: must be a relative path without \"..\"" },
+		{ "{\"defaults\":{\"image\":\"../x\"}}",
+		  "line 1: defaults.image: is not the name of an image" },
+		{ "{\"defaults\":{\"workdir\":\"x\"}}",
+		  "line 1: defaults.workdir: must be an absolute path" },
+		{ "{\"cgroup\":{\"parent\":\"/x\"}}",
+		  "line 1: cgroup.parent: must be a relative path without \"..\"" },
 		{ "{\"cgroup\":{\"parent\":\"a/../..\"}}",
 		  "line 1: cgroup.parent: must be a relative path without \"..\"" },
 		{ "{\"defaults\":{\n\"limits\":{\n\"pids\":5000}}}",
@@ -149,7 +157,8 @@ static void test_refusals(void **state)
 		  "line 1: defaults.ttl_seconds: must not exceed max.ttl_seconds" },
 		{ "{\"defaults\":{\"limits\":{\"cpu\":0}}}",
 		  "line 1: defaults.limits.cpu: must be a number from 0.01 to 4096" },
-		{ "{\"egress\":{\n\"capture\":\"ebpf\"}}", "line 2: egress.capture: must be auto, sk_lookup, nft or proxy" },
+		{ "{\"egress\":{\n\"capture\":\"ebpf\"}}",
+		  "line 2: egress.capture: must be auto, sk_lookup, nft or proxy" },
 		{ "{\"uids\":{\"api\":0}}", "line 1: uids.api: must be a whole number from 1 to 4294967294" },
 		{ "{\"uids\":{\"base\":99999}}",
 		  "line 1: uids.base: must be a whole number from 100000 to 4294967294" },
@@ -181,23 +190,39 @@ static void test_uid_edges(void **state)
 
 	(void)state;
 	for (int over = 0; over <= 1; over++) {
-		snprintf(text, sizeof(text), "{\"uids\":{\"base\":%llu,\"slots\":10}}", (unsigned long long)last + over);
+		snprintf(text, sizeof(text), "{\"uids\":{\"base\":%llu,\"slots\":10}}",
+			 (unsigned long long)last + over);
 		assert_int_equal(config_from_json(&arena, view_of(text), &c, &e), -over);
 	}
 	/* The api's uid just before and just behind the ranges. */
 	read_ok("{\"uids\":{\"base\":200000,\"slots\":1,\"api\":199999}}");
 	read_ok("{\"uids\":{\"base\":200000,\"slots\":1,\"api\":265664}}");
-	assert_int_equal(config_from_json(&arena, VIEW("{\"uids\":{\"base\":200000,\"slots\":1,\"api\":265663}}"), &c,
+	assert_int_equal(config_from_json(&arena,
+					  VIEW("{\"uids\":{\"base\":200000,\"slots\":1,\"api\":265663}}"), &c,
 					  &e),
 			 -1);
 }
 
 static void test_listen(void **state)
 {
-	static const char *const wrong[] = { "",	     "7080",	       ":7080",	      "localhost:80", "1.2.3.4",
-					     "1.2.3.4:",     "1.2.3.4:65536",  "1.2.3.4:-1",  "1.2.3.4:+1",   "::1:80",
-					     "[::1]",	     "[::1]80",	       "[]:80",	      "[1.2.3.4]:80", "1.2.3:80",
-					     "1.2.3.4:80 ",  "[fe80::1%lo]:1", " 1.2.3.4:80" };
+	static const char *const wrong[] = { "",
+					     "7080",
+					     ":7080",
+					     "localhost:80",
+					     "1.2.3.4",
+					     "1.2.3.4:",
+					     "1.2.3.4:65536",
+					     "1.2.3.4:-1",
+					     "1.2.3.4:+1",
+					     "::1:80",
+					     "[::1]",
+					     "[::1]80",
+					     "[]:80",
+					     "[1.2.3.4]:80",
+					     "1.2.3:80",
+					     "1.2.3.4:80 ",
+					     "[fe80::1%lo]:1",
+					     " 1.2.3.4:80" };
 	struct sockaddr_storage ss;
 	socklen_t len;
 
@@ -227,9 +252,11 @@ static void test_override(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(json_parse(&arena, VIEW("{\"listen\":\"1.1.1.1:1\",\"defaults\":{\"user\":\"me\"},\"max\":null}"),
-				    &doc, &e),
-			 0);
+	assert_int_equal(
+		json_parse(&arena,
+			   VIEW("{\"listen\":\"1.1.1.1:1\",\"defaults\":{\"user\":\"me\"},\"max\":null}"),
+			   &doc, &e),
+		0);
 	assert_int_equal(override(doc, "LISTEN", "2.2.2.2:2", &e), 0);
 	assert_int_equal(override(doc, "DEFAULTS_LIMITS_CPU", "0.75", &e), 0);
 	assert_int_equal(override(doc, "DEFAULTS_TTL_SECONDS", "30", &e), 0);
@@ -299,10 +326,13 @@ static void test_round_trip(void **state)
 {
 	static const char *const texts[] = {
 		"{}",
-		"{\"listen\":\"[::]:1\",\"data_dir\":\"/d\\u00e9 x\",\"run_dir\":\"/r\\\"\",\"log_level\":\"debug\","
+		"{\"listen\":\"[::]:1\",\"data_dir\":\"/d\\u00e9 "
+		"x\",\"run_dir\":\"/r\\\"\",\"log_level\":\"debug\","
 		"\"tls\":{\"cert\":\"/c\",\"key\":\"/k\"},\"defaults\":{\"image\":\"py:3\",\"user\":\"root\","
-		"\"workdir\":\"/\",\"ttl_seconds\":10,\"limits\":{\"cpu\":0.1,\"memory_mb\":33,\"pids\":44,\"nofile\":55}},"
-		"\"max\":{\"limits\":{\"cpu\":1.7,\"memory_mb\":3333,\"pids\":4444,\"nofile\":5555},\"boxes\":7,"
+		"\"workdir\":\"/"
+		"\",\"ttl_seconds\":10,\"limits\":{\"cpu\":0.1,\"memory_mb\":33,\"pids\":44,\"nofile\":55}},"
+		"\"max\":{\"limits\":{\"cpu\":1.7,\"memory_mb\":3333,\"pids\":4444,\"nofile\":5555},"
+		"\"boxes\":7,"
 		"\"ttl_seconds\":11,\"exec_timeout_ms\":12,\"exec_output_bytes\":13,\"body_bytes\":1400},"
 		"\"uids\":{\"api\":15,\"base\":160000,\"slots\":17},\"cgroup\":{\"parent\":\"a/b\"}}",
 	};

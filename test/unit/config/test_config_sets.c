@@ -56,7 +56,8 @@ static struct view found(const char *text, char *const *env, const char *set)
 	struct json *doc;
 	struct json_out o;
 
-	if (json_parse(&arena, view_of(text), &doc, &e) < 0 || config_sets_add(&arena, doc, root, env, &e) < 0)
+	if (json_parse(&arena, view_of(text), &doc, &e) < 0 ||
+	    config_sets_add(&arena, doc, root, env, &e) < 0)
 		fail_msg("%s", e.msg);
 	const struct json *sets = json_get(json_get(doc, "egress"), "sets");
 	const struct json *one = sets ? json_get(sets, set) : NULL;
@@ -91,11 +92,13 @@ static void test_bare(void **state)
 static void test_own(void **state)
 {
 	put("/usr/lib/python3/dist-packages/pip/_internal/models/index.py",
-	    "x = 'https://other.test/'\n\nPyPI = PackageIndex(\"https://index.test/\", file_storage_domain=\"files.test\")\n"
+	    "x = 'https://other.test/'\n\nPyPI = PackageIndex(\"https://index.test/\", "
+	    "file_storage_domain=\"files.test\")\n"
 	    "TestPyPI = PackageIndex(\n    \"https://test.test/\"\n)\n");
 	put("/usr/lib/node_modules/npm/node_modules/@npmcli/config/lib/definitions/definitions.js",
 	    "  x: new Definition('y', {\n    default: 'https://no.test/',\n  }),\n"
-	    "  registry: new Definition('registry', {\n    default: 'https://packages.test/',\n    type: url,\n");
+	    "  registry: new Definition('registry', {\n    default: 'https://packages.test/',\n    type: "
+	    "url,\n");
 	is("{}", home, "pypi", "[\"index.test\",\"files.test\"]");
 	is("{}", home, "npm", "[\"packages.test\"]");
 }
@@ -104,19 +107,25 @@ static void test_own(void **state)
  * administrator uses, stand beside it. */
 static void test_mirrors(void **state)
 {
-	char *const env[] = { (char *)"HOME=/root", (char *)"PIP_INDEX_URL=http://env.test:3141/simple", NULL };
+	char *const env[] = { (char *)"HOME=/root", (char *)"PIP_INDEX_URL=http://env.test:3141/simple",
+			      NULL };
 
 	test_own(state);
-	put("/etc/pip.conf", "[global]\n# index-url = https://comment.test/\nextra-index-url =\n    https://one.test/x\n"
-			     "    https://user:secret@two.test:8443/y\ntimeout = 3\ncert = https://nothing.test/\n");
+	put("/etc/pip.conf",
+	    "[global]\n# index-url = https://comment.test/\nextra-index-url =\n    https://one.test/x\n"
+	    "    https://user:secret@two.test:8443/y\ntimeout = 3\ncert = https://nothing.test/\n");
 	is("{}", home, "pypi", "[\"index.test\",\"files.test\",\"one.test\",\"two.test:8443\"]");
-	is("{}", env, "pypi", "[\"index.test\",\"files.test\",\"one.test\",\"two.test:8443\",\"env.test:3141\"]");
+	is("{}", env, "pypi",
+	   "[\"index.test\",\"files.test\",\"one.test\",\"two.test:8443\",\"env.test:3141\"]");
 	put("/root/.config/pip/pip.conf", "[install]\nindex_url: https://home.test/simple/\n");
-	is("{}", home, "pypi", "[\"index.test\",\"files.test\",\"one.test\",\"two.test:8443\",\"home.test\"]");
+	is("{}", home, "pypi",
+	   "[\"index.test\",\"files.test\",\"one.test\",\"two.test:8443\",\"home.test\"]");
 	put("/etc/pip.conf", "[global]\nindex_url: https://mirror.test/simple/\n");
 	is("{}", home, "pypi", "[\"mirror.test\",\"home.test\"]");
 
-	put("/root/.npmrc", "; registry=https://comment.test/\n@team:registry=https://team.test/\n//team.test/:_authToken=s\n");
+	put("/root/.npmrc",
+	    "; "
+	    "registry=https://comment.test/\n@team:registry=https://team.test/\n//team.test/:_authToken=s\n");
 	is("{}", home, "npm", "[\"packages.test\",\"team.test\"]");
 	put("/etc/npmrc", "registry = \"https://npm.test/\"\n");
 	is("{}", home, "npm", "[\"npm.test\",\"team.test\"]");
@@ -125,10 +134,12 @@ static void test_mirrors(void **state)
 static void test_apt(void **state)
 {
 	put("/etc/os-release", "NAME=\"Debian\"\nID=debian\n");
-	put("/etc/apt/sources.list", "# deb http://comment.test/ x main\ndeb [signed-by=/k] http://list.test/debian x main # y\n"
-				     "deb cdrom:[Debian]/ x main\n");
+	put("/etc/apt/sources.list",
+	    "# deb http://comment.test/ x main\ndeb [signed-by=/k] http://list.test/debian x main # y\n"
+	    "deb cdrom:[Debian]/ x main\n");
 	put("/etc/apt/sources.list.d/a.sources",
-	    "Types: deb\n# URIs: http://comment.test\nURIs: https://one.test/debian\n  http://two.test:8080/x\nSuites: x\n\n"
+	    "Types: deb\n# URIs: http://comment.test\nURIs: https://one.test/debian\n  "
+	    "http://two.test:8080/x\nSuites: x\n\n"
 	    "Types: deb\nURIs: http://off.test/\nEnabled: no\n");
 	put("/etc/apt/sources.list.d/b.list.disabled", "deb http://disabled.test/ x main\n");
 	is("{}", home, "apt", "[\"list.test\",\"one.test\",\"two.test:8080\"]");
@@ -140,8 +151,9 @@ static void test_git(void **state)
 	char want[512];
 	struct view plain = found("{}", home, "github");
 
-	put("/etc/gitconfig", "[user]\n\tname = x\n[url \"https://mirror.test/gh/\"]\n\tinsteadOf = https://github.com/\n"
-			      "[url \"https://other.test/\"]\n\tinsteadOf = https://elsewhere.test/\n");
+	put("/etc/gitconfig",
+	    "[user]\n\tname = x\n[url \"https://mirror.test/gh/\"]\n\tinsteadOf = https://github.com/\n"
+	    "[url \"https://other.test/\"]\n\tinsteadOf = https://elsewhere.test/\n");
 	snprintf(want, sizeof(want), "%.*s,\"mirror.test\"]", (int)plain.n - 1, plain.p);
 	is("{}", home, "github", want);
 }
@@ -166,7 +178,8 @@ static bool read_text(const struct config_tree *t, const char *path, struct buf 
 	return fd_slurp(AT_FDCWD, full, out) == 0;
 }
 
-static size_t list_names(const struct config_tree *t, const char *path, char (*names)[CONFIG_TREE_NAME], size_t room)
+static size_t list_names(const struct config_tree *t, const char *path, char (*names)[CONFIG_TREE_NAME],
+			 size_t room)
 {
 	char full[512];
 	size_t n = 0;
@@ -209,7 +222,8 @@ static void test_survey(void **state)
 	put("/etc/pip.conf", "[global]\nextra-index-url = https://extra.test/\n");
 	put("/home/user/.npmrc", "@team:registry=https://team.test/\n");
 	put("/root/.gitconfig", "[url \"https://mirror.test/gh/\"]\n\tinsteadOf = https://github.com/\n");
-	surveyed("{\"sets\":{},\"more\":{\"pypi\":[\"extra.test\",\"index.test\",\"files.test\"],\"npm\":[\"team.test\"],"
+	surveyed("{\"sets\":{},\"more\":{\"pypi\":[\"extra.test\",\"index.test\",\"files.test\"],\"npm\":["
+		 "\"team.test\"],"
 		 "\"github\":[\"mirror.test\"]}}");
 	put("/home/a/.config/pip/pip.conf", "[global]\nindex-url = https://home.test/simple\n");
 	put("/root/.yarnrc.yml", "nodeLinker: pnp\nnpmRegistryServer: \"https://yarn.test\"\n");
@@ -222,11 +236,13 @@ static void test_survey_apt(void **state)
 	put("/etc/os-release", "ID=github\n");
 	put("/etc/apt/apt.conf", "Acquire::http::Proxy \"http://proxy.test:3128\";\n");
 	surveyed("{\"sets\":{},\"more\":{}}"); /* a proxy alone says nothing */
-	put("/etc/apt/sources.list", "deb mirror+http://one.test/list x main\ndeb mirror://two.test/x x main\n"
-				     "deb mirror+file:/etc/apt/list x main\n");
+	put("/etc/apt/sources.list",
+	    "deb mirror+http://one.test/list x main\ndeb mirror://two.test/x x main\n"
+	    "deb mirror+file:/etc/apt/list x main\n");
 	put("/etc/apt/list", "# http://comment.test/\nhttps://three.test/debian\n");
 	put("/etc/apt/apt.conf.d/1", "# Acquire::http::Proxy \"http://comment.test\";\n"
-				     "Acquire { https { Proxy \"http://four.test:8080\"; }; };\nAcquire::http::Proxy::x \"DIRECT\";\n");
+				     "Acquire { https { Proxy \"http://four.test:8080\"; }; "
+				     "};\nAcquire::http::Proxy::x \"DIRECT\";\n");
 	put("/etc/os-release", "ID=made-up\n");
 #define ALL "[\"one.test\",\"two.test\",\"three.test\",\"proxy.test:3128\",\"four.test:8080\"]"
 	surveyed("{\"sets\":{\"apt\":" ALL ",\"made-up\":" ALL "},\"more\":{}}");
@@ -261,12 +277,13 @@ static void merged(const char *record, const struct json_strmap *env, const char
 }
 
 #define UNCHANGED "\"mine\":[\"a.test\"],\"github\":[\"k.test\"]"
-#define SAME "{\"pypi\":[\"m.test\"]," UNCHANGED "}{\"pypi\":[\"machine\"],\"github\":[\"known\"]}"
+#define SAME      "{\"pypi\":[\"m.test\"]," UNCHANGED "}{\"pypi\":[\"machine\"],\"github\":[\"known\"]}"
 
 static void test_merge(void **state)
 {
 	struct view keys[] = { VIEW("PIP_INDEX_URL"), VIEW("PIP_EXTRA_INDEX_URL"), VIEW("OTHER") };
-	struct view values[] = { VIEW("http://env.test/simple"), VIEW("http://one.test/ http://10.0.0.1/"), VIEW("http://no.test/") };
+	struct view values[] = { VIEW("http://env.test/simple"), VIEW("http://one.test/ http://10.0.0.1/"),
+				 VIEW("http://no.test/") };
 	const struct json_strmap env = { keys, values, ELEMS(keys) };
 
 	merged("", NULL, SAME);
@@ -275,11 +292,14 @@ static void test_merge(void **state)
 	       "{\"pypi\":[\"i.test\"]," UNCHANGED ",\"new\":[\"n.test:80\"]}"
 	       "{\"pypi\":[\"image\"],\"github\":[\"known\"],\"new\":[\"image\"]}");
 	merged("{\"more\":{\"pypi\":[\"i.test\"]}}", NULL,
-	       "{\"pypi\":[\"m.test\",\"i.test\"]," UNCHANGED "}{\"pypi\":[\"machine\",\"image\"],\"github\":[\"known\"]}");
+	       "{\"pypi\":[\"m.test\",\"i.test\"]," UNCHANGED
+	       "}{\"pypi\":[\"machine\",\"image\"],\"github\":[\"known\"]}");
 	merged("{\"sets\":{\"pypi\":[\"i.test\"]}}", &env,
-	       "{\"pypi\":[\"i.test\",\"env.test\",\"one.test\"]," UNCHANGED "}{\"pypi\":[\"image\"],\"github\":[\"known\"]}");
+	       "{\"pypi\":[\"i.test\",\"env.test\",\"one.test\"]," UNCHANGED
+	       "}{\"pypi\":[\"image\"],\"github\":[\"known\"]}");
 	/* The administrator's stay, well-known ones are not replaced. */
-	merged("{\"sets\":{\"mine\":[\"i.test\"],\"github\":[\"i.test\"]},\"more\":{\"mine\":[\"i.test\"]}}", NULL, SAME);
+	merged("{\"sets\":{\"mine\":[\"i.test\"],\"github\":[\"i.test\"]},\"more\":{\"mine\":[\"i.test\"]}}",
+	       NULL, SAME);
 }
 
 /* What no survey writes: the record is believed in nothing. */
@@ -288,11 +308,13 @@ static void test_hostile_records(void **state)
 	struct config_sets got;
 	struct err e = { 0 };
 
-	merged("{\"sets\":{\"pypi\":[\"*\",\"*.test\",\"10.0.0.1\",\"0.0.0.0/0\",\"[::1]\",\"http://a.test/\",\"mine\",7,null,[]]}}", NULL,
-	       SAME);
+	merged("{\"sets\":{\"pypi\":[\"*\",\"*.test\",\"10.0.0.1\",\"0.0.0.0/0\",\"[::1]\",\"http://a.test/"
+	       "\",\"mine\",7,null,[]]}}",
+	       NULL, SAME);
 	merged("{\"sets\":[],\"more\":7}", NULL, SAME);
 	merged("{\"sets\":{\"Bad Name\":[\"i.test\"],\"pypi\":{}}}", NULL, SAME);
-	assert_true(config_sets_merge(&arena, &(struct config_sets){ 0 }, VIEW("{"), NULL, "image", &got, &e) < 0);
+	assert_true(config_sets_merge(&arena, &(struct config_sets){ 0 }, VIEW("{"), NULL, "image", &got,
+				      &e) < 0);
 }
 
 int main(void)

@@ -57,7 +57,8 @@ static void is_written(const struct egress_policy *p, const char *want)
 	buf_done(&out);
 }
 
-#define NO_LIMITS "\"limits\":{\"connections\":0,\"connections_per_second\":0,\"bytes_per_second\":0,\"bytes\":0}}"
+#define NO_LIMITS                                                                                            \
+	"\"limits\":{\"connections\":0,\"connections_per_second\":0,\"bytes_per_second\":0,\"bytes\":0}}"
 
 static void test_nothing(void **state)
 {
@@ -72,19 +73,25 @@ static void test_order(void **state)
 	struct egress_policy p = good("{\"default\":\"allow\",\"allow\":[\"x.test\"],\"deny\":[\"y.test\"],"
 				      "\"rules\":[{\"action\":\"allow\",\"host\":\"z.test\"}]}");
 	is_written(&p, "{\"default\":\"allow\",\"rules\":[{\"action\":\"allow\",\"host\":\"z.test\"},"
-		       "{\"action\":\"deny\",\"host\":\"y.test\"},{\"action\":\"allow\",\"host\":\"x.test\"}]," NO_LIMITS);
+		       "{\"action\":\"deny\",\"host\":\"y.test\"},{\"action\":\"allow\",\"host\":\"x.test\"}]"
+		       "," NO_LIMITS);
 }
 
 static void test_long_form(void **state)
 {
-	struct egress_policy p = good(
-		"{\"rules\":[{\"action\":\"allow\",\"host\":\"*.EXAMPLE.Test.\",\"cidr\":\"10.1.0.0/16\",\"protocol\":\"http\","
-		"\"ports\":[80,\"8000-8100\"],\"methods\":[\"GET\"],\"paths\":[\"/v1\"]},{\"action\":\"deny\",\"set\":\"pypi\"}],"
-		"\"limits\":{\"connections\":5,\"bytes\":7,\"bytes_per_second\":null}}");
-	is_written(&p, "{\"default\":\"deny\",\"rules\":[{\"action\":\"allow\",\"host\":\"*.example.test\",\"cidr\":\"10.1.0.0/16\","
-		       "\"protocol\":\"http\",\"ports\":[80,\"8000-8100\"],\"methods\":[\"GET\"],\"paths\":[\"/v1\"]},"
+	struct egress_policy p =
+		good("{\"rules\":[{\"action\":\"allow\",\"host\":\"*.EXAMPLE.Test.\",\"cidr\":\"10.1.0.0/"
+		     "16\",\"protocol\":\"http\","
+		     "\"ports\":[80,\"8000-8100\"],\"methods\":[\"GET\"],\"paths\":[\"/"
+		     "v1\"]},{\"action\":\"deny\",\"set\":\"pypi\"}],"
+		     "\"limits\":{\"connections\":5,\"bytes\":7,\"bytes_per_second\":null}}");
+	is_written(&p, "{\"default\":\"deny\",\"rules\":[{\"action\":\"allow\",\"host\":\"*.example.test\","
+		       "\"cidr\":\"10.1.0.0/16\","
+		       "\"protocol\":\"http\",\"ports\":[80,\"8000-8100\"],\"methods\":[\"GET\"],\"paths\":["
+		       "\"/v1\"]},"
 		       "{\"action\":\"deny\",\"set\":\"pypi\"}],"
-		       "\"limits\":{\"connections\":5,\"connections_per_second\":0,\"bytes_per_second\":0,\"bytes\":7}}");
+		       "\"limits\":{\"connections\":5,\"connections_per_second\":0,\"bytes_per_second\":0,"
+		       "\"bytes\":7}}");
 }
 
 static void test_ech(void **state)
@@ -92,7 +99,8 @@ static void test_ech(void **state)
 	struct egress_policy p = good("{\"ech\":\"refuse\",\"allow\":[\"a.test\"]}");
 	assert_true(p.refuse_ech);
 	is_written(&p, "{\"default\":\"deny\",\"rules\":[{\"action\":\"allow\",\"host\":\"a.test\"}],"
-		       "\"limits\":{\"connections\":0,\"connections_per_second\":0,\"bytes_per_second\":0,\"bytes\":0},\"ech\":\"refuse\"}");
+		       "\"limits\":{\"connections\":0,\"connections_per_second\":0,\"bytes_per_second\":0,"
+		       "\"bytes\":0},\"ech\":\"refuse\"}");
 	p = good("{\"ech\":\"intercept\"}");
 	assert_false(p.refuse_ech);
 	is_written(&p, "{\"default\":\"deny\",\"rules\":[]," NO_LIMITS);
@@ -122,7 +130,8 @@ static void test_refused(void **state)
 		{ "{\"rules\":[{}]}", "rules[0]: action" },
 		{ "{\"rules\":[{\"action\":\"allow\"}]}", "rules[0]" },
 		{ "{\"rules\":[{\"action\":\"ALLOW\",\"host\":\"a.b\"}]}", "rules[0]: action" },
-		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\"},{\"action\":\"deny\",\"host\":\"\"}]}", "rules[1]: host" },
+		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\"},{\"action\":\"deny\",\"host\":\"\"}]}",
+		  "rules[1]: host" },
 		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"set\":\"pypi\"}]}", "rules[0]" },
 		{ "{\"rules\":[{\"action\":\"allow\",\"set\":\"nope\"}]}", "rules[0]: set" },
 		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a b\"}]}", "host" },
@@ -145,7 +154,9 @@ static void test_refused(void **state)
 		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"methods\":[\"get\"]}]}", "methods" },
 		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"paths\":[\"v1\"]}]}", "paths" },
 		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"paths\":[\"/a/../b\"]}]}", "paths" },
-		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"protocol\":\"tcp\",\"paths\":[\"/\"]}]}", "paths" },
+		{ "{\"rules\":[{\"action\":\"allow\",\"host\":\"a.b\",\"protocol\":\"tcp\",\"paths\":[\"/"
+		  "\"]}]}",
+		  "paths" },
 		{ "{\"allow\":[\"nope\"]}", "allow" },
 		{ "{\"deny\":[\"pypi:443\"]}", "deny" },
 		{ "{\"limits\":{\"connections\":-1}}", "limits.connections" },
@@ -210,16 +221,18 @@ static void test_targets(void **state)
 	target("[2001:db8::]/32", "\"cidr\":\"2001:db8::/32\"}");
 	target("[2001:db8::1]:443", "\"cidr\":\"2001:db8::1/128\",\"ports\":[443]}");
 	target("https://a.test", "\"host\":\"a.test\",\"protocol\":\"tls\",\"ports\":[443]}");
-	target("https://a.test:8443/v1/*", "\"host\":\"a.test\",\"protocol\":\"tls\",\"ports\":[8443],\"paths\":[\"/v1\"]}");
+	target("https://a.test:8443/v1/*",
+	       "\"host\":\"a.test\",\"protocol\":\"tls\",\"ports\":[8443],\"paths\":[\"/v1\"]}");
 	target("http://a.test/", "\"host\":\"a.test\",\"protocol\":\"http\",\"ports\":[80]}");
 	target("tcp://192.0.2.0/24:22", "\"cidr\":\"192.0.2.0/24\",\"protocol\":\"tcp\",\"ports\":[22]}");
 }
 
 static void test_no_targets(void **state)
 {
-	static const char *const bad[] = { "",      "localhost", "a..b",       "-a.b",  "a.b:",       "a.b:0",  "a.b:99999", "10.0.0.1/8",
-					   "1.2.3", "0x7f.1",    "1.2.3.4.5", "a.b/c", "ftp://a.b", ":443",   "[::1",      "a.b:1:2",
-					   "a\nb.c", "https://", "https://a.b/x?y" };
+	static const char *const bad[] = { "",          "localhost", "a..b",       "-a.b",           "a.b:",
+					   "a.b:0",     "a.b:99999", "10.0.0.1/8", "1.2.3",          "0x7f.1",
+					   "1.2.3.4.5", "a.b/c",     "ftp://a.b",  ":443",           "[::1",
+					   "a.b:1:2",   "a\nb.c",    "https://",   "https://a.b/x?y" };
 
 	for (size_t i = 0; i < ELEMS(bad); i++) {
 		struct egress_rule r;
@@ -237,10 +250,20 @@ static void test_private(void **state)
 		const char *net;
 		bool is;
 	} cases[] = {
-		{ "10.0.0.0/8", true },         { "169.254.169.254", true }, { "127.0.0.1", true },   { "192.168.7.0/24", true },
-		{ "100.64.0.0/10", true },      { "fd00::/8", true },        { "::1", true },         { "fe80::/10", true },
-		{ "0.0.0.0/0", false },         { "::/0", false },           { "192.0.2.0/24", false }, { "8.0.0.0/6", false },
-		{ "2001:db8::/32", false },     { "172.0.0.0/8", false },
+		{ "10.0.0.0/8", true },
+		{ "169.254.169.254", true },
+		{ "127.0.0.1", true },
+		{ "192.168.7.0/24", true },
+		{ "100.64.0.0/10", true },
+		{ "fd00::/8", true },
+		{ "::1", true },
+		{ "fe80::/10", true },
+		{ "0.0.0.0/0", false },
+		{ "::/0", false },
+		{ "192.0.2.0/24", false },
+		{ "8.0.0.0/6", false },
+		{ "2001:db8::/32", false },
+		{ "172.0.0.0/8", false },
 	};
 
 	for (size_t i = 0; i < ELEMS(cases); i++) {
@@ -254,17 +277,20 @@ static void test_private(void **state)
 
 static void test_flatten(void **state)
 {
-	struct egress_policy p = good("{\"rules\":[{\"action\":\"allow\",\"set\":\"pypi\",\"ports\":[443],\"protocol\":\"tls\"},"
-				      "{\"action\":\"deny\",\"set\":\"none\"},{\"action\":\"deny\",\"host\":\"x.test\"},"
-				      "{\"action\":\"deny\",\"set\":\"net\"}]}");
+	struct egress_policy p = good(
+		"{\"rules\":[{\"action\":\"allow\",\"set\":\"pypi\",\"ports\":[443],\"protocol\":\"tls\"},"
+		"{\"action\":\"deny\",\"set\":\"none\"},{\"action\":\"deny\",\"host\":\"x.test\"},"
+		"{\"action\":\"deny\",\"set\":\"net\"}]}");
 	struct egress_policy flat;
 	struct err e = { 0 };
 
 	assert_int_equal(egress_flatten(&arena, &p, doc(SETS), &flat, &e), 0);
-	is_written(&flat, "{\"default\":\"deny\",\"rules\":["
-			  "{\"action\":\"allow\",\"host\":\"a.test\",\"protocol\":\"tls\",\"ports\":[443]},"
-			  "{\"action\":\"allow\",\"host\":\"*.b.test\",\"protocol\":\"tls\",\"ports\":[8443]},"
-			  "{\"action\":\"deny\",\"host\":\"x.test\"},{\"action\":\"deny\",\"cidr\":\"192.0.2.0/24\"}]," NO_LIMITS);
+	is_written(&flat,
+		   "{\"default\":\"deny\",\"rules\":["
+		   "{\"action\":\"allow\",\"host\":\"a.test\",\"protocol\":\"tls\",\"ports\":[443]},"
+		   "{\"action\":\"allow\",\"host\":\"*.b.test\",\"protocol\":\"tls\",\"ports\":[8443]},"
+		   "{\"action\":\"deny\",\"host\":\"x.test\"},{\"action\":\"deny\",\"cidr\":\"192.0.2.0/"
+		   "24\"}]," NO_LIMITS);
 	/* A set that is gone allows nothing, and is no error. */
 	assert_int_equal(egress_flatten(&arena, &p, NULL, &flat, &e), 0);
 	assert_int_equal(flat.n_rules, 1);
@@ -272,7 +298,12 @@ static void test_flatten(void **state)
 
 static void test_sets(void **state)
 {
-	static const char *const bad[] = { "[]", "{\"A\":[]}", "{\"a\":\"b.c\"}", "{\"a\":[1]}", "{\"a\":[\"b\"],\"b\":[]}", "{\"a\":[\"b..c\"]}" };
+	static const char *const bad[] = { "[]",
+					   "{\"A\":[]}",
+					   "{\"a\":\"b.c\"}",
+					   "{\"a\":[1]}",
+					   "{\"a\":[\"b\"],\"b\":[]}",
+					   "{\"a\":[\"b..c\"]}" };
 	struct err e = { 0 };
 
 	assert_int_equal(egress_check_sets(&arena, doc(SETS), &e), 0);
@@ -285,12 +316,18 @@ static void test_sets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_nothing, teardown),   cmocka_unit_test_teardown(test_order, teardown),
-		cmocka_unit_test_teardown(test_long_form, teardown), cmocka_unit_test_teardown(test_refused, teardown),
-		cmocka_unit_test_teardown(test_ech, teardown),	     cmocka_unit_test_teardown(test_asks_names, teardown),
-		cmocka_unit_test_teardown(test_too_many, teardown),  cmocka_unit_test_teardown(test_targets, teardown),
-		cmocka_unit_test_teardown(test_no_targets, teardown), cmocka_unit_test_teardown(test_private, teardown),
-		cmocka_unit_test_teardown(test_flatten, teardown),   cmocka_unit_test_teardown(test_sets, teardown),
+		cmocka_unit_test_teardown(test_nothing, teardown),
+		cmocka_unit_test_teardown(test_order, teardown),
+		cmocka_unit_test_teardown(test_long_form, teardown),
+		cmocka_unit_test_teardown(test_refused, teardown),
+		cmocka_unit_test_teardown(test_ech, teardown),
+		cmocka_unit_test_teardown(test_asks_names, teardown),
+		cmocka_unit_test_teardown(test_too_many, teardown),
+		cmocka_unit_test_teardown(test_targets, teardown),
+		cmocka_unit_test_teardown(test_no_targets, teardown),
+		cmocka_unit_test_teardown(test_private, teardown),
+		cmocka_unit_test_teardown(test_flatten, teardown),
+		cmocka_unit_test_teardown(test_sets, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,8 +68,12 @@ static void test_request(void **state)
 	struct h2_request r;
 	struct h2_head h;
 
-	assert_int_equal(parse(":path: /a/b?c=d?e\n" START "content-length: 12\nexpect: 100-continue\nte: trailers\n", &r, &h), 0);
-	assert_true(view_is(r.method, "GET") && view_is(r.path, "/a/b") && view_is(r.query, "c=d?e") && view_is(r.authority, "api.test"));
+	assert_int_equal(parse(":path: /a/b?c=d?e\n" START
+			       "content-length: 12\nexpect: 100-continue\nte: trailers\n",
+			       &r, &h),
+			 0);
+	assert_true(view_is(r.method, "GET") && view_is(r.path, "/a/b") && view_is(r.query, "c=d?e") &&
+		    view_is(r.authority, "api.test"));
 	assert_true(r.content_length == 12 && r.expect_continue && r.n_headers == 3);
 	h2_head_done(&h);
 	assert_int_equal(parse(":method: GET\n:scheme: https\n:path: /\nhost: api.test:443\n", &r, &h), 0);
@@ -161,19 +165,27 @@ static void test_write(void **state)
 	struct h2_head h, out;
 	struct inject j = { 0 };
 
-	assert_int_equal(parse(":method: POST\n:scheme: https\n:authority: api.test\n:path: /{{secret.C}}?key=mine&x=%7B%7Bsecret.C%7D%7D\n"
-			       "authorization: mine\nx-c: <{{secret.C}}>\ncontent-length: 5\nte: trailers\naccept-encoding: gzip\n"
-			       "grpc-accept-encoding: gzip\nhost: api.test\nexpect: 100-continue\ncookie: a\ncookie: b\n", &r, &h), 0);
+	assert_int_equal(parse(":method: POST\n:scheme: https\n:authority: api.test\n:path: "
+			       "/{{secret.C}}?key=mine&x=%7B%7Bsecret.C%7D%7D\n"
+			       "authorization: mine\nx-c: <{{secret.C}}>\ncontent-length: 5\nte: "
+			       "trailers\naccept-encoding: gzip\n"
+			       "grpc-accept-encoding: gzip\nhost: api.test\nexpect: 100-continue\ncookie: "
+			       "a\ncookie: b\n",
+			       &r, &h),
+			 0);
 	begin(&j, &r, true);
 	assert_true(inject_ready(&j));
 	h2_head_init(&out, INJECT_OUT);
 	assert_int_equal(h2_request_write(&r, HTTPS, &j, false, 77, &out), 0);
-	expect_list(&out, ":method: POST\n:scheme: https\n:authority: api.test\n:path: /cccc?x=cccc&key=b%2F%26more\nx-c: <cccc>\nte: trailers\n"
-			  "cookie: a\ncookie: b\nauthorization: Bearer value-a\ncontent-length: 77\naccept-encoding: identity\n");
+	expect_list(&out, ":method: POST\n:scheme: https\n:authority: api.test\n:path: "
+			  "/cccc?x=cccc&key=b%2F%26more\nx-c: <cccc>\nte: trailers\n"
+			  "cookie: a\ncookie: b\nauthorization: Bearer value-a\ncontent-length: "
+			  "77\naccept-encoding: identity\n");
 	/* what holds a secret is not to be kept in a table */
 	for (size_t i = 0; i < out.n; i++) {
 		struct view name = h2_head_get(&out, i).name;
-		bool secret = view_is(name, ":path") || view_is(name, "x-c") || view_is(name, "authorization");
+		bool secret =
+			view_is(name, ":path") || view_is(name, "x-c") || view_is(name, "authorization");
 		assert_int_equal(out.fields[i].hidden, secret);
 	}
 	h2_head_done(&out);
@@ -181,7 +193,8 @@ static void test_write(void **state)
 	assert_int_equal(h2_request_write(&r, HTTPS, &j, true, -1, &out), 0);
 	size_t lengths = 0;
 	for (size_t i = 0; i < out.n; i++)
-		lengths += view_is(h2_head_get(&out, i).name, "content-length") && view_is(h2_head_get(&out, i).value, "5");
+		lengths += view_is(h2_head_get(&out, i).name, "content-length") &&
+			   view_is(h2_head_get(&out, i).value, "5");
 	assert_int_equal(lengths, 1);
 	h2_head_done(&out);
 	h2_head_init(&out, 100);
@@ -246,15 +259,26 @@ static void test_answer(void **state)
 {
 	struct h2_head out;
 	struct h2_answer a;
-	static const char *const bad[] = { "", "x-a: b\n", ":status: 20\n", ":status: 2000\n", ":status: 099\n", ":status: abc\n", ":status: 101\n",
-					   ":status: 200\n:status: 200\n", ":status: 200\nconnection: close\n", ":status: 200\nX-A: b\n",
+	static const char *const bad[] = { "",
+					   "x-a: b\n",
+					   ":status: 20\n",
+					   ":status: 2000\n",
+					   ":status: 099\n",
+					   ":status: abc\n",
+					   ":status: 101\n",
+					   ":status: 200\n:status: 200\n",
+					   ":status: 200\nconnection: close\n",
+					   ":status: 200\nX-A: b\n",
 					   ":status: 200\ntransfer-encoding: chunked\n" };
 
-	assert_int_equal(write_answer(":status: 200\nx-echo: a hush-hush b\nx-hush-hush: c\nset-cookie: d\n", &out, &a), 0);
+	assert_int_equal(write_answer(":status: 200\nx-echo: a hush-hush b\nx-hush-hush: c\nset-cookie: d\n",
+				      &out, &a),
+			 0);
 	assert_true(a.status == 200 && !a.coded);
 	expect_list(&out, ":status: 200\nx-echo: a ********* b\nx-*********: c\nset-cookie: d\n");
 	h2_head_done(&out);
-	assert_int_equal(write_answer(":status: 200\ngrpc-encoding: identity\ncontent-encoding: gzip\n", &out, &a), 0);
+	assert_int_equal(
+		write_answer(":status: 200\ngrpc-encoding: identity\ncontent-encoding: gzip\n", &out, &a), 0);
 	assert_true(a.coded);
 	h2_head_done(&out);
 	assert_int_equal(write_answer(":status: 200\ngrpc-encoding: gzip\n", &out, &a), 0);
@@ -276,7 +300,8 @@ static void test_trailers(void **state)
 	mask_init(&m);
 	assert_int_equal(mask_add(&m, VIEW("hush-hush")), 0);
 	inject_init(&j, rules, ELEMS(rules));
-	list(&in, "grpc-status: 0\ngrpc-message: hush-hush\nauthorization: mine\ncontent-length: 3\nhost: evil.test\n");
+	list(&in, "grpc-status: 0\ngrpc-message: hush-hush\nauthorization: mine\ncontent-length: 3\nhost: "
+		  "evil.test\n");
 	h2_head_init(&out, INJECT_OUT);
 	assert_int_equal(h2_trailers_write(&in, NULL, &m, &out), 0);
 	expect_list(&out, "grpc-status: 0\ngrpc-message: *********\nauthorization: mine\nhost: evil.test\n");
@@ -297,9 +322,13 @@ static void test_trailers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_request),   cmocka_unit_test(test_request_refused), cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_write),     cmocka_unit_test(test_secrets_that_are_not_there),
-		cmocka_unit_test(test_answer),    cmocka_unit_test(test_trailers),
+		cmocka_unit_test(test_request),
+		cmocka_unit_test(test_request_refused),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_secrets_that_are_not_there),
+		cmocka_unit_test(test_answer),
+		cmocka_unit_test(test_trailers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,8 @@ static void test_fill(void **state)
 	expect_fill("/x/{{secret.A}}", true, 0, "/x/v%2F1%20%26");
 	expect_fill("%7B%7Bsecret.A%7D%7D %7b%7bsecret.A%7d%7d", true, 0, "v%2F1%20%26 v%2F1%20%26");
 	expect_fill("{{{secret.A}}}", false, 0, "{v/1 &}");
-	expect_fill("{{secret.}} {{secret.1}} {{secret.A} }", false, 0, "{{secret.}} {{secret.1}} {{secret.A} }");
+	expect_fill("{{secret.}} {{secret.1}} {{secret.A} }", false, 0,
+		    "{{secret.}} {{secret.1}} {{secret.A} }");
 	expect_fill("x {{secret.NONE}} y", false, -ENOENT, "NONE");
 }
 
@@ -57,8 +58,10 @@ static void fill_pieces(struct view text, size_t piece, struct buf *out)
 
 	for (size_t at = 0; at < text.n; at += piece) {
 		buf_add(&held, view_head(view_skip(text, at), piece));
-		size_t keep = at + piece >= text.n ? 0 : place_open_end(buf_view(&held)), go = buf_len(&held) - keep;
-		assert_int_equal(place_fill(view_head(buf_view(&held), go), false, value, NULL, out, &missing), 0);
+		size_t keep = at + piece >= text.n ? 0 : place_open_end(buf_view(&held)),
+		       go = buf_len(&held) - keep;
+		assert_int_equal(
+			place_fill(view_head(buf_view(&held), go), false, value, NULL, out, &missing), 0);
 		buf_consume(&held, go);
 	}
 	buf_done(&held);
@@ -66,7 +69,8 @@ static void fill_pieces(struct view text, size_t piece, struct buf *out)
 
 static void test_pieces(void **state)
 {
-	const struct view text = VIEW("{{{secret.A}}{{secret.{{secret.A}} %7B%7Bsecret.A%7D%7D {{secret.long.name-1}} {{secret.A");
+	const struct view text = VIEW(
+		"{{{secret.A}}{{secret.{{secret.A}} %7B%7Bsecret.A%7D%7D {{secret.long.name-1}} {{secret.A");
 
 	for (size_t piece = 1; piece <= text.n; piece++) {
 		struct buf out = BUF_INIT(4096);

@@ -22,16 +22,35 @@ static void kinds(void **state)
 		const char *bytes;
 		enum peek want;
 	} cases[] = {
-		{ "", PEEK_MORE },	 { "G", PEEK_MORE },	   { "GET", PEEK_MORE },       { "GET ", PEEK_MORE },	     { "GET /", PEEK_HTTP },
-		{ "GET http://", PEEK_HTTP }, { "OPTIONS *", PEEK_HTTP }, { "M-SEARCH *", PEEK_HTTP }, { "GET x", PEEK_OTHER },	     { "get /", PEEK_OTHER },
-		{ "SSH-2.0-x\r\n", PEEK_OTHER }, { "EHLO x\r\n", PEEK_OTHER }, { "PRI * HT", PEEK_MORE }, { "PRI * HTTP/2.0\r\n", PEEK_HTTP2 },
-		{ "PRI ", PEEK_MORE },	 { "\x16", PEEK_MORE },	   { "\x16\x02", PEEK_OTHER }, { "\x16\x03\x01\x10", PEEK_MORE },
-		{ "\x16\x03\x01\x00\x05\x02", PEEK_BAD }, { "ABCDEFGHIJKLMNOPQRST /", PEEK_OTHER }, { "\r\nGET /", PEEK_HTTP },
-		{ "\n\r\n", PEEK_MORE },  { "\r\nPRI * HTTP/2.0\r\n", PEEK_HTTP2 }, { "\r\nhello", PEEK_OTHER },
+		{ "", PEEK_MORE },
+		{ "G", PEEK_MORE },
+		{ "GET", PEEK_MORE },
+		{ "GET ", PEEK_MORE },
+		{ "GET /", PEEK_HTTP },
+		{ "GET http://", PEEK_HTTP },
+		{ "OPTIONS *", PEEK_HTTP },
+		{ "M-SEARCH *", PEEK_HTTP },
+		{ "GET x", PEEK_OTHER },
+		{ "get /", PEEK_OTHER },
+		{ "SSH-2.0-x\r\n", PEEK_OTHER },
+		{ "EHLO x\r\n", PEEK_OTHER },
+		{ "PRI * HT", PEEK_MORE },
+		{ "PRI * HTTP/2.0\r\n", PEEK_HTTP2 },
+		{ "PRI ", PEEK_MORE },
+		{ "\x16", PEEK_MORE },
+		{ "\x16\x02", PEEK_OTHER },
+		{ "\x16\x03\x01\x10", PEEK_MORE },
+		{ "\x16\x03\x01\x00\x05\x02", PEEK_BAD },
+		{ "ABCDEFGHIJKLMNOPQRST /", PEEK_OTHER },
+		{ "\r\nGET /", PEEK_HTTP },
+		{ "\n\r\n", PEEK_MORE },
+		{ "\r\nPRI * HTTP/2.0\r\n", PEEK_HTTP2 },
+		{ "\r\nhello", PEEK_OTHER },
 	};
 	char name[256];
 	for (size_t i = 0; i < ELEMS(cases); i++)
-		if (look((struct view){ cases[i].bytes, i == 18 ? 6 : strlen(cases[i].bytes) }, name) != cases[i].want)
+		if (look((struct view){ cases[i].bytes, i == 18 ? 6 : strlen(cases[i].bytes) }, name) !=
+		    cases[i].want)
 			fail_msg("case %zu", i);
 }
 
@@ -41,9 +60,13 @@ static void callers(void **state)
 		const char *bytes;
 		enum peek want;
 	} cases[] = {
-		{ "G", PEEK_MORE },	 { "GET /ap", PEEK_MORE },   { "GET /api/", PEEK_HTTP },  { "GET /api/openai/v1", PEEK_HTTP }, { "P", PEEK_MORE },
-		{ "POST /api", PEEK_MORE }, { "POST /api/", PEEK_HTTP }, { "GET h", PEEK_OTHER },   { "GET /apis", PEEK_OTHER },
-		{ "GET  /", PEEK_OTHER }, { "PUT", PEEK_OTHER },	     { "CONNECT", PEEK_OTHER }, { "\x05\x01", PEEK_OTHER },
+		{ "G", PEEK_MORE },          { "GET /ap", PEEK_MORE },
+		{ "GET /api/", PEEK_HTTP },  { "GET /api/openai/v1", PEEK_HTTP },
+		{ "P", PEEK_MORE },          { "POST /api", PEEK_MORE },
+		{ "POST /api/", PEEK_HTTP }, { "GET h", PEEK_OTHER },
+		{ "GET /apis", PEEK_OTHER }, { "GET  /", PEEK_OTHER },
+		{ "PUT", PEEK_OTHER },       { "CONNECT", PEEK_OTHER },
+		{ "\x05\x01", PEEK_OTHER },
 	};
 
 	for (size_t i = 0; i < ELEMS(cases); i++)
@@ -54,7 +77,8 @@ static void callers(void **state)
 /* A ClientHello of TLS 1.2 with one cipher, a name and, or not, the extension 0xfe0d. */
 static struct view hello(char *to, bool ech, const char *name)
 {
-	size_t n = strlen(name), extensions = (n ? n + 9 : 0) + (ech ? 6 : 0), size = 2 + 32 + 1 + 4 + 2 + 2 + extensions;
+	size_t n = strlen(name), extensions = (n ? n + 9 : 0) + (ech ? 6 : 0),
+	       size = 2 + 32 + 1 + 4 + 2 + 2 + extensions;
 	struct buf b = BUF_INIT(1024);
 
 	buf_append(&b, (char[]){ 22, 3, 1, 0, (char)(size + 4), 1, 0, 0, (char)size, 3, 3 }, 11);
@@ -135,7 +159,8 @@ static void slow_lines(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(kinds), cmocka_unit_test(callers), cmocka_unit_test(hellos),
-					    cmocka_unit_test(slow_hellos), cmocka_unit_test(slow_lines) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(kinds), cmocka_unit_test(callers),
+					    cmocka_unit_test(hellos), cmocka_unit_test(slow_hellos),
+					    cmocka_unit_test(slow_lines) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

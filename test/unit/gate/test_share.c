@@ -25,9 +25,11 @@ static void the_tenant_with_most(void **state)
 	share_flows(&two, 100);
 	share_flows(&three, 120);
 	share_flows(&four, 160);
-	assert_true(share_is_more(&three, &one) && share_is_more(&two, &one)); /* 220 together, in spite of the 150 of one box */
+	assert_true(share_is_more(&three, &one) &&
+		    share_is_more(&two, &one)); /* 220 together, in spite of the 150 of one box */
 	assert_true(share_is_more(&three, &two) && !share_is_more(&two, &three));
-	assert_true(share_is_more(&two, &four) && share_is_more(&four, &one)); /* a box of nobody counts by itself */
+	assert_true(share_is_more(&two, &four) &&
+		    share_is_more(&four, &one)); /* a box of nobody counts by itself */
 	assert_false(share_is_more(&one, &one) || share_is_more(&one, &three));
 	share_flows(&three, -100);
 	assert_true(share_is_more(&one, &two) && share_is_more(&one, &three));
@@ -69,6 +71,7 @@ static void moving(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(the_tenant_with_most), cmocka_unit_test(moving) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(the_tenant_with_most),
+					    cmocka_unit_test(moving) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

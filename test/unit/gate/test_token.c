@@ -13,39 +13,60 @@
 #define KEY VIEW("kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk")
 
 /* exp 2000, a.test and *.b.test */
-static const char good[] =
-	"Basic c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzNNaU9pQWljMkZ1WkdKdmVDMWxa"
-	"M0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5NaUxDQWlkR1Z1WVc1MFgybGtJam9nSW5RaUxDQWlZV3hzYjNkbFpGOW"
-	"9iM04wY3lJNklDSmhMblJsYzNRc0lDb3VZaTUwWlhOMElpd2dJbVY0Y0NJNklESXdNREI5LlIwZmxlYmJvYWloTVo2c1VNWGZqYTNKV2ExYlhy"
-	"RFAzQmFEbzhzVmxfQXc=";
-static const char listed[] =
-	"Basic c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzNNaU9pQWljMkZ1WkdKdmVDMWxa"
-	"M0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5NaUxDQWlkR1Z1WVc1MFgybGtJam9nSW5RaUxDQWlZV3hzYjNkbFpGOW"
-	"9iM04wY3lJNklGc2lZUzUwWlhOMElpd2dJaW91WWk1MFpYTjBJbDBzSUNKbGVIQWlPaUF5TURBd0xqVjkucDJHdGpxQ1ZEeUJYVllPWVlVTE9W"
-	"RkJ1YzhxZGY1ZkoyaE9RT2NENDkxQQ==";
-static const char other_key[] =
-	"Basic c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzNNaU9pQWljMkZ1WkdKdmVDMWxa"
-	"M0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5NaUxDQWlkR1Z1WVc1MFgybGtJam9nSW5RaUxDQWlZV3hzYjNkbFpGOW"
-	"9iM04wY3lJNklDSmhMblJsYzNRc0lDb3VZaTUwWlhOMElpd2dJbVY0Y0NJNklESXdNREI5LjBycXNuMVJmYmxzc0xzNjAyczh6Qm85c2FsQ2Zs"
-	"RUdxT3dwd1luNnRNLXc=";
-static const char no_alg[] =
-	"Basic c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpYm05dVpTSXNJQ0owZVhBaU9pQWlTbGRVSW4wLmV5SnBjM01pT2lBaWMyRnVaR0p2ZUMxbFoz"
-	"SmxjM010WTI5dWRISnZiQ0lzSUNKelpYTnphVzl1WDJsa0lqb2dJbk1pTENBaWRHVnVZVzUwWDJsa0lqb2dJblFpTENBaVlXeHNiM2RsWkY5b2"
-	"IzTjBjeUk2SUNKaExuUmxjM1FzSUNvdVlpNTBaWE4wSWl3Z0ltVjRjQ0k2SURJd01EQjkuU2JjbEJvNUxOYWxfV3FudWp2ejJvdTBORHZIaU04"
-	"SkJySm1fdU82VHhtQQ==";
+static const char good[] = "Basic "
+			   "c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzNNa"
+			   "U9pQWljMkZ1WkdKdmVDMWxa"
+			   "M0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5NaUxDQWlkR1Z1WVc1MFgybGtJa"
+			   "m9nSW5RaUxDQWlZV3hzYjNkbFpGOW"
+			   "9iM04wY3lJNklDSmhMblJsYzNRc0lDb3VZaTUwWlhOMElpd2dJbVY0Y0NJNklESXdNREI5LlIwZmxlYmJ"
+			   "vYWloTVo2c1VNWGZqYTNKV2ExYlhy"
+			   "RFAzQmFEbzhzVmxfQXc=";
+static const char listed[] = "Basic "
+			     "c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzN"
+			     "NaU9pQWljMkZ1WkdKdmVDMWxa"
+			     "M0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5NaUxDQWlkR1Z1WVc1MFgybGt"
+			     "Jam9nSW5RaUxDQWlZV3hzYjNkbFpGOW"
+			     "9iM04wY3lJNklGc2lZUzUwWlhOMElpd2dJaW91WWk1MFpYTjBJbDBzSUNKbGVIQWlPaUF5TURBd0xqV"
+			     "jkucDJHdGpxQ1ZEeUJYVllPWVlVTE9W"
+			     "RkJ1YzhxZGY1ZkoyaE9RT2NENDkxQQ==";
+static const char other_key[] = "Basic "
+				"c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpw"
+				"YzNNaU9pQWljMkZ1WkdKdmVDMWxa"
+				"M0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5NaUxDQWlkR1Z1WVc1MFgy"
+				"bGtJam9nSW5RaUxDQWlZV3hzYjNkbFpGOW"
+				"9iM04wY3lJNklDSmhMblJsYzNRc0lDb3VZaTUwWlhOMElpd2dJbVY0Y0NJNklESXdNREI5LjBycX"
+				"NuMVJmYmxzc0xzNjAyczh6Qm85c2FsQ2Zs"
+				"RUdxT3dwd1luNnRNLXc=";
+static const char no_alg[] = "Basic "
+			     "c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpYm05dVpTSXNJQ0owZVhBaU9pQWlTbGRVSW4wLmV5SnBjM01"
+			     "pT2lBaWMyRnVaR0p2ZUMxbFoz"
+			     "SmxjM010WTI5dWRISnZiQ0lzSUNKelpYTnphVzl1WDJsa0lqb2dJbk1pTENBaWRHVnVZVzUwWDJsa0l"
+			     "qb2dJblFpTENBaVlXeHNiM2RsWkY5b2"
+			     "IzTjBjeUk2SUNKaExuUmxjM1FzSUNvdVlpNTBaWE4wSWl3Z0ltVjRjQ0k2SURJd01EQjkuU2JjbEJvN"
+			     "UxOYWxfV3FudWp2ejJvdTBORHZIaU04"
+			     "SkJySm1fdU82VHhtQQ==";
 static const char other_issuer[] =
-	"Basic c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzNNaU9pQWllQ0lzSUNKelpYTnph"
-	"Vzl1WDJsa0lqb2dJbk1pTENBaWRHVnVZVzUwWDJsa0lqb2dJblFpTENBaVlXeHNiM2RsWkY5b2IzTjBjeUk2SUNKaExuUmxjM1FzSUNvdVlpNT"
+	"Basic "
+	"c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzNNaU9pQWllQ0lzSUNKelpY"
+	"Tnph"
+	"Vzl1WDJsa0lqb2dJbk1pTENBaWRHVnVZVzUwWDJsa0lqb2dJblFpTENBaVlXeHNiM2RsWkY5b2IzTjBjeUk2SUNKaExuUmxjM1Fz"
+	"SUNvdVlpNT"
 	"BaWE4wSWl3Z0ltVjRjQ0k2SURJd01EQjkuZG9QR2VxOXRCTEJkaW45cjZ1SFc3U2Q4V3REclhDeGlqUjdwNlh6LXV2NA==";
-static const char no_end[] =
-	"Basic c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzNNaU9pQWljMkZ1WkdKdmVDMWxa"
-	"M0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5NaUxDQWlkR1Z1WVc1MFgybGtJam9nSW5RaUxDQWlZV3hzYjNkbFpGOW"
-	"9iM04wY3lJNklDSmhMblJsYzNRc0lDb3VZaTUwWlhOMEluMC43LVRudUJDRUE5T3dkMENmZHlZT0pZVnJKcl90Mjg2RURpTWlqdG5zeVdz";
-static const char other_user[] =
-	"Basic b3RoZXI6and0X2V5SmhiR2NpT2lBaVNGTXlOVFlpTENBaWRIbHdJam9nSWtwWFZDSjkuZXlKcGMzTWlPaUFpYzJGdVpHSnZlQzFsWjNK"
-	"bGMzTXRZMjl1ZEhKdmJDSXNJQ0p6WlhOemFXOXVYMmxrSWpvZ0luTWlMQ0FpZEdWdVlXNTBYMmxrSWpvZ0luUWlMQ0FpWVd4c2IzZGxaRjlvYj"
-	"NOMGN5STZJQ0poTG5SbGMzUXNJQ291WWk1MFpYTjBJaXdnSW1WNGNDSTZJREl3TURCOS5SMGZsZWJib2FpaE1aNnNVTVhmamEzSldhMWJYckRQ"
-	"M0JhRG84c1ZsX0F3";
+static const char no_end[] = "Basic "
+			     "c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzN"
+			     "NaU9pQWljMkZ1WkdKdmVDMWxa"
+			     "M0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5NaUxDQWlkR1Z1WVc1MFgybGt"
+			     "Jam9nSW5RaUxDQWlZV3hzYjNkbFpGOW"
+			     "9iM04wY3lJNklDSmhMblJsYzNRc0lDb3VZaTUwWlhOMEluMC43LVRudUJDRUE5T3dkMENmZHlZT0pZV"
+			     "nJKcl90Mjg2RURpTWlqdG5zeVdz";
+static const char other_user[] = "Basic "
+				 "b3RoZXI6and0X2V5SmhiR2NpT2lBaVNGTXlOVFlpTENBaWRIbHdJam9nSWtwWFZDSjkuZXlKcGM"
+				 "zTWlPaUFpYzJGdVpHSnZlQzFsWjNK"
+				 "bGMzTXRZMjl1ZEhKdmJDSXNJQ0p6WlhOemFXOXVYMmxrSWpvZ0luTWlMQ0FpZEdWdVlXNTBYMmx"
+				 "rSWpvZ0luUWlMQ0FpWVd4c2IzZGxaRjlvYj"
+				 "NOMGN5STZJQ0poTG5SbGMzUXNJQ291WWk1MFpYTjBJaXdnSW1WNGNDSTZJREl3TURCOS5SMGZsZ"
+				 "WJib2FpaE1aNnNVTVhmamEzSldhMWJYckRQ"
+				 "M0JhRG84c1ZsX0F3";
 
 static bool allows(const char *token, const char *host, int64_t now)
 {
@@ -68,7 +89,10 @@ static void holds(void **state)
 
 static void does_not_hold(void **state)
 {
-	const char *const bad[] = { other_key, no_alg, other_issuer, no_end, other_user, "", "Basic", "Basic !!!", "Bearer x", "Basic c2FuZGJveDpqd3RfYS5iLmM=" };
+	const char *const bad[] = {
+		other_key, no_alg,  other_issuer, no_end,     other_user,
+		"",        "Basic", "Basic !!!",  "Bearer x", "Basic c2FuZGJveDpqd3RfYS5iLmM="
+	};
 	char changed[sizeof(good)];
 	for (size_t i = 0; i < ELEMS(bad); i++)
 		if (allows(bad[i], "a.test", 1))

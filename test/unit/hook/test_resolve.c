@@ -37,9 +37,9 @@ static int read_records(unsigned count, const char *records, size_t n)
 }
 
 #define READ(count, lit) read_records(count, lit, sizeof(lit) - 1)
-#define NAME "\xc0\x0c"
-#define A NAME "\0\1\0\1\0\0\0\1\0\4"
-#define CNAME NAME "\0\5\0\1\0\0\0\1\0\3\1x\0"
+#define NAME             "\xc0\x0c"
+#define A                NAME "\0\1\0\1\0\0\0\1\0\4"
+#define CNAME            NAME "\0\5\0\1\0\0\0\1\0\3\1x\0"
 
 static void test_question(void **state)
 {
@@ -76,7 +76,8 @@ static void test_found(void **state)
 	inet_ntop(AF_INET, &((struct sockaddr_in *)&found)->sin_addr, text, sizeof(text));
 	assert_string_equal(text, "10.0.0.8");
 	q.v6 = true;
-	assert_int_equal(READ(2, A "\x0a\0\0\7" NAME "\0\x1c\0\1\0\0\0\1\0\x10\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"), 1);
+	assert_int_equal(
+		READ(2, A "\x0a\0\0\7" NAME "\0\x1c\0\1\0\0\0\1\0\x10\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"), 1);
 	assert_int_equal(found_len, sizeof(struct sockaddr_in6));
 	inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&found)->sin6_addr, text, sizeof(text));
 	assert_string_equal(text, "fd00::1");
@@ -92,8 +93,12 @@ static void test_none(void **state)
 	/* cut off, in a name, a head, the data; and counts that lie */
 	assert_int_equal(READ(1, NAME), 0);
 	assert_int_equal(READ(1, "\xc0"), 0);
-	assert_int_equal(READ(1, "\x3f" "abc"), 0);
-	assert_int_equal(READ(1, "\x80" "abc"), 0);
+	assert_int_equal(READ(1, "\x3f"
+				 "abc"),
+			 0);
+	assert_int_equal(READ(1, "\x80"
+				 "abc"),
+			 0);
 	assert_int_equal(READ(1, NAME "\0\1\0\1\0\0\0\1\0\4\1\2\3"), 0);
 	assert_int_equal(READ(1, NAME "\0\1\0\1\0\0\0\1\xff\xff\1\2\3\4"), 0);
 	assert_int_equal(READ(0xffff, CNAME), 0);

@@ -417,7 +417,9 @@ static void wait_running(const char *mark, unsigned want)
 /* What was killed counts until its parent has taken note. */
 static void wait_tree(const char *tag, int want)
 {
-	const struct wire_signal s = { .tag = view_of(tag), .signo = SIGCONT, .scope = WIRE_SIGNAL_SCOPE_TREE };
+	const struct wire_signal s = { .tag = view_of(tag),
+				       .signo = SIGCONT,
+				       .scope = WIRE_SIGNAL_SCOPE_TREE };
 	uint64_t until = clock_mono_ms() + 5000;
 	int n;
 

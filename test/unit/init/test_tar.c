@@ -17,8 +17,8 @@
 #include "poison.h"
 
 #define LONG200                                                                                              \
-	"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll"       \
-	"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll"       \
+	"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll"  \
+	"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll"  \
 	"llllll"
 #define LONG90 "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 
@@ -97,16 +97,16 @@ static void test_gnu_tar_reads_ours(void **state)
 	save("ours.tar", buf_view(&b));
 	shell("TZ=UTC tar --full-time --numeric-owner -tvf ours.tar", &out);
 	buf_putc(&out, 0);
-	assert_string_equal(
-		buf_view(&out).p,
-		"-rw-r----- 12/34             5 2009-02-13 23:31:30 plain\n"
-		"-rw-r----- 12/34             0 2009-02-13 23:31:30 d/" LONG90 "/" LONG90 "/split\n"
-		"-rw-r----- 12/34             1 2009-02-13 23:31:30 " LONG200 "/needs/pax\n"
-		"-rw-r----- 12/34             1 2009-02-13 23:31:30 new\\nline\n"
-		"-rw-r----- 12/34             0 1969-12-31 23:59:55 old\n"
-		"-rw-r----- 12/34             0 2255-03-14 16:00:00 future\n"
-		"drwxr-x--- 0/0               0 1970-01-01 00:00:00 dir/\n"
-		"lrwxrwxrwx 0/0               0 1970-01-01 00:00:00 link -> " LONG200 "\n");
+	assert_string_equal(buf_view(&out).p,
+			    "-rw-r----- 12/34             5 2009-02-13 23:31:30 plain\n"
+			    "-rw-r----- 12/34             0 2009-02-13 23:31:30 d/" LONG90 "/" LONG90
+			    "/split\n"
+			    "-rw-r----- 12/34             1 2009-02-13 23:31:30 " LONG200 "/needs/pax\n"
+			    "-rw-r----- 12/34             1 2009-02-13 23:31:30 new\\nline\n"
+			    "-rw-r----- 12/34             0 1969-12-31 23:59:55 old\n"
+			    "-rw-r----- 12/34             0 2255-03-14 16:00:00 future\n"
+			    "drwxr-x--- 0/0               0 1970-01-01 00:00:00 dir/\n"
+			    "lrwxrwxrwx 0/0               0 1970-01-01 00:00:00 link -> " LONG200 "\n");
 }
 
 /* A size that octal has no digits for. */
@@ -150,8 +150,8 @@ static int read_all(struct view in, size_t piece, struct buf *out)
 			if (r <= 0)
 				continue;
 			buf_printf(out, "%c %o %u %u %lld %llu %.*s -> %.*s\n", en.type, en.mode, en.uid,
-				   en.gid, (long long)en.mtime, (unsigned long long)en.size, VIEW_ARG(en.path),
-				   VIEW_ARG(en.target));
+				   en.gid, (long long)en.mtime, (unsigned long long)en.size,
+				   VIEW_ARG(en.path), VIEW_ARG(en.target));
 			skip = en.size + tar_padding(en.size);
 		}
 	}
@@ -172,8 +172,10 @@ static void test_we_read_gnu_tars(void **state)
 {
 	static const char *const formats[] = { "v7", "oldgnu", "gnu", "ustar", "pax" };
 	_cleanup_(buf_done) struct buf scratch = BUF_INIT(1 << 20);
-	shell("rm -rf s; mkdir -p s/d; printf hello > s/d/f; chmod 640 s/d/f; ln s/d/f s/hard; ln -s d/f s/soft;"
-	      "mkfifo s/p; : > s/zero; head -c 512 /dev/zero > s/block; find s -exec touch -h -d @1000000000 {} +",
+	shell("rm -rf s; mkdir -p s/d; printf hello > s/d/f; chmod 640 s/d/f; ln s/d/f s/hard; ln -s d/f "
+	      "s/soft;"
+	      "mkfifo s/p; : > s/zero; head -c 512 /dev/zero > s/block; find s -exec touch -h -d @1000000000 "
+	      "{} +",
 	      &scratch);
 	for (size_t i = 0; i < ELEMS(formats); i++) {
 		_cleanup_(buf_done) struct buf archive = BUF_INIT(1 << 20), text = BUF_INIT(1 << 20),
@@ -181,8 +183,8 @@ static void test_we_read_gnu_tars(void **state)
 		char command[256];
 		/* v7 has no FIFOs; hard links are what comes second. */
 		snprintf(command, sizeof(command),
-			 "tar --format=%s --owner=7 --group=8 --sort=name --exclude=%s -cf a.tar -C s .", formats[i],
-			 strcmp(formats[i], "v7") ? "none" : "p");
+			 "tar --format=%s --owner=7 --group=8 --sort=name --exclude=%s -cf a.tar -C s .",
+			 formats[i], strcmp(formats[i], "v7") ? "none" : "p");
 		shell(command, &scratch);
 		slurp("a.tar", &archive);
 		for (size_t piece = 1; piece < 20000; piece = piece * 7 + 1) {
@@ -252,23 +254,25 @@ static void test_what_is_no_archive(void **state)
 		int r = read_all(buf_view(&bad), 512, &text);
 		assert_true(r < 0);
 	}
-	assert_int_equal(read_all(VIEW("this is some text that is no archive and has more bytes than one block, "
-				       "which would take quite a while to fill with words: so it says it again. "
-				       "this is some text that is no archive and has more bytes than one block, "
-				       "which would take quite a while to fill with words: so it says it again. "
-				       "this is some text that is no archive and has more bytes than one block, "
-				       "which would take quite a while to fill with words: so it says it again. "
-				       "this is some text that is no archive and has more bytes than one block, "
-				       "which would take quite a while to fill with words: so it says it again. "),
-				  512, &text),
-			 -EBADMSG);
+	assert_int_equal(
+		read_all(VIEW("this is some text that is no archive and has more bytes than one block, "
+			      "which would take quite a while to fill with words: so it says it again. "
+			      "this is some text that is no archive and has more bytes than one block, "
+			      "which would take quite a while to fill with words: so it says it again. "
+			      "this is some text that is no archive and has more bytes than one block, "
+			      "which would take quite a while to fill with words: so it says it again. "
+			      "this is some text that is no archive and has more bytes than one block, "
+			      "which would take quite a while to fill with words: so it says it again. "),
+			 512, &text),
+		-EBADMSG);
 }
 
 /* pax records that lie about their length. */
 static void test_bad_records(void **state)
 {
-	static const char *const bad[] = { "5 a=b\n", "100 path=x\n", "11 path=xyz", "x path=y\n", "0 a=b\n",
-					   "9 path=\n", "12 size=-1\n\n", "3 a\n", "99999999999999999999 a=b\n" };
+	static const char *const bad[] = { "5 a=b\n",        "100 path=x\n", "11 path=xyz",
+					   "x path=y\n",     "0 a=b\n",      "9 path=\n",
+					   "12 size=-1\n\n", "3 a\n",        "99999999999999999999 a=b\n" };
 	for (size_t i = 0; i < ELEMS(bad); i++) {
 		_cleanup_(buf_done) struct buf b = BUF_INIT(1 << 20), text = BUF_INIT(1 << 20);
 		struct tar_entry f = { .type = (enum tar_type)'x', .path = VIEW("pax") };

@@ -50,11 +50,20 @@ static int teardown(void **state)
 
 static struct box sample(pid_t pid)
 {
-	struct box b = { .spec = { .id = "0123456789abcdefghij", .hostname = "name", .readonly_root = true,
-				   .disk_bytes = 7ull << 30, .workspace = "workspace0123456789a", .workspace_readonly = true,
-				   .limits = { .cpu_milli = 1500, .memory_bytes = 5ull << 30, .pids = 99, .nofile = 1000 } },
+	struct box b = { .spec = { .id = "0123456789abcdefghij",
+				   .hostname = "name",
+				   .readonly_root = true,
+				   .disk_bytes = 7ull << 30,
+				   .workspace = "workspace0123456789a",
+				   .workspace_readonly = true,
+				   .limits = { .cpu_milli = 1500,
+					       .memory_bytes = 5ull << 30,
+					       .pids = 99,
+					       .nofile = 1000 } },
 			 .image = "sha256:00000000000000000000000000000000000000000000000000000000000000ff",
-			 .pid = pid, .slot = 4000, .capture = NETNS_NFT };
+			 .pid = pid,
+			 .slot = 4000,
+			 .capture = NETNS_NFT };
 	assert_int_equal(spawn_start_time(pid, &b.started), 0);
 	return b;
 }

@@ -23,8 +23,8 @@
 
 #define HEX_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define HEX_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-#define A "sha256:" HEX_A
-#define B "sha256:" HEX_B
+#define A     "sha256:" HEX_A
+#define B     "sha256:" HEX_B
 
 /* A data directory: images, trash, and boxes/tree as a box leaves it. */
 struct rig {
@@ -77,7 +77,9 @@ static void make_tree(void)
 	assert_int_equal(mkdir("boxes/tree", 0755), 0);
 	assert_int_equal(mkdir("boxes/tree/etc", 0755), 0);
 	assert_int_equal(mkdir("boxes/tree/home", 0755), 0);
-	assert_int_equal(fd_replace(AT_FDCWD, "boxes/tree/etc/passwd", "root:x:0:0::/root:/bin/sh", 25, 0644, false), 0);
+	assert_int_equal(
+		fd_replace(AT_FDCWD, "boxes/tree/etc/passwd", "root:x:0:0::/root:/bin/sh", 25, 0644, false),
+		0);
 	if (geteuid() == 0)
 		assert_int_equal(chown("boxes/tree", 1000, 1000), 0);
 }
@@ -99,8 +101,8 @@ static unsigned strays(void)
 	DIR *d = opendir("images");
 	unsigned n = 0;
 	for (struct dirent *de; (de = readdir(d));)
-		n += strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0 && strcmp(de->d_name, "names") != 0 &&
-		     strlen(de->d_name) != 64;
+		n += strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0 &&
+		     strcmp(de->d_name, "names") != 0 && strlen(de->d_name) != 64;
 	closedir(d);
 	return n;
 }
@@ -126,8 +128,8 @@ static const char *name_digest(const struct images *im, const char *name)
 static void test_words(void **state)
 {
 	static const char *const good[] = { "a", "python", "a.b_c-d", "0", "debian12" };
-	static const char *const bad[] = { "", ".", "..", ".a", "-a", "a/b", "../a", "A", "a b", "a\n", "a:b", "a@b",
-					   "\xc3\xa4", "a%2f" };
+	static const char *const bad[] = { "",  ".",   "..",  ".a",  "-a",  "a/b",      "../a",
+					   "A", "a b", "a\n", "a:b", "a@b", "\xc3\xa4", "a%2f" };
 	for (size_t i = 0; i < ELEMS(good); i++)
 		assert_true(images_name_ok(view_of(good[i])));
 	for (size_t i = 0; i < ELEMS(bad); i++)
@@ -143,8 +145,10 @@ static void test_words(void **state)
 	assert_false(images_digest_ok(VIEW("sha512:" HEX_A)));
 	assert_false(images_digest_ok(VIEW(HEX_A)));
 	assert_false(images_digest_ok(VIEW("")));
-	assert_false(images_digest_ok(VIEW("sha256:AAAAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")));
-	assert_false(images_digest_ok(VIEW("sha256:../aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")));
+	assert_false(images_digest_ok(
+		VIEW("sha256:AAAAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")));
+	assert_false(images_digest_ok(
+		VIEW("sha256:../aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")));
 }
 
 static void test_commit(void **state)
@@ -168,7 +172,8 @@ static void test_commit(void **state)
 	/* The default user has a name and a home; the line before had no end. */
 	struct buf b = BUF_INIT(4096);
 	assert_int_equal(fd_slurp(AT_FDCWD, "images/" HEX_A "/rootfs/etc/passwd", &b), 0);
-	assert_true(view_is(buf_view(&b), "root:x:0:0::/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n"));
+	assert_true(view_is(buf_view(&b),
+			    "root:x:0:0::/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n"));
 	buf_done(&b);
 	assert_int_equal(stat("images/" HEX_A "/rootfs/home/user", &st), 0);
 	assert_int_equal(st.st_uid, 1000);
@@ -206,7 +211,9 @@ static void test_user_is_there(void **state)
 		char digest[IMAGES_DIGEST], path[128];
 		struct buf b = BUF_INIT(4096);
 		make_tree();
-		assert_int_equal(fd_replace(AT_FDCWD, "boxes/tree/etc/passwd", texts[i], strlen(texts[i]), 0644, false), 0);
+		assert_int_equal(fd_replace(AT_FDCWD, "boxes/tree/etc/passwd", texts[i], strlen(texts[i]),
+					    0644, false),
+				 0);
 		snprintf(digest, sizeof(digest), "sha256:%064zu", i);
 		assert_int_equal(commit(g, "mine", digest), 0);
 		snprintf(path, sizeof(path), "images/%s/rootfs/etc/passwd", digest + 7);
@@ -257,7 +264,8 @@ static void test_hostile(void **state)
 		assert_int_equal(fd_replace(AT_FDCWD, path, "", 0, 0644, false), 0);
 		refused(g, "a mount point that is a file");
 	}
-	static const char *const targets[] = { "../../../outside", "/etc/passwd", "passwd2", "/proc/self/fd/0" };
+	static const char *const targets[] = { "../../../outside", "/etc/passwd", "passwd2",
+					       "/proc/self/fd/0" };
 	for (size_t i = 0; i < ELEMS(targets); i++) {
 		make_tree();
 		assert_int_equal(fd_replace(AT_FDCWD, "boxes/tree/etc/passwd2", "", 0, 0644, false), 0);
@@ -300,7 +308,9 @@ static void test_bad_words(void **state)
 		assert_int_equal(commit(g, names[i], A), -1);
 		assert_int_equal(g->e.code, ERR_INVALID);
 	}
-	assert_int_equal(commit(g, "x", "sha256:../../../../../../../../../../../../../../../../../../../../etc/pass"), -1);
+	assert_int_equal(
+		commit(g, "x", "sha256:../../../../../../../../../../../../../../../../../../../../etc/pass"),
+		-1);
 	assert_int_equal(g->e.code, ERR_INVALID);
 	assert_null(g->im.all);
 	assert_int_equal(access("boxes/tree", F_OK), 0);
@@ -395,11 +405,17 @@ static void test_leftovers(void **state)
 	/* What was half made is on its way out. */
 	assert_int_equal(access("images/.new-crashed", F_OK), -1);
 	assert_int_equal(entries("trash"), 1);
-	static const char *const bad[] = { "", "{}", "[]", "{\"created_ms\":-1,\"machine\":false}",
-					   "{\"created_ms\":1,\"machine\":\"no\"}", "{\"created_ms\":1}" };
+	static const char *const bad[] = { "",
+					   "{}",
+					   "[]",
+					   "{\"created_ms\":-1,\"machine\":false}",
+					   "{\"created_ms\":1,\"machine\":\"no\"}",
+					   "{\"created_ms\":1}" };
 	for (size_t i = 0; i < ELEMS(bad); i++) {
 		images_close(&g->im);
-		assert_int_equal(fd_replace(AT_FDCWD, "images/" HEX_B "/manifest.json", bad[i], strlen(bad[i]), 0600, false), 0);
+		assert_int_equal(fd_replace(AT_FDCWD, "images/" HEX_B "/manifest.json", bad[i],
+					    strlen(bad[i]), 0600, false),
+				 0);
 		assert_int_equal(images_open(&g->im, g->data, &g->e), 0);
 		assert_null(images_find(&g->im, VIEW(B)));
 		assert_non_null(images_find(&g->im, VIEW(A)));
@@ -437,8 +453,9 @@ static void test_machine(void **state)
 		const char *path;
 		mode_t mode;
 		uid_t owner;
-	} want[] = { { "tmp", 01777, 0 }, { "root", 0700, 0 }, { "home/user", 0755, 1000 }, { "workspace", 0755, 1000 },
-		     { "etc/passwd", 0644, 0 }, { "usr", 0755, 0 }, { "dev", 0755, 0 } };
+	} want[] = { { "tmp", 01777, 0 },         { "root", 0700, 0 },       { "home/user", 0755, 1000 },
+		     { "workspace", 0755, 1000 }, { "etc/passwd", 0644, 0 }, { "usr", 0755, 0 },
+		     { "dev", 0755, 0 } };
 	for (size_t k = 0; k < ELEMS(want); k++) {
 		snprintf(path, sizeof(path), "%s/%s", root, want[k].path);
 		assert_int_equal(lstat(path, &st), 0);
@@ -446,13 +463,14 @@ static void test_machine(void **state)
 		assert_int_equal(st.st_uid, want[k].owner);
 	}
 	/* Nothing private of the machine. */
-	static const char *const none[] = { "etc/shadow", "etc/gshadow", "etc/ssh", "etc/ssl/private", "etc/sudoers",
-					    "etc/machine-id", "etc/hostname" };
+	static const char *const none[] = { "etc/shadow",  "etc/gshadow",    "etc/ssh",     "etc/ssl/private",
+					    "etc/sudoers", "etc/machine-id", "etc/hostname" };
 	for (size_t k = 0; k < ELEMS(none); k++) {
 		snprintf(path, sizeof(path), "%s/%s", root, none[k]);
 		assert_int_equal(lstat(path, &st), -1);
 	}
-	snprintf(path, sizeof(path), "[ -z \"$(find %s -type f ! -perm -004)\" ] && [ -z \"$(find %s -perm /6000 -type f)\" ]",
+	snprintf(path, sizeof(path),
+		 "[ -z \"$(find %s -type f ! -perm -004)\" ] && [ -z \"$(find %s -perm /6000 -type f)\" ]",
 		 root, root);
 	assert_int_equal(system(path), 0);
 	struct plan_image layers;
@@ -476,9 +494,11 @@ static void test_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IMAGES_TEST(test_words),     IMAGES_TEST(test_commit),		IMAGES_TEST(test_user_is_there),
-		IMAGES_TEST(test_hostile),   IMAGES_TEST(test_bad_words),	IMAGES_TEST(test_names_and_removal),
-		IMAGES_TEST(test_publish_fails), IMAGES_TEST(test_leftovers),	IMAGES_TEST(test_machine),
+		IMAGES_TEST(test_words),         IMAGES_TEST(test_commit),
+		IMAGES_TEST(test_user_is_there), IMAGES_TEST(test_hostile),
+		IMAGES_TEST(test_bad_words),     IMAGES_TEST(test_names_and_removal),
+		IMAGES_TEST(test_publish_fails), IMAGES_TEST(test_leftovers),
+		IMAGES_TEST(test_machine),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

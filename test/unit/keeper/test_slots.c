@@ -172,7 +172,8 @@ static void test_many_processes(void **state)
 			char name[32];
 			uint32_t slot;
 			snprintf(name, sizeof(name), "p%d-%d", k, i);
-			if (slots_take(&s, holder(name), &slot, &e) < 0 || write(p[1], &slot, sizeof(slot)) != sizeof(slot))
+			if (slots_take(&s, holder(name), &slot, &e) < 0 ||
+			    write(p[1], &slot, sizeof(slot)) != sizeof(slot))
 				_exit(1);
 		}
 		_exit(0);
@@ -215,9 +216,8 @@ static void test_bad_holder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SLOTS_TEST(test_private),	 SLOTS_TEST(test_two_openers), SLOTS_TEST(test_stale_holder),
-		SLOTS_TEST(test_late_free),	 SLOTS_TEST(test_many_processes),
-		SLOTS_TEST(test_bad_holder),
+		SLOTS_TEST(test_private),   SLOTS_TEST(test_two_openers),    SLOTS_TEST(test_stale_holder),
+		SLOTS_TEST(test_late_free), SLOTS_TEST(test_many_processes), SLOTS_TEST(test_bad_holder),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -23,8 +23,8 @@
 #include "poison.h"
 
 /* sweep.c starts sweepers by it; here none is started. */
-int child_exec(struct keeper *k, const char *program, char *const argv[], char *const envp[], const int *fds, size_t n,
-	       pid_t *ret_pid, int *ret_pidfd)
+int child_exec(struct keeper *k, const char *program, char *const argv[], char *const envp[], const int *fds,
+	       size_t n, pid_t *ret_pid, int *ret_pidfd)
 {
 	fail();
 	return -1;
@@ -36,7 +36,8 @@ static int setup(void **state)
 {
 	umask(022);
 	/* In memory where that is possible: some disks take half a minute for these trees. */
-	snprintf(top, sizeof(top), "%s/paddock-test-sweep-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	snprintf(top, sizeof(top), "%s/paddock-test-sweep-XXXXXX",
+		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	if (!mkdtemp(top) || chdir(top) < 0 || mkdir("out", 0755) < 0)
 		return -1;
 	return fd_replace(AT_FDCWD, "out/file", "stays", 5, 0644, false);
@@ -87,7 +88,7 @@ static void sweep(int dir, bool role)
 	else
 		sweep_tree(dir);
 	assert_int_equal(fcntl(dir, F_GETFD), -1); /* it closes what it was given */
-	assert_int_equal(rmdir("t"), 0);	   /* and nothing was left in it */
+	assert_int_equal(rmdir("t"), 0);           /* and nothing was left in it */
 	struct stat st;
 	assert_int_equal(stat("out/file", &st), 0);
 	assert_int_equal(st.st_size, 5);
@@ -109,8 +110,8 @@ static void links(int dir)
 
 static void names(int dir)
 {
-	static const char *const odd[] = { "new\nline", "tab\t", " ", "-rf", "...", ". ", "\x1b[2J", "\xff\xfe", "*",
-					   "deep-1-0", "a'b\"c", "%s%n" };
+	static const char *const odd[] = { "new\nline", "tab\t",    " ", "-rf",      "...",    ". ",
+					   "\x1b[2J",   "\xff\xfe", "*", "deep-1-0", "a'b\"c", "%s%n" };
 	for (size_t i = 0; i < ELEMS(odd); i++) {
 		char path[64];
 		assert_int_equal(mkdirat(dir, odd[i], 0755), 0);

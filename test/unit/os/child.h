@@ -12,13 +12,13 @@
 
 #include "defs.h"
 
-#define CHECK(cond)                                                                           \
-	do {                                                                                  \
-		errno = 0;                                                                    \
-		if (!(cond)) {                                                                \
-			dprintf(2, "# %s:%d: in the child: %s (%m)\n", __FILE__, __LINE__, #cond); \
-			_exit(1);                                                             \
-		}                                                                             \
+#define CHECK(cond)                                                                                          \
+	do {                                                                                                 \
+		errno = 0;                                                                                   \
+		if (!(cond)) {                                                                               \
+			dprintf(2, "# %s:%d: in the child: %s (%m)\n", __FILE__, __LINE__, #cond);           \
+			_exit(1);                                                                            \
+		}                                                                                            \
 	} while (0)
 /* The call fails with exactly this errno. */
 #define CHECK_FAILS(call, error) CHECK((call) == -1 && errno == (error))
@@ -42,10 +42,10 @@ static inline void in_child(void (*body)(void *arg), void *arg)
 	assert_int_equal(child_status(body, arg), 0);
 }
 
-#define NEED_ROOT()                                                \
-	do {                                                       \
-		if (geteuid() != 0) {                              \
-			print_message("# skipped: needs root\n");  \
-			skip();                                    \
-		}                                                  \
+#define NEED_ROOT()                                                                                          \
+	do {                                                                                                 \
+		if (geteuid() != 0) {                                                                        \
+			print_message("# skipped: needs root\n");                                            \
+			skip();                                                                              \
+		}                                                                                            \
 	} while (0)

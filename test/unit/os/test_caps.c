@@ -76,10 +76,12 @@ static void both_halves(void *arg)
 {
 	/* One of the lower, one of the upper word. */
 	const uint64_t two = CAPS(CAP_CHOWN) | CAPS(CAP_BPF);
-	struct caps c = { .effective = two, .permitted = two | CAPS(CAP_KILL), .inheritable = CAPS(CAP_BPF) }, now;
+	struct caps c = { .effective = two, .permitted = two | CAPS(CAP_KILL), .inheritable = CAPS(CAP_BPF) },
+		    now;
 	CHECK(caps_set(&c) == 0);
 	CHECK(caps_get(&now) == 0);
-	CHECK(now.effective == c.effective && now.permitted == c.permitted && now.inheritable == c.inheritable);
+	CHECK(now.effective == c.effective && now.permitted == c.permitted &&
+	      now.inheritable == c.inheritable);
 	CHECK(status_line("CapEff") == two);
 	CHECK(caps_bound(0) == -EPERM); /* needs CAP_SETPCAP */
 }

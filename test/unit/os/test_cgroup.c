@@ -78,7 +78,8 @@ static unsigned exists_in(const char *name)
 	return n;
 }
 
-static void assert_file(enum cgroup_controller c, const char *v1, const char *v2, const char *name, const char *want)
+static void assert_file(enum cgroup_controller c, const char *v1, const char *v2, const char *name,
+			const char *want)
 {
 	const struct cgroup_tree *t = tree_of(c);
 	char path[128];
@@ -191,7 +192,9 @@ static pid_t start_in(const char *name, char *const *argv)
 	int pidfd, v2;
 	assert_int_equal(cgroup_join_fds(&h, name, j.tasks, &j.n, &v2, &e), 0);
 	assert_int_equal(j.n + (v2 >= 0), h.n);
-	assert_int_equal(spawn_vfork(&(struct spawn){ .cgroup = v2, .fn = join_and_exec, .arg = &j }, &pid, &pidfd), 0);
+	assert_int_equal(
+		spawn_vfork(&(struct spawn){ .cgroup = v2, .fn = join_and_exec, .arg = &j }, &pid, &pidfd),
+		0);
 	assert_int_equal(j.error, 0);
 	for (unsigned i = 0; i < j.n; i++)
 		close(j.tasks[i]);
@@ -396,12 +399,11 @@ static void test_save_restore(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stays),
-		cmocka_unit_test(test_find),	   cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_kill),	   cmocka_unit_test(test_kill_listed),
-		cmocka_unit_test(test_memory_limit_bites),
-		cmocka_unit_test(test_each),	   cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_taken_name), cmocka_unit_test(test_save_restore),
+		cmocka_unit_test(test_stays),       cmocka_unit_test(test_find),
+		cmocka_unit_test(test_limits),      cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_kill_listed), cmocka_unit_test(test_memory_limit_bites),
+		cmocka_unit_test(test_each),        cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_taken_name),  cmocka_unit_test(test_save_restore),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -29,7 +29,8 @@ static int setup(void **state)
 	abi = landlock_abi();
 	if (!mkdtemp(top) || chdir(top) < 0)
 		return -1;
-	if (mkdir("in", 0755) < 0 || mkdir("in/a", 0755) < 0 || mkdir("in/b", 0755) < 0 || mkdir("out", 0755) < 0)
+	if (mkdir("in", 0755) < 0 || mkdir("in/a", 0755) < 0 || mkdir("in/b", 0755) < 0 ||
+	    mkdir("out", 0755) < 0)
 		return -1;
 	return fd_replace(AT_FDCWD, "in/file", "text", 4, 0755, false) |
 	       fd_replace(AT_FDCWD, "out/file", "text", 4, 0755, false);
@@ -213,8 +214,9 @@ static void test_bad_fd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),	 cmocka_unit_test(test_write),	 cmocka_unit_test(test_all),
-		cmocka_unit_test(test_one_file), cmocka_unit_test(test_nothing), cmocka_unit_test(test_bad_fd),
+		cmocka_unit_test(test_read),    cmocka_unit_test(test_write),
+		cmocka_unit_test(test_all),     cmocka_unit_test(test_one_file),
+		cmocka_unit_test(test_nothing), cmocka_unit_test(test_bad_fd),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -110,7 +110,7 @@ static void test_fds(void **state)
 	loop_io_stop(&e.io);
 	assert_int_equal(e.io.fd, -1);
 	assert_true(fcntl(fd, F_GETFD) >= 0); /* the loop never closes */
-	loop_io_stop(&e.io);		      /* again: harmless */
+	loop_io_stop(&e.io);                  /* again: harmless */
 	close(fd);
 	assert_int_equal(loop_io_start(l, &e.io, fd, EPOLLIN, on_read), -EBADF);
 }
@@ -223,7 +223,7 @@ static unsigned fired;
 
 static void on_time(struct loop_timer *t)
 {
-	assert_true(t->at_ms >= last_at);	 /* in order */
+	assert_true(t->at_ms >= last_at);         /* in order */
 	assert_true(clock_mono_ms() >= t->at_ms); /* and never early */
 	assert_false(loop_timer_active(t));
 	last_at = t->at_ms;
@@ -485,10 +485,18 @@ static void test_now(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LOOP_TEST(test_fds),	     LOOP_TEST(test_stop_inside_batch), LOOP_TEST(test_restart_inside_batch),
-		LOOP_TEST(test_stop_and_go), LOOP_TEST(test_timer_order),	LOOP_TEST(test_timer_stop_inside),
-		LOOP_TEST(test_timer_zero),  LOOP_TEST(test_defer),		LOOP_TEST(test_defer_again),
-		LOOP_TEST(test_post),	     LOOP_TEST(test_cancel_posted),	LOOP_TEST(test_signals),
+		LOOP_TEST(test_fds),
+		LOOP_TEST(test_stop_inside_batch),
+		LOOP_TEST(test_restart_inside_batch),
+		LOOP_TEST(test_stop_and_go),
+		LOOP_TEST(test_timer_order),
+		LOOP_TEST(test_timer_stop_inside),
+		LOOP_TEST(test_timer_zero),
+		LOOP_TEST(test_defer),
+		LOOP_TEST(test_defer_again),
+		LOOP_TEST(test_post),
+		LOOP_TEST(test_cancel_posted),
+		LOOP_TEST(test_signals),
 		LOOP_TEST(test_now),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

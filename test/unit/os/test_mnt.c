@@ -25,7 +25,7 @@
 #include "poison.h"
 
 #define BASE 2300065664u
-#define IDS 65536u
+#define IDS  65536u
 
 static char top[] = "/tmp/paddock-test-mnt-XXXXXX";
 
@@ -37,12 +37,14 @@ static int setup(void **state)
 	umask(022);
 	if (!mkdtemp(top) || chmod(top, 0755) < 0 || chdir(top) < 0)
 		return -1;
-	static const char *const dirs[] = { "lower", "lower/dir", "scratch", "scratch/lower", "scratch/store", "at" };
+	static const char *const dirs[] = { "lower",         "lower/dir",     "scratch",
+					    "scratch/lower", "scratch/store", "at" };
 	for (size_t i = 0; i < ELEMS(dirs); i++)
 		if (mkdir(dirs[i], 0755) < 0)
 			return -1;
 	if (fd_replace(AT_FDCWD, "lower/root", "lower", 5, 0644, false) < 0 ||
-	    fd_replace(AT_FDCWD, "lower/user", "lower", 5, 0644, false) < 0 || chown("lower/user", 1000, 1000) < 0)
+	    fd_replace(AT_FDCWD, "lower/user", "lower", 5, 0644, false) < 0 ||
+	    chown("lower/user", 1000, 1000) < 0)
 		return -1;
 	return symlink("lower", "link");
 }
@@ -125,7 +127,10 @@ static void overlay(void *arg)
 	const uint64_t quiet = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
 	struct mnt_overlay o = { .lower = mnt_tree(dir_fd("lower"), "", quiet | MOUNT_ATTR_RDONLY, userns),
 				 .store = mnt_tree(dir_fd(store), "", quiet, userns),
-				 .upper = "upper", .work = "work", .owner = BASE, .scratch = dir_fd("scratch"),
+				 .upper = "upper",
+				 .work = "work",
+				 .owner = BASE,
+				 .scratch = dir_fd("scratch"),
 				 .attach = attach };
 	CHECK(o.lower >= 0);
 	CHECK(o.store >= 0);
@@ -178,11 +183,15 @@ static void overlay_unwritable(void *arg)
 	own_mounts();
 	int userns = -1;
 	CHECK(spawn_userns(BASE, IDS, &userns) == 0);
-	CHECK(mkdir("store-w", 0755) == 0 && mkdir("store-w/upper", 0755) == 0 && mkdir("store-w/work", 0700) == 0);
+	CHECK(mkdir("store-w", 0755) == 0 && mkdir("store-w/upper", 0755) == 0 &&
+	      mkdir("store-w/work", 0700) == 0);
 	CHECK(chown("store-w/work", 70000, 70000) == 0); /* no id of the box */
 	struct mnt_overlay o = { .lower = mnt_tree(dir_fd("lower"), "", MOUNT_ATTR_RDONLY, userns),
 				 .store = mnt_tree(dir_fd("store-w"), "", 0, userns),
-				 .upper = "upper", .work = "work", .owner = BASE, .scratch = dir_fd("scratch") };
+				 .upper = "upper",
+				 .work = "work",
+				 .owner = BASE,
+				 .scratch = dir_fd("scratch") };
 	CHECK(mnt_overlay(&o) < 0);
 	o.upper = "missing";
 	CHECK(mnt_overlay(&o) == -ENOENT);

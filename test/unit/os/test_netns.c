@@ -95,15 +95,18 @@ static void arrives(const struct netns_gate *g, const char *address, uint16_t po
 	if (strcmp(got, want) != 0)
 		dprintf(2, "# %s instead of %s\n", got, want);
 	CHECK(strcmp(got, want) == 0);
-	CHECK(send(ours, "there", 5, 0) == 5 && recv(theirs, bytes, sizeof(bytes), 0) == 5 && memcmp(bytes, "there", 5) == 0);
-	CHECK(send(theirs, "back", 4, 0) == 4 && recv(ours, bytes, sizeof(bytes), 0) == 4 && memcmp(bytes, "back", 4) == 0);
+	CHECK(send(ours, "there", 5, 0) == 5 && recv(theirs, bytes, sizeof(bytes), 0) == 5 &&
+	      memcmp(bytes, "there", 5) == 0);
+	CHECK(send(theirs, "back", 4, 0) == 4 && recv(ours, bytes, sizeof(bytes), 0) == 4 &&
+	      memcmp(bytes, "back", 4) == 0);
 	close(ours);
 	CHECK(recv(theirs, bytes, sizeof(bytes), 0) == 0);
 	close(theirs);
 }
 
 /* A listener of the box's own gets what is meant for loopback, and only that. */
-static void loopback_is_its_own(const struct netns_gate *g, const char *any, const char *loopback, const char *world)
+static void loopback_is_its_own(const struct netns_gate *g, const char *any, const char *loopback,
+				const char *world)
 {
 	struct sockaddr_storage at;
 	socklen_t n = place(any, 8080, &at);
@@ -129,7 +132,11 @@ static void questions_arrive(const struct netns_gate *g, const char *address)
 	char bytes[8] = { 0 };
 	_Alignas(struct cmsghdr) char control[256];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct msghdr m = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr m = { .msg_name = &from,
+			    .msg_namelen = sizeof(from),
+			    .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
 			    .msg_controllen = sizeof(control) };
 	CHECK(connect(fd, (struct sockaddr *)&to, n) == 0 && send(fd, "what?", 5, 0) == 5);
 	CHECK(ready(g->dns, SOON_MS) && recvmsg(g->dns, &m, 0) == 5);
@@ -141,7 +148,8 @@ static void questions_arrive(const struct netns_gate *g, const char *address)
 	memcpy(CMSG_DATA(c), &info, sizeof(info));
 	m.msg_controllen = CMSG_SPACE(sizeof(info));
 	CHECK(sendmsg(g->dns, &m, 0) == sizeof(bytes));
-	CHECK(ready(fd, SOON_MS) && recv(fd, bytes, sizeof(bytes), 0) == sizeof(bytes)); /* connected: from nobody else */
+	CHECK(ready(fd, SOON_MS) &&
+	      recv(fd, bytes, sizeof(bytes), 0) == sizeof(bytes)); /* connected: from nobody else */
 	close(fd);
 }
 
@@ -191,7 +199,8 @@ static void captures(void *arg)
 
 		/* Nobody listens: refused, and not delivered to anybody else. The next gate begins anew. */
 		netns_gate_close(&g);
-		CHECK(dial("198.51.100.7", 80, &fd) == -ECONNREFUSED && dial("2001:db8::5", 80, &fd) == -ECONNREFUSED);
+		CHECK(dial("198.51.100.7", 80, &fd) == -ECONNREFUSED &&
+		      dial("2001:db8::5", 80, &fd) == -ECONNREFUSED);
 		CHECK(netns_gate_make(how, &g) == 0);
 	}
 	netns_gate_close(&g);
@@ -258,7 +267,7 @@ static void test_names(void **state)
 		assert_int_equal(netns_capture_named(view_of(netns_capture_name((enum netns_capture)i))), i);
 	assert_null(netns_capture_name(NETNS_UNKNOWN));
 	assert_null(netns_capture_name((enum netns_capture)NETNS_CAPTURES));
-	assert_null(netns_capture_name((enum netns_capture)-1));
+	assert_null(netns_capture_name((enum netns_capture) - 1));
 	assert_int_equal(netns_capture_named(VIEW("auto")), NETNS_UNKNOWN);
 	assert_int_equal(netns_capture_named(VIEW("")), NETNS_UNKNOWN);
 }
@@ -266,6 +275,7 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names), cmocka_unit_test(test_sk_lookup),
-					    cmocka_unit_test(test_nft), cmocka_unit_test(test_proxy), cmocka_unit_test(test_unknown) };
+					    cmocka_unit_test(test_nft), cmocka_unit_test(test_proxy),
+					    cmocka_unit_test(test_unknown) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,9 +90,11 @@ static size_t messages(const struct nft_batch *b, struct message *ret, size_t mo
 		assert_true(n < most && b->n - at >= sizeof(head) + sizeof(gen));
 		memcpy(&head, b->p + at, sizeof(head));
 		memcpy(&gen, b->p + at + sizeof(head), sizeof(gen));
-		assert_true(head.nlmsg_len >= sizeof(head) + sizeof(gen) && head.nlmsg_len <= b->n - at && head.nlmsg_len % 4 == 0);
-		ret[n] = (struct message){ head.nlmsg_type, head.nlmsg_flags, head.nlmsg_seq, gen.nfgen_family, ntohs(gen.res_id),
-					   { b->p + at + 20, head.nlmsg_len - 20 } };
+		assert_true(head.nlmsg_len >= sizeof(head) + sizeof(gen) && head.nlmsg_len <= b->n - at &&
+			    head.nlmsg_len % 4 == 0);
+		ret[n] = (struct message){ head.nlmsg_type,   head.nlmsg_flags,
+					   head.nlmsg_seq,    gen.nfgen_family,
+					   ntohs(gen.res_id), { b->p + at + 20, head.nlmsg_len - 20 } };
 		at += head.nlmsg_len;
 	}
 	return n;
@@ -109,16 +111,19 @@ static void describe(struct span rule, char *dst, size_t size)
 		assert_int_equal(type, NFTA_LIST_ELEM);
 		if (strcmp((const char *)name.p, "meta") == 0) {
 			assert_int_equal(be32(get(data, NFTA_META_DREG)), NFT_REG_1);
-			at += (size_t)snprintf(dst + at, size - at, "meta %u ", be32(get(data, NFTA_META_KEY)));
+			at += (size_t)snprintf(dst + at, size - at, "meta %u ",
+					       be32(get(data, NFTA_META_KEY)));
 		} else if (strcmp((const char *)name.p, "payload") == 0) {
 			assert_int_equal(be32(get(data, NFTA_PAYLOAD_DREG)), NFT_REG_1);
 			assert_int_equal(be32(get(data, NFTA_PAYLOAD_BASE)), NFT_PAYLOAD_NETWORK_HEADER);
-			at += (size_t)snprintf(dst + at, size - at, "header %u+%u ", be32(get(data, NFTA_PAYLOAD_OFFSET)),
+			at += (size_t)snprintf(dst + at, size - at, "header %u+%u ",
+					       be32(get(data, NFTA_PAYLOAD_OFFSET)),
 					       be32(get(data, NFTA_PAYLOAD_LEN)));
 		} else if (strcmp((const char *)name.p, "cmp") == 0) {
 			assert_int_equal(be32(get(data, NFTA_CMP_SREG)), NFT_REG_1);
 			value = get(get(data, NFTA_CMP_DATA), NFTA_DATA_VALUE);
-			at += (size_t)snprintf(dst + at, size - at, "%s ", be32(get(data, NFTA_CMP_OP)) == NFT_CMP_EQ ? "eq" : "neq");
+			at += (size_t)snprintf(dst + at, size - at, "%s ",
+					       be32(get(data, NFTA_CMP_OP)) == NFT_CMP_EQ ? "eq" : "neq");
 			for (size_t i = 0; i < value.n; i++)
 				at += (size_t)snprintf(dst + at, size - at, "%02x", value.p[i]);
 			at += (size_t)snprintf(dst + at, size - at, " ");
@@ -126,7 +131,8 @@ static void describe(struct span rule, char *dst, size_t size)
 			uint32_t reg = be32(get(data, NFTA_IMMEDIATE_DREG));
 			struct span what = get(data, NFTA_IMMEDIATE_DATA);
 			if (reg == NFT_REG_VERDICT) {
-				assert_int_equal(be32(get(get(what, NFTA_DATA_VERDICT), NFTA_VERDICT_CODE)), NF_ACCEPT);
+				assert_int_equal(be32(get(get(what, NFTA_DATA_VERDICT), NFTA_VERDICT_CODE)),
+						 NF_ACCEPT);
 				at += (size_t)snprintf(dst + at, size - at, "accept ");
 				continue;
 			}
@@ -168,7 +174,8 @@ static void test_batch(void **state)
 		assert_true(m[i].type >> 8 == NFNL_SUBSYS_NFTABLES && m[i].family == NFPROTO_INET);
 
 	/* A table that is there already fails the whole. */
-	assert_true((m[1].type & 0xff) == NFT_MSG_NEWTABLE && m[1].flags & NLM_F_CREATE && m[1].flags & NLM_F_EXCL);
+	assert_true((m[1].type & 0xff) == NFT_MSG_NEWTABLE && m[1].flags & NLM_F_CREATE &&
+		    m[1].flags & NLM_F_EXCL);
 	assert_text(get(m[1].attrs, NFTA_TABLE_NAME), NFT_TABLE);
 
 	assert_int_equal(m[2].type & 0xff, NFT_MSG_NEWCHAIN);

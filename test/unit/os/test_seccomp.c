@@ -21,15 +21,15 @@
 #include "poison.h"
 
 #ifdef __x86_64__
-#define ARCH AUDIT_ARCH_X86_64
+#define ARCH    AUDIT_ARCH_X86_64
 #define FOREIGN AUDIT_ARCH_I386
 #else
-#define ARCH AUDIT_ARCH_AARCH64
+#define ARCH    AUDIT_ARCH_AARCH64
 #define FOREIGN AUDIT_ARCH_ARM
 #endif
 
 #define DENY(e) (SECCOMP_RET_ERRNO | (e))
-#define ALLOW SECCOMP_RET_ALLOW
+#define ALLOW   SECCOMP_RET_ALLOW
 
 /* Fails the test for whatever the kernel would refuse to load. */
 static uint32_t interpret(const struct seccomp_filter *f, const struct seccomp_data *d)
@@ -190,11 +190,13 @@ static void test_socket(void **state)
 			else if (family == AF_NETLINK)
 				want = protocol == 0 ? ALLOW : DENY(EPROTONOSUPPORT);
 			else if (family == AF_INET || family == AF_INET6)
-				want = protocol == 0 || protocol == 1 || protocol == 6 || protocol == 17 || protocol == 58
+				want = protocol == 0 || protocol == 1 || protocol == 6 || protocol == 17 ||
+						       protocol == 58
 					       ? ALLOW
 					       : DENY(EPROTONOSUPPORT);
 			assert_int_equal(call6(&box, __NR_socket, family, SOCK_STREAM, protocol), want);
-			assert_int_equal(call6(&box, __NR_socket, HIGH | family, SOCK_RAW, HIGH | protocol), want);
+			assert_int_equal(call6(&box, __NR_socket, HIGH | family, SOCK_RAW, HIGH | protocol),
+					 want);
 		}
 	assert_int_equal(call6(&box, __NR_socketpair, AF_UNIX, 0, 0), ALLOW);
 	assert_int_equal(call6(&box, __NR_socketpair, AF_INET, 0, 0), DENY(EAFNOSUPPORT));
@@ -204,10 +206,11 @@ static void test_socket(void **state)
 static void test_namespaces(void **state)
 {
 	static const uint64_t bad[] = { CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
-					CLONE_NEWUSER, CLONE_NEWPID,	CLONE_NEWNET };
+					CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET };
 	for (size_t i = 0; i < ELEMS(bad); i++) {
 		assert_int_equal(call6(&box, __NR_clone, bad[i] | 17, 0, 0), DENY(EPERM));
-		assert_int_equal(call6(&box, __NR_clone, HIGH | bad[i] | CLONE_VM | CLONE_VFORK, 0, 0), DENY(EPERM));
+		assert_int_equal(call6(&box, __NR_clone, HIGH | bad[i] | CLONE_VM | CLONE_VFORK, 0, 0),
+				 DENY(EPERM));
 		assert_int_equal(call6(&box, __NR_unshare, bad[i] | CLONE_FS, 0, 0), DENY(EPERM));
 	}
 	assert_int_equal(call6(&box, __NR_unshare, 0x80 /* CLONE_NEWTIME */, 0, 0), DENY(EPERM));
@@ -235,8 +238,13 @@ static void test_ioctl(void **state)
 static void test_personality(void **state)
 {
 	static const uint64_t good[] = { 0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff };
-	static const uint64_t bad[] = { 1, 0x0400000 /* READ_IMPLIES_EXEC */, 0x0100000 /* MMAP_PAGE_ZERO */, 0x0800000,
-					0x40000 | 0x0400000, 0x80000, 6 };
+	static const uint64_t bad[] = { 1,
+					0x0400000 /* READ_IMPLIES_EXEC */,
+					0x0100000 /* MMAP_PAGE_ZERO */,
+					0x0800000,
+					0x40000 | 0x0400000,
+					0x80000,
+					6 };
 	for (size_t i = 0; i < ELEMS(good); i++)
 		assert_int_equal(call6(&box, __NR_personality, good[i], 0, 0), ALLOW);
 	for (size_t i = 0; i < ELEMS(bad); i++)
@@ -259,29 +267,112 @@ static void test_setsockopt(void **state)
 
 /* Independently of the tables' text: doors that stay shut. */
 static const long never_in_box[] = {
-	__NR_mount, __NR_umount2, __NR_pivot_root, __NR_chroot, __NR_setns, __NR_open_tree, __NR_move_mount,
-	__NR_fsopen, __NR_fsconfig, __NR_fsmount, __NR_fspick, __NR_mount_setattr, __NR_bpf,
-	__NR_perf_event_open, __NR_userfaultfd, __NR_io_uring_setup, __NR_io_uring_enter,
-	__NR_io_uring_register, __NR_keyctl, __NR_add_key, __NR_request_key, __NR_kexec_load,
-	__NR_kexec_file_load, __NR_init_module, __NR_finit_module, __NR_delete_module, __NR_reboot,
-	__NR_swapon, __NR_swapoff, __NR_acct, __NR_quotactl, __NR_quotactl_fd, __NR_sethostname,
-	__NR_setdomainname, __NR_settimeofday, __NR_clock_settime, __NR_clock_adjtime, __NR_adjtimex,
-	__NR_syslog, __NR_vhangup, __NR_open_by_handle_at, __NR_fanotify_init, __NR_fanotify_mark,
-	__NR_move_pages, __NR_migrate_pages, __NR_kcmp, __NR_process_madvise, 435 /* clone3 */,
-	457 /* statmount */, 458 /* listmount */, 467 /* open_tree_attr */,
+	__NR_mount,
+	__NR_umount2,
+	__NR_pivot_root,
+	__NR_chroot,
+	__NR_setns,
+	__NR_open_tree,
+	__NR_move_mount,
+	__NR_fsopen,
+	__NR_fsconfig,
+	__NR_fsmount,
+	__NR_fspick,
+	__NR_mount_setattr,
+	__NR_bpf,
+	__NR_perf_event_open,
+	__NR_userfaultfd,
+	__NR_io_uring_setup,
+	__NR_io_uring_enter,
+	__NR_io_uring_register,
+	__NR_keyctl,
+	__NR_add_key,
+	__NR_request_key,
+	__NR_kexec_load,
+	__NR_kexec_file_load,
+	__NR_init_module,
+	__NR_finit_module,
+	__NR_delete_module,
+	__NR_reboot,
+	__NR_swapon,
+	__NR_swapoff,
+	__NR_acct,
+	__NR_quotactl,
+	__NR_quotactl_fd,
+	__NR_sethostname,
+	__NR_setdomainname,
+	__NR_settimeofday,
+	__NR_clock_settime,
+	__NR_clock_adjtime,
+	__NR_adjtimex,
+	__NR_syslog,
+	__NR_vhangup,
+	__NR_open_by_handle_at,
+	__NR_fanotify_init,
+	__NR_fanotify_mark,
+	__NR_move_pages,
+	__NR_migrate_pages,
+	__NR_kcmp,
+	__NR_process_madvise,
+	435 /* clone3 */,
+	457 /* statmount */,
+	458 /* listmount */,
+	467 /* open_tree_attr */,
 #ifdef __x86_64__
-	__NR_iopl, __NR_ioperm, __NR_modify_ldt, __NR_uselib, __NR_ustat, __NR_sysfs, __NR__sysctl,
-	__NR_create_module, __NR_get_kernel_syms, __NR_query_module, __NR_vserver,
+	__NR_iopl,
+	__NR_ioperm,
+	__NR_modify_ldt,
+	__NR_uselib,
+	__NR_ustat,
+	__NR_sysfs,
+	__NR__sysctl,
+	__NR_create_module,
+	__NR_get_kernel_syms,
+	__NR_query_module,
+	__NR_vserver,
 #endif
 };
 
 static const long always_in_box[] = {
-	__NR_read, __NR_write, __NR_openat, __NR_close, __NR_execve, __NR_exit_group, __NR_mmap, __NR_futex,
-	__NR_wait4, __NR_pipe2, __NR_dup3, __NR_getdents64, __NR_newfstatat, __NR_statx, __NR_rt_sigaction,
-	__NR_epoll_pwait, __NR_connect, __NR_bind, __NR_sendmsg, __NR_recvmsg, __NR_chdir, __NR_fchownat,
-	__NR_setresuid, __NR_setgroups, __NR_prlimit64, __NR_rseq, __NR_getrandom, __NR_memfd_create,
-	__NR_close_range, __NR_openat2, __NR_copy_file_range, __NR_inotify_init1, __NR_flock, __NR_ptrace,
-	__NR_clock_gettime, __NR_timerfd_create, __NR_signalfd4, __NR_renameat2, __NR_set_robust_list,
+	__NR_read,
+	__NR_write,
+	__NR_openat,
+	__NR_close,
+	__NR_execve,
+	__NR_exit_group,
+	__NR_mmap,
+	__NR_futex,
+	__NR_wait4,
+	__NR_pipe2,
+	__NR_dup3,
+	__NR_getdents64,
+	__NR_newfstatat,
+	__NR_statx,
+	__NR_rt_sigaction,
+	__NR_epoll_pwait,
+	__NR_connect,
+	__NR_bind,
+	__NR_sendmsg,
+	__NR_recvmsg,
+	__NR_chdir,
+	__NR_fchownat,
+	__NR_setresuid,
+	__NR_setgroups,
+	__NR_prlimit64,
+	__NR_rseq,
+	__NR_getrandom,
+	__NR_memfd_create,
+	__NR_close_range,
+	__NR_openat2,
+	__NR_copy_file_range,
+	__NR_inotify_init1,
+	__NR_flock,
+	__NR_ptrace,
+	__NR_clock_gettime,
+	__NR_timerfd_create,
+	__NR_signalfd4,
+	__NR_renameat2,
+	__NR_set_robust_list,
 };
 
 static void test_box_lists(void **state)
@@ -299,19 +390,56 @@ static void test_box_lists(void **state)
 static void test_api_lists(void **state)
 {
 	static const long never[] = {
-		__NR_execve, __NR_execveat, __NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen,
-		__NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev, __NR_kill, __NR_pidfd_open,
-		__NR_pidfd_getfd, __NR_pidfd_send_signal, __NR_setuid, __NR_setresuid, __NR_setresgid,
-		__NR_setgroups, __NR_capset, __NR_mount, __NR_umount2, __NR_setns, __NR_unshare, __NR_chroot,
-		__NR_bpf, __NR_io_uring_setup, __NR_prctl, __NR_ioctl, __NR_linkat, __NR_symlinkat, __NR_mknodat,
-		__NR_personality, __NR_seccomp, __NR_memfd_create, __NR_open_by_handle_at, __NR_fchown,
+		__NR_execve,
+		__NR_execveat,
+		__NR_socket,
+		__NR_socketpair,
+		__NR_connect,
+		__NR_bind,
+		__NR_listen,
+		__NR_ptrace,
+		__NR_process_vm_readv,
+		__NR_process_vm_writev,
+		__NR_kill,
+		__NR_pidfd_open,
+		__NR_pidfd_getfd,
+		__NR_pidfd_send_signal,
+		__NR_setuid,
+		__NR_setresuid,
+		__NR_setresgid,
+		__NR_setgroups,
+		__NR_capset,
+		__NR_mount,
+		__NR_umount2,
+		__NR_setns,
+		__NR_unshare,
+		__NR_chroot,
+		__NR_bpf,
+		__NR_io_uring_setup,
+		__NR_prctl,
+		__NR_ioctl,
+		__NR_linkat,
+		__NR_symlinkat,
+		__NR_mknodat,
+		__NR_personality,
+		__NR_seccomp,
+		__NR_memfd_create,
+		__NR_open_by_handle_at,
+		__NR_fchown,
 #ifdef __x86_64__
-		__NR_fork, __NR_vfork, __NR_symlink, __NR_link, __NR_chmod, __NR_chown, __NR_mknod,
+		__NR_fork,
+		__NR_vfork,
+		__NR_symlink,
+		__NR_link,
+		__NR_chmod,
+		__NR_chown,
+		__NR_mknod,
 #endif
 	};
-	static const long always[] = { __NR_read, __NR_write, __NR_recvmsg, __NR_sendmsg, __NR_accept4,
-				       __NR_epoll_pwait, __NR_openat, __NR_fsync, __NR_fcntl, __NR_futex,
-				       __NR_mmap, __NR_munmap, __NR_getrandom, __NR_exit_group };
+	static const long always[] = { __NR_read,      __NR_write,       __NR_recvmsg, __NR_sendmsg,
+				       __NR_accept4,   __NR_epoll_pwait, __NR_openat,  __NR_fsync,
+				       __NR_fcntl,     __NR_futex,       __NR_mmap,    __NR_munmap,
+				       __NR_getrandom, __NR_exit_group };
 	uint8_t rules[SECCOMP_CALLS];
 	struct seccomp_filter f;
 	compile(seccomp_api, rules, &f);
@@ -320,7 +448,7 @@ static void test_api_lists(void **state)
 			fail_msg("call %ld must not be possible for the api", never[i]);
 	for (size_t i = 0; i < ELEMS(always); i++)
 		assert_int_equal(call6(&f, always[i], 0, 0, 0), ALLOW);
-	assert_int_equal(call6(&f, __NR_clone, 0x003d0f00, 0, 0), ALLOW); /* a thread */
+	assert_int_equal(call6(&f, __NR_clone, 0x003d0f00, 0, 0), ALLOW);       /* a thread */
 	assert_int_equal(call6(&f, __NR_clone, 0x01200011, 0, 0), DENY(EPERM)); /* fork */
 	assert_int_equal(call6(&f, 435, 0, 0, 0), DENY(ENOSYS));
 }
@@ -328,10 +456,10 @@ static void test_api_lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	    cmocka_unit_test(test_random_tables),
-		cmocka_unit_test(test_socket),	    cmocka_unit_test(test_namespaces),
-		cmocka_unit_test(test_ioctl),	    cmocka_unit_test(test_personality),
-		cmocka_unit_test(test_setsockopt),  cmocka_unit_test(test_box_lists),
+		cmocka_unit_test(test_numbers),    cmocka_unit_test(test_random_tables),
+		cmocka_unit_test(test_socket),     cmocka_unit_test(test_namespaces),
+		cmocka_unit_test(test_ioctl),      cmocka_unit_test(test_personality),
+		cmocka_unit_test(test_setsockopt), cmocka_unit_test(test_box_lists),
 		cmocka_unit_test(test_api_lists),
 	};
 	return cmocka_run_group_tests(tests, compile_box, NULL);

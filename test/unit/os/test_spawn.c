@@ -90,7 +90,9 @@ static void test_exec(void **state)
 		struct program p = { i % 2 ? missing : ok, 0 };
 		pid_t pid;
 		int pidfd, status;
-		assert_int_equal(spawn_vfork(&(struct spawn){ .cgroup = -1, .fn = exec_it, .arg = &p }, &pid, &pidfd), 0);
+		assert_int_equal(
+			spawn_vfork(&(struct spawn){ .cgroup = -1, .fn = exec_it, .arg = &p }, &pid, &pidfd),
+			0);
 		assert_int_equal(p.error, i % 2 ? ENOENT : 0); /* known when the call returns */
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(WEXITSTATUS(status), i % 2 ? 127 : 3);
@@ -112,15 +114,18 @@ static void test_namespaces(void **state)
 	volatile long pid_inside = 0;
 	pid_t pid;
 	int pidfd;
-	const struct spawn s = { .flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS, .cgroup = -1,
-				 .fn = first_in_namespace, .arg = (void *)&pid_inside };
+	const struct spawn s = { .flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS,
+				 .cgroup = -1,
+				 .fn = first_in_namespace,
+				 .arg = (void *)&pid_inside };
 	assert_int_equal(spawn_vfork(&s, &pid, &pidfd), 0);
 	assert_int_equal(pid_inside, 1);
 	assert_true(pid > 1);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(pidfd);
 	/* What the kernel refuses is an error, not a child. */
-	assert_int_equal(spawn_vfork(&(struct spawn){ .flags = CLONE_THREAD, .cgroup = -1, .fn = answer }, &pid, &pidfd),
+	assert_int_equal(spawn_vfork(&(struct spawn){ .flags = CLONE_THREAD, .cgroup = -1, .fn = answer },
+				     &pid, &pidfd),
 			 -EINVAL);
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_true(spawn_vfork(&(struct spawn){ .cgroup = null, .fn = answer }, &pid, &pidfd) < 0);
@@ -254,7 +259,7 @@ static void test_start_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_result),	   cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_result),     cmocka_unit_test(test_exec),
 		cmocka_unit_test(test_namespaces), cmocka_unit_test(test_userns),
 		cmocka_unit_test(test_start_time),
 	};

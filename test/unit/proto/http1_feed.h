@@ -10,7 +10,7 @@
 #include "http1.h"
 
 #define HTTP1_FEED_HEAD_BYTES (32 * 1024)
-#define HTTP1_FEED_HEADERS 100
+#define HTTP1_FEED_HEADERS    100
 
 struct http1_feed {
 	char outcome[256]; /* "ok" for each request, then "wait" (incomplete) or a status */
@@ -29,7 +29,8 @@ static inline void http1_feed_note(struct http1_feed *f, const char *word)
 
 static inline void http1_feed_status(struct http1_feed *f, int status)
 {
-	char text[4] = { (char)('0' + status / 100), (char)('0' + status / 10 % 10), (char)('0' + status % 10) };
+	char text[4] = { (char)('0' + status / 100), (char)('0' + status / 10 % 10),
+			 (char)('0' + status % 10) };
 	http1_feed_note(f, text);
 }
 

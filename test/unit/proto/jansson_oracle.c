@@ -40,13 +40,13 @@ static void put(struct buf *out, json_t *j)
 		break;
 	case JSON_ARRAY:
 		buf_putc(out, '[');
-		json_array_foreach(j, i, value)
-			put(out, value);
+		json_array_foreach(j, i, value) put(out, value);
 		buf_putc(out, ']');
 		break;
 	case JSON_OBJECT:
 		buf_putc(out, '{');
-		json_object_foreach(j, key, value) {
+		json_object_foreach(j, key, value)
+		{
 			put_bytes(out, key, strlen(key));
 			put(out, value);
 		}
@@ -58,7 +58,8 @@ static void put(struct buf *out, json_t *j)
 bool jansson_oracle(struct view text, struct buf *ret_canonical, const char **ret_why)
 {
 	static json_error_t error;
-	json_t *j = json_loadb(text.n ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+	json_t *j =
+		json_loadb(text.n ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 
 	*ret_why = j ? "" : error.text;
 	if (!j)

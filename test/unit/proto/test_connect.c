@@ -29,7 +29,9 @@ static void test_envelopes(void **state)
 	expect(VIEW("\0\0\0\0\0"), "[].");
 	expect(VIEW("\0\0\0\0\3abc"), "[abc].");
 	expect(VIEW("\0\0\0\0\1a\0\0\0\0\0\0\0\0\0\2bc"), "[a][][bc].");
-	expect(VIEW("\0\0\0\0\20" "0123456789abcdef"), "[0123456789abcdef].");
+	expect(VIEW("\0\0\0\0\20"
+		    "0123456789abcdef"),
+	       "[0123456789abcdef].");
 	expect(VIEW("\0\0\0\0\3ab"), "");
 	expect(VIEW("\0\0\0"), "");
 	expect(VIEW("\0\0\0\0\1a\0"), "[a]");
@@ -37,10 +39,10 @@ static void test_envelopes(void **state)
 
 static void test_refused(void **state)
 {
-	expect(VIEW("\0\0\0\0\21"), "!90");	    /* EMSGSIZE */
+	expect(VIEW("\0\0\0\0\21"), "!90"); /* EMSGSIZE */
 	expect(VIEW("\0\xff\xff\xff\xff"), "!90");
-	expect(VIEW("\1\0\0\0\1a"), "!95");	    /* EOPNOTSUPP: compressed */
-	expect(VIEW("\2\0\0\0\2{}"), "!74");	    /* EBADMSG: an end is an answer's */
+	expect(VIEW("\1\0\0\0\1a"), "!95");  /* EOPNOTSUPP: compressed */
+	expect(VIEW("\2\0\0\0\2{}"), "!74"); /* EBADMSG: an end is an answer's */
 	expect(VIEW("\x80\0\0\0\1a"), "!74");
 	expect(VIEW("\0\0\0\0\1a\4\0\0\0\0"), "[a]!74");
 }
@@ -100,7 +102,8 @@ static void test_errors(void **state)
 	buf_clear(&b);
 	err_set(&e, ERR_INTERNAL, "x");
 	assert_int_equal(connect_put_end(&b, &e), 0);
-	assert_true(view_eq(buf_view(&b), VIEW("\2\0\0\0\x2b{\"error\":{\"code\":\"internal\",\"message\":\"x\"}}")));
+	assert_true(view_eq(buf_view(&b),
+			    VIEW("\2\0\0\0\x2b{\"error\":{\"code\":\"internal\",\"message\":\"x\"}}")));
 	buf_done(&b);
 }
 
@@ -138,8 +141,9 @@ static void test_timeout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_envelopes), cmocka_unit_test(test_refused), cmocka_unit_test(test_fails_for_good),
-		cmocka_unit_test(test_types),	  cmocka_unit_test(test_errors),  cmocka_unit_test(test_status),
+		cmocka_unit_test(test_envelopes),      cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_fails_for_good), cmocka_unit_test(test_types),
+		cmocka_unit_test(test_errors),         cmocka_unit_test(test_status),
 		cmocka_unit_test(test_timeout),
 	};
 	return cmocka_run_group_tests_name("connect", tests, NULL, NULL);

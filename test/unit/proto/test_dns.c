@@ -14,7 +14,7 @@
 #include "poison.h"
 
 #define BYTES(s) ((struct view){ "" s "", sizeof(s) - 1 })
-#define HEAD "\x12\x34\1\0\0\1\0\0\0\0\0\0"
+#define HEAD     "\x12\x34\1\0\0\1\0\0\0\0\0\0"
 #define QUESTION "\1A\4Test\0\0\1\0\1"
 
 static void queries(void **state)
@@ -26,17 +26,20 @@ static void queries(void **state)
 	assert_true(q.id == 0x1234 && q.type == DNS_A && q.recursion && !q.edns && q.question == in.n - 12);
 	for (size_t i = 0; i < in.n; i++)
 		assert_true(dns_query_parse(view_head(in, i), &q) < 0);
-	assert_int_equal(dns_query_parse(BYTES("\x12\x34\1\0\0\1\0\0\0\0\0\1" QUESTION "\0\0\x29\4\xd0\0\0\0\0\0\0"), &q), 0);
+	assert_int_equal(
+		dns_query_parse(BYTES("\x12\x34\1\0\0\1\0\0\0\0\0\1" QUESTION "\0\0\x29\4\xd0\0\0\0\0\0\0"),
+				&q),
+		0);
 	assert_true(q.edns);
 	static const struct view bad[] = {
 		BYTES("\x12\x34\x81\0\0\1\0\0\0\0\0\0" QUESTION), /* an answer */
 		BYTES("\x12\x34\x09\0\0\1\0\0\0\0\0\0" QUESTION), /* another opcode */
 		BYTES("\x12\x34\1\0\0\2\0\0\0\0\0\0" QUESTION QUESTION),
 		BYTES("\x12\x34\1\0\0\1\0\1\0\0\0\0" QUESTION),
-		BYTES(HEAD "\xc0\x0c\0\1\0\1"),		  /* points to itself */
-		BYTES(HEAD "\3a.b\0\0\1\0\1"),		  /* a dot inside of a label */
-		BYTES(HEAD "\3a\0b\0\0\1\0\1"),		  /* a NUL */
-		BYTES(HEAD "\1a\4test\0\0\1\0\3"),	  /* another class */
+		BYTES(HEAD "\xc0\x0c\0\1\0\1"),    /* points to itself */
+		BYTES(HEAD "\3a.b\0\0\1\0\1"),     /* a dot inside of a label */
+		BYTES(HEAD "\3a\0b\0\0\1\0\1"),    /* a NUL */
+		BYTES(HEAD "\1a\4test\0\0\1\0\3"), /* another class */
 		BYTES("\x12\x34\1\0\0\1\0\0\0\0\0\1" QUESTION "\0\0\x01\4\xd0\0\0\0\0\0\0"),
 	};
 	for (size_t i = 0; i < ELEMS(bad); i++)
@@ -76,7 +79,10 @@ static void replies(void **state)
 	got.p[2] = (char)0x81;
 	got.p[3] = (char)0x80;
 	got.p[7] = 2;
-	buf_append(&got, "\xc0\x0c\0\5\0\1\0\0\0\x0a\0\2\xc0\x10" "\xc0\x10\0\1\0\1\0\0\0\x1e\0\4\1\2\3\4", 30);
+	buf_append(&got,
+		   "\xc0\x0c\0\5\0\1\0\0\0\x0a\0\2\xc0\x10"
+		   "\xc0\x10\0\1\0\1\0\0\0\x1e\0\4\1\2\3\4",
+		   30);
 	assert_int_equal(dns_reply_parse(buf_view(&got), buf_view(&asked), DNS_A, &r), 0);
 	assert_true(r.n == 1 && r.ttl == 30);
 	assert_memory_equal(r.found[0].b, "\1\2\3\4", 4);
@@ -97,6 +103,7 @@ static void replies(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(queries), cmocka_unit_test(answers), cmocka_unit_test(replies) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(queries), cmocka_unit_test(answers),
+					    cmocka_unit_test(replies) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

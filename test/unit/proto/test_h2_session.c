@@ -31,7 +31,13 @@ static nghttp2_session *make(bool client, bool secret, unsigned *frames)
 	static const nghttp2_settings_entry ours[] = { { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 12345 } };
 	nghttp2_session *s = NULL;
 	const struct h2_session_setup setup = {
-		.calls = &calls, .arg = frames, .client = client, .secret = secret, .window = WINDOW, .settings = ours, .n_settings = 1,
+		.calls = &calls,
+		.arg = frames,
+		.client = client,
+		.secret = secret,
+		.window = WINDOW,
+		.settings = ours,
+		.n_settings = 1,
 	};
 	assert_int_equal(h2_session_new(&setup, &s), 0);
 	return s;
@@ -46,8 +52,10 @@ static void greeting(void **state)
 	assert_int_equal(h2_session_take(client, &out, 4096), 0);
 	assert_true(view_starts(buf_view(&out), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
 	assert_int_equal(n_client, 2); /* settings, and the window of the connection */
-	assert_int_equal(nghttp2_session_mem_recv(server, (const uint8_t *)buf_view(&out).p, buf_len(&out)), buf_len(&out));
-	assert_int_equal(nghttp2_session_get_remote_settings(server, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE), 12345);
+	assert_int_equal(nghttp2_session_mem_recv(server, (const uint8_t *)buf_view(&out).p, buf_len(&out)),
+			 buf_len(&out));
+	assert_int_equal(nghttp2_session_get_remote_settings(server, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE),
+			 12345);
 	assert_int_equal(nghttp2_session_get_remote_window_size(server), WINDOW);
 	assert_false(h2_session_is_over(server));
 	assert_int_equal(h2_session_calm(server), 0);
@@ -82,7 +90,10 @@ static unsigned affordable(nghttp2_frame f, unsigned most)
 
 static void budgets(void **state)
 {
-	const struct { nghttp2_frame_hd hd; unsigned n; } cases[] = {
+	const struct {
+		nghttp2_frame_hd hd;
+		unsigned n;
+	} cases[] = {
 		{ { .type = NGHTTP2_RST_STREAM }, 7 },
 		{ { .type = NGHTTP2_SETTINGS }, 20 },
 		{ { .type = NGHTTP2_SETTINGS, .flags = NGHTTP2_FLAG_ACK }, 2000 },
@@ -99,7 +110,8 @@ static void budgets(void **state)
 		assert_int_equal(affordable((nghttp2_frame){ .hd = cases[i].hd }, 2000), cases[i].n);
 }
 
-static ssize_t give(nghttp2_session *session, int32_t id, uint8_t *p, size_t n, uint32_t *flags, nghttp2_data_source *src, void *arg)
+static ssize_t give(nghttp2_session *session, int32_t id, uint8_t *p, size_t n, uint32_t *flags,
+		    nghttp2_data_source *src, void *arg)
 {
 	assert_true(n >= sizeof(SECRET));
 	memcpy(p, SECRET, sizeof(SECRET));
@@ -108,17 +120,23 @@ static ssize_t give(nghttp2_session *session, int32_t id, uint8_t *p, size_t n, 
 	return sizeof(SECRET);
 }
 
-#define FIELD(n, v) { (uint8_t *)(n), (uint8_t *)(v), sizeof(n) - 1, sizeof(v) - 1, NGHTTP2_NV_FLAG_NONE }
+#define FIELD(n, v)                                                                                          \
+	{                                                                                                    \
+		(uint8_t *)(n), (uint8_t *)(v), sizeof(n) - 1, sizeof(v) - 1, NGHTTP2_NV_FLAG_NONE           \
+	}
 
-/* Whether the session still has the body of a request after it was taken to a buffer that is secret, or is not. */
+/* Whether the session still has the body of a request after it was taken to a buffer that is secret, or is
+ * not. */
 static bool keeps(bool secret)
 {
 	unsigned frames = 0;
 	nghttp2_session *client = make(true, true, &frames);
 	struct buf out = { .max = 64 * 1024, .secret = secret };
-	const nghttp2_nv head[] = { FIELD(":method", "POST"), FIELD(":scheme", "https"), FIELD(":path", "/"), FIELD(":authority", "a") };
+	const nghttp2_nv head[] = { FIELD(":method", "POST"), FIELD(":scheme", "https"), FIELD(":path", "/"),
+				    FIELD(":authority", "a") };
 
-	assert_true(nghttp2_submit_request(client, NULL, head, ELEMS(head), &(nghttp2_data_provider){ .read_callback = give }, NULL) > 0);
+	assert_true(nghttp2_submit_request(client, NULL, head, ELEMS(head),
+					   &(nghttp2_data_provider){ .read_callback = give }, NULL) > 0);
 	sent = NULL;
 	assert_int_equal(h2_session_take(client, &out, 64 * 1024), 0);
 	assert_non_null(sent);

@@ -26,18 +26,19 @@ static void parse(struct parsed *p, const char *text)
 	p->rc = http1_request_parse(&p->r, p->bytes, n);
 }
 
-#define assert_view(v, s)                                    \
-	do {                                                 \
-		struct view _v = (v);                        \
-		assert_int_equal(_v.n, strlen(s));           \
-		assert_memory_equal(_v.p, s, _v.n);          \
+#define assert_view(v, s)                                                                                    \
+	do {                                                                                                 \
+		struct view _v = (v);                                                                        \
+		assert_int_equal(_v.n, strlen(s));                                                           \
+		assert_memory_equal(_v.p, s, _v.n);                                                          \
 	} while (0)
 
 static void test_request(void **state)
 {
 	struct parsed p;
-	const char *text = "PUT /v1/a%20b?x=1&y HTTP/1.1\r\nHost: Example.com:80\r\nX-Mixed-CASE:\t va lue \t\r\n"
-			   "Content-Length: 12\r\nEmpty:\r\n\r\n";
+	const char *text =
+		"PUT /v1/a%20b?x=1&y HTTP/1.1\r\nHost: Example.com:80\r\nX-Mixed-CASE:\t va lue \t\r\n"
+		"Content-Length: 12\r\nEmpty:\r\n\r\n";
 	parse(&p, text);
 	assert_int_equal(p.rc, strlen(text));
 	assert_view(p.r.method, "PUT");
@@ -69,9 +70,10 @@ static void test_absolute_form(void **state)
 
 static void test_hosts(void **state)
 {
-	static const char *const good[] = { "a", "a:1", "a.b-c_d", "127.0.0.1:7080", "[::1]", "[::1]:65535", "a:" };
-	static const char *const bad[] = { "", ":80", "[]", "[", "[::1", "[g]", "a b", "a,b", "a:123456", "a:-1",
-					   "a@b", "a/b", "[::1]x", "a?b" };
+	static const char *const good[] = { "a",     "a:1",         "a.b-c_d", "127.0.0.1:7080",
+					    "[::1]", "[::1]:65535", "a:" };
+	static const char *const bad[] = { "",    ":80",      "[]",   "[",   "[::1", "[g]",    "a b",
+					   "a,b", "a:123456", "a:-1", "a@b", "a/b",  "[::1]x", "a?b" };
 	for (size_t i = 0; i < ELEMS(good); i++)
 		assert_true(http1_is_host(view_of(good[i])));
 	for (size_t i = 0; i < ELEMS(bad); i++)
@@ -159,29 +161,43 @@ static void test_write_head(void **state)
 		{ VIEW("Content-Length"), VIEW("7") },
 		{ VIEW("transfer-encoding"), VIEW("chunked") },
 	};
-	struct http1_answer a = { .status = 200, .length = 1234567890123, .content_type = "text/plain",
-				  .date = VIEW("D"), .request_id = VIEW("R"), .version = 11, .keep_alive = true,
-				  .extra = extra, .n_extra = ELEMS(extra) };
+	struct http1_answer a = { .status = 200,
+				  .length = 1234567890123,
+				  .content_type = "text/plain",
+				  .date = VIEW("D"),
+				  .request_id = VIEW("R"),
+				  .version = 11,
+				  .keep_alive = true,
+				  .extra = extra,
+				  .n_extra = ELEMS(extra) };
 	assert_int_equal(http1_write_head(&out, &a), 0);
 	assert_view(buf_view(&out), "HTTP/1.1 200 OK\r\nserver: paddock\r\ndate: D\r\nx-request-id: R\r\n"
 				    "content-type: text/plain\r\netag: \"x\"\r\n"
 				    "content-length: 1234567890123\r\n\r\n");
 	buf_clear(&out);
-	a = (struct http1_answer){ .status = 299, .length = HTTP1_LENGTH_CHUNKED, .date = VIEW("D"),
-				   .request_id = VIEW("R"), .version = 11 };
+	a = (struct http1_answer){ .status = 299,
+				   .length = HTTP1_LENGTH_CHUNKED,
+				   .date = VIEW("D"),
+				   .request_id = VIEW("R"),
+				   .version = 11 };
 	assert_int_equal(http1_write_head(&out, &a), 0);
 	assert_view(buf_view(&out), "HTTP/1.1 299 Other\r\nserver: paddock\r\ndate: D\r\nx-request-id: R\r\n"
 				    "transfer-encoding: chunked\r\nconnection: close\r\n\r\n");
 	buf_done(&out);
 }
 
-/* Parsed from its start whenever there is news: each answer as soon as it can be known, and no look without need. */
+/* Parsed from its start whenever there is news: each answer as soon as it can be known, and no look without
+ * need. */
 static void test_news(void **state)
 {
 	enum { MAX_BYTES = 512 };
 	static const char *const heads[] = {
-		"GET / HTTP/1.1\r\nHost: a\r\nx: y\r\n\r\n", "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\nHost: a\n\n",
-		"GET / HTTP/1.1\r\nno header\r\n", "\x16\x03\x01", "GET /" /* and so on */,
+		"GET / HTTP/1.1\r\nHost: a\r\nx: y\r\n\r\n",
+		"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET / HTTP/1.1\nHost: a\n\n",
+		"GET / HTTP/1.1\r\nno header\r\n",
+		"\x16\x03\x01",
+		"GET /" /* and so on */,
 	};
 
 	for (size_t i = 0; i < ELEMS(heads); i++) {
@@ -234,10 +250,10 @@ static void test_date(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_request),     cmocka_unit_test(test_absolute_form),
-		cmocka_unit_test(test_hosts),       cmocka_unit_test(test_keep_alive),
-		cmocka_unit_test(test_expect),      cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_chunked),     cmocka_unit_test(test_write_head),
+		cmocka_unit_test(test_request),      cmocka_unit_test(test_absolute_form),
+		cmocka_unit_test(test_hosts),        cmocka_unit_test(test_keep_alive),
+		cmocka_unit_test(test_expect),       cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_chunked),      cmocka_unit_test(test_write_head),
 		cmocka_unit_test(test_write_chunks), cmocka_unit_test(test_date),
 		cmocka_unit_test(test_news),
 	};

@@ -169,7 +169,8 @@ static void test_outcomes(void **state)
 			http1_feed(&pieces, buf_view(&stream), steps[k]);
 			if (strcmp(whole.outcome, pieces.outcome) != 0 ||
 			    !view_eq(buf_view(&whole.bodies), buf_view(&pieces.bodies)))
-				fail_msg("%s by %zu: %s, not %s", corpus[i].file, steps[k], pieces.outcome, whole.outcome);
+				fail_msg("%s by %zu: %s, not %s", corpus[i].file, steps[k], pieces.outcome,
+					 whole.outcome);
 			buf_done(&pieces.bodies);
 		}
 		buf_done(&whole.bodies);

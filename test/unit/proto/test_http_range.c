@@ -14,8 +14,19 @@
 
 static void test_none(void **state)
 {
-	static const char *const texts[] = { "", "bytes", "bytes=", "bytes=-", "bytes=5", "bytes=5-4", "bytes=a-", "bytes=-x", "items=0-1",
-					     "bytes=0-1,3-4", "bytes=+1-2", ("bytes=0-1" MOST), "bytes= 1 - 2 3" };
+	static const char *const texts[] = { "",
+					     "bytes",
+					     "bytes=",
+					     "bytes=-",
+					     "bytes=5",
+					     "bytes=5-4",
+					     "bytes=a-",
+					     "bytes=-x",
+					     "items=0-1",
+					     "bytes=0-1,3-4",
+					     "bytes=+1-2",
+					     ("bytes=0-1" MOST),
+					     "bytes= 1 - 2 3" };
 	for (size_t i = 0; i < ELEMS(texts); i++) {
 		struct http_range r;
 		http_range_parse(view_of(texts[i]), &r);
@@ -34,11 +45,11 @@ static void test_given(void **state)
 		uint64_t size, n;
 		const char *says;
 	} cases[] = {
-		{ "bytes=0-0", 10, 1, "bytes 0-0/10" },       { "bytes=2-5", 10, 4, "bytes 2-5/10" },
-		{ "bytes=2-", 10, 8, "bytes 2-9/10" },        { "bytes=2-99", 10, 8, "bytes 2-9/10" },
-		{ "bytes=10-", 10, 0, "bytes */10" },         { "bytes=0-0", 0, 0, "bytes */0" },
-		{ "bytes=0-" MOST, 10, 10, "bytes 0-9/10" },  { "bytes=5-" MOST, 10, 5, "bytes 5-9/10" },
-		{ "bytes=" MOST "-", 10, 0, "bytes */10" },   { "bytes= 2 - 5 ", 10, 4, "bytes 2-5/10" },
+		{ "bytes=0-0", 10, 1, "bytes 0-0/10" },      { "bytes=2-5", 10, 4, "bytes 2-5/10" },
+		{ "bytes=2-", 10, 8, "bytes 2-9/10" },       { "bytes=2-99", 10, 8, "bytes 2-9/10" },
+		{ "bytes=10-", 10, 0, "bytes */10" },        { "bytes=0-0", 0, 0, "bytes */0" },
+		{ "bytes=0-" MOST, 10, 10, "bytes 0-9/10" }, { "bytes=5-" MOST, 10, 5, "bytes 5-9/10" },
+		{ "bytes=" MOST "-", 10, 0, "bytes */10" },  { "bytes= 2 - 5 ", 10, 4, "bytes 2-5/10" },
 	};
 	for (size_t i = 0; i < ELEMS(cases); i++) {
 		char text[HTTP_RANGE_TEXT];

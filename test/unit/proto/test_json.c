@@ -66,9 +66,11 @@ static void test_strings(void **state)
 	(void)state;
 	assert_text(parse("\"plain text of some length\""), VIEW("plain text of some length"));
 	assert_text(parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\""), VIEW("\"\\/\b\f\n\r\t"));
-	assert_text(parse("\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00\""), VIEW("A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
+	assert_text(parse("\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00\""),
+		    VIEW("A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
 	assert_text(parse("\"\xc3\xa9\\n\xf0\x9f\x98\x80\""), VIEW("\xc3\xa9\n\xf0\x9f\x98\x80"));
-	assert_text(parse("\"1234567\\n12345678\\u000112\""), VIEW("1234567\n12345678\x01""12"));
+	assert_text(parse("\"1234567\\n12345678\\u000112\""), VIEW("1234567\n12345678\x01"
+								   "12"));
 }
 
 /* Every length and every place of an escape, around the word-wise scan. */

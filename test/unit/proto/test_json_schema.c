@@ -38,7 +38,8 @@ static const struct json_schema limits_schema = {
 };
 
 static const struct json_field body_fields[] = {
-	{ "name", JSON_F_STRING, offsetof(struct body, name), offsetof(struct body, has_name), .min = 1, .max = 8 },
+	{ "name", JSON_F_STRING, offsetof(struct body, name), offsetof(struct body, has_name), .min = 1,
+	  .max = 8 },
 	{ "readonly", JSON_F_BOOL, offsetof(struct body, readonly), offsetof(struct body, has_readonly) },
 	{ "ttl", JSON_F_U64, offsetof(struct body, ttl), offsetof(struct body, has_ttl), .nullable = true },
 	{ "limits", JSON_F_OBJECT, offsetof(struct body, limits), offsetof(struct body, has_limits),
@@ -95,7 +96,8 @@ static void test_absent_keeps_defaults(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(read_body("{\"argv\":[\"ls\"],\"ttl\":null,\"limits\":{\"pids\":9}}", false, &b, &e), 0);
+	assert_int_equal(read_body("{\"argv\":[\"ls\"],\"ttl\":null,\"limits\":{\"pids\":9}}", false, &b, &e),
+			 0);
 	assert_false(b.has_name || b.has_readonly || b.has_ttl);
 	assert_int_equal(b.ttl, 7);
 	assert_true(b.limits.cpu == 2);
@@ -131,7 +133,8 @@ static void test_errors(void **state)
 		{ "{\"limits\":3}", "line 1: limits: must be an object, not a number" },
 		{ "{\"env\":{\"A\":1}}", "line 1: env.\"A\": must be a string, not a number" },
 		{ "{\"env\":[]}", "line 1: env: must be an object of strings, not an array" },
-		{ "{\"env\":{\"A\":\"\",\"B\":\"\",\"C\":\"\"}}", "line 1: env: must have at most 2 entries" },
+		{ "{\"env\":{\"A\":\"\",\"B\":\"\",\"C\":\"\"}}",
+		  "line 1: env: must have at most 2 entries" },
 	};
 
 	(void)state;

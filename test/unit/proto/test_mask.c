@@ -45,9 +45,16 @@ static void test_mask(void **state)
 /* Other ways in which servers say what they were told. */
 static void test_mask_forms(void **state)
 {
-	static const char *const forms[] = { "s3/\"'<&\\Az", "s3/%22%27%3C%26%5CAz", "s3%2F%22%27%3C%26%5CAz", "s3%2f%22%27%3c%26%5cAz",
-					     "s3/\\\"'<&\\\\Az", "s3\\/\\\"'<&\\\\Az", "s3/&quot;&#39;&lt;&amp;\\Az",
-					     "s3/&quot;&#x27;&lt;&amp;\\Az", "73332f22273c265c417a", "73332F22273C265C417A" };
+	static const char *const forms[] = { "s3/\"'<&\\Az",
+					     "s3/%22%27%3C%26%5CAz",
+					     "s3%2F%22%27%3C%26%5CAz",
+					     "s3%2f%22%27%3c%26%5cAz",
+					     "s3/\\\"'<&\\\\Az",
+					     "s3\\/\\\"'<&\\\\Az",
+					     "s3/&quot;&#39;&lt;&amp;\\Az",
+					     "s3/&quot;&#x27;&lt;&amp;\\Az",
+					     "73332f22273c265c417a",
+					     "73332F22273C265C417A" };
 
 	for (size_t i = 0; i < ELEMS(forms); i++)
 		for (size_t piece = 1; piece < 8; piece++) {
@@ -58,7 +65,8 @@ static void test_mask_forms(void **state)
 			buf_printf(&text, "before %s after", forms[i]);
 			masked(&m, buf_view(&text), piece, &out);
 			struct view got = buf_view(&out);
-			if (got.n != text.n || !view_starts(got, "before ***") || !view_is(view_skip(got, got.n - 9), "*** after"))
+			if (got.n != text.n || !view_starts(got, "before ***") ||
+			    !view_is(view_skip(got, got.n - 9), "*** after"))
 				fail_msg("%s: %.*s", forms[i], VIEW_ARG(got));
 			buf_done(&text);
 			buf_done(&out);
@@ -69,7 +77,9 @@ static void test_mask_forms(void **state)
 static void test_mask_base64(void **state)
 {
 	const struct view secret = VIEW("canary-0123456789abcdef");
-	static const char *const before[] = { "", "x", "xy", "user:", "longer before " }, *const after[] = { "", "z", "zz", "zzz" };
+	static const char *const before[] = { "", "x", "xy", "user:", "longer before " }, *const after[] = {
+		"", "z", "zz", "zzz"
+	};
 
 	for (size_t i = 0; i < ELEMS(before); i++)
 		for (size_t k = 0; k < ELEMS(after); k++) {
@@ -132,9 +142,12 @@ static void test_mask_chunks(void **state)
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
-		{ "data: {\"a\": \"" KEY "\"}\n\n1\r\nsk-a1 12\r\n", "data: {\"a\": \"*******************\"}\n\n1\r\nsk-a1 12\r\n" },
-		{ "s" KEY KEY "\r\n" KEY "\r\n\r\nsk", "s**************************************\r\n*******************\r\n\r\nsk" },
-		{ "sk-a1\\\\b2/0123456789 sk-a1%5cb2%2f0123456789", "******************** ***********************" },
+		{ "data: {\"a\": \"" KEY "\"}\n\n1\r\nsk-a1 12\r\n",
+		  "data: {\"a\": \"*******************\"}\n\n1\r\nsk-a1 12\r\n" },
+		{ "s" KEY KEY "\r\n" KEY "\r\n\r\nsk",
+		  "s**************************************\r\n*******************\r\n\r\nsk" },
+		{ "sk-a1\\\\b2/0123456789 sk-a1%5cb2%2f0123456789",
+		  "******************** ***********************" },
 		{ "12345678\r\n123456789\r\n12\r\r\n\r\nab", "12345678\r\n123456789\r\n12\r\r\n\r\nab" },
 	};
 
@@ -149,10 +162,15 @@ static void test_mask_chunks(void **state)
 				mask_init(&m);
 				assert_int_equal(mask_add(&m, VIEW(KEY)), 0);
 				for (size_t at = 0; at < raw.n; at += piece)
-					assert_int_equal(mask_put_chunked(&m, view_head(view_skip(buf_view(&raw), at), piece), &out), 0);
+					assert_int_equal(
+						mask_put_chunked(
+							&m, view_head(view_skip(buf_view(&raw), at), piece),
+							&out),
+						0);
 				assert_int_equal(mask_end(&m, &out), 0);
 				if (!view_eq(buf_view(&out), buf_view(&want)))
-					fail_msg("%zu, %zu, %zu: %.*s", i, size, piece, VIEW_ARG(buf_view(&out)));
+					fail_msg("%zu, %zu, %zu: %.*s", i, size, piece,
+						 VIEW_ARG(buf_view(&out)));
 				buf_done(&out);
 				mask_done(&m);
 			}
@@ -161,16 +179,25 @@ static void test_mask_chunks(void **state)
 		}
 }
 
-/* Nothing waits but what may be the beginning: not the end of a head, of an event, of a chunk or of all of them. */
+/* Nothing waits but what may be the beginning: not the end of a head, of an event, of a chunk or of all of
+ * them. */
 static void test_mask_chunks_hold_no_more_than_they_must(void **state)
 {
 	static const struct {
 		const char *text;
 		size_t held;
 	} cases[] = {
-		{ "HTTP/1.1 200 OK\r\n\r\n", 0 }, { "5\r\ndata:\r\n", 0 }, { "2\r\n\n\n\r\n10", 0 }, { "0\r\n\r\n", 0 },
-		{ "\r", 0 },			 { "a s", 1 },		  { "a sk-\r\n1\r\na", 9 }, { "a sk-\r\n1", 6 },
-		{ "a sk-\r\nx", 0 },		 { "sk-sk-", 3 },	  { "sk-a1!", 0 },
+		{ "HTTP/1.1 200 OK\r\n\r\n", 0 },
+		{ "5\r\ndata:\r\n", 0 },
+		{ "2\r\n\n\n\r\n10", 0 },
+		{ "0\r\n\r\n", 0 },
+		{ "\r", 0 },
+		{ "a s", 1 },
+		{ "a sk-\r\n1\r\na", 9 },
+		{ "a sk-\r\n1", 6 },
+		{ "a sk-\r\nx", 0 },
+		{ "sk-sk-", 3 },
+		{ "sk-a1!", 0 },
 	};
 
 	for (size_t i = 0; i < ELEMS(cases); i++) {

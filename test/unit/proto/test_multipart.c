@@ -28,7 +28,8 @@ static void check(const char *type, const char *body, const char *want)
 static void test_plain(void **state)
 {
 	check(TYPE,
-	      "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\n"
+	      "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\nContent-Type: "
+	      "text/plain\r\n\r\n"
 	      "hello\r\n--b\r\ncontent-disposition:form-data;name=x\r\n\r\nvalue\r\n--b--\r\n",
 	      "part f a.txt\ndata hello\nend\npart x -\ndata value\nend\nover\n");
 	check(TYPE, "--b--", "over\n");
@@ -43,11 +44,13 @@ static void test_odd_but_allowed(void **state)
 	      "Content-Disposition: form-data; name=b\r\n\r\n--b--epilogue\r\n--b\r\n",
 	      "part a e\nend\npart b -\nend\nover\n");
 	check(TYPE,
-	      "--b\r\nContent-Disposition: form-data; name=\"q\\\"\\\\\"; filename=\"\"; filename*=UTF-8''%c3%a4%20x\r\n\r\n"
+	      "--b\r\nContent-Disposition: form-data; name=\"q\\\"\\\\\"; filename=\"\"; "
+	      "filename*=UTF-8''%c3%a4%20x\r\n\r\n"
 	      "\r\n--b--",
 	      "part q\"\\ \xc3\xa4 x\nend\nover\n");
 	check("Multipart/Form-Data; charset=utf-8; boundary=\"a b'c\"",
-	      "--a b'c\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--a b'c--", "part a -\ndata x\nend\nover\n");
+	      "--a b'c\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--a b'c--",
+	      "part a -\ndata x\nend\nover\n");
 }
 
 /* Bytes that begin like a delimiter and are none. */
@@ -77,7 +80,8 @@ static void test_malformed(void **state)
 		"--b\r\nContent-Disposition: form-data; name=\"a\r\n\r\nx\r\n--b--",
 		"--b\r\nContent-Disposition form-data\r\n\r\nx\r\n--b--",
 		"--b\r\nContent-Disposition: form-data; name=a\nX: y\r\n\r\nx\r\n--b--",
-		"--b\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--",
+		"--b\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: "
+		"form-data\r\n\r\nx\r\n--b--",
 		"--b\r\nContent-Disposition: form-data; filename*=latin1''x\r\n\r\nx\r\n--b--",
 		"--b x\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--",
 	};
@@ -105,7 +109,8 @@ static void test_types(void **state)
 		"multipart/form-data; boundary=\"a\r\n\"",
 		"multipart/form-data; boundary=\"a \"",
 		"multipart/mixed; boundary=a",
-		"multipart/form-data; boundary=0123456789012345678901234567890123456789012345678901234567890123456789x",
+		"multipart/form-data; "
+		"boundary=0123456789012345678901234567890123456789012345678901234567890123456789x",
 	};
 	for (size_t i = 0; i < ELEMS(types); i++) {
 		struct multipart m;
@@ -130,9 +135,12 @@ static void test_head_has_a_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),     cmocka_unit_test(test_odd_but_allowed),
-		cmocka_unit_test(test_almost_delimiters), cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_types),     cmocka_unit_test(test_head_has_a_limit),
+		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_odd_but_allowed),
+		cmocka_unit_test(test_almost_delimiters),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_head_has_a_limit),
 	};
 	return cmocka_run_group_tests_name("multipart", tests, NULL, NULL);
 }

@@ -31,7 +31,9 @@ static void greeting(void **state)
 static void requests(void **state)
 {
 	static const struct view good[] = { BYTES("\5\1\0\1\1\2\3\4\0\120"), BYTES("\5\1\0\3\6a.test\1\273"),
-					    BYTES("\5\1\0\4" "0123456789abcdef" "\1\273") };
+					    BYTES("\5\1\0\4"
+						  "0123456789abcdef"
+						  "\1\273") };
 	struct socks5_request r;
 	for (size_t i = 0; i < ELEMS(good); i++) {
 		for (size_t n = 0; n < good[i].n; n++)
@@ -59,6 +61,7 @@ static void reply(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(greeting), cmocka_unit_test(requests), cmocka_unit_test(reply) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(greeting), cmocka_unit_test(requests),
+					    cmocka_unit_test(reply) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,10 @@ static int with_extensions(const char *ext, size_t n, struct tls_hello *h)
 	buf_append(&body, (uint8_t[]){ (uint8_t)(n >> 8), (uint8_t)n }, 2);
 	buf_append(&body, ext, n);
 	size_t size = buf_len(&body);
-	buf_append(&out, (uint8_t[]){ 22, 3, 1, (uint8_t)((size + 4) >> 8), (uint8_t)(size + 4), 1, 0, (uint8_t)(size >> 8), (uint8_t)size }, 9);
+	buf_append(&out,
+		   (uint8_t[]){ 22, 3, 1, (uint8_t)((size + 4) >> 8), (uint8_t)(size + 4), 1, 0,
+				(uint8_t)(size >> 8), (uint8_t)size },
+		   9);
 	buf_add(&out, buf_view(&body));
 	int r = tls_hello_parse(buf_view(&out), h);
 	buf_done(&body);
@@ -75,7 +78,7 @@ static int with_extensions(const char *ext, size_t n, struct tls_hello *h)
 }
 
 #define EXT(s) (s), sizeof(s) - 1
-#define SNI "\0\0\0\x0b\0\x09\0\0\6a.test"
+#define SNI    "\0\0\0\x0b\0\x09\0\0\6a.test"
 
 static void extensions(void **state)
 {
@@ -93,13 +96,14 @@ static void extensions(void **state)
 	assert_true(h.ech);
 	assert_int_equal(with_extensions(EXT("\xfe\x0e\0\0" SNI), &h), 1);
 	assert_false(h.ech);
-	assert_int_equal(with_extensions(EXT(SNI SNI), &h), -EINVAL);				/* two of them */
-	assert_int_equal(with_extensions(EXT("\0\0\0\x14\0\x12\0\0\6a.test\0\0\6b.test"), &h), -EINVAL); /* two names */
-	assert_int_equal(with_extensions(EXT("\0\0\0\x0b\0\x09\0\0\6a\0test"), &h), -EINVAL);	/* a NUL */
+	assert_int_equal(with_extensions(EXT(SNI SNI), &h), -EINVAL); /* two of them */
+	assert_int_equal(with_extensions(EXT("\0\0\0\x14\0\x12\0\0\6a.test\0\0\6b.test"), &h),
+			 -EINVAL);                                                            /* two names */
+	assert_int_equal(with_extensions(EXT("\0\0\0\x0b\0\x09\0\0\6a\0test"), &h), -EINVAL); /* a NUL */
 	assert_int_equal(with_extensions(EXT("\0\0\0\x0b\0\x08\0\0\6a.test"), &h), -EINVAL);
 	assert_int_equal(with_extensions(EXT("\0\0\0\x0b\0\x09\1\0\6a.test"), &h), -EINVAL);
-	assert_int_equal(with_extensions(EXT("\0\0\0\x05\0\x03\0\0\0"), &h), -EINVAL);		/* empty */
-	assert_int_equal(with_extensions(EXT("\0\x2b\0\x05x"), &h), -EINVAL);			/* longer than there is */
+	assert_int_equal(with_extensions(EXT("\0\0\0\x05\0\x03\0\0\0"), &h), -EINVAL); /* empty */
+	assert_int_equal(with_extensions(EXT("\0\x2b\0\x05x"), &h), -EINVAL); /* longer than there is */
 	assert_int_equal(with_extensions(EXT("\0"), &h), -EINVAL);
 }
 
@@ -121,7 +125,7 @@ static void not_a_hello(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(real), cmocka_unit_test(records), cmocka_unit_test(extensions),
-					    cmocka_unit_test(not_a_hello) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(real), cmocka_unit_test(records),
+					    cmocka_unit_test(extensions), cmocka_unit_test(not_a_hello) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,17 +47,19 @@ static void test_read_start(void **state)
 {
 	struct envd_start_request q;
 
-	assert_int_equal(read_into(&envd_start_request_msg,
-				   "{\"process\":{\"cmd\":\"/bin/bash\",\"args\":[\"-l\",\"-c\",\"true\"],"
-				   "\"envs\":{\"A\":\"1\",\"B\":\"\"},\"cwd\":\"\"},\"pty\":{\"size\":{\"cols\":80,"
-				   "\"rows\":\"24\"}},\"stdin\":false,\"new_field\":{\"x\":[1]},\"tag\":null}",
-				   &q),
-			 0);
+	assert_int_equal(
+		read_into(&envd_start_request_msg,
+			  "{\"process\":{\"cmd\":\"/bin/bash\",\"args\":[\"-l\",\"-c\",\"true\"],"
+			  "\"envs\":{\"A\":\"1\",\"B\":\"\"},\"cwd\":\"\"},\"pty\":{\"size\":{\"cols\":80,"
+			  "\"rows\":\"24\"}},\"stdin\":false,\"new_field\":{\"x\":[1]},\"tag\":null}",
+			  &q),
+		0);
 	assert_true(view_is(q.process->cmd, "/bin/bash"));
 	assert_int_equal(q.process->args.n, 3);
 	assert_true(view_is(q.process->args.items[2], "true"));
 	assert_int_equal(q.process->envs.n, 2);
-	assert_true(view_is(q.process->envs.items[0].key, "A") && view_is(q.process->envs.items[0].value, "1"));
+	assert_true(view_is(q.process->envs.items[0].key, "A") &&
+		    view_is(q.process->envs.items[0].value, "1"));
 	assert_true(q.process->has_cwd && q.process->cwd.n == 0);
 	assert_int_equal(q.pty->size->cols, 80);
 	assert_int_equal(q.pty->size->rows, 24);
@@ -68,8 +70,8 @@ static void test_names_of_fields(void **state)
 {
 	struct envd_watch_dir_request q;
 
-	assert_int_equal(read_into(&envd_watch_dir_request_msg, "{\"includeEntry\":true,\"allow_network_mounts\":true}",
-				   &q),
+	assert_int_equal(read_into(&envd_watch_dir_request_msg,
+				   "{\"includeEntry\":true,\"allow_network_mounts\":true}", &q),
 			 0);
 	assert_true(q.include_entry && q.allow_network_mounts && !q.recursive);
 }
@@ -79,7 +81,8 @@ static void test_enums_and_oneofs(void **state)
 	struct envd_send_signal_request q;
 
 	assert_int_equal(read_into(&envd_send_signal_request_msg,
-				   "{\"signal\":\"SIGNAL_SIGKILL\",\"process\":{\"pid\":7,\"tag\":\"x\"}}", &q),
+				   "{\"signal\":\"SIGNAL_SIGKILL\",\"process\":{\"pid\":7,\"tag\":\"x\"}}",
+				   &q),
 			 0);
 	assert_int_equal(q.signal, ENVD_SIGNAL_SIGKILL);
 	assert_true(!q.process->has_pid && q.process->has_tag); /* the last member */
@@ -141,7 +144,8 @@ static void test_no_memory(void **state)
 {
 	struct envd_start_request q;
 	struct err e = { 0 };
-	const char *text = "{\"process\":{\"cmd\":\"x\",\"args\":[\"a\",\"b\",\"c\"],\"envs\":{\"A\":\"1\"}}}";
+	const char *text =
+		"{\"process\":{\"cmd\":\"x\",\"args\":[\"a\",\"b\",\"c\"],\"envs\":{\"A\":\"1\"}}}";
 	bool done = false;
 
 	for (size_t max = 1; !done && max < 1 << 20; max *= 2) {
@@ -163,7 +167,8 @@ static void test_write_events(void **state)
 	expect(&envd_start_response_msg, &reply, "{\"event\":{\"data\":{\"stderr\":\"AP8=\"}}}");
 	ev = (struct envd_process_event){ .end = &(struct envd_process_event_end_event){
 						  .exit_code = -1, .status = VIEW("signal: killed") } };
-	expect(&envd_start_response_msg, &reply, "{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: killed\"}}}");
+	expect(&envd_start_response_msg, &reply,
+	       "{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: killed\"}}}");
 	ev = (struct envd_process_event){ .keepalive = &(struct envd_process_event_keep_alive){ 0 } };
 	expect(&envd_start_response_msg, &reply, "{\"event\":{\"keepalive\":{}}}");
 }
@@ -181,8 +186,10 @@ static void test_write_entry(void **state)
 					 .metadata = { &meta, 1 } };
 
 	expect(&envd_entry_info_msg, &entry,
-	       "{\"name\":\"x\xef\xbf\xbd\",\"type\":\"FILE_TYPE_DIRECTORY\",\"size\":\"5000000000\",\"mode\":493,"
-	       "\"modifiedTime\":\"1970-01-01T00:00:01.500Z\",\"symlinkTarget\":\"\",\"metadata\":{\"k\":\"v\"}}");
+	       "{\"name\":\"x\xef\xbf\xbd\",\"type\":\"FILE_TYPE_DIRECTORY\",\"size\":\"5000000000\","
+	       "\"mode\":493,"
+	       "\"modifiedTime\":\"1970-01-01T00:00:01.500Z\",\"symlinkTarget\":\"\",\"metadata\":{\"k\":"
+	       "\"v\"}}");
 	entry = (struct envd_entry_info){ .type = 99 };
 	expect(&envd_entry_info_msg, &entry, "{\"type\":99}");
 }
@@ -190,10 +197,14 @@ static void test_write_entry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_read_start, reset),	  cmocka_unit_test_setup(test_names_of_fields, reset),
-		cmocka_unit_test_setup(test_enums_and_oneofs, reset), cmocka_unit_test_setup(test_bytes, reset),
-		cmocka_unit_test_setup(test_refused, reset),	  cmocka_unit_test_setup(test_no_memory, reset),
-		cmocka_unit_test_setup(test_write_events, reset), cmocka_unit_test_setup(test_write_entry, reset),
+		cmocka_unit_test_setup(test_read_start, reset),
+		cmocka_unit_test_setup(test_names_of_fields, reset),
+		cmocka_unit_test_setup(test_enums_and_oneofs, reset),
+		cmocka_unit_test_setup(test_bytes, reset),
+		cmocka_unit_test_setup(test_refused, reset),
+		cmocka_unit_test_setup(test_no_memory, reset),
+		cmocka_unit_test_setup(test_write_events, reset),
+		cmocka_unit_test_setup(test_write_entry, reset),
 	};
 	return cmocka_run_group_tests_name("pb_json", tests, NULL, end);
 }

@@ -127,8 +127,11 @@ static void put_box(struct fixture *f, const char *id, const char *tenant, const
 
 static void put_key(struct fixture *f, const char *id, const char *tenant, uint8_t fill)
 {
-	struct store_key k = { .id = view_of(id), .tenant = view_of(tenant), .name = VIEW("laptop"),
-			       .role = STORE_ROLE_ADMIN, .created_ms = 7 };
+	struct store_key k = { .id = view_of(id),
+			       .tenant = view_of(tenant),
+			       .name = VIEW("laptop"),
+			       .role = STORE_ROLE_ADMIN,
+			       .created_ms = 7 };
 
 	memset(k.hash, fill, sizeof(k.hash));
 	f->pending++;
@@ -138,7 +141,8 @@ static void put_key(struct fixture *f, const char *id, const char *tenant, uint8
 /* Everything in the store as lines of text. */
 static void dump_tenant(void *arg, const struct store_tenant *t)
 {
-	buf_printf(arg, "tenant %.*s %.*s %lld\n", VIEW_ARG(t->id), VIEW_ARG(t->name), (long long)t->created_ms);
+	buf_printf(arg, "tenant %.*s %.*s %lld\n", VIEW_ARG(t->id), VIEW_ARG(t->name),
+		   (long long)t->created_ms);
 }
 
 static void dump_key(void *arg, const struct store_key *k)
@@ -452,8 +456,8 @@ static void on_verdict(void *arg, const struct store_verdict *v)
 	assert_true(all->n < ELEMS(all->ids));
 	all->ids[all->n] = v->id;
 	all->counts[all->n++] = v->count;
-	snprintf(all->last, sizeof(all->last), "%.*s %d %u %u %.*s %.*s%.*s", VIEW_ARG(v->box), v->allowed, v->reason, v->port,
-		 VIEW_ARG(v->protocol), VIEW_ARG(v->host), VIEW_ARG(v->path));
+	snprintf(all->last, sizeof(all->last), "%.*s %d %u %u %.*s %.*s%.*s", VIEW_ARG(v->box), v->allowed,
+		 v->reason, v->port, VIEW_ARG(v->protocol), VIEW_ARG(v->host), VIEW_ARG(v->path));
 }
 
 static struct verdicts load_verdicts(struct fixture *f)
@@ -469,16 +473,29 @@ static struct verdicts load_verdicts(struct fixture *f)
 
 static void put_verdict(struct fixture *f, uint64_t id, uint64_t was, uint64_t count, const char *box)
 {
-	const struct store_verdict v = { .id = id, .was = was, .count = count, .first_ms = 1, .at_ms = 2, .reason = 3, .port = 443,
-					 .allowed = true, .box = view_of(box), .protocol = VIEW("tls"), .host = VIEW("a.test"),
-					 .address = VIEW("192.0.2.1"), .rule = VIEW(""), .method = VIEW(""), .path = VIEW("/x"),
+	const struct store_verdict v = { .id = id,
+					 .was = was,
+					 .count = count,
+					 .first_ms = 1,
+					 .at_ms = 2,
+					 .reason = 3,
+					 .port = 443,
+					 .allowed = true,
+					 .box = view_of(box),
+					 .protocol = VIEW("tls"),
+					 .host = VIEW("a.test"),
+					 .address = VIEW("192.0.2.1"),
+					 .rule = VIEW(""),
+					 .method = VIEW(""),
+					 .path = VIEW("/x"),
 					 .via = VIEW("direct") };
 
 	f->pending++;
 	store_verdict_put(f->store, &v, on_done, f);
 }
 
-/* One takes another's place, some go, and all of a box go with it; of a box that is not there nothing is kept. */
+/* One takes another's place, some go, and all of a box go with it; of a box that is not there nothing is
+ * kept. */
 static void test_verdicts(void **state)
 {
 	struct fixture *f = *state;
@@ -527,8 +544,9 @@ static void test_strange_files(void **state)
 	outside(f, "CREATE TABLE other (x); PRAGMA user_version = 3");
 	assert_refused(f, "not a store of paddock");
 	assert_int_equal(truncate(f->db, 0), 0);
-	assert_int_equal(fd_replace(AT_FDCWD, f->db, "this is text, not a database, and long enough", 45, 0600, false),
-			 0);
+	assert_int_equal(
+		fd_replace(AT_FDCWD, f->db, "this is text, not a database, and long enough", 45, 0600, false),
+		0);
 	assert_refused(f, "not a database");
 	assert_int_equal(unlink(f->db), 0);
 	snprintf(path, sizeof(path), "%s/target", f->dir);
@@ -618,8 +636,11 @@ static void write_next(struct killed *k)
 	*a = (struct acknowledged){ k, k->next++ };
 	snprintf(id, sizeof(id), "b%u", a->number);
 	store_box_put(k->f->store,
-		      &(struct store_box){ .id = view_of(id), .tenant = VIEW("t"), .status = VIEW("running"),
-					   .spec = VIEW("{}"), .metadata = VIEW("{}") },
+		      &(struct store_box){ .id = view_of(id),
+					   .tenant = VIEW("t"),
+					   .status = VIEW("running"),
+					   .spec = VIEW("{}"),
+					   .metadata = VIEW("{}") },
 		      acknowledge, a);
 }
 

@@ -19,21 +19,30 @@ static void test_hosts(void **state)
 		const char *pattern, *host;
 		bool fits;
 	} cases[] = {
-		{ "api.example.com", "api.example.com", true }, { "api.example.com", "API.Example.COM", true },
-		{ "api.example.com", "xapi.example.com", false }, { "api.example.com", "api.example.com.evil.org", false },
-		{ "*.example.com", "a.example.com", true }, { "*.example.com", "a.b.example.com", true },
-		{ "*.example.com", "example.com", false }, { "*.example.com", "evilexample.com", false },
-		{ "*.example.com", ".example.com", false }, { "*", "example.com", false }, { "*.", "x.", false }, { "", "", false },
+		{ "api.example.com", "api.example.com", true },
+		{ "api.example.com", "API.Example.COM", true },
+		{ "api.example.com", "xapi.example.com", false },
+		{ "api.example.com", "api.example.com.evil.org", false },
+		{ "*.example.com", "a.example.com", true },
+		{ "*.example.com", "a.b.example.com", true },
+		{ "*.example.com", "example.com", false },
+		{ "*.example.com", "evilexample.com", false },
+		{ "*.example.com", ".example.com", false },
+		{ "*", "example.com", false },
+		{ "*.", "x.", false },
+		{ "", "", false },
 	};
 
 	for (size_t i = 0; i < ELEMS(cases); i++)
-		assert_int_equal(grants_host_fits(view_of(cases[i].pattern), view_of(cases[i].host)), cases[i].fits);
+		assert_int_equal(grants_host_fits(view_of(cases[i].pattern), view_of(cases[i].host)),
+				 cases[i].fits);
 }
 
 static void test_triples(void **state)
 {
 	struct view one[] = { VIEW("one.example") }, two[] = { VIEW("*.two.example"), VIEW("one.example") };
-	struct wire_vault_grant grants[] = { { .secret = VIEW("A"), .hosts = { one, 1 } }, { .secret = VIEW("B"), .hosts = { two, 2 } } };
+	struct wire_vault_grant grants[] = { { .secret = VIEW("A"), .hosts = { one, 1 } },
+					     { .secret = VIEW("B"), .hosts = { two, 2 } } };
 	struct wire_vault_box box = { .id = VIEW("box1"), .tenant = VIEW("t"), .grants = { grants, 2 } };
 	struct grants g;
 

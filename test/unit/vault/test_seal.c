@@ -37,7 +37,8 @@ static void test_round_trip(void **state)
 		if (i) /* a single byte may well be there by chance */
 			assert_null(memmem(file.p, file.n, values[i].p, values[i].n));
 		assert_int_equal(seal_parse(buf_view(&file), &s), 0);
-		assert_true(view_is(s.label.tenant, "tenant") && view_is(s.label.box, "box") && view_is(s.label.name, "NAME"));
+		assert_true(view_is(s.label.tenant, "tenant") && view_is(s.label.box, "box") &&
+			    view_is(s.label.name, "NAME"));
 		assert_int_equal(s.label.version, 7);
 		assert_int_equal(s.label.created_ms, 1700000000000);
 		assert_int_equal(seal_open(&k, &s, &out), 0);
@@ -68,7 +69,8 @@ static void test_every_changed_bit_is_noticed(void **state)
 	for (size_t n = 0; n < file.n; n++) {
 		struct buf out = BUF_INIT(SEAL_VALUE);
 		struct sealed s;
-		assert_true(seal_parse(view_head(buf_view(&file), n), &s) < 0 || seal_open(&k, &s, &out) == -EBADMSG);
+		assert_true(seal_parse(view_head(buf_view(&file), n), &s) < 0 ||
+			    seal_open(&k, &s, &out) == -EBADMSG);
 		buf_done(&out);
 	}
 	buf_done(&file);
@@ -121,8 +123,9 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_every_changed_bit_is_noticed),
-		cmocka_unit_test(test_another_key), cmocka_unit_test(test_nonces_differ), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_every_changed_bit_is_noticed),
+		cmocka_unit_test(test_another_key), cmocka_unit_test(test_nonces_differ),
+		cmocka_unit_test(test_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

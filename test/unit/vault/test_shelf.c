@@ -144,7 +144,8 @@ static void test_leftovers_and_strangers(void **state)
 
 static void test_names(void **state)
 {
-	const char *good[] = { "A", "_x", "a.b-c_1" }, *bad[] = { "", "1a", "a b", "a/b", "-x", ".x", "\xc3\xa4" };
+	const char *good[] = { "A", "_x", "a.b-c_1" },
+		   *bad[] = { "", "1a", "a b", "a/b", "-x", ".x", "\xc3\xa4" };
 
 	for (size_t i = 0; i < ELEMS(good); i++)
 		assert_true(shelf_is_name(view_of(good[i])));
