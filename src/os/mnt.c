@@ -116,6 +116,13 @@ static int make_overlay_attached(const struct mnt_overlay *o)
 	return r;
 }
 
+/* How kernels say that a layer cannot be given by a detached fd: EOPNOTSUPP where overlay knows no fds (6.1),
+ * EBADF where it refuses O_PATH ones (6.12), EINVAL where it knows neither "lowerdir+" nor detached mounts. */
+static bool wants_attached(int r)
+{
+	return r == -EINVAL || r == -EOPNOTSUPP || r == -EBADF;
+}
+
 int mnt_overlay(const struct mnt_overlay *o)
 {
 	/* The overlay keeps the credentials of its mounter and writes the upper
@@ -123,7 +130,7 @@ int mnt_overlay(const struct mnt_overlay *o)
 	setfsgid(o->owner);
 	setfsuid(o->owner);
 	int r = o->attach ? -EINVAL : make_overlay(o, false);
-	if (r == -EINVAL)
+	if (wants_attached(r))
 		r = make_overlay_attached(o);
 	setfsuid(0);
 	setfsgid(0);
