@@ -57,7 +57,7 @@ struct box *boxes_new(struct core *c, const struct tenant *t)
 	arena_init(&b->arena, SPEC_ARENA_MAX * 4);
 	arena_init(&b->labels, SPEC_ARENA_MAX);
 	list_init(&b->life.waiters);
-	guest_init(&b->guest, c, b->id);
+	guest_init(&b->guest, c, b->id, b->spec.backend);
 	list_init(&b->order);
 	list_init(&b->pool);
 	list_init(&b->history.queue);
@@ -362,6 +362,10 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 		goto bad;
 	if (policies_take(b, e) < 0 || allowances_take(b, e) < 0)
 		goto bad;
+	if (view_to_str(row->backend, s->backend, sizeof(s->backend)) < 0) {
+		err_set(e, ERR_INTERNAL, "its backend's name is too long");
+		goto bad;
+	}
 	s->name = arena_view(&b->arena, row->name);
 	s->image = arena_view(&b->arena, row->image);
 	s->digest = arena_view(&b->arena, row->digest);

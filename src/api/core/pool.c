@@ -107,7 +107,7 @@ static int write_row(struct box *b, const char *status,
 					 .status = view_of(status),
 					 .image = b->spec.image,
 					 .digest = b->spec.digest,
-					 .backend = VIEW("native"),
+					 .backend = view_of(b->spec.backend),
 					 .spec = buf_view(&spec),
 					 .metadata = buf_view(&meta),
 					 .created_ms = b->state.created_ms,
@@ -323,6 +323,8 @@ struct job *pool_claim(struct core *c, const struct actor *a, const struct box_w
 	struct view image = w->image.n ? w->image : c->config->defaults.image;
 	struct pool_image *p = find_image(c, image);
 	struct box *b = p && is_plain(w) ? first_good(c, p) : NULL;
+	if (b && w->backend.n && !view_is(w->backend, b->spec.backend))
+		b = NULL;
 	struct arena arena = ARENA_INIT(SPEC_ARENA_MAX * 4);
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
@@ -333,6 +335,8 @@ struct job *pool_claim(struct core *c, const struct actor *a, const struct box_w
 	if (spec_make(w, c->config, &arena, &s, e) >= 0 && same_limits(&b->spec.limits, &s.limits) &&
 	    quotas_admit(c, a->tenant, &s.limits, true, e) >= 0)
 		cl = calloc(1, sizeof(*cl));
+	if (cl)
+		memcpy(s.backend, b->spec.backend, sizeof(s.backend));
 	s.digest = cl ? arena_view(&arena, b->spec.digest) : VIEW_NONE;
 	if (!cl || !s.digest.p) {
 		arena_done(&arena);

@@ -14,6 +14,7 @@ struct snapshot {
 	char source[BOX_ID + 1]; /* the box whose files it has, which may be gone; "": not known */
 	const struct tenant *tenant;
 	char *image, *digest;
+	char backend[SPEC_BACKEND_MAX + 1]; /* of the box that it was taken of */
 	uint64_t bytes, stopped_us;
 	int64_t created_ms;
 
@@ -41,7 +42,7 @@ int snapshots_load(struct core *c, const struct store_snapshot *row, struct err 
 struct snapshot *snapshots_by_id(const struct core *c, struct view id);
 bool snapshots_use_image(const struct core *c, struct view digest);
 /* The keeper may forget it; nobody waits. */
-void snapshots_drop(struct core *c, struct view id);
+void snapshots_drop(struct core *c, struct view backend, struct view id);
 void snapshots_done(struct core *c);
 
 /* ---- fork.c ---- */

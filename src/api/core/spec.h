@@ -17,6 +17,7 @@
 #define SPEC_METADATA_KEY   128
 #define SPEC_METADATA_VALUE 1024
 #define SPEC_HOST_MAX       255
+#define SPEC_BACKEND_MAX    15
 #define SPEC_LINKS_MAX      8
 #define SPEC_LINK_ID        20
 #define SPEC_ARENA_MAX      (1024u * 1024)
@@ -40,6 +41,7 @@ struct box_wish_limits {
 
 struct box_wish {
 	struct view name, image, user, workdir; /* empty: none, or the default */
+	struct view backend;                    /* empty: that of the snapshot, or the default */
 	struct json_strmap env, metadata;
 	struct box_wish_limits limits;
 	bool has_ttl;
@@ -67,6 +69,7 @@ struct spec_link {
 /* Views point into the arena that spec_make was given. */
 struct box_spec {
 	struct view name, image, digest, user, workdir;
+	char backend[SPEC_BACKEND_MAX + 1]; /* whose walls it has; "" until create.c has chosen */
 	struct json_strmap env, metadata;
 	struct spec_limits limits;
 	uint64_t ttl_seconds;  /* 0: no end */
@@ -90,7 +93,8 @@ struct box_spec {
 	size_t n_links;
 };
 
-/* Checks and completes. The digest is left empty. ERR_INVALID names the field. */
+/* Checks and completes. The digest is left empty, and the backend where none was named. ERR_INVALID names
+ * the field. */
 int spec_make(const struct box_wish *w, const struct config *c, struct arena *a, struct box_spec *ret,
 	      struct err *e) _must_check_;
 /* Room for a box that is like this one; views are borrowed. The name is left out. */
@@ -102,7 +106,8 @@ int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char
 		   struct err *e) _must_check_;
 int spec_take_metadata(const struct json_strmap *wished, struct arena *a, struct json_strmap *ret,
 		       struct err *e) _must_check_;
-/* The columns `spec` and `metadata` of the store: JSON, and back. */
+/* The columns `spec` and `metadata` of the store: JSON, and back. Name, image, digest and backend have
+ * columns of their own. */
 int spec_to_json(const struct box_spec *s, struct buf *out) _must_check_;
 int spec_metadata_to_json(const struct box_spec *s, struct buf *out) _must_check_;
 int spec_from_json(struct arena *a, struct view spec, struct view metadata, struct box_spec *ret,
