@@ -7,17 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "bridges.h"
 #include "clock.h"
 #include "contexts.h"
 #include "core_state.h"
-#include "life.h"
 #include "events.h"
+#include "life.h"
 #include "log.h"
 #include "mounts.h"
 #include "num.h"
 #include "shells.h"
+#include "spec_make.h"
+#include "who.h"
 #include "workspaces.h"
 #include "poison.h"
 
@@ -48,31 +49,34 @@ int boxes_unknown(struct err *e)
 
 struct box *boxes_new(struct core *c, const struct tenant *t)
 {
-	struct box *b = calloc(1, sizeof(*b));
-	if (!b)
+	struct box_whole *whole = calloc(1, sizeof(*whole));
+	if (!whole)
 		return NULL;
-	b->core = c;
+	struct box *b = &whole->box;
+
+	b->in = &whole->in;
+	b->in->core = c;
 	b->tenant = t;
 	b->state.disk_used = -1;
-	arena_init(&b->arena, SPEC_ARENA_MAX * 4);
-	arena_init(&b->labels, SPEC_ARENA_MAX);
-	list_init(&b->life.waiters);
-	guest_init(&b->guest, c, b->id);
-	list_init(&b->order);
-	list_init(&b->pool);
-	list_init(&b->history.queue);
-	list_init(&b->waiters);
-	list_init(&b->shells);
-	list_init(&b->bridges);
-	list_init(&b->egress.unsent);
+	arena_init(&b->in->arena, SPEC_ARENA_MAX * 4);
+	arena_init(&b->in->labels, SPEC_ARENA_MAX);
+	list_init(&b->in->life.waiters);
+	guest_init(&b->in->guest, c, b->id);
+	list_init(&b->in->order);
+	list_init(&b->in->pool);
+	list_init(&b->in->history.queue);
+	list_init(&b->in->waiters);
+	list_init(&b->in->shells);
+	list_init(&b->in->bridges);
+	list_init(&b->in->egress.unsent);
 	return b;
 }
 
 static void run_free(struct loop_task *t)
 {
-	struct box *b = CONTAINER(t, struct box, freeing);
-	arena_done(&b->arena);
-	arena_done(&b->labels);
+	struct box *b = BOX_OF(t, freeing);
+	arena_done(&b->in->arena);
+	arena_done(&b->in->labels);
 	free(b);
 }
 
@@ -86,17 +90,17 @@ void boxes_free_later(struct box *b)
 	history_forget(b);
 	policies_forget(b);
 	allowances_forget(b);
-	ailog_forget_box(b->core, view_of(b->id));
-	loop_timer_stop(&b->expiry);
-	mux_cancel(&b->destroy);
+	ailog_forget_box(b->in->core, view_of(b->id));
+	loop_timer_stop(&b->in->expiry);
+	mux_cancel(&b->in->destroy);
 	life_end(b, &e);
 	mounts_stop(b);
 	trust_reset(b);
-	guest_stop(&b->guest, &e);
+	guest_stop(&b->in->guest, &e);
 	shells_drop_all(b, &e);
 	contexts_drop_all(b, &e);
 	bridges_forget(b);
-	loop_defer(b->core->loop, &b->freeing, run_free);
+	loop_defer(b->in->core->loop, &b->in->freeing, run_free);
 }
 
 /* "tenant\0name" */
@@ -120,28 +124,28 @@ static bool before(const struct box *a, int64_t created_ms, const char *id)
 static void insert_sorted(struct core *c, struct box *b)
 {
 	struct list *at = c->boxes.prev;
-	while (at != &c->boxes && !before(CONTAINER(at, struct box, order), b->state.created_ms, b->id))
+	while (at != &c->boxes && !before(BOX_OF(at, order), b->state.created_ms, b->id))
 		at = at->prev;
-	list_append(at->next, &b->order);
+	list_append(at->next, &b->in->order);
 }
 
 int boxes_index(struct box *b, struct err *e)
 {
-	struct core *c = b->core;
+	struct core *c = b->in->core;
 
-	if (map_put(&c->boxes_by_id, &b->by_id, view_of(b->id)) < 0)
+	if (map_put(&c->boxes_by_id, &b->in->by_id, view_of(b->id)) < 0)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "box");
-	b->indexed = true;
-	if (b->hidden)
+	b->in->indexed = true;
+	if (b->in->hidden)
 		return 0;
 	c->n_boxes++;
 	insert_sorted(c, b);
 	quotas_account(b);
 	if (b->spec.name.n == 0)
 		return 0;
-	struct view key = name_key(&b->arena, b->tenant, b->spec.name);
-	int r = key.p ? map_put(&c->boxes_by_name, &b->by_name, key) : -ENOMEM;
-	b->named = r >= 0;
+	struct view key = name_key(&b->in->arena, b->tenant, b->spec.name);
+	int r = key.p ? map_put(&c->boxes_by_name, &b->in->by_name, key) : -ENOMEM;
+	b->in->named = r >= 0;
 	if (r >= 0)
 		return 0;
 	boxes_unindex(b);
@@ -153,21 +157,21 @@ int boxes_index(struct box *b, struct err *e)
 
 void boxes_unindex(struct box *b)
 {
-	if (!b->indexed)
+	if (!b->in->indexed)
 		return;
-	map_del(&b->core->boxes_by_id, &b->by_id);
-	if (b->named)
-		map_del(&b->core->boxes_by_name, &b->by_name);
-	list_del(&b->order);
-	b->core->n_boxes -= !b->hidden;
-	b->indexed = b->named = false;
+	map_del(&b->in->core->boxes_by_id, &b->in->by_id);
+	if (b->in->named)
+		map_del(&b->in->core->boxes_by_name, &b->in->by_name);
+	list_del(&b->in->order);
+	b->in->core->n_boxes -= !b->in->hidden;
+	b->in->indexed = b->in->named = false;
 	quotas_account(b);
 }
 
 struct box *boxes_by_id(struct core *c, struct view id)
 {
 	struct map_node *n = map_get(&c->boxes_by_id, id);
-	return n ? CONTAINER(n, struct box, by_id) : NULL;
+	return n ? BOX_OF(n, by_id) : NULL;
 }
 
 void boxes_set_status(struct box *b, enum box_status s, bool store)
@@ -178,9 +182,9 @@ void boxes_set_status(struct box *b, enum box_status s, bool store)
 		history_follow(b);
 		bridges_box_runs(b);
 	}
-	if (store && !b->hidden && !b->pooled && !b->core->stopping)
-		store_box_set_status(b->core->store, view_of(b->id), view_of(status_names[s]),
-				     core_store_done, b->core);
+	if (store && !b->in->hidden && !b->in->pooled && !b->in->core->stopping)
+		store_box_set_status(b->in->core->store, view_of(b->id), view_of(status_names[s]),
+				     core_store_done, b->in->core);
 }
 
 int boxes_store_change(struct box *b, store_done *done, void *arg, struct err *e)
@@ -196,8 +200,8 @@ int boxes_store_change(struct box *b, store_done *done, void *arg, struct err *e
 						   .metadata = buf_view(&meta),
 						   .expires_ms = b->state.expires_ms,
 						   .used_ms = b->state.used_ms };
-		store_box_update(b->core->store, &change, done, arg);
-		b->used_stored_ms = b->state.used_ms;
+		store_box_update(b->in->core->store, &change, done, arg);
+		b->in->used_stored_ms = b->state.used_ms;
 	}
 	buf_done(&spec);
 	buf_done(&meta);
@@ -212,17 +216,17 @@ void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom)
 	if (!b)
 		return;
 	if (b->state.status == BOX_DELETING) {
-		b->before = BOX_STOPPED;
+		b->in->before = BOX_STOPPED;
 		return;
 	}
-	if (b->pooled) {
+	if (b->in->pooled) {
 		pool_exited(b);
 		return;
 	}
 	err_set(&e, ERR_STATE, "the box has stopped%s", oom ? " (out of memory)" : "");
 	log_info("box %s: its first process has ended (signal %u%s)", b->id, signo,
 		 oom ? ", out of memory" : "");
-	guest_stop(&b->guest, &e);
+	guest_stop(&b->in->guest, &e);
 	/* A creation that is under way fails by its guest and cleans up itself. */
 	if (b->state.status == BOX_RUNNING || b->state.status == BOX_PAUSED) {
 		events_exited(c, b, 0, signo, oom);
@@ -237,16 +241,17 @@ static struct box *find(struct core *c, const struct actor *a, int act, struct v
 	struct box *b = boxes_by_id(c, ref);
 
 	/* Of those that nobody sees only the files are reached, by workspace_helper. */
-	if (b && b->hidden && act != ACT_FILE_READ && act != ACT_FILE_WRITE)
+	if (b && b->in->hidden && act != ACT_FILE_READ && act != ACT_FILE_WRITE)
 		b = NULL;
-	if (b && !b->pooled && b->state.status != BOX_DELETING && auth_permit(a, (enum act)act, b, NULL) >= 0)
+	if (b && !b->in->pooled && b->state.status != BOX_DELETING &&
+	    auth_permit(a, (enum act)act, b, NULL) >= 0)
 		return b;
 	/* A name may look like another tenant's id, so a refusal above does not end the search. */
 	struct arena tmp = ARENA_INIT(1024);
 	struct view key = a->tenant && ref.n <= SPEC_NAME_MAX ? name_key(&tmp, a->tenant, ref) : VIEW_NONE;
 	struct map_node *n = key.p ? map_get(&c->boxes_by_name, key) : NULL;
 	arena_done(&tmp);
-	b = n ? CONTAINER(n, struct box, by_name) : NULL;
+	b = n ? BOX_OF(n, by_name) : NULL;
 	if (!b || b->state.status == BOX_DELETING) {
 		boxes_unknown(e);
 		return NULL;
@@ -284,7 +289,7 @@ static int read_cursor(struct view v, int64_t *ret_ms, char ret_id[BOX_ID + 1], 
 
 static bool matches(const struct box *b, const struct actor *a, const struct box_filter *f)
 {
-	if (b->pooled || b->state.status == BOX_DELETING || (f->status && b->state.status != f->status) ||
+	if (b->in->pooled || b->state.status == BOX_DELETING || (f->status && b->state.status != f->status) ||
 	    auth_permit(a, ACT_BOX_READ, b, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < f->metadata.n; i++) {
@@ -308,8 +313,8 @@ static bool is_behind(const struct box *b, const struct box_filter *f, int64_t l
 const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg)
 {
 	for (const struct list *it = c->boxes.next; it != &c->boxes; it = it->next) {
-		const struct box *b = CONTAINER(it, const struct box, order);
-		if (!b->hidden && !b->pooled && fits(arg, b))
+		const struct box *b = BOX_OF(it, order);
+		if (!b->in->hidden && !b->in->pooled && fits(arg, b))
 			return b;
 	}
 	return NULL;
@@ -332,7 +337,7 @@ int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f
 	const struct list *head = &c->boxes;
 	for (const struct list *it = f->newest_first ? head->prev : head->next; it != head;
 	     it = f->newest_first ? it->prev : it->next) {
-		const struct box *b = CONTAINER(it, struct box, order);
+		const struct box *b = BOX_OF(it, order);
 		if (is_behind(b, f, last_ms, last_id) || !matches(b, a, f))
 			continue;
 		if (n == f->limit) {
@@ -358,18 +363,18 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 	if (!b)
 		return err_set(e, ERR_INTERNAL, "box %.*s: no such tenant, or no memory", VIEW_ARG(row->id));
 	if (view_to_str(row->id, b->id, sizeof(b->id)) < 0 ||
-	    spec_from_json(&b->arena, row->spec, row->metadata, s, e) < 0)
+	    spec_from_json(&b->in->arena, row->spec, row->metadata, s, e) < 0)
 		goto bad;
 	if (policies_take(b, e) < 0 || allowances_take(b, e) < 0)
 		goto bad;
-	s->name = arena_view(&b->arena, row->name);
-	s->image = arena_view(&b->arena, row->image);
-	s->digest = arena_view(&b->arena, row->digest);
-	b->pooled = view_is(row->status, POOL_STATUS);
-	b->state.status = b->pooled ? BOX_RUNNING : boxes_status(row->status);
+	s->name = arena_view(&b->in->arena, row->name);
+	s->image = arena_view(&b->in->arena, row->image);
+	s->digest = arena_view(&b->in->arena, row->digest);
+	b->in->pooled = view_is(row->status, POOL_STATUS);
+	b->state.status = b->in->pooled ? BOX_RUNNING : boxes_status(row->status);
 	b->state.created_ms = row->created_ms;
 	b->state.expires_ms = row->expires_ms;
-	b->used_stored_ms = row->used_ms;
+	b->in->used_stored_ms = row->used_ms;
 	/* The store may be behind by as much; rather a second too late than in the middle of something. */
 	b->state.used_ms = row->used_ms ? row->used_ms + LIFE_USED_LAG_MS : row->created_ms;
 	if (!s->name.p || !s->image.p || !s->digest.p || b->state.status == BOX_NONE) {
@@ -377,8 +382,8 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 		goto bad;
 	}
 	if (s->workspace.n) {
-		b->workspace = workspaces_by_name(c, t, s->workspace);
-		if (!b->workspace)
+		b->in->workspace = workspaces_by_name(c, t, s->workspace);
+		if (!b->in->workspace)
 			log_warn("box %s: its workspace is not there any more", b->id);
 	}
 	if (boxes_index(b, e) < 0)
@@ -396,14 +401,14 @@ void boxes_stop(struct core *c)
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
 	for (struct map_node *n = map_first(&c->boxes_by_id), *next; n; n = next) {
 		next = map_next(&c->boxes_by_id, n);
-		guest_stop(&CONTAINER(n, struct box, by_id)->guest, &e);
+		guest_stop(&BOX_OF(n, by_id)->in->guest, &e);
 	}
 }
 
 void boxes_done(struct core *c)
 {
 	for (struct map_node *n; (n = map_first(&c->boxes_by_id));)
-		boxes_free_later(CONTAINER(n, struct box, by_id));
+		boxes_free_later(BOX_OF(n, by_id));
 	map_done(&c->boxes_by_id);
 	map_done(&c->boxes_by_name);
 }

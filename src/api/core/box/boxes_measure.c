@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "boxes.h"
 #include "core_state.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 

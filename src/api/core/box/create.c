@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "boxes.h"
 #include "clock.h"
 #include "core_state.h"
@@ -19,6 +18,8 @@
 #include "mounts.h"
 #include "rnd.h"
 #include "snapshots.h"
+#include "spec_make.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "workspaces.h"
 #include "poison.h"
@@ -70,8 +71,8 @@ static void undo(struct creation *cr)
 		remove_unwanted(b);
 		return;
 	}
-	if (!b->hidden)
-		store_box_delete(b->core->store, view_of(b->id), core_store_done, b->core);
+	if (!b->in->hidden)
+		store_box_delete(b->in->core->store, view_of(b->id), core_store_done, b->in->core);
 	boxes_free_later(b);
 }
 
@@ -81,15 +82,15 @@ static void settle(struct creation *cr)
 
 	if (cr->waits)
 		return;
-	b->creation = NULL;
-	if (b->core->stopping) { /* never answered: the next start removes it */
+	b->in->creation = NULL;
+	if (b->in->core->stopping) { /* never answered: the next start removes it */
 		job_finish(&cr->job, NULL, &cr->failed);
-		if (b->hidden)
+		if (b->in->hidden)
 			boxes_free_later(b);
 		free(cr);
 		return;
 	}
-	count(b->core, cr);
+	count(b->in->core, cr);
 	if (cr->failed.code) {
 		job_finish(&cr->job, NULL, &cr->failed);
 		undo(cr);
@@ -98,7 +99,7 @@ static void settle(struct creation *cr)
 	} else {
 		b->state.status = BOX_RUNNING;
 		lifetime_watch(b);
-		events_emit(b->core, EVENT_CREATED, b);
+		events_emit(b->in->core, EVENT_CREATED, b);
 		/* The row says "creating" for a moment longer; with a living box that means the same. */
 		job_finish(&cr->job, b, NULL);
 		boxes_set_status(b, BOX_RUNNING, true);
@@ -117,13 +118,13 @@ static void step_done(struct creation *cr, unsigned step, const struct err *e)
 static void on_stored(void *arg, const struct err *e)
 {
 	struct creation *cr = arg;
-	core_store_result(cr->box->core, e);
+	core_store_result(cr->box->in->core, e);
 	step_done(cr, WAIT_STORE, e);
 }
 
 static void on_mounted(struct box *b, const struct err *e)
 {
-	step_done(b->creation, WAIT_HELLO, e);
+	step_done(b->in->creation, WAIT_HELLO, e);
 }
 
 static void on_identity(struct create_identity *id)
@@ -133,8 +134,8 @@ static void on_identity(struct create_identity *id)
 
 static void on_greeted(struct guest *g, const struct err *e)
 {
-	struct box *b = CONTAINER(g, struct box, guest);
-	struct creation *cr = b->creation;
+	struct box *b = BOX_OF(g, guest);
+	struct creation *cr = b->in->creation;
 
 	if (e) {
 		step_done(cr, WAIT_HELLO, e);
@@ -157,7 +158,7 @@ static void on_policy(void *arg, const struct err *e)
 
 static void send_policy(struct creation *cr)
 {
-	if (!cr->box->hidden && policies_push_new(cr->box, on_policy, cr))
+	if (!cr->box->in->hidden && policies_push_new(cr->box, on_policy, cr))
 		cr->waits |= WAIT_GATE;
 }
 
@@ -175,7 +176,7 @@ static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
 	}
 	cr->waits &= ~(unsigned)WAIT_KEEPER;
 	send_policy(cr);
-	guest_adopt(&cr->box->guest, fd, on_greeted);
+	guest_adopt(&cr->box->in->guest, fd, on_greeted);
 	return 0;
 }
 
@@ -210,7 +211,7 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.nofile = b->spec.limits.nofile,
 	};
 	struct wire_workspace_mount workspace = {
-		.id = b->workspace ? view_of(b->workspace->id) : VIEW(""),
+		.id = b->in->workspace ? view_of(b->in->workspace->id) : VIEW(""),
 		.readonly = b->spec.workspace_readonly,
 	};
 	struct wire_box_spec spec = {
@@ -221,15 +222,15 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.readonly_root = b->spec.readonly_root,
 		.disk_bytes = b->spec.limits.disk_mb << 20,
 		.snapshot = view_of(snapshot ? snapshot : ""),
-		.workspace = b->workspace ? &workspace : NULL,
+		.workspace = b->in->workspace ? &workspace : NULL,
 		.existing = existing,
 	};
 	struct wire_box_create create = { .spec = &spec };
 
-	const struct image *image = images_find(b->core, b->spec.digest);
+	const struct image *image = images_find(b->in->core, b->spec.digest);
 	bool copies = (snapshot && snapshot[0]) || (image && image->seeded);
 
-	return keeper_call(b->core, call, WIRE_TYPE_BOX_CREATE, copies ? COPY_MS : KEEPER_MS,
+	return keeper_call(b->in->core, call, WIRE_TYPE_BOX_CREATE, copies ? COPY_MS : KEEPER_MS,
 			   &wire_box_create_msg, &create);
 }
 
@@ -263,7 +264,7 @@ static int put_row(struct creation *cr, struct err *e)
 			.expires_ms = b->state.expires_ms,
 			.used_ms = b->state.used_ms,
 		};
-		store_box_put(b->core->store, &row, on_stored, cr);
+		store_box_put(b->in->core->store, &row, on_stored, cr);
 	}
 	buf_done(&spec);
 	buf_done(&meta);
@@ -296,19 +297,19 @@ static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID
 		from = *how->twin;
 	} else if (s->snapshot.n) {
 		const struct snapshot *sn =
-			snapshots_find(b->core, how->actor, ACT_SNAPSHOT_READ, s->snapshot, e);
+			snapshots_find(b->in->core, how->actor, ACT_SNAPSHOT_READ, s->snapshot, e);
 		if (!sn)
 			return err_wrap(e, "snapshot");
 		from = (struct create_twin){ sn->id, view_of(sn->image), view_of(sn->digest), VIEW("") };
 	} else {
 		from.image = s->image;
-		if (images_resolve(b->core, s->image, &from.digest, e) < 0)
+		if (images_resolve(b->in->core, s->image, &from.digest, e) < 0)
 			return -1;
 	}
 	memcpy(snapshot, from.snapshot, strlen(from.snapshot) + 1);
-	s->image = arena_view(&b->arena, from.image);
-	s->digest = arena_view(&b->arena, from.digest);
-	s->origin = arena_view(&b->arena, from.origin);
+	s->image = arena_view(&b->in->arena, from.image);
+	s->digest = arena_view(&b->in->arena, from.digest);
+	s->origin = arena_view(&b->in->arena, from.origin);
 	return s->image.p && s->digest.p && s->origin.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "box");
 }
 
@@ -316,9 +317,9 @@ static int take_workspace(struct box *b, const struct how *how, struct err *e)
 {
 	if (!b->spec.workspace.n)
 		return 0;
-	b->workspace = workspaces_by_name(b->core, how->tenant, b->spec.workspace);
-	if (!b->workspace || !b->workspace->ready) {
-		b->workspace = NULL;
+	b->in->workspace = workspaces_by_name(b->in->core, how->tenant, b->spec.workspace);
+	if (!b->in->workspace || !b->in->workspace->ready) {
+		b->in->workspace = NULL;
 		return err_set(e, ERR_NOT_FOUND, "workspace: no such workspace");
 	}
 	return how->hidden ? 0 : workspaces_check(b, e);
@@ -336,15 +337,15 @@ static struct box *prepare(struct core *c, const struct box_wish *w, const struc
 		return NULL;
 	}
 	rnd_name(b->id, BOX_ID);
-	b->hidden = how->hidden;
-	if (spec_make(w, c->config, &b->arena, &b->spec, e) < 0 || take_files(b, how, snapshot, e) < 0 ||
+	b->in->hidden = how->hidden;
+	if (spec_make(w, c->config, &b->in->arena, &b->spec, e) < 0 || take_files(b, how, snapshot, e) < 0 ||
 	    take_workspace(b, how, e) < 0 || policies_take(b, e) < 0 || allowances_take(b, e) < 0)
 		goto bad;
 	b->state.status = BOX_CREATING;
-	b->state.created_ms = b->state.used_ms = b->used_stored_ms = clock_wall_ms();
+	b->state.created_ms = b->state.used_ms = b->in->used_stored_ms = clock_wall_ms();
 	if (b->spec.ttl_seconds && how->actor)
 		b->state.expires_ms = b->state.created_ms + (int64_t)b->spec.ttl_seconds * 1000;
-	if (!b->hidden && quotas_admit(c, b->tenant, &b->spec.limits, false, e) < 0)
+	if (!b->in->hidden && quotas_admit(c, b->tenant, &b->spec.limits, false, e) < 0)
 		goto bad;
 	if (boxes_index(b, e) < 0)
 		goto bad;
@@ -372,15 +373,15 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 	cr->job = (struct job){ .done = done, .arg = arg };
 	cr->box = b;
 	cr->began_ns = clock_mono_ns();
-	cr->waits = WAIT_KEEPER | WAIT_HELLO | (b->hidden ? 0 : WAIT_STORE);
-	b->creation = cr;
+	cr->waits = WAIT_KEEPER | WAIT_HELLO | (b->in->hidden ? 0 : WAIT_STORE);
+	b->in->creation = cr;
 	/* The keeper first: it takes longer. */
 	int r = ask_keeper(cr);
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
-	} else if (!b->hidden && put_row(cr, e) < 0) {
+	} else if (!b->in->hidden && put_row(cr, e) < 0) {
 		mux_cancel(&cr->call);
-		b->creation = NULL;
+		b->in->creation = NULL;
 		remove_unwanted(b);
 		free(cr);
 		return NULL;

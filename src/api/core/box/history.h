@@ -5,23 +5,13 @@
  */
 #pragma once
 
+#include "box.h"
 #include "keeper.h"
 #include "list.h"
 
-struct box;
 struct core;
 
-#define HISTORY_PERIOD_MS 10000
-#define HISTORY_SAMPLES   360
-#define HISTORY_AT_ONCE   4
-
-struct history_sample {
-	int64_t at_ms;
-	uint64_t cpu_usec;
-	uint32_t memory_kb, disk_kb;
-	uint32_t pids, oom_kills;
-	uint32_t net_rx_kb, net_tx_kb;
-};
+#define HISTORY_AT_ONCE 4
 
 /* A ring that grows as it fills. */
 struct history {
@@ -49,5 +39,3 @@ void history_stop(struct core *c);
 /* Begins to follow a box that runs; does nothing when it is followed. */
 void history_follow(struct box *b);
 void history_forget(struct box *b);
-unsigned history_count(const struct box *b);
-const struct history_sample *history_get(const struct box *b, unsigned i); /* the oldest is 0 */

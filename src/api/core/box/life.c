@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "core_state.h"
 #include "fd.h"
 #include "log.h"
 #include "mounts.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "workspaces.h"
 #include "poison.h"
@@ -42,7 +42,7 @@ static void tell_waiters(struct box *b, const struct err *e)
 {
 	struct list told = LIST_INIT(told);
 
-	LIST_EACH (it, &b->life.waiters) {
+	LIST_EACH (it, &b->in->life.waiters) {
 		list_del(it);
 		list_append(&told, it);
 	}
@@ -58,7 +58,7 @@ static void tell_waiters(struct box *b, const struct err *e)
 static void become(struct box *b, enum box_status s)
 {
 	if (b->state.status == BOX_DELETING)
-		b->before = s;
+		b->in->before = s;
 	else
 		boxes_set_status(b, s, true);
 }
@@ -67,27 +67,27 @@ static void stop_guest(struct box *b)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_STATE, "the box has stopped");
-	guest_stop(&b->guest, &e);
+	guest_stop(&b->in->guest, &e);
 }
 
 static void succeeded(struct box *b, enum life_step step)
 {
-	enum box_status was = b->state.status == BOX_DELETING ? b->before : b->state.status;
+	enum box_status was = b->state.status == BOX_DELETING ? b->in->before : b->state.status;
 
 	/* It may have ended by itself just then. */
 	if (step == LIFE_PAUSE && was == BOX_RUNNING) {
-		events_emit(b->core, EVENT_PAUSED, b);
+		events_emit(b->in->core, EVENT_PAUSED, b);
 		become(b, BOX_PAUSED);
 	} else if (step == LIFE_RESUME && was == BOX_PAUSED) {
-		events_emit(b->core, EVENT_RESUMED, b);
+		events_emit(b->in->core, EVENT_RESUMED, b);
 		become(b, BOX_RUNNING);
 		lifetime_renew(b);
 	} else if (step == LIFE_STOP) {
 		stop_guest(b);
-		events_emit(b->core, EVENT_STOPPED, b);
+		events_emit(b->in->core, EVENT_STOPPED, b);
 		become(b, BOX_STOPPED);
 	} else if (step == LIFE_START) {
-		events_emit(b->core, EVENT_STARTED, b);
+		events_emit(b->in->core, EVENT_STARTED, b);
 		become(b, BOX_RUNNING);
 		lifetime_renew(b);
 	}
@@ -104,25 +104,25 @@ static void failed_quietly(struct box *b, enum life_step step, const struct err 
 
 static void settle(struct box *b, const struct err *e)
 {
-	enum life_step step = b->life.step;
-	bool quiet = list_empty(&b->life.waiters), resume = b->life.resume_after && !e;
+	enum life_step step = b->in->life.step;
+	bool quiet = list_empty(&b->in->life.waiters), resume = b->in->life.resume_after && !e;
 	struct err why = { 0 };
 
-	b->life.step = LIFE_NONE;
-	b->life.resume_after = false;
+	b->in->life.step = LIFE_NONE;
+	b->in->life.resume_after = false;
 	if (e)
 		why = *e;
 	else
 		succeeded(b, step);
-	if (b->life.remove_after) {
-		b->life.remove_after = false;
+	if (b->in->life.remove_after) {
+		b->in->life.remove_after = false;
 		err_set(&why, ERR_STATE, "the sandbox is being removed");
 		tell_waiters(b, &why);
 		remove_go_on(b);
 		return;
 	}
 	tell_waiters(b, e ? &why : NULL);
-	if (b->life.step != LIFE_NONE || b->core->stopping)
+	if (b->in->life.step != LIFE_NONE || b->in->core->stopping)
 		return; /* somebody who was told began the next one */
 	if (e && quiet)
 		failed_quietly(b, step, &why);
@@ -139,18 +139,18 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 	fd_close(fd);
 	if (!(f->flags & FRAME_LAST))
 		return -EBADMSG;
-	settle(CONTAINER(c, struct box, life.call), NULL);
+	settle(BOX_OF(c, life.call), NULL);
 	return 0;
 }
 
 static void on_fail(struct call *c, const struct err *said)
 {
-	struct box *b = CONTAINER(c, struct box, life.call);
+	struct box *b = BOX_OF(c, life.call);
 	struct err e = *said;
 
 	if (e.code == ERR_NOT_FOUND) { /* it has ended by itself */
 		err_set(&e, ERR_STATE, "the box has stopped");
-		settle(b, b->life.step == LIFE_STOP ? NULL : &e);
+		settle(b, b->in->life.step == LIFE_STOP ? NULL : &e);
 		return;
 	}
 	settle(b, &e);
@@ -162,8 +162,8 @@ static const struct call_ops plain_ops = { .on_reply = on_reply, .on_fail = on_f
 
 static int on_undone(struct call *c, const struct frame *f, int fd)
 {
-	struct box *b = CONTAINER(c, struct box, life.call);
-	struct err e = b->life.failed;
+	struct box *b = BOX_OF(c, life.call);
+	struct err e = b->in->life.failed;
 	fd_close(fd);
 	settle(b, &e);
 	return 0;
@@ -171,8 +171,8 @@ static int on_undone(struct call *c, const struct frame *f, int fd)
 
 static void on_undo_fail(struct call *c, const struct err *said)
 {
-	struct box *b = CONTAINER(c, struct box, life.call);
-	struct err e = b->life.failed;
+	struct box *b = BOX_OF(c, life.call);
+	struct err e = b->in->life.failed;
 	settle(b, &e);
 }
 
@@ -187,19 +187,19 @@ static void on_mounted(struct box *b, const struct err *e)
 		settle(b, NULL);
 		return;
 	}
-	b->life.failed = *e;
-	guest_stop(&b->guest, &b->life.failed);
-	b->life.call.ops = &undo_ops;
-	if (keeper_call(b->core, &b->life.call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg, &msg) <
-	    0) {
-		struct err why = b->life.failed;
+	b->in->life.failed = *e;
+	guest_stop(&b->in->guest, &b->in->life.failed);
+	b->in->life.call.ops = &undo_ops;
+	if (keeper_call(b->in->core, &b->in->life.call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg,
+			&msg) < 0) {
+		struct err why = b->in->life.failed;
 		settle(b, &why);
 	}
 }
 
 static void on_greeted(struct guest *g, const struct err *e)
 {
-	struct box *b = CONTAINER(g, struct box, guest);
+	struct box *b = BOX_OF(g, guest);
 
 	if (e)
 		on_mounted(b, e);
@@ -209,21 +209,21 @@ static void on_greeted(struct guest *g, const struct err *e)
 
 static int on_start_reply(struct call *c, const struct frame *f, int fd)
 {
-	struct box *b = CONTAINER(c, struct box, life.call);
+	struct box *b = BOX_OF(c, life.call);
 
 	if (!(f->flags & FRAME_LAST) || fd < 0) {
 		fd_close(fd);
 		return -EBADMSG;
 	}
 	(void)!policies_push(b, policies_of(b, NULL), false, NULL, NULL);
-	guest_revive(&b->guest);
-	guest_adopt(&b->guest, fd, on_greeted);
+	guest_revive(&b->in->guest);
+	guest_adopt(&b->in->guest, fd, on_greeted);
 	return 0;
 }
 
 static void on_start_fail(struct call *c, const struct err *e)
 {
-	settle(CONTAINER(c, struct box, life.call), e);
+	settle(BOX_OF(c, life.call), e);
 }
 
 static const struct call_ops start_ops = { .on_reply = on_start_reply, .on_fail = on_start_fail };
@@ -235,18 +235,19 @@ static int ask(struct box *b, enum life_step step)
 	struct wire_box_pause pause = { .id = view_of(b->id) };
 	struct wire_box_resume resume = { .id = view_of(b->id) };
 	struct wire_box_stop stop = { .id = view_of(b->id) };
-	struct call *call = &b->life.call;
+	struct call *call = &b->in->life.call;
 
 	call->ops = step == LIFE_START ? &start_ops : &plain_ops;
 	switch (step) {
 	case LIFE_PAUSE:
-		return keeper_call(b->core, call, WIRE_TYPE_BOX_PAUSE, KEEPER_MS, &wire_box_pause_msg,
+		return keeper_call(b->in->core, call, WIRE_TYPE_BOX_PAUSE, KEEPER_MS, &wire_box_pause_msg,
 				   &pause);
 	case LIFE_RESUME:
-		return keeper_call(b->core, call, WIRE_TYPE_BOX_RESUME, KEEPER_MS, &wire_box_resume_msg,
+		return keeper_call(b->in->core, call, WIRE_TYPE_BOX_RESUME, KEEPER_MS, &wire_box_resume_msg,
 				   &resume);
 	case LIFE_STOP:
-		return keeper_call(b->core, call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg, &stop);
+		return keeper_call(b->in->core, call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg,
+				   &stop);
 	case LIFE_START:
 		return create_ask_keeper(b, call, NULL, true);
 	case LIFE_NONE:
@@ -259,40 +260,40 @@ static int begin(struct box *b, enum life_step step)
 {
 	int r = ask(b, step);
 	if (r >= 0)
-		b->life.step = step;
+		b->in->life.step = step;
 	return r;
 }
 
 void life_begin(struct box *b, enum life_step step)
 {
-	if (b->life.step == LIFE_NONE && begin(b, step) < 0)
+	if (b->in->life.step == LIFE_NONE && begin(b, step) < 0)
 		lifetime_retry(b);
 }
 
 bool life_defers_removal(struct box *b)
 {
-	return b->life.remove_after = b->life.step != LIFE_NONE;
+	return b->in->life.remove_after = b->in->life.step != LIFE_NONE;
 }
 
 void life_end(struct box *b, const struct err *e)
 {
-	mux_cancel(&b->life.call);
-	b->life.step = LIFE_NONE;
+	mux_cancel(&b->in->life.call);
+	b->in->life.step = LIFE_NONE;
 	tell_waiters(b, e);
 }
 
 int life_use(struct box *b, struct err *e)
 {
-	bool paused = b->state.status == BOX_PAUSED, pausing = b->life.step == LIFE_PAUSE;
+	bool paused = b->state.status == BOX_PAUSED, pausing = b->in->life.step == LIFE_PAUSE;
 
 	lifetime_touch(b);
 	if (!paused && !pausing)
 		return 0;
-	if (!b->spec.auto_resume && b->life.step != LIFE_RESUME)
+	if (!b->spec.auto_resume && b->in->life.step != LIFE_RESUME)
 		return err_set(e, ERR_STATE, "the sandbox is %s", pausing ? doing[LIFE_PAUSE] : "paused");
 	if (pausing)
-		b->life.resume_after = true;
-	else if (b->life.step == LIFE_NONE && begin(b, LIFE_RESUME) < 0)
+		b->in->life.resume_after = true;
+	else if (b->in->life.step == LIFE_NONE && begin(b, LIFE_RESUME) < 0)
 		return err_set(e, ERR_UNAVAILABLE, "the keeper cannot be reached");
 	return 0;
 }
@@ -321,10 +322,10 @@ static int check_step(const struct box *b, enum life_step step, struct err *e)
 		    : step == LIFE_START  ? is == BOX_STOPPED
 					  : is == BOX_RUNNING || is == BOX_PAUSED;
 
-	if (b->life.step == step)
+	if (b->in->life.step == step)
 		return 0;
-	if (b->life.step != LIFE_NONE)
-		return err_set(e, ERR_STATE, "the sandbox is %s", doing[b->life.step]);
+	if (b->in->life.step != LIFE_NONE)
+		return err_set(e, ERR_STATE, "the sandbox is %s", doing[b->in->life.step]);
 	if (is == goal[step])
 		return 1;
 	if (!fits)
@@ -340,7 +341,7 @@ struct job *life_change(struct core *c, const struct actor *a, struct view ref, 
 
 	if (so < 0)
 		return NULL;
-	if (step == LIFE_START && !so && b->life.step == LIFE_NONE &&
+	if (step == LIFE_START && !so && b->in->life.step == LIFE_NONE &&
 	    (quotas_admit_start(c, b, e) < 0 || workspaces_check(b, e) < 0))
 		return NULL;
 	struct waiter *w = calloc(1, sizeof(*w));
@@ -355,12 +356,12 @@ struct job *life_change(struct core *c, const struct actor *a, struct view ref, 
 		loop_defer(c->loop, &w->task, finish_later);
 		return &w->job;
 	}
-	int r = b->life.step == step ? 0 : begin(b, step);
+	int r = b->in->life.step == step ? 0 : begin(b, step);
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
 		free(w);
 		return NULL;
 	}
-	list_append(&b->life.waiters, &w->link);
+	list_append(&b->in->life.waiters, &w->link);
 	return &w->job;
 }

@@ -6,11 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "clock.h"
 #include "core_state.h"
 #include "life.h"
 #include "log.h"
+#include "spec_make.h"
+#include "who.h"
 #include "poison.h"
 
 #define RETRY_MS 5000
@@ -50,9 +51,9 @@ static int64_t end_of_idleness(const struct box *b)
 /* Something is under way that somebody waits for. */
 static bool in_use(const struct box *b)
 {
-	const struct mux *m = &b->guest.mux;
+	const struct mux *m = &b->in->guest.mux;
 
-	if (!list_empty(&b->guest.pending))
+	if (!list_empty(&b->in->guest.pending))
 		return true;
 	for (struct map_node *n = m->open ? map_first(&m->calls) : NULL; n; n = map_next(&m->calls, n))
 		if (!CONTAINER(n, struct call, node)->background)
@@ -65,7 +66,7 @@ static void end(struct box *b, const char *why)
 	static const enum life_step steps[] = { [SPEC_END_STOP] = LIFE_STOP, [SPEC_END_PAUSE] = LIFE_PAUSE };
 
 	log_info("box %s: %s: %s", b->id, why, spec_on_end_name(b->spec.on_end));
-	events_emit(b->core, EVENT_EXPIRED, b);
+	events_emit(b->in->core, EVENT_EXPIRED, b);
 	if (b->spec.on_end == SPEC_END_DELETE)
 		remove_unwanted(b);
 	else
@@ -74,16 +75,16 @@ static void end(struct box *b, const char *why)
 
 static void on_time(struct loop_timer *t)
 {
-	struct box *b = CONTAINER(t, struct box, expiry);
+	struct box *b = BOX_OF(t, expiry);
 	int64_t now = clock_wall_ms(), time = end_of_time(b), idle = end_of_idleness(b);
 
-	if (b->life.step != LIFE_NONE)
+	if (b->in->life.step != LIFE_NONE)
 		return; /* looked at again when that is over */
 	if (time && time <= now) {
 		end(b, "its time is over");
 	} else if (idle && idle <= now && in_use(b)) {
 		lifetime_touch(b);
-		loop_timer_start(b->core->loop, t, BUSY_MS, on_time);
+		loop_timer_start(b->in->core->loop, t, BUSY_MS, on_time);
 	} else if (idle && idle <= now) {
 		end(b, "it was idle for too long");
 	} else {
@@ -99,18 +100,18 @@ void lifetime_watch(struct box *b)
 	if (b->state.status == BOX_DELETING)
 		return; /* the timer is remove.c's */
 	if (!next) {
-		loop_timer_stop(&b->expiry);
+		loop_timer_stop(&b->in->expiry);
 		return;
 	}
 	int64_t left = next - clock_wall_ms();
 	uint64_t after = left <= 0 ? 0 : (uint64_t)MIN(left, (int64_t)LOOK_MS);
-	loop_timer_start(b->core->loop, &b->expiry, after, on_time);
+	loop_timer_start(b->in->core->loop, &b->in->expiry, after, on_time);
 }
 
 void lifetime_retry(struct box *b)
 {
 	if (b->state.status != BOX_DELETING)
-		loop_timer_start(b->core->loop, &b->expiry, RETRY_MS, on_time);
+		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_time);
 }
 
 /* ---- use ---- */
@@ -120,10 +121,12 @@ void lifetime_touch(struct box *b)
 	if (!b->spec.idle_seconds)
 		return;
 	b->state.used_ms = clock_wall_ms();
-	if (b->hidden || b->core->stopping || b->state.used_ms - b->used_stored_ms < LIFE_USED_LAG_MS)
+	if (b->in->hidden || b->in->core->stopping ||
+	    b->state.used_ms - b->in->used_stored_ms < LIFE_USED_LAG_MS)
 		return;
-	b->used_stored_ms = b->state.used_ms;
-	store_box_set_used(b->core->store, view_of(b->id), b->state.used_ms, core_store_done, b->core);
+	b->in->used_stored_ms = b->state.used_ms;
+	store_box_set_used(b->in->core->store, view_of(b->id), b->state.used_ms, core_store_done,
+			   b->in->core);
 }
 
 void lifetime_renew(struct box *b)
@@ -134,8 +137,8 @@ void lifetime_renew(struct box *b)
 	if (b->state.expires_ms && b->state.expires_ms <= now && b->spec.ttl_seconds) {
 		struct err e = { 0 };
 		b->state.expires_ms = now + (int64_t)b->spec.ttl_seconds * 1000;
-		if (!b->hidden && !b->core->stopping &&
-		    boxes_store_change(b, core_store_done, b->core, &e) < 0)
+		if (!b->in->hidden && !b->in->core->stopping &&
+		    boxes_store_change(b, core_store_done, b->in->core, &e) < 0)
 			log_error("box %s: %s", b->id, e.msg);
 	}
 	lifetime_watch(b);
@@ -152,7 +155,7 @@ static void on_stored(void *arg, const struct err *e)
 {
 	struct change *ch = arg;
 
-	core_store_result(ch->box->core, e);
+	core_store_result(ch->box->in->core, e);
 	job_finish(&ch->job, ch->box, e);
 	free(ch);
 }
@@ -196,8 +199,8 @@ static int take_labels(struct box *b, const struct json_strmap *m, struct err *e
 		arena_done(&labels);
 		return -1;
 	}
-	arena_done(&b->labels);
-	b->labels = labels;
+	arena_done(&b->in->labels);
+	b->in->labels = labels;
 	b->spec.metadata = mine;
 	return 0;
 }

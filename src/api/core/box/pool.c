@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "boxes.h"
 #include "clock.h"
 #include "core_state.h"
@@ -14,6 +13,8 @@
 #include "life.h"
 #include "log.h"
 #include "mounts.h"
+#include "spec_make.h"
+#include "who.h"
 #include "poison.h"
 
 #define REFILL_MS 5    /* between two that are made; after a claim that leaves less than half */
@@ -57,18 +58,18 @@ static struct pool_image *find_image(const struct core *c, struct view name)
 
 static void put(struct pool_image *p, struct box *b)
 {
-	list_append(&p->boxes, &b->pool);
+	list_append(&p->boxes, &b->in->pool);
 	p->n++;
 	p->core->pool.total++;
 }
 
 void pool_forget(struct box *b)
 {
-	if (!b->pooled || list_empty(&b->pool))
+	if (!b->in->pooled || list_empty(&b->in->pool))
 		return;
-	struct pool_image *p = find_image(b->core, b->spec.image);
-	list_del(&b->pool);
-	b->core->pool.total--;
+	struct pool_image *p = find_image(b->in->core, b->spec.image);
+	list_del(&b->in->pool);
+	b->in->core->pool.total--;
 	if (p)
 		p->n--;
 }
@@ -82,7 +83,7 @@ static void discard(struct box *b)
 
 void pool_exited(struct box *b)
 {
-	struct core *c = b->core;
+	struct core *c = b->in->core;
 	log_info("box %s: a box of the pool has ended", b->id);
 	discard(b);
 	refill(c, AGAIN_MS);
@@ -113,7 +114,7 @@ static int write_row(struct box *b, const char *status,
 					 .created_ms = b->state.created_ms,
 					 .expires_ms = b->state.expires_ms,
 					 .used_ms = b->state.used_ms };
-		write(b->core->store, &row, done, arg);
+		write(b->in->core->store, &row, done, arg);
 	}
 	buf_done(&spec);
 	buf_done(&meta);
@@ -145,10 +146,10 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	}
 	/* It was hidden while it was made: a crash left a box that no row names. */
 	boxes_unindex(b);
-	b->hidden = false;
-	b->pooled = true;
+	b->in->hidden = false;
+	b->in->pooled = true;
 	b->state.expires_ms = 0;
-	loop_timer_stop(&b->expiry);
+	loop_timer_stop(&b->in->expiry);
 	if (!p || boxes_index(b, &failed) < 0 ||
 	    write_row(b, POOL_STATUS, store_box_put, core_store_done, c) < 0) {
 		remove_unwanted(b);
@@ -228,7 +229,7 @@ static void claim_settle(struct claim *cl)
 {
 	const struct err *e = cl->failed.code ? &cl->failed : NULL;
 	struct box *b = cl->box;
-	struct core *c = b->core;
+	struct core *c = b->in->core;
 
 	if (--cl->waits)
 		return;
@@ -237,7 +238,7 @@ static void claim_settle(struct claim *cl)
 		free(cl);
 		return;
 	}
-	if (e || job_abandoned(&cl->job) || b->guest.state == GUEST_DEAD) {
+	if (e || job_abandoned(&cl->job) || b->in->guest.state == GUEST_DEAD) {
 		struct err gone = { 0 };
 		err_set(&gone, ERR_UNAVAILABLE, "the sandbox ended while it was being given away");
 		job_finish(&cl->job, NULL, e ? e : &gone);
@@ -257,7 +258,7 @@ static void on_claimed(void *arg, const struct err *e)
 {
 	struct claim *cl = arg;
 
-	core_store_result(cl->box->core, e);
+	core_store_result(cl->box->in->core, e);
 	if (e)
 		cl->failed = *e;
 	claim_settle(cl);
@@ -290,8 +291,8 @@ static struct box *first_good(struct core *c, struct pool_image *p)
 	struct view digest;
 
 	while (!list_empty(&p->boxes)) {
-		struct box *b = CONTAINER(p->boxes.next, struct box, pool);
-		if (b->guest.state != GUEST_DEAD && images_resolve(c, p->name, &digest, NULL) >= 0 &&
+		struct box *b = BOX_OF(p->boxes.next, pool);
+		if (b->in->guest.state != GUEST_DEAD && images_resolve(c, p->name, &digest, NULL) >= 0 &&
 		    view_eq(digest, b->spec.digest))
 			return b;
 		discard(b);
@@ -305,10 +306,10 @@ static int hand_over(struct box *b, const struct tenant *t, const struct box_spe
 {
 	pool_forget(b);
 	boxes_unindex(b);
-	arena_done(&b->arena);
-	b->arena = *arena;
+	arena_done(&b->in->arena);
+	b->in->arena = *arena;
 	b->spec = *s;
-	b->pooled = false;
+	b->in->pooled = false;
 	b->tenant = t;
 	b->state.status = BOX_CREATING;
 	b->state.created_ms = b->state.used_ms = clock_wall_ms();
@@ -381,8 +382,8 @@ int pool_init(struct core *c)
 
 bool pool_adopt(struct box *b, bool runs)
 {
-	struct pool_image *p = find_image(b->core, b->spec.image);
-	const struct spec_limits standard = standard_limits(b->core->config);
+	struct pool_image *p = find_image(b->in->core, b->spec.image);
+	const struct spec_limits standard = standard_limits(b->in->core->config);
 
 	if (runs && p && p->n < p->warm && same_limits(&b->spec.limits, &standard)) {
 		put(p, b);

@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "boxes.h"
 #include "core_state.h"
 #include "life.h"
 #include "log.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -28,8 +28,8 @@ static void destroy(struct box *b);
 
 static void tell_waiters(struct box *b, const struct err *e)
 {
-	while (!list_empty(&b->waiters)) {
-		struct removal *r = CONTAINER(b->waiters.next, struct removal, link);
+	while (!list_empty(&b->in->waiters)) {
+		struct removal *r = CONTAINER(b->in->waiters.next, struct removal, link);
 		list_del(&r->link);
 		job_finish(&r->job, NULL, e);
 		free(r);
@@ -38,22 +38,22 @@ static void tell_waiters(struct box *b, const struct err *e)
 
 static void on_retry(struct loop_timer *t)
 {
-	destroy(CONTAINER(t, struct box, expiry));
+	destroy(BOX_OF(t, expiry));
 }
 
 static void failed(struct box *b, const struct err *e)
 {
-	if (b->core->stopping) { /* the next start sees to it */
+	if (b->in->core->stopping) { /* the next start sees to it */
 		tell_waiters(b, e);
-		if (b->hidden)
+		if (b->in->hidden)
 			boxes_free_later(b);
 		return;
 	}
 	log_error("box %s: cannot be removed: %s", b->id, e->msg);
-	if (b->unwanted) {
-		loop_timer_start(b->core->loop, &b->expiry, RETRY_MS, on_retry);
+	if (b->in->unwanted) {
+		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_retry);
 	} else {
-		b->state.status = b->before;
+		b->state.status = b->in->before;
 		lifetime_watch(b);
 	}
 	tell_waiters(b, e);
@@ -63,9 +63,9 @@ static void on_row_deleted(void *arg, const struct err *e)
 {
 	struct box *b = arg;
 
-	core_store_result(b->core, e);
+	core_store_result(b->in->core, e);
 	if (e) {
-		b->before = BOX_STOPPED; /* the box itself is gone by now */
+		b->in->before = BOX_STOPPED; /* the box itself is gone by now */
 		failed(b, e);
 		return;
 	}
@@ -77,11 +77,11 @@ static void destroyed(struct box *b)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_STATE, "the box was removed");
-	guest_stop(&b->guest, &e);
-	events_emit(b->core, EVENT_DELETED, b);
+	guest_stop(&b->in->guest, &e);
+	events_emit(b->in->core, EVENT_DELETED, b);
 	vault_box_removed(b);
-	if (!b->hidden) {
-		store_box_delete(b->core->store, view_of(b->id), on_row_deleted, b);
+	if (!b->in->hidden) {
+		store_box_delete(b->in->core->store, view_of(b->id), on_row_deleted, b);
 		return;
 	}
 	tell_waiters(b, NULL);
@@ -92,13 +92,13 @@ static int on_destroy_reply(struct call *c, const struct frame *f, int fd)
 {
 	if (!(f->flags & FRAME_LAST))
 		return -EBADMSG;
-	destroyed(CONTAINER(c, struct box, destroy));
+	destroyed(BOX_OF(c, destroy));
 	return 0;
 }
 
 static void on_destroy_fail(struct call *c, const struct err *e)
 {
-	struct box *b = CONTAINER(c, struct box, destroy);
+	struct box *b = BOX_OF(c, destroy);
 	if (e->code == ERR_NOT_FOUND)
 		destroyed(b);
 	else
@@ -111,19 +111,19 @@ static void destroy(struct box *b)
 {
 	struct wire_box_destroy msg = { .id = view_of(b->id) };
 
-	b->destroy.ops = &destroy_ops;
-	int r = keeper_call(b->core, &b->destroy, WIRE_TYPE_BOX_DESTROY, KEEPER_MS, &wire_box_destroy_msg,
-			    &msg);
+	b->in->destroy.ops = &destroy_ops;
+	int r = keeper_call(b->in->core, &b->in->destroy, WIRE_TYPE_BOX_DESTROY, KEEPER_MS,
+			    &wire_box_destroy_msg, &msg);
 	/* Told later in any case: whoever asked has not even returned yet. */
 	if (r < 0)
-		loop_timer_start(b->core->loop, &b->expiry, RETRY_MS, on_retry);
+		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_retry);
 }
 
 static void begin(struct box *b)
 {
 	if (b->state.status == BOX_DELETING)
 		return;
-	b->before = b->state.status;
+	b->in->before = b->state.status;
 	b->state.status = BOX_DELETING;
 	if (!life_defers_removal(b))
 		destroy(b);
@@ -136,8 +136,8 @@ void remove_go_on(struct box *b)
 
 void remove_unwanted(struct box *b)
 {
-	b->unwanted = true;
-	loop_timer_stop(&b->expiry);
+	b->in->unwanted = true;
+	loop_timer_stop(&b->in->expiry);
 	begin(b);
 }
 
@@ -153,7 +153,7 @@ static struct job *add_waiter(struct box *b, job_done *done, void *arg)
 	if (!r)
 		return NULL;
 	r->job = (struct job){ .done = done, .arg = arg };
-	list_append(&b->waiters, &r->link);
+	list_append(&b->in->waiters, &r->link);
 	return &r->job;
 }
 

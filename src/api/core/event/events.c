@@ -195,7 +195,7 @@ static void emit(struct core *c, enum event_type t, const struct box *b, struct 
 
 static bool silent(const struct core *c, const struct box *b)
 {
-	return c->stopping || b->hidden || b->pooled;
+	return c->stopping || b->in->hidden || b->in->pooled;
 }
 
 /* What every event says about its box. */

@@ -1,7 +1,7 @@
 /*
- * Reading a file for an HTTP answer: see download.h.
+ * Reading a file for an HTTP answer: see file.h.
  */
-#include "download.h"
+#include "file.h"
 
 #include "wire_gen.h"
 #include "poison.h"

@@ -1,14 +1,15 @@
 /*
- * File work: see files.h.
+ * File work: see file.h.
  */
-#include "files.h"
+#include "file.h"
 
 #include <errno.h>
 #include <limits.h>
 
-#include "auth.h"
 #include "boxes.h"
 #include "core_state.h"
+#include "spec_make.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -359,7 +360,7 @@ static int start_for(struct core *c, struct box *b, struct file_op *op, const st
 	op->call.sends = ops == &write_ops || ops == &unpack_ops;
 	op->want_end = op->got_info = false;
 	op->sum = (struct file_sum){ 0 };
-	return guest_call(&b->guest, &op->call, type, 0, patience_ms, pm, msg, e);
+	return guest_call(&b->in->guest, &op->call, type, 0, patience_ms, pm, msg, e);
 }
 
 static int start(struct core *c, struct box *b, struct file_op *op, const struct call_ops *ops, uint16_t type,

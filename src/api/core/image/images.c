@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "core_state.h"
 #include "fd.h"
 #include "log.h"
 #include "snapshots.h"
 #include "text.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -333,7 +333,7 @@ static int check_unused(const struct core *c, const struct image *i, struct view
 	if (i->n_names > 1 && !view_eq(i->digest, name))
 		return 0; /* it only loses a name */
 	LIST_EACH (it, &c->boxes) {
-		const struct box *b = CONTAINER(it, struct box, order);
+		const struct box *b = BOX_OF(it, order);
 		if (view_eq(b->spec.digest, i->digest))
 			return err_set(e, ERR_STATE, "the image is in use by sandboxes");
 	}

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "auth.h"
 #include "boxes.h"
 #include "core_state.h"
 #include "images.h"
 #include "log.h"
 #include "text.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 

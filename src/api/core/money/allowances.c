@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "clock.h"
 #include "core_state.h"
 #include "log.h"
 #include "prices.h"
+#include "who.h"
 #include "poison.h"
 
 #define DOC_BYTES (512u * 1024)
@@ -94,7 +94,7 @@ const struct allowance *allowances_said_tenant(const struct core *c, const struc
 
 const struct allowance *allowances_said(const struct box *b)
 {
-	return b->ai ? &b->ai->said : NULL;
+	return b->in->ai ? &b->in->ai->said : NULL;
 }
 
 void allowances_of_tenant(const struct core *c, const struct tenant *t, struct allowance_force *ret)
@@ -114,16 +114,16 @@ void allowances_of(const struct box *b, struct allowance_force *ret)
 {
 	struct allowance_force tenant;
 
-	allowances_of_tenant(b->core, b->tenant, &tenant);
-	const struct allowance_ceiling ceilings[] = CEILINGS(b->core, &tenant);
-	allowance_in_force("sandbox", allowances_said(b), b->core->allowances.box, ceilings, ELEMS(ceilings),
-			   ret);
+	allowances_of_tenant(b->in->core, b->tenant, &tenant);
+	const struct allowance_ceiling ceilings[] = CEILINGS(b->in->core, &tenant);
+	allowance_in_force("sandbox", allowances_said(b), b->in->core->allowances.box, ceilings,
+			   ELEMS(ceilings), ret);
 }
 
 bool allowances_allow(const struct box *b, enum allowance_list l, struct view text)
 {
 	const struct allowance *box = allowances_said(b),
-			       *tenant = allowances_said_tenant(b->core, b->tenant);
+			       *tenant = allowances_said_tenant(b->in->core, b->tenant);
 
 	return (!box || allowance_allows(box, l, text)) && (!tenant || allowance_allows(tenant, l, text));
 }
@@ -161,15 +161,15 @@ int allowances_take(struct box *b, struct err *e)
 
 	if (b->spec.ai.n && !(d = doc_new(b->spec.ai, e)))
 		return err_wrap(e, "ai");
-	doc_free(b->ai);
-	b->ai = d;
+	doc_free(b->in->ai);
+	b->in->ai = d;
 	b->spec.ai = d ? d->text : VIEW_NONE;
 	return 0;
 }
 
 void allowances_forget(struct box *b)
 {
-	doc_free(TAKE_PTR(b->ai));
+	doc_free(TAKE_PTR(b->in->ai));
 	b->spec.ai = VIEW_NONE;
 }
 
@@ -236,8 +236,8 @@ struct job *allowances_put(struct core *c, const struct actor *a, struct view re
 	}
 	if (says_nothing(d->text))
 		doc_free(TAKE_PTR(d));
-	doc_free(b->ai);
-	b->ai = d;
+	doc_free(b->in->ai);
+	b->in->ai = d;
 	b->spec.ai = d ? d->text : VIEW_NONE;
 	log_info("box %s: what it may use of models was changed by %s", b->id, a->key);
 	return store_box(b, ch, e);

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "clock.h"
 #include "core_state.h"
+#include "who.h"
 #include "poison.h"
 
 #define KEY_MAX 320

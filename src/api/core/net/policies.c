@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "clock.h"
 #include "core_state.h"
 #include "log.h"
 #include "mounts.h"
 #include "snapshots.h"
 #include "templates.h"
+#include "who.h"
 #include "poison.h"
 
 #define POLICY_BYTES (1024u * 1024)
@@ -50,7 +50,7 @@ static const struct config_sets *sets_for(const struct core *c, struct view snap
 
 const struct config_sets *policies_sets(const struct box *b)
 {
-	return sets_for(b->core, b->spec.origin.n ? b->spec.origin : b->spec.snapshot, b->spec.digest);
+	return sets_for(b->in->core, b->spec.origin.n ? b->spec.origin : b->spec.snapshot, b->spec.digest);
 }
 
 /* Files of a snapshot say nothing by themselves: what was in the box wrote them. Its image does. */
@@ -163,8 +163,8 @@ int policies_take(struct box *b, struct err *e)
 		if (!p)
 			return err_wrap(e, "egress");
 	}
-	policy_free(b->egress.own);
-	b->egress.own = p;
+	policy_free(b->in->egress.own);
+	b->in->egress.own = p;
 	if (p)
 		b->spec.egress = p->text;
 	return 0;
@@ -172,15 +172,15 @@ int policies_take(struct box *b, struct err *e)
 
 void policies_forget(struct box *b)
 {
-	list_del(&b->egress.unsent);
+	list_del(&b->in->egress.unsent);
 	policies_log_forget(b);
-	policy_free(TAKE_PTR(b->egress.own));
+	policy_free(TAKE_PTR(b->in->egress.own));
 	b->spec.egress = VIEW_NONE;
 }
 
 static const struct policy *inherited(const struct box *b, enum policy_source *ret)
 {
-	const struct policies *ps = &b->core->policies;
+	const struct policies *ps = &b->in->core->policies;
 	struct map_node *n = map_get(&ps->by_tenant, view_of(b->tenant->id));
 	const struct tenant_policy *t = n ? CONTAINER(n, struct tenant_policy, by_tenant) : NULL;
 
@@ -198,7 +198,7 @@ static const struct policy *inherited(const struct box *b, enum policy_source *r
 const struct egress_policy *policies_of(const struct box *b, enum policy_source *ret)
 {
 	enum policy_source from = POLICY_BOX;
-	const struct policy *p = b->egress.own ? b->egress.own : inherited(b, &from);
+	const struct policy *p = b->in->egress.own ? b->in->egress.own : inherited(b, &from);
 
 	if (ret)
 		*ret = from;
@@ -255,9 +255,9 @@ static void settle(struct change *ch, const struct err *refused)
 		change_end(ch, NULL, &e);
 		return;
 	}
-	policy_free(b->egress.own);
-	b->egress.own = TAKE_PTR(ch->policy);
-	b->spec.egress = b->egress.own ? b->egress.own->text : VIEW_NONE;
+	policy_free(b->in->egress.own);
+	b->in->egress.own = TAKE_PTR(ch->policy);
+	b->spec.egress = b->in->egress.own ? b->in->egress.own->text : VIEW_NONE;
 	ch->box = b; /* its row goes after this write */
 	if (boxes_store_change(b, on_stored, ch, &e) < 0)
 		change_end(ch, NULL, &e);
@@ -304,11 +304,11 @@ static struct job *change(struct box *b, struct policy *p, bool recheck, job_don
 		err_sys(e, ERR_INTERNAL, ENOMEM, "policy");
 		return NULL;
 	}
-	*ch = (struct change){ .job = { .done = done, .arg = arg }, .core = b->core, .policy = p };
+	*ch = (struct change){ .job = { .done = done, .arg = arg }, .core = b->in->core, .policy = p };
 	memcpy(ch->id, b->id, sizeof(ch->id));
 	const struct policy *in_force = p ? p : inherited(b, &from);
 	if (!runs(b) || policies_push(b, in_force ? &in_force->egress : &nothing, recheck, on_sent, ch) <= 0)
-		loop_defer(b->core->loop, &ch->task, run_settle);
+		loop_defer(b->in->core->loop, &ch->task, run_settle);
 	return &ch->job;
 }
 

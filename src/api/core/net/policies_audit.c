@@ -5,8 +5,8 @@
  * A box that knocks on every door shall not fill the machine's log, nor shall a thousand of
  * them: past a number of lines in a second the others are counted, and the count is written.
  */
-#include "core_state.h"
 #include "clock.h"
+#include "core_state.h"
 #include "log.h"
 #include "policies.h"
 #include "text.h"
@@ -39,7 +39,7 @@ static void write_line(const struct box *b, const struct policy_verdict *v)
 	put_quoted(&line, "method", v->method);
 	put_quoted(&line, "path", v->path);
 	put_quoted(&line, "via", v->via);
-	if (policies_advice(b->core, v, &advice))
+	if (policies_advice(b->in->core, v, &advice))
 		put_quoted(&line, "allow", buf_view(&advice));
 	log_info("%.*s", VIEW_ARG(buf_view(&line)));
 	buf_done(&line);
@@ -57,7 +57,7 @@ static bool may_write(struct policy_audit *a, uint64_t now, uint64_t most)
 
 static void tell(struct box *b)
 {
-	struct policy_audit *a = &b->egress.log.audit;
+	struct policy_audit *a = &b->in->egress.log.audit;
 
 	if (a->left_out)
 		log_info("egress left_out=%llu box=%s tenant=%s", (unsigned long long)a->left_out, b->id,
@@ -70,13 +70,13 @@ static void on_tell(struct loop_timer *t)
 	struct core *c = CONTAINER(t, struct core, policies.logs.tell);
 
 	LIST_EACH (it, &c->boxes)
-		tell(CONTAINER(it, struct box, order));
+		tell(BOX_OF(it, order));
 }
 
 void policies_audit(struct box *b, const struct policy_verdict *v)
 {
-	struct policy_audit *own = &b->egress.log.audit, *all = &b->core->policies.logs.audit;
-	struct loop_timer *timer = &b->core->policies.logs.tell;
+	struct policy_audit *own = &b->in->egress.log.audit, *all = &b->in->core->policies.logs.audit;
+	struct loop_timer *timer = &b->in->core->policies.logs.tell;
 	uint64_t now = clock_mono_ms();
 
 	if (may_write(own, now, LINES_BOX) && may_write(all, now, LINES_ALL)) {
@@ -87,7 +87,7 @@ void policies_audit(struct box *b, const struct policy_verdict *v)
 	}
 	own->left_out++;
 	if (!loop_timer_active(timer))
-		loop_timer_start(b->core->loop, timer, SECOND_MS, on_tell);
+		loop_timer_start(b->in->core->loop, timer, SECOND_MS, on_tell);
 }
 
 void policies_audit_forget(struct box *b)

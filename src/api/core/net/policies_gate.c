@@ -118,7 +118,7 @@ static bool put_flat(struct arena *a, const struct egress_rule *r, const struct 
 static int put_rules(const struct box *b, struct arena *a, const struct egress_policy *p,
 		     struct wire_gate_policy *w)
 {
-	const struct policies *ps = &b->core->policies;
+	const struct policies *ps = &b->in->core->policies;
 	const struct egress_policy *refuse = &ps->refuse;
 	const struct json *sets = policies_sets(b)->sets;
 	size_t room = refuse->n_rules + EGRESS_FLAT_MAX + 1;
@@ -204,7 +204,7 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 		.recheck = recheck,
 		.refuse_ech = policy->refuse_ech,
 		.tenant = view_of(b->tenant->id),
-		.used_bytes = b->egress.used,
+		.used_bytes = b->in->egress.used,
 	};
 	int r = put_rules(b, &a, policy, &w);
 
@@ -223,7 +223,7 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 int policies_push(struct box *b, const struct egress_policy *policy, bool recheck, policies_sent *done,
 		  void *arg)
 {
-	struct core *c = b->core;
+	struct core *c = b->in->core;
 	struct push *p = c->policies.gate.open ? calloc(1, sizeof(*p)) : NULL;
 
 	if (!p)
@@ -282,7 +282,7 @@ static const struct call_ops settle_ops = { .on_reply = on_settled, .on_fail = o
 
 struct job *policies_settle(struct box *b, job_done *done, void *arg)
 {
-	struct core *c = b->core;
+	struct core *c = b->in->core;
 	struct settle *s = c->policies.gate.open ? calloc(1, sizeof(*s)) : NULL;
 	const struct wire_gate_stats m = { .box = view_of(b->id) };
 
@@ -335,7 +335,8 @@ static void say_synced(struct core *c)
 
 static bool runs(const struct box *b)
 {
-	return !b->hidden && !b->pooled && (b->state.status == BOX_RUNNING || b->state.status == BOX_PAUSED);
+	return !b->in->hidden && !b->in->pooled &&
+	       (b->state.status == BOX_RUNNING || b->state.status == BOX_PAUSED);
 }
 
 static void send_more(struct core *c)
@@ -343,10 +344,10 @@ static void send_more(struct core *c)
 	struct policies *ps = &c->policies;
 
 	while (ps->gate.open && ps->sending < SENDING_MAX && !list_empty(&ps->unsent)) {
-		struct box *b = CONTAINER(ps->unsent.next, struct box, egress.unsent);
+		struct box *b = BOX_OF(ps->unsent.next, egress.unsent);
 		struct push *p = runs(b) ? calloc(1, sizeof(*p)) : NULL;
 
-		list_del(&b->egress.unsent);
+		list_del(&b->in->egress.unsent);
 		if (!p)
 			continue;
 		*p = (struct push){ .core = c, .counted = true };
@@ -365,12 +366,12 @@ static void send_more(struct core *c)
 void policies_push_all(struct core *c, bool (*pick)(const struct box *b, const void *arg), const void *arg)
 {
 	LIST_EACH (it, &c->boxes) {
-		struct box *b = CONTAINER(it, struct box, order);
+		struct box *b = BOX_OF(it, order);
 
 		if (!runs(b) || !pick(b, arg))
 			continue;
-		list_del(&b->egress.unsent);
-		list_append(&c->policies.unsent, &b->egress.unsent);
+		list_del(&b->in->egress.unsent);
+		list_append(&c->policies.unsent, &b->in->egress.unsent);
 	}
 	send_more(c);
 }
@@ -407,7 +408,7 @@ static void take_used(struct core *c, const struct frame *f)
 		for (size_t i = 0; i < m.boxes.n; i++) {
 			struct box *b = boxes_by_id(c, m.boxes.items[i].box);
 			if (b)
-				b->egress.used = MAX(b->egress.used, m.boxes.items[i].bytes);
+				b->in->egress.used = MAX(b->in->egress.used, m.boxes.items[i].bytes);
 		}
 	arena_done(&a);
 }

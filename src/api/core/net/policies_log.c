@@ -162,25 +162,25 @@ static void take_out(struct policy_verdict *v)
 {
 	list_del(&v->of_box);
 	list_del(&v->of_all);
-	v->box->egress.log.n--;
-	v->box->core->policies.logs.n--;
+	v->box->in->egress.log.n--;
+	v->box->in->core->policies.logs.n--;
 }
 
 static void put_last(struct policy_verdict *v)
 {
-	struct policy_log *l = &v->box->egress.log;
+	struct policy_log *l = &v->box->in->egress.log;
 
 	if (!l->verdicts.next)
 		list_init(&l->verdicts);
 	list_append(&l->verdicts, &v->of_box);
-	list_append(&v->box->core->policies.logs.verdicts, &v->of_all);
+	list_append(&v->box->in->core->policies.logs.verdicts, &v->of_all);
 	l->n++;
-	v->box->core->policies.logs.n++;
+	v->box->in->core->policies.logs.n++;
 }
 
 static void drop(struct policy_verdict *v)
 {
-	row_goes(v->box->core, v->stored ? v->id : v->was);
+	row_goes(v->box->in->core, v->stored ? v->id : v->was);
 	take_out(v);
 	free(v);
 }
@@ -219,7 +219,7 @@ static void save_later(struct core *c)
 
 static void add(struct core *c, struct policy_verdict *like)
 {
-	struct policy_log *l = &like->box->egress.log;
+	struct policy_log *l = &like->box->in->egress.log;
 	struct policy_verdict *v = said_before(l, like);
 
 	if (v) {
@@ -268,7 +268,7 @@ void policies_log_add(struct core *c, const void *verdicts)
 			c->stats.egress_allowed++;
 		else
 			c->stats.egress_denied++;
-		if (!b || b->hidden || b->pooled)
+		if (!b || b->in->hidden || b->in->pooled)
 			continue;
 		policies_audit(b, &v);
 		add(c, &v);
@@ -277,7 +277,7 @@ void policies_log_add(struct core *c, const void *verdicts)
 
 const struct policy_verdict *policies_next(const struct box *b, uint64_t after)
 {
-	const struct policy_log *l = &b->egress.log;
+	const struct policy_log *l = &b->in->egress.log;
 	const struct policy_verdict *found = NULL;
 
 	if (!l->n)
@@ -383,7 +383,7 @@ void policies_log_load(struct core *c, const struct store_verdict *row)
 		row_goes(c, row->id);
 		return;
 	}
-	make_room(c, &like.box->egress.log);
+	make_room(c, &like.box->in->egress.log);
 	put_last(v);
 	ls->saved = ls->next_id = MAX(ls->next_id, row->id);
 }
@@ -403,7 +403,7 @@ void policies_log_init(struct core *c)
 /* Its rows go with the box's, or stay with it for the next start. */
 void policies_log_forget(struct box *b)
 {
-	struct policy_log *l = &b->egress.log;
+	struct policy_log *l = &b->in->egress.log;
 
 	while (l->n) {
 		struct policy_verdict *v = CONTAINER(l->verdicts.next, struct policy_verdict, of_box);

@@ -4,13 +4,13 @@
  * token of one box is worth nothing in another, and is made of the installation's secret:
  * nothing is stored.
  */
-#include "auth.h"
 #include "clock.h"
 #include "core_state.h"
 #include "policies.h"
 #include "sha256.h"
 #include "sign.h"
 #include "text.h"
+#include "who.h"
 #include "poison.h"
 
 #define TOKEN_MAX 8000
@@ -21,7 +21,7 @@ void policies_token_key(const struct box *b, char ret[POLICIES_KEY_SIZE])
 {
 	const struct view parts[] = { VIEW("egress token"), view_of(b->id) };
 
-	sign_parts(b->core, parts, ELEMS(parts), ret);
+	sign_parts(b->in->core, parts, ELEMS(parts), ret);
 }
 
 /* As JWTs have it: other signs for the last two of the alphabet, and no padding. */

@@ -26,10 +26,10 @@ static int on_told(struct call *call, const struct frame *f, int fd)
 
 static void on_tell_fail(struct call *call, const struct err *e)
 {
-	struct box *b = CONTAINER(call, struct box, browsers.call);
+	struct box *b = BOX_OF(call, browsers.call);
 
-	b->browsers.told = false;
-	if (e->code != ERR_STATE && !b->core->stopping) /* it is being removed */
+	b->in->browsers.told = false;
+	if (e->code != ERR_STATE && !b->in->core->stopping) /* it is being removed */
 		log_warn("box %s: its browsers do not trust the installation's authority: %s", b->id, e->msg);
 }
 
@@ -37,25 +37,25 @@ static const struct call_ops tell_ops = { .on_reply = on_told, .on_fail = on_tel
 
 static void tell(struct box *b)
 {
-	struct wire_trust msg = { .authority = trust_pem(b->core),
+	struct wire_trust msg = { .authority = trust_pem(b->in->core),
 				  .user = b->spec.user,
-				  .nssdb = buf_view(&b->core->trust.nssdb) };
+				  .nssdb = buf_view(&b->in->core->trust.nssdb) };
 	struct err e = { 0 };
 
-	b->browsers.waits = !msg.authority.n;
-	if (b->browsers.waits || b->browsers.told)
+	b->in->browsers.waits = !msg.authority.n;
+	if (b->in->browsers.waits || b->in->browsers.told)
 		return;
-	b->browsers.told = true;
-	b->browsers.call = (struct call){ .ops = &tell_ops, .background = true };
-	if (guest_call(&b->guest, &b->browsers.call, WIRE_TYPE_TRUST, PATIENCE_MS, PATIENCE_MS,
+	b->in->browsers.told = true;
+	b->in->browsers.call = (struct call){ .ops = &tell_ops, .background = true };
+	if (guest_call(&b->in->guest, &b->in->browsers.call, WIRE_TYPE_TRUST, PATIENCE_MS, PATIENCE_MS,
 		       &wire_trust_msg, &msg, &e) < 0)
-		on_tell_fail(&b->browsers.call, &e);
+		on_tell_fail(&b->in->browsers.call, &e);
 }
 
 void trust_box(struct box *b, const struct egress_policy *p)
 {
 	/* One that is being made is told when it has greeted. */
-	bool early = b->creation && b->guest.state != GUEST_READY;
+	bool early = b->in->creation && b->in->guest.state != GUEST_READY;
 
 	if (egress_asks_names(p) && !early)
 		tell(b);
@@ -63,8 +63,8 @@ void trust_box(struct box *b, const struct egress_policy *p)
 
 void trust_reset(struct box *b)
 {
-	guest_cancel(&b->browsers.call);
-	b->browsers = (struct box_trust){ 0 };
+	guest_cancel(&b->in->browsers.call);
+	b->in->browsers = (struct box_trust){ 0 };
 }
 
 /* ---- the certificate ---- */
@@ -87,8 +87,8 @@ static void on_pem(void *arg, const void *result, const struct err *e)
 	c->trust.pem = pem;
 	c->trust.nssdb = nssdb;
 	LIST_EACH (it, &c->boxes) {
-		struct box *b = CONTAINER(it, struct box, order);
-		if (b->browsers.waits && b->guest.state != GUEST_DEAD)
+		struct box *b = BOX_OF(it, order);
+		if (b->in->browsers.waits && b->in->guest.state != GUEST_DEAD)
 			tell(b);
 	}
 }

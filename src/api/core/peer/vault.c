@@ -165,10 +165,10 @@ static void tell(struct box *b, const struct egress_policy *p)
 	struct arena a = ARENA_INIT(SYNC_MAX);
 	struct wire_vault_box box;
 
-	if (!b->hidden && describe(&a, b, p, &box) == 0) {
-		b->in_vault = true;
-		b->granted = box.grants.n > 0;
-		notify(b->core, WIRE_TYPE_VAULT_BOX, &wire_vault_box_put_msg,
+	if (!b->in->hidden && describe(&a, b, p, &box) == 0) {
+		b->in->in_vault = true;
+		b->in->granted = box.grants.n > 0;
+		notify(b->in->core, WIRE_TYPE_VAULT_BOX, &wire_vault_box_put_msg,
 		       &(struct wire_vault_box_put){ .box = &box });
 	}
 	arena_done(&a);
@@ -181,16 +181,16 @@ void vault_box_changed(struct box *b)
 
 void vault_box_policy(struct box *b, const struct egress_policy *p)
 {
-	if (b->granted || egress_injects(p))
+	if (b->in->granted || egress_injects(p))
 		tell(b, p);
 }
 
 void vault_box_removed(struct box *b)
 {
-	if (b->in_vault)
-		notify(b->core, WIRE_TYPE_VAULT_BOX_REMOVE, &wire_vault_box_remove_msg,
+	if (b->in->in_vault)
+		notify(b->in->core, WIRE_TYPE_VAULT_BOX_REMOVE, &wire_vault_box_remove_msg,
 		       &(struct wire_vault_box_remove){ .id = view_of(b->id) });
-	b->in_vault = false;
+	b->in->in_vault = false;
 }
 
 static int on_synced(struct call *call, const struct frame *f, int fd)
@@ -221,12 +221,12 @@ static int sync_boxes(struct core *c)
 		r = -ENOMEM;
 	if (r == 0)
 		LIST_EACH (it, &c->boxes) {
-			struct box *b = CONTAINER(it, struct box, order);
-			if (b->hidden || r < 0)
+			struct box *b = BOX_OF(it, order);
+			if (b->in->hidden || r < 0)
 				continue;
-			b->in_vault = true;
+			b->in->in_vault = true;
 			r = describe(&a, b, policies_of(b, NULL), &msg.boxes.items[msg.boxes.n++]);
-			b->granted = msg.boxes.items[msg.boxes.n - 1].grants.n > 0;
+			b->in->granted = msg.boxes.items[msg.boxes.n - 1].grants.n > 0;
 		}
 	c->vault.syncing.ops = &sync_ops;
 	if (r == 0)

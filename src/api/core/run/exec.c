@@ -1,5 +1,5 @@
 /*
- * Commands in boxes: see exec.h.
+ * Commands in boxes: see run.h.
  */
 #include "exec.h"
 
@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "auth.h"
 #include "boxes.h"
 #include "core_state.h"
 #include "num.h"
 #include "procs.h"
 #include "shells.h"
 #include "spec.h"
+#include "spec_make.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -82,7 +83,7 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 	set_var(vars, &n, VIEW("USER"), user);
 	set_var(vars, &n, VIEW("LOGNAME"), user);
 	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
-	if (b->core->config->gate.proxy_variables)
+	if (b->in->core->config->gate.proxy_variables)
 		set_proxy(vars, &n);
 	if (w->pty)
 		set_var(vars, &n, VIEW("TERM"), VIEW("xterm-256color"));
@@ -151,7 +152,7 @@ int exec_check(const struct config *cfg, const struct exec_wish *w, struct err *
 static int fill(struct arena *a, const struct box *b, const struct exec_wish *w, bool live,
 		struct wire_start *ret)
 {
-	const struct core *c = b->core;
+	const struct core *c = b->in->core;
 	const struct box_spec *s = &b->spec;
 	const struct view bash[] = { VIEW("/bin/bash"), VIEW("-c"), w->command };
 
@@ -389,7 +390,7 @@ static uint64_t time_limit(const struct core *c, const struct exec_wish *w)
 
 int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, struct err *e)
 {
-	struct core *c = b->core;
+	struct core *c = b->in->core;
 	struct arena a = ARENA_INIT(256 * 1024);
 	struct wire_start start;
 	a.secret = w->secrets.n > 0;
@@ -407,9 +408,9 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	} else {
 		x->call.sends = w->streams || w->input.n > 0;
 		if (w->secrets.n)
-			guest_is_secret(&b->guest);
-		r = guest_call(&b->guest, &x->call, WIRE_TYPE_START, (uint32_t)MIN(timeout, UINT32_MAX), 0,
-			       &wire_start_msg, &start, e);
+			guest_is_secret(&b->in->guest);
+		r = guest_call(&b->in->guest, &x->call, WIRE_TYPE_START, (uint32_t)MIN(timeout, UINT32_MAX),
+			       0, &wire_start_msg, &start, e);
 	}
 	arena_done(&a);
 	if (r < 0)
@@ -445,7 +446,7 @@ int exec_attach(struct core *c, const struct actor *a, struct view ref, const st
 	if (!b || procs_select(p->process, &who, e) < 0)
 		return -1;
 	prepare(x, c, &attach_ops);
-	return guest_call(&b->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
+	return guest_call(&b->in->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
 }
 
 void exec_consumed(struct exec *x, size_t n)

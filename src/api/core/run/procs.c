@@ -1,14 +1,14 @@
 /*
- * Kept processes: see procs.h.
+ * Kept processes: see run.h.
  */
 #include "procs.h"
 
 #include <errno.h>
 
-#include "auth.h"
 #include "boxes.h"
 #include "core_state.h"
 #include "num.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -106,7 +106,7 @@ int procs_call(struct box *b, struct proc_op *op, uint16_t type, const struct pb
 	       struct err *e)
 {
 	op->call.ops = &plain_ops;
-	return guest_call(&b->guest, &op->call, type, 0, PATIENCE_MS, pm, msg, e);
+	return guest_call(&b->in->guest, &op->call, type, 0, PATIENCE_MS, pm, msg, e);
 }
 
 static int ask(struct core *c, const struct actor *a, struct view box, struct view process,
@@ -119,7 +119,7 @@ static int ask(struct core *c, const struct actor *a, struct view box, struct vi
 		return -1;
 	op->call.ops = &list_ops;
 	op->process = process;
-	return guest_call(&b->guest, &op->call, WIRE_TYPE_PROCESSES, 0, PATIENCE_MS, &wire_processes_msg,
+	return guest_call(&b->in->guest, &op->call, WIRE_TYPE_PROCESSES, 0, PATIENCE_MS, &wire_processes_msg,
 			  &msg, e);
 }
 
@@ -146,7 +146,7 @@ int procs_input(struct core *c, const struct actor *a, struct view box, struct v
 		return -1;
 	op->call.ops = &plain_ops;
 	/* No patience: the program reads when it likes. */
-	return guest_call(&b->guest, &op->call, WIRE_TYPE_INPUT, 0, 0, &wire_input_msg, &msg, e);
+	return guest_call(&b->in->guest, &op->call, WIRE_TYPE_INPUT, 0, 0, &wire_input_msg, &msg, e);
 }
 
 int procs_signal(struct core *c, const struct actor *a, struct view box, struct view process, uint32_t signo,
@@ -196,7 +196,7 @@ void procs_tell(struct box *b, struct call *c, const struct wire_signal *msg, ui
 	struct err e = { 0 };
 
 	c->ops = &told_ops;
-	(void)!guest_call(&b->guest, c, WIRE_TYPE_SIGNAL, 0, timeout_ms, &wire_signal_msg, msg, &e);
+	(void)!guest_call(&b->in->guest, c, WIRE_TYPE_SIGNAL, 0, timeout_ms, &wire_signal_msg, msg, &e);
 }
 
 void procs_cancel(struct proc_op *op)

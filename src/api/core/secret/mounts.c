@@ -36,8 +36,8 @@ static void finish(struct mounts *m, const struct err *e)
 		copy = *e;
 		err_wrap(&copy, "secrets");
 	} else if (buf_len(&m->authority))
-		b->trusts = true;
-	b->mounts = NULL;
+		b->in->trusts = true;
+	b->in->mounts = NULL;
 	buf_done(&m->authority);
 	free(m);
 	if (was.trusted)
@@ -67,7 +67,7 @@ static const struct call_ops set_ops = { .on_reply = on_set, .on_fail = on_set_f
 static int hand_over(struct mounts *m, const struct wire_secret_read_reply *values, struct err *e)
 {
 	const struct spec_secrets *list = &m->box->spec.secrets;
-	struct guest *g = &m->box->guest;
+	struct guest *g = &m->box->in->guest;
 	struct wire_secret_file files[SPEC_SECRETS_MAX];
 	struct wire_env_var env[SPEC_SECRETS_MAX];
 	struct wire_secrets_set msg = { .user = m->box->spec.user,
@@ -142,7 +142,7 @@ static struct mounts *begin(struct box *b)
 
 	if (m) {
 		*m = (struct mounts){ .box = b, .authority = BUF_INIT(AUTHORITY_MAX) };
-		b->mounts = m;
+		b->in->mounts = m;
 	}
 	return m;
 }
@@ -155,12 +155,12 @@ static void go(struct mounts *m, bool trust)
 		read_secrets(m);
 		return;
 	}
-	struct view known = trust_pem(m->box->core);
+	struct view known = trust_pem(m->box->in->core);
 	if (known.n && buf_add(&m->authority, known) == 0) {
 		read_secrets(m);
 		return;
 	}
-	m->reading = secrets_authority(m->box->core, NULL, on_authority, m, &e);
+	m->reading = secrets_authority(m->box->in->core, NULL, on_authority, m, &e);
 	if (!m->reading)
 		finish(m, &e);
 }
@@ -168,11 +168,11 @@ static void go(struct mounts *m, bool trust)
 void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e))
 {
 	struct err e = { 0 };
-	bool trust = !b->hidden && egress_opens(policies_of(b, NULL));
+	bool trust = !b->in->hidden && egress_opens(policies_of(b, NULL));
 
-	b->trusts = false;
+	b->in->trusts = false;
 	trust_reset(b);
-	if (!b->hidden)
+	if (!b->in->hidden)
 		trust_box(b, policies_of(b, NULL));
 	if (!b->spec.secrets.n && !trust) {
 		done(b, NULL);
@@ -191,7 +191,7 @@ void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e
 bool mounts_trust(struct box *b, void (*done)(void *arg, const struct err *e), void *arg)
 {
 	bool runs = b->state.status == BOX_RUNNING || b->state.status == BOX_CREATING;
-	struct mounts *m = b->trusts || b->mounts || !runs ? NULL : begin(b);
+	struct mounts *m = b->in->trusts || b->in->mounts || !runs ? NULL : begin(b);
 
 	if (!m)
 		return false;
@@ -203,7 +203,7 @@ bool mounts_trust(struct box *b, void (*done)(void *arg, const struct err *e), v
 
 void mounts_stop(struct box *b)
 {
-	struct mounts *m = b->mounts;
+	struct mounts *m = b->in->mounts;
 
 	if (!m)
 		return;
@@ -215,6 +215,6 @@ void mounts_stop(struct box *b)
 		err_set(&e, ERR_STATE, "the sandbox is being removed");
 		m->trusted(m->arg, &e);
 	}
-	b->mounts = NULL;
+	b->in->mounts = NULL;
 	free(m);
 }

@@ -202,7 +202,7 @@ struct job *secrets_read_for(struct box *b, const struct spec_secrets *list, job
 {
 	const struct owner o = { view_of(b->tenant->id), view_of(b->id) };
 
-	return read_values(b->core, &o, list, done, arg, e);
+	return read_values(b->in->core, &o, list, done, arg, e);
 }
 
 struct job *secrets_lend(struct box *b, struct view name, struct view host, job_done *done, void *arg,
@@ -213,7 +213,7 @@ struct job *secrets_lend(struct box *b, struct view name, struct view host, job_
 	};
 
 	return ask(
-		b->core,
+		b->in->core,
 		&(struct question){ WIRE_TYPE_VAULT_LEND, &wire_vault_lend_msg, &wire_vault_lent_msg, &msg },
 		done, arg, e);
 }

@@ -1,7 +1,8 @@
 /*
- * Authentication and permission: see auth.h.
+ * Authentication and permission: see who.h.
  */
-#include "auth.h"
+#include "keys.h"
+#include "who.h"
 
 #include "boxes.h"
 #include "sha256.h"

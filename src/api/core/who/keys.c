@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "auth.h"
 #include "clock.h"
 #include "core_state.h"
 #include "log.h"
@@ -14,6 +13,7 @@
 #include "sha256.h"
 #include "spec.h"
 #include "text.h"
+#include "who.h"
 #include "poison.h"
 
 #define SECRET_BYTES 20

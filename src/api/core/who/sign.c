@@ -5,14 +5,15 @@
 
 #include <stdio.h>
 
-#include "auth.h"
 #include "boxes.h"
 #include "clock.h"
 #include "core_state.h"
 #include "num.h"
 #include "rnd.h"
 #include "sha256.h"
+#include "spec_make.h"
 #include "text.h"
+#include "who.h"
 #include "poison.h"
 
 #define SETTING    "url_secret"

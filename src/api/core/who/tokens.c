@@ -1,7 +1,7 @@
 /*
- * Tokens of boxes: see tokens.h.
+ * Tokens of boxes: see who.h.
  */
-#include "tokens.h"
+#include "who.h"
 
 #include <stdio.h>
 
@@ -43,6 +43,14 @@ bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind,
 		return false;
 	tokens_of(c, b, kind, want);
 	return view_eq_secret(given, view_of(want));
+}
+
+const struct box *tokens_opens(struct core *c, enum token_kind kind, struct view token)
+{
+	struct view id = tokens_box(token);
+	const struct box *b = id.p ? boxes_by_id(c, id) : NULL;
+
+	return b && !b->in->hidden && !b->in->pooled && tokens_fit(c, b, kind, token) ? b : NULL;
 }
 
 /* ---- workspaces ---- */
