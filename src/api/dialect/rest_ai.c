@@ -4,14 +4,12 @@
  */
 #include <stdio.h>
 
-#include "ailog.h"
-#include "allowances.h"
-#include "boxes.h"
+#include "box.h"
+#include "money.h"
 #include "netns.h"
 #include "num.h"
 #include "rest_impl.h"
-#include "tokens.h"
-#include "usage.h"
+#include "who.h"
 #include "poison.h"
 
 #define PAGE_DEFAULT 50

@@ -2,10 +2,10 @@
  * /v1/sandboxes/{id}/egress, /v1/tenants/{id}/egress, /v1/egress/sets: what boxes may
  * reach, and what the gate said about what they tried.
  */
-#include "boxes.h"
+#include "box.h"
+#include "net.h"
 #include "netns.h"
 #include "num.h"
-#include "policies.h"
 #include "rest_impl.h"
 #include "poison.h"
 
