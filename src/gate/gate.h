@@ -18,7 +18,7 @@
 
 #include "addr.h"
 #include "buf.h"
-#include "link.h"
+#include "mux.h"
 #include "map.h"
 #include "names.h"
 #include "policy.h"
@@ -75,9 +75,7 @@ struct box {
 struct gate {
 	struct loop *loop;
 	struct link keeper, api;
-	struct link vault; /* intercept_vault.c */
-	struct list vault_waits;
-	uint32_t vault_stream;
+	struct mux vault; /* intercept_vault.c */
 	struct intercept_gate *intercept;
 	struct map boxes, tenants;
 	unsigned n_flows;
