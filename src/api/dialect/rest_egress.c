@@ -240,7 +240,7 @@ static void make_token(struct req *r)
 		rest_fail(r, &e);
 		return;
 	}
-	buf_printf(&url, "http://sandbox:jwt_%.*s@127.0.0.1:%d", VIEW_ARG(t.text), NETNS_PROXY_PORT);
+	buf_printf(&url, "http://sandbox:jwt_%.*s@" NETNS_PROXY_HOST, VIEW_ARG(t.text));
 	struct json_out *o = rest_json(r);
 	json_out_object(o);
 	json_out_kstr(o, "token", t.text);

@@ -128,7 +128,7 @@ static int no_leaf(const struct flow *f)
 
 bool intercept_able(const struct flow *f)
 {
-	return link_open(&f->box->gate->vault) || intercept_tls_known(f->box->gate, f->name);
+	return f->box->gate->vault.open || intercept_tls_known(f->box->gate, f->name);
 }
 
 void intercept_leaf(struct flow *f, struct view leaf, struct view authority, const struct err *e)
@@ -150,6 +150,7 @@ void intercept_start(struct flow *f)
 		return;
 	}
 	ic->flow = f;
+	list_init(&ic->waits);
 	ic->in = (struct buf){ .max = 2 * INTERCEPT_PLAIN, .secret = true };
 	ic->answer = (struct buf){ .max = 4 * INTERCEPT_PLAIN, .secret = true };
 	ic->head_text = (struct buf){ .max = 2 * INTERCEPT_PLAIN, .secret = true };

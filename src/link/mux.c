@@ -351,6 +351,11 @@ int mux_start(struct mux *m, struct loop *l, int fd, bool pass_fds, const struct
 	return r;
 }
 
+void mux_keep_secret(struct mux *m)
+{
+	m->link.in.secret = m->link.out.secret = true;
+}
+
 void mux_stop(struct mux *m, const struct err *why)
 {
 	if (!m->open)

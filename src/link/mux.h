@@ -74,6 +74,8 @@ int mux_start(struct mux *m, struct loop *l, int fd, bool pass_fds, const struct
 /* Closes the link and fails every open call. Accepts a zeroed one. The memory
  * must stay until the end of the loop's batch. */
 void mux_stop(struct mux *m, const struct err *why);
+/* Bodies may hold secrets: what they pass through is wiped. */
+void mux_keep_secret(struct mux *m);
 /* The peer broke the protocol: as if the link had closed. */
 void mux_violation(struct mux *m, const char *what);
 

@@ -115,7 +115,6 @@ int intercept_setup(struct gate *g, const char *ca, struct err *e)
 {
 	struct intercept_gate *i = calloc(1, sizeof(*i));
 
-	list_init(&g->vault_waits);
 	if (!i)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "interception");
 	g->intercept = i;

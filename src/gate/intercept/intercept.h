@@ -69,6 +69,7 @@ struct intercept {
 	bool in_answer, until_end, answer_chunked;
 	struct http1_body answer_body;
 	struct mask mask;
+	struct list waits;   /* for the vault's answers */
 	unsigned asked;      /* answers of the vault that are awaited */
 	const char *trouble; /* with the server's TLS */
 	bool closing;        /* the client's end was said: nothing more is read */
@@ -140,7 +141,6 @@ void intercept_h2_revealed(struct intercept *ic, uint32_t stream, const char *na
 			   const struct err *e);
 
 /* ---- intercept_vault.c ---- */
-extern const struct link_ops intercept_vault_ops;
 void intercept_vault_open(struct gate *g, int fd);
 int intercept_vault_leaf(struct flow *f, struct view public_key) _must_check_;
 /* `stream`: of HTTP/2, 0: HTTP/1.1. */
