@@ -1,6 +1,6 @@
 /*
  * Native walls: a plan carried out with namespaces, mounts, control groups,
- * capabilities, seccomp and Landlock ("design B" of WALLS.md).
+ * capabilities, seccomp and Landlock.
  *
  * All namespaces but the user namespace belong to the host's user namespace. The
  * child builds its world as host root and only then enters a user namespace of

@@ -87,24 +87,28 @@ static int empty_root(const char *at)
 
 static int make_empty_ns(const char *at)
 {
-	int p[2], q[2];
-	if (pipe2(p, O_CLOEXEC) < 0 || pipe2(q, O_CLOEXEC) < 0)
+	int said[2], go[2];
+	if (pipe2(said, O_CLOEXEC) < 0)
 		return -errno;
+	_cleanup_(closep) int rd = said[0];
+	_cleanup_(closep) int say = said[1];
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -errno;
+	_cleanup_(closep) int wait = go[0];
+	_cleanup_(closep) int wr = go[1];
 	pid_t pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
 		int r = empty_root(at);
 		char c;
-		close(q[1]);
-		(void)!write(p[1], &r, sizeof(r));
-		(void)!read(q[0], &c, 1);
+		close(wr);
+		(void)!write(say, &r, sizeof(r));
+		(void)!read(wait, &c, 1); /* until the parent has opened our namespace */
 		_exit(0);
 	}
-	_cleanup_(closep) int rd = p[0];
-	_cleanup_(closep) int wr = q[1];
-	close(p[1]);
-	close(q[0]);
+	closep(&say);
+	closep(&wait);
 	int error = EIO;
 	int r = fd_read_all(rd, &error, sizeof(error));
 	char path[48];
