@@ -117,7 +117,8 @@ static int make_overlay_attached(const struct mnt_overlay *o)
 }
 
 /* How kernels say that a layer cannot be given by a detached fd: EOPNOTSUPP where overlay knows no fds (6.1),
- * EBADF where it refuses O_PATH ones (6.12), EINVAL where it knows neither "lowerdir+" nor detached mounts. */
+ * EBADF where it refuses O_PATH ones (6.12), EINVAL where it knows neither "lowerdir+" nor detached mounts.
+ */
 static bool wants_attached(int r)
 {
 	return r == -EINVAL || r == -EOPNOTSUPP || r == -EBADF;

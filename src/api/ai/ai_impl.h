@@ -5,11 +5,11 @@
 
 #include "ai.h"
 #include "ai_head.h"
-#include "boxes.h"
-#include "carrier.h"
+#include "box.h"
 #include "http1.h"
+#include "money.h"
+#include "peer.h"
 #include "prices.h"
-#include "usage.h"
 
 #define AI_HEADERS 128
 

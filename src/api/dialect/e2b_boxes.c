@@ -6,8 +6,8 @@
 #include "clock.h"
 #include "e2b_network.h"
 #include "e2b_volumes.h"
+#include "net.h"
 #include "num.h"
-#include "policies.h"
 #include "text.h"
 #include "poison.h"
 

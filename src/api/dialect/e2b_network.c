@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "policies.h"
+#include "net.h"
 #include "poison.h"
 
 #define EVERYTHING   "0.0.0.0/0"

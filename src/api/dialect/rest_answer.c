@@ -7,7 +7,7 @@
 
 #include "clock.h"
 #include "e2b_impl.h"
-#include "quotas.h"
+#include "money.h"
 #include "poison.h"
 
 static void put_error(struct buf *b, const struct err *e, const char *request_id)

@@ -1,8 +1,9 @@
 /*
  * /v1/sandboxes: the boxes themselves.
  */
-#include "allowances.h"
-#include "boxes.h"
+#include "box.h"
+#include "money.h"
+#include "net.h"
 #include "num.h"
 #include "rest_boxes.h"
 #include "rest_impl.h"

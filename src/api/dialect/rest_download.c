@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "download.h"
+#include "file.h"
 #include "num.h"
 #include "rest_files.h"
 #include "text.h"

@@ -2,10 +2,10 @@
  * /v1/sandboxes/{id}/egress, /v1/tenants/{id}/egress, /v1/egress/sets: what boxes may
  * reach, and what the gate said about what they tried.
  */
-#include "boxes.h"
+#include "box.h"
+#include "net.h"
 #include "netns.h"
 #include "num.h"
-#include "policies.h"
 #include "rest_impl.h"
 #include "poison.h"
 
@@ -240,7 +240,7 @@ static void make_token(struct req *r)
 		rest_fail(r, &e);
 		return;
 	}
-	buf_printf(&url, "http://sandbox:jwt_%.*s@127.0.0.1:%d", VIEW_ARG(t.text), NETNS_PROXY_PORT);
+	buf_printf(&url, "http://sandbox:jwt_%.*s@" NETNS_PROXY_HOST, VIEW_ARG(t.text));
 	struct json_out *o = rest_json(r);
 	json_out_object(o);
 	json_out_kstr(o, "token", t.text);

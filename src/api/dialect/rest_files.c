@@ -10,8 +10,8 @@
 
 #include "rest_download.h"
 #include "rest_upload.h"
-#include "sign.h"
 #include "text.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 

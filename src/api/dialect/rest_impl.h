@@ -5,12 +5,12 @@
  */
 #pragma once
 
-#include "auth.h"
 #include "core.h"
 #include "http.h"
 #include "job.h"
 #include "json.h"
 #include "list.h"
+#include "who.h"
 
 #define REST_PARAMS     2
 #define REST_QUERY_MAX  64

@@ -6,9 +6,9 @@
 
 #include <signal.h>
 
-#include "procs.h"
 #include "rest_stream.h"
 #include "rest_variables.h"
+#include "run.h"
 #include "wire_gen.h"
 #include "poison.h"
 

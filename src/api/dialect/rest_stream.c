@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "procs.h"
 #include "rest_procs.h"
+#include "run.h"
 #include "text.h"
 #include "poison.h"
 

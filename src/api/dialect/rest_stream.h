@@ -12,8 +12,8 @@
  */
 #pragma once
 
-#include "exec.h"
 #include "rest_impl.h"
+#include "run.h"
 
 enum stream_form { STREAM_NONE, STREAM_SSE, STREAM_NDJSON, STREAM_RAW };
 

@@ -18,9 +18,9 @@
 #include <stdio.h>
 
 #include "num.h"
-#include "procs.h"
 #include "rest_stream.h"
 #include "rest_websocket.h"
+#include "run.h"
 #include "poison.h"
 
 #define PROTOCOL   "paddock"

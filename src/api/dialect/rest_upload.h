@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "files.h"
+#include "file.h"
 #include "http.h"
 
 struct req;

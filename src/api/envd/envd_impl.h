@@ -6,15 +6,15 @@
 #pragma once
 
 #include "arena.h"
-#include "auth.h"
-#include "boxes.h"
+#include "box.h"
 #include "connect.h"
 #include "core.h"
 #include "envd.h"
-#include "files.h"
+#include "file.h"
 #include "http.h"
 #include "json.h"
 #include "list.h"
+#include "who.h"
 
 #define ENVD_ANSWER_MAX (256u * 1024 * 1024)
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "interpreter_impl.h"
-#include "tokens.h"
+#include "who.h"
 #include "poison.h"
 
 /* ---- life ---- */

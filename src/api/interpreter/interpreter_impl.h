@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "contexts.h"
 #include "interpreter.h"
 #include "list.h"
+#include "session.h"
 
 #define INTERPRETER_VARS 3
 

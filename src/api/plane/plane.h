@@ -9,10 +9,10 @@
 
 #include <stdio.h>
 
-#include "auth.h"
-#include "boxes.h"
+#include "box.h"
 #include "core.h"
 #include "http.h"
+#include "who.h"
 
 struct plane;
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "http.h"
-#include "keys.h"
 #include "list.h"
+#include "who.h"
 
 struct core;
 struct plane_name;
