@@ -404,18 +404,6 @@ struct job *policies_add(struct core *c, const struct actor *a, struct view ref,
 
 /* ---- tenants ---- */
 
-static const struct tenant *find_tenant(struct core *c, const struct actor *a, struct view ref, struct err *e)
-{
-	if (auth_permit(a, ACT_TENANTS, NULL, e) < 0)
-		return NULL;
-	const struct tenant *t = keys_tenant(c, ref);
-	struct map_node *n = t ? NULL : map_get(&c->tenants_by_name, ref);
-	t = n ? CONTAINER(n, struct tenant, by_name) : t;
-	if (!t)
-		err_set(e, ERR_NOT_FOUND, "no such tenant");
-	return t;
-}
-
 static struct tenant_policy *tenant_policy(struct core *c, const struct tenant *t)
 {
 	struct map_node *n = map_get(&c->policies.by_tenant, view_of(t->id));
@@ -435,7 +423,7 @@ static struct tenant_policy *tenant_policy(struct core *c, const struct tenant *
 int policies_tenant(struct core *c, const struct actor *a, struct view ref, const struct tenant **ret,
 		    const struct egress_policy **ret_policy, struct err *e)
 {
-	const struct tenant *t = find_tenant(c, a, ref, e);
+	const struct tenant *t = keys_find_tenant(c, a, ref, e);
 	struct map_node *n = t ? map_get(&c->policies.by_tenant, view_of(t->id)) : NULL;
 	const struct tenant_policy *tp = n ? CONTAINER(n, struct tenant_policy, by_tenant) : NULL;
 
@@ -472,7 +460,7 @@ static bool inherits_from(const struct box *b, const void *tenant)
 struct job *policies_tenant_put(struct core *c, const struct actor *a, struct view ref,
 				const struct json *doc, job_done *done, void *arg, struct err *e)
 {
-	const struct tenant *t = find_tenant(c, a, ref, e);
+	const struct tenant *t = keys_find_tenant(c, a, ref, e);
 	struct policy *p = t && doc ? wish(c, a, doc, c->policies.sets.sets, e) : NULL;
 	struct tenant_policy *tp = t && (p || !doc) ? tenant_policy(c, t) : NULL;
 	struct tenant_change *ch = tp ? calloc(1, sizeof(*ch)) : NULL;
