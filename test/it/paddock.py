@@ -68,6 +68,11 @@ def kill(pid, signo=signal.SIGKILL):
         os.kill(pid, signo)
 
 
+def ms(limit):
+    """A limit for an exec that it is not meant to reach, in milliseconds."""
+    return int(limit * SLOW)
+
+
 # ---- the host, as the kernel tells it -------------------------------------
 
 

@@ -97,7 +97,7 @@ def test_statistics(one):
 
 
 def test_pause_and_resume(one):
-    counter = 'i=0; while :; do i=$((i+1)); echo $i > /workspace/count; sleep 0.05; done'
+    counter = 'i=0; while :; do i=$((i+1)); echo $i > /workspace/next; mv /workspace/next /workspace/count; sleep 0.05; done'
     one.exec(f"setsid sh -c '{counter}' >/dev/null 2>&1 &")
     paddock.until(lambda: one.read("/workspace/count").status == 200, "it counts")
     assert post(one, "pause")["status"] == "paused"
