@@ -1,10 +1,11 @@
 /*
- * Calls over Connect: from a request to its method's message, and from messages
- * to the answer, in JSON or protobuf, whole or as a stream.
+ * Calls over Connect, gRPC and gRPC-Web: from a request to its method's message, and
+ * from messages to the answer, in JSON or protobuf, whole or as a stream.
  */
 #include "rpc.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "answer.h"
@@ -25,17 +26,44 @@ static int encode(const struct rpc *c, const void *msg, struct buf *out)
 					     : pb_encode(c->method->reply, msg, out);
 }
 
+/* In its envelope, whose length is known behind it. */
 static void put_message(struct rpc *c, struct buf *out, const void *msg)
 {
-	struct buf one = BUF_INIT(RPC_ANSWER_MAX);
-	uint8_t head[CONNECT_HEAD];
+	uint8_t head[CONNECT_HEAD] = { 0 };
+	size_t at = buf_len(out);
 
-	if (encode(c, msg, &one) < 0)
-		out->bad = one.bad ? one.bad : -EINVAL;
-	connect_head(head, 0, (uint32_t)buf_len(&one));
 	buf_append(out, head, sizeof(head));
-	buf_add(out, buf_view(&one));
-	buf_done(&one);
+	if (encode(c, msg, out) < 0)
+		out->bad = out->bad ? out->bad : -EINVAL;
+	if (out->bad)
+		return;
+	connect_head(head, 0, (uint32_t)(buf_len(out) - at - CONNECT_HEAD));
+	memcpy(out->p + out->head + at, head, sizeof(head));
+}
+
+static const char *type_name(const struct rpc *c)
+{
+	return c->grpc.form ? grpc_type_name(c->grpc) : connect_type_name(c->type);
+}
+
+/* ---- the end ---- */
+
+/* How a call of gRPC ended, as headers; `texts` is their room. */
+struct ending {
+	char status[4], message[GRPC_MESSAGE];
+	struct http_header h[2];
+	size_t n;
+};
+
+static void put_ending(struct ending *d, const struct err *e)
+{
+	snprintf(d->status, sizeof(d->status), "%d", e ? err_grpc(e->code) : 0);
+	d->h[0] = (struct http_header){ VIEW("grpc-status"), view_of(d->status) };
+	d->n = 1;
+	if (!e)
+		return;
+	grpc_message(e->msg, d->message);
+	d->h[d->n++] = (struct http_header){ VIEW("grpc-message"), view_of(d->message) };
 }
 
 static void fail_unary(struct rpc *c, const struct err *e)
@@ -53,29 +81,56 @@ static void fail_unary(struct rpc *c, const struct err *e)
 static void finish(struct rpc *c, const struct err *e)
 {
 	struct buf b = BUF_INIT(16 * 1024);
+	struct ending end;
 
+	put_ending(&end, e);
+	if (!c->begun && c->grpc.form == GRPC_PLAIN) {
+		/* Trailers alone: the head is the end. */
+		http_reply(c->r.x, 200, type_name(c), VIEW_NONE, end.h, end.n);
+		request_done(&c->r);
+		return;
+	}
 	if (!c->begun)
 		rpc_begin(&c->r, NULL);
-	connect_put_end(&b, e);
-	http_write(c->r.x, buf_view(&b));
+	if (c->grpc.form == GRPC_PLAIN)
+		http_trailers(c->r.x, end.h, end.n);
+	else if (c->grpc.form == GRPC_WEB)
+		grpc_put_end(&b, e);
+	else
+		connect_put_end(&b, e);
+	if (buf_len(&b))
+		http_write(c->r.x, buf_view(&b));
 	buf_done(&b);
 	http_end(c->r.x);
 	request_done(&c->r);
 }
 
+bool rpc_fail_head(struct request *r, const struct err *e)
+{
+	struct view type = http_get_header(r->x, "content-type");
+	struct grpc_type grpc = grpc_type(type);
+	struct buf b = BUF_INIT(4096);
+	struct ending end;
+
+	if (grpc.form) {
+		put_ending(&end, e);
+		http_reply(r->x, 200, grpc_type_name(grpc), VIEW_NONE, end.h, end.n);
+		return true;
+	}
+	if (connect_type(type).codec == CONNECT_NONE)
+		return false;
+	connect_put_error(&b, e);
+	http_reply(r->x, err_http(e->code), "application/json", buf_view(&b), r->surface->headers,
+		   r->surface->n_headers);
+	buf_done(&b);
+	return true;
+}
+
 /* Who is not admitted has no stream yet. */
 static void refuse(struct rpc *c, const struct err *e)
 {
-	struct buf b = BUF_INIT(4096);
-
-	if (c->type.codec == CONNECT_NONE) {
+	if (!rpc_fail_head(&c->r, e))
 		c->r.surface->fail(&c->r, e, NULL, 0);
-	} else {
-		connect_put_error(&b, e);
-		http_reply(c->r.x, err_http(e->code), "application/json", buf_view(&b), c->r.surface->headers,
-			   c->r.surface->n_headers);
-		buf_done(&b);
-	}
 	request_done(&c->r);
 }
 
@@ -121,8 +176,7 @@ void rpc_reply(struct request *r, const void *msg)
 		finish(c, NULL);
 		return;
 	}
-	http_reply(c->r.x, 200, connect_type_name(c->type), buf_view(&b), c->r.surface->headers,
-		   c->r.surface->n_headers);
+	http_reply(c->r.x, 200, type_name(c), buf_view(&b), c->r.surface->headers, c->r.surface->n_headers);
 	buf_done(&b);
 	request_done(&c->r);
 }
@@ -142,8 +196,7 @@ void rpc_begin(struct request *r, const void *ping_msg)
 
 	c->begun = true;
 	c->ping_msg = ping_msg;
-	http_begin(c->r.x, 200, connect_type_name(c->type), -1, c->r.surface->headers,
-		   c->r.surface->n_headers);
+	http_begin(c->r.x, 200, type_name(c), -1, c->r.surface->headers, c->r.surface->n_headers);
 	if (ping_msg && c->ping_ms)
 		loop_timer_start(c->r.x->loop, &c->ping, c->ping_ms, on_ping);
 }
@@ -296,12 +349,18 @@ void rpc_go_on(struct request *r)
 	pump(c);
 }
 
+/* Whether messages come one after the other. */
+static bool is_fed(const struct rpc *c)
+{
+	return c->method->kind == RPC_CLIENT || c->method->kind == RPC_BIDI;
+}
+
 static void on_body(struct http_exchange *x, struct view data, bool last)
 {
 	struct rpc *c = rpc_of(x->ctx);
 	struct err e = { 0 };
 
-	if (c->begun) /* of a stream whose request was complete */
+	if (c->begun && c->method->kind != RPC_BIDI) /* its request was complete */
 		return;
 	if (buf_add(&c->r.body, data) < 0) {
 		err_set(&e, ERR_TOO_LARGE, "the message is too large");
@@ -309,7 +368,7 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 		return;
 	}
 	c->last = last;
-	if (c->method->kind == RPC_CLIENT) {
+	if (is_fed(c)) {
 		http_body_pause(x);
 		if (!c->busy)
 			pump(c);
@@ -348,24 +407,37 @@ const struct rpc_method *rpc_find(const struct rpc_method *const *tables, struct
 	return NULL;
 }
 
-static int read_head(struct rpc *c, struct err *e)
+static int read_coding(struct view coding, struct err *e)
+{
+	if (coding.n && !view_is(coding, "identity"))
+		return err_set(e, ERR_UNSUPPORTED, "compressed messages are not taken");
+	return 0;
+}
+
+static int read_grpc(struct rpc *c, struct err *e)
+{
+	struct view timeout = http_get_header(c->r.x, "grpc-timeout");
+
+	if (timeout.p && grpc_timeout(timeout, &c->timeout_ms) < 0)
+		return err_set(e, ERR_INVALID, "grpc-timeout must be at most eight digits and a unit");
+	return read_coding(http_get_header(c->r.x, "grpc-encoding"), e);
+}
+
+static int read_connect(struct rpc *c, struct err *e)
 {
 	struct view timeout = http_get_header(c->r.x, "connect-timeout-ms"),
 		    version = http_get_header(c->r.x, "connect-protocol-version"),
-		    ping = http_get_header(c->r.x, "keepalive-ping-interval"),
-		    coding = http_get_header(c->r.x, c->type.stream ? "connect-content-encoding"
-								    : "content-encoding");
+		    ping = http_get_header(c->r.x, "keepalive-ping-interval");
 	uint32_t seconds;
 
 	if (version.p && !view_is(version, "1"))
 		return err_set(e, ERR_INVALID, "connect-protocol-version must be 1");
 	if (timeout.p && connect_timeout(timeout, &c->timeout_ms) < 0)
 		return err_set(e, ERR_INVALID, "connect-timeout-ms must be a number of at most ten digits");
-	if (coding.n && !view_is(coding, "identity"))
-		return err_set(e, ERR_UNSUPPORTED, "compressed messages are not taken");
 	if (ping.p && num_u32(ping, &seconds) >= 0 && seconds >= PING_MIN_S && seconds <= PING_MAX_S)
 		c->ping_ms = seconds * 1000ul;
-	return 0;
+	return read_coding(
+		http_get_header(c->r.x, c->type.stream ? "connect-content-encoding" : "content-encoding"), e);
 }
 
 /* What is no call at all: by its status alone. */
@@ -384,6 +456,9 @@ struct request *rpc_new(const struct rpc_method *m, const struct http_exchange *
 		return NULL;
 	c->method = m;
 	c->type = connect_type(http_get_header(x, "content-type"));
+	c->grpc = grpc_type(http_get_header(x, "content-type"));
+	if (c->grpc.form)
+		c->type = (struct connect_type){ c->grpc.codec, true };
 	c->r.fail = fail;
 	c->r.on_drain = drain;
 	return &c->r;
@@ -399,7 +474,12 @@ void rpc_take(struct request *r)
 		refuse_head(c, 405, "allow", "POST");
 		return;
 	}
-	if (c->type.codec == CONNECT_NONE || c->type.stream != (c->method->kind != RPC_UNARY)) {
+	if (c->grpc.form == GRPC_PLAIN && r->x->version != 20) { /* it has no trailers to end with */
+		refuse_head(c, 505, "upgrade", "h2c");
+		return;
+	}
+	if (c->type.codec == CONNECT_NONE ||
+	    (!c->grpc.form && c->type.stream != (c->method->kind != RPC_UNARY))) {
 		refuse_head(c, 415, "accept-post",
 			    c->method->kind == RPC_UNARY
 				    ? "application/json, application/proto"
@@ -411,9 +491,9 @@ void rpc_take(struct request *r)
 	arena_init(&r->arena, 4 * max + ARENA_EXTRA);
 	r->x->ctx = r;
 	r->x->ops = &ops;
-	r->x->patient = c->method->kind == RPC_CLIENT;
+	r->x->patient = is_fed(c);
 	r->x->eof_aborts = c->method->kind == RPC_SERVER;
-	if (read_head(c, &e) < 0) {
+	if ((c->grpc.form ? read_grpc(c, &e) : read_connect(c, &e)) < 0) {
 		answer_fail(r, &e);
 		return;
 	}

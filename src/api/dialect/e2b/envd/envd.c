@@ -95,16 +95,15 @@ static void fail(struct request *r, const struct err *e, const struct http_heade
 	struct buf b = BUF_INIT(4096);
 	int status = err_http(e->code);
 
+	/* A call's client knows the code by its name, also of a call that is none. */
+	if (!r->admitted && rpc_fail_head(r, e))
+		return;
 	assert(n_extra < ELEMS(headers));
 	for (size_t i = 0; i < n_extra; i++)
 		headers[1 + i] = extra[i];
 	if (e->code == ERR_FORBIDDEN) /* of the file system, to which its clients know no better answer */
 		status = 403;
-	/* A call's client knows the code by its name, also of a call that is none. */
-	if (!r->admitted && connect_type(http_get_header(r->x, "content-type")).codec != CONNECT_NONE)
-		connect_put_error(&b, e);
-	else
-		put_error(&b, status, e->msg);
+	put_error(&b, status, e->msg);
 	http_reply(r->x, status, "application/json", buf_view(&b), headers, 1 + n_extra);
 	buf_done(&b);
 }
