@@ -9,11 +9,11 @@
 
 #include "http1.h"
 #include "plane_target.h"
-#include "ports.h"
+#include "port.h"
 #include "proxy.h"
 #include "proxy_head.h"
 #include "text.h"
-#include "tokens.h"
+#include "who.h"
 #include "poison.h"
 
 struct plane {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "clock.h"
-#include "quotas.h"
+#include "money.h"
 #include "serve.h"
 #include "poison.h"
 

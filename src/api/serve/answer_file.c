@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "download.h"
+#include "file.h"
 #include "wire_gen.h"
 #include "poison.h"
 

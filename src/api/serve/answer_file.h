@@ -5,7 +5,7 @@
 #pragma once
 
 #include "answer.h"
-#include "files.h"
+#include "file.h"
 
 struct wire_file_info;
 

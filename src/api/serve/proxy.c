@@ -13,7 +13,7 @@
 #include "core.h"
 #include "http1.h"
 #include "json.h"
-#include "ports.h"
+#include "port.h"
 #include "proxy_head.h"
 #include "serve.h"
 #include "text.h"

@@ -7,7 +7,7 @@
 
 #include "http.h"
 #include "json.h"
-#include "keys.h"
+#include "who.h"
 
 struct serve;
 

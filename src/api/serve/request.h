@@ -6,8 +6,8 @@
 #pragma once
 
 #include "arena.h"
-#include "auth.h"
-#include "boxes.h"
+#include "who.h"
+#include "box.h"
 #include "core.h"
 #include "http.h"
 #include "job.h"

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "files.h"
+#include "file.h"
 #include "http.h"
 
 struct upload {

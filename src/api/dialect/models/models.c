@@ -6,8 +6,8 @@
 
 #include "models_impl.h"
 #include "ai_prices.h"
-#include "allowances.h"
-#include "tokens.h"
+#include "money.h"
+#include "who.h"
 #include "poison.h"
 
 #define BODY_MAX     (32u * 1024 * 1024)
@@ -72,8 +72,7 @@ static const struct box *caller(struct models *g, const struct http_exchange *x,
 
 	if (x->origin.n)
 		return boxes_by_id(g->core, x->origin);
-	const struct box *b = tokens_box(token).p ? boxes_by_id(g->core, tokens_box(token)) : NULL;
-	return b && !b->hidden && !b->pooled && tokens_fit(g->core, b, TOKEN_AI, token) ? b : NULL;
+	return tokens_opens(g->core, TOKEN_AI, token);
 }
 
 /* ---- what may be asked ---- */

@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 
 #include "models_impl.h"
-#include "allowances.h"
 #include "fd.h"
 #include "log.h"
+#include "money.h"
 #include "redact.h"
-#include "secrets.h"
+#include "secret.h"
 #include "text.h"
 #include "wire_gen.h"
 #include "poison.h"

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "answer.h"
-#include "boxes.h"
-#include "carrier.h"
-#include "http1.h"
 #include "models.h"
 #include "models_head.h"
+#include "box.h"
+#include "http1.h"
+#include "money.h"
+#include "peer.h"
 #include "prices.h"
-#include "usage.h"
 
 #define MODELS_HEADERS 128
 

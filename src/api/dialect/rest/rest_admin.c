@@ -1,10 +1,10 @@
 /*
  * What an administrator does: keys, images, posture.
  */
-#include "images.h"
-#include "keys.h"
+#include "box.h"
+#include "image.h"
 #include "rest_impl.h"
-#include "stats.h"
+#include "who.h"
 #include "poison.h"
 
 #define PIECES_MAX (4u * 1024 * 1024)

@@ -4,14 +4,12 @@
  */
 #include <stdio.h>
 
-#include "ailog.h"
-#include "allowances.h"
-#include "boxes.h"
+#include "box.h"
+#include "money.h"
 #include "netns.h"
 #include "num.h"
 #include "rest_impl.h"
-#include "tokens.h"
-#include "usage.h"
+#include "who.h"
 #include "poison.h"
 
 #define PAGE_DEFAULT 50
@@ -106,7 +104,7 @@ static void put_provider(struct json_out *o, const struct box *b, const struct c
 	json_out_object(o);
 	snprintf(url, sizeof(url), "/api/%.*s", VIEW_ARG(p->name));
 	json_out_kz(o, "path", url);
-	snprintf(url, sizeof(url), "http://127.0.0.1:%d/api/%.*s", NETNS_PROXY_PORT, VIEW_ARG(p->name));
+	snprintf(url, sizeof(url), "http://" NETNS_PROXY_HOST "/api/%.*s", VIEW_ARG(p->name));
 	json_out_kz(o, "inside", url);
 	json_out_kbool(o, "allowed", allowances_allow(b, ALLOWANCE_PROVIDERS, p->name));
 	json_out_key(o, "endpoints");
@@ -349,7 +347,7 @@ static void reply_tenant(struct request *r, const struct tenant *t)
 static void get_tenant(struct request *r)
 {
 	struct err e = { 0 };
-	const struct tenant *t = allowances_tenant(r->core, &r->actor, r->params[0], &e);
+	const struct tenant *t = keys_find_tenant(r->core, &r->actor, r->params[0], &e);
 
 	if (t)
 		reply_tenant(r, t);

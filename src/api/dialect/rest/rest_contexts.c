@@ -3,7 +3,7 @@
  * The answer to an execution is whole (JSON) or comes as it happens: events
  * start, stdout, stderr, result, error and end.
  */
-#include "contexts.h"
+#include "session.h"
 
 #include <errno.h>
 

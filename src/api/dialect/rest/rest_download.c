@@ -4,6 +4,10 @@
  * them.
  */
 #include "answer_file.h"
+
+#include <stdlib.h>
+
+#include "file.h"
 #include "num.h"
 #include "rest_files.h"
 #include "text.h"

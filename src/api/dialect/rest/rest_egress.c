@@ -2,10 +2,10 @@
  * /v1/sandboxes/{id}/egress, /v1/tenants/{id}/egress, /v1/egress/sets: what boxes may
  * reach, and what the gate said about what they tried.
  */
-#include "boxes.h"
+#include "box.h"
+#include "net.h"
 #include "netns.h"
 #include "num.h"
-#include "policies.h"
 #include "rest_impl.h"
 #include "poison.h"
 
@@ -153,12 +153,16 @@ static int read_open(struct request *r, bool *ret, struct err *e)
 
 static void put(struct request *r)
 {
+	struct egress_policy policy;
 	struct err e = { 0 };
 	struct json *doc;
 	bool close;
 
-	if (read_open(r, &close, &e) >= 0 && request_read_doc(r, &doc, &e) >= 0)
-		r->job = policies_put(r->core, &r->actor, r->params[0], doc, close, on_changed, r, &e);
+	const struct box *b = read_open(r, &close, &e) >= 0 && request_read_doc(r, &doc, &e) >= 0
+				      ? boxes_find_made(r->core, &r->actor, r->params[0], &e)
+				      : NULL;
+	if (b && egress_read(&r->arena, doc, policies_sets(b)->sets, &policy, &e) >= 0)
+		r->job = policies_put(r->core, &r->actor, r->params[0], &policy, close, on_changed, r, &e);
 	if (!r->job)
 		answer_fail(r, &e);
 }
@@ -241,7 +245,7 @@ static void make_token(struct request *r)
 		answer_fail(r, &e);
 		return;
 	}
-	buf_printf(&url, "http://sandbox:jwt_%.*s@127.0.0.1:%d", VIEW_ARG(t.text), NETNS_PROXY_PORT);
+	buf_printf(&url, "http://sandbox:jwt_%.*s@" NETNS_PROXY_HOST, VIEW_ARG(t.text));
 	struct json_out *o = answer_json(r);
 	json_out_object(o);
 	json_out_kstr(o, "token", t.text);
@@ -392,11 +396,14 @@ static void on_tenant(void *arg, const void *result, const struct err *e)
 
 static void tenant_put(struct request *r)
 {
+	const struct json *sets = policies_sets_tenants(r->core)->sets;
+	struct egress_policy policy;
 	struct err e = { 0 };
 	struct json *doc;
 
-	if (request_read_doc(r, &doc, &e) >= 0)
-		r->job = policies_tenant_put(r->core, &r->actor, r->params[0], doc, on_tenant, r, &e);
+	if (request_read_doc(r, &doc, &e) >= 0 && keys_find_tenant(r->core, &r->actor, r->params[0], &e) &&
+	    egress_read(&r->arena, doc, sets, &policy, &e) >= 0)
+		r->job = policies_tenant_put(r->core, &r->actor, r->params[0], &policy, on_tenant, r, &e);
 	if (!r->job)
 		answer_fail(r, &e);
 }

@@ -3,7 +3,7 @@
  * events that goes on for ever. A stream holds nothing but its place in the log:
  * a client that reads slowly reads later.
  */
-#include "events.h"
+#include "event.h"
 
 #include <stdio.h>
 

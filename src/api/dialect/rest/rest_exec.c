@@ -2,9 +2,9 @@
  * POST /v1/sandboxes/{id}/exec: one command, in a process of its own or in a
  * shell; its whole output at the end, or as it comes (rest_output.h).
  */
-#include "exec.h"
 #include "rest_output.h"
 #include "rest_variables.h"
+#include "run.h"
 #include "text.h"
 #include "poison.h"
 

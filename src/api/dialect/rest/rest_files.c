@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "answer_file.h"
-#include "sign.h"
 #include "text.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "files.h"
+#include "file.h"
 #include "rest_impl.h"
 
 struct wire_file_info;

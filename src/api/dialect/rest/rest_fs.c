@@ -4,8 +4,8 @@
  */
 #include "rest_fs.h"
 
-#include "sign.h"
 #include "text.h"
+#include "who.h"
 #include "poison.h"
 
 #define LIMIT_DEFAULT 1000

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "boxes.h"
+#include "box.h"
 #include "clock.h"
-#include "images.h"
+#include "image.h"
 #include "num.h"
 #include "openapi_json.h"
 #include "rest_impl.h"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "answer.h"
-#include "auth.h"
+#include "who.h"
 #include "dialect.h"
 
 /* Each ends with a NULL method. */

@@ -1,7 +1,7 @@
 /*
  * /v1/sandboxes/{id}: how long it lives, and pause, resume, stop, start.
  */
-#include "life.h"
+#include "box.h"
 #include "rest_boxes.h"
 #include "rest_impl.h"
 #include "poison.h"

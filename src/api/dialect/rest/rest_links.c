@@ -1,7 +1,7 @@
 /*
  * /v1/links: a port of one sandbox on the loopback of another.
  */
-#include "bridges.h"
+#include "port.h"
 #include "rest_impl.h"
 #include "poison.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "procs.h"
+#include "run.h"
 #include "rest_procs.h"
 #include "text.h"
 #include "poison.h"

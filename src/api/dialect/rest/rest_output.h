@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "exec.h"
+#include "run.h"
 #include "rest_impl.h"
 #include "stream.h"
 

@@ -4,11 +4,11 @@
  */
 #include <stdio.h>
 
-#include "boxes.h"
+#include "box.h"
 #include "netns.h"
-#include "ports.h"
+#include "port.h"
 #include "rest_impl.h"
-#include "tokens.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 

@@ -6,9 +6,9 @@
 
 #include <signal.h>
 
-#include "procs.h"
 #include "rest_output.h"
 #include "rest_variables.h"
+#include "run.h"
 #include "wire_gen.h"
 #include "poison.h"
 

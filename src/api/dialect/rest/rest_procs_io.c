@@ -3,9 +3,9 @@
  * of a process that is kept, its end, and what goes in.
  */
 #include "num.h"
-#include "procs.h"
 #include "rest_procs.h"
 #include "rest_output.h"
+#include "run.h"
 #include "wire_gen.h"
 #include "poison.h"
 

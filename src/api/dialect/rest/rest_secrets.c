@@ -2,7 +2,7 @@
  * /v1/secrets and /v1/sandboxes/{id}/secrets: what is there, never what it is; and
  * /v1/vault.
  */
-#include "secrets.h"
+#include "secret.h"
 
 #include "rest_impl.h"
 #include "text.h"

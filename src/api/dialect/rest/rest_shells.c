@@ -3,7 +3,7 @@
  * POST …/exec with "shell".
  */
 #include "rest_impl.h"
-#include "shells.h"
+#include "session.h"
 #include "poison.h"
 
 static void put_shell(struct json_out *o, const struct shell_info *s)

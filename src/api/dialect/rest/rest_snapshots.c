@@ -1,9 +1,9 @@
 /*
  * /v1/snapshots, and the two ways to copy a sandbox: snapshot and fork.
  */
+#include "disk.h"
 #include "rest_boxes.h"
 #include "rest_impl.h"
-#include "snapshots.h"
 #include "poison.h"
 
 static void put_snapshot(struct json_out *o, const struct snapshot *s)

@@ -1,9 +1,8 @@
 /*
  * /v1/sandboxes/{id}/stats: what a box uses, and what it used in the last hour.
  */
-#include "boxes.h"
+#include "box.h"
 #include "rest_impl.h"
-#include "stats.h"
 #include "poison.h"
 
 static void put_history(struct json_out *o, const struct box *b)

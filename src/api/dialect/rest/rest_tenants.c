@@ -1,9 +1,9 @@
 /*
  * /v1/tenants: tenants and what they may use. For admins.
  */
-#include "keys.h"
-#include "quotas.h"
+#include "money.h"
 #include "rest_impl.h"
+#include "who.h"
 #include "poison.h"
 
 #define CPU_MOST 1048576

@@ -18,9 +18,9 @@
 #include <stdio.h>
 
 #include "num.h"
-#include "procs.h"
 #include "rest_output.h"
 #include "ws.h"
+#include "run.h"
 #include "poison.h"
 
 #define PROTOCOL   "paddock"

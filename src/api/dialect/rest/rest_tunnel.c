@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "num.h"
-#include "ports.h"
+#include "port.h"
 #include "rest_impl.h"
 #include "ws.h"
 #include "poison.h"

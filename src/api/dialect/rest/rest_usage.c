@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "money.h"
 #include "rest_impl.h"
-#include "usage.h"
 #include "poison.h"
 
 #define USAGE_MAX    (16u * 1024 * 1024)

@@ -3,7 +3,7 @@
  */
 #include "rest_variables.h"
 
-#include "secrets.h"
+#include "secret.h"
 #include "wire_gen.h"
 #include "poison.h"
 

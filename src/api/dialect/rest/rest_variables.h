@@ -5,7 +5,7 @@
 #pragma once
 
 #include "rest_impl.h"
-#include "spec_secrets.h"
+#include "spec.h"
 
 /* What a handler keeps in its body, beside the field `secrets` of the schema. */
 struct rest_variables {

@@ -2,8 +2,8 @@
  * Watching files: as server-sent events while the client listens, or by a watcher
  * that is polled.
  */
+#include "file.h"
 #include "rest_files.h"
-#include "watchers.h"
 #include "wire_gen.h"
 #include "poison.h"
 

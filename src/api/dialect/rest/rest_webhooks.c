@@ -1,7 +1,7 @@
 /*
  * /v1/webhooks: where events are sent to.
  */
-#include "webhooks.h"
+#include "event.h"
 
 #include "rest_impl.h"
 #include "poison.h"

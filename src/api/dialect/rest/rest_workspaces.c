@@ -2,8 +2,8 @@
  * /v1/workspaces, and their files: the same handlers as for the files of a sandbox,
  * in the hidden one that has the workspace mounted.
  */
+#include "disk.h"
 #include "rest_files.h"
-#include "workspaces.h"
 #include "poison.h"
 
 #define MOUNT "workspace/"

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "disk.h"
 #include "e2b_content.h"
 #include "num.h"
-#include "tokens.h"
+#include "who.h"
 #include "wire_gen.h"
-#include "workspaces.h"
 #include "poison.h"
 
 #define PATH_BYTES 4096

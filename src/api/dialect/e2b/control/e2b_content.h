@@ -1,7 +1,7 @@
 /*
  * E2B: the files of a volume, without a sandbox. As in rest_workspaces.c the work is
  * done in the hidden box that has the workspace mounted. The volume's own token
- * (tokens.h) is what opens it, not a key. Files are read, removed and given away as
+ * (who.h) is what opens it, not a key. Files are read, removed and given away as
  * root, and made as the box's user, whose the volume's root is.
  *
  * e2b_content.c finds the volume and its box and tells what is there; what is done with a

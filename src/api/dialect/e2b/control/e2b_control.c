@@ -3,9 +3,9 @@
  */
 #include "e2b_impl.h"
 
-#include "images.h"
-#include "snapshots.h"
-#include "tokens.h"
+#include "disk.h"
+#include "image.h"
+#include "who.h"
 #include "poison.h"
 
 int e2b_read(struct request *r, const struct json_schema *s, void *out)

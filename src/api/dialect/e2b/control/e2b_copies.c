@@ -2,9 +2,9 @@
  * E2B: forks and snapshots. A copy has the files of a box;
  * its processes start anew (docs/e2b.md).
  */
+#include "disk.h"
 #include "e2b_impl.h"
 #include "num.h"
-#include "snapshots.h"
 #include "poison.h"
 
 #define PAGE_MAX 100

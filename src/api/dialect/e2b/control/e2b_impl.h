@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "boxes.h"
+#include "box.h"
 #include "answer.h"
-#include "templates.h"
+#include "template.h"
 
 #define E2B_ENVD_VERSION "0.6.13"
 #define E2B_CLIENT       "paddock"

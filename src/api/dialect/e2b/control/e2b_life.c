@@ -2,9 +2,9 @@
  * E2B: how long a box lives, and pausing and resuming it. What E2B calls paused is
  * with us paused (with its memory) or stopped (without).
  */
+#include "box.h"
 #include "clock.h"
 #include "e2b_impl.h"
-#include "life.h"
 #include "poison.h"
 
 struct timeout_body {

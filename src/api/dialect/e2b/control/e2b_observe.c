@@ -2,11 +2,11 @@
  * E2B: what a box uses (our history of it), and its logs, which with us are the
  * events of its life: what programs print is their client's alone.
  */
+#include "box.h"
 #include "clock.h"
 #include "e2b_impl.h"
-#include "events.h"
+#include "event.h"
 #include "num.h"
-#include "stats.h"
 #include "poison.h"
 
 #define LOGS_MAX 1000

@@ -3,7 +3,7 @@
  * an id is "sec_" and the name. E2B tells making from changing, the vault does not:
  * what there is is asked for first.
  */
-#include "secrets.h"
+#include "secret.h"
 
 #include "e2b_network.h"
 #include "num.h"

@@ -1,8 +1,8 @@
 /*
  * E2B: templates, their names and tags.
  */
+#include "disk.h"
 #include "e2b_impl.h"
-#include "snapshots.h"
 #include "poison.h"
 
 /* ---- showing ---- */

@@ -3,8 +3,8 @@
  */
 #include "e2b_volumes.h"
 
-#include "tokens.h"
-#include "workspaces.h"
+#include "disk.h"
+#include "who.h"
 #include "poison.h"
 
 #define MOUNT "/workspace"

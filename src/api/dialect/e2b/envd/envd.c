@@ -12,9 +12,9 @@
 
 #include "envd_impl.h"
 #include "proxy.h"
-#include "templates.h"
+#include "template.h"
 #include "text.h"
-#include "tokens.h"
+#include "who.h"
 #include "poison.h"
 
 const struct http_header envd_cors[1] = { { VIEW("access-control-allow-origin"), VIEW("*") } };

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <zlib.h>
 
-#include "download.h"
 #include "envd_impl.h"
+#include "file.h"
 #include "text.h"
 #include "wire_gen.h"
 #include "poison.h"

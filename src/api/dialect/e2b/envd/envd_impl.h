@@ -5,7 +5,7 @@
 
 #include "answer.h"
 #include "envd.h"
-#include "files.h"
+#include "file.h"
 #include "rpc.h"
 
 /* NULL and an answer when there is no memory. Zeroed. */

@@ -1,9 +1,9 @@
 /*
  * /metrics and /envs: what the box uses, and with what environment its processes start.
  */
+#include "box.h"
 #include "clock.h"
 #include "envd_impl.h"
-#include "stats.h"
 #include "poison.h"
 
 /* Of the cores it may use, between the last two samples. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "envd_gen.h"
-#include "exec.h"
+#include "run.h"
 #include "wire_gen.h"
 #include "poison.h"
 

@@ -10,7 +10,7 @@
 #include "envd_impl.h"
 #include "envd_output.h"
 #include "num.h"
-#include "procs.h"
+#include "run.h"
 #include "wire_gen.h"
 #include "poison.h"
 

@@ -11,7 +11,7 @@
 #include "num.h"
 #include "sha256.h"
 #include "text.h"
-#include "tokens.h"
+#include "who.h"
 #include "poison.h"
 
 #define SIGNATURE_MAX 64

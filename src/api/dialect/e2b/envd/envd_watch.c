@@ -15,8 +15,8 @@
 #include <stdlib.h>
 
 #include "envd_gen.h"
+#include "file.h"
 #include "text.h"
-#include "watchers.h"
 #include "wire_gen.h"
 #include "poison.h"
 

@@ -11,7 +11,7 @@
 #include <limits.h>
 
 #include "interpreter_impl.h"
-#include "tokens.h"
+#include "who.h"
 #include "poison.h"
 
 #define VARS 3

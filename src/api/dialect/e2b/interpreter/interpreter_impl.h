@@ -4,7 +4,7 @@
 #pragma once
 
 #include "answer.h"
-#include "contexts.h"
+#include "session.h"
 #include "interpreter.h"
 
 /* The body against a schema, without what the schema does not know; no body is an empty object. On failure

@@ -5,8 +5,8 @@
  * it waits no longer.
  */
 #include "clock.h"
-#include "exec.h"
 #include "interpreter_impl.h"
+#include "run.h"
 #include "text.h"
 #include "poison.h"
 
