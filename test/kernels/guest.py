@@ -15,10 +15,10 @@ OUT = Path("/run/results")
 def main():
     OUT.mkdir()
     job = json.loads((WORK / "job.json").read_text())
-    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", PYTHONDONTWRITEBYTECODE="1",
+    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(WORK / "test/kernels"),
                       PADDOCK_GUEST_KERNEL=job["kernel"], PADDOCK_GUEST_LAYOUT=job["layout"])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
-    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-v", "--color=no", "-p", "no:cacheprovider", "--tb=short", "--durations=15",
+    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-v", "--color=no", "-p", "no:cacheprovider", "-p", "instant", "--tb=short", "--durations=15",
                     f"--junit-xml={OUT / 'report.xml'}", *job["tests"]], cwd=WORK, check=False)
 
 

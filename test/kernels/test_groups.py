@@ -51,10 +51,6 @@ def test_in_a_container(own_daemon, group):
     assert paddock.read(home / "memory.max").strip() == str(64 << 20) and paddock.read(home / "pids.max").strip() == "30"
     assert paddock.read(f"/proc/{daemon.keeper_pid}/cgroup").strip() == "0::/pdk-container/daemon"
     assert box.python("x = bytearray(200 << 20)", timeout_ms=paddock.ms(15_000)).signal
-    pid = box.pid1()
-    daemon.restart()
-    box = box.with_client(daemon.client())
-    assert box.pid1() == pid and box.check("echo on") == "on\n"
 
 
 def test_in_a_group_with_others(own_daemon):
