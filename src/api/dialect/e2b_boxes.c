@@ -144,7 +144,8 @@ static const struct json_schema network_schema = { network_fields, ELEMS(network
 static int read_network(struct req *r, const struct create_body *body, struct box_wish *w, struct err *e)
 {
 	struct network_body n = { .allow_public = true };
-	const struct json *j = body->network, *policy;
+	const struct json *j = body->network;
+	const struct egress_policy *policy;
 
 	if (j && j->type != JSON_NULL && json_read(&r->arena, j, &network_schema, &n, false, e) < 0)
 		return err_wrap(e, "network");
@@ -153,7 +154,7 @@ static int read_network(struct req *r, const struct create_body *body, struct bo
 	n.out.has_internet = body->has_internet;
 	n.out.internet = body->internet;
 	if (e2b_network_policy(r, &n.out, &policy, e) < 0 ||
-	    (policy && policies_wish(r->core, &r->actor, w, policy, &r->arena, &w->egress, e) < 0))
+	    (policy && policies_wish(r->core, &r->actor, w, policy, e) < 0))
 		return -1;
 	w->ports_public = n.allow_public;
 	w->mask_host = n.mask_host;

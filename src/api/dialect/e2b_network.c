@@ -36,12 +36,20 @@ static bool is_net(struct view v)
 	return true;
 }
 
-static void put_rule(struct json_out *o, const char *action, struct view target)
+static int no_memory(struct err *e)
 {
-	json_out_object(o);
-	json_out_kz(o, "action", action);
-	json_out_kstr(o, is_net(target) ? "cidr" : "host", target);
-	json_out_end(o, '}');
+	return err_set(e, ERR_TOO_LARGE, "network is too large");
+}
+
+static int take_rule(struct arena *a, enum egress_verdict verdict, struct view target,
+		     struct egress_rule *ret, struct err *e)
+{
+	bool net = is_net(target);
+
+	*ret = (struct egress_rule){ .verdict = verdict };
+	if ((net ? egress_net(target, &ret->net, e) : egress_host(a, target, &ret->host, e)) < 0)
+		return err_wrap(e, net ? "cidr" : "host");
+	return 0;
 }
 
 /* ---- rules: secrets that are put into requests ---- */
@@ -161,64 +169,63 @@ static int read_transforms(struct req *r, const struct e2b_network *n, bool clos
 	return 0;
 }
 
-static int put_transform(struct json_out *o, struct req *r, const struct transform *t, struct err *e)
+static int take_transform(struct req *r, const struct transform *t, size_t i_rule, struct egress_rule *ret,
+			  struct err *e)
 {
-	if (!t->headers.n)
-		return 0;
-	json_out_object(o);
-	json_out_kz(o, "action", "allow");
-	json_out_kstr(o, "host", t->host);
-	json_out_key(o, "inject");
-	json_out_array(o);
+	if (take_rule(&r->arena, EGRESS_ALLOW, t->host, ret, e) < 0)
+		return err_wrap(e, "rules[%zu]", i_rule);
+	ret->inject = arena_array(&r->arena, t->headers.n, sizeof(*ret->inject));
+	if (!ret->inject)
+		return no_memory(e);
 	for (size_t i = 0; i < t->headers.n; i++) {
 		struct view prefix, name;
 		if (!split_value(t->headers.values[i], &prefix, &name))
 			return err_set(e, ERR_UNSUPPORTED,
 				       "network.rules: a header's value must be text and then one "
 				       "${e2b.secrets.NAME}");
-		json_out_object(o);
-		json_out_kstr(o, "secret", e2b_secrets_name(&r->arena, name));
-		json_out_kstr(o, "header", t->headers.keys[i]);
-		if (prefix.n)
-			json_out_kstr(o, "prefix", prefix);
-		json_out_end(o, '}');
+		ret->inject[ret->n_inject++] =
+			(struct egress_inject){ .secret = e2b_secrets_name(&r->arena, name),
+						.header = t->headers.keys[i],
+						.prefix = prefix };
 	}
-	json_out_end(o, ']');
-	json_out_end(o, '}');
-	return 0;
+	return egress_check_inject(ret, e) < 0 ? err_wrap(e, "rules[%zu]", i_rule) : 0;
 }
 
-static int put_policy(struct json_out *o, struct req *r, const struct e2b_network *n, bool closed,
-		      struct err *e)
+static int take_policy(struct req *r, const struct e2b_network *n, bool closed, struct egress_policy *ret,
+		       struct err *e)
 {
+	struct egress_policy p = { .otherwise = closed ? EGRESS_DENY : EGRESS_ALLOW };
+	size_t n_deny = closed ? 0 : n->deny_out.n, n_transforms;
 	struct transform *transforms;
-	size_t n_transforms;
 
 	if (read_transforms(r, n, closed, &transforms, &n_transforms, e) < 0)
 		return -1;
-	json_out_object(o);
-	json_out_kz(o, "default", closed ? "deny" : "allow");
-	json_out_key(o, "rules");
-	json_out_array(o);
-	for (size_t i = 0; i < n_transforms; i++)
-		if (put_transform(o, r, &transforms[i], e) < 0)
+	p.rules = arena_array(&r->arena, n_transforms + n->allow_out.n + n_deny, sizeof(*p.rules));
+	if (!p.rules)
+		return no_memory(e);
+	for (size_t i = 0; i < n_transforms; i++) {
+		if (!transforms[i].headers.n)
+			continue;
+		if (take_transform(r, &transforms[i], p.n_rules, &p.rules[p.n_rules], e) < 0)
 			return -1;
+		p.n_rules++;
+	}
 	for (size_t i = 0; i < n->allow_out.n; i++)
-		put_rule(o, "allow", n->allow_out.items[i]);
-	for (size_t i = 0; i < n->deny_out.n && !closed; i++)
-		put_rule(o, "deny", n->deny_out.items[i]);
-	json_out_end(o, ']');
-	json_out_end(o, '}');
+		if (take_rule(&r->arena, EGRESS_ALLOW, n->allow_out.items[i], &p.rules[p.n_rules++], e) < 0)
+			return err_wrap(e, "rules[%zu]", p.n_rules - 1);
+	for (size_t i = 0; i < n_deny; i++)
+		if (take_rule(&r->arena, EGRESS_DENY, n->deny_out.items[i], &p.rules[p.n_rules++], e) < 0)
+			return err_wrap(e, "rules[%zu]", p.n_rules - 1);
+	if (p.n_rules > EGRESS_RULES_MAX)
+		return err_set(e, ERR_INVALID, "rules: must have at most %d rules", EGRESS_RULES_MAX);
+	*ret = p;
 	return 0;
 }
 
-int e2b_network_policy(struct req *r, const struct e2b_network *n, const struct json **ret, struct err *e)
+int e2b_network_policy(struct req *r, const struct e2b_network *n, const struct egress_policy **ret,
+		       struct err *e)
 {
-	struct buf text = BUF_INIT(EGRESS_TEXT_MAX);
 	bool closed = n->has_internet && !n->internet;
-	struct json_out o;
-	struct json *doc = NULL;
-	int bad = 0;
 
 	if (e2b_network_says(n->proxy))
 		return err_set(e, ERR_UNSUPPORTED, "network.egressProxy is not supported");
@@ -231,15 +238,11 @@ int e2b_network_policy(struct req *r, const struct e2b_network *n, const struct 
 	*ret = NULL;
 	if (!closed && !n->allow_out.n && !n->deny_out.n && !e2b_network_says(n->rules))
 		return 0;
-	json_out_init(&o, &text);
-	bad = put_policy(&o, r, n, closed, e);
-	if (bad >= 0 && text.bad)
-		bad = err_set(e, ERR_TOO_LARGE, "network is too large");
-	else if (bad >= 0)
-		bad = json_parse(&r->arena, buf_view(&text), &doc, e);
-	buf_done(&text);
-	*ret = doc;
-	return bad < 0 ? -1 : 0;
+	struct egress_policy *p = arena_array(&r->arena, 1, sizeof(*p));
+	if (!p)
+		return no_memory(e);
+	*ret = p;
+	return take_policy(r, n, closed, p, e);
 }
 
 /* ---- showing ---- */
@@ -344,13 +347,13 @@ static const struct json_schema schema = { fields, ELEMS(fields) };
 static void replace(struct req *r)
 {
 	struct e2b_network n = { 0 };
-	const struct json *doc;
+	const struct egress_policy *policy;
 	struct err e = { 0 };
 
 	if (e2b_read(r, &schema, &n) < 0)
 		return;
-	if (e2b_network_policy(r, &n, &doc, &e) >= 0)
-		r->job = policies_put(r->core, &r->actor, r->params[0], doc, true, rest_removed, r, &e);
+	if (e2b_network_policy(r, &n, &policy, &e) >= 0)
+		r->job = policies_put(r->core, &r->actor, r->params[0], policy, true, rest_removed, r, &e);
 	if (!r->job)
 		rest_fail(r, &e);
 }

@@ -5,6 +5,8 @@
 
 #include "e2b_impl.h"
 
+struct egress_policy;
+
 struct e2b_network {
 	bool internet, has_internet; /* a schema has nothing at offset 0 that tells presence */
 	struct json_strlist allow_out, deny_out;
@@ -15,7 +17,7 @@ struct e2b_network {
 bool e2b_network_says(const struct json *j);
 /* The policy for policies_wish or policies_put; NULL: nothing was said, so that of the image, tenant, …
  * holds. */
-int e2b_network_policy(struct req *r, const struct e2b_network *n, const struct json **ret,
+int e2b_network_policy(struct req *r, const struct e2b_network *n, const struct egress_policy **ret,
 		       struct err *e) _must_check_;
 /* A secret's name as E2B keeps it: in lower case. n == 0: no memory. */
 struct view e2b_secrets_name(struct arena *a, struct view name);

@@ -346,7 +346,7 @@ static void reply_tenant(struct req *r, const struct tenant *t)
 static void get_tenant(struct req *r)
 {
 	struct err e = { 0 };
-	const struct tenant *t = allowances_tenant(r->core, &r->actor, r->params[0], &e);
+	const struct tenant *t = keys_find_tenant(r->core, &r->actor, r->params[0], &e);
 
 	if (t)
 		reply_tenant(r, t);

@@ -1,6 +1,8 @@
 /*
  * /v1/sandboxes: the boxes themselves.
  */
+#include <errno.h>
+
 #include "box.h"
 #include "money.h"
 #include "net.h"
@@ -195,10 +197,16 @@ static int read_mount(struct req *r, const struct json *j, struct box_wish *w, s
 /* Only the kind of key is judged here; what it may make is create_box's to say. */
 static int read_egress(struct req *r, const struct json *j, struct box_wish *w, struct err *e)
 {
+	struct egress_policy *p = j ? arena_array(&r->arena, 1, sizeof(*p)) : NULL;
+
 	if (!j)
 		return 0;
-	return policies_wish(r->core, &r->actor, w, j, &r->arena, &w->egress, e) < 0 ? err_wrap(e, "egress")
-										     : 0;
+	if (!p)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "egress");
+	if (egress_read(&r->arena, j, policies_sets_wish(r->core, &r->actor, w)->sets, p, e) < 0 ||
+	    policies_wish(r->core, &r->actor, w, p, e) < 0)
+		return err_wrap(e, "egress");
+	return 0;
 }
 
 static int read_ai(struct req *r, const struct json *j, struct box_wish *w, struct err *e)

@@ -152,12 +152,16 @@ static int read_open(struct req *r, bool *ret, struct err *e)
 
 static void put(struct req *r)
 {
+	struct egress_policy policy;
 	struct err e = { 0 };
 	struct json *doc;
 	bool close;
 
-	if (read_open(r, &close, &e) >= 0 && rest_read_doc(r, &doc, &e) >= 0)
-		r->job = policies_put(r->core, &r->actor, r->params[0], doc, close, on_changed, r, &e);
+	const struct box *b = read_open(r, &close, &e) >= 0 && rest_read_doc(r, &doc, &e) >= 0
+				      ? boxes_find_made(r->core, &r->actor, r->params[0], &e)
+				      : NULL;
+	if (b && egress_read(&r->arena, doc, policies_sets(b)->sets, &policy, &e) >= 0)
+		r->job = policies_put(r->core, &r->actor, r->params[0], &policy, close, on_changed, r, &e);
 	if (!r->job)
 		rest_fail(r, &e);
 }
@@ -391,11 +395,14 @@ static void on_tenant(void *arg, const void *result, const struct err *e)
 
 static void tenant_put(struct req *r)
 {
+	const struct json *sets = policies_sets_tenants(r->core)->sets;
+	struct egress_policy policy;
 	struct err e = { 0 };
 	struct json *doc;
 
-	if (rest_read_doc(r, &doc, &e) >= 0)
-		r->job = policies_tenant_put(r->core, &r->actor, r->params[0], doc, on_tenant, r, &e);
+	if (rest_read_doc(r, &doc, &e) >= 0 && keys_find_tenant(r->core, &r->actor, r->params[0], &e) &&
+	    egress_read(&r->arena, doc, sets, &policy, &e) >= 0)
+		r->job = policies_tenant_put(r->core, &r->actor, r->params[0], &policy, on_tenant, r, &e);
 	if (!r->job)
 		rest_fail(r, &e);
 }

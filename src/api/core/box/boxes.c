@@ -187,13 +187,49 @@ void boxes_set_status(struct box *b, enum box_status s, bool store)
 				     core_store_done, b->in->core);
 }
 
+/* What of a spec the store has in JSON. */
+static int spec_columns(const struct box *b, struct buf *spec, struct buf *meta, struct err *e)
+{
+	int r = spec_to_json(&b->spec, spec);
+
+	if (r >= 0)
+		r = spec_metadata_to_json(&b->spec, meta);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the box's row") : 0;
+}
+
+int boxes_write_row(struct box *b, const char *status, boxes_write *write, store_done *done, void *arg,
+		    struct err *e)
+{
+	struct buf spec = BUF_INIT(SPEC_ARENA_MAX), meta = BUF_INIT(SPEC_ARENA_MAX);
+	int r = spec_columns(b, &spec, &meta, e);
+
+	if (r >= 0) {
+		struct store_box row = {
+			.id = view_of(b->id),
+			.tenant = view_of(b->tenant->id),
+			.name = b->spec.name,
+			.status = view_of(status),
+			.image = b->spec.image,
+			.digest = b->spec.digest,
+			.backend = VIEW("native"),
+			.spec = buf_view(&spec),
+			.metadata = buf_view(&meta),
+			.created_ms = b->state.created_ms,
+			.expires_ms = b->state.expires_ms,
+			.used_ms = b->state.used_ms,
+		};
+		write(b->in->core->store, &row, done, arg);
+	}
+	buf_done(&spec);
+	buf_done(&meta);
+	return r;
+}
+
 int boxes_store_change(struct box *b, store_done *done, void *arg, struct err *e)
 {
 	struct buf spec = BUF_INIT(SPEC_ARENA_MAX), meta = BUF_INIT(SPEC_ARENA_MAX);
-	int r = spec_to_json(&b->spec, &spec);
+	int r = spec_columns(b, &spec, &meta, e);
 
-	if (r >= 0)
-		r = spec_metadata_to_json(&b->spec, &meta);
 	if (r >= 0) {
 		struct store_box_change change = { .id = view_of(b->id),
 						   .spec = buf_view(&spec),
@@ -205,7 +241,7 @@ int boxes_store_change(struct box *b, store_done *done, void *arg, struct err *e
 	}
 	buf_done(&spec);
 	buf_done(&meta);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the box's row") : 0;
+	return r;
 }
 
 void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom)

@@ -88,6 +88,8 @@ struct create_twin {
 struct job *create_fork(struct core *c, const struct actor *a, const struct box_wish *w,
 			const struct create_twin *twin, job_done *done, void *arg,
 			struct err *e) _must_check_;
+/* A creation is over: for the metrics. */
+void create_count(struct core *c, uint64_t began_ns, bool failed);
 /* BoxCreate for this box: new, or with the files that it has. */
 int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing) _must_check_;
 /* Nobody wants it any more: tries until it works. */
@@ -106,6 +108,10 @@ void boxes_unindex(struct box *b);
 /* At the end of the batch: whatever is on the stack may still look at it. */
 void boxes_free_later(struct box *b);
 void boxes_set_status(struct box *b, enum box_status s, bool store);
+/* The box as a row: `write` is store_box_put or store_box_claim. `done` when it is written. */
+typedef void boxes_write(struct store *s, const struct store_box *row, store_done *done, void *arg);
+int boxes_write_row(struct box *b, const char *status, boxes_write *write, store_done *done, void *arg,
+		    struct err *e) _must_check_;
 /* Writes spec, metadata and deadlines to the store. */
 int boxes_store_change(struct box *b, store_done *done, void *arg, struct err *e) _must_check_;
 void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom);

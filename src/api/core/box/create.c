@@ -1,9 +1,10 @@
 /*
  * Making a box. Its row goes to the store and its spec to the keeper at the same
  * time; the keeper's answer brings the connection to PID 1, which is greeted.
- * When all three are done, and the gate has a policy that allows anything, the box is running; one that is
- * made from another's files gets an identity of its own first. When one fails the others are waited for and
- * everything is undone: there is no box without an answer that names it.
+ * The box is running when all three are done and the gate has received its policy (which is waited for
+ * where it allows something). A box that is made from another's files gets an identity of its own first.
+ * When a step fails, the others are waited for and everything is undone: there is no box without an answer
+ * that names it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,12 +47,12 @@ const uint32_t core_create_bounds_us[12] = {
 	500, 1000, 2000, 3000, 4000, 6000, 8000, 15000, 30000, 100000, 1000000, 10000000,
 };
 
-static void count(struct core *c, const struct creation *cr)
+void create_count(struct core *c, uint64_t began_ns, bool failed)
 {
-	uint64_t us = (clock_mono_ns() - cr->began_ns) / 1000;
+	uint64_t us = (clock_mono_ns() - began_ns) / 1000;
 
 	c->stats.creates++;
-	if (cr->failed.code) {
+	if (failed) {
 		c->stats.create_failures++;
 		return;
 	}
@@ -90,7 +91,7 @@ static void settle(struct creation *cr)
 		free(cr);
 		return;
 	}
-	count(b->in->core, cr);
+	create_count(b->in->core, cr->began_ns, cr->failed.code != 0);
 	if (cr->failed.code) {
 		job_finish(&cr->job, NULL, &cr->failed);
 		undo(cr);
@@ -241,51 +242,15 @@ static int ask_keeper(struct creation *cr)
 	return create_ask_keeper(cr->box, &cr->call, cr->snapshot, false);
 }
 
-static int put_row(struct creation *cr, struct err *e)
-{
-	const struct box *b = cr->box;
-	struct buf spec = BUF_INIT(SPEC_ARENA_MAX), meta = BUF_INIT(SPEC_ARENA_MAX);
-	int r = spec_to_json(&b->spec, &spec);
-
-	if (r >= 0)
-		r = spec_metadata_to_json(&b->spec, &meta);
-	if (r >= 0) {
-		struct store_box row = {
-			.id = view_of(b->id),
-			.tenant = view_of(b->tenant->id),
-			.name = b->spec.name,
-			.status = view_of(boxes_status_name(BOX_CREATING)),
-			.image = b->spec.image,
-			.digest = b->spec.digest,
-			.backend = VIEW("native"),
-			.spec = buf_view(&spec),
-			.metadata = buf_view(&meta),
-			.created_ms = b->state.created_ms,
-			.expires_ms = b->state.expires_ms,
-			.used_ms = b->state.used_ms,
-		};
-		store_box_put(b->in->core->store, &row, on_stored, cr);
-	}
-	buf_done(&spec);
-	buf_done(&meta);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the box's row") : 0;
-}
-
 /* Whose box, and what it is made of besides the wish. */
 struct how {
 	const struct actor *actor; /* NULL: we ask ourselves */
 	const struct tenant *tenant;
 	enum act act;
 	bool hidden;
+	bool claims; /* one that was made ahead will do */
 	const struct create_twin *twin;
 };
-
-static int check_permit(struct core *c, const struct how *how, struct err *e)
-{
-	if (how->actor && auth_permit(how->actor, how->act, NULL, e) < 0)
-		return -1;
-	return 0;
-}
 
 /* The image's digest, or what the snapshot was taken of. They may be removed while the box lives on. */
 static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID + 1], struct err *e)
@@ -326,11 +291,9 @@ static int take_workspace(struct box *b, const struct how *how, struct err *e)
 }
 
 /* Everything that can be refused at once; the name is reserved when this returns. */
-static struct box *prepare(struct core *c, const struct box_wish *w, const struct how *how,
-			   char snapshot[BOX_ID + 1], struct err *e)
+static struct box *prepare(struct core *c, const struct box_spec *s, struct arena *arena,
+			   const struct how *how, char snapshot[BOX_ID + 1], struct err *e)
 {
-	if (check_permit(c, how, e) < 0)
-		return NULL;
 	struct box *b = boxes_new(c, how->tenant);
 	if (!b) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
@@ -338,8 +301,12 @@ static struct box *prepare(struct core *c, const struct box_wish *w, const struc
 	}
 	rnd_name(b->id, BOX_ID);
 	b->in->hidden = how->hidden;
-	if (spec_make(w, c->config, &b->in->arena, &b->spec, e) < 0 || take_files(b, how, snapshot, e) < 0 ||
-	    take_workspace(b, how, e) < 0 || policies_take(b, e) < 0 || allowances_take(b, e) < 0)
+	arena_done(&b->in->arena);
+	b->in->arena = *arena;
+	*arena = (struct arena){ 0 };
+	b->spec = *s;
+	if (take_files(b, how, snapshot, e) < 0 || take_workspace(b, how, e) < 0 || policies_take(b, e) < 0 ||
+	    allowances_take(b, e) < 0)
 		goto bad;
 	b->state.status = BOX_CREATING;
 	b->state.created_ms = b->state.used_ms = b->in->used_stored_ms = clock_wall_ms();
@@ -355,15 +322,15 @@ bad:
 	return NULL;
 }
 
-static struct job *begin(struct core *c, const struct box_wish *w, const struct how *how, job_done *done,
-			 void *arg, struct err *e)
+static struct job *make(struct core *c, const struct box_spec *s, struct arena *arena, const struct how *how,
+			job_done *done, void *arg, struct err *e)
 {
 	struct creation *cr = calloc(1, sizeof(*cr));
 	if (!cr) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
 		return NULL;
 	}
-	struct box *b = prepare(c, w, how, cr->snapshot, e);
+	struct box *b = prepare(c, s, arena, how, cr->snapshot, e);
 	if (!b) {
 		free(cr);
 		return NULL;
@@ -379,7 +346,8 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 	int r = ask_keeper(cr);
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
-	} else if (!b->in->hidden && put_row(cr, e) < 0) {
+	} else if (!b->in->hidden &&
+		   boxes_write_row(b, boxes_status_name(BOX_CREATING), store_box_put, on_stored, cr, e) < 0) {
 		mux_cancel(&cr->call);
 		b->in->creation = NULL;
 		remove_unwanted(b);
@@ -393,12 +361,33 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 	return NULL;
 }
 
+static struct job *begin(struct core *c, const struct box_wish *w, const struct how *how, job_done *done,
+			 void *arg, struct err *e)
+{
+	struct arena arena = ARENA_INIT(SPEC_ARENA_MAX * 4);
+	struct job *j = NULL;
+	struct box_spec s;
+
+	if (how->actor && auth_permit(how->actor, how->act, NULL, e) < 0)
+		return NULL;
+	if (spec_make(w, c->config, &arena, &s, e) >= 0) {
+		struct err refused = { 0 };
+		if (how->claims)
+			j = pool_claim(c, how->tenant, &s, &arena, done, arg, &refused);
+		if (refused.code)
+			*e = refused;
+		else if (!j)
+			j = make(c, &s, &arena, how, done, arg, e);
+	}
+	arena_done(&arena);
+	return j;
+}
+
 struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
 		       void *arg, struct err *e)
 {
-	const struct how how = { .actor = a, .tenant = a->tenant, .act = ACT_BOX_CREATE };
-	struct job *j = pool_claim(c, a, w, done, arg, e);
-	return j || e->code ? j : begin(c, w, &how, done, arg, e);
+	const struct how how = { .actor = a, .tenant = a->tenant, .act = ACT_BOX_CREATE, .claims = true };
+	return begin(c, w, &how, done, arg, e);
 }
 
 struct job *create_fork(struct core *c, const struct actor *a, const struct box_wish *w,

@@ -89,38 +89,6 @@ void pool_exited(struct box *b)
 	refill(c, AGAIN_MS);
 }
 
-/* ---- rows ---- */
-
-/* The box as a row; `done` when it is written. */
-static int write_row(struct box *b, const char *status,
-		     void (*write)(struct store *, const struct store_box *, store_done *, void *),
-		     store_done *done, void *arg)
-{
-	struct buf spec = BUF_INIT(SPEC_ARENA_MAX), meta = BUF_INIT(SPEC_ARENA_MAX);
-	int r = spec_to_json(&b->spec, &spec);
-
-	if (r >= 0)
-		r = spec_metadata_to_json(&b->spec, &meta);
-	if (r >= 0) {
-		struct store_box row = { .id = view_of(b->id),
-					 .tenant = view_of(b->tenant->id),
-					 .name = b->spec.name,
-					 .status = view_of(status),
-					 .image = b->spec.image,
-					 .digest = b->spec.digest,
-					 .backend = VIEW("native"),
-					 .spec = buf_view(&spec),
-					 .metadata = buf_view(&meta),
-					 .created_ms = b->state.created_ms,
-					 .expires_ms = b->state.expires_ms,
-					 .used_ms = b->state.used_ms };
-		write(b->in->core->store, &row, done, arg);
-	}
-	buf_done(&spec);
-	buf_done(&meta);
-	return r;
-}
-
 /* ---- filling ---- */
 
 static struct pool_image *wanting(struct core *c)
@@ -151,7 +119,7 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	b->state.expires_ms = 0;
 	loop_timer_stop(&b->in->expiry);
 	if (!p || boxes_index(b, &failed) < 0 ||
-	    write_row(b, POOL_STATUS, store_box_put, core_store_done, c) < 0) {
+	    boxes_write_row(b, POOL_STATUS, store_box_put, core_store_done, c, &failed) < 0) {
 		remove_unwanted(b);
 		return;
 	}
@@ -213,18 +181,6 @@ struct claim {
 	struct err failed; /* of the store */
 };
 
-static void count(struct core *c, const struct claim *cl)
-{
-	uint64_t us = (clock_mono_ns() - cl->began_ns) / 1000;
-
-	c->pool.claims++;
-	c->stats.creates++;
-	c->stats.create_us_sum += us;
-	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
-		if (us <= core_create_bounds_us[i])
-			c->stats.create_buckets[i]++;
-}
-
 static void claim_settle(struct claim *cl)
 {
 	const struct err *e = cl->failed.code ? &cl->failed : NULL;
@@ -245,7 +201,8 @@ static void claim_settle(struct claim *cl)
 		b->state.status = BOX_RUNNING;
 		remove_unwanted(b);
 	} else {
-		count(c, cl);
+		c->pool.claims++;
+		create_count(c, cl->began_ns, false);
 		boxes_set_status(b, BOX_RUNNING, false);
 		lifetime_watch(b);
 		job_finish(&cl->job, b, NULL);
@@ -280,9 +237,9 @@ static void on_trusted(void *arg, const struct err *e)
 }
 
 /* What a box of the pool cannot be. A named box is named so inside, too. */
-static bool is_plain(const struct box_wish *w)
+static bool is_plain(const struct box_spec *s)
 {
-	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root && !w->secrets.n;
+	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->secrets.n;
 }
 
 /* The first of them whose image still means the same. */
@@ -308,6 +265,7 @@ static int hand_over(struct box *b, const struct tenant *t, const struct box_spe
 	boxes_unindex(b);
 	arena_done(&b->in->arena);
 	b->in->arena = *arena;
+	*arena = (struct arena){ 0 };
 	b->spec = *s;
 	b->in->pooled = false;
 	b->tenant = t;
@@ -318,39 +276,35 @@ static int hand_over(struct box *b, const struct tenant *t, const struct box_spe
 	return boxes_index(b, e) < 0 || policies_take(b, e) < 0 || allowances_take(b, e) < 0 ? -1 : 0;
 }
 
-struct job *pool_claim(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
-		       void *arg, struct err *e)
+struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *s, struct arena *arena,
+		       job_done *done, void *arg, struct err *e)
 {
-	struct view image = w->image.n ? w->image : c->config->defaults.image;
-	struct pool_image *p = find_image(c, image);
-	struct box *b = p && is_plain(w) ? first_good(c, p) : NULL;
-	struct arena arena = ARENA_INIT(SPEC_ARENA_MAX * 4);
+	struct pool_image *p = find_image(c, s->image);
+	struct box *b = p && is_plain(s) ? first_good(c, p) : NULL;
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
-	struct box_spec s;
 
-	if (!b || auth_permit(a, ACT_BOX_CREATE, NULL, NULL) < 0)
-		return NULL; /* made as ever, or refused there */
-	if (spec_make(w, c->config, &arena, &s, e) >= 0 && same_limits(&b->spec.limits, &s.limits) &&
-	    quotas_admit(c, a->tenant, &s.limits, true, e) >= 0)
-		cl = calloc(1, sizeof(*cl));
-	s.digest = cl ? arena_view(&arena, b->spec.digest) : VIEW_NONE;
-	if (!cl || !s.digest.p) {
-		arena_done(&arena);
+	if (!b || !same_limits(&b->spec.limits, &s->limits))
+		return NULL; /* made as ever */
+	if (quotas_admit(c, t, &s->limits, true, e) < 0)
+		return NULL;
+	cl = calloc(1, sizeof(*cl));
+	s->digest = arena_view(arena, b->spec.digest);
+	if (!cl || !s->digest.p) {
 		free(cl);
+		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
 		return NULL;
 	}
 	*cl = (struct claim){ .job = { .done = done, .arg = arg }, .box = b, .began_ns = began, .waits = 1 };
-	if (hand_over(b, a->tenant, &s, &arena, e) < 0) {
+	if (hand_over(b, t, s, arena, e) < 0) {
 		remove_unwanted(b);
 		free(cl);
 		return NULL;
 	}
 	events_emit(c, EVENT_CREATED, b);
-	if (write_row(b, boxes_status_name(BOX_RUNNING), store_box_claim, on_claimed, cl) < 0) {
+	if (boxes_write_row(b, boxes_status_name(BOX_RUNNING), store_box_claim, on_claimed, cl, e) < 0) {
 		remove_unwanted(b);
 		free(cl);
-		err_sys(e, ERR_INTERNAL, ENOMEM, "the box's row");
 		return NULL;
 	}
 	if (policies_push_new(b, on_policy, cl))

@@ -14,7 +14,7 @@
 #include "loop.h"
 #include "spec.h"
 
-struct actor;
+struct tenant;
 struct box;
 struct core;
 
@@ -44,6 +44,7 @@ void pool_forget(struct box *b);
 /* Its PID 1 has ended. */
 void pool_exited(struct box *b);
 
-/* NULL with no error (e->code 0): there is none that fits. The result is a const struct box *. */
-struct job *pool_claim(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
-		       void *arg, struct err *e) _must_check_;
+/* For a tenant that may make a box. NULL with no error (e->code 0): there is none that fits. The result is a
+ * const struct box *. `arena` is the spec's; it is empty when the spec was taken over. */
+struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *s, struct arena *arena,
+		       job_done *done, void *arg, struct err *e) _must_check_;

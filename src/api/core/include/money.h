@@ -95,8 +95,6 @@ struct job *allowances_rotate(struct core *c, const struct actor *a, struct view
 
 /* ---- tenants; a reference is an id or a name. For admins ---- */
 
-const struct tenant *allowances_tenant(struct core *c, const struct actor *a, struct view ref,
-				       struct err *e) _must_check_;
 /* The result is a const struct tenant *. */
 struct job *allowances_tenant_put(struct core *c, const struct actor *a, struct view ref,
 				  const struct json *doc, bool whole, job_done *done, void *arg,

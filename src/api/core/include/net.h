@@ -50,11 +50,17 @@ struct policy_verdict {
 
 /* ---- wishes ---- */
 
-/* A policy that somebody asks for a box that is as the wish says, checked: its one form in JSON, in the
- * arena. ERR_FORBIDDEN where it opens what only admins may open. */
-int policies_wish(struct core *c, const struct actor *a, const struct box_wish *w, const struct json *doc,
-		  struct arena *arena, struct view *ret, struct err *e) _must_check_;
-/* The same from targets: rules before those that the box has, in the order of the targets. */
+/* What the names of sets mean: for a box, as its template says, or its image, or this machine; for a box that
+ * is to be as the wish says; for tenants, as this machine says. */
+const struct config_sets *policies_sets(const struct box *b);
+const struct config_sets *policies_sets_wish(struct core *c, const struct actor *a, const struct box_wish *w);
+const struct config_sets *policies_sets_tenants(const struct core *c);
+
+/* Judges a policy that somebody asks for a box that is to be as the wish says, and puts it there; it is
+ * borrowed. ERR_FORBIDDEN where it opens what only admins may open. */
+int policies_wish(struct core *c, const struct actor *a, struct box_wish *w, const struct egress_policy *p,
+		  struct err *e) _must_check_;
+/* From targets: rules before those that the box has, in the order of the targets. */
 struct policies_more {
 	enum egress_verdict verdict;
 	struct json_strlist targets;
@@ -64,13 +70,11 @@ struct policies_more {
 /* ---- boxes ---- */
 const struct egress_policy *policies_of(const struct box *b, enum policy_source *ret);
 
-/* What the names of sets mean for this box: as its template says, or its image, or this machine. */
-const struct config_sets *policies_sets(const struct box *b);
-
 /* The result of these is a const struct box *. `recheck`: open connections that are not allowed any more are
- * ended. A NULL `doc`: its own policy is taken away. */
-struct job *policies_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc,
-			 bool recheck, job_done *done, void *arg, struct err *e) _must_check_;
+ * ended. NULL: its own policy is taken away. */
+struct job *policies_put(struct core *c, const struct actor *a, struct view ref,
+			 const struct egress_policy *said, bool recheck, job_done *done, void *arg,
+			 struct err *e) _must_check_;
 struct job *policies_add(struct core *c, const struct actor *a, struct view ref,
 			 const struct policies_more *more, bool recheck, job_done *done, void *arg,
 			 struct err *e) _must_check_;
@@ -93,9 +97,9 @@ int policies_token(struct core *c, const struct actor *a, struct view ref, const
 /* NULL policy: it has none. */
 int policies_tenant(struct core *c, const struct actor *a, struct view ref, const struct tenant **ret,
 		    const struct egress_policy **ret_policy, struct err *e) _must_check_;
-/* The result is a const struct tenant *. */
+/* NULL: its policy is taken away. The result is a const struct tenant *. */
 struct job *policies_tenant_put(struct core *c, const struct actor *a, struct view ref,
-				const struct json *doc, job_done *done, void *arg,
+				const struct egress_policy *said, job_done *done, void *arg,
 				struct err *e) _must_check_;
 
 /* ---- the log ---- */

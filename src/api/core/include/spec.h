@@ -7,6 +7,7 @@
 #include "json.h"
 
 struct config;
+struct egress_policy;
 
 /*
  * ---- spec_secrets.c ----
@@ -82,8 +83,8 @@ struct box_wish {
 	struct view snapshot;  /* name or id; empty: none. Not together with image */
 	struct view workspace; /* a name; empty: one of its own */
 	bool workspace_readonly;
-	struct view egress; /* a policy that policies_wish has made; empty: none of its own */
-	struct view ai;     /* what allowances_wish has made; empty: nothing of its own */
+	const struct egress_policy *egress; /* that policies_wish has judged; NULL: none of its own */
+	struct view ai;                     /* what allowances_wish has made; empty: nothing of its own */
 	struct spec_secrets secrets;
 	bool ports_public;     /* its ports are served to whoever knows the name */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
@@ -109,8 +110,8 @@ struct box_spec {
 	struct view origin;    /* of a fork: what the first of its kind was made from */
 	struct view workspace; /* the name of a shared one; empty: its own */
 	bool workspace_readonly;
-	struct view egress; /* JSON; empty: that of its image, tenant, … (policies.h) */
-	struct view ai;     /* JSON; what it may use of models, as far as that was said (allowances.h) */
+	const struct egress_policy *egress; /* NULL: that of its image, tenant, … (net.h) */
+	struct view ai;    /* JSON; what it may use of models, as far as that was said (allowances.h) */
 	uint64_t ai_token; /* how often its token for models was changed; a copy of the box has a token of its
 			      own */
 	int64_t ai_token_ends_ms;    /* 0: with the box */

@@ -118,6 +118,9 @@ struct job *keys_create(struct core *c, const struct actor *a, const struct key_
 			void *arg, struct err *e) _must_check_;
 struct job *keys_remove(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
 			struct err *e) _must_check_;
+/* By id or by name, for admins. */
+const struct tenant *keys_find_tenant(struct core *c, const struct actor *a, struct view ref,
+				      struct err *e) _must_check_;
 /* In the order of their making. */
 int keys_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct key *k), void *arg,
 	      struct err *e) _must_check_;

@@ -259,18 +259,6 @@ struct job *allowances_rotate(struct core *c, const struct actor *a, struct view
 
 /* ---- tenants ---- */
 
-const struct tenant *allowances_tenant(struct core *c, const struct actor *a, struct view ref, struct err *e)
-{
-	if (auth_permit(a, ACT_TENANTS, NULL, e) < 0)
-		return NULL;
-	const struct tenant *t = keys_tenant(c, ref);
-	struct map_node *n = t ? NULL : map_get(&c->tenants_by_name, ref);
-	t = n ? CONTAINER(n, struct tenant, by_name) : t;
-	if (!t)
-		err_set(e, ERR_NOT_FOUND, "no such tenant");
-	return t;
-}
-
 /* `d` is taken, NULL: nothing is said. */
 static int set_tenant(struct core *c, const struct tenant *t, struct allowance_doc *d)
 {
@@ -292,7 +280,7 @@ struct job *allowances_tenant_put(struct core *c, const struct actor *a, struct 
 				  const struct json *doc, bool whole, job_done *done, void *arg,
 				  struct err *e)
 {
-	const struct tenant *t = allowances_tenant(c, a, ref, e);
+	const struct tenant *t = keys_find_tenant(c, a, ref, e);
 	struct buf text = BUF_INIT(ALLOWANCE_TEXT_MAX);
 	struct allowance_doc *d = NULL;
 	struct change *ch = NULL;

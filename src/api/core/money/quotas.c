@@ -230,13 +230,6 @@ unsigned quotas_retry_after(struct core *c, const struct tenant *t)
 
 /* ---- tenants ---- */
 
-static const struct tenant *find_tenant(struct core *c, struct view ref)
-{
-	const struct tenant *t = keys_tenant(c, ref);
-	struct map_node *n = t ? NULL : map_get(&c->tenants_by_name, ref);
-	return n ? CONTAINER(n, struct tenant, by_name) : t;
-}
-
 static struct tenant_state state_of(const struct account *a)
 {
 	return (struct tenant_state){ .tenant = a->tenant, .quota = a->quota, .use = a->use };
@@ -245,13 +238,9 @@ static struct tenant_state state_of(const struct account *a)
 /* An account, for an admin. */
 static struct account *reach(struct core *c, const struct actor *a, struct view ref, struct err *e)
 {
-	if (auth_permit(a, ACT_TENANTS, NULL, e) < 0)
+	const struct tenant *t = keys_find_tenant(c, a, ref, e);
+	if (!t)
 		return NULL;
-	const struct tenant *t = find_tenant(c, ref);
-	if (!t) {
-		err_set(e, ERR_NOT_FOUND, "no such tenant");
-		return NULL;
-	}
 	struct account *account = account_of(c, t);
 	if (!account)
 		err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
@@ -335,7 +324,7 @@ struct job *quotas_tenant_create(struct core *c, const struct actor *a, struct v
 			SPEC_NAME_MAX);
 		return NULL;
 	}
-	if (find_tenant(c, name)) {
+	if (keys_tenant_by_ref(c, name)) {
 		err_set(e, ERR_CONFLICT, "there is a tenant named \"%.*s\" already", VIEW_ARG(name));
 		return NULL;
 	}

@@ -53,8 +53,13 @@ const struct config_sets *policies_sets(const struct box *b)
 	return sets_for(b->in->core, b->spec.origin.n ? b->spec.origin : b->spec.snapshot, b->spec.digest);
 }
 
+const struct config_sets *policies_sets_tenants(const struct core *c)
+{
+	return &c->policies.sets;
+}
+
 /* Files of a snapshot say nothing by themselves: what was in the box wrote them. Its image does. */
-static const struct config_sets *sets_of_wish(struct core *c, const struct actor *a, const struct box_wish *w)
+const struct config_sets *policies_sets_wish(struct core *c, const struct actor *a, const struct box_wish *w)
 {
 	const struct snapshot *s =
 		w->snapshot.n ? snapshots_find(c, a, ACT_SNAPSHOT_READ, w->snapshot, NULL) : NULL;
@@ -74,32 +79,57 @@ static void policy_free(struct policy *p)
 	free(p);
 }
 
-static int finish(struct policy *p, struct err *e)
+/* Rows have it as text, of which there is a most. */
+static int check_size(const struct egress_policy *p, struct err *e)
 {
 	struct buf text = BUF_INIT(EGRESS_TEXT_MAX);
-	int r = egress_write(&p->egress, &text);
+	int r = egress_write(p, &text);
 
-	if (r >= 0)
-		p->text = arena_view(&p->arena, buf_view(&text));
 	buf_done(&text);
-	if (r < 0 || !p->text.p)
-		return err_set(e, ERR_TOO_LARGE, "the policy is larger than %u bytes", EGRESS_TEXT_MAX);
-	return 0;
+	return r < 0 ? err_set(e, ERR_TOO_LARGE, "the policy is larger than %u bytes", EGRESS_TEXT_MAX) : 0;
 }
 
-static struct policy *policy_new(const struct json *doc, struct view text, const struct json *sets,
-				 struct err *e)
+static struct policy *policy_alloc(struct err *e)
 {
 	struct policy *p = calloc(1, sizeof(*p));
 
-	if (!p) {
+	if (!p)
 		err_sys(e, ERR_INTERNAL, ENOMEM, "policy");
+	else
+		arena_init(&p->arena, POLICY_BYTES);
+	return p;
+}
+
+static struct policy *policy_new(const struct egress_policy *from, struct err *e)
+{
+	struct policy *p = policy_alloc(e);
+
+	if (p && egress_copy(&p->arena, from, &p->egress) < 0) {
+		policy_free(p);
+		err_set(e, ERR_TOO_LARGE, "the policy takes more memory than is allowed");
 		return NULL;
 	}
-	arena_init(&p->arena, POLICY_BYTES);
-	int r = doc ? egress_read(&p->arena, doc, sets, &p->egress, e)
-		    : egress_parse(&p->arena, text, sets, &p->egress, e);
-	if (r < 0 || finish(p, e) < 0) {
+	return p;
+}
+
+/* Of the configuration. */
+static struct policy *policy_read(const struct json *doc, const struct json *sets, struct err *e)
+{
+	struct policy *p = policy_alloc(e);
+
+	if (p && (egress_read(&p->arena, doc, sets, &p->egress, e) < 0 || check_size(&p->egress, e) < 0)) {
+		policy_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* Of the store: what was judged before is not refused for a set that is gone since. */
+static struct policy *policy_parse(struct view text, struct err *e)
+{
+	struct policy *p = policy_alloc(e);
+
+	if (p && egress_parse(&p->arena, text, &egress_any_set, &p->egress, e) < 0) {
 		policy_free(p);
 		return NULL;
 	}
@@ -127,28 +157,18 @@ static int check_wish(struct core *c, const struct actor *a, const struct egress
 	return r;
 }
 
-/* The document may be of another arena, which goes: everything is read from the one form. */
-static struct policy *wish(struct core *c, const struct actor *a, const struct json *doc,
+static struct policy *wish(struct core *c, const struct actor *a, const struct egress_policy *p,
 			   const struct json *sets, struct err *e)
 {
-	struct policy *first = policy_new(doc, VIEW_NONE, sets, e), *p = NULL;
-
-	if (first && check_wish(c, a, &first->egress, sets, e) >= 0)
-		p = policy_new(NULL, first->text, &egress_any_set, e);
-	policy_free(first);
-	return p;
+	return check_size(p, e) >= 0 && check_wish(c, a, p, sets, e) >= 0 ? policy_new(p, e) : NULL;
 }
 
-int policies_wish(struct core *c, const struct actor *a, const struct box_wish *w, const struct json *doc,
-		  struct arena *arena, struct view *ret, struct err *e)
+int policies_wish(struct core *c, const struct actor *a, struct box_wish *w, const struct egress_policy *p,
+		  struct err *e)
 {
-	struct policy *p = wish(c, a, doc, sets_of_wish(c, a, w)->sets, e);
-	struct view text = p ? arena_view(arena, p->text) : VIEW_NONE;
-
-	policy_free(p);
-	if (!text.p)
-		return p ? err_sys(e, ERR_INTERNAL, ENOMEM, "policy") : -1;
-	*ret = text;
+	if (check_size(p, e) < 0 || check_wish(c, a, p, policies_sets_wish(c, a, w)->sets, e) < 0)
+		return -1;
+	w->egress = p;
 	return 0;
 }
 
@@ -158,15 +178,11 @@ int policies_take(struct box *b, struct err *e)
 {
 	struct policy *p = NULL;
 
-	if (b->spec.egress.n) {
-		p = policy_new(NULL, b->spec.egress, &egress_any_set, e);
-		if (!p)
-			return err_wrap(e, "egress");
-	}
+	if (b->spec.egress && !(p = policy_new(b->spec.egress, e)))
+		return err_wrap(e, "egress");
 	policy_free(b->in->egress.own);
 	b->in->egress.own = p;
-	if (p)
-		b->spec.egress = p->text;
+	b->spec.egress = p ? &p->egress : NULL;
 	return 0;
 }
 
@@ -175,7 +191,7 @@ void policies_forget(struct box *b)
 	list_del(&b->in->egress.unsent);
 	policies_log_forget(b);
 	policy_free(TAKE_PTR(b->in->egress.own));
-	b->spec.egress = VIEW_NONE;
+	b->spec.egress = NULL;
 }
 
 static const struct policy *inherited(const struct box *b, enum policy_source *ret)
@@ -257,7 +273,7 @@ static void settle(struct change *ch, const struct err *refused)
 	}
 	policy_free(b->in->egress.own);
 	b->in->egress.own = TAKE_PTR(ch->policy);
-	b->spec.egress = b->in->egress.own ? b->in->egress.own->text : VIEW_NONE;
+	b->spec.egress = b->in->egress.own ? &b->in->egress.own->egress : NULL;
 	ch->box = b; /* its row goes after this write */
 	if (boxes_store_change(b, on_stored, ch, &e) < 0)
 		change_end(ch, NULL, &e);
@@ -312,13 +328,14 @@ static struct job *change(struct box *b, struct policy *p, bool recheck, job_don
 	return &ch->job;
 }
 
-struct job *policies_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc,
-			 bool recheck, job_done *done, void *arg, struct err *e)
+struct job *policies_put(struct core *c, const struct actor *a, struct view ref,
+			 const struct egress_policy *said, bool recheck, job_done *done, void *arg,
+			 struct err *e)
 {
 	struct box *b = boxes_find_made(c, a, ref, e);
-	struct policy *p = b && doc ? wish(c, a, doc, policies_sets(b)->sets, e) : NULL;
+	struct policy *p = b && said ? wish(c, a, said, policies_sets(b)->sets, e) : NULL;
 
-	return b && (p || !doc) ? change(b, p, recheck, done, arg, e) : NULL;
+	return b && (p || !said) ? change(b, p, recheck, done, arg, e) : NULL;
 }
 
 /* What is said twice is said by the newer. */
@@ -385,36 +402,18 @@ struct job *policies_add(struct core *c, const struct actor *a, struct view ref,
 	struct box *b = boxes_find_made(c, a, ref, e);
 	const struct json *sets = b ? policies_sets(b)->sets : NULL;
 	struct arena tmp = ARENA_INIT(POLICY_BYTES);
-	struct buf text = BUF_INIT(EGRESS_TEXT_MAX);
 	struct egress_policy grown;
 	struct policy *p = NULL;
 	size_t n_new = 0;
 
 	if (b && add_rules(sets, policies_of(b, NULL), more, &tmp, &grown, &n_new, e) >= 0 &&
-	    check_more(c, a, &grown, n_new, sets, e) >= 0) {
-		if (egress_write(&grown, &text) < 0)
-			err_set(e, ERR_TOO_LARGE, "the policy is larger than %u bytes", EGRESS_TEXT_MAX);
-		else
-			p = policy_new(NULL, buf_view(&text), &egress_any_set, e);
-	}
-	buf_done(&text);
+	    check_more(c, a, &grown, n_new, sets, e) >= 0 && check_size(&grown, e) >= 0)
+		p = policy_new(&grown, e);
 	arena_done(&tmp);
 	return p ? change(b, p, recheck, done, arg, e) : NULL;
 }
 
 /* ---- tenants ---- */
-
-static const struct tenant *find_tenant(struct core *c, const struct actor *a, struct view ref, struct err *e)
-{
-	if (auth_permit(a, ACT_TENANTS, NULL, e) < 0)
-		return NULL;
-	const struct tenant *t = keys_tenant(c, ref);
-	struct map_node *n = t ? NULL : map_get(&c->tenants_by_name, ref);
-	t = n ? CONTAINER(n, struct tenant, by_name) : t;
-	if (!t)
-		err_set(e, ERR_NOT_FOUND, "no such tenant");
-	return t;
-}
 
 static struct tenant_policy *tenant_policy(struct core *c, const struct tenant *t)
 {
@@ -435,7 +434,7 @@ static struct tenant_policy *tenant_policy(struct core *c, const struct tenant *
 int policies_tenant(struct core *c, const struct actor *a, struct view ref, const struct tenant **ret,
 		    const struct egress_policy **ret_policy, struct err *e)
 {
-	const struct tenant *t = find_tenant(c, a, ref, e);
+	const struct tenant *t = keys_find_tenant(c, a, ref, e);
 	struct map_node *n = t ? map_get(&c->policies.by_tenant, view_of(t->id)) : NULL;
 	const struct tenant_policy *tp = n ? CONTAINER(n, struct tenant_policy, by_tenant) : NULL;
 
@@ -470,15 +469,18 @@ static bool inherits_from(const struct box *b, const void *tenant)
 }
 
 struct job *policies_tenant_put(struct core *c, const struct actor *a, struct view ref,
-				const struct json *doc, job_done *done, void *arg, struct err *e)
+				const struct egress_policy *said, job_done *done, void *arg, struct err *e)
 {
-	const struct tenant *t = find_tenant(c, a, ref, e);
-	struct policy *p = t && doc ? wish(c, a, doc, c->policies.sets.sets, e) : NULL;
-	struct tenant_policy *tp = t && (p || !doc) ? tenant_policy(c, t) : NULL;
+	const struct tenant *t = keys_find_tenant(c, a, ref, e);
+	struct policy *p = t && said ? wish(c, a, said, c->policies.sets.sets, e) : NULL;
+	struct buf text = BUF_INIT(EGRESS_TEXT_MAX);
+	bool ok = t && (p ? egress_write(&p->egress, &text) >= 0 : !said);
+	struct tenant_policy *tp = ok ? tenant_policy(c, t) : NULL;
 	struct tenant_change *ch = tp ? calloc(1, sizeof(*ch)) : NULL;
 
 	if (!ch) {
 		policy_free(p);
+		buf_done(&text);
 		if (t && !e->code)
 			err_sys(e, ERR_INTERNAL, ENOMEM, "policy");
 		return NULL;
@@ -488,10 +490,11 @@ struct job *policies_tenant_put(struct core *c, const struct actor *a, struct vi
 	tp->policy = p;
 	log_info("the egress policy of tenant %s was changed by %s", log_quoted(view_of(t->name)), a->key);
 	if (p)
-		store_egress_put(c->store, &(struct store_egress){ view_of(t->id), p->text },
+		store_egress_put(c->store, &(struct store_egress){ view_of(t->id), buf_view(&text) },
 				 on_tenant_stored, ch);
 	else
 		store_egress_delete(c->store, view_of(t->id), on_tenant_stored, ch);
+	buf_done(&text);
 	policies_push_all(c, inherits_from, t);
 	return &ch->job;
 }
@@ -505,7 +508,7 @@ int policies_load(struct core *c, const struct store_egress *row)
 
 	if (!tp)
 		return t ? -ENOMEM : -ENOENT;
-	tp->policy = policy_new(NULL, row->policy, &egress_any_set, NULL);
+	tp->policy = policy_parse(row->policy, NULL);
 	return tp->policy ? 0 : -EINVAL;
 }
 
@@ -538,8 +541,7 @@ int policies_init(struct core *c, struct err *e)
 	list_init(&ps->unsent);
 	arena_init(&ps->arena, POLICY_BYTES);
 	policies_log_init(c);
-	if (cfg->egress.policy &&
-	    !(ps->standard = policy_new(cfg->egress.policy, VIEW_NONE, c->policies.sets.sets, e)))
+	if (cfg->egress.policy && !(ps->standard = policy_read(cfg->egress.policy, ps->sets.sets, e)))
 		return err_wrap(e, "egress.policy");
 	ps->images = calloc((images ? images->n : 0) + 1, sizeof(*ps->images));
 	if (!ps->images)
@@ -548,7 +550,7 @@ int policies_init(struct core *c, struct err *e)
 		struct policy_image *im = &ps->images[ps->n_images];
 
 		im->name = images->members[i].key;
-		im->policy = policy_new(&images->members[i].value, VIEW_NONE, c->policies.sets.sets, e);
+		im->policy = policy_read(&images->members[i].value, ps->sets.sets, e);
 		if (!im->policy)
 			return err_wrap(e, "egress.images");
 		ps->n_images++;

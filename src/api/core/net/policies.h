@@ -27,7 +27,6 @@ struct tenant;
 /* A policy with the memory that it lives in. */
 struct policy {
 	struct arena arena;
-	struct view text; /* its one form in JSON */
 	struct egress_policy egress;
 };
 
@@ -87,7 +86,7 @@ struct policies {
 	void (*on_first)(struct core *c); /* until the gate has everything, or is known to be away */
 };
 
-/* Takes spec.egress over, which was checked when it was wished or is the store's. */
+/* Makes spec.egress its own, which was judged when it was wished or is the store's. */
 int policies_take(struct box *b, struct err *e) _must_check_;
 void policies_forget(struct box *b); /* its end */
 /* What the box's tokens are signed with. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "egress.h"
 #include "num.h"
 #include "spec_make.h"
 #include "poison.h"
@@ -244,6 +245,14 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 	};
 }
 
+static int copy_policy(struct arena *a, const struct egress_policy *from, const struct egress_policy **to)
+{
+	struct egress_policy *p = from ? arena_array(a, 1, sizeof(*p)) : NULL;
+
+	*to = p;
+	return !from ? 0 : p ? egress_copy(a, from, p) : -ENOMEM;
+}
+
 int spec_make(const struct box_wish *w, const struct config *c, struct arena *a, struct box_spec *ret,
 	      struct err *e)
 {
@@ -272,7 +281,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 		return -1;
 	if (copy_view(a, w->name, &s.name) < 0 || copy_view(a, w->mask_host, &s.mask_host) < 0 ||
 	    copy_view(a, or_default(w->image, c->defaults.image), &s.image) < 0 ||
-	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_view(a, w->egress, &s.egress) < 0 ||
+	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_policy(a, w->egress, &s.egress) < 0 ||
 	    copy_view(a, w->ai, &s.ai) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
 	    copy_view(a, or_default(w->user, c->defaults.user), &s.user) < 0 ||
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
@@ -317,6 +326,18 @@ static void put_links(struct json_out *o, const struct box_spec *s)
 	json_out_end(o, ']');
 }
 
+/* As text in a string: rows have it so. */
+static int put_policy(struct json_out *o, const struct egress_policy *p)
+{
+	struct buf text = BUF_INIT(EGRESS_TEXT_MAX);
+	int r = egress_write(p, &text);
+
+	if (r >= 0)
+		json_out_kstr(o, "egress", buf_view(&text));
+	buf_done(&text);
+	return r;
+}
+
 int spec_to_json(const struct box_spec *s, struct buf *out)
 {
 	struct json_out o;
@@ -349,8 +370,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kstr(&o, "mask_host", s->mask_host);
 	json_out_key(&o, "links");
 	put_links(&o, s);
-	if (s->egress.n)
-		json_out_kstr(&o, "egress", s->egress);
+	if (s->egress && put_policy(&o, s->egress) < 0)
+		return -ENOSPC;
 	if (s->ai.n)
 		json_out_kstr(&o, "ai", s->ai);
 	if (s->ai_token) {
@@ -452,6 +473,19 @@ static int read_links(const struct json *list, struct box_spec *s, struct err *e
 	return 0;
 }
 
+/* What was judged before is not refused for a set that is gone since. */
+static int read_policy(struct arena *a, struct view text, const struct egress_policy **ret, struct err *e)
+{
+	struct egress_policy *p = text.n ? arena_array(a, 1, sizeof(*p)) : NULL;
+
+	*ret = p;
+	if (!text.n)
+		return 0;
+	if (!p)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "egress");
+	return egress_parse(a, text, &egress_any_set, p, e) < 0 ? err_wrap(e, "egress") : 0;
+}
+
 int spec_from_json(struct arena *a, struct view spec, struct view metadata, struct box_spec *ret,
 		   struct err *e)
 {
@@ -464,7 +498,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	    spec_secrets_read(a, c.secrets, true, &s.secrets, e) < 0 ||
 	    (c.on_end.n && spec_take_on_end(c.on_end, &s.on_end, e) < 0)) /* absent in older rows */
 		return -1;
-	if (read_links(c.links, &s, e) < 0)
+	if (read_links(c.links, &s, e) < 0 || read_policy(a, c.egress, &s.egress, e) < 0)
 		return -1;
 	s.user = c.user;
 	s.workdir = c.workdir;
@@ -483,7 +517,6 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.workspace_readonly = c.workspace_readonly;
 	s.ports_public = c.ports_public;
 	s.mask_host = c.mask_host;
-	s.egress = c.egress;
 	s.ai = c.ai;
 	s.ai_token = c.ai_token;
 	s.ai_token_ends_ms = (int64_t)c.ai_token_ends_ms;

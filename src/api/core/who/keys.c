@@ -55,6 +55,23 @@ const struct tenant *keys_tenant(struct core *c, struct view id)
 	return n ? CONTAINER(n, struct tenant, by_id) : NULL;
 }
 
+const struct tenant *keys_tenant_by_ref(struct core *c, struct view ref)
+{
+	const struct tenant *t = keys_tenant(c, ref);
+	struct map_node *n = t ? NULL : map_get(&c->tenants_by_name, ref);
+	return n ? CONTAINER(n, struct tenant, by_name) : t;
+}
+
+const struct tenant *keys_find_tenant(struct core *c, const struct actor *a, struct view ref, struct err *e)
+{
+	if (auth_permit(a, ACT_TENANTS, NULL, e) < 0)
+		return NULL;
+	const struct tenant *t = keys_tenant_by_ref(c, ref);
+	if (!t)
+		err_set(e, ERR_NOT_FOUND, "no such tenant");
+	return t;
+}
+
 /* ---- into and out of memory ---- */
 
 int keys_load_tenant(struct core *c, const struct store_tenant *t)
