@@ -18,6 +18,7 @@ CLONE_NEWNS, CLONE_NEWCGROUP, MS_REC, MS_PRIVATE, MNT_DETACH = 0x20000, 0x020000
 def group():
     """A group of the machine's own, as a container runtime makes one."""
     it = TOP / "pdk-container"
+    (TOP / "cgroup.subtree_control").write_text("+cpu +memory +pids")
     it.mkdir()
     yield it
 
