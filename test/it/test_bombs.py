@@ -147,7 +147,7 @@ def test_output_flood(victim, bystander, daemon):
 def test_flood_from_many_at_once(victim, bystander, daemon):
     clients = [daemon.client() for _ in range(2)]
     with watched(daemon, bystander):
-        calls = [paddock.Background(victim.with_client(c).exec, "yes & yes >&2", timeout_ms=2000) for c in clients]
+        calls = [paddock.Background(victim.with_client(c).exec, "yes & yes >&2", timeout_ms=paddock.ms(2000)) for c in clients]
         assert all(call.result().truncated for call in calls)
     for client in clients:
         client.close()

@@ -1,5 +1,6 @@
-"""In a guest: runs the tests of the job, sends the report through the second serial port, and ends the machine."""
+"""In a guest: runs the tests of the job one by one, sends the report of each as soon as it is there, and ends the machine."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -9,32 +10,36 @@ import tty
 from pathlib import Path
 
 WORK = Path("/work")
-OUT = Path("/run/results")
 
 
-def main():
-    OUT.mkdir()
+def main(send):
     job = json.loads((WORK / "job.json").read_text())
-    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", PYTHONDONTWRITEBYTECODE="1",
+    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(WORK / "test/kernels"),
                       PADDOCK_GUEST_KERNEL=job["kernel"], PADDOCK_GUEST_LAYOUT=job["layout"])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
-    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-v", "--color=no", "-p", "no:cacheprovider", "--tb=short", "--durations=15",
-                    f"--junit-xml={OUT / 'report.xml'}", *job["tests"]], cwd=WORK, check=False)
+    for number, test in enumerate(job["tests"]):
+        report = Path(f"/run/{number}.xml")
+        subprocess.run(["/usr/bin/python3", "-m", "pytest", "-v", "--color=no", "-p", "no:cacheprovider", "-p", "instant", "--tb=short",
+                        "--durations=5", f"--junit-xml={report}", test], cwd=WORK, check=False)
+        if report.exists():
+            send(report)
 
 
-def send():
+@contextlib.contextmanager
+def port():
+    """Sends files through the second serial port, as a tar archive that can be read also if it ends early."""
     fd = os.open("/dev/ttyS1", os.O_WRONLY | os.O_NOCTTY)
     tty.setraw(fd)
-    with open(fd, "wb", closefd=False) as port, tarfile.open(fileobj=port, mode="w|gz") as tar:
-        tar.add(OUT, ".")
+    with open(fd, "wb", closefd=False, buffering=0) as raw, tarfile.open(fileobj=raw, mode="w|", bufsize=512) as tar:
+        yield lambda path: tar.add(path, path.name)
     termios.tcdrain(fd)
     os.close(fd)
 
 
 if __name__ == "__main__":
     try:
-        main()
-        send()
+        with port() as send:
+            main(send)
     finally:
         os.sync()
         subprocess.run(["systemctl", "poweroff", "--force", "--force"], check=False)

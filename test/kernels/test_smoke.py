@@ -79,6 +79,11 @@ for pid in made: os.kill(pid, 9)
 """
 
 
+def test_its_storage_is_whole_blocks(daemon):
+    """A guest's disk is small, and what is a share of it is no round figure by itself."""
+    assert (daemon.data_dir / "disk.btrfs").stat().st_size % (1 << 20) == 0
+
+
 def test_too_many_processes(one):
     errno, made = map(int, one.python(FORK).text.split())
     assert errno == 11 and 20 < made < LIMITS["pids"]
