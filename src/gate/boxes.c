@@ -22,20 +22,20 @@ static const struct server_ops dns_ops;
 
 /* ---- the table ---- */
 
-static struct gate *gate_of(const struct box *b)
+static struct gate *gate_of(const struct gate_box *b)
 {
 	return CONTAINER(b->all, struct gate, flows);
 }
 
-static struct box *get_box(struct gate *g, struct view id)
+static struct gate_box *get_box(struct gate *g, struct view id)
 {
 	struct map_node *n = map_get(&g->flows.boxes, id);
-	return n ? CONTAINER(n, struct box, node) : NULL;
+	return n ? CONTAINER(n, struct gate_box, node) : NULL;
 }
 
-static struct box *need_box(struct gate *g, struct view id)
+static struct gate_box *need_box(struct gate *g, struct view id)
 {
-	struct box *b = get_box(g, id);
+	struct gate_box *b = get_box(g, id);
 	if (b)
 		return b;
 	b = calloc(1, sizeof(*b));
@@ -49,7 +49,7 @@ static struct box *need_box(struct gate *g, struct view id)
 	return b;
 }
 
-static void drop_box(struct box *b)
+static void drop_box(struct gate_box *b)
 {
 	struct gate *g = gate_of(b);
 
@@ -62,7 +62,7 @@ static void drop_box(struct box *b)
 }
 
 /* A box that nobody serves and nobody has a policy for is forgotten. */
-static void put_box(struct box *b)
+static void put_box(struct gate_box *b)
 {
 	if (b->tcp.fd < 0 && b->dns.io.fd < 0 && b->steer < 0 && !b->policy)
 		drop_box(b);
@@ -70,7 +70,7 @@ static void put_box(struct box *b)
 
 /* ---- what was used ---- */
 
-static bool untold(const struct box *b)
+static bool untold(const struct gate_box *b)
 {
 	return b->policy && b->policy->max_bytes && box_used(b) != b->bytes_told;
 }
@@ -83,7 +83,7 @@ static void tell_used(struct gate *g)
 
 	loop_timer_stop(&g->tell_used);
 	for (struct map_node *n = map_first(&g->flows.boxes); n; n = map_next(&g->flows.boxes, n)) {
-		struct box *b = CONTAINER(n, struct box, node);
+		struct gate_box *b = CONTAINER(n, struct gate_box, node);
 		if (!untold(b) || !link_open(&g->api))
 			continue;
 		b->bytes_told = box_used(b);
@@ -104,7 +104,7 @@ static void on_tell_used(struct loop_timer *t)
 	tell_used(CONTAINER(t, struct gate, tell_used));
 }
 
-static void tell_used_soon(struct box *b)
+static void tell_used_soon(struct gate_box *b)
 {
 	struct gate *g = gate_of(b);
 
@@ -118,9 +118,9 @@ static void tell_used_soon(struct box *b)
 
 /* ---- what the rooms want ---- */
 
-static struct box *box_of(struct server *s)
+static struct gate_box *box_of(struct server *s)
 {
-	return CONTAINER(s, struct box, dns);
+	return CONTAINER(s, struct gate_box, dns);
 }
 
 static const struct policy *dns_policy(struct server *s)
@@ -159,14 +159,14 @@ static const struct server_ops dns_ops = {
 };
 
 /* Too many fds in its queue would end the channel. */
-static bool can_pass(struct box *b)
+static bool can_pass(struct gate_box *b)
 {
 	const struct gate *g = gate_of(b);
 
 	return link_open(&g->api) && g->api.n_out_fds < LINK_FDS;
 }
 
-static void pass(struct box *b, int fd)
+static void pass(struct gate_box *b, int fd)
 {
 	struct wire_gate_caller m = { .box = view_of(b->id) };
 
@@ -180,7 +180,7 @@ const struct flows_ops boxes_flows_ops = {
 
 /* ---- the keeper ---- */
 
-static int listen_for(struct box *b, int fd)
+static int listen_for(struct gate_box *b, int fd)
 {
 	loop_io_close(&b->tcp);
 	int r = fd_nonblock(fd, true);
@@ -198,7 +198,7 @@ static int listen_for(struct box *b, int fd)
 	return 0;
 }
 
-static void put_fd(struct box *b, int32_t kind, int fd)
+static void put_fd(struct gate_box *b, int32_t kind, int fd)
 {
 	int r = 0;
 
@@ -223,7 +223,7 @@ static void open_api(struct gate *g, int fd)
 {
 	link_stop(&g->api);
 	for (struct map_node *n = map_first(&g->flows.boxes); n; n = map_next(&g->flows.boxes, n))
-		CONTAINER(n, struct box, node)->synced = false;
+		CONTAINER(n, struct gate_box, node)->synced = false;
 	int r = link_start(&g->api, g->flows.loop, fd, true, &api_ops);
 	if (r < 0)
 		log_error("the api's channel: %s", strerror(-r));
@@ -242,13 +242,13 @@ static void on_keeper(struct link *l, const struct frame *f, int fd)
 		intercept_vault_open(g->flows.intercepts, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX && mine >= 0) {
 		struct wire_gate_box m;
-		struct box *b =
+		struct gate_box *b =
 			pb_decode(&wire_gate_box_msg, f->body, 0, &a, &m) < 0 ? NULL : need_box(g, m.id);
 		if (b)
 			put_fd(b, m.kind, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX_GONE) {
 		struct wire_gate_box_gone m;
-		struct box *b =
+		struct gate_box *b =
 			pb_decode(&wire_gate_box_gone_msg, f->body, 0, &a, &m) < 0 ? NULL : get_box(g, m.id);
 		if (b) {
 			tell_used(g); /* it may be started again */
@@ -275,11 +275,11 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 
 	if (pb_decode(&wire_gate_policy_msg, f->body, 0, a, &m) < 0)
 		return err_set(e, ERR_INVALID, "not a policy");
-	if (!m.box.n || m.box.n >= sizeof(((struct box *)0)->id))
+	if (!m.box.n || m.box.n >= sizeof(((struct gate_box *)0)->id))
 		return err_set(e, ERR_INVALID, "not the id of a box");
 	if (policy_new(&m, &p, e) < 0)
 		return -1;
-	struct box *b = need_box(g, m.box);
+	struct gate_box *b = need_box(g, m.box);
 	if (!b || share_join(&g->tenants, &b->share, m.tenant) < 0) {
 		policy_free(p);
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a box");
@@ -305,7 +305,7 @@ static int call_synced(struct gate *g, const struct frame *f)
 	struct wire_gate_synced_reply out = { 0 };
 
 	for (struct map_node *n = map_first(&g->flows.boxes), *next; n; n = next) {
-		struct box *b = CONTAINER(n, struct box, node);
+		struct gate_box *b = CONTAINER(n, struct gate_box, node);
 		next = map_next(&g->flows.boxes, n);
 		if (b->synced || !b->policy)
 			continue;
@@ -323,7 +323,7 @@ static int call_synced(struct gate *g, const struct frame *f)
 static int call_stats(struct gate *g, const struct frame *f, struct arena *a, struct err *e)
 {
 	struct wire_gate_stats m;
-	const struct box *b =
+	const struct gate_box *b =
 		pb_decode(&wire_gate_stats_msg, f->body, 0, a, &m) < 0 ? NULL : get_box(g, m.box);
 
 	if (!b)
@@ -374,5 +374,5 @@ static void on_api_drained(struct link *l)
 }
 
 static const struct link_ops api_ops = { .on_frame = on_api,
-					.on_closed = on_api_closed,
-					.on_drained = on_api_drained };
+					 .on_closed = on_api_closed,
+					 .on_drained = on_api_drained };

@@ -31,5 +31,5 @@ extern const struct link_ops boxes_keeper_ops;
 extern const struct flows_ops boxes_flows_ops;
 
 /* ---- verdict.c ---- */
-void verdict_say(struct box *b, const struct verdict *v);
+void verdict_say(struct gate_box *b, const struct verdict *v);
 void verdict_flush(struct gate *g);

@@ -37,7 +37,7 @@ static void on_flush(struct loop_timer *t)
 	verdict_flush(CONTAINER(t, struct gate, flush));
 }
 
-void verdict_say(struct box *b, const struct verdict *v)
+void verdict_say(struct gate_box *b, const struct verdict *v)
 {
 	struct gate *g = CONTAINER(b->all, struct gate, flows);
 	char address[ADDR_TEXT] = "";

@@ -16,7 +16,7 @@
 
 /* ---- life ---- */
 
-void box_init(struct box *b, struct flows *all)
+void box_init(struct gate_box *b, struct flows *all)
 {
 	b->all = all;
 	b->tcp.fd = b->steer = -1;
@@ -24,7 +24,7 @@ void box_init(struct box *b, struct flows *all)
 	list_init(&b->flows);
 }
 
-void box_done(struct box *b)
+void box_done(struct gate_box *b)
 {
 	flow_end_all(b);
 	loop_timer_stop(&b->refill);
@@ -37,7 +37,7 @@ void box_done(struct box *b)
 
 /* ---- limits ---- */
 
-static void refill(struct box *b)
+static void refill(struct gate_box *b)
 {
 	uint64_t now = loop_now(b->all->loop), passed = now - b->tokens_ms;
 	const struct policy *p = b->policy;
@@ -59,14 +59,14 @@ static void refill(struct box *b)
 
 static void on_refill(struct loop_timer *t)
 {
-	struct box *b = CONTAINER(t, struct box, refill);
+	struct gate_box *b = CONTAINER(t, struct gate_box, refill);
 	refill(b);
 	if (b->tcp.fd >= 0) /* stopped when there were no fds left */
 		(void)!loop_io_want(&b->tcp, EPOLLIN);
 	flow_let_go(b);
 }
 
-bool box_may_connect(struct box *b)
+bool box_may_connect(struct gate_box *b)
 {
 	refill(b);
 	if (!b->policy || !b->policy->connects_per_second)
@@ -77,7 +77,7 @@ bool box_may_connect(struct box *b)
 	return true;
 }
 
-bool box_may_ask(struct box *b)
+bool box_may_ask(struct gate_box *b)
 {
 	refill(b);
 	if (b->questions_left < 1)
@@ -86,7 +86,7 @@ bool box_may_ask(struct box *b)
 	return true;
 }
 
-size_t box_allowance(struct box *b, size_t want)
+size_t box_allowance(struct gate_box *b, size_t want)
 {
 	const struct policy *p = b->policy;
 
@@ -98,12 +98,12 @@ size_t box_allowance(struct box *b, size_t want)
 	return (size_t)MIN((uint64_t)want, b->bytes_left);
 }
 
-uint64_t box_used(const struct box *b)
+uint64_t box_used(const struct gate_box *b)
 {
 	return b->bytes_before + b->bytes_in + b->bytes_out;
 }
 
-void box_count(struct box *b, bool out, size_t n)
+void box_count(struct gate_box *b, bool out, size_t n)
 {
 	*(out ? &b->bytes_out : &b->bytes_in) += n;
 	b->bytes_left -= MIN(b->bytes_left, n);
@@ -112,7 +112,7 @@ void box_count(struct box *b, bool out, size_t n)
 
 /* ---- names of addresses ---- */
 
-void box_remember(struct box *b, const struct addr *a, const char *name)
+void box_remember(struct gate_box *b, const struct addr *a, const char *name)
 {
 	if (box_was_told(b, a, view_of(name)) && view_is(box_name(b, a), name))
 		return;
@@ -129,7 +129,7 @@ void box_remember(struct box *b, const struct addr *a, const char *name)
 }
 
 /* The latest one. */
-struct view box_name(const struct box *b, const struct addr *a)
+struct view box_name(const struct gate_box *b, const struct addr *a)
 {
 	for (unsigned i = 0; i < b->n_names; i++) {
 		const struct box_name *n = &b->names[(b->next_name + NAMES - 1 - i) % NAMES];
@@ -139,7 +139,7 @@ struct view box_name(const struct box *b, const struct addr *a)
 	return VIEW("");
 }
 
-bool box_was_told(const struct box *b, const struct addr *a, struct view name)
+bool box_was_told(const struct gate_box *b, const struct addr *a, struct view name)
 {
 	for (unsigned i = 0; i < b->n_names; i++)
 		if (addr_eq(&b->names[i].addr, a) && view_is(name, b->names[i].name))
@@ -147,7 +147,7 @@ bool box_was_told(const struct box *b, const struct addr *a, struct view name)
 	return false;
 }
 
-void box_later(struct box *b)
+void box_later(struct gate_box *b)
 {
 	(void)!loop_io_want(&b->tcp, 0);
 	if (!loop_timer_active(&b->refill))

@@ -11,7 +11,7 @@
 
 struct flows;
 
-struct box {
+struct gate_box {
 	struct map_node node; /* by id */
 	struct flows *all;
 	char id[24];
@@ -39,18 +39,18 @@ struct box {
 };
 
 /* A zeroed one with its id; its DNS is the caller's to set up, and to end. */
-void box_init(struct box *b, struct flows *all);
-void box_done(struct box *b); /* ends its connections */
+void box_init(struct gate_box *b, struct flows *all);
+void box_done(struct gate_box *b); /* ends its connections */
 /* Takes from the box's allowance of new connections; false: none is left. */
-bool box_may_connect(struct box *b);
-bool box_may_ask(struct box *b); /* DNS: a question that goes out */
+bool box_may_connect(struct gate_box *b);
+bool box_may_ask(struct gate_box *b); /* DNS: a question that goes out */
 /* Bytes that may be moved now, at most `want`; 0: wait, flow_let_go comes. */
-size_t box_allowance(struct box *b, size_t want);
-void box_later(struct box *b); /* accepts nothing for a moment */
-void box_count(struct box *b, bool out, size_t n);
+size_t box_allowance(struct gate_box *b, size_t want);
+void box_later(struct gate_box *b); /* accepts nothing for a moment */
+void box_count(struct gate_box *b, bool out, size_t n);
 /* Of the policy's max_bytes. */
-uint64_t box_used(const struct box *b);
+uint64_t box_used(const struct gate_box *b);
 /* What DNS said to the box: the name of an address, or "". */
-void box_remember(struct box *b, const struct addr *a, const char *name);
-struct view box_name(const struct box *b, const struct addr *a);
-bool box_was_told(const struct box *b, const struct addr *a, struct view name);
+void box_remember(struct gate_box *b, const struct addr *a, const char *name);
+struct view box_name(const struct gate_box *b, const struct addr *a);
+bool box_was_told(const struct gate_box *b, const struct addr *a, struct view name);

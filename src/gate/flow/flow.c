@@ -362,15 +362,15 @@ void flow_start_direct(struct flow *f)
 
 /* The table is full: whoever has most loses its oldest one to those who have fewer, so that nobody shuts out
  * the others. */
-static bool make_room(struct box *b)
+static bool make_room(struct gate_box *b)
 {
 	struct flows *g = b->all;
-	struct box *most = b;
+	struct gate_box *most = b;
 
 	if (g->n <= FLOW_MOST)
 		return true;
 	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n)) {
-		struct box *it = CONTAINER(n, struct box, node);
+		struct gate_box *it = CONTAINER(n, struct gate_box, node);
 		if (share_is_more(&it->share, &most->share))
 			most = it;
 	}
@@ -382,7 +382,7 @@ static bool make_room(struct box *b)
 
 static void start(struct flow *f)
 {
-	struct box *b = f->box;
+	struct gate_box *b = f->box;
 	const struct policy *p = b->policy;
 	bool proxy = f->meant.b[12] == 127 && addr_is_v4(&f->meant) && f->conn.port == NETNS_PROXY_PORT;
 	static const struct addr loopback6 = { { [15] = 1 } };
@@ -403,7 +403,7 @@ static void start(struct flow *f)
 		flow_start_direct(f);
 }
 
-static struct flow *flow_new(struct box *b, int fd)
+static struct flow *flow_new(struct gate_box *b, int fd)
 {
 	struct flow *f = calloc(1, sizeof(*f));
 
@@ -428,7 +428,7 @@ static struct flow *flow_new(struct box *b, int fd)
 
 void flow_accept(struct loop_io *listener, uint32_t events)
 {
-	struct box *b = CONTAINER(listener, struct box, tcp);
+	struct gate_box *b = CONTAINER(listener, struct gate_box, tcp);
 
 	/* One for each event: a second try would mostly find nothing, and who waits is told of again. */
 	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -456,13 +456,13 @@ void flow_accept(struct loop_io *listener, uint32_t events)
 
 /* ---- all of a box ---- */
 
-void flow_end_all(struct box *b)
+void flow_end_all(struct gate_box *b)
 {
 	LIST_EACH (it, &b->flows)
 		flow_end(CONTAINER(it, struct flow, link), true);
 }
 
-void flow_let_go(struct box *b)
+void flow_let_go(struct gate_box *b)
 {
 	LIST_EACH (it, &b->flows) {
 		struct flow *f = CONTAINER(it, struct flow, link);
@@ -473,13 +473,13 @@ void flow_let_go(struct box *b)
 	}
 }
 
-void flow_forget_rules(struct box *b)
+void flow_forget_rules(struct gate_box *b)
 {
 	LIST_EACH (it, &b->flows)
 		CONTAINER(it, struct flow, link)->rule = NULL;
 }
 
-unsigned flow_recheck(struct box *b)
+unsigned flow_recheck(struct gate_box *b)
 {
 	unsigned ended = 0;
 

@@ -20,11 +20,11 @@
 #include "verdict.h"
 
 struct flows_ops {
-	void (*say)(struct box *b, const struct verdict *v);
-	void (*used)(struct box *b); /* bytes were counted */
+	void (*say)(struct gate_box *b, const struct verdict *v);
+	void (*used)(struct gate_box *b); /* bytes were counted */
 	/* A connection for the AI gateway, which takes the fd. */
-	bool (*can_pass)(struct box *b);
-	void (*pass)(struct box *b, int fd);
+	bool (*can_pass)(struct gate_box *b);
+	void (*pass)(struct gate_box *b, int fd);
 };
 
 /* What all connections share. */
@@ -46,12 +46,12 @@ struct flows {
 int flow_setup(struct flows *all, struct err *e) _must_check_;
 /* A listener's event: of box->tcp. */
 void flow_accept(struct loop_io *listener, uint32_t events);
-void flow_end_all(struct box *b);
+void flow_end_all(struct gate_box *b);
 /* The box may move bytes again. */
-void flow_let_go(struct box *b);
+void flow_let_go(struct gate_box *b);
 /* The box gets another policy: rules of the old one are about to go. */
-void flow_forget_rules(struct box *b);
+void flow_forget_rules(struct gate_box *b);
 /* It has: ends what would not be allowed any more, and says how many. */
-unsigned flow_recheck(struct box *b);
+unsigned flow_recheck(struct gate_box *b);
 /* Whether the kernel delivers this address to this machine itself (or nowhere). */
 bool flow_is_own(struct flows *all, const struct addr *a);

@@ -69,7 +69,7 @@ void states_event(struct flow *f, enum flow_event e, const struct flow_what *w);
 struct flow {
 	struct list link; /* box->flows */
 	struct conn conn; /* buffers, where to: what interception sees of it */
-	struct box *box;
+	struct gate_box *box;
 	struct loop_io client, server;
 	int client_fd, server_fd; /* the ios have them only while something is awaited */
 	struct loop_timer timer;

@@ -62,7 +62,7 @@ static void conn_on_deny(struct conn *c, int reason, struct view method, struct 
 
 static bool conn_on_collect(struct conn *c, size_t n)
 {
-	struct box *b = flow_of(c)->box;
+	struct gate_box *b = flow_of(c)->box;
 
 	if (n > FLOW_COLLECT - b->collected)
 		return false;

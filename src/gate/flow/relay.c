@@ -273,7 +273,7 @@ static enum peek look_for_caller(struct flow *f)
 
 static void pass_on(struct flow *f)
 {
-	struct box *b = f->box;
+	struct gate_box *b = f->box;
 
 	if (!b->all->ops->can_pass(b)) {
 		proxy_http_error(f, 503, "The AI gateway cannot be reached at the moment");

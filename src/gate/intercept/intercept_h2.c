@@ -13,8 +13,7 @@
 
 #include "poison.h"
 
-#define SEND_AHEAD    (64u * 1024) /* bytes that are taken from a session at once */
-#define CONTINUATIONS 8            /* frames of one head */
+#define CONTINUATIONS 8 /* frames of one head */
 
 /* ---- libnghttp2's callbacks ---- */
 
@@ -278,10 +277,10 @@ void intercept_h2_free(struct intercept_h2 *h)
 /* Whether anything was sent; the flow may have ended. */
 static bool send_some(struct h2_side *side)
 {
-	_cleanup_(buf_done) struct buf out = { .max = 2 * SEND_AHEAD, .secret = true };
+	_cleanup_(buf_done) struct buf out = { .max = 2 * H2_SESSION_AHEAD, .secret = true };
 	struct conn *c = side->h->ic->conn;
 
-	if (h2_session_take(side->session, &out, SEND_AHEAD) < 0) {
+	if (h2_session_take(side->session, &out, H2_SESSION_AHEAD) < 0) {
 		conn_end(c, true);
 		return false;
 	}
