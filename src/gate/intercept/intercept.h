@@ -4,12 +4,12 @@
  * read in between: 1.1 or 2, the same on both sides. A client that offers HTTP/2 is kept
  * waiting in its handshake until the server has said what it speaks. For hosts that a rule
  * with `inject` names, and for encrypted ClientHellos, whose true name is known in no other
- * way (flow.c). Each request is judged as one in clear is; then the secrets that its rule
+ * way (flow/look.c). Each request is judged as one in clear is; then the secrets that its rule
  * names are put in, for this request fetched from the vault, which knows what the policy
  * allows. They are masked in everything that comes back.
  *
- *   intercept.c         the connection: its two ends of TLS, bytes in and out, judging
- *   intercept_tls.c     contexts, certificates, what is offered and chosen
+ *   conn.h              what it sees of a connection, and asks of it: flow/ answers
+ *   intercept.c         the connection: its two ends of TLS (src/net), bytes in and out, judging
  *   intercept_http.c    HTTP/1.1: requests; intercept_answer.c: answers
  *   intercept_h2.c      HTTP/2: sessions; intercept_h2_stream.c: streams
  *   intercept_vault.c   the vault: certificates, secrets
