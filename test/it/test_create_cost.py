@@ -100,10 +100,10 @@ def count(daemon_factory, workdir):
 
 
 @pytest.fixture
-def bounded(record_property):
+def bounded(record_testsuite_property):
     def check(count, bound, what):
         """Not more, and not so much less that the bound has lost its meaning."""
-        record_property(what, f"{count} of {bound}")
+        record_testsuite_property(what, f"{count} of {bound}")
         assert 0.8 * bound < count <= bound, f"{what} of a create: {count}, bound {bound}"
 
     return check
