@@ -5,6 +5,15 @@
 
 #include "poison.h"
 
+/* Most routes are another path's, which shows in what stands before their first {…}. */
+static bool may_match(const char *pattern, struct view path)
+{
+	for (size_t i = 0; pattern[i] && pattern[i] != '{'; i++)
+		if (i >= path.n || path.p[i] != pattern[i])
+			return false;
+	return true;
+}
+
 /* Whether the path fits the pattern; the raw values of its {…} are stored. */
 static bool matches(const char *pattern, struct view path, struct view params[ROUTE_PARAMS])
 {
@@ -58,6 +67,8 @@ static const struct route *find_in(const struct route *t, bool exact, struct vie
 				   struct buf *allow)
 {
 	for (; t->method; t++) {
+		if (!may_match(t->pattern, path))
+			continue;
 		struct view mine[ROUTE_PARAMS] = { VIEW_NONE };
 		if (!matches(t->pattern, path, mine))
 			continue;
