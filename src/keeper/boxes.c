@@ -283,11 +283,10 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 {
 	if (spec_check(s, &k->ceiling, e) < 0)
 		return -1;
+	const struct posture_part *failed = k->posture.ok ? NULL : posture_failed(&k->posture);
 	if (!k->posture.ok)
-		for (unsigned i = 0; i < k->posture.n; i++)
-			if (k->posture.parts[i].required && !k->posture.parts[i].ok)
-				return err_set(e, ERR_WALLS, "this machine cannot isolate a box: %s: %s",
-					       k->posture.parts[i].name, k->posture.parts[i].detail);
+		return err_set(e, ERR_WALLS, "this machine cannot isolate a box: %s: %.120s",
+			       failed ? failed->name : "walls", failed ? failed->detail : "unknown");
 	if (box_table_get(&k->boxes, view_of(s->id)))
 		return err_set(e, ERR_CONFLICT, "a box with this id exists");
 	const struct image *image = images_find(&k->images, digest);
