@@ -7,6 +7,7 @@
 
 #include "view.h"
 
+/* The bits are in boxes' state files: new ones come last. */
 enum feature {
 	FEATURE_LANDLOCK_TRUNCATE,
 	FEATURE_LANDLOCK_IOCTL_DEV,

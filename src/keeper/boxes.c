@@ -215,6 +215,7 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 		return -1;
 	b->pid = nb.pid;
 	b->capture = k->native.capture;
+	b->features = k->posture.features;
 	*ret_pidfd = nb.pidfd;
 	gate_box(k, b, &nb.gate);
 	int r = spawn_start_time(nb.pid, &b->started);
@@ -287,6 +288,8 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	if (!k->posture.ok)
 		return err_set(e, ERR_WALLS, "this machine cannot isolate a box: %s: %.120s",
 			       failed ? failed->name : "walls", failed ? failed->detail : "unknown");
+	if (posture_require(&k->posture, s->require, e) < 0)
+		return -1;
 	if (box_table_get(&k->boxes, view_of(s->id)))
 		return err_set(e, ERR_CONFLICT, "a box with this id exists");
 	const struct image *image = images_find(&k->images, digest);

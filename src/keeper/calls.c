@@ -49,6 +49,7 @@ static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *
 					.nofile = w->limits->nofile } };
 	s->disk_bytes = w->disk_bytes;
 	s->existing = w->existing;
+	s->require = w->require;
 	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 ||
 	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
 	    view_to_str(w->snapshot, s->snapshot, sizeof(s->snapshot)) < 0)
@@ -325,10 +326,30 @@ static int call_image_remove(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
+/* What a box was started with: it stays so, whatever the next start of the keeper finds. */
+static void box_posture(const struct keeper *k, const struct box *b, struct posture *ret)
+{
+	uint32_t required = b->spec.require | k->config->posture.required;
+	*ret = (struct posture){ .ok = true };
+	for (unsigned f = 0; f < FEATURES; f++) {
+		posture_feature(ret, (enum feature)f, b->features & FEATURE_BIT(f), 0, NULL);
+		ret->parts[f].required = required & FEATURE_BIT(f);
+		ret->ok = ret->ok && (ret->parts[f].ok || !ret->parts[f].required);
+	}
+}
+
 static int call_posture(struct call *c, const void *msg, struct err *e)
 {
-	(void)msg;
+	const struct wire_posture *m = msg;
 	const struct posture *p = &c->k->posture;
+	struct posture of_box;
+	if (m->id.n) {
+		const struct box *b = calls_find_box(c, m->id, e);
+		if (!b)
+			return -1;
+		box_posture(c->k, b, &of_box);
+		p = &of_box;
+	}
 	struct wire_posture_part *parts = arena_array(&c->arena, p->n, sizeof(*parts));
 	if (!parts)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "posture");

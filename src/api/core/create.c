@@ -223,6 +223,7 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.snapshot = view_of(snapshot ? snapshot : ""),
 		.workspace = b->workspace ? &workspace : NULL,
 		.existing = existing,
+		.require = b->spec.require,
 	};
 	struct wire_box_create create = { .spec = &spec };
 

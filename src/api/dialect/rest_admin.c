@@ -1,5 +1,5 @@
 /*
- * What an administrator does: keys, images, posture.
+ * What an administrator does: keys, images; the posture of the machine, and of a box.
  */
 #include "images.h"
 #include "keys.h"
@@ -283,6 +283,12 @@ static void posture(struct req *r)
 	rest_await(r, stats_posture(r->core, &r->actor, on_posture, r, &e), &e);
 }
 
+static void box_posture(struct req *r)
+{
+	struct err e = { 0 };
+	rest_await(r, stats_box_posture(r->core, &r->actor, r->params[0], on_posture, r, &e), &e);
+}
+
 const struct route rest_admin_routes[] = {
 	{ "POST", "/v1/keys", key_create, .body = REST_JSON },
 	{ "GET", "/v1/keys", key_list },
@@ -292,5 +298,6 @@ const struct route rest_admin_routes[] = {
 	{ "PUT", "/v1/images/{name}", image_put, .body = REST_STREAM },
 	{ "DELETE", "/v1/images/{name}", image_remove },
 	{ "GET", "/v1/posture", posture },
+	{ "GET", "/v1/sandboxes/{id}/posture", box_posture },
 	{ 0 },
 };
