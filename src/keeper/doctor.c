@@ -105,7 +105,8 @@ static void try_box(struct doctor *d)
 				   .slots = &d->slots,
 				   .uid_base = (uint32_t)d->config.uids.base,
 				   .run_boxes = run,
-				   .run_path = run_path },
+				   .run_path = run_path,
+				   .machine = view_is(d->config.defaults.image, IMAGES_MACHINE) },
 		  &d->posture);
 }
 

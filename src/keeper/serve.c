@@ -336,7 +336,8 @@ static int try_walls(struct keeper *k, struct err *e)
 				   .slots = &k->slots,
 				   .uid_base = (uint32_t)k->config->uids.base,
 				   .run_boxes = k->run_boxes,
-				   .run_path = run_path },
+				   .run_path = run_path,
+				   .machine = view_is(k->config->defaults.image, IMAGES_MACHINE) },
 		  &k->posture);
 	for (unsigned i = 0; i < k->posture.n; i++)
 		if (k->posture.parts[i].required && !k->posture.parts[i].ok)

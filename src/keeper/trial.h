@@ -19,6 +19,7 @@ struct trial {
 	uint32_t uid_base;
 	int run_boxes;        /* in which its run directory is made */
 	const char *run_path; /* of run_boxes */
+	bool machine;         /* boxes have the machine's own image unless they ask for another */
 };
 
 /* Adds parts: storage, limit.disk, idmap, overlay, overlay.detached, box. */
