@@ -133,10 +133,15 @@ int mnt_overlay(const struct mnt_overlay *o)
 	 * layer with them: they must be ids that the idmapped mount can store. */
 	setfsgid(o->owner);
 	setfsuid(o->owner);
-	int r = o->attach ? -EINVAL : make_overlay(o, false);
+	/* What the kernel cannot do it will not learn: it is asked once. */
+	static bool only_attached;
+	bool attach = o->attach || only_attached;
+	int r = attach ? -EINVAL : make_overlay(o, false);
 	mnt_attached = wants_attached(r);
-	if (mnt_attached)
+	if (mnt_attached) {
 		r = make_overlay_attached(o);
+		only_attached = only_attached || (!attach && r >= 0);
+	}
 	setfsuid(0);
 	setfsgid(0);
 	return r;

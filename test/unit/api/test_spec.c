@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "feature.h"
-#include "spec.h"
+#include "spec_make.h"
 #include "poison.h"
 
 static const struct config config = {
