@@ -47,7 +47,7 @@ void posture_feature(struct posture *p, enum feature f, bool have, uint32_t with
 	else if (detail || have)
 		posture_add(p, t->name, have, false, "%s", detail ? detail : t->gives);
 	else
-		posture_add(p, t->name, false, false, "%s (needs %s)", t->lacks, t->needs);
+		posture_add(p, t->name, false, false, "%s; needs %s", t->lacks, t->needs);
 }
 
 /* In a child, so that this process stays where it is. 0, an errno, or -1. */

@@ -43,7 +43,7 @@ def test_a_line_for_each_step_of_a_create(tmp_path):
 def test_what_is_missing_is_said_with_its_cost(tmp_path):
     code, parts = doctor(tmp_path, environment={"PADDOCK_DATA_BACKEND": "copy"})
     assert code == 0 and parts["storage"][1].startswith("plain directories on ")
-    assert parts["limit.disk"] == ("--", "no disk limits; snapshots and forks copy every file (needs btrfs (data.backend: btrfs))")
+    assert parts["limit.disk"] == ("--", "no disk limits; snapshots and forks copy every file; needs btrfs (data.backend: btrfs)")
     config = tmp_path / "paddock.yaml"
     config.write_text("posture: {without: [overlay.detached, landlock.scopes, cgroup.freeze, cgroup.kill]}\n")
     code, parts = doctor(tmp_path / "data", "--config", str(config))
