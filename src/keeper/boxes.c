@@ -25,6 +25,7 @@
 #include "fd.h"
 #include "gate.h"
 #include "log.h"
+#include "serve.h"
 #include "spawn.h"
 #include "sweep.h"
 #include "poison.h"
@@ -284,11 +285,13 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 {
 	if (spec_check(s, &k->ceiling, e) < 0)
 		return -1;
+	if (!k->posture.ok && k->untried.ok)
+		serve_try_walls(k);
 	const struct posture_part *failed = k->posture.ok ? NULL : posture_failed(&k->posture);
 	if (!k->posture.ok)
 		return err_set(e, ERR_WALLS, "this machine cannot isolate a box: %s: %.120s",
 			       failed ? failed->name : "walls", failed ? failed->detail : "unknown");
-	if (posture_require(&k->posture, s->require, e) < 0)
+	if (posture_require(&k->posture, s->require | k->config->posture.required, e) < 0)
 		return -1;
 	if (box_table_get(&k->boxes, view_of(s->id)))
 		return err_set(e, ERR_CONFLICT, "a box with this id exists");

@@ -26,6 +26,7 @@ struct keeper {
 
 	struct native native;
 	struct posture posture;
+	struct posture untried; /* the same before the trial box */
 	struct spec_limits ceiling;
 	struct slots slots;
 	struct storage storage;

@@ -324,12 +324,11 @@ static void on_signal(struct loop_signals *s, int signo)
 	}
 }
 
-/* A box is made before anybody asks for one: where that fails, every create is refused with the reason. What
- * the configuration requires must be there, or there is no start. */
-static int try_walls(struct keeper *k, struct err *e)
+void serve_try_walls(struct keeper *k)
 {
 	char run_path[560];
 	snprintf(run_path, sizeof(run_path), "%s/boxes", k->run_path);
+	k->posture = k->untried;
 	trial_run(&(struct trial){ .native = &k->native,
 				   .storage = &k->storage,
 				   .images = &k->images,
@@ -339,13 +338,22 @@ static int try_walls(struct keeper *k, struct err *e)
 				   .run_path = run_path,
 				   .machine = view_is(k->config->defaults.image, IMAGES_MACHINE) },
 		  &k->posture);
+}
+
+/* A box is made before anybody asks for one: where that fails, creates are refused with the reason. What the
+ * configuration requires must be there, or there is no start. */
+static int try_walls(struct keeper *k, struct err *e)
+{
+	k->untried = k->posture;
+	serve_try_walls(k);
 	for (unsigned i = 0; i < k->posture.n; i++)
 		if (k->posture.parts[i].required && !k->posture.parts[i].ok)
 			log_error("this machine cannot isolate a box: %s: %s", k->posture.parts[i].name,
 				  k->posture.parts[i].detail);
-	return posture_require(&k->posture, k->config->posture.required, e) < 0
-		       ? err_wrap(e, "posture.require")
-		       : 0;
+	/* What a box that could not be made would have had is not known: creates will ask. */
+	if (k->posture.ok && posture_require(&k->posture, k->config->posture.required, e) < 0)
+		return err_wrap(e, "posture.require");
+	return 0;
 }
 
 static int setup(struct keeper *k, struct err *e)

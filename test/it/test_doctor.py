@@ -76,6 +76,25 @@ def test_an_old_kernel_is_refused_at_the_start(tmp_path, own_daemon):
     assert not daemon.data_dir.exists()
 
 
+def test_a_failed_trial_is_not_for_ever(own_daemon):
+    """No uid range is free at the start: creates are refused for that, and work when there is one again."""
+    base = 1 << 30
+    daemon = own_daemon(environment={"PADDOCK_UIDS_SLOTS": "1", "PADDOCK_UIDS_BASE": str(base)}).start()
+    client = daemon.client()
+    box = client.create()
+    daemon.restart()
+    client = daemon.client()
+    assert "uid ranges of this machine are in use" in daemon.log()
+    assert client.get("/v1/posture").json()["ok"] is False
+    refused = client.try_create()
+    assert refused.status == 503 and "uid ranges of this machine are in use" in refused.json()["error"]["message"], refused
+    assert box.with_client(client).check("echo alive") == "alive\n"
+    box.with_client(client).delete()
+    client.create().delete()
+    assert client.get("/v1/posture").json()["ok"] is True
+    client.close()
+
+
 def test_not_root(tmp_path):
     tmp_path.chmod(0o755)
     code, parts = doctor(tmp_path, user=65534, group=65534, extra_groups=[])
