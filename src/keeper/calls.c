@@ -15,7 +15,6 @@
 #include "gate.h"
 #include "life.h"
 #include "log.h"
-#include "netdev.h"
 #include "serve.h"
 #include "survey.h"
 #include "sweep.h"
@@ -38,7 +37,7 @@ void calls_fail(struct call *c, const struct err *e)
 		(void)!link_fail(&c->k->api, c->type, c->stream, e);
 }
 
-static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *e)
+static int read_spec(const struct keeper *k, const struct wire_box_spec *w, struct spec *s, struct err *e)
 {
 	if (!w || !w->limits)
 		return err_set(e, ERR_INVALID, "a box needs a spec with limits");
@@ -59,6 +58,10 @@ static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *
 			return err_set(e, ERR_INVALID, "a workspace's id is too long");
 		s->workspace_readonly = w->workspace->readonly;
 	}
+	const struct walls *walls = walls_find(&k->walls, w->backend, e);
+	if (!walls)
+		return -1;
+	snprintf(s->backend, sizeof(s->backend), "%s", walls->ops->name);
 	return 0;
 }
 
@@ -94,7 +97,7 @@ static int call_create(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_create *m = msg;
 	struct spec s;
-	if (read_spec(m->spec, &s, e) < 0)
+	if (read_spec(c->k, m->spec, &s, e) < 0)
 		return -1;
 	_cleanup_(closep) int from = files_to_copy(c->k, &s, m->spec->image);
 	if (from >= 0)
@@ -185,8 +188,7 @@ static int call_list(struct call *c, const void *msg, struct err *e)
 			continue;
 		box_table_state(b, &states[i],
 				(struct box_table_parts){ &specs[i], &limits[i], &workspaces[i] });
-		/* Without a tree to freeze with nothing is frozen. */
-		(void)!cgroup_frozen(&c->k->native.cgroups, b->spec.id, &states[i].paused);
+		states[i].paused = walls_frozen(&b->in);
 		i++;
 	}
 	struct wire_box_list_reply out = { .boxes = { states, i } };
@@ -338,28 +340,49 @@ static void box_posture(const struct keeper *k, const struct box *b, struct post
 	}
 }
 
-static int call_posture(struct call *c, const void *msg, struct err *e)
+static int backend_message(struct call *c, const struct walls *w, const struct posture *p,
+			   struct wire_backend *out)
 {
-	const struct wire_posture *m = msg;
-	const struct posture *p = &c->k->posture;
-	struct posture of_box;
-	if (m->id.n) {
-		const struct box *b = calls_find_box(c, m->id, e);
-		if (!b)
-			return -1;
-		box_posture(c->k, b, &of_box);
-		p = &of_box;
-	}
+	/* Files are limited where the disk can limit them. */
+	unsigned can = w->can & ~(c->k->storage.disk.btrfs ? 0u : (unsigned)WALLS_DISK_QUOTA);
 	struct wire_posture_part *parts = arena_array(&c->arena, p->n, sizeof(*parts));
-	if (!parts)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "posture");
+	struct view *names = arena_array(&c->arena, WALLS_CANS, sizeof(*names));
+	if (!parts || !names)
+		return -ENOMEM;
 	for (unsigned i = 0; i < p->n; i++)
 		parts[i] = (struct wire_posture_part){ .name = view_of(p->parts[i].name),
 						       .ok = p->parts[i].ok,
 						       .required = p->parts[i].required,
 						       .detail = view_of(p->parts[i].detail) };
-	calls_reply(c, &wire_posture_reply_msg,
-		    &(struct wire_posture_reply){ .parts = { parts, p->n }, .ok = p->ok });
+	*out = (struct wire_backend){
+		.name = view_of(w->ops->name), .ok = p->ok, .parts = { parts, p->n }, .can = { names, 0 }
+	};
+	for (unsigned i = 0; i < WALLS_CANS; i++)
+		if (can & 1u << i)
+			names[out->can.n++] = view_of(walls_can_name(i));
+	return 0;
+}
+
+static int call_posture(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_posture *m = msg;
+	const struct walls_table *t = &c->k->walls;
+	struct wire_backend backends[WALLS_KINDS];
+	struct posture of_box;
+	unsigned n = 0;
+	int r = 0;
+	if (m->id.n) {
+		const struct box *b = calls_find_box(c, m->id, e);
+		if (!b)
+			return -1;
+		box_posture(c->k, b, &of_box);
+		r = backend_message(c, b->in.walls, &of_box, &backends[n++]);
+	}
+	for (unsigned i = 0; !m->id.n && r == 0 && i < t->n; i++)
+		r = backend_message(c, t->all[i], &t->all[i]->posture, &backends[n++]);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "posture");
+	calls_reply(c, &wire_posture_reply_msg, &(struct wire_posture_reply){ .backends = { backends, n } });
 	return 0;
 }
 
@@ -367,27 +390,24 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_stats *m = msg;
 	struct box *b = box_table_get(&c->k->boxes, m->id);
-	struct cgroup_usage u = { 0 };
+	struct walls_usage u = { 0 };
 	uint64_t disk = 0;
 	char id[SPEC_ID + 1];
 	if (!spec_id_ok(m->id) || view_to_str(m->id, id, sizeof(id)) < 0)
 		return err_set(e, ERR_INVALID, "not an id");
-	int r = b ? cgroup_usage(&c->k->native.cgroups, id, &u) : 0;
+	int r = b ? walls_usage(&b->in, &u) : 0;
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
 	if (storage_usage(&c->k->storage, id, &disk) == -ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "no such box");
-	struct netdev_usage net = { 0 };
-	if (b && !b->dying)
-		(void)!netdev_usage(b->pid, &net); /* it may just have ended */
 	calls_reply(c, &wire_stats_reply_msg,
 		    &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes,
 						.cpu_usec = u.cpu_usec,
 						.pids = u.pids,
 						.oom_kills = u.oom_kills,
 						.disk_bytes = disk,
-						.net_rx_bytes = net.rx_bytes,
-						.net_tx_bytes = net.tx_bytes });
+						.net_rx_bytes = u.net_rx_bytes,
+						.net_tx_bytes = u.net_tx_bytes });
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "child.h"
 #include "fd.h"
 #include "log.h"
+#include "native_walls.h"
 #include "serve.h"
 #include "sweep.h"
 #include "trial.h"
@@ -23,8 +24,7 @@
 /* Everything that a keeper opens, below one directory. */
 struct doctor {
 	struct config config;
-	struct native native;
-	struct posture posture;
+	struct walls_table walls;
 	struct storage storage;
 	struct images images;
 	struct slots slots;
@@ -74,47 +74,49 @@ static int open_storage(struct doctor *d, struct err *e)
 
 static int open_walls(struct doctor *d, struct err *e)
 {
-	char scratch[640], bin[512], init[640];
+	char bin[512], init[640];
 	int r = child_find_bin(bin, sizeof(bin));
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "cannot find our own programs");
-	snprintf(scratch, sizeof(scratch), "%s/scratch", d->path);
 	snprintf(init, sizeof(init), "%s/paddock-init", bin);
-	if (native_open(&d->native, scratch, init, e) < 0)
-		return -1;
-	return native_capture(&d->native, d->config.egress.capture, &d->posture, e);
+	const struct walls_setup s = { .run_path = d->path,
+				       .run = d->dir,
+				       .init = init,
+				       .cgroup_parent = d->config.cgroup.parent,
+				       .capture = d->config.egress.capture,
+				       .without = d->config.posture.left_out };
+	return walls_add(&d->walls, &native_walls, &s, e);
 }
 
-static void try_box(struct doctor *d)
+static void try_box(struct doctor *d, struct walls *w)
 {
 	char run_path[640];
 	struct err e = { 0 };
-	if (serve_own_mounts(&e) < 0 || make_dir(d, &e) < 0 || open_walls(d, &e) < 0) {
-		posture_add(&d->posture, "walls", false, true, "%s", e.msg);
-		return;
-	}
 	if (open_storage(d, &e) < 0) {
-		posture_add(&d->posture, "storage", false, true, "%s", e.msg);
+		posture_add(&w->posture, "storage", false, true, "%s", e.msg);
 		return;
 	}
 	snprintf(run_path, sizeof(run_path), "%s/boxes", d->path);
 	_cleanup_(closep) int run = open(run_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	trial_run(&(struct trial){ .native = &d->native,
+	trial_run(&(struct trial){ .walls = w,
 				   .storage = &d->storage,
 				   .images = &d->images,
 				   .slots = &d->slots,
 				   .uid_base = (uint32_t)d->config.uids.base,
 				   .run_boxes = run,
 				   .run_path = run_path,
+				   .without = d->config.posture.left_out,
 				   .machine = view_is(d->config.defaults.image, IMAGES_MACHINE) },
-		  &d->posture);
+		  &w->posture);
+	if (w->posture.ok && posture_require(&w->posture, d->config.posture.required, &e) < 0)
+		posture_add(&w->posture, "posture.require", false, true, "%s", e.msg);
 }
 
 /* Mounts first, so that the tree below is ours alone to empty. */
 static void tidy(struct doctor *d)
 {
 	static const char *const points[] = { "scratch", "disk" };
-	native_close(&d->native);
+	walls_close(&d->walls, true);
 	if (d->storage.disk.root >= 0) {
 		images_close(&d->images);
 		storage_close(&d->storage);
@@ -129,7 +131,6 @@ static void tidy(struct doctor *d)
 		sweep_tree(TAKE_FD(d->dir));
 		(void)rmdir(d->path);
 	}
-	cgroup_close(&d->native.cgroups);
 }
 
 static void print_parts(const struct posture *p)
@@ -144,8 +145,7 @@ static void print_parts(const struct posture *p)
 
 int doctor_main(int config_fd)
 {
-	static struct doctor d = { .native = { .scratch = -1, .empty_ns = -1, .init = -1, .host_net = -1 },
-				   .storage = { .disk = { .root = -1, .file = -1, .dev = -1 },
+	static struct doctor d = { .storage = { .disk = { .root = -1, .file = -1, .dev = -1 },
 						.boxes = -1,
 						.spare = -1,
 						.snapshots = -1,
@@ -153,30 +153,31 @@ int doctor_main(int config_fd)
 						.trash = -1 },
 				   .slots.fd = -1,
 				   .dir = -1 };
+	static struct posture none; /* of a machine on which nothing can be opened */
 	struct arena a = ARENA_INIT(4u << 20);
 	struct err e = { 0 };
-	char instance[24];
 	log_setup("paddockd", LOG_LEVEL_WARN);
 	if (serve_read_config(config_fd, &a, &d.config, &e) < 0) {
 		fprintf(stderr, "paddockd: %s\n", e.msg);
 		return 1;
 	}
-	snprintf(instance, sizeof(instance), "doctor-%d", getpid());
-	char parent[128] = "paddock";
-	(void)!view_to_str(d.config.cgroup.parent, parent, sizeof(parent));
-	if (cgroup_open(&d.native.cgroups, parent, instance, &e) < 0)
-		fprintf(stderr, "paddockd: %s\n", e.msg);
-	d.native.without = d.config.posture.left_out;
-	d.native.cgroups.no_kill = d.native.without & FEATURE_BIT(FEATURE_CGROUP_KILL);
-	d.native.cgroups.no_freeze = d.native.without & FEATURE_BIT(FEATURE_FREEZER);
-	posture_probe(&d.posture, &d.native.cgroups, d.native.without);
-	/* Without root there is nothing to try; with other faults the storage is still worth a look. */
-	if (posture_find(&d.posture, "root")->ok && posture_find(&d.posture, "kernel")->ok)
-		try_box(&d);
-	if (d.posture.ok && posture_require(&d.posture, d.config.posture.required, &e) < 0)
-		posture_add(&d.posture, "posture.require", false, true, "%s", e.msg);
+	struct cgroup_host no_groups = { .unified = -1 };
+	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
+		snprintf(no_groups.why[c], sizeof(no_groups.why[c]), "not looked at");
+	posture_probe(&none, &no_groups, d.config.posture.left_out);
+	const struct posture *p = &none;
+	/* Without root there is nothing to try. */
+	if (posture_find(&none, "root")->ok && posture_find(&none, "kernel")->ok) {
+		if (serve_own_mounts(&e) < 0 || make_dir(&d, &e) < 0 || open_walls(&d, &e) < 0) {
+			posture_add(&none, "walls", false, true, "%s", e.msg);
+		} else {
+			try_box(&d, d.walls.all[0]);
+			p = &d.walls.all[0]->posture;
+		}
+	}
+	print_parts(p);
+	bool ok = p->ok;
 	tidy(&d);
-	print_parts(&d.posture);
 	arena_done(&a);
-	return d.posture.ok ? 0 : 1;
+	return ok ? 0 : 1;
 }

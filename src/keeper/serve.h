@@ -14,6 +14,6 @@ int doctor_main(int config_fd);
 int serve_read_config(int fd, struct arena *a, struct config *c, struct err *e) _must_check_;
 /* Makes a trial box and adds what it shows to the posture: at the start, and again by a create after one that
  * failed, since a full disk or a busy machine is not for ever. */
-void serve_try_walls(struct keeper *k);
+void serve_try_walls(struct keeper *k, struct walls *w);
 /* A mount namespace of our own, and the secure bits that making boxes needs. */
 int serve_own_mounts(struct err *e) _must_check_;

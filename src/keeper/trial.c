@@ -6,13 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +19,7 @@
 #include "mnt.h"
 #include "rnd.h"
 #include "spawn.h"
+#include "sweep.h"
 #include "poison.h"
 
 #define FREEZE_MS  5000
@@ -119,61 +117,68 @@ static int check_namespaces(pid_t pid, struct err *e)
 	return 0;
 }
 
-static int check_freezer(const struct trial *t, const char *id, const struct posture *p, struct err *e)
+static int check_freezer(const struct walls_box *b, const struct posture *p, struct err *e)
 {
-	const struct cgroup_host *h = &t->native->cgroups;
 	if (!(p->features & FEATURE_BIT(FEATURE_FREEZER)))
 		return 0;
-	int r = cgroup_freeze(h, id, true, FREEZE_MS);
+	int r = walls_freeze(b, true, FREEZE_MS);
 	if (r == 0)
-		r = cgroup_freeze(h, id, false, FREEZE_MS);
+		r = walls_freeze(b, false, FREEZE_MS);
 	return r < 0 ? err_sys(e, ERR_WALLS, r, "the trial box cannot be frozen") : 0;
 }
 
-/* By its control group, as every box ends; that is the same as a signal to PID 1 where it is not killed by
- * it. */
-static int end_box(const struct trial *t, struct native_box *b, const char *id, struct err *e)
+/* As every box ends. */
+static int end_box(struct walls_box *b, struct err *e)
 {
-	const struct cgroup_host *h = &t->native->cgroups;
-	int r = cgroup_kill(h, id);
-	if (r < 0)
-		err_sys(e, ERR_WALLS, r, "the trial box cannot be killed by its control group");
-	(void)syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+	const struct walls_ops *ops = b->walls->ops;
+	int r;
+	ops->kill(b->walls, b);
 	while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)
 		;
+	b->pid = 0;
 	fd_close(b->pidfd);
-	netns_gate_close(&b->gate);
+	b->pidfd = -1;
 	/* Its last process may still be on its way out of the group. */
-	for (int i = 0; i < 200 && cgroup_remove(h, id) == -EBUSY; i++)
+	for (int i = 0; (r = ops->clear(b->walls, b)) == -EBUSY && i < 200; i++)
 		(void)usleep(1000);
-	return r < 0 ? -1 : 0;
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "the trial box cannot be removed") : 0;
 }
 
-static int run_box(const struct trial *t, const struct plan *plan, const struct plan_image *image,
+static void add_overlay(const struct trial *t, const struct plan_image *image, int storage, struct posture *p)
+{
+	posture_add(p, "overlay", true, true, "%u layers, written to %s", image->n, mnt_type(storage));
+	posture_feature(p, FEATURE_DETACHED_LAYERS,
+			!mnt_attached || t->without & FEATURE_BIT(FEATURE_DETACHED_LAYERS), t->without, NULL);
+}
+
+static int run_box(const struct trial *t, const struct plan *plan, const struct plan_image *image, int run,
 		   struct posture *p, struct err *e)
 {
 	_cleanup_(closep) int storage = storage_make(t->storage, plan, -1, e);
-	_cleanup_(closep) int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool native = strcmp(t->walls->ops->name, SPEC_BACKEND_NATIVE) == 0;
 	if (storage < 0)
 		return -1;
-	if (listener < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "socket");
-	if (!probe_idmap(plan, image, storage, p))
+	if (native && !probe_idmap(plan, image, storage, p))
 		return err_set(e, ERR_WALLS, "%s", p->parts[p->n - 1].detail);
-	struct native_box b;
-	if (native_start(t->native, plan, image, &(struct native_files){ storage, -1, listener }, &b, e) < 0)
+	struct walls_box b = { .walls = t->walls, .id = plan->spec.id, .pidfd = -1 };
+	struct netns_gate gate = NETNS_GATE_NONE;
+	const struct walls_start s = {
+		.plan = plan, .image = image, .storage = storage, .workspace = -1, .run = run
+	};
+	if (t->walls->ops->start(t->walls, &s, &b, &gate, e) < 0)
 		return -1;
-	posture_add(p, "overlay", true, true, "%u layers, written to %s", image->n, mnt_type(storage));
-	posture_feature(p, FEATURE_DETACHED_LAYERS,
-			!mnt_attached || t->native->without & FEATURE_BIT(FEATURE_DETACHED_LAYERS),
-			t->native->without, NULL);
-	int r = check_status(b.pid, e);
+	netns_gate_close(&gate);
+	int r = 0;
+	if (native) {
+		add_overlay(t, image, storage, p);
+		r = check_status(b.pid, e);
+		if (r == 0)
+			r = check_namespaces(b.pid, e);
+	}
 	if (r == 0)
-		r = check_namespaces(b.pid, e);
-	if (r == 0)
-		r = check_freezer(t, plan->spec.id, p, e);
+		r = check_freezer(&b, p, e);
 	struct err also = { 0 };
-	if (end_box(t, &b, plan->spec.id, r == 0 ? e : &also) < 0)
+	if (end_box(&b, r == 0 ? e : &also) < 0)
 		r = -1;
 	return r;
 }
@@ -200,7 +205,8 @@ static bool has_usr(const struct plan *plan, const struct plan_image *layers, st
 	return r == 0;
 }
 
-static int with_image(const struct trial *t, struct spec *s, uint32_t slot, struct posture *p, struct err *e)
+static int with_image(const struct trial *t, struct spec *s, uint32_t slot, int run, struct posture *p,
+		      struct err *e)
 {
 	const struct image *image = machine_image(t->images);
 	struct plan_image layers = { 0 };
@@ -217,12 +223,13 @@ static int with_image(const struct trial *t, struct spec *s, uint32_t slot, stru
 		r = plan_make(s, &layers, slot, t->uid_base, &plan, e);
 	}
 	if (r == 0) {
-		r = run_box(t, &plan, &layers, p, e);
+		r = run_box(t, &plan, &layers, run, p, e);
 		(void)!storage_drop(t->storage, s->id);
 	}
 	layers.n = all;
 	images_release(&layers);
-	native_tidy(t->native);
+	if (t->walls->ops->tidy)
+		t->walls->ops->tidy(t->walls);
 	return r;
 }
 
@@ -234,12 +241,16 @@ static int with_slot(const struct trial *t, struct posture *p, struct err *e)
 	char holder[640];
 	uint32_t slot;
 	rnd_name(s.id, SPEC_ID);
+	snprintf(s.backend, sizeof(s.backend), "%s", t->walls->ops->name);
 	snprintf(holder, sizeof(holder), "%s/%s", t->run_path, s.id);
 	if (mkdirat(t->run_boxes, s.id, 0700) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make the trial box's run directory");
+	_cleanup_(closep) int run = openat(t->run_boxes, s.id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = slots_take(t->slots, holder, &slot, e);
 	if (r == 0)
-		r = with_image(t, &s, slot, p, e);
+		r = with_image(t, &s, slot, run, p, e);
+	if (run >= 0)
+		sweep_tree(TAKE_FD(run));
 	(void)unlinkat(t->run_boxes, s.id, AT_REMOVEDIR);
 	if (r == 0)
 		slots_free(t->slots, slot);

@@ -6,19 +6,20 @@
 #pragma once
 
 #include "images.h"
-#include "native.h"
 #include "posture.h"
 #include "slots.h"
 #include "storage.h"
+#include "walls.h"
 
 struct trial {
-	struct native *native;
+	struct walls *walls;
 	struct storage *storage;
 	const struct images *images;
 	struct slots *slots;
 	uint32_t uid_base;
 	int run_boxes;        /* in which its run directory is made */
 	const char *run_path; /* of run_boxes */
+	uint32_t without;     /* posture.without */
 	bool machine;         /* boxes have the machine's own image unless they ask for another */
 };
 

@@ -253,16 +253,10 @@ static void image_put(struct request *r)
 
 /* ---- posture ---- */
 
-static void on_posture(void *arg, const void *result, const struct err *e)
+static void send_posture(struct request *r, struct json_out *o, const struct backend *p)
 {
-	struct request *r = arg;
-	const struct posture *p = result;
-	struct json_out *o = answer_result(r, e);
-
-	if (!o)
-		return;
 	json_out_object(o);
-	json_out_kz(o, "backend", "native");
+	json_out_kstr(o, "backend", p->name);
 	json_out_kbool(o, "ok", p->ok);
 	json_out_key(o, "parts");
 	json_out_array(o);
@@ -277,6 +271,25 @@ static void on_posture(void *arg, const void *result, const struct err *e)
 	answer_send_list(r);
 }
 
+static void on_posture(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	struct json_out *o = answer_result(r, e);
+
+	if (o) /* of the default backend */
+		send_posture(r, o, core_backend(r->core, VIEW(""), NULL));
+}
+
+static void on_box_posture(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	const struct posture *p = result;
+	struct json_out *o = answer_result(r, e);
+
+	if (o)
+		send_posture(r, o, &p->backends[0]);
+}
+
 static void posture(struct request *r)
 {
 	struct err e = { 0 };
@@ -286,7 +299,7 @@ static void posture(struct request *r)
 static void box_posture(struct request *r)
 {
 	struct err e = { 0 };
-	answer_await(r, stats_box_posture(r->core, &r->actor, r->params[0], on_posture, r, &e), &e);
+	answer_await(r, stats_box_posture(r->core, &r->actor, r->params[0], on_box_posture, r, &e), &e);
 }
 
 const struct route rest_admin_routes[] = {
