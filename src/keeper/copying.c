@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "boxes.h"
+#include "calls_image.h"
 #include "clock.h"
 #include "clone.h"
 #include "fd.h"
@@ -305,7 +306,7 @@ static void on_image(struct clone *cl, int error)
 					     .base = view_of(i->base) };
 	struct err e = { 0 };
 	int r = error ? err_sys(&e, ERR_STORAGE, error, "cannot copy the snapshot")
-		      : calls_seed_image(&c, cl->name, &m, &e);
+		      : calls_image_seed(&c, cl->name, &m, &e);
 	if (r < 0)
 		calls_fail(&c, &e);
 	if (!error && storage_drop_snapshot(&cl->k->storage, cl->name, &e) == 0)
