@@ -14,7 +14,8 @@ WORK = Path("/work")
 
 def main(send):
     job = json.loads((WORK / "job.json").read_text())
-    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(WORK / "test/kernels"),
+    # TMPDIR: devices do not work in Debian 13's /tmp, and a control of test/escape makes one.
+    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", TMPDIR="/var/tmp", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(WORK / "test/kernels"),
                       PADDOCK_GUEST_KERNEL=job["kernel"], PADDOCK_GUEST_LAYOUT=job["layout"])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
     for number, test in enumerate(job["tests"]):
