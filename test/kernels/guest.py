@@ -26,13 +26,21 @@ def main(send):
             send(report)
 
 
+def write(raw, name, data):
+    """One member of a tar archive, all of it now: tarfile keeps the last block until the next."""
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    raw.write(info.tobuf() + data + bytes(-len(data) % 512))
+    raw.flush()
+
+
 @contextlib.contextmanager
 def port():
     """Sends files through the second serial port, as a tar archive that can be read also if it ends early."""
     fd = os.open("/dev/ttyS1", os.O_WRONLY | os.O_NOCTTY)
     tty.setraw(fd)
-    with open(fd, "wb", closefd=False, buffering=0) as raw, tarfile.open(fileobj=raw, mode="w|", bufsize=512) as tar:
-        yield lambda path: tar.add(path, path.name)
+    with open(fd, "wb", closefd=False) as raw:
+        yield lambda path: write(raw, path.name, path.read_bytes())
     termios.tcdrain(fd)
     os.close(fd)
 
