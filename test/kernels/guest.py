@@ -21,8 +21,9 @@ def main(send):
     subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
     for number, arguments in enumerate(job["tests"]):
         report = Path(f"/run/{number}.xml")
+        # faulthandler_timeout: a test that takes long says where it is, for who looks at the console.
         subprocess.run(["/usr/bin/python3", "-m", "pytest", "-v", "--color=no", "-p", "no:cacheprovider", "-p", "instant", "--tb=short",
-                        "--durations=8", f"--junit-xml={report}", *arguments], cwd=WORK, check=False)
+                        "-o", "faulthandler_timeout=60", "--durations=8", f"--junit-xml={report}", *arguments], cwd=WORK, check=False)
         if report.exists():
             send(report)
 
