@@ -143,7 +143,7 @@ void envd_translate(const struct err *said, struct err *ret)
 	struct err copy = *said;
 
 	/* A user that is not there could not show that it is: the original says so. */
-	if (copy.code == ERR_INVALID && view_starts(view_of(copy.msg), "there is no user"))
+	if (copy.code == ERR_INVALID && copy.sys == ERR_SYS_NO_USER)
 		copy.code = ERR_UNAUTHORIZED;
 	if (copy.code == ERR_INVALID && copy.sys == ELOOP)
 		copy.code = ERR_STATE;
