@@ -16,7 +16,6 @@
 #include "redact.h"
 #include "secret.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define FIRST_MS   120000
@@ -476,7 +475,7 @@ static int dial(struct ai_call *k, struct view ticket, struct err *e)
 static void on_lent(void *arg, const void *result, const struct err *e)
 {
 	struct ai_call *k = arg;
-	const struct wire_vault_lent *lent = result;
+	const struct view *ticket = result;
 	char message[160];
 	struct err why = { 0 };
 
@@ -487,7 +486,7 @@ static void on_lent(void *arg, const void *result, const struct err *e)
 		ai_call_refuse(k, 500, "key_missing", message, 0);
 	} else if (e) {
 		ai_call_fail(k, e);
-	} else if (dial(k, lent->ticket, &why) < 0) {
+	} else if (dial(k, *ticket, &why) < 0) {
 		ai_call_fail(k, &why);
 	}
 }

@@ -12,7 +12,6 @@
 #include "rest_upload.h"
 #include "text.h"
 #include "who.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 /* ---- what is asked for ---- */
@@ -78,7 +77,7 @@ void rest_files_head_add(struct rest_files_head *f, const char *name, const char
 	f->h[f->n++] = (struct http_header){ view_of(name), view_of(value) };
 }
 
-void rest_files_head_fill(struct rest_files_head *f, const struct wire_file_info *info)
+void rest_files_head_fill(struct rest_files_head *f, const struct file_info *info)
 {
 	time_t s = (time_t)(info->mtime_ms / 1000);
 	struct tm tm;
@@ -105,7 +104,7 @@ void rest_files_put_bytes(struct json_out *o, const char *key, const char *key_b
 	buf_done(&b);
 }
 
-void rest_files_put(struct json_out *o, const struct wire_file_info *info, bool with_path)
+void rest_files_put(struct json_out *o, const struct file_info *info, bool with_path)
 {
 	char mode[8];
 	struct view name = info->name;
@@ -170,7 +169,7 @@ static struct asking *asking(struct req *r, const struct file_ops *ops)
 	return NULL;
 }
 
-static void on_stat(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_stat(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct req *r = CONTAINER(op, struct asking, op)->r;
 	struct rest_files_head f;
@@ -197,8 +196,7 @@ static void head(struct req *r)
 		rest_fail(r, &e);
 }
 
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_removed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct req *r = CONTAINER(op, struct asking, op)->r;
 

@@ -52,7 +52,7 @@ static int wished_mode(const struct rest_fs_wish *w, unsigned *ret, struct err *
 
 /* ---- answers ---- */
 
-static void on_empty(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_empty(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct req *r = rest_fs_of(op)->r;
 
@@ -62,7 +62,7 @@ static void on_empty(struct file_op *op, const struct wire_file_info *info, bool
 		rest_no_content(r);
 }
 
-static void on_sum(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_sum(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct req *r = rest_fs_of(op)->r;
 	struct json_out *o = rest_result(r, e);
@@ -73,8 +73,7 @@ static void on_sum(struct file_op *op, const struct wire_file_info *info, bool c
 	rest_send(r, 200);
 }
 
-static void on_changed(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_changed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct req *r = rest_fs_of(op)->r;
 	struct json_out *o = rest_result(r, e);
@@ -87,7 +86,7 @@ static void on_changed(struct file_op *op, const struct wire_file_info *info, bo
 	rest_send(r, 200);
 }
 
-static void on_moved(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_moved(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct req *r = rest_fs_of(op)->r;
 	struct json_out *o = rest_result(r, e);
@@ -100,7 +99,7 @@ static void on_moved(struct file_op *op, const struct wire_file_info *info, bool
 	rest_send(r, 200);
 }
 
-static void on_stat(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_stat(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct req *r = rest_fs_of(op)->r;
 	struct json_out *o = rest_result(r, e);

@@ -4,7 +4,6 @@
 #include "rest_upload.h"
 
 #include "rest_files.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define PIECES_MAX (4u * 1024 * 1024) /* that wait for room; a piece of the body at most */
@@ -98,8 +97,7 @@ static void on_room(struct file_op *op)
 	rest_upload_push(&of(op)->up);
 }
 
-static void on_written(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_written(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct writing *w = of(op);
 	struct req *r = w->r;
@@ -114,8 +112,7 @@ static void on_written(struct file_op *op, const struct wire_file_info *info, bo
 
 static const struct file_ops write_ops = { .on_room = on_room, .done = on_written };
 
-static void on_unpacked(struct file_op *op, const struct wire_file_info *info, bool created,
-			const struct err *e)
+static void on_unpacked(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct writing *w = of(op);
 	struct req *r = w->r;
