@@ -256,7 +256,7 @@ static void image_put(struct req *r)
 static void on_posture(void *arg, const void *result, const struct err *e)
 {
 	struct req *r = arg;
-	const struct posture *p = result;
+	const struct core_posture *p = result;
 	struct json_out *o = rest_result(r, e);
 
 	if (!o)

@@ -182,7 +182,7 @@ static void put_limits(struct json_out *o, const char *key, const struct config_
 	json_out_end(o, '}');
 }
 
-static void put_backend(struct json_out *o, const struct posture *p)
+static void put_backend(struct json_out *o, const struct core_posture *p)
 {
 	json_out_key(o, "backends");
 	json_out_array(o);

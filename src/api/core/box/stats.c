@@ -97,9 +97,9 @@ struct job *stats_box(struct core *c, const struct actor *a, struct view ref, jo
 	return job;
 }
 
-static int copy_posture(const struct wire_posture_reply *reply, struct posture *ret)
+static int copy_posture(const struct wire_posture_reply *reply, struct core_posture *ret)
 {
-	struct posture p = {
+	struct core_posture p = {
 		.arena = ARENA_INIT(POSTURE_BYTES), .n = reply->parts.n, .known = true, .ok = reply->ok
 	};
 	int r = 0;
@@ -109,10 +109,10 @@ static int copy_posture(const struct wire_posture_reply *reply, struct posture *
 		r = -ENOMEM;
 	for (size_t i = 0; r >= 0 && i < p.n; i++) {
 		const struct wire_posture_part *from = &reply->parts.items[i];
-		p.parts[i] = (struct posture_part){ .name = arena_view(&p.arena, from->name),
-						    .detail = arena_view(&p.arena, from->detail),
-						    .ok = from->ok,
-						    .required = from->required };
+		p.parts[i] = (struct core_posture_part){ .name = arena_view(&p.arena, from->name),
+							 .detail = arena_view(&p.arena, from->detail),
+							 .ok = from->ok,
+							 .required = from->required };
 		if (!p.parts[i].name.p || !p.parts[i].detail.p)
 			r = -ENOMEM;
 	}

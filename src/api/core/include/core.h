@@ -58,14 +58,14 @@ const struct config *core_config(const struct core *c);
 const char *core_not_ready(const struct core *c);
 
 /* What the keeper said about this machine's walls when it was last asked. */
-struct posture_part {
+struct core_posture_part {
 	struct view name, detail;
 	bool ok, required;
 };
-struct posture {
+struct core_posture {
 	struct arena arena;
-	struct posture_part *parts;
+	struct core_posture_part *parts;
 	size_t n;
 	bool known, ok;
 };
-const struct posture *core_posture(const struct core *c);
+const struct core_posture *core_posture(const struct core *c);

@@ -31,7 +31,7 @@ const struct config *core_config(const struct core *c)
 	return c->config;
 }
 
-const struct posture *core_posture(const struct core *c)
+const struct core_posture *core_posture(const struct core *c)
 {
 	return &c->posture;
 }
