@@ -1,5 +1,5 @@
 """What may be included from where: a dialect compiles against the public headers of the core's rooms
-(src/api/core/include), and a header of the core's own must not be found with a dialect's flags."""
+(src/api/core/include), and a header of the core's own, or of another dialect, must not be found with a dialect's flags."""
 import json
 import os
 import re
@@ -44,6 +44,14 @@ speaks = [os.path.relpath(os.path.join(d, f), source) for d, _, files in os.walk
           if f.endswith((".c", ".h")) and (not d.startswith(core) or d.endswith("/include"))
           and re.search(r"wire_gen\.h|\bwire_|\bWIRE_", open(os.path.join(d, f), encoding="utf-8").read())]
 results += [(f"only the core knows the wire's messages {speaks or ''}", not speaks)]
+# A dialect sees the frame and itself: neither another dialect nor what stands above.
+dialects = os.path.join(source, "src/api/dialect")
+for mine in sorted(d for d in os.listdir(dialects) if os.path.isdir(os.path.join(dialects, d))):
+    flags = flags_of((f"src/api/dialect/{mine}/",))[2]
+    others = sorted({f for folder, _, files in os.walk(dialects) for f in files
+                     if f.endswith(".h") and os.path.relpath(folder, dialects).split("/")[0] != mine})
+    results += [(f"{mine} may include dialect.h", compiles(directory, flags, "dialect.h"))]
+    results += [(f"{mine} may not include {h}", not compiles(directory, flags, h)) for h in others + ["plane.h"]]
 print(f"1..{len(results)}")
 for i, (what, ok) in enumerate(results, 1):
     print(f"{'ok' if ok else 'not ok'} {i} - {what}")

@@ -13,7 +13,6 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define PROTOCOL         1
 #define HELLO_MS         5000
 #define OPEN_MS          10000
 #define PENDING_BODY_MAX FRAME_BODY_MAX
@@ -88,7 +87,7 @@ static int on_hello_reply(struct call *c, const struct frame *f, int fd)
 	struct wire_hello_reply reply;
 	int r = mux_decode(c, f->body, &wire_hello_reply_msg, &a, &reply);
 	arena_done(&a);
-	if (r < 0 || !(f->flags & FRAME_LAST) || reply.protocol != PROTOCOL)
+	if (r < 0 || !(f->flags & FRAME_LAST) || reply.protocol != WIRE_PROTOCOL_CURRENT)
 		return -EBADMSG;
 	g->state = GUEST_READY;
 	if (g->on_greeted)
@@ -125,7 +124,7 @@ static const struct mux_ops mux_ops = { .on_closed = on_mux_closed };
 
 static void greet(struct guest *g, int fd)
 {
-	struct wire_hello hello = { .protocol = PROTOCOL, .box = view_of(g->box) };
+	struct wire_hello hello = { .protocol = WIRE_PROTOCOL_CURRENT, .box = view_of(g->box) };
 	g->mux.decode_flags = PB_SKIP_UNKNOWN; /* an adopted box may run an older PID 1 */
 	int r = mux_start(&g->mux, g->core->loop, fd, false, &mux_ops);
 	if (r >= 0) {

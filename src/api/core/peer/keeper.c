@@ -9,8 +9,6 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define PROTOCOL 1
-
 static void on_event(struct mux *m, const struct frame *f)
 {
 	struct core *c = CONTAINER(m, struct core, keeper.mux);
@@ -58,7 +56,7 @@ int keeper_call(struct core *c, struct call *call, uint16_t type, uint32_t patie
 
 int keeper_say_ready(struct core *c)
 {
-	struct wire_hello hello = { .protocol = PROTOCOL };
+	struct wire_hello hello = { .protocol = WIRE_PROTOCOL_CURRENT };
 	return link_send_msg(&c->keeper.mux.link, WIRE_TYPE_HELLO, FRAME_EVENT, 0, 0, 0, &wire_hello_msg,
 			     &hello);
 }

@@ -263,7 +263,7 @@ static int on_opened(struct call *call, const struct frame *f, int fd)
 	}
 	int r = mux_start(&c->vault.mux, c->loop, fd, false, &mux_ops);
 	if (r == 0) {
-		c->vault.mux.link.in.secret = c->vault.mux.link.out.secret = true;
+		mux_keep_secret(&c->vault.mux);
 		r = sync_boxes(c);
 		if (r < 0)
 			mux_stop(&c->vault.mux, &e);

@@ -10,6 +10,7 @@
 
 #include "boxes.h"
 #include "core_state.h"
+#include "netns.h"
 #include "num.h"
 #include "procs.h"
 #include "shells.h"
@@ -55,8 +56,8 @@ static struct view home_of(struct arena *a, struct view user)
 /* The proxy that the gate has on the box's loopback. */
 static void set_proxy(struct wire_env_var *vars, size_t *n)
 {
-	const struct view http = VIEW("http://127.0.0.1:15004"), socks = VIEW("socks5h://127.0.0.1:15004"),
-			  none = VIEW("localhost,127.0.0.1,::1");
+	const struct view http = VIEW("http://" NETNS_PROXY_HOST),
+			  socks = VIEW("socks5h://" NETNS_PROXY_HOST), none = VIEW("localhost,127.0.0.1,::1");
 
 	set_var(vars, n, VIEW("HTTP_PROXY"), http);
 	set_var(vars, n, VIEW("http_proxy"), http);
