@@ -10,11 +10,11 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO ai_calls (id, day, tenant, box, provider, model, tokens, cost, at_ms,"
-		" endpoint) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+	[PUT] = ("INSERT INTO ai_calls (id, day, tenant, box, provider, model, tokens, cost, at_ms,"
+		 " endpoint) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
 	[DELETE] = "DELETE FROM ai_calls WHERE id = ?1",
-	[LIST] = "SELECT id, day, tenant, box, provider, model, tokens, cost, at_ms, endpoint FROM"
-		 " ai_calls ORDER BY id",
+	[LIST] = ("SELECT id, day, tenant, box, provider, model, tokens, cost, at_ms, endpoint FROM"
+		  " ai_calls ORDER BY id"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_AI_CALLS][which])

@@ -10,8 +10,8 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO ai_limits (tenant, limits) VALUES (?1, ?2) ON CONFLICT (tenant) DO UPDATE"
-		" SET limits = excluded.limits",
+	[PUT] = ("INSERT INTO ai_limits (tenant, limits) VALUES (?1, ?2) ON CONFLICT (tenant) DO UPDATE"
+		 " SET limits = excluded.limits"),
 	[DELETE] = "DELETE FROM ai_limits WHERE tenant = ?1",
 	[LIST] = "SELECT tenant, limits FROM ai_limits",
 };

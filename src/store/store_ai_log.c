@@ -10,17 +10,17 @@
 enum { PUT, DELETE, BODIES_PUT, BODIES_DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO ai_log (id, at_ms, duration_ms, tenant, box, provider, endpoint, model,"
-		" status, finish, estimated, input, cache_read, cache_write, output, cost) VALUES (?1,"
-		" ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+	[PUT] = ("INSERT INTO ai_log (id, at_ms, duration_ms, tenant, box, provider, endpoint, model,"
+		 " status, finish, estimated, input, cache_read, cache_write, output, cost) VALUES (?1,"
+		 " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
 	[DELETE] = "DELETE FROM ai_log WHERE id = ?1",
 	[BODIES_PUT] =
-		"INSERT INTO ai_bodies (id, box, request, response, cut) SELECT ?1, ?2, ?3, ?4, ?5 WHERE"
-		" EXISTS (SELECT 1 FROM boxes WHERE id = ?2)",
+		("INSERT INTO ai_bodies (id, box, request, response, cut) SELECT ?1, ?2, ?3, ?4, ?5 WHERE"
+		 " EXISTS (SELECT 1 FROM boxes WHERE id = ?2)"),
 	[BODIES_DELETE] = "DELETE FROM ai_bodies WHERE id = ?1",
-	[LIST] = "SELECT l.id, at_ms, duration_ms, tenant, l.box, provider, endpoint, model, status,"
-		 " finish, estimated, input, cache_read, cache_write, output, cost, b.id IS NOT NULL,"
-		 " request, response, cut FROM ai_log l LEFT JOIN ai_bodies b ON b.id = l.id ORDER BY l.id",
+	[LIST] = ("SELECT l.id, at_ms, duration_ms, tenant, l.box, provider, endpoint, model, status,"
+		  " finish, estimated, input, cache_read, cache_write, output, cost, b.id IS NOT NULL,"
+		  " request, response, cut FROM ai_log l LEFT JOIN ai_bodies b ON b.id = l.id ORDER BY l.id"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_AI_LOG][which])

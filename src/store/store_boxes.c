@@ -10,18 +10,18 @@
 enum { PUT, CLAIM, SET_STATUS, UPDATE, SET_USED, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO boxes (id, tenant, name, status, image, digest, backend, spec, metadata,"
-		" created_ms, expires_ms, used_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
-		" ?12)",
-	[CLAIM] = "UPDATE boxes SET tenant = ?2, name = ?3, status = ?4, image = ?5, digest = ?6, backend ="
-		  " ?7, spec = ?8, metadata = ?9, created_ms = ?10, expires_ms = ?11, used_ms = ?12 WHERE"
-		  " id = ?1",
+	[PUT] = ("INSERT INTO boxes (id, tenant, name, status, image, digest, backend, spec, metadata,"
+		 " created_ms, expires_ms, used_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+		 " ?12)"),
+	[CLAIM] = ("UPDATE boxes SET tenant = ?2, name = ?3, status = ?4, image = ?5, digest = ?6, backend ="
+		   " ?7, spec = ?8, metadata = ?9, created_ms = ?10, expires_ms = ?11, used_ms = ?12 WHERE"
+		   " id = ?1"),
 	[SET_STATUS] = "UPDATE boxes SET status = ?2 WHERE id = ?1",
 	[UPDATE] = "UPDATE boxes SET spec = ?2, metadata = ?3, expires_ms = ?4, used_ms = ?5 WHERE id = ?1",
 	[SET_USED] = "UPDATE boxes SET used_ms = ?2 WHERE id = ?1",
 	[DELETE] = "DELETE FROM boxes WHERE id = ?1",
-	[LIST] = "SELECT id, tenant, name, status, image, digest, backend, spec, metadata, created_ms,"
-		 " expires_ms, used_ms FROM boxes ORDER BY created_ms, id",
+	[LIST] = ("SELECT id, tenant, name, status, image, digest, backend, spec, metadata, created_ms,"
+		  " expires_ms, used_ms FROM boxes ORDER BY created_ms, id"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_BOXES][which])

@@ -10,12 +10,12 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO deliveries (webhook, event, attempts, first_ms, next_ms) SELECT ?1, ?2, ?3,"
-		" ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = ?1) ON CONFLICT (webhook, event)"
-		" DO UPDATE SET attempts = excluded.attempts, next_ms = excluded.next_ms",
+	[PUT] = ("INSERT INTO deliveries (webhook, event, attempts, first_ms, next_ms) SELECT ?1, ?2, ?3,"
+		 " ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = ?1) ON CONFLICT (webhook, event)"
+		 " DO UPDATE SET attempts = excluded.attempts, next_ms = excluded.next_ms"),
 	[DELETE] = "DELETE FROM deliveries WHERE webhook = ?1 AND event = ?2",
-	[LIST] = "SELECT webhook, event, attempts, first_ms, next_ms FROM deliveries ORDER BY webhook,"
-		 " event",
+	[LIST] = ("SELECT webhook, event, attempts, first_ms, next_ms FROM deliveries ORDER BY webhook,"
+		  " event"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_DELIVERIES][which])

@@ -10,8 +10,8 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO egress (tenant, policy) VALUES (?1, ?2) ON CONFLICT (tenant) DO UPDATE SET"
-		" policy = excluded.policy",
+	[PUT] = ("INSERT INTO egress (tenant, policy) VALUES (?1, ?2) ON CONFLICT (tenant) DO UPDATE SET"
+		 " policy = excluded.policy"),
 	[DELETE] = "DELETE FROM egress WHERE tenant = ?1",
 	[LIST] = "SELECT tenant, policy FROM egress",
 };

@@ -12,8 +12,8 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO keys (id, tenant, name, role, hash, created_ms) VALUES (?1, ?2, ?3, ?4, ?5,"
-		" ?6)",
+	[PUT] = ("INSERT INTO keys (id, tenant, name, role, hash, created_ms) VALUES (?1, ?2, ?3, ?4, ?5,"
+		 " ?6)"),
 	[DELETE] = "DELETE FROM keys WHERE id = ?1",
 	[LIST] = "SELECT id, tenant, name, role, hash, created_ms FROM keys ORDER BY created_ms, id",
 };

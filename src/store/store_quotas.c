@@ -10,10 +10,10 @@
 enum { PUT, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO quotas (tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant) DO UPDATE SET boxes ="
-		" excluded.boxes, cpu_milli = excluded.cpu_milli, memory_mb = excluded.memory_mb, disk_mb"
-		" = excluded.disk_mb, creates_per_minute = excluded.creates_per_minute",
+	[PUT] = ("INSERT INTO quotas (tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute)"
+		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant) DO UPDATE SET boxes ="
+		 " excluded.boxes, cpu_milli = excluded.cpu_milli, memory_mb = excluded.memory_mb, disk_mb"
+		 " = excluded.disk_mb, creates_per_minute = excluded.creates_per_minute"),
 	[LIST] = "SELECT tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute FROM quotas",
 };
 

@@ -10,8 +10,8 @@
 enum { PUT, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET"
-		" value = excluded.value",
+	[PUT] = ("INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET"
+		 " value = excluded.value"),
 	[LIST] = "SELECT name, value FROM settings ORDER BY name",
 };
 

@@ -10,11 +10,11 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO snapshots (id, tenant, name, image, digest, source, bytes, stopped_us,"
-		" created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+	[PUT] = ("INSERT INTO snapshots (id, tenant, name, image, digest, source, bytes, stopped_us,"
+		 " created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
 	[DELETE] = "DELETE FROM snapshots WHERE id = ?1",
-	[LIST] = "SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms, source FROM"
-		 " snapshots ORDER BY created_ms, id",
+	[LIST] = ("SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms, source FROM"
+		  " snapshots ORDER BY created_ms, id"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_SNAPSHOTS][which])

@@ -10,8 +10,8 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO templates (id, tenant, name, builds, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
-		" ON CONFLICT (id) DO UPDATE SET builds = excluded.builds",
+	[PUT] = ("INSERT INTO templates (id, tenant, name, builds, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
+		 " ON CONFLICT (id) DO UPDATE SET builds = excluded.builds"),
 	[DELETE] = "DELETE FROM templates WHERE id = ?1",
 	[LIST] = "SELECT id, tenant, name, builds, created_ms FROM templates ORDER BY created_ms, id",
 };

@@ -10,8 +10,8 @@
 enum { PUT, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO tenants (id, name, created_ms) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO"
-		" UPDATE SET name = excluded.name",
+	[PUT] = ("INSERT INTO tenants (id, name, created_ms) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO"
+		 " UPDATE SET name = excluded.name"),
 	[LIST] = "SELECT id, name, created_ms FROM tenants ORDER BY created_ms, id",
 };
 

@@ -10,12 +10,12 @@
 enum { PUT, TRIM, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT OR REPLACE INTO ai_usage (day, tenant, box, provider, model, requests, estimated,"
-		" input, cache_read, cache_write, output, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
-		" ?9, ?10, ?11, ?12)",
+	[PUT] = ("INSERT OR REPLACE INTO ai_usage (day, tenant, box, provider, model, requests, estimated,"
+		 " input, cache_read, cache_write, output, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
+		 " ?9, ?10, ?11, ?12)"),
 	[TRIM] = "DELETE FROM ai_usage WHERE day < ?1",
-	[LIST] = "SELECT day, tenant, box, provider, model, requests, estimated, input, cache_read,"
-		 " cache_write, output, cost FROM ai_usage",
+	[LIST] = ("SELECT day, tenant, box, provider, model, requests, estimated, input, cache_read,"
+		  " cache_write, output, cost FROM ai_usage"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_USAGE][which])

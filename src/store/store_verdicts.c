@@ -10,12 +10,12 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO verdicts (id, box, first_ms, at_ms, count, allowed, reason, port, protocol,"
-		" host, address, rule, method, path, via) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-		" ?11, ?12, ?13, ?14, ?15 WHERE EXISTS (SELECT 1 FROM boxes WHERE id = ?2)",
+	[PUT] = ("INSERT INTO verdicts (id, box, first_ms, at_ms, count, allowed, reason, port, protocol,"
+		 " host, address, rule, method, path, via) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+		 " ?11, ?12, ?13, ?14, ?15 WHERE EXISTS (SELECT 1 FROM boxes WHERE id = ?2)"),
 	[DELETE] = "DELETE FROM verdicts WHERE id = ?1",
-	[LIST] = "SELECT id, box, first_ms, at_ms, count, allowed, reason, port, protocol, host, address,"
-		 " rule, method, path, via FROM verdicts ORDER BY id",
+	[LIST] = ("SELECT id, box, first_ms, at_ms, count, allowed, reason, port, protocol, host, address,"
+		  " rule, method, path, via FROM verdicts ORDER BY id"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_VERDICTS][which])

@@ -10,12 +10,12 @@
 enum { PUT, MOVE, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO webhooks (id, tenant, url, events, secret, position, created_ms) VALUES (?1,"
-		" ?2, ?3, ?4, ?5, ?6, ?7)",
+	[PUT] = ("INSERT INTO webhooks (id, tenant, url, events, secret, position, created_ms) VALUES (?1,"
+		 " ?2, ?3, ?4, ?5, ?6, ?7)"),
 	[MOVE] = "UPDATE webhooks SET position = ?2 WHERE id = ?1",
 	[DELETE] = "DELETE FROM webhooks WHERE id = ?1",
-	[LIST] = "SELECT id, tenant, url, events, secret, position, created_ms FROM webhooks ORDER BY"
-		 " created_ms, id",
+	[LIST] = ("SELECT id, tenant, url, events, secret, position, created_ms FROM webhooks ORDER BY"
+		  " created_ms, id"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_WEBHOOKS][which])

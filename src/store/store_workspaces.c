@@ -10,11 +10,11 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = "INSERT INTO workspaces (id, tenant, name, disk_mb, created_ms, readonly) VALUES (?1, ?2,"
-		" ?3, ?4, ?5, ?6)",
+	[PUT] = ("INSERT INTO workspaces (id, tenant, name, disk_mb, created_ms, readonly) VALUES (?1, ?2,"
+		 " ?3, ?4, ?5, ?6)"),
 	[DELETE] = "DELETE FROM workspaces WHERE id = ?1",
-	[LIST] = "SELECT id, tenant, name, disk_mb, created_ms, readonly FROM workspaces ORDER BY"
-		 " created_ms, id",
+	[LIST] = ("SELECT id, tenant, name, disk_mb, created_ms, readonly FROM workspaces ORDER BY"
+		  " created_ms, id"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_WORKSPACES][which])
