@@ -10,11 +10,11 @@
 enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
-	[PUT] = ("INSERT INTO snapshots (id, tenant, name, image, digest, source, bytes, stopped_us,"
-		 " created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
+	[PUT] = ("INSERT INTO snapshots (id, tenant, name, image, digest, source, backend, bytes,"
+		 " stopped_us, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
 	[DELETE] = "DELETE FROM snapshots WHERE id = ?1",
-	[LIST] = ("SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms, source FROM"
-		  " snapshots ORDER BY created_ms, id"),
+	[LIST] = ("SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms, source, backend"
+		  " FROM snapshots ORDER BY created_ms, id"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_SNAPSHOTS][which])
@@ -23,13 +23,13 @@ static int put(struct store_sql *q, const void *args, struct err *e)
 {
 	const struct store_snapshot *s = args;
 	sqlite3_stmt *stmt = STMT(q, PUT);
-	const struct view texts[] = { s->id, s->tenant, s->name, s->image, s->digest, s->source };
+	const struct view texts[] = { s->id, s->tenant, s->name, s->image, s->digest, s->source, s->backend };
 
 	for (size_t i = 0; i < ELEMS(texts); i++)
 		store_sql_bind(stmt, (int)i + 1, texts[i]);
-	sqlite3_bind_int64(stmt, 7, s->bytes);
-	sqlite3_bind_int64(stmt, 8, s->stopped_us);
-	sqlite3_bind_int64(stmt, 9, s->created_ms);
+	sqlite3_bind_int64(stmt, 8, s->bytes);
+	sqlite3_bind_int64(stmt, 9, s->stopped_us);
+	sqlite3_bind_int64(stmt, 10, s->created_ms);
 	return store_sql_run(q, STMT(q, PUT), "storing the snapshot", e);
 }
 
@@ -38,7 +38,7 @@ void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_d
 	STORE_SUBMIT(s, put, n, done, arg, offsetof(struct store_snapshot, id),
 		     offsetof(struct store_snapshot, tenant), offsetof(struct store_snapshot, name),
 		     offsetof(struct store_snapshot, image), offsetof(struct store_snapshot, digest),
-		     offsetof(struct store_snapshot, source));
+		     offsetof(struct store_snapshot, source), offsetof(struct store_snapshot, backend));
 }
 
 static int delete_snapshot(struct store_sql *q, const void *args, struct err *e)
@@ -64,6 +64,7 @@ static int visit_snapshot(sqlite3_stmt *row, const struct store_visitor *v, void
 		.stopped_us = sqlite3_column_int64(row, 6),
 		.created_ms = sqlite3_column_int64(row, 7),
 		.source = store_sql_column(row, 8),
+		.backend = store_sql_column(row, 9),
 	};
 
 	if (v->snapshot)
