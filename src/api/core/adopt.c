@@ -18,6 +18,7 @@
 #include "log.h"
 #include "snapshots.h"
 #include "stats.h"
+#include "tied.h"
 #include "wire_gen.h"
 #include "workspaces.h"
 #include "poison.h"
@@ -50,6 +51,7 @@ static void ready_when_done(struct adoption *a)
 	webhooks_start(c);
 	vault_start(c);
 	bridges_start(c);
+	tied_sweep(c);
 	c->on_ready(c->arg);
 }
 

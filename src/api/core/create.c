@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "core_state.h"
 #include "create_identity.h"
+#include "create_user.h"
 #include "fd.h"
 #include "life.h"
 #include "log.h"
@@ -36,7 +37,9 @@ struct creation {
 	bool made;                 /* the keeper may have it */
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
 	bool seeded;               /* the image has files of another box */
+	bool check_user;           /* one was asked for that need not be there */
 	struct create_identity identity;
+	struct create_user user;
 	struct err failed; /* the first failure */
 	uint64_t began_ns;
 };
@@ -121,9 +124,22 @@ static void on_stored(void *arg, const struct err *e)
 	step_done(cr, WAIT_STORE, e);
 }
 
+static void on_user(struct create_user *u, const struct err *e)
+{
+	step_done(CONTAINER(u, struct creation, user), WAIT_HELLO, e);
+}
+
 static void on_mounted(struct box *b, const struct err *e)
 {
-	step_done(b->creation, WAIT_HELLO, e);
+	struct creation *cr = b->creation;
+
+	if (e || !cr->check_user) {
+		step_done(cr, WAIT_HELLO, e);
+		return;
+	}
+	cr->user.guest = &b->guest;
+	cr->user.done = on_user;
+	create_user(&cr->user, b->spec.user);
 }
 
 static void on_identity(struct create_identity *id)
@@ -371,6 +387,8 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 	cr->seeded = image && image->seeded;
 	cr->job = (struct job){ .done = done, .arg = arg };
 	cr->box = b;
+	cr->check_user =
+		w->user.n && !view_eq(w->user, c->config->defaults.user) && !view_is(w->user, "root");
 	cr->began_ns = clock_mono_ns();
 	cr->waits = WAIT_KEEPER | WAIT_HELLO | (b->hidden ? 0 : WAIT_STORE);
 	b->creation = cr;

@@ -281,6 +281,8 @@ static void on_trusted(void *arg, const struct err *e)
 /* What a box of the pool cannot be. A named box is named so inside, too. */
 static bool is_plain(const struct box_wish *w)
 {
+	if (w->user.n && !view_is(w->user, "root")) /* whether there is such a user is asked of a new one */
+		return false;
 	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root && !w->secrets.n;
 }
 

@@ -6,6 +6,7 @@
 
 #include "boxes.h"
 #include "netns.h"
+#include "num.h"
 #include "ports.h"
 #include "rest_impl.h"
 #include "tokens.h"
@@ -106,8 +107,35 @@ static void on_gone(struct req *r)
 	ports_cancel(&((struct listing *)r->own)->query);
 }
 
+/* The address of one port, whether something listens there or not. */
+static void one_port(struct req *r, struct view text)
+{
+	const struct box *b;
+	struct err e = { 0 };
+	uint32_t port;
+
+	if (num_u32(text, &port) < 0 || port < 1 || port > UINT16_MAX)
+		err_set(&e, ERR_INVALID, "port must be between 1 and %d", UINT16_MAX);
+	b = e.code ? NULL : boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
+	if (!b) {
+		rest_fail(r, &e);
+		return;
+	}
+	struct json_out *o = rest_json(r);
+	json_out_object(o);
+	json_out_ku64(o, "port", port);
+	put_url_key(o, r, b, port, NULL);
+	json_out_end(o, '}');
+	rest_send(r, 200);
+}
+
 static void list(struct req *r)
 {
+	struct view port = rest_query(r, "port");
+	if (port.p) {
+		one_port(r, port);
+		return;
+	}
 	struct listing *l = rest_own(r, sizeof(*l));
 	struct err e = { 0 };
 
@@ -160,7 +188,7 @@ static void preview(struct req *r)
 }
 
 const struct route rest_ports_routes[] = {
-	{ "GET", "/v1/sandboxes/{id}/ports", list },
+	{ "GET", "/v1/sandboxes/{id}/ports", list, .query = "port" },
 	{ "POST", "/v1/sandboxes/{id}/previews", preview, .body = REST_JSON },
 	{ 0 },
 };
