@@ -45,8 +45,8 @@ const struct cmd cmd_doctor = {
 	.operands = "",
 	.summary = "show what walls this machine can give",
 	.help = "One line for each part: ok, FAIL, or -- where it is not needed. The exit code\n"
-		"is 1 if a box could not be isolated on this machine. Run it as root: that is\n"
-		"who makes the boxes.",
+		"is 1 if a sandbox could not be isolated on this machine. Run it as root: that is\n"
+		"who makes the sandboxes.",
 	.lead = OPTS_ANYWHERE,
 	.client = true,
 	.run = run,
