@@ -39,10 +39,11 @@ static int read_line(char ret[KEY_MAX], struct err *e)
 	ssize_t got;
 
 	if (terminal) {
-		fputs("API key: ", stderr);
+		/* Silent first: what is typed when the prompt is there must be neither shown nor lost. */
 		silent = old;
 		silent.c_lflag &= ~(tcflag_t)ECHO;
 		(void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+		fputs("API key: ", stderr);
 	}
 	while ((got = read(STDIN_FILENO, ret + n, 1)) == 1 && ret[n] != '\n' && n < KEY_MAX - 1)
 		n++;

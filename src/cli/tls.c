@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 /* OpenSSL has a type of the same name as one of our error codes. */
 #define ERR_STATE openssl_err_state
 #include <openssl/err.h>
@@ -100,6 +101,22 @@ static int shake_hands(SSL *ssl, const char *host, struct err *e)
 }
 
 /* ---- the child ---- */
+
+/* Nothing of the command's may be kept open by it: neither another connection's socket, whose end would not
+ * be seen, nor the command's output, whose reader would wait. */
+static void close_others(int a, int b)
+{
+	unsigned low = (unsigned)MIN(a, b), high = (unsigned)MAX(a, b);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; null >= 0 && i < 3; i++)
+		(void)dup2(null, i);
+	if (low > 3)
+		(void)close_range(3, low - 1, 0);
+	if (high > low + 1)
+		(void)close_range(low + 1, high - 1, 0);
+	(void)close_range(high + 1, ~0U, 0);
+}
 
 struct pipe_end {
 	char data[PIECE];
@@ -206,7 +223,7 @@ int tls_connect(int fd, const char *host, const char *ca, int *ret_fd, pid_t *re
 		child = fork();
 		if (child == 0) {
 			(void)setsid();
-			closep(&ours);
+			close_others(net, theirs);
 			carry(ssl, net, theirs);
 		}
 		if (child < 0)
