@@ -248,7 +248,7 @@ def test_ports_have_names_below_localhost(daemon, make_box):
 
 
 def test_the_domain_of_e2b_has_the_port(daemon, api):
-    made = api.request("POST", "/sandboxes", {"templateID": "base"}, headers={"X-API-Key": daemon.key}).json()
+    made = api.post("/sandboxes", {"templateID": "base"}, headers={"X-API-Key": daemon.key}).json()
     try:
         assert made["domain"] == f"localhost:{daemon.port}"
     finally:
