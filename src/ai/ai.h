@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "link.h"
+#include "mux.h"
 #include "name.h"
 #include "secure.h"
 
@@ -12,10 +12,9 @@
 
 struct ai {
 	struct loop *loop;
-	struct link api, keeper, vault;
-	struct list key_waits;
-	uint32_t key_stream; /* the last one */
-	unsigned n;          /* connections */
+	struct link api, keeper;
+	struct mux vault;
+	unsigned n; /* connections */
 	struct secure_ctx *tls;
 	struct name_server names;
 };
@@ -28,8 +27,7 @@ void key_open(struct ai *h, int fd);
 
 /* Embedded in whoever waits for a key. The value is gone when `done` returns. */
 struct key_wait {
-	struct list link;
-	uint32_t stream;
+	struct call call;
 	void (*done)(struct key_wait *w, struct view value, const struct err *e);
 };
 /* Once for a ticket, when its host has been reached. `done` comes later, unless it is forgotten. */

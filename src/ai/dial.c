@@ -412,7 +412,6 @@ void dial_start(struct ai *h, const struct frame *f)
 				    .to_out = { .max = 2 * HEAD_MAX, .secret = true },
 				    .to_in = { .max = 4 * PIECE, .secret = true } };
 		mask_init(&d->mask);
-		list_init(&d->key.link);
 		r = take(d, &m);
 	}
 	if (r < 0) {

@@ -90,7 +90,6 @@ static int start(struct ai *h, struct err *e)
 	if (!h->loop)
 		return -1;
 	h->names.loop = h->loop;
-	list_init(&h->key_waits);
 	int r = link_start(&h->api, h->loop, FD_API, true, &api_ops);
 	if (r == 0)
 		r = link_start(&h->keeper, h->loop, FD_KEEPER, true, &keeper_ops);

@@ -18,8 +18,9 @@
 
 #include "addr.h"
 #include "buf.h"
-#include "link.h"
+#include "mux.h"
 #include "map.h"
+#include "names.h"
 #include "policy.h"
 #include "share.h"
 
@@ -74,9 +75,7 @@ struct box {
 struct gate {
 	struct loop *loop;
 	struct link keeper, api;
-	struct link vault; /* intercept_vault.c */
-	struct list vault_waits;
-	uint32_t vault_stream;
+	struct mux vault; /* intercept_vault.c */
 	struct intercept_gate *intercept;
 	struct map boxes, tenants;
 	unsigned n_flows;
@@ -113,27 +112,6 @@ uint64_t box_used(const struct box *b);
 void box_remember(struct box *b, const struct addr *a, const char *name);
 struct view box_name(const struct box *b, const struct addr *a);
 bool box_was_told(const struct box *b, const struct addr *a, struct view name);
-
-/* ---- names.c ---- */
-#define NAMES_ADDRS 16
-struct names_answer {
-	struct addr addrs[NAMES_ADDRS]; /* IPv4 first */
-	size_t n;
-	uint32_t ttl;
-	bool known; /* the name exists, though perhaps without an address */
-};
-struct names_waiter {
-	struct list link; /* empty when nobody waits */
-	/* May be called before names_ask returns. NULL: no name server answered. */
-	void (*done)(struct names_waiter *w, const struct names_answer *a);
-};
-struct names *names_new(struct loop *loop, const char *server,
-			struct err *e) _must_check_; /* "" : /etc/resolv.conf */
-void names_ask(struct names *n, struct view name, struct names_waiter *w,
-	       void (*done)(struct names_waiter *, const struct names_answer *));
-/* Whether it would be answered without asking anybody. */
-bool names_cached(const struct names *n, struct view name);
-void names_forget(struct names_waiter *w);
 
 /* ---- server.c ---- */
 void server_on_question(struct loop_io *io, uint32_t events);

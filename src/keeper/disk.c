@@ -54,10 +54,16 @@ static int make_filesystem(int file)
 							     : -EIO;
 }
 
+/* A device that ends within a block has a last block that cannot be read. */
+static uint64_t whole_mb(uint64_t bytes)
+{
+	return bytes >> 20 << 20;
+}
+
 static int make_file(int data, uint64_t size_mb, struct err *e)
 {
 	static const char half[] = LOOP_FILE ".new";
-	uint64_t room = free_bytes(data), size = size_mb ? size_mb << 20 : MIN(FIRST, room / 5 * 4);
+	uint64_t room = free_bytes(data), size = size_mb ? size_mb << 20 : MIN(FIRST, whole_mb(room / 5 * 4));
 	if (size < LEAST)
 		return err_set(e, ERR_STORAGE,
 			       "too little room for storage on btrfs; set data.backend: copy");
@@ -180,7 +186,7 @@ void disk_grow(struct disk *d)
 	uint64_t left = (uint64_t)v.f_bavail * v.f_frsize, size = (uint64_t)st.st_size;
 	if (left >= size / 3 || free_bytes(d->file) < size / 4)
 		return;
-	int r = ftruncate(d->file, (off_t)(size + size / 4)) < 0 ? -errno : loopdev_refresh(d->dev);
+	int r = ftruncate(d->file, (off_t)whole_mb(size + size / 4)) < 0 ? -errno : loopdev_refresh(d->dev);
 	if (r == 0)
 		r = btrfs_grow(d->root);
 	if (r < 0)

@@ -117,7 +117,8 @@ static int make_overlay_attached(const struct mnt_overlay *o)
 }
 
 /* How kernels say that a layer cannot be given by a detached fd: EOPNOTSUPP where overlay knows no fds (6.1),
- * EBADF where it refuses O_PATH ones (6.12), EINVAL where it knows neither "lowerdir+" nor detached mounts. */
+ * EBADF where it refuses O_PATH ones (6.12), EINVAL where it knows neither "lowerdir+" nor detached mounts.
+ */
 static bool wants_attached(int r)
 {
 	return r == -EINVAL || r == -EOPNOTSUPP || r == -EBADF;
@@ -129,9 +130,14 @@ int mnt_overlay(const struct mnt_overlay *o)
 	 * layer with them: they must be ids that the idmapped mount can store. */
 	setfsgid(o->owner);
 	setfsuid(o->owner);
-	int r = o->attach ? -EINVAL : make_overlay(o, false);
-	if (wants_attached(r))
+	/* What the kernel cannot do it will not learn: it is asked once. */
+	static bool only_attached;
+	bool attach = o->attach || only_attached;
+	int r = attach ? -EINVAL : make_overlay(o, false);
+	if (wants_attached(r)) {
 		r = make_overlay_attached(o);
+		only_attached = only_attached || (!attach && r >= 0);
+	}
 	setfsuid(0);
 	setfsgid(0);
 	return r;

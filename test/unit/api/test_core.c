@@ -16,19 +16,18 @@
 #include <sys/socket.h>
 
 #include "ailog.h"
-#include "auth.h"
-#include "boxes.h"
+#include "box.h"
 #include "core.h"
-#include "exec.h"
+#include "disk.h"
 #include "fd.h"
-#include "life.h"
 #include "link.h"
 #include "log.h"
+#include "money.h"
+#include "run.h"
 #include "sha256.h"
-#include "snapshots.h"
 #include "text.h"
+#include "who.h"
 #include "wire_gen.h"
-#include "workspaces.h"
 #include "poison.h"
 
 #define BOXES  8

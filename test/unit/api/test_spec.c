@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "spec.h"
+#include "spec_make.h"
 #include "poison.h"
 
 static const struct config config = {

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -424,6 +425,19 @@ static void bad_open(void *arg)
 	CHECK(native_open(&n, "/nonexistent", PADDOCK_INIT, &e) == -1);
 	native_close(&n); /* half-built */
 	CHECK(open_fds() <= fds);
+	/* Without room for the next descriptor, whichever it is: nothing stays open. */
+	struct rlimit all, few;
+	CHECK(getrlimit(RLIMIT_NOFILE, &all) == 0);
+	int next = dup(0);
+	close(next);
+	for (unsigned room = 0; room < 6; room++) {
+		few = (struct rlimit){ (rlim_t)next + room, all.rlim_max };
+		CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+		CHECK(native_open(&n, path, PADDOCK_INIT, &e) == -1 && e.sys == EMFILE);
+		native_close(&n);
+		CHECK(setrlimit(RLIMIT_NOFILE, &all) == 0);
+		CHECK(open_fds() <= fds);
+	}
 }
 
 static void sealed(void *arg)

@@ -1,0 +1,28 @@
+/*
+ * Names to addresses: see names.c.
+ */
+#pragma once
+
+#include "addr.h"
+#include "err.h"
+#include "loop.h"
+
+#define NAMES_ADDRS 16
+struct names_answer {
+	struct addr addrs[NAMES_ADDRS]; /* IPv4 first */
+	size_t n;
+	uint32_t ttl;
+	bool known; /* the name exists, though perhaps without an address */
+};
+struct names_waiter {
+	struct list link; /* empty when nobody waits */
+	/* May be called before names_ask returns. NULL: no name server answered. */
+	void (*done)(struct names_waiter *w, const struct names_answer *a);
+};
+struct names *names_new(struct loop *loop, const char *server,
+			struct err *e) _must_check_; /* "" : /etc/resolv.conf */
+void names_ask(struct names *n, struct view name, struct names_waiter *w,
+	       void (*done)(struct names_waiter *, const struct names_answer *));
+/* Whether it would be answered without asking anybody. */
+bool names_cached(const struct names *n, struct view name);
+void names_forget(struct names_waiter *w);
