@@ -7,6 +7,7 @@ import select
 import socket
 import subprocess
 import threading
+import urllib.request
 
 import pytest
 
@@ -248,7 +249,9 @@ def test_ports_have_names_below_localhost(daemon, make_box):
 
 
 def test_the_domain_of_e2b_has_the_port(daemon, api):
-    made = api.post("/sandboxes", {"templateID": "base"}, headers={"X-API-Key": daemon.key}).json()
+    request = urllib.request.Request(f"{daemon.url}/sandboxes", json.dumps({"templateID": "base"}).encode(),
+                                     {"X-API-Key": daemon.key, "Content-Type": "application/json"})
+    made = json.load(urllib.request.urlopen(request))
     try:
         assert made["domain"] == f"localhost:{daemon.port}"
     finally:

@@ -15,6 +15,7 @@
 #include "create_identity.h"
 #include "create_user.h"
 #include "fd.h"
+#include "image_config.h"
 #include "life.h"
 #include "log.h"
 #include "mounts.h"
@@ -387,7 +388,8 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 
 	if (how->actor && auth_permit(how->actor, how->act, NULL, e) < 0)
 		return NULL;
-	if (spec_make(w, c->config, &arena, &s, e) >= 0) {
+	if (spec_make(w, c->config, &arena, &s, e) >= 0 &&
+	    (!how->claims || image_config_apply(c, &arena, &s, e) >= 0)) {
 		struct err refused = { 0 };
 		if (how->claims)
 			j = pool_claim(c, how->tenant, &s, &arena, done, arg, &refused);

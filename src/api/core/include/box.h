@@ -123,6 +123,10 @@ struct job *lifetime_extend(struct core *c, const struct actor *a, struct view i
 /* What is absent stays. */
 struct lifetime_patch {
 	struct json_strmap metadata; /* takes the place of what was there */
+	struct view name;
+	struct box_wish_limits limits; /* without nofile, which a process has from its start */
+	uint64_t ttl_seconds;          /* from now on; 0: no end */
+	bool has_ttl, has_limits;
 	uint64_t idle_seconds;
 	struct view on_end;
 	bool auto_resume, ports_public;

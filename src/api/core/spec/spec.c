@@ -122,8 +122,7 @@ int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char
 	return take_number(has, wished, c->defaults.disk_mb, DISK_MIN, max, field, ret, e);
 }
 
-static int take_limits(const struct box_wish *w, const struct config *c, struct spec_limits *ret,
-		       struct err *e)
+int spec_take_limits(const struct box_wish *w, const struct config *c, struct spec_limits *ret, struct err *e)
 {
 	const struct config_limits *std = &c->defaults.limits, *max = &c->max.limits;
 	uint64_t memory = 0, pids = 0, nofile = 0, disk = 0;
@@ -276,7 +275,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	if ((w->user.n && spec_check_user(w->user, "user", e) < 0) ||
 	    (w->workdir.n && spec_check_workdir(w->workdir, "workdir", e) < 0) ||
 	    spec_check_env(&w->env, "env", e) < 0 || check_metadata(&w->metadata, e) < 0 ||
-	    take_limits(w, c, &s.limits, e) < 0 || take_ttl(w, c, &s.ttl_seconds, e) < 0)
+	    spec_take_limits(w, c, &s.limits, e) < 0 || take_ttl(w, c, &s.ttl_seconds, e) < 0)
 		return -1;
 	if (w->mask_host.n && check_mask_host(w->mask_host, e) < 0)
 		return -1;
