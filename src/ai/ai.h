@@ -4,8 +4,7 @@
 #pragma once
 
 #include "mux.h"
-#include "name.h"
-#include "secure.h"
+#include "outgoing.h"
 
 #define AI_AT_ONCE    1000
 #define AI_CONNECT_MS 10000 /* from the name to the last byte of the head */
@@ -14,9 +13,9 @@ struct ai {
 	struct loop *loop;
 	struct link api, keeper;
 	struct mux vault;
-	unsigned n; /* connections */
-	struct secure_ctx *tls;
-	struct name_server names;
+	unsigned n;             /* connections */
+	struct tls_client *tls; /* NULL: there are no authorities */
+	struct names *names;
 };
 
 /* dial.c: one AiDial; the frame is a CALL of the api. */

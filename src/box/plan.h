@@ -1,6 +1,6 @@
 /*
- * From a wish to a plan: everything that will be done to make a native box, as
- * data, computed without touching the machine. native.c carries it out.
+ * From a wish to a plan: everything that will be done to make a box, as data,
+ * computed without touching the machine. The walls of its backend carry it out.
  */
 #pragma once
 

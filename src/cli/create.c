@@ -34,6 +34,7 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "disk", 0, OPT_MIB, AT(disk_mb), "SIZE", "disk limit: MiB, or with m or g" },
 	{ "snapshot", 0, OPT_TEXT, AT(snapshot), "SNAPSHOT", "start from this snapshot instead of an image" },
 	{ "workspace", 0, OPT_TEXT, AT(workspace), "WORKSPACE[:ro]", "the workspace to mount at /workspace" },
+	{ "backend", 0, OPT_TEXT, AT(backend), "NAME", "the kind of isolation, such as native" },
 	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
 	  "only /workspace, /tmp and /dev/shm can be written" },
 	{ "allow", 0, OPT_LIST, AT(allow), "TARGET",
@@ -247,6 +248,7 @@ static int check_flags(const struct create_flags *f, struct err *e)
 	    create_check_text(f->workdir, "--workdir", e) < 0 ||
 	    create_check_text(f->snapshot, "--snapshot", e) < 0 ||
 	    create_check_text(f->workspace, "--workspace", e) < 0 ||
+	    create_check_text(f->backend, "--backend", e) < 0 ||
 	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
 	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->allow, "--allow", e) < 0 ||
 	    check_list(&f->secret_env, "--secret-env", e) < 0 ||
@@ -267,6 +269,7 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 	json_out_object(&o);
 	put_text(&o, "name", f->name);
 	put_text(&o, "image", f->image);
+	put_text(&o, "backend", f->backend);
 	put_text(&o, "user", f->user);
 	put_text(&o, "workdir", f->workdir);
 	create_pairs(&o, "env", &env);

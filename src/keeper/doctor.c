@@ -21,6 +21,7 @@
 #include "child.h"
 #include "clock.h"
 #include "fd.h"
+#include "native.h"
 #include "rnd.h"
 #include "serve.h"
 #include "sweep.h"
@@ -45,7 +46,7 @@ static int start_and_end(struct native *n, int dir, struct err *e)
 		return e->code ? -1 : err_sys(e, ERR_INTERNAL, errno, "trial directories");
 	image.layers[0].dir = root;
 	/* The last slot: the one that a busy keeper reaches last. */
-	if (plan_make(&s, &image, 4000, 1879048192u, &plan, e) < 0 || native_storage(&plan, store, e) < 0)
+	if (plan_make(&s, &image, 4000, 1879048192u, &plan, e) < 0 || walls_storage(&plan, store, e) < 0)
 		return -1;
 	struct native_box b;
 	if (native_start(n, &plan, &image, &(struct native_files){ store, -1, listener }, &b, e) < 0)

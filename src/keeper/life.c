@@ -22,7 +22,7 @@ int life_freeze(struct call *c, struct view id, bool on, struct err *e)
 	struct box *b = calls_find_box(c, id, e);
 	if (!b)
 		return -1;
-	int r = cgroup_freeze(&c->k->native.cgroups, b->spec.id, on, LIFE_FREEZE_MS);
+	int r = walls_freeze(&b->in, on, LIFE_FREEZE_MS);
 	if (r == -EOPNOTSUPP)
 		return err_set(e, ERR_UNSUPPORTED, "this machine has no cgroup v2 tree to freeze a box with");
 	if (r == -ETIMEDOUT)
@@ -87,8 +87,10 @@ int life_update(struct call *c, const void *msg, struct err *e)
 			return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r,
 				       "the disk limit cannot be changed");
 	}
-	const struct cgroup_limits limits = { s.limits.memory_bytes, s.limits.cpu_milli, s.limits.pids };
-	int r = cgroup_limit(&c->k->native.cgroups, b->spec.id, &limits);
+	int r = walls_limit(&b->in, &s.limits);
+	if (r == -EOPNOTSUPP)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "the limits of such a sandbox cannot be changed while it lives");
 	if (r == -EBUSY)
 		return err_set(e, ERR_STATE, "the sandbox uses more memory than that");
 	if (r < 0)
@@ -130,6 +132,9 @@ int life_snapshot_create(struct call *c, const void *msg, struct err *e)
 	struct flush_wish w = { .stream = c->stream };
 	if (read_id(m->id, w.id, "snapshot", e) < 0 || read_id(m->box, w.box, "box", e) < 0)
 		return -1;
+	const struct box *b = box_table_get(&c->k->boxes, m->box);
+	if (b && !(b->in.walls->can & WALLS_SNAPSHOTS))
+		return err_set(e, ERR_UNSUPPORTED, "the backend %s takes no snapshots", b->spec.backend);
 	if (!flush_worthwhile())
 		return copying_snapshot(c, &w, e);
 	int r = flush_start(c->k, c->k->storage.boxes, &w, on_flushed);

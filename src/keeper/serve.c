@@ -28,6 +28,7 @@
 #include "fd.h"
 #include "gate.h"
 #include "log.h"
+#include "native_walls.h"
 #include "num.h"
 #include "rnd.h"
 #include "sha256.h"
@@ -180,36 +181,6 @@ static int open_listener(struct keeper *k, struct err *e)
 	return r;
 }
 
-/* One daemon, one subtree: named after the run directory. */
-static void instance_name(const struct keeper *k, char dst[17])
-{
-	uint8_t hash[SHA256_SIZE];
-	sha256_of(view_of(k->run_path), hash);
-	text_hex(hash, 8, dst);
-}
-
-static int open_cgroups(struct keeper *k, struct err *e)
-{
-	struct buf text = BUF_INIT(8192);
-	int r = fd_slurp(k->run, "cgroups", &text);
-	if (r == 0)
-		r = cgroup_restore(&k->native.cgroups, buf_view(&text));
-	if (r < 0) {
-		char parent[128], instance[17];
-		instance_name(k, instance);
-		if (view_to_str(k->config->cgroup.parent, parent, sizeof(parent)) < 0)
-			return err_set(e, ERR_INVALID, "cgroup.parent is too long");
-		if (cgroup_open(&k->native.cgroups, parent, instance, e) < 0)
-			return -1;
-		buf_clear(&text);
-		r = cgroup_save(&k->native.cgroups, &text);
-		if (r == 0)
-			r = fd_replace(k->run, "cgroups", text.p ? text.p : "", text.n, 0600, false);
-	}
-	buf_done(&text);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot write %s/cgroups", k->run_path) : 0;
-}
-
 /* A mount namespace of our own: what we mount here nobody else sees. */
 static int enter_own_mounts(struct err *e)
 {
@@ -241,38 +212,42 @@ static int trim_capabilities(struct err *e)
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities") : 0;
 }
 
-/* A way that was named must be there; otherwise it is said once which one it is, if it is not the best. */
-static int choose_capture(struct keeper *k, struct err *e)
+/* The kinds of walls. The first is the default. */
+static const struct walls_ops *const kinds[] = { &native_walls };
+
+/* It is said once, at the start, what cannot be had or is not the best. */
+static void say_posture(const struct walls *w)
 {
-	if (native_capture(&k->native, k->config->egress.capture, &k->posture, e) < 0)
-		return -1;
-	const struct posture_part *part = &k->posture.parts[k->posture.n - 1];
-	if (!part->ok)
+	struct err e = { 0 };
+	if (walls_usable(w, &e) < 0)
+		log_error("%s: %s", w->ops->name, e.msg);
+	const struct posture_part *capture = NULL;
+	for (unsigned i = 0; i < w->posture.n; i++)
+		if (strcmp(w->posture.parts[i].name, "egress.capture") == 0)
+			capture = &w->posture.parts[i];
+	if (capture && !capture->ok)
 		log_warn("boxes reach the gate by their proxy port and DNS alone, all else is unreachable "
 			 "(%s)",
-			 part->detail);
-	else if (k->native.capture != NETNS_SK_LOOKUP)
-		log_info("connections of boxes are brought to the gate by: %s", part->detail);
-	return 0;
+			 capture->detail);
+	else if (capture && w->capture != NETNS_SK_LOOKUP)
+		log_info("connections of boxes are brought to the gate by: %s", capture->detail);
 }
 
 static int open_walls(struct keeper *k, struct err *e)
 {
-	if (open_cgroups(k, e) < 0)
-		return -1;
-	posture_probe(&k->posture, &k->native.cgroups);
-	char scratch[640], init[640];
-	snprintf(scratch, sizeof(scratch), "%s/scratch", k->run_path);
+	char init[640];
 	snprintf(init, sizeof(init), "%s/paddock-init", k->bin_path);
-	if (mkdir(scratch, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, ERR_INTERNAL, errno, "cannot make %s", scratch);
-	if (native_open(&k->native, scratch, init, e) < 0) {
-		posture_add(&k->posture, "walls", false, true, "%.100s", e->msg);
-		log_error("%s", e->msg);
-	} else if (choose_capture(k, e) < 0) {
-		return -1;
+	const struct walls_setup s = { .run_path = k->run_path,
+				       .run = k->run,
+				       .init = init,
+				       .cgroup_parent = k->config->cgroup.parent,
+				       .capture = k->config->egress.capture,
+				       .parts = (unsigned)k->config->parts };
+	for (size_t i = 0; i < ELEMS(kinds); i++) {
+		if (walls_add(&k->walls, kinds[i], &s, e) < 0)
+			return -1;
+		say_posture(k->walls.all[i]);
 	}
-	k->native.wanted_nets = (unsigned)k->config->parts;
 	struct rlimit rl;
 	/* Nothing of ours leaves a core file, from its first instruction on. */
 	(void)!setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
@@ -404,12 +379,7 @@ int serve_main(int config_fd)
 	vault_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);
-	bool empty = k.boxes.by_id.n == 0;
-	native_close(&k.native);
-	if (empty) {
-		cgroup_close(&k.native.cgroups);
-		(void)unlinkat(k.run, "cgroups", 0);
-	}
+	walls_close(&k.walls, k.boxes.by_id.n == 0);
 	arena_done(&a);
 	return r < 0 ? 1 : r;
 }

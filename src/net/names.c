@@ -1,5 +1,7 @@
 /*
- * Names to addresses: our own small client of DNS. Each question has a socket (and so a
+ * Names to addresses, for programs without files: /etc/hosts (where it is wanted) and the
+ * name servers of /etc/resolv.conf are read at the start. Our own small client of DNS,
+ * without a search list: each question has a socket (and so a
  * port) and an id of its own; A and AAAA are asked at once; what comes back is a
  * stranger's. What does not fit into a datagram is asked for again over TCP. Answers are kept for as long as
  * they say, within bounds, so that a storm of connections asks once.
@@ -10,7 +12,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "config.h"
 #include "dns.h"
 #include "fd.h"
 #include "map.h"
@@ -29,6 +30,7 @@
 #define EACH       (NAMES_ADDRS / 2) /* of each family */
 #define STREAM     8192              /* of an answer over TCP */
 #define LENGTH     2                 /* before a message over TCP */
+#define FILE_MAX   (256u * 1024)
 
 struct entry;
 
@@ -62,39 +64,48 @@ struct names {
 	socklen_t lens[SERVERS];
 	unsigned n_servers;
 	struct map entries;
-	struct list lru; /* the one that was not used for longest first */
+	struct list lru;      /* the one that was not used for longest first */
+	struct buf hosts;     /* /etc/hosts, as it was at the start */
+	bool reads_addresses; /* names may be addresses */
 };
 
-/* ---- which servers ---- */
+static void stop_question(struct question *q)
+{
+	loop_io_close(&q->io);
+	buf_done(&q->sent);
+	buf_done(&q->got);
+}
+
+/* ---- what the machine says ---- */
 
 static struct view next_word(struct view *line)
 {
 	while (line->n && (line->p[0] == ' ' || line->p[0] == '\t'))
 		*line = view_skip(*line, 1);
 	size_t n = 0;
-	while (n < line->n && line->p[n] != ' ' && line->p[n] != '\t')
+	while (n < line->n && line->p[n] != ' ' && line->p[n] != '\t' && line->p[n] != '#')
 		n++;
 	struct view word = view_head(*line, n);
-	*line = view_skip(*line, n);
+	*line = n < line->n && line->p[n] == '#' ? VIEW("") : view_skip(*line, n);
 	return word;
 }
 
 static void read_resolv_conf(struct names *n)
 {
-	struct buf text = BUF_INIT(65536);
+	struct buf text = BUF_INIT(FILE_MAX);
 
 	if (fd_slurp(AT_FDCWD, "/etc/resolv.conf", &text) == 0)
 		for (struct view rest = buf_view(&text); rest.p && rest.n && n->n_servers < SERVERS;) {
 			struct view line = view_split(rest, '\n', &rest);
 			if (view_is(next_word(&line), "nameserver") &&
-			    netaddr_parse(next_word(&line), 53, &n->servers[n->n_servers],
+			    netaddr_parse(next_word(&line), DNS_PORT, &n->servers[n->n_servers],
 					  &n->lens[n->n_servers]) == 0)
 				n->n_servers++;
 		}
 	buf_done(&text);
 }
 
-struct names *names_new(struct loop *loop, const char *server, struct err *e)
+struct names *names_new(struct loop *loop, const struct names_setup *setup, struct err *e)
 {
 	struct names *n = calloc(1, sizeof(*n));
 
@@ -105,27 +116,52 @@ struct names *names_new(struct loop *loop, const char *server, struct err *e)
 	n->loop = loop;
 	map_init(&n->entries);
 	list_init(&n->lru);
-	if (!*server) {
+	n->hosts = BUF_INIT(FILE_MAX);
+	if (setup->hosts && fd_slurp(AT_FDCWD, "/etc/hosts", &n->hosts) < 0)
+		buf_done(&n->hosts);
+	n->reads_addresses = setup->hosts;
+	if (setup->server_len) {
+		n->servers[0] = setup->server;
+		n->lens[0] = setup->server_len;
+		n->n_servers = 1;
+	} else {
 		read_resolv_conf(n); /* without any, no name is known */
-		return n;
 	}
-	if (config_listen(view_of(server), &n->servers[0], &n->lens[0]) < 0) {
-		err_set(e, ERR_INVALID, "gate.dns is not an address with a port");
-		free(n);
-		return NULL;
-	}
-	n->n_servers = 1;
 	return n;
 }
 
-/* ---- the end of a question ---- */
-
-static void stop_question(struct question *q)
+void names_free(struct names *n)
 {
-	loop_io_close(&q->io);
-	buf_done(&q->sent);
-	buf_done(&q->got);
+	if (!n)
+		return;
+	for (struct map_node *it; (it = map_first(&n->entries));) {
+		struct entry *e = CONTAINER(it, struct entry, node);
+		loop_timer_stop(&e->timer);
+		for (size_t i = 0; e->asking && i < ELEMS(e->questions); i++)
+			stop_question(&e->questions[i]);
+		map_del(&n->entries, it);
+		free(e);
+	}
+	map_done(&n->entries);
+	buf_done(&n->hosts);
+	free(n);
 }
+
+/* The first line that has it. */
+static bool in_hosts(const struct names *n, struct view name, struct addr *ret)
+{
+	struct view rest = buf_view(&n->hosts);
+
+	while (rest.p && rest.n) {
+		struct view line = view_split(rest, '\n', &rest), address = next_word(&line), one;
+		while ((one = next_word(&line)).n)
+			if (view_eq_nocase(one, name) && addr_parse(address, ret) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* ---- the end of a question ---- */
 
 static void tell(struct entry *e)
 {
@@ -282,7 +318,8 @@ static void on_reply(struct loop_io *io, uint32_t events)
 		answered(q);
 }
 
-static void ask(struct entry *e, struct question *q)
+/* False: there is no such question. */
+static bool ask(struct entry *e, struct question *q)
 {
 	uint16_t id;
 
@@ -290,10 +327,11 @@ static void ask(struct entry *e, struct question *q)
 	rnd_bytes(&id, sizeof(id));
 	q->sent = BUF_INIT(DNS_MESSAGE);
 	if (!e->names->n_servers || dns_question(&q->sent, id, view_of(e->name), q->type) < 0)
-		return;
+		return false;
 	dial_server(q, SOCK_DGRAM, EPOLLIN, on_reply);
 	if (q->io.fd >= 0 && send(q->io.fd, q->sent.p, q->sent.n, 0) < 0)
 		stop_question(q);
+	return true;
 }
 
 static void on_time(struct loop_timer *t)
@@ -309,20 +347,24 @@ static void on_time(struct loop_timer *t)
 	}
 	for (size_t i = 0; i < ELEMS(e->questions); i++)
 		if (!e->questions[i].done)
-			ask(e, &e->questions[i]);
+			(void)ask(e, &e->questions[i]);
 	loop_timer_start(e->names->loop, &e->timer, TRY_MS, on_time);
 }
 
 static void start(struct entry *e)
 {
+	bool asked = false;
+
 	e->asking = true;
 	e->tries = 0;
 	for (size_t i = 0; i < ELEMS(e->questions); i++) {
 		e->questions[i] =
 			(struct question){ .entry = e, .io = { .fd = -1 }, .type = i ? DNS_AAAA : DNS_A };
-		ask(e, &e->questions[i]);
+		asked |= ask(e, &e->questions[i]);
 	}
-	loop_timer_start(e->names->loop, &e->timer, e->names->n_servers ? TRY_MS : 0, on_time);
+	if (!asked) /* there is nobody to ask, or nothing: not from within names_ask, though */
+		e->tries = TRIES - 1;
+	loop_timer_start(e->names->loop, &e->timer, asked ? TRY_MS : 0, on_time);
 }
 
 /* ---- the cache ---- */
@@ -366,10 +408,18 @@ static struct entry *get(struct names *n, struct view name)
 void names_ask(struct names *n, struct view name, struct names_waiter *w,
 	       void (*done)(struct names_waiter *, const struct names_answer *))
 {
-	struct entry *e = get(n, name);
+	struct names_answer known = { .n = 1, .ttl = TTL_MOST, .known = true };
 
 	list_init(&w->link);
 	w->done = done;
+	if ((n->reads_addresses && addr_parse(name, &known.addrs[0]) == 0) ||
+	    in_hosts(n, name, &known.addrs[0])) {
+		done(w, &known);
+		return;
+	}
+	if (name.n > 1 && name.p[name.n - 1] == '.')
+		name.n--; /* of the root */
+	struct entry *e = get(n, name);
 	if (!e) {
 		done(w, NULL);
 		return;

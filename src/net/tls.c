@@ -1,40 +1,16 @@
 /*
- * TLS on a non-blocking socket. The socket's reads and writes go through a BIO of
- * our own, because OpenSSL's would raise SIGPIPE.
+ * One end of TLS: see tls.h. On a socket, reads and writes go through a BIO of our
+ * own, because OpenSSL's would raise SIGPIPE.
  */
-#include "tls.h"
-
-#include <errno.h>
 #include <limits.h>
-/* OpenSSL has a type of the same name as one of our error codes. */
-#define ERR_STATE openssl_err_state
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#undef ERR_STATE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "tls_impl.h"
 #include "poison.h"
-
-struct tls_server {
-	SSL_CTX *ctx;
-	SSL_CTX *wild; /* of tls_server_add, or NULL */
-	char *domain;
-	BIO_METHOD *bio;
-};
-
-struct tls_conn {
-	SSL *ssl;
-	int fd;
-	int sys;           /* errno of the last socket call */
-	uint32_t recv_for; /* events that a recv, a send is waiting for */
-	uint32_t send_for;
-	bool ready, failed, notified;
-};
 
 /* ---- the BIO ---- */
 
@@ -64,30 +40,7 @@ static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
 	return cmd == BIO_CTRL_FLUSH;
 }
 
-/* ---- the server ---- */
-
-static int choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in,
-		       unsigned in_n, void *arg)
-{
-	static const unsigned char ours[] = "\x02h2\x08http/1.1";
-	unsigned char *chosen;
-	if (SSL_select_next_proto(&chosen, out_n, ours, sizeof(ours) - 1, in, in_n) != OPENSSL_NPN_NEGOTIATED)
-		return SSL_TLSEXT_ERR_ALERT_FATAL;
-	*out = chosen;
-	return SSL_TLSEXT_ERR_OK;
-}
-
-static void set_error(struct err *e, const char *what, const char *file)
-{
-	char reason[96] = "unknown reason";
-	unsigned long n = ERR_peek_last_error();
-	if (n)
-		ERR_error_string_n(n, reason, sizeof(reason));
-	err_set(e, ERR_INVALID, "TLS %s %.60s: %s", what, file, reason);
-	ERR_clear_error();
-}
-
-static BIO_METHOD *make_bio(void)
+BIO_METHOD *tls_ctx_bio(void)
 {
 	BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "paddock socket");
 	if (m && BIO_meth_set_read(m, bio_read) && BIO_meth_set_write(m, bio_write) &&
@@ -97,106 +50,67 @@ static BIO_METHOD *make_bio(void)
 	return NULL;
 }
 
-static int configure(SSL_CTX *ctx, const char *cert, const char *key, struct err *e)
-{
-	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT |
-					 SSL_OP_CIPHER_SERVER_PREFERENCE);
-	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-				      SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_set_alpn_select_cb(ctx, choose_alpn, NULL);
-	if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1 ||
-	    SSL_CTX_use_certificate_chain_file(ctx, cert) != 1) {
-		set_error(e, "certificate", cert);
-		return -1;
-	}
-	if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 ||
-	    SSL_CTX_check_private_key(ctx) != 1) {
-		set_error(e, "key", key);
-		return -1;
-	}
-	return 0;
-}
+/* ---- what connections share ---- */
 
-struct tls_server *tls_server_new(const char *cert_pem_file, const char *key_pem_file, struct err *e)
+SSL_CTX *tls_ctx_new(const SSL_METHOD *method, uint64_t more_options)
 {
-	struct tls_server *s = calloc(1, sizeof(*s));
-	if (!s) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "TLS");
+	SSL_CTX *c = SSL_CTX_new(method);
+
+	if (!c)
 		return NULL;
-	}
-	s->ctx = SSL_CTX_new(TLS_server_method());
-	s->bio = make_bio();
-	if (!s->ctx || !s->bio) {
-		err_set(e, ERR_INTERNAL, "TLS cannot be set up");
-		tls_server_free(s);
-		return NULL;
-	}
-	if (configure(s->ctx, cert_pem_file, key_pem_file, e) < 0) {
-		tls_server_free(s);
-		return NULL;
-	}
-	return s;
-}
-
-/* Called during the handshake with the name that the client asks for. */
-static int choose_certificate(SSL *ssl, int *alert, void *arg)
-{
-	struct tls_server *s = arg;
-	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name),
-		   *dot = name ? strchr(name, '.') : NULL;
-
-	if (dot && strcasecmp(dot + 1, s->domain) == 0)
-		SSL_set_SSL_CTX(ssl, s->wild);
-	return SSL_TLSEXT_ERR_OK;
-}
-
-int tls_server_add(struct tls_server *s, const char *domain, const char *cert_pem_file,
-		   const char *key_pem_file, struct err *e)
-{
-	s->wild = SSL_CTX_new(TLS_server_method());
-	s->domain = strdup(domain);
-	if (!s->wild || !s->domain)
-		return err_set(e, ERR_INTERNAL, "TLS cannot be set up");
-	if (configure(s->wild, cert_pem_file, key_pem_file, e) < 0)
-		return -1;
-	SSL_CTX_set_tlsext_servername_callback(s->ctx, choose_certificate);
-	SSL_CTX_set_tlsext_servername_arg(s->ctx, s);
-	return 0;
-}
-
-void tls_server_free(struct tls_server *s)
-{
-	if (!s)
-		return;
-	SSL_CTX_free(s->wild);
-	free(s->domain);
-	SSL_CTX_free(s->ctx);
-	BIO_meth_free(s->bio);
-	free(s);
+	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT |
+				       more_options);
+	SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+				    SSL_MODE_RELEASE_BUFFERS);
+	if (SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) == 1)
+		return c;
+	SSL_CTX_free(c);
+	return NULL;
 }
 
 /* ---- connections ---- */
 
-struct tls_conn *tls_conn_new(struct tls_server *s, int fd)
+static bool put_on_socket(struct tls_conn *c, BIO_METHOD *method)
+{
+	BIO *b = BIO_new(method);
+
+	if (!b)
+		return false;
+	BIO_set_data(b, c);
+	BIO_set_init(b, 1);
+	SSL_set_bio(c->ssl, b, b);
+	return true;
+}
+
+static bool put_on_memory(struct tls_conn *c)
+{
+	BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+
+	if (!in || !out) {
+		BIO_free(in);
+		BIO_free(out);
+		return false;
+	}
+	BIO_set_mem_eof_return(in, -1);
+	SSL_set_bio(c->ssl, in, out);
+	return true;
+}
+
+struct tls_conn *tls_conn_make(SSL_CTX *ctx, BIO_METHOD *method, int fd)
 {
 	struct tls_conn *c = calloc(1, sizeof(*c));
+
 	if (!c)
 		return NULL;
 	c->fd = fd;
 	c->recv_for = EPOLLIN;
 	c->send_for = EPOLLOUT;
-	c->ssl = SSL_new(s->ctx);
-	BIO *b = c->ssl ? BIO_new(s->bio) : NULL;
-	if (!b) {
-		tls_conn_free(c);
-		ERR_clear_error();
-		return NULL;
-	}
-	BIO_set_data(b, c);
-	BIO_set_init(b, 1);
-	SSL_set_bio(c->ssl, b, b);
-	SSL_set_accept_state(c->ssl);
-	return c;
+	c->ssl = SSL_new(ctx);
+	if (c->ssl && (method ? put_on_socket(c, method) : put_on_memory(c)))
+		return c;
+	tls_conn_free(c);
+	ERR_clear_error();
+	return NULL;
 }
 
 void tls_conn_free(struct tls_conn *c)
@@ -207,11 +121,36 @@ void tls_conn_free(struct tls_conn *c)
 	free(c);
 }
 
+const char *tls_conn_distrust(const struct tls_conn *c)
+{
+	long verdict = SSL_get_verify_result(c->ssl);
+
+	return verdict == X509_V_OK ? NULL : X509_verify_cert_error_string(verdict);
+}
+
+const char *tls_conn_why(const struct tls_conn *c)
+{
+	return c->why;
+}
+
+static void say_why(struct tls_conn *c)
+{
+	const char *distrust = tls_conn_distrust(c);
+	unsigned long n = ERR_peek_last_error();
+	const char *reason = n ? ERR_reason_error_string(n) : NULL;
+
+	if (distrust)
+		snprintf(c->why, sizeof(c->why), "the certificate is refused: %s", distrust);
+	else
+		snprintf(c->why, sizeof(c->why), "TLS: %s", reason ? reason : "failed");
+}
+
 /* What a failed call means. `wait` is told which event to wait for. */
 static int outcome(struct tls_conn *c, int r, uint32_t *wait)
 {
 	switch (SSL_get_error(c->ssl, r)) {
 	case SSL_ERROR_WANT_READ:
+	case SSL_ERROR_WANT_CLIENT_HELLO_CB: /* the program's turn: tls_mint_ops */
 		*wait = EPOLLIN;
 		return -EAGAIN;
 	case SSL_ERROR_WANT_WRITE:
@@ -221,9 +160,13 @@ static int outcome(struct tls_conn *c, int r, uint32_t *wait)
 		return 0;
 	case SSL_ERROR_SYSCALL:
 		c->failed = true;
-		return c->sys ? -c->sys : -ECONNRESET;
+		if (c->sys)
+			return -c->sys;
+		snprintf(c->why, sizeof(c->why), "TLS: unexpected eof while reading");
+		return -ECONNRESET;
 	default:
 		c->failed = true;
+		say_why(c);
 		return -EPROTO;
 	}
 }
@@ -231,7 +174,7 @@ static int outcome(struct tls_conn *c, int r, uint32_t *wait)
 int tls_conn_handshake(struct tls_conn *c)
 {
 	ERR_clear_error();
-	int r = SSL_accept(c->ssl);
+	int r = SSL_do_handshake(c->ssl);
 	if (r == 1) {
 		c->ready = true;
 		c->recv_for = EPOLLIN;
@@ -289,4 +232,24 @@ int tls_conn_notify(struct tls_conn *c)
 	ERR_clear_error();
 	c->notified = !later;
 	return later ? -EAGAIN : 0;
+}
+
+/* ---- in memory ---- */
+
+int tls_conn_feed(struct tls_conn *c, struct view data)
+{
+	return data.n && BIO_write(SSL_get_rbio(c->ssl), data.p, (int)data.n) != (int)data.n ? -ENOMEM : 0;
+}
+
+int tls_conn_drain(struct tls_conn *c, struct buf *to)
+{
+	BIO *out = SSL_get_wbio(c->ssl);
+	char *p;
+	long n = BIO_get_mem_data(out, &p);
+
+	if (n > 0) {
+		(void)buf_append(to, p, (size_t)n);
+		(void)BIO_reset(out);
+	}
+	return to->bad;
 }

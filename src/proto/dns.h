@@ -9,6 +9,7 @@
 
 #define DNS_MESSAGE 1232 /* that we send and expect over UDP */
 #define DNS_NAME    256
+#define DNS_PORT    53
 
 enum { DNS_A = 1, DNS_AAAA = 28, DNS_OPT = 41 };
 enum {

@@ -63,7 +63,7 @@ def shell():
 
 CONFIG = {"architecture": "amd64", "os": "linux",
           "config": {"User": "1234:5", "WorkingDir": "/srv", "Env": ["PATH=/bin", "FROM_IMAGE=a b=c"], "Entrypoint": ["/bin/sh"], "Cmd": ["-c", "true"]}}
-FIRST = [*shell(), directory("etc"), ("etc/kept", {"data": b"kept"}), ("etc/gone", {"data": b"x"}), directory("opt"), directory("opt/old"), ("opt/old/a", {"data": b"x"}), directory("srv")]
+FIRST = [*shell(), directory("etc"), ("etc/passwd", {"data": b"root:x:0:0::/root:/bin/sh\n"}), ("etc/kept", {"data": b"kept"}), ("etc/gone", {"data": b"x"}), directory("opt"), directory("opt/old"), ("opt/old/a", {"data": b"x"}), directory("srv")]
 SECOND = [("etc/.wh.gone", {}), ("etc/new", {"data": b"new"}), ("opt/old/.wh..wh..opq", {}), ("opt/old/b", {"data": b"b"}),
           directory("dev"), ("dev/null", {"kind": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3}), ("srv/fifo", {"kind": tarfile.FIFOTYPE})]
 

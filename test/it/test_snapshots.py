@@ -43,7 +43,7 @@ def test_snapshot_becomes_a_box(make_box, api, snapshots):
     box.put("/workspace/f", b"kept")
     box.exec("echo mine > /etc/mine; rm -rf /usr/share/doc/bash; ln -s f /workspace/link", user="root")
     made = snapshot(box, name="base")
-    assert set(made) == {"id", "name", "tenant", "image", "image_digest", "bytes", "stopped_us", "created_at"}
+    assert set(made) == {"id", "name", "tenant", "image", "image_digest", "backend", "bytes", "stopped_us", "created_at"}
     assert paddock.ID.match(made["id"]) and made["name"] == "base" and made["image"] == box.document["image"]
     assert 0 < made["stopped_us"] < 1_000_000 and made["bytes"] > 0
     box.put("/workspace/f", b"changed")

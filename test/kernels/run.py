@@ -15,9 +15,9 @@ import machine  # noqa: E402
 import rootfs  # noqa: E402
 from guests import GUESTS  # noqa: E402
 
-SMOKE = ["test/kernels/test_smoke.py"]
+SMOKE = ["test/kernels/test_smoke.py", "test/kernels/test_machine.py"]
 SELECTION = [
-    "test/kernels/test_smoke.py", "test/kernels/test_unit.py",
+    *SMOKE, "test/kernels/test_unit.py", "test/kernels/test_groups.py",
     *(f"test/it/test_{name}.py" for name in (
         "posture_inside", "posture_outside", "bombs", "lifecycle", "snapshots", "restart", "gate", "gate_nft", "disk", "create_cost")),
     "test/escape",

@@ -44,7 +44,7 @@ def contained(group):
     return prepare
 
 
-def test_in_a_container(own_daemon, group):
+def test_in_a_container(group, own_daemon):
     """It makes way for its boxes: a group cannot have processes and limits of its children both."""
     daemon = own_daemon(prepare=contained(group)).start()
     box = daemon.client().create(limits={"memory_mb": 64, "pids": 30})

@@ -200,7 +200,7 @@ int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, co
 	http_conn_progress(c);
 	int r = loop_io_start(s->loop, &c->io, fd, EPOLLIN, on_io);
 	if (r == 0 && s->cfg.tls && !c->origin[0]) {
-		c->t.tls = tls_conn_new(s->cfg.tls, fd);
+		c->t.tls = tls_server_conn(s->cfg.tls, fd);
 		r = c->t.tls ? 0 : -ENOMEM;
 		http_conn_deadline(c, c->progress_ms + s->cfg.limits.head_ms);
 	} else if (r == 0) {

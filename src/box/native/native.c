@@ -21,23 +21,6 @@
 #include "spawn.h"
 #include "poison.h"
 
-int native_storage(const struct plan *p, int storage, struct err *e)
-{
-	for (unsigned i = 0; i < p->n_dirs; i++) {
-		const struct plan_dir *d = &p->dirs[i];
-		if (mkdirat(storage, d->name, d->mode & 0755) < 0) {
-			if (errno == EEXIST)
-				continue; /* made ahead */
-			return err_sys(e, ERR_STORAGE, errno, "cannot make the box's storage (%s)", d->name);
-		}
-		/* The umask is ours (022): sticky and open modes are set afterwards. */
-		if ((d->mode & ~0755u && fchmodat(storage, d->name, d->mode, 0) < 0) ||
-		    (d->owner && fchownat(storage, d->name, d->owner, d->owner, AT_SYMLINK_NOFOLLOW) < 0))
-			return err_sys(e, ERR_STORAGE, errno, "cannot make the box's storage (%s)", d->name);
-	}
-	return 0;
-}
-
 static void close_late(struct native *n, int *fd)
 {
 	if (*fd >= 0 && n->n_late < ELEMS(n->late))

@@ -13,15 +13,15 @@
 #include <sys/types.h>
 
 #include "cgroup.h"
-#include "netns.h"
-#include "plan.h"
-#include "posture.h"
 #include "seccomp.h"
+#include "walls.h"
 
 #define NATIVE_NETS 256
 
 /* What all boxes of one keeper share; made once. */
 struct native {
+	struct walls walls; /* native_walls.c */
+	int run;            /* likewise: the keeper's run directory, borrowed */
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
 	int scratch;            /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
@@ -52,8 +52,6 @@ struct native_box {
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e) _must_check_;
 void native_close(struct native *n);
 
-/* Makes the directories that the plan wants in `storage`, where they are not there yet. */
-int native_storage(const struct plan *p, int storage, struct err *e) _must_check_;
 struct native_files {
 	int storage;   /* the box's own directory */
 	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */

@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 
 #include "dns.h"
-#include "gate.h"
+#include "fd.h"
+#include "server.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -30,8 +31,8 @@ struct peer {
 };
 
 struct server_query {
-	struct list link; /* box->questions */
-	struct box *box;
+	struct list link; /* server->questions */
+	struct server *server;
 	struct names_waiter waiter;
 	struct dns_query query;
 	char message[12 + DNS_NAME + 8];
@@ -53,9 +54,9 @@ static void query_free(struct server_query *q)
 	free(q);
 }
 
-void server_cancel_all(struct box *b, const void *arg)
+void server_cancel_all(struct server *s, const void *arg)
 {
-	LIST_EACH (it, &b->questions) {
+	LIST_EACH (it, &s->questions) {
 		struct server_query *q = CONTAINER(it, struct server_query, link);
 		if (arg && q->arg != arg)
 			continue;
@@ -80,22 +81,16 @@ static void reply(struct server_query *q, unsigned rcode, const struct dns_addre
 /* Resolvers ask for A and AAAA, and again: one line is enough. */
 static void say(struct server_query *q, bool allowed, int reason, const struct addr *a)
 {
-	struct box *b = q->box;
-	struct box_told *told = &b->told[allowed];
-	uint64_t now = loop_now(b->gate->loop);
+	struct server *s = q->server;
+	struct server_said *said = &s->said[allowed];
+	uint64_t now = loop_now(s->loop);
 
-	if (told->reason == reason && strcmp(told->name, q->query.name) == 0 && now - told->at_ms < QUIET_MS)
+	if (said->reason == reason && strcmp(said->name, q->query.name) == 0 && now - said->at_ms < QUIET_MS)
 		return;
-	memcpy(told->name, q->query.name, sizeof(told->name));
-	told->reason = reason;
-	told->at_ms = now;
-	verdict_say(b, &(struct verdict){ .allowed = allowed,
-					  .reason = reason,
-					  .protocol = "dns",
-					  .via = "dns",
-					  .name = view_of(q->query.name),
-					  .addr = a,
-					  .port = 53 });
+	memcpy(said->name, q->query.name, sizeof(said->name));
+	said->reason = reason;
+	said->at_ms = now;
+	s->ops->say(s, allowed, reason, q->query.name, a);
 }
 
 static void refused(struct server_query *q, int reason, const struct addr *a)
@@ -106,7 +101,8 @@ static void refused(struct server_query *q, int reason, const struct addr *a)
 static void on_answer(struct names_waiter *w, const struct names_answer *a)
 {
 	struct server_query *q = CONTAINER(w, struct server_query, waiter);
-	struct box *b = q->box;
+	struct server *s = q->server;
+	const struct policy *p = s->ops->policy(s);
 	struct dns_address found[EACH];
 	size_t n = 0, of_type = 0, allowed = 0;
 
@@ -119,8 +115,8 @@ static void on_answer(struct names_waiter *w, const struct names_answer *a)
 		const struct addr *at = &a->addrs[i];
 		struct policy_facts f = { .name = view_of(q->query.name),
 					  .addr = at,
-					  .own = dial_own(b->gate, at) };
-		bool four = addr_is_v4(at), ok = b->policy && policy_may(b->policy, &f);
+					  .own = s->ops->is_own(s, at) };
+		bool four = addr_is_v4(at), ok = p && policy_may(p, &f);
 		allowed += ok;
 		if (four != (q->query.type == DNS_A))
 			continue;
@@ -128,7 +124,7 @@ static void on_answer(struct names_waiter *w, const struct names_answer *a)
 		if (!ok || n == EACH)
 			continue;
 		memcpy(found[n++].b, four ? at->b + 12 : at->b, four ? 4 : 16);
-		box_remember(b, at, q->query.name);
+		s->ops->told(s, at, q->query.name);
 	}
 	if (a->n && !allowed)
 		refused(q, WIRE_GATE_REASON_ADDRESS, &a->addrs[0]);
@@ -141,7 +137,8 @@ static void on_answer(struct names_waiter *w, const struct names_answer *a)
 
 static void serve(struct server_query *q)
 {
-	struct box *b = q->box;
+	struct server *s = q->server;
+	const struct policy *p = s->ops->policy(s);
 	struct policy_facts f = { 0 };
 	char name[256];
 
@@ -151,21 +148,21 @@ static void serve(struct server_query *q)
 		return;
 	}
 	f.name = view_of(name);
-	if (!b->policy || !policy_may(b->policy, &f)) {
-		refused(q, b->policy ? WIRE_GATE_REASON_NO_RULE : WIRE_GATE_REASON_NO_POLICY, NULL);
+	if (!p || !policy_may(p, &f)) {
+		refused(q, p ? WIRE_GATE_REASON_NO_RULE : WIRE_GATE_REASON_NO_POLICY, NULL);
 		reply(q, DNS_NXDOMAIN, NULL, 0, 0);
 	} else if (q->query.type != DNS_A && q->query.type != DNS_AAAA) {
 		reply(q, DNS_NOERROR, NULL, 0, 0);
-	} else if (!names_cached(b->gate->names, f.name) && !box_may_ask(b)) {
+	} else if (!names_cached(s->names, f.name) && !s->ops->may_ask(s)) {
 		refused(q, WIRE_GATE_REASON_LIMIT, NULL);
 		reply(q, DNS_REFUSED, NULL, 0, 0);
 	} else {
-		names_ask(b->gate->names, f.name, &q->waiter, on_answer);
+		names_ask(s->names, f.name, &q->waiter, on_answer);
 	}
 }
 
 /* False: it was no question, or one too many. */
-static bool start(struct box *b, struct view message,
+static bool start(struct server *s, struct view message,
 		  void (*answer)(struct server_query *q, struct view message), void *arg,
 		  const struct peer *peer)
 {
@@ -176,13 +173,13 @@ static bool start(struct box *b, struct view message,
 		return false;
 	list_init(&q->waiter.link);
 	list_init(&q->link);
-	q->box = b;
+	q->server = s;
 	q->answer = answer;
 	q->arg = arg;
 	if (peer)
 		q->peer = *peer;
 	int r = dns_query_parse(message, &q->query);
-	LIST_EACH (it, &b->questions)
+	LIST_EACH (it, &s->questions)
 		n++;
 	if (r == -EBADMSG || n >= QUESTIONS) {
 		free(q);
@@ -190,7 +187,7 @@ static bool start(struct box *b, struct view message,
 	}
 	q->size = MIN(message.n, 12 + q->query.question);
 	memcpy(q->message, message.p, MIN(q->size, sizeof(q->message)));
-	list_append(&b->questions, &q->link);
+	list_append(&s->questions, &q->link);
 	if (r < 0)
 		reply(q, DNS_NOTIMP, NULL, 0, 0);
 	else
@@ -198,10 +195,10 @@ static bool start(struct box *b, struct view message,
 	return true;
 }
 
-bool server_start(struct box *b, struct view message,
+bool server_start(struct server *s, struct view message,
 		  void (*answer)(struct server_query *q, struct view message), void *arg)
 {
-	return start(b, message, answer, arg, NULL);
+	return start(s, message, answer, arg, NULL);
 }
 
 /* ---- UDP ---- */
@@ -228,7 +225,7 @@ static void send_udp(struct server_query *q, struct view message)
 		c->cmsg_len = CMSG_LEN(p->info_len);
 		memcpy(CMSG_DATA(c), p->info, p->info_len);
 	}
-	(void)!sendmsg(q->box->dns.fd, &m,
+	(void)!sendmsg(q->server->io.fd, &m,
 		       MSG_DONTWAIT | MSG_NOSIGNAL); /* a box that reads nothing loses it */
 }
 
@@ -258,7 +255,7 @@ static void keep_info(struct peer *p, struct msghdr *m)
 	}
 }
 
-static bool receive(struct box *b)
+static bool receive(struct server *s)
 {
 	union {
 		struct cmsghdr head;
@@ -273,21 +270,48 @@ static bool receive(struct box *b)
 			    .msg_iovlen = 1,
 			    .msg_control = control.room,
 			    .msg_controllen = sizeof(control.room) };
-	ssize_t n = recvmsg(b->dns.fd, &m, MSG_DONTWAIT);
+	ssize_t n = recvmsg(s->io.fd, &m, MSG_DONTWAIT);
 
 	if (n < 0)
 		return false;
 	p.from_len = m.msg_namelen;
 	keep_info(&p, &m);
 	if (!(m.msg_flags & MSG_TRUNC))
-		(void)start(b, (struct view){ message, (size_t)n }, send_udp, NULL, &p);
+		(void)start(s, (struct view){ message, (size_t)n }, send_udp, NULL, &p);
 	return true;
 }
 
-void server_on_question(struct loop_io *io, uint32_t events)
+static void on_question(struct loop_io *io, uint32_t events)
 {
-	struct box *b = CONTAINER(io, struct box, dns);
+	struct server *s = CONTAINER(io, struct server, io);
 
-	for (int i = 0; i < AT_ONCE && receive(b); i++)
+	for (int i = 0; i < AT_ONCE && receive(s); i++)
 		;
+}
+
+/* ---- life ---- */
+
+void server_init(struct server *s, struct loop *loop, struct names *names, const struct server_ops *ops)
+{
+	*s = (struct server){ .ops = ops, .loop = loop, .names = names, .io = { .fd = -1 } };
+	list_init(&s->questions);
+}
+
+int server_serve(struct server *s, int fd)
+{
+	loop_io_close(&s->io);
+	int r = fd_nonblock(fd, true);
+	if (r == 0)
+		r = loop_io_start(s->loop, &s->io, fd, EPOLLIN, on_question);
+	if (r < 0) {
+		s->io.fd = -1;
+		fd_close(fd);
+	}
+	return r;
+}
+
+void server_done(struct server *s)
+{
+	server_cancel_all(s, NULL);
+	loop_io_close(&s->io);
 }

@@ -3,70 +3,17 @@
  * before it is dialled, and the one that was judged is dialled.
  */
 #include <errno.h>
-#include <linux/rtnetlink.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
 #include "fd.h"
-#include "flow.h"
+#include "flow_impl.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define RESOLVE_MS  12000
 #define TUNNEL_MOST 4096
-#define OWNED_MS    200 /* the host's addresses do not change more often */
-
-/* ---- our own addresses ---- */
-
-static bool ask_own(struct gate *g, const struct addr *a)
-{
-	bool four = addr_is_v4(a);
-	struct {
-		struct nlmsghdr head;
-		struct rtmsg route;
-		struct rtattr dst;
-		uint8_t bytes[16];
-	} m = {
-		.head = { .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST },
-		.route = { .rtm_family = four ? AF_INET : AF_INET6, .rtm_dst_len = four ? 32 : 128 },
-		.dst = { .rta_type = RTA_DST, .rta_len = RTA_LENGTH(four ? 4 : 16) },
-	};
-	char answer[2048];
-
-	m.head.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(m.route)) + m.dst.rta_len);
-	memcpy(m.bytes, four ? a->b + 12 : a->b, four ? 4 : 16);
-	/* The kernel answers within send: nothing is waited for. */
-	if (send(g->route, &m, m.head.nlmsg_len, MSG_DONTWAIT) < 0)
-		return true;
-	ssize_t n = recv(g->route, answer, sizeof(answer), MSG_DONTWAIT);
-	const struct nlmsghdr *head = (const struct nlmsghdr *)answer;
-	if (n < (ssize_t)sizeof(*head))
-		return true; /* not known: as if it were */
-	if (head->nlmsg_type == NLMSG_ERROR)
-		return false; /* no route: it cannot be dialled either */
-	if (head->nlmsg_type != RTM_NEWROUTE || n < (ssize_t)NLMSG_LENGTH(sizeof(struct rtmsg)))
-		return true;
-	const struct rtmsg *route = NLMSG_DATA(head);
-	return route->rtm_type != RTN_UNICAST;
-}
-
-bool dial_own(struct gate *g, const struct addr *a)
-{
-	uint64_t now = loop_now(g->loop);
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < sizeof(a->b); i++)
-		hash = (hash ^ a->b[i]) * 16777619u;
-	size_t at = hash % GATE_OWNED;
-	if (g->owned[at].until_ms <= now || !addr_eq(&g->owned[at].addr, a)) {
-		struct addr inner; /* a translator would bring it back */
-		g->owned[at].addr = *a;
-		g->owned[at].own = ask_own(g, a) || (addr_embedded(a, &inner) && ask_own(g, &inner));
-		g->owned[at].until_ms = now + OWNED_MS;
-	}
-	return g->owned[at].own;
-}
 
 /* ---- connecting ---- */
 
@@ -91,7 +38,7 @@ static void drop_server(struct flow *f)
 
 static void connect_one(struct flow *f)
 {
-	const struct gate *g = f->box->gate;
+	const struct flows *g = f->box->all;
 	struct sockaddr_storage to;
 	socklen_t len;
 
@@ -99,7 +46,7 @@ static void connect_one(struct flow *f)
 		to = g->upstream;
 		len = g->upstream_len;
 	} else {
-		len = addr_to_sockaddr(&f->addr, f->port, &to);
+		len = addr_to_sockaddr(&f->addr, f->conn.port, &to);
 	}
 	f->server_fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (f->server_fd < 0) {
@@ -113,7 +60,7 @@ static void connect_one(struct flow *f)
 		return;
 	}
 	f->state = FLOW_CONNECT;
-	flow_timer(f, GATE_CONNECT_MS);
+	flow_timer(f, CONN_CONNECT_MS);
 	flow_wants(f);
 }
 
@@ -137,7 +84,7 @@ static void ask_tunnel(struct flow *f)
 
 	addr_text(&f->addr, text);
 	int n = snprintf(request, sizeof(request), "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n\r\n", l,
-			 text, r, f->port, l, text, r, f->port);
+			 text, r, f->conn.port, l, text, r, f->conn.port);
 	if (send(f->server_fd, request, (size_t)n, MSG_NOSIGNAL) != n) {
 		drop_server(f);
 		next_address(f);
@@ -167,11 +114,12 @@ static void read_tunnel(struct flow *f)
 	if (!end)
 		return;
 	(void)!recv(f->server_fd, head, (size_t)(end + 4 - head), 0);
-	flow_connected(f);
+	look_connected(f);
 }
 
-void dial_event(struct flow *f, uint32_t events)
+void dial_on_event(struct flow *f, const struct flow_what *w)
 {
+	uint32_t events = w->events;
 	int error = 0;
 	socklen_t len = sizeof(error);
 
@@ -183,10 +131,10 @@ void dial_event(struct flow *f, uint32_t events)
 		next_address(f);
 	} else if (f->tunnel_asked) {
 		read_tunnel(f);
-	} else if (f->box->gate->upstream.ss_family) {
+	} else if (f->box->all->upstream.ss_family) {
 		ask_tunnel(f);
 	} else {
-		flow_connected(f);
+		look_connected(f);
 	}
 }
 
@@ -207,7 +155,7 @@ static void refuse(struct flow *f, const struct addr *a)
 		    answer == POLICY_DENY_RULE      ? WIRE_GATE_REASON_RULE
 		    : answer == POLICY_DENY_ADDRESS ? WIRE_GATE_REASON_ADDRESS
 		    : !f->box->policy               ? WIRE_GATE_REASON_NO_POLICY
-		    : f->proto == POLICY_TLS && !f->name[0]
+		    : f->proto == POLICY_TLS && !f->conn.name[0]
 			    ? f->ech ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_NO_NAME
 			    : WIRE_GATE_REASON_NO_RULE,
 		    rule);
@@ -223,7 +171,7 @@ static bool may(struct flow *f, const struct addr *a)
 
 void dial_addr(struct flow *f, const struct addr *a)
 {
-	if (f->mode != MODE_OPAQUE && !may(f, a)) {
+	if (f->mode != FLOW_OPAQUE && !may(f, a)) {
 		refuse(f, a);
 		return;
 	}
@@ -233,9 +181,9 @@ void dial_addr(struct flow *f, const struct addr *a)
 	next_address(f);
 }
 
-static void on_resolved(struct names_waiter *w, const struct names_answer *answer)
+void dial_on_resolved(struct flow *f, const struct flow_what *w)
 {
-	struct flow *f = CONTAINER(w, struct flow, waiter);
+	const struct names_answer *answer = w->answer;
 	bool found = false;
 
 	if (!answer || answer->n == 0) {
@@ -261,6 +209,18 @@ static void on_resolved(struct names_waiter *w, const struct names_answer *answe
 		next_address(f);
 }
 
+void dial_on_unresolved(struct flow *f, const struct flow_what *w)
+{
+	(void)w;
+	flow_refuse(f, WIRE_GATE_REASON_UNRESOLVED, NULL);
+}
+
+static void on_resolved(struct names_waiter *w, const struct names_answer *answer)
+{
+	states_event(CONTAINER(w, struct flow, waiter), EVENT_RESOLVED,
+		     &(struct flow_what){ .answer = answer });
+}
+
 void dial_name(struct flow *f)
 {
 	if (!may(f, NULL)) {
@@ -272,17 +232,17 @@ void dial_name(struct flow *f)
 		return;
 	}
 	/* What DNS told the box stays good for it, also when the name leads elsewhere by now. */
-	if (f->has_meant && box_was_told(f->box, &f->meant, view_of(f->name))) {
+	if (f->has_meant && box_was_told(f->box, &f->meant, view_of(f->conn.name))) {
 		dial_addr(f, &f->meant);
 		return;
 	}
 	/* As in DNS: a question carries a name out, whoever asks it. */
-	if (!names_cached(f->box->gate->names, view_of(f->name)) && !box_may_ask(f->box)) {
+	if (!names_cached(f->box->all->names, view_of(f->conn.name)) && !box_may_ask(f->box)) {
 		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 		return;
 	}
 	f->state = FLOW_RESOLVE;
 	flow_timer(f, RESOLVE_MS);
 	flow_wants(f);
-	names_ask(f->box->gate->names, view_of(f->name), &f->waiter, on_resolved);
+	names_ask(f->box->all->names, view_of(f->conn.name), &f->waiter, on_resolved);
 }

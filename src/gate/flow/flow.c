@@ -1,31 +1,22 @@
 /*
- * The life of a connection.
- *
- *   direct:  accept -> LOOK -> RESOLVE -> CONNECT -> OPEN
- *   proxy:   accept -> PROXY -> RESOLVE -> CONNECT -> OPEN
- *
- * A direct connection is connected already as the client sees it; where it goes is the
- * address that was meant. Its first bytes are looked at (unless the rules decide without
- * them) and must name where it goes: the name in a ClientHello, the Host of a request.
- * A client that is silent lets a server speak first where the rules allow plain TCP; its
- * first bytes are judged all the same, when they come. Over the proxy port the name is
- * said beforehand, the other side is connected, and then the first bytes are judged.
- *
- * So in OPEN there is a second state, the mode: nothing of the client's reaches the
- * server before it has left MODE_UNSEEN.
+ * The life of a connection, besides its first bytes (look.c) and the other side (dial.c):
+ * accepting, verdicts, what is awaited, time, the end. states.c says what follows what.
  */
-#include "flow.h"
+#include "flow_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "fd.h"
-#include "intercept.h"
 #include "netns.h"
 #include "wire_gen.h"
 #include "poison.h"
+
+#define PIPE_BYTES (1 << 20)
 
 static void on_client(struct loop_io *io, uint32_t events);
 static void on_server(struct loop_io *io, uint32_t events);
@@ -36,7 +27,7 @@ static void run_free(struct loop_task *t)
 {
 	struct flow *f = CONTAINER(t, struct flow, freeing);
 
-	intercept_free(f);
+	intercept_free(&f->conn);
 	free(f);
 }
 
@@ -51,32 +42,40 @@ static void close_side(struct loop_io *io, int *fd)
 
 void flow_end(struct flow *f, bool reset)
 {
-	struct gate *g = f->box->gate;
+	struct flows *g = f->box->all;
 
 	if (f->state == FLOW_OVER)
 		return;
 	if (f->state == FLOW_DNS)
-		server_cancel_all(f->box, f);
+		server_cancel_all(&f->box->dns, f);
 	f->state = FLOW_OVER;
+	f->conn.over = true;
 	loop_timer_stop(&f->timer);
 	names_forget(&f->waiter);
-	intercept_vault_forget(f);
+	intercept_forget(&f->conn);
 	if (reset)
 		(void)setsockopt(f->client_fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 },
 				 sizeof(struct linger));
 	close_side(&f->client, &f->client_fd);
 	close_side(&f->server, &f->server_fd);
-	buf_done(&f->to_server);
-	buf_done(&f->to_client);
-	buf_done(&f->look);
+	buf_done(&f->conn.to_server);
+	buf_done(&f->conn.to_client);
+	buf_done(&f->conn.look);
 	web_done(f);
 	list_del(&f->link);
 	share_flows(&f->box->share, -1);
-	g->n_flows--;
+	g->n--;
 	f->box->n_intercepts -= f->intercepted;
-	f->box->collected -= f->collected;
-	f->collected = 0;
+	f->box->collected -= f->conn.collected;
+	f->conn.collected = 0;
 	loop_defer(g->loop, &f->freeing, run_free);
+}
+
+void flow_set_mode(struct flow *f, enum flow_state mode)
+{
+	f->mode = mode;
+	if (flow_is_open(f))
+		f->state = mode;
 }
 
 /* ---- verdicts ---- */
@@ -98,16 +97,16 @@ void flow_say(struct flow *f, bool allowed, int reason, const struct policy_rule
 	static const struct addr none;
 	const struct addr *a = !addr_eq(&f->addr, &none) ? &f->addr : f->has_meant ? &f->meant : NULL;
 
-	verdict_say(f->box, &(struct verdict){ .allowed = allowed,
-					       .reason = reason,
-					       .protocol = protocol_name(f),
-					       .via = via[f->via],
-					       .name = view_of(f->name),
-					       .addr = a,
-					       .port = f->port,
-					       .rule = rule,
-					       .method = method,
-					       .path = path });
+	f->box->all->ops->say(f->box, &(struct verdict){ .allowed = allowed,
+							 .reason = reason,
+							 .protocol = protocol_name(f),
+							 .via = via[f->via],
+							 .name = view_of(f->conn.name),
+							 .addr = a,
+							 .port = f->conn.port,
+							 .rule = rule,
+							 .method = method,
+							 .path = path });
 }
 
 const char *flow_words(int reason, int *ret_status)
@@ -143,9 +142,9 @@ void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule)
 	if (f->state == FLOW_OVER)
 		return;
 	flow_say(f, false, reason, rule, VIEW(""), VIEW(""));
-	if (f->via != VIA_DIRECT && !f->has_meant && f->state != FLOW_OPEN)
+	if (f->via != VIA_DIRECT && !f->has_meant && !flow_is_open(f))
 		proxy_answer(f, false, reason);
-	else if (f->proto == POLICY_HTTP && f->mode != MODE_OPAQUE)
+	else if (f->proto == POLICY_HTTP && f->mode != FLOW_OPAQUE)
 		proxy_http_error(f, status, words);
 	flow_end(f, f->proto != POLICY_HTTP && f->via == VIA_DIRECT);
 }
@@ -165,11 +164,11 @@ static int reason_of(enum policy_answer a, const struct flow *f, enum policy_pro
 
 void flow_facts(const struct flow *f, struct policy_facts *ret, const struct addr *a, enum policy_proto proto)
 {
-	*ret = (struct policy_facts){ .name = view_of(f->name),
+	*ret = (struct policy_facts){ .name = view_of(f->conn.name),
 				      .addr = a,
-				      .port = f->port,
+				      .port = f->conn.port,
 				      .proto = proto,
-				      .own = a && dial_own(f->box->gate, a),
+				      .own = a && flow_is_own(f->box->all, a),
 				      .opened = f->intercepted && proto == POLICY_HTTP };
 }
 
@@ -189,22 +188,9 @@ bool flow_judge(struct flow *f, enum policy_proto proto, struct view name, const
 		return false;
 	}
 	f->rule = rule;
-	flow_say(f, true, f->opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
+	flow_say(f, true, f->conn.opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_RULE, rule, VIEW(""),
+		 VIEW(""));
 	return true;
-}
-
-bool flow_still_allowed(const struct flow *f)
-{
-	const struct policy_rule *rule;
-	struct policy_facts facts;
-
-	if (f->state == FLOW_DNS || (f->state != FLOW_OPEN && f->state != FLOW_CONNECT))
-		return true; /* judged by the new rules when it comes to that */
-	flow_facts(f, &facts, &f->addr, f->proto ? f->proto : POLICY_TCP);
-	if (!f->box->policy)
-		return false;
-	return f->mode == MODE_OPAQUE ? policy_decide(f->box->policy, &facts, &rule) == POLICY_ALLOW
-				      : policy_may(f->box->policy, &facts);
 }
 
 /* ---- what is awaited ---- */
@@ -222,7 +208,7 @@ static void set_io(struct flow *f, struct loop_io *io, int fd, uint32_t events,
 		return;
 	}
 	if (io->fd < 0)
-		r = loop_io_start(f->box->gate->loop, io, fd, events, on_event);
+		r = loop_io_start(f->box->all->loop, io, fd, events, on_event);
 	else
 		r = loop_io_want(io, events);
 	if (r < 0)
@@ -231,10 +217,11 @@ static void set_io(struct flow *f, struct loop_io *io, int fd, uint32_t events,
 
 static bool reads_client(const struct flow *f)
 {
-	if (f->client_eof || f->throttled || buf_len(&f->to_server) || buf_len(&f->look) >= GATE_LOOK)
+	if (f->conn.client_eof || f->throttled || buf_len(&f->conn.to_server) ||
+	    buf_len(&f->conn.look) >= FLOW_LOOK_MOST)
 		return false;
-	if (f->state == FLOW_OPEN)
-		return f->mode == MODE_INTERCEPT ? intercept_reads(f) : f->mode != MODE_WAIT;
+	if (flow_is_open(f))
+		return f->mode == FLOW_INTERCEPT ? intercept_reads(&f->conn) : f->mode != FLOW_WAIT;
 	return f->state == FLOW_LOOK || f->state == FLOW_PROXY || f->state == FLOW_DNS;
 }
 
@@ -246,14 +233,14 @@ void flow_wants(struct flow *f)
 		return;
 	if (reads_client(f))
 		client |= EPOLLIN;
-	if (buf_len(&f->to_client))
+	if (buf_len(&f->conn.to_client))
 		client |= EPOLLOUT;
 	if (f->state == FLOW_CONNECT)
 		server = f->tunnel_asked ? EPOLLIN : EPOLLOUT;
-	else if (f->state == FLOW_OPEN) {
-		if (!f->server_eof && !f->hold && !f->throttled && buf_len(&f->to_client) == 0)
+	else if (flow_is_open(f)) {
+		if (!f->server_eof && !f->hold && !f->throttled && buf_len(&f->conn.to_client) == 0)
 			server |= EPOLLIN;
-		if (buf_len(&f->to_server))
+		if (buf_len(&f->conn.to_server))
 			server |= EPOLLOUT;
 	}
 	set_io(f, &f->client, f->client_fd, client, on_client);
@@ -261,241 +248,55 @@ void flow_wants(struct flow *f)
 		set_io(f, &f->server, f->server_fd, server, on_server);
 }
 
-/* ---- the first bytes ---- */
-
-/* The name may stand for the address that was meant, or is the one that was asked for. */
-static bool agrees(struct flow *f, struct view name)
-{
-	return view_is(name, f->name) || (f->has_meant && box_was_told(f->box, &f->meant, name));
-}
-
-static void go_opaque(struct flow *f)
-{
-	f->mode = MODE_OPAQUE;
-	f->hold = false;
-	(void)buf_add(&f->to_server, buf_view(&f->look));
-	buf_done(&f->look);
-	if (f->to_server.bad)
-		flow_end(f, true);
-	else if (relay_flush(f))
-		flow_wants(f);
-}
-
-bool flow_collect(struct flow *f, size_t n)
-{
-	if (n > GATE_COLLECT - f->box->collected)
-		return false;
-	f->box->collected += n;
-	f->collected += n;
-	return true;
-}
-
-void flow_collected(struct flow *f, size_t n)
-{
-	if (f->state == FLOW_OVER) /* its end has given back all of it */
-		return;
-	f->box->collected -= n;
-	f->collected -= n;
-}
-
-static void look_inside(struct flow *f)
-{
-	if (f->box->n_intercepts == GATE_INTERCEPTS) {
-		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
-		return;
-	}
-	f->box->n_intercepts++;
-	f->intercepted = true;
-	intercept_start(f);
-}
-
-static void open_ech(struct flow *f, struct view name)
-{
-	if (!intercept_able(f)) {
-		flow_refuse(f, WIRE_GATE_REASON_ECH, NULL);
-		return;
-	}
-	f->opened = true;
-	if (flow_judge(f, POLICY_TLS, name, &f->addr))
-		look_inside(f);
-}
-
-static void looked_tls(struct flow *f, struct view name)
-{
-	f->proto = POLICY_TLS;
-	if (f->state == FLOW_OPEN) {
-		if (name.n && !agrees(f, name)) {
-			flow_refuse(f, WIRE_GATE_REASON_MISMATCH, NULL);
-			return;
-		}
-		(void)!view_to_str(name, f->name, sizeof(f->name));
-		struct policy_facts facts;
-		flow_facts(f, &facts, &f->addr, POLICY_TLS);
-		if (f->box->policy && policy_intercepts(f->box->policy, &facts))
-			look_inside(f);
-		else if (f->ech && name.n)
-			open_ech(f, name);
-		else if (flow_judge(f, POLICY_TLS, name, &f->addr))
-			go_opaque(f);
-		return;
-	}
-	(void)!view_to_str(name, f->name, sizeof(f->name));
-	if (name.n)
-		dial_name(f);
-	else
-		dial_addr(f, &f->meant);
-}
-
-/*
- * An encrypted ClientHello may be for another name than the one that can be read, and one that only looks so
- * (browsers send such always) cannot be told from it. Where the rules ask for no name it passes like one
- * without; otherwise the connection is intercepted: our own hello to the server is a plain one, and its name
- * the true one.
- */
-static void looked_ech(struct flow *f, struct view name)
-{
-	const struct policy *p = f->box->policy;
-	struct policy_facts facts;
-
-	f->ech = true;
-	flow_facts(f, &facts, f->state == FLOW_OPEN ? &f->addr : &f->meant, POLICY_TLS);
-	facts.name = name;
-	looked_tls(f, p && policy_opens_ech(p, &facts) ? name : VIEW(""));
-}
-
-/* HTTP/2 in clear names its hosts where nobody looks: a rule for hosts lets it through only if it is one for
- * plain TCP. */
-static bool hides_names(struct flow *f)
-{
-	const struct policy_rule *rule;
-	struct policy_facts facts;
-
-	flow_facts(f, &facts, &f->addr, POLICY_TCP);
-	return f->box->policy && policy_decide(f->box->policy, &facts, &rule) == POLICY_ALLOW &&
-	       rule->n_domains && rule->protocol != POLICY_TCP;
-}
-
-static void looked_other(struct flow *f, enum peek what)
-{
-	f->proto = POLICY_TCP;
-	/* It says no name itself: what the box was told counts, as for a server that speaks first. */
-	if (f->has_meant && !f->name[0])
-		(void)!view_to_str(box_name(f->box, &f->meant), f->name, sizeof(f->name));
-	if (f->state != FLOW_OPEN)
-		dial_addr(f, &f->meant);
-	else if (what == PEEK_HTTP2 && hides_names(f))
-		flow_refuse(f, WIRE_GATE_REASON_NO_NAME, NULL);
-	else if (flow_judge(f, POLICY_TCP, view_of(f->name), &f->addr))
-		go_opaque(f);
-}
-
-void flow_looked(struct flow *f)
-{
-	char name[256];
-
-	if (f->mode == MODE_HTTP) {
-		if (web_step(f))
-			flow_wants(f);
-		return;
-	}
-	enum peek what = peek_look(&f->peek, buf_view(&f->look), name);
-	if (what == PEEK_MORE && (f->client_eof || buf_len(&f->look) >= GATE_LOOK))
-		what = buf_len(&f->look) >= GATE_LOOK ? PEEK_BAD : PEEK_OTHER;
-	switch (what) {
-	case PEEK_MORE:
-		flow_wants(f);
-		return;
-	case PEEK_TLS:
-		looked_tls(f, view_of(name));
-		return;
-	case PEEK_ECH:
-		looked_ech(f, view_of(name));
-		return;
-	case PEEK_HTTP:
-		f->mode = MODE_HTTP;
-		f->proto = POLICY_HTTP;
-		if (web_step(f))
-			flow_wants(f);
-		return;
-	case PEEK_HTTP2:
-	case PEEK_OTHER:
-		looked_other(f, what);
-		return;
-	case PEEK_BAD:
-		flow_refuse(f, WIRE_GATE_REASON_MALFORMED, NULL);
-		return;
-	}
-}
-
-void flow_connected(struct flow *f)
-{
-	const struct policy_rule *rule;
-	struct policy_facts facts;
-
-	f->state = FLOW_OPEN;
-	f->active_ms = loop_now(f->box->gate->loop);
-	flow_timer(f, GATE_IDLE_MS);
-	if (f->via != VIA_DIRECT && f->mode == MODE_UNSEEN && !f->has_meant) {
-		proxy_answer(f, true, 0);
-		if (f->state == FLOW_OVER)
-			return;
-	}
-	if (f->mode == MODE_UNSEEN) {
-		flow_facts(f, &facts, &f->addr, POLICY_TCP);
-		f->hold = !f->box->policy || policy_decide(f->box->policy, &facts, &rule) != POLICY_ALLOW;
-	}
-	if (f->mode == MODE_OPAQUE)
-		go_opaque(f);
-	else if (buf_len(&f->look) || f->client_eof)
-		flow_looked(f);
-	else
-		flow_wants(f);
-}
-
 /* ---- time ---- */
-
-/* A server that speaks first: plain TCP, as far as can be seen. */
-static void silent(struct flow *f)
-{
-	const struct policy_rule *rule;
-	struct policy_facts facts;
-
-	flow_timer(f, GATE_HEAD_MS);
-	flow_facts(f, &facts, &f->meant, POLICY_TCP);
-	facts.name = box_name(f->box, &f->meant);
-	if (!f->box->policy || policy_decide(f->box->policy, &facts, &rule) != POLICY_ALLOW)
-		return;
-	(void)!view_to_str(facts.name, f->name, sizeof(f->name));
-	dial_addr(f, &f->meant);
-}
 
 static void on_time(struct loop_timer *t)
 {
-	struct flow *f = CONTAINER(t, struct flow, timer);
-	uint64_t now = loop_now(f->box->gate->loop);
-
-	if (f->state == FLOW_LOOK && f->active_ms == 0) {
-		f->active_ms = now;
-		if (buf_len(&f->look) == 0)
-			silent(f);
-		else
-			flow_timer(f, GATE_HEAD_MS);
-	} else if (f->state == FLOW_OPEN && f->mode == MODE_INTERCEPT && intercept_late(f)) {
-		return;
-	} else if (f->state == FLOW_OPEN && !f->last_words && now - f->active_ms < GATE_IDLE_MS) {
-		flow_timer(f, GATE_IDLE_MS - (now - f->active_ms));
-	} else if (f->state == FLOW_CONNECT) {
-		dial_event(f, 0);
-	} else if (f->state == FLOW_RESOLVE) {
-		flow_refuse(f, WIRE_GATE_REASON_UNRESOLVED, NULL);
-	} else {
-		flow_end(f, true);
-	}
+	states_event(CONTAINER(t, struct flow, timer), EVENT_TIME, &(struct flow_what){ 0 });
 }
 
 void flow_timer(struct flow *f, uint64_t ms)
 {
-	loop_timer_start(f->box->gate->loop, &f->timer, ms, on_time);
+	loop_timer_start(f->box->all->loop, &f->timer, ms, on_time);
+}
+
+/* ---- steps ---- */
+
+void flow_stay(struct flow *f, const struct flow_what *w)
+{
+	(void)f;
+	(void)w;
+}
+
+void flow_on_lost(struct flow *f, const struct flow_what *w)
+{
+	(void)w;
+	flow_end(f, true);
+}
+
+void flow_on_idle(struct flow *f, const struct flow_what *w)
+{
+	uint64_t now = loop_now(f->box->all->loop);
+
+	(void)w;
+	if (!f->last_words && now - f->active_ms < CONN_IDLE_MS)
+		flow_timer(f, CONN_IDLE_MS - (now - f->active_ms));
+	else
+		flow_end(f, true);
+}
+
+/* What is judged already is judged again; the rest will be, by the new rules. */
+void flow_on_policy(struct flow *f, const struct flow_what *w)
+{
+	const struct policy *p = f->box->policy;
+	const struct policy_rule *rule;
+	struct policy_facts facts;
+
+	(void)w;
+	flow_facts(f, &facts, &f->addr, f->proto ? f->proto : POLICY_TCP);
+	if (!p || (f->mode == FLOW_OPAQUE ? policy_decide(p, &facts, &rule) != POLICY_ALLOW
+					  : !policy_may(p, &facts)))
+		flow_end(f, true);
 }
 
 /* ---- events ---- */
@@ -510,10 +311,9 @@ static void on_client(struct loop_io *io, uint32_t events)
 		if (reads_client(f))
 			relay_client(f);
 		else if (events & (EPOLLHUP | EPOLLERR))
-			flow_end(f, true);
+			states_event(f, EVENT_GONE, &(struct flow_what){ 0 });
 	}
-	if (f->state != FLOW_OVER)
-		flow_wants(f);
+	flow_wants(f);
 }
 
 static void on_server(struct loop_io *io, uint32_t events)
@@ -521,15 +321,14 @@ static void on_server(struct loop_io *io, uint32_t events)
 	struct flow *f = CONTAINER(io, struct flow, server);
 
 	if (f->state == FLOW_CONNECT) {
-		dial_event(f, events);
+		states_event(f, EVENT_DIALLED, &(struct flow_what){ .events = events });
 		return;
 	}
 	if ((events & EPOLLOUT) && !relay_flush(f))
 		return;
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		relay_server(f);
-	if (f->state != FLOW_OVER)
-		flow_wants(f);
+	flow_wants(f);
 }
 
 /* ---- the beginning ---- */
@@ -545,33 +344,33 @@ void flow_start_direct(struct flow *f)
 	flow_facts(f, &facts, &f->meant, 0);
 	facts.name = box_name(f->box, &f->meant);
 	if (!policy_opaque(p, &facts, &answer, &rule)) {
-		flow_timer(f, GATE_FIRST_MS);
+		flow_timer(f, FLOW_FIRST_MS);
 		flow_wants(f);
 		return;
 	}
 	f->proto = POLICY_TCP;
-	(void)!view_to_str(facts.name, f->name, sizeof(f->name));
+	(void)!view_to_str(facts.name, f->conn.name, sizeof(f->conn.name));
 	if (answer != POLICY_ALLOW) {
 		flow_refuse(f, reason_of(answer, f, POLICY_TCP, facts.name), rule);
 		return;
 	}
 	f->rule = rule;
-	f->mode = MODE_OPAQUE;
+	flow_set_mode(f, FLOW_OPAQUE);
 	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, VIEW(""), VIEW(""));
 	dial_addr(f, &f->meant);
 }
 
 /* The table is full: whoever has most loses its oldest one to those who have fewer, so that nobody shuts out
  * the others. */
-static bool make_room(struct box *b)
+static bool make_room(struct gate_box *b)
 {
-	struct gate *g = b->gate;
-	struct box *most = b;
+	struct flows *g = b->all;
+	struct gate_box *most = b;
 
-	if (g->n_flows <= GATE_FLOWS)
+	if (g->n <= FLOW_MOST)
 		return true;
 	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n)) {
-		struct box *it = CONTAINER(n, struct box, node);
+		struct gate_box *it = CONTAINER(n, struct gate_box, node);
 		if (share_is_more(&it->share, &most->share))
 			most = it;
 	}
@@ -583,28 +382,28 @@ static bool make_room(struct box *b)
 
 static void start(struct flow *f)
 {
-	struct box *b = f->box;
+	struct gate_box *b = f->box;
 	const struct policy *p = b->policy;
-	bool proxy = f->meant.b[12] == 127 && addr_is_v4(&f->meant) && f->port == NETNS_PROXY_PORT;
+	bool proxy = f->meant.b[12] == 127 && addr_is_v4(&f->meant) && f->conn.port == NETNS_PROXY_PORT;
 	static const struct addr loopback6 = { { [15] = 1 } };
 
-	proxy = proxy || (addr_eq(&f->meant, &loopback6) && f->port == NETNS_PROXY_PORT);
+	proxy = proxy || (addr_eq(&f->meant, &loopback6) && f->conn.port == NETNS_PROXY_PORT);
 	f->has_meant = !proxy;
 	if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
-	else if (b->share.n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
+	else if (b->share.n_flows > (p->max_flows ? MIN(p->max_flows, FLOW_BOX_MOST) : FLOW_BOX_MOST) ||
 		 !box_may_connect(b) || (p->max_bytes && box_used(b) >= p->max_bytes) || !make_room(b))
 		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
-	else if (proxy || f->port == NETNS_DNS_PORT) {
+	else if (proxy || f->conn.port == NETNS_DNS_PORT) {
 		f->state = proxy ? FLOW_PROXY : FLOW_DNS;
 		f->via = proxy ? VIA_PROXY : VIA_DIRECT;
-		flow_timer(f, GATE_HEAD_MS);
+		flow_timer(f, FLOW_HEAD_MS);
 		flow_wants(f);
 	} else
 		flow_start_direct(f);
 }
 
-static struct flow *flow_new(struct box *b, int fd)
+static struct flow *flow_new(struct gate_box *b, int fd)
 {
 	struct flow *f = calloc(1, sizeof(*f));
 
@@ -614,19 +413,22 @@ static struct flow *flow_new(struct box *b, int fd)
 	f->client.fd = f->server.fd = f->server_fd = -1;
 	f->client_fd = fd;
 	f->state = FLOW_LOOK;
+	f->mode = FLOW_UNSEEN;
+	f->conn.ops = &inside_conn_ops;
+	f->conn.box = b->id;
 	list_init(&f->waiter.link);
-	buf_init(&f->to_server, sizeof(b->gate->scratch) + GATE_LOOK * 2);
-	buf_init(&f->to_client, sizeof(b->gate->scratch) + GATE_LOOK);
-	buf_init(&f->look, sizeof(b->gate->scratch));
+	buf_init(&f->conn.to_server, sizeof(b->all->scratch) + FLOW_LOOK_MOST * 2);
+	buf_init(&f->conn.to_client, sizeof(b->all->scratch) + FLOW_LOOK_MOST);
+	buf_init(&f->conn.look, sizeof(b->all->scratch));
 	list_append(&b->flows, &f->link);
 	share_flows(&b->share, 1);
-	b->gate->n_flows++;
+	b->all->n++;
 	return f;
 }
 
 void flow_accept(struct loop_io *listener, uint32_t events)
 {
-	struct box *b = CONTAINER(listener, struct box, tcp);
+	struct gate_box *b = CONTAINER(listener, struct gate_box, tcp);
 
 	/* One for each event: a second try would mostly find nothing, and who waits is told of again. */
 	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -647,7 +449,61 @@ void flow_accept(struct loop_io *listener, uint32_t events)
 		flow_end(f, true);
 		return;
 	}
-	f->port = ntohs(to.ss_family == AF_INET ? ((struct sockaddr_in *)&to)->sin_port
-						: ((struct sockaddr_in6 *)&to)->sin6_port);
+	f->conn.port = ntohs(to.ss_family == AF_INET ? ((struct sockaddr_in *)&to)->sin_port
+						     : ((struct sockaddr_in6 *)&to)->sin6_port);
 	start(f);
+}
+
+/* ---- all of a box ---- */
+
+void flow_end_all(struct gate_box *b)
+{
+	LIST_EACH (it, &b->flows)
+		flow_end(CONTAINER(it, struct flow, link), true);
+}
+
+void flow_let_go(struct gate_box *b)
+{
+	LIST_EACH (it, &b->flows) {
+		struct flow *f = CONTAINER(it, struct flow, link);
+		if (f->throttled) {
+			f->throttled = false;
+			flow_wants(f);
+		}
+	}
+}
+
+void flow_forget_rules(struct gate_box *b)
+{
+	LIST_EACH (it, &b->flows)
+		CONTAINER(it, struct flow, link)->rule = NULL;
+}
+
+unsigned flow_recheck(struct gate_box *b)
+{
+	unsigned ended = 0;
+
+	LIST_EACH (it, &b->flows) {
+		struct flow *f = CONTAINER(it, struct flow, link);
+		states_event(f, EVENT_POLICY, &(struct flow_what){ 0 });
+		ended += f->state == FLOW_OVER;
+	}
+	return ended;
+}
+
+bool flow_is_own(struct flows *all, const struct addr *a)
+{
+	return own_is(&all->own, a, loop_now(all->loop));
+}
+
+int flow_setup(struct flows *all, struct err *e)
+{
+	map_init(&all->boxes);
+	if (own_init(&all->own, e) < 0)
+		return -1;
+	if (pipe2(all->pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "a pipe");
+	/* More places, each of which holds a piece of a packet: otherwise 64 KiB can fill it. */
+	(void)!fcntl(all->pipe[0], F_SETPIPE_SZ, PIPE_BYTES);
+	return 0;
 }

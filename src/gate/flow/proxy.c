@@ -9,38 +9,12 @@
 #include <sys/socket.h>
 
 #include "clock.h"
-#include "flow.h"
-#include "num.h"
+#include "flow_impl.h"
 #include "socks5.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define HEADERS 64
-
-int proxy_target(struct view text, struct proxy_target *ret)
-{
-	struct proxy_target t = { 0 };
-	struct view host = text;
-	const char *colon = text.n ? memrchr(text.p, ':', text.n) : NULL;
-	uint32_t port;
-
-	if (colon && !(text.p[text.n - 1] == ']')) {
-		host = view_head(text, (size_t)(colon - text.p));
-		struct view digits = view_skip(text, host.n + 1);
-		if (digits.n && (num_u32(digits, &port) < 0 || port < 1 || port > 65535))
-			return -EINVAL;
-		t.port = digits.n ? (uint16_t)port : 0;
-	}
-	if (host.n == 0)
-		return -EINVAL;
-	bool brackets = host.p[0] == '[';
-	if (memchr(host.p, ':', host.n) && !brackets)
-		return -EINVAL;
-	if (addr_parse(host, &t.addr) < 0 && (brackets || policy_name(host, t.name) < 0))
-		return -EINVAL;
-	*ret = t;
-	return 0;
-}
 
 /* ---- answers ---- */
 
@@ -109,17 +83,17 @@ void proxy_answer(struct flow *f, bool ok, int reason)
 	} else if (reason == WIRE_GATE_REASON_TOKEN) {
 		proxy_http_error(f, 407, "The token is not valid for this host");
 	} else {
-		snprintf(text, sizeof(text), "Host not allowed: %s", f->name);
+		snprintf(text, sizeof(text), "Host not allowed: %s", f->conn.name);
 		proxy_http_error(f, 403, text);
 	}
 }
 
 /* ---- requests ---- */
 
-static void go(struct flow *f, const struct proxy_target *t)
+static void go(struct flow *f, const struct target *t)
 {
-	memcpy(f->name, t->name, sizeof(f->name));
-	f->port = t->port;
+	memcpy(f->conn.name, t->name, sizeof(f->conn.name));
+	f->conn.port = t->port;
 	if (t->name[0]) {
 		dial_name(f);
 		return;
@@ -139,20 +113,20 @@ static void go(struct flow *f, const struct proxy_target *t)
 	f->meant = t->addr;
 	f->has_meant = true;
 	flow_start_direct(f);
-	if (f->state == FLOW_LOOK && buf_len(&f->look))
-		flow_looked(f);
+	if (f->state == FLOW_LOOK && buf_len(&f->conn.look))
+		look_bytes(f);
 }
 
 static void read_socks(struct flow *f)
 {
 	struct socks5_request r;
-	struct proxy_target t = { 0 };
+	struct target t = { 0 };
 	uint8_t method;
 	int n;
 
 	f->via = VIA_SOCKS;
 	if (!f->greeted) {
-		n = socks5_greeting(buf_view(&f->look), &method);
+		n = socks5_greeting(buf_view(&f->conn.look), &method);
 		if (n == 0)
 			return;
 		if (n > 0)
@@ -162,9 +136,9 @@ static void read_socks(struct flow *f)
 			return;
 		}
 		f->greeted = true;
-		buf_consume(&f->look, (size_t)n);
+		buf_consume(&f->conn.look, (size_t)n);
 	}
-	n = buf_len(&f->look) ? socks5_parse(buf_view(&f->look), &r) : 0;
+	n = buf_len(&f->conn.look) ? socks5_parse(buf_view(&f->conn.look), &r) : 0;
 	if (n == 0)
 		return;
 	if (n > 0 && r.kind == 3) {
@@ -185,17 +159,17 @@ static void read_socks(struct flow *f)
 		return;
 	}
 	t.port = r.port;
-	buf_consume(&f->look, (size_t)n);
+	buf_consume(&f->conn.look, (size_t)n);
 	go(f, &t);
 }
 
 /* "CONNECT host:port HTTP/1.1" and headers, of which the token counts. The parser of requests knows no
  * CONNECT: it is given the headers behind a line of our own. */
-static int parse_connect(struct flow *f, struct view head, struct proxy_target *t)
+static int parse_connect(struct flow *f, struct view head, struct target *t)
 {
 	struct http_header headers[HEADERS];
 	struct http1_request r;
-	struct buf copy = BUF_INIT(GATE_LOOK + 64);
+	struct buf copy = BUF_INIT(FLOW_LOOK_MOST + 64);
 	struct view rest, line = view_split(head, '\n', &rest);
 	int n = -EINVAL;
 
@@ -203,9 +177,9 @@ static int parse_connect(struct flow *f, struct view head, struct proxy_target *
 		line.n--;
 	struct view words = view_skip(line, 8), version, target = view_split(words, ' ', &version);
 	bool fine = version.p && (view_is(version, "HTTP/1.1") || view_is(version, "HTTP/1.0"));
-	if (fine && proxy_target(target, t) == 0 && t->port &&
+	if (fine && target_parse(target, t) == 0 && t->port &&
 	    buf_puts(&copy, "OPTIONS * HTTP/1.0\r\n") == 0 && buf_add(&copy, rest) == 0) {
-		http1_request_init(&r, headers, HEADERS, GATE_LOOK + 64);
+		http1_request_init(&r, headers, HEADERS, FLOW_LOOK_MOST + 64);
 		n = http1_request_parse(&r, copy.p, copy.n) == (int)copy.n && r.content_length == 0 ? 0
 												    : -EINVAL;
 	}
@@ -224,32 +198,32 @@ static int parse_connect(struct flow *f, struct view head, struct proxy_target *
 
 static void read_connect(struct flow *f)
 {
-	struct view v = buf_view(&f->look);
+	struct view v = buf_view(&f->conn.look);
 	struct view unseen = view_skip(v, MAX(f->head_seen, 3u) - 3);
 	const char *end = memmem(unseen.p, unseen.n, "\r\n\r\n", 4);
-	struct proxy_target t = { 0 };
+	struct target t = { 0 };
 
 	f->head_seen = end ? 0 : v.n;
 	if (!end) {
-		if (v.n >= GATE_LOOK)
+		if (v.n >= FLOW_LOOK_MOST)
 			flow_refuse(f, WIRE_GATE_REASON_MALFORMED, NULL);
 		return;
 	}
 	size_t n = (size_t)(end + 4 - v.p);
 	int r = parse_connect(f, view_head(v, n), &t);
 	if (r < 0) {
-		memcpy(f->name, t.name, sizeof(f->name));
-		f->port = t.port;
+		memcpy(f->conn.name, t.name, sizeof(f->conn.name));
+		f->conn.port = t.port;
 		flow_refuse(f, r == -EACCES ? WIRE_GATE_REASON_TOKEN : WIRE_GATE_REASON_MALFORMED, NULL);
 		return;
 	}
-	buf_consume(&f->look, n);
+	buf_consume(&f->conn.look, n);
 	go(f, &t);
 }
 
-void proxy_read(struct flow *f)
+static void read_first(struct flow *f)
 {
-	struct view v = buf_view(&f->look);
+	struct view v = buf_view(&f->conn.look);
 
 	if (f->greeted || (v.n && v.p[0] == 5)) {
 		read_socks(f);
@@ -261,9 +235,17 @@ void proxy_read(struct flow *f)
 		read_connect(f);
 		return;
 	}
-	f->mode = MODE_HTTP;
+	flow_set_mode(f, FLOW_HTTP);
 	f->proto = POLICY_HTTP;
 	f->one_request = true;
 	if (web_step(f))
 		flow_wants(f);
+}
+
+void proxy_on_bytes(struct flow *f, const struct flow_what *w)
+{
+	if (buf_add(&f->conn.look, w->data) < 0)
+		flow_end(f, true);
+	else
+		read_first(f);
 }

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "intercept.h"
+#include "flow_impl.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -24,9 +24,9 @@
 #define TURNS     8 /* full pieces before others have their turn */
 #define DNS_BYTES 2 /* length of a message over TCP */
 
-static size_t piece(const struct gate *g)
+static size_t piece(const struct flows *g)
 {
-	return MAX(PIECE_MIN, MIN(PIECE, KEPT / MAX(g->n_flows, 1u)));
+	return MAX(PIECE_MIN, MIN(PIECE, KEPT / MAX(g->n, 1u)));
 }
 
 /* 0: all of it went, or waits in `keep`; -1: the flow has ended. */
@@ -59,7 +59,7 @@ static bool flush_one(struct flow *f, int fd, struct buf *keep)
 			return false;
 		}
 		buf_consume(keep, (size_t)n);
-		f->taken += fd == f->client_fd ? (size_t)n : 0;
+		f->conn.taken += fd == f->client_fd ? (size_t)n : 0;
 	}
 	if (buf_len(keep) == 0)
 		buf_done(keep);
@@ -68,9 +68,9 @@ static bool flush_one(struct flow *f, int fd, struct buf *keep)
 
 bool relay_flush(struct flow *f)
 {
-	int server = f->state == FLOW_OPEN ? f->server_fd : -1;
+	int server = flow_is_open(f) ? f->server_fd : -1;
 
-	if (!flush_one(f, f->client_fd, &f->to_client) || !flush_one(f, server, &f->to_server))
+	if (!flush_one(f, f->client_fd, &f->conn.to_client) || !flush_one(f, server, &f->conn.to_server))
 		return false;
 	relay_check_end(f);
 	return f->state != FLOW_OVER;
@@ -79,30 +79,31 @@ bool relay_flush(struct flow *f)
 /* An end goes through when everything before it has. */
 void relay_check_end(struct flow *f)
 {
-	if (f->state != FLOW_OPEN)
+	if (!flow_is_open(f))
 		return;
-	if (f->mode == MODE_INTERCEPT) {
-		intercept_flushed(f);
+	if (f->mode == FLOW_INTERCEPT) {
+		intercept_flushed(&f->conn);
 		return;
 	}
 	/* Both have ended, and one of them knows of it: the other learns it by the close. */
-	if (f->client_eof && f->client_shut && f->mode == MODE_OPAQUE && buf_len(&f->to_server) == 0 &&
-	    buf_len(&f->look) == 0) {
+	if (f->conn.client_eof && f->client_shut && f->mode == FLOW_OPAQUE &&
+	    buf_len(&f->conn.to_server) == 0 && buf_len(&f->conn.look) == 0) {
 		flow_end(f, false);
 		return;
 	}
-	if (f->client_eof && !f->server_shut && buf_len(&f->to_server) == 0 && buf_len(&f->look) == 0) {
+	if (f->conn.client_eof && !f->server_shut && buf_len(&f->conn.to_server) == 0 &&
+	    buf_len(&f->conn.look) == 0) {
 		f->server_shut = true;
 		(void)shutdown(f->server_fd, SHUT_WR);
 	}
-	if (f->server_eof && !f->client_shut && buf_len(&f->to_client) == 0) {
+	if (f->server_eof && !f->client_shut && buf_len(&f->conn.to_client) == 0) {
 		f->client_shut = true;
 		if (f->last_words)
 			proxy_http_error(f, f->last_status, f->last_words);
 		(void)shutdown(f->client_fd, SHUT_WR);
 	}
 	/* In HTTP an answer that has ended, ends the connection; nobody reads what else is asked. */
-	if (f->client_shut && (f->server_shut || f->mode != MODE_OPAQUE))
+	if (f->client_shut && (f->server_shut || f->mode != FLOW_OPAQUE))
 		flow_end(f, false);
 }
 
@@ -119,15 +120,15 @@ static bool over_limit(struct flow *f)
 /* > 0: bytes in the shared buffer; 0: nothing now, or the end (which is noted); -1: ended. */
 static ssize_t get(struct flow *f, int fd, bool *eof)
 {
-	struct gate *g = f->box->gate;
+	struct flows *g = f->box->all;
 	size_t want = box_allowance(f->box, piece(g));
 
 	if (want == 0) {
 		f->throttled = true;
 		return 0;
 	}
-	if (f->mode != MODE_OPAQUE && fd == f->client_fd)
-		want = MIN(want, GATE_LOOK);
+	if (f->mode != FLOW_OPAQUE && fd == f->client_fd)
+		want = MIN(want, FLOW_LOOK_MOST);
 	ssize_t n = recv(fd, g->scratch, want, 0);
 	if (n == 0) {
 		*eof = true;
@@ -139,15 +140,15 @@ static ssize_t get(struct flow *f, int fd, bool *eof)
 		flow_end(f, true);
 		return -1;
 	}
-	box_count(f->box, eof == &f->client_eof, (size_t)n);
-	f->active_ms = f->state == FLOW_OPEN ? loop_now(g->loop) : f->active_ms;
+	box_count(f->box, eof == &f->conn.client_eof, (size_t)n);
+	f->active_ms = flow_is_open(f) ? loop_now(g->loop) : f->active_ms;
 	return over_limit(f) ? -1 : n;
 }
 
 /* Empties the pipe; what was in it is kept for a connection that lives. */
 static bool empty_pipe(struct flow *f, struct buf *keep, size_t left, bool lost)
 {
-	struct gate *g = f->box->gate;
+	struct flows *g = f->box->all;
 
 	while (left) {
 		ssize_t n = read(g->pipe[0], g->scratch, MIN(left, sizeof(g->scratch)));
@@ -163,7 +164,7 @@ static bool empty_pipe(struct flow *f, struct buf *keep, size_t left, bool lost)
 /* Both at once, for what need not be looked at: as get and put. */
 static ssize_t move(struct flow *f, int from, int to, struct buf *keep, bool *eof)
 {
-	struct gate *g = f->box->gate;
+	struct flows *g = f->box->all;
 	size_t want = box_allowance(f->box, piece(g));
 	ssize_t m = 0;
 
@@ -188,7 +189,7 @@ static ssize_t move(struct flow *f, int from, int to, struct buf *keep, bool *eo
 		flow_end(f, true);
 		return -1;
 	}
-	box_count(f->box, eof == &f->client_eof, (size_t)n);
+	box_count(f->box, eof == &f->conn.client_eof, (size_t)n);
 	f->active_ms = loop_now(g->loop);
 	return over_limit(f) ? -1 : n;
 }
@@ -200,9 +201,9 @@ static void on_answer(struct server_query *q, struct view message)
 	struct flow *f = server_arg(q);
 	char length[DNS_BYTES] = { (char)(message.n >> 8), (char)message.n };
 
-	if (buf_append(&f->to_client, length, sizeof(length)) == 0)
-		(void)buf_add(&f->to_client, message);
-	if (f->to_client.bad)
+	if (buf_append(&f->conn.to_client, length, sizeof(length)) == 0)
+		(void)buf_add(&f->conn.to_client, message);
+	if (f->conn.to_client.bad)
 		flow_end(f, true);
 	else if (relay_flush(f))
 		flow_wants(f);
@@ -211,48 +212,43 @@ static void on_answer(struct server_query *q, struct view message)
 static void dns_messages(struct flow *f)
 {
 	for (;;) {
-		struct view v = buf_view(&f->look);
+		struct view v = buf_view(&f->conn.look);
 		size_t n = v.n >= DNS_BYTES ? (size_t)(uint8_t)v.p[0] << 8 | (uint8_t)v.p[1] : 0;
 		if (v.n < DNS_BYTES || v.n < DNS_BYTES + n)
 			break;
-		bool understood = server_start(f->box, view_head(view_skip(v, DNS_BYTES), n), on_answer, f);
+		bool understood =
+			server_start(&f->box->dns, view_head(view_skip(v, DNS_BYTES), n), on_answer, f);
 		if (f->state == FLOW_OVER)
 			return;
 		if (!understood) {
 			flow_end(f, true);
 			return;
 		}
-		buf_consume(&f->look, DNS_BYTES + n);
+		buf_consume(&f->conn.look, DNS_BYTES + n);
 	}
-	flow_timer(f, GATE_HEAD_MS);
-	if (f->client_eof)
+	flow_timer(f, FLOW_HEAD_MS);
+	if (f->conn.client_eof)
 		flow_end(f, false);
+}
+
+void relay_on_dns(struct flow *f, const struct flow_what *w)
+{
+	if (buf_add(&f->conn.look, w->data) < 0)
+		flow_end(f, true);
+	else
+		dns_messages(f);
 }
 
 /* ---- the two directions ---- */
 
-static void got_client(struct flow *f, struct view data)
+void relay_on_bytes(struct flow *f, const struct flow_what *w)
 {
-	if (f->mode == MODE_DRAIN)
-		return;
-	if (f->mode == MODE_OPAQUE && f->state == FLOW_OPEN) {
-		(void)!put(f, f->server_fd, &f->to_server, data);
-		return;
-	}
-	if (f->mode == MODE_INTERCEPT) {
-		intercept_client(f, data);
-		return;
-	}
-	if (buf_add(&f->look, data) < 0) {
-		flow_end(f, true);
-		return;
-	}
-	if (f->state == FLOW_PROXY)
-		proxy_read(f);
-	else if (f->state == FLOW_DNS)
-		dns_messages(f);
-	else
-		flow_looked(f);
+	(void)!put(f, f->server_fd, &f->conn.to_server, w->data);
+}
+
+void relay_on_bytes_back(struct flow *f, const struct flow_what *w)
+{
+	(void)!put(f, f->client_fd, &f->conn.to_client, w->data);
 }
 
 /* On the proxy port also the AI gateway answers, which is the api's: a connection whose first request is
@@ -261,7 +257,7 @@ static enum peek look_for_caller(struct flow *f)
 {
 	char first[16];
 
-	if (f->state != FLOW_PROXY || f->greeted || buf_len(&f->look))
+	if (f->state != FLOW_PROXY || f->greeted || buf_len(&f->conn.look))
 		return PEEK_OTHER;
 	ssize_t n = recv(f->client_fd, first, sizeof(first), MSG_PEEK);
 	enum peek what = n > 0 ? peek_caller((struct view){ first, (size_t)n }) : PEEK_OTHER;
@@ -277,24 +273,21 @@ static enum peek look_for_caller(struct flow *f)
 
 static void pass_on(struct flow *f)
 {
-	struct gate *g = f->box->gate;
-	struct wire_gate_caller m = { .box = view_of(f->box->id) };
+	struct gate_box *b = f->box;
 
-	/* Too many fds in its queue would end the channel. */
-	if (!link_open(&g->api) || g->api.n_out_fds == LINK_FDS) {
+	if (!b->all->ops->can_pass(b)) {
 		proxy_http_error(f, 503, "The AI gateway cannot be reached at the moment");
 		flow_end(f, false);
 		return;
 	}
 	int fd = TAKE_FD(f->client_fd);
 	flow_end(f, false);
-	(void)!link_send_msg_fd(&g->api, WIRE_TYPE_GATE_CALLER, FRAME_EVENT, 0, 0, &wire_gate_caller_msg, &m,
-				fd);
+	b->all->ops->pass(b, fd);
 }
 
 void relay_client(struct flow *f)
 {
-	struct gate *g = f->box->gate;
+	struct flows *g = f->box->all;
 
 	enum peek caller = look_for_caller(f);
 	if (caller == PEEK_HTTP)
@@ -302,22 +295,22 @@ void relay_client(struct flow *f)
 	if (caller == PEEK_HTTP || caller == PEEK_MORE)
 		return;
 	for (int i = 0; i < TURNS; i++) {
-		bool plain = f->mode == MODE_OPAQUE && f->state == FLOW_OPEN && f->client_bulk &&
-			     buf_len(&f->to_server) == 0;
-		ssize_t n = plain ? move(f, f->client_fd, f->server_fd, &f->to_server, &f->client_eof)
-				  : get(f, f->client_fd, &f->client_eof);
+		bool plain = f->mode == FLOW_OPAQUE && flow_is_open(f) && f->client_bulk &&
+			     buf_len(&f->conn.to_server) == 0;
+		ssize_t n =
+			plain ? move(f, f->client_fd, f->server_fd, &f->conn.to_server, &f->conn.client_eof)
+			      : get(f, f->client_fd, &f->conn.client_eof);
 		if (n < 0)
 			return;
 		f->client_bulk |= n >= (ssize_t)BULK;
 		if (n > 0 && !plain)
-			got_client(f, (struct view){ g->scratch, (size_t)n });
-		else if (f->client_eof && f->state == FLOW_OPEN && f->mode == MODE_UNSEEN)
-			flow_looked(f);
-		else if (f->client_eof && f->state != FLOW_OPEN)
-			flow_end(f, true); /* gone before it came to anything */
+			states_event(f, EVENT_BYTES,
+				     &(struct flow_what){ .data = { g->scratch, (size_t)n } });
+		else if (f->conn.client_eof)
+			states_event(f, EVENT_END, &(struct flow_what){ 0 });
 		if (f->state == FLOW_OVER)
 			return;
-		if (n < (ssize_t)piece(g) || buf_len(&f->to_server) || f->mode != MODE_OPAQUE)
+		if (n < (ssize_t)piece(g) || buf_len(&f->conn.to_server) || f->mode != FLOW_OPAQUE)
 			break;
 	}
 	relay_check_end(f);
@@ -325,27 +318,23 @@ void relay_client(struct flow *f)
 
 void relay_server(struct flow *f)
 {
-	struct gate *g = f->box->gate;
+	struct flows *g = f->box->all;
 
 	for (int i = 0; i < TURNS; i++) {
-		bool plain = f->mode == MODE_OPAQUE && f->server_bulk && buf_len(&f->to_client) == 0;
-		ssize_t n = plain ? move(f, f->server_fd, f->client_fd, &f->to_client, &f->server_eof)
+		bool plain = f->mode == FLOW_OPAQUE && f->server_bulk && buf_len(&f->conn.to_client) == 0;
+		ssize_t n = plain ? move(f, f->server_fd, f->client_fd, &f->conn.to_client, &f->server_eof)
 				  : get(f, f->server_fd, &f->server_eof);
-		struct view data = { g->scratch, n > 0 ? (size_t)n : 0 };
+		if (n < 0)
+			return;
 		f->server_bulk |= n >= (ssize_t)BULK;
-		if (n < 0 || (n > 0 && f->mode == MODE_WAIT && !web_answer(f, data)))
+		if (n > 0 && !plain)
+			states_event(f, EVENT_BYTES_BACK,
+				     &(struct flow_what){ .data = { g->scratch, (size_t)n } });
+		else if (f->server_eof)
+			states_event(f, EVENT_END_BACK, &(struct flow_what){ 0 });
+		if (f->state == FLOW_OVER)
 			return;
-		if (f->mode == MODE_INTERCEPT) {
-			if (n > 0)
-				intercept_server(f, data);
-			else if (f->server_eof)
-				intercept_server_ended(f);
-			if (f->state == FLOW_OVER)
-				return;
-		} else if (n > 0 && !plain && put(f, f->client_fd, &f->to_client, data) < 0) {
-			return;
-		}
-		if (n < (ssize_t)piece(g) || buf_len(&f->to_client))
+		if (n < (ssize_t)piece(g) || buf_len(&f->conn.to_client))
 			break;
 	}
 	relay_check_end(f);

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "flow.h"
+#include "flow_impl.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define HEADERS   128
-#define HEAD_MOST (GATE_LOOK - 1)
+#define HEAD_MOST (FLOW_LOOK_MOST - 1)
 
 void web_done(struct flow *f)
 {
@@ -28,11 +28,11 @@ static bool say_no(struct flow *f, int status, const char *why)
 		flow_end(f, false);
 		return false;
 	}
-	f->mode = MODE_DRAIN;
-	f->client_eof = true;
+	flow_set_mode(f, FLOW_DRAIN);
+	f->conn.client_eof = true;
 	f->last_status = status;
 	f->last_words = why;
-	flow_timer(f, GATE_HEAD_MS);
+	flow_timer(f, FLOW_HEAD_MS);
 	return false;
 }
 
@@ -62,16 +62,16 @@ static struct view header(const struct http1_request *r, const char *name)
 /* ---- where to ---- */
 
 /* Not connected yet: the first request says where to. */
-static bool choose(struct flow *f, const struct proxy_target *t)
+static bool choose(struct flow *f, const struct target *t)
 {
 	const struct http1_request *r = &f->request;
 
 	if (f->one_request) {
-		if (!r->authority.n || (f->look.p + f->look.head)[r->method.n + 5] == 's')
+		if (!r->authority.n || (f->conn.look.p + f->conn.look.head)[r->method.n + 5] == 's')
 			return malformed(f, 400, "Invalid proxy request");
 		struct view token = header(r, "proxy-authorization");
-		memcpy(f->name, t->name, sizeof(f->name));
-		f->port = t->port ? t->port : 80;
+		memcpy(f->conn.name, t->name, sizeof(f->conn.name));
+		f->conn.port = t->port ? t->port : 80;
 		if (token.p && !token_allows(f->box->policy ? f->box->policy->token_key : VIEW_NONE, token,
 					     t->name[0] ? view_of(t->name) : r->host, clock_wall_ms() / 1000))
 			return refuse(f, WIRE_GATE_REASON_TOKEN, NULL);
@@ -81,7 +81,7 @@ static bool choose(struct flow *f, const struct proxy_target *t)
 			dial_addr(f, &t->addr);
 		return f->state != FLOW_OVER;
 	}
-	memcpy(f->name, t->name, sizeof(f->name));
+	memcpy(f->conn.name, t->name, sizeof(f->conn.name));
 	if (t->name[0]) {
 		dial_name(f);
 	} else if (!r->host.n || addr_eq(&t->addr, &f->meant)) {
@@ -92,19 +92,19 @@ static bool choose(struct flow *f, const struct proxy_target *t)
 	return f->state != FLOW_OVER;
 }
 
-static bool agrees(const struct flow *f, const struct proxy_target *t)
+static bool agrees(const struct flow *f, const struct target *t)
 {
-	if (t->port && t->port != f->port)
+	if (t->port && t->port != f->conn.port)
 		return false;
 	if (!f->request.host.n)
-		return f->name[0] == 0 || !f->first_done;
+		return f->conn.name[0] == 0 || !f->first_done;
 	if (!t->name[0])
 		return addr_eq(&t->addr, &f->addr);
-	return view_is(view_of(t->name), f->name) ||
+	return view_is(view_of(t->name), f->conn.name) ||
 	       (f->has_meant && box_was_told(f->box, &f->meant, view_of(t->name)));
 }
 
-static bool judge(struct flow *f, const struct proxy_target *t)
+static bool judge(struct flow *f, const struct target *t)
 {
 	const struct policy_rule *rule = NULL;
 	enum policy_answer answer = POLICY_DENY;
@@ -112,7 +112,7 @@ static bool judge(struct flow *f, const struct proxy_target *t)
 
 	if (!agrees(f, t))
 		return refuse(f, WIRE_GATE_REASON_MISMATCH, NULL);
-	memcpy(f->name, t->name, sizeof(f->name));
+	memcpy(f->conn.name, t->name, sizeof(f->conn.name));
 	flow_facts(f, &facts, &f->addr, POLICY_HTTP);
 	facts.method = f->request.method;
 	facts.path = f->request.path;
@@ -146,7 +146,7 @@ static bool hop_by_hop(struct view name)
 static int write_head(struct flow *f, bool upgrade)
 {
 	const struct http1_request *r = &f->request;
-	struct buf *out = &f->to_server;
+	struct buf *out = &f->conn.to_server;
 
 	buf_add(out, r->method);
 	buf_putc(out, ' ');
@@ -175,8 +175,8 @@ static int write_head(struct flow *f, bool upgrade)
 static int step_head(struct flow *f)
 {
 	struct http1_request *r = &f->request;
-	struct proxy_target t = { 0 };
-	struct view v = buf_view(&f->look);
+	struct target t = { 0 };
+	struct view v = buf_view(&f->conn.look);
 
 	if (!http1_request_news(&f->head_seen, v.p, v.n, HEAD_MOST))
 		return 0;
@@ -192,9 +192,9 @@ static int step_head(struct flow *f)
 	if (n == 0)
 		return 0;
 	f->head_seen = 0;
-	if (r->host.n && proxy_target(r->host, &t) < 0)
+	if (r->host.n && target_parse(r->host, &t) < 0)
 		return malformed(f, 400, "malformed Host") ? 0 : -1;
-	if (f->state != FLOW_OPEN)
+	if (!flow_is_open(f))
 		return choose(f, &t) ? 0 : -1;
 	if (!judge(f, &t))
 		return -1;
@@ -208,16 +208,16 @@ static int step_head(struct flow *f)
 	f->in_body = r->content_length != 0;
 	http1_body_init(&f->body, r->content_length);
 	if (upgrade)
-		f->mode = MODE_WAIT;
+		flow_set_mode(f, FLOW_WAIT);
 	else if (f->one_request && !f->in_body)
-		f->mode = MODE_DRAIN;
-	buf_consume(&f->look, (size_t)n);
+		flow_set_mode(f, FLOW_DRAIN);
+	buf_consume(&f->conn.look, (size_t)n);
 	return 1;
 }
 
 static int step_body(struct flow *f)
 {
-	struct view all = buf_view(&f->look), in = all, data;
+	struct view all = buf_view(&f->conn.look), in = all, data;
 	int r;
 
 	do
@@ -226,12 +226,12 @@ static int step_body(struct flow *f)
 	if (r < 0)
 		return malformed(f, -r, f->body.why ? f->body.why : "malformed body") ? 0 : -1;
 	size_t used = all.n - in.n;
-	(void)buf_add(&f->to_server, view_head(all, used));
-	buf_consume(&f->look, used);
+	(void)buf_add(&f->conn.to_server, view_head(all, used));
+	buf_consume(&f->conn.look, used);
 	if (r == HTTP1_END) {
 		f->in_body = false;
 		if (f->one_request)
-			f->mode = MODE_DRAIN;
+			flow_set_mode(f, FLOW_DRAIN);
 	}
 	return r == HTTP1_END;
 }
@@ -240,36 +240,53 @@ bool web_step(struct flow *f)
 {
 	int r = 1;
 
-	while (r > 0 && f->mode == MODE_HTTP && buf_len(&f->look))
+	while (r > 0 && f->mode == FLOW_HTTP && buf_len(&f->conn.look))
 		r = f->in_body ? step_body(f) : step_head(f);
 	if (f->state == FLOW_OVER)
 		return false;
-	if (f->mode == MODE_DRAIN)
-		buf_clear(&f->look);
-	if (buf_len(&f->look) == 0)
-		buf_done(&f->look);
-	if (f->to_server.bad) {
+	if (f->mode == FLOW_DRAIN)
+		buf_clear(&f->conn.look);
+	if (buf_len(&f->conn.look) == 0)
+		buf_done(&f->conn.look);
+	if (f->conn.to_server.bad) {
 		flow_end(f, true);
 		return false;
 	}
-	return f->state == FLOW_OPEN ? relay_flush(f) : true;
+	return flow_is_open(f) ? relay_flush(f) : true;
 }
 
-bool web_answer(struct flow *f, struct view first)
+/* The first bytes of the server's answer to an upgrade; false when the flow has ended. */
+static bool read_answer(struct flow *f, struct view first)
 {
 	bool switched = view_starts(first, "HTTP/1.1 101 ");
 
-	f->mode = switched ? MODE_OPAQUE : MODE_HTTP;
+	flow_set_mode(f, switched ? FLOW_OPAQUE : FLOW_HTTP);
 	if (!switched) {
 		/* The scratch buffer holds the answer, and web_step does not read: it stays. */
-		return buf_len(&f->look) ? web_step(f) : true;
+		return buf_len(&f->conn.look) ? web_step(f) : true;
 	}
-	(void)buf_add(&f->to_server, buf_view(&f->look));
-	buf_done(&f->look);
+	(void)buf_add(&f->conn.to_server, buf_view(&f->conn.look));
+	buf_done(&f->conn.look);
 	web_done(f);
-	if (f->to_server.bad) {
+	if (f->conn.to_server.bad) {
 		flow_end(f, true);
 		return false;
 	}
 	return relay_flush(f);
+}
+
+/* ---- steps ---- */
+
+void web_on_bytes(struct flow *f, const struct flow_what *w)
+{
+	if (buf_add(&f->conn.look, w->data) < 0)
+		flow_end(f, true);
+	else if (web_step(f))
+		flow_wants(f);
+}
+
+void web_on_answer(struct flow *f, const struct flow_what *w)
+{
+	if (read_answer(f, w->data))
+		relay_on_bytes_back(f, w);
 }

@@ -11,8 +11,6 @@
 #include "num.h"
 #include "poison.h"
 
-#define METHOD_MAX 32
-
 /* ---- lists ---- */
 
 void h2_head_init(struct h2_head *h, size_t most)
@@ -165,7 +163,7 @@ int h2_request_parse(const struct h2_head *h, struct view scheme, struct h2_requ
 	}
 	if (e < 0)
 		return e;
-	if (!r->method.p || r->method.n > METHOD_MAX ||
+	if (!r->method.p || r->method.n > HTTP1_METHOD_MAX ||
 	    !http1_is_header((struct http_header){ r->method, VIEW("") }) || view_is(r->method, "CONNECT"))
 		return fail(r, 501, "unknown method");
 	e = take_target(r, target);

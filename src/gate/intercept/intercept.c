@@ -1,86 +1,96 @@
 /*
  * The intercepted connection: see intercept.h. TLS runs on bytes in memory; the sockets
- * and their back-pressure are relay.c's, as for every other connection.
+ * and their back-pressure are the flow's, as for every other connection.
  */
-#include "intercept.h"
+#include "intercept_impl.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-/* OpenSSL has a type of the same name as one of our error codes. */
-#define ERR_STATE openssl_err_state
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#undef ERR_STATE
 
+#include "log.h"
+#include "target.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define PIECE 16384
 
+/* ---- setting up ---- */
+
+struct intercepts *intercept_setup(struct loop *loop, const char *ca, struct err *e)
+{
+	struct intercepts *all = calloc(1, sizeof(*all));
+	struct err none = { 0 };
+
+	if (!all) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "interception");
+		return NULL;
+	}
+	all->loop = loop;
+	all->inside = tls_mint_new(e);
+	all->outside = all->inside ? tls_client_new(e) : NULL;
+	if (all->outside && tls_client_trust_system(all->outside, &none) < 0)
+		log_warn("%s: servers that are intercepted cannot be checked by the system's", none.msg);
+	bool trusts = all->outside && (!*ca || tls_client_trust(all->outside, ca, &none) == 0);
+	if (all->outside && !trusts)
+		err_set(e, ERR_INVALID, "gate.ca_file: no certificates in %.100s", ca);
+	if (!trusts) {
+		tls_mint_free(all->inside);
+		tls_client_free(all->outside);
+		free(all);
+		return NULL;
+	}
+	return all;
+}
+
 /* ---- TLS on memory ---- */
 
-/* What TLS wants to send, to the buffer of its socket. */
-static int drain(SSL *s, struct buf *to)
+static bool flush(struct conn *c)
 {
-	char *p;
-	BIO *out = SSL_get_wbio(s);
-	long n = BIO_get_mem_data(out, &p);
+	struct intercept *ic = c->intercept;
 
-	if (n > 0) {
-		(void)buf_append(to, p, (size_t)n);
-		(void)BIO_reset(out);
-	}
-	return to->bad;
-}
-
-static bool flush(struct flow *f)
-{
-	struct intercept *ic = f->intercept;
-
-	if ((ic->client.ssl && drain(ic->client.ssl, &f->to_client) < 0) ||
-	    (ic->server.ssl && drain(ic->server.ssl, &f->to_server) < 0)) {
-		flow_end(f, true);
+	if ((ic->client.conn && tls_conn_drain(ic->client.conn, &c->to_client) < 0) ||
+	    (ic->server.conn && tls_conn_drain(ic->server.conn, &c->to_server) < 0)) {
+		conn_end(c, true);
 		return false;
 	}
-	return relay_flush(f);
+	return c->ops->flush(c);
 }
 
-static bool put(struct flow *f, struct intercept_tls *t, struct view data)
+static bool put(struct conn *c, struct intercept_tls *t, struct view data)
 {
 	while (data.n) {
 		size_t n = MIN(data.n, (size_t)PIECE);
-		if (!t->ready || SSL_write(t->ssl, data.p, (int)n) != (int)n) {
-			ERR_clear_error();
-			flow_end(f, true);
+		if (!t->ready || tls_conn_send(t->conn, data.p, n) != (ssize_t)n) {
+			conn_end(c, true);
 			return false;
 		}
 		data = view_skip(data, n);
 	}
-	return flush(f);
+	return flush(c);
 }
 
-bool intercept_to_client(struct flow *f, struct view data)
+bool intercept_to_client(struct conn *c, struct view data)
 {
-	return put(f, &f->intercept->client, data);
+	return put(c, &c->intercept->client, data);
 }
 
-bool intercept_to_server(struct flow *f, struct view data)
+bool intercept_to_server(struct conn *c, struct view data)
 {
-	return put(f, &f->intercept->server, data);
+	return put(c, &c->intercept->server, data);
 }
 
 /* ---- life ---- */
 
-void intercept_free(struct flow *f)
+void intercept_free(struct conn *c)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
 
 	if (!ic)
 		return;
 	intercept_h2_free(ic->h2);
-	SSL_free(ic->client.ssl);
-	SSL_free(ic->server.ssl);
+	tls_conn_free(ic->client.conn);
+	tls_conn_free(ic->server.conn);
 	buf_done(&ic->in);
 	buf_done(&ic->answer);
 	buf_done(&ic->collect);
@@ -89,128 +99,126 @@ void intercept_free(struct flow *f)
 	inject_done(&ic->inject);
 	free(ic->headers);
 	free(ic);
-	f->intercept = NULL;
+	c->intercept = NULL;
 }
 
-static bool start_server(struct flow *f)
+/* The server is offered what the client offers, as far as we speak it. */
+static bool start_server(struct conn *c)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
+	bool h2 = ic->offers & TLS_OFFER_H2, h1 = !h2 || ic->offers & TLS_OFFER_H1;
 
-	ic->server.ssl = intercept_tls_outside(f);
-	if (!ic->server.ssl)
+	ic->server.conn = tls_client_conn(ic->all->outside, -1, view_of(c->name));
+	if (!ic->server.conn || tls_client_offer(ic->server.conn, h2, h1) < 0)
 		return false;
-	(void)SSL_do_handshake(ic->server.ssl);
-	ERR_clear_error();
+	(void)!tls_conn_handshake(ic->server.conn);
 	return true;
 }
 
+/* What both can speak; the server's choice, where there is one, has been made by now. */
+static enum tls_offer choose(void *arg)
+{
+	const struct intercept *ic = arg;
+	bool h2 = ic->offers & TLS_OFFER_H2, h1 = ic->offers & TLS_OFFER_H1;
+
+	if (h2 && (ic->h2 || !h1)) /* with nobody to speak to, HTTP/2 says so */
+		return TLS_OFFER_H2;
+	return h1 ? TLS_OFFER_H1 : 0;
+}
+
+/* A client that offers HTTP/2 waits here for the server's word. */
+static bool on_hello(void *arg, unsigned offers)
+{
+	struct intercept *ic = arg;
+
+	if (!ic->offers)
+		ic->offers = offers;
+	return !(ic->offers & TLS_OFFER_H2) || ic->server.ready || ic->server.failed;
+}
+
+static const struct tls_mint_ops inside_ops = { .on_hello = on_hello, .choose = choose };
+
 /* Its certificate is there. */
-static void begin(struct flow *f)
+static void begin(struct conn *c)
 {
-	struct buf first = f->look;
+	struct intercept *ic = c->intercept;
+	struct buf first = c->look;
 
-	f->intercept->client.ssl = intercept_tls_inside(f);
-	if (!f->intercept->client.ssl) {
-		flow_end(f, true);
+	ic->client.conn = tls_mint_conn(ic->all->inside, c->name, &inside_ops, ic);
+	if (!ic->client.conn) {
+		conn_end(c, true);
 		return;
 	}
-	f->look = BUF_INIT(first.max);
-	intercept_client(f, buf_view(&first));
+	c->look = BUF_INIT(first.max);
+	intercept_client(c, buf_view(&first));
 	buf_done(&first);
-	if (f->state != FLOW_OVER)
-		flow_wants(f);
+	conn_wants(c);
 }
 
-static int no_leaf(const struct flow *f)
+static void refuse_leaf(struct conn *c)
 {
-	return f->opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_UNREACHABLE;
+	c->ops->refuse(c, c->opened ? WIRE_GATE_REASON_ECH : WIRE_GATE_REASON_UNREACHABLE);
 }
 
-bool intercept_able(const struct flow *f)
+bool intercept_able(const struct intercepts *all, const char *host)
 {
-	return f->box->gate->vault.open || intercept_tls_known(f->box->gate, f->name);
+	return all->vault.open || tls_mint_knows(all->inside, host);
 }
 
-void intercept_leaf(struct flow *f, struct view leaf, struct view authority, const struct err *e)
+void intercept_leaf(struct conn *c, struct view leaf, struct view authority, const struct err *e)
 {
-	if (e || !intercept_tls_keep(f->box->gate, f->name, leaf, authority)) {
-		flow_refuse(f, no_leaf(f), NULL); /* without it there is nothing to say it with */
+	if (e || !tls_mint_keep(c->intercept->all->inside, c->name, leaf, authority)) {
+		refuse_leaf(c); /* without it there is nothing to say it with */
 		return;
 	}
-	begin(f);
+	begin(c);
 }
 
-void intercept_start(struct flow *f)
+void intercept_start(struct intercepts *all, struct conn *c)
 {
-	struct gate *g = f->box->gate;
 	struct intercept *ic = calloc(1, sizeof(*ic));
 
 	if (!ic) {
-		flow_end(f, true);
+		conn_end(c, true);
 		return;
 	}
-	ic->flow = f;
+	ic->conn = c;
+	ic->all = all;
 	list_init(&ic->waits);
 	ic->in = (struct buf){ .max = 2 * INTERCEPT_PLAIN, .secret = true };
 	ic->answer = (struct buf){ .max = 4 * INTERCEPT_PLAIN, .secret = true };
 	ic->head_text = (struct buf){ .max = 2 * INTERCEPT_PLAIN, .secret = true };
 	ic->collect = (struct buf){ .max = INJECT_BODY, .secret = true };
-	f->to_server.secret = f->to_client.secret = true;
-	f->to_server.max = INJECT_OUT + INTERCEPT_PLAIN; /* a request that was collected goes as one */
+	c->to_server.secret = c->to_client.secret = true;
+	c->to_server.max = INJECT_OUT + INTERCEPT_PLAIN; /* a request that was collected goes as one */
 	mask_init(&ic->mask);
-	f->intercept = ic;
-	f->mode = MODE_INTERCEPT;
-	f->hold = false;
-	flow_timer(f, GATE_CONNECT_MS);
-	if (intercept_tls_known(g, f->name)) {
-		begin(f);
-		return;
-	}
-	if (intercept_vault_leaf(f, intercept_tls_key(g)) < 0) {
-		flow_refuse(f, no_leaf(f), NULL);
-		return;
-	}
-	flow_wants(f);
+	c->intercept = ic;
+	conn_timer(c, CONN_CONNECT_MS);
+	if (tls_mint_knows(all->inside, c->name))
+		begin(c);
+	else if (intercept_vault_leaf(ic, tls_mint_key(all->inside)) < 0)
+		refuse_leaf(c);
+	else
+		conn_wants(c);
 }
 
 /* ---- bytes ---- */
-
-/* Into the plaintext; -EAGAIN when there is no more. */
-static ssize_t take(struct intercept_tls *t, char *p, size_t n)
-{
-	int r = SSL_read(t->ssl, p, (int)n);
-
-	if (r > 0)
-		return r;
-	int why = SSL_get_error(t->ssl, r);
-	ERR_clear_error();
-	return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? -EAGAIN
-	       : why == SSL_ERROR_ZERO_RETURN                            ? 0
-									 : -EPROTO;
-}
 
 /* 1: done; 0: goes on; -1: failed. */
 static int shake(struct intercept_tls *t)
 {
 	if (t->ready)
 		return 1;
-	int r = SSL_do_handshake(t->ssl), why = SSL_get_error(t->ssl, r);
-	ERR_clear_error();
-	if (r == 1) {
-		t->ready = true;
-		return 1;
-	}
-	if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ||
-	    why == SSL_ERROR_WANT_CLIENT_HELLO_CB)
-		return 0;
-	t->failed = true;
-	return -1;
+	int r = tls_conn_handshake(t->conn);
+	t->ready = r == 0;
+	t->failed = r < 0 && r != -EAGAIN;
+	return t->ready ? 1 : t->failed ? -1 : 0;
 }
 
-static bool feed(struct flow *f, struct intercept_tls *t, struct view data)
+static bool feed(struct conn *c, struct intercept_tls *t, struct view data)
 {
-	if (data.n && BIO_write(SSL_get_rbio(t->ssl), data.p, (int)data.n) != (int)data.n) {
-		flow_end(f, true);
+	if (tls_conn_feed(t->conn, data) < 0) {
+		conn_end(c, true);
 		return false;
 	}
 	return true;
@@ -232,103 +240,103 @@ static void ended(struct intercept *ic)
 		intercept_http_ended(ic);
 }
 
-void intercept_client(struct flow *f, struct view data)
+void intercept_client(struct conn *c, struct view data)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
 	char piece[PIECE];
 	ssize_t n = -EAGAIN;
 
-	if (!ic->client.ssl) { /* its certificate is awaited */
-		if (buf_add(&f->look, data) < 0)
-			flow_end(f, true);
+	if (!ic->client.conn) { /* its certificate is awaited */
+		if (buf_add(&c->look, data) < 0)
+			conn_end(c, true);
 		return;
 	}
-	if (!feed(f, &ic->client, data))
+	if (!feed(c, &ic->client, data))
 		return;
 	int r = shake(&ic->client);
-	if (r >= 0 && ic->offers && !ic->server.ssl && !start_server(f))
+	if (r >= 0 && ic->offers && !ic->server.conn && !start_server(c))
 		r = -1;
-	if (r > 0 && !ic->h2 && intercept_tls_is_h2(ic->client.ssl) && !intercept_h2_start(ic))
+	if (r > 0 && !ic->h2 && tls_conn_is_h2(ic->client.conn) && !intercept_h2_start(ic))
 		r = -1;
-	while (r > 0 && (n = take(&ic->client, piece, sizeof(piece))) > 0) {
+	while (r > 0 && (n = tls_conn_recv(ic->client.conn, piece, sizeof(piece))) > 0) {
 		if (ic->h2)
 			intercept_h2_client(ic, (struct view){ piece, (size_t)n });
 		else
 			(void)buf_append(&ic->in, piece, (size_t)n);
-		if (f->state == FLOW_OVER)
+		if (c->over)
 			break;
 	}
 	explicit_bzero(piece, sizeof(piece));
-	if (f->state == FLOW_OVER || !flush(f))
+	if (c->over || !flush(c))
 		return;
 	if (r < 0 || ic->in.bad || (n < 0 && n != -EAGAIN)) {
-		flow_end(f, false);
+		conn_end(c, false);
 		return;
 	}
 	if (n == 0)
-		f->client_eof = true;
+		c->client_eof = true;
 	run(ic);
 }
 
 /* The server's handshake is over, well or not: who waits for it goes on. */
-static bool server_shaken(struct flow *f)
+static bool server_shaken(struct conn *c)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
 
 	/* Its first bytes may come before the client's handshake is through. */
-	if (ic->server.ready && intercept_tls_is_h2(ic->server.ssl) && !intercept_h2_start(ic)) {
-		flow_end(f, true);
+	if (ic->server.ready && tls_conn_is_h2(ic->server.conn) && !intercept_h2_start(ic)) {
+		conn_end(c, true);
 		return false;
 	}
-	intercept_client(f, VIEW(""));
-	return f->state != FLOW_OVER;
+	intercept_client(c, VIEW(""));
+	return !c->over;
 }
 
-void intercept_server(struct flow *f, struct view data)
+void intercept_server(struct conn *c, struct view data)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
 	char piece[PIECE];
 	ssize_t n = -EAGAIN;
 
-	if (!ic->server.ssl || ic->server.failed || !feed(f, &ic->server, data))
+	if (!ic->server.conn || ic->server.failed || !feed(c, &ic->server, data))
 		return;
 	bool was = ic->server.ready;
 	int r = shake(&ic->server);
-	if (!flush(f))
+	if (!flush(c))
 		return;
 	if (r < 0) {
-		long why = SSL_get_verify_result(ic->server.ssl);
-		ic->trouble = why != X509_V_OK ? X509_verify_cert_error_string(why) : "the handshake failed";
+		const char *distrust = tls_conn_distrust(ic->server.conn);
+		ic->trouble = distrust ? distrust : "the handshake failed";
 	}
-	if ((r < 0 || (r > 0 && !was)) && !server_shaken(f))
+	if ((r < 0 || (r > 0 && !was)) && !server_shaken(c))
 		return;
-	while (r > 0 && (n = take(&ic->server, piece, sizeof(piece))) > 0) {
+	while (r > 0 && (n = tls_conn_recv(ic->server.conn, piece, sizeof(piece))) > 0) {
 		if (ic->h2)
 			intercept_h2_server(ic, (struct view){ piece, (size_t)n });
 		else
 			intercept_http_server(ic, (struct view){ piece, (size_t)n });
-		if (f->state == FLOW_OVER)
+		if (c->over)
 			break;
 	}
 	explicit_bzero(piece, sizeof(piece));
-	if (f->state == FLOW_OVER)
+	if (c->over)
 		return;
 	if (n == 0)
 		ended(ic);
 	else if (n < 0 && n != -EAGAIN)
-		flow_end(f, true);
+		conn_end(c, true);
 	else if (ic->h2)
 		intercept_h2_run(ic);
 }
 
 /* Without a close_notify: enough where the answer said how long it is, or was to end so. */
-void intercept_server_ended(struct flow *f)
+void intercept_server_ended(struct conn *c)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
 
 	if (!ic->server.ready && !ic->server.failed) {
 		ic->server.failed = true;
-		(void)server_shaken(f);
+		(void)server_shaken(c);
 	} else if (ic->server.failed) {
 		run(ic);
 	} else {
@@ -336,84 +344,81 @@ void intercept_server_ended(struct flow *f)
 	}
 }
 
-bool intercept_late(struct flow *f)
+bool intercept_late(struct conn *c)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
 	bool asks = !ic->client.ready; /* it waits in its handshake: it is told when it asks */
 
 	if (ic->ending) {
-		if (ic->away || f->taken == ic->taken)
-			flow_end(f, true);
+		if (ic->away || c->taken == ic->taken)
+			conn_end(c, true);
 		else
-			flow_timer(f, GATE_LINGER_MS);
-		ic->taken = f->taken;
+			conn_timer(c, INTERCEPT_LINGER_MS);
+		ic->taken = c->taken;
 		return true;
 	}
 	if (ic->server.ready || ic->server.failed || ic->closing)
 		return false;
-	if (!ic->server.ssl) { /* not even the vault has answered */
-		flow_refuse(f, no_leaf(f), NULL);
+	if (!ic->server.conn) { /* not even the vault has answered */
+		refuse_leaf(c);
 		return true;
 	}
 	ic->server.failed = true;
 	ic->trouble = "the handshake took too long";
-	flow_timer(f, GATE_IDLE_MS);
-	if (server_shaken(f) && !asks && !ic->closing) /* nobody has asked for anything yet */
-		intercept_close(f);
-	if (f->state != FLOW_OVER)
-		flow_wants(f);
+	conn_timer(c, CONN_IDLE_MS);
+	if (server_shaken(c) && !asks && !ic->closing) /* nobody has asked for anything yet */
+		intercept_close(c);
+	conn_wants(c);
 	return true;
 }
 
-bool intercept_reads(const struct flow *f)
+bool intercept_reads(const struct conn *c)
 {
-	const struct intercept *ic = f->intercept;
+	const struct intercept *ic = c->intercept;
 
 	/* Who does not take what it asked for may not ask for more. */
 	return !ic->closing &&
-	       (ic->h2 ? buf_len(&f->to_client) < INTERCEPT_PLAIN : buf_len(&ic->in) < INTERCEPT_PLAIN);
+	       (ic->h2 ? buf_len(&c->to_client) < INTERCEPT_PLAIN : buf_len(&ic->in) < INTERCEPT_PLAIN);
 }
 
-void intercept_flushed(struct flow *f)
+void intercept_flushed(struct conn *c)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
 
-	if (ic->closing && buf_len(&f->to_client) == 0)
-		flow_end(f, false);
-	else if (f->client_eof && (ic->h2 || ic->step == IC_HEAD || ic->step == IC_SWITCHED))
-		flow_end(f, false);
-	else if (f->client_eof && ic->step == IC_BODY && buf_len(&ic->in) == 0)
-		flow_end(f, true); /* the rest of its request will not come */
+	if (ic->closing && buf_len(&c->to_client) == 0)
+		conn_end(c, false);
+	else if (c->client_eof && (ic->h2 || ic->step == IC_HEAD || ic->step == IC_SWITCHED))
+		conn_end(c, false);
+	else if (c->client_eof && ic->step == IC_BODY && buf_len(&ic->in) == 0)
+		conn_end(c, true); /* the rest of its request will not come */
 	else if (ic->h2)
 		intercept_h2_run(ic);
 }
 
-void intercept_ending(struct flow *f, bool away)
+void intercept_ending(struct conn *c, bool away)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
 
 	if (ic->away || (ic->ending && !away))
 		return;
 	ic->ending = true;
 	ic->away = away;
-	ic->taken = f->taken;
-	flow_timer(f, away ? GATE_AWAY_MS : GATE_LINGER_MS);
+	ic->taken = c->taken;
+	conn_timer(c, away ? INTERCEPT_AWAY_MS : INTERCEPT_LINGER_MS);
 }
 
-void intercept_close(struct flow *f)
+void intercept_close(struct conn *c)
 {
-	struct intercept *ic = f->intercept;
+	struct intercept *ic = c->intercept;
 
 	ic->closing = true;
-	intercept_ending(f, false);
-	if (ic->client.ready) {
-		(void)SSL_shutdown(ic->client.ssl);
-		ERR_clear_error();
-	}
-	(void)!flush(f);
+	intercept_ending(c, false);
+	if (ic->client.ready)
+		(void)!tls_conn_notify(ic->client.conn);
+	(void)!flush(c);
 }
 
-void intercept_fail(struct flow *f, int status, const char *text)
+void intercept_fail(struct conn *c, int status, const char *text)
 {
 	char answer[512];
 	int n = snprintf(answer, sizeof(answer),
@@ -426,13 +431,13 @@ void intercept_fail(struct flow *f, int status, const char *text)
 					 : "Service Unavailable",
 			 strlen(text) + 1, text);
 
-	if (f->intercept->in_answer) { /* it has begun: only a cut tells the truth */
-		flow_end(f, true);
+	if (c->intercept->in_answer) { /* it has begun: only a cut tells the truth */
+		conn_end(c, true);
 		return;
 	}
-	intercept_ending(f, true);
-	if (!f->intercept->client.ready || intercept_to_client(f, (struct view){ answer, (size_t)n }))
-		intercept_close(f);
+	intercept_ending(c, true);
+	if (!c->intercept->client.ready || intercept_to_client(c, (struct view){ answer, (size_t)n }))
+		intercept_close(c);
 }
 
 void intercept_trouble(const struct intercept *ic, char *text, size_t size)
@@ -446,31 +451,19 @@ void intercept_trouble(const struct intercept *ic, char *text, size_t size)
 
 /* ---- judging ---- */
 
-const char *intercept_judge(struct flow *f, struct view method, struct view path, struct view host,
+const char *intercept_judge(struct conn *c, struct view method, struct view path, struct view host,
 			    struct inject *j)
 {
 	const struct policy_rule *rule = NULL;
-	enum policy_answer answer = POLICY_DENY;
-	struct proxy_target t = { 0 };
-	struct policy_facts facts;
+	struct target t = { 0 };
 
-	if (!host.n || proxy_target(host, &t) < 0 || !view_is(view_of(t.name), f->name) ||
-	    (t.port && t.port != f->port)) {
-		flow_say(f, false, WIRE_GATE_REASON_MISMATCH, NULL, method, path);
+	if (!host.n || target_parse(host, &t) < 0 || !view_is(view_of(t.name), c->name) ||
+	    (t.port && t.port != c->port)) {
+		conn_deny(c, WIRE_GATE_REASON_MISMATCH, method, path);
 		return "paddock: Host does not fit the connection";
 	}
-	flow_facts(f, &facts, &f->addr, POLICY_HTTP);
-	facts.method = method;
-	facts.path = path;
-	if (f->box->policy)
-		answer = policy_decide(f->box->policy, &facts, &rule);
-	if (answer != POLICY_ALLOW) {
-		flow_say(f, false,
-			 answer == POLICY_DENY_RULE ? WIRE_GATE_REASON_RULE : WIRE_GATE_REASON_NO_RULE, rule,
-			 method, path);
+	if (!c->ops->judge(c, method, path, &rule))
 		return "paddock: the policy of this sandbox does not allow it";
-	}
-	flow_say(f, true, WIRE_GATE_REASON_RULE, rule, method, path);
 	/* A copy: the policy may be another one before the vault has answered. */
 	inject_init(j, rule->inject, rule->n_inject);
 	return NULL;

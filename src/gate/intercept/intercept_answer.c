@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "intercept.h"
+#include "intercept_impl.h"
 #include "poison.h"
 
 static bool to_client_masked(struct intercept *ic, struct view data, bool end)
@@ -24,24 +24,24 @@ static bool to_client_masked(struct intercept *ic, struct view data, bool end)
 		r = buf_add(&out, buf_view(&plain));
 	}
 	if (r < 0) {
-		flow_end(ic->flow, true);
+		conn_end(ic->conn, true);
 		return false;
 	}
-	return buf_len(&out) ? intercept_to_client(ic->flow, buf_view(&out)) : true;
+	return buf_len(&out) ? intercept_to_client(ic->conn, buf_view(&out)) : true;
 }
 
 static bool bad_answer(struct intercept *ic, const char *why)
 {
-	intercept_fail(ic->flow, 502, why);
+	intercept_fail(ic->conn, 502, why);
 	return false;
 }
 
 static void answer_done(struct intercept *ic)
 {
 	ic->in_answer = false;
-	flow_collected(ic->flow, ic->flow->collected);
+	conn_collected(ic->conn, ic->conn->collected);
 	if (ic->step != IC_SENT || !ic->keep_alive) {
-		intercept_close(ic->flow);
+		intercept_close(ic->conn);
 		return;
 	}
 	ic->step = IC_HEAD;
@@ -133,7 +133,7 @@ static int answer_head(struct intercept *ic)
 	if (switched) {
 		ic->step = IC_SWITCHED;
 		intercept_http_client(ic);
-		return ic->flow->state == FLOW_OVER ? -1 : 1;
+		return ic->conn->over ? -1 : 1;
 	}
 	bool none = ic->method_head || a.status == 204 || a.status == 304 || a.length == 0;
 	ic->keep_alive = ic->keep_alive && !a.close && a.length != -2;
@@ -143,7 +143,7 @@ static int answer_head(struct intercept *ic)
 	http1_body_init(&ic->answer_body, none || a.length == -2 ? 0 : a.length);
 	if (none) {
 		answer_done(ic);
-		return ic->flow->state == FLOW_OVER || ic->closing ? -1 : 1;
+		return ic->conn->over || ic->closing ? -1 : 1;
 	}
 	return 1;
 }
@@ -163,7 +163,7 @@ static int answer_body(struct intercept *ic)
 		if (!to_client_masked(ic, data, false))
 			return -1;
 	if (r < 0) {
-		flow_end(ic->flow, true);
+		conn_end(ic->conn, true);
 		return -1;
 	}
 	buf_consume(&ic->answer, all.n - in.n);
@@ -172,7 +172,7 @@ static int answer_body(struct intercept *ic)
 	if (!to_client_masked(ic, VIEW(""), true))
 		return -1;
 	answer_done(ic);
-	return ic->flow->state == FLOW_OVER || ic->closing ? -1 : 1;
+	return ic->conn->over || ic->closing ? -1 : 1;
 }
 
 void intercept_http_server(struct intercept *ic, struct view data)
@@ -184,7 +184,7 @@ void intercept_http_server(struct intercept *ic, struct view data)
 		return;
 	}
 	if (buf_add(&ic->answer, data) < 0) {
-		flow_end(ic->flow, true);
+		conn_end(ic->conn, true);
 		return;
 	}
 	int r = 1;
@@ -201,18 +201,18 @@ void intercept_http_server(struct intercept *ic, struct view data)
 
 void intercept_http_ended(struct intercept *ic)
 {
-	struct flow *f = ic->flow;
+	struct conn *c = ic->conn;
 
-	if (f->state == FLOW_OVER || ic->closing)
+	if (c->over || ic->closing)
 		return;
 	if (ic->step == IC_SWITCHED || (ic->in_answer && ic->until_end)) {
 		if (to_client_masked(ic, VIEW(""), true))
-			intercept_close(f);
+			intercept_close(c);
 	} else if (ic->in_answer) {
-		flow_end(f, true); /* cut off: the client must see that */
+		conn_end(c, true); /* cut off: the client must see that */
 	} else if (ic->step == IC_HEAD && !buf_len(&ic->in)) {
-		intercept_close(f);
+		intercept_close(c);
 	} else {
-		intercept_fail(f, 502, INTERCEPT_CLOSED);
+		intercept_fail(c, 502, INTERCEPT_CLOSED);
 	}
 }

@@ -13,14 +13,13 @@
 
 #include "poison.h"
 
-#define SEND_AHEAD    (64u * 1024) /* bytes that are taken from a session at once */
-#define CONTINUATIONS 8            /* frames of one head */
+#define CONTINUATIONS 8 /* frames of one head */
 
 /* ---- libnghttp2's callbacks ---- */
 
 static uint64_t now(const struct h2_side *side)
 {
-	return loop_now(side->h->ic->flow->box->gate->loop);
+	return loop_now(side->h->ic->all->loop);
 }
 
 static bool is_client(const struct h2_side *side)
@@ -30,7 +29,7 @@ static bool is_client(const struct h2_side *side)
 
 static int send_away(struct h2_side *side)
 {
-	intercept_ending(side->h->ic->flow, true);
+	intercept_ending(side->h->ic->conn, true);
 	return h2_session_calm(side->session);
 }
 
@@ -251,7 +250,7 @@ bool intercept_h2_start(struct intercept *ic)
 	h->client.h = h->server.h = h;
 	list_init(&h->streams);
 	list_init(&h->gone);
-	bool server = ic->server.ready && intercept_tls_is_h2(ic->server.ssl);
+	bool server = ic->server.ready && tls_conn_is_h2(ic->server.conn);
 	if (greet(&h->client, true) != 0 || (server && greet(&h->server, false) != 0)) {
 		intercept_h2_free(h);
 		return false;
@@ -278,39 +277,39 @@ void intercept_h2_free(struct intercept_h2 *h)
 /* Whether anything was sent; the flow may have ended. */
 static bool send_some(struct h2_side *side)
 {
-	_cleanup_(buf_done) struct buf out = { .max = 2 * SEND_AHEAD, .secret = true };
-	struct flow *f = side->h->ic->flow;
+	_cleanup_(buf_done) struct buf out = { .max = 2 * H2_SESSION_AHEAD, .secret = true };
+	struct conn *c = side->h->ic->conn;
 
-	if (h2_session_take(side->session, &out, SEND_AHEAD) < 0) {
-		flow_end(f, true);
+	if (h2_session_take(side->session, &out, H2_SESSION_AHEAD) < 0) {
+		conn_end(c, true);
 		return false;
 	}
 	if (buf_len(&out) == 0)
 		return false;
-	return is_client(side) ? intercept_to_client(f, buf_view(&out))
-			       : intercept_to_server(f, buf_view(&out));
+	return is_client(side) ? intercept_to_client(c, buf_view(&out))
+			       : intercept_to_server(c, buf_view(&out));
 }
 
 void intercept_h2_run(struct intercept *ic)
 {
 	struct intercept_h2 *h = ic->h2;
-	struct flow *f = ic->flow;
+	struct conn *c = ic->conn;
 	bool any = true;
 
 	if (h->busy || ic->closing)
 		return;
 	h->busy = true;
-	while (any && f->state != FLOW_OVER) {
-		any = ic->client.ready && buf_len(&f->to_client) == 0 && send_some(&h->client);
-		if (f->state != FLOW_OVER && h->server.session && buf_len(&f->to_server) == 0)
+	while (any && !c->over) {
+		any = ic->client.ready && buf_len(&c->to_client) == 0 && send_some(&h->client);
+		if (!c->over && h->server.session && buf_len(&c->to_server) == 0)
 			any |= send_some(&h->server);
 	}
 	h->busy = false;
 	bury(h);
-	if (f->state == FLOW_OVER)
+	if (c->over)
 		return;
 	if (h2_session_is_over(h->client.session))
-		intercept_close(f);
+		intercept_close(c);
 	else if (h->server.session && h2_session_is_over(h->server.session))
 		intercept_h2_ended(ic);
 }
@@ -330,7 +329,7 @@ static bool feed(struct h2_side *side, struct view data)
 void intercept_h2_client(struct intercept *ic, struct view data)
 {
 	if (!feed(&ic->h2->client, data))
-		flow_end(ic->flow, true);
+		conn_end(ic->conn, true);
 }
 
 void intercept_h2_server(struct intercept *ic, struct view data)
@@ -350,7 +349,7 @@ void intercept_h2_ended(struct intercept *ic)
 		LIST_EACH (it, &h->streams)
 			h2_stream_server_lost(CONTAINER(it, struct h2_stream, link));
 	}
-	intercept_ending(ic->flow, false);
+	intercept_ending(ic->conn, false);
 	bye(h, NGHTTP2_NO_ERROR);
 	intercept_h2_run(ic);
 }
@@ -358,37 +357,34 @@ void intercept_h2_ended(struct intercept *ic)
 void intercept_h2_revealed(struct intercept *ic, uint32_t stream, const char *name, struct view value,
 			   const struct err *e)
 {
-	struct flow *f = ic->flow;
-	struct h2_stream *s =
-		ic->h2 && f->state != FLOW_OVER ? h2_stream_find(ic->h2, (int32_t)stream) : NULL;
+	struct conn *c = ic->conn;
+	struct h2_stream *s = ic->h2 && !c->over ? h2_stream_find(ic->h2, (int32_t)stream) : NULL;
 
 	if (!s)
 		return;
 	h2_stream_revealed(s, name, value, e);
 	intercept_h2_run(ic);
-	if (f->state != FLOW_OVER)
-		flow_wants(f);
+	conn_wants(c);
 }
 
 static void on_tidy(struct loop_timer *t)
 {
 	struct intercept_h2 *h = CONTAINER(t, struct intercept_h2, tidy);
-	struct flow *f = h->ic->flow;
+	struct conn *c = h->ic->conn;
 	bool again = false;
 
-	if (f->state == FLOW_OVER)
+	if (c->over)
 		return;
 	LIST_EACH (it, &h->streams)
 		again |= h2_stream_tidy(CONTAINER(it, struct h2_stream, link), now(&h->client));
 	if (again)
 		intercept_h2_tidy(h);
 	intercept_h2_run(h->ic);
-	if (f->state != FLOW_OVER)
-		flow_wants(f);
+	conn_wants(c);
 }
 
 void intercept_h2_tidy(struct intercept_h2 *h)
 {
 	if (!loop_timer_active(&h->tidy))
-		loop_timer_start(h->ic->flow->box->gate->loop, &h->tidy, H2_TIDY_MS, on_tidy);
+		loop_timer_start(h->ic->all->loop, &h->tidy, H2_TIDY_MS, on_tidy);
 }

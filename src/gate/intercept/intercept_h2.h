@@ -10,7 +10,7 @@
 
 #include "h2_head.h"
 #include "h2_session.h"
-#include "intercept.h"
+#include "intercept_impl.h"
 
 #define H2_STREAMS     100
 #define H2_WINDOW      (256u * 1024)      /* of a stream */

@@ -85,7 +85,7 @@ static void give_back_down(struct h2_stream *s, size_t held)
 static void release(struct h2_stream *s)
 {
 	s->h->collected -= s->reserved;
-	flow_collected(s->h->ic->flow, s->reserved);
+	conn_collected(s->h->ic->conn, s->reserved);
 	s->reserved = 0;
 }
 
@@ -191,7 +191,7 @@ static void discard(struct h2_stream *s, size_t n)
 	buf_clear(&s->raw);
 	give_back_up(s, 0);
 	s->discarded += n;
-	s->heard_ms = loop_now(s->h->ic->flow->box->gate->loop);
+	s->heard_ms = loop_now(s->h->ic->all->loop);
 	if (s->discarded > H2_DISCARD && !s->tired)
 		tire(s);
 }
@@ -266,7 +266,7 @@ static void answer(struct h2_stream *s, int status, const char *text)
 
 static void refuse(struct h2_stream *s, int reason, int status, const char *text)
 {
-	flow_say(s->h->ic->flow, false, reason, NULL, s->h->request.method, s->h->request.path);
+	conn_deny(s->h->ic->conn, reason, s->h->request.method, s->h->request.path);
 	answer(s, status, text);
 }
 
@@ -456,7 +456,7 @@ static void pass(struct h2_stream *s)
 		(void)!nghttp2_submit_headers(h->client.session, NGHTTP2_FLAG_NONE, s->client_id, NULL,
 					      &go_on, 1, NULL);
 	if (!s->rewrite || length < 0 || length > INJECT_BODY || h->collected + (size_t)length > H2_COLLECT ||
-	    !flow_collect(h->ic->flow, (size_t)length)) {
+	    !conn_collect(h->ic->conn, (size_t)length)) {
 		submit(s, !s->rewrite, -1);
 		return;
 	}
@@ -484,8 +484,7 @@ static void ask(struct h2_stream *s)
 {
 	s->step = H2_SECRETS;
 	for (unsigned i = 0; i < s->inject.n_values; i++) {
-		if (intercept_vault_reveal(s->h->ic->flow, (uint32_t)s->client_id, s->inject.values[i].name) <
-		    0) {
+		if (intercept_vault_reveal(s->h->ic, (uint32_t)s->client_id, s->inject.values[i].name) < 0) {
 			answer(s, 503, INTERCEPT_NO_VAULT);
 			return;
 		}
@@ -512,7 +511,7 @@ void h2_stream_begin(struct h2_stream *s)
 		refuse(s, WIRE_GATE_REASON_UNREACHABLE, 502, text);
 		return;
 	}
-	const char *why = intercept_judge(ic->flow, r->method, r->path, r->authority, &s->inject);
+	const char *why = intercept_judge(ic->conn, r->method, r->path, r->authority, &s->inject);
 	struct inject_head h = { r->path, r->query, r->headers, r->n_headers };
 	if (why)
 		answer(s, 403, why);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "intercept.h"
+#include "intercept_impl.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -21,8 +21,8 @@ static struct view header(const struct http1_request *r, const char *name)
 
 static void fail_secret(struct intercept *ic)
 {
-	flow_say(ic->flow, false, WIRE_GATE_REASON_SECRET, NULL, ic->request.method, ic->request.path);
-	intercept_fail(ic->flow, 403, ic->inject.trouble);
+	conn_deny(ic->conn, WIRE_GATE_REASON_SECRET, ic->request.method, ic->request.path);
+	intercept_fail(ic->conn, 403, ic->inject.trouble);
 }
 
 static struct inject_head inject_head(const struct intercept *ic)
@@ -92,9 +92,9 @@ static bool send_request(struct intercept *ic, bool collected)
 	if (e == -ENOENT)
 		fail_secret(ic);
 	else if (e < 0)
-		intercept_fail(ic->flow, 400, INTERCEPT_TOO_LARGE);
+		intercept_fail(ic->conn, 400, INTERCEPT_TOO_LARGE);
 	buf_clear(&ic->collect);
-	return e == 0 && intercept_to_server(ic->flow, buf_view(&out));
+	return e == 0 && intercept_to_server(ic->conn, buf_view(&out));
 }
 
 /* ---- secrets are there ---- */
@@ -109,16 +109,16 @@ static bool begin_request(struct intercept *ic)
 		return false;
 	}
 	if (inject_mask(&ic->inject, &ic->mask) < 0) {
-		intercept_fail(ic->flow, 503, "paddock: no memory");
+		intercept_fail(ic->conn, 503, "paddock: no memory");
 		return false;
 	}
 	ic->rewrite = body && inject_has_placeholders(&ic->inject);
 	ic->chunk = ic->rewrite && (r->content_length < 0 || r->content_length > INJECT_BODY ||
-				    !flow_collect(ic->flow, (size_t)r->content_length));
+				    !conn_collect(ic->conn, (size_t)r->content_length));
 	http1_body_init(&ic->body, r->content_length);
 	/* Nobody else will say it: the head goes when the body is here, or goes without the question. */
 	if (body && r->expect_continue &&
-	    !intercept_to_client(ic->flow, VIEW("HTTP/1.1 100 Continue\r\n\r\n")))
+	    !intercept_to_client(ic->conn, VIEW("HTTP/1.1 100 Continue\r\n\r\n")))
 		return false;
 	if ((!ic->rewrite || ic->chunk) && !send_request(ic, false))
 		return false;
@@ -128,7 +128,7 @@ static bool begin_request(struct intercept *ic)
 
 void intercept_http_revealed(struct intercept *ic, const char *name, struct view value, const struct err *e)
 {
-	if (ic->flow->state == FLOW_OVER || ic->step != IC_SECRETS)
+	if (ic->conn->over || ic->step != IC_SECRETS)
 		return;
 	if (!e)
 		inject_give(&ic->inject, view_of(name), value);
@@ -136,8 +136,7 @@ void intercept_http_revealed(struct intercept *ic, const char *name, struct view
 		return;
 	if (begin_request(ic))
 		intercept_http_client(ic);
-	if (ic->flow->state != FLOW_OVER)
-		flow_wants(ic->flow);
+	conn_wants(ic->conn);
 }
 
 static bool ask_secrets(struct intercept *ic)
@@ -151,8 +150,8 @@ static bool ask_secrets(struct intercept *ic)
 	ic->step = IC_SECRETS;
 	ic->asked = 0;
 	for (unsigned i = 0; i < ic->inject.n_values; i++) {
-		if (intercept_vault_reveal(ic->flow, 0, ic->inject.values[i].name) < 0) {
-			intercept_fail(ic->flow, 503, INTERCEPT_NO_VAULT);
+		if (intercept_vault_reveal(ic, 0, ic->inject.values[i].name) < 0) {
+			intercept_fail(ic->conn, 503, INTERCEPT_NO_VAULT);
 			return false;
 		}
 		ic->asked++;
@@ -163,11 +162,11 @@ static bool ask_secrets(struct intercept *ic)
 /* Once each request is whole: whether it may go, and with which secrets. */
 static bool judge(struct intercept *ic)
 {
-	const char *why = intercept_judge(ic->flow, ic->request.method, ic->request.path, ic->request.host,
+	const char *why = intercept_judge(ic->conn, ic->request.method, ic->request.path, ic->request.host,
 					  &ic->inject);
 
 	if (why)
-		intercept_fail(ic->flow, 403, why);
+		intercept_fail(ic->conn, 403, why);
 	return !why;
 }
 
@@ -201,22 +200,22 @@ static int read_head(struct intercept *ic)
 
 static bool step_head(struct intercept *ic)
 {
-	struct flow *f = ic->flow;
+	struct conn *c = ic->conn;
 
 	if (!ic->server.ready && !ic->server.failed)
 		return false;
 	int n = buf_len(&ic->in) ? read_head(ic) : 0;
 	if (n < 0) {
-		flow_say(f, false, WIRE_GATE_REASON_MALFORMED, NULL, VIEW(""), VIEW(""));
-		intercept_fail(f, 400, ic->request.why ? ic->request.why : "malformed request");
+		conn_deny(c, WIRE_GATE_REASON_MALFORMED, VIEW(""), VIEW(""));
+		intercept_fail(c, 400, ic->request.why ? ic->request.why : "malformed request");
 	}
 	if (n <= 0)
 		return false;
 	if (ic->server.failed) {
-		flow_say(f, false, WIRE_GATE_REASON_UNREACHABLE, NULL, ic->request.method, ic->request.path);
+		conn_deny(c, WIRE_GATE_REASON_UNREACHABLE, ic->request.method, ic->request.path);
 		char text[256];
 		intercept_trouble(ic, text, sizeof(text));
-		intercept_fail(f, 502, text);
+		intercept_fail(c, 502, text);
 		return false;
 	}
 	ic->upgrade = view_eq_nocase(header(&ic->request, "upgrade"), VIEW("websocket")) &&
@@ -246,15 +245,15 @@ static bool send_piece(struct intercept *ic, struct view data, bool last)
 		if (e == -ENOENT)
 			fail_secret(ic);
 		else
-			flow_end(ic->flow, true);
+			conn_end(ic->conn, true);
 		return false;
 	}
-	return intercept_to_server(ic->flow, buf_view(&out));
+	return intercept_to_server(ic->conn, buf_view(&out));
 }
 
 static bool step_body(struct intercept *ic)
 {
-	struct flow *f = ic->flow;
+	struct conn *c = ic->conn;
 	struct view all = buf_view(&ic->in), in = all, data;
 	int r = HTTP1_MORE;
 
@@ -267,12 +266,12 @@ static bool step_body(struct intercept *ic)
 			(void)buf_add(&ic->collect, data);
 	}
 	if (r < 0 || ic->collect.bad) {
-		flow_say(f, false, WIRE_GATE_REASON_MALFORMED, NULL, ic->request.method, ic->request.path);
-		intercept_fail(f, 400, ic->body.why ? ic->body.why : "malformed body");
+		conn_deny(c, WIRE_GATE_REASON_MALFORMED, ic->request.method, ic->request.path);
+		intercept_fail(c, 400, ic->body.why ? ic->body.why : "malformed body");
 		return false;
 	}
 	size_t used = all.n - in.n;
-	if (!ic->rewrite && !intercept_to_server(f, view_head(all, used)))
+	if (!ic->rewrite && !intercept_to_server(c, view_head(all, used)))
 		return false;
 	buf_consume(&ic->in, used);
 	if (r != HTTP1_END)
@@ -291,7 +290,7 @@ static bool step_switched(struct intercept *ic)
 
 	ic->in = (struct buf){ .max = out.max, .secret = true };
 	if (buf_len(&out))
-		ok = intercept_to_server(ic->flow, buf_view(&out));
+		ok = intercept_to_server(ic->conn, buf_view(&out));
 	buf_done(&out);
 	(void)ok;
 	return false;
@@ -301,7 +300,7 @@ void intercept_http_client(struct intercept *ic)
 {
 	bool more = true;
 
-	while (more && ic->flow->state != FLOW_OVER && !ic->closing) {
+	while (more && !ic->conn->over && !ic->closing) {
 		switch (ic->step) {
 		case IC_HEAD:
 			more = step_head(ic);

@@ -106,7 +106,7 @@ static void rig_open(struct rig *g, const char *name)
 	struct sockaddr_un sun = { .sun_family = AF_UNIX, .sun_path = "sock" };
 	CHECK(bind(g->listener, (struct sockaddr *)&sun, sizeof(sun)) == 0 && listen(g->listener, 4) == 0);
 	CHECK(plan_make(&g->spec, &g->image, 3, UIDS, &g->plan, &e) == 0);
-	CHECK(native_storage(&g->plan, g->storage, &e) == 0);
+	CHECK(walls_storage(&g->plan, g->storage, &e) == 0);
 }
 
 /* Storage is for one start: a volatile overlay does not take its upper layer twice. */
@@ -116,7 +116,7 @@ static void fresh_storage(struct rig *g)
 	close(g->storage);
 	CHECK(system("rm -r storage") == 0 && mkdir("storage", 0755) == 0);
 	g->storage = open("storage", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(native_storage(&g->plan, g->storage, &e) == 0);
+	CHECK(walls_storage(&g->plan, g->storage, &e) == 0);
 }
 
 static int start(struct rig *g, struct native_box *b, struct err *e)

@@ -61,7 +61,7 @@ struct box *boxes_new(struct core *c, const struct tenant *t)
 	arena_init(&b->in->arena, SPEC_ARENA_MAX * 4);
 	arena_init(&b->in->labels, SPEC_ARENA_MAX);
 	list_init(&b->in->life.waiters);
-	guest_init(&b->in->guest, c, b->id);
+	guest_init(&b->in->guest, c, b->id, b->spec.backend);
 	list_init(&b->in->order);
 	list_init(&b->in->pool);
 	list_init(&b->in->history.queue);
@@ -211,7 +211,7 @@ int boxes_write_row(struct box *b, const char *status, boxes_write *write, store
 			.status = view_of(status),
 			.image = b->spec.image,
 			.digest = b->spec.digest,
-			.backend = VIEW("native"),
+			.backend = view_of(b->spec.backend),
 			.spec = buf_view(&spec),
 			.metadata = buf_view(&meta),
 			.created_ms = b->state.created_ms,
@@ -403,6 +403,10 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 		goto bad;
 	if (policies_take(b, e) < 0 || allowances_take(b, e) < 0)
 		goto bad;
+	if (view_to_str(row->backend, s->backend, sizeof(s->backend)) < 0) {
+		err_set(e, ERR_INTERNAL, "its backend's name is too long");
+		goto bad;
+	}
 	s->name = arena_view(&b->in->arena, row->name);
 	s->image = arena_view(&b->in->arena, row->image);
 	s->digest = arena_view(&b->in->arena, row->digest);

@@ -71,7 +71,8 @@ struct job *boxes_measure(struct core *c, const struct actor *a, struct view ref
 		m->core = c;
 		m->call.ops = &ops;
 		memcpy(m->id, b->id, sizeof(m->id));
-		r = keeper_call(c, &m->call, WIRE_TYPE_STATS, KEEPER_MS, &wire_stats_msg, &msg);
+		r = keeper_call_for(c, view_of(b->spec.backend), &m->call, WIRE_TYPE_STATS, KEEPER_MS,
+				    &wire_stats_msg, &msg);
 	}
 	if (r >= 0)
 		return &m->job;

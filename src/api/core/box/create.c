@@ -242,14 +242,15 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.snapshot = view_of(snapshot ? snapshot : ""),
 		.workspace = b->in->workspace ? &workspace : NULL,
 		.existing = existing,
+		.backend = view_of(b->spec.backend),
 	};
 	struct wire_box_create create = { .spec = &spec };
 
 	const struct image *image = images_find(b->in->core, b->spec.digest);
 	bool copies = (snapshot && snapshot[0]) || (image && image->seeded);
 
-	return keeper_call(b->in->core, call, WIRE_TYPE_BOX_CREATE, copies ? COPY_MS : KEEPER_MS,
-			   &wire_box_create_msg, &create);
+	return keeper_call_for(b->in->core, view_of(b->spec.backend), call, WIRE_TYPE_BOX_CREATE,
+			       copies ? COPY_MS : KEEPER_MS, &wire_box_create_msg, &create);
 }
 
 static int ask_keeper(struct creation *cr)
@@ -269,12 +270,32 @@ struct how {
 	const struct create_twin *twin;
 };
 
+/* The backend that was named, or the snapshot's, or the default. */
+static int take_backend(struct box *b, const struct snapshot *from, struct err *e)
+{
+	char *name = b->spec.backend;
+	const struct backend *be =
+		core_backend(b->in->core, view_of(name[0] || !from ? name : from->backend), e);
+
+	if (!be)
+		return -1;
+	if (from && !view_is(be->name, from->backend) && !core_backend_can(be, "foreign_snapshots"))
+		return err_set(e, ERR_INVALID,
+			       "backend: the snapshot was taken with %s, and %.*s cannot start from it",
+			       from->backend, VIEW_ARG(be->name));
+	return view_to_str(be->name, name, sizeof(b->spec.backend)) < 0
+		       ? err_set(e, ERR_INTERNAL, "the backend's name is too long")
+		       : 0;
+}
+
 /* The image's digest, or what the snapshot was taken of. They may be removed while the box lives on. */
 static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID + 1], struct err *e)
 {
 	struct box_spec *s = &b->spec;
 	struct create_twin from = { .snapshot = "" };
 
+	if (!s->snapshot.n && take_backend(b, NULL, e) < 0)
+		return -1;
 	if (how->twin) {
 		from = *how->twin;
 	} else if (s->snapshot.n) {
@@ -282,6 +303,8 @@ static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID
 			snapshots_find(b->in->core, how->actor, ACT_SNAPSHOT_READ, s->snapshot, e);
 		if (!sn)
 			return err_wrap(e, "snapshot");
+		if (take_backend(b, sn, e) < 0)
+			return -1;
 		from = (struct create_twin){ sn->id, view_of(sn->image), view_of(sn->digest), VIEW("") };
 	} else {
 		from.image = s->image;

@@ -132,7 +132,8 @@ static int sample(struct core *c, struct sampling *s, const struct box *b)
 	memcpy(s->box, b->id, sizeof(b->id));
 	msg.id = view_of(s->box);
 	s->call.ops = &ops;
-	int r = keeper_call(c, &s->call, WIRE_TYPE_STATS, KEEPER_MS, &wire_stats_msg, &msg);
+	int r = keeper_call_for(c, view_of(b->spec.backend), &s->call, WIRE_TYPE_STATS, KEEPER_MS,
+				&wire_stats_msg, &msg);
 	s->busy = r >= 0;
 	return r;
 }

@@ -190,8 +190,8 @@ static void on_mounted(struct box *b, const struct err *e)
 	b->in->life.failed = *e;
 	guest_stop(&b->in->guest, &b->in->life.failed);
 	b->in->life.call.ops = &undo_ops;
-	if (keeper_call(b->in->core, &b->in->life.call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg,
-			&msg) < 0) {
+	if (keeper_call_for(b->in->core, view_of(b->spec.backend), &b->in->life.call, WIRE_TYPE_BOX_STOP,
+			    KEEPER_MS, &wire_box_stop_msg, &msg) < 0) {
 		struct err why = b->in->life.failed;
 		settle(b, &why);
 	}
@@ -240,14 +240,14 @@ static int ask(struct box *b, enum life_step step)
 	call->ops = step == LIFE_START ? &start_ops : &plain_ops;
 	switch (step) {
 	case LIFE_PAUSE:
-		return keeper_call(b->in->core, call, WIRE_TYPE_BOX_PAUSE, KEEPER_MS, &wire_box_pause_msg,
-				   &pause);
+		return keeper_call_for(b->in->core, view_of(b->spec.backend), call, WIRE_TYPE_BOX_PAUSE,
+				       KEEPER_MS, &wire_box_pause_msg, &pause);
 	case LIFE_RESUME:
-		return keeper_call(b->in->core, call, WIRE_TYPE_BOX_RESUME, KEEPER_MS, &wire_box_resume_msg,
-				   &resume);
+		return keeper_call_for(b->in->core, view_of(b->spec.backend), call, WIRE_TYPE_BOX_RESUME,
+				       KEEPER_MS, &wire_box_resume_msg, &resume);
 	case LIFE_STOP:
-		return keeper_call(b->in->core, call, WIRE_TYPE_BOX_STOP, KEEPER_MS, &wire_box_stop_msg,
-				   &stop);
+		return keeper_call_for(b->in->core, view_of(b->spec.backend), call, WIRE_TYPE_BOX_STOP,
+				       KEEPER_MS, &wire_box_stop_msg, &stop);
 	case LIFE_START:
 		return create_ask_keeper(b, call, NULL, true);
 	case LIFE_NONE:

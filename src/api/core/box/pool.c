@@ -287,12 +287,14 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
 
-	if (!b || !same_limits(&b->spec.limits, &s->limits))
+	if (!b || !same_limits(&b->spec.limits, &s->limits) ||
+	    (s->backend[0] && strcmp(s->backend, b->spec.backend) != 0))
 		return NULL; /* made as ever */
 	if (quotas_admit(c, t, &s->limits, true, e) < 0)
 		return NULL;
 	cl = calloc(1, sizeof(*cl));
 	s->digest = arena_view(arena, b->spec.digest);
+	memcpy(s->backend, b->spec.backend, sizeof(s->backend));
 	if (!cl || !s->digest.p) {
 		free(cl);
 		err_sys(e, ERR_INTERNAL, ENOMEM, "box");

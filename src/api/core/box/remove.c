@@ -112,8 +112,8 @@ static void destroy(struct box *b)
 	struct wire_box_destroy msg = { .id = view_of(b->id) };
 
 	b->in->destroy.ops = &destroy_ops;
-	int r = keeper_call(b->in->core, &b->in->destroy, WIRE_TYPE_BOX_DESTROY, KEEPER_MS,
-			    &wire_box_destroy_msg, &msg);
+	int r = keeper_call_for(b->in->core, view_of(b->spec.backend), &b->in->destroy, WIRE_TYPE_BOX_DESTROY,
+				KEEPER_MS, &wire_box_destroy_msg, &msg);
 	/* Told later in any case: whoever asked has not even returned yet. */
 	if (r < 0)
 		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_retry);

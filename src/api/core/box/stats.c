@@ -33,8 +33,8 @@ static void on_fail(struct call *c, const struct err *e)
 	finish(CONTAINER(c, struct stats_job, call), NULL, e);
 }
 
-static struct job *begin(struct core *c, const struct call_ops *ops, uint16_t type, const struct pb_msg *pm,
-			 const void *msg, job_done *done, void *arg, struct err *e)
+static struct job *begin(struct core *c, struct view backend, const struct call_ops *ops, uint16_t type,
+			 const struct pb_msg *pm, const void *msg, job_done *done, void *arg, struct err *e)
 {
 	struct stats_job *j = calloc(1, sizeof(*j));
 	int r = -ENOMEM;
@@ -43,7 +43,7 @@ static struct job *begin(struct core *c, const struct call_ops *ops, uint16_t ty
 		j->job = (struct job){ .done = done, .arg = arg };
 		j->core = c;
 		j->call.ops = ops;
-		r = keeper_call(c, &j->call, type, KEEPER_MS, pm, msg);
+		r = keeper_call_for(c, backend, &j->call, type, KEEPER_MS, pm, msg);
 	}
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
@@ -91,31 +91,50 @@ struct job *stats_box(struct core *c, const struct actor *a, struct view ref, jo
 		return NULL;
 	}
 	struct wire_stats msg = { .id = view_of(b->id) };
-	struct job *job = begin(c, &stats_ops, WIRE_TYPE_STATS, &wire_stats_msg, &msg, done, arg, e);
+	struct job *job = begin(c, view_of(b->spec.backend), &stats_ops, WIRE_TYPE_STATS, &wire_stats_msg,
+				&msg, done, arg, e);
 	if (job)
 		memcpy(CONTAINER(job, struct stats_job, job)->box, b->id, sizeof(b->id));
 	return job;
 }
 
+static int copy_backend(const struct wire_backend *from, struct arena *a, struct backend *ret)
+{
+	*ret = (struct backend){ .name = arena_view(a, from->name),
+				 .parts = arena_array(a, from->parts.n, sizeof(*ret->parts)),
+				 .n = from->parts.n,
+				 .can = arena_array(a, from->can.n, sizeof(*ret->can)),
+				 .n_can = from->can.n,
+				 .ok = from->ok };
+	if (!ret->name.p || !ret->parts || !ret->can)
+		return -ENOMEM;
+	for (size_t i = 0; i < ret->n; i++) {
+		const struct wire_posture_part *part = &from->parts.items[i];
+		ret->parts[i] = (struct posture_part){ .name = arena_view(a, part->name),
+						       .detail = arena_view(a, part->detail),
+						       .ok = part->ok,
+						       .required = part->required };
+		if (!ret->parts[i].name.p || !ret->parts[i].detail.p)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < ret->n_can; i++) {
+		ret->can[i] = arena_view(a, from->can.items[i]);
+		if (!ret->can[i].p)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int copy_posture(const struct wire_posture_reply *reply, struct posture *ret)
 {
-	struct posture p = {
-		.arena = ARENA_INIT(POSTURE_BYTES), .n = reply->parts.n, .known = true, .ok = reply->ok
-	};
-	int r = 0;
+	struct posture p = { .arena = ARENA_INIT(POSTURE_BYTES), .n = reply->backends.n, .known = true };
+	int r = p.n ? 0 : -EBADMSG; /* there is always a default */
 
-	p.parts = arena_array(&p.arena, p.n, sizeof(*p.parts));
-	if (!p.parts)
+	p.backends = arena_array(&p.arena, p.n, sizeof(*p.backends));
+	if (!p.backends)
 		r = -ENOMEM;
-	for (size_t i = 0; r >= 0 && i < p.n; i++) {
-		const struct wire_posture_part *from = &reply->parts.items[i];
-		p.parts[i] = (struct posture_part){ .name = arena_view(&p.arena, from->name),
-						    .detail = arena_view(&p.arena, from->detail),
-						    .ok = from->ok,
-						    .required = from->required };
-		if (!p.parts[i].name.p || !p.parts[i].detail.p)
-			r = -ENOMEM;
-	}
+	for (size_t i = 0; r >= 0 && i < p.n; i++)
+		r = copy_backend(&reply->backends.items[i], &p.arena, &p.backends[i]);
 	if (r < 0) {
 		arena_done(&p.arena);
 		return r;
@@ -146,7 +165,7 @@ static const struct call_ops posture_ops = { .on_reply = on_posture, .on_fail = 
 struct job *stats_posture_unchecked(struct core *c, job_done *done, void *arg, struct err *e)
 {
 	struct wire_posture msg = { 0 };
-	return begin(c, &posture_ops, WIRE_TYPE_POSTURE, &wire_posture_msg, &msg, done, arg, e);
+	return begin(c, VIEW(""), &posture_ops, WIRE_TYPE_POSTURE, &wire_posture_msg, &msg, done, arg, e);
 }
 
 struct job *stats_posture(struct core *c, const struct actor *a, job_done *done, void *arg, struct err *e)

@@ -62,7 +62,7 @@ static void settle(struct fork *f)
 	if (f->pending)
 		return;
 	if (!f->core->stopping)
-		snapshots_drop(f->core, view_of(f->snapshot));
+		snapshots_drop(f->core, view_of(f->spec.backend), view_of(f->snapshot));
 	for (size_t i = 0; i < f->begun && !f->failed.code; i++) {
 		const struct box *b = boxes_by_id(f->core, view_of(f->twins[i].id));
 		if (b)
@@ -222,8 +222,8 @@ struct job *fork_box(struct core *c, const struct actor *a, struct view ref, con
 		return NULL;
 	}
 	struct wire_snapshot_create msg = { .id = view_of(f->snapshot), .box = view_of(b->id) };
-	int r = keeper_call(c, &f->call, WIRE_TYPE_SNAPSHOT_CREATE, KEEPER_MS, &wire_snapshot_create_msg,
-			    &msg);
+	int r = keeper_call_for(c, view_of(f->spec.backend), &f->call, WIRE_TYPE_SNAPSHOT_CREATE, KEEPER_MS,
+				&wire_snapshot_create_msg, &msg);
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
 		fork_free(f);

@@ -123,6 +123,11 @@ int snapshots_load(struct core *c, const struct store_snapshot *row, struct err 
 		return err_set(e, ERR_INTERNAL, "snapshot %.*s: no such tenant", VIEW_ARG(row->id));
 	if (!s)
 		return -1;
+	if (view_to_str(row->backend, s->backend, sizeof(s->backend)) < 0) {
+		forget(c, s);
+		return err_set(e, ERR_INTERNAL, "snapshot %.*s: its backend's name is too long",
+			       VIEW_ARG(row->id));
+	}
 	s->bytes = (uint64_t)row->bytes;
 	s->stopped_us = (uint64_t)row->stopped_us;
 	s->created_ms = row->created_ms;
@@ -162,7 +167,7 @@ static void on_drop_fail(struct call *c, const struct err *e)
 
 static const struct call_ops drop_ops = { .on_reply = on_dropped, .on_fail = on_drop_fail };
 
-void snapshots_drop(struct core *c, struct view id)
+void snapshots_drop(struct core *c, struct view backend, struct view id)
 {
 	struct dropping *d = calloc(1, sizeof(*d));
 
@@ -172,8 +177,8 @@ void snapshots_drop(struct core *c, struct view id)
 	}
 	struct wire_snapshot_remove msg = { .id = view_of(d->id) };
 	d->call.ops = &drop_ops;
-	if (keeper_call(c, &d->call, WIRE_TYPE_SNAPSHOT_REMOVE, KEEPER_MS, &wire_snapshot_remove_msg, &msg) <
-	    0)
+	if (keeper_call_for(c, backend, &d->call, WIRE_TYPE_SNAPSHOT_REMOVE, KEEPER_MS,
+			    &wire_snapshot_remove_msg, &msg) < 0)
 		free(d);
 }
 
@@ -217,7 +222,7 @@ static void on_stored(void *arg, const struct err *e)
 	if (e) {
 		struct err copy_of = *e;
 		if (!c->stopping)
-			snapshots_drop(c, view_of(s->id));
+			snapshots_drop(c, view_of(s->backend), view_of(s->id));
 		forget(c, s);
 		finish(j, NULL, &copy_of);
 		return;
@@ -246,6 +251,7 @@ static int on_created(struct call *c, const struct frame *f, int fd)
 		.image = view_of(s->image),
 		.digest = view_of(s->digest),
 		.source = view_of(s->source),
+		.backend = view_of(s->backend),
 		.bytes = (int64_t)s->bytes,
 		.stopped_us = (int64_t)s->stopped_us,
 		.created_ms = s->created_ms,
@@ -299,12 +305,13 @@ struct job *snapshots_create(struct core *c, const struct actor *a, struct view 
 		return NULL;
 	s->created_ms = clock_wall_ms();
 	memcpy(s->source, b->id, sizeof(s->source));
+	memcpy(s->backend, b->spec.backend, sizeof(s->backend));
 	struct wire_snapshot_create msg = { .id = view_of(s->id), .box = view_of(b->id) };
 	struct snapshot_job *j = new_job(c, s, &create_ops, done, arg);
 	if (j)
 		memcpy(j->box, b->id, sizeof(j->box));
-	int r = j ? keeper_call(c, &j->call, WIRE_TYPE_SNAPSHOT_CREATE, KEEPER_MS, &wire_snapshot_create_msg,
-				&msg)
+	int r = j ? keeper_call_for(c, view_of(s->backend), &j->call, WIRE_TYPE_SNAPSHOT_CREATE, KEEPER_MS,
+				    &wire_snapshot_create_msg, &msg)
 		  : -ENOMEM;
 	if (r >= 0)
 		return &j->job;
@@ -354,8 +361,8 @@ struct job *snapshots_remove(struct core *c, const struct actor *a, struct view 
 	if (!s)
 		return NULL;
 	struct wire_snapshot_remove msg = { .id = view_of(s->id) };
-	int r = j ? keeper_call(c, &j->call, WIRE_TYPE_SNAPSHOT_REMOVE, KEEPER_MS, &wire_snapshot_remove_msg,
-				&msg)
+	int r = j ? keeper_call_for(c, view_of(s->backend), &j->call, WIRE_TYPE_SNAPSHOT_REMOVE, KEEPER_MS,
+				    &wire_snapshot_remove_msg, &msg)
 		  : -ENOMEM;
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");

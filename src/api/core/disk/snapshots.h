@@ -10,5 +10,5 @@ int snapshots_load(struct core *c, const struct store_snapshot *row, struct err 
 struct snapshot *snapshots_by_id(const struct core *c, struct view id);
 bool snapshots_use_image(const struct core *c, struct view digest);
 /* The keeper may forget it; nobody waits. */
-void snapshots_drop(struct core *c, struct view id);
+void snapshots_drop(struct core *c, struct view backend, struct view id);
 void snapshots_done(struct core *c);

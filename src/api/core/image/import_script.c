@@ -104,6 +104,11 @@ const char import_script[] =
 	"  find . -mindepth 1 -maxdepth 1 ! -name .paddock-root -exec rm -rf {} +\n"
 	"  find .paddock-root -mindepth 1 -maxdepth 1 -exec mv -t . {} +\n"
 	"  rmdir .paddock-root\n"
+	/* A user who is only a number gets a name, as our own default user does. */
+	"  u=$(json /tmp/config | sed -n 's/.*\"User\":\"\\([0-9][0-9]*\\)[\":].*/\\1/p')\n"
+	"  if [ -n \"$u\" ] && [ -f etc/passwd ] && [ ! -L etc/passwd ] && [ ! -L etc ] && ! grep -q "
+	"\"^[^:]*:[^:]*:$u:\" etc/passwd; then\n"
+	"    echo \"user$u:x:$u:$u::/:/bin/sh\" >>etc/passwd; fi\n"
 	"fi\n"
 	"n=$(find . -xdev '(' -type p -o -type s -o -type b -o -type c ')' -print -delete | wc -l)\n"
 	"echo \"skipped $((skipped + n))\"\n"

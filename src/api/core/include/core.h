@@ -62,10 +62,22 @@ struct posture_part {
 	struct view name, detail;
 	bool ok, required;
 };
-struct posture {
-	struct arena arena;
+/* One kind of walls. */
+struct backend {
+	struct view name;
 	struct posture_part *parts;
 	size_t n;
-	bool known, ok;
+	struct view *can; /* names such as "pause": src/box/walls.h */
+	size_t n_can;
+	bool ok; /* every required part is */
+};
+struct posture {
+	struct arena arena;
+	struct backend *backends; /* the first is the default */
+	size_t n;
+	bool known;
 };
 const struct posture *core_posture(const struct core *c);
+/* NULL and ERR_INVALID with the names that there are; an empty name is the default. */
+const struct backend *core_backend(const struct core *c, struct view name, struct err *e);
+bool core_backend_can(const struct backend *b, const char *what);

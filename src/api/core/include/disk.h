@@ -25,6 +25,7 @@ struct snapshot {
 	char source[BOX_ID + 1]; /* the box whose files it has, which may be gone; "": not known */
 	const struct tenant *tenant;
 	char *image, *digest;
+	char backend[SPEC_BACKEND_MAX + 1]; /* of the box that it was taken of */
 	uint64_t bytes, stopped_us;
 	int64_t created_ms;
 

@@ -50,6 +50,7 @@ bool spec_secrets_is_name(struct view v); /* [A-Za-z_][A-Za-z0-9_.-]{0,63} */
 #define SPEC_METADATA_KEY   128
 #define SPEC_METADATA_VALUE 1024
 #define SPEC_HOST_MAX       255
+#define SPEC_BACKEND_MAX    15
 #define SPEC_LINKS_MAX      8
 #define SPEC_LINK_ID        20
 
@@ -72,6 +73,7 @@ struct box_wish_limits {
 
 struct box_wish {
 	struct view name, image, user, workdir; /* empty: none, or the default */
+	struct view backend;                    /* empty: that of the snapshot, or the default */
 	struct json_strmap env, metadata;
 	struct box_wish_limits limits;
 	bool has_ttl;
@@ -100,6 +102,7 @@ struct spec_link {
 /* Views point into the arena that spec_make was given. */
 struct box_spec {
 	struct view name, image, digest, user, workdir;
+	char backend[SPEC_BACKEND_MAX + 1]; /* whose walls it has; "" until create.c has chosen */
 	struct json_strmap env, metadata;
 	struct spec_limits limits;
 	uint64_t ttl_seconds;  /* 0: no end */

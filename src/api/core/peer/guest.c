@@ -19,9 +19,9 @@
 
 static void give_up(struct guest *g, enum guest_state next, const struct err *why);
 
-void guest_init(struct guest *g, struct core *core, const char *box)
+void guest_init(struct guest *g, struct core *core, const char *box, const char *backend)
 {
-	*g = (struct guest){ .core = core, .box = box };
+	*g = (struct guest){ .core = core, .box = box, .backend = backend };
 	list_init(&g->pending);
 }
 
@@ -185,7 +185,8 @@ static int open_link(struct guest *g)
 {
 	struct wire_box_open open = { .id = view_of(g->box) };
 	g->open.ops = &open_ops;
-	int r = keeper_call(g->core, &g->open, WIRE_TYPE_BOX_OPEN, OPEN_MS, &wire_box_open_msg, &open);
+	int r = keeper_call_for(g->core, view_of(g->backend), &g->open, WIRE_TYPE_BOX_OPEN, OPEN_MS,
+				&wire_box_open_msg, &open);
 	if (r >= 0)
 		g->state = GUEST_OPENING;
 	return r;

@@ -47,6 +47,22 @@ void keeper_stop(struct core *c)
 	mux_stop(&c->keeper.mux, &e);
 }
 
+/* The only place that knows which peer has which backend. All are paddockd's: walls behind an HTTP
+ * API will be those of a program without its privileges, with a channel of its own beside this one. */
+static struct keeper *peer_of(struct core *c, struct view backend)
+{
+	(void)backend;
+	return &c->keeper;
+}
+
+int keeper_call_for(struct core *c, struct view backend, struct call *call, uint16_t type,
+		    uint32_t patience_ms, const struct pb_msg *pm, const void *msg)
+{
+	struct keeper *k = peer_of(c, backend);
+	k->calls++;
+	return mux_call(&k->mux, call, type, patience_ms, patience_ms, pm, msg);
+}
+
 int keeper_call(struct core *c, struct call *call, uint16_t type, uint32_t patience_ms,
 		const struct pb_msg *pm, const void *msg)
 {

@@ -215,6 +215,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 {
 	*ret = (struct box_wish){
 		.image = s->image,
+		.backend = view_of(s->backend),
 		.user = s->user,
 		.workdir = s->workdir,
 		.env = s->env,
@@ -266,6 +267,9 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 		return err_set(e, ERR_INVALID,
 			       "name must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			       SPEC_NAME_MAX);
+	if (view_to_str(w->backend, s.backend, sizeof(s.backend)) < 0)
+		return err_set(e, ERR_INVALID, "backend must be a name of at most %d characters",
+			       SPEC_BACKEND_MAX);
 	if (w->snapshot.n && w->image.n)
 		return err_set(e, ERR_INVALID, "image and snapshot cannot both be given");
 	if (w->idle_seconds > INT32_MAX)

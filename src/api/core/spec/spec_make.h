@@ -10,7 +10,8 @@
 
 #define SPEC_ARENA_MAX (1024u * 1024)
 
-/* Checks and completes. The digest is left empty. ERR_INVALID names the field. */
+/* Checks and completes. The digest is left empty, and the backend where none was named. ERR_INVALID names
+ * the field. */
 int spec_make(const struct box_wish *w, const struct config *c, struct arena *a, struct box_spec *ret,
 	      struct err *e) _must_check_;
 /* Room for a box that is like this one; views are borrowed. The name is left out. */
@@ -25,7 +26,8 @@ int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char
 		   struct err *e) _must_check_;
 int spec_take_metadata(const struct json_strmap *wished, struct arena *a, struct json_strmap *ret,
 		       struct err *e) _must_check_;
-/* The columns `spec` and `metadata` of the store: JSON, and back. */
+/* The columns `spec` and `metadata` of the store: JSON, and back. Name, image, digest and backend have
+ * columns of their own. */
 int spec_to_json(const struct box_spec *s, struct buf *out) _must_check_;
 int spec_metadata_to_json(const struct box_spec *s, struct buf *out) _must_check_;
 int spec_from_json(struct arena *a, struct view spec, struct view metadata, struct box_spec *ret,

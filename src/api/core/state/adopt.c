@@ -230,7 +230,7 @@ static int on_snapshots(struct call *call, const struct frame *f, int fd)
 
 	for (size_t i = 0; r >= 0 && i < reply.ids.n; i++)
 		if (!snapshots_by_id(a->core, reply.ids.items[i]))
-			snapshots_drop(a->core, reply.ids.items[i]);
+			snapshots_drop(a->core, VIEW(""), reply.ids.items[i]);
 	arena_done(&tmp);
 	if (r < 0)
 		return r;

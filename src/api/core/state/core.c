@@ -36,6 +36,29 @@ const struct posture *core_posture(const struct core *c)
 	return &c->posture;
 }
 
+const struct backend *core_backend(const struct core *c, struct view name, struct err *e)
+{
+	const struct posture *p = &c->posture;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (!name.n || view_eq(name, p->backends[i].name))
+			return &p->backends[i];
+	struct buf names = BUF_INIT(128);
+	for (size_t i = 0; i < p->n; i++)
+		buf_printf(&names, "%s%.*s", i ? ", " : "", VIEW_ARG(p->backends[i].name));
+	err_set(e, ERR_INVALID, "backend must be one of: %.*s", VIEW_ARG(buf_view(&names)));
+	buf_done(&names);
+	return NULL;
+}
+
+bool core_backend_can(const struct backend *b, const char *what)
+{
+	for (size_t i = 0; i < b->n_can; i++)
+		if (view_is(b->can[i], what))
+			return true;
+	return false;
+}
+
 const char *core_not_ready(const struct core *c)
 {
 	if (c->adoption)
@@ -44,7 +67,7 @@ const char *core_not_ready(const struct core *c)
 		return "the store does not take writes";
 	if (!c->posture.known)
 		return "the machine's posture is not known";
-	if (!c->posture.ok)
+	if (!c->posture.n || !c->posture.backends[0].ok)
 		return "this machine cannot isolate boxes (see /v1/posture)";
 	return NULL;
 }

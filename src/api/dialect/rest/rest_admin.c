@@ -304,13 +304,14 @@ static void image_put(struct request *r)
 static void on_posture(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
-	const struct posture *p = result;
+	/* Of the default backend. */
+	const struct backend *p = core_backend(r->core, VIEW(""), NULL);
 	struct json_out *o = answer_result(r, e);
 
 	if (!o)
 		return;
 	json_out_object(o);
-	json_out_kz(o, "backend", "native");
+	json_out_kstr(o, "backend", p->name);
 	json_out_kbool(o, "ok", p->ok);
 	json_out_key(o, "parts");
 	json_out_array(o);

@@ -1,6 +1,7 @@
 /*
  * /v1/sandboxes/{id}/ai, /v1/tenants/{id}/ai: how a box reaches models, what it and its
- * tenant may use of them, what it has spent, and its calls. The calls themselves are src/api/dialect/models's.
+ * tenant may use of them, what it has spent, and its calls. The calls themselves are
+ * src/api/dialect/models's.
  */
 #include <stdio.h>
 

@@ -65,7 +65,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_kz(o, "status", boxes_status_name(b->state.status));
 	json_out_kstr(o, "image", s->image);
 	json_out_kstr(o, "image_digest", s->digest);
-	json_out_kz(o, "backend", "native");
+	json_out_kz(o, "backend", s->backend);
 	json_out_kz(o, "tenant", b->tenant->name);
 	json_out_kstr(o, "user", s->user);
 	json_out_kstr(o, "workdir", s->workdir);
@@ -141,6 +141,7 @@ struct create_body {
 static const struct json_field create_fields[] = {
 	{ "name", JSON_F_STRING, AT(name), .min = 1, .nullable = true },
 	{ "image", JSON_F_STRING, AT(image), .min = 1, .max = 200, .nullable = true },
+	{ "backend", JSON_F_STRING, AT(backend), .min = 1, .nullable = true },
 	{ "user", JSON_F_STRING, AT(user), .min = 1, .nullable = true },
 	{ "workdir", JSON_F_STRING, AT(workdir), .min = 1, .nullable = true },
 	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },

@@ -183,20 +183,31 @@ static void put_limits(struct json_out *o, const char *key, const struct config_
 	json_out_end(o, '}');
 }
 
-static void put_backend(struct json_out *o, const struct posture *p)
+static void put_backend(struct json_out *o, const struct backend *b)
+{
+	json_out_object(o);
+	json_out_kstr(o, "name", b->name);
+	json_out_kbool(o, "available", b->ok);
+	json_out_key(o, "missing");
+	json_out_array(o);
+	for (size_t i = 0; i < b->n; i++)
+		if (!b->parts[i].ok)
+			json_out_str(o, b->parts[i].name);
+	json_out_end(o, ']');
+	json_out_key(o, "can");
+	json_out_array(o);
+	for (size_t i = 0; i < b->n_can; i++)
+		json_out_str(o, b->can[i]);
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+}
+
+static void put_backends(struct json_out *o, const struct posture *p)
 {
 	json_out_key(o, "backends");
 	json_out_array(o);
-	json_out_object(o);
-	json_out_kz(o, "name", "native");
-	json_out_kbool(o, "available", p->known && p->ok);
-	json_out_key(o, "missing");
-	json_out_array(o);
 	for (size_t i = 0; i < p->n; i++)
-		if (!p->parts[i].ok)
-			json_out_str(o, p->parts[i].name);
-	json_out_end(o, ']');
-	json_out_end(o, '}');
+		put_backend(o, &p->backends[i]);
 	json_out_end(o, ']');
 }
 
@@ -221,9 +232,10 @@ static void capabilities(struct request *r)
 	json_out_object(o);
 	json_out_kz(o, "version", PADDOCK_VERSION);
 	json_out_kz(o, "api", "v1");
-	put_backend(o, core_posture(r->core));
+	put_backends(o, core_posture(r->core));
 	json_out_key(o, "defaults");
 	json_out_object(o);
+	json_out_kstr(o, "backend", core_backend(r->core, VIEW(""), NULL)->name);
 	json_out_kstr(o, "image", c->defaults.image);
 	json_out_kstr(o, "user", c->defaults.user);
 	json_out_kstr(o, "workdir", c->defaults.workdir);

@@ -14,6 +14,7 @@ static void put_snapshot(struct json_out *o, const struct snapshot *s)
 	json_out_kz(o, "tenant", s->tenant->name);
 	json_out_kz(o, "image", s->image);
 	json_out_kz(o, "image_digest", s->digest);
+	json_out_kz(o, "backend", s->backend);
 	json_out_ku64(o, "bytes", s->bytes);
 	json_out_ku64(o, "stopped_us", s->stopped_us);
 	answer_put_time(o, "created_at", s->created_ms);
