@@ -43,6 +43,8 @@ const struct opt create_opts[CREATE_OPTS] = {
 	  "a variable with the value of the secret NAME; may be repeated" },
 	{ "secret-file", 0, OPT_PAIRS, AT(secret_file), "FILE=NAME",
 	  "/run/secrets/FILE with the value of the secret NAME; may be repeated" },
+	{ "require", 0, OPT_LIST, AT(require), "FEATURE",
+	  "what its walls must have, such as landlock.scopes; may be repeated" },
 	/* from here on not for run, whose boxes have no life of their own */
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
 	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME",
@@ -251,6 +253,7 @@ static int check_flags(const struct create_flags *f, struct err *e)
 	    create_check_text(f->backend, "--backend", e) < 0 ||
 	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
 	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->allow, "--allow", e) < 0 ||
+	    check_list(&f->require, "--require", e) < 0 ||
 	    check_list(&f->secret_env, "--secret-env", e) < 0 ||
 	    check_list(&f->secret_file, "--secret-file", e) < 0)
 		return -1;
@@ -289,6 +292,13 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 		json_out_kbool(&o, "readonly_root", true);
 	if (tied)
 		json_out_kbool(&o, "delete_on_disconnect", true);
+	if (f->require.n) {
+		json_out_key(&o, "require");
+		json_out_array(&o);
+		for (size_t i = 0; i < f->require.n; i++)
+			json_out_str(&o, view_of(f->require.items[i]));
+		json_out_end(&o, ']');
+	}
 	json_out_end(&o, '}');
 	return b->bad ? err_set(e, ERR_TOO_LARGE, "too many options for one request") : 0;
 }
