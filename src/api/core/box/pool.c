@@ -237,8 +237,11 @@ static void on_trusted(void *arg, const struct err *e)
 }
 
 /* What a box of the pool cannot be. A named box is named so inside, too. */
-static bool is_plain(const struct box_spec *s)
+static bool is_plain(const struct core *c, const struct box_spec *s)
 {
+	/* Whether there is another user is asked of a new box. */
+	if (!view_eq(s->user, c->config->defaults.user) && !view_is(s->user, "root"))
+		return false;
 	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->secrets.n &&
 	       !s->require;
 }
@@ -281,7 +284,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 		       job_done *done, void *arg, struct err *e)
 {
 	struct pool_image *p = find_image(c, s->image);
-	struct box *b = p && is_plain(s) ? first_good(c, p) : NULL;
+	struct box *b = p && is_plain(c, s) ? first_good(c, p) : NULL;
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
 

@@ -179,7 +179,7 @@ static int on_box_posture(struct call *c, const struct frame *f, int fd)
 {
 	struct stats_job *j = CONTAINER(c, struct stats_job, call);
 	struct arena a = ARENA_INIT(POSTURE_BYTES);
-	struct posture p = { 0 };
+	struct core_posture p = { 0 };
 	struct wire_posture_reply reply;
 	int r = mux_reply(c, f, &wire_posture_reply_msg, &a, &reply);
 

@@ -90,6 +90,7 @@ struct box_wish {
 	struct view ai;                     /* what allowances_wish has made; empty: nothing of its own */
 	struct spec_secrets secrets;
 	bool ports_public;     /* its ports are served to whoever knows the name */
+	bool tied;             /* it ends with the connection that asked for it: box.h */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 };
 
@@ -121,6 +122,7 @@ struct box_spec {
 			      own */
 	int64_t ai_token_ends_ms;    /* 0: with the box */
 	struct spec_secrets secrets; /* what is mounted; a fork has none */
+	bool tied;                   /* it ends with the connection that asked for it: box.h */
 	bool ports_public; /* everybody may reach its ports; else a key, a token or a signed link is needed */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 	struct spec_link links[SPEC_LINKS_MAX]; /* not of a wish: a copy of the box has none */

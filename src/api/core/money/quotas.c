@@ -204,6 +204,28 @@ int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e)
 	return admit_host(c, &more, e);
 }
 
+static uint64_t added(uint64_t now, uint64_t wished)
+{
+	return wished > now ? wished - now : 0;
+}
+
+int quotas_admit_change(struct core *c, const struct box *b, const struct box_limits *l, struct err *e)
+{
+	const struct box_limits *now = &b->spec.limits;
+	struct account *a = account_of(c, b->tenant);
+	struct quota_use more = { .disk_mb = added(now->disk_mb, l->disk_mb) };
+
+	if (!a)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
+	if (b->in->quota.runs) { /* the others count while it runs */
+		more.cpu_milli = added(now->cpu_milli, l->cpu_milli);
+		more.memory_mb = added(now->memory_mb, l->memory_mb);
+	}
+	if (!more.disk_mb && !more.cpu_milli && !more.memory_mb)
+		return 0;
+	return admit_tenant(a, &more, e) < 0 || admit_host(c, &more, e) < 0 ? -1 : 0;
+}
+
 int quotas_admit_start(struct core *c, const struct box *b, struct err *e)
 {
 	struct account *a = account_of(c, b->tenant);

@@ -350,8 +350,10 @@ static void on_fail(struct call *c, const struct err *said)
 	struct err e;
 	guest_read_fail(said, &e);
 	/* The box is there and the key is good: what cannot be run is what the request named. */
-	if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
-		e.code = ERR_INVALID;
+	if (e.code == ERR_NOT_FOUND)
+		e.code = ERR_COMMAND;
+	else if (e.code == ERR_FORBIDDEN)
+		e.code = ERR_EXECUTABLE;
 	fail(CONTAINER(c, struct exec, call), &e);
 }
 
