@@ -40,7 +40,7 @@ static const struct config DEFAULTS = {
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 	.gate = { VIEW(""), VIEW("") },
-	.webhooks = { VIEW("link-local"), VIEW("") },
+	.webhooks = { VIEW("private"), VIEW("") },
 	.parts = 8,
 	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
 	.egress = { .non_public = VIEW("admin"), .capture = VIEW("auto"), .detect = true },

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "addr.h"
 #include "clock.h"
 #include "json.h"
 #include "log.h"
-#include "netaddr.h"
 #include "num.h"
 #include "rnd.h"
 #include "text.h"
@@ -73,12 +73,12 @@ int webhooks_read_url(struct view url, struct webhook_url *ret, struct err *e)
 /* What is written as an address can be judged at once; names are judged when they are dialled. */
 static int check_place(const struct core *c, const struct webhook_url *u, struct err *e)
 {
-	struct sockaddr_storage ss;
-	socklen_t len;
+	struct addr a;
 
-	if (netaddr_parse(u->host, u->port, &ss, &len) >= 0 &&
-	    netaddr_refused((struct sockaddr *)&ss, c->config->webhooks.refuse))
-		return err_set(e, ERR_INVALID, "url: webhooks to this address are refused (webhooks.refuse)");
+	if (addr_parse(u->host, &a) >= 0 && addr_refused(&a, c->config->webhooks.refuse))
+		return err_set(e, ERR_INVALID,
+			       "url: webhooks may not go to this address; webhooks.refuse of the "
+			       "configuration decides");
 	return 0;
 }
 
