@@ -152,13 +152,12 @@ void store_delivery_delete(struct store *s, struct view webhook, uint64_t event,
 static int quota_put(struct store_sql *q, const void *args, struct err *e)
 {
 	const struct store_quota *v = args;
-	const uint64_t numbers[] = { v->boxes, v->cpu_milli, v->memory_mb, v->disk_mb,
-				     v->creates_per_minute };
 	sqlite3_stmt *stmt = q->stmt[STMT_QUOTA_PUT];
 
 	store_sql_bind(stmt, 1, v->tenant);
-	for (size_t i = 0; i < ELEMS(numbers); i++)
-		bind_u64(stmt, (int)i + 2, numbers[i]);
+	bind_u64(stmt, 2, v->creates_per_minute);
+	for (int i = 0; i < STORE_QUOTA_NUMBERS; i++)
+		bind_u64(stmt, i + 3, v->numbers[i]);
 	return store_sql_run(q, STMT_QUOTA_PUT, "storing the quota", e);
 }
 
@@ -297,14 +296,11 @@ static int visit_delivery(sqlite3_stmt *row, const struct store_visitor *v, void
 
 static int visit_quota(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 {
-	const struct store_quota q = {
-		.tenant = store_sql_column(row, 0),
-		.boxes = column_u64(row, 1),
-		.cpu_milli = column_u64(row, 2),
-		.memory_mb = column_u64(row, 3),
-		.disk_mb = column_u64(row, 4),
-		.creates_per_minute = column_u64(row, 5),
-	};
+	struct store_quota q = { .tenant = store_sql_column(row, 0),
+				 .creates_per_minute = column_u64(row, 1) };
+
+	for (int i = 0; i < STORE_QUOTA_NUMBERS; i++)
+		q.numbers[i] = column_u64(row, i + 2);
 
 	if (v->quota)
 		v->quota(arg, &q);

@@ -23,6 +23,10 @@
 #define WAL_PAGES 1000 /* in the log, of 4 KiB */
 #define WAL_BYTES (6u << 20)
 
+#define QUOTA_COLUMNS                                                                                        \
+	"tenant, creates_per_minute, boxes, cpu_milli, memory_mb, disk_mb, processes, helpers, workspaces,"  \
+	" snapshots, templates, webhooks, secrets, secrets_kb"
+
 static const char *const SQL[STMTS] = {
 	[STMT_BEGIN] = "BEGIN IMMEDIATE",
 	[STMT_COMMIT] = "COMMIT",
@@ -72,12 +76,8 @@ static const char *const SQL[STMTS] = {
 			      " ON CONFLICT (webhook, event) DO UPDATE SET attempts = excluded.attempts,"
 			      " next_ms = excluded.next_ms",
 	[STMT_DELIVERY_DELETE] = "DELETE FROM deliveries WHERE webhook = ?1 AND event = ?2",
-	[STMT_QUOTA_PUT] =
-		"INSERT INTO quotas (tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant) DO UPDATE SET"
-		" boxes = excluded.boxes, cpu_milli = excluded.cpu_milli,"
-		" memory_mb = excluded.memory_mb, disk_mb = excluded.disk_mb,"
-		" creates_per_minute = excluded.creates_per_minute",
+	[STMT_QUOTA_PUT] = "INSERT OR REPLACE INTO quotas (" QUOTA_COLUMNS ")"
+			   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
 	[STMT_EGRESS_PUT] = "INSERT INTO egress (tenant, policy) VALUES (?1, ?2)"
 			    " ON CONFLICT (tenant) DO UPDATE SET policy = excluded.policy",
 	[STMT_EGRESS_DELETE] = "DELETE FROM egress WHERE tenant = ?1",
@@ -134,8 +134,7 @@ static const char *const SQL[STMTS] = {
 			      " ORDER BY created_ms, id",
 	[STMT_DELIVERY_LIST] = "SELECT webhook, event, attempts, first_ms, next_ms FROM deliveries"
 			       " ORDER BY webhook, event",
-	[STMT_QUOTA_LIST] =
-		"SELECT tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute FROM quotas",
+	[STMT_QUOTA_LIST] = "SELECT " QUOTA_COLUMNS " FROM quotas",
 	[STMT_EGRESS_LIST] = "SELECT tenant, policy FROM egress",
 	[STMT_SETTING_LIST] = "SELECT name, value FROM settings ORDER BY name",
 	[STMT_TENANT_LIST] = "SELECT id, name, created_ms FROM tenants ORDER BY created_ms, id",

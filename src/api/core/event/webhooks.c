@@ -9,6 +9,7 @@
 #include "addr.h"
 #include "clock.h"
 #include "json.h"
+#include "ledger.h"
 #include "log.h"
 #include "num.h"
 #include "rnd.h"
@@ -232,12 +233,9 @@ static int check_wish(struct core *c, const struct actor *a, const struct webhoo
 		      uint32_t *ret_types, struct err *e)
 {
 	struct webhook_url u;
-	unsigned n = 0;
 
-	LIST_EACH (it, &c->webhooks.all)
-		n += CONTAINER(it, struct webhook, order)->tenant == a->tenant;
-	if (n >= WEBHOOKS_OF_TENANT)
-		return err_set(e, ERR_QUOTA, "the tenant has %u webhooks already", n);
+	if (ledger_admit(c, a->tenant, &(struct quota_use){ { [LEDGER_WEBHOOKS] = 1 } }, e) < 0)
+		return -1;
 	if (w->url.n > WEBHOOKS_URL_MAX)
 		return err_set(e, ERR_INVALID, "url must have at most %d bytes", WEBHOOKS_URL_MAX);
 	if (webhooks_read_url(w->url, &u, e) < 0 || check_place(c, &u, e) < 0 ||
