@@ -27,6 +27,7 @@ struct native {
 	int scratch;            /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
 	int empty_ns;           /* a mount namespace with nothing but an empty read-only root */
 	int init;               /* paddock-init in a sealed memfd */
+	int tools;              /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
 	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;
@@ -51,6 +52,9 @@ struct native_box {
  * directory on which the templates' tmpfs is mounted (seen by this namespace only). */
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e) _must_check_;
 void native_close(struct native *n);
+/* Makes the tree usr/bin/{sudo,su} (the same program as PID 1) in `dir`/tools, on the disk of the boxes: its
+ * owners must be mappable. Without it no box has sudo. */
+int native_tools(struct native *n, int dir, struct err *e) _must_check_;
 
 /* Makes the directories that the plan wants in `storage`, where they are not there yet. */
 int native_storage(const struct plan *p, int storage, struct err *e) _must_check_;

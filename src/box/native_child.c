@@ -220,7 +220,9 @@ int native_child_main(void *arg)
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	char *const argv[] = { (char[]){ "paddock-init" }, NULL }, *const envp[] = { NULL };
+	char *const argv[] = { (char[]){ "paddock-init" }, p->spec.sudo ? NULL : (char[]){ "no-sudo" },
+			       NULL },
+		    *const envp[] = { NULL };
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
 	return fail(c, "execution of PID 1", -errno);
 }

@@ -60,7 +60,7 @@ static int make_scratch(const char *path)
 	int r = fd < 0 ? fd : mnt_move(fd, AT_FDCWD, path);
 	if (r < 0)
 		return r;
-	static const char *const dirs[] = { "dev", "empty", "lower", "store" };
+	static const char *const dirs[] = { "dev", "empty", "lower", "over", "store" };
 	for (size_t i = 0; i < ELEMS(dirs); i++)
 		if (mkdirat(fd, dirs[i], 0755) < 0)
 			return -errno;
@@ -155,7 +155,7 @@ static void look_at_proc(char masks[PLAN_MASKS])
 
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e)
 {
-	n->scratch = n->empty_ns = n->init = -1;
+	n->scratch = n->empty_ns = n->init = n->tools = -1;
 	n->n_late = n->n_nets = n->wanted_nets = 0;
 	n->capture = NETNS_UNKNOWN;
 	n->host_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -189,5 +189,6 @@ void native_close(struct native *n)
 	fd_close(n->scratch);
 	fd_close(n->empty_ns);
 	fd_close(n->init);
-	n->scratch = n->empty_ns = n->init = n->host_net = -1;
+	fd_close(n->tools);
+	n->scratch = n->empty_ns = n->init = n->tools = n->host_net = -1;
 }

@@ -25,6 +25,7 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "workspace", 0, OPT_TEXT, AT(workspace), "NAME[:ro]", "the workspace to mount at /workspace" },
 	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
 	  "only /workspace, /tmp and /dev/shm can be written" },
+	{ "no-sudo", 0, OPT_FLAG, AT(no_sudo), NULL, "its users cannot become root" },
 	{ "allow", 0, OPT_LIST, AT(allow), "TARGET",
 	  "what it may reach: a set, a host, a network; may be repeated" },
 	{ "secret-env", 0, OPT_PAIRS, AT(secret_env), "KEY=NAME",
@@ -200,6 +201,8 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 		json_out_kbool(&o, "auto_resume", true);
 	if (f->readonly_root)
 		json_out_kbool(&o, "readonly_root", true);
+	if (f->no_sudo)
+		json_out_kbool(&o, "sudo", false);
 	json_out_end(&o, '}');
 	if (b.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many options for one request");

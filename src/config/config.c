@@ -27,6 +27,7 @@ static const struct config DEFAULTS = {
 		.user = VIEW("user"),
 		.workdir = VIEW("/workspace"),
 		.limits = { .cpu = 1, .memory_mb = 512, .pids = 256, .nofile = 1024 },
+		.sudo = true,
 	},
 	.max = {
 		.limits = { .pids = 4096, .nofile = 16384 },

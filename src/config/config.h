@@ -72,6 +72,7 @@ struct config {
 		uint64_t ttl_seconds; /* 0 = no end */
 		struct config_limits limits;
 		uint64_t disk_mb; /* quota of a box's files, 0 = none */
+		bool sudo;        /* users of boxes become root by sudo; false: of no box */
 	} defaults;
 	struct {
 		struct config_limits limits; /* what one box may ask for at most */

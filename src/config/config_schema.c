@@ -52,6 +52,7 @@ static const struct json_field defaults_fields[] = {
 	{ "ttl_seconds", JSON_F_U64, WITHIN(defaults, ttl_seconds), .max = SECONDS_MOST },
 	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &default_limits, .nullable = true },
 	{ "disk_mb", JSON_F_U64, WITHIN(defaults, disk_mb), .max = UINT64_C(1) << 30 },
+	{ "sudo", JSON_F_BOOL, WITHIN(defaults, sudo) },
 };
 static const struct json_schema defaults = FIELDS(defaults_fields);
 

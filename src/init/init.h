@@ -27,6 +27,9 @@ struct init {
 	struct spare *spare;   /* a login shell made ahead; NULL until the first is wished for */
 	unsigned n_relays;     /* connections that are carried */
 	struct list acceptors; /* struct acceptor */
+	struct loop_io sudo;   /* listens; fd -1 where there is none */
+	struct list sudos;     /* struct sudo */
+	unsigned n_sudo_clients;
 	struct loop_task quit;
 };
 

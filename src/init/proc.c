@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "spare.h"
+#include "sudo.h"
 #include "tree.h"
 #include "poison.h"
 
@@ -227,6 +228,7 @@ void proc_reap(struct init *in)
 			}
 		}
 		spare_reaped(in, pid);
+		sudo_reaped(in, pid, status);
 	}
 }
 

@@ -35,6 +35,7 @@ void box_table_state(const struct box *b, struct wire_box_state *m, struct box_t
 					      .hostname = view_of(b->spec.hostname),
 					      .limits = parts.limits,
 					      .readonly_root = b->spec.readonly_root,
+					      .sudo = b->spec.sudo,
 					      .disk_bytes = b->spec.disk_bytes,
 					      .workspace = b->spec.workspace[0] ? parts.workspace : NULL };
 	*m = (struct wire_box_state){ .id = view_of(b->spec.id),
@@ -85,6 +86,7 @@ static int read_state(struct view text, struct arena *a, struct box *b)
 	b->capture = netns_capture_name((enum netns_capture)m.capture) ? (enum netns_capture)m.capture
 								       : NETNS_SK_LOOKUP;
 	b->spec.readonly_root = m.spec->readonly_root;
+	b->spec.sudo = m.spec->sudo;
 	b->spec.disk_bytes = m.spec->disk_bytes;
 	if (m.spec->workspace) {
 		if (view_to_str(m.spec->workspace->id, b->spec.workspace, sizeof(b->spec.workspace)) < 0)

@@ -49,6 +49,7 @@ static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *
 					.nofile = w->limits->nofile } };
 	s->disk_bytes = w->disk_bytes;
 	s->existing = w->existing;
+	s->sudo = w->sudo;
 	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 ||
 	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
 	    view_to_str(w->snapshot, s->snapshot, sizeof(s->snapshot)) < 0)

@@ -297,6 +297,8 @@ static int open_storage(struct keeper *k, struct err *e)
 	    0)
 		return -1;
 	k->storage.wanted = (unsigned)k->config->parts;
+	if (k->native.init >= 0 && native_tools(&k->native, k->storage.disk.root, e) < 0)
+		return -1;
 	return storage_open(&k->storage, e);
 }
 

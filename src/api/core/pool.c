@@ -281,7 +281,8 @@ static void on_trusted(void *arg, const struct err *e)
 /* What a box of the pool cannot be. A named box is named so inside, too. */
 static bool is_plain(const struct box_wish *w)
 {
-	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root && !w->secrets.n;
+	return !w->name.n && !w->snapshot.n && !w->workspace.n && !w->readonly_root && !w->no_sudo &&
+	       !w->secrets.n;
 }
 
 /* The first of them whose image still means the same. */

@@ -234,6 +234,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.on_end = view_of(on_end_names[s->on_end]),
 		.auto_resume = s->auto_resume,
 		.readonly_root = s->readonly_root,
+		.no_sudo = s->no_sudo,
 		.workspace = s->workspace,
 		.workspace_readonly = s->workspace_readonly,
 		.ports_public = s->ports_public,
@@ -247,6 +248,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	      struct err *e)
 {
 	struct box_spec s = { .readonly_root = w->readonly_root,
+			      .no_sudo = w->no_sudo || !c->defaults.sudo,
 			      .auto_resume = w->auto_resume,
 			      .idle_seconds = w->idle_seconds,
 			      .workspace_readonly = w->workspace_readonly,
@@ -336,6 +338,7 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kz(&o, "on_end", on_end_names[s->on_end]);
 	json_out_kbool(&o, "auto_resume", s->auto_resume);
 	json_out_kbool(&o, "readonly_root", s->readonly_root);
+	json_out_kbool(&o, "no_sudo", s->no_sudo);
 	json_out_kstr(&o, "snapshot", s->snapshot);
 	json_out_kstr(&o, "origin", s->origin);
 	json_out_kstr(&o, "workspace", s->workspace);
@@ -373,7 +376,7 @@ struct columns {
 	struct view user, workdir, on_end, snapshot, origin, workspace, mask_host;
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
-	bool readonly_root, auto_resume, workspace_readonly, ports_public;
+	bool readonly_root, no_sudo, auto_resume, workspace_readonly, ports_public;
 	struct view egress, ai;
 	uint64_t ai_token, ai_token_ends_ms;
 	const struct json *secrets;
@@ -395,6 +398,7 @@ static const struct json_field column_fields[] = {
 	{ "on_end", JSON_F_STRING, AT(on_end) },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume) },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root) },
+	{ "no_sudo", JSON_F_BOOL, AT(no_sudo) },
 	{ "snapshot", JSON_F_STRING, AT(snapshot) },
 	{ "origin", JSON_F_STRING, AT(origin) },
 	{ "workspace", JSON_F_STRING, AT(workspace) },
@@ -487,6 +491,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.ai_token = c.ai_token;
 	s.ai_token_ends_ms = (int64_t)c.ai_token_ends_ms;
 	s.readonly_root = c.readonly_root;
+	s.no_sudo = c.no_sudo;
 	*ret = s;
 	return 0;
 }
