@@ -9,6 +9,7 @@
 #include <grp.h>
 #include <linux/openat2.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -116,6 +117,13 @@ int native_child_network(int proc)
 	_cleanup_(closep) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
+		return -errno;
+	/* The address of the box's own name. Resolvers that are asked for the families that this host has
+	 * (AI_ADDRCONFIG) do not count 127.0.0.1 itself, and would find nothing. */
+	struct ifreq own = { .ifr_name = "lo:1" };
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 0x100) };
+	memcpy(&own.ifr_addr, &at, sizeof(at));
+	if (ioctl(fd, SIOCSIFADDR, &own) < 0)
 		return -errno;
 	return fd_put(proc, "sys/net/ipv4/ip_unprivileged_port_start", "0");
 }

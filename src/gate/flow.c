@@ -135,19 +135,30 @@ const char *flow_words(int reason, int *ret_status)
 	}
 }
 
-void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule)
+static void answer_denied(struct flow *f, int reason)
 {
 	int status;
 	const char *words = flow_words(reason, &status);
+	bool told = false;
 
-	if (f->state == FLOW_OVER)
-		return;
-	flow_say(f, false, reason, rule, VIEW(""), VIEW(""));
 	if (f->via != VIA_DIRECT && !f->has_meant && f->state != FLOW_OPEN)
 		proxy_answer(f, false, reason);
 	else if (f->proto == POLICY_HTTP && f->mode != MODE_OPAQUE)
 		proxy_http_error(f, status, words);
-	flow_end(f, f->proto != POLICY_HTTP && f->via == VIA_DIRECT);
+	else if (f->proto == POLICY_TLS && f->state != FLOW_OPEN)
+		/* A fatal alert "access denied", which TLS libraries repeat to their users. */
+		told = send(f->client_fd, "\x15\x03\x03\x00\x02\x02\x31", 7, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+		       7;
+	flow_end(f, f->proto != POLICY_HTTP && f->via == VIA_DIRECT && !told);
+}
+
+void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule)
+{
+	if (f->state == FLOW_OVER)
+		return;
+	if (!f->doomed) /* else that was said at its beginning */
+		flow_say(f, false, reason, rule, VIEW(""), VIEW(""));
+	answer_denied(f, reason);
 }
 
 static int reason_of(enum policy_answer a, const struct flow *f, enum policy_proto proto, struct view name)
@@ -401,6 +412,13 @@ void flow_looked(struct flow *f)
 	enum peek what = peek_look(&f->peek, buf_view(&f->look), name);
 	if (what == PEEK_MORE && (f->client_eof || buf_len(&f->look) >= GATE_LOOK))
 		what = buf_len(&f->look) >= GATE_LOOK ? PEEK_BAD : PEEK_OTHER;
+	if (f->doomed && what != PEEK_MORE) {
+		f->proto = what == PEEK_TLS || what == PEEK_ECH ? POLICY_TLS
+			   : what == PEEK_HTTP                  ? POLICY_HTTP
+								: POLICY_TCP;
+		answer_denied(f, f->doom);
+		return;
+	}
 	switch (what) {
 	case PEEK_MORE:
 		flow_wants(f);
@@ -474,7 +492,9 @@ static void on_time(struct loop_timer *t)
 	struct flow *f = CONTAINER(t, struct flow, timer);
 	uint64_t now = loop_now(f->box->gate->loop);
 
-	if (f->state == FLOW_LOOK && f->active_ms == 0) {
+	if (f->doomed) {
+		flow_end(f, true);
+	} else if (f->state == FLOW_LOOK && f->active_ms == 0) {
 		f->active_ms = now;
 		if (buf_len(&f->look) == 0)
 			silent(f);
@@ -534,6 +554,17 @@ static void on_server(struct loop_io *io, uint32_t events)
 
 /* ---- the beginning ---- */
 
+/* Denied whatever it is. A client that speaks first is answered in its own protocol, others are reset. */
+static void doom(struct flow *f, int reason, const struct policy_rule *rule)
+{
+	flow_say(f, false, reason, rule, VIEW(""), VIEW(""));
+	f->state = FLOW_LOOK;
+	f->doomed = true;
+	f->doom = reason;
+	flow_timer(f, GATE_FIRST_MS);
+	flow_wants(f);
+}
+
 void flow_start_direct(struct flow *f)
 {
 	const struct policy *p = f->box->policy;
@@ -552,7 +583,7 @@ void flow_start_direct(struct flow *f)
 	f->proto = POLICY_TCP;
 	(void)!view_to_str(facts.name, f->name, sizeof(f->name));
 	if (answer != POLICY_ALLOW) {
-		flow_refuse(f, reason_of(answer, f, POLICY_TCP, facts.name), rule);
+		doom(f, reason_of(answer, f, POLICY_TCP, facts.name), rule);
 		return;
 	}
 	f->rule = rule;
@@ -590,7 +621,9 @@ static void start(struct flow *f)
 
 	proxy = proxy || (addr_eq(&f->meant, &loopback6) && f->port == NETNS_PROXY_PORT);
 	f->has_meant = !proxy;
-	if (!p)
+	if (!p && !proxy && f->port != NETNS_DNS_PORT && b->share.n_flows <= GATE_BOX_FLOWS && make_room(b))
+		doom(f, WIRE_GATE_REASON_NO_POLICY, NULL);
+	else if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
 	else if (b->share.n_flows > (p->max_flows ? MIN(p->max_flows, GATE_BOX_FLOWS) : GATE_BOX_FLOWS) ||
 		 !box_may_connect(b) || (p->max_bytes && box_used(b) >= p->max_bytes) || !make_room(b))

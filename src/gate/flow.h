@@ -45,7 +45,9 @@ struct flow {
 	enum flow_state state;
 	enum flow_mode mode;
 	enum flow_via via;
-	bool hold;                     /* the server's bytes wait until the client's have been judged */
+	bool doomed; /* denied and said so: its first bytes are awaited, for the kind of answer */
+	int doom;    /* the reason */
+	bool hold;   /* the server's bytes wait until the client's have been judged */
 	bool client_bulk, server_bulk; /* a piece was large */
 	bool client_eof, server_eof, client_shut, server_shut;
 	bool throttled;   /* waits for the box's allowance */

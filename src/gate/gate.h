@@ -44,6 +44,7 @@ struct box {
 	struct map_node node; /* by id */
 	struct gate *gate;
 	char id[24];
+	char host[64]; /* what it calls itself; "": not known */
 	struct loop_io tcp, dns;
 	int steer;
 	struct policy *policy; /* NULL: nothing is allowed */

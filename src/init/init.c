@@ -61,6 +61,7 @@ int init_start(struct init *in, int listen_fd, struct err *e)
 	list_init(&in->drains);
 	list_init(&in->acceptors);
 	list_init(&in->sudos);
+	list_init(&in->greeted.link);
 	in->loop = loop_new(e);
 	if (!in->loop)
 		return -1;

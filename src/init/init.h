@@ -30,6 +30,8 @@ struct init {
 	struct loop_io sudo;   /* listens; fd -1 where there is none */
 	struct list sudos;     /* struct sudo */
 	unsigned n_sudo_clients;
+	bool box;                 /* we are PID 1 of one, not a test */
+	struct loop_task greeted; /* conn.c */
 	struct loop_task quit;
 };
 

@@ -78,6 +78,7 @@ int main(int argc, char **argv, char **env)
 	static struct init init;
 	if (init_start(&init, LISTEN_FD, NULL) < 0)
 		return 1;
+	init.box = getpid() == 1;
 	if (argc < 2 || strcmp(argv[1], "no-sudo") != 0)
 		sudo_start(&init);
 	for (;;) {
