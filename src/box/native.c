@@ -180,6 +180,9 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 			return err_sys(e, ERR_WALLS, c->mounts[i], "mount of %s%s%s", m->target,
 				       mnt_why[0] ? ": " : "", mnt_why);
 	}
+	int r = native_sys_views(n, p, c->views, &c->n_views);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "the box's view of its limits");
 	for (unsigned i = 0; plan_masked[i]; i++) {
 		if (!n->masks[i])
 			continue;
@@ -206,6 +209,8 @@ static void child_done(struct native_child *c)
 		fd_close(c->mounts[i]);
 	for (unsigned i = 0; i < ELEMS(c->masks); i++)
 		fd_close(c->masks[i]);
+	for (unsigned i = 0; i < c->n_views; i++)
+		fd_close(c->views[i].fd);
 	for (unsigned i = 0; i < c->n_tasks; i++)
 		fd_close(c->tasks[i]);
 	fd_close(c->v2);
@@ -235,6 +240,17 @@ static int run_child(struct native_child *c, struct native_box *ret, struct err 
 	return 0;
 }
 
+static int join_cpuset(const struct native *n, struct native_child *c, struct err *e)
+{
+	if (n->cpuset_tasks < 0 || c->n_tasks == ELEMS(c->tasks))
+		return 0;
+	int fd = fcntl(n->cpuset_tasks, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return err_sys(e, ERR_WALLS, errno, "the control group of processors");
+	c->tasks[c->n_tasks++] = fd;
+	return 0;
+}
+
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
 		 const struct native_files *files, struct native_box *ret, struct err *e)
 {
@@ -255,7 +271,8 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 	if (r < 0)
 		r = err_sys(e, ERR_WALLS, r, "user namespace");
 	else if (cgroup_join_fds(&n->cgroups, p->spec.id, c.tasks, &c.n_tasks, &c.v2, e) < 0 ||
-		 prepare_mounts(n, p, image, files, &c, e) < 0 || run_child(&c, ret, e) < 0)
+		 join_cpuset(n, &c, e) < 0 || prepare_mounts(n, p, image, files, &c, e) < 0 ||
+		 run_child(&c, ret, e) < 0)
 		r = -1;
 	child_done(&c);
 	spawn_collect();

@@ -28,6 +28,8 @@ struct native {
 	int empty_ns;           /* a mount namespace with nothing but an empty read-only root */
 	int init;               /* paddock-init in a sealed memfd */
 	int tools;              /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
+	int cpuset;             /* a group that all boxes are in, or -1: native_sys.h */
+	int cpuset_tasks;       /* how they join it */
 	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;

@@ -84,6 +84,21 @@ static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
 	return 0;
 }
 
+static int attach_views(const struct native_child *c, int root)
+{
+	for (unsigned i = 0; i < c->n_views; i++) {
+		_cleanup_(closep) int point = open_point(root, c->views[i].at, O_DIRECTORY);
+		int r = point == -ENOENT && i == 0 ? -ENOENT
+			: point < 0                ? point
+						   : mnt_move(c->views[i].fd, point, "");
+		if (r == -ENOENT && i == 0)
+			return 0; /* an image without /sys */
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int mask_proc(const struct native_child *c, int proc)
 {
 	for (unsigned i = 0; plan_masked[i]; i++) {
@@ -213,6 +228,7 @@ int native_child_main(void *arg)
 	STEP("control groups", join_cgroups(c));
 	STEP("root of the box", enter_root(c));
 	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
+	STEP("limits that the box sees", attach_views(c, c->mounts[0]));
 	if (c->net < 0)
 		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
@@ -228,7 +244,9 @@ int native_child_main(void *arg)
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	char *const argv[] = { (char[]){ "paddock-init" }, p->spec.sudo ? NULL : (char[]){ "no-sudo" },
+	char cpus[NATIVE_ARGUMENT];
+	native_sys_argument(p, cpus);
+	char *const argv[] = { (char[]){ "paddock-init" }, cpus, p->spec.sudo ? NULL : (char[]){ "no-sudo" },
 			       NULL },
 		    *const envp[] = { NULL };
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);

@@ -20,6 +20,7 @@
 
 #include "fd.h"
 #include "mnt.h"
+#include "native_sys.h"
 #include "poison.h"
 
 static const struct {
@@ -156,6 +157,7 @@ static void look_at_proc(char masks[PLAN_MASKS])
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e)
 {
 	n->scratch = n->empty_ns = n->init = n->tools = -1;
+	native_sys_open(n);
 	n->n_late = n->n_nets = n->wanted_nets = 0;
 	n->capture = NETNS_UNKNOWN;
 	n->host_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -190,5 +192,7 @@ void native_close(struct native *n)
 	fd_close(n->empty_ns);
 	fd_close(n->init);
 	fd_close(n->tools);
+	fd_close(n->cpuset);
+	fd_close(n->cpuset_tasks);
 	n->scratch = n->empty_ns = n->init = n->tools = n->host_net = -1;
 }

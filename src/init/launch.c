@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "cpus.h"
 #include "fd.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -134,6 +135,7 @@ static int child_main(void *arg)
 	if (set_cwd(s) < 0)
 		goto failed;
 	c->stage = STAGE_EXEC;
+	cpus_take();
 	reset_signals();
 	errno = exec_any(s);
 failed:

@@ -25,8 +25,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "cpus.h"
 #include "fd.h"
 #include "init.h"
+#include "num.h"
 #include "sudo.h"
 #include "sudo_client.h"
 #include "poison.h"
@@ -79,7 +81,14 @@ int main(int argc, char **argv, char **env)
 	if (init_start(&init, LISTEN_FD, NULL) < 0)
 		return 1;
 	init.box = getpid() == 1;
-	if (argc < 2 || strcmp(argv[1], "no-sudo") != 0)
+	bool sudo = true;
+	for (int i = 1; i < argc; i++) {
+		sudo &= strcmp(argv[i], "no-sudo") != 0;
+		uint32_t n;
+		if (strncmp(argv[i], "cpus=", 5) == 0 && num_u32(view_of(argv[i] + 5), &n) == 0)
+			cpus_limit(n);
+	}
+	if (sudo)
 		sudo_start(&init);
 	for (;;) {
 		int r = loop_run(init.loop); /* comes back only when epoll_wait fails */

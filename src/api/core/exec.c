@@ -51,6 +51,21 @@ static struct view home_of(struct arena *a, struct view user)
 	return (struct view){ p, 6 + user.n };
 }
 
+/* What a user installs (pip, npm) is found; root installs for everybody. */
+static struct view path_of(struct arena *a, struct view home)
+{
+	static const char own[] = "/.local/bin:",
+			  path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	char *p = view_starts(home, "/home/") ? arena_alloc(a, home.n + sizeof(own) + sizeof(path)) : NULL;
+
+	if (!p)
+		return VIEW("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	memcpy(p, home.p, home.n);
+	memcpy(p + home.n, own, sizeof(own) - 1);
+	memcpy(p + home.n + sizeof(own) - 1, path, sizeof(path));
+	return (struct view){ p, home.n + sizeof(own) + sizeof(path) - 2 };
+}
+
 /* The proxy that the gate has on the box's loopback. */
 static void set_proxy(struct wire_env_var *vars, size_t *n)
 {
@@ -77,8 +92,9 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 
 	if (!vars)
 		return -ENOMEM;
-	set_var(vars, &n, VIEW("PATH"), VIEW("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
-	set_var(vars, &n, VIEW("HOME"), home_of(a, user));
+	struct view home = home_of(a, user);
+	set_var(vars, &n, VIEW("PATH"), path_of(a, home));
+	set_var(vars, &n, VIEW("HOME"), home);
 	set_var(vars, &n, VIEW("USER"), user);
 	set_var(vars, &n, VIEW("LOGNAME"), user);
 	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
