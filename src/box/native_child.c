@@ -246,8 +246,10 @@ int native_child_main(void *arg)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	char cpus[NATIVE_ARGUMENT];
 	native_sys_argument(p, cpus);
-	char *const argv[] = { (char[]){ "paddock-init" }, cpus, p->spec.sudo ? NULL : (char[]){ "no-sudo" },
-			       NULL },
+	char thrash[24];
+	snprintf(thrash, sizeof(thrash), "thrash=%u", p->spec.thrash_s);
+	char *const argv[] = { (char[]){ "paddock-init" }, cpus, thrash,
+			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL },
 		    *const envp[] = { NULL };
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
 	return fail(c, "execution of PID 1", -errno);

@@ -32,6 +32,7 @@ static const struct config DEFAULTS = {
 	.max = {
 		.limits = { .pids = 4096, .nofile = 16384 },
 		.boxes = 4000,
+		.thrash_seconds = 20,
 		.exec_timeout_ms = 600000,
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,

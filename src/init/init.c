@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "conn.h"
+#include "farewell.h"
 #include "fd.h"
 #include "proc.h"
 #include "spare.h"
@@ -61,6 +62,7 @@ int init_start(struct init *in, int listen_fd, struct err *e)
 	list_init(&in->drains);
 	list_init(&in->acceptors);
 	list_init(&in->sudos);
+	list_init(&in->farewells);
 	list_init(&in->greeted.link);
 	in->loop = loop_new(e);
 	if (!in->loop)
@@ -97,6 +99,8 @@ void init_stop(struct init *in)
 	int fd = in->listener.fd;
 	loop_io_stop(&in->listener);
 	fd_close(fd);
+	oom_stop(in);
+	farewell_stop(in);
 	sudo_stop(in);
 	spare_stop(in);
 	proc_stop(in);

@@ -87,6 +87,8 @@ int main(int argc, char **argv, char **env)
 		uint32_t n;
 		if (strncmp(argv[i], "cpus=", 5) == 0 && num_u32(view_of(argv[i] + 5), &n) == 0)
 			cpus_limit(n);
+		if (strncmp(argv[i], "thrash=", 7) == 0 && num_u32(view_of(argv[i] + 7), &n) == 0)
+			oom_limit(n);
 	}
 	if (sudo)
 		sudo_start(&init);

@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "auth.h"
 #include "boxes.h"
 #include "core_state.h"
+#include "events.h"
 #include "num.h"
 #include "procs.h"
 #include "shells.h"
@@ -295,8 +297,13 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 		.err = buf_view(&x->err),
 		.truncated = exited.stdout_truncated || exited.stderr_truncated || x->truncated,
 		.timed_out = exited.timed_out,
+		.oom_killed = exited.oom_killed,
+		.memory_mb = exited.memory_limit >> 20,
 		.duration_us = exited.duration_us,
 	};
+	struct box *b = exited.oom_killed ? boxes_by_id(x->core, view_of(x->box)) : NULL;
+	if (b && x->call.type == WIRE_TYPE_START)
+		events_oom(x->core, b);
 	struct buf out = x->out, err = x->err;
 	x->out = x->err = BUF_INIT(0);
 	release(x);
@@ -414,6 +421,7 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	if (exec_check(c->config, w, e) < 0)
 		return -1;
 	prepare(x, c, &ops);
+	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	x->input = w->input;
 	x->streams = w->streams || w->open_stdin;
 	x->keep = w->keep;
@@ -461,6 +469,7 @@ int exec_attach(struct core *c, const struct actor *a, struct view ref, const st
 	if (!b || procs_select(p->process, &who, e) < 0)
 		return -1;
 	prepare(x, c, &attach_ops);
+	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	return guest_call(&b->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
 }
 
