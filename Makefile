@@ -10,7 +10,7 @@ RELEASE := build/release
 PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/vault/paddock-vault src/init/paddock-init
 
 .DEFAULT_GOAL := build
-.PHONY: build run test soak bench install uninstall format clean
+.PHONY: build run test check test-kernels soak bench install install-files uninstall format clean
 
 # Programs look for each other beside themselves: build/bin holds copies, not links.
 # install(1) replaces a file instead of writing into one that may be running.
@@ -31,8 +31,18 @@ run: build
 	@exec build/bin/paddock serve --data-dir ./var/lib --run-dir ./var/run
 
 test:
-	@scripts/deps build test
+	@scripts/deps build test format
 	@exec scripts/test
+
+# Format, layers, names in documents, duplicates: seconds. `make test` runs it, too.
+check: build
+	@scripts/deps format
+	@exec scripts/check
+
+# The same programs on other kernels, in guests under emulation: an hour or more. See test/kernels.
+test-kernels: build
+	@scripts/deps test
+	@exec $(PYTHON) test/kernels/run.py all
 
 # What takes longer than `make test` may: a thousand cycles with random kills in between.
 soak: build
@@ -44,6 +54,10 @@ bench: build
 	@exec $(PYTHON) test/bench/bench.py
 
 install: build
+	@$(MAKE) --no-print-directory install-files
+
+# Without a look at the sources: what is in build/bin.
+install-files:
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/paddock \
 		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 \
 		$(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)/etc/paddock

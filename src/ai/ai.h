@@ -3,21 +3,19 @@
  */
 #pragma once
 
-#include "link.h"
-#include "name.h"
-#include "secure.h"
+#include "mux.h"
+#include "outgoing.h"
 
 #define AI_AT_ONCE    1000
 #define AI_CONNECT_MS 10000 /* from the name to the last byte of the head */
 
 struct ai {
 	struct loop *loop;
-	struct link api, keeper, vault;
-	struct list key_waits;
-	uint32_t key_stream; /* the last one */
-	unsigned n;          /* connections */
-	struct secure_ctx *tls;
-	struct name_server names;
+	struct link api, keeper;
+	struct mux vault;
+	unsigned n;             /* connections */
+	struct tls_client *tls; /* NULL: there are no authorities */
+	struct names *names;
 };
 
 /* dial.c: one AiDial; the frame is a CALL of the api. */
@@ -28,8 +26,7 @@ void key_open(struct ai *h, int fd);
 
 /* Embedded in whoever waits for a key. The value is gone when `done` returns. */
 struct key_wait {
-	struct list link;
-	uint32_t stream;
+	struct call call;
 	void (*done)(struct key_wait *w, struct view value, const struct err *e);
 };
 /* Once for a ticket, when its host has been reached. `done` comes later, unless it is forgotten. */

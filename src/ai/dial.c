@@ -7,8 +7,6 @@
  * stream lives, because what comes back may quote it, and there it is overwritten.
  */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,22 +28,18 @@ enum phase { PHASE_REACH, PHASE_KEY, PHASE_HEAD, PHASE_OPEN };
 struct dial {
 	struct ai *ai;
 	uint32_t stream;
-	uint16_t port;
 	enum phase phase;
-	struct name_query name;
 	struct key_wait key;
-	struct loop_io out, in; /* the provider; the api */
+	struct outgoing out; /* the provider */
+	struct loop_io in;   /* the api */
 	struct loop_timer timer;
 	struct loop_task freeing;
 	struct mask mask;         /* the key */
 	struct buf to_out, to_in; /* read from one side, not yet taken by the other */
-	bool tls, over;
+	bool over;
 	bool out_eof, in_eof;
-	uint32_t read_want, write_want; /* what TLS waits for */
-	struct secure *secure;
 	size_t n_ticket;
 	char ticket[TICKET];
-	char host[256];
 };
 
 static void run_free(struct loop_task *t)
@@ -53,7 +47,7 @@ static void run_free(struct loop_task *t)
 	struct dial *d = CONTAINER(t, struct dial, freeing);
 	buf_done(&d->to_out);
 	buf_done(&d->to_in);
-	secure_free(d->secure);
+	outgoing_done(&d->out);
 	free(d);
 }
 
@@ -63,11 +57,9 @@ static void end(struct dial *d)
 		return;
 	d->over = true;
 	loop_timer_stop(&d->timer);
-	name_stop(&d->name);
 	key_forget(&d->key);
 	mask_done(&d->mask);
-	secure_free(TAKE_PTR(d->secure));
-	loop_io_close(&d->out);
+	outgoing_stop(&d->out);
 	loop_io_close(&d->in);
 	d->ai->n--;
 	loop_defer(d->ai->loop, &d->freeing, run_free);
@@ -92,34 +84,16 @@ static void on_time(struct loop_timer *t)
 
 /* ---- the provider's side ---- */
 
-static ssize_t put(struct dial *d, struct view v)
-{
-	d->write_want = EPOLLOUT;
-	ssize_t n =
-		d->tls ? secure_send(d->secure, v, &d->write_want) : send(d->out.fd, v.p, v.n, MSG_NOSIGNAL);
-	return d->tls || n >= 0 ? n : errno == EINTR ? -EAGAIN : -errno;
-}
-
-static ssize_t get(struct dial *d, char *p, size_t n)
-{
-	d->read_want = EPOLLIN;
-	ssize_t got = d->tls ? secure_recv(d->secure, p, n, &d->read_want) : recv(d->out.fd, p, n, 0);
-	return d->tls || got >= 0 ? got : errno == EINTR ? -EAGAIN : -errno;
-}
-
 static void fail_out(struct dial *d, ssize_t error)
 {
-	if (error == -EPROTO && d->secure && secure_why(d->secure)[0])
-		give_up(d, ERR_UNAVAILABLE, secure_why(d->secure));
-	else
-		give_up(d, ERR_UNAVAILABLE, strerror((int)-error));
+	give_up(d, ERR_UNAVAILABLE, outgoing_why(&d->out, error));
 }
 
 /* False: it is over. */
 static bool flush_out(struct dial *d)
 {
 	while (buf_len(&d->to_out)) {
-		ssize_t n = put(d, buf_view(&d->to_out));
+		ssize_t n = outgoing_send(&d->out, buf_view(&d->to_out));
 		if (n == -EAGAIN)
 			return true;
 		if (n <= 0) {
@@ -165,7 +139,7 @@ static bool read_out(struct dial *d)
 	char piece[PIECE];
 
 	while (buf_len(&d->to_in) == 0 && !d->out_eof) {
-		ssize_t n = get(d, piece, sizeof(piece));
+		ssize_t n = outgoing_recv(&d->out, piece, sizeof(piece));
 		if (n == -EAGAIN)
 			return true;
 		if (n < 0 && n != -EPROTO && n != -ECONNRESET) {
@@ -204,17 +178,10 @@ static bool read_in(struct dial *d)
 
 static void wants(struct dial *d)
 {
-	uint32_t out = 0, in = 0;
+	bool writes = buf_len(&d->to_out), reads = !buf_len(&d->to_in);
+	uint32_t in = (writes ? 0 : (uint32_t)EPOLLIN) | (reads ? 0 : (uint32_t)EPOLLOUT);
 
-	if (buf_len(&d->to_out))
-		out |= d->write_want;
-	else
-		in |= EPOLLIN;
-	if (buf_len(&d->to_in))
-		in |= EPOLLOUT;
-	else
-		out |= d->read_want ? d->read_want : EPOLLIN;
-	if (loop_io_want(&d->out, out) < 0 || (d->in.fd >= 0 && loop_io_want(&d->in, in) < 0))
+	if (outgoing_want(&d->out, reads, writes) < 0 || (d->in.fd >= 0 && loop_io_want(&d->in, in) < 0))
 		end(d);
 }
 
@@ -237,9 +204,10 @@ static void on_in(struct loop_io *io, uint32_t events)
 
 /* ---- before the api has its end ---- */
 
-static void await(struct dial *d, uint32_t events)
+/* Only the end of the connection, or room to write. */
+static void await(struct dial *d, bool writes)
 {
-	if (loop_io_want(&d->out, events) < 0)
+	if (outgoing_want(&d->out, false, writes) < 0)
 		give_up(d, ERR_UNAVAILABLE, "no memory");
 }
 
@@ -269,7 +237,7 @@ static void send_head(struct dial *d)
 	if (!flush_out(d))
 		return;
 	if (buf_len(&d->to_out))
-		await(d, d->write_want);
+		await(d, true);
 	else if (open_stream(d))
 		pump(d);
 }
@@ -301,90 +269,54 @@ static void on_key(struct key_wait *w, struct view value, const struct err *e)
 	send_head(d);
 }
 
-static void reach(struct dial *d)
+/* The provider has proven who it is. */
+static void on_ready(struct outgoing *o)
 {
-	ssize_t r = d->tls ? secure_connect(d->secure, &d->write_want) : 1;
+	struct dial *d = CONTAINER(o, struct dial, out);
 
-	if (r == -EAGAIN) {
-		await(d, d->write_want);
-		return;
-	}
-	if (r <= 0) {
-		fail_out(d, r ? r : -ECONNRESET);
-		return;
-	}
 	d->phase = PHASE_KEY;
-	await(d, 0);
+	await(d, false);
 	if (!d->over &&
-	    key_ask(d->ai, &d->key, (struct view){ d->ticket, d->n_ticket }, view_of(d->host)) < 0)
+	    key_ask(d->ai, &d->key, (struct view){ d->ticket, d->n_ticket }, view_of(o->host)) < 0)
 		give_up(d, ERR_UNAVAILABLE, "the vault cannot be reached");
 }
 
-static void on_out(struct loop_io *io, uint32_t events)
+static void on_event(struct outgoing *o, uint32_t events)
 {
-	struct dial *d = CONTAINER(io, struct dial, out);
+	struct dial *d = CONTAINER(o, struct dial, out);
 	int error = 0;
-	socklen_t len = sizeof(error);
 
-	if (d->phase == PHASE_OPEN) {
+	if (d->phase == PHASE_OPEN)
 		pump(d);
-		return;
-	}
-	if (getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error)
+	else if ((error = outgoing_error(o)))
 		give_up(d, ERR_UNAVAILABLE, strerror(error));
-	else if (d->phase == PHASE_REACH)
-		reach(d);
 	else if (d->phase == PHASE_HEAD)
 		send_head(d);
 	else if (events & (EPOLLHUP | EPOLLERR))
 		give_up(d, ERR_UNAVAILABLE, "the provider closed the connection");
 }
 
-/* ---- the beginning ---- */
-
-static void on_name(struct name_query *q, const char *error)
+static void on_fail(struct outgoing *o, int error, const char *why)
 {
-	struct dial *d = CONTAINER(q, struct dial, name);
-	struct sockaddr_storage to = q->found;
-	int one = 1;
-
-	if (error) {
-		give_up(d, ERR_UNAVAILABLE, error);
-		return;
-	}
-	if (to.ss_family == AF_INET)
-		((struct sockaddr_in *)&to)->sin_port = htons(d->port);
-	else
-		((struct sockaddr_in6 *)&to)->sin6_port = htons(d->port);
-	_cleanup_(closep) int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0)
-		(void)!setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (fd < 0 || (connect(fd, (struct sockaddr *)&to, q->found_len) < 0 && errno != EINPROGRESS)) {
-		give_up(d, ERR_UNAVAILABLE, strerror(errno));
-		return;
-	}
-	if (d->tls)
-		d->secure = secure_new(d->ai->tls, fd, view_of(d->host));
-	if ((d->tls && !d->secure) || loop_io_start(d->ai->loop, &d->out, fd, EPOLLOUT, on_out) < 0) {
-		give_up(d, ERR_UNAVAILABLE, "no memory");
-		return;
-	}
-	(void)TAKE_FD(fd);
+	give_up(CONTAINER(o, struct dial, out), ERR_UNAVAILABLE, why ? why : strerror(error));
 }
+
+static const struct outgoing_ops ops = { .on_ready = on_ready, .on_event = on_event, .on_fail = on_fail };
+
+/* ---- the beginning ---- */
 
 /* The head up to the key's place. */
 static int take(struct dial *d, const struct wire_ai_dial *m)
 {
-	int r = view_to_str(m->host, d->host, sizeof(d->host));
-
-	if (r < 0 || !m->ticket.n || m->ticket.n > sizeof(d->ticket) || !m->header.n)
+	if (m->host.n >= sizeof(d->out.host) || !m->ticket.n || m->ticket.n > sizeof(d->ticket) ||
+	    !m->header.n)
 		return -EINVAL;
 	memcpy(d->ticket, m->ticket.p, m->ticket.n);
 	d->n_ticket = m->ticket.n;
 	buf_add(&d->to_out, m->head);
 	buf_add(&d->to_out, m->header);
 	buf_puts(&d->to_out, ": ");
-	r = buf_add(&d->to_out, m->prefix);
+	int r = buf_add(&d->to_out, m->prefix);
 	if (r < 0)
 		buf_done(&d->to_out);
 	return r;
@@ -403,16 +335,12 @@ void dial_start(struct ai *h, const struct frame *f)
 	if (r >= 0) {
 		*d = (struct dial){ .ai = h,
 				    .stream = f->stream,
-				    .port = (uint16_t)m.port,
-				    .tls = m.tls,
-				    .out = { .fd = -1 },
+				    .out = OUTGOING_NONE,
 				    .in = { .fd = -1 },
-				    .name = { .io = { .fd = -1 } },
 				    .key = { .done = on_key },
 				    .to_out = { .max = 2 * HEAD_MAX, .secret = true },
 				    .to_in = { .max = 4 * PIECE, .secret = true } };
 		mask_init(&d->mask);
-		list_init(&d->key.link);
 		r = take(d, &m);
 	}
 	if (r < 0) {
@@ -425,7 +353,9 @@ void dial_start(struct ai *h, const struct frame *f)
 	} else {
 		h->n++;
 		loop_timer_start(h->loop, &d->timer, AI_CONNECT_MS, on_time);
-		name_start(&d->name, &h->names, m.host, on_name);
+		outgoing_start(&d->out, h->loop, h->names,
+			       &(struct outgoing_host){ m.host, (uint16_t)m.port, m.tls ? h->tls : NULL },
+			       &ops);
 	}
 	arena_done(&a);
 }

@@ -12,84 +12,78 @@
 
 #define VALUE_MAX (128u * 1024)
 
-static void answer(struct key_wait *w, struct view body, const struct err *e)
+static int on_reply(struct call *call, const struct frame *f, int fd)
 {
+	struct key_wait *w = CONTAINER(call, struct key_wait, call);
 	struct arena a = { .max = VALUE_MAX, .secret = true };
 	struct wire_vault_revealed m = { 0 };
 	struct err bad = { 0 };
 
-	if (!e && pb_decode(&wire_vault_revealed_msg, body, 0, &a, &m) < 0) {
+	fd_close(fd);
+	if (!(f->flags & FRAME_LAST))
+		return -EBADMSG;
+	if (mux_reply(call, f, &wire_vault_revealed_msg, &a, &m) < 0) {
 		err_set(&bad, ERR_INTERNAL, "the vault's answer cannot be read");
-		e = &bad;
+		w->done(w, VIEW(""), &bad);
+	} else {
+		w->done(w, m.value, NULL);
 	}
-	list_del(&w->link);
-	w->done(w, e ? VIEW("") : m.value, e);
 	arena_done(&a);
+	return 0;
 }
 
-static void fail_all(struct ai *h)
+static void on_fail(struct call *call, const struct err *e)
+{
+	struct key_wait *w = CONTAINER(call, struct key_wait, call);
+
+	w->done(w, VIEW(""), e);
+}
+
+static const struct call_ops call_ops = { .on_reply = on_reply, .on_fail = on_fail };
+
+static void stop(struct ai *h)
 {
 	struct err e = { 0 };
 
 	err_set(&e, ERR_UNAVAILABLE, "the vault cannot be reached");
-	while (!list_empty(&h->key_waits))
-		answer(CONTAINER(h->key_waits.next, struct key_wait, link), VIEW(""), &e);
+	mux_stop(&h->vault, &e);
 }
 
-static void on_frame(struct link *l, const struct frame *f, int fd)
+static void on_closed(struct mux *m, const struct err *why)
 {
-	struct ai *h = CONTAINER(l, struct ai, vault);
-	struct err e = { 0 };
-
-	fd_close(fd);
-	if (f->kind != FRAME_REPLY && f->kind != FRAME_FAIL)
-		return;
-	LIST_EACH (it, &h->key_waits) {
-		struct key_wait *w = CONTAINER(it, struct key_wait, link);
-		if (w->stream != f->stream)
-			continue;
-		if (f->kind == FRAME_FAIL)
-			link_read_fail(f, &e);
-		answer(w, f->body, f->kind == FRAME_FAIL ? &e : NULL);
-		return;
-	}
+	(void)why; /* the keeper says it */
+	stop(CONTAINER(m, struct ai, vault));
 }
 
-static void on_closed(struct link *l, int error)
+/* What was not asked for is nothing to us. */
+static void on_event(struct mux *m, const struct frame *f)
 {
-	(void)error;
-	link_stop(l);
-	fail_all(CONTAINER(l, struct ai, vault));
+	(void)m;
+	(void)f;
 }
 
-static const struct link_ops ops = { .on_frame = on_frame, .on_closed = on_closed };
+static const struct mux_ops ops = { .on_event = on_event, .on_closed = on_closed };
 
 void key_open(struct ai *h, int fd)
 {
-	link_stop(&h->vault);
-	fail_all(h);
-	int r = link_start(&h->vault, h->loop, fd, false, &ops);
+	stop(h);
+	int r = mux_start(&h->vault, h->loop, fd, false, &ops);
 	if (r < 0)
 		log_error("the vault's channel: %s", strerror(-r));
 	else
-		h->vault.in.secret = h->vault.out.secret = true;
+		mux_keep_secret(&h->vault);
 }
 
 int key_ask(struct ai *h, struct key_wait *w, struct view ticket, struct view host)
 {
 	struct wire_vault_redeem m = { .ticket = ticket, .host = host };
 
-	if (!link_open(&h->vault))
-		return -ENOTCONN;
-	w->stream = ++h->key_stream;
-	int r = link_send_msg(&h->vault, WIRE_TYPE_VAULT_REDEEM, FRAME_CALL, 0, w->stream, AI_CONNECT_MS,
-			      &wire_vault_redeem_msg, &m);
-	if (r >= 0)
-		list_append(&h->key_waits, &w->link);
-	return r;
+	w->call.ops = &call_ops;
+	return mux_call(&h->vault, &w->call, WIRE_TYPE_VAULT_REDEEM, AI_CONNECT_MS, 0, &wire_vault_redeem_msg,
+			&m);
 }
 
 void key_forget(struct key_wait *w)
 {
-	list_del(&w->link);
+	mux_cancel(&w->call);
 }

@@ -24,7 +24,6 @@
 #include "fd.h"
 #include "log.h"
 #include "seccomp.h"
-#include "secure.h"
 #include "service.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -79,18 +78,16 @@ static int start(struct ai *h, struct err *e)
 
 	if (service_number("PADDOCK_AI_UID", &uid, e) < 0 || service_close_from(FD_KEEPER + 1, e) < 0)
 		return -1;
-	name_load(&h->names);
-	h->tls = secure_load(ca_file ? ca_file : "", e);
+	h->loop = loop_new(e);
+	h->names = h->loop ? names_new(h->loop, &(struct names_setup){ .hosts = true }, e) : NULL;
+	if (!h->names)
+		return -1;
+	h->tls = tls_client_load(ca_file ? ca_file : "", e);
 	if (!h->tls)
 		log_warn("no https to providers: %s", e->msg);
 	service_limit_fds(NOFILE);
 	if (service_drop("uids.ai", uid, seccomp_ai, e) < 0)
 		return -1;
-	h->loop = loop_new(e);
-	if (!h->loop)
-		return -1;
-	h->names.loop = h->loop;
-	list_init(&h->key_waits);
 	int r = link_start(&h->api, h->loop, FD_API, true, &api_ops);
 	if (r == 0)
 		r = link_start(&h->keeper, h->loop, FD_KEEPER, true, &keeper_ops);

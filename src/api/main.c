@@ -24,18 +24,18 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "ai.h"
 #include "config.h"
 #include "core.h"
 #include "drop.h"
-#include "envd.h"
+#include "e2b.h"
 #include "fd.h"
 #include "http.h"
-#include "interpreter.h"
 #include "log.h"
 #include "loop.h"
+#include "models.h"
 #include "plane.h"
 #include "rest.h"
+#include "serve.h"
 #include "service.h"
 #include "store.h"
 #include "text.h"
@@ -50,6 +50,14 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 #define DRAIN_MS   2000
 #define LARGE      (1024 * 1024)
 
+/* In the order in which they are asked; rest takes what is left. */
+static const struct dialect *const dialects[] = {
+	&models_dialect,
+	&e2b_dialect,
+	&rest_dialect,
+	NULL,
+};
+
 struct api {
 	struct loop *loop;
 	struct loop_signals signals;
@@ -58,11 +66,8 @@ struct api {
 	struct config config;
 	struct store *store;
 	struct core *core;
-	struct rest *rest;
-	struct ai *ai;
+	struct serve *serve;
 	struct plane *plane;
-	struct interpreter *interpreter;
-	struct envd *envd;
 	struct tls_server *tls;
 	struct http_server *server;
 	uint32_t n_listen;
@@ -144,15 +149,13 @@ static enum log_level level_of(struct view name)
 
 /* ---- requests ---- */
 
-/* What comes from within a box is for the AI gateway alone. */
+/* What comes from within a box, or by a listener of a dialect's own, is not for the ports of boxes. */
 static void on_request(struct http_exchange *x, void *arg)
 {
 	struct api *a = arg;
 
-	if (x->origin.n)
-		ai_request(x, a->ai);
-	else
-		plane_request(x, a->plane);
+	if (x->origin.n || serve_is_bound(a->serve, x) || !plane_request(a->plane, x))
+		serve_request(a->serve, x);
 }
 
 static void on_caller(void *arg, const struct box *b, int fd)
@@ -190,24 +193,6 @@ static void on_drained(void *arg)
 	loop_stop(a->loop, EXIT_SUCCESS);
 }
 
-static void on_plane_idle(void *arg)
-{
-	struct api *a = arg;
-	interpreter_when_idle(a->interpreter, on_drained, a);
-}
-
-static void on_envd_idle(void *arg)
-{
-	struct api *a = arg;
-	plane_when_idle(a->plane, on_plane_idle, a);
-}
-
-static void on_rest_idle(void *arg)
-{
-	struct api *a = arg;
-	envd_when_idle(a->envd, on_envd_idle, a);
-}
-
 static void on_drain_time(struct loop_timer *t)
 {
 	on_drained(CONTAINER(t, struct api, drain));
@@ -223,7 +208,7 @@ static void on_signal(struct loop_signals *s, int signo)
 	a->draining = true;
 	http_server_stop_listening(a->server);
 	loop_timer_start(a->loop, &a->drain, DRAIN_MS, on_drain_time);
-	rest_when_idle(a->rest, on_rest_idle, a);
+	serve_when_idle(a->serve, on_drained, a);
 }
 
 /* ---- wiring ---- */
@@ -253,32 +238,14 @@ static int start(struct api *a, struct err *e)
 	s.store = a->store;
 	s.config = &a->config;
 	a->core = core_new(&s, e);
-	a->rest = a->core ? rest_new(a->core, a->statm, e) : NULL;
-	if (!a->rest)
-		return -1;
-	a->ai = ai_new(a->core, rest_request, a->rest, e);
-	if (!a->ai)
-		return -1;
-	a->plane = plane_new(a->core, ai_request, a->ai, e);
+	a->serve = a->core ? serve_new(a->core, dialects, e) : NULL;
+	a->plane = a->serve ? plane_new(a->serve, e) : NULL;
 	if (!a->plane)
 		return -1;
-	/* The ports of boxes that this process serves itself. */
-	a->interpreter = interpreter_new(a->core, e);
-	if (!a->interpreter)
-		return -1;
-	plane_serve(a->plane, &(struct plane_own){ .port = PLANE_INTERPRETER,
-						   .guarded = true,
-						   .serve = interpreter_serve,
-						   .arg = a->interpreter });
-	a->envd = envd_new(a->core, e);
-	if (!a->envd)
-		return -1;
-	plane_serve(a->plane,
-		    &(struct plane_own){
-			    .port = PLANE_ENVD, .serve = envd_serve, .arg = a->envd, .find = envd_find });
+	a->serve->statm = a->statm;
 	struct http_config http = { .on_request = on_request, .arg = a, .tls = a->tls };
 	a->server = http_server_new(a->loop, &http, e);
-	rest_set_server(a->rest, a->server);
+	a->serve->server = a->server;
 	core_on_caller(a->core, on_caller, a);
 	return a->server ? 0 : -1;
 }
@@ -289,10 +256,7 @@ static void stop(struct api *a)
 	core_on_caller(a->core, NULL, NULL);
 	http_server_free(a->server); /* aborts what is under way */
 	plane_free(a->plane);
-	interpreter_free(a->interpreter);
-	envd_free(a->envd);
-	rest_free(a->rest);
-	ai_free(a->ai);
+	serve_free(a->serve);
 	core_stop(a->core);
 	store_close(a->store); /* waits for the last commit */
 	core_free(a->core);
@@ -313,9 +277,7 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
 		plane_print_routes(stdout);
-		ai_print_routes(stdout);
-		rest_print_routes(stdout); /* with the headings of its dialects */
-		interpreter_print_routes(stdout);
+		serve_print_routes(stdout, dialects);
 		return EXIT_SUCCESS;
 	}
 	service_init("paddock-api");

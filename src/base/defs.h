@@ -19,6 +19,10 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
+/* A number that is a macro, as text within a literal. */
+#define LITERAL(x)    LITERAL_OF(x)
+#define LITERAL_OF(x) #x
+
 /* The object that embeds a member, from the member's address. */
 #define CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 

@@ -1,5 +1,5 @@
 /*
- * The plan of a native box: see plan.h.
+ * The plan of a box: see plan.h.
  */
 #include "plan.h"
 
@@ -129,8 +129,8 @@ int plan_print(const struct plan *p, struct buf *out)
 					     [PLAN_DEV] = "dev",       [PLAN_WORKSPACE] = "workspace",
 					     [PLAN_DEVPTS] = "devpts", [PLAN_TMPFS] = "tmpfs",
 					     [PLAN_PROC] = "proc" };
-	buf_printf(out, "box %s host %s uids %u+%u caps %llx\n", p->spec.id, p->spec.hostname, p->uid_base,
-		   PLAN_IDS, (unsigned long long)p->root_caps);
+	buf_printf(out, "box %s backend %s host %s uids %u+%u caps %llx\n", p->spec.id, p->spec.backend,
+		   p->spec.hostname, p->uid_base, PLAN_IDS, (unsigned long long)p->root_caps);
 	if (p->spec.sudo)
 		buf_puts(out, "sudo\n");
 	buf_printf(out, "cgroup cpu %u memory %llu pids %u\n", p->spec.limits.cpu_milli,

@@ -1,6 +1,6 @@
 /*
- * From a wish to a plan: everything that will be done to make a native box, as
- * data, computed without touching the machine. native.c carries it out.
+ * From a wish to a plan: everything that will be done to make a box, as data,
+ * computed without touching the machine. The walls of its backend carry it out.
  */
 #pragma once
 
@@ -73,5 +73,5 @@ extern const char *const plan_readonly[];
 
 int plan_make(const struct spec *s, const struct plan_image *image, uint32_t slot, uint32_t uids_base,
 	      struct plan *ret, struct err *e) _must_check_;
-/* As text, for tests and `paddockd plan`. */
+/* As text, for tests. */
 int plan_print(const struct plan *p, struct buf *out) _must_check_;

@@ -7,7 +7,10 @@
 #include "err.h"
 #include "view.h"
 
-#define SPEC_ID 20 /* characters of [a-z0-9] */
+#define SPEC_ID      20 /* characters of [a-z0-9] */
+#define SPEC_BACKEND 16 /* room for a backend's name */
+
+#define SPEC_BACKEND_NATIVE "native" /* also of boxes that were made before there was a choice */
 
 struct spec_limits {
 	uint32_t cpu_milli;
@@ -17,6 +20,7 @@ struct spec_limits {
 
 struct spec {
 	char id[SPEC_ID + 1];
+	char backend[SPEC_BACKEND]; /* whose walls: walls.h */
 	char hostname[64];
 	struct spec_limits limits;
 	bool readonly_root;
@@ -27,7 +31,8 @@ struct spec {
 	char snapshot[SPEC_ID + 1];  /* whose files it starts with, "" = the image's alone */
 	char workspace[SPEC_ID + 1]; /* named workspace instead of one of its own, "" = none */
 	bool workspace_readonly;
-	bool existing; /* starts again with the files it has */
+	bool existing;    /* starts again with the files it has */
+	uint32_t require; /* FEATURE_BITs that it must have */
 };
 
 bool spec_id_ok(struct view id);

@@ -23,6 +23,7 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "disk", 0, OPT_MIB, AT(disk_mb), "SIZE", "disk limit: MiB, or with m or g" },
 	{ "snapshot", 0, OPT_TEXT, AT(snapshot), "NAME", "start from this snapshot instead of an image" },
 	{ "workspace", 0, OPT_TEXT, AT(workspace), "NAME[:ro]", "the workspace to mount at /workspace" },
+	{ "backend", 0, OPT_TEXT, AT(backend), "NAME", "the kind of isolation, such as native" },
 	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
 	  "only /workspace, /tmp and /dev/shm can be written" },
 	{ "no-sudo", 0, OPT_FLAG, AT(no_sudo), NULL, "its users cannot become root" },
@@ -32,6 +33,8 @@ const struct opt create_opts[CREATE_OPTS] = {
 	  "a variable with the value of the secret NAME; may be repeated" },
 	{ "secret-file", 0, OPT_PAIRS, AT(secret_file), "FILE=NAME",
 	  "/run/secrets/FILE with the value of the secret NAME; may be repeated" },
+	{ "require", 0, OPT_LIST, AT(require), "FEATURE",
+	  "what its walls must have, such as landlock.scopes; may be repeated" },
 	/* from here on not for run, whose boxes have no life of their own */
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
 	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME", "end the box after this time (seconds, or with s, m, h, d)" },
@@ -176,8 +179,10 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	    create_check_text(f->workdir, "--workdir", e) < 0 ||
 	    create_check_text(f->snapshot, "--snapshot", e) < 0 ||
 	    create_check_text(f->workspace, "--workspace", e) < 0 ||
+	    create_check_text(f->backend, "--backend", e) < 0 ||
 	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
 	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->allow, "--allow", e) < 0 ||
+	    check_list(&f->require, "--require", e) < 0 ||
 	    check_list(&f->secret_env, "--secret-env", e) < 0 ||
 	    check_list(&f->secret_file, "--secret-file", e) < 0)
 		return -1;
@@ -185,6 +190,7 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	json_out_object(&o);
 	put_text(&o, "name", f->name);
 	put_text(&o, "image", f->image);
+	put_text(&o, "backend", f->backend);
 	put_text(&o, "user", f->user);
 	put_text(&o, "workdir", f->workdir);
 	create_pairs(&o, "env", &f->env);
@@ -204,6 +210,13 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 		json_out_kbool(&o, "readonly_root", true);
 	if (f->no_sudo)
 		json_out_kbool(&o, "sudo", false);
+	if (f->require.n) {
+		json_out_key(&o, "require");
+		json_out_array(&o);
+		for (size_t i = 0; i < f->require.n; i++)
+			json_out_str(&o, view_of(f->require.items[i]));
+		json_out_end(&o, ']');
+	}
 	json_out_end(&o, '}');
 	if (b.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many options for one request");

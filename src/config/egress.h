@@ -82,6 +82,8 @@ int egress_read(struct arena *a, const struct json *doc, const struct json *sets
 		struct err *e) _must_check_;
 int egress_parse(struct arena *a, struct view text, const struct json *sets, struct egress_policy *ret,
 		 struct err *e) _must_check_;
+/* A copy whose memory is the arena's; -ENOMEM. */
+int egress_copy(struct arena *a, const struct egress_policy *p, struct egress_policy *ret) _must_check_;
 /* The whole of it in its one form: {"default", "rules", "limits"}; out->bad. */
 int egress_write(const struct egress_policy *p, struct buf *out);
 void egress_put(struct json_out *o, const struct egress_policy *p);
@@ -91,6 +93,11 @@ void egress_put_rule(struct json_out *o, const struct egress_rule *r);
  */
 int egress_target(struct arena *a, struct view text, const struct json *sets, struct egress_rule *ret,
 		  struct err *e) _must_check_;
+/* The parts of a rule, checked. */
+int egress_host(struct arena *a, struct view text, struct view *ret, struct err *e) _must_check_;
+int egress_net(struct view text, struct egress_net *ret, struct err *e) _must_check_;
+/* `inject` of a rule whose verdict and host are known, which have been filled in. */
+int egress_check_inject(const struct egress_rule *r, struct err *e) _must_check_;
 /* `inject` of a rule whose verdict and host are known: an array of objects, or nothing. */
 int egress_read_inject(struct arena *a, const struct json *j, struct egress_rule *r,
 		       struct err *e) _must_check_;

@@ -9,7 +9,5 @@
 int egress_bad(struct err *e, struct view v, const char *what);
 void egress_put_inject(struct json_out *o, const struct egress_rule *r);
 bool egress_same_inject(const struct egress_rule *a, const struct egress_rule *b);
-int egress_host(struct arena *a, struct view text, struct view *ret, struct err *e) _must_check_;
-int egress_net(struct view text, struct egress_net *ret, struct err *e) _must_check_;
 int egress_port_range(struct view text, struct egress_ports *ret, struct err *e) _must_check_;
 int egress_check_path(struct view path, struct err *e) _must_check_;

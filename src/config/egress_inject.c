@@ -59,22 +59,41 @@ static bool is_framing(struct view header)
 	return false;
 }
 
+static int check_one(const struct egress_inject *x, struct err *e)
+{
+	if (!x->secret.n || x->secret.n > NAME_LONGEST || !made_of(x->secret, "_.-"))
+		return egress_bad(e, x->secret, "is not the name of a secret");
+	if ((x->header.n > 0) + (x->query.n > 0) + x->placeholder != 1)
+		return err_set(e, ERR_INVALID, "exactly one of header, query and placeholder is needed");
+	if (x->header.n > NAME_LONGEST || !made_of(x->header, "-_") || is_framing(x->header))
+		return egress_bad(e, x->header, "is not a header that can be set");
+	if (x->query.n > NAME_LONGEST || !made_of(x->query, "-_.~[]"))
+		return egress_bad(e, x->query, "is not the name of a parameter");
+	if (x->prefix.n && (!x->header.n || x->prefix.n > NAME_LONGEST || !printable(x->prefix)))
+		return err_set(e, ERR_INVALID, "prefix: is text before the value of a header");
+	return 0;
+}
+
+int egress_check_inject(const struct egress_rule *r, struct err *e)
+{
+	if (r->n_inject > EGRESS_LIST_MAX)
+		return err_set(e, ERR_INVALID, "inject: must be an array of 1 to %d objects",
+			       EGRESS_LIST_MAX);
+	if (r->n_inject &&
+	    (r->verdict != EGRESS_ALLOW || !r->host.n || view_is(r->host, "*") || r->protocol == EGRESS_TCP))
+		return err_set(e, ERR_INVALID, "inject: is for rules that allow a host by its name");
+	for (size_t i = 0; i < r->n_inject; i++)
+		if (check_one(&r->inject[i], e) < 0)
+			return err_wrap(e, "inject[%zu]", i);
+	return 0;
+}
+
 static int read_one(struct arena *a, const struct json *j, struct egress_inject *ret, struct err *e)
 {
 	struct inject_body b = { 0 };
 
 	if (json_read(a, j, &schema, &b, false, e) < 0)
 		return -1;
-	if (!made_of(b.secret, "_.-"))
-		return egress_bad(e, b.secret, "is not the name of a secret");
-	if ((b.header.n > 0) + (b.query.n > 0) + b.placeholder != 1)
-		return err_set(e, ERR_INVALID, "exactly one of header, query and placeholder is needed");
-	if (!made_of(b.header, "-_") || is_framing(b.header))
-		return egress_bad(e, b.header, "is not a header that can be set");
-	if (!made_of(b.query, "-_.~[]"))
-		return egress_bad(e, b.query, "is not the name of a parameter");
-	if (b.prefix.n && (!b.header.n || !printable(b.prefix)))
-		return err_set(e, ERR_INVALID, "prefix: is text before the value of a header");
 	*ret = (struct egress_inject){ b.secret, b.header, b.prefix, b.query, b.placeholder };
 	return 0;
 }
@@ -86,15 +105,13 @@ int egress_read_inject(struct arena *a, const struct json *j, struct egress_rule
 	if (j->type != JSON_ARRAY || j->n < 1 || j->n > EGRESS_LIST_MAX)
 		return err_set(e, ERR_INVALID, "inject: must be an array of 1 to %d objects",
 			       EGRESS_LIST_MAX);
-	if (r->verdict != EGRESS_ALLOW || !r->host.n || view_is(r->host, "*") || r->protocol == EGRESS_TCP)
-		return err_set(e, ERR_INVALID, "inject: is for rules that allow a host by its name");
 	r->inject = arena_array(a, j->n, sizeof(*r->inject));
 	if (!r->inject)
 		return err_set(e, ERR_TOO_LARGE, "the policy takes more memory than is allowed");
 	for (; r->n_inject < j->n; r->n_inject++)
 		if (read_one(a, &j->items[r->n_inject], &r->inject[r->n_inject], e) < 0)
 			return err_wrap(e, "inject[%zu]", r->n_inject);
-	return 0;
+	return egress_check_inject(r, e);
 }
 
 void egress_put_inject(struct json_out *o, const struct egress_rule *r)

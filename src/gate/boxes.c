@@ -1,6 +1,6 @@
 /*
- * What the keeper and the api say about boxes: listeners, policies, ends. And what a
- * box may still do by time and number.
+ * What the keeper and the api say about boxes: listeners, policies, ends. And what the
+ * rooms below want of the program: verdicts, questions, connections for the AI gateway.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -8,146 +8,69 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dns.h"
 #include "fd.h"
-#include "intercept.h"
+#include "gate.h"
 #include "log.h"
 #include "wire_gen.h"
 #include "poison.h"
 
-#define NAMES          512 /* addresses that are remembered for a box */
-#define REFILL_MS      50
-#define USED_MS        100                /* after which the api is told what was used, */
-#define USED_STEP      (4u * 1024 * 1024) /* or at once */
-#define QUESTIONS      50.0               /* to DNS in a second */
-#define QUESTIONS_MOST 200.0
+#define USED_MS   100                /* after which the api is told what was used, */
+#define USED_STEP (4u * 1024 * 1024) /* or at once */
+
+static const struct server_ops dns_ops;
 
 /* ---- the table ---- */
 
-static struct box *box_get(struct gate *g, struct view id)
+static struct gate *gate_of(const struct gate_box *b)
 {
-	struct map_node *n = map_get(&g->boxes, id);
-	return n ? CONTAINER(n, struct box, node) : NULL;
+	return CONTAINER(b->all, struct gate, flows);
 }
 
-static struct box *box_need(struct gate *g, struct view id)
+static struct gate_box *get_box(struct gate *g, struct view id)
 {
-	struct box *b = box_get(g, id);
+	struct map_node *n = map_get(&g->flows.boxes, id);
+	return n ? CONTAINER(n, struct gate_box, node) : NULL;
+}
+
+static struct gate_box *need_box(struct gate *g, struct view id)
+{
+	struct gate_box *b = get_box(g, id);
 	if (b)
 		return b;
 	b = calloc(1, sizeof(*b));
 	if (!b || view_to_str(id, b->id, sizeof(b->id)) < 0 ||
-	    map_put(&g->boxes, &b->node, view_of(b->id)) < 0) {
+	    map_put(&g->flows.boxes, &b->node, view_of(b->id)) < 0) {
 		free(b);
 		return NULL;
 	}
-	b->gate = g;
-	b->tcp.fd = b->dns.fd = b->steer = -1;
-	b->questions_left = QUESTIONS_MOST;
-	list_init(&b->flows);
-	list_init(&b->questions);
+	box_init(b, &g->flows);
+	server_init(&b->dns, g->flows.loop, g->flows.names, &dns_ops);
 	return b;
 }
 
-void box_free(struct box *b)
+static void drop_box(struct gate_box *b)
 {
-	LIST_EACH (it, &b->flows)
-		flow_end(CONTAINER(it, struct flow, link), true);
-	server_cancel_all(b, NULL);
-	loop_timer_stop(&b->refill);
-	loop_io_close(&b->tcp);
-	loop_io_close(&b->dns);
+	struct gate *g = gate_of(b);
+
+	box_done(b);
+	server_done(&b->dns);
 	fd_close(b->steer);
-	policy_free(b->policy);
-	share_leave(&b->gate->tenants, &b->share);
-	for (unsigned i = 0; i < b->n_names; i++)
-		free(b->names[i].name);
-	free(b->names);
-	map_del(&b->gate->boxes, &b->node);
+	share_leave(&g->tenants, &b->share);
+	map_del(&g->flows.boxes, &b->node);
 	free(b);
 }
 
 /* A box that nobody serves and nobody has a policy for is forgotten. */
-static void box_put(struct box *b)
+static void put_box(struct gate_box *b)
 {
-	if (b->tcp.fd < 0 && b->dns.fd < 0 && b->steer < 0 && !b->policy)
-		box_free(b);
+	if (b->tcp.fd < 0 && b->dns.io.fd < 0 && b->steer < 0 && !b->policy)
+		drop_box(b);
 }
 
-/* ---- limits ---- */
+/* ---- what was used ---- */
 
-static void refill(struct box *b)
-{
-	uint64_t now = loop_now(b->gate->loop), passed = now - b->tokens_ms;
-	const struct policy *p = b->policy;
-
-	if (b->tokens_ms == 0)
-		passed = 1000;
-	if (passed == 0)
-		return;
-	b->tokens_ms = now;
-	passed = MIN(passed, 1000u);
-	b->questions_left = MIN(QUESTIONS_MOST, b->questions_left + QUESTIONS * (double)passed / 1000);
-	if (p && p->bytes_per_second)
-		b->bytes_left = MIN(p->bytes_per_second, b->bytes_left + p->bytes_per_second * passed / 1000);
-	if (p && p->connects_per_second)
-		b->connects_left =
-			MIN((double)p->connects_per_second,
-			    b->connects_left + (double)p->connects_per_second * (double)passed / 1000);
-}
-
-static void on_refill(struct loop_timer *t)
-{
-	struct box *b = CONTAINER(t, struct box, refill);
-	refill(b);
-	if (b->tcp.fd >= 0) /* stopped when there were no fds left */
-		(void)!loop_io_want(&b->tcp, EPOLLIN);
-	LIST_EACH (it, &b->flows) {
-		struct flow *f = CONTAINER(it, struct flow, link);
-		if (f->throttled) {
-			f->throttled = false;
-			flow_wants(f);
-		}
-	}
-}
-
-bool box_may_connect(struct box *b)
-{
-	refill(b);
-	if (!b->policy || !b->policy->connects_per_second)
-		return true;
-	if (b->connects_left < 1)
-		return false;
-	b->connects_left -= 1;
-	return true;
-}
-
-bool box_may_ask(struct box *b)
-{
-	refill(b);
-	if (b->questions_left < 1)
-		return false;
-	b->questions_left -= 1;
-	return true;
-}
-
-size_t box_allowance(struct box *b, size_t want)
-{
-	const struct policy *p = b->policy;
-
-	if (!p || !p->bytes_per_second)
-		return want;
-	refill(b);
-	if (b->bytes_left == 0 && !loop_timer_active(&b->refill))
-		loop_timer_start(b->gate->loop, &b->refill, REFILL_MS, on_refill);
-	return (size_t)MIN((uint64_t)want, b->bytes_left);
-}
-
-uint64_t box_used(const struct box *b)
-{
-	return b->bytes_before + b->bytes_in + b->bytes_out;
-}
-
-static bool untold(const struct box *b)
+static bool untold(const struct gate_box *b)
 {
 	return b->policy && b->policy->max_bytes && box_used(b) != b->bytes_told;
 }
@@ -159,8 +82,8 @@ static void tell_used(struct gate *g)
 	struct wire_gate_used m = { .boxes = { uses, 0 } };
 
 	loop_timer_stop(&g->tell_used);
-	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n)) {
-		struct box *b = CONTAINER(n, struct box, node);
+	for (struct map_node *n = map_first(&g->flows.boxes); n; n = map_next(&g->flows.boxes, n)) {
+		struct gate_box *b = CONTAINER(n, struct gate_box, node);
 		if (!untold(b) || !link_open(&g->api))
 			continue;
 		b->bytes_told = box_used(b);
@@ -181,110 +104,127 @@ static void on_tell_used(struct loop_timer *t)
 	tell_used(CONTAINER(t, struct gate, tell_used));
 }
 
-static void tell_used_soon(struct box *b)
+static void tell_used_soon(struct gate_box *b)
 {
-	struct gate *g = b->gate;
+	struct gate *g = gate_of(b);
 
 	if (!untold(b))
 		return;
 	if (box_used(b) - b->bytes_told >= USED_STEP)
 		tell_used(g);
 	else if (!loop_timer_active(&g->tell_used))
-		loop_timer_start(g->loop, &g->tell_used, USED_MS, on_tell_used);
+		loop_timer_start(g->flows.loop, &g->tell_used, USED_MS, on_tell_used);
 }
 
-void box_count(struct box *b, bool out, size_t n)
+/* ---- what the rooms want ---- */
+
+static struct gate_box *box_of(struct server *s)
 {
-	*(out ? &b->bytes_out : &b->bytes_in) += n;
-	b->bytes_left -= MIN(b->bytes_left, n);
-	tell_used_soon(b);
+	return CONTAINER(s, struct gate_box, dns);
 }
 
-/* ---- names of addresses ---- */
-
-void box_remember(struct box *b, const struct addr *a, const char *name)
+static const struct policy *dns_policy(struct server *s)
 {
-	if (box_was_told(b, a, view_of(name)) && view_is(box_name(b, a), name))
-		return;
-	if (!b->names)
-		b->names = calloc(NAMES, sizeof(*b->names));
-	char *copy = b->names ? strdup(name) : NULL;
-	if (!copy)
-		return;
-	struct box_name *n = &b->names[b->next_name];
-	free(n->name);
-	*n = (struct box_name){ *a, copy };
-	b->next_name = (b->next_name + 1) % NAMES;
-	b->n_names = MIN(b->n_names + 1, NAMES);
+	return box_of(s)->policy;
 }
 
-/* The latest one. */
-struct view box_name(const struct box *b, const struct addr *a)
+static bool dns_may_ask(struct server *s)
 {
-	for (unsigned i = 0; i < b->n_names; i++) {
-		const struct box_name *n = &b->names[(b->next_name + NAMES - 1 - i) % NAMES];
-		if (addr_eq(&n->addr, a))
-			return view_of(n->name);
-	}
-	return VIEW("");
+	return box_may_ask(box_of(s));
 }
 
-bool box_was_told(const struct box *b, const struct addr *a, struct view name)
+static bool dns_is_own(struct server *s, const struct addr *a)
 {
-	for (unsigned i = 0; i < b->n_names; i++)
-		if (addr_eq(&b->names[i].addr, a) && view_is(name, b->names[i].name))
-			return true;
-	return false;
+	return flow_is_own(box_of(s)->all, a);
 }
 
-void box_later(struct box *b)
+static void dns_told(struct server *s, const struct addr *a, const char *name)
 {
-	(void)!loop_io_want(&b->tcp, 0);
-	if (!loop_timer_active(&b->refill))
-		loop_timer_start(b->gate->loop, &b->refill, REFILL_MS, on_refill);
+	box_remember(box_of(s), a, name);
 }
+
+static void dns_say(struct server *s, bool allowed, int reason, const char *name, const struct addr *a)
+{
+	verdict_say(box_of(s), &(struct verdict){ .allowed = allowed,
+						  .reason = reason,
+						  .protocol = "dns",
+						  .via = "dns",
+						  .name = view_of(name),
+						  .addr = a,
+						  .port = DNS_PORT });
+}
+
+static const struct server_ops dns_ops = {
+	.policy = dns_policy, .may_ask = dns_may_ask, .is_own = dns_is_own, .told = dns_told, .say = dns_say
+};
+
+/* Too many fds in its queue would end the channel. */
+static bool can_pass(struct gate_box *b)
+{
+	const struct gate *g = gate_of(b);
+
+	return link_open(&g->api) && g->api.n_out_fds < LINK_FDS;
+}
+
+static void pass(struct gate_box *b, int fd)
+{
+	struct wire_gate_caller m = { .box = view_of(b->id) };
+
+	(void)!link_send_msg_fd(&gate_of(b)->api, WIRE_TYPE_GATE_CALLER, FRAME_EVENT, 0, 0,
+				&wire_gate_caller_msg, &m, fd);
+}
+
+const struct flows_ops boxes_flows_ops = {
+	.say = verdict_say, .used = tell_used_soon, .can_pass = can_pass, .pass = pass
+};
 
 /* ---- the keeper ---- */
 
-static void put_fd(struct box *b, int32_t kind, int fd)
+static int listen_for(struct gate_box *b, int fd)
 {
-	struct loop_io *io = kind == WIRE_GATE_FD_TCP ? &b->tcp : kind == WIRE_GATE_FD_DNS ? &b->dns : NULL;
-	int r = 0;
-
-	if (kind == WIRE_GATE_FD_STEER) {
-		fd_close(b->steer);
-		b->steer = fd;
-		return;
-	}
-	if (!io) {
-		fd_close(fd);
-		return;
-	}
-	loop_io_close(io);
-	r = fd_nonblock(fd, true);
+	loop_io_close(&b->tcp);
+	int r = fd_nonblock(fd, true);
 	if (r == 0)
-		r = loop_io_start(b->gate->loop, io, fd, EPOLLIN,
-				  io == &b->tcp ? flow_accept : server_on_question);
+		r = loop_io_start(b->all->loop, &b->tcp, fd, EPOLLIN, flow_accept);
+	if (r < 0) {
+		b->tcp.fd = -1;
+		fd_close(fd);
+		return r;
+	}
 	/* What is accepted inherits it. The way to the box is a loopback, which loses nothing: a machine's
 	 * choice for the world (BBR, with its timers) only costs there. */
-	if (io == &b->tcp) {
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", sizeof("reno") - 1);
-	}
-	if (r < 0) {
-		io->fd = -1;
-		fd_close(fd);
-		log_error("box %s cannot be served: %s", b->id, strerror(-r));
-	}
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", sizeof("reno") - 1);
+	return 0;
 }
+
+static void put_fd(struct gate_box *b, int32_t kind, int fd)
+{
+	int r = 0;
+
+	if (kind == WIRE_GATE_FD_TCP) {
+		r = listen_for(b, fd);
+	} else if (kind == WIRE_GATE_FD_DNS) {
+		r = server_serve(&b->dns, fd);
+	} else if (kind == WIRE_GATE_FD_STEER) {
+		fd_close(b->steer);
+		b->steer = fd;
+	} else {
+		fd_close(fd);
+	}
+	if (r < 0)
+		log_error("box %s cannot be served: %s", b->id, strerror(-r));
+}
+
+static const struct link_ops api_ops;
 
 /* The api's new channel. */
 static void open_api(struct gate *g, int fd)
 {
 	link_stop(&g->api);
-	for (struct map_node *n = map_first(&g->boxes); n; n = map_next(&g->boxes, n))
-		CONTAINER(n, struct box, node)->synced = false;
-	int r = link_start(&g->api, g->loop, fd, true, &boxes_api_ops);
+	for (struct map_node *n = map_first(&g->flows.boxes); n; n = map_next(&g->flows.boxes, n))
+		CONTAINER(n, struct gate_box, node)->synced = false;
+	int r = link_start(&g->api, g->flows.loop, fd, true, &api_ops);
 	if (r < 0)
 		log_error("the api's channel: %s", strerror(-r));
 	verdict_flush(g);
@@ -299,22 +239,22 @@ static void on_keeper(struct link *l, const struct frame *f, int fd)
 	if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_API && mine >= 0) {
 		open_api(g, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_VAULT && mine >= 0) {
-		intercept_vault_open(g, TAKE_FD(mine));
+		intercept_vault_open(g->flows.intercepts, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX && mine >= 0) {
 		struct wire_gate_box m;
-		struct box *b =
-			pb_decode(&wire_gate_box_msg, f->body, 0, &a, &m) < 0 ? NULL : box_need(g, m.id);
-		if (b && view_to_str(m.host, b->host, sizeof(b->host)) < 0)
-			b->host[0] = 0;
+		struct gate_box *b =
+			pb_decode(&wire_gate_box_msg, f->body, 0, &a, &m) < 0 ? NULL : need_box(g, m.id);
+		if (b && view_to_str(m.host, b->dns.host, sizeof(b->dns.host)) < 0)
+			b->dns.host[0] = 0;
 		if (b)
 			put_fd(b, m.kind, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX_GONE) {
 		struct wire_gate_box_gone m;
-		struct box *b =
-			pb_decode(&wire_gate_box_gone_msg, f->body, 0, &a, &m) < 0 ? NULL : box_get(g, m.id);
+		struct gate_box *b =
+			pb_decode(&wire_gate_box_gone_msg, f->body, 0, &a, &m) < 0 ? NULL : get_box(g, m.id);
 		if (b) {
 			tell_used(g); /* it may be started again */
-			box_free(b);
+			drop_box(b);
 		}
 	}
 	arena_done(&a);
@@ -322,7 +262,7 @@ static void on_keeper(struct link *l, const struct frame *f, int fd)
 
 static void on_keeper_closed(struct link *l, int error)
 {
-	loop_stop(CONTAINER(l, struct gate, keeper)->loop, EXIT_SUCCESS);
+	loop_stop(CONTAINER(l, struct gate, keeper)->flows.loop, EXIT_SUCCESS);
 }
 
 const struct link_ops boxes_keeper_ops = { .on_frame = on_keeper, .on_closed = on_keeper_closed };
@@ -337,17 +277,16 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 
 	if (pb_decode(&wire_gate_policy_msg, f->body, 0, a, &m) < 0)
 		return err_set(e, ERR_INVALID, "not a policy");
-	if (!m.box.n || m.box.n >= sizeof(((struct box *)0)->id))
+	if (!m.box.n || m.box.n >= sizeof(((struct gate_box *)0)->id))
 		return err_set(e, ERR_INVALID, "not the id of a box");
 	if (policy_new(&m, &p, e) < 0)
 		return -1;
-	struct box *b = box_need(g, m.box);
+	struct gate_box *b = need_box(g, m.box);
 	if (!b || share_join(&g->tenants, &b->share, m.tenant) < 0) {
 		policy_free(p);
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a box");
 	}
-	LIST_EACH (it, &b->flows) /* rules of the old policy go with it */
-		CONTAINER(it, struct flow, link)->rule = NULL;
+	flow_forget_rules(b);
 	policy_free(b->policy);
 	b->policy = p;
 	b->synced = true;
@@ -357,13 +296,7 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 	tell_used_soon(b);
 	b->bytes_left = MIN(b->bytes_left, p->bytes_per_second);
 	if (m.recheck)
-		LIST_EACH (it, &b->flows) {
-			struct flow *flow = CONTAINER(it, struct flow, link);
-			if (!flow_still_allowed(flow)) {
-				flow_end(flow, true);
-				out.closed++;
-			}
-		}
+		out.closed = flow_recheck(b);
 	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0,
 			     &wire_gate_policy_reply_msg, &out);
 	return 0;
@@ -373,17 +306,16 @@ static int call_synced(struct gate *g, const struct frame *f)
 {
 	struct wire_gate_synced_reply out = { 0 };
 
-	for (struct map_node *n = map_first(&g->boxes), *next; n; n = next) {
-		struct box *b = CONTAINER(n, struct box, node);
-		next = map_next(&g->boxes, n);
+	for (struct map_node *n = map_first(&g->flows.boxes), *next; n; n = next) {
+		struct gate_box *b = CONTAINER(n, struct gate_box, node);
+		next = map_next(&g->flows.boxes, n);
 		if (b->synced || !b->policy)
 			continue;
-		LIST_EACH (it, &b->flows)
-			flow_end(CONTAINER(it, struct flow, link), true);
+		flow_end_all(b);
 		policy_free(b->policy);
 		b->policy = NULL;
 		out.dropped++;
-		box_put(b);
+		put_box(b);
 	}
 	(void)!link_send_msg(&g->api, f->type, FRAME_REPLY, FRAME_LAST, f->stream, 0,
 			     &wire_gate_synced_reply_msg, &out);
@@ -393,8 +325,8 @@ static int call_synced(struct gate *g, const struct frame *f)
 static int call_stats(struct gate *g, const struct frame *f, struct arena *a, struct err *e)
 {
 	struct wire_gate_stats m;
-	const struct box *b =
-		pb_decode(&wire_gate_stats_msg, f->body, 0, a, &m) < 0 ? NULL : box_get(g, m.box);
+	const struct gate_box *b =
+		pb_decode(&wire_gate_stats_msg, f->body, 0, a, &m) < 0 ? NULL : get_box(g, m.box);
 
 	if (!b)
 		return err_set(e, ERR_NOT_FOUND, "the gate does not serve this box");
@@ -443,6 +375,6 @@ static void on_api_drained(struct link *l)
 	verdict_flush(CONTAINER(l, struct gate, api));
 }
 
-const struct link_ops boxes_api_ops = { .on_frame = on_api,
-					.on_closed = on_api_closed,
-					.on_drained = on_api_drained };
+static const struct link_ops api_ops = { .on_frame = on_api,
+					 .on_closed = on_api_closed,
+					 .on_drained = on_api_drained };

@@ -37,9 +37,9 @@ static void on_flush(struct loop_timer *t)
 	verdict_flush(CONTAINER(t, struct gate, flush));
 }
 
-void verdict_say(struct box *b, const struct verdict *v)
+void verdict_say(struct gate_box *b, const struct verdict *v)
 {
-	struct gate *g = b->gate;
+	struct gate *g = CONTAINER(b->all, struct gate, flows);
 	char address[ADDR_TEXT] = "";
 	struct wire_gate_verdict one = {
 		.box = view_of(b->id),
@@ -69,5 +69,5 @@ void verdict_say(struct box *b, const struct verdict *v)
 	else
 		g->n_verdicts++;
 	if (!loop_timer_active(&g->flush))
-		loop_timer_start(g->loop, &g->flush, FLUSH_MS, on_flush);
+		loop_timer_start(g->flows.loop, &g->flush, FLUSH_MS, on_flush);
 }

@@ -4,9 +4,7 @@
 #pragma once
 
 #include "link.h"
-#include "loop.h"
-#include "name.h"
-#include "view.h"
+#include "outgoing.h"
 
 #define HOOK_REQUEST_MS 10000 /* one delivery, from the name to the answer's head */
 #define HOOK_AT_ONCE    256
@@ -14,10 +12,10 @@
 struct hook {
 	struct loop *loop;
 	struct link api;
-	struct view refuse; /* netaddr.h */
-	unsigned n;         /* deliveries under way */
-	struct secure_ctx *tls;
-	struct name_server names;
+	struct view refuse;     /* netaddr.h */
+	unsigned n;             /* deliveries under way */
+	struct tls_client *tls; /* NULL: there are no authorities */
+	struct names *names;
 };
 
 /* post.c: one HookPost; the frame is a CALL of the api. */

@@ -18,7 +18,6 @@
 #include "hook.h"
 #include "log.h"
 #include "seccomp.h"
-#include "secure.h"
 #include "service.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -58,17 +57,16 @@ static int start(struct hook *h, struct err *e)
 	if (service_number("PADDOCK_HOOK_UID", &uid, e) < 0 || service_close_from(FD_API + 1, e) < 0)
 		return -1;
 	h->refuse = view_of(refuse ? refuse : "private");
-	name_load(&h->names);
-	h->tls = secure_load(ca_file ? ca_file : "", e);
+	h->loop = loop_new(e);
+	h->names = h->loop ? names_new(h->loop, &(struct names_setup){ .hosts = true }, e) : NULL;
+	if (!h->names)
+		return -1;
+	h->tls = tls_client_load(ca_file ? ca_file : "", e);
 	if (!h->tls)
 		log_warn("no https for webhooks: %s", e->msg); /* plain HTTP goes on */
 	service_limit_fds(NOFILE);
 	if (service_drop("uids.hook", uid, seccomp_hook, e) < 0)
 		return -1;
-	h->loop = loop_new(e);
-	if (!h->loop)
-		return -1;
-	h->names.loop = h->loop;
 	int r = link_start(&h->api, h->loop, FD_API, false, &ops);
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the api's channel") : 0;
 }

@@ -4,17 +4,13 @@
  * The address that was judged is the one that is dialled.
  */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fd.h"
 #include "hook.h"
 #include "netaddr.h"
 #include "num.h"
-#include "secure.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -24,23 +20,19 @@
 struct post {
 	struct hook *hook;
 	uint32_t stream;
-	uint16_t port;
-	struct name_query name;
-	struct loop_io io;
+	struct outgoing out;
 	struct loop_timer timer;
 	struct loop_task freeing;
-	struct buf out, in;
-	bool tls, over;
-	struct secure *secure; /* over io, where tls is set */
-	char host[256];
+	struct buf request, in;
+	bool over;
 };
 
 static void run_free(struct loop_task *t)
 {
 	struct post *p = CONTAINER(t, struct post, freeing);
-	buf_done(&p->out);
+	buf_done(&p->request);
 	buf_done(&p->in);
-	secure_free(p->secure);
+	outgoing_done(&p->out);
 	free(p);
 }
 
@@ -48,17 +40,12 @@ static void finish(struct post *p, unsigned status, const char *error)
 {
 	struct hook *h = p->hook;
 	struct wire_hook_posted msg = { .status = status, .error = view_of(error) };
-	int fd = p->io.fd;
 
 	if (p->over)
 		return;
 	p->over = true;
 	loop_timer_stop(&p->timer);
-	name_stop(&p->name);
-	if (fd >= 0) {
-		loop_io_stop(&p->io);
-		fd_close(fd);
-	}
+	outgoing_stop(&p->out);
 	h->n--;
 	(void)!link_send_msg(&h->api, WIRE_TYPE_HOOK_POST, FRAME_REPLY, FRAME_LAST, p->stream, 0,
 			     &wire_hook_posted_msg, &msg);
@@ -88,39 +75,20 @@ static unsigned read_status(struct view line)
 	return status;
 }
 
-/* Bytes sent or got, or -errno; of -EAGAIN it waits for what is needed. */
-static ssize_t wait_for(struct post *p, ssize_t n, uint32_t want)
-{
-	int r = n == -EAGAIN ? loop_io_want(&p->io, want) : 0;
-	return r < 0 ? r : n;
-}
-
-static ssize_t put(struct post *p, struct view v)
-{
-	uint32_t want = EPOLLOUT;
-	ssize_t n = p->tls ? secure_send(p->secure, v, &want) : send(p->io.fd, v.p, v.n, MSG_NOSIGNAL);
-
-	if (!p->tls && n < 0)
-		n = errno == EINTR ? -EAGAIN : -errno;
-	return wait_for(p, n, want);
-}
-
-static ssize_t get(struct post *p, char *piece, size_t size)
-{
-	uint32_t want = EPOLLIN;
-	ssize_t n = p->tls ? secure_recv(p->secure, piece, size, &want) : recv(p->io.fd, piece, size, 0);
-
-	if (!p->tls && n < 0)
-		n = errno == EINTR ? -EAGAIN : -errno;
-	return wait_for(p, n, want);
-}
-
 static void fail_io(struct post *p, ssize_t error, const char *what)
 {
-	if (error == -EPROTO && p->secure && secure_why(p->secure)[0])
-		finish(p, 0, secure_why(p->secure));
+	if (p->out.tls && tls_conn_why(p->out.tls)[0])
+		finish(p, 0, tls_conn_why(p->out.tls));
 	else
 		fail_sys(p, (int)-error, what);
+}
+
+static void await(struct post *p, bool read)
+{
+	int r = outgoing_want(&p->out, read, !read);
+
+	if (r < 0)
+		fail_sys(p, -r, read ? "receiving" : "sending");
 }
 
 static void receive(struct post *p)
@@ -132,9 +100,11 @@ static void receive(struct post *p)
 
 	/* Until the first line is there, or as much as one may have. */
 	while (n > 0 && !full && !rest.p) {
-		n = get(p, piece, sizeof(piece));
-		if (n == -EAGAIN)
+		n = outgoing_recv(&p->out, piece, sizeof(piece));
+		if (n == -EAGAIN) {
+			await(p, true);
 			return;
+		}
 		if (n < 0) {
 			fail_io(p, n, "receiving");
 			return;
@@ -151,74 +121,60 @@ static void receive(struct post *p)
 
 static void transmit(struct post *p)
 {
-	while (buf_len(&p->out)) {
-		ssize_t n = put(p, buf_view(&p->out));
-		if (n == -EAGAIN)
+	while (buf_len(&p->request)) {
+		ssize_t n = outgoing_send(&p->out, buf_view(&p->request));
+		if (n == -EAGAIN) {
+			await(p, false);
 			return;
+		}
 		if (n <= 0) {
 			fail_io(p, n ? n : -EPIPE, "sending");
 			return;
 		}
-		buf_consume(&p->out, (size_t)n);
+		buf_consume(&p->request, (size_t)n);
 	}
 	receive(p); /* what TLS has read already does not wake us */
 }
 
-static void on_socket(struct loop_io *io, uint32_t events)
+static void on_event(struct outgoing *o, uint32_t events)
 {
-	struct post *p = CONTAINER(io, struct post, io);
-	int error = 0;
-	socklen_t len = sizeof(error);
+	struct post *p = CONTAINER(o, struct post, out);
+	int error = outgoing_error(o);
 
-	if (getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error) {
+	(void)events;
+	if (error)
 		fail_sys(p, error, "connecting");
-		return;
-	}
-	if (buf_len(&p->out))
+	else if (buf_len(&p->request))
 		transmit(p);
 	else
 		receive(p);
 }
 
-static void on_name(struct name_query *q, const char *error)
+static void on_ready(struct outgoing *o)
 {
-	struct post *p = CONTAINER(q, struct post, name);
-	struct sockaddr_storage to = q->found;
-
-	if (error) {
-		finish(p, 0, error);
-		return;
-	}
-	if (to.ss_family == AF_INET)
-		((struct sockaddr_in *)&to)->sin_port = htons(p->port);
-	else
-		((struct sockaddr_in6 *)&to)->sin6_port = htons(p->port);
-	if (netaddr_refused((struct sockaddr *)&to, p->hook->refuse)) {
-		finish(p, 0, "webhooks to this address are refused");
-		return;
-	}
-	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
-	if (fd >= 0)
-		(void)!setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (fd < 0 || (connect(fd, (struct sockaddr *)&to, q->found_len) < 0 && errno != EINPROGRESS)) {
-		int sys = errno;
-		fd_close(fd);
-		fail_sys(p, sys, "connecting");
-		return;
-	}
-	int r = 0;
-	if (p->tls) {
-		p->secure = secure_new(p->hook->tls, fd, view_of(p->host));
-		r = p->secure ? 0 : -ENOMEM;
-	}
-	if (r >= 0)
-		r = loop_io_start(p->hook->loop, &p->io, fd, EPOLLOUT, on_socket);
-	if (r < 0) {
-		p->io.fd = -1;
-		fd_close(fd);
-		fail_sys(p, -r, "connecting");
-	}
+	transmit(CONTAINER(o, struct post, out));
 }
+
+static void on_fail(struct outgoing *o, int error, const char *why)
+{
+	struct post *p = CONTAINER(o, struct post, out);
+
+	if (why)
+		finish(p, 0, why);
+	else
+		fail_sys(p, error, "connecting");
+}
+
+static const char *refuses(struct outgoing *o, const struct sockaddr *to)
+{
+	const struct post *p = CONTAINER(o, struct post, out);
+
+	return netaddr_refused(to, p->hook->refuse) ? "webhooks to this address are refused" : NULL;
+}
+
+static const struct outgoing_ops ops = {
+	.refuses = refuses, .on_ready = on_ready, .on_event = on_event, .on_fail = on_fail
+};
 
 /* The api has checked the parts of the URL; what would break out of a line is looked for again. */
 static bool one_line(struct view v)
@@ -236,15 +192,15 @@ static int write_request(struct post *p, const struct wire_hook_post *m)
 	for (size_t i = 0; i < ELEMS(lines); i++)
 		if (!one_line(lines[i]))
 			return -EINVAL;
-	buf_printf(&p->out,
+	buf_printf(&p->request,
 		   "POST %.*s HTTP/1.1\r\nHost: %.*s\r\nUser-Agent: paddock\r\nContent-Type: "
 		   "application/json\r\n"
 		   "Content-Length: %zu\r\nPaddock-Signature: %.*s\r\nPaddock-Event: %.*s\r\n"
 		   "Paddock-Delivery: %.*s\r\nConnection: close\r\n\r\n",
 		   VIEW_ARG(m->target), VIEW_ARG(m->authority), m->body.n, VIEW_ARG(m->signature),
 		   VIEW_ARG(m->event), VIEW_ARG(m->delivery));
-	buf_add(&p->out, m->body);
-	return p->out.bad;
+	buf_add(&p->request, m->body);
+	return p->request.bad;
 }
 
 void post_start(struct hook *h, const struct frame *f)
@@ -260,15 +216,10 @@ void post_start(struct hook *h, const struct frame *f)
 	if (r >= 0) {
 		*p = (struct post){ .hook = h,
 				    .stream = f->stream,
-				    .port = (uint16_t)m.port,
-				    .tls = m.tls,
-				    .io = { .fd = -1 },
-				    .name = { .io = { .fd = -1 } },
-				    .out = BUF_INIT(REQUEST_MAX),
+				    .out = OUTGOING_NONE,
+				    .request = BUF_INIT(REQUEST_MAX),
 				    .in = BUF_INIT(LINE_MAX) };
-		r = view_to_str(m.host, p->host, sizeof(p->host));
-		if (r >= 0)
-			r = write_request(p, &m);
+		r = m.host.n < sizeof(p->out.host) ? write_request(p, &m) : -ENAMETOOLONG;
 	}
 	if (r == -ENOKEY) {
 		/* Not this call's mistake: it is tried again like any other delivery. */
@@ -282,12 +233,14 @@ void post_start(struct hook *h, const struct frame *f)
 		err_sys(&e, r == -EAGAIN ? ERR_UNAVAILABLE : ERR_INVALID, r, "the delivery");
 		(void)!link_fail(&h->api, f->type, f->stream, &e);
 		if (p)
-			buf_done(&p->out);
+			buf_done(&p->request);
 		free(p);
 	} else {
 		h->n++;
 		loop_timer_start(h->loop, &p->timer, HOOK_REQUEST_MS, on_time);
-		name_start(&p->name, &h->names, m.host, on_name);
+		outgoing_start(&p->out, h->loop, h->names,
+			       &(struct outgoing_host){ m.host, (uint16_t)m.port, m.tls ? h->tls : NULL },
+			       &ops);
 	}
 	arena_done(&a);
 }

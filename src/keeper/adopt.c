@@ -56,33 +56,60 @@ static void names_free(char **names, size_t n)
 	free(names);
 }
 
+/* -ENXIO: it lives, in walls that we do not have. */
+static int load(struct keeper *k, const char *id, int run_box, struct box *b)
+{
+	int r = box_table_load(run_box, b);
+	if (r == 0 && strcmp(b->spec.id, id) != 0)
+		r = -EBADMSG;
+	if (r < 0)
+		return r;
+	b->in.walls = walls_find(&k->walls, view_of(b->spec.backend), NULL);
+	if (!b->in.walls)
+		return -ENXIO;
+	if (b->in.walls->ops->adopt)
+		r = b->in.walls->ops->adopt(b->in.walls, &b->in, run_box);
+	return r < 0 ? r : adopt_watch(k, b);
+}
+
+/* Started halfway, or gone. Its walls are not known: each kind looks whether something of it lives. */
+static void clear_away(struct keeper *k, const char *id, int run_box)
+{
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		w->ops->kill(w, &(struct walls_box){ .walls = w, .id = id, .pidfd = -1 });
+	}
+	if (run_box >= 0)
+		sweep_tree(run_box);
+	(void)unlinkat(k->run_boxes, id, AT_REMOVEDIR);
+}
+
 static void adopt_one(struct keeper *k, const char *id)
 {
 	_cleanup_(closep) int run_box =
 		openat(k->run_boxes, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int r = run_box < 0 ? -errno : 0;
 	struct box *b = calloc(1, sizeof(*b));
-	int pidfd = -1;
-	if (b)
+	if (b) {
 		list_init(&b->gate_wait);
-	int r = !b ? -ENOMEM : run_box < 0 ? -errno : box_table_load(run_box, b, &pidfd);
-	if (r == 0 && strcmp(b->spec.id, id) != 0)
-		r = -EBADMSG;
+		b->in.pidfd = -1;
+	}
 	if (r == 0)
-		r = adopt_watch(k, b, pidfd);
+		r = b ? load(k, id, run_box, b) : -ENOMEM;
 	if (r == 0) {
 		copying_adopt(k, b, run_box);
 		gate_box(k, b, NULL);
 		return;
 	}
-	/* Started halfway, or gone: its processes (if any) are in its control group. */
-	if (r != -ESRCH && r != -ENOENT)
+	if (r == -ENXIO)
+		log_warn("box %s is left alone: this paddockd has no backend \"%s\"", id, b->spec.backend);
+	else if (r != -ESRCH && r != -ENOENT)
 		log_warn("box %s cannot be adopted: %s", id, strerror(-r));
-	fd_close(pidfd);
+	if (b)
+		fd_close(b->in.pidfd);
 	free(b);
-	(void)!cgroup_kill(&k->native.cgroups, id);
-	if (run_box >= 0)
-		sweep_tree(TAKE_FD(run_box));
-	(void)unlinkat(k->run_boxes, id, AT_REMOVEDIR);
+	if (r != -ENXIO)
+		clear_away(k, id, TAKE_FD(run_box));
 }
 
 void boxes_adopt(struct keeper *k)

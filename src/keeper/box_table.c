@@ -37,9 +37,11 @@ void box_table_state(const struct box *b, struct wire_box_state *m, struct box_t
 					      .readonly_root = b->spec.readonly_root,
 					      .sudo = b->spec.sudo,
 					      .disk_bytes = b->spec.disk_bytes,
-					      .workspace = b->spec.workspace[0] ? parts.workspace : NULL };
+					      .require = b->spec.require,
+					      .workspace = b->spec.workspace[0] ? parts.workspace : NULL,
+					      .backend = view_of(b->spec.backend) };
 	*m = (struct wire_box_state){ .id = view_of(b->spec.id),
-				      .pid = (uint32_t)b->pid,
+				      .pid = (uint32_t)b->in.pid,
 				      .started = b->started,
 				      .slot = b->slot,
 				      .spec = parts.spec };
@@ -48,7 +50,7 @@ void box_table_state(const struct box *b, struct wire_box_state *m, struct box_t
 int box_table_save(const struct box *b, int run_box)
 {
 	char pid[16];
-	snprintf(pid, sizeof(pid), "%d\n", b->pid);
+	snprintf(pid, sizeof(pid), "%d\n", b->in.pid);
 	/* `state` is what counts and is renamed into place; `pid` is for people. */
 	_cleanup_(closep) int fd = openat(run_box, "pid", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	int r = fd < 0 ? -errno : fd_write_all(fd, pid, strlen(pid));
@@ -57,7 +59,8 @@ int box_table_save(const struct box *b, int run_box)
 	struct wire_limits limits;
 	struct wire_workspace_mount workspace;
 	box_table_state(b, &m, (struct box_table_parts){ &spec, &limits, &workspace });
-	m.capture = b->capture;
+	m.capture = b->in.capture;
+	m.features = b->features;
 	struct buf out = BUF_INIT(4096);
 	if (r == 0)
 		r = pb_encode(&wire_box_state_msg, &m, &out);
@@ -79,15 +82,22 @@ static int read_state(struct view text, struct arena *a, struct box *b)
 	    view_to_str(m.spec->hostname, b->spec.hostname, sizeof(b->spec.hostname)) < 0 ||
 	    view_to_str(m.spec->image, b->image, sizeof(b->image)) < 0)
 		return -EBADMSG;
-	b->pid = (pid_t)m.pid;
+	/* Before there was a choice it was this. */
+	struct view backend = m.spec->backend.n ? m.spec->backend : VIEW(SPEC_BACKEND_NATIVE);
+	if (view_to_str(backend, b->spec.backend, sizeof(b->spec.backend)) < 0)
+		return -EBADMSG;
+	b->in.id = b->spec.id;
+	b->in.pid = (pid_t)m.pid;
 	b->started = m.started;
 	b->slot = m.slot;
-	/* Before there was a choice it was this, or nothing where that was not to be had. */
-	b->capture = netns_capture_name((enum netns_capture)m.capture) ? (enum netns_capture)m.capture
-								       : NETNS_SK_LOOKUP;
+	/* Likewise, or nothing where that was not to be had. */
+	b->in.capture = netns_capture_name((enum netns_capture)m.capture) ? (enum netns_capture)m.capture
+									  : NETNS_SK_LOOKUP;
 	b->spec.readonly_root = m.spec->readonly_root;
 	b->spec.sudo = m.spec->sudo;
+	b->features = m.features;
 	b->spec.disk_bytes = m.spec->disk_bytes;
+	b->spec.require = m.spec->require;
 	if (m.spec->workspace) {
 		if (view_to_str(m.spec->workspace->id, b->spec.workspace, sizeof(b->spec.workspace)) < 0)
 			return -EBADMSG;
@@ -100,7 +110,7 @@ static int read_state(struct view text, struct arena *a, struct box *b)
 	return 0;
 }
 
-int box_table_load(int run_box, struct box *b, int *ret_pidfd)
+int box_table_load(int run_box, struct box *b)
 {
 	struct buf text = BUF_INIT(65536);
 	struct arena a = ARENA_INIT(65536);
@@ -112,10 +122,10 @@ int box_table_load(int run_box, struct box *b, int *ret_pidfd)
 	if (r < 0)
 		return r;
 	/* First hold the process, then look whether it is the one: its pid may be another's by now. */
-	_cleanup_(closep) int pidfd = (int)syscall(SYS_pidfd_open, b->pid, 0);
+	_cleanup_(closep) int pidfd = (int)syscall(SYS_pidfd_open, b->in.pid, 0);
 	uint64_t started;
-	if (pidfd < 0 || spawn_start_time(b->pid, &started) < 0 || started != b->started)
+	if (pidfd < 0 || spawn_start_time(b->in.pid, &started) < 0 || started != b->started)
 		return -ESRCH;
-	*ret_pidfd = TAKE_FD(pidfd);
+	b->in.pidfd = TAKE_FD(pidfd);
 	return 0;
 }

@@ -11,8 +11,7 @@
 #include "list.h"
 #include "loop.h"
 #include "map.h"
-#include "netns.h"
-#include "spec.h"
+#include "walls.h"
 
 struct keeper;
 struct box;
@@ -25,16 +24,16 @@ struct box {
 	struct loop_io exit;  /* pidfd */
 	struct keeper *keeper;
 	struct spec spec;
-	char image[80]; /* digest */
-	pid_t pid;
+	char image[80];      /* digest */
+	struct walls_box in; /* the walls that it lives in, and its process there */
 	uint64_t started;
 	uint32_t slot;
-	bool dying;                 /* somebody asked for its end */
-	box_ended *on_end;          /* called when it is gone, before it is freed */
-	enum netns_capture capture; /* what its network namespace was made for; it stays so */
-	struct list gate_wait;      /* of keeper.gate_queue: the gate does not have its sockets yet */
-	uint32_t stream;            /* of the call that waits for it, or 0 */
-	bool copying, keep_frozen;  /* copying.c: it stands still; it stays so afterwards */
+	bool dying;                /* somebody asked for its end */
+	box_ended *on_end;         /* called when it is gone, before it is freed */
+	uint32_t features;         /* FEATURE_BITs that it was started with */
+	struct list gate_wait;     /* of keeper.gate_queue: the gate does not have its sockets yet */
+	uint32_t stream;           /* of the call that waits for it, or 0 */
+	bool copying, keep_frozen; /* copying.c: it stands still; it stays so afterwards */
 	char commit_name[80], commit_digest[80]; /* for ImageCommit */
 };
 
@@ -57,5 +56,6 @@ struct box_table_parts {
 void box_table_state(const struct box *b, struct wire_box_state *m, struct box_table_parts parts);
 /* RUN/boxes/ID/state and pid. */
 int box_table_save(const struct box *b, int run_box) _must_check_;
-/* -ENOENT: no state; -ESRCH: the process is gone; -EBADMSG. *ret_pidfd is opened on success. */
-int box_table_load(int run_box, struct box *b, int *ret_pidfd) _must_check_;
+/* -ENOENT: no state; -ESRCH: the process is gone; -EBADMSG. Its pidfd is opened on success; its walls are
+ * the caller's to find, by spec.backend. */
+int box_table_load(int run_box, struct box *b) _must_check_;

@@ -25,42 +25,20 @@
 #include "fd.h"
 #include "gate.h"
 #include "log.h"
+#include "serve.h"
 #include "spawn.h"
 #include "sweep.h"
 #include "poison.h"
 
 #define TIDY_MS 5
 #define IDLE_MS 20
-#define BACKLOG 16
-
-/* Through the directory's fd: a run directory's path may be longer than a socket address. */
-static struct sockaddr_un socket_address(int run_box)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	snprintf(sun.sun_path, sizeof(sun.sun_path), "/proc/self/fd/%d/init.sock", run_box);
-	return sun;
-}
-
-static int make_listener(int run_box)
-{
-	_cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_un sun = socket_address(run_box);
-	/* The directory is ours alone (0700): no moment in which another could connect. */
-	if (fd < 0 || bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 || listen(fd, BACKLOG) < 0)
-		return -errno;
-	return TAKE_FD(fd);
-}
 
 int boxes_connect(struct keeper *k, const struct box *b, struct err *e)
 {
 	_cleanup_(closep) int dir =
 		openat(k->run_boxes, b->spec.id, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	/* Never blocking: a PID 1 that does not accept is its own problem. */
-	_cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un sun = socket_address(dir);
-	if (dir < 0 || fd < 0 || connect(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0)
-		return err_sys(e, ERR_UNAVAILABLE, errno, "cannot reach PID 1 of the box");
-	return TAKE_FD(fd);
+	int fd = dir < 0 ? -errno : b->in.walls->ops->connect(b->in.walls, &b->in, dir);
+	return fd < 0 ? err_sys(e, ERR_UNAVAILABLE, fd, "cannot reach PID 1 of the box") : fd;
 }
 
 static void remove_run_dir(struct keeper *k, const char *id)
@@ -89,19 +67,21 @@ void boxes_tidy_later(struct keeper *k)
 		loop_timer_start(k->loop, &k->tidy, TIDY_MS, on_tidy);
 }
 
-static void drop_stray_group(void *arg, const char *name)
+/* A run directory without a box that we know is of one that is left alone: adopt.c. */
+static bool is_known(void *arg, const char *id)
 {
 	struct keeper *k = arg;
-	if (!spec_id_ok(view_of(name)) || box_table_get(&k->boxes, view_of(name)))
-		return;
-	if (cgroup_kill(&k->native.cgroups, name) < 0 || cgroup_remove(&k->native.cgroups, name) < 0)
-		boxes_tidy_later(k);
+	return box_table_get(&k->boxes, view_of(id)) || faccessat(k->run_boxes, id, F_OK, 0) == 0;
 }
 
 static void on_tidy(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, tidy);
-	cgroup_each(&k->native.cgroups, drop_stray_group, k);
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		if (w->ops->sweep && w->ops->sweep(w, is_known, k))
+			boxes_tidy_later(k);
+	}
 }
 
 /* Nothing has happened for a while: make parts ahead, one of each at a time, so that a
@@ -110,14 +90,23 @@ static void on_idle(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, idle);
 	bool more = storage_refill(&k->storage);
-	if (native_refill(&k->native) || more)
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		more = (w->ops->refill && w->ops->refill(w)) || more;
+	}
+	if (more)
 		loop_timer_start(k->loop, &k->idle, 1, on_idle);
 }
 
 /* Behind the answer: the closing of detached mounts waits for the kernel. */
 static void on_answered(struct loop_task *t)
 {
-	native_tidy(&CONTAINER(t, struct keeper, answered)->native);
+	struct keeper *k = CONTAINER(t, struct keeper, answered);
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		if (w->ops->tidy)
+			w->ops->tidy(w);
+	}
 }
 
 void boxes_refill_later(struct keeper *k)
@@ -127,9 +116,8 @@ void boxes_refill_later(struct keeper *k)
 
 static void box_free(struct keeper *k, struct box *b)
 {
-	int pidfd = b->exit.fd;
 	loop_io_stop(&b->exit);
-	fd_close(pidfd);
+	fd_close(b->in.pidfd);
 	gate_box_gone(k, b);
 	map_del(&k->boxes.by_id, &b->node);
 	free(b);
@@ -145,9 +133,10 @@ static void on_box_exit(struct loop_io *io, uint32_t events)
 	/* An adopted box is not our child: somebody else reaps it, and its code is unknown. */
 	if (waitid(P_PIDFD, (id_t)io->fd, &si, WEXITED) < 0)
 		si.si_code = 0;
-	struct cgroup_usage usage = { 0 };
-	(void)!cgroup_usage(&k->native.cgroups, b->spec.id, &usage);
-	bool groups_left = cgroup_remove(&k->native.cgroups, b->spec.id) < 0;
+	struct walls_usage usage;
+	b->in.pid = 0;
+	(void)!walls_usage(&b->in, &usage);
+	bool left = b->in.walls->ops->clear(b->in.walls, &b->in) < 0;
 	remove_run_dir(k, b->spec.id);
 	slots_free(&k->slots, b->slot);
 	if (!b->dying) {
@@ -160,7 +149,7 @@ static void on_box_exit(struct loop_io *io, uint32_t events)
 	if (b->on_end)
 		b->on_end(k, b);
 	box_free(k, b);
-	if (groups_left)
+	if (left)
 		boxes_tidy_later(k);
 }
 
@@ -168,8 +157,7 @@ void boxes_end(struct keeper *k, struct box *b, box_ended *on_end)
 {
 	b->dying = true;
 	b->on_end = on_end;
-	(void)!cgroup_kill(&k->native.cgroups, b->spec.id);
-	(void)syscall(SYS_pidfd_send_signal, b->exit.fd, SIGKILL, NULL, 0);
+	b->in.walls->ops->kill(b->in.walls, &b->in);
 }
 
 void boxes_forget_calls(struct keeper *k)
@@ -180,12 +168,12 @@ void boxes_forget_calls(struct keeper *k)
 
 /* ---- starting ---- */
 
-int adopt_watch(struct keeper *k, struct box *b, int pidfd)
+int adopt_watch(struct keeper *k, struct box *b)
 {
 	b->keeper = k;
 	int r = map_put(&k->boxes.by_id, &b->node, view_of(b->spec.id));
 	if (r == 0) {
-		r = loop_io_start(k->loop, &b->exit, pidfd, EPOLLIN, on_box_exit);
+		r = loop_io_start(k->loop, &b->exit, b->in.pidfd, EPOLLIN, on_box_exit);
 		if (r < 0)
 			map_del(&k->boxes.by_id, &b->node);
 	}
@@ -194,7 +182,7 @@ int adopt_watch(struct keeper *k, struct box *b, int pidfd)
 
 /* Storage and processes; the caller undoes the rest. */
 static int start_in(struct keeper *k, struct box *b, const struct plan_image *image, int unit, int run_box,
-		    int *ret_pidfd, struct err *e)
+		    struct err *e)
 {
 	struct plan plan;
 	if (plan_make(&b->spec, image, b->slot, (uint32_t)k->config->uids.base, &plan, e) < 0)
@@ -202,37 +190,33 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 	_cleanup_(closep) int storage = storage_make(&k->storage, &plan, unit, e);
 	if (storage < 0)
 		return -1;
-	_cleanup_(closep) int listener = make_listener(run_box);
-	if (listener < 0)
-		return err_sys(e, ERR_INTERNAL, listener, "cannot make the box's socket");
-	struct native_box nb;
 	_cleanup_(closep) int workspace =
 		b->spec.workspace[0] ? storage_open_workspace(&k->storage, b->spec.workspace, e) : -1;
 	if (b->spec.workspace[0] && workspace < 0)
 		return -1;
-	const struct native_files files = { storage, workspace, listener };
-	if (native_start(&k->native, &plan, image, &files, &nb, e) < 0)
+	const struct walls_start s = {
+		.plan = &plan, .image = image, .storage = storage, .workspace = workspace, .run = run_box
+	};
+	struct netns_gate gate = NETNS_GATE_NONE;
+	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &gate, e) < 0)
 		return -1;
-	b->pid = nb.pid;
-	b->capture = k->native.capture;
-	*ret_pidfd = nb.pidfd;
-	gate_box(k, b, &nb.gate);
-	int r = spawn_start_time(nb.pid, &b->started);
+	b->features = b->in.walls->posture.features;
+	gate_box(k, b, &gate);
+	int r = spawn_start_time(b->in.pid, &b->started);
 	if (r == 0)
 		r = box_table_save(b, run_box);
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot write the box's state") : 0;
 }
 
-static void undo_start(struct keeper *k, struct box *b, int pidfd)
+static void undo_start(struct keeper *k, struct box *b)
 {
-	(void)!cgroup_kill(&k->native.cgroups, b->spec.id);
-	if (pidfd >= 0) {
-		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	b->in.walls->ops->kill(b->in.walls, &b->in);
+	if (b->in.pidfd >= 0) {
 		siginfo_t si;
-		(void)waitid(P_PIDFD, (id_t)pidfd, &si, WEXITED);
-		fd_close(pidfd);
+		(void)waitid(P_PIDFD, (id_t)b->in.pidfd, &si, WEXITED);
+		fd_close(b->in.pidfd);
 	}
-	if (cgroup_remove(&k->native.cgroups, b->spec.id) < 0)
+	if (b->in.walls->ops->clear(b->in.walls, &b->in) < 0)
 		boxes_tidy_later(k);
 	remove_run_dir(k, b->spec.id);
 	slots_free(&k->slots, b->slot);
@@ -258,20 +242,20 @@ static int start_box(struct keeper *k, struct box *b, const struct image *image,
 	}
 	_cleanup_(closep) int run_box = openat(k->run_boxes, b->spec.id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct plan_image layers = { 0 };
-	int pidfd = -1, link = -1;
+	int link = -1;
 	_cleanup_(closep) int unit = images_unit(&k->images, image);
 	int r = unit < 0 && unit != -ENOENT ? err_sys(e, ERR_STORAGE, unit, "cannot open the image's files")
 					    : images_layers(&k->images, image, &layers, e);
 	if (r == 0)
-		r = start_in(k, b, &layers, unit, run_box, &pidfd, e);
+		r = start_in(k, b, &layers, unit, run_box, e);
 	images_release(&layers);
 	if (r == 0)
 		r = link = boxes_connect(k, b, e);
-	if (r >= 0 && (r = adopt_watch(k, b, pidfd)) < 0)
+	if (r >= 0 && (r = adopt_watch(k, b)) < 0)
 		err_sys(e, ERR_INTERNAL, r, "cannot watch the box");
 	if (r < 0) {
 		fd_close(link);
-		undo_start(k, b, pidfd);
+		undo_start(k, b);
 		return -1;
 	}
 	*ret_link = link;
@@ -283,11 +267,14 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 {
 	if (spec_check(s, &k->ceiling, e) < 0)
 		return -1;
-	if (!k->posture.ok)
-		for (unsigned i = 0; i < k->posture.n; i++)
-			if (k->posture.parts[i].required && !k->posture.parts[i].ok)
-				return err_set(e, ERR_WALLS, "this machine cannot isolate a box: %s: %s",
-					       k->posture.parts[i].name, k->posture.parts[i].detail);
+	struct walls *walls = walls_find(&k->walls, view_of(s->backend), e);
+	if (!walls)
+		return -1;
+	if (!walls->posture.ok && walls->untried.ok)
+		serve_try_walls(k, walls);
+	if (walls_usable(walls, e) < 0 ||
+	    posture_require(&walls->posture, s->require | k->config->posture.required, e) < 0)
+		return -1;
 	if (box_table_get(&k->boxes, view_of(s->id)))
 		return err_set(e, ERR_CONFLICT, "a box with this id exists");
 	const struct image *image = images_find(&k->images, digest);
@@ -300,6 +287,7 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	b->spec = *s;
 	b->spec.thrash_s = (uint32_t)k->config->max.thrash_seconds;
 	b->exit.fd = -1;
+	b->in = (struct walls_box){ .walls = walls, .id = b->spec.id, .pidfd = -1 };
 	snprintf(b->image, sizeof(b->image), "%s", image->digest);
 	if (start_box(k, b, image, ret_link, e) < 0)
 		return -1; /* b is gone */

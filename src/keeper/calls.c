@@ -9,21 +9,19 @@
 #include <string.h>
 
 #include "boxes.h"
+#include "calls_image.h"
 #include "child.h"
 #include "copying.h"
 #include "fd.h"
 #include "gate.h"
 #include "life.h"
 #include "log.h"
-#include "netdev.h"
 #include "serve.h"
 #include "survey.h"
 #include "sweep.h"
 #include "vault.h"
 #include "wire_gen.h"
 #include "poison.h"
-
-#define RECORDS_MOST (2u << 20) /* bytes of images' records in one list */
 
 void calls_reply(struct call *c, const struct pb_msg *m, const void *msg)
 {
@@ -38,7 +36,7 @@ void calls_fail(struct call *c, const struct err *e)
 		(void)!link_fail(&c->k->api, c->type, c->stream, e);
 }
 
-static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *e)
+static int read_spec(const struct keeper *k, const struct wire_box_spec *w, struct spec *s, struct err *e)
 {
 	if (!w || !w->limits)
 		return err_set(e, ERR_INVALID, "a box needs a spec with limits");
@@ -50,6 +48,7 @@ static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *
 	s->disk_bytes = w->disk_bytes;
 	s->existing = w->existing;
 	s->sudo = w->sudo;
+	s->require = w->require;
 	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 ||
 	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
 	    view_to_str(w->snapshot, s->snapshot, sizeof(s->snapshot)) < 0)
@@ -59,6 +58,10 @@ static int read_spec(const struct wire_box_spec *w, struct spec *s, struct err *
 			return err_set(e, ERR_INVALID, "a workspace's id is too long");
 		s->workspace_readonly = w->workspace->readonly;
 	}
+	const struct walls *walls = walls_find(&k->walls, w->backend, e);
+	if (!walls)
+		return -1;
+	snprintf(s->backend, sizeof(s->backend), "%s", walls->ops->name);
 	return 0;
 }
 
@@ -94,7 +97,7 @@ static int call_create(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_create *m = msg;
 	struct spec s;
-	if (read_spec(m->spec, &s, e) < 0)
+	if (read_spec(c->k, m->spec, &s, e) < 0)
 		return -1;
 	_cleanup_(closep) int from = files_to_copy(c->k, &s, m->spec->image);
 	if (from >= 0)
@@ -185,8 +188,7 @@ static int call_list(struct call *c, const void *msg, struct err *e)
 			continue;
 		box_table_state(b, &states[i],
 				(struct box_table_parts){ &specs[i], &limits[i], &workspaces[i] });
-		/* Without a tree to freeze with nothing is frozen. */
-		(void)!cgroup_frozen(&c->k->native.cgroups, b->spec.id, &states[i].paused);
+		states[i].paused = walls_frozen(&b->in);
 		i++;
 	}
 	struct wire_box_list_reply out = { .boxes = { states, i } };
@@ -205,141 +207,61 @@ static int call_reconcile(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static int image_message(struct call *c, const struct image *i, struct wire_image *out)
+/* What a box was started with: it stays so, whatever the next start of the keeper finds. */
+static void box_posture(const struct keeper *k, const struct box *b, struct posture *ret)
 {
-	size_t n = 0;
-	for (const struct image_name *name = c->k->images.names; name; name = name->next)
-		n += strcmp(name->digest, i->digest) == 0;
-	*out = (struct wire_image){ .digest = view_of(i->digest),
-				    .created_ms = i->created_ms,
-				    .machine = i->machine,
-				    .seeded = i->base[0],
-				    .record = { i->record, i->record_size } };
-	out->names.items = arena_array(&c->arena, n, sizeof(*out->names.items));
-	if (!out->names.items)
-		return -ENOMEM;
-	for (const struct image_name *name = c->k->images.names; name; name = name->next)
-		if (strcmp(name->digest, i->digest) == 0)
-			out->names.items[out->names.n++] = view_of(name->name);
-	return 0;
-}
-
-static int call_image_list(struct call *c, const void *msg, struct err *e)
-{
-	(void)msg;
-	size_t n = 0;
-	for (const struct image *i = c->k->images.all; i; i = i->next)
-		n++;
-	struct wire_image_list_reply out = { .images = { arena_array(&c->arena, n, sizeof(struct wire_image)),
-							 0 } };
-	size_t records = 0;
-	for (const struct image *i = c->k->images.all; out.images.items && i; i = i->next) {
-		struct wire_image *m = &out.images.items[out.images.n++];
-		if (image_message(c, i, m) < 0)
-			return err_sys(e, ERR_INTERNAL, ENOMEM, "list of images");
-		/* A message has an end: what is left out is asked for with Survey. */
-		records += m->record.n;
-		if (records > RECORDS_MOST)
-			m->record = VIEW_NONE;
+	uint32_t required = b->spec.require | k->config->posture.required;
+	*ret = (struct posture){ .ok = true };
+	for (unsigned f = 0; f < FEATURES; f++) {
+		posture_feature(ret, (enum feature)f, b->features & FEATURE_BIT(f), 0, NULL);
+		ret->parts[f].required = required & FEATURE_BIT(f);
+		ret->ok = ret->ok && (ret->parts[f].ok || !ret->parts[f].required);
 	}
-	calls_reply(c, &wire_image_list_reply_msg, &out);
-	return 0;
 }
 
-static void on_committed(struct keeper *k, struct box *b)
+static int backend_message(struct call *c, const struct walls *w, const struct posture *p,
+			   struct wire_backend *out)
 {
-	struct call c = {
-		.k = k, .type = WIRE_TYPE_IMAGE_COMMIT, .stream = b->stream, .arena = ARENA_INIT(65536)
-	};
-	struct err e = { 0 };
-	const struct image *i;
-	struct wire_image m;
-	char tree[SPEC_ID + 16];
-	snprintf(tree, sizeof(tree), "%s/workspace", b->spec.id);
-	if (images_commit(&k->images, &k->storage.disk, k->storage.boxes, tree, view_of(b->commit_name),
-			  view_of(b->commit_digest), &i, &e) < 0)
-		calls_fail(&c, &e);
-	else if (image_message(&c, i, &m) < 0)
-		err_sys(&e, ERR_INTERNAL, ENOMEM, "the new image"), calls_fail(&c, &e);
-	else
-		calls_reply(&c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &m });
-	(void)!boxes_discard(k, b->spec.id);
-	arena_done(&c.arena);
-}
-
-int calls_seed_image(struct call *c, const char *id, const struct wire_image_commit *m, struct err *e)
-{
-	const struct image *i;
-	struct wire_image out;
-	if (images_seed(&c->k->images, &c->k->storage.disk, c->k->storage.snapshots, id, m->base, m->name,
-			m->digest, &i, e) < 0)
-		return -1;
-	if (image_message(c, i, &out) < 0)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "the new image");
-	calls_reply(c, &wire_image_committed_msg, &(struct wire_image_committed){ .image = &out });
-	return 0;
-}
-
-/* A snapshot is there already: nothing has to end first. */
-static int commit_snapshot(struct call *c, const struct wire_image_commit *m, struct err *e)
-{
-	char id[SPEC_ID + 1];
-	if (!spec_id_ok(m->snapshot) || view_to_str(m->snapshot, id, sizeof(id)) < 0)
-		return err_set(e, ERR_INVALID, "not the id of a snapshot");
-	return c->k->storage.disk.btrfs ? calls_seed_image(c, id, m, e) : copying_image(c, id, m, e);
-}
-
-static int call_image_commit(struct call *c, const void *msg, struct err *e)
-{
-	const struct wire_image_commit *m = msg;
-	if (!images_name_ok(m->name) || !images_digest_ok(m->digest))
-		return err_set(e, ERR_INVALID, "not a name or not a digest of an image");
-	if (m->snapshot.n)
-		return commit_snapshot(c, m, e);
-	struct box *b = calls_find_box(c, m->box, e);
-	if (!b)
-		return -1;
-	(void)!view_to_str(m->name, b->commit_name, sizeof(b->commit_name));
-	(void)!view_to_str(m->digest, b->commit_digest, sizeof(b->commit_digest));
-	b->stream = c->stream;
-	boxes_end(c->k, b, on_committed);
-	return 0;
-}
-
-static int call_image_remove(struct call *c, const void *msg, struct err *e)
-{
-	const struct wire_image_remove *m = msg;
-	if (view_is(m->image, IMAGES_MACHINE))
-		return err_set(e, ERR_STATE, "the machine's own image cannot be removed");
-	for (struct map_node *n = map_first(&c->k->boxes.by_id); n; n = map_next(&c->k->boxes.by_id, n)) {
-		const struct box *b = CONTAINER(n, struct box, node);
-		bool same = view_is(m->image, b->image);
-		for (const struct image_name *name = c->k->images.names; name; name = name->next)
-			same = same || (view_is(m->image, name->name) && strcmp(name->digest, b->image) == 0);
-		if (same)
-			return err_set(e, ERR_STATE, "box %s runs on this image", b->spec.id);
-	}
-	if (images_remove(&c->k->images, &c->k->storage.disk, m->image, c->k->storage.trash, e) < 0)
-		return -1;
-	sweep_start(c->k);
-	calls_reply(c, &wire_image_removed_msg, &(struct wire_image_removed){ 0 });
-	return 0;
-}
-
-static int call_posture(struct call *c, const void *msg, struct err *e)
-{
-	(void)msg;
-	const struct posture *p = &c->k->posture;
+	/* Files are limited where the disk can limit them. */
+	unsigned can = w->can & ~(c->k->storage.disk.btrfs ? 0u : (unsigned)WALLS_DISK_QUOTA);
 	struct wire_posture_part *parts = arena_array(&c->arena, p->n, sizeof(*parts));
-	if (!parts)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "posture");
+	struct view *names = arena_array(&c->arena, WALLS_CANS, sizeof(*names));
+	if (!parts || !names)
+		return -ENOMEM;
 	for (unsigned i = 0; i < p->n; i++)
 		parts[i] = (struct wire_posture_part){ .name = view_of(p->parts[i].name),
 						       .ok = p->parts[i].ok,
 						       .required = p->parts[i].required,
 						       .detail = view_of(p->parts[i].detail) };
-	calls_reply(c, &wire_posture_reply_msg,
-		    &(struct wire_posture_reply){ .parts = { parts, p->n }, .ok = p->ok });
+	*out = (struct wire_backend){
+		.name = view_of(w->ops->name), .ok = p->ok, .parts = { parts, p->n }, .can = { names, 0 }
+	};
+	for (unsigned i = 0; i < WALLS_CANS; i++)
+		if (can & 1u << i)
+			names[out->can.n++] = view_of(walls_can_name(i));
+	return 0;
+}
+
+static int call_posture(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_posture *m = msg;
+	const struct walls_table *t = &c->k->walls;
+	struct wire_backend backends[WALLS_KINDS];
+	struct posture of_box;
+	unsigned n = 0;
+	int r = 0;
+	if (m->id.n) {
+		const struct box *b = calls_find_box(c, m->id, e);
+		if (!b)
+			return -1;
+		box_posture(c->k, b, &of_box);
+		r = backend_message(c, b->in.walls, &of_box, &backends[n++]);
+	}
+	for (unsigned i = 0; !m->id.n && r == 0 && i < t->n; i++)
+		r = backend_message(c, t->all[i], &t->all[i]->posture, &backends[n++]);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "posture");
+	calls_reply(c, &wire_posture_reply_msg, &(struct wire_posture_reply){ .backends = { backends, n } });
 	return 0;
 }
 
@@ -347,27 +269,24 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_stats *m = msg;
 	struct box *b = box_table_get(&c->k->boxes, m->id);
-	struct cgroup_usage u = { 0 };
+	struct walls_usage u = { 0 };
 	uint64_t disk = 0;
 	char id[SPEC_ID + 1];
 	if (!spec_id_ok(m->id) || view_to_str(m->id, id, sizeof(id)) < 0)
 		return err_set(e, ERR_INVALID, "not an id");
-	int r = b ? cgroup_usage(&c->k->native.cgroups, id, &u) : 0;
+	int r = b ? walls_usage(&b->in, &u) : 0;
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
 	if (storage_usage(&c->k->storage, id, &disk) == -ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "no such box");
-	struct netdev_usage net = { 0 };
-	if (b && !b->dying)
-		(void)!netdev_usage(b->pid, &net); /* it may just have ended */
 	calls_reply(c, &wire_stats_reply_msg,
 		    &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes,
 						.cpu_usec = u.cpu_usec,
 						.pids = u.pids,
 						.oom_kills = u.oom_kills,
 						.disk_bytes = disk,
-						.net_rx_bytes = net.rx_bytes,
-						.net_tx_bytes = net.tx_bytes });
+						.net_rx_bytes = u.net_rx_bytes,
+						.net_tx_bytes = u.net_tx_bytes });
 	return 0;
 }
 
@@ -424,9 +343,9 @@ static const struct {
 	[WIRE_TYPE_BOX_DESTROY] = { &wire_box_destroy_msg, call_destroy },
 	[WIRE_TYPE_BOX_LIST] = { &wire_box_list_msg, call_list },
 	[WIRE_TYPE_RECONCILE] = { &wire_reconcile_msg, call_reconcile },
-	[WIRE_TYPE_IMAGE_LIST] = { &wire_image_list_msg, call_image_list },
-	[WIRE_TYPE_IMAGE_COMMIT] = { &wire_image_commit_msg, call_image_commit },
-	[WIRE_TYPE_IMAGE_REMOVE] = { &wire_image_remove_msg, call_image_remove },
+	[WIRE_TYPE_IMAGE_LIST] = { &wire_image_list_msg, calls_image_list },
+	[WIRE_TYPE_IMAGE_COMMIT] = { &wire_image_commit_msg, calls_image_commit },
+	[WIRE_TYPE_IMAGE_REMOVE] = { &wire_image_remove_msg, calls_image_remove },
 	[WIRE_TYPE_POSTURE] = { &wire_posture_msg, call_posture },
 	[WIRE_TYPE_STATS] = { &wire_stats_msg, call_stats },
 	[WIRE_TYPE_BOX_PAUSE] = { &wire_box_pause_msg, life_pause },

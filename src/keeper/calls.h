@@ -19,11 +19,8 @@ struct call {
 
 void calls_reply(struct call *c, const struct pb_msg *m, const void *msg);
 void calls_fail(struct call *c, const struct err *e);
-/* Starts the box and answers; or seeds the image with the unit snapshots/ID and answers. */
+/* Starts the box and answers. */
 int calls_start_box(struct call *c, const struct spec *s, struct view image, struct err *e) _must_check_;
-struct wire_image_commit;
-int calls_seed_image(struct call *c, const char *id, const struct wire_image_commit *m,
-		     struct err *e) _must_check_;
 struct box *calls_find_box(struct call *c, struct view id, struct err *e);
 
 void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint32_t signo, bool oom);

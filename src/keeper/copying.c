@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "boxes.h"
+#include "calls_image.h"
 #include "clock.h"
 #include "clone.h"
 #include "fd.h"
@@ -44,13 +45,12 @@ static void set_mark(struct keeper *k, const char *id, bool on)
 static int hold(struct call *c, const char *id, uint64_t *ret_began, struct err *e)
 {
 	struct box *b = box_table_get(&c->k->boxes, view_of(id));
-	bool frozen = false;
 	*ret_began = 0;
 	if (!b || b->dying)
 		return 0;
 	if (b->copying)
 		return err_set(e, ERR_STATE, "the files of box %s are being copied", id);
-	(void)!cgroup_frozen(&c->k->native.cgroups, id, &frozen);
+	bool frozen = walls_frozen(&b->in);
 	if (!frozen) {
 		*ret_began = clock_mono_ns();
 		set_mark(c->k, id, true);
@@ -71,16 +71,26 @@ static uint64_t let_go(struct keeper *k, const char *id, uint64_t began)
 	if (b && b->copying) {
 		b->copying = false;
 		if (!b->keep_frozen && !b->dying)
-			(void)!cgroup_freeze(&k->native.cgroups, id, false, LIFE_FREEZE_MS);
+			(void)!walls_freeze(&b->in, false, LIFE_FREEZE_MS);
 		set_mark(k, id, false);
 	}
 	return began ? (clock_mono_ns() - began) / 1000 : 0;
 }
 
+/* What the walls add to a snapshot of a box that runs. */
+static int add_state(struct keeper *k, const char *id, struct err *e)
+{
+	struct box *b = box_table_get(&k->boxes, view_of(id));
+	if (!b || b->dying || !b->in.walls->ops->snapshot)
+		return 0;
+	_cleanup_(closep) int storage = open_unit(k->storage.boxes, id, "the box's files", e);
+	return storage < 0 ? -1 : walls_snapshot(&b->in, storage, e);
+}
+
 void copying_adopt(struct keeper *k, const struct box *b, int run_box)
 {
 	if (unlinkat(run_box, MARK, 0) == 0)
-		(void)!cgroup_freeze(&k->native.cgroups, b->spec.id, false, LIFE_FREEZE_MS);
+		(void)!walls_freeze(&b->in, false, LIFE_FREEZE_MS);
 }
 
 /* ---- snapshots ---- */
@@ -138,6 +148,10 @@ int copying_snapshot(struct call *c, const struct flush_wish *w, struct err *e)
 	uint64_t began;
 	if (hold(c, w->box, &began, e) < 0)
 		return -1;
+	if (add_state(c->k, w->box, e) < 0) {
+		(void)let_go(c->k, w->box, began);
+		return -1;
+	}
 	if (!c->k->storage.disk.btrfs) {
 		if (copy_snapshot(c, w, began, e) == 0)
 			return 0;
@@ -292,7 +306,7 @@ static void on_image(struct clone *cl, int error)
 					     .base = view_of(i->base) };
 	struct err e = { 0 };
 	int r = error ? err_sys(&e, ERR_STORAGE, error, "cannot copy the snapshot")
-		      : calls_seed_image(&c, cl->name, &m, &e);
+		      : calls_image_seed(&c, cl->name, &m, &e);
 	if (r < 0)
 		calls_fail(&c, &e);
 	if (!error && storage_drop_snapshot(&cl->k->storage, cl->name, &e) == 0)

@@ -54,10 +54,16 @@ static int make_filesystem(int file)
 							     : -EIO;
 }
 
+/* A device that ends within a block has a last block that cannot be read. */
+static uint64_t whole_mb(uint64_t bytes)
+{
+	return bytes >> 20 << 20;
+}
+
 static int make_file(int data, uint64_t size_mb, struct err *e)
 {
 	static const char half[] = LOOP_FILE ".new";
-	uint64_t room = free_bytes(data), size = size_mb ? size_mb << 20 : MIN(FIRST, room / 5 * 4);
+	uint64_t room = free_bytes(data), size = size_mb ? size_mb << 20 : MIN(FIRST, whole_mb(room / 5 * 4));
 	if (size < LEAST)
 		return err_set(e, ERR_STORAGE,
 			       "too little room for storage on btrfs; set data.backend: copy");
@@ -80,10 +86,17 @@ static int mount_loop(struct disk *d, const char *mount_point, struct err *e)
 	char path[32];
 	int r = loopdev_attach(d->file, path, &d->dev);
 	if (r < 0)
-		return err_sys(e, ERR_STORAGE, r, "cannot attach %s to a loop device", LOOP_FILE);
+		return err_sys(
+			e, ERR_STORAGE, r,
+			"no loop device for %s (put data_dir on btrfs, or set data.backend: copy, which "
+			"has no disk limits)",
+			LOOP_FILE);
 	const struct mnt_option options[] = { { "source", path } };
 	_cleanup_(closep) int fd = mnt_fs("btrfs", options, ELEMS(options),
 					  MOUNT_ATTR_NOATIME | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
+	if (fd == -ENODEV)
+		return err_set(e, ERR_STORAGE,
+			       "this kernel has no btrfs: set data.backend: copy, which has no disk limits");
 	if (fd < 0)
 		return err_sys(e, ERR_STORAGE, fd, "cannot mount %s: %s", LOOP_FILE, mnt_why);
 	r = mnt_move(fd, AT_FDCWD, mount_point);
@@ -180,7 +193,7 @@ void disk_grow(struct disk *d)
 	uint64_t left = (uint64_t)v.f_bavail * v.f_frsize, size = (uint64_t)st.st_size;
 	if (left >= size / 3 || free_bytes(d->file) < size / 4)
 		return;
-	int r = ftruncate(d->file, (off_t)(size + size / 4)) < 0 ? -errno : loopdev_refresh(d->dev);
+	int r = ftruncate(d->file, (off_t)whole_mb(size + size / 4)) < 0 ? -errno : loopdev_refresh(d->dev);
 	if (r == 0)
 		r = btrfs_grow(d->root);
 	if (r < 0)

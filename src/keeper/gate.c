@@ -75,13 +75,13 @@ static bool is_missing(int r)
 /* A box goes on with the way that it began with. If that is gone it has what needs none. */
 static int make_sockets(struct keeper *k, const struct box *b, struct netns_gate *ret)
 {
-	int r = native_gate(&k->native, b->pid, b->exit.fd, b->capture, ret);
-	if (!is_missing(r) || b->capture == NETNS_PROXY)
+	int r = walls_gate(&b->in, b->in.capture, ret);
+	if (!is_missing(r) || b->in.capture == NETNS_PROXY)
 		return r;
 	log_warn("box %s: connections cannot be brought to the gate by %s (%s), it has its proxy port and "
 		 "DNS alone",
-		 b->spec.id, netns_capture_name(b->capture), strerror(-r));
-	return native_gate(&k->native, b->pid, b->exit.fd, NETNS_PROXY, ret);
+		 b->spec.id, netns_capture_name(b->in.capture), strerror(-r));
+	return walls_gate(&b->in, NETNS_PROXY, ret);
 }
 
 static void on_next(struct loop_task *t)
@@ -112,6 +112,14 @@ static void pump_later(struct keeper *k)
 		loop_defer(k->loop, &k->gate_next, on_next);
 }
 
+/* Boxes of some backends have no way out, and so nothing for the gate to serve. */
+static void enqueue(struct keeper *k, struct box *b)
+{
+	list_del(&b->gate_wait);
+	if (b->in.walls->ops->gate)
+		list_append(&k->gate_queue, &b->gate_wait);
+}
+
 void gate_box(struct keeper *k, struct box *b, struct netns_gate *g)
 {
 	if (g && g->tcp >= 0 && ready(k)) {
@@ -120,7 +128,7 @@ void gate_box(struct keeper *k, struct box *b, struct netns_gate *g)
 	}
 	if (g)
 		netns_gate_close(g);
-	list_append(&k->gate_queue, &b->gate_wait);
+	enqueue(k, b);
 	pump_later(k);
 }
 
@@ -182,11 +190,8 @@ static void on_gate_exit(struct loop_io *io, uint32_t events)
 		return;
 	log_warn("paddock-gate ended (%s %d), starting it again", WIFSIGNALED(status) ? "signal" : "exit",
 		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	for (struct map_node *n = map_first(&k->boxes.by_id); n; n = map_next(&k->boxes.by_id, n)) {
-		struct box *b = CONTAINER(n, struct box, node);
-		list_del(&b->gate_wait);
-		list_append(&k->gate_queue, &b->gate_wait);
-	}
+	for (struct map_node *n = map_first(&k->boxes.by_id); n; n = map_next(&k->boxes.by_id, n))
+		enqueue(k, CONTAINER(n, struct box, node));
 	bool steady = clock_mono_ms() - k->gate_started_ms > STEADY_MS;
 	loop_timer_start(k->loop, &k->gate_again, steady ? 0 : AGAIN_MS, on_again);
 }

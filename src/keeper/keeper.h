@@ -7,10 +7,9 @@
 #include "config.h"
 #include "images.h"
 #include "link.h"
-#include "native.h"
-#include "posture.h"
 #include "slots.h"
 #include "storage.h"
+#include "walls.h"
 
 struct keeper {
 	const struct config *config;
@@ -24,8 +23,7 @@ struct keeper {
 	char data_path[512], run_path[512];
 	char bin_path[512]; /* where our own programs lie */
 
-	struct native native;
-	struct posture posture;
+	struct walls_table walls;
 	struct spec_limits ceiling;
 	struct slots slots;
 	struct storage storage;

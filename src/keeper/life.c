@@ -22,7 +22,7 @@ int life_freeze(struct call *c, struct view id, bool on, struct err *e)
 	struct box *b = calls_find_box(c, id, e);
 	if (!b)
 		return -1;
-	int r = cgroup_freeze(&c->k->native.cgroups, b->spec.id, on, LIFE_FREEZE_MS);
+	int r = walls_freeze(&b->in, on, LIFE_FREEZE_MS);
 	if (r == -EOPNOTSUPP)
 		return err_set(e, ERR_UNSUPPORTED, "this machine has no cgroup v2 tree to freeze a box with");
 	if (r == -ETIMEDOUT)
@@ -96,6 +96,9 @@ int life_snapshot_create(struct call *c, const void *msg, struct err *e)
 	struct flush_wish w = { .stream = c->stream };
 	if (read_id(m->id, w.id, "snapshot", e) < 0 || read_id(m->box, w.box, "box", e) < 0)
 		return -1;
+	const struct box *b = box_table_get(&c->k->boxes, m->box);
+	if (b && !(b->in.walls->can & WALLS_SNAPSHOTS))
+		return err_set(e, ERR_UNSUPPORTED, "the backend %s takes no snapshots", b->spec.backend);
 	if (!flush_worthwhile())
 		return copying_snapshot(c, &w, e);
 	int r = flush_start(c->k, c->k->storage.boxes, &w, on_flushed);

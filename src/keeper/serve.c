@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "boxes.h"
@@ -27,11 +28,14 @@
 #include "child.h"
 #include "fd.h"
 #include "gate.h"
+#include "kernel.h"
 #include "log.h"
+#include "native_walls.h"
 #include "num.h"
 #include "rnd.h"
 #include "sha256.h"
 #include "text.h"
+#include "trial.h"
 #include "vault.h"
 #include "poison.h"
 
@@ -180,38 +184,8 @@ static int open_listener(struct keeper *k, struct err *e)
 	return r;
 }
 
-/* One daemon, one subtree: named after the run directory. */
-static void instance_name(const struct keeper *k, char dst[17])
-{
-	uint8_t hash[SHA256_SIZE];
-	sha256_of(view_of(k->run_path), hash);
-	text_hex(hash, 8, dst);
-}
-
-static int open_cgroups(struct keeper *k, struct err *e)
-{
-	struct buf text = BUF_INIT(8192);
-	int r = fd_slurp(k->run, "cgroups", &text);
-	if (r == 0)
-		r = cgroup_restore(&k->native.cgroups, buf_view(&text));
-	if (r < 0) {
-		char parent[128], instance[17];
-		instance_name(k, instance);
-		if (view_to_str(k->config->cgroup.parent, parent, sizeof(parent)) < 0)
-			return err_set(e, ERR_INVALID, "cgroup.parent is too long");
-		if (cgroup_open(&k->native.cgroups, parent, instance, e) < 0)
-			return -1;
-		buf_clear(&text);
-		r = cgroup_save(&k->native.cgroups, &text);
-		if (r == 0)
-			r = fd_replace(k->run, "cgroups", text.p ? text.p : "", text.n, 0600, false);
-	}
-	buf_done(&text);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot write %s/cgroups", k->run_path) : 0;
-}
-
 /* A mount namespace of our own: what we mount here nobody else sees. */
-static int enter_own_mounts(struct err *e)
+int serve_own_mounts(struct err *e)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, ERR_WALLS, errno, "cannot get a mount namespace of our own");
@@ -225,11 +199,7 @@ static int enter_own_mounts(struct err *e)
  * clock, no reboot, no audit, no packet sockets, no BPF. */
 static int trim_capabilities(struct err *e)
 {
-	uint64_t keep = CAPS(CAP_CHOWN) | CAPS(CAP_DAC_OVERRIDE) | CAPS(CAP_DAC_READ_SEARCH) |
-			CAPS(CAP_FOWNER) | CAPS(CAP_FSETID) | CAPS(CAP_KILL) | CAPS(CAP_MKNOD) |
-			CAPS(CAP_NET_ADMIN) | CAPS(CAP_SETGID) | CAPS(CAP_SETPCAP) | CAPS(CAP_SETUID) |
-			CAPS(CAP_SYS_ADMIN) | CAPS(CAP_SYS_CHROOT) | CAPS(CAP_SYS_PTRACE) |
-			CAPS(CAP_SYS_RESOURCE);
+	uint64_t keep = POSTURE_CAPS_KEPT;
 	struct caps c;
 	int r = caps_bound(keep);
 	if (r == 0)
@@ -241,38 +211,42 @@ static int trim_capabilities(struct err *e)
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities") : 0;
 }
 
-/* A way that was named must be there; otherwise it is said once which one it is, if it is not the best. */
-static int choose_capture(struct keeper *k, struct err *e)
+/* The kinds of walls. The first is the default. */
+static const struct walls_ops *const kinds[] = { &native_walls };
+
+/* It is said once, at the start, what cannot be had or is not the best. */
+static void say_posture(const struct walls *w)
 {
-	if (native_capture(&k->native, k->config->egress.capture, &k->posture, e) < 0)
-		return -1;
-	const struct posture_part *part = &k->posture.parts[k->posture.n - 1];
-	if (!part->ok)
+	struct err e = { 0 };
+	if (walls_usable(w, &e) < 0)
+		log_error("%s: %s", w->ops->name, e.msg);
+	const struct posture_part *capture = NULL;
+	for (unsigned i = 0; i < w->posture.n; i++)
+		if (strcmp(w->posture.parts[i].name, "egress.capture") == 0)
+			capture = &w->posture.parts[i];
+	if (capture && !capture->ok)
 		log_warn("boxes reach the gate by their proxy port and DNS alone, all else is unreachable "
 			 "(%s)",
-			 part->detail);
-	else if (k->native.capture != NETNS_SK_LOOKUP)
-		log_info("connections of boxes are brought to the gate by: %s", part->detail);
-	return 0;
+			 capture->detail);
+	else if (capture && w->capture != NETNS_SK_LOOKUP)
+		log_info("connections of boxes are brought to the gate by: %s", capture->detail);
 }
 
 static int open_walls(struct keeper *k, struct err *e)
 {
-	if (open_cgroups(k, e) < 0)
-		return -1;
-	posture_probe(&k->posture, &k->native.cgroups);
-	char scratch[640], init[640];
-	snprintf(scratch, sizeof(scratch), "%s/scratch", k->run_path);
+	char init[640];
 	snprintf(init, sizeof(init), "%s/paddock-init", k->bin_path);
-	if (mkdir(scratch, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, ERR_INTERNAL, errno, "cannot make %s", scratch);
-	if (native_open(&k->native, scratch, init, e) < 0) {
-		posture_add(&k->posture, "walls", false, true, "%.100s", e->msg);
-		log_error("%s", e->msg);
-	} else if (choose_capture(k, e) < 0) {
-		return -1;
+	const struct walls_setup s = { .run_path = k->run_path,
+				       .run = k->run,
+				       .init = init,
+				       .cgroup_parent = k->config->cgroup.parent,
+				       .capture = k->config->egress.capture,
+				       .parts = (unsigned)k->config->parts,
+				       .without = k->config->posture.left_out };
+	for (size_t i = 0; i < ELEMS(kinds); i++) {
+		if (walls_add(&k->walls, kinds[i], &s, e) < 0)
+			return -1;
 	}
-	k->native.wanted_nets = (unsigned)k->config->parts;
 	struct rlimit rl;
 	/* Nothing of ours leaves a core file, from its first instruction on. */
 	(void)!setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
@@ -297,8 +271,11 @@ static int open_storage(struct keeper *k, struct err *e)
 	    0)
 		return -1;
 	k->storage.wanted = (unsigned)k->config->parts;
-	if (k->native.init >= 0 && native_tools(&k->native, k->storage.disk.root, e) < 0)
-		return -1;
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		if (w->ops->furnish && w->ops->furnish(w, k->storage.disk.root, e) < 0)
+			return -1;
+	}
 	return storage_open(&k->storage, e);
 }
 
@@ -324,10 +301,44 @@ static void on_signal(struct loop_signals *s, int signo)
 	}
 }
 
+void serve_try_walls(struct keeper *k, struct walls *w)
+{
+	char run_path[560];
+	snprintf(run_path, sizeof(run_path), "%s/boxes", k->run_path);
+	w->posture = w->untried;
+	trial_run(&(struct trial){ .walls = w,
+				   .storage = &k->storage,
+				   .images = &k->images,
+				   .slots = &k->slots,
+				   .uid_base = (uint32_t)k->config->uids.base,
+				   .run_boxes = k->run_boxes,
+				   .run_path = run_path,
+				   .without = k->config->posture.left_out,
+				   .machine = view_is(k->config->defaults.image, IMAGES_MACHINE) },
+		  &w->posture);
+}
+
+/* A box is made before anybody asks for one: where that fails, creates are refused with the reason. What the
+ * configuration requires must be there, or there is no start. */
+static int try_walls(struct keeper *k, struct err *e)
+{
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		w->untried = w->posture;
+		serve_try_walls(k, w);
+		say_posture(w);
+		/* What a box that could not be made would have had is not known: creates will ask. */
+		if (w->posture.ok && posture_require(&w->posture, k->config->posture.required, e) < 0)
+			return err_wrap(e, "posture.require");
+	}
+	return 0;
+}
+
 static int setup(struct keeper *k, struct err *e)
 {
-	if (geteuid() != 0)
-		return err_set(e, ERR_FORBIDDEN, "paddockd must be started by root");
+	struct utsname u;
+	if (uname(&u) < 0 || kernel_check(u.release, e) < 0 || posture_privilege(e) < 0)
+		return -1;
 	int r = child_find_bin(k->bin_path, sizeof(k->bin_path));
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "cannot find our own programs");
@@ -346,13 +357,13 @@ static int setup(struct keeper *k, struct err *e)
 	list_init(&k->surveys);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
-	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
+	if (serve_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
 	    open_listener(k, e) < 0 || trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
 	    open_storage(k, e) < 0 || images_open(&k->images, k->storage.disk.root, e) < 0 ||
 	    images_add_machine(&k->images, e) < 0)
 		return -1;
-	return 0;
+	return try_walls(k, e);
 }
 
 /* Often enough that a quarter of the smallest file is not written meanwhile. */
@@ -363,7 +374,7 @@ static void on_grow(struct loop_timer *t)
 	loop_timer_start(k->loop, t, GROW_MS, on_grow);
 }
 
-static int read_config(int fd, struct arena *a, struct config *c, struct err *e)
+int serve_read_config(int fd, struct arena *a, struct config *c, struct err *e)
 {
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -386,7 +397,7 @@ int serve_main(int config_fd)
 	k.config = &config;
 	k.config_fd = config_fd;
 	k.api.io.fd = -1;
-	int r = read_config(config_fd, &a, &config, &e);
+	int r = serve_read_config(config_fd, &a, &config, &e);
 	if (r == 0) {
 		enum log_level level = view_is(config.log_level, "error")   ? LOG_LEVEL_ERROR
 				       : view_is(config.log_level, "warn")  ? LOG_LEVEL_WARN
@@ -406,12 +417,7 @@ int serve_main(int config_fd)
 	vault_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);
-	bool empty = k.boxes.by_id.n == 0;
-	native_close(&k.native);
-	if (empty) {
-		cgroup_close(&k.native.cgroups);
-		(void)unlinkat(k.run, "cgroups", 0);
-	}
+	walls_close(&k.walls, k.boxes.by_id.n == 0);
 	arena_done(&a);
 	return r < 0 ? 1 : r;
 }

@@ -12,8 +12,8 @@
 
 #include "clone.h"
 #include "fd.h"
-#include "native.h"
 #include "sweep.h"
+#include "walls.h"
 #include "poison.h"
 
 static int open_dir(int dir, const char *name)
@@ -32,6 +32,16 @@ static int open_made(int dir, const char *name)
 static void spare_name(unsigned i, char dst[16])
 {
 	snprintf(dst, 16, "%u", i);
+}
+
+void storage_close(struct storage *s)
+{
+	fd_close(s->boxes);
+	fd_close(s->spare);
+	fd_close(s->snapshots);
+	fd_close(s->workspaces);
+	fd_close(s->trash);
+	s->boxes = s->spare = s->snapshots = s->workspaces = s->trash = -1;
 }
 
 int storage_open(struct storage *s, struct err *e)
@@ -63,7 +73,7 @@ static int fill(int dir, struct err *e)
 	struct plan_image image = { .n = 2, .layers = { { .at = "/" }, { .at = "/usr" } } };
 	struct spec s = { .limits = { .memory_bytes = 1 << 20 } };
 	struct plan p;
-	return plan_make(&s, &image, 0, 100000, &p, e) < 0 ? -1 : native_storage(&p, dir, e);
+	return plan_make(&s, &image, 0, 100000, &p, e) < 0 ? -1 : walls_storage(&p, dir, e);
 }
 
 bool storage_refill(struct storage *s)
@@ -149,7 +159,7 @@ int storage_make(struct storage *s, const struct plan *p, int unit, struct err *
 	_cleanup_(closep) int dir = open_dir(s->boxes, p->spec.id);
 	if (dir < 0)
 		return err_sys(e, ERR_STORAGE, dir, "cannot open the box's storage");
-	if (native_storage(p, dir, e) < 0)
+	if (walls_storage(p, dir, e) < 0)
 		return -1;
 	/* After the directories are made: at the limit not even that would work. */
 	r = disk_limit(&s->disk, dir, p->spec.disk_bytes);

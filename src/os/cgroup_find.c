@@ -4,8 +4,13 @@
  * A v1 hierarchy is a `cgroup` mount whose super options name its controllers;
  * the v2 hierarchy is the `cgroup2` mount, whose controllers must be enabled in
  * each cgroup.subtree_control on the way down. Hybrid machines have both, the v2
- * tree then perhaps without controllers but still with cgroup.kill. We always
- * stay below our own group of each hierarchy (/proc/self/cgroup).
+ * tree then perhaps without controllers but still with cgroup.kill.
+ *
+ * We stay below our own group of each hierarchy (/proc/self/cgroup), with one
+ * exception: where v2's root has the controllers, our groups are below the root.
+ * A v2 group cannot have processes and children with controllers both, so a
+ * service's own group with boxes in it could not get the next daemon's process
+ * (systemd 252: "Failed to attach to cgroup"), and boxes would not survive a restart.
  */
 #include "cgroup.h"
 
@@ -15,6 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include "fd.h"
 #include "num.h"
@@ -62,13 +68,25 @@ static int open_dir(const char *path)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* v2: our processes must not be in a group whose children have controllers. Where
- * the group is ours alone (systemd's Delegate=yes), we move to a leaf of it. */
-static void move_to_leaf(int dir)
+/* Whether no other process is in the group. */
+static bool ours_alone(int dir)
 {
-	if (mkdirat(dir, "daemon", 0755) < 0 && errno != EEXIST)
-		return;
-	(void)!fd_put(dir, "daemon/cgroup.procs", "0");
+	struct buf b = BUF_INIT(65536);
+	uint32_t pid;
+	bool alone = fd_slurp(dir, "cgroup.procs", &b) == 0;
+	struct view rest = buf_view(&b);
+	while (alone && rest.n)
+		alone = num_u32(view_split(rest, '\n', &rest), &pid) == 0 && pid == (uint32_t)getpid();
+	buf_done(&b);
+	return alone;
+}
+
+/* v2: our processes must not be in a group whose children have controllers. Where
+ * the group is ours alone (a container's), we move to a leaf of it. */
+static bool move_to_leaf(int dir)
+{
+	return ours_alone(dir) && (mkdirat(dir, "daemon", 0755) == 0 || errno == EEXIST) &&
+	       fd_put(dir, "daemon/cgroup.procs", "0") == 0;
 }
 
 /* The controllers that the group's children may now have; *ret_offered are those that it has itself. */
@@ -84,7 +102,12 @@ static unsigned enable_v2(int dir, unsigned *ret_offered)
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++) {
 		char word[16];
 		snprintf(word, sizeof(word), "+%s", names[c]);
-		if ((have & 1u << c) && fd_put(dir, "cgroup.subtree_control", word) < 0)
+		int r = have & 1u << c ? fd_put(dir, "cgroup.subtree_control", word) : 0;
+		/* It has processes. What can be had nevertheless (cpu, pids) would make its children threaded
+		 * groups, which no box can be in: memory is asked for first, and then nothing more. */
+		if (r == -EBUSY)
+			return 0;
+		if (r < 0)
 			have &= ~(1u << c);
 	}
 	return have;
@@ -114,10 +137,8 @@ static int add_tree(struct cgroup_host *h, const char *base, const char *parent,
 		unsigned offered;
 		controllers = enable_v2(top, &offered);
 		/* Not where nothing is to be had by it: a hybrid's v2 tree has no controllers. */
-		if (offered && !controllers) {
-			move_to_leaf(top);
+		if (offered && !controllers && move_to_leaf(top))
 			controllers = enable_v2(top, &offered);
-		}
 	}
 	_cleanup_(closep) int mid = descend(top, parent, v2, &controllers);
 	if (mid < 0)
@@ -129,7 +150,10 @@ static int add_tree(struct cgroup_host *h, const char *base, const char *parent,
 	*t = (struct cgroup_tree){ .dir = dir, .v2 = v2, .controllers = controllers };
 	if (v2)
 		t->controllers |= controllers & 1u << CGROUP_CPU ? 1u << CGROUP_CPUACCT : 0;
-	snprintf(t->path, sizeof(t->path), "%s/%s/%s", base, parent, instance);
+	if (snprintf(t->path, sizeof(t->path), "%s/%s/%s", base, parent, instance) >= (int)sizeof(t->path)) {
+		fd_close(dir);
+		return -ENAMETOOLONG;
+	}
 	if (v2)
 		h->unified = (int)h->n;
 	h->n++;
@@ -155,6 +179,19 @@ static bool mount_line(struct view line, struct view *root, struct view *point, 
 	return true;
 }
 
+/* Whether this is the machine's root group (the only one without a type) and its children can have
+ * controllers. */
+static bool root_has_memory(struct view point)
+{
+	char path[512];
+	if (view_to_str(point, path, sizeof(path)) < 0)
+		return false;
+	_cleanup_(closep) int dir = open_dir(path);
+	unsigned offered;
+	return dir >= 0 && faccessat(dir, "cgroup.type", F_OK, 0) < 0 && errno == ENOENT &&
+	       enable_v2(dir, &offered) & 1u << CGROUP_MEMORY;
+}
+
 static void consider_mount(struct cgroup_host *h, struct view line, struct view self, const char *parent,
 			   const char *instance, unsigned *seen)
 {
@@ -178,23 +215,12 @@ static void consider_mount(struct cgroup_host *h, struct view line, struct view 
 		path.n = 0;
 	if (snprintf(base, sizeof(base), "%.*s%.*s", VIEW_ARG(point), VIEW_ARG(path)) >= (int)sizeof(base))
 		return;
+	if (v2 && root_has_memory(point))
+		snprintf(base, sizeof(base), "%.*s", VIEW_ARG(point));
 	int r = add_tree(h, base, parent, instance, v2, controllers);
-	if (r == 0 && v2 && path.n && !h->trees[h->n - 1].controllers) {
-		/* Not delegated to us: the top of the hierarchy may have processes and controllers both. */
-		struct cgroup_host top = { .unified = -1 };
-		char plain[256];
-		if (view_to_str(point, plain, sizeof(plain)) == 0 &&
-		    add_tree(&top, plain, parent, instance, true, 0) == 0) {
-			if (top.trees[0].controllers) {
-				fd_close(h->trees[h->n - 1].dir);
-				h->trees[h->n - 1] = top.trees[0];
-			} else {
-				fd_close(top.trees[0].dir);
-			}
-		}
-	}
+	/* Which controllers a v2 tree would have had is not known: all that nobody else has. */
 	for (unsigned c = 0; r < 0 && c < CGROUP_CONTROLLERS; c++)
-		if (controllers & 1u << c)
+		if (v2 ? !h->why[c][0] : (controllers & 1u << c) != 0)
 			snprintf(h->why[c], sizeof(h->why[c]), "%.40s: %s", base, strerror(-r));
 	if (r == 0)
 		*seen |= h->trees[h->n - 1].controllers;
@@ -229,7 +255,9 @@ int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance,
 	if (r < 0)
 		return err_sys(e, ERR_WALLS, r, "cannot read the machine's control groups");
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
-		if (!(seen & 1u << c) && !h->why[c][0])
+		if (seen & 1u << c)
+			h->why[c][0] = 0; /* another hierarchy has it */
+		else if (!h->why[c][0])
 			snprintf(h->why[c], sizeof(h->why[c]),
 				 "no mounted hierarchy offers it to this group");
 	h->swap_limit = has_swap_limit(h);

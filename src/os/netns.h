@@ -8,6 +8,8 @@
 
 #define NETNS_PROXY_PORT 15004 /* of the listener; on loopback it is a proxy */
 #define NETNS_DNS_PORT   53
+/* The proxy, as programs of the box reach it. */
+#define NETNS_PROXY_HOST "127.0.0.1:" LITERAL(NETNS_PROXY_PORT)
 
 /* All -1 while there is none. The sockets stay in their namespace wherever the fds go. */
 struct netns_gate {

@@ -4,7 +4,7 @@
  * The kernel runs a new filter once for every call number to find those that it
  * always allows, so a filter's load time is its length times the numbers: a
  * binary search over ranges of equal rules is several times quicker to load than
- * the linear list that libseccomp makes by default (WALLS.md, section 0).
+ * the linear list that libseccomp makes by default.
  */
 #include "seccomp.h"
 

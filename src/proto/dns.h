@@ -9,6 +9,7 @@
 
 #define DNS_MESSAGE 1232 /* that we send and expect over UDP */
 #define DNS_NAME    256
+#define DNS_PORT    53
 
 #define DNS_EDE_BLOCKED 15 /* info code: by the policy of who answers */
 

@@ -10,6 +10,8 @@
 #include "buf.h"
 #include "rate.h"
 
+#define H2_SESSION_AHEAD (64u * 1024) /* bytes that are taken from a session before they are sent */
+
 struct h2_session_calls {
 	nghttp2_on_begin_frame_callback on_begin_frame;
 	nghttp2_on_begin_headers_callback on_begin_headers;

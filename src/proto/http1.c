@@ -13,8 +13,6 @@
 
 enum phase { PHASE_START, PHASE_REQUEST_LINE, PHASE_HEADERS, PHASE_DONE };
 
-#define METHOD_MAX 32
-
 /* RFC 9110 token characters, mapped to lower case; 0 for all others. */
 static const char token_lower[256] = {
 	['!'] = '!', ['#'] = '#', ['$'] = '$', ['%'] = '%', ['&'] = '&', ['\''] = '\'', ['*'] = '*',
@@ -179,7 +177,7 @@ static int parse_request_line(struct http1_request *r, struct view line)
 	int rc = parse_version(r, version);
 	if (rc < 0)
 		return rc;
-	if (r->method.n > METHOD_MAX || view_is(r->method, "CONNECT"))
+	if (r->method.n > HTTP1_METHOD_MAX || view_is(r->method, "CONNECT"))
 		return fail(r, 501, "unknown method");
 	return parse_target(r, target);
 }

@@ -81,6 +81,7 @@ int http1_body_next(struct http1_body *b, struct view *in, struct view *ret_data
 
 /* ---- answers (http1_write.c) ---- */
 
+#define HTTP1_METHOD_MAX     32
 #define HTTP1_DATE_SIZE      30
 #define HTTP1_LENGTH_CHUNKED (-1)
 #define HTTP1_LENGTH_NONE    (-2) /* no body, or one that ends with the connection */

@@ -368,9 +368,10 @@ void store_box_set_used(struct store *s, struct view id, int64_t used_ms, store_
 void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_done *done, void *arg)
 {
 	static const size_t views[] = {
-		offsetof(struct store_snapshot, id),     offsetof(struct store_snapshot, tenant),
-		offsetof(struct store_snapshot, name),   offsetof(struct store_snapshot, image),
-		offsetof(struct store_snapshot, digest), offsetof(struct store_snapshot, source)
+		offsetof(struct store_snapshot, id),      offsetof(struct store_snapshot, tenant),
+		offsetof(struct store_snapshot, name),    offsetof(struct store_snapshot, image),
+		offsetof(struct store_snapshot, digest),  offsetof(struct store_snapshot, source),
+		offsetof(struct store_snapshot, backend),
 	};
 
 	submit(s, write_new(OP_SNAPSHOT_PUT, n, sizeof(*n), views, ELEMS(views)), done, arg);

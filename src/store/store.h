@@ -43,7 +43,7 @@ struct store_box {
 	struct view status;             /* "creating", "running", "stopped" */
 	struct view image;              /* as asked for: a name */
 	struct view digest;             /* what the name meant then */
-	struct view backend;            /* "native" */
+	struct view backend;            /* the kind of its walls: "native" */
 	struct view spec;               /* JSON: user, env, workdir, limits, readonly_root */
 	struct view metadata;           /* JSON object of strings */
 	int64_t created_ms, expires_ms; /* 0 = never */
@@ -60,6 +60,7 @@ struct store_snapshot {
 	struct view id, tenant, name; /* name may be empty */
 	struct view image, digest;    /* of the box that it was taken of */
 	struct view source;           /* the id of that box; may be empty */
+	struct view backend;          /* of that box */
 	int64_t bytes, stopped_us, created_ms;
 };
 

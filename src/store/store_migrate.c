@@ -198,6 +198,8 @@ static const char *const STEPS[] = {
 	"  cut INTEGER NOT NULL"
 	") STRICT;"
 	"CREATE INDEX ai_bodies_box ON ai_bodies (box);",
+	/* 13: whose walls the box of a snapshot had; before there was a choice it was this */
+	"ALTER TABLE snapshots ADD COLUMN backend TEXT NOT NULL DEFAULT 'native';",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -41,12 +41,13 @@ static const char *const SQL[STMTS] = {
 		"UPDATE boxes SET spec = ?2, metadata = ?3, expires_ms = ?4, used_ms = ?5 WHERE id = ?1",
 	[STMT_BOX_SET_USED] = "UPDATE boxes SET used_ms = ?2 WHERE id = ?1",
 	[STMT_BOX_DELETE] = "DELETE FROM boxes WHERE id = ?1",
-	[STMT_SNAPSHOT_PUT] = "INSERT INTO snapshots (id, tenant, name, image, digest, source, bytes, "
-			      "stopped_us, created_ms)"
-			      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+	[STMT_SNAPSHOT_PUT] = "INSERT INTO snapshots (id, tenant, name, image, digest, source, "
+			      "backend, bytes, stopped_us, created_ms)"
+			      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
 	[STMT_SNAPSHOT_DELETE] = "DELETE FROM snapshots WHERE id = ?1",
 	[STMT_SNAPSHOT_LIST] =
-		"SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms, source FROM snapshots"
+		"SELECT id, tenant, name, image, digest, bytes, stopped_us, created_ms, source, backend"
+		" FROM snapshots"
 		" ORDER BY created_ms, id",
 	[STMT_WORKSPACE_PUT] = "INSERT INTO workspaces (id, tenant, name, disk_mb, created_ms, readonly)"
 			       " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -427,13 +428,13 @@ int store_sql_box_set_used(struct store_sql *q, struct view id, int64_t used_ms,
 int store_sql_snapshot_put(struct store_sql *q, const struct store_snapshot *s, struct err *e)
 {
 	sqlite3_stmt *stmt = q->stmt[STMT_SNAPSHOT_PUT];
-	const struct view texts[] = { s->id, s->tenant, s->name, s->image, s->digest, s->source };
+	const struct view texts[] = { s->id, s->tenant, s->name, s->image, s->digest, s->source, s->backend };
 
 	for (size_t i = 0; i < ELEMS(texts); i++)
 		store_sql_bind(stmt, (int)i + 1, texts[i]);
-	sqlite3_bind_int64(stmt, 7, s->bytes);
-	sqlite3_bind_int64(stmt, 8, s->stopped_us);
-	sqlite3_bind_int64(stmt, 9, s->created_ms);
+	sqlite3_bind_int64(stmt, 8, s->bytes);
+	sqlite3_bind_int64(stmt, 9, s->stopped_us);
+	sqlite3_bind_int64(stmt, 10, s->created_ms);
 	return store_sql_run(q, STMT_SNAPSHOT_PUT, "storing the snapshot", e);
 }
 
@@ -545,6 +546,7 @@ static int visit_snapshot(sqlite3_stmt *row, const struct store_visitor *v, void
 		.stopped_us = sqlite3_column_int64(row, 6),
 		.created_ms = sqlite3_column_int64(row, 7),
 		.source = store_sql_column(row, 8),
+		.backend = store_sql_column(row, 9),
 	};
 
 	if (v->snapshot)

@@ -23,7 +23,7 @@ both_users = pytest.mark.parametrize("user", ["user", "root"])
 
 
 def in_box(box, user, *arguments):
-    output = box.python(ATTACK, *map(str, arguments), user=user, timeout_ms=30_000)
+    output = box.python(ATTACK, *map(str, arguments), user=user, timeout_ms=paddock.ms(30_000))
     if output.exit_code >= 128:
         return {"success": False, "detail": f"killed by signal {output.signal}"}
     assert output.exit_code == 0, output
@@ -33,7 +33,7 @@ def in_box(box, user, *arguments):
 def outside(*arguments, prefix=(), **options):
     """The control. `prefix` weakens: for example `unshare -m`, so that the host's mounts stay as they are."""
     result = subprocess.run([*prefix, "/usr/bin/python3", "-c", ATTACK, *map(str, arguments)], capture_output=True, text=True,
-                            timeout=30, **options)
+                            timeout=30 * paddock.SLOW, **options)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -352,5 +352,5 @@ def test_hostile_pid_1_stand_in(make_box, daemon):
     """A box that sends garbage through every pipe it has does not upset the api."""
     box = make_box()
     pid = daemon.api_pid()
-    box.exec("cat /dev/urandom | head -c 5000000; cat /dev/urandom | head -c 5000000 >&2", timeout_ms=10_000)
+    box.exec("cat /dev/urandom | head -c 5000000; cat /dev/urandom | head -c 5000000 >&2", timeout_ms=paddock.ms(10_000))
     assert daemon.api_pid() == pid and daemon.healthy()

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import paddock
+
 SWEEP = (Path(__file__).parent / "sweep.py").read_text()
 GOLDEN = Path(__file__).parent / "golden" / "syscalls.json"
 
@@ -49,7 +51,7 @@ def runs(classes):
 
 @pytest.fixture(scope="module")
 def swept(box):
-    return {user: box.python_json(SWEEP, user=user, timeout_ms=60_000) for user in ("user", "root")}
+    return {user: box.python_json(SWEEP, user=user, timeout_ms=paddock.ms(60_000)) for user in ("user", "root")}
 
 
 def outside(numbers):

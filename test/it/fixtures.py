@@ -16,7 +16,7 @@ import pytest
 
 import paddock
 
-HANGS_S = int(os.environ.get("PADDOCK_HANGS_S", "150"))
+HANGS_S = int(int(os.environ.get("PADDOCK_HANGS_S", "150")) * paddock.SLOW)
 
 
 def pytest_configure(config):

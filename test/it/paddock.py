@@ -31,11 +31,16 @@ ID = re.compile(r"^[a-z0-9]{20}$")
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 
 
+# Time limits are this many times as long on an emulated machine (test/kernels), and as written elsewhere.
+SLOW = float(os.environ.get("PADDOCK_SLOW", "1"))
+
+
 # ---- waiting --------------------------------------------------------------
 
 
 def until(condition, what, timeout=10.0):
     """Polls a condition of the outside world which offers no event to wait for."""
+    timeout *= SLOW
     end = time.monotonic() + timeout
     while True:
         value = condition()
@@ -53,7 +58,7 @@ def wait_gone(pid, timeout=10.0):
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([fd], [], [], timeout)[0])
+        return bool(select.select([fd], [], [], timeout * SLOW)[0])
     finally:
         os.close(fd)
 
@@ -61,6 +66,11 @@ def wait_gone(pid, timeout=10.0):
 def kill(pid, signo=signal.SIGKILL):
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signo)
+
+
+def ms(limit):
+    """A limit for an exec that it is not meant to reach, in milliseconds."""
+    return int(limit * SLOW)
 
 
 # ---- the host, as the kernel tells it -------------------------------------
@@ -245,7 +255,7 @@ class Client:
     """One keep-alive connection. Not for use by two threads at once."""
 
     def __init__(self, daemon, key=None, timeout=60):
-        self.daemon, self.key, self.timeout = daemon, key, timeout
+        self.daemon, self.key, self.timeout = daemon, key, timeout * SLOW
         self.connection = None
 
     def headers(self, extra=None):
@@ -489,7 +499,7 @@ class Background(threading.Thread):
             self.error = error
 
     def result(self, timeout=60):
-        self.join(timeout)
+        self.join(timeout * SLOW)
         assert not self.is_alive(), "the background call did not return"
         if self.error:
             raise self.error
@@ -542,7 +552,7 @@ class Daemon:
         return self
 
     def read_line(self, timeout):
-        end, line = time.monotonic() + timeout, b""
+        end, line = time.monotonic() + timeout * SLOW, b""
         while not line.endswith(b"\n"):
             if not select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0]:
                 raise AssertionError(f"not ready after {timeout} s\n{self.log()}")
@@ -567,7 +577,7 @@ class Daemon:
         return Client(self, key or self.key, **options)
 
     def raw(self, timeout=20):
-        return socket.create_connection((self.host, self.port), timeout=timeout)
+        return socket.create_connection((self.host, self.port), timeout=timeout * SLOW)
 
     # -- its processes
 
@@ -640,7 +650,7 @@ class Daemon:
         others = [pid for pid in self.programs() if pid != self.keeper_pid]
         self.process.terminate()
         try:
-            status = self.process.wait(timeout)
+            status = self.process.wait(timeout * SLOW)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError(f"SIGTERM did not end the daemon\n{self.log()}") from None
@@ -745,7 +755,7 @@ class Daemon:
 
 def until_empty(look, timeout=10.0):
     """Repeats a look for leftovers until there are none; returns the last look."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + timeout * SLOW
     while True:
         found = look()
         if not found or time.monotonic() > end:
@@ -763,7 +773,7 @@ def exchange(connection, data, timeout=5.0):
     """
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         connection.sendall(data)
-    received, end = b"", time.monotonic() + timeout
+    received, end = b"", time.monotonic() + timeout * SLOW
     while True:
         if not select.select([connection], [], [], max(0, end - time.monotonic()))[0]:
             return received, False
@@ -778,7 +788,7 @@ def exchange(connection, data, timeout=5.0):
 
 def read_responses(connection, count, timeout=20.0):
     """Reads exactly `count` responses from a keep-alive connection."""
-    connection.settimeout(timeout)
+    connection.settimeout(timeout * SLOW)
     stream = connection.makefile("rb")
     return [read_response(stream) for _ in range(count)]
 

@@ -16,7 +16,7 @@ import pytest
 import paddock
 from internet import BANNER_PORT, ECHO_PORT, PROXY_PORT, SILENT_PORT, SINK_PORT, UDP_PORT, Internet
 
-PROBE = (Path(__file__).parent / "gate_probe.py").read_text()
+PROBE = (Path(__file__).parent / "gate_probe.py").read_text().replace("TIMEOUT = 8", f"TIMEOUT = {8 * paddock.SLOW}")
 
 
 @pytest.fixture(scope="module")
@@ -87,13 +87,13 @@ def give(box, *rules, query="", default="deny", **limits):
 
 
 def inside(box, *attempts, user="user"):
-    output = box.python(PROBE, json.dumps(attempts), user=user, timeout_ms=60000)
+    output = box.python(PROBE, json.dumps(attempts), user=user, timeout_ms=paddock.ms(60000))
     assert output.exit_code == 0, output
     return json.loads(output.out)
 
 
 def outside(*attempts):
-    done = subprocess.run(["/usr/bin/python3", "-c", PROBE, json.dumps(attempts)], capture_output=True, timeout=60, check=True)
+    done = subprocess.run(["/usr/bin/python3", "-c", PROBE, json.dumps(attempts)], capture_output=True, timeout=60 * paddock.SLOW, check=True)
     return json.loads(done.stdout)
 
 
@@ -132,7 +132,7 @@ def run_aside(box, code):
     """Runs a script in the background; returns when it has called opened()."""
     box.remove("/tmp/opened")
     code = 'def opened():\n    open("/tmp/opened", "w").close()\n' + code
-    helper = paddock.Background(box.with_client(box.client.daemon.client()).exec, ["/usr/bin/python3", "-c", code], timeout_ms=60000)
+    helper = paddock.Background(box.with_client(box.client.daemon.client()).exec, ["/usr/bin/python3", "-c", code], timeout_ms=paddock.ms(60000))
     paddock.until(lambda: not helper.is_alive() or box.read("/tmp/opened").status == 200, "the script has begun", 30)
     return helper
 

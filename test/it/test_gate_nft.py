@@ -161,7 +161,7 @@ print(json.dumps([rules, -first]))
 
 
 def ask(pid, *kinds, remove=True):
-    done = subprocess.run(["/usr/bin/python3", "-c", ASK, str(pid), "remove" if remove else "list", *kinds], capture_output=True, timeout=30)
+    done = subprocess.run(["/usr/bin/python3", "-c", ASK, str(pid), "remove" if remove else "list", *kinds], capture_output=True, timeout=30 * paddock.SLOW)
     assert done.returncode == 0, done
     return json.loads(done.stdout)
 

@@ -62,6 +62,18 @@ def drain(daemon):
     paddock.until(lambda: not running(daemon) - {box["id"] for box in daemon.client().list()}, "the pool is gone", 20)
 
 
+def test_claims_keep_the_backend(pooled):
+    daemon = pooled()
+    api = daemon.client()
+    warm = filled(daemon, 3)
+    refused = api.try_create(backend="other")
+    assert refused.status == 400 and "must be one of: native" in refused.json()["error"]["message"]
+    assert api.list() == [] and running(daemon) == warm, "nothing was claimed for it"
+    for wish in ({}, {"backend": "native"}):
+        box = api.create(**wish)
+        assert box.id in warm and box.get()["backend"] == "native"
+
+
 def test_claim(pooled):
     daemon = pooled()
     api = daemon.client()

@@ -43,7 +43,7 @@ def test_snapshot_becomes_a_box(make_box, api, snapshots):
     box.put("/workspace/f", b"kept")
     box.exec("echo mine > /etc/mine; rm -rf /usr/share/doc/bash; ln -s f /workspace/link", user="root")
     made = snapshot(box, name="base")
-    assert set(made) == {"id", "name", "tenant", "image", "image_digest", "bytes", "stopped_us", "created_at"}
+    assert set(made) == {"id", "name", "tenant", "image", "image_digest", "backend", "bytes", "stopped_us", "created_at"}
     assert paddock.ID.match(made["id"]) and made["name"] == "base" and made["image"] == box.document["image"]
     assert 0 < made["stopped_us"] < 1_000_000 and made["bytes"] > 0
     box.put("/workspace/f", b"changed")
@@ -212,7 +212,7 @@ def test_fork_of_ten_thousand_files(make_box):
         assert forks[0].check("find /workspace/many -type f | wc -l") == "10000\n"
         forks[0].delete()
     print(f"fork of 10,000 files, 100 MB: {sorted(took)[2]:.1f} ms (median), stood still {sorted(stood)[2]:.1f} ms")
-    assert sorted(took)[2] < 500 and sorted(stood)[2] < 250
+    assert sorted(took)[2] < 500 * paddock.SLOW and sorted(stood)[2] < 250 * paddock.SLOW
 
 
 def test_many_forks_at_once(make_box):
@@ -341,7 +341,7 @@ def test_images_of_snapshots_over_restarts(own_daemon, tmp_path):
 
     def cli(*arguments):
         environment = paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key")
-        subprocess.run([paddock.BIN / "paddock", *arguments], check=True, env=environment, timeout=60)
+        subprocess.run([paddock.BIN / "paddock", *arguments], check=True, env=environment, timeout=60 * paddock.SLOW)
 
     cli("image", "import", "small", root)
     small = api.create(image="small", user="root")

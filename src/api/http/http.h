@@ -22,7 +22,8 @@
 
 #define HTTP_ORIGIN       24
 #define HTTP_ORIGIN_CONNS 128
-#define HTTP_REQUEST_ID   72 /* a UUID and more, with its NUL */
+#define HTTP_ADOPTED      255 /* came by no listener */
+#define HTTP_REQUEST_ID   72  /* a UUID and more, with its NUL */
 
 struct http_exchange;
 
@@ -40,6 +41,7 @@ struct http_exchange {
 	struct view host;   /* Host or :authority */
 	struct view peer;   /* the client's address, as text; may be empty */
 	struct view origin; /* of a connection that was adopted; else empty */
+	unsigned listener;  /* by which it came: the first one is 0; HTTP_ADOPTED */
 	const struct http_header *headers;
 	size_t n_headers;
 	int64_t content_length; /* -1: unknown (chunked or HTTP/2 without it); 0: no body */
@@ -107,7 +109,7 @@ struct http_config {
 };
 
 struct http_server *http_server_new(struct loop *l, const struct http_config *c, struct err *e) _must_check_;
-/* Takes the listening socket (non-blocking). */
+/* Takes the listening socket (non-blocking); the exchanges that come by it know how many were before it. */
 int http_server_listen(struct http_server *s, int fd, struct err *e) _must_check_;
 /* A connection that somebody else has accepted (taken; closed where there are too many of them).
  * `origin` comes with its exchanges. */

@@ -180,7 +180,8 @@ static void name_peer(struct http_conn *c, const struct sockaddr *peer)
 		c->peer[0] = 0;
 }
 
-int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, const char *origin)
+int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, const char *origin,
+		  unsigned listener)
 {
 	struct http_conn *c = calloc(1, sizeof(*c));
 	if (!c) {
@@ -191,6 +192,7 @@ int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, co
 	c->t.fd = fd;
 	c->driver = &hello_driver;
 	name_peer(c, peer);
+	c->listener = listener;
 	(void)!view_to_str(view_of(origin), c->origin, sizeof(c->origin));
 	list_init(&c->task.link);
 	list_append(&s->conns, &c->link);
@@ -198,7 +200,7 @@ int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, co
 	http_conn_progress(c);
 	int r = loop_io_start(s->loop, &c->io, fd, EPOLLIN, on_io);
 	if (r == 0 && s->cfg.tls && !c->origin[0]) {
-		c->t.tls = tls_conn_new(s->cfg.tls, fd);
+		c->t.tls = tls_server_conn(s->cfg.tls, fd);
 		r = c->t.tls ? 0 : -ENOMEM;
 		http_conn_deadline(c, c->progress_ms + s->cfg.limits.head_ms);
 	} else if (r == 0) {

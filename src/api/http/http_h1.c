@@ -262,6 +262,7 @@ static void h1_fill_exchange(struct http_h1 *h)
 		       .host = h->req.host,
 		       .peer = view_of(h->c->peer),
 		       .origin = view_of(h->c->origin),
+		       .listener = h->c->listener,
 		       .headers = h->req.headers,
 		       .n_headers = h->req.n_headers,
 		       .content_length = h->req.content_length,

@@ -19,8 +19,7 @@
 #include "poison.h"
 
 #define CONN_WINDOW (2 * 1024 * 1024)
-#define SEND_AHEAD  (64u * 1024) /* bytes taken from libnghttp2 before they are sent */
-#define ROUNDS      8            /* of sending before other connections get their turn */
+#define ROUNDS      8 /* of sending before other connections get their turn */
 
 /* ---- libnghttp2's callbacks ---- */
 
@@ -113,7 +112,7 @@ static int h2_send(struct http_h2 *h)
 {
 	struct buf *out = &h->out;
 	for (int round = 0; round < ROUNDS; round++) {
-		int r = h2_session_take(h->session, out, SEND_AHEAD);
+		int r = h2_session_take(h->session, out, H2_SESSION_AHEAD);
 		if (r < 0)
 			return r;
 		struct view v = buf_view(out);
@@ -190,7 +189,7 @@ static void h2_run(struct http_h2 *h)
 		http_conn_kick(c);
 	if (buf_len(&h->out) == 0)
 		buf_shrink(&h->out);
-	http_conn_want(c, nghttp2_session_want_read(h->session) && buf_len(&h->out) < SEND_AHEAD,
+	http_conn_want(c, nghttp2_session_want_read(h->session) && buf_len(&h->out) < H2_SESSION_AHEAD,
 		       buf_len(&h->out) > 0);
 	if (!c->dead)
 		http_conn_deadline(c, h2_deadline(h));
@@ -228,7 +227,8 @@ static void h2_read(struct http_conn *c)
 		http_conn_progress(c);
 		if (http_h2_feed(c, (struct view){ c->server->scratch, (size_t)n }) < 0)
 			http_conn_close(c);
-	} while (!c->dead && !c->lingering && http_transport_pending(&c->t) && buf_len(&h->out) < SEND_AHEAD);
+	} while (!c->dead && !c->lingering && http_transport_pending(&c->t) &&
+		 buf_len(&h->out) < H2_SESSION_AHEAD);
 }
 
 static void h2_on_io(struct http_conn *c, uint32_t events)

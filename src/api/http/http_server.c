@@ -30,6 +30,7 @@ struct listener {
 	struct list link;
 	struct loop_io io;
 	struct http_server *server;
+	unsigned index;
 };
 
 static void listeners_want(struct http_server *s, uint32_t events)
@@ -69,7 +70,7 @@ static struct http_conn *longest_idle(struct http_server *s)
 }
 
 /* False: stop for now. */
-static bool accept_one(struct http_server *s, int listener)
+static bool accept_one(struct http_server *s, const struct listener *l)
 {
 	struct http_conn *leaves = NULL;
 	if (is_full(s)) {
@@ -81,7 +82,7 @@ static bool accept_one(struct http_server *s, int listener)
 	}
 	struct sockaddr_storage peer = { 0 };
 	socklen_t n = sizeof(peer);
-	int fd = accept4(listener, (struct sockaddr *)&peer, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = accept4(l->io.fd, (struct sockaddr *)&peer, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			pause_accepting(s);
@@ -90,7 +91,7 @@ static bool accept_one(struct http_server *s, int listener)
 	if (leaves)
 		http_conn_close(leaves);
 	s->stats.connections_total++;
-	if (http_conn_new(s, fd, (struct sockaddr *)&peer, "") < 0) {
+	if (http_conn_new(s, fd, (struct sockaddr *)&peer, "", l->index) < 0) {
 		pause_accepting(s);
 		return false;
 	}
@@ -99,8 +100,8 @@ static bool accept_one(struct http_server *s, int listener)
 
 static void on_accept(struct loop_io *io, uint32_t events)
 {
-	struct http_server *s = CONTAINER(io, struct listener, io)->server;
-	for (int i = 0; i < ACCEPT_BATCH && accept_one(s, io->fd); i++)
+	struct listener *l = CONTAINER(io, struct listener, io);
+	for (int i = 0; i < ACCEPT_BATCH && accept_one(l->server, l); i++)
 		;
 }
 
@@ -172,6 +173,7 @@ int http_server_listen(struct http_server *s, int fd, struct err *e)
 	}
 	tune(fd);
 	l->server = s;
+	l->index = s->n_listeners;
 	int r = loop_io_start(s->loop, &l->io, fd, EPOLLIN, on_accept);
 	if (r < 0) {
 		free(l);
@@ -179,6 +181,7 @@ int http_server_listen(struct http_server *s, int fd, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "listening");
 	}
 	list_append(&s->listeners, &l->link);
+	s->n_listeners++;
 	return 0;
 }
 
@@ -205,7 +208,7 @@ void http_server_adopt(struct http_server *s, int fd, const char *origin)
 	}
 	tune(fd);
 	s->stats.connections_total++;
-	(void)!http_conn_new(s, fd, (struct sockaddr *)&nobody, origin);
+	(void)!http_conn_new(s, fd, (struct sockaddr *)&nobody, origin, HTTP_ADOPTED);
 }
 
 void http_server_stop_listening(struct http_server *s)

@@ -27,6 +27,7 @@ struct http_server {
 	struct http_config cfg;
 	struct http_stats stats;
 	struct list listeners, conns;
+	unsigned n_listeners;    /* that there have been */
 	struct loop_timer retry; /* accepting again after a shortage of fds or memory */
 	struct http_room *rooms; /* spare ones */
 	size_t n_rooms;

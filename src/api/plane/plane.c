@@ -9,67 +9,37 @@
 
 #include "http1.h"
 #include "plane_target.h"
-#include "ports.h"
+#include "port.h"
 #include "proxy.h"
 #include "proxy_head.h"
 #include "text.h"
-#include "tokens.h"
+#include "who.h"
 #include "poison.h"
 
 struct plane {
 	struct core *core;
-	void (*next)(struct http_exchange *x, void *arg);
-	void *arg;
-	struct plane_own own[PLANE_OWN_MAX];
-	size_t n_own;
-	struct list proxies;
-	void (*on_idle)(void *arg);
-	void *idle_arg;
+	struct serve *serve;
 };
 
 #define TICKET "paddock_ticket" /* of a query */
 
 /* ---- life ---- */
 
-struct plane *plane_new(struct core *c, void (*next)(struct http_exchange *x, void *arg), void *arg,
-			struct err *e)
+struct plane *plane_new(struct serve *s, struct err *e)
 {
 	struct plane *p = calloc(1, sizeof(*p));
 	if (!p) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "plane");
 		return NULL;
 	}
-	p->core = c;
-	p->next = next;
-	p->arg = arg;
-	list_init(&p->proxies);
+	p->core = s->core;
+	p->serve = s;
 	return p;
 }
 
 void plane_free(struct plane *p)
 {
 	free(p);
-}
-
-void plane_serve(struct plane *p, const struct plane_own *own)
-{
-	assert(p->n_own < PLANE_OWN_MAX);
-	p->own[p->n_own++] = *own;
-}
-
-void plane_when_idle(struct plane *p, void (*on_idle)(void *arg), void *arg)
-{
-	p->on_idle = on_idle;
-	p->idle_arg = arg;
-	if (list_empty(&p->proxies))
-		on_idle(arg);
-}
-
-static void on_proxies_idle(void *arg)
-{
-	struct plane *p = arg;
-	if (p->on_idle)
-		p->on_idle(p->idle_arg);
 }
 
 void plane_print_routes(FILE *out)
@@ -83,20 +53,15 @@ void plane_print_routes(FILE *out)
 			methods[i], methods[i]);
 }
 
-void plane_unknown_box(struct http_exchange *x, struct view id)
-{
-	proxy_refuse(x, PROXY_E2B, 502, view_head(id, BOX_ID), 0, "The sandbox was not found");
-}
-
 /* ---- which port ---- */
 
-static bool by_header(const struct http_exchange *x, struct plane_name *ret)
+static bool by_header(const struct plane *p, const struct http_exchange *x, struct plane_name *ret)
 {
 	struct view id = http_get_header(x, "e2b-sandbox-id"), port = http_get_header(x, "e2b-sandbox-port");
 
 	if (!id.p)
 		return false;
-	*ret = (struct plane_name){ .id = id, .port = PLANE_ENVD, .path = x->path };
+	*ret = (struct plane_name){ .id = id, .port = serve_usual_port(p->serve), .path = x->path };
 	if (port.p && !plane_target_port(port, &ret->port))
 		ret->port = 0;
 	return true;
@@ -104,23 +69,13 @@ static bool by_header(const struct http_exchange *x, struct plane_name *ret)
 
 static bool by_own(struct plane *p, const struct http_exchange *x, struct plane_name *ret)
 {
-	for (size_t i = 0; i < p->n_own; i++) {
-		const struct plane_own *own = &p->own[i];
-		struct view id = own->find ? own->find(x, p->core, own->arg) : VIEW_NONE;
-		if (id.p) {
-			*ret = (struct plane_name){ .id = id, .port = own->port, .path = x->path };
-			return true;
-		}
-	}
-	return false;
-}
+	struct view id;
+	struct serve_at at = serve_find_box(p->serve, x, &id);
 
-static const struct plane_own *own_port(const struct plane *p, uint16_t port)
-{
-	for (size_t i = 0; i < p->n_own; i++)
-		if (p->own[i].port == port)
-			return &p->own[i];
-	return NULL;
+	if (!at.port)
+		return false;
+	*ret = (struct plane_name){ .id = id, .port = at.port->port, .path = x->path };
+	return true;
 }
 
 /* ---- who may ---- */
@@ -219,7 +174,7 @@ static bool take_ticket(struct plane *p, struct http_exchange *x, const struct b
 	if (!ticket.p)
 		return false;
 	if (!ports_ticket_fits(p->core, b, name->port, ticket)) {
-		proxy_refuse(x, PROXY_E2B, 403, name->id, name->port,
+		proxy_refuse(x, proxy_words_e2b, 403, name->id, name->port,
 			     "The link is not valid, or not any more");
 		return true;
 	}
@@ -253,38 +208,35 @@ static struct view host_for_box(struct http_exchange *x, const struct box *b, co
 }
 
 static void serve(struct plane *p, struct http_exchange *x, const struct box *b,
-		  const struct plane_name *name, enum proxy_style style)
+		  const struct plane_name *name, proxy_words *words)
 {
-	const struct plane_own *own = name->prefix.n ? NULL : own_port(p, name->port);
+	struct serve_at own = name->prefix.n ? (struct serve_at){ 0 } : serve_find_port(p->serve, name->port);
 	struct actor actor = { .tenant = b->tenant, .role = STORE_ROLE_USER };
 
-	if (own && !own->guarded) {
-		own->serve(x, &(struct plane_target){ p->core, b, actor, name->port }, own->arg);
+	if (own.port && !own.port->guarded) {
+		serve_port(p->serve, x, own, b, &actor);
 		return;
 	}
 	if (take_ticket(p, x, b, name))
 		return;
 	if (!may(p, x, b, name)) {
-		proxy_refuse(x, style, 403, name->id, name->port,
+		proxy_refuse(x, words, 403, name->id, name->port,
 			     "The ports of this sandbox are private: a key or the header "
 			     "'e2b-traffic-access-token' is needed");
 		return;
 	}
-	if (own) {
-		own->serve(x, &(struct plane_target){ p->core, b, actor, name->port }, own->arg);
+	if (own.port) {
+		serve_port(p->serve, x, own, b, &actor);
 		return;
 	}
-	proxy_start(x, &(struct proxy_wish){ .core = p->core,
+	proxy_start(x, &(struct proxy_wish){ .serve = p->serve,
 					     .actor = actor,
 					     .box = view_of(b->id),
 					     .path = name->path,
 					     .prefix = name->prefix,
 					     .host = host_for_box(x, b, name),
 					     .port = name->port,
-					     .style = style,
-					     .list = &p->proxies,
-					     .on_idle = on_proxies_idle,
-					     .arg = p });
+					     .words = words });
 }
 
 /* ---- below a path of ours ---- */
@@ -315,32 +267,31 @@ static void serve_path(struct plane *p, struct http_exchange *x, const struct pl
 		b = boxes_find(p->core, &actor, ACT_BOX_READ, name->id, &e);
 	/* Whether there is such a box is nobody's business who may not reach it. */
 	if (!b || !may(p, x, b, name))
-		proxy_refuse(x, PROXY_REST, known ? 404 : 401, VIEW_NONE, 0,
+		proxy_refuse(x, proxy_words_rest, known ? 404 : 401, VIEW_NONE, 0,
 			     known ? "no such sandbox"
 				   : "a valid key is needed (Authorization: Bearer, or X-API-Key)");
 	else if (!name->path.n)
 		add_slash(x);
 	else
-		serve(p, x, b, name, PROXY_REST);
+		serve(p, x, b, name, proxy_words_rest);
 }
 
-void plane_request(struct http_exchange *x, void *arg)
+bool plane_request(struct plane *p, struct http_exchange *x)
 {
-	struct plane *p = arg;
 	struct plane_name name = { 0 };
 
 	if (plane_target_host(x->host, core_config(p->core)->ports.domain, &name)) {
 		name.path = x->path;
-	} else if (!by_header(x, &name) && plane_target_path(x->path, &name)) {
+	} else if (!by_header(p, x, &name) && plane_target_path(x->path, &name)) {
 		serve_path(p, x, &name);
-		return;
+		return true;
 	} else if (!name.id.p && !by_own(p, x, &name)) {
-		p->next(x, p->arg);
-		return;
+		return false;
 	}
 	const struct box *b = name.port ? ports_box(p->core, name.id) : NULL;
 	if (b)
-		serve(p, x, b, &name, PROXY_E2B);
+		serve(p, x, b, &name, proxy_words_e2b);
 	else
-		plane_unknown_box(x, name.id);
+		proxy_unknown_box(x, name.id);
+	return true;
 }

@@ -44,6 +44,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uin
 	}
 	if (view_is(n, "grpc-status") && f->headers.cat == NGHTTP2_HCAT_HEADERS)
 		s->trailer = true;
+	if (view_is(n, "grpc-status") && num_u32(v, &status) == 0)
+		s->grpc = (int)status;
 	return 0;
 }
 
@@ -139,6 +141,7 @@ struct h2_client_stream *h2_client_request(struct h2_client *c, const char *meth
 	struct h2_client_stream *s = stream(c, next);
 	assert_non_null(s);
 	s->upload = upload;
+	s->grpc = -1;
 	nghttp2_data_provider body = { .source.ptr = s, .read_callback = read_upload };
 	assert_int_equal(
 		nghttp2_submit_request(c->session, NULL, headers, n + 4, upload.p ? &body : NULL, NULL),

@@ -16,6 +16,7 @@ struct h2_client_stream {
 	uint32_t error; /* of RST_STREAM */
 	struct buf body;
 	bool trailer;       /* grpc-status came after the body */
+	int grpc;           /* its value, wherever it came; -1 */
 	bool continued;     /* a 100 came */
 	struct view upload; /* still to be sent */
 	bool endless;       /* after the upload comes nothing, not the end */

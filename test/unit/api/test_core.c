@@ -16,19 +16,18 @@
 #include <sys/socket.h>
 
 #include "ailog.h"
-#include "auth.h"
-#include "boxes.h"
+#include "box.h"
 #include "core.h"
-#include "exec.h"
+#include "disk.h"
 #include "fd.h"
-#include "life.h"
 #include "link.h"
 #include "log.h"
+#include "money.h"
+#include "run.h"
 #include "sha256.h"
-#include "snapshots.h"
 #include "text.h"
+#include "who.h"
 #include "wire_gen.h"
-#include "workspaces.h"
 #include "poison.h"
 
 #define BOXES  8
@@ -59,6 +58,7 @@ struct rig {
 	bool ready, lost, done;
 	struct err failed;
 	char made[BOX_ID + 1];
+	char backend[16]; /* of the last BoxCreate */
 };
 
 static struct rig *rig; /* of the test that runs */
@@ -158,6 +158,7 @@ static void keeper_boxes(const struct frame *f, struct arena *a)
 		rig->creates++;
 		assert_int_equal(pb_decode(&wire_box_create_msg, f->body, 0, a, &m.create), 0);
 		rig->starts += m.create.spec->existing;
+		assert_int_equal(view_to_str(m.create.spec->backend, rig->backend, sizeof(rig->backend)), 0);
 		assert_true(view_is(m.create.spec->image, DIGEST));
 		if (rig->refuse_create)
 			refuse(f, ERR_WALLS);
@@ -213,7 +214,11 @@ static void keeper_lists(const struct frame *f, struct arena *a)
 	struct view name = VIEW("machine");
 	struct wire_image image = { .digest = VIEW(DIGEST), .names = { &name, 1 }, .machine = true };
 	struct wire_image_list_reply images = { .images = { &image, 1 } };
-	struct wire_posture_reply posture = { .ok = true };
+	struct view can[] = { VIEW("foreign_snapshots"), VIEW("pause") };
+	struct wire_backend backends[] = { { .name = VIEW("native"), .ok = true },
+					   { .name = VIEW("other"), .ok = true },
+					   { .name = VIEW("any"), .ok = true, .can = { can, 2 } } };
+	struct wire_posture_reply posture = { .backends = { backends, ELEMS(backends) } };
 	struct wire_box_state state = { .id = rig->have, .paused = rig->paused };
 	struct wire_box_list_reply boxes = { .boxes = { &state, rig->have.n ? 1 : 0 } };
 	struct wire_reconcile keep;
@@ -1109,6 +1114,57 @@ static void test_snapshots(void **state)
 	assert_null(snapshots_find(rig->core, &a, ACT_SNAPSHOT_READ, VIEW("s"), &e));
 }
 
+static void refused(const struct actor *a, struct box_wish w, const char *says)
+{
+	struct err e = { 0 };
+	unsigned before = rig->creates;
+	assert_null(create_box(rig->core, a, &w, on_done, NULL, &e));
+	assert_int_equal(e.code, ERR_INVALID);
+	assert_string_equal(e.msg, says);
+	assert_int_equal(rig->creates, before); /* the keeper was not asked */
+}
+
+static void made_with(const struct actor *a, struct box_wish w, const char *backend)
+{
+	wish_for(a, &w);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_string_equal(rig->backend, backend);
+	drop(a, rig->made);
+}
+
+static void test_backends(void **state)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	made_with(&a, (struct box_wish){ 0 }, "native");
+	refused(&a, (struct box_wish){ .backend = VIEW("nativ") },
+		"backend must be one of: native, other, any");
+	refused(&a, (struct box_wish){ .backend = VIEW("0123456789abcdef") },
+		"backend must be a name of at most 15 characters");
+	struct box_wish w = { .name = VIEW("o"), .backend = VIEW("other") };
+	wish_for(&a, &w);
+	assert_string_equal(rig->backend, "other");
+	settle(snapshots_create(rig->core, &a, VIEW("o"), VIEW("s"), on_plain, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	/* The store knows both, and a start goes to where the box was. */
+	stop_core();
+	start_core();
+	a = admin();
+	settle(life_change(rig->core, &a, VIEW("o"), LIFE_START, on_plain, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_string_equal(rig->backend, "other");
+	/* What is made of it is of its kind, unless another kind can take it. */
+	made_with(&a, (struct box_wish){ .snapshot = VIEW("s") }, "other");
+	made_with(&a, (struct box_wish){ .snapshot = VIEW("s"), .backend = VIEW("any") }, "any");
+	refused(&a, (struct box_wish){ .snapshot = VIEW("s"), .backend = VIEW("native") },
+		"backend: the snapshot was taken with other, and native cannot start from it");
+	struct fork_wish fork = { .count = 1, .name_prefix = VIEW("f") };
+	rig->backend[0] = 0;
+	settle(fork_box(rig->core, &a, VIEW("o"), &fork, on_forked, NULL, &e), &e);
+	assert_int_equal(rig->failed.code, ERR_OK);
+	assert_string_equal(rig->backend, "other");
+}
+
 static void test_workspaces(void **state)
 {
 	struct actor a = admin();
@@ -1186,6 +1242,7 @@ int main(void)
 		TEST(test_calls_are_bounded),
 		TEST(test_forks),
 		TEST(test_snapshots),
+		TEST(test_backends),
 		TEST(test_workspaces),
 		TEST(test_stop_with_a_helper),
 		TEST(test_keeper_goes),

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -105,7 +106,7 @@ static void rig_open(struct rig *g, const char *name)
 	struct sockaddr_un sun = { .sun_family = AF_UNIX, .sun_path = "sock" };
 	CHECK(bind(g->listener, (struct sockaddr *)&sun, sizeof(sun)) == 0 && listen(g->listener, 4) == 0);
 	CHECK(plan_make(&g->spec, &g->image, 3, UIDS, &g->plan, &e) == 0);
-	CHECK(native_storage(&g->plan, g->storage, &e) == 0);
+	CHECK(walls_storage(&g->plan, g->storage, &e) == 0);
 }
 
 /* Storage is for one start: a volatile overlay does not take its upper layer twice. */
@@ -115,7 +116,7 @@ static void fresh_storage(struct rig *g)
 	close(g->storage);
 	CHECK(system("rm -r storage") == 0 && mkdir("storage", 0755) == 0);
 	g->storage = open("storage", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(native_storage(&g->plan, g->storage, &e) == 0);
+	CHECK(walls_storage(&g->plan, g->storage, &e) == 0);
 }
 
 static int start(struct rig *g, struct native_box *b, struct err *e)
@@ -426,6 +427,19 @@ static void bad_open(void *arg)
 	CHECK(native_open(&n, "/nonexistent", PADDOCK_INIT, &e) == -1);
 	native_close(&n); /* half-built */
 	CHECK(open_fds() <= fds);
+	/* Without room for the next descriptor, whichever it is: nothing stays open. */
+	struct rlimit all, few;
+	CHECK(getrlimit(RLIMIT_NOFILE, &all) == 0);
+	int next = dup(0);
+	close(next);
+	for (unsigned room = 0; room < 6; room++) {
+		few = (struct rlimit){ (rlim_t)next + room, all.rlim_max };
+		CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+		CHECK(native_open(&n, path, PADDOCK_INIT, &e) == -1 && e.sys == EMFILE);
+		native_close(&n);
+		CHECK(setrlimit(RLIMIT_NOFILE, &all) == 0);
+		CHECK(open_fds() <= fds);
+	}
 }
 
 static void sealed(void *arg)

@@ -18,6 +18,7 @@ static const struct spec_limits ceiling = {
 
 static const struct spec good = {
 	.id = "0123456789abcdefghij",
+	.backend = SPEC_BACKEND_NATIVE,
 	.hostname = "box-1.example",
 	.limits = { .cpu_milli = 1500, .memory_bytes = 1ull << 30, .pids = 100, .nofile = 1024 },
 };
@@ -113,33 +114,34 @@ static void test_names(void **state)
 	refuse(&s, "id");
 }
 
-static const char golden[] = "box 0123456789abcdefghij host box-1.example uids 2000131328+65536 caps 4fb\n"
-			     "cgroup cpu 1500 memory 1073741824 pids 100\n"
-			     "dir upper0 755 0\n"
-			     "dir work0 700 0\n"
-			     "dir upper1 755 0\n"
-			     "dir work1 700 0\n"
-			     "dir tmp 1777 0\n"
-			     "dir workspace 755 1000\n"
-			     "mount / layer 0 nosuid nodev\n"
-			     "mount /usr layer 1 nosuid nodev\n"
-			     "mount /proc proc nosuid nodev noexec\n"
-			     "mount /dev dev ro nosuid noexec\n"
-			     "mount /dev/pts devpts nosuid noexec\n"
-			     "mount /dev/shm tmpfs size=536870912 mode=1777 nosuid nodev noexec\n"
-			     "mount /run tmpfs size=16777216 mode=755 nosuid nodev\n"
-			     "mount /tmp store tmp nosuid nodev\n"
-			     "mount /workspace store workspace nosuid nodev\n"
-			     "rlimit nofile 1024\n"
-			     "rlimit core 0\n"
-			     "rlimit memlock 65536\n"
-			     "rlimit msgqueue 819200\n"
-			     "rlimit rtprio 0\n"
-			     "rlimit nice 0\n";
+static const char golden[] =
+	"box 0123456789abcdefghij backend native host box-1.example uids 2000131328+65536 caps 4fb\n"
+	"cgroup cpu 1500 memory 1073741824 pids 100\n"
+	"dir upper0 755 0\n"
+	"dir work0 700 0\n"
+	"dir upper1 755 0\n"
+	"dir work1 700 0\n"
+	"dir tmp 1777 0\n"
+	"dir workspace 755 1000\n"
+	"mount / layer 0 nosuid nodev\n"
+	"mount /usr layer 1 nosuid nodev\n"
+	"mount /proc proc nosuid nodev noexec\n"
+	"mount /dev dev ro nosuid noexec\n"
+	"mount /dev/pts devpts nosuid noexec\n"
+	"mount /dev/shm tmpfs size=536870912 mode=1777 nosuid nodev noexec\n"
+	"mount /run tmpfs size=16777216 mode=755 nosuid nodev\n"
+	"mount /tmp store tmp nosuid nodev\n"
+	"mount /workspace store workspace nosuid nodev\n"
+	"rlimit nofile 1024\n"
+	"rlimit core 0\n"
+	"rlimit memlock 65536\n"
+	"rlimit msgqueue 819200\n"
+	"rlimit rtprio 0\n"
+	"rlimit nice 0\n";
 
 /* A change of the walls shows here, and is looked at. */
 static const char golden_readonly[] =
-	"box 0123456789abcdefghij host box-1.example uids 2000000000+65536 caps 4fb\n"
+	"box 0123456789abcdefghij backend native host box-1.example uids 2000000000+65536 caps 4fb\n"
 	"cgroup cpu 1500 memory 67108864 pids 100\n"
 	"dir tmp 1777 0\n"
 	"dir workspace 755 1000\n"

@@ -296,6 +296,38 @@ static void test_flatten(void **state)
 	assert_int_equal(flat.n_rules, 1);
 }
 
+/* With every part that a policy can have; what it was copied from is gone when the copy is looked at. */
+static void test_copy(void **state)
+{
+	static const char text[] =
+		"{\"default\":\"allow\",\"ech\":\"refuse\",\"limits\":{\"connections\":7,\"bytes\":9},"
+		"\"rules\":["
+		"{\"action\":\"allow\",\"host\":\"z.test\",\"ports\":[443,\"8000-8100\"],\"methods\":["
+		"\"GET\"],"
+		"\"paths\":[\"/v1\",\"/"
+		"v2\"],\"protocol\":\"tls\",\"inject\":[{\"secret\":\"K\",\"header\":\"x-key\","
+		"\"prefix\":\"Bearer \"},{\"secret\":\"Q\",\"query\":\"key\"}]},"
+		"{\"action\":\"deny\",\"cidr\":\"192.0.2.0/24\"},{\"action\":\"allow\",\"set\":\"pypi\"}]}";
+	struct arena first = ARENA_INIT(1u << 20), second = ARENA_INIT(1u << 20), tiny = ARENA_INIT(64);
+	struct buf want = BUF_INIT(EGRESS_TEXT_MAX), got = BUF_INIT(EGRESS_TEXT_MAX);
+	struct egress_policy p, copy;
+	char *said = arena_str(&first, view_of(text));
+
+	assert_int_equal(egress_parse(&first, view_of(said), &egress_any_set, &p, NULL), 0);
+	assert_int_equal(egress_write(&p, &want), 0);
+	assert_true(egress_copy(&tiny, &p, &copy) < 0);
+	assert_int_equal(egress_copy(&second, &p, &copy), 0);
+	memset(said, 'x', sizeof(text) - 1);
+	arena_done(&first);
+	assert_int_equal(egress_write(&copy, &got), 0);
+	assert_int_equal(want.n, got.n);
+	assert_memory_equal(want.p, got.p, want.n);
+	arena_done(&second);
+	arena_done(&tiny);
+	buf_done(&want);
+	buf_done(&got);
+}
+
 static void test_sets(void **state)
 {
 	static const char *const bad[] = { "[]",
@@ -327,6 +359,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_no_targets, teardown),
 		cmocka_unit_test_teardown(test_private, teardown),
 		cmocka_unit_test_teardown(test_flatten, teardown),
+		cmocka_unit_test_teardown(test_copy, teardown),
 		cmocka_unit_test_teardown(test_sets, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

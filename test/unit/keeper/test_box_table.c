@@ -51,6 +51,7 @@ static int teardown(void **state)
 static struct box sample(pid_t pid)
 {
 	struct box b = { .spec = { .id = "0123456789abcdefghij",
+				   .backend = "other",
 				   .hostname = "name",
 				   .readonly_root = true,
 				   .disk_bytes = 7ull << 30,
@@ -61,9 +62,8 @@ static struct box sample(pid_t pid)
 					       .pids = 99,
 					       .nofile = 1000 } },
 			 .image = "sha256:00000000000000000000000000000000000000000000000000000000000000ff",
-			 .pid = pid,
-			 .slot = 4000,
-			 .capture = NETNS_NFT };
+			 .in = { .pid = pid, .capture = NETNS_NFT },
+			 .slot = 4000 };
 	assert_int_equal(spawn_start_time(pid, &b.started), 0);
 	return b;
 }
@@ -89,9 +89,8 @@ static void end(pid_t pid)
 static void test_round(void **state)
 {
 	pid_t pid = start();
-	struct box b = sample(pid), c = { 0 };
-	int pidfd = -1;
-	assert_int_equal(box_table_load(dir, &c, &pidfd), -ENOENT);
+	struct box b = sample(pid), c = { .in = { .pidfd = -7 } };
+	assert_int_equal(box_table_load(dir, &c), -ENOENT);
 	assert_int_equal(box_table_save(&b, dir), 0);
 	struct stat st;
 	assert_int_equal(fstatat(dir, "state", &st, 0), 0);
@@ -103,7 +102,7 @@ static void test_round(void **state)
 	assert_true(view_is(buf_view(&text), want));
 	buf_done(&text);
 
-	assert_int_equal(box_table_load(dir, &c, &pidfd), 0);
+	assert_int_equal(box_table_load(dir, &c), 0);
 	assert_string_equal(c.spec.id, b.spec.id);
 	assert_string_equal(c.spec.hostname, b.spec.hostname);
 	assert_string_equal(c.image, b.image);
@@ -115,31 +114,32 @@ static void test_round(void **state)
 	assert_int_equal(c.spec.disk_bytes, b.spec.disk_bytes);
 	assert_string_equal(c.spec.workspace, b.spec.workspace);
 	assert_true(c.spec.workspace_readonly);
-	assert_int_equal(c.pid, b.pid);
+	assert_int_equal(c.in.pid, b.in.pid);
 	assert_int_equal(c.started, b.started);
 	assert_int_equal(c.slot, b.slot);
-	assert_int_equal(c.capture, NETNS_NFT);
-	assert_true(fcntl(pidfd, F_GETFD) & FD_CLOEXEC);
-	struct pollfd p = { pidfd, POLLIN, 0 };
+	assert_int_equal(c.in.capture, NETNS_NFT);
+	assert_string_equal(c.spec.backend, "other");
+	assert_string_equal(c.in.id, b.spec.id);
+	assert_true(fcntl(c.in.pidfd, F_GETFD) & FD_CLOEXEC);
+	struct pollfd p = { c.in.pidfd, POLLIN, 0 };
 	assert_int_equal(poll(&p, 1, 0), 0); /* it lives */
 	end(pid);
 	assert_int_equal(poll(&p, 1, 10000), 1); /* and is that process */
-	close(pidfd);
-	pidfd = -7;
-	assert_int_equal(box_table_load(dir, &c, &pidfd), -ESRCH);
-	assert_int_equal(pidfd, -7);
+	close(c.in.pidfd);
+	c.in.pidfd = -7;
+	assert_int_equal(box_table_load(dir, &c), -ESRCH);
+	assert_int_equal(c.in.pidfd, -7);
 }
 
 /* The pid is another process's by now: it is not adopted, and so not killed. */
 static void test_reused_pid(void **state)
 {
 	pid_t pid = start();
-	struct box b = sample(pid), c = { 0 };
-	int pidfd = -7;
+	struct box b = sample(pid), c = { .in = { .pidfd = -7 } };
 	b.started--;
 	assert_int_equal(box_table_save(&b, dir), 0);
-	assert_int_equal(box_table_load(dir, &c, &pidfd), -ESRCH);
-	assert_int_equal(pidfd, -7);
+	assert_int_equal(box_table_load(dir, &c), -ESRCH);
+	assert_int_equal(c.in.pidfd, -7);
 	end(pid);
 }
 
@@ -148,13 +148,31 @@ static void test_other_capture(void **state)
 {
 	pid_t pid = start();
 	for (int i = 0; i < 2; i++) {
-		struct box b = sample(pid), c = { 0 };
-		int pidfd = -7;
-		b.capture = i ? (enum netns_capture)NETNS_CAPTURES : NETNS_UNKNOWN;
+		struct box b = sample(pid), c = { .in = { .pidfd = -7 } };
+		b.in.capture = i ? (enum netns_capture)NETNS_CAPTURES : NETNS_UNKNOWN;
 		assert_int_equal(box_table_save(&b, dir), 0);
-		assert_int_equal(box_table_load(dir, &c, &pidfd), 0);
-		assert_int_equal(c.capture, NETNS_SK_LOOKUP);
-		close(pidfd);
+		assert_int_equal(box_table_load(dir, &c), 0);
+		assert_int_equal(c.in.capture, NETNS_SK_LOOKUP);
+		close(c.in.pidfd);
+		assert_int_equal(clean(NULL), 0);
+	}
+	end(pid);
+}
+
+/* Written before there was a choice; or with a name that nobody has. */
+static void test_backends(void **state)
+{
+	static const struct {
+		const char *written, *read;
+	} names[] = { { "", "native" }, { "native", "native" }, { "walls-of-later", "walls-of-later" } };
+	pid_t pid = start();
+	for (size_t i = 0; i < ELEMS(names); i++) {
+		struct box b = sample(pid), c = { 0 };
+		snprintf(b.spec.backend, sizeof(b.spec.backend), "%s", names[i].written);
+		assert_int_equal(box_table_save(&b, dir), 0);
+		assert_int_equal(box_table_load(dir, &c), 0);
+		assert_string_equal(c.spec.backend, names[i].read);
+		close(c.in.pidfd);
 		assert_int_equal(clean(NULL), 0);
 	}
 	end(pid);
@@ -163,16 +181,15 @@ static void test_other_capture(void **state)
 static void test_bad_state(void **state)
 {
 	pid_t pid = start();
-	struct box b = sample(pid), c = { 0 };
-	int pidfd = -7;
-	b.capture = NETNS_UNKNOWN; /* it is not in every state: one without it is good */
+	struct box b = sample(pid), c = { .in = { .pidfd = -7 } };
+	b.in.capture = NETNS_UNKNOWN; /* it is not in every state: one without it is good */
 	assert_int_equal(box_table_save(&b, dir), 0);
 	struct buf text = BUF_INIT(4096);
 	assert_int_equal(fd_slurp(dir, "state", &text), 0);
 	/* Cut anywhere: an error, or (at a field's end) another process; never this one. */
 	for (size_t n = 0; n < text.n; n++) {
 		assert_int_equal(fd_replace(dir, "state", text.p, n, 0600, false), 0);
-		int r = box_table_load(dir, &c, &pidfd);
+		int r = box_table_load(dir, &c);
 		if (r >= 0)
 			fail_msg("a state of %zu of %zu bytes was believed", n, text.n);
 		assert_true(r == -EBADMSG || r == -ESRCH);
@@ -181,16 +198,16 @@ static void test_bad_state(void **state)
 	for (size_t i = 0; i < text.n; i++) {
 		text.p[i] ^= 0x55;
 		assert_int_equal(fd_replace(dir, "state", text.p, text.n, 0600, false), 0);
-		if (box_table_load(dir, &c, &pidfd) == 0)
-			close(pidfd);
+		if (box_table_load(dir, &c) == 0)
+			close(c.in.pidfd);
 		text.p[i] ^= 0x55;
 	}
 	/* PID 1 and 0 are never a box's. */
 	for (pid_t bad = 0; bad < 2; bad++) {
-		b.pid = bad;
+		b.in.pid = bad;
 		unlinkat(dir, "pid", 0);
 		assert_int_equal(box_table_save(&b, dir), 0);
-		assert_int_equal(box_table_load(dir, &c, &pidfd), -EBADMSG);
+		assert_int_equal(box_table_load(dir, &c), -EBADMSG);
 	}
 	buf_done(&text);
 	end(pid);
@@ -214,6 +231,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_round, clean),
 		cmocka_unit_test_teardown(test_reused_pid, clean),
 		cmocka_unit_test_teardown(test_other_capture, clean),
+		cmocka_unit_test_teardown(test_backends, clean),
 		cmocka_unit_test_teardown(test_bad_state, clean),
 		cmocka_unit_test(test_get),
 	};

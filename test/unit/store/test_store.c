@@ -526,6 +526,44 @@ static void test_verdicts(void **state)
 	assert_true(all.n == 1 && all.ids[0] == 4);
 }
 
+static void see_snapshot(void *arg, const struct store_snapshot *n)
+{
+	buf_printf(arg, "%.*s %.*s %.*s\n", VIEW_ARG(n->id), VIEW_ARG(n->source), VIEW_ARG(n->backend));
+}
+
+/* Snapshots of a version that had one kind of walls. */
+static void test_backend_of_snapshots(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_visitor v = { .snapshot = see_snapshot };
+	struct err e = { 0 };
+
+	open_store(f);
+	put_tenant(f, "t");
+	wait_all(f);
+	store_close(f->store);
+	outside(f, "ALTER TABLE snapshots DROP COLUMN backend; PRAGMA user_version = 12;"
+		   "INSERT INTO snapshots (id, tenant, name, image, digest, bytes, stopped_us, created_ms,"
+		   " source) VALUES ('s1', 't', '', 'machine', 'sha256:00', 1, 2, 3, 'b1')");
+	open_store(f);
+	f->pending++;
+	store_snapshot_put(f->store,
+			   &(struct store_snapshot){ .id = VIEW("s2"),
+						     .tenant = VIEW("t"),
+						     .image = VIEW("machine"),
+						     .digest = VIEW("sha256:00"),
+						     .source = VIEW("b2"),
+						     .backend = VIEW("other"),
+						     .created_ms = 4 },
+			   on_done, f);
+	wait_all(f);
+	assert_int_equal(f->failed, 0);
+	reopen_store(f);
+	_cleanup_(buf_done) struct buf b = BUF_INIT(1024);
+	assert_int_equal(store_load(f->store, &v, &b, &e), 0);
+	assert_true(view_is(buf_view(&b), "s1 b1 native\ns2 b2 other\n"));
+}
+
 static void test_newer_version(void **state)
 {
 	struct fixture *f = *state;
@@ -722,6 +760,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_load_beside_a_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_verdicts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backend_of_snapshots, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_newer_version, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_strange_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_directory, setup, teardown),

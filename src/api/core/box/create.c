@@ -1,0 +1,437 @@
+/*
+ * Making a box. Its row goes to the store and its spec to the keeper at the same
+ * time; the keeper's answer brings the connection to PID 1, which is greeted.
+ * The box is running when all three are done and the gate has received its policy (which is waited for
+ * where it allows something). A box that is made from another's files gets an identity of its own first.
+ * When a step fails, the others are waited for and everything is undone: there is no box without an answer
+ * that names it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "boxes.h"
+#include "clock.h"
+#include "core_state.h"
+#include "create_identity.h"
+#include "fd.h"
+#include "life.h"
+#include "log.h"
+#include "mounts.h"
+#include "rnd.h"
+#include "snapshots.h"
+#include "spec_make.h"
+#include "who.h"
+#include "wire_gen.h"
+#include "workspaces.h"
+#include "poison.h"
+
+#define KEEPER_MS 30000
+#define COPY_MS   600000 /* where files are copied one by one */
+
+enum { WAIT_STORE = 1, WAIT_KEEPER = 2, WAIT_HELLO = 4, WAIT_GATE = 8 };
+
+struct creation {
+	struct job job;
+	struct box *box;
+	struct call call;
+	unsigned waits;            /* for which of them */
+	bool made;                 /* the keeper may have it */
+	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
+	bool seeded;               /* the image has files of another box */
+	struct create_identity identity;
+	struct err failed; /* the first failure */
+	uint64_t began_ns;
+};
+
+const uint32_t core_create_bounds_us[12] = {
+	500, 1000, 2000, 3000, 4000, 6000, 8000, 15000, 30000, 100000, 1000000, 10000000,
+};
+
+void create_count(struct core *c, uint64_t began_ns, bool failed)
+{
+	uint64_t us = (clock_mono_ns() - began_ns) / 1000;
+
+	c->stats.creates++;
+	if (failed) {
+		c->stats.create_failures++;
+		return;
+	}
+	c->stats.create_us_sum += us;
+	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
+		if (us <= core_create_bounds_us[i])
+			c->stats.create_buckets[i]++;
+}
+
+static void undo(struct creation *cr)
+{
+	struct box *b = cr->box;
+
+	if (cr->failed.code)
+		log_warn("box %s: not made: %s", b->id, cr->failed.msg);
+	if (cr->made) { /* or may have been */
+		remove_unwanted(b);
+		return;
+	}
+	if (!b->in->hidden)
+		store_box_delete(b->in->core->store, view_of(b->id), core_store_done, b->in->core);
+	boxes_free_later(b);
+}
+
+static void settle(struct creation *cr)
+{
+	struct box *b = cr->box;
+
+	if (cr->waits)
+		return;
+	b->in->creation = NULL;
+	if (b->in->core->stopping) { /* never answered: the next start removes it */
+		job_finish(&cr->job, NULL, &cr->failed);
+		if (b->in->hidden)
+			boxes_free_later(b);
+		free(cr);
+		return;
+	}
+	create_count(b->in->core, cr->began_ns, cr->failed.code != 0);
+	if (cr->failed.code) {
+		job_finish(&cr->job, NULL, &cr->failed);
+		undo(cr);
+	} else if (job_abandoned(&cr->job)) {
+		undo(cr); /* nobody has its id */
+	} else {
+		b->state.status = BOX_RUNNING;
+		lifetime_watch(b);
+		events_emit(b->in->core, EVENT_CREATED, b);
+		/* The row says "creating" for a moment longer; with a living box that means the same. */
+		job_finish(&cr->job, b, NULL);
+		boxes_set_status(b, BOX_RUNNING, true);
+	}
+	free(cr);
+}
+
+static void step_done(struct creation *cr, unsigned step, const struct err *e)
+{
+	cr->waits &= ~step;
+	if (e && !cr->failed.code)
+		cr->failed = *e;
+	settle(cr);
+}
+
+static void on_stored(void *arg, const struct err *e)
+{
+	struct creation *cr = arg;
+	core_store_result(cr->box->in->core, e);
+	step_done(cr, WAIT_STORE, e);
+}
+
+static void on_mounted(struct box *b, const struct err *e)
+{
+	step_done(b->in->creation, WAIT_HELLO, e);
+}
+
+static void on_identity(struct create_identity *id)
+{
+	mounts_apply(CONTAINER(id, struct creation, identity)->box, on_mounted);
+}
+
+static void on_greeted(struct guest *g, const struct err *e)
+{
+	struct box *b = BOX_OF(g, guest);
+	struct creation *cr = b->in->creation;
+
+	if (e) {
+		step_done(cr, WAIT_HELLO, e);
+		return;
+	}
+	if (!cr->snapshot[0] && !cr->seeded) {
+		mounts_apply(b, on_mounted);
+		return;
+	}
+	cr->identity.guest = g;
+	cr->identity.done = on_identity;
+	create_identity(&cr->identity);
+}
+
+/* A gate that is lost gets the policy when it is back; what it does not take, it does not let through. */
+static void on_policy(void *arg, const struct err *e)
+{
+	step_done(arg, WAIT_GATE, NULL);
+}
+
+static void send_policy(struct creation *cr)
+{
+	if (!cr->box->in->hidden && policies_push_new(cr->box, on_policy, cr))
+		cr->waits |= WAIT_GATE;
+}
+
+static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
+{
+	struct creation *cr = CONTAINER(c, struct creation, call);
+	struct arena a = ARENA_INIT(16 * 1024);
+	struct wire_box_created created;
+	int r = mux_decode(c, f->body, &wire_box_created_msg, &a, &created);
+
+	arena_done(&a);
+	if (r < 0 || !(f->flags & FRAME_LAST) || fd < 0) {
+		fd_close(fd);
+		return -EBADMSG;
+	}
+	cr->waits &= ~(unsigned)WAIT_KEEPER;
+	send_policy(cr);
+	guest_adopt(&cr->box->in->guest, fd, on_greeted);
+	return 0;
+}
+
+static void on_keeper_fail(struct call *c, const struct err *e)
+{
+	struct creation *cr = CONTAINER(c, struct creation, call);
+	/* A keeper that says no has cleaned up; one that says nothing may have made it. */
+	cr->made = e->code == ERR_TIMEOUT;
+	step_done(cr, WAIT_KEEPER | WAIT_HELLO, e);
+}
+
+static const struct call_ops keeper_ops = { .on_reply = on_keeper_reply, .on_fail = on_keeper_fail };
+
+/* A host name has no underscores. */
+static struct view hostname_of(const struct box *b, char room[SPEC_NAME_MAX + 1])
+{
+	if (!b->spec.name.n || view_to_str(b->spec.name, room, SPEC_NAME_MAX + 1) < 0)
+		return view_of(b->id);
+	for (char *p = room; *p; p++)
+		if (*p == '_')
+			*p = '-';
+	return view_of(room);
+}
+
+int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing)
+{
+	char hostname[SPEC_NAME_MAX + 1];
+	struct wire_limits limits = {
+		.cpu_milli = b->spec.limits.cpu_milli,
+		.memory_bytes = b->spec.limits.memory_mb << 20,
+		.pids = b->spec.limits.pids,
+		.nofile = b->spec.limits.nofile,
+	};
+	struct wire_workspace_mount workspace = {
+		.id = b->in->workspace ? view_of(b->in->workspace->id) : VIEW(""),
+		.readonly = b->spec.workspace_readonly,
+	};
+	struct wire_box_spec spec = {
+		.id = view_of(b->id),
+		.image = b->spec.digest,
+		.hostname = hostname_of(b, hostname),
+		.limits = &limits,
+		.readonly_root = b->spec.readonly_root,
+		.sudo = !b->spec.no_sudo,
+		.disk_bytes = b->spec.limits.disk_mb << 20,
+		.snapshot = view_of(snapshot ? snapshot : ""),
+		.workspace = b->in->workspace ? &workspace : NULL,
+		.existing = existing,
+		.backend = view_of(b->spec.backend),
+		.require = b->spec.require,
+	};
+	struct wire_box_create create = { .spec = &spec };
+
+	const struct image *image = images_find(b->in->core, b->spec.digest);
+	bool copies = (snapshot && snapshot[0]) || (image && image->seeded);
+
+	return keeper_call_for(b->in->core, view_of(b->spec.backend), call, WIRE_TYPE_BOX_CREATE,
+			       copies ? COPY_MS : KEEPER_MS, &wire_box_create_msg, &create);
+}
+
+static int ask_keeper(struct creation *cr)
+{
+	cr->made = true;
+	cr->call.ops = &keeper_ops;
+	return create_ask_keeper(cr->box, &cr->call, cr->snapshot, false);
+}
+
+/* Whose box, and what it is made of besides the wish. */
+struct how {
+	const struct actor *actor; /* NULL: we ask ourselves */
+	const struct tenant *tenant;
+	enum act act;
+	bool hidden;
+	bool claims; /* one that was made ahead will do */
+	const struct create_twin *twin;
+};
+
+/* The backend that was named, or the snapshot's, or the default. */
+static int take_backend(struct box *b, const struct snapshot *from, struct err *e)
+{
+	char *name = b->spec.backend;
+	const struct backend *be =
+		core_backend(b->in->core, view_of(name[0] || !from ? name : from->backend), e);
+
+	if (!be)
+		return -1;
+	if (from && !view_is(be->name, from->backend) && !core_backend_can(be, "foreign_snapshots"))
+		return err_set(e, ERR_INVALID,
+			       "backend: the snapshot was taken with %s, and %.*s cannot start from it",
+			       from->backend, VIEW_ARG(be->name));
+	return view_to_str(be->name, name, sizeof(b->spec.backend)) < 0
+		       ? err_set(e, ERR_INTERNAL, "the backend's name is too long")
+		       : 0;
+}
+
+/* The image's digest, or what the snapshot was taken of. They may be removed while the box lives on. */
+static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID + 1], struct err *e)
+{
+	struct box_spec *s = &b->spec;
+	struct create_twin from = { .snapshot = "" };
+
+	if (!s->snapshot.n && take_backend(b, NULL, e) < 0)
+		return -1;
+	if (how->twin) {
+		from = *how->twin;
+	} else if (s->snapshot.n) {
+		const struct snapshot *sn =
+			snapshots_find(b->in->core, how->actor, ACT_SNAPSHOT_READ, s->snapshot, e);
+		if (!sn)
+			return err_wrap(e, "snapshot");
+		if (take_backend(b, sn, e) < 0)
+			return -1;
+		from = (struct create_twin){ sn->id, view_of(sn->image), view_of(sn->digest), VIEW("") };
+	} else {
+		from.image = s->image;
+		if (images_resolve(b->in->core, s->image, &from.digest, e) < 0)
+			return -1;
+	}
+	memcpy(snapshot, from.snapshot, strlen(from.snapshot) + 1);
+	s->image = arena_view(&b->in->arena, from.image);
+	s->digest = arena_view(&b->in->arena, from.digest);
+	s->origin = arena_view(&b->in->arena, from.origin);
+	return s->image.p && s->digest.p && s->origin.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+}
+
+static int take_workspace(struct box *b, const struct how *how, struct err *e)
+{
+	if (!b->spec.workspace.n)
+		return 0;
+	b->in->workspace = workspaces_by_name(b->in->core, how->tenant, b->spec.workspace);
+	if (!b->in->workspace || !b->in->workspace->ready) {
+		b->in->workspace = NULL;
+		return err_set(e, ERR_NOT_FOUND, "workspace: no such workspace");
+	}
+	return how->hidden ? 0 : workspaces_check(b, e);
+}
+
+/* Everything that can be refused at once; the name is reserved when this returns. */
+static struct box *prepare(struct core *c, const struct box_spec *s, struct arena *arena,
+			   const struct how *how, char snapshot[BOX_ID + 1], struct err *e)
+{
+	struct box *b = boxes_new(c, how->tenant);
+	if (!b) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		return NULL;
+	}
+	rnd_name(b->id, BOX_ID);
+	b->in->hidden = how->hidden;
+	arena_done(&b->in->arena);
+	b->in->arena = *arena;
+	*arena = (struct arena){ 0 };
+	b->spec = *s;
+	if (take_files(b, how, snapshot, e) < 0 || take_workspace(b, how, e) < 0 || policies_take(b, e) < 0 ||
+	    allowances_take(b, e) < 0)
+		goto bad;
+	b->state.status = BOX_CREATING;
+	b->state.created_ms = b->state.used_ms = b->in->used_stored_ms = clock_wall_ms();
+	if (b->spec.ttl_seconds && how->actor)
+		b->state.expires_ms = b->state.created_ms + (int64_t)b->spec.ttl_seconds * 1000;
+	if (!b->in->hidden && quotas_admit(c, b->tenant, &b->spec.limits, false, e) < 0)
+		goto bad;
+	if (boxes_index(b, e) < 0)
+		goto bad;
+	return b;
+bad:
+	boxes_free_later(b);
+	return NULL;
+}
+
+static struct job *make(struct core *c, const struct box_spec *s, struct arena *arena, const struct how *how,
+			job_done *done, void *arg, struct err *e)
+{
+	struct creation *cr = calloc(1, sizeof(*cr));
+	if (!cr) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		return NULL;
+	}
+	struct box *b = prepare(c, s, arena, how, cr->snapshot, e);
+	if (!b) {
+		free(cr);
+		return NULL;
+	}
+	const struct image *image = images_find(c, b->spec.digest);
+	cr->seeded = image && image->seeded;
+	cr->job = (struct job){ .done = done, .arg = arg };
+	cr->box = b;
+	cr->began_ns = clock_mono_ns();
+	cr->waits = WAIT_KEEPER | WAIT_HELLO | (b->in->hidden ? 0 : WAIT_STORE);
+	b->in->creation = cr;
+	/* The keeper first: it takes longer. */
+	int r = ask_keeper(cr);
+	if (r < 0) {
+		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
+	} else if (!b->in->hidden &&
+		   boxes_write_row(b, boxes_status_name(BOX_CREATING), store_box_put, on_stored, cr, e) < 0) {
+		mux_cancel(&cr->call);
+		b->in->creation = NULL;
+		remove_unwanted(b);
+		free(cr);
+		return NULL;
+	} else {
+		return &cr->job;
+	}
+	boxes_free_later(b);
+	free(cr);
+	return NULL;
+}
+
+static struct job *begin(struct core *c, const struct box_wish *w, const struct how *how, job_done *done,
+			 void *arg, struct err *e)
+{
+	struct arena arena = ARENA_INIT(SPEC_ARENA_MAX * 4);
+	struct job *j = NULL;
+	struct box_spec s;
+
+	if (how->actor && auth_permit(how->actor, how->act, NULL, e) < 0)
+		return NULL;
+	if (spec_make(w, c->config, &arena, &s, e) >= 0) {
+		struct err refused = { 0 };
+		if (how->claims)
+			j = pool_claim(c, how->tenant, &s, &arena, done, arg, &refused);
+		if (refused.code)
+			*e = refused;
+		else if (!j)
+			j = make(c, &s, &arena, how, done, arg, e);
+	}
+	arena_done(&arena);
+	return j;
+}
+
+struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
+		       void *arg, struct err *e)
+{
+	const struct how how = { .actor = a, .tenant = a->tenant, .act = ACT_BOX_CREATE, .claims = true };
+	return begin(c, w, &how, done, arg, e);
+}
+
+struct job *create_fork(struct core *c, const struct actor *a, const struct box_wish *w,
+			const struct create_twin *twin, job_done *done, void *arg, struct err *e)
+{
+	const struct how how = { .actor = a, .tenant = a->tenant, .act = ACT_BOX_CREATE, .twin = twin };
+	return begin(c, w, &how, done, arg, e);
+}
+
+struct job *create_hidden(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
+			  void *arg, struct err *e)
+{
+	const struct how how = { .actor = a, .tenant = a->tenant, .act = ACT_IMAGE_CHANGE, .hidden = true };
+	return begin(c, w, &how, done, arg, e);
+}
+
+struct job *create_helper(struct core *c, const struct tenant *t, const struct box_wish *w, job_done *done,
+			  void *arg, struct err *e)
+{
+	const struct how how = { .tenant = t, .hidden = true };
+	return begin(c, w, &how, done, arg, e);
+}

@@ -1,0 +1,184 @@
+/*
+ * The end of a box: the keeper destroys it, then its row goes, then whoever
+ * waits is told. A crash in between leaves a row of a stopped box, never a box
+ * without a row. Asked for by a client a failure is an answer and the box stays
+ * as it was; unwanted (its time is over, its creation failed) it is tried until
+ * it works.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "boxes.h"
+#include "core_state.h"
+#include "life.h"
+#include "log.h"
+#include "who.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define KEEPER_MS 30000
+#define RETRY_MS  5000
+
+struct removal {
+	struct job job;
+	struct list link; /* of box->waiters */
+};
+
+static void destroy(struct box *b);
+
+static void tell_waiters(struct box *b, const struct err *e)
+{
+	while (!list_empty(&b->in->waiters)) {
+		struct removal *r = CONTAINER(b->in->waiters.next, struct removal, link);
+		list_del(&r->link);
+		job_finish(&r->job, NULL, e);
+		free(r);
+	}
+}
+
+static void on_retry(struct loop_timer *t)
+{
+	destroy(BOX_OF(t, expiry));
+}
+
+static void failed(struct box *b, const struct err *e)
+{
+	if (b->in->core->stopping) { /* the next start sees to it */
+		tell_waiters(b, e);
+		if (b->in->hidden)
+			boxes_free_later(b);
+		return;
+	}
+	log_error("box %s: cannot be removed: %s", b->id, e->msg);
+	if (b->in->unwanted) {
+		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_retry);
+	} else {
+		b->state.status = b->in->before;
+		lifetime_watch(b);
+	}
+	tell_waiters(b, e);
+}
+
+static void on_row_deleted(void *arg, const struct err *e)
+{
+	struct box *b = arg;
+
+	core_store_result(b->in->core, e);
+	if (e) {
+		b->in->before = BOX_STOPPED; /* the box itself is gone by now */
+		failed(b, e);
+		return;
+	}
+	tell_waiters(b, NULL);
+	boxes_free_later(b);
+}
+
+static void destroyed(struct box *b)
+{
+	struct err e = { 0 };
+	err_set(&e, ERR_STATE, "the box was removed");
+	guest_stop(&b->in->guest, &e);
+	events_emit(b->in->core, EVENT_DELETED, b);
+	vault_box_removed(b);
+	if (!b->in->hidden) {
+		store_box_delete(b->in->core->store, view_of(b->id), on_row_deleted, b);
+		return;
+	}
+	tell_waiters(b, NULL);
+	boxes_free_later(b);
+}
+
+static int on_destroy_reply(struct call *c, const struct frame *f, int fd)
+{
+	if (!(f->flags & FRAME_LAST))
+		return -EBADMSG;
+	destroyed(BOX_OF(c, destroy));
+	return 0;
+}
+
+static void on_destroy_fail(struct call *c, const struct err *e)
+{
+	struct box *b = BOX_OF(c, destroy);
+	if (e->code == ERR_NOT_FOUND)
+		destroyed(b);
+	else
+		failed(b, e);
+}
+
+static const struct call_ops destroy_ops = { .on_reply = on_destroy_reply, .on_fail = on_destroy_fail };
+
+static void destroy(struct box *b)
+{
+	struct wire_box_destroy msg = { .id = view_of(b->id) };
+
+	b->in->destroy.ops = &destroy_ops;
+	int r = keeper_call_for(b->in->core, view_of(b->spec.backend), &b->in->destroy, WIRE_TYPE_BOX_DESTROY,
+				KEEPER_MS, &wire_box_destroy_msg, &msg);
+	/* Told later in any case: whoever asked has not even returned yet. */
+	if (r < 0)
+		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_retry);
+}
+
+static void begin(struct box *b)
+{
+	if (b->state.status == BOX_DELETING)
+		return;
+	b->in->before = b->state.status;
+	b->state.status = BOX_DELETING;
+	if (!life_defers_removal(b))
+		destroy(b);
+}
+
+void remove_go_on(struct box *b)
+{
+	destroy(b);
+}
+
+void remove_unwanted(struct box *b)
+{
+	b->in->unwanted = true;
+	loop_timer_stop(&b->in->expiry);
+	begin(b);
+}
+
+void remove_gone(struct box *b)
+{
+	b->state.status = BOX_DELETING;
+	destroyed(b);
+}
+
+static struct job *add_waiter(struct box *b, job_done *done, void *arg)
+{
+	struct removal *r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	r->job = (struct job){ .done = done, .arg = arg };
+	list_append(&b->in->waiters, &r->link);
+	return &r->job;
+}
+
+struct job *remove_unwanted_then(struct box *b, job_done *done, void *arg)
+{
+	struct job *j = add_waiter(b, done, arg);
+	remove_unwanted(b);
+	return j;
+}
+
+struct job *remove_box(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
+		       struct err *e)
+{
+	struct box *b = boxes_find(c, a, ACT_BOX_DELETE, ref, e);
+	if (!b)
+		return NULL;
+	if (b->state.status == BOX_CREATING) {
+		err_set(e, ERR_STATE, "the sandbox is still being made");
+		return NULL;
+	}
+	struct job *j = add_waiter(b, done, arg);
+	if (!j) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		return NULL;
+	}
+	begin(b);
+	return j;
+}

@@ -1,0 +1,14 @@
+/*
+ * Snapshots for the core itself: see disk.h.
+ */
+#pragma once
+
+#include "boxes.h"
+#include "disk.h"
+
+int snapshots_load(struct core *c, const struct store_snapshot *row, struct err *e) _must_check_;
+struct snapshot *snapshots_by_id(const struct core *c, struct view id);
+bool snapshots_use_image(const struct core *c, struct view digest);
+/* The keeper may forget it; nobody waits. */
+void snapshots_drop(struct core *c, struct view backend, struct view id);
+void snapshots_done(struct core *c);

@@ -1,0 +1,397 @@
+/*
+ * The log of events: see events.h.
+ */
+#include "events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "boxes.h"
+#include "clock.h"
+#include "core_state.h"
+#include "json.h"
+#include "log.h"
+#include "poison.h"
+
+#define DATA_MAX    (8u * 1024)
+#define TRIM_MS     (60u * 60 * 1000)
+#define TRIM_BEHIND 500 /* rows that the store may have more than we */
+#define KEPT_MS     ((int64_t)EVENTS_DAYS * 24 * 60 * 60 * 1000)
+
+static const char *const names[EVENT_TYPES] = {
+	[EVENT_NONE] = "none",
+	[EVENT_CREATED] = "created",
+	[EVENT_STARTED] = "started",
+	[EVENT_EXITED] = "exited",
+	[EVENT_PAUSED] = "paused",
+	[EVENT_RESUMED] = "resumed",
+	[EVENT_STOPPED] = "stopped",
+	[EVENT_OOM] = "oom",
+	[EVENT_EXPIRED] = "expired",
+	[EVENT_DELETED] = "deleted",
+	[EVENT_FORKED] = "forked",
+	[EVENT_SNAPSHOT] = "snapshot",
+	[EVENT_AI_WARNING] = "ai.budget.warning",
+	[EVENT_AI_EXCEEDED] = "ai.budget.exceeded",
+};
+
+const char *events_name(enum event_type t)
+{
+	return t < EVENT_TYPES ? names[t] : names[EVENT_NONE];
+}
+
+enum event_type events_type(struct view name)
+{
+	for (enum event_type t = EVENT_CREATED; t < EVENT_TYPES; t++)
+		if (view_is(name, names[t]))
+			return t;
+	return EVENT_NONE;
+}
+
+int events_read_types(struct view list, uint32_t *ret, struct err *e)
+{
+	uint32_t bits = 0;
+
+	while (list.p && list.n) {
+		struct view one = view_trim(view_split(list, ',', &list));
+		enum event_type t = events_type(one);
+		if (t == EVENT_NONE)
+			return err_set(e, ERR_INVALID, "\"%.*s\" is no type of event", (int)MIN(one.n, 40),
+				       one.p);
+		bits |= 1u << t;
+	}
+	*ret = bits;
+	return 0;
+}
+
+/* ---- the ring ---- */
+
+static struct event *at(const struct events *v, size_t i)
+{
+	return v->ring[(v->head + i) % EVENTS_KEPT];
+}
+
+static void drop_oldest(struct events *v)
+{
+	free(at(v, 0));
+	v->head = (v->head + 1) % EVENTS_KEPT;
+	v->n--;
+}
+
+static void append(struct events *v, struct event *event)
+{
+	if (v->n == EVENTS_KEPT)
+		drop_oldest(v);
+	v->ring[(v->head + v->n++) % EVENTS_KEPT] = event;
+}
+
+/* The place of the first event with an id above `after`; v->n when there is none. */
+static size_t place_after(const struct events *v, uint64_t after)
+{
+	size_t low = 0, high = v->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (at(v, mid)->id <= after)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The newest always stays: its id is what the next one is counted from. */
+static void trim(struct core *c)
+{
+	struct events *v = &c->events;
+	int64_t oldest_ms = clock_wall_ms() - KEPT_MS;
+
+	while (v->n > 1 && at(v, 0)->at_ms < oldest_ms)
+		drop_oldest(v);
+	uint64_t first = events_first(c);
+	if (first > v->trimmed && !c->stopping) {
+		store_event_trim(c->store, first, core_store_done, c);
+		v->trimmed = first;
+	}
+}
+
+static void on_trim(struct loop_timer *t)
+{
+	struct core *c = CONTAINER(t, struct core, events.trim);
+	trim(c);
+	loop_timer_start(c->loop, t, TRIM_MS, on_trim);
+}
+
+/* ---- emitting ---- */
+
+static struct event *make(const struct tenant *tenant, struct view box, struct view data)
+{
+	struct event *v = calloc(1, sizeof(*v) + data.n);
+
+	if (!v || view_to_str(box, v->box, sizeof(v->box)) < 0) {
+		free(v);
+		return NULL;
+	}
+	memcpy(v->text, data.p, data.n);
+	v->data = (struct view){ v->text, data.n };
+	v->tenant = tenant;
+	return v;
+}
+
+struct pending {
+	struct core *core;
+	struct event *event;
+};
+
+static void tell(struct core *c)
+{
+	LIST_EACH (it, &c->events.watches) {
+		struct events_watch *w = CONTAINER(it, struct events_watch, link);
+		w->on_more(w);
+	}
+}
+
+static void on_stored(void *arg, const struct err *e)
+{
+	struct pending *p = arg;
+	struct core *c = p->core;
+
+	core_store_result(c, e);
+	if (e)
+		log_error("event %llu (%s of box %s) is not in the store", (unsigned long long)p->event->id,
+			  names[p->event->type], p->event->box);
+	append(&c->events, p->event);
+	free(p);
+	if (c->stopping)
+		return;
+	if (events_first(c) > c->events.trimmed + TRIM_BEHIND)
+		trim(c);
+	tell(c);
+}
+
+static void emit(struct core *c, enum event_type t, const struct box *b, struct view data)
+{
+	struct pending *p = calloc(1, sizeof(*p));
+	struct event *v = p ? make(b->tenant, view_of(b->id), data) : NULL;
+
+	if (!v) {
+		log_error("box %s: no memory for its event \"%s\"", b->id, names[t]);
+		free(p);
+		return;
+	}
+	v->id = c->events.next_id++;
+	v->at_ms = clock_wall_ms();
+	v->type = t;
+	*p = (struct pending){ c, v };
+	store_event_put(c->store,
+			&(struct store_event){ .id = v->id,
+					       .at_ms = v->at_ms,
+					       .tenant = view_of(b->tenant->id),
+					       .box = view_of(v->box),
+					       .type = view_of(names[t]),
+					       .data = v->data },
+			on_stored, p);
+}
+
+static bool silent(const struct core *c, const struct box *b)
+{
+	return c->stopping || b->in->hidden || b->in->pooled;
+}
+
+/* What every event says about its box. */
+static void begin_data(struct json_out *o, struct buf *out, const struct box *b)
+{
+	json_out_init(o, out);
+	json_out_object(o);
+	if (b->spec.name.n)
+		json_out_kstr(o, "name", b->spec.name);
+	json_out_kstr(o, "image", b->spec.image);
+}
+
+static void end_data(struct core *c, enum event_type t, const struct box *b, struct json_out *o)
+{
+	json_out_end(o, '}');
+	emit(c, t, b, o->b->bad ? VIEW("{}") : buf_view(o->b));
+	buf_done(o->b);
+}
+
+void events_emit_with(struct core *c, enum event_type t, const struct box *b, const char *key,
+		      struct view value)
+{
+	struct buf out = BUF_INIT(DATA_MAX);
+	struct json_out o;
+
+	if (silent(c, b))
+		return;
+	begin_data(&o, &out, b);
+	if (key)
+		json_out_kstr(&o, key, value);
+	end_data(c, t, b, &o);
+}
+
+void events_emit(struct core *c, enum event_type t, const struct box *b)
+{
+	events_emit_with(c, t, b, NULL, VIEW_NONE);
+}
+
+static void put_dollars(struct json_out *o, const char *key, int64_t nano)
+{
+	json_out_key(o, key);
+	json_out_double(o, (double)nano / 1e9);
+}
+
+void events_emit_budget(struct core *c, enum event_type t, const struct box *b, const struct event_budget *n)
+{
+	struct buf out = BUF_INIT(DATA_MAX);
+	struct json_out o;
+
+	if (silent(c, b))
+		return;
+	begin_data(&o, &out, b);
+	json_out_kz(&o, "scope", n->scope);
+	json_out_kz(&o, "window", n->window);
+	put_dollars(&o, "limit_usd", n->limit);
+	put_dollars(&o, "spent_usd", n->spent);
+	put_dollars(&o, "reserved_usd", n->reserved);
+	end_data(c, t, b, &o);
+}
+
+void events_oom(struct core *c, const struct box *b)
+{
+	struct buf out = BUF_INIT(DATA_MAX);
+	struct json_out o;
+
+	if (silent(c, b))
+		return;
+	begin_data(&o, &out, b);
+	json_out_ku64(&o, "memory_limit_mb", b->spec.limits.memory_mb);
+	end_data(c, EVENT_OOM, b, &o);
+}
+
+void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsigned signo, bool oom)
+{
+	struct buf out = BUF_INIT(DATA_MAX);
+	struct json_out o;
+
+	if (silent(c, b))
+		return;
+	if (oom)
+		events_oom(c, b);
+	begin_data(&o, &out, b);
+	json_out_ku64(&o, "exit_code", signo ? 128 + signo : exit_code);
+	json_out_ku64(&o, "signal", signo);
+	json_out_kbool(&o, "oom", oom);
+	end_data(c, EVENT_EXITED, b, &o);
+}
+
+/* ---- reading ---- */
+
+bool events_matches(const struct event_filter *f, const struct actor *a, const struct event *v)
+{
+	if (a->role != STORE_ROLE_ADMIN && (!a->tenant || v->tenant != a->tenant))
+		return false;
+	return (!f->types || f->types & 1u << v->type) && (!f->box.n || view_is(f->box, v->box));
+}
+
+const struct event *events_next(const struct core *c, const struct actor *a, const struct event_filter *f,
+				uint64_t after)
+{
+	const struct events *v = &c->events;
+
+	if (auth_permit(a, ACT_EVENTS, NULL, NULL) < 0)
+		return NULL;
+	for (size_t i = place_after(v, after); i < v->n; i++)
+		if (events_matches(f, a, at(v, i)))
+			return at(v, i);
+	return NULL;
+}
+
+const struct event *events_get(const struct core *c, uint64_t id)
+{
+	size_t i = id ? place_after(&c->events, id - 1) : c->events.n;
+	return i < c->events.n && at(&c->events, i)->id == id ? at(&c->events, i) : NULL;
+}
+
+uint64_t events_last(const struct core *c)
+{
+	return c->events.n ? at(&c->events, c->events.n - 1)->id : c->events.next_id - 1;
+}
+
+uint64_t events_first(const struct core *c)
+{
+	return c->events.n ? at(&c->events, 0)->id : c->events.next_id;
+}
+
+int events_to_json(const struct event *v, struct buf *out)
+{
+	char when[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339(v->at_ms, when);
+	/* The data are JSON of our own making; the rest needs no escapes but the tenant's name. */
+	buf_printf(out, "{\"id\":%llu,\"type\":\"%s\",\"at\":\"%s\",\"sandbox\":\"%s\",\"tenant\":",
+		   (unsigned long long)v->id, names[v->type], when, v->box);
+	struct json_out o;
+	json_out_init(&o, out);
+	json_out_str(&o, view_of(v->tenant->name));
+	buf_puts(out, ",\"data\":");
+	buf_add(out, v->data);
+	buf_putc(out, '}');
+	return out->bad;
+}
+
+void events_watch(struct core *c, struct events_watch *w, void (*on_more)(struct events_watch *))
+{
+	w->on_more = on_more;
+	list_append(&c->events.watches, &w->link);
+}
+
+void events_unwatch(struct events_watch *w)
+{
+	if (w->link.next)
+		list_del(&w->link);
+}
+
+/* ---- life ---- */
+
+int events_init(struct core *c)
+{
+	c->events.next_id = 1;
+	list_init(&c->events.watches);
+	c->events.ring = calloc(EVENTS_KEPT, sizeof(*c->events.ring));
+	return c->events.ring ? 0 : -ENOMEM;
+}
+
+int events_load(struct core *c, const struct store_event *row)
+{
+	const struct tenant *tenant = keys_tenant(c, row->tenant);
+	enum event_type t = events_type(row->type);
+	struct event *v;
+
+	c->events.next_id = MAX(c->events.next_id, row->id + 1);
+	if (!tenant || t == EVENT_NONE)
+		return 0; /* of a newer version: not ours to show */
+	v = make(tenant, row->box, row->data);
+	if (!v)
+		return -ENOMEM;
+	v->id = row->id;
+	v->at_ms = row->at_ms;
+	v->type = t;
+	append(&c->events, v);
+	return 0;
+}
+
+void events_start(struct core *c)
+{
+	on_trim(&c->events.trim);
+}
+
+void events_done(struct core *c)
+{
+	struct events *v = &c->events;
+
+	loop_timer_stop(&v->trim);
+	while (v->n)
+		drop_oldest(v);
+	free(v->ring);
+	v->ring = NULL;
+}

@@ -1,0 +1,43 @@
+/*
+ * The log of events, for the core itself: see event.h.
+ */
+#pragma once
+
+#include "buf.h"
+#include "event.h"
+#include "loop.h"
+#include "store_events.h"
+#include "who.h"
+
+struct core;
+
+#define EVENTS_DAYS 7
+
+struct events {
+	struct event **ring; /* EVENTS_KEPT places; the oldest at head */
+	size_t head, n;
+	uint64_t next_id, trimmed; /* the store has none before `trimmed` */
+	struct list watches;
+	struct loop_timer trim;
+};
+
+/* Something happened to the box. Boxes that nobody sees (imports, the pool) have no events. */
+void events_emit(struct core *c, enum event_type t, const struct box *b);
+/* With more in its data: key and value. */
+void events_emit_with(struct core *c, enum event_type t, const struct box *b, const char *key,
+		      struct view value);
+/* AI_WARNING, AI_EXCEEDED: whose budget ("sandbox", "tenant") and what is with it; money in nano-dollars. */
+struct event_budget {
+	const char *scope, *window;
+	int64_t limit, spent, reserved;
+};
+void events_emit_budget(struct core *c, enum event_type t, const struct box *b, const struct event_budget *n);
+/* EXITED, and OOM before it where that was the reason. */
+/* Something in it was killed for want of memory: with the limit. */
+void events_oom(struct core *c, const struct box *b);
+void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsigned signo, bool oom);
+
+int events_init(struct core *c) _must_check_; /* -errno */
+int events_load(struct core *c, const struct store_event *row) _must_check_;
+void events_start(struct core *c); /* all are loaded */
+void events_done(struct core *c);

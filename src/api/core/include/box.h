@@ -1,0 +1,162 @@
+/*
+ * The boxes: finding, listing, making, changing and removing them, and what they use.
+ */
+#pragma once
+
+#include "job.h"
+#include "spec.h"
+
+struct actor;
+struct box;
+struct core;
+struct posture;
+struct tenant;
+struct workspace;
+
+/*
+ * ---- boxes.c ----
+ * The boxes: an index in memory over what the store holds and the keeper runs.
+ * boxes.c has the index and the lists, create.c and remove.c the two ways that
+ * change it, life.c and lifetime.c what happens in between.
+ */
+
+#define BOX_ID 20
+
+enum box_status { BOX_NONE, BOX_CREATING, BOX_RUNNING, BOX_PAUSED, BOX_STOPPED, BOX_DELETING, BOX_STATUSES };
+
+/* What is; the wish is in spec. */
+struct box_state {
+	enum box_status status;
+	int64_t created_ms, expires_ms; /* expires_ms 0: never */
+	int64_t used_ms;                /* the last use */
+	int64_t disk_used;              /* bytes, when it was last asked for; negative: not known */
+};
+
+/* What a client may know of a box. */
+struct box {
+	char id[BOX_ID + 1];
+	const struct tenant *tenant;
+	struct box_spec spec;
+	struct box_state state;
+	struct box_inside *in; /* the core's own (src/api/core/box/boxes.h) */
+};
+
+/* A change between running, paused and stopped that is under way: life.c. */
+enum life_step { LIFE_NONE, LIFE_PAUSE, LIFE_RESUME, LIFE_STOP, LIFE_START };
+
+const char *boxes_status_name(enum box_status s);
+enum box_status boxes_status(struct view name); /* BOX_NONE for what is none */
+/* ERR_NOT_FOUND, always in the same words. */
+int boxes_unknown(struct err *e);
+
+/* By id, or by name within the actor's tenant. NULL and e when there is none that `act` is permitted on. */
+struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view id_or_name,
+		       struct err *e) _must_check_;
+
+/* To change it, which must wait until it is made. */
+struct box *boxes_find_made(struct core *c, const struct actor *a, struct view id_or_name,
+			    struct err *e) _must_check_;
+
+/* The first that a client may know of and that fits; NULL: none. What finds it must prove that it may. */
+const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg);
+
+/* By id alone, also a hidden one: for whoever was permitted to use it before. NULL: it is gone. */
+struct box *boxes_by_id(struct core *c, struct view id);
+
+/* Learns what the box has on disk (state.disk_used). The result is a const struct box *. */
+struct job *boxes_measure(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+			  void *arg, struct err *e) _must_check_;
+
+#define BOXES_PAGE_MAX    1000
+#define BOXES_CURSOR_SIZE 48
+struct box_filter {
+	enum box_status status;      /* BOX_NONE: any */
+	struct json_strmap metadata; /* all of these */
+	struct view cursor;          /* `next` of the page before */
+	unsigned limit;              /* 1 … BOXES_PAGE_MAX; for the core's own count any */
+	bool newest_first;
+	/* What else is asked of it; may be NULL. */
+	bool (*fits)(const struct box *b, const void *arg);
+	const void *fits_arg;
+};
+/* A page in the order of creation, or against it. ret_next is "" on the last one. */
+int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f,
+	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
+	       struct err *e) _must_check_;
+
+/* create.c. The result is a const struct box *. When the job is abandoned the box is removed again. */
+struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
+		       void *arg, struct err *e) _must_check_;
+
+/* remove.c */
+struct job *remove_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+		       void *arg, struct err *e) _must_check_;
+
+/*
+ * ---- life.c ----
+ * A box between its creation and its removal. life.c: running, paused, stopped, and
+ * the steps between them, one at a time for each box. lifetime.c: how long that goes
+ * on (time to live, idleness), and what happens at the end.
+ */
+
+/* The result is a const struct box *. A box that is already so is no error. */
+struct job *life_change(struct core *c, const struct actor *a, struct view id_or_name, enum life_step step,
+			job_done *done, void *arg, struct err *e) _must_check_;
+
+/* ---- lifetime.c ---- */
+
+/* The box ends so many seconds from now; 0: never, where the configuration allows that. */
+struct job *lifetime_extend(struct core *c, const struct actor *a, struct view id_or_name,
+			    uint64_t ttl_seconds, job_done *done, void *arg, struct err *e) _must_check_;
+
+/* What is absent stays. */
+struct lifetime_patch {
+	struct json_strmap metadata; /* takes the place of what was there */
+	uint64_t idle_seconds;
+	struct view on_end;
+	bool auto_resume, ports_public;
+	bool has_metadata, has_idle, has_auto_resume, has_ports_public;
+};
+struct job *lifetime_change(struct core *c, const struct actor *a, struct view id_or_name,
+			    const struct lifetime_patch *p, job_done *done, void *arg,
+			    struct err *e) _must_check_;
+
+/*
+ * ---- stats.c ----
+ * What the keeper measures. Each ends with a job.
+ */
+
+struct box_stats {
+	const struct box *box;
+	uint64_t memory_bytes, cpu_usec, pids, oom_kills, disk_bytes, net_rx_bytes, net_tx_bytes;
+};
+
+/* The result is a const struct box_stats *. */
+struct job *stats_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+		      void *arg, struct err *e) _must_check_;
+/* The result is a const struct posture *, and core_posture has it from then on. */
+struct job *stats_posture(struct core *c, const struct actor *a, job_done *done, void *arg,
+			  struct err *e) _must_check_;
+/* Of a box that runs: the features that it was started with. The result lives as long as the call. */
+struct job *stats_box_posture(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+			      void *arg, struct err *e) _must_check_;
+
+/*
+ * ---- history.c ----
+ * What running boxes used, for an hour: a sample of each every ten seconds, in memory.
+ * Sampling goes through a queue in which whoever was sampled waits at its end, with few
+ * questions to the keeper at once, so that a thousand boxes delay nobody.
+ */
+
+#define HISTORY_PERIOD_MS 10000
+#define HISTORY_SAMPLES   360
+
+struct history_sample {
+	int64_t at_ms;
+	uint64_t cpu_usec;
+	uint32_t memory_kb, disk_kb;
+	uint32_t pids, oom_kills;
+	uint32_t net_rx_kb, net_tx_kb;
+};
+unsigned history_count(const struct box *b);
+const struct history_sample *history_get(const struct box *b, unsigned i); /* the oldest is 0 */

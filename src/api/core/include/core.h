@@ -1,0 +1,83 @@
+/*
+ * The core: what a client can ask for, once, for every dialect. Authorise, act,
+ * account. A dialect turns its requests into wishes and spells the answers; it owns
+ * no state. The other headers in this directory are one for each room of the core.
+ *
+ * Operations that take time have a callback. An operation that the caller embeds
+ * (struct exec, struct file_op, …) may be cancelled at any time before it; one
+ * that the core keeps (a creation) may be abandoned.
+ */
+#pragma once
+
+#include "config.h"
+#include "loop.h"
+#include "who.h"
+
+struct core;
+
+struct core_setup {
+	struct loop *loop;
+	struct store *store;
+	const struct config *config;
+	int keeper_fd;          /* taken */
+	uint8_t admin_hash[32]; /* of the key in DIR/admin.key, which only the keeper knows */
+	bool has_admin;
+	void (*on_ready)(void *arg); /* everything is loaded and adopted */
+	void (*on_lost)(void *arg);  /* the keeper is gone */
+	void *arg;
+};
+
+struct core *core_new(const struct core_setup *s, struct err *e) _must_check_;
+/* The end, in three steps: core_stop fails what is under way and writes no more;
+ * then store_close, whose last callbacks still come here; then core_free. The
+ * memory of boxes goes with the loop's next batch. */
+void core_stop(struct core *c);
+void core_free(struct core *c);
+
+struct core_stats {
+	uint64_t boxes[6]; /* by enum box_status */
+	uint64_t creates, create_failures, execs, exec_failures, file_calls;
+	uint64_t keeper_calls;
+	uint64_t ai_calls, ai_refused, ai_input, ai_output,
+		ai_nano;                        /* usage.c; ai_nano: billionths of a dollar */
+	uint64_t egress_allowed, egress_denied; /* verdicts of the gate */
+	uint64_t create_us_sum;
+	uint64_t create_buckets[12]; /* cumulative counts, see core_create_bounds_us */
+};
+extern const uint32_t core_create_bounds_us[12];
+void core_stats(const struct core *c, struct core_stats *ret);
+struct store_stats core_store_stats(const struct core *c);
+
+/* Tells the keeper that requests are accepted. */
+int core_say_ready(struct core *c) _must_check_;
+/* Connections of programs in boxes to the AI gateway, which the gate passes on. The fd is the callee's. */
+struct box;
+void core_on_caller(struct core *c, void (*on_caller)(void *arg, const struct box *b, int fd), void *arg);
+const struct config *core_config(const struct core *c);
+/* NULL when ready, else why not. */
+const char *core_not_ready(const struct core *c);
+
+/* What the keeper said about this machine's walls when it was last asked. */
+struct posture_part {
+	struct view name, detail;
+	bool ok, required;
+};
+/* One kind of walls. */
+struct backend {
+	struct view name;
+	struct posture_part *parts;
+	size_t n;
+	struct view *can; /* names such as "pause": src/box/walls.h */
+	size_t n_can;
+	bool ok; /* every required part is */
+};
+struct posture {
+	struct arena arena;
+	struct backend *backends; /* the first is the default */
+	size_t n;
+	bool known;
+};
+const struct posture *core_posture(const struct core *c);
+/* NULL and ERR_INVALID with the names that there are; an empty name is the default. */
+const struct backend *core_backend(const struct core *c, struct view name, struct err *e);
+bool core_backend_can(const struct backend *b, const char *what);

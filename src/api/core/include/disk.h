@@ -1,0 +1,132 @@
+/*
+ * Files that outlive a box or begin one: snapshots, forks, workspaces.
+ */
+#pragma once
+
+#include "box.h"
+#include "list.h"
+#include "map.h"
+
+struct actor;
+struct core;
+struct tenant;
+
+/*
+ * ---- snapshots.c ----
+ * Snapshots: the files of a box at one moment, named and immutable; boxes start from
+ * them. The keeper has the files, the store the names, memory both. fork.c makes
+ * several boxes of one, by a snapshot that nobody sees.
+ */
+
+#define SNAPSHOTS_FORKS_MAX 64
+
+struct snapshot {
+	char id[BOX_ID + 1], name[SPEC_NAME_MAX + 1]; /* name may be empty */
+	char source[BOX_ID + 1]; /* the box whose files it has, which may be gone; "": not known */
+	const struct tenant *tenant;
+	char *image, *digest;
+	char backend[SPEC_BACKEND_MAX + 1]; /* of the box that it was taken of */
+	uint64_t bytes, stopped_us;
+	int64_t created_ms;
+
+	/* private to src/api/core */
+	bool ready; /* the keeper and the store have it */
+	struct map_node by_id;
+	struct list order;
+};
+
+/* By id, or by name within the actor's tenant. */
+struct snapshot *snapshots_find(struct core *c, const struct actor *a, int act, struct view id_or_name,
+				struct err *e) _must_check_;
+/* In the order of their making. */
+int snapshots_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct snapshot *s),
+		   void *arg, struct err *e) _must_check_;
+/* The result is a const struct snapshot *. An empty name: none. */
+struct job *snapshots_create(struct core *c, const struct actor *a, struct view box, struct view name,
+			     job_done *done, void *arg, struct err *e) _must_check_;
+struct job *snapshots_remove(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+			     void *arg, struct err *e) _must_check_;
+
+/* ---- fork.c ---- */
+
+struct fork_wish {
+	uint64_t count; /* 1 … SNAPSHOTS_FORKS_MAX */
+	struct json_strmap metadata;
+	bool has_metadata;       /* else those of the original */
+	struct view name_prefix; /* the names are PREFIX-1, …; empty: none */
+	bool has_ttl;            /* else as the original had at first */
+	uint64_t ttl_seconds;
+};
+
+struct fork_result {
+	const struct box *const *boxes;
+	size_t n;
+	uint64_t stopped_us; /* how long the original stood still */
+};
+
+/* The result is a const struct fork_result *. All or none. When the job is abandoned they are removed. */
+struct job *fork_box(struct core *c, const struct actor *a, struct view box, const struct fork_wish *w,
+		     job_done *done, void *arg, struct err *e) _must_check_;
+
+/*
+ * ---- workspaces.c ----
+ * Workspaces: directories with a name of their own, which outlive boxes and are
+ * mounted at /workspace in those that ask for them. The keeper has the files, the
+ * store the names. One box at a time may write; any number may read.
+ *
+ * workspace_helper.c: the files without a box. A hidden box mounts the workspace and
+ * is kept for a while.
+ */
+
+struct workspace {
+	char id[BOX_ID + 1], name[SPEC_NAME_MAX + 1];
+	const struct tenant *tenant;
+	uint64_t disk_mb; /* 0: no quota */
+	int64_t created_ms;
+	bool readonly; /* a snapshot of another: it never changes */
+
+	/* private to src/api/core */
+	bool ready; /* the keeper and the store have it, and nobody removes it */
+	struct map_node by_id;
+	struct list order;
+	struct box *helper;
+	bool making;         /* the helper is being made */
+	struct list waiters; /* jobs, for the helper */
+};
+
+struct workspace_info {
+	const struct workspace *workspace;
+	uint64_t used_bytes;
+};
+
+struct workspace_wish {
+	struct view name, clone_of; /* clone_of empty: none */
+	uint64_t disk_mb;
+	bool has_disk_mb, readonly;
+};
+
+/* By name within the actor's tenant, or by id. */
+struct workspace *workspaces_find(struct core *c, const struct actor *a, int act, struct view name_or_id,
+				  struct err *e) _must_check_;
+/* The result is a const struct workspace_info *. */
+struct job *workspaces_create(struct core *c, const struct actor *a, const struct workspace_wish *w,
+			      job_done *done, void *arg, struct err *e) _must_check_;
+struct job *workspaces_show(struct core *c, const struct actor *a, struct view name, job_done *done,
+			    void *arg, struct err *e) _must_check_;
+struct job *workspaces_remove(struct core *c, const struct actor *a, struct view name, job_done *done,
+			      void *arg, struct err *e) _must_check_;
+/* The result is a const struct workspace_list *, in the order of their making. */
+struct workspace_list {
+	const struct workspace_info *items;
+	size_t n;
+};
+struct job *workspaces_list(struct core *c, const struct actor *a, job_done *done, void *arg,
+			    struct err *e) _must_check_;
+/* The boxes that refer to it, stopped ones too. */
+void workspaces_each_user(struct core *c, const struct workspace *w,
+			  void (*each)(void *arg, const struct box *b), void *arg);
+
+/* The files of a workspace are below /workspace of the box that this gives: a const struct box *,
+ * hidden, known to boxes_find by its id. `act` is ACT_WORKSPACE_READ or ACT_WORKSPACE_WRITE. */
+struct job *workspace_helper(struct core *c, const struct actor *a, int act, struct view name, job_done *done,
+			     void *arg, struct err *e) _must_check_;

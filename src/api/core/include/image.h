@@ -1,0 +1,87 @@
+/*
+ * Images: the keeper keeps them, the core keeps the list of them and gives names a meaning.
+ */
+#pragma once
+
+#include "config_sets.h"
+#include "job.h"
+#include "run.h"
+#include "sha256.h"
+
+struct actor;
+struct box;
+struct core;
+struct import;
+
+/*
+ * ---- images.c ----
+ * Images: the keeper keeps them, the core keeps the list of them and gives names
+ * a meaning. import.c makes one from an archive, inside a box: what unpacks a
+ * stranger's archive is as boxed as what runs a stranger's code.
+ */
+
+struct image {
+	struct view digest;
+	struct view *names;
+	size_t n_names;
+	int64_t created_ms;
+	bool machine;
+	bool seeded;             /* of a snapshot */
+	bool surveyed;           /* what it says about where packages come from is known */
+	struct config_sets sets; /* as it says; none: the machine's */
+};
+
+/* The digest that a name or a digest stands for; ERR_INVALID names the field. */
+int images_resolve(struct core *c, struct view name, struct view *ret_digest, struct err *e) _must_check_;
+int images_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct image *i),
+		void *arg, struct err *e) _must_check_;
+/* NULL when there is none. */
+const struct image *images_find(const struct core *c, struct view name);
+/* Asks the keeper anew, and has those surveyed that were not. Also the end of remove and import. */
+struct job *images_refresh(struct core *c, job_done *done, void *arg, struct err *e) _must_check_;
+struct job *images_remove(struct core *c, const struct actor *a, struct view name, job_done *done, void *arg,
+			  struct err *e) _must_check_;
+/* An image with the files of a snapshot. The result is a const struct image *. */
+struct job *images_of_snapshot(struct core *c, const struct actor *a, struct view name, struct view snapshot,
+			       job_done *done, void *arg, struct err *e) _must_check_;
+/* Whether an image may get this name. */
+int images_check_name(struct core *c, struct view name, struct err *e) _must_check_;
+
+/* ---- import.c ---- */
+
+struct import_ops {
+	void (*on_room)(struct import *im);
+	void (*done)(struct import *im, const struct image *image, const struct err *e);
+};
+
+enum import_phase {
+	IMPORT_IDLE,
+	IMPORT_MAKING,
+	IMPORT_UNPACKING,
+	IMPORT_UNPACKED,
+	IMPORT_COMMITTING,
+	IMPORT_LISTING,
+	IMPORT_FAILING,
+};
+
+/* Embedded by the caller, zeroed; kept until `done` or import_cancel. */
+struct import {
+	const struct import_ops *ops;
+	struct core *core;
+	enum import_phase phase;
+	char name[64];
+	struct job *job; /* of MAKING, LISTING and FAILING */
+	struct err failed;
+	struct box *box;
+	struct exec exec;
+	struct call commit;
+	struct sha256 hash;
+	bool ended; /* the archive's last byte has come */
+};
+
+int import_start(struct core *c, const struct actor *a, struct view name, struct import *im,
+		 struct err *e) _must_check_;
+/* How much was taken; on_room follows when that was not all. */
+size_t import_send(struct import *im, struct view data);
+void import_end(struct import *im);
+void import_cancel(struct import *im);

@@ -1,0 +1,183 @@
+/*
+ * Who asks, and what they may do: keys, acts, tokens, signed URLs.
+ */
+#pragma once
+
+#include "job.h"
+#include "list.h"
+#include "map.h"
+#include "store.h"
+
+struct actor;
+struct box;
+struct core;
+struct file_place;
+struct tenant;
+struct workspace;
+
+/*
+ * ---- auth.c ----
+ * Who asks, and what they may do: the one place where every operation of every
+ * dialect is permitted or refused.
+ */
+
+enum act {
+	ACT_NONE, /* permitted to nobody */
+	ACT_BOX_CREATE,
+	ACT_BOX_LIST,
+	ACT_BOX_READ,
+	ACT_BOX_DELETE,
+	ACT_BOX_EXEC,
+	ACT_BOX_CHANGE, /* its deadlines and labels; pause, resume, stop, start */
+	ACT_BOX_COPY,   /* snapshot, fork */
+	ACT_BOX_PORTS,  /* connect to its servers */
+	ACT_BOX_SHARE,  /* let others do that: signed links, links between boxes */
+	ACT_SNAPSHOT_LIST,
+	ACT_SNAPSHOT_READ,
+	ACT_SNAPSHOT_DELETE,
+	ACT_WORKSPACE_CREATE,
+	ACT_WORKSPACE_LIST,
+	ACT_WORKSPACE_READ,
+	ACT_WORKSPACE_WRITE,
+	ACT_WORKSPACE_DELETE,
+	ACT_FILE_READ,
+	ACT_FILE_WRITE,
+	ACT_IMAGE_LIST,
+	ACT_IMAGE_CHANGE,
+	ACT_KEYS,
+	ACT_POSTURE,
+	ACT_METRICS,
+	ACT_CAPABILITIES,
+	ACT_EVENTS,   /* of the tenant's boxes; an admin sees all */
+	ACT_WEBHOOKS, /* of the tenant */
+	ACT_TENANTS,
+	ACT_SECRETS,     /* of the tenant */
+	ACT_BOX_SECRETS, /* of a box */
+	ACT_VAULT,       /* its master key */
+	ACTS
+};
+
+/* A token as it stands behind "Bearer " or in X-API-Key. */
+int auth_actor(struct core *c, struct view token, struct actor *ret, struct err *e) _must_check_;
+/* `b` where the act is on a box, else NULL. Another tenant's box does not exist. */
+int auth_permit(const struct actor *a, enum act act, const struct box *b, struct err *e) _must_check_;
+/* The same on a snapshot or a workspace; `what` is its kind, for the message. */
+int auth_permit_on(const struct actor *a, enum act act, const struct tenant *owner, const char *what,
+		   struct err *e) _must_check_;
+/* Whether the act counts as a use of the box, which keeps it from being idle. */
+bool auth_is_use(enum act act);
+
+/*
+ * ---- keys.c ----
+ * Tenants and keys. A key is "pdk_" (or "e2b_") and 40 hex digits, shown once;
+ * kept is the SHA-256 of the 20 bytes. All of them are in memory.
+ */
+
+#define KEYS_TEXT_SIZE 45 /* "pdk_", 40 digits, NUL */
+#define KEYS_NAME_MAX  64
+#define KEYS_ID_SIZE   40
+#define KEYS_ADMIN     "k_admin" /* the key in DIR/admin.key */
+
+struct tenant {
+	char id[KEYS_ID_SIZE], name[KEYS_NAME_MAX + 1];
+	int64_t created_ms;
+	struct map_node by_id, by_name;
+};
+
+struct key {
+	char id[KEYS_ID_SIZE], name[KEYS_NAME_MAX + 1];
+	const struct tenant *tenant;
+	enum store_role role;
+	uint8_t hash[32];
+	int64_t created_ms;
+	struct map_node by_id, by_hash;
+	struct list order;
+};
+
+/* Who asks. The zero value is nobody and is permitted nothing. */
+struct actor {
+	const struct tenant *tenant;
+	enum store_role role;
+	char key[KEYS_ID_SIZE];
+};
+
+const char *keys_role_name(enum store_role role);
+
+/* The wish for a key; empty views mean: no name, the asker's tenant, the role "user". */
+struct key_wish {
+	struct view name, tenant, role;
+};
+
+/* The result of keys_create. */
+struct key_made {
+	const struct key *key;
+	const char *text;
+};
+
+struct job *keys_create(struct core *c, const struct actor *a, const struct key_wish *w, job_done *done,
+			void *arg, struct err *e) _must_check_;
+struct job *keys_remove(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
+			struct err *e) _must_check_;
+/* By id or by name, for admins. */
+const struct tenant *keys_find_tenant(struct core *c, const struct actor *a, struct view ref,
+				      struct err *e) _must_check_;
+/* In the order of their making. */
+int keys_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct key *k), void *arg,
+	      struct err *e) _must_check_;
+
+/*
+ * ---- tokens.c ----
+ * What opens one box and nothing else, without a key: derived from the
+ * installation's secret and the box's id, so that nothing is stored and a restart
+ * changes nothing. A box that is made anew has another id and so other tokens. The token
+ * for models can be changed and may have an end (spec.ai_token).
+ */
+
+/* The box's id, 64 hex digits, NUL: whoever has a token need not say which box it opens. */
+#define TOKENS_SIZE (20 + 64 + 1)
+
+/* The zero value fits no token. */
+enum token_kind {
+	TOKEN_NONE,
+	TOKEN_ENVD,    /* files and processes */
+	TOKEN_TRAFFIC, /* its ports */
+	TOKEN_AI,      /* models, in its name */
+	TOKEN_KINDS
+};
+
+void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE]);
+/* In time that does not depend on what was given. */
+bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind,
+		struct view given) _must_check_;
+/* The id of the box that it says it opens; p == NULL: it is no token. Proves nothing. */
+struct view tokens_box(struct view token);
+
+/* The box that it opens, or NULL. Boxes that nobody sees are opened by none. */
+const struct box *tokens_opens(struct core *c, enum token_kind kind, struct view token) _must_check_;
+
+/* The same for the files of a workspace. */
+void tokens_of_workspace(const struct core *c, const struct workspace *w, char ret[TOKENS_SIZE]);
+/* The workspace with this id, and somebody of its tenant. ERR_UNAUTHORIZED, also where there is none. */
+const struct workspace *tokens_workspace(const struct core *c, struct view id, struct view given,
+					 struct actor *ret, struct err *e) _must_check_;
+
+/*
+ * ---- sign.c ----
+ * Signed URLs: a path of a box, one verb, a user and an end, under an HMAC with a
+ * secret of this installation. Whoever holds one needs no key for exactly that.
+ */
+#define SIGN_SIZE        65 /* 64 hex digits, NUL */
+#define SIGN_SECONDS_MAX 604800
+
+struct signed_url {
+	char box[32]; /* its id, also where the wish named it */
+	char signature[SIGN_SIZE];
+	int64_t expires_s; /* since 1970 */
+};
+
+/* For GET (HEAD is that, too) or PUT. The actor must be permitted to do it. */
+int sign_url(struct core *c, const struct actor *a, const struct file_place *p, struct view method,
+	     uint32_t seconds, struct signed_url *ret, struct err *e) _must_check_;
+/* Who may do this with such a signature: somebody of the box's tenant. ERR_FORBIDDEN. */
+int sign_check(struct core *c, const struct file_place *p, struct view method, struct view expires,
+	       struct view signature, struct actor *ret, struct err *e) _must_check_;

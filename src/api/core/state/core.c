@@ -1,0 +1,382 @@
+/*
+ * The core's life: loading what the store has, then adopting what the keeper
+ * runs (adopt.c); and the small things that everybody asks for.
+ */
+#include "core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "adopt.h"
+#include "core_state.h"
+#include "log.h"
+#include "sign.h"
+#include "snapshots.h"
+#include "templates.h"
+#include "watchers.h"
+#include "workspaces.h"
+#include "poison.h"
+
+static_assert(ELEMS(((struct core_stats *)0)->boxes) == BOX_STATUSES, "a figure for each status");
+
+/* ---- small things ---- */
+
+int core_say_ready(struct core *c)
+{
+	return keeper_say_ready(c);
+}
+
+const struct config *core_config(const struct core *c)
+{
+	return c->config;
+}
+
+const struct posture *core_posture(const struct core *c)
+{
+	return &c->posture;
+}
+
+const struct backend *core_backend(const struct core *c, struct view name, struct err *e)
+{
+	const struct posture *p = &c->posture;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (!name.n || view_eq(name, p->backends[i].name))
+			return &p->backends[i];
+	struct buf names = BUF_INIT(128);
+	for (size_t i = 0; i < p->n; i++)
+		buf_printf(&names, "%s%.*s", i ? ", " : "", VIEW_ARG(p->backends[i].name));
+	err_set(e, ERR_INVALID, "backend must be one of: %.*s", VIEW_ARG(buf_view(&names)));
+	buf_done(&names);
+	return NULL;
+}
+
+bool core_backend_can(const struct backend *b, const char *what)
+{
+	for (size_t i = 0; i < b->n_can; i++)
+		if (view_is(b->can[i], what))
+			return true;
+	return false;
+}
+
+const char *core_not_ready(const struct core *c)
+{
+	if (c->adoption)
+		return "the boxes are being adopted";
+	if (c->store_failed)
+		return "the store does not take writes";
+	if (!c->posture.known)
+		return "the machine's posture is not known";
+	if (!c->posture.n || !c->posture.backends[0].ok)
+		return "this machine cannot isolate boxes (see /v1/posture)";
+	return NULL;
+}
+
+void core_stats(const struct core *c, struct core_stats *ret)
+{
+	*ret = c->stats;
+	ret->keeper_calls = c->keeper.calls;
+	LIST_EACH (it, &c->boxes)
+		if (!BOX_OF(it, order)->in->pooled)
+			ret->boxes[BOX_OF(it, order)->state.status]++;
+}
+
+struct store_stats core_store_stats(const struct core *c)
+{
+	return store_stats(c->store);
+}
+
+void core_on_caller(struct core *c, void (*on_caller)(void *arg, const struct box *b, int fd), void *arg)
+{
+	c->on_caller = on_caller;
+	c->caller_arg = arg;
+}
+
+void core_store_result(struct core *c, const struct err *e)
+{
+	/* A write that broke a rule of the schema says nothing about the disk. */
+	bool failed = e && e->code != ERR_CONFLICT && e->code != ERR_NOT_FOUND;
+
+	if (failed && !c->store_failed)
+		log_error("the store does not take writes: %s", e->msg);
+	c->store_failed = failed;
+}
+
+void core_store_done(void *arg, const struct err *e)
+{
+	core_store_result(arg, e);
+}
+
+/* ---- loading ---- */
+
+struct loading {
+	struct core *core;
+	struct err e;
+};
+
+static void load_tenant(void *arg, const struct store_tenant *t)
+{
+	struct loading *l = arg;
+	int r = keys_load_tenant(l->core, t);
+	if (r < 0 && !l->e.code)
+		err_sys(&l->e, ERR_INTERNAL, r, "tenant %.*s", VIEW_ARG(t->id));
+}
+
+static void load_key(void *arg, const struct store_key *k)
+{
+	struct loading *l = arg;
+	int r = keys_load_key(l->core, k);
+	if (r < 0 && !l->e.code)
+		err_sys(&l->e, ERR_INTERNAL, r, "key %.*s", VIEW_ARG(k->id));
+}
+
+static void load_box(void *arg, const struct store_box *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (boxes_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
+static void load_setting(void *arg, const struct store_setting *s)
+{
+	sign_load(((struct loading *)arg)->core, s);
+}
+
+static void note(struct loading *l, int r, const char *what)
+{
+	if (r < 0 && !l->e.code)
+		err_sys(&l->e, ERR_INTERNAL, r, "%s", what);
+}
+
+static void load_event(void *arg, const struct store_event *v)
+{
+	struct loading *l = arg;
+	note(l, events_load(l->core, v), "an event");
+}
+
+static void load_webhook(void *arg, const struct store_webhook *w)
+{
+	struct loading *l = arg;
+	note(l, webhooks_load(l->core, w), "a webhook");
+}
+
+static void load_delivery(void *arg, const struct store_delivery *d)
+{
+	struct loading *l = arg;
+	note(l, webhooks_load_delivery(l->core, d), "a delivery");
+}
+
+static void load_quota(void *arg, const struct store_quota *q)
+{
+	struct loading *l = arg;
+	note(l, quotas_load(l->core, q), "a quota");
+}
+
+static void load_egress(void *arg, const struct store_egress *v)
+{
+	struct loading *l = arg;
+	note(l, policies_load(l->core, v), "an egress policy");
+}
+
+static void load_usage(void *arg, const struct store_usage *u)
+{
+	struct loading *l = arg;
+	note(l, usage_load(l->core, u), "usage of a model");
+}
+
+static void load_ai_limits(void *arg, const struct store_ai_limits *row)
+{
+	struct loading *l = arg;
+	note(l, allowances_load(l->core, row), "what a tenant may use of models");
+}
+
+static void load_ai_log(void *arg, const struct store_ai_log *row)
+{
+	struct loading *l = arg;
+	note(l, usage_load_log(l->core, row), "a call to a model");
+}
+
+static void load_ai_call(void *arg, const struct store_ai_call *k)
+{
+	struct loading *l = arg;
+	note(l, usage_load_call(l->core, k), "a call to a model");
+}
+
+static void load_snapshot(void *arg, const struct store_snapshot *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (snapshots_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
+static void load_workspace(void *arg, const struct store_workspace *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (workspaces_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
+static void load_template(void *arg, const struct store_template *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (templates_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
+static void load_verdict(void *arg, const struct store_verdict *row)
+{
+	struct loading *l = arg;
+	policies_log_load(l->core, row);
+}
+
+static int load(struct core *c, const struct core_setup *s, struct err *e)
+{
+	static const struct store_visitor visitor = {
+		.tenant = load_tenant,
+		.key = load_key,
+		.box = load_box,
+		.setting = load_setting,
+		.snapshot = load_snapshot,
+		.workspace = load_workspace,
+		.event = load_event,
+		.webhook = load_webhook,
+		.delivery = load_delivery,
+		.quota = load_quota,
+		.egress = load_egress,
+		.template = load_template,
+		.usage = load_usage,
+		.ai_limits = load_ai_limits,
+		.ai_log = load_ai_log,
+		.ai_call = load_ai_call,
+		.verdict = load_verdict,
+	};
+	struct loading l = { .core = c };
+
+	if (store_load(c->store, &visitor, &l, e) < 0)
+		return -1;
+	if (l.e.code) { /* better no service than one that has forgotten a box */
+		*e = l.e;
+		return err_wrap(e, "the store");
+	}
+	events_start(c);
+	usage_start(c);
+	if (sign_ensure(c, e) < 0)
+		return -1;
+	return keys_ensure_admin(c, s->has_admin ? s->admin_hash : NULL, e);
+}
+
+/* ---- life ---- */
+
+static void lost(struct core *c)
+{
+	c->on_lost_(c->arg);
+}
+
+static void init(struct core *c, const struct core_setup *s)
+{
+	c->loop = s->loop;
+	c->store = s->store;
+	c->config = s->config;
+	c->on_ready = s->on_ready;
+	c->on_lost_ = s->on_lost;
+	c->arg = s->arg;
+	c->on_lost = lost;
+	map_init(&c->tenants_by_id);
+	map_init(&c->tenants_by_name);
+	map_init(&c->keys_by_id);
+	map_init(&c->keys_by_hash);
+	map_init(&c->boxes_by_id);
+	map_init(&c->boxes_by_name);
+	list_init(&c->keys);
+	list_init(&c->boxes);
+	map_init(&c->snapshots_by_id);
+	map_init(&c->workspaces_by_id);
+	list_init(&c->snapshots);
+	list_init(&c->workspaces);
+	list_init(&c->templates);
+	list_init(&c->template_starts);
+	list_init(&c->layers);
+	list_init(&c->watchers);
+	quotas_init(c);
+	vault_init(c);
+	carrier_init(c);
+	usage_init(c);
+	allowances_init(c);
+	ailog_init(c);
+	history_init(c);
+}
+
+struct core *core_new(const struct core_setup *s, struct err *e)
+{
+	struct core *c = calloc(1, sizeof(*c));
+	if (!c) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "core");
+		return NULL;
+	}
+	init(c, s);
+	int r = events_init(c);
+	if (r >= 0)
+		r = pool_init(c);
+	if (r >= 0)
+		r = webhooks_init(c);
+	if (r < 0) {
+		err_sys(e, ERR_INTERNAL, r, "core");
+		core_free(c);
+		return NULL;
+	}
+	if (policies_init(c, e) < 0) {
+		core_free(c);
+		return NULL;
+	}
+	if (keeper_start(c, s->keeper_fd, e) < 0 || load(c, s, e) < 0 || adopt_begin(c, e) < 0) {
+		core_stop(c);
+		core_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void core_stop(struct core *c)
+{
+	if (!c)
+		return;
+	c->stopping = true;
+	adopt_stop(c);
+	pool_stop(c);
+	history_stop(c);
+	webhooks_stop(c);
+	policies_gate_stop(c);
+	policies_log_stop(c);
+	trust_stop(c);
+	vault_stop(c);
+	carrier_stop(c);
+	keeper_stop(c);
+	boxes_stop(c);
+}
+
+void core_free(struct core *c)
+{
+	if (!c)
+		return;
+	watchers_done(c);
+	templates_done(c);
+	boxes_done(c);
+	snapshots_done(c);
+	workspaces_done(c);
+	pool_done(c);
+	webhooks_done(c);
+	events_done(c);
+	quotas_done(c);
+	usage_done(c);
+	allowances_done(c);
+	ailog_done(c);
+	policies_done(c);
+	images_done(c);
+	arena_done(&c->posture.arena);
+	keys_done(c);
+	free(c);
+}

@@ -1,0 +1,23 @@
+/*
+ * Tenants and keys, for the core itself: see who.h.
+ */
+#pragma once
+
+#include "job.h"
+#include "list.h"
+#include "map.h"
+#include "store.h"
+#include "who.h"
+
+/* For the start: what the store has, then the two that must be there. */
+int keys_load_tenant(struct core *c, const struct store_tenant *t);
+int keys_load_key(struct core *c, const struct store_key *k);
+int keys_ensure_admin(struct core *c, const uint8_t hash[32], struct err *e) _must_check_;
+const struct tenant *keys_tenant(struct core *c, struct view id);
+/* By its id or its name. */
+const struct tenant *keys_tenant_by_ref(struct core *c, struct view ref);
+/* A new one, whose name is free; `done` when it is stored. NULL: no memory. */
+const struct tenant *keys_add_tenant(struct core *c, struct view name, store_done *done, void *arg);
+/* The key whose secret has this hash; compared in constant time. */
+const struct key *keys_by_hash(struct core *c, const uint8_t hash[32]);
+void keys_done(struct core *c);

@@ -1,0 +1,21 @@
+/*
+ * E2B: the routes that are not here. They say so, instead of a 404 that a client
+ * would take for a thing that does not exist.
+ */
+#include "e2b_impl.h"
+#include "poison.h"
+
+static void absent(struct request *r)
+{
+	struct err e = { 0 };
+	err_set(&e, ERR_UNSUPPORTED, "%s %s of E2B's API is not supported", r->route->method,
+		r->route->pattern);
+	answer_fail(r, &e);
+}
+
+const struct route e2b_absent_routes[] = {
+	{ "GET", "/templates/{id}/builds/{build}/logs", absent,
+	  .query = "cursor limit direction level source" },
+	{ "GET", "/teams", absent },
+	{ 0 },
+};

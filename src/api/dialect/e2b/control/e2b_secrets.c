@@ -1,0 +1,342 @@
+/*
+ * E2B: secrets, which are those of the tenant in the vault. Names are in lower case;
+ * an id is "sec_" and the name. E2B tells making from changing, the vault does not:
+ * what there is is asked for first.
+ */
+#include "secret.h"
+
+#include "e2b_network.h"
+#include "num.h"
+#include "wire_gen.h"
+#include "poison.h"
+
+#define ID_PREFIX "sec_"
+#define PAGE      100
+#define PAGE_MAX  1000
+
+static void put_secret(struct json_out *o, const struct wire_secret_info *s)
+{
+	size_t n = s->versions.n;
+	struct buf id = BUF_INIT(1024);
+
+	buf_puts(&id, ID_PREFIX);
+	buf_add(&id, s->name);
+	json_out_object(o);
+	json_out_kstr(o, "secretID", buf_view(&id));
+	json_out_kstr(o, "name", s->name);
+	json_out_ku64(o, "currentVersion", n ? s->versions.items[0].version : 0);
+	answer_put_time(o, "createdAt", n ? s->versions.items[n - 1].created_ms : 0);
+	answer_put_time(o, "updatedAt", n ? s->versions.items[0].created_ms : 0);
+	json_out_key(o, "metadata");
+	json_out_object(o);
+	json_out_end(o, '}');
+	json_out_end(o, '}');
+	buf_done(&id);
+}
+
+static void reply_one(struct request *r, int status, const struct wire_secret_info *s)
+{
+	struct json_out *o = answer_json(r);
+
+	put_secret(o, s);
+	answer_send(r, status);
+}
+
+struct view e2b_secrets_name(struct arena *a, struct view name)
+{
+	char *lower = arena_str(a, name);
+
+	for (size_t i = 0; lower && i < name.n; i++)
+		if (lower[i] >= 'A' && lower[i] <= 'Z')
+			lower[i] = (char)(lower[i] - 'A' + 'a');
+	return (struct view){ lower, lower ? name.n : 0 };
+}
+
+/* ---- list ---- */
+
+struct page {
+	uint32_t limit;
+	struct view after;
+};
+
+static void put_page(struct json_out *o, const struct wire_secret_list_reply *l, const struct page *p,
+		     struct view *ret_next)
+{
+	uint32_t n = 0;
+
+	json_out_array(o);
+	for (size_t i = 0; i < l->secrets.n; i++) {
+		struct view name = l->secrets.items[i].name;
+		int order = memcmp(name.p, p->after.p, MIN(name.n, p->after.n));
+		if (p->after.n && (order < 0 || (order == 0 && name.n <= p->after.n)))
+			continue;
+		if (n++ == p->limit) {
+			*ret_next = l->secrets.items[i - 1].name;
+			break;
+		}
+		put_secret(o, &l->secrets.items[i]);
+	}
+	json_out_end(o, ']');
+}
+
+static void on_list(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	struct buf out = BUF_INIT(ANSWER_MAX);
+	struct view next = VIEW_NONE;
+	struct json_out o;
+
+	if (!answer_ended(r, e))
+		return;
+	json_out_init(&o, &out);
+	put_page(&o, result, r->own, &next);
+	answer_reply_with(r, 200, &out, &(struct http_header){ VIEW("x-next-token"), next }, next.n ? 1 : 0);
+}
+
+static void list(struct request *r)
+{
+	struct view limit = request_query(r, "limit"), after = request_query(r, "nextToken");
+	struct page *p = request_own(r, sizeof(*p));
+	struct err e = { 0 };
+
+	if (!p)
+		return;
+	*p = (struct page){ PAGE, after.p ? after : VIEW("") };
+	if (limit.p && (num_u32(limit, &p->limit) < 0 || p->limit < 1 || p->limit > PAGE_MAX))
+		err_set(&e, ERR_INVALID, "limit must be between 1 and %d", PAGE_MAX);
+	else
+		r->job = secrets_list(r->core, &r->actor, &(struct secret_place){ .name = VIEW_NONE },
+				      on_list, r, &e);
+	if (!r->job)
+		answer_fail(r, &e);
+}
+
+/* ---- one ---- */
+
+struct body {
+	bool unused; /* the schema puts nothing at offset 0 */
+	struct view name, value;
+	struct json_strmap metadata;
+};
+
+#define VALUE                                                                                                \
+	{ "value", JSON_F_STRING, .offset = offsetof(struct body, value), .min = 1, .required = true },      \
+	{                                                                                                    \
+		"metadata", JSON_F_STRMAP, .offset = offsetof(struct body, metadata), .nullable = true       \
+	}
+static const struct json_field create_fields[] = {
+	{ "name", JSON_F_STRING, .offset = offsetof(struct body, name), .min = 1, .required = true },
+	VALUE,
+};
+static const struct json_field update_fields[] = { VALUE };
+#undef VALUE
+static const struct json_schema create_schema = { create_fields, ELEMS(create_fields) };
+static const struct json_schema update_schema = { update_fields, ELEMS(update_fields) };
+
+struct work {
+	struct view ref;  /* a name or an id */
+	struct view name; /* as the vault has it */
+	struct body body;
+	void (*found)(struct request *r, const struct wire_secret_info *s); /* NULL: there is none */
+};
+
+static const struct wire_secret_info *find(const struct wire_secret_list_reply *l, struct view name)
+{
+	for (size_t i = 0; i < l->secrets.n; i++)
+		if (view_eq(l->secrets.items[i].name, name))
+			return &l->secrets.items[i];
+	return NULL;
+}
+
+/* As it is written, then as E2B would have stored it, then as an id. */
+static const struct wire_secret_info *find_ref(struct request *r, const struct wire_secret_list_reply *l,
+					       struct view ref)
+{
+	const struct wire_secret_info *s = find(l, ref);
+
+	if (!s)
+		s = find(l, e2b_secrets_name(r->x->arena, ref));
+	if (!s && view_starts(ref, ID_PREFIX))
+		s = find(l, view_skip(ref, sizeof(ID_PREFIX) - 1));
+	return s;
+}
+
+static void on_looked(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	struct work *w = r->own;
+
+	if (!answer_ended(r, e))
+		return;
+	const struct wire_secret_info *s = find_ref(r, result, w->ref);
+	if (s)
+		w->name = arena_view(r->x->arena, s->name);
+	w->found(r, s);
+}
+
+static struct work *work_new(struct request *r,
+			     void (*found)(struct request *r, const struct wire_secret_info *s))
+{
+	struct work *w = request_own(r, sizeof(*w));
+
+	if (w) {
+		w->ref = r->params[0];
+		w->found = found;
+	}
+	return w;
+}
+
+static void look(struct request *r)
+{
+	struct err e = { 0 };
+	answer_await(r,
+		     secrets_list(r->core, &r->actor, &(struct secret_place){ .name = VIEW_NONE }, on_looked,
+				  r, &e),
+		     &e);
+}
+
+static void none(struct request *r)
+{
+	struct err e = { 0 };
+	err_set(&e, ERR_NOT_FOUND, "no such secret");
+	answer_fail(r, &e);
+}
+
+static void show(struct request *r, const struct wire_secret_info *s)
+{
+	if (s)
+		reply_one(r, 200, s);
+	else
+		none(r);
+}
+
+static void get(struct request *r)
+{
+	if (work_new(r, show))
+		look(r);
+}
+
+/* ---- set ---- */
+
+static void on_put(struct request *r, int status, const struct wire_secret_put_reply *reply,
+		   const struct err *e)
+{
+	struct err bad = { 0 };
+
+	r->job = NULL;
+	if (e || !reply->info) {
+		err_set(&bad, ERR_INTERNAL, "the vault's answer does not fit");
+		answer_fail(r, e ? e : &bad);
+		return;
+	}
+	reply_one(r, status, reply->info);
+}
+
+static void on_created(void *arg, const void *result, const struct err *e)
+{
+	on_put(arg, 201, result, e);
+}
+
+static void on_updated(void *arg, const void *result, const struct err *e)
+{
+	on_put(arg, 200, result, e);
+}
+
+static void set(struct request *r, struct view name, job_done *done)
+{
+	const struct work *w = r->own;
+	struct err e = { 0 };
+	answer_await(r,
+		     secrets_put(r->core, &r->actor, &(struct secret_place){ .name = name }, w->body.value,
+				 done, r, &e),
+		     &e);
+}
+
+/* On failure the answer is sent. */
+static int read_body(struct request *r, const struct json_schema *s, struct work *w)
+{
+	struct err e = { 0 };
+
+	if (request_read(r, s, &w->body) < 0)
+		return -1;
+	if (!w->body.metadata.n)
+		return 0;
+	err_set(&e, ERR_UNSUPPORTED, "metadata of secrets is not supported");
+	answer_fail(r, &e);
+	return -1;
+}
+
+static void create_where_none(struct request *r, const struct wire_secret_info *s)
+{
+	struct work *w = r->own;
+	struct err e = { 0 };
+
+	if (!s) {
+		set(r, w->ref, on_created);
+		return;
+	}
+	err_set(&e, ERR_CONFLICT, "there is a secret with this name already");
+	answer_fail(r, &e);
+}
+
+static void create(struct request *r)
+{
+	struct work *w = work_new(r, create_where_none);
+	struct err e = { 0 };
+
+	if (!w || read_body(r, &create_schema, w) < 0)
+		return;
+	w->ref = e2b_secrets_name(r->x->arena, w->body.name);
+	if (w->ref.n && !view_starts(w->ref, ID_PREFIX)) {
+		look(r);
+		return;
+	}
+	err_set(&e, ERR_INVALID, "name must not begin with " ID_PREFIX);
+	answer_fail(r, &e);
+}
+
+static void update_found(struct request *r, const struct wire_secret_info *s)
+{
+	const struct work *w = r->own;
+
+	if (s)
+		set(r, w->name, on_updated);
+	else
+		none(r);
+}
+
+static void update(struct request *r)
+{
+	struct work *w = work_new(r, update_found);
+	if (w && read_body(r, &update_schema, w) >= 0)
+		look(r);
+}
+
+static void remove_found(struct request *r, const struct wire_secret_info *s)
+{
+	const struct work *w = r->own;
+	struct err e = { 0 };
+
+	if (s)
+		answer_await(r,
+			     secrets_remove(r->core, &r->actor, &(struct secret_place){ .name = w->name },
+					    answer_removed, r, &e),
+			     &e);
+	else
+		none(r);
+}
+
+static void remove_one(struct request *r)
+{
+	if (work_new(r, remove_found))
+		look(r);
+}
+
+const struct route e2b_secrets_routes[] = {
+	{ "GET", "/secrets", list, .query = "limit nextToken" },
+	{ "POST", "/secrets", create, .body = ROUTE_JSON, .secret = true },
+	{ "GET", "/secrets/{id}", get },
+	{ "POST", "/secrets/{id}", update, .body = ROUTE_JSON, .secret = true },
+	{ "DELETE", "/secrets/{id}", remove_one },
+	{ 0 },
+};

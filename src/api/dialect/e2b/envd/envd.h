@@ -1,0 +1,12 @@
+/*
+ * E2B's in-sandbox daemon, as its clients see it on port 49983 of a box: the
+ * services of api/e2b over Connect, /files and a few plain paths. All of it
+ * happens here, in the api; in the box there is nothing but PID 1.
+ */
+#pragma once
+
+#include "dialect.h"
+
+extern const struct surface envd_surface;
+/* dialect_port.find */
+struct view envd_find(const struct http_exchange *x, struct core *c);

@@ -1,0 +1,68 @@
+/*
+ * The REST dialect: its tables, who asks, and how an error reads.
+ */
+#include "rest.h"
+
+#include "rest_health.h"
+#include "rest_impl.h"
+#include "poison.h"
+
+static const struct route *const tables[] = {
+	rest_boxes_routes,      rest_life_routes,    rest_snapshots_routes,
+	rest_workspaces_routes, rest_exec_routes,    rest_procs_routes,
+	rest_procs_io_routes,   rest_shells_routes,  rest_contexts_routes,
+	rest_terminal_routes,   rest_files_routes,   rest_fs_routes,
+	rest_search_routes,     rest_replace_routes, rest_watch_routes,
+	rest_form_routes,       rest_admin_routes,   rest_health_routes,
+	rest_events_routes,     rest_secrets_routes, rest_webhooks_routes,
+	rest_tenants_routes,    rest_stats_routes,   rest_ports_routes,
+	rest_tunnel_routes,     rest_egress_routes,  rest_links_routes,
+	rest_ai_routes,         rest_usage_routes,   NULL,
+};
+
+static int authenticate(struct request *r, struct err *e)
+{
+	/* Without a key nothing of the API tells what is there and what is not. */
+	if (!r->route && !view_starts(r->x->path, "/v1/"))
+		return 0;
+	return auth_actor(r->core, request_token(r->x), &r->actor, e);
+}
+
+static void put_error(struct buf *b, const struct err *e, const char *request_id)
+{
+	struct json_out o;
+	json_out_init(&o, b);
+	json_out_object(&o);
+	json_out_key(&o, "error");
+	json_out_object(&o);
+	json_out_kz(&o, "code", err_name(e->code));
+	json_out_kz(&o, "message", e->msg);
+	json_out_kz(&o, "request_id", request_id);
+	json_out_end(&o, '}');
+	json_out_end(&o, '}');
+	buf_putc(b, '\n');
+}
+
+static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
+{
+	static const struct http_header bearer = { VIEW("www-authenticate"), VIEW("Bearer") };
+	struct buf b = BUF_INIT(4096);
+
+	if (e->code == ERR_UNAUTHORIZED) {
+		extra = &bearer;
+		n_extra = 1;
+	}
+	put_error(&b, e, r->x->request_id);
+	http_reply(r->x, err_http(e->code), "application/json", buf_view(&b), extra, n_extra);
+	buf_done(&b);
+}
+
+static const struct surface surface = {
+	.heading = "",
+	.routes = tables,
+	.quick = rest_health_fast,
+	.authenticate = authenticate,
+	.fail = fail,
+};
+
+const struct dialect rest_dialect = { .name = "rest", .surface = &surface };

@@ -1,0 +1,276 @@
+/*
+ * Output as events: see rest_output.h.
+ */
+#include "rest_output.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "run.h"
+#include "rest_procs.h"
+#include "text.h"
+#include "poison.h"
+
+static const char *const channel_names[] = { "stdout", "stderr" };
+
+void rest_output_begin(struct rest_output *p, uint32_t process)
+{
+	char pid[16];
+	struct http_header header = { VIEW("x-process-id"), VIEW_NONE };
+
+	snprintf(pid, sizeof(pid), "%u", process);
+	header.value = view_of(pid);
+	stream_begin(&p->stream, &header, 1);
+}
+
+static void on_begun(struct exec *x, const struct exec_begun *b)
+{
+	struct rest_output *p = CONTAINER(x, struct rest_output, exec);
+	struct json_out o;
+
+	rest_output_begin(p, b->pid);
+	memcpy(p->offsets, b->offsets, sizeof(p->offsets));
+	if (p->stream.form == STREAM_RAW)
+		return;
+	stream_open(&p->stream, &o, "start");
+	if (b->info) {
+		rest_procs_put_info(&o, b->info);
+	} else {
+		json_out_ku64(&o, "pid", b->pid);
+		json_out_kz(&o, "tag", p->tag);
+	}
+	stream_close(&p->stream, &o);
+}
+
+/* ---- output ---- */
+
+static bool is_text(struct view v)
+{
+	return text_utf8_prefix(v) == v.n && !(v.n && memchr(v.p, 0, v.n));
+}
+
+void rest_output_put_bytes(struct json_out *o, uint64_t offset, struct view data)
+{
+	bool text = is_text(data);
+	struct buf coded = BUF_INIT(ANSWER_MAX);
+
+	json_out_ku64(o, "offset", offset);
+	if (text) {
+		json_out_kstr(o, "data", data);
+	} else {
+		if (text_base64(&coded, data) < 0)
+			o->b->bad = coded.bad;
+		json_out_kstr(o, "data", buf_view(&coded));
+	}
+	json_out_kz(o, "encoding", text ? "utf-8" : "base64");
+	buf_done(&coded);
+}
+
+static void put_output(struct rest_output *p, unsigned at, struct view data)
+{
+	struct json_out o;
+
+	if (data.n == 0)
+		return;
+	stream_open(&p->stream, &o, channel_names[at]);
+	rest_output_put_bytes(&o, p->offsets[at], data);
+	p->offsets[at] += data.n;
+	stream_close(&p->stream, &o);
+}
+
+/* How many bytes at the end are the beginning of a character that is not whole yet: 0 … 3. */
+static size_t split_tail(struct view v)
+{
+	for (size_t n = 1; n <= MIN(v.n, 3u); n++) {
+		unsigned char c = (unsigned char)v.p[v.n - n];
+		if ((c & 0xc0) == 0x80)
+			continue;
+		size_t whole = c >= 0xf0 && c <= 0xf4  ? 4
+			       : c >= 0xe0 && c < 0xf0 ? 3
+			       : c >= 0xc2 && c < 0xe0 ? 2
+						       : 0;
+		return whole > n ? n : 0;
+	}
+	return 0;
+}
+
+/* Puts the bytes that were held back before the first ones of `data`, as an event of their own. */
+static struct view join_tail(struct rest_output *p, unsigned at, struct view data)
+{
+	char joined[8];
+	size_t n = p->n_tail[at], take = 0;
+
+	if (n == 0)
+		return data;
+	memcpy(joined, p->tail[at], n);
+	/* Up to the end of the character: continuation bytes, at most three. */
+	while (take < data.n && n < 4 && ((unsigned char)data.p[take] & 0xc0) == 0x80)
+		joined[n++] = data.p[take++];
+	struct view v = { joined, n };
+	if (take == data.n && split_tail(v) == n) { /* still not whole */
+		memcpy(p->tail[at], joined, n);
+		p->n_tail[at] = n;
+		return VIEW("");
+	}
+	p->n_tail[at] = 0;
+	put_output(p, at, v);
+	return view_skip(data, take);
+}
+
+void rest_output_bytes(struct rest_output *p, unsigned channel, struct view data)
+{
+	unsigned at = channel - 1;
+
+	data = join_tail(p, at, data);
+	size_t tail = split_tail(data);
+	put_output(p, at, view_head(data, data.n - tail));
+	if (tail) {
+		memcpy(p->tail[at], data.p + data.n - tail, tail);
+		p->n_tail[at] = tail;
+	}
+}
+
+void rest_output_flush(struct rest_output *p)
+{
+	for (unsigned i = 0; i < EXEC_CHANNELS; i++) {
+		put_output(p, i, (struct view){ p->tail[i], p->n_tail[i] });
+		p->n_tail[i] = 0;
+	}
+}
+
+static void on_output(struct exec *x, unsigned channel, struct view data)
+{
+	struct rest_output *p = CONTAINER(x, struct rest_output, exec);
+	size_t n = data.n;
+
+	if (p->stream.form != STREAM_RAW)
+		rest_output_bytes(p, channel, data);
+	else if (channel == 1 && !http_write(p->stream.r->x, data))
+		p->stream.full = true;
+	if (p->stream.full)
+		p->stream.held += n;
+	else
+		exec_consumed(x, n);
+}
+
+static void on_writable(struct http_exchange *x)
+{
+	struct request *r = x->ctx;
+	struct rest_output *p = r->own;
+	size_t n = p->stream.held;
+
+	p->stream.full = false;
+	p->stream.held = 0;
+	exec_consumed(&p->exec, n);
+}
+
+/* ---- the end ---- */
+
+void rest_output_put_result(struct json_out *o, const struct exec_result *res)
+{
+	json_out_ku64(o, "exit_code", res->exit_code);
+	json_out_kz(o, "signal", res->signal);
+	json_out_kbool(o, "timed_out", res->timed_out);
+	json_out_kbool(o, "oom_killed", res->oom_killed);
+	if (res->oom_killed)
+		json_out_ku64(o, "memory_limit_mb", res->memory_mb);
+	json_out_kbool(o, "truncated", res->truncated);
+	json_out_key(o, "duration_ms");
+	json_out_double(o, (double)res->duration_us / 1000);
+	if (!res->shell.p)
+		return;
+	json_out_kstr(o, "shell", res->shell);
+	json_out_kstr(o, "cwd", res->cwd);
+	json_out_kbool(o, "restarted", res->restarted);
+}
+
+/* Bytes of stdout that are followed by how it ended, where the protocol can say that. */
+static void finish_raw(struct rest_output *p, const struct exec_result *res)
+{
+	char code[16];
+	struct http_header trailers[] = {
+		{ VIEW("x-exit-code"), VIEW_NONE },
+		{ VIEW("x-exit-signal"), view_of(res->signal ? res->signal : "none") },
+		{ VIEW("x-timed-out"), res->timed_out ? VIEW("1") : VIEW("0") },
+	};
+
+	snprintf(code, sizeof(code), "%u", res->exit_code);
+	trailers[0].value = view_of(code);
+	http_trailers(p->stream.r->x, trailers, ELEMS(trailers));
+	stream_finish(&p->stream);
+}
+
+void rest_output_fail(struct rest_output *p, const struct err *e)
+{
+	struct request *r = p->stream.r;
+	struct err copy = *e;
+	struct json_out o;
+
+	if (!p->stream.begun) {
+		stream_release(&p->stream);
+		answer_fail(r, &copy);
+	} else if (p->stream.form == STREAM_RAW) {
+		stream_release(&p->stream);
+		http_break(r->x);
+		request_done(r);
+	} else {
+		stream_open(&p->stream, &o, "error");
+		json_out_kz(&o, "code", err_name(copy.code));
+		json_out_kz(&o, "message", copy.msg);
+		json_out_kz(&o, "request_id", r->x->request_id);
+		stream_close(&p->stream, &o);
+		stream_finish(&p->stream);
+	}
+}
+
+static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
+{
+	struct rest_output *p = CONTAINER(x, struct rest_output, exec);
+	struct json_out o;
+
+	if (e) {
+		rest_output_fail(p, e);
+		return;
+	}
+	if (p->stream.form == STREAM_RAW) {
+		finish_raw(p, res);
+		return;
+	}
+	rest_output_flush(p);
+	stream_open(&p->stream, &o, "exit");
+	rest_output_put_result(&o, res);
+	stream_close(&p->stream, &o);
+	stream_finish(&p->stream);
+}
+
+static void on_abort(struct http_exchange *x)
+{
+	struct request *r = x->ctx;
+	struct rest_output *p = r->own;
+
+	exec_cancel(&p->exec);
+	stream_release(&p->stream);
+	request_done(r);
+}
+
+/* The body has been read. */
+static void on_body(struct http_exchange *x, struct view data, bool last)
+{
+}
+
+static const struct http_ops stream_ops = { .on_body = on_body,
+					    .on_abort = on_abort,
+					    .on_writable = on_writable };
+
+struct rest_output *rest_output_new(struct request *r, enum stream_form form)
+{
+	struct rest_output *p = request_own(r, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	stream_init(&p->stream, r, form, &stream_ops);
+	p->exec.on_begun = on_begun;
+	p->exec.on_output = on_output;
+	p->exec.done = on_done;
+	return p;
+}

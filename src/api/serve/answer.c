@@ -1,0 +1,178 @@
+/*
+ * Answers: see answer.h.
+ */
+#include "answer.h"
+
+#include <stdio.h>
+
+#include "clock.h"
+#include "money.h"
+#include "serve.h"
+#include "poison.h"
+
+#define HEADERS_MAX 16
+
+/* ---- errors ---- */
+
+/* When to come again: when the rate allows it, or soon. */
+static bool retry_header(struct request *r, const struct err *e, char text[16], struct http_header *ret)
+{
+	if (e->code != ERR_RATE && e->code != ERR_UNAVAILABLE && e->code != ERR_QUOTA)
+		return false;
+	snprintf(text, 16, "%u", e->code == ERR_RATE ? quotas_retry_after(r->core, r->actor.tenant) : 1);
+	*ret = (struct http_header){ VIEW("retry-after"), view_of(text) };
+	return true;
+}
+
+void answer_fail_with(struct request *r, const struct err *e, const struct http_header *extra)
+{
+	struct err copy = *e; /* may live in what is freed now */
+	struct http_header retry;
+	char seconds[16];
+
+	if (r->surface->translate)
+		r->surface->translate(&copy);
+	if (r->fail) {
+		r->fail(r, &copy);
+		return;
+	}
+	if (!extra && retry_header(r, &copy, seconds, &retry))
+		extra = &retry;
+	r->surface->fail(r, &copy, extra, extra ? 1 : 0);
+	request_done(r);
+}
+
+void answer_fail(struct request *r, const struct err *e)
+{
+	answer_fail_with(r, e, NULL);
+}
+
+/* ---- whole answers ---- */
+
+/* The surface's own headers before those of this answer. */
+static void reply(struct request *r, int status, const char *type, struct view body,
+		  const struct http_header *extra, size_t n_extra)
+{
+	const struct surface *f = r->surface;
+	struct http_header all[HEADERS_MAX];
+
+	if (f->n_headers == 0) {
+		http_reply(r->x, status, type, body, extra, n_extra);
+		return;
+	}
+	assert(f->n_headers + n_extra <= ELEMS(all));
+	memcpy(all, f->headers, f->n_headers * sizeof(*all));
+	if (n_extra)
+		memcpy(all + f->n_headers, extra, n_extra * sizeof(*all));
+	http_reply(r->x, status, type, body, all, f->n_headers + n_extra);
+}
+
+void answer_reply(struct request *r, int status, struct buf *json)
+{
+	answer_reply_with(r, status, json, NULL, 0);
+}
+
+void answer_reply_with(struct request *r, int status, struct buf *json, const struct http_header *extra,
+		       size_t n_extra)
+{
+	struct err e = { 0 };
+
+	buf_putc(json, '\n');
+	if (json->bad) {
+		err_sys(&e, ERR_INTERNAL, json->bad, "the answer cannot be written");
+		r->surface->fail(r, &e, NULL, 0);
+	} else {
+		reply(r, status, "application/json", buf_view(json), extra, n_extra);
+	}
+	buf_done(json);
+	request_done(r);
+}
+
+void answer_plain(struct request *r, int status, const char *type, struct view body)
+{
+	reply(r, status, type, body, NULL, 0);
+	request_done(r);
+}
+
+void answer_empty(struct request *r, int status, const struct http_header *extra, size_t n_extra)
+{
+	reply(r, status, NULL, VIEW_NONE, extra, n_extra);
+	request_done(r);
+}
+
+void answer_no_content(struct request *r)
+{
+	answer_empty(r, 204, NULL, 0);
+}
+
+/* ---- JSON and jobs ---- */
+
+struct json_out *answer_json(struct request *r)
+{
+	r->out = BUF_INIT(ANSWER_MAX);
+	json_out_init(&r->json, &r->out);
+	return &r->json;
+}
+
+struct json_out *answer_json_list(struct request *r, const char *key)
+{
+	struct json_out *o = answer_json(r);
+
+	json_out_object(o);
+	json_out_key(o, key);
+	json_out_array(o);
+	return o;
+}
+
+bool answer_ended(struct request *r, const struct err *e)
+{
+	r->job = NULL;
+	if (e)
+		answer_fail(r, e);
+	return !e;
+}
+
+struct json_out *answer_result_list(struct request *r, const struct err *e, const char *key)
+{
+	return answer_result(r, e) ? answer_json_list(r, key) : NULL;
+}
+
+struct json_out *answer_result(struct request *r, const struct err *e)
+{
+	return answer_ended(r, e) ? answer_json(r) : NULL;
+}
+
+void answer_send(struct request *r, int status)
+{
+	answer_reply(r, status, &r->out);
+}
+
+void answer_send_list(struct request *r)
+{
+	json_out_end(&r->json, ']');
+	json_out_end(&r->json, '}');
+	answer_send(r, 200);
+}
+
+void answer_await(struct request *r, struct job *job, const struct err *e)
+{
+	r->job = job;
+	if (!job)
+		answer_fail(r, e);
+}
+
+void answer_removed(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+
+	if (answer_ended(r, e))
+		answer_no_content(r);
+}
+
+void answer_put_time(struct json_out *o, const char *key, int64_t ms)
+{
+	char text[CLOCK_RFC3339_SIZE];
+	if (ms)
+		clock_rfc3339(ms, text);
+	json_out_kz(o, key, ms ? text : NULL);
+}

@@ -1,0 +1,63 @@
+/*
+ * A dialect: one way to spell what the core can do. It is a folder below
+ * src/api/dialect with one const struct dialect, and one line in the array of
+ * main.c. It says which requests are its own, who asks, what a path means and how
+ * an error reads; everything between the connection and a handler is done here,
+ * in src/api/serve, once for all of them.
+ */
+#pragma once
+
+#include "request.h"
+#include "router.h"
+#include "rpc.h"
+
+/* A set of paths with one way to authenticate and one way to write an error. */
+struct surface {
+	/* The heading of its routes in `paddock-api --routes`. "": they stand with the API's own; NULL: they
+	 * are not shown. */
+	const char *heading;
+	const struct route *const *routes;       /* tables, ends with NULL; may be NULL */
+	const struct rpc_method *const *methods; /* likewise; asked first */
+	const struct route *otherwise;           /* takes what no route takes; NULL: it is a 404 or 405 */
+
+	/* Answers at once, without a request. False: it is something else. `b` as of dialect_port. May be
+	 * NULL. */
+	bool (*quick)(struct http_exchange *x, const struct box *b);
+	/* Who asks, into r->actor. Not called for a route that is open. Without a route and a method in r
+	 * there is nothing at the path, and 0 means that this may be told. NULL: everybody may. */
+	int (*authenticate)(struct request *r, struct err *e);
+	/* Writes an error as a whole answer; the request ends behind it. */
+	void (*fail)(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra);
+	/* What the core said, as this dialect's clients expect it. May be NULL. */
+	void (*translate)(struct err *e);
+
+	const struct http_header *headers; /* of every answer that answer.c and rpc.c write */
+	size_t n_headers;
+	const char *no_path, *no_method; /* the messages of 404 and 405; NULL: the usual ones */
+	bool exact;                      /* HEAD is not GET here */
+};
+
+/* A port of every box that this process serves itself: in the box there is nothing. The box's id is
+ * r->box, r->actor somebody of its tenant. */
+struct dialect_port {
+	uint16_t port;
+	bool guarded; /* who asks was permitted to reach the box's ports; else `authenticate` must check */
+	bool usual;   /* is meant by a request whose headers name a box and no port */
+	/* For a request that names no box: its id, where something in the request tells; else VIEW_NONE. May
+	 * be NULL. */
+	struct view (*find)(const struct http_exchange *x, struct core *c);
+	const struct surface *surface;
+};
+
+struct dialect {
+	const char *name;
+	/* Whether a request is its own: by host, path, header or listener. Dialects are asked in the order
+	 * of the array. NULL: it takes what is left. */
+	bool (*claims)(const struct http_exchange *x, void *state);
+	bool inside; /* is asked for what comes from within a box, too (x->origin says which) */
+	const struct surface *surface;    /* NULL: it has ports only */
+	const struct dialect_port *ports; /* ends with port 0; may be NULL */
+	/* What it keeps, r->state; both may be NULL. */
+	void *(*new)(struct core *c, struct err *e);
+	void (*free)(void *state);
+};

@@ -1,0 +1,41 @@
+/*
+ * Tables of routes: which handler a method and a path mean. Pure.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "buf.h"
+#include "err.h"
+#include "view.h"
+
+#define ROUTE_PARAMS    4
+#define ROUTE_ANY_QUERY "*"
+
+struct request;
+
+/* The zero value asks for a key. SIGNED: or for a signature in the query, which the handler checks. */
+enum route_auth { ROUTE_KEY, ROUTE_OPEN, ROUTE_SIGNED };
+/* JSON and WHOLE are collected before the handler is called; WHOLE may be of any type. STREAM: the handler
+ * takes the pieces. */
+enum route_body { ROUTE_NONE, ROUTE_JSON, ROUTE_WHOLE, ROUTE_STREAM };
+
+struct route {
+	const char *method, *pattern; /* {x} is one segment; as the last one {path} is all that follows */
+	void (*handle)(struct request *r);
+	enum route_auth auth;
+	int (*permit)(struct request *r,
+		      struct err *e); /* of ROUTE_OPEN: asked for something else before anything is read */
+	enum route_body body;
+	uint64_t body_max; /* of JSON and WHOLE; 0: what the configuration says */
+	bool secret;       /* the body is wiped wherever it was */
+	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix, "x+" more
+			      than one; ROUTE_ANY_QUERY: the handler looks itself, with http_get_query */
+};
+
+/* A table ends with a NULL method, a list of tables with NULL (and may be NULL). The raw values of {…} are
+ * stored; `allow` gets the methods that the path takes. exact: HEAD is not GET. */
+const struct route *router_find(const struct route *const *tables, bool exact, struct view method,
+				struct view path, struct view params[ROUTE_PARAMS], struct buf *allow);
+/* "METHOD /path/{x}" lines. */
+void router_print(FILE *out, const struct route *const *tables);

@@ -1,0 +1,163 @@
+/*
+ * Which dialect: see serve.h.
+ */
+#include "serve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "poison.h"
+
+/* ---- life ---- */
+
+struct serve *serve_new(struct core *c, const struct dialect *const *dialects, struct err *e)
+{
+	struct serve *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "dialects");
+		return NULL;
+	}
+	s->core = c;
+	s->statm = -EBADF;
+	s->dialects = dialects;
+	list_init(&s->requests);
+	list_init(&s->proxies);
+	for (size_t i = 0; dialects[i]; i++) {
+		assert(i < SERVE_DIALECTS);
+		if (!dialects[i]->new)
+			continue;
+		s->states[i] = dialects[i]->new (c, e);
+		if (!s->states[i]) {
+			serve_free(s);
+			return NULL;
+		}
+	}
+	return s;
+}
+
+void serve_free(struct serve *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; s->dialects[i]; i++)
+		if (s->states[i] && s->dialects[i]->free)
+			s->dialects[i]->free(s->states[i]);
+	free(s);
+}
+
+int serve_bind(struct serve *s, unsigned listener, struct view dialect, struct err *e)
+{
+	assert(listener < SERVE_LISTENERS);
+	for (size_t i = 0; s->dialects[i]; i++)
+		if (s->dialects[i]->surface && view_is(dialect, s->dialects[i]->name)) {
+			s->bound[listener] = (uint8_t)(i + 1);
+			return 0;
+		}
+	return err_set(e, ERR_INVALID, "there is no dialect \"%.*s\"", (int)MIN(dialect.n, 64), dialect.p);
+}
+
+void serve_when_idle(struct serve *s, void (*on_idle)(void *arg), void *arg)
+{
+	LIST_EACH (it, &s->requests) {
+		struct request *r = CONTAINER(it, struct request, link);
+		if (r->on_drain)
+			r->on_drain(r);
+	}
+	s->on_idle = on_idle;
+	s->idle_arg = arg;
+	serve_let_go(s);
+}
+
+void serve_let_go(struct serve *s)
+{
+	if (s->on_idle && list_empty(&s->requests) && list_empty(&s->proxies))
+		s->on_idle(s->idle_arg);
+}
+
+/* ---- whose it is ---- */
+
+bool serve_is_bound(const struct serve *s, const struct http_exchange *x)
+{
+	return x->listener < SERVE_LISTENERS && s->bound[x->listener];
+}
+
+void serve_request(struct serve *s, struct http_exchange *x)
+{
+	if (serve_is_bound(s, x)) {
+		size_t i = s->bound[x->listener] - 1u;
+		request_begin(s, x, s->dialects[i]->surface, s->states[i], NULL, NULL);
+		return;
+	}
+	for (size_t i = 0; s->dialects[i]; i++) {
+		const struct dialect *d = s->dialects[i];
+		if (!d->surface || (x->origin.n && !d->inside) || (d->claims && !d->claims(x, s->states[i])))
+			continue;
+		request_begin(s, x, d->surface, s->states[i], NULL, NULL);
+		return;
+	}
+	http_reply(x, 404, NULL, VIEW_NONE, NULL, 0);
+}
+
+/* ---- ports of boxes ---- */
+
+struct serve_at serve_find_port(const struct serve *s, uint16_t port)
+{
+	for (size_t i = 0; s->dialects[i]; i++)
+		for (const struct dialect_port *p = s->dialects[i]->ports; p && p->port; p++)
+			if (p->port == port)
+				return (struct serve_at){ p, s->states[i] };
+	return (struct serve_at){ 0 };
+}
+
+uint16_t serve_usual_port(const struct serve *s)
+{
+	for (size_t i = 0; s->dialects[i]; i++)
+		for (const struct dialect_port *p = s->dialects[i]->ports; p && p->port; p++)
+			if (p->usual)
+				return p->port;
+	return 0;
+}
+
+struct serve_at serve_find_box(const struct serve *s, const struct http_exchange *x, struct view *ret_id)
+{
+	for (size_t i = 0; s->dialects[i]; i++)
+		for (const struct dialect_port *p = s->dialects[i]->ports; p && p->port; p++) {
+			struct view id = p->find ? p->find(x, s->core) : VIEW_NONE;
+			if (!id.p)
+				continue;
+			*ret_id = id;
+			return (struct serve_at){ p, s->states[i] };
+		}
+	return (struct serve_at){ 0 };
+}
+
+void serve_port(struct serve *s, struct http_exchange *x, struct serve_at at, const struct box *b,
+		const struct actor *a)
+{
+	request_begin(s, x, at.port->surface, at.state, b, a);
+}
+
+/* ---- what there is ---- */
+
+static void print_surface(FILE *out, const struct surface *f)
+{
+	if (!f || !f->heading || !f->heading[0])
+		return;
+	fprintf(out, "\n# %s\n", f->heading);
+	router_print(out, f->routes);
+}
+
+void serve_print_routes(FILE *out, const struct dialect *const *dialects)
+{
+	for (size_t i = 0; dialects[i]; i++) {
+		const struct surface *f = dialects[i]->surface;
+		if (f && f->heading && !f->heading[0])
+			router_print(out, f->routes);
+	}
+	for (size_t i = 0; dialects[i]; i++) {
+		print_surface(out, dialects[i]->surface);
+		for (const struct dialect_port *p = dialects[i]->ports; p && p->port; p++)
+			print_surface(out, p->surface);
+	}
+}

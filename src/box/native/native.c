@@ -1,0 +1,272 @@
+/*
+ * Starting a native box: see native.h. The parent's half: everything that can be
+ * made ahead is made here, detached, and handed to the child as fds.
+ */
+#include "native.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "fd.h"
+#include "feature.h"
+#include "mnt.h"
+#include "native_child.h"
+#include "spawn.h"
+#include "poison.h"
+
+static void close_late(struct native *n, int *fd)
+{
+	if (*fd >= 0 && n->n_late < ELEMS(n->late))
+		n->late[n->n_late++] = *fd;
+	else
+		fd_close(*fd);
+	*fd = -EBADF;
+}
+
+void native_tidy(struct native *n)
+{
+	while (n->n_late)
+		fd_close(n->late[--n->n_late]);
+}
+
+/* A box that began with the files of another shows them, also where it cannot change them. */
+static bool has_files(int storage, const char *name)
+{
+	int fd = openat(storage, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool found = false;
+	if (!d) {
+		fd_close(fd);
+		return false;
+	}
+	for (struct dirent *de; !found && (de = readdir(d));)
+		found = strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0;
+	closedir(d);
+	return found;
+}
+
+/* Where the tools go: over the layer that has /usr/bin, unless that is no plain directory there. What a
+ * set-uid sudo of the image would do cannot work in a box, so that ours hides it. */
+static bool wants_tools(const struct native *n, const struct plan *p, const struct plan_mount *m,
+			const struct plan_image *image)
+{
+	bool split = image->n > 1 && strcmp(image->layers[1].at, "/usr") == 0;
+	if (!p->spec.sudo || n->tools < 0 || m->layer != (split ? 1u : 0u))
+		return false;
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	_cleanup_(closep) int bin = (int)syscall(SYS_openat2, image->layers[m->layer].dir,
+						 split ? "bin" : "usr/bin", &how, sizeof(how));
+	return bin >= 0 || errno == ENOENT;
+}
+
+static int layer_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
+		       const struct plan_image *image, int storage, int userns)
+{
+	const uint64_t quiet = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
+	int lower = mnt_tree(image->layers[m->layer].dir, "", quiet | MOUNT_ATTR_RDONLY, userns);
+	char upper[16], work[16];
+	snprintf(upper, sizeof(upper), "upper%u", m->layer);
+	snprintf(work, sizeof(work), "work%u", m->layer);
+	bool bare = p->spec.readonly_root && !has_files(storage, upper), tooled = wants_tools(n, p, m, image);
+	if (lower < 0 || (bare && !tooled))
+		return lower;
+	int store = bare ? -1 : mnt_tree(storage, "", quiet, userns);
+	int tools =
+		tooled ? mnt_tree(n->tools, m->layer ? "usr" : "", quiet | MOUNT_ATTR_RDONLY, userns) : -1;
+	int r = store < 0 && !bare ? store : tooled && tools < 0 ? tools : 0;
+	if (r == 0)
+		r = mnt_overlay(
+			&(struct mnt_overlay){ .lower = lower,
+					       .store = store,
+					       .over = tooled ? &tools : NULL,
+					       .upper = bare ? NULL : upper,
+					       .work = work,
+					       .owner = p->uid_base,
+					       .scratch = n->scratch,
+					       .attach = n->without & FEATURE_BIT(FEATURE_DETACHED_LAYERS) });
+	close_late(n, &lower);
+	if (store >= 0)
+		close_late(n, &store);
+	if (tools >= 0)
+		close_late(n, &tools);
+	if (r >= 0 && p->spec.readonly_root) {
+		int set = mnt_set_attr(r, MOUNT_ATTR_RDONLY);
+		if (set < 0) {
+			fd_close(r);
+			return set;
+		}
+	}
+	return r;
+}
+
+static int tmpfs_mount(const struct plan *p, const struct plan_mount *m)
+{
+	char size[24], id[16];
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)m->size);
+	snprintf(id, sizeof(id), "%u", p->uid_base);
+	const struct mnt_option options[] = {
+		{ "size", size }, { "mode", m->mode }, { "uid", id }, { "gid", id }, { "nr_inodes", "65536" }
+	};
+	return mnt_fs("tmpfs", options, ELEMS(options), m->attr);
+}
+
+static int devpts_mount(const struct plan *p, const struct plan_mount *m)
+{
+	char gid[16];
+	snprintf(gid, sizeof(gid), "%u", p->uid_base + 5); /* tty */
+	const struct mnt_option options[] = {
+		{ "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { "gid", gid }
+	};
+	return mnt_fs("devpts", options, ELEMS(options), m->attr);
+}
+
+static int one_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
+		     const struct plan_image *image, const struct native_files *files, int userns)
+{
+	switch (m->kind) {
+	case PLAN_LAYER:
+		return layer_mount(n, p, m, image, files->storage, userns);
+	case PLAN_STORE:
+		return mnt_tree(files->storage, m->source, m->attr, userns);
+	case PLAN_WORKSPACE:
+		return mnt_tree(files->workspace, "", m->attr, userns);
+	case PLAN_DEV:
+		return mnt_tree(n->scratch, "dev", m->attr, -1);
+	case PLAN_DEVPTS:
+		return devpts_mount(p, m);
+	case PLAN_TMPFS:
+		return tmpfs_mount(p, m);
+	case PLAN_PROC:
+		break; /* belongs to the child's pid namespace: the child makes it */
+	}
+	return -1;
+}
+
+static int prepare_mounts(struct native *n, const struct plan *p, const struct plan_image *image,
+			  const struct native_files *files, struct native_child *c, struct err *e)
+{
+	for (unsigned i = 0; i < p->n_mounts; i++) {
+		const struct plan_mount *m = &p->mounts[i];
+		if (m->kind == PLAN_PROC)
+			continue;
+		mnt_why[0] = 0;
+		c->mounts[i] = one_mount(n, p, m, image, files, c->userns);
+		if (c->mounts[i] < 0)
+			return err_sys(e, ERR_WALLS, c->mounts[i], "mount of %s%s%s", m->target,
+				       mnt_why[0] ? ": " : "", mnt_why);
+	}
+	int r = native_sys_views(n, p, c->views, &c->n_views);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "the box's view of its limits");
+	for (unsigned i = 0; plan_masked[i]; i++) {
+		if (!n->masks[i])
+			continue;
+		c->masks[i] =
+			mnt_tree(n->scratch, n->masks[i] == 'd' ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
+		if (c->masks[i] < 0)
+			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", plan_masked[i]);
+	}
+	return 0;
+}
+
+static void child_init(struct native_child *c, const struct native *n, const struct plan *p, int listener)
+{
+	*c = (struct native_child){
+		.native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1, .net = -1
+	};
+	memset(c->mounts, 0xff, sizeof(c->mounts));
+	memset(c->masks, 0xff, sizeof(c->masks));
+}
+
+static void child_done(struct native_child *c)
+{
+	for (unsigned i = 0; i < ELEMS(c->mounts); i++)
+		fd_close(c->mounts[i]);
+	for (unsigned i = 0; i < ELEMS(c->masks); i++)
+		fd_close(c->masks[i]);
+	for (unsigned i = 0; i < c->n_views; i++)
+		fd_close(c->views[i].fd);
+	for (unsigned i = 0; i < c->n_tasks; i++)
+		fd_close(c->tasks[i]);
+	fd_close(c->v2);
+	fd_close(c->userns);
+	fd_close(c->net);
+}
+
+static int run_child(struct native_child *c, struct native_box *ret, struct err *e)
+{
+	const struct spawn s = {
+		.flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | (c->net < 0 ? CLONE_NEWNET : 0),
+		.cgroup = c->v2,
+		.fn = native_child_main,
+		.arg = c,
+	};
+	struct native_box b = { .pidfd = -1, .gate = NETNS_GATE_NONE };
+	int r = spawn_vfork(&s, &b.pid, &b.pidfd);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "new namespaces");
+	if (c->failed_step) {
+		while (waitpid(b.pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		fd_close(b.pidfd);
+		return err_sys(e, ERR_WALLS, c->failed_errno, "%s", c->failed_step);
+	}
+	*ret = b;
+	return 0;
+}
+
+static int join_cpuset(const struct native *n, struct native_child *c, struct err *e)
+{
+	if (n->cpuset_tasks < 0 || c->n_tasks == ELEMS(c->tasks))
+		return 0;
+	int fd = fcntl(n->cpuset_tasks, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return err_sys(e, ERR_WALLS, errno, "the control group of processors");
+	c->tasks[c->n_tasks++] = fd;
+	return 0;
+}
+
+int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
+		 const struct native_files *files, struct native_box *ret, struct err *e)
+{
+	struct native_child c;
+	child_init(&c, n, p, files->listener);
+	const struct cgroup_limits limits = { .memory_bytes = p->spec.limits.memory_bytes,
+					      .cpu_milli = p->spec.limits.cpu_milli,
+					      .pids = p->spec.limits.pids };
+	if (cgroup_make(&n->cgroups, p->spec.id, &limits, e) < 0)
+		return -1;
+	struct netns_gate gate = NETNS_GATE_NONE;
+	if (n->n_nets) {
+		const struct native_net *net = &n->nets[--n->n_nets];
+		c.net = net->ns;
+		gate = net->gate;
+	}
+	int r = spawn_userns(p->uid_base, PLAN_IDS, &c.userns);
+	if (r < 0)
+		r = err_sys(e, ERR_WALLS, r, "user namespace");
+	else if (cgroup_join_fds(&n->cgroups, p->spec.id, c.tasks, &c.n_tasks, &c.v2, e) < 0 ||
+		 join_cpuset(n, &c, e) < 0 || prepare_mounts(n, p, image, files, &c, e) < 0 ||
+		 run_child(&c, ret, e) < 0)
+		r = -1;
+	child_done(&c);
+	spawn_collect();
+	if (r < 0) {
+		netns_gate_close(&gate);
+		(void)!cgroup_remove(&n->cgroups, p->spec.id);
+		return r;
+	}
+	ret->gate = gate;
+	return 0;
+}

@@ -1,0 +1,79 @@
+/*
+ * Native walls: a plan carried out with namespaces, mounts, control groups,
+ * capabilities, seccomp and Landlock.
+ *
+ * All namespaces but the user namespace belong to the host's user namespace. The
+ * child builds its world as host root and only then enters a user namespace of
+ * its own id range, drops what is left, loads the filter and executes PID 1. So
+ * root in the box has no power over its mounts, links and host name even where
+ * the filter would have a hole.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "cgroup.h"
+#include "seccomp.h"
+#include "walls.h"
+
+#define NATIVE_NETS 256
+
+/* What all boxes of one keeper share; made once. */
+struct native {
+	struct walls walls; /* native_walls.c */
+	int run;            /* likewise: the keeper's run directory, borrowed */
+	struct cgroup_host cgroups;
+	struct seccomp_filter filter;
+	uint32_t without;       /* FEATURE_BITs that boxes do not get, though the kernel has them */
+	int scratch;            /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
+	int empty_ns;           /* a mount namespace with nothing but an empty read-only root */
+	int init;               /* paddock-init in a sealed memfd */
+	int tools;              /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
+	int cpuset;             /* a group that all boxes are in, or -1: native_sys.h */
+	int cpuset_tasks;       /* how they join it */
+	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
+	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
+	int host_net;
+	enum netns_capture capture; /* of those to come: native_capture */
+	struct native_net {
+		int ns;
+		struct netns_gate gate; /* its sockets for the gate */
+	} nets[NATIVE_NETS];
+	unsigned n_nets, wanted_nets; /* wanted: set by the keeper, at most NATIVE_NETS */
+	/* Detached mounts whose closing waits for an RCU grace period: closed when there is time. */
+	int late[128];
+	unsigned n_late;
+};
+
+struct native_box {
+	pid_t pid;
+	int pidfd;
+	struct netns_gate gate; /* the caller's; none when its namespace was not made ahead */
+};
+
+/* The caller is root in a mount namespace of its own. `scratch` is an empty
+ * directory on which the templates' tmpfs is mounted (seen by this namespace only). */
+int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e) _must_check_;
+void native_close(struct native *n);
+/* Makes the tree usr/bin/{sudo,su} (the same program as PID 1) in `dir`/tools, on the disk of the boxes: its
+ * owners must be mappable. Without it no box has sudo. */
+int native_tools(struct native *n, int dir, struct err *e) _must_check_;
+
+struct native_files {
+	int storage;   /* the box's own directory */
+	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
+	int listener;
+};
+/* Starts the box; the listener becomes PID 1's fd 3. On failure nothing of it is left. */
+int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
+		 const struct native_files *files, struct native_box *ret, struct err *e) _must_check_;
+/* When there is time: closes what native_start left for later. */
+void native_tidy(struct native *n);
+/* Makes one namespace ahead; true when there is more to do. A start without one makes its own. */
+bool native_refill(struct native *n);
+/* The gate's sockets in the namespace of a box's PID 1; -ESRCH when that is gone. */
+int native_gate(struct native *n, pid_t pid, int pidfd, enum netns_capture how,
+		struct netns_gate *ret) _must_check_;
+/* How boxes' connections come to the gate from now on: as `wish` says, or by the first way that works here
+ * ("auto"). Adds what was found to the posture. */
+int native_capture(struct native *n, struct view wish, struct posture *p, struct err *e) _must_check_;

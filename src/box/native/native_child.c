@@ -1,0 +1,257 @@
+/*
+ * The child between clone and exec: see native_child.h. The order matters and
+ * is on one screen, in native_child_main.
+ */
+#include "native_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/openat2.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "caps.h"
+#include "fd.h"
+#include "landlock.h"
+#include "mnt.h"
+#include "poison.h"
+
+/* The image's tree is hostile: a mount point that is a symlink is refused. */
+static int open_point(int root, const char *path, uint64_t flags)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	while (*path == '/')
+		path++;
+	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int join_cgroups(const struct native_child *c)
+{
+	for (unsigned i = 0; i < c->n_tasks; i++)
+		if (write(c->tasks[i], "0", 1) != 1)
+			return -errno;
+	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
+}
+
+/* A mount namespace with only an empty root, into which our own root is put. */
+static int enter_root(const struct native_child *c)
+{
+	if (setns(c->native->empty_ns, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
+		return -errno;
+	int r = mnt_move(c->mounts[0], AT_FDCWD, "/");
+	if (r < 0)
+		return r;
+	if (fchdir(c->mounts[0]) < 0 || chroot(".") < 0)
+		return -errno;
+	return 0;
+}
+
+static int mount_proc(const struct plan_mount *m, int point, int *ret_proc)
+{
+	_cleanup_(closep) int proc = mnt_fs("proc", NULL, 0, m->attr);
+	int r = proc < 0 ? proc : mnt_move(proc, point, "");
+	if (r == 0)
+		*ret_proc = TAKE_FD(proc);
+	return r;
+}
+
+static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
+{
+	for (unsigned i = 1; i < c->plan->n_mounts; i++) {
+		const struct plan_mount *m = &c->plan->mounts[i];
+		_cleanup_(closep) int point = open_point(root, m->target, O_DIRECTORY);
+		int r = point < 0              ? point
+			: m->kind == PLAN_PROC ? mount_proc(m, point, ret_proc)
+					       : mnt_move(c->mounts[i], point, "");
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int attach_views(const struct native_child *c, int root)
+{
+	for (unsigned i = 0; i < c->n_views; i++) {
+		_cleanup_(closep) int point = open_point(root, c->views[i].at, O_DIRECTORY);
+		int r = point == -ENOENT && i == 0 ? -ENOENT
+			: point < 0                ? point
+						   : mnt_move(c->views[i].fd, point, "");
+		if (r == -ENOENT && i == 0)
+			return 0; /* an image without /sys */
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int mask_proc(const struct native_child *c, int proc)
+{
+	for (unsigned i = 0; plan_masked[i]; i++) {
+		if (c->masks[i] < 0)
+			continue;
+		_cleanup_(closep) int point = open_point(proc, plan_masked[i], O_NOFOLLOW);
+		int r = point < 0 ? point : mnt_move(c->masks[i], point, "");
+		if (r < 0)
+			return r;
+	}
+	for (unsigned i = 0; plan_readonly[i]; i++) {
+		_cleanup_(closep) int point = open_point(proc, plan_readonly[i], O_NOFOLLOW);
+		if (point == -ENOENT)
+			continue;
+		_cleanup_(closep) int copy = point < 0
+						     ? point
+						     : mnt_tree(point, "",
+								MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+									MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+								-1);
+		int r = copy < 0 ? copy : mnt_move(copy, point, "");
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Only lo, and up; low ports are everybody's, since there is nobody else. */
+int native_child_network(int proc)
+{
+	_cleanup_(closep) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
+		return -errno;
+	/* The address of the box's own name. Resolvers that are asked for the families that this host has
+	 * (AI_ADDRCONFIG) do not count 127.0.0.1 itself, and would find nothing. */
+	struct ifreq own = { .ifr_name = "lo:1" };
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 0x100) };
+	memcpy(&own.ifr_addr, &at, sizeof(at));
+	if (ioctl(fd, SIOCSIFADDR, &own) < 0)
+		return -errno;
+	return fd_put(proc, "sys/net/ipv4/ip_unprivileged_port_start", "0");
+}
+
+static int set_rlimits(const struct plan *p)
+{
+	for (unsigned i = 0; i < p->n_rlimits; i++) {
+		struct rlimit rl = { p->rlimits[i].value, p->rlimits[i].value };
+		if (setrlimit((__rlimit_resource_t)p->rlimits[i].resource, &rl) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* 0, 1, 2: the box's /dev/null; 3: the listener; nothing else survives the exec. */
+static int set_fds(const struct native_child *c)
+{
+	_cleanup_(closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		return -errno;
+	for (int i = 0; i < 3; i++)
+		if (dup3(null, i, 0) < 0)
+			return -errno;
+	if (dup3(c->listener, 3, 0) < 0)
+		return -errno;
+	return syscall(SYS_close_range, 4u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) < 0 ? -errno : 0;
+}
+
+static int become_root_of_box(const struct native_child *c)
+{
+	if (setns(c->userns, CLONE_NEWUSER) < 0)
+		return -errno;
+	/* The raw calls: glibc's would try to change "all threads" of the parent's memory. */
+	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
+	    syscall(SYS_setresuid, 0, 0, 0) < 0)
+		return -errno;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return -errno;
+	/* With an empty bounding set, what root keeps over an exec is what is inheritable,
+	 * and that can be raised only while it is in the bounding set. */
+	struct caps c0;
+	uint64_t keep = c->plan->root_caps;
+	int r = caps_get(&c0);
+	if (r == 0) {
+		c0.inheritable = keep;
+		r = caps_set(&c0);
+	}
+	if (r == 0)
+		r = caps_bound(0);
+	return r < 0 ? r
+		     : caps_set(&(struct caps){ .effective = keep, .permitted = keep, .inheritable = keep });
+}
+
+static int restrict_files(uint32_t without)
+{
+	_cleanup_(closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	return landlock_only_with(posture_landlock(without), &(struct landlock_rule){ root, LANDLOCK_ALL },
+				  1);
+}
+
+static int fail(struct native_child *c, const char *step, int r)
+{
+	c->failed_step = step;
+	c->failed_errno = -r;
+	return 1;
+}
+
+#define STEP(what, call)                                                                                     \
+	do {                                                                                                 \
+		int _r = (call);                                                                             \
+		if (_r < 0)                                                                                  \
+			return fail(c, what, _r);                                                            \
+	} while (0)
+#define SYS(call) ((call) < 0 ? -errno : 0)
+
+int native_child_main(void *arg)
+{
+	struct native_child *c = arg;
+	const struct plan *p = c->plan;
+	int proc = -1;
+
+	umask(022);
+	STEP("session", SYS(setsid()));
+	if (c->net >= 0)
+		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
+	STEP("control groups", join_cgroups(c));
+	STEP("root of the box", enter_root(c));
+	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
+	STEP("limits that the box sees", attach_views(c, c->mounts[0]));
+	if (c->net < 0)
+		STEP("network", native_child_network(proc));
+	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
+	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
+	STEP("file descriptors", set_fds(c));
+	STEP("user namespace", become_root_of_box(c));
+	STEP("no_new_privs", SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
+	STEP("Landlock", restrict_files(c->native->without));
+	/* Late: the keeper may have more files open than the box may, and each step needs one more. */
+	STEP("resource limits", set_rlimits(p));
+	STEP("seccomp", seccomp_load(&c->native->filter));
+
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	char cpus[NATIVE_ARGUMENT];
+	native_sys_argument(p, cpus);
+	char thrash[24];
+	snprintf(thrash, sizeof(thrash), "thrash=%u", p->spec.thrash_s);
+	char *const argv[] = { (char[]){ "paddock-init" }, cpus, thrash,
+			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL },
+		    *const envp[] = { NULL };
+	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
+	return fail(c, "execution of PID 1", -errno);
+}

@@ -1,0 +1,129 @@
+"""What one create costs the keeper, counted: system calls, mount calls, writes to control groups.
+
+Time says little on an emulated or busy machine; counts are the same everywhere. Each way
+that a kernel makes necessary has its own bounds, so that none grows unseen: layers of the
+overlay given detached, or attached for a moment (before 6.15); control groups of version 1,
+or of version 2 alone. The bounds are what was counted when they were written, and a little
+room for what differs between machines. Who needs more raises them, and says why.
+"""
+
+import collections
+import contextlib
+import platform
+import re
+import signal
+import subprocess
+
+import pytest
+
+import paddock
+
+CREATES = 5
+MOUNT_CALLS = {"fsopen", "fsconfig", "fsmount", "move_mount", "open_tree", "mount_setattr", "mount", "umount2"}
+WAITING = {"epoll_wait", "epoll_pwait", "epoll_pwait2"}
+# A line of `strace -f -y`: pid, call, what it was given, what came back.
+LINE = re.compile(r"^(\d+) +(\w+)\((.*?)(?:\) += (\S+)(?: ([A-Z]+) .*)?| <unfinished \.\.\.>)$")
+RESUMED = re.compile(r"^(\d+) +<\.\.\. (\w+) resumed>.*\) += (\S+)(?: ([A-Z]+) )?")
+
+# Of one create. A mask (of a file of /proc) costs three mount calls and is there for what the kernel has.
+MOUNTS = {"detached": 63, "attached": 71}
+GROUP_WRITES = {"v1": 14, "v2": 5}  # with mkdir
+CALLS = {"detached": 570, "attached": 600}  # with the parts that are made ahead for the next create
+PER_MASK = 3
+
+
+def overlay_way():
+    major, minor = map(int, platform.release().split(".")[:2])
+    return "detached" if (major, minor) >= (6, 15) else "attached"
+
+
+def cgroup_version():
+    return "v2" if set(paddock.cgroup_mounts()) == {"unified"} else "v1"
+
+
+@contextlib.contextmanager
+def traced(pid, file):
+    """strace on the keeper and what it starts; returns when it is attached."""
+    strace = subprocess.Popen(["strace", "-f", "-y", "-s", "64", "-o", file, "-p", str(pid)], stderr=subprocess.PIPE, text=True)
+    assert "attached" in strace.stderr.readline()
+    try:
+        yield
+    finally:
+        strace.send_signal(signal.SIGINT)
+        strace.communicate(timeout=30 * paddock.SLOW)
+
+
+class Count:
+    """Of the keeper, and of its children until they execute a program."""
+
+    def __init__(self, text, keeper, masks):
+        self.masks = masks
+        self.calls, self.failed, self.group_writes = collections.Counter(), collections.Counter(), []
+        keeper, gone = str(keeper), set()
+        for line in text.splitlines():
+            match = LINE.match(line)
+            resumed = None if match else RESUMED.match(line)
+            if not match and not resumed:
+                continue
+            pid, call = (match or resumed)[1], (match or resumed)[2]
+            error = match[5] if match else resumed[4]
+            if pid in gone or call in WAITING:
+                continue
+            if error and call in MOUNT_CALLS:
+                self.failed[f"{call}: {error}"] += 1
+            if resumed:
+                continue
+            self.calls[call] += 1
+            if pid != keeper and call == "execve":
+                gone.add(pid)
+            if "/cgroup" in match[3] and call in ("write", "mkdirat"):
+                self.group_writes.append(f"{call} {match[3]}")
+
+    def mounts(self):
+        return sum(self.calls[call] for call in MOUNT_CALLS)
+
+
+@pytest.fixture(scope="module")
+def count(daemon_factory, workdir):
+    daemon = daemon_factory("cost").start()
+    client = daemon.client()
+    spares = paddock.until(daemon.spare_networks, "parts are made ahead")
+    box = client.create()  # whatever is remembered from the first
+    masks = sum(point.startswith("/proc/") for _, point, *_ in paddock.mountinfo(box.pid1()))
+    paddock.until(lambda: daemon.spare_networks() >= spares, "the parts are there again")
+    with traced(daemon.keeper_pid, workdir / "strace"):
+        for _ in range(CREATES):
+            client.create()
+        paddock.until(lambda: daemon.spare_networks() >= spares, "the parts are there again")
+    yield Count((workdir / "strace").read_text(errors="replace"), daemon.keeper_pid, masks)
+    daemon.finish()
+
+
+@pytest.fixture
+def bounded(record_testsuite_property):
+    def check(count, bound, what):
+        """Not more, and not so much less that the bound has lost its meaning."""
+        record_testsuite_property(what, f"{count} of {bound}")
+        assert 0.8 * bound < count <= bound, f"{what} of a create: {count}, bound {bound}"
+
+    return check
+
+
+def test_mounts(count, bounded):
+    print({call: count.calls[call] / CREATES for call in MOUNT_CALLS}, count.masks, "masks")
+    bounded(count.mounts() / CREATES, MOUNTS[overlay_way()] + PER_MASK * count.masks, "mount calls")
+
+
+def test_the_way_to_give_layers_is_remembered(count):
+    """No create tries again what the first one found out that this kernel cannot do."""
+    assert not count.failed, count.failed
+
+
+def test_control_groups(count, bounded):
+    print("\n".join(count.group_writes[:20]))
+    bounded(len(count.group_writes) / CREATES, GROUP_WRITES[cgroup_version()], "writes to control groups")
+
+
+def test_system_calls(count, bounded):
+    print(count.calls.most_common(20), count.masks, "masks")
+    bounded(sum(count.calls.values()) / CREATES, CALLS[overlay_way()] + PER_MASK * (count.masks - 15), "system calls")

@@ -1,0 +1,45 @@
+"""In a guest: runs the tests of the job one by one, sends the report of each as soon as it is there, and ends the machine."""
+
+import contextlib
+import json
+import os
+import subprocess
+import tarfile
+import termios
+import tty
+from pathlib import Path
+
+WORK = Path("/work")
+
+
+def main(send):
+    job = json.loads((WORK / "job.json").read_text())
+    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(WORK / "test/kernels"),
+                      PADDOCK_GUEST_KERNEL=job["kernel"], PADDOCK_GUEST_LAYOUT=job["layout"])
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
+    for number, test in enumerate(job["tests"]):
+        report = Path(f"/run/{number}.xml")
+        subprocess.run(["/usr/bin/python3", "-m", "pytest", "-v", "--color=no", "-p", "no:cacheprovider", "-p", "instant", "--tb=short",
+                        "--durations=5", f"--junit-xml={report}", test], cwd=WORK, check=False)
+        if report.exists():
+            send(report)
+
+
+@contextlib.contextmanager
+def port():
+    """Sends files through the second serial port, as a tar archive that can be read also if it ends early."""
+    fd = os.open("/dev/ttyS1", os.O_WRONLY | os.O_NOCTTY)
+    tty.setraw(fd)
+    with open(fd, "wb", closefd=False, buffering=0) as raw, tarfile.open(fileobj=raw, mode="w|", bufsize=512) as tar:
+        yield lambda path: tar.add(path, path.name)
+    termios.tcdrain(fd)
+    os.close(fd)
+
+
+if __name__ == "__main__":
+    try:
+        with port() as send:
+            main(send)
+    finally:
+        os.sync()
+        subprocess.run(["systemctl", "poweroff", "--force", "--force"], check=False)

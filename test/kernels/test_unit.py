@@ -1,0 +1,154 @@
+"""The systemd unit as `make install` installs it: start, restart, stop, and SIGKILL of the daemon, with boxes throughout.
+
+Only in a guest: it installs into the machine and starts a service of it.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import paddock
+
+pytestmark = pytest.mark.skipif("PADDOCK_GUEST" not in os.environ, reason="installs into the machine that it runs on")
+INSTALLED = Path("/work/install")
+DATA, RUN = Path("/var/lib/paddock"), Path("/run/paddock")
+
+
+def systemctl(*words, check=True):
+    done = subprocess.run(["systemctl", *words], capture_output=True, text=True, timeout=60 * paddock.SLOW)
+    assert not check or done.returncode == 0, done.stderr + journal()
+    return done.stdout.strip()
+
+
+def journal():
+    return subprocess.run(["journalctl", "-u", "paddock", "-n", "30", "--no-pager"], capture_output=True, text=True).stdout
+
+
+class Unit:
+    """What paddock.Client wants to know of a daemon."""
+
+    host, port, run_dir, scheme = "127.0.0.1", 7080, RUN, "http"
+
+    def __init__(self):
+        self.seen = set()
+
+    def saw(self, box_id):
+        self.seen.add(box_id)
+
+    def client(self):
+        return paddock.Client(self, (DATA / "admin.key").read_text().strip())
+
+    def main_pid(self):
+        return int(systemctl("show", "-p", "MainPID", "--value", "paddock"))
+
+    def ready(self):
+        def look():
+            try:
+                return paddock.Client(self, timeout=5).get("/readyz").status == 200
+            except OSError:
+                return False
+
+        paddock.until(look, "the unit answers", 30)
+        return self.client()
+
+
+@pytest.fixture(scope="module")
+def unit():
+    for top in ("usr", "etc"):
+        shutil.copytree(INSTALLED / top, f"/{top}", dirs_exist_ok=True, symlinks=True)
+    systemctl("daemon-reload")
+    systemctl("start", "paddock")
+    it = Unit()
+    client = it.ready()
+    yield it
+    for box in client.list():
+        client.delete(f"/v1/sandboxes/{box['id']}")
+    systemctl("stop", "paddock")
+
+
+@pytest.fixture
+def box(unit):
+    client = unit.client()
+    it = client.create(limits={"memory_mb": 128, "pids": 50})
+    it.check("cd /tmp; x=kept", shell="default")
+    yield it
+    it.with_client(unit.ready()).delete()
+
+
+def check(unit, box, pid):
+    """The same box as before, with its shell, its limits and its group."""
+    again = box.with_client(unit.ready())
+    assert again.pid1() == pid and again.get()["status"] == "running"
+    assert again.check("echo $PWD $x", shell="default") == "/tmp kept\n"
+    assert paddock.cgroup_dirs(box.id)
+    return again
+
+
+def test_boxes_are_where_a_restart_leaves_them(unit, box):
+    """With v2 not below the unit's own group: systemd 252 could not put the next daemon there. With v1 there."""
+    groups = paddock.cgroup_dirs(box.id)
+    for controller, path in groups.items():
+        if controller == "unified" and (path / "memory.max").exists():
+            assert str(path).startswith("/sys/fs/cgroup/paddock/")
+            assert paddock.read(path / "memory.max").strip() == str(128 << 20)
+        else:
+            assert "/system.slice/paddock.service/" in str(path), groups
+    own = Path("/sys/fs/cgroup/system.slice/paddock.service")
+    if own.exists():
+        assert paddock.read(own / "cgroup.subtree_control").strip() == "", "it stays a group that a process can be put in"
+        assert not [path for path in own.iterdir() if path.is_dir()], "nothing is left there"
+
+
+def test_enough_memory_is_all_that_a_box_takes(unit, box):
+    output = box.python("x = bytearray(400 << 20)", timeout_ms=paddock.ms(15_000))
+    assert output.signal, output
+    assert systemctl("is-active", "paddock") == "active", "the unit does not fall with a box (OOMPolicy)"
+
+
+def test_restart(unit, box):
+    pid, main = box.pid1(), unit.main_pid()
+    systemctl("restart", "paddock")
+    check(unit, box, pid)
+    assert unit.main_pid() != main
+
+
+def test_stop_and_start(unit, box):
+    pid = box.pid1()
+    systemctl("stop", "paddock")
+    assert Path(f"/proc/{pid}").exists(), "boxes go on"
+    systemctl("start", "paddock")
+    check(unit, box, pid)
+
+
+def test_sigkill(unit, box):
+    """systemd starts the next daemon by itself."""
+    pid, main = box.pid1(), unit.main_pid()
+    paddock.kill(main)
+    paddock.until(lambda: unit.main_pid() not in (0, main), "systemd has started it again", 30)
+    check(unit, box, pid)
+
+
+def test_new_boxes_after_all_that(unit, box):
+    other = unit.client().create(limits={"memory_mb": 64})
+    homes = [{path.parent for path in paddock.cgroup_dirs(each.id).values()} for each in (box, other)]
+    assert homes[0] == homes[1], "a restarted daemon keeps to its place"
+    groups = paddock.cgroup_dirs(other.id)
+    other.delete()
+    assert groups and not any(path.exists() for path in groups.values())
+
+
+def test_systemd_leaves_boxes_their_controllers(unit, box):
+    """systemd enables controllers for its units and takes them away again: not from boxes."""
+    before = {path: sorted(os.listdir(path)) for path in paddock.cgroup_dirs(box.id).values()}
+    other = Path("/run/systemd/system/pdk-other.service")
+    other.write_text("[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\nCPUQuota=50%\nMemoryMax=100M\nTasksMax=20\n")
+    systemctl("daemon-reload")
+    systemctl("start", "pdk-other")
+    systemctl("stop", "pdk-other")
+    other.unlink()
+    systemctl("daemon-reload")
+    assert {path: sorted(os.listdir(path)) for path in paddock.cgroup_dirs(box.id).values()} == before
+    assert box.check("echo on") == "on\n"
