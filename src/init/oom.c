@@ -55,10 +55,8 @@ static int open_either(const char *one, const char *two)
 
 uint64_t oom_kills(void)
 {
-	static int fd = -2;
+	_cleanup_(closep) int fd = open_either(V1 "memory.oom_control", GROUP "memory.events");
 	char room[512];
-	if (fd == -2)
-		fd = open_either(V1 "memory.oom_control", GROUP "memory.events");
 	return value_of(slurp(fd, room, sizeof(room)), "oom_kill") + own_kills;
 }
 
@@ -82,10 +80,8 @@ bool oom_is_thrashing(const struct oom_look *before, const struct oom_look *now)
 
 static void look(struct init *in, struct oom_look *ret)
 {
-	static int fd = -2;
+	_cleanup_(closep) int fd = open_either(V1 "memory.stat", GROUP "memory.stat");
 	char room[8192];
-	if (fd == -2)
-		fd = open_either(V1 "memory.stat", GROUP "memory.stat");
 	struct view text = slurp(fd, room, sizeof(room));
 	uint64_t rss = value_of(text, "rss"), anon = value_of(text, "anon");
 	*ret = (struct oom_look){ .limit = oom_memory(),
