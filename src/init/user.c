@@ -116,9 +116,12 @@ int user_find(struct view who, struct user *ret, struct err *e)
 	}
 	if (r < 0)
 		return err_sys(e, ERR_INVALID, r, "the box's /etc/passwd");
-	if (!user_parse_passwd(buf_view(&passwd), who, ret, &name))
-		return err_set(e, ERR_INVALID, "there is no user '%.*s' in the box",
-			       VIEW_ARG(view_head(who, 64)));
+	if (!user_parse_passwd(buf_view(&passwd), who, ret, &name)) {
+		err_set(e, ERR_INVALID, "there is no user '%.*s' in the box", VIEW_ARG(view_head(who, 64)));
+		if (e)
+			e->sys = ERR_SYS_NO_USER;
+		return -1;
+	}
 	if (read_etc("/etc/group", &group) == 0)
 		user_parse_group(buf_view(&group), name, ret);
 	return 0;

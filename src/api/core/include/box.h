@@ -9,7 +9,7 @@
 struct actor;
 struct box;
 struct core;
-struct posture;
+struct core_posture;
 struct tenant;
 struct workspace;
 
@@ -134,7 +134,7 @@ struct box_stats {
 /* The result is a const struct box_stats *. */
 struct job *stats_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
 		      void *arg, struct err *e) _must_check_;
-/* The result is a const struct posture *, and core_posture has it from then on. */
+/* The result is a const struct core_posture *, and core_posture has it from then on. */
 struct job *stats_posture(struct core *c, const struct actor *a, job_done *done, void *arg,
 			  struct err *e) _must_check_;
 /* Of a box that runs: the features that it was started with. The result lives as long as the call. */

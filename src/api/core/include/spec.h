@@ -54,7 +54,7 @@ bool spec_secrets_is_name(struct view v); /* [A-Za-z_][A-Za-z0-9_.-]{0,63} */
 #define SPEC_LINKS_MAX      8
 #define SPEC_LINK_ID        20
 
-struct spec_limits {
+struct box_limits {
 	uint32_t cpu_milli;
 	uint64_t memory_mb;
 	uint32_t pids, nofile;
@@ -105,7 +105,7 @@ struct box_spec {
 	struct view name, image, digest, user, workdir;
 	char backend[SPEC_BACKEND_MAX + 1]; /* whose walls it has; "" until create.c has chosen */
 	struct json_strmap env, metadata;
-	struct spec_limits limits;
+	struct box_limits limits;
 	uint64_t ttl_seconds;  /* 0: no end */
 	uint64_t idle_seconds; /* 0: may be idle for ever */
 	enum spec_on_end on_end;

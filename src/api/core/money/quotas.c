@@ -171,8 +171,7 @@ static void refill(struct core *c, struct account *a)
 	a->refilled_ms = now;
 }
 
-int quotas_admit(struct core *c, const struct tenant *t, const struct spec_limits *l, bool made,
-		 struct err *e)
+int quotas_admit(struct core *c, const struct tenant *t, const struct box_limits *l, bool made, struct err *e)
 {
 	struct account *a = account_of(c, t);
 	struct quota_use more = {
@@ -196,7 +195,7 @@ int quotas_admit(struct core *c, const struct tenant *t, const struct spec_limit
 	return 0;
 }
 
-int quotas_admit_pool(struct core *c, const struct spec_limits *l, struct err *e)
+int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e)
 {
 	struct quota_use more = { .boxes = 1, .cpu_milli = l->cpu_milli, .memory_mb = l->memory_mb };
 

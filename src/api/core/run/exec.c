@@ -272,10 +272,13 @@ static int on_attached(struct exec *x, const struct frame *f)
 
 	if (r >= 0)
 		r = m.info ? 0 : -EBADMSG;
-	if (r >= 0 && x->on_begun)
-		x->on_begun(x, &(struct exec_begun){ .pid = m.info->pid,
+	if (r >= 0 && x->on_begun) {
+		struct proc_info info;
+		procs_take(m.info, &info);
+		x->on_begun(x, &(struct exec_begun){ .pid = info.pid,
 						     .offsets = { m.stdout_offset, m.stderr_offset },
-						     .info = m.info });
+						     .info = &info });
+	}
 	arena_done(&a);
 	return r;
 }

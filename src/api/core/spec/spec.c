@@ -123,7 +123,7 @@ int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char
 	return take_number(has, wished, c->defaults.disk_mb, DISK_MIN, max, field, ret, e);
 }
 
-static int take_limits(const struct box_wish *w, const struct config *c, struct spec_limits *ret,
+static int take_limits(const struct box_wish *w, const struct config *c, struct box_limits *ret,
 		       struct err *e)
 {
 	const struct config_limits *std = &c->defaults.limits, *max = &c->max.limits;
@@ -140,11 +140,11 @@ static int take_limits(const struct box_wish *w, const struct config *c, struct 
 			&nofile, e) < 0 ||
 	    spec_take_disk(w->limits.has_disk_mb, w->limits.disk_mb, c, "limits.disk_mb", &disk, e) < 0)
 		return -1;
-	*ret = (struct spec_limits){ .cpu_milli = (uint32_t)(cpu * 1000 + 0.5),
-				     .memory_mb = memory,
-				     .pids = (uint32_t)pids,
-				     .nofile = (uint32_t)nofile,
-				     .disk_mb = disk };
+	*ret = (struct box_limits){ .cpu_milli = (uint32_t)(cpu * 1000 + 0.5),
+				    .memory_mb = memory,
+				    .pids = (uint32_t)pids,
+				    .nofile = (uint32_t)nofile,
+				    .disk_mb = disk };
 	return 0;
 }
 
@@ -545,11 +545,11 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.user = c.user;
 	s.workdir = c.workdir;
 	s.env = c.env;
-	s.limits = (struct spec_limits){ .cpu_milli = (uint32_t)c.cpu_milli,
-					 .memory_mb = c.memory_mb,
-					 .pids = (uint32_t)c.pids,
-					 .nofile = (uint32_t)c.nofile,
-					 .disk_mb = c.disk_mb };
+	s.limits = (struct box_limits){ .cpu_milli = (uint32_t)c.cpu_milli,
+					.memory_mb = c.memory_mb,
+					.pids = (uint32_t)c.pids,
+					.nofile = (uint32_t)c.nofile,
+					.disk_mb = c.disk_mb };
 	s.ttl_seconds = c.ttl_seconds;
 	s.idle_seconds = c.idle_seconds;
 	s.auto_resume = c.auto_resume;

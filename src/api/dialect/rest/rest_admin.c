@@ -283,7 +283,7 @@ static void on_posture(void *arg, const void *result, const struct err *e)
 static void on_box_posture(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
-	const struct posture *p = result;
+	const struct core_posture *p = result;
 	struct json_out *o = answer_result(r, e);
 
 	if (o)

@@ -9,7 +9,6 @@
 #include "port.h"
 #include "rest_impl.h"
 #include "who.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define HOST_MAX 512
@@ -55,7 +54,7 @@ struct listing {
 };
 
 static void put_listener(struct json_out *o, const struct request *r, const struct box *b,
-			 const struct wire_listener *l)
+			 const struct port_listener *l)
 {
 	json_out_object(o);
 	json_out_ku64(o, "port", l->port);
@@ -74,7 +73,7 @@ static void put_listener(struct json_out *o, const struct request *r, const stru
 	json_out_end(o, '}');
 }
 
-static void on_listed(struct port_query *q, const struct wire_listener *list, size_t n, const struct err *e)
+static void on_listed(struct port_query *q, const struct port_listener *list, size_t n, const struct err *e)
 {
 	struct request *r = CONTAINER(q, struct listing, query)->r;
 	char token[TOKENS_SIZE];
