@@ -55,7 +55,7 @@ static void count(struct core *c, const struct quota_mark *m,
 /* A hidden box is its tenant's as a helper, not as a sandbox; for the machine it is as any other. */
 static void weigh(const struct box *b, struct quota_mark *m)
 {
-	const struct spec_limits *l = &b->spec.limits;
+	const struct box_limits *l = &b->spec.limits;
 
 	if (!b->in->indexed)
 		return;
@@ -151,8 +151,7 @@ static int admit_place(const struct core *c, struct err *e)
 				 n);
 }
 
-int quotas_admit(struct core *c, const struct tenant *t, const struct spec_limits *l, bool made,
-		 struct err *e)
+int quotas_admit(struct core *c, const struct tenant *t, const struct box_limits *l, bool made, struct err *e)
 {
 	struct account *a = ledger_account(c, t);
 	struct quota_use more = { { [LEDGER_BOXES] = 1,
@@ -176,7 +175,7 @@ int quotas_admit(struct core *c, const struct tenant *t, const struct spec_limit
 	return 0;
 }
 
-int quotas_admit_hidden(struct core *c, const struct tenant *t, const struct spec_limits *l, struct err *e)
+int quotas_admit_hidden(struct core *c, const struct tenant *t, const struct box_limits *l, struct err *e)
 {
 	const struct quota_use helper = { { [LEDGER_HELPERS] = 1 } },
 			       more = { { [LEDGER_CPU] = l->cpu_milli, [LEDGER_MEMORY] = l->memory_mb } };
@@ -185,13 +184,33 @@ int quotas_admit_hidden(struct core *c, const struct tenant *t, const struct spe
 													  : 0;
 }
 
-int quotas_admit_pool(struct core *c, const struct spec_limits *l, struct err *e)
+int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e)
 {
 	struct quota_use more = { { [LEDGER_CPU] = l->cpu_milli, [LEDGER_MEMORY] = l->memory_mb } };
 
 	if (c->n_boxes + c->n_hidden >= c->config->max.boxes)
 		return err_set(e, ERR_QUOTA, "there is no place left for a box of the pool");
 	return admit_host(c, &more, e);
+}
+
+static uint64_t added(uint64_t now, uint64_t wished)
+{
+	return wished > now ? wished - now : 0;
+}
+
+int quotas_admit_change(struct core *c, const struct box *b, const struct box_limits *l, struct err *e)
+{
+	const struct box_limits *now = &b->spec.limits;
+	struct quota_use more = { { [LEDGER_DISK] = added(now->disk_mb, l->disk_mb) } };
+
+	if (b->in->quota.runs) { /* the others count while it runs */
+		more.n[LEDGER_CPU] = added(now->cpu_milli, l->cpu_milli);
+		more.n[LEDGER_MEMORY] = added(now->memory_mb, l->memory_mb);
+		more.n[LEDGER_PROCESSES] = added(now->pids, l->pids);
+	}
+	if (ledger_admit(c, b->tenant, &more, e) < 0)
+		return -1;
+	return more.n[LEDGER_CPU] || more.n[LEDGER_MEMORY] ? admit_host(c, &more, e) : 0;
 }
 
 int quotas_admit_start(struct core *c, const struct box *b, struct err *e)
