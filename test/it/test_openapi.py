@@ -371,3 +371,17 @@ def test_every_operation_has_an_example_that_fits(document):
             conform(document, flat(document, content["application/json"].get("schema", {})), body, name)
         else:
             assert "application/json" not in content, f"{name}: no body"
+
+
+def test_no_description_is_cut_at_a_comma(document):
+    """In a flow mapping of YAML the rest of an unquoted sentence becomes a key."""
+    def keys(node, where="$"):
+        if isinstance(node, dict):
+            for key, value in node.items():
+                yield f"{where}.{key}"
+                yield from keys(value, f"{where}.{key}")
+        elif isinstance(node, list):
+            for i, value in enumerate(node):
+                yield from keys(value, f"{where}[{i}]")
+
+    assert [key for key in keys(document) if " " in key] == []
