@@ -30,7 +30,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("list.txt")
-COPY = ROOT / "build" / "mutants" / "tree"
+# Two runs at a time need two of them.
+COPY = Path(os.environ.get("PADDOCK_MUTANTS", ROOT / "build" / "mutants")) / "tree"
 BUILD = COPY / "build" / "release"
 BIN = COPY / "build" / "bin"
 TIMEOUT_S = 300
