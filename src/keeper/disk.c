@@ -149,7 +149,25 @@ int disk_make(const struct disk *d, int dir, const char *name)
 
 int disk_snapshot(const struct disk *d, int from, int dir, const char *name, bool readonly)
 {
-	return d->btrfs ? btrfs_snapshot(from, dir, name, readonly) : -EOPNOTSUPP;
+	if (!d->btrfs)
+		return -EOPNOTSUPP;
+	/* btrfs leaves out subvolumes within, without a word. */
+	int r = btrfs_nested(from);
+	return r < 0 ? r : r > 0 ? -EXDEV : btrfs_snapshot(from, dir, name, readonly);
+}
+
+int disk_snapshot_error(int r, const char *what, struct err *e)
+{
+	if (r == -EXDEV)
+		return err_set(e, ERR_CONFLICT,
+			       "cannot make the %s: there are btrfs subvolumes among the files, which it "
+			       "would lack; "
+			       "remove them or copy them to directories",
+			       what);
+	if (r == -EOPNOTSUPP)
+		return err_set(e, ERR_UNSUPPORTED, "cannot make the %s: this needs data.backend: btrfs",
+			       what);
+	return err_sys(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_STORAGE, r, "cannot make the %s", what);
 }
 
 int disk_remove(const struct disk *d, int dir, const char *name, int trash)

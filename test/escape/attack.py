@@ -389,6 +389,41 @@ def terminal_injection():
     raise last
 
 
+def subvolume(place):
+    """A btrfs subvolume: its files escape the disk limit, it cannot be removed, and snapshots lack it."""
+    name = f"{place}/subvolume"
+    for request, length in ((0x5000940E, 8), (0x50009418, 56)):  # SUBVOL_CREATE and its second version
+        arguments = bytearray(4096)
+        arguments[length:length + 9] = b"subvolume"
+        fd = os.open(place, os.O_RDONLY)
+        try:
+            fcntl.ioctl(fd, request, arguments)
+            inode = os.stat(name).st_ino
+            os.rmdir(name)
+            return f"made a subvolume with inode {inode}"
+        except OSError as error:
+            last = error
+        finally:
+            os.close(fd)
+    raise last
+
+
+def ioctl_requests():
+    """Requests that reach a file system, a namespace or a device. Those that do something need a structure, which is not given."""
+    got = {}
+    fd, s = os.open("/", os.O_RDONLY), socket.socket()
+    for name, number, target in (("FS_IOC_GETVERSION", 0x80087601, fd), ("FS_IOC_FSGETXATTR", 0x801C581F, fd),
+                                 ("FS_IOC_FIEMAP", 0xC020660B, fd), ("BTRFS_IOC_INO_LOOKUP", 0xD0009412, fd),
+                                 ("SIOCGSKNS", 0x894C, s.fileno()), ("SIOCGIFSLAVE", 0x8929, s.fileno())):
+        buffer = ctypes.create_string_buffer(8192)
+        ctypes.set_errno(0)
+        if libc.ioctl(target, ctypes.c_ulong(number), buffer) >= 0 or ctypes.get_errno() != 25:
+            got[name] = ctypes.get_errno()
+    if not got:
+        raise Refused("all of them are ENOTTY")
+    return f"reached the kernel: {got}"
+
+
 # ---- others on the same host ----------------------------------------------
 
 

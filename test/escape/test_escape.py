@@ -188,6 +188,31 @@ def test_control_kernel_hooks(attack):
     assert verdict["success"], verdict
 
 
+@both_users
+def test_subvolumes_cannot_be_made(box, user):
+    refused(in_box(box, user, "subvolume", "/workspace"))
+    assert box.check("ls -A /workspace") == ""
+
+
+def test_control_subvolume(box):
+    """Without the filter the file system lets the same user make one in the same directory."""
+    place = next(path for path in box.data_dir.iterdir() if path.name == "workspace")
+    owner = str(place.stat().st_uid)
+    verdict = outside("subvolume", place, prefix=["setpriv", "--reuid", owner, "--regid", owner, "--clear-groups"])
+    if not verdict["success"] and "Permission denied" in verdict["detail"]:
+        verdict = outside("subvolume", place)  # the way to it is root's
+    assert verdict["success"] and "inode 256" in verdict["detail"], verdict
+
+
+@both_users
+def test_ioctl_requests(box, user):
+    refused(in_box(box, user, "ioctl_requests"))
+
+
+def test_control_ioctl_requests():
+    assert outside("ioctl_requests")["success"]
+
+
 # ---- others on the host ---------------------------------------------------
 
 

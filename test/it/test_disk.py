@@ -1,6 +1,8 @@
 """Disk: a quota that the file system keeps, and figures that are true."""
 
+import fcntl
 import os
+import struct
 
 import paddock
 
@@ -117,3 +119,80 @@ def test_the_loop_file_grows(own_daemon):
     # A restart finds it as it is, and what is in it.
     daemon.restart()
     assert paddock.Box(daemon.client(), box.document).check("stat -c %s /workspace/more") == f"{400 * MB}\n"
+
+
+# ---- subvolumes within ----------------------------------------------------
+
+
+def make_subvolume(parent, name):
+    """As boxes of an older filter could, or an administrator."""
+    fd = os.open(parent, os.O_RDONLY)
+    fcntl.ioctl(fd, 0x5000940E, bytearray(struct.pack("q4088s", 0, name.encode())))  # BTRFS_IOC_SUBVOL_CREATE
+    os.close(fd)
+    return parent / name
+
+
+def make_readonly(subvolume):
+    fd = os.open(subvolume, os.O_RDONLY)
+    fcntl.ioctl(fd, 0x4008941A, struct.pack("Q", 2))  # BTRFS_IOC_SUBVOL_SETFLAGS: RDONLY
+    os.close(fd)
+
+
+def plant(place):
+    """Subvolumes side by side and in each other, with files, one of them read-only."""
+    for name in ("a", "b", "c"):
+        outer = make_subvolume(place, name)
+        (outer / "dir").mkdir()
+        inner = make_subvolume(outer / "dir", "inner")
+        (make_subvolume(inner, "deepest") / "file").write_text("x")
+        make_readonly(inner)
+    make_readonly(place / "a")
+
+
+def test_a_box_with_subvolumes_in_it_can_be_removed(api):
+    box = api.create()
+    home = box.data_dir
+    plant(home / "workspace")
+    box.delete()
+    paddock.until(lambda: not home.exists(), "its files are gone")
+
+
+def test_subvolumes_deeper_than_a_path(api):
+    """700 in each other: no call takes a path to the last."""
+    box = api.create()
+    home, here = box.data_dir, os.open(box.data_dir / "workspace", os.O_RDONLY)
+    for _ in range(700):
+        fcntl.ioctl(here, 0x5000940E, bytearray(struct.pack("q4088s", 0, b"deep" * 10)))
+        below = os.open("deep" * 10, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    box.delete()
+    paddock.until(lambda: not home.exists(), "its files are gone", 30)
+
+
+def test_a_snapshot_that_would_lose_something_fails(api, make_box):
+    box = make_box()
+    box.check("echo kept > /workspace/kept")
+    nested = make_subvolume(box.data_dir / "workspace", "nested")
+    (nested / "file").write_text("x")
+    for response in (api.post(box.path + "/snapshots", {}), api.post(box.path + "/fork", {"count": 1})):
+        assert response.status == 409 and "subvolume" in response.json()["error"]["message"], response
+    # The box's own way out: an empty one is removed like a directory.
+    box.check("rm -r /workspace/nested", user="root")
+    response = api.post(box.path + "/fork", {"count": 1})
+    assert response.status == 201, response
+    fork = paddock.Box(api, response.json()["sandboxes"][0])
+    assert fork.check("cat /workspace/kept") == "kept\n"
+    fork.delete()
+
+
+def test_a_workspace_with_subvolumes_in_it(api):
+    assert api.post("/v1/workspaces", {"name": "nest"}).status == 201
+    made = api.get("/v1/workspaces/nest").json()
+    place = next(path for path in (api.daemon.disk / "workspaces").iterdir() if path.name == made["id"])
+    plant(place)
+    response = api.post("/v1/workspaces", {"name": "clone", "clone_of": "nest"})
+    assert response.status in (400, 409), response
+    assert api.delete("/v1/workspaces/nest").status == 204
+    paddock.until(lambda: not place.exists(), "its files are gone")
