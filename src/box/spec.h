@@ -28,7 +28,8 @@ struct spec {
 	char snapshot[SPEC_ID + 1];  /* whose files it starts with, "" = the image's alone */
 	char workspace[SPEC_ID + 1]; /* named workspace instead of one of its own, "" = none */
 	bool workspace_readonly;
-	bool existing; /* starts again with the files it has */
+	bool existing;    /* starts again with the files it has */
+	uint32_t require; /* FEATURE_BITs that it must have */
 };
 
 bool spec_id_ok(struct view id);

@@ -38,6 +38,7 @@ struct walls {
 	unsigned can;               /* enum walls_can; set by probe and open */
 	enum netns_capture capture; /* how the boxes to come reach the gate */
 	struct posture posture;     /* what this machine gives; boxes start when it is ok */
+	struct posture untried;     /* the same before the keeper's trial box */
 };
 
 struct walls_setup {
@@ -47,6 +48,7 @@ struct walls_setup {
 	struct view cgroup_parent;
 	struct view capture; /* egress.capture */
 	unsigned parts;      /* how many of each part are made ahead */
+	uint32_t without;    /* FEATURE_BITs that boxes do not get: posture.without */
 };
 
 /* What a start is given. The fds stay the caller's. */

@@ -7,8 +7,11 @@
 
 #include "cmd.h"
 #include "program.h"
+#include "settings.h"
 
 #include "poison.h"
+
+#define CONFIG_MAX (1u << 20)
 
 static void print_daemon(struct cmd_ctx *ctx)
 {
@@ -20,21 +23,27 @@ static void print_daemon(struct cmd_ctx *ctx)
 
 	if (session_find(&s, &ctx->session, &ctx->arena, &e) < 0 || session_send(&s, &rq, &r, &e) < 0 ||
 	    client_read_all(&s.client, &body, &e) < 0)
-		printf("--    %-18s %s\n", "daemon", e.msg);
+		printf("--    %-20s %s\n", "daemon", e.msg);
 	else
-		printf("ok    %-18s answers at http://%s\n", "daemon", s.client.url.authority);
+		printf("ok    %-20s answers at http://%s\n", "daemon", s.client.url.authority);
 }
 
-static int run(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands _unused_,
+static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
 	       struct err *e)
 {
 	char path[PROGRAM_PATH_MAX];
 	char *const argv[] = { (char *)"paddockd", (char *)"doctor", NULL };
+	_cleanup_(buf_done) struct buf text = BUF_INIT(CONFIG_MAX);
+	struct config config;
 	int code;
 
+	if (settings_load(&ctx->arena, flags, &config, NULL, e) < 0)
+		return -1;
+	if (config_to_json(&config, &text) < 0)
+		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (program_find("paddockd", path, e) < 0)
 		return -1;
-	code = program_run(path, argv, e);
+	code = program_run(path, argv, buf_view(&text), e);
 	if (code >= 0)
 		print_daemon(ctx);
 	return code;
@@ -44,9 +53,14 @@ const struct cmd cmd_doctor = {
 	.name = "doctor",
 	.operands = "",
 	.summary = "show what walls this machine can give",
-	.help = "One line for each part: ok, FAIL, or -- where it is not needed. The exit code\n"
-		"is 1 if a box could not be isolated on this machine. Run it as root: that is\n"
-		"who makes the boxes.",
+	.help = "Starts and ends a trial box as the daemon would with this configuration, and\n"
+		"prints one line for each part: ok, FAIL, or -- where a box is made without it;\n"
+		"the line says what is then missing. The exit code is 1 if a box could not be\n"
+		"isolated on this machine, or lacks what posture.require asks for. Run it as\n"
+		"root: that is who makes the boxes.",
+	.opts = settings_opts,
+	.n_opts = SETTINGS_OPTS,
+	.flags_size = sizeof(struct settings_flags),
 	.lead = OPTS_ANYWHERE,
 	.client = true,
 	.run = run,

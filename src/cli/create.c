@@ -32,6 +32,8 @@ const struct opt create_opts[CREATE_OPTS] = {
 	  "a variable with the value of the secret NAME; may be repeated" },
 	{ "secret-file", 0, OPT_PAIRS, AT(secret_file), "FILE=NAME",
 	  "/run/secrets/FILE with the value of the secret NAME; may be repeated" },
+	{ "require", 0, OPT_LIST, AT(require), "FEATURE",
+	  "what its walls must have, such as landlock.scopes; may be repeated" },
 	/* from here on not for run, whose boxes have no life of their own */
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
 	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME", "end the box after this time (seconds, or with s, m, h, d)" },
@@ -178,6 +180,7 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	    create_check_text(f->backend, "--backend", e) < 0 ||
 	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
 	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->allow, "--allow", e) < 0 ||
+	    check_list(&f->require, "--require", e) < 0 ||
 	    check_list(&f->secret_env, "--secret-env", e) < 0 ||
 	    check_list(&f->secret_file, "--secret-file", e) < 0)
 		return -1;
@@ -203,6 +206,13 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 		json_out_kbool(&o, "auto_resume", true);
 	if (f->readonly_root)
 		json_out_kbool(&o, "readonly_root", true);
+	if (f->require.n) {
+		json_out_key(&o, "require");
+		json_out_array(&o);
+		for (size_t i = 0; i < f->require.n; i++)
+			json_out_str(&o, view_of(f->require.items[i]));
+		json_out_end(&o, ']');
+	}
 	json_out_end(&o, '}');
 	if (b.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many options for one request");

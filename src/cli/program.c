@@ -112,12 +112,30 @@ int program_become(const char *path, char *const argv[], struct view config, str
 	return err_sys(e, ERR_INTERNAL, errno, "cannot execute %.120s", path);
 }
 
-int program_run(const char *path, char *const argv[], struct err *e)
+int program_run(const char *path, char *const argv[], struct view config, struct err *e)
 {
+	posix_spawn_file_actions_t actions;
+	_cleanup_(closep) int fd = sealed_config(config, e);
 	int status, r;
 	pid_t pid;
 
-	r = posix_spawn(&pid, path, NULL, NULL, argv, environ);
+	if (fd < 0)
+		return -1;
+	/* A dup2 to itself would leave it close-on-exec. */
+	if (fd == CONFIG_FD) {
+		int other = fcntl(fd, F_DUPFD_CLOEXEC, CONFIG_FD + 1);
+		if (other < 0)
+			return err_sys(e, ERR_INTERNAL, errno, "fcntl");
+		fd_close(fd);
+		fd = other;
+	}
+	r = posix_spawn_file_actions_init(&actions);
+	if (r == 0) {
+		r = posix_spawn_file_actions_adddup2(&actions, fd, CONFIG_FD);
+		if (r == 0)
+			r = posix_spawn(&pid, path, &actions, NULL, argv, environ);
+		(void)posix_spawn_file_actions_destroy(&actions);
+	}
 	if (r != 0)
 		return err_sys(e, ERR_INTERNAL, r, "cannot execute %.120s", path);
 	while (waitpid(pid, &status, 0) < 0)

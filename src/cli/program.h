@@ -13,5 +13,5 @@
 int program_find(const char *name, char ret[PROGRAM_PATH_MAX], struct err *e) _must_check_;
 /* Becomes it, with `config` in a sealed memfd as fd 3, nothing else but 0 to 2. Returns only to fail. */
 int program_become(const char *path, char *const argv[], struct view config, struct err *e) _must_check_;
-/* Runs it to its end: the exit code. */
-int program_run(const char *path, char *const argv[], struct err *e) _must_check_;
+/* Runs it to its end, with `config` likewise: the exit code. */
+int program_run(const char *path, char *const argv[], struct view config, struct err *e) _must_check_;

@@ -12,6 +12,7 @@
 #include "config.h"
 #include "config_schema.h"
 #include "egress.h"
+#include "feature.h"
 #include "num.h"
 
 #include "poison.h"
@@ -430,6 +431,36 @@ static int read_egress(const struct check *c, struct arena *a)
 	return 0;
 }
 
+static int read_features(const struct check *c, const char *path, const struct json *list, bool leave_out,
+			 uint32_t *ret)
+{
+	if (list && list->type != JSON_ARRAY)
+		return bad(c, path, "must be an array of names, not %s", json_type_name(list->type));
+	for (size_t i = 0; list && i < list->n; i++) {
+		const struct json *one = &list->items[i];
+		enum feature f = one->type == JSON_STRING ? feature_named(one->text) : FEATURES;
+		if (f == FEATURES)
+			return bad(c, path,
+				   "has a name that is no feature of the walls: see paddock.yaml(5)");
+		if (leave_out && !feature_texts[f].optional)
+			return bad(c, path, "%s cannot be left out here", feature_texts[f].name);
+		*ret |= FEATURE_BIT(f);
+	}
+	return 0;
+}
+
+static int read_posture(const struct check *c)
+{
+	struct config *cfg = c->config;
+
+	if (read_features(c, "posture.require", cfg->posture.require, false, &cfg->posture.required) < 0 ||
+	    read_features(c, "posture.without", cfg->posture.without, true, &cfg->posture.left_out) < 0)
+		return -1;
+	if (cfg->posture.required & cfg->posture.left_out)
+		return bad(c, "posture.without", "leaves out what posture.require asks for");
+	return 0;
+}
+
 /* ai.providers: the URL's parts, for those who dial. */
 static int read_provider_url(const struct check *c, struct config_provider *p)
 {
@@ -511,7 +542,8 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 		return -1;
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
 	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 ||
-	    read_pools(&c, a) < 0 || read_egress(&c, a) < 0 || read_providers(&c, a) < 0)
+	    read_pools(&c, a) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||
+	    read_providers(&c, a) < 0)
 		return -1;
 	*ret = config;
 	return 0;

@@ -139,6 +139,10 @@ struct config {
 		struct config_ai_limits box, tenant; /* of those that were given none */
 		struct config_ai_limits max;         /* that a box may be given */
 	} ai;
+	struct {
+		const struct json *require, *without; /* [FEATURE…], see feature.h */
+		uint32_t required, left_out;          /* the same as FEATURE_BITs */
+	} posture;
 	struct config_provider *providers; /* ai.providers, read */
 	size_t n_providers;
 	uint64_t parts;            /* network namespaces and storages that the keeper has ready */

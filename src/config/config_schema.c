@@ -156,6 +156,12 @@ static const struct json_field ai_fields[] = {
 };
 static const struct json_schema ai = FIELDS(ai_fields);
 
+static const struct json_field posture_fields[] = {
+	{ "require", JSON_F_ANY, WITHIN(posture, require), .nullable = true },
+	{ "without", JSON_F_ANY, WITHIN(posture, without), .nullable = true },
+};
+static const struct json_schema posture = FIELDS(posture_fields);
+
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
 	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
@@ -173,6 +179,7 @@ static const struct json_field config_fields[] = {
 	{ "ports", JSON_F_OBJECT, offsetof(struct config, ports), .sub = &ports, .nullable = true },
 	{ "egress", JSON_F_OBJECT, offsetof(struct config, egress), .sub = &egress, .nullable = true },
 	{ "ai", JSON_F_OBJECT, offsetof(struct config, ai), .sub = &ai, .nullable = true },
+	{ "posture", JSON_F_OBJECT, offsetof(struct config, posture), .sub = &posture, .nullable = true },
 	{ "parts", JSON_F_U64, offsetof(struct config, parts), .max = CONFIG_PARTS_MOST },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };

@@ -36,6 +36,7 @@ void box_table_state(const struct box *b, struct wire_box_state *m, struct box_t
 					      .limits = parts.limits,
 					      .readonly_root = b->spec.readonly_root,
 					      .disk_bytes = b->spec.disk_bytes,
+					      .require = b->spec.require,
 					      .workspace = b->spec.workspace[0] ? parts.workspace : NULL,
 					      .backend = view_of(b->spec.backend) };
 	*m = (struct wire_box_state){ .id = view_of(b->spec.id),
@@ -58,6 +59,7 @@ int box_table_save(const struct box *b, int run_box)
 	struct wire_workspace_mount workspace;
 	box_table_state(b, &m, (struct box_table_parts){ &spec, &limits, &workspace });
 	m.capture = b->in.capture;
+	m.features = b->features;
 	struct buf out = BUF_INIT(4096);
 	if (r == 0)
 		r = pb_encode(&wire_box_state_msg, &m, &out);
@@ -91,7 +93,9 @@ static int read_state(struct view text, struct arena *a, struct box *b)
 	b->in.capture = netns_capture_name((enum netns_capture)m.capture) ? (enum netns_capture)m.capture
 									  : NETNS_SK_LOOKUP;
 	b->spec.readonly_root = m.spec->readonly_root;
+	b->features = m.features;
 	b->spec.disk_bytes = m.spec->disk_bytes;
+	b->spec.require = m.spec->require;
 	if (m.spec->workspace) {
 		if (view_to_str(m.spec->workspace->id, b->spec.workspace, sizeof(b->spec.workspace)) < 0)
 			return -EBADMSG;

@@ -25,6 +25,7 @@
 #include "fd.h"
 #include "gate.h"
 #include "log.h"
+#include "serve.h"
 #include "spawn.h"
 #include "sweep.h"
 #include "poison.h"
@@ -199,6 +200,7 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 	struct netns_gate gate = NETNS_GATE_NONE;
 	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &gate, e) < 0)
 		return -1;
+	b->features = b->in.walls->posture.features;
 	gate_box(k, b, &gate);
 	int r = spawn_start_time(b->in.pid, &b->started);
 	if (r == 0)
@@ -266,7 +268,12 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	if (spec_check(s, &k->ceiling, e) < 0)
 		return -1;
 	struct walls *walls = walls_find(&k->walls, view_of(s->backend), e);
-	if (!walls || walls_usable(walls, e) < 0)
+	if (!walls)
+		return -1;
+	if (!walls->posture.ok && walls->untried.ok)
+		serve_try_walls(k, walls);
+	if (walls_usable(walls, e) < 0 ||
+	    posture_require(&walls->posture, s->require | k->config->posture.required, e) < 0)
 		return -1;
 	if (box_table_get(&k->boxes, view_of(s->id)))
 		return err_set(e, ERR_CONFLICT, "a box with this id exists");

@@ -47,6 +47,7 @@ static int read_spec(const struct keeper *k, const struct wire_box_spec *w, stru
 					.nofile = w->limits->nofile } };
 	s->disk_bytes = w->disk_bytes;
 	s->existing = w->existing;
+	s->require = w->require;
 	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 ||
 	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
 	    view_to_str(w->snapshot, s->snapshot, sizeof(s->snapshot)) < 0)
@@ -205,9 +206,21 @@ static int call_reconcile(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static int backend_message(struct call *c, const struct walls *w, struct wire_backend *out)
+/* What a box was started with: it stays so, whatever the next start of the keeper finds. */
+static void box_posture(const struct keeper *k, const struct box *b, struct posture *ret)
 {
-	const struct posture *p = &w->posture;
+	uint32_t required = b->spec.require | k->config->posture.required;
+	*ret = (struct posture){ .ok = true };
+	for (unsigned f = 0; f < FEATURES; f++) {
+		posture_feature(ret, (enum feature)f, b->features & FEATURE_BIT(f), 0, NULL);
+		ret->parts[f].required = required & FEATURE_BIT(f);
+		ret->ok = ret->ok && (ret->parts[f].ok || !ret->parts[f].required);
+	}
+}
+
+static int backend_message(struct call *c, const struct walls *w, const struct posture *p,
+			   struct wire_backend *out)
+{
 	/* Files are limited where the disk can limit them. */
 	unsigned can = w->can & ~(c->k->storage.disk.btrfs ? 0u : (unsigned)WALLS_DISK_QUOTA);
 	struct wire_posture_part *parts = arena_array(&c->arena, p->n, sizeof(*parts));
@@ -230,14 +243,24 @@ static int backend_message(struct call *c, const struct walls *w, struct wire_ba
 
 static int call_posture(struct call *c, const void *msg, struct err *e)
 {
-	(void)msg;
+	const struct wire_posture *m = msg;
 	const struct walls_table *t = &c->k->walls;
 	struct wire_backend backends[WALLS_KINDS];
-	for (unsigned i = 0; i < t->n; i++)
-		if (backend_message(c, t->all[i], &backends[i]) < 0)
-			return err_sys(e, ERR_INTERNAL, ENOMEM, "posture");
-	calls_reply(c, &wire_posture_reply_msg,
-		    &(struct wire_posture_reply){ .backends = { backends, t->n } });
+	struct posture of_box;
+	unsigned n = 0;
+	int r = 0;
+	if (m->id.n) {
+		const struct box *b = calls_find_box(c, m->id, e);
+		if (!b)
+			return -1;
+		box_posture(c->k, b, &of_box);
+		r = backend_message(c, b->in.walls, &of_box, &backends[n++]);
+	}
+	for (unsigned i = 0; !m->id.n && r == 0 && i < t->n; i++)
+		r = backend_message(c, t->all[i], &t->all[i]->posture, &backends[n++]);
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "posture");
+	calls_reply(c, &wire_posture_reply_msg, &(struct wire_posture_reply){ .backends = { backends, n } });
 	return 0;
 }
 

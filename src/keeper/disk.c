@@ -86,10 +86,17 @@ static int mount_loop(struct disk *d, const char *mount_point, struct err *e)
 	char path[32];
 	int r = loopdev_attach(d->file, path, &d->dev);
 	if (r < 0)
-		return err_sys(e, ERR_STORAGE, r, "cannot attach %s to a loop device", LOOP_FILE);
+		return err_sys(
+			e, ERR_STORAGE, r,
+			"no loop device for %s (put data_dir on btrfs, or set data.backend: copy, which "
+			"has no disk limits)",
+			LOOP_FILE);
 	const struct mnt_option options[] = { { "source", path } };
 	_cleanup_(closep) int fd = mnt_fs("btrfs", options, ELEMS(options),
 					  MOUNT_ATTR_NOATIME | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
+	if (fd == -ENODEV)
+		return err_set(e, ERR_STORAGE,
+			       "this kernel has no btrfs: set data.backend: copy, which has no disk limits");
 	if (fd < 0)
 		return err_sys(e, ERR_STORAGE, fd, "cannot mount %s: %s", LOOP_FILE, mnt_why);
 	r = mnt_move(fd, AT_FDCWD, mount_point);

@@ -1,115 +1,183 @@
 /*
- * `paddockd doctor`: each part of the walls as this machine can give it, and then
- * the proof: one box, really started and ended, in directories of its own.
+ * `paddockd doctor`: each part of the walls as this machine can give it, and then the proof: a box, really
+ * started and ended by the daemon's own code, in a directory of its own beside the daemon's data, so that it
+ * lies on the same file system.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/securebits.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
-#include "clock.h"
 #include "fd.h"
-#include "native.h"
-#include "rnd.h"
+#include "log.h"
+#include "native_walls.h"
 #include "serve.h"
 #include "sweep.h"
+#include "trial.h"
 #include "poison.h"
 
-/* The directory is ours alone; its fd closes with the tree. */
-static int start_and_end(struct native *n, int dir, struct err *e)
+/* Everything that a keeper opens, below one directory. */
+struct doctor {
+	struct config config;
+	struct walls_table walls;
+	struct storage storage;
+	struct images images;
+	struct slots slots;
+	char path[600];
+	int dir;
+};
+
+/* The directory of the data, or what is there of the way to it. */
+static int make_dir(struct doctor *d, struct err *e)
 {
-	struct plan_image image = { .n = 1 };
-	struct spec s = { .hostname = "doctor",
-			  .limits = {
-				  .cpu_milli = 500, .memory_bytes = 64 << 20, .pids = 32, .nofile = 64 } };
-	struct plan plan;
-	rnd_name(s.id, SPEC_ID);
-	snprintf(image.layers[0].at, sizeof(image.layers[0].at), "/");
-	if (mkdirat(dir, "root", 0755) < 0 || mkdirat(dir, "store", 0755) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "trial directories");
-	_cleanup_(closep) int root = openat(dir, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_(closep) int store = openat(dir, "store", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_(closep) int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (root < 0 || store < 0 || listener < 0 || machine_build(root, e) < 0)
-		return e->code ? -1 : err_sys(e, ERR_INTERNAL, errno, "trial directories");
-	image.layers[0].dir = root;
-	/* The last slot: the one that a busy keeper reaches last. */
-	if (plan_make(&s, &image, 4000, 1879048192u, &plan, e) < 0 || walls_storage(&plan, store, e) < 0)
-		return -1;
-	struct native_box b;
-	if (native_start(n, &plan, &image, &(struct native_files){ store, -1, listener }, &b, e) < 0)
-		return -1;
-	(void)syscall(SYS_pidfd_send_signal, b.pidfd, SIGKILL, NULL, 0);
-	(void)waitpid(b.pid, NULL, 0);
-	fd_close(b.pidfd);
-	(void)!cgroup_remove(&n->cgroups, s.id);
+	char at[512];
+	if (view_to_str(d->config.data_dir, at, sizeof(at)) < 0)
+		return err_set(e, ERR_INVALID, "data_dir is too long");
+	struct stat st;
+	while (stat(at, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		char *slash = strrchr(at, '/');
+		if (!slash || slash == at)
+			snprintf(at, sizeof(at), "/");
+		else
+			*slash = 0;
+		if (strcmp(at, "/") == 0)
+			break;
+	}
+	snprintf(d->path, sizeof(d->path), "%s/.paddock-doctor-XXXXXX", strcmp(at, "/") == 0 ? "" : at);
+	if (!mkdtemp(d->path))
+		return err_sys(e, ERR_STORAGE, errno, "cannot make a directory in %s", at);
+	d->dir = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->dir < 0 || mkdirat(d->dir, "scratch", 0700) < 0 || mkdirat(d->dir, "disk", 0700) < 0 ||
+	    mkdirat(d->dir, "boxes", 0700) < 0 || mkdirat(d->dir, "data", 0700) < 0)
+		return err_sys(e, ERR_STORAGE, errno, "cannot make directories in %s", d->path);
 	return 0;
 }
 
-static int trial(struct native *n, struct posture *p, struct err *e)
+static int open_storage(struct doctor *d, struct err *e)
 {
-	char path[] = "/tmp/paddock-doctor-XXXXXX", scratch[64], bin[512], init[640];
-	if (!mkdtemp(path))
-		return err_sys(e, ERR_INTERNAL, errno, "a directory for the trial");
-	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	snprintf(scratch, sizeof(scratch), "%s/scratch", path);
-	int r = mkdir(scratch, 0700) < 0 ? -errno : child_find_bin(bin, sizeof(bin));
-	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "a directory for the trial");
-	snprintf(init, sizeof(init), "%s/paddock-init", bin);
-	r = native_open(n, scratch, init, e);
-	if (r == 0)
-		r = native_capture(n, VIEW("auto"), p, e);
-	if (r == 0)
-		r = start_and_end(n, dir, e);
-	native_close(n);
-	(void)umount2(scratch, MNT_DETACH);
-	sweep_tree(dir);
-	(void)rmdir(path);
-	return r;
+	char point[640];
+	_cleanup_(closep) int data = openat(d->dir, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(point, sizeof(point), "%s/disk", d->path);
+	if (data < 0)
+		return err_sys(e, ERR_STORAGE, errno, "cannot open the trial directory");
+	if (disk_open(&d->storage.disk, data, d->config.data.backend, d->config.data.size_mb, point, e) < 0 ||
+	    storage_open(&d->storage, e) < 0 || images_open(&d->images, d->storage.disk.root, e) < 0 ||
+	    images_add_machine(&d->images, e) < 0)
+		return -1;
+	return slots_open(&d->slots, (uint32_t)d->config.uids.base, (uint32_t)d->config.uids.slots, e);
 }
 
-int doctor_main(void)
+static int open_walls(struct doctor *d, struct err *e)
 {
-	struct native n = { .scratch = -1, .empty_ns = -1, .init = -1, .host_net = -1 };
-	struct posture p;
+	char bin[512], init[640];
+	int r = child_find_bin(bin, sizeof(bin));
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot find our own programs");
+	snprintf(init, sizeof(init), "%s/paddock-init", bin);
+	const struct walls_setup s = { .run_path = d->path,
+				       .run = d->dir,
+				       .init = init,
+				       .cgroup_parent = d->config.cgroup.parent,
+				       .capture = d->config.egress.capture,
+				       .without = d->config.posture.left_out };
+	return walls_add(&d->walls, &native_walls, &s, e);
+}
+
+static void try_box(struct doctor *d, struct walls *w)
+{
+	char run_path[640];
 	struct err e = { 0 };
-	char instance[24];
-	snprintf(instance, sizeof(instance), "doctor-%d", getpid());
-	if (cgroup_open(&n.cgroups, "paddock", instance, &e) < 0)
-		fprintf(stderr, "paddockd: %s\n", e.msg);
-	posture_probe(&p, &n.cgroups);
-	if (p.ok) {
-		bool own = unshare(CLONE_NEWNS) == 0 &&
-			   mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-			   prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0;
-		uint64_t before = clock_mono_ns();
-		bool ok = own && trial(&n, &p, &e) == 0;
-		if (ok)
-			posture_add(&p, "trial box", true, true,
-				    "started and ended in %.1f ms (with its image)",
-				    (double)(clock_mono_ns() - before) / 1e6);
-		else
-			posture_add(&p, "trial box", false, true, "%.100s", own ? e.msg : strerror(errno));
+	if (open_storage(d, &e) < 0) {
+		posture_add(&w->posture, "storage", false, true, "%s", e.msg);
+		return;
 	}
-	for (unsigned i = 0; i < p.n; i++)
-		printf("%-4s  %-18s %s\n",
-		       p.parts[i].ok         ? "ok"
-		       : p.parts[i].required ? "FAIL"
-					     : "--",
-		       p.parts[i].name, p.parts[i].detail);
-	cgroup_close(&n.cgroups);
-	return p.ok ? 0 : 1;
+	snprintf(run_path, sizeof(run_path), "%s/boxes", d->path);
+	_cleanup_(closep) int run = open(run_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	trial_run(&(struct trial){ .walls = w,
+				   .storage = &d->storage,
+				   .images = &d->images,
+				   .slots = &d->slots,
+				   .uid_base = (uint32_t)d->config.uids.base,
+				   .run_boxes = run,
+				   .run_path = run_path,
+				   .without = d->config.posture.left_out,
+				   .machine = view_is(d->config.defaults.image, IMAGES_MACHINE) },
+		  &w->posture);
+	if (w->posture.ok && posture_require(&w->posture, d->config.posture.required, &e) < 0)
+		posture_add(&w->posture, "posture.require", false, true, "%s", e.msg);
+}
+
+/* Mounts first, so that the tree below is ours alone to empty. */
+static void tidy(struct doctor *d)
+{
+	static const char *const points[] = { "scratch", "disk" };
+	walls_close(&d->walls, true);
+	if (d->storage.disk.root >= 0) {
+		images_close(&d->images);
+		storage_close(&d->storage);
+		disk_close(&d->storage.disk);
+	}
+	for (size_t i = 0; d->dir >= 0 && i < ELEMS(points); i++) {
+		char path[640];
+		snprintf(path, sizeof(path), "%s/%s", d->path, points[i]);
+		(void)umount2(path, MNT_DETACH);
+	}
+	if (d->dir >= 0) {
+		sweep_tree(TAKE_FD(d->dir));
+		(void)rmdir(d->path);
+	}
+}
+
+static void print_parts(const struct posture *p)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		printf("%-4s  %-20s %s\n",
+		       p->parts[i].ok         ? "ok"
+		       : p->parts[i].required ? "FAIL"
+					      : "--",
+		       p->parts[i].name, p->parts[i].detail);
+}
+
+int doctor_main(int config_fd)
+{
+	static struct doctor d = { .storage = { .disk = { .root = -1, .file = -1, .dev = -1 },
+						.boxes = -1,
+						.spare = -1,
+						.snapshots = -1,
+						.workspaces = -1,
+						.trash = -1 },
+				   .slots.fd = -1,
+				   .dir = -1 };
+	static struct posture none; /* of a machine on which nothing can be opened */
+	struct arena a = ARENA_INIT(4u << 20);
+	struct err e = { 0 };
+	log_setup("paddockd", LOG_LEVEL_WARN);
+	if (serve_read_config(config_fd, &a, &d.config, &e) < 0) {
+		fprintf(stderr, "paddockd: %s\n", e.msg);
+		return 1;
+	}
+	struct cgroup_host no_groups = { .unified = -1 };
+	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
+		snprintf(no_groups.why[c], sizeof(no_groups.why[c]), "not looked at");
+	posture_probe(&none, &no_groups, d.config.posture.left_out);
+	const struct posture *p = &none;
+	/* Without root there is nothing to try. */
+	if (posture_find(&none, "root")->ok && posture_find(&none, "kernel")->ok) {
+		if (serve_own_mounts(&e) < 0 || make_dir(&d, &e) < 0 || open_walls(&d, &e) < 0) {
+			posture_add(&none, "walls", false, true, "%s", e.msg);
+		} else {
+			try_box(&d, d.walls.all[0]);
+			p = &d.walls.all[0]->posture;
+		}
+	}
+	print_parts(p);
+	bool ok = p->ok;
+	tidy(&d);
+	arena_done(&a);
+	return ok ? 0 : 1;
 }

@@ -13,7 +13,7 @@
  *         a box by string.
  *
  * Roles by argv[1]: "serve" (fd 3 is the configuration, from `paddock serve`),
- * "doctor" (prints what this machine can give), "sweep" (removes dead trees),
+ * "doctor" (prints what this machine can give; fd 3 likewise), "sweep" (removes dead trees),
  * "flush" (writes out what boxes wrote), "copy" (copies a tree), "survey" (reads what an
  * image says about where packages come from).
  */
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 	if (strcmp(role, "serve") == 0)
 		return serve_main(3);
 	if (strcmp(role, "doctor") == 0)
-		return doctor_main();
+		return doctor_main(3);
 	if (strcmp(role, "sweep") == 0)
 		return sweep_main();
 	if (strcmp(role, "flush") == 0)

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "boxes.h"
@@ -27,12 +28,14 @@
 #include "child.h"
 #include "fd.h"
 #include "gate.h"
+#include "kernel.h"
 #include "log.h"
 #include "native_walls.h"
 #include "num.h"
 #include "rnd.h"
 #include "sha256.h"
 #include "text.h"
+#include "trial.h"
 #include "vault.h"
 #include "poison.h"
 
@@ -182,7 +185,7 @@ static int open_listener(struct keeper *k, struct err *e)
 }
 
 /* A mount namespace of our own: what we mount here nobody else sees. */
-static int enter_own_mounts(struct err *e)
+int serve_own_mounts(struct err *e)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, ERR_WALLS, errno, "cannot get a mount namespace of our own");
@@ -196,11 +199,7 @@ static int enter_own_mounts(struct err *e)
  * clock, no reboot, no audit, no packet sockets, no BPF. */
 static int trim_capabilities(struct err *e)
 {
-	uint64_t keep = CAPS(CAP_CHOWN) | CAPS(CAP_DAC_OVERRIDE) | CAPS(CAP_DAC_READ_SEARCH) |
-			CAPS(CAP_FOWNER) | CAPS(CAP_FSETID) | CAPS(CAP_KILL) | CAPS(CAP_MKNOD) |
-			CAPS(CAP_NET_ADMIN) | CAPS(CAP_SETGID) | CAPS(CAP_SETPCAP) | CAPS(CAP_SETUID) |
-			CAPS(CAP_SYS_ADMIN) | CAPS(CAP_SYS_CHROOT) | CAPS(CAP_SYS_PTRACE) |
-			CAPS(CAP_SYS_RESOURCE);
+	uint64_t keep = POSTURE_CAPS_KEPT;
 	struct caps c;
 	int r = caps_bound(keep);
 	if (r == 0)
@@ -242,11 +241,11 @@ static int open_walls(struct keeper *k, struct err *e)
 				       .init = init,
 				       .cgroup_parent = k->config->cgroup.parent,
 				       .capture = k->config->egress.capture,
-				       .parts = (unsigned)k->config->parts };
+				       .parts = (unsigned)k->config->parts,
+				       .without = k->config->posture.left_out };
 	for (size_t i = 0; i < ELEMS(kinds); i++) {
 		if (walls_add(&k->walls, kinds[i], &s, e) < 0)
 			return -1;
-		say_posture(k->walls.all[i]);
 	}
 	struct rlimit rl;
 	/* Nothing of ours leaves a core file, from its first instruction on. */
@@ -297,10 +296,44 @@ static void on_signal(struct loop_signals *s, int signo)
 	}
 }
 
+void serve_try_walls(struct keeper *k, struct walls *w)
+{
+	char run_path[560];
+	snprintf(run_path, sizeof(run_path), "%s/boxes", k->run_path);
+	w->posture = w->untried;
+	trial_run(&(struct trial){ .walls = w,
+				   .storage = &k->storage,
+				   .images = &k->images,
+				   .slots = &k->slots,
+				   .uid_base = (uint32_t)k->config->uids.base,
+				   .run_boxes = k->run_boxes,
+				   .run_path = run_path,
+				   .without = k->config->posture.left_out,
+				   .machine = view_is(k->config->defaults.image, IMAGES_MACHINE) },
+		  &w->posture);
+}
+
+/* A box is made before anybody asks for one: where that fails, creates are refused with the reason. What the
+ * configuration requires must be there, or there is no start. */
+static int try_walls(struct keeper *k, struct err *e)
+{
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		w->untried = w->posture;
+		serve_try_walls(k, w);
+		say_posture(w);
+		/* What a box that could not be made would have had is not known: creates will ask. */
+		if (w->posture.ok && posture_require(&w->posture, k->config->posture.required, e) < 0)
+			return err_wrap(e, "posture.require");
+	}
+	return 0;
+}
+
 static int setup(struct keeper *k, struct err *e)
 {
-	if (geteuid() != 0)
-		return err_set(e, ERR_FORBIDDEN, "paddockd must be started by root");
+	struct utsname u;
+	if (uname(&u) < 0 || kernel_check(u.release, e) < 0 || posture_privilege(e) < 0)
+		return -1;
 	int r = child_find_bin(k->bin_path, sizeof(k->bin_path));
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "cannot find our own programs");
@@ -319,13 +352,13 @@ static int setup(struct keeper *k, struct err *e)
 	list_init(&k->surveys);
 	umask(022);
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
-	if (enter_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
+	if (serve_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
 	    open_listener(k, e) < 0 || trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
 	    open_storage(k, e) < 0 || images_open(&k->images, k->storage.disk.root, e) < 0 ||
 	    images_add_machine(&k->images, e) < 0)
 		return -1;
-	return 0;
+	return try_walls(k, e);
 }
 
 /* Often enough that a quarter of the smallest file is not written meanwhile. */
@@ -336,7 +369,7 @@ static void on_grow(struct loop_timer *t)
 	loop_timer_start(k->loop, t, GROW_MS, on_grow);
 }
 
-static int read_config(int fd, struct arena *a, struct config *c, struct err *e)
+int serve_read_config(int fd, struct arena *a, struct config *c, struct err *e)
 {
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -359,7 +392,7 @@ int serve_main(int config_fd)
 	k.config = &config;
 	k.config_fd = config_fd;
 	k.api.io.fd = -1;
-	int r = read_config(config_fd, &a, &config, &e);
+	int r = serve_read_config(config_fd, &a, &config, &e);
 	if (r == 0) {
 		enum log_level level = view_is(config.log_level, "error")   ? LOG_LEVEL_ERROR
 				       : view_is(config.log_level, "warn")  ? LOG_LEVEL_WARN

@@ -34,6 +34,16 @@ static void spare_name(unsigned i, char dst[16])
 	snprintf(dst, 16, "%u", i);
 }
 
+void storage_close(struct storage *s)
+{
+	fd_close(s->boxes);
+	fd_close(s->spare);
+	fd_close(s->snapshots);
+	fd_close(s->workspaces);
+	fd_close(s->trash);
+	s->boxes = s->spare = s->snapshots = s->workspaces = s->trash = -1;
+}
+
 int storage_open(struct storage *s, struct err *e)
 {
 	s->boxes = open_made(s->disk.root, "boxes");

@@ -17,6 +17,7 @@ struct storage {
 };
 
 int storage_open(struct storage *s, struct err *e) _must_check_; /* s->disk is open */
+void storage_close(struct storage *s);                           /* without the disk */
 /* An fd of boxes/ID, with all directories of the plan: new, from a snapshot, from `unit` (an
  * image's, or -1), or the ones it had. */
 int storage_make(struct storage *s, const struct plan *p, int unit, struct err *e) _must_check_;

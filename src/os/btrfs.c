@@ -54,6 +54,23 @@ int btrfs_quota_enable(int fd)
 	return ioctl(fd, BTRFS_IOC_QUOTA_CTL, &a) < 0 && errno != EEXIST ? -errno : 0;
 }
 
+bool btrfs_quota_simple(int fd)
+{
+	struct btrfs_ioctl_fs_info_args info = { 0 };
+	char path[96], uuid[40];
+	if (ioctl(fd, BTRFS_IOC_FS_INFO, &info) < 0)
+		return false;
+	size_t n = 0;
+	for (size_t i = 0; i < sizeof(info.fsid); i++)
+		n += (size_t)snprintf(uuid + n, sizeof(uuid) - n, "%s%02x",
+				      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", info.fsid[i]);
+	snprintf(path, sizeof(path), "/sys/fs/btrfs/%s/qgroups/mode", uuid);
+	struct buf mode = BUF_INIT(64);
+	bool simple = fd_slurp(AT_FDCWD, path, &mode) == 0 && view_starts(buf_view(&mode), "squota");
+	buf_done(&mode);
+	return simple;
+}
+
 static int subvolume_id(int fd, uint64_t *ret)
 {
 	struct btrfs_ioctl_ino_lookup_args a = { .treeid = 0, .objectid = BTRFS_FIRST_FREE_OBJECTID };

@@ -16,6 +16,7 @@ int btrfs_destroy(int dir, const char *name) _must_check_;
 int btrfs_nested(int subvolume) _must_check_;
 /* Simple quotas where the kernel has them (6.7), else full ones. Idempotent. */
 int btrfs_quota_enable(int fd) _must_check_;
+bool btrfs_quota_simple(int fd);                             /* whether they are simple ones */
 int btrfs_limit(int subvolume, uint64_t bytes) _must_check_; /* 0 = none */
 int btrfs_usage(int subvolume, uint64_t *ret_bytes, uint64_t *ret_limit) _must_check_;
 int btrfs_grow(int fd) _must_check_; /* to the size of its device */

@@ -179,7 +179,7 @@ static int kill_listed(const struct cgroup_tree *t, const char *name)
 
 int cgroup_kill(const struct cgroup_host *h, const char *name)
 {
-	if (h->unified >= 0) {
+	if (h->unified >= 0 && !h->no_kill) {
 		int r = put_in(&h->trees[h->unified], name, "cgroup.kill", "1");
 		if (r == 0)
 			return 0;
@@ -233,7 +233,7 @@ static int wait_frozen(const struct cgroup_host *h, const char *name, int wait_m
 
 int cgroup_freeze(const struct cgroup_host *h, const char *name, bool freeze, int wait_ms)
 {
-	if (h->unified < 0)
+	if (h->unified < 0 || (h->no_freeze && freeze))
 		return -EOPNOTSUPP;
 	const struct cgroup_tree *t = &h->trees[h->unified];
 	int r = put_in(t, name, "cgroup.freeze", freeze ? "1" : "0");

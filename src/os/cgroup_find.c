@@ -218,8 +218,9 @@ static void consider_mount(struct cgroup_host *h, struct view line, struct view 
 	if (v2 && root_has_memory(point))
 		snprintf(base, sizeof(base), "%.*s", VIEW_ARG(point));
 	int r = add_tree(h, base, parent, instance, v2, controllers);
+	/* Which controllers a v2 tree would have had is not known: all that nobody else has. */
 	for (unsigned c = 0; r < 0 && c < CGROUP_CONTROLLERS; c++)
-		if (controllers & 1u << c)
+		if (v2 ? !h->why[c][0] : (controllers & 1u << c) != 0)
 			snprintf(h->why[c], sizeof(h->why[c]), "%.40s: %s", base, strerror(-r));
 	if (r == 0)
 		*seen |= h->trees[h->n - 1].controllers;
@@ -254,7 +255,9 @@ int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance,
 	if (r < 0)
 		return err_sys(e, ERR_WALLS, r, "cannot read the machine's control groups");
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
-		if (!(seen & 1u << c) && !h->why[c][0])
+		if (seen & 1u << c)
+			h->why[c][0] = 0; /* another hierarchy has it */
+		else if (!h->why[c][0])
 			snprintf(h->why[c], sizeof(h->why[c]),
 				 "no mounted hierarchy offers it to this group");
 	h->swap_limit = has_swap_limit(h);

@@ -29,12 +29,18 @@ int landlock_abi(void)
 	return r < 0 ? -errno : (int)r;
 }
 
-static uint64_t all_of(int abi)
+unsigned landlock_parts(int abi)
+{
+	return (abi >= 3 ? LANDLOCK_TRUNCATE : 0u) | (abi >= 5 ? LANDLOCK_IOCTL_DEV : 0u) |
+	       (abi >= 6 ? LANDLOCK_SCOPES : 0u);
+}
+
+static uint64_t all_of(int abi, unsigned parts)
 {
 	uint64_t fs = (1ull << 13) - 1;
 	fs |= abi >= 2 ? FS_REFER : 0;
-	fs |= abi >= 3 ? FS_TRUNCATE : 0;
-	fs |= abi >= 5 ? FS_IOCTL_DEV : 0;
+	fs |= parts & LANDLOCK_TRUNCATE ? FS_TRUNCATE : 0;
+	fs |= parts & LANDLOCK_IOCTL_DEV ? FS_IOCTL_DEV : 0;
 	return fs;
 }
 
@@ -67,11 +73,18 @@ static uint64_t fitting(int fd, uint64_t access)
 
 int landlock_only(const struct landlock_rule *rules, size_t n)
 {
+	return landlock_only_with(LANDLOCK_PARTS, rules, n);
+}
+
+int landlock_only_with(unsigned parts, const struct landlock_rule *rules, size_t n)
+{
 	int abi = landlock_abi();
 	if (abi < 0)
 		return abi;
-	uint64_t all = all_of(abi);
-	struct ruleset_attr attr = { .fs = all, .scoped = abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0 };
+	parts &= landlock_parts(abi);
+	uint64_t all = all_of(abi, parts);
+	struct ruleset_attr attr = { .fs = all,
+				     .scoped = parts & LANDLOCK_SCOPES ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0 };
 	size_t size = abi >= 6 ? sizeof(attr) : abi >= 4 ? 16 : 8;
 	_cleanup_(closep) int fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
 	if (fd < 0)

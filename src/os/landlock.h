@@ -22,3 +22,10 @@ struct landlock_rule {
 int landlock_abi(void);
 /* Also scopes abstract unix sockets and signals where the kernel can. */
 int landlock_only(const struct landlock_rule *rules, size_t n) _must_check_;
+
+/* What newer kernels add. */
+enum { LANDLOCK_TRUNCATE = 1, LANDLOCK_IOCTL_DEV = 2, LANDLOCK_SCOPES = 4, LANDLOCK_PARTS = 7 };
+/* Those that an ABI version has. */
+unsigned landlock_parts(int abi);
+/* landlock_only with at most these parts. */
+int landlock_only_with(unsigned parts, const struct landlock_rule *rules, size_t n) _must_check_;

@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #include "poison.h"
 
 char mnt_why[120];
+bool mnt_attached;
 
 /* The context's log has the reason that errno cannot express. */
 static int fail(int fs)
@@ -134,7 +137,8 @@ int mnt_overlay(const struct mnt_overlay *o)
 	static bool only_attached;
 	bool attach = o->attach || only_attached;
 	int r = attach ? -EINVAL : make_overlay(o, false);
-	if (wants_attached(r)) {
+	mnt_attached = wants_attached(r);
+	if (mnt_attached) {
 		r = make_overlay_attached(o);
 		only_attached = only_attached || (!attach && r >= 0);
 	}
@@ -155,6 +159,35 @@ int mnt_merged(int upper, int lower, uint64_t attr)
 		return fail(fs);
 	int fd = fsmount(fs, FSMOUNT_CLOEXEC, (unsigned)(attr | MOUNT_ATTR_RDONLY));
 	return fd < 0 ? fail(fs) : fd;
+}
+
+const char *mnt_type(int fd)
+{
+	static const struct {
+		unsigned long magic;
+		const char *name;
+	} types[] = {
+		{ EXT4_SUPER_MAGIC, "ext4" },
+		{ XFS_SUPER_MAGIC, "xfs" },
+		{ BTRFS_SUPER_MAGIC, "btrfs" },
+		{ TMPFS_MAGIC, "tmpfs" },
+		{ OVERLAYFS_SUPER_MAGIC, "overlay" },
+		{ F2FS_SUPER_MAGIC, "f2fs" },
+		{ NFS_SUPER_MAGIC, "nfs" },
+		{ FUSE_SUPER_MAGIC, "fuse" },
+		{ SQUASHFS_MAGIC, "squashfs" },
+		{ EROFS_SUPER_MAGIC_V1, "erofs" },
+		{ 0x2fc12fc1, "zfs" },
+		{ 0xca451a4e, "bcachefs" },
+		{ V9FS_MAGIC, "9p" },
+	};
+	struct statfs s;
+	if (fstatfs(fd, &s) < 0)
+		return "unknown";
+	for (size_t i = 0; i < ELEMS(types); i++)
+		if (types[i].magic == ((unsigned long)s.f_type & 0xfffffffful))
+			return types[i].name;
+	return "unknown";
 }
 
 int mnt_move(int fd, int dirfd, const char *path)

@@ -28,9 +28,13 @@ struct mnt_overlay {
 	const char *upper, *work;
 	uint32_t owner;
 	int scratch;
-	bool attach; /* do it the old way at once (tests) */
+	bool attach; /* do it the old way at once */
 };
 int mnt_overlay(const struct mnt_overlay *o) _must_check_;
+/* Whether the last overlay had to have its layers attached. */
+extern bool mnt_attached;
+/* The type of a descriptor's file system, for messages: "ext4", … */
+const char *mnt_type(int fd);
 
 /* What a box sees of `upper` over `lower` (directories of mounts that are attached), to read only. */
 int mnt_merged(int upper, int lower, uint64_t attr) _must_check_;

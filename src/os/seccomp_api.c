@@ -18,7 +18,7 @@
 static const uint16_t allowed[] = {
 	C(read) C(write) C(readv) C(writev) C(recvfrom) C(sendto) C(recvmsg) C(sendmsg) C(accept4) C(close)
 	C(epoll_pwait) C(epoll_ctl) C(epoll_create1) C(eventfd2) C(openat) C(fstat) C(newfstatat)
-	C(lstat) C(statx) C(lseek) C(pread64) C(pwrite64) C(fsync) C(fdatasync) C(ftruncate) C(fcntl)
+	C(statx) C(lseek) C(pread64) C(pwrite64) C(fsync) C(fdatasync) C(ftruncate) C(fcntl)
 	C(unlinkat) C(mmap) C(munmap) C(mprotect) C(mremap) C(brk) C(madvise) C(futex) C(set_robust_list)
 	C(rseq) C(rt_sigprocmask) C(rt_sigaction) C(rt_sigreturn) C(sigaltstack) C(exit) C(exit_group)
 	C(getrandom) C(clock_gettime) C(clock_nanosleep) C(nanosleep) C(gettimeofday) C(getpid) C(gettid)
@@ -30,6 +30,8 @@ static const uint16_t allowed[] = {
 #ifdef __x86_64__
 	C(stat) C(lstat)
 	C(epoll_wait) C(open) C(unlink) C(time) C(access) C(readlink) C(poll) C(rename)
+#else
+	C(readlinkat)
 #endif
 };
 /* clang-format on */

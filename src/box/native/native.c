@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "fd.h"
+#include "feature.h"
 #include "mnt.h"
 #include "native_child.h"
 #include "spawn.h"
@@ -65,12 +66,14 @@ static int layer_mount(struct native *n, const struct plan *p, const struct plan
 	int store = mnt_tree(storage, "", quiet, userns);
 	int r = store;
 	if (store >= 0)
-		r = mnt_overlay(&(struct mnt_overlay){ .lower = lower,
-						       .store = store,
-						       .upper = upper,
-						       .work = work,
-						       .owner = p->uid_base,
-						       .scratch = n->scratch });
+		r = mnt_overlay(
+			&(struct mnt_overlay){ .lower = lower,
+					       .store = store,
+					       .upper = upper,
+					       .work = work,
+					       .owner = p->uid_base,
+					       .scratch = n->scratch,
+					       .attach = n->without & FEATURE_BIT(FEATURE_DETACHED_LAYERS) });
 	close_late(n, &lower);
 	close_late(n, &store);
 	if (r >= 0 && p->spec.readonly_root) {

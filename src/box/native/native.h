@@ -24,6 +24,7 @@ struct native {
 	int run;            /* likewise: the keeper's run directory, borrowed */
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
+	uint32_t without;       /* FEATURE_BITs that boxes do not get, though the kernel has them */
 	int scratch;            /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
 	int empty_ns;           /* a mount namespace with nothing but an empty read-only root */
 	int init;               /* paddock-init in a sealed memfd */

@@ -169,12 +169,13 @@ static int become_root_of_box(const struct native_child *c)
 		     : caps_set(&(struct caps){ .effective = keep, .permitted = keep, .inheritable = keep });
 }
 
-static int restrict_files(void)
+static int restrict_files(uint32_t without)
 {
 	_cleanup_(closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	return landlock_only(&(struct landlock_rule){ root, LANDLOCK_ALL }, 1);
+	return landlock_only_with(posture_landlock(without), &(struct landlock_rule){ root, LANDLOCK_ALL },
+				  1);
 }
 
 static int fail(struct native_child *c, const char *step, int r)
@@ -212,7 +213,7 @@ int native_child_main(void *arg)
 	STEP("file descriptors", set_fds(c));
 	STEP("user namespace", become_root_of_box(c));
 	STEP("no_new_privs", SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
-	STEP("Landlock", restrict_files());
+	STEP("Landlock", restrict_files(c->native->without));
 	/* Late: the keeper may have more files open than the box may, and each step needs one more. */
 	STEP("resource limits", set_rlimits(p));
 	STEP("seccomp", seccomp_load(&c->native->filter));

@@ -99,7 +99,7 @@ static int try_capture(const struct native *n, enum netns_capture how)
 	return 0;
 }
 
-static void add_part(struct posture *p, bool ok, const char *how, const int why[NETNS_CAPTURES])
+static void add_part(struct posture *p, bool ok, bool have, const char *how, const int why[NETNS_CAPTURES])
 {
 	struct buf text = BUF_INIT(512);
 	buf_printf(&text, "%s", how);
@@ -107,7 +107,10 @@ static void add_part(struct posture *p, bool ok, const char *how, const int why[
 		if (why[i] < 0)
 			buf_printf(&text, "; no %s: %s", netns_capture_name((enum netns_capture)i),
 				   strerror(-why[i]));
-	posture_add(p, "egress.capture", ok, false, "%.*s", VIEW_ARG(buf_view(&text)));
+	buf_append(&text, "", 1);
+	posture_feature(p, FEATURE_CAPTURE, have, 0, text.bad ? how : text.p);
+	if (ok && !have) /* as the configuration wishes */
+		p->parts[p->n - 1].ok = true;
 	buf_done(&text);
 }
 
@@ -132,6 +135,6 @@ int native_capture(struct native *n, struct view wish, struct posture *p, struct
 	if (!n->capture)
 		return err_sys(e, ERR_WALLS, why[NETNS_PROXY],
 			       "no network namespace with sockets for the gate");
-	add_part(p, named || n->capture != NETNS_PROXY, how[n->capture], why);
+	add_part(p, named || n->capture != NETNS_PROXY, n->capture != NETNS_PROXY, how[n->capture], why);
 	return 0;
 }

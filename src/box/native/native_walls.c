@@ -70,9 +70,12 @@ static int probe(struct walls *w, const struct walls_setup *s, struct err *e)
 	of(w)->scratch = of(w)->empty_ns = of(w)->init = of(w)->host_net = -1;
 	if (open_cgroups(of(w), s, e) < 0)
 		return -1;
-	posture_probe(&w->posture, &of(w)->cgroups);
+	of(w)->without = s->without;
+	of(w)->cgroups.no_kill = s->without & FEATURE_BIT(FEATURE_CGROUP_KILL);
+	of(w)->cgroups.no_freeze = s->without & FEATURE_BIT(FEATURE_FREEZER);
+	posture_probe(&w->posture, &of(w)->cgroups, s->without);
 	w->can = WALLS_SNAPSHOTS | WALLS_DISK_QUOTA;
-	if (of(w)->cgroups.unified >= 0)
+	if (w->posture.features & FEATURE_BIT(FEATURE_FREEZER))
 		w->can |= WALLS_PAUSE;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "feature.h"
 #include "spec_make.h"
 #include "poison.h"
 
@@ -171,6 +172,8 @@ static void test_json_and_back(void **state)
 			      .env = { keys, values, 2 },
 			      .metadata = { keys, values, 2 },
 			      .readonly_root = true,
+			      .require =
+				      FEATURE_BIT(FEATURE_LANDLOCK_SCOPES) | FEATURE_BIT(FEATURE_DISK_QUOTA),
 			      .has_ttl = true,
 			      .ttl_seconds = 9 };
 	struct box_spec s = good(&w, &config), t;
@@ -185,6 +188,7 @@ static void test_json_and_back(void **state)
 	assert_memory_equal(&s.limits, &t.limits, sizeof(s.limits));
 	assert_int_equal(t.ttl_seconds, 9);
 	assert_true(t.readonly_root);
+	assert_int_equal(t.require, FEATURE_BIT(FEATURE_LANDLOCK_SCOPES) | FEATURE_BIT(FEATURE_DISK_QUOTA));
 	for (size_t i = 0; i < 2; i++) {
 		assert_true(view_eq(spec_map_get(&t.env, keys[i]), values[i]));
 		assert_true(view_eq(spec_map_get(&t.metadata, keys[i]), values[i]));

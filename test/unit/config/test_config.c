@@ -12,6 +12,7 @@
 
 #include "config.h"
 #include "config_schema.h"
+#include "feature.h"
 
 #include "poison.h"
 
@@ -84,6 +85,18 @@ static void test_captures(void **state)
 		snprintf(text, sizeof(text), "{\"egress\":{\"capture\":\"%s\"}}", known[i]);
 		assert_view(read_ok(text).egress.capture, known[i]);
 	}
+}
+
+static void test_posture(void **state)
+{
+	struct config c = read_ok("{\"posture\":{\"require\":[\"landlock.scopes\",\"limit.disk\"],"
+				  "\"without\":[\"overlay.detached\"]}}");
+
+	assert_int_equal(c.posture.required,
+			 FEATURE_BIT(FEATURE_LANDLOCK_SCOPES) | FEATURE_BIT(FEATURE_DISK_QUOTA));
+	assert_int_equal(c.posture.left_out, FEATURE_BIT(FEATURE_DETACHED_LAYERS));
+	c = read_ok("{\"posture\":null}");
+	assert_int_equal(c.posture.required | c.posture.left_out, 0);
 }
 
 static void test_over_the_defaults(void **state)
@@ -159,6 +172,17 @@ static void test_refusals(void **state)
 		  "line 1: defaults.limits.cpu: must be a number from 0.01 to 4096" },
 		{ "{\"egress\":{\n\"capture\":\"ebpf\"}}",
 		  "line 2: egress.capture: must be auto, sk_lookup, nft or proxy" },
+		{ "{\"posture\":{\"require\":\"landlock.scopes\"}}",
+		  "line 1: posture.require: must be an array of names, not a string" },
+		{ "{\"posture\":{\n\"require\":[\"landlock.scopes\",\"landlock.scope\"]}}",
+		  "line 2: posture.require: has a name that is no feature of the walls: see "
+		  "paddock.yaml(5)" },
+		{ "{\"posture\":{\"require\":[1]}}", "line 1: posture.require: has a name that is no feature "
+						     "of the walls: see paddock.yaml(5)" },
+		{ "{\"posture\":{\"without\":[\"limit.disk\"]}}",
+		  "line 1: posture.without: limit.disk cannot be left out here" },
+		{ "{\"posture\":{\"require\":[\"cgroup.kill\"],\"without\":[\"cgroup.kill\"]}}",
+		  "line 1: posture.without: leaves out what posture.require asks for" },
 		{ "{\"uids\":{\"api\":0}}", "line 1: uids.api: must be a whole number from 1 to 4294967294" },
 		{ "{\"uids\":{\"base\":99999}}",
 		  "line 1: uids.base: must be a whole number from 100000 to 4294967294" },
@@ -354,6 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_defaults, teardown),
 		cmocka_unit_test_teardown(test_captures, teardown),
+		cmocka_unit_test_teardown(test_posture, teardown),
 		cmocka_unit_test_teardown(test_over_the_defaults, teardown),
 		cmocka_unit_test_teardown(test_defaults_follow_ceilings, teardown),
 		cmocka_unit_test_teardown(test_refusals, teardown),

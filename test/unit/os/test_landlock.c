@@ -153,6 +153,23 @@ static void nothing(void *arg)
 	}
 }
 
+/* As on an older kernel: files are out of reach, what the parts guard is not. */
+static void fewer_parts(void *arg)
+{
+	const unsigned parts = *(const unsigned *)arg, have = parts & landlock_parts(abi);
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	CHECK(landlock_only_with(parts, NULL, 0) == 0);
+	CHECK_FAILS(open("in/file", O_RDONLY), EACCES);
+	if (have & LANDLOCK_TRUNCATE)
+		CHECK_FAILS(truncate("in/file", 4), EACCES);
+	else
+		CHECK(truncate("in/file", 4) == 0);
+	if (have & LANDLOCK_SCOPES)
+		CHECK_FAILS(kill(getppid(), 0), EPERM);
+	else
+		CHECK(kill(getppid(), 0) == 0);
+}
+
 static void bad_fd(void *arg)
 {
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
@@ -194,6 +211,18 @@ static void test_one_file(void **state)
 		in_child(one_file, &a);
 }
 
+static void test_parts(void **state)
+{
+	assert_int_equal(landlock_parts(1), 0);
+	assert_int_equal(landlock_parts(2), 0); /* Linux 6.1 */
+	assert_int_equal(landlock_parts(4), LANDLOCK_TRUNCATE);
+	assert_int_equal(landlock_parts(5), LANDLOCK_TRUNCATE | LANDLOCK_IOCTL_DEV);
+	assert_int_equal(landlock_parts(6), LANDLOCK_PARTS);
+	need_landlock();
+	for (unsigned parts = 0; parts <= LANDLOCK_PARTS; parts++)
+		in_child(fewer_parts, &parts);
+}
+
 static void test_nothing(void **state)
 {
 	need_landlock();
@@ -214,9 +243,9 @@ static void test_bad_fd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),    cmocka_unit_test(test_write),
-		cmocka_unit_test(test_all),     cmocka_unit_test(test_one_file),
-		cmocka_unit_test(test_nothing), cmocka_unit_test(test_bad_fd),
+		cmocka_unit_test(test_read),     cmocka_unit_test(test_write), cmocka_unit_test(test_all),
+		cmocka_unit_test(test_one_file), cmocka_unit_test(test_parts), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_bad_fd),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

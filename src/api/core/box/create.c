@@ -226,6 +226,7 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.workspace = b->in->workspace ? &workspace : NULL,
 		.existing = existing,
 		.backend = view_of(b->spec.backend),
+		.require = b->spec.require,
 	};
 	struct wire_box_create create = { .spec = &spec };
 

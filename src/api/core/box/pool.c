@@ -239,7 +239,8 @@ static void on_trusted(void *arg, const struct err *e)
 /* What a box of the pool cannot be. A named box is named so inside, too. */
 static bool is_plain(const struct box_spec *s)
 {
-	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->secrets.n;
+	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->secrets.n &&
+	       !s->require;
 }
 
 /* The first of them whose image still means the same. */

@@ -174,3 +174,38 @@ struct job *stats_posture(struct core *c, const struct actor *a, job_done *done,
 		return NULL;
 	return stats_posture_unchecked(c, done, arg, e);
 }
+
+static int on_box_posture(struct call *c, const struct frame *f, int fd)
+{
+	struct stats_job *j = CONTAINER(c, struct stats_job, call);
+	struct arena a = ARENA_INIT(POSTURE_BYTES);
+	struct posture p = { 0 };
+	struct wire_posture_reply reply;
+	int r = mux_reply(c, f, &wire_posture_reply_msg, &a, &reply);
+
+	if (r >= 0)
+		r = reply.backends.n == 1 ? copy_posture(&reply, &p) : -EBADMSG;
+	arena_done(&a);
+	if (r < 0)
+		return r;
+	finish(j, &p, NULL);
+	arena_done(&p.arena);
+	return 0;
+}
+
+static const struct call_ops box_posture_ops = { .on_reply = on_box_posture, .on_fail = on_fail };
+
+struct job *stats_box_posture(struct core *c, const struct actor *a, struct view ref, job_done *done,
+			      void *arg, struct err *e)
+{
+	struct box *b = boxes_find(c, a, ACT_BOX_READ, ref, e);
+	if (!b)
+		return NULL;
+	if (b->state.status == BOX_STOPPED) {
+		err_set(e, ERR_STATE, "the box has stopped");
+		return NULL;
+	}
+	struct wire_posture msg = { .id = view_of(b->id) };
+	return begin(c, view_of(b->id), &box_posture_ops, WIRE_TYPE_POSTURE, &wire_posture_msg, &msg, done,
+		     arg, e);
+}

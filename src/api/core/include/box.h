@@ -137,6 +137,9 @@ struct job *stats_box(struct core *c, const struct actor *a, struct view id_or_n
 /* The result is a const struct posture *, and core_posture has it from then on. */
 struct job *stats_posture(struct core *c, const struct actor *a, job_done *done, void *arg,
 			  struct err *e) _must_check_;
+/* Of a box that runs: the features that it was started with. The result lives as long as the call. */
+struct job *stats_box_posture(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+			      void *arg, struct err *e) _must_check_;
 
 /*
  * ---- history.c ----

@@ -82,6 +82,7 @@ struct box_wish {
 	struct view on_end;    /* "delete", "stop", "pause"; empty: delete */
 	bool auto_resume;
 	bool readonly_root;
+	uint32_t require;      /* FEATURE_BITs that its walls must have */
 	struct view snapshot;  /* name or id; empty: none. Not together with image */
 	struct view workspace; /* a name; empty: one of its own */
 	bool workspace_readonly;
@@ -109,6 +110,7 @@ struct box_spec {
 	enum spec_on_end on_end;
 	bool auto_resume; /* the next use of a paused box resumes it */
 	bool readonly_root;
+	uint32_t require;      /* FEATURE_BITs that its walls must have, at every start */
 	struct view snapshot;  /* what it was made from, as it was called; empty: the image alone */
 	struct view origin;    /* of a fork: what the first of its kind was made from */
 	struct view workspace; /* the name of a shared one; empty: its own */
@@ -124,6 +126,10 @@ struct box_spec {
 	struct spec_link links[SPEC_LINKS_MAX]; /* not of a wish: a copy of the box has none */
 	size_t n_links;
 };
+/* Names of features (feature.h) as bits; and as a list in JSON. */
+int spec_take_require(const struct json_strlist *names, uint32_t *ret, struct err *e) _must_check_;
+void spec_put_require(struct json_out *o, uint32_t require);
+
 /* A user's name or number; `field` is for the message. */
 int spec_check_user(struct view v, const char *field, struct err *e) _must_check_;
 bool spec_is_name(struct view v); /* [A-Za-z0-9][A-Za-z0-9._-]{0,62} */

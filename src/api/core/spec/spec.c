@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "egress.h"
+#include "feature.h"
 #include "num.h"
 #include "spec_make.h"
 #include "poison.h"
@@ -237,6 +238,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.on_end = view_of(on_end_names[s->on_end]),
 		.auto_resume = s->auto_resume,
 		.readonly_root = s->readonly_root,
+		.require = s->require,
 		.workspace = s->workspace,
 		.workspace_readonly = s->workspace_readonly,
 		.ports_public = s->ports_public,
@@ -244,6 +246,32 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.egress = s->egress,
 		.ai = s->ai,
 	};
+}
+
+int spec_take_require(const struct json_strlist *names, uint32_t *ret, struct err *e)
+{
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < names->n; i++) {
+		enum feature f = feature_named(names->items[i]);
+		if (f == FEATURES)
+			return err_set(e, ERR_INVALID,
+				       "require: no feature of the walls has this name (GET /v1/posture "
+				       "names them)");
+		bits |= FEATURE_BIT(f);
+	}
+	*ret = bits;
+	return 0;
+}
+
+void spec_put_require(struct json_out *o, uint32_t require)
+{
+	json_out_key(o, "require");
+	json_out_array(o);
+	for (unsigned f = 0; f < FEATURES; f++)
+		if (require & FEATURE_BIT(f))
+			json_out_str(o, view_of(feature_texts[f].name));
+	json_out_end(o, ']');
 }
 
 static int copy_policy(struct arena *a, const struct egress_policy *from, const struct egress_policy **to)
@@ -258,6 +286,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	      struct err *e)
 {
 	struct box_spec s = { .readonly_root = w->readonly_root,
+			      .require = w->require,
 			      .auto_resume = w->auto_resume,
 			      .idle_seconds = w->idle_seconds,
 			      .workspace_readonly = w->workspace_readonly,
@@ -362,6 +391,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kz(&o, "on_end", on_end_names[s->on_end]);
 	json_out_kbool(&o, "auto_resume", s->auto_resume);
 	json_out_kbool(&o, "readonly_root", s->readonly_root);
+	if (s->require)
+		spec_put_require(&o, s->require);
 	json_out_kstr(&o, "snapshot", s->snapshot);
 	json_out_kstr(&o, "origin", s->origin);
 	json_out_kstr(&o, "workspace", s->workspace);
@@ -400,6 +431,7 @@ struct columns {
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
 	bool readonly_root, auto_resume, workspace_readonly, ports_public;
+	struct json_strlist require;
 	struct view egress, ai;
 	uint64_t ai_token, ai_token_ends_ms;
 	const struct json *secrets;
@@ -421,6 +453,7 @@ static const struct json_field column_fields[] = {
 	{ "on_end", JSON_F_STRING, AT(on_end) },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume) },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root) },
+	{ "require", JSON_F_STRLIST, AT(require) },
 	{ "snapshot", JSON_F_STRING, AT(snapshot) },
 	{ "origin", JSON_F_STRING, AT(origin) },
 	{ "workspace", JSON_F_STRING, AT(workspace) },
@@ -502,7 +535,8 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	    spec_secrets_read(a, c.secrets, true, &s.secrets, e) < 0 ||
 	    (c.on_end.n && spec_take_on_end(c.on_end, &s.on_end, e) < 0)) /* absent in older rows */
 		return -1;
-	if (read_links(c.links, &s, e) < 0 || read_policy(a, c.egress, &s.egress, e) < 0)
+	if (read_links(c.links, &s, e) < 0 || read_policy(a, c.egress, &s.egress, e) < 0 ||
+	    spec_take_require(&c.require, &s.require, e) < 0)
 		return -1;
 	s.user = c.user;
 	s.workdir = c.workdir;

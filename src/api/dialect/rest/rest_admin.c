@@ -1,5 +1,5 @@
 /*
- * What an administrator does: keys, images, posture.
+ * What an administrator does: keys, images; the posture of the machine, and of a box.
  */
 #include "box.h"
 #include "image.h"
@@ -253,15 +253,8 @@ static void image_put(struct request *r)
 
 /* ---- posture ---- */
 
-static void on_posture(void *arg, const void *result, const struct err *e)
+static void send_posture(struct request *r, struct json_out *o, const struct backend *p)
 {
-	struct request *r = arg;
-	/* Of the default backend. */
-	const struct backend *p = core_backend(r->core, VIEW(""), NULL);
-	struct json_out *o = answer_result(r, e);
-
-	if (!o)
-		return;
 	json_out_object(o);
 	json_out_kstr(o, "backend", p->name);
 	json_out_kbool(o, "ok", p->ok);
@@ -278,10 +271,35 @@ static void on_posture(void *arg, const void *result, const struct err *e)
 	answer_send_list(r);
 }
 
+static void on_posture(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	struct json_out *o = answer_result(r, e);
+
+	if (o) /* of the default backend */
+		send_posture(r, o, core_backend(r->core, VIEW(""), NULL));
+}
+
+static void on_box_posture(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	const struct posture *p = result;
+	struct json_out *o = answer_result(r, e);
+
+	if (o)
+		send_posture(r, o, &p->backends[0]);
+}
+
 static void posture(struct request *r)
 {
 	struct err e = { 0 };
 	answer_await(r, stats_posture(r->core, &r->actor, on_posture, r, &e), &e);
+}
+
+static void box_posture(struct request *r)
+{
+	struct err e = { 0 };
+	answer_await(r, stats_box_posture(r->core, &r->actor, r->params[0], on_box_posture, r, &e), &e);
 }
 
 const struct route rest_admin_routes[] = {
@@ -293,5 +311,6 @@ const struct route rest_admin_routes[] = {
 	{ "PUT", "/v1/images/{name}", image_put, .body = ROUTE_STREAM },
 	{ "DELETE", "/v1/images/{name}", image_remove },
 	{ "GET", "/v1/posture", posture },
+	{ "GET", "/v1/sandboxes/{id}/posture", box_posture },
 	{ 0 },
 };

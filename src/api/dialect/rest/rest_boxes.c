@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "box.h"
+#include "feature.h"
 #include "money.h"
 #include "net.h"
 #include "num.h"
@@ -88,6 +89,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_end(o, '}');
 	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);
+	spec_put_require(o, s->require);
 	json_out_kbool(o, "ports_public", s->ports_public);
 	json_out_key(o, "metadata");
 	json_out_object(o);
@@ -134,6 +136,7 @@ struct create_body {
 	const struct json *egress;
 	const struct json *ai;
 	const struct json *secrets;
+	struct json_strlist require;
 };
 
 #define AT(f) .offset = offsetof(struct create_body, wish.f)
@@ -159,6 +162,8 @@ static const struct json_field create_fields[] = {
 	{ "egress", JSON_F_ANY, .offset = offsetof(struct create_body, egress), .nullable = true },
 	{ "ai", JSON_F_ANY, .offset = offsetof(struct create_body, ai), .nullable = true },
 	{ "secrets", JSON_F_ANY, .offset = offsetof(struct create_body, secrets), .nullable = true },
+	{ "require", JSON_F_STRLIST, .offset = offsetof(struct create_body, require), .max = FEATURES,
+	  .nullable = true },
 };
 #undef AT
 static const struct json_schema create_schema = { create_fields, ELEMS(create_fields) };
@@ -234,7 +239,8 @@ static void create(struct request *r)
 		return;
 	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
 	    read_egress(r, body.egress, &body.wish, &e) < 0 || read_ai(r, body.ai, &body.wish, &e) < 0 ||
-	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0) {
+	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0 ||
+	    spec_take_require(&body.require, &body.wish.require, &e) < 0) {
 		answer_fail(r, &e);
 		return;
 	}

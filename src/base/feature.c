@@ -1,0 +1,45 @@
+/*
+ * The table of features: see feature.h.
+ */
+#include "feature.h"
+
+#include "poison.h"
+
+const struct feature_text feature_texts[FEATURES] = {
+	[FEATURE_LANDLOCK_TRUNCATE] = { "landlock.truncate", "Landlock guards truncation",
+					"truncation by a stray descriptor is not guarded by Landlock",
+					"Linux 6.2 (Landlock ABI 3)", true },
+	[FEATURE_LANDLOCK_IOCTL_DEV] = { "landlock.ioctl_dev", "Landlock guards ioctls of devices",
+					 "ioctls of devices are guarded by seccomp and /dev alone",
+					 "Linux 6.10 (Landlock ABI 5)", true },
+	[FEATURE_LANDLOCK_SCOPES] = { "landlock.scopes",
+				      "Landlock keeps signals and abstract sockets in the box",
+				      "signals and abstract sockets are kept in by namespaces alone",
+				      "Linux 6.12 (Landlock ABI 6)", true },
+	[FEATURE_DETACHED_LAYERS] = { "overlay.detached", "layers are never attached anywhere",
+				      "layers are attached for a moment in the keeper's own mount namespace: "
+				      "4 more mount calls for each layer",
+				      "Linux 6.15", true },
+	[FEATURE_CGROUP_KILL] = { "cgroup.kill", "a box is killed by one write",
+				  "boxes are killed process by process", "a cgroup v2 hierarchy", true },
+	[FEATURE_FREEZER] = { "cgroup.freeze", "boxes can be paused and are frozen for snapshots",
+			      "no pause; snapshots of running boxes are refused", "a cgroup v2 hierarchy",
+			      true },
+	[FEATURE_SOCKET_MEMORY] = { "limit.socket_memory", "buffers of sockets count as memory",
+				    "buffers of TCP sockets are not part of the memory limit",
+				    "the memory controller in cgroup v2", false },
+	[FEATURE_DISK_QUOTA] = { "limit.disk", "disk limits hold",
+				 "no disk limits; snapshots and forks copy every file",
+				 "btrfs (data.backend: btrfs)", false },
+	[FEATURE_CAPTURE] = { "egress.capture", "every connection of a box comes to the gate",
+			      "boxes reach the gate by its proxy port and DNS alone, all else is unreachable",
+			      "sk_lookup or nf_tables (egress.capture)", false },
+};
+
+enum feature feature_named(struct view name)
+{
+	for (unsigned f = 0; f < FEATURES; f++)
+		if (view_is(name, feature_texts[f].name))
+			return (enum feature)f;
+	return FEATURES;
+}

@@ -1,0 +1,36 @@
+/*
+ * What walls may have beyond what every box has: degrees that depend on the kernel or the
+ * configuration. The posture names those that are there, a policy can require them, and
+ * `posture.without` leaves some of them out. The names are the API's.
+ */
+#pragma once
+
+#include "view.h"
+
+/* The bits are in boxes' state files: new ones come last. */
+enum feature {
+	FEATURE_LANDLOCK_TRUNCATE,
+	FEATURE_LANDLOCK_IOCTL_DEV,
+	FEATURE_LANDLOCK_SCOPES,
+	FEATURE_DETACHED_LAYERS,
+	FEATURE_CGROUP_KILL,
+	FEATURE_FREEZER,
+	FEATURE_SOCKET_MEMORY,
+	FEATURE_DISK_QUOTA,
+	FEATURE_CAPTURE,
+	FEATURES
+};
+
+#define FEATURE_BIT(f) (1u << (f))
+
+struct feature_text {
+	const char *name;
+	const char *gives; /* with it */
+	const char *lacks; /* without it: what is missing, and what it costs */
+	const char *needs; /* to have it */
+	bool optional;     /* `posture.without` can leave it out */
+};
+
+extern const struct feature_text feature_texts[FEATURES];
+/* FEATURES where there is none of this name. */
+enum feature feature_named(struct view name);

@@ -1,0 +1,29 @@
+/*
+ * A trial box: started, looked at from outside, frozen, killed and removed by the very code that makes the
+ * others, on the storage and from the image that they will have. What it shows is added to the posture, so
+ * that a machine on which boxes cannot be made says so, and why, before the first create.
+ */
+#pragma once
+
+#include "images.h"
+#include "posture.h"
+#include "slots.h"
+#include "storage.h"
+#include "walls.h"
+
+struct trial {
+	struct walls *walls;
+	struct storage *storage;
+	const struct images *images;
+	struct slots *slots;
+	uint32_t uid_base;
+	int run_boxes;        /* in which its run directory is made */
+	const char *run_path; /* of run_boxes */
+	uint32_t without;     /* posture.without */
+	bool machine;         /* boxes have the machine's own image unless they ask for another */
+};
+
+/* Adds parts: storage, limit.disk, idmap, overlay, overlay.detached, box. */
+void trial_run(const struct trial *t, struct posture *p);
+/* Only what the storage is. */
+void trial_storage(const struct disk *d, struct posture *p);
