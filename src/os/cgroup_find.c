@@ -239,6 +239,16 @@ static bool has_swap_limit(const struct cgroup_host *h)
 	return false;
 }
 
+static bool has_socket_limit(const struct cgroup_host *h)
+{
+	for (unsigned i = 0; i < h->n; i++) {
+		const struct cgroup_tree *t = &h->trees[i];
+		if (t->controllers & 1u << CGROUP_MEMORY)
+			return t->v2 || faccessat(t->dir, "memory.kmem.tcp.limit_in_bytes", W_OK, 0) == 0;
+	}
+	return false;
+}
+
 int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance, struct err *e)
 {
 	*h = (struct cgroup_host){ .unified = -1 };
@@ -261,6 +271,7 @@ int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance,
 			snprintf(h->why[c], sizeof(h->why[c]),
 				 "no mounted hierarchy offers it to this group");
 	h->swap_limit = has_swap_limit(h);
+	h->socket_limit = has_socket_limit(h);
 	return 0;
 }
 
@@ -303,6 +314,7 @@ int cgroup_restore(struct cgroup_host *h, struct view text)
 			snprintf(h->why[c], sizeof(h->why[c]),
 				 "no mounted hierarchy offered it at the first start");
 	h->swap_limit = has_swap_limit(h);
+	h->socket_limit = has_socket_limit(h);
 	return h->n ? 0 : -ENOENT;
 }
 
