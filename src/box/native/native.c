@@ -142,13 +142,10 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 			return err_sys(e, ERR_WALLS, c->mounts[i], "mount of %s%s%s", m->target,
 				       mnt_why[0] ? ": " : "", mnt_why);
 	}
-	for (unsigned i = 0; plan_masked[i]; i++) {
-		if (!n->masks[i])
-			continue;
-		c->masks[i] =
-			mnt_tree(n->scratch, n->masks[i] == 'd' ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
+	for (unsigned i = 0; i < n->n_masks; i++) {
+		c->masks[i] = mnt_tree(n->scratch, n->masks[i].dir ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
 		if (c->masks[i] < 0)
-			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", plan_masked[i]);
+			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", n->masks[i].name);
 	}
 	return 0;
 }

@@ -85,12 +85,9 @@ static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
 
 static int mask_proc(const struct native_child *c, int proc)
 {
-	for (unsigned i = 0; plan_masked[i]; i++) {
-		if (c->masks[i] < 0)
-			continue;
-		_cleanup_(closep) int point = open_point(proc, plan_masked[i], O_NOFOLLOW);
-		int r = point < 0 ? point : mnt_move(c->masks[i], point, "");
-		if (r < 0)
+	for (unsigned i = 0; i < c->native->n_masks; i++) {
+		int r = mnt_move(c->masks[i], proc, c->native->masks[i].name); /* follows no symlink */
+		if (r < 0 && r != -ENOENT)                                     /* a module was unloaded */
 			return r;
 	}
 	for (unsigned i = 0; plan_readonly[i]; i++) {
