@@ -424,6 +424,45 @@ def ioctl_requests():
     return f"reached the kernel: {got}"
 
 
+# ---- pools that all boxes share -------------------------------------------
+
+
+def until_refused(take, most):
+    held, last = [], None
+    try:
+        while len(held) < most:
+            held.append(take())
+    except OSError as error:
+        last = error
+    return held, last
+
+
+def ptys(most):
+    """kernel.pty.max is one number for the host and all boxes."""
+    import resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    place = "/dev/pts/ptmx" if os.path.exists("/dev/pts/ptmx") else "/dev/ptmx"
+    held, last = until_refused(lambda: os.open(place, os.O_RDWR | os.O_NOCTTY), int(most))
+    if len(held) < int(most):
+        raise Refused(f"{len(held)} and then {last}")
+    return f"{len(held)} ptys"
+
+
+def aio_contexts(most):
+    """fs.aio-max-nr is one number for all."""
+    context = ctypes.c_ulong(0)
+    call(206, int(most), ctypes.byref(context))
+    call(207, context.value)
+    return f"a context of {most} events"
+
+
+def inotify_instances(most):
+    held, last = until_refused(lambda: call(294, 0), int(most))
+    if len(held) < int(most):
+        raise Refused(f"{len(held)} and then {last}")
+    return f"{len(held)} instances"
+
+
 # ---- others on the same host ----------------------------------------------
 
 

@@ -213,6 +213,41 @@ def test_control_ioctl_requests():
     assert outside("ioctl_requests")["success"]
 
 
+# ---- pools that all boxes share -------------------------------------------
+
+POOLS = [("ptys", 65), ("aio_contexts", 8), ("inotify_instances", 129)]
+
+
+@both_users
+@pytest.mark.parametrize("attack,most", POOLS)
+def test_shared_pools(box, user, attack, most):
+    """A box has its share, and its neighbour has its own whatever the first took."""
+    refused(in_box(box, user, attack, most))
+
+
+@pytest.mark.parametrize("attack,most", POOLS)
+def test_control_shared_pools(attack, most):
+    mount = 'mount -t devpts -o newinstance,ptmxmode=0666 none /dev/pts && exec "$@"'
+    instances = Path("/proc/sys/fs/inotify/max_user_instances")
+    if attack == "inotify_instances" and int(instances.read_text()) <= 256:
+        pytest.skip("the host's own limit is as low: raising it for a control is not ours")
+    assert outside(attack, most, prefix=["unshare", "-m", "--propagation", "private", "sh", "-c", mount, "sh"])["success"]
+
+
+def test_one_box_leaves_ptys_to_others(box, make_box):
+    other = make_box()
+    hold = "import os, sys\nheld = []\ntry:\n  while True: held.append(os.open('/dev/ptmx', 2))\nexcept OSError: pass\n" \
+           "print(len(held), flush=True)\nsys.stdin.read()"
+    box.put("/workspace/hold.py", hold.encode())
+    client = box.client.daemon.client()
+    holder = paddock.Background(box.with_client(client).exec, "sleep 100 | python3 /workspace/hold.py", timeout_ms=paddock.ms(5000))
+    box.find_process("/workspace/hold.py")
+    assert other.python("import os; print(len([os.open('/dev/ptmx', 2) for _ in range(40)]))").text == "40\n"
+    holder.result()
+    client.close()
+    box.check("rm /workspace/hold.py")
+
+
 # ---- others on the host ---------------------------------------------------
 
 

@@ -22,6 +22,8 @@
 #include "spawn.h"
 #include "poison.h"
 
+#define PTYS "64" /* a box's share of kernel.pty.max, which all boxes and the host have together */
+
 static void close_late(struct native *n, int *fd)
 {
 	if (*fd >= 0 && n->n_late < ELEMS(n->late))
@@ -101,9 +103,11 @@ static int devpts_mount(const struct plan *p, const struct plan_mount *m)
 {
 	char gid[16];
 	snprintf(gid, sizeof(gid), "%u", p->uid_base + 5); /* tty */
-	const struct mnt_option options[] = {
-		{ "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { "gid", gid }
-	};
+	const struct mnt_option options[] = { { "newinstance", NULL },
+					      { "ptmxmode", "0666" },
+					      { "mode", "0620" },
+					      { "gid", gid },
+					      { "max", PTYS } };
 	return mnt_fs("devpts", options, ELEMS(options), m->attr);
 }
 

@@ -387,6 +387,7 @@ static const long never_in_box[] = {
 	__NR_migrate_pages,
 	__NR_kcmp,
 	__NR_process_madvise,
+	__NR_io_setup,
 	435 /* clone3 */,
 	457 /* statmount */,
 	458 /* listmount */,
