@@ -213,6 +213,75 @@ def test_control_ioctl_requests():
     assert outside("ioctl_requests")["success"]
 
 
+# ---- PID 1 must answer -------------------------------------------------------
+
+
+def answers(box, seconds=5):
+    """PID 1 starts something for root, whom the box's user cannot stop, in time."""
+    client = paddock.Client(box.client.daemon, box.client.key, timeout=seconds)
+    try:
+        return box.with_client(client).exec(["/bin/echo", "alive"], user="root").text == "alive\n"
+    finally:
+        client.close()
+
+
+def hold_up(box, daemon, script, name):
+    """Something of the box's user that goes on in the background."""
+    box.put(f"/workspace/{name}", script.encode())
+    client = daemon.client()
+    run = paddock.Background(box.with_client(client).exec, ["/usr/bin/python3", f"/workspace/{name}"], timeout_ms=paddock.ms(20_000))
+    paddock.until(lambda: box.read("/workspace/ready").status == 200, "the attack has begun")
+    return run, client
+
+
+def test_children_that_are_stopped_before_they_execute(make_box, daemon):
+    """kill(-1, SIGSTOP) in a loop: whatever PID 1 starts as that user is stopped between clone and exec sooner or later."""
+    box = make_box(limits={"cpu": 1, "pids": 200})
+    run, client = hold_up(box, daemon, """
+import os, signal, time
+os.nice(0)
+open("/workspace/ready", "w").close()
+end = time.monotonic() + 8
+while time.monotonic() < end:
+    try: os.kill(-1, signal.SIGSTOP)
+    except ProcessLookupError: pass
+""", "stop.py")
+    started = 0
+    for _ in range(25):
+        # Its output is of no interest, it may be stopped at any time; the answer has to come.
+        response = box.try_exec(["/bin/true"], timeout_ms=100)
+        assert response.status == 200, response
+        started += 1
+        assert answers(box), f"PID 1 is stuck after {started} starts"
+    assert run.result().exit_code == 0
+    client.close()
+    assert box.check(["/bin/echo", "over"]) == "over\n"
+
+
+def test_execution_of_a_file_with_a_lease(make_box, daemon):
+    """The kernel lets an execve wait for the holder of a lease, 45 s by default."""
+    box = make_box()
+    run, client = hold_up(box, daemon, """
+import fcntl, os, shutil, signal, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+shutil.copy("/bin/true", "/workspace/leased")
+fd = os.open("/workspace/leased", os.O_RDONLY)
+fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+open("/workspace/ready", "w").close()
+time.sleep(8)
+""", "lease.py")
+    caller = daemon.client()
+    leased = paddock.Background(box.with_client(caller).try_exec, ["/workspace/leased"], timeout_ms=paddock.ms(1000))
+    for _ in range(10):
+        assert answers(box, 2), "PID 1 waits for the lease"
+    document = leased.result().json()
+    assert document["timed_out"] or document["exit_code"] == 0, document  # the holder may have been too slow to matter
+    assert run.result().exit_code == 0
+    assert box.check(["/workspace/leased"]) == ""
+    caller.close()
+    client.close()
+
+
 # ---- pools that all boxes share -------------------------------------------
 
 POOLS = [("ptys", 65), ("aio_contexts", 8), ("inotify_instances", 129)]
