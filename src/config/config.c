@@ -42,7 +42,7 @@ static const struct config DEFAULTS = {
 	.gate = { VIEW(""), VIEW("") },
 	.webhooks = { VIEW("link-local"), VIEW("") },
 	.parts = 8,
-	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
+	.ports = { VIEW_NONE, VIEW(""), VIEW(""), 600 }, /* the domain: settle_domain */
 	.egress = { .non_public = VIEW("admin"), .capture = VIEW("auto"), .detect = true },
 	.ai = { .ca_file = VIEW(""), .max = { .log_bodies = true } },
 };
@@ -532,6 +532,16 @@ static int read_providers(const struct check *c, struct arena *a)
 	return 0;
 }
 
+/* Browsers look for names below localhost on their own machine, so that pages with absolute URLs work without
+ * DNS. Not over TLS: nobody has a certificate for them. An empty domain stays empty. */
+static void settle_domain(struct config *cfg)
+{
+	bool loopback = view_starts(cfg->listen, "127.") || view_starts(cfg->listen, "[::1]:");
+
+	if (!cfg->ports.domain.p)
+		cfg->ports.domain = loopback && !cfg->tls.cert.n ? VIEW("localhost") : VIEW("");
+}
+
 int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret,
 		    struct err *e)
 {
@@ -540,6 +550,7 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 
 	if (json_read(a, doc, &config_schema, &config, with_lines, e) < 0)
 		return -1;
+	settle_domain(&config);
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
 	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 ||
 	    read_pools(&c, a) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||

@@ -114,7 +114,8 @@ struct config {
 		bool proxy_variables;       /* HTTP_PROXY and its kin are set in boxes; nothing needs them */
 	} gate;
 	struct {
-		struct view domain;      /* PORT-ID.domain is a port of a box; empty: no host names */
+		struct view domain;      /* PORT-ID.domain is a port of a box; empty: no host names. On
+					    loopback without TLS "localhost" unless it is given */
 		struct view cert, key;   /* PEM files for *.domain; both or none: then tls serves it */
 		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;

@@ -59,12 +59,12 @@ struct proc {
 };
 
 /* In use by conn.c: each is one request. */
-int proc_start(const struct call *call, struct err *e) _must_check_;
-int proc_attach(const struct call *call, struct err *e) _must_check_;
-int proc_input(const struct call *call, struct err *e) _must_check_;
-int proc_resize(const struct call *call, struct err *e) _must_check_;
-int proc_signal(const struct call *call, struct err *e) _must_check_;
-int proc_list(const struct call *call, struct err *e) _must_check_;
+int proc_start(const struct conn_call *call, struct err *e) _must_check_;
+int proc_attach(const struct conn_call *call, struct err *e) _must_check_;
+int proc_input(const struct conn_call *call, struct err *e) _must_check_;
+int proc_resize(const struct conn_call *call, struct err *e) _must_check_;
+int proc_signal(const struct conn_call *call, struct err *e) _must_check_;
+int proc_list(const struct conn_call *call, struct err *e) _must_check_;
 
 struct proc *proc_new(struct init *in); /* in no table yet */
 /* Runs the program of a process that is in no table yet; memory of the message is the arena's. */

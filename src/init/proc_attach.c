@@ -167,7 +167,7 @@ struct attachment *proc_attach_new(struct proc *p, struct err *e)
 	return a;
 }
 
-void proc_attach_open(struct attachment *a, const struct call *call)
+void proc_attach_open(struct attachment *a, const struct conn_call *call)
 {
 	struct proc *p = a->proc;
 	stream_open(&a->stream, call, &attachment_ops);
@@ -182,7 +182,7 @@ static uint64_t offset_in(const struct ring *r, uint64_t wish, bool from_end)
 	return from_end ? r->end : MIN(MAX(wish, r->begin), r->end);
 }
 
-int proc_attach(const struct call *call, struct err *e)
+int proc_attach(const struct conn_call *call, struct err *e)
 {
 	const struct wire_attach *msg = call->msg;
 	struct proc *p = proc_find(call->conn->init, msg->process, e);

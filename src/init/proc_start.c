@@ -206,7 +206,7 @@ static struct proc *start_new(struct init *in, const struct wire_start *msg, str
 	return p;
 }
 
-int proc_start(const struct call *call, struct err *e)
+int proc_start(const struct conn_call *call, struct err *e)
 {
 	struct wire_start with = *(const struct wire_start *)call->msg, *msg = &with;
 	struct init *in = call->conn->init;

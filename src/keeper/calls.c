@@ -350,6 +350,7 @@ static const struct {
 	[WIRE_TYPE_BOX_PAUSE] = { &wire_box_pause_msg, life_pause },
 	[WIRE_TYPE_BOX_RESUME] = { &wire_box_resume_msg, life_resume },
 	[WIRE_TYPE_BOX_STOP] = { &wire_box_stop_msg, life_stop },
+	[WIRE_TYPE_BOX_UPDATE] = { &wire_box_update_msg, life_update },
 	[WIRE_TYPE_SNAPSHOT_CREATE] = { &wire_snapshot_create_msg, life_snapshot_create },
 	[WIRE_TYPE_SNAPSHOT_REMOVE] = { &wire_snapshot_remove_msg, life_snapshot_remove },
 	[WIRE_TYPE_SNAPSHOT_LIST] = { &wire_snapshot_list_msg, life_snapshot_list },

@@ -25,14 +25,14 @@ struct peer {
 	struct loop_task freeing;
 };
 
-struct call {
+struct vault_call {
 	struct vault *v;
 	struct peer *peer;
 	const struct frame *f;
 	struct arena arena; /* secret */
 };
 
-static int reply(struct call *c, const struct pb_msg *m, const void *msg)
+static int reply(struct vault_call *c, const struct pb_msg *m, const void *msg)
 {
 	(void)!link_send_msg(&c->peer->link, c->f->type, FRAME_REPLY, FRAME_LAST, c->f->stream, 0, m, msg);
 	return 0;
@@ -47,7 +47,7 @@ static int check_owner(struct view tenant, struct view box, struct err *e)
 	return 0;
 }
 
-static int describe(struct call *c, const struct shelf_secret *s, struct wire_secret_info *ret)
+static int describe(struct vault_call *c, const struct shelf_secret *s, struct wire_secret_info *ret)
 {
 	*ret = (struct wire_secret_info){ .name = s->name };
 	ret->versions.items = arena_array(&c->arena, s->n, sizeof(*ret->versions.items));
@@ -60,7 +60,7 @@ static int describe(struct call *c, const struct shelf_secret *s, struct wire_se
 	return 0;
 }
 
-static int call_put(struct call *c, const void *msg, struct err *e)
+static int call_put(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_secret_put *m = msg;
 	struct wire_secret_info info;
@@ -85,7 +85,7 @@ static int by_name(const void *a, const void *b)
 	return r ? r : x.n < y.n ? -1 : x.n > y.n;
 }
 
-static int call_list(struct call *c, const void *msg, struct err *e)
+static int call_list(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_secret_list *m = msg;
 	struct wire_secret_list_reply out = { 0 };
@@ -117,7 +117,7 @@ static int unknown(struct view name, struct err *e)
 	return err_set(e, ERR_NOT_FOUND, "there is no secret %.*s", VIEW_ARG(view_head(name, SEAL_NAME)));
 }
 
-static int call_remove(struct call *c, const void *msg, struct err *e)
+static int call_remove(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_secret_remove *m = msg;
 	const struct shelf_secret *s = shelf_find(&c->v->shelf, m->tenant, m->box, m->name);
@@ -130,8 +130,8 @@ static int call_remove(struct call *c, const void *msg, struct err *e)
 }
 
 /* The box's own before the tenant's. */
-static int read_value(struct call *c, struct view tenant, struct view box, struct view name, uint32_t version,
-		      struct buf *out, struct err *e)
+static int read_value(struct vault_call *c, struct view tenant, struct view box, struct view name,
+		      uint32_t version, struct buf *out, struct err *e)
 {
 	const struct shelf_secret *s = box.n ? shelf_find(&c->v->shelf, tenant, box, name) : NULL;
 
@@ -139,7 +139,7 @@ static int read_value(struct call *c, struct view tenant, struct view box, struc
 	return s ? shelf_read(&c->v->shelf, s, version, out, e) : unknown(name, e);
 }
 
-static int call_read(struct call *c, const void *msg, struct err *e)
+static int call_read(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_secret_read *m = msg;
 	struct wire_secret_read_reply out = { 0 };
@@ -166,7 +166,7 @@ static int call_read(struct call *c, const void *msg, struct err *e)
 
 /* ---- the vault itself ---- */
 
-static int call_rotate(struct call *c, const void *msg, struct err *e)
+static int call_rotate(struct vault_call *c, const void *msg, struct err *e)
 {
 	char id[2 * SEAL_KEY_ID + 1];
 	unsigned n;
@@ -180,7 +180,7 @@ static int call_rotate(struct call *c, const void *msg, struct err *e)
 		     &(struct wire_vault_rotated){ .key = view_of(id), .resealed = n });
 }
 
-static int put_box(struct call *c, const struct wire_vault_box *b, struct err *e)
+static int put_box(struct vault_call *c, const struct wire_vault_box *b, struct err *e)
 {
 	int r = b ? grants_put(&c->v->grants, b) : -EINVAL;
 	return r < 0 ? err_sys(e, ERR_INVALID, r, "what a box may have") : 0;
@@ -196,7 +196,7 @@ static void drop_boxes_without_grants(struct vault *v)
 	}
 }
 
-static int call_sync(struct call *c, const void *msg, struct err *e)
+static int call_sync(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_sync *m = msg;
 
@@ -210,7 +210,7 @@ static int call_sync(struct call *c, const void *msg, struct err *e)
 	return reply(c, &wire_vault_synced_msg, &(struct wire_vault_synced){ 0 });
 }
 
-static int call_box(struct call *c, const void *msg, struct err *e)
+static int call_box(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_box_put *m = msg;
 
@@ -219,7 +219,7 @@ static int call_box(struct call *c, const void *msg, struct err *e)
 	return reply(c, &wire_vault_box_put_reply_msg, &(struct wire_vault_box_put_reply){ 0 });
 }
 
-static int call_box_remove(struct call *c, const void *msg, struct err *e)
+static int call_box_remove(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_box_remove *m = msg;
 
@@ -230,7 +230,7 @@ static int call_box_remove(struct call *c, const void *msg, struct err *e)
 	return reply(c, &wire_vault_box_removed_msg, &(struct wire_vault_box_removed){ 0 });
 }
 
-static int call_ca(struct call *c, const void *msg, struct err *e)
+static int call_ca(struct vault_call *c, const void *msg, struct err *e)
 {
 	_cleanup_(buf_done) struct buf pem = BUF_INIT(REPLY_MAX);
 
@@ -248,7 +248,7 @@ static int not_granted(struct err *e)
 	return err_set(e, ERR_FORBIDDEN, "the policy of the box does not allow this");
 }
 
-static int call_leaf(struct call *c, const void *msg, struct err *e)
+static int call_leaf(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_leaf *m = msg;
 	_cleanup_(buf_done) struct buf leaf = BUF_INIT(REPLY_MAX), authority = BUF_INIT(REPLY_MAX);
@@ -263,7 +263,7 @@ static int call_leaf(struct call *c, const void *msg, struct err *e)
 						      .authority = buf_view(&authority) });
 }
 
-static int call_reveal(struct call *c, const void *msg, struct err *e)
+static int call_reveal(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_reveal *m = msg;
 	const struct grants_box *b = grants_box(&c->v->grants, m->box);
@@ -280,7 +280,7 @@ static int call_reveal(struct call *c, const void *msg, struct err *e)
 
 /* That the secret is missing is said here, where the client hears of it; its value is read when it is
  * fetched. */
-static int call_lend(struct call *c, const void *msg, struct err *e)
+static int call_lend(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_lend *m = msg;
 	const struct shelf *shelf = &c->v->shelf;
@@ -299,7 +299,7 @@ static int call_lend(struct call *c, const void *msg, struct err *e)
 		     &(struct wire_vault_lent){ .ticket = { ticket, sizeof(ticket) } });
 }
 
-static int call_redeem(struct call *c, const void *msg, struct err *e)
+static int call_redeem(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_redeem *m = msg;
 	struct ticket *t = tickets_take(&c->v->tickets, m->ticket, loop_now(c->v->loop));
@@ -319,7 +319,7 @@ static int call_redeem(struct call *c, const void *msg, struct err *e)
 
 static const struct {
 	const struct pb_msg *request;
-	int (*fn)(struct call *c, const void *msg, struct err *e);
+	int (*fn)(struct vault_call *c, const void *msg, struct err *e);
 	int32_t role;
 } calls[] = {
 	[WIRE_TYPE_SECRET_PUT] = { &wire_secret_put_msg, call_put, WIRE_VAULT_ROLE_API },
@@ -339,7 +339,7 @@ static const struct {
 
 /* ---- peers ---- */
 
-static int run(struct call *c, struct err *e)
+static int run(struct vault_call *c, struct err *e)
 {
 	uint16_t type = c->f->type;
 	const struct pb_msg *m =
@@ -360,7 +360,9 @@ static int run(struct call *c, struct err *e)
 static void on_frame(struct link *l, const struct frame *f, int fd)
 {
 	struct peer *p = CONTAINER(l, struct peer, link);
-	struct call c = { .v = p->vault, .peer = p, .f = f, .arena = { .max = CALL_MEMORY, .secret = true } };
+	struct vault_call c = {
+		.v = p->vault, .peer = p, .f = f, .arena = { .max = CALL_MEMORY, .secret = true }
+	};
 	struct err e = { 0 };
 
 	fd_close(fd);

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "arena.h"
-#include "who.h"
 #include "box.h"
 #include "core.h"
 #include "http.h"
@@ -14,6 +13,7 @@
 #include "json.h"
 #include "list.h"
 #include "router.h"
+#include "who.h"
 
 #define REQUEST_QUERY_MAX 64
 

@@ -9,8 +9,9 @@
 #include "err.h"
 #include "view.h"
 
-#define ROUTE_PARAMS    4
-#define ROUTE_ANY_QUERY "*"
+#define ROUTE_PARAMS     4
+#define ROUTE_ANY_QUERY  "*"
+#define ROUTE_ANY_METHOD "*" /* what no other route of the path takes */
 
 struct request;
 

@@ -209,6 +209,14 @@ static int freeze(struct walls *w, const struct walls_box *b, bool on, int wait_
 	return cgroup_freeze(&of(w)->cgroups, b->id, on, wait_ms);
 }
 
+static int limit(struct walls *w, const struct walls_box *b, const struct spec_limits *l)
+{
+	const struct cgroup_limits to = { .memory_bytes = l->memory_bytes,
+					  .cpu_milli = l->cpu_milli,
+					  .pids = l->pids };
+	return cgroup_limit(&of(w)->cgroups, b->id, &to);
+}
+
 static int frozen(struct walls *w, const struct walls_box *b, bool *ret)
 {
 	return cgroup_frozen(&of(w)->cgroups, b->id, ret);
@@ -249,6 +257,7 @@ const struct walls_ops native_walls = {
 	.clear = clear,
 	.sweep = sweep,
 	.freeze = freeze,
+	.limit = limit,
 	.frozen = frozen,
 	.usage = usage,
 	.gate = gate,

@@ -94,6 +94,8 @@ void create_count(struct core *c, uint64_t began_ns, bool failed);
 int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing) _must_check_;
 /* Nobody wants it any more: tries until it works. */
 void remove_unwanted(struct box *b);
+/* tied.c. After a start: removes those whose connection was broken by it. */
+void tied_sweep(struct core *c);
 /* The same, and says when the first try is over. NULL: nobody will be told. */
 struct job *remove_unwanted_then(struct box *b, job_done *done, void *arg) _must_check_;
 /* The keeper has ended it in its own way (ImageCommit). */

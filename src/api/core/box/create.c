@@ -13,7 +13,9 @@
 #include "clock.h"
 #include "core_state.h"
 #include "create_identity.h"
+#include "create_user.h"
 #include "fd.h"
+#include "image_config.h"
 #include "life.h"
 #include "log.h"
 #include "mounts.h"
@@ -38,7 +40,9 @@ struct creation {
 	bool made;                 /* the keeper may have it */
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
 	bool seeded;               /* the image has files of another box */
+	bool check_user;           /* one was asked for that need not be there */
 	struct create_identity identity;
+	struct create_user user;
 	struct err failed; /* the first failure */
 	uint64_t began_ns;
 };
@@ -123,9 +127,22 @@ static void on_stored(void *arg, const struct err *e)
 	step_done(cr, WAIT_STORE, e);
 }
 
+static void on_user(struct create_user *u, const struct err *e)
+{
+	step_done(CONTAINER(u, struct creation, user), WAIT_HELLO, e);
+}
+
 static void on_mounted(struct box *b, const struct err *e)
 {
-	step_done(b->in->creation, WAIT_HELLO, e);
+	struct creation *cr = b->in->creation;
+
+	if (e || !cr->check_user) {
+		step_done(cr, WAIT_HELLO, e);
+		return;
+	}
+	cr->user.guest = &b->in->guest;
+	cr->user.done = on_user;
+	create_user(&cr->user, b->spec.user);
 }
 
 static void on_identity(struct create_identity *id)
@@ -363,6 +380,7 @@ static struct job *make(struct core *c, const struct box_spec *s, struct arena *
 	cr->seeded = image && image->seeded;
 	cr->job = (struct job){ .done = done, .arg = arg };
 	cr->box = b;
+	cr->check_user = !view_eq(b->spec.user, c->config->defaults.user) && !view_is(b->spec.user, "root");
 	cr->began_ns = clock_mono_ns();
 	cr->waits = WAIT_KEEPER | WAIT_HELLO | (b->in->hidden ? 0 : WAIT_STORE);
 	b->in->creation = cr;
@@ -394,7 +412,8 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 
 	if (how->actor && auth_permit(how->actor, how->act, NULL, e) < 0)
 		return NULL;
-	if (spec_make(w, c->config, &arena, &s, e) >= 0) {
+	if (spec_make(w, c->config, &arena, &s, e) >= 0 &&
+	    (!how->claims || image_config_apply(c, &arena, &s, e) >= 0)) {
 		struct err refused = { 0 };
 		if (how->claims)
 			j = pool_claim(c, how->tenant, &s, &arena, done, arg, &refused);

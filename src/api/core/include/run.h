@@ -9,8 +9,8 @@
 struct actor;
 struct box;
 struct core;
+struct proc_info;
 struct shell_command;
-struct wire_process_info;
 
 /*
  * ---- exec.c ----
@@ -59,8 +59,8 @@ struct exec_result {
 /* The process runs, or we are attached to it. */
 struct exec_begun {
 	uint32_t pid;
-	uint64_t offsets[EXEC_CHANNELS];      /* of the output that follows */
-	const struct wire_process_info *info; /* attached only; gone when the callback returns */
+	uint64_t offsets[EXEC_CHANNELS]; /* of the output that follows */
+	const struct proc_info *info;    /* attached only; gone when the callback returns */
 };
 
 struct exec {
@@ -112,12 +112,30 @@ uint32_t exec_signal(struct view name);
  * after a restart of the api. Starting and attaching are exec.c's.
  */
 
+struct proc_exit {
+	uint32_t exit_code, signal;
+	bool timed_out, stdout_truncated, stderr_truncated;
+	uint64_t duration_us;
+};
+
+/* What is said of it is the box's word. */
+struct proc_info {
+	uint32_t pid;
+	struct view tag, cwd, user;
+	struct json_strlist argv;
+	bool pty, running;
+	int64_t started_ms;
+	bool has_exit;
+	struct proc_exit exit;
+	uint64_t stdout_end, stderr_end; /* offsets */
+};
+
 /* One request about processes; embedded, zeroed, with its callback. */
 struct proc_op {
 	struct call call;
 	struct view process; /* what procs_get looks for; borrowed until `done` */
 	/* The processes that were asked for (list, get), gone when this returns. */
-	void (*done)(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e);
+	void (*done)(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e);
 };
 
 int procs_list(struct core *c, const struct actor *a, struct view box, struct proc_op *op,

@@ -171,8 +171,7 @@ static void refill(struct core *c, struct account *a)
 	a->refilled_ms = now;
 }
 
-int quotas_admit(struct core *c, const struct tenant *t, const struct spec_limits *l, bool made,
-		 struct err *e)
+int quotas_admit(struct core *c, const struct tenant *t, const struct box_limits *l, bool made, struct err *e)
 {
 	struct account *a = account_of(c, t);
 	struct quota_use more = {
@@ -196,13 +195,35 @@ int quotas_admit(struct core *c, const struct tenant *t, const struct spec_limit
 	return 0;
 }
 
-int quotas_admit_pool(struct core *c, const struct spec_limits *l, struct err *e)
+int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e)
 {
 	struct quota_use more = { .boxes = 1, .cpu_milli = l->cpu_milli, .memory_mb = l->memory_mb };
 
 	if (c->n_boxes >= c->config->max.boxes)
 		return err_set(e, ERR_QUOTA, "there is no place left for a box of the pool");
 	return admit_host(c, &more, e);
+}
+
+static uint64_t added(uint64_t now, uint64_t wished)
+{
+	return wished > now ? wished - now : 0;
+}
+
+int quotas_admit_change(struct core *c, const struct box *b, const struct box_limits *l, struct err *e)
+{
+	const struct box_limits *now = &b->spec.limits;
+	struct account *a = account_of(c, b->tenant);
+	struct quota_use more = { .disk_mb = added(now->disk_mb, l->disk_mb) };
+
+	if (!a)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
+	if (b->in->quota.runs) { /* the others count while it runs */
+		more.cpu_milli = added(now->cpu_milli, l->cpu_milli);
+		more.memory_mb = added(now->memory_mb, l->memory_mb);
+	}
+	if (!more.disk_mb && !more.cpu_milli && !more.memory_mb)
+		return 0;
+	return admit_tenant(a, &more, e) < 0 || admit_host(c, &more, e) < 0 ? -1 : 0;
 }
 
 int quotas_admit_start(struct core *c, const struct box *b, struct err *e)

@@ -39,10 +39,13 @@ struct quotas {
 };
 
 /* ERR_QUOTA, ERR_RATE or ERR_UNAVAILABLE. `made`: the box runs already, as those of the pool do. */
-int quotas_admit(struct core *c, const struct tenant *t, const struct spec_limits *l, bool made,
+int quotas_admit(struct core *c, const struct tenant *t, const struct box_limits *l, bool made,
 		 struct err *e) _must_check_;
 /* For one of the pool, which is nobody's yet. */
-int quotas_admit_pool(struct core *c, const struct spec_limits *l, struct err *e) _must_check_;
+int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e) _must_check_;
+/* For a box that is to have other limits. */
+int quotas_admit_change(struct core *c, const struct box *b, const struct box_limits *l,
+			struct err *e) _must_check_;
 /* For a box that is there and is to run again. */
 int quotas_admit_start(struct core *c, const struct box *b, struct err *e) _must_check_;
 

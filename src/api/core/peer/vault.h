@@ -10,7 +10,7 @@
 struct box;
 struct core;
 
-struct vault {
+struct vault_channel {
 	struct mux mux;
 	struct call opening, syncing;
 	struct loop_timer again;

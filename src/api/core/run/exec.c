@@ -254,10 +254,13 @@ static int on_attached(struct exec *x, const struct frame *f)
 
 	if (r >= 0)
 		r = m.info ? 0 : -EBADMSG;
-	if (r >= 0 && x->on_begun)
-		x->on_begun(x, &(struct exec_begun){ .pid = m.info->pid,
+	if (r >= 0 && x->on_begun) {
+		struct proc_info info;
+		procs_take(m.info, &info);
+		x->on_begun(x, &(struct exec_begun){ .pid = info.pid,
 						     .offsets = { m.stdout_offset, m.stderr_offset },
-						     .info = m.info });
+						     .info = &info });
+	}
 	arena_done(&a);
 	return r;
 }
@@ -347,8 +350,10 @@ static void on_fail(struct call *c, const struct err *said)
 	struct err e;
 	guest_read_fail(said, &e);
 	/* The box is there and the key is good: what cannot be run is what the request named. */
-	if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
-		e.code = ERR_INVALID;
+	if (e.code == ERR_NOT_FOUND)
+		e.code = ERR_COMMAND;
+	else if (e.code == ERR_FORBIDDEN)
+		e.code = ERR_EXECUTABLE;
 	fail(CONTAINER(c, struct exec, call), &e);
 }
 

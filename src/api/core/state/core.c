@@ -31,14 +31,14 @@ const struct config *core_config(const struct core *c)
 	return c->config;
 }
 
-const struct posture *core_posture(const struct core *c)
+const struct core_posture *core_posture(const struct core *c)
 {
 	return &c->posture;
 }
 
 const struct backend *core_backend(const struct core *c, struct view name, struct err *e)
 {
-	const struct posture *p = &c->posture;
+	const struct core_posture *p = &c->posture;
 
 	for (size_t i = 0; i < p->n; i++)
 		if (!name.n || view_eq(name, p->backends[i].name))

@@ -28,7 +28,7 @@ struct core {
 	void (*on_lost)(struct core *c);
 
 	struct keeper keeper;
-	struct vault vault;
+	struct vault_channel vault;
 	struct trust trust;
 	struct carrier carrier;
 	struct usage usage;
@@ -63,7 +63,7 @@ struct core {
 	struct policies policies;
 
 	struct images images;
-	struct posture posture;
+	struct core_posture posture;
 	struct core_stats stats;
 	bool store_failed;         /* the last write did not reach the disk */
 	struct adoption *adoption; /* while starting */

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "models_impl.h"
 #include "ai_prices.h"
+#include "models_impl.h"
 #include "money.h"
 #include "who.h"
 #include "poison.h"

@@ -9,14 +9,13 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "models_impl.h"
 #include "fd.h"
 #include "log.h"
+#include "models_impl.h"
 #include "money.h"
 #include "redact.h"
 #include "secret.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define FIRST_MS   120000
@@ -478,7 +477,7 @@ static int dial(struct models_call *k, struct view ticket, struct err *e)
 static void on_lent(void *arg, const void *result, const struct err *e)
 {
 	struct models_call *k = arg;
-	const struct wire_vault_lent *lent = result;
+	const struct view *ticket = result;
 	char message[160];
 	struct err why = { 0 };
 
@@ -489,7 +488,7 @@ static void on_lent(void *arg, const void *result, const struct err *e)
 		models_call_refuse(k, 500, "key_missing", message, 0);
 	} else if (e) {
 		models_call_fail(k, e);
-	} else if (dial(k, lent->ticket, &why) < 0) {
+	} else if (dial(k, *ticket, &why) < 0) {
 		models_call_fail(k, &why);
 	}
 }

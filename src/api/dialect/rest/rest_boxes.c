@@ -10,6 +10,7 @@
 #include "num.h"
 #include "rest_boxes.h"
 #include "rest_impl.h"
+#include "rest_tied.h"
 #include "poison.h"
 
 #define PAGE_DEFAULT 100
@@ -156,6 +157,7 @@ static const struct json_field create_fields[] = {
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), .nullable = true },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root), .nullable = true },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public), .nullable = true },
+	{ "delete_on_disconnect", JSON_F_BOOL, AT(tied), .nullable = true },
 	{ "mask_host", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
@@ -226,7 +228,11 @@ static void on_created(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
 
-	if (answer_ended(r, e))
+	if (!answer_ended(r, e))
+		return;
+	if (((const struct box *)result)->spec.tied)
+		rest_tied_answer(r, result);
+	else
 		rest_boxes_reply(r, 201, result);
 }
 

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "run.h"
 #include "rest_procs.h"
+#include "run.h"
 #include "text.h"
 #include "poison.h"
 

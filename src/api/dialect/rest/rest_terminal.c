@@ -19,8 +19,8 @@
 
 #include "num.h"
 #include "rest_output.h"
-#include "ws.h"
 #include "run.h"
+#include "ws.h"
 #include "poison.h"
 
 #define PROTOCOL   "paddock"
@@ -122,7 +122,7 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 static void feed(struct terminal *t);
 
 /* That the process takes no more is no error of the terminal's: its end will be told. */
-static void on_fed(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_fed(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct terminal *t = CONTAINER(op, struct terminal, feeding);
 
@@ -153,8 +153,7 @@ static void on_input(struct ws *w)
 
 static void resize(struct terminal *t);
 
-static void on_resized(struct proc_op *op, const struct wire_process_info *list, size_t n,
-		       const struct err *e)
+static void on_resized(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct terminal *t = CONTAINER(op, struct terminal, resizing);
 

@@ -22,7 +22,7 @@ struct point {
 static void put_metric(struct json_out *o, const struct box *b, const struct point *p,
 		       const struct point *before)
 {
-	const struct spec_limits *l = &b->spec.limits;
+	const struct box_limits *l = &b->spec.limits;
 	double used = 0;
 
 	if (before && p->at_ms > before->at_ms && p->cpu_usec >= before->cpu_usec) {

@@ -9,7 +9,6 @@
 
 #include "envd_gen.h"
 #include "run.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define COLS 80
