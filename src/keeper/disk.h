@@ -34,3 +34,7 @@ int disk_limit(const struct disk *d, int unit,
 int disk_usage(const struct disk *d, int unit, uint64_t *ret_bytes, uint64_t *ret_limit) _must_check_;
 /* Grows the loop file where it is nearly full and the host has room. */
 void disk_grow(struct disk *d);
+/* Reserves all that btrfs has left, but for a little: extents are taken and nothing is written. Until the
+ * release nobody can write more. */
+void disk_hold(const struct disk *d);
+void disk_release(const struct disk *d);

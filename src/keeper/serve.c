@@ -33,13 +33,15 @@
 #include "native_walls.h"
 #include "num.h"
 #include "rnd.h"
+#include "room.h"
 #include "sha256.h"
 #include "text.h"
 #include "trial.h"
 #include "vault.h"
 #include "poison.h"
 
-#define GROW_MS 1000
+#define GROW_MS  1000
+#define HURRY_MS 100 /* while there is little room beneath the loop file */
 
 static int make_path(const char *path, unsigned mode)
 {
@@ -365,8 +367,7 @@ static int setup(struct keeper *k, struct err *e)
 static void on_grow(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, grow);
-	disk_grow(&k->storage.disk);
-	loop_timer_start(k->loop, t, GROW_MS, on_grow);
+	loop_timer_start(k->loop, t, room_watch(k) ? HURRY_MS : GROW_MS, on_grow);
 }
 
 int serve_read_config(int fd, struct arena *a, struct config *c, struct err *e)

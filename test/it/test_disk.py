@@ -3,6 +3,9 @@
 import fcntl
 import os
 import struct
+import subprocess
+
+import pytest
 
 import paddock
 
@@ -196,3 +199,69 @@ def test_a_workspace_with_subvolumes_in_it(api):
     assert response.status in (400, 409), response
     assert api.delete("/v1/workspaces/nest").status == 204
     paddock.until(lambda: not place.exists(), "its files are gone")
+
+
+# ---- the disk beneath -----------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(workdir):
+    """A file system of its own for a daemon's data, which others cannot fill and which fills nobody."""
+    image, point = workdir / "small.img", workdir / "small"
+    subprocess.run(["truncate", "-s", "2200M", image], check=True)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
+    point.mkdir()
+    subprocess.run(["mount", "-o", "loop", image, point], check=True)
+    yield point
+    paddock.until(lambda: subprocess.run(["umount", point], capture_output=True).returncode == 0, "it is free", 30)
+    point.rmdir()
+    image.unlink()
+
+
+def ready(daemon):
+    response = daemon.client().get("/readyz")
+    return response.status, " ".join(response.json().get("reasons", []))
+
+
+@pytest.mark.slow
+def test_the_disk_beneath_is_full(small_disk, own_daemon):
+    """The loop file is larger than what holds it: writers are stopped before the file system breaks, and go on afterwards."""
+    daemon = own_daemon(environment={"PADDOCK_DATA_SIZE_MB": 4096})
+    daemon.data_dir = small_disk / "data"
+    daemon.start()
+    assert ready(daemon) == (200, "")
+    api = daemon.client()
+    writer, neighbour = api.create(), api.create()
+    ballast = small_disk / "of somebody else"
+    with open(ballast, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 1150 * MB)
+    paddock.until(lambda: ready(daemon)[0] == 503, "/readyz tells that there is little room")
+    output = writer.exec("head -c 3000000000 /dev/urandom > /workspace/big", timeout_ms=paddock.ms(60_000))
+    assert output.exit_code != 0 and b"No space left" in output.err, output
+    status, reason = ready(daemon)
+    assert status == 503 and "full" in reason, reason
+    free = os.statvfs(small_disk)
+    assert free.f_bavail * free.f_frsize > 64 * MB, "nothing failed beneath"
+    # The neighbour reads and removes, and the file system lives.
+    assert neighbour.check("cat /etc/passwd | head -1; rm -f /workspace/none; echo fine").endswith("fine\n")
+    ballast.unlink()
+    paddock.until(lambda: ready(daemon) == (200, ""), "there is room again")
+    paddock.until(lambda: neighbour.exec(FILL.format(MB, "/workspace/small")).exit_code == 0, "it can write again")
+    writer.check("rm /workspace/big")
+    daemon.restart()
+    paddock.Box(daemon.client(), neighbour.document).check("test -s /workspace/small")
+
+
+def test_a_start_on_a_full_disk_explains(small_disk, own_daemon):
+    daemon = own_daemon(environment={"PADDOCK_DATA_SIZE_MB": 4096})
+    daemon.data_dir = small_disk / "data"
+    daemon.start().stop()
+    ballast, free = small_disk / "ballast", os.statvfs(small_disk)
+    with open(ballast, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - 32768)
+    with pytest.raises(AssertionError, match="(?s)disk .*(full|MiB left).*free some space"):
+        daemon.start()
+    daemon.api_kills += 1  # it ended because its store could not be opened
+    ballast.unlink()
+    daemon.start()
+    assert daemon.client().create().check("echo fine") == "fine\n"
