@@ -137,8 +137,11 @@ static int add_tree(struct cgroup_host *h, const char *base, const char *parent,
 		unsigned offered;
 		controllers = enable_v2(top, &offered);
 		/* Not where nothing is to be had by it: a hybrid's v2 tree has no controllers. */
-		if (offered && !controllers && move_to_leaf(top))
+		if (offered && !controllers && move_to_leaf(top)) {
 			controllers = enable_v2(top, &offered);
+			/* Beside all boxes together, which have 100. */
+			(void)!fd_put(top, "daemon/cpu.weight", "1000");
+		}
 	}
 	_cleanup_(closep) int mid = descend(top, parent, v2, &controllers);
 	if (mid < 0)

@@ -198,6 +198,7 @@ int native_child_main(void *arg)
 
 	umask(022);
 	STEP("session", SYS(setsid()));
+	STEP("priority", SYS(setpriority(PRIO_PROCESS, 0, 0))); /* the keeper's is higher */
 	if (c->net >= 0)
 		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));
