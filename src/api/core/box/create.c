@@ -238,6 +238,7 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.hostname = hostname_of(b, hostname),
 		.limits = &limits,
 		.readonly_root = b->spec.readonly_root,
+		.sudo = !b->spec.no_sudo,
 		.disk_bytes = b->spec.limits.disk_mb << 20,
 		.snapshot = view_of(snapshot ? snapshot : ""),
 		.workspace = b->in->workspace ? &workspace : NULL,
@@ -267,6 +268,7 @@ struct how {
 	const struct tenant *tenant;
 	enum act act;
 	bool hidden;
+	bool for_pool;
 	bool claims; /* one that was made ahead will do */
 	const struct create_twin *twin;
 };
@@ -331,6 +333,17 @@ static int take_workspace(struct box *b, const struct how *how, struct err *e)
 	return how->hidden ? 0 : workspaces_check(b, e);
 }
 
+/* One for the pool was admitted by the pool. */
+static int admit(struct box *b, struct err *e)
+{
+	struct core *c = b->in->core;
+
+	if (b->in->for_pool)
+		return 0;
+	return b->in->hidden ? quotas_admit_hidden(c, b->tenant, &b->spec.limits, e)
+			     : quotas_admit(c, b->tenant, &b->spec.limits, false, e);
+}
+
 /* Everything that can be refused at once; the name is reserved when this returns. */
 static struct box *prepare(struct core *c, const struct box_spec *s, struct arena *arena,
 			   const struct how *how, char snapshot[BOX_ID + 1], struct err *e)
@@ -342,6 +355,7 @@ static struct box *prepare(struct core *c, const struct box_spec *s, struct aren
 	}
 	rnd_name(b->id, BOX_ID);
 	b->in->hidden = how->hidden;
+	b->in->for_pool = how->for_pool;
 	arena_done(&b->in->arena);
 	b->in->arena = *arena;
 	*arena = (struct arena){ 0 };
@@ -353,9 +367,7 @@ static struct box *prepare(struct core *c, const struct box_spec *s, struct aren
 	b->state.created_ms = b->state.used_ms = b->in->used_stored_ms = clock_wall_ms();
 	if (b->spec.ttl_seconds && how->actor)
 		b->state.expires_ms = b->state.created_ms + (int64_t)b->spec.ttl_seconds * 1000;
-	if (!b->in->hidden && quotas_admit(c, b->tenant, &b->spec.limits, false, e) < 0)
-		goto bad;
-	if (boxes_index(b, e) < 0)
+	if (admit(b, e) < 0 || boxes_index(b, e) < 0)
 		goto bad;
 	return b;
 bad:
@@ -451,5 +463,12 @@ struct job *create_helper(struct core *c, const struct tenant *t, const struct b
 			  void *arg, struct err *e)
 {
 	const struct how how = { .tenant = t, .hidden = true };
+	return begin(c, w, &how, done, arg, e);
+}
+
+struct job *create_for_pool(struct core *c, const struct tenant *t, const struct box_wish *w, job_done *done,
+			    void *arg, struct err *e)
+{
+	const struct how how = { .tenant = t, .hidden = true, .for_pool = true };
 	return begin(c, w, &how, done, arg, e);
 }
