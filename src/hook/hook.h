@@ -1,5 +1,5 @@
 /*
- * What the files of paddock-hook share: see main.c.
+ * Shared by the files of paddock-hook: see main.c.
  */
 #pragma once
 

@@ -491,10 +491,11 @@ def tcp(port):
         try:
             # Connecting is not reaching: the gate takes every connection, to refuse it.
             with socket.create_connection((host, int(port)), timeout=2) as connection:
-                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                if connection.recv(1):
+                connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                answer = b"".join(iter(lambda: connection.recv(4096), b""))
+                if b'"status":"ok"' in answer:
                     return f"an answer from {host}"
-                last = ConnectionError("closed without an answer")
+                last = ConnectionError(f"not the daemon's answer: {answer[:100]}")  # the gate says why it refuses
         except OSError as error:
             last = error
     raise last

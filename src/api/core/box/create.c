@@ -1,10 +1,11 @@
 /*
- * Making a box. Its row goes to the store and its spec to the keeper at the same
- * time; the keeper's answer brings the connection to PID 1, which is greeted.
- * The box is running when all three are done and the gate has received its policy (which is waited for
- * where it allows something). A box that is made from another's files gets an identity of its own first.
- * When a step fails, the others are waited for and everything is undone: there is no box without an answer
- * that names it.
+ * Creates a box. The row goes to the store and the spec to the keeper at the same time. The keeper's
+ * answer brings the connection to PID 1, to which HELLO is sent. The box is running when all three are
+ * done and the gate has received its policy (this is awaited if the policy allows anything). A box
+ * made from the files of another first gets its own identity.
+ *
+ * When a step fails, the others are awaited and everything is undone: no box remains that no answer
+ * has named.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Several boxes with the files of one: a snapshot that nobody sees, as many creations
- * from it, and its end. All or none.
+ * Creates several boxes with the files of one: a hidden snapshot, the creations from it, and its
+ * removal. Either all are created or none.
  */
 #include <errno.h>
 #include <stdio.h>

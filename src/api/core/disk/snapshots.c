@@ -1,6 +1,6 @@
 /*
- * Snapshots: see disk.h. Made by the keeper first and stored then: what a crash
- * leaves with the keeper and not in the store is dropped at the next start (adopt.c).
+ * Snapshots: see disk.h. The keeper makes a snapshot first, then the store records it. After a crash,
+ * snapshots that the keeper has and the store has not are removed at the next start (adopt.c).
  */
 #include "snapshots.h"
 

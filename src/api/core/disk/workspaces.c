@@ -1,6 +1,6 @@
 /*
- * Workspaces: see workspaces.h. As with snapshots the keeper is first: what a crash
- * leaves with it and not in the store is dropped at the next start.
+ * Workspaces: see workspaces.h. As with snapshots, the keeper acts first: workspaces that it has and
+ * the store has not are removed at the next start.
  */
 #include "spec_make.h"
 #include "workspaces.h"

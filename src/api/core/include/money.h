@@ -1,5 +1,5 @@
 /*
- * Who may have how much: quotas of tenants, allowances for models, and what was used.
+ * Quotas of tenants, limits for models, and usage.
  */
 #pragma once
 
