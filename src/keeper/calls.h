@@ -23,4 +23,5 @@ void calls_fail(struct call *c, const struct err *e);
 int calls_start_box(struct call *c, const struct spec *s, struct view image, struct err *e) _must_check_;
 struct box *calls_find_box(struct call *c, struct view id, struct err *e);
 
+void calls_storage(struct keeper *k, const char *wrong); /* to the api */
 void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint32_t signo, bool oom);

@@ -24,14 +24,19 @@ struct native {
 	int run;            /* likewise: the keeper's run directory, borrowed */
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
-	uint32_t without;       /* FEATURE_BITs that boxes do not get, though the kernel has them */
-	int scratch;            /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
-	int empty_ns;           /* a mount namespace with nothing but an empty read-only root */
-	int init;               /* paddock-init in a sealed memfd */
-	int tools;              /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
-	int cpuset;             /* a group that all boxes are in, or -1: native_sys.h */
-	int cpuset_tasks;       /* how they join it */
-	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
+	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
+	int scratch;      /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
+	int empty_ns;     /* a mount namespace with nothing but an empty read-only root */
+	int init;         /* paddock-init in a sealed memfd */
+	int tools;        /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
+	int cpuset;       /* a group that all boxes are in, or -1: native_sys.h */
+	int cpuset_tasks; /* how they join it */
+	/* What this kernel's /proc has that boxes must not see. */
+	struct native_mask {
+		char name[24];
+		bool dir;
+	} masks[PLAN_MASKS];
+	unsigned n_masks;
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;
 	enum netns_capture capture; /* of those to come: native_capture */

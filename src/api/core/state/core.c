@@ -65,6 +65,8 @@ const char *core_not_ready(const struct core *c)
 		return "the boxes are being adopted";
 	if (c->store_failed)
 		return "the store does not take writes";
+	if (c->storage_wrong[0])
+		return c->storage_wrong;
 	if (!c->posture.known)
 		return "the machine's posture is not known";
 	if (!c->posture.n || !c->posture.backends[0].ok)

@@ -67,6 +67,7 @@ struct core {
 	struct core_posture posture;
 	struct core_stats stats;
 	bool store_failed;         /* the last write did not reach the disk */
+	char storage_wrong[192];   /* of boxes' files, as the keeper says; "": nothing */
 	struct adoption *adoption; /* while starting */
 	bool stopping;             /* nothing is begun any more, nothing is written */
 };
