@@ -1,0 +1,188 @@
+"""Attacks on paddock-api by those who have no key, or one: memory, connections, time.
+
+Each is small enough to run in seconds, and large enough that the daemon it was written against failed it.
+Memory is what /proc says of the process.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import struct
+import time
+
+import pytest
+
+import frames
+import paddock
+from paddock import Background, read_response, read_responses, rss_kb, statuses, until
+from test_http import PREFACE, frame, headers, literal
+
+MB = 1024
+
+
+@contextlib.contextmanager
+def sockets(daemon, count, receive=None):
+    """`count` connections, with small receive buffers where they are not going to be read."""
+    made = []
+    try:
+        for _ in range(count):
+            one = socket.socket()
+            if receive:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+            one.settimeout(20 * paddock.SLOW)
+            one.connect((daemon.host, daemon.port))
+            made.append(one)
+        yield made
+    finally:
+        for one in made:
+            one.close()
+
+
+def push(connection, data):
+    """Sends what the peer takes without waiting for it; the number of bytes."""
+    connection.setblocking(False)
+    sent = 0
+    with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+        while sent < len(data):
+            sent += connection.send(data[sent:sent + 65536])
+    return sent
+
+
+def push_all(connections, data, seconds=3.0):
+    """The same to all of them, until no one takes any more or the time is over."""
+    left, end = {one: data for one in connections}, time.monotonic() + seconds * paddock.SLOW
+    while left and time.monotonic() < end:
+        moved = 0
+        for one in list(left):
+            sent = push(one, left[one])
+            moved += sent
+            left[one] = left[one][sent:]
+            if not left[one]:
+                del left[one]
+        if not moved:
+            time.sleep(0.02)
+
+
+def peak_during(daemon, act):
+    """How many KB the api grew at most while `act` ran and for a little while after it."""
+    pid, most = daemon.api_pid(), 0
+    before = rss_kb(pid)
+    running = Background(act)
+    while running.is_alive():
+        most = max(most, rss_kb(pid))
+        time.sleep(0.01)
+    running.result()
+    return most - before
+
+
+def goes_back(daemon, before, slack=24 * MB):
+    """The memory is given back to the system when the burst is over."""
+    pid = daemon.api_pid()
+    until(lambda: rss_kb(pid) < before + slack,
+          f"the api gives its memory back: {rss_kb(pid) // MB} MB, before {before // MB} MB", 15)
+
+
+def hello(connection, daemon, key=None):
+    """One request on a connection that is open; its status."""
+    line = f"Authorization: Bearer {key}\r\n" if key else ""
+    connection.sendall(f"GET {'/v1/sandboxes' if key else '/health'} HTTP/1.1\r\nHost: x\r\n{line}\r\n".encode())
+    return read_responses(connection, 1)[0][0]
+
+
+# ---- memory without a key -------------------------------------------------
+
+
+def test_h2_zero_window_does_not_hold_answers(daemon):
+    """128 requests for the API's document on each of 40 connections whose window is shut."""
+    closed = frame(4, 0, 0, b"\0\4" + struct.pack(">I", 0))  # INITIAL_WINDOW_SIZE 0
+    block = headers(b"/openapi.json")
+    requests = b"".join(frame(1, 5, 2 * i + 1, block) for i in range(128))
+    before = rss_kb(daemon.api_pid())
+
+    def attack():
+        with sockets(daemon, 40) as many:
+            for one in many:
+                one.sendall(PREFACE + closed + requests)
+            for one in many:  # they were read: a ping is answered
+                one.sendall(frame(6, 0, 0, b"12345678"))
+                seen = b""
+                while b"12345678" not in seen:
+                    piece = one.recv(65536)
+                    if not piece:
+                        break
+                    seen += piece
+
+    grown = peak_during(daemon, attack)
+    assert grown < 60 * MB, f"{grown // MB} MB for 40 connections"
+    goes_back(daemon, before)
+
+
+def test_the_document_is_whole_when_the_window_opens(daemon):
+    """The shared answer is the right one in small windows, over HTTP/2 and when HTTP/1.1 pipelines it."""
+    with daemon.raw() as connection:
+        connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 5
+                           + b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.1)
+        answers = read_responses(connection, 6)
+    assert [status for status, _, _ in answers] == [200] * 6
+    document = answers[0][2]
+    assert json.loads(document)["openapi"] and all(body == document for _, _, body in answers[:5])
+    assert b"ok" in answers[5][2]
+    with daemon.raw() as connection:
+        connection.sendall(PREFACE + frame(4, 0, 0, b"\0\4" + struct.pack(">I", 1000))
+                           + frame(1, 5, 1, headers(b"/openapi.json")) + frame(1, 5, 3, headers(b"/openapi.json")))
+        stream, bodies, ended = connection.makefile("rb"), {1: b"", 3: b""}, set()
+        while len(ended) < 2:
+            head = stream.read(9)
+            kind, flags, number = head[3], head[4], int.from_bytes(head[5:], "big")
+            payload = stream.read(int.from_bytes(head[:3], "big"))
+            if kind == 0:
+                bodies[number] += payload
+                more = struct.pack(">I", len(payload)) if payload else None
+                if more:
+                    connection.sendall(frame(8, 0, 0, more) + frame(8, 0, number, more))
+                if flags & 1:
+                    ended.add(number)
+    assert bodies == {1: document, 3: document}
+
+
+def test_pipelining_without_reading_is_bounded(daemon):
+    """400 clients send requests as fast as they are taken and read no answer."""
+    before = rss_kb(daemon.api_pid())
+
+    def attack():
+        with sockets(daemon, 400, receive=4096) as many:
+            push_all(many, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 100_000)
+            with daemon.raw() as other:
+                assert hello(other, daemon) == 200
+
+    grown = peak_during(daemon, attack)
+    assert grown < 70 * MB, f"{grown // MB} MB for 400 connections"
+    goes_back(daemon, before)
+
+
+def test_h2_heads_are_bounded(daemon):
+    """Large heads that HPACK makes cheap, on streams whose answers cannot leave."""
+    closed = frame(4, 0, 0, b"\0\4" + struct.pack(">I", 0))
+    # 0x40: literal with indexing, so that it is in the table as entry 62 from then on.
+    large = b"\x40\x03x-a\x7f\x91\x1d" + b"v" * 3856  # 3856 = 127 + 0x11 + (0x1d << 7)
+    first = frame(1, 5, 1, headers(extra=large))
+    rest = b"".join(frame(1, 5, 2 * i + 1, headers(extra=b"\xbe" * 8)) for i in range(1, 128))
+    before = rss_kb(daemon.api_pid())
+
+    def attack():
+        with sockets(daemon, 60) as many:
+            for one in many:
+                one.sendall(PREFACE + closed + first + rest + frame(6, 0, 0, b"12345678"))
+            for one in many:
+                seen = b""
+                while b"12345678" not in seen:
+                    piece = one.recv(65536)
+                    if not piece:
+                        break
+                    seen += piece
+
+    grown = peak_during(daemon, attack)
+    assert grown < 80 * MB, f"{grown // MB} MB for 60 connections"
+    goes_back(daemon, before)
