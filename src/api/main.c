@@ -246,7 +246,8 @@ static int start(struct api *a, struct err *e)
 	if (!a->plane)
 		return -1;
 	a->serve->statm = a->statm;
-	struct http_config http = { .on_request = on_request,
+	struct http_config http = { .limits = { .connections = (uint32_t)a->config.max.connections },
+				    .on_request = on_request,
 				    .arg = a,
 				    .tls = a->tls };
 	a->server = http_server_new(a->loop, &http, e);

@@ -35,6 +35,7 @@ static const struct config DEFAULTS = {
 		.exec_timeout_ms = 600000,
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,
+		.connections = 4096,
 	},
 	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .vault = 59003, .ai = 59004, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },

@@ -186,3 +186,94 @@ def test_h2_heads_are_bounded(daemon):
     grown = peak_during(daemon, attack)
     assert grown < 80 * MB, f"{grown // MB} MB for 60 connections"
     goes_back(daemon, before)
+
+
+# ---- lock-out without a key -----------------------------------------------
+
+DRIP = (b"POST /v1/sandboxes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pdk_" + b"0" * 40
+        + b"\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n")
+HALF = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+UPLOAD = b"POST /v1/sandboxes HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def small(daemon_factory):
+    """A daemon for at most 200 connections."""
+    it = daemon_factory("small", environment={"PADDOCK_MAX_CONNECTIONS": "200"}).start()
+    yield it
+    it.finish()
+
+
+def test_connections_are_configured(own_daemon):
+    it = own_daemon(environment={"PADDOCK_MAX_CONNECTIONS": "3"})
+    with pytest.raises(AssertionError, match="max.connections"):
+        it.start()
+
+
+@pytest.mark.parametrize("first", [DRIP, HALF, UPLOAD, b""], ids=["body with a bad key", "half a head", "chunks", "nothing"])
+def test_dripping_strangers_do_not_lock_others_out(small, first):
+    """400 sockets that send a byte now and then; others come in at once, with a key and without."""
+    def drip(many, byte=b"x"):
+        for one in many:
+            one.setblocking(False)
+            with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+                one.send(byte)
+
+    with small.raw() as keyed:
+        assert hello(keyed, small, small.key) == 200
+        with sockets(small, 400) as many:
+            for one in many:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    one.sendall(first)
+            slowest = 0
+            for _ in range(5):
+                if first:
+                    drip(many)
+                begun = time.monotonic()
+                with small.raw(timeout=5) as other:
+                    assert hello(other, small) == 200
+                with small.raw(timeout=5) as other:
+                    assert hello(other, small, small.key) == 200
+                slowest = max(slowest, time.monotonic() - begun)
+            assert slowest < 2 * paddock.SLOW, f"{slowest:.1f} s"
+            # Whoever has shown a key was not the one to make place.
+            assert hello(keyed, small, small.key) == 200
+
+
+def test_a_key_does_not_take_all_connections(small):
+    """Streams of one tenant leave places for others: its oldest ends when there are too many."""
+    admin = small.client()
+    assert admin.post("/v1/tenants", {"name": "greedy"}).status == 201
+    key = admin.post("/v1/keys", {"tenant": "greedy", "role": "user"}).json()
+    ask = (f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer {key['key']}\r\n\r\n").encode()
+    with sockets(small, 0) as many:
+        for _ in range(220):
+            one = small.raw(timeout=5)
+            many.append(one)
+            one.sendall(ask)
+            assert b" 200 " in one.recv(4096)
+        with small.raw(timeout=5) as other:
+            assert hello(other, small, small.key) == 200
+        with small.raw(timeout=5) as other:
+            assert hello(other, small) == 200
+    admin.delete(f"/v1/keys/{key['id']}")
+    admin.close()
+
+
+def test_a_refused_body_is_not_awaited(daemon):
+    """401 comes before the body, and the connection does not stay for the rest of it."""
+    with daemon.raw() as connection:
+        connection.sendall(DRIP)
+        connection.settimeout(5 * paddock.SLOW)
+        assert b" 401 " in connection.recv(4096)
+        begun = time.monotonic()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            while time.monotonic() - begun < 20 * paddock.SLOW:
+                connection.send(b"x")
+                connection.settimeout(0.2)
+                try:
+                    if not connection.recv(4096):
+                        break
+                except TimeoutError:
+                    pass
+        assert time.monotonic() - begun < 15 * paddock.SLOW

@@ -282,6 +282,8 @@ static int admit(struct request *r, struct err *e)
 
 	if (!open && r->surface->authenticate(r, e) < 0)
 		return -1;
+	if (!open && r->actor.tenant)
+		http_vouch(r->x, (uintptr_t)r->actor.tenant);
 	r->admitted = true;
 	return 0;
 }
