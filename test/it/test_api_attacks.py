@@ -277,3 +277,97 @@ def test_a_refused_body_is_not_awaited(daemon):
                 except TimeoutError:
                     pass
         assert time.monotonic() - begun < 15 * paddock.SLOW
+
+
+# ---- memory with one key --------------------------------------------------
+
+FLOOD = "import os\nfor fd in (1, 2):\n    for _ in range(8): os.write(fd, b'\\x01' * (1 << 20))"
+
+
+def test_output_is_escaped_as_it_leaves(daemon, make_box):
+    """2 × 8 MiB of control characters are 100 MB of JSON, of which little is in memory at once."""
+    box = make_box()
+    body = json.dumps({"argv": ["python3", "-c", FLOOD]}).encode()
+    ask = (f"POST {box.path}/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\n"
+           f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+    before = rss_kb(daemon.api_pid())
+
+    def run():
+        with sockets(daemon, 3, receive=65536) as many:
+            for one in many:
+                one.settimeout(60 * paddock.SLOW)
+                one.sendall(ask)
+            for one in many:  # none is read until all have begun to answer
+                assert one.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 200"
+            status, head, answer = read_response(many[0].makefile("rb"))
+            assert status == 200
+            return json.loads(answer)
+
+    kept = []
+    grown = peak_during(daemon, lambda: kept.append(run()))
+    assert kept[0]["stdout"] == kept[0]["stderr"] == "\x01" * (8 << 20)
+    assert not kept[0]["truncated"] and kept[0]["exit_code"] == 0 and kept[0]["encoding"] == "utf-8"
+    assert grown < 110 * MB, f"{grown // MB} MB for three answers of 100 MB"
+    goes_back(daemon, before)
+
+
+def test_long_output_is_the_same_in_every_form(box):
+    """Around the length from which on an answer is sent in pieces, and over the edges of the pieces."""
+    for text in ("é\n\"" * 40_000, "x" * 65_537, "\U0001f600" * 30_000 + "\\"):
+        out = box.exec(["cat"], stdin=text)
+        assert out.text == text and out.err == b"" and out.encoding == "utf-8"
+    raw = box.exec("head -c 200000 /dev/zero | tr '\\0' '\\377'; echo end >&2")
+    assert raw.encoding == "base64" and raw.out == b"\xff" * 200_000 and raw.err == b"end\n"
+
+
+def test_kept_output_has_a_budget_for_each_tenant(daemon, make_box):
+    """Answers that a tenant does not read: beyond 128 MiB output is cut, and said to be."""
+    box = make_box()
+    body = json.dumps({"argv": ["python3", "-c", FLOOD]}).encode()
+    ask = (f"POST {box.path}/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\n"
+           f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+    before = rss_kb(daemon.api_pid())
+
+    def run():
+        with sockets(daemon, 12, receive=4096) as many:
+            for one in many:
+                one.settimeout(60 * paddock.SLOW)
+                one.sendall(ask)
+            for one in many:
+                assert one.recv(9, socket.MSG_PEEK) == b"HTTP/1.1 "
+            refused = box.try_exec("true")
+            assert (refused.status, refused.code()) == (429, "quota_exceeded"), refused
+
+    grown = peak_during(daemon, run)
+    assert grown < 190 * MB, f"{grown // MB} MB"
+    until(lambda: box.try_exec("true").status == 200, "the budget is given back")
+    goes_back(daemon, before)
+
+
+def test_pings_without_reading_pongs(daemon, make_box):
+    """A client that sends pings and reads nothing gets the last pong, not all of them."""
+    from test_terminal import PING, PONG, Socket
+    box = make_box()
+    terminal = Socket(daemon, f"{box.path}/terminal")
+    assert terminal.status == 101
+    before = rss_kb(daemon.api_pid())
+    ping = struct.pack(">BBI", 0x80 | PING, 0x80 | 120, 0) + b"p" * 120
+    last = struct.pack(">BBI", 0x80 | PING, 0x80 | 4, 0) + b"last"
+
+    def flood():
+        push_all([terminal.connection], ping * 300_000, 10)
+
+    grown = peak_during(daemon, flood)
+    assert grown < 8 * MB, f"{grown // MB} MB for 38 MB of pings"
+    # It is still a good session: what is read now ends with the pong to the last ping.
+    terminal.connection.setblocking(True)
+    terminal.connection.settimeout(20 * paddock.SLOW)
+    feeder = Background(terminal.connection.sendall, last)
+    until_last, seen = time.monotonic() + 20 * paddock.SLOW, b""
+    mark = bytes([0x80 | PONG, 4]) + b"last"
+    while mark not in seen and time.monotonic() < until_last:
+        seen = seen[-64:] + terminal.connection.recv(1 << 20)
+    assert mark in seen
+    feeder.result()
+    terminal.connection.close()
+    assert rss_kb(daemon.api_pid()) < before + 24 * MB

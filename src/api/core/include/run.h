@@ -9,7 +9,9 @@
 struct actor;
 struct box;
 struct core;
+struct outputs_row;
 struct shell_command;
+struct tenant;
 struct wire_process_info;
 
 /*
@@ -45,10 +47,25 @@ struct exec_wish {
 	uint32_t ring_bytes; /* of output that is kept; 0: 1 MiB */
 };
 
+/*
+ * ---- outputs.c ----
+ * What a command has written, as far as it is collected. It counts against its tenant until outputs_done: a
+ * tenant whose answers are not read keeps so many bytes; what comes then is cut off, and further commands are
+ * refused.
+ */
+struct output {
+	struct core *core;
+	const struct tenant *tenant;
+	struct outputs_row *row;
+	struct buf bytes[EXEC_CHANNELS];
+};
+void outputs_done(struct output *o); /* accepts a zeroed one */
+
 struct exec_result {
 	uint32_t exit_code;
 	const char *signal;   /* "SIGKILL", or NULL */
 	struct view out, err; /* what was collected */
+	struct output *kept;  /* the same; may be taken: moved away, and zeroed here */
 	bool truncated, timed_out;
 	uint64_t duration_us;
 	/* in a shell */
@@ -67,7 +84,7 @@ struct exec {
 	struct call call;
 	struct core *core;
 	struct shell_command *command; /* while it is in a shell */
-	struct buf out, err;
+	struct output kept;
 	struct view input; /* what is left of it */
 	bool streams, want_end, keep, truncated;
 	struct loop_timer guard;
