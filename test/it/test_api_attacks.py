@@ -371,3 +371,30 @@ def test_pings_without_reading_pongs(daemon, make_box):
     feeder.result()
     terminal.connection.close()
     assert rss_kb(daemon.api_pid()) < before + 24 * MB
+
+
+# ---- small leaks ----------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_tree_of_any_depth_is_removed(box, place):
+    # From the bottom up, which is quick at any depth.
+    box.python(f"import os\nos.chdir({place!r})\nos.mkdir('d')\nopen('d/f', 'w')\nfor i in range(30_000):\n"
+               "    os.mkdir('n'); os.rename('d', 'n/d'); os.rename('n', 'd')")
+    assert box.remove(f"{place}/d", "recursive=1").status == 204
+    assert box.ls(place).json()["entries"] == []
+
+
+def test_a_leased_file_is_busy(box, place):
+    """EAGAIN is an answer about the file, not a fault of ours."""
+    holder = ("import fcntl, os, sys, time\nfd = os.open('leased', os.O_RDWR | os.O_CREAT)\n"
+              "fcntl.fcntl(fd, fcntl.F_SETSIG, 0)\nimport signal\nsignal.signal(signal.SIGIO, signal.SIG_IGN)\n"
+              "fcntl.fcntl(fd, 1024, fcntl.F_WRLCK)\nopen('ready', 'w')\ntime.sleep(60)")
+    started = box.client.post(f"{box.path}/processes", {"argv": ["python3", "-c", holder], "cwd": place})
+    assert started.status == 201, started
+    until(lambda: box.read(f"{place}/ready").status == 200, "the lease is taken")
+    got = box.read(f"{place}/leased")
+    assert got.status == 409, (got, box.exec("cat /proc/locks").text)
+    if got.status == 409:
+        assert got.code() == "conflict"
+    box.client.delete(f"{box.path}/processes/{started.json()['pid']}")
