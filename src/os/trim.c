@@ -33,17 +33,13 @@ static int drop_mapped(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Free bytes that were given back still count as malloc's, so that only their number's growth tells. */
 static void on_time(struct loop_timer *timer)
 {
 	struct trim *t = CONTAINER(timer, struct trim, timer);
 	struct mallinfo2 m = mallinfo2();
 
-	t->free_then = MIN(t->free_then, m.fordblks);
-	if (m.fordblks > t->free_then + WORTH) {
+	if (m.fordblks > WORTH)
 		(void)malloc_trim(0);
-		t->free_then = m.fordblks;
-	}
 	if (m.uordblks + m.hblkhd > LARGE)
 		loop_timer_start(t->loop, timer, TRIM_MS, on_time);
 }

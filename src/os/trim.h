@@ -14,7 +14,6 @@ void trim_start(void);
 struct trim {
 	struct loop *loop;
 	struct loop_timer timer;
-	size_t free_then; /* bytes that malloc had after the last time, or fewer since */
 };
 
 void trim_soon(struct trim *t);

@@ -344,6 +344,55 @@ def test_kept_output_has_a_budget_for_each_tenant(daemon, make_box):
     goes_back(daemon, before)
 
 
+def test_unfinished_bodies_have_a_budget_for_each_tenant(daemon):
+    """60 JSON bodies of 3.9 MB without their end: past the budget more are refused."""
+    head = (f"POST /v1/sandboxes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 4000000\r\n\r\n").encode()
+    before = rss_kb(daemon.api_pid())
+
+    def run():
+        with sockets(daemon, 60) as many:
+            push_all(many, head + b" " * 3_900_000, 8)
+            with daemon.raw() as other:
+                other.sendall(head)
+                status, _, answer = read_responses(other, 1)[0]
+            assert status == 429 and json.loads(answer)["error"]["code"] == "quota_exceeded", answer
+
+    grown = peak_during(daemon, run)
+    assert grown < 190 * MB, f"{grown // MB} MB"
+    client = daemon.client()
+    until(lambda: client.post("/v1/sandboxes", {"no": 1}).status == 400, "the budget is given back")
+    client.close()
+    goes_back(daemon, before)
+
+
+def test_a_pipeline_does_not_hold_up_others(daemon):
+    """40 clients with thousands of requests waiting: another one is answered between them."""
+    ask = f"GET /v1/capabilities HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\n\r\n".encode()
+    stop = []
+
+    def read(many):
+        while not stop:
+            for one in many:
+                with contextlib.suppress(BlockingIOError, OSError):
+                    one.recv(1 << 20)
+                push(one, ask * 500)
+
+    with sockets(daemon, 40) as many:
+        for one in many:
+            push(one, ask * 3000)
+        reader = Background(read, many)
+        took = []
+        for _ in range(5):
+            begun = time.monotonic()
+            with daemon.raw() as other:
+                assert hello(other, daemon) == 200
+            took.append(time.monotonic() - begun)
+        stop.append(True)
+        reader.result()
+    assert min(took) < 0.5 * paddock.SLOW, took
+
+
 def test_pings_without_reading_pongs(daemon, make_box):
     """A client that sends pings and reads nothing gets the last pong, not all of them."""
     from test_terminal import PING, PONG, Socket

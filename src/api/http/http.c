@@ -188,6 +188,17 @@ void http_vouch(struct http_exchange *x, uint64_t party)
 	http_place_known(http_impl_of(x)->conn, party);
 }
 
+/* Counted when the driver settles: nobody may be closed within a dialect's call. */
+void http_hold(struct http_exchange *x, size_t bytes)
+{
+	http_impl_of(x)->kept = bytes;
+}
+
+bool http_is_pressed(const struct http_exchange *x)
+{
+	return http_place_is_pressed(CONTAINER(x, struct http_impl, x)->conn);
+}
+
 /* ---- for the drivers ---- */
 
 void http_impl_abort(struct http_impl *i)

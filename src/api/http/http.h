@@ -90,6 +90,10 @@ void http_body_resume(struct http_exchange *x);
 /* The client has shown a key of this party (any number): its connection is no stranger's any more, of
  * whom there may be fewer, and who make place first. */
 void http_vouch(struct http_exchange *x, uint64_t party);
+/* The dialect keeps so many bytes for this exchange now: they count with those of its party. */
+void http_hold(struct http_exchange *x, size_t bytes);
+/* Its party holds too much already: better to refuse what would add much to it. */
+bool http_is_pressed(const struct http_exchange *x);
 /* Sends "100 Continue" when the client waits for it; called by the server itself
  * as soon as on_request returned without an answer. */
 

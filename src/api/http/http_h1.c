@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "http_conn.h"
 #include "poison.h"
 
@@ -40,17 +41,20 @@ struct http_h1 {
 	struct buf trailers; /* of the answer, as lines */
 	struct http1_body body;
 	enum h1_state state;
-	size_t start, end;  /* what has been read and not used, in room->in */
-	size_t base;        /* where the body is read to */
-	size_t step;        /* bytes of a body that have not counted as progress yet */
-	struct view shared; /* constant bytes of an answer, behind those in the room */
-	uint64_t since_ms;  /* when a head began */
-	uint64_t dropped;   /* bytes of a body that nobody wants */
-	bool sniffed;       /* it is not HTTP/2 */
-	bool busy;          /* h1_run is on the stack */
-	bool eof;           /* the client has half-closed */
-	bool close;         /* after this answer */
-	bool linger;        /* the client may still be sending */
+	size_t start, end;     /* what has been read and not used, in room->in */
+	size_t base;           /* where the body is read to */
+	size_t step;           /* bytes of a body that have not counted as progress yet */
+	struct view shared;    /* constant bytes of an answer, behind those in the room */
+	uint64_t since_ms;     /* when a head began */
+	bool turn_over;        /* the next request waits for an event, in line with other connections */
+	unsigned turns;        /* requests that were begun since h1_run began */
+	uint64_t turn_ends_ns; /* when the next of them waits for other connections */
+	uint64_t dropped;      /* bytes of a body that nobody wants */
+	bool sniffed;          /* it is not HTTP/2 */
+	bool busy;             /* h1_run is on the stack */
+	bool eof;              /* the client has half-closed */
+	bool close;            /* after this answer */
+	bool linger;           /* the client may still be sending */
 	bool broken;
 	bool throttled; /* pipelined requests wait until answers have left */
 	bool waits;     /* the client wants a 100 before it sends the body */
@@ -305,6 +309,7 @@ static bool h1_start_exchange(struct http_h1 *h)
 	struct http_server *s = h->c->server;
 	h1_fill_exchange(h);
 	http_place_used(h->c);
+	h->turns++;
 	s->cfg.on_request(&h->i.x, s->cfg.arg);
 	if (!h->i.finished && !h->i.x.ops) {
 		struct buf body = BUF_INIT(1024);
@@ -329,6 +334,9 @@ static bool h1_step_head(struct http_h1 *h)
 		h->start = h->end = 0;
 		return h->eof ? h1_finish(h, false) : false;
 	}
+	h->turn_over = h->turns && clock_mono_ns() > h->turn_ends_ns;
+	if (h->turn_over)
+		return false;
 	int n = http1_request_parse(&h->req, h->room->in + h->start, h->end - h->start);
 	if (n < 0)
 		return h1_refuse(h, -n, h->req.why);
@@ -562,19 +570,23 @@ static void h1_settle(struct http_h1 *h)
 	}
 	if (h->state == H1_HEAD && h->start == h->end && h1_queued(h) == 0)
 		http_server_give_room(c->server, TAKE_PTR(h->room));
-	http_conn_want(c, h1_wants_more(h), h1_queued(h) > 0);
+	http_conn_want(c, h1_wants_more(h), h1_queued(h) > 0 || h->turn_over);
 	if (c->dead)
 		return;
 	http_conn_deadline(c, h1_deadline(h));
 	if (h->room && h1_wants_more(h) && http_transport_pending(&c->t))
 		http_conn_kick(c); /* no event will come for these */
-	http_place_hold(c, h->room ? ROOM_COST + h->end + h->room->arena.used + h->room->out.cap : 0);
+	size_t kept = h->i.finished ? 0 : h->i.kept;
+	http_place_hold(c, h->room ? kept + ROOM_COST + h->end + h->room->arena.used + h->room->out.cap : 0);
 }
 
 static void h1_run(struct http_h1 *h)
 {
 	struct http_conn *c = h->c;
 	h->busy = true;
+	h->turns = 0;
+	h->turn_over = false;
+	h->turn_ends_ns = h->start == h->end ? 0 : clock_mono_ns() + HTTP_PLACE_TURN_NS;
 	for (int round = 0; h->room; round++) {
 		while (!c->dead && h1_step(h))
 			;

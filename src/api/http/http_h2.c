@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "poison.h"
 
 #define CONN_WINDOW (2 * 1024 * 1024)
@@ -189,10 +190,15 @@ static bool h2_begin_waiting(struct http_h2 *h)
 static void h2_run(struct http_h2 *h)
 {
 	struct http_conn *c = h->c;
+	size_t kept = 0;
 	int r;
 	h->busy = true;
-	LIST_EACH (it, &h->streams)
-		http_h2_stream_deliver(CONTAINER(it, struct http_h2_stream, link));
+	h->turn_ends_ns = h->n_waiting ? clock_mono_ns() + HTTP_PLACE_TURN_NS : 0;
+	LIST_EACH (it, &h->streams) {
+		struct http_h2_stream *st = CONTAINER(it, struct http_h2_stream, link);
+		http_h2_stream_deliver(st);
+		kept += st->i.finished ? 0 : st->i.kept;
+	}
 	r = h2_send(h);
 	bool more = r >= 0 && h2_begin_waiting(h);
 	if (r >= 0 && (h2_wake(h) || more))
@@ -207,16 +213,16 @@ static void h2_run(struct http_h2 *h)
 	if (r < 0 || over)
 		return;
 	bool next = h->n_waiting && http_place_may_begin(c, h->unsent, HTTP_PLACE_STREAMS);
-	if ((r > 0 && buf_len(&h->out) == 0) || next)
+	if (r > 0 && buf_len(&h->out) == 0)
 		http_conn_kick(c);
 	if (buf_len(&h->out) == 0)
 		buf_shrink(&h->out);
 	http_conn_want(c, nghttp2_session_want_read(h->session) && buf_len(&h->out) < H2_SESSION_AHEAD,
-		       buf_len(&h->out) > 0);
+		       buf_len(&h->out) > 0 || next); /* in line with other connections */
 	if (c->dead)
 		return;
 	http_conn_deadline(c, h2_deadline(h));
-	http_place_hold(c, h->unsent + h->heads + h->n_streams * STREAM_COST + h->out.cap);
+	http_place_hold(c, kept + h->unsent + 2 * h->heads + h->n_streams * STREAM_COST + h->out.cap);
 }
 
 /* ---- reading ---- */
@@ -225,6 +231,7 @@ int http_h2_feed(struct http_conn *c, struct view first)
 {
 	struct http_h2 *h = c->state;
 	h->busy = true;
+	h->turn_ends_ns = clock_mono_ns() + HTTP_PLACE_TURN_NS;
 	ssize_t n = nghttp2_session_mem_recv(h->session, (const uint8_t *)first.p, first.n);
 	h->busy = false;
 	if (n < 0) {

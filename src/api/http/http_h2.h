@@ -19,7 +19,8 @@ struct http_h2 {
 	size_t unsent; /* bytes of answers */
 	size_t heads;  /* of requests */
 	unsigned n_streams, n_waiting;
-	bool busy; /* the driver is on the stack */
+	uint64_t turn_ends_ns; /* when requests wait for other connections */
+	bool busy;             /* the driver is on the stack */
 };
 
 struct http_h2_stream {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "num.h"
 #include "poison.h"
 
@@ -425,9 +426,15 @@ static void stream_begin(struct http_h2_stream *st)
 	}
 }
 
+static bool may_begin(const struct http_h2 *h)
+{
+	return http_place_may_begin(h->c, h->unsent, HTTP_PLACE_STREAMS) && clock_mono_ns() < h->turn_ends_ns;
+}
+
 void http_h2_stream_complete(struct http_h2_stream *st)
 {
-	if (http_place_may_begin(st->h->c, st->h->unsent, HTTP_PLACE_STREAMS)) {
+	/* Behind those that wait it waits, too: clients expect no order, but would wonder. */
+	if (!st->h->n_waiting && may_begin(st->h)) {
 		stream_begin(st);
 		return;
 	}
@@ -437,7 +444,7 @@ void http_h2_stream_complete(struct http_h2_stream *st)
 
 bool http_h2_stream_try(struct http_h2_stream *st)
 {
-	if (!st->waits || !http_place_may_begin(st->h->c, st->h->unsent, HTTP_PLACE_STREAMS))
+	if (!st->waits || !may_begin(st->h))
 		return false;
 	st->waits = false;
 	st->h->n_waiting--;

@@ -44,6 +44,7 @@ struct http_impl {
 	struct http_exchange x;
 	const struct http_side *side;
 	struct http_conn *conn;
+	size_t kept;   /* bytes, by the dialect */
 	int64_t left;  /* of the promised length, or -1 */
 	bool is_head;  /* a HEAD request */
 	bool begun;    /* the answer's head was given */

@@ -228,7 +228,7 @@ void http_place_known(struct http_conn *c, uint64_t party)
 
 /* ---- bytes ---- */
 
-static bool is_pressed(const struct http_conn *c)
+bool http_place_is_pressed(const struct http_conn *c)
 {
 	const struct http_party *p = c->seat.party;
 	return (p && p->held > HTTP_PLACE_PARTY) || c->server->held > HTTP_PLACE_ALL;
@@ -236,12 +236,12 @@ static bool is_pressed(const struct http_conn *c)
 
 bool http_place_may_begin(const struct http_conn *c, size_t unsent, size_t most)
 {
-	return unsent == 0 || (unsent < most && !is_pressed(c));
+	return unsent == 0 || (unsent < most && !http_place_is_pressed(c));
 }
 
 size_t http_place_high_water(const struct http_conn *c)
 {
-	return is_pressed(c) ? HTTP_PLACE_TIGHT : HTTP_HIGH_WATER;
+	return http_place_is_pressed(c) ? HTTP_PLACE_TIGHT : HTTP_HIGH_WATER;
 }
 
 static struct http_conn *first_holder(const struct list *l)

@@ -24,6 +24,7 @@
 #define HTTP_PLACE_STRANGERS (64u * 1024 * 1024) /* bytes of all strangers */
 #define HTTP_PLACE_PARTY     (64u * 1024 * 1024)
 #define HTTP_PLACE_ALL       (256u * 1024 * 1024)
+#define HTTP_PLACE_TURN_NS   100000 /* after which a connection's next request waits for other connections */
 
 struct http_conn;
 struct http_party;
@@ -47,6 +48,7 @@ bool http_place_is_stranger(const struct http_conn *c);
 void http_place_hold(struct http_conn *c, size_t bytes);
 /* Whether another request may begin behind so many unsent bytes. */
 bool http_place_may_begin(const struct http_conn *c, size_t unsent, size_t most);
+bool http_place_is_pressed(const struct http_conn *c);
 /* Queued bytes of an answer at which its writer is stopped. */
 size_t http_place_high_water(const struct http_conn *c);
 /* Whether somebody can leave. */
