@@ -18,7 +18,7 @@
 
 #include "http_server.h"
 
-#define HTTP_PLACE_PIPELINED (64u * 1024)   /* unsent bytes of HTTP/1.1, with which no request is begun */
+#define HTTP_PLACE_PIPELINED (24u * 1024)   /* unsent bytes of HTTP/1.1, with which no request is begun */
 #define HTTP_PLACE_STREAMS   (1024u * 1024) /* the same of HTTP/2 */
 #define HTTP_PLACE_TIGHT     (16u * 1024)   /* HTTP_HIGH_WATER of a party that holds too much */
 #define HTTP_PLACE_STRANGERS (64u * 1024 * 1024) /* bytes of all strangers */
