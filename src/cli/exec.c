@@ -17,12 +17,14 @@
 #include "exec.h"
 #include "fd.h"
 #include "num.h"
+#include "ref.h"
 #include "show.h"
 #include "terminal.h"
 #include "text.h"
 
 #include "poison.h"
 
+#define OUTPUT_MAX    (256u << 20)
 #define LINE_MAX_SIZE (2u << 20) /* a piece of output, escaped or in base64 */
 #define LINE_ARENA    (16u << 20)
 #define START_MS      60000
@@ -31,6 +33,11 @@
 bool exec_has_input(void)
 {
 	return !isatty(STDIN_FILENO) && fcntl(STDIN_FILENO, F_GETFD) >= 0;
+}
+
+bool exec_can_read(void)
+{
+	return fcntl(STDIN_FILENO, F_GETFD) >= 0;
 }
 
 int exec_check(const struct exec_spec *x, struct err *e)
@@ -157,8 +164,9 @@ _noreturn_ static void feed(const struct session *s, const char *box, uint64_t p
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	client_init(&c, &s->client.url, s->client.key);
+	c.ca = s->client.ca;
 	buf_puts(&path, "/v1/sandboxes/");
-	if (session_segment(&path, box, &e) < 0)
+	if (session_segment(&path, ref_id(s, box), &e) < 0)
 		_exit(1);
 	buf_printf(&path, "/processes/%llu/stdin?close=1", (unsigned long long)pid);
 	rq.path = buf_view(&path);
@@ -198,9 +206,9 @@ static int on_start(struct running *run, const struct json *event, struct err *e
 	return 0;
 }
 
-static int on_output(const struct json *event, int fd, struct err *e)
+int exec_put_output(const struct json *event, int fd, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = BUF_INIT(LINE_MAX_SIZE);
+	_cleanup_(buf_done) struct buf b = BUF_INIT(OUTPUT_MAX);
 	struct view text = session_text(event, "data");
 
 	if (!view_is(session_text(event, "encoding"), "base64"))
@@ -222,6 +230,14 @@ static int on_exit_event(struct running *run, const struct json *event, struct e
 	}
 	if (!code || json_to_i64(code, &n) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon did not say how the command ended");
+	if (is_true(event, "oom_killed")) {
+		const struct json *limit = json_get(event, "memory_limit_mb");
+		uint64_t mb = 0;
+		if (limit && json_to_u64(limit, &mb) == 0)
+			fprintf(stderr,
+				"paddock: out of memory: the sandbox's limit is %llu MiB (--memory)\n",
+				(unsigned long long)mb);
+	}
 	if (is_true(event, "restarted"))
 		fputs("paddock: the shell has ended; the next command gets a new one\n", stderr);
 	run->code = (int)(n & 0xff);
@@ -240,9 +256,9 @@ static int on_event(struct running *run, struct view line, struct err *e)
 	else if (view_is(type, "start"))
 		r = on_start(run, event, e);
 	else if (view_is(type, "stdout"))
-		r = on_output(event, STDOUT_FILENO, e);
+		r = exec_put_output(event, STDOUT_FILENO, e);
 	else if (view_is(type, "stderr"))
-		r = on_output(event, STDERR_FILENO, e);
+		r = exec_put_output(event, STDERR_FILENO, e);
 	else if (view_is(type, "exit"))
 		r = on_exit_event(run, event, e);
 	else if (view_is(type, "error"))
@@ -321,6 +337,25 @@ static int run_tty(struct session *s, const struct exec_spec *x, const struct cl
 	if (!pid || json_to_u64(pid, &w.process) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon did not say what it started");
 	return terminal_run(s, &w, e);
+}
+
+int exec_follow(struct session *s, const char *box, const char *process, bool input, struct err *e)
+{
+	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
+	struct client_request rq = { .method = "GET", .timeout_ms = START_MS };
+	const struct exec_spec x = { .box = box, .input = input };
+
+	buf_puts(&path, "/v1/sandboxes/");
+	if (session_segment(&path, box, e) < 0)
+		return -1;
+	buf_puts(&path, "/processes/");
+	if (session_segment(&path, process, e) < 0)
+		return -1;
+	buf_puts(&path, "/output?follow=1");
+	if (path.bad)
+		return err_set(e, ERR_INVALID, "the name is too long");
+	rq.path = buf_view(&path);
+	return run_streamed(s, &x, &rq, e);
 }
 
 int exec_run(struct session *s, const struct exec_spec *x, struct err *e)

@@ -113,7 +113,7 @@ static int open_socket(uint16_t port, struct err *e)
 	return TAKE_FD(fd);
 }
 
-int acceptor_listen(const struct call *call, struct err *e)
+int acceptor_listen(const struct conn_call *call, struct err *e)
 {
 	const struct wire_listen *msg = call->msg;
 
@@ -136,7 +136,7 @@ int acceptor_listen(const struct call *call, struct err *e)
 	return 0;
 }
 
-int acceptor_accept(const struct call *call, struct err *e)
+int acceptor_accept(const struct conn_call *call, struct err *e)
 {
 	const struct wire_accept *msg = call->msg;
 

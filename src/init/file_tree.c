@@ -255,7 +255,7 @@ static int begin(struct removal *rl, char *path, const char **ret_name, bool rec
 	return fd < 0 ? -errno : remover_begin(&rl->rm, fd, *ret_name, recursive);
 }
 
-int file_remove(const struct call *call, struct err *e)
+int file_remove(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_remove *msg = call->msg;
 	struct file_target t;

@@ -518,7 +518,7 @@ static int begin(struct watcher *w, struct loop *loop, const char *path)
 	return r == 0 && w->recursive ? plan_walk(w, "", false) : r;
 }
 
-int file_watch(const struct call *call, struct err *e)
+int file_watch(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_watch *msg = call->msg;
 	struct file_target t;

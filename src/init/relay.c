@@ -304,7 +304,7 @@ static const struct stream_ops relay_ops = {
 	.free = on_free,
 };
 
-struct relay *relay_new(const struct call *call, uint32_t port, struct err *e)
+struct relay *relay_new(const struct conn_call *call, uint32_t port, struct err *e)
 {
 	if (port < 1 || port > UINT16_MAX) {
 		err_set(e, ERR_INVALID, "a port is a number from 1 to 65535");
@@ -328,7 +328,7 @@ struct relay *relay_new(const struct call *call, uint32_t port, struct err *e)
 	return r;
 }
 
-int relay_connect(const struct call *call, struct err *e)
+int relay_connect(const struct conn_call *call, struct err *e)
 {
 	const struct wire_connect *msg = call->msg;
 	struct relay *r = relay_new(call, msg->port, e);

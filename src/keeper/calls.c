@@ -47,6 +47,7 @@ static int read_spec(const struct keeper *k, const struct wire_box_spec *w, stru
 					.nofile = w->limits->nofile } };
 	s->disk_bytes = w->disk_bytes;
 	s->existing = w->existing;
+	s->sudo = w->sudo;
 	s->require = w->require;
 	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 ||
 	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
@@ -350,6 +351,7 @@ static const struct {
 	[WIRE_TYPE_BOX_PAUSE] = { &wire_box_pause_msg, life_pause },
 	[WIRE_TYPE_BOX_RESUME] = { &wire_box_resume_msg, life_resume },
 	[WIRE_TYPE_BOX_STOP] = { &wire_box_stop_msg, life_stop },
+	[WIRE_TYPE_BOX_UPDATE] = { &wire_box_update_msg, life_update },
 	[WIRE_TYPE_SNAPSHOT_CREATE] = { &wire_snapshot_create_msg, life_snapshot_create },
 	[WIRE_TYPE_SNAPSHOT_REMOVE] = { &wire_snapshot_remove_msg, life_snapshot_remove },
 	[WIRE_TYPE_SNAPSHOT_LIST] = { &wire_snapshot_list_msg, life_snapshot_list },

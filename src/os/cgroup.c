@@ -103,6 +103,39 @@ static int make_in(const struct cgroup_host *h, const struct cgroup_tree *t, con
 	return 0;
 }
 
+/* v1 keeps memory below memory and swap: whichever way it goes, one of two orders works. */
+static int relimit_memory(const struct cgroup_host *h, const struct cgroup_tree *t, const char *name,
+			  uint64_t bytes)
+{
+	if (!t->v2)
+		(void)!put_u64(t, name, "memory.memsw.limit_in_bytes", bytes);
+	return limit_memory(h, t, name, bytes);
+}
+
+int cgroup_limit(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l)
+{
+	struct cgroup_usage u = { 0 };
+	int r = cgroup_usage(h, name, &u);
+
+	if (r < 0)
+		return r;
+	/* The kernel would kill until it fits. */
+	if (u.memory_bytes > l->memory_bytes)
+		return -EBUSY;
+	for (unsigned i = 0; i < h->n; i++)
+		for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++) {
+			const struct cgroup_tree *t = &h->trees[i];
+
+			if (!(t->controllers & 1u << c))
+				continue;
+			r = c == CGROUP_MEMORY ? relimit_memory(h, t, name, l->memory_bytes)
+					       : limit_in(h, t, name, l, (enum cgroup_controller)c);
+			if (r < 0)
+				return r;
+		}
+	return 0;
+}
+
 int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l, struct err *e)
 {
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)

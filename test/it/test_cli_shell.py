@@ -185,7 +185,7 @@ def test_paddock_exec_streams(daemon, box):
 
 
 def test_paddock_exec_streams_stdin(daemon, box):
-    process = cli(daemon, "exec", box.id, "--", "cat", stdin=subprocess.PIPE)
+    process = cli(daemon, "exec", "-i", box.id, "--", "cat", stdin=subprocess.PIPE)
     for line in (b"a\n", b"\xff\x00\xfe\n", b"c\n"):
         process.stdin.write(line)
         process.stdin.flush()
@@ -196,15 +196,15 @@ def test_paddock_exec_streams_stdin(daemon, box):
 
 def test_paddock_exec_with_much_binary_both_ways(daemon, box):
     data = os.urandom(20_000_000)
-    process = cli(daemon, "exec", box.id, "--", "cat", stdin=subprocess.PIPE)
+    process = cli(daemon, "exec", "-i", box.id, "--", "cat", stdin=subprocess.PIPE)
     out, err = process.communicate(data, timeout=60)
     assert out == data and err == b"" and process.returncode == 0
 
 
 def test_paddock_exec_of_what_does_not_read(daemon, box):
-    process = cli(daemon, "exec", box.id, "--", "true", stdin=subprocess.PIPE)
+    process = cli(daemon, "exec", "-i", box.id, "--", "true", stdin=subprocess.PIPE)
     assert process.communicate(b"x" * 5_000_000, timeout=60)[0] == b"" and process.returncode == 0
-    process = cli(daemon, "exec", box.id, "--", "sh", "-c", "exit 5", stdin=subprocess.PIPE)  # stdin stays open
+    process = cli(daemon, "exec", "-i", box.id, "--", "sh", "-c", "exit 5", stdin=subprocess.PIPE)  # stdin stays open
     assert process.wait(30) == 5
 
 

@@ -351,7 +351,7 @@ def test_patch(own_daemon):
     assert {key: box.get()[key] for key in expected} == expected
     for _ in range(50):  # it does not fill anything up
         assert patch(box, metadata={"k": "v" * 1000}).status == 200
-    for wrong in ({"on_end": "explode"}, {"metadata": {"": "x"}}, {"idle_seconds": -1}, {"name": "new"}, {"metadata": {"k": 1}}):
+    for wrong in ({"on_end": "explode"}, {"metadata": {"": "x"}}, {"idle_seconds": -1}, {"name": "a/b"}, {"metadata": {"k": 1}}):
         assert patch(box, **wrong).status == 400, wrong
     assert box.get()["on_end"] == "stop"
 

@@ -528,8 +528,15 @@ def test_preview_expires(site, app):
     paddock.until(lambda: ask(site, "/echo", headers=headers).status == 403, "the link expires", 20)
 
 
-def test_preview_of_a_path(daemon, make_box):
-    box = make_box()
+@pytest.fixture
+def nameless(own_daemon, tmp_path):
+    """A daemon without a domain, which on loopback must be said."""
+    (tmp_path / "c.yaml").write_text("ports: {domain: ''}\n")
+    return own_daemon(arguments=["--config", str(tmp_path / "c.yaml")]).start()
+
+
+def test_preview_of_a_path(nameless):
+    daemon, box = nameless, nameless.client().create()
     serve(box)
     url = preview(box)
     path = "/" + url.split("/", 3)[3]

@@ -14,7 +14,8 @@ WORK = Path("/work")
 
 def main(send):
     job = json.loads((WORK / "job.json").read_text())
-    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(WORK / "test/kernels"),
+    # TMPDIR: devices do not work in Debian 13's /tmp, and a control of test/escape makes one.
+    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", TMPDIR="/var/tmp", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(WORK / "test/kernels"),
                       PADDOCK_GUEST_KERNEL=job["kernel"], PADDOCK_GUEST_LAYOUT=job["layout"])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
     for number, test in enumerate(job["tests"]):
@@ -25,13 +26,21 @@ def main(send):
             send(report)
 
 
+def write(raw, name, data):
+    """One member of a tar archive, all of it now: tarfile keeps the last block until the next."""
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    raw.write(info.tobuf() + data + bytes(-len(data) % 512))
+    raw.flush()
+
+
 @contextlib.contextmanager
 def port():
     """Sends files through the second serial port, as a tar archive that can be read also if it ends early."""
     fd = os.open("/dev/ttyS1", os.O_WRONLY | os.O_NOCTTY)
     tty.setraw(fd)
-    with open(fd, "wb", closefd=False, buffering=0) as raw, tarfile.open(fileobj=raw, mode="w|", bufsize=512) as tar:
-        yield lambda path: tar.add(path, path.name)
+    with open(fd, "wb", closefd=False) as raw:
+        yield lambda path: write(raw, path.name, path.read_bytes())
     termios.tcdrain(fd)
     os.close(fd)
 

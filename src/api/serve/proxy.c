@@ -448,3 +448,9 @@ void proxy_start(struct http_exchange *x, const struct proxy_wish *w)
 	else
 		wait_for_answer(p);
 }
+
+void proxy_take(struct request *r, const struct proxy_wish *w)
+{
+	proxy_start(r->x, w);
+	request_done(r);
+}

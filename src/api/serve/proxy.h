@@ -1,7 +1,7 @@
 /*
- * The reverse proxy: one exchange of a client to one connection of a server in a
- * box, streamed both ways with back-pressure from end to end. Each exchange has a
- * connection of its own, so that nothing can be smuggled from one to the next.
+ * The reverse proxy: connects one exchange of a client to one connection of a server in a box,
+ * streamed in both directions with back-pressure from end to end. Each exchange has its own
+ * connection, so that nothing can be smuggled from one to the next.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "json.h"
 #include "who.h"
 
+struct request;
 struct serve;
 
 /* An answer of the proxy's own, and how a dialect tells it: an object of JSON. */
@@ -33,8 +34,9 @@ struct proxy_wish {
 	proxy_words *words;
 };
 
-/* Takes the exchange. */
+/* Takes the exchange; of a handler whose route streams its body, proxy_take, which ends the request. */
 void proxy_start(struct http_exchange *x, const struct proxy_wish *w);
+void proxy_take(struct request *r, const struct proxy_wish *w);
 
 /* As HTML to who accepts it, else in these words. request_id is filled in. */
 void proxy_refuse(struct http_exchange *x, proxy_words *words, int status, struct view box, unsigned port,

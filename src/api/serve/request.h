@@ -1,12 +1,10 @@
 /*
- * One request, whatever its dialect: from its head to its answer or its abort. A
- * handler must not touch it after what ends it: answer_*, rpc_reply, rpc_end,
- * request_done, or on_gone.
+ * One request of any dialect, from its head to its answer or its abort. A handler must not touch the
+ * request after a call that ends it: answer_*, rpc_reply, rpc_end, request_done, or on_gone.
  */
 #pragma once
 
 #include "arena.h"
-#include "who.h"
 #include "box.h"
 #include "core.h"
 #include "http.h"
@@ -14,6 +12,7 @@
 #include "json.h"
 #include "list.h"
 #include "router.h"
+#include "who.h"
 
 #define REQUEST_QUERY_MAX 64
 

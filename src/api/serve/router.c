@@ -5,6 +5,15 @@
 
 #include "poison.h"
 
+/* Most routes are another path's, which shows in what stands before their first {…}. */
+static bool may_match(const char *pattern, struct view path)
+{
+	for (size_t i = 0; pattern[i] && pattern[i] != '{'; i++)
+		if (i >= path.n || path.p[i] != pattern[i])
+			return false;
+	return true;
+}
+
 /* Whether the path fits the pattern; the raw values of its {…} are stored. */
 static bool matches(const char *pattern, struct view path, struct view params[ROUTE_PARAMS])
 {
@@ -34,10 +43,15 @@ static bool matches(const char *pattern, struct view path, struct view params[RO
 	return !have.p;
 }
 
+static bool is_any(const struct route *t)
+{
+	return view_is(view_of(t->method), ROUTE_ANY_METHOD);
+}
+
 /* HEAD is GET without its body wherever it is not a route of its own. */
 static bool takes(const struct route *t, struct view method, bool exact)
 {
-	return view_is(method, t->method) ||
+	return is_any(t) || view_is(method, t->method) ||
 	       (!exact && view_is(method, "HEAD") && view_is(view_of(t->method), "GET"));
 }
 
@@ -58,11 +72,14 @@ static const struct route *find_in(const struct route *t, bool exact, struct vie
 				   struct buf *allow)
 {
 	for (; t->method; t++) {
+		if (!may_match(t->pattern, path))
+			continue;
 		struct view mine[ROUTE_PARAMS] = { VIEW_NONE };
 		if (!matches(t->pattern, path, mine))
 			continue;
 		add_allowed(allow, t->method, exact);
-		if (!takes(t, method, exact) || (found && view_is(view_of(found->method), "HEAD")))
+		if (!takes(t, method, exact) ||
+		    (found && (is_any(t) || view_is(view_of(found->method), "HEAD"))))
 			continue;
 		found = t;
 		memcpy(params, mine, sizeof(mine));

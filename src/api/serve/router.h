@@ -1,5 +1,5 @@
 /*
- * Tables of routes: which handler a method and a path mean. Pure.
+ * Tables of routes, which map a method and a path to a handler. Pure.
  */
 #pragma once
 
@@ -9,8 +9,9 @@
 #include "err.h"
 #include "view.h"
 
-#define ROUTE_PARAMS    4
-#define ROUTE_ANY_QUERY "*"
+#define ROUTE_PARAMS     4
+#define ROUTE_ANY_QUERY  "*"
+#define ROUTE_ANY_METHOD "*" /* what no other route of the path takes */
 
 struct request;
 

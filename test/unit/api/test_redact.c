@@ -56,8 +56,8 @@ static void test_other_text(void **state)
 {
 	static const char *const cases[] = {
 		"",
-		"{\"model\":\"gpt-4o-mini\",\"max_tokens\":50,\"messages\":[{\"role\":\"user\",\"content\":"
-		"\"hello\"}]}",
+		("{\"model\":\"gpt-4o-mini\",\"max_tokens\":50,\"messages\":[{\"role\":\"user\",\"content\":"
+		 "\"hello\"}]}"),
 		"{\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":1234567890123456789}}",
 		"the key to happiness, a token of love, the secret of success; my password is not told",
 		"https://example.com:8080/path?x=1 and mail@example.com",

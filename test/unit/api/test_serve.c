@@ -13,6 +13,7 @@
 #include "envd_gen.h"
 #include "fd.h"
 #include "http_h2_client.h"
+#include "proxy.h"
 #include "sample_dialect.h"
 #include "serve_rig.h"
 #include "stream.h"
@@ -121,8 +122,27 @@ static void events(struct request *r)
 	stream_finish(s);
 }
 
+static void any(struct request *r)
+{
+	answer_plain(r, 200, "text/plain", r->params[0]);
+}
+
+/* Nothing is there: the proxy's own answer, in its words. */
+static void passed(struct request *r)
+{
+	proxy_take(r, &(struct proxy_wish){ .serve = r->serve,
+					    .actor = r->actor,
+					    .box = VIEW("nobody"),
+					    .path = VIEW("/"),
+					    .host = VIEW("localhost"),
+					    .port = 80,
+					    .words = proxy_words_rest });
+}
+
 static const struct route routes[] = {
 	{ "GET", "/events/{n}", events, .auth = ROUTE_OPEN },
+	{ ROUTE_ANY_METHOD, "/any/{path}", any, .auth = ROUTE_OPEN },
+	{ "PUT", "/any/passed", passed, .auth = ROUTE_OPEN, .body = ROUTE_STREAM },
 	{ 0 },
 };
 static const struct route *const tables[] = { routes, NULL };
@@ -247,6 +267,16 @@ static void test_routes_are_printed(void **state)
 	fclose(f);
 	assert_string_equal(text, "\n# sample\nGET /sample/{name}\nPOST /sample/{name}\n");
 	free(text);
+}
+
+static void test_any_method(void **state)
+{
+	assert_int_equal(ask(0, "PATCH /any/a/b", "", VIEW("")), 200);
+	assert_string_equal(body.p, "a/b");
+	assert_int_equal(ask(0, "PROPFIND /any/passed", "", VIEW("")), 200);
+	/* A method's own route goes before it; and a handler may hand its request to the proxy. */
+	assert_int_equal(ask(0, "PUT /any/passed", "", VIEW("body")), 404);
+	assert_non_null(strstr(body.p, "{\"error\":{\"code\":\"not_found\""));
 }
 
 /* ---- streams ---- */
@@ -377,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_methods),
 		cmocka_unit_test(test_listener),
 		cmocka_unit_test(test_routes_are_printed),
+		cmocka_unit_test(test_any_method),
 		cmocka_unit_test(test_events_resume),
 		cmocka_unit_test(test_connect),
 		cmocka_unit_test(test_grpc_web),

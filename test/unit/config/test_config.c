@@ -135,8 +135,9 @@ static void test_refusals(void **state)
 	} cases[] = {
 		{ "{", "line 1, column 2: expected a key in double quotes, found the end of the text" },
 		{ "[]", "line 1: must be an object, not an array" },
-		{ "{\n\"listn\":1}", "line 2: \"listn\": unknown field" },
-		{ "{\"max\":{\n\n\"box\":1}}", "line 3: max.\"box\": unknown field" },
+		{ "{\n\"listn\":1}", "line 2: \"listn\": unknown field; did you mean \"listen\"?" },
+		{ "{\"max\":{\n\n\"box\":1}}",
+		  "line 3: max.\"box\": unknown field; did you mean \"boxes\"?" },
 		{ "{\"listen\":7080}", "line 1: listen: must be a string, not a number" },
 		{ "{\"listen\":null}", "line 1: listen: must be a string, not null" },
 		{ "{\"data_dir\":\"var\"}", "line 1: data_dir: must be an absolute path" },

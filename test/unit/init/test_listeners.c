@@ -35,8 +35,8 @@ static void test_others(void **state)
 {
 	static const char *const lines[] = {
 		"",
-		"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
-		"inode",
+		("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+		 "inode"),
 		"   0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000 0 0 1 1 x",
 		"   0: 0100007F:0000 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 1 1 x",
 		"   0: 0100007F 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 1 1 x",

@@ -80,8 +80,8 @@ static void test_malformed(void **state)
 		"--b\r\nContent-Disposition: form-data; name=\"a\r\n\r\nx\r\n--b--",
 		"--b\r\nContent-Disposition form-data\r\n\r\nx\r\n--b--",
 		"--b\r\nContent-Disposition: form-data; name=a\nX: y\r\n\r\nx\r\n--b--",
-		"--b\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: "
-		"form-data\r\n\r\nx\r\n--b--",
+		("--b\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: "
+		 "form-data\r\n\r\nx\r\n--b--"),
 		"--b\r\nContent-Disposition: form-data; filename*=latin1''x\r\n\r\nx\r\n--b--",
 		"--b x\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--",
 	};
@@ -109,8 +109,8 @@ static void test_types(void **state)
 		"multipart/form-data; boundary=\"a\r\n\"",
 		"multipart/form-data; boundary=\"a \"",
 		"multipart/mixed; boundary=a",
-		"multipart/form-data; "
-		"boundary=0123456789012345678901234567890123456789012345678901234567890123456789x",
+		("multipart/form-data; "
+		 "boundary=0123456789012345678901234567890123456789012345678901234567890123456789x"),
 	};
 	for (size_t i = 0; i < ELEMS(types); i++) {
 		struct multipart m;

@@ -1,7 +1,6 @@
 /*
- * Deadlines: see life.h. They are wall-clock times that the store knows, so that a
- * restart changes nothing. One timer for each box; uses do not move it, it looks
- * again when it fires.
+ * Deadlines: see life.h. They are wall-clock times in the store, so that a restart changes nothing.
+ * Each box has one timer. A use does not move the timer; the timer checks again when it fires.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -205,23 +204,19 @@ static int take_labels(struct box *b, const struct json_strmap *m, struct err *e
 	return 0;
 }
 
-struct job *lifetime_change(struct core *c, const struct actor *a, struct view ref,
-			    const struct lifetime_patch *p, job_done *done, void *arg, struct err *e)
+int lifetime_apply(struct box *b, const struct lifetime_patch *p, struct err *e)
 {
-	struct box *b = boxes_find_made(c, a, ref, e);
 	enum spec_on_end on_end;
 
-	if (!b)
-		return NULL;
 	on_end = b->spec.on_end;
 	if (p->has_idle && p->idle_seconds > INT32_MAX) {
 		err_set(e, ERR_INVALID, "idle_seconds must be between 0 and %d", INT32_MAX);
-		return NULL;
+		return -1;
 	}
 	/* Everything is judged before anything is changed. */
 	if ((p->on_end.n && spec_take_on_end(p->on_end, &on_end, e) < 0) ||
 	    (p->has_metadata && take_labels(b, &p->metadata, e) < 0))
-		return NULL;
+		return -1;
 	b->spec.on_end = on_end;
 	if (p->has_auto_resume)
 		b->spec.auto_resume = p->auto_resume;
@@ -231,5 +226,5 @@ struct job *lifetime_change(struct core *c, const struct actor *a, struct view r
 		b->spec.idle_seconds = p->idle_seconds;
 		b->state.used_ms = clock_wall_ms();
 	}
-	return store(b, done, arg, e);
+	return 0;
 }

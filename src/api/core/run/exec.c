@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "boxes.h"
 #include "core_state.h"
+#include "events.h"
 #include "netns.h"
 #include "num.h"
 #include "outputs.h"
@@ -54,6 +56,21 @@ static struct view home_of(struct arena *a, struct view user)
 	return (struct view){ p, 6 + user.n };
 }
 
+/* What a user installs (pip, npm) is found; root installs for everybody. */
+static struct view path_of(struct arena *a, struct view home)
+{
+	static const char own[] = "/.local/bin:",
+			  path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	char *p = view_starts(home, "/home/") ? arena_alloc(a, home.n + sizeof(own) + sizeof(path)) : NULL;
+
+	if (!p)
+		return VIEW("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	memcpy(p, home.p, home.n);
+	memcpy(p + home.n, own, sizeof(own) - 1);
+	memcpy(p + home.n + sizeof(own) - 1, path, sizeof(path));
+	return (struct view){ p, home.n + sizeof(own) + sizeof(path) - 2 };
+}
+
 /* The proxy that the gate has on the box's loopback. */
 static void set_proxy(struct wire_env_var *vars, size_t *n)
 {
@@ -80,8 +97,9 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 
 	if (!vars)
 		return -ENOMEM;
-	set_var(vars, &n, VIEW("PATH"), VIEW("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
-	set_var(vars, &n, VIEW("HOME"), home_of(a, user));
+	struct view home = home_of(a, user);
+	set_var(vars, &n, VIEW("PATH"), path_of(a, home));
+	set_var(vars, &n, VIEW("HOME"), home);
 	set_var(vars, &n, VIEW("USER"), user);
 	set_var(vars, &n, VIEW("LOGNAME"), user);
 	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
@@ -254,10 +272,13 @@ static int on_attached(struct exec *x, const struct frame *f)
 
 	if (r >= 0)
 		r = m.info ? 0 : -EBADMSG;
-	if (r >= 0 && x->on_begun)
-		x->on_begun(x, &(struct exec_begun){ .pid = m.info->pid,
+	if (r >= 0 && x->on_begun) {
+		struct proc_info info;
+		procs_take(m.info, &info);
+		x->on_begun(x, &(struct exec_begun){ .pid = info.pid,
 						     .offsets = { m.stdout_offset, m.stderr_offset },
-						     .info = m.info });
+						     .info = &info });
+	}
 	arena_done(&a);
 	return r;
 }
@@ -279,8 +300,13 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 		.signal = exec_signal_name(exited.signal),
 		.truncated = exited.stdout_truncated || exited.stderr_truncated || x->truncated,
 		.timed_out = exited.timed_out,
+		.oom_killed = exited.oom_killed,
+		.memory_mb = exited.memory_limit >> 20,
 		.duration_us = exited.duration_us,
 	};
+	struct box *b = exited.oom_killed ? boxes_by_id(x->core, view_of(x->box)) : NULL;
+	if (b && x->call.type == WIRE_TYPE_START)
+		events_oom(x->core, b);
 	struct output kept = x->kept;
 	x->kept = (struct output){ 0 };
 	result.out = buf_view(&kept.bytes[0]);
@@ -345,8 +371,10 @@ static void on_fail(struct call *c, const struct err *said)
 	struct err e;
 	guest_read_fail(said, &e);
 	/* The box is there and the key is good: what cannot be run is what the request named. */
-	if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
-		e.code = ERR_INVALID;
+	if (e.code == ERR_NOT_FOUND)
+		e.code = ERR_COMMAND;
+	else if (e.code == ERR_FORBIDDEN)
+		e.code = ERR_EXECUTABLE;
 	fail(CONTAINER(c, struct exec, call), &e);
 }
 
@@ -398,6 +426,7 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	if (exec_check(c->config, w, e) < 0 || (!x->on_output && outputs_admit(c, b->tenant, e) < 0))
 		return -1;
 	prepare(x, b, &ops);
+	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	x->input = w->input;
 	x->streams = w->streams || w->open_stdin;
 	x->keep = w->keep;
@@ -445,6 +474,7 @@ int exec_attach(struct core *c, const struct actor *a, struct view ref, const st
 	if (!b || procs_select(p->process, &who, e) < 0)
 		return -1;
 	prepare(x, b, &attach_ops);
+	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	return guest_call(&b->in->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
 }
 

@@ -156,7 +156,7 @@ int shells_create(struct core *c, const struct actor *a, struct view box, struct
 
 /* ---- what there is ---- */
 
-static void describe(const struct box *b, const struct shell *s, const struct wire_process_info *p,
+static void describe(const struct box *b, const struct shell *s, const struct proc_info *p,
 		     struct shell_info *ret)
 {
 	*ret = (struct shell_info){ .name = view_of(default_name),
@@ -195,7 +195,7 @@ static bool has(const struct shell_info *list, size_t n, const char *name)
 }
 
 /* Living processes with our tags; shells that wait to be started; the default one, whatever it does. */
-static size_t gather(struct shells_op *o, struct box *b, const struct wire_process_info *p, size_t n_p,
+static size_t gather(struct shells_op *o, struct box *b, const struct proc_info *p, size_t n_p,
 		     struct shell_info *list, size_t max)
 {
 	size_t n = 0;
@@ -217,8 +217,7 @@ static size_t gather(struct shells_op *o, struct box *b, const struct wire_proce
 	return n;
 }
 
-static void on_processes(struct proc_op *op, const struct wire_process_info *list, size_t n,
-			 const struct err *e)
+static void on_processes(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct shells_op *o = CONTAINER(op, struct shells_op, op);
 	struct box *b = boxes_by_id(o->core, view_of(o->box));
@@ -281,8 +280,7 @@ static void forget(struct shells_op *o)
 }
 
 /* It may have ended by itself: whoever waits for the end will see that. */
-static void on_signalled(struct proc_op *op, const struct wire_process_info *list, size_t n,
-			 const struct err *e)
+static void on_signalled(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct shells_op *o = CONTAINER(op, struct shells_op, op);
 

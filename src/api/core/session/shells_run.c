@@ -1,6 +1,6 @@
 /*
- * The commands of a shell, one after the other: what they wait for, their output, their time.
- * The process that runs them is shells_stream.c's. See shells.h.
+ * The commands of a shell, one after the other: their queue, their output, their time limits.
+ * shells_stream.c has the process that runs them. See shells.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "core_state.h"
+#include "events.h"
 #include "outputs.h"
 #include "rnd.h"
 #include "shells_impl.h"
@@ -266,12 +267,16 @@ void shells_run_finish(struct shell *s, const struct shell_ending *how)
 		.signal = exec_signal_name(m->timed_out ? SIGKILL : how->signal),
 		.truncated = m->truncated,
 		.timed_out = m->timed_out,
+		.oom_killed = how->oom_killed,
+		.memory_mb = s->box->spec.limits.memory_mb,
 		.duration_us = (clock_mono_ns() - m->started_ns) / 1000,
 		.shell = view_of(s->name),
 		.restarted = restarted,
 	};
 	struct buf cwd = BUF_INIT(SHELL_FIELD_MAX);
 
+	if (how->oom_killed)
+		events_oom(s->box->in->core, s->box);
 	loop_timer_stop(&s->timer);
 	if (!m->own)
 		s->lost = false;
@@ -356,6 +361,15 @@ static void on_timer(struct loop_timer *t)
 		return;
 	if (s->strikes == 0)
 		s->current->timed_out = true;
+	strike(s);
+}
+
+void shells_break(struct shell *s)
+{
+	if (s->current->broken)
+		return;
+	s->current->broken = true;
+	s->strikes = STRIKES;
 	strike(s);
 }
 

@@ -50,6 +50,7 @@ static void ready_when_done(struct adoption *a)
 	webhooks_start(c);
 	vault_start(c);
 	bridges_start(c);
+	tied_sweep(c);
 	c->on_ready(c->arg);
 }
 

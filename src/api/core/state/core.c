@@ -1,6 +1,6 @@
 /*
- * The core's life: loading what the store has, then adopting what the keeper
- * runs (adopt.c); and the small things that everybody asks for.
+ * Starts and stops the core: loads the store, then adopts the boxes that the keeper runs (adopt.c).
+ * Also has small functions that all rooms use.
  */
 #include "core.h"
 
@@ -31,14 +31,14 @@ const struct config *core_config(const struct core *c)
 	return c->config;
 }
 
-const struct posture *core_posture(const struct core *c)
+const struct core_posture *core_posture(const struct core *c)
 {
 	return &c->posture;
 }
 
 const struct backend *core_backend(const struct core *c, struct view name, struct err *e)
 {
-	const struct posture *p = &c->posture;
+	const struct core_posture *p = &c->posture;
 
 	for (size_t i = 0; i < p->n; i++)
 		if (!name.n || view_eq(name, p->backends[i].name))

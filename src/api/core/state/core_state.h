@@ -29,7 +29,7 @@ struct core {
 	void (*on_lost)(struct core *c);
 
 	struct keeper keeper;
-	struct vault vault;
+	struct vault_channel vault;
 	struct trust trust;
 	struct carrier carrier;
 	struct usage usage;
@@ -44,7 +44,8 @@ struct core {
 
 	struct map boxes_by_id, boxes_by_name;
 	struct list boxes; /* by (created, id) */
-	unsigned n_boxes;  /* that count against max.boxes */
+	unsigned n_boxes;  /* that are in the list */
+	unsigned n_hidden; /* that are not */
 
 	struct map snapshots_by_id, workspaces_by_id;
 	struct list snapshots, workspaces, templates; /* in the order of their making */
@@ -65,7 +66,7 @@ struct core {
 	struct policies policies;
 
 	struct images images;
-	struct posture posture;
+	struct core_posture posture;
 	struct core_stats stats;
 	bool store_failed;         /* the last write did not reach the disk */
 	struct adoption *adoption; /* while starting */

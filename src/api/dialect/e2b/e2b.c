@@ -18,16 +18,20 @@ static const struct route *const tables[] = {
 	e2b_content_routes, e2b_secrets_routes,   e2b_absent_routes,  NULL,
 };
 
+/* Asked for every request that is not for a box: the first letter decides most of them. */
 static bool claims(const struct http_exchange *x, void *state)
 {
-	static const char *const roots[] = {
-		"/sandboxes",     "/v2",    "/v3", "/templates", "/snapshots", "/secrets", "/volumes",
-		"/volumecontent", "/teams",
+	static const struct view roots[] = {
+		VIEW("/sandboxes"), VIEW("/v2"),      VIEW("/v3"),      VIEW("/templates"),
+		VIEW("/snapshots"), VIEW("/secrets"), VIEW("/volumes"), VIEW("/volumecontent"),
+		VIEW("/teams"),
 	};
+	struct view path = x->path;
 
 	for (size_t i = 0; i < ELEMS(roots); i++) {
-		size_t n = strlen(roots[i]);
-		if (view_starts(x->path, roots[i]) && (x->path.n == n || x->path.p[n] == '/'))
+		size_t n = roots[i].n;
+		if (path.n >= n && path.p[1] == roots[i].p[1] && memcmp(path.p, roots[i].p, n) == 0 &&
+		    (path.n == n || path.p[n] == '/'))
 			return true;
 	}
 	return false;

@@ -1,22 +1,23 @@
 /*
- * One call: a ticket from the vault, a stream from paddock-ai, which has the key for it,
- * the answer to the client as it comes, and its price from the budgets, however it ends. See models.h.
+ * One call to a model: gets a ticket from the vault and a stream from paddock-ai, which has the key;
+ * passes the answer to the client as it arrives; and charges the price to the budgets however the call
+ * ends. See models.h.
  *
- * Time: connecting is paddock-ai's business; the first byte and silence are ours.
+ * paddock-ai limits the time for connecting; this file limits the time to the first byte and the time
+ * of silence.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "models_impl.h"
 #include "fd.h"
 #include "log.h"
+#include "models_impl.h"
 #include "money.h"
 #include "redact.h"
 #include "secret.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define FIRST_MS   120000
@@ -478,7 +479,7 @@ static int dial(struct models_call *k, struct view ticket, struct err *e)
 static void on_lent(void *arg, const void *result, const struct err *e)
 {
 	struct models_call *k = arg;
-	const struct wire_vault_lent *lent = result;
+	const struct view *ticket = result;
 	char message[160];
 	struct err why = { 0 };
 
@@ -489,7 +490,7 @@ static void on_lent(void *arg, const void *result, const struct err *e)
 		models_call_refuse(k, 500, "key_missing", message, 0);
 	} else if (e) {
 		models_call_fail(k, e);
-	} else if (dial(k, lent->ticket, &why) < 0) {
+	} else if (dial(k, *ticket, &why) < 0) {
 		models_call_fail(k, &why);
 	}
 }

@@ -202,7 +202,7 @@ static void put_backend(struct json_out *o, const struct backend *b)
 	json_out_end(o, '}');
 }
 
-static void put_backends(struct json_out *o, const struct posture *p)
+static void put_backends(struct json_out *o, const struct core_posture *p)
 {
 	json_out_key(o, "backends");
 	json_out_array(o);
