@@ -352,7 +352,7 @@ def test_unfinished_bodies_have_a_budget_for_each_tenant(daemon):
 
     def run():
         with sockets(daemon, 60) as many:
-            push_all(many, head + b" " * 3_900_000, 8)
+            push_all(many, head + b" " * 3_900_000, 30)  # returns as soon as all is taken or refused
             with daemon.raw() as other:
                 other.sendall(head)
                 status, _, answer = read_responses(other, 1)[0]
