@@ -37,6 +37,7 @@ static const struct config DEFAULTS = {
 		.exec_timeout_ms = 600000,
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,
+		.connections = 4096,
 		.tenant = { .helpers = 16, .workspaces = 1000, .snapshots = 1000, .templates = 200, .webhooks = 16,
 			    .secrets = 1000, .secrets_kb = 65536 },
 	},

@@ -89,6 +89,7 @@ struct config {
 		uint64_t exec_timeout_ms;   /* default and maximum of one exec */
 		uint64_t exec_output_bytes; /* of stdout and of stderr, kept by one exec */
 		uint64_t body_bytes;        /* of a JSON body */
+		uint64_t connections;       /* of clients of the API */
 		struct config_budget budget;
 		struct config_tenant tenant;
 	} max;

@@ -81,6 +81,7 @@ static const struct json_field max_fields[] = {
 	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1,
 	  .max = UINT64_C(1) << 30 },
 	{ "body_bytes", JSON_F_U64, WITHIN(max, body_bytes), .min = 1024, .max = UINT64_C(1) << 30 },
+	{ "connections", JSON_F_U64, WITHIN(max, connections), .min = 16, .max = 32768 },
 	{ "budget", JSON_F_OBJECT, WITHIN(max, budget), .sub = &budget, .nullable = true },
 	{ "tenant", JSON_F_OBJECT, WITHIN(max, tenant), .sub = &tenant, .nullable = true },
 };

@@ -5,4 +5,16 @@
  */
 #pragma once
 
+#include "loop.h"
+
 void trim_start(void);
+
+/* And what a burst of work needed: malloc keeps freed memory that lies below some that is in use. Looks
+ * TRIM_MS after something was done, and again as long as the heap is large; an idle program is not woken. */
+struct trim {
+	struct loop *loop;
+	struct loop_timer timer;
+};
+
+void trim_soon(struct trim *t);
+void trim_stop(struct trim *t);

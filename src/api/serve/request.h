@@ -16,6 +16,7 @@
 
 #define REQUEST_QUERY_MAX 64
 
+struct answer_long;
 struct serve;
 struct surface;
 
@@ -47,6 +48,7 @@ struct request {
 	void (*fail)(struct request *r, const struct err *e); /* of a call of rpc.h; else NULL */
 	void *own;                                            /* the handler's; freed with the request */
 	struct buf out;                                       /* the answer that answer_json writes */
+	struct answer_long *answer;                           /* that is being sent, or NULL */
 	struct json_out json;
 };
 

@@ -39,7 +39,8 @@ struct ws {
 	struct websocket ws;
 	char accept[WEBSOCKET_ACCEPT];
 	struct buf frame, text;
-	bool full;
+	struct buf pong; /* the answer to the last ping, while the client does not read */
+	bool full, owes; /* owes: that pong */
 	size_t held;
 	struct loop_timer ping;
 	uint64_t heard_ms;

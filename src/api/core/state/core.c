@@ -303,6 +303,7 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->template_starts);
 	list_init(&c->layers);
 	list_init(&c->watchers);
+	outputs_init(&c->outputs);
 	quotas_init(c);
 	vault_init(c);
 	carrier_init(c);

@@ -9,6 +9,7 @@
 #include "carrier.h"
 #include "core.h"
 #include "events.h"
+#include "outputs.h"
 #include "images.h"
 #include "keeper.h"
 #include "keys.h"
@@ -57,6 +58,7 @@ struct core {
 	bool has_sign_secret;
 
 	struct events events;
+	struct outputs outputs;
 	struct webhooks webhooks;
 	struct quotas quotas;
 	struct sampler sampler;
