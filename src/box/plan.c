@@ -131,6 +131,8 @@ int plan_print(const struct plan *p, struct buf *out)
 					     [PLAN_PROC] = "proc" };
 	buf_printf(out, "box %s backend %s host %s uids %u+%u caps %llx\n", p->spec.id, p->spec.backend,
 		   p->spec.hostname, p->uid_base, PLAN_IDS, (unsigned long long)p->root_caps);
+	if (p->spec.sudo)
+		buf_puts(out, "sudo\n");
 	buf_printf(out, "cgroup cpu %u memory %llu pids %u\n", p->spec.limits.cpu_milli,
 		   (unsigned long long)p->spec.limits.memory_bytes, p->spec.limits.pids);
 	for (unsigned i = 0; i < p->n_dirs; i++)

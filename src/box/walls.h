@@ -84,6 +84,8 @@ struct walls_ops {
 	/* Makes what all boxes share. Fails only for a setup that cannot be; a machine that
 	 * cannot give it is a required part of the posture that is not ok. */
 	int (*open)(struct walls *w, const struct walls_setup *s, struct err *e);
+	/* The boxes' disk is there: makes what boxes have of it. May be NULL. */
+	int (*furnish)(struct walls *w, int disk, struct err *e);
 	/* `empty`: no box lives, so nothing of ours has to stay on the machine. */
 	void (*close)(struct walls *w, bool empty);
 

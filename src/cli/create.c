@@ -37,8 +37,9 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "backend", 0, OPT_TEXT, AT(backend), "NAME", "the kind of isolation, such as native" },
 	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
 	  "only /workspace, /tmp and /dev/shm can be written" },
+	{ "no-sudo", 0, OPT_FLAG, AT(no_sudo), NULL, "its users cannot become root" },
 	{ "allow", 0, OPT_LIST, AT(allow), "TARGET",
-	  "what it may reach: a set, a host, a network; may be repeated" },
+	  "what it may reach: sets, hosts, networks, separated by commas; may be repeated" },
 	{ "secret-env", 0, OPT_PAIRS, AT(secret_env), "KEY=NAME",
 	  "a variable with the value of the secret NAME; may be repeated" },
 	{ "secret-file", 0, OPT_PAIRS, AT(secret_file), "FILE=NAME",
@@ -166,7 +167,8 @@ static void put_egress(struct json_out *o, const struct opt_list *allow)
 	json_out_key(o, "allow");
 	json_out_array(o);
 	for (size_t i = 0; i < allow->n; i++)
-		json_out_str(o, view_of(allow->items[i]));
+		for (struct view rest = view_of(allow->items[i]); rest.p;)
+			json_out_str(o, view_split(rest, ',', &rest));
 	json_out_end(o, ']');
 	json_out_end(o, '}');
 }
@@ -292,6 +294,8 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 		json_out_kbool(&o, "readonly_root", true);
 	if (tied)
 		json_out_kbool(&o, "delete_on_disconnect", true);
+	if (f->no_sudo)
+		json_out_kbool(&o, "sudo", false);
 	if (f->require.n) {
 		json_out_key(&o, "require");
 		json_out_array(&o);

@@ -13,11 +13,11 @@ struct create_flags {
 	struct opt_list secret_env, secret_file;
 	uint64_t memory_mb, pids, nofile, disk_mb, ttl_ms, idle_ms;
 	double cpu;
-	bool readonly_root, auto_resume;
+	bool readonly_root, no_sudo, auto_resume;
 };
 
 /* The first CREATE_RUN_OPTS of them are for `run` as well. */
-enum { CREATE_RUN_OPTS = 19, CREATE_OPTS = 25 };
+enum { CREATE_RUN_OPTS = 20, CREATE_OPTS = 26 };
 extern const struct opt create_opts[CREATE_OPTS];
 
 /* *ret is the new box's object. */

@@ -237,6 +237,14 @@ static int on_exit_event(struct running *run, const struct json *event, struct e
 	}
 	if (!code || json_to_i64(code, &n) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon did not say how the command ended");
+	if (is_true(event, "oom_killed")) {
+		const struct json *limit = json_get(event, "memory_limit_mb");
+		uint64_t mb = 0;
+		if (limit && json_to_u64(limit, &mb) == 0)
+			fprintf(stderr,
+				"paddock: out of memory: the sandbox's limit is %llu MiB (--memory)\n",
+				(unsigned long long)mb);
+	}
 	if (is_true(event, "restarted"))
 		fputs("paddock: the shell has ended; the next command gets a new one\n", stderr);
 	run->code = (int)(n & 0xff);

@@ -28,10 +28,12 @@ static const struct config DEFAULTS = {
 		.user = VIEW("user"),
 		.workdir = VIEW("/workspace"),
 		.limits = { .cpu = 1, .memory_mb = 512, .pids = 256, .nofile = 1024 },
+		.sudo = true,
 	},
 	.max = {
 		.limits = { .pids = 4096, .nofile = 16384 },
 		.boxes = 4000,
+		.thrash_seconds = 20,
 		.exec_timeout_ms = 600000,
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,

@@ -72,15 +72,18 @@ struct config {
 		uint64_t ttl_seconds; /* 0 = no end */
 		struct config_limits limits;
 		uint64_t disk_mb; /* quota of a box's files, 0 = none */
+		bool sudo;        /* users of boxes become root by sudo; false: of no box */
 	} defaults;
 	struct {
 		struct config_limits limits; /* what one box may ask for at most */
 		uint64_t boxes;              /* in all */
 		uint64_t disk_mb;            /* of one box, 0 = no ceiling */
 		uint64_t ttl_seconds;        /* 0 = none */
-		uint64_t exec_timeout_ms;    /* default and maximum of one exec */
-		uint64_t exec_output_bytes;  /* of stdout and of stderr, kept by one exec */
-		uint64_t body_bytes;         /* of a JSON body */
+		uint64_t thrash_seconds; /* at the memory limit, before the largest program is killed; 0 = for
+					    ever */
+		uint64_t exec_timeout_ms;   /* default and maximum of one exec */
+		uint64_t exec_output_bytes; /* of stdout and of stderr, kept by one exec */
+		uint64_t body_bytes;        /* of a JSON body */
 		struct config_budget budget;
 	} max;
 	struct {

@@ -52,6 +52,7 @@ static const struct json_field defaults_fields[] = {
 	{ "ttl_seconds", JSON_F_U64, WITHIN(defaults, ttl_seconds), .max = SECONDS_MOST },
 	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &default_limits, .nullable = true },
 	{ "disk_mb", JSON_F_U64, WITHIN(defaults, disk_mb), .max = UINT64_C(1) << 30 },
+	{ "sudo", JSON_F_BOOL, WITHIN(defaults, sudo) },
 };
 static const struct json_schema defaults = FIELDS(defaults_fields);
 
@@ -66,6 +67,7 @@ static const struct json_field max_fields[] = {
 	{ "boxes", JSON_F_U64, WITHIN(max, boxes), .min = 1, .max = 1000000 },
 	{ "disk_mb", JSON_F_U64, WITHIN(max, disk_mb), .max = UINT64_C(1) << 30 },
 	{ "ttl_seconds", JSON_F_U64, WITHIN(max, ttl_seconds), .max = SECONDS_MOST },
+	{ "thrash_seconds", JSON_F_U64, WITHIN(max, thrash_seconds), .max = 86400 },
 	{ "exec_timeout_ms", JSON_F_U64, WITHIN(max, exec_timeout_ms), .min = 1, .max = SECONDS_MOST * 1000 },
 	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1,
 	  .max = UINT64_C(1) << 30 },

@@ -244,6 +244,8 @@ static void on_keeper(struct link *l, const struct frame *f, int fd)
 		struct wire_gate_box m;
 		struct gate_box *b =
 			pb_decode(&wire_gate_box_msg, f->body, 0, &a, &m) < 0 ? NULL : need_box(g, m.id);
+		if (b && view_to_str(m.host, b->dns.host, sizeof(b->dns.host)) < 0)
+			b->dns.host[0] = 0;
 		if (b)
 			put_fd(b, m.kind, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX_GONE) {

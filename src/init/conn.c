@@ -9,6 +9,7 @@
 #include "acceptor.h"
 #include "fd.h"
 #include "file.h"
+#include "identity.h"
 #include "listeners.h"
 #include "proc.h"
 #include "relay.h"
@@ -20,11 +21,21 @@
 
 #define CALL_MEMORY (8u * 1024 * 1024) /* for one decoded call and what is made from it */
 
+static void on_greeted(struct loop_task *task)
+{
+	(void)task;
+	identity_write();
+}
+
 static int hello(const struct conn_call *call, struct err *e)
 {
 	(void)e;
 	struct wire_hello_reply r = { .protocol = WIRE_PROTOCOL_CURRENT, .build = VIEW(PADDOCK_VERSION) };
 	conn_reply(call, &wire_hello_reply_msg, &r);
+	/* Behind the answer, which is sent by then: whoever made the box need not wait for its files. */
+	struct init *in = call->conn->init;
+	if (in->box && list_empty(&in->greeted.link))
+		loop_defer(in->loop, &in->greeted, on_greeted);
 	return 0;
 }
 

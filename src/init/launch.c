@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "cpus.h"
 #include "fd.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -94,7 +95,7 @@ static int set_user(const struct user *u)
 
 static int set_cwd(const struct launch *s)
 {
-	if (chdir(s->cwd) == 0)
+	if (s->cwd_fd || chdir(s->cwd) == 0)
 		return 0;
 	return s->cwd_optional && errno == ENOENT ? chdir("/") : -1;
 }
@@ -124,7 +125,8 @@ static int child_main(void *arg)
 	struct launch *s = c->plan;
 	c->error = 0;
 	c->stage = STAGE_SETUP;
-	if (setsid() < 0 || set_fds(s) < 0)
+	/* Before the descriptors are closed, and with PID 1's rights, as one would be inherited. */
+	if (setsid() < 0 || (s->cwd_fd && fchdir(*s->cwd_fd) < 0) || set_fds(s) < 0)
 		goto failed;
 	c->stage = STAGE_USER;
 	if (set_user(s->user) < 0)
@@ -133,6 +135,7 @@ static int child_main(void *arg)
 	if (set_cwd(s) < 0)
 		goto failed;
 	c->stage = STAGE_EXEC;
+	cpus_take();
 	reset_signals();
 	errno = exec_any(s);
 failed:

@@ -16,6 +16,7 @@
 struct launch {
 	char **argv, **envp;
 	const char *cwd;
+	const int *cwd_fd; /* instead of cwd: a directory that somebody has open already; NULL: none */
 	bool cwd_optional; /* a home that is not there: "/" will do */
 	const struct user *user;
 	int fds[3];     /* the program's 0, 1, 2; -1: as ours */

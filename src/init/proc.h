@@ -35,6 +35,7 @@ struct proc {
 	struct list node; /* of init->procs until it is reaped, then of init->ended */
 	pid_t pid;
 	bool keep, pty, wait_reader;
+	bool guarded;                   /* its control bytes count only from the process itself: proc_out.c */
 	struct wire_process_info about; /* what does not change */
 	struct arena memory;            /* of the above */
 
@@ -53,7 +54,8 @@ struct proc {
 	bool exited;   /* the main process was reaped */
 	bool settled;  /* and all of its output is in the rings */
 	bool unlisted; /* in no table: goes with its last attachment */
-	bool timed_out;
+	bool timed_out, oom_killed;
+	uint64_t oom_before; /* kills before it was started */
 	int status;
 	struct loop_task freeing;
 };

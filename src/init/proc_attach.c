@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "tree.h"
+#include "farewell.h"
 #include "poison.h"
 
 static struct attachment *attachment_of(struct stream *s)
@@ -119,7 +119,7 @@ static void on_cancel(struct stream *s, bool lost)
 {
 	struct attachment *a = attachment_of(s);
 	if (a->kill && !a->proc->exited)
-		tree_kill(a->proc->pid);
+		farewell_begin(a->proc->init, a->proc->pid);
 	if (!lost) {
 		struct err e;
 		err_set(&e, ERR_CANCELLED, "cancelled");

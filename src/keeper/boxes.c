@@ -285,6 +285,7 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new box");
 	list_init(&b->gate_wait);
 	b->spec = *s;
+	b->spec.thrash_s = (uint32_t)k->config->max.thrash_seconds;
 	b->exit.fd = -1;
 	b->in = (struct walls_box){ .walls = walls, .id = b->spec.id, .pidfd = -1 };
 	snprintf(b->image, sizeof(b->image), "%s", image->digest);

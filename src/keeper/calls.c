@@ -47,6 +47,7 @@ static int read_spec(const struct keeper *k, const struct wire_box_spec *w, stru
 					.nofile = w->limits->nofile } };
 	s->disk_bytes = w->disk_bytes;
 	s->existing = w->existing;
+	s->sudo = w->sudo;
 	s->require = w->require;
 	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 ||
 	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||

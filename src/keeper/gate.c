@@ -28,7 +28,9 @@ static void pump_later(struct keeper *k);
 
 static void send_fd(struct keeper *k, const struct box *b, int32_t kind, int *fd)
 {
-	struct wire_gate_box m = { .id = view_of(b->spec.id), .kind = kind };
+	struct wire_gate_box m = { .id = view_of(b->spec.id),
+				   .kind = kind,
+				   .host = view_of(b->spec.hostname) };
 	if (*fd >= 0)
 		(void)!link_send_msg_fd(&k->gate, WIRE_TYPE_GATE_BOX, FRAME_EVENT, 0, 0, &wire_gate_box_msg,
 					&m, TAKE_FD(*fd));

@@ -271,6 +271,11 @@ static int open_storage(struct keeper *k, struct err *e)
 	    0)
 		return -1;
 	k->storage.wanted = (unsigned)k->config->parts;
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		if (w->ops->furnish && w->ops->furnish(w, k->storage.disk.root, e) < 0)
+			return -1;
+	}
 	return storage_open(&k->storage, e);
 }
 

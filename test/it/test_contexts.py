@@ -10,7 +10,7 @@ import pytest
 import paddock
 
 LANGUAGES = ("python", "javascript", "bash")
-FIELDS = {"execution_count", "stdout", "stderr", "encoding", "results", "error", "duration_ms", "timed_out",
+FIELDS = {"execution_count", "stdout", "stderr", "encoding", "results", "error", "duration_ms", "timed_out", "oom_killed",
           "state_lost", "truncated"}
 
 

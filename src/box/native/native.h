@@ -28,6 +28,9 @@ struct native {
 	int scratch;            /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
 	int empty_ns;           /* a mount namespace with nothing but an empty read-only root */
 	int init;               /* paddock-init in a sealed memfd */
+	int tools;              /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
+	int cpuset;             /* a group that all boxes are in, or -1: native_sys.h */
+	int cpuset_tasks;       /* how they join it */
 	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;
@@ -52,6 +55,9 @@ struct native_box {
  * directory on which the templates' tmpfs is mounted (seen by this namespace only). */
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e) _must_check_;
 void native_close(struct native *n);
+/* Makes the tree usr/bin/{sudo,su} (the same program as PID 1) in `dir`/tools, on the disk of the boxes: its
+ * owners must be mappable. Without it no box has sudo. */
+int native_tools(struct native *n, int dir, struct err *e) _must_check_;
 
 struct native_files {
 	int storage;   /* the box's own directory */

@@ -20,6 +20,7 @@
 
 #include "fd.h"
 #include "mnt.h"
+#include "native_sys.h"
 #include "poison.h"
 
 static const struct {
@@ -60,7 +61,7 @@ static int make_scratch(const char *path)
 	int r = fd < 0 ? fd : mnt_move(fd, AT_FDCWD, path);
 	if (r < 0)
 		return r;
-	static const char *const dirs[] = { "dev", "empty", "lower", "store" };
+	static const char *const dirs[] = { "dev", "empty", "lower", "over", "store" };
 	for (size_t i = 0; i < ELEMS(dirs); i++)
 		if (mkdirat(fd, dirs[i], 0755) < 0)
 			return -errno;
@@ -159,7 +160,8 @@ static void look_at_proc(char masks[PLAN_MASKS])
 
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e)
 {
-	n->scratch = n->empty_ns = n->init = -1;
+	n->scratch = n->empty_ns = n->init = n->tools = -1;
+	native_sys_open(n);
 	n->n_late = n->n_nets = n->wanted_nets = 0;
 	n->capture = NETNS_UNKNOWN;
 	n->host_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -193,5 +195,8 @@ void native_close(struct native *n)
 	fd_close(n->scratch);
 	fd_close(n->empty_ns);
 	fd_close(n->init);
-	n->scratch = n->empty_ns = n->init = n->host_net = -1;
+	fd_close(n->tools);
+	fd_close(n->cpuset);
+	fd_close(n->cpuset_tasks);
+	n->scratch = n->empty_ns = n->init = n->tools = n->host_net = -1;
 }

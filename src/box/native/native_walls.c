@@ -68,6 +68,7 @@ static int open_cgroups(struct native *n, const struct walls_setup *s, struct er
 static int probe(struct walls *w, const struct walls_setup *s, struct err *e)
 {
 	of(w)->scratch = of(w)->empty_ns = of(w)->init = of(w)->host_net = -1;
+	of(w)->tools = of(w)->cpuset = of(w)->cpuset_tasks = -1;
 	if (open_cgroups(of(w), s, e) < 0)
 		return -1;
 	of(w)->without = s->without;
@@ -245,11 +246,17 @@ static int gate(struct walls *w, const struct walls_box *b, enum netns_capture h
 	return native_gate(of(w), b->pid, b->pidfd, how, ret);
 }
 
+static int furnish(struct walls *w, int disk, struct err *e)
+{
+	return of(w)->init < 0 ? 0 : native_tools(of(w), disk, e);
+}
+
 const struct walls_ops native_walls = {
 	.name = SPEC_BACKEND_NATIVE,
 	.size = sizeof(struct native),
 	.probe = probe,
 	.open = open_native,
+	.furnish = furnish,
 	.close = close_native,
 	.start = start,
 	.connect = connect_to,

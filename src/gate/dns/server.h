@@ -23,6 +23,7 @@ struct server {
 	struct loop *loop;
 	struct names *names;
 	struct loop_io io; /* UDP */
+	char host[64];     /* what the box calls itself; "": not known */
 	struct list questions;
 	struct server_said { /* the last one that was allowed, and that was not */
 		char name[256];

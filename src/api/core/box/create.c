@@ -238,6 +238,7 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.hostname = hostname_of(b, hostname),
 		.limits = &limits,
 		.readonly_root = b->spec.readonly_root,
+		.sudo = !b->spec.no_sudo,
 		.disk_bytes = b->spec.limits.disk_mb << 20,
 		.snapshot = view_of(snapshot ? snapshot : ""),
 		.workspace = b->in->workspace ? &workspace : NULL,

@@ -242,8 +242,8 @@ static bool is_plain(const struct core *c, const struct box_spec *s)
 	/* Whether there is another user is asked of a new box. */
 	if (!view_eq(s->user, c->config->defaults.user) && !view_is(s->user, "root"))
 		return false;
-	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->secrets.n &&
-	       !s->require;
+	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->no_sudo &&
+	       !s->secrets.n && !s->require;
 }
 
 /* The first of them whose image still means the same. */

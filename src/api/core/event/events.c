@@ -256,6 +256,18 @@ void events_emit_budget(struct core *c, enum event_type t, const struct box *b, 
 	end_data(c, t, b, &o);
 }
 
+void events_oom(struct core *c, const struct box *b)
+{
+	struct buf out = BUF_INIT(DATA_MAX);
+	struct json_out o;
+
+	if (silent(c, b))
+		return;
+	begin_data(&o, &out, b);
+	json_out_ku64(&o, "memory_limit_mb", b->spec.limits.memory_mb);
+	end_data(c, EVENT_OOM, b, &o);
+}
+
 void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsigned signo, bool oom)
 {
 	struct buf out = BUF_INIT(DATA_MAX);
@@ -264,7 +276,7 @@ void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsi
 	if (silent(c, b))
 		return;
 	if (oom)
-		events_emit(c, EVENT_OOM, b);
+		events_oom(c, b);
 	begin_data(&o, &out, b);
 	json_out_ku64(&o, "exit_code", signo ? 128 + signo : exit_code);
 	json_out_ku64(&o, "signal", signo);

@@ -49,7 +49,8 @@ struct exec_result {
 	uint32_t exit_code;
 	const char *signal;   /* "SIGKILL", or NULL */
 	struct view out, err; /* what was collected */
-	bool truncated, timed_out;
+	bool truncated, timed_out, oom_killed;
+	uint64_t memory_mb; /* the limit, where oom_killed */
 	uint64_t duration_us;
 	/* in a shell */
 	struct view shell, cwd; /* shell.p == NULL: in none */
@@ -67,6 +68,7 @@ struct exec {
 	struct call call;
 	struct core *core;
 	struct shell_command *command; /* while it is in a shell */
+	char box[24];                  /* its id */
 	struct buf out, err;
 	struct view input; /* what is left of it */
 	bool streams, want_end, keep, truncated;
@@ -114,7 +116,8 @@ uint32_t exec_signal(struct view name);
 
 struct proc_exit {
 	uint32_t exit_code, signal;
-	bool timed_out, stdout_truncated, stderr_truncated;
+	bool timed_out, oom_killed, stdout_truncated, stderr_truncated;
+	uint64_t memory_limit; /* bytes, with oom_killed */
 	uint64_t duration_us;
 };
 

@@ -82,6 +82,7 @@ struct box_wish {
 	struct view on_end;    /* "delete", "stop", "pause"; empty: delete */
 	bool auto_resume;
 	bool readonly_root;
+	bool no_sudo;          /* its users do not become root */
 	uint32_t require;      /* FEATURE_BITs that its walls must have */
 	struct view snapshot;  /* name or id; empty: none. Not together with image */
 	struct view workspace; /* a name; empty: one of its own */
@@ -111,6 +112,7 @@ struct box_spec {
 	enum spec_on_end on_end;
 	bool auto_resume; /* the next use of a paused box resumes it */
 	bool readonly_root;
+	bool no_sudo;          /* by wish, or by defaults.sudo */
 	uint32_t require;      /* FEATURE_BITs that its walls must have, at every start */
 	struct view snapshot;  /* what it was made from, as it was called; empty: the image alone */
 	struct view origin;    /* of a fork: what the first of its kind was made from */

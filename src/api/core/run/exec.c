@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "boxes.h"
 #include "core_state.h"
+#include "events.h"
 #include "netns.h"
 #include "num.h"
 #include "procs.h"
@@ -53,6 +55,21 @@ static struct view home_of(struct arena *a, struct view user)
 	return (struct view){ p, 6 + user.n };
 }
 
+/* What a user installs (pip, npm) is found; root installs for everybody. */
+static struct view path_of(struct arena *a, struct view home)
+{
+	static const char own[] = "/.local/bin:",
+			  path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	char *p = view_starts(home, "/home/") ? arena_alloc(a, home.n + sizeof(own) + sizeof(path)) : NULL;
+
+	if (!p)
+		return VIEW("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	memcpy(p, home.p, home.n);
+	memcpy(p + home.n, own, sizeof(own) - 1);
+	memcpy(p + home.n + sizeof(own) - 1, path, sizeof(path));
+	return (struct view){ p, home.n + sizeof(own) + sizeof(path) - 2 };
+}
+
 /* The proxy that the gate has on the box's loopback. */
 static void set_proxy(struct wire_env_var *vars, size_t *n)
 {
@@ -79,8 +96,9 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 
 	if (!vars)
 		return -ENOMEM;
-	set_var(vars, &n, VIEW("PATH"), VIEW("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
-	set_var(vars, &n, VIEW("HOME"), home_of(a, user));
+	struct view home = home_of(a, user);
+	set_var(vars, &n, VIEW("PATH"), path_of(a, home));
+	set_var(vars, &n, VIEW("HOME"), home);
 	set_var(vars, &n, VIEW("USER"), user);
 	set_var(vars, &n, VIEW("LOGNAME"), user);
 	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
@@ -284,8 +302,13 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 		.err = buf_view(&x->err),
 		.truncated = exited.stdout_truncated || exited.stderr_truncated || x->truncated,
 		.timed_out = exited.timed_out,
+		.oom_killed = exited.oom_killed,
+		.memory_mb = exited.memory_limit >> 20,
 		.duration_us = exited.duration_us,
 	};
+	struct box *b = exited.oom_killed ? boxes_by_id(x->core, view_of(x->box)) : NULL;
+	if (b && x->call.type == WIRE_TYPE_START)
+		events_oom(x->core, b);
 	struct buf out = x->out, err = x->err;
 	x->out = x->err = BUF_INIT(0);
 	release(x);
@@ -405,6 +428,7 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	if (exec_check(c->config, w, e) < 0)
 		return -1;
 	prepare(x, c, &ops);
+	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	x->input = w->input;
 	x->streams = w->streams || w->open_stdin;
 	x->keep = w->keep;
@@ -452,6 +476,7 @@ int exec_attach(struct core *c, const struct actor *a, struct view ref, const st
 	if (!b || procs_select(p->process, &who, e) < 0)
 		return -1;
 	prepare(x, c, &attach_ops);
+	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	return guest_call(&b->in->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
 }
 

@@ -80,6 +80,8 @@ void procs_take(const struct wire_process_info *w, struct proc_info *ret)
 			.exit_code = w->exited->exit_code,
 			.signal = w->exited->signal,
 			.timed_out = w->exited->timed_out,
+			.oom_killed = w->exited->oom_killed,
+			.memory_limit = w->exited->memory_limit,
 			.stdout_truncated = w->exited->stdout_truncated,
 			.stderr_truncated = w->exited->stderr_truncated,
 			.duration_us = w->exited->duration_us,

@@ -129,6 +129,7 @@ void contexts_run_deliver(struct context_cell *m, uint64_t count, bool state_los
 	struct context_end end = {
 		.count = count,
 		.timed_out = m->timed_out,
+		.oom_mb = m->oom_mb,
 		.truncated = m->truncated,
 		.state_lost = state_lost,
 		.duration_us = (clock_mono_ns() - m->started_ns) / 1000,

@@ -144,7 +144,13 @@ static void on_exited(struct context *c, const struct wire_exited *x)
 	else if (m && c->restart)
 		contexts_run_put_error(m, "Restarted", "the interpreter was ended while the code ran");
 	if (m && !m->timed_out && !c->restart) {
-		if (x->signal)
+		m->oom_mb = x->oom_killed ? x->memory_limit >> 20 : 0;
+		if (x->oom_killed)
+			snprintf(value, sizeof(value),
+				 "the interpreter was killed: the sandbox's memory limit of %llu MiB is "
+				 "reached",
+				 (unsigned long long)m->oom_mb);
+		else if (x->signal)
 			snprintf(value, sizeof(value), "the interpreter died: %s",
 				 exec_signal_name(x->signal));
 		else

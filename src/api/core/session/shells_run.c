@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "core_state.h"
+#include "events.h"
 #include "rnd.h"
 #include "shells_impl.h"
 #include "text.h"
@@ -269,12 +270,16 @@ void shells_run_finish(struct shell *s, const struct shell_ending *how)
 		.signal = exec_signal_name(m->timed_out ? SIGKILL : how->signal),
 		.truncated = m->truncated,
 		.timed_out = m->timed_out,
+		.oom_killed = how->oom_killed,
+		.memory_mb = s->box->spec.limits.memory_mb,
 		.duration_us = (clock_mono_ns() - m->started_ns) / 1000,
 		.shell = view_of(s->name),
 		.restarted = restarted,
 	};
 	struct buf cwd = BUF_INIT(SHELL_FIELD_MAX);
 
+	if (how->oom_killed)
+		events_oom(s->box->in->core, s->box);
 	loop_timer_stop(&s->timer);
 	if (!m->own)
 		s->lost = false;
@@ -359,6 +364,15 @@ static void on_timer(struct loop_timer *t)
 		return;
 	if (s->strikes == 0)
 		s->current->timed_out = true;
+	strike(s);
+}
+
+void shells_break(struct shell *s)
+{
+	if (s->current->broken)
+		return;
+	s->current->broken = true;
+	s->strikes = STRIKES;
 	strike(s);
 }
 

@@ -237,6 +237,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.on_end = view_of(on_end_names[s->on_end]),
 		.auto_resume = s->auto_resume,
 		.readonly_root = s->readonly_root,
+		.no_sudo = s->no_sudo,
 		.require = s->require,
 		.workspace = s->workspace,
 		.workspace_readonly = s->workspace_readonly,
@@ -285,6 +286,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	      struct err *e)
 {
 	struct box_spec s = { .readonly_root = w->readonly_root,
+			      .no_sudo = w->no_sudo || !c->defaults.sudo,
 			      .require = w->require,
 			      .auto_resume = w->auto_resume,
 			      .idle_seconds = w->idle_seconds,
@@ -391,6 +393,7 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kz(&o, "on_end", on_end_names[s->on_end]);
 	json_out_kbool(&o, "auto_resume", s->auto_resume);
 	json_out_kbool(&o, "readonly_root", s->readonly_root);
+	json_out_kbool(&o, "no_sudo", s->no_sudo);
 	if (s->require)
 		spec_put_require(&o, s->require);
 	json_out_kstr(&o, "snapshot", s->snapshot);
@@ -432,7 +435,7 @@ struct columns {
 	struct view user, workdir, on_end, snapshot, origin, workspace, mask_host;
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
-	bool readonly_root, auto_resume, workspace_readonly, ports_public, tied;
+	bool readonly_root, no_sudo, auto_resume, workspace_readonly, ports_public, tied;
 	struct json_strlist require;
 	struct view egress, ai;
 	uint64_t ai_token, ai_token_ends_ms;
@@ -455,6 +458,7 @@ static const struct json_field column_fields[] = {
 	{ "on_end", JSON_F_STRING, AT(on_end) },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume) },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root) },
+	{ "no_sudo", JSON_F_BOOL, AT(no_sudo) },
 	{ "require", JSON_F_STRLIST, AT(require) },
 	{ "snapshot", JSON_F_STRING, AT(snapshot) },
 	{ "origin", JSON_F_STRING, AT(origin) },
@@ -563,6 +567,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.ai_token = c.ai_token;
 	s.ai_token_ends_ms = (int64_t)c.ai_token_ends_ms;
 	s.readonly_root = c.readonly_root;
+	s.no_sudo = c.no_sudo;
 	*ret = s;
 	return 0;
 }

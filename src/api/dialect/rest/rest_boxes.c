@@ -90,6 +90,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_end(o, '}');
 	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);
+	json_out_kbool(o, "sudo", !s->no_sudo);
 	spec_put_require(o, s->require);
 	json_out_kbool(o, "ports_public", s->ports_public);
 	json_out_key(o, "metadata");
@@ -133,6 +134,7 @@ static const struct json_schema limits_schema = { limits_fields, ELEMS(limits_fi
 
 struct create_body {
 	struct box_wish wish;
+	bool has_sudo, sudo;
 	const struct json *workspace; /* a name, or an object */
 	const struct json *egress;
 	const struct json *ai;
@@ -156,6 +158,8 @@ static const struct json_field create_fields[] = {
 	{ "on_end", JSON_F_STRING, AT(on_end), .min = 1, .nullable = true },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), .nullable = true },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root), .nullable = true },
+	{ "sudo", JSON_F_BOOL, .offset = offsetof(struct create_body, sudo),
+	  .has = offsetof(struct create_body, has_sudo), .nullable = true },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public), .nullable = true },
 	{ "delete_on_disconnect", JSON_F_BOOL, AT(tied), .nullable = true },
 	{ "mask_host", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
@@ -243,6 +247,7 @@ static void create(struct request *r)
 
 	if (request_read(r, &create_schema, &body) < 0)
 		return;
+	body.wish.no_sudo = body.has_sudo && !body.sudo;
 	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
 	    read_egress(r, body.egress, &body.wish, &e) < 0 || read_ai(r, body.ai, &body.wish, &e) < 0 ||
 	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0 ||

@@ -19,6 +19,9 @@ static void put_exit(struct json_out *o, const struct proc_exit *x)
 	json_out_ku64(o, "exit_code", x->exit_code);
 	json_out_kz(o, "signal", exec_signal_name(x->signal));
 	json_out_kbool(o, "timed_out", x->timed_out);
+	json_out_kbool(o, "oom_killed", x->oom_killed);
+	if (x->oom_killed)
+		json_out_ku64(o, "memory_limit_mb", x->memory_limit >> 20);
 	json_out_key(o, "duration_ms");
 	json_out_double(o, (double)x->duration_us / 1000);
 	json_out_end(o, '}');
