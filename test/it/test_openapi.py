@@ -90,6 +90,36 @@ def _enums(node):
             yield from _enums(value)
 
 
+def operations(document):
+    return [(method, path, operation) for path, item in document["paths"].items() for method, operation in item.items() if method in METHODS]
+
+
+def test_every_operation_has_a_summary(document):
+    """One line of plain words: it is the heading in every viewer."""
+    for method, path, operation in operations(document):
+        summary = operation.get("summary", "")
+        assert summary and "\n" not in summary and len(summary) <= 80 and not summary.endswith("."), f"{method} {path}: {summary!r}"
+
+
+def merged(document, schema):
+    """The schema with the members that it has by allOf, so that conform knows them all at once."""
+    schema = resolve(document, schema)
+    parts = [merged(document, part) for part in schema.get("allOf", ())]
+    return {**schema, "allOf": (), "properties": {name: each for part in (*parts, schema) for name, each in part.get("properties", {}).items()},
+            "required": [name for part in (*parts, schema) for name in part.get("required", ())]}
+
+
+def test_every_request_body_has_an_example_that_conforms(document):
+    for method, path, operation in operations(document):
+        for kind, body in resolve(document, operation.get("requestBody", {})).get("content", {}).items():
+            if kind == "application/x-tar":
+                continue  # nobody reads one
+            found = [body["example"]] if "example" in body else [each["value"] for each in body.get("examples", {}).values()]
+            assert found, f"{method} {path}: no example of {kind}"
+            for example in found:
+                conform(document, merged(document, body["schema"]), example, f"{method} {path}")
+
+
 # ---- live answers ---------------------------------------------------------
 
 
