@@ -192,7 +192,7 @@ int launch_run(struct launch *s, pid_t *ret_pid, struct err *e)
 	struct child c = { .plan = s };
 	pid_t pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &c);
 	if (pid < 0)
-		return err_sys(e, ERR_UNAVAILABLE, errno, "the box has no room for another process");
+		return err_sys(e, ERR_UNAVAILABLE, errno, "the sandbox has no room for another process");
 	if (c.error) {
 		int status;
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

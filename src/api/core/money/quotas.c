@@ -200,7 +200,7 @@ int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e)
 	struct quota_use more = { .boxes = 1, .cpu_milli = l->cpu_milli, .memory_mb = l->memory_mb };
 
 	if (c->n_boxes >= c->config->max.boxes)
-		return err_set(e, ERR_QUOTA, "there is no place left for a box of the pool");
+		return err_set(e, ERR_QUOTA, "there is no place left for a sandbox of the pool");
 	return admit_host(c, &more, e);
 }
 
