@@ -1,6 +1,6 @@
 /*
- * From a wish to a plan: everything that will be done to make a box, as data,
- * computed without touching the machine. The walls of its backend carry it out.
+ * Turns a spec into a plan: everything that will be done to make a box, as data, computed without
+ * touching the machine. The backend carries the plan out.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * What paddock-api may ask of the keeper: a table of calls, each a message of
- * api/wire.proto. The api is believed in nothing: ids, names and digests are
- * checked here, limits against the keeper's own ceilings.
+ * The calls that paddock-api may make to the keeper: a table, with one message of api/wire.proto each.
+ * The keeper trusts nothing that the api sends: it checks ids, names and digests here, and limits
+ * against its own.
  */
 #pragma once
 

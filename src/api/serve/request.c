@@ -1,7 +1,6 @@
 /*
- * From a request's head to its handler: see request.h. The order is the same for
- * every dialect: the route, who asks, the parts of the path, what the route permits,
- * the query, the body.
+ * Takes a request from its head to its handler: see request.h. The order is the same for every
+ * dialect: route, caller, parts of the path, permission for the route, query, body.
  */
 #include "request.h"
 

@@ -1,7 +1,6 @@
 /*
- * One request, whatever its dialect: from its head to its answer or its abort. A
- * handler must not touch it after what ends it: answer_*, rpc_reply, rpc_end,
- * request_done, or on_gone.
+ * One request of any dialect, from its head to its answer or its abort. A handler must not touch the
+ * request after a call that ends it: answer_*, rpc_reply, rpc_end, request_done, or on_gone.
  */
 #pragma once
 

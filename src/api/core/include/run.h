@@ -1,5 +1,5 @@
 /*
- * Running things in a box: commands, and processes that are kept.
+ * Commands in a box, and processes that are kept.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The commands of a shell, one after the other: what they wait for, their output, their time.
- * The process that runs them is shells_stream.c's. See shells.h.
+ * The commands of a shell, one after the other: their queue, their output, their time limits.
+ * shells_stream.c has the process that runs them. See shells.h.
  */
 #include <errno.h>
 #include <signal.h>

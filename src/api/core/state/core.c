@@ -1,6 +1,6 @@
 /*
- * The core's life: loading what the store has, then adopting what the keeper
- * runs (adopt.c); and the small things that everybody asks for.
+ * Starts and stops the core: loads the store, then adopts the boxes that the keeper runs (adopt.c).
+ * Also has small functions that all rooms use.
  */
 #include "core.h"
 

@@ -43,7 +43,8 @@ struct core {
 
 	struct map boxes_by_id, boxes_by_name;
 	struct list boxes; /* by (created, id) */
-	unsigned n_boxes;  /* that count against max.boxes */
+	unsigned n_boxes;  /* that are in the list */
+	unsigned n_hidden; /* that are not */
 
 	struct map snapshots_by_id, workspaces_by_id;
 	struct list snapshots, workspaces, templates; /* in the order of their making */
