@@ -137,7 +137,7 @@ def test_memory_bomb(victim, bystander, daemon, script):
 def test_output_flood(victim, bystander, daemon):
     before = {pid: paddock.rss_kb(pid) for pid in daemon.lasting()}
     with watched(daemon, bystander):
-        output = victim.exec("yes", timeout_ms=3000)
+        output = victim.exec("yes", timeout_ms=paddock.ms(3000))
         assert output.timed_out and output.truncated and output.out.startswith(b"y\ny\n")
     for pid, rss in before.items():
         assert paddock.rss_kb(pid, "VmHWM") < rss + 200_000, f"{paddock.comm(pid)} grew"

@@ -76,6 +76,9 @@ static void ranges(void **state)
 static void special(void **state)
 {
 	static const char *const inner[] = { "10.1.2.3",
+					     "10.255.255.255",
+					     "192.168.255.255",
+					     "169.254.255.255",
 					     "172.16.0.1",
 					     "172.31.255.255",
 					     "192.168.0.1",

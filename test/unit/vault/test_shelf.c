@@ -143,6 +143,21 @@ static void test_leftovers_and_strangers(void **state)
 	assert_int_equal(faccessat(dir, "0123456789012345678901234567890123456789.1.abcdefgh", F_OK, 0), -1);
 }
 
+/* The files of two secrets change places: neither is opened as the other. */
+static void test_swapped_files(void **state)
+{
+	char command[160];
+
+	put("t", "", "A", "one");
+	put("t", "", "B", "two");
+	snprintf(command, sizeof(command),
+		 "cd %s && set -- * && [ $# = 2 ] && mv $1 ../%s.x && mv $2 $1 && mv ../%s.x $2", place,
+		 place + 5, place + 5);
+	assert_int_equal(system(command), 0);
+	expect("t", "", "A", 0, NULL);
+	expect("t", "", "B", 0, NULL);
+}
+
 static void test_names(void **state)
 {
 	const char *good[] = { "A", "_x", "a.b-c_1" },
@@ -192,6 +207,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_owners_are_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reseal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_leftovers_and_strangers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_swapped_files, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
 		cmocka_unit_test(test_names),
 	};
