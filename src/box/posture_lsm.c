@@ -36,11 +36,12 @@ void posture_judge_lsm(struct posture *p, const struct posture_lsm *l)
 {
 	struct view label = first_line(l->label);
 	if (view_is(first_line(l->selinux_enforce), "1"))
-		posture_add(p, "selinux", true, false,
-			    "enforcing: boxes run in paddockd's domain (%.*s), which must be allowed to make "
-			    "them; "
-			    "not among the tested systems",
-			    (int)MIN(label.n, 60), label.n ? label.p : "");
+		posture_add(
+			p, "selinux", true, false,
+			"enforcing: sandboxes run in paddockd's domain (%.*s), which must be allowed to make "
+			"them; "
+			"not among the tested systems",
+			(int)MIN(label.n, 60), label.n ? label.p : "");
 	else if (l->selinux_enforce.n)
 		posture_add(p, "selinux", true, false, "permissive: it refuses nothing");
 	if (view_is(first_line(l->apparmor_enabled), "Y"))

@@ -12,7 +12,8 @@ struct exec_flags {
 	struct opt_list env, env_file, secret_env;
 	const char *shell;
 	uint64_t timeout_ms;
-	bool interactive, tty;
+	bool interactive, tty, detach;
+	const char *tag;
 };
 
 #define AT(member) offsetof(struct exec_flags, member)
@@ -29,6 +30,8 @@ static const struct opt OPTS[] = {
 	{ "timeout", 0, OPT_MS, AT(timeout_ms), "TIME", "kill the command after this time" },
 	{ "interactive", 'i', OPT_FLAG, AT(interactive), NULL, "pass standard input on to the command" },
 	{ "tty", 't', OPT_FLAG, AT(tty), NULL, "give the command a terminal: ours" },
+	{ "detach", 'd', OPT_FLAG, AT(detach), NULL, "start it, print its pid and leave it running" },
+	{ "tag", 0, OPT_TEXT, AT(tag), "NAME", "a name to use instead of the pid" },
 	{ "shell", 's', OPT_TEXT, AT(shell), "NAME",
 	  "run it in this shell, which remembers; COMMAND is one argument" },
 };
@@ -49,6 +52,8 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 		.shell = f->shell,
 		.input = f->interactive && exec_can_read(),
 		.tty = f->tty,
+		.detach = f->detach,
+		.tag = f->tag,
 	};
 
 	if (create_env_files(&ctx->arena, &f->env_file, &env, e) < 0 || exec_check(&x, e) < 0 ||
@@ -64,7 +69,8 @@ const struct cmd cmd_exec = {
 	.help = "The exit code is the command's: 128 and the signal's number if a signal ended\n"
 		"it, 124 after --timeout, 125 when the daemon could not do its part, 126 when the\n"
 		"command cannot be executed, 127 when there is none. Standard input is left alone\n"
-		"without -i. Whoever ends this ends the command.",
+		"without -i. Whoever ends this ends the command, unless --detach is given: see\n"
+		"ps, logs, attach and kill.",
 	.opts = OPTS,
 	.n_opts = ELEMS(OPTS),
 	.flags_size = sizeof(struct exec_flags),

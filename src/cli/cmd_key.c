@@ -51,8 +51,8 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 		json_out_kz(&o, "role", f->role);
 	if (f->tenant)
 		json_out_kz(&o, "tenant", f->tenant);
-	if (f->tenant && !f->create_tenant)
-		json_out_kbool(&o, "create_tenant", false);
+	if (f->create_tenant)
+		json_out_kbool(&o, "create_tenant", true);
 	json_out_end(&o, '}');
 	if (b.bad)
 		return err_set(e, ERR_TOO_LARGE, "the options are too long");

@@ -47,7 +47,7 @@ int exec_check(const struct exec_spec *x, struct err *e)
 			return -1;
 	if (create_check_text(x->user, "--user", e) < 0 ||
 	    create_check_text(x->workdir, "--workdir", e) < 0 ||
-	    create_check_text(x->shell, "--shell", e) < 0)
+	    create_check_text(x->shell, "--shell", e) < 0 || create_check_text(x->tag, "--tag", e) < 0)
 		return -1;
 	for (size_t i = 0; x->env && i < x->env->n; i++)
 		if (create_check_text(x->env->items[i], "--env", e) < 0)
@@ -61,6 +61,11 @@ int exec_check(const struct exec_spec *x, struct err *e)
 		return err_set(e, ERR_INVALID, "--user, --workdir and --env are the shell's own affair");
 	if (x->tty && x->shell)
 		return err_set(e, ERR_INVALID, "--tty and --shell exclude each other");
+	if (x->detach && (x->tty || x->shell))
+		return err_set(e, ERR_INVALID, "--detach excludes --tty and --shell");
+	if (x->tag && x->shell)
+		return err_set(e, ERR_INVALID,
+			       "--tag names a process; a command in a shell is none of its own");
 	if (x->tty)
 		return terminal_check(e);
 	return 0;
@@ -121,6 +126,8 @@ static void put_process_request(struct json_out *o, const struct exec_spec *x)
 		json_out_kz(o, "cwd", x->workdir);
 	if (x->env)
 		create_pairs(o, "env", x->env);
+	if (x->tag)
+		json_out_kz(o, "tag", x->tag);
 	if (x->input && !x->tty)
 		json_out_kbool(o, "stdin", true);
 	if (x->tty)
@@ -141,7 +148,7 @@ static int put_request(struct buf *body, const struct exec_spec *x, struct err *
 		create_secrets(&o, x->secret_env, NULL);
 	if (x->timeout_ms)
 		json_out_ku64(&o, "timeout_ms", x->timeout_ms);
-	if (!x->tty)
+	if (!x->tty && !x->detach)
 		json_out_kbool(&o, "kill_on_disconnect", true);
 	json_out_end(&o, '}');
 	return 0;
@@ -321,22 +328,39 @@ static int run_streamed(struct session *s, const struct exec_spec *x, struct cli
 	return r < 0 ? -1 : run.code;
 }
 
-static int run_tty(struct session *s, const struct exec_spec *x, const struct client_request *rq,
-		   struct err *e)
+/* Starts what goes on without this connection. */
+static int start(struct session *s, const struct client_request *rq, uint64_t *ret_pid, struct err *e)
 {
-	struct session_call call = {
+	const struct session_call call = {
 		.method = "POST", .path = rq->path, .body = rq->body, .timeout_ms = START_MS
 	};
-	struct terminal_wish w = { .box = x->box, .kill = true };
 	const struct json *pid;
 	struct json *answer;
 
 	if (session_call(s, &call, &answer, e) < 0)
 		return -1;
-	pid = json_get(answer, "pid");
-	if (!pid || json_to_u64(pid, &w.process) < 0)
+	pid = answer ? json_get(answer, "pid") : NULL;
+	if (!pid || json_to_u64(pid, ret_pid) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon did not say what it started");
-	return terminal_run(s, &w, e);
+	return 0;
+}
+
+static int run_tty(struct session *s, const struct exec_spec *x, const struct client_request *rq,
+		   struct err *e)
+{
+	struct terminal_wish w = { .box = x->box, .kill = true };
+
+	return start(s, rq, &w.process, e) < 0 ? -1 : terminal_run(s, &w, e);
+}
+
+static int run_detached(struct session *s, const struct client_request *rq, struct err *e)
+{
+	uint64_t pid;
+
+	if (start(s, rq, &pid, e) < 0)
+		return -1;
+	printf("%llu\n", (unsigned long long)pid);
+	return 0;
 }
 
 int exec_follow(struct session *s, const char *box, const char *process, bool input, struct err *e)
@@ -377,5 +401,7 @@ int exec_run(struct session *s, const struct exec_spec *x, struct err *e)
 	/* A command that waits in a shell's queue answers when its turn comes. */
 	if (x->shell)
 		rq.timeout_ms = 0;
+	if (x->detach)
+		return run_detached(s, &rq, e);
 	return x->tty ? run_tty(s, x, &rq, e) : run_streamed(s, x, &rq, e);
 }

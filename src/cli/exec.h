@@ -18,6 +18,8 @@ struct exec_spec {
 	const char *shell;                       /* argv[0] is a command for it; NULL: a process of its own */
 	bool input;                              /* pass standard input on */
 	bool tty;                                /* give it a terminal */
+	bool detach;                             /* print its pid instead of following it; it goes on */
+	const char *tag;                         /* a name for it, NULL: none */
 };
 
 /* Whether there is a standard input to pass on: not when that is a terminal, or closed. */

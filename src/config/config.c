@@ -337,27 +337,27 @@ static int check_uids(const struct check *c)
 			   "base + slots * %u must stay below 2^32 - 1", CONFIG_UID_STRIDE);
 	if (c->config->uids.api >= base && c->config->uids.api < end)
 		return bad(c, given(c, "uids.api") ? "uids.api" : "uids.base",
-			   "uids.api must not lie in the range of the boxes");
+			   "uids.api must not lie in the range of the sandboxes");
 	if (c->config->uids.gate >= base && c->config->uids.gate < end)
 		return bad(c, given(c, "uids.gate") ? "uids.gate" : "uids.base",
-			   "uids.gate must not lie in the range of the boxes");
+			   "uids.gate must not lie in the range of the sandboxes");
 	if (c->config->uids.gate == c->config->uids.api || c->config->uids.gate == c->config->uids.hook)
 		return bad(c, "uids.gate", "must not be uids.api or uids.hook");
 	if (c->config->uids.hook >= base && c->config->uids.hook < end)
 		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.base",
-			   "uids.hook must not lie in the range of the boxes");
+			   "uids.hook must not lie in the range of the sandboxes");
 	if (c->config->uids.hook == c->config->uids.api)
 		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.api",
 			   "uids.hook must not be uids.api");
 	if (c->config->uids.vault >= base && c->config->uids.vault < end)
 		return bad(c, given(c, "uids.vault") ? "uids.vault" : "uids.base",
-			   "uids.vault must not lie in the range of the boxes");
+			   "uids.vault must not lie in the range of the sandboxes");
 	if (c->config->uids.vault == c->config->uids.api || c->config->uids.vault == c->config->uids.hook)
 		return bad(c, "uids.vault", "uids.vault must be nobody else's");
 	uint64_t ai = c->config->uids.ai;
 	if (ai >= base && ai < end)
 		return bad(c, given(c, "uids.ai") ? "uids.ai" : "uids.base",
-			   "uids.ai must not lie in the range of the boxes");
+			   "uids.ai must not lie in the range of the sandboxes");
 	if (ai == c->config->uids.api || ai == c->config->uids.hook || ai == c->config->uids.gate ||
 	    ai == c->config->uids.vault)
 		return bad(c, "uids.ai", "must be nobody else's");
@@ -398,7 +398,7 @@ static int read_pools(const struct check *c, struct arena *a)
 		total += p->warm;
 		cfg->n_pools++;
 	}
-	return total <= cfg->max.boxes ? 0 : bad(c, "pool", "has more boxes than max.boxes");
+	return total <= cfg->max.boxes ? 0 : bad(c, "pool", "has more sandboxes than max.boxes");
 }
 
 /* egress: sets first, which the policies name. */

@@ -213,7 +213,7 @@ static void put_fd(struct gate_box *b, int32_t kind, int fd)
 		fd_close(fd);
 	}
 	if (r < 0)
-		log_error("box %s cannot be served: %s", b->id, strerror(-r));
+		log_error("sandbox %s cannot be served: %s", b->id, strerror(-r));
 }
 
 static const struct link_ops api_ops;
@@ -278,13 +278,13 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 	if (pb_decode(&wire_gate_policy_msg, f->body, 0, a, &m) < 0)
 		return err_set(e, ERR_INVALID, "not a policy");
 	if (!m.box.n || m.box.n >= sizeof(((struct gate_box *)0)->id))
-		return err_set(e, ERR_INVALID, "not the id of a box");
+		return err_set(e, ERR_INVALID, "not the id of a sandbox");
 	if (policy_new(&m, &p, e) < 0)
 		return -1;
 	struct gate_box *b = need_box(g, m.box);
 	if (!b || share_join(&g->tenants, &b->share, m.tenant) < 0) {
 		policy_free(p);
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "a box");
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "a sandbox");
 	}
 	flow_forget_rules(b);
 	policy_free(b->policy);
@@ -329,7 +329,7 @@ static int call_stats(struct gate *g, const struct frame *f, struct arena *a, st
 		pb_decode(&wire_gate_stats_msg, f->body, 0, a, &m) < 0 ? NULL : get_box(g, m.box);
 
 	if (!b)
-		return err_set(e, ERR_NOT_FOUND, "the gate does not serve this box");
+		return err_set(e, ERR_NOT_FOUND, "the gate does not serve this sandbox");
 	verdict_flush(g); /* so that whoever asks has what is counted here */
 	struct wire_gate_stats_reply out = { .flows = b->share.n_flows,
 					     .allowed = b->allowed,

@@ -82,10 +82,10 @@ static int start(struct conn *c, const struct frame *f, struct err *e)
 {
 	const struct op *op = f->type < ELEMS(ops) ? &ops[f->type] : NULL;
 	if (!op || !op->start)
-		return err_set(e, ERR_UNSUPPORTED, "PID 1 of this box does not know request type %u",
+		return err_set(e, ERR_UNSUPPORTED, "PID 1 of this sandbox does not know request type %u",
 			       f->type);
 	if (c->n_streams >= CONN_STREAMS)
-		return err_set(e, ERR_UNAVAILABLE, "too many operations at once in this box");
+		return err_set(e, ERR_UNAVAILABLE, "too many operations at once in this sandbox");
 	_cleanup_(arena_done) struct arena arena = ARENA_INIT(CALL_MEMORY);
 	void *msg = arena_alloc(&arena, op->msg->size);
 	/* The api may be newer than this PID 1: fields that it has added are skipped. */

@@ -248,7 +248,7 @@ int launch_run(struct launch *s, pid_t *ret_pid, struct err *e)
 		pid = clone(child_main, stack + sizeof(stack), SIGCHLD, &c);
 	}
 	if (pid < 0)
-		return err_sys(e, ERR_UNAVAILABLE, errno, "the box has no room for another process");
+		return err_sys(e, ERR_UNAVAILABLE, errno, "the sandbox has no room for another process");
 	if (c.error) {
 		collect(pid);
 		return explain(&c, e);

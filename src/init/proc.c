@@ -81,7 +81,7 @@ static void unlist(struct proc *p)
 int proc_admit(struct init *in, struct view tag, struct err *e)
 {
 	if (in->n_living >= PROC_LIVING)
-		return err_set(e, ERR_UNAVAILABLE, "the box has %d processes that are kept", PROC_LIVING);
+		return err_set(e, ERR_UNAVAILABLE, "the sandbox has %d processes that are kept", PROC_LIVING);
 	LIST_EACH (it, &in->procs) {
 		struct proc *p = CONTAINER(it, struct proc, node);
 		if (tag.n && p->keep && view_eq(p->about.tag, tag))

@@ -55,7 +55,8 @@ static int move_up(int *fd, struct err *e)
 	int high = fcntl(*fd, F_DUPFD_CLOEXEC, LAUNCH_FREE);
 	if (high < 0)
 		return err_sys(e, ERR_UNAVAILABLE, errno,
-			       "a control channel needs descriptors above %d; the box's limit", LAUNCH_FREE);
+			       "a control channel needs descriptors above %d; the sandbox's limit",
+			       LAUNCH_FREE);
 	fd_close(*fd);
 	*fd = high;
 	return 0;

@@ -149,7 +149,7 @@ int calls_image_remove(struct call *c, const void *msg, struct err *e)
 		for (const struct image_name *name = c->k->images.names; name; name = name->next)
 			same = same || (view_is(m->image, name->name) && strcmp(name->digest, b->image) == 0);
 		if (same)
-			return err_set(e, ERR_STATE, "box %s runs on this image", b->spec.id);
+			return err_set(e, ERR_STATE, "sandbox %s runs on this image", b->spec.id);
 	}
 	if (images_remove(&c->k->images, &c->k->storage.disk, m->image, c->k->storage.trash, e) < 0)
 		return -1;

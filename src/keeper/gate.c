@@ -78,9 +78,10 @@ static int make_sockets(struct keeper *k, const struct box *b, struct netns_gate
 	int r = walls_gate(&b->in, b->in.capture, ret);
 	if (!is_missing(r) || b->in.capture == NETNS_PROXY)
 		return r;
-	log_warn("box %s: connections cannot be brought to the gate by %s (%s), it has its proxy port and "
-		 "DNS alone",
-		 b->spec.id, netns_capture_name(b->in.capture), strerror(-r));
+	log_warn(
+		"sandbox %s: connections cannot be brought to the gate by %s (%s), it has its proxy port and "
+		"DNS alone",
+		b->spec.id, netns_capture_name(b->in.capture), strerror(-r));
 	return walls_gate(&b->in, NETNS_PROXY, ret);
 }
 

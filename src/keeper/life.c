@@ -24,10 +24,12 @@ int life_freeze(struct call *c, struct view id, bool on, struct err *e)
 		return -1;
 	int r = walls_freeze(&b->in, on, LIFE_FREEZE_MS);
 	if (r == -EOPNOTSUPP)
-		return err_set(e, ERR_UNSUPPORTED, "this machine has no cgroup v2 tree to freeze a box with");
+		return err_set(e, ERR_UNSUPPORTED,
+			       "this machine has no cgroup v2 tree to freeze a sandbox with");
 	if (r == -ETIMEDOUT)
-		return err_set(e, ERR_UNAVAILABLE, "the box did not come to rest in %d ms", LIFE_FREEZE_MS);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot %s the box", on ? "pause" : "resume") : 0;
+		return err_set(e, ERR_UNAVAILABLE, "the sandbox did not come to rest in %d ms",
+			       LIFE_FREEZE_MS);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot %s the sandbox", on ? "pause" : "resume") : 0;
 }
 
 /* While its files are copied a box stands still anyway: what is asked for holds from the end of that on. */
@@ -220,7 +222,7 @@ int life_workspace_remove(struct call *c, const void *msg, struct err *e)
 	for (struct map_node *n = map_first(&c->k->boxes.by_id); n; n = map_next(&c->k->boxes.by_id, n)) {
 		const struct box *b = CONTAINER(n, struct box, node);
 		if (strcmp(b->spec.workspace, id) == 0)
-			return err_set(e, ERR_STATE, "box %s uses this workspace", b->spec.id);
+			return err_set(e, ERR_STATE, "sandbox %s uses this workspace", b->spec.id);
 	}
 	if (storage_drop_workspace(&c->k->storage, id, e) < 0)
 		return -1;

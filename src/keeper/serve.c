@@ -235,11 +235,12 @@ static void say_posture(const struct walls *w)
 		if (strcmp(w->posture.parts[i].name, "egress.capture") == 0)
 			capture = &w->posture.parts[i];
 	if (capture && !capture->ok)
-		log_warn("boxes reach the gate by their proxy port and DNS alone, all else is unreachable "
-			 "(%s)",
-			 capture->detail);
+		log_warn(
+			"sandboxes reach the gate by their proxy port and DNS alone, all else is unreachable "
+			"(%s)",
+			capture->detail);
 	else if (capture && w->capture != NETNS_SK_LOOKUP)
-		log_info("connections of boxes are brought to the gate by: %s", capture->detail);
+		log_info("connections of sandboxes are brought to the gate by: %s", capture->detail);
 }
 
 static int open_walls(struct keeper *k, struct err *e)
@@ -306,7 +307,7 @@ static void on_signal(struct loop_signals *s, int signo)
 	if (signo == SIGTERM || signo == SIGINT) {
 		size_t n = k->boxes.by_id.n;
 		if (n)
-			log_info("stopping; %zu boxes go on and are adopted by the next start", n);
+			log_info("stopping; %zu sandboxes go on and are adopted by the next start", n);
 		child_stop_api(k);
 	}
 }

@@ -52,7 +52,7 @@ int storage_open(struct storage *s, struct err *e)
 	s->workspaces = open_made(s->disk.root, "workspaces");
 	s->trash = open_made(s->disk.root, "trash");
 	if (s->boxes < 0 || s->spare < 0 || s->snapshots < 0 || s->workspaces < 0 || s->trash < 0)
-		return err_set(e, ERR_STORAGE, "cannot open the boxes' storage");
+		return err_set(e, ERR_STORAGE, "cannot open the sandboxes' storage");
 	clone_clear(s->boxes, s->trash);
 	clone_clear(s->snapshots, s->trash);
 	clone_clear(s->workspaces, s->trash);
@@ -152,12 +152,12 @@ int storage_make(struct storage *s, const struct plan *p, int unit, struct err *
 	int r = make_files(s, p, unit);
 	if (r == -ENOENT)
 		return err_set(e, ERR_NOT_FOUND,
-			       p->spec.existing ? "the box has no files" : "no such snapshot");
+			       p->spec.existing ? "the sandbox has no files" : "no such snapshot");
 	if (r < 0)
 		return disk_snapshot_error(r, "sandbox's storage", e);
 	_cleanup_(closep) int dir = open_dir(s->boxes, p->spec.id);
 	if (dir < 0)
-		return err_sys(e, ERR_STORAGE, dir, "cannot open the box's storage");
+		return err_sys(e, ERR_STORAGE, dir, "cannot open the sandbox's storage");
 	if (walls_storage(p, dir, e) < 0)
 		return -1;
 	/* After the directories are made: at the limit not even that would work. */

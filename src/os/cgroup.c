@@ -150,7 +150,7 @@ int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgro
 			return err_set(e, ERR_WALLS, "the %s limit cannot be set: %s", controller_names[c],
 				       h->why[c]);
 	if (!h->swap_limit)
-		return err_set(e, ERR_WALLS, "the machine has swap and no way to limit it per box");
+		return err_set(e, ERR_WALLS, "the machine has swap and no way to limit it per sandbox");
 	for (unsigned i = 0; i < h->n; i++)
 		if (make_in(h, &h->trees[i], name, l, e) < 0) {
 			(void)!cgroup_remove(h, name);

@@ -43,7 +43,7 @@ static int reply(struct vault_call *c, const struct pb_msg *m, const void *msg)
 static int check_owner(struct view tenant, struct view box, struct err *e)
 {
 	if (tenant.n < 1 || tenant.n > SEAL_NAME || box.n > SEAL_NAME)
-		return err_set(e, ERR_INVALID, "not a tenant or not a box");
+		return err_set(e, ERR_INVALID, "not a tenant or not a sandbox");
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static int call_put(struct vault_call *c, const void *msg, struct err *e)
 	if (check_owner(m->tenant, m->box, e) < 0)
 		return -1;
 	if (m->box.n && !grants_box(&c->v->grants, m->box))
-		return err_set(e, ERR_NOT_FOUND, "no such box");
+		return err_set(e, ERR_NOT_FOUND, "no such sandbox");
 	const struct shelf_total most = { .secrets = m->max_secrets, .bytes = m->max_bytes };
 	const struct shelf_secret *s =
 		shelf_put(&c->v->shelf, m->tenant, m->box, m->name, m->value, &most, e);
@@ -195,7 +195,7 @@ static int call_rotate(struct vault_call *c, const void *msg, struct err *e)
 static int put_box(struct vault_call *c, const struct wire_vault_box *b, struct err *e)
 {
 	int r = b ? grants_put(&c->v->grants, b) : -EINVAL;
-	return r < 0 ? err_sys(e, ERR_INVALID, r, "what a box may have") : 0;
+	return r < 0 ? err_sys(e, ERR_INVALID, r, "what a sandbox may have") : 0;
 }
 
 static void drop_boxes_without_grants(struct vault *v)
@@ -299,7 +299,7 @@ static int call_ca(struct vault_call *c, const void *msg, struct err *e)
 
 static int not_granted(struct err *e)
 {
-	return err_set(e, ERR_FORBIDDEN, "the policy of the box does not allow this");
+	return err_set(e, ERR_FORBIDDEN, "the policy of the sandbox does not allow this");
 }
 
 static int call_leaf(struct vault_call *c, const void *msg, struct err *e)

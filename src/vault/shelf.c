@@ -308,7 +308,7 @@ void shelf_remove_box(struct shelf *s, struct view box)
 	LIST_EACH (it, &s->all) {
 		const struct shelf_secret *x = CONTAINER(it, struct shelf_secret, link);
 		if (view_eq(x->box, box) && shelf_remove(s, x, &e) < 0)
-			log_error("box %.*s: %s", VIEW_ARG(box), e.msg);
+			log_error("sandbox %.*s: %s", VIEW_ARG(box), e.msg);
 	}
 }
 

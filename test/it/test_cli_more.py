@@ -245,6 +245,18 @@ def test_processes(cli, api, made):
     cli.ok("kill", made, "sleeper2")
 
 
+def test_a_detached_command_goes_on(cli, made):
+    """It outlives the client that started it, and is found again by its tag or its pid."""
+    pid = cli.ok("exec", "-d", "--tag", "sleeps", made, "--", "sleep", "8082").strip()
+    assert re.search(rf"^{pid} +sleeps +user +running ", cli.ok("ps", made), re.M), cli.ok("ps", made)
+    cli.ok("kill", made, pid)
+    cli.ok("exec", "-di", "--tag", "asks", made, "--", "sh", "-c", "read x; echo got $x; exit 3")
+    done = cli("attach", made, "asks", stdin=b"it\n")
+    assert (done.returncode, done.out) == (3, "got it\n")
+    assert "--detach" in cli.refused("exec", "-d", "-s", "shell", made, "true")
+    assert "--tag" in cli.refused("exec", "--tag", "x", "-s", "shell", made, "true")
+
+
 def test_shells_with_users(cli, made):
     cli.ok("shells", "create", made, "rooted", "--user", "root", "--workdir", "/tmp", "-e", "A=b")
     assert cli.ok("exec", "--shell", "rooted", made, "--", "id -un; pwd; echo $A; cd /etc") == "root\n/tmp\nb\n"

@@ -422,7 +422,7 @@ time.sleep(60)
         return box
 
     assert client.post("/v1/tenants", {"name": "neighbour"}).status == 201
-    other = gated.client(client.post("/v1/keys", {"tenant": "neighbour", "role": "user"}).json()["key"])
+    other = gated.client(client.post("/v1/keys", {"tenant": "neighbour", "role": "user", "create_tenant": True}).json()["key"])
     give(out, allow("a.test"))
     try:
         neighbour = hold(other, 1800)

@@ -114,9 +114,21 @@ def test_bad_keys(api, spec):
     assert (response.status, response.code()) == (400, "invalid_argument")
 
 
+def test_a_key_does_not_invent_its_tenant(api, make_key):
+    """A misspelt tenant would be an empty one, whose key sees nothing and is held by no quota."""
+    for spec in ({}, {"create_tenant": False}, {"create_tenant": None}):
+        response = api.post("/v1/keys", {"tenant": "invented", **spec})
+        assert (response.status, response.code()) == (404, "not_found"), spec
+        assert "invented" in response.json()["error"]["message"]
+    assert "invented" not in [each["name"] for each in api.get("/v1/tenants").json()["tenants"]]
+    assert make_key(tenant="invented", create_tenant=True)["tenant"] == "invented"
+    assert make_key(tenant="invented")["tenant"] == "invented", "it exists now"
+
+
 def test_names_belong_to_their_tenant(daemon, make_key):
     """What tenants cannot reach of each other: test_tenants_apart.py."""
-    one, two = (paddock.Client(daemon, make_key(role="user", tenant=name)["key"]) for name in ("tenant-one", "tenant-two"))
+    one, two = (paddock.Client(daemon, make_key(role="user", tenant=name, create_tenant=True)["key"])
+                for name in ("tenant-one", "tenant-two"))
     box = one.create(name="shared-name", metadata={"t": "one"})
     other = two.create(name="shared-name")
     assert other.id != box.id
@@ -145,7 +157,7 @@ def test_all_of_a_hash_is_compared(own_daemon):
 
 
 def test_keys_of_one_tenant_share_boxes(daemon, make_key):
-    one, two = (paddock.Client(daemon, make_key(role="user", tenant="team")["key"]) for _ in range(2))
+    one, two = (paddock.Client(daemon, make_key(role="user", tenant="team", create_tenant=True)["key"]) for _ in range(2))
     box = one.create()
     assert two.get(box.path).status == 200
     box.with_client(two).delete()

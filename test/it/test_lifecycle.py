@@ -368,7 +368,7 @@ def test_wrong_lifetimes(api, wrong):
 
 
 def test_another_tenant_has_no_say(api, daemon, make_box):
-    key = api.post("/v1/keys", {"tenant": "stranger-life"}).json()
+    key = api.post("/v1/keys", {"tenant": "stranger-life", "create_tenant": True}).json()
     stranger, box = daemon.client(key["key"]), make_box()
     for verb in ("pause", "resume", "stop", "start"):
         assert stranger.request("POST", f"{box.path}/{verb}").status == 404

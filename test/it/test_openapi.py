@@ -373,6 +373,17 @@ def test_every_operation_has_an_example_that_fits(document):
             assert "application/json" not in content, f"{name}: no body"
 
 
+def test_every_request_body_has_an_example_that_fits(document):
+    for method, path, _, operation in operations(document):
+        for kind, body in resolve(document, operation.get("requestBody", {})).get("content", {}).items():
+            if kind == "application/x-tar":
+                continue  # nobody reads one
+            found = [body["example"]] if "example" in body else [each["value"] for each in body.get("examples", {}).values()]
+            assert found, f"{method} {path}: no example of {kind}"
+            for example in found:
+                conform(document, flat(document, body["schema"]), example, f"{method} {path}")
+
+
 def test_no_description_is_cut_at_a_comma(document):
     """In a flow mapping of YAML the rest of an unquoted sentence becomes a key."""
     def keys(node, where="$"):

@@ -106,7 +106,7 @@ def test_what_is_not_there(box):
 
 def test_strangers(daemon, api, box):
     made = start(box, argv=["sleep", "7906"])
-    key = api.post("/v1/keys", {"name": "p", "role": "user", "tenant": "procs-other"}).json()["key"]
+    key = api.post("/v1/keys", {"name": "p", "role": "user", "tenant": "procs-other", "create_tenant": True}).json()["key"]
     stranger = paddock.Client(daemon, key)
     for method, tail in (("GET", ""), ("GET", "/wait"), ("GET", "/output"), ("DELETE", "")):
         assert stranger.request(method, path(box, made["pid"]) + tail).status == 404

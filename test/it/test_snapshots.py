@@ -150,7 +150,7 @@ def test_tenants_do_not_see_each_other(make_box, api, daemon, snapshots):
     box = make_box()
     made = snapshot(box, name="private")
     snapshots.append("private")
-    key = api.post("/v1/keys", {"tenant": "stranger-snap"}).json()
+    key = api.post("/v1/keys", {"tenant": "stranger-snap", "create_tenant": True}).json()
     stranger = daemon.client(key["key"])
     assert stranger.get("/v1/snapshots").json()["snapshots"] == []
     for ref in ("private", made["id"]):
@@ -398,7 +398,7 @@ def test_bad_wishes_of_images(make_box, api, daemon, snapshots):
     snapshots.append("bad-source")
     for wish, status in BAD_IMAGES:
         assert api.post("/v1/images", wish).status == status, wish
-    made = api.post("/v1/keys", {"tenant": "image-makers", "role": "user"}).json()
+    made = api.post("/v1/keys", {"tenant": "image-makers", "role": "user", "create_tenant": True}).json()
     user = paddock.Client(daemon, made["key"])
     assert user.post("/v1/images", {"name": "x", "snapshot": "bad-source"}).status == 403
     user.close()

@@ -145,7 +145,7 @@ class World:
         self.mark, self.other = mark, other
 
     def client(self, daemon, tenant):
-        key = self.api.post("/v1/keys", {"tenant": tenant, "role": "user"}).json()
+        key = self.api.post("/v1/keys", {"tenant": tenant, "role": "user", "create_tenant": True}).json()
         self.made.append(key)
         client = daemon.client(key["key"])
         return client

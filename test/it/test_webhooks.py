@@ -216,7 +216,7 @@ def test_no_carrier_without_webhooks(own_daemon):
 
 
 def test_tenants(daemon, api, receiver, make_hook):
-    keys = [api.post("/v1/keys", {"tenant": f"hooks-{i}", "role": "user"}).json() for i in range(2)]
+    keys = [api.post("/v1/keys", {"tenant": f"hooks-{i}", "role": "user", "create_tenant": True}).json() for i in range(2)]
     one, two = (paddock.Client(daemon, key["key"]) for key in keys)
     hook = make_hook(one, url=receiver.url)
     assert two.get("/v1/webhooks").json() == {"webhooks": []}

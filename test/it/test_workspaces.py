@@ -195,7 +195,7 @@ def test_list_and_wrong_wishes(workspaces, api):
 def test_tenants_do_not_see_each_other(workspaces, api, daemon):
     made = workspaces("private")
     assert files(api, "private", "secret", "PUT", b"secret").status == 201
-    key = api.post("/v1/keys", {"tenant": "stranger-ws"}).json()
+    key = api.post("/v1/keys", {"tenant": "stranger-ws", "create_tenant": True}).json()
     stranger = daemon.client(key["key"])
     assert stranger.get("/v1/workspaces").json()["workspaces"] == []
     for ref in ("private", made["id"]):

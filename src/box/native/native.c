@@ -172,7 +172,7 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 	}
 	int r = native_sys_views(n, p, c->views, &c->n_views);
 	if (r < 0)
-		return err_sys(e, ERR_WALLS, r, "the box's view of its limits");
+		return err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits");
 	for (unsigned i = 0; i < n->n_masks; i++) {
 		c->masks[i] = mnt_tree(n->scratch, n->masks[i].dir ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
 		if (c->masks[i] < 0)

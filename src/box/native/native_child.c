@@ -225,9 +225,9 @@ int native_child_main(void *arg)
 	if (c->net >= 0)
 		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));
-	STEP("root of the box", enter_root(c));
+	STEP("root of the sandbox", enter_root(c));
 	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
-	STEP("limits that the box sees", attach_views(c, c->mounts[0]));
+	STEP("limits that the sandbox sees", attach_views(c, c->mounts[0]));
 	if (c->net < 0)
 		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */

@@ -45,11 +45,11 @@ int native_tools(struct native *n, int dir, struct err *e)
 	for (size_t i = 0; i < ELEMS(dirs); i++)
 		if ((mkdirat(dir, dirs[i], 0755) < 0 && errno != EEXIST) ||
 		    fchmodat(dir, dirs[i], 0755, 0) < 0)
-			return err_sys(e, ERR_STORAGE, errno, "cannot make the tools of boxes");
+			return err_sys(e, ERR_STORAGE, errno, "cannot make the tools of sandboxes");
 	_cleanup_(closep) int bin = openat(dir, "tools/usr/bin", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = bin < 0 ? -errno : copy_program(n->init, bin);
 	if (r < 0)
-		return err_sys(e, ERR_STORAGE, r, "cannot make the tools of boxes");
+		return err_sys(e, ERR_STORAGE, r, "cannot make the tools of sandboxes");
 	n->tools = openat(dir, "tools", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return n->tools < 0 ? err_sys(e, ERR_STORAGE, errno, "cannot open the tools of boxes") : 0;
+	return n->tools < 0 ? err_sys(e, ERR_STORAGE, errno, "cannot open the tools of sandboxes") : 0;
 }

@@ -193,7 +193,7 @@ static void test_refusals(void **state)
 		{ "{\"uids\":{\"base\":100000,\"slots\":65408}}",
 		  "line 1: uids.slots: base + slots * 65664 must stay below 2^32 - 1" },
 		{ "{\"uids\":{\"api\":1879048192}}",
-		  "line 1: uids.api: uids.api must not lie in the range of the boxes" },
+		  "line 1: uids.api: uids.api must not lie in the range of the sandboxes" },
 	};
 
 	(void)state;

@@ -72,7 +72,7 @@ static void undo(struct creation *cr)
 	struct box *b = cr->box;
 
 	if (cr->failed.code)
-		log_warn("box %s: not made: %s", b->id, cr->failed.msg);
+		log_warn("sandbox %s: not made: %s", b->id, cr->failed.msg);
 	if (cr->made) { /* or may have been */
 		remove_unwanted(b);
 		return;
@@ -319,7 +319,7 @@ static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID
 	s->image = arena_view(&b->in->arena, from.image);
 	s->digest = arena_view(&b->in->arena, from.digest);
 	s->origin = arena_view(&b->in->arena, from.origin);
-	return s->image.p && s->digest.p && s->origin.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+	return s->image.p && s->digest.p && s->origin.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 }
 
 static int take_workspace(struct box *b, const struct how *how, struct err *e)
@@ -351,7 +351,7 @@ static struct box *prepare(struct core *c, const struct box_spec *s, struct aren
 {
 	struct box *b = boxes_new(c, how->tenant);
 	if (!b) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	rnd_name(b->id, BOX_ID);
@@ -381,7 +381,7 @@ static struct job *make(struct core *c, const struct box_spec *s, struct arena *
 {
 	struct creation *cr = calloc(1, sizeof(*cr));
 	if (!cr) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	struct box *b = prepare(c, s, arena, how, cr->snapshot, e);

@@ -21,7 +21,7 @@ static const struct view path = VIEW("/etc/machine-id");
 static void finish(struct create_identity *id, const struct err *e)
 {
 	if (e && e->code != ERR_NOT_FOUND)
-		log_warn("box %s: its machine id stays that of the original: %s", id->guest->box, e->msg);
+		log_warn("sandbox %s: its machine id stays that of the original: %s", id->guest->box, e->msg);
 	id->done(id);
 }
 

@@ -64,7 +64,7 @@ static void end(struct box *b, const char *why)
 {
 	static const enum life_step steps[] = { [SPEC_END_STOP] = LIFE_STOP, [SPEC_END_PAUSE] = LIFE_PAUSE };
 
-	log_info("box %s: %s: %s", b->id, why, spec_on_end_name(b->spec.on_end));
+	log_info("sandbox %s: %s: %s", b->id, why, spec_on_end_name(b->spec.on_end));
 	events_emit(b->in->core, EVENT_EXPIRED, b);
 	if (b->spec.on_end == SPEC_END_DELETE)
 		remove_unwanted(b);
@@ -138,7 +138,7 @@ void lifetime_renew(struct box *b)
 		b->state.expires_ms = now + (int64_t)b->spec.ttl_seconds * 1000;
 		if (!b->in->hidden && !b->in->core->stopping &&
 		    boxes_store_change(b, core_store_done, b->in->core, &e) < 0)
-			log_error("box %s: %s", b->id, e.msg);
+			log_error("sandbox %s: %s", b->id, e.msg);
 	}
 	lifetime_watch(b);
 }
@@ -164,7 +164,7 @@ static struct job *store(struct box *b, job_done *done, void *arg, struct err *e
 	struct change *ch = calloc(1, sizeof(*ch));
 
 	if (!ch) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	ch->job = (struct job){ .done = done, .arg = arg };

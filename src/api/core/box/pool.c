@@ -84,7 +84,7 @@ static void discard(struct box *b)
 void pool_exited(struct box *b)
 {
 	struct core *c = b->in->core;
-	log_info("box %s: a box of the pool has ended", b->id);
+	log_info("sandbox %s: a sandbox of the pool has ended", b->id);
 	discard(b);
 	refill(c, AGAIN_MS);
 }
@@ -298,7 +298,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 	memcpy(s->backend, b->spec.backend, sizeof(s->backend));
 	if (!cl || !s->digest.p) {
 		free(cl);
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	*cl = (struct claim){ .job = { .done = done, .arg = arg }, .box = b, .began_ns = began, .waits = 1 };

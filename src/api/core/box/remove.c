@@ -48,7 +48,7 @@ static void failed(struct box *b, const struct err *e)
 			boxes_free_later(b);
 		return;
 	}
-	log_error("box %s: cannot be removed: %s", b->id, e->msg);
+	log_error("sandbox %s: cannot be removed: %s", b->id, e->msg);
 	if (b->in->unwanted) {
 		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_retry);
 	} else {
@@ -75,7 +75,7 @@ static void on_row_deleted(void *arg, const struct err *e)
 static void destroyed(struct box *b)
 {
 	struct err e = { 0 };
-	err_set(&e, ERR_STATE, "the box was removed");
+	err_set(&e, ERR_STATE, "the sandbox was removed");
 	guest_stop(&b->in->guest, &e);
 	events_emit(b->in->core, EVENT_DELETED, b);
 	vault_box_removed(b);
@@ -175,7 +175,7 @@ struct job *remove_box(struct core *c, const struct actor *a, struct view ref, j
 	}
 	struct job *j = add_waiter(b, done, arg);
 	if (!j) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	begin(b);

@@ -87,7 +87,7 @@ struct job *stats_box(struct core *c, const struct actor *a, struct view ref, jo
 	if (!b)
 		return NULL;
 	if (b->state.status == BOX_STOPPED) {
-		err_set(e, ERR_STATE, "the box has stopped");
+		err_set(e, ERR_STATE, "the sandbox has stopped");
 		return NULL;
 	}
 	struct wire_stats msg = { .id = view_of(b->id) };
@@ -202,7 +202,7 @@ struct job *stats_box_posture(struct core *c, const struct actor *a, struct view
 	if (!b)
 		return NULL;
 	if (b->state.status == BOX_STOPPED) {
-		err_set(e, ERR_STATE, "the box has stopped");
+		err_set(e, ERR_STATE, "the sandbox has stopped");
 		return NULL;
 	}
 	struct wire_posture msg = { .id = view_of(b->id) };

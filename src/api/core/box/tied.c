@@ -24,7 +24,7 @@ void tied_gone(struct core *c, struct view id)
 
 	if (!b)
 		return;
-	log_info("box %s: its connection is gone: delete", b->id);
+	log_info("sandbox %s: its connection is gone: delete", b->id);
 	remove_unwanted(b);
 }
 

@@ -161,8 +161,8 @@ static void on_stored(void *arg, const struct err *e)
 
 	core_store_result(c, e);
 	if (e)
-		log_error("event %llu (%s of box %s) is not in the store", (unsigned long long)p->event->id,
-			  names[p->event->type], p->event->box);
+		log_error("event %llu (%s of sandbox %s) is not in the store",
+			  (unsigned long long)p->event->id, names[p->event->type], p->event->box);
 	append(&c->events, p->event);
 	free(p);
 	if (c->stopping)
@@ -178,7 +178,7 @@ static void emit(struct core *c, enum event_type t, const struct box *b, struct 
 	struct event *v = p ? make(b->tenant, view_of(b->id), data) : NULL;
 
 	if (!v) {
-		log_error("box %s: no memory for its event \"%s\"", b->id, names[t]);
+		log_error("sandbox %s: no memory for its event \"%s\"", b->id, names[t]);
 		free(p);
 		return;
 	}

@@ -312,7 +312,7 @@ static struct box *begin(struct core *c, const struct actor *a, enum act act, co
 	if (p->user.n && spec_check_user(p->user, "user", e) < 0)
 		return NULL;
 	if (b->state.status == BOX_STOPPED) {
-		err_set(e, ERR_STATE, "the box has stopped");
+		err_set(e, ERR_STATE, "the sandbox has stopped");
 		return NULL;
 	}
 	*ret_user = p->user.n ? p->user : b->spec.user;

@@ -93,7 +93,7 @@ struct watcher *watchers_add(struct core *c, const struct actor *a, const struct
 	if (!b)
 		return NULL;
 	if (count(c, b->id) >= WATCHERS_OF_BOX) {
-		err_set(e, ERR_QUOTA, "a box has at most %d watchers", WATCHERS_OF_BOX);
+		err_set(e, ERR_QUOTA, "a sandbox has at most %d watchers", WATCHERS_OF_BOX);
 		return NULL;
 	}
 	struct watcher *w = calloc(1, sizeof(*w));

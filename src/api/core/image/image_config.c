@@ -160,6 +160,6 @@ int image_config_apply(struct core *c, struct arena *a, struct box_spec *s, stru
 	if (i->workdir.n && view_eq(s->workdir, c->config->defaults.workdir))
 		s->workdir = arena_view(a, i->workdir);
 	if (!s->user.p || !s->workdir.p || (i->env.n && merge_env(a, &i->env, &s->env) < 0))
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 	return spec_check_env(&s->env, "env", e);
 }

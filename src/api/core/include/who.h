@@ -106,7 +106,7 @@ const char *keys_role_name(enum store_role role);
 /* The wish for a key; empty views mean: no name, the asker's tenant, the role "user". */
 struct key_wish {
 	struct view name, tenant, role;
-	bool existing; /* the tenant must be there; else it is made */
+	bool create_tenant; /* make a tenant that does not exist, instead of refusing */
 };
 
 /* The result of keys_create. */

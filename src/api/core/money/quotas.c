@@ -189,7 +189,7 @@ int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e)
 	struct quota_use more = { { [LEDGER_CPU] = l->cpu_milli, [LEDGER_MEMORY] = l->memory_mb } };
 
 	if (c->n_boxes + c->n_hidden >= c->config->max.boxes)
-		return err_set(e, ERR_QUOTA, "there is no place left for a box of the pool");
+		return err_set(e, ERR_QUOTA, "there is no place left for a sandbox of the pool");
 	return admit_host(c, &more, e);
 }
 

@@ -30,7 +30,8 @@ static void on_tell_fail(struct call *call, const struct err *e)
 
 	b->in->browsers.told = false;
 	if (e->code != ERR_STATE && !b->in->core->stopping) /* it is being removed */
-		log_warn("box %s: its browsers do not trust the installation's authority: %s", b->id, e->msg);
+		log_warn("sandbox %s: its browsers do not trust the installation's authority: %s", b->id,
+			 e->msg);
 }
 
 static const struct call_ops tell_ops = { .on_reply = on_told, .on_fail = on_tell_fail };

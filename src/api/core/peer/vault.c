@@ -164,7 +164,7 @@ static void on_notice_fail(struct call *call, const struct err *e)
 {
 	/* When the channel is lost the next one begins with all of it. */
 	if (e->code != ERR_UNAVAILABLE)
-		log_warn("the vault was not told of a box: %s", e->msg);
+		log_warn("the vault was not told of a sandbox: %s", e->msg);
 	free(CONTAINER(call, struct notice, call));
 }
 

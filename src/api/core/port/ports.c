@@ -95,7 +95,7 @@ int ports_open(struct core *c, const struct actor *a, struct view ref, uint16_t 
 		return -1;
 	/* Whoever came by it would go out as if from within the box. */
 	if (port == NETNS_PROXY_PORT)
-		return err_set(e, ERR_FORBIDDEN, "port %u is the box's own way out", port);
+		return err_set(e, ERR_FORBIDDEN, "port %u is the sandbox's own way out", port);
 	prepare(s);
 	return guest_call(&b->in->guest, &s->call, WIRE_TYPE_CONNECT, CONNECT_MS, FOR_EVER, &wire_connect_msg,
 			  &msg, e);

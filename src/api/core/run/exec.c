@@ -392,7 +392,7 @@ static void on_guard(struct loop_timer *t)
 {
 	struct exec *x = CONTAINER(t, struct exec, guard);
 	struct err e = { 0 };
-	err_set(&e, ERR_TIMEOUT, "the box did not end the command in time");
+	err_set(&e, ERR_TIMEOUT, "the sandbox did not end the command in time");
 	guest_cancel(&x->call);
 	fail(x, &e);
 }

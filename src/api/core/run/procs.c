@@ -22,7 +22,7 @@ struct box *procs_box(struct core *c, const struct actor *a, struct view ref, st
 	struct box *b = boxes_find(c, a, ACT_BOX_EXEC, ref, e);
 
 	if (b && b->state.status == BOX_STOPPED) {
-		err_set(e, ERR_STATE, "the box has stopped");
+		err_set(e, ERR_STATE, "the sandbox has stopped");
 		return NULL;
 	}
 	return b;

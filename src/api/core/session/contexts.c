@@ -53,7 +53,7 @@ static struct context *add(struct contexts *set, const struct context_language *
 			   const struct context_wish *w, struct err *e)
 {
 	if (set->n >= CONTEXTS_MAX) {
-		err_set(e, ERR_QUOTA, "the box has %d contexts already", CONTEXTS_MAX);
+		err_set(e, ERR_QUOTA, "the sandbox has %d contexts already", CONTEXTS_MAX);
 		return NULL;
 	}
 	struct context *c = calloc(1, sizeof(*c));

@@ -312,7 +312,7 @@ void contexts_strike(struct context *c)
 	} else if (n == CONTEXT_STRIKES) {
 		signal_process(c, WIRE_SIGNAL_SCOPE_TREE, SIGKILL);
 	} else {
-		err_set(&e, ERR_TIMEOUT, "the box did not end the interpreter in time");
+		err_set(&e, ERR_TIMEOUT, "the sandbox did not end the interpreter in time");
 		guest_cancel(&c->stream);
 		c->maybe = true;
 		contexts_stream_give_up(c, &e);

@@ -223,8 +223,8 @@ static void on_fail(struct call *call, const struct err *said)
 		return;
 	}
 	if (phase == CONTEXT_STARTING && e.code == ERR_NOT_FOUND)
-		err_set(&e, ERR_UNSUPPORTED, "%s needs %s, which this box does not have", c->language->name,
-			c->language->argv[0]);
+		err_set(&e, ERR_UNSUPPORTED, "%s needs %s, which this sandbox does not have",
+			c->language->name, c->language->argv[0]);
 	else if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
 		e.code = ERR_INVALID;
 	c->maybe = phase == CONTEXT_UP || phase == CONTEXT_ATTACHING;

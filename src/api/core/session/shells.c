@@ -55,7 +55,7 @@ static struct shell *add(struct box *b, struct view name, const struct exec_wish
 	LIST_EACH (it, &b->in->shells)
 		n++;
 	if (n >= SHELLS_MAX) {
-		err_set(e, ERR_QUOTA, "the box has %d shells already", SHELLS_MAX);
+		err_set(e, ERR_QUOTA, "the sandbox has %d shells already", SHELLS_MAX);
 		return NULL;
 	}
 	s = calloc(1, sizeof(*s));

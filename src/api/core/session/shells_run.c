@@ -343,7 +343,7 @@ static void strike(struct shell *s)
 		again = DEATH_MS;
 	} else {
 		struct err e = { 0 };
-		err_set(&e, ERR_TIMEOUT, "the box did not end the shell in time");
+		err_set(&e, ERR_TIMEOUT, "the sandbox did not end the shell in time");
 		mux_cancel(&s->stream);
 		shells_stream_forget(s);
 		shells_run_fail_all(s, &e);

@@ -149,7 +149,7 @@ static void restore(struct shell *s)
 	buf_add(&text, buf_view(&s->state));
 	buf_puts(&text, "} 2>/dev/null");
 	if (text.bad || shells_run_own(s, buf_view(&text)) < 0)
-		log_warn("box %s: the state of shell %s is lost", s->box->id, s->name);
+		log_warn("sandbox %s: the state of shell %s is lost", s->box->id, s->name);
 	buf_done(&text);
 }
 
@@ -187,7 +187,7 @@ static int on_attached(struct shell *s, const struct frame *f)
 		s->joined = true; /* perhaps in the middle of a record */
 		s->made.user = arena_view(&s->arena, m.info->user);
 		if (shells_run_own(s, VIEW(":")) < 0)
-			log_warn("box %s: the state of shell %s is not known", s->box->id, s->name);
+			log_warn("sandbox %s: the state of shell %s is not known", s->box->id, s->name);
 		shells_run_next(s);
 	}
 	arena_done(&a);
@@ -245,7 +245,7 @@ static void on_fail(struct call *c, const struct err *said)
 		return;
 	}
 	if (starting && e.code == ERR_NOT_FOUND)
-		err_set(&e, ERR_UNSUPPORTED, "a shell needs bash, which this box does not have");
+		err_set(&e, ERR_UNSUPPORTED, "a shell needs bash, which this sandbox does not have");
 	else if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
 		e.code = ERR_INVALID;
 	if (starting && e.code == ERR_CONFLICT)

@@ -322,7 +322,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
 	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 ||
 	    copy_map(a, &w->metadata, &s.metadata) < 0)
-		return err_set(e, ERR_TOO_LARGE, "the box's description is too large");
+		return err_set(e, ERR_TOO_LARGE, "the sandbox's description is too large");
 	*ret = s;
 	return 0;
 }

@@ -62,7 +62,7 @@ bool core_backend_can(const struct backend *b, const char *what)
 const char *core_not_ready(const struct core *c)
 {
 	if (c->adoption)
-		return "the boxes are being adopted";
+		return "the sandboxes are being adopted";
 	if (c->store_failed)
 		return "the store does not take writes";
 	if (c->storage_wrong[0])
@@ -70,7 +70,7 @@ const char *core_not_ready(const struct core *c)
 	if (!c->posture.known)
 		return "the machine's posture is not known";
 	if (!c->posture.n || !c->posture.backends[0].ok)
-		return "this machine cannot isolate boxes (see /v1/posture)";
+		return "this machine cannot isolate sandboxes (see /v1/posture)";
 	return NULL;
 }
 

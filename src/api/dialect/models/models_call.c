@@ -90,7 +90,7 @@ static void settle(struct models_call *k)
 	usage_settle(k->home->core, &k->usage, &end);
 	_cleanup_(buf_done) struct buf model = BUF_INIT(1024);
 	text_quote(&model, view_of(k->usage.model), 128);
-	log_info("ai: box %s, %s %s, model %.*s: %d, %llu + %llu tokens%s, $%.6f, %llu ms", k->box,
+	log_info("ai: sandbox %s, %s %s, model %.*s: %d, %llu + %llu tokens%s, $%.6f, %llu ms", k->box,
 		 k->usage.provider, k->ep->name, VIEW_ARG(buf_view(&model)), k->status,
 		 (unsigned long long)(u->input + u->cache_read + u->cache_write),
 		 (unsigned long long)u->output, end.estimated ? " (estimated)" : "", (double)end.cost / 1e9,

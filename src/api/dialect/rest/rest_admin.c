@@ -25,17 +25,12 @@ static void put_key(struct json_out *o, const struct key *k, const char *text)
 	json_out_end(o, '}');
 }
 
-struct key_body {
-	struct key_wish wish;
-	bool create_tenant;
-};
-
-#define AT(f) .offset = offsetof(struct key_body, wish.f)
+#define AT(f) .offset = offsetof(struct key_wish, f)
 static const struct json_field key_fields[] = {
 	{ "name", JSON_F_STRING, AT(name), .max = KEYS_NAME_MAX, .nullable = true },
 	{ "tenant", JSON_F_STRING, AT(tenant), .min = 1, .max = KEYS_NAME_MAX, .nullable = true },
 	{ "role", JSON_F_STRING, AT(role), .min = 1, .nullable = true },
-	{ "create_tenant", JSON_F_BOOL, offsetof(struct key_body, create_tenant), .nullable = true },
+	{ "create_tenant", JSON_F_BOOL, AT(create_tenant), .nullable = true },
 };
 #undef AT
 static const struct json_schema key_schema = { key_fields, ELEMS(key_fields) };
@@ -54,13 +49,12 @@ static void on_key_made(void *arg, const void *result, const struct err *e)
 
 static void key_create(struct request *r)
 {
-	struct key_body b = { .create_tenant = true };
+	struct key_wish w = { 0 };
 	struct err e = { 0 };
 
-	if (request_read(r, &key_schema, &b) < 0)
+	if (request_read(r, &key_schema, &w) < 0)
 		return;
-	b.wish.existing = !b.create_tenant;
-	answer_await(r, keys_create(r->core, &r->actor, &b.wish, on_key_made, r, &e), &e);
+	answer_await(r, keys_create(r->core, &r->actor, &w, on_key_made, r, &e), &e);
 }
 
 static void put_each_key(void *arg, const struct key *k)
