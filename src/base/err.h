@@ -21,6 +21,10 @@ struct err {
 	char msg[192];
 };
 
+/* `sys` of an ERR_INVALID that PID 1 says of a user that its box has not, as getpwnam(3) does (ESRCH). A
+ * dialect may have another answer to that than to what is malformed. */
+#define ERR_SYS_NO_USER 3
+
 /* Each returns -1, so that `return err_set(e, …)` reads well. `e` may be NULL. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) _printf_(3, 4);
 /* Takes an errno (positive or negative) and appends its text. */

@@ -109,8 +109,7 @@ static void probe_cgroups(struct posture *p, const struct cgroup_host *h, uint32
 	bool v2 = h->unified >= 0;
 	posture_feature(p, FEATURE_CGROUP_KILL, v2, without, NULL);
 	posture_feature(p, FEATURE_FREEZER, v2, without, NULL);
-	posture_feature(p, FEATURE_SOCKET_MEMORY,
-			v2 && h->trees[h->unified].controllers & 1u << CGROUP_MEMORY, 0, NULL);
+	posture_feature(p, FEATURE_SOCKET_MEMORY, h->socket_limit, 0, NULL);
 }
 
 /* ---- Landlock ---- */
@@ -146,7 +145,8 @@ static void probe_landlock(struct posture *p, uint32_t without)
 		posture_add(p, "landlock", false, true, "%s",
 			    r > 0 ? strerror(r) : "it was loaded and does not hold");
 	else
-		posture_add(p, "landlock", true, true, "ABI %d, files outside a box are out of reach", abi);
+		posture_add(p, "landlock", true, true, "ABI %d, files outside a sandbox are out of reach",
+			    abi);
 	unsigned parts = r ? 0 : landlock_parts(abi);
 	posture_feature(p, FEATURE_LANDLOCK_TRUNCATE, parts & LANDLOCK_TRUNCATE, without, NULL);
 	posture_feature(p, FEATURE_LANDLOCK_IOCTL_DEV, parts & LANDLOCK_IOCTL_DEV, without, NULL);
@@ -176,7 +176,7 @@ static void probe_seccomp(struct posture *p)
 {
 	int r = in_child(filtered, NULL);
 	posture_add(p, "seccomp", r == 0, true, "%s",
-		    r == 0  ? "the filter of boxes loads and holds"
+		    r == 0  ? "the filter of sandboxes loads and holds"
 		    : r > 0 ? strerror(r)
 			    : "it was loaded and does not hold");
 }
@@ -226,10 +226,10 @@ int posture_judge(struct view uid_map, unsigned uid, uint64_t permitted, struct 
 	if (uid != 0)
 		return err_set(e, ERR_FORBIDDEN, "must run as root");
 	if (!is_initial(uid_map))
-		return err_set(
-			e, ERR_FORBIDDEN,
-			"root of a user namespace (a rootless container?) cannot make boxes: run paddockd "
-			"as root of the machine, or in a privileged container");
+		return err_set(e, ERR_FORBIDDEN,
+			       "root of a user namespace (a rootless container?) cannot make sandboxes: run "
+			       "paddockd "
+			       "as root of the machine, or in a privileged container");
 	if (!missing)
 		return 0;
 	char names[96] = "";

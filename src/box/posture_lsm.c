@@ -1,6 +1,7 @@
 /*
- * Other security modules that confine the keeper and its boxes: see posture.h. They are not ours to set up:
- * the posture says what is in force and what that means; the trial box shows whether it lets us work.
+ * Other security modules that confine the keeper and its boxes: see posture.h. Paddock does not set
+ * them up. The posture says which are in force and what that means; the trial box shows whether
+ * Paddock works with them.
  */
 #include "posture.h"
 
@@ -35,11 +36,12 @@ void posture_judge_lsm(struct posture *p, const struct posture_lsm *l)
 {
 	struct view label = first_line(l->label);
 	if (view_is(first_line(l->selinux_enforce), "1"))
-		posture_add(p, "selinux", true, false,
-			    "enforcing: boxes run in paddockd's domain (%.*s), which must be allowed to make "
-			    "them; "
-			    "not among the tested systems",
-			    (int)MIN(label.n, 60), label.n ? label.p : "");
+		posture_add(
+			p, "selinux", true, false,
+			"enforcing: sandboxes run in paddockd's domain (%.*s), which must be allowed to make "
+			"them; "
+			"not among the tested systems",
+			(int)MIN(label.n, 60), label.n ? label.p : "");
 	else if (l->selinux_enforce.n)
 		posture_add(p, "selinux", true, false, "permissive: it refuses nothing");
 	if (view_is(first_line(l->apparmor_enabled), "Y"))

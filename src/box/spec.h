@@ -1,6 +1,6 @@
 /*
- * What is wished for a box, checked against the keeper's own ceilings. Nothing
- * in here is believed because it came from the api.
+ * The spec of a box in the keeper, checked against the keeper's own limits. The keeper does not trust
+ * the api's checks.
  */
 #pragma once
 
@@ -24,6 +24,9 @@ struct spec {
 	char hostname[64];
 	struct spec_limits limits;
 	bool readonly_root;
+	bool sudo;         /* its users may become root */
+	uint32_t thrash_s; /* of thrashing that PID 1 bears before it kills; 0: any. The keeper's own setting
+			    */
 	uint64_t disk_bytes;         /* quota of its files, 0 = none */
 	char snapshot[SPEC_ID + 1];  /* whose files it starts with, "" = the image's alone */
 	char workspace[SPEC_ID + 1]; /* named workspace instead of one of its own, "" = none */

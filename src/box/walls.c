@@ -64,15 +64,21 @@ int walls_usable(const struct walls *w, struct err *e)
 {
 	for (unsigned i = 0; !w->posture.ok && i < w->posture.n; i++)
 		if (w->posture.parts[i].required && !w->posture.parts[i].ok)
-			return err_set(e, ERR_WALLS, "this machine cannot isolate a box: %s: %s",
+			return err_set(e, ERR_WALLS, "this machine cannot isolate a sandbox: %s: %s",
 				       w->posture.parts[i].name, w->posture.parts[i].detail);
-	return w->posture.ok ? 0 : err_set(e, ERR_WALLS, "this machine cannot isolate a box");
+	return w->posture.ok ? 0 : err_set(e, ERR_WALLS, "this machine cannot isolate a sandbox");
 }
 
 int walls_freeze(const struct walls_box *b, bool on, int wait_ms)
 {
 	const struct walls_ops *ops = b->walls->ops;
 	return ops->freeze ? ops->freeze(b->walls, b, on, wait_ms) : -EOPNOTSUPP;
+}
+
+int walls_limit(const struct walls_box *b, const struct spec_limits *l)
+{
+	const struct walls_ops *ops = b->walls->ops;
+	return ops->limit ? ops->limit(b->walls, b, l) : -EOPNOTSUPP;
 }
 
 bool walls_frozen(const struct walls_box *b)
@@ -106,12 +112,14 @@ int walls_storage(const struct plan *p, int storage, struct err *e)
 		if (mkdirat(storage, d->name, d->mode & 0755) < 0) {
 			if (errno == EEXIST)
 				continue; /* made ahead */
-			return err_sys(e, ERR_STORAGE, errno, "cannot make the box's storage (%s)", d->name);
+			return err_sys(e, ERR_STORAGE, errno, "cannot make the sandbox's storage (%s)",
+				       d->name);
 		}
 		/* The umask is ours (022): sticky and open modes are set afterwards. */
 		if ((d->mode & ~0755u && fchmodat(storage, d->name, d->mode, 0) < 0) ||
 		    (d->owner && fchownat(storage, d->name, d->owner, d->owner, AT_SYMLINK_NOFOLLOW) < 0))
-			return err_sys(e, ERR_STORAGE, errno, "cannot make the box's storage (%s)", d->name);
+			return err_sys(e, ERR_STORAGE, errno, "cannot make the sandbox's storage (%s)",
+				       d->name);
 	}
 	return 0;
 }

@@ -10,10 +10,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "client.h"
 #include "clock.h"
 #include "fd.h"
+#include "tls.h"
 
 #include "poison.h"
 
@@ -33,6 +35,11 @@ void client_close(struct client *c)
 {
 	fd_close(c->fd);
 	c->fd = -1;
+	/* It ends with the socket. In a child of ours it is not our own to wait for. */
+	if (c->relay > 0)
+		while (waitpid(c->relay, NULL, 0) < 0 && errno == EINTR)
+			;
+	c->relay = 0;
 	buf_clear(&c->in);
 	c->shown = 0;
 	c->body = (struct response_body){ .done = true };
@@ -122,13 +129,24 @@ static int client_connect(struct client *c, struct err *e)
 		return -1;
 	if (last == -ECONNREFUSED)
 		return err_set(e, ERR_UNAVAILABLE,
-			       "no daemon answers at http://%s (is `paddock serve` running?)",
-			       c->url.authority);
+			       "no daemon answers at http%s://%s (is `paddock serve` running?)",
+			       c->url.tls ? "s" : "", c->url.authority);
 	if (last < 0)
-		return err_sys(e, ERR_UNAVAILABLE, last, "cannot connect to http://%s", c->url.authority);
+		return err_sys(e, ERR_UNAVAILABLE, last, "cannot connect to http%s://%s",
+			       c->url.tls ? "s" : "", c->url.authority);
 	/* A command may run silently for days: let the kernel notice a dead peer. */
 	(void)setsockopt(c->fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	return 0;
+	if (!c->url.tls)
+		return 0;
+	r = c->fd;
+	c->fd = -1;
+	return tls_connect(r, c->url.host, c->ca, &c->fd, &c->relay, e);
+}
+
+static void moved(const struct client *c, size_t n)
+{
+	if (c->on_moved)
+		c->on_moved(c->moved_arg, n);
 }
 
 /* An idle connection that has something to say was closed by the server. */
@@ -195,6 +213,7 @@ static int send_sized(struct client *c, int fd, uint64_t size, struct err *e)
 		if (r <= 0)
 			return r;
 		size -= (uint64_t)n;
+		moved(c, (size_t)n);
 	}
 	return 1;
 }
@@ -225,6 +244,7 @@ static int send_chunked(struct client *c, const struct client_request *rq, struc
 		r = send_bytes(c, p + HEAD - len, (size_t)len + (size_t)n + TAIL, e);
 		if (r <= 0)
 			return r;
+		moved(c, (size_t)n);
 	}
 }
 
@@ -385,6 +405,7 @@ int client_read(struct client *c, struct view *ret, struct err *e)
 		}
 		if (data.n > 0) {
 			*ret = data;
+			moved(c, data.n);
 			c->shown = (size_t)n; /* dropping it now might move it */
 			return 1;
 		}

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "buf.h"
 #include "response.h"
 #include "url.h"
@@ -12,12 +14,17 @@
 struct client {
 	struct url url;
 	const char *key; /* sent as a bearer token; NULL: none */
+	const char *ca;  /* for https: a PEM file of authorities; NULL: the system's */
+	pid_t relay;     /* of tls.h; 0: none */
 	int fd;          /* -1 while not connected */
 	int cancel_fd;   /* -1: none */
 	struct buf in;
 	struct response_body body;
 	size_t shown; /* bytes of `in` that client_read gave out, dropped by its next call */
 	bool keep;    /* the connection, after this answer */
+	/* Told of bytes of bodies as they go and come; may be NULL. */
+	void (*on_moved)(void *arg, size_t bytes);
+	void *moved_arg;
 };
 
 struct client_request {

@@ -21,7 +21,7 @@ struct ai_flags {
 #define TENANT                                                                                               \
 	{                                                                                                    \
 		"tenant", 0, OPT_FLAG, AT(tenant), NULL,                                                     \
-			"of the tenant of this name, not of a box (for admins)"                              \
+			"of the tenant of this name, not of a sandbox (for admins)"                          \
 	}
 static const struct opt PLACE_OPTS[] = { TENANT };
 static const struct opt SET_OPTS[] = {
@@ -90,7 +90,7 @@ struct rotate_flags {
 
 static const struct opt ROTATE_OPTS[] = {
 	{ "ttl", 0, OPT_MS, offsetof(struct rotate_flags, ttl_ms), "TIME",
-	  "how long it is good (default: as long as the box is)" },
+	  "how long it is good (default: as long as the sandbox is)" },
 };
 
 static int run_rotate(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
@@ -258,6 +258,8 @@ static int run_calls(struct cmd_ctx *ctx, const void *flags, size_t n, char **op
 	const struct json *rows = answer ? json_get(answer, "calls") : NULL;
 	if (!rows || rows->type != JSON_ARRAY)
 		return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of calls");
+	if (ctx->json)
+		return show_json(rows, e);
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct json *c = &rows->items[i];
 		struct view cells[] = { text_of(c, "id"),       text_of(c, "at"),
@@ -270,13 +272,13 @@ static int run_calls(struct cmd_ctx *ctx, const void *flags, size_t n, char **op
 	return show_table_print(&t, e);
 }
 
-#define ONE   .lead = OPTS_ANYWHERE, .min = 1, .max = 1, .client = true
+#define ONE   .lead = OPTS_ANYWHERE, .min = 1, .max = 1, .client = true, .json = true
 #define PLACE .opts = PLACE_OPTS, .n_opts = ELEMS(PLACE_OPTS), .flags_size = sizeof(struct ai_flags)
 
 const struct cmd cmd_ai_show = {
 	.name = "ai show",
-	.operands = "BOX|TENANT",
-	.summary = "show what a box or tenant may use of models, who said so, and what it has spent",
+	.operands = "SANDBOX|TENANT",
+	.summary = "show what a sandbox or tenant may use of models, who said so, and what it has spent",
 	PLACE,
 	ONE,
 	.run = run_show,
@@ -284,8 +286,8 @@ const struct cmd cmd_ai_show = {
 
 const struct cmd cmd_ai_set = {
 	.name = "ai set",
-	.operands = "BOX|TENANT",
-	.summary = "change what a box or tenant may use of models",
+	.operands = "SANDBOX|TENANT",
+	.summary = "change what a sandbox or tenant may use of models",
 	.help = "What is not named stays as it is; `none` takes back what was said.",
 	.opts = SET_OPTS,
 	.n_opts = ELEMS(SET_OPTS),
@@ -296,7 +298,7 @@ const struct cmd cmd_ai_set = {
 
 const struct cmd cmd_ai_reset = {
 	.name = "ai reset",
-	.operands = "BOX|TENANT",
+	.operands = "SANDBOX|TENANT",
 	.summary = "take back all that was said: the defaults hold",
 	PLACE,
 	ONE,
@@ -305,8 +307,8 @@ const struct cmd cmd_ai_reset = {
 
 const struct cmd cmd_ai_rotate = {
 	.name = "ai rotate",
-	.operands = "BOX",
-	.summary = "give a box another token for models; the one before is worth nothing",
+	.operands = "SANDBOX",
+	.summary = "give a sandbox another token for models; the one before is worth nothing",
 	.opts = ROTATE_OPTS,
 	.n_opts = ELEMS(ROTATE_OPTS),
 	.flags_size = sizeof(struct rotate_flags),
@@ -316,8 +318,8 @@ const struct cmd cmd_ai_rotate = {
 
 const struct cmd cmd_ai_calls = {
 	.name = "ai calls",
-	.operands = "BOX [CALL]",
-	.summary = "show a box's calls to models, the newest first, or one with its text",
+	.operands = "SANDBOX [CALL]",
+	.summary = "show a sandbox's calls to models, the newest first, or one with its text",
 	.opts = CALLS_OPTS,
 	.n_opts = ELEMS(CALLS_OPTS),
 	.flags_size = sizeof(struct calls_flags),
@@ -325,5 +327,6 @@ const struct cmd cmd_ai_calls = {
 	.min = 1,
 	.max = 2,
 	.client = true,
+	.json = true,
 	.run = run_calls,
 };

@@ -53,11 +53,11 @@ const struct cmd cmd_doctor = {
 	.name = "doctor",
 	.operands = "",
 	.summary = "show what walls this machine can give",
-	.help = "Starts and ends a trial box as the daemon would with this configuration, and\n"
-		"prints one line for each part: ok, FAIL, or -- where a box is made without it;\n"
-		"the line says what is then missing. The exit code is 1 if a box could not be\n"
+	.help = "Starts and ends a trial sandbox as the daemon would with this configuration, and\n"
+		"prints one line for each part: ok, FAIL, or -- where a sandbox is made without it;\n"
+		"the line says what is then missing. The exit code is 1 if a sandbox could not be\n"
 		"isolated on this machine, or lacks what posture.require asks for. Run it as\n"
-		"root: that is who makes the boxes.",
+		"root: that is who makes the sandboxes.",
 	.opts = settings_opts,
 	.n_opts = SETTINGS_OPTS,
 	.flags_size = sizeof(struct settings_flags),

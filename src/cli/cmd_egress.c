@@ -197,19 +197,20 @@ static int run_reset(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, 
 
 const struct cmd cmd_egress_show = {
 	.name = "egress show",
-	.operands = "BOX",
-	.summary = "show what a box may reach, and who said so",
+	.operands = "SANDBOX",
+	.summary = "show what a sandbox may reach, and who said so",
 	.lead = OPTS_ANYWHERE,
 	.min = 1,
 	.max = 1,
 	.client = true,
+	.json = true,
 	.run = run_show,
 };
 
 const struct cmd cmd_egress_allow = {
 	.name = "egress allow",
-	.operands = "BOX TARGET…",
-	.summary = "let a box reach something more",
+	.operands = "SANDBOX TARGET…",
+	.summary = "let a sandbox reach something more",
 	.help = TARGETS,
 	.opts = CHANGE_OPTS,
 	.n_opts = ELEMS(CHANGE_OPTS),
@@ -225,8 +226,8 @@ const struct cmd cmd_egress_allow = {
 
 const struct cmd cmd_egress_deny = {
 	.name = "egress deny",
-	.operands = "BOX TARGET…",
-	.summary = "keep a box from reaching something",
+	.operands = "SANDBOX TARGET…",
+	.summary = "keep a sandbox from reaching something",
 	.help = TARGETS,
 	CHANGE,
 	.lead = OPTS_ANYWHERE,
@@ -238,8 +239,8 @@ const struct cmd cmd_egress_deny = {
 
 const struct cmd cmd_egress_set = {
 	.name = "egress set",
-	.operands = "BOX FILE|-",
-	.summary = "give a box a policy of its own, from JSON",
+	.operands = "SANDBOX FILE|-",
+	.summary = "give a sandbox a policy of its own, from JSON",
 	CHANGE,
 	.lead = OPTS_ANYWHERE,
 	.min = 2,
@@ -250,8 +251,8 @@ const struct cmd cmd_egress_set = {
 
 const struct cmd cmd_egress_reset = {
 	.name = "egress reset",
-	.operands = "BOX",
-	.summary = "take a box's own policy away: its image's or tenant's holds",
+	.operands = "SANDBOX",
+	.summary = "take a sandbox's own policy away: its image's or tenant's holds",
 	CHANGE,
 	.lead = OPTS_ANYWHERE,
 	.min = 1,

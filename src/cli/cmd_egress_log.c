@@ -71,6 +71,9 @@ static int show_page(struct cmd_ctx *ctx, const char *box, bool denied, bool tit
 			  *next = answer ? json_get(answer, "next") : NULL;
 	if (!rows || rows->type != JSON_ARRAY || !next || json_to_u64(next, after) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of verdicts");
+	*ret_n = rows->n;
+	if (ctx->json)
+		return show_json(rows, e);
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct json *v = &rows->items[i];
 		struct view cells[] = {
@@ -94,7 +97,9 @@ static int run_log(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 
 	do {
 		/* Each page in memory of its own: this may go on for days. */
-		struct cmd_ctx page = { .arena = ARENA_INIT(PAGE_BYTES), .session = ctx->session };
+		struct cmd_ctx page = { .arena = ARENA_INIT(PAGE_BYTES),
+					.session = ctx->session,
+					.json = ctx->json };
 
 		r = show_page(&page, operands[0], f->denied, titled, &after, &shown, e);
 		arena_done(&page.arena);
@@ -140,6 +145,8 @@ static int run_sets(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, c
 			  *from = answer ? json_get(answer, "sources") : NULL;
 	if (!sets || sets->type != JSON_OBJECT)
 		return err_set(e, ERR_INTERNAL, "the daemon's answer has no sets");
+	if (ctx->json)
+		return show_json(answer, e);
 	for (size_t i = 0; i < sets->n; i++) {
 		const struct json_member *m = &sets->members[i];
 		bool named = from && view_to_str(m->key, name, sizeof(name)) >= 0;
@@ -153,8 +160,8 @@ static int run_sets(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, c
 
 const struct cmd cmd_egress_log = {
 	.name = "egress log",
-	.operands = "BOX",
-	.summary = "show what a box tried to reach, and what would allow it",
+	.operands = "SANDBOX",
+	.summary = "show what a sandbox tried to reach, and what would allow it",
 	.opts = LOG_OPTS,
 	.n_opts = ELEMS(LOG_OPTS),
 	.flags_size = sizeof(struct log_flags),
@@ -162,16 +169,18 @@ const struct cmd cmd_egress_log = {
 	.min = 1,
 	.max = 1,
 	.client = true,
+	.json = true,
 	.run = run_log,
 };
 
 const struct cmd cmd_egress_sets = {
 	.name = "egress sets",
-	.operands = "[BOX]",
-	.summary = "show what the names of sets mean, on this machine or for a box, and who says so",
+	.operands = "[SANDBOX]",
+	.summary = "show what the names of sets mean, on this machine or for a sandbox, and who says so",
 	.lead = OPTS_ANYWHERE,
 	.min = 0,
 	.max = 1,
 	.client = true,
+	.json = true,
 	.run = run_sets,
 };

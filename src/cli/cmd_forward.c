@@ -130,8 +130,8 @@ static int run(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char *
 
 const struct cmd cmd_forward = {
 	.name = "forward",
-	.operands = "BOX LOCAL:PORT…",
-	.summary = "lead local ports to ports of a box",
+	.operands = "SANDBOX LOCAL:PORT…",
+	.summary = "lead local ports to ports of a sandbox",
 	.help = "Listens on 127.0.0.1 until interrupted. One number stands for both; 0 as LOCAL is any\n"
 		"port that is free. What is forwarded is printed, a line for each.",
 	.lead = OPTS_ANYWHERE,

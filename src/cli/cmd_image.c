@@ -1,9 +1,10 @@
 /*
  * paddock image: the images that boxes start from.
  */
-#include "cmd.h"
+#include <stdio.h>
+
+#include "call.h"
 #include "create.h"
-#include "show.h"
 #include "source.h"
 
 #include "poison.h"
@@ -13,6 +14,24 @@
 static const char *const TITLES[] = { "NAME", "DIGEST", "CREATED" };
 static const char *const FIELDS[] = { "name", "digest", "created_at" };
 static_assert(ELEMS(TITLES) == ELEMS(FIELDS) && ELEMS(TITLES) <= SHOW_COLUMNS, "a field for each title");
+
+/* What was left out is said; the rest is as it was asked for. */
+static int print_import(struct cmd_ctx *ctx, struct view text, struct err *e)
+{
+	const struct json *skipped;
+	struct json *answer;
+	uint64_t n;
+
+	if (json_parse(&ctx->arena, text, &answer, e) < 0)
+		return err_wrap(e, "the daemon's answer");
+	if (ctx->json)
+		return show_json(answer, e);
+	skipped = json_get(answer, "skipped");
+	if (skipped && json_to_u64(skipped, &n) == 0 && n)
+		fprintf(stderr, "paddock: skipped %llu device nodes, sockets and fifos\n",
+			(unsigned long long)n);
+	return 0;
+}
 
 static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
 		      struct err *e)
@@ -40,7 +59,9 @@ static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 	rq.body_size = source.size;
 	if (session_send(&s, &rq, &r, e) < 0)
 		return -1;
-	return client_read_all(&s.client, &answer, e);
+	if (client_read_all(&s.client, &answer, e) < 0)
+		return -1;
+	return print_import(ctx, buf_view(&answer), e);
 }
 
 static int run_of(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
@@ -65,33 +86,20 @@ static int run_of(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 	call.body = buf_view(&body);
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
-	return session_call(&s, &call, &answer, e);
+	if (session_call(&s, &call, &answer, e) < 0)
+		return -1;
+	return ctx->json && answer ? show_json(answer, e) : 0;
 }
 
 static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
 		  char **operands _unused_, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-	struct session_call call = { .method = "GET",
-				     .path = VIEW("/v1/images"),
-				     .timeout_ms = SESSION_CALL_MS };
-	struct json *answer;
-
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)
-		return -1;
-	return show_list(answer, "images", TITLES, FIELDS, ELEMS(FIELDS), e);
+	return call_list(ctx, &(struct call){ "GET", "images" }, "images", TITLES, FIELDS, ELEMS(FIELDS), e);
 }
 
 static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
-		return -1;
-	for (size_t i = 0; i < n; i++)
-		if (session_delete(&s, "/v1/images/", operands[i], e) < 0)
-			return err_wrap(e, "%.60s", operands[i]);
-	return 0;
+	return call_remove(ctx, "images", n, operands, e);
 }
 
 const struct cmd cmd_image_import = {
@@ -104,6 +112,7 @@ const struct cmd cmd_image_import = {
 	.min = 2,
 	.max = 2,
 	.client = true,
+	.json = true,
 	.run = run_import,
 };
 
@@ -111,11 +120,12 @@ const struct cmd cmd_image_of = {
 	.name = "image of",
 	.operands = "NAME SNAPSHOT",
 	.summary = "make an image of a snapshot",
-	.help = "Boxes of it begin with the files of the snapshot; the snapshot may be removed then.",
+	.help = "Sandboxes of it begin with the files of the snapshot; the snapshot may be removed then.",
 	.lead = OPTS_ANYWHERE,
 	.min = 2,
 	.max = 2,
 	.client = true,
+	.json = true,
 	.run = run_of,
 };
 
@@ -125,6 +135,7 @@ const struct cmd cmd_image_ls = {
 	.summary = "list the images",
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run_ls,
 };
 
@@ -136,5 +147,6 @@ const struct cmd cmd_image_rm = {
 	.min = 1,
 	.max = SIZE_MAX,
 	.client = true,
+	.json = true,
 	.run = run_rm,
 };

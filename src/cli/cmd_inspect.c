@@ -22,11 +22,12 @@ static int run(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused
 
 const struct cmd cmd_inspect = {
 	.name = "inspect",
-	.operands = "BOX",
-	.summary = "show a box as JSON",
+	.operands = "SANDBOX",
+	.summary = "show a sandbox as JSON",
 	.lead = OPTS_ANYWHERE,
 	.min = 1,
 	.max = 1,
 	.client = true,
+	.json = true,
 	.run = run,
 };

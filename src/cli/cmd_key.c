@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "call.h"
 #include "create.h"
-#include "show.h"
 
 #include "poison.h"
 
 struct create_key_flags {
 	const char *name, *role, *tenant;
+	bool create_tenant;
 };
 
 #define AT(member) offsetof(struct create_key_flags, member)
@@ -19,7 +19,8 @@ struct create_key_flags {
 static const struct opt CREATE_KEY_OPTS[] = {
 	{ "name", 'n', OPT_TEXT, AT(name), "NAME", "what the key is for" },
 	{ "role", 'r', OPT_TEXT, AT(role), "ROLE", "admin or user (default: user)" },
-	{ "tenant", 0, OPT_TEXT, AT(tenant), "TENANT", "whose boxes it works on" },
+	{ "tenant", 0, OPT_TEXT, AT(tenant), "TENANT", "whose sandboxes it works on" },
+	{ "create-tenant", 0, OPT_FLAG, AT(create_tenant), NULL, "make the tenant if there is none" },
 };
 
 static const char *const TITLES[] = { "ID", "NAME", "ROLE", "TENANT", "CREATED" };
@@ -50,44 +51,34 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 		json_out_kz(&o, "role", f->role);
 	if (f->tenant)
 		json_out_kz(&o, "tenant", f->tenant);
+	if (f->create_tenant)
+		json_out_kbool(&o, "create_tenant", true);
 	json_out_end(&o, '}');
 	if (b.bad)
 		return err_set(e, ERR_TOO_LARGE, "the options are too long");
 	call.body = buf_view(&b);
-	if (session_call(&s, &call, &key, e) < 0)
+	if (session_call(&s, &call, &key, e) < 0) {
+		if (e->code == ERR_NOT_FOUND && f->tenant)
+			err_set(e, ERR_NOT_FOUND,
+				"there is no tenant \"%.60s\"; `paddock tenant ls` lists them, "
+				"--create-tenant makes it",
+				f->tenant);
 		return -1;
+	}
 	if (!key || session_text(key, "key").n == 0)
 		return err_set(e, ERR_INTERNAL, "the daemon made a key but did not show it");
-	buf_clear(&b);
-	show_clean(&b, session_text(key, "key"));
-	buf_putc(&b, '\n');
-	return show_bytes(STDOUT_FILENO, buf_view(&b), e);
+	return call_print(ctx, key, "key", e);
 }
 
 static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
 		  char **operands _unused_, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-	struct session_call call = { .method = "GET",
-				     .path = VIEW("/v1/keys"),
-				     .timeout_ms = SESSION_CALL_MS };
-	struct json *answer;
-
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)
-		return -1;
-	return show_list(answer, "keys", TITLES, FIELDS, ELEMS(FIELDS), e);
+	return call_list(ctx, &(struct call){ "GET", "keys" }, "keys", TITLES, FIELDS, ELEMS(FIELDS), e);
 }
 
 static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
-		return -1;
-	for (size_t i = 0; i < n; i++)
-		if (session_delete(&s, "/v1/keys/", operands[i], e) < 0)
-			return err_wrap(e, "%.60s", operands[i]);
-	return 0;
+	return call_remove(ctx, "keys", n, operands, e);
 }
 
 const struct cmd cmd_key_create = {
@@ -99,6 +90,7 @@ const struct cmd cmd_key_create = {
 	.flags_size = sizeof(struct create_key_flags),
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run_create,
 };
 
@@ -108,6 +100,7 @@ const struct cmd cmd_key_ls = {
 	.summary = "list the API keys",
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run_ls,
 };
 
@@ -119,5 +112,6 @@ const struct cmd cmd_key_rm = {
 	.min = 1,
 	.max = SIZE_MAX,
 	.client = true,
+	.json = true,
 	.run = run_rm,
 };

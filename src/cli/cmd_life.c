@@ -4,11 +4,11 @@
  */
 #include <stdio.h>
 
-#include "cmd.h"
+#include "call.h"
 
 #include "poison.h"
 
-static int call(struct session *s, const char *box, const char *verb, struct view body, struct err *e)
+static int post(struct session *s, const char *box, const char *verb, struct view body, struct err *e)
 {
 	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
 	struct session_call c = { .method = "POST", .body = body, .timeout_ms = SESSION_CALL_MS };
@@ -32,8 +32,8 @@ static int run_each(struct cmd_ctx *ctx, const char *verb, size_t n, char **oper
 	for (size_t i = 0; i < n; i++) {
 		struct err one = { 0 };
 
-		if (call(&s, operands[i], verb, VIEW_NONE, &one) < 0) {
-			fprintf(stderr, "paddock: %s: %s\n", operands[i], one.msg);
+		if (post(&s, operands[i], verb, VIEW_NONE, &one) < 0) {
+			call_complain(operands[i], &one);
 			code = CMD_FAILED;
 		}
 	}
@@ -48,7 +48,7 @@ static int run_each(struct cmd_ctx *ctx, const char *verb, size_t n, char **oper
 	}                                                                                                    \
 	const struct cmd cmd_##verb = {                                                                      \
 		.name = #verb,                                                                               \
-		.operands = "BOX…",                                                                          \
+		.operands = "SANDBOX…",                                                                      \
 		.summary = text,                                                                             \
 		.lead = OPTS_ANYWHERE,                                                                       \
 		.min = 1,                                                                                    \
@@ -57,10 +57,10 @@ static int run_each(struct cmd_ctx *ctx, const char *verb, size_t n, char **oper
 		.run = run_##verb,                                                                           \
 	}
 
-LIFE(pause, "let boxes stand still; their memory stays");
-LIFE(resume, "let paused boxes go on");
-LIFE(stop, "end what runs in boxes and keep their files");
-LIFE(start, "start stopped boxes again, with their files");
+LIFE(pause, "pause sandboxes; their memory stays");
+LIFE(resume, "resume paused sandboxes");
+LIFE(stop, "stop sandboxes and keep their files");
+LIFE(start, "start stopped sandboxes again, with their files");
 
 static int run_extend(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
 		      struct err *e)
@@ -76,13 +76,13 @@ static int run_extend(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 	snprintf(body, sizeof(body), "{\"ttl_seconds\":%llu}", (unsigned long long)((ms + 999) / 1000));
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
-	return call(&s, operands[0], "extend", view_of(body), e);
+	return post(&s, operands[0], "extend", view_of(body), e);
 }
 
 const struct cmd cmd_extend = {
 	.name = "extend",
-	.operands = "BOX TIME|never",
-	.summary = "set the end of a box anew, counted from now",
+	.operands = "SANDBOX TIME|never",
+	.summary = "reset the expiry of a sandbox, counted from now",
 	.lead = OPTS_ANYWHERE,
 	.min = 2,
 	.max = 2,

@@ -1,90 +1,94 @@
 /*
- * paddock ls: the boxes, page by page until the daemon has no more.
+ * paddock ls: the sandboxes, page by page until the daemon has no more.
  */
-#include "cmd.h"
-#include "show.h"
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "ref.h"
 #include "text.h"
 
 #include "poison.h"
 
 struct ls_flags {
-	bool json;
+	bool quiet;
+	const char *status, *name, *image;
+	struct opt_list metadata;
 };
 
+#define AT(member) offsetof(struct ls_flags, member)
 static const struct opt OPTS[] = {
-	{ "json", 0, OPT_FLAG, offsetof(struct ls_flags, json), NULL,
-	  "print a JSON array instead of a table" },
+	{ "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "print ids only" },
+	{ "status", 0, OPT_TEXT, AT(status), "STATUS", "only these: creating, running, paused or stopped" },
+	{ "metadata", 0, OPT_PAIRS, AT(metadata), "KEY=VALUE",
+	  "only those with this label; may be repeated" },
+	{ "name", 0, OPT_TEXT, AT(name), "PATTERN", "only those whose name fits, such as 'web-*'" },
+	{ "image", 0, OPT_TEXT, AT(image), "PATTERN", "only those whose image's name fits" },
 };
+#undef AT
 
 static const char *const TITLES[] = { "ID", "NAME", "STATUS", "IMAGE", "CREATED", "EXPIRES" };
 static const char *const FIELDS[] = { "id", "name", "status", "image", "created_at", "expires_at" };
 static_assert(ELEMS(TITLES) == ELEMS(FIELDS) && ELEMS(TITLES) <= SHOW_COLUMNS, "a field for each title");
 
-struct page {
-	struct page *next;
-	const struct json *boxes;
-};
-
-/* All pages, oldest request first; returns the number of boxes. */
-static int fetch(struct session *s, struct page **ret, size_t *ret_n, struct err *e)
+static int make_query(struct buf *b, const struct ls_flags *f, struct err *e)
 {
-	struct page *first = NULL, **tail = &first;
-	struct view cursor = VIEW_NONE;
-	size_t n = 0;
+	if (f->status) {
+		buf_puts(b, "status=");
+		text_percent_all(b, view_of(f->status));
+	}
+	for (size_t i = 0; i < f->metadata.n; i++) {
+		struct view value, key = view_split(view_of(f->metadata.items[i]), '=', &value);
 
-	do {
-		_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
-		struct session_call call = { .method = "GET", .timeout_ms = SESSION_CALL_MS };
-		struct page *page = arena_alloc(s->arena, sizeof(*page));
-		struct json *answer;
-
-		buf_puts(&path, "/v1/sandboxes?limit=100");
-		if (cursor.n) {
-			buf_puts(&path, "&cursor=");
-			text_percent(&path, cursor);
-		}
-		if (!page || path.bad)
-			return err_set(e, ERR_INTERNAL, "out of memory");
-		call.path = buf_view(&path);
-		if (session_call(s, &call, &answer, e) < 0)
-			return -1;
-		page->boxes = answer ? json_get(answer, "sandboxes") : NULL;
-		if (!page->boxes || page->boxes->type != JSON_ARRAY)
-			return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of boxes");
-		if (page->boxes->n == 0)
-			break; /* whatever it says about a next page */
-		*tail = page;
-		tail = &page->next;
-		n += page->boxes->n;
-		cursor = session_text(answer, "next");
-	} while (cursor.n);
-	*ret = first;
-	*ret_n = n;
-	return 0;
+		buf_printf(b, "%smetadata.", buf_len(b) ? "&" : "");
+		text_percent_all(b, key);
+		buf_putc(b, '=');
+		text_percent_all(b, value);
+	}
+	buf_putc(b, 0);
+	return b->bad ? err_set(e, ERR_TOO_LARGE, "the filters are too long") : 0;
 }
 
-static int print_json(struct arena *a, const struct page *pages, size_t n, struct err *e)
+static bool fits(struct arena *a, const struct json *box, const char *member, const char *pattern)
 {
-	struct json all = { .type = JSON_ARRAY, .n = n, .items = arena_array(a, n + 1, sizeof(struct json)) };
-	size_t at = 0;
+	const char *text = pattern ? arena_str(a, session_text(box, member)) : NULL;
 
-	if (!all.items)
+	return !pattern || (text && fnmatch(pattern, text, 0) == 0);
+}
+
+/* The boxes of all pages that the daemon cannot filter by itself. */
+static int choose(struct arena *a, const struct ref_page *pages, size_t n, const struct ls_flags *f,
+		  struct json *ret, struct err *e)
+{
+	*ret = (struct json){ .type = JSON_ARRAY, .items = arena_array(a, n + 1, sizeof(struct json)) };
+	if (!ret->items)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	for (; pages; pages = pages->next)
 		for (size_t i = 0; i < pages->boxes->n; i++)
-			all.items[at++] = pages->boxes->items[i];
-	return show_json(&all, e);
+			if (fits(a, &pages->boxes->items[i], "name", f->name) &&
+			    fits(a, &pages->boxes->items[i], "image", f->image))
+				ret->items[ret->n++] = pages->boxes->items[i];
+	return 0;
 }
 
-static int print_table(const struct page *pages, struct err *e)
+static int print_ids(const struct json *boxes, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(64u << 20);
+
+	for (size_t i = 0; i < boxes->n; i++) {
+		show_clean(&b, session_text(&boxes->items[i], "id"));
+		buf_putc(&b, '\n');
+	}
+	return show_bytes(STDOUT_FILENO, buf_view(&b), e);
+}
+
+static int print_table(const struct json *boxes, struct err *e)
 {
 	_cleanup_(show_table_done) struct show_table t;
 
 	show_table_init(&t, TITLES, ELEMS(TITLES));
-	for (; pages; pages = pages->next) {
-		for (size_t i = 0; i < pages->boxes->n; i++)
-			show_table_object(&t, &pages->boxes->items[i], FIELDS);
-	}
+	for (size_t i = 0; i < boxes->n; i++)
+		show_table_object(&t, &boxes->items[i], FIELDS);
 	return show_table_print(&t, e);
 }
 
@@ -92,23 +96,30 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 	       struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
+	_cleanup_(buf_done) struct buf query = BUF_INIT(32u << 10);
 	const struct ls_flags *f = flags;
-	struct page *pages = NULL;
+	struct ref_page *pages = NULL;
+	struct json boxes;
 	size_t count = 0;
 
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || fetch(&s, &pages, &count, e) < 0)
+	if (make_query(&query, f, e) < 0 || session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
+	    ref_list(&s, buf_view(&query).p, &pages, &count, e) < 0 ||
+	    choose(&ctx->arena, pages, count, f, &boxes, e) < 0)
 		return -1;
-	return f->json ? print_json(&ctx->arena, pages, count, e) : print_table(pages, e);
+	if (ctx->json)
+		return show_json(&boxes, e);
+	return f->quiet ? print_ids(&boxes, e) : print_table(&boxes, e);
 }
 
 const struct cmd cmd_ls = {
 	.name = "ls",
 	.operands = "",
-	.summary = "list the boxes",
+	.summary = "list sandboxes",
 	.opts = OPTS,
 	.n_opts = ELEMS(OPTS),
 	.flags_size = sizeof(struct ls_flags),
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run,
 };

@@ -1,7 +1,9 @@
 /*
- * paddock run: a fresh box, one command in it, and the box is gone, however the
- * command ended. From the moment that there is a box, SIGINT, SIGTERM and SIGHUP
- * come as a readable fd that ends the waiting for the command, not as a death.
+ * paddock run: a fresh sandbox, one command in it, and the sandbox is gone, however
+ * the command ended. The sandbox is tied to a connection of ours: when this process
+ * dies, by whatever signal, the daemon removes it. From the moment that there is a
+ * sandbox, SIGINT, SIGTERM and SIGHUP come as a readable fd that ends the waiting for
+ * the command, so that the sandbox is gone when we are.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -11,20 +13,22 @@
 #include "create.h"
 #include "exec.h"
 #include "fd.h"
+#include "volume.h"
 
 #include "poison.h"
 
 struct run_flags {
 	struct create_flags create; /* first: create_opts has offsets into it */
 	uint64_t timeout_ms;
-	bool no_input, tty;
+	bool interactive, tty;
 };
 
 static const struct opt OPTS[] = {
 	{ "timeout", 0, OPT_MS, offsetof(struct run_flags, timeout_ms), "TIME",
 	  "kill the command after this time" },
+	{ "interactive", 'i', OPT_FLAG, offsetof(struct run_flags, interactive), NULL,
+	  "pass standard input on to the command" },
 	{ "tty", 't', OPT_FLAG, offsetof(struct run_flags, tty), NULL, "give the command a terminal: ours" },
-	{ "no-stdin", 0, OPT_FLAG, offsetof(struct run_flags, no_input), NULL, "do not read standard input" },
 };
 
 /* Ignored signals (nohup) stay ignored. */
@@ -46,19 +50,22 @@ static int catch_signals(struct err *e)
 	return fd < 0 ? err_sys(e, ERR_INTERNAL, errno, "signalfd") : fd;
 }
 
-static int run_in(struct session *s, const struct exec_spec *x, int signals, struct err *e)
+static int run_in(struct session *s, const struct run_flags *f, const struct json *box,
+		  const struct exec_spec *x, int signals, struct err *e)
 {
 	struct signalfd_siginfo si;
 	struct err gone = { 0 };
 	int code;
 
 	s->client.cancel_fd = signals;
-	code = exec_run(s, x, e);
+	code = volume_copy_all(s, box, &f->create.volumes, e);
+	if (code >= 0)
+		code = exec_run(s, x, e);
 	s->client.cancel_fd = -1;
 	if (code < 0)
 		client_close(&s->client); /* it may be in the middle of an answer */
 	if (session_delete(s, "/v1/sandboxes/", x->box, &gone) < 0 && gone.code != ERR_NOT_FOUND)
-		fprintf(stderr, "paddock: the box %s could not be removed: %s\n", x->box, gone.msg);
+		fprintf(stderr, "paddock: the sandbox %s could not be removed: %s\n", x->box, gone.msg);
 	if (read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
 		return 128 + (int)si.ssi_signo;
 	return code;
@@ -66,36 +73,39 @@ static int run_in(struct session *s, const struct exec_spec *x, int signals, str
 
 static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
+	_cleanup_(session_done) struct session s = SESSION_INIT, holder = SESSION_INIT;
 	_cleanup_(closep) int signals = -EBADF;
 	const struct run_flags *f = flags;
 	struct exec_spec x = { .argv = operands,
 			       .timeout_ms = f->timeout_ms,
-			       .input = !f->no_input && exec_has_input(),
+			       .input = f->interactive && exec_can_read(),
 			       .tty = f->tty };
 	struct json *box;
 
-	if (exec_check(&x, e) < 0 || session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+	if (exec_check(&x, e) < 0 || volume_check_all(&f->create.volumes, e) < 0 ||
+	    session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
+	    session_open(&holder, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
 	signals = catch_signals(e);
 	if (signals < 0)
 		return -1;
-	/* Not to be interrupted: without its answer nobody would know which box to remove. */
-	if (create_box(&s, &f->create, &box, e) < 0)
+	/* Not to be interrupted: the box goes by its name, which is more than by our death. */
+	if (create_tied(&holder, &f->create, &box, e) < 0)
 		return -1;
 	x.box = arena_str(&ctx->arena, session_text(box, "id"));
 	if (!x.box)
 		return err_set(e, ERR_INTERNAL, "out of memory");
-	return run_in(&s, &x, signals, e);
+	return run_in(&s, f, box, &x, signals, e);
 }
 
 const struct cmd cmd_run = {
 	.name = "run",
 	.operands = "[--] COMMAND [ARGUMENT…]",
-	.summary = "run one command in a fresh box, then remove the box",
+	.summary = "run one command in a fresh sandbox, then remove the sandbox",
 	.help = "The exit code is the command's: 128 and the signal's number if a signal ended\n"
-		"it, 124 after --timeout, 125 when the daemon could not do its part. Standard\n"
-		"input is passed on when it is not a terminal.",
+		"it, 124 after --timeout, 125 when the daemon could not do its part, 126 when the\n"
+		"command cannot be executed, 127 when there is none. Standard input is left alone\n"
+		"without -i. When this process dies, the sandbox goes, too.",
 	.opts = OPTS,
 	.n_opts = ELEMS(OPTS),
 	.more = create_opts,

@@ -122,13 +122,6 @@ static int run_set(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 	return session_open(&s, &ctx->session, &ctx->arena, e) < 0 ? -1 : session_call(&s, &call, NULL, e);
 }
 
-static struct view member(const struct json *object, const char *key)
-{
-	const struct json *j = json_get(object, key);
-
-	return j && (j->type == JSON_NUMBER || j->type == JSON_STRING) ? j->text : VIEW("-");
-}
-
 static int run_ls(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
 		  struct err *e)
 {
@@ -145,11 +138,13 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, cha
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)
 		return -1;
 	const struct json *list = answer ? json_get(answer, "secrets") : NULL;
+	if (ctx->json && list)
+		return show_json(list, e);
 	show_table_init(&t, titles, ELEMS(titles));
 	for (size_t i = 0; list && list->type == JSON_ARRAY && i < list->n; i++) {
 		const struct json *x = &list->items[i];
-		show_table_add(&t, (struct view[]){ member(x, "name"), member(x, "version"),
-						    member(x, "updated_at") });
+		show_table_add(&t, (struct view[]){ show_cell(&t, x, "name"), show_cell(&t, x, "version"),
+						    show_cell(&t, x, "updated_at") });
 	}
 	int r = show_table_print(&t, e);
 	show_table_done(&t);
@@ -199,6 +194,7 @@ const struct cmd cmd_secret_set = {
 	.min = 1,
 	.max = 1,
 	.client = true,
+	.json = true,
 	.run = run_set,
 };
 
@@ -211,6 +207,7 @@ const struct cmd cmd_secret_ls = {
 	.flags_size = sizeof(struct secret_flags),
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run_ls,
 };
 
@@ -225,6 +222,7 @@ const struct cmd cmd_secret_rm = {
 	.min = 1,
 	.max = SIZE_MAX,
 	.client = true,
+	.json = true,
 	.run = run_rm,
 };
 
@@ -234,5 +232,6 @@ const struct cmd cmd_vault_rotate = {
 	.summary = "make a new master key and seal every secret again with it",
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run_rotate,
 };

@@ -11,7 +11,7 @@ struct shell_flags {
 };
 
 static const struct opt OPTS[] = {
-	{ "user", 'u', OPT_TEXT, offsetof(struct shell_flags, user), "NAME", "be this user of the box" },
+	{ "user", 'u', OPT_TEXT, offsetof(struct shell_flags, user), "NAME", "be this user of the sandbox" },
 	{ "workdir", 'w', OPT_TEXT, offsetof(struct shell_flags, workdir), "DIR", "start in this directory" },
 };
 
@@ -28,8 +28,8 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 
 const struct cmd cmd_shell = {
 	.name = "shell",
-	.operands = "BOX",
-	.summary = "open an interactive shell in a box",
+	.operands = "SANDBOX",
+	.summary = "open an interactive shell in a sandbox",
 	.help = "The exit code is the shell's, or 125 when the daemon could not do its part.\n"
 		"A connection that is lost is taken up again where it broke off.",
 	.opts = OPTS,

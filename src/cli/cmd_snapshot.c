@@ -2,9 +2,8 @@
  * paddock snapshot and paddock fork: the files of a box as a thing of their own, and
  * boxes with the same files.
  */
-#include "cmd.h"
+#include "call.h"
 #include "create.h"
-#include "show.h"
 
 #include "poison.h"
 
@@ -32,15 +31,6 @@ static int post(struct session *s, const char *box, const char *what, struct buf
 	return session_call(s, &call, ret, e);
 }
 
-static int print_id(const struct json *object, struct err *e)
-{
-	_cleanup_(buf_done) struct buf b = BUF_INIT(1024);
-
-	show_clean(&b, session_text(object, "id"));
-	buf_putc(&b, '\n');
-	return show_bytes(1, buf_view(&b), e);
-}
-
 static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands,
 		      struct err *e)
 {
@@ -59,44 +49,31 @@ static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n,
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
 	    post(&s, operands[0], "/snapshots", &body, SESSION_CALL_MS, &answer, e) < 0)
 		return -1;
-	return print_id(answer, e);
+	return call_print(ctx, answer, "id", e);
 }
 
 static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
 		  char **operands _unused_, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-	struct session_call call = { .method = "GET",
-				     .path = VIEW("/v1/snapshots"),
-				     .timeout_ms = SESSION_CALL_MS };
-	struct json *answer;
-
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)
-		return -1;
-	return show_list(answer, "snapshots", TITLES, FIELDS, ELEMS(FIELDS), e);
+	return call_list(ctx, &(struct call){ "GET", "snapshots" }, "snapshots", TITLES, FIELDS,
+			 ELEMS(FIELDS), e);
 }
 
 static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
-		return -1;
-	for (size_t i = 0; i < n; i++)
-		if (session_delete(&s, "/v1/snapshots/", operands[i], e) < 0)
-			return err_wrap(e, "%.60s", operands[i]);
-	return 0;
+	return call_remove(ctx, "snapshots", n, operands, e);
 }
 
 const struct cmd cmd_snapshot_create = {
 	.name = "snapshot create",
-	.operands = "BOX [NAME]",
-	.summary = "keep the files of a box and print the snapshot's id",
-	.help = "`paddock create --snapshot NAME` makes a box of it.",
+	.operands = "SANDBOX [NAME]",
+	.summary = "keep the files of a sandbox and print the snapshot's id",
+	.help = "`paddock create --snapshot NAME` makes a sandbox of it.",
 	.lead = OPTS_ANYWHERE,
 	.min = 1,
 	.max = 2,
 	.client = true,
+	.json = true,
 	.run = run_create,
 };
 
@@ -106,6 +83,7 @@ const struct cmd cmd_snapshot_ls = {
 	.summary = "list the snapshots",
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run_ls,
 };
 
@@ -117,6 +95,7 @@ const struct cmd cmd_snapshot_rm = {
 	.min = 1,
 	.max = SIZE_MAX,
 	.client = true,
+	.json = true,
 	.run = run_rm,
 };
 
@@ -161,17 +140,19 @@ static int run_fork(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, c
 		return -1;
 	const struct json *boxes = answer ? json_get(answer, "sandboxes") : NULL;
 	if (!boxes || boxes->type != JSON_ARRAY)
-		return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of boxes");
+		return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of sandboxes");
+	if (ctx->json)
+		return show_json(boxes, e);
 	for (size_t i = 0; i < boxes->n; i++)
-		if (print_id(&boxes->items[i], e) < 0)
+		if (call_print(ctx, &boxes->items[i], "id", e) < 0)
 			return -1;
 	return 0;
 }
 
 const struct cmd cmd_fork = {
 	.name = "fork",
-	.operands = "BOX",
-	.summary = "make boxes with the same files and print their ids",
+	.operands = "SANDBOX",
+	.summary = "make sandboxes with the same files and print their ids",
 	.opts = FORK_OPTS,
 	.n_opts = ELEMS(FORK_OPTS),
 	.flags_size = sizeof(struct fork_flags),
@@ -179,5 +160,6 @@ const struct cmd cmd_fork = {
 	.min = 1,
 	.max = 1,
 	.client = true,
+	.json = true,
 	.run = run_fork,
 };

@@ -1,9 +1,8 @@
 /*
  * paddock workspace: files that outlive boxes.
  */
-#include "cmd.h"
+#include "call.h"
 #include "create.h"
-#include "show.h"
 
 #include "poison.h"
 
@@ -49,43 +48,37 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 	call.body = buf_view(&body);
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
-	return session_call(&s, &call, NULL, e);
-}
-
-static struct view member(const struct json *object, const char *key)
-{
-	const struct json *j = object ? json_get(object, key) : NULL;
-
-	return j && (j->type == JSON_NUMBER || j->type == JSON_STRING) ? j->text : VIEW("-");
+	struct json *answer;
+	if (session_call(&s, &call, &answer, e) < 0)
+		return -1;
+	return ctx->json && answer ? show_json(answer, e) : 0;
 }
 
 static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
 		  char **operands _unused_, struct err *e)
 {
 	static const char *const titles[] = { "NAME", "USED", "LIMIT_MB", "USED_BY", "CREATED" };
-	_cleanup_(show_table_done) struct show_table t;
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-	struct session_call call = { .method = "GET",
-				     .path = VIEW("/v1/workspaces"),
-				     .timeout_ms = SESSION_CALL_MS };
+	_cleanup_(show_table_done) struct show_table t = { 0 };
 	struct json *answer;
 
 	show_table_init(&t, titles, ELEMS(titles));
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_call(&s, &call, &answer, e) < 0)
+	if (call_once(ctx, &(struct call){ "GET", "workspaces" }, &answer, e) < 0)
 		return -1;
 	const struct json *rows = answer ? json_get(answer, "workspaces") : NULL;
 	if (!rows || rows->type != JSON_ARRAY)
 		return err_set(e, ERR_INTERNAL, "the daemon's answer has no list of workspaces");
+	if (ctx->json)
+		return show_json(rows, e);
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct json *w = &rows->items[i], *disk = json_get(w, "disk"),
 				  *users = json_get(w, "used_by");
 		struct view cells[] = {
-			member(w, "name"),
-			member(disk, "used_bytes"),
-			member(disk, "limit_mb"),
-			users && users->type == JSON_ARRAY && users->n ? member(&users->items[0], "id")
+			show_cell(&t, w, "name"),
+			show_cell(&t, disk, "used_bytes"),
+			show_cell(&t, disk, "limit_mb"),
+			users && users->type == JSON_ARRAY && users->n ? show_cell(&t, &users->items[0], "id")
 								       : VIEW("-"),
-			member(w, "created_at"),
+			show_cell(&t, w, "created_at"),
 		};
 		show_table_add(&t, cells);
 	}
@@ -94,14 +87,7 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 
 static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
-		return -1;
-	for (size_t i = 0; i < n; i++)
-		if (session_delete(&s, "/v1/workspaces/", operands[i], e) < 0)
-			return err_wrap(e, "%.60s", operands[i]);
-	return 0;
+	return call_remove(ctx, "workspaces", n, operands, e);
 }
 
 const struct cmd cmd_workspace_create = {
@@ -116,6 +102,7 @@ const struct cmd cmd_workspace_create = {
 	.min = 1,
 	.max = 1,
 	.client = true,
+	.json = true,
 	.run = run_create,
 };
 
@@ -125,6 +112,7 @@ const struct cmd cmd_workspace_ls = {
 	.summary = "list the workspaces, what they use and who uses them",
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run_ls,
 };
 
@@ -136,5 +124,6 @@ const struct cmd cmd_workspace_rm = {
 	.min = 1,
 	.max = SIZE_MAX,
 	.client = true,
+	.json = true,
 	.run = run_rm,
 };

@@ -2,32 +2,44 @@
  * POST /v1/sandboxes from flags. The daemon judges the values; only what would
  * not arrive as it was typed is refused here.
  */
+#include <fcntl.h>
+#include <stdlib.h>
+
 #include "create.h"
+#include "fd.h"
 #include "text.h"
 
 #include "poison.h"
 
-#define BODY_MAX (16u << 20)
+#define BODY_MAX      (16u << 20)
+#define LINE_MAX_SIZE (4u << 20)
+#define ENV_FILE_MAX  (1u << 20)
 
 #define AT(member) offsetof(struct create_flags, member)
 
 const struct opt create_opts[CREATE_OPTS] = {
-	{ "image", 'i', OPT_TEXT, AT(image), "NAME", "the image to start from" },
-	{ "user", 'u', OPT_TEXT, AT(user), "NAME", "the user that commands run as" },
-	{ "env", 'e', OPT_PAIRS, AT(env), "KEY=VALUE", "a variable for every command; may be repeated" },
+	{ "image", 'i', OPT_TEXT, AT(image), "IMAGE", "the image to start from" },
+	{ "user", 'u', OPT_TEXT, AT(user), "USER", "the user that commands run as" },
+	{ "env", 'e', OPT_ENV, AT(env), "KEY[=VALUE]",
+	  "a variable for every command; without a value ours of that name; may be repeated" },
+	{ "env-file", 0, OPT_LIST, AT(env_file), "FILE",
+	  "variables from the lines of a file; may be repeated" },
+	{ "volume", 'v', OPT_LIST, AT(volumes), "DIR:PATH[:ro]",
+	  "copy this directory into the sandbox; may be repeated" },
 	{ "workdir", 'w', OPT_TEXT, AT(workdir), "DIR", "the directory that commands start in" },
 	{ "memory", 'm', OPT_MIB, AT(memory_mb), "SIZE", "memory limit: MiB, or with m or g" },
 	{ "cpu", 'c', OPT_CPU, AT(cpu), "CORES", "CPU limit, such as 0.5" },
 	{ "pids", 0, OPT_COUNT, AT(pids), "N", "limit on processes and threads" },
 	{ "nofile", 0, OPT_COUNT, AT(nofile), "N", "limit on open files of a process" },
 	{ "disk", 0, OPT_MIB, AT(disk_mb), "SIZE", "disk limit: MiB, or with m or g" },
-	{ "snapshot", 0, OPT_TEXT, AT(snapshot), "NAME", "start from this snapshot instead of an image" },
-	{ "workspace", 0, OPT_TEXT, AT(workspace), "NAME[:ro]", "the workspace to mount at /workspace" },
+	{ "snapshot", 0, OPT_TEXT, AT(snapshot), "SNAPSHOT", "start from this snapshot instead of an image" },
+	{ "workspace", 0, OPT_TEXT, AT(workspace), "WORKSPACE[:ro]", "the workspace to mount at /workspace" },
 	{ "backend", 0, OPT_TEXT, AT(backend), "NAME", "the kind of isolation, such as native" },
 	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
 	  "only /workspace, /tmp and /dev/shm can be written" },
+	{ "no-sudo", 0, OPT_FLAG, AT(no_sudo), NULL, "its users cannot become root" },
 	{ "allow", 0, OPT_LIST, AT(allow), "TARGET",
-	  "what it may reach: a set, a host, a network; may be repeated" },
+	  "what it may reach: sets, hosts, networks, separated by commas; may be repeated" },
 	{ "secret-env", 0, OPT_PAIRS, AT(secret_env), "KEY=NAME",
 	  "a variable with the value of the secret NAME; may be repeated" },
 	{ "secret-file", 0, OPT_PAIRS, AT(secret_file), "FILE=NAME",
@@ -36,10 +48,12 @@ const struct opt create_opts[CREATE_OPTS] = {
 	  "what its walls must have, such as landlock.scopes; may be repeated" },
 	/* from here on not for run, whose boxes have no life of their own */
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
-	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME", "end the box after this time (seconds, or with s, m, h, d)" },
-	{ "idle", 0, OPT_MS, AT(idle_ms), "TIME", "end the box when it was not used for this time" },
+	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME",
+	  "end the sandbox after this time (seconds, or with s, m, h, d)" },
+	{ "idle", 0, OPT_MS, AT(idle_ms), "TIME", "end the sandbox when it was not used for this time" },
 	{ "on-end", 0, OPT_TEXT, AT(on_end), "WHAT", "what its end is: delete (the default), stop or pause" },
-	{ "auto-resume", 0, OPT_FLAG, AT(auto_resume), NULL, "the next use of the paused box resumes it" },
+	{ "auto-resume", 0, OPT_FLAG, AT(auto_resume), NULL,
+	  "the next use of the paused sandbox resumes it" },
 	{ "metadata", 0, OPT_PAIRS, AT(metadata), "KEY=VALUE", "a label; may be repeated" },
 };
 
@@ -153,25 +167,86 @@ static void put_egress(struct json_out *o, const struct opt_list *allow)
 	json_out_key(o, "allow");
 	json_out_array(o);
 	for (size_t i = 0; i < allow->n; i++)
-		json_out_str(o, view_of(allow->items[i]));
+		for (struct view rest = view_of(allow->items[i]); rest.p;)
+			json_out_str(o, view_split(rest, ',', &rest));
 	json_out_end(o, ']');
 	json_out_end(o, '}');
 }
+
+/* ---- --env-file ---- */
+
+/* Lines "KEY=VALUE", or "KEY" for ours of that name; empty lines and those that begin with '#' say nothing.
+ */
+static int take_env_line(struct arena *a, struct view line, const char *file, struct opt_list *to,
+			 struct err *e)
+{
+	struct view value, key;
+	const char *pair = NULL;
+
+	line = view_trim(line);
+	if (line.n && line.p[line.n - 1] == '\r')
+		line.n--;
+	if (line.n == 0 || line.p[0] == '#')
+		return 0;
+	key = view_split(line, '=', &value);
+	if (key.n == 0 || memchr(line.p, 0, line.n))
+		return err_set(e, ERR_INVALID, "%.100s: a line is not KEY=VALUE: \"%.*s\"", file,
+			       (int)MIN(line.n, 40u), line.p);
+	pair = arena_str(a, line);
+	if (pair && !value.p) {
+		_cleanup_(buf_done) struct buf b = BUF_INIT(1u << 20);
+
+		if (!getenv(pair))
+			return 0;
+		buf_printf(&b, "%s=%s", pair, getenv(pair));
+		pair = b.bad ? NULL : arena_str(a, buf_view(&b));
+	}
+	if (!pair)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	to->items[to->n++] = pair;
+	return 0;
+}
+
+static size_t count_lines(struct view v)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < v.n; i++)
+		n += v.p[i] == '\n';
+	return n;
+}
+
+int create_env_files(struct arena *a, const struct opt_list *files, struct opt_list *env, struct err *e)
+{
+	for (size_t i = files->n; i-- > 0;) { /* the last file is the nearest to the list */
+		_cleanup_(buf_done) struct buf text = BUF_INIT(ENV_FILE_MAX);
+		struct opt_list all = { 0 };
+		int r = fd_slurp(AT_FDCWD, files->items[i], &text);
+
+		if (r < 0)
+			return err_sys(e, ERR_INVALID, r, "cannot read %.120s", files->items[i]);
+		all.items = arena_array(a, count_lines(buf_view(&text)) + env->n + 1, sizeof(*all.items));
+		if (!all.items)
+			return err_set(e, ERR_INTERNAL, "out of memory");
+		for (struct view rest = buf_view(&text); rest.n;)
+			if (take_env_line(a, view_split(rest, '\n', &rest), files->items[i], &all, e) < 0)
+				return -1;
+		for (size_t k = 0; k < env->n; k++)
+			all.items[all.n++] = env->items[k];
+		*env = all;
+	}
+	return 0;
+}
+
+/* ---- the request ---- */
 
 static uint64_t whole_seconds(uint64_t ms)
 {
 	return ms / 1000 + (ms % 1000 != 0);
 }
 
-int create_box(struct session *s, const struct create_flags *f, struct json **ret, struct err *e)
+static int check_flags(const struct create_flags *f, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = BUF_INIT(BODY_MAX);
-	struct session_call call = { .method = "POST",
-				     .path = VIEW("/v1/sandboxes"),
-				     .timeout_ms = SESSION_CALL_MS };
-	struct json *box;
-	struct json_out o;
-
 	if (create_check_text(f->name, "--name", e) < 0 || create_check_text(f->image, "--image", e) < 0 ||
 	    create_check_text(f->user, "--user", e) < 0 ||
 	    create_check_text(f->workdir, "--workdir", e) < 0 ||
@@ -184,14 +259,25 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 	    check_list(&f->secret_env, "--secret-env", e) < 0 ||
 	    check_list(&f->secret_file, "--secret-file", e) < 0)
 		return -1;
-	json_out_init(&o, &b);
+	return 0;
+}
+
+static int put_request(struct arena *a, const struct create_flags *f, bool tied, struct buf *b, struct err *e)
+{
+	struct opt_list env = f->env;
+	struct json_out o;
+
+	if (check_flags(f, e) < 0 || create_env_files(a, &f->env_file, &env, e) < 0 ||
+	    check_list(&env, "--env-file", e) < 0)
+		return -1;
+	json_out_init(&o, b);
 	json_out_object(&o);
 	put_text(&o, "name", f->name);
 	put_text(&o, "image", f->image);
 	put_text(&o, "backend", f->backend);
 	put_text(&o, "user", f->user);
 	put_text(&o, "workdir", f->workdir);
-	create_pairs(&o, "env", &f->env);
+	create_pairs(&o, "env", &env);
 	create_pairs(&o, "metadata", &f->metadata);
 	put_limits(&o, f);
 	put_text(&o, "snapshot", f->snapshot);
@@ -206,6 +292,10 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 		json_out_kbool(&o, "auto_resume", true);
 	if (f->readonly_root)
 		json_out_kbool(&o, "readonly_root", true);
+	if (tied)
+		json_out_kbool(&o, "delete_on_disconnect", true);
+	if (f->no_sudo)
+		json_out_kbool(&o, "sudo", false);
 	if (f->require.n) {
 		json_out_key(&o, "require");
 		json_out_array(&o);
@@ -214,13 +304,53 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 		json_out_end(&o, ']');
 	}
 	json_out_end(&o, '}');
-	if (b.bad)
-		return err_set(e, ERR_TOO_LARGE, "too many options for one request");
+	return b->bad ? err_set(e, ERR_TOO_LARGE, "too many options for one request") : 0;
+}
+
+int create_tied(struct session *s, const struct create_flags *f, struct json **ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(BODY_MAX), line = BUF_INIT(LINE_MAX_SIZE);
+	struct client_request rq = { .method = "POST",
+				     .path = VIEW("/v1/sandboxes"),
+				     .content_type = "application/json",
+				     .timeout_ms = SESSION_CALL_MS };
+	struct response answer;
+	struct view data, rest;
+	int r;
+
+	if (put_request(s->arena, f, true, &b, e) < 0)
+		return -1;
+	rq.body = buf_view(&b);
+	if (session_send(s, &rq, &answer, e) < 0)
+		return -1;
+	/* The box is the first line; the answer goes on as long as the box does. */
+	while (!buf_len(&line) || !memchr(buf_view(&line).p, '\n', buf_len(&line))) {
+		r = client_read(&s->client, &data, e);
+		if (r < 0)
+			return -1;
+		if (r == 0 || buf_add(&line, data) < 0)
+			return err_set(e, ERR_INTERNAL, "the daemon did not say which sandbox it has made");
+	}
+	if (json_parse(s->arena, view_split(buf_view(&line), '\n', &rest), ret, e) < 0)
+		return err_wrap(e, "the daemon's answer");
+	return 0;
+}
+
+int create_box(struct session *s, const struct create_flags *f, struct json **ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(BODY_MAX);
+	struct session_call call = { .method = "POST",
+				     .path = VIEW("/v1/sandboxes"),
+				     .timeout_ms = SESSION_CALL_MS };
+	struct json *box;
+
+	if (put_request(s->arena, f, false, &b, e) < 0)
+		return -1;
 	call.body = buf_view(&b);
 	if (session_call(s, &call, &box, e) < 0)
 		return -1;
 	if (!box || session_text(box, "id").n == 0)
-		return err_set(e, ERR_INTERNAL, "the daemon made a box but did not say its id");
+		return err_set(e, ERR_INTERNAL, "the daemon made a sandbox but did not say its id");
 	*ret = box;
 	return 0;
 }

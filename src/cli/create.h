@@ -9,20 +9,26 @@
 struct create_flags {
 	const char *name, *image, *user, *workdir;
 	const char *snapshot, *workspace, *on_end, *backend;
-	struct opt_list env, metadata, allow, require;
+	struct opt_list env, env_file, metadata, allow, volumes, require;
 	struct opt_list secret_env, secret_file;
 	uint64_t memory_mb, pids, nofile, disk_mb, ttl_ms, idle_ms;
 	double cpu;
-	bool readonly_root, auto_resume;
+	bool readonly_root, no_sudo, auto_resume;
 };
 
 /* The first CREATE_RUN_OPTS of them are for `run` as well. */
-enum { CREATE_RUN_OPTS = 17, CREATE_OPTS = 23 };
+enum { CREATE_RUN_OPTS = 20, CREATE_OPTS = 26 };
 extern const struct opt create_opts[CREATE_OPTS];
 
 /* *ret is the new box's object. */
 int create_box(struct session *s, const struct create_flags *f, struct json **ret,
 	       struct err *e) _must_check_;
+/* The same for a box that goes with the session's connection. */
+int create_tied(struct session *s, const struct create_flags *f, struct json **ret,
+		struct err *e) _must_check_;
+/* Puts the variables of the files before those of the list, which win. */
+int create_env_files(struct arena *a, const struct opt_list *files, struct opt_list *env,
+		     struct err *e) _must_check_;
 /* Refuses what JSON cannot carry as it is. `what` names it in the message. */
 int create_check_text(const char *text, const char *what, struct err *e) _must_check_;
 void create_pairs(struct json_out *o, const char *key, const struct opt_list *pairs);

@@ -17,12 +17,14 @@
 #include "exec.h"
 #include "fd.h"
 #include "num.h"
+#include "ref.h"
 #include "show.h"
 #include "terminal.h"
 #include "text.h"
 
 #include "poison.h"
 
+#define OUTPUT_MAX    (256u << 20)
 #define LINE_MAX_SIZE (2u << 20) /* a piece of output, escaped or in base64 */
 #define LINE_ARENA    (16u << 20)
 #define START_MS      60000
@@ -33,6 +35,11 @@ bool exec_has_input(void)
 	return !isatty(STDIN_FILENO) && fcntl(STDIN_FILENO, F_GETFD) >= 0;
 }
 
+bool exec_can_read(void)
+{
+	return fcntl(STDIN_FILENO, F_GETFD) >= 0;
+}
+
 int exec_check(const struct exec_spec *x, struct err *e)
 {
 	for (size_t i = 0; x->argv[i]; i++)
@@ -40,7 +47,7 @@ int exec_check(const struct exec_spec *x, struct err *e)
 			return -1;
 	if (create_check_text(x->user, "--user", e) < 0 ||
 	    create_check_text(x->workdir, "--workdir", e) < 0 ||
-	    create_check_text(x->shell, "--shell", e) < 0)
+	    create_check_text(x->shell, "--shell", e) < 0 || create_check_text(x->tag, "--tag", e) < 0)
 		return -1;
 	for (size_t i = 0; x->env && i < x->env->n; i++)
 		if (create_check_text(x->env->items[i], "--env", e) < 0)
@@ -54,6 +61,11 @@ int exec_check(const struct exec_spec *x, struct err *e)
 		return err_set(e, ERR_INVALID, "--user, --workdir and --env are the shell's own affair");
 	if (x->tty && x->shell)
 		return err_set(e, ERR_INVALID, "--tty and --shell exclude each other");
+	if (x->detach && (x->tty || x->shell))
+		return err_set(e, ERR_INVALID, "--detach excludes --tty and --shell");
+	if (x->tag && x->shell)
+		return err_set(e, ERR_INVALID,
+			       "--tag names a process; a command in a shell is none of its own");
 	if (x->tty)
 		return terminal_check(e);
 	return 0;
@@ -114,6 +126,8 @@ static void put_process_request(struct json_out *o, const struct exec_spec *x)
 		json_out_kz(o, "cwd", x->workdir);
 	if (x->env)
 		create_pairs(o, "env", x->env);
+	if (x->tag)
+		json_out_kz(o, "tag", x->tag);
 	if (x->input && !x->tty)
 		json_out_kbool(o, "stdin", true);
 	if (x->tty)
@@ -134,7 +148,7 @@ static int put_request(struct buf *body, const struct exec_spec *x, struct err *
 		create_secrets(&o, x->secret_env, NULL);
 	if (x->timeout_ms)
 		json_out_ku64(&o, "timeout_ms", x->timeout_ms);
-	if (!x->tty)
+	if (!x->tty && !x->detach)
 		json_out_kbool(&o, "kill_on_disconnect", true);
 	json_out_end(&o, '}');
 	return 0;
@@ -157,8 +171,9 @@ _noreturn_ static void feed(const struct session *s, const char *box, uint64_t p
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	client_init(&c, &s->client.url, s->client.key);
+	c.ca = s->client.ca;
 	buf_puts(&path, "/v1/sandboxes/");
-	if (session_segment(&path, box, &e) < 0)
+	if (session_segment(&path, ref_id(s, box), &e) < 0)
 		_exit(1);
 	buf_printf(&path, "/processes/%llu/stdin?close=1", (unsigned long long)pid);
 	rq.path = buf_view(&path);
@@ -198,9 +213,9 @@ static int on_start(struct running *run, const struct json *event, struct err *e
 	return 0;
 }
 
-static int on_output(const struct json *event, int fd, struct err *e)
+int exec_put_output(const struct json *event, int fd, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = BUF_INIT(LINE_MAX_SIZE);
+	_cleanup_(buf_done) struct buf b = BUF_INIT(OUTPUT_MAX);
 	struct view text = session_text(event, "data");
 
 	if (!view_is(session_text(event, "encoding"), "base64"))
@@ -222,6 +237,14 @@ static int on_exit_event(struct running *run, const struct json *event, struct e
 	}
 	if (!code || json_to_i64(code, &n) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon did not say how the command ended");
+	if (is_true(event, "oom_killed")) {
+		const struct json *limit = json_get(event, "memory_limit_mb");
+		uint64_t mb = 0;
+		if (limit && json_to_u64(limit, &mb) == 0)
+			fprintf(stderr,
+				"paddock: out of memory: the sandbox's limit is %llu MiB (--memory)\n",
+				(unsigned long long)mb);
+	}
 	if (is_true(event, "restarted"))
 		fputs("paddock: the shell has ended; the next command gets a new one\n", stderr);
 	run->code = (int)(n & 0xff);
@@ -240,9 +263,9 @@ static int on_event(struct running *run, struct view line, struct err *e)
 	else if (view_is(type, "start"))
 		r = on_start(run, event, e);
 	else if (view_is(type, "stdout"))
-		r = on_output(event, STDOUT_FILENO, e);
+		r = exec_put_output(event, STDOUT_FILENO, e);
 	else if (view_is(type, "stderr"))
-		r = on_output(event, STDERR_FILENO, e);
+		r = exec_put_output(event, STDERR_FILENO, e);
 	else if (view_is(type, "exit"))
 		r = on_exit_event(run, event, e);
 	else if (view_is(type, "error"))
@@ -305,22 +328,58 @@ static int run_streamed(struct session *s, const struct exec_spec *x, struct cli
 	return r < 0 ? -1 : run.code;
 }
 
-static int run_tty(struct session *s, const struct exec_spec *x, const struct client_request *rq,
-		   struct err *e)
+/* Starts what goes on without this connection. */
+static int start(struct session *s, const struct client_request *rq, uint64_t *ret_pid, struct err *e)
 {
-	struct session_call call = {
+	const struct session_call call = {
 		.method = "POST", .path = rq->path, .body = rq->body, .timeout_ms = START_MS
 	};
-	struct terminal_wish w = { .box = x->box, .kill = true };
 	const struct json *pid;
 	struct json *answer;
 
 	if (session_call(s, &call, &answer, e) < 0)
 		return -1;
-	pid = json_get(answer, "pid");
-	if (!pid || json_to_u64(pid, &w.process) < 0)
+	pid = answer ? json_get(answer, "pid") : NULL;
+	if (!pid || json_to_u64(pid, ret_pid) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon did not say what it started");
-	return terminal_run(s, &w, e);
+	return 0;
+}
+
+static int run_tty(struct session *s, const struct exec_spec *x, const struct client_request *rq,
+		   struct err *e)
+{
+	struct terminal_wish w = { .box = x->box, .kill = true };
+
+	return start(s, rq, &w.process, e) < 0 ? -1 : terminal_run(s, &w, e);
+}
+
+static int run_detached(struct session *s, const struct client_request *rq, struct err *e)
+{
+	uint64_t pid;
+
+	if (start(s, rq, &pid, e) < 0)
+		return -1;
+	printf("%llu\n", (unsigned long long)pid);
+	return 0;
+}
+
+int exec_follow(struct session *s, const char *box, const char *process, bool input, struct err *e)
+{
+	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
+	struct client_request rq = { .method = "GET", .timeout_ms = START_MS };
+	const struct exec_spec x = { .box = box, .input = input };
+
+	buf_puts(&path, "/v1/sandboxes/");
+	if (session_segment(&path, box, e) < 0)
+		return -1;
+	buf_puts(&path, "/processes/");
+	if (session_segment(&path, process, e) < 0)
+		return -1;
+	buf_puts(&path, "/output?follow=1");
+	if (path.bad)
+		return err_set(e, ERR_INVALID, "the name is too long");
+	rq.path = buf_view(&path);
+	return run_streamed(s, &x, &rq, e);
 }
 
 int exec_run(struct session *s, const struct exec_spec *x, struct err *e)
@@ -342,5 +401,7 @@ int exec_run(struct session *s, const struct exec_spec *x, struct err *e)
 	/* A command that waits in a shell's queue answers when its turn comes. */
 	if (x->shell)
 		rq.timeout_ms = 0;
+	if (x->detach)
+		return run_detached(s, &rq, e);
 	return x->tty ? run_tty(s, x, &rq, e) : run_streamed(s, x, &rq, e);
 }

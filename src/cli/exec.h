@@ -18,10 +18,20 @@ struct exec_spec {
 	const char *shell;                       /* argv[0] is a command for it; NULL: a process of its own */
 	bool input;                              /* pass standard input on */
 	bool tty;                                /* give it a terminal */
+	bool detach;                             /* print its pid instead of following it; it goes on */
+	const char *tag;                         /* a name for it, NULL: none */
 };
 
 /* Whether there is a standard input to pass on: not when that is a terminal, or closed. */
 bool exec_has_input(void);
+/* The same, also when it is a terminal: somebody asked for it. */
+bool exec_can_read(void);
+/* {"data", "encoding"} of an answer, to a file of ours; NULL is nothing. */
+int exec_put_output(const struct json *output, int fd, struct err *e) _must_check_;
+/* What a process that is kept has written and writes, until it ends: its exit code, or -1. `input`: standard
+ * input goes to it. It goes on when we end. */
+int exec_follow(struct session *s, const char *box, const char *process, bool input,
+		struct err *e) _must_check_;
 /* The request must be checked before there is a box to throw away. */
 int exec_check(const struct exec_spec *x, struct err *e) _must_check_;
 /* Passes the command's output on as it comes. Whoever ends us ends the command. The exit code, or -1. */

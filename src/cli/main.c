@@ -8,73 +8,12 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "nearest.h"
 #include "show.h"
 
 #include "poison.h"
 
 #define ARENA_MAX (1u << 30)
-
-static const struct cmd *const COMMANDS[] = {
-	&cmd_serve,
-	&cmd_run,
-	&cmd_create,
-	&cmd_exec,
-	&cmd_shell,
-	&cmd_forward,
-	&cmd_cp,
-	&cmd_ls,
-	&cmd_inspect,
-	&cmd_rm,
-	&cmd_pause,
-	&cmd_resume,
-	&cmd_stop,
-	&cmd_start,
-	&cmd_extend,
-	&cmd_fork,
-	&cmd_snapshot_create,
-	&cmd_snapshot_ls,
-	&cmd_snapshot_rm,
-	&cmd_workspace_create,
-	&cmd_workspace_ls,
-	&cmd_workspace_rm,
-	&cmd_egress_show,
-	&cmd_egress_allow,
-	&cmd_egress_deny,
-	&cmd_egress_set,
-	&cmd_egress_reset,
-	&cmd_egress_log,
-	&cmd_egress_sets,
-	&cmd_ai_show,
-	&cmd_ai_set,
-	&cmd_ai_reset,
-	&cmd_ai_rotate,
-	&cmd_ai_calls,
-	&cmd_secret_set,
-	&cmd_secret_ls,
-	&cmd_secret_rm,
-	&cmd_vault_rotate,
-	&cmd_key_create,
-	&cmd_key_ls,
-	&cmd_key_rm,
-	&cmd_image_import,
-	&cmd_image_of,
-	&cmd_image_ls,
-	&cmd_image_rm,
-	&cmd_config_check,
-	&cmd_config_show,
-	&cmd_doctor,
-	&cmd_version,
-};
-
-struct common_flags {
-	bool help;
-	bool version; /* before the command only */
-};
-
-static const struct opt COMMON_OPTS[] = {
-	{ "help", 'h', OPT_FLAG, offsetof(struct common_flags, help), NULL, "show this help" },
-	{ "version", 0, OPT_FLAG, offsetof(struct common_flags, version), NULL, "show the version" },
-};
 
 static void complain(const struct err *e)
 {
@@ -87,11 +26,11 @@ static void complain(const struct err *e)
 
 static void print_overview(FILE *f)
 {
-	fputs("usage: paddock [--url URL] [--key-file FILE] COMMAND [ARGUMENT…]\n\n"
+	fputs("usage: paddock [OPTION…] COMMAND [ARGUMENT…]\n\n"
 	      "Isolated Linux sandboxes for agents.\n\n",
 	      f);
-	for (size_t i = 0; i < ELEMS(COMMANDS); i++)
-		fprintf(f, "  %-17s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
+	for (size_t i = 0; i < commands_n; i++)
+		fprintf(f, "  %-16s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n`paddock help COMMAND` says more; so does paddock(1).\n", f);
 }
 
@@ -105,9 +44,11 @@ static void print_help(const struct cmd *c)
 	putchar('\n');
 	opts_help(stdout, c->more, c->n_more);
 	opts_help(stdout, c->opts, c->n_opts);
+	if (c->json)
+		opts_help(stdout, cmd_json_opts, CMD_JSON_OPTS);
 	if (c->client)
 		opts_help(stdout, session_opts, SESSION_OPTS);
-	opts_help(stdout, COMMON_OPTS, 1);
+	opts_help(stdout, cmd_common_opts, 1);
 }
 
 /* Matches the words of a command's name at the front of words: how many, or 0. */
@@ -124,10 +65,10 @@ static size_t match(const struct cmd *c, size_t n, char *const *words)
 
 static const struct cmd *find(size_t n, char *const *words, size_t *ret_used)
 {
-	for (size_t i = 0; i < ELEMS(COMMANDS); i++) {
-		*ret_used = match(COMMANDS[i], n, words);
+	for (size_t i = 0; i < commands_n; i++) {
+		*ret_used = match(commands[i], n, words);
 		if (*ret_used)
-			return COMMANDS[i];
+			return commands[i];
 	}
 	return NULL;
 }
@@ -137,8 +78,8 @@ static bool print_group(FILE *f, const char *word)
 {
 	bool group = false;
 
-	for (size_t i = 0; i < ELEMS(COMMANDS); i++) {
-		const struct cmd *c = COMMANDS[i];
+	for (size_t i = 0; i < commands_n; i++) {
+		const struct cmd *c = commands[i];
 		struct view second, first = view_split(view_of(c->name), ' ', &second);
 
 		if (!second.p || !view_is(first, word))
@@ -153,12 +94,38 @@ static bool print_group(FILE *f, const char *word)
 	return group;
 }
 
-static int unknown(const char *word)
+/* "snapshot lss": the second word of a group; false: nothing in the group is near. */
+static bool unknown_second(const char *word, const char *second)
 {
+	struct nearest near = NEAREST(view_of(second));
+
+	for (size_t i = 0; i < commands_n; i++) {
+		struct view rest, first = view_split(view_of(commands[i]->name), ' ', &rest);
+
+		if (rest.p && view_is(first, word))
+			nearest_try(&near, rest.p);
+	}
+	if (near.best)
+		fprintf(stderr, "paddock: no command \"%s %s\"; did you mean `paddock %s %s`?\n", word,
+			second, word, near.best);
+	return near.best != NULL;
+}
+
+static int unknown(const char *word, const char *second)
+{
+	if (second && unknown_second(word, second))
+		return CMD_USAGE;
 	if (!print_group(stderr, word)) {
+		struct nearest near = NEAREST(view_of(word));
 		struct err e = { 0 };
 
-		err_set(&e, ERR_INVALID, "no command \"%.60s\"; `paddock help` lists them", word);
+		for (size_t i = 0; i < commands_n; i++)
+			nearest_try(&near, commands[i]->name);
+		if (near.best)
+			err_set(&e, ERR_INVALID, "no command \"%.60s\"; did you mean `paddock %s`?", word,
+				near.best);
+		else
+			err_set(&e, ERR_INVALID, "no command \"%.60s\"; `paddock help` lists them", word);
 		complain(&e);
 	}
 	return CMD_USAGE;
@@ -173,12 +140,13 @@ static int usage_error(const struct cmd *c, const struct err *e)
 
 static int run_command(struct cmd_ctx *ctx, const struct cmd *c, size_t argc, char **argv)
 {
-	struct common_flags common = { 0 };
+	struct cmd_common common = { 0 };
 	void *flags = arena_alloc(&ctx->arena, c->flags_size + 1);
 	const struct opt_table tables[] = {
 		{ c->opts, c->n_opts, flags },
 		{ c->more, c->n_more, flags },
-		{ COMMON_OPTS, 1, &common },
+		{ cmd_common_opts, 1, &common },
+		{ cmd_json_opts, c->json ? CMD_JSON_OPTS : 0, ctx },
 		{ session_opts, c->client ? SESSION_OPTS : 0, &ctx->session },
 	};
 	struct err e = { 0 };
@@ -202,6 +170,10 @@ static int run_command(struct cmd_ctx *ctx, const struct cmd *c, size_t argc, ch
 	if (code >= 0)
 		return code;
 	complain(&e);
+	if (c->failed == CMD_DAEMON_FAILED && e.code == ERR_COMMAND)
+		return CMD_NOT_FOUND;
+	if (c->failed == CMD_DAEMON_FAILED && e.code == ERR_EXECUTABLE)
+		return CMD_NOT_EXECUTABLE;
 	return c->failed ? c->failed : CMD_FAILED;
 }
 
@@ -216,16 +188,16 @@ static int help(size_t n, char **words)
 	}
 	c = find(n, words, &used);
 	if (!c)
-		return n == 1 && print_group(stdout, words[0]) ? 0 : unknown(words[0]);
+		return n == 1 && print_group(stdout, words[0]) ? 0 : unknown(words[0], words[1]);
 	print_help(c);
 	return 0;
 }
 
 static int dispatch(struct cmd_ctx *ctx, size_t argc, char **argv)
 {
-	struct common_flags common = { 0 };
+	struct cmd_common common = { 0 };
 	const struct opt_table tables[] = {
-		{ COMMON_OPTS, ELEMS(COMMON_OPTS), &common },
+		{ cmd_common_opts, CMD_COMMON_OPTS, &common },
 		{ session_opts, SESSION_OPTS, &ctx->session },
 	};
 	const struct cmd *c;
@@ -238,7 +210,7 @@ static int dispatch(struct cmd_ctx *ctx, size_t argc, char **argv)
 		return CMD_USAGE;
 	}
 	if (common.version)
-		return run_command(ctx, &cmd_version, 0, NULL);
+		return run_command(ctx, find(1, (char *[]){ (char *)"version" }, &used), 0, NULL);
 	if (common.help || (n > 0 && strcmp(words[0], "help") == 0))
 		return help(common.help ? n : n - 1, common.help ? words : words + 1);
 	if (n == 0) {
@@ -246,7 +218,7 @@ static int dispatch(struct cmd_ctx *ctx, size_t argc, char **argv)
 		return CMD_USAGE;
 	}
 	c = find(n, words, &used);
-	return c ? run_command(ctx, c, n - used, words + used) : unknown(words[0]);
+	return c ? run_command(ctx, c, n - used, words + used) : unknown(words[0], words[1]);
 }
 
 int main(int argc, char **argv)

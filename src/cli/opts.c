@@ -1,12 +1,14 @@
 /*
  * The parser behind opts.h. Long options take their value as "--name value" or
- * "--name=value", short ones as "-n value"; names are never abbreviated, so that
- * a script that works today works after the next option was added.
+ * "--name=value", short ones as "-n value" or "-nvalue"; letters may stand
+ * together ("-it"). Names are never abbreviated, so that a script that works
+ * today works after the next option was added.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "nearest.h"
 #include "num.h"
 #include "opts.h"
 
@@ -84,6 +86,28 @@ static int append(struct arena *a, struct opt_list *l, const char *text, size_t 
 	return 0;
 }
 
+/* "KEY=VALUE", or "KEY" for what our own environment has; a variable that is not set is not passed on. */
+static int append_env(struct arena *a, struct opt_list *l, const char *text, size_t most)
+{
+	const char *value = strchr(text, '=') ? NULL : getenv(text);
+	size_t n = strlen(text);
+	char *pair;
+
+	if (n == 0 || text[0] == '=')
+		return -EINVAL;
+	if (strchr(text, '='))
+		return append(a, l, text, most);
+	if (!value)
+		return 0;
+	pair = arena_alloc(a, n + strlen(value) + 2);
+	if (!pair)
+		return -ENOMEM;
+	memcpy(pair, text, n);
+	pair[n] = '=';
+	memcpy(pair + n + 1, value, strlen(value) + 1);
+	return append(a, l, pair, most);
+}
+
 /* `most`: how often an option can possibly occur. */
 static int store(struct arena *a, const struct opt *o, void *flags, const char *text, size_t most)
 {
@@ -100,6 +124,8 @@ static int store(struct arena *a, const struct opt *o, void *flags, const char *
 		return append(a, at, text, most);
 	case OPT_PAIRS:
 		return strchr(text, '=') > text ? append(a, at, text, most) : -EINVAL;
+	case OPT_ENV:
+		return append_env(a, at, text, most);
 	case OPT_COUNT:
 		if (num_u64(view_of(text), at) < 0 || *(uint64_t *)at == 0)
 			return -EINVAL;
@@ -119,6 +145,8 @@ static const char *wanted(enum opt_kind k)
 	switch (k) {
 	case OPT_PAIRS:
 		return "KEY=VALUE";
+	case OPT_ENV:
+		return "KEY=VALUE, or KEY";
 	case OPT_COUNT:
 		return "a whole number from 1";
 	case OPT_CPU:
@@ -154,6 +182,58 @@ static const struct opt *find(const struct opt_table *tables, size_t n_tables, s
 	return NULL;
 }
 
+static int unknown_option(const struct opt_table *tables, size_t n_tables, struct view name, struct err *e)
+{
+	struct nearest near = NEAREST(view_starts(name, "--") ? view_skip(name, 2) : VIEW_NONE);
+
+	for (size_t t = 0; t < n_tables; t++)
+		for (size_t i = 0; i < tables[t].n; i++)
+			nearest_try(&near, tables[t].opts[i].name);
+	if (near.best)
+		return err_set(e, ERR_INVALID, "unknown option %.*s; did you mean --%s?",
+			       (int)MIN(name.n, 60u), name.p, near.best);
+	return err_set(e, ERR_INVALID, "unknown option %.*s", (int)MIN(name.n, 60u), name.p);
+}
+
+static int store_value(struct arena *a, const struct opt *o, void *flags, const char *text, size_t most,
+		       struct err *e)
+{
+	int r = store(a, o, flags, text, most);
+
+	if (r == -ENOMEM)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	if (r < 0)
+		return err_set(e, ERR_INVALID, "--%s wants %s, not \"%.40s\"", o->name, wanted(o->kind),
+			       text);
+	return 0;
+}
+
+/* "-it", "-e KEY=VALUE", "-itu root", "-uroot": each letter but the last is a flag, or takes the rest. */
+static int parse_letters(struct arena *a, const struct opt_table *tables, size_t n_tables, size_t argc,
+			 char *const *argv, size_t *i, struct err *e)
+{
+	for (const char *p = argv[*i] + 1; *p; p++) {
+		const char name[] = { '-', *p };
+		const struct opt *o;
+		void *flags;
+
+		o = find(tables, n_tables, (struct view){ name, sizeof(name) }, &flags);
+		if (!o)
+			return unknown_option(tables, n_tables, (struct view){ name, sizeof(name) }, e);
+		if (o->kind == OPT_FLAG) {
+			if (store_value(a, o, flags, NULL, argc, e) < 0)
+				return -1;
+			continue;
+		}
+		if (p[1])
+			return store_value(a, o, flags, p + 1, argc, e);
+		if (*i + 1 >= argc)
+			return err_set(e, ERR_INVALID, "-%c wants %s", *p, wanted(o->kind));
+		return store_value(a, o, flags, argv[++*i], argc, e);
+	}
+	return 0;
+}
+
 /* Reads the option at argv[*i] and its value; leaves *i at the last that it used. */
 static int parse_one(struct arena *a, const struct opt_table *tables, size_t n_tables, size_t argc,
 		     char *const *argv, size_t *i, struct err *e)
@@ -162,13 +242,13 @@ static int parse_one(struct arena *a, const struct opt_table *tables, size_t n_t
 	const struct opt *o;
 	const char *text;
 	void *flags;
-	int r;
 
-	if (view_starts(name, "--"))
-		name = view_split(name, '=', &value);
+	if (!view_starts(name, "--"))
+		return parse_letters(a, tables, n_tables, argc, argv, i, e);
+	name = view_split(name, '=', &value);
 	o = find(tables, n_tables, name, &flags);
 	if (!o)
-		return err_set(e, ERR_INVALID, "unknown option %.*s", (int)MIN(name.n, 60u), name.p);
+		return unknown_option(tables, n_tables, name, e);
 	text = value.p;
 	if (o->kind == OPT_FLAG && text)
 		return err_set(e, ERR_INVALID, "--%s takes no value", o->name);
@@ -177,13 +257,7 @@ static int parse_one(struct arena *a, const struct opt_table *tables, size_t n_t
 			return err_set(e, ERR_INVALID, "--%s wants %s", o->name, wanted(o->kind));
 		text = argv[++*i];
 	}
-	r = store(a, o, flags, text, argc);
-	if (r == -ENOMEM)
-		return err_set(e, ERR_INTERNAL, "out of memory");
-	if (r < 0)
-		return err_set(e, ERR_INVALID, "--%s wants %s, not \"%.40s\"", o->name, wanted(o->kind),
-			       text);
-	return 0;
+	return store_value(a, o, flags, text, argc, e);
 }
 
 int opts_parse(struct arena *a, const struct opt_table *tables, size_t n_tables, size_t lead, size_t argc,

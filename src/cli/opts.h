@@ -14,6 +14,7 @@ enum opt_kind {
 	OPT_TEXT,  /* const char *; NULL while absent */
 	OPT_LIST,  /* struct opt_list; may be given many times */
 	OPT_PAIRS, /* struct opt_list of "KEY=VALUE" with a key */
+	OPT_ENV,   /* the same; "KEY" alone takes the value from our own environment */
 	OPT_COUNT, /* uint64_t from 1; 0 while absent */
 	OPT_CPU,   /* double above 0; 0 while absent */
 	OPT_MIB,   /* uint64_t MiB: "512", "512m", "2g" */

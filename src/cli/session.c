@@ -1,9 +1,10 @@
 /*
  * Finding the daemon and calling it.
  *
- * The key is looked for in the order flag, environment, then the places where
- * `paddock serve` and `make run` leave the administrator's. Those last are only
- * used for this machine: a local key is not sent to whoever a URL names.
+ * The address is looked for in the order flag, context that was named, variable,
+ * context in use, daemon of this machine; the key likewise. A context's key goes to
+ * that context's address only, and the key of the daemon of this machine to this
+ * machine only: no key is sent to whoever a URL names.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,9 @@
 #include <stdlib.h>
 
 #include "fd.h"
+#include "contexts.h"
+#include "local.h"
+#include "ref.h"
 #include "rnd.h"
 #include "session.h"
 #include "text.h"
@@ -23,13 +27,19 @@
 #define UPGRADE_MS 30000
 
 static const char *const DEFAULT_KEYS[] = { "/var/lib/paddock/admin.key", "./var/lib/admin.key" };
+static const char SEARCHED[] = "`paddock login`, PADDOCK_API_KEY and --key-file give one";
 
 const struct opt session_opts[SESSION_OPTS] = {
 	{ "url", 0, OPT_TEXT, offsetof(struct session_flags, url), "URL",
-	  "the daemon's address (default: PADDOCK_URL, then " SESSION_URL ")" },
+	  "the daemon's address (default: PADDOCK_URL, the context in use, then this machine's daemon)" },
 	{ "key-file", 0, OPT_TEXT, offsetof(struct session_flags, key_file), "FILE",
-	  "a file with the API key (default: PADDOCK_API_KEY, PADDOCK_KEY_FILE, then the daemon's "
-	  "admin.key)" },
+	  "a file with the API key (default: PADDOCK_API_KEY, PADDOCK_KEY_FILE, the context's, then the "
+	  "daemon's admin.key)" },
+	{ "ca", 0, OPT_TEXT, offsetof(struct session_flags, ca), "FILE",
+	  "trust the certificates of these authorities with https:// (default: PADDOCK_CA, then the "
+	  "system's)" },
+	{ "context", 0, OPT_TEXT, offsetof(struct session_flags, context), "NAME",
+	  "the context to use (default: PADDOCK_CONTEXT, then the one chosen by `context use`)" },
 };
 
 /* ---- the key ---- */
@@ -61,52 +71,106 @@ static int read_key(struct session *s, const char *path, struct err *e)
 	return take_key(s, buf_view(&b), path, e);
 }
 
-static int find_key(struct session *s, const struct session_flags *f, struct err *e)
+/* Where the daemon is, and what was found beside its address. */
+struct place {
+	const char *url, *ca;
+	struct contexts_entry context; /* .name NULL: not of a context */
+	struct local_daemon local;     /* .url "": not of this machine's daemon */
+};
+
+static int find_key(struct session *s, const struct session_flags *f, const struct place *p, struct err *e)
 {
 	const char *key = getenv("PADDOCK_API_KEY"), *file = getenv("PADDOCK_KEY_FILE");
 
 	if (f->key_file)
 		return read_key(s, f->key_file, e);
+	if (p->context.name && f->context)
+		return take_key(s, view_of(p->context.key), "the context", e);
 	if (key && *key)
 		return take_key(s, view_of(key), "PADDOCK_API_KEY", e);
 	if (file && *file)
 		return read_key(s, file, e);
+	if (p->context.name)
+		return take_key(s, view_of(p->context.key), "the context", e);
 	if (!s->client.url.loopback)
-		return err_set(e, ERR_UNAUTHORIZED,
-			       "no API key for %s: set PADDOCK_API_KEY or give --key-file",
-			       s->client.url.authority);
+		return err_set(e, ERR_UNAUTHORIZED, "no API key for %s: %s", s->client.url.authority,
+			       SEARCHED);
+	if (p->local.url[0] && access(p->local.key_file, R_OK) == 0)
+		return read_key(s, arena_str(s->arena, view_of(p->local.key_file)), e);
 	for (size_t i = 0; i < ELEMS(DEFAULT_KEYS); i++)
 		if (access(DEFAULT_KEYS[i], R_OK) == 0)
 			return read_key(s, DEFAULT_KEYS[i], e);
-	return err_set(e, ERR_UNAUTHORIZED,
-		       "no API key: set PADDOCK_API_KEY or give --key-file (neither %s nor %s can be read)",
-		       DEFAULT_KEYS[0], DEFAULT_KEYS[1]);
+	return err_set(e, ERR_UNAUTHORIZED, "no API key: %s (%s cannot be read)", SEARCHED,
+		       p->local.url[0] ? p->local.key_file : DEFAULT_KEYS[0]);
 }
 
 /* ---- opening ---- */
 
-int session_find(struct session *s, const struct session_flags *f, struct arena *a, struct err *e)
+static const char *variable(const char *name)
 {
-	const char *env = getenv("PADDOCK_URL");
-	const char *text = f->url ? f->url : env && *env ? env : SESSION_URL;
+	const char *text = getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
+static int find_place(const struct session_flags *f, struct arena *a, struct place *p, struct err *e)
+{
+	const char *named = f->context ? f->context : variable("PADDOCK_CONTEXT");
+	const char *url = f->url ? f->url : f->context ? NULL : variable("PADDOCK_URL");
+
+	*p = (struct place){ .ca = f->ca ? f->ca : variable("PADDOCK_CA") };
+	if (!url && contexts_find(a, named, &p->context, e) < 0)
+		return -1;
+	if (!url && p->context.name) {
+		url = p->context.url;
+		if (!p->ca)
+			p->ca = p->context.ca;
+	}
+	local_find(&p->local);
+	if (!url && p->local.url[0])
+		url = p->local.url;
+	else if (url && p->local.url[0] && strcmp(url, p->local.url) != 0)
+		p->local.url[0] = '\0';
+	p->url = arena_str(a, view_of(url ? url : SESSION_URL));
+	return p->url ? 0 : err_set(e, ERR_INTERNAL, "out of memory");
+}
+
+static int open_at(struct session *s, const struct place *p, struct arena *a, struct err *e)
+{
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	struct url url;
 
-	if (url_parse(view_of(text), &url, e) < 0)
+	if (url_parse(view_of(p->url), &url, e) < 0)
 		return -1;
 	/* A reader of our output that goes away is an error to handle, not a death: there may be a box to
 	 * remove. */
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	*s = (struct session){ .arena = a };
 	client_init(&s->client, &url, NULL);
+	s->client.ca = p->ca;
 	return 0;
+}
+
+int session_find(struct session *s, const struct session_flags *f, struct arena *a, struct err *e)
+{
+	struct place p;
+
+	return find_place(f, a, &p, e) < 0 ? -1 : open_at(s, &p, a, e);
 }
 
 int session_open(struct session *s, const struct session_flags *f, struct arena *a, struct err *e)
 {
-	if (session_find(s, f, a, e) < 0)
+	struct place p;
+
+	if (find_place(f, a, &p, e) < 0 || open_at(s, &p, a, e) < 0)
 		return -1;
-	return find_key(s, f, e);
+	return find_key(s, f, &p, e);
+}
+
+int session_open_with(struct session *s, const struct session_flags *f, struct arena *a, struct view key,
+		      struct err *e)
+{
+	return session_find(s, f, a, e) < 0 ? -1 : take_key(s, key, "the key", e);
 }
 
 void session_done(struct session *s)
@@ -144,13 +208,30 @@ static int daemon_error(struct session *s, const struct response *r, struct err 
 	return -1;
 }
 
-int session_send(struct session *s, const struct client_request *rq, struct response *ret, struct err *e)
+static int send_once(struct session *s, const struct client_request *rq, struct response *ret, struct err *e)
 {
 	if (client_send(&s->client, rq, ret, e) < 0)
 		return -1;
 	if ((ret->status < 200 || ret->status > 299) && ret->status != 101)
 		return daemon_error(s, ret, e);
 	return 0;
+}
+
+int session_send(struct session *s, const struct client_request *rq, struct response *ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf path = BUF_INIT(128u << 10);
+	struct client_request again = *rq;
+	int r;
+
+	/* The user may have given the beginning of an id, which the daemon does not know. */
+	again.path = ref_known(s, rq->path, &path);
+	r = send_once(s, &again, ret, e);
+	if (r >= 0 || !ref_is_unknown(rq->path, e))
+		return r;
+	if (rq->streamed || ref_resolve(s, rq->path, e) < 0) /* a streamed body is gone by now */
+		return ref_explain(rq->path, e);
+	again.path = ref_known(s, rq->path, &path);
+	return send_once(s, &again, ret, e);
 }
 
 int session_call(struct session *s, const struct session_call *call, struct json **ret, struct err *e)

@@ -14,20 +14,23 @@
 struct session_flags {
 	const char *url;
 	const char *key_file;
+	const char *ca;      /* PEM file of the authorities that are trusted with https:// */
+	const char *context; /* a name of contexts.h */
 };
 
 struct session {
 	struct client client;
 	struct arena *arena;
 	char key[256];
-	const char *key_source; /* where the key was found, for messages */
+	const char *key_source;   /* where the key was found, for messages */
+	char ref[64], ref_id[64]; /* the beginning of an id that the user gave, and the id: see ref.h */
 };
 
 /* A session that holds nothing, for session_done. */
 #define SESSION_INIT ((struct session){ .client = { .fd = -1, .cancel_fd = -1 } })
 
-/* --url and --key-file, for struct session_flags. */
-enum { SESSION_OPTS = 2 };
+/* The options of struct session_flags. */
+enum { SESSION_OPTS = 4 };
 extern const struct opt session_opts[SESSION_OPTS];
 
 /* Finds the address only: for what needs no key. */
@@ -36,6 +39,9 @@ int session_find(struct session *s, const struct session_flags *f, struct arena 
 /* Finds address and key; connects with the first call. SIGPIPE is ignored from here on. */
 int session_open(struct session *s, const struct session_flags *f, struct arena *a,
 		 struct err *e) _must_check_;
+/* The same with this key, wherever the address came from. */
+int session_open_with(struct session *s, const struct session_flags *f, struct arena *a, struct view key,
+		      struct err *e) _must_check_;
 void session_done(struct session *s);
 
 struct session_call {

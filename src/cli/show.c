@@ -3,19 +3,23 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "clock.h"
 #include "fd.h"
+#include "num.h"
 #include "show.h"
 
 #include "poison.h"
 
-#define OUT_MAX (1u << 30)
+#define OUT_MAX  (1u << 30)
+#define TEXT_MAX (256u << 20)
 
 void show_table_init(struct show_table *t, const char *const *titles, size_t n_columns)
 {
 	struct view cells[SHOW_COLUMNS];
 
-	*t = (struct show_table){ .n_columns = n_columns };
+	*t = (struct show_table){ .n_columns = n_columns, .text = ARENA_INIT(TEXT_MAX) };
 	for (size_t i = 0; i < n_columns; i++)
 		cells[i] = view_of(titles[i]);
 	show_table_add(t, cells);
@@ -25,6 +29,7 @@ void show_table_done(struct show_table *t)
 {
 	free(t->rows);
 	t->rows = NULL;
+	arena_done(&t->text);
 }
 
 void show_table_add(struct show_table *t, const struct view *cells)
@@ -77,14 +82,102 @@ int show_table_print(const struct show_table *t, struct err *e)
 	return show_bytes(STDOUT_FILENO, buf_view(&b), e);
 }
 
-/* What a cell shows: text and numbers as they are, the rest as a dash. */
-static struct view cell(const struct json *object, const char *field)
+void show_table_set(struct show_table *t, size_t column, struct view cell)
 {
-	const struct json *j = json_get(object, field);
+	if (t->n_rows && column < t->n_columns)
+		t->rows[t->n_rows - 1][column] = cell;
+}
 
-	if (j && (j->type == JSON_STRING || j->type == JSON_NUMBER) && j->text.n > 0)
-		return j->text;
-	return VIEW("-");
+struct view show_keep(struct show_table *t, struct view text)
+{
+	struct view kept = arena_view(&t->text, text);
+
+	return kept.p ? kept : VIEW("?");
+}
+
+void show_size(struct buf *out, uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	double size = (double)bytes;
+	size_t unit = 0;
+
+	while (size >= 1023.95 && unit + 1 < ELEMS(units)) {
+		size /= 1024;
+		unit++;
+	}
+	buf_printf(out, unit && size < 99.95 ? "%.1f %s" : "%.0f %s", size, units[unit]);
+}
+
+/* "2026-11-15T20:00:00.000Z", in UTC as the API always writes it. */
+static bool read_time(struct view v, int64_t *ret_ms)
+{
+	static const unsigned char at[] = { 0, 5, 8, 11, 14, 17 }, len[] = { 4, 2, 2, 2, 2, 2 };
+	uint32_t n[6];
+	struct tm tm = { 0 };
+
+	if (v.n < 20 || v.p[4] != '-' || v.p[10] != 'T' || v.p[v.n - 1] != 'Z')
+		return false;
+	for (size_t i = 0; i < ELEMS(n); i++)
+		if (num_u32((struct view){ v.p + at[i], len[i] }, &n[i]) < 0)
+			return false;
+	tm = (struct tm){ .tm_year = (int)n[0] - 1900,
+			  .tm_mon = (int)n[1] - 1,
+			  .tm_mday = (int)n[2],
+			  .tm_hour = (int)n[3],
+			  .tm_min = (int)n[4],
+			  .tm_sec = (int)n[5] };
+	*ret_ms = (int64_t)timegm(&tm) * 1000;
+	return true;
+}
+
+bool show_age(struct buf *out, struct view time, int64_t now_ms)
+{
+	int64_t at, s;
+	const char *unit = "s";
+	bool future;
+
+	if (!read_time(time, &at))
+		return false;
+	future = at > now_ms;
+	s = (future ? at - now_ms : now_ms - at) / 1000;
+	if (s >= 2 * 86400) {
+		s /= 86400;
+		unit = "d";
+	} else if (s >= 2 * 3600) {
+		s /= 3600;
+		unit = "h";
+	} else if (s >= 2 * 60) {
+		s /= 60;
+		unit = "m";
+	}
+	buf_printf(out, future ? "in %lld%s" : "%lld%s ago", (long long)s, unit);
+	return true;
+}
+
+static bool ends_with(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), k = strlen(suffix);
+
+	return n >= k && strcmp(s + n - k, suffix) == 0;
+}
+
+struct view show_cell(struct show_table *t, const struct json *object, const char *field)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(128);
+	const struct json *j = object ? json_get(object, field) : NULL;
+	uint64_t n;
+
+	if (j && j->type == JSON_BOOL)
+		return j->boolean ? VIEW("yes") : VIEW("no");
+	if (!j || (j->type != JSON_STRING && j->type != JSON_NUMBER) || j->text.n == 0)
+		return VIEW("-");
+	if (j->type == JSON_STRING && ends_with(field, "_at") && show_age(&b, j->text, clock_wall_ms()))
+		return show_keep(t, buf_view(&b));
+	if (j->type == JSON_NUMBER && ends_with(field, "bytes") && json_to_u64(j, &n) == 0) {
+		show_size(&b, n);
+		return show_keep(t, buf_view(&b));
+	}
+	return j->text;
 }
 
 void show_table_object(struct show_table *t, const struct json *object, const char *const *fields)
@@ -92,7 +185,7 @@ void show_table_object(struct show_table *t, const struct json *object, const ch
 	struct view cells[SHOW_COLUMNS];
 
 	for (size_t i = 0; i < t->n_columns; i++)
-		cells[i] = cell(object, fields[i]);
+		cells[i] = show_cell(t, object, fields[i]);
 	show_table_add(t, cells);
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +76,42 @@ static int spawn(struct source *s, char *const argv[], int in, struct err *e)
 	return 0;
 }
 
+/* The directory that is open, as the child's standard input. */
+static int pack(struct source *s, int fd, const char *name, const struct source_wish *w, struct err *e)
+{
+	char owner[48], group[48], entry[300];
+	char *argv[16] = { (char *)"tar", (char *)"-C", (char *)"/proc/self/fd/0", (char *)"--numeric-owner",
+			   (char *)"--sort=name" };
+	size_t n = 5;
+
+	snprintf(owner, sizeof(owner), "--owner=:%llu", (unsigned long long)w->uid);
+	snprintf(group, sizeof(group), "--group=:%llu", (unsigned long long)w->gid);
+	/* "./": no name can be taken for an option. */
+	if (snprintf(entry, sizeof(entry), "./%s", name ? name : "") >= (int)sizeof(entry))
+		return err_set(e, ERR_INVALID, "the name is too long");
+	if (w->owned) {
+		argv[n++] = owner;
+		argv[n++] = group;
+	}
+	if (w->readonly)
+		argv[n++] = (char *)"--mode=a-w";
+	argv[n++] = (char *)"-cf";
+	argv[n++] = (char *)"-";
+	argv[n++] = entry;
+	argv[n] = NULL;
+	return spawn(s, argv, fd, e);
+}
+
+int source_open_dir(struct source *s, const char *dir, const char *name, const struct source_wish *wish,
+		    struct err *e)
+{
+	_cleanup_(closep) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, ERR_INVALID, errno, "cannot read %.120s", dir);
+	return pack(s, fd, name, wish, e);
+}
+
 int source_open(struct source *s, const char *path, struct err *e)
 {
 	_cleanup_(closep) int fd = -EBADF;
@@ -85,20 +122,8 @@ int source_open(struct source *s, const char *path, struct err *e)
 				    : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, ERR_INVALID, errno, "cannot read %.120s", path);
-	if (S_ISDIR(st.st_mode)) {
-		/* The directory that is open, as the child's standard input. */
-		char *const argv[] = { (char *)"tar",
-				       (char *)"-C",
-				       (char *)"/proc/self/fd/0",
-				       (char *)"--numeric-owner",
-				       (char *)"--sort=name",
-				       (char *)"-cf",
-				       (char *)"-",
-				       (char *)".",
-				       NULL };
-
-		return spawn(s, argv, fd, e);
-	}
+	if (S_ISDIR(st.st_mode))
+		return pack(s, fd, NULL, &(struct source_wish){ 0 }, e);
 	if (unpacker) {
 		char *const argv[] = { (char *)unpacker, (char *)"-dc", NULL };
 

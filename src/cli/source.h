@@ -17,6 +17,17 @@ struct source {
 
 #define SOURCE_INIT ((struct source){ .fd = -1 })
 
+/* How the entries of an archive are to look. */
+struct source_wish {
+	bool owned; /* by uid and gid, not by those that the files have */
+	uint64_t uid, gid;
+	bool readonly; /* nobody may write; with owned: root's */
+};
+
+/* A directory: what is in it, or with `name` the entry of that name in it. */
+int source_open_dir(struct source *s, const char *dir, const char *name, const struct source_wish *wish,
+		    struct err *e) _must_check_;
+/* A directory, an archive, or "-" for standard input. */
 int source_open(struct source *s, const char *path, struct err *e) _must_check_;
 /* At the fd's end: whether the program wrote all of it. For client_request.at_end. */
 int source_check(void *source, struct err *e);

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <termios.h>
@@ -72,6 +73,15 @@ void terminal_put_size(struct json_out *o, const char *key)
 
 /* ---- the connection ---- */
 
+/* What is no plain word is left to the box. */
+static void put_variable(struct buf *path, const char *name, const char *value)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@";
+	size_t n = value ? strlen(value) : 0;
+	if (n && n <= 64 && strspn(value, plain) == n)
+		buf_printf(path, "&%s=%s", name, value);
+}
+
 static int put_path(struct terminal *t, struct buf *path, struct err *e)
 {
 	unsigned cols, rows;
@@ -81,6 +91,8 @@ static int put_path(struct terminal *t, struct buf *path, struct err *e)
 	if (session_segment(path, t->w->box, e) < 0)
 		return -1;
 	buf_printf(path, "/terminal?cols=%u&rows=%u", cols, rows);
+	put_variable(path, "term", getenv("TERM"));
+	put_variable(path, "lang", getenv("LANG"));
 	if (t->w->kill)
 		buf_puts(path, "&kill_on_disconnect=1");
 	if (t->process) {

@@ -1,6 +1,6 @@
 /*
  * A URL parser for one purpose. Whatever does not name a host and a port of an
- * http server (a path, a query, a user) is refused instead of ignored.
+ * http or https server (a path, a query, a user) is refused instead of ignored.
  */
 #include <stdio.h>
 
@@ -21,17 +21,19 @@ static int bad(struct err *e, struct view text, const char *why)
 	return err_set(e, ERR_INVALID, "bad address \"%.*s\": %s", (int)MIN(text.n, 80u), text.p, why);
 }
 
-static int split_scheme(struct view text, struct view *ret_rest, struct err *e)
+static int split_scheme(struct view text, struct view *ret_rest, bool *ret_tls, struct err *e)
 {
-	if (view_starts(text, "https://"))
-		return bad(e, text,
-			   "this command does not speak TLS yet; use http:// on the daemon's machine");
+	*ret_tls = view_starts(text, "https://");
+	if (*ret_tls) {
+		*ret_rest = view_skip(text, strlen("https://"));
+		return 0;
+	}
 	if (view_starts(text, "http://")) {
 		*ret_rest = view_skip(text, strlen("http://"));
 		return 0;
 	}
 	if (text.n >= 3 && memmem(text.p, text.n, "://", 3))
-		return bad(e, text, "the scheme must be http");
+		return bad(e, text, "the scheme must be http or https");
 	*ret_rest = text;
 	return 0;
 }
@@ -63,11 +65,12 @@ static bool is_loopback(const char *host)
 int url_parse(struct view text, struct url *ret, struct err *e)
 {
 	struct view rest = VIEW_NONE, host, port;
-	uint32_t number = 80;
+	uint32_t number;
 	bool brackets;
 
-	if (split_scheme(text, &rest, e) < 0)
+	if (split_scheme(text, &rest, &ret->tls, e) < 0)
 		return -1;
+	number = ret->tls ? 443 : 80;
 	if (rest.n && rest.p[rest.n - 1] == '/')
 		rest.n--;
 	if (split_host(rest, &host, &port, &brackets) < 0)

@@ -1,5 +1,5 @@
 /*
- * The daemon's address as the user writes it: http://HOST[:PORT][/].
+ * The daemon's address as the user writes it: http[s]://HOST[:PORT][/].
  */
 #pragma once
 
@@ -11,6 +11,7 @@ struct url {
 	char port[6];
 	char authority[272]; /* what the Host header says */
 	bool loopback;       /* surely this machine */
+	bool tls;            /* https */
 };
 
 int url_parse(struct view text, struct url *ret, struct err *e) _must_check_;

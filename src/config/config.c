@@ -28,21 +28,26 @@ static const struct config DEFAULTS = {
 		.user = VIEW("user"),
 		.workdir = VIEW("/workspace"),
 		.limits = { .cpu = 1, .memory_mb = 512, .pids = 256, .nofile = 1024 },
+		.sudo = true,
 	},
 	.max = {
 		.limits = { .pids = 4096, .nofile = 16384 },
 		.boxes = 4000,
+		.thrash_seconds = 20,
 		.exec_timeout_ms = 600000,
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,
+		.connections = 4096,
+		.tenant = { .helpers = 16, .workspaces = 1000, .snapshots = 1000, .templates = 200, .webhooks = 16,
+			    .secrets = 1000, .secrets_kb = 65536 },
 	},
 	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .vault = 59003, .ai = 59004, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 	.gate = { VIEW(""), VIEW("") },
-	.webhooks = { VIEW("link-local"), VIEW("") },
+	.webhooks = { VIEW("private"), VIEW("") },
 	.parts = 8,
-	.ports = { VIEW(""), VIEW(""), VIEW(""), 600 },
+	.ports = { VIEW_NONE, VIEW(""), VIEW(""), 600 }, /* the domain: settle_domain */
 	.egress = { .non_public = VIEW("admin"), .capture = VIEW("auto"), .detect = true },
 	.ai = { .ca_file = VIEW(""), .max = { .log_bodies = true } },
 };
@@ -332,27 +337,27 @@ static int check_uids(const struct check *c)
 			   "base + slots * %u must stay below 2^32 - 1", CONFIG_UID_STRIDE);
 	if (c->config->uids.api >= base && c->config->uids.api < end)
 		return bad(c, given(c, "uids.api") ? "uids.api" : "uids.base",
-			   "uids.api must not lie in the range of the boxes");
+			   "uids.api must not lie in the range of the sandboxes");
 	if (c->config->uids.gate >= base && c->config->uids.gate < end)
 		return bad(c, given(c, "uids.gate") ? "uids.gate" : "uids.base",
-			   "uids.gate must not lie in the range of the boxes");
+			   "uids.gate must not lie in the range of the sandboxes");
 	if (c->config->uids.gate == c->config->uids.api || c->config->uids.gate == c->config->uids.hook)
 		return bad(c, "uids.gate", "must not be uids.api or uids.hook");
 	if (c->config->uids.hook >= base && c->config->uids.hook < end)
 		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.base",
-			   "uids.hook must not lie in the range of the boxes");
+			   "uids.hook must not lie in the range of the sandboxes");
 	if (c->config->uids.hook == c->config->uids.api)
 		return bad(c, given(c, "uids.hook") ? "uids.hook" : "uids.api",
 			   "uids.hook must not be uids.api");
 	if (c->config->uids.vault >= base && c->config->uids.vault < end)
 		return bad(c, given(c, "uids.vault") ? "uids.vault" : "uids.base",
-			   "uids.vault must not lie in the range of the boxes");
+			   "uids.vault must not lie in the range of the sandboxes");
 	if (c->config->uids.vault == c->config->uids.api || c->config->uids.vault == c->config->uids.hook)
 		return bad(c, "uids.vault", "uids.vault must be nobody else's");
 	uint64_t ai = c->config->uids.ai;
 	if (ai >= base && ai < end)
 		return bad(c, given(c, "uids.ai") ? "uids.ai" : "uids.base",
-			   "uids.ai must not lie in the range of the boxes");
+			   "uids.ai must not lie in the range of the sandboxes");
 	if (ai == c->config->uids.api || ai == c->config->uids.hook || ai == c->config->uids.gate ||
 	    ai == c->config->uids.vault)
 		return bad(c, "uids.ai", "must be nobody else's");
@@ -393,7 +398,7 @@ static int read_pools(const struct check *c, struct arena *a)
 		total += p->warm;
 		cfg->n_pools++;
 	}
-	return total <= cfg->max.boxes ? 0 : bad(c, "pool", "has more boxes than max.boxes");
+	return total <= cfg->max.boxes ? 0 : bad(c, "pool", "has more sandboxes than max.boxes");
 }
 
 /* egress: sets first, which the policies name. */
@@ -532,6 +537,16 @@ static int read_providers(const struct check *c, struct arena *a)
 	return 0;
 }
 
+/* Browsers look for names below localhost on their own machine, so that pages with absolute URLs work without
+ * DNS. Not over TLS: nobody has a certificate for them. An empty domain stays empty. */
+static void settle_domain(struct config *cfg)
+{
+	bool loopback = view_starts(cfg->listen, "127.") || view_starts(cfg->listen, "[::1]:");
+
+	if (!cfg->ports.domain.p)
+		cfg->ports.domain = loopback && !cfg->tls.cert.n ? VIEW("localhost") : VIEW("");
+}
+
 int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret,
 		    struct err *e)
 {
@@ -540,6 +555,7 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 
 	if (json_read(a, doc, &config_schema, &config, with_lines, e) < 0)
 		return -1;
+	settle_domain(&config);
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
 	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 ||
 	    read_pools(&c, a) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||

@@ -57,6 +57,11 @@ struct config_ai_limits {
 	bool log_bodies; /* keep the text of calls; of `max`: it may be asked for */
 };
 
+/* What one tenant may hold whose quota does not say it; 0 = no limit. */
+struct config_tenant {
+	uint64_t processes, helpers, workspaces, snapshots, templates, webhooks, secrets, secrets_kb;
+};
+
 struct config {
 	struct view listen;    /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
 	struct view data_dir;  /* absolute */
@@ -72,16 +77,21 @@ struct config {
 		uint64_t ttl_seconds; /* 0 = no end */
 		struct config_limits limits;
 		uint64_t disk_mb; /* quota of a box's files, 0 = none */
+		bool sudo;        /* users of boxes become root by sudo; false: of no box */
 	} defaults;
 	struct {
 		struct config_limits limits; /* what one box may ask for at most */
 		uint64_t boxes;              /* in all */
 		uint64_t disk_mb;            /* of one box, 0 = no ceiling */
 		uint64_t ttl_seconds;        /* 0 = none */
-		uint64_t exec_timeout_ms;    /* default and maximum of one exec */
-		uint64_t exec_output_bytes;  /* of stdout and of stderr, kept by one exec */
-		uint64_t body_bytes;         /* of a JSON body */
+		uint64_t thrash_seconds; /* at the memory limit, before the largest program is killed; 0 = for
+					    ever */
+		uint64_t exec_timeout_ms;   /* default and maximum of one exec */
+		uint64_t exec_output_bytes; /* of stdout and of stderr, kept by one exec */
+		uint64_t body_bytes;        /* of a JSON body */
+		uint64_t connections;       /* of clients of the API */
 		struct config_budget budget;
+		struct config_tenant tenant;
 	} max;
 	struct {
 		uint64_t api;   /* uid and gid of paddock-api */
@@ -114,7 +124,8 @@ struct config {
 		bool proxy_variables;       /* HTTP_PROXY and its kin are set in boxes; nothing needs them */
 	} gate;
 	struct {
-		struct view domain;      /* PORT-ID.domain is a port of a box; empty: no host names */
+		struct view domain;      /* PORT-ID.domain is a port of a box; empty: no host names. On
+					    loopback without TLS "localhost" unless it is given */
 		struct view cert, key;   /* PEM files for *.domain; both or none: then tls serves it */
 		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;

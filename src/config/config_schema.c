@@ -52,6 +52,7 @@ static const struct json_field defaults_fields[] = {
 	{ "ttl_seconds", JSON_F_U64, WITHIN(defaults, ttl_seconds), .max = SECONDS_MOST },
 	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &default_limits, .nullable = true },
 	{ "disk_mb", JSON_F_U64, WITHIN(defaults, disk_mb), .max = UINT64_C(1) << 30 },
+	{ "sudo", JSON_F_BOOL, WITHIN(defaults, sudo) },
 };
 static const struct json_schema defaults = FIELDS(defaults_fields);
 
@@ -61,16 +62,28 @@ static const struct json_field budget_fields[] = {
 };
 static const struct json_schema budget = FIELDS(budget_fields);
 
+#define TENANT(f) JSON_F_U64, offsetof(struct config_tenant, f), .max = UINT64_C(1) << 40
+static const struct json_field tenant_fields[] = {
+	{ "processes", TENANT(processes) },   { "helpers", TENANT(helpers) },
+	{ "workspaces", TENANT(workspaces) }, { "snapshots", TENANT(snapshots) },
+	{ "templates", TENANT(templates) },   { "webhooks", TENANT(webhooks) },
+	{ "secrets", TENANT(secrets) },       { "secrets_kb", TENANT(secrets_kb) },
+};
+static const struct json_schema tenant = FIELDS(tenant_fields);
+
 static const struct json_field max_fields[] = {
 	{ "limits", JSON_F_OBJECT, WITHIN(max, limits), .sub = &max_limits, .nullable = true },
 	{ "boxes", JSON_F_U64, WITHIN(max, boxes), .min = 1, .max = 1000000 },
 	{ "disk_mb", JSON_F_U64, WITHIN(max, disk_mb), .max = UINT64_C(1) << 30 },
 	{ "ttl_seconds", JSON_F_U64, WITHIN(max, ttl_seconds), .max = SECONDS_MOST },
+	{ "thrash_seconds", JSON_F_U64, WITHIN(max, thrash_seconds), .max = 86400 },
 	{ "exec_timeout_ms", JSON_F_U64, WITHIN(max, exec_timeout_ms), .min = 1, .max = SECONDS_MOST * 1000 },
 	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1,
 	  .max = UINT64_C(1) << 30 },
 	{ "body_bytes", JSON_F_U64, WITHIN(max, body_bytes), .min = 1024, .max = UINT64_C(1) << 30 },
+	{ "connections", JSON_F_U64, WITHIN(max, connections), .min = 16, .max = 32768 },
 	{ "budget", JSON_F_OBJECT, WITHIN(max, budget), .sub = &budget, .nullable = true },
+	{ "tenant", JSON_F_OBJECT, WITHIN(max, tenant), .sub = &tenant, .nullable = true },
 };
 static const struct json_schema max = FIELDS(max_fields);
 

@@ -213,7 +213,7 @@ static void put_fd(struct gate_box *b, int32_t kind, int fd)
 		fd_close(fd);
 	}
 	if (r < 0)
-		log_error("box %s cannot be served: %s", b->id, strerror(-r));
+		log_error("sandbox %s cannot be served: %s", b->id, strerror(-r));
 }
 
 static const struct link_ops api_ops;
@@ -244,6 +244,8 @@ static void on_keeper(struct link *l, const struct frame *f, int fd)
 		struct wire_gate_box m;
 		struct gate_box *b =
 			pb_decode(&wire_gate_box_msg, f->body, 0, &a, &m) < 0 ? NULL : need_box(g, m.id);
+		if (b && view_to_str(m.host, b->dns.host, sizeof(b->dns.host)) < 0)
+			b->dns.host[0] = 0;
 		if (b)
 			put_fd(b, m.kind, TAKE_FD(mine));
 	} else if (f->kind == FRAME_EVENT && f->type == WIRE_TYPE_GATE_BOX_GONE) {
@@ -276,13 +278,13 @@ static int call_policy(struct gate *g, const struct frame *f, struct arena *a, s
 	if (pb_decode(&wire_gate_policy_msg, f->body, 0, a, &m) < 0)
 		return err_set(e, ERR_INVALID, "not a policy");
 	if (!m.box.n || m.box.n >= sizeof(((struct gate_box *)0)->id))
-		return err_set(e, ERR_INVALID, "not the id of a box");
+		return err_set(e, ERR_INVALID, "not the id of a sandbox");
 	if (policy_new(&m, &p, e) < 0)
 		return -1;
 	struct gate_box *b = need_box(g, m.box);
 	if (!b || share_join(&g->tenants, &b->share, m.tenant) < 0) {
 		policy_free(p);
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "a box");
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "a sandbox");
 	}
 	flow_forget_rules(b);
 	policy_free(b->policy);
@@ -327,7 +329,7 @@ static int call_stats(struct gate *g, const struct frame *f, struct arena *a, st
 		pb_decode(&wire_gate_stats_msg, f->body, 0, a, &m) < 0 ? NULL : get_box(g, m.box);
 
 	if (!b)
-		return err_set(e, ERR_NOT_FOUND, "the gate does not serve this box");
+		return err_set(e, ERR_NOT_FOUND, "the gate does not serve this sandbox");
 	verdict_flush(g); /* so that whoever asks has what is counted here */
 	struct wire_gate_stats_reply out = { .flows = b->share.n_flows,
 					     .allowed = b->allowed,

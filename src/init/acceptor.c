@@ -108,12 +108,13 @@ static int open_socket(uint16_t port, struct err *e)
 		return err_sys(e, ERR_UNAVAILABLE, errno, "socket");
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, BACKLOG) < 0)
-		return errno == EADDRINUSE ? err_set(e, ERR_CONFLICT, "port %u of the box is taken", port)
-					   : err_sys(e, ERR_UNAVAILABLE, errno, "port %u of the box", port);
+		return errno == EADDRINUSE
+			       ? err_set(e, ERR_CONFLICT, "port %u of the sandbox is taken", port)
+			       : err_sys(e, ERR_UNAVAILABLE, errno, "port %u of the sandbox", port);
 	return TAKE_FD(fd);
 }
 
-int acceptor_listen(const struct call *call, struct err *e)
+int acceptor_listen(const struct conn_call *call, struct err *e)
 {
 	const struct wire_listen *msg = call->msg;
 
@@ -136,7 +137,7 @@ int acceptor_listen(const struct call *call, struct err *e)
 	return 0;
 }
 
-int acceptor_accept(const struct call *call, struct err *e)
+int acceptor_accept(const struct conn_call *call, struct err *e)
 {
 	const struct wire_accept *msg = call->msg;
 

@@ -7,6 +7,6 @@
 #include "stream.h"
 
 /* Listen: holds the socket as long as the stream lives. */
-int acceptor_listen(const struct call *call, struct err *e) _must_check_;
+int acceptor_listen(const struct conn_call *call, struct err *e) _must_check_;
 /* Accept: the next connection, as a relay. */
-int acceptor_accept(const struct call *call, struct err *e) _must_check_;
+int acceptor_accept(const struct conn_call *call, struct err *e) _must_check_;

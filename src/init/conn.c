@@ -9,6 +9,7 @@
 #include "acceptor.h"
 #include "fd.h"
 #include "file.h"
+#include "identity.h"
 #include "listeners.h"
 #include "proc.h"
 #include "relay.h"
@@ -20,18 +21,28 @@
 
 #define CALL_MEMORY (8u * 1024 * 1024) /* for one decoded call and what is made from it */
 
-static int hello(const struct call *call, struct err *e)
+static void on_greeted(struct loop_task *task)
+{
+	(void)task;
+	identity_write();
+}
+
+static int hello(const struct conn_call *call, struct err *e)
 {
 	(void)e;
 	struct wire_hello_reply r = { .protocol = WIRE_PROTOCOL_CURRENT, .build = VIEW(PADDOCK_VERSION) };
 	conn_reply(call, &wire_hello_reply_msg, &r);
+	/* Behind the answer, which is sent by then: whoever made the box need not wait for its files. */
+	struct init *in = call->conn->init;
+	if (in->box && list_empty(&in->greeted.link))
+		loop_defer(in->loop, &in->greeted, on_greeted);
 	return 0;
 }
 
 /* Each answers, or opens a stream that will, or fails with `e` (which is then the answer). */
 static const struct op {
 	const struct pb_msg *msg;
-	int (*start)(const struct call *call, struct err *e);
+	int (*start)(const struct conn_call *call, struct err *e);
 } ops[] = {
 	[WIRE_TYPE_HELLO] = { &wire_hello_msg, hello },
 	[WIRE_TYPE_START] = { &wire_start_msg, proc_start },
@@ -62,7 +73,7 @@ static const struct op {
 	[WIRE_TYPE_ACCEPT] = { &wire_accept_msg, acceptor_accept },
 };
 
-void conn_reply(const struct call *call, const struct pb_msg *m, const void *msg)
+void conn_reply(const struct conn_call *call, const struct pb_msg *m, const void *msg)
 {
 	(void)link_send_msg(&call->conn->link, call->type, FRAME_REPLY, FRAME_LAST, call->stream, 0, m, msg);
 }
@@ -71,10 +82,10 @@ static int start(struct conn *c, const struct frame *f, struct err *e)
 {
 	const struct op *op = f->type < ELEMS(ops) ? &ops[f->type] : NULL;
 	if (!op || !op->start)
-		return err_set(e, ERR_UNSUPPORTED, "PID 1 of this box does not know request type %u",
+		return err_set(e, ERR_UNSUPPORTED, "PID 1 of this sandbox does not know request type %u",
 			       f->type);
 	if (c->n_streams >= CONN_STREAMS)
-		return err_set(e, ERR_UNAVAILABLE, "too many operations at once in this box");
+		return err_set(e, ERR_UNAVAILABLE, "too many operations at once in this sandbox");
 	_cleanup_(arena_done) struct arena arena = ARENA_INIT(CALL_MEMORY);
 	void *msg = arena_alloc(&arena, op->msg->size);
 	/* The api may be newer than this PID 1: fields that it has added are skipped. */
@@ -83,7 +94,7 @@ static int start(struct conn *c, const struct frame *f, struct err *e)
 		return err_set(e, ERR_TOO_LARGE, "the request does not fit into PID 1's memory");
 	if (r < 0)
 		return err_set(e, ERR_BAD_REQUEST, "the request cannot be decoded");
-	struct call call = {
+	struct conn_call call = {
 		.conn = c,
 		.type = f->type,
 		.stream = f->stream,

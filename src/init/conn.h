@@ -23,7 +23,7 @@ struct conn {
 };
 
 /* One CALL, as the operation that it starts sees it. */
-struct call {
+struct conn_call {
 	struct conn *conn;
 	uint16_t type;
 	uint32_t stream, deadline_ms;
@@ -34,4 +34,4 @@ struct call {
 int conn_open(struct init *in, int fd); /* takes fd */
 void conn_close(struct conn *c);
 /* The whole answer of an operation that needs no stream. */
-void conn_reply(const struct call *call, const struct pb_msg *m, const void *msg);
+void conn_reply(const struct conn_call *call, const struct pb_msg *m, const void *msg);

@@ -70,6 +70,7 @@ enum err_code file_code(int error)
 	case ENOTEMPTY:
 	case EBUSY:
 	case ETXTBSY:
+	case EAGAIN: /* somebody has a lease on it */
 		return ERR_CONFLICT;
 	case ENOSPC:
 	case EDQUOT:
@@ -217,7 +218,7 @@ struct view file_name(const char *path)
 	return slash && v.n > 1 ? view_skip(v, (size_t)(slash + 1 - v.p)) : v;
 }
 
-int file_stat(const struct call *call, struct err *e)
+int file_stat(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_stat *msg = call->msg;
 	struct file_target t;
@@ -264,7 +265,7 @@ static int make_dir(struct file_target *t, const struct wire_file_mkdir *msg)
 	return r == -EEXIST && msg->parents && stat(t->path, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : r;
 }
 
-int file_mkdir(const struct call *call, struct err *e)
+int file_mkdir(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_mkdir *msg = call->msg;
 	struct file_target t;

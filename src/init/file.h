@@ -11,25 +11,25 @@
 #include "user.h"
 
 /* The operations; each in a file of its own name but the small ones (file.c, file_tree.c). */
-int file_read(const struct call *call, struct err *e) _must_check_;
-int file_write(const struct call *call, struct err *e) _must_check_;
-int file_list(const struct call *call, struct err *e) _must_check_;
-int file_stat(const struct call *call, struct err *e) _must_check_;
-int file_mkdir(const struct call *call, struct err *e) _must_check_;
-int file_remove(const struct call *call, struct err *e) _must_check_;
-int file_move(const struct call *call, struct err *e) _must_check_; /* file_copy.c */
-int file_copy(const struct call *call, struct err *e) _must_check_;
-int file_chmod(const struct call *call, struct err *e) _must_check_;
-int file_find(const struct call *call, struct err *e) _must_check_;
-int file_grep(const struct call *call, struct err *e) _must_check_;
-int file_watch(const struct call *call, struct err *e) _must_check_;
-int file_pack(const struct call *call, struct err *e) _must_check_;   /* TreeRead */
-int file_unpack(const struct call *call, struct err *e) _must_check_; /* TreeWrite */
+int file_read(const struct conn_call *call, struct err *e) _must_check_;
+int file_write(const struct conn_call *call, struct err *e) _must_check_;
+int file_list(const struct conn_call *call, struct err *e) _must_check_;
+int file_stat(const struct conn_call *call, struct err *e) _must_check_;
+int file_mkdir(const struct conn_call *call, struct err *e) _must_check_;
+int file_remove(const struct conn_call *call, struct err *e) _must_check_;
+int file_move(const struct conn_call *call, struct err *e) _must_check_; /* file_copy.c */
+int file_copy(const struct conn_call *call, struct err *e) _must_check_;
+int file_chmod(const struct conn_call *call, struct err *e) _must_check_;
+int file_find(const struct conn_call *call, struct err *e) _must_check_;
+int file_grep(const struct conn_call *call, struct err *e) _must_check_;
+int file_watch(const struct conn_call *call, struct err *e) _must_check_;
+int file_pack(const struct conn_call *call, struct err *e) _must_check_;   /* TreeRead */
+int file_unpack(const struct conn_call *call, struct err *e) _must_check_; /* TreeWrite */
 /* The two other ways of file_list, in an open directory, which they take: everything down to a depth
  * (0: any) in no order, and a page in the order of names. */
-int file_find_in(const struct call *call, const struct user *u, int dir, struct view pattern, int32_t type,
-		 size_t depth, uint64_t limit, bool detail, struct err *e) _must_check_;
-int file_page(const struct call *call, const struct user *u, int dir, struct err *e) _must_check_;
+int file_find_in(const struct conn_call *call, const struct user *u, int dir, struct view pattern,
+		 int32_t type, size_t depth, uint64_t limit, bool detail, struct err *e) _must_check_;
+int file_page(const struct conn_call *call, const struct user *u, int dir, struct err *e) _must_check_;
 
 #define FILE_STEP_NS 4000000u /* of work in one round of the loop */
 

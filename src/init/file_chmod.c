@@ -182,7 +182,7 @@ static int begin(struct changer *c, const char *path, bool recursive)
 	return fd < 0 ? fd : walk_start(&c->walk, fd);
 }
 
-int file_chmod(const struct call *call, struct err *e)
+int file_chmod(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_chmod *msg = call->msg;
 	struct file_target t;

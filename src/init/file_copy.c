@@ -499,7 +499,7 @@ static int enter_both(struct file_target *from, struct file_target *to, struct v
 	return file_enter(from, from_path, user, e);
 }
 
-static int start(const struct call *call, struct view from_path, struct view to_path, struct view user,
+static int start(const struct conn_call *call, struct view from_path, struct view to_path, struct view user,
 		 bool moves, bool recursive, bool overwrite, struct err *e)
 {
 	struct file_target from, to;
@@ -528,13 +528,13 @@ static int start(const struct call *call, struct view from_path, struct view to_
 	return 0;
 }
 
-int file_move(const struct call *call, struct err *e)
+int file_move(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_move *m = call->msg;
 	return start(call, m->from, m->to, m->user, true, true, m->overwrite, e);
 }
 
-int file_copy(const struct call *call, struct err *e)
+int file_copy(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_copy *m = call->msg;
 	return start(call, m->from, m->to, m->user, false, m->recursive, m->overwrite, e);

@@ -128,8 +128,8 @@ static const struct stream_ops finder_ops = {
 	.free = finder_free,
 };
 
-int file_find_in(const struct call *call, const struct user *u, int dir, struct view pattern, int32_t type,
-		 size_t depth, uint64_t limit, bool detail, struct err *e)
+int file_find_in(const struct conn_call *call, const struct user *u, int dir, struct view pattern,
+		 int32_t type, size_t depth, uint64_t limit, bool detail, struct err *e)
 {
 	static const uint8_t types[] = {
 		[WIRE_FILE_TYPE_NONE] = DT_UNKNOWN,  [WIRE_FILE_TYPE_FILE] = DT_REG,
@@ -160,7 +160,7 @@ int file_find_in(const struct call *call, const struct user *u, int dir, struct 
 	return 0;
 }
 
-int file_find(const struct call *call, struct err *e)
+int file_find(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_find *msg = call->msg;
 	struct file_target t;

@@ -355,7 +355,7 @@ static int begin(struct grepper *g, const char *path)
 	return fd < 0 ? -errno : walk_start(&g->walk, fd);
 }
 
-int file_grep(const struct call *call, struct err *e)
+int file_grep(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_grep *msg = call->msg;
 	struct file_target t;

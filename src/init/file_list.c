@@ -93,7 +93,7 @@ static const struct stream_ops lister_ops = {
 	.free = lister_free,
 };
 
-int file_list(const struct call *call, struct err *e)
+int file_list(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_list *msg = call->msg;
 	struct file_target t;

@@ -255,7 +255,7 @@ static int begin(struct packer *p, const char *path)
 	return add_file(p, AT_FDCWD, path, 0, file_name(path)); /* then the walk is over at once */
 }
 
-int file_pack(const struct call *call, struct err *e)
+int file_pack(const struct conn_call *call, struct err *e)
 {
 	const struct wire_tree_read *msg = call->msg;
 	struct file_target t;

@@ -316,7 +316,7 @@ static const struct stream_ops pager_ops = {
 	.free = pager_free,
 };
 
-int file_page(const struct call *call, const struct user *u, int dir, struct err *e)
+int file_page(const struct conn_call *call, const struct user *u, int dir, struct err *e)
 {
 	const struct wire_file_list *msg = call->msg;
 	_cleanup_(closep) int fd = dir;

@@ -93,7 +93,7 @@ static int open_file(const char *path, struct stat *st, struct err *e)
 		       S_ISDIR(st->st_mode) ? "a directory" : "not a regular file");
 }
 
-int file_read(const struct call *call, struct err *e)
+int file_read(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_read *msg = call->msg;
 	struct file_target t;

@@ -418,7 +418,7 @@ static int begin(struct unpacker *u, char *path)
 	return u->root < 0 ? -errno : 0;
 }
 
-int file_unpack(const struct call *call, struct err *e)
+int file_unpack(const struct conn_call *call, struct err *e)
 {
 	const struct wire_tree_write *msg = call->msg;
 	struct file_target t;

@@ -518,7 +518,7 @@ static int begin(struct watcher *w, struct loop *loop, const char *path)
 	return r == 0 && w->recursive ? plan_walk(w, "", false) : r;
 }
 
-int file_watch(const struct call *call, struct err *e)
+int file_watch(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_watch *msg = call->msg;
 	struct file_target t;
@@ -538,7 +538,7 @@ int file_watch(const struct call *call, struct err *e)
 			watcher_free(&w->stream);
 		}
 		return r == -ENOSPC || r == -EMFILE
-			       ? err_sys(e, ERR_UNAVAILABLE, r, "the box has no watches left")
+			       ? err_sys(e, ERR_UNAVAILABLE, r, "the sandbox has no watches left")
 			       : file_error(e, r, t.path);
 	}
 	stream_open(&w->stream, call, &watcher_ops);

@@ -231,7 +231,7 @@ static int open_beside(struct writer *w, char *path, bool parents, struct err *e
 	return w->fd < 0 ? file_error(e, errno, dir) : 0;
 }
 
-int file_write(const struct call *call, struct err *e)
+int file_write(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_write *msg = call->msg;
 	struct file_target t;

@@ -8,9 +8,11 @@
 #include <sys/socket.h>
 
 #include "conn.h"
+#include "farewell.h"
 #include "fd.h"
 #include "proc.h"
 #include "spare.h"
+#include "sudo.h"
 #include "poison.h"
 
 #define RETRY_MS 100
@@ -53,12 +55,15 @@ static void on_signal(struct loop_signals *s, int signo)
 int init_start(struct init *in, int listen_fd, struct err *e)
 {
 	_cleanup_(closep) int fd = listen_fd;
-	*in = (struct init){ .listener.fd = -1, .signals.io.fd = -1 };
+	*in = (struct init){ .listener.fd = -1, .signals.io.fd = -1, .sudo.fd = -1 };
 	list_init(&in->conns);
 	list_init(&in->procs);
 	list_init(&in->ended);
 	list_init(&in->drains);
 	list_init(&in->acceptors);
+	list_init(&in->sudos);
+	list_init(&in->farewells);
+	list_init(&in->greeted.link);
 	in->loop = loop_new(e);
 	if (!in->loop)
 		return -1;
@@ -94,6 +99,9 @@ void init_stop(struct init *in)
 	int fd = in->listener.fd;
 	loop_io_stop(&in->listener);
 	fd_close(fd);
+	oom_stop(in);
+	farewell_stop(in);
+	sudo_stop(in);
 	spare_stop(in);
 	proc_stop(in);
 	/* What the above deferred has to run. */

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "loop.h"
+#include "oom.h"
 
 #define INIT_CONNS     16
 #define INIT_OOM_SCORE "300" /* of what is started: dies before PID 1, and before the host's own programs */
@@ -27,6 +27,17 @@ struct init {
 	struct spare *spare;   /* a login shell made ahead; NULL until the first is wished for */
 	unsigned n_relays;     /* connections that are carried */
 	struct list acceptors; /* struct acceptor */
+	struct loop_io sudo;   /* listens; fd -1 where there is none */
+	struct list sudos;     /* struct sudo */
+	unsigned n_sudo_clients;
+	struct list farewells; /* farewell.c */
+	bool box;              /* we are PID 1 of one, not a test */
+	struct {
+		struct loop_timer timer;
+		struct oom_look before;
+		uint64_t thrashing_ms;
+	} oom;
+	struct loop_task greeted; /* conn.c */
 	struct loop_task quit;
 };
 

@@ -149,7 +149,7 @@ static void find_owners(struct found *all, size_t count)
 		closedir(dir);
 }
 
-int listeners_list(const struct call *call, struct err *e)
+int listeners_list(const struct conn_call *call, struct err *e)
 {
 	struct found *all = calloc(MOST, sizeof(*all));
 	struct wire_listener *items = arena_array(call->arena, MOST, sizeof(*items));

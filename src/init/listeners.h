@@ -6,7 +6,7 @@
 #include "conn.h"
 
 /* Listeners: the operation. */
-int listeners_list(const struct call *call, struct err *e) _must_check_;
+int listeners_list(const struct conn_call *call, struct err *e) _must_check_;
 
 /* Pure, for the above and for tests: one line of /proc/net/tcp or tcp6. False: not a listener. */
 struct listeners_line {

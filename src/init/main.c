@@ -5,25 +5,32 @@
  *            connects; collects every child. Never exits.
  * Peers      paddock-api, by connections that paddockd mints from the path of
  *            the listening socket, which only the host can see. Programs in the
- *            box cannot reach it.
+ *            box cannot reach it. Programs of the box by the socket of sudo.h.
  * Holds      fd 3, the listening socket; 0, 1, 2 are /dev/null; nothing else.
  * Runs as    uid 0 of the box's user namespace with a few capabilities
  *            (chown, dac_override, fowner, fsetid, kill, setgid, setuid,
  *            net_bind_service), an empty bounding set, no_new_privs, and the
  *            box's seccomp filter and Landlock rules, set by paddockd before
  *            it executes this from a sealed memfd.
+ * Otherwise  the same program is /usr/bin/sudo and /usr/bin/su of the box, when it
+ *            is called by those names: sudo_client.c.
  * Trusted    by nobody: it shares its kernel view with hostile programs. What it
  *            says concerns its own box alone.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "cpus.h"
 #include "fd.h"
 #include "init.h"
+#include "num.h"
+#include "sudo.h"
+#include "sudo_client.h"
 #include "poison.h"
 
 #define LISTEN_FD 3
@@ -56,8 +63,10 @@ static void set_oom_score(void)
 	(void)r;
 }
 
-int main(void)
+int main(int argc, char **argv, char **env)
 {
+	if (argc && sudo_client_is(argv[0]))
+		return sudo_client_main(argc, argv, env);
 	set_signals();
 	fill_standard_fds();
 	umask(022);
@@ -71,6 +80,18 @@ int main(void)
 	static struct init init;
 	if (init_start(&init, LISTEN_FD, NULL) < 0)
 		return 1;
+	init.box = getpid() == 1;
+	bool sudo = true;
+	for (int i = 1; i < argc; i++) {
+		sudo &= strcmp(argv[i], "no-sudo") != 0;
+		uint32_t n;
+		if (strncmp(argv[i], "cpus=", 5) == 0 && num_u32(view_of(argv[i] + 5), &n) == 0)
+			cpus_limit(n);
+		if (strncmp(argv[i], "thrash=", 7) == 0 && num_u32(view_of(argv[i] + 7), &n) == 0)
+			oom_limit(n);
+	}
+	if (sudo)
+		sudo_start(&init);
 	for (;;) {
 		int r = loop_run(init.loop); /* comes back only when epoll_wait fails */
 		(void)r;

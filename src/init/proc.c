@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "spare.h"
+#include "sudo.h"
 #include "tree.h"
 #include "poison.h"
 
@@ -80,7 +81,7 @@ static void unlist(struct proc *p)
 int proc_admit(struct init *in, struct view tag, struct err *e)
 {
 	if (in->n_living >= PROC_LIVING)
-		return err_set(e, ERR_UNAVAILABLE, "the box has %d processes that are kept", PROC_LIVING);
+		return err_set(e, ERR_UNAVAILABLE, "the sandbox has %d processes that are kept", PROC_LIVING);
 	LIST_EACH (it, &in->procs) {
 		struct proc *p = CONTAINER(it, struct proc, node);
 		if (tag.n && p->keep && view_eq(p->about.tag, tag))
@@ -131,6 +132,8 @@ void proc_exited(const struct proc *p, struct wire_exited *ret)
 		.stdout_truncated = p->channels[PROC_OUT].truncated,
 		.stderr_truncated = p->channels[PROC_ERR].truncated,
 		.duration_us = (p->ended_ns - p->started_ns) / 1000,
+		.oom_killed = p->oom_killed,
+		.memory_limit = p->oom_killed ? oom_memory() : 0,
 	};
 }
 
@@ -200,6 +203,7 @@ static void on_exit_of(struct proc *p, int status)
 	p->exited = true;
 	p->status = status;
 	p->ended_ns = clock_mono_ns();
+	p->oom_killed = status != 0 && oom_kills() != p->oom_before;
 	list_del(&p->node);
 	loop_timer_stop(&p->limit);
 	proc_in_close(p);
@@ -227,12 +231,14 @@ void proc_reap(struct init *in)
 			}
 		}
 		spare_reaped(in, pid);
+		sudo_reaped(in, pid, status);
 	}
 }
 
 void proc_add(struct proc *p, uint32_t deadline_ms)
 {
 	list_append(&p->init->procs, &p->node);
+	oom_watch(p->init);
 	if (p->keep)
 		p->init->n_living++;
 	if (deadline_ms)

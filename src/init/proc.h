@@ -35,6 +35,7 @@ struct proc {
 	struct list node; /* of init->procs until it is reaped, then of init->ended */
 	pid_t pid;
 	bool keep, pty, wait_reader;
+	bool guarded;                   /* its control bytes count only from the process itself: proc_out.c */
 	struct wire_process_info about; /* what does not change */
 	struct arena memory;            /* of the above */
 
@@ -53,18 +54,19 @@ struct proc {
 	bool exited;   /* the main process was reaped */
 	bool settled;  /* and all of its output is in the rings */
 	bool unlisted; /* in no table: goes with its last attachment */
-	bool timed_out;
+	bool timed_out, oom_killed;
+	uint64_t oom_before; /* kills before it was started */
 	int status;
 	struct loop_task freeing;
 };
 
 /* In use by conn.c: each is one request. */
-int proc_start(const struct call *call, struct err *e) _must_check_;
-int proc_attach(const struct call *call, struct err *e) _must_check_;
-int proc_input(const struct call *call, struct err *e) _must_check_;
-int proc_resize(const struct call *call, struct err *e) _must_check_;
-int proc_signal(const struct call *call, struct err *e) _must_check_;
-int proc_list(const struct call *call, struct err *e) _must_check_;
+int proc_start(const struct conn_call *call, struct err *e) _must_check_;
+int proc_attach(const struct conn_call *call, struct err *e) _must_check_;
+int proc_input(const struct conn_call *call, struct err *e) _must_check_;
+int proc_resize(const struct conn_call *call, struct err *e) _must_check_;
+int proc_signal(const struct conn_call *call, struct err *e) _must_check_;
+int proc_list(const struct conn_call *call, struct err *e) _must_check_;
 
 struct proc *proc_new(struct init *in); /* in no table yet */
 /* Runs the program of a process that is in no table yet; memory of the message is the arena's. */

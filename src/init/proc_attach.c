@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "tree.h"
+#include "farewell.h"
 #include "poison.h"
 
 static struct attachment *attachment_of(struct stream *s)
@@ -119,7 +119,7 @@ static void on_cancel(struct stream *s, bool lost)
 {
 	struct attachment *a = attachment_of(s);
 	if (a->kill && !a->proc->exited)
-		tree_kill(a->proc->pid);
+		farewell_begin(a->proc->init, a->proc->pid);
 	if (!lost) {
 		struct err e;
 		err_set(&e, ERR_CANCELLED, "cancelled");
@@ -167,7 +167,7 @@ struct attachment *proc_attach_new(struct proc *p, struct err *e)
 	return a;
 }
 
-void proc_attach_open(struct attachment *a, const struct call *call)
+void proc_attach_open(struct attachment *a, const struct conn_call *call)
 {
 	struct proc *p = a->proc;
 	stream_open(&a->stream, call, &attachment_ops);
@@ -182,7 +182,7 @@ static uint64_t offset_in(const struct ring *r, uint64_t wish, bool from_end)
 	return from_end ? r->end : MIN(MAX(wish, r->begin), r->end);
 }
 
-int proc_attach(const struct call *call, struct err *e)
+int proc_attach(const struct conn_call *call, struct err *e)
 {
 	const struct wire_attach *msg = call->msg;
 	struct proc *p = proc_find(call->conn->init, msg->process, e);

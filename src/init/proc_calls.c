@@ -26,7 +26,7 @@ static unsigned send_signal(const struct proc *p, const struct wire_signal *msg)
 }
 
 /* Plain ones, too; only the living. */
-int proc_signal(const struct call *call, struct err *e)
+int proc_signal(const struct conn_call *call, struct err *e)
 {
 	const struct wire_signal *msg = call->msg;
 	if (msg->signo < 1 || msg->signo > 64)
@@ -49,7 +49,7 @@ int proc_signal(const struct call *call, struct err *e)
 	return err_set(e, ERR_NOT_FOUND, "process %u is not running", msg->pid);
 }
 
-int proc_resize(const struct call *call, struct err *e)
+int proc_resize(const struct conn_call *call, struct err *e)
 {
 	const struct wire_resize *msg = call->msg;
 	struct proc *p = proc_find(call->conn->init, msg->process, e);
@@ -65,7 +65,7 @@ int proc_resize(const struct call *call, struct err *e)
 	return 0;
 }
 
-int proc_list(const struct call *call, struct err *e)
+int proc_list(const struct conn_call *call, struct err *e)
 {
 	struct init *in = call->conn->init;
 	struct list *lists[] = { &in->ended, &in->procs };

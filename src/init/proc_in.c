@@ -281,7 +281,7 @@ static const struct stream_ops input_ops = {
 	.free = on_free,
 };
 
-static int enqueue(struct feed *f, const struct call *call, struct view rest, bool close, struct err *e)
+static int enqueue(struct feed *f, const struct conn_call *call, struct view rest, bool close, struct err *e)
 {
 	if (f->waiting + rest.n > INPUT_WAITING)
 		return err_set(e, ERR_UNAVAILABLE, "too much input waits for process %d", (int)f->proc->pid);
@@ -300,7 +300,7 @@ static int enqueue(struct feed *f, const struct call *call, struct view rest, bo
 	return 0;
 }
 
-int proc_input(const struct call *call, struct err *e)
+int proc_input(const struct conn_call *call, struct err *e)
 {
 	const struct wire_input *msg = call->msg;
 	struct proc *p = proc_find(call->conn->init, msg->process, e);

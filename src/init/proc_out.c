@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "fd.h"
 #include "proc_attach.h"
@@ -213,6 +214,29 @@ static void took(struct channel *ch, size_t n, bool drop)
 	}
 }
 
+/* What others than the process itself have written becomes zeros, which mean nothing in any protocol but
+ * that something is wrong. */
+static ssize_t read_guarded(const struct proc *p, int fd, char *to, size_t size)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { to, size };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+	};
+	struct ucred from = { 0 };
+	/* One call returns the bytes of one writer. Descriptors that come along are closed by the kernel. */
+	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
+		memcpy(&from, CMSG_DATA(c), sizeof(from));
+	if (n > 0 && from.pid != p->pid)
+		memset(to, 0, (size_t)n);
+	return n;
+}
+
 /* One read. Whether another may follow at once. */
 static bool take(struct channel *ch)
 {
@@ -228,7 +252,9 @@ static bool take(struct channel *ch)
 		loop_io_stop(&ch->io); /* until there is; an armed pipe would report its hang-up for ever */
 		return false;
 	}
-	ssize_t n = read(ch->fd, to, MIN(want, room));
+	bool guarded = p->guarded && ch->index == PROC_CONTROL;
+	ssize_t n =
+		guarded ? read_guarded(p, ch->fd, to, MIN(want, room)) : read(ch->fd, to, MIN(want, room));
 	if (n < 0 && errno == EINTR)
 		return true;
 	if (n < 0 && errno == EAGAIN) {

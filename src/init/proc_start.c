@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "clock.h"
 #include "fd.h"
@@ -54,20 +55,44 @@ static int move_up(int *fd, struct err *e)
 	int high = fcntl(*fd, F_DUPFD_CLOEXEC, LAUNCH_FREE);
 	if (high < 0)
 		return err_sys(e, ERR_UNAVAILABLE, errno,
-			       "a control channel needs descriptors above %d; the box's limit", LAUNCH_FREE);
+			       "a control channel needs descriptors above %d; the sandbox's limit",
+			       LAUNCH_FREE);
 	fd_close(*fd);
 	*fd = high;
 	return 0;
 }
 
-static int make_control(struct proc *p, const struct user *user, struct ends *ends, struct err *e)
+/* Of a shell: nobody can open a socket by /proc/PID/fd, and who writes to one is known. */
+static int make_sockets(struct proc *p, struct ends *ends, struct err *e)
+{
+	int in[2], out[2], on = 1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) < 0)
+		return err_sys(e, ERR_UNAVAILABLE, errno, "sockets");
+	p->feeds[PROC_CONTROL_IN].fd = in[0];
+	ends->control_in = in[1];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out) < 0)
+		return err_sys(e, ERR_UNAVAILABLE, errno, "sockets");
+	p->channels[PROC_CONTROL].fd = out[0];
+	ends->control_out = out[1];
+	p->guarded = true;
+	if (setsockopt(out[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
+	    fd_nonblock(in[0], true) < 0 || fd_nonblock(out[0], true) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "sockets");
+	return 0;
+}
+
+static int make_control(struct proc *p, const struct wire_start *msg, const struct user *user,
+			struct ends *ends, struct err *e)
 {
 	p->order = calloc(1, sizeof(*p->order));
 	if (!p->order)
 		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
-	if (make_pipe(&ends->control_in, &p->feeds[PROC_CONTROL_IN].fd, false, user, e) < 0 ||
-	    make_pipe(&p->channels[PROC_CONTROL].fd, &ends->control_out, true, user, e) < 0)
-		return -1;
+	int r = view_starts(msg->tag, "shell:") ? make_sockets(p, ends, e)
+		: make_pipe(&ends->control_in, &p->feeds[PROC_CONTROL_IN].fd, false, user, e) < 0
+			? -1
+			: make_pipe(&p->channels[PROC_CONTROL].fd, &ends->control_out, true, user, e);
+	if (r < 0)
+		return r;
 	return move_up(&ends->control_in, e) < 0 ? -1 : move_up(&ends->control_out, e);
 }
 
@@ -137,13 +162,14 @@ int proc_launch(struct proc *p, const struct wire_start *msg, struct arena *a, s
 		r = msg->pty ? make_terminal(p, msg->pty, user.uid, &ends, e)
 			     : make_pipes(p, msg->stdin_, &user, &ends, e);
 	if (r == 0 && msg->control)
-		r = make_control(p, &user, &ends, e);
+		r = make_control(p, msg, &user, &ends, e);
 	if (r < 0)
 		return r;
 	memcpy(plan.fds, (int[]){ ends.in, ends.out, ends.err }, sizeof(plan.fds));
 	memcpy(plan.control, (int[]){ ends.control_in, ends.control_out }, sizeof(plan.control));
 	p->started_ns = clock_mono_ns();
 	p->about.started_ms = clock_wall_ms();
+	p->oom_before = oom_kills();
 	r = launch_run(&plan, &p->pid, e);
 	p->about.pid = (uint32_t)p->pid;
 	if (r == 0)
@@ -164,6 +190,7 @@ static struct proc *take_spare(struct init *in, const struct wire_start *msg)
 		p->about.argv.n = 0; /* it runs: a list without its arguments is the smaller evil */
 	p->started_ns = clock_mono_ns();
 	p->about.started_ms = clock_wall_ms();
+	p->oom_before = oom_kills();
 	return p;
 }
 
@@ -206,7 +233,7 @@ static struct proc *start_new(struct init *in, const struct wire_start *msg, str
 	return p;
 }
 
-int proc_start(const struct call *call, struct err *e)
+int proc_start(const struct conn_call *call, struct err *e)
 {
 	struct wire_start with = *(const struct wire_start *)call->msg, *msg = &with;
 	struct init *in = call->conn->init;

@@ -46,7 +46,7 @@ static bool read_some(struct relay *r)
 		if (room == 0 || (n < 0 && errno == EAGAIN))
 			return true;
 		if (n < 0) {
-			fail(r, ERR_UNAVAILABLE, errno, "the connection in the box broke");
+			fail(r, ERR_UNAVAILABLE, errno, "the connection in the sandbox broke");
 			return false;
 		}
 		if (n == 0) {
@@ -95,7 +95,7 @@ static void settle(struct relay *r)
 		 out = buf_len(&r->out) && !r->shut ? EPOLLOUT : 0;
 
 	if (!r->hung && loop_io_want(&r->io, in | out) < 0)
-		fail(r, ERR_UNAVAILABLE, ENOMEM, "the connection in the box");
+		fail(r, ERR_UNAVAILABLE, ENOMEM, "the connection in the sandbox");
 }
 
 static void pump(struct relay *r)
@@ -132,7 +132,7 @@ void relay_open(struct relay *r, int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	loop_timer_stop(&r->timer);
 	if (loop_io_start(r->stream.init->loop, &r->io, fd, EPOLLIN, on_io) < 0) {
-		fail(r, ERR_UNAVAILABLE, ENOMEM, "the connection in the box");
+		fail(r, ERR_UNAVAILABLE, ENOMEM, "the connection in the sandbox");
 		return;
 	}
 	stream_reply(&r->stream, &wire_connected_msg, &(struct wire_connected){ 0 });
@@ -168,7 +168,7 @@ static void on_time(struct loop_timer *t)
 	struct relay *r = CONTAINER(t, struct relay, timer);
 	struct err e = { 0 };
 
-	err_set(&e, ERR_TIMEOUT, "port %u of the box does not answer", r->port);
+	err_set(&e, ERR_TIMEOUT, "port %u of the sandbox does not answer", r->port);
 	stream_fail(&r->stream, &e);
 }
 
@@ -177,9 +177,9 @@ static void refused(struct relay *r, int error)
 	struct err e = { 0 };
 
 	if (error == -ECONNREFUSED || error == -EAFNOSUPPORT || error == -EADDRNOTAVAIL)
-		err_set(&e, ERR_NOT_FOUND, "nothing listens on port %u of the box", r->port);
+		err_set(&e, ERR_NOT_FOUND, "nothing listens on port %u of the sandbox", r->port);
 	else
-		err_sys(&e, ERR_UNAVAILABLE, error, "port %u of the box", r->port);
+		err_sys(&e, ERR_UNAVAILABLE, error, "port %u of the sandbox", r->port);
 	stream_fail(&r->stream, &e);
 }
 
@@ -251,7 +251,7 @@ static void on_data(struct stream *s, struct view data)
 	if (n == data.n)
 		return;
 	if (buf_add(&r->out, view_skip(data, n)) < 0)
-		fail(r, ERR_UNAVAILABLE, ENOMEM, "the connection in the box");
+		fail(r, ERR_UNAVAILABLE, ENOMEM, "the connection in the sandbox");
 	else if (r->open)
 		settle(r);
 }
@@ -304,14 +304,14 @@ static const struct stream_ops relay_ops = {
 	.free = on_free,
 };
 
-struct relay *relay_new(const struct call *call, uint32_t port, struct err *e)
+struct relay *relay_new(const struct conn_call *call, uint32_t port, struct err *e)
 {
 	if (port < 1 || port > UINT16_MAX) {
 		err_set(e, ERR_INVALID, "a port is a number from 1 to 65535");
 		return NULL;
 	}
 	if (call->conn->init->n_relays >= RELAY_MAX) {
-		err_set(e, ERR_UNAVAILABLE, "too many connections into this box");
+		err_set(e, ERR_UNAVAILABLE, "too many connections into this sandbox");
 		return NULL;
 	}
 	struct relay *r = calloc(1, sizeof(*r));
@@ -328,7 +328,7 @@ struct relay *relay_new(const struct call *call, uint32_t port, struct err *e)
 	return r;
 }
 
-int relay_connect(const struct call *call, struct err *e)
+int relay_connect(const struct conn_call *call, struct err *e)
 {
 	const struct wire_connect *msg = call->msg;
 	struct relay *r = relay_new(call, msg->port, e);

@@ -24,8 +24,8 @@ struct relay {
 };
 
 /* Connect: the operation. */
-int relay_connect(const struct call *call, struct err *e) _must_check_;
+int relay_connect(const struct conn_call *call, struct err *e) _must_check_;
 /* One without a socket yet; NULL and e. */
-struct relay *relay_new(const struct call *call, uint32_t port, struct err *e) _must_check_;
+struct relay *relay_new(const struct conn_call *call, uint32_t port, struct err *e) _must_check_;
 /* Takes the connected socket, says so, and carries. */
 void relay_open(struct relay *r, int fd);

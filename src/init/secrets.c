@@ -152,7 +152,7 @@ static int hold_env(const struct wire_secrets_set *msg)
 	return 0;
 }
 
-int secrets_set(const struct call *call, struct err *e)
+int secrets_set(const struct conn_call *call, struct err *e)
 {
 	const struct wire_secrets_set *msg = call->msg;
 

@@ -8,6 +8,6 @@
 
 struct wire_start;
 
-int secrets_set(const struct call *call, struct err *e) _must_check_;
+int secrets_set(const struct conn_call *call, struct err *e) _must_check_;
 /* The variables of a start with ours behind them, where it does not name them itself. -ENOMEM. */
 int secrets_add_env(struct arena *a, struct wire_start *msg) _must_check_;

@@ -10,7 +10,7 @@
 
 #define CREDIT_STEP (FRAME_WINDOW / 4) /* credit is given back in pieces of at least this */
 
-void stream_open(struct stream *s, const struct call *call, const struct stream_ops *ops)
+void stream_open(struct stream *s, const struct conn_call *call, const struct stream_ops *ops)
 {
 	s->conn = call->conn;
 	s->init = call->conn->init;

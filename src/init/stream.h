@@ -36,7 +36,7 @@ struct stream {
 	struct loop_task task;
 };
 
-void stream_open(struct stream *s, const struct call *call, const struct stream_ops *ops);
+void stream_open(struct stream *s, const struct conn_call *call, const struct stream_ops *ops);
 /* Unlinks and frees at the end of the batch. Sends nothing. */
 void stream_close(struct stream *s);
 

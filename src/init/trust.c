@@ -87,7 +87,7 @@ static void write_nssdb(struct view who, struct view data)
 	user_leave();
 }
 
-int trust_set(const struct call *call, struct err *e)
+int trust_set(const struct conn_call *call, struct err *e)
 {
 	const struct wire_trust *msg = call->msg;
 	int r = write_files(msg->authority);

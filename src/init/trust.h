@@ -9,7 +9,7 @@
 
 #include "conn.h"
 
-int trust_set(const struct call *call, struct err *e) _must_check_;
+int trust_set(const struct conn_call *call, struct err *e) _must_check_;
 /* What Chromium reads: the certificate, and no encrypted ClientHellos, so that mostly nothing needs to be
  * intercepted. -EINVAL */
 int trust_chromium(struct view pem, struct buf *out) _must_check_;

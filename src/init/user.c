@@ -109,16 +109,30 @@ int user_find(struct view who, struct user *ret, struct err *e)
 	if (who.n == 0)
 		return err_set(e, ERR_INVALID, "user is empty");
 	int r = read_etc("/etc/passwd", &passwd);
-	if (r == -ENOENT && (view_is(who, "root") || view_is(who, "0"))) {
-		/* An image without users still has the one that the kernel knows. */
-		*ret = (struct user){ .uid = 0, .gid = 0, .home = "/" };
+	uint32_t number;
+	if (r == -ENOENT && (view_is(who, "root") || view_is(who, "user") || parse_id(who, &number))) {
+		/* An image without users still has those that the kernel knows, and our default user. */
+		number = view_is(who, "root") ? 0 : view_is(who, "user") ? 1000 : number;
+		*ret = (struct user){ .uid = number, .gid = number, .home = "/" };
 		return 0;
 	}
+	if (r == -ENOENT) {
+		err_set(e, ERR_INVALID,
+			"there is no user '%.*s': the image has no /etc/passwd; give root or a number",
+			VIEW_ARG(view_head(who, 64)));
+		if (e)
+			e->sys = ERR_SYS_NO_USER;
+		return -1;
+	}
 	if (r < 0)
-		return err_sys(e, ERR_INVALID, r, "the box's /etc/passwd");
-	if (!user_parse_passwd(buf_view(&passwd), who, ret, &name))
-		return err_set(e, ERR_INVALID, "there is no user '%.*s' in the box",
-			       VIEW_ARG(view_head(who, 64)));
+		return err_sys(e, ERR_INVALID, r, "the sandbox's /etc/passwd");
+	if (!user_parse_passwd(buf_view(&passwd), who, ret, &name)) {
+		err_set(e, ERR_INVALID, "there is no user '%.*s' in the sandbox",
+			VIEW_ARG(view_head(who, 64)));
+		if (e)
+			e->sys = ERR_SYS_NO_USER;
+		return -1;
+	}
 	if (read_etc("/etc/group", &group) == 0)
 		user_parse_group(buf_view(&group), name, ret);
 	return 0;

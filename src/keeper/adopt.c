@@ -102,9 +102,10 @@ static void adopt_one(struct keeper *k, const char *id)
 		return;
 	}
 	if (r == -ENXIO)
-		log_warn("box %s is left alone: this paddockd has no backend \"%s\"", id, b->spec.backend);
+		log_warn("sandbox %s is left alone: this paddockd has no backend \"%s\"", id,
+			 b->spec.backend);
 	else if (r != -ESRCH && r != -ENOENT)
-		log_warn("box %s cannot be adopted: %s", id, strerror(-r));
+		log_warn("sandbox %s cannot be adopted: %s", id, strerror(-r));
 	if (b)
 		fd_close(b->in.pidfd);
 	free(b);
@@ -120,7 +121,7 @@ void boxes_adopt(struct keeper *k)
 		adopt_one(k, names[i]);
 	names_free(names, n);
 	if (k->boxes.by_id.n)
-		log_info("adopted %zu boxes", k->boxes.by_id.n);
+		log_info("adopted %zu sandboxes", k->boxes.by_id.n);
 	sweep_start(k);
 	boxes_tidy_later(k); /* control groups without a box */
 	boxes_refill_later(k);
@@ -138,7 +139,7 @@ static void discard_when_gone(struct keeper *k, struct box *b)
 {
 	int r = boxes_discard(k, b->spec.id);
 	if (r < 0)
-		log_error("cannot remove the files of box %s: %s", b->spec.id, strerror(-r));
+		log_error("cannot remove the files of sandbox %s: %s", b->spec.id, strerror(-r));
 }
 
 unsigned boxes_keep_only(struct keeper *k, const struct view *ids, size_t n)

@@ -35,6 +35,7 @@ void box_table_state(const struct box *b, struct wire_box_state *m, struct box_t
 					      .hostname = view_of(b->spec.hostname),
 					      .limits = parts.limits,
 					      .readonly_root = b->spec.readonly_root,
+					      .sudo = b->spec.sudo,
 					      .disk_bytes = b->spec.disk_bytes,
 					      .require = b->spec.require,
 					      .workspace = b->spec.workspace[0] ? parts.workspace : NULL,
@@ -93,6 +94,7 @@ static int read_state(struct view text, struct arena *a, struct box *b)
 	b->in.capture = netns_capture_name((enum netns_capture)m.capture) ? (enum netns_capture)m.capture
 									  : NETNS_SK_LOOKUP;
 	b->spec.readonly_root = m.spec->readonly_root;
+	b->spec.sudo = m.spec->sudo;
 	b->features = m.features;
 	b->spec.disk_bytes = m.spec->disk_bytes;
 	b->spec.require = m.spec->require;

@@ -35,6 +35,8 @@ struct box {
 	uint32_t stream;           /* of the call that waits for it, or 0 */
 	bool copying, keep_frozen; /* copying.c: it stands still; it stays so afterwards */
 	char commit_name[80], commit_digest[80]; /* for ImageCommit */
+	char *commit_config;                     /* the same; freed when it is kept */
+	size_t commit_config_size;
 };
 
 struct box_table {

@@ -38,7 +38,7 @@ int boxes_connect(struct keeper *k, const struct box *b, struct err *e)
 	_cleanup_(closep) int dir =
 		openat(k->run_boxes, b->spec.id, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	int fd = dir < 0 ? -errno : b->in.walls->ops->connect(b->in.walls, &b->in, dir);
-	return fd < 0 ? err_sys(e, ERR_UNAVAILABLE, fd, "cannot reach PID 1 of the box") : fd;
+	return fd < 0 ? err_sys(e, ERR_UNAVAILABLE, fd, "cannot reach PID 1 of the sandbox") : fd;
 }
 
 static void remove_run_dir(struct keeper *k, const char *id)
@@ -141,7 +141,7 @@ static void on_box_exit(struct loop_io *io, uint32_t events)
 	slots_free(&k->slots, b->slot);
 	if (!b->dying) {
 		bool by_signal = si.si_code == CLD_KILLED || si.si_code == CLD_DUMPED;
-		log_info("box %s has ended by itself (%s %d)", b->spec.id, by_signal ? "signal" : "exit",
+		log_info("sandbox %s has ended by itself (%s %d)", b->spec.id, by_signal ? "signal" : "exit",
 			 si.si_status);
 		calls_box_exited(k, b, by_signal ? 0 : (uint32_t)si.si_status,
 				 by_signal ? (uint32_t)si.si_status : 0, usage.oom_kills > 0);
@@ -205,7 +205,7 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 	int r = spawn_start_time(b->in.pid, &b->started);
 	if (r == 0)
 		r = box_table_save(b, run_box);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot write the box's state") : 0;
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot write the sandbox's state") : 0;
 }
 
 static void undo_start(struct keeper *k, struct box *b)
@@ -231,7 +231,7 @@ static int start_box(struct keeper *k, struct box *b, const struct image *image,
 	char holder[640];
 	snprintf(holder, sizeof(holder), "%s/boxes/%s", k->run_path, b->spec.id);
 	if (mkdirat(k->run_boxes, b->spec.id, 0700) < 0) {
-		err_sys(e, ERR_INTERNAL, errno, "cannot make the box's run directory");
+		err_sys(e, ERR_INTERNAL, errno, "cannot make the sandbox's run directory");
 		free(b);
 		return -1;
 	}
@@ -252,7 +252,7 @@ static int start_box(struct keeper *k, struct box *b, const struct image *image,
 	if (r == 0)
 		r = link = boxes_connect(k, b, e);
 	if (r >= 0 && (r = adopt_watch(k, b)) < 0)
-		err_sys(e, ERR_INTERNAL, r, "cannot watch the box");
+		err_sys(e, ERR_INTERNAL, r, "cannot watch the sandbox");
 	if (r < 0) {
 		fd_close(link);
 		undo_start(k, b);
@@ -276,15 +276,16 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	    posture_require(&walls->posture, s->require | k->config->posture.required, e) < 0)
 		return -1;
 	if (box_table_get(&k->boxes, view_of(s->id)))
-		return err_set(e, ERR_CONFLICT, "a box with this id exists");
+		return err_set(e, ERR_CONFLICT, "a sandbox with this id exists");
 	const struct image *image = images_find(&k->images, digest);
 	if (!image)
 		return err_set(e, ERR_NOT_FOUND, "no such image");
 	struct box *b = calloc(1, sizeof(*b));
 	if (!b)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new box");
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new sandbox");
 	list_init(&b->gate_wait);
 	b->spec = *s;
+	b->spec.thrash_s = (uint32_t)k->config->max.thrash_seconds;
 	b->exit.fd = -1;
 	b->in = (struct walls_box){ .walls = walls, .id = b->spec.id, .pidfd = -1 };
 	snprintf(b->image, sizeof(b->image), "%s", image->digest);

@@ -39,7 +39,7 @@ void calls_fail(struct call *c, const struct err *e)
 static int read_spec(const struct keeper *k, const struct wire_box_spec *w, struct spec *s, struct err *e)
 {
 	if (!w || !w->limits)
-		return err_set(e, ERR_INVALID, "a box needs a spec with limits");
+		return err_set(e, ERR_INVALID, "a sandbox needs a spec with limits");
 	*s = (struct spec){ .readonly_root = w->readonly_root,
 			    .limits = { .cpu_milli = w->limits->cpu_milli,
 					.memory_bytes = w->limits->memory_bytes,
@@ -47,6 +47,7 @@ static int read_spec(const struct keeper *k, const struct wire_box_spec *w, stru
 					.nofile = w->limits->nofile } };
 	s->disk_bytes = w->disk_bytes;
 	s->existing = w->existing;
+	s->sudo = w->sudo;
 	s->require = w->require;
 	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 ||
 	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
@@ -109,7 +110,7 @@ struct box *calls_find_box(struct call *c, struct view id, struct err *e)
 	struct box *b = box_table_get(&c->k->boxes, id);
 	if (b && !b->dying)
 		return b;
-	err_set(e, ERR_NOT_FOUND, "no such box is running");
+	err_set(e, ERR_NOT_FOUND, "no such sandbox is running");
 	return NULL;
 }
 
@@ -139,7 +140,7 @@ static void destroyed(struct keeper *k, uint32_t stream, const char *id)
 	struct err e = { 0 };
 	int r = boxes_discard(k, id);
 	if (r < 0) {
-		err_sys(&e, ERR_STORAGE, r, "cannot remove the box's files");
+		err_sys(&e, ERR_STORAGE, r, "cannot remove the sandbox's files");
 		calls_fail(&c, &e);
 		return;
 	}
@@ -164,7 +165,7 @@ static int call_destroy(struct call *c, const void *msg, struct err *e)
 		return 0;
 	}
 	if (b->dying)
-		return err_set(e, ERR_STATE, "the box is ending already");
+		return err_set(e, ERR_STATE, "the sandbox is ending already");
 	b->stream = c->stream;
 	boxes_end(c->k, b, on_destroyed);
 	return 0;
@@ -179,7 +180,7 @@ static int call_list(struct call *c, const void *msg, struct err *e)
 	struct wire_limits *limits = arena_array(&c->arena, n, sizeof(*limits));
 	struct wire_workspace_mount *workspaces = arena_array(&c->arena, n, sizeof(*workspaces));
 	if (!states || !specs || !limits || !workspaces)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "list of boxes");
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "list of sandboxes");
 	for (struct map_node *node = map_first(&c->k->boxes.by_id); node;
 	     node = map_next(&c->k->boxes.by_id, node)) {
 		const struct box *b = CONTAINER(node, struct box, node);
@@ -201,7 +202,7 @@ static int call_reconcile(struct call *c, const void *msg, struct err *e)
 	const struct wire_reconcile *m = msg;
 	struct wire_reconcile_reply out = { .removed = boxes_keep_only(c->k, m->keep.items, m->keep.n) };
 	if (out.removed)
-		log_info("cleared away %u boxes that nobody knows", out.removed);
+		log_info("cleared away %u sandboxes that nobody knows", out.removed);
 	calls_reply(c, &wire_reconcile_reply_msg, &out);
 	return 0;
 }
@@ -275,9 +276,9 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 		return err_set(e, ERR_INVALID, "not an id");
 	int r = b ? walls_usage(&b->in, &u) : 0;
 	if (r < 0)
-		return err_sys(e, ERR_INTERNAL, r, "usage of the box");
+		return err_sys(e, ERR_INTERNAL, r, "usage of the sandbox");
 	if (storage_usage(&c->k->storage, id, &disk) == -ENOENT)
-		return err_set(e, ERR_NOT_FOUND, "no such box");
+		return err_set(e, ERR_NOT_FOUND, "no such sandbox");
 	calls_reply(c, &wire_stats_reply_msg,
 		    &(struct wire_stats_reply){ .memory_bytes = u.memory_bytes,
 						.cpu_usec = u.cpu_usec,
@@ -350,6 +351,7 @@ static const struct {
 	[WIRE_TYPE_BOX_PAUSE] = { &wire_box_pause_msg, life_pause },
 	[WIRE_TYPE_BOX_RESUME] = { &wire_box_resume_msg, life_resume },
 	[WIRE_TYPE_BOX_STOP] = { &wire_box_stop_msg, life_stop },
+	[WIRE_TYPE_BOX_UPDATE] = { &wire_box_update_msg, life_update },
 	[WIRE_TYPE_SNAPSHOT_CREATE] = { &wire_snapshot_create_msg, life_snapshot_create },
 	[WIRE_TYPE_SNAPSHOT_REMOVE] = { &wire_snapshot_remove_msg, life_snapshot_remove },
 	[WIRE_TYPE_SNAPSHOT_LIST] = { &wire_snapshot_list_msg, life_snapshot_list },
@@ -398,6 +400,13 @@ static void on_closed(struct link *l, int error)
 }
 
 const struct link_ops calls_ops = { .on_frame = on_frame, .on_closed = on_closed };
+
+void calls_storage(struct keeper *k, const char *wrong)
+{
+	if (link_open(&k->api))
+		(void)!link_send_msg(&k->api, WIRE_TYPE_STORAGE, FRAME_EVENT, 0, 0, 0, &wire_storage_msg,
+				     &(struct wire_storage){ .wrong = view_of(wrong) });
+}
 
 void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint32_t signo, bool oom)
 {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "boxes.h"
@@ -24,7 +25,8 @@ static int image_message(struct call *c, const struct image *i, struct wire_imag
 				    .created_ms = i->created_ms,
 				    .machine = i->machine,
 				    .seeded = i->base[0],
-				    .record = { i->record, i->record_size } };
+				    .record = { i->record, i->record_size },
+				    .config = { i->config, i->config_size } };
 	out->names.items = arena_array(&c->arena, n, sizeof(*out->names.items));
 	if (!out->names.items)
 		return -ENOMEM;
@@ -66,8 +68,15 @@ static void on_committed(struct keeper *k, struct box *b)
 	struct wire_image m;
 	char tree[SPEC_ID + 16];
 	snprintf(tree, sizeof(tree), "%s/workspace", b->spec.id);
-	if (images_commit(&k->images, &k->storage.disk, k->storage.boxes, tree, view_of(b->commit_name),
-			  view_of(b->commit_digest), &i, &e) < 0)
+	int r = images_commit(&k->images, &k->storage.disk, k->storage.boxes, tree, view_of(b->commit_name),
+			      view_of(b->commit_digest), &i, &e);
+	const struct view config = { b->commit_config, b->commit_config_size };
+	if (r == 0 && config.n && !i->config &&
+	    images_keep_config(&k->images, view_of(i->digest), config) < 0)
+		r = err_set(&e, ERR_STORAGE, "cannot keep the configuration of the image");
+	free(b->commit_config);
+	b->commit_config = NULL;
+	if (r < 0)
 		calls_fail(&c, &e);
 	else if (image_message(&c, i, &m) < 0)
 		err_sys(&e, ERR_INTERNAL, ENOMEM, "the new image"), calls_fail(&c, &e);
@@ -99,6 +108,14 @@ static int commit_snapshot(struct call *c, const struct wire_image_commit *m, st
 	return c->k->storage.disk.btrfs ? calls_image_seed(c, id, m, e) : copying_image(c, id, m, e);
 }
 
+static char *memdup_view(struct view v)
+{
+	char *copy = malloc(v.n);
+	if (copy)
+		memcpy(copy, v.p, v.n);
+	return copy;
+}
+
 int calls_image_commit(struct call *c, const void *msg, struct err *e)
 {
 	const struct wire_image_commit *m = msg;
@@ -111,6 +128,11 @@ int calls_image_commit(struct call *c, const void *msg, struct err *e)
 		return -1;
 	(void)!view_to_str(m->name, b->commit_name, sizeof(b->commit_name));
 	(void)!view_to_str(m->digest, b->commit_digest, sizeof(b->commit_digest));
+	if (m->config.n > IMAGES_CONFIG)
+		return err_set(e, ERR_TOO_LARGE, "the configuration of the image is too large");
+	free(b->commit_config);
+	b->commit_config = m->config.n ? memdup_view(m->config) : NULL;
+	b->commit_config_size = b->commit_config ? m->config.n : 0;
 	b->stream = c->stream;
 	boxes_end(c->k, b, on_committed);
 	return 0;
@@ -127,7 +149,7 @@ int calls_image_remove(struct call *c, const void *msg, struct err *e)
 		for (const struct image_name *name = c->k->images.names; name; name = name->next)
 			same = same || (view_is(m->image, name->name) && strcmp(name->digest, b->image) == 0);
 		if (same)
-			return err_set(e, ERR_STATE, "box %s runs on this image", b->spec.id);
+			return err_set(e, ERR_STATE, "sandbox %s runs on this image", b->spec.id);
 	}
 	if (images_remove(&c->k->images, &c->k->storage.disk, m->image, c->k->storage.trash, e) < 0)
 		return -1;

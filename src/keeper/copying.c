@@ -49,7 +49,7 @@ static int hold(struct call *c, const char *id, uint64_t *ret_began, struct err 
 	if (!b || b->dying)
 		return 0;
 	if (b->copying)
-		return err_set(e, ERR_STATE, "the files of box %s are being copied", id);
+		return err_set(e, ERR_STATE, "the files of sandbox %s are being copied", id);
 	bool frozen = walls_frozen(&b->in);
 	if (!frozen) {
 		*ret_began = clock_mono_ns();
@@ -83,7 +83,7 @@ static int add_state(struct keeper *k, const char *id, struct err *e)
 	struct box *b = box_table_get(&k->boxes, view_of(id));
 	if (!b || b->dying || !b->in.walls->ops->snapshot)
 		return 0;
-	_cleanup_(closep) int storage = open_unit(k->storage.boxes, id, "the box's files", e);
+	_cleanup_(closep) int storage = open_unit(k->storage.boxes, id, "the sandbox's files", e);
 	return storage < 0 ? -1 : walls_snapshot(&b->in, storage, e);
 }
 
@@ -116,7 +116,7 @@ static void on_snapshot(struct clone *cl, int error)
 	struct err e = { 0 };
 	uint64_t stood = let_go(cl->k, s->box, s->began);
 	if (error) {
-		err_sys(&e, ERR_STORAGE, error, "cannot copy the files of the box");
+		err_sys(&e, ERR_STORAGE, error, "cannot copy the files of the sandbox");
 		calls_fail(&c, &e);
 	} else if (!cl->stream) {
 		(void)!storage_drop_snapshot(&cl->k->storage, cl->name, &e); /* nobody knows of it */
@@ -128,7 +128,7 @@ static void on_snapshot(struct clone *cl, int error)
 
 static int copy_snapshot(struct call *c, const struct flush_wish *w, uint64_t began, struct err *e)
 {
-	_cleanup_(closep) int from = open_unit(c->k->storage.boxes, w->box, "the box's files", e);
+	_cleanup_(closep) int from = open_unit(c->k->storage.boxes, w->box, "the sandbox's files", e);
 	struct snapshot_copy *s = from < 0 ? NULL : calloc(1, sizeof(*s));
 	if (!s)
 		return from < 0 ? -1 : err_sys(e, ERR_INTERNAL, ENOMEM, "a snapshot");
@@ -140,7 +140,7 @@ static int copy_snapshot(struct call *c, const struct flush_wish *w, uint64_t be
 	if (r == 0)
 		return 0;
 	free(s);
-	return err_sys(e, ERR_STORAGE, r, "cannot copy the files of the box");
+	return err_sys(e, ERR_STORAGE, r, "cannot copy the files of the sandbox");
 }
 
 int copying_snapshot(struct call *c, const struct flush_wish *w, struct err *e)
@@ -182,7 +182,7 @@ static void on_box(struct clone *cl, int error)
 	if (error)
 		err_sys(&e, ERR_STORAGE, error, "cannot copy the files");
 	else if (b->cancelled || !cl->stream)
-		err_set(&e, ERR_CANCELLED, "the box is not wanted any more");
+		err_set(&e, ERR_CANCELLED, "the sandbox is not wanted any more");
 	else if (calls_start_box(&c, &b->spec, view_of(b->image), &e) == 0)
 		goto out;
 	if (!error)
@@ -199,7 +199,7 @@ int copying_box(struct call *c, const struct spec *s, struct view image, int fro
 	struct box_copy *b = calloc(1, sizeof(*b));
 	if (!b || view_to_str(image, b->image, sizeof(b->image)) < 0) {
 		free(b);
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new box");
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new sandbox");
 	}
 	b->spec = *s;
 	b->spec.existing = true; /* by then */

@@ -28,7 +28,9 @@ static void pump_later(struct keeper *k);
 
 static void send_fd(struct keeper *k, const struct box *b, int32_t kind, int *fd)
 {
-	struct wire_gate_box m = { .id = view_of(b->spec.id), .kind = kind };
+	struct wire_gate_box m = { .id = view_of(b->spec.id),
+				   .kind = kind,
+				   .host = view_of(b->spec.hostname) };
 	if (*fd >= 0)
 		(void)!link_send_msg_fd(&k->gate, WIRE_TYPE_GATE_BOX, FRAME_EVENT, 0, 0, &wire_gate_box_msg,
 					&m, TAKE_FD(*fd));
@@ -76,9 +78,10 @@ static int make_sockets(struct keeper *k, const struct box *b, struct netns_gate
 	int r = walls_gate(&b->in, b->in.capture, ret);
 	if (!is_missing(r) || b->in.capture == NETNS_PROXY)
 		return r;
-	log_warn("box %s: connections cannot be brought to the gate by %s (%s), it has its proxy port and "
-		 "DNS alone",
-		 b->spec.id, netns_capture_name(b->in.capture), strerror(-r));
+	log_warn(
+		"sandbox %s: connections cannot be brought to the gate by %s (%s), it has its proxy port and "
+		"DNS alone",
+		b->spec.id, netns_capture_name(b->in.capture), strerror(-r));
 	return walls_gate(&b->in, NETNS_PROXY, ret);
 }
 

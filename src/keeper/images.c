@@ -107,6 +107,41 @@ int images_keep_record(struct images *im, struct view digest, struct view record
 	return r < 0 ? r : set_record(i, record);
 }
 
+#define CONFIG "config.json"
+
+static int set_config(struct image *i, struct view config)
+{
+	char *copy = malloc(config.n + 1);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, config.p, config.n);
+	free(i->config);
+	i->config = copy;
+	i->config_size = config.n;
+	return 0;
+}
+
+static void read_config(int dir, const char *hex, struct image *i)
+{
+	char path[96];
+	snprintf(path, sizeof(path), "%s/" CONFIG, hex);
+	struct buf text = BUF_INIT(IMAGES_CONFIG);
+	if (fd_slurp(dir, path, &text) == 0 && buf_len(&text))
+		(void)!set_config(i, buf_view(&text));
+	buf_done(&text);
+}
+
+int images_keep_config(struct images *im, struct view digest, struct view config)
+{
+	struct image *i = (struct image *)images_find(im, digest);
+	char path[96];
+	if (!i)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/" CONFIG, images_hex(i->digest));
+	int r = fd_replace(im->dir, path, config.p, config.n, 0644, true);
+	return r < 0 ? r : set_config(i, config);
+}
+
 struct image *images_insert(struct images *im, const struct image *like)
 {
 	struct image *i = malloc(sizeof(*i));
@@ -126,9 +161,11 @@ static void load_image(void *arg, const char *name)
 	    !images_digest_ok(view_of(i.digest)))
 		return;
 	struct image *have = read_manifest(im->dir, name, &i) < 0 ? NULL : images_insert(im, &i);
-	if (have)
+	if (have) {
 		read_record(im->dir, name, have);
-	else
+		read_config(im->dir, name, have);
+	}
+	if (!have)
 		log_warn("image %s has no usable manifest, it is left alone", name);
 }
 
@@ -211,6 +248,7 @@ void images_close(struct images *im)
 	for (struct image *i = im->all, *next; i; i = next) {
 		next = i->next;
 		free(i->record);
+		free(i->config);
 		free(i);
 	}
 	for (struct image_name *n = im->names, *next; n; n = next) {
@@ -346,6 +384,7 @@ int images_remove(struct images *im, const struct disk *d, struct view which, in
 			struct image *gone = *at;
 			*at = gone->next;
 			free(gone->record);
+			free(gone->config);
 			free(gone);
 			break;
 		}

@@ -19,6 +19,7 @@
 #define IMAGES_DIGEST  72 /* "sha256:" + 64 hex digits and a NUL */
 #define IMAGES_NAME    64
 #define IMAGES_MACHINE "machine"
+#define IMAGES_CONFIG  (64u << 10)
 
 struct image {
 	struct image *next;
@@ -28,6 +29,8 @@ struct image {
 	char base[IMAGES_DIGEST]; /* of a snapshot: the image whose layers are below; else "" */
 	char *record; /* what it says about where packages come from (survey.h); NULL: not read yet */
 	size_t record_size;
+	char *config; /* what came with it, for the api; NULL: nothing */
+	size_t config_size;
 };
 
 struct image_name {
@@ -60,6 +63,8 @@ int images_seed(struct images *im, const struct disk *d, int dir, const char *sn
 int images_unit(const struct images *im, const struct image *i) _must_check_;
 /* Keeps what a survey has found, beside the manifest. */
 int images_keep_record(struct images *im, struct view digest, struct view record) _must_check_;
+/* Keeps what came with it, likewise. */
+int images_keep_config(struct images *im, struct view digest, struct view config) _must_check_;
 /* By name: the name goes; the files go to `trash` when no other name is left. By digest: all. */
 int images_remove(struct images *im, const struct disk *d, struct view name_or_digest, int trash,
 		  struct err *e) _must_check_;

@@ -24,10 +24,12 @@ int life_freeze(struct call *c, struct view id, bool on, struct err *e)
 		return -1;
 	int r = walls_freeze(&b->in, on, LIFE_FREEZE_MS);
 	if (r == -EOPNOTSUPP)
-		return err_set(e, ERR_UNSUPPORTED, "this machine has no cgroup v2 tree to freeze a box with");
+		return err_set(e, ERR_UNSUPPORTED,
+			       "this machine has no cgroup v2 tree to freeze a sandbox with");
 	if (r == -ETIMEDOUT)
-		return err_set(e, ERR_UNAVAILABLE, "the box did not come to rest in %d ms", LIFE_FREEZE_MS);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot %s the box", on ? "pause" : "resume") : 0;
+		return err_set(e, ERR_UNAVAILABLE, "the sandbox did not come to rest in %d ms",
+			       LIFE_FREEZE_MS);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot %s the sandbox", on ? "pause" : "resume") : 0;
 }
 
 /* While its files are copied a box stands still anyway: what is asked for holds from the end of that on. */
@@ -62,6 +64,42 @@ static void on_stopped(struct keeper *k, struct box *b)
 {
 	struct call c = { .k = k, .type = WIRE_TYPE_BOX_STOP, .stream = b->stream };
 	calls_reply(&c, &wire_box_stopped_msg, &(struct wire_box_stopped){ 0 });
+}
+
+int life_update(struct call *c, const void *msg, struct err *e)
+{
+	const struct wire_box_update *m = msg;
+	struct box *b = calls_find_box(c, m->id, e);
+	if (!b)
+		return -1;
+	if (!m->limits)
+		return err_set(e, ERR_INVALID, "an update needs limits");
+	struct spec s = b->spec;
+	s.limits.cpu_milli = m->limits->cpu_milli;
+	s.limits.memory_bytes = m->limits->memory_bytes;
+	s.limits.pids = m->limits->pids;
+	s.disk_bytes = m->disk_bytes;
+	if (spec_check(&s, &c->k->ceiling, e) < 0)
+		return -1;
+	if (s.disk_bytes != b->spec.disk_bytes) {
+		_cleanup_(closep) int unit = openat(c->k->storage.boxes, b->spec.id,
+						    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		int r = unit < 0 ? -errno : disk_limit(&c->k->storage.disk, unit, s.disk_bytes);
+		if (r < 0)
+			return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r,
+				       "the disk limit cannot be changed");
+	}
+	int r = walls_limit(&b->in, &s.limits);
+	if (r == -EOPNOTSUPP)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "the limits of such a sandbox cannot be changed while it lives");
+	if (r == -EBUSY)
+		return err_set(e, ERR_STATE, "the sandbox uses more memory than that");
+	if (r < 0)
+		return err_sys(e, ERR_INTERNAL, r, "cannot change the limits");
+	b->spec = s;
+	calls_reply(c, &wire_box_updated_msg, &(struct wire_box_updated){ 0 });
+	return 0;
 }
 
 int life_stop(struct call *c, const void *msg, struct err *e)
@@ -184,7 +222,7 @@ int life_workspace_remove(struct call *c, const void *msg, struct err *e)
 	for (struct map_node *n = map_first(&c->k->boxes.by_id); n; n = map_next(&c->k->boxes.by_id, n)) {
 		const struct box *b = CONTAINER(n, struct box, node);
 		if (strcmp(b->spec.workspace, id) == 0)
-			return err_set(e, ERR_STATE, "box %s uses this workspace", b->spec.id);
+			return err_set(e, ERR_STATE, "sandbox %s uses this workspace", b->spec.id);
 	}
 	if (storage_drop_workspace(&c->k->storage, id, e) < 0)
 		return -1;

@@ -11,6 +11,7 @@ int life_freeze(struct call *c, struct view id, bool on, struct err *e) _must_ch
 
 int life_pause(struct call *c, const void *msg, struct err *e);
 int life_resume(struct call *c, const void *msg, struct err *e);
+int life_update(struct call *c, const void *msg, struct err *e) _must_check_;
 int life_stop(struct call *c, const void *msg, struct err *e);
 int life_snapshot_create(struct call *c, const void *msg, struct err *e);
 int life_snapshot_remove(struct call *c, const void *msg, struct err *e);

@@ -16,11 +16,12 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "machine_packages.h"
 #include "sha256.h"
 #include "text.h"
 #include "poison.h"
 
-#define FORMAT "4" /* changes when what is made here changes */
+#define FORMAT "5" /* changes when what is made here changes */
 
 static const struct {
 	const char *path;
@@ -53,12 +54,12 @@ static const struct {
 static const struct {
 	const char *path, *text;
 } files[] = {
-	{ "etc/passwd", "root:x:0:0:root:/root:/bin/bash\n"
-			"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
-			"user:x:1000:1000:user:/home/user:/bin/bash\n" },
-	{ "etc/group", "root:x:0:\ntty:x:5:\nnogroup:x:65534:\nuser:x:1000:\n" },
-	{ "etc/profile", "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
-			 "umask 022\n" },
+	{ "etc/profile", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+			 "[ \"$HOME\" = /root ] || PATH=\"$HOME/.local/bin:$PATH\"\n"
+			 "export PATH\n"
+			 "umask 022\n"
+			 "for i in /etc/profile.d/*.sh; do [ ! -r \"$i\" ] || . \"$i\"; done\n"
+			 "unset i\n" },
 	{ "etc/hosts", "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n" },
 	{ "etc/resolv.conf", "nameserver 127.0.0.1\n" },
 	{ "etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
@@ -103,9 +104,19 @@ static const char *const copied[] = {
 	   files. */
 	"pip.conf",
 	"npmrc",
-	"apt/sources.list",
-	"apt/sources.list.d",
-	"apt/trusted.gpg.d",
+	"apt",
+	"dpkg",
+	"debconf.conf",
+	"adduser.conf",
+	"deluser.conf",
+	"login.defs",
+	"default/useradd",
+	"default/locale",
+	"locale.alias",
+	"pam.conf",
+	"pam.d",
+	"security",
+	"bash.bashrc",
 };
 
 static const char *const merged[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
@@ -300,5 +311,5 @@ int machine_build(int rootfs, struct err *e)
 	}
 	if (symlinkat("/run", rootfs, "var/run") < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot make the machine's image");
-	return make_links(rootfs, e);
+	return machine_packages(rootfs, e) < 0 ? -1 : make_links(rootfs, e);
 }

@@ -33,13 +33,16 @@
 #include "native_walls.h"
 #include "num.h"
 #include "rnd.h"
+#include "room.h"
 #include "sha256.h"
 #include "text.h"
 #include "trial.h"
 #include "vault.h"
 #include "poison.h"
 
-#define GROW_MS 1000
+#define NICE     (-10)
+#define GROW_MS  1000
+#define HURRY_MS 100 /* while there is little room beneath the loop file */
 
 static int make_path(const char *path, unsigned mode)
 {
@@ -211,6 +214,13 @@ static int trim_capabilities(struct err *e)
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities") : 0;
 }
 
+/* Our programs answer while boxes take all the processors that they may. Boxes begin at 0 again
+ * (native_child.c). Where it is not allowed, a container perhaps, they share as equals. */
+static void raise_priority(void)
+{
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+}
+
 /* The kinds of walls. The first is the default. */
 static const struct walls_ops *const kinds[] = { &native_walls };
 
@@ -225,11 +235,12 @@ static void say_posture(const struct walls *w)
 		if (strcmp(w->posture.parts[i].name, "egress.capture") == 0)
 			capture = &w->posture.parts[i];
 	if (capture && !capture->ok)
-		log_warn("boxes reach the gate by their proxy port and DNS alone, all else is unreachable "
-			 "(%s)",
-			 capture->detail);
+		log_warn(
+			"sandboxes reach the gate by their proxy port and DNS alone, all else is unreachable "
+			"(%s)",
+			capture->detail);
 	else if (capture && w->capture != NETNS_SK_LOOKUP)
-		log_info("connections of boxes are brought to the gate by: %s", capture->detail);
+		log_info("connections of sandboxes are brought to the gate by: %s", capture->detail);
 }
 
 static int open_walls(struct keeper *k, struct err *e)
@@ -271,6 +282,11 @@ static int open_storage(struct keeper *k, struct err *e)
 	    0)
 		return -1;
 	k->storage.wanted = (unsigned)k->config->parts;
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		if (w->ops->furnish && w->ops->furnish(w, k->storage.disk.root, e) < 0)
+			return -1;
+	}
 	return storage_open(&k->storage, e);
 }
 
@@ -291,7 +307,7 @@ static void on_signal(struct loop_signals *s, int signo)
 	if (signo == SIGTERM || signo == SIGINT) {
 		size_t n = k->boxes.by_id.n;
 		if (n)
-			log_info("stopping; %zu boxes go on and are adopted by the next start", n);
+			log_info("stopping; %zu sandboxes go on and are adopted by the next start", n);
 		child_stop_api(k);
 	}
 }
@@ -351,6 +367,7 @@ static int setup(struct keeper *k, struct err *e)
 	list_init(&k->clones);
 	list_init(&k->surveys);
 	umask(022);
+	raise_priority(); /* while we may */
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (serve_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
 	    open_listener(k, e) < 0 || trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
@@ -365,8 +382,7 @@ static int setup(struct keeper *k, struct err *e)
 static void on_grow(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, grow);
-	disk_grow(&k->storage.disk);
-	loop_timer_start(k->loop, t, GROW_MS, on_grow);
+	loop_timer_start(k->loop, t, room_watch(k) ? HURRY_MS : GROW_MS, on_grow);
 }
 
 int serve_read_config(int fd, struct arena *a, struct config *c, struct err *e)

@@ -61,7 +61,7 @@ static bool probe_idmap(const struct plan *plan, const struct plan_image *image,
 	size_t n = 0;
 	int r = spawn_userns(plan->uid_base, PLAN_IDS, &userns);
 	if (r < 0) {
-		posture_add(p, "idmap", false, true, "no user namespace for a box: %s", strerror(-r));
+		posture_add(p, "idmap", false, true, "no user namespace for a sandbox: %s", strerror(-r));
 		return false;
 	}
 	for (unsigned i = 0; i <= image->n; i++) {
@@ -92,10 +92,10 @@ static int check_status(pid_t pid, struct err *e)
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	int r = fd_slurp(AT_FDCWD, path, &text);
 	if (r < 0)
-		err_sys(e, ERR_WALLS, r, "cannot look at the trial box");
+		err_sys(e, ERR_WALLS, r, "cannot look at the trial sandbox");
 	for (size_t i = 0; r == 0 && i < ELEMS(want); i++)
 		if (!memmem(text.p, text.n, want[i], strlen(want[i])))
-			r = err_set(e, ERR_WALLS, "PID 1 of the trial box lacks %.12s", want[i] + 1);
+			r = err_set(e, ERR_WALLS, "PID 1 of the trial sandbox lacks %.12s", want[i] + 1);
 	buf_done(&text);
 	return r;
 }
@@ -109,9 +109,9 @@ static int check_namespaces(pid_t pid, struct err *e)
 		snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kinds[i]);
 		snprintf(own, sizeof(own), "/proc/self/ns/%s", kinds[i]);
 		if (stat(path, &theirs) < 0 || stat(own, &ours) < 0)
-			return err_sys(e, ERR_WALLS, errno, "cannot look at the trial box");
+			return err_sys(e, ERR_WALLS, errno, "cannot look at the trial sandbox");
 		if (theirs.st_ino == ours.st_ino)
-			return err_set(e, ERR_WALLS, "the trial box has no %s namespace of its own",
+			return err_set(e, ERR_WALLS, "the trial sandbox has no %s namespace of its own",
 				       kinds[i]);
 	}
 	return 0;
@@ -124,7 +124,7 @@ static int check_freezer(const struct walls_box *b, const struct posture *p, str
 	int r = walls_freeze(b, true, FREEZE_MS);
 	if (r == 0)
 		r = walls_freeze(b, false, FREEZE_MS);
-	return r < 0 ? err_sys(e, ERR_WALLS, r, "the trial box cannot be frozen") : 0;
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "the trial sandbox cannot be frozen") : 0;
 }
 
 /* As every box ends. */
@@ -141,7 +141,7 @@ static int end_box(struct walls_box *b, struct err *e)
 	/* Its last process may still be on its way out of the group. */
 	for (int i = 0; (r = ops->clear(b->walls, b)) == -EBUSY && i < 200; i++)
 		(void)usleep(1000);
-	return r < 0 ? err_sys(e, ERR_WALLS, r, "the trial box cannot be removed") : 0;
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "the trial sandbox cannot be removed") : 0;
 }
 
 static void add_overlay(const struct trial *t, const struct plan_image *image, int storage, struct posture *p)
@@ -244,7 +244,7 @@ static int with_slot(const struct trial *t, struct posture *p, struct err *e)
 	snprintf(s.backend, sizeof(s.backend), "%s", t->walls->ops->name);
 	snprintf(holder, sizeof(holder), "%s/%s", t->run_path, s.id);
 	if (mkdirat(t->run_boxes, s.id, 0700) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "cannot make the trial box's run directory");
+		return err_sys(e, ERR_INTERNAL, errno, "cannot make the trial sandbox's run directory");
 	_cleanup_(closep) int run = openat(t->run_boxes, s.id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = slots_take(t->slots, holder, &slot, e);
 	if (r == 0)
@@ -270,6 +270,7 @@ void trial_run(const struct trial *t, struct posture *p)
 	if (with_slot(t, p, &e) < 0)
 		posture_add(p, "box", false, true, "%s", e.msg);
 	else
-		posture_add(p, "box", true, true, "a trial box was started, looked at and ended in %.1f ms",
+		posture_add(p, "box", true, true,
+			    "a trial sandbox was started, looked at and ended in %.1f ms",
 			    (double)(clock_mono_ns() - before) / 1e6);
 }

@@ -18,7 +18,9 @@
 #include "num.h"
 #include "poison.h"
 
-#define CPU_PERIOD 100000u
+#define CPU_PERIOD   100000u
+#define SOCKET_SHARE 8 /* of the memory, beside it (cgroup v1) */
+#define SOCKET_LEAST (8ull << 20)
 
 static const char *const controller_names[CGROUP_CONTROLLERS] = {
 	[CGROUP_MEMORY] = "memory",
@@ -56,7 +58,12 @@ static int limit_memory(const struct cgroup_host *h, const struct cgroup_tree *t
 		return r;
 	/* Memory and swap together: the same figure means no swap. */
 	r = put_u64(t, name, "memory.memsw.limit_in_bytes", bytes);
-	return r == -ENOENT && h->swap_limit ? 0 : r;
+	if (r < 0 && !(r == -ENOENT && h->swap_limit))
+		return r;
+	/* v1 counts buffers of TCP and UDP sockets apart from the rest, and only where they have a limit. */
+	return h->socket_limit ? put_u64(t, name, "memory.kmem.tcp.limit_in_bytes",
+					 MAX(bytes / SOCKET_SHARE, SOCKET_LEAST))
+			       : 0;
 }
 
 static int limit_cpu(const struct cgroup_tree *t, const char *name, uint32_t milli)
@@ -103,6 +110,39 @@ static int make_in(const struct cgroup_host *h, const struct cgroup_tree *t, con
 	return 0;
 }
 
+/* v1 keeps memory below memory and swap: whichever way it goes, one of two orders works. */
+static int relimit_memory(const struct cgroup_host *h, const struct cgroup_tree *t, const char *name,
+			  uint64_t bytes)
+{
+	if (!t->v2)
+		(void)!put_u64(t, name, "memory.memsw.limit_in_bytes", bytes);
+	return limit_memory(h, t, name, bytes);
+}
+
+int cgroup_limit(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l)
+{
+	struct cgroup_usage u = { 0 };
+	int r = cgroup_usage(h, name, &u);
+
+	if (r < 0)
+		return r;
+	/* The kernel would kill until it fits. */
+	if (u.memory_bytes > l->memory_bytes)
+		return -EBUSY;
+	for (unsigned i = 0; i < h->n; i++)
+		for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++) {
+			const struct cgroup_tree *t = &h->trees[i];
+
+			if (!(t->controllers & 1u << c))
+				continue;
+			r = c == CGROUP_MEMORY ? relimit_memory(h, t, name, l->memory_bytes)
+					       : limit_in(h, t, name, l, (enum cgroup_controller)c);
+			if (r < 0)
+				return r;
+		}
+	return 0;
+}
+
 int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l, struct err *e)
 {
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
@@ -110,7 +150,7 @@ int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgro
 			return err_set(e, ERR_WALLS, "the %s limit cannot be set: %s", controller_names[c],
 				       h->why[c]);
 	if (!h->swap_limit)
-		return err_set(e, ERR_WALLS, "the machine has swap and no way to limit it per box");
+		return err_set(e, ERR_WALLS, "the machine has swap and no way to limit it per sandbox");
 	for (unsigned i = 0; i < h->n; i++)
 		if (make_in(h, &h->trees[i], name, l, e) < 0) {
 			(void)!cgroup_remove(h, name);

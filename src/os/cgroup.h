@@ -27,6 +27,7 @@ struct cgroup_host {
 	unsigned n;
 	int unified;             /* index of the v2 tree (kill, and birth in the group), or -1 */
 	bool swap_limit;         /* swap can be limited, or there is none */
+	bool socket_limit;       /* buffers of sockets can be limited */
 	bool no_kill, no_freeze; /* cgroup.kill and cgroup.freeze are not used, though they are there */
 	char why[CGROUP_CONTROLLERS][96]; /* "" or the reason why a controller cannot be had */
 };
@@ -53,6 +54,8 @@ void cgroup_close(struct cgroup_host *h);
 /* Makes the group in all hierarchies with its limits. On failure nothing is left. */
 int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l,
 		struct err *e) _must_check_;
+/* Other limits for a group that is there. -EBUSY: more memory is in use than that. */
+int cgroup_limit(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l) _must_check_;
 /* Fds by which a child joins: v1 "tasks" files to which it writes "0" (ret_tasks,
  * *ret_n of them, the caller closes), and the v2 directory to be born in (or -1). */
 int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],

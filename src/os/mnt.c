@@ -74,22 +74,40 @@ static int set_layer(int fs, const char *key, int fd, bool by_path)
 	return fsconfig(fs, FSCONFIG_SET_STRING, key, path, 0);
 }
 
-static int make_overlay(const struct mnt_overlay *o, bool by_path)
+static int set_lowers(int fs, const struct mnt_overlay *o, bool by_path)
+{
+	char path[64];
+	if (!by_path)
+		return o->over && set_layer(fs, "lowerdir+", *o->over, false) < 0
+			       ? -1
+			       : set_layer(fs, "lowerdir+", o->lower, false);
+	if (!o->over)
+		return set_layer(fs, "lowerdir", o->lower, true);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d:/proc/self/fd/%d", *o->over, o->lower);
+	return fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", path, 0);
+}
+
+static int set_upper(int fs, const struct mnt_overlay *o, bool by_path)
 {
 	_cleanup_(closep) int upper = openat(o->store, o->upper, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_(closep) int work = openat(o->store, o->work, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (upper < 0 || work < 0)
-		return -errno;
+	if (upper < 0 || work < 0 || set_layer(fs, "upperdir", upper, by_path) < 0 ||
+	    set_layer(fs, "workdir", work, by_path) < 0)
+		return -1;
+	/* A box does not outlive a crash of the machine: no sync at each unmount. */
+	return fsconfig(fs, FSCONFIG_SET_FLAG, "volatile", NULL, 0);
+}
+
+static int make_overlay(const struct mnt_overlay *o, bool by_path)
+{
 	_cleanup_(closep) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
-	if (fs < 0 || set_layer(fs, by_path ? "lowerdir" : "lowerdir+", o->lower, by_path) < 0 ||
-	    set_layer(fs, "upperdir", upper, by_path) < 0 || set_layer(fs, "workdir", work, by_path) < 0 ||
-	    /* A box does not outlive a crash of the machine: no sync at each unmount. */
-	    fsconfig(fs, FSCONFIG_SET_FLAG, "volatile", NULL, 0) < 0 ||
+	if (fs < 0 || set_lowers(fs, o, by_path) < 0 || (o->upper && set_upper(fs, o, by_path) < 0) ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return fail(fs);
-	int fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
-	if (fd < 0)
-		return fail(fs);
+	unsigned attr = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | (o->upper ? 0 : MOUNT_ATTR_RDONLY);
+	int fd = fsmount(fs, FSMOUNT_CLOEXEC, attr);
+	if (fd < 0 || !o->upper)
+		return fd < 0 ? fail(fs) : fd;
 	/* Where it cannot make its work directory the kernel mounts read-only and
 	 * says so in its log only; that is a failure here, not a weaker box. */
 	struct statvfs v;
@@ -103,19 +121,27 @@ static int make_overlay(const struct mnt_overlay *o, bool by_path)
 
 static int make_overlay_attached(const struct mnt_overlay *o)
 {
-	int r = mnt_move(o->lower, o->scratch, "lower");
-	if (r < 0)
-		return r;
-	r = mnt_move(o->store, o->scratch, "store");
+	const struct {
+		int fd;
+		const char *at;
+	} layers[] = { { o->lower, "lower" },
+		       { o->over ? *o->over : -1, "over" },
+		       { o->upper ? o->store : -1, "store" } };
+	size_t n = 0;
+	int r = 0;
+	for (; r == 0 && n < ELEMS(layers); n++)
+		r = layers[n].fd < 0 ? 0 : mnt_move(layers[n].fd, o->scratch, layers[n].at);
 	if (r == 0)
 		r = make_overlay(o, true);
+	else
+		n--;
 	/* By fd, since the layers are what is mounted there now; the overlay has its own clones. */
 	char path[32];
-	const int fds[] = { o->store, o->lower };
-	for (size_t i = 0; i < ELEMS(fds); i++) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[i]);
-		(void)umount2(path, MNT_DETACH);
-	}
+	while (n--)
+		if (layers[n].fd >= 0) {
+			snprintf(path, sizeof(path), "/proc/self/fd/%d", layers[n].fd);
+			(void)umount2(path, MNT_DETACH);
+		}
 	return r;
 }
 

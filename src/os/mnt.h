@@ -22,9 +22,11 @@ int mnt_fs(const char *type, const struct mnt_option *options, size_t n, uint64_
  * layer can store. The caller has SECBIT_NO_SETUID_FIXUP, so that this does not
  * cost it capabilities. Kernels before 6.15 want layers that are attached
  * somewhere in the caller's mount namespace: for them `scratch` is a directory
- * with two empty sub-directories "lower" and "store". */
+ * with empty sub-directories "lower", "over" and "store". `over` is a second tree
+ * whose files hide those of `lower`. Without `upper` nothing can be written. */
 struct mnt_overlay {
 	int lower, store;
+	const int *over; /* NULL: none */
 	const char *upper, *work;
 	uint32_t owner;
 	int scratch;

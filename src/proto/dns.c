@@ -8,8 +8,9 @@
 
 #include "poison.h"
 
-#define HEADER   12
-#define CLASS_IN 1
+#define HEADER     12
+#define CLASS_IN   1
+#define OPTION_EDE 15
 
 static unsigned u16(const uint8_t *p)
 {
@@ -114,7 +115,16 @@ int dns_answer(struct buf *out, struct view in, const struct dns_query *q, unsig
 		buf_putc(out, 0);
 		put16(out, DNS_OPT);
 		put16(out, DNS_MESSAGE);
-		buf_append(out, "\0\0\0\0\0\0", 6);
+		put16(out, 0);
+		put16(out, 0);
+		size_t n_why = q->why ? strlen(q->why) : 0;
+		put16(out, q->why ? (unsigned)n_why + 6 : 0);
+		if (q->why) {
+			put16(out, OPTION_EDE);
+			put16(out, (unsigned)n_why + 2);
+			put16(out, DNS_EDE_BLOCKED);
+			buf_append(out, q->why, n_why);
+		}
 	}
 	return out->bad;
 }

@@ -11,6 +11,8 @@
 #define DNS_NAME    256
 #define DNS_PORT    53
 
+#define DNS_EDE_BLOCKED 15 /* info code: by the policy of who answers */
+
 enum { DNS_A = 1, DNS_AAAA = 28, DNS_OPT = 41 };
 enum {
 	DNS_NOERROR = 0,
@@ -26,6 +28,8 @@ struct dns_query {
 	bool recursion, edns;
 	size_t question;     /* bytes of the question, behind the header, as they came */
 	char name[DNS_NAME]; /* "" for the root */
+	/* Not of the question: goes into an answer to somebody who speaks EDNS (RFC 8914). */
+	const char *why; /* NULL: nothing to say */
 };
 
 /* One question and nothing else but an OPT record. -EBADMSG: no answer is possible;

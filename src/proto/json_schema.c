@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "nearest.h"
 #include "text.h"
 
 #include "poison.h"
@@ -222,6 +223,19 @@ static const struct json_field *find_field(const struct json_schema *s, struct v
 	return NULL;
 }
 
+static int fail_unknown(struct schema_reader *r, const struct json_member *m, const struct json_schema *s,
+			const struct path *path)
+{
+	const struct path at = { path, m->key, true };
+	struct nearest near = NEAREST(m->key);
+
+	for (size_t i = 0; i < s->n; i++)
+		nearest_try(&near, s->fields[i].name);
+	if (near.best)
+		return fail(r, &m->value, &at, "unknown field; did you mean \"%s\"?", near.best);
+	return fail(r, &m->value, &at, "unknown field");
+}
+
 static int read_object(struct schema_reader *r, const struct json *j, const struct json_schema *s,
 		       const struct path *path, char *out)
 {
@@ -232,7 +246,7 @@ static int read_object(struct schema_reader *r, const struct json *j, const stru
 		const struct json_field *f = find_field(s, m->key);
 
 		if (!f)
-			return fail(r, &m->value, &(struct path){ path, m->key, true }, "unknown field");
+			return fail_unknown(r, m, s, path);
 		if (m->value.type == JSON_NULL && f->nullable)
 			continue;
 		if (read_field(r, &m->value, f, &(struct path){ path, m->key, false }, out) < 0)

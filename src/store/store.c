@@ -26,53 +26,14 @@
 #define STORE_FILE "paddock.db"
 #define STACK_SIZE (512u * 1024)
 
-enum op {
-	OP_TENANT_PUT,
-	OP_KEY_PUT,
-	OP_KEY_DELETE,
-	OP_BOX_PUT,
-	OP_BOX_SET_STATUS,
-	OP_BOX_UPDATE,
-	OP_BOX_SET_USED,
-	OP_BOX_DELETE,
-	OP_SNAPSHOT_PUT,
-	OP_SNAPSHOT_DELETE,
-	OP_WORKSPACE_PUT,
-	OP_WORKSPACE_DELETE,
-	OP_SETTING_PUT,
-	OP_CALL,
-};
-
-struct status_change {
-	struct view id, status;
-};
-
-struct use {
-	struct view id;
-	int64_t used_ms;
-};
-
 /* A call, with a copy of its arguments; the views point into `text`. */
 struct write {
 	struct list link;
-	enum op op;
-	store_apply *apply; /* of OP_CALL */
+	store_apply *apply;
 	store_done *done;
 	void *arg;
 	struct err err; /* code ERR_OK: on disk */
-	union {
-		struct store_tenant tenant;
-		struct store_key key;
-		struct store_box box;
-		struct status_change change;
-		struct store_setting setting;
-		struct store_box_change box_change;
-		struct use use;
-		struct store_snapshot snapshot;
-		struct store_workspace workspace;
-		struct view id;
-		max_align_t other[STORE_ARGS_MAX / sizeof(max_align_t)];
-	} args;
+	max_align_t args[STORE_ARGS_MAX / sizeof(max_align_t)];
 	char text[];
 };
 
@@ -105,41 +66,6 @@ static void move_all(struct list *to, struct list *from)
 
 /* ---- the writer thread ---- */
 
-static int apply(struct store_sql *q, struct write *w)
-{
-	switch (w->op) {
-	case OP_TENANT_PUT:
-		return store_sql_tenant_put(q, &w->args.tenant, &w->err);
-	case OP_KEY_PUT:
-		return store_sql_key_put(q, &w->args.key, &w->err);
-	case OP_KEY_DELETE:
-		return store_sql_key_delete(q, w->args.id, &w->err);
-	case OP_BOX_PUT:
-		return store_sql_box_put(q, &w->args.box, &w->err);
-	case OP_BOX_SET_STATUS:
-		return store_sql_box_set_status(q, w->args.change.id, w->args.change.status, &w->err);
-	case OP_BOX_DELETE:
-		return store_sql_box_delete(q, w->args.id, &w->err);
-	case OP_BOX_UPDATE:
-		return store_sql_box_update(q, &w->args.box_change, &w->err);
-	case OP_BOX_SET_USED:
-		return store_sql_box_set_used(q, w->args.use.id, w->args.use.used_ms, &w->err);
-	case OP_SNAPSHOT_PUT:
-		return store_sql_snapshot_put(q, &w->args.snapshot, &w->err);
-	case OP_SNAPSHOT_DELETE:
-		return store_sql_snapshot_delete(q, w->args.id, &w->err);
-	case OP_WORKSPACE_PUT:
-		return store_sql_workspace_put(q, &w->args.workspace, &w->err);
-	case OP_WORKSPACE_DELETE:
-		return store_sql_workspace_delete(q, w->args.id, &w->err);
-	case OP_SETTING_PUT:
-		return store_sql_setting_put(q, &w->args.setting, &w->err);
-	case OP_CALL:
-		return w->apply(q, &w->args, &w->err);
-	}
-	return err_set(&w->err, ERR_INTERNAL, "an unknown write");
-}
-
 /* One transaction. A write that fails by itself keeps its error and the others go on;
  * when the transaction is lost, *e says why and none of it happened. */
 static int run_transaction(struct store_sql *q, struct list *batch, struct err *e)
@@ -149,7 +75,7 @@ static int run_transaction(struct store_sql *q, struct list *batch, struct err *
 	LIST_EACH (it, batch) {
 		struct write *w = CONTAINER(it, struct write, link);
 
-		if (apply(q, w) < 0 && store_sql_lost(q)) {
+		if (w->apply(q, w->args, &w->err) < 0 && store_sql_lost(q)) {
 			*e = w->err;
 			return -1;
 		}
@@ -235,7 +161,7 @@ static void deliver(struct loop_task *task)
 }
 
 /* A write with copies of the views that lie at the given offsets of its arguments. */
-static struct write *write_new(enum op op, const void *args, size_t args_size, const size_t *views,
+static struct write *write_new(store_apply *apply, const void *args, size_t args_size, const size_t *views,
 			       size_t n_views)
 {
 	size_t size = sizeof(struct write);
@@ -247,11 +173,11 @@ static struct write *write_new(enum op op, const void *args, size_t args_size, c
 	w = calloc(1, size);
 	if (!w)
 		return NULL;
-	w->op = op;
-	memcpy(&w->args, args, args_size); /* whichever member it is: they begin together */
+	w->apply = apply;
+	memcpy(w->args, args, args_size);
 	text = w->text;
 	for (size_t i = 0; i < n_views; i++) {
-		struct view *v = (struct view *)((char *)&w->args + views[i]);
+		struct view *v = (struct view *)((char *)w->args + views[i]);
 
 		if (v->n > 0)
 			memcpy(text, v->p, v->n);
@@ -289,119 +215,10 @@ static void submit(struct store *s, struct write *w, store_done *done, void *arg
 	list_append(&s->gathered, &w->link);
 }
 
-void store_submit(struct store *s, store_apply *how, const void *args, size_t size, const size_t *views,
+void store_submit(struct store *s, store_apply *apply, const void *args, size_t size, const size_t *views,
 		  size_t n_views, store_done *done, void *arg)
 {
-	struct write *w = size <= STORE_ARGS_MAX ? write_new(OP_CALL, args, size, views, n_views) : NULL;
-
-	if (w)
-		w->apply = how;
-	submit(s, w, done, arg);
-}
-
-void store_tenant_put(struct store *s, const struct store_tenant *t, store_done *done, void *arg)
-{
-	static const size_t views[] = { offsetof(struct store_tenant, id),
-					offsetof(struct store_tenant, name) };
-
-	submit(s, write_new(OP_TENANT_PUT, t, sizeof(*t), views, ELEMS(views)), done, arg);
-}
-
-void store_key_put(struct store *s, const struct store_key *k, store_done *done, void *arg)
-{
-	static const size_t views[] = { offsetof(struct store_key, id), offsetof(struct store_key, tenant),
-					offsetof(struct store_key, name) };
-
-	submit(s, write_new(OP_KEY_PUT, k, sizeof(*k), views, ELEMS(views)), done, arg);
-}
-
-void store_key_delete(struct store *s, struct view id, store_done *done, void *arg)
-{
-	submit(s, write_new(OP_KEY_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
-}
-
-void store_box_put(struct store *s, const struct store_box *b, store_done *done, void *arg)
-{
-	static const size_t views[] = {
-		offsetof(struct store_box, id),       offsetof(struct store_box, tenant),
-		offsetof(struct store_box, name),     offsetof(struct store_box, status),
-		offsetof(struct store_box, image),    offsetof(struct store_box, digest),
-		offsetof(struct store_box, backend),  offsetof(struct store_box, spec),
-		offsetof(struct store_box, metadata),
-	};
-
-	submit(s, write_new(OP_BOX_PUT, b, sizeof(*b), views, ELEMS(views)), done, arg);
-}
-
-void store_box_set_status(struct store *s, struct view id, struct view status, store_done *done, void *arg)
-{
-	static const size_t views[] = { offsetof(struct status_change, id),
-					offsetof(struct status_change, status) };
-	const struct status_change change = { id, status };
-
-	submit(s, write_new(OP_BOX_SET_STATUS, &change, sizeof(change), views, ELEMS(views)), done, arg);
-}
-
-void store_box_delete(struct store *s, struct view id, store_done *done, void *arg)
-{
-	submit(s, write_new(OP_BOX_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
-}
-
-void store_box_update(struct store *s, const struct store_box_change *b, store_done *done, void *arg)
-{
-	static const size_t views[] = { offsetof(struct store_box_change, id),
-					offsetof(struct store_box_change, spec),
-					offsetof(struct store_box_change, metadata) };
-
-	submit(s, write_new(OP_BOX_UPDATE, b, sizeof(*b), views, ELEMS(views)), done, arg);
-}
-
-void store_box_set_used(struct store *s, struct view id, int64_t used_ms, store_done *done, void *arg)
-{
-	const struct use use = { id, used_ms };
-
-	submit(s,
-	       write_new(OP_BOX_SET_USED, &use, sizeof(use), (const size_t[]){ offsetof(struct use, id) }, 1),
-	       done, arg);
-}
-
-void store_snapshot_put(struct store *s, const struct store_snapshot *n, store_done *done, void *arg)
-{
-	static const size_t views[] = {
-		offsetof(struct store_snapshot, id),      offsetof(struct store_snapshot, tenant),
-		offsetof(struct store_snapshot, name),    offsetof(struct store_snapshot, image),
-		offsetof(struct store_snapshot, digest),  offsetof(struct store_snapshot, source),
-		offsetof(struct store_snapshot, backend),
-	};
-
-	submit(s, write_new(OP_SNAPSHOT_PUT, n, sizeof(*n), views, ELEMS(views)), done, arg);
-}
-
-void store_snapshot_delete(struct store *s, struct view id, store_done *done, void *arg)
-{
-	submit(s, write_new(OP_SNAPSHOT_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
-}
-
-void store_workspace_put(struct store *s, const struct store_workspace *w, store_done *done, void *arg)
-{
-	static const size_t views[] = { offsetof(struct store_workspace, id),
-					offsetof(struct store_workspace, tenant),
-					offsetof(struct store_workspace, name) };
-
-	submit(s, write_new(OP_WORKSPACE_PUT, w, sizeof(*w), views, ELEMS(views)), done, arg);
-}
-
-void store_workspace_delete(struct store *s, struct view id, store_done *done, void *arg)
-{
-	submit(s, write_new(OP_WORKSPACE_DELETE, &id, sizeof(id), (const size_t[]){ 0 }, 1), done, arg);
-}
-
-void store_setting_put(struct store *s, const struct store_setting *v, store_done *done, void *arg)
-{
-	static const size_t views[] = { offsetof(struct store_setting, name),
-					offsetof(struct store_setting, value) };
-
-	submit(s, write_new(OP_SETTING_PUT, v, sizeof(*v), views, ELEMS(views)), done, arg);
+	submit(s, size <= STORE_ARGS_MAX ? write_new(apply, args, size, views, n_views) : NULL, done, arg);
 }
 
 /* ---- opening and closing ---- */
@@ -441,7 +258,7 @@ struct store *store_open(struct loop *l, const char *dir, struct err *e)
 	list_init(&s->gathered);
 	list_init(&s->flush.link);
 	list_init(&s->delivery.link);
-	n = snprintf(s->path, sizeof(s->path), "%s/" STORE_FILE, dir);
+	n = snprintf(s->path, sizeof(s->path), "%s/" STORE_FILE, strcmp(dir, "/") == 0 ? "" : dir);
 	if (n < 0 || (size_t)n >= sizeof(s->path)) {
 		err_sys(e, ERR_INTERNAL, ENAMETOOLONG, "the store");
 		goto fail;

@@ -1,5 +1,5 @@
 /*
- * SQLite, one function per statement. A struct store_sql belongs to one thread at a
+ * SQLite, and what the tables have in common. A struct store_sql belongs to one thread at a
  * time. Internal to src/store.
  */
 #pragma once
@@ -8,71 +8,47 @@
 
 #include "store.h"
 
-enum store_stmt {
-	STMT_BEGIN,
-	STMT_COMMIT,
-	STMT_ROLLBACK,
-	STMT_TENANT_PUT,
-	STMT_KEY_PUT,
-	STMT_KEY_DELETE,
-	STMT_BOX_PUT,
-	STMT_BOX_SET_STATUS,
-	STMT_BOX_UPDATE,
-	STMT_BOX_SET_USED,
-	STMT_BOX_DELETE,
-	STMT_SNAPSHOT_PUT,
-	STMT_SNAPSHOT_DELETE,
-	STMT_WORKSPACE_PUT,
-	STMT_WORKSPACE_DELETE,
-	STMT_SETTING_PUT,
-	STMT_BOX_CLAIM,
-	STMT_EVENT_PUT,
-	STMT_EVENT_TRIM,
-	STMT_WEBHOOK_PUT,
-	STMT_WEBHOOK_MOVE,
-	STMT_WEBHOOK_DELETE,
-	STMT_DELIVERY_PUT,
-	STMT_DELIVERY_DELETE,
-	STMT_QUOTA_PUT,
-	STMT_EGRESS_PUT,
-	STMT_EGRESS_DELETE,
-	STMT_TEMPLATE_PUT,
-	STMT_TEMPLATE_DELETE,
-	STMT_USAGE_PUT,
-	STMT_USAGE_TRIM,
-	STMT_AI_CALL_PUT,
-	STMT_AI_CALL_DELETE,
-	STMT_VERDICT_PUT,
-	STMT_VERDICT_DELETE,
-	STMT_VERDICT_LIST,
-	STMT_AI_LOG_PUT,
-	STMT_AI_LOG_DELETE,
-	STMT_AI_BODIES_PUT,
-	STMT_AI_BODIES_DELETE,
-	STMT_AI_LIMITS_PUT,
-	STMT_AI_LIMITS_DELETE,
-	STMT_TENANT_LIST,
-	STMT_KEY_LIST,
-	STMT_BOX_LIST,
-	STMT_SETTING_LIST,
-	STMT_SNAPSHOT_LIST,
-	STMT_WORKSPACE_LIST,
-	STMT_EVENT_LIST,
-	STMT_WEBHOOK_LIST,
-	STMT_DELIVERY_LIST,
-	STMT_QUOTA_LIST,
-	STMT_EGRESS_LIST,
-	STMT_TEMPLATE_LIST,
-	STMT_USAGE_LIST,
-	STMT_AI_CALL_LIST,
-	STMT_AI_LOG_LIST,
-	STMT_AI_LIMITS_LIST,
-	STMTS
+/* In the order in which they are loaded: what a row refers to comes before it. */
+enum store_table_id {
+	STORE_TENANTS,
+	STORE_KEYS,
+	STORE_SNAPSHOTS,
+	STORE_WORKSPACES,
+	STORE_BOXES,
+	STORE_SETTINGS,
+	STORE_EVENTS,
+	STORE_WEBHOOKS,
+	STORE_DELIVERIES,
+	STORE_QUOTAS,
+	STORE_EGRESS,
+	STORE_TEMPLATES,
+	STORE_USAGE,
+	STORE_AI_LIMITS,
+	STORE_AI_LOG,
+	STORE_AI_CALLS,
+	STORE_VERDICTS,
+	STORE_TABLES
 };
+
+#define STORE_STMTS 8 /* of a table, at most */
+
+/* A table is one file, which has its statements and reads its rows. */
+struct store_table {
+	const char *const *sql;
+	size_t n;
+	size_t list; /* the statement that yields all rows */
+	int (*visit)(sqlite3_stmt *row, const struct store_visitor *v,
+		     void *arg); /* negative: it is damaged */
+};
+extern const struct store_table store_tenants, store_keys, store_snapshots, store_workspaces, store_boxes,
+	store_settings, store_events, store_webhooks, store_deliveries, store_quotas, store_egress_table,
+	store_templates, store_usage_table, store_ai_limits_table, store_ai_log_table, store_ai_calls,
+	store_verdicts;
 
 struct store_sql {
 	sqlite3 *db;
-	sqlite3_stmt *stmt[STMTS];
+	sqlite3_stmt *begin, *commit, *rollback;
+	sqlite3_stmt *stmt[STORE_TABLES][STORE_STMTS];
 	int wal_pages; /* after the last commit */
 };
 
@@ -86,53 +62,26 @@ void store_sql_done(struct store_sql *q);                               /* accep
 int store_sql_begin(struct store_sql *q, struct err *e) _must_check_;
 int store_sql_commit(struct store_sql *q, struct err *e) _must_check_;
 void store_sql_rollback(struct store_sql *q); /* where there is a transaction */
-/* Whether SQLite itself rolled back, as it does for a full disk. */
 /* Gives the WAL the room it needs between two checkpoints, in blocks that are written: a commit that
  * writes over them waits for these alone, one that makes the file longer waits for the file system's
  * journal and so for everybody's data. */
 int store_sql_widen(const char *path, struct err *e) _must_check_;
+/* Whether SQLite itself rolled back, as it does for a full disk. */
 bool store_sql_lost(const struct store_sql *q);
 /* Moves what commits left in the WAL to the database, when there is much of it: work that nobody should wait
  * for. */
 void store_sql_tidy(struct store_sql *q, bool idle);
 
-int store_sql_tenant_put(struct store_sql *q, const struct store_tenant *t, struct err *e) _must_check_;
-int store_sql_key_put(struct store_sql *q, const struct store_key *k, struct err *e) _must_check_;
-int store_sql_key_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
-int store_sql_box_put(struct store_sql *q, const struct store_box *b, struct err *e) _must_check_;
-int store_sql_box_claim(struct store_sql *q, const struct store_box *b, struct err *e) _must_check_;
-int store_sql_box_set_status(struct store_sql *q, struct view id, struct view status,
-			     struct err *e) _must_check_;
-int store_sql_box_update(struct store_sql *q, const struct store_box_change *b, struct err *e) _must_check_;
-int store_sql_box_set_used(struct store_sql *q, struct view id, int64_t used_ms, struct err *e) _must_check_;
-int store_sql_snapshot_put(struct store_sql *q, const struct store_snapshot *s, struct err *e) _must_check_;
-int store_sql_snapshot_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
-int store_sql_workspace_put(struct store_sql *q, const struct store_workspace *w, struct err *e) _must_check_;
-int store_sql_workspace_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
-int store_sql_setting_put(struct store_sql *q, const struct store_setting *v, struct err *e) _must_check_;
-int store_sql_box_delete(struct store_sql *q, struct view id, struct err *e) _must_check_;
-
 int store_sql_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e) _must_check_;
 
-/* For the files that hold more statements (store_events.c). A run leaves the statement ready for the next
- * time. */
+/* For the tables. */
 void store_sql_bind(sqlite3_stmt *stmt, int at, struct view v);
 struct view store_sql_column(sqlite3_stmt *stmt, int at);
-int store_sql_run(struct store_sql *q, enum store_stmt which, const char *what, struct err *e) _must_check_;
-int store_sql_each(struct store_sql *q, enum store_stmt which,
-		   int (*visit)(sqlite3_stmt *, const struct store_visitor *, void *),
-		   const struct store_visitor *v, void *arg, struct err *e) _must_check_;
-/* What store_events.c adds to the load. */
-int store_events_load(struct store_sql *q, const struct store_visitor *v, void *arg,
-		      struct err *e) _must_check_;
-
-/* What store_usage.c adds. */
-int store_usage_load(struct store_sql *q, const struct store_visitor *v, void *arg,
-		     struct err *e) _must_check_;
-
-/* What store_verdicts.c adds. */
-int store_verdicts_load(struct store_sql *q, const struct store_visitor *v, void *arg,
-			struct err *e) _must_check_;
+/* SQLite's integers are signed; ids and limits stay far below. */
+void store_sql_bind_u64(sqlite3_stmt *stmt, int at, uint64_t v);
+uint64_t store_sql_column_u64(sqlite3_stmt *row, int at);
+/* A statement that yields no rows; it is ready for the next time when this returns. */
+int store_sql_run(struct store_sql *q, sqlite3_stmt *stmt, const char *what, struct err *e) _must_check_;
 
 /* Sets e from what SQLite says last; returns -1. */
 int store_sql_failed(sqlite3 *db, const char *what, struct err *e);

@@ -1,5 +1,5 @@
 /*
- * Verdicts: see store_verdicts.h. Like store_events.c.
+ * The table of the gate's verdicts.
  */
 #include "store_verdicts.h"
 
@@ -7,17 +7,30 @@
 
 #include "poison.h"
 
+enum { PUT, DELETE, LIST };
+
+static const char *const sql[] = {
+	[PUT] = ("INSERT INTO verdicts (id, box, first_ms, at_ms, count, allowed, reason, port, protocol,"
+		 " host, address, rule, method, path, via) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+		 " ?11, ?12, ?13, ?14, ?15 WHERE EXISTS (SELECT 1 FROM boxes WHERE id = ?2)"),
+	[DELETE] = "DELETE FROM verdicts WHERE id = ?1",
+	[LIST] = ("SELECT id, box, first_ms, at_ms, count, allowed, reason, port, protocol, host, address,"
+		  " rule, method, path, via FROM verdicts ORDER BY id"),
+};
+
+#define STMT(q, which) ((q)->stmt[STORE_VERDICTS][which])
+
 static int delete_row(struct store_sql *q, uint64_t id, struct err *e)
 {
-	sqlite3_bind_int64(q->stmt[STMT_VERDICT_DELETE], 1, (int64_t)id);
-	return store_sql_run(q, STMT_VERDICT_DELETE, "removing a verdict", e);
+	sqlite3_bind_int64(STMT(q, DELETE), 1, (int64_t)id);
+	return store_sql_run(q, STMT(q, DELETE), "removing a verdict", e);
 }
 
 static int verdict_put(struct store_sql *q, const void *args, struct err *e)
 {
 	const struct store_verdict *v = args;
 	const struct view texts[] = { v->protocol, v->host, v->address, v->rule, v->method, v->path, v->via };
-	sqlite3_stmt *stmt = q->stmt[STMT_VERDICT_PUT];
+	sqlite3_stmt *stmt = STMT(q, PUT);
 
 	if (v->was && delete_row(q, v->was, e) < 0)
 		return -1;
@@ -31,7 +44,7 @@ static int verdict_put(struct store_sql *q, const void *args, struct err *e)
 	sqlite3_bind_int64(stmt, 8, v->port);
 	for (size_t i = 0; i < ELEMS(texts); i++)
 		store_sql_bind(stmt, (int)(9 + i), texts[i]);
-	return store_sql_run(q, STMT_VERDICT_PUT, "storing a verdict", e);
+	return store_sql_run(q, STMT(q, PUT), "storing a verdict", e);
 }
 
 void store_verdict_put(struct store *s, const struct store_verdict *v, store_done *done, void *arg)
@@ -89,7 +102,4 @@ static int visit(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 	return 0;
 }
 
-int store_verdicts_load(struct store_sql *q, const struct store_visitor *v, void *arg, struct err *e)
-{
-	return store_sql_each(q, STMT_VERDICT_LIST, visit, v, arg, e);
-}
+const struct store_table store_verdicts = { sql, ELEMS(sql), LIST, visit };

@@ -25,14 +25,14 @@ struct peer {
 	struct loop_task freeing;
 };
 
-struct call {
+struct vault_call {
 	struct vault *v;
 	struct peer *peer;
 	const struct frame *f;
 	struct arena arena; /* secret */
 };
 
-static int reply(struct call *c, const struct pb_msg *m, const void *msg)
+static int reply(struct vault_call *c, const struct pb_msg *m, const void *msg)
 {
 	(void)!link_send_msg(&c->peer->link, c->f->type, FRAME_REPLY, FRAME_LAST, c->f->stream, 0, m, msg);
 	return 0;
@@ -43,11 +43,11 @@ static int reply(struct call *c, const struct pb_msg *m, const void *msg)
 static int check_owner(struct view tenant, struct view box, struct err *e)
 {
 	if (tenant.n < 1 || tenant.n > SEAL_NAME || box.n > SEAL_NAME)
-		return err_set(e, ERR_INVALID, "not a tenant or not a box");
+		return err_set(e, ERR_INVALID, "not a tenant or not a sandbox");
 	return 0;
 }
 
-static int describe(struct call *c, const struct shelf_secret *s, struct wire_secret_info *ret)
+static int describe(struct vault_call *c, const struct shelf_secret *s, struct wire_secret_info *ret)
 {
 	*ret = (struct wire_secret_info){ .name = s->name };
 	ret->versions.items = arena_array(&c->arena, s->n, sizeof(*ret->versions.items));
@@ -60,7 +60,14 @@ static int describe(struct call *c, const struct shelf_secret *s, struct wire_se
 	return 0;
 }
 
-static int call_put(struct call *c, const void *msg, struct err *e)
+static struct wire_secret_total total_of(const struct vault_call *c, struct view tenant)
+{
+	const struct shelf_total has = shelf_total(&c->v->shelf, tenant);
+
+	return (struct wire_secret_total){ .tenant = tenant, .secrets = has.secrets, .bytes = has.bytes };
+}
+
+static int call_put(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_secret_put *m = msg;
 	struct wire_secret_info info;
@@ -68,13 +75,17 @@ static int call_put(struct call *c, const void *msg, struct err *e)
 	if (check_owner(m->tenant, m->box, e) < 0)
 		return -1;
 	if (m->box.n && !grants_box(&c->v->grants, m->box))
-		return err_set(e, ERR_NOT_FOUND, "no such box");
-	const struct shelf_secret *s = shelf_put(&c->v->shelf, m->tenant, m->box, m->name, m->value, e);
+		return err_set(e, ERR_NOT_FOUND, "no such sandbox");
+	const struct shelf_total most = { .secrets = m->max_secrets, .bytes = m->max_bytes };
+	const struct shelf_secret *s =
+		shelf_put(&c->v->shelf, m->tenant, m->box, m->name, m->value, &most, e);
 	if (!s)
 		return -1;
 	if (describe(c, s, &info) < 0)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "secret");
-	return reply(c, &wire_secret_put_reply_msg, &(struct wire_secret_put_reply){ .info = &info });
+	struct wire_secret_total total = total_of(c, m->tenant);
+	return reply(c, &wire_secret_put_reply_msg,
+		     &(struct wire_secret_put_reply){ .info = &info, .total = &total });
 }
 
 static int by_name(const void *a, const void *b)
@@ -85,7 +96,7 @@ static int by_name(const void *a, const void *b)
 	return r ? r : x.n < y.n ? -1 : x.n > y.n;
 }
 
-static int call_list(struct call *c, const void *msg, struct err *e)
+static int call_list(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_secret_list *m = msg;
 	struct wire_secret_list_reply out = { 0 };
@@ -117,7 +128,7 @@ static int unknown(struct view name, struct err *e)
 	return err_set(e, ERR_NOT_FOUND, "there is no secret %.*s", VIEW_ARG(view_head(name, SEAL_NAME)));
 }
 
-static int call_remove(struct call *c, const void *msg, struct err *e)
+static int call_remove(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_secret_remove *m = msg;
 	const struct shelf_secret *s = shelf_find(&c->v->shelf, m->tenant, m->box, m->name);
@@ -126,12 +137,13 @@ static int call_remove(struct call *c, const void *msg, struct err *e)
 		return unknown(m->name, e);
 	if (shelf_remove(&c->v->shelf, s, e) < 0)
 		return -1;
-	return reply(c, &wire_secret_removed_msg, &(struct wire_secret_removed){ 0 });
+	struct wire_secret_total total = total_of(c, m->tenant);
+	return reply(c, &wire_secret_removed_msg, &(struct wire_secret_removed){ .total = &total });
 }
 
 /* The box's own before the tenant's. */
-static int read_value(struct call *c, struct view tenant, struct view box, struct view name, uint32_t version,
-		      struct buf *out, struct err *e)
+static int read_value(struct vault_call *c, struct view tenant, struct view box, struct view name,
+		      uint32_t version, struct buf *out, struct err *e)
 {
 	const struct shelf_secret *s = box.n ? shelf_find(&c->v->shelf, tenant, box, name) : NULL;
 
@@ -139,7 +151,7 @@ static int read_value(struct call *c, struct view tenant, struct view box, struc
 	return s ? shelf_read(&c->v->shelf, s, version, out, e) : unknown(name, e);
 }
 
-static int call_read(struct call *c, const void *msg, struct err *e)
+static int call_read(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_secret_read *m = msg;
 	struct wire_secret_read_reply out = { 0 };
@@ -166,7 +178,7 @@ static int call_read(struct call *c, const void *msg, struct err *e)
 
 /* ---- the vault itself ---- */
 
-static int call_rotate(struct call *c, const void *msg, struct err *e)
+static int call_rotate(struct vault_call *c, const void *msg, struct err *e)
 {
 	char id[2 * SEAL_KEY_ID + 1];
 	unsigned n;
@@ -180,10 +192,10 @@ static int call_rotate(struct call *c, const void *msg, struct err *e)
 		     &(struct wire_vault_rotated){ .key = view_of(id), .resealed = n });
 }
 
-static int put_box(struct call *c, const struct wire_vault_box *b, struct err *e)
+static int put_box(struct vault_call *c, const struct wire_vault_box *b, struct err *e)
 {
 	int r = b ? grants_put(&c->v->grants, b) : -EINVAL;
-	return r < 0 ? err_sys(e, ERR_INVALID, r, "what a box may have") : 0;
+	return r < 0 ? err_sys(e, ERR_INVALID, r, "what a sandbox may have") : 0;
 }
 
 static void drop_boxes_without_grants(struct vault *v)
@@ -196,7 +208,32 @@ static void drop_boxes_without_grants(struct vault *v)
 	}
 }
 
-static int call_sync(struct call *c, const void *msg, struct err *e)
+static bool has_total(const struct wire_vault_synced *out, struct view tenant)
+{
+	for (size_t i = 0; i < out->totals.n; i++)
+		if (view_eq(out->totals.items[i].tenant, tenant))
+			return true;
+	return false;
+}
+
+static int collect_totals(struct vault_call *c, struct wire_vault_synced *out)
+{
+	size_t n = 0;
+
+	LIST_EACH (it, &c->v->shelf.all)
+		n++;
+	out->totals.items = arena_array(&c->arena, n, sizeof(*out->totals.items));
+	if (!out->totals.items)
+		return -ENOMEM;
+	LIST_EACH (it, &c->v->shelf.all) {
+		const struct shelf_secret *s = CONTAINER(it, struct shelf_secret, link);
+		if (!has_total(out, s->tenant))
+			out->totals.items[out->totals.n++] = total_of(c, s->tenant);
+	}
+	return 0;
+}
+
+static int call_sync(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_sync *m = msg;
 
@@ -207,10 +244,13 @@ static int call_sync(struct call *c, const void *msg, struct err *e)
 		if (put_box(c, &m->boxes.items[i], e) < 0)
 			return -1;
 	drop_boxes_without_grants(c->v);
-	return reply(c, &wire_vault_synced_msg, &(struct wire_vault_synced){ 0 });
+	struct wire_vault_synced out = { 0 };
+	if (collect_totals(c, &out) < 0)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "totals of secrets");
+	return reply(c, &wire_vault_synced_msg, &out);
 }
 
-static int call_box(struct call *c, const void *msg, struct err *e)
+static int call_box(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_box_put *m = msg;
 
@@ -219,18 +259,32 @@ static int call_box(struct call *c, const void *msg, struct err *e)
 	return reply(c, &wire_vault_box_put_reply_msg, &(struct wire_vault_box_put_reply){ 0 });
 }
 
-static int call_box_remove(struct call *c, const void *msg, struct err *e)
+/* Whose secrets the box has; VIEW_NONE: it has none. */
+static struct view tenant_of(const struct shelf *s, struct view box)
+{
+	LIST_EACH (it, &s->all)
+		if (view_eq(CONTAINER(it, struct shelf_secret, link)->box, box))
+			return CONTAINER(it, struct shelf_secret, link)->tenant;
+	return VIEW_NONE;
+}
+
+static int call_box_remove(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_box_remove *m = msg;
 
 	(void)e;
+	const struct view tenant = tenant_of(&c->v->shelf, m->id);
+	char kept[SEAL_NAME + 1];
+	bool had = tenant.p && view_to_str(tenant, kept, sizeof(kept)) >= 0; /* it goes with its secrets */
 	grants_remove(&c->v->grants, m->id);
 	tickets_remove_box(&c->v->tickets, m->id);
 	shelf_remove_box(&c->v->shelf, m->id);
-	return reply(c, &wire_vault_box_removed_msg, &(struct wire_vault_box_removed){ 0 });
+	struct wire_secret_total total = had ? total_of(c, view_of(kept)) : (struct wire_secret_total){ 0 };
+	return reply(c, &wire_vault_box_removed_msg,
+		     &(struct wire_vault_box_removed){ .total = had ? &total : NULL });
 }
 
-static int call_ca(struct call *c, const void *msg, struct err *e)
+static int call_ca(struct vault_call *c, const void *msg, struct err *e)
 {
 	_cleanup_(buf_done) struct buf pem = BUF_INIT(REPLY_MAX);
 
@@ -245,10 +299,10 @@ static int call_ca(struct call *c, const void *msg, struct err *e)
 
 static int not_granted(struct err *e)
 {
-	return err_set(e, ERR_FORBIDDEN, "the policy of the box does not allow this");
+	return err_set(e, ERR_FORBIDDEN, "the policy of the sandbox does not allow this");
 }
 
-static int call_leaf(struct call *c, const void *msg, struct err *e)
+static int call_leaf(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_leaf *m = msg;
 	_cleanup_(buf_done) struct buf leaf = BUF_INIT(REPLY_MAX), authority = BUF_INIT(REPLY_MAX);
@@ -263,7 +317,7 @@ static int call_leaf(struct call *c, const void *msg, struct err *e)
 						      .authority = buf_view(&authority) });
 }
 
-static int call_reveal(struct call *c, const void *msg, struct err *e)
+static int call_reveal(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_reveal *m = msg;
 	const struct grants_box *b = grants_box(&c->v->grants, m->box);
@@ -280,7 +334,7 @@ static int call_reveal(struct call *c, const void *msg, struct err *e)
 
 /* That the secret is missing is said here, where the client hears of it; its value is read when it is
  * fetched. */
-static int call_lend(struct call *c, const void *msg, struct err *e)
+static int call_lend(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_lend *m = msg;
 	const struct shelf *shelf = &c->v->shelf;
@@ -299,7 +353,7 @@ static int call_lend(struct call *c, const void *msg, struct err *e)
 		     &(struct wire_vault_lent){ .ticket = { ticket, sizeof(ticket) } });
 }
 
-static int call_redeem(struct call *c, const void *msg, struct err *e)
+static int call_redeem(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_redeem *m = msg;
 	struct ticket *t = tickets_take(&c->v->tickets, m->ticket, loop_now(c->v->loop));
@@ -319,7 +373,7 @@ static int call_redeem(struct call *c, const void *msg, struct err *e)
 
 static const struct {
 	const struct pb_msg *request;
-	int (*fn)(struct call *c, const void *msg, struct err *e);
+	int (*fn)(struct vault_call *c, const void *msg, struct err *e);
 	int32_t role;
 } calls[] = {
 	[WIRE_TYPE_SECRET_PUT] = { &wire_secret_put_msg, call_put, WIRE_VAULT_ROLE_API },
@@ -339,7 +393,7 @@ static const struct {
 
 /* ---- peers ---- */
 
-static int run(struct call *c, struct err *e)
+static int run(struct vault_call *c, struct err *e)
 {
 	uint16_t type = c->f->type;
 	const struct pb_msg *m =
@@ -360,7 +414,9 @@ static int run(struct call *c, struct err *e)
 static void on_frame(struct link *l, const struct frame *f, int fd)
 {
 	struct peer *p = CONTAINER(l, struct peer, link);
-	struct call c = { .v = p->vault, .peer = p, .f = f, .arena = { .max = CALL_MEMORY, .secret = true } };
+	struct vault_call c = {
+		.v = p->vault, .peer = p, .f = f, .arena = { .max = CALL_MEMORY, .secret = true }
+	};
 	struct err e = { 0 };
 
 	fd_close(fd);

@@ -550,7 +550,7 @@ def test_usage_by_what_one_likes(gateway):
     counters = dict(line.rsplit(" ", 1) for line in gateway.api.get("/metrics").body.decode().splitlines() if line[0] != "#")
     assert float(counters["paddock_ai_cost_dollars_total"]) >= mini["cost_usd"] and int(counters["paddock_ai_calls_total"]) >= 3
     # Another tenant sees nothing of it.
-    key = gateway.api.post("/v1/keys", {"tenant": gateway.api.post("/v1/tenants", {"name": "other"}).json()["id"]}).json()["key"]
+    key = gateway.api.post("/v1/keys", {"tenant": gateway.api.post("/v1/tenants", {"name": "other"}).json()["name"]}).json()["key"]
     assert gateway.daemon.client(key).get("/v1/usage").json()["usage"] == []
 
 

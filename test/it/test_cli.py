@@ -59,7 +59,7 @@ def test_run_passes_output_and_status(paddock_cli):
 
 def test_exec_passes_binary_and_stdin(paddock_cli, box):
     data = bytes(range(256)) * 100
-    assert paddock_cli("exec", box.id, "--", "cat", input=b"text in\n").stdout == b"text in\n"
+    assert paddock_cli("exec", "-i", box.id, "--", "cat", input=b"text in\n").stdout == b"text in\n"
     result = paddock_cli("exec", box.id, "--", "/usr/bin/python3", "-c",
                          "import sys; sys.stdout.buffer.write(bytes(range(256)) * 100)")
     assert result.stdout == data
@@ -149,12 +149,14 @@ def test_version_and_help(paddock_cli):
     assert (wrong.returncode, wrong.stdout) == (2, b"") and b"paddock egress log" in wrong.stderr
 
 
-def test_man_page_names_every_command(paddock_cli):
+def test_man_page_names_every_command_and_option(paddock_cli):
     page = (paddock.ROOT / "man" / "paddock.1").read_text()
     for line in paddock_cli("help").stdout.decode().splitlines():
         match = re.match(r"^  (\S+(?: \S+)?)  +", line)
         if match:
-            assert match[1].split()[0] in page, match[1]
+            assert re.search(rf"^\.It Cm {match[1]}\b", page, re.M), match[1]
+            for option in re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", paddock_cli("help", *match[1].split()).stdout.decode(), re.M):
+                assert f"Fl Fl {option}" in page or option == "help", (match[1], option)
 
 
 def test_interrupted_run_leaves_no_box(daemon, api):

@@ -60,7 +60,7 @@ def test_statuses(cli, made):
     assert done.returncode == 124 and b"ran out of time" in done.stderr
     assert cli("exec", "nosuchbox", "true").returncode == 125
     assert cli("run", "--image", "nosuchimage", "true").returncode == 125
-    done = cli("exec", made, "cat", stdin=b"\xff\x00")  # any bytes, since input is streamed
+    done = cli("exec", "-i", made, "cat", stdin=b"\xff\x00")  # any bytes, since input is streamed
     assert done.returncode == 0 and done.stdout == b"\xff\x00"
     assert cli("exec", made).returncode == 2
     assert cli("run", "--cpu", "x", "true").returncode == 2

@@ -10,7 +10,7 @@ import pytest
 import paddock
 
 LANGUAGES = ("python", "javascript", "bash")
-FIELDS = {"execution_count", "stdout", "stderr", "encoding", "results", "error", "duration_ms", "timed_out",
+FIELDS = {"execution_count", "stdout", "stderr", "encoding", "results", "error", "duration_ms", "timed_out", "oom_killed",
           "state_lost", "truncated"}
 
 
@@ -218,7 +218,7 @@ def test_context_and_language_must_agree(place, js):
 
 
 def test_other_tenants_see_nothing(daemon, place, python):
-    key = daemon.client().post("/v1/keys", {"tenant": "stranger"})
+    key = daemon.client().post("/v1/keys", {"tenant": "stranger", "create_tenant": True})
     assert key.status == 201, key
     stranger = paddock.Client(daemon, key.json()["key"])
     assert stranger.get(python.path).status == 404

@@ -3,7 +3,8 @@ internet.py for those that they name; their policies, bodies and configurations 
 
 A fence's language says what its block is: `sh` is run (all blocks of a document in one shell, in their
 order; `# -> TEXT` means that the block prints TEXT), `json` is a policy or the body of a create, `yaml` a
-configuration, `js` is parsed; `text` is for what cannot be run here. ID is a box.
+configuration, `js` is parsed; `text` is for what cannot be run here. ID is a box. Pages of docs/tasks are run
+against a daemon that has this machine's own network; `systemctl stop` and `start` in them stop and start it.
 """
 
 import json
@@ -16,7 +17,10 @@ import pytest
 import paddock
 from internet import Internet
 
-DOCS = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md")
+WORLD = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md")  # name hosts, which are played
+TASKS = tuple(sorted(f"docs/tasks/{file.name}" for file in (paddock.ROOT / "docs/tasks").iterdir()))
+PRODUCTION = "docs/tasks/production.md"
+DOCS = (*WORLD, *TASKS, "docs/glossary.md")
 HOSTS = ("example.org", "www.example.org", "api.example.com", "api.github.com", "other.example")
 POLICY = {"default", "rules", "allow", "deny", "limits", "ech"}
 UNRUN = 3  # blocks of a document
@@ -100,6 +104,8 @@ def test_files_that_are_named_exist():
         text = (paddock.ROOT / name).read_text()
         named = re.findall(r"`((?:docs|etc|man)/[\w./]+)`", text)
         assert [each for each in named if not (paddock.ROOT / each).exists()] == [], name
+        linked = re.findall(r"\]\(([^):#]+)\)", text)
+        assert [each for each in linked if not (paddock.ROOT / name).parent.joinpath(each).exists()] == [], name
     for name in ("README.md", "docs/ARCHITECTURE.md"):
         text = (paddock.ROOT / name).read_text()
         assert "docs/egress.md" in text and "docs/secrets.md" in text
@@ -116,7 +122,7 @@ def test_commands_and_settings_in_the_text_exist(name):
             assert shown.returncode == 0, code
             for option in (word for word in words if re.fullmatch(r"--[a-z-]+", word)):
                 assert option in shown.stdout, code
-        match = re.match(r"((?:egress|gate|ports|webhooks)(?:\.[a-z_]+)+|ai\.(?:box|tenant|max|prices|providers))(:|$)", code)
+        match = re.match(r"((?:egress|gate|ports|webhooks|defaults|max|data|uids|posture)(?:\.[a-z_]+)+|ai\.(?:box|tenant|max|prices|providers))(:|$)", code)
         if match:
             at = settings
             for key in match[1].split("."):
@@ -185,26 +191,77 @@ def test_yaml_and_js(tmp_path, language, text):
 # ---- what is run
 
 
-@pytest.mark.parametrize("name", [name for name in DOCS if any(language == "sh" for language, _, _ in blocks(name))])
-def test_commands(name, site, net, box, tmp_path):
-    (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "bin").symlink_to(paddock.BIN)
-    (tmp_path / "var").mkdir()
-    (tmp_path / "var" / "lib").symlink_to(site.data_dir)
-    (tmp_path / "policy.json").write_text(json.dumps({"allow": ["example.org"]}))
-    (tmp_path / "key.pem").write_text("a key\n")
-    steps = [(line, text) for language, line, text in blocks(name) if language == "sh"]
+def steps_of(name):
+    return [(line, text) for language, line, text in blocks(name) if language == "sh"]
+
+
+def run_steps(name, steps, site, place):
+    """Runs blocks in one shell in `place`, which looks like a checkout, and holds what they print against what they say."""
+    if not (place / "build").exists():
+        (place / "build").mkdir()
+        (place / "build" / "bin").symlink_to(paddock.BIN)
+        (place / "var").mkdir()
+        (place / "var" / "lib").symlink_to(site.data_dir)
     script = "set -eu -o pipefail\n"
     for line, text in steps:
-        text = re.sub(r"\bID\b", box.id, text).replace("http://127.0.0.1:7080", site.url)
-        text = re.sub(r"\bNAME\b", "default", text)
         script += f"exec > out.{line} 2>&1\n{text}\n"
     environment = paddock.clean_environment(
         PADDOCK_URL=site.url, PADDOCK_KEY_FILE=site.data_dir / "admin.key", GITHUB_TOKEN="ghp_of-nobody", OPENAI_API_KEY="sk-of-nobody",
         PATH=f"{paddock.BIN}:{os.environ['PATH']}", api=f"{site.url}/v1", auth=f"Authorization: Bearer {site.key}")
-    ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, timeout=100)
-    printed = {line: out.read_text() for line, _ in steps if (out := tmp_path / f"out.{line}").exists()}
+    ran = subprocess.run(["bash", "-c", script], cwd=place, env=environment, stdin=subprocess.DEVNULL, timeout=300 * paddock.SLOW)
+    printed = {line: out.read_text() for line, _ in steps if (out := place / f"out.{line}").exists()}
     assert ran.returncode == 0, f"{name}:{max(printed)}: {printed[max(printed)]}"
     for line, text in steps:
         for want in re.findall(r"-> (.+)$", text, re.M):
             assert want in printed[line], f"{name}:{line}: no {want!r} in {printed[line]}"
+
+
+@pytest.mark.parametrize("name", [name for name in WORLD if steps_of(name)])
+def test_commands(name, site, net, box, tmp_path):
+    (tmp_path / "policy.json").write_text(json.dumps({"allow": ["example.org"]}))
+    (tmp_path / "key.pem").write_text("a key\n")
+    steps = [(line, re.sub(r"\bNAME\b", "default", re.sub(r"\bID\b", box.id, text).replace("http://127.0.0.1:7080", site.url)))
+             for line, text in steps_of(name)]
+    run_steps(name, steps, site, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TASKS if name != PRODUCTION])
+def test_tasks(name, daemon, api, tmp_path):
+    before = {box["id"] for box in api.list()}
+    run_steps(name, steps_of(name), daemon, tmp_path)
+    assert {box["id"] for box in api.list()} == before, "a page removes what it has made"
+
+
+@pytest.mark.slow
+def test_production(own_daemon, tmp_path):
+    """Backup and restore bring everything back: files of sandboxes, snapshots, images, workspaces, secrets and keys."""
+    site = own_daemon().start()
+    api = site.client()
+    box = api.create(name="kept", limits={"memory_mb": 64})
+    box.check("echo of the sandbox > /workspace/a; mkdir ~/b; chmod 700 ~/b")
+    assert api.post(f"{api.create(name='still').path}/pause", {}).status == 200
+    api.post(f"{box.path}/snapshots", {"name": "then"})
+    assert api.post("/v1/images", {"name": "of-then", "snapshot": "then"}).status == 201
+    assert api.post("/v1/workspaces", {"name": "files"}).status == 201
+    writer = api.create(workspace="files")
+    writer.check("printf 'of the workspace' > /workspace/b")
+    writer.delete()
+    assert api.send_json("PUT", "/v1/secrets/TOKEN", {"value": "of the vault"}).status in (200, 201)
+    for line, text in steps_of(PRODUCTION):
+        text = text.replace("/var/lib/paddock", str(site.data_dir)).replace("/srv/backup", str(tmp_path / "backup"))
+        for part in re.split(r"^(systemctl \w+ paddock)$", text, flags=re.M):
+            if part.startswith("systemctl "):
+                # What happens between a backup and its restore is lost.
+                if "rm -rf" in text and part.split()[1] == "stop":
+                    box.with_client(site.client()).delete()
+                {"stop": site.stop, "start": site.start}[part.split()[1]]()
+            elif part.strip():
+                run_steps(PRODUCTION, [(line, part)], site, tmp_path)
+    api = site.client()
+    box = box.with_client(api)
+    assert box.get()["status"] == "running"
+    assert box.check("cat /workspace/a; stat -c '%U %a' ~/b") == "of the sandbox\nuser 700\n"
+    others = [api.create(snapshot="then"), api.create(image="of-then"), api.create(workspace="files", secrets=[{"name": "TOKEN", "env": "T"}])]
+    assert [others[0].check("cat /workspace/a"), others[1].check("ls -d ~/b")] == ["of the sandbox\n", "/home/user/b\n"]
+    assert others[2].check("cat /workspace/b; echo; echo $T") == "of the workspace\nof the vault\n"

@@ -71,7 +71,7 @@ def document():
 
 def test_both_generations(e2b):
     old, new = e2b.create("", secure=False), e2b.create()
-    assert set(old) == set(new) == {"sandboxID", "templateID", "alias", "clientID", "envdVersion", "envdAccessToken"}
+    assert set(old) == set(new) == {"sandboxID", "templateID", "alias", "clientID", "envdVersion", "envdAccessToken", "domain"}
     assert 5 < e2b.ends_in(old) <= 15 and 290 < e2b.ends_in(new) <= 300
     assert old["envdAccessToken"] != new["envdAccessToken"], "each has its own"
     assert e2b.info(old)["envdAccessToken"] == old["envdAccessToken"], "which stays"

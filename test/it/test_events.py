@@ -195,7 +195,7 @@ def test_an_id_from_the_future_means_now(daemon, api):
 
 
 def test_tenants_see_their_own(daemon, api):
-    keys = [api.post("/v1/keys", {"tenant": f"events-{i}", "role": "user"}).json() for i in range(2)]
+    keys = [api.post("/v1/keys", {"tenant": f"events-{i}", "role": "user", "create_tenant": True}).json() for i in range(2)]
     clients = [paddock.Client(daemon, key["key"]) for key in keys]
     streams = [Stream(daemon, key=key["key"]) for key in keys]
     boxes = [client.create() for client in clients]

@@ -668,7 +668,7 @@ def test_signed_urls_outlive_a_restart(own_daemon):
 
 
 def test_other_tenants(box, place, daemon, api):
-    made = ok(api.post("/v1/keys", {"name": "stranger", "tenant": "strangers", "role": "user"}), 201)
+    made = ok(api.post("/v1/keys", {"name": "stranger", "tenant": "strangers", "role": "user", "create_tenant": True}), 201)
     stranger = paddock.Client(daemon, made["key"])
     alien = box.with_client(stranger)
     box.put(f"{place}/f", b"x")

@@ -241,9 +241,9 @@ NO_SK_LOOKUP = "no sk_lookup: Operation not permitted"
 
 
 @pytest.mark.parametrize("missing, detail, ok, way, said", [
-    (["bpf"], f"nf_tables rules; {NO_SK_LOOKUP}", True, DIRECT, "connections of boxes are brought to the gate by: nf_tables rules"),
+    (["bpf"], f"nf_tables rules; {NO_SK_LOOKUP}", True, DIRECT, "connections of sandboxes are brought to the gate by: nf_tables rules"),
     (["bpf", "netfilter"], f"none: proxy port and DNS alone; {NO_SK_LOOKUP}; no nft: Protocol not supported", False, BY_PROXY,
-     "boxes reach the gate by their proxy port and DNS alone"),
+     "sandboxes reach the gate by their proxy port and DNS alone"),
 ], ids=["no bpf", "nothing"])
 def test_the_next_best(own_daemon, net, gated, missing, detail, ok, way, said):
     """What is not there is done without, and it is said which way is taken. Without parts the sockets are made later."""

@@ -225,7 +225,7 @@ def test_control_groups_are_read_only(own_daemon):
         assert found[name][0] == "FAIL" and found[name][1].endswith("Read-only file system"), found[name]
     assert found["box"] == ("FAIL", "not tried, since limit.memory failed")
     with serving(lambda: daemon) as (_, client):
-        assert "this machine cannot isolate a box: limit.memory: /sys/fs/cgroup" in daemon.log()
+        assert "this machine cannot isolate a sandbox: limit.memory: /sys/fs/cgroup" in daemon.log()
         response = client.try_create()
         assert response.code() == "cannot_isolate", response
         assert "limit.memory: " in response.json()["error"]["message"] and "Read-only" in response.json()["error"]["message"]
@@ -264,7 +264,7 @@ def test_a_rootless_container(own_daemon):
     daemon = own_daemon()
     inner = paddock.Daemon.command(daemon)
     daemon.command = lambda: ["unshare", "--user", "--map-root-user", *inner]
-    with pytest.raises(AssertionError, match=r"root of a user namespace \(a rootless container\?\) cannot make boxes"):
+    with pytest.raises(AssertionError, match=r"root of a user namespace \(a rootless container\?\) cannot make sandboxes"):
         daemon.start()
     assert not daemon.data_dir.exists()
 

@@ -351,7 +351,7 @@ def test_patch(own_daemon):
     assert {key: box.get()[key] for key in expected} == expected
     for _ in range(50):  # it does not fill anything up
         assert patch(box, metadata={"k": "v" * 1000}).status == 200
-    for wrong in ({"on_end": "explode"}, {"metadata": {"": "x"}}, {"idle_seconds": -1}, {"name": "new"}, {"metadata": {"k": 1}}):
+    for wrong in ({"on_end": "explode"}, {"metadata": {"": "x"}}, {"idle_seconds": -1}, {"name": "a/b"}, {"metadata": {"k": 1}}):
         assert patch(box, **wrong).status == 400, wrong
     assert box.get()["on_end"] == "stop"
 
@@ -368,7 +368,7 @@ def test_wrong_lifetimes(api, wrong):
 
 
 def test_another_tenant_has_no_say(api, daemon, make_box):
-    key = api.post("/v1/keys", {"tenant": "stranger-life"}).json()
+    key = api.post("/v1/keys", {"tenant": "stranger-life", "create_tenant": True}).json()
     stranger, box = daemon.client(key["key"]), make_box()
     for verb in ("pause", "resume", "stop", "start"):
         assert stranger.request("POST", f"{box.path}/{verb}").status == 404

@@ -230,7 +230,7 @@ def test_path_is_private(site, app):
     assert ask(site, path, headers={"X-API-Key": "pdk_" + "0" * 40}).status == 401
     assert ask(site, "/v1/sandboxes/" + "a" * 20 + "/ports/8000/").status == 401
     assert app.client.get("/v1/sandboxes/" + "a" * 20 + "/ports/8000/").status == 404
-    other = app.client.post("/v1/keys", {"tenant": "stranger", "role": "user"}).json()["key"]
+    other = app.client.post("/v1/keys", {"tenant": "stranger", "role": "user", "create_tenant": True}).json()["key"]
     assert ask(site, path, headers={"X-API-Key": other}).status == 404
     assert ask(site, path, headers=token(app)).status == 200
 
@@ -528,8 +528,15 @@ def test_preview_expires(site, app):
     paddock.until(lambda: ask(site, "/echo", headers=headers).status == 403, "the link expires", 20)
 
 
-def test_preview_of_a_path(daemon, make_box):
-    box = make_box()
+@pytest.fixture
+def nameless(own_daemon, tmp_path):
+    """A daemon without a domain, which on loopback must be said."""
+    (tmp_path / "c.yaml").write_text("ports: {domain: ''}\n")
+    return own_daemon(arguments=["--config", str(tmp_path / "c.yaml")]).start()
+
+
+def test_preview_of_a_path(nameless):
+    daemon, box = nameless, nameless.client().create()
     serve(box)
     url = preview(box)
     path = "/" + url.split("/", 3)[3]
@@ -883,7 +890,7 @@ def test_link_mistakes(daemon, api, two):
     assert link(far, near, listen=8000).code() == "conflict", "the port is the server's"
     assert link(near, far).status == 201
     assert link(near, far).code() == "conflict"
-    key = api.post("/v1/keys", {"tenant": "neighbour", "role": "user"}).json()["key"]
+    key = api.post("/v1/keys", {"tenant": "neighbour", "role": "user", "create_tenant": True}).json()["key"]
     other = daemon.client(key)
     theirs = other.create()
     assert other.post("/v1/links", {"from": theirs.id, "to": far.id, "port": 8000}).status == 404

@@ -49,7 +49,7 @@ def tenant(daemon):
     """Clients of two tenants of their own."""
     admin, made = daemon.client(), []
     for name in ("a", "b"):
-        response = admin.post("/v1/keys", {"name": "t", "role": "user", "tenant": f"{name}{random.token_hex(4)}"})
+        response = admin.post("/v1/keys", {"name": "t", "role": "user", "tenant": f"{name}{random.token_hex(4)}", "create_tenant": True})
         assert response.status == 201, response
         made.append(daemon.client(key=response.json()["key"]))
     yield made

@@ -398,7 +398,7 @@ def test_no_bash_is_said(make_box):
 
 
 def test_another_tenants_shell_does_not_exist(daemon, api, sh):
-    key = api.post("/v1/keys", {"name": "x", "role": "user", "tenant": "shells-other"}).json()["key"]
+    key = api.post("/v1/keys", {"name": "x", "role": "user", "tenant": "shells-other", "create_tenant": True}).json()["key"]
     stranger = paddock.Client(daemon, key)
     assert Shell(sh.box, client=stranger).try_run("true").status == 404
     assert stranger.get(sh.box.path + "/shells").status == 404

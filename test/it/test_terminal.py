@@ -368,7 +368,7 @@ def test_origin(daemon, box, connect):
 
 
 def test_another_tenant(daemon, api, box, connect):
-    key = api.post("/v1/keys", {"name": "t", "role": "user", "tenant": "terminal-other"}).json()["key"]
+    key = api.post("/v1/keys", {"name": "t", "role": "user", "tenant": "terminal-other", "create_tenant": True}).json()["key"]
     assert connect(box, key="", headers=[f"Authorization: Bearer {key}"]).status == 404
 
 

@@ -146,6 +146,8 @@ def test_the_helper_goes_when_nobody_asks(own_daemon):
     assert api.post("/v1/workspaces", {"name": "w"}).status == 201
     assert files(api, "w", "f", "PUT", b"x").status == 201
     helper, = os.listdir(daemon.run_dir / "boxes")
+    assert api.get(f"/v1/sandboxes/{helper}").status == 404, "nobody sees it, whoever knows its id"
+    assert api.post(f"/v1/sandboxes/{helper}/exec", {"argv": ["true"]}).status == 404
     paddock.until(lambda: not os.listdir(daemon.run_dir / "boxes"), "the helper is gone", 20)
     assert files(api, "w", "f").body == b"x"
     another, = os.listdir(daemon.run_dir / "boxes")
@@ -193,7 +195,7 @@ def test_list_and_wrong_wishes(workspaces, api):
 def test_tenants_do_not_see_each_other(workspaces, api, daemon):
     made = workspaces("private")
     assert files(api, "private", "secret", "PUT", b"secret").status == 201
-    key = api.post("/v1/keys", {"tenant": "stranger-ws"}).json()
+    key = api.post("/v1/keys", {"tenant": "stranger-ws", "create_tenant": True}).json()
     stranger = daemon.client(key["key"])
     assert stranger.get("/v1/workspaces").json()["workspaces"] == []
     for ref in ("private", made["id"]):

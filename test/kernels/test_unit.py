@@ -118,7 +118,7 @@ def test_restart(unit, box):
 def test_stop_and_start(unit, box):
     pid = box.pid1()
     systemctl("stop", "paddock")
-    assert Path(f"/proc/{pid}").exists(), "boxes go on"
+    assert Path(f"/proc/{pid}").exists(), "sandboxes go on"
     systemctl("start", "paddock")
     check(unit, box, pid)
 

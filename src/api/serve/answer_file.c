@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "file.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 /* ---- the head ---- */
@@ -18,7 +17,7 @@ void answer_file_add(struct answer_file_head *f, const char *name, const char *v
 	f->h[f->n++] = (struct http_header){ view_of(name), view_of(value) };
 }
 
-void answer_file_fill(struct answer_file_head *f, const struct wire_file_info *info)
+void answer_file_fill(struct answer_file_head *f, const struct file_info *info)
 {
 	time_t s = (time_t)(info->mtime_ms / 1000);
 	struct tm tm;
@@ -47,7 +46,7 @@ static struct bytes *bytes_of(struct download *d)
 	return CONTAINER(d, struct bytes, d);
 }
 
-static void on_info(struct download *d, const struct wire_file_info *info)
+static void on_info(struct download *d, const struct file_info *info)
 {
 	struct answer_file_head *h = &bytes_of(d)->head;
 

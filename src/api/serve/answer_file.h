@@ -1,13 +1,12 @@
 /*
- * The bytes of a file, whole or a range of them, as an answer, as fast as the client
- * takes them.
+ * Sends a file, or a range of it, as fast as the client reads.
  */
 #pragma once
 
 #include "answer.h"
 #include "file.h"
 
-struct wire_file_info;
+struct file_info;
 
 /* What the head of an answer says about a file. */
 struct answer_file_head {
@@ -15,7 +14,7 @@ struct answer_file_head {
 	struct http_header h[6];
 	size_t n;
 };
-void answer_file_fill(struct answer_file_head *f, const struct wire_file_info *info);
+void answer_file_fill(struct answer_file_head *f, const struct file_info *info);
 void answer_file_add(struct answer_file_head *f, const char *name, const char *value);
 
 /* Takes the request: its own memory and what is called when the client goes. The place is borrowed until the

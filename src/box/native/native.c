@@ -7,12 +7,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "fd.h"
@@ -21,6 +23,8 @@
 #include "native_child.h"
 #include "spawn.h"
 #include "poison.h"
+
+#define PTYS "64" /* a box's share of kernel.pty.max, which all boxes and the host have together */
 
 static void close_late(struct native *n, int *fd)
 {
@@ -53,6 +57,21 @@ static bool has_files(int storage, const char *name)
 	return found;
 }
 
+/* Where the tools go: over the layer that has /usr/bin, unless that is no plain directory there. What a
+ * set-uid sudo of the image would do cannot work in a box, so that ours hides it. */
+static bool wants_tools(const struct native *n, const struct plan *p, const struct plan_mount *m,
+			const struct plan_image *image)
+{
+	bool split = image->n > 1 && strcmp(image->layers[1].at, "/usr") == 0;
+	if (!p->spec.sudo || n->tools < 0 || m->layer != (split ? 1u : 0u))
+		return false;
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	_cleanup_(closep) int bin = (int)syscall(SYS_openat2, image->layers[m->layer].dir,
+						 split ? "bin" : "usr/bin", &how, sizeof(how));
+	return bin >= 0 || errno == ENOENT;
+}
+
 static int layer_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
 		       const struct plan_image *image, int storage, int userns)
 {
@@ -61,21 +80,28 @@ static int layer_mount(struct native *n, const struct plan *p, const struct plan
 	char upper[16], work[16];
 	snprintf(upper, sizeof(upper), "upper%u", m->layer);
 	snprintf(work, sizeof(work), "work%u", m->layer);
-	if (lower < 0 || (p->spec.readonly_root && !has_files(storage, upper)))
+	bool bare = p->spec.readonly_root && !has_files(storage, upper), tooled = wants_tools(n, p, m, image);
+	if (lower < 0 || (bare && !tooled))
 		return lower;
-	int store = mnt_tree(storage, "", quiet, userns);
-	int r = store;
-	if (store >= 0)
+	int store = bare ? -1 : mnt_tree(storage, "", quiet, userns);
+	int tools =
+		tooled ? mnt_tree(n->tools, m->layer ? "usr" : "", quiet | MOUNT_ATTR_RDONLY, userns) : -1;
+	int r = store < 0 && !bare ? store : tooled && tools < 0 ? tools : 0;
+	if (r == 0)
 		r = mnt_overlay(
 			&(struct mnt_overlay){ .lower = lower,
 					       .store = store,
-					       .upper = upper,
+					       .over = tooled ? &tools : NULL,
+					       .upper = bare ? NULL : upper,
 					       .work = work,
 					       .owner = p->uid_base,
 					       .scratch = n->scratch,
 					       .attach = n->without & FEATURE_BIT(FEATURE_DETACHED_LAYERS) });
 	close_late(n, &lower);
-	close_late(n, &store);
+	if (store >= 0)
+		close_late(n, &store);
+	if (tools >= 0)
+		close_late(n, &tools);
 	if (r >= 0 && p->spec.readonly_root) {
 		int set = mnt_set_attr(r, MOUNT_ATTR_RDONLY);
 		if (set < 0) {
@@ -101,9 +127,11 @@ static int devpts_mount(const struct plan *p, const struct plan_mount *m)
 {
 	char gid[16];
 	snprintf(gid, sizeof(gid), "%u", p->uid_base + 5); /* tty */
-	const struct mnt_option options[] = {
-		{ "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { "gid", gid }
-	};
+	const struct mnt_option options[] = { { "newinstance", NULL },
+					      { "ptmxmode", "0666" },
+					      { "mode", "0620" },
+					      { "gid", gid },
+					      { "max", PTYS } };
 	return mnt_fs("devpts", options, ELEMS(options), m->attr);
 }
 
@@ -142,13 +170,13 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 			return err_sys(e, ERR_WALLS, c->mounts[i], "mount of %s%s%s", m->target,
 				       mnt_why[0] ? ": " : "", mnt_why);
 	}
-	for (unsigned i = 0; plan_masked[i]; i++) {
-		if (!n->masks[i])
-			continue;
-		c->masks[i] =
-			mnt_tree(n->scratch, n->masks[i] == 'd' ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
+	int r = native_sys_views(n, p, c->views, &c->n_views);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits");
+	for (unsigned i = 0; i < n->n_masks; i++) {
+		c->masks[i] = mnt_tree(n->scratch, n->masks[i].dir ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
 		if (c->masks[i] < 0)
-			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", plan_masked[i]);
+			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", n->masks[i].name);
 	}
 	return 0;
 }
@@ -168,6 +196,8 @@ static void child_done(struct native_child *c)
 		fd_close(c->mounts[i]);
 	for (unsigned i = 0; i < ELEMS(c->masks); i++)
 		fd_close(c->masks[i]);
+	for (unsigned i = 0; i < c->n_views; i++)
+		fd_close(c->views[i].fd);
 	for (unsigned i = 0; i < c->n_tasks; i++)
 		fd_close(c->tasks[i]);
 	fd_close(c->v2);
@@ -197,6 +227,17 @@ static int run_child(struct native_child *c, struct native_box *ret, struct err 
 	return 0;
 }
 
+static int join_cpuset(const struct native *n, struct native_child *c, struct err *e)
+{
+	if (n->cpuset_tasks < 0 || c->n_tasks == ELEMS(c->tasks))
+		return 0;
+	int fd = fcntl(n->cpuset_tasks, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return err_sys(e, ERR_WALLS, errno, "the control group of processors");
+	c->tasks[c->n_tasks++] = fd;
+	return 0;
+}
+
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
 		 const struct native_files *files, struct native_box *ret, struct err *e)
 {
@@ -217,7 +258,8 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 	if (r < 0)
 		r = err_sys(e, ERR_WALLS, r, "user namespace");
 	else if (cgroup_join_fds(&n->cgroups, p->spec.id, c.tasks, &c.n_tasks, &c.v2, e) < 0 ||
-		 prepare_mounts(n, p, image, files, &c, e) < 0 || run_child(&c, ret, e) < 0)
+		 join_cpuset(n, &c, e) < 0 || prepare_mounts(n, p, image, files, &c, e) < 0 ||
+		 run_child(&c, ret, e) < 0)
 		r = -1;
 	child_done(&c);
 	spawn_collect();

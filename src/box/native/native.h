@@ -24,11 +24,19 @@ struct native {
 	int run;            /* likewise: the keeper's run directory, borrowed */
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
-	uint32_t without;       /* FEATURE_BITs that boxes do not get, though the kernel has them */
-	int scratch;            /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
-	int empty_ns;           /* a mount namespace with nothing but an empty read-only root */
-	int init;               /* paddock-init in a sealed memfd */
-	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
+	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
+	int scratch;      /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
+	int empty_ns;     /* a mount namespace with nothing but an empty read-only root */
+	int init;         /* paddock-init in a sealed memfd */
+	int tools;        /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
+	int cpuset;       /* a group that all boxes are in, or -1: native_sys.h */
+	int cpuset_tasks; /* how they join it */
+	/* What this kernel's /proc has that boxes must not see. */
+	struct native_mask {
+		char name[24];
+		bool dir;
+	} masks[PLAN_MASKS];
+	unsigned n_masks;
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;
 	enum netns_capture capture; /* of those to come: native_capture */
@@ -52,6 +60,9 @@ struct native_box {
  * directory on which the templates' tmpfs is mounted (seen by this namespace only). */
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e) _must_check_;
 void native_close(struct native *n);
+/* Makes the tree usr/bin/{sudo,su} (the same program as PID 1) in `dir`/tools, on the disk of the boxes: its
+ * owners must be mappable. Without it no box has sudo. */
+int native_tools(struct native *n, int dir, struct err *e) _must_check_;
 
 struct native_files {
 	int storage;   /* the box's own directory */

@@ -9,6 +9,7 @@
 #include <grp.h>
 #include <linux/openat2.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -83,14 +84,26 @@ static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
 	return 0;
 }
 
+static int attach_views(const struct native_child *c, int root)
+{
+	for (unsigned i = 0; i < c->n_views; i++) {
+		_cleanup_(closep) int point = open_point(root, c->views[i].at, O_DIRECTORY);
+		int r = point == -ENOENT && i == 0 ? -ENOENT
+			: point < 0                ? point
+						   : mnt_move(c->views[i].fd, point, "");
+		if (r == -ENOENT && i == 0)
+			return 0; /* an image without /sys */
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int mask_proc(const struct native_child *c, int proc)
 {
-	for (unsigned i = 0; plan_masked[i]; i++) {
-		if (c->masks[i] < 0)
-			continue;
-		_cleanup_(closep) int point = open_point(proc, plan_masked[i], O_NOFOLLOW);
-		int r = point < 0 ? point : mnt_move(c->masks[i], point, "");
-		if (r < 0)
+	for (unsigned i = 0; i < c->native->n_masks; i++) {
+		int r = mnt_move(c->masks[i], proc, c->native->masks[i].name); /* follows no symlink */
+		if (r < 0 && r != -ENOENT)                                     /* a module was unloaded */
 			return r;
 	}
 	for (unsigned i = 0; plan_readonly[i]; i++) {
@@ -116,6 +129,13 @@ int native_child_network(int proc)
 	_cleanup_(closep) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
+		return -errno;
+	/* The address of the box's own name. Resolvers that are asked for the families that this host has
+	 * (AI_ADDRCONFIG) do not count 127.0.0.1 itself, and would find nothing. */
+	struct ifreq own = { .ifr_name = "lo:1" };
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 0x100) };
+	memcpy(&own.ifr_addr, &at, sizeof(at));
+	if (ioctl(fd, SIOCSIFADDR, &own) < 0)
 		return -errno;
 	return fd_put(proc, "sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
@@ -201,11 +221,13 @@ int native_child_main(void *arg)
 
 	umask(022);
 	STEP("session", SYS(setsid()));
+	STEP("priority", SYS(setpriority(PRIO_PROCESS, 0, 0))); /* the keeper's is higher */
 	if (c->net >= 0)
 		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));
-	STEP("root of the box", enter_root(c));
+	STEP("root of the sandbox", enter_root(c));
 	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
+	STEP("limits that the sandbox sees", attach_views(c, c->mounts[0]));
 	if (c->net < 0)
 		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
@@ -221,7 +243,13 @@ int native_child_main(void *arg)
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	char *const argv[] = { (char[]){ "paddock-init" }, NULL }, *const envp[] = { NULL };
+	char cpus[NATIVE_ARGUMENT];
+	native_sys_argument(p, cpus);
+	char thrash[24];
+	snprintf(thrash, sizeof(thrash), "thrash=%u", p->spec.thrash_s);
+	char *const argv[] = { (char[]){ "paddock-init" }, cpus, thrash,
+			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL },
+		    *const envp[] = { NULL };
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
 	return fail(c, "execution of PID 1", -errno);
 }

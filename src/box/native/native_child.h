@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "native.h"
+#include "native_sys.h"
 
 struct native_child {
 	const struct native *native;
@@ -12,7 +12,9 @@ struct native_child {
 	int listener, userns, v2;
 	int net; /* a network namespace made ahead, or -1: cloned into a new one */
 	int mounts[ELEMS(((struct plan *)0)->mounts)]; /* by the plan's index; -1: the child's own business */
-	int masks[PLAN_MASKS]; /* by the index of plan_masked; -1: no such path here */
+	int masks[PLAN_MASKS];                         /* by the index of native->masks */
+	struct native_view views[NATIVE_VIEWS];
+	unsigned n_views;
 	int tasks[CGROUP_TREES];
 	unsigned n_tasks;
 

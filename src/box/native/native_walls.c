@@ -68,6 +68,7 @@ static int open_cgroups(struct native *n, const struct walls_setup *s, struct er
 static int probe(struct walls *w, const struct walls_setup *s, struct err *e)
 {
 	of(w)->scratch = of(w)->empty_ns = of(w)->init = of(w)->host_net = -1;
+	of(w)->tools = of(w)->cpuset = of(w)->cpuset_tasks = -1;
 	if (open_cgroups(of(w), s, e) < 0)
 		return -1;
 	of(w)->without = s->without;
@@ -147,7 +148,7 @@ static int start(struct walls *w, const struct walls_start *s, struct walls_box 
 {
 	_cleanup_(closep) int listener = make_listener(s->run);
 	if (listener < 0)
-		return err_sys(e, ERR_INTERNAL, listener, "cannot make the box's socket");
+		return err_sys(e, ERR_INTERNAL, listener, "cannot make the sandbox's socket");
 	const struct native_files files = { s->storage, s->workspace, listener };
 	struct native_box nb;
 	if (native_start(of(w), s->plan, s->image, &files, &nb, e) < 0)
@@ -209,6 +210,14 @@ static int freeze(struct walls *w, const struct walls_box *b, bool on, int wait_
 	return cgroup_freeze(&of(w)->cgroups, b->id, on, wait_ms);
 }
 
+static int limit(struct walls *w, const struct walls_box *b, const struct spec_limits *l)
+{
+	const struct cgroup_limits to = { .memory_bytes = l->memory_bytes,
+					  .cpu_milli = l->cpu_milli,
+					  .pids = l->pids };
+	return cgroup_limit(&of(w)->cgroups, b->id, &to);
+}
+
 static int frozen(struct walls *w, const struct walls_box *b, bool *ret)
 {
 	return cgroup_frozen(&of(w)->cgroups, b->id, ret);
@@ -237,11 +246,17 @@ static int gate(struct walls *w, const struct walls_box *b, enum netns_capture h
 	return native_gate(of(w), b->pid, b->pidfd, how, ret);
 }
 
+static int furnish(struct walls *w, int disk, struct err *e)
+{
+	return of(w)->init < 0 ? 0 : native_tools(of(w), disk, e);
+}
+
 const struct walls_ops native_walls = {
 	.name = SPEC_BACKEND_NATIVE,
 	.size = sizeof(struct native),
 	.probe = probe,
 	.open = open_native,
+	.furnish = furnish,
 	.close = close_native,
 	.start = start,
 	.connect = connect_to,
@@ -249,6 +264,7 @@ const struct walls_ops native_walls = {
 	.clear = clear,
 	.sweep = sweep,
 	.freeze = freeze,
+	.limit = limit,
 	.frozen = frozen,
 	.usage = usage,
 	.gate = gate,

@@ -135,6 +135,26 @@ static void on_answer(struct names_waiter *w, const struct names_answer *a)
 	reply(q, a->known ? DNS_NOERROR : DNS_NXDOMAIN, found, n, MIN(a->ttl, TTL_MOST));
 }
 
+/* Names that mean the box itself (RFC 6761), also where its files do not say so. */
+static bool serve_own(struct server_query *q, struct view name)
+{
+	const struct view local = VIEW(".localhost");
+	bool six = view_is(name, "ip6-localhost") || view_is(name, "ip6-loopback");
+	bool both = view_is(name, "localhost") ||
+		    (q->server->host[0] && view_eq_nocase(name, view_of(q->server->host))) ||
+		    (name.n > local.n && memcmp(name.p + name.n - local.n, local.p, local.n) == 0);
+	if (!six && !both)
+		return false;
+	struct dns_address at = { 0 };
+	if (q->query.type == DNS_AAAA)
+		at.b[15] = 1;
+	else
+		memcpy(at.b, (const uint8_t[]){ 127, 0, 0, 1 }, 4);
+	bool has = q->query.type == DNS_AAAA || (q->query.type == DNS_A && both);
+	reply(q, DNS_NOERROR, &at, has, TTL_MOST);
+	return true;
+}
+
 static void serve(struct server_query *q)
 {
 	struct server *s = q->server;
@@ -148,8 +168,12 @@ static void serve(struct server_query *q)
 		return;
 	}
 	f.name = view_of(name);
+	if (serve_own(q, f.name))
+		return;
 	if (!p || !policy_may(p, &f)) {
 		refused(q, p ? WIRE_GATE_REASON_NO_RULE : WIRE_GATE_REASON_NO_POLICY, NULL);
+		/* Not REFUSED: musl waits its whole time when it hears that, and glibc calls it temporary. */
+		q->query.why = "paddock: the policy of this sandbox does not allow this name";
 		reply(q, DNS_NXDOMAIN, NULL, 0, 0);
 	} else if (q->query.type != DNS_A && q->query.type != DNS_AAAA) {
 		reply(q, DNS_NOERROR, NULL, 0, 0);

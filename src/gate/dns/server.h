@@ -1,5 +1,5 @@
 /*
- * DNS for one box: see server.c. What a box may ask, and who is told, its owner says.
+ * DNS for one box: see server.c. The owner decides what the box may ask and receives the results.
  */
 #pragma once
 
@@ -23,6 +23,7 @@ struct server {
 	struct loop *loop;
 	struct names *names;
 	struct loop_io io; /* UDP */
+	char host[64];     /* what the box calls itself; "": not known */
 	struct list questions;
 	struct server_said { /* the last one that was allowed, and that was not */
 		char name[256];

@@ -134,19 +134,30 @@ const char *flow_words(int reason, int *ret_status)
 	}
 }
 
-void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule)
+void flow_deny(struct flow *f, int reason)
 {
 	int status;
 	const char *words = flow_words(reason, &status);
+	bool told = false;
 
-	if (f->state == FLOW_OVER)
-		return;
-	flow_say(f, false, reason, rule, VIEW(""), VIEW(""));
 	if (f->via != VIA_DIRECT && !f->has_meant && !flow_is_open(f))
 		proxy_answer(f, false, reason);
 	else if (f->proto == POLICY_HTTP && f->mode != FLOW_OPAQUE)
 		proxy_http_error(f, status, words);
-	flow_end(f, f->proto != POLICY_HTTP && f->via == VIA_DIRECT);
+	else if (f->proto == POLICY_TLS && !flow_is_open(f))
+		/* A fatal alert "access denied", which TLS libraries repeat to their users. */
+		told = send(f->client_fd, "\x15\x03\x03\x00\x02\x02\x31", 7, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+		       7;
+	flow_end(f, f->proto != POLICY_HTTP && f->via == VIA_DIRECT && !told);
+}
+
+void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule)
+{
+	if (f->state == FLOW_OVER)
+		return;
+	if (!f->doomed) /* else that was said at its beginning */
+		flow_say(f, false, reason, rule, VIEW(""), VIEW(""));
+	flow_deny(f, reason);
 }
 
 static int reason_of(enum policy_answer a, const struct flow *f, enum policy_proto proto, struct view name)
@@ -333,6 +344,17 @@ static void on_server(struct loop_io *io, uint32_t events)
 
 /* ---- the beginning ---- */
 
+/* Denied whatever it is. A client that speaks first is answered in its own protocol, others are reset. */
+static void doom(struct flow *f, int reason, const struct policy_rule *rule)
+{
+	flow_say(f, false, reason, rule, VIEW(""), VIEW(""));
+	f->state = FLOW_LOOK;
+	f->doomed = true;
+	f->doom = reason;
+	flow_timer(f, FLOW_FIRST_MS);
+	flow_wants(f);
+}
+
 void flow_start_direct(struct flow *f)
 {
 	const struct policy *p = f->box->policy;
@@ -351,7 +373,7 @@ void flow_start_direct(struct flow *f)
 	f->proto = POLICY_TCP;
 	(void)!view_to_str(facts.name, f->conn.name, sizeof(f->conn.name));
 	if (answer != POLICY_ALLOW) {
-		flow_refuse(f, reason_of(answer, f, POLICY_TCP, facts.name), rule);
+		doom(f, reason_of(answer, f, POLICY_TCP, facts.name), rule);
 		return;
 	}
 	f->rule = rule;
@@ -389,7 +411,10 @@ static void start(struct flow *f)
 
 	proxy = proxy || (addr_eq(&f->meant, &loopback6) && f->conn.port == NETNS_PROXY_PORT);
 	f->has_meant = !proxy;
-	if (!p)
+	if (!p && !proxy && f->conn.port != NETNS_DNS_PORT && b->share.n_flows <= FLOW_BOX_MOST &&
+	    make_room(b))
+		doom(f, WIRE_GATE_REASON_NO_POLICY, NULL);
+	else if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
 	else if (b->share.n_flows > (p->max_flows ? MIN(p->max_flows, FLOW_BOX_MOST) : FLOW_BOX_MOST) ||
 		 !box_may_connect(b) || (p->max_bytes && box_used(b) >= p->max_bytes) || !make_room(b))

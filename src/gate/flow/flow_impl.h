@@ -1,5 +1,5 @@
 /*
- * One connection of a box: what the files of this room share. See states.c for its life.
+ * One connection of a box; shared by the files of this room. See states.c for its states.
  */
 #pragma once
 
@@ -79,7 +79,9 @@ struct flow {
 	enum flow_state state;
 	enum flow_state mode; /* FLOW_UNSEEN to FLOW_DRAIN: the state once it is connected */
 	enum flow_via via;
-	bool hold;                     /* the server's bytes wait until the client's have been judged */
+	bool doomed; /* denied and said so: its first bytes are awaited, for the kind of answer */
+	int doom;    /* the reason */
+	bool hold;   /* the server's bytes wait until the client's have been judged */
 	bool client_bulk, server_bulk; /* a piece was large */
 	bool server_eof, client_shut, server_shut;
 	bool throttled; /* waits for the box's allowance */
@@ -125,6 +127,7 @@ void flow_set_mode(struct flow *f, enum flow_state mode);
 /* Its destination is known not to be the proxy port. */
 void flow_start_direct(struct flow *f);
 /* Refuses: tells the api, answers in the client's protocol where it has one, ends. */
+void flow_deny(struct flow *f, int reason); /* the answer alone */
 void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule);
 /* What a refusal is to a client that speaks HTTP. */
 const char *flow_words(int reason, int *ret_status);

@@ -122,6 +122,13 @@ void look_bytes(struct flow *f)
 	enum peek what = peek_look(&f->peek, buf_view(&f->conn.look), name);
 	if (what == PEEK_MORE && (f->conn.client_eof || buf_len(&f->conn.look) >= FLOW_LOOK_MOST))
 		what = buf_len(&f->conn.look) >= FLOW_LOOK_MOST ? PEEK_BAD : PEEK_OTHER;
+	if (f->doomed && what != PEEK_MORE) {
+		f->proto = what == PEEK_TLS || what == PEEK_ECH ? POLICY_TLS
+			   : what == PEEK_HTTP                  ? POLICY_HTTP
+								: POLICY_TCP;
+		flow_deny(f, f->doom);
+		return;
+	}
 	switch (what) {
 	case PEEK_MORE:
 		flow_wants(f);
@@ -208,7 +215,7 @@ static void silent(struct flow *f)
 void look_on_time(struct flow *f, const struct flow_what *w)
 {
 	(void)w;
-	if (f->active_ms) {
+	if (f->active_ms || f->doomed) {
 		flow_end(f, true);
 		return;
 	}

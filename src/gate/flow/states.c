@@ -149,7 +149,7 @@ void states_event(struct flow *f, enum flow_event e, const struct flow_what *w)
 		step->run(f, w);
 	if (step->run && (step->next & 1u << f->state))
 		return;
-	log_error("box %s: a connection in state %s met event %d and is in state %s", f->box->id, names[was],
-		  e, names[f->state]);
+	log_error("sandbox %s: a connection in state %s met event %d and is in state %s", f->box->id,
+		  names[was], e, names[f->state]);
 	flow_end(f, true);
 }

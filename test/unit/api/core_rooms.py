@@ -2,6 +2,7 @@
 (src/api/core/include), and a header of the core's own, or of another dialect, must not be found with a dialect's flags."""
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -38,6 +39,11 @@ results += [(f"a dialect may not include {h}", not compiles(directory, outside, 
 # A room has one public header; job.h and core.h are everybody's.
 rooms = {r for r in os.listdir(core) if os.path.isdir(os.path.join(core, r))} - {"include", "state"}
 results += [("every room has one public header", rooms | {"core", "job"} == {h[:-2] for h in public})]
+# What the wire says is the core's to read: nobody else in paddock-api knows its messages.
+speaks = [os.path.relpath(os.path.join(d, f), source) for d, _, files in os.walk(os.path.join(source, "src/api")) for f in files
+          if f.endswith((".c", ".h")) and (not d.startswith(core) or d.endswith("/include"))
+          and re.search(r"wire_gen\.h|\bwire_|\bWIRE_", open(os.path.join(d, f), encoding="utf-8").read())]
+results += [(f"only the core knows the wire's messages {speaks or ''}", not speaks)]
 # A dialect sees the frame and itself: neither another dialect nor what stands above.
 dialects = os.path.join(source, "src/api/dialect")
 for mine in sorted(d for d in os.listdir(dialects) if os.path.isdir(os.path.join(dialects, d))):

@@ -415,7 +415,7 @@ static struct actor tenant_user(const char *tenant)
 {
 	struct actor a = admin();
 	struct err e = { 0 };
-	struct key_wish w = { .tenant = view_of(tenant) };
+	struct key_wish w = { .tenant = view_of(tenant), .create_tenant = true };
 	settle(keys_create(rig->core, &a, &w, on_key, NULL, &e), &e);
 	return actor_of(new_key_text);
 }

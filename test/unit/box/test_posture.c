@@ -171,7 +171,7 @@ static void test_lsm(void **state)
 		{ { VIEW(""), VIEW(""), VIEW(""), VIEW("") }, "lsm", "neither" },
 		{ { VIEW("1"), VIEW(""), VIEW(""), VIEW("system_u:system_r:init_t:s0\0") },
 		  "selinux",
-		  "enforcing: boxes run in paddockd's domain (system_u:system_r:init_t:s0)" },
+		  "enforcing: sandboxes run in paddockd's domain (system_u:system_r:init_t:s0)" },
 		{ { VIEW("0"), VIEW(""), VIEW(""), VIEW("kernel") }, "selinux", "permissive" },
 		{ { VIEW(""), VIEW("Y\n"), VIEW("unconfined\n"), VIEW("") }, "apparmor", "not confined" },
 		{ { VIEW(""), VIEW("Y\n"), VIEW(""), VIEW("docker-default (enforce)\n") },

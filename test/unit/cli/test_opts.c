@@ -135,9 +135,10 @@ static void refused(char **argv, const char *message)
 static void test_refused(void **state)
 {
 	refused(ARGS("--nope"), "unknown option --nope");
-	refused(ARGS("--fla"), "unknown option --fla"); /* no abbreviations */
+	refused(ARGS("--fla"), "unknown option --fla; did you mean --flag?"); /* no abbreviations */
 	refused(ARGS("-x"), "unknown option -x");
-	refused(ARGS("-fl"), "unknown option -fl");
+	refused(ARGS("-fl"), "-l wants a value"); /* letters stand together */
+	refused(ARGS("-fx"), "unknown option -x");
 	refused(ARGS("--flag=1"), "--flag takes no value");
 	refused(ARGS("--text"), "--text wants a value");
 	refused(ARGS("-e", "novalue"), "--env wants KEY=VALUE, not \"novalue\"");

@@ -79,8 +79,20 @@ static void test_refused(void **state)
 	}
 	memset(host, 'a', sizeof(host));
 	assert_int_equal(url_parse((struct view){ host, sizeof(host) }, &u, &e), -1);
-	assert_int_equal(url_parse(VIEW("https://x:7080"), &u, &e), -1);
-	assert_non_null(strstr(e.msg, "does not speak TLS yet"));
+}
+
+static void test_https(void **state)
+{
+	struct url u;
+	struct err e = { 0 };
+
+	assert_int_equal(url_parse(VIEW("https://x.example"), &u, &e), 0);
+	assert_true(u.tls);
+	assert_string_equal(u.port, "443");
+	assert_int_equal(url_parse(VIEW("https://x:7080/"), &u, &e), 0);
+	assert_string_equal(u.authority, "x:7080");
+	assert_int_equal(url_parse(VIEW("http://x"), &u, &e), 0);
+	assert_false(u.tls);
 }
 
 int main(void)
@@ -88,6 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accepted),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_https),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,7 @@ static void test_defaults(void **state)
 	assert_int_equal(c.max.exec_timeout_ms, 600000);
 	assert_int_equal(c.max.exec_output_bytes, 8388608);
 	assert_int_equal(c.max.body_bytes, 4194304);
+	assert_int_equal(c.max.connections, 4096);
 	assert_int_equal(c.uids.api, 59000);
 	assert_int_equal(c.uids.base, 1879048192);
 	assert_int_equal(c.uids.slots, 4000);
@@ -134,8 +135,9 @@ static void test_refusals(void **state)
 	} cases[] = {
 		{ "{", "line 1, column 2: expected a key in double quotes, found the end of the text" },
 		{ "[]", "line 1: must be an object, not an array" },
-		{ "{\n\"listn\":1}", "line 2: \"listn\": unknown field" },
-		{ "{\"max\":{\n\n\"box\":1}}", "line 3: max.\"box\": unknown field" },
+		{ "{\n\"listn\":1}", "line 2: \"listn\": unknown field; did you mean \"listen\"?" },
+		{ "{\"max\":{\n\n\"box\":1}}",
+		  "line 3: max.\"box\": unknown field; did you mean \"boxes\"?" },
 		{ "{\"listen\":7080}", "line 1: listen: must be a string, not a number" },
 		{ "{\"listen\":null}", "line 1: listen: must be a string, not null" },
 		{ "{\"data_dir\":\"var\"}", "line 1: data_dir: must be an absolute path" },
@@ -191,7 +193,7 @@ static void test_refusals(void **state)
 		{ "{\"uids\":{\"base\":100000,\"slots\":65408}}",
 		  "line 1: uids.slots: base + slots * 65664 must stay below 2^32 - 1" },
 		{ "{\"uids\":{\"api\":1879048192}}",
-		  "line 1: uids.api: uids.api must not lie in the range of the boxes" },
+		  "line 1: uids.api: uids.api must not lie in the range of the sandboxes" },
 	};
 
 	(void)state;
@@ -357,7 +359,8 @@ static void test_round_trip(void **state)
 		"\",\"ttl_seconds\":10,\"limits\":{\"cpu\":0.1,\"memory_mb\":33,\"pids\":44,\"nofile\":55}},"
 		"\"max\":{\"limits\":{\"cpu\":1.7,\"memory_mb\":3333,\"pids\":4444,\"nofile\":5555},"
 		"\"boxes\":7,"
-		"\"ttl_seconds\":11,\"exec_timeout_ms\":12,\"exec_output_bytes\":13,\"body_bytes\":1400},"
+		"\"ttl_seconds\":11,\"exec_timeout_ms\":12,\"exec_output_bytes\":13,\"body_bytes\":1400,"
+		"\"connections\":99},"
 		"\"uids\":{\"api\":15,\"base\":160000,\"slots\":17},\"cgroup\":{\"parent\":\"a/b\"}}",
 	};
 

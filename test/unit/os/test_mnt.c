@@ -37,12 +37,14 @@ static int setup(void **state)
 	umask(022);
 	if (!mkdtemp(top) || chmod(top, 0755) < 0 || chdir(top) < 0)
 		return -1;
-	static const char *const dirs[] = { "lower",         "lower/dir",     "scratch",
-					    "scratch/lower", "scratch/store", "at" };
+	static const char *const dirs[] = { "lower",         "lower/dir", "scratch", "scratch/lower",
+					    "scratch/store", "at",        "over",    "scratch/over" };
 	for (size_t i = 0; i < ELEMS(dirs); i++)
 		if (mkdir(dirs[i], 0755) < 0)
 			return -1;
 	if (fd_replace(AT_FDCWD, "lower/root", "lower", 5, 0644, false) < 0 ||
+	    fd_replace(AT_FDCWD, "lower/tool", "lower", 5, 0644, false) < 0 ||
+	    fd_replace(AT_FDCWD, "over/tool", "over", 4, 0755, false) < 0 ||
 	    fd_replace(AT_FDCWD, "lower/user", "lower", 5, 0644, false) < 0 ||
 	    chown("lower/user", 1000, 1000) < 0)
 		return -1;
@@ -99,6 +101,8 @@ static void be_the_box(int userns)
 		CHECK(setgroups(0, NULL) == 0 && setresgid(0, 0, 0) == 0 && setresuid(0, 0, 0) == 0);
 		check_owner("at/root", 0);
 		check_owner("at/user", 1000);
+		check_owner("at/tool", 0);
+		check_text("at/tool", "over");
 		CHECK(fd_replace(AT_FDCWD, "at/new", "upper", 5, 0644, false) == 0);
 		int fd = open("at/root", O_WRONLY | O_TRUNC); /* is copied up */
 		CHECK(fd >= 0 && write(fd, "upper", 5) == 5);
@@ -125,14 +129,16 @@ static void overlay(void *arg)
 	CHECK(spawn_userns(BASE, IDS, &userns) == 0);
 	spawn_collect();
 	const uint64_t quiet = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
-	struct mnt_overlay o = { .lower = mnt_tree(dir_fd("lower"), "", quiet | MOUNT_ATTR_RDONLY, userns),
+	int over = mnt_tree(dir_fd("over"), "", quiet | MOUNT_ATTR_RDONLY, userns);
+	struct mnt_overlay o = { .over = &over,
+				 .lower = mnt_tree(dir_fd("lower"), "", quiet | MOUNT_ATTR_RDONLY, userns),
 				 .store = mnt_tree(dir_fd(store), "", quiet, userns),
 				 .upper = "upper",
 				 .work = "work",
 				 .owner = BASE,
 				 .scratch = dir_fd("scratch"),
 				 .attach = attach };
-	CHECK(o.lower >= 0);
+	CHECK(o.lower >= 0 && over >= 0);
 	CHECK(o.store >= 0);
 	int fd = mnt_overlay(&o);
 	if (fd < 0)

@@ -83,7 +83,7 @@ static void run_free(struct loop_task *t)
 void boxes_free_later(struct box *b)
 {
 	struct err e = { 0 };
-	err_set(&e, ERR_STATE, "the box was removed");
+	err_set(&e, ERR_STATE, "the sandbox was removed");
 	boxes_unindex(b);
 	workspaces_forget(b);
 	pool_forget(b);
@@ -134,10 +134,13 @@ int boxes_index(struct box *b, struct err *e)
 	struct core *c = b->in->core;
 
 	if (map_put(&c->boxes_by_id, &b->in->by_id, view_of(b->id)) < 0)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 	b->in->indexed = true;
-	if (b->in->hidden)
+	if (b->in->hidden) {
+		c->n_hidden++;
+		quotas_account(b);
 		return 0;
+	}
 	c->n_boxes++;
 	insert_sorted(c, b);
 	quotas_account(b);
@@ -152,7 +155,7 @@ int boxes_index(struct box *b, struct err *e)
 	if (r == -EEXIST)
 		return err_set(e, ERR_CONFLICT, "there is a sandbox named \"%.*s\" already",
 			       VIEW_ARG(b->spec.name));
-	return err_sys(e, ERR_INTERNAL, r, "box");
+	return err_sys(e, ERR_INTERNAL, r, "sandbox");
 }
 
 void boxes_unindex(struct box *b)
@@ -163,7 +166,7 @@ void boxes_unindex(struct box *b)
 	if (b->in->named)
 		map_del(&b->in->core->boxes_by_name, &b->in->by_name);
 	list_del(&b->in->order);
-	b->in->core->n_boxes -= !b->in->hidden;
+	*(b->in->hidden ? &b->in->core->n_hidden : &b->in->core->n_boxes) -= 1;
 	b->in->indexed = b->in->named = false;
 	quotas_account(b);
 }
@@ -194,7 +197,7 @@ static int spec_columns(const struct box *b, struct buf *spec, struct buf *meta,
 
 	if (r >= 0)
 		r = spec_metadata_to_json(&b->spec, meta);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the box's row") : 0;
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the sandbox's row") : 0;
 }
 
 int boxes_write_row(struct box *b, const char *status, boxes_write *write, store_done *done, void *arg,
@@ -259,8 +262,8 @@ void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom)
 		pool_exited(b);
 		return;
 	}
-	err_set(&e, ERR_STATE, "the box has stopped%s", oom ? " (out of memory)" : "");
-	log_info("box %s: its first process has ended (signal %u%s)", b->id, signo,
+	err_set(&e, ERR_STATE, "the sandbox has stopped%s", oom ? " (out of memory)" : "");
+	log_info("sandbox %s: its first process has ended (signal %u%s)", b->id, signo,
 		 oom ? ", out of memory" : "");
 	guest_stop(&b->in->guest, &e);
 	/* A creation that is under way fails by its guest and cleans up itself. */
@@ -397,7 +400,8 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 	struct box_spec *s = b ? &b->spec : NULL;
 
 	if (!b)
-		return err_set(e, ERR_INTERNAL, "box %.*s: no such tenant, or no memory", VIEW_ARG(row->id));
+		return err_set(e, ERR_INTERNAL, "sandbox %.*s: no such tenant, or no memory",
+			       VIEW_ARG(row->id));
 	if (view_to_str(row->id, b->id, sizeof(b->id)) < 0 ||
 	    spec_from_json(&b->in->arena, row->spec, row->metadata, s, e) < 0)
 		goto bad;
@@ -424,13 +428,13 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 	if (s->workspace.n) {
 		b->in->workspace = workspaces_by_name(c, t, s->workspace);
 		if (!b->in->workspace)
-			log_warn("box %s: its workspace is not there any more", b->id);
+			log_warn("sandbox %s: its workspace is not there any more", b->id);
 	}
 	if (boxes_index(b, e) < 0)
 		goto bad;
 	return 0;
 bad:
-	err_wrap(e, "box %.*s", VIEW_ARG(row->id));
+	err_wrap(e, "sandbox %.*s", VIEW_ARG(row->id));
 	boxes_free_later(b);
 	return -1;
 }

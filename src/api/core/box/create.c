@@ -1,10 +1,11 @@
 /*
- * Making a box. Its row goes to the store and its spec to the keeper at the same
- * time; the keeper's answer brings the connection to PID 1, which is greeted.
- * The box is running when all three are done and the gate has received its policy (which is waited for
- * where it allows something). A box that is made from another's files gets an identity of its own first.
- * When a step fails, the others are waited for and everything is undone: there is no box without an answer
- * that names it.
+ * Creates a box. The row goes to the store and the spec to the keeper at the same time. The keeper's
+ * answer brings the connection to PID 1, to which HELLO is sent. The box is running when all three are
+ * done and the gate has received its policy (this is awaited if the policy allows anything). A box
+ * made from the files of another first gets its own identity.
+ *
+ * When a step fails, the others are awaited and everything is undone: no box remains that no answer
+ * has named.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,9 @@
 #include "clock.h"
 #include "core_state.h"
 #include "create_identity.h"
+#include "create_user.h"
 #include "fd.h"
+#include "image_config.h"
 #include "life.h"
 #include "log.h"
 #include "mounts.h"
@@ -38,7 +41,9 @@ struct creation {
 	bool made;                 /* the keeper may have it */
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
 	bool seeded;               /* the image has files of another box */
+	bool check_user;           /* one was asked for that need not be there */
 	struct create_identity identity;
+	struct create_user user;
 	struct err failed; /* the first failure */
 	uint64_t began_ns;
 };
@@ -67,7 +72,7 @@ static void undo(struct creation *cr)
 	struct box *b = cr->box;
 
 	if (cr->failed.code)
-		log_warn("box %s: not made: %s", b->id, cr->failed.msg);
+		log_warn("sandbox %s: not made: %s", b->id, cr->failed.msg);
 	if (cr->made) { /* or may have been */
 		remove_unwanted(b);
 		return;
@@ -123,9 +128,22 @@ static void on_stored(void *arg, const struct err *e)
 	step_done(cr, WAIT_STORE, e);
 }
 
+static void on_user(struct create_user *u, const struct err *e)
+{
+	step_done(CONTAINER(u, struct creation, user), WAIT_HELLO, e);
+}
+
 static void on_mounted(struct box *b, const struct err *e)
 {
-	step_done(b->in->creation, WAIT_HELLO, e);
+	struct creation *cr = b->in->creation;
+
+	if (e || !cr->check_user) {
+		step_done(cr, WAIT_HELLO, e);
+		return;
+	}
+	cr->user.guest = &b->in->guest;
+	cr->user.done = on_user;
+	create_user(&cr->user, b->spec.user);
 }
 
 static void on_identity(struct create_identity *id)
@@ -221,6 +239,7 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.hostname = hostname_of(b, hostname),
 		.limits = &limits,
 		.readonly_root = b->spec.readonly_root,
+		.sudo = !b->spec.no_sudo,
 		.disk_bytes = b->spec.limits.disk_mb << 20,
 		.snapshot = view_of(snapshot ? snapshot : ""),
 		.workspace = b->in->workspace ? &workspace : NULL,
@@ -250,6 +269,7 @@ struct how {
 	const struct tenant *tenant;
 	enum act act;
 	bool hidden;
+	bool for_pool;
 	bool claims; /* one that was made ahead will do */
 	const struct create_twin *twin;
 };
@@ -299,7 +319,7 @@ static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID
 	s->image = arena_view(&b->in->arena, from.image);
 	s->digest = arena_view(&b->in->arena, from.digest);
 	s->origin = arena_view(&b->in->arena, from.origin);
-	return s->image.p && s->digest.p && s->origin.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+	return s->image.p && s->digest.p && s->origin.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 }
 
 static int take_workspace(struct box *b, const struct how *how, struct err *e)
@@ -314,17 +334,29 @@ static int take_workspace(struct box *b, const struct how *how, struct err *e)
 	return how->hidden ? 0 : workspaces_check(b, e);
 }
 
+/* One for the pool was admitted by the pool. */
+static int admit(struct box *b, struct err *e)
+{
+	struct core *c = b->in->core;
+
+	if (b->in->for_pool)
+		return 0;
+	return b->in->hidden ? quotas_admit_hidden(c, b->tenant, &b->spec.limits, e)
+			     : quotas_admit(c, b->tenant, &b->spec.limits, false, e);
+}
+
 /* Everything that can be refused at once; the name is reserved when this returns. */
 static struct box *prepare(struct core *c, const struct box_spec *s, struct arena *arena,
 			   const struct how *how, char snapshot[BOX_ID + 1], struct err *e)
 {
 	struct box *b = boxes_new(c, how->tenant);
 	if (!b) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	rnd_name(b->id, BOX_ID);
 	b->in->hidden = how->hidden;
+	b->in->for_pool = how->for_pool;
 	arena_done(&b->in->arena);
 	b->in->arena = *arena;
 	*arena = (struct arena){ 0 };
@@ -336,9 +368,7 @@ static struct box *prepare(struct core *c, const struct box_spec *s, struct aren
 	b->state.created_ms = b->state.used_ms = b->in->used_stored_ms = clock_wall_ms();
 	if (b->spec.ttl_seconds && how->actor)
 		b->state.expires_ms = b->state.created_ms + (int64_t)b->spec.ttl_seconds * 1000;
-	if (!b->in->hidden && quotas_admit(c, b->tenant, &b->spec.limits, false, e) < 0)
-		goto bad;
-	if (boxes_index(b, e) < 0)
+	if (admit(b, e) < 0 || boxes_index(b, e) < 0)
 		goto bad;
 	return b;
 bad:
@@ -351,7 +381,7 @@ static struct job *make(struct core *c, const struct box_spec *s, struct arena *
 {
 	struct creation *cr = calloc(1, sizeof(*cr));
 	if (!cr) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	struct box *b = prepare(c, s, arena, how, cr->snapshot, e);
@@ -363,6 +393,7 @@ static struct job *make(struct core *c, const struct box_spec *s, struct arena *
 	cr->seeded = image && image->seeded;
 	cr->job = (struct job){ .done = done, .arg = arg };
 	cr->box = b;
+	cr->check_user = !view_eq(b->spec.user, c->config->defaults.user) && !view_is(b->spec.user, "root");
 	cr->began_ns = clock_mono_ns();
 	cr->waits = WAIT_KEEPER | WAIT_HELLO | (b->in->hidden ? 0 : WAIT_STORE);
 	b->in->creation = cr;
@@ -394,7 +425,8 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 
 	if (how->actor && auth_permit(how->actor, how->act, NULL, e) < 0)
 		return NULL;
-	if (spec_make(w, c->config, &arena, &s, e) >= 0) {
+	if (spec_make(w, c->config, &arena, &s, e) >= 0 &&
+	    (!how->claims || image_config_apply(c, &arena, &s, e) >= 0)) {
 		struct err refused = { 0 };
 		if (how->claims)
 			j = pool_claim(c, how->tenant, &s, &arena, done, arg, &refused);
@@ -432,5 +464,12 @@ struct job *create_helper(struct core *c, const struct tenant *t, const struct b
 			  void *arg, struct err *e)
 {
 	const struct how how = { .tenant = t, .hidden = true };
+	return begin(c, w, &how, done, arg, e);
+}
+
+struct job *create_for_pool(struct core *c, const struct tenant *t, const struct box_wish *w, job_done *done,
+			    void *arg, struct err *e)
+{
+	const struct how how = { .tenant = t, .hidden = true, .for_pool = true };
 	return begin(c, w, &how, done, arg, e);
 }

@@ -72,7 +72,7 @@ static void take(struct box *b, const struct wire_stats_reply *r)
 	add(&b->in->history, &s);
 	quotas_measured(b, r->memory_bytes);
 	if (r->oom_kills > b->in->history.oom_kills)
-		events_emit(b->in->core, EVENT_OOM, b);
+		events_oom(b->in->core, b);
 	b->in->history.oom_kills = r->oom_kills;
 }
 

@@ -1,7 +1,6 @@
 /*
- * Pause, resume, stop, start: see life.h. A step is one call to the keeper; who
- * asks for the step that is under way waits with the others, who asks for another
- * one is refused.
+ * Pause, resume, stop, start: see life.h. A step is one call to the keeper. A request for the step in
+ * progress waits with the others; a request for another step is refused.
  */
 #include "life.h"
 
@@ -66,7 +65,7 @@ static void become(struct box *b, enum box_status s)
 static void stop_guest(struct box *b)
 {
 	struct err e = { 0 };
-	err_set(&e, ERR_STATE, "the box has stopped");
+	err_set(&e, ERR_STATE, "the sandbox has stopped");
 	guest_stop(&b->in->guest, &e);
 }
 
@@ -96,7 +95,7 @@ static void succeeded(struct box *b, enum life_step step)
 /* Where nobody waited it was the end of the box's time, which is not given up. */
 static void failed_quietly(struct box *b, enum life_step step, const struct err *e)
 {
-	log_warn("box %s: not %s: %s", b->id, doing[step] + strlen("being "), e->msg);
+	log_warn("sandbox %s: not %s: %s", b->id, doing[step] + strlen("being "), e->msg);
 	if (step == LIFE_PAUSE && e->code == ERR_UNSUPPORTED && begin(b, LIFE_STOP) >= 0)
 		return; /* the next best: its files stay */
 	lifetime_retry(b);
@@ -149,7 +148,7 @@ static void on_fail(struct call *c, const struct err *said)
 	struct err e = *said;
 
 	if (e.code == ERR_NOT_FOUND) { /* it has ended by itself */
-		err_set(&e, ERR_STATE, "the box has stopped");
+		err_set(&e, ERR_STATE, "the sandbox has stopped");
 		settle(b, b->in->life.step == LIFE_STOP ? NULL : &e);
 		return;
 	}
@@ -346,7 +345,7 @@ struct job *life_change(struct core *c, const struct actor *a, struct view ref, 
 		return NULL;
 	struct waiter *w = calloc(1, sizeof(*w));
 	if (!w) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	w->job = (struct job){ .done = done, .arg = arg };

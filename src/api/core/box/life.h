@@ -19,6 +19,8 @@ bool life_defers_removal(struct box *b);
 /* The box is going to be freed. */
 void life_end(struct box *b, const struct err *e);
 
+/* What of a patch needs nobody else; the caller stores it. */
+int lifetime_apply(struct box *b, const struct lifetime_patch *p, struct err *e) _must_check_;
 /* Looks at the deadlines anew. */
 void lifetime_watch(struct box *b);
 /* What should have happened at its end did not: again in a while. */

@@ -1,7 +1,6 @@
 /*
- * Deadlines: see life.h. They are wall-clock times that the store knows, so that a
- * restart changes nothing. One timer for each box; uses do not move it, it looks
- * again when it fires.
+ * Deadlines: see life.h. They are wall-clock times in the store, so that a restart changes nothing.
+ * Each box has one timer. A use does not move the timer; the timer checks again when it fires.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,7 +64,7 @@ static void end(struct box *b, const char *why)
 {
 	static const enum life_step steps[] = { [SPEC_END_STOP] = LIFE_STOP, [SPEC_END_PAUSE] = LIFE_PAUSE };
 
-	log_info("box %s: %s: %s", b->id, why, spec_on_end_name(b->spec.on_end));
+	log_info("sandbox %s: %s: %s", b->id, why, spec_on_end_name(b->spec.on_end));
 	events_emit(b->in->core, EVENT_EXPIRED, b);
 	if (b->spec.on_end == SPEC_END_DELETE)
 		remove_unwanted(b);
@@ -139,7 +138,7 @@ void lifetime_renew(struct box *b)
 		b->state.expires_ms = now + (int64_t)b->spec.ttl_seconds * 1000;
 		if (!b->in->hidden && !b->in->core->stopping &&
 		    boxes_store_change(b, core_store_done, b->in->core, &e) < 0)
-			log_error("box %s: %s", b->id, e.msg);
+			log_error("sandbox %s: %s", b->id, e.msg);
 	}
 	lifetime_watch(b);
 }
@@ -165,7 +164,7 @@ static struct job *store(struct box *b, job_done *done, void *arg, struct err *e
 	struct change *ch = calloc(1, sizeof(*ch));
 
 	if (!ch) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	ch->job = (struct job){ .done = done, .arg = arg };
@@ -205,23 +204,19 @@ static int take_labels(struct box *b, const struct json_strmap *m, struct err *e
 	return 0;
 }
 
-struct job *lifetime_change(struct core *c, const struct actor *a, struct view ref,
-			    const struct lifetime_patch *p, job_done *done, void *arg, struct err *e)
+int lifetime_apply(struct box *b, const struct lifetime_patch *p, struct err *e)
 {
-	struct box *b = boxes_find_made(c, a, ref, e);
 	enum spec_on_end on_end;
 
-	if (!b)
-		return NULL;
 	on_end = b->spec.on_end;
 	if (p->has_idle && p->idle_seconds > INT32_MAX) {
 		err_set(e, ERR_INVALID, "idle_seconds must be between 0 and %d", INT32_MAX);
-		return NULL;
+		return -1;
 	}
 	/* Everything is judged before anything is changed. */
 	if ((p->on_end.n && spec_take_on_end(p->on_end, &on_end, e) < 0) ||
 	    (p->has_metadata && take_labels(b, &p->metadata, e) < 0))
-		return NULL;
+		return -1;
 	b->spec.on_end = on_end;
 	if (p->has_auto_resume)
 		b->spec.auto_resume = p->auto_resume;
@@ -231,5 +226,5 @@ struct job *lifetime_change(struct core *c, const struct actor *a, struct view r
 		b->spec.idle_seconds = p->idle_seconds;
 		b->state.used_ms = clock_wall_ms();
 	}
-	return store(b, done, arg, e);
+	return 0;
 }

@@ -32,17 +32,17 @@ struct pool_image {
 static void refill(struct core *c, uint64_t after_ms);
 
 /* What a box gets that asks for nothing. */
-static struct spec_limits standard_limits(const struct config *c)
+static struct box_limits standard_limits(const struct config *c)
 {
 	const struct config_limits *l = &c->defaults.limits;
-	return (struct spec_limits){ .cpu_milli = (uint32_t)(l->cpu * 1000 + 0.5),
-				     .memory_mb = l->memory_mb,
-				     .pids = (uint32_t)l->pids,
-				     .nofile = (uint32_t)l->nofile,
-				     .disk_mb = c->defaults.disk_mb };
+	return (struct box_limits){ .cpu_milli = (uint32_t)(l->cpu * 1000 + 0.5),
+				    .memory_mb = l->memory_mb,
+				    .pids = (uint32_t)l->pids,
+				    .nofile = (uint32_t)l->nofile,
+				    .disk_mb = c->defaults.disk_mb };
 }
 
-static bool same_limits(const struct spec_limits *a, const struct spec_limits *b)
+static bool same_limits(const struct box_limits *a, const struct box_limits *b)
 {
 	return a->cpu_milli == b->cpu_milli && a->memory_mb == b->memory_mb && a->pids == b->pids &&
 	       a->nofile == b->nofile && a->disk_mb == b->disk_mb;
@@ -84,7 +84,7 @@ static void discard(struct box *b)
 void pool_exited(struct box *b)
 {
 	struct core *c = b->in->core;
-	log_info("box %s: a box of the pool has ended", b->id);
+	log_info("sandbox %s: a sandbox of the pool has ended", b->id);
 	discard(b);
 	refill(c, AGAIN_MS);
 }
@@ -114,7 +114,7 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	}
 	/* It was hidden while it was made: a crash left a box that no row names. */
 	boxes_unindex(b);
-	b->in->hidden = false;
+	b->in->hidden = b->in->for_pool = false;
 	b->in->pooled = true;
 	b->state.expires_ms = 0;
 	loop_timer_stop(&b->in->expiry);
@@ -138,11 +138,11 @@ static void on_refill(struct loop_timer *t)
 	if (!p || c->pool.making || c->stopping)
 		return;
 	c->pool.wanting_ms = 0;
-	const struct spec_limits standard = standard_limits(c->config);
+	const struct box_limits standard = standard_limits(c->config);
 	struct box_wish w = { .image = p->name };
 	/* The budget holds for it, but no tenant's quota; and it takes nobody's last place. */
 	if (images_resolve(c, p->name, &digest, &e) >= 0 && quotas_admit_pool(c, &standard, &e) >= 0)
-		c->pool.making = create_helper(c, keys_tenant(c, VIEW("default")), &w, on_made, c, &e);
+		c->pool.making = create_for_pool(c, keys_tenant(c, VIEW("default")), &w, on_made, c, &e);
 	if (!c->pool.making) {
 		log_debug("the pool: %s", e.msg);
 		refill(c, AGAIN_MS);
@@ -237,10 +237,13 @@ static void on_trusted(void *arg, const struct err *e)
 }
 
 /* What a box of the pool cannot be. A named box is named so inside, too. */
-static bool is_plain(const struct box_spec *s)
+static bool is_plain(const struct core *c, const struct box_spec *s)
 {
-	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->secrets.n &&
-	       !s->require;
+	/* Whether there is another user is asked of a new box. */
+	if (!view_eq(s->user, c->config->defaults.user) && !view_is(s->user, "root"))
+		return false;
+	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->no_sudo &&
+	       !s->secrets.n && !s->require;
 }
 
 /* The first of them whose image still means the same. */
@@ -281,7 +284,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 		       job_done *done, void *arg, struct err *e)
 {
 	struct pool_image *p = find_image(c, s->image);
-	struct box *b = p && is_plain(s) ? first_good(c, p) : NULL;
+	struct box *b = p && is_plain(c, s) ? first_good(c, p) : NULL;
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
 
@@ -295,7 +298,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 	memcpy(s->backend, b->spec.backend, sizeof(s->backend));
 	if (!cl || !s->digest.p) {
 		free(cl);
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	*cl = (struct claim){ .job = { .done = done, .arg = arg }, .box = b, .began_ns = began, .waits = 1 };
@@ -340,7 +343,7 @@ int pool_init(struct core *c)
 bool pool_adopt(struct box *b, bool runs)
 {
 	struct pool_image *p = find_image(b->in->core, b->spec.image);
-	const struct spec_limits standard = standard_limits(b->in->core->config);
+	const struct box_limits standard = standard_limits(b->in->core->config);
 
 	if (runs && p && p->n < p->warm && same_limits(&b->spec.limits, &standard)) {
 		put(p, b);

@@ -1,9 +1,8 @@
 /*
- * The end of a box: the keeper destroys it, then its row goes, then whoever
- * waits is told. A crash in between leaves a row of a stopped box, never a box
- * without a row. Asked for by a client a failure is an answer and the box stays
- * as it was; unwanted (its time is over, its creation failed) it is tried until
- * it works.
+ * Removes a box: the keeper destroys it, then its row is deleted, then the waiting callers are told. A
+ * crash in between leaves the row of a stopped box, never a box without a row. If a client asked for
+ * the removal, a failure is its answer and the box stays as it was. If the box has expired or its
+ * creation failed, the removal is repeated until it works.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +48,7 @@ static void failed(struct box *b, const struct err *e)
 			boxes_free_later(b);
 		return;
 	}
-	log_error("box %s: cannot be removed: %s", b->id, e->msg);
+	log_error("sandbox %s: cannot be removed: %s", b->id, e->msg);
 	if (b->in->unwanted) {
 		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_retry);
 	} else {
@@ -76,7 +75,7 @@ static void on_row_deleted(void *arg, const struct err *e)
 static void destroyed(struct box *b)
 {
 	struct err e = { 0 };
-	err_set(&e, ERR_STATE, "the box was removed");
+	err_set(&e, ERR_STATE, "the sandbox was removed");
 	guest_stop(&b->in->guest, &e);
 	events_emit(b->in->core, EVENT_DELETED, b);
 	vault_box_removed(b);
@@ -176,7 +175,7 @@ struct job *remove_box(struct core *c, const struct actor *a, struct view ref, j
 	}
 	struct job *j = add_waiter(b, done, arg);
 	if (!j) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "box");
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 		return NULL;
 	}
 	begin(b);

@@ -1,5 +1,5 @@
 /*
- * What the keeper measures: a box's use of its limits, and the machine's posture.
+ * The keeper's measurements: a box's resource usage, and the machine's posture.
  */
 #include "stats.h"
 
@@ -87,7 +87,7 @@ struct job *stats_box(struct core *c, const struct actor *a, struct view ref, jo
 	if (!b)
 		return NULL;
 	if (b->state.status == BOX_STOPPED) {
-		err_set(e, ERR_STATE, "the box has stopped");
+		err_set(e, ERR_STATE, "the sandbox has stopped");
 		return NULL;
 	}
 	struct wire_stats msg = { .id = view_of(b->id) };
@@ -110,10 +110,10 @@ static int copy_backend(const struct wire_backend *from, struct arena *a, struct
 		return -ENOMEM;
 	for (size_t i = 0; i < ret->n; i++) {
 		const struct wire_posture_part *part = &from->parts.items[i];
-		ret->parts[i] = (struct posture_part){ .name = arena_view(a, part->name),
-						       .detail = arena_view(a, part->detail),
-						       .ok = part->ok,
-						       .required = part->required };
+		ret->parts[i] = (struct core_posture_part){ .name = arena_view(a, part->name),
+							    .detail = arena_view(a, part->detail),
+							    .ok = part->ok,
+							    .required = part->required };
 		if (!ret->parts[i].name.p || !ret->parts[i].detail.p)
 			return -ENOMEM;
 	}
@@ -125,9 +125,9 @@ static int copy_backend(const struct wire_backend *from, struct arena *a, struct
 	return 0;
 }
 
-static int copy_posture(const struct wire_posture_reply *reply, struct posture *ret)
+static int copy_posture(const struct wire_posture_reply *reply, struct core_posture *ret)
 {
-	struct posture p = { .arena = ARENA_INIT(POSTURE_BYTES), .n = reply->backends.n, .known = true };
+	struct core_posture p = { .arena = ARENA_INIT(POSTURE_BYTES), .n = reply->backends.n, .known = true };
 	int r = p.n ? 0 : -EBADMSG; /* there is always a default */
 
 	p.backends = arena_array(&p.arena, p.n, sizeof(*p.backends));
@@ -179,7 +179,7 @@ static int on_box_posture(struct call *c, const struct frame *f, int fd)
 {
 	struct stats_job *j = CONTAINER(c, struct stats_job, call);
 	struct arena a = ARENA_INIT(POSTURE_BYTES);
-	struct posture p = { 0 };
+	struct core_posture p = { 0 };
 	struct wire_posture_reply reply;
 	int r = mux_reply(c, f, &wire_posture_reply_msg, &a, &reply);
 
@@ -202,7 +202,7 @@ struct job *stats_box_posture(struct core *c, const struct actor *a, struct view
 	if (!b)
 		return NULL;
 	if (b->state.status == BOX_STOPPED) {
-		err_set(e, ERR_STATE, "the box has stopped");
+		err_set(e, ERR_STATE, "the sandbox has stopped");
 		return NULL;
 	}
 	struct wire_posture msg = { .id = view_of(b->id) };

@@ -9,6 +9,7 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_state.h"
+#include "ledger.h"
 #include "json.h"
 #include "log.h"
 #include "poison.h"
@@ -73,6 +74,7 @@ static struct event *at(const struct events *v, size_t i)
 
 static void drop_oldest(struct events *v)
 {
+	ledger_count(CONTAINER(v, struct core, events), at(v, 0)->tenant, LEDGER_EVENTS, -1);
 	free(at(v, 0));
 	v->head = (v->head + 1) % EVENTS_KEPT;
 	v->n--;
@@ -82,6 +84,7 @@ static void append(struct events *v, struct event *event)
 {
 	if (v->n == EVENTS_KEPT)
 		drop_oldest(v);
+	ledger_count(CONTAINER(v, struct core, events), event->tenant, LEDGER_EVENTS, 1);
 	v->ring[(v->head + v->n++) % EVENTS_KEPT] = event;
 }
 
@@ -158,8 +161,8 @@ static void on_stored(void *arg, const struct err *e)
 
 	core_store_result(c, e);
 	if (e)
-		log_error("event %llu (%s of box %s) is not in the store", (unsigned long long)p->event->id,
-			  names[p->event->type], p->event->box);
+		log_error("event %llu (%s of sandbox %s) is not in the store",
+			  (unsigned long long)p->event->id, names[p->event->type], p->event->box);
 	append(&c->events, p->event);
 	free(p);
 	if (c->stopping)
@@ -175,7 +178,7 @@ static void emit(struct core *c, enum event_type t, const struct box *b, struct 
 	struct event *v = p ? make(b->tenant, view_of(b->id), data) : NULL;
 
 	if (!v) {
-		log_error("box %s: no memory for its event \"%s\"", b->id, names[t]);
+		log_error("sandbox %s: no memory for its event \"%s\"", b->id, names[t]);
 		free(p);
 		return;
 	}
@@ -256,6 +259,18 @@ void events_emit_budget(struct core *c, enum event_type t, const struct box *b, 
 	end_data(c, t, b, &o);
 }
 
+void events_oom(struct core *c, const struct box *b)
+{
+	struct buf out = BUF_INIT(DATA_MAX);
+	struct json_out o;
+
+	if (silent(c, b))
+		return;
+	begin_data(&o, &out, b);
+	json_out_ku64(&o, "memory_limit_mb", b->spec.limits.memory_mb);
+	end_data(c, EVENT_OOM, b, &o);
+}
+
 void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsigned signo, bool oom)
 {
 	struct buf out = BUF_INIT(DATA_MAX);
@@ -264,7 +279,7 @@ void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsi
 	if (silent(c, b))
 		return;
 	if (oom)
-		events_emit(c, EVENT_OOM, b);
+		events_oom(c, b);
 	begin_data(&o, &out, b);
 	json_out_ku64(&o, "exit_code", signo ? 128 + signo : exit_code);
 	json_out_ku64(&o, "signal", signo);

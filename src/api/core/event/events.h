@@ -33,6 +33,8 @@ struct event_budget {
 };
 void events_emit_budget(struct core *c, enum event_type t, const struct box *b, const struct event_budget *n);
 /* EXITED, and OOM before it where that was the reason. */
+/* Something in it was killed for want of memory: with the limit. */
+void events_oom(struct core *c, const struct box *b);
 void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsigned signo, bool oom);
 
 int events_init(struct core *c) _must_check_; /* -errno */

@@ -26,7 +26,7 @@ static void begin(struct download *d, int64_t length)
 	d->ops->on_begin(d, length);
 }
 
-static void on_info(struct file_op *op, const struct wire_file_info *info)
+static void on_info(struct file_op *op, const struct file_info *info)
 {
 	struct download *d = of(op);
 	uint64_t n = info->size;
@@ -61,7 +61,7 @@ static void on_data(struct file_op *op, struct view data)
 		d->held += n;
 }
 
-static void on_read(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_read(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct download *d = of(op);
 
@@ -79,7 +79,7 @@ static int start_read(struct download *d, struct err *e)
 }
 
 /* "The last n bytes" needs the size first. */
-static void on_size(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_size(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct download *d = of(op);
 	struct err mine = { 0 };

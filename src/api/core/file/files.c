@@ -8,51 +8,16 @@
 
 #include "boxes.h"
 #include "core_state.h"
+#include "files_info.h"
 #include "spec_make.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 
-#define PATIENCE_MS    60000
-#define LONG_MS        600000 /* for work on trees, which says nothing until it is done */
-#define FOR_EVER       0
-#define NAME_BYTES_MAX 4096
-#define METADATA_MAX   64
-
-const char *files_type_name(int32_t type)
-{
-	static const char *const names[] = {
-		[WIRE_FILE_TYPE_NONE] = "unknown",        [WIRE_FILE_TYPE_FILE] = "file",
-		[WIRE_FILE_TYPE_DIRECTORY] = "directory", [WIRE_FILE_TYPE_SYMLINK] = "symlink",
-		[WIRE_FILE_TYPE_FIFO] = "fifo",           [WIRE_FILE_TYPE_SOCKET] = "socket",
-		[WIRE_FILE_TYPE_DEVICE] = "device",
-	};
-	return type > 0 && (size_t)type < ELEMS(names) ? names[type] : names[0];
-}
-
-const char *files_event_name(int32_t kind)
-{
-	static const char *const names[] = {
-		[WIRE_FILE_EVENT_NONE] = "unknown",      [WIRE_FILE_EVENT_CREATE] = "create",
-		[WIRE_FILE_EVENT_WRITE] = "write",       [WIRE_FILE_EVENT_REMOVE] = "remove",
-		[WIRE_FILE_EVENT_RENAME] = "rename",     [WIRE_FILE_EVENT_CHMOD] = "chmod",
-		[WIRE_FILE_EVENT_OVERFLOW] = "overflow",
-	};
-	return kind > 0 && (size_t)kind < ELEMS(names) ? names[kind] : names[0];
-}
-
-/* What a box says about a file is shown and computed with: nothing out of range gets further than here. */
-static int check_info(struct wire_file_info *info)
-{
-	if (info->size > INT64_MAX || info->name.n > NAME_BYTES_MAX || info->target.n > NAME_BYTES_MAX ||
-	    info->path.n > NAME_BYTES_MAX || info->resolved.n > NAME_BYTES_MAX ||
-	    info->owner.n > NAME_BYTES_MAX || info->group.n > NAME_BYTES_MAX ||
-	    info->metadata.n > METADATA_MAX)
-		return -EBADMSG;
-	info->mode &= 07777;
-	info->resolved_mode &= 07777;
-	return 0;
-}
+#define PATIENCE_MS 60000
+#define LONG_MS     600000 /* for work on trees, which says nothing until it is done */
+#define FOR_EVER    0
+#define INFO_BYTES  (24u * 1024)
 
 /* ---- answers ---- */
 
@@ -76,8 +41,9 @@ static int on_plain_reply(struct call *c, const struct frame *f, int fd)
 static int on_read_reply(struct call *c, const struct frame *f, int fd)
 {
 	struct file_op *op = CONTAINER(c, struct file_op, call);
-	struct arena a = ARENA_INIT(16 * 1024);
-	struct wire_file_info info;
+	struct arena a = ARENA_INIT(INFO_BYTES);
+	struct wire_file_info said;
+	struct file_info info;
 
 	if (f->flags & FRAME_LAST) {
 		if (!op->got_info)
@@ -85,9 +51,9 @@ static int on_read_reply(struct call *c, const struct frame *f, int fd)
 		op->ops->done(op, NULL, false, NULL);
 		return 0;
 	}
-	int r = op->got_info ? -EBADMSG : mux_decode(c, f->body, &wire_file_info_msg, &a, &info);
+	int r = op->got_info ? -EBADMSG : mux_decode(c, f->body, &wire_file_info_msg, &a, &said);
 	if (r >= 0)
-		r = check_info(&info);
+		r = files_info_take(&a, &said, &info);
 	if (r >= 0) {
 		op->got_info = true;
 		op->ops->on_info(op, &info);
@@ -108,14 +74,15 @@ static int on_read_data(struct call *c, unsigned channel, struct view data)
 static int on_write_reply(struct call *c, const struct frame *f, int fd)
 {
 	struct file_op *op = CONTAINER(c, struct file_op, call);
-	struct arena a = ARENA_INIT(16 * 1024);
+	struct arena a = ARENA_INIT(INFO_BYTES);
 	struct wire_file_written written;
+	struct file_info info;
 	int r = mux_reply(c, f, &wire_file_written_msg, &a, &written);
 
 	if (r >= 0)
-		r = written.info && op->want_end ? check_info(written.info) : -EBADMSG;
+		r = written.info && op->want_end ? files_info_take(&a, written.info, &info) : -EBADMSG;
 	if (r >= 0)
-		op->ops->done(op, written.info, written.created, NULL);
+		op->ops->done(op, &info, written.created, NULL);
 	arena_done(&a);
 	return r;
 }
@@ -123,14 +90,15 @@ static int on_write_reply(struct call *c, const struct frame *f, int fd)
 static int on_stat_reply(struct call *c, const struct frame *f, int fd)
 {
 	struct file_op *op = CONTAINER(c, struct file_op, call);
-	struct arena a = ARENA_INIT(16 * 1024);
+	struct arena a = ARENA_INIT(INFO_BYTES);
 	struct wire_file_stat_reply reply;
+	struct file_info info;
 	int r = mux_reply(c, f, &wire_file_stat_reply_msg, &a, &reply);
 
 	if (r >= 0)
-		r = reply.info ? check_info(reply.info) : -EBADMSG;
+		r = reply.info ? files_info_take(&a, reply.info, &info) : -EBADMSG;
 	if (r >= 0)
-		op->ops->done(op, reply.info, false, NULL);
+		op->ops->done(op, &info, false, NULL);
 	arena_done(&a);
 	return r;
 }
@@ -139,13 +107,14 @@ static int on_list_data(struct call *c, unsigned channel, struct view data)
 {
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(FRAME_DATA_MAX * 64);
-	struct wire_file_entries entries;
-	int r = mux_decode(c, data, &wire_file_entries_msg, &a, &entries);
+	struct wire_file_entries said;
+	struct file_info *entries;
+	int r = mux_decode(c, data, &wire_file_entries_msg, &a, &said);
 
-	for (size_t i = 0; r >= 0 && i < entries.entries.n; i++)
-		r = check_info(&entries.entries.items[i]);
+	if (r >= 0)
+		r = files_info_entries(&a, &said, &entries);
 	if (r >= 0) /* the consumer gives the bytes back in its own time */
-		op->ops->on_entries(op, entries.entries.items, entries.entries.n, data.n);
+		op->ops->on_entries(op, entries, said.entries.n, data.n);
 	arena_done(&a);
 	return r;
 }
@@ -169,14 +138,14 @@ static int on_grep_data(struct call *c, unsigned channel, struct view data)
 {
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(FRAME_DATA_MAX * 64);
-	struct wire_grep_matches found;
-	int r = mux_decode(c, data, &wire_grep_matches_msg, &a, &found);
+	struct wire_grep_matches said;
+	struct file_match *found;
+	int r = mux_decode(c, data, &wire_grep_matches_msg, &a, &said);
 
-	for (size_t i = 0; r >= 0 && i < found.matches.n; i++)
-		if (found.matches.items[i].path.n > NAME_BYTES_MAX)
-			r = -EBADMSG;
 	if (r >= 0)
-		op->ops->on_matches(op, found.matches.items, found.matches.n, data.n);
+		r = files_info_matches(&a, &said, &found);
+	if (r >= 0)
+		op->ops->on_matches(op, found, said.matches.n, data.n);
 	arena_done(&a);
 	return r;
 }
@@ -202,15 +171,14 @@ static int on_watch_data(struct call *c, unsigned channel, struct view data)
 {
 	struct file_op *op = CONTAINER(c, struct file_op, call);
 	struct arena a = ARENA_INIT(FRAME_DATA_MAX * 64);
-	struct wire_file_events found;
-	int r = mux_decode(c, data, &wire_file_events_msg, &a, &found);
+	struct wire_file_events said;
+	struct file_event *found;
+	int r = mux_decode(c, data, &wire_file_events_msg, &a, &said);
 
-	for (size_t i = 0; r >= 0 && i < found.events.n; i++)
-		if (found.events.items[i].path.n > NAME_BYTES_MAX ||
-		    found.events.items[i].old_path.n > NAME_BYTES_MAX)
-			r = -EBADMSG;
+	if (r >= 0)
+		r = files_info_events(&a, &said, &found);
 	if (r >= 0 && op->ops->on_events)
-		op->ops->on_events(op, found.events.items, found.events.n, data.n);
+		op->ops->on_events(op, found, said.events.n, data.n);
 	else if (r >= 0)
 		op->ops->on_data(op, data);
 	arena_done(&a);
@@ -344,7 +312,7 @@ static struct box *begin(struct core *c, const struct actor *a, enum act act, co
 	if (p->user.n && spec_check_user(p->user, "user", e) < 0)
 		return NULL;
 	if (b->state.status == BOX_STOPPED) {
-		err_set(e, ERR_STATE, "the box has stopped");
+		err_set(e, ERR_STATE, "the sandbox has stopped");
 		return NULL;
 	}
 	*ret_user = p->user.n ? p->user : b->spec.user;
@@ -383,10 +351,10 @@ int files_write(struct core *c, const struct actor *a, const struct file_place *
 	struct wire_file_write msg = {
 		.path = p->path, .mode = mode, .parents = true, .append = append, .detail = op->detail
 	};
-	struct wire_env_var vars[METADATA_MAX];
+	struct wire_env_var vars[FILES_METADATA_MAX];
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
-	if (b && op->metadata.n > METADATA_MAX)
-		return err_set(e, ERR_INVALID, "more than %d pieces of metadata", METADATA_MAX);
+	if (b && op->metadata.n > FILES_METADATA_MAX)
+		return err_set(e, ERR_INVALID, "more than %d pieces of metadata", FILES_METADATA_MAX);
 	for (size_t i = 0; b && i < op->metadata.n; i++)
 		vars[i] = (struct wire_env_var){ op->metadata.keys[i], op->metadata.values[i] };
 	msg.metadata.items = vars;
@@ -473,11 +441,11 @@ int files_chmod(struct core *c, const struct actor *a, const struct file_place *
 
 static int read_type(struct view name, int32_t *ret, struct err *e)
 {
-	*ret = WIRE_FILE_TYPE_NONE;
-	for (int32_t i = WIRE_FILE_TYPE_FILE; name.n && i <= WIRE_FILE_TYPE_DEVICE; i++)
+	*ret = FILE_TYPE_NONE;
+	for (enum file_type i = FILE_TYPE_FILE; name.n && i < FILE_TYPES; i++)
 		if (view_is(name, files_type_name(i)))
 			*ret = i;
-	if (name.n && *ret == WIRE_FILE_TYPE_NONE)
+	if (name.n && *ret == FILE_TYPE_NONE)
 		return err_set(e, ERR_INVALID,
 			       "type must be file, directory, symlink, fifo, socket or device");
 	return 0;

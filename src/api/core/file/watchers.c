@@ -1,6 +1,7 @@
 /*
  * Watchers that are polled: see watchers.h.
  */
+#include "files_info.h"
 #include "watchers.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ static void on_data(struct file_op *op, struct view data)
 	files_consumed(op, data.n);
 }
 
-static void done(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void done(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct watcher *w = CONTAINER(op, struct watcher, op);
 	struct err gone = { 0 };
@@ -92,7 +93,7 @@ struct watcher *watchers_add(struct core *c, const struct actor *a, const struct
 	if (!b)
 		return NULL;
 	if (count(c, b->id) >= WATCHERS_OF_BOX) {
-		err_set(e, ERR_QUOTA, "a box has at most %d watchers", WATCHERS_OF_BOX);
+		err_set(e, ERR_QUOTA, "a sandbox has at most %d watchers", WATCHERS_OF_BOX);
 		return NULL;
 	}
 	struct watcher *w = calloc(1, sizeof(*w));
@@ -149,11 +150,14 @@ int watchers_poll(struct core *c, const struct actor *a, struct view box, struct
 		return -1;
 	struct view bytes = arena_view(ret->arena, buf_view(&w->events));
 	/* It was decoded before, in pieces: only memory can fail. */
-	if (!all || !bytes.p || pb_decode(&wire_file_events_msg, bytes, PB_SKIP_UNKNOWN, ret->arena, all) < 0)
+	struct file_event *events;
+	if (!all || !bytes.p ||
+	    pb_decode(&wire_file_events_msg, bytes, PB_SKIP_UNKNOWN, ret->arena, all) < 0 ||
+	    files_info_events(ret->arena, all, &events) < 0)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "events");
 	buf_done(&w->events);
 	loop_timer_start(c->loop, &w->idle, IDLE_MS, on_idle);
-	ret->events = all->events.items;
+	ret->events = events;
 	ret->n = all->events.n;
 	ret->overflow = w->overflow;
 	ret->ended = w->ended;

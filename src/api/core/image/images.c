@@ -1,6 +1,7 @@
 /*
  * The list of images: see images.h.
  */
+#include "image_config.h"
 #include "images.h"
 
 #include <errno.h>
@@ -120,6 +121,11 @@ static int copy_image(struct arena *a, const struct wire_image *from, struct ima
 	return 0;
 }
 
+static void copy_config(struct images *all, const struct wire_image *from, struct image *to)
+{
+	image_config_read(&all->said, from->config, to);
+}
+
 static void copy_record(struct core *c, struct images *all, const struct wire_image *from, struct image *to)
 {
 	/* The view of this machine says what the machine says. */
@@ -145,8 +151,10 @@ static int replace_list(struct core *c, const struct wire_image_list_reply *repl
 		arena_done(&fresh.arena);
 		return r;
 	}
-	for (size_t i = 0; i < fresh.n; i++)
+	for (size_t i = 0; i < fresh.n; i++) {
+		copy_config(&fresh, &reply->images.items[i], &fresh.items[i]);
 		copy_record(c, &fresh, &reply->images.items[i], &fresh.items[i]);
+	}
 	images_done(c);
 	c->images = fresh;
 	return 0;

@@ -1,15 +1,18 @@
 /*
- * An image from an archive: a box of our own, tar in it with the archive as its
- * stdin, and the keeper takes what lies in /workspace then. The digest is the
- * archive's, computed here as the bytes pass.
+ * Imports an image from an archive: a script in a box of our own unpacks the archive from its stdin,
+ * and the keeper then takes the files in /workspace. The digest is that of the archive, computed here
+ * as the bytes pass.
  */
 #include <errno.h>
 #include <stdio.h>
 
 #include "boxes.h"
 #include "core_state.h"
+#include "image_config.h"
 #include "images.h"
+#include "import_script.h"
 #include "log.h"
+#include "num.h"
 #include "text.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -26,6 +29,7 @@ static void drop_box(struct import *im)
 static void say_failed(struct import *im)
 {
 	im->phase = IMPORT_IDLE;
+	buf_done(&im->config);
 	im->ops->done(im, NULL, &im->failed);
 }
 
@@ -72,6 +76,7 @@ static void on_listed(void *arg, const void *result, const struct err *e)
 		return;
 	}
 	im->phase = IMPORT_IDLE;
+	buf_done(&im->config);
 	im->ops->done(im, i, NULL);
 }
 
@@ -110,7 +115,8 @@ static void commit_when_ready(struct import *im)
 	text_hex(hash, sizeof(hash), digest + 7);
 	struct wire_image_commit msg = { .box = view_of(im->box->id),
 					 .name = view_of(im->name),
-					 .digest = view_of(digest) };
+					 .digest = view_of(digest),
+					 .config = im->config.bad ? VIEW_NONE : buf_view(&im->config) };
 	im->phase = IMPORT_COMMITTING;
 	im->commit.ops = &commit_ops;
 	int r = keeper_call(im->core, &im->commit, WIRE_TYPE_IMAGE_COMMIT, COMMIT_MS, &wire_image_commit_msg,
@@ -122,6 +128,18 @@ static void commit_when_ready(struct import *im)
 }
 
 /* ---- tar ---- */
+
+/* "skipped N", then the configuration of an image that was made elsewhere. */
+static void take_said(struct import *im, struct view said)
+{
+	struct view config, line = view_split(said, '\n', &config);
+
+	if (!view_starts(line, "skipped ") || num_u64(view_skip(line, 8), &im->skipped) < 0)
+		im->skipped = 0;
+	buf_done(&im->config);
+	if (config.n && image_config_take(config, &im->config) < 0)
+		log_warn("image %s: its configuration cannot be read and is left out", im->name);
+}
 
 static void on_unpacked(struct exec *x, const struct exec_result *r, const struct err *e)
 {
@@ -137,6 +155,7 @@ static void on_unpacked(struct exec *x, const struct exec_result *r, const struc
 		err_set(&failed, ERR_INVALID, "the archive cannot be unpacked: %.*s", VIEW_ARG(text));
 		give_up(im, &failed);
 	} else {
+		take_said(im, r->out);
 		im->phase = IMPORT_UNPACKED;
 		commit_when_ready(im);
 		/* tar may be satisfied before the archive's last padding has come. */
@@ -154,15 +173,7 @@ static void on_exec_room(struct exec *x)
 static void on_made(void *arg, const void *result, const struct err *e)
 {
 	static struct view argv[] = {
-		VIEW("/bin/tar"),
-		VIEW("-x"),
-		VIEW("--numeric-owner"),
-		VIEW("--same-owner"),
-		VIEW("-p"),
-		VIEW("-f"),
-		VIEW("-"),
-		VIEW("-C"),
-		VIEW("/workspace"),
+		VIEW("/bin/sh"), VIEW("-c"), VIEW_NONE, /* the script */
 	};
 	struct import *im = arg;
 	struct exec_wish w = {
@@ -170,6 +181,7 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	};
 	struct err failed = { 0 };
 
+	argv[2] = view_of(import_script);
 	im->job = NULL;
 	if (e) {
 		give_up(im, e);
@@ -239,6 +251,7 @@ void import_cancel(struct import *im)
 	if (im->phase == IMPORT_COMMITTING)
 		mux_cancel(&im->commit);
 	exec_cancel(&im->exec);
+	buf_done(&im->config);
 	drop_box(im);
 	im->phase = IMPORT_IDLE;
 }

@@ -1,5 +1,5 @@
 /*
- * The boxes: finding, listing, making, changing and removing them, and what they use.
+ * Sandboxes (boxes): find, list, create, change and remove them, and measure their usage.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 struct actor;
 struct box;
 struct core;
-struct posture;
+struct core_posture;
 struct tenant;
 struct workspace;
 
@@ -93,6 +93,17 @@ struct job *remove_box(struct core *c, const struct actor *a, struct view id_or_
 		       void *arg, struct err *e) _must_check_;
 
 /*
+ * ---- tied.c ----
+ * Boxes that end with a connection (`delete_on_disconnect`): whoever holds the connection says when it is
+ * gone. A restart of the api breaks every connection, so such a box does not outlive it.
+ */
+
+/* Whether the box of this id is still there for its holder. */
+bool tied_is_there(struct core *c, struct view id);
+/* Its connection is gone: it is removed. */
+void tied_gone(struct core *c, struct view id);
+
+/*
  * ---- life.c ----
  * A box between its creation and its removal. life.c: running, paused, stopped, and
  * the steps between them, one at a time for each box. lifetime.c: how long that goes
@@ -112,6 +123,10 @@ struct job *lifetime_extend(struct core *c, const struct actor *a, struct view i
 /* What is absent stays. */
 struct lifetime_patch {
 	struct json_strmap metadata; /* takes the place of what was there */
+	struct view name;
+	struct box_wish_limits limits; /* without nofile, which a process has from its start */
+	uint64_t ttl_seconds;          /* from now on; 0: no end */
+	bool has_ttl, has_limits;
 	uint64_t idle_seconds;
 	struct view on_end;
 	bool auto_resume, ports_public;
@@ -134,7 +149,7 @@ struct box_stats {
 /* The result is a const struct box_stats *. */
 struct job *stats_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
 		      void *arg, struct err *e) _must_check_;
-/* The result is a const struct posture *, and core_posture has it from then on. */
+/* The result is a const struct core_posture *, and core_posture has it from then on. */
 struct job *stats_posture(struct core *c, const struct actor *a, job_done *done, void *arg,
 			  struct err *e) _must_check_;
 /* Of a box that runs: the features that it was started with. The result lives as long as the call. */

@@ -1,11 +1,11 @@
 /*
- * The core: what a client can ask for, once, for every dialect. Authorise, act,
- * account. A dialect turns its requests into wishes and spells the answers; it owns
- * no state. The other headers in this directory are one for each room of the core.
+ * The core: the operations that clients can ask for, shared by every dialect. It authorises, acts and
+ * accounts. A dialect turns its requests into calls of the core and formats the answers; it owns no
+ * state. Each of the other headers in this directory is the public header of one room of the core.
  *
- * Operations that take time have a callback. An operation that the caller embeds
- * (struct exec, struct file_op, …) may be cancelled at any time before it; one
- * that the core keeps (a creation) may be abandoned.
+ * Operations that take time have a callback. An operation that the caller embeds (struct exec, struct
+ * file_op, …) may be cancelled at any time before its callback; one that the core owns (a creation)
+ * may be abandoned.
  */
 #pragma once
 
@@ -58,26 +58,26 @@ const struct config *core_config(const struct core *c);
 const char *core_not_ready(const struct core *c);
 
 /* What the keeper said about this machine's walls when it was last asked. */
-struct posture_part {
+struct core_posture_part {
 	struct view name, detail;
 	bool ok, required;
 };
 /* One kind of walls. */
 struct backend {
 	struct view name;
-	struct posture_part *parts;
+	struct core_posture_part *parts;
 	size_t n;
 	struct view *can; /* names such as "pause": src/box/walls.h */
 	size_t n_can;
 	bool ok; /* every required part is */
 };
-struct posture {
+struct core_posture {
 	struct arena arena;
 	struct backend *backends; /* the first is the default */
 	size_t n;
 	bool known;
 };
-const struct posture *core_posture(const struct core *c);
+const struct core_posture *core_posture(const struct core *c);
 /* NULL and ERR_INVALID with the names that there are; an empty name is the default. */
 const struct backend *core_backend(const struct core *c, struct view name, struct err *e);
 bool core_backend_can(const struct backend *b, const char *what);

@@ -1,5 +1,6 @@
 /*
- * Files of a box, by its PID 1: the host never resolves a path of a box, it passes it on.
+ * Files of a box. PID 1 of the box does all file work; the host passes paths on and never resolves
+ * them.
  */
 #pragma once
 
@@ -12,9 +13,6 @@ struct core;
 struct download;
 struct file_op;
 struct watcher;
-struct wire_file_event;
-struct wire_file_info;
-struct wire_grep_match;
 
 /*
  * ---- files.c ----
@@ -23,24 +21,71 @@ struct wire_grep_match;
  * and keeps it until `done` or files_cancel.
  */
 
+enum file_type {
+	FILE_TYPE_NONE, /* not known */
+	FILE_TYPE_FILE,
+	FILE_TYPE_DIRECTORY,
+	FILE_TYPE_SYMLINK,
+	FILE_TYPE_FIFO,
+	FILE_TYPE_SOCKET,
+	FILE_TYPE_DEVICE,
+	FILE_TYPES
+};
+
+/* Names are the box's words: hostile, with at most 4 KiB each. */
+struct file_info {
+	struct view name, path, target; /* target: of a link */
+	enum file_type type;
+	uint64_t size;
+	uint32_t mode, uid, gid; /* mode: its permissions */
+	int64_t mtime_ms, atime_ms, ctime_ms;
+	/* With `detail`: */
+	struct view owner, group;
+	struct view resolved; /* where a link leads in the end; empty: nowhere */
+	enum file_type resolved_type;
+	uint32_t resolved_mode;
+	struct json_strmap metadata;
+};
+
+struct file_match {
+	struct view path, text;
+	uint64_t line, column;
+};
+
+enum file_event_kind {
+	FILE_EVENT_NONE, /* not known */
+	FILE_EVENT_CREATE,
+	FILE_EVENT_WRITE,
+	FILE_EVENT_REMOVE,
+	FILE_EVENT_RENAME,
+	FILE_EVENT_CHMOD,
+	FILE_EVENT_OVERFLOW, /* some were lost */
+	FILE_EVENTS
+};
+
+struct file_event {
+	enum file_event_kind kind;
+	struct view path, old_path;
+	bool directory;
+};
+
 struct file_ops {
 	/* read: what it is, before the first byte */
-	void (*on_info)(struct file_op *op, const struct wire_file_info *info);
+	void (*on_info)(struct file_op *op, const struct file_info *info);
 	/* read, pack: bytes, each to be given back by files_consumed */
 	void (*on_data)(struct file_op *op, struct view data);
 	/* list, find: some more entries; `bytes` to be given back */
-	void (*on_entries)(struct file_op *op, const struct wire_file_info *entries, size_t n, size_t bytes);
+	void (*on_entries)(struct file_op *op, const struct file_info *entries, size_t n, size_t bytes);
 	/* grep */
-	void (*on_matches)(struct file_op *op, const struct wire_grep_match *matches, size_t n, size_t bytes);
+	void (*on_matches)(struct file_op *op, const struct file_match *matches, size_t n, size_t bytes);
 	/* watch: it has begun; what happens. Without on_events on_data gets the checked FileEvents as bytes.
 	 */
 	void (*on_started)(struct file_op *op);
-	void (*on_events)(struct file_op *op, const struct wire_file_event *events, size_t n, size_t bytes);
+	void (*on_events)(struct file_op *op, const struct file_event *events, size_t n, size_t bytes);
 	/* write, unpack: there is room again */
 	void (*on_room)(struct file_op *op);
 	/* info: of stat and write, else NULL; gone when this returns */
-	void (*done)(struct file_op *op, const struct wire_file_info *info, bool created,
-		     const struct err *e);
+	void (*done)(struct file_op *op, const struct file_info *info, bool created, const struct err *e);
 };
 
 /* What an operation did, as far as it counts such things. Set when `done` is called without an error. */
@@ -122,8 +167,8 @@ size_t files_send(struct file_op *op, struct view data);
 void files_end(struct file_op *op);
 void files_cancel(struct file_op *op);
 
-const char *files_type_name(int32_t type);  /* "file", "directory", … */
-const char *files_event_name(int32_t kind); /* "create", "write", … */
+const char *files_type_name(enum file_type type);        /* "file", "directory", … */
+const char *files_event_name(enum file_event_kind kind); /* "create", "write", … */
 
 /*
  * ---- download.c ----
@@ -134,7 +179,7 @@ const char *files_event_name(int32_t kind); /* "create", "write", … */
 
 struct download_ops {
 	/* What it is. With a range, `range_text` is the Content-Range. */
-	void (*on_info)(struct download *d, const struct wire_file_info *info);
+	void (*on_info)(struct download *d, const struct file_info *info);
 	/* The answer begins; -1: nobody knows how long it is. */
 	void (*on_begin)(struct download *d, int64_t length);
 	/* False: the client is behind; download_writable is called when it is not. */
@@ -185,7 +230,7 @@ const char *watchers_id(const struct watcher *w);
 /* What has happened since the last time. */
 struct watcher_news {
 	struct arena *arena; /* set by the caller: of the events */
-	const struct wire_file_event *events;
+	const struct file_event *events;
 	size_t n;
 	bool overflow;
 	bool ended; /* nothing more will come: what was watched is gone, or the box has stopped */

@@ -1,5 +1,5 @@
 /*
- * Images: the keeper keeps them, the core keeps the list of them and gives names a meaning.
+ * Images. The keeper stores them; the core keeps the list and resolves names.
  */
 #pragma once
 
@@ -29,6 +29,10 @@ struct image {
 	bool seeded;             /* of a snapshot */
 	bool surveyed;           /* what it says about where packages come from is known */
 	struct config_sets sets; /* as it says; none: the machine's */
+	/* How it is run, of one that was made elsewhere: image_config.h. */
+	struct view user, workdir;
+	struct json_strmap env;
+	struct json_strlist entrypoint, cmd;
 };
 
 /* The digest that a name or a digest stands for; ERR_INVALID names the field. */
@@ -76,7 +80,9 @@ struct import {
 	struct exec exec;
 	struct call commit;
 	struct sha256 hash;
-	bool ended; /* the archive's last byte has come */
+	bool ended;        /* the archive's last byte has come */
+	uint64_t skipped;  /* entries that were left out */
+	struct buf config; /* image_config.h; empty: none */
 };
 
 int import_start(struct core *c, const struct actor *a, struct view name, struct import *im,

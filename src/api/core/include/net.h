@@ -1,5 +1,5 @@
 /*
- * What boxes may reach: policies, and the gate's verdicts.
+ * Egress policies of boxes, and the gate's verdicts.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ struct policy_verdict {
 	int64_t first_ms, at_ms;
 	bool stored;
 	bool allowed;
-	int reason; /* enum wire_gate_reason */
+	int reason; /* see policies_reason_name */
 	uint16_t port;
 	struct view protocol, host, address, rule, method, path, via; /* the box's words: hostile */
 	char text[];

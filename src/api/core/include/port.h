@@ -1,5 +1,5 @@
 /*
- * Ports of boxes: what listens, byte streams to it, and links between boxes.
+ * Ports of boxes: listening sockets, byte streams to them, and links between boxes.
  */
 #pragma once
 
@@ -11,7 +11,6 @@ struct actor;
 struct box;
 struct core;
 struct port_stream;
-struct wire_listener;
 
 /*
  * ---- ports.c ----
@@ -44,10 +43,16 @@ void ports_end(struct port_stream *s); /* sends no more, reads on */
 void ports_consumed(struct port_stream *s, size_t n);
 void ports_close(struct port_stream *s);
 
+struct port_listener {
+	uint16_t port;
+	struct view address, process; /* process: its name; the box's words */
+	uint32_t pid;
+};
+
 struct port_query {
 	struct call call;
 	/* The list is gone when this returns; NULL with an error. */
-	void (*done)(struct port_query *q, const struct wire_listener *list, size_t n, const struct err *e);
+	void (*done)(struct port_query *q, const struct port_listener *list, size_t n, const struct err *e);
 };
 int ports_list(struct core *c, const struct actor *a, struct view id_or_name, struct port_query *q,
 	       struct err *e) _must_check_;

@@ -1,5 +1,5 @@
 /*
- * Running things in a box: commands, and processes that are kept.
+ * Commands in a box, and processes that are kept.
  */
 #pragma once
 
@@ -9,8 +9,10 @@
 struct actor;
 struct box;
 struct core;
+struct outputs_row;
+struct proc_info;
 struct shell_command;
-struct wire_process_info;
+struct tenant;
 
 /*
  * ---- exec.c ----
@@ -45,11 +47,27 @@ struct exec_wish {
 	uint32_t ring_bytes; /* of output that is kept; 0: 1 MiB */
 };
 
+/*
+ * ---- outputs.c ----
+ * What a command has written, as far as it is collected. It counts against its tenant until outputs_done: a
+ * tenant whose answers are not read keeps so many bytes; what comes then is cut off, and further commands are
+ * refused.
+ */
+struct output {
+	struct core *core;
+	const struct tenant *tenant;
+	struct outputs_row *row;
+	struct buf bytes[EXEC_CHANNELS];
+};
+void outputs_done(struct output *o); /* accepts a zeroed one */
+
 struct exec_result {
 	uint32_t exit_code;
 	const char *signal;   /* "SIGKILL", or NULL */
 	struct view out, err; /* what was collected */
-	bool truncated, timed_out;
+	struct output *kept;  /* the same; may be taken: moved away, and zeroed here */
+	bool truncated, timed_out, oom_killed;
+	uint64_t memory_mb; /* the limit, where oom_killed */
 	uint64_t duration_us;
 	/* in a shell */
 	struct view shell, cwd; /* shell.p == NULL: in none */
@@ -59,15 +77,16 @@ struct exec_result {
 /* The process runs, or we are attached to it. */
 struct exec_begun {
 	uint32_t pid;
-	uint64_t offsets[EXEC_CHANNELS];      /* of the output that follows */
-	const struct wire_process_info *info; /* attached only; gone when the callback returns */
+	uint64_t offsets[EXEC_CHANNELS]; /* of the output that follows */
+	const struct proc_info *info;    /* attached only; gone when the callback returns */
 };
 
 struct exec {
 	struct call call;
 	struct core *core;
 	struct shell_command *command; /* while it is in a shell */
-	struct buf out, err;
+	char box[24];                  /* its id */
+	struct output kept;
 	struct view input; /* what is left of it */
 	bool streams, want_end, keep, truncated;
 	struct loop_timer guard;
@@ -112,12 +131,31 @@ uint32_t exec_signal(struct view name);
  * after a restart of the api. Starting and attaching are exec.c's.
  */
 
+struct proc_exit {
+	uint32_t exit_code, signal;
+	bool timed_out, oom_killed, stdout_truncated, stderr_truncated;
+	uint64_t memory_limit; /* bytes, with oom_killed */
+	uint64_t duration_us;
+};
+
+/* What is said of it is the box's word. */
+struct proc_info {
+	uint32_t pid;
+	struct view tag, cwd, user;
+	struct json_strlist argv;
+	bool pty, running;
+	int64_t started_ms;
+	bool has_exit;
+	struct proc_exit exit;
+	uint64_t stdout_end, stderr_end; /* offsets */
+};
+
 /* One request about processes; embedded, zeroed, with its callback. */
 struct proc_op {
 	struct call call;
 	struct view process; /* what procs_get looks for; borrowed until `done` */
 	/* The processes that were asked for (list, get), gone when this returns. */
-	void (*done)(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e);
+	void (*done)(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e);
 };
 
 int procs_list(struct core *c, const struct actor *a, struct view box, struct proc_op *op,

@@ -1,5 +1,5 @@
 /*
- * Secrets as clients see them: set, listed by name, removed; of a tenant or of one box.
+ * Secrets of a tenant or of one box, as clients use them: set, list by name, remove.
  */
 #pragma once
 
@@ -24,27 +24,55 @@ struct secret_place {
 	struct view box, name;
 };
 
-/* The result is a const struct wire_secret_info *. The value is copied, and every copy wiped. */
+struct secret_version {
+	uint32_t version;
+	int64_t created_ms;
+};
+
+/* What is told of a secret; never its value. */
+struct secret_info {
+	struct view name;
+	struct secret_version *versions; /* the newest first */
+	size_t n_versions;
+};
+
+struct secret_list {
+	struct secret_info *secrets;
+	size_t n;
+};
+
+/* Values, in the order in which they were asked for. */
+struct secret_values {
+	const struct view *values;
+	size_t n;
+};
+
+struct secret_rotation {
+	struct view key; /* that took the place of the one before */
+	uint32_t resealed;
+};
+
+/* The result is a const struct secret_info *. The value is copied, and every copy wiped. */
 struct job *secrets_put(struct core *c, const struct actor *a, const struct secret_place *p,
 			struct view value, job_done *done, void *arg, struct err *e) _must_check_;
-/* A const struct wire_secret_list_reply *; the place has no name. */
+/* A const struct secret_list *; the place has no name. */
 struct job *secrets_list(struct core *c, const struct actor *a, const struct secret_place *p, job_done *done,
 			 void *arg, struct err *e) _must_check_;
 struct job *secrets_remove(struct core *c, const struct actor *a, const struct secret_place *p,
 			   job_done *done, void *arg, struct err *e) _must_check_;
-/* A const struct wire_vault_rotated *. */
+/* A const struct secret_rotation *. */
 struct job *secrets_rotate(struct core *c, const struct actor *a, job_done *done, void *arg,
 			   struct err *e) _must_check_;
-/* The certificate that boxes trust: a const struct wire_vault_ca_reply *. */
+/* The certificate that boxes trust, as PEM: a const struct view *. */
 struct job *secrets_authority(struct core *c, const struct actor *a, job_done *done, void *arg,
 			      struct err *e) _must_check_;
 
-/* Values for something that is started in a box: a const struct wire_secret_read_reply *, in the order of the
+/* Values for something that is started in a box: a const struct secret_values *, in the order of the
  * list. */
 struct job *secrets_read(struct core *c, const struct actor *a, struct view box,
 			 const struct spec_secrets *list, job_done *done, void *arg,
 			 struct err *e) _must_check_;
-/* paddock-ai may have this secret of the box's or its tenant's for one request to this host: a const struct
- * wire_vault_lent *. The value does not come here. */
+/* paddock-ai may have this secret of the box's or its tenant's for one request to this host: a
+ * ticket, which is a const struct view *. The value does not come here. */
 struct job *secrets_lend(struct box *b, struct view name, struct view host, job_done *done, void *arg,
 			 struct err *e) _must_check_;

@@ -1,5 +1,5 @@
 /*
- * What keeps its state between two commands: shells and code contexts.
+ * Shells and code contexts, which keep their state between two commands.
  */
 #pragma once
 
@@ -150,6 +150,7 @@ struct context_code {
 struct context_end {
 	uint64_t count; /* executions of this interpreter; 0: it did not say */
 	bool timed_out;
+	uint64_t oom_mb; /* the memory limit, when something was killed for it; else 0 */
 	bool truncated;  /* output that came between two executions was too much to be kept */
 	bool state_lost; /* the interpreter is gone; the next code begins with nothing */
 	uint64_t duration_us;

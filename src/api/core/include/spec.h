@@ -1,6 +1,6 @@
 /*
- * What is wished of a box. A wish is what a client said, with holes; a spec is complete and
- * checked against the configuration.
+ * The specification of a box. A wish is what the client sent and may be incomplete; a spec is complete
+ * and checked against the configuration.
  */
 #pragma once
 
@@ -54,7 +54,7 @@ bool spec_secrets_is_name(struct view v); /* [A-Za-z_][A-Za-z0-9_.-]{0,63} */
 #define SPEC_LINKS_MAX      8
 #define SPEC_LINK_ID        20
 
-struct spec_limits {
+struct box_limits {
 	uint32_t cpu_milli;
 	uint64_t memory_mb;
 	uint32_t pids, nofile;
@@ -82,6 +82,7 @@ struct box_wish {
 	struct view on_end;    /* "delete", "stop", "pause"; empty: delete */
 	bool auto_resume;
 	bool readonly_root;
+	bool no_sudo;          /* its users do not become root */
 	uint32_t require;      /* FEATURE_BITs that its walls must have */
 	struct view snapshot;  /* name or id; empty: none. Not together with image */
 	struct view workspace; /* a name; empty: one of its own */
@@ -90,6 +91,7 @@ struct box_wish {
 	struct view ai;                     /* what allowances_wish has made; empty: nothing of its own */
 	struct spec_secrets secrets;
 	bool ports_public;     /* its ports are served to whoever knows the name */
+	bool tied;             /* it ends with the connection that asked for it: box.h */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 };
 
@@ -104,12 +106,13 @@ struct box_spec {
 	struct view name, image, digest, user, workdir;
 	char backend[SPEC_BACKEND_MAX + 1]; /* whose walls it has; "" until create.c has chosen */
 	struct json_strmap env, metadata;
-	struct spec_limits limits;
+	struct box_limits limits;
 	uint64_t ttl_seconds;  /* 0: no end */
 	uint64_t idle_seconds; /* 0: may be idle for ever */
 	enum spec_on_end on_end;
 	bool auto_resume; /* the next use of a paused box resumes it */
 	bool readonly_root;
+	bool no_sudo;          /* by wish, or by defaults.sudo */
 	uint32_t require;      /* FEATURE_BITs that its walls must have, at every start */
 	struct view snapshot;  /* what it was made from, as it was called; empty: the image alone */
 	struct view origin;    /* of a fork: what the first of its kind was made from */
@@ -121,6 +124,7 @@ struct box_spec {
 			      own */
 	int64_t ai_token_ends_ms;    /* 0: with the box */
 	struct spec_secrets secrets; /* what is mounted; a fork has none */
+	bool tied;                   /* it ends with the connection that asked for it: box.h */
 	bool ports_public; /* everybody may reach its ports; else a key, a token or a signed link is needed */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 	struct spec_link links[SPEC_LINKS_MAX]; /* not of a wish: a copy of the box has none */

@@ -1,5 +1,5 @@
 /*
- * Who asks, and what they may do: keys, acts, tokens, signed URLs.
+ * Callers and their permissions: keys, acts, tokens, signed URLs.
  */
 #pragma once
 
@@ -106,6 +106,7 @@ const char *keys_role_name(enum store_role role);
 /* The wish for a key; empty views mean: no name, the asker's tenant, the role "user". */
 struct key_wish {
 	struct view name, tenant, role;
+	bool create_tenant; /* make a tenant that does not exist, instead of refusing */
 };
 
 /* The result of keys_create. */

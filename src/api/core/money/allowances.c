@@ -239,7 +239,7 @@ struct job *allowances_put(struct core *c, const struct actor *a, struct view re
 	doc_free(b->in->ai);
 	b->in->ai = d;
 	b->spec.ai = d ? d->text : VIEW_NONE;
-	log_info("box %s: what it may use of models was changed by %s", b->id, a->key);
+	log_info("sandbox %s: what it may use of models was changed by %s", b->id, a->key);
 	return store_box(b, ch, e);
 }
 
@@ -253,7 +253,7 @@ struct job *allowances_rotate(struct core *c, const struct actor *a, struct view
 		return NULL;
 	b->spec.ai_token++;
 	b->spec.ai_token_ends_ms = ttl_seconds ? clock_wall_ms() + (int64_t)ttl_seconds * 1000 : 0;
-	log_info("box %s: its token for models was changed by %s", b->id, a->key);
+	log_info("sandbox %s: its token for models was changed by %s", b->id, a->key);
 	return store_box(b, ch, e);
 }
 

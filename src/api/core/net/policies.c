@@ -282,7 +282,7 @@ static void settle(struct change *ch, const struct err *refused)
 static void on_trusted(void *arg, const struct err *e)
 {
 	if (e)
-		log_warn("box %s: it does not trust the installation's authority: %s",
+		log_warn("sandbox %s: it does not trust the installation's authority: %s",
 			 ((struct change *)arg)->id, e->msg);
 	settle(arg, NULL);
 }

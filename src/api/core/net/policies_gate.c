@@ -1,7 +1,7 @@
 /*
- * Policies to paddock-gate: see policies.h. The gate has what was sent on this channel and
- * nothing else: whenever there is a new one every box's policy is sent, a few at a time,
- * and then GateSynced. A gate that is not there lets nothing through.
+ * Sends policies to paddock-gate: see policies.h. The gate has only the policies that were sent on
+ * this channel. On a new channel, every box's policy is sent, a few at a time, and then GateSynced.
+ * Without a gate, nothing gets through.
  */
 #include "policies.h"
 
@@ -183,7 +183,7 @@ static void on_push_fail(struct call *call, const struct err *e)
 	struct err copy = *e;
 
 	if (!p->core->stopping)
-		log_error("box %s: the gate did not take its egress policy: %s", p->box, e->msg);
+		log_error("sandbox %s: the gate did not take its egress policy: %s", p->box, e->msg);
 	push_end(p, &copy);
 }
 
@@ -232,7 +232,7 @@ int policies_push(struct box *b, const struct egress_policy *policy, bool rechec
 	memcpy(p->box, b->id, sizeof(p->box));
 	int r = send_policy(p, b, policy, recheck);
 	if (r < 0) {
-		log_error("box %s: its egress policy cannot be sent: error %d", b->id, -r);
+		log_error("sandbox %s: its egress policy cannot be sent: error %d", b->id, -r);
 		free(p);
 		return 0;
 	}
@@ -477,7 +477,7 @@ static void on_open_fail(struct call *call, const struct err *e)
 	if (c->stopping)
 		return;
 	if (!c->policies.away)
-		log_warn("there is no gate at the moment, and no way out of any box: %s", e->msg);
+		log_warn("there is no gate at the moment, and no way out of any sandbox: %s", e->msg);
 	c->policies.away = true;
 	loop_timer_start(c->loop, &c->policies.again, AGAIN_MS, on_again);
 	on_sync_end(c);

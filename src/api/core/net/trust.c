@@ -30,7 +30,8 @@ static void on_tell_fail(struct call *call, const struct err *e)
 
 	b->in->browsers.told = false;
 	if (e->code != ERR_STATE && !b->in->core->stopping) /* it is being removed */
-		log_warn("box %s: its browsers do not trust the installation's authority: %s", b->id, e->msg);
+		log_warn("sandbox %s: its browsers do not trust the installation's authority: %s", b->id,
+			 e->msg);
 }
 
 static const struct call_ops tell_ops = { .on_reply = on_told, .on_fail = on_tell_fail };
@@ -72,11 +73,11 @@ void trust_reset(struct box *b)
 static void on_pem(void *arg, const void *result, const struct err *e)
 {
 	struct core *c = arg;
-	const struct wire_vault_ca_reply *reply = result;
+	const struct view *said = result;
 	struct buf pem = BUF_INIT(PEM_MAX), nssdb = BUF_INIT(NSSDB_MAX);
 
 	c->trust.reading = NULL;
-	if (e || buf_add(&pem, reply->pem) < 0 || nssdb_make(reply->pem, &nssdb) < 0) {
+	if (e || buf_add(&pem, *said) < 0 || nssdb_make(*said, &nssdb) < 0) {
 		log_warn("the installation's authority is not known: %s", e ? e->msg : "it cannot be read");
 		buf_done(&pem);
 		buf_done(&nssdb);

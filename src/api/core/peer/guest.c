@@ -52,7 +52,7 @@ static void flush_pending(struct guest *g)
 		buf_done(&request);
 		struct err e = { 0 };
 		if (r < 0) {
-			err_sys(&e, ERR_UNAVAILABLE, r, "cannot reach the box");
+			err_sys(&e, ERR_UNAVAILABLE, r, "cannot reach the sandbox");
 			c->ops->on_fail(c, &e);
 		} else if (c->sends && c->ops->on_room) {
 			c->ops->on_room(c);
@@ -100,7 +100,7 @@ static void on_hello_fail(struct call *c, const struct err *e)
 {
 	struct guest *g = CONTAINER(c, struct guest, hello);
 	struct err why = *e;
-	err_wrap(&why, "the box's first process does not greet");
+	err_wrap(&why, "the sandbox's first process does not greet");
 	if (why.code != ERR_STATE)
 		why.code = ERR_UNAVAILABLE;
 	if (g->state == GUEST_GREETING)
@@ -114,9 +114,9 @@ static void on_mux_closed(struct mux *m, const struct err *why)
 	struct guest *g = CONTAINER(m, struct guest, mux);
 	struct err e = *why;
 	if (why->code == ERR_STATE)
-		err_set(&e, ERR_STATE, "the box has stopped");
+		err_set(&e, ERR_STATE, "the sandbox has stopped");
 	else
-		log_warn("box %s: %s", g->box, why->msg);
+		log_warn("sandbox %s: %s", g->box, why->msg);
 	give_up(g, GUEST_CLOSED, &e);
 }
 
@@ -136,7 +136,7 @@ static void greet(struct guest *g, int fd)
 	}
 	if (r < 0) {
 		struct err e = { 0 };
-		err_sys(&e, ERR_UNAVAILABLE, r, "cannot reach the box");
+		err_sys(&e, ERR_UNAVAILABLE, r, "cannot reach the sandbox");
 		give_up(g, GUEST_CLOSED, &e);
 	}
 }
@@ -149,7 +149,7 @@ void guest_adopt(struct guest *g, int fd, void (*on_greeted)(struct guest *, con
 		return;
 	}
 	struct err e = { 0 };
-	err_set(&e, ERR_STATE, "the box has stopped");
+	err_set(&e, ERR_STATE, "the sandbox has stopped");
 	fd_close(fd);
 	give_up(g, GUEST_DEAD, &e);
 }
@@ -172,9 +172,9 @@ static void on_open_fail(struct call *c, const struct err *e)
 	struct guest *g = CONTAINER(c, struct guest, open);
 	struct err why = *e;
 	if (why.code == ERR_NOT_FOUND || why.code == ERR_STATE)
-		err_set(&why, ERR_STATE, "the box has stopped");
+		err_set(&why, ERR_STATE, "the sandbox has stopped");
 	else
-		err_wrap(&why, "cannot reach the box");
+		err_wrap(&why, "cannot reach the sandbox");
 	if (g->state == GUEST_OPENING)
 		give_up(g, GUEST_CLOSED, &why);
 }
@@ -203,7 +203,7 @@ int guest_call(struct guest *g, struct call *c, uint16_t type, uint32_t deadline
 	int r;
 
 	if (g->state == GUEST_DEAD)
-		return err_set(e, ERR_STATE, "the box has stopped");
+		return err_set(e, ERR_STATE, "the sandbox has stopped");
 	if (g->state == GUEST_READY) {
 		r = mux_call(&g->mux, c, type, deadline_ms, patience_ms, pm, msg);
 	} else {
@@ -214,7 +214,7 @@ int guest_call(struct guest *g, struct call *c, uint16_t type, uint32_t deadline
 				unqueue(c);
 		}
 	}
-	return r < 0 ? err_sys(e, ERR_UNAVAILABLE, r, "cannot reach the box") : 0;
+	return r < 0 ? err_sys(e, ERR_UNAVAILABLE, r, "cannot reach the sandbox") : 0;
 }
 
 void guest_cancel(struct call *c)

@@ -10,7 +10,7 @@
 struct box;
 struct core;
 
-struct vault {
+struct vault_channel {
 	struct mux mux;
 	struct call opening, syncing;
 	struct loop_timer again;
@@ -26,6 +26,10 @@ void vault_stop(struct core *c);
 int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb_msg *pm, const void *msg,
 	       struct err *e) _must_check_;
 void vault_cancel(struct call *call);
+
+/* What the vault says a tenant has: for the ledger. NULL: nothing was said. */
+struct wire_secret_total;
+void vault_total(struct core *c, const struct wire_secret_total *t);
 
 /* What the gate may have for this box, by this policy. */
 struct egress_policy;

@@ -304,7 +304,7 @@ void bridges_forget(struct box *b)
 				changed = true;
 			}
 		if (changed && boxes_store_change(other, core_store_done, c, &e) < 0)
-			log_warn("box %s: its links: %s", other->id, e.msg);
+			log_warn("sandbox %s: its links: %s", other->id, e.msg);
 	}
 }
 

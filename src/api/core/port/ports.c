@@ -95,7 +95,7 @@ int ports_open(struct core *c, const struct actor *a, struct view ref, uint16_t 
 		return -1;
 	/* Whoever came by it would go out as if from within the box. */
 	if (port == NETNS_PROXY_PORT)
-		return err_set(e, ERR_FORBIDDEN, "port %u is the box's own way out", port);
+		return err_set(e, ERR_FORBIDDEN, "port %u is the sandbox's own way out", port);
 	prepare(s);
 	return guest_call(&b->in->guest, &s->call, WIRE_TYPE_CONNECT, CONNECT_MS, FOR_EVER, &wire_connect_msg,
 			  &msg, e);
@@ -137,19 +137,24 @@ void ports_close(struct port_stream *s)
 static int on_list(struct call *c, const struct frame *f, int fd)
 {
 	struct port_query *q = CONTAINER(c, struct port_query, call);
-	struct arena a = ARENA_INIT(FRAME_BODY_MAX);
+	struct arena a = ARENA_INIT(FRAME_BODY_MAX * 2);
 	struct wire_listeners_reply reply;
 	int r = mux_reply(c, f, &wire_listeners_reply_msg, &a, &reply);
+	struct port_listener *list = NULL;
 
 	if (r >= 0 && reply.listeners.n > LISTENERS_MAX)
 		r = -EBADMSG;
+	if (r >= 0 && !(list = arena_array(&a, reply.listeners.n, sizeof(*list))))
+		r = -ENOMEM;
 	for (size_t i = 0; r >= 0 && i < reply.listeners.n; i++) {
 		const struct wire_listener *l = &reply.listeners.items[i];
 		if (l->port < 1 || l->port > UINT16_MAX || l->address.n > TEXT_MAX || l->process.n > TEXT_MAX)
 			r = -EBADMSG;
+		else
+			list[i] = (struct port_listener){ (uint16_t)l->port, l->address, l->process, l->pid };
 	}
 	if (r >= 0)
-		q->done(q, reply.listeners.items, reply.listeners.n, NULL);
+		q->done(q, list, reply.listeners.n, NULL);
 	arena_done(&a);
 	return r;
 }

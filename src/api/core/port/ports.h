@@ -8,7 +8,6 @@
 #include "sign.h"
 
 struct box;
-struct wire_listener;
 struct port_stream;
 
 /* The next connection to what `listener`'s box listens on; opened like any other. */

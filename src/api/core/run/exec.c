@@ -5,13 +5,16 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "boxes.h"
 #include "core_state.h"
+#include "events.h"
 #include "netns.h"
 #include "num.h"
+#include "outputs.h"
 #include "procs.h"
 #include "shells.h"
 #include "spec.h"
@@ -53,6 +56,21 @@ static struct view home_of(struct arena *a, struct view user)
 	return (struct view){ p, 6 + user.n };
 }
 
+/* What a user installs (pip, npm) is found; root installs for everybody. */
+static struct view path_of(struct arena *a, struct view home)
+{
+	static const char own[] = "/.local/bin:",
+			  path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	char *p = view_starts(home, "/home/") ? arena_alloc(a, home.n + sizeof(own) + sizeof(path)) : NULL;
+
+	if (!p)
+		return VIEW("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	memcpy(p, home.p, home.n);
+	memcpy(p + home.n, own, sizeof(own) - 1);
+	memcpy(p + home.n + sizeof(own) - 1, path, sizeof(path));
+	return (struct view){ p, home.n + sizeof(own) + sizeof(path) - 2 };
+}
+
 /* The proxy that the gate has on the box's loopback. */
 static void set_proxy(struct wire_env_var *vars, size_t *n)
 {
@@ -79,8 +97,9 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 
 	if (!vars)
 		return -ENOMEM;
-	set_var(vars, &n, VIEW("PATH"), VIEW("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
-	set_var(vars, &n, VIEW("HOME"), home_of(a, user));
+	struct view home = home_of(a, user);
+	set_var(vars, &n, VIEW("PATH"), path_of(a, home));
+	set_var(vars, &n, VIEW("HOME"), home);
 	set_var(vars, &n, VIEW("USER"), user);
 	set_var(vars, &n, VIEW("LOGNAME"), user);
 	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
@@ -191,8 +210,7 @@ static int fill(struct arena *a, const struct box *b, const struct exec_wish *w,
 static void release(struct exec *x)
 {
 	loop_timer_stop(&x->guard);
-	buf_done(&x->out);
-	buf_done(&x->err);
+	outputs_done(&x->kept);
 }
 
 static void fail(struct exec *x, const struct err *e)
@@ -254,10 +272,13 @@ static int on_attached(struct exec *x, const struct frame *f)
 
 	if (r >= 0)
 		r = m.info ? 0 : -EBADMSG;
-	if (r >= 0 && x->on_begun)
-		x->on_begun(x, &(struct exec_begun){ .pid = m.info->pid,
+	if (r >= 0 && x->on_begun) {
+		struct proc_info info;
+		procs_take(m.info, &info);
+		x->on_begun(x, &(struct exec_begun){ .pid = info.pid,
 						     .offsets = { m.stdout_offset, m.stderr_offset },
-						     .info = m.info });
+						     .info = &info });
+	}
 	arena_done(&a);
 	return r;
 }
@@ -277,18 +298,23 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 	struct exec_result result = {
 		.exit_code = exited.exit_code,
 		.signal = exec_signal_name(exited.signal),
-		.out = buf_view(&x->out),
-		.err = buf_view(&x->err),
 		.truncated = exited.stdout_truncated || exited.stderr_truncated || x->truncated,
 		.timed_out = exited.timed_out,
+		.oom_killed = exited.oom_killed,
+		.memory_mb = exited.memory_limit >> 20,
 		.duration_us = exited.duration_us,
 	};
-	struct buf out = x->out, err = x->err;
-	x->out = x->err = BUF_INIT(0);
+	struct box *b = exited.oom_killed ? boxes_by_id(x->core, view_of(x->box)) : NULL;
+	if (b && x->call.type == WIRE_TYPE_START)
+		events_oom(x->core, b);
+	struct output kept = x->kept;
+	x->kept = (struct output){ 0 };
+	result.out = buf_view(&kept.bytes[0]);
+	result.err = buf_view(&kept.bytes[1]);
+	result.kept = &kept;
 	release(x);
 	x->done(x, &result, NULL);
-	buf_done(&out);
-	buf_done(&err);
+	outputs_done(&kept);
 	return 0;
 }
 
@@ -306,12 +332,10 @@ static int on_data(struct call *c, unsigned channel, struct view data)
 		x->on_output(x, channel, data);
 		return 0;
 	}
-	struct buf *b = channel == 1 ? &x->out : &x->err;
-	struct view fits = view_head(data, buf_room(b));
 	/* Past the limit that it was given: a PID 1 of another mind. A kept process has none. */
-	if (buf_add(b, fits) < 0 || (fits.n < data.n && !x->keep))
+	if (data.n > outputs_room(&x->kept, channel) && !x->keep)
 		return -EBADMSG;
-	x->truncated |= fits.n < data.n;
+	x->truncated |= !outputs_add(&x->kept, channel, data);
 	mux_consumed(c, data.n);
 	return 0;
 }
@@ -347,8 +371,10 @@ static void on_fail(struct call *c, const struct err *said)
 	struct err e;
 	guest_read_fail(said, &e);
 	/* The box is there and the key is good: what cannot be run is what the request named. */
-	if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
-		e.code = ERR_INVALID;
+	if (e.code == ERR_NOT_FOUND)
+		e.code = ERR_COMMAND;
+	else if (e.code == ERR_FORBIDDEN)
+		e.code = ERR_EXECUTABLE;
 	fail(CONTAINER(c, struct exec, call), &e);
 }
 
@@ -366,18 +392,18 @@ static void on_guard(struct loop_timer *t)
 {
 	struct exec *x = CONTAINER(t, struct exec, guard);
 	struct err e = { 0 };
-	err_set(&e, ERR_TIMEOUT, "the box did not end the command in time");
+	err_set(&e, ERR_TIMEOUT, "the sandbox did not end the command in time");
 	guest_cancel(&x->call);
 	fail(x, &e);
 }
 
 /* ---- operations ---- */
 
-static void prepare(struct exec *x, struct core *c, const struct call_ops *with)
+static void prepare(struct exec *x, const struct box *b, const struct call_ops *with)
 {
-	x->core = c;
+	x->core = b->in->core;
 	x->command = NULL;
-	x->out = x->err = BUF_INIT(c->config->max.exec_output_bytes);
+	outputs_start(&x->kept, x->core, b->tenant);
 	x->want_end = x->keep = x->truncated = false;
 	x->call.ops = with;
 	x->call.sends = false;
@@ -397,9 +423,10 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	a.secret = w->secrets.n > 0;
 	uint64_t timeout = time_limit(c, w);
 
-	if (exec_check(c->config, w, e) < 0)
+	if (exec_check(c->config, w, e) < 0 || (!x->on_output && outputs_admit(c, b->tenant, e) < 0))
 		return -1;
-	prepare(x, c, &ops);
+	prepare(x, b, &ops);
+	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	x->input = w->input;
 	x->streams = w->streams || w->open_stdin;
 	x->keep = w->keep;
@@ -446,7 +473,8 @@ int exec_attach(struct core *c, const struct actor *a, struct view ref, const st
 
 	if (!b || procs_select(p->process, &who, e) < 0)
 		return -1;
-	prepare(x, c, &attach_ops);
+	prepare(x, b, &attach_ops);
+	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	return guest_call(&b->in->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
 }
 

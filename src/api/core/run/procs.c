@@ -13,7 +13,7 @@
 #include "poison.h"
 
 #define PATIENCE_MS  30000
-#define LIST_BYTES   (8u * 1024 * 1024)
+#define LIST_BYTES   (12u * 1024 * 1024)
 #define TAG_MAX      128
 #define TERMINAL_MAX 10000
 
@@ -22,7 +22,7 @@ struct box *procs_box(struct core *c, const struct actor *a, struct view ref, st
 	struct box *b = boxes_find(c, a, ACT_BOX_EXEC, ref, e);
 
 	if (b && b->state.status == BOX_STOPPED) {
-		err_set(e, ERR_STATE, "the box has stopped");
+		err_set(e, ERR_STATE, "the sandbox has stopped");
 		return NULL;
 	}
 	return b;
@@ -60,15 +60,43 @@ static int on_plain_reply(struct call *c, const struct frame *f, int fd)
 	return 0;
 }
 
-/* By pid, or by tag; of several the living one, else the one that was started last. */
-static const struct wire_process_info *pick(const struct wire_processes_reply *r, struct view process)
+void procs_take(const struct wire_process_info *w, struct proc_info *ret)
 {
-	const struct wire_process_info *found = NULL;
+	*ret = (struct proc_info){
+		.pid = w->pid,
+		.tag = w->tag,
+		.cwd = w->cwd,
+		.user = w->user,
+		.argv = { w->argv.items, w->argv.n },
+		.pty = w->pty,
+		.running = w->running,
+		.started_ms = w->started_ms,
+		.has_exit = w->exited != NULL,
+		.stdout_end = w->stdout_end,
+		.stderr_end = w->stderr_end,
+	};
+	if (w->exited)
+		ret->exit = (struct proc_exit){
+			.exit_code = w->exited->exit_code,
+			.signal = w->exited->signal,
+			.timed_out = w->exited->timed_out,
+			.oom_killed = w->exited->oom_killed,
+			.memory_limit = w->exited->memory_limit,
+			.stdout_truncated = w->exited->stdout_truncated,
+			.stderr_truncated = w->exited->stderr_truncated,
+			.duration_us = w->exited->duration_us,
+		};
+}
+
+/* By pid, or by tag; of several the living one, else the one that was started last. */
+static const struct proc_info *pick(const struct proc_info *list, size_t n, struct view process)
+{
+	const struct proc_info *found = NULL;
 	uint32_t pid = 0;
 	bool number = num_u32(process, &pid) >= 0;
 
-	for (size_t i = 0; i < r->processes.n; i++) {
-		const struct wire_process_info *p = &r->processes.items[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct proc_info *p = &list[i];
 		if (number ? p->pid != pid : !view_eq(p->tag, process))
 			continue;
 		if (!found || p->running || (!found->running && p->started_ms >= found->started_ms))
@@ -82,13 +110,18 @@ static int on_list_reply(struct call *c, const struct frame *f, int fd)
 	struct proc_op *op = CONTAINER(c, struct proc_op, call);
 	struct arena a = ARENA_INIT(LIST_BYTES);
 	struct wire_processes_reply reply;
+	struct proc_info *list = NULL;
 	struct err e = { 0 };
 	int r = mux_reply(c, f, &wire_processes_reply_msg, &a, &reply);
 
+	if (r >= 0 && !(list = arena_array(&a, reply.processes.n, sizeof(*list))))
+		r = -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < reply.processes.n; i++)
+		procs_take(&reply.processes.items[i], &list[i]);
 	if (r >= 0 && !op->process.p) {
-		op->done(op, reply.processes.items, reply.processes.n, NULL);
+		op->done(op, list, reply.processes.n, NULL);
 	} else if (r >= 0) {
-		const struct wire_process_info *one = pick(&reply, op->process);
+		const struct proc_info *one = pick(list, reply.processes.n, op->process);
 		if (!one)
 			err_set(&e, ERR_NOT_FOUND, "no such process");
 		op->done(op, one, one ? 1 : 0, one ? NULL : &e);

@@ -64,7 +64,7 @@ static void on_set_fail(struct call *c, const struct err *said)
 
 static const struct call_ops set_ops = { .on_reply = on_set, .on_fail = on_set_fail };
 
-static int hand_over(struct mounts *m, const struct wire_secret_read_reply *values, struct err *e)
+static int hand_over(struct mounts *m, const struct secret_values *values, struct err *e)
 {
 	const struct spec_secrets *list = &m->box->spec.secrets;
 	struct guest *g = &m->box->in->guest;
@@ -75,10 +75,10 @@ static int hand_over(struct mounts *m, const struct wire_secret_read_reply *valu
 					.env.items = env,
 					.authority = buf_view(&m->authority) };
 
-	if ((values ? values->values.n : 0) != list->n)
+	if ((values ? values->n : 0) != list->n)
 		return err_set(e, ERR_INTERNAL, "the vault's answer does not fit");
 	for (size_t i = 0; i < list->n; i++) {
-		struct view value = values->values.items[i];
+		struct view value = values->values[i];
 		if (list->items[i].file.n)
 			files[msg.files.n++] = (struct wire_secret_file){ list->items[i].file, value };
 		else if (memchr(value.p, 0, value.n))
@@ -122,13 +122,13 @@ static void read_secrets(struct mounts *m)
 static void on_authority(void *arg, const void *result, const struct err *e)
 {
 	struct mounts *m = arg;
-	const struct wire_vault_ca_reply *reply = result;
+	const struct view *pem = result;
 	struct err failed = { 0 };
 
 	m->reading = NULL;
 	if (e)
 		failed = *e;
-	else if (buf_add(&m->authority, reply->pem) < 0)
+	else if (buf_add(&m->authority, *pem) < 0)
 		err_sys(&failed, ERR_INTERNAL, ENOMEM, "authority");
 	if (failed.code)
 		finish(m, &failed);

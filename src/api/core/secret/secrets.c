@@ -9,16 +9,84 @@
 #include "boxes.h"
 #include "core_state.h"
 #include "fd.h"
+#include "ledger.h"
 #include "wire_gen.h"
 #include "poison.h"
 
 #define REPLY_MAX (16u * 1024 * 1024)
 
+/* The vault's answer in the core's own form; NULL: it does not fit, or there is no memory. */
+typedef const void *tell(struct arena *a, const void *msg);
+
 struct op {
 	struct job job;
 	struct call call;
 	const struct pb_msg *reply;
+	struct core *core;
+	tell *tell; /* NULL: there is nothing to tell */
 };
+
+static bool take_info(struct arena *a, const struct wire_secret_info *w, struct secret_info *ret)
+{
+	*ret = (struct secret_info){ .name = w->name,
+				     .versions = arena_array(a, w->versions.n, sizeof(*ret->versions)) };
+	for (; ret->versions && ret->n_versions < w->versions.n; ret->n_versions++)
+		ret->versions[ret->n_versions] =
+			(struct secret_version){ w->versions.items[ret->n_versions].version,
+						 w->versions.items[ret->n_versions].created_ms };
+	return ret->versions != NULL;
+}
+
+static const void *tell_put(struct arena *a, const void *msg)
+{
+	const struct wire_secret_put_reply *w = msg;
+	struct secret_info *info = w->info ? arena_alloc(a, sizeof(*info)) : NULL;
+
+	return info && take_info(a, w->info, info) ? info : NULL;
+}
+
+static const void *tell_list(struct arena *a, const void *msg)
+{
+	const struct wire_secret_list_reply *w = msg;
+	struct secret_list *l = arena_alloc(a, sizeof(*l));
+
+	if (!l || !(l->secrets = arena_array(a, w->secrets.n, sizeof(*l->secrets))))
+		return NULL;
+	for (l->n = 0; l->n < w->secrets.n; l->n++)
+		if (!take_info(a, &w->secrets.items[l->n], &l->secrets[l->n]))
+			return NULL;
+	return l;
+}
+
+static const void *tell_rotated(struct arena *a, const void *msg)
+{
+	const struct wire_vault_rotated *w = msg;
+	struct secret_rotation *r = arena_alloc(a, sizeof(*r));
+
+	if (r)
+		*r = (struct secret_rotation){ w->key, w->resealed };
+	return r;
+}
+
+static const void *tell_authority(struct arena *a, const void *msg)
+{
+	return &((const struct wire_vault_ca_reply *)msg)->pem;
+}
+
+static const void *tell_values(struct arena *a, const void *msg)
+{
+	const struct wire_secret_read_reply *w = msg;
+	struct secret_values *v = arena_alloc(a, sizeof(*v));
+
+	if (v)
+		*v = (struct secret_values){ w->values.items, w->values.n };
+	return v;
+}
+
+static const void *tell_lent(struct arena *a, const void *msg)
+{
+	return &((const struct wire_vault_lent *)msg)->ticket;
+}
 
 static int on_reply(struct call *call, const struct frame *f, int fd)
 {
@@ -31,7 +99,15 @@ static int on_reply(struct call *call, const struct frame *f, int fd)
 
 	fd_close(fd);
 	if (r >= 0) {
-		job_finish(&op->job, msg, NULL);
+		if (op->reply == &wire_secret_put_reply_msg)
+			vault_total(op->core, ((const struct wire_secret_put_reply *)msg)->total);
+		else if (op->reply == &wire_secret_removed_msg)
+			vault_total(op->core, ((const struct wire_secret_removed *)msg)->total);
+		const void *result = op->tell ? op->tell(&a, msg) : NULL;
+		struct err bad = { 0 };
+		if (op->tell && !result)
+			err_set(&bad, ERR_INTERNAL, "the vault's answer does not fit");
+		job_finish(&op->job, result, bad.code ? &bad : NULL);
 		free(op);
 	}
 	arena_done(&a);
@@ -52,6 +128,7 @@ struct question {
 	uint16_t type;
 	const struct pb_msg *request, *reply;
 	const void *msg;
+	tell *tell;
 };
 
 static struct job *ask(struct core *c, const struct question *q, job_done *done, void *arg, struct err *e)
@@ -64,6 +141,8 @@ static struct job *ask(struct core *c, const struct question *q, job_done *done,
 	}
 	op->job = (struct job){ .done = done, .arg = arg };
 	op->reply = q->reply;
+	op->core = c;
+	op->tell = q->tell;
 	op->call.ops = &ops;
 	if (vault_call(c, &op->call, q->type, q->request, q->msg, e) < 0) {
 		free(op);
@@ -116,9 +195,18 @@ struct job *secrets_put(struct core *c, const struct actor *a, const struct secr
 	if (o.box.n) /* the vault keeps secrets only for boxes that it knows */
 		vault_box_changed(boxes_by_id(c, o.box));
 	struct wire_secret_put msg = { .tenant = o.tenant, .box = o.box, .name = p->name, .value = value };
+	const struct tenant *t = keys_tenant(c, o.tenant);
+	const struct account *account = t ? ledger_account(c, t) : NULL;
+	if (!account) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "secret");
+		return NULL;
+	}
+	/* The vault has the files and compares; two that come at once cannot both take the last place. */
+	msg.max_secrets = ledger_most(c, account, LEDGER_SECRETS);
+	msg.max_bytes = ledger_most(c, account, LEDGER_SECRETS_KB) << 10;
 	return ask(c,
 		   &(struct question){ WIRE_TYPE_SECRET_PUT, &wire_secret_put_msg, &wire_secret_put_reply_msg,
-				       &msg },
+				       &msg, tell_put },
 		   done, arg, e);
 }
 
@@ -132,7 +220,7 @@ struct job *secrets_list(struct core *c, const struct actor *a, const struct sec
 	struct wire_secret_list msg = { .tenant = o.tenant, .box = o.box };
 	return ask(c,
 		   &(struct question){ WIRE_TYPE_SECRET_LIST, &wire_secret_list_msg,
-				       &wire_secret_list_reply_msg, &msg },
+				       &wire_secret_list_reply_msg, &msg, tell_list },
 		   done, arg, e);
 }
 
@@ -158,7 +246,7 @@ struct job *secrets_rotate(struct core *c, const struct actor *a, job_done *done
 		return NULL;
 	return ask(c,
 		   &(struct question){ WIRE_TYPE_VAULT_ROTATE, &wire_vault_rotate_msg,
-				       &wire_vault_rotated_msg, &msg },
+				       &wire_vault_rotated_msg, &msg, tell_rotated },
 		   done, arg, e);
 }
 
@@ -168,10 +256,10 @@ struct job *secrets_authority(struct core *c, const struct actor *a, job_done *d
 
 	if (a && auth_permit(a, ACT_SECRETS, NULL, e) < 0)
 		return NULL;
-	return ask(
-		c,
-		&(struct question){ WIRE_TYPE_VAULT_CA, &wire_vault_ca_msg, &wire_vault_ca_reply_msg, &msg },
-		done, arg, e);
+	return ask(c,
+		   &(struct question){ WIRE_TYPE_VAULT_CA, &wire_vault_ca_msg, &wire_vault_ca_reply_msg, &msg,
+				       tell_authority },
+		   done, arg, e);
 }
 
 static struct job *read_values(struct core *c, const struct owner *o, const struct spec_secrets *list,
@@ -185,7 +273,7 @@ static struct job *read_values(struct core *c, const struct owner *o, const stru
 						       .version = list->items[i].version };
 	return ask(c,
 		   &(struct question){ WIRE_TYPE_SECRET_READ, &wire_secret_read_msg,
-				       &wire_secret_read_reply_msg, &msg },
+				       &wire_secret_read_reply_msg, &msg, tell_values },
 		   done, arg, e);
 }
 
@@ -212,8 +300,8 @@ struct job *secrets_lend(struct box *b, struct view name, struct view host, job_
 		.tenant = view_of(b->tenant->id), .box = view_of(b->id), .secret = name, .host = host
 	};
 
-	return ask(
-		b->in->core,
-		&(struct question){ WIRE_TYPE_VAULT_LEND, &wire_vault_lend_msg, &wire_vault_lent_msg, &msg },
-		done, arg, e);
+	return ask(b->in->core,
+		   &(struct question){ WIRE_TYPE_VAULT_LEND, &wire_vault_lend_msg, &wire_vault_lent_msg, &msg,
+				       tell_lent },
+		   done, arg, e);
 }

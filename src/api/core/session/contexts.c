@@ -53,7 +53,7 @@ static struct context *add(struct contexts *set, const struct context_language *
 			   const struct context_wish *w, struct err *e)
 {
 	if (set->n >= CONTEXTS_MAX) {
-		err_set(e, ERR_QUOTA, "the box has %d contexts already", CONTEXTS_MAX);
+		err_set(e, ERR_QUOTA, "the sandbox has %d contexts already", CONTEXTS_MAX);
 		return NULL;
 	}
 	struct context *c = calloc(1, sizeof(*c));
@@ -84,7 +84,7 @@ static struct context *add(struct contexts *set, const struct context_language *
 }
 
 /* A process of ours from before our time; what it was made with but user and cwd is not known any more. */
-static void adopt(struct contexts *set, const struct wire_process_info *p)
+static void adopt(struct contexts *set, const struct proc_info *p)
 {
 	struct view language, id;
 	struct err e = { 0 };
@@ -122,7 +122,7 @@ static void wake(struct contexts *set, const struct err *e)
 	}
 }
 
-static void on_loaded(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_loaded(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct contexts *set = CONTAINER(op, struct contexts, load);
 

@@ -51,6 +51,7 @@ struct context_cell {
 	struct buf text; /* the request */
 	uint64_t timeout_ms, started_ns;
 	bool kill, timed_out, truncated, paused;
+	uint64_t oom_mb;
 	bool begun;     /* SIGINT meets the code, not the driver */
 	bool interrupt; /* it was interrupted, or is to be as soon as it has begun */
 	unsigned interrupts;

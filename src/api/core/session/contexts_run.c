@@ -1,7 +1,7 @@
 /*
- * What is executed in a code context, one after the other: its events, its output, its time.
- * The process is contexts_stream.c's. Whatever it says is the box's and hostile: events are
- * bounded, parsed strictly, and count for the code that runs only; what makes no sense is skipped.
+ * Executes code in a context, one piece after the other: its events, its output, its time limit.
+ * contexts_stream.c has the process. Events come from the box and are hostile: they are bounded,
+ * parsed strictly, and count only for the code that runs; invalid ones are skipped.
  */
 #include <errno.h>
 #include <signal.h>
@@ -129,6 +129,7 @@ void contexts_run_deliver(struct context_cell *m, uint64_t count, bool state_los
 	struct context_end end = {
 		.count = count,
 		.timed_out = m->timed_out,
+		.oom_mb = m->oom_mb,
 		.truncated = m->truncated,
 		.state_lost = state_lost,
 		.duration_us = (clock_mono_ns() - m->started_ns) / 1000,
@@ -311,7 +312,7 @@ void contexts_strike(struct context *c)
 	} else if (n == CONTEXT_STRIKES) {
 		signal_process(c, WIRE_SIGNAL_SCOPE_TREE, SIGKILL);
 	} else {
-		err_set(&e, ERR_TIMEOUT, "the box did not end the interpreter in time");
+		err_set(&e, ERR_TIMEOUT, "the sandbox did not end the interpreter in time");
 		guest_cancel(&c->stream);
 		c->maybe = true;
 		contexts_stream_give_up(c, &e);

@@ -1,6 +1,6 @@
 /*
- * The process behind a code context: its start, its end, and what is to be done next with
- * it. See contexts.h; what it executes is contexts_run.c's.
+ * The process behind a code context: its start, its end, and the next action for it. See contexts.h;
+ * contexts_run.c executes code in it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -144,7 +144,13 @@ static void on_exited(struct context *c, const struct wire_exited *x)
 	else if (m && c->restart)
 		contexts_run_put_error(m, "Restarted", "the interpreter was ended while the code ran");
 	if (m && !m->timed_out && !c->restart) {
-		if (x->signal)
+		m->oom_mb = x->oom_killed ? x->memory_limit >> 20 : 0;
+		if (x->oom_killed)
+			snprintf(value, sizeof(value),
+				 "the interpreter was killed: the sandbox's memory limit of %llu MiB is "
+				 "reached",
+				 (unsigned long long)m->oom_mb);
+		else if (x->signal)
 			snprintf(value, sizeof(value), "the interpreter died: %s",
 				 exec_signal_name(x->signal));
 		else
@@ -217,8 +223,8 @@ static void on_fail(struct call *call, const struct err *said)
 		return;
 	}
 	if (phase == CONTEXT_STARTING && e.code == ERR_NOT_FOUND)
-		err_set(&e, ERR_UNSUPPORTED, "%s needs %s, which this box does not have", c->language->name,
-			c->language->argv[0]);
+		err_set(&e, ERR_UNSUPPORTED, "%s needs %s, which this sandbox does not have",
+			c->language->name, c->language->argv[0]);
 	else if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
 		e.code = ERR_INVALID;
 	c->maybe = phase == CONTEXT_UP || phase == CONTEXT_ATTACHING;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core_state.h"
+#include "outputs.h"
 #include "shells_impl.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -54,7 +55,7 @@ static struct shell *add(struct box *b, struct view name, const struct exec_wish
 	LIST_EACH (it, &b->in->shells)
 		n++;
 	if (n >= SHELLS_MAX) {
-		err_set(e, ERR_QUOTA, "the box has %d shells already", SHELLS_MAX);
+		err_set(e, ERR_QUOTA, "the sandbox has %d shells already", SHELLS_MAX);
 		return NULL;
 	}
 	s = calloc(1, sizeof(*s));
@@ -99,6 +100,8 @@ static int run(struct shell *s, struct view command, const struct exec_wish *w, 
 {
 	struct core *c = s->box->in->core;
 
+	if (!x->on_output && outputs_admit(c, s->box->tenant, e) < 0)
+		return -1;
 	if (s->n_queue >= SHELLS_QUEUE)
 		return err_set(e, ERR_RATE, "%d commands wait in this shell already", SHELLS_QUEUE);
 	struct shell_command *m = shells_command_new(s, command, w->input, &w->secrets);
@@ -109,7 +112,7 @@ static int run(struct shell *s, struct view command, const struct exec_wish *w, 
 	m->timeout_ms = w->timeout_ms ? w->timeout_ms : c->config->max.exec_timeout_ms;
 	x->core = c;
 	x->command = m;
-	x->out = x->err = BUF_INIT(c->config->max.exec_output_bytes);
+	outputs_start(&x->kept, c, s->box->tenant);
 	c->stats.execs++;
 	shells_run(s, m);
 	return 0;
@@ -153,7 +156,7 @@ int shells_create(struct core *c, const struct actor *a, struct view box, struct
 
 /* ---- what there is ---- */
 
-static void describe(const struct box *b, const struct shell *s, const struct wire_process_info *p,
+static void describe(const struct box *b, const struct shell *s, const struct proc_info *p,
 		     struct shell_info *ret)
 {
 	*ret = (struct shell_info){ .name = view_of(default_name),
@@ -192,7 +195,7 @@ static bool has(const struct shell_info *list, size_t n, const char *name)
 }
 
 /* Living processes with our tags; shells that wait to be started; the default one, whatever it does. */
-static size_t gather(struct shells_op *o, struct box *b, const struct wire_process_info *p, size_t n_p,
+static size_t gather(struct shells_op *o, struct box *b, const struct proc_info *p, size_t n_p,
 		     struct shell_info *list, size_t max)
 {
 	size_t n = 0;
@@ -214,8 +217,7 @@ static size_t gather(struct shells_op *o, struct box *b, const struct wire_proce
 	return n;
 }
 
-static void on_processes(struct proc_op *op, const struct wire_process_info *list, size_t n,
-			 const struct err *e)
+static void on_processes(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct shells_op *o = CONTAINER(op, struct shells_op, op);
 	struct box *b = boxes_by_id(o->core, view_of(o->box));
@@ -278,8 +280,7 @@ static void forget(struct shells_op *o)
 }
 
 /* It may have ended by itself: whoever waits for the end will see that. */
-static void on_signalled(struct proc_op *op, const struct wire_process_info *list, size_t n,
-			 const struct err *e)
+static void on_signalled(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct shells_op *o = CONTAINER(op, struct shells_op, op);
 

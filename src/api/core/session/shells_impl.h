@@ -26,6 +26,7 @@ struct shell_command {
 	struct exec *x; /* NULL: nobody waits; also for our own */
 	bool own;       /* a probe, or the restoring of state */
 	bool kill, timed_out, truncated;
+	bool broken; /* somebody else wrote to the shell's control channel meanwhile */
 	bool secret; /* its text holds secrets */
 	char id[SHELL_ID + 1];
 	struct buf text;  /* header and command; what is left to be sent */
@@ -64,9 +65,12 @@ struct shell {
 	/* The record that is being read. */
 	struct buf field;
 	bool field_cut;   /* too long to be kept */
+	bool skips_state; /* the next field belongs to a header that is of no interest */
+	bool joined;      /* to one that was running; no record has begun yet */
 	bool wants_state; /* the next field belongs to the header before it */
 	char kind;        /* of that header */
 	uint32_t code;
+	bool oom; /* that header says so */
 
 	struct late late; /* what came while no command ran */
 
@@ -78,7 +82,7 @@ struct shell {
 /* How a command ended. */
 struct shell_ending {
 	uint32_t code, signal;
-	bool restarted;
+	bool restarted, oom_killed;
 };
 
 struct shell *shells_find(struct box *b, struct view name);
@@ -90,6 +94,8 @@ struct shell_command *shells_command_new(struct shell *s, struct view text, stru
 void shells_command_free(struct shell_command *m);
 /* Ends what `m`, the running command, is doing; the shell itself when that does not help. */
 void shells_interrupt(struct shell *s);
+/* The shell at once: what it says cannot be believed any more. */
+void shells_break(struct shell *s);
 /* The running command, whose input is there. */
 void shells_send(struct shell *s, struct shell_command *m);
 /* The running command was never sent. */

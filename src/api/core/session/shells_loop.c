@@ -1,5 +1,6 @@
 /*
- * What a stateful shell executes: bash -c with this text.
+ * What a stateful shell executes: this text, which comes in a variable, so that nobody
+ * has it on the screen who types `ps`.
  *
  * Protocol. On fd 250 comes, for each command, a header "ID LENGTH STDIN" ended
  * by NUL, then LENGTH bytes of command. On fd 251 goes, after each, a record
@@ -25,6 +26,8 @@
  *                  it before the next simple command of each caller. That costs a user's own DEBUG
  *                  trap, and only then.
  *   status         `$?` is the last command's, as at a prompt (not under `set -e`, which it would end).
+ *   1137           137, and the kernel has killed something for memory since the last look: a thousand
+ *                  is added, which no status can be.
  *   busy           A signal that comes when the command is just over does nothing.
  *   trap … EXIT    `exit`, `set -e` and the like report status, cwd and environment on the way out.
  *   declare -px    With every record, so that a shell that is killed or replaced by `exec` loses no
@@ -34,11 +37,22 @@
 #include "shells_impl.h"
 
 const char shells_loop[] =
+	"builtin unset __paddock\n"
 	"__paddock_report() {\n"
 	"	{ builtin printf '%s%s %d %s\\0' \"$1\" \"$__paddock_id\" \"$__paddock_rc\" \"$PWD\"\n"
 	"	builtin declare -px\n"
 	"	builtin printf '\\0'; } >&251 2>/dev/null\n"
 	"}\n"
+	"__paddock_oom() {\n"
+	"	builtin local k v f\n"
+	"	for f in /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events; do\n"
+	"		[[ -r $f ]] && while builtin read -r k v; do\n"
+	"			[[ $k == oom_kill && $v != \"$__paddock_kills\" ]] && { __paddock_kills=$v; "
+	"builtin return 0; }\n"
+	"		done <$f\n"
+	"	done; builtin return 1\n"
+	"}\n"
+	"__paddock_oom 2>/dev/null\n"
 	"__paddock_rc=0\n"
 	"__paddock_status() { builtin return \"$__paddock_rc\"; }\n"
 	"__paddock_loop='while { IFS=\" \" builtin read -r -d \"\" -u 250 __paddock_id __paddock_n "
@@ -47,7 +61,9 @@ const char shells_loop[] =
 	"	__paddock_busy=1; } 2>/dev/null; do\n"
 	"	{ [[ $- == *e* ]] || __paddock_status; } 2>/dev/null\n"
 	"	builtin eval \"$__paddock_c\" <\"$__paddock_in\" >&253 2>&254 250<&- 251>&- 253>&- 254>&-\n"
-	"	{ __paddock_rc=$? __paddock_busy=; __paddock_report R; } 2>/dev/null\n"
+	"	{ __paddock_rc=$? __paddock_busy=; __paddock_ok=$__paddock_rc\n"
+	"	[[ $__paddock_rc == 137 ]] && __paddock_oom && __paddock_rc=1137\n"
+	"	__paddock_report R; __paddock_rc=$__paddock_ok; } 2>/dev/null\n"
 	"done; builtin exit'\n"
 	"shopt -s expand_aliases\n"
 	"exec 253>&1 254>&2\n"

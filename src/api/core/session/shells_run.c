@@ -1,6 +1,6 @@
 /*
- * The commands of a shell, one after the other: what they wait for, their output, their time.
- * The process that runs them is shells_stream.c's. See shells.h.
+ * The commands of a shell, one after the other: their queue, their output, their time limits.
+ * shells_stream.c has the process that runs them. See shells.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -9,6 +9,8 @@
 
 #include "clock.h"
 #include "core_state.h"
+#include "events.h"
+#include "outputs.h"
 #include "rnd.h"
 #include "shells_impl.h"
 #include "text.h"
@@ -102,8 +104,7 @@ static void fail_command(struct shell_command *m, const struct err *e)
 	if (!x)
 		return;
 	x->core->stats.exec_failures++;
-	buf_done(&x->out);
-	buf_done(&x->err);
+	outputs_done(&x->kept);
 	x->done(x, NULL, &copy);
 }
 
@@ -155,10 +156,7 @@ int shells_run_own(struct shell *s, struct view text)
 
 static void collect(struct shell_command *m, unsigned channel, struct view data)
 {
-	struct buf *b = channel == 1 ? &m->x->out : &m->x->err;
-	struct view fits = view_head(data, buf_room(b));
-
-	if (buf_add(b, fits) < 0 || fits.n < data.n)
+	if (!outputs_add(&m->x->kept, channel, data))
 		m->truncated = true;
 }
 
@@ -269,12 +267,16 @@ void shells_run_finish(struct shell *s, const struct shell_ending *how)
 		.signal = exec_signal_name(m->timed_out ? SIGKILL : how->signal),
 		.truncated = m->truncated,
 		.timed_out = m->timed_out,
+		.oom_killed = how->oom_killed,
+		.memory_mb = s->box->spec.limits.memory_mb,
 		.duration_us = (clock_mono_ns() - m->started_ns) / 1000,
 		.shell = view_of(s->name),
 		.restarted = restarted,
 	};
 	struct buf cwd = BUF_INIT(SHELL_FIELD_MAX);
 
+	if (how->oom_killed)
+		events_oom(s->box->in->core, s->box);
 	loop_timer_stop(&s->timer);
 	if (!m->own)
 		s->lost = false;
@@ -286,15 +288,15 @@ void shells_run_finish(struct shell *s, const struct shell_ending *how)
 		return;
 	}
 	buf_add(&cwd, buf_view(&s->cwd)); /* the next one may change it before this is read */
-	struct buf out = x->out, err = x->err;
-	x->out = x->err = BUF_INIT(0);
+	struct output kept = x->kept;
+	x->kept = (struct output){ 0 };
 	r.cwd = buf_view(&cwd);
-	r.out = buf_view(&out);
-	r.err = buf_view(&err);
+	r.out = buf_view(&kept.bytes[0]);
+	r.err = buf_view(&kept.bytes[1]);
+	r.kept = &kept;
 	shells_run_next(s);
 	x->done(x, &r, NULL);
-	buf_done(&out);
-	buf_done(&err);
+	outputs_done(&kept);
 	buf_done(&cwd);
 }
 
@@ -341,7 +343,7 @@ static void strike(struct shell *s)
 		again = DEATH_MS;
 	} else {
 		struct err e = { 0 };
-		err_set(&e, ERR_TIMEOUT, "the box did not end the shell in time");
+		err_set(&e, ERR_TIMEOUT, "the sandbox did not end the shell in time");
 		mux_cancel(&s->stream);
 		shells_stream_forget(s);
 		shells_run_fail_all(s, &e);
@@ -359,6 +361,15 @@ static void on_timer(struct loop_timer *t)
 		return;
 	if (s->strikes == 0)
 		s->current->timed_out = true;
+	strike(s);
+}
+
+void shells_break(struct shell *s)
+{
+	if (s->current->broken)
+		return;
+	s->current->broken = true;
+	s->strikes = STRIKES;
 	strike(s);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The process behind a shell: its start, what it reports, its end. See shells.h. Whatever it
- * says is the box's and hostile: records are bounded, and count for the command that runs only.
+ * The process behind a shell: its start, its reports, its end. See shells.h. Its reports come from the
+ * box and are hostile: records are bounded, and count only for the command that runs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #include "poison.h"
 
 #define RING_BYTES (256u * 1024)
-#define ATTEMPTS   3 /* to start a shell that runs no command to its end */
+#define OOM_MARK   1000 /* added to a status: the kernel killed something for memory meanwhile */
+#define ATTEMPTS   3    /* to start a shell that runs no command to its end */
 
 /* ---- records ---- */
 
@@ -29,10 +30,11 @@ static bool read_header(struct shell *s, struct view v)
 		return false;
 	(void)view_split(v, ' ', &status);
 	status = view_split(status.p ? status : VIEW(""), ' ', &cwd);
-	if (!cwd.p || num_u32(status, &code) < 0 || code > 255)
+	if (!cwd.p || num_u32(status, &code) < 0 || code % OOM_MARK > 255 || code >= 2 * OOM_MARK)
 		return false;
 	s->kind = v.p[0];
-	s->code = code;
+	s->code = code % OOM_MARK;
+	s->oom = code >= OOM_MARK;
 	s->attempts = 0;
 	buf_clear(&s->cwd);
 	s->cwd.max = SHELL_FIELD_MAX;
@@ -41,14 +43,27 @@ static bool read_header(struct shell *s, struct view v)
 	return true;
 }
 
+/* Neither a record of this command nor a late one of another. */
+static bool is_garbage(struct view v)
+{
+	return v.n < 2 + SHELL_ID || (v.p[0] != 'R' && v.p[0] != 'X') || v.p[1 + SHELL_ID] != ' ';
+}
+
 static void on_field(struct shell *s)
 {
 	struct view v = buf_view(&s->field);
 	bool cut = s->field_cut, state = s->wants_state;
 
 	s->field_cut = s->wants_state = false;
-	if (!state) {
-		s->wants_state = !cut && read_header(s, v);
+	if (s->skips_state) {
+		s->skips_state = false;
+	} else if (!state && s->current && !s->joined && (cut || is_garbage(v))) {
+		shells_break(s);
+	} else if (!state) {
+		s->wants_state = !cut && !(s->current && s->current->broken) && read_header(s, v);
+		s->skips_state =
+			!s->wants_state && !cut && !is_garbage(v); /* of a command that was given up */
+		s->joined = s->joined && is_garbage(v);
 	} else if (!cut && !(s->kind == 'X' && s->current && s->current->secret)) {
 		/* (A shell that exits within a command with secrets has them in its environment still.) */
 		struct buf old = s->state;
@@ -58,7 +73,7 @@ static void on_field(struct shell *s)
 	buf_clear(&s->field);
 	buf_shrink(&s->field);
 	if (state && s->kind == 'R' && s->current)
-		shells_run_finish(s, &(struct shell_ending){ .code = s->code });
+		shells_run_finish(s, &(struct shell_ending){ .code = s->code, .oom_killed = s->oom });
 }
 
 static int on_control(struct shell *s, struct view data)
@@ -86,7 +101,7 @@ void shells_stream_forget(struct shell *s)
 	if (s->current)
 		s->current->held = 0; /* that window is gone */
 	buf_clear(&s->field);
-	s->field_cut = s->wants_state = false;
+	s->field_cut = s->wants_state = s->skips_state = s->joined = false;
 }
 
 /* The process has ended: with it ends the running command, and another shell takes its place. */
@@ -106,10 +121,21 @@ static void on_exited(struct shell *s, const struct wire_exited *x)
 		buf_clear(&s->state);
 		s->lost = true;
 	}
+	bool broken = m->broken;
 	shells_stream_begin(s);
-	if (s->current == m)
-		shells_run_finish(s, &(struct shell_ending){
-					     .code = x->exit_code, .signal = x->signal, .restarted = true });
+	if (s->current == m && broken) {
+		struct err e = { 0 };
+		err_set(&e, ERR_STATE,
+			"the shell was broken: a program wrote to its control channel. The exit code of the "
+			"command is unknown, and the shell was started again");
+		s->lost = true;
+		shells_lose(s, m, &e);
+	} else if (s->current == m) {
+		shells_run_finish(s, &(struct shell_ending){ .code = x->exit_code,
+							     .signal = x->signal,
+							     .restarted = true,
+							     .oom_killed = x->oom_killed });
+	}
 }
 
 /* State that a new process gets: cwd by Start, exported variables by this. */
@@ -123,7 +149,7 @@ static void restore(struct shell *s)
 	buf_add(&text, buf_view(&s->state));
 	buf_puts(&text, "} 2>/dev/null");
 	if (text.bad || shells_run_own(s, buf_view(&text)) < 0)
-		log_warn("box %s: the state of shell %s is lost", s->box->id, s->name);
+		log_warn("sandbox %s: the state of shell %s is lost", s->box->id, s->name);
 	buf_done(&text);
 }
 
@@ -158,9 +184,10 @@ static int on_attached(struct shell *s, const struct frame *f)
 		s->pid = m.info->pid;
 		s->started_ms = m.info->started_ms;
 		s->phase = SHELL_READY;
+		s->joined = true; /* perhaps in the middle of a record */
 		s->made.user = arena_view(&s->arena, m.info->user);
 		if (shells_run_own(s, VIEW(":")) < 0)
-			log_warn("box %s: the state of shell %s is not known", s->box->id, s->name);
+			log_warn("sandbox %s: the state of shell %s is not known", s->box->id, s->name);
 		shells_run_next(s);
 	}
 	arena_done(&a);
@@ -218,7 +245,7 @@ static void on_fail(struct call *c, const struct err *said)
 		return;
 	}
 	if (starting && e.code == ERR_NOT_FOUND)
-		err_set(&e, ERR_UNSUPPORTED, "a shell needs bash, which this box does not have");
+		err_set(&e, ERR_UNSUPPORTED, "a shell needs bash, which this sandbox does not have");
 	else if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
 		e.code = ERR_INVALID;
 	if (starting && e.code == ERR_CONFLICT)
@@ -248,10 +275,24 @@ static void attach(struct shell *s)
 	}
 }
 
+static int add_loop(struct arena *a, struct wire_start *start)
+{
+	struct wire_env_var *env = arena_array(a, start->env.n + 1, sizeof(*env));
+
+	if (!env)
+		return -ENOMEM;
+	memcpy(env, start->env.items, start->env.n * sizeof(*env));
+	env[start->env.n++] = (struct wire_env_var){ VIEW("__paddock"), view_of(shells_loop) };
+	start->env.items = env;
+	return 0;
+}
+
 void shells_stream_begin(struct shell *s)
 {
-	struct view argv[] = { VIEW("bash"), VIEW("--norc"),       VIEW("--noprofile"),
-			       VIEW("-c"),   view_of(shells_loop), VIEW("bash") };
+	struct view argv[] = {
+		VIEW("bash"), VIEW("--norc"), VIEW("--noprofile"), VIEW("-c"), VIEW("eval \"$__paddock\""),
+		VIEW("bash")
+	};
 	struct arena a = ARENA_INIT(256 * 1024);
 	struct wire_start start = { .argv = { argv, ELEMS(argv) },
 				    .keep = true,
@@ -274,6 +315,8 @@ void shells_stream_begin(struct shell *s)
 	s->phase = SHELL_STARTING;
 	s->stream.ops = &stream_ops;
 	int r = exec_fill_env(&a, s->box, &s->made, &start);
+	if (r == 0)
+		r = add_loop(&a, &start);
 	if (r < 0)
 		err_sys(&e, ERR_INTERNAL, r, "shell");
 	else

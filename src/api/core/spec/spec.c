@@ -123,8 +123,7 @@ int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char
 	return take_number(has, wished, c->defaults.disk_mb, DISK_MIN, max, field, ret, e);
 }
 
-static int take_limits(const struct box_wish *w, const struct config *c, struct spec_limits *ret,
-		       struct err *e)
+int spec_take_limits(const struct box_wish *w, const struct config *c, struct box_limits *ret, struct err *e)
 {
 	const struct config_limits *std = &c->defaults.limits, *max = &c->max.limits;
 	uint64_t memory = 0, pids = 0, nofile = 0, disk = 0;
@@ -140,11 +139,11 @@ static int take_limits(const struct box_wish *w, const struct config *c, struct 
 			&nofile, e) < 0 ||
 	    spec_take_disk(w->limits.has_disk_mb, w->limits.disk_mb, c, "limits.disk_mb", &disk, e) < 0)
 		return -1;
-	*ret = (struct spec_limits){ .cpu_milli = (uint32_t)(cpu * 1000 + 0.5),
-				     .memory_mb = memory,
-				     .pids = (uint32_t)pids,
-				     .nofile = (uint32_t)nofile,
-				     .disk_mb = disk };
+	*ret = (struct box_limits){ .cpu_milli = (uint32_t)(cpu * 1000 + 0.5),
+				    .memory_mb = memory,
+				    .pids = (uint32_t)pids,
+				    .nofile = (uint32_t)nofile,
+				    .disk_mb = disk };
 	return 0;
 }
 
@@ -238,6 +237,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.on_end = view_of(on_end_names[s->on_end]),
 		.auto_resume = s->auto_resume,
 		.readonly_root = s->readonly_root,
+		.no_sudo = s->no_sudo,
 		.require = s->require,
 		.workspace = s->workspace,
 		.workspace_readonly = s->workspace_readonly,
@@ -286,11 +286,13 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	      struct err *e)
 {
 	struct box_spec s = { .readonly_root = w->readonly_root,
+			      .no_sudo = w->no_sudo || !c->defaults.sudo,
 			      .require = w->require,
 			      .auto_resume = w->auto_resume,
 			      .idle_seconds = w->idle_seconds,
 			      .workspace_readonly = w->workspace_readonly,
-			      .ports_public = w->ports_public };
+			      .ports_public = w->ports_public,
+			      .tied = w->tied };
 
 	if (w->name.n && !spec_is_name(w->name))
 		return err_set(e, ERR_INVALID,
@@ -308,7 +310,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	if ((w->user.n && spec_check_user(w->user, "user", e) < 0) ||
 	    (w->workdir.n && spec_check_workdir(w->workdir, "workdir", e) < 0) ||
 	    spec_check_env(&w->env, "env", e) < 0 || check_metadata(&w->metadata, e) < 0 ||
-	    take_limits(w, c, &s.limits, e) < 0 || take_ttl(w, c, &s.ttl_seconds, e) < 0)
+	    spec_take_limits(w, c, &s.limits, e) < 0 || take_ttl(w, c, &s.ttl_seconds, e) < 0)
 		return -1;
 	if (w->mask_host.n && check_mask_host(w->mask_host, e) < 0)
 		return -1;
@@ -320,7 +322,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
 	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 ||
 	    copy_map(a, &w->metadata, &s.metadata) < 0)
-		return err_set(e, ERR_TOO_LARGE, "the box's description is too large");
+		return err_set(e, ERR_TOO_LARGE, "the sandbox's description is too large");
 	*ret = s;
 	return 0;
 }
@@ -391,6 +393,7 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kz(&o, "on_end", on_end_names[s->on_end]);
 	json_out_kbool(&o, "auto_resume", s->auto_resume);
 	json_out_kbool(&o, "readonly_root", s->readonly_root);
+	json_out_kbool(&o, "no_sudo", s->no_sudo);
 	if (s->require)
 		spec_put_require(&o, s->require);
 	json_out_kstr(&o, "snapshot", s->snapshot);
@@ -401,6 +404,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 		json_out_key(&o, "secrets");
 		spec_secrets_put(&o, &s->secrets);
 	}
+	if (s->tied)
+		json_out_kbool(&o, "tied", true);
 	json_out_kbool(&o, "ports_public", s->ports_public);
 	json_out_kstr(&o, "mask_host", s->mask_host);
 	json_out_key(&o, "links");
@@ -430,7 +435,7 @@ struct columns {
 	struct view user, workdir, on_end, snapshot, origin, workspace, mask_host;
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
-	bool readonly_root, auto_resume, workspace_readonly, ports_public;
+	bool readonly_root, no_sudo, auto_resume, workspace_readonly, ports_public, tied;
 	struct json_strlist require;
 	struct view egress, ai;
 	uint64_t ai_token, ai_token_ends_ms;
@@ -453,6 +458,7 @@ static const struct json_field column_fields[] = {
 	{ "on_end", JSON_F_STRING, AT(on_end) },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume) },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root) },
+	{ "no_sudo", JSON_F_BOOL, AT(no_sudo) },
 	{ "require", JSON_F_STRLIST, AT(require) },
 	{ "snapshot", JSON_F_STRING, AT(snapshot) },
 	{ "origin", JSON_F_STRING, AT(origin) },
@@ -460,6 +466,7 @@ static const struct json_field column_fields[] = {
 	{ "workspace_readonly", JSON_F_BOOL, AT(workspace_readonly) },
 	{ "secrets", JSON_F_ANY, AT(secrets) },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public) },
+	{ "tied", JSON_F_BOOL, AT(tied) },
 	{ "mask_host", JSON_F_STRING, AT(mask_host) },
 	{ "links", JSON_F_ANY, AT(links), .nullable = true },
 	{ "egress", JSON_F_STRING, AT(egress) },
@@ -541,11 +548,11 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.user = c.user;
 	s.workdir = c.workdir;
 	s.env = c.env;
-	s.limits = (struct spec_limits){ .cpu_milli = (uint32_t)c.cpu_milli,
-					 .memory_mb = c.memory_mb,
-					 .pids = (uint32_t)c.pids,
-					 .nofile = (uint32_t)c.nofile,
-					 .disk_mb = c.disk_mb };
+	s.limits = (struct box_limits){ .cpu_milli = (uint32_t)c.cpu_milli,
+					.memory_mb = c.memory_mb,
+					.pids = (uint32_t)c.pids,
+					.nofile = (uint32_t)c.nofile,
+					.disk_mb = c.disk_mb };
 	s.ttl_seconds = c.ttl_seconds;
 	s.idle_seconds = c.idle_seconds;
 	s.auto_resume = c.auto_resume;
@@ -554,11 +561,13 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.workspace = c.workspace;
 	s.workspace_readonly = c.workspace_readonly;
 	s.ports_public = c.ports_public;
+	s.tied = c.tied;
 	s.mask_host = c.mask_host;
 	s.ai = c.ai;
 	s.ai_token = c.ai_token;
 	s.ai_token_ends_ms = (int64_t)c.ai_token_ends_ms;
 	s.readonly_root = c.readonly_root;
+	s.no_sudo = c.no_sudo;
 	*ret = s;
 	return 0;
 }

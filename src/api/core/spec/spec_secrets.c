@@ -48,7 +48,7 @@ static int check(const struct body *b, bool files, struct err *e)
 	if ((b->file.n > 0) == (b->env.n > 0))
 		return err_set(e, ERR_INVALID, "exactly one of file and env must be given");
 	if (b->file.n && !files)
-		return err_set(e, ERR_INVALID, "file is for boxes, not for one command");
+		return err_set(e, ERR_INVALID, "file is for sandboxes, not for one command");
 	if (b->file.n && !spec_secrets_is_name(b->file))
 		return err_set(e, ERR_INVALID, "file must be a plain name; it is put below /run/secrets");
 	if (b->env.n && !is_variable(b->env))

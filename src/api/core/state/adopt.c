@@ -50,6 +50,7 @@ static void ready_when_done(struct adoption *a)
 	webhooks_start(c);
 	vault_start(c);
 	bridges_start(c);
+	tied_sweep(c);
 	c->on_ready(c->arg);
 }
 
@@ -152,7 +153,7 @@ static void adopt_box(struct box *b, bool runs, bool paused)
 		return;
 	}
 	if (!runs) {
-		err_set(&stopped, ERR_STATE, "the box has stopped");
+		err_set(&stopped, ERR_STATE, "the sandbox has stopped");
 		guest_stop(&b->in->guest, &stopped);
 	}
 	/* What happened while nobody looked, or was not yet told. */
@@ -183,7 +184,7 @@ static int adopt_all(struct core *c, const struct wire_box_list_reply *have)
 		const struct map_node *n = map_get(&alive, view_of(b->id));
 		adopt_box(b, n, n && have->boxes.items[n - nodes].paused);
 	}
-	log_info("%u boxes in the store, %zu with the keeper", c->n_boxes, have->boxes.n);
+	log_info("%u sandboxes in the store, %zu with the keeper", c->n_boxes, have->boxes.n);
 out:
 	map_done(&alive);
 	free(nodes);

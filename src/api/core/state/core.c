@@ -1,6 +1,6 @@
 /*
- * The core's life: loading what the store has, then adopting what the keeper
- * runs (adopt.c); and the small things that everybody asks for.
+ * Starts and stops the core: loads the store, then adopts the boxes that the keeper runs (adopt.c).
+ * Also has small functions that all rooms use.
  */
 #include "core.h"
 
@@ -31,14 +31,14 @@ const struct config *core_config(const struct core *c)
 	return c->config;
 }
 
-const struct posture *core_posture(const struct core *c)
+const struct core_posture *core_posture(const struct core *c)
 {
 	return &c->posture;
 }
 
 const struct backend *core_backend(const struct core *c, struct view name, struct err *e)
 {
-	const struct posture *p = &c->posture;
+	const struct core_posture *p = &c->posture;
 
 	for (size_t i = 0; i < p->n; i++)
 		if (!name.n || view_eq(name, p->backends[i].name))
@@ -62,13 +62,15 @@ bool core_backend_can(const struct backend *b, const char *what)
 const char *core_not_ready(const struct core *c)
 {
 	if (c->adoption)
-		return "the boxes are being adopted";
+		return "the sandboxes are being adopted";
 	if (c->store_failed)
 		return "the store does not take writes";
+	if (c->storage_wrong[0])
+		return c->storage_wrong;
 	if (!c->posture.known)
 		return "the machine's posture is not known";
 	if (!c->posture.n || !c->posture.backends[0].ok)
-		return "this machine cannot isolate boxes (see /v1/posture)";
+		return "this machine cannot isolate sandboxes (see /v1/posture)";
 	return NULL;
 }
 
@@ -301,6 +303,7 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->template_starts);
 	list_init(&c->layers);
 	list_init(&c->watchers);
+	outputs_init(&c->outputs);
 	quotas_init(c);
 	vault_init(c);
 	carrier_init(c);

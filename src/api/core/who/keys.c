@@ -268,6 +268,9 @@ static int check_wish(struct core *c, const struct key_wish *w, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "tenant must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			       SPEC_NAME_MAX);
+	if (!w->create_tenant && w->tenant.n && !map_get(&c->tenants_by_name, w->tenant))
+		return err_set(e, ERR_NOT_FOUND, "tenant: there is no tenant %s (create_tenant makes it)",
+			       log_quoted(view_head(w->tenant, SPEC_NAME_MAX)));
 	if (role_of(w->role) == STORE_ROLE_NONE)
 		return err_set(e, ERR_INVALID, "role must be \"admin\" or \"user\"");
 	if (c->keys_by_id.n >= KEYS_MAX)

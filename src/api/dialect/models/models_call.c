@@ -1,22 +1,23 @@
 /*
- * One call: a ticket from the vault, a stream from paddock-ai, which has the key for it,
- * the answer to the client as it comes, and its price from the budgets, however it ends. See models.h.
+ * One call to a model: gets a ticket from the vault and a stream from paddock-ai, which has the key;
+ * passes the answer to the client as it arrives; and charges the price to the budgets however the call
+ * ends. See models.h.
  *
- * Time: connecting is paddock-ai's business; the first byte and silence are ours.
+ * paddock-ai limits the time for connecting; this file limits the time to the first byte and the time
+ * of silence.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "models_impl.h"
 #include "fd.h"
 #include "log.h"
+#include "models_impl.h"
 #include "money.h"
 #include "redact.h"
 #include "secret.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define FIRST_MS   120000
@@ -89,7 +90,7 @@ static void settle(struct models_call *k)
 	usage_settle(k->home->core, &k->usage, &end);
 	_cleanup_(buf_done) struct buf model = BUF_INIT(1024);
 	text_quote(&model, view_of(k->usage.model), 128);
-	log_info("ai: box %s, %s %s, model %.*s: %d, %llu + %llu tokens%s, $%.6f, %llu ms", k->box,
+	log_info("ai: sandbox %s, %s %s, model %.*s: %d, %llu + %llu tokens%s, $%.6f, %llu ms", k->box,
 		 k->usage.provider, k->ep->name, VIEW_ARG(buf_view(&model)), k->status,
 		 (unsigned long long)(u->input + u->cache_read + u->cache_write),
 		 (unsigned long long)u->output, end.estimated ? " (estimated)" : "", (double)end.cost / 1e9,
@@ -478,7 +479,7 @@ static int dial(struct models_call *k, struct view ticket, struct err *e)
 static void on_lent(void *arg, const void *result, const struct err *e)
 {
 	struct models_call *k = arg;
-	const struct wire_vault_lent *lent = result;
+	const struct view *ticket = result;
 	char message[160];
 	struct err why = { 0 };
 
@@ -489,7 +490,7 @@ static void on_lent(void *arg, const void *result, const struct err *e)
 		models_call_refuse(k, 500, "key_missing", message, 0);
 	} else if (e) {
 		models_call_fail(k, e);
-	} else if (dial(k, lent->ticket, &why) < 0) {
+	} else if (dial(k, *ticket, &why) < 0) {
 		models_call_fail(k, &why);
 	}
 }

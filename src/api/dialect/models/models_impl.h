@@ -4,10 +4,10 @@
 #pragma once
 
 #include "answer.h"
-#include "models.h"
-#include "models_head.h"
 #include "box.h"
 #include "http1.h"
+#include "models.h"
+#include "models_head.h"
 #include "money.h"
 #include "peer.h"
 #include "prices.h"

@@ -1,5 +1,5 @@
 /*
- * What an administrator does: keys, images; the posture of the machine, and of a box.
+ * Administration: keys, images, the posture of the machine and of a box.
  */
 #include "box.h"
 #include "image.h"
@@ -30,6 +30,7 @@ static const struct json_field key_fields[] = {
 	{ "name", JSON_F_STRING, AT(name), .max = KEYS_NAME_MAX, .nullable = true },
 	{ "tenant", JSON_F_STRING, AT(tenant), .min = 1, .max = KEYS_NAME_MAX, .nullable = true },
 	{ "role", JSON_F_STRING, AT(role), .min = 1, .nullable = true },
+	{ "create_tenant", JSON_F_BOOL, AT(create_tenant), .nullable = true },
 };
 #undef AT
 static const struct json_schema key_schema = { key_fields, ELEMS(key_fields) };
@@ -80,7 +81,39 @@ static void key_remove(struct request *r)
 
 /* ---- images ---- */
 
-static void put_image(struct json_out *o, const struct image *i)
+static void put_words(struct json_out *o, const char *key, const struct json_strlist *l)
+{
+	if (!l->n)
+		return;
+	json_out_key(o, key);
+	json_out_array(o);
+	for (size_t i = 0; i < l->n; i++)
+		json_out_str(o, l->items[i]);
+	json_out_end(o, ']');
+}
+
+/* How an image that was made elsewhere is run, as far as it says so. */
+static void put_config(struct json_out *o, const struct image *i)
+{
+	if (i->user.n)
+		json_out_kstr(o, "user", i->user);
+	if (i->workdir.n)
+		json_out_kstr(o, "workdir", i->workdir);
+	if (i->env.n) {
+		json_out_key(o, "env");
+		json_out_object(o);
+		for (size_t k = 0; k < i->env.n; k++) {
+			json_out_key_view(o, i->env.keys[k]);
+			json_out_str(o, i->env.values[k]);
+		}
+		json_out_end(o, '}');
+	}
+	put_words(o, "entrypoint", &i->entrypoint);
+	put_words(o, "cmd", &i->cmd);
+}
+
+/* Without its end. */
+static void begin_image(struct json_out *o, const struct image *i)
 {
 	json_out_object(o);
 	json_out_key(o, "name");
@@ -96,6 +129,12 @@ static void put_image(struct json_out *o, const struct image *i)
 	json_out_kstr(o, "digest", i->digest);
 	answer_put_time(o, "created_at", i->created_ms);
 	json_out_kbool(o, "machine", i->machine);
+	put_config(o, i);
+}
+
+static void put_image(struct json_out *o, const struct image *i)
+{
+	begin_image(o, i);
 	json_out_end(o, '}');
 }
 
@@ -195,13 +234,16 @@ static void upload_push(struct import *im)
 static void upload_done(struct import *im, const struct image *image, const struct err *e)
 {
 	struct upload *u = CONTAINER(im, struct upload, import);
+	uint64_t skipped = im->skipped;
 	struct request *r = u->r;
 
 	upload_release(u);
 	struct json_out *o = answer_result(r, e);
 	if (!o)
 		return;
-	put_image(o, image);
+	begin_image(o, image);
+	json_out_ku64(o, "skipped", skipped);
+	json_out_end(o, '}');
 	answer_send(r, 201);
 }
 
@@ -283,7 +325,7 @@ static void on_posture(void *arg, const void *result, const struct err *e)
 static void on_box_posture(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
-	const struct posture *p = result;
+	const struct core_posture *p = result;
 	struct json_out *o = answer_result(r, e);
 
 	if (o)

@@ -10,6 +10,7 @@
 #include "num.h"
 #include "rest_boxes.h"
 #include "rest_impl.h"
+#include "rest_tied.h"
 #include "poison.h"
 
 #define PAGE_DEFAULT 100
@@ -89,6 +90,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_end(o, '}');
 	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);
+	json_out_kbool(o, "sudo", !s->no_sudo);
 	spec_put_require(o, s->require);
 	json_out_kbool(o, "ports_public", s->ports_public);
 	json_out_key(o, "metadata");
@@ -132,6 +134,7 @@ static const struct json_schema limits_schema = { limits_fields, ELEMS(limits_fi
 
 struct create_body {
 	struct box_wish wish;
+	bool has_sudo, sudo;
 	const struct json *workspace; /* a name, or an object */
 	const struct json *egress;
 	const struct json *ai;
@@ -155,7 +158,10 @@ static const struct json_field create_fields[] = {
 	{ "on_end", JSON_F_STRING, AT(on_end), .min = 1, .nullable = true },
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), .nullable = true },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root), .nullable = true },
+	{ "sudo", JSON_F_BOOL, .offset = offsetof(struct create_body, sudo),
+	  .has = offsetof(struct create_body, has_sudo), .nullable = true },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public), .nullable = true },
+	{ "delete_on_disconnect", JSON_F_BOOL, AT(tied), .nullable = true },
 	{ "mask_host", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
@@ -226,7 +232,11 @@ static void on_created(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
 
-	if (answer_ended(r, e))
+	if (!answer_ended(r, e))
+		return;
+	if (((const struct box *)result)->spec.tied)
+		rest_tied_answer(r, result);
+	else
 		rest_boxes_reply(r, 201, result);
 }
 
@@ -237,6 +247,7 @@ static void create(struct request *r)
 
 	if (request_read(r, &create_schema, &body) < 0)
 		return;
+	body.wish.no_sudo = body.has_sudo && !body.sudo;
 	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
 	    read_egress(r, body.egress, &body.wish, &e) < 0 || read_ai(r, body.ai, &body.wish, &e) < 0 ||
 	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0 ||

@@ -203,6 +203,9 @@ static void put_end(struct json_out *o, const struct context_end *end, bool trun
 {
 	json_out_ku64(o, "execution_count", end->count);
 	json_out_kbool(o, "timed_out", end->timed_out);
+	json_out_kbool(o, "oom_killed", end->oom_mb > 0);
+	if (end->oom_mb)
+		json_out_ku64(o, "memory_limit_mb", end->oom_mb);
 	json_out_kbool(o, "state_lost", end->state_lost);
 	json_out_kbool(o, "truncated", end->truncated || truncated);
 	json_out_key(o, "duration_ms");

@@ -11,7 +11,6 @@
 #include "num.h"
 #include "rest_files.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 static void no_body(struct http_exchange *x, struct view data, bool last)
@@ -129,7 +128,7 @@ static struct json_out *begin_list(struct listing *s)
 	return o;
 }
 
-static void on_entries(struct file_op *op, const struct wire_file_info *entries, size_t n, size_t bytes)
+static void on_entries(struct file_op *op, const struct file_info *entries, size_t n, size_t bytes)
 {
 	struct listing *s = listing_of(op);
 	struct json_out *o = begin_list(s);
@@ -156,8 +155,7 @@ static void put_next(struct listing *s, struct json_out *o)
 		json_out_kz(o, "next", hex);
 }
 
-static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created,
-		      const struct err *e)
+static void on_listed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct listing *s = listing_of(op);
 
@@ -232,8 +230,7 @@ static void on_archive(struct file_op *op, struct view data)
 	pass(s, data, data.n);
 }
 
-static void on_packed(struct file_op *op, const struct wire_file_info *info, bool created,
-		      const struct err *e)
+static void on_packed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct listing *s = listing_of(op);
 

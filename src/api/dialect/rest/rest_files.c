@@ -10,7 +10,6 @@
 #include "answer_file.h"
 #include "text.h"
 #include "who.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 /* ---- what is asked for ---- */
@@ -82,7 +81,7 @@ void rest_files_put_bytes(struct json_out *o, const char *key, const char *key_b
 	buf_done(&b);
 }
 
-void rest_files_put(struct json_out *o, const struct wire_file_info *info, bool with_path)
+void rest_files_put(struct json_out *o, const struct file_info *info, bool with_path)
 {
 	char mode[8];
 	struct view name = info->name;
@@ -147,7 +146,7 @@ static struct asking *asking(struct request *r, const struct file_ops *ops)
 	return NULL;
 }
 
-static void on_stat(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_stat(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct request *r = CONTAINER(op, struct asking, op)->r;
 	struct answer_file_head f;
@@ -174,8 +173,7 @@ static void head(struct request *r)
 		answer_fail(r, &e);
 }
 
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_removed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct request *r = CONTAINER(op, struct asking, op)->r;
 

@@ -6,10 +6,10 @@
 #include "file.h"
 #include "rest_impl.h"
 
-struct wire_file_info;
+struct file_info;
 
 /* A file as JSON. With `with_path` its name is a path relative to what was asked for. */
-void rest_files_put(struct json_out *o, const struct wire_file_info *info, bool with_path);
+void rest_files_put(struct json_out *o, const struct file_info *info, bool with_path);
 /* key: text, and where it is no UTF-8 also KEY_base64 */
 void rest_files_put_bytes(struct json_out *o, const char *key, const char *key_base64, struct view v);
 /* {"files":…,"directories":…,"bytes":…,"skipped":…} */

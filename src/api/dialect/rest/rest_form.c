@@ -6,7 +6,6 @@
  */
 #include "multipart.h"
 #include "rest_files.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define PIECE_MAX (4u * 1024 * 1024) /* of the body that waits; a piece of it at most */
@@ -180,8 +179,7 @@ static void on_room(struct file_op *op)
 	go_on(CONTAINER(op, struct form, op));
 }
 
-static void on_written(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_written(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct form *f = CONTAINER(op, struct form, op);
 	f->writing = f->ending = false;

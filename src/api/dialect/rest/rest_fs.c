@@ -53,7 +53,7 @@ static int wished_mode(const struct rest_fs_wish *w, unsigned *ret, struct err *
 
 /* ---- answers ---- */
 
-static void on_empty(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_empty(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct request *r = rest_fs_of(op)->r;
 
@@ -63,7 +63,7 @@ static void on_empty(struct file_op *op, const struct wire_file_info *info, bool
 		answer_no_content(r);
 }
 
-static void on_sum(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_sum(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct request *r = rest_fs_of(op)->r;
 	struct json_out *o = answer_result(r, e);
@@ -74,8 +74,7 @@ static void on_sum(struct file_op *op, const struct wire_file_info *info, bool c
 	answer_send(r, 200);
 }
 
-static void on_changed(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_changed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct request *r = rest_fs_of(op)->r;
 	struct json_out *o = answer_result(r, e);
@@ -88,7 +87,7 @@ static void on_changed(struct file_op *op, const struct wire_file_info *info, bo
 	answer_send(r, 200);
 }
 
-static void on_moved(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_moved(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct request *r = rest_fs_of(op)->r;
 	struct json_out *o = answer_result(r, e);
@@ -101,7 +100,7 @@ static void on_moved(struct file_op *op, const struct wire_file_info *info, bool
 	answer_send(r, 200);
 }
 
-static void on_stat(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_stat(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct request *r = rest_fs_of(op)->r;
 	struct json_out *o = answer_result(r, e);

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "rest_files.h"
-#include "wire_gen.h"
 
 struct rest_fs_wish {
 	char unused; /* nothing at offset 0 */

@@ -73,7 +73,7 @@ static void ready(struct request *r)
 
 static void openapi(struct request *r)
 {
-	http_reply(r->x, 200, "application/json", (struct view){ openapi_json, openapi_json_size }, NULL, 0);
+	http_reply_shared(r->x, 200, "application/json", (struct view){ openapi_json, openapi_json_size });
 	request_done(r);
 }
 
@@ -202,7 +202,7 @@ static void put_backend(struct json_out *o, const struct backend *b)
 	json_out_end(o, '}');
 }
 
-static void put_backends(struct json_out *o, const struct posture *p)
+static void put_backends(struct json_out *o, const struct core_posture *p)
 {
 	json_out_key(o, "backends");
 	json_out_array(o);

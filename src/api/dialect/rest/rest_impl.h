@@ -5,8 +5,8 @@
 #pragma once
 
 #include "answer.h"
-#include "who.h"
 #include "dialect.h"
+#include "who.h"
 
 /* Each ends with a NULL method. */
 extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshots_routes[],

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "run.h"
 #include "rest_procs.h"
+#include "run.h"
 #include "text.h"
 #include "poison.h"
 
@@ -171,6 +171,9 @@ void rest_output_put_result(struct json_out *o, const struct exec_result *res)
 	json_out_ku64(o, "exit_code", res->exit_code);
 	json_out_kz(o, "signal", res->signal);
 	json_out_kbool(o, "timed_out", res->timed_out);
+	json_out_kbool(o, "oom_killed", res->oom_killed);
+	if (res->oom_killed)
+		json_out_ku64(o, "memory_limit_mb", res->memory_mb);
 	json_out_kbool(o, "truncated", res->truncated);
 	json_out_key(o, "duration_ms");
 	json_out_double(o, (double)res->duration_us / 1000);

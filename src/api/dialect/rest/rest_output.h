@@ -12,8 +12,8 @@
  */
 #pragma once
 
-#include "run.h"
 #include "rest_impl.h"
+#include "run.h"
 #include "stream.h"
 
 struct rest_output {

@@ -6,10 +6,10 @@
 
 #include "box.h"
 #include "netns.h"
+#include "num.h"
 #include "port.h"
 #include "rest_impl.h"
 #include "who.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define HOST_MAX 512
@@ -55,7 +55,7 @@ struct listing {
 };
 
 static void put_listener(struct json_out *o, const struct request *r, const struct box *b,
-			 const struct wire_listener *l)
+			 const struct port_listener *l)
 {
 	json_out_object(o);
 	json_out_ku64(o, "port", l->port);
@@ -74,7 +74,7 @@ static void put_listener(struct json_out *o, const struct request *r, const stru
 	json_out_end(o, '}');
 }
 
-static void on_listed(struct port_query *q, const struct wire_listener *list, size_t n, const struct err *e)
+static void on_listed(struct port_query *q, const struct port_listener *list, size_t n, const struct err *e)
 {
 	struct request *r = CONTAINER(q, struct listing, query)->r;
 	char token[TOKENS_SIZE];
@@ -106,8 +106,35 @@ static void on_gone(struct request *r)
 	ports_cancel(&((struct listing *)r->own)->query);
 }
 
+/* The address of one port, whether something listens there or not. */
+static void one_port(struct request *r, struct view text)
+{
+	const struct box *b;
+	struct err e = { 0 };
+	uint32_t port;
+
+	if (num_u32(text, &port) < 0 || port < 1 || port > UINT16_MAX)
+		err_set(&e, ERR_INVALID, "port must be between 1 and %d", UINT16_MAX);
+	b = e.code ? NULL : boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
+	if (!b) {
+		answer_fail(r, &e);
+		return;
+	}
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	json_out_ku64(o, "port", port);
+	put_url_key(o, r, b, port, NULL);
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
 static void list(struct request *r)
 {
+	struct view port = request_query(r, "port");
+	if (port.p) {
+		one_port(r, port);
+		return;
+	}
 	struct listing *l = request_own(r, sizeof(*l));
 	struct err e = { 0 };
 
@@ -160,7 +187,7 @@ static void preview(struct request *r)
 }
 
 const struct route rest_ports_routes[] = {
-	{ "GET", "/v1/sandboxes/{id}/ports", list },
+	{ "GET", "/v1/sandboxes/{id}/ports", list, .query = "port" },
 	{ "POST", "/v1/sandboxes/{id}/previews", preview, .body = ROUTE_JSON },
 	{ 0 },
 };

@@ -9,23 +9,25 @@
 #include "rest_output.h"
 #include "rest_variables.h"
 #include "run.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 /* ---- as JSON ---- */
 
-static void put_exit(struct json_out *o, const struct wire_exited *x)
+static void put_exit(struct json_out *o, const struct proc_exit *x)
 {
 	json_out_object(o);
 	json_out_ku64(o, "exit_code", x->exit_code);
 	json_out_kz(o, "signal", exec_signal_name(x->signal));
 	json_out_kbool(o, "timed_out", x->timed_out);
+	json_out_kbool(o, "oom_killed", x->oom_killed);
+	if (x->oom_killed)
+		json_out_ku64(o, "memory_limit_mb", x->memory_limit >> 20);
 	json_out_key(o, "duration_ms");
 	json_out_double(o, (double)x->duration_us / 1000);
 	json_out_end(o, '}');
 }
 
-void rest_procs_put_info(struct json_out *o, const struct wire_process_info *p)
+void rest_procs_put_info(struct json_out *o, const struct proc_info *p)
 {
 	json_out_ku64(o, "pid", p->pid);
 	json_out_key(o, "tag");
@@ -45,10 +47,10 @@ void rest_procs_put_info(struct json_out *o, const struct wire_process_info *p)
 	json_out_kbool(o, "running", p->running);
 	answer_put_time(o, "started_at", p->started_ms);
 	json_out_key(o, "exit");
-	if (p->running || !p->exited)
+	if (p->running || !p->has_exit)
 		json_out_null(o);
 	else
-		put_exit(o, p->exited);
+		put_exit(o, &p->exit);
 	json_out_ku64(o, "stdout_bytes", p->stdout_end);
 	json_out_ku64(o, "stderr_bytes", p->stderr_end);
 }
@@ -197,9 +199,8 @@ static void on_asking_gone(struct request *r)
 	procs_cancel(&k->op);
 }
 
-static struct asking *asking(struct request *r,
-			     void (*done)(struct proc_op *, const struct wire_process_info *, size_t,
-					  const struct err *))
+static struct asking *asking(struct request *r, void (*done)(struct proc_op *, const struct proc_info *,
+							     size_t, const struct err *))
 {
 	struct asking *k = request_own(r, sizeof(*k));
 
@@ -211,7 +212,7 @@ static struct asking *asking(struct request *r,
 	return k;
 }
 
-static void on_list(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_list(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct request *r = CONTAINER(op, struct asking, op)->r;
 	struct json_out *o = answer_result_list(r, e, "processes");
@@ -226,7 +227,7 @@ static void on_list(struct proc_op *op, const struct wire_process_info *list, si
 	answer_send_list(r);
 }
 
-static void on_one(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_one(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct request *r = CONTAINER(op, struct asking, op)->r;
 	struct json_out *o = answer_result(r, e);
@@ -239,8 +240,7 @@ static void on_one(struct proc_op *op, const struct wire_process_info *list, siz
 	answer_send(r, 200);
 }
 
-static void on_nothing(struct proc_op *op, const struct wire_process_info *list, size_t n,
-		       const struct err *e)
+static void on_nothing(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct request *r = CONTAINER(op, struct asking, op)->r;
 

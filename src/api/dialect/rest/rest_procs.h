@@ -3,6 +3,6 @@
 
 #include "json.h"
 
-struct wire_process_info;
+struct proc_info;
 /* The members of one, into an open object. */
-void rest_procs_put_info(struct json_out *o, const struct wire_process_info *p);
+void rest_procs_put_info(struct json_out *o, const struct proc_info *p);

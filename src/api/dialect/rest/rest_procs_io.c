@@ -3,10 +3,9 @@
  * of a process that is kept, its end, and what goes in.
  */
 #include "num.h"
-#include "rest_procs.h"
 #include "rest_output.h"
+#include "rest_procs.h"
 #include "run.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define STDIN_MAX   (4u * 1024 * 1024) /* of a body that waits; a piece of it at most */
@@ -250,7 +249,7 @@ static void feed_fail(struct feeding *f, const struct err *e)
 	answer_fail(r, &copy);
 }
 
-static void on_fed(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_fed(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct feeding *f = CONTAINER(op, struct feeding, op);
 

@@ -37,8 +37,7 @@ static void on_gone(struct request *r)
 	release(p);
 }
 
-static void on_replaced(struct file_op *op, const struct wire_file_info *info, bool created,
-			const struct err *e)
+static void on_replaced(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct replacing *p = of(op);
 	struct request *r = p->fs.r;
@@ -87,7 +86,7 @@ static int change(struct replacing *p, struct err *e)
 	return 0;
 }
 
-static void on_content_done(struct file_op *op, const struct wire_file_info *info, bool created,
+static void on_content_done(struct file_op *op, const struct file_info *info, bool created,
 			    const struct err *e)
 {
 	struct replacing *p = of(op);
@@ -113,7 +112,7 @@ static void refuse_size(struct replacing *p)
 	fail(p, &e);
 }
 
-static void on_content_info(struct file_op *op, const struct wire_file_info *info)
+static void on_content_info(struct file_op *op, const struct file_info *info)
 {
 	if (info->size > REPLACE_MAX)
 		refuse_size(of(op));

@@ -52,7 +52,7 @@ static void on_writable(struct http_exchange *x)
 	files_consumed(&s->fs.op, n);
 }
 
-static void on_entries(struct file_op *op, const struct wire_file_info *entries, size_t n, size_t bytes)
+static void on_entries(struct file_op *op, const struct file_info *entries, size_t n, size_t bytes)
 {
 	struct search *s = of(op);
 
@@ -62,14 +62,14 @@ static void on_entries(struct file_op *op, const struct wire_file_info *entries,
 	flush(s, bytes);
 }
 
-static void on_matches(struct file_op *op, const struct wire_grep_match *matches, size_t n, size_t bytes)
+static void on_matches(struct file_op *op, const struct file_match *matches, size_t n, size_t bytes)
 {
 	struct search *s = of(op);
 	struct json_out *o = &s->fs.r->json;
 
 	begin_list(s);
 	for (size_t i = 0; i < n; i++) {
-		const struct wire_grep_match *m = &matches[i];
+		const struct file_match *m = &matches[i];
 		json_out_object(o);
 		rest_files_put_bytes(o, "path", "path_base64", m->path);
 		json_out_ku64(o, "line", m->line);
@@ -80,7 +80,7 @@ static void on_matches(struct file_op *op, const struct wire_grep_match *matches
 	flush(s, bytes);
 }
 
-static void on_done(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_done(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct search *s = of(op);
 	struct request *r = s->fs.r;

@@ -1,28 +1,27 @@
 /*
- * /v1/secrets and /v1/sandboxes/{id}/secrets: what is there, never what it is; and
+ * /v1/secrets and /v1/sandboxes/{id}/secrets: names and versions of secrets, never their values; and
  * /v1/vault.
  */
 #include "secret.h"
 
 #include "rest_impl.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
-static void put_info(struct json_out *o, const struct wire_secret_info *s)
+static void put_info(struct json_out *o, const struct secret_info *s)
 {
-	bool any = s->versions.n > 0;
+	bool any = s->n_versions > 0;
 
 	json_out_object(o);
 	json_out_kstr(o, "name", s->name);
-	json_out_ku64(o, "version", any ? s->versions.items[0].version : 0);
-	answer_put_time(o, "updated_at", any ? s->versions.items[0].created_ms : 0);
+	json_out_ku64(o, "version", any ? s->versions[0].version : 0);
+	answer_put_time(o, "updated_at", any ? s->versions[0].created_ms : 0);
 	json_out_key(o, "versions");
 	json_out_array(o);
-	for (size_t i = 0; i < s->versions.n; i++) {
+	for (size_t i = 0; i < s->n_versions; i++) {
 		json_out_object(o);
-		json_out_ku64(o, "version", s->versions.items[i].version);
-		answer_put_time(o, "created_at", s->versions.items[i].created_ms);
+		json_out_ku64(o, "version", s->versions[i].version);
+		answer_put_time(o, "created_at", s->versions[i].created_ms);
 		json_out_end(o, '}');
 	}
 	json_out_end(o, ']');
@@ -45,18 +44,13 @@ static const struct json_schema put_schema = { put_fields, ELEMS(put_fields) };
 static void on_put(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
-	const struct wire_secret_put_reply *reply = result;
-	struct err bad = { 0 };
-
-	if (!e && !reply->info) {
-		err_set(&bad, ERR_INTERNAL, "the vault's answer does not fit");
-		e = &bad;
-	}
+	const struct secret_info *info = result;
 	struct json_out *o = answer_result(r, e);
+
 	if (!o)
 		return;
-	put_info(o, reply->info);
-	answer_send(r, reply->info->versions.n && reply->info->versions.items[0].version == 1 ? 201 : 200);
+	put_info(o, info);
+	answer_send(r, info->n_versions && info->versions[0].version == 1 ? 201 : 200);
 }
 
 static int decode(const struct put_body *b, struct buf *binary, struct view *ret, struct err *e)
@@ -102,13 +96,13 @@ static void put_box(struct request *r)
 static void on_list(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
-	const struct wire_secret_list_reply *reply = result;
+	const struct secret_list *reply = result;
 	struct json_out *o = answer_result_list(r, e, "secrets");
 
 	if (!o)
 		return;
-	for (size_t i = 0; i < reply->secrets.n; i++)
-		put_info(o, &reply->secrets.items[i]);
+	for (size_t i = 0; i < reply->n; i++)
+		put_info(o, &reply->secrets[i]);
 	answer_send_list(r);
 }
 
@@ -153,7 +147,7 @@ static void remove_box_secret(struct request *r)
 static void on_rotated(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
-	const struct wire_vault_rotated *reply = result;
+	const struct secret_rotation *reply = result;
 	struct json_out *o = answer_result(r, e);
 
 	if (!o)
@@ -175,11 +169,11 @@ static void rotate(struct request *r)
 static void on_authority(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
-	const struct wire_vault_ca_reply *reply = result;
+	const struct view *pem = result;
 
 	if (!answer_ended(r, e))
 		return;
-	http_reply(r->x, 200, "application/x-pem-file", reply->pem, NULL, 0);
+	http_reply(r->x, 200, "application/x-pem-file", *pem, NULL, 0);
 	request_done(r);
 }
 

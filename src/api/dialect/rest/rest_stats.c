@@ -1,5 +1,5 @@
 /*
- * /v1/sandboxes/{id}/stats: what a box uses, and what it used in the last hour.
+ * /v1/sandboxes/{id}/stats: resource usage of a sandbox, now and in the last hour.
  */
 #include "box.h"
 #include "rest_impl.h"
@@ -32,7 +32,7 @@ static void on_stats(void *arg, const void *result, const struct err *e)
 
 	if (!answer_ended(r, e))
 		return;
-	const struct spec_limits *l = &s->box->spec.limits;
+	const struct box_limits *l = &s->box->spec.limits;
 	struct json_out *o = answer_json(r);
 	json_out_object(o);
 	json_out_ku64(o, "cpu_usec", s->cpu_usec);

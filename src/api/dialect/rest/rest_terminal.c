@@ -16,11 +16,12 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "num.h"
 #include "rest_output.h"
-#include "ws.h"
 #include "run.h"
+#include "ws.h"
 #include "poison.h"
 
 #define PROTOCOL   "paddock"
@@ -122,7 +123,7 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 static void feed(struct terminal *t);
 
 /* That the process takes no more is no error of the terminal's: its end will be told. */
-static void on_fed(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_fed(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct terminal *t = CONTAINER(op, struct terminal, feeding);
 
@@ -153,8 +154,7 @@ static void on_input(struct ws *w)
 
 static void resize(struct terminal *t);
 
-static void on_resized(struct proc_op *op, const struct wire_process_info *list, size_t n,
-		       const struct err *e)
+static void on_resized(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct terminal *t = CONTAINER(op, struct terminal, resizing);
 
@@ -266,11 +266,34 @@ static int read_number(const struct request *r, const char *name, uint64_t max, 
 	return 0;
 }
 
+/* What the client's own terminal is, for the one in the box. */
+static int take_variable(const struct request *r, const char *name, const char *variable,
+			 struct json_strmap *env, struct err *e)
+{
+	struct view v = request_query(r, name);
+
+	for (size_t i = 0; i < v.n; i++)
+		if (v.n > 64 || !((v.p[i] >= 'a' && v.p[i] <= 'z') || (v.p[i] >= 'A' && v.p[i] <= 'Z') ||
+				  (v.p[i] >= '0' && v.p[i] <= '9') || (v.p[i] && strchr("._-+@", v.p[i]))))
+			return err_set(e, ERR_INVALID, "%s must be at most 64 of [A-Za-z0-9._+@-]", name);
+	if (v.n) {
+		env->keys[env->n] = view_of(variable);
+		env->values[env->n++] = v;
+	}
+	return 0;
+}
+
 /* A login shell in a new terminal, or what runs in one already. */
 static int begin(struct request *r, struct terminal *t, bool kill, struct err *e)
 {
-	static struct view argv[] = { VIEW("/bin/sh"), VIEW("-c"),
-				      VIEW("command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l") };
+	static struct view argv[] = {
+		VIEW("/bin/sh"), VIEW("-c"),
+		/* A locale that the box does not have would be the C locale. */
+		VIEW("case $LANG in C.*) ;; *) case \"$(locale -a 2>/dev/null | tr A-Z a-z | "
+		     "tr -d -)\" in *\"$(echo \"$LANG\" | tr A-Z a-z | tr -d -)\"*) ;; "
+		     "*) LANG=C.UTF-8;; esac;; esac; export LANG; "
+		     "command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l")
+	};
 	struct exec_place place = { .process = request_query(r, "process"), .kill = kill };
 	struct exec_wish w = { .argv = { argv, ELEMS(argv) },
 			       .user = request_query(r, "user"),
@@ -285,6 +308,11 @@ static int begin(struct request *r, struct terminal *t, bool kill, struct err *e
 		return exec_attach(r->core, &r->actor, r->params[0], &place, &t->exec, e);
 	w.cols = t->cols;
 	w.rows = t->rows;
+	struct view keys[2], values[2];
+	w.env = (struct json_strmap){ .keys = keys, .values = values };
+	if (take_variable(r, "term", "TERM", &w.env, e) < 0 ||
+	    take_variable(r, "lang", "LANG", &w.env, e) < 0)
+		return -1;
 	return exec_start(r->core, &r->actor, r->params[0], &w, &t->exec, e);
 }
 
@@ -306,8 +334,10 @@ static void terminal(struct request *r)
 	t->exec.done = on_done;
 	t->feeding.done = on_fed;
 	t->resizing.done = on_resized;
-	if (authenticate(r, &t->w.protocol, &e) < 0 || ws_check(&t->w, &e) < 0 ||
-	    read_number(r, "cols", 10000, &t->cols, &e) < 0 ||
+	int known = authenticate(r, &t->w.protocol, &e);
+	if (known >= 0)
+		http_vouch(r->x, (uintptr_t)r->actor.tenant);
+	if (known < 0 || ws_check(&t->w, &e) < 0 || read_number(r, "cols", 10000, &t->cols, &e) < 0 ||
 	    read_number(r, "rows", 10000, &t->rows, &e) < 0 || begin(r, t, kill, &e) < 0)
 		ws_fail(&t->w, &e);
 }
@@ -315,6 +345,6 @@ static void terminal(struct request *r)
 /* OPEN: it authenticates by itself, since the key may be in another place. */
 const struct route rest_terminal_routes[] = {
 	{ "GET", "/v1/sandboxes/{id}/terminal", terminal, .auth = ROUTE_OPEN,
-	  .query = "cols rows user cwd process offset kill_on_disconnect" },
+	  .query = "cols rows user cwd process offset kill_on_disconnect term lang" },
 	{ 0 },
 };

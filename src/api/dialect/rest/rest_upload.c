@@ -3,7 +3,6 @@
  */
 #include "rest_files.h"
 #include "upload.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 struct writing {
@@ -56,8 +55,7 @@ static void on_room(struct file_op *op)
 	upload_push(&of(op)->up);
 }
 
-static void on_written(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_written(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct writing *w = of(op);
 	struct request *r = w->r;
@@ -72,8 +70,7 @@ static void on_written(struct file_op *op, const struct wire_file_info *info, bo
 
 static const struct file_ops write_ops = { .on_room = on_room, .done = on_written };
 
-static void on_unpacked(struct file_op *op, const struct wire_file_info *info, bool created,
-			const struct err *e)
+static void on_unpacked(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct writing *w = of(op);
 	struct request *r = w->r;

@@ -4,20 +4,19 @@
 #include "rest_variables.h"
 
 #include "secret.h"
-#include "wire_gen.h"
 #include "poison.h"
 
-static int take(struct rest_variables *v, const struct wire_secret_read_reply *reply, struct err *e)
+static int take(struct rest_variables *v, const struct secret_values *reply, struct err *e)
 {
 	struct arena *a = &v->r->arena;
 	struct json_strmap map = { .keys = arena_array(a, v->list.n, sizeof(struct view)),
 				   .values = arena_array(a, v->list.n, sizeof(struct view)) };
 
-	if (!map.keys || !map.values || reply->values.n != v->list.n)
+	if (!map.keys || !map.values || reply->n != v->list.n)
 		return err_set(e, ERR_INTERNAL, "the secrets cannot be passed on");
 	for (; map.n < v->list.n; map.n++) {
 		map.keys[map.n] = v->list.items[map.n].env;
-		map.values[map.n] = arena_view(a, reply->values.items[map.n]);
+		map.values[map.n] = arena_view(a, reply->values[map.n]);
 		if (!map.values[map.n].p)
 			return err_set(e, ERR_TOO_LARGE, "the secrets are too large");
 	}

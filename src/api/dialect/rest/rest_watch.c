@@ -4,14 +4,13 @@
  */
 #include "file.h"
 #include "rest_files.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define KEEP_ALIVE_MS 15000
 
 /* ---- what happens, as JSON ---- */
 
-static void put_event(struct json_out *o, const struct wire_file_event *ev)
+static void put_event(struct json_out *o, const struct file_event *ev)
 {
 	json_out_object(o);
 	json_out_kz(o, "type", files_event_name(ev->kind));
@@ -94,7 +93,7 @@ static void on_started(struct file_op *op)
 	loop_timer_start(w->r->x->loop, &w->keep_alive, KEEP_ALIVE_MS, on_keep_alive);
 }
 
-static void on_events(struct file_op *op, const struct wire_file_event *events, size_t n, size_t bytes)
+static void on_events(struct file_op *op, const struct file_event *events, size_t n, size_t bytes)
 {
 	struct watching *w = CONTAINER(op, struct watching, op);
 	if (!w->begun) /* the walk that begins it may already have something to tell */
@@ -109,8 +108,7 @@ static void on_events(struct file_op *op, const struct wire_file_event *events, 
 	send_text(w, bytes);
 }
 
-static void on_watch_done(struct file_op *op, const struct wire_file_info *info, bool created,
-			  const struct err *e)
+static void on_watch_done(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct watching *w = CONTAINER(op, struct watching, op);
 	struct request *r = w->r;

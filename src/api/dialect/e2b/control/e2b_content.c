@@ -8,7 +8,6 @@
 #include "e2b_content.h"
 #include "num.h"
 #include "who.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define PATH_BYTES 4096
@@ -46,18 +45,18 @@ struct view e2b_content_in_volume(struct view path)
 static const char *type_name(int32_t type)
 {
 	switch (type) {
-	case WIRE_FILE_TYPE_FILE:
+	case FILE_TYPE_FILE:
 		return "file";
-	case WIRE_FILE_TYPE_DIRECTORY:
+	case FILE_TYPE_DIRECTORY:
 		return "directory";
-	case WIRE_FILE_TYPE_SYMLINK:
+	case FILE_TYPE_SYMLINK:
 		return "symlink";
 	default:
 		return "unknown";
 	}
 }
 
-void e2b_content_put(struct json_out *o, struct view path, const struct wire_file_info *info)
+void e2b_content_put(struct json_out *o, struct view path, const struct file_info *info)
 {
 	const char *slash = memrchr(path.p, '/', path.n);
 
@@ -72,13 +71,12 @@ void e2b_content_put(struct json_out *o, struct view path, const struct wire_fil
 	answer_put_time(o, "atime", info->atime_ms);
 	answer_put_time(o, "mtime", info->mtime_ms);
 	answer_put_time(o, "ctime", info->ctime_ms);
-	if (info->type == WIRE_FILE_TYPE_SYMLINK)
+	if (info->type == FILE_TYPE_SYMLINK)
 		json_out_kstr(o, "target", info->target);
 	json_out_end(o, '}');
 }
 
-void e2b_content_changed(struct file_op *op, const struct wire_file_info *info, bool created,
-			 const struct err *e)
+void e2b_content_changed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct e2b_content *c = e2b_content_of(op);
 	if (e)
@@ -110,7 +108,7 @@ static void change(struct e2b_content *c)
 		e2b_content_fail(c, &e);
 }
 
-static void on_stat(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_stat(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct e2b_content *c = e2b_content_of(op);
 

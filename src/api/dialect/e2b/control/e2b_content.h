@@ -11,7 +11,6 @@
 
 #include "e2b_impl.h"
 #include "upload.h"
-#include "wire_gen.h"
 
 #define E2B_CONTENT_MOUNT      "/workspace"
 #define E2B_CONTENT_MOUNT_N    (sizeof(E2B_CONTENT_MOUNT) - 1)
@@ -21,7 +20,7 @@
 
 struct e2b_entry {
 	struct view path;
-	struct wire_file_info info; /* its views are ours */
+	struct file_info info; /* its views are ours */
 };
 
 struct e2b_content {
@@ -71,9 +70,8 @@ void e2b_content_fail(struct e2b_content *c, const struct err *e);
 
 /* ---- what there is ---- */
 struct view e2b_content_in_volume(struct view path);
-void e2b_content_put(struct json_out *o, struct view path, const struct wire_file_info *info);
+void e2b_content_put(struct json_out *o, struct view path, const struct file_info *info);
 /* What is pending is done, and the answer is what is there then. */
 void e2b_content_look(struct e2b_content *c);
 /* The end of what changed something: the same. */
-void e2b_content_changed(struct file_op *op, const struct wire_file_info *info, bool created,
-			 const struct err *e);
+void e2b_content_changed(struct file_op *op, const struct file_info *info, bool created, const struct err *e);

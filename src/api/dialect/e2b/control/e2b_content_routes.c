@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "e2b_content.h"
 #include "answer_file.h"
+#include "e2b_content.h"
 #include "poison.h"
 
 /* ---- /path ---- */
@@ -51,8 +51,7 @@ static void patch_path(struct request *r)
 	e2b_content_go(c, c->pending ? ACT_WORKSPACE_WRITE : ACT_WORKSPACE_READ);
 }
 
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_removed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct e2b_content *c = e2b_content_of(op);
 
@@ -93,7 +92,7 @@ static void remove_path(struct request *r)
 
 /* ---- /dir ---- */
 
-static int take_entry(struct e2b_content *c, const struct wire_file_info *info)
+static int take_entry(struct e2b_content *c, const struct file_info *info)
 {
 	struct view dir = e2b_content_in_volume(c->place.path), sep = dir.n > 1 ? VIEW("/") : VIEW("");
 	size_t n = dir.n + sep.n + info->name.n;
@@ -121,7 +120,7 @@ static int take_entry(struct e2b_content *c, const struct wire_file_info *info)
 	return 0;
 }
 
-static void on_entries(struct file_op *op, const struct wire_file_info *entries, size_t n, size_t bytes)
+static void on_entries(struct file_op *op, const struct file_info *entries, size_t n, size_t bytes)
 {
 	struct e2b_content *c = e2b_content_of(op);
 
@@ -137,8 +136,7 @@ static int by_path(const void *a, const void *b)
 	return r ? r : (x.n > y.n) - (x.n < y.n);
 }
 
-static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created,
-		      const struct err *said)
+static void on_listed(struct file_op *op, const struct file_info *info, bool created, const struct err *said)
 {
 	struct e2b_content *c = e2b_content_of(op);
 	struct err e = { 0 };

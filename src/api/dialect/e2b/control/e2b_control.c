@@ -69,6 +69,21 @@ const char *e2b_state(const struct box *b)
 	return b->state.status == BOX_RUNNING ? "running" : "paused";
 }
 
+/* With the port that the client used, so that its getHost() leads here: behind the last colon, but not within
+ * an IPv6 address. */
+static void put_domain(struct json_out *o, const struct request *r, struct view domain)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(512);
+	struct view host = r->x->host;
+	const char *colon = host.n ? memrchr(host.p, ':', host.n) : NULL;
+	size_t n = colon ? host.n - (size_t)(colon - host.p) : 0;
+
+	buf_add(&b, domain);
+	if (colon && n > 1 && !memchr(colon, ']', n))
+		buf_append(&b, colon, n);
+	json_out_kstr(o, "domain", buf_view(&b));
+}
+
 void e2b_put_access(struct json_out *o, struct request *r, const struct box *b)
 {
 	struct view domain = core_config(r->core)->ports.domain;
@@ -81,7 +96,7 @@ void e2b_put_access(struct json_out *o, struct request *r, const struct box *b)
 		json_out_kz(o, "trafficAccessToken", token);
 	explicit_bzero(token, sizeof(token));
 	if (domain.n)
-		json_out_kstr(o, "domain", domain);
+		put_domain(o, r, domain);
 }
 
 void e2b_put_sandbox(struct json_out *o, struct request *r, const struct box *b)

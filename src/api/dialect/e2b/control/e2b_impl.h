@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "box.h"
 #include "answer.h"
+#include "box.h"
 #include "template.h"
 
 #define E2B_ENVD_VERSION "0.6.13"

@@ -1,6 +1,6 @@
 /*
- * E2B: what a box uses (our history of it), and its logs, which with us are the
- * events of its life: what programs print is their client's alone.
+ * E2B: metrics (from our history) and logs. Logs are the events of the sandbox's life; the output of
+ * programs goes only to their client.
  */
 #include "box.h"
 #include "clock.h"
@@ -22,7 +22,7 @@ struct point {
 static void put_metric(struct json_out *o, const struct box *b, const struct point *p,
 		       const struct point *before)
 {
-	const struct spec_limits *l = &b->spec.limits;
+	const struct box_limits *l = &b->spec.limits;
 	double used = 0;
 
 	if (before && p->at_ms > before->at_ms && p->cpu_usec >= before->cpu_usec) {

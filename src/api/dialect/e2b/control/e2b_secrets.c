@@ -1,22 +1,21 @@
 /*
- * E2B: secrets, which are those of the tenant in the vault. Names are in lower case;
- * an id is "sec_" and the name. E2B tells making from changing, the vault does not:
- * what there is is asked for first.
+ * E2B: secrets, which are the tenant's secrets in the vault. Names are in lower case; an id is "sec_"
+ * followed by the name. E2B distinguishes creating from changing a secret and the vault does not, so
+ * existing secrets are looked up first.
  */
 #include "secret.h"
 
 #include "e2b_network.h"
 #include "num.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define ID_PREFIX "sec_"
 #define PAGE      100
 #define PAGE_MAX  1000
 
-static void put_secret(struct json_out *o, const struct wire_secret_info *s)
+static void put_secret(struct json_out *o, const struct secret_info *s)
 {
-	size_t n = s->versions.n;
+	size_t n = s->n_versions;
 	struct buf id = BUF_INIT(1024);
 
 	buf_puts(&id, ID_PREFIX);
@@ -24,9 +23,9 @@ static void put_secret(struct json_out *o, const struct wire_secret_info *s)
 	json_out_object(o);
 	json_out_kstr(o, "secretID", buf_view(&id));
 	json_out_kstr(o, "name", s->name);
-	json_out_ku64(o, "currentVersion", n ? s->versions.items[0].version : 0);
-	answer_put_time(o, "createdAt", n ? s->versions.items[n - 1].created_ms : 0);
-	answer_put_time(o, "updatedAt", n ? s->versions.items[0].created_ms : 0);
+	json_out_ku64(o, "currentVersion", n ? s->versions[0].version : 0);
+	answer_put_time(o, "createdAt", n ? s->versions[n - 1].created_ms : 0);
+	answer_put_time(o, "updatedAt", n ? s->versions[0].created_ms : 0);
 	json_out_key(o, "metadata");
 	json_out_object(o);
 	json_out_end(o, '}');
@@ -34,7 +33,7 @@ static void put_secret(struct json_out *o, const struct wire_secret_info *s)
 	buf_done(&id);
 }
 
-static void reply_one(struct request *r, int status, const struct wire_secret_info *s)
+static void reply_one(struct request *r, int status, const struct secret_info *s)
 {
 	struct json_out *o = answer_json(r);
 
@@ -59,22 +58,22 @@ struct page {
 	struct view after;
 };
 
-static void put_page(struct json_out *o, const struct wire_secret_list_reply *l, const struct page *p,
+static void put_page(struct json_out *o, const struct secret_list *l, const struct page *p,
 		     struct view *ret_next)
 {
 	uint32_t n = 0;
 
 	json_out_array(o);
-	for (size_t i = 0; i < l->secrets.n; i++) {
-		struct view name = l->secrets.items[i].name;
+	for (size_t i = 0; i < l->n; i++) {
+		struct view name = l->secrets[i].name;
 		int order = memcmp(name.p, p->after.p, MIN(name.n, p->after.n));
 		if (p->after.n && (order < 0 || (order == 0 && name.n <= p->after.n)))
 			continue;
 		if (n++ == p->limit) {
-			*ret_next = l->secrets.items[i - 1].name;
+			*ret_next = l->secrets[i - 1].name;
 			break;
 		}
-		put_secret(o, &l->secrets.items[i]);
+		put_secret(o, &l->secrets[i]);
 	}
 	json_out_end(o, ']');
 }
@@ -137,22 +136,21 @@ struct work {
 	struct view ref;  /* a name or an id */
 	struct view name; /* as the vault has it */
 	struct body body;
-	void (*found)(struct request *r, const struct wire_secret_info *s); /* NULL: there is none */
+	void (*found)(struct request *r, const struct secret_info *s); /* NULL: there is none */
 };
 
-static const struct wire_secret_info *find(const struct wire_secret_list_reply *l, struct view name)
+static const struct secret_info *find(const struct secret_list *l, struct view name)
 {
-	for (size_t i = 0; i < l->secrets.n; i++)
-		if (view_eq(l->secrets.items[i].name, name))
-			return &l->secrets.items[i];
+	for (size_t i = 0; i < l->n; i++)
+		if (view_eq(l->secrets[i].name, name))
+			return &l->secrets[i];
 	return NULL;
 }
 
 /* As it is written, then as E2B would have stored it, then as an id. */
-static const struct wire_secret_info *find_ref(struct request *r, const struct wire_secret_list_reply *l,
-					       struct view ref)
+static const struct secret_info *find_ref(struct request *r, const struct secret_list *l, struct view ref)
 {
-	const struct wire_secret_info *s = find(l, ref);
+	const struct secret_info *s = find(l, ref);
 
 	if (!s)
 		s = find(l, e2b_secrets_name(r->x->arena, ref));
@@ -168,14 +166,13 @@ static void on_looked(void *arg, const void *result, const struct err *e)
 
 	if (!answer_ended(r, e))
 		return;
-	const struct wire_secret_info *s = find_ref(r, result, w->ref);
+	const struct secret_info *s = find_ref(r, result, w->ref);
 	if (s)
 		w->name = arena_view(r->x->arena, s->name);
 	w->found(r, s);
 }
 
-static struct work *work_new(struct request *r,
-			     void (*found)(struct request *r, const struct wire_secret_info *s))
+static struct work *work_new(struct request *r, void (*found)(struct request *r, const struct secret_info *s))
 {
 	struct work *w = request_own(r, sizeof(*w));
 
@@ -202,7 +199,7 @@ static void none(struct request *r)
 	answer_fail(r, &e);
 }
 
-static void show(struct request *r, const struct wire_secret_info *s)
+static void show(struct request *r, const struct secret_info *s)
 {
 	if (s)
 		reply_one(r, 200, s);
@@ -218,18 +215,10 @@ static void get(struct request *r)
 
 /* ---- set ---- */
 
-static void on_put(struct request *r, int status, const struct wire_secret_put_reply *reply,
-		   const struct err *e)
+static void on_put(struct request *r, int status, const struct secret_info *info, const struct err *e)
 {
-	struct err bad = { 0 };
-
-	r->job = NULL;
-	if (e || !reply->info) {
-		err_set(&bad, ERR_INTERNAL, "the vault's answer does not fit");
-		answer_fail(r, e ? e : &bad);
-		return;
-	}
-	reply_one(r, status, reply->info);
+	if (answer_ended(r, e))
+		reply_one(r, status, info);
 }
 
 static void on_created(void *arg, const void *result, const struct err *e)
@@ -266,7 +255,7 @@ static int read_body(struct request *r, const struct json_schema *s, struct work
 	return -1;
 }
 
-static void create_where_none(struct request *r, const struct wire_secret_info *s)
+static void create_where_none(struct request *r, const struct secret_info *s)
 {
 	struct work *w = r->own;
 	struct err e = { 0 };
@@ -295,7 +284,7 @@ static void create(struct request *r)
 	answer_fail(r, &e);
 }
 
-static void update_found(struct request *r, const struct wire_secret_info *s)
+static void update_found(struct request *r, const struct secret_info *s)
 {
 	const struct work *w = r->own;
 
@@ -312,7 +301,7 @@ static void update(struct request *r)
 		look(r);
 }
 
-static void remove_found(struct request *r, const struct wire_secret_info *s)
+static void remove_found(struct request *r, const struct secret_info *s)
 {
 	const struct work *w = r->own;
 	struct err e = { 0 };

@@ -83,7 +83,7 @@ void envd_fail_status(struct request *c, int status, const char *message)
 static void translate(struct err *e)
 {
 	/* A user that is not there could not show that it is: the original says so. */
-	if (e->code == ERR_INVALID && view_starts(view_of(e->msg), "there is no user"))
+	if (e->code == ERR_INVALID && e->sys == ERR_SYS_NO_USER)
 		e->code = ERR_UNAUTHORIZED;
 	if (e->code == ERR_INVALID && e->sys == ELOOP)
 		e->code = ERR_STATE;

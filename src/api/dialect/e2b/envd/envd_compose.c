@@ -5,7 +5,6 @@
  */
 #include "envd_gen.h"
 #include "envd_impl.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define SOURCES_MAX 1000
@@ -47,8 +46,7 @@ static void release(struct request *c)
 
 static void remove_next(struct compose *k);
 
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_removed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct compose *k = CONTAINER(op, struct compose, in);
 
@@ -83,8 +81,7 @@ static void remove_next(struct compose *k)
 
 /* ---- the new file ---- */
 
-static void on_written(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_written(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct compose *k = CONTAINER(op, struct compose, out);
 	struct json_out o;
@@ -108,7 +105,7 @@ static void on_written(struct file_op *op, const struct wire_file_info *info, bo
 
 static void read_next(struct compose *k);
 
-static void on_info(struct file_op *op, const struct wire_file_info *info)
+static void on_info(struct file_op *op, const struct file_info *info)
 {
 }
 
@@ -142,7 +139,7 @@ static void on_room(struct file_op *op)
 	go_on(k);
 }
 
-static void on_read(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_read(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct compose *k = CONTAINER(op, struct compose, in);
 

@@ -11,7 +11,6 @@
 #include "envd_impl.h"
 #include "file.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define HEADERS        8
@@ -114,7 +113,7 @@ static void put_name(struct transfer *t)
 	buf_done(&b);
 }
 
-static void put_headers(struct transfer *t, const struct wire_file_info *info)
+static void put_headers(struct transfer *t, const struct file_info *info)
 {
 	time_t s = (time_t)(info->mtime_ms / 1000);
 	struct tm tm;
@@ -134,7 +133,7 @@ static void put_headers(struct transfer *t, const struct wire_file_info *info)
 	put_name(t);
 }
 
-static void on_info(struct download *d, const struct wire_file_info *info)
+static void on_info(struct download *d, const struct file_info *info)
 {
 	struct transfer *t = of(d);
 

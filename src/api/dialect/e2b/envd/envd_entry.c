@@ -7,7 +7,6 @@
 #include "envd_gen.h"
 #include "envd_impl.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define PERMISSIONS 16
@@ -89,11 +88,11 @@ static struct view utf8(struct arena *a, struct view v)
 }
 
 /* "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx", "dtrwxrwxrwx": letters of kind, then nine of rights. */
-static struct view permissions(struct arena *a, const struct wire_file_info *info)
+static struct view permissions(struct arena *a, const struct file_info *info)
 {
 	static const char *const kinds[] = {
-		[WIRE_FILE_TYPE_DIRECTORY] = "d", [WIRE_FILE_TYPE_SYMLINK] = "L", [WIRE_FILE_TYPE_FIFO] = "p",
-		[WIRE_FILE_TYPE_SOCKET] = "S",    [WIRE_FILE_TYPE_DEVICE] = "D",
+		[FILE_TYPE_DIRECTORY] = "d", [FILE_TYPE_SYMLINK] = "L", [FILE_TYPE_FIFO] = "p",
+		[FILE_TYPE_SOCKET] = "S",    [FILE_TYPE_DEVICE] = "D",
 	};
 	bool known = info->type > 0 && (size_t)info->type < ELEMS(kinds) && kinds[info->type];
 	char text[PERMISSIONS + 16];
@@ -108,30 +107,26 @@ static struct view permissions(struct arena *a, const struct wire_file_info *inf
 	return arena_view(a, (struct view){ text, (size_t)n });
 }
 
-static int32_t type_of(const struct wire_file_info *info)
+static int32_t type_of(const struct file_info *info)
 {
-	bool link = info->type == WIRE_FILE_TYPE_SYMLINK;
+	bool link = info->type == FILE_TYPE_SYMLINK;
 
 	if (link && !info->resolved.n)
 		return ENVD_FILE_TYPE_SYMLINK; /* leads nowhere */
-	switch (link ? info->resolved_type : info->type) {
-	case WIRE_FILE_TYPE_FILE:
-		return ENVD_FILE_TYPE_FILE;
-	case WIRE_FILE_TYPE_DIRECTORY:
-		return ENVD_FILE_TYPE_DIRECTORY;
-	default:
-		return ENVD_FILE_TYPE_UNSPECIFIED;
-	}
+	enum file_type type = link ? info->resolved_type : info->type;
+	return type == FILE_TYPE_FILE        ? ENVD_FILE_TYPE_FILE
+	       : type == FILE_TYPE_DIRECTORY ? ENVD_FILE_TYPE_DIRECTORY
+					     : ENVD_FILE_TYPE_UNSPECIFIED;
 }
 
-static int put_metadata(struct arena *a, const struct wire_file_info *info, struct envd_entry_info *to)
+static int put_metadata(struct arena *a, const struct file_info *info, struct envd_entry_info *to)
 {
 	to->metadata.items = arena_array(a, info->metadata.n + 1, sizeof(*to->metadata.items));
 	if (!to->metadata.items)
 		return -1;
 	for (size_t i = 0; i < info->metadata.n; i++) {
-		to->metadata.items[i].key = utf8(a, arena_view(a, info->metadata.items[i].name));
-		to->metadata.items[i].value = utf8(a, arena_view(a, info->metadata.items[i].value));
+		to->metadata.items[i].key = utf8(a, arena_view(a, info->metadata.keys[i]));
+		to->metadata.items[i].value = utf8(a, arena_view(a, info->metadata.values[i]));
 	}
 	to->metadata.n = info->metadata.n;
 	return 0;
@@ -142,9 +137,9 @@ static struct view copy(struct arena *a, struct view v)
 	return utf8(a, arena_view(a, v));
 }
 
-struct envd_entry_info *envd_entry(struct arena *a, const struct wire_file_info *info, struct view path)
+struct envd_entry_info *envd_entry(struct arena *a, const struct file_info *info, struct view path)
 {
-	bool link = info->type == WIRE_FILE_TYPE_SYMLINK;
+	bool link = info->type == FILE_TYPE_SYMLINK;
 	struct envd_entry_info *to = arena_alloc(a, sizeof(*to));
 	struct envd_timestamp *time = arena_alloc(a, sizeof(*time));
 	int64_t ms = info->mtime_ms;

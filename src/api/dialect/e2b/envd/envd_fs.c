@@ -8,7 +8,6 @@
 #include "envd_gen.h"
 #include "envd_impl.h"
 #include "envd_watch.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 struct work {
@@ -69,7 +68,7 @@ static void stat_then(struct work *w, struct view path, const struct file_ops *o
 /* ---- Stat; and how MakeDir and Move end ---- */
 
 /* The answers of all three hold one entry. */
-static void on_entry(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_entry(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct request *c = work_of(op)->c;
 
@@ -96,7 +95,7 @@ static void stat_one(struct request *c, const void *request)
 
 /* ---- MakeDir ---- */
 
-static void on_made(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_made(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct work *w = work_of(op);
 	if (e)
@@ -107,13 +106,12 @@ static void on_made(struct file_op *op, const struct wire_file_info *info, bool 
 
 static const struct file_ops made_ops = { .done = on_made };
 
-static bool is_dir(const struct wire_file_info *info)
+static bool is_dir(const struct file_info *info)
 {
-	return (info->type == WIRE_FILE_TYPE_SYMLINK ? info->resolved_type : info->type) ==
-	       WIRE_FILE_TYPE_DIRECTORY;
+	return (info->type == FILE_TYPE_SYMLINK ? info->resolved_type : info->type) == FILE_TYPE_DIRECTORY;
 }
 
-static void on_before_made(struct file_op *op, const struct wire_file_info *info, bool created,
+static void on_before_made(struct file_op *op, const struct file_info *info, bool created,
 			   const struct err *said)
 {
 	struct work *w = work_of(op);
@@ -146,7 +144,7 @@ static void make_dir(struct request *c, const void *request)
 
 /* ---- Move ---- */
 
-static void on_moved(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_moved(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct work *w = work_of(op);
 	if (e)
@@ -175,8 +173,7 @@ static void move(struct request *c, const void *request)
 /* ---- Remove ---- */
 
 /* What is not there is removed. */
-static void on_removed(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_removed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct work *w = work_of(op);
 	if (e && e->code != ERR_NOT_FOUND)
@@ -215,7 +212,7 @@ static struct view join(struct arena *a, struct view dir, struct view name)
 	return (struct view){ p, dir.n + 1 + name.n };
 }
 
-static int add_entry(struct work *w, const struct wire_file_info *info)
+static int add_entry(struct work *w, const struct file_info *info)
 {
 	struct arena *a = &w->c->arena;
 
@@ -235,7 +232,7 @@ static int add_entry(struct work *w, const struct wire_file_info *info)
 	return 0;
 }
 
-static void on_entries(struct file_op *op, const struct wire_file_info *entries, size_t n, size_t bytes)
+static void on_entries(struct file_op *op, const struct file_info *entries, size_t n, size_t bytes)
 {
 	struct work *w = work_of(op);
 
@@ -264,8 +261,7 @@ static int by_path(const void *one, const void *other)
 	return a.n < b.n ? -1 : a.n > b.n;
 }
 
-static void on_listed(struct file_op *op, const struct wire_file_info *info, bool created,
-		      const struct err *e)
+static void on_listed(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct work *w = work_of(op);
 
@@ -280,7 +276,7 @@ static void on_listed(struct file_op *op, const struct wire_file_info *info, boo
 
 static const struct file_ops listed_ops = { .on_entries = on_entries, .done = on_listed };
 
-static void on_before_listed(struct file_op *op, const struct wire_file_info *info, bool created,
+static void on_before_listed(struct file_op *op, const struct file_info *info, bool created,
 			     const struct err *said)
 {
 	struct work *w = work_of(op);
@@ -293,7 +289,7 @@ static void on_before_listed(struct file_op *op, const struct wire_file_info *in
 		answer_fail(c, said);
 		return;
 	}
-	bool broken = info->type == WIRE_FILE_TYPE_SYMLINK && !info->resolved.n; /* opening it says why */
+	bool broken = info->type == FILE_TYPE_SYMLINK && !info->resolved.n; /* opening it says why */
 	w->root = envd_clean(&c->arena, info->path);
 	w->op.ops = &listed_ops;
 	if (!is_dir(info) && !broken)

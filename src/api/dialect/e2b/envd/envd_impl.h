@@ -45,9 +45,9 @@ int envd_path(struct arena *a, struct view raw, struct view *ret, struct err *e)
 struct view envd_clean(struct arena *a, struct view path); /* p == NULL: no memory */
 struct view envd_base(struct view path);                   /* the last part */
 struct envd_entry_info;
-struct wire_file_info;
+struct file_info;
 /* A file with its details, under this absolute path. The result lives in the arena. */
-struct envd_entry_info *envd_entry(struct arena *a, const struct wire_file_info *info, struct view path);
+struct envd_entry_info *envd_entry(struct arena *a, const struct file_info *info, struct view path);
 
 /* ---- calls: envd_process.c, envd_fs.c ---- */
 

@@ -28,7 +28,7 @@ static void on_stats(void *arg, const void *result, const struct err *e)
 
 	if (!answer_ended(c, e))
 		return;
-	const struct spec_limits *l = &s->box->spec.limits;
+	const struct box_limits *l = &s->box->spec.limits;
 	json_out_init(&o, &b);
 	json_out_object(&o);
 	json_out_ki64(&o, "ts", clock_wall_ms() / 1000);

@@ -1,7 +1,7 @@
 /*
- * The process service but for its streams of output (envd_output.c): what is
- * asked of a process that lives. The first question is always whether it does:
- * "no such process" is an answer that clients build upon.
+ * The process service, except its streams of output (envd_output.c): requests about a running process.
+ * Each request first checks whether the process runs, because clients rely on the answer "no such
+ * process".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "envd_output.h"
 #include "num.h"
 #include "run.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 struct step {
@@ -23,7 +22,7 @@ struct step {
 	bool to_pty, close, opened; /* opened: a stream of input knows whose */
 	struct view data;           /* what is left of it */
 	/* the process lives; what it is is gone when this returns */
-	void (*found)(struct step *s, const struct wire_process_info *info);
+	void (*found)(struct step *s, const struct proc_info *info);
 	void (*after)(struct step *s); /* all of the input was taken */
 };
 
@@ -63,7 +62,7 @@ int envd_ref(const struct envd_process_selector *who, char ret[ENVD_REF_MAX], st
 	return 0;
 }
 
-static void on_found(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_found(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct step *s = CONTAINER(op, struct step, op);
 	struct err missing = { 0 };
@@ -100,7 +99,7 @@ static struct step *step_new(struct request *c)
 
 static const struct envd_update_response nothing; /* as all of them are */
 
-static void on_done(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_done(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct step *s = CONTAINER(op, struct step, op);
 
@@ -118,7 +117,7 @@ static void on_done(struct proc_op *op, const struct wire_process_info *list, si
 /* ---- List ---- */
 
 static struct envd_process_info *put_info(struct arena *a, struct envd_process_info *to,
-					  const struct wire_process_info *info)
+					  const struct proc_info *info)
 {
 	struct envd_process_config *config = arena_alloc(a, sizeof(*config));
 
@@ -137,7 +136,7 @@ static struct envd_process_info *put_info(struct arena *a, struct envd_process_i
 	return to;
 }
 
-static void on_list(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_list(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct step *s = CONTAINER(op, struct step, op);
 	struct envd_list_response reply = { 0 };
@@ -171,7 +170,7 @@ static void list_all(struct request *c, const void *request)
 
 /* ---- Update: the size of a terminal ---- */
 
-static void resize(struct step *s, const struct wire_process_info *info)
+static void resize(struct step *s, const struct proc_info *info)
 {
 	struct err e = { 0 };
 
@@ -185,7 +184,7 @@ static void resize(struct step *s, const struct wire_process_info *info)
 		answer_fail(s->c, &e);
 }
 
-static void nothing_to_do(struct step *s, const struct wire_process_info *info)
+static void nothing_to_do(struct step *s, const struct proc_info *info)
 {
 	rpc_reply(s->c, &nothing);
 }
@@ -207,7 +206,7 @@ static void update(struct request *c, const void *request)
 
 /* ---- SendSignal ---- */
 
-static void send_it(struct step *s, const struct wire_process_info *info)
+static void send_it(struct step *s, const struct proc_info *info)
 {
 	struct err e = { 0 };
 	bool tree = s->signo == ENVD_SIGNAL_SIGKILL; /* nothing of it is to stay */
@@ -237,7 +236,7 @@ static void send_signal(struct request *c, const void *request)
 
 static void push(struct step *s);
 
-static void on_taken(struct proc_op *op, const struct wire_process_info *list, size_t n, const struct err *e)
+static void on_taken(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
 {
 	struct step *s = CONTAINER(op, struct step, op);
 
@@ -271,7 +270,7 @@ static void push(struct step *s)
 		answer_fail(s->c, &e);
 }
 
-static void feed(struct step *s, const struct wire_process_info *info)
+static void feed(struct step *s, const struct proc_info *info)
 {
 	if (s->to_pty && !info->pty)
 		fail(s, ERR_INTERNAL, "tty not assigned to process");
@@ -333,7 +332,7 @@ static void next_message(struct step *s)
 	rpc_go_on(s->c);
 }
 
-static void on_opened(struct step *s, const struct wire_process_info *info)
+static void on_opened(struct step *s, const struct proc_info *info)
 {
 	s->opened = true;
 	s->found = feed;

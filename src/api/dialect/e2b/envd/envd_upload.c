@@ -12,7 +12,6 @@
 
 #include "envd_impl.h"
 #include "multipart.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define CHUNK          (64u * 1024)
@@ -230,7 +229,7 @@ static void on_room(struct file_op *op)
 	pump(CONTAINER(op, struct intake, op));
 }
 
-static void put_entry(struct intake *u, const struct wire_file_info *info)
+static void put_entry(struct intake *u, const struct file_info *info)
 {
 	struct view path = envd_clean(u->c->x->arena, info->path);
 
@@ -242,8 +241,8 @@ static void put_entry(struct intake *u, const struct wire_file_info *info)
 		json_out_key(&u->o, "metadata");
 		json_out_object(&u->o);
 		for (size_t i = 0; i < info->metadata.n; i++) {
-			json_out_key_view(&u->o, info->metadata.items[i].name);
-			json_out_str(&u->o, info->metadata.items[i].value);
+			json_out_key_view(&u->o, info->metadata.keys[i]);
+			json_out_str(&u->o, info->metadata.values[i]);
 		}
 		json_out_end(&u->o, '}');
 	}
@@ -251,8 +250,7 @@ static void put_entry(struct intake *u, const struct wire_file_info *info)
 	u->n_files++;
 }
 
-static void on_written(struct file_op *op, const struct wire_file_info *info, bool created,
-		       const struct err *e)
+static void on_written(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct intake *u = CONTAINER(op, struct intake, op);
 

@@ -17,7 +17,6 @@
 #include "envd_gen.h"
 #include "file.h"
 #include "text.h"
-#include "wire_gen.h"
 #include "poison.h"
 
 #define TEMP      ".paddock-"
@@ -94,7 +93,7 @@ static char temp_kind(struct view path)
 	return kind == 'o' || kind == 'n' ? kind : 0;
 }
 
-static int add_rename(struct watch *w, const struct wire_file_event *ev)
+static int add_rename(struct watch *w, const struct file_event *ev)
 {
 	char kind = temp_kind(ev->old_path);
 	int r = 0;
@@ -107,16 +106,16 @@ static int add_rename(struct watch *w, const struct wire_file_event *ev)
 	return r < 0 ? r : queue(w, ENVD_EVENT_TYPE_CREATE, ev->path);
 }
 
-static int add_event(struct watch *w, const struct wire_file_event *ev)
+static int add_event(struct watch *w, const struct file_event *ev)
 {
 	static const int32_t types[] = {
-		[WIRE_FILE_EVENT_CREATE] = ENVD_EVENT_TYPE_CREATE,
-		[WIRE_FILE_EVENT_WRITE] = ENVD_EVENT_TYPE_WRITE,
-		[WIRE_FILE_EVENT_REMOVE] = ENVD_EVENT_TYPE_REMOVE,
-		[WIRE_FILE_EVENT_CHMOD] = ENVD_EVENT_TYPE_CHMOD,
+		[FILE_EVENT_CREATE] = ENVD_EVENT_TYPE_CREATE,
+		[FILE_EVENT_WRITE] = ENVD_EVENT_TYPE_WRITE,
+		[FILE_EVENT_REMOVE] = ENVD_EVENT_TYPE_REMOVE,
+		[FILE_EVENT_CHMOD] = ENVD_EVENT_TYPE_CHMOD,
 	};
 
-	if (ev->kind == WIRE_FILE_EVENT_RENAME)
+	if (ev->kind == FILE_EVENT_RENAME)
 		return add_rename(w, ev);
 	if (ev->kind <= 0 || (size_t)ev->kind >= ELEMS(types) || !types[ev->kind] || temp_kind(ev->path))
 		return 0;
@@ -161,8 +160,7 @@ static void tell(struct watch *w, struct news *n, struct envd_entry_info *entry)
 	w->path = envd_clean(&c->arena, buf_view(&c->body)); /* which was put there for this */
 }
 
-static void on_looked(struct file_op *op, const struct wire_file_info *info, bool created,
-		      const struct err *e)
+static void on_looked(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct watch *w = CONTAINER(op, struct watch, look);
 	struct news *n = CONTAINER(w->queue.next, struct news, link);
@@ -218,7 +216,7 @@ static void on_started(struct file_op *op)
 			       .start = &(struct envd_watch_dir_response_start_event){ 0 } });
 }
 
-static void on_events(struct file_op *op, const struct wire_file_event *events, size_t n, size_t bytes)
+static void on_events(struct file_op *op, const struct file_event *events, size_t n, size_t bytes)
 {
 	struct watch *w = CONTAINER(op, struct watch, op);
 	struct err e = { 0 };
@@ -239,7 +237,7 @@ static void on_events(struct file_op *op, const struct wire_file_event *events, 
 	tell_next(w);
 }
 
-static void on_ended(struct file_op *op, const struct wire_file_info *info, bool created, const struct err *e)
+static void on_ended(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
 {
 	struct watch *w = CONTAINER(op, struct watch, op);
 
@@ -258,21 +256,20 @@ static void on_writable(struct request *c)
 	tell_next(c->own);
 }
 
-static int check_dir(const struct wire_file_info *info, struct err *e)
+static int check_dir(const struct file_info *info, struct err *e)
 {
-	int32_t type = info->type == WIRE_FILE_TYPE_SYMLINK ? info->resolved_type : info->type;
+	int32_t type = info->type == FILE_TYPE_SYMLINK ? info->resolved_type : info->type;
 
-	if (info->type == WIRE_FILE_TYPE_SYMLINK && !info->resolved.n)
+	if (info->type == FILE_TYPE_SYMLINK && !info->resolved.n)
 		return err_set(e, ERR_NOT_FOUND, "path not found: %.*s",
 			       VIEW_ARG(view_head(info->path, 120)));
-	if (type != WIRE_FILE_TYPE_DIRECTORY)
+	if (type != FILE_TYPE_DIRECTORY)
 		return err_set(e, ERR_INVALID, "path is not a directory: %.*s",
 			       VIEW_ARG(view_head(info->path, 120)));
 	return 0;
 }
 
-static void on_dir(struct file_op *op, const struct wire_file_info *info, bool created,
-		   const struct err *said)
+static void on_dir(struct file_op *op, const struct file_info *info, bool created, const struct err *said)
 {
 	struct watch *w = CONTAINER(op, struct watch, look);
 	struct request *c = w->c;
@@ -352,7 +349,7 @@ static void on_ready(void *arg, const struct watcher *made, const struct err *e)
 	rpc_reply(c, &reply);
 }
 
-static void on_dir_polled(struct file_op *op, const struct wire_file_info *info, bool created,
+static void on_dir_polled(struct file_op *op, const struct file_info *info, bool created,
 			  const struct err *said)
 {
 	struct watch *w = CONTAINER(op, struct watch, look);

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "answer.h"
-#include "session.h"
 #include "interpreter.h"
+#include "session.h"
 
 /* The body against a schema, without what the schema does not know; no body is an empty object. On failure
  * the answer is sent. */

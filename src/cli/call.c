@@ -1,0 +1,116 @@
+/*
+ * See call.h.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "show.h"
+
+#include "poison.h"
+
+int call_with(struct session *s, const struct call *c, struct json **ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf path = BUF_INIT(64u << 10);
+	struct session_call call = { .method = c->method,
+				     .body = c->body,
+				     .timeout_ms = c->timeout_ms ? c->timeout_ms : SESSION_CALL_MS };
+
+	buf_printf(&path, "/v1/%s", c->prefix);
+	if (c->name) {
+		buf_putc(&path, '/');
+		if (session_segment(&path, c->name, e) < 0)
+			return -1;
+	}
+	if (c->rest)
+		buf_puts(&path, c->rest);
+	if (path.bad)
+		return err_set(e, ERR_INVALID, "the name is too long");
+	call.path = buf_view(&path);
+	return session_call(s, &call, ret, e);
+}
+
+int call_once(struct cmd_ctx *ctx, const struct call *c, struct json **ret, struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+		return -1;
+	return call_with(&s, c, ret, e);
+}
+
+int call_list(struct cmd_ctx *ctx, const struct call *c, const char *list, const char *const *titles,
+	      const char *const *fields, size_t n_columns, struct err *e)
+{
+	const struct json *rows;
+	struct json *answer;
+
+	if (call_once(ctx, c, &answer, e) < 0)
+		return -1;
+	rows = answer ? json_get(answer, list) : NULL;
+	if (ctx->json && rows)
+		return show_json(rows, e);
+	return show_list(answer, list, titles, fields, n_columns, e);
+}
+
+void call_complain(const char *name, const struct err *e)
+{
+	bool named = strstr(e->msg, name) != NULL;
+
+	fprintf(stderr, "paddock: %s%s%s\n", named ? "" : name, named ? "" : ": ", e->msg);
+}
+
+static int print_removed(char **names, const bool *gone, size_t n, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(16u << 20);
+	struct json_out o;
+
+	json_out_init(&o, &b);
+	json_out_object(&o);
+	json_out_key(&o, "removed");
+	json_out_array(&o);
+	for (size_t i = 0; i < n; i++)
+		if (gone[i])
+			json_out_str(&o, view_of(names[i]));
+	json_out_end(&o, ']');
+	json_out_end(&o, '}');
+	buf_putc(&b, '\n');
+	return b.bad ? err_set(e, ERR_INTERNAL, "out of memory") : show_bytes(STDOUT_FILENO, buf_view(&b), e);
+}
+
+int call_remove(struct cmd_ctx *ctx, const char *prefix, size_t n, char **names, struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	bool *gone = arena_array(&ctx->arena, n + 1, sizeof(bool));
+	int code = 0;
+
+	if (!gone)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		struct err one = { 0 };
+
+		gone[i] = call_with(&s, &(struct call){ "DELETE", prefix, names[i], NULL }, NULL, &one) >= 0;
+		if (gone[i])
+			continue;
+		call_complain(names[i], &one);
+		code = CMD_FAILED;
+	}
+	if (ctx->json && print_removed(names, gone, n, e) < 0)
+		return -1;
+	return code;
+}
+
+int call_print(struct cmd_ctx *ctx, const struct json *object, const char *member, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(64u << 10);
+
+	if (!object)
+		return err_set(e, ERR_INTERNAL, "the daemon said nothing about it");
+	if (ctx->json)
+		return show_json(object, e);
+	show_clean(&b, session_text(object, member));
+	buf_putc(&b, '\n');
+	return show_bytes(STDOUT_FILENO, buf_view(&b), e);
+}

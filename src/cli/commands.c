@@ -1,0 +1,101 @@
+/*
+ * The list of all commands.
+ */
+#include "cmd.h"
+
+#include "poison.h"
+
+#define COMMANDS(X)                                                                                          \
+	X(serve)                                                                                             \
+	X(run)                                                                                               \
+	X(create)                                                                                            \
+	X(exec)                                                                                              \
+	X(shell)                                                                                             \
+	X(cp)                                                                                                \
+	X(ls)                                                                                                \
+	X(inspect)                                                                                           \
+	X(update)                                                                                            \
+	X(rm)                                                                                                \
+	X(pause)                                                                                             \
+	X(resume)                                                                                            \
+	X(stop)                                                                                              \
+	X(start)                                                                                             \
+	X(extend)                                                                                            \
+	X(fork)                                                                                              \
+	X(ps)                                                                                                \
+	X(logs)                                                                                              \
+	X(attach)                                                                                            \
+	X(kill)                                                                                              \
+	X(events)                                                                                            \
+	X(stats)                                                                                             \
+	X(top)                                                                                               \
+	X(url)                                                                                               \
+	X(forward)                                                                                           \
+	X(shells_create)                                                                                     \
+	X(shells_ls)                                                                                         \
+	X(shells_rm)                                                                                         \
+	X(code_run)                                                                                          \
+	X(code_create)                                                                                       \
+	X(code_ls)                                                                                           \
+	X(code_rm)                                                                                           \
+	X(link_create)                                                                                       \
+	X(link_ls)                                                                                           \
+	X(link_rm)                                                                                           \
+	X(snapshot_create)                                                                                   \
+	X(snapshot_ls)                                                                                       \
+	X(snapshot_rm)                                                                                       \
+	X(workspace_create)                                                                                  \
+	X(workspace_ls)                                                                                      \
+	X(workspace_rm)                                                                                      \
+	X(egress_show)                                                                                       \
+	X(egress_allow)                                                                                      \
+	X(egress_deny)                                                                                       \
+	X(egress_set)                                                                                        \
+	X(egress_reset)                                                                                      \
+	X(egress_log)                                                                                        \
+	X(egress_sets)                                                                                       \
+	X(ai_show)                                                                                           \
+	X(ai_set)                                                                                            \
+	X(ai_reset)                                                                                          \
+	X(ai_rotate)                                                                                         \
+	X(ai_calls)                                                                                          \
+	X(secret_set)                                                                                        \
+	X(secret_ls)                                                                                         \
+	X(secret_rm)                                                                                         \
+	X(vault_rotate)                                                                                      \
+	X(key_create)                                                                                        \
+	X(key_ls)                                                                                            \
+	X(key_rm)                                                                                            \
+	X(tenant_create)                                                                                     \
+	X(tenant_ls)                                                                                         \
+	X(quota_show)                                                                                        \
+	X(quota_set)                                                                                         \
+	X(image_import)                                                                                      \
+	X(image_of)                                                                                          \
+	X(image_ls)                                                                                          \
+	X(image_rm)                                                                                          \
+	X(login)                                                                                             \
+	X(context_use)                                                                                       \
+	X(context_ls)                                                                                        \
+	X(context_rm)                                                                                        \
+	X(config_check)                                                                                      \
+	X(config_show)                                                                                       \
+	X(doctor)                                                                                            \
+	X(completion)                                                                                        \
+	X(version)
+
+#define DECLARE(name) extern const struct cmd cmd_##name;
+COMMANDS(DECLARE)
+
+#define LIST(name) &cmd_##name,
+const struct cmd *const commands[] = { COMMANDS(LIST) };
+const size_t commands_n = ELEMS(commands);
+
+const struct opt cmd_common_opts[CMD_COMMON_OPTS] = {
+	{ "help", 'h', OPT_FLAG, offsetof(struct cmd_common, help), NULL, "show this help" },
+	{ "version", 0, OPT_FLAG, offsetof(struct cmd_common, version), NULL, "show the version" },
+};
+
+const struct opt cmd_json_opts[CMD_JSON_OPTS] = {
+	{ "json", 0, OPT_FLAG, offsetof(struct cmd_ctx, json), NULL, "print JSON" },
+};

@@ -1,0 +1,15 @@
+/*
+ * The files by which a box knows itself: /etc/hosts, hostname, resolv.conf and
+ * machine-id. Supplied where the image has none; lines of ours in /etc/hosts end
+ * with "# paddock" and follow the host name. Where the root cannot be written
+ * nothing is, and the gate's DNS still knows localhost and the box's name.
+ */
+#pragma once
+
+#include "buf.h"
+
+/* Once, when somebody has greeted us: not before, since nobody should wait for it. */
+void identity_write(void);
+
+/* Pure: what /etc/hosts has to be; `out` is empty when it is fine as it is. */
+int identity_hosts(struct view old, struct view name, struct buf *out) _must_check_;

@@ -1,0 +1,52 @@
+"""A terminal as people expect it: prompt, TERM and LANG, `ps`, and an end with a warning."""
+
+import re
+
+import paddock
+from events import Stream
+from test_terminal import BINARY, connect  # noqa: F401
+
+
+def test_prompt_and_variables(make_box, connect):  # noqa: F811
+    box = make_box(name="prompted")
+    ws = connect(box, "term=vt220&lang=xx_XX.UTF-8&cwd=/home/user")
+    ws.control()
+    ws.send(BINARY, "echo $TERM=$LANG=$(locale charmap)\n")
+    ws.read_until(rb"vt220=C.UTF-8=UTF-8\r\n")
+    ws = connect(box, "cwd=/home/user")
+    ws.control()
+    ws.read_until(re.escape(b"user@prompted\x1b[00m:\x1b[01;34m~\x1b[00m$ "))
+    assert connect(box, "term=a%20b").status == 400
+
+
+def test_ps_does_not_show_our_source(box):
+    box.client.post(f"{box.path}/exec", {"command": "true", "shell": "s"})
+    shown = box.check("ps ax -o args=")
+    assert "__paddock_loop" not in shown and "builtin" not in shown, shown
+    ran = box.client.post(f"{box.path}/exec", {"command": "env | grep -c __paddock; [[ -v __paddock ]]; echo $?", "shell": "s"}).json()
+    assert ran["stdout"] == "0\n1\n"
+
+
+def started(box, script):
+    stream = Stream(box.client, "POST", box.path + "/processes", {"argv": ["/bin/sh", "-c", script], "kill_on_disconnect": True})
+    return stream, next(iter(stream))[1]["pid"]
+
+
+def ended(box, pid):
+    shown = box.client.get(f"{box.path}/processes/{pid}").json()
+    return not shown["running"] and shown["exit"]
+
+
+def test_a_client_that_hangs_up_lets_the_command_tidy_up(box):
+    stream, pid = started(box, "trap 'echo bye >/tmp/bye; exit 5' HUP; touch /tmp/ready; while :; do sleep 0.05; done")
+    paddock.until(lambda: box.exec(["test", "-e", "/tmp/ready"]).exit_code == 0, "it runs")
+    stream.close()
+    assert paddock.until(lambda: ended(box, pid), "it has ended")["exit_code"] == 5
+    assert box.check("cat /tmp/bye") == "bye\n"
+
+
+def test_one_that_does_not_listen_is_killed(box):
+    stream, pid = started(box, "trap '' HUP; touch /tmp/stubborn; while :; do sleep 0.05; done")
+    paddock.until(lambda: box.exec(["test", "-e", "/tmp/stubborn"]).exit_code == 0, "it runs")
+    stream.close()
+    assert paddock.until(lambda: ended(box, pid), "it has ended")["signal"] == "SIGKILL"
