@@ -41,6 +41,7 @@ void seccomp_api(uint8_t rules[SECCOMP_CALLS]);   /* paddock-api */
 void seccomp_hook(uint8_t rules[SECCOMP_CALLS]);  /* paddock-hook */
 void seccomp_ai(uint8_t rules[SECCOMP_CALLS]);    /* paddock-ai */
 void seccomp_gate(uint8_t rules[SECCOMP_CALLS]);  /* paddock-gate */
+void seccomp_gauge(uint8_t rules[SECCOMP_CALLS]); /* paddock-gauge */
 void seccomp_vault(uint8_t rules[SECCOMP_CALLS]); /* paddock-vault */
 
 int seccomp_compile(const uint8_t rules[SECCOMP_CALLS], struct seccomp_filter *ret) _must_check_; /* -E2BIG */

@@ -24,13 +24,16 @@ struct native {
 	int run;            /* likewise: the keeper's run directory, borrowed */
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
-	uint32_t without;       /* FEATURE_BITs that boxes do not get, though the kernel has them */
-	int scratch;            /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
-	int empty_ns;           /* a mount namespace with nothing but an empty read-only root */
-	int init;               /* paddock-init in a sealed memfd */
-	int tools;              /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
-	int cpuset;             /* a group that all boxes are in, or -1: native_sys.h */
-	int cpuset_tasks;       /* how they join it */
+	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
+	int scratch;      /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
+	int empty_ns;     /* a mount namespace with nothing but an empty read-only root */
+	int init;         /* paddock-init in a sealed memfd */
+	int tools;        /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
+	int cpuset;       /* a group that all boxes are in, or -1: native_sys.h */
+	int group_views[CGROUP_TREES]; /* native_sys.c; or -1 */
+	int cpuset_tasks;              /* how they join it */
+	/* Files of /proc, or -1: native_gauge.h */
+	int gauge_devs[GAUGE_FILES], gauge_mounts[GAUGE_FILES];
 	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;
