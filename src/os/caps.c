@@ -45,7 +45,8 @@ int caps_bound(uint64_t keep)
 		int error = errno, have = prctl(PR_CAPBSET_READ, c);
 		if (have < 0)
 			return c > CAP_CHOWN ? 0 : -errno;
-		if (have && !(keep & CAPS(c))) /* where it is gone already nobody needs the right to drop it */
+		if (have &&
+		    !(keep & CAPS(c))) /* where it is gone already nobody needs the right to drop it */
 			return -error;
 	}
 	return 0;
