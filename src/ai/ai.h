@@ -1,5 +1,5 @@
 /*
- * What the files of paddock-ai share: see main.c.
+ * Shared by the files of paddock-ai: see main.c.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Keys from the vault: one for each ticket of the api's, for the host that was reached.
- * When the channel is lost everything that waits for it fails; the keeper brings another.
+ * Fetches keys from the vault: one for each ticket of the api, for the host that was reached. When the
+ * channel is lost, everything that waits for it fails; the keeper passes another channel.
  */
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /*
- * paddock-ai: carries calls to models out.
+ * paddock-ai: sends calls to model providers.
  *
  * Peers:        paddock-api (trusted to say what is sent where, by fd 3), the keeper (by
  *               fd 4, brings streams to the vault), paddock-vault (gives the key of a request

@@ -1,5 +1,5 @@
 /*
- * Giving up everything that paddock-api does not need.
+ * Drops every privilege that paddock-api does not need.
  */
 #pragma once
 

@@ -62,6 +62,7 @@ struct api {
 	struct loop *loop;
 	struct loop_signals signals;
 	struct loop_timer drain;
+	struct trim trim;
 	struct arena arena;
 	struct config config;
 	struct store *store;
@@ -154,6 +155,7 @@ static void on_request(struct http_exchange *x, void *arg)
 {
 	struct api *a = arg;
 
+	trim_soon(&a->trim);
 	if (x->origin.n || serve_is_bound(a->serve, x) || !plane_request(a->plane, x))
 		serve_request(a->serve, x);
 }
@@ -234,6 +236,7 @@ static int start(struct api *a, struct err *e)
 	a->store = store_open(a->loop, "/", e);
 	if (!a->store)
 		return -1;
+	a->trim.loop = a->loop;
 	s.loop = a->loop;
 	s.store = a->store;
 	s.config = &a->config;
@@ -243,7 +246,10 @@ static int start(struct api *a, struct err *e)
 	if (!a->plane)
 		return -1;
 	a->serve->statm = a->statm;
-	struct http_config http = { .on_request = on_request, .arg = a, .tls = a->tls };
+	struct http_config http = { .limits = { .connections = (uint32_t)a->config.max.connections },
+				    .on_request = on_request,
+				    .arg = a,
+				    .tls = a->tls };
 	a->server = http_server_new(a->loop, &http, e);
 	a->serve->server = a->server;
 	core_on_caller(a->core, on_caller, a);
@@ -253,6 +259,7 @@ static int start(struct api *a, struct err *e)
 static void stop(struct api *a)
 {
 	loop_timer_stop(&a->drain);
+	trim_stop(&a->trim);
 	core_on_caller(a->core, NULL, NULL);
 	http_server_free(a->server); /* aborts what is under way */
 	plane_free(a->plane);

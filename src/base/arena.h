@@ -1,6 +1,6 @@
 /*
- * Memory that is given back all at once: what is decoded from one message or
- * one request lives in one arena. Has a maximum; NULL past it.
+ * Memory that is freed all at once. Everything decoded from one message or one request lives in one
+ * arena. An arena has a maximum; allocations beyond it return NULL.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * What walls may have beyond what every box has: degrees that depend on the kernel or the
- * configuration. The posture names those that are there, a policy can require them, and
- * `posture.without` leaves some of them out. The names are the API's.
+ * Optional isolation features, which depend on the kernel or the configuration. The posture lists the
+ * available ones, a spec can require them, and `posture.without` leaves some out. Their names are part
+ * of the API.
  */
 #pragma once
 

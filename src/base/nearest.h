@@ -1,6 +1,6 @@
 /*
- * "Did you mean …?": the candidate that a mistyped word is nearest to. Candidates
- * are offered one by one; what is not near at all is never proposed.
+ * "Did you mean …?": finds the candidate nearest to a mistyped word. Candidates are offered one by
+ * one; distant ones are never proposed.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Functions that this tree does not use, because each has cost somebody
- * dearly: no bound, no error, or a static buffer. Included last by every .c.
+ * Functions that this tree does not use, because they have no bound, report no error, or use a static
+ * buffer. Every .c includes this file last.
  */
 #pragma once
 /* Fortified libcs have some of them as macros. */

@@ -1,5 +1,5 @@
 /*
- * What somebody may do so often: a burst, and so many more each second.
+ * A rate limit: a burst, and a number of further events each second.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Randomness from the kernel; dies rather than return anything weaker.
+ * Random bytes from the kernel. Aborts rather than return anything weaker.
  */
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/mount.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "poison.h"
@@ -13,14 +14,25 @@
 #define CAP(c) (1ull << (c))
 #define QUIET  (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-const char *const plan_masked[] = {
-	"acpi",        "asound",    "driver",     "scsi",        "cmdline",       "kallsyms",
-	"kcore",       "key-users", "keys",       "kmsg",        "latency_stats", "pagetypeinfo",
-	"sched_debug", "slabinfo",  "timer_list", "timer_stats", "vmallocinfo",   NULL,
+/* What programs ask for: processors, memory, load, file systems, settings. Left out are the machine's devices
+ * and disks, and whatever takes a lock that others wait for (locks, zoneinfo, diskstats, consoles, crypto).
+ */
+const char *const plan_proc[] = {
+	"cgroups", "cpuinfo", "devices", "filesystems", "loadavg",     "meminfo", "mounts",  "net",    "self",
+	"stat",    "swaps",   "sys",     "sysvipc",     "thread-self", "uptime",  "version", "vmstat", NULL,
 };
-static_assert(ELEMS(plan_masked) <= PLAN_MASKS, "native.c has room for PLAN_MASKS");
 
-const char *const plan_readonly[] = { "bus", "fs", "irq", "sys", "sysrq-trigger", NULL };
+const char *const plan_readonly[] = { "sys", NULL };
+
+bool plan_proc_hidden(const char *name)
+{
+	if (name[0] == '.' || (name[0] >= '0' && name[0] <= '9'))
+		return false;
+	for (unsigned i = 0; plan_proc[i]; i++)
+		if (strcmp(name, plan_proc[i]) == 0)
+			return false;
+	return true;
+}
 
 static void add_dir(struct plan *p, const char *prefix, int number, unsigned mode, uint32_t owner)
 {

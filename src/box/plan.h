@@ -1,6 +1,6 @@
 /*
- * From a wish to a plan: everything that will be done to make a box, as data,
- * computed without touching the machine. The walls of its backend carry it out.
+ * Turns a spec into a plan: everything that will be done to make a box, as data, computed without
+ * touching the machine. The backend carries the plan out.
  */
 #pragma once
 
@@ -66,10 +66,12 @@ struct plan {
 	uint64_t root_caps; /* what root in the box may hold, over its own user namespace */
 };
 
-/* Below /proc: hidden behind an empty file or directory, and made read-only. */
-extern const char *const plan_masked[];
+/* /proc beside the processes: what a box sees of it. Everything else that the kernel has there is hidden
+ * behind an empty file or directory; what is visible and can be written to is made read-only. */
+extern const char *const plan_proc[];
 extern const char *const plan_readonly[];
-#define PLAN_MASKS 18
+bool plan_proc_hidden(const char *name); /* an entry of /proc's top level */
+#define PLAN_MASKS 96
 
 int plan_make(const struct spec *s, const struct plan_image *image, uint32_t slot, uint32_t uids_base,
 	      struct plan *ret, struct err *e) _must_check_;

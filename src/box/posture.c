@@ -109,8 +109,7 @@ static void probe_cgroups(struct posture *p, const struct cgroup_host *h, uint32
 	bool v2 = h->unified >= 0;
 	posture_feature(p, FEATURE_CGROUP_KILL, v2, without, NULL);
 	posture_feature(p, FEATURE_FREEZER, v2, without, NULL);
-	posture_feature(p, FEATURE_SOCKET_MEMORY,
-			v2 && h->trees[h->unified].controllers & 1u << CGROUP_MEMORY, 0, NULL);
+	posture_feature(p, FEATURE_SOCKET_MEMORY, h->socket_limit, 0, NULL);
 }
 
 /* ---- Landlock ---- */

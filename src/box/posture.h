@@ -1,9 +1,9 @@
 /*
- * What this machine can give: each part of the walls, tried, with the detail
- * that a person needs. Read by `paddock doctor`, /v1/posture and /readyz.
+ * What this machine supports: each part of the isolation is tried, and the result has a detail for
+ * people. Used by `paddock doctor`, /v1/posture and /readyz.
  *
- * Some parts are degrees (feature.h): a box can be made without them. `features` has
- * those that are there; the detail of one that is not says what it costs.
+ * Some parts are optional features (feature.h): a box can be made without them. `features` has the
+ * available ones; the detail of a missing one says what the consequence is.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
- * Other security modules that confine the keeper and its boxes: see posture.h. They are not ours to set up:
- * the posture says what is in force and what that means; the trial box shows whether it lets us work.
+ * Other security modules that confine the keeper and its boxes: see posture.h. Paddock does not set
+ * them up. The posture says which are in force and what that means; the trial box shows whether
+ * Paddock works with them.
  */
 #include "posture.h"
 

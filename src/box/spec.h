@@ -1,6 +1,6 @@
 /*
- * What is wished for a box, checked against the keeper's own ceilings. Nothing
- * in here is believed because it came from the api.
+ * The spec of a box in the keeper, checked against the keeper's own limits. The keeper does not trust
+ * the api's checks.
  */
 #pragma once
 

@@ -57,6 +57,11 @@ struct config_ai_limits {
 	bool log_bodies; /* keep the text of calls; of `max`: it may be asked for */
 };
 
+/* What one tenant may hold whose quota does not say it; 0 = no limit. */
+struct config_tenant {
+	uint64_t processes, helpers, workspaces, snapshots, templates, webhooks, secrets, secrets_kb;
+};
+
 struct config {
 	struct view listen;    /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
 	struct view data_dir;  /* absolute */
@@ -84,7 +89,9 @@ struct config {
 		uint64_t exec_timeout_ms;   /* default and maximum of one exec */
 		uint64_t exec_output_bytes; /* of stdout and of stderr, kept by one exec */
 		uint64_t body_bytes;        /* of a JSON body */
+		uint64_t connections;       /* of clients of the API */
 		struct config_budget budget;
+		struct config_tenant tenant;
 	} max;
 	struct {
 		uint64_t api;   /* uid and gid of paddock-api */

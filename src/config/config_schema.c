@@ -62,6 +62,15 @@ static const struct json_field budget_fields[] = {
 };
 static const struct json_schema budget = FIELDS(budget_fields);
 
+#define TENANT(f) JSON_F_U64, offsetof(struct config_tenant, f), .max = UINT64_C(1) << 40
+static const struct json_field tenant_fields[] = {
+	{ "processes", TENANT(processes) },   { "helpers", TENANT(helpers) },
+	{ "workspaces", TENANT(workspaces) }, { "snapshots", TENANT(snapshots) },
+	{ "templates", TENANT(templates) },   { "webhooks", TENANT(webhooks) },
+	{ "secrets", TENANT(secrets) },       { "secrets_kb", TENANT(secrets_kb) },
+};
+static const struct json_schema tenant = FIELDS(tenant_fields);
+
 static const struct json_field max_fields[] = {
 	{ "limits", JSON_F_OBJECT, WITHIN(max, limits), .sub = &max_limits, .nullable = true },
 	{ "boxes", JSON_F_U64, WITHIN(max, boxes), .min = 1, .max = 1000000 },
@@ -72,7 +81,9 @@ static const struct json_field max_fields[] = {
 	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1,
 	  .max = UINT64_C(1) << 30 },
 	{ "body_bytes", JSON_F_U64, WITHIN(max, body_bytes), .min = 1024, .max = UINT64_C(1) << 30 },
+	{ "connections", JSON_F_U64, WITHIN(max, connections), .min = 16, .max = 32768 },
 	{ "budget", JSON_F_OBJECT, WITHIN(max, budget), .sub = &budget, .nullable = true },
+	{ "tenant", JSON_F_OBJECT, WITHIN(max, tenant), .sub = &tenant, .nullable = true },
 };
 static const struct json_schema max = FIELDS(max_fields);
 

@@ -1,6 +1,6 @@
 /*
- * What an image says, put together with what the machine says: see config_sets.h. The
- * record was written by a process that read a stranger's files: it is believed in nothing.
+ * Merges an image's sets with the machine's: see config_sets.h. The record was written by a process
+ * that read untrusted files, so nothing in it is trusted.
  */
 #include "config_sets.h"
 #include "egress.h"

@@ -1,5 +1,5 @@
 /*
- * What the files of the egress language share. Nobody else includes this.
+ * Shared by the files of the egress language. No other code includes this.
  */
 #pragma once
 

@@ -4,9 +4,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
+#include "addr.h"
 #include "egress.h"
 #include "egress_impl.h"
-#include "netaddr.h"
 #include "num.h"
 #include "text.h"
 
@@ -166,18 +166,13 @@ int egress_put_net(struct buf *out, const struct egress_net *n)
 
 static bool is_public(const struct egress_net *n, bool last)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
-	size_t size = n->family == 4 ? 4 : 16;
-	uint8_t a[16];
+	size_t skip = n->family == 4 ? 12 : 0;
+	struct addr a = { .b = { [10] = 0xff, 0xff } };
 
-	memcpy(a, n->addr, sizeof(a));
-	for (unsigned bit = n->prefix; last && bit < size * 8; bit++)
-		a[bit / 8] = (uint8_t)(a[bit / 8] | 0x80u >> bit % 8);
-	memcpy(&in.sin_addr, a, 4);
-	memcpy(&in6.sin6_addr, a, 16);
-	return netaddr_kind(n->family == 4 ? (const struct sockaddr *)&in : (const struct sockaddr *)&in6) ==
-	       NETADDR_PUBLIC;
+	memcpy(a.b + skip, n->addr, sizeof(a.b) - skip);
+	for (size_t bit = n->prefix + skip * 8; last && bit < sizeof(a.b) * 8; bit++)
+		a.b[bit / 8] = (uint8_t)(a.b[bit / 8] | 0x80u >> bit % 8);
+	return !addr_special(&a);
 }
 
 /* Shorter prefixes span much else: they name nothing. */

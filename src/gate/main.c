@@ -1,5 +1,5 @@
 /*
- * paddock-gate: the boxes' only way out.
+ * paddock-gate: the only way from a box to the network.
  *
  * Peers:        boxes (hostile), by the listeners that the keeper made in their network
  *               namespaces: which box it is, is known by the listener; the keeper, by fd

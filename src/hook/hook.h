@@ -1,5 +1,5 @@
 /*
- * What the files of paddock-hook share: see main.c.
+ * Shared by the files of paddock-hook: see main.c.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 struct hook {
 	struct loop *loop;
 	struct link api;
-	struct view refuse;     /* netaddr.h */
+	struct view refuse;     /* webhooks.refuse: see addr_refused */
 	unsigned n;             /* deliveries under way */
 	struct tls_client *tls; /* NULL: there are no authorities */
 	struct names *names;

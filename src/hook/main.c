@@ -1,5 +1,5 @@
 /*
- * paddock-hook: carries webhooks out.
+ * paddock-hook: delivers webhooks.
  *
  * Peers:        paddock-api (trusted to say what is sent where, by fd 3), a name server
  *               and whoever a webhook names (hostile).

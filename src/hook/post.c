@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "addr.h"
 #include "hook.h"
-#include "netaddr.h"
 #include "num.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -168,8 +168,11 @@ static void on_fail(struct outgoing *o, int error, const char *why)
 static const char *refuses(struct outgoing *o, const struct sockaddr *to)
 {
 	const struct post *p = CONTAINER(o, struct post, out);
+	struct addr a;
 
-	return netaddr_refused(to, p->hook->refuse) ? "webhooks to this address are refused" : NULL;
+	return !addr_from_sockaddr(to, &a) || addr_refused(&a, p->hook->refuse)
+		       ? "webhooks to this address are refused"
+		       : NULL;
 }
 
 static const struct outgoing_ops ops = {

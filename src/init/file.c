@@ -70,6 +70,7 @@ enum err_code file_code(int error)
 	case ENOTEMPTY:
 	case EBUSY:
 	case ETXTBSY:
+	case EAGAIN: /* somebody has a lease on it */
 		return ERR_CONFLICT;
 	case ENOSPC:
 	case EDQUOT:

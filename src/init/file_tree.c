@@ -3,15 +3,19 @@
  *
  * A tree is walked by descriptors, never by path and never through a link, for
  * some milliseconds in each round of the loop. The way down is a stack of
- * levels; only the deepest few keep their descriptor, so that a tree may be
+ * levels; only the top and the deepest few keep their descriptor, so that a tree may be
  * deeper than the number of open files. The way back up then goes through "..",
  * which must be the directory that we came from: if somebody moved it, we stop.
+ * What lies deeper than LIFT_AT is moved to the top of the tree, where it is found later: Landlock
+ * looks at every directory above a file, so that a deep tree would take the square of its depth. What
+ * cannot be moved (a directory of the image, or of somebody else) is removed where it is.
  */
 #include "file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "clock.h"
@@ -23,7 +27,9 @@
 #include "poison.h"
 
 #define OPEN_LEVELS 16
+#define LIFT_AT     128
 #define MAX_LEVELS  20000
+#define LIFT_TRIES  100
 
 struct remover_level {
 	int fd;     /* -1: closed to save descriptors */
@@ -34,9 +40,26 @@ struct remover_level {
 	bool progress; /* something was removed since the last look from the start */
 };
 
+/* To the top of the tree, under a name that is free there. */
+static int lift(struct remover *rm, int parent, const char *name)
+{
+	char to[32];
+	int r = -EEXIST;
+
+	for (int i = 0; r == -EEXIST && i < LIFT_TRIES; i++) {
+		snprintf(to, sizeof(to), ".removed-%u", rm->lifted++);
+		r = file_rename(parent, name, rm->levels[0].fd, to, false);
+	}
+	rm->levels[0].progress = true; /* so that it is looked through again */
+	return r;
+}
+
 static int descend(struct remover *rm, int parent, const char *name)
 {
 	struct stat st;
+
+	if (rm->n >= LIFT_AT && lift(rm, parent, name) == 0)
+		return 0;
 	_cleanup_(closep) int fd = walk_open(parent, name);
 	if (fd < 0)
 		/* One that may not be read can still go when it is empty. */
@@ -58,7 +81,7 @@ static int descend(struct remover *rm, int parent, const char *name)
 	char *copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;
-	if (rm->n >= OPEN_LEVELS)
+	if (rm->n > OPEN_LEVELS)
 		fd_close(TAKE_FD(rm->levels[rm->n - OPEN_LEVELS].fd));
 	rm->levels[rm->n++] =
 		(struct remover_level){ .fd = TAKE_FD(fd), .name = copy, .dev = st.st_dev, .ino = st.st_ino };

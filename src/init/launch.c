@@ -1,25 +1,36 @@
 /*
  * Starting a program: see launch.h.
  *
- * The child is made by clone(CLONE_VM | CLONE_VFORK): no page table is copied,
- * PID 1 stands still until the child has executed (or given up), and the child
- * reports its failure through memory that both see. It runs on a stack of its
- * own, makes raw system calls (libc's setuid family would look for threads) and
- * allocates nothing. While it has the user's ids but PID 1's memory, nobody in
- * the box can attach to it: PID 1 is not dumpable, and the memory is the same.
+ * The child is made by clone(CLONE_VM): no page table is copied, PID 1 stands
+ * still until the child has executed (or given up), and the child reports its
+ * failure through memory that both see. It runs on a stack of its own, makes raw
+ * system calls (libc's setuid family would look for threads) and allocates
+ * nothing. While it has the user's ids but PID 1's memory, nobody in the box can
+ * attach to it: PID 1 is not dumpable, and the memory is the same.
+ *
+ * It is not CLONE_VFORK, whose wait has no end: programs of the same user can stop
+ * the child before it has executed (kill(-1, SIGSTOP)), or hold a lease on what it
+ * executes. What vfork waits for the kernel also does to the word of
+ * CLONE_CHILD_CLEARTID: it is cleared when the memory is left, by exec or exit. After
+ * WAIT_MS the child is killed, and another is made with a copy of the memory, for
+ * which PID 1 does not wait at all.
  */
 #include "launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "clock.h"
 #include "cpus.h"
 #include "fd.h"
 #include "wire_gen.h"
@@ -29,12 +40,14 @@
 #define SYS_close_range 436
 #endif
 
+#define WAIT_MS      200
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 enum stage { STAGE_SETUP, STAGE_USER, STAGE_CWD, STAGE_EXEC };
 
 struct child {
 	struct launch *plan;
+	bool alone; /* nobody waits: it has a copy of the memory */
 	enum stage stage;
 	int error; /* positive errno; 0 while nothing has failed */
 };
@@ -119,6 +132,16 @@ static int exec_any(struct launch *s)
 	return error;
 }
 
+/* To whoever reads the program's output: the call that asked for it has its answer already. */
+static void say(const struct child *c)
+{
+	char text[512];
+	int n = snprintf(text, sizeof(text), "paddock-init: cannot execute '%.200s': %s\n", c->plan->argv[0],
+			 strerror(c->error));
+	ssize_t r = n > 0 ? write(2, text, MIN((size_t)n, sizeof(text) - 1)) : 0;
+	(void)r;
+}
+
 static int child_main(void *arg)
 {
 	struct child *c = arg;
@@ -140,6 +163,8 @@ static int child_main(void *arg)
 	errno = exec_any(s);
 failed:
 	c->error = errno;
+	if (c->alone)
+		say(c);
 	_exit(127);
 }
 
@@ -186,17 +211,46 @@ static int explain(const struct child *c, struct err *e)
 	return err_sys(e, exec_code(c->error), c->error, "cannot set up a process");
 }
 
+static void collect(pid_t pid)
+{
+	int status;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Whether the child has left our memory in time. The kernel's wake-up is not a private one. */
+static bool wait_gone(int *word)
+{
+	uint64_t now = clock_mono_ns(), until = now + WAIT_MS * 1000000ull;
+	for (; now < until; now = clock_mono_ns()) {
+		if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0)
+			return true;
+		struct timespec left = { .tv_sec = (time_t)((until - now) / 1000000000u),
+					 .tv_nsec = (long)((until - now) % 1000000000u) };
+		(void)syscall(SYS_futex, word, FUTEX_WAIT, 1, &left, NULL, 0);
+	}
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE) == 0;
+}
+
 int launch_run(struct launch *s, pid_t *ret_pid, struct err *e)
 {
 	static char stack[32768] __attribute__((aligned(16)));
 	struct child c = { .plan = s };
-	pid_t pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &c);
+	int word = 1;
+	pid_t pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD, &c,
+			  NULL, NULL, &word);
+	if (pid >= 0 && !wait_gone(&word)) {
+		/* Stopped or waiting, it dies at once. Had it just executed, the program would begin twice.
+		 */
+		(void)kill(pid, SIGKILL);
+		collect(pid);
+		c = (struct child){ .plan = s, .alone = true };
+		pid = clone(child_main, stack + sizeof(stack), SIGCHLD, &c);
+	}
 	if (pid < 0)
 		return err_sys(e, ERR_UNAVAILABLE, errno, "the box has no room for another process");
 	if (c.error) {
-		int status;
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
+		collect(pid);
 		return explain(&c, e);
 	}
 	*ret_pid = pid;

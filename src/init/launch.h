@@ -31,5 +31,6 @@ struct wire_start;
 /* Fills argv, envp, cwd and paths; memory is the arena's. */
 int launch_prepare(struct launch *s, const struct wire_start *msg, struct arena *a,
 		   struct err *e) _must_check_;
-/* Returns when the program runs, or could not be started. */
+/* Returns when the program runs, or could not be started; or soon, where the box holds it up before that.
+ * What then goes wrong is said on its standard error, and it exits with 127. */
 int launch_run(struct launch *s, pid_t *ret_pid, struct err *e) _must_check_;

@@ -11,6 +11,7 @@ struct remover {
 	int top; /* the directory that holds the tree */
 	struct remover_level *levels;
 	size_t n, cap;
+	unsigned lifted; /* subtrees that were too deep */
 	struct dents dents;
 };
 

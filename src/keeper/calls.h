@@ -1,7 +1,7 @@
 /*
- * What paddock-api may ask of the keeper: a table of calls, each a message of
- * api/wire.proto. The api is believed in nothing: ids, names and digests are
- * checked here, limits against the keeper's own ceilings.
+ * The calls that paddock-api may make to the keeper: a table, with one message of api/wire.proto each.
+ * The keeper trusts nothing that the api sends: it checks ids, names and digests here, and limits
+ * against its own.
  */
 #pragma once
 
@@ -23,4 +23,5 @@ void calls_fail(struct call *c, const struct err *e);
 int calls_start_box(struct call *c, const struct spec *s, struct view image, struct err *e) _must_check_;
 struct box *calls_find_box(struct call *c, struct view id, struct err *e);
 
+void calls_storage(struct keeper *k, const char *wrong); /* to the api */
 void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint32_t signo, bool oom);

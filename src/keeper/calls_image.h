@@ -1,5 +1,5 @@
 /*
- * What paddock-api may ask about images. See calls.h for the rest.
+ * The calls of paddock-api about images. See calls.h for the others.
  */
 #pragma once
 

@@ -171,6 +171,8 @@ static int start_api(struct keeper *k)
 	r = loop_io_start(k->loop, &k->api_exit, pidfd, EPOLLIN, on_api_exit);
 	if (r == 0)
 		r = link_start(&k->api, k->loop, TAKE_FD(ours), true, &calls_ops);
+	if (r == 0 && k->room != ROOM_FINE)
+		room_tell(k);
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Our own programs: forked and executed, with exactly the fds they are given.
+ * Starts our own programs: fork and exec, with exactly the fds they are given.
  */
 #pragma once
 

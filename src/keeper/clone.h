@@ -1,7 +1,7 @@
 /*
- * Copying a unit where storage is plain directories (`data.backend: copy`): by cp, in
- * a process of its own (the same program, role "copy", which drops and executes it),
- * since it takes as long as there are files. A copy gets its name when it is complete.
+ * Copies a unit where storage is plain directories (`data.backend: copy`). A separate process does it
+ * (the same program with the role "copy", which drops privileges and executes cp), because it takes as
+ * long as there are files. A copy gets its name when it is complete.
  */
 #pragma once
 

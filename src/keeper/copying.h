@@ -1,7 +1,6 @@
 /*
- * What is a matter of microseconds on btrfs and of copying elsewhere: snapshots, boxes
- * and images made of them, clones of workspaces. A running box stands still until its
- * files are taken.
+ * Snapshots, boxes and images made from them, and clones of workspaces. These take microseconds on
+ * btrfs and a copy elsewhere. A running box is frozen until its files are copied.
  */
 #pragma once
 

@@ -20,9 +20,13 @@
 #include "mnt.h"
 #include "poison.h"
 
-#define LOOP_FILE "disk.btrfs"
-#define LEAST     (1ull << 30)
-#define FIRST     (64ull << 30) /* sparse: takes what is used */
+#define LOOP_FILE     "disk.btrfs"
+#define LEAST         (1ull << 30)
+#define FIRST         (64ull << 30) /* sparse: takes what is used */
+#define ROOM_TO_START (64ull << 20)
+#define HELD_FILE     "reserved" /* beside boxes/ and the others */
+#define HELD_STEP     (256ull << 20)
+#define HELD_SPARE    (64ull << 20) /* left to btrfs, so that files can still be removed */
 
 static uint64_t free_bytes(int fd)
 {
@@ -81,6 +85,18 @@ static int make_file(int data, uint64_t size_mb, struct err *e)
 	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot make a btrfs in %s", LOOP_FILE) : TAKE_FD(fd);
 }
 
+/* A full disk beneath shows itself as any error: what to do about it is said here. */
+static int explain_open(const struct disk *d, int r, const char *what, struct err *e)
+{
+	uint64_t left = d->file >= 0 ? free_bytes(d->file) : UINT64_MAX;
+	if (left < ROOM_TO_START)
+		return err_set(
+			e, ERR_STORAGE,
+			"%s: the disk that holds %s has %llu MiB left; free some space there and start again",
+			what, LOOP_FILE, (unsigned long long)(left >> 20));
+	return err_sys(e, ERR_STORAGE, r, "%s%s%s", what, mnt_why[0] ? ": " : "", mnt_why);
+}
+
 static int mount_loop(struct disk *d, const char *mount_point, struct err *e)
 {
 	char path[32];
@@ -98,7 +114,7 @@ static int mount_loop(struct disk *d, const char *mount_point, struct err *e)
 		return err_set(e, ERR_STORAGE,
 			       "this kernel has no btrfs: set data.backend: copy, which has no disk limits");
 	if (fd < 0)
-		return err_sys(e, ERR_STORAGE, fd, "cannot mount %s: %s", LOOP_FILE, mnt_why);
+		return explain_open(d, fd, "cannot mount " LOOP_FILE, e);
 	r = mnt_move(fd, AT_FDCWD, mount_point);
 	if (r < 0)
 		return err_sys(e, ERR_STORAGE, r, "cannot mount %s", LOOP_FILE);
@@ -135,8 +151,9 @@ int disk_open(struct disk *d, int data, struct view backend, uint64_t size_mb, c
 	} else if (open_loop(d, data, size_mb, mount_point, e) < 0) {
 		return -1;
 	}
+	disk_release(d); /* of an earlier keeper; it is held again where it must be */
 	int r = btrfs_quota_enable(d->root);
-	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot turn on quotas") : 0;
+	return r < 0 ? explain_open(d, r, "cannot turn on quotas", e) : 0;
 }
 
 void disk_close(struct disk *d)
@@ -156,7 +173,25 @@ int disk_make(const struct disk *d, int dir, const char *name)
 
 int disk_snapshot(const struct disk *d, int from, int dir, const char *name, bool readonly)
 {
-	return d->btrfs ? btrfs_snapshot(from, dir, name, readonly) : -EOPNOTSUPP;
+	if (!d->btrfs)
+		return -EOPNOTSUPP;
+	/* btrfs leaves out subvolumes within, without a word. */
+	int r = btrfs_nested(from);
+	return r < 0 ? r : r > 0 ? -EXDEV : btrfs_snapshot(from, dir, name, readonly);
+}
+
+int disk_snapshot_error(int r, const char *what, struct err *e)
+{
+	if (r == -EXDEV)
+		return err_set(e, ERR_CONFLICT,
+			       "cannot make the %s: there are btrfs subvolumes among the files, which it "
+			       "would lack; "
+			       "remove them or copy them to directories",
+			       what);
+	if (r == -EOPNOTSUPP)
+		return err_set(e, ERR_UNSUPPORTED, "cannot make the %s: this needs data.backend: btrfs",
+			       what);
+	return err_sys(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_STORAGE, r, "cannot make the %s", what);
 }
 
 int disk_remove(const struct disk *d, int dir, const char *name, int trash)
@@ -200,4 +235,24 @@ void disk_grow(struct disk *d)
 		log_warn("storage cannot grow: %s", strerror(-r));
 	else
 		log_info("storage has grown to %llu MiB", (unsigned long long)((size + size / 4) >> 20));
+}
+
+void disk_hold(const struct disk *d)
+{
+	_cleanup_(closep) int fd =
+		openat(d->root, HELD_FILE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct statvfs v;
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	for (off_t at = st.st_size; fstatvfs(d->root, &v) == 0; at += (off_t)HELD_STEP) {
+		uint64_t left = (uint64_t)v.f_bavail * v.f_frsize;
+		if (left < HELD_SPARE + HELD_STEP || fallocate(fd, 0, at, (off_t)HELD_STEP) < 0)
+			break;
+	}
+}
+
+void disk_release(const struct disk *d)
+{
+	(void)unlinkat(d->root, HELD_FILE, 0);
 }

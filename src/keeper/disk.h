@@ -24,7 +24,9 @@ void disk_close(struct disk *d);
 /* A directory below `dir` that is a unit of quota, snapshot and removal. */
 int disk_make(const struct disk *d, int dir, const char *name) _must_check_;
 int disk_snapshot(const struct disk *d, int from, int dir, const char *name,
-		  bool readonly) _must_check_; /* -EOPNOTSUPP */
+		  bool readonly) _must_check_; /* -EOPNOTSUPP; -EXDEV: something would be lost */
+/* Explains what disk_snapshot returned; `what` is what was to be made of it. */
+int disk_snapshot_error(int r, const char *what, struct err *e);
 /* Gone at once for everybody else; what takes time is left in `trash`. */
 int disk_remove(const struct disk *d, int dir, const char *name, int trash) _must_check_;
 int disk_limit(const struct disk *d, int unit,
@@ -32,3 +34,7 @@ int disk_limit(const struct disk *d, int unit,
 int disk_usage(const struct disk *d, int unit, uint64_t *ret_bytes, uint64_t *ret_limit) _must_check_;
 /* Grows the loop file where it is nearly full and the host has room. */
 void disk_grow(struct disk *d);
+/* Reserves all that btrfs has left, but for a little: extents are taken and nothing is written. Until the
+ * release nobody can write more. */
+void disk_hold(const struct disk *d);
+void disk_release(const struct disk *d);

@@ -1,8 +1,7 @@
 /*
- * Writing out what boxes have not written yet, before a snapshot stops one of them:
- * in a process of its own (the same program, role "flush"), since it takes as long
- * as the disk does. What is left for the moment in which the box stands still is
- * what it wrote since.
+ * Writes out the dirty data of boxes before a snapshot freezes one of them. A separate process does it
+ * (the same program with the role "flush"), because it takes as long as the disk does. While the box
+ * is frozen, only the data written since then is left.
  */
 #pragma once
 

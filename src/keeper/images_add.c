@@ -173,7 +173,7 @@ static int take_tree(struct images *im, const struct disk *d, int dir, const cha
 		: renameat(dir, tree, im->dir, to) < 0 ? -errno
 						       : 0;
 	if (r < 0) {
-		r = err_sys(e, ERR_STORAGE, r, "cannot take the unpacked files");
+		r = disk_snapshot_error(r, "image", e);
 	} else if (publish(im, staged, i, ret, e) < 0) {
 		if (d->btrfs)
 			images_drop_unit(im, d, staged);

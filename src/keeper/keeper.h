@@ -7,6 +7,7 @@
 #include "config.h"
 #include "images.h"
 #include "link.h"
+#include "room.h"
 #include "slots.h"
 #include "storage.h"
 #include "walls.h"
@@ -31,7 +32,8 @@ struct keeper {
 	struct box_table boxes;
 	struct loop_timer tidy;    /* leftover control groups */
 	struct loop_timer idle;    /* parts made ahead */
-	struct loop_timer grow;    /* the loop file, where it is nearly full */
+	struct loop_timer grow;    /* the loop file, where it is nearly full; and the room beneath it */
+	enum room room;            /* room.h */
 	struct loop_task answered; /* work behind the answer of a start */
 
 	/* paddock-api */

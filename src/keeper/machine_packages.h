@@ -1,5 +1,5 @@
 /*
- * What package managers need in the machine's image: see machine_packages.c.
+ * Files that package managers need in the machine's image: see machine_packages.c.
  */
 #pragma once
 

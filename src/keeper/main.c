@@ -1,7 +1,7 @@
 /*
  * paddockd, the keeper.
  *
- * Role:   makes and ends boxes; parent of the other programs.
+ * Role:   creates and removes boxes; parent of the other programs.
  * Peers:  paddock-api (a socketpair, calls of api/wire.proto), the boxes' PID 1
  *         (a listening socket each; the keeper connects and hands the stream to
  *         the api without reading it).

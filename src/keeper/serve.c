@@ -34,13 +34,16 @@
 #include "native_walls.h"
 #include "num.h"
 #include "rnd.h"
+#include "room.h"
 #include "sha256.h"
 #include "text.h"
 #include "trial.h"
 #include "vault.h"
 #include "poison.h"
 
-#define GROW_MS 1000
+#define NICE     (-10)
+#define GROW_MS  1000
+#define HURRY_MS 100 /* while there is little room beneath the loop file */
 
 static int make_path(const char *path, unsigned mode)
 {
@@ -212,6 +215,13 @@ static int trim_capabilities(struct err *e)
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot drop capabilities") : 0;
 }
 
+/* Our programs answer while boxes take all the processors that they may. Boxes begin at 0 again
+ * (native_child.c). Where it is not allowed, a container perhaps, they share as equals. */
+static void raise_priority(void)
+{
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+}
+
 /* The kinds of walls. The first is the default. */
 static const struct walls_ops *const kinds[] = { &native_walls };
 
@@ -357,6 +367,7 @@ static int setup(struct keeper *k, struct err *e)
 	list_init(&k->clones);
 	list_init(&k->surveys);
 	umask(022);
+	raise_priority(); /* while we may */
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (serve_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
 	    open_listener(k, e) < 0 || gauges_open(k, e) < 0 || trim_capabilities(e) < 0 ||
@@ -372,8 +383,7 @@ static int setup(struct keeper *k, struct err *e)
 static void on_grow(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, grow);
-	disk_grow(&k->storage.disk);
-	loop_timer_start(k->loop, t, GROW_MS, on_grow);
+	loop_timer_start(k->loop, t, room_watch(k) ? HURRY_MS : GROW_MS, on_grow);
 }
 
 int serve_read_config(int fd, struct arena *a, struct config *c, struct err *e)

@@ -154,8 +154,7 @@ int storage_make(struct storage *s, const struct plan *p, int unit, struct err *
 		return err_set(e, ERR_NOT_FOUND,
 			       p->spec.existing ? "the box has no files" : "no such snapshot");
 	if (r < 0)
-		return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r,
-			       "cannot make the box's storage");
+		return disk_snapshot_error(r, "sandbox's storage", e);
 	_cleanup_(closep) int dir = open_dir(s->boxes, p->spec.id);
 	if (dir < 0)
 		return err_sys(e, ERR_STORAGE, dir, "cannot open the box's storage");
@@ -184,10 +183,7 @@ int storage_snapshot(struct storage *s, const char *box, const char *id, struct 
 {
 	_cleanup_(closep) int from = open_dir(s->boxes, box);
 	int r = from < 0 ? from : disk_snapshot(&s->disk, from, s->snapshots, id, true);
-	if (r == -EOPNOTSUPP)
-		return err_set(e, ERR_UNSUPPORTED, "snapshots need data.backend: btrfs");
-	return r < 0 ? err_sys(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_STORAGE, r, "cannot make the snapshot")
-		     : 0;
+	return r < 0 ? disk_snapshot_error(r, "snapshot", e) : 0;
 }
 
 int storage_open_snapshot(const struct storage *s, const char *id)
@@ -223,8 +219,7 @@ int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, co
 	if (r == -EEXIST)
 		return err_set(e, ERR_CONFLICT, "the workspace exists");
 	if (r < 0)
-		return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r,
-			       "cannot make the workspace");
+		return disk_snapshot_error(r, "workspace", e);
 	return storage_finish_workspace(s, id, bytes, e);
 }
 

@@ -1,7 +1,7 @@
 /*
- * What an image says about where packages come from, for the sets of egress policies.
- * Its files are a stranger's: they are read by a process of its own (the same program,
- * role "survey"), which writes a record that the keeper keeps and does not read.
+ * Reads which package mirrors an image names, for the sets of egress policies. The image's files are
+ * not trusted: a separate process (the same program with the role "survey") reads them and writes a
+ * record that the keeper stores without parsing it.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The sweeper: removes what lies in DATA/trash, in a process of its own (the
- * same program, role "sweep"), so that large trees cost the keeper nothing.
+ * The sweeper: removes the files in DATA/trash in a separate process (the same program with the role
+ * "sweep"), so that large trees do not delay the keeper.
  */
 #pragma once
 

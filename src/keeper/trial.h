@@ -1,7 +1,7 @@
 /*
- * A trial box: started, looked at from outside, frozen, killed and removed by the very code that makes the
- * others, on the storage and from the image that they will have. What it shows is added to the posture, so
- * that a machine on which boxes cannot be made says so, and why, before the first create.
+ * A trial box: started, inspected from outside, frozen, killed and removed by the same code, storage
+ * and image that other boxes use. The result is added to the posture, so that a machine on which boxes
+ * cannot be made reports this, with the reason, before the first create.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * paddock-vault: started with the keeper and again when it dies. The keeper makes the
- * streams to it and hands the other ends to whoever may have one; it reads none of them.
+ * paddock-vault in the keeper: starts it, and restarts it when it dies. The keeper makes the streams
+ * to the vault and passes their other ends to the programs that may have one; it reads none of them.
  */
 #pragma once
 

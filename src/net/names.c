@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "addr.h"
 #include "dns.h"
 #include "fd.h"
 #include "map.h"
 #include "names.h"
-#include "netaddr.h"
 #include "rnd.h"
 #include "poison.h"
 
@@ -90,6 +90,16 @@ static struct view next_word(struct view *line)
 	return word;
 }
 
+static void add_server(struct names *n, struct view text)
+{
+	struct addr a;
+
+	if (addr_parse(text, &a) < 0)
+		return;
+	n->lens[n->n_servers] = addr_to_sockaddr(&a, DNS_PORT, &n->servers[n->n_servers]);
+	n->n_servers++;
+}
+
 static void read_resolv_conf(struct names *n)
 {
 	struct buf text = BUF_INIT(FILE_MAX);
@@ -97,10 +107,8 @@ static void read_resolv_conf(struct names *n)
 	if (fd_slurp(AT_FDCWD, "/etc/resolv.conf", &text) == 0)
 		for (struct view rest = buf_view(&text); rest.p && rest.n && n->n_servers < SERVERS;) {
 			struct view line = view_split(rest, '\n', &rest);
-			if (view_is(next_word(&line), "nameserver") &&
-			    netaddr_parse(next_word(&line), DNS_PORT, &n->servers[n->n_servers],
-					  &n->lens[n->n_servers]) == 0)
-				n->n_servers++;
+			if (view_is(next_word(&line), "nameserver"))
+				add_server(n, next_word(&line));
 		}
 	buf_done(&text);
 }

@@ -1,7 +1,7 @@
 /*
- * A connection to a host that somebody names, for requests of our own (webhooks, calls to
- * models): its name, its address, the socket, TLS. What is sent over it is the user's.
- * The address that was judged is the one that is dialled.
+ * A connection to a named host for our own requests (webhooks, calls to models): name resolution,
+ * address, socket, TLS. The caller decides what is sent over it. The connection goes to the address
+ * that was checked.
  */
 #pragma once
 

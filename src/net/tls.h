@@ -1,8 +1,8 @@
 /*
- * TLS by OpenSSL, the only place that speaks it: version 1.2 and later, both sides, on a
- * non-blocking socket or on bytes in memory that somebody else moves. Certificates of
- * servers are always checked, against authorities and the host that was asked for; there is
- * no way to do without. Files are read before a program is confined.
+ * TLS with OpenSSL, which no other code uses: version 1.2 and later, client and server, on a
+ * non-blocking socket or on bytes in memory that the caller moves. Server certificates are always
+ * checked, against authorities and the requested host; the check cannot be turned off. Files are read
+ * before a program is confined.
  */
 #pragma once
 

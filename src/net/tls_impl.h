@@ -1,5 +1,5 @@
 /*
- * What the files of TLS share: see tls.h.
+ * Shared by the files of TLS: see tls.h.
  */
 #pragma once
 

@@ -17,6 +17,8 @@
 #include "poison.h"
 
 #define QUOTA_ENABLE_SIMPLE 4 /* newer than the headers */
+#define NESTED_DEEP         2048
+#define NESTED_ROUNDS       8192 /* of a few microseconds each */
 
 bool btrfs_is(int fd)
 {
@@ -41,13 +43,6 @@ int btrfs_snapshot(int from, int dir, const char *name, bool readonly)
 	struct btrfs_ioctl_vol_args_v2 a = { .fd = from, .flags = readonly ? BTRFS_SUBVOL_RDONLY : 0 };
 	int r = set_name(a.name, sizeof(a.name), name);
 	return r < 0 ? r : ioctl(dir, BTRFS_IOC_SNAP_CREATE_V2, &a) < 0 ? -errno : 0;
-}
-
-int btrfs_destroy(int dir, const char *name)
-{
-	struct btrfs_ioctl_vol_args a = { 0 };
-	int r = set_name(a.name, sizeof(a.name), name);
-	return r < 0 ? r : ioctl(dir, BTRFS_IOC_SNAP_DESTROY, &a) < 0 ? -errno : 0;
 }
 
 int btrfs_quota_enable(int fd)
@@ -84,6 +79,133 @@ static int subvolume_id(int fd, uint64_t *ret)
 	*ret = a.treeid;
 	return 0;
 }
+
+/* ---- subvolumes within subvolumes ---- */
+
+/* A subvolume's entry in another: in which directory, by which name. */
+struct entry {
+	uint64_t id, dir;
+	char name[256];
+};
+
+/* The first subvolume that lies in subvolume `id`; fd is any of the file system. */
+static int first_child(int fd, uint64_t id, struct entry *ret)
+{
+	struct btrfs_ioctl_search_args a = { .key = { .tree_id = BTRFS_ROOT_TREE_OBJECTID,
+						      .min_objectid = id,
+						      .max_objectid = id,
+						      .min_type = BTRFS_ROOT_REF_KEY,
+						      .max_type = BTRFS_ROOT_REF_KEY,
+						      .max_offset = UINT64_MAX,
+						      .max_transid = UINT64_MAX,
+						      .nr_items = 1 } };
+	struct btrfs_ioctl_search_header h;
+	struct btrfs_root_ref ref;
+	if (ioctl(fd, BTRFS_IOC_TREE_SEARCH, &a) < 0)
+		return -errno;
+	if (a.key.nr_items == 0)
+		return -ENOENT;
+	memcpy(&h, a.buf, sizeof(h));
+	memcpy(&ref, a.buf + sizeof(h), sizeof(ref));
+	if (h.len < sizeof(ref) || h.len - sizeof(ref) >= sizeof(ret->name))
+		return -EBADMSG;
+	*ret = (struct entry){ .id = h.offset, .dir = ref.dirid };
+	memcpy(ret->name, a.buf + sizeof(h) + sizeof(ref), h.len - sizeof(ref));
+	return 0;
+}
+
+int btrfs_nested(int subvolume)
+{
+	uint64_t id;
+	struct entry child;
+	int r = subvolume_id(subvolume, &id);
+	if (r == 0)
+		r = first_child(subvolume, id, &child);
+	return r == -ENOENT ? 0 : r < 0 ? r : 1;
+}
+
+/* A directory by its number: the path to it may be longer than any call takes. */
+static int open_inode(int fd, uint64_t subvolume, uint64_t inode)
+{
+	struct {
+		struct file_handle head;
+		struct __attribute__((packed)) {
+			uint64_t inode, root;
+			uint32_t generation; /* 0: any */
+		} btrfs;
+	} h = { .head = { .handle_bytes = sizeof(h.btrfs),
+			  .handle_type = 0x4d /* FILEID_BTRFS_WITHOUT_PARENT */ },
+		.btrfs = { .inode = inode, .root = subvolume } };
+	int r = open_by_handle_at(fd, &h.head, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+/* What lies in a read-only subvolume cannot be removed from it. */
+static int make_writable(int fd, uint64_t id)
+{
+	_cleanup_(closep) int subvolume = open_inode(fd, id, BTRFS_FIRST_FREE_OBJECTID);
+	uint64_t flags = 0;
+	return subvolume < 0                                             ? subvolume
+	       : ioctl(subvolume, BTRFS_IOC_SUBVOL_SETFLAGS, &flags) < 0 ? -errno
+									 : 0;
+}
+
+static int destroy_first_child(int fd, uint64_t parent)
+{
+	struct btrfs_ioctl_vol_args a = { 0 };
+	struct entry child;
+	int r = first_child(fd, parent, &child);
+	if (r < 0)
+		return r;
+	_cleanup_(closep) int dir = open_inode(fd, parent, child.dir);
+	if (dir < 0)
+		return dir;
+	memcpy(a.name, child.name, sizeof(child.name));
+	if (ioctl(dir, BTRFS_IOC_SNAP_DESTROY, &a) == 0)
+		return 0;
+	r = errno == EROFS ? make_writable(fd, parent) : -errno;
+	return r < 0 ? r : ioctl(dir, BTRFS_IOC_SNAP_DESTROY, &a) < 0 ? -errno : 0;
+}
+
+/* From the innermost out, without recursion: how deep they lie is up to whoever made them. */
+static int destroy_nested(int top)
+{
+	uint64_t path[NESTED_DEEP] = { 0 }; /* a ring: of a deeper path the innermost are remembered */
+	size_t n = 1, known = 1;
+	int r = subvolume_id(top, &path[0]);
+	for (unsigned round = 0; r == 0 && round < NESTED_ROUNDS; round++) {
+		struct entry child;
+		r = first_child(top, path[(n - 1) % NESTED_DEEP], &child);
+		if (r == 0) {
+			path[n++ % NESTED_DEEP] = child.id;
+			known = MIN(known + 1, NESTED_DEEP);
+		} else if (r == -ENOENT && n == 1) {
+			return 0;
+		} else if (r == -ENOENT && known == 1) {
+			return -EBUSY; /* its parent is forgotten: from the top again */
+		} else if (r == -ENOENT) {
+			r = destroy_first_child(top, path[(n - 2) % NESTED_DEEP]);
+			n--;
+			known--;
+		}
+	}
+	return r < 0 ? r : -EBUSY;
+}
+
+int btrfs_destroy(int dir, const char *name)
+{
+	struct btrfs_ioctl_vol_args a = { 0 };
+	int r = set_name(a.name, sizeof(a.name), name);
+	if (r < 0 || ioctl(dir, BTRFS_IOC_SNAP_DESTROY, &a) == 0)
+		return r;
+	if (errno != ENOTEMPTY)
+		return -errno;
+	_cleanup_(closep) int top = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	r = top < 0 ? -errno : destroy_nested(top);
+	return r < 0 ? r : ioctl(dir, BTRFS_IOC_SNAP_DESTROY, &a) < 0 ? -errno : 0;
+}
+
+/* ---- quotas ---- */
 
 int btrfs_limit(int subvolume, uint64_t bytes)
 {

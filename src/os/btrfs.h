@@ -9,8 +9,11 @@ bool btrfs_is(int fd);                                    /* the file system of 
 int btrfs_create(int dir, const char *name) _must_check_; /* an empty subvolume */
 /* A snapshot of the subvolume `from` as dir/name. */
 int btrfs_snapshot(int from, int dir, const char *name, bool readonly) _must_check_;
-int btrfs_destroy(int dir,
-		  const char *name) _must_check_; /* at once; the space comes back in the background */
+/* At once; the space comes back in the background. Subvolumes within go with it, whoever made them: so many
+ * at a time, then -EBUSY for the caller to try again. */
+int btrfs_destroy(int dir, const char *name) _must_check_;
+/* 1 if a snapshot of this subvolume would leave out subvolumes within it. */
+int btrfs_nested(int subvolume) _must_check_;
 /* Simple quotas where the kernel has them (6.7), else full ones. Idempotent. */
 int btrfs_quota_enable(int fd) _must_check_;
 bool btrfs_quota_simple(int fd);                             /* whether they are simple ones */

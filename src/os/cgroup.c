@@ -18,7 +18,9 @@
 #include "num.h"
 #include "poison.h"
 
-#define CPU_PERIOD 100000u
+#define CPU_PERIOD   100000u
+#define SOCKET_SHARE 8 /* of the memory, beside it (cgroup v1) */
+#define SOCKET_LEAST (8ull << 20)
 
 static const char *const controller_names[CGROUP_CONTROLLERS] = {
 	[CGROUP_MEMORY] = "memory",
@@ -56,7 +58,12 @@ static int limit_memory(const struct cgroup_host *h, const struct cgroup_tree *t
 		return r;
 	/* Memory and swap together: the same figure means no swap. */
 	r = put_u64(t, name, "memory.memsw.limit_in_bytes", bytes);
-	return r == -ENOENT && h->swap_limit ? 0 : r;
+	if (r < 0 && !(r == -ENOENT && h->swap_limit))
+		return r;
+	/* v1 counts buffers of TCP and UDP sockets apart from the rest, and only where they have a limit. */
+	return h->socket_limit ? put_u64(t, name, "memory.kmem.tcp.limit_in_bytes",
+					 MAX(bytes / SOCKET_SHARE, SOCKET_LEAST))
+			       : 0;
 }
 
 static int limit_cpu(const struct cgroup_tree *t, const char *name, uint32_t milli)

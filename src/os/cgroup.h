@@ -27,6 +27,7 @@ struct cgroup_host {
 	unsigned n;
 	int unified;             /* index of the v2 tree (kill, and birth in the group), or -1 */
 	bool swap_limit;         /* swap can be limited, or there is none */
+	bool socket_limit;       /* buffers of sockets can be limited */
 	bool no_kill, no_freeze; /* cgroup.kill and cgroup.freeze are not used, though they are there */
 	char why[CGROUP_CONTROLLERS][96]; /* "" or the reason why a controller cannot be had */
 };

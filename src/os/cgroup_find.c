@@ -137,8 +137,11 @@ static int add_tree(struct cgroup_host *h, const char *base, const char *parent,
 		unsigned offered;
 		controllers = enable_v2(top, &offered);
 		/* Not where nothing is to be had by it: a hybrid's v2 tree has no controllers. */
-		if (offered && !controllers && move_to_leaf(top))
+		if (offered && !controllers && move_to_leaf(top)) {
 			controllers = enable_v2(top, &offered);
+			/* Beside all boxes together, which have 100. */
+			(void)!fd_put(top, "daemon/cpu.weight", "1000");
+		}
 	}
 	_cleanup_(closep) int mid = descend(top, parent, v2, &controllers);
 	if (mid < 0)
@@ -239,6 +242,16 @@ static bool has_swap_limit(const struct cgroup_host *h)
 	return false;
 }
 
+static bool has_socket_limit(const struct cgroup_host *h)
+{
+	for (unsigned i = 0; i < h->n; i++) {
+		const struct cgroup_tree *t = &h->trees[i];
+		if (t->controllers & 1u << CGROUP_MEMORY)
+			return t->v2 || faccessat(t->dir, "memory.kmem.tcp.limit_in_bytes", W_OK, 0) == 0;
+	}
+	return false;
+}
+
 int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance, struct err *e)
 {
 	*h = (struct cgroup_host){ .unified = -1 };
@@ -261,6 +274,7 @@ int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance,
 			snprintf(h->why[c], sizeof(h->why[c]),
 				 "no mounted hierarchy offers it to this group");
 	h->swap_limit = has_swap_limit(h);
+	h->socket_limit = has_socket_limit(h);
 	return 0;
 }
 
@@ -303,6 +317,7 @@ int cgroup_restore(struct cgroup_host *h, struct view text)
 			snprintf(h->why[c], sizeof(h->why[c]),
 				 "no mounted hierarchy offered it at the first start");
 	h->swap_limit = has_swap_limit(h);
+	h->socket_limit = has_socket_limit(h);
 	return h->n ? 0 : -ENOENT;
 }
 

@@ -1,7 +1,7 @@
 /*
- * How each of our programs gives up what it was started with, once. In two steps, since
- * one of them has something to do in between: who it is, then what it reaches. Each step
- * that fails ends the program: one that is less confined than it says must not run.
+ * How each of our programs drops its privileges. There are two steps, because one program has work to
+ * do in between: first the identity (uid, capabilities), then the access (files, system calls). A step
+ * that fails ends the program, because a program must not run with more access than intended.
  */
 #pragma once
 

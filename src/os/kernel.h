@@ -1,5 +1,5 @@
 /*
- * Which kernels we run on: from KERNEL_OLDEST on. Older ones lack what boxes are made of, or were never
+ * Supported kernels: KERNEL_OLDEST and newer. Older ones lack features that boxes need, or were never
  * tested.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * A file as a block device.
+ * Loop devices: a file as a block device.
  */
 #pragma once
 

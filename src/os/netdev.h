@@ -1,6 +1,6 @@
 /*
- * What a network namespace has carried, as the kernel counts it: the sum over its
- * interfaces, that of lo included (a box has nothing else).
+ * The kernel's traffic counters of a network namespace, summed over its interfaces, including lo (a
+ * box has nothing else).
  */
 #pragma once
 

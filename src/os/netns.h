@@ -1,6 +1,6 @@
 /*
- * The way out of a network namespace that has nothing but lo: every address is made
- * local, and whatever is sent to one comes to two sockets of ours. No policy.
+ * Captures the traffic of a network namespace that has only lo: every address is made local, and all
+ * connections and DNS packets arrive at two sockets of ours. Contains no policy.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * Rules of nf_tables, by messages of our own: as much of the kernel's language as it
- * takes to bring a namespace's TCP connections to one listener, and no more.
+ * Rules of nf_tables, written as netlink messages: only as much of the kernel's language as is needed
+ * to pass a namespace's TCP connections to one listener.
  *
- * Building is pure: a batch is bytes in a struct. Applying sends it in one piece, and
- * the kernel takes all of it or nothing.
+ * Building is pure: a batch is bytes in a struct. Applying sends the batch in one piece, and the
+ * kernel accepts all of it or nothing.
  */
 #pragma once
 

@@ -119,15 +119,15 @@ static void check_setsockopt(struct seccomp_filter *f)
 	ret(f, SECCOMP_RET_ALLOW);
 }
 
+static void emit_search(struct seccomp_filter *f, const struct seccomp_range *r, size_t n);
+
+/* The request is an unsigned int: the kernel ignores the upper half, and so do we. */
 static void check_ioctl(struct seccomp_filter *f)
 {
-	/* Typing into another's terminal, and line disciplines. */
-	static const uint32_t refused[] = { 0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */,
-					    0x5423 /* TIOCSETD */ };
+	struct seccomp_range r[SECCOMP_IOCTLS];
+	size_t n = seccomp_ioctl(r);
 	load(f, ARG(1));
-	for (size_t i = 0; i < ELEMS(refused); i++)
-		ret_if(f, refused[i], RET_ERRNO(EPERM));
-	ret(f, SECCOMP_RET_ALLOW);
+	emit_search(f, r, n);
 }
 
 static void check_personality(struct seccomp_filter *f)
@@ -148,6 +148,12 @@ static void emit_rule(struct seccomp_filter *f, uint8_t rule)
 		return;
 	case SECCOMP_REFUSE:
 		ret(f, RET_ERRNO(EPERM));
+		return;
+	case SECCOMP_NOTTY:
+		ret(f, RET_ERRNO(ENOTTY));
+		return;
+	case SECCOMP_NO_OP:
+		ret(f, RET_ERRNO(EOPNOTSUPP));
 		return;
 	case SECCOMP_CHECK_CLONE:
 		load(f, ARG(0));
@@ -191,12 +197,7 @@ static void emit_rule(struct seccomp_filter *f, uint8_t rule)
 	ret(f, RET_ERRNO(ENOSYS));
 }
 
-struct range {
-	uint32_t first;
-	uint8_t rule;
-};
-
-static void emit_search(struct seccomp_filter *f, const struct range *r, size_t n)
+static void emit_search(struct seccomp_filter *f, const struct seccomp_range *r, size_t n)
 {
 	if (n == 1) {
 		emit_rule(f, r->rule);
@@ -215,13 +216,13 @@ static void emit_search(struct seccomp_filter *f, const struct range *r, size_t 
 
 int seccomp_compile(const uint8_t rules[SECCOMP_CALLS], struct seccomp_filter *f)
 {
-	struct range ranges[SECCOMP_CALLS + 1];
+	struct seccomp_range ranges[SECCOMP_CALLS + 1];
 	size_t n = 0;
 	for (uint32_t i = 0; i < SECCOMP_CALLS; i++)
 		if (n == 0 || ranges[n - 1].rule != rules[i])
-			ranges[n++] = (struct range){ i, rules[i] };
+			ranges[n++] = (struct seccomp_range){ i, rules[i] };
 	if (ranges[n - 1].rule != SECCOMP_UNKNOWN)
-		ranges[n++] = (struct range){ SECCOMP_CALLS, SECCOMP_UNKNOWN };
+		ranges[n++] = (struct seccomp_range){ SECCOMP_CALLS, SECCOMP_UNKNOWN };
 
 	f->n = 0;
 	load(f, offsetof(struct seccomp_data, arch));

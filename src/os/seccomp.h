@@ -17,13 +17,15 @@ enum seccomp_rule {
 	SECCOMP_UNKNOWN = 0, /* ENOSYS */
 	SECCOMP_ALLOW,
 	SECCOMP_REFUSE, /* EPERM */
+	SECCOMP_NOTTY,  /* ENOTTY: this file has no such ioctl */
+	SECCOMP_NO_OP,  /* EOPNOTSUPP: this device has no such ioctl */
 	SECCOMP_CHECKS,
 	SECCOMP_CHECK_CLONE = SECCOMP_CHECKS, /* no new namespaces */
 	SECCOMP_CHECK_THREAD,                 /* clone for threads only */
 	SECCOMP_CHECK_UNSHARE,
 	SECCOMP_CHECK_SOCKET,
 	SECCOMP_CHECK_SOCKETPAIR,
-	SECCOMP_CHECK_IOCTL,
+	SECCOMP_CHECK_IOCTL, /* by request: seccomp_ioctl.c */
 	SECCOMP_CHECK_PERSONALITY,
 	SECCOMP_CHECK_SETSOCKOPT,
 	SECCOMP_CHECK_INTERNET, /* INET and INET6 alone, TCP and UDP */
@@ -31,7 +33,7 @@ enum seccomp_rule {
 };
 
 struct seccomp_filter {
-	struct sock_filter code[768];
+	struct sock_filter code[1024];
 	unsigned short n;
 };
 
@@ -43,6 +45,15 @@ void seccomp_ai(uint8_t rules[SECCOMP_CALLS]);    /* paddock-ai */
 void seccomp_gate(uint8_t rules[SECCOMP_CALLS]);  /* paddock-gate */
 void seccomp_gauge(uint8_t rules[SECCOMP_CALLS]); /* paddock-gauge */
 void seccomp_vault(uint8_t rules[SECCOMP_CALLS]); /* paddock-vault */
+
+/* A search over numbers: `rule` holds from `first` to the next entry's. */
+struct seccomp_range {
+	uint32_t first;
+	uint8_t rule;
+};
+#define SECCOMP_IOCTLS 160
+/* Which ioctl requests programs in boxes may make. Returns the number of ranges, sorted. */
+size_t seccomp_ioctl(struct seccomp_range ret[SECCOMP_IOCTLS]);
 
 int seccomp_compile(const uint8_t rules[SECCOMP_CALLS], struct seccomp_filter *ret) _must_check_; /* -E2BIG */
 /* Needs no_new_privs. */

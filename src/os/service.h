@@ -1,6 +1,6 @@
 /*
- * How the programs that the keeper starts begin and end, once. What differs between them
- * stands in their main.c; what they give up is confine.h's.
+ * The common start and end of the programs that the keeper starts. Their differences are in their
+ * main.c; confine.h drops their privileges.
  */
 #pragma once
 

@@ -12,6 +12,10 @@
 #include "defs.h"
 #include "poison.h"
 
+#define TRIM_MS 2000
+#define WORTH   (4u * 1024 * 1024)
+#define LARGE   (16u * 1024 * 1024)
+
 /* Code and constants: never written to (what the loader writes lies elsewhere), so nothing is lost with their
  * pages. */
 static int drop_mapped(struct dl_phdr_info *info, size_t size, void *arg)
@@ -27,6 +31,28 @@ static int drop_mapped(struct dl_phdr_info *info, size_t size, void *arg)
 		(void)madvise((void *)start, end - start, MADV_DONTNEED);
 	}
 	return 0;
+}
+
+static void on_time(struct loop_timer *timer)
+{
+	struct trim *t = CONTAINER(timer, struct trim, timer);
+	struct mallinfo2 m = mallinfo2();
+
+	if (m.fordblks > WORTH)
+		(void)malloc_trim(0);
+	if (m.uordblks + m.hblkhd > LARGE)
+		loop_timer_start(t->loop, timer, TRIM_MS, on_time);
+}
+
+void trim_soon(struct trim *t)
+{
+	if (!loop_timer_active(&t->timer))
+		loop_timer_start(t->loop, &t->timer, TRIM_MS, on_time);
+}
+
+void trim_stop(struct trim *t)
+{
+	loop_timer_stop(&t->timer);
 }
 
 void trim_start(void)

@@ -1,8 +1,20 @@
 /*
- * Giving back what only the start needed: free heap, and the mapped pages of code
- * and constants that were used once (libcrypto's start alone touches megabytes in every program). What
- * is used again comes back from the page cache with a minor fault.
+ * Releases memory that only the start needed: free heap, and mapped pages of code and constants that
+ * were used once (libcrypto's start alone touches megabytes in every program). Pages that are used
+ * again come back from the page cache with a minor fault.
  */
 #pragma once
 
+#include "loop.h"
+
 void trim_start(void);
+
+/* And what a burst of work needed: malloc keeps freed memory that lies below some that is in use. Looks
+ * TRIM_MS after something was done, and again as long as the heap is large; an idle program is not woken. */
+struct trim {
+	struct loop *loop;
+	struct loop_timer timer;
+};
+
+void trim_soon(struct trim *t);
+void trim_stop(struct trim *t);

@@ -20,32 +20,33 @@
 static const struct special {
 	struct addr_net net;
 	bool never;
+	bool link; /* link-local, or a metadata service of a cloud */
 } specials[] = {
-	{ { V4(0, 0, 0, 0), 96 + 8 }, true },
-	{ { V4(10, 0, 0, 0), 96 + 8 }, false },
-	{ { V4(100, 64, 0, 0), 96 + 10 }, false },
-	{ { V4(100, 100, 100, 200), 128 }, false }, /* metadata */
-	{ { V4(127, 0, 0, 0), 96 + 8 }, false },
-	{ { V4(168, 63, 129, 16), 128 }, false }, /* metadata */
-	{ { V4(169, 254, 0, 0), 96 + 16 }, false },
-	{ { V4(172, 16, 0, 0), 96 + 12 }, false },
-	{ { V4(192, 0, 0, 0), 96 + 24 }, false },
-	{ { V4(192, 88, 99, 0), 96 + 24 }, true }, /* 6to4 relays */
-	{ { V4(192, 168, 0, 0), 96 + 16 }, false },
-	{ { V4(198, 18, 0, 0), 96 + 15 }, false },
-	{ { V4(224, 0, 0, 0), 96 + 3 }, true },
-	{ { { { 0 } }, 96 }, true },                /* unspecified, IPv4-compatible */
-	{ { { { [8] = 0xff, 0xff } }, 96 }, true }, /* IPv4-translated */
-	{ { { { [15] = 1 } }, 128 }, false },
-	{ { { { 0, 0x64, 0xff, 0x9b, 0, 1 } }, 48 }, false }, /* NAT64 of one's own */
-	{ { { { 0x01 } }, 64 }, true },                       /* discard */
-	{ { { { 0x20, 0x01 } }, 32 }, true },                 /* Teredo: an IPv4 address in disguise */
-	{ { { { 0x5f } }, 16 }, true },
-	{ { { { 0xfc } }, 7 }, false },
-	{ { { { 0xfd, 0, 0x0e, 0xc2, [14] = 2, 0x54 } }, 128 }, false }, /* metadata */
-	{ { { { 0xfe, 0x80 } }, 10 }, false },
-	{ { { { 0xfe, 0xc0 } }, 10 }, false },
-	{ { { { 0xff } }, 8 }, true },
+	{ { V4(0, 0, 0, 0), 96 + 8 }, true, false },
+	{ { V4(10, 0, 0, 0), 96 + 8 }, false, false },
+	{ { V4(100, 64, 0, 0), 96 + 10 }, false, false },
+	{ { V4(100, 100, 100, 200), 128 }, false, true }, /* metadata */
+	{ { V4(127, 0, 0, 0), 96 + 8 }, false, false },
+	{ { V4(168, 63, 129, 16), 128 }, false, true }, /* metadata */
+	{ { V4(169, 254, 0, 0), 96 + 16 }, false, true },
+	{ { V4(172, 16, 0, 0), 96 + 12 }, false, false },
+	{ { V4(192, 0, 0, 0), 96 + 24 }, false, true },
+	{ { V4(192, 88, 99, 0), 96 + 24 }, true, false }, /* 6to4 relays */
+	{ { V4(192, 168, 0, 0), 96 + 16 }, false, false },
+	{ { V4(198, 18, 0, 0), 96 + 15 }, false, false },
+	{ { V4(224, 0, 0, 0), 96 + 3 }, true, false },
+	{ { { { 0 } }, 96 }, true, false },                /* unspecified, IPv4-compatible */
+	{ { { { [8] = 0xff, 0xff } }, 96 }, true, false }, /* IPv4-translated */
+	{ { { { [15] = 1 } }, 128 }, false, false },
+	{ { { { 0, 0x64, 0xff, 0x9b, 0, 1 } }, 48 }, false, false }, /* NAT64 of one's own */
+	{ { { { 0x01 } }, 64 }, true, false },                       /* discard */
+	{ { { { 0x20, 0x01 } }, 32 }, true, false },                 /* Teredo: an IPv4 address in disguise */
+	{ { { { 0x5f } }, 16 }, true, false },
+	{ { { { 0xfc } }, 7 }, false, false },
+	{ { { { 0xfd, 0, 0x0e, 0xc2, [14] = 2, 0x54 } }, 128 }, false, true }, /* metadata */
+	{ { { { 0xfe, 0x80 } }, 10 }, false, true },
+	{ { { { 0xfe, 0xc0 } }, 10 }, false, false },
+	{ { { { 0xff } }, 8 }, true, false },
 };
 
 static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
@@ -200,4 +201,16 @@ bool addr_never(const struct addr *a)
 	const struct special *s = find(addr_embedded(a, &inner) ? &inner : a);
 
 	return s && s->never;
+}
+
+bool addr_refused(const struct addr *a, struct view policy)
+{
+	struct addr inner;
+	const struct special *s = find(addr_embedded(a, &inner) ? &inner : a);
+
+	if (!s || s->never)
+		return s != NULL;
+	if (view_is(policy, "none"))
+		return false;
+	return !view_is(policy, "link-local") || s->link;
 }

@@ -40,3 +40,7 @@ bool addr_embedded(const struct addr *a, struct addr *ret);
 const struct addr_net *addr_special(const struct addr *a);
 /* Nobody may dial it, whatever a rule says: multicast, unspecified, reserved. */
 bool addr_never(const struct addr *a);
+/* For those who must not dial everywhere (webhooks.refuse): what addr_never tells is always refused;
+ * "private" refuses everything that is not public, "link-local" link-local addresses and the metadata
+ * services of clouds, "none" nothing more. Another word refuses as "private" does. */
+bool addr_refused(const struct addr *a, struct view policy);

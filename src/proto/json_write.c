@@ -105,9 +105,37 @@ static size_t plain_run(struct view v, size_t at)
 	return i - at;
 }
 
+int json_out_escape(struct buf *b, struct view v, size_t n, size_t *ret_used)
+{
+	char *start = buf_reserve(b, 6 * n + 8), *p = start;
+	size_t i = 0;
+
+	if (!start)
+		return b->bad;
+	while (i < n) {
+		unsigned char c = (unsigned char)v.p[i];
+		size_t character = c < 0x80 ? 1 : json_scan_utf8(v.p + i, v.n - i);
+
+		if (c < 0x20 || c == '"' || c == '\\') {
+			p = put_escape(p, c);
+		} else if (character == 0) {
+			memcpy(p, REPLACEMENT, 3);
+			p += 3;
+			character = 1;
+		} else {
+			memcpy(p, v.p + i, character);
+			p += character;
+		}
+		i += character;
+	}
+	buf_commit(b, (size_t)(p - start));
+	*ret_used = i;
+	return 0;
+}
+
 static void put_string(struct buf *b, struct view v)
 {
-	size_t i = 0;
+	size_t used;
 
 	if (plain_run(v, 0) == v.n) { /* most strings: one piece */
 		char *p = buf_reserve(b, v.n + 2);
@@ -122,29 +150,10 @@ static void put_string(struct buf *b, struct view v)
 	}
 	/* In pieces with room for the worst case, so that output full of line ends is quick too. */
 	buf_putc(b, '"');
-	while (i < v.n) {
-		size_t end = i + MIN(v.n - i, PIECE);
-		char *start = buf_reserve(b, 6 * (end - i) + 8), *p = start;
-
-		if (!start)
+	while (v.n) {
+		if (json_out_escape(b, v, MIN(v.n, PIECE), &used) < 0)
 			return;
-		while (i < end) {
-			unsigned char c = (unsigned char)v.p[i];
-			size_t character = c < 0x80 ? 1 : json_scan_utf8(v.p + i, v.n - i);
-
-			if (c < 0x20 || c == '"' || c == '\\') {
-				p = put_escape(p, c);
-			} else if (character == 0) {
-				memcpy(p, REPLACEMENT, 3);
-				p += 3;
-				character = 1;
-			} else {
-				memcpy(p, v.p + i, character);
-				p += character;
-			}
-			i += character;
-		}
-		buf_commit(b, (size_t)(p - start));
+		v = view_skip(v, used);
 	}
 	buf_putc(b, '"');
 }

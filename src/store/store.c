@@ -258,7 +258,7 @@ struct store *store_open(struct loop *l, const char *dir, struct err *e)
 	list_init(&s->gathered);
 	list_init(&s->flush.link);
 	list_init(&s->delivery.link);
-	n = snprintf(s->path, sizeof(s->path), "%s/" STORE_FILE, dir);
+	n = snprintf(s->path, sizeof(s->path), "%s/" STORE_FILE, strcmp(dir, "/") == 0 ? "" : dir);
 	if (n < 0 || (size_t)n >= sizeof(s->path)) {
 		err_sys(e, ERR_INTERNAL, ENAMETOOLONG, "the store");
 		goto fail;

@@ -28,9 +28,13 @@ struct store_delivery {
 	int64_t first_ms, next_ms;
 };
 
+#define STORE_QUOTA_NUMBERS 12
 struct store_quota {
 	struct view tenant;
-	uint64_t boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute; /* 0: no limit */
+	/* In the order of the columns: boxes, cpu_milli, memory_mb, disk_mb, processes, helpers, workspaces,
+	 * snapshots, templates, webhooks, secrets, secrets_kb. 0: nothing was said. */
+	uint64_t numbers[STORE_QUOTA_NUMBERS];
+	uint64_t creates_per_minute;
 };
 
 struct store_egress {

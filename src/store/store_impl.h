@@ -1,5 +1,5 @@
 /*
- * What the files of src/store share: how a call becomes a write. Nobody else includes this.
+ * Shared by the files of src/store: turns a call into a write. No other code includes this.
  */
 #pragma once
 

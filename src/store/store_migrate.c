@@ -200,6 +200,15 @@ static const char *const STEPS[] = {
 	"CREATE INDEX ai_bodies_box ON ai_bodies (box);",
 	/* 13: whose walls the box of a snapshot had; before there was a choice it was this */
 	"ALTER TABLE snapshots ADD COLUMN backend TEXT NOT NULL DEFAULT 'native';",
+	/* 14: quotas of everything that a tenant holds */
+	"ALTER TABLE quotas ADD COLUMN processes INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE quotas ADD COLUMN helpers INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE quotas ADD COLUMN workspaces INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE quotas ADD COLUMN snapshots INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE quotas ADD COLUMN templates INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE quotas ADD COLUMN webhooks INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE quotas ADD COLUMN secrets INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE quotas ADD COLUMN secrets_kb INTEGER NOT NULL DEFAULT 0;",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -9,12 +9,14 @@
 
 enum { PUT, LIST };
 
+#define COLUMNS                                                                                              \
+	"tenant, creates_per_minute, boxes, cpu_milli, memory_mb, disk_mb, processes, helpers, workspaces,"  \
+	" snapshots, templates, webhooks, secrets, secrets_kb"
+
 static const char *const sql[] = {
-	[PUT] = ("INSERT INTO quotas (tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute)"
-		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant) DO UPDATE SET boxes ="
-		 " excluded.boxes, cpu_milli = excluded.cpu_milli, memory_mb = excluded.memory_mb, disk_mb"
-		 " = excluded.disk_mb, creates_per_minute = excluded.creates_per_minute"),
-	[LIST] = "SELECT tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute FROM quotas",
+	[PUT] = ("INSERT OR REPLACE INTO quotas (" COLUMNS ")"
+		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"),
+	[LIST] = "SELECT " COLUMNS " FROM quotas",
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_QUOTAS][which])
@@ -22,13 +24,12 @@ static const char *const sql[] = {
 static int quota_put(struct store_sql *q, const void *args, struct err *e)
 {
 	const struct store_quota *v = args;
-	const uint64_t numbers[] = { v->boxes, v->cpu_milli, v->memory_mb, v->disk_mb,
-				     v->creates_per_minute };
 	sqlite3_stmt *stmt = STMT(q, PUT);
 
 	store_sql_bind(stmt, 1, v->tenant);
-	for (size_t i = 0; i < ELEMS(numbers); i++)
-		store_sql_bind_u64(stmt, (int)i + 2, numbers[i]);
+	store_sql_bind_u64(stmt, 2, v->creates_per_minute);
+	for (int i = 0; i < STORE_QUOTA_NUMBERS; i++)
+		store_sql_bind_u64(stmt, i + 3, v->numbers[i]);
 	return store_sql_run(q, STMT(q, PUT), "storing the quota", e);
 }
 
@@ -39,15 +40,11 @@ void store_quota_put(struct store *s, const struct store_quota *q, store_done *d
 
 static int visit_quota(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 {
-	const struct store_quota q = {
-		.tenant = store_sql_column(row, 0),
-		.boxes = store_sql_column_u64(row, 1),
-		.cpu_milli = store_sql_column_u64(row, 2),
-		.memory_mb = store_sql_column_u64(row, 3),
-		.disk_mb = store_sql_column_u64(row, 4),
-		.creates_per_minute = store_sql_column_u64(row, 5),
-	};
+	struct store_quota q = { .tenant = store_sql_column(row, 0),
+				 .creates_per_minute = store_sql_column_u64(row, 1) };
 
+	for (int i = 0; i < STORE_QUOTA_NUMBERS; i++)
+		q.numbers[i] = store_sql_column_u64(row, i + 2);
 	if (v->quota)
 		v->quota(arg, &q);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * The store's table of the gate's verdicts: the newest of each box, which go with it. The
- * rules of store.h hold here too.
+ * The store's table of the gate's verdicts: the newest of each box, removed with the box. The rules of
+ * store.h also apply here.
  */
 #pragma once
 

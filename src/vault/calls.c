@@ -60,6 +60,13 @@ static int describe(struct vault_call *c, const struct shelf_secret *s, struct w
 	return 0;
 }
 
+static struct wire_secret_total total_of(const struct vault_call *c, struct view tenant)
+{
+	const struct shelf_total has = shelf_total(&c->v->shelf, tenant);
+
+	return (struct wire_secret_total){ .tenant = tenant, .secrets = has.secrets, .bytes = has.bytes };
+}
+
 static int call_put(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_secret_put *m = msg;
@@ -69,12 +76,16 @@ static int call_put(struct vault_call *c, const void *msg, struct err *e)
 		return -1;
 	if (m->box.n && !grants_box(&c->v->grants, m->box))
 		return err_set(e, ERR_NOT_FOUND, "no such box");
-	const struct shelf_secret *s = shelf_put(&c->v->shelf, m->tenant, m->box, m->name, m->value, e);
+	const struct shelf_total most = { .secrets = m->max_secrets, .bytes = m->max_bytes };
+	const struct shelf_secret *s =
+		shelf_put(&c->v->shelf, m->tenant, m->box, m->name, m->value, &most, e);
 	if (!s)
 		return -1;
 	if (describe(c, s, &info) < 0)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "secret");
-	return reply(c, &wire_secret_put_reply_msg, &(struct wire_secret_put_reply){ .info = &info });
+	struct wire_secret_total total = total_of(c, m->tenant);
+	return reply(c, &wire_secret_put_reply_msg,
+		     &(struct wire_secret_put_reply){ .info = &info, .total = &total });
 }
 
 static int by_name(const void *a, const void *b)
@@ -126,7 +137,8 @@ static int call_remove(struct vault_call *c, const void *msg, struct err *e)
 		return unknown(m->name, e);
 	if (shelf_remove(&c->v->shelf, s, e) < 0)
 		return -1;
-	return reply(c, &wire_secret_removed_msg, &(struct wire_secret_removed){ 0 });
+	struct wire_secret_total total = total_of(c, m->tenant);
+	return reply(c, &wire_secret_removed_msg, &(struct wire_secret_removed){ .total = &total });
 }
 
 /* The box's own before the tenant's. */
@@ -196,6 +208,31 @@ static void drop_boxes_without_grants(struct vault *v)
 	}
 }
 
+static bool has_total(const struct wire_vault_synced *out, struct view tenant)
+{
+	for (size_t i = 0; i < out->totals.n; i++)
+		if (view_eq(out->totals.items[i].tenant, tenant))
+			return true;
+	return false;
+}
+
+static int collect_totals(struct vault_call *c, struct wire_vault_synced *out)
+{
+	size_t n = 0;
+
+	LIST_EACH (it, &c->v->shelf.all)
+		n++;
+	out->totals.items = arena_array(&c->arena, n, sizeof(*out->totals.items));
+	if (!out->totals.items)
+		return -ENOMEM;
+	LIST_EACH (it, &c->v->shelf.all) {
+		const struct shelf_secret *s = CONTAINER(it, struct shelf_secret, link);
+		if (!has_total(out, s->tenant))
+			out->totals.items[out->totals.n++] = total_of(c, s->tenant);
+	}
+	return 0;
+}
+
 static int call_sync(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_sync *m = msg;
@@ -207,7 +244,10 @@ static int call_sync(struct vault_call *c, const void *msg, struct err *e)
 		if (put_box(c, &m->boxes.items[i], e) < 0)
 			return -1;
 	drop_boxes_without_grants(c->v);
-	return reply(c, &wire_vault_synced_msg, &(struct wire_vault_synced){ 0 });
+	struct wire_vault_synced out = { 0 };
+	if (collect_totals(c, &out) < 0)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "totals of secrets");
+	return reply(c, &wire_vault_synced_msg, &out);
 }
 
 static int call_box(struct vault_call *c, const void *msg, struct err *e)
@@ -219,15 +259,29 @@ static int call_box(struct vault_call *c, const void *msg, struct err *e)
 	return reply(c, &wire_vault_box_put_reply_msg, &(struct wire_vault_box_put_reply){ 0 });
 }
 
+/* Whose secrets the box has; VIEW_NONE: it has none. */
+static struct view tenant_of(const struct shelf *s, struct view box)
+{
+	LIST_EACH (it, &s->all)
+		if (view_eq(CONTAINER(it, struct shelf_secret, link)->box, box))
+			return CONTAINER(it, struct shelf_secret, link)->tenant;
+	return VIEW_NONE;
+}
+
 static int call_box_remove(struct vault_call *c, const void *msg, struct err *e)
 {
 	const struct wire_vault_box_remove *m = msg;
 
 	(void)e;
+	const struct view tenant = tenant_of(&c->v->shelf, m->id);
+	char kept[SEAL_NAME + 1];
+	bool had = tenant.p && view_to_str(tenant, kept, sizeof(kept)) >= 0; /* it goes with its secrets */
 	grants_remove(&c->v->grants, m->id);
 	tickets_remove_box(&c->v->tickets, m->id);
 	shelf_remove_box(&c->v->shelf, m->id);
-	return reply(c, &wire_vault_box_removed_msg, &(struct wire_vault_box_removed){ 0 });
+	struct wire_secret_total total = had ? total_of(c, view_of(kept)) : (struct wire_secret_total){ 0 };
+	return reply(c, &wire_vault_box_removed_msg,
+		     &(struct wire_vault_box_removed){ .total = had ? &total : NULL });
 }
 
 static int call_ca(struct vault_call *c, const void *msg, struct err *e)

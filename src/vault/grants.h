@@ -1,7 +1,7 @@
 /*
- * What the gate may have, box by box, as the api said: a secret, in requests to these
- * hosts. What is not here is refused. Kept in memory alone; the api says it again after
- * every start of either.
+ * The gate's grants, by box, as the api set them: a secret, in requests to certain hosts. Everything
+ * else is refused. Grants are kept only in memory; the api sends them again after every start of
+ * either program.
  */
 #pragma once
 

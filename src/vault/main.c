@@ -1,5 +1,5 @@
 /*
- * paddock-vault: holds the secrets.
+ * paddock-vault: stores secrets, encrypted.
  *
  * Peers:        paddock-api (sets secrets, reads what is mounted, says what the others may
  *               have), paddock-gate (asks for one secret for one host of one box) and paddock-ai

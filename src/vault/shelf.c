@@ -179,13 +179,38 @@ int shelf_read(const struct shelf *s, const struct shelf_secret *x, uint32_t ver
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the secret %.*s", VIEW_ARG(x->name)) : 0;
 }
 
-static unsigned count_of(const struct shelf *s, struct view tenant)
+struct shelf_total shelf_total(const struct shelf *s, struct view tenant)
 {
-	unsigned n = 0;
+	struct shelf_total all = { 0 };
 
-	LIST_EACH (it, &s->all)
-		n += view_eq(CONTAINER(it, struct shelf_secret, link)->tenant, tenant);
-	return n;
+	LIST_EACH (it, &s->all) {
+		const struct shelf_secret *x = CONTAINER(it, struct shelf_secret, link);
+		if (!view_eq(x->tenant, tenant))
+			continue;
+		all.secrets++;
+		for (unsigned i = 0; i < x->n; i++)
+			all.bytes += x->versions[i].bytes;
+	}
+	return all;
+}
+
+/* Whether the tenant may have another version, of so many bytes; x: the secret, where there is one. */
+static int check_room(const struct shelf *s, struct view tenant, const struct shelf_secret *x, size_t bytes,
+		      const struct shelf_total *most, struct err *e)
+{
+	struct shelf_total has = shelf_total(s, tenant);
+	uint64_t n = most->secrets ? MIN(most->secrets, (uint64_t)SHELF_OF_TENANT) : SHELF_OF_TENANT;
+
+	if (!x && has.secrets >= n)
+		return err_set(e, ERR_QUOTA, "the tenant's quota of secrets is used up: %llu of %llu",
+			       (unsigned long long)has.secrets, (unsigned long long)n);
+	if (x && x->n == SHELF_VERSIONS) /* the oldest makes room */
+		has.bytes -= x->versions[SHELF_VERSIONS - 1].bytes;
+	if (most->bytes && has.bytes + bytes > most->bytes)
+		return err_set(e, ERR_QUOTA,
+			       "the tenant's quota of secrets' files is used up: %llu of %llu KiB",
+			       (unsigned long long)has.bytes >> 10, (unsigned long long)most->bytes >> 10);
+	return 0;
 }
 
 static void drop_version(const struct shelf *s, const struct shelf_secret *x, uint32_t version)
@@ -210,22 +235,23 @@ static void add_version(struct shelf_secret *x, struct shelf_version v)
 	x->versions[at] = v;
 }
 
-static int write_version(const struct shelf *s, const struct shelf_secret *x, struct shelf_version v,
+static int write_version(const struct shelf *s, const struct shelf_secret *x, struct shelf_version *v,
 			 struct view value)
 {
 	_cleanup_(buf_done) struct buf file = BUF_INIT(SEAL_FILE);
-	const struct seal_label label = { x->tenant, x->box, x->name, v.version, v.created_ms };
+	const struct seal_label label = { x->tenant, x->box, x->name, v->version, v->created_ms };
 	char path[FILE_NAME];
 	int r = seal_close(&s->keys->key[0], &label, value, &file);
 
-	file_name(x, v.version, path);
+	file_name(x, v->version, path);
+	v->bytes = (uint32_t)buf_len(&file);
 	if (r == 0)
 		r = fd_replace(s->dir, path, buf_view(&file).p, buf_len(&file), 0600, true);
 	return r == 0 ? sync_dir(s->dir) : r;
 }
 
 const struct shelf_secret *shelf_put(struct shelf *s, struct view tenant, struct view box, struct view name,
-				     struct view value, struct err *e)
+				     struct view value, const struct shelf_total *most, struct err *e)
 {
 	struct shelf_secret *x = (struct shelf_secret *)shelf_find(s, tenant, box, name);
 	bool fresh = !x;
@@ -235,17 +261,15 @@ const struct shelf_secret *shelf_put(struct shelf *s, struct view tenant, struct
 			SEAL_VALUE);
 		return NULL;
 	}
-	if (fresh && count_of(s, tenant) >= SHELF_OF_TENANT) {
-		err_set(e, ERR_QUOTA, "a tenant has at most %d secrets", SHELF_OF_TENANT);
+	if (check_room(s, tenant, x, value.n, most, e) < 0)
 		return NULL;
-	}
 	x = fresh ? add(s, tenant, box, name) : x;
 	if (!x) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "secret");
 		return NULL;
 	}
-	struct shelf_version v = { x->n ? x->versions[0].version + 1 : 1, clock_wall_ms() };
-	int r = write_version(s, x, v, value);
+	struct shelf_version v = { x->n ? x->versions[0].version + 1 : 1, clock_wall_ms(), 0 };
+	int r = write_version(s, x, &v, value);
 	if (r < 0) {
 		err_sys(e, r == -ENOSPC ? ERR_STORAGE : ERR_INTERNAL, r, "the secret cannot be written");
 		if (fresh)
@@ -342,7 +366,8 @@ static int load_file(struct shelf *s, const char *path)
 			forget(s, x);
 		return -EBADMSG;
 	}
-	add_version(x, (struct shelf_version){ f.label.version, f.label.created_ms });
+	add_version(x,
+		    (struct shelf_version){ f.label.version, f.label.created_ms, (uint32_t)buf_len(&file) });
 	return 0;
 }
 

@@ -23,6 +23,7 @@ struct shelf_keys {
 struct shelf_version {
 	uint32_t version;
 	int64_t created_ms;
+	uint32_t bytes; /* of its file */
 };
 
 struct shelf_secret {
@@ -47,9 +48,15 @@ void shelf_close(struct shelf *s);
 
 const struct shelf_secret *shelf_find(const struct shelf *s, struct view tenant, struct view box,
 				      struct view name);
-/* A new version. */
+/* What the tenant has, those of its boxes included. */
+struct shelf_total {
+	uint64_t secrets, bytes;
+};
+struct shelf_total shelf_total(const struct shelf *s, struct view tenant);
+/* A new version. `most`: what the tenant may have then; 0: SHELF_OF_TENANT, and any number of bytes. */
 const struct shelf_secret *shelf_put(struct shelf *s, struct view tenant, struct view box, struct view name,
-				     struct view value, struct err *e) _must_check_;
+				     struct view value, const struct shelf_total *most,
+				     struct err *e) _must_check_;
 /* version 0: the newest. `out` should be secret. */
 int shelf_read(const struct shelf *s, const struct shelf_secret *secret, uint32_t version, struct buf *out,
 	       struct err *e) _must_check_;

@@ -1,7 +1,7 @@
 /*
- * What paddock-ai may have, request by request: a ticket that the api asked for and hands
- * on names whose secret it is and the one host that it is for. It is good once and for a
- * short time. In memory alone, and never a value.
+ * Tickets for paddock-ai, by request: the api asks for a ticket and passes it on. It names the owner
+ * of a secret and the one host that it is for, and is valid once and for a short time. Kept only in
+ * memory, and never with a value.
  */
 #pragma once
 

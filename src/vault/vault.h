@@ -1,5 +1,5 @@
 /*
- * What the files of paddock-vault share: see main.c.
+ * Shared by the files of paddock-vault: see main.c.
  */
 #pragma once
 

@@ -389,6 +389,80 @@ def terminal_injection():
     raise last
 
 
+def subvolume(place):
+    """A btrfs subvolume: its files escape the disk limit, it cannot be removed, and snapshots lack it."""
+    name = f"{place}/subvolume"
+    for request, length in ((0x5000940E, 8), (0x50009418, 56)):  # SUBVOL_CREATE and its second version
+        arguments = bytearray(4096)
+        arguments[length:length + 9] = b"subvolume"
+        fd = os.open(place, os.O_RDONLY)
+        try:
+            fcntl.ioctl(fd, request, arguments)
+            inode = os.stat(name).st_ino
+            os.rmdir(name)
+            return f"made a subvolume with inode {inode}"
+        except OSError as error:
+            last = error
+        finally:
+            os.close(fd)
+    raise last
+
+
+def ioctl_requests():
+    """Requests that reach a file system, a namespace or a device. Those that do something need a structure, which is not given."""
+    got = {}
+    fd, s = os.open("/", os.O_RDONLY), socket.socket()
+    for name, number, target in (("FS_IOC_GETVERSION", 0x80087601, fd), ("FS_IOC_FSGETXATTR", 0x801C581F, fd),
+                                 ("FS_IOC_FIEMAP", 0xC020660B, fd), ("BTRFS_IOC_INO_LOOKUP", 0xD0009412, fd),
+                                 ("SIOCGSKNS", 0x894C, s.fileno()), ("SIOCGIFSLAVE", 0x8929, s.fileno())):
+        buffer = ctypes.create_string_buffer(8192)
+        ctypes.set_errno(0)
+        if libc.ioctl(target, ctypes.c_ulong(number), buffer) >= 0 or ctypes.get_errno() != 25:
+            got[name] = ctypes.get_errno()
+    if not got:
+        raise Refused("all of them are ENOTTY")
+    return f"reached the kernel: {got}"
+
+
+# ---- pools that all boxes share -------------------------------------------
+
+
+def until_refused(take, most):
+    held, last = [], None
+    try:
+        while len(held) < most:
+            held.append(take())
+    except OSError as error:
+        last = error
+    return held, last
+
+
+def ptys(most):
+    """kernel.pty.max is one number for the host and all boxes."""
+    import resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    place = "/dev/pts/ptmx" if os.path.exists("/dev/pts/ptmx") else "/dev/ptmx"
+    held, last = until_refused(lambda: os.open(place, os.O_RDWR | os.O_NOCTTY), int(most))
+    if len(held) < int(most):
+        raise Refused(f"{len(held)} and then {last}")
+    return f"{len(held)} ptys"
+
+
+def aio_contexts(most):
+    """fs.aio-max-nr is one number for all."""
+    context = ctypes.c_ulong(0)
+    call(206, int(most), ctypes.byref(context))
+    call(207, context.value)
+    return f"a context of {most} events"
+
+
+def inotify_instances(most):
+    held, last = until_refused(lambda: call(294, 0), int(most))
+    if len(held) < int(most):
+        raise Refused(f"{len(held)} and then {last}")
+    return f"{len(held)} instances"
+
+
 # ---- others on the same host ----------------------------------------------
 
 
@@ -417,10 +491,11 @@ def tcp(port):
         try:
             # Connecting is not reaching: the gate takes every connection, to refuse it.
             with socket.create_connection((host, int(port)), timeout=2) as connection:
-                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                if connection.recv(1):
+                connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                answer = b"".join(iter(lambda: connection.recv(4096), b""))
+                if b'"status":"ok"' in answer:
                     return f"an answer from {host}"
-                last = ConnectionError("closed without an answer")
+                last = ConnectionError(f"not the daemon's answer: {answer[:100]}")  # the gate says why it refuses
         except OSError as error:
             last = error
     raise last

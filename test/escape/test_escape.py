@@ -188,6 +188,135 @@ def test_control_kernel_hooks(attack):
     assert verdict["success"], verdict
 
 
+@both_users
+def test_subvolumes_cannot_be_made(box, user):
+    refused(in_box(box, user, "subvolume", "/workspace"))
+    assert box.check("ls -A /workspace") == ""
+
+
+def test_control_subvolume(box):
+    """Without the filter the file system lets the same user make one in the same directory."""
+    place = next(path for path in box.data_dir.iterdir() if path.name == "workspace")
+    owner = str(place.stat().st_uid)
+    verdict = outside("subvolume", place, prefix=["setpriv", "--reuid", owner, "--regid", owner, "--clear-groups"])
+    if not verdict["success"] and "Permission denied" in verdict["detail"]:
+        verdict = outside("subvolume", place)  # the way to it is root's
+    assert verdict["success"] and "inode 256" in verdict["detail"], verdict
+
+
+@both_users
+def test_ioctl_requests(box, user):
+    refused(in_box(box, user, "ioctl_requests"))
+
+
+def test_control_ioctl_requests():
+    assert outside("ioctl_requests")["success"]
+
+
+# ---- PID 1 must answer -------------------------------------------------------
+
+
+def answers(box, seconds=5):
+    """PID 1 starts something for root, whom the box's user cannot stop, in time."""
+    client = paddock.Client(box.client.daemon, box.client.key, timeout=seconds)
+    try:
+        return box.with_client(client).exec(["/bin/echo", "alive"], user="root").text == "alive\n"
+    finally:
+        client.close()
+
+
+def hold_up(box, daemon, script, name):
+    """Something of the box's user that goes on in the background."""
+    box.put(f"/workspace/{name}", script.encode())
+    client = daemon.client()
+    run = paddock.Background(box.with_client(client).exec, ["/usr/bin/python3", f"/workspace/{name}"], timeout_ms=paddock.ms(20_000))
+    paddock.until(lambda: box.read("/workspace/ready").status == 200, "the attack has begun")
+    return run, client
+
+
+def test_children_that_are_stopped_before_they_execute(make_box, daemon):
+    """kill(-1, SIGSTOP) in a loop: whatever PID 1 starts as that user is stopped between clone and exec sooner or later."""
+    box = make_box(limits={"cpu": 1, "pids": 200})
+    run, client = hold_up(box, daemon, """
+import os, signal, time
+os.nice(0)
+open("/workspace/ready", "w").close()
+end = time.monotonic() + 8
+while time.monotonic() < end:
+    try: os.kill(-1, signal.SIGSTOP)
+    except ProcessLookupError: pass
+""", "stop.py")
+    started = 0
+    for _ in range(25):
+        # Its output is of no interest, it may be stopped at any time; the answer has to come.
+        response = box.try_exec(["/bin/true"], timeout_ms=100)
+        assert response.status == 200, response
+        started += 1
+        assert answers(box), f"PID 1 is stuck after {started} starts"
+    assert run.result().exit_code == 0
+    client.close()
+    assert box.check(["/bin/echo", "over"]) == "over\n"
+
+
+def test_execution_of_a_file_with_a_lease(make_box, daemon):
+    """The kernel lets an execve wait for the holder of a lease, 45 s by default."""
+    box = make_box()
+    run, client = hold_up(box, daemon, """
+import fcntl, os, shutil, signal, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+shutil.copy("/bin/true", "/workspace/leased")
+fd = os.open("/workspace/leased", os.O_RDONLY)
+fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+open("/workspace/ready", "w").close()
+time.sleep(8)
+""", "lease.py")
+    caller = daemon.client()
+    leased = paddock.Background(box.with_client(caller).try_exec, ["/workspace/leased"], timeout_ms=paddock.ms(1000))
+    for _ in range(10):
+        assert answers(box, 2), "PID 1 waits for the lease"
+    document = leased.result().json()
+    assert document["timed_out"] or document["exit_code"] == 0, document  # the holder may have been too slow to matter
+    assert run.result().exit_code == 0
+    assert box.check(["/workspace/leased"]) == ""
+    caller.close()
+    client.close()
+
+
+# ---- pools that all boxes share -------------------------------------------
+
+POOLS = [("ptys", 65), ("aio_contexts", 8), ("inotify_instances", 129)]
+
+
+@both_users
+@pytest.mark.parametrize("attack,most", POOLS)
+def test_shared_pools(box, user, attack, most):
+    """A box has its share, and its neighbour has its own whatever the first took."""
+    refused(in_box(box, user, attack, most))
+
+
+@pytest.mark.parametrize("attack,most", POOLS)
+def test_control_shared_pools(attack, most):
+    mount = 'mount -t devpts -o newinstance,ptmxmode=0666 none /dev/pts && exec "$@"'
+    instances = Path("/proc/sys/fs/inotify/max_user_instances")
+    if attack == "inotify_instances" and int(instances.read_text()) <= 256:
+        pytest.skip("the host's own limit is as low: raising it for a control is not ours")
+    assert outside(attack, most, prefix=["unshare", "-m", "--propagation", "private", "sh", "-c", mount, "sh"])["success"]
+
+
+def test_one_box_leaves_ptys_to_others(box, make_box):
+    other = make_box()
+    hold = "import os, sys\nheld = []\ntry:\n  while True: held.append(os.open('/dev/ptmx', 2))\nexcept OSError: pass\n" \
+           "print(len(held), flush=True)\nsys.stdin.read()"
+    box.put("/workspace/hold.py", hold.encode())
+    client = box.client.daemon.client()
+    holder = paddock.Background(box.with_client(client).exec, "sleep 100 | python3 /workspace/hold.py", timeout_ms=paddock.ms(5000))
+    box.find_process("/workspace/hold.py")
+    assert other.python("import os; print(len([os.open('/dev/ptmx', 2) for _ in range(40)]))").text == "40\n"
+    holder.result()
+    client.close()
+    box.check("rm /workspace/hold.py")
+
+
 # ---- others on the host ---------------------------------------------------
 
 

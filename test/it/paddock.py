@@ -806,9 +806,11 @@ def read_response(stream, method="GET"):
     if status < 200 or status in (204, 304) or method == "HEAD":
         pass
     elif headers.get("transfer-encoding") == "chunked":
+        pieces = []
         while (size := int(stream.readline().split(b";")[0], 16)):
-            body += stream.read(size)
+            pieces.append(stream.read(size))
             assert stream.read(2) == b"\r\n"
+        body = b"".join(pieces)
         while stream.readline().strip():
             pass
     else:

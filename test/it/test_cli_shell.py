@@ -32,7 +32,7 @@ class Console:
         self.process = subprocess.Popen(
             [paddock.BIN / "paddock", *arguments], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-            env=paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key"))
+            env=paddock.clean_environment(TERM="xterm-256color", PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key"))
         self.text = b""
 
     def resize(self, cols, rows):
@@ -149,7 +149,7 @@ def test_paddock_shell_with_options(daemon, box):
 
 def test_paddock_shell_needs_a_terminal(daemon, box):
     result = subprocess.run([paddock.BIN / "paddock", "shell", box.id], stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
-                            env=paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key"))
+                            env=paddock.clean_environment(TERM="xterm-256color", PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key"))
     assert result.returncode != 0 and b"terminal" in result.stderr
 
 
@@ -172,7 +172,7 @@ def test_paddock_run_t(daemon, api):
 
 def cli(daemon, *arguments, **options):
     return subprocess.Popen([paddock.BIN / "paddock", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            env=paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key"), **options)
+                            env=paddock.clean_environment(TERM="xterm-256color", PADDOCK_URL=daemon.url, PADDOCK_KEY_FILE=daemon.data_dir / "admin.key"), **options)
 
 
 def test_paddock_exec_streams(daemon, box):

@@ -1,6 +1,11 @@
 """Disk: a quota that the file system keeps, and figures that are true."""
 
+import fcntl
 import os
+import struct
+import subprocess
+
+import pytest
 
 import paddock
 
@@ -117,3 +122,146 @@ def test_the_loop_file_grows(own_daemon):
     # A restart finds it as it is, and what is in it.
     daemon.restart()
     assert paddock.Box(daemon.client(), box.document).check("stat -c %s /workspace/more") == f"{400 * MB}\n"
+
+
+# ---- subvolumes within ----------------------------------------------------
+
+
+def make_subvolume(parent, name):
+    """As boxes of an older filter could, or an administrator."""
+    fd = os.open(parent, os.O_RDONLY)
+    fcntl.ioctl(fd, 0x5000940E, bytearray(struct.pack("q4088s", 0, name.encode())))  # BTRFS_IOC_SUBVOL_CREATE
+    os.close(fd)
+    return parent / name
+
+
+def make_readonly(subvolume):
+    fd = os.open(subvolume, os.O_RDONLY)
+    fcntl.ioctl(fd, 0x4008941A, struct.pack("Q", 2))  # BTRFS_IOC_SUBVOL_SETFLAGS: RDONLY
+    os.close(fd)
+
+
+def plant(place):
+    """Subvolumes side by side and in each other, with files, one of them read-only."""
+    for name in ("a", "b", "c"):
+        outer = make_subvolume(place, name)
+        (outer / "dir").mkdir()
+        inner = make_subvolume(outer / "dir", "inner")
+        (make_subvolume(inner, "deepest") / "file").write_text("x")
+        make_readonly(inner)
+    make_readonly(place / "a")
+
+
+def test_a_box_with_subvolumes_in_it_can_be_removed(api):
+    box = api.create()
+    home = box.data_dir
+    plant(home / "workspace")
+    box.delete()
+    paddock.until(lambda: not home.exists(), "its files are gone")
+
+
+def test_subvolumes_deeper_than_a_path(api):
+    """700 in each other: no call takes a path to the last."""
+    box = api.create()
+    home, here = box.data_dir, os.open(box.data_dir / "workspace", os.O_RDONLY)
+    for _ in range(700):
+        fcntl.ioctl(here, 0x5000940E, bytearray(struct.pack("q4088s", 0, b"deep" * 10)))
+        below = os.open("deep" * 10, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    box.delete()
+    paddock.until(lambda: not home.exists(), "its files are gone", 30)
+
+
+def test_a_snapshot_that_would_lose_something_fails(api, make_box):
+    box = make_box()
+    box.check("echo kept > /workspace/kept")
+    nested = make_subvolume(box.data_dir / "workspace", "nested")
+    (nested / "file").write_text("x")
+    for response in (api.post(box.path + "/snapshots", {}), api.post(box.path + "/fork", {"count": 1})):
+        assert response.status == 409 and "subvolume" in response.json()["error"]["message"], response
+    # The box's own way out: an empty one is removed like a directory.
+    box.check("rm -r /workspace/nested", user="root")
+    response = api.post(box.path + "/fork", {"count": 1})
+    assert response.status == 201, response
+    fork = paddock.Box(api, response.json()["sandboxes"][0])
+    assert fork.check("cat /workspace/kept") == "kept\n"
+    fork.delete()
+
+
+def test_a_workspace_with_subvolumes_in_it(api):
+    assert api.post("/v1/workspaces", {"name": "nest"}).status == 201
+    made = api.get("/v1/workspaces/nest").json()
+    place = next(path for path in (api.daemon.disk / "workspaces").iterdir() if path.name == made["id"])
+    plant(place)
+    response = api.post("/v1/workspaces", {"name": "clone", "clone_of": "nest"})
+    assert response.status in (400, 409), response
+    assert api.delete("/v1/workspaces/nest").status == 204
+    paddock.until(lambda: not place.exists(), "its files are gone")
+
+
+# ---- the disk beneath -----------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(workdir):
+    """A file system of its own for a daemon's data, which others cannot fill and which fills nobody."""
+    image, point = workdir / "small.img", workdir / "small"
+    subprocess.run(["truncate", "-s", "2200M", image], check=True)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
+    point.mkdir()
+    subprocess.run(["mount", "-o", "loop", image, point], check=True)
+    yield point
+    paddock.until(lambda: subprocess.run(["umount", point], capture_output=True).returncode == 0, "it is free", 30)
+    point.rmdir()
+    image.unlink()
+
+
+def ready(daemon):
+    response = daemon.client().get("/readyz")
+    return response.status, " ".join(response.json().get("reasons", []))
+
+
+@pytest.mark.slow
+def test_the_disk_beneath_is_full(small_disk, own_daemon):
+    """The loop file is larger than what holds it: writers are stopped before the file system breaks, and go on afterwards."""
+    daemon = own_daemon(environment={"PADDOCK_DATA_SIZE_MB": 4096})
+    daemon.data_dir = small_disk / "data"
+    daemon.start()
+    assert ready(daemon) == (200, "")
+    api = daemon.client()
+    writer, neighbour = api.create(), api.create()
+    ballast = small_disk / "of somebody else"
+    with open(ballast, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 1150 * MB)
+    paddock.until(lambda: ready(daemon)[0] == 503, "/readyz tells that there is little room")
+    output = writer.exec("head -c 3000000000 /dev/urandom > /workspace/big", timeout_ms=paddock.ms(60_000))
+    assert output.exit_code != 0 and b"No space left" in output.err, output
+    status, reason = ready(daemon)
+    assert status == 503 and "full" in reason, reason
+    free = os.statvfs(small_disk)
+    assert free.f_bavail * free.f_frsize > 64 * MB, "nothing failed beneath"
+    # The neighbour reads and removes, and the file system lives.
+    assert neighbour.check("cat /etc/passwd | head -1; rm -f /workspace/none; echo fine").endswith("fine\n")
+    ballast.unlink()
+    paddock.until(lambda: ready(daemon) == (200, ""), "there is room again")
+    paddock.until(lambda: neighbour.exec(FILL.format(MB, "/workspace/small")).exit_code == 0, "it can write again")
+    writer.check("rm /workspace/big")
+    daemon.restart()
+    paddock.Box(daemon.client(), neighbour.document).check("test -s /workspace/small")
+
+
+def test_a_start_on_a_full_disk_explains(small_disk, own_daemon):
+    daemon = own_daemon(environment={"PADDOCK_DATA_SIZE_MB": 4096})
+    daemon.data_dir = small_disk / "data"
+    daemon.start().stop()
+    ballast, free = small_disk / "ballast", os.statvfs(small_disk)
+    with open(ballast, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - 32768)
+    with pytest.raises(AssertionError, match="(?s)disk .*(full|MiB left).*free some space"):
+        daemon.start()
+    daemon.api_kills += 1  # it ended because its store could not be opened
+    ballast.unlink()
+    daemon.start()
+    assert daemon.client().create().check("echo fine") == "fine\n"

@@ -31,7 +31,7 @@ def test_stdout_and_stderr_are_apart(box):
 
 def test_answer_has_exactly_the_promised_fields(box):
     assert set(box.exec(["true"]).document) == {
-        "exit_code", "signal", "stdout", "stderr", "encoding", "truncated", "timed_out", "duration_ms",
+        "exit_code", "signal", "stdout", "stderr", "encoding", "truncated", "timed_out", "oom_killed", "duration_ms",
     }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -329,3 +330,58 @@ def test_live_answers_of_the_rest(document, api, make_box):
     check(document, "put", "/v1/tenants/{}/quota", quota)
     get(f"/v1/tenants/{tenant['id']}/quota", "/v1/tenants/{}/quota")
     get("/v1/posture")
+
+
+# ---- words and examples ---------------------------------------------------
+
+
+def operations(document):
+    return [(method, path, item, operation) for path, item in document["paths"].items()
+            for method, operation in item.items() if method in METHODS]
+
+
+def test_every_operation_has_a_summary_of_its_own(document):
+    summaries = [operation["summary"] for _, _, _, operation in operations(document)]
+    assert [text for text in summaries if not re.fullmatch(r"[A-Z][a-z]+ .{3,60}[^.]", text)] == []
+    assert sorted(text for text in summaries if summaries.count(text) > 1) == []
+
+
+def flat(document, schema):
+    """The schema with the members of its allOf, so that `conform` knows them all."""
+    schema = resolve(document, schema)
+    parts = [flat(document, part) for part in schema.get("allOf", ())] + [schema]
+    return {**schema, "allOf": [], "properties": {name: member for part in parts for name, member in part.get("properties", {}).items()},
+            "required": [name for part in parts for name in part.get("required", ())]}
+
+
+def test_every_operation_has_an_example_that_fits(document):
+    """A curl command with the operation's method and path; its JSON is what the schema says."""
+    for method, path, _, operation in operations(document):
+        name = operation["operationId"]
+        words = shlex.split(operation["x-codeSamples"][0]["source"])
+        url = next(word for word in words if word.startswith("$url")).removeprefix("$url").partition("?")[0]
+        assert re.fullmatch(re.sub(r"\{path\}", ".+", re.sub(r"\{(?!path)[^}]*\}", "[^/]+", path)), url), name
+        given = words[words.index("-X") + 1] if "-X" in words else \
+            "HEAD" if "-I" in words else "PUT" if "-T" in words else \
+            "POST" if {"--json", "-d", "--data-binary", "-F"} & set(words) else "GET"
+        assert given == method.upper(), name
+        content = resolve(document, operation.get("requestBody", {})).get("content", {})
+        if "--json" in words:
+            body = json.loads(words[words.index("--json") + 1])
+            conform(document, flat(document, content["application/json"].get("schema", {})), body, name)
+        else:
+            assert "application/json" not in content, f"{name}: no body"
+
+
+def test_no_description_is_cut_at_a_comma(document):
+    """In a flow mapping of YAML the rest of an unquoted sentence becomes a key."""
+    def keys(node, where="$"):
+        if isinstance(node, dict):
+            for key, value in node.items():
+                yield f"{where}.{key}"
+                yield from keys(value, f"{where}.{key}")
+        elif isinstance(node, list):
+            for i, value in enumerate(node):
+                yield from keys(value, f"{where}[{i}]")
+
+    assert [key for key in keys(document) if " " in key] == []

@@ -21,11 +21,18 @@ def used(api, tenant):
     return api.get(f"/v1/tenants/{tenant.name}/quota").json()["used"]
 
 
-NONE = {"boxes": 0, "cpu": 0, "memory_mb": 0, "disk_mb": 0}
+NONE = dict.fromkeys(("boxes", "cpu", "memory_mb", "disk_mb", "processes", "helpers", "workspaces", "snapshots", "templates",
+                      "webhooks", "secrets", "secrets_kb"), 0)
+SHOWN = {"events": 0, "logs_kb": 0}
+
+
+def is_used(api, tenant, **expected):
+    """Nothing else is; events come as they come."""
+    assert {**used(api, tenant), "events": 0} == {**NONE, **SHOWN, **expected}
 
 
 def test_tenants(api, tenant):
-    assert tenant.tenant["quota"] == {**NONE, "creates_per_minute": 0} and tenant.tenant["used"] == NONE
+    assert tenant.tenant["quota"] == {**NONE, "creates_per_minute": 0} and tenant.tenant["used"] == {**NONE, **SHOWN}
     listed = {one["id"]: one for one in api.get("/v1/tenants").json()["tenants"]}
     assert listed[tenant.tenant["id"]]["name"] == tenant.name and "default" in listed
     assert api.post("/v1/tenants", {"name": tenant.name}).code() == "conflict"
@@ -73,7 +80,7 @@ def test_boxes(api, tenant):
 def test_cpu_and_memory(api, tenant):
     tenant.quota(cpu=1.5, memory_mb=300)
     tenant.create(limits={"cpu": 1, "memory_mb": 100})
-    assert used(api, tenant) == {"boxes": 1, "cpu": 1, "memory_mb": 100, "disk_mb": 0}
+    is_used(api, tenant, boxes=1, cpu=1, memory_mb=100, processes=256)
     assert "CPU" in refused(tenant.try_create(limits={"cpu": 0.6, "memory_mb": 100}))
     assert "memory" in refused(tenant.try_create(limits={"cpu": 0.5, "memory_mb": 201}))
     tenant.create(limits={"cpu": 0.5, "memory_mb": 200})
@@ -94,7 +101,7 @@ def test_stopped_boxes_use_no_memory(api, tenant):
     box = tenant.create(limits={"memory_mb": 100})
     paddock.kill(box.pid1())
     paddock.until(lambda: box.get()["status"] == "stopped", "it has stopped")
-    assert used(api, tenant) == {"boxes": 1, "cpu": 0, "memory_mb": 0, "disk_mb": 0}
+    is_used(api, tenant, boxes=1)
 
 
 def test_rate(api, tenant):

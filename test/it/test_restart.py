@@ -121,6 +121,11 @@ def test_answered_deletes_stay_deleted(own_daemon):
     assert {box["id"] for box in daemon.client().list()} == {box.id for box in boxes[2:]}
 
 
+def exits(api, box):
+    events = api.get(f"/v1/events?limit=1000&sandbox={box.id}").json()["events"]
+    return [event["type"] for event in events].count("exited")
+
+
 def test_box_that_died_while_the_daemon_was_down(own_daemon):
     daemon = own_daemon().start()
     api = daemon.client()
@@ -132,6 +137,10 @@ def test_box_that_died_while_the_daemon_was_down(own_daemon):
     daemon.start()
     api = daemon.client()
     assert dead.with_client(api).get()["status"] == "stopped"
+    assert exits(api, dead) == 1 and exits(api, alive) == 0, "what happened while nobody looked is told"
+    daemon.restart()
+    api = daemon.client()
+    assert exits(api, dead) == 1, "and told once"
     assert dead.with_client(api).try_exec(["true"]).status == 409
     assert alive.with_client(api).check("echo yes") == "yes\n"
     assert api.delete(dead.path).status == 204

@@ -59,6 +59,38 @@ def test_snapshot_becomes_a_box(make_box, api, snapshots):
     assert twin.check("cat /workspace/f") == "of the twin"
 
 
+IN_STEP = """
+import os
+files = [os.open(f"/workspace/{n}", os.O_CREAT | os.O_RDWR) for n in range(200)]
+block, i = os.urandom(8192), 0
+while True:
+    i += 1
+    text = b"%020d" % i
+    for fd in files:
+        os.pwrite(fd, text, 0)
+        os.pwrite(fd, block, 65536)  # something to be written back file by file, which takes its time
+"""
+
+
+def test_a_snapshot_is_of_one_moment(make_box, daemon, snapshots):
+    """A program writes a number to file after file: at any moment each has the number of the one before it, or one less."""
+    box, client = make_box(limits={"cpu": 2}), daemon.client()
+    box.put("/workspace/in-step.py", IN_STEP.encode())
+    run = paddock.Background(box.with_client(client).exec, ["/usr/bin/python3", "/workspace/in-step.py"], timeout_ms=paddock.ms(15_000))
+    paddock.until(lambda: len(box.read("/workspace/199", "").body) > 65536, "it writes")
+    seen = []
+    for i in range(20):
+        snapshots.append(f"moment{i}")
+        files = daemon.disk / "snapshots" / snapshot(box, name=f"moment{i}")["id"] / "workspace"
+        seen.append([int((files / str(n)).read_bytes()[:20]) for n in range(200)])
+    box.exec(["pkill", "-f", "in-step"])
+    run.result()
+    client.close()
+    for numbers in seen:
+        assert numbers == sorted(numbers, reverse=True), numbers
+        assert numbers[0] - numbers[-1] <= 1, numbers
+
+
 def test_list_show_remove(make_box, api, snapshots):
     box = make_box()
     named, unnamed = snapshot(box, name="one"), snapshot(box)
@@ -143,15 +175,16 @@ def test_fork(make_box, api):
     forks, stopped = fork(box, count=3)
     try:
         assert len(forks) == 3 and 0 < stopped < 1_000_000
-        identities = {box.check("cat /etc/machine-id; hostname")}
+        machines, hosts = {box.check("cat /etc/machine-id")}, {box.check("hostname")}
         for one in forks:
             document = one.get()
             assert document["status"] == "running" and document["name"] is None
             assert document["metadata"] == {"of": "original"} and document["limits"] == box.document["limits"]
             assert one.check("cat /workspace/f; echo $E") == "kepte\n"
             assert one.check("stat -c %a /etc/machine-id; wc -c < /etc/machine-id") == "444\n33\n"
-            identities.add(one.check("cat /etc/machine-id; hostname"))
-        assert len(identities) == 4, "each is somebody else"
+            machines.add(one.check("cat /etc/machine-id"))
+            hosts.add(one.check("hostname"))
+        assert len(machines) == 4 and len(hosts) == 4, "each is somebody else, by either"
         assert box.check("cat /etc/machine-id") == "00000000000000000000000000000001\n"
         forks[0].put("/workspace/f", b"its own")
         assert {one.check("cat /workspace/f") for one in (box, *forks[1:])} == {"kept"}

@@ -14,6 +14,10 @@ import pytest
 import paddock
 
 
+# Receivers are on loopback, which is refused by default.
+LOOPBACK = {"PADDOCK_WEBHOOKS_REFUSE": "link-local"}
+
+
 class Receiver:
     """An HTTP server that keeps what it was sent; `status` decides its answers."""
 
@@ -151,7 +155,7 @@ def test_retries(api, receiver, make_hook):
 
 def test_nobody_listens_then_somebody_does(own_daemon):
     """What could not be delivered waits over restarts of everything."""
-    daemon = own_daemon().start()
+    daemon = own_daemon(environment=LOOPBACK).start()
     api = daemon.client()
     first = Receiver()
     port = first.port
@@ -178,7 +182,7 @@ def test_nobody_listens_then_somebody_does(own_daemon):
 
 
 def test_the_carrier_dies(own_daemon):
-    daemon = own_daemon().start()
+    daemon = own_daemon(environment=LOOPBACK).start()
     api = daemon.client()
     receiver = Receiver()
     api.post("/v1/webhooks", {"url": receiver.url})
@@ -284,7 +288,7 @@ def authority(workdir):
 
 @pytest.fixture
 def trusting(own_daemon, authority):
-    return own_daemon(environment={"PADDOCK_WEBHOOKS_CA_FILE": authority.file}).start()
+    return own_daemon(environment={**LOOPBACK, "PADDOCK_WEBHOOKS_CA_FILE": authority.file}).start()
 
 
 def first_try(api, hook):
@@ -310,7 +314,7 @@ def test_https_certificates_that_are_refused(trusting, own_daemon, authority):
     other = Receiver(pair=authority("other", "DNS:elsewhere.example,IP:127.0.0.2"))
     good = Receiver(pair=authority("good", "DNS:localhost"))
     plain = Receiver()
-    strict = own_daemon().start()  # which knows the system's authorities, if any
+    strict = own_daemon(environment=LOOPBACK).start()  # which knows the system's authorities, if any
     cases = [(trusting, f"https://localhost:{other.port}/", "ostname mismatch"),
              (trusting, f"https://127.0.0.1:{other.port}/", "IP address mismatch"),
              (trusting, f"https://127.0.0.1:{good.port}/", "IP address mismatch"),
@@ -328,20 +332,29 @@ def test_https_certificates_that_are_refused(trusting, own_daemon, authority):
         receiver.close()
 
 
-def test_names_are_judged_by_their_address(own_daemon):
-    """localhost is fine by default and refused where private addresses are."""
+def test_addresses_that_are_not_public(own_daemon):
+    """Refused by default, under a name too; an administrator can allow them."""
     receiver = Receiver()
-    for refuse, delivered in (("link-local", True), ("private", False)):
-        daemon = own_daemon(environment={"PADDOCK_WEBHOOKS_REFUSE": refuse}).start()
+    for refuse in (None, "link-local", "none"):
+        daemon = own_daemon(environment={"PADDOCK_WEBHOOKS_REFUSE": refuse} if refuse else {}).start()
         api = daemon.client()
         hook = api.post("/v1/webhooks", {"url": f"http://localhost:{receiver.port}/{refuse}"}).json()
         api.create().delete()
         shown = paddock.until(lambda: (s := api.get(f"/v1/webhooks/{hook['id']}").json())["deliveries"] and s, "a try")
-        assert bool(shown["delivered"]) == delivered
-        if not delivered:
+        assert bool(shown["delivered"]) == bool(refuse)
+        if not refuse:
             assert "refused" in shown["deliveries"][-1]["error"]
-            assert api.post("/v1/webhooks", {"url": receiver.url}).status == 400
-    assert {path for path, _, _ in receiver.got} == {"/link-local"}
+        for address in ("127.0.0.1", "10.0.0.1", "192.168.1.1", "[::1]", "[fd00::1]", "[::ffff:127.0.0.1]",
+                        "[64:ff9b::7f00:1]", "100.64.0.1"):
+            response = api.post("/v1/webhooks", {"url": f"http://{address}:9/", "events": ["oom"]})
+            assert response.status == (201 if refuse else 400), (refuse, address, response)
+            if not refuse:
+                assert "webhooks.refuse" in response.json()["error"]["message"]
+            else:
+                assert api.delete(f"/v1/webhooks/{response.json()['id']}").status == 204
+        metadata = api.post("/v1/webhooks", {"url": "http://169.254.169.254/", "events": ["oom"]})
+        assert metadata.status == (201 if refuse == "none" else 400), (refuse, metadata)
+    assert {path for path, _, _ in receiver.got} == {"/link-local", "/none"}
     receiver.close()
 
 

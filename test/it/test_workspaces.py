@@ -146,6 +146,8 @@ def test_the_helper_goes_when_nobody_asks(own_daemon):
     assert api.post("/v1/workspaces", {"name": "w"}).status == 201
     assert files(api, "w", "f", "PUT", b"x").status == 201
     helper, = os.listdir(daemon.run_dir / "boxes")
+    assert api.get(f"/v1/sandboxes/{helper}").status == 404, "nobody sees it, whoever knows its id"
+    assert api.post(f"/v1/sandboxes/{helper}/exec", {"argv": ["true"]}).status == 404
     paddock.until(lambda: not os.listdir(daemon.run_dir / "boxes"), "the helper is gone", 20)
     assert files(api, "w", "f").body == b"x"
     another, = os.listdir(daemon.run_dir / "boxes")

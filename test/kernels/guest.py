@@ -1,4 +1,4 @@
-"""In a guest: runs the tests of the job one by one, sends the report of each as soon as it is there, and ends the machine."""
+"""In a guest: runs the files of the job one by one, sends the report of each as soon as it is there, and ends the machine."""
 
 import contextlib
 import json
@@ -15,13 +15,15 @@ WORK = Path("/work")
 def main(send):
     job = json.loads((WORK / "job.json").read_text())
     # TMPDIR: devices do not work in Debian 13's /tmp, and a control of test/escape makes one.
-    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], HOME="/root", TMPDIR="/var/tmp", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(WORK / "test/kernels"),
-                      PADDOCK_GUEST_KERNEL=job["kernel"], PADDOCK_GUEST_LAYOUT=job["layout"])
+    os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], PADDOCK_GUEST_KERNEL=job["kernel"],
+                      PADDOCK_GUEST_LAYOUT=job["layout"], HOME="/root", TMPDIR="/var/tmp", PYTHONDONTWRITEBYTECODE="1",
+                      PYTHONPATH=str(WORK / "test/kernels"))
     subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
-    for number, test in enumerate(job["tests"]):
+    for number, arguments in enumerate(job["tests"]):
         report = Path(f"/run/{number}.xml")
+        # faulthandler_timeout: a test that takes long says where it is, for who looks at the console.
         subprocess.run(["/usr/bin/python3", "-m", "pytest", "-v", "--color=no", "-p", "no:cacheprovider", "-p", "instant", "--tb=short",
-                        "--durations=5", f"--junit-xml={report}", test], cwd=WORK, check=False)
+                        "-o", "faulthandler_timeout=60", "--durations=8", f"--junit-xml={report}", *arguments], cwd=WORK, check=False)
         if report.exists():
             send(report)
 

@@ -9,6 +9,8 @@ The guest gets the payload as a tar archive on its second disk, talks on its fir
 port (console.log), and sends its reports as a tar archive through the second one.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -50,29 +52,73 @@ def command(guest, image, directory, memory_mb):
             "-serial", f"file:{directory / 'console.log'}", "-serial", f"file:{directory / 'results.tar'}"]
 
 
-def run(guest, tests, timeout, memory_mb=3072):
+@contextlib.contextmanager
+def own(directory):
+    """A run has its directory to itself: another one in this tree waits."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with open(directory.with_suffix(".lock"), "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"{directory.name}: waits for another run in this tree", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        yield directory
+
+
+def run(guest, tests, timeout, name=None, memory_mb=3072):
     """Runs the tests in the guest. Returns (the JUnit report or None, what went wrong as a whole or "", seconds)."""
-    directory = RESULTS / guest.name
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    image = rootfs.image(guest)
-    begun = time.monotonic()
-    payload(directory / "payload.tar", {"tests": tests, "slow": SLOW, "guest": guest.name, "kernel": guest.kernel,
-                                        "layout": guest.layout})
-    late = False
-    try:
-        subprocess.run([str(word) for word in command(guest, image, directory, memory_mb)], stdin=subprocess.DEVNULL, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired:
-        late = True
-    took = time.monotonic() - begun
-    (directory / "payload.tar").unlink()
-    received = unpack(directory)
-    if not received:
-        console = (directory / "console.log").read_text(errors="replace").splitlines()[-40:]
-        why = f"no end after {timeout} s" if late else "it sent no report"
-        return None, f"{guest.name}: {why}\n" + "\n".join(console), took
-    merge(received, tests, directory / "report.xml")
-    return directory / "report.xml", "", took
+    with own(RESULTS / (name or guest.name)) as directory:
+        image = rootfs.image(guest)
+        begun = time.monotonic()
+        payload(directory / "payload.tar", {"tests": tests, "slow": SLOW, "guest": guest.name, "kernel": guest.kernel,
+                                            "layout": guest.layout})
+        received, late = {}, False
+        # setpriv: the emulator does not outlive who started it.
+        with subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *map(str, command(guest, image, directory, memory_mb))],
+                              stdin=subprocess.DEVNULL) as qemu:
+            while qemu.poll() is None and not late:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    qemu.wait(2)
+                progress(guest, tests, received, directory, begun)
+                late = time.monotonic() - begun > timeout
+            if late:
+                qemu.kill()
+        took = time.monotonic() - begun
+        (directory / "payload.tar").unlink()
+        if not received:
+            console = (directory / "console.log").read_text(errors="replace").splitlines()[-40:]
+            why = f"no end after {timeout} s" if late else "it sent no report"
+            return None, f"{guest.name}: {why}\n" + "\n".join(console), took
+        merge(received, tests, directory / "report.xml")
+        return directory / "report.xml", f"{guest.name}: no end after {timeout} s" if late else "", took
+
+
+def progress(guest, tests, received, directory, begun):
+    """Takes what has come and was not there before, and says so: a line for a file."""
+    for number, report in unpack(directory).items():
+        if number not in received:
+            received[number] = report
+            passed, failed, skipped = count(xml.fromstring(report))
+            print(f"{guest.name} {time.monotonic() - begun:.0f} s: {file_of(tests[number])}: "
+                  f"{passed} passed, {len(failed)} failed, {skipped} skipped", flush=True)
+
+
+def file_of(arguments):
+    return arguments[0].partition("::")[0]
+
+
+def count(root):
+    passed, failed, skipped = 0, [], 0
+    for case in root.iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed.append(f"{case.get('classname')}.{case.get('name')}")
+        elif case.find("skipped") is not None:
+            skipped += 1
+        else:
+            passed += 1
+    return passed, failed, skipped
 
 
 def unpack(directory):
@@ -88,12 +134,14 @@ def unpack(directory):
 
 
 def merge(received, tests, file):
-    """One report of all; what the guest did not come to is a failure in it."""
+    """One report of all. What the guest did not come to is a failure in it, and so is a file of which nothing ran."""
     whole = xml.Element("testsuites")
-    for number, test in enumerate(tests):
-        if number in received:
-            whole.extend(xml.fromstring(received[number]).iter("testsuite"))
+    for number, arguments in enumerate(tests):
+        suites = list(xml.fromstring(received[number]).iter("testsuite")) if number in received else []
+        if any(suite.find("testcase") is not None for suite in suites):
+            whole.extend(suites)
         else:
-            case = xml.SubElement(xml.SubElement(whole, "testsuite", name=test), "testcase", classname=test, name="whole")
-            xml.SubElement(case, "failure", message="it did not come to its end")
+            name = file_of(arguments)
+            case = xml.SubElement(xml.SubElement(whole, "testsuite", name=name), "testcase", classname=name, name="whole")
+            xml.SubElement(case, "failure", message="nothing of it ran" if number in received else "it did not come to its end")
     xml.ElementTree(whole).write(file, encoding="utf-8")

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "http_impl.h"
+#include "http_conn.h"
 #include "text.h"
 #include "poison.h"
 
@@ -108,8 +108,7 @@ void http_break(struct http_exchange *x)
 	i->side->broken(i);
 }
 
-void http_reply(struct http_exchange *x, int status, const char *content_type, struct view body,
-		const struct http_header *extra, size_t n_extra)
+static void reply(struct http_exchange *x, const struct http_answer *a, struct view body, bool shared)
 {
 	struct http_impl *i = http_impl_of(x);
 	if (i->finished)
@@ -118,16 +117,33 @@ void http_reply(struct http_exchange *x, int status, const char *content_type, s
 		http_break(x); /* a second answer: the first one is not going to be right */
 		return;
 	}
-	begin(i, &(struct http_answer){ .status = status,
-					.content_type = content_type,
-					.length = (int64_t)body.n,
-					.extra = extra,
-					.n_extra = n_extra,
-					.whole = true });
-	if (body.n && !i->bodyless)
+	begin(i, a);
+	if (body.n && !i->bodyless && shared)
+		i->side->share(i, body);
+	else if (body.n && !i->bodyless)
 		i->side->write(i, body);
 	i->finished = true;
 	i->side->end(i);
+}
+
+void http_reply(struct http_exchange *x, int status, const char *content_type, struct view body,
+		const struct http_header *extra, size_t n_extra)
+{
+	const struct http_answer a = { .status = status,
+				       .content_type = content_type,
+				       .length = (int64_t)body.n,
+				       .extra = extra,
+				       .n_extra = n_extra,
+				       .whole = true };
+	reply(x, &a, body, false);
+}
+
+void http_reply_shared(struct http_exchange *x, int status, const char *content_type, struct view body)
+{
+	const struct http_answer a = {
+		.status = status, .content_type = content_type, .length = (int64_t)body.n, .whole = true
+	};
+	reply(x, &a, body, true);
 }
 
 bool http_upgrade(struct http_exchange *x, const char *protocol, const struct http_header *extra,
@@ -165,6 +181,22 @@ void http_body_resume(struct http_exchange *x)
 		return;
 	i->paused = false;
 	i->side->resume(i);
+}
+
+void http_vouch(struct http_exchange *x, uint64_t party)
+{
+	http_place_known(http_impl_of(x)->conn, party);
+}
+
+/* Counted when the driver settles: nobody may be closed within a dialect's call. */
+void http_hold(struct http_exchange *x, size_t bytes)
+{
+	http_impl_of(x)->kept = bytes;
+}
+
+bool http_is_pressed(const struct http_exchange *x)
+{
+	return http_place_is_pressed(CONTAINER(x, struct http_impl, x)->conn);
 }
 
 /* ---- for the drivers ---- */

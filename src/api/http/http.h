@@ -22,6 +22,7 @@
 
 #define HTTP_ORIGIN       24
 #define HTTP_ORIGIN_CONNS 128
+#define HTTP_BODY_STEP    (16u * 1024)
 #define HTTP_ADOPTED      255 /* came by no listener */
 #define HTTP_REQUEST_ID   72  /* a UUID and more, with its NUL */
 
@@ -65,6 +66,8 @@ struct view http_get_query(const struct http_exchange *x, const char *name);
 /* A whole answer. content_type may be NULL for an empty body. Extra headers may be NULL. */
 void http_reply(struct http_exchange *x, int status, const char *content_type, struct view body,
 		const struct http_header *extra, size_t n_extra);
+/* The same with a body that is constant and never freed: it is not copied. */
+void http_reply_shared(struct http_exchange *x, int status, const char *content_type, struct view body);
 /* An answer in pieces. length -1: chunked (or by END_STREAM in HTTP/2). */
 void http_begin(struct http_exchange *x, int status, const char *content_type, int64_t length,
 		const struct http_header *extra, size_t n_extra);
@@ -84,6 +87,13 @@ bool http_upgrade(struct http_exchange *x, const char *protocol, const struct ht
 
 void http_body_pause(struct http_exchange *x);
 void http_body_resume(struct http_exchange *x);
+/* The client has shown a key of this party (any number): its connection is no stranger's any more, of
+ * whom there may be fewer, and who make place first. */
+void http_vouch(struct http_exchange *x, uint64_t party);
+/* The dialect keeps so many bytes for this exchange now: they count with those of its party. */
+void http_hold(struct http_exchange *x, size_t bytes);
+/* Its party holds too much already: better to refuse what would add much to it. */
+bool http_is_pressed(const struct http_exchange *x);
 /* Sends "100 Continue" when the client waits for it; called by the server itself
  * as soon as on_request returned without an answer. */
 
@@ -96,8 +106,11 @@ struct http_limits {
 	uint32_t headers;     /* 100 */
 	uint32_t idle_ms;     /* keep-alive without a request: 75 s */
 	uint32_t head_ms;     /* first byte to the end of the head: 10 s */
-	uint32_t stall_ms;    /* body (while no answer has begun) or answer without progress: 60 s */
+	uint32_t stall_ms;    /* body (while no answer has begun) or answer without progress: 60 s. Of a body
+			       * less than HTTP_BODY_STEP bytes are none. */
 	uint32_t connections; /* 4096 */
+	uint32_t strangers;   /* of those, without a key: three quarters */
+	uint32_t party;       /* and of one address without, or one party with a key: half */
 	uint32_t streams;     /* concurrent HTTP/2 streams a connection: 128 */
 };
 

@@ -39,6 +39,8 @@ static void on_task(struct loop_task *t)
 	c->kicked = false;
 	if (c->dead)
 		http_conn_free(c);
+	else if (c->doomed)
+		http_conn_close(c);
 	else if (!c->lingering)
 		c->driver->on_kick(c);
 }
@@ -95,6 +97,7 @@ static void shut(struct http_conn *c, bool reset)
 	loop_timer_stop(&c->timer);
 	http_transport_close(&c->t, reset);
 	s->stats.connections_open--;
+	http_place_leave(c);
 	http_server_conn_gone(s);
 	if (!c->kicked)
 		loop_defer(s->loop, &c->task, on_task);
@@ -110,6 +113,14 @@ void http_conn_close(struct http_conn *c)
 void http_conn_reset(struct http_conn *c)
 {
 	shut(c, true);
+}
+
+void http_conn_doom(struct http_conn *c)
+{
+	if (!c || c->dead)
+		return;
+	c->doomed = true;
+	http_conn_kick(c);
 }
 
 void http_conn_linger(struct http_conn *c)
@@ -198,7 +209,9 @@ int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, co
 	list_append(&s->conns, &c->link);
 	s->stats.connections_open++;
 	http_conn_progress(c);
-	int r = loop_io_start(s->loop, &c->io, fd, EPOLLIN, on_io);
+	int r = http_place_enter(c, peer);
+	if (r == 0)
+		r = loop_io_start(s->loop, &c->io, fd, EPOLLIN, on_io);
 	if (r == 0 && s->cfg.tls && !c->origin[0]) {
 		c->t.tls = tls_server_conn(s->cfg.tls, fd);
 		r = c->t.tls ? 0 : -ENOMEM;

@@ -6,6 +6,7 @@
 
 #include <netinet/in.h>
 
+#include "http_place.h"
 #include "http_server.h"
 #include "http_transport.h"
 
@@ -22,6 +23,7 @@ struct http_driver {
 
 struct http_conn {
 	struct list link;
+	struct http_seat seat;
 	struct http_server *server;
 	struct http_transport t;
 	struct loop_io io;
@@ -35,6 +37,7 @@ struct http_conn {
 	bool lingering;
 	bool dead; /* closed; waits for the end of the batch */
 	bool kicked;
+	bool doomed;                 /* closed by the task */
 	char peer[INET6_ADDRSTRLEN]; /* "" where there is no address */
 	char origin[HTTP_ORIGIN];    /* "" unless it was adopted */
 	unsigned listener;           /* by which it came; HTTP_ADOPTED */
@@ -51,6 +54,8 @@ void http_conn_reset(struct http_conn *c);
  * sending reads our last answer before it sees a reset. The driver is done. */
 void http_conn_linger(struct http_conn *c);
 void http_conn_free(struct http_conn *c); /* at once; not from a handler */
+/* Closes at the end of the batch: for those who stand within a dialect's call. */
+void http_conn_doom(struct http_conn *c);
 
 bool http_conn_is_idle(const struct http_conn *c);
 /* Has the driver run at the end of the batch: for what a dialect's call brings about. */

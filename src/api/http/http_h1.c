@@ -13,11 +13,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "http_conn.h"
 #include "poison.h"
 
 #define TRAILERS_MAX 4096
-#define ROUNDS       8 /* of on_writable before other connections get their turn */
+#define HEAD_READ    (16u * 1024) /* at once: what waits behind a request is not worth more */
+#define ROOM_COST    4096         /* besides what is in it */
+#define ROUNDS       8            /* of on_writable before other connections get their turn */
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -38,15 +41,20 @@ struct http_h1 {
 	struct buf trailers; /* of the answer, as lines */
 	struct http1_body body;
 	enum h1_state state;
-	size_t start, end; /* what has been read and not used, in room->in */
-	size_t base;       /* where the body is read to */
-	uint64_t since_ms; /* when a head began */
-	uint64_t dropped;  /* bytes of a body that nobody wants */
-	bool sniffed;      /* it is not HTTP/2 */
-	bool busy;         /* h1_run is on the stack */
-	bool eof;          /* the client has half-closed */
-	bool close;        /* after this answer */
-	bool linger;       /* the client may still be sending */
+	size_t start, end;     /* what has been read and not used, in room->in */
+	size_t base;           /* where the body is read to */
+	size_t step;           /* bytes of a body that have not counted as progress yet */
+	struct view shared;    /* constant bytes of an answer, behind those in the room */
+	uint64_t since_ms;     /* when a head began */
+	bool turn_over;        /* the next request waits for an event, in line with other connections */
+	unsigned turns;        /* requests that were begun since h1_run began */
+	uint64_t turn_ends_ns; /* when the next of them waits for other connections */
+	uint64_t dropped;      /* bytes of a body that nobody wants */
+	bool sniffed;          /* it is not HTTP/2 */
+	bool busy;             /* h1_run is on the stack */
+	bool eof;              /* the client has half-closed */
+	bool close;            /* after this answer */
+	bool linger;           /* the client may still be sending */
 	bool broken;
 	bool throttled; /* pipelined requests wait until answers have left */
 	bool waits;     /* the client wants a 100 before it sends the body */
@@ -65,7 +73,13 @@ static uint64_t h1_now(const struct http_h1 *h)
 
 static size_t h1_queued(const struct http_h1 *h)
 {
-	return h->room ? buf_len(&h->room->out) : 0;
+	return (h->room ? buf_len(&h->room->out) : 0) + h->shared.n;
+}
+
+/* Whether the next of several requests that came at once may be looked at. */
+static bool h1_may_begin(const struct http_h1 *h)
+{
+	return !h->shared.n && http_place_may_begin(h->c, h1_queued(h), HTTP_PLACE_PIPELINED);
 }
 
 /* ---- what the dialect's calls do ---- */
@@ -123,9 +137,14 @@ static bool h1_write(struct http_impl *i, struct view data)
 		http1_write_chunk(&h->room->out, data);
 	else
 		buf_add(&h->room->out, data);
-	i->blocked |= h1_queued(h) >= HTTP_HIGH_WATER; /* until on_writable has come */
+	i->blocked |= h1_queued(h) >= http_place_high_water(h->c); /* until on_writable has come */
 	h1_kick(h);
 	return !i->blocked;
+}
+
+static void h1_share(struct http_impl *i, struct view data)
+{
+	h1_of(i)->shared = data;
 }
 
 static void h1_end(struct http_impl *i)
@@ -183,6 +202,7 @@ static void h1_resume(struct http_impl *i)
 static const struct http_side h1_side = {
 	.begin = h1_begin,
 	.write = h1_write,
+	.share = h1_share,
 	.end = h1_end,
 	.broken = h1_broken,
 	.trailers = h1_trailers,
@@ -271,12 +291,14 @@ static void h1_fill_exchange(struct http_h1 *h)
 		       .arena = &h->room->arena,
 		       .loop = s->loop },
 		.side = &h1_side,
+		.conn = h->c,
 		.is_head = view_is(h->req.method, "HEAD"),
 	};
 	http_server_request_id(s, http_get_header(&h->i.x, "x-request-id"), h->i.x.request_id);
 	h->close = !h->req.keep_alive;
 	h->waits = h->req.expect_continue;
 	h->dropped = 0;
+	h->step = 0;
 	h->state = H1_BODY;
 	http1_body_init(&h->body, h->req.content_length);
 	s->stats.requests++;
@@ -286,6 +308,8 @@ static bool h1_start_exchange(struct http_h1 *h)
 {
 	struct http_server *s = h->c->server;
 	h1_fill_exchange(h);
+	http_place_used(h->c);
+	h->turns++;
 	s->cfg.on_request(&h->i.x, s->cfg.arg);
 	if (!h->i.finished && !h->i.x.ops) {
 		struct buf body = BUF_INIT(1024);
@@ -303,13 +327,16 @@ static bool h1_start_exchange(struct http_h1 *h)
 
 static bool h1_step_head(struct http_h1 *h)
 {
-	h->throttled = h1_queued(h) >= HTTP_HIGH_WATER;
+	h->throttled = !h1_may_begin(h);
 	if (h->throttled)
 		return false;
 	if (h->start == h->end) {
 		h->start = h->end = 0;
 		return h->eof ? h1_finish(h, false) : false;
 	}
+	h->turn_over = h->turns && clock_mono_ns() > h->turn_ends_ns;
+	if (h->turn_over)
+		return false;
 	int n = http1_request_parse(&h->req, h->room->in + h->start, h->end - h->start);
 	if (n < 0)
 		return h1_refuse(h, -n, h->req.why);
@@ -349,6 +376,7 @@ static bool h1_after(struct http_h1 *h)
 	}
 	if (h->close || (left && !h1_can_drain(h)))
 		return h1_finish(h, left || h->start != h->end);
+	h->since_ms = h1_now(h); /* of the rest of a body that nobody wants */
 	if (h->state == H1_BODY)
 		h->state = H1_DRAIN;
 	else
@@ -466,13 +494,18 @@ static int h1_send(struct http_h1 *h)
 	struct buf *out = &h->room->out;
 	if (out->bad)
 		return out->bad;
-	while (buf_len(out)) {
-		struct view v = buf_view(out);
+	while (h1_queued(h)) {
+		bool shared = buf_len(out) == 0;
+		struct view v = shared ? h->shared : buf_view(out);
 		ssize_t n = http_transport_send(&h->c->t, v.p, v.n);
 		if (n < 0)
 			return n == -EAGAIN ? 0 : (int)n;
 		http_conn_progress(h->c);
-		buf_consume(out, (size_t)n);
+		http_place_used(h->c);
+		if (shared)
+			h->shared = view_skip(v, (size_t)n);
+		else
+			buf_consume(out, (size_t)n);
 		if ((size_t)n < v.n && !h->c->t.tls)
 			break; /* the next call would say EAGAIN */
 	}
@@ -482,7 +515,7 @@ static int h1_send(struct http_h1 *h)
 /* True when the dialect may have written more. */
 static bool h1_wake(struct http_h1 *h)
 {
-	if (h->i.finished || !h->i.blocked || h1_queued(h) > HTTP_LOW_WATER)
+	if (h->i.finished || !h->i.blocked || h1_queued(h) > http_place_high_water(h->c) / 2)
 		return false;
 	h->i.blocked = false;
 	if (h->i.x.ops && h->i.x.ops->on_writable)
@@ -507,7 +540,15 @@ static uint64_t h1_deadline(const struct http_h1 *h)
 		return h->since_ms ? h->since_ms + l->head_ms : progress + l->idle_ms;
 	if (h1_dialects_turn(h))
 		return 0;
+	if (h->state == H1_DRAIN)
+		return h->since_ms + l->head_ms;
 	return progress + l->stall_ms;
+}
+
+static bool h1_wants_more(const struct http_h1 *h)
+{
+	bool space = !h->room || h->end < h->room->cap;
+	return space && !h->eof && h->state != H1_FLUSH && !(h->state == H1_HEAD && h->throttled);
 }
 
 static void h1_settle(struct http_h1 *h)
@@ -529,16 +570,23 @@ static void h1_settle(struct http_h1 *h)
 	}
 	if (h->state == H1_HEAD && h->start == h->end && h1_queued(h) == 0)
 		http_server_give_room(c->server, TAKE_PTR(h->room));
-	bool space = !h->room || h->end < h->room->cap;
-	http_conn_want(c, space && !h->eof && h->state != H1_FLUSH, h1_queued(h) > 0);
-	if (!c->dead)
-		http_conn_deadline(c, h1_deadline(h));
+	http_conn_want(c, h1_wants_more(h), h1_queued(h) > 0 || h->turn_over);
+	if (c->dead)
+		return;
+	http_conn_deadline(c, h1_deadline(h));
+	if (h->room && h1_wants_more(h) && http_transport_pending(&c->t))
+		http_conn_kick(c); /* no event will come for these */
+	size_t kept = h->i.finished ? 0 : h->i.kept;
+	http_place_hold(c, h->room ? kept + ROOM_COST + h->end + h->room->arena.used + h->room->out.cap : 0);
 }
 
 static void h1_run(struct http_h1 *h)
 {
 	struct http_conn *c = h->c;
 	h->busy = true;
+	h->turns = 0;
+	h->turn_over = false;
+	h->turn_ends_ns = h->start == h->end ? 0 : clock_mono_ns() + HTTP_PLACE_TURN_NS;
 	for (int round = 0; h->room; round++) {
 		while (!c->dead && h1_step(h))
 			;
@@ -546,7 +594,7 @@ static void h1_run(struct http_h1 *h)
 			http_conn_reset(c);
 		if (c->dead)
 			break;
-		bool more = h1_wake(h) || (h->throttled && h1_queued(h) < HTTP_HIGH_WATER);
+		bool more = h1_wake(h) || (h->state == H1_HEAD && h->throttled && h1_may_begin(h));
 		if (!more)
 			break;
 		if (round == ROUNDS) {
@@ -600,16 +648,24 @@ static bool h1_recv(struct http_h1 *h)
 		}
 		h1_expect_head(h);
 	}
-	if (h->end == h->room->cap || h->eof || h->state == H1_FLUSH)
+	if (!h1_wants_more(h))
 		return false;
-	ssize_t n = http_transport_recv(&c->t, h->room->in + h->end, h->room->cap - h->end);
+	size_t most = h->room->cap - h->end;
+	if (h->state == H1_HEAD)
+		most = MIN(most, HEAD_READ);
+	ssize_t n = http_transport_recv(&c->t, h->room->in + h->end, most);
 	if (n == -EAGAIN)
 		return false;
 	if (n < 0) {
 		http_conn_reset(c);
 		return false;
 	}
-	http_conn_progress(c);
+	/* Of a body only so much at once is progress: whoever drips it is cut off. */
+	h->step += (size_t)n;
+	if (h->state != H1_BODY || h1_dialects_turn(h) || h->step >= HTTP_BODY_STEP) {
+		http_conn_progress(c);
+		h->step = 0;
+	}
 	h->eof = n == 0;
 	h->end += (size_t)n;
 	return true;

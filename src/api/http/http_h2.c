@@ -16,10 +16,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "poison.h"
 
 #define CONN_WINDOW (2 * 1024 * 1024)
-#define ROUNDS      8 /* of sending before other connections get their turn */
+#define HEADS_MAX   (512u * 1024) /* of the requests that are under way */
+#define STREAM_COST 3072          /* besides what is in it, with libnghttp2's own */
+#define ROUNDS      8             /* of sending before other connections get their turn */
 
 /* ---- libnghttp2's callbacks ---- */
 
@@ -27,7 +30,12 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *f, vo
 {
 	if (f->hd.type != NGHTTP2_HEADERS || f->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
-	struct http_h2_stream *st = http_h2_stream_new(arg, f->hd.stream_id);
+	struct http_h2 *h = arg;
+	/* What is small on the wire may be large here: HPACK. */
+	if (h->heads > HEADS_MAX)
+		return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, f->hd.stream_id,
+						 NGHTTP2_REFUSED_STREAM);
+	struct http_h2_stream *st = http_h2_stream_new(h, f->hd.stream_id);
 	if (!st)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	return nghttp2_session_set_stream_user_data(session, st->id, st);
@@ -55,8 +63,8 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *f, void 
 		return 0;
 	if (f->hd.flags & NGHTTP2_FLAG_END_STREAM)
 		st->end_in = true;
-	if (!st->head_done)
-		http_h2_stream_begin(st);
+	if (!st->head_done && !st->waits)
+		http_h2_stream_complete(st);
 	http_h2_stream_deliver(st);
 	return 0;
 }
@@ -70,7 +78,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *f, in
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, size_t n, void *arg)
 {
 	struct http_h2_stream *st = nghttp2_session_get_stream_user_data(session, id);
-	if (!st || st->i.finished)
+	if (!st || (st->i.finished && !st->waits))
 		http_impl_wipe((struct view){ (const char *)p, n });
 	if (!st)
 		return nghttp2_session_consume(session, id, n);
@@ -122,6 +130,7 @@ static int h2_send(struct http_h2 *h)
 		if (n < 0)
 			return n == -EAGAIN ? 0 : (int)n;
 		http_conn_progress(h->c);
+		http_place_used(h->c);
 		buf_consume(out, (size_t)n);
 	}
 	return 1;
@@ -133,7 +142,7 @@ static bool h2_wake(struct http_h2 *h)
 	LIST_EACH (it, &h->streams) {
 		struct http_h2_stream *st = CONTAINER(it, struct http_h2_stream, link);
 		struct http_impl *i = &st->i;
-		if (i->finished || !i->blocked || buf_len(&st->out) > HTTP_LOW_WATER)
+		if (i->finished || !i->blocked || !http_h2_stream_has_room(st))
 			continue;
 		i->blocked = false;
 		any = true;
@@ -165,16 +174,34 @@ static void h2_bury(struct http_h2 *h)
 		http_h2_stream_free(CONTAINER(it, struct http_h2_stream, link));
 }
 
+/* Those whose turn it is now. */
+static bool h2_begin_waiting(struct http_h2 *h)
+{
+	bool any = false;
+	LIST_EACH (it, &h->streams) {
+		if (h->n_waiting == 0)
+			break;
+		any |= http_h2_stream_try(CONTAINER(it, struct http_h2_stream, link));
+	}
+	return any;
+}
+
 /* Sends what is due, tells who may write again, and settles what to wait for. */
 static void h2_run(struct http_h2 *h)
 {
 	struct http_conn *c = h->c;
+	size_t kept = 0;
 	int r;
 	h->busy = true;
-	LIST_EACH (it, &h->streams)
-		http_h2_stream_deliver(CONTAINER(it, struct http_h2_stream, link));
+	h->turn_ends_ns = h->n_waiting ? clock_mono_ns() + HTTP_PLACE_TURN_NS : 0;
+	LIST_EACH (it, &h->streams) {
+		struct http_h2_stream *st = CONTAINER(it, struct http_h2_stream, link);
+		http_h2_stream_deliver(st);
+		kept += st->i.finished ? 0 : st->i.kept;
+	}
 	r = h2_send(h);
-	if (r >= 0 && h2_wake(h))
+	bool more = r >= 0 && h2_begin_waiting(h);
+	if (r >= 0 && (h2_wake(h) || more))
 		r = h2_send(h);
 	bool over = r >= 0 && h2_session_is_over(h->session) && buf_len(&h->out) == 0;
 	h2_bury(h);
@@ -185,14 +212,17 @@ static void h2_run(struct http_h2 *h)
 		http_conn_linger(c);
 	if (r < 0 || over)
 		return;
+	bool next = h->n_waiting && http_place_may_begin(c, h->unsent, HTTP_PLACE_STREAMS);
 	if (r > 0 && buf_len(&h->out) == 0)
 		http_conn_kick(c);
 	if (buf_len(&h->out) == 0)
 		buf_shrink(&h->out);
 	http_conn_want(c, nghttp2_session_want_read(h->session) && buf_len(&h->out) < H2_SESSION_AHEAD,
-		       buf_len(&h->out) > 0);
-	if (!c->dead)
-		http_conn_deadline(c, h2_deadline(h));
+		       buf_len(&h->out) > 0 || next); /* in line with other connections */
+	if (c->dead)
+		return;
+	http_conn_deadline(c, h2_deadline(h));
+	http_place_hold(c, kept + h->unsent + 2 * h->heads + h->n_streams * STREAM_COST + h->out.cap);
 }
 
 /* ---- reading ---- */
@@ -201,6 +231,7 @@ int http_h2_feed(struct http_conn *c, struct view first)
 {
 	struct http_h2 *h = c->state;
 	h->busy = true;
+	h->turn_ends_ns = clock_mono_ns() + HTTP_PLACE_TURN_NS;
 	ssize_t n = nghttp2_session_mem_recv(h->session, (const uint8_t *)first.p, first.n);
 	h->busy = false;
 	if (n < 0) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "num.h"
 #include "poison.h"
 
@@ -50,14 +51,20 @@ static ssize_t read_answer(nghttp2_session *session, int32_t id, uint8_t *p, siz
 			   nghttp2_data_source *source, void *arg)
 {
 	struct http_h2_stream *st = source->ptr;
-	struct view v = buf_view(&st->out);
+	bool shared = buf_len(&st->out) == 0;
+	struct view v = shared ? st->shared : buf_view(&st->out);
 	n = MIN(n, v.n);
 	if (n) {
 		memcpy(p, v.p, n);
-		buf_consume(&st->out, n);
 		st->progress_ms = http_h2_now(st->h);
 	}
-	if (buf_len(&st->out) == 0 && st->ended) {
+	if (shared) {
+		st->shared = view_skip(v, n);
+	} else {
+		buf_consume(&st->out, n);
+		st->h->unsent -= n;
+	}
+	if (buf_len(&st->out) == 0 && st->shared.n == 0 && st->ended) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 		if (st->n_trailers) {
 			*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
@@ -115,6 +122,23 @@ static void stream_resume(struct http_h2_stream *st)
 	(void)!nghttp2_session_resume_data(st->h->session, st->id);
 }
 
+/* A stream whose window is shut must not stop the others, so each may have a little. */
+static size_t high_water(const struct http_h2_stream *st)
+{
+	size_t most = http_place_high_water(st->h->c);
+	return st->h->unsent >= HTTP_PLACE_STREAMS ? MIN(most, HTTP_PLACE_TIGHT) : most;
+}
+
+bool http_h2_stream_has_room(const struct http_h2_stream *st)
+{
+	return buf_len(&st->out) <= high_water(st) / 2;
+}
+
+static void h2_share(struct http_impl *i, struct view data)
+{
+	stream_of(i)->shared = data;
+}
+
 static bool h2_write(struct http_impl *i, struct view data)
 {
 	struct http_h2_stream *st = stream_of(i);
@@ -122,7 +146,9 @@ static bool h2_write(struct http_impl *i, struct view data)
 		st->progress_ms = http_h2_now(st->h);
 	if (buf_add(&st->out, data) < 0)
 		http_h2_stream_reset(st, NGHTTP2_INTERNAL_ERROR);
-	i->blocked |= buf_len(&st->out) >= HTTP_HIGH_WATER; /* until on_writable has come */
+	else
+		st->h->unsent += data.n;
+	i->blocked |= buf_len(&st->out) >= high_water(st); /* until on_writable has come */
 	stream_resume(st);
 	h2_kick(st->h);
 	return !i->blocked;
@@ -164,6 +190,7 @@ static void h2_resume(struct http_impl *i)
 static const struct http_side h2_side = {
 	.begin = h2_begin,
 	.write = h2_write,
+	.share = h2_share,
 	.end = h2_end,
 	.broken = h2_broken,
 	.trailers = h2_trailers,
@@ -174,6 +201,10 @@ static const struct http_side h2_side = {
 
 void http_h2_stream_free(struct http_h2_stream *st)
 {
+	st->h->unsent -= buf_len(&st->out);
+	st->h->heads -= st->arena_counted;
+	st->h->n_streams--;
+	st->h->n_waiting -= st->waits;
 	list_del(&st->link);
 	arena_done(&st->arena);
 	buf_done(&st->in);
@@ -193,6 +224,8 @@ struct http_h2_stream *http_h2_stream_new(struct http_h2 *h, int32_t id)
 	buf_init(&st->in, HTTP_H2_WINDOW);
 	buf_init(&st->out, HTTP_OUT_MAX);
 	st->i.side = &h2_side;
+	st->i.conn = h->c;
+	h->n_streams++;
 	st->i.finished = true; /* until it begins */
 	list_append(&h->streams, &st->link);
 	return st;
@@ -239,10 +272,16 @@ void http_h2_stream_deliver(struct http_h2_stream *st)
 
 void http_h2_stream_data(struct http_h2_stream *st, struct view data)
 {
-	st->progress_ms = http_h2_now(st->h);
-	if (st->i.finished) {
+	bool unwanted = st->i.finished && !st->waits;
+	/* Of a body only so much at once is progress: whoever drips it is cut off. */
+	st->step += data.n;
+	if (!unwanted && st->step >= HTTP_BODY_STEP) {
+		st->progress_ms = http_h2_now(st->h);
+		st->step = 0;
+	}
+	if (unwanted) {
 		drop_body(st, data.n);
-	} else if (st->i.paused || buf_len(&st->in)) {
+	} else if (st->waits || st->i.paused || buf_len(&st->in)) {
 		/* Bounded by the window, which is not opened again until it is taken. */
 		if (buf_add(&st->in, data) < 0)
 			http_h2_stream_reset(st, NGHTTP2_FLOW_CONTROL_ERROR);
@@ -299,6 +338,8 @@ void http_h2_stream_header(struct http_h2_stream *st, struct http_header hd)
 	}
 	hd.name = arena_view(&st->arena, hd.name);
 	hd.value = arena_view(&st->arena, hd.value);
+	st->h->heads += st->arena.used - st->arena_counted;
+	st->arena_counted = st->arena.used;
 	if (!hd.name.p || !hd.value.p) {
 		st->too_large = true;
 		return;
@@ -346,7 +387,7 @@ static const char *head_mistake(struct http_h2_stream *st, int *status)
 	return NULL;
 }
 
-void http_h2_stream_begin(struct http_h2_stream *st)
+static void stream_begin(struct http_h2_stream *st)
 {
 	struct http_server *s = st->h->c->server;
 	struct http_exchange *x = &st->i.x;
@@ -375,6 +416,7 @@ void http_h2_stream_begin(struct http_h2_stream *st)
 		return;
 	}
 	s->stats.requests++;
+	http_place_used(st->h->c);
 	s->cfg.on_request(x, s->cfg.arg);
 	if (!st->i.finished && !x->ops)
 		stream_refuse(st, 500, "nobody took the request");
@@ -384,11 +426,41 @@ void http_h2_stream_begin(struct http_h2_stream *st)
 	}
 }
 
+static bool may_begin(const struct http_h2 *h)
+{
+	return http_place_may_begin(h->c, h->unsent, HTTP_PLACE_STREAMS) && clock_mono_ns() < h->turn_ends_ns;
+}
+
+void http_h2_stream_complete(struct http_h2_stream *st)
+{
+	/* Behind those that wait it waits, too: clients expect no order, but would wonder. */
+	if (!st->h->n_waiting && may_begin(st->h)) {
+		stream_begin(st);
+		return;
+	}
+	st->waits = true;
+	st->h->n_waiting++;
+}
+
+bool http_h2_stream_try(struct http_h2_stream *st)
+{
+	if (!st->waits || !may_begin(st->h))
+		return false;
+	st->waits = false;
+	st->h->n_waiting--;
+	st->progress_ms = http_h2_now(st->h);
+	stream_begin(st);
+	http_h2_stream_deliver(st);
+	return true;
+}
+
 /* ---- time ---- */
 
 uint64_t http_h2_stream_deadline(const struct http_h2_stream *st)
 {
 	const struct http_limits *l = &st->h->c->server->cfg.limits;
+	if (st->waits)
+		return 0; /* those before it have one */
 	if (!st->head_done)
 		return st->progress_ms + l->head_ms;
 	bool takes = buf_len(&st->out) || (st->ended && !st->end_out);

@@ -11,12 +11,12 @@
 #include "http.h"
 
 #define HTTP_HIGH_WATER (256u * 1024) /* queued answer bytes at which http_write says stop */
-#define HTTP_LOW_WATER  (HTTP_HIGH_WATER / 2)
-#define HTTP_DRAIN_MAX  (64u * 1024) /* of a body that nobody wants any more */
+#define HTTP_DRAIN_MAX  (64u * 1024)  /* of a body that nobody wants any more */
 #define HTTP_ARENA_MAX  (16u * 1024 * 1024)
 #define HTTP_OUT_MAX    (1u << 30) /* of one answer that is waiting to be sent */
 
 struct http_impl;
+struct http_conn;
 
 struct http_answer {
 	int status;
@@ -32,6 +32,7 @@ struct http_answer {
 struct http_side {
 	void (*begin)(struct http_impl *i, const struct http_answer *a);
 	bool (*write)(struct http_impl *i, struct view data);
+	void (*share)(struct http_impl *i, struct view data); /* all of the body, of bytes that stay */
 	void (*end)(struct http_impl *i);
 	void (*broken)(struct http_impl *i); /* the answer cannot be finished */
 	void (*trailers)(struct http_impl *i, const struct http_header *t, size_t n);
@@ -42,6 +43,8 @@ struct http_side {
 struct http_impl {
 	struct http_exchange x;
 	const struct http_side *side;
+	struct http_conn *conn;
+	size_t kept;   /* bytes, by the dialect */
 	int64_t left;  /* of the promised length, or -1 */
 	bool is_head;  /* a HEAD request */
 	bool begun;    /* the answer's head was given */

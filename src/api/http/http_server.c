@@ -2,8 +2,8 @@
  * The listening side: accepting in bounded batches, the limit of connections,
  * and what connections share.
  *
- * At the limit the connection that has been idle longest makes place; when none
- * is idle, accepting stops until one goes. A shortage of fds or memory stops it
+ * At the limit the least useful connection makes place (http_place.h); when none
+ * can, accepting stops until one goes. A shortage of fds or memory stops it
  * for RETRY_MS, because a listening socket stays readable and would spin.
  */
 #include "http_server.h"
@@ -58,27 +58,12 @@ static bool is_full(const struct http_server *s)
 	return s->stats.connections_open >= s->cfg.limits.connections;
 }
 
-static struct http_conn *longest_idle(struct http_server *s)
-{
-	struct http_conn *oldest = NULL;
-	LIST_EACH (it, &s->conns) {
-		struct http_conn *c = CONTAINER(it, struct http_conn, link);
-		if (http_conn_is_idle(c) && (!oldest || c->progress_ms < oldest->progress_ms))
-			oldest = c;
-	}
-	return oldest;
-}
-
 /* False: stop for now. */
 static bool accept_one(struct http_server *s, const struct listener *l)
 {
-	struct http_conn *leaves = NULL;
-	if (is_full(s)) {
-		leaves = longest_idle(s);
-		if (!leaves) {
-			listeners_want(s, 0); /* http_server_conn_gone turns it on again */
-			return false;
-		}
+	if (is_full(s) && !http_place_can_make(s)) {
+		listeners_want(s, 0); /* http_server_conn_gone turns it on again */
+		return false;
 	}
 	struct sockaddr_storage peer = { 0 };
 	socklen_t n = sizeof(peer);
@@ -88,8 +73,7 @@ static bool accept_one(struct http_server *s, const struct listener *l)
 			pause_accepting(s);
 		return errno == EINTR || errno == ECONNABORTED;
 	}
-	if (leaves)
-		http_conn_close(leaves);
+	http_place_make(s, (struct sockaddr *)&peer);
 	s->stats.connections_total++;
 	if (http_conn_new(s, fd, (struct sockaddr *)&peer, "", l->index) < 0) {
 		pause_accepting(s);
@@ -126,6 +110,8 @@ static void limits_default(struct http_limits *l)
 	l->head_ms = l->head_ms ? l->head_ms : d.head_ms;
 	l->stall_ms = l->stall_ms ? l->stall_ms : d.stall_ms;
 	l->connections = l->connections ? l->connections : d.connections;
+	l->strangers = l->strangers ? l->strangers : l->connections - l->connections / 4;
+	l->party = l->party ? l->party : MAX(l->connections / 2, 1);
 	l->streams = l->streams ? l->streams : d.streams;
 }
 
@@ -141,6 +127,7 @@ struct http_server *http_server_new(struct loop *l, const struct http_config *c,
 	limits_default(&s->cfg.limits);
 	list_init(&s->listeners);
 	list_init(&s->conns);
+	http_place_init(s);
 	rnd_name(s->id_prefix, sizeof(s->id_prefix) - 1);
 	s->date_s = UINT64_MAX;
 	return s;

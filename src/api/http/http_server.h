@@ -31,7 +31,11 @@ struct http_server {
 	struct loop_timer retry; /* accepting again after a shortage of fds or memory */
 	struct http_room *rooms; /* spare ones */
 	size_t n_rooms;
-	char *scratch; /* HTTP_SCRATCH bytes, made with the first HTTP/2 connection */
+	struct list strangers, known; /* connections, the least useful first: see http_place.h */
+	struct list parties[256];
+	unsigned n_strangers;
+	size_t held, strangers_held; /* bytes */
+	char *scratch;               /* HTTP_SCRATCH bytes, made with the first HTTP/2 connection */
 
 	uint64_t date_s; /* the monotonic second for which `date` holds */
 	char date[HTTP1_DATE_SIZE];

@@ -1,6 +1,6 @@
 /*
- * What somebody said that a box or a tenant may use of models: limits, when to warn,
- * lists of what is allowed. What is not said is left to whoever stands above. Pure.
+ * Settings for models of a box or a tenant: limits, warning thresholds, lists of allowed providers,
+ * endpoints and models. A setting that is absent comes from the level above. Pure.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * What one box, or one tenant, may use: calls and tokens in a minute, calls at a time,
- * money in a day, a week, a month (of UTC; weeks begin on Monday). Checked and counted
- * in one step: what is reserved for calls that are under way counts as spent.
+ * The limits of one box or one tenant for models: calls and tokens per minute, parallel calls, money
+ * per day, week and month (in UTC; weeks begin on Monday). Checked and counted in one step: the
+ * amounts reserved for calls in progress count as spent.
  */
 #pragma once
 

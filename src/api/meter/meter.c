@@ -1,6 +1,6 @@
 /*
- * Reading usage from answers: see meter.h. The bytes are a stranger's: whatever cannot
- * be read is passed on and counts as text.
+ * Reads usage from answers: see meter.h. The bytes come from outside: anything that cannot be parsed
+ * is passed on and counts as text.
  */
 #include "meter.h"
 

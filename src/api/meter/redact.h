@@ -1,8 +1,7 @@
 /*
- * Text that is kept for people to read, without what looks like a secret: keys and tokens
- * of known kinds, what follows Bearer and Basic, private keys, passwords of URLs, and long
- * values behind words like key, token, secret, password. By its looks alone: nobody here
- * knows the values. Pure.
+ * Redacts text that is kept for people to read: keys and tokens of known kinds, text after Bearer and
+ * Basic, private keys, passwords in URLs, and long values after words like key, token, secret,
+ * password. It works by appearance only; the values of secrets are not known here. Pure.
  */
 #pragma once
 

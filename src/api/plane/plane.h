@@ -1,8 +1,7 @@
 /*
- * The sandbox plane: what is meant for a box and not for us. A request names a
- * box and a port by its host (PORT-ID.domain), by E2B's headers, or by a path of
- * ours; a port is served by a server in the box, through the proxy, or by a dialect
- * in this process (dialect_port).
+ * The sandbox plane: requests for a port of a box instead of the API. A request names a box and a port
+ * by its host (PORT-ID.domain), by E2B's headers, or by a path of the API. A server in the box serves
+ * the port through the proxy, or a dialect in this process does (dialect_port).
  */
 #pragma once
 

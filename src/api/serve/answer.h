@@ -1,6 +1,6 @@
 /*
- * Answers: JSON, errors in the dialect's own words, and what the end of a job
- * becomes. Each of those that send ends the request.
+ * Answers: JSON, errors in the dialect's own format, and the result of a job. Each function that sends
+ * an answer ends the request.
  */
 #pragma once
 

@@ -1,6 +1,5 @@
 /*
- * The bytes of a file, whole or a range of them, as an answer, as fast as the client
- * takes them.
+ * Sends a file, or a range of it, as fast as the client reads.
  */
 #pragma once
 

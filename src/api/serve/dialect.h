@@ -1,9 +1,8 @@
 /*
- * A dialect: one way to spell what the core can do. It is a folder below
- * src/api/dialect with one const struct dialect, and one line in the array of
- * main.c. It says which requests are its own, who asks, what a path means and how
- * an error reads; everything between the connection and a handler is done here,
- * in src/api/serve, once for all of them.
+ * A dialect: one API through which clients use the core. It is a folder below src/api/dialect with one
+ * const struct dialect, and one line in the array of main.c. It decides which requests belong to it,
+ * identifies the caller, maps paths to handlers and formats errors. Everything else between the
+ * connection and a handler is shared code in src/api/serve.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * The reverse proxy: one exchange of a client to one connection of a server in a
- * box, streamed both ways with back-pressure from end to end. Each exchange has a
- * connection of its own, so that nothing can be smuggled from one to the next.
+ * The reverse proxy: connects one exchange of a client to one connection of a server in a box,
+ * streamed in both directions with back-pressure from end to end. Each exchange has its own
+ * connection, so that nothing can be smuggled from one to the next.
  */
 #pragma once
 

@@ -1,11 +1,10 @@
 /*
- * What a request looks like to a server in a box, and what of its answer a client
- * sees: heads in, heads out. Pure.
+ * The heads of proxied requests and answers: what a server in a box sees of a request, and what a
+ * client sees of its answer. Pure.
  *
- * Taken out in both directions: what concerns one connection only (RFC 9110,
- * 7.6.1). Taken out before the box: keys and tokens of ours, our cookie, and under
- * a path of ours all cookies and the referrer. Taken out before the client: what
- * would reach beyond the box's own origin.
+ * Removed in both directions: headers of a single connection (RFC 9110, 7.6.1). Removed from requests:
+ * Paddock's keys and tokens, its cookie, and below a path of the API all cookies and the referrer.
+ * Removed from answers: headers that affect more than the box's own origin.
  */
 #pragma once
 

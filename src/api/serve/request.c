@@ -1,7 +1,6 @@
 /*
- * From a request's head to its handler: see request.h. The order is the same for
- * every dialect: the route, who asks, the parts of the path, what the route permits,
- * the query, the body.
+ * Takes a request from its head to its handler: see request.h. The order is the same for every
+ * dialect: route, caller, parts of the path, permission for the route, query, body.
  */
 #include "request.h"
 
@@ -72,7 +71,9 @@ int request_read_doc(struct request *r, struct json **ret, struct err *e)
 {
 	if (buf_len(&r->body) == 0)
 		return err_set(e, ERR_INVALID, "the body must be a JSON object, and is empty");
-	if (json_parse(&r->arena, buf_view(&r->body), ret, e) >= 0)
+	int parsed = json_parse(&r->arena, buf_view(&r->body), ret, e);
+	http_hold(r->x, r->body.cap + r->arena.used);
+	if (parsed >= 0)
 		return 0;
 	e->code = e->code == ERR_BAD_REQUEST ? ERR_INVALID : e->code; /* its syntax is our argument's */
 	return -1;
@@ -111,6 +112,7 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 	struct err e = { 0 };
 
 	int added = buf_add(&r->body, data);
+	http_hold(x, r->body.cap);
 	if (r->route->secret && data.n)
 		explicit_bzero((void *)data.p, data.n); /* it lies in a connection's buffer, which lives on */
 	if (added < 0) {
@@ -143,6 +145,8 @@ static int check_body(struct request *r, struct err *e)
 	}
 	if (r->x->content_length > 0 && (uint64_t)r->x->content_length > body_max(r))
 		return too_large(r, e);
+	if (r->x->content_length != 0 && http_is_pressed(r->x))
+		return err_set(e, ERR_QUOTA, "this tenant's requests and answers hold too much memory");
 	return 0;
 }
 
@@ -282,6 +286,8 @@ static int admit(struct request *r, struct err *e)
 
 	if (!open && r->surface->authenticate(r, e) < 0)
 		return -1;
+	if (!open && r->actor.tenant)
+		http_vouch(r->x, (uintptr_t)r->actor.tenant);
 	r->admitted = true;
 	return 0;
 }

@@ -1,7 +1,6 @@
 /*
- * One request, whatever its dialect: from its head to its answer or its abort. A
- * handler must not touch it after what ends it: answer_*, rpc_reply, rpc_end,
- * request_done, or on_gone.
+ * One request of any dialect, from its head to its answer or its abort. A handler must not touch the
+ * request after a call that ends it: answer_*, rpc_reply, rpc_end, request_done, or on_gone.
  */
 #pragma once
 
@@ -17,6 +16,7 @@
 
 #define REQUEST_QUERY_MAX 64
 
+struct answer_long;
 struct serve;
 struct surface;
 
@@ -48,6 +48,7 @@ struct request {
 	void (*fail)(struct request *r, const struct err *e); /* of a call of rpc.h; else NULL */
 	void *own;                                            /* the handler's; freed with the request */
 	struct buf out;                                       /* the answer that answer_json writes */
+	struct answer_long *answer;                           /* that is being sent, or NULL */
 	struct json_out json;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Tables of routes: which handler a method and a path mean. Pure.
+ * Tables of routes, which map a method and a path to a handler. Pure.
  */
 #pragma once
 

@@ -362,6 +362,7 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 
 	if (c->begun && c->method->kind != RPC_BIDI) /* its request was complete */
 		return;
+	http_hold(x, c->r.body.cap + c->r.arena.used + data.n);
 	if (buf_add(&c->r.body, data) < 0) {
 		err_set(&e, ERR_TOO_LARGE, "the message is too large");
 		answer_fail(&c->r, &e);

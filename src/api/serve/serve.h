@@ -1,6 +1,6 @@
 /*
- * The frame of every dialect: from an exchange to the dialect whose it is. Owns
- * the requests that are under way and what the dialects keep.
+ * The frame of every dialect: passes an exchange to the dialect that it belongs to. Owns the requests
+ * in progress and the state that dialects keep.
  */
 #pragma once
 

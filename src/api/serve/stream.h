@@ -1,9 +1,8 @@
 /*
- * Answers without an end in sight: Server-Sent Events, lines of JSON, or plain bytes.
- * A stream keeps itself alive while there is nothing to say. What the events are is
- * the dialect's business.
+ * Streamed answers: Server-Sent Events, lines of JSON, or plain bytes. A stream sends keep-alives
+ * while there is nothing else to send. The dialect defines the events.
  *
- * To resume, a dialect numbers its events (stream_id) and looks at stream_last_id.
+ * To support resuming, a dialect numbers its events (stream_id) and reads stream_last_id.
  */
 #pragma once
 

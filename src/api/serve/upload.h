@@ -1,5 +1,5 @@
 /*
- * A request's body into a file of a box, as fast as the box takes it.
+ * Writes a request's body to a file in a box, as fast as the box takes it.
  */
 #pragma once
 

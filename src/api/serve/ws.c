@@ -8,6 +8,7 @@
 
 #define FRAME_MAX  (WS_MESSAGE + 64)
 #define TEXT_MAX   4096u
+#define PONG_MAX   125u
 #define PING_MS    30000
 #define SILENCE_MS (3 * PING_MS)
 
@@ -42,6 +43,9 @@ static void on_writable(struct http_exchange *x)
 
 	w->full = false;
 	w->held = 0;
+	if (w->owes)
+		put(w, WEBSOCKET_PONG, buf_view(&w->pong));
+	w->owes = false;
 	w->ops->on_sent(w, n);
 }
 
@@ -52,6 +56,7 @@ static void release(struct ws *w)
 	loop_timer_stop(&w->ping);
 	w->ops->on_gone(w);
 	buf_done(&w->frame);
+	buf_done(&w->pong);
 	buf_done(&w->text);
 	buf_done(&w->input);
 }
@@ -124,6 +129,17 @@ static bool on_bytes(struct ws *w, struct view data)
 	return false;
 }
 
+/* To a client that does not read only the last of its pings is answered, as RFC 6455 permits. */
+static void on_client_ping(struct ws *w, struct view data)
+{
+	if (!w->full) {
+		put(w, WEBSOCKET_PONG, data);
+		return;
+	}
+	buf_clear(&w->pong);
+	w->owes = buf_add(&w->pong, data) >= 0;
+}
+
 static bool on_piece(struct ws *w, const struct websocket_piece *p)
 {
 	switch (p->kind) {
@@ -132,7 +148,7 @@ static bool on_piece(struct ws *w, const struct websocket_piece *p)
 	case WEBSOCKET_TEXT:
 		return on_text(w, p);
 	case WEBSOCKET_PING:
-		put(w, WEBSOCKET_PONG, p->data);
+		on_client_ping(w, p->data);
 		return true;
 	case WEBSOCKET_CLOSE:
 		ws_leave(w, p->code, VIEW_NONE);
@@ -174,7 +190,8 @@ static void on_ping(struct loop_timer *timer)
 		ws_leave(w, WEBSOCKET_AWAY, VIEW("no answer to pings"));
 		return;
 	}
-	put(w, WEBSOCKET_PING, VIEW_NONE);
+	if (!w->full)
+		put(w, WEBSOCKET_PING, VIEW_NONE);
 	loop_timer_start(loop, timer, PING_MS, on_ping);
 }
 
@@ -194,6 +211,7 @@ void *ws_own(struct request *r, size_t size, const struct ws_ops *ops, size_t in
 	w->r = r;
 	w->frame = BUF_INIT(FRAME_MAX);
 	w->text = BUF_INIT(TEXT_MAX);
+	w->pong = BUF_INIT(PONG_MAX);
 	w->input = BUF_INIT(input_high + WS_MESSAGE);
 	w->input_high = input_high;
 	websocket_init(&w->ws, WEBSOCKET_SERVER, WS_MESSAGE);

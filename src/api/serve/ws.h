@@ -1,12 +1,11 @@
 /*
- * The routes that are a WebSocket: the handshake, and the session that follows it.
- * A session answers pings and sends its own, gathers text messages, keeps what the
- * client sent until it is taken, and counts what the client has not taken.
+ * Routes that are WebSockets: the handshake and the session that follows. A session answers pings and
+ * sends its own, collects text messages, keeps the client's bytes until they are taken, and counts the
+ * bytes that the client has not taken.
  *
- * A handler embeds a struct ws at the beginning of its memory
- * (ws_own), checks the request, begins what stands behind it, and calls
- * ws_open when that is there. From then on it ends with
- * ws_leave, or on_gone alone when the client went.
+ * A handler embeds a struct ws at the beginning of its memory (ws_own), checks the request, starts
+ * whatever the session connects to, and calls ws_open when that is ready. From then on it ends with
+ * ws_leave, or with on_gone alone if the client disconnected.
  */
 #pragma once
 
@@ -40,7 +39,8 @@ struct ws {
 	struct websocket ws;
 	char accept[WEBSOCKET_ACCEPT];
 	struct buf frame, text;
-	bool full;
+	struct buf pong; /* the answer to the last ping, while the client does not read */
+	bool full, owes; /* owes: that pong */
 	size_t held;
 	struct loop_timer ping;
 	uint64_t heard_ms;

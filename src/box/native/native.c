@@ -25,6 +25,8 @@
 #include "spawn.h"
 #include "poison.h"
 
+#define PTYS "64" /* a box's share of kernel.pty.max, which all boxes and the host have together */
+
 static void close_late(struct native *n, int *fd)
 {
 	if (*fd >= 0 && n->n_late < ELEMS(n->late))
@@ -126,9 +128,11 @@ static int devpts_mount(const struct plan *p, const struct plan_mount *m)
 {
 	char gid[16];
 	snprintf(gid, sizeof(gid), "%u", p->uid_base + 5); /* tty */
-	const struct mnt_option options[] = {
-		{ "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { "gid", gid }
-	};
+	const struct mnt_option options[] = { { "newinstance", NULL },
+					      { "ptmxmode", "0666" },
+					      { "mode", "0620" },
+					      { "gid", gid },
+					      { "max", PTYS } };
 	return mnt_fs("devpts", options, ELEMS(options), m->attr);
 }
 
@@ -173,12 +177,10 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 	r = native_gauge_copies(n, c->gauges);
 	if (r < 0)
 		return err_sys(e, ERR_WALLS, r, "the box's files of /proc");
-	for (unsigned i = 0; plan_masked[i]; i++) {
-		if (!n->masks[i])
-			continue;
-		c->masks[i] = mnt_tree(n->scratch, n->masks[i] == 'd' ? "empty" : "null", 0, -1);
+	for (unsigned i = 0; i < n->n_masks; i++) {
+		c->masks[i] = mnt_tree(n->scratch, n->masks[i].dir ? "empty" : "null", 0, -1);
 		if (c->masks[i] < 0)
-			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", plan_masked[i]);
+			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", n->masks[i].name);
 	}
 	return 0;
 }

@@ -34,7 +34,12 @@ struct native {
 	int cpuset_tasks;              /* how they join it */
 	/* Files of /proc, or -1: native_gauge.h */
 	int gauge_devs[GAUGE_FILES], gauge_mounts[GAUGE_FILES];
-	char masks[PLAN_MASKS]; /* what each path of plan_masked is here: 'f', 'd', or 0 when there is none */
+	/* What this kernel's /proc has that boxes must not see. */
+	struct native_mask {
+		char name[24];
+		bool dir;
+	} masks[PLAN_MASKS];
+	unsigned n_masks;
 	/* Network namespaces made ahead: the dearest part of a start, and the same for all. */
 	int host_net;
 	enum netns_capture capture; /* of those to come: native_capture */

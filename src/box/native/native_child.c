@@ -102,12 +102,9 @@ static int attach_views(const struct native_child *c, int root)
 
 static int mask_proc(const struct native_child *c, int proc)
 {
-	for (unsigned i = 0; plan_masked[i]; i++) {
-		if (c->masks[i] < 0)
-			continue;
-		_cleanup_(closep) int point = open_point(proc, plan_masked[i], O_NOFOLLOW);
-		int r = point < 0 ? point : mnt_move(c->masks[i], point, "");
-		if (r < 0)
+	for (unsigned i = 0; i < c->native->n_masks; i++) {
+		int r = mnt_move(c->masks[i], proc, c->native->masks[i].name); /* follows no symlink */
+		if (r < 0 && r != -ENOENT)                                     /* a module was unloaded */
 			return r;
 	}
 	for (unsigned i = 0; plan_readonly[i]; i++) {
@@ -256,6 +253,7 @@ int native_child_main(void *arg)
 
 	umask(022);
 	STEP("session", SYS(setsid()));
+	STEP("priority", SYS(setpriority(PRIO_PROCESS, 0, 0))); /* the keeper's is higher */
 	if (c->net >= 0)
 		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));

@@ -3,6 +3,7 @@
  */
 #include "native.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -156,15 +157,34 @@ static int load_init(const char *path)
 	return ro < 0 ? -errno : ro;
 }
 
-/* /proc has the same entries in every pid namespace. */
-static void look_at_proc(char masks[PLAN_MASKS])
+/* /proc has the same entries in every pid namespace. A module may add one while we run; those of the kernel
+ * itself are there from the start. */
+static int look_at_proc(struct native *n)
 {
-	for (unsigned i = 0; plan_masked[i]; i++) {
-		char path[64];
-		struct stat st;
-		snprintf(path, sizeof(path), "/proc/%s", plan_masked[i]);
-		masks[i] = lstat(path, &st) < 0 ? 0 : S_ISDIR(st.st_mode) ? 'd' : 'f';
+	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	int r = d ? 0 : -errno;
+	if (!d) {
+		fd_close(fd);
+		return r;
 	}
+	n->n_masks = 0;
+	for (struct dirent *de; r == 0 && (de = readdir(d));) {
+		struct native_mask *m = &n->masks[n->n_masks];
+		struct stat st;
+		if (!plan_proc_hidden(de->d_name) || fstatat(fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (n->n_masks == PLAN_MASKS || strlen(de->d_name) >= sizeof(m->name) ||
+		    S_ISLNK(st.st_mode)) {
+			r = -E2BIG;
+			continue;
+		}
+		memcpy(m->name, de->d_name, strlen(de->d_name) + 1);
+		m->dir = S_ISDIR(st.st_mode);
+		n->n_masks++;
+	}
+	closedir(d);
+	return r;
 }
 
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e)
@@ -177,10 +197,12 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 	n->n_late = n->n_nets = n->wanted_nets = 0;
 	n->capture = NETNS_UNKNOWN;
 	n->host_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	look_at_proc(n->masks);
+	int r = look_at_proc(n);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "cannot hide what /proc has");
 	uint8_t rules[SECCOMP_CALLS];
 	seccomp_box(rules);
-	int r = seccomp_compile(rules, &n->filter);
+	r = seccomp_compile(rules, &n->filter);
 	if (r < 0)
 		return err_sys(e, ERR_WALLS, r, "system call filter");
 	n->empty_ns = make_empty_ns(scratch);

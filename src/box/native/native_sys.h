@@ -1,6 +1,6 @@
 /*
- * What a box sees of its limits: /sys with the number of its processors and its
- * own control groups, read-only. Nothing of this is a wall.
+ * What a box sees of its limits: /sys with the number of its processors and its own control groups,
+ * read-only. None of this is part of the isolation.
  */
 #pragma once
 

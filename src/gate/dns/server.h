@@ -1,5 +1,5 @@
 /*
- * DNS for one box: see server.c. What a box may ask, and who is told, its owner says.
+ * DNS for one box: see server.c. The owner decides what the box may ask and receives the results.
  */
 #pragma once
 

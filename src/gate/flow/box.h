@@ -1,6 +1,6 @@
 /*
- * A box, as its connections and questions see it: its policy, what it may still do by
- * time and number, and what DNS has told it.
+ * A box, as its connections and DNS questions see it: its policy, its remaining rates and limits, and
+ * the addresses that DNS has given it.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * One connection of a box: what the files of this room share. See states.c for its life.
+ * One connection of a box; shared by the files of this room. See states.c for its states.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Whether an address is this machine's own, as the kernel's routes say.
+ * Tells whether an address belongs to this machine, by the kernel's routes.
  */
 #pragma once
 

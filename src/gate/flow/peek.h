@@ -1,5 +1,5 @@
 /*
- * What the first bytes of a connection are.
+ * Recognises the protocol of a connection by its first bytes.
  */
 #pragma once
 

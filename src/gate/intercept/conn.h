@@ -1,6 +1,6 @@
 /*
- * A connection of a box as those see it who look into it: its buffers, where it goes, and
- * what can be asked of it. Whoever has it (src/gate/flow) embeds one and answers.
+ * A connection of a box, as the interception sees it: its buffers, its destination, and the operations
+ * it offers. Its owner (src/gate/flow) embeds one and implements them.
  */
 #pragma once
 

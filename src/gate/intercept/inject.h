@@ -1,7 +1,7 @@
 /*
- * The secrets of one request: which of them its rule puts in and its placeholders ask
- * for, and what its target, headers and body look like with them. The same for HTTP/1.1
- * and HTTP/2. Pure: somebody else asks the vault, between inject_choose and inject_ready.
+ * The secrets of one request: which ones its rule and its placeholders ask for, and its target,
+ * headers and body with the secrets filled in. The same for HTTP/1.1 and HTTP/2. Pure: the caller asks
+ * the vault between inject_choose and inject_ready.
  */
 #pragma once
 

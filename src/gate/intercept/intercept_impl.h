@@ -1,5 +1,5 @@
 /*
- * What the files of interception share: see intercept.h.
+ * Shared by the files of interception: see intercept.h.
  */
 #pragma once
 

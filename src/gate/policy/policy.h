@@ -1,10 +1,10 @@
 /*
- * The policy of one box: rules in their order, the first that matches decides, and
- * nothing matches nothing. Pure: no I/O, no clock.
+ * The policy of one box: rules in order; the first matching rule decides, and without a match nothing
+ * is allowed. Pure: no I/O, no clock.
  *
- * What is not yet known of a connection (its address before a name is resolved, its
- * protocol before its first bytes) is asked about with policy_may, which says whether
- * any rule could still allow it; the decision is policy_decide, with all of it known.
+ * Parts of a connection may not be known yet (its address before the name is resolved, its protocol
+ * before the first bytes). policy_may tells whether any rule could still allow it; policy_decide
+ * decides when everything is known.
  */
 #pragma once
 

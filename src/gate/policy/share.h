@@ -1,6 +1,6 @@
 /*
- * How many of the gate's connections a box has, and its tenant: when there are too many,
- * the tenant with most loses some, so that many boxes take no more from others than one.
+ * Counts the gate's connections by box and tenant. When there are too many, the tenant with the most
+ * loses some, so a tenant gains nothing from having many boxes.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Where a request says that it goes.
+ * The destination that a request names.
  */
 #pragma once
 

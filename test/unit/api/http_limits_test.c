@@ -113,7 +113,8 @@ static void test_conversation(void **state)
 
 static int start_two(void **state)
 {
-	http_rig_start(&rig, &(struct http_limits){ .connections = 2 }, NULL, NULL);
+	http_rig_start(&rig, &(struct http_limits){ .connections = 2, .strangers = 2, .party = 2 }, NULL,
+		       NULL);
 	return 0;
 }
 
@@ -130,9 +131,9 @@ static void test_connections(void **state)
 	buf_clear(&body);
 	assert_true(http_rig_read_all(a, &body));
 	assert_int_equal(http_rig_ask(b, ask, &body), 200);
-	/* With both at work the next one waits until one of them goes. */
-	http_rig_send(b, "GET /hold HTTP/1.1\r\n" HOST "\r\n");
-	http_rig_send(c, "GET /hold HTTP/1.1\r\n" HOST "\r\n");
+	/* With both at work, and with a key, the next one waits until one of them goes. */
+	http_rig_send(b, "GET /hold HTTP/1.1\r\n" HOST "X-Key: k\r\n\r\n");
+	http_rig_send(c, "GET /hold HTTP/1.1\r\n" HOST "X-Key: k\r\n\r\n");
 	http_rig_wait(&rig.counts.live, 2);
 	int d = http_rig_connect(&rig);
 	http_rig_send(d, ask);
@@ -142,6 +143,73 @@ static void test_connections(void **state)
 	fd_close(a);
 	fd_close(b);
 	fd_close(d);
+}
+
+static int start_three(void **state)
+{
+	http_rig_start(&rig, &(struct http_limits){ .connections = 3, .strangers = 2, .party = 2 }, NULL,
+		       NULL);
+	return 0;
+}
+
+static bool is_closed(int fd)
+{
+	buf_clear(&body);
+	return http_rig_read_all(fd, &body) && buf_len(&body) == 0;
+}
+
+/* Who has shown no key makes place, even at work; and the one first who was of use longest ago. */
+static void test_strangers(void **state)
+{
+	const char *ask = "GET /health HTTP/1.1\r\n" HOST "\r\n",
+		   *hold = "GET /hold HTTP/1.1\r\n" HOST "X-Key: k\r\n\r\n";
+	int known = http_rig_connect(&rig);
+	http_rig_send(known, hold);
+	http_rig_wait(&rig.counts.live, 1);
+	int slow = http_rig_connect(&rig), busy = http_rig_connect(&rig);
+	http_rig_send(slow, "GET /health HTTP/1.1\r\n");
+	http_rig_send(busy, "GET /hold HTTP/1.1\r\n" HOST "\r\n");
+	http_rig_wait(&rig.counts.live, 2);
+	http_rig_send(slow, "X-A: b\r\n"); /* a byte of a head is no use */
+	int d = http_rig_connect(&rig);
+	assert_int_equal(http_rig_ask(d, ask, &body), 200);
+	assert_true(is_closed(slow));
+	int f = http_rig_connect(&rig);
+	assert_int_equal(http_rig_ask(f, ask, &body), 200);
+	assert_true(is_closed(busy));
+	assert_int_equal(http_rig_ask(d, ask, &body), 200);
+	assert_int_equal(rig.counts.live, 1);
+	/* More than its number of connections a key has at the cost of its own oldest. */
+	int second = http_rig_connect(&rig), third = http_rig_connect(&rig);
+	http_rig_send(second, hold);
+	http_rig_wait(&rig.counts.live, 2);
+	http_rig_send(third, hold);
+	assert_true(is_closed(known));
+	http_rig_wait(&rig.counts.live, 2);
+	int all[] = { known, slow, busy, d, f, second, third };
+	for (size_t i = 0; i < ELEMS(all); i++)
+		fd_close(all[i]);
+}
+
+/* A body that comes drop by drop does not get more time with each drop, wanted or not. */
+static void test_slow_body(void **state)
+{
+	const char *const heads[] = { "POST /hold HTTP/1.1\r\n" HOST "Content-Length: 1000\r\n\r\n",
+				      "POST /health HTTP/1.1\r\n" HOST "Content-Length: 1000\r\n\r\n" };
+	for (size_t k = 0; k < ELEMS(heads); k++) {
+		int fd = http_rig_connect(&rig);
+		uint64_t since = clock_mono_ms();
+		http_rig_send(fd, heads[k]);
+		if (k == 1)
+			assert_int_equal(http_rig_read_answer(fd, &head, &body, false), 200);
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		for (int i = 0; poll(&p, 1, LIMIT / 5) == 0 && i < 100; i++)
+			http_rig_send_bytes(fd, "x", 1);
+		assert_true(clock_mono_ms() - since < 10 * LIMIT);
+		if (k == 0)
+			assert_int_equal(http_rig_read_answer(fd, &head, &body, false), 408);
+		fd_close(fd);
+	}
 }
 
 static int start_plain(void **state)
@@ -218,6 +286,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slow_dialect, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_conversation, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_connections, start_two, stop),
+		cmocka_unit_test_setup_teardown(test_strangers, start_three, stop),
+		cmocka_unit_test_setup_teardown(test_slow_body, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_no_fds, start_plain, stop),
 		cmocka_unit_test(test_adopted),
 	};

@@ -168,6 +168,9 @@ static void on_request(struct http_exchange *x, void *arg)
 	struct http_rig *r = arg;
 	struct view i = http_get_query(x, "i");
 	const struct http_header extra[] = { { VIEW("x-extra"), VIEW("yes") } };
+	struct view key = http_get_header(x, "x-key");
+	if (key.n)
+		http_vouch(x, (uint8_t)key.p[0]);
 	if (view_is(x->path, "/health")) {
 		http_reply(x, 200, "text/plain", VIEW("ok"), extra, 1);
 	} else if (view_is(x->path, "/n")) {

@@ -299,23 +299,23 @@ static void test_tmpfs(void **state)
 
 static void test_masks(void **state)
 {
-	static const char *const must[] = { "kcore", "keys",       "key-users",  "kallsyms",
-					    "kmsg",  "timer_list", "sched_debug" };
-	for (size_t k = 0; k < ELEMS(must); k++) {
-		bool found = false;
-		for (unsigned i = 0; plan_masked[i]; i++)
-			found = found || strcmp(plan_masked[i], must[k]) == 0;
-		if (!found)
-			fail_msg("/proc/%s is not masked", must[k]);
-	}
-	static const char *const fixed[] = { "sys", "sysrq-trigger", "irq", "bus", "fs" };
-	for (size_t k = 0; k < ELEMS(fixed); k++) {
-		bool found = false;
-		for (unsigned i = 0; plan_readonly[i]; i++)
-			found = found || strcmp(plan_readonly[i], fixed[k]) == 0;
-		if (!found)
-			fail_msg("/proc/%s is not read-only", fixed[k]);
-	}
+	static const char *const hidden[] = { "kcore",      "keys",       "key-users",   "kallsyms",
+					      "kmsg",       "timer_list", "sched_debug", "sysrq-trigger",
+					      "locks",      "fs",         "bus",         "irq",
+					      "partitions", "diskstats",  "pressure",    "zoneinfo",
+					      "interrupts", "cmdline",    "iomem",       "modules",
+					      "a-new-one",  "sys2",       "selfish" };
+	static const char *const seen[] = { "self",    "thread-self", "1",       "4711", "meminfo",
+					    "cpuinfo", "stat",        "loadavg", "sys",  "mounts",
+					    "net",     "uptime",      ".",       ".." };
+	for (size_t i = 0; i < ELEMS(hidden); i++)
+		if (!plan_proc_hidden(hidden[i]))
+			fail_msg("/proc/%s is not hidden", hidden[i]);
+	for (size_t i = 0; i < ELEMS(seen); i++)
+		if (plan_proc_hidden(seen[i]))
+			fail_msg("/proc/%s is hidden", seen[i]);
+	assert_string_equal(plan_readonly[0], "sys");
+	assert_null(plan_readonly[1]);
 }
 
 int main(void)

@@ -67,6 +67,7 @@ static void test_defaults(void **state)
 	assert_int_equal(c.max.exec_timeout_ms, 600000);
 	assert_int_equal(c.max.exec_output_bytes, 8388608);
 	assert_int_equal(c.max.body_bytes, 4194304);
+	assert_int_equal(c.max.connections, 4096);
 	assert_int_equal(c.uids.api, 59000);
 	assert_int_equal(c.uids.base, 1879048192);
 	assert_int_equal(c.uids.slots, 4000);
@@ -358,7 +359,8 @@ static void test_round_trip(void **state)
 		"\",\"ttl_seconds\":10,\"limits\":{\"cpu\":0.1,\"memory_mb\":33,\"pids\":44,\"nofile\":55}},"
 		"\"max\":{\"limits\":{\"cpu\":1.7,\"memory_mb\":3333,\"pids\":4444,\"nofile\":5555},"
 		"\"boxes\":7,"
-		"\"ttl_seconds\":11,\"exec_timeout_ms\":12,\"exec_output_bytes\":13,\"body_bytes\":1400},"
+		"\"ttl_seconds\":11,\"exec_timeout_ms\":12,\"exec_output_bytes\":13,\"body_bytes\":1400,"
+		"\"connections\":99},"
 		"\"uids\":{\"api\":15,\"base\":160000,\"slots\":17},\"cgroup\":{\"parent\":\"a/b\"}}",
 	};
 

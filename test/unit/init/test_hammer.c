@@ -17,11 +17,14 @@
 #include "box.h"
 #include "clock.h"
 #include "fd.h"
+#include "num.h"
 #include "proc.h"
 #include "rnd.h"
 #include "poison.h"
 
-#define DURATION_MS 1500
+#define DURATION_MS   1500
+#define DEADLINE_AT   12 /* in the header: frame.h */
+#define DEADLINE_SIZE 4
 
 static struct box box;
 static uint64_t seed;
@@ -43,8 +46,11 @@ static int start_box(void **state)
 	box_start(&box);
 	for (size_t i = 0; i < ELEMS(paths); i++)
 		snprintf(paths[i], sizeof(paths[i]), "%s/%s", box.dir, names[i]);
+	const char *given = getenv("HAMMER_SEED"); /* as printed by the run that failed */
 	rnd_bytes(&seed, sizeof(seed));
 	seed |= 1;
+	if (given && num_u64(view_of(given), &seed) < 0)
+		fail_msg("HAMMER_SEED is not a number");
 	print_message("# seed %llu\n", (unsigned long long)seed);
 	return 0;
 }
@@ -168,6 +174,14 @@ static void put_other(struct buf *o, uint32_t stream)
 	assert_int_equal(frame_put(o, &frames[below(ELEMS(frames))]), 0);
 }
 
+/* Any bit but those of the deadline: a kept process that was given years outlives the wait, and rightly so.
+ */
+static void break_frame(struct buf *o)
+{
+	uint32_t at = below(FRAME_HEADER - DEADLINE_SIZE);
+	o->p[at < DEADLINE_AT ? at : at + DEADLINE_SIZE] ^= (char)(1 << below(8));
+}
+
 static void hammer_once(void)
 {
 	struct client c;
@@ -189,7 +203,7 @@ static void hammer_once(void)
 			put_other(&o, 1 + below(id + 1));
 		}
 		if (below(400) == 0)
-			o.p[below(FRAME_HEADER)] ^= (char)(1 << below(8));
+			break_frame(&o);
 		/* What does not fit is cut: a broken frame is as good. */
 		(void)send(c.fd, buf_view(&o).p, buf_len(&o), MSG_NOSIGNAL | MSG_DONTWAIT);
 		buf_done(&o);

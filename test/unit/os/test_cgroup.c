@@ -143,6 +143,8 @@ static void test_limits(void **state)
 	assert_int_equal(cgroup_make(&h, "limits", &limits, &e), 0);
 	assert_int_equal(exists_in("limits"), h.n);
 	assert_file(CGROUP_MEMORY, "memory.limit_in_bytes", "memory.max", "limits", "33554432");
+	if (h.socket_limit && !tree_of(CGROUP_MEMORY)->v2)
+		assert_file(CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", "", "limits", "8388608");
 	assert_file(CGROUP_PIDS, "pids.max", "pids.max", "limits", "7");
 	if (tree_of(CGROUP_CPU)->v2) {
 		assert_file(CGROUP_CPU, "", "cpu.max", "limits", "25000 100000");

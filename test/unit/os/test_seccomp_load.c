@@ -51,6 +51,7 @@ static void refused(void *arg)
 	CHECK_FAILS(socket(AF_NETLINK, SOCK_RAW, 12 /* netfilter */), EPROTONOSUPPORT);
 	CHECK_FAILS(syscall(SYS_ioctl, 0, 0x5412 /* TIOCSTI */, "x"), EPERM);
 	CHECK_FAILS(syscall(SYS_ioctl, 0, 1ull << 32 | 0x5412, "x"), EPERM);
+	CHECK_FAILS(syscall(SYS_ioctl, -1, 0x5000940e /* BTRFS_IOC_SUBVOL_CREATE */, NULL), ENOTTY);
 #ifdef __x86_64__
 	CHECK_FAILS(syscall(0x40000000 | SYS_getpid), ENOSYS); /* x32 */
 #endif
@@ -64,6 +65,8 @@ static void possible(void *arg)
 	CHECK(fd >= 0);
 	CHECK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0) >= 0);
 	CHECK_FAILS(syscall(SYS_ioctl, fd, 0x5401 /* TCGETS */, NULL), ENOTTY); /* the kernel's own answer */
+	int pending = -1;
+	CHECK(syscall(SYS_ioctl, fd, 0x541b /* FIONREAD */, &pending) == 0 || errno == EINVAL);
 	CHECK_FAILS(open("/nonexistent/x", O_RDONLY), ENOENT);
 	pid_t pid = fork();
 	CHECK(pid >= 0);

@@ -76,6 +76,9 @@ static void ranges(void **state)
 static void special(void **state)
 {
 	static const char *const inner[] = { "10.1.2.3",
+					     "10.255.255.255",
+					     "192.168.255.255",
+					     "169.254.255.255",
 					     "172.16.0.1",
 					     "172.31.255.255",
 					     "192.168.0.1",
@@ -131,9 +134,39 @@ static void special(void **state)
 	}
 }
 
+/* What a webhook may not dial, by the words of webhooks.refuse. */
+static void refused(void **state)
+{
+	static const struct {
+		const char *text;
+		bool none, link, private;
+	} cases[] = {
+		{ "8.8.8.8", false, false, false },        { "2606:4700::1", false, false, false },
+		{ "127.0.0.1", false, false, true },       { "::1", false, false, true },
+		{ "10.1.2.3", false, false, true },        { "::ffff:192.168.0.1", false, false, true },
+		{ "64:ff9b::7f00:1", false, false, true }, { "2002:a00:1::1", false, false, true },
+		{ "fd12::1", false, false, true },         { "100.64.0.1", false, false, true },
+		{ "100.100.100.200", false, true, true },  { "168.63.129.16", false, true, true },
+		{ "169.254.169.254", false, true, true },  { "64:ff9b::a9fe:a9fe", false, true, true },
+		{ "192.0.0.192", false, true, true },      { "fe80::1", false, true, true },
+		{ "fd00:ec2::254", false, true, true },    { "0.0.0.0", true, true, true },
+		{ "224.0.0.1", true, true, true },         { "::", true, true, true },
+	};
+
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		struct addr a = of(cases[i].text);
+		if (addr_refused(&a, VIEW("none")) != cases[i].none ||
+		    addr_refused(&a, VIEW("link-local")) != cases[i].link ||
+		    addr_refused(&a, VIEW("private")) != cases[i].private ||
+		    addr_refused(&a, VIEW("nonsense")) != cases[i].private)
+			fail_msg("%s", cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(spellings), cmocka_unit_test(sockaddrs),
-					    cmocka_unit_test(ranges), cmocka_unit_test(special) };
+					    cmocka_unit_test(ranges), cmocka_unit_test(special),
+					    cmocka_unit_test(refused) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,6 +238,30 @@ static void test_write_chunks(void **state)
 	buf_done(&out);
 }
 
+/* HTTP/2 asks this without the request line's own rules before it. */
+static void test_targets(void **state)
+{
+	static const char *const good[] = { "/", "/a%20b", "/~!$&'()*+,;=:@-._", "" };
+	static const char *const bad[] = { "/a b", "/a\tb", "/a\x1f", "/\x7f", "/\x80", "/#f",  "/\"",
+					   "/<",   "/>",    "/\\",    "/%",    "/%2",   "/%2g", "/%g2" };
+
+	for (size_t i = 0; i < ELEMS(good); i++)
+		assert_true(http1_is_target(view_of(good[i])));
+	for (size_t i = 0; i < ELEMS(bad); i++)
+		if (http1_is_target(view_of(bad[i])))
+			fail_msg("%s", bad[i]);
+}
+
+static void test_versions(void **state)
+{
+	struct parsed p;
+
+	parse(&p, "GET / HTTP/1.2\r\nHost: a\r\n\r\n");
+	assert_int_equal(p.rc, -505);
+	parse(&p, "GET / HTTP/2.0\r\nHost: a\r\n\r\n");
+	assert_int_equal(p.rc, -505);
+}
+
 static void test_date(void **state)
 {
 	char d[HTTP1_DATE_SIZE];
@@ -255,7 +279,8 @@ int main(void)
 		cmocka_unit_test(test_expect),       cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_chunked),      cmocka_unit_test(test_write_head),
 		cmocka_unit_test(test_write_chunks), cmocka_unit_test(test_date),
-		cmocka_unit_test(test_news),
+		cmocka_unit_test(test_news),         cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_versions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@
 #include "fd.h"
 #include "num.h"
 #include "store.h"
+#include "store_events.h"
 #include "store_verdicts.h"
 
 #include "poison.h"
@@ -532,6 +533,52 @@ static void see_snapshot(void *arg, const struct store_snapshot *n)
 }
 
 /* Snapshots of a version that had one kind of walls. */
+#define UNDO_14                                                                                              \
+	"ALTER TABLE quotas DROP COLUMN processes; ALTER TABLE quotas DROP COLUMN helpers;"                  \
+	"ALTER TABLE quotas DROP COLUMN workspaces; ALTER TABLE quotas DROP COLUMN snapshots;"               \
+	"ALTER TABLE quotas DROP COLUMN templates; ALTER TABLE quotas DROP COLUMN webhooks;"                 \
+	"ALTER TABLE quotas DROP COLUMN secrets; ALTER TABLE quotas DROP COLUMN secrets_kb;"
+
+static void see_quota(void *arg, const struct store_quota *q)
+{
+	buf_printf(arg, "%.*s %llu:", VIEW_ARG(q->tenant), (unsigned long long)q->creates_per_minute);
+	for (size_t i = 0; i < ELEMS(q->numbers); i++)
+		buf_printf(arg, " %llu", (unsigned long long)q->numbers[i]);
+	buf_puts(arg, "\n");
+}
+
+/* An old quota keeps its numbers; new ones have all of theirs. */
+static void test_old_quotas(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_visitor v = { .quota = see_quota };
+	struct err e = { 0 };
+
+	open_store(f);
+	put_tenant(f, "t");
+	put_tenant(f, "u");
+	wait_all(f);
+	store_close(f->store);
+	outside(f, UNDO_14
+		"PRAGMA user_version = 13;"
+		"INSERT INTO quotas (tenant, boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute)"
+		" VALUES ('t', 1, 2, 3, 4, 5)");
+	open_store(f);
+	f->pending++;
+	store_quota_put(f->store,
+			&(struct store_quota){ .tenant = VIEW("u"),
+					       .numbers = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 },
+					       .creates_per_minute = 13 },
+			on_done, f);
+	wait_all(f);
+	assert_int_equal(f->failed, 0);
+	reopen_store(f);
+	_cleanup_(buf_done) struct buf b = BUF_INIT(1024);
+	assert_int_equal(store_load(f->store, &v, &b, &e), 0);
+	assert_true(
+		view_is(buf_view(&b), "t 5: 1 2 3 4 0 0 0 0 0 0 0 0\nu 13: 1 2 3 4 5 6 7 8 9 10 11 12\n"));
+}
+
 static void test_backend_of_snapshots(void **state)
 {
 	struct fixture *f = *state;
@@ -542,9 +589,10 @@ static void test_backend_of_snapshots(void **state)
 	put_tenant(f, "t");
 	wait_all(f);
 	store_close(f->store);
-	outside(f, "ALTER TABLE snapshots DROP COLUMN backend; PRAGMA user_version = 12;"
-		   "INSERT INTO snapshots (id, tenant, name, image, digest, bytes, stopped_us, created_ms,"
-		   " source) VALUES ('s1', 't', '', 'machine', 'sha256:00', 1, 2, 3, 'b1')");
+	outside(f, UNDO_14
+		"ALTER TABLE snapshots DROP COLUMN backend; PRAGMA user_version = 12;"
+		"INSERT INTO snapshots (id, tenant, name, image, digest, bytes, stopped_us, created_ms,"
+		" source) VALUES ('s1', 't', '', 'machine', 'sha256:00', 1, 2, 3, 'b1')");
 	open_store(f);
 	f->pending++;
 	store_snapshot_put(f->store,
@@ -760,6 +808,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_load_beside_a_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_verdicts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_old_quotas, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_backend_of_snapshots, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_newer_version, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_strange_files, setup, teardown),

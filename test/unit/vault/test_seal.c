@@ -118,6 +118,15 @@ static void test_limits(void **state)
 	assert_int_equal(seal_close(&k, &l, VIEW("x"), &file), -EINVAL);
 	assert_int_equal(seal_close(&k, &label, (struct view){ many, SEAL_VALUE }, &file), 0);
 	buf_done(&file);
+	/* There is no version 0: to readers it means the newest. */
+	struct sealed s;
+	l = label;
+	l.version = 0;
+	assert_int_equal(seal_close(&k, &l, VIEW("x"), &file), -EINVAL);
+	assert_int_equal(seal_close(&k, &label, VIEW("x"), &file), 0);
+	memset(file.p + 28, 0, 4); /* its place in the file */
+	assert_int_equal(seal_parse(buf_view(&file), &s), -EBADMSG);
+	buf_done(&file);
 }
 
 int main(void)

@@ -53,7 +53,8 @@ static int tear_down(void **state)
 static void put(const char *tenant, const char *box, const char *name, const char *value)
 {
 	struct err e = { 0 };
-	assert_non_null(shelf_put(&shelf, view_of(tenant), view_of(box), view_of(name), view_of(value), &e));
+	assert_non_null(shelf_put(&shelf, view_of(tenant), view_of(box), view_of(name), view_of(value),
+				  &(struct shelf_total){ 0 }, &e));
 }
 
 static void expect(const char *tenant, const char *box, const char *name, uint32_t version, const char *value)
@@ -142,6 +143,21 @@ static void test_leftovers_and_strangers(void **state)
 	assert_int_equal(faccessat(dir, "0123456789012345678901234567890123456789.1.abcdefgh", F_OK, 0), -1);
 }
 
+/* The files of two secrets change places: neither is opened as the other. */
+static void test_swapped_files(void **state)
+{
+	char command[160];
+
+	put("t", "", "A", "one");
+	put("t", "", "B", "two");
+	snprintf(command, sizeof(command),
+		 "cd %s && set -- * && [ $# = 2 ] && mv $1 ../%s.x && mv $2 $1 && mv ../%s.x $2", place,
+		 place + 5, place + 5);
+	assert_int_equal(system(command), 0);
+	expect("t", "", "A", 0, NULL);
+	expect("t", "", "B", 0, NULL);
+}
+
 static void test_names(void **state)
 {
 	const char *good[] = { "A", "_x", "a.b-c_1" },
@@ -153,6 +169,37 @@ static void test_names(void **state)
 		assert_false(shelf_is_name(view_of(bad[i])));
 }
 
+/* What a tenant may have: a number, and bytes of all versions that are kept. */
+static void test_limits(void **state)
+{
+	const struct shelf_total two = { .secrets = 2 }, any = { 0 };
+	char value[1000];
+	struct err e = { 0 };
+
+	memset(value, 'x', sizeof(value));
+	put("t", "", "A", "1");
+	put("t", "box", "B", "1");
+	assert_null(shelf_put(&shelf, VIEW("t"), VIEW(""), VIEW("C"), VIEW("1"), &two, &e));
+	assert_int_equal(e.code, ERR_QUOTA);
+	assert_non_null(shelf_put(&shelf, VIEW("t"), VIEW(""), VIEW("A"), VIEW("2"), &two, &e));
+	assert_non_null(shelf_put(&shelf, VIEW("u"), VIEW(""), VIEW("C"), VIEW("1"), &two, &e));
+	for (int i = 0; i < SHELF_VERSIONS; i++)
+		assert_non_null(shelf_put(&shelf, VIEW("v"), VIEW(""), VIEW("A"),
+					  (struct view){ value, sizeof(value) }, &any, &e));
+	struct shelf_total has = shelf_total(&shelf, VIEW("v"));
+	assert_int_equal(has.secrets, 1);
+	assert_true(has.bytes > SHELF_VERSIONS * sizeof(value));
+	/* The oldest version makes room; another secret finds none. */
+	assert_non_null(shelf_put(&shelf, VIEW("v"), VIEW(""), VIEW("A"),
+				  (struct view){ value, sizeof(value) }, &has, &e));
+	assert_int_equal(shelf_total(&shelf, VIEW("v")).bytes, has.bytes);
+	has.secrets = 10;
+	assert_null(shelf_put(&shelf, VIEW("v"), VIEW(""), VIEW("B"), VIEW("1"), &has, &e));
+	assert_int_equal(e.code, ERR_QUOTA);
+	again();
+	assert_int_equal(shelf_total(&shelf, VIEW("v")).bytes, has.bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +207,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_owners_are_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reseal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_leftovers_and_strangers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_swapped_files, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
 		cmocka_unit_test(test_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

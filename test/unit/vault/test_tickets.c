@@ -37,6 +37,9 @@ static void test_once(void **state)
 	assert_null(tickets_take(&t, id_of(one), 1001));
 	assert_null(tickets_take(&t, VIEW(""), 1001));
 	assert_null(tickets_take(&t, (struct view){ two, TICKETS_ID - 1 }, 1001));
+	two[TICKETS_ID - 1] ^= 1;
+	assert_null(tickets_take(&t, id_of(two), 1001));
+	two[TICKETS_ID - 1] ^= 1;
 	got = tickets_take(&t, id_of(two), 1001);
 	assert_non_null(got);
 	tickets_free(got);

@@ -136,8 +136,11 @@ int boxes_index(struct box *b, struct err *e)
 	if (map_put(&c->boxes_by_id, &b->in->by_id, view_of(b->id)) < 0)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "box");
 	b->in->indexed = true;
-	if (b->in->hidden)
+	if (b->in->hidden) {
+		c->n_hidden++;
+		quotas_account(b);
 		return 0;
+	}
 	c->n_boxes++;
 	insert_sorted(c, b);
 	quotas_account(b);
@@ -163,7 +166,7 @@ void boxes_unindex(struct box *b)
 	if (b->in->named)
 		map_del(&b->in->core->boxes_by_name, &b->in->by_name);
 	list_del(&b->in->order);
-	b->in->core->n_boxes -= !b->in->hidden;
+	*(b->in->hidden ? &b->in->core->n_hidden : &b->in->core->n_boxes) -= 1;
 	b->in->indexed = b->in->named = false;
 	quotas_account(b);
 }

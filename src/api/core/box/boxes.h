@@ -42,6 +42,7 @@ struct box_inside {
 	struct contexts *contexts;   /* contexts.c; NULL until the first use */
 	struct workspace *workspace; /* a named one, or NULL */
 	int64_t used_stored_ms;      /* the last use that the store knows */
+	bool for_pool;               /* and is nobody's while it is made */
 	bool hidden; /* ours, for an import or a workspace's files: known by its id only, in no store, in no
 			list */
 	bool pooled; /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
@@ -80,6 +81,9 @@ struct job *create_hidden(struct core *c, const struct actor *a, const struct bo
 /* The same, to reach the files of a workspace; who asks has been judged. */
 struct job *create_helper(struct core *c, const struct tenant *t, const struct box_wish *w, job_done *done,
 			  void *arg, struct err *e) _must_check_;
+/* The same, for the pool: it is nobody's. */
+struct job *create_for_pool(struct core *c, const struct tenant *t, const struct box_wish *w, job_done *done,
+			    void *arg, struct err *e) _must_check_;
 /* A box with the files of another: `snapshot` is the keeper's. */
 struct create_twin {
 	const char *snapshot;

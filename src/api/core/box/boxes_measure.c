@@ -1,5 +1,5 @@
 /*
- * How much of its disk a box uses, asked of the keeper when somebody wants to see it.
+ * Measures the disk usage of a box, by asking the keeper when somebody wants to see it.
  */
 #include <errno.h>
 #include <stdlib.h>

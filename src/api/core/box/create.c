@@ -1,10 +1,11 @@
 /*
- * Making a box. Its row goes to the store and its spec to the keeper at the same
- * time; the keeper's answer brings the connection to PID 1, which is greeted.
- * The box is running when all three are done and the gate has received its policy (which is waited for
- * where it allows something). A box that is made from another's files gets an identity of its own first.
- * When a step fails, the others are waited for and everything is undone: there is no box without an answer
- * that names it.
+ * Creates a box. The row goes to the store and the spec to the keeper at the same time. The keeper's
+ * answer brings the connection to PID 1, to which HELLO is sent. The box is running when all three are
+ * done and the gate has received its policy (this is awaited if the policy allows anything). A box
+ * made from the files of another first gets its own identity.
+ *
+ * When a step fails, the others are awaited and everything is undone: no box remains that no answer
+ * has named.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -268,6 +269,7 @@ struct how {
 	const struct tenant *tenant;
 	enum act act;
 	bool hidden;
+	bool for_pool;
 	bool claims; /* one that was made ahead will do */
 	const struct create_twin *twin;
 };
@@ -332,6 +334,17 @@ static int take_workspace(struct box *b, const struct how *how, struct err *e)
 	return how->hidden ? 0 : workspaces_check(b, e);
 }
 
+/* One for the pool was admitted by the pool. */
+static int admit(struct box *b, struct err *e)
+{
+	struct core *c = b->in->core;
+
+	if (b->in->for_pool)
+		return 0;
+	return b->in->hidden ? quotas_admit_hidden(c, b->tenant, &b->spec.limits, e)
+			     : quotas_admit(c, b->tenant, &b->spec.limits, false, e);
+}
+
 /* Everything that can be refused at once; the name is reserved when this returns. */
 static struct box *prepare(struct core *c, const struct box_spec *s, struct arena *arena,
 			   const struct how *how, char snapshot[BOX_ID + 1], struct err *e)
@@ -343,6 +356,7 @@ static struct box *prepare(struct core *c, const struct box_spec *s, struct aren
 	}
 	rnd_name(b->id, BOX_ID);
 	b->in->hidden = how->hidden;
+	b->in->for_pool = how->for_pool;
 	arena_done(&b->in->arena);
 	b->in->arena = *arena;
 	*arena = (struct arena){ 0 };
@@ -354,9 +368,7 @@ static struct box *prepare(struct core *c, const struct box_spec *s, struct aren
 	b->state.created_ms = b->state.used_ms = b->in->used_stored_ms = clock_wall_ms();
 	if (b->spec.ttl_seconds && how->actor)
 		b->state.expires_ms = b->state.created_ms + (int64_t)b->spec.ttl_seconds * 1000;
-	if (!b->in->hidden && quotas_admit(c, b->tenant, &b->spec.limits, false, e) < 0)
-		goto bad;
-	if (boxes_index(b, e) < 0)
+	if (admit(b, e) < 0 || boxes_index(b, e) < 0)
 		goto bad;
 	return b;
 bad:
@@ -452,5 +464,12 @@ struct job *create_helper(struct core *c, const struct tenant *t, const struct b
 			  void *arg, struct err *e)
 {
 	const struct how how = { .tenant = t, .hidden = true };
+	return begin(c, w, &how, done, arg, e);
+}
+
+struct job *create_for_pool(struct core *c, const struct tenant *t, const struct box_wish *w, job_done *done,
+			    void *arg, struct err *e)
+{
+	const struct how how = { .tenant = t, .hidden = true, .for_pool = true };
 	return begin(c, w, &how, done, arg, e);
 }

@@ -1,7 +1,7 @@
 /*
- * A box with the files of another must not be taken for it: its machine id is written
- * anew, by its own PID 1, before anybody is told of the box. Images without one stay
- * without; where it cannot be written (a read-only root) the old one stays.
+ * Gives a box with the files of another its own identity: its own PID 1 writes a new machine id before
+ * anybody is told of the box. An image without a machine id stays without one; where it cannot be
+ * written (a read-only root), the old one stays.
  */
 #include "create_identity.h"
 

@@ -1,5 +1,5 @@
 /*
- * See create_user.h. A stat of "/" as that user needs no right but to be somebody.
+ * See create_user.h. A stat of "/" as that user needs no permissions, only that the user exists.
  */
 #include "create_user.h"
 

@@ -1,7 +1,6 @@
 /*
- * Pause, resume, stop, start: see life.h. A step is one call to the keeper; who
- * asks for the step that is under way waits with the others, who asks for another
- * one is refused.
+ * Pause, resume, stop, start: see life.h. A step is one call to the keeper. A request for the step in
+ * progress waits with the others; a request for another step is refused.
  */
 #include "life.h"
 

@@ -1,7 +1,6 @@
 /*
- * Deadlines: see life.h. They are wall-clock times that the store knows, so that a
- * restart changes nothing. One timer for each box; uses do not move it, it looks
- * again when it fires.
+ * Deadlines: see life.h. They are wall-clock times in the store, so that a restart changes nothing.
+ * Each box has one timer. A use does not move the timer; the timer checks again when it fires.
  */
 #include <errno.h>
 #include <stdlib.h>

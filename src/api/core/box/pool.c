@@ -114,7 +114,7 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	}
 	/* It was hidden while it was made: a crash left a box that no row names. */
 	boxes_unindex(b);
-	b->in->hidden = false;
+	b->in->hidden = b->in->for_pool = false;
 	b->in->pooled = true;
 	b->state.expires_ms = 0;
 	loop_timer_stop(&b->in->expiry);
@@ -142,7 +142,7 @@ static void on_refill(struct loop_timer *t)
 	struct box_wish w = { .image = p->name };
 	/* The budget holds for it, but no tenant's quota; and it takes nobody's last place. */
 	if (images_resolve(c, p->name, &digest, &e) >= 0 && quotas_admit_pool(c, &standard, &e) >= 0)
-		c->pool.making = create_helper(c, keys_tenant(c, VIEW("default")), &w, on_made, c, &e);
+		c->pool.making = create_for_pool(c, keys_tenant(c, VIEW("default")), &w, on_made, c, &e);
 	if (!c->pool.making) {
 		log_debug("the pool: %s", e.msg);
 		refill(c, AGAIN_MS);

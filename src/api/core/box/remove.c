@@ -1,9 +1,8 @@
 /*
- * The end of a box: the keeper destroys it, then its row goes, then whoever
- * waits is told. A crash in between leaves a row of a stopped box, never a box
- * without a row. Asked for by a client a failure is an answer and the box stays
- * as it was; unwanted (its time is over, its creation failed) it is tried until
- * it works.
+ * Removes a box: the keeper destroys it, then its row is deleted, then the waiting callers are told. A
+ * crash in between leaves the row of a stopped box, never a box without a row. If a client asked for
+ * the removal, a failure is its answer and the box stays as it was. If the box has expired or its
+ * creation failed, the removal is repeated until it works.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * What the keeper measures: a box's use of its limits, and the machine's posture.
+ * The keeper's measurements: a box's resource usage, and the machine's posture.
  */
 #include "stats.h"
 

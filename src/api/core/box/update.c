@@ -1,6 +1,6 @@
 /*
- * Changes of a box that is there: PATCH. What can be refused is judged first; limits of a box that lives are
- * the keeper's to change, and only when it has done so is anything else changed, and stored.
+ * Changes an existing box (PATCH). Everything that can be refused is checked first. The keeper changes
+ * the limits of a running box; only after that is anything else changed and stored.
  */
 #include <errno.h>
 #include <stdlib.h>

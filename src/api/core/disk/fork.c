@@ -1,6 +1,6 @@
 /*
- * Several boxes with the files of one: a snapshot that nobody sees, as many creations
- * from it, and its end. All or none.
+ * Creates several boxes with the files of one: a hidden snapshot, the creations from it, and its
+ * removal. Either all are created or none.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -168,9 +168,9 @@ static int check(struct core *c, const struct box *b, const struct fork_wish *w,
 	if (b->in->workspace && !b->spec.workspace_readonly)
 		return err_set(e, ERR_STATE, "the sandbox has the workspace \"%.*s\" for itself; clone that",
 			       VIEW_ARG(b->spec.workspace));
-	if (c->n_boxes - c->pool.total + w->count > c->config->max.boxes)
+	if (quotas_boxes(c) + w->count > c->config->max.boxes)
 		return err_set(e, ERR_QUOTA, "there are %u sandboxes already, and at most %llu are allowed",
-			       c->n_boxes - c->pool.total, (unsigned long long)c->config->max.boxes);
+			       quotas_boxes(c), (unsigned long long)c->config->max.boxes);
 	return 0;
 }
 

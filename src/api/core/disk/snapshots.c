@@ -1,6 +1,6 @@
 /*
- * Snapshots: see disk.h. Made by the keeper first and stored then: what a crash
- * leaves with the keeper and not in the store is dropped at the next start (adopt.c).
+ * Snapshots: see disk.h. The keeper makes a snapshot first, then the store records it. After a crash,
+ * snapshots that the keeper has and the store has not are removed at the next start (adopt.c).
  */
 #include "snapshots.h"
 
@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "core_state.h"
+#include "ledger.h"
 #include "log.h"
 #include "rnd.h"
 #include "who.h"
@@ -244,6 +245,13 @@ static int on_created(struct call *c, const struct frame *f, int fd)
 		return r;
 	s->bytes = reply.bytes;
 	s->stopped_us = reply.stopped_us;
+	struct err over = { 0 };
+	if (ledger_check(j->core, s->tenant, LEDGER_DISK, &over) < 0) {
+		snapshots_drop(j->core, view_of(s->backend), view_of(s->id));
+		forget(j->core, s);
+		finish(j, NULL, &over);
+		return 0;
+	}
 	struct store_snapshot row = {
 		.id = view_of(s->id),
 		.tenant = view_of(s->tenant->id),
@@ -286,6 +294,15 @@ static int check_name(struct core *c, const struct tenant *t, struct view name, 
 	return 0;
 }
 
+/* As large as the box was when it was measured last; what it really is, on_created finds out. */
+static int admit(struct core *c, const struct box *b, struct err *e)
+{
+	const uint64_t bytes = b->state.disk_used > 0 ? (uint64_t)b->state.disk_used : 0;
+	const struct quota_use more = { { [LEDGER_SNAPSHOTS] = 1, [LEDGER_DISK] = bytes >> 20 } };
+
+	return ledger_admit(c, b->tenant, &more, e);
+}
+
 struct job *snapshots_create(struct core *c, const struct actor *a, struct view ref, struct view name,
 			     job_done *done, void *arg, struct err *e)
 {
@@ -299,6 +316,8 @@ struct job *snapshots_create(struct core *c, const struct actor *a, struct view 
 		err_set(e, ERR_STATE, "the sandbox is neither running nor paused nor stopped at the moment");
 		return NULL;
 	}
+	if (admit(c, b, e) < 0)
+		return NULL;
 	rnd_name(id, BOX_ID);
 	struct snapshot *s = snapshot_new(c, b->tenant, view_of(id), name, b->spec.image, b->spec.digest, e);
 	if (!s)

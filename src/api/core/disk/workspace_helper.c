@@ -1,7 +1,7 @@
 /*
- * The files of a workspace without a box: see workspaces.h. The host never resolves a
- * path of a box, so there is one: hidden, with the workspace mounted and nothing else
- * to write to, removed when nobody asked for a while.
+ * The files of a workspace without a box: see workspaces.h. The host never resolves a path in a box,
+ * so a hidden box does it. It has the workspace mounted and nothing else to write to, and is removed
+ * when it has not been used for a while.
  */
 #include <errno.h>
 #include <stdlib.h>

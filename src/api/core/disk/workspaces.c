@@ -1,6 +1,6 @@
 /*
- * Workspaces: see workspaces.h. As with snapshots the keeper is first: what a crash
- * leaves with it and not in the store is dropped at the next start.
+ * Workspaces: see workspaces.h. As with snapshots, the keeper acts first: workspaces that it has and
+ * the store has not are removed at the next start.
  */
 #include "spec_make.h"
 #include "workspaces.h"
@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "core_state.h"
+#include "ledger.h"
 #include "log.h"
 #include "rnd.h"
 #include "who.h"
@@ -302,20 +303,18 @@ static int check_wish(struct core *c, const struct actor *a, const struct worksp
 	*ret_from = NULL;
 	if (w->readonly && !w->clone_of.n)
 		return err_set(e, ERR_INVALID, "readonly: a workspace that never changes needs clone_of");
-	if (!w->clone_of.n)
-		return 0;
-	*ret_from = workspaces_find(c, a, ACT_WORKSPACE_READ, w->clone_of, e);
-	if (!*ret_from)
+	if (w->clone_of.n && !(*ret_from = workspaces_find(c, a, ACT_WORKSPACE_READ, w->clone_of, e)))
 		return err_wrap(e, "clone_of");
-	if (!w->has_disk_mb)
+	if (*ret_from && !w->has_disk_mb)
 		*ret_disk = (*ret_from)->disk_mb;
-	return 0;
+	const struct quota_use more = { { [LEDGER_WORKSPACES] = 1, [LEDGER_DISK] = *ret_disk } };
+	return ledger_admit(c, a->tenant, &more, e);
 }
 
 struct job *workspaces_create(struct core *c, const struct actor *a, const struct workspace_wish *wish,
 			      job_done *done, void *arg, struct err *e)
 {
-	const struct workspace *from;
+	const struct workspace *from = NULL;
 	uint64_t disk_mb;
 	char id[BOX_ID + 1];
 

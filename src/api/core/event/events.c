@@ -9,6 +9,7 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_state.h"
+#include "ledger.h"
 #include "json.h"
 #include "log.h"
 #include "poison.h"
@@ -73,6 +74,7 @@ static struct event *at(const struct events *v, size_t i)
 
 static void drop_oldest(struct events *v)
 {
+	ledger_count(CONTAINER(v, struct core, events), at(v, 0)->tenant, LEDGER_EVENTS, -1);
 	free(at(v, 0));
 	v->head = (v->head + 1) % EVENTS_KEPT;
 	v->n--;
@@ -82,6 +84,7 @@ static void append(struct events *v, struct event *event)
 {
 	if (v->n == EVENTS_KEPT)
 		drop_oldest(v);
+	ledger_count(CONTAINER(v, struct core, events), event->tenant, LEDGER_EVENTS, 1);
 	v->ring[(v->head + v->n++) % EVENTS_KEPT] = event;
 }
 

@@ -6,10 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "addr.h"
 #include "clock.h"
 #include "json.h"
+#include "ledger.h"
 #include "log.h"
-#include "netaddr.h"
 #include "num.h"
 #include "rnd.h"
 #include "text.h"
@@ -73,12 +74,12 @@ int webhooks_read_url(struct view url, struct webhook_url *ret, struct err *e)
 /* What is written as an address can be judged at once; names are judged when they are dialled. */
 static int check_place(const struct core *c, const struct webhook_url *u, struct err *e)
 {
-	struct sockaddr_storage ss;
-	socklen_t len;
+	struct addr a;
 
-	if (netaddr_parse(u->host, u->port, &ss, &len) >= 0 &&
-	    netaddr_refused((struct sockaddr *)&ss, c->config->webhooks.refuse))
-		return err_set(e, ERR_INVALID, "url: webhooks to this address are refused (webhooks.refuse)");
+	if (addr_parse(u->host, &a) >= 0 && addr_refused(&a, c->config->webhooks.refuse))
+		return err_set(e, ERR_INVALID,
+			       "url: webhooks may not go to this address; webhooks.refuse of the "
+			       "configuration decides");
 	return 0;
 }
 
@@ -232,12 +233,9 @@ static int check_wish(struct core *c, const struct actor *a, const struct webhoo
 		      uint32_t *ret_types, struct err *e)
 {
 	struct webhook_url u;
-	unsigned n = 0;
 
-	LIST_EACH (it, &c->webhooks.all)
-		n += CONTAINER(it, struct webhook, order)->tenant == a->tenant;
-	if (n >= WEBHOOKS_OF_TENANT)
-		return err_set(e, ERR_QUOTA, "the tenant has %u webhooks already", n);
+	if (ledger_admit(c, a->tenant, &(struct quota_use){ { [LEDGER_WEBHOOKS] = 1 } }, e) < 0)
+		return -1;
 	if (w->url.n > WEBHOOKS_URL_MAX)
 		return err_set(e, ERR_INVALID, "url must have at most %d bytes", WEBHOOKS_URL_MAX);
 	if (webhooks_read_url(w->url, &u, e) < 0 || check_place(c, &u, e) < 0 ||

@@ -11,9 +11,8 @@
 #include "store_events.h"
 #include "who.h"
 
-#define WEBHOOKS_OF_TENANT 16
-#define WEBHOOKS_LOG       32   /* attempts that are remembered */
-#define WEBHOOKS_RETRIES   1000 /* that may wait; the oldest is given up for a new one */
+#define WEBHOOKS_LOG     32   /* attempts that are remembered */
+#define WEBHOOKS_RETRIES 1000 /* that may wait; the oldest is given up for a new one */
 
 struct webhooks {
 	struct map by_id;

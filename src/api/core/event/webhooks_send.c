@@ -1,7 +1,7 @@
 /*
- * Delivering: see webhooks.h. At most two requests of a webhook are under way, a first
- * try and a retry. What is known about them is written before it is acted upon: an event
- * is behind the position, or among the stored retries, or delivered.
+ * Delivery: see webhooks.h. A webhook has at most two requests in progress, a first attempt and a
+ * retry. State is written before it is acted upon: an event is behind the position, among the stored
+ * retries, or delivered.
  */
 #include <errno.h>
 #include <stdio.h>

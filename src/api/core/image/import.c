@@ -1,7 +1,7 @@
 /*
- * An image from an archive: a box of our own, tar in it with the archive as its
- * stdin, and the keeper takes what lies in /workspace then. The digest is the
- * archive's, computed here as the bytes pass.
+ * Imports an image from an archive: a script in a box of our own unpacks the archive from its stdin,
+ * and the keeper then takes the files in /workspace. The digest is that of the archive, computed here
+ * as the bytes pass.
  */
 #include <errno.h>
 #include <stdio.h>

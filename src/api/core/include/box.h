@@ -1,5 +1,5 @@
 /*
- * The boxes: finding, listing, making, changing and removing them, and what they use.
+ * Sandboxes (boxes): find, list, create, change and remove them, and measure their usage.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /*
- * The core: what a client can ask for, once, for every dialect. Authorise, act,
- * account. A dialect turns its requests into wishes and spells the answers; it owns
- * no state. The other headers in this directory are one for each room of the core.
+ * The core: the operations that clients can ask for, shared by every dialect. It authorises, acts and
+ * accounts. A dialect turns its requests into calls of the core and formats the answers; it owns no
+ * state. Each of the other headers in this directory is the public header of one room of the core.
  *
- * Operations that take time have a callback. An operation that the caller embeds
- * (struct exec, struct file_op, …) may be cancelled at any time before it; one
- * that the core keeps (a creation) may be abandoned.
+ * Operations that take time have a callback. An operation that the caller embeds (struct exec, struct
+ * file_op, …) may be cancelled at any time before its callback; one that the core owns (a creation)
+ * may be abandoned.
  */
 #pragma once
 

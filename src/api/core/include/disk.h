@@ -1,5 +1,5 @@
 /*
- * Files that outlive a box or begin one: snapshots, forks, workspaces.
+ * Snapshots, forks and workspaces: files that outlive a box or that a box starts with.
  */
 #pragma once
 

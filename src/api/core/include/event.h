@@ -1,5 +1,5 @@
 /*
- * What happened to boxes: the log of events, and webhooks that are told of them.
+ * Events of boxes: the log, and the webhooks that deliver them.
  */
 #pragma once
 

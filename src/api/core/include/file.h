@@ -1,5 +1,6 @@
 /*
- * Files of a box, by its PID 1: the host never resolves a path of a box, it passes it on.
+ * Files of a box. PID 1 of the box does all file work; the host passes paths on and never resolves
+ * them.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Images: the keeper keeps them, the core keeps the list of them and gives names a meaning.
+ * Images. The keeper stores them; the core keeps the list and resolves names.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /*
- * An operation that the core carries to its end whether or not somebody still
- * waits for it (a row that is being written, a box that is being made). The core
- * owns it; `done` is called once, later, never from within the call that began
- * it; a caller that goes away abandons it instead.
+ * An operation that the core finishes even if the caller no longer waits for it (a row that is being
+ * written, a box that is being made). The core owns it. `done` is called once, later, never from
+ * within the call that began it. A caller that goes away abandons the job instead.
  */
 #pragma once
 

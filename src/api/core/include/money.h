@@ -1,5 +1,5 @@
 /*
- * Who may have how much: quotas of tenants, allowances for models, and what was used.
+ * Quotas of tenants, limits for models, and usage.
  */
 #pragma once
 
@@ -16,9 +16,10 @@ struct tenant;
 
 /*
  * ---- quotas.c ----
- * Who may have how much. A tenant's quota bounds its boxes, what they may use together,
- * and how fast they are made; the machine's budget bounds all of them. Both are checked
- * before a box is made or started; what is counted is kept up to date by quotas_account.
+ * Who may have how much. A tenant's quota bounds what it holds of everything (enum
+ * ledger_item; ledger.c counts and compares) and how fast boxes are made; the machine's budget bounds all of
+ * them. Both are checked before a box is made or started; what is counted is kept up to date by
+ * quotas_account.
  *
  * The budget: where max.budget.memory_mb is set, the sum of the memory limits of the
  * boxes that run (and KERNEL_MB each for what the kernel charges to nobody) stays below
@@ -26,19 +27,45 @@ struct tenant;
  * least RESERVE_MB each, so that new ones count) stays below 90 % of the machine.
  */
 
-/* 0: no limit. */
+/* What a tenant can hold. boxes, disk: of all that exist; cpu, memory, processes: the limits of those that
+ * run. disk: limits of boxes and workspaces, and the files of snapshots. */
+enum ledger_item {
+	LEDGER_BOXES,
+	LEDGER_CPU, /* thousandths */
+	LEDGER_MEMORY,
+	LEDGER_DISK,
+	LEDGER_PROCESSES,
+	LEDGER_HELPERS, /* boxes that nobody sees */
+	LEDGER_WORKSPACES,
+	LEDGER_SNAPSHOTS,
+	LEDGER_TEMPLATES,
+	LEDGER_WEBHOOKS,
+	LEDGER_SECRETS,
+	LEDGER_SECRETS_KB, /* of all versions, as they lie on disk */
+	LEDGER_EVENTS,
+	LEDGER_LOGS,
+	LEDGER_ITEMS,
+};
+struct ledger_kind {
+	const char *name, *noun, *unit;
+	bool milli;
+	bool shown_only; /* it is bounded in another way */
+};
+extern const struct ledger_kind ledger_kinds[LEDGER_ITEMS];
+
+/* 0: the default of the configuration (max.tenant), or no limit. */
 struct quota {
-	uint64_t boxes, cpu_milli, memory_mb, disk_mb, creates_per_minute;
+	uint64_t most[LEDGER_ITEMS], creates_per_minute;
 };
 
-/* boxes and disk: of all that exist; cpu and memory: of those that run. */
 struct quota_use {
-	uint64_t boxes, cpu_milli, memory_mb, disk_mb;
+	uint64_t n[LEDGER_ITEMS];
 };
 
 struct tenant_state {
 	const struct tenant *tenant;
 	struct quota quota;
+	struct quota_use limit; /* that applies: the quota or the default */
 	struct quota_use use;
 };
 /* Seconds until this tenant may make a box again, as far as the rate is concerned; at least 1. */

@@ -1,5 +1,5 @@
 /*
- * What boxes may reach: policies, and the gate's verdicts.
+ * Egress policies of boxes, and the gate's verdicts.
  */
 #pragma once
 

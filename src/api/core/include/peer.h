@@ -1,5 +1,5 @@
 /*
- * Calls to models on their way out, by paddock-ai.
+ * Outgoing calls to models, through paddock-ai.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Ports of boxes: what listens, byte streams to it, and links between boxes.
+ * Ports of boxes: listening sockets, byte streams to them, and links between boxes.
  */
 #pragma once
 

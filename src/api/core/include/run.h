@@ -1,5 +1,5 @@
 /*
- * Running things in a box: commands, and processes that are kept.
+ * Commands in a box, and processes that are kept.
  */
 #pragma once
 
@@ -9,8 +9,10 @@
 struct actor;
 struct box;
 struct core;
+struct outputs_row;
 struct proc_info;
 struct shell_command;
+struct tenant;
 
 /*
  * ---- exec.c ----
@@ -45,10 +47,25 @@ struct exec_wish {
 	uint32_t ring_bytes; /* of output that is kept; 0: 1 MiB */
 };
 
+/*
+ * ---- outputs.c ----
+ * What a command has written, as far as it is collected. It counts against its tenant until outputs_done: a
+ * tenant whose answers are not read keeps so many bytes; what comes then is cut off, and further commands are
+ * refused.
+ */
+struct output {
+	struct core *core;
+	const struct tenant *tenant;
+	struct outputs_row *row;
+	struct buf bytes[EXEC_CHANNELS];
+};
+void outputs_done(struct output *o); /* accepts a zeroed one */
+
 struct exec_result {
 	uint32_t exit_code;
 	const char *signal;   /* "SIGKILL", or NULL */
 	struct view out, err; /* what was collected */
+	struct output *kept;  /* the same; may be taken: moved away, and zeroed here */
 	bool truncated, timed_out, oom_killed;
 	uint64_t memory_mb; /* the limit, where oom_killed */
 	uint64_t duration_us;
@@ -69,7 +86,7 @@ struct exec {
 	struct core *core;
 	struct shell_command *command; /* while it is in a shell */
 	char box[24];                  /* its id */
-	struct buf out, err;
+	struct output kept;
 	struct view input; /* what is left of it */
 	bool streams, want_end, keep, truncated;
 	struct loop_timer guard;

@@ -1,5 +1,5 @@
 /*
- * Secrets as clients see them: set, listed by name, removed; of a tenant or of one box.
+ * Secrets of a tenant or of one box, as clients use them: set, list by name, remove.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * What keeps its state between two commands: shells and code contexts.
+ * Shells and code contexts, which keep their state between two commands.
  */
 #pragma once
 

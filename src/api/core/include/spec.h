@@ -1,6 +1,6 @@
 /*
- * What is wished of a box. A wish is what a client said, with holes; a spec is complete and
- * checked against the configuration.
+ * The specification of a box. A wish is what the client sent and may be incomplete; a spec is complete
+ * and checked against the configuration.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Templates: names for what boxes start from. A build runs steps in a box of the tenant's own
- * and ends as a snapshot with what such boxes have besides their files.
+ * Templates: named starting points of boxes. A build runs its steps in a box of the tenant. Its result
+ * is a snapshot together with the settings that boxes of the template get besides their files.
  */
 #pragma once
 

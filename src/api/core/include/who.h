@@ -1,5 +1,5 @@
 /*
- * Who asks, and what they may do: keys, acts, tokens, signed URLs.
+ * Callers and their permissions: keys, acts, tokens, signed URLs.
  */
 #pragma once
 

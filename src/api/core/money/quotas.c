@@ -8,53 +8,25 @@
 #include <unistd.h>
 
 #include "core_state.h"
+#include "ledger.h"
 #include "log.h"
 #include "who.h"
 #include "poison.h"
 
 #define MINUTE_MS 60000.0
 
-struct account {
-	struct map_node by_tenant;
-	const struct tenant *tenant;
-	struct quota quota;
-	struct quota_use use;
-	double tokens; /* creates that may be made at once */
-	uint64_t refilled_ms;
-};
-
-static struct account *account_of(struct core *c, const struct tenant *t)
-{
-	struct map_node *n = map_get(&c->quotas.by_tenant, view_of(t->id));
-	if (n)
-		return CONTAINER(n, struct account, by_tenant);
-	struct account *a = calloc(1, sizeof(*a));
-	if (!a)
-		return NULL;
-	a->tenant = t;
-	if (map_put(&c->quotas.by_tenant, &a->by_tenant, view_of(t->id)) < 0) {
-		free(a);
-		return NULL;
-	}
-	return a;
-}
-
 /* ---- counting ---- */
 
 static void add(struct quota_use *to, const struct quota_use *v)
 {
-	to->boxes += v->boxes;
-	to->cpu_milli += v->cpu_milli;
-	to->memory_mb += v->memory_mb;
-	to->disk_mb += v->disk_mb;
+	for (size_t i = 0; i < LEDGER_ITEMS; i++)
+		to->n[i] += v->n[i];
 }
 
 static void subtract(struct quota_use *from, const struct quota_use *v)
 {
-	from->boxes -= v->boxes;
-	from->cpu_milli -= v->cpu_milli;
-	from->memory_mb -= v->memory_mb;
-	from->disk_mb -= v->disk_mb;
+	for (size_t i = 0; i < LEDGER_ITEMS; i++)
+		from->n[i] -= v->n[i];
 }
 
 static uint64_t counted_kb(const struct quota_mark *m)
@@ -72,12 +44,37 @@ static bool occupies(const struct box *b)
 static void count(struct core *c, const struct quota_mark *m,
 		  void (*change)(struct quota_use *, const struct quota_use *))
 {
-	struct account *a = m->tenant ? account_of(c, m->tenant) : NULL;
+	struct account *a = m->tenant ? ledger_account(c, m->tenant) : NULL;
 
 	if (a)
-		change(&a->use, &m->use);
+		change(&a->counted, &m->use);
 	if (m->runs)
-		change(&c->quotas.host, &m->use);
+		change(&c->quotas.host, &m->host);
+}
+
+/* A hidden box is its tenant's as a helper, not as a sandbox; for the machine it is as any other. */
+static void weigh(const struct box *b, struct quota_mark *m)
+{
+	const struct box_limits *l = &b->spec.limits;
+
+	if (!b->in->indexed)
+		return;
+	if (!b->in->hidden) {
+		m->use.n[LEDGER_BOXES] = 1;
+		m->use.n[LEDGER_DISK] = l->disk_mb;
+	} else {
+		m->use.n[LEDGER_HELPERS] = 1;
+	}
+	if (!m->runs)
+		return;
+	m->host = (struct quota_use){
+		{ [LEDGER_BOXES] = 1, [LEDGER_CPU] = l->cpu_milli, [LEDGER_MEMORY] = l->memory_mb }
+	};
+	if (b->in->hidden)
+		return;
+	m->use.n[LEDGER_CPU] = l->cpu_milli;
+	m->use.n[LEDGER_MEMORY] = l->memory_mb;
+	m->use.n[LEDGER_PROCESSES] = l->pids;
 }
 
 void quotas_account(struct box *b)
@@ -85,19 +82,13 @@ void quotas_account(struct box *b)
 	struct core *c = b->in->core;
 	struct quota_mark was = b->in->quota, *m = &b->in->quota;
 
-	if (b->in->hidden)
-		return;
 	count(c, &was, subtract);
 	c->quotas.host_kb -= counted_kb(&was);
 	*m = (struct quota_mark){ .runs = occupies(b),
-				  .tenant = b->in->indexed && !b->in->pooled ? b->tenant : NULL };
-	if (b->in->indexed)
-		m->use = (struct quota_use){ .boxes = 1, .disk_mb = b->spec.limits.disk_mb };
-	if (m->runs) {
-		m->use.cpu_milli = b->spec.limits.cpu_milli;
-		m->use.memory_mb = b->spec.limits.memory_mb;
-		m->measured_kb = was.measured_kb;
-	}
+				  .tenant = b->in->indexed && !b->in->pooled && !b->in->for_pool ? b->tenant
+												 : NULL };
+	m->measured_kb = m->runs ? was.measured_kb : 0;
+	weigh(b, m);
 	count(c, m, add);
 	c->quotas.host_kb += counted_kb(m);
 }
@@ -115,45 +106,19 @@ void quotas_measured(struct box *b, uint64_t memory_bytes)
 
 /* ---- admission ---- */
 
-static int over(struct err *e, const char *what, uint64_t used, uint64_t most, const char *unit)
-{
-	return err_set(e, ERR_QUOTA, "the tenant's quota of %s is used up: %llu of %llu%s", what,
-		       (unsigned long long)used, (unsigned long long)most, unit);
-}
-
-static int admit_tenant(const struct account *a, const struct quota_use *more, struct err *e)
-{
-	const struct quota *q = &a->quota;
-	const struct quota_use *u = &a->use;
-
-	if (q->boxes && u->boxes + more->boxes > q->boxes)
-		return over(e, "sandboxes", u->boxes, q->boxes, "");
-	if (q->cpu_milli && u->cpu_milli + more->cpu_milli > q->cpu_milli)
-		return err_set(e, ERR_QUOTA, "the tenant's quota of CPU is used up: %g of %g cores",
-			       (double)u->cpu_milli / 1000, (double)q->cpu_milli / 1000);
-	if (q->memory_mb && u->memory_mb + more->memory_mb > q->memory_mb)
-		return over(e, "memory", u->memory_mb, q->memory_mb, " MiB");
-	/* A box without a limit of its own could take all of it. */
-	if (q->disk_mb && more->boxes && !more->disk_mb)
-		return err_set(e, ERR_QUOTA, "the tenant has a quota of disk: limits.disk_mb must be set");
-	if (q->disk_mb && u->disk_mb + more->disk_mb > q->disk_mb)
-		return over(e, "disk", u->disk_mb, q->disk_mb, " MiB");
-	return 0;
-}
-
 static int admit_host(const struct core *c, const struct quota_use *more, struct err *e)
 {
 	const struct quotas *q = &c->quotas;
 	const struct config_budget *most = &c->config->max.budget;
-	uint64_t kernel = (q->host.boxes + 1) * QUOTAS_KERNEL_MB;
+	uint64_t kernel = (q->host.n[LEDGER_BOXES] + 1) * QUOTAS_KERNEL_MB;
 
-	if (most->cpu > 0 && (double)(q->host.cpu_milli + more->cpu_milli) > most->cpu * 1000 + 0.5)
+	if (most->cpu > 0 && (double)(q->host.n[LEDGER_CPU] + more->n[LEDGER_CPU]) > most->cpu * 1000 + 0.5)
 		return err_set(e, ERR_UNAVAILABLE, "the machine's budget of CPU is used up: %g of %g cores",
-			       (double)q->host.cpu_milli / 1000, most->cpu);
-	if (most->memory_mb && q->host.memory_mb + kernel + more->memory_mb > most->memory_mb)
+			       (double)q->host.n[LEDGER_CPU] / 1000, most->cpu);
+	if (most->memory_mb && q->host.n[LEDGER_MEMORY] + kernel + more->n[LEDGER_MEMORY] > most->memory_mb)
 		return err_set(e, ERR_UNAVAILABLE,
 			       "the machine's budget of memory is used up: %llu of %llu MiB",
-			       (unsigned long long)(q->host.memory_mb + kernel),
+			       (unsigned long long)(q->host.n[LEDGER_MEMORY] + kernel),
 			       (unsigned long long)most->memory_mb);
 	uint64_t used = (q->host_kb >> 10) + kernel;
 	if (!most->memory_mb && used + QUOTAS_RESERVE_MB > q->machine_mb / 10 * 9)
@@ -171,19 +136,34 @@ static void refill(struct core *c, struct account *a)
 	a->refilled_ms = now;
 }
 
+unsigned quotas_boxes(const struct core *c)
+{
+	return c->n_boxes - c->pool.total + c->n_hidden - (c->pool.making != NULL);
+}
+
+static int admit_place(const struct core *c, struct err *e)
+{
+	unsigned n = quotas_boxes(c);
+
+	return n < c->config->max.boxes
+		       ? 0
+		       : err_set(e, ERR_QUOTA, "there are %u sandboxes already, the most that are allowed",
+				 n);
+}
+
 int quotas_admit(struct core *c, const struct tenant *t, const struct box_limits *l, bool made, struct err *e)
 {
-	struct account *a = account_of(c, t);
-	struct quota_use more = {
-		.boxes = 1, .cpu_milli = l->cpu_milli, .memory_mb = l->memory_mb, .disk_mb = l->disk_mb
-	};
-	unsigned n = c->n_boxes - c->pool.total;
+	struct account *a = ledger_account(c, t);
+	struct quota_use more = { { [LEDGER_BOXES] = 1,
+				    [LEDGER_CPU] = l->cpu_milli,
+				    [LEDGER_MEMORY] = l->memory_mb,
+				    [LEDGER_DISK] = l->disk_mb,
+				    [LEDGER_PROCESSES] = l->pids } };
 
 	if (!a)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
-	if (n >= c->config->max.boxes)
-		return err_set(e, ERR_QUOTA, "there are %u sandboxes already, the most that are allowed", n);
-	if (admit_tenant(a, &more, e) < 0 || (!made && admit_host(c, &more, e) < 0))
+	if (admit_place(c, e) < 0 || ledger_admit(c, t, &more, e) < 0 ||
+	    (!made && admit_host(c, &more, e) < 0))
 		return -1;
 	if (!a->quota.creates_per_minute)
 		return 0;
@@ -195,11 +175,20 @@ int quotas_admit(struct core *c, const struct tenant *t, const struct box_limits
 	return 0;
 }
 
+int quotas_admit_hidden(struct core *c, const struct tenant *t, const struct box_limits *l, struct err *e)
+{
+	const struct quota_use helper = { { [LEDGER_HELPERS] = 1 } },
+			       more = { { [LEDGER_CPU] = l->cpu_milli, [LEDGER_MEMORY] = l->memory_mb } };
+
+	return admit_place(c, e) < 0 || ledger_admit(c, t, &helper, e) < 0 || admit_host(c, &more, e) < 0 ? -1
+													  : 0;
+}
+
 int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e)
 {
-	struct quota_use more = { .boxes = 1, .cpu_milli = l->cpu_milli, .memory_mb = l->memory_mb };
+	struct quota_use more = { { [LEDGER_CPU] = l->cpu_milli, [LEDGER_MEMORY] = l->memory_mb } };
 
-	if (c->n_boxes >= c->config->max.boxes)
+	if (c->n_boxes + c->n_hidden >= c->config->max.boxes)
 		return err_set(e, ERR_QUOTA, "there is no place left for a box of the pool");
 	return admit_host(c, &more, e);
 }
@@ -212,34 +201,30 @@ static uint64_t added(uint64_t now, uint64_t wished)
 int quotas_admit_change(struct core *c, const struct box *b, const struct box_limits *l, struct err *e)
 {
 	const struct box_limits *now = &b->spec.limits;
-	struct account *a = account_of(c, b->tenant);
-	struct quota_use more = { .disk_mb = added(now->disk_mb, l->disk_mb) };
+	struct quota_use more = { { [LEDGER_DISK] = added(now->disk_mb, l->disk_mb) } };
 
-	if (!a)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
 	if (b->in->quota.runs) { /* the others count while it runs */
-		more.cpu_milli = added(now->cpu_milli, l->cpu_milli);
-		more.memory_mb = added(now->memory_mb, l->memory_mb);
+		more.n[LEDGER_CPU] = added(now->cpu_milli, l->cpu_milli);
+		more.n[LEDGER_MEMORY] = added(now->memory_mb, l->memory_mb);
+		more.n[LEDGER_PROCESSES] = added(now->pids, l->pids);
 	}
-	if (!more.disk_mb && !more.cpu_milli && !more.memory_mb)
-		return 0;
-	return admit_tenant(a, &more, e) < 0 || admit_host(c, &more, e) < 0 ? -1 : 0;
+	if (ledger_admit(c, b->tenant, &more, e) < 0)
+		return -1;
+	return more.n[LEDGER_CPU] || more.n[LEDGER_MEMORY] ? admit_host(c, &more, e) : 0;
 }
 
 int quotas_admit_start(struct core *c, const struct box *b, struct err *e)
 {
-	struct account *a = account_of(c, b->tenant);
-	struct quota_use more = { .cpu_milli = b->spec.limits.cpu_milli,
-				  .memory_mb = b->spec.limits.memory_mb };
+	struct quota_use more = { { [LEDGER_CPU] = b->spec.limits.cpu_milli,
+				    [LEDGER_MEMORY] = b->spec.limits.memory_mb,
+				    [LEDGER_PROCESSES] = b->spec.limits.pids } };
 
-	if (!a)
-		return err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
-	return admit_tenant(a, &more, e) < 0 || admit_host(c, &more, e) < 0 ? -1 : 0;
+	return ledger_admit(c, b->tenant, &more, e) < 0 || admit_host(c, &more, e) < 0 ? -1 : 0;
 }
 
 unsigned quotas_retry_after(struct core *c, const struct tenant *t)
 {
-	struct account *a = t ? account_of(c, t) : NULL;
+	struct account *a = t ? ledger_account(c, t) : NULL;
 
 	if (!a || !a->quota.creates_per_minute)
 		return 1;
@@ -251,9 +236,15 @@ unsigned quotas_retry_after(struct core *c, const struct tenant *t)
 
 /* ---- tenants ---- */
 
-static struct tenant_state state_of(const struct account *a)
+static struct tenant_state state_of(const struct core *c, const struct account *a)
 {
-	return (struct tenant_state){ .tenant = a->tenant, .quota = a->quota, .use = a->use };
+	struct tenant_state s = { .tenant = a->tenant, .quota = a->quota };
+
+	for (enum ledger_item i = 0; i < LEDGER_ITEMS; i++) {
+		s.use.n[i] = ledger_used(c, a, i);
+		s.limit.n[i] = ledger_most(c, a, i);
+	}
+	return s;
 }
 
 /* An account, for an admin. */
@@ -262,7 +253,7 @@ static struct account *reach(struct core *c, const struct actor *a, struct view 
 	const struct tenant *t = keys_find_tenant(c, a, ref, e);
 	if (!t)
 		return NULL;
-	struct account *account = account_of(c, t);
+	struct account *account = ledger_account(c, t);
 	if (!account)
 		err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
 	return account;
@@ -274,7 +265,7 @@ int quotas_tenant(struct core *c, const struct actor *a, struct view ref, struct
 	struct account *account = reach(c, a, ref, e);
 	if (!account)
 		return -1;
-	*ret = state_of(account);
+	*ret = state_of(c, account);
 	return 0;
 }
 
@@ -298,13 +289,32 @@ int quotas_each_tenant(struct core *c, const struct actor *a,
 		all[n++] = CONTAINER(it, struct tenant, by_id);
 	qsort(all, n, sizeof(*all), by_age);
 	for (size_t i = 0; i < n; i++) {
-		const struct account *account = account_of(c, all[i]);
+		const struct account *account = ledger_account(c, all[i]);
 		struct tenant_state s =
-			account ? state_of(account) : (struct tenant_state){ .tenant = all[i] };
+			account ? state_of(c, account) : (struct tenant_state){ .tenant = all[i] };
 		each(arg, &s);
 	}
 	free(all);
 	return 0;
+}
+
+/* The order of the columns is the store's; that of the items may change. */
+static const enum ledger_item columns[STORE_QUOTA_NUMBERS] = {
+	LEDGER_BOXES,     LEDGER_CPU,      LEDGER_MEMORY,     LEDGER_DISK,
+	LEDGER_PROCESSES, LEDGER_HELPERS,  LEDGER_WORKSPACES, LEDGER_SNAPSHOTS,
+	LEDGER_TEMPLATES, LEDGER_WEBHOOKS, LEDGER_SECRETS,    LEDGER_SECRETS_KB,
+};
+
+static void to_row(const struct quota *q, struct store_quota *ret)
+{
+	for (size_t i = 0; i < ELEMS(columns); i++)
+		ret->numbers[i] = q->most[columns[i]];
+}
+
+static void from_row(const struct store_quota *row, struct quota *ret)
+{
+	for (size_t i = 0; i < ELEMS(columns); i++)
+		ret->most[columns[i]] = row->numbers[i];
 }
 
 struct tenant_job {
@@ -316,7 +326,7 @@ struct tenant_job {
 static void on_written(void *arg, const struct err *e)
 {
 	struct tenant_job *j = arg;
-	struct tenant_state s = state_of(j->account);
+	struct tenant_state s = state_of(j->core, j->account);
 
 	core_store_result(j->core, e);
 	job_finish(&j->job, &s, e);
@@ -352,7 +362,7 @@ struct job *quotas_tenant_create(struct core *c, const struct actor *a, struct v
 	struct tenant_job *j = new_job(c, NULL, done, arg, e);
 	const struct tenant *t = j ? keys_add_tenant(c, name, on_written, j) : NULL;
 	j = t ? j : (free(j), NULL);
-	if (!j || !(j->account = account_of(c, t))) {
+	if (!j || !(j->account = ledger_account(c, t))) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "tenant");
 		return NULL;
 	}
@@ -373,14 +383,10 @@ struct job *quotas_put(struct core *c, const struct actor *a, struct view ref, c
 	account->refilled_ms = loop_now(c->loop);
 	log_info("the quota of tenant %s was changed by %s", log_quoted(view_of(account->tenant->name)),
 		 a->key);
-	store_quota_put(c->store,
-			&(struct store_quota){ .tenant = view_of(account->tenant->id),
-					       .boxes = q->boxes,
-					       .cpu_milli = q->cpu_milli,
-					       .memory_mb = q->memory_mb,
-					       .disk_mb = q->disk_mb,
-					       .creates_per_minute = q->creates_per_minute },
-			on_written, j);
+	struct store_quota row = { .tenant = view_of(account->tenant->id),
+				   .creates_per_minute = q->creates_per_minute };
+	to_row(q, &row);
+	store_quota_put(c->store, &row, on_written, j);
 	return &j->job;
 }
 
@@ -397,15 +403,12 @@ void quotas_init(struct core *c)
 int quotas_load(struct core *c, const struct store_quota *row)
 {
 	const struct tenant *t = keys_tenant(c, row->tenant);
-	struct account *a = t ? account_of(c, t) : NULL;
+	struct account *a = t ? ledger_account(c, t) : NULL;
 
 	if (!a)
 		return t ? -ENOMEM : -ENOENT;
-	a->quota = (struct quota){ .boxes = row->boxes,
-				   .cpu_milli = row->cpu_milli,
-				   .memory_mb = row->memory_mb,
-				   .disk_mb = row->disk_mb,
-				   .creates_per_minute = row->creates_per_minute };
+	a->quota = (struct quota){ .creates_per_minute = row->creates_per_minute };
+	from_row(row, &a->quota);
 	/* As if it had made none lately; who restarts us at will has other ways. */
 	a->tokens = (double)row->creates_per_minute;
 	a->refilled_ms = loop_now(c->loop);

@@ -26,8 +26,9 @@ struct tenant;
 /* What a box is counted with at the moment. */
 struct quota_mark {
 	const struct tenant *tenant; /* NULL: with nobody's, e.g. in the pool */
-	struct quota_use use;
-	uint64_t measured_kb; /* of its memory; 0: not yet, or it does not run */
+	struct quota_use use;        /* of the tenant's */
+	struct quota_use host;       /* of the machine's, while it runs */
+	uint64_t measured_kb;        /* of its memory; 0: not yet, or it does not run */
 	bool runs;
 };
 
@@ -41,6 +42,11 @@ struct quotas {
 /* ERR_QUOTA, ERR_RATE or ERR_UNAVAILABLE. `made`: the box runs already, as those of the pool do. */
 int quotas_admit(struct core *c, const struct tenant *t, const struct box_limits *l, bool made,
 		 struct err *e) _must_check_;
+/* For a box that nobody sees: for the files of a workspace, or an import. */
+int quotas_admit_hidden(struct core *c, const struct tenant *t, const struct box_limits *l,
+			struct err *e) _must_check_;
+/* All that count against max.boxes: hidden ones too, but not those of the pool. */
+unsigned quotas_boxes(const struct core *c);
 /* For one of the pool, which is nobody's yet. */
 int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e) _must_check_;
 /* For a box that is to have other limits. */

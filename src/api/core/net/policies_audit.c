@@ -1,9 +1,9 @@
 /*
- * A line in the log for each verdict of the gate: who, where to, by which rule, why. What
- * stands in it was said by the box: it is bounded, and quoted. See policies.h.
+ * Writes a line to the log for each verdict of the gate: sandbox, destination, rule, reason. Its text
+ * comes from the box, so it is bounded and quoted. See policies.h.
  *
- * A box that knocks on every door shall not fill the machine's log, nor shall a thousand of
- * them: past a number of lines in a second the others are counted, and the count is written.
+ * A box that tries many destinations must not fill the machine's log, and neither must a thousand
+ * boxes. Beyond a number of lines in a second, the others are counted and the count is written.
  */
 #include "clock.h"
 #include "core_state.h"

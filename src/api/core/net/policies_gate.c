@@ -1,7 +1,7 @@
 /*
- * Policies to paddock-gate: see policies.h. The gate has what was sent on this channel and
- * nothing else: whenever there is a new one every box's policy is sent, a few at a time,
- * and then GateSynced. A gate that is not there lets nothing through.
+ * Sends policies to paddock-gate: see policies.h. The gate has only the policies that were sent on
+ * this channel. On a new channel, every box's policy is sent, a few at a time, and then GateSynced.
+ * Without a gate, nothing gets through.
  */
 #include "policies.h"
 

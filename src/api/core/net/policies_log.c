@@ -1,11 +1,10 @@
 /*
- * The gate's verdicts: the newest of each box, in memory and in the store. See policies.h. What
- * stands in a verdict was said by the box: it is bounded by the gate, cut here, and quoted
- * where it is written.
+ * The gate's verdicts: the newest of each box, in memory and in the store. See policies.h. The text of
+ * a verdict comes from the box: the gate bounds it, it is cut here, and quoted where it is written.
  *
- * The store is told a moment later, of many at once and never of a second lot before the first
- * is on disk: what a storm has pushed out of memory by then is never written. A kill of this process
- * loses that moment.
+ * Verdicts are stored a moment later, many at once, and one batch at a time. Verdicts that a burst has
+ * pushed out of memory by then are never written. Killing this process loses the verdicts of that
+ * moment.
  */
 #include <stdlib.h>
 

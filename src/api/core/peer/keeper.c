@@ -14,10 +14,15 @@ static void on_event(struct mux *m, const struct frame *f)
 	struct core *c = CONTAINER(m, struct core, keeper.mux);
 	struct arena a = ARENA_INIT(4096);
 	struct wire_box_exited exited;
+	struct wire_storage storage;
 
 	if (f->type == WIRE_TYPE_BOX_EXITED &&
 	    pb_decode(&wire_box_exited_msg, f->body, PB_SKIP_UNKNOWN, &a, &exited) >= 0)
 		boxes_exited(c, exited.id, exited.signal, exited.oom);
+	if (f->type == WIRE_TYPE_STORAGE &&
+	    pb_decode(&wire_storage_msg, f->body, PB_SKIP_UNKNOWN, &a, &storage) >= 0)
+		(void)!view_to_str(view_head(storage.wrong, sizeof(c->storage_wrong) - 1), c->storage_wrong,
+				   sizeof(c->storage_wrong));
 	arena_done(&a);
 }
 

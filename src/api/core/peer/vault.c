@@ -8,6 +8,7 @@
 
 #include "boxes.h"
 #include "core_state.h"
+#include "ledger.h"
 #include "fd.h"
 #include "log.h"
 #include "wire_gen.h"
@@ -126,17 +127,37 @@ static int describe(struct arena *a, const struct box *b, const struct egress_po
 	return 0;
 }
 
+void vault_total(struct core *c, const struct wire_secret_total *t)
+{
+	const struct tenant *tenant = t ? keys_tenant(c, t->tenant) : NULL;
+
+	if (!tenant)
+		return;
+	ledger_set(c, tenant, LEDGER_SECRETS, t->secrets);
+	ledger_set(c, tenant, LEDGER_SECRETS_KB, (t->bytes + 1023) >> 10);
+}
+
 struct notice {
 	struct call call;
+	struct core *core;
 };
 
 static int on_notice_reply(struct call *call, const struct frame *f, int fd)
 {
+	struct notice *n = CONTAINER(call, struct notice, call);
+	struct arena a = ARENA_INIT(4096);
+	struct wire_vault_box_removed removed;
+	int r = f->flags & FRAME_LAST ? 0 : -EBADMSG;
+
 	fd_close(fd);
-	if (!(f->flags & FRAME_LAST))
-		return -EBADMSG;
-	free(CONTAINER(call, struct notice, call));
-	return 0;
+	if (r == 0 && f->type == WIRE_TYPE_VAULT_BOX_REMOVE)
+		r = mux_decode(call, f->body, &wire_vault_box_removed_msg, &a, &removed);
+	if (r >= 0 && f->type == WIRE_TYPE_VAULT_BOX_REMOVE)
+		vault_total(n->core, removed.total);
+	arena_done(&a);
+	if (r >= 0)
+		free(n);
+	return r;
 }
 
 static void on_notice_fail(struct call *call, const struct err *e)
@@ -156,6 +177,7 @@ static void notify(struct core *c, uint16_t type, const struct pb_msg *pm, const
 	if (!n)
 		return;
 	n->call.ops = &notice_ops;
+	n->core = c;
 	if (mux_call(&c->vault.mux, &n->call, type, CALL_MS, CALL_MS, pm, msg) < 0)
 		free(n);
 }
@@ -195,8 +217,16 @@ void vault_box_removed(struct box *b)
 
 static int on_synced(struct call *call, const struct frame *f, int fd)
 {
+	struct core *c = CONTAINER(call, struct core, vault.syncing);
+	struct arena a = ARENA_INIT(SYNC_MAX);
+	struct wire_vault_synced reply;
+	int r = mux_reply(call, f, &wire_vault_synced_msg, &a, &reply);
+
 	fd_close(fd);
-	return f->flags & FRAME_LAST ? 0 : -EBADMSG;
+	for (size_t i = 0; r >= 0 && i < reply.totals.n; i++)
+		vault_total(c, &reply.totals.items[i]);
+	arena_done(&a);
+	return r;
 }
 
 static void on_sync_fail(struct call *call, const struct err *e)

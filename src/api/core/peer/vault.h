@@ -27,6 +27,10 @@ int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb
 	       struct err *e) _must_check_;
 void vault_cancel(struct call *call);
 
+/* What the vault says a tenant has: for the ledger. NULL: nothing was said. */
+struct wire_secret_total;
+void vault_total(struct core *c, const struct wire_secret_total *t);
+
 /* What the gate may have for this box, by this policy. */
 struct egress_policy;
 void vault_box_policy(struct box *b, const struct egress_policy *p);

@@ -14,6 +14,7 @@
 #include "events.h"
 #include "netns.h"
 #include "num.h"
+#include "outputs.h"
 #include "procs.h"
 #include "shells.h"
 #include "spec.h"
@@ -209,8 +210,7 @@ static int fill(struct arena *a, const struct box *b, const struct exec_wish *w,
 static void release(struct exec *x)
 {
 	loop_timer_stop(&x->guard);
-	buf_done(&x->out);
-	buf_done(&x->err);
+	outputs_done(&x->kept);
 }
 
 static void fail(struct exec *x, const struct err *e)
@@ -298,8 +298,6 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 	struct exec_result result = {
 		.exit_code = exited.exit_code,
 		.signal = exec_signal_name(exited.signal),
-		.out = buf_view(&x->out),
-		.err = buf_view(&x->err),
 		.truncated = exited.stdout_truncated || exited.stderr_truncated || x->truncated,
 		.timed_out = exited.timed_out,
 		.oom_killed = exited.oom_killed,
@@ -309,12 +307,14 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 	struct box *b = exited.oom_killed ? boxes_by_id(x->core, view_of(x->box)) : NULL;
 	if (b && x->call.type == WIRE_TYPE_START)
 		events_oom(x->core, b);
-	struct buf out = x->out, err = x->err;
-	x->out = x->err = BUF_INIT(0);
+	struct output kept = x->kept;
+	x->kept = (struct output){ 0 };
+	result.out = buf_view(&kept.bytes[0]);
+	result.err = buf_view(&kept.bytes[1]);
+	result.kept = &kept;
 	release(x);
 	x->done(x, &result, NULL);
-	buf_done(&out);
-	buf_done(&err);
+	outputs_done(&kept);
 	return 0;
 }
 
@@ -332,12 +332,10 @@ static int on_data(struct call *c, unsigned channel, struct view data)
 		x->on_output(x, channel, data);
 		return 0;
 	}
-	struct buf *b = channel == 1 ? &x->out : &x->err;
-	struct view fits = view_head(data, buf_room(b));
 	/* Past the limit that it was given: a PID 1 of another mind. A kept process has none. */
-	if (buf_add(b, fits) < 0 || (fits.n < data.n && !x->keep))
+	if (data.n > outputs_room(&x->kept, channel) && !x->keep)
 		return -EBADMSG;
-	x->truncated |= fits.n < data.n;
+	x->truncated |= !outputs_add(&x->kept, channel, data);
 	mux_consumed(c, data.n);
 	return 0;
 }
@@ -401,11 +399,11 @@ static void on_guard(struct loop_timer *t)
 
 /* ---- operations ---- */
 
-static void prepare(struct exec *x, struct core *c, const struct call_ops *with)
+static void prepare(struct exec *x, const struct box *b, const struct call_ops *with)
 {
-	x->core = c;
+	x->core = b->in->core;
 	x->command = NULL;
-	x->out = x->err = BUF_INIT(c->config->max.exec_output_bytes);
+	outputs_start(&x->kept, x->core, b->tenant);
 	x->want_end = x->keep = x->truncated = false;
 	x->call.ops = with;
 	x->call.sends = false;
@@ -425,9 +423,9 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	a.secret = w->secrets.n > 0;
 	uint64_t timeout = time_limit(c, w);
 
-	if (exec_check(c->config, w, e) < 0)
+	if (exec_check(c->config, w, e) < 0 || (!x->on_output && outputs_admit(c, b->tenant, e) < 0))
 		return -1;
-	prepare(x, c, &ops);
+	prepare(x, b, &ops);
 	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	x->input = w->input;
 	x->streams = w->streams || w->open_stdin;
@@ -475,7 +473,7 @@ int exec_attach(struct core *c, const struct actor *a, struct view ref, const st
 
 	if (!b || procs_select(p->process, &who, e) < 0)
 		return -1;
-	prepare(x, c, &attach_ops);
+	prepare(x, b, &attach_ops);
 	snprintf(x->box, sizeof(x->box), "%s", b->id);
 	return guest_call(&b->in->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
 }

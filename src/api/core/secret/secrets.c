@@ -9,6 +9,7 @@
 #include "boxes.h"
 #include "core_state.h"
 #include "fd.h"
+#include "ledger.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -21,6 +22,7 @@ struct op {
 	struct job job;
 	struct call call;
 	const struct pb_msg *reply;
+	struct core *core;
 	tell *tell; /* NULL: there is nothing to tell */
 };
 
@@ -97,6 +99,10 @@ static int on_reply(struct call *call, const struct frame *f, int fd)
 
 	fd_close(fd);
 	if (r >= 0) {
+		if (op->reply == &wire_secret_put_reply_msg)
+			vault_total(op->core, ((const struct wire_secret_put_reply *)msg)->total);
+		else if (op->reply == &wire_secret_removed_msg)
+			vault_total(op->core, ((const struct wire_secret_removed *)msg)->total);
 		const void *result = op->tell ? op->tell(&a, msg) : NULL;
 		struct err bad = { 0 };
 		if (op->tell && !result)
@@ -135,6 +141,7 @@ static struct job *ask(struct core *c, const struct question *q, job_done *done,
 	}
 	op->job = (struct job){ .done = done, .arg = arg };
 	op->reply = q->reply;
+	op->core = c;
 	op->tell = q->tell;
 	op->call.ops = &ops;
 	if (vault_call(c, &op->call, q->type, q->request, q->msg, e) < 0) {
@@ -188,6 +195,15 @@ struct job *secrets_put(struct core *c, const struct actor *a, const struct secr
 	if (o.box.n) /* the vault keeps secrets only for boxes that it knows */
 		vault_box_changed(boxes_by_id(c, o.box));
 	struct wire_secret_put msg = { .tenant = o.tenant, .box = o.box, .name = p->name, .value = value };
+	const struct tenant *t = keys_tenant(c, o.tenant);
+	const struct account *account = t ? ledger_account(c, t) : NULL;
+	if (!account) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "secret");
+		return NULL;
+	}
+	/* The vault has the files and compares; two that come at once cannot both take the last place. */
+	msg.max_secrets = ledger_most(c, account, LEDGER_SECRETS);
+	msg.max_bytes = ledger_most(c, account, LEDGER_SECRETS_KB) << 10;
 	return ask(c,
 		   &(struct question){ WIRE_TYPE_SECRET_PUT, &wire_secret_put_msg, &wire_secret_put_reply_msg,
 				       &msg, tell_put },

@@ -1,7 +1,7 @@
 /*
- * What is executed in a code context, one after the other: its events, its output, its time.
- * The process is contexts_stream.c's. Whatever it says is the box's and hostile: events are
- * bounded, parsed strictly, and count for the code that runs only; what makes no sense is skipped.
+ * Executes code in a context, one piece after the other: its events, its output, its time limit.
+ * contexts_stream.c has the process. Events come from the box and are hostile: they are bounded,
+ * parsed strictly, and count only for the code that runs; invalid ones are skipped.
  */
 #include <errno.h>
 #include <signal.h>

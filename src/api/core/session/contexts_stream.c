@@ -1,6 +1,6 @@
 /*
- * The process behind a code context: its start, its end, and what is to be done next with
- * it. See contexts.h; what it executes is contexts_run.c's.
+ * The process behind a code context: its start, its end, and the next action for it. See contexts.h;
+ * contexts_run.c executes code in it.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core_state.h"
+#include "outputs.h"
 #include "shells_impl.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -99,6 +100,8 @@ static int run(struct shell *s, struct view command, const struct exec_wish *w, 
 {
 	struct core *c = s->box->in->core;
 
+	if (!x->on_output && outputs_admit(c, s->box->tenant, e) < 0)
+		return -1;
 	if (s->n_queue >= SHELLS_QUEUE)
 		return err_set(e, ERR_RATE, "%d commands wait in this shell already", SHELLS_QUEUE);
 	struct shell_command *m = shells_command_new(s, command, w->input, &w->secrets);
@@ -109,7 +112,7 @@ static int run(struct shell *s, struct view command, const struct exec_wish *w, 
 	m->timeout_ms = w->timeout_ms ? w->timeout_ms : c->config->max.exec_timeout_ms;
 	x->core = c;
 	x->command = m;
-	x->out = x->err = BUF_INIT(c->config->max.exec_output_bytes);
+	outputs_start(&x->kept, c, s->box->tenant);
 	c->stats.execs++;
 	shells_run(s, m);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * The standard input of a shell's command: a file in the box, because a command may
- * read as much or as little of it as it likes and in any way.
+ * The standard input of a shell's command. It is a file in the box, because a command may read as much
+ * or as little of it as it likes, in any way.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * The commands of a shell, one after the other: what they wait for, their output, their time.
- * The process that runs them is shells_stream.c's. See shells.h.
+ * The commands of a shell, one after the other: their queue, their output, their time limits.
+ * shells_stream.c has the process that runs them. See shells.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "core_state.h"
 #include "events.h"
+#include "outputs.h"
 #include "rnd.h"
 #include "shells_impl.h"
 #include "text.h"
@@ -103,8 +104,7 @@ static void fail_command(struct shell_command *m, const struct err *e)
 	if (!x)
 		return;
 	x->core->stats.exec_failures++;
-	buf_done(&x->out);
-	buf_done(&x->err);
+	outputs_done(&x->kept);
 	x->done(x, NULL, &copy);
 }
 
@@ -156,10 +156,7 @@ int shells_run_own(struct shell *s, struct view text)
 
 static void collect(struct shell_command *m, unsigned channel, struct view data)
 {
-	struct buf *b = channel == 1 ? &m->x->out : &m->x->err;
-	struct view fits = view_head(data, buf_room(b));
-
-	if (buf_add(b, fits) < 0 || fits.n < data.n)
+	if (!outputs_add(&m->x->kept, channel, data))
 		m->truncated = true;
 }
 
@@ -291,15 +288,15 @@ void shells_run_finish(struct shell *s, const struct shell_ending *how)
 		return;
 	}
 	buf_add(&cwd, buf_view(&s->cwd)); /* the next one may change it before this is read */
-	struct buf out = x->out, err = x->err;
-	x->out = x->err = BUF_INIT(0);
+	struct output kept = x->kept;
+	x->kept = (struct output){ 0 };
 	r.cwd = buf_view(&cwd);
-	r.out = buf_view(&out);
-	r.err = buf_view(&err);
+	r.out = buf_view(&kept.bytes[0]);
+	r.err = buf_view(&kept.bytes[1]);
+	r.kept = &kept;
 	shells_run_next(s);
 	x->done(x, &r, NULL);
-	buf_done(&out);
-	buf_done(&err);
+	outputs_done(&kept);
 	buf_done(&cwd);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The process behind a shell: its start, what it reports, its end. See shells.h. Whatever it
- * says is the box's and hostile: records are bounded, and count for the command that runs only.
+ * The process behind a shell: its start, its reports, its end. See shells.h. Its reports come from the
+ * box and are hostile: records are bounded, and count only for the command that runs.
  */
 #include <errno.h>
 #include <stdlib.h>

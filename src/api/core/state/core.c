@@ -1,6 +1,6 @@
 /*
- * The core's life: loading what the store has, then adopting what the keeper
- * runs (adopt.c); and the small things that everybody asks for.
+ * Starts and stops the core: loads the store, then adopts the boxes that the keeper runs (adopt.c).
+ * Also has small functions that all rooms use.
  */
 #include "core.h"
 
@@ -65,6 +65,8 @@ const char *core_not_ready(const struct core *c)
 		return "the boxes are being adopted";
 	if (c->store_failed)
 		return "the store does not take writes";
+	if (c->storage_wrong[0])
+		return c->storage_wrong;
 	if (!c->posture.known)
 		return "the machine's posture is not known";
 	if (!c->posture.n || !c->posture.backends[0].ok)
@@ -301,6 +303,7 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->template_starts);
 	list_init(&c->layers);
 	list_init(&c->watchers);
+	outputs_init(&c->outputs);
 	quotas_init(c);
 	vault_init(c);
 	carrier_init(c);

@@ -9,6 +9,7 @@
 #include "carrier.h"
 #include "core.h"
 #include "events.h"
+#include "outputs.h"
 #include "images.h"
 #include "keeper.h"
 #include "keys.h"
@@ -43,7 +44,8 @@ struct core {
 
 	struct map boxes_by_id, boxes_by_name;
 	struct list boxes; /* by (created, id) */
-	unsigned n_boxes;  /* that count against max.boxes */
+	unsigned n_boxes;  /* that are in the list */
+	unsigned n_hidden; /* that are not */
 
 	struct map snapshots_by_id, workspaces_by_id;
 	struct list snapshots, workspaces, templates; /* in the order of their making */
@@ -56,6 +58,7 @@ struct core {
 	bool has_sign_secret;
 
 	struct events events;
+	struct outputs outputs;
 	struct webhooks webhooks;
 	struct quotas quotas;
 	struct sampler sampler;
@@ -66,6 +69,7 @@ struct core {
 	struct core_posture posture;
 	struct core_stats stats;
 	bool store_failed;         /* the last write did not reach the disk */
+	char storage_wrong[192];   /* of boxes' files, as the keeper says; "": nothing */
 	struct adoption *adoption; /* while starting */
 	bool stopping;             /* nothing is begun any more, nothing is written */
 };

@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "core_state.h"
+#include "ledger.h"
 #include "log.h"
 #include "rnd.h"
 #include "snapshots.h"
@@ -17,12 +18,11 @@
 #include "who.h"
 #include "poison.h"
 
-#define BUILDS_MAX    50  /* of a template */
-#define TEMPLATES_MAX 200 /* of a tenant */
-#define LOGS_MAX      10000
-#define LOG_BYTES     (1024u * 1024)      /* of a build */
-#define LOGS_BYTES    (64u * 1024 * 1024) /* of all */
-#define DEFAULT_TAG   "default"
+#define BUILDS_MAX  50 /* of a template */
+#define LOGS_MAX    10000
+#define LOG_BYTES   (1024u * 1024)      /* of a build */
+#define LOGS_BYTES  (64u * 1024 * 1024) /* of all */
+#define DEFAULT_TAG "default"
 
 static const char what[] = "template";
 
@@ -500,7 +500,6 @@ static struct template *take_template(struct core *c, const struct actor *a, str
 {
 	struct template *t = by_name(c, a->tenant, name);
 	char id[BOX_ID + 1];
-	size_t n = 0;
 
 	if (t && t->removing) {
 		err_set(e, ERR_STATE, "the template is being removed");
@@ -516,12 +515,8 @@ static struct template *take_template(struct core *c, const struct actor *a, str
 					     "a letter or digit");
 		return NULL;
 	}
-	LIST_EACH (it, &c->templates)
-		n += CONTAINER(it, struct template, order)->tenant == a->tenant;
-	if (n >= TEMPLATES_MAX) {
-		err_set(e, ERR_QUOTA, "there are %d templates already", TEMPLATES_MAX);
+	if (ledger_admit(c, a->tenant, &(struct quota_use){ { [LEDGER_TEMPLATES] = 1 } }, e) < 0)
 		return NULL;
-	}
 	rnd_name(id, BOX_ID);
 	t = templates_new(c, a->tenant, view_of(id), name);
 	if (!t)

@@ -1,7 +1,7 @@
 /*
- * A build: a box of the tenant's own (it counts, reaches what the tenant's boxes reach,
- * and ends by itself should we forget it), the steps one after the other in it
- * (templates_steps.c), a snapshot, a trial of what the template starts. See templates.h.
+ * Builds a template in a box of the tenant. The box counts against the quota, has the tenant's network
+ * access, and expires by itself. The build runs the steps (templates_steps.c), takes a snapshot, and
+ * tries the template's start command. See templates.h.
  */
 #include "templates_build.h"
 

@@ -1,7 +1,7 @@
 /*
- * The files of a COPY step between their upload and the build: each in a file of our own
- * directory that has no name any more, so that nothing is left behind whatever happens.
- * Signed URLs let clients upload that send no key there. See templates.h.
+ * The files of a COPY step between their upload and the build. Each is an unlinked file in our own
+ * directory, so nothing is left behind after a crash. Signed URLs let clients upload without a key.
+ * See templates.h.
  */
 #include "templates.h"
 

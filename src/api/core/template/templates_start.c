@@ -1,6 +1,6 @@
 /*
- * What a template starts in its boxes: a command that goes on, and one that says by its
- * exit status whether the first is ready. See templates.h.
+ * Runs the commands of a template in its boxes: a start command that keeps running, and a ready
+ * command whose exit status says whether the first is ready. See templates.h.
  */
 #include <errno.h>
 #include <stdlib.h>

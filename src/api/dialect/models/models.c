@@ -1,5 +1,6 @@
 /*
- * The gateway's front: whose request it is, whether it may be made, what it may cost. See models.h.
+ * The front of the gateway: identifies the caller of a request, decides whether it is allowed, and
+ * computes what it may cost. See models.h.
  */
 #include <errno.h>
 #include <stdlib.h>

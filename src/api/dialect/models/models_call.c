@@ -1,8 +1,10 @@
 /*
- * One call: a ticket from the vault, a stream from paddock-ai, which has the key for it,
- * the answer to the client as it comes, and its price from the budgets, however it ends. See models.h.
+ * One call to a model: gets a ticket from the vault and a stream from paddock-ai, which has the key;
+ * passes the answer to the client as it arrives; and charges the price to the budgets however the call
+ * ends. See models.h.
  *
- * Time: connecting is paddock-ai's business; the first byte and silence are ours.
+ * paddock-ai limits the time for connecting; this file limits the time to the first byte and the time
+ * of silence.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Heads: see models_head.h. What goes out is a list of what is known to be needed, so that
- * nothing of the client's own (keys, cookies, organisations) goes with it.
+ * Heads: see models_head.h. Only headers that are known to be needed are sent, so that none of the
+ * client's own (keys, cookies, organisations) are passed on.
  */
 #include "models_head.h"
 

@@ -1,5 +1,5 @@
 /*
- * What an administrator does: keys, images; the posture of the machine, and of a box.
+ * Administration: keys, images, the posture of the machine and of a box.
  */
 #include "box.h"
 #include "image.h"

@@ -1,7 +1,6 @@
 /*
- * /v1/sandboxes/{id}/ai, /v1/tenants/{id}/ai: how a box reaches models, what it and its
- * tenant may use of them, what it has spent, and its calls. The calls themselves are
- * src/api/dialect/models's.
+ * /v1/sandboxes/{id}/ai, /v1/tenants/{id}/ai: access of a sandbox to models, its and its tenant's
+ * limits, its spending, and its calls. src/api/dialect/models serves the calls themselves.
  */
 #include <stdio.h>
 

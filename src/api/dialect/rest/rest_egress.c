@@ -1,6 +1,6 @@
 /*
- * /v1/sandboxes/{id}/egress, /v1/tenants/{id}/egress, /v1/egress/sets: what boxes may
- * reach, and what the gate said about what they tried.
+ * /v1/sandboxes/{id}/egress, /v1/tenants/{id}/egress, /v1/egress/sets: egress policies and the gate's
+ * verdicts.
  */
 #include "box.h"
 #include "net.h"

@@ -1,7 +1,6 @@
 /*
- * /v1/events: the log of events, as a page of JSON or as a stream of server-sent
- * events that goes on for ever. A stream holds nothing but its place in the log:
- * a client that reads slowly reads later.
+ * /v1/events: the log of events, as a page of JSON or as an endless stream of server-sent events. A
+ * stream holds only its position in the log, so a slow client simply reads later.
  */
 #include "event.h"
 

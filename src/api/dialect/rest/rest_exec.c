@@ -2,6 +2,7 @@
  * POST /v1/sandboxes/{id}/exec: one command, in a process of its own or in a
  * shell; its whole output at the end, or as it comes (rest_output.h).
  */
+#include "answer_long.h"
 #include "rest_output.h"
 #include "rest_variables.h"
 #include "run.h"
@@ -21,6 +22,8 @@ struct exec_body {
 struct running {
 	struct exec exec;
 	struct request *r;
+	struct output kept;
+	struct answer_long answer;
 };
 
 #define AT(f) .offset = offsetof(struct exec_body, wish.f)
@@ -65,6 +68,42 @@ static bool take_text(struct view *v, bool cut)
 	return true;
 }
 
+static void release(struct request *r)
+{
+	struct running *run = r->own;
+
+	answer_long_done(&run->answer);
+	outputs_done(&run->kept);
+}
+
+/* The output is taken over and escaped as it is sent. */
+static void send_long(struct running *run, const struct exec_result *res, struct view so, struct view se,
+		      bool text)
+{
+	enum answer_long_form form = text ? ANSWER_LONG_STRING : ANSWER_LONG_BASE64;
+	struct request *r = run->r;
+	struct json_out *o = answer_json(r);
+
+	run->kept = *res->kept;
+	*res->kept = (struct output){ 0 };
+	r->release = release;
+	json_out_object(o);
+	json_out_kz(o, "encoding", text ? "utf-8" : "base64");
+	rest_output_put_result(o, res);
+	json_out_end(o, '}');
+	if (buf_putc(&r->out, '\n') < 0) {
+		answer_send(r, 200); /* which says what went wrong */
+		return;
+	}
+	answer_long_add(&run->answer, ANSWER_LONG_TEXT, VIEW("{\"stdout\":\""));
+	answer_long_add(&run->answer, form, so);
+	answer_long_add(&run->answer, ANSWER_LONG_TEXT, VIEW("\",\"stderr\":\""));
+	answer_long_add(&run->answer, form, se);
+	answer_long_add(&run->answer, ANSWER_LONG_TEXT, VIEW("\","));
+	answer_long_add(&run->answer, ANSWER_LONG_TEXT, view_skip(buf_view(&r->out), 1));
+	answer_long_send(&run->answer, r, 200);
+}
+
 static void on_exec(struct exec *x, const struct exec_result *res, const struct err *e)
 {
 	struct request *r = CONTAINER(x, struct running, exec)->r;
@@ -75,6 +114,11 @@ static void on_exec(struct exec *x, const struct exec_result *res, const struct 
 	}
 	struct view so = res->out, se = res->err;
 	bool text = take_text(&so, res->truncated) && take_text(&se, res->truncated);
+	if (res->out.n + res->err.n >= ANSWER_LONG_FROM) {
+		send_long(CONTAINER(x, struct running, exec), res, text ? so : res->out, text ? se : res->err,
+			  text);
+		return;
+	}
 	struct json_out *o = answer_json(r);
 	json_out_object(o);
 	put_output(o, "stdout", text ? so : res->out, text);

@@ -73,7 +73,7 @@ static void ready(struct request *r)
 
 static void openapi(struct request *r)
 {
-	http_reply(r->x, 200, "application/json", (struct view){ openapi_json, openapi_json_size }, NULL, 0);
+	http_reply_shared(r->x, 200, "application/json", (struct view){ openapi_json, openapi_json_size });
 	request_done(r);
 }
 

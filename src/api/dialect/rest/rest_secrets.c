@@ -1,5 +1,5 @@
 /*
- * /v1/secrets and /v1/sandboxes/{id}/secrets: what is there, never what it is; and
+ * /v1/secrets and /v1/sandboxes/{id}/secrets: names and versions of secrets, never their values; and
  * /v1/vault.
  */
 #include "secret.h"

@@ -1,6 +1,6 @@
 /*
- * /v1/sandboxes/{id}/shells: shells that remember. Commands are run in them by
- * POST …/exec with "shell".
+ * /v1/sandboxes/{id}/shells: shells that keep their state. POST …/exec with "shell" runs commands in
+ * them.
  */
 #include "rest_impl.h"
 #include "session.h"

@@ -1,5 +1,5 @@
 /*
- * /v1/sandboxes/{id}/stats: what a box uses, and what it used in the last hour.
+ * /v1/sandboxes/{id}/stats: resource usage of a sandbox, now and in the last hour.
  */
 #include "box.h"
 #include "rest_impl.h"

@@ -8,33 +8,34 @@
 
 #define CPU_MOST 1048576
 
-static void put_numbers(struct json_out *o, const char *key, const struct quota *q, bool rate)
+static void put_numbers(struct json_out *o, const char *key, const uint64_t n[LEDGER_ITEMS], bool bounds,
+			const uint64_t *rate)
 {
 	json_out_key(o, key);
 	json_out_object(o);
-	json_out_ku64(o, "boxes", q->boxes);
-	json_out_key(o, "cpu");
-	json_out_double(o, (double)q->cpu_milli / 1000);
-	json_out_ku64(o, "memory_mb", q->memory_mb);
-	json_out_ku64(o, "disk_mb", q->disk_mb);
+	for (size_t i = 0; i < LEDGER_ITEMS; i++) {
+		if (bounds && ledger_kinds[i].shown_only)
+			continue;
+		json_out_key(o, ledger_kinds[i].name);
+		if (ledger_kinds[i].milli)
+			json_out_double(o, (double)n[i] / 1000);
+		else
+			json_out_u64(o, n[i]);
+	}
 	if (rate)
-		json_out_ku64(o, "creates_per_minute", q->creates_per_minute);
+		json_out_ku64(o, "creates_per_minute", *rate);
 	json_out_end(o, '}');
 }
 
 static void put_tenant(struct json_out *o, const struct tenant_state *s)
 {
-	const struct quota used = { .boxes = s->use.boxes,
-				    .cpu_milli = s->use.cpu_milli,
-				    .memory_mb = s->use.memory_mb,
-				    .disk_mb = s->use.disk_mb };
-
 	json_out_object(o);
 	json_out_kz(o, "id", s->tenant->id);
 	json_out_kz(o, "name", s->tenant->name);
 	answer_put_time(o, "created_at", s->tenant->created_ms);
-	put_numbers(o, "quota", &s->quota, true);
-	put_numbers(o, "used", &used, false);
+	put_numbers(o, "quota", s->quota.most, true, &s->quota.creates_per_minute);
+	put_numbers(o, "limits", s->limit.n, true, &s->quota.creates_per_minute);
+	put_numbers(o, "used", s->use.n, false, NULL);
 	json_out_end(o, '}');
 }
 
@@ -96,16 +97,25 @@ static void list(struct request *r)
 struct quota_wish {
 	bool unused;
 	double cpu;
-	uint64_t boxes, memory_mb, disk_mb, creates_per_minute;
+	struct quota quota;
 };
 
+#define MOST  (UINT64_C(1) << 40)
 #define AT(f) .offset = offsetof(struct quota_wish, f), .nullable = true
 static const struct json_field quota_fields[] = {
-	{ "boxes", JSON_F_U64, AT(boxes), .max = 1000000 },
 	{ "cpu", JSON_F_DOUBLE, AT(cpu), .fmax = CPU_MOST },
-	{ "memory_mb", JSON_F_U64, AT(memory_mb), .max = UINT64_C(1) << 40 },
-	{ "disk_mb", JSON_F_U64, AT(disk_mb), .max = UINT64_C(1) << 40 },
-	{ "creates_per_minute", JSON_F_U64, AT(creates_per_minute), .max = 1000000 },
+	{ "boxes", JSON_F_U64, AT(quota.most[LEDGER_BOXES]), .max = 1000000 },
+	{ "memory_mb", JSON_F_U64, AT(quota.most[LEDGER_MEMORY]), .max = MOST },
+	{ "disk_mb", JSON_F_U64, AT(quota.most[LEDGER_DISK]), .max = MOST },
+	{ "processes", JSON_F_U64, AT(quota.most[LEDGER_PROCESSES]), .max = MOST },
+	{ "helpers", JSON_F_U64, AT(quota.most[LEDGER_HELPERS]), .max = MOST },
+	{ "workspaces", JSON_F_U64, AT(quota.most[LEDGER_WORKSPACES]), .max = MOST },
+	{ "snapshots", JSON_F_U64, AT(quota.most[LEDGER_SNAPSHOTS]), .max = MOST },
+	{ "templates", JSON_F_U64, AT(quota.most[LEDGER_TEMPLATES]), .max = MOST },
+	{ "webhooks", JSON_F_U64, AT(quota.most[LEDGER_WEBHOOKS]), .max = MOST },
+	{ "secrets", JSON_F_U64, AT(quota.most[LEDGER_SECRETS]), .max = MOST },
+	{ "secrets_kb", JSON_F_U64, AT(quota.most[LEDGER_SECRETS_KB]), .max = MOST },
+	{ "creates_per_minute", JSON_F_U64, AT(quota.creates_per_minute), .max = 1000000 },
 };
 #undef AT
 static const struct json_schema quota_schema = { quota_fields, ELEMS(quota_fields) };
@@ -125,12 +135,8 @@ static void quota_put(struct request *r)
 
 	if (request_read(r, &quota_schema, &w) < 0)
 		return;
-	const struct quota q = { .boxes = w.boxes,
-				 .cpu_milli = (uint64_t)(w.cpu * 1000 + 0.5),
-				 .memory_mb = w.memory_mb,
-				 .disk_mb = w.disk_mb,
-				 .creates_per_minute = w.creates_per_minute };
-	answer_await(r, quotas_put(r->core, &r->actor, r->params[0], &q, on_quota, r, &e), &e);
+	w.quota.most[LEDGER_CPU] = (uint64_t)(w.cpu * 1000 + 0.5);
+	answer_await(r, quotas_put(r->core, &r->actor, r->params[0], &w.quota, on_quota, r, &e), &e);
 }
 
 static void quota_get(struct request *r)

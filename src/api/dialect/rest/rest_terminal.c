@@ -334,8 +334,10 @@ static void terminal(struct request *r)
 	t->exec.done = on_done;
 	t->feeding.done = on_fed;
 	t->resizing.done = on_resized;
-	if (authenticate(r, &t->w.protocol, &e) < 0 || ws_check(&t->w, &e) < 0 ||
-	    read_number(r, "cols", 10000, &t->cols, &e) < 0 ||
+	int known = authenticate(r, &t->w.protocol, &e);
+	if (known >= 0)
+		http_vouch(r->x, (uintptr_t)r->actor.tenant);
+	if (known < 0 || ws_check(&t->w, &e) < 0 || read_number(r, "cols", 10000, &t->cols, &e) < 0 ||
 	    read_number(r, "rows", 10000, &t->rows, &e) < 0 || begin(r, t, kill, &e) < 0)
 		ws_fail(&t->w, &e);
 }

@@ -1,5 +1,5 @@
 /*
- * /v1/usage: what was used of models, in sums.
+ * /v1/usage: sums of the usage of models.
  */
 #include <stdio.h>
 #include <stdlib.h>

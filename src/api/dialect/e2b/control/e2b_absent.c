@@ -1,6 +1,6 @@
 /*
- * E2B: the routes that are not here. They say so, instead of a 404 that a client
- * would take for a thing that does not exist.
+ * E2B: routes that are not supported. They answer 501; clients would take a 404 for an object that
+ * does not exist.
  */
 #include "e2b_impl.h"
 #include "poison.h"

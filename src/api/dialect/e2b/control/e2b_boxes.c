@@ -1,5 +1,5 @@
 /*
- * E2B: making, listing, showing and ending boxes.
+ * E2B: create, list, show and delete sandboxes.
  */
 #include <stdio.h>
 

@@ -1,6 +1,5 @@
 /*
- * E2B: forks and snapshots. A copy has the files of a box;
- * its processes start anew (docs/e2b.md).
+ * E2B: forks and snapshots. A copy has the files of a box but not its processes (docs/e2b.md).
  */
 #include "disk.h"
 #include "e2b_impl.h"

@@ -1,6 +1,6 @@
 /*
- * E2B: how long a box lives, and pausing and resuming it. What E2B calls paused is
- * with us paused (with its memory) or stopped (without).
+ * E2B: expiry, pause and resume of sandboxes. A sandbox that E2B calls paused is either paused here
+ * (with its memory) or stopped (without).
  */
 #include "box.h"
 #include "clock.h"

@@ -1,6 +1,6 @@
 /*
- * E2B: what a box may reach, as a policy of ours. What E2B allows comes before what
- * it denies; what neither names is reached where the internet is allowed.
+ * E2B: translates E2B's network settings into an egress policy. E2B's allow list comes before its deny
+ * list; other hosts are allowed if internet access is.
  */
 #include "e2b_network.h"
 

@@ -1,6 +1,6 @@
 /*
- * E2B: what a box uses (our history of it), and its logs, which with us are the
- * events of its life: what programs print is their client's alone.
+ * E2B: metrics (from our history) and logs. Logs are the events of the sandbox's life; the output of
+ * programs goes only to their client.
  */
 #include "box.h"
 #include "clock.h"

@@ -1,7 +1,7 @@
 /*
- * E2B: secrets, which are those of the tenant in the vault. Names are in lower case;
- * an id is "sec_" and the name. E2B tells making from changing, the vault does not:
- * what there is is asked for first.
+ * E2B: secrets, which are the tenant's secrets in the vault. Names are in lower case; an id is "sec_"
+ * followed by the name. E2B distinguishes creating from changing a secret and the vault does not, so
+ * existing secrets are looked up first.
  */
 #include "secret.h"
 

@@ -1,6 +1,6 @@
 /*
- * Start and Connect: a process's beginning, its output as it comes, its end. A
- * client that goes away leaves the process alone; its deadline does not.
+ * Start and Connect: a process's start, its output as it arrives, its end. The process continues when
+ * its client disconnects, but ends at its deadline.
  */
 #include "envd_output.h"
 

@@ -1,7 +1,7 @@
 /*
- * The process service but for its streams of output (envd_output.c): what is
- * asked of a process that lives. The first question is always whether it does:
- * "no such process" is an answer that clients build upon.
+ * The process service, except its streams of output (envd_output.c): requests about a running process.
+ * Each request first checks whether the process runs, because clients rely on the answer "no such
+ * process".
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,0 +1,201 @@
+/*
+ * What tenants hold and may hold: see ledger.h.
+ */
+#include "ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core_state.h"
+#include "disk.h"
+#include "template.h"
+#include "webhooks_impl.h"
+#include "poison.h"
+
+#define MB(bytes) (((bytes) + (1u << 20) - 1) >> 20)
+
+const struct ledger_kind ledger_kinds[LEDGER_ITEMS] = {
+	[LEDGER_BOXES] = { "boxes", "sandboxes", "" },
+	[LEDGER_CPU] = { "cpu", "CPU", " cores", .milli = true },
+	[LEDGER_MEMORY] = { "memory_mb", "memory", " MiB" },
+	[LEDGER_DISK] = { "disk_mb", "disk", " MiB" },
+	[LEDGER_PROCESSES] = { "processes", "processes", "" },
+	[LEDGER_HELPERS] = { "helpers", "hidden sandboxes for files of workspaces and imports", "" },
+	[LEDGER_WORKSPACES] = { "workspaces", "workspaces", "" },
+	[LEDGER_SNAPSHOTS] = { "snapshots", "snapshots", "" },
+	[LEDGER_TEMPLATES] = { "templates", "templates", "" },
+	[LEDGER_WEBHOOKS] = { "webhooks", "webhooks", "" },
+	[LEDGER_SECRETS] = { "secrets", "secrets", "" },
+	[LEDGER_SECRETS_KB] = { "secrets_kb", "secrets' files", " KiB" },
+	[LEDGER_EVENTS] = { "events", "events", "", .shown_only = true },
+	[LEDGER_LOGS] = { "logs_kb", "logs of builds", " KiB", .shown_only = true },
+};
+
+struct account *ledger_account(struct core *c, const struct tenant *t)
+{
+	struct map_node *n = map_get(&c->quotas.by_tenant, view_of(t->id));
+	if (n)
+		return CONTAINER(n, struct account, by_tenant);
+	struct account *a = calloc(1, sizeof(*a));
+	if (!a)
+		return NULL;
+	a->tenant = t;
+	if (map_put(&c->quotas.by_tenant, &a->by_tenant, view_of(t->id)) < 0) {
+		free(a);
+		return NULL;
+	}
+	return a;
+}
+
+/* ---- what it has ---- */
+
+static uint64_t of_workspaces(const struct core *c, const struct tenant *t, bool disk)
+{
+	uint64_t n = 0;
+
+	LIST_EACH (it, &c->workspaces) {
+		const struct workspace *w = CONTAINER(it, struct workspace, order);
+		if (w->tenant == t)
+			n += disk ? w->disk_mb : 1;
+	}
+	return n;
+}
+
+static uint64_t of_snapshots(const struct core *c, const struct tenant *t, bool disk)
+{
+	uint64_t n = 0;
+
+	LIST_EACH (it, &c->snapshots) {
+		const struct snapshot *s = CONTAINER(it, struct snapshot, order);
+		if (s->tenant == t)
+			n += disk ? MB(s->bytes) : 1;
+	}
+	return n;
+}
+
+static uint64_t of_templates(const struct core *c, const struct tenant *tenant, bool logs)
+{
+	uint64_t n = 0;
+
+	LIST_EACH (it, &c->templates) {
+		const struct template *t = CONTAINER(it, struct template, order);
+		if (t->tenant != tenant)
+			continue;
+		n += !logs;
+		TEMPLATES_EACH_BUILD(b, t)
+		n += logs ? b->log_bytes : 0;
+	}
+	return logs ? n >> 10 : n;
+}
+
+static uint64_t of_webhooks(const struct core *c, const struct tenant *t)
+{
+	uint64_t n = 0;
+
+	LIST_EACH (it, &c->webhooks.all)
+		n += CONTAINER(it, struct webhook, order)->tenant == t;
+	return n;
+}
+
+uint64_t ledger_used(const struct core *c, const struct account *a, enum ledger_item i)
+{
+	switch (i) {
+	case LEDGER_DISK:
+		return a->counted.n[i] + of_workspaces(c, a->tenant, true) + of_snapshots(c, a->tenant, true);
+	case LEDGER_WORKSPACES:
+		return of_workspaces(c, a->tenant, false);
+	case LEDGER_SNAPSHOTS:
+		return of_snapshots(c, a->tenant, false);
+	case LEDGER_TEMPLATES:
+		return of_templates(c, a->tenant, false);
+	case LEDGER_LOGS:
+		return of_templates(c, a->tenant, true);
+	case LEDGER_WEBHOOKS:
+		return of_webhooks(c, a->tenant);
+	case LEDGER_BOXES:
+	case LEDGER_CPU:
+	case LEDGER_MEMORY:
+	case LEDGER_PROCESSES:
+	case LEDGER_HELPERS:
+	case LEDGER_SECRETS:
+	case LEDGER_SECRETS_KB:
+	case LEDGER_EVENTS:
+	case LEDGER_ITEMS:
+		break;
+	}
+	return i < LEDGER_ITEMS ? a->counted.n[i] : 0;
+}
+
+/* ---- what it may have ---- */
+
+uint64_t ledger_most(const struct core *c, const struct account *a, enum ledger_item i)
+{
+	const struct config_tenant *std = &c->config->max.tenant;
+	const uint64_t defaults[LEDGER_ITEMS] = {
+		[LEDGER_PROCESSES] = std->processes,   [LEDGER_HELPERS] = std->helpers,
+		[LEDGER_WORKSPACES] = std->workspaces, [LEDGER_SNAPSHOTS] = std->snapshots,
+		[LEDGER_TEMPLATES] = std->templates,   [LEDGER_WEBHOOKS] = std->webhooks,
+		[LEDGER_SECRETS] = std->secrets,       [LEDGER_SECRETS_KB] = std->secrets_kb,
+	};
+
+	return a->quota.most[i] ? a->quota.most[i] : defaults[i];
+}
+
+static int over(struct err *e, enum ledger_item i, uint64_t used, uint64_t most)
+{
+	const struct ledger_kind *k = &ledger_kinds[i];
+
+	if (k->milli)
+		return err_set(e, ERR_QUOTA, "the tenant's quota of %s is used up: %g of %g%s", k->noun,
+			       (double)used / 1000, (double)most / 1000, k->unit);
+	return err_set(e, ERR_QUOTA, "the tenant's quota of %s is used up: %llu of %llu%s", k->noun,
+		       (unsigned long long)used, (unsigned long long)most, k->unit);
+}
+
+int ledger_admit(struct core *c, const struct tenant *t, const struct quota_use *more, struct err *e)
+{
+	struct account *a = ledger_account(c, t);
+
+	if (!a)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
+	/* What has no limit of its own could take all of the disk. */
+	if (a->quota.most[LEDGER_DISK] && !more->n[LEDGER_DISK] &&
+	    (more->n[LEDGER_BOXES] || more->n[LEDGER_WORKSPACES]))
+		return err_set(e, ERR_QUOTA, "the tenant has a quota of disk: %s must be set",
+			       more->n[LEDGER_BOXES] ? "limits.disk_mb" : "disk_mb");
+	for (enum ledger_item i = 0; i < LEDGER_ITEMS; i++) {
+		uint64_t most = more->n[i] ? ledger_most(c, a, i) : 0;
+		uint64_t used = most ? ledger_used(c, a, i) : 0;
+		if (most && used + more->n[i] > most)
+			return over(e, i, used, most);
+	}
+	return 0;
+}
+
+int ledger_check(struct core *c, const struct tenant *t, enum ledger_item i, struct err *e)
+{
+	struct account *a = ledger_account(c, t);
+
+	if (!a)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
+	uint64_t used = ledger_used(c, a, i), most = ledger_most(c, a, i);
+	return most && used > most ? over(e, i, used, most) : 0;
+}
+
+/* ---- counting ---- */
+
+void ledger_count(struct core *c, const struct tenant *t, enum ledger_item i, int64_t change)
+{
+	struct account *a = ledger_account(c, t);
+
+	if (a)
+		a->counted.n[i] += (uint64_t)change;
+}
+
+void ledger_set(struct core *c, const struct tenant *t, enum ledger_item i, uint64_t n)
+{
+	struct account *a = ledger_account(c, t);
+
+	if (a)
+		a->counted.n[i] = n;
+}

@@ -1,0 +1,110 @@
+/*
+ * Output that is kept until somebody has read it: see run.h.
+ */
+#include "outputs.h"
+
+#include <stdlib.h>
+
+#include "core_state.h"
+#include "poison.h"
+
+struct outputs_row {
+	struct list link;
+	const struct tenant *tenant;
+	size_t bytes;
+	unsigned n; /* outputs that count here */
+};
+
+void outputs_init(struct outputs *o)
+{
+	list_init(&o->rows);
+	o->bytes = 0;
+}
+
+static struct outputs_row *find(struct core *c, const struct tenant *t)
+{
+	LIST_EACH (it, &c->outputs.rows) {
+		struct outputs_row *row = CONTAINER(it, struct outputs_row, link);
+		if (row->tenant == t)
+			return row;
+	}
+	return NULL;
+}
+
+static struct outputs_row *find_or_make(struct core *c, const struct tenant *t)
+{
+	struct outputs_row *row = find(c, t);
+
+	if (row)
+		return row;
+	row = calloc(1, sizeof(*row));
+	if (!row)
+		return NULL;
+	row->tenant = t;
+	list_append(&c->outputs.rows, &row->link);
+	return row;
+}
+
+int outputs_admit(struct core *c, const struct tenant *t, struct err *e)
+{
+	const struct outputs_row *row = find(c, t);
+
+	if (row && row->bytes >= OUTPUTS_TENANT)
+		return err_set(e, ERR_QUOTA, "%u MiB of output of this tenant's commands wait to be read",
+			       OUTPUTS_TENANT >> 20);
+	if (c->outputs.bytes >= OUTPUTS_ALL)
+		return err_set(e, ERR_UNAVAILABLE, "too much output of commands waits to be read");
+	return 0;
+}
+
+void outputs_start(struct output *o, struct core *c, const struct tenant *t)
+{
+	*o = (struct output){ .core = c, .tenant = t };
+	for (size_t i = 0; i < ELEMS(o->bytes); i++)
+		o->bytes[i] = BUF_INIT(c->config->max.exec_output_bytes);
+}
+
+size_t outputs_room(const struct output *o, unsigned channel)
+{
+	return buf_room(&o->bytes[channel - 1]);
+}
+
+bool outputs_add(struct output *o, unsigned channel, struct view data)
+{
+	struct buf *b = &o->bytes[channel - 1];
+	struct view fits = view_head(data, buf_room(b));
+
+	if (!fits.n)
+		return data.n == 0;
+	if (!o->row) {
+		o->row = find_or_make(o->core, o->tenant);
+		if (!o->row)
+			return false;
+		o->row->n++;
+	}
+	/* A little more than it may have in all is better than a test for every byte. */
+	if (o->row->bytes >= OUTPUTS_TENANT || o->core->outputs.bytes >= OUTPUTS_ALL || buf_add(b, fits) < 0)
+		return false;
+	o->row->bytes += fits.n;
+	o->core->outputs.bytes += fits.n;
+	return fits.n == data.n;
+}
+
+void outputs_done(struct output *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ELEMS(o->bytes); i++) {
+		n += buf_len(&o->bytes[i]);
+		buf_done(&o->bytes[i]);
+	}
+	if (!o->row)
+		return;
+	o->row->bytes -= n;
+	o->core->outputs.bytes -= n;
+	if (--o->row->n == 0) {
+		list_del(&o->row->link);
+		free(o->row);
+	}
+	o->row = NULL;
+}

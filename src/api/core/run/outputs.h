@@ -1,0 +1,23 @@
+/*
+ * Kept output, for the core itself: see run.h.
+ */
+#pragma once
+
+#include "run.h"
+
+#define OUTPUTS_TENANT (128u << 20) /* bytes of all commands of a tenant */
+#define OUTPUTS_ALL    (512u << 20)
+
+/* The core's part of it. */
+struct outputs {
+	struct list rows; /* of the tenants that have some */
+	size_t bytes;
+};
+
+void outputs_init(struct outputs *o);
+/* Whether a command may begin whose output is collected. ERR_QUOTA, ERR_UNAVAILABLE. */
+int outputs_admit(struct core *c, const struct tenant *t, struct err *e) _must_check_;
+void outputs_start(struct output *o, struct core *c, const struct tenant *t);
+size_t outputs_room(const struct output *o, unsigned channel); /* below the limit of one command */
+/* False: not all of it was kept. */
+bool outputs_add(struct output *o, unsigned channel, struct view data);

@@ -1,0 +1,57 @@
+/*
+ * Inside src/api/http: who may stay when there are too many connections, and how many bytes all of
+ * them may hold.
+ *
+ * A connection is a stranger until one of its requests has shown a key (http_vouch). Strangers are
+ * counted by their address, the others by whose key it was: both are a `party`. Each party, all
+ * strangers, and the whole server have a number of connections and a budget of bytes: requests that
+ * wait, and answers that the peer does not read.
+ *
+ * Past a budget no request is begun on a connection that has something unsent, and writers are
+ * stopped early; far past it, connections are closed. Whoever has been of use longest ago goes
+ * first: use is a request that begins or an answer that leaves, and never a byte of a head or of a
+ * body, since those who only drip bytes are whom this is about.
+ */
+#pragma once
+
+#include <sys/socket.h>
+
+#include "http_server.h"
+
+#define HTTP_PLACE_PIPELINED (24u * 1024)   /* unsent bytes of HTTP/1.1, with which no request is begun */
+#define HTTP_PLACE_STREAMS   (1024u * 1024) /* the same of HTTP/2 */
+#define HTTP_PLACE_TIGHT     (16u * 1024)   /* HTTP_HIGH_WATER of a party that holds too much */
+#define HTTP_PLACE_STRANGERS (64u * 1024 * 1024) /* bytes of all strangers */
+#define HTTP_PLACE_PARTY     (64u * 1024 * 1024)
+#define HTTP_PLACE_ALL       (256u * 1024 * 1024)
+#define HTTP_PLACE_TURN_NS   100000 /* after which a connection's next request waits for other connections */
+
+struct http_conn;
+struct http_party;
+
+/* A connection's part of it. */
+struct http_seat {
+	struct list all, own; /* of the server and of the party, the least useful first */
+	struct http_party *party;
+	size_t held;
+};
+
+void http_place_init(struct http_server *s);
+/* A new one. Without memory for its party: -ENOMEM. */
+int http_place_enter(struct http_conn *c, const struct sockaddr *peer) _must_check_;
+void http_place_leave(struct http_conn *c);
+void http_place_used(struct http_conn *c);
+/* It has shown a key of this party. */
+void http_place_known(struct http_conn *c, uint64_t party);
+bool http_place_is_stranger(const struct http_conn *c);
+/* So many bytes are its own now. May close connections, this one too. */
+void http_place_hold(struct http_conn *c, size_t bytes);
+/* Whether another request may begin behind so many unsent bytes. */
+bool http_place_may_begin(const struct http_conn *c, size_t unsent, size_t most);
+bool http_place_is_pressed(const struct http_conn *c);
+/* Queued bytes of an answer at which its writer is stopped. */
+size_t http_place_high_water(const struct http_conn *c);
+/* Whether somebody can leave. */
+bool http_place_can_make(const struct http_server *s);
+/* Makes place for one more from there, where there is none. */
+void http_place_make(struct http_server *s, const struct sockaddr *peer);
