@@ -17,6 +17,7 @@
 #include "adopt.h"
 #include "fd.h"
 #include "gate.h"
+#include "gauges.h"
 #include "log.h"
 #include "sweep.h"
 #include "poison.h"
@@ -97,6 +98,7 @@ static void adopt_one(struct keeper *k, const char *id)
 	if (r == 0)
 		r = b ? load(k, id, run_box, b) : -ENOMEM;
 	if (r == 0) {
+		gauges_box(k, b, b->started);
 		copying_adopt(k, b, run_box);
 		gate_box(k, b, NULL);
 		return;

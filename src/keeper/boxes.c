@@ -24,6 +24,7 @@
 #include "calls.h"
 #include "fd.h"
 #include "gate.h"
+#include "gauges.h"
 #include "log.h"
 #include "serve.h"
 #include "spawn.h"
@@ -119,6 +120,7 @@ static void box_free(struct keeper *k, struct box *b)
 	loop_io_stop(&b->exit);
 	fd_close(b->in.pidfd);
 	gate_box_gone(k, b);
+	gauges_box_gone(k, b);
 	map_del(&k->boxes.by_id, &b->node);
 	free(b);
 }
@@ -198,6 +200,7 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 		.plan = &plan, .image = image, .storage = storage, .workspace = workspace, .run = run_box
 	};
 	struct netns_gate gate = NETNS_GATE_NONE;
+	gauges_box(k, b, 0);
 	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &gate, e) < 0)
 		return -1;
 	b->features = b->in.walls->posture.features;
@@ -223,6 +226,7 @@ static void undo_start(struct keeper *k, struct box *b)
 	if (!b->spec.existing)
 		(void)!boxes_discard(k, b->spec.id);
 	gate_box_gone(k, b);
+	gauges_box_gone(k, b);
 	free(b);
 }
 
