@@ -335,23 +335,25 @@ def user_namespace():
 
 
 def device_nodes():
-    """A node of one's own for the host's disk or its memory."""
-    place = tempfile.mkdtemp(dir="/tmp")
-    path, last = f"{place}/node", None
-    try:
-        for kind, major, minor in ((stat.S_IFCHR, 1, 1), (stat.S_IFBLK, 254, 0), (stat.S_IFBLK, 8, 0), (stat.S_IFCHR, 1, 3)):
-            try:
-                os.mknod(path, kind | 0o600, os.makedev(major, minor))
-                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-                return f"opened device {major}:{minor}"
-            except OSError as error:
-                last = error
-            finally:
-                if os.path.lexists(path):
-                    os.unlink(path)
-        raise last
-    finally:
-        os.rmdir(place)
+    """A node of one's own for the host's disk or its memory. In two places: some machines' /tmp takes none."""
+    last = None
+    for directory in ("/tmp", "/var/tmp"):
+        place = tempfile.mkdtemp(dir=directory)
+        path = f"{place}/node"
+        try:
+            for kind, major, minor in ((stat.S_IFCHR, 1, 1), (stat.S_IFBLK, 254, 0), (stat.S_IFBLK, 8, 0), (stat.S_IFCHR, 1, 3)):
+                try:
+                    os.mknod(path, kind | 0o600, os.makedev(major, minor))
+                    os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+                    return f"opened device {major}:{minor}"
+                except OSError as error:
+                    last = error
+                finally:
+                    if os.path.lexists(path):
+                        os.unlink(path)
+        finally:
+            os.rmdir(place)
+    raise last
 
 
 def raw_sockets():

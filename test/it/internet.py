@@ -134,10 +134,12 @@ class Internet:
 
         place = self.directory
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
-                "-subj", "/CN=A test's own authority", "-keyout", place / "ca.key", "-out", place / "ca.pem")
+                "-subj", "/CN=A test's own authority", "-addext", "keyUsage=critical,keyCertSign,cRLSign",
+                "-keyout", place / "ca.key", "-out", place / "ca.pem")
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=test",
                 "-keyout", place / "site.key", "-out", place / "site.csr")
-        (place / "names").write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in self.names) + "\n")
+        # The key's identifier, like the authority's keyUsage: Python 3.13 takes nothing else.
+        (place / "names").write_text("authorityKeyIdentifier=keyid\nsubjectAltName=" + ",".join(f"DNS:{name}" for name in self.names) + "\n")
         openssl("x509", "-req", "-in", place / "site.csr", "-CA", place / "ca.pem", "-CAkey", place / "ca.key",
                 "-CAcreateserial", "-days", "30", "-extfile", place / "names", "-out", place / "site.pem")
 

@@ -397,7 +397,7 @@ def test_clients_trust_by_themselves(net, make, value):
         "curl": ["curl", "-sSf", "-m", "20", url],
         "urllib": ["/usr/bin/python3", "-c", f"import urllib.request; print(urllib.request.urlopen('{url}', timeout=20).read())"],
         "node": ["node", "-e", f"require('https').get('{url}', r => r.pipe(process.stdout)).on('error', e => {{ console.log(e); process.exit(1) }})"],
-        "openssl": ["bash", "-c", "printf 'GET /c HTTP/1.0\\r\\nHost: api.test\\r\\n\\r\\n' | openssl s_client -quiet -verify_return_error -connect api.test:443 -servername api.test"],
+        "openssl": ["bash", "-c", "printf 'GET /c HTTP/1.0\\r\\nHost: api.test\\r\\n\\r\\n' | openssl s_client -quiet -x509_strict -verify_return_error -connect api.test:443 -servername api.test"],
     }
     if box.exec(["/usr/bin/python3", "-c", "import requests"]).exit_code == 0:
         programs["requests"] = ["/usr/bin/python3", "-c", f"import requests; print(requests.get('{url}', timeout=20).text)"]

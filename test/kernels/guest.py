@@ -14,7 +14,7 @@ WORK = Path("/work")
 
 def main(send):
     job = json.loads((WORK / "job.json").read_text())
-    # TMPDIR: devices do not work in Debian 13's /tmp, and a control of test/escape makes one.
+    # TMPDIR: Debian 13's /tmp is the guest's memory.
     os.environ.update(PADDOCK_SLOW=str(job["slow"]), PADDOCK_GUEST=job["guest"], PADDOCK_GUEST_KERNEL=job["kernel"],
                       PADDOCK_GUEST_LAYOUT=job["layout"], HOME="/root", TMPDIR="/var/tmp", PYTHONDONTWRITEBYTECODE="1",
                       PYTHONPATH=str(WORK / "test/kernels"))
