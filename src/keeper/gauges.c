@@ -42,7 +42,7 @@ int gauges_open(struct keeper *k, struct err *e)
 	return 0;
 }
 
-void gauges_box(struct keeper *k, const struct box *b, uint64_t started)
+void gauges_box(struct keeper *k, const struct keeper_box *b, uint64_t started)
 {
 	struct timespec now = { 0 };
 	if (!started) {
@@ -53,7 +53,7 @@ void gauges_box(struct keeper *k, const struct box *b, uint64_t started)
 		gauge_put(&k->gauge_slots[b->slot], b->spec.id, started);
 }
 
-void gauges_box_gone(struct keeper *k, const struct box *b)
+void gauges_box_gone(struct keeper *k, const struct keeper_box *b)
 {
 	char id[GAUGE_ID];
 	uint64_t started;

@@ -10,5 +10,5 @@
 int gauges_open(struct keeper *k, struct err *e) _must_check_;
 void gauges_start(struct keeper *k);
 /* `started` in clock ticks since boot; 0: now. */
-void gauges_box(struct keeper *k, const struct box *b, uint64_t started);
-void gauges_box_gone(struct keeper *k, const struct box *b);
+void gauges_box(struct keeper *k, const struct keeper_box *b, uint64_t started);
+void gauges_box_gone(struct keeper *k, const struct keeper_box *b);
