@@ -35,6 +35,9 @@ const struct feature_text feature_texts[FEATURES] = {
 			      "sandboxes reach the gate by its proxy port and DNS alone, all else is "
 			      "unreachable",
 			      "sk_lookup or nf_tables (egress.capture)", false },
+	[FEATURE_OWN_PROC] = { "view.proc", "/proc shows a box its own memory and processors",
+			       "meminfo, cpuinfo, stat, loadavg and swaps of /proc show the machine's",
+			       "/dev/fuse", true },
 };
 
 enum feature feature_named(struct view name)

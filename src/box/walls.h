@@ -12,6 +12,8 @@
 
 #include <sys/types.h>
 
+#include "cgroup.h"
+#include "gauge.h"
 #include "netns.h"
 #include "plan.h"
 #include "posture.h"
@@ -74,6 +76,13 @@ struct walls_usage {
 	uint64_t memory_bytes, cpu_usec, pids, oom_kills, net_rx_bytes, net_tx_bytes;
 };
 
+/* What an instance of paddock-gauge is given. */
+struct walls_gauge {
+	int devices[GAUGE_FILES]; /* the caller's to close */
+	int dirs[CGROUP_TREES];   /* of control groups, below which a box has its id as a name; borrowed */
+	unsigned n_dirs;
+};
+
 struct walls_ops {
 	const char *name; /* the backend's: [a-z0-9-], less than SPEC_BACKEND characters */
 	size_t size;      /* of the kind's own struct, which is zeroed memory at first */
@@ -116,6 +125,9 @@ struct walls_ops {
 	/* New sockets for the gate; -ESRCH when the box is gone. NULL: its boxes have no way out. */
 	int (*gate)(struct walls *w, const struct walls_box *b, enum netns_capture how,
 		    struct netns_gate *ret);
+
+	/* -EOPNOTSUPP: boxes have no such files. NULL: the same. */
+	int (*gauge)(struct walls *w, struct walls_gauge *ret);
 
 	/* When there is time: makes one part ahead (true: there is more to do); closes what start
 	 * left open. Each may be NULL. */

@@ -9,7 +9,7 @@
 
 #include "poison.h"
 
-int call_with(struct session *s, const struct call *c, struct json **ret, struct err *e)
+int call_with(struct session *s, const struct cli_call *c, struct json **ret, struct err *e)
 {
 	_cleanup_(buf_done) struct buf path = BUF_INIT(64u << 10);
 	struct session_call call = { .method = c->method,
@@ -30,7 +30,7 @@ int call_with(struct session *s, const struct call *c, struct json **ret, struct
 	return session_call(s, &call, ret, e);
 }
 
-int call_once(struct cmd_ctx *ctx, const struct call *c, struct json **ret, struct err *e)
+int call_once(struct cmd_ctx *ctx, const struct cli_call *c, struct json **ret, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 
@@ -39,7 +39,7 @@ int call_once(struct cmd_ctx *ctx, const struct call *c, struct json **ret, stru
 	return call_with(&s, c, ret, e);
 }
 
-int call_list(struct cmd_ctx *ctx, const struct call *c, const char *list, const char *const *titles,
+int call_list(struct cmd_ctx *ctx, const struct cli_call *c, const char *list, const char *const *titles,
 	      const char *const *fields, size_t n_columns, struct err *e)
 {
 	const struct json *rows;
@@ -91,7 +91,8 @@ int call_remove(struct cmd_ctx *ctx, const char *prefix, size_t n, char **names,
 	for (size_t i = 0; i < n; i++) {
 		struct err one = { 0 };
 
-		gone[i] = call_with(&s, &(struct call){ "DELETE", prefix, names[i], NULL }, NULL, &one) >= 0;
+		gone[i] = call_with(&s, &(struct cli_call){ "DELETE", prefix, names[i], NULL }, NULL, &one) >=
+			  0;
 		if (gone[i])
 			continue;
 		call_complain(names[i], &one);

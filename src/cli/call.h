@@ -8,18 +8,18 @@
 #include "show.h"
 
 /* "/v1/PREFIX/NAME" and the rest; NAME is percent-encoded, NULL: none. `prefix` as "sandboxes". */
-struct call {
+struct cli_call {
 	const char *method, *prefix, *name, *rest; /* rest may be NULL */
 	struct view body;                          /* JSON; p == NULL: none */
 	uint64_t timeout_ms;                       /* 0: SESSION_CALL_MS */
 };
 
 /* *ret may be NULL; it is NULL for an empty answer. */
-int call_with(struct session *s, const struct call *c, struct json **ret, struct err *e) _must_check_;
+int call_with(struct session *s, const struct cli_call *c, struct json **ret, struct err *e) _must_check_;
 /* The same on a connection of its own. */
-int call_once(struct cmd_ctx *ctx, const struct call *c, struct json **ret, struct err *e) _must_check_;
+int call_once(struct cmd_ctx *ctx, const struct cli_call *c, struct json **ret, struct err *e) _must_check_;
 /* GET of a list: as a table, or with --json as it is. */
-int call_list(struct cmd_ctx *ctx, const struct call *c, const char *list, const char *const *titles,
+int call_list(struct cmd_ctx *ctx, const struct cli_call *c, const char *list, const char *const *titles,
 	      const char *const *fields, size_t n_columns, struct err *e) _must_check_;
 /* DELETE of each of them; goes on after one that fails. The exit code, or -1. */
 int call_remove(struct cmd_ctx *ctx, const char *prefix, size_t n, char **names, struct err *e) _must_check_;

@@ -117,7 +117,8 @@ static int run_run(struct cmd_ctx *ctx, const void *flags, size_t n, char **oper
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "the code is too long");
 	if (call_once(ctx,
-		      &(struct call){ "POST", "sandboxes", operands[0], "/execute", buf_view(&body), RUN_MS },
+		      &(struct cli_call){ "POST", "sandboxes", operands[0], "/execute", buf_view(&body),
+					  RUN_MS },
 		      &answer, e) < 0)
 		return -1;
 	if (!answer)
@@ -146,7 +147,8 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many options for one request");
-	if (call_once(ctx, &(struct call){ "POST", "sandboxes", operands[0], "/contexts", buf_view(&body) },
+	if (call_once(ctx,
+		      &(struct cli_call){ "POST", "sandboxes", operands[0], "/contexts", buf_view(&body) },
 		      &answer, e) < 0)
 		return -1;
 	return call_print(ctx, answer, "id", e);
@@ -158,7 +160,7 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 	static const char *const titles[] = { "ID", "LANGUAGE", "USER", "CWD", "PID", "BUSY", "QUEUED" };
 	static const char *const fields[] = { "id", "language", "user", "cwd", "pid", "busy", "queued" };
 
-	return call_list(ctx, &(struct call){ "GET", "sandboxes", operands[0], "/contexts" }, "contexts",
+	return call_list(ctx, &(struct cli_call){ "GET", "sandboxes", operands[0], "/contexts" }, "contexts",
 			 titles, fields, ELEMS(fields), e);
 }
 

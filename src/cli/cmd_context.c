@@ -124,7 +124,7 @@ static int run_login(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, 
 	r = session_open_with(&s, &at, &ctx->arena, view_of(key), e);
 	/* A key or a certificate that is no good is better found out now. */
 	if (r >= 0)
-		r = call_with(&s, &(struct call){ "GET", "capabilities" }, &answer, e);
+		r = call_with(&s, &(struct cli_call){ "GET", "capabilities" }, &answer, e);
 	if (r >= 0 && !entry.name)
 		entry.name = arena_str(&ctx->arena, view_of(s.client.url.host));
 	entry.key = key;

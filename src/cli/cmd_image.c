@@ -94,7 +94,8 @@ static int run_of(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
 		  char **operands _unused_, struct err *e)
 {
-	return call_list(ctx, &(struct call){ "GET", "images" }, "images", TITLES, FIELDS, ELEMS(FIELDS), e);
+	return call_list(ctx, &(struct cli_call){ "GET", "images" }, "images", TITLES, FIELDS, ELEMS(FIELDS),
+			 e);
 }
 
 static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)

@@ -73,7 +73,7 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
 		  char **operands _unused_, struct err *e)
 {
-	return call_list(ctx, &(struct call){ "GET", "keys" }, "keys", TITLES, FIELDS, ELEMS(FIELDS), e);
+	return call_list(ctx, &(struct cli_call){ "GET", "keys" }, "keys", TITLES, FIELDS, ELEMS(FIELDS), e);
 }
 
 static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)

@@ -45,13 +45,14 @@ static int run_url(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 		snprintf(body, sizeof(body), "{\"port\":%u,\"expires_seconds\":%llu}", port,
 			 f->ttl_ms ? (unsigned long long)MAX((f->ttl_ms + 999) / 1000, 1u) : 3600ull);
 		if (call_once(ctx,
-			      &(struct call){ "POST", "sandboxes", operands[0], "/previews", view_of(body) },
+			      &(struct cli_call){ "POST", "sandboxes", operands[0], "/previews",
+						  view_of(body) },
 			      &answer, e) < 0)
 			return -1;
 		return call_print(ctx, answer, "url", e);
 	}
 	snprintf(rest, sizeof(rest), "/ports?port=%u", port);
-	if (call_once(ctx, &(struct call){ "GET", "sandboxes", operands[0], rest }, &answer, e) < 0)
+	if (call_once(ctx, &(struct cli_call){ "GET", "sandboxes", operands[0], rest }, &answer, e) < 0)
 		return -1;
 	return call_print(ctx, answer, "url", e);
 }
@@ -93,7 +94,7 @@ static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n,
 	if (listen)
 		json_out_ku64(&o, "listen", listen);
 	json_out_end(&o, '}');
-	if (call_once(ctx, &(struct call){ "POST", "links", .body = buf_view(&body) }, &answer, e) < 0)
+	if (call_once(ctx, &(struct cli_call){ "POST", "links", .body = buf_view(&body) }, &answer, e) < 0)
 		return -1;
 	return call_print(ctx, answer, "id", e);
 }
@@ -104,7 +105,8 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 	static const char *const titles[] = { "ID", "FROM", "LISTEN", "TO", "PORT", "UP" };
 	static const char *const fields[] = { "id", "from", "listen", "to", "port", "up" };
 
-	return call_list(ctx, &(struct call){ "GET", "links" }, "links", titles, fields, ELEMS(fields), e);
+	return call_list(ctx, &(struct cli_call){ "GET", "links" }, "links", titles, fields, ELEMS(fields),
+			 e);
 }
 
 static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)

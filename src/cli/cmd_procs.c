@@ -52,7 +52,8 @@ static int run_ps(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 	struct json *answer;
 	const struct json *rows;
 
-	if (call_once(ctx, &(struct call){ "GET", "sandboxes", operands[0], "/processes" }, &answer, e) < 0)
+	if (call_once(ctx, &(struct cli_call){ "GET", "sandboxes", operands[0], "/processes" }, &answer, e) <
+	    0)
 		return -1;
 	rows = answer ? json_get(answer, "processes") : NULL;
 	if (!rows || rows->type != JSON_ARRAY)
@@ -104,7 +105,7 @@ static int run_logs(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, c
 	if (f->follow)
 		return exec_follow(&s, operands[0], operands[1], false, e) < 0 ? -1 : 0;
 	if (process_path(&rest, operands[1], "/output", e) < 0 ||
-	    call_with(&s, &(struct call){ "GET", "sandboxes", operands[0], rest.p }, &answer, e) < 0)
+	    call_with(&s, &(struct cli_call){ "GET", "sandboxes", operands[0], rest.p }, &answer, e) < 0)
 		return -1;
 	if (!answer)
 		return err_set(e, ERR_INTERNAL, "the daemon said nothing about it");
@@ -129,7 +130,7 @@ static int run_attach(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 
 	if (process_path(&rest, operands[1], "", e) < 0 ||
 	    session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
-	    call_with(&s, &(struct call){ "GET", "sandboxes", operands[0], rest.p }, &answer, e) < 0)
+	    call_with(&s, &(struct cli_call){ "GET", "sandboxes", operands[0], rest.p }, &answer, e) < 0)
 		return -1;
 	pid = answer ? json_get(answer, "pid") : NULL;
 	pty = answer ? json_get(answer, "pty") : NULL;
@@ -161,12 +162,13 @@ static int run_kill(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, c
 	if (process_path(&rest, operands[1], f->signal ? "/signal" : "", e) < 0)
 		return -1;
 	if (!f->signal)
-		return call_once(ctx, &(struct call){ "DELETE", "sandboxes", operands[0], rest.p }, NULL, e);
+		return call_once(ctx, &(struct cli_call){ "DELETE", "sandboxes", operands[0], rest.p }, NULL,
+				 e);
 	json_out_init(&o, &body);
 	json_out_object(&o);
 	json_out_kz(&o, "signal", f->signal);
 	json_out_end(&o, '}');
-	return call_once(ctx, &(struct call){ "POST", "sandboxes", operands[0], rest.p, buf_view(&body) },
+	return call_once(ctx, &(struct cli_call){ "POST", "sandboxes", operands[0], rest.p, buf_view(&body) },
 			 NULL, e);
 }
 

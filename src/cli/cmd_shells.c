@@ -39,7 +39,7 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many options for one request");
-	if (call_once(ctx, &(struct call){ "POST", "sandboxes", operands[0], "/shells", buf_view(&body) },
+	if (call_once(ctx, &(struct cli_call){ "POST", "sandboxes", operands[0], "/shells", buf_view(&body) },
 		      &answer, e) < 0)
 		return -1;
 	return ctx->json ? call_print(ctx, answer, "name", e) : 0;
@@ -53,8 +53,8 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 		"name", "user", "cwd", "running", "busy", "queued", "started_at"
 	};
 
-	return call_list(ctx, &(struct call){ "GET", "sandboxes", operands[0], "/shells" }, "shells", titles,
-			 fields, ELEMS(fields), e);
+	return call_list(ctx, &(struct cli_call){ "GET", "sandboxes", operands[0], "/shells" }, "shells",
+			 titles, fields, ELEMS(fields), e);
 }
 
 static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)

@@ -55,7 +55,7 @@ static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n,
 static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
 		  char **operands _unused_, struct err *e)
 {
-	return call_list(ctx, &(struct call){ "GET", "snapshots" }, "snapshots", TITLES, FIELDS,
+	return call_list(ctx, &(struct cli_call){ "GET", "snapshots" }, "snapshots", TITLES, FIELDS,
 			 ELEMS(FIELDS), e);
 }
 

@@ -22,7 +22,7 @@ static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 	json_out_object(&o);
 	json_out_kz(&o, "name", operands[0]);
 	json_out_end(&o, '}');
-	if (call_once(ctx, &(struct call){ "POST", "tenants", .body = buf_view(&body) }, &answer, e) < 0)
+	if (call_once(ctx, &(struct cli_call){ "POST", "tenants", .body = buf_view(&body) }, &answer, e) < 0)
 		return -1;
 	return call_print(ctx, answer, "id", e);
 }
@@ -33,8 +33,8 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 	static const char *const titles[] = { "NAME", "ID", "CREATED" };
 	static const char *const fields[] = { "name", "id", "created_at" };
 
-	return call_list(ctx, &(struct call){ "GET", "tenants" }, "tenants", titles, fields, ELEMS(fields),
-			 e);
+	return call_list(ctx, &(struct cli_call){ "GET", "tenants" }, "tenants", titles, fields,
+			 ELEMS(fields), e);
 }
 
 /* ---- quota ---- */
@@ -68,7 +68,7 @@ static int run_show(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _u
 {
 	struct json *answer;
 
-	if (call_once(ctx, &(struct call){ "GET", "tenants", operands[0], "/quota" }, &answer, e) < 0)
+	if (call_once(ctx, &(struct cli_call){ "GET", "tenants", operands[0], "/quota" }, &answer, e) < 0)
 		return -1;
 	return show_quota(ctx, answer, e);
 }
@@ -127,12 +127,12 @@ static int run_set(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 	struct json_out o;
 
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
-	    call_with(&s, &(struct call){ "GET", "tenants", operands[0], "/quota" }, &answer, e) < 0)
+	    call_with(&s, &(struct cli_call){ "GET", "tenants", operands[0], "/quota" }, &answer, e) < 0)
 		return -1;
 	json_out_init(&o, &body);
 	put_quota(&o, f->none || !answer ? NULL : json_get(answer, "quota"), f);
-	if (call_with(&s, &(struct call){ "PUT", "tenants", operands[0], "/quota", buf_view(&body) }, &answer,
-		      e) < 0)
+	if (call_with(&s, &(struct cli_call){ "PUT", "tenants", operands[0], "/quota", buf_view(&body) },
+		      &answer, e) < 0)
 		return -1;
 	return ctx->json ? show_json(answer, e) : 0;
 }

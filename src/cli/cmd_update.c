@@ -107,7 +107,7 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 	if (view_is(buf_view(&body), "{}"))
 		return err_set(e, ERR_INVALID,
 			       "nothing is to be changed; `paddock help update` lists what can be");
-	if (call_once(ctx, &(struct call){ "PATCH", "sandboxes", operands[0], NULL, buf_view(&body) },
+	if (call_once(ctx, &(struct cli_call){ "PATCH", "sandboxes", operands[0], NULL, buf_view(&body) },
 		      &answer, e) < 0)
 		return -1;
 	return ctx->json && answer ? show_json(answer, e) : 0;

@@ -244,8 +244,9 @@ static int run_stats(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, 
 	for (size_t i = 0; i < n; i++) {
 		struct json *box, *stats;
 
-		if (call_with(&s, &(struct call){ "GET", "sandboxes", operands[i] }, &box, e) < 0 ||
-		    call_with(&s, &(struct call){ "GET", "sandboxes", operands[i], "/stats" }, &stats, e) < 0)
+		if (call_with(&s, &(struct cli_call){ "GET", "sandboxes", operands[i] }, &box, e) < 0 ||
+		    call_with(&s, &(struct cli_call){ "GET", "sandboxes", operands[i], "/stats" }, &stats,
+			      e) < 0)
 			return -1;
 		if (!box || !stats)
 			return err_set(e, ERR_INTERNAL, "the daemon said nothing about it");
@@ -295,8 +296,8 @@ static int look(struct session *s, struct sample *samples, size_t *n_samples, st
 			struct err gone = { 0 };
 			struct json *stats;
 
-			if (!id || call_with(s, &(struct call){ "GET", "sandboxes", id, "/stats" }, &stats,
-					     &gone) < 0)
+			if (!id || call_with(s, &(struct cli_call){ "GET", "sandboxes", id, "/stats" },
+					     &stats, &gone) < 0)
 				continue; /* it has just ended */
 			add_row(&t, box, stats, sample_of(samples, n_samples, view_of(id)));
 		}

@@ -62,7 +62,7 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 	struct json *answer;
 
 	show_table_init(&t, titles, ELEMS(titles));
-	if (call_once(ctx, &(struct call){ "GET", "workspaces" }, &answer, e) < 0)
+	if (call_once(ctx, &(struct cli_call){ "GET", "workspaces" }, &answer, e) < 0)
 		return -1;
 	const struct json *rows = answer ? json_get(answer, "workspaces") : NULL;
 	if (!rows || rows->type != JSON_ARRAY)

@@ -41,7 +41,7 @@ static const struct config DEFAULTS = {
 		.tenant = { .helpers = 16, .workspaces = 1000, .snapshots = 1000, .templates = 200, .webhooks = 16,
 			    .secrets = 1000, .secrets_kb = 65536 },
 	},
-	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .vault = 59003, .ai = 59004, .base = 1879048192, .slots = 4000 },
+	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .vault = 59003, .ai = 59004, .gauge = 59005, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 	.gate = { VIEW(""), VIEW("") },
@@ -325,6 +325,19 @@ static int fit_defaults(const struct check *c)
 }
 
 /* The ranges of the boxes lie between the machine's users and the last uid, beside the api's. */
+static int check_gauge_uid(const struct check *c, uint64_t base, uint64_t end)
+{
+	uint64_t gauge = c->config->uids.gauge;
+	if (gauge >= base && gauge < end)
+		return bad(c, given(c, "uids.gauge") ? "uids.gauge" : "uids.base",
+			   "uids.gauge must not lie in the range of the boxes");
+	if (gauge == c->config->uids.api || gauge == c->config->uids.hook || gauge == c->config->uids.gate ||
+	    gauge == c->config->uids.vault || gauge == c->config->uids.ai)
+		return bad(c, given(c, "uids.gauge") ? "uids.gauge" : "uids.api",
+			   "uids.gauge must be nobody else's");
+	return 0;
+}
+
 static int check_uids(const struct check *c)
 {
 	uint64_t base = c->config->uids.base, end = base + c->config->uids.slots * CONFIG_UID_STRIDE;
@@ -361,7 +374,7 @@ static int check_uids(const struct check *c)
 	if (ai == c->config->uids.api || ai == c->config->uids.hook || ai == c->config->uids.gate ||
 	    ai == c->config->uids.vault)
 		return bad(c, "uids.ai", "must be nobody else's");
-	return 0;
+	return check_gauge_uid(c, base, end);
 }
 
 /* pool: {IMAGE: {warm: N}}, whose names no table can know. */

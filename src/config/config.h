@@ -99,6 +99,7 @@ struct config {
 		uint64_t gate;  /* of paddock-gate */
 		uint64_t vault; /* of paddock-vault */
 		uint64_t ai;    /* of paddock-ai */
+		uint64_t gauge; /* of paddock-gauge */
 		uint64_t base;  /* first host uid of the first box */
 		uint64_t slots; /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;

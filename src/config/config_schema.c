@@ -93,6 +93,7 @@ static const struct json_field uids_fields[] = {
 	{ "gate", JSON_F_U64, WITHIN(uids, gate), .min = 1, .max = UID_MOST },
 	{ "vault", JSON_F_U64, WITHIN(uids, vault), .min = 1, .max = UID_MOST },
 	{ "ai", JSON_F_U64, WITHIN(uids, ai), .min = 1, .max = UID_MOST },
+	{ "gauge", JSON_F_U64, WITHIN(uids, gauge), .min = 1, .max = UID_MOST },
 	{ "base", JSON_F_U64, WITHIN(uids, base), .min = CONFIG_UID_LEAST, .max = UID_MOST },
 	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
 };

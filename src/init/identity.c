@@ -83,28 +83,36 @@ static bool load(const char *path, struct buf *out)
 		return errno == ENOENT;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
 		return false;
-	char *p = buf_reserve(out, FILE_MAX);
-	ssize_t n = p ? read(fd, p, FILE_MAX) : -1;
+	/* Not more than that is kept of it: the first command of the box waits for us. */
+	size_t size = (size_t)st.st_size + 1;
+	char *p = buf_reserve(out, size);
+	ssize_t n = p ? read(fd, p, size) : -1;
 	if (n > 0)
 		buf_commit(out, (size_t)n);
 	return n >= 0;
 }
 
+/* A file that is not there is made where it belongs: nobody runs yet who could see half of it. */
 static void put(const char *path, struct view text)
 {
+	_cleanup_(closep) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd >= 0) {
+		(void)!fd_write_all(fd, text.p, text.n);
+		return;
+	}
 	(void)!fd_replace(AT_FDCWD, path, text.p, text.n, 0644, false);
 }
 
 static void write_hosts(struct view name)
 {
-	_cleanup_(buf_done) struct buf old = BUF_INIT(FILE_MAX), new = BUF_INIT(2 * FILE_MAX);
+	_cleanup_(buf_done) struct buf old = BUF_INIT(FILE_MAX + 1), new = BUF_INIT(2 * FILE_MAX);
 	if (load("/etc/hosts", &old) && identity_hosts(buf_view(&old), name, &new) == 0 && buf_len(&new))
 		put("/etc/hosts", buf_view(&new));
 }
 
 static void write_hostname(struct view name)
 {
-	_cleanup_(buf_done) struct buf old = BUF_INIT(FILE_MAX);
+	_cleanup_(buf_done) struct buf old = BUF_INIT(FILE_MAX + 1);
 	char line[80];
 	int n = snprintf(line, sizeof(line), "%.*s\n", VIEW_ARG(name));
 	struct view want = { line, (size_t)MIN(n, (int)sizeof(line) - 1) };
@@ -115,14 +123,14 @@ static void write_hostname(struct view name)
 /* Also where it is a link into a /run that is not there, as images of machines with systemd have it. */
 static void write_resolver(void)
 {
-	_cleanup_(buf_done) struct buf old = BUF_INIT(FILE_MAX);
+	_cleanup_(buf_done) struct buf old = BUF_INIT(FILE_MAX + 1);
 	if (load("/etc/resolv.conf", &old) && view_trim(buf_view(&old)).n == 0)
 		put("/etc/resolv.conf", VIEW("nameserver 127.0.0.1\n"));
 }
 
 static void write_machine_id(void)
 {
-	_cleanup_(buf_done) struct buf old = BUF_INIT(FILE_MAX);
+	_cleanup_(buf_done) struct buf old = BUF_INIT(FILE_MAX + 1);
 	uint8_t random[16];
 	char text[40];
 	size_t n = 0;

@@ -17,6 +17,7 @@
 #include "adopt.h"
 #include "fd.h"
 #include "gate.h"
+#include "gauges.h"
 #include "log.h"
 #include "sweep.h"
 #include "poison.h"
@@ -57,7 +58,7 @@ static void names_free(char **names, size_t n)
 }
 
 /* -ENXIO: it lives, in walls that we do not have. */
-static int load(struct keeper *k, const char *id, int run_box, struct box *b)
+static int load(struct keeper *k, const char *id, int run_box, struct keeper_box *b)
 {
 	int r = box_table_load(run_box, b);
 	if (r == 0 && strcmp(b->spec.id, id) != 0)
@@ -89,7 +90,7 @@ static void adopt_one(struct keeper *k, const char *id)
 	_cleanup_(closep) int run_box =
 		openat(k->run_boxes, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	int r = run_box < 0 ? -errno : 0;
-	struct box *b = calloc(1, sizeof(*b));
+	struct keeper_box *b = calloc(1, sizeof(*b));
 	if (b) {
 		list_init(&b->gate_wait);
 		b->in.pidfd = -1;
@@ -97,6 +98,7 @@ static void adopt_one(struct keeper *k, const char *id)
 	if (r == 0)
 		r = b ? load(k, id, run_box, b) : -ENOMEM;
 	if (r == 0) {
+		gauges_box(k, b, b->started);
 		copying_adopt(k, b, run_box);
 		gate_box(k, b, NULL);
 		return;
@@ -135,7 +137,7 @@ static int compare(const void *a, const void *b)
 	return r ? r : (x->n > y->n) - (x->n < y->n);
 }
 
-static void discard_when_gone(struct keeper *k, struct box *b)
+static void discard_when_gone(struct keeper *k, struct keeper_box *b)
 {
 	int r = boxes_discard(k, b->spec.id);
 	if (r < 0)
@@ -154,7 +156,7 @@ unsigned boxes_keep_only(struct keeper *k, const struct view *ids, size_t n)
 
 	for (struct map_node *node = map_first(&k->boxes.by_id), *next; node; node = next) {
 		next = map_next(&k->boxes.by_id, node);
-		struct box *b = CONTAINER(node, struct box, node);
+		struct keeper_box *b = CONTAINER(node, struct keeper_box, node);
 		if (!b->dying && !bsearch(&node->key, sorted, n, sizeof(*sorted), compare)) {
 			boxes_end(k, b, discard_when_gone);
 			removed++;

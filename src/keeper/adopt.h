@@ -3,4 +3,4 @@
 
 #include "keeper.h"
 
-int adopt_watch(struct keeper *k, struct box *b) _must_check_;
+int adopt_watch(struct keeper *k, struct keeper_box *b) _must_check_;

@@ -16,13 +16,13 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-struct box *box_table_get(struct box_table *t, struct view id)
+struct keeper_box *box_table_get(struct box_table *t, struct view id)
 {
 	struct map_node *n = map_get(&t->by_id, id);
-	return n ? CONTAINER(n, struct box, node) : NULL;
+	return n ? CONTAINER(n, struct keeper_box, node) : NULL;
 }
 
-void box_table_state(const struct box *b, struct wire_box_state *m, struct box_table_parts parts)
+void box_table_state(const struct keeper_box *b, struct wire_box_state *m, struct box_table_parts parts)
 {
 	*parts.limits = (struct wire_limits){ .cpu_milli = b->spec.limits.cpu_milli,
 					      .memory_bytes = b->spec.limits.memory_bytes,
@@ -47,7 +47,7 @@ void box_table_state(const struct box *b, struct wire_box_state *m, struct box_t
 				      .spec = parts.spec };
 }
 
-int box_table_save(const struct box *b, int run_box)
+int box_table_save(const struct keeper_box *b, int run_box)
 {
 	char pid[16];
 	snprintf(pid, sizeof(pid), "%d\n", b->in.pid);
@@ -70,7 +70,7 @@ int box_table_save(const struct box *b, int run_box)
 	return r;
 }
 
-static int read_state(struct view text, struct arena *a, struct box *b)
+static int read_state(struct view text, struct arena *a, struct keeper_box *b)
 {
 	struct wire_box_state m;
 	int r = pb_decode(&wire_box_state_msg, text, PB_SKIP_UNKNOWN, a, &m);
@@ -110,7 +110,7 @@ static int read_state(struct view text, struct arena *a, struct box *b)
 	return 0;
 }
 
-int box_table_load(int run_box, struct box *b)
+int box_table_load(int run_box, struct keeper_box *b)
 {
 	struct buf text = BUF_INIT(65536);
 	struct arena a = ARENA_INIT(65536);

@@ -14,12 +14,12 @@
 #include "walls.h"
 
 struct keeper;
-struct box;
+struct keeper_box;
 
 /* What waits for a box's end. */
-typedef void box_ended(struct keeper *k, struct box *b);
+typedef void box_ended(struct keeper *k, struct keeper_box *b);
 
-struct box {
+struct keeper_box {
 	struct map_node node; /* by id */
 	struct loop_io exit;  /* pidfd */
 	struct keeper *keeper;
@@ -43,7 +43,7 @@ struct box_table {
 	struct map by_id;
 };
 
-struct box *box_table_get(struct box_table *t, struct view id);
+struct keeper_box *box_table_get(struct box_table *t, struct view id);
 
 struct wire_box_state;
 /* Fills a message from a box; `parts` are room for what it points to. */
@@ -55,9 +55,9 @@ struct box_table_parts {
 	struct wire_limits *limits;
 	struct wire_workspace_mount *workspace;
 };
-void box_table_state(const struct box *b, struct wire_box_state *m, struct box_table_parts parts);
+void box_table_state(const struct keeper_box *b, struct wire_box_state *m, struct box_table_parts parts);
 /* RUN/boxes/ID/state and pid. */
-int box_table_save(const struct box *b, int run_box) _must_check_;
+int box_table_save(const struct keeper_box *b, int run_box) _must_check_;
 /* -ENOENT: no state; -ESRCH: the process is gone; -EBADMSG. Its pidfd is opened on success; its walls are
  * the caller's to find, by spec.backend. */
-int box_table_load(int run_box, struct box *b) _must_check_;
+int box_table_load(int run_box, struct keeper_box *b) _must_check_;

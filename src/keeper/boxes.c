@@ -24,6 +24,7 @@
 #include "calls.h"
 #include "fd.h"
 #include "gate.h"
+#include "gauges.h"
 #include "log.h"
 #include "serve.h"
 #include "spawn.h"
@@ -33,7 +34,7 @@
 #define TIDY_MS 5
 #define IDLE_MS 20
 
-int boxes_connect(struct keeper *k, const struct box *b, struct err *e)
+int boxes_connect(struct keeper *k, const struct keeper_box *b, struct err *e)
 {
 	_cleanup_(closep) int dir =
 		openat(k->run_boxes, b->spec.id, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -114,11 +115,12 @@ void boxes_refill_later(struct keeper *k)
 	loop_timer_start(k->loop, &k->idle, IDLE_MS, on_idle);
 }
 
-static void box_free(struct keeper *k, struct box *b)
+static void box_free(struct keeper *k, struct keeper_box *b)
 {
 	loop_io_stop(&b->exit);
 	fd_close(b->in.pidfd);
 	gate_box_gone(k, b);
+	gauges_box_gone(k, b);
 	map_del(&k->boxes.by_id, &b->node);
 	free(b);
 }
@@ -127,7 +129,7 @@ static void box_free(struct keeper *k, struct box *b)
 static void on_box_exit(struct loop_io *io, uint32_t events)
 {
 	(void)events;
-	struct box *b = CONTAINER(io, struct box, exit);
+	struct keeper_box *b = CONTAINER(io, struct keeper_box, exit);
 	struct keeper *k = b->keeper;
 	siginfo_t si = { 0 };
 	/* An adopted box is not our child: somebody else reaps it, and its code is unknown. */
@@ -153,7 +155,7 @@ static void on_box_exit(struct loop_io *io, uint32_t events)
 		boxes_tidy_later(k);
 }
 
-void boxes_end(struct keeper *k, struct box *b, box_ended *on_end)
+void boxes_end(struct keeper *k, struct keeper_box *b, box_ended *on_end)
 {
 	b->dying = true;
 	b->on_end = on_end;
@@ -163,12 +165,12 @@ void boxes_end(struct keeper *k, struct box *b, box_ended *on_end)
 void boxes_forget_calls(struct keeper *k)
 {
 	for (struct map_node *n = map_first(&k->boxes.by_id); n; n = map_next(&k->boxes.by_id, n))
-		CONTAINER(n, struct box, node)->stream = 0;
+		CONTAINER(n, struct keeper_box, node)->stream = 0;
 }
 
 /* ---- starting ---- */
 
-int adopt_watch(struct keeper *k, struct box *b)
+int adopt_watch(struct keeper *k, struct keeper_box *b)
 {
 	b->keeper = k;
 	int r = map_put(&k->boxes.by_id, &b->node, view_of(b->spec.id));
@@ -181,8 +183,8 @@ int adopt_watch(struct keeper *k, struct box *b)
 }
 
 /* Storage and processes; the caller undoes the rest. */
-static int start_in(struct keeper *k, struct box *b, const struct plan_image *image, int unit, int run_box,
-		    struct err *e)
+static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_image *image, int unit,
+		    int run_box, struct err *e)
 {
 	struct plan plan;
 	if (plan_make(&b->spec, image, b->slot, (uint32_t)k->config->uids.base, &plan, e) < 0)
@@ -198,6 +200,7 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 		.plan = &plan, .image = image, .storage = storage, .workspace = workspace, .run = run_box
 	};
 	struct netns_gate gate = NETNS_GATE_NONE;
+	gauges_box(k, b, 0);
 	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &gate, e) < 0)
 		return -1;
 	b->features = b->in.walls->posture.features;
@@ -208,7 +211,7 @@ static int start_in(struct keeper *k, struct box *b, const struct plan_image *im
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot write the sandbox's state") : 0;
 }
 
-static void undo_start(struct keeper *k, struct box *b)
+static void undo_start(struct keeper *k, struct keeper_box *b)
 {
 	b->in.walls->ops->kill(b->in.walls, &b->in);
 	if (b->in.pidfd >= 0) {
@@ -223,10 +226,12 @@ static void undo_start(struct keeper *k, struct box *b)
 	if (!b->spec.existing)
 		(void)!boxes_discard(k, b->spec.id);
 	gate_box_gone(k, b);
+	gauges_box_gone(k, b);
 	free(b);
 }
 
-static int start_box(struct keeper *k, struct box *b, const struct image *image, int *ret_link, struct err *e)
+static int start_box(struct keeper *k, struct keeper_box *b, const struct image *image, int *ret_link,
+		     struct err *e)
 {
 	char holder[640];
 	snprintf(holder, sizeof(holder), "%s/boxes/%s", k->run_path, b->spec.id);
@@ -262,8 +267,8 @@ static int start_box(struct keeper *k, struct box *b, const struct image *image,
 	return 0;
 }
 
-int boxes_start(struct keeper *k, const struct spec *s, struct view digest, struct box **ret, int *ret_link,
-		struct err *e)
+int boxes_start(struct keeper *k, const struct spec *s, struct view digest, struct keeper_box **ret,
+		int *ret_link, struct err *e)
 {
 	if (spec_check(s, &k->ceiling, e) < 0)
 		return -1;
@@ -280,7 +285,7 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	const struct image *image = images_find(&k->images, digest);
 	if (!image)
 		return err_set(e, ERR_NOT_FOUND, "no such image");
-	struct box *b = calloc(1, sizeof(*b));
+	struct keeper_box *b = calloc(1, sizeof(*b));
 	if (!b)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new sandbox");
 	list_init(&b->gate_wait);

@@ -6,11 +6,11 @@
 #include "keeper.h"
 
 /* Starts a box; *ret_link is a connected stream to its PID 1. On failure nothing is left. */
-int boxes_start(struct keeper *k, const struct spec *s, struct view digest, struct box **ret, int *ret_link,
-		struct err *e) _must_check_;
-int boxes_connect(struct keeper *k, const struct box *b, struct err *e) _must_check_; /* the fd */
+int boxes_start(struct keeper *k, const struct spec *s, struct view digest, struct keeper_box **ret,
+		int *ret_link, struct err *e) _must_check_;
+int boxes_connect(struct keeper *k, const struct keeper_box *b, struct err *e) _must_check_; /* the fd */
 /* Kills; on_end runs when all of it is gone. */
-void boxes_end(struct keeper *k, struct box *b, box_ended *on_end);
+void boxes_end(struct keeper *k, struct keeper_box *b, box_ended *on_end);
 /* Moves a box's files to the trash; fine when there are none. */
 int boxes_discard(struct keeper *k, const char *id) _must_check_;
 /* The api that asked is gone: nobody waits for the ends that are under way. */

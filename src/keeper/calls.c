@@ -23,14 +23,14 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-void calls_reply(struct call *c, const struct pb_msg *m, const void *msg)
+void calls_reply(struct keeper_call *c, const struct pb_msg *m, const void *msg)
 {
 	if (!c->stream)
 		return; /* who asked is gone */
 	(void)!link_send_msg(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST, c->stream, 0, m, msg);
 }
 
-void calls_fail(struct call *c, const struct err *e)
+void calls_fail(struct keeper_call *c, const struct err *e)
 {
 	if (c->stream)
 		(void)!link_fail(&c->k->api, c->type, c->stream, e);
@@ -65,9 +65,9 @@ static int read_spec(const struct keeper *k, const struct wire_box_spec *w, stru
 	return 0;
 }
 
-int calls_start_box(struct call *c, const struct spec *s, struct view image, struct err *e)
+int calls_start_box(struct keeper_call *c, const struct spec *s, struct view image, struct err *e)
 {
-	struct box *b;
+	struct keeper_box *b;
 	int fd;
 	if (boxes_start(c->k, s, image, &b, &fd, e) < 0)
 		return -1;
@@ -93,7 +93,7 @@ static int files_to_copy(struct keeper *k, const struct spec *s, struct view ima
 			      : -ENOENT;
 }
 
-static int call_create(struct call *c, const void *msg, struct err *e)
+static int call_create(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_create *m = msg;
 	struct spec s;
@@ -105,19 +105,19 @@ static int call_create(struct call *c, const void *msg, struct err *e)
 	return calls_start_box(c, &s, m->spec->image, e);
 }
 
-struct box *calls_find_box(struct call *c, struct view id, struct err *e)
+struct keeper_box *calls_find_box(struct keeper_call *c, struct view id, struct err *e)
 {
-	struct box *b = box_table_get(&c->k->boxes, id);
+	struct keeper_box *b = box_table_get(&c->k->boxes, id);
 	if (b && !b->dying)
 		return b;
 	err_set(e, ERR_NOT_FOUND, "no such sandbox is running");
 	return NULL;
 }
 
-static int call_open(struct call *c, const void *msg, struct err *e)
+static int call_open(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_open *m = msg;
-	struct box *b = calls_find_box(c, m->id, e);
+	struct keeper_box *b = calls_find_box(c, m->id, e);
 	if (!b)
 		return -1;
 	int fd = boxes_connect(c->k, b, e);
@@ -136,7 +136,7 @@ static int call_open(struct call *c, const void *msg, struct err *e)
 
 static void destroyed(struct keeper *k, uint32_t stream, const char *id)
 {
-	struct call c = { .k = k, .type = WIRE_TYPE_BOX_DESTROY, .stream = stream };
+	struct keeper_call c = { .k = k, .type = WIRE_TYPE_BOX_DESTROY, .stream = stream };
 	struct err e = { 0 };
 	int r = boxes_discard(k, id);
 	if (r < 0) {
@@ -147,18 +147,18 @@ static void destroyed(struct keeper *k, uint32_t stream, const char *id)
 	calls_reply(&c, &wire_box_destroyed_msg, &(struct wire_box_destroyed){ 0 });
 }
 
-static void on_destroyed(struct keeper *k, struct box *b)
+static void on_destroyed(struct keeper *k, struct keeper_box *b)
 {
 	destroyed(k, b->stream, b->spec.id);
 }
 
-static int call_destroy(struct call *c, const void *msg, struct err *e)
+static int call_destroy(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_destroy *m = msg;
 	char id[SPEC_ID + 1];
 	if (!spec_id_ok(m->id) || view_to_str(m->id, id, sizeof(id)) < 0)
 		return err_set(e, ERR_INVALID, "not an id");
-	struct box *b = box_table_get(&c->k->boxes, m->id);
+	struct keeper_box *b = box_table_get(&c->k->boxes, m->id);
 	if (!b) {
 		(void)copying_cancel(c->k, m->id);
 		destroyed(c->k, c->stream, id);
@@ -171,7 +171,7 @@ static int call_destroy(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static int call_list(struct call *c, const void *msg, struct err *e)
+static int call_list(struct keeper_call *c, const void *msg, struct err *e)
 {
 	(void)msg;
 	size_t n = c->k->boxes.by_id.n, i = 0;
@@ -183,7 +183,7 @@ static int call_list(struct call *c, const void *msg, struct err *e)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "list of sandboxes");
 	for (struct map_node *node = map_first(&c->k->boxes.by_id); node;
 	     node = map_next(&c->k->boxes.by_id, node)) {
-		const struct box *b = CONTAINER(node, struct box, node);
+		const struct keeper_box *b = CONTAINER(node, struct keeper_box, node);
 		if (b->dying)
 			continue;
 		box_table_state(b, &states[i],
@@ -196,7 +196,7 @@ static int call_list(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static int call_reconcile(struct call *c, const void *msg, struct err *e)
+static int call_reconcile(struct keeper_call *c, const void *msg, struct err *e)
 {
 	(void)e;
 	const struct wire_reconcile *m = msg;
@@ -208,7 +208,7 @@ static int call_reconcile(struct call *c, const void *msg, struct err *e)
 }
 
 /* What a box was started with: it stays so, whatever the next start of the keeper finds. */
-static void box_posture(const struct keeper *k, const struct box *b, struct posture *ret)
+static void box_posture(const struct keeper *k, const struct keeper_box *b, struct posture *ret)
 {
 	uint32_t required = b->spec.require | k->config->posture.required;
 	*ret = (struct posture){ .ok = true };
@@ -219,7 +219,7 @@ static void box_posture(const struct keeper *k, const struct box *b, struct post
 	}
 }
 
-static int backend_message(struct call *c, const struct walls *w, const struct posture *p,
+static int backend_message(struct keeper_call *c, const struct walls *w, const struct posture *p,
 			   struct wire_backend *out)
 {
 	/* Files are limited where the disk can limit them. */
@@ -242,7 +242,7 @@ static int backend_message(struct call *c, const struct walls *w, const struct p
 	return 0;
 }
 
-static int call_posture(struct call *c, const void *msg, struct err *e)
+static int call_posture(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_posture *m = msg;
 	const struct walls_table *t = &c->k->walls;
@@ -251,7 +251,7 @@ static int call_posture(struct call *c, const void *msg, struct err *e)
 	unsigned n = 0;
 	int r = 0;
 	if (m->id.n) {
-		const struct box *b = calls_find_box(c, m->id, e);
+		const struct keeper_box *b = calls_find_box(c, m->id, e);
 		if (!b)
 			return -1;
 		box_posture(c->k, b, &of_box);
@@ -265,10 +265,10 @@ static int call_posture(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static int call_stats(struct call *c, const void *msg, struct err *e)
+static int call_stats(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_stats *m = msg;
-	struct box *b = box_table_get(&c->k->boxes, m->id);
+	struct keeper_box *b = box_table_get(&c->k->boxes, m->id);
 	struct walls_usage u = { 0 };
 	uint64_t disk = 0;
 	char id[SPEC_ID + 1];
@@ -290,7 +290,7 @@ static int call_stats(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static int call_hook_open(struct call *c, const void *msg, struct err *e)
+static int call_hook_open(struct keeper_call *c, const void *msg, struct err *e)
 {
 	(void)msg;
 	int fd, r = child_start_hook(c->k, &fd);
@@ -301,7 +301,7 @@ static int call_hook_open(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static int call_ai_open(struct call *c, const void *msg, struct err *e)
+static int call_ai_open(struct keeper_call *c, const void *msg, struct err *e)
 {
 	(void)msg;
 	int fd, r = child_start_ai(c->k, &fd);
@@ -312,7 +312,7 @@ static int call_ai_open(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static int call_gate_open(struct call *c, const void *msg, struct err *e)
+static int call_gate_open(struct keeper_call *c, const void *msg, struct err *e)
 {
 	(void)msg;
 	int fd;
@@ -323,7 +323,7 @@ static int call_gate_open(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static int call_vault_open(struct call *c, const void *msg, struct err *e)
+static int call_vault_open(struct keeper_call *c, const void *msg, struct err *e)
 {
 	(void)msg;
 	int fd, r = vault_connect(c->k, WIRE_VAULT_ROLE_API, &fd);
@@ -336,7 +336,7 @@ static int call_vault_open(struct call *c, const void *msg, struct err *e)
 
 static const struct {
 	const struct pb_msg *request;
-	int (*fn)(struct call *c, const void *msg, struct err *e);
+	int (*fn)(struct keeper_call *c, const void *msg, struct err *e);
 } calls[] = {
 	[WIRE_TYPE_BOX_CREATE] = { &wire_box_create_msg, call_create },
 	[WIRE_TYPE_BOX_OPEN] = { &wire_box_open_msg, call_open },
@@ -375,7 +375,9 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 	}
 	if (f->kind != FRAME_CALL)
 		return;
-	struct call c = { .k = k, .type = f->type, .stream = f->stream, .arena = ARENA_INIT(16u << 20) };
+	struct keeper_call c = {
+		.k = k, .type = f->type, .stream = f->stream, .arena = ARENA_INIT(16u << 20)
+	};
 	struct err e = { 0 };
 	const struct pb_msg *m = f->type < ELEMS(calls) ? calls[f->type].request : NULL;
 	void *msg = m ? arena_alloc(&c.arena, m->size) : NULL;
@@ -408,7 +410,7 @@ void calls_storage(struct keeper *k, const char *wrong)
 				     &(struct wire_storage){ .wrong = view_of(wrong) });
 }
 
-void calls_box_exited(struct keeper *k, const struct box *b, uint32_t code, uint32_t signo, bool oom)
+void calls_box_exited(struct keeper *k, const struct keeper_box *b, uint32_t code, uint32_t signo, bool oom)
 {
 	if (!link_open(&k->api))
 		return;

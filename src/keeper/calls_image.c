@@ -16,7 +16,7 @@
 
 #define RECORDS_MOST (2u << 20) /* bytes of images' records in one list */
 
-static int image_message(struct call *c, const struct image *i, struct wire_image *out)
+static int image_message(struct keeper_call *c, const struct image *i, struct wire_image *out)
 {
 	size_t n = 0;
 	for (const struct image_name *name = c->k->images.names; name; name = name->next)
@@ -36,7 +36,7 @@ static int image_message(struct call *c, const struct image *i, struct wire_imag
 	return 0;
 }
 
-int calls_image_list(struct call *c, const void *msg, struct err *e)
+int calls_image_list(struct keeper_call *c, const void *msg, struct err *e)
 {
 	(void)msg;
 	size_t n = 0;
@@ -58,9 +58,9 @@ int calls_image_list(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static void on_committed(struct keeper *k, struct box *b)
+static void on_committed(struct keeper *k, struct keeper_box *b)
 {
-	struct call c = {
+	struct keeper_call c = {
 		.k = k, .type = WIRE_TYPE_IMAGE_COMMIT, .stream = b->stream, .arena = ARENA_INIT(65536)
 	};
 	struct err e = { 0 };
@@ -86,7 +86,7 @@ static void on_committed(struct keeper *k, struct box *b)
 	arena_done(&c.arena);
 }
 
-int calls_image_seed(struct call *c, const char *id, const struct wire_image_commit *m, struct err *e)
+int calls_image_seed(struct keeper_call *c, const char *id, const struct wire_image_commit *m, struct err *e)
 {
 	const struct image *i;
 	struct wire_image out;
@@ -100,7 +100,7 @@ int calls_image_seed(struct call *c, const char *id, const struct wire_image_com
 }
 
 /* A snapshot is there already: nothing has to end first. */
-static int commit_snapshot(struct call *c, const struct wire_image_commit *m, struct err *e)
+static int commit_snapshot(struct keeper_call *c, const struct wire_image_commit *m, struct err *e)
 {
 	char id[SPEC_ID + 1];
 	if (!spec_id_ok(m->snapshot) || view_to_str(m->snapshot, id, sizeof(id)) < 0)
@@ -116,14 +116,14 @@ static char *memdup_view(struct view v)
 	return copy;
 }
 
-int calls_image_commit(struct call *c, const void *msg, struct err *e)
+int calls_image_commit(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_image_commit *m = msg;
 	if (!images_name_ok(m->name) || !images_digest_ok(m->digest))
 		return err_set(e, ERR_INVALID, "not a name or not a digest of an image");
 	if (m->snapshot.n)
 		return commit_snapshot(c, m, e);
-	struct box *b = calls_find_box(c, m->box, e);
+	struct keeper_box *b = calls_find_box(c, m->box, e);
 	if (!b)
 		return -1;
 	(void)!view_to_str(m->name, b->commit_name, sizeof(b->commit_name));
@@ -138,13 +138,13 @@ int calls_image_commit(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-int calls_image_remove(struct call *c, const void *msg, struct err *e)
+int calls_image_remove(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_image_remove *m = msg;
 	if (view_is(m->image, IMAGES_MACHINE))
 		return err_set(e, ERR_STATE, "the machine's own image cannot be removed");
 	for (struct map_node *n = map_first(&c->k->boxes.by_id); n; n = map_next(&c->k->boxes.by_id, n)) {
-		const struct box *b = CONTAINER(n, struct box, node);
+		const struct keeper_box *b = CONTAINER(n, struct keeper_box, node);
 		bool same = view_is(m->image, b->image);
 		for (const struct image_name *name = c->k->images.names; name; name = name->next)
 			same = same || (view_is(m->image, name->name) && strcmp(name->digest, b->image) == 0);

@@ -5,10 +5,10 @@
 
 #include "calls.h"
 
-int calls_image_list(struct call *c, const void *msg, struct err *e);
-int calls_image_commit(struct call *c, const void *msg, struct err *e);
-int calls_image_remove(struct call *c, const void *msg, struct err *e);
+int calls_image_list(struct keeper_call *c, const void *msg, struct err *e);
+int calls_image_commit(struct keeper_call *c, const void *msg, struct err *e);
+int calls_image_remove(struct keeper_call *c, const void *msg, struct err *e);
 /* Makes an image of the unit snapshots/ID over its base, and answers. */
 struct wire_image_commit;
-int calls_image_seed(struct call *c, const char *id, const struct wire_image_commit *m,
+int calls_image_seed(struct keeper_call *c, const char *id, const struct wire_image_commit *m,
 		     struct err *e) _must_check_;

@@ -42,9 +42,9 @@ static void set_mark(struct keeper *k, const char *id, bool on)
 }
 
 /* Only a box that runs has to. */
-static int hold(struct call *c, const char *id, uint64_t *ret_began, struct err *e)
+static int hold(struct keeper_call *c, const char *id, uint64_t *ret_began, struct err *e)
 {
-	struct box *b = box_table_get(&c->k->boxes, view_of(id));
+	struct keeper_box *b = box_table_get(&c->k->boxes, view_of(id));
 	*ret_began = 0;
 	if (!b || b->dying)
 		return 0;
@@ -67,7 +67,7 @@ static int hold(struct call *c, const char *id, uint64_t *ret_began, struct err 
 /* Returns how long it stood still, in microseconds. What was asked for meanwhile counts. */
 static uint64_t let_go(struct keeper *k, const char *id, uint64_t began)
 {
-	struct box *b = box_table_get(&k->boxes, view_of(id));
+	struct keeper_box *b = box_table_get(&k->boxes, view_of(id));
 	if (b && b->copying) {
 		b->copying = false;
 		if (!b->keep_frozen && !b->dying)
@@ -80,14 +80,14 @@ static uint64_t let_go(struct keeper *k, const char *id, uint64_t began)
 /* What the walls add to a snapshot of a box that runs. */
 static int add_state(struct keeper *k, const char *id, struct err *e)
 {
-	struct box *b = box_table_get(&k->boxes, view_of(id));
+	struct keeper_box *b = box_table_get(&k->boxes, view_of(id));
 	if (!b || b->dying || !b->in.walls->ops->snapshot)
 		return 0;
 	_cleanup_(closep) int storage = open_unit(k->storage.boxes, id, "the sandbox's files", e);
 	return storage < 0 ? -1 : walls_snapshot(&b->in, storage, e);
 }
 
-void copying_adopt(struct keeper *k, const struct box *b, int run_box)
+void copying_adopt(struct keeper *k, const struct keeper_box *b, int run_box)
 {
 	if (unlinkat(run_box, MARK, 0) == 0)
 		(void)!walls_freeze(&b->in, false, LIFE_FREEZE_MS);
@@ -101,7 +101,7 @@ struct snapshot_copy {
 	uint64_t began;
 };
 
-static void snapshot_made(struct call *c, const char *box, uint64_t stood)
+static void snapshot_made(struct keeper_call *c, const char *box, uint64_t stood)
 {
 	uint64_t bytes = 0;
 	(void)!storage_usage(&c->k->storage, box, &bytes);
@@ -112,7 +112,7 @@ static void snapshot_made(struct call *c, const char *box, uint64_t stood)
 static void on_snapshot(struct clone *cl, int error)
 {
 	struct snapshot_copy *s = CONTAINER(cl, struct snapshot_copy, clone);
-	struct call c = { .k = cl->k, .type = WIRE_TYPE_SNAPSHOT_CREATE, .stream = cl->stream };
+	struct keeper_call c = { .k = cl->k, .type = WIRE_TYPE_SNAPSHOT_CREATE, .stream = cl->stream };
 	struct err e = { 0 };
 	uint64_t stood = let_go(cl->k, s->box, s->began);
 	if (error) {
@@ -126,7 +126,7 @@ static void on_snapshot(struct clone *cl, int error)
 	free(s);
 }
 
-static int copy_snapshot(struct call *c, const struct flush_wish *w, uint64_t began, struct err *e)
+static int copy_snapshot(struct keeper_call *c, const struct flush_wish *w, uint64_t began, struct err *e)
 {
 	_cleanup_(closep) int from = open_unit(c->k->storage.boxes, w->box, "the sandbox's files", e);
 	struct snapshot_copy *s = from < 0 ? NULL : calloc(1, sizeof(*s));
@@ -143,7 +143,7 @@ static int copy_snapshot(struct call *c, const struct flush_wish *w, uint64_t be
 	return err_sys(e, ERR_STORAGE, r, "cannot copy the files of the sandbox");
 }
 
-int copying_snapshot(struct call *c, const struct flush_wish *w, struct err *e)
+int copying_snapshot(struct keeper_call *c, const struct flush_wish *w, struct err *e)
 {
 	uint64_t began;
 	if (hold(c, w->box, &began, e) < 0)
@@ -177,7 +177,7 @@ struct box_copy {
 static void on_box(struct clone *cl, int error)
 {
 	struct box_copy *b = CONTAINER(cl, struct box_copy, clone);
-	struct call c = { .k = cl->k, .type = WIRE_TYPE_BOX_CREATE, .stream = cl->stream };
+	struct keeper_call c = { .k = cl->k, .type = WIRE_TYPE_BOX_CREATE, .stream = cl->stream };
 	struct err e = { 0 };
 	if (error)
 		err_sys(&e, ERR_STORAGE, error, "cannot copy the files");
@@ -192,7 +192,7 @@ out:
 	free(b);
 }
 
-int copying_box(struct call *c, const struct spec *s, struct view image, int from, struct err *e)
+int copying_box(struct keeper_call *c, const struct spec *s, struct view image, int from, struct err *e)
 {
 	if (spec_check(s, &c->k->ceiling, e) < 0) /* before an id becomes a path */
 		return -1;
@@ -236,7 +236,7 @@ struct workspace_copy {
 static void on_workspace(struct clone *cl, int error)
 {
 	struct workspace_copy *w = CONTAINER(cl, struct workspace_copy, clone);
-	struct call c = { .k = cl->k, .type = WIRE_TYPE_WORKSPACE_CREATE, .stream = cl->stream };
+	struct keeper_call c = { .k = cl->k, .type = WIRE_TYPE_WORKSPACE_CREATE, .stream = cl->stream };
 	struct err e = { 0 };
 	if (w->user[0])
 		(void)let_go(cl->k, w->user, w->began);
@@ -251,23 +251,23 @@ static void on_workspace(struct clone *cl, int error)
 	free(w);
 }
 
-static const struct box *writer_of(struct keeper *k, const char *workspace)
+static const struct keeper_box *writer_of(struct keeper *k, const char *workspace)
 {
 	for (struct map_node *n = map_first(&k->boxes.by_id); n; n = map_next(&k->boxes.by_id, n)) {
-		const struct box *b = CONTAINER(n, struct box, node);
+		const struct keeper_box *b = CONTAINER(n, struct keeper_box, node);
 		if (strcmp(b->spec.workspace, workspace) == 0 && !b->spec.workspace_readonly && !b->dying)
 			return b;
 	}
 	return NULL;
 }
 
-int copying_workspace(struct call *c, const char *id, uint64_t bytes, const char *from, struct err *e)
+int copying_workspace(struct keeper_call *c, const char *id, uint64_t bytes, const char *from, struct err *e)
 {
 	_cleanup_(closep) int source = storage_open_workspace(&c->k->storage, from, e);
 	struct workspace_copy *w = source < 0 ? NULL : calloc(1, sizeof(*w));
 	if (!w)
 		return source < 0 ? -1 : err_sys(e, ERR_INTERNAL, ENOMEM, "a workspace");
-	const struct box *b = writer_of(c->k, from);
+	const struct keeper_box *b = writer_of(c->k, from);
 	w->clone = (struct clone){ .done = on_workspace, .stream = c->stream };
 	memcpy(w->clone.name, id, SPEC_ID + 1);
 	w->bytes = bytes;
@@ -298,7 +298,7 @@ struct image_copy {
 static void on_image(struct clone *cl, int error)
 {
 	struct image_copy *i = CONTAINER(cl, struct image_copy, clone);
-	struct call c = {
+	struct keeper_call c = {
 		.k = cl->k, .type = WIRE_TYPE_IMAGE_COMMIT, .stream = cl->stream, .arena = ARENA_INIT(65536)
 	};
 	const struct wire_image_commit m = { .name = view_of(i->name),
@@ -315,7 +315,8 @@ static void on_image(struct clone *cl, int error)
 	free(i);
 }
 
-int copying_image(struct call *c, const char *snapshot, const struct wire_image_commit *m, struct err *e)
+int copying_image(struct keeper_call *c, const char *snapshot, const struct wire_image_commit *m,
+		  struct err *e)
 {
 	_cleanup_(closep) int from = open_unit(c->k->storage.snapshots, snapshot, "the snapshot's files", e);
 	struct image_copy *i = from < 0 ? NULL : calloc(1, sizeof(*i));

@@ -26,7 +26,7 @@ static void pump_later(struct keeper *k);
 
 /* ---- the sockets of boxes ---- */
 
-static void send_fd(struct keeper *k, const struct box *b, int32_t kind, int *fd)
+static void send_fd(struct keeper *k, const struct keeper_box *b, int32_t kind, int *fd)
 {
 	struct wire_gate_box m = { .id = view_of(b->spec.id),
 				   .kind = kind,
@@ -42,7 +42,7 @@ static bool ready(const struct keeper *k)
 	return link_open(&k->gate) && k->gate.n_out_fds == 0 && FDS_PER_BOX <= LINK_FDS;
 }
 
-static void hand_over(struct keeper *k, const struct box *b, struct netns_gate *g)
+static void hand_over(struct keeper *k, const struct keeper_box *b, struct netns_gate *g)
 {
 	send_fd(k, b, WIRE_GATE_FD_DNS, &g->dns);
 	send_fd(k, b, WIRE_GATE_FD_STEER, &g->steer);
@@ -73,7 +73,7 @@ static bool is_missing(int r)
 }
 
 /* A box goes on with the way that it began with. If that is gone it has what needs none. */
-static int make_sockets(struct keeper *k, const struct box *b, struct netns_gate *ret)
+static int make_sockets(struct keeper *k, const struct keeper_box *b, struct netns_gate *ret)
 {
 	int r = walls_gate(&b->in, b->in.capture, ret);
 	if (!is_missing(r) || b->in.capture == NETNS_PROXY)
@@ -90,7 +90,7 @@ static void on_next(struct loop_task *t)
 	struct keeper *k = CONTAINER(t, struct keeper, gate_next);
 	if (list_empty(&k->gate_queue) || !ready(k))
 		return;
-	struct box *b = CONTAINER(k->gate_queue.next, struct box, gate_wait);
+	struct keeper_box *b = CONTAINER(k->gate_queue.next, struct keeper_box, gate_wait);
 	struct netns_gate g;
 	list_del(&b->gate_wait);
 	int r = make_sockets(k, b, &g);
@@ -114,14 +114,14 @@ static void pump_later(struct keeper *k)
 }
 
 /* Boxes of some backends have no way out, and so nothing for the gate to serve. */
-static void enqueue(struct keeper *k, struct box *b)
+static void enqueue(struct keeper *k, struct keeper_box *b)
 {
 	list_del(&b->gate_wait);
 	if (b->in.walls->ops->gate)
 		list_append(&k->gate_queue, &b->gate_wait);
 }
 
-void gate_box(struct keeper *k, struct box *b, struct netns_gate *g)
+void gate_box(struct keeper *k, struct keeper_box *b, struct netns_gate *g)
 {
 	if (g && g->tcp >= 0 && ready(k)) {
 		hand_over(k, b, g);
@@ -133,7 +133,7 @@ void gate_box(struct keeper *k, struct box *b, struct netns_gate *g)
 	pump_later(k);
 }
 
-void gate_box_gone(struct keeper *k, struct box *b)
+void gate_box_gone(struct keeper *k, struct keeper_box *b)
 {
 	struct wire_gate_box_gone m = { .id = view_of(b->spec.id) };
 	list_del(&b->gate_wait);
@@ -192,7 +192,7 @@ static void on_gate_exit(struct loop_io *io, uint32_t events)
 	log_warn("paddock-gate ended (%s %d), starting it again", WIFSIGNALED(status) ? "signal" : "exit",
 		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	for (struct map_node *n = map_first(&k->boxes.by_id); n; n = map_next(&k->boxes.by_id, n))
-		enqueue(k, CONTAINER(n, struct box, node));
+		enqueue(k, CONTAINER(n, struct keeper_box, node));
 	bool steady = clock_mono_ms() - k->gate_started_ms > STEADY_MS;
 	loop_timer_start(k->loop, &k->gate_again, steady ? 0 : AGAIN_MS, on_again);
 }

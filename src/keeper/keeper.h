@@ -67,6 +67,14 @@ struct keeper {
 	struct list gate_failed; /* of those whose sockets could not be made */
 	struct loop_task gate_next;
 
+	/* paddock-gauge: see gauges.h */
+	struct gauge_slot *gauge_slots;
+	int gauge_table;
+	pid_t gauge_pid;
+	struct loop_io gauge_exit;
+	struct loop_timer gauge_again;
+	uint64_t gauge_started_ms;
+
 	/* paddock-vault */
 	struct link vault;
 	pid_t vault_pid;

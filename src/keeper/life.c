@@ -17,9 +17,9 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-int life_freeze(struct call *c, struct view id, bool on, struct err *e)
+int life_freeze(struct keeper_call *c, struct view id, bool on, struct err *e)
 {
-	struct box *b = calls_find_box(c, id, e);
+	struct keeper_box *b = calls_find_box(c, id, e);
 	if (!b)
 		return -1;
 	int r = walls_freeze(&b->in, on, LIFE_FREEZE_MS);
@@ -33,16 +33,16 @@ int life_freeze(struct call *c, struct view id, bool on, struct err *e)
 }
 
 /* While its files are copied a box stands still anyway: what is asked for holds from the end of that on. */
-static int ask_freeze(struct call *c, struct view id, bool on, struct err *e)
+static int ask_freeze(struct keeper_call *c, struct view id, bool on, struct err *e)
 {
-	struct box *b = box_table_get(&c->k->boxes, id);
+	struct keeper_box *b = box_table_get(&c->k->boxes, id);
 	if (!b || !b->copying)
 		return life_freeze(c, id, on, e);
 	b->keep_frozen = on;
 	return 0;
 }
 
-int life_pause(struct call *c, const void *msg, struct err *e)
+int life_pause(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_pause *m = msg;
 	if (ask_freeze(c, m->id, true, e) < 0)
@@ -51,7 +51,7 @@ int life_pause(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-int life_resume(struct call *c, const void *msg, struct err *e)
+int life_resume(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_resume *m = msg;
 	if (ask_freeze(c, m->id, false, e) < 0)
@@ -60,16 +60,16 @@ int life_resume(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-static void on_stopped(struct keeper *k, struct box *b)
+static void on_stopped(struct keeper *k, struct keeper_box *b)
 {
-	struct call c = { .k = k, .type = WIRE_TYPE_BOX_STOP, .stream = b->stream };
+	struct keeper_call c = { .k = k, .type = WIRE_TYPE_BOX_STOP, .stream = b->stream };
 	calls_reply(&c, &wire_box_stopped_msg, &(struct wire_box_stopped){ 0 });
 }
 
-int life_update(struct call *c, const void *msg, struct err *e)
+int life_update(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_update *m = msg;
-	struct box *b = calls_find_box(c, m->id, e);
+	struct keeper_box *b = calls_find_box(c, m->id, e);
 	if (!b)
 		return -1;
 	if (!m->limits)
@@ -102,10 +102,10 @@ int life_update(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-int life_stop(struct call *c, const void *msg, struct err *e)
+int life_stop(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_stop *m = msg;
-	struct box *b = calls_find_box(c, m->id, e);
+	struct keeper_box *b = calls_find_box(c, m->id, e);
 	if (!b)
 		return -1;
 	b->stream = c->stream;
@@ -122,19 +122,19 @@ static int read_id(struct view id, char dst[SPEC_ID + 1], const char *what, stru
 
 static void on_flushed(struct keeper *k, const struct flush_wish *w)
 {
-	struct call c = { .k = k, .type = WIRE_TYPE_SNAPSHOT_CREATE, .stream = w->stream };
+	struct keeper_call c = { .k = k, .type = WIRE_TYPE_SNAPSHOT_CREATE, .stream = w->stream };
 	struct err e = { 0 };
 	if (copying_snapshot(&c, w, &e) < 0)
 		calls_fail(&c, &e);
 }
 
-int life_snapshot_create(struct call *c, const void *msg, struct err *e)
+int life_snapshot_create(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_snapshot_create *m = msg;
 	struct flush_wish w = { .stream = c->stream };
 	if (read_id(m->id, w.id, "snapshot", e) < 0 || read_id(m->box, w.box, "box", e) < 0)
 		return -1;
-	const struct box *b = box_table_get(&c->k->boxes, m->box);
+	const struct keeper_box *b = box_table_get(&c->k->boxes, m->box);
 	if (b && !(b->in.walls->can & WALLS_SNAPSHOTS))
 		return err_set(e, ERR_UNSUPPORTED, "the backend %s takes no snapshots", b->spec.backend);
 	if (!flush_worthwhile())
@@ -143,7 +143,7 @@ int life_snapshot_create(struct call *c, const void *msg, struct err *e)
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot start the flusher") : 0;
 }
 
-int life_snapshot_remove(struct call *c, const void *msg, struct err *e)
+int life_snapshot_remove(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_snapshot_remove *m = msg;
 	char id[SPEC_ID + 1];
@@ -155,7 +155,7 @@ int life_snapshot_remove(struct call *c, const void *msg, struct err *e)
 }
 
 /* The ids below a directory, in the call's arena. */
-static int list_ids(struct call *c, int dir, struct view **ret, size_t *ret_n)
+static int list_ids(struct keeper_call *c, int dir, struct view **ret, size_t *ret_n)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -187,7 +187,7 @@ static int list_ids(struct call *c, int dir, struct view **ret, size_t *ret_n)
 	return 0;
 }
 
-int life_snapshot_list(struct call *c, const void *msg, struct err *e)
+int life_snapshot_list(struct keeper_call *c, const void *msg, struct err *e)
 {
 	(void)msg;
 	struct wire_snapshot_list_reply out = { 0 };
@@ -198,7 +198,7 @@ int life_snapshot_list(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-int life_workspace_create(struct call *c, const void *msg, struct err *e)
+int life_workspace_create(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_workspace_create *m = msg;
 	char id[SPEC_ID + 1], from[SPEC_ID + 1] = "";
@@ -213,14 +213,14 @@ int life_workspace_create(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-int life_workspace_remove(struct call *c, const void *msg, struct err *e)
+int life_workspace_remove(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_workspace_remove *m = msg;
 	char id[SPEC_ID + 1];
 	if (read_id(m->id, id, "workspace", e) < 0)
 		return -1;
 	for (struct map_node *n = map_first(&c->k->boxes.by_id); n; n = map_next(&c->k->boxes.by_id, n)) {
-		const struct box *b = CONTAINER(n, struct box, node);
+		const struct keeper_box *b = CONTAINER(n, struct keeper_box, node);
 		if (strcmp(b->spec.workspace, id) == 0)
 			return err_set(e, ERR_STATE, "sandbox %s uses this workspace", b->spec.id);
 	}
@@ -231,7 +231,7 @@ int life_workspace_remove(struct call *c, const void *msg, struct err *e)
 	return 0;
 }
 
-int life_workspace_list(struct call *c, const void *msg, struct err *e)
+int life_workspace_list(struct keeper_call *c, const void *msg, struct err *e)
 {
 	(void)msg;
 	struct view *ids;

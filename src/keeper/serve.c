@@ -28,6 +28,7 @@
 #include "child.h"
 #include "fd.h"
 #include "gate.h"
+#include "gauges.h"
 #include "kernel.h"
 #include "log.h"
 #include "native_walls.h"
@@ -370,7 +371,8 @@ static int setup(struct keeper *k, struct err *e)
 	raise_priority(); /* while we may */
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (serve_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
-	    open_listener(k, e) < 0 || trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
+	    open_listener(k, e) < 0 || gauges_open(k, e) < 0 || trim_capabilities(e) < 0 ||
+	    open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
 	    open_storage(k, e) < 0 || images_open(&k->images, k->storage.disk.root, e) < 0 ||
 	    images_add_machine(&k->images, e) < 0)
@@ -425,6 +427,7 @@ int serve_main(int config_fd)
 	if (k.storage.disk.file >= 0)
 		on_grow(&k.grow);
 	gate_start(&k);
+	gauges_start(&k);
 	vault_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);

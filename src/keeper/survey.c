@@ -161,7 +161,7 @@ static void on_exit_of(struct loop_io *io, uint32_t events)
 {
 	(void)events;
 	struct survey *s = CONTAINER(io, struct survey, exit);
-	struct call c = { .k = s->k, .type = WIRE_TYPE_SURVEY, .stream = s->stream };
+	struct keeper_call c = { .k = s->k, .type = WIRE_TYPE_SURVEY, .stream = s->stream };
 	struct buf record = BUF_INIT(SURVEY_MAX + 1);
 	struct err e = { 0 };
 	int fd = io->fd, status = 0;
@@ -242,7 +242,7 @@ static int open_unit(const struct keeper *k, const struct image *i, struct view 
 	return 0;
 }
 
-int survey_call(struct call *c, const void *msg, struct err *e)
+int survey_call(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_survey *m = msg;
 	const struct image *i = images_find(&c->k->images, m->image);

@@ -8,13 +8,13 @@
 #include "config_sets.h"
 #include "loop.h"
 
-struct call;
+struct keeper_call;
 struct keeper;
 
 #define SURVEY_MAX CONFIG_SETS_RECORD
 
 /* The call Survey: answered when the process has ended. */
-int survey_call(struct call *c, const void *msg, struct err *e) _must_check_;
+int survey_call(struct keeper_call *c, const void *msg, struct err *e) _must_check_;
 void survey_forget_calls(struct keeper *k);
 /* The role itself: fd 3 takes the record, 4 is the root, 5, where there is one, /usr of the machine. */
 int survey_main(void);

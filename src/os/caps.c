@@ -40,11 +40,14 @@ int caps_bound(uint64_t keep)
 {
 	/* The kernel knows how many there are: the first unknown one is EINVAL. */
 	for (unsigned c = 0; c < 64; c++) {
-		int have = prctl(PR_CAPBSET_READ, c);
+		if (!(keep & CAPS(c)) && prctl(PR_CAPBSET_DROP, c) == 0)
+			continue;
+		int error = errno, have = prctl(PR_CAPBSET_READ, c);
 		if (have < 0)
 			return c > CAP_CHOWN ? 0 : -errno;
-		if (have && !(keep & CAPS(c)) && prctl(PR_CAPBSET_DROP, c) < 0)
-			return -errno;
+		if (have &&
+		    !(keep & CAPS(c))) /* where it is gone already nobody needs the right to drop it */
+			return -error;
 	}
 	return 0;
 }

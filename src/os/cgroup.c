@@ -74,8 +74,7 @@ static int limit_cpu(const struct cgroup_tree *t, const char *name, uint32_t mil
 		snprintf(text, sizeof(text), "%llu %u", (unsigned long long)quota, CPU_PERIOD);
 		return put_in(t, name, "cpu.max", text);
 	}
-	int r = put_u64(t, name, "cpu.cfs_period_us", CPU_PERIOD);
-	return r < 0 ? r : put_u64(t, name, "cpu.cfs_quota_us", quota);
+	return put_u64(t, name, "cpu.cfs_quota_us", quota); /* of CPU_PERIOD, as a new group has it */
 }
 
 static int limit_in(const struct cgroup_host *h, const struct cgroup_tree *t, const char *name,

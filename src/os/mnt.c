@@ -48,6 +48,13 @@ int mnt_tree(int dirfd, const char *path, uint64_t attr, int userns)
 	return TAKE_FD(fd);
 }
 
+int mnt_trees(int dirfd, const char *path)
+{
+	int fd = open_tree(dirfd, path,
+			   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
 int mnt_fs(const char *type, const struct mnt_option *options, size_t n, uint64_t attr)
 {
 	_cleanup_(closep) int fs = fsopen(type, FSOPEN_CLOEXEC);

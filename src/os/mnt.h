@@ -11,6 +11,9 @@
  * MOUNT_ATTR_* flags; userns >= 0 makes it idmapped by that user namespace. */
 int mnt_tree(int dirfd, const char *path, uint64_t attr, int userns) _must_check_;
 
+/* The same with all that is mounted below it, as it is. */
+int mnt_trees(int dirfd, const char *path) _must_check_;
+
 struct mnt_option {
 	const char *key, *value; /* value NULL: a flag */
 };

@@ -43,6 +43,7 @@ void seccomp_api(uint8_t rules[SECCOMP_CALLS]);   /* paddock-api */
 void seccomp_hook(uint8_t rules[SECCOMP_CALLS]);  /* paddock-hook */
 void seccomp_ai(uint8_t rules[SECCOMP_CALLS]);    /* paddock-ai */
 void seccomp_gate(uint8_t rules[SECCOMP_CALLS]);  /* paddock-gate */
+void seccomp_gauge(uint8_t rules[SECCOMP_CALLS]); /* paddock-gauge */
 void seccomp_vault(uint8_t rules[SECCOMP_CALLS]); /* paddock-vault */
 
 /* A search over numbers: `rule` holds from `first` to the next entry's. */

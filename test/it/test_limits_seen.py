@@ -2,8 +2,13 @@
 
 import os
 import shutil
+import signal
+import subprocess
+import time
 
 import pytest
+
+import paddock
 
 LIMITS = {"cpu": 1, "memory_mb": 512}
 MIB = 1024 * 1024
@@ -42,3 +47,167 @@ def test_java(small):
     told = small.check("java -XshowSettings:system -version 2>&1; java -XX:+PrintFlagsFinal -version 2>/dev/null | grep -w MaxHeapSize")
     assert "Memory Limit: 512.00M" in told and "Effective CPU Count: 1" in told, told
     assert int(told.split("MaxHeapSize")[1].split()[1]) <= 256 * MIB
+
+
+def test_go(small, tmp_path):
+    source = tmp_path / "procs.go"
+    source.write_text('package main\n\nimport (\n\t"fmt"\n\t"runtime"\n)\n\nfunc main() { fmt.Println(runtime.GOMAXPROCS(0), runtime.NumCPU()) }\n')
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    if not os.path.exists(go):
+        pytest.skip("no Go on this machine")
+    environment = {**os.environ, "HOME": str(tmp_path), "CGO_ENABLED": "0", "GO111MODULE": "off", "GOCACHE": str(tmp_path / "cache")}
+    subprocess.run([go, "build", "-o", tmp_path / "procs", source], check=True, env=environment, cwd=tmp_path)
+    small.put("/tmp/procs", (tmp_path / "procs").read_bytes())
+    assert small.check("chmod +x /tmp/procs && /tmp/procs") == "1 1\n"
+
+
+# ---- /proc, answered by paddock-gauge ----
+
+
+def meminfo(box):
+    """Of the box, in bytes."""
+    return {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in box.check("cat /proc/meminfo").splitlines())}
+
+
+def test_memory_in_proc(small):
+    seen = meminfo(small)
+    assert seen["MemTotal"] == 512 * MIB
+    assert 400 * MIB < seen["MemFree"] <= seen["MemAvailable"] <= 512 * MIB
+    assert seen["SwapTotal"] == seen["SwapFree"] == 0
+    assert small.check("free -b").splitlines()[1].split()[1] == str(512 * MIB)
+    # What it uses is gone: 100 MiB held by one program.
+    hold = "x = bytearray(100 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\nprint(open('/proc/meminfo').read())"
+    less = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in small.check(["/usr/bin/python3", "-c", hold]).splitlines() if line}
+    assert seen["MemAvailable"] - less["MemAvailable"] > 90 * MIB
+    assert less["AnonPages"] > 100 * MIB
+
+
+def test_processors_in_proc(small, make_box):
+    assert small.check("grep -c ^processor /proc/cpuinfo") == "1\n"
+    model = "grep -m1 '^model name' /proc/cpuinfo || true"
+    assert small.check(model) == subprocess.run(model, shell=True, capture_output=True, text=True).stdout
+    assert small.check("grep ^cpu /proc/stat | cut -d' ' -f1") == "cpu\ncpu0\n"
+    wide = make_box(limits={"cpu": os.cpu_count()})
+    assert wide.check("grep -c ^processor /proc/cpuinfo; grep -c ^cpu /proc/stat") == f"{os.cpu_count()}\n{os.cpu_count() + 1}\n"
+
+
+def test_time_used_in_stat(small):
+    """The processor's time that the box has used, not the machine's."""
+    def used():
+        user, _, system, idle = map(int, small.check("head -1 /proc/stat").split()[1:5])
+        return user + system, idle
+    before, _ = used()
+    assert before < 500
+    small.check(["/usr/bin/python3", "-c", "import time\nend = time.process_time() + 1\nwhile time.process_time() < end: pass"])
+    after, _ = used()
+    assert 90 <= after - before < 400
+
+
+def test_uptime_and_boot(make_box):
+    before = time.time()
+    box = make_box()
+    up, boot = box.check("cat /proc/uptime; grep btime /proc/stat").split()[0::3]
+    assert 0 <= float(up) <= time.time() - before + 2
+    assert abs(int(boot) - before) < 5
+    # ps reckons when a program started from both.
+    started = box.check("LC_ALL=C ps -o lstart= -p $$").strip()
+    assert abs(time.mktime(time.strptime(started, "%a %b %d %H:%M:%S %Y")) - time.time()) < 10, started
+    assert box.check("ps -o etimes= -p 1").strip() in [str(n) for n in range(int(time.time() - before) + 3)]
+
+
+def test_load_and_swap(small):
+    assert small.check("cat /proc/loadavg").startswith("0.00 0.00 0.00 1/")
+    assert small.check("cat /proc/swaps").splitlines() == ["Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority"]
+    assert small.check("swapon --show; top -bn1 | head -5 >/dev/null; vmstat >/dev/null; echo ok") == "ok\n"
+
+
+def test_each_box_sees_its_own(small, make_box):
+    other = make_box(limits={"cpu": 2, "memory_mb": 256})
+    assert meminfo(other)["MemTotal"] == 256 * MIB and meminfo(small)["MemTotal"] == 512 * MIB
+    # Whoever it is in the box, up to the last of its ids.
+    last = "import os; os.setfsuid = __import__('ctypes').CDLL(None).setfsuid; os.setfsuid(65535); print(open('/proc/meminfo').readline())"
+    assert small.check(["/usr/bin/python3", "-c", last], user="root").split()[1] == str(512 * 1024)
+
+
+def test_limits_that_change_are_seen(make_box):
+    box = make_box(limits=LIMITS)
+    assert box.client.send_json("PATCH", box.path, {"limits": {"memory_mb": 300}}).status == 200
+    assert meminfo(box)["MemTotal"] == 300 * MIB
+
+
+def test_files_of_proc_cannot_be_written(small):
+    for name in ("meminfo", "cpuinfo", "stat", "loadavg", "swaps"):
+        assert small.exec(f"echo 1 > /proc/{name}", user="root").exit_code != 0
+        assert small.exec(f"umount /proc/{name}; chmod 777 /proc/{name}; truncate -s0 /proc/{name}", user="root").exit_code != 0
+        assert small.check(f"stat -c %a /proc/{name}") == "444\n"
+    assert meminfo(small)["MemTotal"] == 512 * MIB
+
+
+def gauge_of(daemon):
+    found = [pid for pid, name in daemon.programs().items() if name == "paddock-gauge"]
+    return found[0] if found else None
+
+
+def test_gauge_is_confined(own_daemon):
+    daemon = own_daemon().start()
+    gauge = paddock.until(lambda: gauge_of(daemon), "paddock-gauge runs")
+    status = dict(line.split(":\t", 1) for line in open(f"/proc/{gauge}/status").read().splitlines() if ":\t" in line)
+    assert set(status["Uid"].split()) == set(status["Gid"].split()) == {"59005"} and not status["Groups"].strip()
+    assert {status[f"Cap{kind}"] for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")} == {"0" * 16}
+    assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1"
+
+
+def test_gauge_that_is_killed_comes_back(own_daemon):
+    daemon = own_daemon().start()
+    box = daemon.client().create(limits=LIMITS)
+    for _ in range(3):
+        gauge = paddock.until(lambda: gauge_of(daemon), "paddock-gauge runs")
+        daemon.api_kills += 1  # one that the keeper mends
+        os.kill(gauge, signal.SIGKILL)
+        paddock.until(lambda: gauge_of(daemon) not in (None, gauge), "another one runs")
+        assert meminfo(box)["MemTotal"] == 512 * MIB
+    assert box.check("for i in $(seq 50); do cat /proc/stat >/dev/null || exit 1; done; echo ok") == "ok\n"
+
+
+def test_request_of_a_gauge_that_is_killed_fails(own_daemon):
+    """One that stands still holds up who reads; with its end they get an error or the next one's answer."""
+    daemon = own_daemon().start()
+    box = daemon.client().create(limits=LIMITS)
+    gauge = paddock.until(lambda: gauge_of(daemon), "paddock-gauge runs")
+    os.kill(gauge, signal.SIGSTOP)
+    box.check("touch /tmp/begun; (cat /proc/meminfo > /tmp/out 2>&1; echo $? > /tmp/code) >/dev/null 2>&1 </dev/null &")
+    # PID 1, other files and other boxes do not wait for it.
+    assert box.check("cat /proc/uptime >/dev/null; echo ok") == "ok\n"
+    other = daemon.client().create()
+    assert other.check("echo ok") == "ok\n"
+    other.delete()
+    daemon.api_kills += 1
+    os.kill(gauge, signal.SIGKILL)
+    paddock.until(lambda: box.exec("cat /tmp/code").text.strip(), "the reader went on")
+    assert meminfo(box)["MemTotal"] == 512 * MIB
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_boxes_of_an_earlier_keeper(own_daemon, how):
+    daemon = own_daemon().start()
+    box = daemon.client().create(limits=LIMITS)
+    assert meminfo(box)["MemTotal"] == 512 * MIB
+    boot = box.check("grep btime /proc/stat")
+    daemon.stop() if how == signal.SIGTERM else daemon.kill_keeper()
+    daemon.start()
+    assert meminfo(box)["MemTotal"] == 512 * MIB
+    assert abs(int(box.check("grep btime /proc/stat").split()[1]) - int(boot.split()[1])) <= 1
+    points = [point for _, point, *_ in paddock.mountinfo(box.pid1())]
+    assert points.count("/proc/meminfo") == 1
+
+
+def test_without(own_daemon):
+    daemon = own_daemon()
+    config = daemon.base / "paddock.yaml"
+    config.write_text("posture: {without: [view.proc]}\n")
+    daemon.arguments += ["--config", str(config)]
+    daemon.start()
+    box = daemon.client().create(limits=LIMITS)
+    assert "/proc/meminfo" not in [point for _, point, *_ in paddock.mountinfo(box.pid1())]
+    assert daemon.client().try_create(require=["view.proc"]).code() == "cannot_isolate"
+    assert gauge_of(daemon) is None

@@ -14,7 +14,7 @@ import pytest
 
 import paddock
 
-LEFT_OUT = ("landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze")
+LEFT_OUT = ("landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "view.proc")
 FEATURES = {*LEFT_OUT, "limit.socket_memory", "limit.disk", "egress.capture"}
 
 

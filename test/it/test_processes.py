@@ -84,7 +84,7 @@ BAD = {
     "tag long": {"argv": ["true"], "tag": "x" * 64}, "stdin text": {"argv": ["true"], "stdin": "x"},
     "pty true": {"argv": ["true"], "pty": True}, "pty empty": {"argv": ["true"], "pty": {}},
     "pty zero": {"argv": ["true"], "pty": {"cols": 0, "rows": 1}}, "pty huge": {"argv": ["true"], "pty": {"cols": 10, "rows": 99999}},
-    "unknown": {"argv": ["true"], "name": "x"}, "no program": {"argv": ["/no/such/program"]},
+    "unknown": {"argv": ["true"], "name": "x"},
     "kill without a stream": {"argv": ["true"], "kill_on_disconnect": True}, "cwd": {"argv": ["true"], "cwd": "/no/such"},
 }
 
@@ -93,6 +93,11 @@ BAD = {
 def test_start_refuses(box, document):
     response = box.client.post(box.path + "/processes", document)
     assert (response.status, response.code()) == (400, "invalid_argument"), response
+
+
+def test_a_program_that_is_not_there(box):
+    response = box.client.post(box.path + "/processes", {"argv": ["/no/such/program"]})
+    assert (response.status, response.code()) == (400, "command_not_found"), response
 
 
 def test_what_is_not_there(box):

@@ -664,7 +664,7 @@ def test_command_line(daemon, tmp_path):
     (tmp_path / "value").write_bytes(b"from a file\n")
     assert run("secret", "set", "CLI_FILE", "--file", tmp_path / "value").returncode == 0
     listed = run("secret", "ls").stdout.decode()
-    assert re.search(r"^CLI +1 +\d{4}-", listed, re.M) and "CLI_FILE" in listed and value not in listed
+    assert re.search(r"^CLI +1 +\d+s ago$", listed, re.M) and "CLI_FILE" in listed and value not in listed
     client = daemon.client()
     box = client.create(secrets=[{"name": "CLI", "env": "A"}, {"name": "CLI_FILE", "env": "B"}])
     assert box.check("echo $A; echo \"$B\"") == f"{value}\nfrom a file\n"

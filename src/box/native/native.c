@@ -21,6 +21,7 @@
 #include "feature.h"
 #include "mnt.h"
 #include "native_child.h"
+#include "native_gauge.h"
 #include "spawn.h"
 #include "poison.h"
 
@@ -173,8 +174,11 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 	int r = native_sys_views(n, p, c->views, &c->n_views);
 	if (r < 0)
 		return err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits");
+	r = native_gauge_copies(n, c->gauges);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "the sandbox's files of /proc");
 	for (unsigned i = 0; i < n->n_masks; i++) {
-		c->masks[i] = mnt_tree(n->scratch, n->masks[i].dir ? "empty" : "null", MOUNT_ATTR_RDONLY, -1);
+		c->masks[i] = mnt_tree(n->scratch, n->masks[i].dir ? "empty" : "null", 0, -1);
 		if (c->masks[i] < 0)
 			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", n->masks[i].name);
 	}
@@ -188,6 +192,7 @@ static void child_init(struct native_child *c, const struct native *n, const str
 	};
 	memset(c->mounts, 0xff, sizeof(c->mounts));
 	memset(c->masks, 0xff, sizeof(c->masks));
+	memset(c->gauges, 0xff, sizeof(c->gauges));
 }
 
 static void child_done(struct native_child *c)
@@ -196,6 +201,8 @@ static void child_done(struct native_child *c)
 		fd_close(c->mounts[i]);
 	for (unsigned i = 0; i < ELEMS(c->masks); i++)
 		fd_close(c->masks[i]);
+	for (unsigned i = 0; i < ELEMS(c->gauges); i++)
+		fd_close(c->gauges[i]);
 	for (unsigned i = 0; i < c->n_views; i++)
 		fd_close(c->views[i].fd);
 	for (unsigned i = 0; i < c->n_tasks; i++)

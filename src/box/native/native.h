@@ -30,7 +30,10 @@ struct native {
 	int init;         /* paddock-init in a sealed memfd */
 	int tools;        /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
 	int cpuset;       /* a group that all boxes are in, or -1: native_sys.h */
-	int cpuset_tasks; /* how they join it */
+	int group_views[CGROUP_TREES]; /* native_sys.c; or -1 */
+	int cpuset_tasks;              /* how they join it */
+	/* Files of /proc, or -1: native_gauge.h */
+	int gauge_devs[GAUGE_FILES], gauge_mounts[GAUGE_FILES];
 	/* What this kernel's /proc has that boxes must not see. */
 	struct native_mask {
 		char name[24];

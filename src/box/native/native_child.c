@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "caps.h"
@@ -123,6 +124,19 @@ static int mask_proc(const struct native_child *c, int proc)
 	return 0;
 }
 
+static int attach_gauges(const struct native_child *c, int proc)
+{
+	for (unsigned i = 0; i < GAUGE_FILES; i++) {
+		if (c->gauges[i] < 0)
+			continue;
+		_cleanup_(closep) int point = open_point(proc, gauge_names[i], O_NOFOLLOW);
+		int r = point < 0 ? point : mnt_move(c->gauges[i], point, "");
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* Only lo, and up; low ports are everybody's, since there is nobody else. */
 int native_child_network(int proc)
 {
@@ -164,10 +178,28 @@ static int set_fds(const struct native_child *c)
 	return syscall(SYS_close_range, 4u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) < 0 ? -errno : 0;
 }
 
+/* The box's boot is its start: /proc/uptime, and what ps reckons from it. Between the box's user namespace,
+ * which gives the right to, and its uid, whose files of /proc are not ours. Nothing of this is a wall: where
+ * the kernel has no time namespaces (EINVAL) a box sees the machine's uptime. */
+static int begin_time(void)
+{
+	struct timespec now;
+	char text[48];
+	if (unshare(CLONE_NEWTIME) < 0)
+		return errno == EINVAL ? 0 : -errno;
+	if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+		return -errno;
+	snprintf(text, sizeof(text), "boottime -%lld 0\n", (long long)now.tv_sec);
+	return fd_put(AT_FDCWD, "/proc/self/timens_offsets", text);
+}
+
 static int become_root_of_box(const struct native_child *c)
 {
 	if (setns(c->userns, CLONE_NEWUSER) < 0)
 		return -errno;
+	int r = begin_time();
+	if (r < 0)
+		return r;
 	/* The raw calls: glibc's would try to change "all threads" of the parent's memory. */
 	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
 	    syscall(SYS_setresuid, 0, 0, 0) < 0)
@@ -178,7 +210,7 @@ static int become_root_of_box(const struct native_child *c)
 	 * and that can be raised only while it is in the bounding set. */
 	struct caps c0;
 	uint64_t keep = c->plan->root_caps;
-	int r = caps_get(&c0);
+	r = caps_get(&c0);
 	if (r == 0) {
 		c0.inheritable = keep;
 		r = caps_set(&c0);
@@ -231,6 +263,7 @@ int native_child_main(void *arg)
 	if (c->net < 0)
 		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
+	STEP("figures in /proc", attach_gauges(c, proc));
 	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
 	STEP("file descriptors", set_fds(c));
 	STEP("user namespace", become_root_of_box(c));

@@ -21,6 +21,7 @@
 
 #include "fd.h"
 #include "mnt.h"
+#include "native_gauge.h"
 #include "native_sys.h"
 #include "poison.h"
 
@@ -70,6 +71,14 @@ static int make_scratch(const char *path)
 	_cleanup_(closep) int dev = openat(fd, "dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (null < 0 || dev < 0)
 		return -errno;
+	/* Read-only where they lie, so that a copy of one needs no call more. */
+	static const char *const masks[] = { "empty", "null" };
+	for (size_t i = 0; i < ELEMS(masks); i++) {
+		_cleanup_(closep) int mask = mnt_tree(fd, masks[i], MOUNT_ATTR_RDONLY, -1);
+		r = mask < 0 ? mask : mnt_move(mask, fd, masks[i]);
+		if (r < 0)
+			return r;
+	}
 	r = fill_dev(dev);
 	return r < 0 ? r : TAKE_FD(fd);
 }
@@ -181,6 +190,9 @@ static int look_at_proc(struct native *n)
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e)
 {
 	n->scratch = n->empty_ns = n->init = n->tools = -1;
+	memset(n->gauge_devs, 0xff, sizeof(n->gauge_devs));
+	memset(n->gauge_mounts, 0xff, sizeof(n->gauge_mounts));
+	memset(n->group_views, 0xff, sizeof(n->group_views));
 	native_sys_open(n);
 	n->n_late = n->n_nets = n->wanted_nets = 0;
 	n->capture = NETNS_UNKNOWN;
@@ -213,11 +225,14 @@ void native_close(struct native *n)
 		fd_close(net->ns);
 		netns_gate_close(&net->gate);
 	}
+	native_gauge_close(n);
 	fd_close(n->host_net);
 	fd_close(n->scratch);
 	fd_close(n->empty_ns);
 	fd_close(n->init);
 	fd_close(n->tools);
+	for (unsigned i = 0; i < ELEMS(n->group_views); i++)
+		fd_close(n->group_views[i]);
 	fd_close(n->cpuset);
 	fd_close(n->cpuset_tasks);
 	n->scratch = n->empty_ns = n->init = n->tools = n->host_net = -1;

@@ -98,8 +98,15 @@ static int fill_cgroups(const struct native *n, int dir)
 	return mkdirat(dir, "cpuset", 0755) < 0 ? -errno : 0;
 }
 
+/* Read-only where it lies, so that a copy of it needs no call more. */
+static int put_view(int from, int to, const char *at)
+{
+	_cleanup_(closep) int fd = mnt_tree(from, "", READONLY, -1);
+	return fd < 0 ? fd : mnt_move(fd, to, at);
+}
+
 /* A tree for all boxes with this many processors. */
-static int make_template(const struct native *n, const char *name, unsigned cpus)
+static int fill_template(const struct native *n, const char *name, unsigned cpus)
 {
 	static const char *const dirs[] = { "",    "/devices",  "/devices/system", "/devices/system/cpu",
 					    "/fs", "/fs/cgroup" };
@@ -122,6 +129,40 @@ static int make_template(const struct native *n, const char *name, unsigned cpus
 	return dir < 0 ? -errno : fill_cgroups(n, dir);
 }
 
+static int make_template(const struct native *n, const char *name, unsigned cpus)
+{
+	char path[64];
+	int r = fill_template(n, name, cpus);
+	if (r < 0)
+		return r;
+	_cleanup_(closep) int dir = openat(n->scratch, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = dir < 0 ? -errno : put_view(dir, n->scratch, name);
+	if (r < 0 || n->cpuset < 0 || is_pure(&n->cgroups))
+		return r;
+	snprintf(path, sizeof(path), "%s/fs/cgroup/cpuset", name);
+	return put_view(n->cpuset, n->scratch, path);
+}
+
+/* A hierarchy that is copied for each box: its directory of ours, read-only. */
+static int group_view(struct native *n, unsigned i)
+{
+	char name[16];
+	if (n->group_views[i] >= 0)
+		return n->group_views[i];
+	snprintf(name, sizeof(name), "group%u", i);
+	if (mkdirat(n->scratch, name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	_cleanup_(closep) int fd = mnt_tree(n->cgroups.trees[i].dir, "", READONLY, -1);
+	int r = fd < 0 ? fd : mnt_move(fd, n->scratch, name);
+	return r < 0 ? r : (n->group_views[i] = TAKE_FD(fd));
+}
+
+static int group_copy(struct native *n, unsigned i, const char *id)
+{
+	int dir = group_view(n, i);
+	return dir < 0 ? dir : mnt_tree(dir, id, 0, -1);
+}
+
 static int add(struct native_view *v, unsigned *n, int fd, const char *at)
 {
 	if (fd < 0)
@@ -140,8 +181,7 @@ static int add_groups(struct native *n, const struct plan *p, struct native_view
 	};
 	const struct cgroup_host *h = &n->cgroups;
 	if (is_pure(h))
-		return add(views, at, mnt_tree(h->trees[h->unified].dir, p->spec.id, READONLY, -1),
-			   "/sys/fs/cgroup");
+		return add(views, at, group_copy(n, (unsigned)h->unified, p->spec.id), "/sys/fs/cgroup");
 	for (unsigned i = 0; i < h->n; i++) {
 		const struct cgroup_tree *t = &h->trees[i];
 		unsigned c = 0;
@@ -149,12 +189,11 @@ static int add_groups(struct native *n, const struct plan *p, struct native_view
 			c++;
 		int r = t->v2 || c == CGROUP_CONTROLLERS
 				? 0
-				: add(views, at, mnt_tree(t->dir, p->spec.id, READONLY, -1), places[c]);
+				: add(views, at, group_copy(n, i, p->spec.id), places[c]);
 		if (r < 0)
 			return r;
 	}
-	return n->cpuset < 0 ? 0
-			     : add(views, at, mnt_tree(n->cpuset, "", READONLY, -1), "/sys/fs/cgroup/cpuset");
+	return 0;
 }
 
 int native_sys_views(struct native *n, const struct plan *p, struct native_view views[NATIVE_VIEWS],
@@ -168,7 +207,7 @@ int native_sys_views(struct native *n, const struct plan *p, struct native_view 
 		if (r < 0)
 			return r;
 	}
-	int r = add(views, ret_n, mnt_tree(n->scratch, name, READONLY, -1), "/sys");
+	int r = add(views, ret_n, mnt_trees(n->scratch, name), "/sys");
 	return r < 0 ? r : add_groups(n, p, views, ret_n);
 }
 

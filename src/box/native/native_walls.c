@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #include "fd.h"
-#include "native.h"
+#include "native_gauge.h"
+#include "log.h"
 #include "netdev.h"
 #include "sha256.h"
 #include "text.h"
@@ -94,6 +95,7 @@ static int open_native(struct walls *w, const struct walls_setup *s, struct err 
 		posture_add(&w->posture, "walls", false, true, "%.100s", failed.msg);
 		return 0;
 	}
+	native_gauge_open(n, &w->posture);
 	if (native_capture(n, s->capture, &w->posture, e) < 0)
 		return -1;
 	w->capture = n->capture;
@@ -246,6 +248,21 @@ static int gate(struct walls *w, const struct walls_box *b, enum netns_capture h
 	return native_gate(of(w), b->pid, b->pidfd, how, ret);
 }
 
+static int gauge_files(struct walls *w, struct walls_gauge *ret)
+{
+	return native_gauge_hand_out(of(w), ret);
+}
+
+/* The box can do without. */
+static int adopt(struct walls *w, struct walls_box *b, int run)
+{
+	(void)run;
+	int r = native_gauge_renew(of(w), b->pidfd);
+	if (r < 0)
+		log_warn("box %s has no figures of its own in /proc any more: %s", b->id, strerror(-r));
+	return 0;
+}
+
 static int furnish(struct walls *w, int disk, struct err *e)
 {
 	return of(w)->init < 0 ? 0 : native_tools(of(w), disk, e);
@@ -259,6 +276,7 @@ const struct walls_ops native_walls = {
 	.furnish = furnish,
 	.close = close_native,
 	.start = start,
+	.adopt = adopt,
 	.connect = connect_to,
 	.kill = end,
 	.clear = clear,
@@ -268,6 +286,7 @@ const struct walls_ops native_walls = {
 	.frozen = frozen,
 	.usage = usage,
 	.gate = gate,
+	.gauge = gauge_files,
 	.refill = refill,
 	.tidy = tidy,
 };

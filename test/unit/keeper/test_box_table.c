@@ -48,22 +48,24 @@ static int teardown(void **state)
 	return rmdir(top);
 }
 
-static struct box sample(pid_t pid)
+static struct keeper_box sample(pid_t pid)
 {
-	struct box b = { .spec = { .id = "0123456789abcdefghij",
-				   .backend = "other",
-				   .hostname = "name",
-				   .readonly_root = true,
-				   .disk_bytes = 7ull << 30,
-				   .workspace = "workspace0123456789a",
-				   .workspace_readonly = true,
-				   .limits = { .cpu_milli = 1500,
-					       .memory_bytes = 5ull << 30,
-					       .pids = 99,
-					       .nofile = 1000 } },
-			 .image = "sha256:00000000000000000000000000000000000000000000000000000000000000ff",
-			 .in = { .pid = pid, .capture = NETNS_NFT },
-			 .slot = 4000 };
+	struct keeper_box b = {
+		.spec = { .id = "0123456789abcdefghij",
+			  .backend = "other",
+			  .hostname = "name",
+			  .readonly_root = true,
+			  .disk_bytes = 7ull << 30,
+			  .workspace = "workspace0123456789a",
+			  .workspace_readonly = true,
+			  .limits = { .cpu_milli = 1500,
+				      .memory_bytes = 5ull << 30,
+				      .pids = 99,
+				      .nofile = 1000 } },
+		.image = "sha256:00000000000000000000000000000000000000000000000000000000000000ff",
+		.in = { .pid = pid, .capture = NETNS_NFT },
+		.slot = 4000
+	};
 	assert_int_equal(spawn_start_time(pid, &b.started), 0);
 	return b;
 }
@@ -89,7 +91,7 @@ static void end(pid_t pid)
 static void test_round(void **state)
 {
 	pid_t pid = start();
-	struct box b = sample(pid), c = { .in = { .pidfd = -7 } };
+	struct keeper_box b = sample(pid), c = { .in = { .pidfd = -7 } };
 	assert_int_equal(box_table_load(dir, &c), -ENOENT);
 	assert_int_equal(box_table_save(&b, dir), 0);
 	struct stat st;
@@ -135,7 +137,7 @@ static void test_round(void **state)
 static void test_reused_pid(void **state)
 {
 	pid_t pid = start();
-	struct box b = sample(pid), c = { .in = { .pidfd = -7 } };
+	struct keeper_box b = sample(pid), c = { .in = { .pidfd = -7 } };
 	b.started--;
 	assert_int_equal(box_table_save(&b, dir), 0);
 	assert_int_equal(box_table_load(dir, &c), -ESRCH);
@@ -148,7 +150,7 @@ static void test_other_capture(void **state)
 {
 	pid_t pid = start();
 	for (int i = 0; i < 2; i++) {
-		struct box b = sample(pid), c = { .in = { .pidfd = -7 } };
+		struct keeper_box b = sample(pid), c = { .in = { .pidfd = -7 } };
 		b.in.capture = i ? (enum netns_capture)NETNS_CAPTURES : NETNS_UNKNOWN;
 		assert_int_equal(box_table_save(&b, dir), 0);
 		assert_int_equal(box_table_load(dir, &c), 0);
@@ -167,7 +169,7 @@ static void test_backends(void **state)
 	} names[] = { { "", "native" }, { "native", "native" }, { "walls-of-later", "walls-of-later" } };
 	pid_t pid = start();
 	for (size_t i = 0; i < ELEMS(names); i++) {
-		struct box b = sample(pid), c = { 0 };
+		struct keeper_box b = sample(pid), c = { 0 };
 		snprintf(b.spec.backend, sizeof(b.spec.backend), "%s", names[i].written);
 		assert_int_equal(box_table_save(&b, dir), 0);
 		assert_int_equal(box_table_load(dir, &c), 0);
@@ -181,7 +183,7 @@ static void test_backends(void **state)
 static void test_bad_state(void **state)
 {
 	pid_t pid = start();
-	struct box b = sample(pid), c = { .in = { .pidfd = -7 } };
+	struct keeper_box b = sample(pid), c = { .in = { .pidfd = -7 } };
 	b.in.capture = NETNS_UNKNOWN; /* it is not in every state: one without it is good */
 	assert_int_equal(box_table_save(&b, dir), 0);
 	struct buf text = BUF_INIT(4096);
@@ -216,7 +218,7 @@ static void test_bad_state(void **state)
 static void test_get(void **state)
 {
 	struct box_table t;
-	struct box b = { .spec = { .id = "0123456789abcdefghij" } };
+	struct keeper_box b = { .spec = { .id = "0123456789abcdefghij" } };
 	map_init(&t.by_id);
 	assert_null(box_table_get(&t, VIEW("0123456789abcdefghij")));
 	assert_int_equal(map_put(&t.by_id, &b.node, view_of(b.spec.id)), 0);

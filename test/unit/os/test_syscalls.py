@@ -31,7 +31,9 @@ NO_SUCCESSOR = {"arch_prctl", "iopl", "ioperm", "modify_ldt", "uselib", "ustat",
 
 # In a box these do not exist (ENOSYS) although the generic table has them: clone3, whose flags a filter cannot see
 # (libc falls back to clone), and what programs do without.
-UNKNOWN_IN_BOX = {"clone3", "set_mempolicy_home_node", "io_pgetevents"}
+# aio's requests come from a pool that all boxes share.
+UNKNOWN_IN_BOX = {"clone3", "set_mempolicy_home_node", "io_pgetevents", "io_cancel", "io_destroy", "io_getevents", "io_setup",
+                  "io_submit"}
 
 
 def generic_calls():
