@@ -94,12 +94,9 @@ static int set_lowers(int fs, const struct mnt_overlay *o, bool by_path)
 	return fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", path, 0);
 }
 
-static int set_upper(int fs, const struct mnt_overlay *o, bool by_path)
+static int set_upper(int fs, int upper, int work, bool by_path)
 {
-	_cleanup_(closep) int upper = openat(o->store, o->upper, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_(closep) int work = openat(o->store, o->work, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (upper < 0 || work < 0 || set_layer(fs, "upperdir", upper, by_path) < 0 ||
-	    set_layer(fs, "workdir", work, by_path) < 0)
+	if (set_layer(fs, "upperdir", upper, by_path) < 0 || set_layer(fs, "workdir", work, by_path) < 0)
 		return -1;
 	/* A box does not outlive a crash of the machine: no sync at each unmount. */
 	return fsconfig(fs, FSCONFIG_SET_FLAG, "volatile", NULL, 0);
@@ -107,8 +104,16 @@ static int set_upper(int fs, const struct mnt_overlay *o, bool by_path)
 
 static int make_overlay(const struct mnt_overlay *o, bool by_path)
 {
+	/* Open until the file system is there: Linux before 6.5 looks at the paths only then. */
+	_cleanup_(closep) int upper =
+		o->upper ? openat(o->store, o->upper, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	_cleanup_(closep) int work =
+		o->upper ? openat(o->store, o->work, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (o->upper && (upper < 0 || work < 0))
+		return -errno;
 	_cleanup_(closep) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
-	if (fs < 0 || set_lowers(fs, o, by_path) < 0 || (o->upper && set_upper(fs, o, by_path) < 0) ||
+	if (fs < 0 || set_lowers(fs, o, by_path) < 0 ||
+	    (o->upper && set_upper(fs, upper, work, by_path) < 0) ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return fail(fs);
 	unsigned attr = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | (o->upper ? 0 : MOUNT_ATTR_RDONLY);
