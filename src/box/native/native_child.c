@@ -21,11 +21,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "caps.h"
 #include "fd.h"
+#include "kernel.h"
 #include "landlock.h"
 #include "mnt.h"
 #include "poison.h"
@@ -180,11 +182,18 @@ static int set_fds(const struct native_child *c)
 
 /* The box's boot is its start: /proc/uptime, and what ps reckons from it. Between the box's user namespace,
  * which gives the right to, and its uid, whose files of /proc are not ours. Nothing of this is a wall: where
- * the kernel has no time namespaces (EINVAL) a box sees the machine's uptime. */
+ * the kernel has no time namespaces (EINVAL) a box sees the machine's uptime. It does so before Linux 6.3,
+ * too: an exec does not enter the namespace there, and PID 1 could not make children that share its memory.
+ */
 static int begin_time(void)
 {
 	struct timespec now;
+	struct utsname kernel;
+	unsigned major, minor;
 	char text[48];
+	if (uname(&kernel) < 0 || kernel_version(kernel.release, &major, &minor) < 0 || major < 6 ||
+	    (major == 6 && minor < 3))
+		return 0;
 	if (unshare(CLONE_NEWTIME) < 0)
 		return errno == EINVAL ? 0 : -errno;
 	if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
