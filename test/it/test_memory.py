@@ -52,8 +52,9 @@ def test_context(tight):
 
 
 def test_event(tight):
-    seen = [each for each in tight.client.get("/v1/events?limit=500").json()["events"]
-            if each["type"].endswith("oom") and tight.id in str(each)]
+    assert said(tight.client.post(f"{tight.path}/exec", {"argv": ["/bin/sh", "-c", EAT]}).json()) == (True, 100)
+    seen = [each for each in tight.client.get(f"/v1/events?sandbox={tight.id}&limit=500").json()["events"]
+            if each["type"].endswith("oom")]
     assert seen and seen[-1]["data"]["memory_limit_mb"] == 100, seen
 
 
