@@ -413,3 +413,15 @@ def test_a_slow_reader_does_not_hold_others(daemon, mcp, box):
         s.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
         s.recv(10)
         assert mcp.ask("ping")["result"] == {}
+
+
+def test_calls_that_nobody_reads_are_bounded(daemon, mcp, box):
+    """Each holds its arguments: past 64 MiB of a tenant those that are left behind end."""
+    pid, filler = daemon.api_pid(), "x" * (3 << 20)
+    before = paddock.rss_kb(pid)
+    for _ in range(45):
+        connection, answer = slow_exec(mcp, box, "sleep 60", stateful=False, env={"X": "x"}, stdin=filler)
+        next(events(answer))
+        connection.close()
+    assert mcp.ask("ping")["result"] == {}
+    assert paddock.rss_kb(pid) - before < 110 << 10
