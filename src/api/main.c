@@ -35,6 +35,7 @@
 #include "models.h"
 #include "plane.h"
 #include "rest.h"
+#include "sandkasten.h"
 #include "serve.h"
 #include "service.h"
 #include "store.h"
@@ -54,6 +55,7 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 static const struct dialect *const dialects[] = {
 	&models_dialect,
 	&e2b_dialect,
+	&sandkasten_dialect,
 	&rest_dialect,
 	NULL,
 };

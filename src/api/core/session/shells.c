@@ -109,6 +109,7 @@ static int run(struct shell *s, struct view command, const struct exec_wish *w, 
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "shell");
 	m->x = x;
 	m->kill = w->kill;
+	m->merged = w->merged;
 	m->timeout_ms = w->timeout_ms ? w->timeout_ms : c->config->max.exec_timeout_ms;
 	x->core = c;
 	x->command = m;
