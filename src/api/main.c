@@ -217,6 +217,17 @@ static void on_signal(struct loop_signals *s, int signo)
 
 /* ---- wiring ---- */
 
+/* The first listener has every dialect, each further one its own. */
+static int bind_listeners(struct api *a, struct err *e)
+{
+	if (a->n_listen != 1 + a->config.n_listeners)
+		return err_set(e, ERR_INTERNAL, "the configuration and the listening sockets do not fit");
+	for (size_t i = 0; i < a->config.n_listeners; i++)
+		if (serve_bind(a->serve, (unsigned)i + 1, a->config.listeners_of[i].dialect, e) < 0)
+			return err_wrap(e, "listeners");
+	return 0;
+}
+
 static int start(struct api *a, struct err *e)
 {
 	static const int signos[] = { SIGTERM, SIGINT };
@@ -245,7 +256,7 @@ static int start(struct api *a, struct err *e)
 	a->core = core_new(&s, e);
 	a->serve = a->core ? serve_new(a->core, dialects, e) : NULL;
 	a->plane = a->serve ? plane_new(a->serve, e) : NULL;
-	if (!a->plane)
+	if (!a->plane || bind_listeners(a, e) < 0)
 		return -1;
 	a->serve->statm = a->statm;
 	struct http_config http = { .limits = { .connections = (uint32_t)a->config.max.connections },

@@ -414,6 +414,46 @@ static int read_pools(const struct check *c, struct arena *a)
 	return total <= cfg->max.boxes ? 0 : bad(c, "pool", "has more sandboxes than max.boxes");
 }
 
+/* Which dialects there are, paddock-api knows. */
+static int read_listeners(const struct check *c, struct arena *a)
+{
+	static const struct json_field fields[] = {
+		{ "address", JSON_F_STRING, offsetof(struct config_listener, address), .min = 1, .max = 64,
+		  .required = true },
+		{ "dialect", JSON_F_STRING, offsetof(struct config_listener, dialect), .min = 1, .max = 32,
+		  .required = true },
+	};
+	static const struct json_schema schema = { fields, ELEMS(fields) };
+	struct config *cfg = c->config;
+	const struct json *all = cfg->listeners;
+	struct sockaddr_storage ss;
+	socklen_t len;
+
+	if (!all)
+		return 0;
+	if (all->type != JSON_ARRAY)
+		return bad(c, "listeners", "must be a list, not %s", json_type_name(all->type));
+	if (all->n == 0) {
+		cfg->listeners = NULL; /* as if it were absent */
+		return 0;
+	}
+	if (all->n > CONFIG_LISTENERS_MOST)
+		return bad(c, "listeners", "has more than %d entries", CONFIG_LISTENERS_MOST);
+	cfg->listeners_of = arena_array(a, all->n, sizeof(*cfg->listeners_of));
+	if (!cfg->listeners_of)
+		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (size_t i = 0; i < all->n; i++) {
+		struct config_listener *l = &cfg->listeners_of[cfg->n_listeners++];
+		if (json_read(a, &all->items[i], &schema, l, c->with_lines, c->e) < 0)
+			return -1; /* it says the line */
+		if (config_listen(l->address, &ss, &len) < 0)
+			return bad(c, "listeners", "needs an address and a port, like 127.0.0.1:8080");
+		if (!made_of(l->dialect, LOWER DIGITS "-", "-"))
+			return bad(c, "listeners", "has something that is not the name of a dialect");
+	}
+	return 0;
+}
+
 /* egress: sets first, which the policies name. */
 static int read_egress(const struct check *c, struct arena *a)
 {
@@ -571,8 +611,8 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 	settle_domain(&config);
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
 	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 ||
-	    read_pools(&c, a) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||
-	    read_providers(&c, a) < 0)
+	    read_pools(&c, a) < 0 || read_listeners(&c, a) < 0 || read_posture(&c) < 0 ||
+	    read_egress(&c, a) < 0 || read_providers(&c, a) < 0)
 		return -1;
 	*ret = config;
 	return 0;

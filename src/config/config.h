@@ -37,6 +37,12 @@ struct config_pool {
 #define CONFIG_POOL_MOST  1000
 #define CONFIG_PARTS_MOST 256
 
+/* A listener besides `listen`, which has one dialect only. */
+struct config_listener {
+	struct view address, dialect;
+};
+#define CONFIG_LISTENERS_MOST 12
+
 /* A provider of models. */
 struct config_provider {
 	struct view name;                      /* "openai", "anthropic" */
@@ -155,6 +161,9 @@ struct config {
 		const struct json *require, *without; /* [FEATURE…], see feature.h */
 		uint32_t required, left_out;          /* the same as FEATURE_BITs */
 	} posture;
+	const struct json *listeners;         /* [{address, dialect}], as it was given */
+	struct config_listener *listeners_of; /* the same, read */
+	size_t n_listeners;
 	struct config_provider *providers; /* ai.providers, read */
 	size_t n_providers;
 	uint64_t parts;            /* network namespaces and storages that the keeper has ready */

@@ -179,6 +179,7 @@ static const struct json_schema posture = FIELDS(posture_fields);
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
 	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
+	{ "listeners", JSON_F_ANY, offsetof(struct config, listeners), .nullable = true },
 	{ "data_dir", JSON_F_STRING, offsetof(struct config, data_dir), .min = 1, .max = PATH_LONGEST },
 	{ "run_dir", JSON_F_STRING, offsetof(struct config, run_dir), .min = 1, .max = PATH_LONGEST },
 	{ "log_level", JSON_F_STRING, offsetof(struct config, log_level) },
