@@ -1,8 +1,8 @@
 """Sandkasten's HTTP API, as its clients use it."""
 
 import base64
+import hashlib
 import json
-import threading
 import time
 
 import pytest
@@ -119,24 +119,162 @@ def test_a_command_at_its_limit_is_over(session, api):
     assert one.exec("echo next; pgrep -x sleep")["output"] == "next\n"
 
 
-def test_streams_while_it_runs(session, api):
+def test_streams_while_it_runs(session, daemon, api):
     one = session()
-    first = threading.Event()
-    chunks = []
-    with api.stream("POST", one.path + "/exec/stream", {"cmd": "echo one; read -r _ < /tmp/go; echo zwö >&2"}) as out:
-        # The pipe is written to only once the first line has come.
-        one.client.daemon.client().post(one.path.replace("/v1/sessions", "/v1/sandboxes") + "/exec",
-                                        {"argv": ["true"]})
-        text = b""
-        for piece in out:
-            text += piece
-            if b"one" in text and not first.is_set():
-                first.set()
-                response = one.client.daemon.client().post(
-                    f"/v1/sandboxes/{one.id}/exec", {"command": "test -p /tmp/go || mkfifo /tmp/go; echo > /tmp/go"})
-                assert response.status == 200
-    chunks = events(text)
-    assert chunks[-1][0] == "done" and set(chunks[-1][1]) == {"exit_code", "cwd", "duration_ms"}
-    assert all(name == "chunk" and set(data) == {"chunk", "timestamp"} for name, data in chunks[:-1])
-    assert "".join(data["chunk"] for _, data in chunks[:-1]) == "one\nzwö\n"
-    assert first.is_set()
+    one.exec("mkfifo /tmp/go")
+    other = daemon.client()
+    response = other.start("POST", one.path + "/exec/stream",
+                           json.dumps({"cmd": "echo one; read -r _ < /tmp/go; echo zwö >&2"}),
+                           {"Content-Type": "application/json"})
+    assert response.status == 200 and response.getheader("content-type") == "text/event-stream"
+    text = b""
+    while b"one" not in text:
+        text += response.read1()
+    # The command goes on only now: what came was sent while it ran.
+    assert api.post(f"/v1/sandboxes/{one.id}/exec", {"command": "echo > /tmp/go"}).status == 200
+    text += response.read()
+    other.close()
+    *chunks, last = events(text)
+    assert last[0] == "done" and set(last[1]) == {"exit_code", "cwd", "duration_ms"} and last[1]["exit_code"] == 0
+    assert all(name == "chunk" and set(data) == {"chunk", "timestamp"} for name, data in chunks)
+    assert "".join(data["chunk"] for _, data in chunks) == "one\nzwö\n"
+
+
+def stream(api, one, **body):
+    return events(api.post(one.path + "/exec/stream", body).body)
+
+
+def test_a_stream_always_says_how_it_ended(session, api):
+    one = session()
+    assert [name for name, _ in stream(api, one, cmd="exit 3")] == ["done"]
+    assert stream(api, one, cmd="exit 3")[-1][1]["exit_code"] == 3
+    # A character whose bytes come apart is one character.
+    assert "".join(d["chunk"] for n, d in stream(api, one, cmd=r"printf '\303'; sleep 0.1; printf '\266'")
+                   if n == "chunk") == "ö"
+    found = stream(api, one, cmd="echo before; sleep 60", timeout_ms=300)
+    assert found[0][1]["chunk"] == "before\n" and found[-1][0] == "error" and "time limit" in found[-1][1]["error"]
+    error(api.post(one.path + "/exec/stream", {"cmd": ""}), 400, "INVALID_REQUEST")
+
+
+def test_files(session, api):
+    one = session()
+    one.write("a/b.txt", text="häh")
+    one.write("/workspace/c.bin", content_base64=base64.b64encode(bytes(range(256))).decode())
+    assert one.exec("cat a/b.txt; stat -c %s c.bin")["output"] == "häh256\n"
+    assert one.read("c.bin") == {"path": "c.bin", "truncated": False,
+                                 "content_base64": base64.b64encode(bytes(range(256))).decode()}
+    cut = one.read("/workspace/c.bin", "&max_bytes=10")
+    assert base64.b64decode(cut["content_base64"]) == bytes(range(10)) and cut["truncated"]
+    one.exec("head -c 20000001 /dev/urandom > big; sha256sum < big > sum; : > empty")
+    whole = one.read("big", "&max_bytes=50000000")
+    assert hashlib.sha256(base64.b64decode(whole["content_base64"])).hexdigest() == one.exec("cat sum")["output"].split()[0]
+    assert not whole["truncated"] and one.read("big")["truncated"] and one.read("empty")["content_base64"] == ""
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/workspace/../etc/passwd", "../x", "", "/workspaces/x", "a/../../b"])
+def test_paths_stay_in_the_workspace(session, api, path):
+    one = session()
+    error(api.post(one.path + "/fs/write", {"path": path, "text": "x"}), 400, "INVALID_REQUEST")
+    error(api.get(f"{one.path}/fs/read?path={path}"), 400, "INVALID_REQUEST")
+
+
+def form(fields):
+    """multipart/form-data of (name, filename or None, bytes)."""
+    body = b""
+    for name, filename, data in fields:
+        where = f'; filename="{filename}"' if filename is not None else ""
+        body += f'--edge\r\nContent-Disposition: form-data; name="{name}"{where}\r\n\r\n'.encode() + data + b"\r\n"
+    return body + b"--edge--\r\n", {"Content-Type": "multipart/form-data; boundary=edge"}
+
+
+def test_upload(session, api):
+    one = session()
+    # The directory may stand behind the files.
+    body, headers = form([("files", "x.txt", b"1"), ("file", "dir/y.bin", b"\0" * 300000), ("path", None, b"up/here")])
+    response = api.request("POST", one.path + "/fs/upload", body, headers)
+    assert response.json() == {"ok": True, "paths": ["/workspace/up/here/x.txt", "/workspace/up/here/y.bin"]}, response
+    assert one.exec("cat up/here/x.txt; stat -c %s up/here/y.bin")["output"] == "1300000\n"
+    for fields in ([("path", None, b"/etc"), ("file", "x", b"1")], [("path", None, b"a")], [("file", "..", b"1")],
+                   [("file", f"f{i}", b"") for i in range(101)]):
+        body, headers = form(fields)
+        error(api.request("POST", one.path + "/fs/upload", body, headers), 400, "INVALID_REQUEST")
+    assert one.exec("ls /etc/x f0")["exit_code"] == 2
+    body, headers = form([("file", "big", b"x" * (11 << 20))])
+    error(api.request("POST", one.path + "/fs/upload", body, headers), 413, "INVALID_REQUEST")
+
+
+def test_a_workspace_outlives_its_session(workspace_ids, session, api):
+    workspace_ids.append("proj-1")
+    one = session(workspace_id="proj-1")
+    assert one.info["workspace_id"] == "proj-1"
+    one.write("kept", text="here")
+    # Written while a session has it, and read without one.
+    assert api.delete(one.path).status == 200
+    files = "/v1/workspaces/proj-1/fs"
+    assert api.post(files + "/write", {"path": "more/x", "text": "y"}).json() == {"ok": True}
+    assert base64.b64decode(api.get(files + "/read?path=kept").json()["content_base64"]) == b"here"
+    assert sorted((e["name"], e["is_dir"]) for e in api.get(files + "?path=/workspace").json()["entries"]) == \
+        [("kept", False), ("more", True)]
+    body, headers = form([("file", "z", b"zz")])
+    assert api.request("POST", files + "/upload", body, headers).json() == {"ok": True, "paths": ["/workspace/z"]}
+    two = session(workspace_id="proj-1")
+    assert two.exec("cat kept more/x z")["output"] == "hereyzz"
+    for bad in ("A", "x", "a_b", "x" * 65):
+        error(api.post("/v1/sessions", {"workspace_id": bad}), 400, "INVALID_WORKSPACE")
+    error(api.get("/v1/workspaces/no-such/fs"), 404, "WORKSPACE_NOT_FOUND")
+    error(api.get(files + "/read?path=nothing"), 404, "INVALID_REQUEST")
+
+
+def test_use_keeps_a_session_alive_for_the_time_it_asked_for(session, api):
+    """Sandkasten's own resets to the configured time instead."""
+    one = session(ttl_seconds=2)
+    end = paddock.seconds_until(one.info["expires_at"])
+    assert 0 < end <= 2
+    for _ in range(4):
+        time.sleep(0.8)  # longer in all than the time to live: the uses are what is tested
+        one.exec("true")
+    assert 0 < paddock.seconds_until(api.get(one.path).json()["expires_at"]) <= 2
+    paddock.until(lambda: api.get(one.path).status != 200, "the session ends", 20)
+    error(api.get(one.path), 410, "SESSION_EXPIRED")
+    error(api.post(one.path + "/exec", {"cmd": "true"}), 410, "SESSION_EXPIRED")
+
+
+def test_images(session, api):
+    assert session(image="python").exec("python3 -c 'print(6*7)'")["output"] == "42\n"
+    assert session(image="sandbox-runtime:node").info["status"] == "running"
+    error(api.post("/v1/sessions", {"image": "no-such-image"}), 400, "INVALID_IMAGE")
+
+
+def test_bad_requests(session, api, daemon, tenant):
+    one = session()
+    for body in ({}, {"cmd": 1}, {"cmd": "x" * (1024 * 1024 + 1)}, {"cmd": "true", "timeout_ms": 600001},
+                 {"cmd": "true", "timeout_ms": -1}, b"{", b"[]"):
+        error(api.post(one.path + "/exec", body), 400, "INVALID_REQUEST")
+    error(api.post(one.path + "/exec", b" " * (2 << 20) + b"{}"), 413, "INVALID_REQUEST")
+    error(api.post("/v1/sessions", {"ttl_seconds": 86401}), 400, "INVALID_REQUEST")
+    for body in ({"path": "x"}, {"path": "x", "text": "a", "content_base64": "YQ=="}, {"path": "x", "content_base64": "%"}):
+        error(api.post(one.path + "/fs/write", body), 400, "INVALID_REQUEST")
+    error(api.get("/v1/sessions/nothing/here"), 404, "INVALID_REQUEST")
+    # Without a key, and with another tenant's.
+    nobody = paddock.Client(daemon, "pdk_" + "0" * 40)
+    for path in ("/v1/sessions", one.path, one.path + "/stats", "/v1/workspaces/x/fs"):
+        error(nobody.get(path), 401, "UNAUTHORIZED")
+    nobody.close()
+    assert tenant.get("/v1/sessions").json() == []
+    error(tenant.get(one.path), 404, "SESSION_NOT_FOUND")
+    error(tenant.post(one.path + "/exec", {"cmd": "true"}), 404, "SESSION_NOT_FOUND")
+    error(tenant.post(one.path + "/fs/write", {"path": "x", "text": "y"}), 404, "SESSION_NOT_FOUND")
+    error(tenant.delete(one.path), 404, "SESSION_NOT_FOUND")
+
+
+def test_a_client_that_goes_away_ends_its_command(session, daemon):
+    one = session()
+    one.exec("mkfifo /tmp/on")
+    other = daemon.client()
+    response = other.start("POST", one.path + "/exec/stream", json.dumps({"cmd": "echo on; exec sleep 1000"}),
+                           {"Content-Type": "application/json"})
+    while b"on" not in response.read1():
+        pass
+    response.close()
+    other.close()
+    paddock.until(lambda: one.exec("pgrep -x sleep")["exit_code"] == 1, "the command ends")

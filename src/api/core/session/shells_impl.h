@@ -85,7 +85,7 @@ struct shell_ending {
 	bool restarted, oom_killed;
 };
 
-struct shell *shells_find(struct box *b, struct view name);
+struct shell *shells_find(const struct box *b, struct view name);
 /* Takes the command; it is run in its turn. */
 void shells_run(struct shell *s, struct shell_command *m);
 /* secrets: variables of this command alone. */

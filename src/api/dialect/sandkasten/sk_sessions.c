@@ -29,12 +29,14 @@ static const char *status_of(const struct box *b)
 	return b->state.status == BOX_DELETING ? "destroying" : boxes_status_name(b->state.status);
 }
 
-static void put_members(struct json_out *o, const struct box *b, struct view cwd)
+static void put_members(struct json_out *o, const struct box *b)
 {
+	struct view cwd = shells_cwd(b, VIEW(SHELL));
+
 	json_out_kz(o, "id", b->id);
 	json_out_kstr(o, "image", b->spec.image);
 	json_out_kz(o, "status", status_of(b));
-	json_out_kstr(o, "cwd", cwd);
+	json_out_kstr(o, "cwd", cwd.p ? cwd : b->spec.workdir);
 	if (b->spec.workspace.n)
 		json_out_kstr(o, "workspace_id", b->spec.workspace);
 	answer_put_time(o, "created_at", b->state.created_ms);
@@ -46,7 +48,7 @@ static void put_session(void *arg, const struct box *b)
 	struct json_out *o = arg;
 
 	json_out_object(o);
-	put_members(o, b, b->spec.workdir);
+	put_members(o, b);
 	json_out_end(o, '}');
 }
 
@@ -80,7 +82,7 @@ static void on_created(void *arg, const void *result, const struct err *e)
 		return;
 	struct json_out *o = answer_json(r);
 	json_out_object(o);
-	put_members(o, b, b->spec.workdir);
+	put_members(o, b);
 	json_out_kz(o, "acquire_source", b->state.from_pool ? "pool" : "cold");
 	json_out_end(o, '}');
 	answer_send(r, 201);
@@ -205,12 +207,7 @@ static void list(struct request *r)
 
 /* ---- one of them ---- */
 
-struct look {
-	struct shells_op shells;
-	struct request *r;
-};
-
-static void answer_one(struct request *r, struct view cwd)
+static void get(struct request *r)
 {
 	struct err e = { 0 };
 	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
@@ -219,45 +216,8 @@ static void answer_one(struct request *r, struct view cwd)
 		answer_fail(r, &e);
 		return;
 	}
-	struct json_out *o = answer_json(r);
-	json_out_object(o);
-	put_members(o, b, cwd.n ? cwd : b->spec.workdir);
-	json_out_end(o, '}');
+	put_session(answer_json(r), b);
 	answer_send(r, 200);
-}
-
-/* A shell that cannot be asked leaves the directory in which it would begin. */
-static void on_shells(struct shells_op *o, const struct shell_info *list, size_t n, const struct err *e)
-{
-	answer_one(CONTAINER(o, struct look, shells)->r, !e && n ? list[0].cwd : VIEW(""));
-}
-
-static void on_gone(struct request *r)
-{
-	struct look *l = r->own;
-	shells_cancel(&l->shells);
-}
-
-static void get(struct request *r)
-{
-	struct err e = { 0 };
-	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &e);
-	struct look *l = b ? request_own(r, sizeof(*l)) : NULL;
-
-	if (!b)
-		answer_fail(r, &e);
-	if (!l)
-		return;
-	/* To look at a session is no use of it, and a box that does not run is not asked. */
-	if (b->state.status != BOX_RUNNING) {
-		answer_one(r, VIEW(""));
-		return;
-	}
-	l->r = r;
-	l->shells.done = on_shells;
-	r->on_gone = on_gone;
-	if (shells_list(r->core, &r->actor, r->params[0], VIEW(SHELL), &l->shells, &e) < 0)
-		answer_one(r, VIEW(""));
 }
 
 static void on_removed(void *arg, const void *result, const struct err *e)
