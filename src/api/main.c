@@ -53,11 +53,7 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 /* In the order in which they are asked; rest takes what is left. */
 static const struct dialect *const dialects[] = {
-	&models_dialect,
-	&e2b_dialect,
-	&sandkasten_dialect,
-	&rest_dialect,
-	NULL,
+	&models_dialect, &e2b_dialect, &sandkasten_dialect, &rest_dialect, NULL,
 };
 
 struct api {

@@ -2,7 +2,10 @@
 
 import base64
 import hashlib
+import http.client
 import json
+import re
+import subprocess
 import time
 
 import pytest
@@ -278,3 +281,131 @@ def test_a_client_that_goes_away_ends_its_command(session, daemon):
     response.close()
     other.close()
     paddock.until(lambda: one.exec("pgrep -x sleep")["exit_code"] == 1, "the command ends")
+
+
+# ---- with its own configuration ----
+
+CONFIG = """
+listen: 127.0.0.1:0
+api_key: a-key-of-their-own-making
+default_image: sandbox-runtime:base
+allowed_images: [python]
+session_ttl_seconds: 77
+defaults:
+  cpu_limit: 0.5
+  mem_limit_mb: 256
+  pids_limit: 100
+  max_exec_timeout_ms: 5000
+  network_mode: none
+  exec_mode: stateless
+pool:
+  enabled: true
+  images: {python: 1}
+workspace:
+  enabled: true
+security:
+  seccomp: mvp
+dashboard:
+  enabled: true
+"""
+
+
+class Bound(paddock.Client):
+    """A client of the listener that serves Sandkasten's API alone."""
+
+    def connect(self):
+        port = int(re.search(r"listening on \S+:(\d+) for sandkasten", self.daemon.log(1000))[1])
+        if not self.connection:
+            self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=self.timeout)
+        return self.connection
+
+
+def test_its_own_configuration(own_daemon, tmp_path):
+    file = tmp_path / "sandkasten.yaml"
+    file.write_text(CONFIG)
+    daemon = own_daemon(arguments=["--config", str(file)], environment={"SANDKASTEN_PIDS_LIMIT": "90",
+                                                                        "SANDKASTEN_NONSENSE": "1"}).start()
+    client = Bound(daemon, "a-key-of-their-own-making")
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/v1/sandboxes").status == 404  # it speaks nothing else
+    paddock.until(lambda: daemon.client().get("/v1/capabilities").status == 200, "ready")
+    one = Session(client, image="python", workspace_id="w1")
+    assert 70 < paddock.seconds_until(one.info["expires_at"]) <= 77
+    assert one.exec("nproc; awk '/MemTotal/{print $2}' /proc/meminfo")["output"] == "1\n262144\n"
+    ours = daemon.client().get(f"/v1/sandboxes/{one.id}").json()
+    assert ours["limits"]["pids"] == 90 and ours["limits"]["cpu"] == 0.5
+    error(client.post(one.path + "/exec", {"cmd": "sleep 60", "timeout_ms": 60000}), 504, "COMMAND_TIMEOUT")
+    error(client.post("/v1/sessions", {"image": "node"}), 400, "INVALID_IMAGE")
+    assert client.delete(one.path).json() == {"ok": True}
+    assert client.get("/v1/workspaces").json() == {"workspaces": [{"id": "w1"}]}
+    paddock.until(lambda: client.delete("/v1/workspaces/w1").json() == {"ok": True}, "the workspace is removed")
+    error(client.delete("/v1/workspaces/w1"), 404, "WORKSPACE_NOT_FOUND")
+    # From the pool, once there is one.
+    paddock.until(lambda: Session(client).info["acquire_source"] == "pool", "a session from the pool", 30)
+    wrong = Bound(daemon, "a-key-of-their-own-makinh")
+    error(wrong.get("/v1/sessions"), 401, "UNAUTHORIZED")
+    wrong.close()
+    client.close()
+    log = daemon.log(1000)
+    for said in ("exec_mode is not honoured", "security.seccomp is not honoured", "dashboard", "SANDKASTEN_NONSENSE"):
+        assert said in log, log
+    assert "a-key-of" not in log
+    daemon.stop()
+    file.write_text("listen: 127.0.0.1:0\napi_key: ''\n")  # no pool, so that no box of it is left
+
+
+@pytest.mark.parametrize("line, said", [
+    ("defaults: {network_mode: host}", "never share the machine's network"),
+    ("session_ttl_seconds: 0", "session_ttl_seconds"),
+    ("default_image: base\nno_such: 1", "no_such"),
+])
+def test_what_its_configuration_cannot_have(tmp_path, line, said):
+    file = tmp_path / "sandkasten.yaml"
+    file.write_text("api_key: x\n" + line + "\n")
+    done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True)
+    assert done.returncode == 1 and said in done.stderr, done
+
+
+def test_workspaces_that_are_off(own_daemon, tmp_path):
+    """Sandkasten's own mounts them all the same."""
+    file = tmp_path / "sandkasten.yaml"
+    file.write_text("listen: 127.0.0.1:0\napi_key: a-key-of-their-own-making\n")
+    client = Bound(own_daemon(arguments=["--config", str(file)]).start(), "a-key-of-their-own-making")
+    error(client.post("/v1/sessions", {"workspace_id": "w1"}), 400, "INVALID_WORKSPACE")
+    client.close()
+
+
+# ---- its command line ----
+
+
+def verb(daemon, *words, cwd=None):
+    """`sandkasten VERB…`, by a link of that name."""
+    link = daemon.base / "sandkasten"
+    if not link.exists():
+        link.symlink_to(paddock.BIN / "paddock")
+    environment = paddock.clean_environment(PADDOCK_URL=daemon.url, PADDOCK_API_KEY=daemon.key)
+    return subprocess.run([link, *words], capture_output=True, text=True, env=environment, cwd=cwd)
+
+
+def test_its_verbs(session, daemon, tmp_path):
+    one = session()
+    assert one.id in verb(daemon, "ps").stdout
+    assert "machine" in verb(daemon, "image", "list").stdout
+    assert verb(daemon, "image", "validate", "machine").returncode == 0
+    assert verb(daemon, "image", "validate", "nothing").returncode != 0
+    assert verb(daemon, "version").stdout.startswith("paddock ")
+    assert verb(daemon, "rm", one.id).returncode == 0 and one.id not in verb(daemon, "ps").stdout
+    done = verb(daemon, "image", "pull", "alpine:latest")
+    assert done.returncode == 1 and "image import" in done.stderr
+    done = verb(daemon, "deamon")
+    assert done.returncode == 1 and "did you mean `daemon`" in done.stderr
+    # A file that its own daemon takes.
+    done = verb(daemon, "init", "--listen", "127.0.0.1:0", "--skip-pull", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    file = tmp_path / "sandkasten.yaml"
+    assert file.stat().st_mode & 0o777 == 0o600 and json.loads(file.read_text())["api_key"].startswith("sk-")
+    assert verb(daemon, "init", cwd=tmp_path).returncode == 1
+    assert verb(daemon, "init", "--force", "--api-key", 'a"b', cwd=tmp_path).returncode == 0
+    assert json.loads(file.read_text())["api_key"] == 'a"b'
+    check = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True)
+    assert check.returncode == 0, check

@@ -9,9 +9,8 @@
 #include "sk_impl.h"
 #include "poison.h"
 
-#define TTL_DEFAULT 1800
-#define TTL_MAX     86400
-#define SHELL       "default"
+#define TTL_MAX 86400
+#define SHELL   "default"
 
 /* ---- what it is ---- */
 
@@ -127,6 +126,11 @@ static void make_in_workspace(struct request *r)
 	struct err e = { 0 };
 	const struct workspace *there;
 
+	if (!core_config(r->core)->sandkasten.workspaces) {
+		sk_refuse(r, 400, "INVALID_WORKSPACE",
+			  "workspaces are not enabled here (sandkasten.workspaces)");
+		return;
+	}
 	if (!is_workspace_id(c->wish.workspace)) {
 		sk_refuse(r, 400, "INVALID_WORKSPACE",
 			  "workspace_id must be 2 to 64 characters of a-z, 0-9 and \"-\"");
@@ -156,8 +160,20 @@ static bool is_stock(struct view name)
 	return false;
 }
 
+/* `name` as the client wrote it. */
+static bool is_allowed(const struct config *c, struct view name)
+{
+	const struct json *all = c->sandkasten.images;
+
+	for (size_t i = 0; all && i < all->n; i++)
+		if (view_eq(all->items[i].text, name))
+			return true;
+	return !all || !name.n; /* the default is the administrator's choice */
+}
+
 static void create(struct request *r)
 {
+	const struct config *cfg = core_config(r->core);
 	struct create_body body = { 0 };
 	struct creation *c;
 	struct view digest;
@@ -168,6 +184,10 @@ static void create(struct request *r)
 	c = request_own(r, sizeof(*c));
 	if (!c)
 		return;
+	if (!is_allowed(cfg, body.image)) {
+		sk_refuse(r, 400, "INVALID_IMAGE", "the image is not one of those that sessions may have");
+		return;
+	}
 	if (!images_find(r->core, body.image) && is_stock(body.image))
 		body.image = VIEW("");
 	if (body.image.n && images_resolve(r->core, body.image, &digest, &e) < 0) {
@@ -176,7 +196,9 @@ static void create(struct request *r)
 	}
 	c->wish = (struct box_wish){ .image = body.image,
 				     .workspace = body.workspace,
-				     .idle_seconds = body.ttl_seconds ? body.ttl_seconds : TTL_DEFAULT };
+				     .readonly_root = cfg->sandkasten.readonly_root,
+				     .idle_seconds = body.ttl_seconds ? body.ttl_seconds
+								      : cfg->sandkasten.session_ttl_seconds };
 	if (body.workspace.n)
 		make_in_workspace(r);
 	else
