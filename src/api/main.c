@@ -33,6 +33,7 @@
 #include "http.h"
 #include "log.h"
 #include "loop.h"
+#include "mcp.h"
 #include "models.h"
 #include "plane.h"
 #include "rest.h"
@@ -54,7 +55,16 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 /* In the order in which they are asked; rest takes what is left. */
 static const struct dialect *const dialects[] = {
-	&models_dialect, &e2b_dialect, &agentbox_dialect, &sandkasten_dialect, &rest_dialect, NULL,
+	&models_dialect,
+	&e2b_dialect,
+	&mcp_dialect,
+#ifdef PADDOCK_MCP_FIXTURES
+	&mcp_conformance_dialect,
+#endif
+	&agentbox_dialect,
+	&sandkasten_dialect,
+	&rest_dialect,
+	NULL,
 };
 
 struct api {
