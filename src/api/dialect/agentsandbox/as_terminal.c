@@ -10,6 +10,7 @@
 
 #include "as_impl.h"
 #include "clock.h"
+#include "resize.h"
 #include "run.h"
 #include "text_pieces.h"
 #include "ws.h"
@@ -121,10 +122,10 @@ struct terminal {
 	struct exec exec;
 	struct text_pieces pieces;
 	char process[16];
-	struct proc_op feeding, resizing;
-	bool feed_busy, resize_busy, resize_again;
+	struct proc_op feeding;
+	struct resize size;
+	bool feed_busy;
 	size_t feed_size;
-	uint64_t cols, rows;
 	struct buf typed;
 	struct loop_timer leaving;
 };
@@ -140,7 +141,7 @@ static void on_gone(struct ws *w)
 
 	exec_cancel(&t->exec);
 	procs_cancel(&t->feeding);
-	procs_cancel(&t->resizing);
+	resize_cancel(&t->size);
 	loop_timer_stop(&t->leaving);
 	buf_done(&t->typed);
 }
@@ -242,28 +243,6 @@ static void feed(struct terminal *t)
 		buf_clear(&t->typed);
 }
 
-static void resize(struct terminal *t);
-
-static void on_resized(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
-{
-	struct terminal *t = CONTAINER(op, struct terminal, resizing);
-
-	t->resize_busy = false;
-	if (t->resize_again)
-		resize(t);
-}
-
-static void resize(struct terminal *t)
-{
-	const struct request *r = t->w.r;
-	struct err e = { 0 };
-
-	t->resize_again = t->resize_busy;
-	if (!t->resize_busy)
-		t->resize_busy = procs_resize(r->core, &r->actor, r->params[0], view_of(t->process), t->cols,
-					      t->rows, &t->resizing, &e) >= 0;
-}
-
 struct message {
 	struct view type, data;
 	uint64_t cols, rows;
@@ -283,9 +262,7 @@ static bool obey(struct terminal *t, const struct message *m, struct err *e)
 			return err_set(e, ERR_TOO_LARGE, "the shell does not read its input") >= 0;
 		feed(t);
 	} else if ((view_is(m->type, "init") || view_is(m->type, "resize")) && m->cols && m->rows) {
-		t->cols = m->cols;
-		t->rows = m->rows;
-		resize(t);
+		resize_to(&t->size, t->w.r, t->process, m->cols, m->rows);
 	} else if (!view_is(m->type, "close")) {
 		return err_set(e, ERR_INVALID, "the messages are init, resize, input and close") >= 0;
 	}
@@ -352,7 +329,6 @@ static void terminal(struct request *r)
 	t->exec.on_output = on_output;
 	t->exec.done = on_done;
 	t->feeding.done = on_fed;
-	t->resizing.done = on_resized;
 	if (!same_origin(r->x))
 		err_set(&e, ERR_FORBIDDEN, "a page of another origin may not open a terminal");
 	if (e.code || ws_check(&t->w, &e) < 0 ||
