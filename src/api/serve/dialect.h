@@ -56,6 +56,8 @@ struct dialect {
 	/* Whether a request is its own: by host, path, header or listener. Dialects are asked in the order
 	 * of the array. NULL: it takes what is left. */
 	bool (*claims)(const struct http_exchange *x, void *state);
+	/* The request is its own: may take a prefix off x->path. May be NULL. */
+	void (*enter)(struct http_exchange *x);
 	bool inside; /* is asked for what comes from within a box, too (x->origin says which) */
 	const struct surface *surface;    /* NULL: it has ports only */
 	const struct dialect_port *ports; /* ends with port 0; may be NULL */
