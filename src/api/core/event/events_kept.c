@@ -78,17 +78,13 @@ static void drop(struct core *c, size_t i)
 }
 
 /* The oldest of the tenant that has the most. */
-static size_t find_victim(const struct events *v)
+static size_t find_victim(const struct core *c)
 {
-	const struct events_of *most = NULL;
+	const struct tenant *most = ledger_largest(c, LEDGER_EVENTS);
+	const struct events *v = &c->events;
 	size_t i = 0;
 
-	for (struct map_node *n = map_first(&v->tenants); n; n = map_next(&v->tenants, n)) {
-		const struct events_of *of = CONTAINER(n, struct events_of, by_tenant);
-		if (!most || of->n > most->n)
-			most = of;
-	}
-	while (most && i + 1 < v->n && v->kept[i]->tenant != most->tenant)
+	while (most && i + 1 < v->n && v->kept[i]->tenant != most)
 		i++;
 	return i;
 }
@@ -106,7 +102,7 @@ int events_keep(struct core *c, struct event *event)
 	ledger_count(c, event->tenant, LEDGER_EVENTS, 1);
 	v->kept[v->n++] = event; /* it has one place more than may be taken */
 	if (v->n > EVENTS_KEPT) {
-		size_t i = find_victim(v);
+		size_t i = find_victim(c);
 		if (v->started && !c->stopping)
 			store_event_drop(c->store, v->kept[i]->id, core_store_done, c);
 		drop(c, i);
