@@ -371,6 +371,30 @@ def test_neighbours_keep_their_weight(api, make_box, daemon):
     print(shown)
 
 
+def test_all_boxes_leave_processes_to_the_machine(own_daemon):
+    """kernel.pid_max is one number: all boxes together have three quarters of it, and the daemon is not among them."""
+    daemon = own_daemon().start()
+    first, second = daemon.client().create(), daemon.client().create()
+    home = paddock.cgroup_dirs(first.id)["pids"].parent
+    machine = min(int(paddock.read(f"/proc/sys/kernel/{name}")) for name in ("pid_max", "threads-max"))
+    assert int(paddock.read(home / "pids.max")) == machine - machine // 4
+    inside = {int(pid) for place in home.rglob("cgroup.procs") for pid in paddock.read(place).split()}
+    assert {first.pid1(), second.pid1()} <= inside and not inside & set(daemon.programs())
+    # It holds: with room for ten more, the first takes them, and no box has another.
+    (home / "pids.max").write_text(str(int(paddock.read(home / "pids.current")) + 10))
+    fork = "import os, sys\nn = 0\ntry:\n    while n < 40:\n        if os.fork() == 0:\n            sys.stdin.read()\n            os._exit(0)\n        n += 1\n" \
+           "except BlockingIOError:\n    pass\nprint(n, flush=True)\nsys.stdin.read()"
+    process = first.client.post(first.path + "/processes", {"argv": ["/usr/bin/python3", "-c", fork], "stdin": True})
+    assert process.status == 201, process
+    paddock.until(lambda: int(paddock.read(home / "pids.current")) == int(paddock.read(home / "pids.max")), "it took all that there are")
+    assert int(paddock.read(paddock.cgroup_dirs(first.id)["pids"] / "pids.current")) < 20
+    refused = second.try_exec(["/bin/true"])
+    assert refused.status == 503 or refused.json().get("exit_code") not in (0, None), refused
+    assert first.client.get("/healthz").status == 200
+    (home / "pids.max").write_text("max")
+    assert second.exec(["/bin/true"]).exit_code == 0
+
+
 def test_priorities(make_box, daemon):
     """The daemon's programs come first; nothing in a box does, nor can it."""
     def nice(pid):
