@@ -245,7 +245,7 @@ static void serve_own(struct plane *p, struct http_exchange *x, struct serve_at 
 {
 	struct actor actor = { .tenant = b->tenant, .role = STORE_ROLE_USER };
 
-	if (knows(p, x, b, name) || own.port->proves(x, p->core, b))
+	if (knows(p, x, b, name) || (own.port->proves && own.port->proves(x, p->core, b)))
 		serve_port(p->serve, x, own, b, &actor);
 	else
 		proxy_unknown_box(x, name->id);
@@ -332,7 +332,7 @@ static void serve_named(struct plane *p, struct http_exchange *x, const struct p
 	if (!b) {
 		bool checked = own.port && !own.port->guarded;
 		(void)((!checked && is_let_in(p, x, &p->nobody, name)) || knows(p, x, &p->nobody, name) ||
-		       (checked && own.port->proves(x, p->core, &p->nobody)));
+		       (checked && own.port->proves && own.port->proves(x, p->core, &p->nobody)));
 		proxy_unknown_box(x, name->id);
 	} else if (own.port && !own.port->guarded) {
 		serve_own(p, x, own, b, name);
