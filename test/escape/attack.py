@@ -10,8 +10,10 @@ of them changes anything of the host even when it succeeds.
 """
 
 import ctypes
+import errno
 import fcntl
 import json
+import mmap
 import os
 import socket
 import stat
@@ -456,6 +458,23 @@ def aio_contexts(most):
     call(206, int(most), ctypes.byref(context))
     call(207, context.value)
     return f"a context of {most} events"
+
+
+def huge_pages(_):
+    """vm.nr_hugepages is one pool. Where it is empty the kernel says ENOMEM, which means that it was asked."""
+    asked = []
+    for name, take in (("mmap", lambda: mmap.mmap(-1, 2 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000)),
+                       ("shmget", lambda: call(29, 0, 2 << 20, 0o4000 | 0o1000 | 0o600)),
+                       ("memfd_create", lambda: call(319, ctypes.c_char_p(b"x"), 4))):
+        try:
+            take()
+            asked.append(name)
+        except OSError as error:
+            if error.errno != errno.EPERM:
+                asked.append(f"{name}: {error}")
+    if not asked:
+        raise Refused("all three")
+    return "reached the kernel: " + ", ".join(asked)
 
 
 def inotify_instances(most):

@@ -284,7 +284,7 @@ time.sleep(8)
 
 # ---- pools that all boxes share -------------------------------------------
 
-POOLS = [("ptys", 65), ("aio_contexts", 8), ("inotify_instances", 129)]
+POOLS = [("ptys", 65), ("aio_contexts", 8), ("inotify_instances", 129), ("huge_pages", 0)]
 
 
 @both_users

@@ -251,6 +251,23 @@ def test_port_in_use_is_said(own_daemon):
     other.listen = "127.0.0.1:0"
 
 
+def test_a_store_that_cannot_be_opened_is_named(own_daemon):
+    """As the api sees it, in whose root it lies: "/paddock.db", not "//paddock.db"."""
+    daemon = own_daemon().start()
+    daemon.stop()
+    database = daemon.data_dir / "store" / "paddock.db"
+    aside = database.with_suffix(".aside")
+    database.rename(aside)
+    database.symlink_to("elsewhere")
+    daemon.api_kills += 1  # its end is what is wanted here
+    with pytest.raises(AssertionError) as raised:
+        daemon.start(timeout=10)
+    said = str(raised.value) + daemon.log()
+    assert "/paddock.db" in said and "//paddock.db" not in said, said[-2000:]
+    database.unlink()
+    aside.rename(database)
+
+
 def test_store_of_a_newer_version_is_refused(own_daemon):
     daemon = own_daemon().start()
     daemon.client().create().delete()
