@@ -22,7 +22,8 @@ struct gauge_slot {
 	char id[GAUGE_ID];
 };
 
-/* What the program has done, for the keeper to see: requests that it went to read, and those that are done. */
+/* What the program has done, for the keeper to see: requests that it went to read, and those that are done.
+ */
 struct gauge_beat {
 	uint64_t taken, answered;
 };
