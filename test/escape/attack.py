@@ -600,6 +600,42 @@ def run_at(top):
         raise OSError(code, os.strerror(code))
 
 
+def watch(*paths):
+    """What others do with files: inotify shows it where two see the same inode."""
+    fd, names = call(294, 0o4000), {}
+    for path in paths:
+        names[call(254, fd, path.encode(), 0x3B)] = path  # access, modify, open, close
+    with open("/tmp/watching", "w"):
+        pass
+    end = time.monotonic() + 20
+    while not os.path.exists("/tmp/enough") and time.monotonic() < end:
+        time.sleep(0.02)
+    seen = set()
+    try:
+        data, at = os.read(fd, 1 << 20), 0
+    except BlockingIOError:
+        raise Refused("nothing")
+    while at < len(data):
+        number, _, _, length = struct.unpack_from("iIII", data, at)
+        seen.add(names[number])
+        at += 16 + length
+    return " ".join(sorted(seen))
+
+
+def locks(*paths):
+    """Files that another holds a lock on."""
+    held = []
+    for path in paths:
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.append(path)
+    if not held:
+        raise Refused("none is locked")
+    return " ".join(held)
+
+
 def chroot_jail(directory):
     """The weakened box of the controls: a chroot and nothing else."""
     os.chroot(directory)

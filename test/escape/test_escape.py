@@ -317,6 +317,43 @@ def test_one_box_leaves_ptys_to_others(box, make_box):
     box.check("rm /workspace/hold.py")
 
 
+# ---- files that boxes share -----------------------------------------------
+
+DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev"]
+OWN = [*DEVICES, "/etc/passwd", "/usr/bin/env", "/tmp", "/proc/self/status", "/proc/sys/kernel/ostype", "/dev/shm", "/run"]
+SHARED = ["/proc/meminfo", "/sys/devices/system/cpu/online"]  # SECURITY.md, "Known gaps": the control
+
+
+@both_users
+def test_boxes_do_not_see_what_others_open(make_box, daemon, user):
+    """/dev of a box is its own: one that all have would tell by inotify when a neighbour opens /dev/null, and be a common lock."""
+    one, two, client = make_box(), make_box(), daemon.client()
+    run = paddock.Background(in_box, one.with_client(client), user, "watch", *OWN, *SHARED)
+    paddock.until(lambda: one.read("/tmp/watching").status == 200, "it watches")
+    two.check("for f in " + " ".join(path for path in OWN + SHARED if path != "/dev/random") + "; do head -c 1 $f || ls $f; done >/tmp/out 2>&1; true")
+    one.put("/tmp/enough", b"")
+    seen = set(run.result()["detail"].split())
+    client.close()
+    assert set(SHARED) <= seen, "the control: it does see what is shared"
+    # The others are opened by whatever is started in the box itself.
+    quiet = {"/dev/zero", "/dev/full", "/dev/urandom", "/usr/bin/env", "/proc/sys/kernel/ostype", "/dev/shm", "/run"}
+    assert not seen & quiet, f"seen of a neighbour: {seen & quiet}"
+
+
+def test_boxes_share_no_lock(make_box, daemon):
+    one, two, client = make_box(), make_box(), daemon.client()
+    hold = "import fcntl, os, sys, time\nheld = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]\nfor one in held: fcntl.flock(one, fcntl.LOCK_EX)\n" \
+           "open('/tmp/held', 'w').close()\ntime.sleep(100)"
+    run = paddock.Background(one.with_client(client).try_exec, ["/usr/bin/python3", "-c", hold, *DEVICES, "/usr/bin/env", *SHARED],
+                             timeout_ms=paddock.ms(5000))
+    paddock.until(lambda: one.read("/tmp/held").status == 200, "all are locked")
+    assert set(in_box(one, "user", "locks", *DEVICES)["detail"].split()) == set(DEVICES), "the control: in the same box they are"
+    refused(in_box(two, "user", "locks", *DEVICES, "/usr/bin/env"))
+    assert in_box(two, "user", "locks", *SHARED)["success"], "the control: what is shared"
+    run.result()
+    client.close()
+
+
 # ---- others on the host ---------------------------------------------------
 
 
