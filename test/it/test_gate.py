@@ -561,8 +561,9 @@ print(json.dumps(out))
         paddock.kill(pid)
         paddock.until(lambda: gate_pid(gated) not in (None, pid), "another gate")
         began = time.time()
+        net.seen()
         time.sleep(1.5)  # nothing can be asked while the api stands still
-        ended = time.time()
+        reached, ended = net.seen(), time.time()
     finally:
         os.kill(api, signal.SIGCONT)
     paddock.until(lambda: "ok" in inside(out, ["tcp", net.host(10), ECHO_PORT])[0], "the way out is back", 30)
@@ -571,6 +572,7 @@ print(json.dumps(out))
     assert seen[0][1] == "hello" == seen[-1][1], "the control: with a policy it passes, before and after"
     between = [said for at, said in seen if began < at < ended]
     assert len(between) > 3 and "hello" not in between, between
+    assert reached == [], "not even a connection was made"
 
 
 def test_used_bytes_outlive_the_gate(client, net, gated):
