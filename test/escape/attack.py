@@ -559,6 +559,102 @@ def foreign_processes(pid):
     return "the host's process can be seen and signalled"
 
 
+def directory_by_descriptor(path):
+    """A directory of the host arrives as a descriptor: everything that can be done below it, or with it."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    os.chmod(path, 0o777)
+    listener.listen(1)
+    listener.settimeout(20)
+    connection, _ = listener.accept()
+    connection.settimeout(20)
+    _, fds, *_ = socket.recv_fds(connection, 1, 3)
+    top, terminal, opened = fds
+    mine = os.open(os.path.dirname(path), os.O_RDONLY)
+
+    own = os.path.join(os.path.dirname(path), "own")
+    with open(own, "w") as file:
+        file.write("x")
+    ways = {
+        "read a file": lambda: os.close(os.open("file", os.O_RDONLY, dir_fd=top)),
+        "write a file": lambda: os.close(os.open("file", os.O_WRONLY, dir_fd=top)),
+        "truncate a file": lambda: os.truncate(f"/proc/self/fd/{opened}", 1),
+        "list": lambda: os.close(os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=top)),
+        "create": lambda: os.close(os.open("new", os.O_WRONLY | os.O_CREAT, dir_fd=top)),
+        "mkdir": lambda: os.mkdir("dir", dir_fd=top),
+        "fifo": lambda: os.mkfifo("fifo", dir_fd=top),
+        "symlink": lambda: os.symlink("x", "link", dir_fd=top),
+        "rename": lambda: os.rename("other", "another", src_dir_fd=top, dst_dir_fd=top),
+        "link out": lambda: os.link("own", "stolen", src_dir_fd=mine, dst_dir_fd=top),
+        "link in": lambda: os.link("file", "stolen", src_dir_fd=top, dst_dir_fd=mine),
+        "unlink": lambda: os.unlink("gone", dir_fd=top),
+        "rmdir": lambda: os.rmdir("empty", dir_fd=top),
+        "terminal": lambda: os.close(os.open(f"/proc/self/fd/{terminal}", os.O_RDWR | os.O_NOCTTY)),
+        # Opened neither to read nor to write, for ioctl alone.
+        "ask a terminal": lambda: fcntl.ioctl(os.open(f"/proc/self/fd/{terminal}", 3 | os.O_NOCTTY), 0x5413, b"x" * 8),
+        "execute": lambda: run_at(top),
+    }
+    worked = {}
+    for name, way in ways.items():
+        try:
+            way()
+            worked[name] = 0
+        except OSError as error:
+            if error.errno not in (1, 13, 18):  # EPERM, EACCES; EXDEV is what Landlock says of links
+                worked[name] = error.errno
+    if not worked:
+        raise Refused("nothing of it")
+    return ", ".join(sorted(worked))
+
+
+def run_at(top):
+    child = os.fork()
+    if child == 0:
+        try:
+            call(322, top, b"program", (ctypes.c_char_p * 2)(b"program", None), (ctypes.c_char_p * 1)(None), 0)
+        except OSError as error:
+            os._exit(error.errno)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code:
+        raise OSError(code, os.strerror(code))
+
+
+def watch(*paths):
+    """What others do with files: inotify shows it where two see the same inode."""
+    fd, names = call(294, 0o4000), {}
+    for path in paths:
+        names[call(254, fd, path.encode(), 0x3B)] = path  # access, modify, open, close
+    with open("/tmp/watching", "w"):
+        pass
+    end = time.monotonic() + 20
+    while not os.path.exists("/tmp/enough") and time.monotonic() < end:
+        time.sleep(0.02)
+    seen = set()
+    try:
+        data, at = os.read(fd, 1 << 20), 0
+    except BlockingIOError:
+        raise Refused("nothing")
+    while at < len(data):
+        number, _, _, length = struct.unpack_from("iIII", data, at)
+        seen.add(names[number])
+        at += 16 + length
+    return " ".join(sorted(seen))
+
+
+def locks(*paths):
+    """Files that another holds a lock on."""
+    held = []
+    for path in paths:
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.append(path)
+    if not held:
+        raise Refused("none is locked")
+    return " ".join(held)
+
+
 def chroot_jail(directory):
     """The weakened box of the controls: a chroot and nothing else."""
     os.chroot(directory)

@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -144,6 +145,27 @@ def test_box_that_died_while_the_daemon_was_down(own_daemon):
     assert dead.with_client(api).try_exec(["true"]).status == 409
     assert alive.with_client(api).check("echo yes") == "yes\n"
     assert api.delete(dead.path).status == 204
+
+
+def test_box_that_died_while_the_api_was_dead(own_daemon):
+    """The keeper stands still while both die, so that nobody hears of the box's end: the next api finds it when it takes over."""
+    daemon = own_daemon().start()
+    client = daemon.client()
+    dead, alive = client.create(name="dead"), client.create(name="alive")
+    pid, api = dead.pid1(), daemon.api_pid()
+    daemon.api_kills += 1
+    os.kill(daemon.keeper_pid, signal.SIGSTOP)
+    for one in (api, pid):
+        os.kill(one, signal.SIGKILL)
+        paddock.until(lambda: paddock.proc_status(one)["State"][0] == "Z", "it has ended")
+    os.kill(daemon.keeper_pid, signal.SIGCONT)
+    paddock.until(lambda: daemon.api_pid() not in (None, api), "a new paddock-api")
+    paddock.until(daemon.healthy, "the new paddock-api answers")
+    client = daemon.client()
+    assert dead.with_client(client).get()["status"] == "stopped" and alive.with_client(client).check("echo yes") == "yes\n"
+    assert exits(client, dead) == 1 and exits(client, alive) == 0
+    daemon.kill_api()
+    assert exits(daemon.client(), dead) == 1, "it is told once"
 
 
 def test_ttl_that_ran_out_while_the_daemon_was_down(own_daemon):
