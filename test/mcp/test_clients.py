@@ -84,3 +84,10 @@ def test_inspector(daemon, modules):
     assert all(t["inputSchema"]["type"] == "object" and "readOnlyHint" in t["annotations"] for t in tools)
     listed = run([*tool, "--method", "tools/call", "--tool-name", "sandbox_list"])
     assert listed["structuredContent"]["next"] is None
+
+
+def test_every_tool_gives_what_its_schema_promises(daemon, api, python):
+    try:
+        assert set(run([python, HERE / "every_tool.py", f"http://{daemon.host}:{daemon.port}/mcp", daemon.key])) == TOOLS
+    finally:
+        api.delete("/v1/snapshots/every-snapshot")
