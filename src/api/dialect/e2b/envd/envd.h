@@ -10,3 +10,6 @@
 extern const struct surface envd_surface;
 /* dialect_port.find */
 struct view envd_find(const struct http_exchange *x, struct core *c);
+/* The login shell of a new box's first command, which clients run next: it starts while they read the answer.
+ * From the first time on boxes of the pool have one, too. */
+void envd_ahead(struct core *core, const struct box *b);
