@@ -97,8 +97,7 @@ static int attach_views(const struct native_child *c, int root)
 		return 0; /* an image without /sys */
 	int r = sys < 0 ? sys : mnt_move(c->views[0].fd, sys, "");
 	for (unsigned i = 1; r == 0 && i < c->n_views; i++)
-		r = mnt_move(c->views[i].fd, c->views[0].fd,
-			     c->views[i].at); /* a tree of ours, without links */
+		r = mnt_move(c->views[i].fd, c->views[0].fd, c->views[i].at); /* in a tree of ours */
 	return r;
 }
 
@@ -118,7 +117,8 @@ static int mask_proc(const struct native_child *c, int proc)
 	for (unsigned i = 0; i < c->native->n_masks; i++) {
 		const struct native_mask *m = &c->native->masks[i];
 		int r = put(m->dir ? "/" NATIVE_EMPTY : "/" NATIVE_NULL, m->name, MS_BIND);
-		if (r < 0 && r != -ENOENT) /* a module was unloaded */
+		/* A module was unloaded. Nothing else is a reason to go without a mask. */
+		if (r < 0 && (r != -ENOENT || faccessat(proc, m->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0))
 			return r;
 	}
 	for (unsigned i = 0; plan_readonly[i]; i++) {
