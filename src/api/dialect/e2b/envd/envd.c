@@ -40,11 +40,11 @@ struct file_place envd_place(const struct request *c, struct view path)
 	return (struct file_place){ .box = view_of(c->box), .path = path, .user = c->user };
 }
 
-size_t envd_vars(const struct request *c, const struct box *b, struct view names[ENVD_VARS],
+size_t envd_vars(struct core *core, const struct box *b, struct view names[ENVD_VARS],
 		 struct view values[ENVD_VARS])
 {
-	bool base = view_eq(b->spec.image, core_config(c->core)->defaults.image);
-	const struct template_build *build = templates_of_box(c->core, b);
+	bool base = view_eq(b->spec.image, core_config(core)->defaults.image);
+	const struct template_build *build = templates_of_box(core, b);
 	struct view template = build                ? view_of(build->of->id)
 			       : b->spec.snapshot.n ? b->spec.snapshot
 			       : base               ? VIEW("base")
