@@ -2,17 +2,14 @@
  * paddock run: a fresh sandbox, one command in it, and the sandbox is gone, however
  * the command ended. The sandbox is tied to a connection of ours: when this process
  * dies, by whatever signal, the daemon removes it. From the moment that there is a
- * sandbox, SIGINT, SIGTERM and SIGHUP come as a readable fd that ends the waiting for
- * the command, so that the sandbox is gone when we are.
+ * sandbox, SIGINT, SIGTERM and SIGHUP come as a readable fd (interrupt.h): they end
+ * the copying of volumes, or go to the command; then we remove the sandbox.
  */
-#include <signal.h>
 #include <stdio.h>
-#include <sys/signalfd.h>
 
 #include "cmd.h"
 #include "create.h"
 #include "exec.h"
-#include "fd.h"
 #include "volume.h"
 
 #include "poison.h"
@@ -31,33 +28,13 @@ static const struct opt OPTS[] = {
 	{ "tty", 't', OPT_FLAG, offsetof(struct run_flags, tty), NULL, "give the command a terminal: ours" },
 };
 
-/* Ignored signals (nohup) stay ignored. */
-static int catch_signals(struct err *e)
-{
-	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP };
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < ELEMS(wanted); i++) {
-		struct sigaction old;
-
-		if (sigaction(wanted[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			sigaddset(&set, wanted[i]);
-	}
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? err_sys(e, ERR_INTERNAL, errno, "signalfd") : fd;
-}
-
 static int run_in(struct session *s, const struct run_flags *f, const struct json *box,
-		  const struct exec_spec *x, int signals, struct err *e)
+		  const struct exec_spec *x, struct interrupt *in, struct err *e)
 {
-	struct signalfd_siginfo si;
 	struct err gone = { 0 };
 	int code;
 
-	s->client.cancel_fd = signals;
+	s->client.cancel_fd = in->fd;
 	code = volume_copy_all(s, box, &f->create.volumes, e);
 	if (code >= 0)
 		code = exec_run(s, x, e);
@@ -66,15 +43,13 @@ static int run_in(struct session *s, const struct run_flags *f, const struct jso
 		client_close(&s->client); /* it may be in the middle of an answer */
 	if (session_delete(s, "/v1/sandboxes/", x->box, &gone) < 0 && gone.code != ERR_NOT_FOUND)
 		fprintf(stderr, "paddock: the sandbox %s could not be removed: %s\n", x->box, gone.msg);
-	if (read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
-		return 128 + (int)si.ssi_signo;
-	return code;
+	return code < 0 && interrupt_code(in) ? interrupt_code(in) : code;
 }
 
 static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT, holder = SESSION_INIT;
-	_cleanup_(closep) int signals = -EBADF;
+	_cleanup_(interrupt_done) struct interrupt in = INTERRUPT_INIT;
 	const struct run_flags *f = flags;
 	struct exec_spec x = { .argv = operands,
 			       .timeout_ms = f->timeout_ms,
@@ -86,16 +61,16 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 	    session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
 	    session_open(&holder, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
-	signals = catch_signals(e);
-	if (signals < 0)
+	if (interrupt_catch(&in, e) < 0)
 		return -1;
+	x.interrupt = x.tty ? NULL : &in;
 	/* Not to be interrupted: the box goes by its name, which is more than by our death. */
 	if (create_tied(&holder, &f->create, &box, e) < 0)
 		return -1;
 	x.box = arena_str(&ctx->arena, session_text(box, "id"));
 	if (!x.box)
 		return err_set(e, ERR_INTERNAL, "out of memory");
-	return run_in(&s, f, box, &x, signals, e);
+	return run_in(&s, f, box, &x, &in, e);
 }
 
 const struct cmd cmd_run = {
@@ -105,7 +80,9 @@ const struct cmd cmd_run = {
 	.help = "The exit code is the command's: 128 and the signal's number if a signal ended\n"
 		"it, 124 after --timeout, 125 when the daemon could not do its part, 126 when the\n"
 		"command cannot be executed, 127 when there is none. Standard input is left alone\n"
-		"without -i. When this process dies, the sandbox goes, too.",
+		"without -i. Ctrl-C, SIGTERM and SIGHUP go to the command, which is killed if it has\n"
+		"not ended five seconds later; a second Ctrl-C kills it at once. When this process\n"
+		"dies, the sandbox goes, too.",
 	.opts = OPTS,
 	.n_opts = ELEMS(OPTS),
 	.more = create_opts,
