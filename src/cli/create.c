@@ -27,6 +27,7 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "volume", 'v', OPT_LIST, AT(volumes), "DIR:PATH[:ro]",
 	  "copy this directory into the sandbox; may be repeated" },
 	{ "workdir", 'w', OPT_TEXT, AT(workdir), "DIR", "the directory that commands start in" },
+	{ "tz", 0, OPT_TEXT, AT(timezone), "ZONE", "the time zone, such as Europe/Berlin" },
 	{ "memory", 'm', OPT_MIB, AT(memory_mb), "SIZE", "memory limit: MiB, or with m or g" },
 	{ "cpu", 'c', OPT_CPU, AT(cpu), "CORES", "CPU limit, such as 0.5" },
 	{ "pids", 0, OPT_COUNT, AT(pids), "N", "limit on processes and threads" },
@@ -250,6 +251,7 @@ static int check_flags(const struct create_flags *f, struct err *e)
 	if (create_check_text(f->name, "--name", e) < 0 || create_check_text(f->image, "--image", e) < 0 ||
 	    create_check_text(f->user, "--user", e) < 0 ||
 	    create_check_text(f->workdir, "--workdir", e) < 0 ||
+	    create_check_text(f->timezone, "--tz", e) < 0 ||
 	    create_check_text(f->snapshot, "--snapshot", e) < 0 ||
 	    create_check_text(f->workspace, "--workspace", e) < 0 ||
 	    create_check_text(f->backend, "--backend", e) < 0 ||
@@ -277,6 +279,7 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 	put_text(&o, "backend", f->backend);
 	put_text(&o, "user", f->user);
 	put_text(&o, "workdir", f->workdir);
+	put_text(&o, "timezone", f->timezone);
 	create_pairs(&o, "env", &env);
 	create_pairs(&o, "metadata", &f->metadata);
 	put_limits(&o, f);

@@ -14,6 +14,7 @@
 #include "egress.h"
 #include "feature.h"
 #include "num.h"
+#include "zones.h"
 
 #include "poison.h"
 
@@ -29,6 +30,7 @@ static const struct config DEFAULTS = {
 		.workdir = VIEW("/workspace"),
 		.limits = { .cpu = 1, .memory_mb = 512, .pids = 256, .nofile = 1024 },
 		.sudo = true,
+		.timezone = VIEW(""),
 	},
 	.max = {
 		.limits = { .pids = 4096, .nofile = 16384 },
@@ -169,6 +171,8 @@ static int check_names(const struct check *c)
 		return bad(c, "defaults.image", "is not the name of an image");
 	if (!made_of(cfg->defaults.user, LOWER DIGITS "_-", DIGITS "-"))
 		return bad(c, "defaults.user", "is not a user name (a-z, 0-9, _ and -)");
+	if (cfg->defaults.timezone.n && !zones_rule(cfg->defaults.timezone))
+		return bad(c, "defaults.timezone", "is not a time zone, such as Europe/Berlin or UTC");
 	if (!view_is(cfg->data.backend, "auto") && !view_is(cfg->data.backend, "btrfs") &&
 	    !view_is(cfg->data.backend, "copy"))
 		return bad(c, "data.backend", "must be auto, btrfs or copy");

@@ -76,8 +76,9 @@ struct config {
 		struct view workdir;  /* "/workspace" */
 		uint64_t ttl_seconds; /* 0 = no end */
 		struct config_limits limits;
-		uint64_t disk_mb; /* quota of a box's files, 0 = none */
-		bool sudo;        /* users of boxes become root by sudo; false: of no box */
+		uint64_t disk_mb;     /* quota of a box's files, 0 = none */
+		bool sudo;            /* users of boxes become root by sudo; false: of no box */
+		struct view timezone; /* of boxes that are made from an image; "" = the image's own */
 	} defaults;
 	struct {
 		struct config_limits limits; /* what one box may ask for at most */

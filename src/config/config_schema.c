@@ -6,6 +6,7 @@
 #include "config.h"
 #include "config_schema.h"
 #include "text.h"
+#include "zones.h"
 
 #include "poison.h"
 
@@ -53,6 +54,7 @@ static const struct json_field defaults_fields[] = {
 	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &default_limits, .nullable = true },
 	{ "disk_mb", JSON_F_U64, WITHIN(defaults, disk_mb), .max = UINT64_C(1) << 30 },
 	{ "sudo", JSON_F_BOOL, WITHIN(defaults, sudo) },
+	{ "timezone", JSON_F_STRING, WITHIN(defaults, timezone), .max = ZONES_NAME_MAX },
 };
 static const struct json_schema defaults = FIELDS(defaults_fields);
 

@@ -23,8 +23,9 @@
 
 static void on_greeted(struct loop_task *task)
 {
-	(void)task;
-	identity_write();
+	struct init *in = CONTAINER(task, struct init, greeted);
+
+	identity_write(&in->zone);
 }
 
 static int hello(const struct conn_call *call, struct err *e)
@@ -34,6 +35,10 @@ static int hello(const struct conn_call *call, struct err *e)
 	conn_reply(call, &wire_hello_reply_msg, &r);
 	/* Behind the answer, which is sent by then: whoever made the box need not wait for its files. */
 	struct init *in = call->conn->init;
+	const struct wire_hello *msg = call->msg;
+	if (view_to_str(msg->timezone, in->zone.name, sizeof(in->zone.name)) < 0 ||
+	    view_to_str(msg->timezone_rule, in->zone.rule, sizeof(in->zone.rule)) < 0)
+		in->zone = (struct zone){ 0 };
 	if (in->box && list_empty(&in->greeted.link))
 		loop_defer(in->loop, &in->greeted, on_greeted);
 	return 0;

@@ -288,7 +288,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
 
-	if (!b || !same_limits(&b->spec.limits, &s->limits) ||
+	if (!b || !same_limits(&b->spec.limits, &s->limits) || !view_eq(b->spec.timezone, s->timezone) ||
 	    (s->backend[0] && strcmp(s->backend, b->spec.backend) != 0))
 		return NULL; /* made as ever */
 	if (quotas_admit(c, t, &s->limits, true, e) < 0)

@@ -73,6 +73,7 @@ struct box_wish_limits {
 
 struct box_wish {
 	struct view name, image, user, workdir; /* empty: none, or the default */
+	struct view timezone;                   /* empty: none, or the default */
 	struct view backend;                    /* empty: that of the snapshot, or the default */
 	struct json_strmap env, metadata;
 	struct box_wish_limits limits;
@@ -104,6 +105,7 @@ struct spec_link {
 /* Views point into the arena that spec_make was given. */
 struct box_spec {
 	struct view name, image, digest, user, workdir;
+	struct view timezone;               /* such as Europe/Berlin; empty: as its files say */
 	char backend[SPEC_BACKEND_MAX + 1]; /* whose walls it has; "" until create.c has chosen */
 	struct json_strmap env, metadata;
 	struct box_limits limits;

@@ -91,6 +91,11 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);
 	json_out_kbool(o, "sudo", !s->no_sudo);
+	json_out_key(o, "timezone");
+	if (s->timezone.n)
+		json_out_str(o, s->timezone);
+	else
+		json_out_null(o);
 	spec_put_require(o, s->require);
 	json_out_kbool(o, "ports_public", s->ports_public);
 	json_out_key(o, "metadata");
@@ -149,6 +154,7 @@ static const struct json_field create_fields[] = {
 	{ "backend", JSON_F_STRING, AT(backend), .min = 1, .nullable = true },
 	{ "user", JSON_F_STRING, AT(user), .min = 1, .nullable = true },
 	{ "workdir", JSON_F_STRING, AT(workdir), .min = 1, .nullable = true },
+	{ "timezone", JSON_F_STRING, AT(timezone), .min = 1, .nullable = true },
 	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },
 	{ "metadata", JSON_F_STRMAP, AT(metadata), .nullable = true },
 	{ "limits", JSON_F_OBJECT, AT(limits), .sub = &limits_schema, .nullable = true },
