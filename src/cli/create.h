@@ -9,7 +9,7 @@
 struct create_flags {
 	const char *name, *image, *user, *workdir, *timezone;
 	const char *snapshot, *workspace, *on_end, *backend;
-	struct opt_list env, env_file, metadata, allow, volumes, require;
+	struct opt_list env, env_file, metadata, allow, volumes, mounts, require;
 	struct opt_list secret_env, secret_file;
 	uint64_t memory_mb, pids, nofile, disk_mb, ttl_ms, idle_ms;
 	double cpu;
@@ -17,7 +17,7 @@ struct create_flags {
 };
 
 /* The first CREATE_RUN_OPTS of them are for `run` as well. */
-enum { CREATE_RUN_OPTS = 21, CREATE_OPTS = 27 };
+enum { CREATE_RUN_OPTS = 22, CREATE_OPTS = 28 };
 extern const struct opt create_opts[CREATE_OPTS];
 
 /* *ret is the new box's object. */

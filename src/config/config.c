@@ -483,6 +483,66 @@ static int read_posture(const struct check *c)
 	return 0;
 }
 
+bool config_is_path(struct view path)
+{
+	if (path.n < 2 || path.p[0] != '/' || memchr(path.p, 0, path.n))
+		return false;
+	for (struct view rest = view_skip(path, 1); rest.p;) {
+		struct view part = view_split(rest, '/', &rest);
+		if (!part.n || view_is(part, ".") || view_is(part, ".."))
+			return false;
+	}
+	return true;
+}
+
+const struct config_mount *config_mount(const struct config *c, struct view path)
+{
+	const struct config_mount *best = NULL;
+
+	for (size_t i = 0; i < c->n_mounts; i++) {
+		const struct config_mount *m = &c->mount_list[i];
+		bool within = path.n >= m->path.n && view_eq(view_head(path, m->path.n), m->path) &&
+			      (path.n == m->path.n || path.p[m->path.n] == '/');
+		if (within && (!best || m->path.n > best->path.n))
+			best = m;
+	}
+	return best;
+}
+
+static int read_mounts(const struct check *c, struct arena *a)
+{
+	static const struct json_field fields[] = {
+		{ "path", JSON_F_STRING, offsetof(struct config_mount, path), .max = 255, .required = true },
+		{ "tenants", JSON_F_STRLIST, offsetof(struct config_mount, tenants), .max = 256,
+		  .nullable = true },
+		{ "writable", JSON_F_BOOL, offsetof(struct config_mount, writable) },
+	};
+	static const struct json_schema schema = { fields, ELEMS(fields) };
+	struct config *cfg = c->config;
+	const struct json *list = cfg->mounts.allow;
+
+	if (!list)
+		return 0;
+	if (list->type != JSON_ARRAY)
+		return bad(c, "mounts.allow", "must be an array of objects, not %s",
+			   json_type_name(list->type));
+	cfg->mount_list = arena_array(a, list->n, sizeof(*cfg->mount_list));
+	if (!cfg->mount_list)
+		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (size_t i = 0; i < list->n; i++) {
+		struct config_mount *m = &cfg->mount_list[i];
+
+		*m = (struct config_mount){ 0 };
+		if (json_read(a, &list->items[i], &schema, m, c->with_lines, c->e) < 0)
+			return err_wrap(c->e, "mounts.allow[%zu]", i);
+		if (!config_is_path(m->path))
+			return bad(c, "mounts.allow",
+				   "must have absolute paths of directories, without \"..\", and not \"/\"");
+		cfg->n_mounts++;
+	}
+	return 0;
+}
+
 /* ai.providers: the URL's parts, for those who dial. */
 static int read_provider_url(const struct check *c, struct config_provider *p)
 {
@@ -575,8 +635,8 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 	settle_domain(&config);
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
 	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 ||
-	    read_pools(&c, a) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||
-	    read_providers(&c, a) < 0)
+	    read_pools(&c, a) < 0 || read_mounts(&c, a) < 0 || read_posture(&c) < 0 ||
+	    read_egress(&c, a) < 0 || read_providers(&c, a) < 0)
 		return -1;
 	*ret = config;
 	return 0;

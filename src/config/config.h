@@ -62,6 +62,13 @@ struct config_tenant {
 	uint64_t processes, helpers, workspaces, snapshots, templates, webhooks, secrets, secrets_kb;
 };
 
+/* A directory of the machine that may be mounted into boxes, with all below it. */
+struct config_mount {
+	struct view path;            /* absolute, without "." and ".." */
+	struct json_strlist tenants; /* whose users may, besides administrators */
+	bool writable;
+};
+
 struct config {
 	struct view listen;    /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
 	struct view data_dir;  /* absolute */
@@ -156,6 +163,11 @@ struct config {
 		const struct json *require, *without; /* [FEATURE…], see feature.h */
 		uint32_t required, left_out;          /* the same as FEATURE_BITs */
 	} posture;
+	struct {
+		const struct json *allow; /* [{path, tenants, writable}]; NULL: nothing */
+	} mounts;
+	struct config_mount *mount_list; /* the same, read */
+	size_t n_mounts;
 	struct config_provider *providers; /* ai.providers, read */
 	size_t n_providers;
 	uint64_t parts;            /* network namespaces and storages that the keeper has ready */
@@ -169,6 +181,10 @@ struct config {
 int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret,
 		    struct err *e) _must_check_;
 int config_from_json(struct arena *a, struct view text, struct config *ret, struct err *e) _must_check_;
+/* Whether a path is absolute and has no empty component, "." or "..". */
+bool config_is_path(struct view path);
+/* The entry of mounts.allow that the directory is or is below, the longest first; NULL: it is in none. */
+const struct config_mount *config_mount(const struct config *c, struct view path);
 /* Applies one "PADDOCK_…" variable (without prefix, e.g. "LISTEN", "DEFAULTS_LIMITS_CPU")
  * or a flag onto a document, so that everything is validated together. */
 int config_override(struct arena *a, struct json *doc, const char *variable, struct view value,

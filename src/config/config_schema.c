@@ -178,6 +178,11 @@ static const struct json_field posture_fields[] = {
 };
 static const struct json_schema posture = FIELDS(posture_fields);
 
+static const struct json_field mounts_fields[] = {
+	{ "allow", JSON_F_ANY, WITHIN(mounts, allow), .nullable = true },
+};
+static const struct json_schema mounts = FIELDS(mounts_fields);
+
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
 	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
@@ -196,6 +201,7 @@ static const struct json_field config_fields[] = {
 	{ "egress", JSON_F_OBJECT, offsetof(struct config, egress), .sub = &egress, .nullable = true },
 	{ "ai", JSON_F_OBJECT, offsetof(struct config, ai), .sub = &ai, .nullable = true },
 	{ "posture", JSON_F_OBJECT, offsetof(struct config, posture), .sub = &posture, .nullable = true },
+	{ "mounts", JSON_F_OBJECT, offsetof(struct config, mounts), .sub = &mounts, .nullable = true },
 	{ "parts", JSON_F_U64, offsetof(struct config, parts), .max = CONFIG_PARTS_MOST },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 };

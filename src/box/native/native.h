@@ -71,6 +71,7 @@ struct native_files {
 	int storage;   /* the box's own directory */
 	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
 	int listener;
+	const int *hosts; /* of PLAN_HOST */
 };
 /* Starts the box; the listener becomes PID 1's fd 3. On failure nothing of it is left. */
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image,

@@ -243,7 +243,7 @@ static bool is_plain(const struct core *c, const struct box_spec *s)
 	if (!view_eq(s->user, c->config->defaults.user) && !view_is(s->user, "root"))
 		return false;
 	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->no_sudo &&
-	       !s->secrets.n && !s->require;
+	       !s->secrets.n && !s->mounts.n && !s->require;
 }
 
 /* The first of them whose image still means the same. */

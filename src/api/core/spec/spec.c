@@ -327,7 +327,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	    copy_view(a, or_default(w->timezone, w->snapshot.n ? VIEW("") : c->defaults.timezone),
 		      &s.timezone) < 0 ||
 	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 ||
-	    copy_map(a, &w->metadata, &s.metadata) < 0)
+	    spec_mounts_copy(a, &w->mounts, &s.mounts) < 0 || copy_map(a, &w->metadata, &s.metadata) < 0)
 		return err_set(e, ERR_TOO_LARGE, "the sandbox's description is too large");
 	*ret = s;
 	return 0;
@@ -412,6 +412,10 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 		json_out_key(&o, "secrets");
 		spec_secrets_put(&o, &s->secrets);
 	}
+	if (s->mounts.n) {
+		json_out_key(&o, "mounts");
+		spec_mounts_put(&o, &s->mounts);
+	}
 	if (s->tied)
 		json_out_kbool(&o, "tied", true);
 	json_out_kbool(&o, "ports_public", s->ports_public);
@@ -447,7 +451,7 @@ struct columns {
 	struct json_strlist require;
 	struct view egress, ai;
 	uint64_t ai_token, ai_token_ends_ms;
-	const struct json *secrets;
+	const struct json *secrets, *mounts;
 	const struct json *links;
 };
 
@@ -474,6 +478,7 @@ static const struct json_field column_fields[] = {
 	{ "workspace", JSON_F_STRING, AT(workspace) },
 	{ "workspace_readonly", JSON_F_BOOL, AT(workspace_readonly) },
 	{ "secrets", JSON_F_ANY, AT(secrets) },
+	{ "mounts", JSON_F_ANY, AT(mounts) },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public) },
 	{ "tied", JSON_F_BOOL, AT(tied) },
 	{ "mask_host", JSON_F_STRING, AT(mask_host) },
@@ -549,6 +554,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	if (json_parse(a, spec, &doc, e) < 0 || json_read(a, doc, &column_schema, &c, false, e) < 0 ||
 	    json_parse(a, metadata, &meta, e) < 0 || read_metadata(a, meta, &s.metadata, e) < 0 ||
 	    spec_secrets_read(a, c.secrets, true, &s.secrets, e) < 0 ||
+	    spec_mounts_read(a, c.mounts, &s.mounts, e) < 0 ||
 	    (c.on_end.n && spec_take_on_end(c.on_end, &s.on_end, e) < 0)) /* absent in older rows */
 		return -1;
 	if (read_links(c.links, &s, e) < 0 || read_policy(a, c.egress, &s.egress, e) < 0 ||

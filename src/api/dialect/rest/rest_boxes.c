@@ -78,6 +78,8 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	put_origin(o, s);
 	json_out_key(o, "secrets");
 	spec_secrets_put(o, &s->secrets);
+	json_out_key(o, "mounts");
+	spec_mounts_put(o, &s->mounts);
 	json_out_key(o, "limits");
 	json_out_object(o);
 	json_out_key(o, "cpu");
@@ -143,7 +145,7 @@ struct create_body {
 	const struct json *workspace; /* a name, or an object */
 	const struct json *egress;
 	const struct json *ai;
-	const struct json *secrets;
+	const struct json *secrets, *mounts;
 	struct json_strlist require;
 };
 
@@ -174,6 +176,7 @@ static const struct json_field create_fields[] = {
 	{ "egress", JSON_F_ANY, .offset = offsetof(struct create_body, egress), .nullable = true },
 	{ "ai", JSON_F_ANY, .offset = offsetof(struct create_body, ai), .nullable = true },
 	{ "secrets", JSON_F_ANY, .offset = offsetof(struct create_body, secrets), .nullable = true },
+	{ "mounts", JSON_F_ANY, .offset = offsetof(struct create_body, mounts), .nullable = true },
 	{ "require", JSON_F_STRLIST, .offset = offsetof(struct create_body, require), .max = FEATURES,
 	  .nullable = true },
 };
@@ -257,6 +260,7 @@ static void create(struct request *r)
 	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
 	    read_egress(r, body.egress, &body.wish, &e) < 0 || read_ai(r, body.ai, &body.wish, &e) < 0 ||
 	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0 ||
+	    spec_mounts_read(&r->arena, body.mounts, &body.wish.mounts, &e) < 0 ||
 	    spec_take_require(&body.require, &body.wish.require, &e) < 0) {
 		answer_fail(r, &e);
 		return;
