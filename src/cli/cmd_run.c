@@ -46,6 +46,49 @@ static int run_in(struct session *s, const struct run_flags *f, const struct jso
 	return code < 0 && interrupt_code(in) ? interrupt_code(in) : code;
 }
 
+/* ---- the image's own command ---- */
+
+static size_t add_words(struct arena *a, const struct json *list, char **to, size_t n)
+{
+	for (size_t i = 0; list && i < list->n; i++, n++)
+		to[n] = arena_str(a, list->items[i].text);
+	return n;
+}
+
+/* Entry point and arguments of the image that the sandbox was made from, as docker runs it. */
+static int image_command(struct session *s, const struct json *box, char ***ret, struct err *e)
+{
+	const struct session_call call = { .method = "GET",
+					   .path = VIEW("/v1/images"),
+					   .timeout_ms = SESSION_CALL_MS };
+	struct view digest = session_text(box, "image_digest");
+	const struct json *list, *image = NULL, *words[2];
+	struct json *answer;
+	size_t n = 0;
+
+	if (session_call(s, &call, &answer, e) < 0)
+		return -1;
+	list = answer ? json_get(answer, "images") : NULL;
+	for (size_t i = 0; list && i < list->n; i++)
+		if (view_eq(session_text(&list->items[i], "digest"), digest))
+			image = &list->items[i];
+	words[0] = image ? json_get(image, "entrypoint") : NULL;
+	words[1] = image ? json_get(image, "cmd") : NULL;
+	for (size_t i = 0; i < ELEMS(words); i++)
+		n += words[i] ? words[i]->n : 0;
+	if (!n)
+		return err_set(e, ERR_INVALID,
+			       "the image %.*s says no command: give one, as in paddock run -- ls",
+			       VIEW_ARG(view_head(session_text(box, "image"), 60)));
+	*ret = arena_array(s->arena, n + 1, sizeof(**ret));
+	if (!*ret)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	n = add_words(s->arena, words[0], *ret, 0);
+	n = add_words(s->arena, words[1], *ret, n);
+	(*ret)[n] = NULL;
+	return 0;
+}
+
 static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT, holder = SESSION_INIT;
@@ -70,14 +113,23 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 	x.box = arena_str(&ctx->arena, session_text(box, "id"));
 	if (!x.box)
 		return err_set(e, ERR_INTERNAL, "out of memory");
+	if (!operands[0]) {
+		char **argv;
+
+		if (image_command(&s, box, &argv, e) < 0)
+			return -1;
+		x.argv = argv;
+	}
 	return run_in(&s, f, box, &x, &in, e);
 }
 
 const struct cmd cmd_run = {
 	.name = "run",
-	.operands = "[--] COMMAND [ARGUMENT…]",
+	.operands = "[--] [COMMAND [ARGUMENT…]]",
 	.summary = "run one command in a fresh sandbox, then remove the sandbox",
-	.help = "The exit code is the command's: 128 and the signal's number if a signal ended\n"
+	.help = "Without a command it runs the entry point and arguments that an imported Docker or\n"
+		"OCI image has. The exit code is the command's: 128 and the signal's number if a signal "
+		"ended\n"
 		"it, 124 after --timeout, 125 when the daemon could not do its part, 126 when the\n"
 		"command cannot be executed, 127 when there is none. Standard input is left alone\n"
 		"without -i. Ctrl-C, SIGTERM and SIGHUP go to the command, which is killed if it has\n"
@@ -88,7 +140,7 @@ const struct cmd cmd_run = {
 	.more = create_opts,
 	.n_more = CREATE_RUN_OPTS,
 	.flags_size = sizeof(struct run_flags),
-	.min = 1,
+	.min = 0,
 	.max = SIZE_MAX,
 	.client = true,
 	.failed = CMD_DAEMON_FAILED,
