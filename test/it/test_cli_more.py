@@ -456,3 +456,27 @@ def test_completion_in_fish(cli, made, tmp_path):
 def test_completion_is_valid(cli):
     assert subprocess.run(["bash", "-n"], input=cli.ok("completion", "bash"), text=True, check=False).returncode == 0
     assert "SHELL" in cli.refused("completion") and "zsh" in cli.refused("completion", "ksh")
+
+
+# ---- --json ---------------------------------------------------------------------
+
+
+def test_top_as_lines_of_json(cli, made):
+    lines = [json.loads(line) for line in cli.ok("top", "--json", "-n", "2", "-i", "100ms").splitlines()]
+    assert len(lines) == 2
+    [mine] = [box for box in lines[1]["sandboxes"] if box["id"] == made]
+    assert mine["stats"] and "name" in mine
+
+
+def test_doctor_as_json(cli, tmp_path):
+    done = cli("doctor", "--json", "--data-dir", tmp_path / "data")
+    said = json.loads(done.out)
+    assert said["daemon"]["ok"] and "answers" in said["daemon"]["detail"]
+    assert said["machine"]["ok"] == (done.returncode == 0)
+    assert {"root", "kernel"} <= {part["name"] for part in said["machine"]["parts"]}
+
+
+@pytest.mark.parametrize("command", [["shell", "x"], ["attach", "x", "y"], ["exec", "x", "true"], ["run", "true"], ["forward", "x", "1"], ["completion", "zsh"]])
+def test_where_json_makes_no_sense_it_is_refused(cli, command):
+    done = cli(command[0], "--json", *command[1:])
+    assert done.returncode == 2 and "there is no --json here" in done.err
