@@ -93,7 +93,7 @@ void pool_exited(struct box *b)
 
 static struct pool_image *wanting(struct core *c)
 {
-	for (size_t i = 0; i < c->pool.n; i++)
+	for (size_t i = 0; i < c->pool.n && !c->pool.closed; i++)
 		if (c->pool.images[i].n < c->pool.images[i].warm)
 			return &c->pool.images[i];
 	return NULL;
@@ -107,6 +107,10 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	struct err failed = { 0 };
 
 	c->pool.making = NULL;
+	if (c->pool.closed) {
+		retire_made(c, b);
+		return;
+	}
 	if (!b) {
 		log_warn("the pool: %s", e->msg);
 		refill(c, AGAIN_MS);
