@@ -125,6 +125,13 @@ static void put_text(struct json_out *o, const char *key, const char *text)
 		json_out_kz(o, key, text);
 }
 
+void create_put_place(struct json_out *o, const char *user, const char *workdir, const struct opt_list *env)
+{
+	put_text(o, "user", user);
+	put_text(o, "cwd", workdir);
+	create_pairs(o, "env", env);
+}
+
 static void put_count(struct json_out *o, const char *key, uint64_t n)
 {
 	if (n)

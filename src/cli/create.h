@@ -26,6 +26,8 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 /* The same for a box that goes with the session's connection. */
 int create_tied(struct session *s, const struct create_flags *f, struct json **ret,
 		struct err *e) _must_check_;
+/* Whose a shell or an interpreter is, where and with which variables: members of its request. */
+void create_put_place(struct json_out *o, const char *user, const char *workdir, const struct opt_list *env);
 /* Puts the variables of the files before those of the list, which win. */
 int create_env_files(struct arena *a, const struct opt_list *files, struct opt_list *env,
 		     struct err *e) _must_check_;
