@@ -25,6 +25,8 @@
 #include <unistd.h>
 
 #include "agentbox.h"
+#include "agentsandbox.h"
+#include "aio.h"
 #include "config.h"
 #include "core.h"
 #include "drop.h"
@@ -33,6 +35,7 @@
 #include "http.h"
 #include "log.h"
 #include "loop.h"
+#include "mcp.h"
 #include "models.h"
 #include "plane.h"
 #include "rest.h"
@@ -55,7 +58,11 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 /* In the order in which they are asked; rest takes what is left. */
 static const struct dialect *const dialects[] = {
-	&models_dialect, &e2b_dialect, &agentbox_dialect, &sandkasten_dialect, &rest_dialect, NULL,
+	&models_dialect,          &aio_dialect,        &agentsandbox_dialect, &e2b_dialect, &mcp_dialect,
+#ifdef PADDOCK_MCP_FIXTURES
+	&mcp_conformance_dialect,
+#endif
+	&agentbox_dialect,        &sandkasten_dialect, &rest_dialect,         NULL,
 };
 
 struct api {
@@ -156,6 +163,9 @@ static void on_request(struct http_exchange *x, void *arg)
 	struct api *a = arg;
 
 	trim_soon(&a->trim);
+	/* Agent-Sandbox's address of E2B's API. */
+	if (view_starts(x->path, "/e2b/v1/"))
+		x->path = view_skip(x->path, strlen("/e2b/v1"));
 	if (x->origin.n || serve_is_bound(a->serve, x) || !plane_request(a->plane, x))
 		serve_request(a->serve, x);
 }
@@ -238,6 +248,7 @@ static int bind_listeners(struct api *a, struct err *e)
 		return err_set(e, ERR_INTERNAL, "the configuration and the listening sockets do not fit");
 	for (size_t i = 0; i < a->config.n_listeners; i++) {
 		a->serve->anonymous[i + 1] = a->config.listeners_of[i].anonymous;
+		a->serve->boxes[i + 1] = a->config.listeners_of[i].sandbox;
 		if (serve_bind(a->serve, (unsigned)i + 1, a->config.listeners_of[i].dialect, e) < 0)
 			return err_wrap(e, "listeners");
 	}

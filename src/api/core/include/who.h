@@ -84,6 +84,7 @@ bool auth_is_use(enum act act);
 struct tenant {
 	char id[KEYS_ID_SIZE], name[KEYS_NAME_MAX + 1];
 	int64_t created_ms;
+	uint64_t events_from; /* its events are counted from here: what it was shown by an older version */
 	struct map_node by_id, by_name;
 };
 
@@ -182,6 +183,8 @@ struct signed_url {
 /* For GET (HEAD is that, too) or PUT. The actor must be permitted to do it. */
 int sign_url(struct core *c, const struct actor *a, const struct file_place *p, struct view method,
 	     uint32_t seconds, struct signed_url *ret, struct err *e) _must_check_;
+/* A key of this installation for one purpose, which is the same after a restart. */
+void sign_key(const struct core *c, struct view purpose, uint8_t ret[32]);
 /* Who may do this with such a signature: somebody of the box's tenant. ERR_FORBIDDEN. */
 int sign_check(struct core *c, const struct file_place *p, struct view method, struct view expires,
 	       struct view signature, struct actor *ret, struct err *e) _must_check_;
