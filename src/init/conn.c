@@ -30,7 +30,7 @@ static void settle(struct init *in)
 		return;
 	in->unsettled = false;
 	loop_timer_stop(&in->settling);
-	identity_write();
+	identity_write(&in->zone);
 	sudo_look(in);
 }
 
@@ -47,6 +47,10 @@ static int hello(const struct conn_call *call, struct err *e)
 	/* Whoever made the box need not wait for it, nor share the processor with it: its first command comes
 	 * later than that, or finds it undone and does it first. */
 	struct init *in = call->conn->init;
+	const struct wire_hello *msg = call->msg;
+	if (view_to_str(msg->timezone, in->zone.name, sizeof(in->zone.name)) < 0 ||
+	    view_to_str(msg->timezone_rule, in->zone.rule, sizeof(in->zone.rule)) < 0)
+		in->zone = (struct zone){ 0 };
 	if (in->box && in->unsettled && !loop_timer_active(&in->settling))
 		loop_timer_start(in->loop, &in->settling, SETTLING_MS, on_settling);
 	return 0;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "identity.h"
 #include "oom.h"
 
 #define INIT_CONNS     16
@@ -39,6 +40,7 @@ struct init {
 		uint64_t thrashing_ms;
 	} oom;
 	struct loop_timer settling; /* conn.c */
+	struct zone zone;           /* as the last greeting said */
 	struct loop_task quit;
 };
 

@@ -25,6 +25,7 @@
 #include "fd.h"
 #include "gate.h"
 #include "gauges.h"
+#include "hostdirs.h"
 #include "log.h"
 #include "serve.h"
 #include "spawn.h"
@@ -211,9 +212,15 @@ static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_im
 		b->spec.workspace[0] ? storage_open_workspace(&k->storage, b->spec.workspace, e) : -1;
 	if (b->spec.workspace[0] && workspace < 0)
 		return -1;
-	const struct walls_start s = {
-		.plan = &plan, .image = image, .storage = storage, .workspace = workspace, .run = run_box
-	};
+	_cleanup_(hostdirs_close) struct hostdirs hosts = HOSTDIRS_INIT;
+	if (b->spec.mounts && hostdirs_open(k->config, b->spec.mounts, &hosts, e) < 0)
+		return -1;
+	const struct walls_start s = { .plan = &plan,
+				       .image = image,
+				       .storage = storage,
+				       .workspace = workspace,
+				       .run = run_box,
+				       .hosts = hosts.fds };
 	struct netns_gate gate = NETNS_GATE_NONE;
 	gauges_box(k, b, 0);
 	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &gate, e) < 0)
@@ -311,6 +318,7 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	snprintf(b->image, sizeof(b->image), "%s", image->digest);
 	if (start_box(k, b, image, ret_link, e) < 0)
 		return -1; /* b is gone */
+	b->spec.mounts = NULL;
 	*ret = b;
 	if (list_empty(&k->answered.link))
 		loop_defer(k->loop, &k->answered, on_answered);

@@ -54,7 +54,7 @@ def kept(daemon, count):
 
 
 def drain(daemon):
-    """Boxes of the pool outlive a stop as all boxes do: take them out of the configuration, so that none is left."""
+    """Takes the pool out of the configuration, so that none is left."""
     if daemon.process:
         daemon.stop()
     daemon.config.write_text("")
@@ -251,3 +251,36 @@ def test_boxes_for_e2b_have_a_login_shell(pooled):
     assert len(with_shells()) == 1, "the one that was made since"
     assert client.delete(f"/sandboxes/{first}").status == 204
     client.close()
+
+
+def loop_files():
+    found = []
+    for name in os.listdir("/sys/block"):
+        path = f"/sys/block/{name}/loop/backing_file"
+        if os.path.exists(path):
+            found.append(paddock.read(path).strip())
+    return found
+
+
+def test_an_orderly_end_leaves_the_disk(pooled):
+    """What the daemon started for itself ends with it: then the file system can be unmounted and copied."""
+    daemon = pooled(2)
+    filled(daemon, 2)
+    kept(daemon, 2)
+    api = daemon.client()
+    assert api.post("/v1/workspaces", {"name": "served"}).status == 201
+    assert api.request("PUT", "/v1/workspaces/served/files/x", b"data").status in (200, 201, 204)  # by a hidden box
+    assert len(running(daemon)) > 2
+    box = api.create()
+    api.close()
+    daemon.stop()
+    assert running(daemon) == {box.id}, "that of a client goes on"
+    daemon.start()
+    paddock.Box(daemon.client(), box.document).delete()
+    daemon.stop()
+    assert not running(daemon)
+    if (daemon.data_dir / "disk.btrfs").exists():
+        mine = str(daemon.data_dir / "disk.btrfs")
+        paddock.until(lambda: not [path for path in loop_files() if path == mine], "the disk is free")
+    daemon.start()
+    assert daemon.client().delete("/v1/workspaces/served").status == 204

@@ -87,6 +87,7 @@ SELECTION = [
        "test_bypass", "test_nothing_reached_the_servers", "test_any_name_server_answers", "test_other_datagrams_are_refused_at_once",
        "test_loopback_is_the_boxes_own", "test_rules_are_out_of_reach", "test_sockets_of_others_are_not_to_be_had",
        "test_network_from_outside", "test_restarts", "test_the_next_best", "test_boxes_keep_their_way"),
+    of("test/it/test_mounts.py"),
     of("test/escape/test_sweep.py"),
     of("test/it/test_posture_inside.py"),
     of("test/escape/test_escape.py"),

@@ -9,6 +9,7 @@
 // declared again, await works at the top. `boot` is given by the line that runs
 // this: { load } is that line's import().
 'use strict';
+process.title = 'node';  // `ps` shows this instead of the line that started us
 const fs = require('fs');
 const inspector = require('inspector');
 const net = require('net');

@@ -524,6 +524,19 @@ def execute(code, variables, count):
     emit("end", count=count)
 
 
+def tidy_arguments():
+    """`ps` shows "python3" instead of the line that started us. The kernel's own record of where that is."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        start, end = int(fields[45]), int(fields[46])
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:
+            memory.seek(start)
+            memory.write(b"python3".ljust(end - start, b"\0"))
+    except (OSError, ValueError, IndexError):
+        pass  # it is not worth a context
+
+
 sources = Sources()
 module = types.ModuleType("__main__")
 
@@ -533,6 +546,7 @@ def main():
     for fd in (control.fileno(), EVENTS):
         os.set_inheritable(fd, False)
     signal.signal(signal.SIGINT, interrupts.on_signal)
+    tidy_arguments()
     os.environ.setdefault("MPLBACKEND", "Agg")
     sys.meta_path.insert(0, PyplotFinder())
     sys.argv[:] = [""]

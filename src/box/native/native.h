@@ -74,6 +74,7 @@ struct native_files {
 	int storage;   /* the box's own directory */
 	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
 	int listener;
+	const int *hosts; /* of PLAN_HOST */
 };
 /* The mount of a box's /dev, in no namespace. */
 int native_dev(uint64_t attr) _must_check_;

@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -74,11 +75,40 @@ static int mount_proc(const struct plan_mount *m, int point, int *ret_proc)
 	return r;
 }
 
+/* What is missing of the way to a mount point, as root of the box makes it. Nobody of the box runs yet. */
+static int make_point(const struct native_child *c, int root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	_cleanup_(closep) int at = fcntl(root, F_DUPFD_CLOEXEC, 3);
+	int r = at < 0 ? -errno : 0;
+	(void)setfsuid(c->plan->uid_base);
+	(void)setfsgid(c->plan->uid_base);
+	for (struct view rest = view_skip(view_of(path), 1); r == 0 && rest.p;) {
+		char name[SPEC_MOUNT_PATH];
+		if (view_to_str(view_split(rest, '/', &rest), name, sizeof(name)) < 0)
+			r = -ENAMETOOLONG;
+		else if (mkdirat(at, name, 0755) < 0 && errno != EEXIST)
+			r = -errno;
+		long next = r == 0 ? syscall(SYS_openat2, at, name, &how, sizeof(how)) : -1;
+		if (r == 0 && next < 0)
+			r = -errno;
+		if (next >= 0) {
+			fd_close(at);
+			at = (int)next;
+		}
+	}
+	(void)setfsuid(0);
+	(void)setfsgid(0);
+	return r < 0 ? r : TAKE_FD(at);
+}
+
 static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
 {
 	for (unsigned i = 1; i < c->plan->n_mounts; i++) {
 		const struct plan_mount *m = &c->plan->mounts[i];
-		_cleanup_(closep) int point = open_point(root, m->target, O_DIRECTORY);
+		_cleanup_(closep) int point = m->kind == PLAN_HOST ? make_point(c, root, m->target)
+								   : open_point(root, m->target, O_DIRECTORY);
 		int r = point < 0              ? point
 			: m->kind == PLAN_PROC ? mount_proc(m, point, ret_proc)
 					       : mnt_move(c->mounts[i], point, "");

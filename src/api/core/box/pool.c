@@ -94,7 +94,7 @@ void pool_exited(struct box *b)
 
 static struct pool_image *wanting(struct core *c)
 {
-	for (size_t i = 0; i < c->pool.n; i++)
+	for (size_t i = 0; i < c->pool.n && !c->pool.closed; i++)
 		if (c->pool.images[i].n < c->pool.images[i].warm)
 			return &c->pool.images[i];
 	return NULL;
@@ -108,6 +108,10 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	struct err failed = { 0 };
 
 	c->pool.making = NULL;
+	if (c->pool.closed) {
+		retire_made(c, b);
+		return;
+	}
 	if (!b) {
 		log_warn("the pool: %s", e->msg);
 		refill(c, AGAIN_MS);
@@ -245,7 +249,7 @@ static bool is_plain(const struct core *c, const struct box_spec *s)
 	if (!view_eq(s->user, c->config->defaults.user) && !view_is(s->user, "root"))
 		return false;
 	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->no_sudo &&
-	       !s->secrets.n && !s->require;
+	       !s->secrets.n && !s->mounts.n && !s->require;
 }
 
 /* The first of them whose image still means the same. */
@@ -291,7 +295,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
 
-	if (!b || !same_limits(&b->spec.limits, &s->limits) ||
+	if (!b || !same_limits(&b->spec.limits, &s->limits) || !view_eq(b->spec.timezone, s->timezone) ||
 	    (s->backend[0] && strcmp(s->backend, b->spec.backend) != 0))
 		return NULL; /* made as ever */
 	if (quotas_admit(c, t, &s->limits, true, e) < 0)

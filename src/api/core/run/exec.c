@@ -25,7 +25,7 @@
 
 #define ARGV_MAX      4096
 #define ARGV_BYTES    (1024u * 1024)
-#define STANDARD_VARS 14
+#define STANDARD_VARS 15
 /* PID 1 keeps the time limit; this is for a PID 1 that does not. */
 #define GRACE_MS     5000
 #define TERMINAL_MAX 10000 /* columns or rows */
@@ -104,6 +104,9 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 	set_var(vars, &n, VIEW("USER"), user);
 	set_var(vars, &n, VIEW("LOGNAME"), user);
 	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
+	/* PID 1 could not write /etc/localtime there. */
+	if (s->readonly_root && s->timezone.n)
+		set_var(vars, &n, VIEW("TZ"), s->timezone);
 	if (b->in->core->config->gate.proxy_variables)
 		set_proxy(vars, &n);
 	if (w->pty)

@@ -18,7 +18,8 @@ struct context_language {
 	const char *driver;
 	const size_t *driver_size;
 	void (*put_env)(struct buf *b, const struct context_code *w); /* as the driver takes it */
-	bool insist;                                                  /* an interrupt may be lost on it */
+	bool by_stdin; /* the driver comes that way instead, alone */
+	bool insist;   /* an interrupt may be lost on it */
 };
 extern const struct context_language contexts_languages[];
 const struct context_language *contexts_language(struct view name);

@@ -39,7 +39,8 @@ static void put_env_words(struct buf *b, const struct context_code *w)
 	put_words(b, &w->secrets);
 }
 
-/* Descriptor 250 is read to the byte: what follows the driver is the first request. */
+/* Descriptor 250 is read to the byte: what follows the driver is the first request. The lines of Python and
+ * Node are not seen in `ps`: their drivers wipe them. */
 const struct context_language contexts_languages[] = {
 	{ "python",
 	  { "python3", "-c",
@@ -63,11 +64,11 @@ const struct context_language contexts_languages[] = {
 	  &contexts_javascript_size,
 	  put_env_json },
 	{ "bash",
-	  { "bash", "--norc", "-c", "read -r -u 250 n; LC_ALL=C IFS= read -r -u 250 -N \"$n\" d; eval \"$d\"",
-	    "bash" },
+	  { "bash", "--norc", "-s" },
 	  contexts_bash,
 	  &contexts_bash_size,
 	  put_env_words,
+	  .by_stdin = true, /* it reads no more than the driver from a pipe */
 	  .insist = true }, /* a signal that comes while it forks is not seen before the child has ended */
 	{ 0 },
 };

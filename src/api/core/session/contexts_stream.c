@@ -52,6 +52,7 @@ static void begin(struct context *c)
 				    .keep = true,
 				    .control = true,
 				    .wait_reader = true,
+				    .stdin_ = c->language->by_stdin,
 				    .ring_bytes = RING_BYTES,
 				    .tag = view_of(c->tag),
 				    .cwd = c->made.cwd.n ? c->made.cwd : c->box->spec.workdir };
@@ -104,6 +105,15 @@ static int on_started(struct context *c, const struct frame *f)
 	arena_done(&a);
 	if (r < 0 || c->phase != CONTEXT_STARTING || m.pid == 0)
 		return -EBADMSG;
+	if (c->language->by_stdin) {
+		struct view driver = { c->language->driver, *c->language->driver_size };
+
+		/* Much smaller than the window, which is untouched. */
+		if (mux_send_on(&c->stream, 0, driver) != driver.n)
+			return -EBADMSG;
+		came_up(c, m.pid);
+		return 0;
+	}
 	c->out = BUF_INIT(*c->language->driver_size + CONTEXT_HEAD_MAX);
 	buf_printf(&c->out, "%zu\n", *c->language->driver_size);
 	buf_append(&c->out, c->language->driver, *c->language->driver_size);
