@@ -58,10 +58,11 @@ static int text_of(void *arg, uint32_t uid, struct buf *out)
 	const struct asked *a = arg;
 	char id[GAUGE_ID];
 	uint64_t started;
+	bool own_uptime;
 	struct timespec now;
 	if (uid < g.base || (uid - g.base) / PLAN_STRIDE >= g.n_slots)
 		return -EACCES;
-	int r = gauge_get(&g.slots[(uid - g.base) / PLAN_STRIDE], id, &started);
+	int r = gauge_get(&g.slots[(uid - g.base) / PLAN_STRIDE], id, &started, &own_uptime);
 	struct figures f = { .cpuinfo = buf_view(&g.cpuinfo) };
 	if (r == 0)
 		r = groups_read(&g.groups, id, &f);
@@ -71,7 +72,7 @@ static int text_of(void *arg, uint32_t uid, struct buf *out)
 		return r;
 	uint64_t ticks = (uint64_t)now.tv_sec * HZ + (uint64_t)now.tv_nsec / (1000000000u / HZ);
 	f.age = ticks - MIN(ticks, started);
-	f.start_s = (uint64_t)clock_wall_ms() / 1000 - f.age / HZ;
+	f.boot_s = (uint64_t)clock_wall_ms() / 1000 - (own_uptime ? f.age : ticks) / HZ;
 	figures_print(&f, a->file, out);
 	return 0;
 }

@@ -200,10 +200,10 @@ static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_im
 		.plan = &plan, .image = image, .storage = storage, .workspace = workspace, .run = run_box
 	};
 	struct netns_gate gate = NETNS_GATE_NONE;
+	b->features = b->in.walls->posture.features;
 	gauges_box(k, b, 0);
 	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &gate, e) < 0)
 		return -1;
-	b->features = b->in.walls->posture.features;
 	gate_box(k, b, &gate);
 	int r = spawn_start_time(b->in.pid, &b->started);
 	if (r == 0)
