@@ -22,7 +22,8 @@ def small(make_box):
 def test_processors(small, make_box):
     assert small.check("nproc").strip() == "1"
     assert small.check(["/usr/bin/python3", "-c", "import os; print(os.cpu_count(), len(os.sched_getaffinity(0)))"]) == "1 1\n"
-    assert make_box(limits={"cpu": 1.5}).check("nproc").strip() == str(min(2, os.cpu_count()))
+    if os.cpu_count() > 1:  # a limit above the machine's is refused
+        assert make_box(limits={"cpu": 1.5}).check("nproc").strip() == "2"
     assert make_box(limits={"cpu": 0.1}).check("nproc").strip() == "1"
 
 
@@ -134,7 +135,7 @@ def test_load_and_swap(small):
 
 
 def test_each_box_sees_its_own(small, make_box):
-    other = make_box(limits={"cpu": 2, "memory_mb": 256})
+    other = make_box(limits={"cpu": min(2, os.cpu_count()), "memory_mb": 256})
     assert meminfo(other)["MemTotal"] == 256 * MIB and meminfo(small)["MemTotal"] == 512 * MIB
     # Whoever it is in the box, up to the last of its ids.
     last = "import os; os.setfsuid = __import__('ctypes').CDLL(None).setfsuid; os.setfsuid(65535); print(open('/proc/meminfo').readline())"
