@@ -35,6 +35,7 @@
 #include "models.h"
 #include "plane.h"
 #include "rest.h"
+#include "sandkasten.h"
 #include "serve.h"
 #include "service.h"
 #include "store.h"
@@ -52,10 +53,7 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 /* In the order in which they are asked; rest takes what is left. */
 static const struct dialect *const dialects[] = {
-	&models_dialect,
-	&e2b_dialect,
-	&rest_dialect,
-	NULL,
+	&models_dialect, &e2b_dialect, &sandkasten_dialect, &rest_dialect, NULL,
 };
 
 struct api {
@@ -215,6 +213,17 @@ static void on_signal(struct loop_signals *s, int signo)
 
 /* ---- wiring ---- */
 
+/* The first listener has every dialect, each further one its own. */
+static int bind_listeners(struct api *a, struct err *e)
+{
+	if (a->n_listen != 1 + a->config.n_listeners)
+		return err_set(e, ERR_INTERNAL, "the configuration and the listening sockets do not fit");
+	for (size_t i = 0; i < a->config.n_listeners; i++)
+		if (serve_bind(a->serve, (unsigned)i + 1, a->config.listeners_of[i].dialect, e) < 0)
+			return err_wrap(e, "listeners");
+	return 0;
+}
+
 static int start(struct api *a, struct err *e)
 {
 	static const int signos[] = { SIGTERM, SIGINT };
@@ -243,7 +252,7 @@ static int start(struct api *a, struct err *e)
 	a->core = core_new(&s, e);
 	a->serve = a->core ? serve_new(a->core, dialects, e) : NULL;
 	a->plane = a->serve ? plane_new(a->serve, e) : NULL;
-	if (!a->plane)
+	if (!a->plane || bind_listeners(a, e) < 0)
 		return -1;
 	a->serve->statm = a->statm;
 	struct http_config http = { .limits = { .connections = (uint32_t)a->config.max.connections },

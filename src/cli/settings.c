@@ -3,6 +3,7 @@
  * stands; the daemon only takes absolute ones.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "config_load.h"
@@ -44,6 +45,16 @@ static const char *absolute(struct arena *a, const char *path, struct err *e)
 	return ret;
 }
 
+/* What a file of another system asks for and does not get. */
+static void tell(const char *file, struct view notes)
+{
+	while (notes.n) {
+		struct view line = view_split(notes, '\n', &notes);
+		if (line.n)
+			fprintf(stderr, "paddock: %s: %.*s\n", file, VIEW_ARG(line));
+	}
+}
+
 int settings_load(struct arena *a, const struct settings_flags *f, struct config *ret, const char **ret_path,
 		  struct err *e)
 {
@@ -59,5 +70,8 @@ int settings_load(struct arena *a, const struct settings_flags *f, struct config
 	for (size_t i = 0; i < n; i++)
 		if (!flags[i].value)
 			return -1;
-	return config_load(a, f->config, environ, flags, n, ret, ret_path, e);
+	if (config_load(a, f->config, environ, flags, n, ret, ret_path, e) < 0)
+		return -1;
+	tell(f->config, ret->notes);
+	return 0;
 }

@@ -30,6 +30,7 @@ struct box_state {
 	int64_t created_ms, expires_ms; /* expires_ms 0: never */
 	int64_t used_ms;                /* the last use */
 	int64_t disk_used;              /* bytes, when it was last asked for; negative: not known */
+	bool from_pool;                 /* it was made ahead; known until the api restarts */
 };
 
 /* What a client may know of a box. */

@@ -76,7 +76,8 @@ bool auth_is_use(enum act act);
 #define KEYS_TEXT_SIZE 45 /* "pdk_", 40 digits, NUL */
 #define KEYS_NAME_MAX  64
 #define KEYS_ID_SIZE   40
-#define KEYS_ADMIN     "k_admin" /* the key in DIR/admin.key */
+#define KEYS_ADMIN     "k_admin"   /* the key in DIR/admin.key */
+#define KEYS_GIVEN     "k_config_" /* and a number: one of the configuration */
 
 struct tenant {
 	char id[KEYS_ID_SIZE], name[KEYS_NAME_MAX + 1];
