@@ -24,6 +24,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "agentbox.h"
 #include "config.h"
 #include "core.h"
 #include "drop.h"
@@ -53,7 +54,7 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 /* In the order in which they are asked; rest takes what is left. */
 static const struct dialect *const dialects[] = {
-	&models_dialect, &e2b_dialect, &sandkasten_dialect, &rest_dialect, NULL,
+	&models_dialect, &e2b_dialect, &agentbox_dialect, &sandkasten_dialect, &rest_dialect, NULL,
 };
 
 struct api {
@@ -218,9 +219,11 @@ static int bind_listeners(struct api *a, struct err *e)
 {
 	if (a->n_listen != 1 + a->config.n_listeners)
 		return err_set(e, ERR_INTERNAL, "the configuration and the listening sockets do not fit");
-	for (size_t i = 0; i < a->config.n_listeners; i++)
+	for (size_t i = 0; i < a->config.n_listeners; i++) {
+		a->serve->anonymous[i + 1] = a->config.listeners_of[i].anonymous;
 		if (serve_bind(a->serve, (unsigned)i + 1, a->config.listeners_of[i].dialect, e) < 0)
 			return err_wrap(e, "listeners");
+	}
 	return 0;
 }
 

@@ -20,6 +20,7 @@
 
 static const struct config DEFAULTS = {
 	.listen = VIEW("127.0.0.1:7080"),
+	.agentbox = { .session_timeout = 1800 },
 	.sandkasten = { .session_ttl_seconds = 1800, .workspaces = true },
 	.data_dir = VIEW("/var/lib/paddock"),
 	.run_dir = VIEW("/run/paddock"),
@@ -416,6 +417,11 @@ static int read_pools(const struct check *c, struct arena *a)
 	return total <= cfg->max.boxes ? 0 : bad(c, "pool", "has more sandboxes than max.boxes");
 }
 
+static bool is_loopback(struct view listen)
+{
+	return view_starts(listen, "127.") || view_starts(listen, "[::1]:");
+}
+
 /* Which dialects there are, paddock-api knows. */
 static int read_listeners(const struct check *c, struct arena *a)
 {
@@ -424,6 +430,7 @@ static int read_listeners(const struct check *c, struct arena *a)
 		  .required = true },
 		{ "dialect", JSON_F_STRING, offsetof(struct config_listener, dialect), .min = 1, .max = 32,
 		  .required = true },
+		{ "anonymous", JSON_F_BOOL, offsetof(struct config_listener, anonymous) },
 	};
 	static const struct json_schema schema = { fields, ELEMS(fields) };
 	struct config *cfg = c->config;
@@ -450,6 +457,8 @@ static int read_listeners(const struct check *c, struct arena *a)
 			return -1; /* it says the line */
 		if (config_listen(l->address, &ss, &len) < 0)
 			return bad(c, "listeners", "needs an address and a port, like 127.0.0.1:8080");
+		if (l->anonymous && !is_loopback(l->address))
+			return bad(c, "listeners", "can be anonymous on loopback only");
 		if (!made_of(l->dialect, LOWER DIGITS "-", "-"))
 			return bad(c, "listeners", "has something that is not the name of a dialect");
 	}
@@ -641,7 +650,7 @@ static int read_providers(const struct check *c, struct arena *a)
  * DNS. Not over TLS: nobody has a certificate for them. An empty domain stays empty. */
 static void settle_domain(struct config *cfg)
 {
-	bool loopback = view_starts(cfg->listen, "127.") || view_starts(cfg->listen, "[::1]:");
+	bool loopback = is_loopback(cfg->listen);
 
 	if (!cfg->ports.domain.p)
 		cfg->ports.domain = loopback && !cfg->tls.cert.n ? VIEW("localhost") : VIEW("");

@@ -40,6 +40,7 @@ struct config_pool {
 /* A listener besides `listen`, which has one dialect only. */
 struct config_listener {
 	struct view address, dialect;
+	bool anonymous; /* who shows no key is a user of the tenant "default"; on loopback only */
 };
 #define CONFIG_LISTENERS_MOST 12
 
@@ -179,6 +180,9 @@ struct config {
 		const struct json *images;    /* [NAME…] that sessions may have; NULL: all */
 		bool workspaces, readonly_root;
 	} sandkasten;
+	struct {
+		uint64_t session_timeout; /* seconds after the last use */
+	} agentbox;
 	struct view notes; /* lines about what a foreign file says and this does not honour; of the command
 			      line */
 	struct config_provider *providers; /* ai.providers, read */

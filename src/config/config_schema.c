@@ -176,6 +176,11 @@ static const struct json_field posture_fields[] = {
 };
 static const struct json_schema posture = FIELDS(posture_fields);
 
+static const struct json_field agentbox_fields[] = {
+	{ "session_timeout", JSON_F_U64, WITHIN(agentbox, session_timeout), .max = INT32_MAX },
+};
+static const struct json_schema agentbox = FIELDS(agentbox_fields);
+
 static const struct json_field sandkasten_fields[] = {
 	{ "session_ttl_seconds", JSON_F_U64, WITHIN(sandkasten, session_ttl_seconds), .min = 1,
 	  .max = 86400 },
@@ -207,6 +212,7 @@ static const struct json_field config_fields[] = {
 	{ "parts", JSON_F_U64, offsetof(struct config, parts), .max = CONFIG_PARTS_MOST },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 	{ "keys", JSON_F_ANY, offsetof(struct config, keys), .nullable = true },
+	{ "agentbox", JSON_F_OBJECT, offsetof(struct config, agentbox), .sub = &agentbox, .nullable = true },
 	{ "sandkasten", JSON_F_OBJECT, offsetof(struct config, sandkasten), .sub = &sandkasten,
 	  .nullable = true },
 };
@@ -252,7 +258,7 @@ static struct json *member(struct arena *a, struct json *object, const char *nam
 static int value_from_text(struct arena *a, const struct json_field *f, struct view text, struct json *ret,
 			   struct err *e)
 {
-	struct json j = { .text = arena_view(a, text) };
+	struct json j = { .text = arena_view(a, text) }, *any;
 
 	if (!j.text.p)
 		return no_memory(e);
@@ -274,10 +280,14 @@ static int value_from_text(struct arena *a, const struct json_field *f, struct v
 		if (!j.boolean && !view_is(text, "false") && !view_is(text, "0"))
 			return err_set(e, ERR_INVALID, "must be true or false");
 		break;
+	case JSON_F_ANY:
+		if (json_parse(a, text, &any, e) < 0)
+			return err_wrap(e, "must be JSON");
+		j = *any;
+		break;
 	case JSON_F_OBJECT:
 	case JSON_F_STRMAP:
 	case JSON_F_STRLIST:
-	case JSON_F_ANY:
 		return err_set(e, ERR_INVALID, "cannot be set by a variable");
 	}
 	*ret = j;

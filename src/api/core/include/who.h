@@ -59,6 +59,8 @@ enum act {
 
 /* A token as it stands behind "Bearer " or in X-API-Key. */
 int auth_actor(struct core *c, struct view token, struct actor *ret, struct err *e) _must_check_;
+/* A user of the tenant "default" who showed no key, where a listener is configured so. */
+int auth_anonymous(struct core *c, struct actor *ret, struct err *e) _must_check_;
 /* `b` where the act is on a box, else NULL. Another tenant's box does not exist. */
 int auth_permit(const struct actor *a, enum act act, const struct box *b, struct err *e) _must_check_;
 /* The same on a snapshot or a workspace; `what` is its kind, for the message. */

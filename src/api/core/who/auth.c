@@ -35,6 +35,16 @@ int auth_actor(struct core *c, struct view token, struct actor *ret, struct err 
 	return 0;
 }
 
+int auth_anonymous(struct core *c, struct actor *ret, struct err *e)
+{
+	const struct tenant *t = keys_tenant_by_ref(c, VIEW("default"));
+
+	if (!t)
+		return err_set(e, ERR_UNAUTHORIZED, "a valid key is needed");
+	*ret = (struct actor){ .tenant = t, .role = STORE_ROLE_USER, .key = "anonymous" };
+	return 0;
+}
+
 static const struct {
 	bool known, admin, on_box, owned, use;
 } rules[ACTS] = {
