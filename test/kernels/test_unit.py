@@ -141,6 +141,15 @@ def test_enough_memory_is_all_that_a_box_takes(unit, box):
     assert systemctl("is-active", "paddock") == "active", "the unit does not fall with a box (OOMPolicy)"
 
 
+def test_boxes_are_not_spared_as_the_daemon_is(unit, box):
+    """When memory runs out: what the unit has by OOMScoreAdjust= is not to be had in a box."""
+    assert int(paddock.read(f"/proc/{unit.main_pid()}/oom_score_adj")) == -500
+    assert int(paddock.read(f"/proc/{box.pid1()}/oom_score_adj")) == 0
+    for wish in (-500, -1):
+        assert "ermission denied" in box.exec(f"echo {wish} > /proc/self/oom_score_adj", user="root").err.decode()
+    assert box.check("echo 0 > /proc/self/oom_score_adj; cat /proc/self/oom_score_adj", user="root") == "0\n"
+
+
 def test_restart(unit, box):
     pid, main = box.pid1(), unit.main_pid()
     systemctl("restart", "paddock")

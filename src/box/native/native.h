@@ -25,6 +25,7 @@ struct native {
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
 	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
+	bool spared;      /* the kernel prefers others to us when memory runs out (OOMScoreAdjust=) */
 	int scratch;      /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
 	int empty_ns;     /* a mount namespace with nothing but an empty read-only root */
 	int init;         /* paddock-init in a sealed memfd */

@@ -49,6 +49,13 @@ static int join_cgroups(const struct native_child *c)
 	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
+/* Written with CAP_SYS_RESOURCE, it is also the least that the box can choose for its processes: what the
+ * keeper was given is not theirs. */
+static int expose(void)
+{
+	return fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "0");
+}
+
 /* A mount namespace with only an empty root, into which our own root is put. */
 static int enter_root(const struct native_child *c)
 {
@@ -252,6 +259,8 @@ int native_child_main(void *arg)
 	umask(022);
 	STEP("session", SYS(setsid()));
 	STEP("priority", SYS(setpriority(PRIO_PROCESS, 0, 0))); /* the keeper's is higher */
+	if (c->native->spared)
+		STEP("order of the end by memory", expose());
 	if (c->net >= 0)
 		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));
