@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "agentbox.h"
+#include "agentsandbox.h"
 #include "config.h"
 #include "core.h"
 #include "drop.h"
@@ -33,6 +34,7 @@
 #include "http.h"
 #include "log.h"
 #include "loop.h"
+#include "mcp.h"
 #include "models.h"
 #include "plane.h"
 #include "rest.h"
@@ -54,7 +56,11 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 /* In the order in which they are asked; rest takes what is left. */
 static const struct dialect *const dialects[] = {
-	&models_dialect, &e2b_dialect, &agentbox_dialect, &sandkasten_dialect, &rest_dialect, NULL,
+	&models_dialect,          &agentsandbox_dialect, &e2b_dialect,  &mcp_dialect,
+#ifdef PADDOCK_MCP_FIXTURES
+	&mcp_conformance_dialect,
+#endif
+	&agentbox_dialect,        &sandkasten_dialect,   &rest_dialect, NULL,
 };
 
 struct api {
@@ -155,6 +161,9 @@ static void on_request(struct http_exchange *x, void *arg)
 	struct api *a = arg;
 
 	trim_soon(&a->trim);
+	/* Agent-Sandbox's address of E2B's API. */
+	if (view_starts(x->path, "/e2b/v1/"))
+		x->path = view_skip(x->path, strlen("/e2b/v1"));
 	if (x->origin.n || serve_is_bound(a->serve, x) || !plane_request(a->plane, x))
 		serve_request(a->serve, x);
 }

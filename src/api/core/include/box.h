@@ -58,6 +58,11 @@ struct box *boxes_find(struct core *c, const struct actor *a, int act, struct vi
 struct box *boxes_find_made(struct core *c, const struct actor *a, struct view id_or_name,
 			    struct err *e) _must_check_;
 
+/* Paths about one box, "/sandbox/NAME/REST", as several dialects have them: NAME as it stands there (still
+ * percent-encoded), to be resolved by boxes_find; *ret_rest is "/REST", or "" behind "/sandbox/NAME". p ==
+ * NULL: the path is another one. */
+struct view boxes_path(struct view path, struct view *ret_rest);
+
 /* The first that a client may know of and that fits; NULL: none. What finds it must prove that it may. */
 const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg);
 

@@ -182,6 +182,8 @@ struct signed_url {
 /* For GET (HEAD is that, too) or PUT. The actor must be permitted to do it. */
 int sign_url(struct core *c, const struct actor *a, const struct file_place *p, struct view method,
 	     uint32_t seconds, struct signed_url *ret, struct err *e) _must_check_;
+/* A key of this installation for one purpose, which is the same after a restart. */
+void sign_key(const struct core *c, struct view purpose, uint8_t ret[32]);
 /* Who may do this with such a signature: somebody of the box's tenant. ERR_FORBIDDEN. */
 int sign_check(struct core *c, const struct file_place *p, struct view method, struct view expires,
 	       struct view signature, struct actor *ret, struct err *e) _must_check_;
