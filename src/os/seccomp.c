@@ -13,7 +13,9 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -130,6 +132,13 @@ static void check_ioctl(struct seccomp_filter *f)
 	emit_search(f, r, n);
 }
 
+static void check_flag(struct seccomp_filter *f, uint32_t arg, uint32_t flag)
+{
+	load(f, arg);
+	ret_if_any(f, flag, RET_ERRNO(EPERM));
+	ret(f, SECCOMP_RET_ALLOW);
+}
+
 static void check_personality(struct seccomp_filter *f)
 {
 	/* Asking, Linux, the 2.6 and 32-bit names, and no address randomisation (gdb). */
@@ -189,6 +198,15 @@ static void emit_rule(struct seccomp_filter *f, uint8_t rule)
 		return;
 	case SECCOMP_CHECK_INTERNET:
 		check_internet(f);
+		return;
+	case SECCOMP_CHECK_MMAP:
+		check_flag(f, ARG(3), MAP_HUGETLB);
+		return;
+	case SECCOMP_CHECK_SHMGET:
+		check_flag(f, ARG(2), SHM_HUGETLB);
+		return;
+	case SECCOMP_CHECK_MEMFD:
+		check_flag(f, ARG(1), MFD_HUGETLB);
 		return;
 	case SECCOMP_UNKNOWN:
 	case SECCOMP_RULES:

@@ -272,7 +272,9 @@ def test_token(one, daemon, api_box, make_box):
             response = stranger.request(method, path)
             assert response.status == 401 and response.json()["code"] == 401, (path, response)
         assert stranger.request("GET", "/health").status == 204
-    other = make_box()
+    other = make_box()  # not public: to a stranger it is not there
+    assert Envd(daemon, other.id, one.token).request("GET", "/envs").status == 502
+    other = make_box(ports_public=True)
     assert failing("unauthenticated", Envd(daemon, other.id, one.token).process, "List").status == 401
     response = Envd(daemon, "a" * 20, one.token).request("GET", "/health")
     assert response.status == 502 and response.json()["code"] == 502

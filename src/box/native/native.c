@@ -147,7 +147,7 @@ static int one_mount(struct native *n, const struct plan *p, const struct plan_m
 	case PLAN_WORKSPACE:
 		return mnt_tree(files->workspace, "", m->attr, userns);
 	case PLAN_DEV:
-		return mnt_tree(n->scratch, "dev", m->attr, -1);
+		return native_dev(m->attr);
 	case PLAN_DEVPTS:
 		return devpts_mount(p, m);
 	case PLAN_TMPFS:

@@ -26,7 +26,7 @@ struct native {
 	struct seccomp_filter filter;
 	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
 	bool spared;      /* the kernel prefers others to us when memory runs out (OOMScoreAdjust=) */
-	int scratch;      /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
+	int scratch;      /* a tmpfs of the keeper's own: an empty file and directory, templates of /sys */
 	int empty_ns;     /* a mount namespace with nothing but an empty read-only root */
 	int init;         /* paddock-init in a sealed memfd */
 	int tools;        /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
@@ -73,6 +73,8 @@ struct native_files {
 	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
 	int listener;
 };
+/* The mount of a box's /dev, in no namespace. */
+int native_dev(uint64_t attr) _must_check_;
 /* Starts the box; the listener becomes PID 1's fd 3. On failure nothing of it is left. */
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
 		 const struct native_files *files, struct native_box *ret, struct err *e) _must_check_;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,6 +132,14 @@ int native_gauge_hand_out(const struct native *n, struct walls_gauge *ret)
 	for (unsigned i = 0; i < n->cgroups.n; i++)
 		ret->dirs[i] = n->cgroups.trees[i].dir;
 	return 0;
+}
+
+bool native_gauge_waits(const struct native *n)
+{
+	struct pollfd polls[GAUGE_FILES];
+	for (unsigned i = 0; i < GAUGE_FILES; i++)
+		polls[i] = (struct pollfd){ .fd = n->gauge_devs[i], .events = POLLIN };
+	return poll(polls, GAUGE_FILES, 0) > 0;
 }
 
 /* ---- after a restart of the keeper ---- */

@@ -42,9 +42,7 @@ static const struct {
 static int fill_dev(int dev)
 {
 	for (size_t i = 0; i < ELEMS(nodes); i++)
-		if (mknodat(dev, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) <
-			    0 ||
-		    fchmodat(dev, nodes[i].name, 0666, 0) < 0)
+		if (mknodat(dev, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) < 0)
 			return -errno;
 	for (size_t i = 0; i < ELEMS(links); i++)
 		if (symlinkat(links[i].target, dev, links[i].name) < 0)
@@ -52,6 +50,21 @@ static int fill_dev(int dev)
 	if (mkdirat(dev, "pts", 0755) < 0 || mkdirat(dev, "shm", 0755) < 0)
 		return -errno;
 	return 0;
+}
+
+/* Not a copy of one for all: boxes would see by inotify when others open /dev/null, and could lock it. */
+int native_dev(uint64_t attr)
+{
+	const struct mnt_option options[] = { { "mode", "0755" }, { "size", "64k" }, { "nr_inodes", "32" } };
+	_cleanup_(closep) int fd = mnt_fs("tmpfs", options, ELEMS(options), attr & ~MOUNT_ATTR_RDONLY);
+	if (fd < 0)
+		return fd;
+	mode_t before = umask(0);
+	int r = fill_dev(fd);
+	(void)umask(before);
+	if (r == 0)
+		r = mnt_set_attr(fd, attr & MOUNT_ATTR_RDONLY);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 /* Attached to our own mount namespace: older kernels copy attached mounts only. */
@@ -63,13 +76,12 @@ static int make_scratch(const char *path)
 	int r = fd < 0 ? fd : mnt_move(fd, AT_FDCWD, path);
 	if (r < 0)
 		return r;
-	static const char *const dirs[] = { "dev", "empty", "lower", "over", "store" };
+	static const char *const dirs[] = { "empty", "lower", "over", "store" };
 	for (size_t i = 0; i < ELEMS(dirs); i++)
 		if (mkdirat(fd, dirs[i], 0755) < 0)
 			return -errno;
 	_cleanup_(closep) int null = openat(fd, "null", O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0444);
-	_cleanup_(closep) int dev = openat(fd, "dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (null < 0 || dev < 0)
+	if (null < 0)
 		return -errno;
 	/* Read-only where they lie, so that a copy of one needs no call more. */
 	static const char *const masks[] = { "empty", "null" };
@@ -79,8 +91,7 @@ static int make_scratch(const char *path)
 		if (r < 0)
 			return r;
 	}
-	r = fill_dev(dev);
-	return r < 0 ? r : TAKE_FD(fd);
+	return TAKE_FD(fd);
 }
 
 /* In a process of its own: its root becomes an empty read-only tmpfs. */
@@ -217,7 +228,7 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 		return err_sys(e, ERR_WALLS, n->empty_ns, "empty mount namespace");
 	n->scratch = make_scratch(scratch);
 	if (n->scratch < 0)
-		return err_sys(e, ERR_WALLS, n->scratch, "templates of /dev and the masks");
+		return err_sys(e, ERR_WALLS, n->scratch, "templates of the masks");
 	n->init = load_init(init_path);
 	if (n->init < 0)
 		return err_sys(e, ERR_WALLS, n->init, "cannot load %s", init_path);

@@ -75,7 +75,12 @@ static const struct surface control = {
 };
 
 static const struct dialect_port ports[] = {
-	{ .port = PORT_ENVD, .usual = true, .find = envd_find, .surface = &envd_surface },
+	{ .port = PORT_ENVD,
+	  .usual = true,
+	  .find = envd_find,
+	  .proves = envd_proves,
+	  .anyway = envd_preflight,
+	  .surface = &envd_surface },
 	{ .port = PORT_INTERPRETER, .guarded = true, .surface = &interpreter_surface },
 	{ 0 },
 };

@@ -8,5 +8,7 @@
 #include "dialect.h"
 
 extern const struct surface envd_surface;
-/* dialect_port.find */
+/* dialect_port.find, .proves, .anyway */
 struct view envd_find(const struct http_exchange *x, struct core *c);
+bool envd_proves(const struct http_exchange *x, const struct core *c, const struct box *b);
+bool envd_preflight(struct http_exchange *x);

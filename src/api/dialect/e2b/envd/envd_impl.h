@@ -38,6 +38,10 @@ void envd_compose(struct request *c);
 int envd_signed(struct http_exchange *x, const struct core *core, const struct box *b, const char *op,
 		struct err *e) _must_check_;
 
+/* The same, but for its end. */
+bool envd_signature_fits(const struct http_exchange *x, const struct core *core, const struct box *b,
+			 const char *op) _must_check_;
+
 /* ---- paths and entries: envd_entry.c ---- */
 
 /* "~" and "~/x" are the home, "." and ".." are taken out; relative stays so. ERR_INVALID */
