@@ -222,10 +222,10 @@ static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_im
 				       .run = run_box,
 				       .hosts = hosts.fds };
 	struct netns_gate gate = NETNS_GATE_NONE;
+	b->features = b->in.walls->posture.features;
 	gauges_box(k, b, 0);
 	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &gate, e) < 0)
 		return -1;
-	b->features = b->in.walls->posture.features;
 	gate_box(k, b, &gate);
 	int r = spawn_start_time(b->in.pid, &b->started);
 	if (r == 0)

@@ -65,6 +65,8 @@ SELECTION = [
     of("test/kernels/test_unit.py"),
     of("test/kernels/test_groups.py"),
     of("test/it/test_posture_outside.py"),
+    of("test/it/test_limits_seen.py", "test_processors", "test_control_groups", "test_uptime_and_boot", "test_without_its_own_uptime",
+       "test_each_box_sees_its_own", "test_gauge_that_is_killed_comes_back", "test_boxes_of_an_earlier_keeper"),
     of("test/it/test_bombs.py", "test_fork_bomb", "test_fork_bomb_does_not_survive_its_box",
        *(f"test_memory_bomb[{way}]" for way in ("many processes", "tmpfs", "memfd", "pipes", "sockets")), "test_cpu_bomb",
        "test_open_files_are_bounded"),

@@ -28,6 +28,7 @@ struct native {
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
 	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
+	bool spared;      /* the kernel prefers others to us when memory runs out (OOMScoreAdjust=) */
 	int scratch;      /* a tmpfs of the keeper's own: templates of /sys */
 	int empty_ns;     /* a mount namespace with a read-only root that has nothing of the machine */
 	int init;         /* paddock-init in a sealed memfd */

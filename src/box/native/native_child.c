@@ -22,13 +22,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "caps.h"
 #include "fd.h"
-#include "kernel.h"
 #include "landlock.h"
 #include "mnt.h"
 #include "poison.h"
@@ -50,6 +48,13 @@ static int join_cgroups(const struct native_child *c)
 		if (write(c->tasks[i], "0", 1) != 1)
 			return -errno;
 	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
+}
+
+/* Written with CAP_SYS_RESOURCE, it is also the least that the box can choose for its processes: what the
+ * keeper was given is not theirs. */
+static int expose(void)
+{
+	return fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "0");
 }
 
 /* A mount namespace with only an empty root, over which the box's is put. Ours stays the empty one, with what
@@ -218,22 +223,12 @@ static int set_fds(const struct native_child *c)
 }
 
 /* The box's boot is its start: /proc/uptime, and what ps reckons from it. Between the box's user namespace,
- * which gives the right to, and its uid, whose files of /proc are not ours. Nothing of this is a wall: where
- * the kernel has no time namespaces (EINVAL) a box sees the machine's uptime. It does so before Linux 6.3,
- * too: an exec does not enter the namespace there, and PID 1 could not make children that share its memory.
- */
+ * which gives the right to, and its uid, whose files of /proc are not ours. */
 static int begin_time(void)
 {
 	struct timespec now;
-	struct utsname kernel;
-	unsigned major, minor;
 	char text[48];
-	if (uname(&kernel) < 0 || kernel_version(kernel.release, &major, &minor) < 0 || major < 6 ||
-	    (major == 6 && minor < 3))
-		return 0;
-	if (unshare(CLONE_NEWTIME) < 0)
-		return errno == EINVAL ? 0 : -errno;
-	if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+	if (unshare(CLONE_NEWTIME) < 0 || clock_gettime(CLOCK_BOOTTIME, &now) < 0)
 		return -errno;
 	snprintf(text, sizeof(text), "boottime -%lld 0\n", (long long)now.tv_sec);
 	return fd_put(AT_FDCWD, "/proc/self/timens_offsets", text);
@@ -243,7 +238,8 @@ static int become_root_of_box(const struct native_child *c)
 {
 	if (setns(c->userns, CLONE_NEWUSER) < 0)
 		return -errno;
-	int r = begin_time();
+	bool own_uptime = c->native->walls.posture.features & FEATURE_BIT(FEATURE_OWN_UPTIME);
+	int r = own_uptime ? begin_time() : 0;
 	if (r < 0)
 		return r;
 	/* The raw calls: glibc's would try to change "all threads" of the parent's memory. */
@@ -300,6 +296,8 @@ int native_child_main(void *arg)
 	umask(022);
 	STEP("session", SYS(setsid()));
 	STEP("priority", SYS(setpriority(PRIO_PROCESS, 0, 0))); /* the keeper's is higher */
+	if (c->native->spared)
+		STEP("order of the end by memory", expose());
 	if (c->net >= 0)
 		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));

@@ -207,6 +207,12 @@ static int look_at_proc(struct native *n)
 	return r;
 }
 
+static bool is_spared(void)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(32);
+	return fd_slurp(AT_FDCWD, "/proc/self/oom_score_adj", &text) == 0 && text.n && text.p[0] == '-';
+}
+
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e)
 {
 	n->scratch = n->empty_ns = n->init = n->tools = -1;
@@ -216,6 +222,7 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 	native_sys_open(n);
 	n->n_late = n->n_nets = n->wanted_nets = 0;
 	n->capture = NETNS_UNKNOWN;
+	n->spared = is_spared();
 	n->host_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int r = look_at_proc(n);
 	if (r < 0)
