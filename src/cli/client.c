@@ -269,6 +269,7 @@ static int send_request(struct client *c, const struct client_request *rq, struc
 		buf_printf(&b, "Authorization: Bearer %s\r\n", c->key);
 	if (rq->accept)
 		buf_printf(&b, "Accept: %s\r\n", rq->accept);
+	buf_add(&b, rq->headers);
 	if (rq->upgrade_key)
 		buf_printf(&b,
 			   "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"

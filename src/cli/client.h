@@ -36,7 +36,8 @@ struct client_request {
 	const char *method;
 	struct view path; /* percent-encoded, begins with '/' */
 	const char *content_type;
-	const char *accept; /* the wished type of the answer; NULL: any */
+	const char *accept;  /* the wished type of the answer; NULL: any */
+	struct view headers; /* further lines, each with its CRLF */
 	const char
 		*upgrade_key; /* asks for a WebSocket; an answer of 101 leaves the connection to the caller */
 	struct view body;     /* p == NULL: none */
