@@ -343,8 +343,78 @@ def test_make_move_list_remove(envd, folder):
     assert envd.fs("Remove", path=folder + "/a") == {}
     assert envd.fs("Remove", path=folder + "/a") == {}
     assert names(5) == ["/new", "/new/g"]
-    failing("permission_denied", envd.fs, "MakeDir", path="/root/x")
     assert envd.by(user="root").fs("MakeDir", path="made-by-" + envd.codec)["entry"]["owner"] == "root"
+
+
+def owner(one, path):
+    return one.run(f"sudo stat -c %U:%G:%a {path}")[0].decode().strip()
+
+
+@pytest.mark.parametrize("place", ["/app", "/opt", "/root", "/usr/local", "/srv"])
+def test_root_does_the_work_and_the_user_owns_it(one, place):
+    """As E2B's envd: nothing is refused for the user's rights, and what is made is the user's."""
+    base = f"{place}/t-{os.urandom(4).hex()}"
+    assert put(one, base + "/a/b/f", b"hello") == [{"path": base + "/a/b/f", "name": "f", "type": "file"}]
+    assert get(one, base + "/a/b/f").body == b"hello"
+    for made, mode in ((base, 755), (base + "/a", 755), (base + "/a/b", 755), (base + "/a/b/f", 644)):
+        assert owner(one, made) == f"user:user:{mode}"
+    assert one.fs("MakeDir", path=base + "/d/e")["entry"]["owner"] == "user" and owner(one, base + "/d") == "user:user:755"
+    assert one.fs("Stat", path=base + "/a/b/f")["entry"]["owner"] == "user"
+    assert one.fs("Move", source=base + "/a/b/f", destination=base + "/new/g")["entry"]["path"] == base + "/new/g"
+    assert owner(one, base + "/new") == "user:user:755"
+    events = one.stream("filesystem.Filesystem/WatchDir", {"path": base})
+    assert "start" in next(events)
+    one.by(user="root").fs("MakeDir", path=base + "/of-root")
+    assert next(events)["filesystem"]["name"] == "of-root"
+    events.close()
+    assert owner(one, base + "/of-root") == "root:root:755"
+    assert [each["name"] for each in one.fs("ListDir", path=base)["entries"]] == ["a", "d", "new", "of-root"]
+    # A file of root that is written becomes the user's; one that root alone may read is read.
+    one.run(f"sudo sh -c 'umask 077; mkdir {base}/closed; echo secret > {base}/closed/f'")
+    assert get(one, base + "/closed/f").body == b"secret\n" and owner(one, base + "/closed/f") == "root:root:600"
+    put(one, base + "/closed/f", b"mine")
+    assert owner(one, base + "/closed/f") == "user:user:600" and owner(one, base + "/closed") == "root:root:700"
+    # One that somebody else has stays theirs when it is moved, and goes when it is removed.
+    one.run(f"sudo install -o nobody /dev/null {base}/closed/n; sudo mkdir /dev/shm/{os.path.basename(base)}")
+    one.fs("Move", source=base + "/closed/n", destination=f"/dev/shm/{os.path.basename(base)}/n")
+    assert owner(one, f"/dev/shm/{os.path.basename(base)}/n").startswith("nobody:")
+    assert one.fs("Remove", path=base) == {} and one.fs("Remove", path=f"/dev/shm/{os.path.basename(base)}") == {}
+    failing("not_found", one.fs, "Stat", path=base)
+
+
+def test_a_sandbox_without_sudo_keeps_its_users_apart(daemon, make_box):
+    """Its programs must not get root's rights by a link that they lay where a client writes."""
+    box = make_box(sudo=False)
+    made = daemon.client().post(f"/v2/sandboxes/{box.id}/connect", {"timeout": 300}).json()
+    there = Envd(daemon, box.id, made["envdAccessToken"])
+    there.run("ln -s /etc/evil.d/x link")
+    response = there.request("POST", "/files", b"x", {"Content-Type": "application/octet-stream"}, path="/etc/evil.d/x")
+    assert response.status == 403, response
+    failing("permission_denied", there.fs, "MakeDir", path="/root/x")
+    failing("not_found", there.fs, "Stat", path="/root/x")
+    put(there, "mine", b"1")
+    assert there.fs("Stat", path="mine")["entry"]["owner"] == "user"
+    assert there.by(user="root").fs("MakeDir", path="/root/x")["entry"]["owner"] == "root"
+
+
+def test_root_of_the_sandbox_stays_in_it(one, folder):
+    """Links and dots are followed inside the sandbox, and what is read-only there stays so."""
+    marker = "/tmp/paddock-outside-" + os.urandom(4).hex()
+    one.run(f"cd {folder}; ln -s {'../' * 40}{marker[1:]} up; ln -s /proc/1/root{marker} proc")
+    for path in (folder + "/" + "../" * 40 + marker[1:], folder + "/up", folder + "/proc", "/proc/1/root" + marker):
+        one.request("POST", "/files", b"x", {"Content-Type": "application/octet-stream"}, path=path)
+    assert not os.path.exists(marker)
+    for path in ("/proc/sys/kernel/core_pattern", "/sys/kernel/x", "/proc/sysrq-trigger"):
+        response = one.request("POST", "/files", b"x", {"Content-Type": "application/octet-stream"}, path=path)
+        assert response.status in (400, 403, 404), (path, response)
+
+
+def test_what_is_not_there_is_not_found(envd, folder):
+    """exists() of the clients throws for any other code."""
+    put(envd, folder + "/f", b"1")
+    envd.run(f"cd {folder}; ln -s loop loop")
+    for path in ("/nope", "/f/below", "/loop/x", "/" + "n" * 300, "/f/"  + "x/" * 100):
+        failing("not_found", envd.fs, "Stat", path=folder + path)
 
 
 def test_a_large_directory(envd, folder):
@@ -444,7 +514,7 @@ def test_upload_plain_and_gzip(one, folder):
     for headers, status in kinds:
         assert one.request("POST", "/files", b"", headers, path=folder + "/bad").status == status
     assert one.request("POST", "/files", b"", {"Content-Type": "application/octet-stream"}).status == 400
-    response = one.request("POST", "/files", b"", {"Content-Type": "application/octet-stream"}, path="/root/x")
+    response = one.request("POST", "/files", b"", {"Content-Type": "application/octet-stream"}, path="/sys/x")
     assert response.status == 403 and response.json()["code"] == 403
     assert one.request("POST", "/files", b"", {"Content-Type": "application/octet-stream"}, path="x", username="nobody-here").status == 401
 

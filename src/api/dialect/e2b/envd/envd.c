@@ -37,7 +37,7 @@ const struct box *envd_box(const struct request *c)
 
 struct file_place envd_place(const struct request *c, struct view path)
 {
-	return (struct file_place){ .box = view_of(c->box), .path = path, .user = c->user };
+	return (struct file_place){ .box = view_of(c->box), .path = path, .user = c->user, .as_root = true };
 }
 
 size_t envd_vars(const struct request *c, const struct box *b, struct view names[ENVD_VARS],
