@@ -476,8 +476,9 @@ def test_watch_by_polling(envd, folder, entries):
 def form(parts):
     body = b""
     for name, filename, data in parts:
-        body += (b'--BOUND\r\nContent-Disposition: form-data; name="%s"; filename="%s"\r\n'
-                 b"Content-Type: application/octet-stream\r\n\r\n%s\r\n" % (name.encode(), filename.encode(), data))
+        named = b"" if filename is None else b'; filename="%s"' % filename.encode()
+        body += (b'--BOUND\r\nContent-Disposition: form-data; name="%s"%s\r\n'
+                 b"Content-Type: application/octet-stream\r\n\r\n%s\r\n" % (name.encode(), named, data))
     return body + b"--BOUND--\r\n", {"Content-Type": "multipart/form-data; boundary=BOUND"}
 
 
@@ -493,6 +494,26 @@ def test_upload_a_form(one, folder):
     assert get(one, folder + "/two").body == b"new"
     assert one.request("POST", "/files", body[:-6], headers, path=folder + "/cut").status == 400
     assert get(one, folder + "/cut").status == 404
+
+
+def test_upload_without_a_name(one, folder):
+    """The path of the query is enough; an upload that writes nothing is no success."""
+    data = os.urandom(300_000)
+    body, headers = form([("file", None, data)])
+    assert one.request("POST", "/files", body, headers, path=folder + "/f").json() == [
+        {"path": folder + "/f", "name": "f", "type": "file"}]
+    assert get(one, folder + "/f").body == data
+    signed = Envd(one.daemon, one.box, None)
+    answer = signed.request("POST", "/files", body, headers, path=folder + "/g", username="user",
+                            signature=one.signature(folder + "/g", "write", "user"))
+    assert answer.status == 200 and get(one, folder + "/g").body == data
+    for parts, query in (([("file", None, b"1")], {}), ([("other", "x", b"1")], {}), ([("other", None, b"1")], {"path": folder + "/h"}),
+                         ([], {"path": folder + "/h"}), ([("file", "", b"1")], {}),
+                         ([("file", "a", b"1"), ("file", "b", b"2")], {"path": folder + "/i"})):
+        body, headers = form(parts)
+        answer = one.request("POST", "/files", body, headers, **query)
+        assert answer.status == 400 and answer.json()["code"] == 400, (parts, answer)
+    assert get(one, folder + "/h").status == 404
 
 
 def test_upload_plain_and_gzip(one, folder):
