@@ -1,6 +1,7 @@
 """Port 49983 of a box, as E2B's clients speak to it: both codecs, byte by byte where that matters."""
 
 import gzip
+import http.client
 import json
 import os
 import subprocess
@@ -664,3 +665,35 @@ def test_a_client_that_does_not_read(one):
             last = (last + text(message))[-10:]
             total += len(text(message))
     assert total == 20000000 + 6 and last.endswith(b"\ndone\n")
+
+
+# ---- the end of a sandbox ----
+
+
+@pytest.mark.parametrize("how", ["kill", "expiry", "stop"])
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_end_of_a_sandbox_drops_its_streams(daemon, how, codec):
+    """As where envd itself is gone: the connection ends within the stream, and /health answers 502."""
+    client = daemon.client()
+    made = client.post("/v2/sandboxes", {"templateID": "base", "timeout": 300}).json()
+    there = Envd(daemon, made["sandboxID"], made["envdAccessToken"], codec)
+    command, watch = there.bash("echo begun; sleep 100"), there.stream("filesystem.Filesystem/WatchDir", {"path": "/tmp"})
+    next(command), next(watch)
+    assert text(next(command)) == b"begun\n"
+    box = f"/sandboxes/{made['sandboxID']}"
+    if how == "kill":
+        assert client.delete(box).status == 204
+    elif how == "expiry":
+        assert client.post(box + "/timeout", {"timeout": 1}).status == 204
+    else:
+        assert client.post(f"/v1{box}/stop", {}).status in (200, 202, 204)
+    for stream in (command, watch):
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            while True:
+                next(stream)
+        stream.close()
+    paddock.until(lambda: there.request("GET", "/health").status == 502, "the health route knows")
+    answer = there.request("POST", "/files", b"x", {"Content-Type": "application/octet-stream"}, path="x")
+    assert answer.status == 502 and answer.json()["message"] == "The sandbox was not found"
+    client.delete(box)
+    client.close()

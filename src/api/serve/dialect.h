@@ -29,6 +29,9 @@ struct surface {
 	void (*fail)(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra);
 	/* What the core said, as this dialect's clients expect it. May be NULL. */
 	void (*translate)(struct err *e);
+	/* Asked first about every error: ends the request in a way of its own, or returns false. May be NULL.
+	 */
+	bool (*lost)(struct request *r, const struct err *e);
 
 	const struct http_header *headers; /* of every answer that answer.c and rpc.c write */
 	size_t n_headers;
