@@ -302,6 +302,8 @@ def test_stat(envd, folder):
                      "permissions": "-rw-r--r--", "owner": "user", "group": "user"}
     relative = envd.fs("Stat", path=os.path.basename(folder))["entry"]
     assert (relative["path"], relative["type"], relative["permissions"]) == (folder, "FILE_TYPE_DIRECTORY", "drwxr-xr-x")
+    assert int(relative["size"]) > 0 and int(envd.fs("Stat", path="/dev/shm")["entry"]["size"]) > 0, "a tmpfs says 40, btrfs 0"
+    assert int(envd.fs("Stat", path="/proc/self/task")["entry"]["size"]) > 0
     assert envd.fs("Stat", path="~/" + os.path.basename(folder))["entry"]["path"] == folder
     assert envd.fs("Stat", path="")["entry"]["path"] == "/home/user"
     assert envd.fs("Stat", path="/tmp")["entry"]["permissions"] == "dtrwxrwxrwx"
