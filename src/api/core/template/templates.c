@@ -204,9 +204,9 @@ const struct template_build *templates_resolve(struct core *c, const struct acto
 	const struct template_build *b = t ? by_tag(t, tag.p ? tag : VIEW(DEFAULT_TAG)) : NULL;
 
 	if (t && !b)
-		err_set(e, ERR_NOT_FOUND, "template '%.*s' has no build with the tag '%.*s'",
-			(int)MIN(bare.n, (size_t)63), bare.p, (int)MIN(tag.p ? tag.n : 7, (size_t)63),
-			tag.p ? tag.p : DEFAULT_TAG);
+		err_set(e, ERR_NOT_FOUND, "tag '%.*s' does not exist for template '%.*s'",
+			(int)MIN(tag.p ? tag.n : 7, (size_t)63), tag.p ? tag.p : DEFAULT_TAG,
+			(int)MIN(bare.n, (size_t)63), bare.p);
 	return b;
 }
 
@@ -438,8 +438,8 @@ struct job *templates_untag(struct core *c, const struct actor *a, struct view n
 		return NULL;
 	for (size_t i = 0; i < tags->n; i++)
 		if (!by_tag(t, tags->items[i])) {
-			err_set(e, ERR_NOT_FOUND, "template '%s' has no tag '%.*s'", t->name,
-				(int)MIN(tags->items[i].n, (size_t)63), tags->items[i].p);
+			err_set(e, ERR_NOT_FOUND, "tag '%.*s' does not exist for template '%s'",
+				(int)MIN(tags->items[i].n, (size_t)63), tags->items[i].p, t->name);
 			return NULL;
 		}
 	struct change *ch = change_new(t, done, arg, e);
