@@ -279,6 +279,22 @@ def test_token(one, daemon, api_box, make_box):
     assert response.status == 502 and response.json()["code"] == 502
 
 
+def test_the_token_names_the_sandbox(one, daemon):
+    """Python's clients before 2.31 send no other header after they have connected; their connect has too many."""
+    class Bare(Envd):
+        def headers(self, extra=None):
+            return {"X-Access-Token": self.token, **(extra or {})}
+    bare = Bare(daemon, one.box, one.token)
+    assert bare.run("echo $E2B_SANDBOX_ID")[0].decode().strip() == one.box
+    assert bare.fs("Stat", path="/tmp")["entry"]["type"] == "FILE_TYPE_DIRECTORY" and bare.request("GET", "/health").status == 204
+    failing("unauthenticated", Bare(daemon, one.box, one.token[:-4] + "0000").fs, "Stat", path="/tmp")
+    headers = {"E2b-Sandbox-Id": one.box, "E2b-Sandbox-Port": str(PORT), "X-API-Key": daemon.key.replace("pdk_", "e2b_"),
+               "Content-Type": "application/json"}
+    for path in ("/sandboxes", "/v2/sandboxes"):
+        answer = daemon.client().request("POST", f"{path}/{one.box}/connect", b'{"timeout": 300}', headers)
+        assert answer.status == 200 and answer.json()["sandboxID"] == one.box, answer
+
+
 def test_plain_paths(one):
     assert one.request("GET", "/health").status == 204
     envs = one.request("GET", "/envs").json()

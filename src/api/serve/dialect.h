@@ -48,6 +48,9 @@ struct dialect_port {
 	/* For a request that names no box: its id, where something in the request tells; else VIEW_NONE. May
 	 * be NULL. */
 	struct view (*find)(const struct http_exchange *x, struct core *c);
+	/* A request whose headers name a box and this port, though it is for the dialect's own paths: clients
+	 * with one address for both send the same headers to both. May be NULL. */
+	bool (*strays)(const struct http_exchange *x);
 	const struct surface *surface;
 };
 
