@@ -186,7 +186,8 @@ def test_logs_are_the_life_of_a_box(e2b):
     assert said("?direction=backward") == lived[::-1] and said("?direction=backward&limit=1") == lived[2:]
     assert said("?search=paus") == [lived[1]] and said("?level=error") == []
     old = e2b.call("GET", one + "/logs").json()
-    assert [entry["line"] for entry in old["logs"]] == [entry["message"] for entry in old["logEntries"]] == lived
+    assert [json.loads(entry["line"])["message"] for entry in old["logs"]] == [entry["message"] for entry in old["logEntries"]] == lived
+    assert {(line["level"], line["logger"]) for line in (json.loads(entry["line"]) for entry in old["logs"])} == {("info", "lifecycle")}
     assert e2b.call("GET", f"/v2{one}/logs?limit=x").status == 400
     assert e2b.call("GET", "/v2/sandboxes/none/logs").status == 404
 
