@@ -32,6 +32,7 @@ struct writer {
 	char name[NAME_MAX + 1];
 	bool existed;
 	bool append; /* fd is the file itself */
+	bool exclusive;
 	bool detail;
 	struct stat old;
 	uint32_t mode; /* as asked for, 0: none */
@@ -102,8 +103,8 @@ static int publish(struct writer *w, struct stat *ret)
 	r = dress(w);
 	if (r == 0 && fstat(w->fd, ret) < 0)
 		r = -errno;
-	if (r == 0 && renameat(w->dir, w->temp, w->dir, w->name) < 0)
-		r = -errno;
+	if (r == 0)
+		r = file_rename(w->dir, w->temp, w->dir, w->name, !w->exclusive);
 	user_leave();
 	return r;
 }
@@ -190,7 +191,7 @@ static int look(struct writer *w, char path[PATH_MAX], struct err *e)
 			return file_error(e, n >= PATH_MAX ? ENAMETOOLONG : errno, path);
 	}
 	w->existed = true;
-	return check_old(&w->old, path, e);
+	return w->exclusive ? file_error(e, EEXIST, path) : check_old(&w->old, path, e);
 }
 
 /* The file itself, for appending; no link is followed, `look` has done that. */
@@ -247,6 +248,7 @@ int file_write(const struct conn_call *call, struct err *e)
 	w->dir = w->fd = -1;
 	w->mode = msg->mode;
 	w->append = msg->append;
+	w->exclusive = msg->exclusive;
 	w->user = t.user;
 	w->detail = msg->detail;
 	memcpy(w->path, t.path, sizeof(w->path));

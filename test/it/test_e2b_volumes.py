@@ -105,6 +105,15 @@ def test_bad_requests_for_files(volume):
     assert volume.call("GET", "file", "/").status == 400
 
 
+def test_a_write_without_force(volume):
+    assert volume.call("PUT", "file", "/f", b"first", force="false").status == 201
+    assert volume.call("PUT", "file", "/f", b"second", force="false").status == 409
+    assert volume.call("GET", "file", "/f").body == b"first"
+    for query in ({}, {"force": "true"}):
+        assert volume.call("PUT", "file", "/f", b"third", **query).status == 201
+    assert volume.call("GET", "file", "/f").body == b"third"
+
+
 def test_links_lead_nowhere_on_the_host(e2b, api, volume, tmp_path):  # noqa: F811
     there = tmp_path / "there"
     there.write_text("of the host")

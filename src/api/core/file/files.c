@@ -355,6 +355,7 @@ int files_write(struct core *c, const struct actor *a, const struct file_place *
 				       .mode = mode,
 				       .parents = true,
 				       .append = append,
+				       .exclusive = op->exclusive,
 				       .detail = op->detail };
 	struct wire_env_var vars[FILES_METADATA_MAX];
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);

@@ -102,6 +102,7 @@ struct file_op {
 	bool detail; /* the caller's: infos of stat, list and write have names, metadata and where links lead
 		      */
 	struct json_strmap metadata; /* the caller's: of a file that is written */
+	bool exclusive;              /* the caller's: a write to a file that is there fails */
 	bool want_end, got_info;
 	struct file_sum sum;
 };
