@@ -237,7 +237,7 @@ def test_templates_outlive_the_daemon(own_daemon):
     e2b, api = E2B(daemon, daemon.key), daemon.client()
     assert [tag["tag"] for tag in e2b.call("GET", f"/templates/{build['templateID']}/tags").json()] == ["v1"]
     assert status(e2b, build)["status"] == "ready"
-    assert e2b.call("GET", f"/templates/{waiting['templateID']}").status == 404, "it never was one"
+    assert status(e2b, waiting)["status"] == "error", "its steps never came"
     box = e2b.create(templateID="stays:v1")
     result = api.post(f"/v1/sandboxes/{box['sandboxID']}/exec", {"command": "pwd; cat file; echo $SAID"}).json()
     assert result["stdout"] == "/srv/x\nkept\nit's \"so\"\n"
@@ -281,3 +281,42 @@ def test_errors_in_e2b_s_words(e2b):
         assert answer.status == 404 and (answer.json()["code"], answer.json()["message"]) == (404, says)
     answer = e2b.call("DELETE", "/templates/tags", {"name": "tagged", "tags": ["v9"]})
     assert answer.status == 404 and answer.json()["message"] == "tag 'v9' does not exist for template 'tagged'"
+
+
+@pytest.mark.parametrize("how", ["restart", "crash"])
+def test_builds_survive_or_end_with_a_reason(own_daemon, how):
+    daemon = own_daemon().start()
+    e2b = E2B(daemon, daemon.key)
+    good = built(e2b, "kept", step("RUN", "echo the log is kept"))
+    bad = request(e2b, "broken")
+    assert begin(e2b, bad, steps=[step("RUN", "echo before; exit 3")]).status == 202
+    finish(e2b, bad)
+    waiting = request(e2b, "waits")
+    running = request(e2b, "runs")
+    assert begin(e2b, running, steps=[step("RUN", "sleep 1000")]).status == 202
+    api = daemon.client()
+    paddock.until(lambda: any(box["status"] == "running" for box in api.get("/v1/sandboxes").json()["sandboxes"]), "its sandbox runs")
+    before = {each["buildID"]: status(e2b, each) for each in (good, bad)}
+    e2b.close(), api.close()
+    if how == "restart":
+        daemon.stop()
+        daemon.start()
+    else:
+        daemon.kill_api()
+    e2b, api = E2B(daemon, daemon.key), daemon.client()
+    after = {each["buildID"]: status(e2b, each) for each in (good, bad)}
+    assert after == before, "the logs, too"
+    where = f"/templates/{good['templateID']}/builds/{good['buildID']}/logs"
+    told = e2b.call("GET", where).json()["logs"]
+    assert told == after[good["buildID"]]["logEntries"] and e2b.call("GET", where + "?direction=backward&limit=2").json()["logs"] == told[:-3:-1]
+    assert "the log is kept" in after[good["buildID"]]["logs"] and after[bad["buildID"]]["reason"]["step"] == "1"
+    for build in (waiting, running):
+        now = status(e2b, build)
+        assert now["status"] == "error" and "restarted" in now["reason"]["message"] and "restarted" in now["logs"][-1]
+        assert begin(e2b, build, steps=[]).status == 409
+    paddock.until(lambda: api.get("/v1/sandboxes").json()["sandboxes"] == [], "the sandbox of the build is removed")
+    box = e2b.create(templateID="kept")
+    assert e2b.call("DELETE", f"/sandboxes/{box['sandboxID']}").status == 204
+    again = built(e2b, "runs", step("RUN", "true"))
+    assert again["templateID"] == running["templateID"]
+    e2b.close(), api.close()

@@ -25,8 +25,7 @@ struct tenant;
  *
  * templates.c has the index and the tags, templates_rows.c the rows, templates_build.c runs the steps,
  * templates_layer.c holds uploaded files until then, templates_start.c starts and awaits
- * a template's command. The store has what is ready; builds that are under way, templates
- * that never had another, and the logs are in memory only, and gone after a restart.
+ * a template's command. The store has all of them; a build that a restart interrupts ends with that reason.
  */
 
 #define TEMPLATES_TAGS_MAX  32
@@ -67,6 +66,7 @@ struct template_build {
 	size_t log_bytes;
 	struct list order;
 	struct template_run *run;
+	bool interrupted; /* by a restart; the store does not know yet */
 };
 
 struct template

@@ -126,6 +126,11 @@ static bool make_room(struct core *c)
 
 void templates_log(struct template_build *b, enum template_level level, struct view text)
 {
+	templates_log_at(b, clock_wall_ms(), level, text);
+}
+
+void templates_log_at(struct template_build *b, int64_t at_ms, enum template_level level, struct view text)
+{
 	struct core *c = b->of->core;
 	bool last = b->n_logs + 1 == LOGS_MAX || b->log_bytes + text.n > LOG_BYTES;
 
@@ -150,7 +155,7 @@ void templates_log(struct template_build *b, enum template_level level, struct v
 		return;
 	b->log_bytes += text.n;
 	c->log_bytes += text.n + sizeof(b->logs[0]);
-	b->logs[b->n_logs++] = (struct template_log){ clock_wall_ms(), level, copy };
+	b->logs[b->n_logs++] = (struct template_log){ at_ms, level, copy };
 }
 
 /* ---- finding ---- */
@@ -358,6 +363,49 @@ static void take_tag(struct template_build *to, const char *tag)
 		lose_tag(b, tag);
 }
 
+void templates_save(struct template *t)
+{
+	if (!t->core->stopping && !t->removing)
+		templates_put_row(t, core_store_done, t->core);
+}
+
+/* Whether the box was made for one of the tenant's builds. */
+static bool was_builder(const struct core *c, const struct box *b)
+{
+	struct view template = spec_map_get(&b->spec.metadata, VIEW("template")),
+		    build = spec_map_get(&b->spec.metadata, VIEW("build"));
+
+	LIST_EACH (it, &c->templates) {
+		struct template *t = CONTAINER(it, struct template, order);
+		if (t->tenant != b->tenant || !view_is(template, t->id))
+			continue;
+		TEMPLATES_EACH_BUILD(one, t)
+		if (view_is(build, one->id))
+			return true;
+	}
+	return false;
+}
+
+void templates_recover(struct core *c)
+{
+	LIST_EACH (it, &c->boxes) {
+		struct box *b = BOX_OF(it, order);
+		if (b->state.status != BOX_DELETING && was_builder(c, b))
+			remove_unwanted(b);
+	}
+	LIST_EACH (it, &c->templates) {
+		struct template *t = CONTAINER(it, struct template, order);
+		bool changed = false;
+		TEMPLATES_EACH_BUILD(b, t)
+		{
+			changed |= b->interrupted;
+			b->interrupted = false;
+		}
+		if (changed)
+			templates_save(t);
+	}
+}
+
 void templates_publish(struct template_build *b, store_done *done, void *arg)
 {
 	b->status = TEMPLATE_READY;
@@ -535,7 +583,7 @@ static struct template *take_template(struct core *c, const struct actor *a, str
 	t = templates_new(c, a->tenant, view_of(id), name);
 	if (!t)
 		err_sys(e, ERR_INTERNAL, ENOMEM, "template");
-	return t; /* the store gets it with its first build that is ready */
+	return t;
 }
 
 static int take_tags(struct template_build *b, struct view first, const struct json_strlist *more,
@@ -573,6 +621,7 @@ struct template_build *templates_request(struct core *c, const struct actor *a, 
 	b->n_tags = scratch.n_tags;
 	b->cpu = w->cpu;
 	b->memory_mb = w->memory_mb;
+	templates_save(t);
 	return b;
 }
 

@@ -68,6 +68,7 @@ static void end(struct template_run *r)
 
 	drop_box(r);
 	templates_run_free(r);
+	templates_save(t);
 	TEMPLATES_EACH_BUILD(b, t)
 	more |= b->status == TEMPLATE_WAITING || b->run;
 	if (!more)
@@ -267,5 +268,6 @@ int templates_begin(struct core *c, const struct actor *a, struct template_build
 	b->status = TEMPLATE_BUILDING;
 	b->updated_ms = clock_wall_ms();
 	templates_log(b, TEMPLATE_INFO, VIEW("Building the template"));
+	templates_save(b->of);
 	return 0;
 }

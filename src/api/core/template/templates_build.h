@@ -25,6 +25,7 @@ struct template_run {
 	struct buf lines[2], text; /* of its output; what a step says to us */
 	struct template_layer *layer;
 	uint64_t offset;
+	int64_t saved_ms;
 };
 
 /* ---- templates_build.c ---- */

@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "clock.h"
 #include "core_state.h"
 #include "poison.h"
 
-#define PIECE (64u * 1024)
+#define PIECE   (64u * 1024)
+#define SAVE_MS 2000
 
 enum kind { STEP_RUN, STEP_COPY, STEP_ENV, STEP_WORKDIR, STEP_USER, STEP_NONE };
 static const char *const kinds[] = { "RUN", "COPY", "ENV", "WORKDIR", "USER" };
@@ -234,6 +236,17 @@ static void say_failed(const struct template_run *r, const struct exec_result *r
 			 res->signal ? res->signal : "exit status", res->exit_code);
 }
 
+/* So that a crash of the daemon does not lose all of the log. */
+static void save_sometimes(struct template_run *r)
+{
+	int64_t now = clock_wall_ms();
+
+	if (now - r->saved_ms < SAVE_MS)
+		return;
+	r->saved_ms = now;
+	templates_save(r->build->of);
+}
+
 static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
 {
 	struct template_run *r = CONTAINER(x, struct template_run, exec);
@@ -250,6 +263,7 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 		fail_here(r, failed.msg);
 	} else {
 		r->at++;
+		save_sometimes(r);
 		templates_steps_run(r);
 	}
 }

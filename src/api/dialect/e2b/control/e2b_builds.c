@@ -365,6 +365,49 @@ static void status(struct request *r)
 	answer_send(r, 200);
 }
 
+/* All of it that is kept, by time. */
+static int read_span(const struct request *r, int64_t *from_ms, bool *backward, struct err *e)
+{
+	struct view cursor = request_query(r, "cursor"), direction = request_query(r, "direction");
+
+	if (cursor.p && num_i64(cursor, from_ms) < 0)
+		return err_set(e, ERR_INVALID, "cursor must be milliseconds since 1970");
+	*backward = view_is(direction, "backward");
+	return !direction.p || *backward || view_is(direction, "forward")
+		       ? 0
+		       : err_set(e, ERR_INVALID, "direction must be forward or backward");
+}
+
+static void logs(struct request *r)
+{
+	struct err e = { 0 };
+	uint32_t first = 0, limit = TEMPLATES_PAGE, n = 0;
+	size_t least = 0;
+	int64_t from_ms = 0;
+	bool backward = false;
+	const struct template_build *b = templates_build(r->core, &r->actor, r->params[0], r->params[1], &e);
+
+	if (!b || read_place(r, &first, &limit, &least, &e) < 0 ||
+	    read_span(r, &from_ms, &backward, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	json_out_key(o, "logs");
+	json_out_array(o);
+	for (size_t i = 0; i < b->n_logs && n < limit; i++) {
+		const struct template_log *l = &b->logs[backward ? b->n_logs - 1 - i : i];
+		if (l->level < least || (from_ms && (backward ? l->at_ms > from_ms : l->at_ms < from_ms)))
+			continue;
+		put_entry(o, l);
+		n++;
+	}
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
 const struct route e2b_builds_routes[] = {
 	{ "POST", "/v3/templates", request, .body = ROUTE_JSON },
 	{ "GET", "/templates/{id}/files/{hash}", files },
@@ -372,5 +415,7 @@ const struct route e2b_builds_routes[] = {
 	  .query = "expires signature" },
 	{ "POST", "/v2/templates/{id}/builds/{build}", begin, .body = ROUTE_JSON },
 	{ "GET", "/templates/{id}/builds/{build}/status", status, .query = "logsOffset limit level" },
+	{ "GET", "/templates/{id}/builds/{build}/logs", logs,
+	  .query = "cursor limit direction level source" },
 	{ 0 },
 };
