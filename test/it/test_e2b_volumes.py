@@ -220,7 +220,7 @@ def test_rules_become_injections(e2b, api):  # noqa: F811
                             ({"allowOut": ["*.b.example"], "denyOut": ["0.0.0.0/0"], "rules": {"b.example": rule(secret)}}, 400),
                             ({"rules": {"*": rule(secret)}}, 400), ({"rules": {"192.0.2.1": rule(secret)}}, 400),
                             ({"rules": {"a.example": rule(secret, "Host")}}, 400), ({"rules": {"a.example": []}}, 400), ({"rules": []}, 204),
-                            ({"rules": {"a.example": rule("plain")}}, 501), ({"rules": {"a.example": rule(secret + "x")}}, 501),
+                            ({"rules": {"a.example": rule("plain")}}, 204), ({"rules": {"a.example": rule("two\nlines")}}, 400), ({"rules": {"a.example": rule(secret + "x")}}, 501),
                             ({"rules": {"a.example": rule(secret + secret)}}, 501),
                             ({"rules": {"a.example": rule("${e2b.identity.tokens.t}")}}, 501)):
         answer = e2b.call("PUT", f"/sandboxes/{box['sandboxID']}/network", network)
