@@ -320,3 +320,39 @@ def test_builds_survive_or_end_with_a_reason(own_daemon, how):
     again = built(e2b, "runs", step("RUN", "true"))
     assert again["templateID"] == running["templateID"]
     e2b.close(), api.close()
+
+
+def test_unchanged_steps_are_not_run_again(e2b, api, stranger):  # noqa: F811
+    """The same base and the same first steps: what an earlier build of the tenant left is taken."""
+    random = "cat /proc/sys/kernel/random/uuid"
+    first = [step("ENV", "WHO", "me"), step("RUN", f"{random} > /opt/one", "root"), step("WORKDIR", "/srv/x"), step("USER", "worker")]
+
+    def made(client, name, *steps, **plan):
+        build = built(client, name, *steps, **plan)
+        cached = [line for line in status(client, build)["logs"] if line.startswith("CACHED ")]
+        box = client.create(templateID=name)
+        at = f"/v1/sandboxes/{box['sandboxID']}"
+        said = paddock.Client(client.client.daemon, client.key).post(at + "/exec", {"command": "cat /opt/*; echo $WHO $PWD $(id -un)"})
+        assert client.call("DELETE", f"/sandboxes/{box['sandboxID']}").status == 204
+        return said.json()["stdout"].split(), len(cached)
+
+    one, n = made(e2b, "cached", *first)
+    assert n == 0 and one[1:] == ["me", "/srv/x", "worker"]
+    assert made(e2b, "cached", *first) == (one, 4), "nothing is run, and it is the same"
+    two, n = made(e2b, "other-name", *first, step("RUN", f"{random} > /opt/two", "root"))
+    assert n == 4 and two[0] == one[0] and two[2:] == one[1:], "only what was added"
+    for plan in ({"force": True},):
+        again, n = made(e2b, "cached", *first, **plan)
+        assert n == 0 and again[0] != one[0], "skipCache"
+    latest = again
+    changed = [first[0], {**first[1], "force": True}, *first[2:]]
+    again, n = made(e2b, "cached", *changed)
+    assert n == 0 and again[0] not in (one[0], latest[0])
+    # Another value, another order, another base: all of them are run.
+    for steps, plan in (([step("ENV", "WHO", "you"), *first[1:]], {}), ([first[1], first[0], *first[2:]], {}), (first, {"fromTemplate": "other-name"})):
+        _, n = made(e2b, "differs", *steps, **plan)
+        assert n == 0, (steps, plan)
+    theirs, n = made(stranger, "cached", *first)
+    assert n == 0 and theirs[0] != one[0], "what is another tenant's is not taken"
+    for template in stranger.call("GET", "/templates").json():
+        assert stranger.call("DELETE", f"/templates/{template['templateID']}").status == 204

@@ -38,7 +38,7 @@ async def steps(world):
     (root / "one.txt").write_text("one\n")
     (root / "tree" / "a.txt").write_text("a\n")
     name, lines = unique(world), []
-    template = (world.Template(file_context_path=str(root)).from_base_image().set_envs({"FIRST": "one two"})
+    template = (world.Template(file_context_path=str(root)).from_base_image().run_cmd(f"echo {name}").set_envs({"FIRST": "one two"})
                 .run_cmd('echo "said $FIRST"; id -un > /tmp/who').run_cmd("id -un > /root/who", user="root")
                 .set_workdir("/opt/app").copy("one.txt", "renamed.txt").copy("tree", "/opt/tree/").set_user("builder").run_cmd("pwd; id -un"))
     info = await build(world, template, name, on_build_logs=lambda entry: lines.append(entry.message))
@@ -68,6 +68,27 @@ async def starting(world):
     b = await world.box(name)
     assert (await w(b.commands.run("cat /tmp/started"))).stdout == "hello\n"
     await w(b.kill())
+    assert remove(info.template_id) == 204
+
+
+@scenario("template whose steps were run before")
+async def cached(world):
+    name = unique(world)
+
+    def template():
+        return world.Template().from_base_image().set_envs({"OF": name}).run_cmd("cat /proc/sys/kernel/random/uuid > /tmp/drawn")
+
+    async def drawn():
+        b = await world.box(name)
+        out = (await w(b.commands.run("cat /tmp/drawn"))).stdout
+        await w(b.kill())
+        return out
+    info = await build(world, template(), name)
+    first, lines = await drawn(), []
+    await build(world, template(), name, on_build_logs=lambda entry: lines.append(entry.message))
+    assert await drawn() == first and len([each for each in lines if each.startswith("CACHED ")]) == 2, lines
+    await build(world, template(), name, skip_cache=True)
+    assert await drawn() != first
     assert remove(info.template_id) == 204
 
 

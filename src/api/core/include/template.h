@@ -33,6 +33,7 @@ struct tenant;
 #define TEMPLATES_PAGE      100 /* log entries of an answer */
 #define TEMPLATES_HASH_MAX  128
 #define TEMPLATES_BUILD_ID  36
+#define TEMPLATES_KEY       64
 
 enum template_status { TEMPLATE_WAITING, TEMPLATE_BUILDING, TEMPLATE_READY, TEMPLATE_ERROR };
 enum template_level { TEMPLATE_DEBUG, TEMPLATE_INFO, TEMPLATE_WARN, TEMPLATE_FAILURE };
@@ -60,7 +61,8 @@ struct template_build {
 	struct config_sets sets; /* and what that means; none: as its image says */
 	struct template_log *logs;
 	size_t n_logs;
-	char reason[192], step[16]; /* why and where it failed */
+	char reason[192], step[16];  /* why and where it failed */
+	char key[TEMPLATES_KEY + 1]; /* of what it was made from: see templates_cache.c */
 
 	/* private to src/api/core */
 	size_t log_bytes;
@@ -119,6 +121,7 @@ struct template_step {
 	struct view type; /* RUN, COPY, ENV, WORKDIR, USER */
 	struct json_strlist args;
 	struct view hash; /* COPY: of the upload */
+	bool force;       /* it and those that follow are run, whatever was run before */
 };
 struct template_plan {
 	struct view image, snapshot;       /* one of them, or none: the default image */
@@ -126,6 +129,7 @@ struct template_plan {
 	struct view start, ready;
 	struct template_step *steps;
 	size_t n;
+	bool force; /* all of them */
 };
 int templates_begin(struct core *c, const struct actor *a, struct template_build *b,
 		    const struct template_plan *p, struct err *e) _must_check_;

@@ -57,6 +57,7 @@ static void put_build(struct json_out *o, const struct template_build *b, bool l
 	json_out_kz(o, "status", statuses[b->status]);
 	json_out_kz(o, "reason", b->reason);
 	json_out_kz(o, "step", b->step);
+	json_out_kz(o, "key", b->key);
 	if (logs)
 		put_logs(o, b);
 	json_out_kz(o, "snapshot", b->snapshot);
@@ -105,7 +106,7 @@ void templates_put_row(struct template *t, store_done *done, void *arg)
 
 struct build_row {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view id, snapshot, user, workdir, start, ready, record, status, reason, step;
+	struct view id, snapshot, user, workdir, start, ready, record, status, reason, step, key;
 	const struct json *logs;
 	uint64_t created_ms, updated_ms, cpu, memory_mb;
 	struct json_strlist tags;
@@ -130,6 +131,7 @@ static const struct json_field row_fields[] = {
 	{ "status", JSON_F_STRING, AT(status) },
 	{ "reason", JSON_F_STRING, AT(reason) },
 	{ "step", JSON_F_STRING, AT(step) },
+	{ "key", JSON_F_STRING, AT(key) },
 	{ "logs", JSON_F_ANY, AT(logs) },
 };
 #undef AT
@@ -156,6 +158,7 @@ static void load_status(struct template_build *b, const struct build_row *row)
 			b->status = (enum template_status)i;
 	(void)!view_to_str(row->reason, b->reason, sizeof(b->reason));
 	(void)!view_to_str(row->step, b->step, sizeof(b->step));
+	(void)!view_to_str(row->key, b->key, sizeof(b->key));
 	load_logs(b, row->logs);
 	if (b->status == TEMPLATE_READY || b->status == TEMPLATE_ERROR)
 		return;
@@ -175,7 +178,8 @@ static int load_build(struct template *t, const struct json *j, struct err *e)
 				 .record = VIEW(""),
 				 .status = VIEW(""),
 				 .reason = VIEW(""),
-				 .step = VIEW("") };
+				 .step = VIEW(""),
+				 .key = VIEW("") };
 	struct template_build *b = templates_build_new(t);
 	struct buf text = BUF_INIT(DOC_MAX);
 	struct json_out o;

@@ -400,6 +400,24 @@ static int begin_step(struct template_run *r, struct err *e)
 	return err_set(e, ERR_INVALID, "no such step");
 }
 
+static void log_step(struct template_run *r, size_t at, const char *before)
+{
+	const struct template_step *s = &r->steps[at];
+	struct buf line = BUF_INIT(TEMPLATES_LINE_MAX);
+
+	buf_printf(&line, "%s[%zu/%zu] %.*s", before, at + 1, r->n, VIEW_ARG(s->type));
+	for (size_t i = 0; i < s->args.n && i < 2; i++)
+		buf_printf(&line, " %.*s", VIEW_ARG(view_head(s->args.items[i], 500)));
+	templates_log(r->build, TEMPLATE_INFO, buf_view(&line));
+	buf_done(&line);
+}
+
+void templates_steps_skipped(struct template_run *r)
+{
+	for (size_t i = 0; i < r->at; i++)
+		log_step(r, i, "CACHED ");
+}
+
 static void next(struct loop_task *t)
 {
 	struct template_run *r = CONTAINER(t, struct template_run, task);
@@ -409,13 +427,7 @@ static void next(struct loop_task *t)
 		templates_build_finalize(r);
 		return;
 	}
-	const struct template_step *s = &r->steps[r->at];
-	struct buf line = BUF_INIT(TEMPLATES_LINE_MAX);
-	buf_printf(&line, "[%zu/%zu] %.*s", r->at + 1, r->n, VIEW_ARG(s->type));
-	for (size_t i = 0; i < s->args.n && i < 2; i++)
-		buf_printf(&line, " %.*s", VIEW_ARG(view_head(s->args.items[i], 500)));
-	templates_log(r->build, TEMPLATE_INFO, buf_view(&line));
-	buf_done(&line);
+	log_step(r, r->at, "");
 	buf_clear(&r->text);
 	if (begin_step(r, &e) < 0) {
 		char why[192];

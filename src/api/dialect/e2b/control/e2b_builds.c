@@ -166,7 +166,7 @@ static void upload(struct request *r)
 /* ---- its steps ---- */
 
 struct step_body {
-	bool force, force_upload, symlinks, gzip; /* of the client, or of a cache that is not here */
+	bool force_upload, symlinks, gzip; /* the client's own business */
 	struct template_step step;
 };
 
@@ -175,7 +175,7 @@ static const struct json_field step_fields[] = {
 	{ "type", JSON_F_STRING, AT(step.type), .required = true },
 	{ "args", JSON_F_STRLIST, AT(step.args), .nullable = true },
 	{ "filesHash", JSON_F_STRING, AT(step.hash), .nullable = true },
-	{ "force", JSON_F_BOOL, AT(force), .nullable = true },
+	{ "force", JSON_F_BOOL, AT(step.force), .nullable = true },
 	{ "forceUpload", JSON_F_BOOL, AT(force_upload), .nullable = true },
 	{ "resolveSymlinks", JSON_F_BOOL, AT(symlinks), .nullable = true },
 	{ "gzip", JSON_F_BOOL, AT(gzip), .nullable = true },
@@ -276,6 +276,7 @@ static void begin(struct request *r)
 	struct template_build *b = templates_build(r->core, &r->actor, r->params[0], r->params[1], &e);
 	p.start = body.start;
 	p.ready = body.ready;
+	p.force = body.force;
 	if (!b || find_base(r, &body, &p, &e) < 0 || read_steps(r, body.steps, &p, &e) < 0 ||
 	    templates_begin(r->core, &r->actor, b, &p, &e) < 0) {
 		answer_fail(r, &e);
