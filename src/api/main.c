@@ -24,6 +24,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "agentbox.h"
+#include "agentsandbox.h"
 #include "config.h"
 #include "core.h"
 #include "drop.h"
@@ -32,9 +34,11 @@
 #include "http.h"
 #include "log.h"
 #include "loop.h"
+#include "mcp.h"
 #include "models.h"
 #include "plane.h"
 #include "rest.h"
+#include "sandkasten.h"
 #include "serve.h"
 #include "service.h"
 #include "store.h"
@@ -52,10 +56,11 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 /* In the order in which they are asked; rest takes what is left. */
 static const struct dialect *const dialects[] = {
-	&models_dialect,
-	&e2b_dialect,
-	&rest_dialect,
-	NULL,
+	&models_dialect,          &agentsandbox_dialect, &e2b_dialect,  &mcp_dialect,
+#ifdef PADDOCK_MCP_FIXTURES
+	&mcp_conformance_dialect,
+#endif
+	&agentbox_dialect,        &sandkasten_dialect,   &rest_dialect, NULL,
 };
 
 struct api {
@@ -156,6 +161,9 @@ static void on_request(struct http_exchange *x, void *arg)
 	struct api *a = arg;
 
 	trim_soon(&a->trim);
+	/* Agent-Sandbox's address of E2B's API. */
+	if (view_starts(x->path, "/e2b/v1/"))
+		x->path = view_skip(x->path, strlen("/e2b/v1"));
 	if (x->origin.n || serve_is_bound(a->serve, x) || !plane_request(a->plane, x))
 		serve_request(a->serve, x);
 }
@@ -215,6 +223,19 @@ static void on_signal(struct loop_signals *s, int signo)
 
 /* ---- wiring ---- */
 
+/* The first listener has every dialect, each further one its own. */
+static int bind_listeners(struct api *a, struct err *e)
+{
+	if (a->n_listen != 1 + a->config.n_listeners)
+		return err_set(e, ERR_INTERNAL, "the configuration and the listening sockets do not fit");
+	for (size_t i = 0; i < a->config.n_listeners; i++) {
+		a->serve->anonymous[i + 1] = a->config.listeners_of[i].anonymous;
+		if (serve_bind(a->serve, (unsigned)i + 1, a->config.listeners_of[i].dialect, e) < 0)
+			return err_wrap(e, "listeners");
+	}
+	return 0;
+}
+
 static int start(struct api *a, struct err *e)
 {
 	static const int signos[] = { SIGTERM, SIGINT };
@@ -243,7 +264,7 @@ static int start(struct api *a, struct err *e)
 	a->core = core_new(&s, e);
 	a->serve = a->core ? serve_new(a->core, dialects, e) : NULL;
 	a->plane = a->serve ? plane_new(a->serve, e) : NULL;
-	if (!a->plane)
+	if (!a->plane || bind_listeners(a, e) < 0)
 		return -1;
 	a->serve->statm = a->statm;
 	struct http_config http = { .limits = { .connections = (uint32_t)a->config.max.connections },

@@ -163,6 +163,20 @@ size_t text_utf8_prefix(struct view v)
 	return i;
 }
 
+int text_utf8_fix(struct buf *out, struct view in)
+{
+	while (in.n) {
+		size_t whole = text_utf8_prefix(in);
+		buf_add(out, view_head(in, whole));
+		in = view_skip(in, whole);
+		if (in.n) {
+			buf_puts(out, "\xef\xbf\xbd");
+			in = view_skip(in, 1);
+		}
+	}
+	return out->bad;
+}
+
 int text_unpercent(struct buf *out, struct view in, bool plus_is_space)
 {
 	for (size_t i = 0; i < in.n; i++) {

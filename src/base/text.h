@@ -14,6 +14,8 @@ bool text_is_utf8(struct view v); /* strict: no surrogates, no overlong forms */
 size_t text_utf8_prefix(struct view v);
 /* Whether all of it is the beginning of one character. */
 bool text_utf8_begins(struct view v);
+/* The same text with U+FFFD for every byte that is not part of a character. */
+int text_utf8_fix(struct buf *out, struct view in);
 /* %XX decoding; plus_is_space for query strings. -EINVAL for a bad escape. */
 int text_unpercent(struct buf *out, struct view in, bool plus_is_space) _must_check_;
 int text_percent(struct buf *out, struct view in);     /* everything but unreserved and '/' */

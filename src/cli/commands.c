@@ -80,6 +80,7 @@
 	X(context_rm)                                                                                        \
 	X(config_check)                                                                                      \
 	X(config_show)                                                                                       \
+	X(sandkasten)                                                                                        \
 	X(doctor)                                                                                            \
 	X(completion)                                                                                        \
 	X(version)

@@ -221,10 +221,21 @@ static int dispatch(struct cmd_ctx *ctx, size_t argc, char **argv)
 	return c ? run_command(ctx, c, n - used, words + used) : unknown(words[0], words[1]);
 }
 
+/* Called by the name of another system's command line: its verbs are commands of ours below that name. */
+static int dispatch_as(struct cmd_ctx *ctx, size_t argc, char **argv)
+{
+	const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
+
+	if (strcmp(name, "sandkasten") != 0)
+		return dispatch(ctx, argc - 1, argv + 1);
+	argv[0] = (char *)"sandkasten";
+	return dispatch(ctx, argc, argv);
+}
+
 int main(int argc, char **argv)
 {
 	struct cmd_ctx ctx = { .arena = ARENA_INIT(ARENA_MAX) };
-	int code = argc > 0 ? dispatch(&ctx, (size_t)argc - 1, argv + 1) : CMD_USAGE;
+	int code = argc > 0 ? dispatch_as(&ctx, (size_t)argc, argv) : CMD_USAGE;
 
 	arena_done(&ctx.arena);
 	if (fflush(stdout) != 0 && code == 0)

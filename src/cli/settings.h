@@ -8,9 +8,10 @@
 
 struct settings_flags {
 	const char *listen, *data_dir, *run_dir, *config;
+	bool agentbox_env; /* of `serve` */
 };
 
-enum { SETTINGS_OPTS = 4 };
+enum { SETTINGS_OPTS = 5 };
 extern const struct opt settings_opts[SETTINGS_OPTS];
 
 /* *ret_path (may be NULL): the file that was read, or NULL. */

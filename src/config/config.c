@@ -15,10 +15,13 @@
 #include "feature.h"
 #include "num.h"
 
+#include "text.h"
 #include "poison.h"
 
 static const struct config DEFAULTS = {
 	.listen = VIEW("127.0.0.1:7080"),
+	.agentbox = { .session_timeout = 1800 },
+	.sandkasten = { .session_ttl_seconds = 1800, .workspaces = true },
 	.data_dir = VIEW("/var/lib/paddock"),
 	.run_dir = VIEW("/run/paddock"),
 	.log_level = VIEW("info"),
@@ -414,6 +417,99 @@ static int read_pools(const struct check *c, struct arena *a)
 	return total <= cfg->max.boxes ? 0 : bad(c, "pool", "has more sandboxes than max.boxes");
 }
 
+static bool is_loopback(struct view listen)
+{
+	return view_starts(listen, "127.") || view_starts(listen, "[::1]:");
+}
+
+/* Which dialects there are, paddock-api knows. */
+static int read_listeners(const struct check *c, struct arena *a)
+{
+	static const struct json_field fields[] = {
+		{ "address", JSON_F_STRING, offsetof(struct config_listener, address), .min = 1, .max = 64,
+		  .required = true },
+		{ "dialect", JSON_F_STRING, offsetof(struct config_listener, dialect), .min = 1, .max = 32,
+		  .required = true },
+		{ "anonymous", JSON_F_BOOL, offsetof(struct config_listener, anonymous) },
+	};
+	static const struct json_schema schema = { fields, ELEMS(fields) };
+	struct config *cfg = c->config;
+	const struct json *all = cfg->listeners;
+	struct sockaddr_storage ss;
+	socklen_t len;
+
+	if (!all)
+		return 0;
+	if (all->type != JSON_ARRAY)
+		return bad(c, "listeners", "must be a list, not %s", json_type_name(all->type));
+	if (all->n == 0) {
+		cfg->listeners = NULL; /* as if it were absent */
+		return 0;
+	}
+	if (all->n > CONFIG_LISTENERS_MOST)
+		return bad(c, "listeners", "has more than %d entries", CONFIG_LISTENERS_MOST);
+	cfg->listeners_of = arena_array(a, all->n, sizeof(*cfg->listeners_of));
+	if (!cfg->listeners_of)
+		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (size_t i = 0; i < all->n; i++) {
+		struct config_listener *l = &cfg->listeners_of[cfg->n_listeners++];
+		if (json_read(a, &all->items[i], &schema, l, c->with_lines, c->e) < 0)
+			return -1; /* it says the line */
+		if (config_listen(l->address, &ss, &len) < 0)
+			return bad(c, "listeners", "needs an address and a port, like 127.0.0.1:8080");
+		if (l->anonymous && !is_loopback(l->address))
+			return bad(c, "listeners", "can be anonymous on loopback only");
+		if (!made_of(l->dialect, LOWER DIGITS "-", "-"))
+			return bad(c, "listeners", "has something that is not the name of a dialect");
+	}
+	return 0;
+}
+
+/* The text of a key is never here. */
+static int read_keys(const struct check *c, struct arena *a)
+{
+	static const struct json_field fields[] = {
+		{ "sha256", JSON_F_STRING, offsetof(struct config_key, sha256), .min = 64, .max = 64,
+		  .required = true },
+		{ "role", JSON_F_STRING, offsetof(struct config_key, role) },
+	};
+	static const struct json_schema schema = { fields, ELEMS(fields) };
+	struct config *cfg = c->config;
+	const struct json *all = cfg->keys;
+	uint8_t hash[32];
+
+	if (!all)
+		return 0;
+	if (all->type != JSON_ARRAY || all->n == 0 || all->n > CONFIG_KEYS_MOST)
+		return bad(c, "keys", "must be a list of 1 to %d keys", CONFIG_KEYS_MOST);
+	cfg->keys_given = arena_array(a, all->n, sizeof(*cfg->keys_given));
+	if (!cfg->keys_given)
+		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (size_t i = 0; i < all->n; i++) {
+		struct config_key *k = &cfg->keys_given[cfg->n_keys++];
+		k->role = VIEW("user");
+		if (json_read(a, &all->items[i], &schema, k, c->with_lines, c->e) < 0)
+			return -1; /* it says the line */
+		if (text_unhex(k->sha256, hash, sizeof(hash)) < 0)
+			return bad(c, "keys", "needs 64 hex digits as sha256");
+		if (!view_is(k->role, "user") && !view_is(k->role, "admin"))
+			return bad(c, "keys", "has a role that is neither user nor admin");
+	}
+	return 0;
+}
+
+static int read_images(const struct check *c)
+{
+	const struct json *all = c->config->sandkasten.images;
+
+	if (all && all->type != JSON_ARRAY)
+		return bad(c, "sandkasten.images", "must be a list, not %s", json_type_name(all->type));
+	for (size_t i = 0; all && i < all->n; i++)
+		if (all->items[i].type != JSON_STRING)
+			return bad(c, "sandkasten.images", "must be a list of names");
+	return 0;
+}
+
 /* egress: sets first, which the policies name. */
 static int read_egress(const struct check *c, struct arena *a)
 {
@@ -554,7 +650,7 @@ static int read_providers(const struct check *c, struct arena *a)
  * DNS. Not over TLS: nobody has a certificate for them. An empty domain stays empty. */
 static void settle_domain(struct config *cfg)
 {
-	bool loopback = view_starts(cfg->listen, "127.") || view_starts(cfg->listen, "[::1]:");
+	bool loopback = is_loopback(cfg->listen);
 
 	if (!cfg->ports.domain.p)
 		cfg->ports.domain = loopback && !cfg->tls.cert.n ? VIEW("localhost") : VIEW("");
@@ -571,7 +667,8 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 	settle_domain(&config);
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
 	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 ||
-	    read_pools(&c, a) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||
+	    read_pools(&c, a) < 0 || read_listeners(&c, a) < 0 || read_keys(&c, a) < 0 ||
+	    read_images(&c) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||
 	    read_providers(&c, a) < 0)
 		return -1;
 	*ret = config;

@@ -37,6 +37,13 @@ struct config_pool {
 #define CONFIG_POOL_MOST  1000
 #define CONFIG_PARTS_MOST 256
 
+/* A listener besides `listen`, which has one dialect only. */
+struct config_listener {
+	struct view address, dialect;
+	bool anonymous; /* who shows no key is a user of the tenant "default"; on loopback only */
+};
+#define CONFIG_LISTENERS_MOST 12
+
 /* A provider of models. */
 struct config_provider {
 	struct view name;                      /* "openai", "anthropic" */
@@ -61,6 +68,13 @@ struct config_ai_limits {
 struct config_tenant {
 	uint64_t processes, helpers, workspaces, snapshots, templates, webhooks, secrets, secrets_kb;
 };
+
+/* A key that was made elsewhere, known by the SHA-256 of its text. */
+struct config_key {
+	struct view sha256; /* 64 hex digits */
+	struct view role;   /* "user", "admin" */
+};
+#define CONFIG_KEYS_MOST 16
 
 struct config {
 	struct view listen;    /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
@@ -155,6 +169,22 @@ struct config {
 		const struct json *require, *without; /* [FEATURE…], see feature.h */
 		uint32_t required, left_out;          /* the same as FEATURE_BITs */
 	} posture;
+	const struct json *listeners;         /* [{address, dialect}], as it was given */
+	struct config_listener *listeners_of; /* the same, read */
+	size_t n_listeners;
+	const struct json *keys;       /* [{sha256, role}], as it was given */
+	struct config_key *keys_given; /* the same, read */
+	size_t n_keys;
+	struct {
+		uint64_t session_ttl_seconds; /* of a session that names none */
+		const struct json *images;    /* [NAME…] that sessions may have; NULL: all */
+		bool workspaces, readonly_root;
+	} sandkasten;
+	struct {
+		uint64_t session_timeout; /* seconds after the last use */
+	} agentbox;
+	struct view notes; /* lines about what a foreign file says and this does not honour; of the command
+			      line */
 	struct config_provider *providers; /* ai.providers, read */
 	size_t n_providers;
 	uint64_t parts;            /* network namespaces and storages that the keeper has ready */

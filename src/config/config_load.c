@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "config_load.h"
+#include "config_sandkasten.h"
 #include "config_sets.h"
 #include "config_yaml.h"
 #include "fd.h"
@@ -97,13 +98,22 @@ int config_load(struct arena *a, const char *path, char *const *env, const struc
 {
 	const char *file = path ? path : CONFIG_LOAD_DEFAULT;
 	struct json *doc = arena_alloc(a, sizeof(*doc));
-	bool was_read;
+	struct view notes = VIEW("");
+	bool was_read, foreign = false;
 
 	if (!doc)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	doc->type = JSON_OBJECT;
 	if (read_file(a, file, path != NULL, &doc, &was_read, e) < 0)
 		return -1;
+	if (was_read && config_sandkasten_is(doc)) {
+		_cleanup_(buf_done) struct buf text = BUF_INIT(CONFIG_YAML_MAX);
+		if (config_sandkasten_translate(a, doc, env, &doc, &text, e) < 0)
+			return err_wrap(e, "%s", file);
+		notes = arena_view(a, buf_view(&text));
+		was_read = false; /* its lines are not those of what is judged below */
+		foreign = true;
+	}
 	for (char *const *v = env; v && *v; v++)
 		if (apply_variable(a, doc, *v, e) < 0)
 			return -1;
@@ -120,7 +130,8 @@ int config_load(struct arena *a, const char *path, char *const *env, const struc
 			blame_variable(env, flags, n_flags, e);
 		return -1;
 	}
+	ret->notes = notes;
 	if (ret_path)
-		*ret_path = was_read ? file : NULL;
+		*ret_path = was_read || foreign ? file : NULL;
 	return 0;
 }

@@ -176,9 +176,24 @@ static const struct json_field posture_fields[] = {
 };
 static const struct json_schema posture = FIELDS(posture_fields);
 
+static const struct json_field agentbox_fields[] = {
+	{ "session_timeout", JSON_F_U64, WITHIN(agentbox, session_timeout), .max = INT32_MAX },
+};
+static const struct json_schema agentbox = FIELDS(agentbox_fields);
+
+static const struct json_field sandkasten_fields[] = {
+	{ "session_ttl_seconds", JSON_F_U64, WITHIN(sandkasten, session_ttl_seconds), .min = 1,
+	  .max = 86400 },
+	{ "images", JSON_F_ANY, WITHIN(sandkasten, images), .nullable = true },
+	{ "workspaces", JSON_F_BOOL, WITHIN(sandkasten, workspaces) },
+	{ "readonly_root", JSON_F_BOOL, WITHIN(sandkasten, readonly_root) },
+};
+static const struct json_schema sandkasten = FIELDS(sandkasten_fields);
+
 /* A section that is named but left empty (null in YAML) counts as absent; a setting does not. */
 static const struct json_field config_fields[] = {
 	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
+	{ "listeners", JSON_F_ANY, offsetof(struct config, listeners), .nullable = true },
 	{ "data_dir", JSON_F_STRING, offsetof(struct config, data_dir), .min = 1, .max = PATH_LONGEST },
 	{ "run_dir", JSON_F_STRING, offsetof(struct config, run_dir), .min = 1, .max = PATH_LONGEST },
 	{ "log_level", JSON_F_STRING, offsetof(struct config, log_level) },
@@ -196,6 +211,10 @@ static const struct json_field config_fields[] = {
 	{ "posture", JSON_F_OBJECT, offsetof(struct config, posture), .sub = &posture, .nullable = true },
 	{ "parts", JSON_F_U64, offsetof(struct config, parts), .max = CONFIG_PARTS_MOST },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
+	{ "keys", JSON_F_ANY, offsetof(struct config, keys), .nullable = true },
+	{ "agentbox", JSON_F_OBJECT, offsetof(struct config, agentbox), .sub = &agentbox, .nullable = true },
+	{ "sandkasten", JSON_F_OBJECT, offsetof(struct config, sandkasten), .sub = &sandkasten,
+	  .nullable = true },
 };
 const struct json_schema config_schema = FIELDS(config_fields);
 
@@ -239,7 +258,7 @@ static struct json *member(struct arena *a, struct json *object, const char *nam
 static int value_from_text(struct arena *a, const struct json_field *f, struct view text, struct json *ret,
 			   struct err *e)
 {
-	struct json j = { .text = arena_view(a, text) };
+	struct json j = { .text = arena_view(a, text) }, *any;
 
 	if (!j.text.p)
 		return no_memory(e);
@@ -261,10 +280,14 @@ static int value_from_text(struct arena *a, const struct json_field *f, struct v
 		if (!j.boolean && !view_is(text, "false") && !view_is(text, "0"))
 			return err_set(e, ERR_INVALID, "must be true or false");
 		break;
+	case JSON_F_ANY:
+		if (json_parse(a, text, &any, e) < 0)
+			return err_wrap(e, "must be JSON");
+		j = *any;
+		break;
 	case JSON_F_OBJECT:
 	case JSON_F_STRMAP:
 	case JSON_F_STRLIST:
-	case JSON_F_ANY:
 		return err_set(e, ERR_INVALID, "cannot be set by a variable");
 	}
 	*ret = j;
@@ -305,7 +328,8 @@ static int override(struct arena *a, const struct json_schema *s, struct json *o
 	return 0;
 }
 
-int config_override(struct arena *a, struct json *doc, const char *variable, struct view value, struct err *e)
+int config_schema_override(struct arena *a, const struct json_schema *s, struct json *doc,
+			   const char *variable, struct view value, struct err *e)
 {
 	int rc;
 
@@ -314,10 +338,19 @@ int config_override(struct arena *a, struct json *doc, const char *variable, str
 	if (doc->type != JSON_OBJECT)
 		return err_set(e, ERR_INVALID, "the configuration must be an object, not %s",
 			       json_type_name(doc->type));
-	rc = override(a, &config_schema, doc, variable, value, e);
+	rc = override(a, s, doc, variable, value, e);
 	if (rc == 0)
-		return err_set(e, ERR_INVALID, "no such setting");
+		return err_set(e, ERR_NOT_FOUND, "no such setting");
 	return rc < 0 ? -1 : 0;
+}
+
+int config_override(struct arena *a, struct json *doc, const char *variable, struct view value, struct err *e)
+{
+	if (config_schema_override(a, &config_schema, doc, variable, value, e) >= 0)
+		return 0;
+	if (e)
+		e->code = ERR_INVALID;
+	return -1;
 }
 
 /* ---- writing ---- */

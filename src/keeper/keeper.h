@@ -44,7 +44,7 @@ struct keeper {
 	uint64_t api_started_ms;
 	bool api_ready, announced, stopping;
 	int config_fd;
-	int listeners[4];
+	int listeners[1 + CONFIG_LISTENERS_MOST];
 	unsigned n_listeners;
 	char address[128]; /* of the first listener, with its real port */
 	char admin_hash[65];

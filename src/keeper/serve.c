@@ -145,13 +145,13 @@ static int admin_key(struct keeper *k, struct err *e)
 	return 0;
 }
 
-static int bind_one(struct keeper *k, const struct addrinfo *ai, struct err *e)
+static int bind_one(struct keeper *k, struct view name, const struct addrinfo *ai, struct err *e)
 {
 	_cleanup_(closep) int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int one = 1;
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
 	    bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, 4096) < 0)
-		return err_sys(e, ERR_INTERNAL, errno, "cannot listen on %.*s", VIEW_ARG(k->config->listen));
+		return err_sys(e, ERR_INTERNAL, errno, "cannot listen on %.*s", VIEW_ARG(name));
 	struct sockaddr_storage real;
 	socklen_t len = sizeof(real);
 	char host[64], port[16];
@@ -160,15 +160,19 @@ static int bind_one(struct keeper *k, const struct addrinfo *ai, struct err *e)
 			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return err_sys(e, ERR_INTERNAL, errno, "cannot tell the address of the listener");
 	bool six = ai->ai_family == AF_INET6;
-	snprintf(k->address, sizeof(k->address), "%s%s%s:%s", six ? "[" : "", host, six ? "]" : "", port);
+	if (k->n_listeners == 0)
+		snprintf(k->address, sizeof(k->address), "%s%s%s:%s", six ? "[" : "", host, six ? "]" : "",
+			 port);
+	else
+		log_info("listening on %s%s%s:%s for %.*s", six ? "[" : "", host, six ? "]" : "", port,
+			 VIEW_ARG(k->config->listeners_of[k->n_listeners - 1].dialect));
 	k->listeners[k->n_listeners++] = TAKE_FD(fd);
 	return 0;
 }
 
-static int open_listener(struct keeper *k, struct err *e)
+static int open_listener(struct keeper *k, struct view l, struct err *e)
 {
 	/* The configuration has checked the form: HOST:PORT or [HOST]:PORT, numeric. */
-	struct view l = k->config->listen;
 	const char *colon = memrchr(l.p, ':', l.n);
 	if (!colon)
 		return err_set(e, ERR_INVALID, "listen: no port");
@@ -183,9 +187,21 @@ static int open_listener(struct keeper *k, struct err *e)
 	if (view_to_str(host, h, sizeof(h)) < 0 || view_to_str(port, p, sizeof(p)) < 0 ||
 	    getaddrinfo(h[0] ? h : NULL, p, &hints, &ai) != 0)
 		return err_set(e, ERR_INVALID, "listen: %.*s is not an address", VIEW_ARG(l));
-	int r = bind_one(k, ai, e);
+	int r = bind_one(k, l, ai, e);
 	freeaddrinfo(ai);
 	return r;
+}
+
+/* The api binds them to their dialects in this order. */
+static int open_listeners(struct keeper *k, struct err *e)
+{
+	static_assert(ELEMS(k->listeners) > CONFIG_LISTENERS_MOST, "a place for each");
+	if (open_listener(k, k->config->listen, e) < 0)
+		return -1;
+	for (size_t i = 0; i < k->config->n_listeners; i++)
+		if (open_listener(k, k->config->listeners_of[i].address, e) < 0)
+			return -1;
+	return 0;
 }
 
 /* A mount namespace of our own: what we mount here nobody else sees. */
@@ -371,7 +387,7 @@ static int setup(struct keeper *k, struct err *e)
 	raise_priority(); /* while we may */
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (serve_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
-	    open_listener(k, e) < 0 || gauges_open(k, e) < 0 || trim_capabilities(e) < 0 ||
+	    open_listeners(k, e) < 0 || gauges_open(k, e) < 0 || trim_capabilities(e) < 0 ||
 	    open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
 	    open_storage(k, e) < 0 || images_open(&k->images, k->storage.disk.root, e) < 0 ||

@@ -117,6 +117,7 @@ void json_out_double(struct json_out *o, double v); /* shortest that reads back 
 void json_out_bool(struct json_out *o, bool v);
 void json_out_null(struct json_out *o);
 void json_out_value(struct json_out *o, const struct json *j);
+void json_out_raw(struct json_out *o, struct view json); /* a value that is JSON already */
 /* key and value in one */
 void json_out_kstr(struct json_out *o, const char *key, struct view v);
 void json_out_kz(struct json_out *o, const char *key, const char *z); /* null when z is NULL */

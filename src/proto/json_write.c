@@ -229,6 +229,12 @@ void json_out_null(struct json_out *o)
 	buf_puts(o->b, "null");
 }
 
+void json_out_raw(struct json_out *o, struct view json)
+{
+	separate(o);
+	buf_add(o->b, json);
+}
+
 void json_out_value(struct json_out *o, const struct json *j)
 {
 	if (o->b->bad) {

@@ -1,6 +1,9 @@
 """paddock.yaml, PADDOCK_* and flags: one validation, with the line of the mistake."""
 
+import contextlib
+import http.client
 import json
+import re
 import subprocess
 
 import pytest
@@ -38,6 +41,9 @@ MISTAKES = {
     "two documents": ("listen: 127.0.0.1:0\n---\nlisten: x\n", 2, ""),
     "log level": ("log_level: loud\n", 1, "log_level"),
     "cert without key": ("tls:\n  cert: /x\n", None, "key"),
+    "listeners that are no list": ("listeners: 127.0.0.1:80\n", 1, "listeners"),
+    "listener without a dialect": ("listeners:\n  - address: 127.0.0.1:80\n", 2, "dialect"),
+    "listener without a port": ("listeners:\n  - {address: nowhere, dialect: mcp}\n", None, "listeners"),
     "bad address": ("listen: nowhere\n", 1, "listen"),
     "defaults above the ceiling": ("defaults:\n  limits:\n    pids: 500\nmax:\n  limits:\n    pids: 100\n", None, "pids"),
 }
@@ -102,3 +108,27 @@ def test_config_show_is_what_runs(tmp_path):
     assert run("config", "check", "--config", file).returncode == 0
     file.write_text("max:\n  boxes: x\n")
     assert run("config", "check", "--config", file).returncode != 0
+
+
+def listeners(log):
+    """{dialect: (address, port)} of the further listeners, as the daemon says where they are."""
+    return {m[3]: (m[1], int(m[2])) for m in re.finditer(r"listening on (\S+):(\d+) for (\S+)", log)}
+
+
+def test_a_further_listener_serves_its_dialect_only(own_daemon, tmp_path):
+    file = tmp_path / "paddock.yaml"
+    file.write_text("listeners:\n  - {address: 127.0.0.1:0, dialect: models}\n  - {address: '[::1]:0', dialect: rest}\n")
+    daemon = own_daemon(arguments=["--config", str(file)]).start()
+    found = listeners(daemon.log(1000))
+    assert set(found) == {"models", "rest"}
+    for host, port, status in (("127.0.0.1", found["models"][1], 404), ("::1", found["rest"][1], 200), (daemon.host, daemon.port, 200)):
+        with contextlib.closing(http.client.HTTPConnection(host, port)) as connection:
+            connection.request("GET", "/v1/sandboxes", headers={"Authorization": f"Bearer {daemon.key}"})
+            assert connection.getresponse().status == status
+
+
+def test_a_listener_of_no_dialect_ends_the_start(daemon_factory, tmp_path):
+    file = tmp_path / "paddock.yaml"
+    file.write_text("listeners: [{address: 127.0.0.1:0, dialect: klingon}]\n")
+    with pytest.raises(AssertionError, match='there is no dialect "klingon"'):
+        daemon_factory(arguments=["--config", str(file)]).start()

@@ -10,6 +10,8 @@
 #include "router.h"
 #include "rpc.h"
 
+struct reflect_file;
+
 /* A set of paths with one way to authenticate and one way to write an error. */
 struct surface {
 	/* The heading of its routes in `paddock-api --routes`. "": they stand with the API's own; NULL: they
@@ -17,6 +19,7 @@ struct surface {
 	const char *heading;
 	const struct route *const *routes;       /* tables, ends with NULL; may be NULL */
 	const struct rpc_method *const *methods; /* likewise; asked first */
+	const struct reflect_file *files;        /* of the methods, for reflection; may be NULL */
 	const struct route *otherwise;           /* takes what no route takes; NULL: it is a 404 or 405 */
 
 	/* Answers at once, without a request. False: it is something else. `b` as of dialect_port. May be

@@ -277,6 +277,30 @@ struct view request_token(const struct http_exchange *x)
 	return http_get_header(x, "x-api-key");
 }
 
+static bool is_local(struct view host)
+{
+	struct view port,
+		name = host.n && host.p[0] == '[' ? view_head(host, 5) : view_split(host, ':', &port);
+
+	return view_eq_nocase(name, VIEW("localhost")) || view_is(name, "127.0.0.1") ||
+	       view_is(name, "[::1]");
+}
+
+/* By a listener that asks for no key. A page of another site is not let in with what a browser can send: its
+ * requests have an Origin, or (by a name that was made to lead here) another Host. */
+static bool is_anonymous(const struct request *r)
+{
+	struct view origin = http_get_header(r->x, "origin"), scheme;
+
+	if (r->x->listener >= SERVE_LISTENERS || !r->serve->anonymous[r->x->listener] || r->box[0] ||
+	    request_token(r->x).p || !is_local(r->x->host))
+		return false;
+	if (!origin.p)
+		return true;
+	scheme = view_starts(origin, "http://") ? VIEW("http://") : VIEW("https://");
+	return view_starts(origin, scheme.p) && is_local(view_skip(origin, scheme.n));
+}
+
 static int admit(struct request *r, struct err *e)
 {
 	const struct route *t = r->route;
@@ -284,7 +308,8 @@ static int admit(struct request *r, struct err *e)
 		    (t && (t->auth == ROUTE_OPEN ||
 			   (t->auth == ROUTE_SIGNED && http_get_query(r->x, "signature").p)));
 
-	if (!open && r->surface->authenticate(r, e) < 0)
+	if (!open &&
+	    (is_anonymous(r) ? auth_anonymous(r->core, &r->actor, e) : r->surface->authenticate(r, e)) < 0)
 		return -1;
 	if (!open && r->actor.tenant)
 		http_vouch(r->x, (uintptr_t)r->actor.tenant);

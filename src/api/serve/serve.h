@@ -15,8 +15,9 @@ struct serve {
 	int statm;                             /* /proc/self/statm, opened before Landlock, or negative */
 	const struct dialect *const *dialects; /* ends with NULL */
 	void *states[SERVE_DIALECTS];
-	uint8_t bound[SERVE_LISTENERS]; /* 1 + the index of the dialect that has this listener to itself */
-	struct list requests, proxies;  /* that are under way */
+	uint8_t bound[SERVE_LISTENERS];  /* 1 + the index of the dialect that has this listener to itself */
+	bool anonymous[SERVE_LISTENERS]; /* who comes by it without a key is a user */
+	struct list requests, proxies;   /* that are under way */
 	void (*on_idle)(void *arg);
 	void *idle_arg;
 };

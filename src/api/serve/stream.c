@@ -65,13 +65,13 @@ void stream_id(struct stream *s, uint64_t id)
 void stream_open(struct stream *s, struct json_out *o, const char *type)
 {
 	if (s->form == STREAM_SSE) {
-		buf_puts(&s->text, "event: ");
-		buf_puts(&s->text, type);
-		buf_puts(&s->text, "\ndata: ");
+		if (type)
+			buf_printf(&s->text, "event: %s\n", type);
+		buf_puts(&s->text, "data: ");
 	}
 	json_out_init(o, &s->text);
 	json_out_object(o);
-	if (s->form == STREAM_NDJSON)
+	if (s->form == STREAM_NDJSON && type)
 		json_out_kz(o, "type", type);
 }
 

@@ -29,7 +29,8 @@ void stream_init(struct stream *s, struct request *r, enum stream_form form, con
 void stream_begin(struct stream *s, const struct http_header *extra, size_t n_extra);
 /* The id of the next event, of STREAM_SSE. */
 void stream_id(struct stream *s, uint64_t id);
-/* An event with an object that the caller fills; s->full when the client does not keep up. */
+/* An event with an object that the caller fills, of a type or (NULL) without one; s->full when the client
+ * does not keep up. */
 void stream_open(struct stream *s, struct json_out *o, const char *type);
 void stream_close(struct stream *s, struct json_out *o);
 /* The end of the answer and of the request; stream_cut so that the client sees that something is missing. */

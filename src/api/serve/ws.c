@@ -22,13 +22,18 @@ static void put(struct ws *w, enum websocket_op op, struct view data)
 	buf_clear(&w->frame);
 }
 
+size_t ws_hold(struct ws *w, size_t n)
+{
+	if (!w->full)
+		return n;
+	w->held += n;
+	return 0;
+}
+
 size_t ws_send(struct ws *w, struct view data)
 {
 	put(w, WEBSOCKET_BINARY, data);
-	if (!w->full)
-		return data.n;
-	w->held += data.n;
-	return 0;
+	return ws_hold(w, data.n);
 }
 
 void ws_text(struct ws *w, struct view text)

@@ -55,6 +55,9 @@ void ws_open(struct ws *w);
 /* Bytes for the client. How many of them it has taken: all, or none and on_sent follows. */
 size_t ws_send(struct ws *w, struct view data);
 void ws_text(struct ws *w, struct view text);
+/* n bytes of a source were sent as texts: how many of them the client has taken, all or none, as ws_send
+ * says. */
+size_t ws_hold(struct ws *w, size_t n);
 /* The first n bytes of w->input are used. */
 void ws_taken(struct ws *w, size_t n);
 /* Says good-bye. The handler's memory is gone afterwards. */

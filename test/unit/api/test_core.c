@@ -1212,6 +1212,19 @@ static void test_keeper_goes(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void test_paths_of_boxes(void **state)
+{
+	struct view rest = VIEW("?");
+
+	assert_true(view_is(boxes_path(VIEW("/sandbox/a%20b/mcp"), &rest), "a%20b") && view_is(rest, "/mcp"));
+	assert_true(view_is(boxes_path(VIEW("/sandbox/x/v1/file/"), &rest), "x") &&
+		    view_is(rest, "/v1/file/"));
+	assert_true(view_is(boxes_path(VIEW("/sandbox/x"), &rest), "x") && view_is(rest, ""));
+	assert_null(boxes_path(VIEW("/sandbox/"), &rest).p);
+	assert_null(boxes_path(VIEW("/sandbox//mcp"), &rest).p);
+	assert_null(boxes_path(VIEW("/sandboxes/x"), &rest).p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1246,6 +1259,7 @@ int main(void)
 		TEST(test_workspaces),
 		TEST(test_stop_with_a_helper),
 		TEST(test_keeper_goes),
+		cmocka_unit_test(test_paths_of_boxes),
 	};
 	log_setup("test", LOG_LEVEL_ERROR);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,6 +305,20 @@ struct box *boxes_find(struct core *c, const struct actor *a, int act, struct vi
 	return b && auth_is_use((enum act)act) && life_use(b, e) < 0 ? NULL : b;
 }
 
+struct view boxes_path(struct view path, struct view *ret_rest)
+{
+	if (!view_starts(path, "/sandbox/"))
+		return VIEW_NONE;
+	struct view rest = view_skip(path, strlen("/sandbox/")), name = rest;
+	const char *slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
+	if (slash)
+		name.n = (size_t)(slash - rest.p);
+	if (!name.n)
+		return VIEW_NONE;
+	*ret_rest = view_skip(rest, name.n);
+	return name;
+}
+
 struct box *boxes_find_made(struct core *c, const struct actor *a, struct view ref, struct err *e)
 {
 	struct box *b = boxes_find(c, a, ACT_BOX_CHANGE, ref, e);

@@ -273,6 +273,7 @@ static int hand_over(struct box *b, const struct tenant *t, const struct box_spe
 	b->spec = *s;
 	b->in->pooled = false;
 	b->tenant = t;
+	b->state.from_pool = true;
 	b->state.status = BOX_CREATING;
 	b->state.created_ms = b->state.used_ms = clock_wall_ms();
 	b->state.expires_ms = s->ttl_seconds ? b->state.created_ms + (int64_t)s->ttl_seconds * 1000 : 0;

@@ -30,6 +30,7 @@ struct box_state {
 	int64_t created_ms, expires_ms; /* expires_ms 0: never */
 	int64_t used_ms;                /* the last use */
 	int64_t disk_used;              /* bytes, when it was last asked for; negative: not known */
+	bool from_pool;                 /* it was made ahead; known until the api restarts */
 };
 
 /* What a client may know of a box. */
@@ -56,6 +57,11 @@ struct box *boxes_find(struct core *c, const struct actor *a, int act, struct vi
 /* To change it, which must wait until it is made. */
 struct box *boxes_find_made(struct core *c, const struct actor *a, struct view id_or_name,
 			    struct err *e) _must_check_;
+
+/* Paths about one box, "/sandbox/NAME/REST", as several dialects have them: NAME as it stands there (still
+ * percent-encoded), to be resolved by boxes_find; *ret_rest is "/REST", or "" behind "/sandbox/NAME". p ==
+ * NULL: the path is another one. */
+struct view boxes_path(struct view path, struct view *ret_rest);
 
 /* The first that a client may know of and that fits; NULL: none. What finds it must prove that it may. */
 const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg);

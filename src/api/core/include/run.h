@@ -36,6 +36,7 @@ struct exec_wish {
 	struct json_strmap
 		secrets; /* variables over env that hold secrets: what they pass through is wiped */
 	bool kill;       /* cancelling ends what goes on without us otherwise: kept or in a shell */
+	bool merged;     /* of a shell: stderr is collected with stdout, in the order in which they come */
 	bool home;       /* cwd is relative to the user's home, and empty is that: not the box's */
 
 	bool ready; /* a kept bash -l -c may come from a shell that was made ahead */

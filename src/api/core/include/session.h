@@ -61,6 +61,9 @@ int shells_list(struct core *c, const struct actor *a, struct view box, struct v
 int shells_remove(struct core *c, const struct actor *a, struct view box, struct view name,
 		  struct shells_op *o, struct err *e) _must_check_;
 void shells_cancel(struct shells_op *o);
+/* The directory that the shell's last command left it in; p == NULL: it has run none that is remembered. To
+ * ask is no use of the box. */
+struct view shells_cwd(const struct box *b, struct view name);
 
 /*
  * ---- contexts.c ----

@@ -59,6 +59,8 @@ enum act {
 
 /* A token as it stands behind "Bearer " or in X-API-Key. */
 int auth_actor(struct core *c, struct view token, struct actor *ret, struct err *e) _must_check_;
+/* A user of the tenant "default" who showed no key, where a listener is configured so. */
+int auth_anonymous(struct core *c, struct actor *ret, struct err *e) _must_check_;
 /* `b` where the act is on a box, else NULL. Another tenant's box does not exist. */
 int auth_permit(const struct actor *a, enum act act, const struct box *b, struct err *e) _must_check_;
 /* The same on a snapshot or a workspace; `what` is its kind, for the message. */
@@ -76,7 +78,8 @@ bool auth_is_use(enum act act);
 #define KEYS_TEXT_SIZE 45 /* "pdk_", 40 digits, NUL */
 #define KEYS_NAME_MAX  64
 #define KEYS_ID_SIZE   40
-#define KEYS_ADMIN     "k_admin" /* the key in DIR/admin.key */
+#define KEYS_ADMIN     "k_admin"   /* the key in DIR/admin.key */
+#define KEYS_GIVEN     "k_config_" /* and a number: one of the configuration */
 
 struct tenant {
 	char id[KEYS_ID_SIZE], name[KEYS_NAME_MAX + 1];
@@ -179,6 +182,8 @@ struct signed_url {
 /* For GET (HEAD is that, too) or PUT. The actor must be permitted to do it. */
 int sign_url(struct core *c, const struct actor *a, const struct file_place *p, struct view method,
 	     uint32_t seconds, struct signed_url *ret, struct err *e) _must_check_;
+/* A key of this installation for one purpose, which is the same after a restart. */
+void sign_key(const struct core *c, struct view purpose, uint8_t ret[32]);
 /* Who may do this with such a signature: somebody of the box's tenant. ERR_FORBIDDEN. */
 int sign_check(struct core *c, const struct file_place *p, struct view method, struct view expires,
 	       struct view signature, struct actor *ret, struct err *e) _must_check_;

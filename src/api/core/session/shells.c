@@ -21,7 +21,7 @@ static const char default_name[] = "default";
 
 /* ---- the table of a box ---- */
 
-struct shell *shells_find(struct box *b, struct view name)
+struct shell *shells_find(const struct box *b, struct view name)
 {
 	LIST_EACH (it, &b->in->shells) {
 		struct shell *s = CONTAINER(it, struct shell, link);
@@ -109,6 +109,7 @@ static int run(struct shell *s, struct view command, const struct exec_wish *w, 
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "shell");
 	m->x = x;
 	m->kill = w->kill;
+	m->merged = w->merged;
 	m->timeout_ms = w->timeout_ms ? w->timeout_ms : c->config->max.exec_timeout_ms;
 	x->core = c;
 	x->command = m;
@@ -179,6 +180,12 @@ static void describe(const struct box *b, const struct shell *s, const struct pr
 		ret->cwd = buf_view(&s->cwd);
 	ret->busy = s->current != NULL;
 	ret->queued = s->n_queue;
+}
+
+struct view shells_cwd(const struct box *b, struct view name)
+{
+	const struct shell *s = shells_find(b, name);
+	return s && buf_len(&s->cwd) ? buf_view(&s->cwd) : VIEW_NONE;
 }
 
 static bool is_wanted(const struct shells_op *o, struct view name)

@@ -25,7 +25,7 @@ struct shell_command {
 	struct shell *shell;
 	struct exec *x; /* NULL: nobody waits; also for our own */
 	bool own;       /* a probe, or the restoring of state */
-	bool kill, timed_out, truncated;
+	bool kill, merged, timed_out, truncated;
 	bool broken; /* somebody else wrote to the shell's control channel meanwhile */
 	bool secret; /* its text holds secrets */
 	char id[SHELL_ID + 1];
@@ -85,7 +85,7 @@ struct shell_ending {
 	bool restarted, oom_killed;
 };
 
-struct shell *shells_find(struct box *b, struct view name);
+struct shell *shells_find(const struct box *b, struct view name);
 /* Takes the command; it is run in its turn. */
 void shells_run(struct shell *s, struct shell_command *m);
 /* secrets: variables of this command alone. */

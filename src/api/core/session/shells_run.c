@@ -156,7 +156,7 @@ int shells_run_own(struct shell *s, struct view text)
 
 static void collect(struct shell_command *m, unsigned channel, struct view data)
 {
-	if (!outputs_add(&m->x->kept, channel, data))
+	if (!outputs_add(&m->x->kept, m->merged ? 1 : channel, data))
 		m->truncated = true;
 }
 

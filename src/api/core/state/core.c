@@ -268,7 +268,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 	usage_start(c);
 	if (sign_ensure(c, e) < 0)
 		return -1;
-	return keys_ensure_admin(c, s->has_admin ? s->admin_hash : NULL, e);
+	return keys_ensure_admin(c, s->has_admin ? s->admin_hash : NULL, e) < 0 ? -1 : keys_add_given(c, e);
 }
 
 /* ---- life ---- */

@@ -4,6 +4,7 @@
 #include "keys.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "clock.h"
@@ -205,6 +206,29 @@ int keys_ensure_admin(struct core *c, const uint8_t hash[32], struct err *e)
 	return 0;
 }
 
+/* They are the configuration's: in no store, so that one that is taken out of it is gone. */
+int keys_add_given(struct core *c, struct err *e)
+{
+	const struct tenant *t = ensure_tenant(c, "default", VIEW("default"));
+
+	for (size_t i = 0; i < c->config->n_keys; i++) {
+		const struct config_key *given = &c->config->keys_given[i];
+		char id[KEYS_ID_SIZE];
+		struct store_key row = { .name = VIEW("configuration"),
+					 .role = view_is(given->role, "admin") ? STORE_ROLE_ADMIN
+									       : STORE_ROLE_USER,
+					 .created_ms = clock_wall_ms() };
+
+		snprintf(id, sizeof(id), KEYS_GIVEN "%zu", i);
+		row.id = view_of(id);
+		row.tenant = t ? view_of(t->id) : VIEW("");
+		if (!t || text_unhex(given->sha256, row.hash, sizeof(row.hash)) < 0 ||
+		    keys_load_key(c, &row) < 0)
+			return err_set(e, ERR_INTERNAL, "cannot keep a key of the configuration");
+	}
+	return 0;
+}
+
 /* ---- operations ---- */
 
 struct key_job {
@@ -339,6 +363,11 @@ struct job *keys_remove(struct core *c, const struct actor *a, struct view id, j
 	if (view_is(id, KEYS_ADMIN)) {
 		err_set(e, ERR_STATE,
 			"the key of admin.key cannot be removed; delete the file and restart to replace it");
+		return NULL;
+	}
+	if (view_starts(id, KEYS_GIVEN)) {
+		err_set(e, ERR_STATE,
+			"the key is the configuration's; take it out there (`keys`) and restart");
 		return NULL;
 	}
 	struct key_job *j = new_job(c, k->id, done, arg, e);

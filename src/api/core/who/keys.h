@@ -13,6 +13,8 @@
 int keys_load_tenant(struct core *c, const struct store_tenant *t);
 int keys_load_key(struct core *c, const struct store_key *k);
 int keys_ensure_admin(struct core *c, const uint8_t hash[32], struct err *e) _must_check_;
+/* Those of the configuration. */
+int keys_add_given(struct core *c, struct err *e) _must_check_;
 const struct tenant *keys_tenant(struct core *c, struct view id);
 /* By its id or its name. */
 const struct tenant *keys_tenant_by_ref(struct core *c, struct view ref);

@@ -4,6 +4,7 @@
 #include "sign.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "boxes.h"
 #include "clock.h"
@@ -64,6 +65,17 @@ void sign_parts(const struct core *c, const struct view *parts, size_t n, char r
 	hmac_end(&s, c->sign_secret, mac);
 	text_hex(mac, sizeof(mac), ret);
 	explicit_bzero(mac, sizeof(mac));
+}
+
+void sign_key(const struct core *c, struct view purpose, uint8_t ret[32])
+{
+	const struct view parts[] = { VIEW("paddock key 1"), purpose };
+	char text[SIGN_SIZE];
+
+	sign_parts(c, parts, ELEMS(parts), text);
+	if (text_unhex(view_of(text), ret, SHA256_SIZE) < 0)
+		abort(); /* text_hex wrote it */
+	explicit_bzero(text, sizeof(text));
 }
 
 static void sign(const struct core *c, const char *box, struct view method, const struct file_place *p,

@@ -66,76 +66,33 @@ void rest_output_put_bytes(struct json_out *o, uint64_t offset, struct view data
 	buf_done(&coded);
 }
 
-static void put_output(struct rest_output *p, unsigned at, struct view data)
+struct put_to {
+	struct rest_output *p;
+	unsigned at;
+};
+
+static void put_piece(void *arg, struct view data)
 {
+	const struct put_to *to = arg;
+	struct rest_output *p = to->p;
 	struct json_out o;
 
-	if (data.n == 0)
-		return;
-	stream_open(&p->stream, &o, channel_names[at]);
-	rest_output_put_bytes(&o, p->offsets[at], data);
-	p->offsets[at] += data.n;
+	stream_open(&p->stream, &o, channel_names[to->at]);
+	rest_output_put_bytes(&o, p->offsets[to->at], data);
+	p->offsets[to->at] += data.n;
 	stream_close(&p->stream, &o);
-}
-
-/* How many bytes at the end are the beginning of a character that is not whole yet: 0 … 3. */
-static size_t split_tail(struct view v)
-{
-	for (size_t n = 1; n <= MIN(v.n, 3u); n++) {
-		unsigned char c = (unsigned char)v.p[v.n - n];
-		if ((c & 0xc0) == 0x80)
-			continue;
-		size_t whole = c >= 0xf0 && c <= 0xf4  ? 4
-			       : c >= 0xe0 && c < 0xf0 ? 3
-			       : c >= 0xc2 && c < 0xe0 ? 2
-						       : 0;
-		return whole > n ? n : 0;
-	}
-	return 0;
-}
-
-/* Puts the bytes that were held back before the first ones of `data`, as an event of their own. */
-static struct view join_tail(struct rest_output *p, unsigned at, struct view data)
-{
-	char joined[8];
-	size_t n = p->n_tail[at], take = 0;
-
-	if (n == 0)
-		return data;
-	memcpy(joined, p->tail[at], n);
-	/* Up to the end of the character: continuation bytes, at most three. */
-	while (take < data.n && n < 4 && ((unsigned char)data.p[take] & 0xc0) == 0x80)
-		joined[n++] = data.p[take++];
-	struct view v = { joined, n };
-	if (take == data.n && split_tail(v) == n) { /* still not whole */
-		memcpy(p->tail[at], joined, n);
-		p->n_tail[at] = n;
-		return VIEW("");
-	}
-	p->n_tail[at] = 0;
-	put_output(p, at, v);
-	return view_skip(data, take);
 }
 
 void rest_output_bytes(struct rest_output *p, unsigned channel, struct view data)
 {
-	unsigned at = channel - 1;
-
-	data = join_tail(p, at, data);
-	size_t tail = split_tail(data);
-	put_output(p, at, view_head(data, data.n - tail));
-	if (tail) {
-		memcpy(p->tail[at], data.p + data.n - tail, tail);
-		p->n_tail[at] = tail;
-	}
+	struct put_to to = { p, channel - 1 };
+	text_pieces_add(&p->pieces[to.at], data, put_piece, &to);
 }
 
 void rest_output_flush(struct rest_output *p)
 {
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++) {
-		put_output(p, i, (struct view){ p->tail[i], p->n_tail[i] });
-		p->n_tail[i] = 0;
-	}
+	for (unsigned i = 0; i < EXEC_CHANNELS; i++)
+		text_pieces_end(&p->pieces[i], put_piece, &(struct put_to){ p, i });
 }
 
 static void on_output(struct exec *x, unsigned channel, struct view data)

@@ -15,13 +15,13 @@
 #include "rest_impl.h"
 #include "run.h"
 #include "stream.h"
+#include "text_pieces.h"
 
 struct rest_output {
 	struct stream stream;
 	struct exec exec;
 	uint64_t offsets[EXEC_CHANNELS];
-	char tail[EXEC_CHANNELS][4]; /* the first bytes of a character */
-	size_t n_tail[EXEC_CHANNELS];
+	struct text_pieces pieces[EXEC_CHANNELS];
 	const char *tag; /* for the start event; may be NULL */
 };
 

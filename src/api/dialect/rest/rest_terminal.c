@@ -20,6 +20,7 @@
 
 #include "num.h"
 #include "rest_output.h"
+#include "resize.h"
 #include "run.h"
 #include "ws.h"
 #include "poison.h"
@@ -34,8 +35,9 @@ struct terminal {
 	struct ws w;
 	struct exec exec;
 	char process[16]; /* its pid */
-	struct proc_op feeding, resizing;
-	bool feed_busy, resize_busy, resize_again;
+	struct proc_op feeding;
+	struct resize size;
+	bool feed_busy;
 	size_t feed_size;
 	uint64_t cols, rows;
 };
@@ -58,7 +60,7 @@ static void on_gone(struct ws *w)
 
 	exec_cancel(&t->exec);
 	procs_cancel(&t->feeding);
-	procs_cancel(&t->resizing);
+	resize_cancel(&t->size);
 }
 
 /* ---- what the process does ---- */
@@ -152,29 +154,6 @@ static void on_input(struct ws *w)
 	feed(of(w));
 }
 
-static void resize(struct terminal *t);
-
-static void on_resized(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
-{
-	struct terminal *t = CONTAINER(op, struct terminal, resizing);
-
-	t->resize_busy = false;
-	if (t->resize_again)
-		resize(t);
-}
-
-/* While one is under way only the last of the others counts. */
-static void resize(struct terminal *t)
-{
-	const struct request *r = t->w.r;
-	struct err e = { 0 };
-
-	t->resize_again = t->resize_busy;
-	if (!t->resize_busy)
-		t->resize_busy = procs_resize(r->core, &r->actor, r->params[0], view_of(t->process), t->cols,
-					      t->rows, &t->resizing, &e) >= 0;
-}
-
 struct wish {
 	struct view type;
 	uint64_t cols, rows;
@@ -202,9 +181,7 @@ static bool on_text(struct ws *ws, struct view text, struct err *e)
 	arena_done(&a);
 	if (!ok)
 		return false;
-	t->cols = w.cols;
-	t->rows = w.rows;
-	resize(t);
+	resize_to(&t->size, t->w.r, t->process, w.cols, w.rows);
 	return true;
 }
 
@@ -333,7 +310,6 @@ static void terminal(struct request *r)
 	t->exec.on_output = on_output;
 	t->exec.done = on_done;
 	t->feeding.done = on_fed;
-	t->resizing.done = on_resized;
 	int known = authenticate(r, &t->w.protocol, &e);
 	if (known >= 0)
 		http_vouch(r->x, (uintptr_t)r->actor.tenant);

@@ -1,0 +1,56 @@
+/*
+ * What the files of the agentbox dialect share.
+ */
+#pragma once
+
+#include "answer.h"
+#include "dialect.h"
+#include "file.h"
+#include "rpc.h"
+#include "run.h"
+
+#define AGENTBOX_ROOT      "/workspace"
+#define AGENTBOX_DATA      "/mnt/user-data"
+#define AGENTBOX_OUTPUTS   AGENTBOX_DATA "/outputs"
+#define AGENTBOX_TIMEOUT_S 30
+#define AGENTBOX_PIP_S     120
+#define AGENTBOX_NOT_FOUND "Session not found"
+#define AGENTBOX_TIMED_OUT "Command timed out"
+
+extern const struct rpc_method agentbox_sessions_methods[], agentbox_exec_methods[], agentbox_files_methods[];
+extern const struct surface agentbox_port_surface; /* of port 2024 */
+
+/* NULL and an answer when there is no memory. Zeroed. */
+void *agentbox_own(struct request *r, size_t size, void (*release)(struct request *r));
+
+/* Whether there is no such session, rather than no such file or program in one. */
+bool agentbox_no_session(const struct err *e);
+
+/* ---- commands: agentbox_exec.c ---- */
+
+/* A command as agentbox runs it: bash -c in workdir ("": AGENTBOX_ROOT). 0 seconds: AGENTBOX_TIMEOUT_S. */
+struct exec_wish agentbox_wish(const struct request *r, struct view command, struct view workdir,
+			       uint64_t seconds);
+/* Text that every reader takes, in the request's arena: what is no UTF-8 is replaced. */
+struct view agentbox_text(struct request *r, struct view bytes);
+
+/* ---- files: agentbox_files.c ---- */
+
+/* An absolute path in one of the roots, in the request's arena; a relative one is below AGENTBOX_ROOT.
+ * p == NULL: it is not allowed. */
+struct view agentbox_path(struct request *r, struct view given, bool to_write);
+
+/* One file, read or written as a whole. Embedded, zeroed. */
+struct agentbox_file {
+	struct file_op op;
+	struct request *r;
+	struct view left; /* to be written */
+	struct buf bytes; /* that were read */
+	bool too_large;
+	void (*done)(struct agentbox_file *f, const struct err *e);
+};
+int agentbox_file_write(struct agentbox_file *f, struct request *r, struct view box, struct view path,
+			struct view bytes, bool append, struct err *e) _must_check_;
+int agentbox_file_read(struct agentbox_file *f, struct request *r, struct view box, struct view path,
+		       struct err *e) _must_check_;
+void agentbox_file_release(struct agentbox_file *f);

@@ -1,0 +1,322 @@
+/*
+ * Port 2024 of every sandbox: the HTTP API that agentbox has in its containers. There anybody could use it;
+ * here whoever may use the sandbox's ports can.
+ */
+#include "agentbox_impl.h"
+#include "stream.h"
+#include "text_pieces.h"
+#include "poison.h"
+
+static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
+{
+	struct buf b = BUF_INIT(4096);
+	struct json_out o;
+
+	json_out_init(&o, &b);
+	json_out_object(&o);
+	json_out_kz(&o, "error", e->msg);
+	json_out_end(&o, '}');
+	http_reply(r->x, err_http(e->code), "application/json", buf_view(&b), extra, n_extra);
+	buf_done(&b);
+}
+
+static void health(struct request *r)
+{
+	struct json_out *o = answer_json(r);
+
+	json_out_object(o);
+	json_out_kz(o, "status", "ok");
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+/* ---- exec ---- */
+
+struct exec_body {
+	bool unused; /* the schema puts nothing at offset 0 */
+	struct view command, workdir;
+	uint64_t timeout;
+};
+
+#define AT(f) .offset = offsetof(struct exec_body, f)
+static const struct json_field exec_fields[] = {
+	{ "command", JSON_F_STRING, AT(command), .min = 1, .required = true },
+	{ "workdir", JSON_F_STRING, AT(workdir), .nullable = true },
+	{ "timeout", JSON_F_U64, AT(timeout), .max = 86400, .nullable = true },
+};
+#undef AT
+static const struct json_schema exec_schema = { exec_fields, ELEMS(exec_fields) };
+
+struct run {
+	struct exec exec;
+	struct request *r;
+};
+
+static void release_run(struct request *r)
+{
+	exec_cancel(&((struct run *)r->own)->exec);
+}
+
+static void on_exec(struct exec *x, const struct exec_result *res, const struct err *e)
+{
+	struct request *r = CONTAINER(x, struct run, exec)->r;
+
+	if (e) {
+		answer_fail(r, e);
+		return;
+	}
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	json_out_ki64(o, "exit_code", res->timed_out ? -1 : (int64_t)res->exit_code);
+	json_out_kstr(o, "stdout", res->out);
+	json_out_kstr(o, "stderr", res->timed_out && !res->err.n ? VIEW(AGENTBOX_TIMED_OUT) : res->err);
+	json_out_kbool(o, "timed_out", res->timed_out);
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+static void exec(struct request *r)
+{
+	struct exec_body body = { 0 };
+	struct err e = { 0 };
+
+	if (request_read(r, &exec_schema, &body) < 0)
+		return;
+	struct run *run = agentbox_own(r, sizeof(*run), release_run);
+	if (!run)
+		return;
+	struct exec_wish w = agentbox_wish(r, body.command, body.workdir, body.timeout);
+	run->r = r;
+	run->exec.done = on_exec;
+	if (exec_start(r->core, &r->actor, view_of(r->box), &w, &run->exec, &e) < 0)
+		answer_fail(r, &e);
+}
+
+/* ---- exec/stream: lines of data without a name ---- */
+
+struct streamed {
+	struct stream stream;
+	struct exec exec;
+	struct text_pieces pieces[EXEC_CHANNELS];
+	unsigned channel;
+};
+
+static void put_piece(void *arg, struct view piece)
+{
+	struct streamed *s = arg;
+	struct json_out o;
+
+	stream_open(&s->stream, &o, NULL);
+	json_out_kz(&o, "type", s->channel == 1 ? "stdout" : "stderr");
+	json_out_kstr(&o, "data", piece);
+	stream_close(&s->stream, &o);
+}
+
+static void begin(struct streamed *s)
+{
+	if (!s->stream.begun)
+		stream_begin(&s->stream, NULL, 0);
+}
+
+static void on_begun(struct exec *x, const struct exec_begun *b)
+{
+	begin(CONTAINER(x, struct streamed, exec));
+}
+
+static void on_output(struct exec *x, unsigned channel, struct view data)
+{
+	struct streamed *s = CONTAINER(x, struct streamed, exec);
+
+	begin(s);
+	s->channel = channel;
+	text_pieces_add(&s->pieces[channel - 1], data, put_piece, s);
+	if (s->stream.full)
+		s->stream.held += data.n;
+	else
+		exec_consumed(x, data.n);
+}
+
+static void on_writable(struct http_exchange *x)
+{
+	struct streamed *s = ((struct request *)x->ctx)->own;
+	size_t n = s->stream.held;
+
+	s->stream.full = false;
+	s->stream.held = 0;
+	exec_consumed(&s->exec, n);
+}
+
+static void on_streamed(struct exec *x, const struct exec_result *res, const struct err *e)
+{
+	struct streamed *s = CONTAINER(x, struct streamed, exec);
+	struct json_out o;
+
+	begin(s);
+	for (s->channel = 1; s->channel <= EXEC_CHANNELS; s->channel++)
+		text_pieces_end(&s->pieces[s->channel - 1], put_piece, s);
+	stream_open(&s->stream, &o, NULL);
+	if (e || res->timed_out) {
+		json_out_kz(&o, "type", "error");
+		json_out_kz(&o, "data", e ? e->msg : AGENTBOX_TIMED_OUT);
+	} else {
+		json_out_kz(&o, "type", "exit");
+		json_out_ku64(&o, "exit_code", res->exit_code);
+	}
+	stream_close(&s->stream, &o);
+	stream_finish(&s->stream);
+}
+
+static void on_abort(struct http_exchange *x)
+{
+	struct request *r = x->ctx;
+	struct streamed *s = r->own;
+
+	exec_cancel(&s->exec);
+	stream_release(&s->stream);
+	request_done(r);
+}
+
+static const struct http_ops stream_ops = { .on_body = request_drop_body,
+					    .on_abort = on_abort,
+					    .on_writable = on_writable };
+
+static void exec_stream(struct request *r)
+{
+	struct exec_body body = { 0 };
+	struct err e = { 0 };
+
+	if (request_read(r, &exec_schema, &body) < 0)
+		return;
+	struct streamed *s = request_own(r, sizeof(*s));
+	if (!s)
+		return;
+	struct exec_wish w = agentbox_wish(r, body.command, body.workdir, body.timeout);
+	w.timeout_ms = body.timeout ? w.timeout_ms : 0;
+	stream_init(&s->stream, r, STREAM_SSE, &stream_ops);
+	s->exec.on_begun = on_begun;
+	s->exec.on_output = on_output;
+	s->exec.done = on_streamed;
+	if (exec_start(r->core, &r->actor, view_of(r->box), &w, &s->exec, &e) < 0) {
+		stream_release(&s->stream);
+		answer_fail(r, &e);
+	}
+}
+
+/* ---- files ---- */
+
+struct file_body {
+	struct agentbox_file file;
+	struct view path, content, mode;
+};
+
+#define AT(f) .offset = offsetof(struct file_body, f)
+static const struct json_field write_fields[] = {
+	{ "path", JSON_F_STRING, AT(path), .min = 1, .required = true },
+	{ "content", JSON_F_STRING, AT(content), .nullable = true },
+	{ "mode", JSON_F_STRING, AT(mode), .nullable = true },
+};
+static const struct json_field read_fields[] = {
+	{ "path", JSON_F_STRING, AT(path), .min = 1, .required = true },
+};
+#undef AT
+static const struct json_schema write_schema = { write_fields, ELEMS(write_fields) };
+static const struct json_schema read_schema = { read_fields, ELEMS(read_fields) };
+
+static void release_file(struct request *r)
+{
+	agentbox_file_release(&((struct file_body *)r->own)->file);
+}
+
+/* On failure the answer is sent. */
+static struct file_body *read_body(struct request *r, const struct json_schema *s, bool to_write)
+{
+	struct file_body *f = agentbox_own(r, sizeof(*f), release_file);
+	struct err e = { 0 };
+
+	if (!f || request_read(r, s, f) < 0)
+		return NULL;
+	f->path = agentbox_path(r, f->path, to_write);
+	if (f->path.p)
+		return f;
+	err_set(&e, ERR_FORBIDDEN, "Path not allowed");
+	answer_fail(r, &e);
+	return NULL;
+}
+
+static void on_written(struct agentbox_file *f, const struct err *e)
+{
+	struct request *r = f->r;
+
+	if (e) {
+		answer_fail(r, e);
+		return;
+	}
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	json_out_kbool(o, "success", true);
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+static void write_file(struct request *r)
+{
+	struct file_body *f = read_body(r, &write_schema, true);
+	struct err e = { 0 };
+
+	if (!f)
+		return;
+	f->file.done = on_written;
+	if (f->mode.n && !view_is(f->mode, "a") && !view_is(f->mode, "w"))
+		err_set(&e, ERR_INVALID, "mode must be \"w\" or \"a\"");
+	if (e.code || agentbox_file_write(&f->file, r, view_of(r->box), f->path, f->content,
+					  view_is(f->mode, "a"), &e) < 0)
+		answer_fail(r, &e);
+}
+
+static void answer_read(struct request *r, struct view content, const char *error)
+{
+	struct json_out *o = answer_json(r);
+
+	json_out_object(o);
+	json_out_kbool(o, "success", !error);
+	if (error)
+		json_out_kz(o, "error", error);
+	else
+		json_out_kstr(o, "content", content);
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+static void on_read(struct agentbox_file *f, const struct err *e)
+{
+	answer_read(f->r, buf_view(&f->bytes),
+		    e              ? e->msg
+		    : f->too_large ? "the file is larger than 64 MiB"
+				   : NULL);
+}
+
+static void read_file(struct request *r)
+{
+	struct file_body *f = read_body(r, &read_schema, false);
+	struct err e = { 0 };
+
+	if (!f)
+		return;
+	f->file.done = on_read;
+	if (agentbox_file_read(&f->file, r, view_of(r->box), f->path, &e) < 0)
+		answer_read(r, VIEW(""), e.msg);
+}
+
+static const struct route routes[] = {
+	{ "GET", "/health", health },
+	{ "POST", "/exec", exec, .body = ROUTE_JSON },
+	{ "POST", "/exec/stream", exec_stream, .body = ROUTE_JSON },
+	{ "POST", "/file/write", write_file, .body = ROUTE_JSON },
+	{ "POST", "/file/read", read_file, .body = ROUTE_JSON },
+	{ 0 },
+};
+static const struct route *const tables[] = { routes, NULL };
+
+const struct surface agentbox_port_surface = { .heading = "agentbox in a sandbox (port 2024)",
+					       .routes = tables,
+					       .fail = fail };
