@@ -321,7 +321,7 @@ def test_a_network_is_a_policy(e2b, api):
     assert policy(e2b.create(allow_internet_access=False))[:2] == ("deny", [])
 
     for bad, status in (({"denyOut": ["example.org"]}, 400), ({"allowOut": ["not a host"]}, 400), ({"unheardOf": 1}, 400),
-                        ({"rules": {"example.org": [{"transform": {"headers": {"a": "b"}}}]}}, 501),
+                        ({"rules": {"example.org": [{"transform": {"headers": {"a": "${e2b.identity.tokens.b}"}}}]}}, 501),
                         ({"egressProxy": {"address": "192.0.2.1:1"}}, 501)):
         assert e2b.call("PUT", put, bad).status == status, bad
         assert e2b.call("POST", "/v2/sandboxes", {"templateID": "base", "network": bad}).status == status, bad

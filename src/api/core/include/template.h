@@ -113,9 +113,10 @@ struct template_wish {
 	struct json_strlist tags; /* more of them; with none at all it is "default" */
 	uint64_t cpu, memory_mb;
 };
-/* A build that waits for its steps; the template, where there is none of this name. */
-struct template_build *templates_request(struct core *c, const struct actor *a, const struct template_wish *w,
-					 struct err *e) _must_check_;
+/* A build that waits for its steps; the template, where there is none of this name. The result is a const
+ * struct template_build *. */
+struct job *templates_request(struct core *c, const struct actor *a, const struct template_wish *w,
+			      job_done *done, void *arg, struct err *e) _must_check_;
 
 struct template_step {
 	struct view type; /* RUN, COPY, ENV, WORKDIR, USER */

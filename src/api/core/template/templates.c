@@ -597,8 +597,8 @@ static int take_tags(struct template_build *b, struct view first, const struct j
 	return b->n_tags ? 0 : add_tag(b, VIEW(DEFAULT_TAG), e);
 }
 
-struct template_build *templates_request(struct core *c, const struct actor *a, const struct template_wish *w,
-					 struct err *e)
+struct job *templates_request(struct core *c, const struct actor *a, const struct template_wish *w,
+			      job_done *done, void *arg, struct err *e)
 {
 	struct template_build scratch = { 0 };
 	struct view tag, name = view_split(w->name, ':', &tag);
@@ -612,17 +612,20 @@ struct template_build *templates_request(struct core *c, const struct actor *a, 
 		err_set(e, ERR_QUOTA, "the template has %d builds already", BUILDS_MAX);
 		return NULL;
 	}
-	struct template_build *b = templates_build_new(t);
+	struct change *ch = change_new(t, done, arg, e);
+	struct template_build *b = ch ? templates_build_new(t) : NULL;
 	if (!b) {
+		free(ch);
 		err_sys(e, ERR_INTERNAL, ENOMEM, "template");
 		return NULL;
 	}
+	memcpy(ch->build, b->id, sizeof(ch->build));
 	memcpy(b->tags, scratch.tags, sizeof(b->tags));
 	b->n_tags = scratch.n_tags;
 	b->cpu = w->cpu;
 	b->memory_mb = w->memory_mb;
-	templates_save(t);
-	return b;
+	templates_put_row(t, on_changed, ch); /* a client that has the id finds it, whatever happens */
+	return &ch->job;
 }
 
 /* ---- boxes of it ---- */

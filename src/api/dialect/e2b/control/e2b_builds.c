@@ -55,10 +55,17 @@ static void reply_requested(struct request *r, const struct template_build *b)
 	answer_send(r, 202);
 }
 
+static void on_requested(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+
+	if (answer_ended(r, e))
+		reply_requested(r, result);
+}
+
 static void request(struct request *r)
 {
 	struct request_body body = { 0 };
-	const struct template_build *b = NULL;
 	struct view bare, rest;
 	struct err e = { 0 };
 
@@ -74,10 +81,8 @@ static void request(struct request *r)
 	else if (body.free_disk_mb)
 		err_set(&e, ERR_UNSUPPORTED, "minFreeDiskMb is not supported");
 	else
-		b = templates_request(r->core, &r->actor, &w, &e);
-	if (b)
-		reply_requested(r, b);
-	else
+		r->job = templates_request(r->core, &r->actor, &w, on_requested, r, &e);
+	if (!r->job)
 		answer_fail(r, &e);
 }
 
