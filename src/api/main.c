@@ -26,6 +26,7 @@
 
 #include "agentbox.h"
 #include "agentsandbox.h"
+#include "aio.h"
 #include "config.h"
 #include "core.h"
 #include "drop.h"
@@ -56,11 +57,11 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 /* In the order in which they are asked; rest takes what is left. */
 static const struct dialect *const dialects[] = {
-	&models_dialect,          &agentsandbox_dialect, &e2b_dialect,  &mcp_dialect,
+	&models_dialect,          &aio_dialect,        &agentsandbox_dialect, &e2b_dialect, &mcp_dialect,
 #ifdef PADDOCK_MCP_FIXTURES
 	&mcp_conformance_dialect,
 #endif
-	&agentbox_dialect,        &sandkasten_dialect,   &rest_dialect, NULL,
+	&agentbox_dialect,        &sandkasten_dialect, &rest_dialect,         NULL,
 };
 
 struct api {
@@ -230,6 +231,7 @@ static int bind_listeners(struct api *a, struct err *e)
 		return err_set(e, ERR_INTERNAL, "the configuration and the listening sockets do not fit");
 	for (size_t i = 0; i < a->config.n_listeners; i++) {
 		a->serve->anonymous[i + 1] = a->config.listeners_of[i].anonymous;
+		a->serve->boxes[i + 1] = a->config.listeners_of[i].sandbox;
 		if (serve_bind(a->serve, (unsigned)i + 1, a->config.listeners_of[i].dialect, e) < 0)
 			return err_wrap(e, "listeners");
 	}

@@ -22,6 +22,12 @@ struct gauge_slot {
 	char id[GAUGE_ID];
 };
 
+/* What the program has done, for the keeper to see: requests that it went to read, and those that are done.
+ */
+struct gauge_beat {
+	uint64_t taken, answered;
+};
+
 /* An empty id: nobody has it. */
 void gauge_put(struct gauge_slot *s, const char *id, uint64_t started);
 /* -ENOENT: nobody has it. -EAGAIN: it is being written. */

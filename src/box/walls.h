@@ -128,6 +128,8 @@ struct walls_ops {
 
 	/* -EOPNOTSUPP: boxes have no such files. NULL: the same. */
 	int (*gauge)(struct walls *w, struct walls_gauge *ret);
+	/* Whether there are requests that no instance has read. */
+	bool (*gauge_waits)(struct walls *w);
 
 	/* When there is time: makes one part ahead (true: there is more to do); closes what start
 	 * left open. Each may be NULL. */

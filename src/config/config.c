@@ -431,6 +431,7 @@ static int read_listeners(const struct check *c, struct arena *a)
 		{ "dialect", JSON_F_STRING, offsetof(struct config_listener, dialect), .min = 1, .max = 32,
 		  .required = true },
 		{ "anonymous", JSON_F_BOOL, offsetof(struct config_listener, anonymous) },
+		{ "sandbox", JSON_F_STRING, offsetof(struct config_listener, sandbox), .max = 64 },
 	};
 	static const struct json_schema schema = { fields, ELEMS(fields) };
 	struct config *cfg = c->config;

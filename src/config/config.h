@@ -40,7 +40,8 @@ struct config_pool {
 /* A listener besides `listen`, which has one dialect only. */
 struct config_listener {
 	struct view address, dialect;
-	bool anonymous; /* who shows no key is a user of the tenant "default"; on loopback only */
+	struct view sandbox; /* that it is for, where the dialect is about one; may be empty */
+	bool anonymous;      /* who shows no key is a user of the tenant "default"; on loopback only */
 };
 #define CONFIG_LISTENERS_MOST 12
 

@@ -85,18 +85,31 @@ static void on_tidy(struct loop_timer *t)
 	}
 }
 
-/* Nothing has happened for a while: make parts ahead, one of each at a time, so that a
- * request that comes meanwhile does not wait for all. */
-static void on_idle(struct loop_timer *t)
+/* One part of each kind, so that a request that comes meanwhile does not wait for all. True: some are
+ * missing still. */
+static bool refill(struct keeper *k)
 {
-	struct keeper *k = CONTAINER(t, struct keeper, idle);
 	bool more = storage_refill(&k->storage);
 	for (unsigned i = 0; i < k->walls.n; i++) {
 		struct walls *w = k->walls.all[i];
 		more = (w->ops->refill && w->ops->refill(w)) || more;
 	}
-	if (more)
+	return more;
+}
+
+/* Nothing has happened for a while: make parts ahead. */
+static void on_idle(struct loop_timer *t)
+{
+	struct keeper *k = CONTAINER(t, struct keeper, idle);
+	if (refill(k))
 		loop_timer_start(k->loop, &k->idle, 1, on_idle);
+}
+
+/* The kernel takes a box apart, on another processor, and we would wait for it. A client that creates and
+ * removes one box after another leaves no other pause, and would find no parts. */
+static void on_ending(struct loop_task *t)
+{
+	(void)refill(CONTAINER(t, struct keeper, ending));
 }
 
 /* Behind the answer: the closing of detached mounts waits for the kernel. */
@@ -160,6 +173,8 @@ void boxes_end(struct keeper *k, struct keeper_box *b, box_ended *on_end)
 	b->dying = true;
 	b->on_end = on_end;
 	b->in.walls->ops->kill(b->in.walls, &b->in);
+	if (list_empty(&k->ending.link))
+		loop_defer(k->loop, &k->ending, on_ending);
 }
 
 void boxes_forget_calls(struct keeper *k)

@@ -252,6 +252,33 @@ static bool has_socket_limit(const struct cgroup_host *h)
 	return false;
 }
 
+static uint64_t read_number(const char *path)
+{
+	struct buf text = BUF_INIT(4096);
+	uint64_t n = UINT64_MAX;
+
+	if (fd_slurp(AT_FDCWD, path, &text) < 0 ||
+	    num_u64((struct view){ text.p, text.n ? text.n - 1 : 0 }, &n) < 0) /* without the newline */
+		n = UINT64_MAX;
+	buf_done(&text);
+	return n;
+}
+
+/* All boxes together leave a quarter of the machine's processes to everything else. */
+static int limit_all(const struct cgroup_host *h)
+{
+	uint64_t most =
+		MIN(read_number("/proc/sys/kernel/pid_max"), read_number("/proc/sys/kernel/threads-max"));
+	char text[24];
+	int r = 0;
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)(most - most / 4));
+	for (unsigned i = 0; r == 0 && most != UINT64_MAX && i < h->n; i++)
+		if (h->trees[i].controllers & 1u << CGROUP_PIDS)
+			r = fd_put(h->trees[i].dir, "pids.max", text);
+	return r;
+}
+
 int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance, struct err *e)
 {
 	*h = (struct cgroup_host){ .unified = -1 };
@@ -275,7 +302,8 @@ int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance,
 				 "no mounted hierarchy offers it to this group");
 	h->swap_limit = has_swap_limit(h);
 	h->socket_limit = has_socket_limit(h);
-	return 0;
+	r = limit_all(h);
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "cannot limit the processes of all sandboxes") : 0;
 }
 
 int cgroup_save(const struct cgroup_host *h, struct buf *out)

@@ -85,6 +85,7 @@ struct json_field {
 struct json_schema {
 	const struct json_field *fields;
 	size_t n;
+	bool open; /* fields that it does not know mean nothing */
 };
 
 /* Fields that are absent leave `out` as it is: put the defaults there first. `with_lines`

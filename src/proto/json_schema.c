@@ -245,6 +245,8 @@ static int read_object(struct schema_reader *r, const struct json *j, const stru
 		const struct json_member *m = &j->members[i];
 		const struct json_field *f = find_field(s, m->key);
 
+		if (!f && s->open)
+			continue;
 		if (!f)
 			return fail_unknown(r, m, s, path);
 		if (m->value.type == JSON_NULL && f->nullable)

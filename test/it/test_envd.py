@@ -234,6 +234,27 @@ def test_a_shell_made_ahead(daemon):
     client.close()
 
 
+def waiting_shells(daemon, box):
+    """Shells in the box that wait for their command, as the host sees them."""
+    group = next(iter(paddock.cgroup_dirs(box).values()))
+    return [pid for pid in map(int, paddock.read(group / "cgroup.procs").split()) if "-u 250" in paddock.read(f"/proc/{pid}/cmdline")]
+
+
+def test_the_first_command_finds_a_shell(daemon):
+    """A create of E2B's clients starts it: nobody has to run a command before."""
+    client = daemon.client()
+    for variables in ({}, {"MINE": "1"}):
+        made = client.post("/v2/sandboxes", {"templateID": "base", "timeout": 300, "envVars": variables}).json()
+        paddock.until(lambda: waiting_shells(daemon, made["sandboxID"]), "a shell that was made ahead")
+        envd = Envd(daemon, made["sandboxID"], made["envdAccessToken"])
+        assert not envd.process("List"), "one that waits is nobody's process"
+        out, _, end = envd.run("tr '\\0' ' ' < /proc/$$/cmdline; echo [$MINE]")
+        assert b"-u 250" in out and out.endswith(f"[{variables.get('MINE', '')}]\n".encode()), out
+        assert end["status"] == "exit status 0"
+        assert client.delete(f"/sandboxes/{envd.box}").status == 204
+    client.close()
+
+
 def test_what_is_no_call(one):
     json_type = {"Content-Type": "application/json"}
     assert one.request("GET", "/process.Process/List").status == 405
@@ -273,7 +294,9 @@ def test_token(one, daemon, api_box, make_box):
             response = stranger.request(method, path)
             assert response.status == 401 and response.json()["code"] == 401, (path, response)
         assert stranger.request("GET", "/health").status == 204
-    other = make_box()
+    other = make_box()  # not public: to a stranger it is not there
+    assert Envd(daemon, other.id, one.token).request("GET", "/envs").status == 502
+    other = make_box(ports_public=True)
     assert failing("unauthenticated", Envd(daemon, other.id, one.token).process, "List").status == 401
     response = Envd(daemon, "a" * 20, one.token).request("GET", "/health")
     assert response.status == 502 and response.json()["code"] == 502

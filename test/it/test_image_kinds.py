@@ -115,6 +115,43 @@ def test_oci_archive(cli, imported, tmp_path, nested):
     check_layers(cli, name)
 
 
+def saved(path, *layers):
+    names = [f"{i}/layer.tar" for i in range(len(layers))]
+    manifest = [{"Config": "c.json", "RepoTags": None, "Layers": names}]
+    path.write_bytes(archive([("manifest.json", {"data": json.dumps(manifest).encode()}), ("c.json", {"data": json.dumps(CONFIG).encode()}),
+                              *[(name, {"data": archive(layer)}) for name, layer in zip(names, layers)]]))
+    return path
+
+
+def link(name, target):
+    return (name, {"kind": tarfile.SYMTYPE, "linkname": target})
+
+
+PROGRAM = b"#!/bin/sh\ntouch /workspace/.paddock-root/owned\nexec sleep 1000\n"
+
+
+@pytest.mark.parametrize("first, second", [
+    ([link("x", "/usr/bin")], [("x/find", {"data": PROGRAM, "mode": 0o755})]),
+    ([link("x", "../../usr/bin")], [("x/find", {"data": PROGRAM, "mode": 0o755})]),
+    ([link("x", "/usr"), link("y", "x/bin")], [("y/find", {"data": PROGRAM, "mode": 0o755})]),
+    ([link("x", "/usr/bin")], [("x/.wh.find", {})]),
+    ([link("x", "/usr/bin")], [("x/.wh..wh..opq", {})]),
+    ([link("x", "/usr")], [directory("x/bin"), ("x/bin/find", {"data": PROGRAM, "mode": 0o755})]),
+    ([link("a\nb", "/usr/bin")], [("a\nb/find", {"data": PROGRAM, "mode": 0o755})]),
+], ids=["absolute", "relative", "two", "whiteout", "opaque", "directory", "newline"])
+def test_a_layer_does_not_leave_the_image_by_a_link(cli, tmp_path, first, second):
+    """The script that unpacks it has its tools where such a link leads: they are not the image's to replace or remove."""
+    said = cli.refused("image", "import", "leaves", saved(tmp_path / "leaves.tar", [*FIRST, *first], second))
+    assert "leads out of the image" in said or "line break" in said, said
+
+
+def test_a_layer_may_follow_the_links_of_its_image(cli, imported, tmp_path):
+    """The control: links that stay inside are followed, and a directory takes the place of a link that does not."""
+    imported("follows", saved(tmp_path / "follows.tar", [*FIRST, directory("usr"), directory("usr/lib"), link("lib", "usr/lib"), link("var", "/usr")],
+                              [("lib/file", {"data": b"in lib "}), directory("var"), ("var/file", {"data": b"in var"})]))
+    assert cli.ok("run", "--image", "follows", "--", "sh", "-c", "cat /usr/lib/file /var/file; ls -ld /var").startswith("in lib in var")
+
+
 def test_a_root_file_system_with_devices(cli, imported, tmp_path):
     """As debootstrap leaves it: /dev is full of nodes."""
     path = tmp_path / "root.tar"

@@ -127,8 +127,8 @@ def test_code_needs_the_token(box):
 
 def test_private_ports(api):
     box = Interpreter(api, network={"allowPublicTraffic": False})
-    assert box.request("GET", "/contexts").status == 403
-    assert box.try_execute("1").status == 403
+    assert box.request("GET", "/contexts").status == 502, "nobody is told of it"
+    assert box.try_execute("1").status == 403, "with the access token alone"
     pass_ = {"E2b-Traffic-Access-Token": box.document["trafficAccessToken"]}
     assert box.request("GET", "/contexts", **pass_).status == 200
     assert box.request("POST", "/execute", {"code": "1"}, **pass_).status == 401

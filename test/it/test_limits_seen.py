@@ -1,6 +1,7 @@
 """What a box sees of its limits, and the runtimes that size themselves by it: 512 MiB and one processor."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -209,6 +210,80 @@ def test_request_of_a_gauge_that_is_killed_fails(own_daemon):
     os.kill(gauge, signal.SIGKILL)
     paddock.until(lambda: box.exec("cat /tmp/code").text.strip(), "the reader went on")
     assert meminfo(box)["MemTotal"] == 512 * MIB
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_gauge_that_hangs_is_ended(own_daemon, taken):
+    """A reader whose request it has read cannot be killed, and its box not be removed, until it answers or ends."""
+    daemon = own_daemon().start()
+    box = daemon.client().create(limits=LIMITS)
+    gauge = paddock.until(lambda: gauge_of(daemon), "paddock-gauge runs")
+    daemon.api_kills += 1
+    reader = "(cat /proc/meminfo >/dev/null 2>&1; echo $? > /tmp/code) >/dev/null 2>&1 </dev/null &"
+    if taken:  # stopped between a request and its answer
+        strace = subprocess.Popen(["strace", "-o", daemon.base / "strace", "-e", "trace=read", "-e", "inject=read:signal=SIGSTOP:when=1", "-p", str(gauge)],
+                                  stderr=subprocess.PIPE, text=True)
+        assert "attached" in strace.stderr.readline()
+        box.check(reader)
+        paddock.until(lambda: "stopped by SIGSTOP" in paddock.read(daemon.base / "strace"), "it is stopped")
+        strace.send_signal(signal.SIGINT)
+        strace.communicate()
+        assert paddock.until(lambda: paddock.proc_status(gauge)["State"][0] == "T", "it stays so")
+    else:
+        os.kill(gauge, signal.SIGSTOP)
+        box.check(reader)
+    assert box.exec("cat /tmp/code").exit_code, "it waits"
+    paddock.until(lambda: gauge_of(daemon) not in (None, gauge), "another one runs", 30)
+    assert paddock.until(lambda: box.exec("cat /tmp/code").text.strip(), "the reader went on") == ("1" if taken else "0")
+    assert meminfo(box)["MemTotal"] == 512 * MIB
+    box.delete()
+
+
+def test_gauge_that_rests_is_left_alone(own_daemon):
+    """The control: nothing waits, so nothing hangs, however long nobody asks; nor where many ask."""
+    daemon = own_daemon().start()
+    box = daemon.client().create(limits=LIMITS)
+    gauge = paddock.until(lambda: gauge_of(daemon), "paddock-gauge runs")
+    end = time.monotonic() + 12  # two looks of the keeper
+    while time.monotonic() < end:
+        assert box.check("for i in $(seq 20); do cat /proc/stat /proc/meminfo >/dev/null || exit 1; done; sleep 1; echo ok") == "ok\n"
+    assert gauge_of(daemon) == gauge
+
+
+def cpu_seconds(pid):
+    fields = paddock.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+LOOP = """
+import os
+for i in range(50):
+    if os.fork() == 0:
+        fd = os.open("/proc/" + ("meminfo", "stat", "cpuinfo", "loadavg", "swaps")[i % 5], os.O_RDONLY)
+        while True:
+            os.pread(fd, 65536, 0)
+os.wait()
+"""
+
+
+def test_who_reads_in_a_loop_pays_for_it(own_daemon):
+    """paddock-gauge must not work more for a box than the box does itself, and has no priority over others."""
+    daemon = own_daemon().start()
+    box = daemon.client().create(limits={"cpu": 0.5, "pids": 100})
+    gauge = paddock.until(lambda: gauge_of(daemon), "paddock-gauge runs")
+    assert paddock.read(f"/proc/{gauge}/stat").rpartition(")")[2].split()[16] == "0"
+    groups = paddock.cgroup_dirs(box.id)
+
+    def own():
+        if "cpuacct" in groups:
+            return int(paddock.read(groups["cpuacct"] / "cpuacct.usage")) / 1e9
+        return int(re.search(r"usage_usec (\d+)", paddock.read(groups["unified"] / "cpu.stat"))[1]) / 1e6
+
+    before, box_before = cpu_seconds(gauge), own()
+    assert box.python(LOOP, timeout_ms=paddock.ms(6000)).timed_out
+    gauge_s, box_s = cpu_seconds(gauge) - before, own() - box_before
+    assert box_s > 0.2, "it read in a loop"
+    assert gauge_s < 1.2 * box_s, f"{gauge_s:.2f} s of paddock-gauge for {box_s:.2f} s of the box"
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

@@ -228,3 +228,26 @@ def test_parts(own_daemon, parts):
     boxes = [api.create() for _ in range(5)]
     assert [box.check("echo ok") for box in boxes] == ["ok\n"] * 5
     paddock.until(lambda: daemon.spare_networks() == parts, "they are made again", 15)
+
+
+def test_boxes_for_e2b_have_a_login_shell(pooled):
+    """Once a client of E2B's has created one; others do not pay for it."""
+    daemon = pooled(warm=2)
+    filled(daemon, 2)
+    client = daemon.client()
+    first = client.post("/v2/sandboxes", {"templateID": "base"}).json()["sandboxID"]
+    daemon.saw(first)
+
+    def with_shells():
+        found = set()
+        for box in running(daemon) - {first}:
+            group = next(iter(paddock.cgroup_dirs(box).values()), None)
+            pids = paddock.read(group / "cgroup.procs").split() if group else []
+            if any("-u 250" in paddock.read(f"/proc/{pid}/cmdline") for pid in pids):
+                found.add(box)
+        return found
+
+    paddock.until(with_shells, "a box of the pool has one")
+    assert len(with_shells()) == 1, "the one that was made since"
+    assert client.delete(f"/sandboxes/{first}").status == 204
+    client.close()

@@ -38,6 +38,7 @@ struct http_exchange {
 	/* the request; views live as long as the exchange */
 	struct view method; /* "GET" */
 	struct view path;   /* as sent, still percent-encoded, begins with '/'; "*" for OPTIONS only */
+	struct view prefix; /* that a dialect took off the path (dialect.enter); empty at first */
 	struct view query;  /* without '?', may be empty */
 	struct view host;   /* Host or :authority */
 	struct view peer;   /* the client's address, as text; may be empty */

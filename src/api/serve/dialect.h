@@ -47,7 +47,13 @@ struct surface {
 struct dialect_port {
 	uint16_t port;
 	bool guarded; /* who asks was permitted to reach the box's ports; else `authenticate` must check */
-	bool usual;   /* is meant by a request whose headers name a box and no port */
+	/* Where it is not guarded: whether the request shows something else than a key or a token that only
+	 * somebody who was told of the box can have. To all others a box with private ports looks like none.
+	 * May be NULL. */
+	bool (*proves)(const struct http_exchange *x, const struct core *c, const struct box *b);
+	/* Answers what is the same for every box, also for one that is not there. May be NULL. */
+	bool (*anyway)(struct http_exchange *x);
+	bool usual; /* is meant by a request whose headers name a box and no port */
 	/* For a request that names no box: its id, where something in the request tells; else VIEW_NONE. May
 	 * be NULL. */
 	struct view (*find)(const struct http_exchange *x, struct core *c);
@@ -62,6 +68,8 @@ struct dialect {
 	/* Whether a request is its own: by host, path, header or listener. Dialects are asked in the order
 	 * of the array. NULL: it takes what is left. */
 	bool (*claims)(const struct http_exchange *x, void *state);
+	/* The request is its own: may take a prefix off x->path. May be NULL. */
+	void (*enter)(struct http_exchange *x);
 	bool inside; /* is asked for what comes from within a box, too (x->origin says which) */
 	const struct surface *surface;    /* NULL: it has ports only */
 	const struct dialect_port *ports; /* ends with port 0; may be NULL */

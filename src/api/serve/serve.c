@@ -77,6 +77,11 @@ void serve_let_go(struct serve *s)
 
 /* ---- whose it is ---- */
 
+struct view serve_listener_box(const struct serve *s, const struct http_exchange *x)
+{
+	return x->listener < SERVE_LISTENERS ? s->boxes[x->listener] : VIEW("");
+}
+
 bool serve_is_bound(const struct serve *s, const struct http_exchange *x)
 {
 	return x->listener < SERVE_LISTENERS && s->bound[x->listener];
@@ -86,6 +91,8 @@ void serve_request(struct serve *s, struct http_exchange *x)
 {
 	if (serve_is_bound(s, x)) {
 		size_t i = s->bound[x->listener] - 1u;
+		if (s->dialects[i]->enter)
+			s->dialects[i]->enter(x);
 		request_begin(s, x, s->dialects[i]->surface, s->states[i], NULL, NULL);
 		return;
 	}
@@ -93,6 +100,8 @@ void serve_request(struct serve *s, struct http_exchange *x)
 		const struct dialect *d = s->dialects[i];
 		if (!d->surface || (x->origin.n && !d->inside) || (d->claims && !d->claims(x, s->states[i])))
 			continue;
+		if (d->enter)
+			d->enter(x);
 		request_begin(s, x, d->surface, s->states[i], NULL, NULL);
 		return;
 	}

@@ -17,7 +17,9 @@ struct serve {
 	void *states[SERVE_DIALECTS];
 	uint8_t bound[SERVE_LISTENERS];  /* 1 + the index of the dialect that has this listener to itself */
 	bool anonymous[SERVE_LISTENERS]; /* who comes by it without a key is a user */
-	struct list requests, proxies;   /* that are under way */
+	struct view
+		boxes[SERVE_LISTENERS]; /* the sandbox that a listener is for, by name or id; empty: all */
+	struct list requests, proxies;  /* that are under way */
 	void (*on_idle)(void *arg);
 	void *idle_arg;
 };
@@ -26,6 +28,8 @@ struct serve *serve_new(struct core *c, const struct dialect *const *dialects, s
 void serve_free(struct serve *s); /* after the server, which aborts what is under way */
 /* All that comes by a listener (x->listener) is this dialect's. ERR_INVALID: there is no such dialect. */
 int serve_bind(struct serve *s, unsigned listener, struct view dialect, struct err *e) _must_check_;
+/* The sandbox that its listener is for; empty: none. */
+struct view serve_listener_box(const struct serve *s, const struct http_exchange *x);
 bool serve_is_bound(const struct serve *s, const struct http_exchange *x);
 /* To the first dialect that claims it. */
 void serve_request(struct serve *s, struct http_exchange *x);

@@ -21,7 +21,6 @@
 #include "feature.h"
 #include "mnt.h"
 #include "native_child.h"
-#include "native_gauge.h"
 #include "spawn.h"
 #include "poison.h"
 
@@ -147,7 +146,7 @@ static int one_mount(struct native *n, const struct plan *p, const struct plan_m
 	case PLAN_WORKSPACE:
 		return mnt_tree(files->workspace, "", m->attr, userns);
 	case PLAN_DEV:
-		return mnt_tree(n->scratch, "dev", m->attr, -1);
+		return native_dev(m->attr);
 	case PLAN_DEVPTS:
 		return devpts_mount(p, m);
 	case PLAN_TMPFS:
@@ -172,17 +171,7 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 				       mnt_why[0] ? ": " : "", mnt_why);
 	}
 	int r = native_sys_views(n, p, c->views, &c->n_views);
-	if (r < 0)
-		return err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits");
-	r = native_gauge_copies(n, c->gauges);
-	if (r < 0)
-		return err_sys(e, ERR_WALLS, r, "the sandbox's files of /proc");
-	for (unsigned i = 0; i < n->n_masks; i++) {
-		c->masks[i] = mnt_tree(n->scratch, n->masks[i].dir ? "empty" : "null", 0, -1);
-		if (c->masks[i] < 0)
-			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", n->masks[i].name);
-	}
-	return 0;
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits") : 0;
 }
 
 static void child_init(struct native_child *c, const struct native *n, const struct plan *p, int listener)
@@ -191,18 +180,12 @@ static void child_init(struct native_child *c, const struct native *n, const str
 		.native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1, .net = -1
 	};
 	memset(c->mounts, 0xff, sizeof(c->mounts));
-	memset(c->masks, 0xff, sizeof(c->masks));
-	memset(c->gauges, 0xff, sizeof(c->gauges));
 }
 
 static void child_done(struct native_child *c)
 {
 	for (unsigned i = 0; i < ELEMS(c->mounts); i++)
 		fd_close(c->mounts[i]);
-	for (unsigned i = 0; i < ELEMS(c->masks); i++)
-		fd_close(c->masks[i]);
-	for (unsigned i = 0; i < ELEMS(c->gauges); i++)
-		fd_close(c->gauges[i]);
 	for (unsigned i = 0; i < c->n_views; i++)
 		fd_close(c->views[i].fd);
 	for (unsigned i = 0; i < c->n_tasks; i++)

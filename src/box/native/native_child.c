@@ -56,17 +56,18 @@ static int join_cgroups(const struct native_child *c)
 	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
-/* A mount namespace with only an empty root, into which our own root is put. */
-static int enter_root(const struct native_child *c)
+/* A mount namespace with only an empty root, over which the box's is put. Ours stays the empty one, with what
+ * native_open put there, until enter_root. */
+static int attach_root(const struct native_child *c)
 {
 	if (setns(c->native->empty_ns, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
 		return -errno;
-	int r = mnt_move(c->mounts[0], AT_FDCWD, "/");
-	if (r < 0)
-		return r;
-	if (fchdir(c->mounts[0]) < 0 || chroot(".") < 0)
-		return -errno;
-	return 0;
+	return mnt_move(c->mounts[0], AT_FDCWD, "/");
+}
+
+static int enter_root(const struct native_child *c)
+{
+	return fchdir(c->mounts[0]) < 0 || chroot(".") < 0 ? -errno : 0;
 }
 
 static int mount_proc(const struct plan_mount *m, int point, int *ret_proc)
@@ -94,45 +95,56 @@ static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
 
 static int attach_views(const struct native_child *c, int root)
 {
-	for (unsigned i = 0; i < c->n_views; i++) {
-		_cleanup_(closep) int point = open_point(root, c->views[i].at, O_DIRECTORY);
-		int r = point == -ENOENT && i == 0 ? -ENOENT
-			: point < 0                ? point
-						   : mnt_move(c->views[i].fd, point, "");
-		if (r == -ENOENT && i == 0)
-			return 0; /* an image without /sys */
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	if (!c->n_views)
+		return 0;
+	_cleanup_(closep) int sys = open_point(root, c->views[0].at, O_DIRECTORY);
+	if (sys == -ENOENT)
+		return 0; /* an image without /sys */
+	int r = sys < 0 ? sys : mnt_move(c->views[0].fd, sys, "");
+	for (unsigned i = 1; r == 0 && i < c->n_views; i++)
+		r = mnt_move(c->views[i].fd, c->views[0].fd, c->views[i].at); /* in a tree of ours */
+	return r;
+}
+
+/* Names are those of /proc, where we stand, and of our root, which is not the image's: native_open. mount is
+ * one call where copies by descriptor are three, and there are dozens of masks. It would follow a link, of
+ * which there is none: look_at_proc. */
+static int put(const char *from, const char *at, unsigned long flags)
+{
+	return mount(from, at, NULL, flags, NULL) < 0 ? -errno : 0;
 }
 
 static int mask_proc(const struct native_child *c, int proc)
 {
+	const unsigned long quiet = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	if (fchdir(proc) < 0)
+		return -errno;
 	for (unsigned i = 0; i < c->native->n_masks; i++) {
-		int r = mnt_move(c->masks[i], proc, c->native->masks[i].name); /* follows no symlink */
-		if (r < 0 && r != -ENOENT)                                     /* a module was unloaded */
+		const struct native_mask *m = &c->native->masks[i];
+		int r = put(m->dir ? "/" NATIVE_EMPTY : "/" NATIVE_NULL, m->name, MS_BIND);
+		/* A module was unloaded. Nothing else is a reason to go without a mask. */
+		if (r < 0 && (r != -ENOENT || faccessat(proc, m->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0))
 			return r;
 	}
 	for (unsigned i = 0; plan_readonly[i]; i++) {
-		_cleanup_(closep) int point = open_point(proc, plan_readonly[i], O_NOFOLLOW);
-		if (point == -ENOENT)
+		int r = put(plan_readonly[i], plan_readonly[i], MS_BIND);
+		if (r == -ENOENT)
 			continue;
-		_cleanup_(closep) int copy = point < 0 ? point : mnt_tree(point, "", READONLY, -1);
-		int r = copy < 0 ? copy : mnt_move(copy, point, "");
+		if (r == 0)
+			r = put(NULL, plan_readonly[i], MS_BIND | MS_REMOUNT | quiet);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int attach_gauges(const struct native_child *c, int proc)
+/* We stand in /proc. What is moved are this namespace's own copies. */
+static int attach_gauges(const struct native_child *c)
 {
-	for (unsigned i = 0; i < GAUGE_FILES; i++) {
-		if (c->gauges[i] < 0)
-			continue;
-		_cleanup_(closep) int point = open_point(proc, gauge_names[i], O_NOFOLLOW);
-		int r = point < 0 ? point : mnt_move(c->gauges[i], point, "");
+	char from[32];
+	for (unsigned i = 0; c->native->gauge_mounts[0] >= 0 && i < GAUGE_FILES; i++) {
+		snprintf(from, sizeof(from), "/%s", gauge_names[i]);
+		int r = put(from, gauge_names[i], MS_MOVE);
 		if (r < 0)
 			return r;
 	}
@@ -309,14 +321,15 @@ int native_child_main(void *arg)
 	if (c->net >= 0)
 		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));
-	STEP("root of the sandbox", enter_root(c));
+	STEP("root of the sandbox", attach_root(c));
 	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
 	STEP("limits that the sandbox sees", attach_views(c, c->mounts[0]));
 	if (c->net < 0)
 		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
-	STEP("figures in /proc", attach_gauges(c, proc));
+	STEP("figures in /proc", attach_gauges(c));
 	STEP("boot id", attach_boot_id(c, proc));
+	STEP("root of the sandbox", enter_root(c));
 	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
 	STEP("file descriptors", set_fds(c));
 	STEP("user namespace", become_root_of_box(c));

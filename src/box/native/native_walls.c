@@ -253,6 +253,11 @@ static int gauge_files(struct walls *w, struct walls_gauge *ret)
 	return native_gauge_hand_out(of(w), ret);
 }
 
+static bool gauge_waits(struct walls *w)
+{
+	return native_gauge_waits(of(w));
+}
+
 /* The box can do without. */
 static int adopt(struct walls *w, struct walls_box *b, int run)
 {
@@ -287,6 +292,7 @@ const struct walls_ops native_walls = {
 	.usage = usage,
 	.gate = gate,
 	.gauge = gauge_files,
+	.gauge_waits = gauge_waits,
 	.refill = refill,
 	.tidy = tidy,
 };

@@ -17,8 +17,8 @@
 #include "who.h"
 #include "poison.h"
 
-#define REFILL_MS 5    /* between two that are made; after a claim that leaves less than half */
-#define QUIET_MS  50   /* without a claim: making a box takes more than a claim, which should not meet it */
+#define REFILL_MS 5    /* between two that are made */
+#define QUIET_MS  100  /* without a claim: making a box takes more than a claim and the command after it */
 #define LATEST_MS 1000 /* without such a moment */
 #define AGAIN_MS  5000 /* after one that could not be made */
 
@@ -30,6 +30,7 @@ struct pool_image {
 };
 
 static void refill(struct core *c, uint64_t after_ms);
+static void refill_in_peace(struct core *c);
 
 /* What a box gets that asks for nothing. */
 static struct box_limits standard_limits(const struct config *c)
@@ -125,7 +126,9 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	}
 	history_follow(b);
 	put(p, b);
-	refill(c, REFILL_MS);
+	if (c->pool.on_warm)
+		c->pool.on_warm(c, b);
+	refill_in_peace(c);
 }
 
 static void on_refill(struct loop_timer *t)
@@ -137,7 +140,6 @@ static void on_refill(struct loop_timer *t)
 
 	if (!p || c->pool.making || c->stopping)
 		return;
-	c->pool.wanting_ms = 0;
 	const struct box_limits standard = standard_limits(c->config);
 	struct box_wish w = { .image = p->name };
 	/* The budget holds for it, but no tenant's quota; and it takes nobody's last place. */
@@ -155,19 +157,19 @@ static void refill(struct core *c, uint64_t after_ms)
 		loop_timer_start(c->loop, &c->pool.refill, after_ms, on_refill);
 }
 
-/* After a claim. While there are enough, it waits for a moment in which nobody claims. */
+/* Not among claims: those of a burst find what is there, and what is made meanwhile would take the processor
+ * from their commands. Claims that do not end are no burst. */
 static void refill_in_peace(struct core *c)
 {
-	const struct pool_image *p = wanting(c);
 	uint64_t now = loop_now(c->loop);
 
-	if (!p || p->n * 2 < p->warm || c->pool.making || c->stopping) {
-		refill(c, REFILL_MS);
-		return;
-	}
-	if (!c->pool.wanting_ms)
+	if (!wanting(c) || now - c->pool.claimed_ms >= QUIET_MS)
+		c->pool.wanting_ms = 0;
+	else if (!c->pool.wanting_ms)
 		c->pool.wanting_ms = now;
-	if (now - c->pool.wanting_ms < LATEST_MS)
+	if (!c->pool.wanting_ms || now - c->pool.wanting_ms >= LATEST_MS)
+		refill(c, REFILL_MS);
+	else if (!c->pool.making && !c->stopping)
 		loop_timer_start(c->loop, &c->pool.refill, QUIET_MS, on_refill);
 }
 
@@ -308,6 +310,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 		free(cl);
 		return NULL;
 	}
+	c->pool.claimed_ms = loop_now(c->loop);
 	events_emit(c, EVENT_CREATED, b);
 	if (boxes_write_row(b, boxes_status_name(BOX_RUNNING), store_box_claim, on_claimed, cl, e) < 0) {
 		remove_unwanted(b);

@@ -29,10 +29,16 @@ static const char what[] = "template";
 
 /* ---- memory ---- */
 
+static void count_log(struct template_build *b, int64_t bytes)
+{
+	b->of->core->log_bytes += (size_t)bytes;
+	ledger_count(b->of->core, b->of->tenant, LEDGER_LOGS, bytes);
+}
+
 static void forget_logs(struct template_build *b)
 {
 	for (size_t i = 0; i < b->n_logs; i++) {
-		b->of->core->log_bytes -= strlen(b->logs[i].text) + sizeof(b->logs[i]);
+		count_log(b, -(int64_t)(strlen(b->logs[i].text) + sizeof(b->logs[i])));
 		free(b->logs[i].text);
 	}
 	free(b->logs);
@@ -110,15 +116,20 @@ void templates_done(struct core *c)
 	templates_layer_done(c);
 }
 
-/* The longest finished one forgets its logs. */
+/* Of the tenant that has the most, the longest finished build forgets its logs; or, where all of its builds
+ * run, the one that was begun first. */
 static bool make_room(struct core *c)
 {
+	const struct tenant *most = ledger_largest(c, LEDGER_LOGS);
 	struct template_build *oldest = NULL;
 
-	LIST_EACH (it, &c->templates)
-		TEMPLATES_EACH_BUILD(b, CONTAINER(it, struct template, order))
-	if (b->n_logs && !b->run && (!oldest || b->updated_ms < oldest->updated_ms))
-		oldest = b;
+	LIST_EACH (it, &c->templates) {
+		const struct template *t = CONTAINER(it, struct template, order);
+		TEMPLATES_EACH_BUILD(b, t)
+		if (t->tenant == most && b->n_logs &&
+		    (!oldest || (!!b->run == !!oldest->run ? b->updated_ms < oldest->updated_ms : !b->run)))
+			oldest = b;
+	}
 	if (oldest)
 		forget_logs(oldest);
 	return oldest != NULL;
@@ -154,7 +165,7 @@ void templates_log_at(struct template_build *b, int64_t at_ms, enum template_lev
 	if (!copy)
 		return;
 	b->log_bytes += text.n;
-	c->log_bytes += text.n + sizeof(b->logs[0]);
+	count_log(b, (int64_t)(text.n + sizeof(b->logs[0])));
 	b->logs[b->n_logs++] = (struct template_log){ at_ms, level, copy };
 }
 

@@ -83,7 +83,13 @@ static const struct surface control = {
 };
 
 static const struct dialect_port ports[] = {
-	{ .port = PORT_ENVD, .usual = true, .find = envd_find, .strays = strays, .surface = &envd_surface },
+	{ .port = PORT_ENVD,
+	  .usual = true,
+	  .find = envd_find,
+	  .strays = strays,
+	  .proves = envd_proves,
+	  .anyway = envd_preflight,
+	  .surface = &envd_surface },
 	{ .port = PORT_INTERPRETER, .guarded = true, .surface = &interpreter_surface },
 	{ 0 },
 };

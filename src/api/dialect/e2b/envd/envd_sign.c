@@ -72,6 +72,15 @@ static bool fits(void *arg, const struct box *b)
 	return view_eq_secret(c->signature, view_of(want));
 }
 
+bool envd_signature_fits(const struct http_exchange *x, const struct core *core, const struct box *b,
+			 const char *op)
+{
+	struct claim c;
+
+	read_claim(x, core, op, &c);
+	return c.signature.n && fits(&c, b);
+}
+
 int envd_signed(struct http_exchange *x, const struct core *core, const struct box *b, const char *op,
 		struct err *e)
 {

@@ -1,0 +1,269 @@
+/*
+ * The AIO dialect: which sandbox a request is for, who asks, and how an answer is wrapped.
+ */
+#include "aio.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "aio_impl.h"
+#include "serve.h"
+#include "poison.h"
+
+static const struct route *const tables[] = {
+	aio_context_routes,
+	aio_ticket_routes,
+	NULL,
+};
+
+/* ---- which sandbox ---- */
+
+/* What of /sandbox/NAME/… is AIO's own; the rest leads to a server in the sandbox. */
+static bool is_own(struct view rest)
+{
+	static const char *const starts[] = { "/v1/", "/proxy/", "/absproxy/" };
+	static const char *const whole[] = { "/tickets", "/auth", "/terminal" };
+
+	for (size_t i = 0; i < ELEMS(starts); i++)
+		if (view_starts(rest, starts[i]))
+			return true;
+	for (size_t i = 0; i < ELEMS(whole); i++)
+		if (view_is(rest, whole[i]))
+			return true;
+	return false;
+}
+
+static bool claims(const struct http_exchange *x, void *state)
+{
+	struct view rest;
+
+	return boxes_path(x->path, &rest).p && is_own(rest);
+}
+
+/* From here on the path is as AIO has it. */
+static void enter(struct http_exchange *x)
+{
+	struct view rest, name = boxes_path(x->path, &rest);
+
+	if (!name.p)
+		return;
+	x->prefix = view_head(x->path, x->path.n - rest.n);
+	x->path = rest;
+}
+
+/* ---- who asks ---- */
+
+static struct view token_of(const struct http_exchange *x)
+{
+	struct view token = http_get_header(x, "x-aio-api-key");
+
+	if (!token.p)
+		token = request_token(x);
+	return token.p ? token : http_get_query(x, "api_key");
+}
+
+/* The name in the path, or of the listener. */
+static struct view name_of(const struct request *r)
+{
+	struct view rest, name;
+
+	if (!r->x->prefix.n)
+		return serve_listener_box(r->serve, r->x);
+	name = boxes_path(r->x->prefix, &rest);
+	return arena_view(r->x->arena, name);
+}
+
+static int by_ticket(struct request *r, struct view name, struct err *e)
+{
+	struct view ticket = http_get_query(r->x, "ticket");
+	const struct box *b = ticket.p ? boxes_by_id(r->core, aio_ticket_box(ticket)) : NULL;
+
+	if (!b || !aio_ticket_fits(r->core, b, ticket) ||
+	    (!view_is(name, b->id) && !view_eq(name, b->spec.name)))
+		return err_set(e, ERR_UNAUTHORIZED,
+			       "a valid key is needed (X-AIO-API-Key, Authorization or api_key)");
+	r->actor = (struct actor){ .tenant = b->tenant, .role = STORE_ROLE_USER };
+	memcpy(r->box, b->id, sizeof(r->box));
+	return 0;
+}
+
+static int authenticate(struct request *r, struct err *e)
+{
+	struct view name = name_of(r), token = token_of(r->x);
+	const struct box *b;
+
+	if (!token.p)
+		return by_ticket(r, name, e);
+	if (auth_actor(r->core, token, &r->actor, e) < 0)
+		return -1;
+	b = boxes_find(r->core, &r->actor, ACT_BOX_READ, name, e);
+	if (!b)
+		return -1;
+	memcpy(r->box, b->id, sizeof(r->box));
+	return 0;
+}
+
+/* ---- answers ---- */
+
+void *aio_own(struct request *r, size_t size, void (*release)(struct request *r))
+{
+	void *own = request_own(r, size);
+
+	if (own)
+		r->release = release;
+	return own;
+}
+
+const struct box *aio_box(struct request *r)
+{
+	const struct box *b = boxes_by_id(r->core, view_of(r->box));
+	struct err e = { 0 };
+
+	if (b)
+		return b;
+	boxes_unknown(&e);
+	answer_fail(r, &e);
+	return NULL;
+}
+
+static void put_detail(struct buf *b, const char *field, const char *message)
+{
+	struct json_out o;
+
+	json_out_init(&o, b);
+	json_out_object(&o);
+	json_out_key(&o, "detail");
+	json_out_array(&o);
+	json_out_object(&o);
+	json_out_key(&o, "loc");
+	json_out_array(&o);
+	json_out_str(&o, VIEW("body"));
+	if (*field)
+		json_out_str(&o, view_of(field));
+	json_out_end(&o, ']');
+	json_out_kz(&o, "msg", message);
+	json_out_kz(&o, "type", "value_error");
+	json_out_end(&o, '}');
+	json_out_end(&o, ']');
+	json_out_end(&o, '}');
+}
+
+void aio_unprocessable(struct request *r, const char *field, const char *message)
+{
+	struct buf b = BUF_INIT(4096);
+
+	put_detail(&b, field, message);
+	answer_reply(r, 422, &b);
+}
+
+/* "file: must be …" is about the field before the colon. */
+int aio_read(struct request *r, const struct json_schema *s, void *out)
+{
+	struct err e = { 0 };
+	struct json *doc;
+	char field[64] = "";
+
+	if (request_read_doc(r, &doc, &e) >= 0 && json_read(&r->arena, doc, s, out, false, &e) >= 0)
+		return 0;
+	struct view rest, name = view_split(view_of(e.msg), ':', &rest);
+	if (rest.p && !memchr(name.p, ' ', name.n))
+		(void)!view_to_str(name, field, sizeof(field));
+	aio_unprocessable(r, field, e.msg);
+	return -1;
+}
+
+struct json_out *aio_data(struct request *r, const char *message)
+{
+	struct json_out *o = answer_json(r);
+
+	json_out_object(o);
+	json_out_kbool(o, "success", true);
+	json_out_kz(o, "message", message ? message : "Operation successful");
+	json_out_key(o, "hint");
+	json_out_null(o);
+	json_out_key(o, "data");
+	return o;
+}
+
+void aio_send(struct request *r)
+{
+	json_out_end(&r->json, '}');
+	answer_send(r, 200);
+}
+
+static struct json_out *begin_refusal(struct request *r, const char *message)
+{
+	struct json_out *o = answer_json(r);
+
+	json_out_object(o);
+	json_out_kbool(o, "success", false);
+	json_out_kz(o, "message", message);
+	json_out_key(o, "hint");
+	json_out_null(o);
+	json_out_key(o, "data");
+	return o;
+}
+
+void aio_refuse(struct request *r, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	json_out_null(begin_refusal(r, text));
+	aio_send(r);
+}
+
+void aio_refuse_file(struct request *r, struct view path, const char *operation, const struct err *e)
+{
+	struct json_out *o = begin_refusal(r, e->msg);
+
+	json_out_object(o);
+	json_out_kstr(o, "path", path);
+	json_out_kz(o, "operation", operation);
+	json_out_kz(o, "message", e->msg);
+	json_out_kz(o, "error_type", err_name(e->code));
+	json_out_kbool(o, "retryable", false);
+	json_out_key(o, "errno");
+	if (e->sys)
+		json_out_u64(o, (uint64_t)e->sys);
+	else
+		json_out_null(o);
+	json_out_kz(o, "errno_name", e->sys ? strerrorname_np(e->sys) : NULL);
+	json_out_key(o, "exception_type");
+	json_out_null(o);
+	json_out_end(o, '}');
+	aio_send(r);
+}
+
+/* What is wrong before the sandbox is reached has its status; what goes wrong in it is an answer. */
+static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
+{
+	int status = err_http(e->code);
+	bool early = !r->admitted || status == 401 || status == 403 || status == 405 || status == 413 ||
+		     status >= 500 || (!r->route && status == 404);
+	struct buf b = BUF_INIT(4096);
+	struct json_out o;
+
+	json_out_init(&o, &b);
+	json_out_object(&o);
+	json_out_kbool(&o, "success", false);
+	json_out_kz(&o, "message", e->msg);
+	json_out_key(&o, "data");
+	json_out_null(&o);
+	json_out_key(&o, "hint");
+	json_out_null(&o);
+	json_out_kz(&o, "detail", e->msg);
+	json_out_end(&o, '}');
+	http_reply(r->x, early ? status : 200, "application/json", buf_view(&b), extra, n_extra);
+	buf_done(&b);
+}
+
+static const struct surface surface = {
+	.heading = "aio", .routes = tables, .authenticate = authenticate, .fail = fail
+};
+
+const struct dialect aio_dialect = { .name = "aio", .claims = claims, .enter = enter, .surface = &surface };

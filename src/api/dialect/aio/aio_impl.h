@@ -1,0 +1,43 @@
+/*
+ * What the files of the AIO dialect share. The sandbox of a request is r->box, and exists while its handler
+ * runs.
+ *
+ * Every answer of /v1 is an envelope, {success, message, data, hint}. What goes wrong in the sandbox (no such
+ * file, a command that cannot be run) is success false with status 200; a body that is not as it must be is
+ * 422 with `detail`.
+ */
+#pragma once
+
+#include "answer.h"
+#include "box.h"
+#include "dialect.h"
+
+/* Each ends with a NULL method. Paths are as AIO has them: /v1/…. */
+extern const struct route aio_context_routes[], aio_ticket_routes[];
+
+/* NULL and an answer when there is no memory. Zeroed. */
+void *aio_own(struct request *r, size_t size, void (*release)(struct request *r));
+/* The sandbox; NULL: it is gone meanwhile, and the answer is sent. */
+const struct box *aio_box(struct request *r);
+
+/* The body against a schema whose unknown fields mean nothing (.open). On failure 422 is sent. */
+int aio_read(struct request *r, const struct json_schema *s, void *out) _must_check_;
+/* 422 by hand: `field` of the body ("" for the body itself) is wrong. */
+void aio_unprocessable(struct request *r, const char *field, const char *message);
+
+/* {"success":true,"message":…,"data": …: the value is written between these. message NULL: the usual one. */
+struct json_out *aio_data(struct request *r, const char *message);
+void aio_send(struct request *r);
+/* success false, with a message; data is null. Also what answer_fail says of errors in the sandbox. */
+void aio_refuse(struct request *r, const char *fmt, ...) _printf_(2, 3);
+/* The same with FileOperationError as the data. */
+void aio_refuse_file(struct request *r, struct view path, const char *operation, const struct err *e);
+
+/* ---- tickets: aio_ticket.c ---- */
+
+#define AIO_TICKET_SECONDS 30
+#define AIO_TICKET_SIZE    96
+/* Opens one sandbox, for a moment, in a URL. */
+void aio_ticket_make(const struct core *c, const struct box *b, char ret[AIO_TICKET_SIZE]);
+struct view aio_ticket_box(struct view ticket); /* the id that it says; proves nothing */
+bool aio_ticket_fits(const struct core *c, const struct box *b, struct view ticket) _must_check_;

@@ -1,0 +1,92 @@
+/*
+ * POST /tickets and GET /auth: a ticket stands in a URL instead of a key, for half a minute, and opens one
+ * sandbox: its id, the end in seconds since 1970, and an HMAC of both.
+ */
+#include <stdio.h>
+
+#include "aio_impl.h"
+#include "clock.h"
+#include "num.h"
+#include "sha256.h"
+#include "text.h"
+#include "poison.h"
+
+#define MAC_BYTES 16
+
+static void seal(const struct core *c, const char *said, char ret[2 * MAC_BYTES + 1])
+{
+	uint8_t key[32], mac[SHA256_SIZE];
+
+	sign_key(c, VIEW("aio ticket"), key);
+	sha256_hmac((struct view){ (const char *)key, sizeof(key) }, view_of(said), mac);
+	text_hex(mac, MAC_BYTES, ret);
+	explicit_bzero(key, sizeof(key));
+}
+
+static void make(const struct core *c, const char *box, uint64_t end, char ret[AIO_TICKET_SIZE])
+{
+	char said[AIO_TICKET_SIZE], mac[2 * MAC_BYTES + 1];
+
+	snprintf(said, sizeof(said), "%.20s.%llu", box, (unsigned long long)end);
+	seal(c, said, mac);
+	snprintf(ret, AIO_TICKET_SIZE, "%.60s.%s", said, mac);
+}
+
+void aio_ticket_make(const struct core *c, const struct box *b, char ret[AIO_TICKET_SIZE])
+{
+	make(c, b->id, (uint64_t)(clock_wall_ms() / 1000) + AIO_TICKET_SECONDS, ret);
+}
+
+struct view aio_ticket_box(struct view ticket)
+{
+	struct view rest;
+	return view_split(ticket, '.', &rest);
+}
+
+bool aio_ticket_fits(const struct core *c, const struct box *b, struct view ticket)
+{
+	struct view rest, end;
+	char right[AIO_TICKET_SIZE];
+	uint64_t seconds;
+
+	if (!view_is(view_split(ticket, '.', &rest), b->id))
+		return false;
+	end = view_split(rest, '.', &rest);
+	if (num_u64(end, &seconds) < 0 || seconds < (uint64_t)(clock_wall_ms() / 1000))
+		return false;
+	make(c, b->id, seconds, right);
+	return view_eq_secret(ticket, view_of(right));
+}
+
+static void create(struct request *r)
+{
+	const struct box *b = aio_box(r);
+	char ticket[AIO_TICKET_SIZE];
+
+	if (!b)
+		return;
+	aio_ticket_make(r->core, b, ticket);
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	json_out_kz(o, "ticket", ticket);
+	json_out_ku64(o, "expires_in", AIO_TICKET_SECONDS);
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+/* Whoever comes here has shown what is needed. */
+static void check(struct request *r)
+{
+	struct json_out *o = answer_json(r);
+
+	json_out_object(o);
+	json_out_kz(o, "status", "ok");
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+const struct route aio_ticket_routes[] = {
+	{ "POST", "/tickets", create, .query = "api_key" },
+	{ "GET", "/auth", check, .query = "api_key ticket" },
+	{ 0 },
+};
