@@ -55,7 +55,7 @@ def test_lines(box):
     lines = box.execute("import sys\nprint('ü')\nprint('e', file=sys.stderr)\n{'a': 1}")
     assert [line["type"] for line in lines] == ["stdout", "stderr", "result", "number_of_executions"]
     assert lines[0]["text"] == "ü\n" and lines[0]["timestamp"].endswith("Z") and lines[1]["text"] == "e\n"
-    assert lines[2] == {"type": "result", "text": "{'a': 1}", "is_main_result": True}
+    assert lines[2] == {"type": "result", "text": "{'a': 1}", "json": {"a": 1}, "is_main_result": True}
     assert lines[3] == {"type": "number_of_executions", "execution_count": 1}
 
 
