@@ -59,6 +59,24 @@ def test_lines(box):
     assert lines[3] == {"type": "number_of_executions", "execution_count": 1}
 
 
+@pytest.mark.parametrize("language, code, text", [
+    ("python", "'plain'", "plain"), ("python", "\"it's\"", "it's"), ("python", "'a\\nb'", "a\\nb"), ("python", "['x']", "['x']"),
+    ("python", "b'x'", "b'x'"), ("python", "''", ""), ("javascript", "'plain'", "plain"), ("javascript", "[\"it's\"]", "[ \"it's\" ]")])
+def test_strings_have_no_quotes(box, language, code, text):
+    [result] = [line for line in box.execute(code, language=language) if line["type"] == "result"]
+    assert result["text"] == text and result["is_main_result"]
+
+
+def test_code_is_run_by_root(box):
+    """The kernels of E2B are root's, in the home of the user."""
+    show = "import os; print(os.getuid(), os.getcwd(), os.environ['HOME'])"
+    assert box.out(show) == "0 /home/user /root\n"
+    context = box.request("POST", "/contexts", {"cwd": "/root"}).json()
+    assert context["cwd"] == "/root" and box.out(show, context_id=context["id"]) == "0 /root /root\n"
+    named = box.request("POST", "/contexts", {"user": "user"}).json()
+    assert box.out("import os, pwd; print(pwd.getpwuid(os.getuid()).pw_name)", context_id=named["id"]) == "user\n"
+
+
 def test_errors_are_lines(box):
     [error, _] = box.execute("1/0")
     assert (error["type"], error["name"], error["value"]) == ("error", "ZeroDivisionError", "division by zero")

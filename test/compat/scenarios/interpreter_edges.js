@@ -26,7 +26,7 @@ module.exports = [
     });
     assert.strictEqual(run.logs.stdout.join(''), 'out ü\n');
     assert.strictEqual(run.logs.stderr.join(''), 'err\n');
-    assert.deepStrictEqual(seen, [['out', 'out ü\n', false], ['err', 'err\n', true], ['result', "'shown'", false], ['result', '5', true]]);
+    assert.deepStrictEqual(seen, [['out', 'out ü\n', false], ['err', 'err\n', true], ['result', 'shown', false], ['result', '5', true]]);
   } },
   { name: 'output comes while the code runs', async run({ main }, assert) {
     const waits = "import os, time\nprint('first')\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nprint('second')";
