@@ -28,7 +28,7 @@ static const struct {
 	{ "LINK", "paddock link ls 2>/dev/null | awk 'NR > 1 { print $1 }'" },
 	{ "SHELL", "echo bash zsh fish" },
 	{ "STATUS", "echo creating running paused stopped" },
-	{ "LANGUAGE", "echo python javascript bash" },
+	{ "LANGUAGE", "echo python javascript typescript r java bash" },
 };
 
 static const char *how_of(struct view text)

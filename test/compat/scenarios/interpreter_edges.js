@@ -94,6 +94,25 @@ Rich()`);
   { name: 'a language that is not there', async run({ main, rejects }) {
     await rejects(main.runCode('1', { language: 'cobol' }), 'SandboxError');
   } },
+  { name: 'every language', async run({ main }, assert) {
+    const codes = {
+      python: ['x = 41', 'x + 1', '42'], js: ['const x = 41', 'x + 1', '42'], ts: ['const x: number = 41', 'x + 1', '42'],
+      r: ['x <- 41', 'x + 1', '[1] 42'], java: ['int x = 41;', 'x + 1', '42'],
+    };
+    for (const [language, [set, get, text]] of Object.entries(codes)) {
+      assert.strictEqual((await main.runCode(set, { language })).error, undefined, language);
+      const { results, error } = await main.runCode(get, { language });
+      assert.strictEqual(error, undefined, language);
+      assert.strictEqual(results[0].text, text, language);
+    }
+    assert.strictEqual((await main.runCode('System.getProperty("user.dir")', { language: 'java' })).text, '/home/user');
+    assert.strictEqual((await main.runCode('System.getProperty("OF_BOX")', { language: 'java' })).text, 'yes');
+    assert.strictEqual((await main.runCode('System.getProperty("FOO")', { language: 'java', envs: { FOO: 'bar' } })).text, 'bar');
+    assert.strictEqual((await main.runCode('Sys.getenv("FOO")', { language: 'r', envs: { FOO: 'bar' } })).text, '[1] "bar"');
+    assert.strictEqual((await main.runCode('process.env.FOO', { language: 'ts', envs: { FOO: 'bar' } })).text, 'bar');
+    const { results: [plot] } = await main.runCode('plot(1:3)', { language: 'r' });
+    assert.strictEqual(Buffer.from(plot.png, 'base64').subarray(1, 4).toString(), 'PNG');
+  } },
   { name: 'variables', async run({ main }, assert) {
     const code = "import os; (os.environ.get('OF_BOX'), os.environ.get('OF_CODE'), os.environ['E2B_SANDBOX'])";
     assert.strictEqual((await main.runCode(code, { envs: { OF_CODE: "it's" } })).text, "('yes', \"it's\", 'true')");

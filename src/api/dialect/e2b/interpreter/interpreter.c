@@ -73,8 +73,17 @@ struct view interpreter_language(struct view name)
 {
 	static const struct {
 		const char *said, *meant;
-	} names[] = { { "py", "python" },     { "python3", "python" },        { "python", "python" },
-		      { "js", "javascript" }, { "javascript", "javascript" }, { "bash", "bash" },
+	} names[] = { { "py", "python" },
+		      { "python3", "python" },
+		      { "python", "python" },
+		      { "js", "javascript" },
+		      { "javascript", "javascript" },
+		      { "ts", "typescript" },
+		      { "tslab", "typescript" },
+		      { "typescript", "typescript" },
+		      { "r", "r" },
+		      { "java", "java" },
+		      { "bash", "bash" },
 		      { "sh", "bash" } };
 
 	for (size_t i = 0; i < ELEMS(names); i++)
