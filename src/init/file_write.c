@@ -84,7 +84,9 @@ static int dress(struct writer *w)
 	struct stat st;
 	if (fstat(w->fd, &st) < 0)
 		return -errno;
-	bool same = !w->existed || (st.st_uid == w->old.st_uid && st.st_gid == w->old.st_gid);
+	/* With root's rights it becomes the user's, whoever had it. */
+	bool same =
+		!w->existed || w->user.as_root || (st.st_uid == w->old.st_uid && st.st_gid == w->old.st_gid);
 	if (!same && fchown(w->fd, w->old.st_uid, w->old.st_gid) < 0)
 		mode &= 01777; /* those asked for were meant for the old owner */
 	return fchmod(w->fd, mode) < 0 ? -errno : 0;
@@ -235,7 +237,7 @@ int file_write(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_write *msg = call->msg;
 	struct file_target t;
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, msg->as_root, e) < 0)
 		return -1;
 	struct writer *w = calloc(1, sizeof(*w));
 	if (!w) {

@@ -206,6 +206,9 @@ def test_pages(e2b):
     paused = e2b.call("GET", f"/v2/sandboxes?{query}&state=paused")
     assert paused.json() == [] and paused.headers["x-total-running"] == "0"
     assert [one["sandboxID"] for one in e2b.call("GET", f"/sandboxes?{query}").json()] == made[::-1]
+    started = both.json()[1]["startedAt"]
+    from_then = e2b.call("GET", f"/v2/sandboxes?{query}&startedAfter={quote(started)}").json()
+    assert made[1] in [one["sandboxID"] for one in from_then] and min(one["startedAt"] for one in from_then) == started
     for bad in ("state=gone", "limit=0", "limit=x", "order=up", "startedAfter=yesterday", "nextToken=x", "metadata=%25zz", "what=1"):
         assert e2b.call("GET", f"/v2/sandboxes?{bad}").status == 400, bad
 

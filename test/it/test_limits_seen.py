@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import time
+import uuid
 
 import pytest
 
@@ -113,6 +114,29 @@ def test_uptime_and_boot(make_box):
     started = box.check("LC_ALL=C ps -o lstart= -p $$").strip()
     assert abs(time.mktime(time.strptime(started, "%a %b %d %H:%M:%S %Y")) - time.time()) < 10, started
     assert box.check("ps -o etimes= -p 1").strip() in [str(n) for n in range(int(time.time() - before) + 3)]
+
+
+def test_boot_id(make_box):
+    """The sandbox's own, new with every start, and nobody in it can change it."""
+    path = "/proc/sys/kernel/random/boot_id"
+    one, other = make_box(), make_box()
+
+    def read(box):
+        text = box.check(f"cat {path}")
+        assert str(uuid.UUID(text.strip())) == text.strip() and uuid.UUID(text.strip()).version == 4 and text.endswith("\n")
+        return text
+
+    first = read(one)
+    assert first == read(one) and len({first, read(other), paddock.read(path) + "\n", paddock.read(path)}) == 4
+    for user in ("user", "root"):
+        assert one.exec(f"echo x > {path}", user=user).exit_code != 0
+        assert one.exec(f"umount {path}", user=user).exit_code != 0
+    assert one.exec(f"chmod 666 {path}", user="root").exit_code != 0
+    assert read(one) == first
+    assert one.client.post(one.path + "/pause", {}).status < 300 and one.client.post(one.path + "/resume", {}).status < 300
+    assert read(one) == first, "a pause is no boot"
+    assert one.client.post(one.path + "/stop", {}).status < 300 and one.client.post(one.path + "/start", {}).status < 300
+    assert read(one) != first
 
 
 def test_load_and_swap(small):

@@ -85,7 +85,7 @@ def test_answers_are_as_written(e2b):
     check("POST", f"/v2{one}/builds/{build['buildID']}", "/v2/templates/{}/builds/{}", {"steps": [step("RUN", "exit 7")]})
     finish(e2b, build)
     failed = check("GET", f"{one}/builds/{build['buildID']}/status", "/templates/{}/builds/{}/status").json()
-    assert failed["reason"] == {"message": "RUN 'exit 7' failed: exit status 7", "step": "1"}
+    assert failed["reason"] == {"message": "failed to run command 'exit 7': exit status 7", "step": "1"}
     check("GET", "/templates", "/templates")
     check("GET", one, "/templates/{}")
     check("GET", one + "/tags", "/templates/{}/tags")
@@ -267,3 +267,17 @@ def test_one_that_is_being_built_stays(e2b):
     assert e2b.call("DELETE", f"/sandboxes/{mine[0]['id']}").status == 204
     end = finish(e2b, build)
     assert end["status"] == "error" and end["reason"]["step"] == "1", end
+
+
+def test_errors_in_e2b_s_words(e2b):
+    build = request(e2b, "words")
+    assert begin(e2b, build, steps=[step("RUN", "whoami", "root123")]).status == 202
+    assert finish(e2b, build)["reason"] == {
+        "message": "failed to run command 'whoami': command failed: unauthenticated: invalid username: 'root123'", "step": "1"}
+    built(e2b, "tagged:v1")
+    for template, says in (("tagged:v2", "tag 'v2' does not exist for template 'tagged'"),
+                           ("tagged", "tag 'default' does not exist for template 'tagged'"), ("nowhere", "template 'nowhere' not found")):
+        answer = e2b.call("POST", "/v2/sandboxes", {"templateID": template})
+        assert answer.status == 404 and (answer.json()["code"], answer.json()["message"]) == (404, says)
+    answer = e2b.call("DELETE", "/templates/tags", {"name": "tagged", "tags": ["v9"]})
+    assert answer.status == 404 and answer.json()["message"] == "tag 'v9' does not exist for template 'tagged'"

@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,6 +32,10 @@
 #include "landlock.h"
 #include "mnt.h"
 #include "poison.h"
+
+#define READONLY  (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+#define BOOT_ID   37
+#define BOOT_NAME ".boot_id"
 
 /* The image's tree is hostile: a mount point that is a symlink is refused. */
 static int open_point(int root, const char *path, uint64_t flags)
@@ -113,12 +118,7 @@ static int mask_proc(const struct native_child *c, int proc)
 		_cleanup_(closep) int point = open_point(proc, plan_readonly[i], O_NOFOLLOW);
 		if (point == -ENOENT)
 			continue;
-		_cleanup_(closep) int copy = point < 0
-						     ? point
-						     : mnt_tree(point, "",
-								MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-									MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
-								-1);
+		_cleanup_(closep) int copy = point < 0 ? point : mnt_tree(point, "", READONLY, -1);
 		int r = copy < 0 ? copy : mnt_move(copy, point, "");
 		if (r < 0)
 			return r;
@@ -137,6 +137,49 @@ static int attach_gauges(const struct native_child *c, int proc)
 			return r;
 	}
 	return 0;
+}
+
+/* A random UUID and a newline: what the file of /proc has, and as long. */
+static int make_boot_id(char ret[BOOT_ID])
+{
+	uint8_t raw[16];
+	size_t n = 0;
+	if (getrandom(raw, sizeof(raw), GRND_NONBLOCK) != sizeof(raw))
+		return -EAGAIN;
+	raw[6] = (uint8_t)((raw[6] & 0x0f) | 0x40);
+	raw[8] = (uint8_t)((raw[8] & 0x3f) | 0x80);
+	for (size_t i = 0; i < sizeof(raw); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			ret[n++] = '-';
+		ret[n++] = "0123456789abcdef"[raw[i] >> 4];
+		ret[n++] = "0123456789abcdef"[raw[i] & 15];
+	}
+	ret[n] = '\n';
+	return 0;
+}
+
+/* A boot of the box is its start: a file in the box's own memory, over the machine's. It loses its name
+ * behind the mount, which needs it. */
+static int attach_boot_id(const struct native_child *c, int proc)
+{
+	char text[BOOT_ID];
+	unsigned i = 1;
+	while (i < c->plan->n_mounts && strcmp(c->plan->mounts[i].target, "/run") != 0)
+		i++;
+	_cleanup_(closep) int point = open_point(proc, "sys/kernel/random/boot_id", O_NOFOLLOW);
+	if (i == c->plan->n_mounts || point == -ENOENT)
+		return 0;
+	int r = point < 0 ? point : make_boot_id(text);
+	if (r < 0)
+		return r;
+	_cleanup_(closep) int fd =
+		openat(c->mounts[i], BOOT_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, text, sizeof(text));
+	_cleanup_(closep) int copy = r < 0 ? r : mnt_tree(fd, "", READONLY, -1);
+	r = copy < 0 ? copy : mnt_move(copy, point, "");
+	return unlinkat(c->mounts[i], BOOT_NAME, 0) < 0 ? -errno : r;
 }
 
 /* Only lo, and up; low ports are everybody's, since there is nobody else. */
@@ -273,6 +316,7 @@ int native_child_main(void *arg)
 		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
 	STEP("figures in /proc", attach_gauges(c, proc));
+	STEP("boot id", attach_boot_id(c, proc));
 	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
 	STEP("file descriptors", set_fds(c));
 	STEP("user namespace", become_root_of_box(c));

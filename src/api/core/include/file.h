@@ -109,6 +109,8 @@ struct file_op {
 /* Where and as whom; user empty: the box's. */
 struct file_place {
 	struct view box, path, user;
+	bool as_root; /* with root's rights (read, write, stat, list, remove, mkdir, move, watch); what is
+			 made is the user's. A sandbox without sudo ignores it. */
 };
 
 int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset,

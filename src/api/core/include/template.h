@@ -33,6 +33,7 @@ struct tenant;
 #define TEMPLATES_STEPS_MAX 500
 #define TEMPLATES_PAGE      100 /* log entries of an answer */
 #define TEMPLATES_HASH_MAX  128
+#define TEMPLATES_BUILD_ID  36
 
 enum template_status { TEMPLATE_WAITING, TEMPLATE_BUILDING, TEMPLATE_READY, TEMPLATE_ERROR };
 enum template_level { TEMPLATE_DEBUG, TEMPLATE_INFO, TEMPLATE_WARN, TEMPLATE_FAILURE };
@@ -44,7 +45,8 @@ struct template_log {
 };
 
 struct template_build {
-	char id[BOX_ID + 1], snapshot[BOX_ID + 1]; /* "" until it is ready */
+	char id[TEMPLATES_BUILD_ID + 1]; /* a UUID: clients parse it as one */
+	char snapshot[BOX_ID + 1];       /* "" until it is ready */
 	struct template *of;
 	enum template_status status;
 	int64_t created_ms, updated_ms;

@@ -5,6 +5,7 @@
 #include "templates.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "clock.h"
@@ -73,6 +74,19 @@ struct template *templates_new(struct core *c, const struct tenant *tenant, stru
 	return t;
 }
 
+static void put_uuid(char ret[TEMPLATES_BUILD_ID + 1])
+{
+	uint8_t raw[16];
+	char hex[2 * sizeof(raw) + 1];
+
+	rnd_bytes(raw, sizeof(raw));
+	raw[6] = (uint8_t)((raw[6] & 0x0f) | 0x40);
+	raw[8] = (uint8_t)((raw[8] & 0x3f) | 0x80);
+	text_hex(raw, sizeof(raw), hex);
+	snprintf(ret, TEMPLATES_BUILD_ID + 1, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
+		 hex + 20);
+}
+
 struct template_build *templates_build_new(struct template *t)
 {
 	struct template_build *b = calloc(1, sizeof(*b));
@@ -83,7 +97,7 @@ struct template_build *templates_build_new(struct template *t)
 	b->arena = ARENA_INIT(SPEC_ARENA_MAX);
 	b->created_ms = b->updated_ms = clock_wall_ms();
 	b->user = b->workdir = b->start = b->ready = b->record = VIEW("");
-	rnd_name(b->id, BOX_ID);
+	put_uuid(b->id);
 	list_append(&t->builds, &b->order);
 	return b;
 }
@@ -204,9 +218,9 @@ const struct template_build *templates_resolve(struct core *c, const struct acto
 	const struct template_build *b = t ? by_tag(t, tag.p ? tag : VIEW(DEFAULT_TAG)) : NULL;
 
 	if (t && !b)
-		err_set(e, ERR_NOT_FOUND, "template '%.*s' has no build with the tag '%.*s'",
-			(int)MIN(bare.n, (size_t)63), bare.p, (int)MIN(tag.p ? tag.n : 7, (size_t)63),
-			tag.p ? tag.p : DEFAULT_TAG);
+		err_set(e, ERR_NOT_FOUND, "tag '%.*s' does not exist for template '%.*s'",
+			(int)MIN(tag.p ? tag.n : 7, (size_t)63), tag.p ? tag.p : DEFAULT_TAG,
+			(int)MIN(bare.n, (size_t)63), bare.p);
 	return b;
 }
 
@@ -372,7 +386,7 @@ struct change {
 	struct job job;
 	struct core *core;
 	struct template *t;
-	char build[BOX_ID + 1];
+	char build[TEMPLATES_BUILD_ID + 1];
 };
 
 static struct change *change_new(struct template *t, job_done *done, void *arg, struct err *e)
@@ -438,8 +452,8 @@ struct job *templates_untag(struct core *c, const struct actor *a, struct view n
 		return NULL;
 	for (size_t i = 0; i < tags->n; i++)
 		if (!by_tag(t, tags->items[i])) {
-			err_set(e, ERR_NOT_FOUND, "template '%s' has no tag '%.*s'", t->name,
-				(int)MIN(tags->items[i].n, (size_t)63), tags->items[i].p);
+			err_set(e, ERR_NOT_FOUND, "tag '%.*s' does not exist for template '%s'",
+				(int)MIN(tags->items[i].n, (size_t)63), tags->items[i].p, t->name);
 			return NULL;
 		}
 	struct change *ch = change_new(t, done, arg, e);

@@ -213,23 +213,38 @@ static int take_effect(struct template_run *r, struct err *e)
 	return 0;
 }
 
+/* In E2B's words, which its users know. */
+static void say_failed(const struct template_run *r, const struct exec_result *res, const struct err *e,
+		       char why[192])
+{
+	const struct template_step *s = &r->steps[r->at];
+	enum kind k = kind_of(s->type);
+	struct view what = view_head(arg_of(s, 0), 80), user = arg_of(s, 1).n ? arg_of(s, 1) : r->build->user;
+	int n = k == STEP_RUN ? snprintf(why, 192, "failed to run command '%.*s': ", VIEW_ARG(what))
+			      : snprintf(why, 192, "%s '%.*s' failed: ", kinds[k], VIEW_ARG(what));
+	size_t room = 192 - (size_t)n;
+
+	if (e && e->sys == ERR_SYS_NO_USER && k == STEP_RUN)
+		snprintf(why + n, room, "command failed: unauthenticated: invalid username: '%.*s'",
+			 VIEW_ARG(view_head(user, 40)));
+	else if (e)
+		snprintf(why + n, room, "%s", e->msg);
+	else
+		snprintf(why + n, room, "%s%s %u", res->timed_out ? "out of time, " : "",
+			 res->signal ? res->signal : "exit status", res->exit_code);
+}
+
 static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
 {
 	struct template_run *r = CONTAINER(x, struct template_run, exec);
-	const struct template_step *s = &r->steps[r->at];
 	char why[192];
 	struct err failed = { 0 };
 
 	log_lines(r, 1, true);
 	log_lines(r, 2, true);
 	templates_layer_release(TAKE_PTR(r->layer));
-	if (e) {
-		fail_here(r, e->msg);
-	} else if (res->exit_code || res->timed_out || res->signal) {
-		struct view what = view_head(arg_of(s, 0), 80);
-		snprintf(why, sizeof(why), "%s '%.*s' failed: %s%s %u", kinds[kind_of(s->type)],
-			 VIEW_ARG(what), res->timed_out ? "out of time, " : "",
-			 res->signal ? res->signal : "exit status", res->exit_code);
+	if (e || res->exit_code || res->timed_out || res->signal) {
+		say_failed(r, res, e, why);
 		fail_here(r, why);
 	} else if (take_effect(r, &failed) < 0) {
 		fail_here(r, failed.msg);
@@ -388,8 +403,11 @@ static void next(struct loop_task *t)
 	templates_log(r->build, TEMPLATE_INFO, buf_view(&line));
 	buf_done(&line);
 	buf_clear(&r->text);
-	if (begin_step(r, &e) < 0)
-		fail_here(r, e.msg);
+	if (begin_step(r, &e) < 0) {
+		char why[192];
+		say_failed(r, NULL, &e, why);
+		fail_here(r, why);
+	}
 }
 
 void templates_steps_run(struct template_run *r)

@@ -19,6 +19,7 @@ struct form {
 	bool ending;  /* all of it is sent, and it is not answered yet */
 	bool last;    /* the body is complete */
 	unsigned n;
+	bool passed_over;   /* a part without a filename */
 	struct buf pending; /* for the box, which had no room */
 	struct buf in;      /* of the body, behind that */
 	struct buf path, text;
@@ -63,6 +64,11 @@ static void finish(struct form *f)
 	struct err e = { 0 };
 	if (!multipart_is_over(&f->parser)) {
 		err_set(&e, ERR_INVALID, "the form is cut off");
+		fail(f, &e);
+		return;
+	}
+	if (f->passed_over && f->n == 0) { /* a client that forgot the names must not take it for success */
+		err_set(&e, ERR_INVALID, "the form has no part with a filename");
 		fail(f, &e);
 		return;
 	}
@@ -125,6 +131,7 @@ static int take(struct form *f, int event, struct err *e)
 {
 	if (event == MULTIPART_PART && f->parser.filename.p)
 		return begin_file(f, e);
+	f->passed_over |= event == MULTIPART_PART;
 	if (event == MULTIPART_DATA)
 		return send_data(f, f->parser.data, e);
 	if (event == MULTIPART_PART_END && f->writing) {

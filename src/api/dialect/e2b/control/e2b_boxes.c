@@ -257,7 +257,7 @@ static bool fits(const struct box *b, const void *arg)
 	if (w->template.n && !view_eq(w->template, e2b_template_of(w->r, b)) &&
 	    !view_eq(w->template, e2b_alias_of(w->r, b)))
 		return false;
-	return b->state.created_ms > w->started_after_ms;
+	return b->state.created_ms >= w->started_after_ms; /* equality counts */
 }
 
 static int read_states(const struct request *r, struct wanted *w, struct err *e)

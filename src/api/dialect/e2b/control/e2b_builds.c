@@ -210,6 +210,17 @@ static bool is_default_image(struct view name)
 	       e2b_is_default(bare);
 }
 
+/* "ubuntu:22.04", though it may be written with where registries keep it. */
+static struct view local_name(struct view image)
+{
+	static const char *const places[] = { "docker.io/", "index.docker.io/", "library/" };
+
+	for (size_t i = 0; i < ELEMS(places); i++)
+		if (view_starts(image, places[i]))
+			image = view_skip(image, strlen(places[i]));
+	return image;
+}
+
 /* There is no registry: what a build can start from is here. */
 static int find_base(struct request *r, const struct begin_body *body, struct template_plan *p, struct err *e)
 {
@@ -222,7 +233,7 @@ static int find_base(struct request *r, const struct begin_body *body, struct te
 		return err_set(e, ERR_INVALID, "fromImage and fromTemplate exclude each other");
 	if (is_default_image(body->image) || (!body->image.n && !body->template.n))
 		return 0;
-	if (e2b_find_template(r, body->image.n ? body->image : body->template, &t, e) < 0) {
+	if (e2b_find_template(r, body->image.n ? local_name(body->image) : body->template, &t, e) < 0) {
 		if (!body->image.n)
 			return -1;
 		return err_set(e, ERR_NOT_FOUND,
