@@ -130,6 +130,14 @@ def test_bad_wishes(box, wish, status):
     assert response.status == status and response.headers["content-type"].startswith("text/plain")
 
 
+def test_a_language_that_is_not_installed(api):
+    box = Interpreter(api)
+    assert box.out("rm $(command -v R)", language="bash") == ""
+    for response in (box.try_execute("1", language="r"), box.request("POST", "/contexts", {"language": "R"})):
+        assert response.status == 400 and "r-base-core" in response.body.decode(), response
+    api.delete(f"/sandboxes/{box.id}")
+
+
 @pytest.mark.parametrize("method, path, status", [
     ("GET", "/health", 200), ("GET", "/execute", 405), ("GET", "/nothing", 404), ("DELETE", "/contexts/", 404),
     ("DELETE", "/contexts/nosuch", 404), ("POST", "/contexts/nosuch/restart", 404), ("DELETE", "/contexts/a/b", 404)])

@@ -16,6 +16,15 @@ const FIGURES = {
     assert.deepStrictEqual(c.elements.map((e) => e.type), ['line', 'bar'])],
 };
 
+// What sets a value, what shows it, its text; and code with the text and variables of a call.
+const LANGUAGES = {
+  js: ['const x = 41', 'x + 1', '42', [['process.env.FOO', 'bar', { FOO: 'bar' }], ['process.cwd()', '/home/user']]],
+  ts: ['const y: number = 41', 'y + 1', '42', [['process.env.FOO', 'bar', { FOO: 'bar' }], ['process.cwd()', '/home/user']]],
+  r: ['x <- 41', 'x + 1', '[1] 42', [['Sys.getenv("FOO")', '[1] "bar"', { FOO: 'bar' }], ['getwd()', '[1] "/home/user"']]],
+  java: ['int x = 41;', 'x + 1', '42', [['System.getProperty("FOO")', 'bar', { FOO: 'bar' }],
+    ['System.getProperty("user.dir")', '/home/user'], ['System.getProperty("OF_BOX")', 'yes']]],
+};
+
 module.exports = [
   { name: 'logs and callbacks', async run({ main }, assert) {
     const seen = [];
@@ -94,22 +103,15 @@ Rich()`);
   { name: 'a language that is not there', async run({ main, rejects }) {
     await rejects(main.runCode('1', { language: 'cobol' }), 'SandboxError');
   } },
-  { name: 'every language', async run({ main }, assert) {
-    const codes = {
-      python: ['x = 41', 'x + 1', '42'], js: ['const x = 41', 'x + 1', '42'], ts: ['const x: number = 41', 'x + 1', '42'],
-      r: ['x <- 41', 'x + 1', '[1] 42'], java: ['int x = 41;', 'x + 1', '42'],
-    };
-    for (const [language, [set, get, text]] of Object.entries(codes)) {
-      assert.strictEqual((await main.runCode(set, { language })).error, undefined, language);
-      const { results, error } = await main.runCode(get, { language });
-      assert.strictEqual(error, undefined, language);
-      assert.strictEqual(results[0].text, text, language);
-    }
-    assert.strictEqual((await main.runCode('System.getProperty("user.dir")', { language: 'java' })).text, '/home/user');
-    assert.strictEqual((await main.runCode('System.getProperty("OF_BOX")', { language: 'java' })).text, 'yes');
-    assert.strictEqual((await main.runCode('System.getProperty("FOO")', { language: 'java', envs: { FOO: 'bar' } })).text, 'bar');
-    assert.strictEqual((await main.runCode('Sys.getenv("FOO")', { language: 'r', envs: { FOO: 'bar' } })).text, '[1] "bar"');
-    assert.strictEqual((await main.runCode('process.env.FOO', { language: 'ts', envs: { FOO: 'bar' } })).text, 'bar');
+  ...Object.entries(LANGUAGES).map(([language, [set, get, text, more]]) => ({ name: `language ${language}`, async run({ main }, assert) {
+    assert.strictEqual((await main.runCode(set, { language })).error, undefined);
+    const { results, error } = await main.runCode(get, { language });
+    assert.strictEqual(error, undefined);
+    assert.strictEqual(results[0].text, text);
+    for (const [code, wanted, envs] of more)
+      assert.strictEqual((await main.runCode(code, { language, envs })).results[0].text, wanted);
+  } })),
+  { name: 'plots of R', async run({ main }, assert) {
     const { results: [plot] } = await main.runCode('plot(1:3)', { language: 'r' });
     assert.strictEqual(Buffer.from(plot.png, 'base64').subarray(1, 4).toString(), 'PNG');
   } },
@@ -142,7 +144,7 @@ Rich()`);
     await b.kill();
     assert(sdk.Sandbox.defaultTemplate === 'code-interpreter-v1');
   } },
-  { name: 'a box that was killed', async run({ box, rejects }) {
+  { name: 'a box that was killed', since: '2.5.0', async run({ box, rejects }) {
     const b = await box();
     let begun;
     const begins = new Promise((resolve) => { begun = resolve; });
