@@ -261,7 +261,7 @@ function compiler() {
   if (typeof stripTypeScriptTypes === 'function') return (code) => byNode(stripTypeScriptTypes, code);
   const esbuild = find('esbuild');
   const options = { loader: 'ts', target: 'esnext', tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true, preserveValueImports: true } } };
-  if (typeof esbuild?.transformSync === 'function') return (code) => esbuild.transformSync(code, options).code;
+  if (typeof esbuild?.transformSync === 'function') return (code) => byEsbuild(esbuild, options, code);
   const { spawnSync } = require('child_process');
   if (spawnSync('esbuild', ['--version']).status !== 0) return null;
   return (code) => {
@@ -290,6 +290,17 @@ function byTypescript(ts, code) {
     throw error;
   }
   return outputText.replace(/^export \{\};?$/gm, '');
+}
+
+function byEsbuild(esbuild, options, code) {
+  try {
+    return esbuild.transformSync(code, { ...options, logLevel: 'silent' }).code;
+  } catch (e) {
+    const [first] = e.errors ?? [];
+    const error = new SyntaxError(first?.text ?? e.message);
+    error.place = { lineNumber: (first?.location?.line ?? 1) - 1, columnNumber: first?.location?.column ?? 0 };
+    throw error;
+  }
 }
 
 function byNode(strip, code) {
