@@ -81,7 +81,7 @@ async function main(name) {
     const begun = Date.now();
     let error;
     try {
-      await within(s.run(world, assert), LATEST_MS);
+      await within(s.run(world, assert), s.latestMs ?? LATEST_MS);
     } catch (e) {
       error = `${e.stack || e}`.slice(0, 2000);
     }

@@ -103,7 +103,7 @@ Rich()`);
   { name: 'a language that is not there', async run({ main, rejects }) {
     await rejects(main.runCode('1', { language: 'cobol' }), 'SandboxError');
   } },
-  ...Object.entries(LANGUAGES).map(([language, [set, get, text, more]]) => ({ name: `language ${language}`, async run({ main }, assert) {
+  ...Object.entries(LANGUAGES).map(([language, [set, get, text, more]]) => ({ name: `language ${language}`, latestMs: 60000, async run({ main }, assert) {
     assert.strictEqual((await main.runCode(set, { language })).error, undefined);
     const { results, error } = await main.runCode(get, { language });
     assert.strictEqual(error, undefined);

@@ -12,7 +12,7 @@
 #include "poison.h"
 
 #define RING_BYTES  (256u * 1024)
-#define GREETING_MS 60000 /* for an interpreter to say that it can work */
+#define GREETING_MS 120000 /* for an interpreter to say that it can work: Java on a busy machine */
 
 /* ---- the stream ---- */
 
