@@ -25,13 +25,15 @@ struct code_flags {
 
 #define AT(member) offsetof(struct code_flags, member)
 static const struct opt START_OPTS[] = {
-	{ "language", 'l', OPT_TEXT, AT(language), "LANGUAGE", "python (the default), javascript or bash" },
+	{ "language", 'l', OPT_TEXT, AT(language), "LANGUAGE",
+	  "python (the default), javascript, typescript, r, java or bash" },
 	{ "user", 'u', OPT_TEXT, AT(user), "USER", "who runs it" },
 	{ "workdir", 'w', OPT_TEXT, AT(workdir), "DIR", "the directory that it starts in" },
 	{ "env", 'e', OPT_ENV, AT(env), "KEY[=VALUE]", "a variable; may be repeated" },
 };
 static const struct opt RUN_OPTS[] = {
-	{ "language", 'l', OPT_TEXT, AT(language), "LANGUAGE", "python (the default), javascript or bash" },
+	{ "language", 'l', OPT_TEXT, AT(language), "LANGUAGE",
+	  "python (the default), javascript, typescript, r, java or bash" },
 	{ "in", 0, OPT_TEXT, AT(context), "ID", "run it in this interpreter" },
 	{ "env", 'e', OPT_ENV, AT(env), "KEY[=VALUE]", "a variable; may be repeated" },
 	{ "timeout", 0, OPT_MS, AT(timeout_ms), "TIME", "interrupt it after this time" },

@@ -28,7 +28,7 @@ static const struct {
 	{ "LINK", "paddock link ls 2>/dev/null | awk 'NR > 1 { print $1 }'" },
 	{ "SHELL", "printf '%s\\n' bash zsh fish" },
 	{ "STATUS", "printf '%s\\n' creating running paused stopped" },
-	{ "LANGUAGE", "printf '%s\\n' python javascript bash" },
+	{ "LANGUAGE", "printf '%s\\n' python javascript typescript r java bash" },
 };
 
 static const char *how_of(struct view text)

@@ -1,8 +1,10 @@
-"""Runs the scenarios of python/ with one version of the package e2b, sync or async, against the daemon that the
+"""Runs the scenarios of python/ with one version of a package of E2B's, sync or async, against the daemon that the
 environment names.
 
-    run.py sync|async VERSION         one JSON object a line: {scenario, ok, ms, error}
-    run.py --list sync|async VERSION  the scenarios' names, without the package being there
+    run.py sync|async VERSION [PACKAGE]         one JSON object a line: {scenario, ok, ms, error}
+    run.py --list sync|async VERSION [PACKAGE]  the scenarios' names, without the package being there
+
+PACKAGE is e2b or e2b_code_interpreter.
 
 A scenario is written once. `w` awaits what the asynchronous classes return and takes what the others return as it is;
 `world.begin` runs a call beside the scenario, as a task or in a thread.
@@ -18,14 +20,14 @@ import traceback
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-FILES = ("control", "commands", "files", "templates", "others")
+FILES = {"e2b": ("control", "commands", "files", "templates", "others"), "e2b_code_interpreter": ("interpreter",)}
 LATEST_S = 40
 
 
-def known(version):
+def known(version, package="e2b"):
     sys.path.insert(0, str(HERE / "python"))
     number = [int(n) for n in version.split(".")]
-    every = [each for name in FILES for each in importlib.import_module(name).SCENARIOS]
+    every = [each for name in FILES[package] for each in importlib.import_module(name).SCENARIOS]
     return [each for each in every if [int(n) for n in each.since.split(".")] <= number]
 
 
@@ -34,9 +36,8 @@ async def w(value):
 
 
 class World:
-    def __init__(self, mode, version):
-        import e2b
-
+    def __init__(self, mode, version, package="e2b"):
+        e2b = importlib.import_module(package)
         self.sdk, self.mode, self.version = e2b, mode, version
         self.asynchronous = mode == "async"
         prefix = "Async" if self.asynchronous else ""
@@ -83,10 +84,10 @@ class World:
         return found
 
 
-async def main(mode, version):
-    world = World(mode, version)
+async def main(mode, version, package="e2b"):
+    world = World(mode, version, package)
     world.main = await world.box(timeout=300, metadata={"run": f"{mode} {version}"}, envs={"OF_BOX": "yes"})
-    for each in known(version):
+    for each in known(version, package):
         begun, error = time.monotonic(), None
         try:
             await asyncio.wait_for(each.run(world), LATEST_S)
@@ -102,6 +103,6 @@ async def main(mode, version):
 
 if __name__ == "__main__":
     if sys.argv[1] == "--list":
-        print("\n".join(each.name for each in known(sys.argv[3])))
+        print("\n".join(each.name for each in known(*sys.argv[3:])))
     else:
-        asyncio.run(main(sys.argv[1], sys.argv[2]))
+        asyncio.run(main(*sys.argv[1:]))
