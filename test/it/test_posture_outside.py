@@ -267,10 +267,11 @@ def beneath_root(pid):
 
 
 def test_nothing_lies_beneath_the_root(client):
-    """The namespace of a box begins empty: its root hides nothing of the host's tree."""
+    """The namespace of a box begins with what its masks are copies of: its root hides nothing of the host's tree."""
     box = client.create()
     try:
-        assert beneath_root(box.pid1()) == []
+        masks, figures = {"null", "empty"}, {"cpuinfo", "loadavg", "meminfo", "stat", "swaps"}
+        assert set(beneath_root(box.pid1())) == masks | figures
     finally:
         box.delete()
 
