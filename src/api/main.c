@@ -26,7 +26,7 @@
 
 #include "agentbox.h"
 #include "agentsandbox.h"
-#include "aio.h"
+#include "aio_dialect.h"
 #include "config.h"
 #include "core.h"
 #include "drop.h"
