@@ -91,12 +91,13 @@ static int text_of(void *arg, uint32_t uid, struct buf *out)
 	const struct asked *a = arg;
 	char id[GAUGE_ID];
 	uint64_t started;
+	bool own_uptime;
 	struct timespec now;
 	struct figures f;
 	if (uid < g.base || (uid - g.base) / PLAN_STRIDE >= g.n_slots)
 		return -EACCES;
 	uint32_t slot = (uid - g.base) / PLAN_STRIDE;
-	int r = gauge_get(&g.slots[slot], id, &started);
+	int r = gauge_get(&g.slots[slot], id, &started, &own_uptime);
 	if (r == 0)
 		r = figures_of(slot, id, &f);
 	if (r == 0 && clock_gettime(CLOCK_BOOTTIME, &now) < 0)
@@ -105,7 +106,7 @@ static int text_of(void *arg, uint32_t uid, struct buf *out)
 		return r;
 	uint64_t ticks = (uint64_t)now.tv_sec * HZ + (uint64_t)now.tv_nsec / (1000000000u / HZ);
 	f.age = ticks - MIN(ticks, started);
-	f.start_s = (uint64_t)clock_wall_ms() / 1000 - f.age / HZ;
+	f.boot_s = (uint64_t)clock_wall_ms() / 1000 - (own_uptime ? f.age : ticks) / HZ;
 	figures_print(&f, a->file, out);
 	return 0;
 }

@@ -24,6 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "cpus.h"
 #include "fd.h"
@@ -57,10 +58,9 @@ static void fill_standard_fds(void)
 /* Lower than anything we start; as low as we may, which is mostly where we are. */
 static void set_oom_score(void)
 {
-	int r = fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "-900");
-	if (r < 0)
-		r = fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "0");
-	(void)r;
+	_cleanup_(closep) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, "-900", 4) < 0)
+		(void)!write(fd, "0", 1);
 }
 
 int main(int argc, char **argv, char **env)
@@ -80,7 +80,7 @@ int main(int argc, char **argv, char **env)
 	static struct init init;
 	if (init_start(&init, LISTEN_FD, NULL) < 0)
 		return 1;
-	init.box = getpid() == 1;
+	init.box = init.unsettled = getpid() == 1;
 	bool sudo = true;
 	for (int i = 1; i < argc; i++) {
 		sudo &= strcmp(argv[i], "no-sudo") != 0;

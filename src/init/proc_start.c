@@ -243,6 +243,11 @@ int proc_start(const struct conn_call *call, struct err *e)
 		call->conn->link.in.secret = call->arena->secret = true;
 	if (secrets_add_env(call->arena, msg) < 0)
 		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
+	if (msg->ahead) {
+		spare_ahead(in, msg, msg->ahead);
+		conn_reply(call, &wire_started_msg, &(struct wire_started){ 0 });
+		return 0;
+	}
 	struct attachment *a = NULL;
 	struct proc *p = take_spare(in, msg);
 	if (!p)

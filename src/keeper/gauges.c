@@ -67,18 +67,21 @@ void gauges_box(struct keeper *k, const struct keeper_box *b, uint64_t started)
 		started = (uint64_t)now.tv_sec * HZ + (uint64_t)now.tv_nsec / (1000000000u / HZ);
 	}
 	if (b->slot < k->config->uids.slots)
-		gauge_put(&k->gauge_slots[b->slot], b->spec.id, started);
+		gauge_put(&k->gauge_slots[b->slot], b->spec.id, started,
+			  b->features & FEATURE_BIT(FEATURE_OWN_UPTIME));
 }
 
 void gauges_box_gone(struct keeper *k, const struct keeper_box *b)
 {
 	char id[GAUGE_ID];
 	uint64_t started;
+	bool own_uptime;
 	if (b->slot >= k->config->uids.slots)
 		return;
 	/* The range may be another box's by now. */
-	if (gauge_get(&k->gauge_slots[b->slot], id, &started) == 0 && strcmp(id, b->spec.id) == 0)
-		gauge_put(&k->gauge_slots[b->slot], "", 0);
+	if (gauge_get(&k->gauge_slots[b->slot], id, &started, &own_uptime) == 0 &&
+	    strcmp(id, b->spec.id) == 0)
+		gauge_put(&k->gauge_slots[b->slot], "", 0, false);
 }
 
 /* ---- the program ---- */

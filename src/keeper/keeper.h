@@ -35,6 +35,7 @@ struct keeper {
 	struct loop_timer grow;    /* the loop file, where it is nearly full; and the room beneath it */
 	enum room room;            /* room.h */
 	struct loop_task answered; /* work behind the answer of a start */
+	struct loop_task ending;   /* parts are made while a box ends */
 
 	/* paddock-api */
 	struct link api;

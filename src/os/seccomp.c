@@ -221,14 +221,22 @@ static void emit_search(struct seccomp_filter *f, const struct seccomp_range *r,
 		emit_rule(f, r->rule);
 		return;
 	}
-	/* A conditional jump reaches 255 instructions, an unconditional one all of them. */
 	size_t half = n / 2;
-	put(f, BPF_JMP | BPF_JGE | BPF_K, r[half].first, 0, 1);
-	unsigned short jump = f->n;
-	put(f, BPF_JMP | BPF_JA, 0, 0, 0);
+	unsigned short at = f->n;
+	put(f, BPF_JMP | BPF_JGE | BPF_K, r[half].first, 0, 0);
 	emit_search(f, r, half);
-	if (jump < ELEMS(f->code))
-		f->code[jump].k = f->n - jump - 1u;
+	if (f->n - at - 1u <= UINT8_MAX) {
+		if (at < ELEMS(f->code))
+			f->code[at].jt = (uint8_t)(f->n - at - 1u);
+	} else {
+		/* A conditional jump reaches 255 instructions, an unconditional one all of them. */
+		f->n = at;
+		put(f, BPF_JMP | BPF_JGE | BPF_K, r[half].first, 0, 1);
+		put(f, BPF_JMP | BPF_JA, 0, 0, 0);
+		emit_search(f, r, half);
+		if (at + 1u < ELEMS(f->code))
+			f->code[at + 1].k = f->n - at - 2u;
+	}
 	emit_search(f, r + half, n - half);
 }
 

@@ -51,6 +51,8 @@ class H(http.server.BaseHTTPRequestHandler):
             body = self.body()
             self.send(json.dumps({"method": self.command, "path": self.path, "n": len(body), "sum": hashlib.sha256(body).hexdigest(),
                                   "headers": [[k.lower(), v] for k, v in self.headers.items()]}).encode())
+        elif what == "/spelling":
+            self.send(json.dumps([k for k in self.headers]).encode(), X_aNSWER="1", ETag="2")
         elif what == "/chunked":
             self.send_response(200); self.send_header("Transfer-Encoding", "chunked"); self.send_header("Trailer", "X-T"); self.end_headers()
             for i in range(5): self.chunk(b"piece%d" % i)
@@ -253,6 +255,19 @@ def test_methods(app, method):
 
 
 # ---- bodies ---------------------------------------------------------------------
+
+
+def test_names_keep_their_spelling(site, app):
+    """Over HTTP/1, in both directions; programs are not supposed to care and do."""
+    long = "X-" + "Aa" * 60
+    connection = http.client.HTTPConnection(site.host, site.port, timeout=30)
+    connection.request("GET", "/spelling", headers={**host(app), **token(app), "X-CuStOm": "1", "SOAPAction": "2", "Cookie": "a=b", long: "3", "x-low": "4"})
+    answer = connection.getresponse()
+    names = json.loads(answer.read())
+    assert {"X-CuStOm", "SOAPAction", "Cookie", "x-low"} <= set(names), names
+    assert [n for n in names if n.lower() == long.lower()] == [long[:63] + long[63:].lower()]
+    assert {"X-aNSWER", "ETag"} <= {name for name, _ in answer.getheaders()}
+    connection.close()
 
 
 def test_upload_by_length(app):

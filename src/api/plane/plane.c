@@ -66,7 +66,11 @@ static bool by_header(const struct plane *p, const struct http_exchange *x, stru
 	*ret = (struct plane_name){ .id = id, .port = serve_usual_port(p->serve), .path = x->path };
 	if (port.p && !plane_target_port(port, &ret->port))
 		ret->port = 0;
-	return true;
+	struct serve_at own = serve_find_port(p->serve, ret->port);
+	if (!own.port || !own.port->strays || !own.port->strays(x))
+		return true;
+	*ret = (struct plane_name){ 0 };
+	return false;
 }
 
 static bool by_own(struct plane *p, const struct http_exchange *x, struct plane_name *ret)

@@ -32,6 +32,9 @@ struct surface {
 	void (*fail)(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra);
 	/* What the core said, as this dialect's clients expect it. May be NULL. */
 	void (*translate)(struct err *e);
+	/* Asked first about every error: ends the request in a way of its own, or returns false. May be NULL.
+	 */
+	bool (*lost)(struct request *r, const struct err *e);
 
 	const struct http_header *headers; /* of every answer that answer.c and rpc.c write */
 	size_t n_headers;
@@ -54,6 +57,9 @@ struct dialect_port {
 	/* For a request that names no box: its id, where something in the request tells; else VIEW_NONE. May
 	 * be NULL. */
 	struct view (*find)(const struct http_exchange *x, struct core *c);
+	/* A request whose headers name a box and this port, though it is for the dialect's own paths: clients
+	 * with one address for both send the same headers to both. May be NULL. */
+	bool (*strays)(const struct http_exchange *x);
 	const struct surface *surface;
 };
 

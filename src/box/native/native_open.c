@@ -76,31 +76,40 @@ static int make_scratch(const char *path)
 	int r = fd < 0 ? fd : mnt_move(fd, AT_FDCWD, path);
 	if (r < 0)
 		return r;
-	static const char *const dirs[] = { "empty", "lower", "over", "store" };
+	static const char *const dirs[] = { "lower", "over", "store" };
 	for (size_t i = 0; i < ELEMS(dirs); i++)
 		if (mkdirat(fd, dirs[i], 0755) < 0)
 			return -errno;
-	_cleanup_(closep) int null = openat(fd, "null", O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0444);
-	if (null < 0)
-		return -errno;
-	/* Read-only where they lie, so that a copy of one needs no call more. */
-	static const char *const masks[] = { "empty", "null" };
-	for (size_t i = 0; i < ELEMS(masks); i++) {
-		_cleanup_(closep) int mask = mnt_tree(fd, masks[i], MOUNT_ATTR_RDONLY, -1);
-		r = mask < 0 ? mask : mnt_move(mask, fd, masks[i]);
-		if (r < 0)
-			return r;
-	}
 	return TAKE_FD(fd);
 }
 
-/* In a process of its own: its root becomes an empty read-only tmpfs. */
+static int make_file(int dir, const char *name)
+{
+	_cleanup_(closep) int fd = openat(dir, name, O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0444);
+	return fd < 0 ? -errno : 0;
+}
+
+/* What masks of /proc are copies of, and where its own files wait: a box's namespace begins as a copy. */
+static int fill_empty(int root)
+{
+	int r = make_file(root, NATIVE_NULL);
+	for (unsigned i = 0; r == 0 && i < GAUGE_FILES; i++)
+		r = make_file(root, gauge_names[i]);
+	if (r == 0 && mkdirat(root, NATIVE_EMPTY, 0555) < 0)
+		r = -errno;
+	return r < 0 ? r : mnt_set_attr(root, MOUNT_ATTR_RDONLY);
+}
+
+/* In a process of its own: its root becomes a read-only tmpfs. */
 static int empty_root(const char *at)
 {
 	const struct mnt_option options[] = { { "mode", "0555" }, { "size", "4k" } };
 	int fd = mnt_fs("tmpfs", options, ELEMS(options),
-			MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY);
-	if (fd < 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+			MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	int r = fd < 0 ? fd : fill_empty(fd);
+	if (r < 0)
+		return -r;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mnt_move(fd, AT_FDCWD, at) < 0 || fchdir(fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return errno ? errno : EIO;
@@ -198,6 +207,12 @@ static int look_at_proc(struct native *n)
 	return r;
 }
 
+static bool is_spared(void)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(32);
+	return fd_slurp(AT_FDCWD, "/proc/self/oom_score_adj", &text) == 0 && text.n && text.p[0] == '-';
+}
+
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e)
 {
 	n->scratch = n->empty_ns = n->init = n->tools = -1;
@@ -207,6 +222,7 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 	native_sys_open(n);
 	n->n_late = n->n_nets = n->wanted_nets = 0;
 	n->capture = NETNS_UNKNOWN;
+	n->spared = is_spared();
 	n->host_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int r = look_at_proc(n);
 	if (r < 0)

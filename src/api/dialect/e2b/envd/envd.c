@@ -37,14 +37,14 @@ const struct box *envd_box(const struct request *c)
 
 struct file_place envd_place(const struct request *c, struct view path)
 {
-	return (struct file_place){ .box = view_of(c->box), .path = path, .user = c->user };
+	return (struct file_place){ .box = view_of(c->box), .path = path, .user = c->user, .as_root = true };
 }
 
-size_t envd_vars(const struct request *c, const struct box *b, struct view names[ENVD_VARS],
+size_t envd_vars(struct core *core, const struct box *b, struct view names[ENVD_VARS],
 		 struct view values[ENVD_VARS])
 {
-	bool base = view_eq(b->spec.image, core_config(c->core)->defaults.image);
-	const struct template_build *build = templates_of_box(c->core, b);
+	bool base = view_eq(b->spec.image, core_config(core)->defaults.image);
+	const struct template_build *build = templates_of_box(core, b);
 	struct view template = build                ? view_of(build->of->id)
 			       : b->spec.snapshot.n ? b->spec.snapshot
 			       : base               ? VIEW("base")
@@ -230,6 +230,24 @@ static bool quick(struct http_exchange *x, const struct box *b)
 	return true;
 }
 
+/* The box has ended meanwhile. Where the original runs, nobody is left to say so: the connection drops, and
+ * clients ask /health what became of the box. What has not begun gets the answer that the next request
+ * would get. */
+static bool lost(struct request *r, const struct err *e)
+{
+	const struct box *b = envd_box(r);
+	bool begun = r->fail && rpc_of(r)->begun;
+
+	if (e->code != ERR_STATE || !r->admitted || (!begun && b && is_there(b, true)))
+		return false;
+	if (begun)
+		http_break(r->x);
+	else
+		proxy_unknown_box(r->x, view_of(r->box));
+	request_done(r);
+	return true;
+}
+
 static const struct route *const tables[] = { routes, NULL };
 static const struct rpc_method *const methods[] = { envd_process_methods, envd_fs_methods, NULL };
 
@@ -240,6 +258,7 @@ const struct surface envd_surface = {
 	.authenticate = authenticate,
 	.fail = fail,
 	.translate = translate,
+	.lost = lost,
 	.headers = envd_cors,
 	.n_headers = ELEMS(envd_cors),
 	.no_method = "method not allowed",

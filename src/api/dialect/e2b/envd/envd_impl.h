@@ -22,7 +22,7 @@ extern const struct http_header envd_cors[1];
 /* The environment that every process of the box gets beyond what the box was made with: not to be overridden.
  */
 #define ENVD_VARS 3
-size_t envd_vars(const struct request *c, const struct box *b, struct view names[ENVD_VARS],
+size_t envd_vars(struct core *core, const struct box *b, struct view names[ENVD_VARS],
 		 struct view values[ENVD_VARS]);
 
 /* ---- plain paths: envd_info.c, envd_download.c, envd_upload.c, envd_compose.c ---- */
