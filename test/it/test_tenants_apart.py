@@ -235,7 +235,7 @@ def test_no_list_has_it(world, dialect, file):
 
 # ---- dialects without a document: their routes are read from the tables in the sources, their calls from the .proto ----
 
-# rest and e2b are above; of models a sandbox's token decides (test_ai.py). The tools of mcp are not asked one by one yet.
+# rest and e2b are above; of models a sandbox's token decides (test_ai.py).
 OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "mcp"}
 
 
@@ -354,3 +354,41 @@ def test_it_is_untouched(world):
     assert one.get(f"{world.box.path}/contexts/{world.inner['context']}").status == 200
     secret, = one.get("/v1/secrets").json()["secrets"]
     assert secret["name"] == world.mark and len(secret["versions"]) == 1, "another tenant wrote its own of this name"
+
+
+# ---- MCP: its tools are read from tools.yaml ----
+
+MCP_TOOLS = yaml.safe_load((paddock.ROOT / "src/api/dialect/mcp/tools.yaml").read_text())["tools"]
+MCP_ARGUMENTS = {"exec": {"command": "true"}, "run_code": {"code": "1"}, "file_read": {"path": "/etc/hostname"},
+                 "file_write": {"path": "/tmp/x", "content": "y"}, "file_edit": {"path": "/etc/hostname", "old": "a", "new": "b"},
+                 "file_list": {"path": "/"}, "file_search": {"pattern": "x", "path": "/etc"}}
+MCP_NAMES = {"getSandbox": "name", "deleteSandbox": "name", "sandboxExecutor": "sandbox_name"}
+MCP_OF_NOBODY = {"sandbox_create", "sandbox_list", "createSandbox", "listSandbox"}  # name no sandbox that there is
+
+
+def ask_mcp_tool(client, path, tool, arguments):
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments, "_meta": meta}}
+    return client.request("POST", path, json.dumps(body).encode(), {
+        "Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool})
+
+
+@pytest.mark.parametrize("tool", [tool["name"] for tool in MCP_TOOLS if tool["name"] not in MCP_OF_NOBODY])
+def test_mcp_tools(world, tool):
+    answers, thing = [], world.ids["box"]
+    for box in (thing, absent(thing)):
+        arguments = {MCP_NAMES.get(tool, "sandbox"): box, **MCP_ARGUMENTS.get(tool, {})}
+        if tool == "sandboxExecutor":
+            arguments.update(tool_name="exec", arguments={"command": "true"})
+        response = ask_mcp_tool(world.two, "/mcp", tool, arguments)
+        answers.append(response.body.decode().replace(box, "ID"))
+    assert answers[0] == answers[1] and "not_found" in answers[0] and '"isError":true' in answers[0], answers
+
+
+@pytest.mark.parametrize("tool", [tool["name"] for tool in MCP_TOOLS if tool.get("box")])
+def test_mcp_of_one_sandbox(world, tool):
+    answers, thing = [], world.ids["box"]
+    for box in (thing, absent(thing)):
+        response = ask_mcp_tool(world.two, f"/sandbox/{box}/mcp", tool, MCP_ARGUMENTS.get(tool, {}))
+        answers.append(response.body.decode().replace(box, "ID"))
+    assert answers[0] == answers[1] and "not_found" in answers[0], answers
