@@ -54,15 +54,6 @@ static void fill_standard_fds(void)
 	(void)fcntl(LISTEN_FD, F_SETFD, FD_CLOEXEC);
 }
 
-/* Lower than anything we start; as low as we may, which is mostly where we are. */
-static void set_oom_score(void)
-{
-	int r = fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "-900");
-	if (r < 0)
-		r = fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "0");
-	(void)r;
-}
-
 int main(int argc, char **argv, char **env)
 {
 	if (argc && sudo_client_is(argv[0]))
@@ -73,7 +64,7 @@ int main(int argc, char **argv, char **env)
 	(void)setsid();
 	(void)chdir("/");
 	(void)syscall(SYS_setgroups, (size_t)0, NULL);
-	set_oom_score();
+	oom_shelter();
 	/* Root of the box must not attach to it, nor anybody to a child that still has its memory. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 
