@@ -55,14 +55,6 @@ static void fill_standard_fds(void)
 	(void)fcntl(LISTEN_FD, F_SETFD, FD_CLOEXEC);
 }
 
-/* Lower than anything we start; as low as we may, which is mostly where we are. */
-static void set_oom_score(void)
-{
-	_cleanup_(closep) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd >= 0 && write(fd, "-900", 4) < 0)
-		(void)!write(fd, "0", 1);
-}
-
 int main(int argc, char **argv, char **env)
 {
 	if (argc && sudo_client_is(argv[0]))
@@ -73,7 +65,7 @@ int main(int argc, char **argv, char **env)
 	(void)setsid();
 	(void)chdir("/");
 	(void)syscall(SYS_setgroups, (size_t)0, NULL);
-	set_oom_score();
+	oom_shelter();
 	/* Root of the box must not attach to it, nor anybody to a child that still has its memory. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 

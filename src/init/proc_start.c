@@ -140,14 +140,6 @@ static int remember(struct proc *p, const struct wire_start *msg, const char *cw
 	return ok ? 0 : err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
 }
 
-static void raise_oom_score(pid_t pid)
-{
-	char path[48];
-	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
-	int r = fd_put(AT_FDCWD, path, INIT_OOM_SCORE);
-	(void)r; /* it may be gone already, or be nobody's business */
-}
-
 int proc_launch(struct proc *p, const struct wire_start *msg, struct arena *a, struct err *e)
 {
 	_cleanup_(ends_close) struct ends ends = { -1, -1, -1, -1, -1 };
@@ -173,7 +165,7 @@ int proc_launch(struct proc *p, const struct wire_start *msg, struct arena *a, s
 	r = launch_run(&plan, &p->pid, e);
 	p->about.pid = (uint32_t)p->pid;
 	if (r == 0)
-		raise_oom_score(p->pid);
+		oom_offer(p->pid);
 	return r;
 }
 

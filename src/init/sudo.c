@@ -16,6 +16,7 @@
 #include "init.h"
 #include "launch.h"
 #include "num.h"
+#include "oom.h"
 #include "tree.h"
 #include "user.h"
 #include "poison.h"
@@ -220,9 +221,7 @@ static void on_request(struct sudo *s, int fds[SUDO_FDS], bool terminal)
 		refuse(s, e.msg);
 		return;
 	}
-	char path[48];
-	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)s->pid);
-	(void)!fd_put(AT_FDCWD, path, INIT_OOM_SCORE);
+	oom_offer(s->pid);
 	tell(s, "S", 1);
 }
 

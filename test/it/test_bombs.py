@@ -406,3 +406,11 @@ def test_priorities(make_box, daemon):
     assert nice(box.pid1()) == 0
     for user in ("user", "root"):
         assert box.exec("nice; nice -n -5 nice", user=user).text.splitlines()[:2] == ["0", "0"]
+
+
+def test_pid_1_is_not_offered_with_what_it_starts(make_box):
+    """A score belongs to all processes with the same memory, and a program leaves PID 1's while it is started."""
+    box = make_box()
+    for _ in range(30):
+        box.check("until grep -qx 300 /proc/self/oom_score_adj; do :; done")
+        assert int(paddock.read(f"/proc/{box.pid1()}/oom_score_adj")) <= 0

@@ -69,7 +69,7 @@ SELECTION = [
        "test_each_box_sees_its_own", "test_gauge_that_is_killed_comes_back", "test_boxes_of_an_earlier_keeper"),
     of("test/it/test_bombs.py", "test_fork_bomb", "test_fork_bomb_does_not_survive_its_box",
        *(f"test_memory_bomb[{way}]" for way in ("many processes", "tmpfs", "memfd", "pipes", "sockets")), "test_cpu_bomb",
-       "test_open_files_are_bounded"),
+       "test_open_files_are_bounded", "test_pid_1_is_not_offered_with_what_it_starts"),
     of("test/it/test_disk.py", "test_a_full_box_gets_an_error_and_its_neighbour_does_not", "test_usage_is_shown",
        "test_forks_have_the_quota_too", "test_copy_backend_has_no_quotas_and_says_so", "test_the_loop_file_grows"),
     of("test/it/test_lifecycle.py", "test_pause_and_resume", "test_a_paused_box_can_be_deleted", "test_auto_resume", "test_pause_and_use_at_once",
