@@ -12,9 +12,7 @@
 #include "poison.h"
 
 static const struct route *const tables[] = {
-	aio_context_routes,
-	aio_ticket_routes,
-	NULL,
+	aio_context_routes, aio_ticket_routes, aio_file_routes, aio_find_routes, aio_grep_routes, NULL,
 };
 
 /* ---- which sandbox ---- */
