@@ -1,7 +1,7 @@
 """AIO's /v1/file: every route, for success and for failure, with the answer's shape checked against the document."""
 
 import base64
-import json
+import http.client
 
 import pytest
 
@@ -247,3 +247,142 @@ def test_grep_refused(box, corpus):
     unprocessable(box, "grep", "pattern", path=corpus)
     unprocessable(box, "grep", "context_before", path=corpus, pattern="a", context_before=21)
     unprocessable(box, "grep", "max_file_size", path=corpus, pattern="a", max_file_size="big")
+
+
+# ---- upload, download ----
+
+def form(*parts):
+    lines = []
+    for name, filename, data in parts:
+        more = f'; filename="{filename}"' if filename else ""
+        lines += [b"--b", f'Content-Disposition: form-data; name="{name}"{more}'.encode(), b"", data]
+    return b"\r\n".join(lines + [b"--b--", b""])
+
+
+def upload(box, body, kind="multipart/form-data; boundary=b"):
+    answer = box.client.request("POST", f"/sandbox/{box.id}/v1/file/upload", body, {"Content-Type": kind})
+    return aio_shapes.check(answer, "POST", "/v1/file/upload")
+
+
+def download(box, query):
+    answer = box.client.get(f"/sandbox/{box.id}/v1/file/download?{query}")
+    aio_shapes.check(answer, "GET", "/v1/file/download")
+    return answer
+
+
+def test_upload(box, room):
+    data = bytes(range(256)) * 4096
+    done = upload(box, form(("path", None, f"{room}/new/a.bin".encode()), ("file", "x.bin", data)))
+    assert done["success"] and done["data"] == {"file_path": f"{room}/new/a.bin", "file_size": len(data), "success": True}
+    assert download(box, f"path={room}/new/a.bin").body == data
+    late = upload(box, form(("file", "x.bin", b"late"), ("path", None, f"{room}/".encode())))
+    assert late["data"]["file_path"] == f"{room}/x.bin" and text(box, f"{room}/x.bin") == "late"
+    plain = upload(box, form(("file", "../up.txt", b"u")))["data"]["file_path"]
+    assert plain == f"{box.get()['workdir']}/up.txt" and text(box, plain) == "u"
+    bad = upload(box, form(("path", None, b"/etc/nothing"), ("file", "x", b"x")))
+    assert bad["success"] is False and bad["data"]["errno_name"] == "EACCES" and bad["data"]["operation"] == "upload"
+    assert upload(box, form(("file", "x", b"x"), ("path", None, b"/etc/nothing")))["success"] is False
+    assert upload(box, form(("path", None, b"x")))["detail"][0]["loc"] == ["body", "file"]
+    assert upload(box, b"{}", "application/json")["detail"]
+    assert upload(box, b"--b\r\nContent-Disposition: form-data")["detail"]
+    assert box.check("ls -A /tmp | grep upload || true") == ""
+
+
+def test_download(box, room):
+    ask(box, "write", file=f"{room}/d.txt", content="0123456789")
+    for policy in ("", "&change_policy=ignore", "&change_policy=abort"):
+        assert download(box, f"path={room}/d.txt{policy}").body == b"0123456789"
+        missing = download(box, f"path={room}/none{policy}")
+        assert missing.status == 404 and missing.json()["success"] is False
+        assert download(box, f"path={room}{policy}").status == 422
+    assert download(box, f"path={room}/d.txt&change_policy=maybe").status == 422
+    assert download(box, "").status == 422
+    box.check(f"truncate -s 5M {room}/large")
+    assert download(box, f"path={room}/large&change_policy=abort").body == bytes(5 << 20)
+
+
+def test_download_aborts_when_the_file_changes(box, room):
+    box.check(f"truncate -s 200M {room}/large")
+    client = box.client
+    connection = client.start("GET", f"/sandbox/{box.id}/v1/file/download?path={room}/large&change_policy=abort")
+    answer = connection.getresponse() if hasattr(connection, "getresponse") else connection
+    assert answer.status == 200
+    answer.read(1000)
+    other = box.with_client(type(client)(client.daemon, client.key))
+    other.check(f"echo more >> {room}/large")
+    with pytest.raises(http.client.IncompleteRead):
+        while answer.read(1 << 20):
+            pass
+    client.close()
+    other.client.close()
+
+
+# ---- the editor ----
+
+def edit(box, command, path, **more):
+    return ask(box, "str_replace_editor", command=command, path=path, **more)
+
+
+def test_editor(box, room):
+    path = f"{room}/e.txt"
+    made = edit(box, "create", path, file_text="one\ntwo\ntwo\n")
+    assert made["prev_exist"] is False and made["new_content"] == "one\ntwo\ntwo\n" and made["old_content"] is None
+    assert edit(box, "view", path)["output"].endswith(":\n     1\tone\n     2\ttwo\n     3\ttwo\n")
+    assert edit(box, "view", path, view_range=[2, -1])["output"].endswith(":\n     2\ttwo\n     3\ttwo\n")
+    assert edit(box, "view", path, view_range=[1, 1])["output"].endswith(":\n     1\tone\n")
+    done = edit(box, "str_replace", path, old_str="one", new_str="ONE")
+    assert done["old_content"] == "one\ntwo\ntwo\n" and done["new_content"] == "ONE\ntwo\ntwo\n"
+    edit(box, "str_replace", path, old_str="two", new_str="2", replace_mode="LAST")
+    assert text(box, path) == "ONE\ntwo\n2\n"
+    edit(box, "insert", path, insert_line=1, new_str="between")
+    assert text(box, path) == "ONE\nbetween\ntwo\n2\n"
+    for content in ("ONE\ntwo\n2\n", "ONE\ntwo\ntwo\n", "one\ntwo\ntwo\n"):
+        assert edit(box, "undo_edit", path)["new_content"] == content and text(box, path) == content
+    gone = edit(box, "undo_edit", path)
+    assert gone["prev_exist"] is True and gone["new_content"] is None
+    assert box.exec(["test", "-e", path]).exit_code == 1
+    assert "history" in refused(box, "str_replace_editor", command="undo_edit", path=path)["message"]
+
+
+def test_editor_modes_and_directories(box, room):
+    path = f"{room}/m.txt"
+    edit(box, "create", path, file_text="a a a")
+    assert edit(box, "str_replace", path, old_str="a", new_str="b", replace_mode="FIRST")["new_content"] == "b a a"
+    assert edit(box, "str_replace", path, old_str="a", replace_mode="ALL")["new_content"] == "b  "
+    assert edit(box, "insert", path, insert_line=0, new_str="top")["new_content"] == "top\nb  "
+    box.check(f"mkdir -p {room}/d/e/f && touch {room}/.hidden {room}/d/e/f/deep")
+    shown = edit(box, "view", room)["output"].splitlines()[1:]
+    assert shown == [f"{room}/", f"{room}/d/", f"{room}/d/e/", f"{room}/m.txt"]
+
+
+def test_editor_keeps_ten_edits(box, room):
+    path = f"{room}/n.txt"
+    edit(box, "create", path, file_text="0")
+    for n in range(12):
+        edit(box, "str_replace", path, old_str=str(n), new_str=str(n + 1))
+    for _ in range(10):
+        edit(box, "undo_edit", path)
+    assert text(box, path) == "2"
+    refused(box, "str_replace_editor", command="undo_edit", path=path)
+
+
+def test_editor_refused(box, room):
+    path = f"{room}/r.txt"
+    edit(box, "create", path, file_text="x\nx\n")
+
+    def no(**more):
+        return refused(box, "str_replace_editor", **{"path": path, **more})["message"]
+
+    assert "write" in no(command="create", file_text="y") and text(box, path) == "x\nx\n"
+    assert "2 times" in no(command="str_replace", old_str="x", new_str="y")
+    assert "verbatim" in no(command="str_replace", old_str="z", new_str="y")
+    assert "different" in no(command="str_replace", old_str="x", new_str="x")
+    assert "between 0 and 2" in no(command="insert", insert_line=3, new_str="y")
+    assert "lines" in no(command="view", view_range=[9, 10])
+    assert "page_range" in no(command="view", page_range=[1, 2])
+    assert no(command="view", path=f"{room}/none") and no(command="insert", path=f"{room}/none", insert_line=0, new_str="")
+    for field, more in (("command", {"command": "delete"}), ("file_text", {"command": "create"}),
+                        ("old_str", {"command": "str_replace"}), ("insert_line", {"command": "insert"}),
+                        ("view_range", {"command": "view", "view_range": [3, 1]}),
+                        ("replace_mode", {"command": "str_replace", "old_str": "x", "replace_mode": "SOME"})):
+        unprocessable(box, "str_replace_editor", field, path=path, **more)
