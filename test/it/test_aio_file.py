@@ -310,7 +310,7 @@ def test_download_aborts_when_the_file_changes(box, room):
     answer.read(1000)
     other = box.with_client(type(client)(client.daemon, client.key))
     other.check(f"echo more >> {room}/large")
-    with pytest.raises(http.client.IncompleteRead):
+    with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
         while answer.read(1 << 20):
             pass
     client.close()
@@ -386,3 +386,25 @@ def test_editor_refused(box, room):
                         ("view_range", {"command": "view", "view_range": [3, 1]}),
                         ("replace_mode", {"command": "str_replace", "old_str": "x", "replace_mode": "SOME"})):
         unprocessable(box, "str_replace_editor", field, path=path, **more)
+
+
+# ---- watch ----
+
+def test_watch(box, room):
+    made = ask(box, "watch", path=room, debounce=50)
+    at = f"watch/{made['watcher_id']}"
+    assert made["path"] == room and ask(box, f"{at}/poll")["events"] == []
+    box.check(f"echo x > {room}/a.txt; mkdir {room}/.git; echo x > {room}/.git/config")
+    first = ask(box, f"{at}/poll", timeout=30)
+    assert first["events"][0]["type"] == "create" and first["events"][0]["path"] == f"{room}/a.txt"
+    assert not [e for e in first["events"] if ".git" in e["path"]]
+    assert ask(box, f"{at}/poll", cursor=first["cursor"])["events"] == []
+    assert ask(box, f"{at}/poll", limit=1)["has_more"] is (len(first["events"]) > 1)
+    listed = aio_shapes.call(box.client, box, "GET", "/v1/file/watch")["data"]["watchers"]
+    assert [w["watcher_id"] for w in listed] == [made["watcher_id"]]
+    assert aio_shapes.call(box.client, box, "DELETE", f"/v1/file/{at}")["success"] is True
+    assert aio_shapes.call(box.client, box, "DELETE", f"/v1/file/{at}")["success"] is False
+    assert aio_shapes.call(box.client, box, "POST", f"/v1/file/{at}/poll", {})["success"] is False
+    assert refused(box, "watch", path=f"{room}/none")["errno_name"] == "ENOENT"
+    unprocessable(box, "watch", "debounce", path=room, debounce=1)
+    unprocessable(box, "watch/x/poll", "limit", limit=0)
