@@ -408,3 +408,13 @@ def test_watch(box, room):
     assert refused(box, "watch", path=f"{room}/none")["errno_name"] == "ENOENT"
     unprocessable(box, "watch", "debounce", path=room, debounce=1)
     unprocessable(box, "watch/x/poll", "limit", limit=0)
+
+
+def test_watch_wait(box, room):
+    box.exec(f"(sleep 1; echo x > {room}/other; echo x > {room}/late.txt) >/dev/null 2>&1 &")
+    done = ask(box, "watch/wait", path=f"{room}/late.txt", timeout=30, event_types=["create"])
+    assert done == {"path": f"{room}/late.txt", "triggered": True, "type": "create"}
+    assert ask(box, "watch/wait", path=f"{room}/never", timeout=1)["triggered"] is False
+    assert refused(box, "watch/wait", path=f"{room}/none/x")["errno_name"] == "ENOENT"
+    unprocessable(box, "watch/wait", "event_types", path="x", event_types=["open"])
+    unprocessable(box, "watch/wait", "timeout", path="x", timeout=301)

@@ -433,9 +433,132 @@ static void poll_events(struct request *r)
 		loop_timer_start(w->loop, &p->timer, p->timeout * 1000, on_poll_time);
 }
 
+/* ---- wait: for one file, which need not be there yet; its directory must ---- */
+
+struct waiting {
+	struct aio_file f;
+	struct view path, name;
+	uint64_t timeout;
+	struct json_strlist types;
+	struct loop_timer timer;
+};
+
+static void release_waiting(struct aio_file *f)
+{
+	loop_timer_stop(&CONTAINER(f, struct waiting, f)->timer);
+}
+
+static void end_wait(struct waiting *w, const struct file_event *ev)
+{
+	struct request *r = w->f.r;
+	struct json_out *o = aio_data(r, ev ? NULL : "Nothing happened in this time");
+
+	json_out_object(o);
+	json_out_kstr(o, "path", w->path);
+	json_out_kbool(o, "triggered", ev != NULL);
+	json_out_kz(o, "type", ev ? files_event_name(ev->kind) : NULL);
+	json_out_end(o, '}');
+	aio_send(r);
+}
+
+static void on_wait_time(struct loop_timer *t)
+{
+	end_wait(CONTAINER(t, struct waiting, timer), NULL);
+}
+
+static bool is_awaited(const struct waiting *w, const struct file_event *ev)
+{
+	bool hit = w->types.n == 0;
+
+	for (size_t i = 0; !hit && i < w->types.n; i++)
+		hit = view_is(w->types.items[i], files_event_name(ev->kind));
+	return hit && (view_eq(ev->path, w->name) || (ev->old_path.n && view_eq(ev->old_path, w->name)));
+}
+
+static void on_wait_events(struct file_op *op, const struct file_event *events, size_t n, size_t bytes)
+{
+	struct waiting *w = CONTAINER(op, struct waiting, f.op);
+
+	for (size_t i = 0; i < n; i++)
+		if (is_awaited(w, &events[i])) {
+			files_cancel(op);
+			end_wait(w, &events[i]);
+			return;
+		}
+	files_consumed(op, bytes);
+}
+
+static void on_wait_started(struct file_op *op)
+{
+}
+
+static void on_wait_done(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
+{
+	struct waiting *w = CONTAINER(op, struct waiting, f.op);
+	struct err gone = { 0 };
+
+	err_set(&gone, ERR_NOT_FOUND, "the directory of the file is gone");
+	aio_file_fail(&w->f, e ? e : &gone);
+}
+
+static const struct file_ops wait_ops = { .on_started = on_wait_started,
+					  .on_events = on_wait_events,
+					  .done = on_wait_done };
+
+#define AT(m) .offset = offsetof(struct waiting, m)
+static const struct json_field wait_fields[] = {
+	{ "path", JSON_F_STRING, AT(path), .min = 1, .max = 4095, .required = true },
+	{ "timeout", JSON_F_U64, AT(timeout), .min = 1, .max = 300 },
+	{ "event_types", JSON_F_STRLIST, AT(types), .max = 5 },
+};
+#undef AT
+static const struct json_schema wait_schema = { wait_fields, ELEMS(wait_fields), .open = true };
+
+static bool are_types(const struct json_strlist *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		bool hit = false;
+		for (enum file_event_kind k = FILE_EVENT_CREATE; k <= FILE_EVENT_CHMOD; k++)
+			hit |= view_is(l->items[i], files_event_name(k));
+		if (!hit)
+			return false;
+	}
+	return true;
+}
+
+static void wait_for(struct request *r)
+{
+	struct waiting *w = aio_file_new(r, sizeof(*w), "wait");
+	struct err e = { 0 };
+
+	if (!w)
+		return;
+	w->f.also_release = release_waiting;
+	w->timeout = 30;
+	if (aio_read(r, &wait_schema, w) < 0)
+		return;
+	if (!are_types(&w->types)) {
+		aio_unprocessable(r, "event_types",
+				  "event_types are create, write, remove, rename and chmod");
+		return;
+	}
+	if (aio_file_at(&w->f, w->path, false) < 0)
+		return;
+	w->path = w->f.place.path;
+	const char *slash = memrchr(w->path.p, '/', w->path.n);
+	w->name = view_skip(w->path, (size_t)(slash + 1 - w->path.p));
+	w->f.place.path = view_head(w->path, MAX((size_t)(slash - w->path.p), 1u));
+	w->f.op.ops = &wait_ops;
+	if (files_watch(r->core, &r->actor, &w->f.place, false, &w->f.op, &e) < 0)
+		aio_file_fail(&w->f, &e);
+	else
+		loop_timer_start(r->x->loop, &w->timer, w->timeout * 1000, on_wait_time);
+}
+
 const struct route aio_watch_routes[] = {
 	{ "GET", "/v1/file/watch", list, .query = "api_key" },
 	{ "POST", "/v1/file/watch", create, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/file/watch/wait", wait_for, .body = ROUTE_JSON, .query = "api_key" },
 	{ "DELETE", "/v1/file/watch/{id}", stop, .query = "api_key" },
 	{ "POST", "/v1/file/watch/{id}/poll", poll_events, .body = ROUTE_JSON, .query = "api_key" },
 	{ 0 },
