@@ -6,15 +6,18 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "aio_bash.h"
 #include "aio_impl.h"
+#include "aio_shell.h"
 #include "serve.h"
 #include "poison.h"
 
 static const struct route *const tables[] = {
-	aio_context_routes,
-	aio_ticket_routes,
-	NULL,
+	aio_context_routes,    aio_ticket_routes,   aio_shell_routes,
+	aio_shell_list_routes, aio_terminal_routes, aio_bash_routes,
+	aio_bash_list_routes,  aio_ports_routes,    NULL,
 };
 
 /* ---- which sandbox ---- */
@@ -64,7 +67,7 @@ static struct view token_of(const struct http_exchange *x)
 }
 
 /* The name in the path, or of the listener. */
-static struct view name_of(const struct request *r)
+struct view aio_name(const struct request *r)
 {
 	struct view rest, name;
 
@@ -88,9 +91,9 @@ static int by_ticket(struct request *r, struct view name, struct err *e)
 	return 0;
 }
 
-static int authenticate(struct request *r, struct err *e)
+int aio_authenticate(struct request *r, struct err *e)
 {
-	struct view name = name_of(r), token = token_of(r->x);
+	struct view name = aio_name(r), token = token_of(r->x);
 	const struct box *b;
 
 	if (!token.p)
@@ -125,6 +128,16 @@ const struct box *aio_box(struct request *r)
 	boxes_unknown(&e);
 	answer_fail(r, &e);
 	return NULL;
+}
+
+bool aio_may_exec(struct request *r)
+{
+	struct err e = { 0 };
+
+	if (boxes_find(r->core, &r->actor, ACT_BOX_EXEC, view_of(r->box), &e))
+		return true;
+	answer_fail(r, &e);
+	return false;
 }
 
 static void put_detail(struct buf *b, const char *field, const char *message)
@@ -263,7 +276,37 @@ static void fail(struct request *r, const struct err *e, const struct http_heade
 }
 
 static const struct surface surface = {
-	.heading = "aio", .routes = tables, .authenticate = authenticate, .fail = fail
+	.heading = "aio", .routes = tables, .authenticate = aio_authenticate, .fail = fail
 };
 
-const struct dialect aio_dialect = { .name = "aio", .claims = claims, .enter = enter, .surface = &surface };
+static void *new_state(struct core *c, struct err *e)
+{
+	struct aio_state *st = calloc(1, sizeof(*st));
+
+	if (!st) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "aio");
+		return NULL;
+	}
+	st->core = c;
+	list_init(&st->shells);
+	list_init(&st->bashes);
+	return st;
+}
+
+static void free_state(void *state)
+{
+	struct aio_state *st = state;
+
+	while (!list_empty(&st->shells))
+		aio_shell_free(CONTAINER(st->shells.next, struct aio_shell, link));
+	while (!list_empty(&st->bashes))
+		aio_bash_free(CONTAINER(st->bashes.next, struct aio_bash, link));
+	free(st);
+}
+
+const struct dialect aio_dialect = { .name = "aio",
+				     .claims = claims,
+				     .enter = enter,
+				     .surface = &surface,
+				     .new = new_state,
+				     .free = free_state };

@@ -14,6 +14,17 @@
 
 /* Each ends with a NULL method. Paths are as AIO has them: /v1/…. */
 extern const struct route aio_context_routes[], aio_ticket_routes[];
+extern const struct route aio_shell_routes[], aio_shell_list_routes[], aio_terminal_routes[],
+	aio_bash_routes[], aio_bash_list_routes[], aio_ports_routes[];
+
+/* What every route takes in the query. */
+#define AIO_QUERY "api_key ticket"
+
+/* What the dialect keeps: sessions, by the boxes that they are of. */
+struct aio_state {
+	struct core *core;
+	struct list shells, bashes; /* struct aio_shell, struct aio_bash */
+};
 
 /* NULL and an answer when there is no memory. Zeroed. */
 void *aio_own(struct request *r, size_t size, void (*release)(struct request *r));
@@ -32,6 +43,23 @@ void aio_send(struct request *r);
 void aio_refuse(struct request *r, const char *fmt, ...) _printf_(2, 3);
 /* The same with FileOperationError as the data. */
 void aio_refuse_file(struct request *r, struct view path, const char *operation, const struct err *e);
+
+/* Who asks may run commands in the box; false: the answer is sent. */
+bool aio_may_exec(struct request *r);
+int aio_authenticate(struct request *r, struct err *e) _must_check_;
+struct view aio_name(const struct request *r); /* the sandbox's, as the request has it */
+
+/* ---- text and time of commands: aio_text.c ---- */
+
+#define AIO_SECONDS_MAX 86400
+uint64_t aio_ms(double seconds); /* more than none is at least one */
+/* A limit for the core: no more than the configuration has; 0: its own. */
+uint64_t aio_limit_ms(const struct core *c, double seconds);
+/* At most so many characters: the middle is left out. 0: all of it. */
+int aio_cut(struct buf *out, struct view text, size_t chars);
+/* Without the beginning of a character at its end, the rest of which is still to come. */
+struct view aio_whole(struct view text);
+void aio_put_cut(struct json_out *o, struct view text, size_t chars);
 
 /* ---- tickets: aio_ticket.c ---- */
 
