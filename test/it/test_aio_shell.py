@@ -38,7 +38,7 @@ def test_shell_soft_and_hard_limits(ask):
     seen = ask("POST", "/v1/shell/view", {"id": "s"})["data"]
     assert seen["output"].endswith("got it\n") and seen["exit_code"] == 0
     hard = ask("POST", "/v1/shell/exec", {"id": "s", "command": "echo a; sleep 60", "hard_timeout": 0.3})["data"]
-    assert hard["status"] == "hard_timeout" and hard["output"] == "a\n"
+    assert hard["status"] == "hard_timeout" and hard["output"].startswith("a\n")  # bash may add "Killed"
     quiet = ask("POST", "/v1/shell/exec", {"id": "s", "command": "sleep 60", "no_change_timeout": 1})["data"]
     assert quiet["status"] == "no_change_timeout"
     assert ask("POST", "/v1/shell/kill", {"id": "s"})["data"]["status"] == "terminated"
