@@ -96,3 +96,32 @@ def test_bash(ask):
     assert ask("POST", "/v1/bash/output", {"session_id": "none"})["success"] is False
     assert ask("POST", "/v1/bash/exec", {})["detail"]
     assert ask("POST", "/v1/bash/sessions/create", {"session_id": "b"})["data"]["status"] == "ready"
+
+
+SERVER = """
+import http.server
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = (self.path + ' ' + str(self.headers.get('x-aio-api-key'))).encode()
+        self.send_response(200); self.send_header('Content-Length', str(len(body))); self.end_headers(); self.wfile.write(body)
+s = http.server.HTTPServer(('127.0.0.1', 8123), H)
+print('up', flush=True)
+s.serve_forever()
+"""
+
+
+def test_proxy(ask, api, daemon, tenant):
+    run = ask("POST", "/v1/bash/exec", {"command": "exec python3 -c \"$S\"", "env": {"S": SERVER}, "async_mode": True})["data"]
+    up = ask("POST", "/v1/bash/output", {"session_id": run["session_id"], "wait": True})["data"]
+    assert up["stdout"] == "up\n", up
+    base = f"/sandbox/{ask.box.id}"
+    key = {"X-AIO-API-Key": daemon.key}
+    assert api.get(f"{base}/proxy/8123/a/b?x=1&ticket=t", headers=key).body == b"/a/b?x=1 None"
+    assert api.get(f"{base}/absproxy/8123/a", headers=key).body == b"/absproxy/8123/a None"
+    assert tenant.get(f"{base}/proxy/8123/a").status == 404
+    assert api.get(f"{base}/proxy/0/").status in (200, 400, 422)
+
+
+def test_terminal_page(ask, api):
+    page = api.get(f"/sandbox/{ask.box.id}/terminal")
+    assert page.status == 200 and b"/v1/shell/ws" in page.body

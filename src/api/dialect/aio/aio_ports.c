@@ -60,6 +60,17 @@ static struct view query_of(struct request *r)
 	return n ? (struct view){ p, n } : VIEW_NONE;
 }
 
+/* How long "/proxy/PORT" is. */
+static size_t behind_port(struct view path)
+{
+	unsigned slashes = 0;
+
+	for (size_t i = 0; i < path.n; i++)
+		if (path.p[i] == '/' && ++slashes == 3)
+			return i;
+	return path.n;
+}
+
 static void to_port(struct request *r, bool whole)
 {
 	struct view all = r->x->path, prefix, path;
@@ -67,7 +78,7 @@ static void to_port(struct request *r, bool whole)
 	struct actor actor;
 	const struct box *b;
 	char host[32];
-	size_t at = (size_t)(r->params[0].p - all.p) + r->params[0].n;
+	size_t at = behind_port(all);
 
 	if (num_u32(r->params[0], &port) < 0 || !port || port > UINT16_MAX) {
 		struct err e = { 0 };
