@@ -124,7 +124,8 @@ static bool is_ours(struct http_header h)
 					    "x-forwarded-prefix",
 					    "x-forwarded-for",
 					    "http2-settings" };
-	if (view_is(h.name, "authorization") || view_is(h.name, "x-api-key"))
+	if (view_is(h.name, "authorization") || view_is(h.name, "x-api-key") ||
+	    view_is(h.name, "x-aio-api-key"))
 		return proxy_head_is_key(h.value);
 	return ONE_OF(h.name, ours);
 }

@@ -41,7 +41,8 @@ struct exec_wish {
 
 	bool ready; /* a kept bash -l -c may come from a shell that was made ahead */
 
-	/* A process that outlives its caller. */
+	/* A process that outlives its caller. pty of a shell: the command that makes it gives it a terminal,
+	 * on which its commands read and write (procs_input with the tag "shell:NAME"). */
 	bool keep, open_stdin, pty;
 	struct view tag;
 	uint64_t cols, rows;
@@ -97,6 +98,7 @@ struct exec {
 	void (*on_begun)(struct exec *x, const struct exec_begun *b);
 	void (*on_output)(struct exec *x, unsigned channel, struct view data);
 	void (*on_room)(struct exec *x);
+	void (*on_kept)(struct exec *x); /* more was collected: `kept` has it, until `done` */
 	void (*done)(struct exec *x, const struct exec_result *r, const struct err *e);
 };
 

@@ -341,6 +341,8 @@ static int on_data(struct call *c, unsigned channel, struct view data)
 		return -EBADMSG;
 	x->truncated |= !outputs_add(&x->kept, channel, data);
 	mux_consumed(c, data.n);
+	if (x->on_kept)
+		x->on_kept(x);
 	return 0;
 }
 

@@ -67,6 +67,9 @@ static struct shell *add(struct box *b, struct view name, const struct exec_wish
 	arena_init(&s->arena, SHELL_ARENA);
 	s->made.user = arena_view(&s->arena, w->user);
 	s->made.cwd = arena_view(&s->arena, w->cwd);
+	s->made.pty = w->pty;
+	s->made.cols = w->cols;
+	s->made.rows = w->rows;
 	if (!s->made.user.p || !s->made.cwd.p || copy_map(&s->arena, &w->env, &s->made.env) < 0 ||
 	    view_to_str(name, s->name, sizeof(s->name)) < 0) {
 		arena_done(&s->arena);
@@ -133,7 +136,8 @@ int shells_exec(struct box *b, const struct exec_wish *w, struct exec *x, struct
 			       "and export");
 	s = shells_find(b, w->shell);
 	if (!s)
-		s = add(b, w->shell, &(struct exec_wish){ 0 }, e);
+		s = add(b, w->shell, &(struct exec_wish){ .pty = w->pty, .cols = w->cols, .rows = w->rows },
+			e);
 	return s ? run(s, w->command, w, x, e) : -1;
 }
 

@@ -32,6 +32,8 @@
  *   trap … EXIT    `exit`, `set -e` and the like report status, cwd and environment on the way out.
  *   declare -px    With every record, so that a shell that is killed or replaced by `exec` loses no
  *                  exported variable. It is a builtin: no fork.
+ *   -t 0           A shell with a terminal: what has no input of its own reads that. Its readers are
+ *                  programs: no colours, no pagers, no \r. Ctrl-C gives the command up, not the shell.
  *   expand_aliases Off in scripts; people expect `alias` to work here.
  */
 #include "shells_impl.h"
@@ -58,6 +60,7 @@ const char shells_loop[] =
 	"__paddock_loop='while { IFS=\" \" builtin read -r -d \"\" -u 250 __paddock_id __paddock_n "
 	"__paddock_in &&\n"
 	"	LC_ALL=C IFS= builtin read -r -d \"\" -N \"$__paddock_n\" -u 250 __paddock_c &&\n"
+	"	{ [[ $__paddock_in != /dev/null ]] || __paddock_in=$__paddock_none; } &&\n"
 	"	__paddock_busy=1; } 2>/dev/null; do\n"
 	"	{ [[ $- == *e* ]] || __paddock_status; } 2>/dev/null\n"
 	"	builtin eval \"$__paddock_c\" <\"$__paddock_in\" >&253 2>&254 250<&- 251>&- 253>&- 254>&-\n"
@@ -65,6 +68,13 @@ const char shells_loop[] =
 	"	[[ $__paddock_rc == 137 ]] && __paddock_oom && __paddock_rc=1137\n"
 	"	__paddock_report R; __paddock_rc=$__paddock_ok; } 2>/dev/null\n"
 	"done; builtin exit'\n"
+	"__paddock_none=/dev/null\n"
+	"if [[ -t 0 ]]; then\n"
+	"	__paddock_none=/dev/tty; export TERM=dumb PAGER=cat GIT_PAGER=cat\n"
+	"	stty -onlcr 2>/dev/null\n"
+	"	trap 'if [[ $__paddock_busy ]]; then\n"
+	"	builtin set -T; builtin trap \"builtin return 130\" DEBUG; builtin return 130; fi' INT\n"
+	"fi\n"
 	"shopt -s expand_aliases\n"
 	"exec 253>&1 254>&2\n"
 	"trap '{ __paddock_rc=$?; __paddock_report X; } 2>/dev/null' EXIT\n"

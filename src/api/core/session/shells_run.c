@@ -158,6 +158,8 @@ static void collect(struct shell_command *m, unsigned channel, struct view data)
 {
 	if (!outputs_add(&m->x->kept, m->merged ? 1 : channel, data))
 		m->truncated = true;
+	if (m->x->on_kept)
+		m->x->on_kept(m->x);
 }
 
 int shells_run_output(struct shell *s, unsigned channel, struct view data)

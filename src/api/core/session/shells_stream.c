@@ -300,8 +300,11 @@ void shells_stream_begin(struct shell *s)
 				    .wait_reader = true,
 				    .ring_bytes = RING_BYTES,
 				    .tag = view_of(s->tag) };
+	struct wire_pty size = { .cols = (uint32_t)s->made.cols, .rows = (uint32_t)s->made.rows };
 	struct err e = { 0 };
 
+	if (s->made.pty)
+		start.pty = &size;
 	if (s->attempts++ == ATTEMPTS) {
 		s->attempts = 0;
 		shells_stream_forget(s);

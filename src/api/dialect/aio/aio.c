@@ -8,14 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "aio_bash.h"
 #include "aio_impl.h"
+#include "aio_shell.h"
 #include "serve.h"
 #include "poison.h"
 
 static const struct route *const tables[] = {
-	aio_context_routes, aio_ticket_routes, aio_file_routes,
-	aio_find_routes,    aio_grep_routes,   aio_transfer_routes,
-	aio_editor_routes,  aio_watch_routes,  NULL,
+	aio_context_routes,  aio_ticket_routes, aio_file_routes,      aio_find_routes,  aio_grep_routes,
+	aio_transfer_routes, aio_editor_routes, aio_watch_routes,     aio_shell_routes, aio_shell_list_routes,
+	aio_terminal_routes, aio_bash_routes,   aio_bash_list_routes, aio_ports_routes, NULL,
 };
 
 /* ---- what it keeps ---- */
@@ -31,6 +33,8 @@ static void *state_new(struct core *c, struct err *e)
 	s->core = c;
 	list_init(&s->edits);
 	list_init(&s->watches);
+	list_init(&s->shells);
+	list_init(&s->bashes);
 	return s;
 }
 
@@ -42,6 +46,10 @@ static void state_free(void *state)
 		return;
 	aio_undo_done(s);
 	aio_watch_done(s);
+	while (!list_empty(&s->shells))
+		aio_shell_free(CONTAINER(s->shells.next, struct aio_shell, link));
+	while (!list_empty(&s->bashes))
+		aio_bash_free(CONTAINER(s->bashes.next, struct aio_bash, link));
 	free(s);
 }
 
@@ -92,7 +100,7 @@ static struct view token_of(const struct http_exchange *x)
 }
 
 /* The name in the path, or of the listener. */
-static struct view name_of(const struct request *r)
+struct view aio_name(const struct request *r)
 {
 	struct view rest, name;
 
@@ -116,9 +124,9 @@ static int by_ticket(struct request *r, struct view name, struct err *e)
 	return 0;
 }
 
-static int authenticate(struct request *r, struct err *e)
+int aio_authenticate(struct request *r, struct err *e)
 {
-	struct view name = name_of(r), token = token_of(r->x);
+	struct view name = aio_name(r), token = token_of(r->x);
 	const struct box *b;
 
 	if (!token.p)
@@ -153,6 +161,16 @@ const struct box *aio_box(struct request *r)
 	boxes_unknown(&e);
 	answer_fail(r, &e);
 	return NULL;
+}
+
+bool aio_may_exec(struct request *r)
+{
+	struct err e = { 0 };
+
+	if (boxes_find(r->core, &r->actor, ACT_BOX_EXEC, view_of(r->box), &e))
+		return true;
+	answer_fail(r, &e);
+	return false;
 }
 
 static void put_detail(struct buf *b, const char *field, const char *message)
@@ -291,7 +309,7 @@ static void fail(struct request *r, const struct err *e, const struct http_heade
 }
 
 static const struct surface surface = {
-	.heading = "aio", .routes = tables, .authenticate = authenticate, .fail = fail
+	.heading = "aio", .routes = tables, .authenticate = aio_authenticate, .fail = fail
 };
 
 const struct dialect aio_dialect = { .name = "aio",

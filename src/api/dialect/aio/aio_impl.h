@@ -17,12 +17,19 @@ extern const struct route aio_context_routes[], aio_ticket_routes[];
 extern const struct route aio_file_routes[], aio_find_routes[], aio_grep_routes[];
 extern const struct route aio_transfer_routes[], aio_editor_routes[], aio_watch_routes[];
 
+extern const struct route aio_shell_routes[], aio_shell_list_routes[], aio_terminal_routes[],
+	aio_bash_routes[], aio_bash_list_routes[], aio_ports_routes[];
+
+/* What every route takes in the query. */
+#define AIO_QUERY "api_key ticket"
+
 /* What the dialect keeps, r->state. */
 struct aio_state {
 	struct core *core;
 	struct list edits; /* that can be undone, the newest last: aio_undo.c */
 	size_t n_edits, edit_bytes;
-	struct list watches; /* aio_watch.c */
+	struct list watches;        /* aio_watch.c */
+	struct list shells, bashes; /* struct aio_shell, struct aio_bash */
 };
 void aio_undo_done(struct aio_state *s);
 void aio_watch_done(struct aio_state *s);
@@ -44,6 +51,23 @@ void aio_send(struct request *r);
 void aio_refuse(struct request *r, const char *fmt, ...) _printf_(2, 3);
 /* The same with FileOperationError as the data. */
 void aio_refuse_file(struct request *r, struct view path, const char *operation, const struct err *e);
+
+/* Who asks may run commands in the box; false: the answer is sent. */
+bool aio_may_exec(struct request *r);
+int aio_authenticate(struct request *r, struct err *e) _must_check_;
+struct view aio_name(const struct request *r); /* the sandbox's, as the request has it */
+
+/* ---- text and time of commands: aio_text.c ---- */
+
+#define AIO_SECONDS_MAX 86400
+uint64_t aio_ms(double seconds); /* more than none is at least one */
+/* A limit for the core: no more than the configuration has; 0: its own. */
+uint64_t aio_limit_ms(const struct core *c, double seconds);
+/* At most so many characters: the middle is left out. 0: all of it. */
+int aio_cut(struct buf *out, struct view text, size_t chars);
+/* Without the beginning of a character at its end, the rest of which is still to come. */
+struct view aio_whole(struct view text);
+void aio_put_cut(struct json_out *o, struct view text, size_t chars);
 
 /* ---- tickets: aio_ticket.c ---- */
 

@@ -1,0 +1,127 @@
+"""AIO's shell, bash and proxy routes. Every answer is checked against the published document."""
+
+import json
+
+import pytest
+
+import aio_shapes
+
+
+@pytest.fixture
+def ask(make_box, api):
+    box = make_box()
+
+    def ask(method, path, document=None, **more):
+        return aio_shapes.call(api, box, method, path, document, **more)
+
+    ask.box = box
+    return ask
+
+
+def test_shell_keeps_state(ask):
+    first = ask("POST", "/v1/shell/exec", {"command": "cd /tmp; x=5; echo hi; echo oops >&2"})["data"]
+    assert (first["status"], first["exit_code"], first["output"]) == ("completed", 0, "hi\noops\n")
+    again = ask("POST", "/v1/shell/exec", {"id": first["session_id"], "command": "pwd; echo $x; false"})["data"]
+    assert (again["output"], again["exit_code"]) == ("/tmp\n5\n", 1)
+    other = ask("POST", "/v1/shell/exec", {"command": "pwd", "exec_dir": "/usr"})["data"]
+    assert other["output"] == "/usr\n" and other["session_id"] != first["session_id"]
+    strict = ask("POST", "/v1/shell/exec", {"command": "pwd", "exec_dir": "/no/such", "strict": True})
+    assert strict["success"] is False and "/no/such" in strict["message"]
+
+
+def test_shell_soft_and_hard_limits(ask):
+    run = ask("POST", "/v1/shell/exec", {"id": "s", "command": "read -r x; echo got $x", "timeout": 0.2})["data"]
+    assert run["status"] == "running" and run["exit_code"] is None
+    assert ask("POST", "/v1/shell/exec", {"id": "s", "command": "true"})["success"] is False
+    assert ask("POST", "/v1/shell/write", {"id": "s", "input": "it", "press_enter": True})["data"]["status"] == "running"
+    assert ask("POST", "/v1/shell/wait", {"id": "s", "seconds": 20})["data"]["status"] == "completed"
+    seen = ask("POST", "/v1/shell/view", {"id": "s"})["data"]
+    assert seen["output"].endswith("got it\n") and seen["exit_code"] == 0
+    hard = ask("POST", "/v1/shell/exec", {"id": "s", "command": "echo a; sleep 60", "hard_timeout": 0.3})["data"]
+    assert hard["status"] == "hard_timeout" and hard["output"].startswith("a\n")  # bash may add "Killed"
+    quiet = ask("POST", "/v1/shell/exec", {"id": "s", "command": "sleep 60", "no_change_timeout": 1})["data"]
+    assert quiet["status"] == "no_change_timeout"
+    assert ask("POST", "/v1/shell/kill", {"id": "s"})["data"]["status"] == "terminated"
+    long = ask("POST", "/v1/shell/exec", {"id": "s", "command": "seq 20000"})["data"]
+    assert len(long["output"]) < 30100 and long["output"].endswith("20000\n")
+    whole = ask("POST", "/v1/shell/exec", {"id": "s", "command": "seq 20000", "truncate": False})["data"]
+    assert len(whole["output"]) > 100000
+
+
+def test_shell_sessions(ask):
+    made = ask("POST", "/v1/shell/sessions/create", {"id": "a", "exec_dir": "/usr"})["data"]
+    assert made == {"session_id": "a", "working_dir": "/usr"}
+    assert ask("POST", "/v1/shell/sessions/update", {"id": "a", "no_change_timeout": 3})["success"]
+    assert ask("POST", "/v1/shell/exec", {"id": "a", "command": "sleep 60", "async_mode": True})["data"]["status"] == "running"
+    assert list(ask("GET", "/v1/shell/sessions")["data"]["sessions"]) == ["a"]
+    assert ask("GET", "/v1/shell/sessions/stats")["data"]["active_sessions"] == 1
+    assert ask("DELETE", "/v1/shell/sessions/a")["success"]
+    assert ask("DELETE", "/v1/shell/sessions/a")["success"] is False
+    assert ask("DELETE", "/v1/shell/sessions")["success"]
+    for path in ("view", "wait", "kill"):
+        assert ask("POST", f"/v1/shell/{path}", {"id": "none"})["success"] is False
+        assert ask("POST", f"/v1/shell/{path}", {})["detail"]
+    assert "/terminal?ticket=" in ask("GET", "/v1/shell/terminal-url")["data"]
+
+
+def test_shell_events(ask, api):
+    reply = api.request("POST", f"/sandbox/{ask.box.id}/v1/shell/exec", json.dumps({"command": "echo hi"}).encode(),
+                        {"Content-Type": "application/json", "Accept": "text/event-stream"})
+    assert reply.status == 200 and b"event: output" in reply.body and b"event: result" in reply.body
+
+
+def test_bash(ask):
+    run = ask("POST", "/v1/bash/exec", {"command": "echo $A; echo e >&2; pwd; exit 3", "env": {"A": "1"},
+                                        "exec_dir": "/usr"})["data"]
+    assert (run["stdout"], run["stderr"], run["exit_code"], run["status"]) == ("1\n/usr\n", "e\n", 3, "completed")
+    sid = run["session_id"]
+    run = ask("POST", "/v1/bash/exec", {"session_id": sid, "command": "read x; echo got $x; pwd", "async_mode": True})["data"]
+    assert run["status"] == "running"
+    assert ask("POST", "/v1/bash/write", {"session_id": sid, "input": "it\n"})["success"]
+    text, at = "", 0
+    while True:
+        more = ask("POST", "/v1/bash/output", {"session_id": sid, "command_id": run["command_id"], "offset": at, "wait": True})["data"]
+        text, at = text + more["stdout"], more["offset"]
+        if more["command"]["status"] != "running":
+            break
+    assert text == "got it\n/usr\n" and more["command"]["exit_code"] == 0
+    soft = ask("POST", "/v1/bash/exec", {"session_id": sid, "command": "echo a; sleep 60", "timeout": 0.5})["data"]
+    assert soft["status"] == "running" and soft["stdout"] == "a\n" and soft["offset"] == 2
+    assert ask("GET", "/v1/bash/sessions")["data"][0]["current_command"] == "echo a; sleep 60"
+    assert ask("POST", "/v1/bash/kill", {"session_id": sid})["success"]
+    hard = ask("POST", "/v1/bash/exec", {"session_id": sid, "command": "sleep 60", "hard_timeout": 0.2})["data"]
+    assert hard["status"] == "timed_out"
+    assert ask("POST", f"/v1/bash/sessions/{sid}/close")["success"]
+    assert ask("POST", "/v1/bash/exec", {"session_id": sid, "command": "true"})["success"] is False
+    assert ask("POST", "/v1/bash/output", {"session_id": "none"})["success"] is False
+    assert ask("POST", "/v1/bash/exec", {})["detail"]
+    assert ask("POST", "/v1/bash/sessions/create", {"session_id": "b"})["data"]["status"] == "ready"
+
+
+SERVER = """
+import http.server
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = (self.path + ' ' + str(self.headers.get('x-aio-api-key'))).encode()
+        self.send_response(200); self.send_header('Content-Length', str(len(body))); self.end_headers(); self.wfile.write(body)
+s = http.server.HTTPServer(('127.0.0.1', 8123), H)
+print('up', flush=True)
+s.serve_forever()
+"""
+
+
+def test_proxy(ask, api, daemon, tenant):
+    run = ask("POST", "/v1/bash/exec", {"command": "exec python3 -c \"$S\"", "env": {"S": SERVER}, "async_mode": True})["data"]
+    up = ask("POST", "/v1/bash/output", {"session_id": run["session_id"], "wait": True})["data"]
+    assert up["stdout"] == "up\n", up
+    base = f"/sandbox/{ask.box.id}"
+    key = {"X-AIO-API-Key": daemon.key}
+    assert api.get(f"{base}/proxy/8123/a/b?x=1&ticket=t", headers=key).body == b"/a/b?x=1 None"
+    assert api.get(f"{base}/absproxy/8123/a", headers=key).body == b"/absproxy/8123/a None"
+    assert tenant.get(f"{base}/proxy/8123/a").status == 404
+    assert api.get(f"{base}/proxy/0/").status in (200, 400, 422)
+
+
+def test_terminal_page(ask, api):
+    page = api.get(f"/sandbox/{ask.box.id}/terminal")
+    assert page.status == 200 and b"/v1/shell/ws" in page.body
