@@ -236,7 +236,7 @@ def test_no_list_has_it(world, dialect, file):
 # ---- dialects without a document: their routes are read from the tables in the sources, their calls from the .proto ----
 
 # rest and e2b are above; of models a sandbox's token decides (test_ai.py).
-OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "mcp"}
+OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "aio", "mcp"}
 
 
 def test_every_dialect_is_here():
@@ -287,6 +287,26 @@ def test_agentsandbox(world, method, path):
             response = world.two.request(method, path.replace("{name}", first), body, headers)
             answers.append(said(response, first, method.lower()))
         assert answers[0] == answers[1] and answers[0][0] in (400, 404), (path, answers)
+
+
+def aio_routes():
+    """Their paths are below /sandbox/{name}. A ticket proves who asks at /auth, so that it is asked without one."""
+    for path in sorted((paddock.ROOT / "src/api/dialect/aio").glob("*.c")):
+        yield from re.findall(r'\{ "([A-Z]+)", "(/[^"]*)"', path.read_text())
+
+
+@pytest.mark.parametrize("method, path", list(aio_routes()))
+def test_aio(world, method, path):
+    for thing in (world.box.id, world.mark):
+        answers = []
+        for first in (thing, absent(thing)):
+            body, headers = (b"{}", {"Content-Type": "application/json"}) if method in ("POST", "PUT") else (None, {})
+            headers = UPGRADE if path.endswith("/ws") else headers
+            response = world.two.request(method, f"/sandbox/{first}{path}", body, headers)
+            answers.append(said(response, first, method.lower()))
+        assert answers[0] == answers[1] and answers[0][0] == 404, (path, answers)
+    if path == "/v1/sandbox":
+        assert world.one.get(f"/sandbox/{world.mark}{path}").status == 200, "the control"
 
 
 AGENTBOX = re.findall(r"rpc (\w+)\(\w+\) returns \((stream )?", (paddock.ROOT / "api/agentbox/sandbox.proto").read_text())
