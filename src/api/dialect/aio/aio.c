@@ -12,9 +12,7 @@
 #include "poison.h"
 
 static const struct route *const tables[] = {
-	aio_context_routes,
-	aio_ticket_routes,
-	NULL,
+	aio_context_routes, aio_ticket_routes, aio_code_routes, aio_jupyter_routes, aio_nodejs_routes, NULL,
 };
 
 /* ---- which sandbox ---- */
