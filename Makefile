@@ -49,7 +49,7 @@ soak: build
 	@scripts/deps test
 	PADDOCK_CHURN=1000 PADDOCK_HANGS_S=7200 $(PYTHON) -m pytest -q -p no:cacheprovider test/it/test_leaks.py
 
-# Small bugs of a list, planted one at a time: which of them do the tests not find? Half an hour. See test/mutants.
+# Small bugs of a list, planted one at a time: which of them do the tests not find? Three quarters of an hour. See test/mutants.
 mutants: build
 	@scripts/deps test
 	@exec $(PYTHON) test/mutants/run.py

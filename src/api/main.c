@@ -26,7 +26,7 @@
 
 #include "agentbox.h"
 #include "agentsandbox.h"
-#include "aio.h"
+#include "aio_dialect.h"
 #include "config.h"
 #include "core.h"
 #include "drop.h"
@@ -53,6 +53,7 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 #define CONFIG_MAX (1024u * 1024)
 #define LISTEN_MAX 16
 #define DRAIN_MS   2000
+#define RETIRE_MS  10000
 #define LARGE      (1024 * 1024)
 
 /* In the order in which they are asked; rest takes what is left. */
@@ -79,7 +80,7 @@ struct api {
 	struct http_server *server;
 	uint32_t n_listen;
 	int statm;
-	bool draining;
+	bool draining, retiring;
 };
 
 /* ---- what it was given ---- */
@@ -198,10 +199,26 @@ static void on_lost(void *arg)
 	loop_stop(a->loop, a->draining ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-static void on_drained(void *arg)
+static void on_retired(void *arg)
 {
 	struct api *a = arg;
 	loop_stop(a->loop, EXIT_SUCCESS);
+}
+
+static void on_retire_time(struct loop_timer *t)
+{
+	on_retired(CONTAINER(t, struct api, drain));
+}
+
+static void on_drained(void *arg)
+{
+	struct api *a = arg;
+
+	if (a->retiring)
+		return;
+	a->retiring = true;
+	loop_timer_start(a->loop, &a->drain, RETIRE_MS, on_retire_time);
+	core_retire(a->core, on_retired, a);
 }
 
 static void on_drain_time(struct loop_timer *t)
@@ -292,7 +309,7 @@ static void stop(struct api *a)
 	core_free(a->core);
 	tls_server_free(a->tls);
 	/* One more batch for what was put off. */
-	loop_timer_start(a->loop, &a->drain, 0, on_drain_time);
+	loop_timer_start(a->loop, &a->drain, 0, on_retire_time);
 	(void)!loop_run(a->loop);
 	loop_signals_stop(&a->signals);
 	loop_free(a->loop);

@@ -32,6 +32,14 @@ int64_t clock_wall_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+uint64_t clock_stamp(uint64_t last)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return MAX(last + 1, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+}
+
 void clock_rfc3339(int64_t wall_ms, char dst[CLOCK_RFC3339_SIZE])
 {
 	/* Years have four digits; a file's time may be anything, so what is outside is cut. */

@@ -38,6 +38,9 @@ const struct feature_text feature_texts[FEATURES] = {
 	[FEATURE_OWN_PROC] = { "view.proc", "/proc shows a box its own memory and processors",
 			       "meminfo, cpuinfo, stat, loadavg and swaps of /proc show the machine's",
 			       "/dev/fuse", true },
+	[FEATURE_OWN_UPTIME] = { "view.uptime", "a sandbox's uptime begins with its start",
+				 "sandboxes see the machine's uptime and boot time",
+				 "Linux 6.3 with time namespaces", true },
 };
 
 enum feature feature_named(struct view name)

@@ -16,13 +16,20 @@ extern const char *const gauge_names[GAUGE_FILES]; /* below /proc */
 
 /* By the number of the range: slots.h. */
 struct gauge_slot {
-	uint32_t turn; /* odd while it is written */
-	uint32_t unused;
-	uint64_t started; /* clock ticks since the machine's boot */
+	uint32_t turn;       /* odd while it is written */
+	uint32_t own_uptime; /* it has a time namespace, in which it was booted when it was started */
+	uint64_t started;    /* clock ticks since the machine's boot */
 	char id[GAUGE_ID];
 };
 
+/* What the program has done, for the keeper to see: requests that it went to read, and those that are done.
+ */
+struct gauge_beat {
+	uint64_t taken, answered;
+};
+
 /* An empty id: nobody has it. */
-void gauge_put(struct gauge_slot *s, const char *id, uint64_t started);
+void gauge_put(struct gauge_slot *s, const char *id, uint64_t started, bool own_uptime);
 /* -ENOENT: nobody has it. -EAGAIN: it is being written. */
-int gauge_get(const struct gauge_slot *s, char id[GAUGE_ID], uint64_t *started) _must_check_;
+int gauge_get(const struct gauge_slot *s, char id[GAUGE_ID], uint64_t *started,
+	      bool *own_uptime) _must_check_;

@@ -106,6 +106,13 @@ static void plan_files(struct plan *p, const struct plan_image *image)
 						  .target = "/workspace",
 						  .source = "workspace",
 						  .attr = QUIET });
+	for (unsigned i = 0; p->spec.mounts && i < p->spec.mounts->n; i++)
+		add_mount(p, (struct plan_mount){
+				     .kind = PLAN_HOST,
+				     .target = p->spec.mounts->items[i].target,
+				     .layer = i,
+				     .attr = QUIET |
+					     (p->spec.mounts->items[i].readonly ? MOUNT_ATTR_RDONLY : 0) });
 }
 
 int plan_make(const struct spec *s, const struct plan_image *image, uint32_t slot, uint32_t uids_base,
@@ -137,10 +144,11 @@ int plan_make(const struct spec *s, const struct plan_image *image, uint32_t slo
 
 int plan_print(const struct plan *p, struct buf *out)
 {
-	static const char *const kinds[] = { [PLAN_LAYER] = "layer",   [PLAN_STORE] = "store",
-					     [PLAN_DEV] = "dev",       [PLAN_WORKSPACE] = "workspace",
-					     [PLAN_DEVPTS] = "devpts", [PLAN_TMPFS] = "tmpfs",
-					     [PLAN_PROC] = "proc" };
+	static const char *const kinds[] = {
+		[PLAN_LAYER] = "layer",         [PLAN_STORE] = "store",   [PLAN_DEV] = "dev",
+		[PLAN_WORKSPACE] = "workspace", [PLAN_DEVPTS] = "devpts", [PLAN_TMPFS] = "tmpfs",
+		[PLAN_PROC] = "proc",           [PLAN_HOST] = "host"
+	};
 	buf_printf(out, "box %s backend %s host %s uids %u+%u caps %llx\n", p->spec.id, p->spec.backend,
 		   p->spec.hostname, p->uid_base, PLAN_IDS, (unsigned long long)p->root_caps);
 	if (p->spec.sudo)

@@ -25,6 +25,7 @@ enum plan_kind {
 	PLAN_LAYER,     /* a layer of the image: overlay, or the bare tree when the root is read-only */
 	PLAN_STORE,     /* a directory of the box's storage, idmapped */
 	PLAN_WORKSPACE, /* a named workspace, idmapped */
+	PLAN_HOST,      /* a directory of the machine, idmapped so that its owner is the box's user */
 	PLAN_DEV,       /* the shared read-only /dev */
 	PLAN_DEVPTS,
 	PLAN_TMPFS,
@@ -34,7 +35,7 @@ enum plan_kind {
 struct plan_mount {
 	enum plan_kind kind;
 	const char *target; /* in the box; "/" for the root */
-	unsigned layer;     /* PLAN_LAYER */
+	unsigned layer;     /* PLAN_LAYER; PLAN_HOST: index of spec.mounts */
 	const char *source; /* PLAN_STORE: directory in the storage */
 	uint64_t size;      /* PLAN_TMPFS: bytes */
 	const char *mode;   /* PLAN_TMPFS: octal */
@@ -59,7 +60,7 @@ struct plan {
 	uint32_t uid_base;
 	struct plan_dir dirs[2 * PLAN_LAYERS + 2];
 	unsigned n_dirs;
-	struct plan_mount mounts[16];
+	struct plan_mount mounts[16 + SPEC_MOUNTS];
 	unsigned n_mounts;
 	struct plan_rlimit rlimits[8];
 	unsigned n_rlimits;

@@ -84,6 +84,15 @@ static void probe_namespaces(struct posture *p)
 	}
 }
 
+/* Before 6.3 an exec does not enter the time namespace that was unshared, and the kernel refuses
+ * clone(CLONE_VM) as long as children would be in another one: PID 1 could start nothing. */
+static void probe_time(struct posture *p, uint32_t without)
+{
+	int flag = CLONE_NEWTIME;
+	posture_feature(p, FEATURE_OWN_UPTIME, kernel_at_least(6, 3) && in_child(unshared, &flag) == 0,
+			without, NULL);
+}
+
 static void probe_cgroups(struct posture *p, const struct cgroup_host *h, uint32_t without)
 {
 	static const struct {
@@ -279,6 +288,7 @@ void posture_probe(struct posture *p, const struct cgroup_host *h, uint32_t with
 	posture_add(p, "root", root, true, "%s", root ? "running as root" : e.msg);
 	posture_lsm(p);
 	probe_namespaces(p);
+	probe_time(p, without);
 	probe_landlock(p, without);
 	probe_seccomp(p);
 	probe_cgroups(p, h, without);

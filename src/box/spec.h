@@ -18,6 +18,18 @@ struct spec_limits {
 	uint32_t pids, nofile;
 };
 
+#define SPEC_MOUNTS     8
+#define SPEC_MOUNT_PATH 256
+
+/* Directories of the machine. */
+struct spec_mounts {
+	struct {
+		char source[SPEC_MOUNT_PATH], target[SPEC_MOUNT_PATH];
+		bool readonly;
+	} items[SPEC_MOUNTS];
+	unsigned n;
+};
+
 struct spec {
 	char id[SPEC_ID + 1];
 	char backend[SPEC_BACKEND]; /* whose walls: walls.h */
@@ -31,8 +43,9 @@ struct spec {
 	char snapshot[SPEC_ID + 1];  /* whose files it starts with, "" = the image's alone */
 	char workspace[SPEC_ID + 1]; /* named workspace instead of one of its own, "" = none */
 	bool workspace_readonly;
-	bool existing;    /* starts again with the files it has */
-	uint32_t require; /* FEATURE_BITs that it must have */
+	bool existing;                    /* starts again with the files it has */
+	uint32_t require;                 /* FEATURE_BITs that it must have */
+	const struct spec_mounts *mounts; /* borrowed, for the start only; NULL: none */
 };
 
 bool spec_id_ok(struct view id);

@@ -57,9 +57,10 @@ struct walls_setup {
 struct walls_start {
 	const struct plan *plan;
 	const struct plan_image *image;
-	int storage;   /* the box's own directory */
-	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
-	int run;       /* the box's run directory */
+	int storage;      /* the box's own directory */
+	int workspace;    /* of a plan with PLAN_WORKSPACE, else -1 */
+	int run;          /* the box's run directory */
+	const int *hosts; /* of the plan's PLAN_HOST, by index */
 };
 
 /* A box that runs, as its walls know it. */
@@ -128,6 +129,8 @@ struct walls_ops {
 
 	/* -EOPNOTSUPP: boxes have no such files. NULL: the same. */
 	int (*gauge)(struct walls *w, struct walls_gauge *ret);
+	/* Whether there are requests that no instance has read. */
+	bool (*gauge_waits)(struct walls *w);
 
 	/* When there is time: makes one part ahead (true: there is more to do); closes what start
 	 * left open. Each may be NULL. */

@@ -115,3 +115,35 @@ int call_print(struct cmd_ctx *ctx, const struct json *object, const char *membe
 	buf_putc(&b, '\n');
 	return show_bytes(STDOUT_FILENO, buf_view(&b), e);
 }
+
+/* ---- whole commands ---- */
+
+int call_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
+	    struct err *e)
+{
+	const struct cmd_things *t = ctx->cmd->things;
+	char below[64];
+	struct cli_call c = { "GET", t->prefix };
+
+	if (t->of_sandbox) {
+		snprintf(below, sizeof(below), "/%s", t->prefix);
+		c = (struct cli_call){ "GET", "sandboxes", operands[0], below };
+	}
+	return call_list(ctx, &c, t->prefix, t->titles, t->fields, t->n_columns, e);
+}
+
+int call_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
+{
+	_cleanup_(buf_done) struct buf prefix = BUF_INIT(8192);
+	const struct cmd_things *t = ctx->cmd->things;
+
+	if (!t->of_sandbox)
+		return call_remove(ctx, t->prefix, n, operands, e);
+	buf_puts(&prefix, "sandboxes/");
+	if (session_segment(&prefix, operands[0], e) < 0)
+		return -1;
+	buf_printf(&prefix, "/%s", t->prefix);
+	buf_putc(&prefix, 0);
+	return prefix.bad ? err_set(e, ERR_INVALID, "the name is too long")
+			  : call_remove(ctx, prefix.p, n - 1, operands + 1, e);
+}

@@ -70,13 +70,23 @@ static int await(struct client *c, short events, uint64_t timeout_ms, struct err
 					       c->url.authority, timeout_ms / 1000);
 			ms = (int)MIN(deadline - now, 1000000u);
 		}
+		if (c->wake_at_ms) {
+			uint64_t left = c->wake_at_ms > now ? c->wake_at_ms - now : 0;
+
+			ms = ms < 0 ? (int)MIN(left, 1000000u) : (int)MIN(left, (uint64_t)ms);
+		}
 		if (poll(fds, ELEMS(fds), ms) < 0) {
 			if (errno == EINTR)
 				continue;
 			return err_sys(e, ERR_INTERNAL, errno, "poll");
 		}
-		if (fds[1].revents)
+		if (fds[1].revents && !c->on_wake)
 			return err_set(e, ERR_CANCELLED, "interrupted");
+		if (fds[1].revents || (c->wake_at_ms && clock_mono_ms() >= c->wake_at_ms)) {
+			if (c->on_wake(c->wake_arg, e) < 0)
+				return -1;
+			continue;
+		}
 		if (fds[0].revents)
 			return fds[0].revents;
 	}
@@ -259,6 +269,7 @@ static int send_request(struct client *c, const struct client_request *rq, struc
 		buf_printf(&b, "Authorization: Bearer %s\r\n", c->key);
 	if (rq->accept)
 		buf_printf(&b, "Accept: %s\r\n", rq->accept);
+	buf_add(&b, rq->headers);
 	if (rq->upgrade_key)
 		buf_printf(&b,
 			   "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"

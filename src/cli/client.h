@@ -18,6 +18,11 @@ struct client {
 	pid_t relay;     /* of tls.h; 0: none */
 	int fd;          /* -1 while not connected */
 	int cancel_fd;   /* -1: none */
+	/* Called when cancel_fd is readable or the moment has come; -1 breaks the wait off. NULL: cancel_fd
+	 * does. */
+	int (*on_wake)(void *arg, struct err *e);
+	void *wake_arg;
+	uint64_t wake_at_ms; /* of clock_mono_ms; 0: never */
 	struct buf in;
 	struct response_body body;
 	size_t shown; /* bytes of `in` that client_read gave out, dropped by its next call */
@@ -31,7 +36,8 @@ struct client_request {
 	const char *method;
 	struct view path; /* percent-encoded, begins with '/' */
 	const char *content_type;
-	const char *accept; /* the wished type of the answer; NULL: any */
+	const char *accept;  /* the wished type of the answer; NULL: any */
+	struct view headers; /* further lines, each with its CRLF */
 	const char
 		*upgrade_key; /* asks for a WebSocket; an answer of 101 leaves the connection to the caller */
 	struct view body;     /* p == NULL: none */

@@ -16,10 +16,22 @@ enum {
 	CMD_NOT_FOUND = 127,
 };
 
+struct cmd;
+
 struct cmd_ctx {
+	const struct cmd *cmd; /* the one that runs */
 	struct arena arena;
 	struct session_flags session; /* of the options that find the daemon */
 	bool json;                    /* print what the daemon said, as JSON */
+};
+
+/* A kind of things that the API lists and removes by name: GET /v1/PREFIX is {PREFIX: [{…}]}, or, for what
+ * belongs to a sandbox, GET /v1/sandboxes/ID/PREFIX. */
+struct cmd_things {
+	const char *prefix;
+	bool of_sandbox;                           /* the first operand */
+	const char *const *titles, *const *fields; /* of the table */
+	size_t n_columns;
 };
 
 struct cmd {
@@ -32,11 +44,12 @@ struct cmd {
 	const struct opt *more; /* shared with another command, same flags struct */
 	size_t n_more;
 	size_t flags_size;
-	size_t lead;     /* see opts_parse */
-	size_t min, max; /* operands */
-	bool client;     /* takes the options of session_opts */
-	bool json;       /* takes --json */
-	int failed;      /* the exit code when run returns -1 */
+	size_t lead;                     /* see opts_parse */
+	size_t min, max;                 /* operands */
+	bool client;                     /* takes the options of session_opts */
+	bool json;                       /* takes --json */
+	const struct cmd_things *things; /* of call_ls and call_rm */
+	int failed;                      /* the exit code when run returns -1 */
 	/* The exit code, or -1 with e set. `operands` ends with NULL. */
 	int (*run)(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e);
 };

@@ -25,13 +25,15 @@ struct code_flags {
 
 #define AT(member) offsetof(struct code_flags, member)
 static const struct opt START_OPTS[] = {
-	{ "language", 'l', OPT_TEXT, AT(language), "LANGUAGE", "python (the default), javascript or bash" },
+	{ "language", 'l', OPT_TEXT, AT(language), "LANGUAGE",
+	  "python (the default), javascript, typescript, r, java or bash" },
 	{ "user", 'u', OPT_TEXT, AT(user), "USER", "who runs it" },
 	{ "workdir", 'w', OPT_TEXT, AT(workdir), "DIR", "the directory that it starts in" },
 	{ "env", 'e', OPT_ENV, AT(env), "KEY[=VALUE]", "a variable; may be repeated" },
 };
 static const struct opt RUN_OPTS[] = {
-	{ "language", 'l', OPT_TEXT, AT(language), "LANGUAGE", "python (the default), javascript or bash" },
+	{ "language", 'l', OPT_TEXT, AT(language), "LANGUAGE",
+	  "python (the default), javascript, typescript, r, java or bash" },
 	{ "in", 0, OPT_TEXT, AT(context), "ID", "run it in this interpreter" },
 	{ "env", 'e', OPT_ENV, AT(env), "KEY[=VALUE]", "a variable; may be repeated" },
 	{ "timeout", 0, OPT_MS, AT(timeout_ms), "TIME", "interrupt it after this time" },
@@ -126,7 +128,7 @@ static int run_run(struct cmd_ctx *ctx, const void *flags, size_t n, char **oper
 	return ctx->json ? show_json(answer, e) : print_outcome(answer, e);
 }
 
-/* ---- create, ls, rm ---- */
+/* ---- the others ---- */
 
 static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
 		      struct err *e)
@@ -139,11 +141,7 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 	json_out_init(&o, &body);
 	json_out_object(&o);
 	json_out_kz(&o, "language", f->language ? f->language : "python");
-	if (f->user)
-		json_out_kz(&o, "user", f->user);
-	if (f->workdir)
-		json_out_kz(&o, "cwd", f->workdir);
-	create_pairs(&o, "env", &f->env);
+	create_put_place(&o, f->user, f->workdir, &f->env);
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many options for one request");
@@ -152,28 +150,6 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 		      &answer, e) < 0)
 		return -1;
 	return call_print(ctx, answer, "id", e);
-}
-
-static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
-		  struct err *e)
-{
-	static const char *const titles[] = { "ID", "LANGUAGE", "USER", "CWD", "PID", "BUSY", "QUEUED" };
-	static const char *const fields[] = { "id", "language", "user", "cwd", "pid", "busy", "queued" };
-
-	return call_list(ctx, &(struct cli_call){ "GET", "sandboxes", operands[0], "/contexts" }, "contexts",
-			 titles, fields, ELEMS(fields), e);
-}
-
-static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
-{
-	_cleanup_(buf_done) struct buf prefix = BUF_INIT(8192);
-
-	buf_puts(&prefix, "sandboxes/");
-	if (session_segment(&prefix, operands[0], e) < 0)
-		return -1;
-	buf_puts(&prefix, "/contexts");
-	buf_putc(&prefix, 0);
-	return call_remove(ctx, prefix.p, n - 1, operands + 1, e);
 }
 
 const struct cmd cmd_code_run = {
@@ -209,26 +185,18 @@ const struct cmd cmd_code_create = {
 	.run = run_create,
 };
 
+static const char *const TITLES[] = { "ID", "LANGUAGE", "USER", "CWD", "PID", "BUSY", "QUEUED" };
+static const char *const FIELDS[] = { "id", "language", "user", "cwd", "pid", "busy", "queued" };
+static const struct cmd_things THINGS = { "contexts", true, TITLES, FIELDS, ELEMS(FIELDS) };
+
 const struct cmd cmd_code_ls = {
 	.name = "code ls",
-	.operands = "SANDBOX",
 	.summary = "list the interpreters of a sandbox",
-	.lead = OPTS_ANYWHERE,
-	.min = 1,
-	.max = 1,
-	.client = true,
-	.json = true,
-	.run = run_ls,
+	CALL_LS_OF(THINGS),
 };
 
 const struct cmd cmd_code_rm = {
 	.name = "code rm",
-	.operands = "SANDBOX NAME…",
 	.summary = "end interpreters",
-	.lead = OPTS_ANYWHERE,
-	.min = 2,
-	.max = SIZE_MAX,
-	.client = true,
-	.json = true,
-	.run = run_rm,
+	CALL_RM_OF(THINGS),
 };

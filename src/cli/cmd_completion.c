@@ -26,9 +26,9 @@ static const struct {
 	{ "TENANT", "paddock tenant ls 2>/dev/null | awk 'NR > 1 { print $1 }'" },
 	{ "CONTEXT", "paddock context ls 2>/dev/null | awk 'NR > 1 { print $(NF - 1) }'" },
 	{ "LINK", "paddock link ls 2>/dev/null | awk 'NR > 1 { print $1 }'" },
-	{ "SHELL", "echo bash zsh fish" },
-	{ "STATUS", "echo creating running paused stopped" },
-	{ "LANGUAGE", "echo python javascript bash" },
+	{ "SHELL", "printf '%s\\n' bash zsh fish" },
+	{ "STATUS", "printf '%s\\n' creating running paused stopped" },
+	{ "LANGUAGE", "printf '%s\\n' python javascript typescript r java bash" },
 };
 
 static const char *how_of(struct view text)
@@ -130,6 +130,20 @@ static void bash_command(FILE *f, const struct cmd *c)
 	fputs("\t\tesac ;;\n", f);
 }
 
+/* "group) echo its second words ;;" at the first of a group. */
+static void bash_group(FILE *f, size_t first)
+{
+	size_t n = strcspn(commands[first]->name, " ");
+	const char *group = commands[first]->name;
+
+	if (!group[n] || (first && strncmp(commands[first - 1]->name, group, n + 1) == 0))
+		return;
+	fprintf(f, "\t%.*s) echo", (int)n, group);
+	for (size_t i = first; i < commands_n && strncmp(commands[i]->name, group, n + 1) == 0; i++)
+		fprintf(f, " %s", commands[i]->name + n + 1);
+	fputs(" ;;\n", f);
+}
+
 static void bash_words(FILE *f)
 {
 	const char *last = "";
@@ -144,13 +158,8 @@ static void bash_words(FILE *f)
 		last = commands[i]->name;
 	}
 	fputs("'\n_paddock_second() {\n\tcase $1 in\n", f);
-	for (size_t i = 0; i < commands_n; i++) {
-		const char *space = strchr(commands[i]->name, ' ');
-
-		if (space)
-			fprintf(f, "\t%.*s) echo %s ;;&\n", (int)(space - commands[i]->name),
-				commands[i]->name, space + 1);
-	}
+	for (size_t i = 0; i < commands_n; i++)
+		bash_group(f, i);
 	fputs("\tesac\n}\n", f);
 }
 
@@ -219,6 +228,35 @@ static void write_zsh(FILE *f)
 
 /* ---- fish ---- */
 
+static void fish_candidates(FILE *f, const char *how)
+{
+	fputs("\"(", f);
+	for (const char *p = how; *p; p++)
+		fprintf(f, strchr("\"$\\", *p) ? "\\%c" : "%c", *p);
+	fputs(")\"", f);
+}
+
+/* One line for each operand that has candidates; the last one may be repeated. */
+static void fish_operands(FILE *f, const struct cmd *c)
+{
+	for (size_t i = 0; *c->operands && i < OPERANDS && operand(c, i).p; i++) {
+		const char *how = how_of(operand(c, i));
+		bool last = i + 1 == OPERANDS || !operand(c, i + 1).p;
+
+		if (!*how)
+			continue;
+		fprintf(f, "complete -c paddock -n '__paddock_at %zu %s %s' ", i, last ? "more" : "only",
+			c->name);
+		if (*how == '<') {
+			fputs("-F\n", f);
+			continue;
+		}
+		fputs("-a ", f);
+		fish_candidates(f, how);
+		fputc('\n', f);
+	}
+}
+
 static void fish_option(FILE *f, const struct cmd *c, const struct opt *o)
 {
 	const char *how = o->arg ? how_of(view_of(o->arg)) : "";
@@ -230,10 +268,7 @@ static void fish_option(FILE *f, const struct cmd *c, const struct opt *o)
 		fputs(strcmp(how, "<files>") == 0 || strcmp(how, "<dirs>") == 0 ? " -r -F" : " -x", f);
 	if (o->kind != OPT_FLAG && *how && *how != '<') {
 		fputs(" -a ", f);
-		fputs("\"(", f);
-		for (const char *p = how; *p; p++)
-			fprintf(f, strchr("\"$\\", *p) ? "\\%c" : "%c", *p);
-		fputs(")\"", f);
+		fish_candidates(f, how);
 	}
 	fputs(" -d ", f);
 	put_quoted(f, o->help);
@@ -243,7 +278,6 @@ static void fish_option(FILE *f, const struct cmd *c, const struct opt *o)
 static void fish_command(FILE *f, const struct cmd *c)
 {
 	const char *space = strchr(c->name, ' ');
-	const char *how = *c->operands ? how_of(operand(c, 0)) : "";
 
 	if (space)
 		fprintf(f, "complete -c paddock -n '__paddock_in_group %.*s' -a %s -d ",
@@ -255,14 +289,7 @@ static void fish_command(FILE *f, const struct cmd *c)
 	if (space)
 		fprintf(f, "complete -c paddock -n __fish_use_subcommand -a %.*s\n", (int)(space - c->name),
 			c->name);
-	if (*how && *how != '<') {
-		fprintf(f, "complete -c paddock -n '__paddock_is %s' -a \"(", c->name);
-		for (const char *p = how; *p; p++)
-			fprintf(f, strchr("\"$\\", *p) ? "\\%c" : "%c", *p);
-		fputs(")\"\n", f);
-	} else if (*how) {
-		fprintf(f, "complete -c paddock -n '__paddock_is %s' -F\n", c->name);
-	}
+	fish_operands(f, c);
 	walk_options(f, c, fish_option);
 }
 
@@ -277,6 +304,12 @@ static const char FISH_BEGIN[] = "# Completion of paddock for fish: paddock comp
 				 "\tset -l words (__paddock_words)\n"
 				 "\tset -l n (count $argv)\n"
 				 "\ttest (count $words) -ge $n; and test \"$words[1..$n]\" = \"$argv\"\n"
+				 "end\n"
+				 "# how many operands there are, whether there may be more, and the command\n"
+				 "function __paddock_at\n"
+				 "\t__paddock_is $argv[3..-1]; or return 1\n"
+				 "\tset -l n (math (count (__paddock_words)) - (count $argv) + 2)\n"
+				 "\ttest $n -eq $argv[1]; or test $argv[2] = more -a $n -gt $argv[1]\n"
 				 "end\n"
 				 "function __paddock_in_group\n"
 				 "\tset -l words (__paddock_words)\n"

@@ -4,16 +4,35 @@
  * running is no illness.
  */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "program.h"
 #include "settings.h"
+#include "show.h"
 
 #include "poison.h"
 
 #define CONFIG_MAX (1u << 20)
 
-static void print_daemon(struct cmd_ctx *ctx)
+/* {"daemon": {"ok", "detail"}, "machine": …}: the last is printed by paddockd. */
+static int print_json_head(bool ok, const char *detail, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(4096);
+	struct json_out o;
+
+	json_out_init(&o, &b);
+	json_out_object(&o);
+	json_out_key(&o, "daemon");
+	json_out_object(&o);
+	json_out_kbool(&o, "ok", ok);
+	json_out_kz(&o, "detail", detail);
+	json_out_end(&o, '}');
+	json_out_key(&o, "machine");
+	return b.bad ? err_set(e, ERR_INTERNAL, "out of memory") : show_bytes(STDOUT_FILENO, buf_view(&b), e);
+}
+
+static bool ask_daemon(struct cmd_ctx *ctx, char *detail, size_t size)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(64u << 10);
 	_cleanup_(session_done) struct session s = SESSION_INIT;
@@ -23,18 +42,22 @@ static void print_daemon(struct cmd_ctx *ctx)
 
 	if (session_find(&s, &ctx->session, &ctx->arena, &e) < 0 || session_send(&s, &rq, &r, &e) < 0 ||
 	    client_read_all(&s.client, &body, &e) < 0)
-		printf("--    %-20s %s\n", "daemon", e.msg);
+		snprintf(detail, size, "%s", e.msg);
 	else
-		printf("ok    %-20s answers at http://%s\n", "daemon", s.client.url.authority);
+		snprintf(detail, size, "answers at http://%s", s.client.url.authority);
+	return e.code == 0;
 }
 
 static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
 	       struct err *e)
 {
 	char path[PROGRAM_PATH_MAX];
-	char *const argv[] = { (char *)"paddockd", (char *)"doctor", NULL };
+	char *const argv[] = { (char *)"paddockd", (char *)"doctor", ctx->json ? (char *)"json" : NULL,
+			       NULL };
 	_cleanup_(buf_done) struct buf text = BUF_INIT(CONFIG_MAX);
 	struct config config;
+	char daemon[320];
+	bool answers;
 	int code;
 
 	if (settings_load(&ctx->arena, flags, &config, NULL, e) < 0)
@@ -43,9 +66,14 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (program_find("paddockd", path, e) < 0)
 		return -1;
+	answers = ask_daemon(ctx, daemon, sizeof(daemon));
+	if (ctx->json && print_json_head(answers, daemon, e) < 0)
+		return -1;
 	code = program_run(path, argv, buf_view(&text), e);
+	if (code >= 0 && ctx->json)
+		return show_bytes(STDOUT_FILENO, VIEW("}\n"), e) < 0 ? -1 : code;
 	if (code >= 0)
-		print_daemon(ctx);
+		printf("%-4s  %-20s %s\n", answers ? "ok" : "--", "daemon", daemon);
 	return code;
 }
 
@@ -63,5 +91,6 @@ const struct cmd cmd_doctor = {
 	.flags_size = sizeof(struct settings_flags),
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run,
 };

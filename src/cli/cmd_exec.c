@@ -39,8 +39,10 @@ static const struct opt OPTS[] = {
 static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
+	_cleanup_(interrupt_done) struct interrupt in = INTERRUPT_INIT;
 	const struct exec_flags *f = flags;
 	struct opt_list env = f->env;
+	int code;
 	struct exec_spec x = {
 		.box = operands[0],
 		.argv = operands + 1,
@@ -59,7 +61,16 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 	if (create_env_files(&ctx->arena, &f->env_file, &env, e) < 0 || exec_check(&x, e) < 0 ||
 	    session_open(&s, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
-	return exec_run(&s, &x, e);
+	/* A terminal sends its own signals, and a command that goes on alone gets none. */
+	if (!x.tty && !x.detach) {
+		if (interrupt_catch(&in, e) < 0)
+			return -1;
+		x.interrupt = &in;
+	}
+	code = exec_run(&s, &x, e);
+	return code < 0 && e->code == ERR_CANCELLED && x.interrupt && interrupt_code(&in)
+		       ? interrupt_code(&in)
+		       : code;
 }
 
 const struct cmd cmd_exec = {
@@ -69,8 +80,9 @@ const struct cmd cmd_exec = {
 	.help = "The exit code is the command's: 128 and the signal's number if a signal ended\n"
 		"it, 124 after --timeout, 125 when the daemon could not do its part, 126 when the\n"
 		"command cannot be executed, 127 when there is none. Standard input is left alone\n"
-		"without -i. Whoever ends this ends the command, unless --detach is given: see\n"
-		"ps, logs, attach and kill.",
+		"without -i. Ctrl-C, SIGTERM and SIGHUP go to the command, which is killed if it has\n"
+		"not ended five seconds later; a second Ctrl-C kills it at once. Whoever ends this\n"
+		"ends the command, unless --detach is given: see ps, logs, attach and kill.",
 	.opts = OPTS,
 	.n_opts = ELEMS(OPTS),
 	.flags_size = sizeof(struct exec_flags),

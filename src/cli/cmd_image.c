@@ -91,18 +91,6 @@ static int run_of(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 	return ctx->json && answer ? show_json(answer, e) : 0;
 }
 
-static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
-		  char **operands _unused_, struct err *e)
-{
-	return call_list(ctx, &(struct cli_call){ "GET", "images" }, "images", TITLES, FIELDS, ELEMS(FIELDS),
-			 e);
-}
-
-static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
-{
-	return call_remove(ctx, "images", n, operands, e);
-}
-
 const struct cmd cmd_image_import = {
 	.name = "image import",
 	.operands = "NAME DIRECTORY|TAR",
@@ -130,24 +118,18 @@ const struct cmd cmd_image_of = {
 	.run = run_of,
 };
 
+static const struct cmd_things THINGS = { "images", false, TITLES, FIELDS, ELEMS(FIELDS) };
+
 const struct cmd cmd_image_ls = {
 	.name = "image ls",
 	.operands = "",
 	.summary = "list the images",
-	.lead = OPTS_ANYWHERE,
-	.client = true,
-	.json = true,
-	.run = run_ls,
+	CALL_LS(THINGS),
 };
 
 const struct cmd cmd_image_rm = {
 	.name = "image rm",
 	.operands = "NAME…",
 	.summary = "remove images",
-	.lead = OPTS_ANYWHERE,
-	.min = 1,
-	.max = SIZE_MAX,
-	.client = true,
-	.json = true,
-	.run = run_rm,
+	CALL_RM(THINGS),
 };

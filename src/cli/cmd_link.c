@@ -99,21 +99,6 @@ static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n,
 	return call_print(ctx, answer, "id", e);
 }
 
-static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
-		  char **operands _unused_, struct err *e)
-{
-	static const char *const titles[] = { "ID", "FROM", "LISTEN", "TO", "PORT", "UP" };
-	static const char *const fields[] = { "id", "from", "listen", "to", "port", "up" };
-
-	return call_list(ctx, &(struct cli_call){ "GET", "links" }, "links", titles, fields, ELEMS(fields),
-			 e);
-}
-
-static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
-{
-	return call_remove(ctx, "links", n, operands, e);
-}
-
 const struct cmd cmd_link_create = {
 	.name = "link create",
 	.operands = "SANDBOX SANDBOX PORT [LISTEN]",
@@ -127,24 +112,20 @@ const struct cmd cmd_link_create = {
 	.run = run_create,
 };
 
+static const char *const TITLES[] = { "ID", "FROM", "LISTEN", "TO", "PORT", "UP" };
+static const char *const FIELDS[] = { "id", "from", "listen", "to", "port", "up" };
+static const struct cmd_things THINGS = { "links", false, TITLES, FIELDS, ELEMS(FIELDS) };
+
 const struct cmd cmd_link_ls = {
 	.name = "link ls",
 	.operands = "",
 	.summary = "list the links between sandboxes",
-	.lead = OPTS_ANYWHERE,
-	.client = true,
-	.json = true,
-	.run = run_ls,
+	CALL_LS(THINGS),
 };
 
 const struct cmd cmd_link_rm = {
 	.name = "link rm",
 	.operands = "LINK…",
 	.summary = "remove links",
-	.lead = OPTS_ANYWHERE,
-	.min = 1,
-	.max = SIZE_MAX,
-	.client = true,
-	.json = true,
-	.run = run_rm,
+	CALL_RM(THINGS),
 };

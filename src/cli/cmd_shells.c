@@ -31,11 +31,7 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 	json_out_init(&o, &body);
 	json_out_object(&o);
 	json_out_kz(&o, "name", operands[1]);
-	if (f->user)
-		json_out_kz(&o, "user", f->user);
-	if (f->workdir)
-		json_out_kz(&o, "cwd", f->workdir);
-	create_pairs(&o, "env", &f->env);
+	create_put_place(&o, f->user, f->workdir, &f->env);
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many options for one request");
@@ -43,30 +39,6 @@ static int run_create(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 		      &answer, e) < 0)
 		return -1;
 	return ctx->json ? call_print(ctx, answer, "name", e) : 0;
-}
-
-static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
-		  struct err *e)
-{
-	static const char *const titles[] = { "NAME", "USER", "CWD", "RUNNING", "BUSY", "QUEUED", "STARTED" };
-	static const char *const fields[] = {
-		"name", "user", "cwd", "running", "busy", "queued", "started_at"
-	};
-
-	return call_list(ctx, &(struct cli_call){ "GET", "sandboxes", operands[0], "/shells" }, "shells",
-			 titles, fields, ELEMS(fields), e);
-}
-
-static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
-{
-	_cleanup_(buf_done) struct buf prefix = BUF_INIT(8192);
-
-	buf_puts(&prefix, "sandboxes/");
-	if (session_segment(&prefix, operands[0], e) < 0)
-		return -1;
-	buf_puts(&prefix, "/shells");
-	buf_putc(&prefix, 0);
-	return call_remove(ctx, prefix.p, n - 1, operands + 1, e);
 }
 
 const struct cmd cmd_shells_create = {
@@ -84,26 +56,18 @@ const struct cmd cmd_shells_create = {
 	.run = run_create,
 };
 
+static const char *const TITLES[] = { "NAME", "USER", "CWD", "RUNNING", "BUSY", "QUEUED", "STARTED" };
+static const char *const FIELDS[] = { "name", "user", "cwd", "running", "busy", "queued", "started_at" };
+static const struct cmd_things THINGS = { "shells", true, TITLES, FIELDS, ELEMS(FIELDS) };
+
 const struct cmd cmd_shells_ls = {
 	.name = "shells ls",
-	.operands = "SANDBOX",
 	.summary = "list the shells of a sandbox",
-	.lead = OPTS_ANYWHERE,
-	.min = 1,
-	.max = 1,
-	.client = true,
-	.json = true,
-	.run = run_ls,
+	CALL_LS_OF(THINGS),
 };
 
 const struct cmd cmd_shells_rm = {
 	.name = "shells rm",
-	.operands = "SANDBOX NAME…",
 	.summary = "end shells",
-	.lead = OPTS_ANYWHERE,
-	.min = 2,
-	.max = SIZE_MAX,
-	.client = true,
-	.json = true,
-	.run = run_rm,
+	CALL_RM_OF(THINGS),
 };

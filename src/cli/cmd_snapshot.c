@@ -52,18 +52,6 @@ static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n,
 	return call_print(ctx, answer, "id", e);
 }
 
-static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_,
-		  char **operands _unused_, struct err *e)
-{
-	return call_list(ctx, &(struct cli_call){ "GET", "snapshots" }, "snapshots", TITLES, FIELDS,
-			 ELEMS(FIELDS), e);
-}
-
-static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
-{
-	return call_remove(ctx, "snapshots", n, operands, e);
-}
-
 const struct cmd cmd_snapshot_create = {
 	.name = "snapshot create",
 	.operands = "SANDBOX [NAME]",
@@ -77,26 +65,20 @@ const struct cmd cmd_snapshot_create = {
 	.run = run_create,
 };
 
+static const struct cmd_things THINGS = { "snapshots", false, TITLES, FIELDS, ELEMS(FIELDS) };
+
 const struct cmd cmd_snapshot_ls = {
 	.name = "snapshot ls",
 	.operands = "",
 	.summary = "list the snapshots",
-	.lead = OPTS_ANYWHERE,
-	.client = true,
-	.json = true,
-	.run = run_ls,
+	CALL_LS(THINGS),
 };
 
 const struct cmd cmd_snapshot_rm = {
 	.name = "snapshot rm",
 	.operands = "NAME…",
 	.summary = "remove snapshots",
-	.lead = OPTS_ANYWHERE,
-	.min = 1,
-	.max = SIZE_MAX,
-	.client = true,
-	.json = true,
-	.run = run_rm,
+	CALL_RM(THINGS),
 };
 
 /* ---- fork ---- */

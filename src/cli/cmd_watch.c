@@ -280,14 +280,36 @@ static struct sample *sample_of(struct sample *samples, size_t *n, struct view i
 	return &samples[(*n)++];
 }
 
-static int look(struct session *s, struct sample *samples, size_t *n_samples, struct err *e)
+/* {"id", "name", "stats"} of a sandbox, on the line of a look. */
+static void put_look(struct json_out *o, const struct json *box, const struct json *stats)
 {
+	const struct json *name = json_get(box, "name");
+
+	json_out_object(o);
+	json_out_kstr(o, "id", session_text(box, "id"));
+	if (name) {
+		json_out_key(o, "name");
+		json_out_value(o, name);
+	}
+	json_out_key(o, "stats");
+	json_out_value(o, stats);
+	json_out_end(o, '}');
+}
+
+static int look(struct session *s, struct sample *samples, size_t *n_samples, bool as_json, struct err *e)
+{
+	_cleanup_(buf_done) struct buf line = BUF_INIT(PAGE_BYTES);
+	struct json_out o;
 	_cleanup_(show_table_done) struct show_table t = { 0 };
 	struct ref_page *pages;
 	size_t n;
 
 	if (ref_list(s, "status=running", &pages, &n, e) < 0)
 		return -1;
+	json_out_init(&o, &line);
+	json_out_object(&o);
+	json_out_key(&o, "sandboxes");
+	json_out_array(&o);
 	show_table_init(&t, TITLES, ELEMS(TITLES));
 	for (; pages; pages = pages->next)
 		for (size_t i = 0; i < pages->boxes->n; i++) {
@@ -299,8 +321,18 @@ static int look(struct session *s, struct sample *samples, size_t *n_samples, st
 			if (!id || call_with(s, &(struct cli_call){ "GET", "sandboxes", id, "/stats" },
 					     &stats, &gone) < 0)
 				continue; /* it has just ended */
-			add_row(&t, box, stats, sample_of(samples, n_samples, view_of(id)));
+			if (as_json && stats)
+				put_look(&o, box, stats);
+			else
+				add_row(&t, box, stats, sample_of(samples, n_samples, view_of(id)));
 		}
+	if (as_json) {
+		json_out_end(&o, ']');
+		json_out_end(&o, '}');
+		buf_putc(&line, '\n');
+		return line.bad ? err_set(e, ERR_TOO_LARGE, "too many sandboxes")
+				: show_bytes(STDOUT_FILENO, buf_view(&line), e);
+	}
 	if (isatty(STDOUT_FILENO) && show_bytes(STDOUT_FILENO, VIEW("\033[H\033[2J"), e) < 0)
 		return -1;
 	return show_table_print(&t, e);
@@ -321,7 +353,7 @@ static int run_top(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
 	s.arena = &page; /* this may go on for days */
-	for (uint64_t i = 0; (r = look(&s, samples, &n_samples, e)) >= 0; i++) {
+	for (uint64_t i = 0; (r = look(&s, samples, &n_samples, ctx->json, e)) >= 0; i++) {
 		if (f->count && i + 1 >= f->count)
 			break;
 		arena_reset(&page);
@@ -362,8 +394,10 @@ const struct cmd cmd_top = {
 	.summary = "show what all running sandboxes use, again and again",
 	.opts = TOP_OPTS,
 	.n_opts = ELEMS(TOP_OPTS),
+	.help = "With --json each look is one line: {\"sandboxes\": [{\"id\", \"name\", \"stats\"}]}.",
 	.flags_size = sizeof(struct top_flags),
 	.lead = OPTS_ANYWHERE,
 	.client = true,
+	.json = true,
 	.run = run_top,
 };

@@ -85,11 +85,6 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unu
 	return show_table_print(&t, e);
 }
 
-static int run_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
-{
-	return call_remove(ctx, "workspaces", n, operands, e);
-}
-
 const struct cmd cmd_workspace_create = {
 	.name = "workspace create",
 	.operands = "NAME",
@@ -116,14 +111,11 @@ const struct cmd cmd_workspace_ls = {
 	.run = run_ls,
 };
 
+static const struct cmd_things THINGS = { .prefix = "workspaces" };
+
 const struct cmd cmd_workspace_rm = {
 	.name = "workspace rm",
 	.operands = "NAME…",
 	.summary = "remove workspaces and their files",
-	.lead = OPTS_ANYWHERE,
-	.min = 1,
-	.max = SIZE_MAX,
-	.client = true,
-	.json = true,
-	.run = run_rm,
+	CALL_RM(THINGS),
 };

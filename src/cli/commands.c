@@ -31,6 +31,7 @@
 	X(top)                                                                                               \
 	X(url)                                                                                               \
 	X(forward)                                                                                           \
+	X(mcp)                                                                                               \
 	X(shells_create)                                                                                     \
 	X(shells_ls)                                                                                         \
 	X(shells_rm)                                                                                         \

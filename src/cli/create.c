@@ -26,7 +26,10 @@ const struct opt create_opts[CREATE_OPTS] = {
 	  "variables from the lines of a file; may be repeated" },
 	{ "volume", 'v', OPT_LIST, AT(volumes), "DIR:PATH[:ro]",
 	  "copy this directory into the sandbox; may be repeated" },
+	{ "mount", 0, OPT_LIST, AT(mounts), "DIR:PATH[:ro]",
+	  "mount this directory of the daemon's machine; its administrator must allow it; may be repeated" },
 	{ "workdir", 'w', OPT_TEXT, AT(workdir), "DIR", "the directory that commands start in" },
+	{ "tz", 0, OPT_TEXT, AT(timezone), "ZONE", "the time zone, such as Europe/Berlin" },
 	{ "memory", 'm', OPT_MIB, AT(memory_mb), "SIZE", "memory limit: MiB, or with m or g" },
 	{ "cpu", 'c', OPT_CPU, AT(cpu), "CORES", "CPU limit, such as 0.5" },
 	{ "pids", 0, OPT_COUNT, AT(pids), "N", "limit on processes and threads" },
@@ -120,6 +123,13 @@ static void put_text(struct json_out *o, const char *key, const char *text)
 {
 	if (text)
 		json_out_kz(o, key, text);
+}
+
+void create_put_place(struct json_out *o, const char *user, const char *workdir, const struct opt_list *env)
+{
+	put_text(o, "user", user);
+	put_text(o, "cwd", workdir);
+	create_pairs(o, "env", env);
 }
 
 static void put_count(struct json_out *o, const char *key, uint64_t n)
@@ -250,15 +260,44 @@ static int check_flags(const struct create_flags *f, struct err *e)
 	if (create_check_text(f->name, "--name", e) < 0 || create_check_text(f->image, "--image", e) < 0 ||
 	    create_check_text(f->user, "--user", e) < 0 ||
 	    create_check_text(f->workdir, "--workdir", e) < 0 ||
+	    create_check_text(f->timezone, "--tz", e) < 0 ||
 	    create_check_text(f->snapshot, "--snapshot", e) < 0 ||
 	    create_check_text(f->workspace, "--workspace", e) < 0 ||
 	    create_check_text(f->backend, "--backend", e) < 0 ||
 	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
-	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->allow, "--allow", e) < 0 ||
-	    check_list(&f->require, "--require", e) < 0 ||
+	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->mounts, "--mount", e) < 0 ||
+	    check_list(&f->allow, "--allow", e) < 0 || check_list(&f->require, "--require", e) < 0 ||
 	    check_list(&f->secret_env, "--secret-env", e) < 0 ||
 	    check_list(&f->secret_file, "--secret-file", e) < 0)
 		return -1;
+	return 0;
+}
+
+/* DIR:PATH or DIR:PATH:ro; the directory is the daemon's, so that only its form is judged here. */
+static int put_mounts(struct json_out *o, const struct opt_list *mounts, struct err *e)
+{
+	if (!mounts->n)
+		return 0;
+	json_out_key(o, "mounts");
+	json_out_array(o);
+	for (size_t i = 0; i < mounts->n; i++) {
+		struct view rest, mode = VIEW("rw");
+		struct view dir = view_split(view_of(mounts->items[i]), ':', &rest);
+		struct view path = rest.p ? view_split(rest, ':', &rest) : VIEW_NONE;
+
+		mode = rest.p ? rest : mode;
+		if (!view_starts(dir, "/") || !view_starts(path, "/") ||
+		    (!view_is(mode, "ro") && !view_is(mode, "rw")))
+			return err_set(e, ERR_INVALID,
+				       "--mount wants /DIR:/PATH or /DIR:/PATH:ro, not \"%.100s\"",
+				       mounts->items[i]);
+		json_out_object(o);
+		json_out_kstr(o, "source", dir);
+		json_out_kstr(o, "path", path);
+		json_out_kstr(o, "mode", mode);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
 	return 0;
 }
 
@@ -277,6 +316,7 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 	put_text(&o, "backend", f->backend);
 	put_text(&o, "user", f->user);
 	put_text(&o, "workdir", f->workdir);
+	put_text(&o, "timezone", f->timezone);
 	create_pairs(&o, "env", &env);
 	create_pairs(&o, "metadata", &f->metadata);
 	put_limits(&o, f);
@@ -285,6 +325,8 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 		put_workspace(&o, f->workspace);
 	put_egress(&o, &f->allow);
 	create_secrets(&o, &f->secret_env, &f->secret_file);
+	if (put_mounts(&o, &f->mounts, e) < 0)
+		return -1;
 	put_count(&o, "ttl_seconds", whole_seconds(f->ttl_ms));
 	put_count(&o, "idle_seconds", whole_seconds(f->idle_ms));
 	put_text(&o, "on_end", f->on_end);

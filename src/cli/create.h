@@ -7,9 +7,9 @@
 #include "session.h"
 
 struct create_flags {
-	const char *name, *image, *user, *workdir;
+	const char *name, *image, *user, *workdir, *timezone;
 	const char *snapshot, *workspace, *on_end, *backend;
-	struct opt_list env, env_file, metadata, allow, volumes, require;
+	struct opt_list env, env_file, metadata, allow, volumes, mounts, require;
 	struct opt_list secret_env, secret_file;
 	uint64_t memory_mb, pids, nofile, disk_mb, ttl_ms, idle_ms;
 	double cpu;
@@ -17,7 +17,7 @@ struct create_flags {
 };
 
 /* The first CREATE_RUN_OPTS of them are for `run` as well. */
-enum { CREATE_RUN_OPTS = 20, CREATE_OPTS = 26 };
+enum { CREATE_RUN_OPTS = 22, CREATE_OPTS = 28 };
 extern const struct opt create_opts[CREATE_OPTS];
 
 /* *ret is the new box's object. */
@@ -26,6 +26,8 @@ int create_box(struct session *s, const struct create_flags *f, struct json **re
 /* The same for a box that goes with the session's connection. */
 int create_tied(struct session *s, const struct create_flags *f, struct json **ret,
 		struct err *e) _must_check_;
+/* Whose a shell or an interpreter is, where and with which variables: members of its request. */
+void create_put_place(struct json_out *o, const char *user, const char *workdir, const struct opt_list *env);
 /* Puts the variables of the files before those of the list, which win. */
 int create_env_files(struct arena *a, const struct opt_list *files, struct opt_list *env,
 		     struct err *e) _must_check_;

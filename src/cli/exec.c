@@ -203,6 +203,8 @@ static int on_start(struct running *run, const struct json *event, struct err *e
 
 	if (!j || json_to_u64(j, &pid) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon did not say what it started");
+	if (run->x->interrupt && !run->x->shell)
+		run->x->interrupt->pid = pid;
 	if (!run->x->input || run->x->shell)
 		return 0;
 	run->feeder = fork();
@@ -247,7 +249,8 @@ static int on_exit_event(struct running *run, const struct json *event, struct e
 	}
 	if (is_true(event, "restarted"))
 		fputs("paddock: the shell has ended; the next command gets a new one\n", stderr);
-	run->code = (int)(n & 0xff);
+	run->code = run->x->interrupt && run->x->interrupt->killed ? interrupt_code(run->x->interrupt)
+								   : (int)(n & 0xff);
 	return 0;
 }
 
@@ -317,9 +320,13 @@ static int run_streamed(struct session *s, const struct exec_spec *x, struct cli
 	int r;
 
 	rq->accept = "application/x-ndjson";
+	if (x->interrupt)
+		interrupt_watch(x->interrupt, s, x->box);
 	r = session_send(s, rq, &answer, e);
 	if (r >= 0)
 		r = read_answer(&run, e);
+	if (x->interrupt)
+		interrupt_leave(x->interrupt);
 	if (run.feeder > 0) {
 		(void)kill(run.feeder, SIGKILL);
 		while (waitpid(run.feeder, NULL, 0) < 0 && errno == EINTR)

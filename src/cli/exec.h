@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "interrupt.h"
 #include "opts.h"
 #include "session.h"
 
@@ -20,6 +21,8 @@ struct exec_spec {
 	bool tty;                                /* give it a terminal */
 	bool detach;                             /* print its pid instead of following it; it goes on */
 	const char *tag;                         /* a name for it, NULL: none */
+	struct interrupt
+		*interrupt; /* signals to us that the command gets, unless it has a terminal; may be NULL */
 };
 
 /* Whether there is a standard input to pass on: not when that is a terminal, or closed. */
@@ -34,5 +37,6 @@ int exec_follow(struct session *s, const char *box, const char *process, bool in
 		struct err *e) _must_check_;
 /* The request must be checked before there is a box to throw away. */
 int exec_check(const struct exec_spec *x, struct err *e) _must_check_;
-/* Passes the command's output on as it comes. Whoever ends us ends the command. The exit code, or -1. */
+/* Passes the command's output on as it comes, and our signals to it. Whoever ends us ends the command. The
+ * exit code, or -1. */
 int exec_run(struct session *s, const struct exec_spec *x, struct err *e) _must_check_;

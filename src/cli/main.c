@@ -166,6 +166,7 @@ static int run_command(struct cmd_ctx *ctx, const struct cmd *c, size_t argc, ch
 		err_set(&e, ERR_INVALID, "%s wants %s", c->name, *c->operands ? c->operands : "no operands");
 		return usage_error(c, &e);
 	}
+	ctx->cmd = c;
 	code = c->run(ctx, flags, n, operands, &e);
 	if (code >= 0)
 		return code;

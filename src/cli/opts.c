@@ -189,6 +189,10 @@ static int unknown_option(const struct opt_table *tables, size_t n_tables, struc
 	for (size_t t = 0; t < n_tables; t++)
 		for (size_t i = 0; i < tables[t].n; i++)
 			nearest_try(&near, tables[t].opts[i].name);
+	if (view_is(name, "--json"))
+		return err_set(e, ERR_INVALID,
+			       "there is no --json here: this command says nothing itself that could be "
+			       "JSON, or its output is a program's");
 	if (near.best)
 		return err_set(e, ERR_INVALID, "unknown option %.*s; did you mean --%s?",
 			       (int)MIN(name.n, 60u), name.p, near.best);

@@ -93,13 +93,17 @@ static int header_line(struct view line, struct head *h, struct err *e)
 	} else if (view_eq_nocase(name, VIEW("connection"))) {
 		connection_header(value, &h->r);
 	} else if (view_eq_nocase(name, VIEW("content-type"))) {
-		h->r.json =
-			view_eq_nocase(view_trim(view_split(value, ';', &value)), VIEW("application/json"));
+		struct view type = view_trim(view_split(value, ';', &value));
+		h->r.json = view_eq_nocase(type, VIEW("application/json"));
+		h->r.events = view_eq_nocase(type, VIEW("text/event-stream"));
 	} else if (view_eq_nocase(name, VIEW("x-file-mode"))) {
 		h->r.mode = file_mode(value);
 	} else if (view_eq_nocase(name, VIEW("sec-websocket-accept"))) {
 		if (view_to_str(value, h->r.accept, sizeof(h->r.accept)) < 0)
 			return bad(e, "bad Sec-WebSocket-Accept");
+	} else if (view_eq_nocase(name, VIEW("mcp-session-id"))) {
+		if (view_to_str(value, h->r.session, sizeof(h->r.session)) < 0)
+			return bad(e, "bad Mcp-Session-Id");
 	}
 	return 0;
 }

@@ -18,10 +18,12 @@ struct response {
 	int status;
 	bool keep_alive;
 	enum response_framing framing;
-	uint64_t length; /* with RESPONSE_LENGTH */
-	bool json;       /* Content-Type: application/json */
-	unsigned mode;   /* X-File-Mode, permission bits only; 0: not said */
-	char accept[32]; /* Sec-WebSocket-Accept; "": not said */
+	uint64_t length;   /* with RESPONSE_LENGTH */
+	bool json;         /* Content-Type: application/json */
+	unsigned mode;     /* X-File-Mode, permission bits only; 0: not said */
+	bool events;       /* Content-Type: text/event-stream */
+	char accept[32];   /* Sec-WebSocket-Accept; "": not said */
+	char session[129]; /* Mcp-Session-Id; "": not said */
 };
 
 struct response_body {

@@ -14,6 +14,7 @@
 #include "egress.h"
 #include "feature.h"
 #include "num.h"
+#include "zones.h"
 
 #include "text.h"
 #include "poison.h"
@@ -32,6 +33,7 @@ static const struct config DEFAULTS = {
 		.workdir = VIEW("/workspace"),
 		.limits = { .cpu = 1, .memory_mb = 512, .pids = 256, .nofile = 1024 },
 		.sudo = true,
+		.timezone = VIEW(""),
 	},
 	.max = {
 		.limits = { .pids = 4096, .nofile = 16384 },
@@ -172,6 +174,8 @@ static int check_names(const struct check *c)
 		return bad(c, "defaults.image", "is not the name of an image");
 	if (!made_of(cfg->defaults.user, LOWER DIGITS "_-", DIGITS "-"))
 		return bad(c, "defaults.user", "is not a user name (a-z, 0-9, _ and -)");
+	if (cfg->defaults.timezone.n && !zones_rule(cfg->defaults.timezone))
+		return bad(c, "defaults.timezone", "is not a time zone, such as Europe/Berlin or UTC");
 	if (!view_is(cfg->data.backend, "auto") && !view_is(cfg->data.backend, "btrfs") &&
 	    !view_is(cfg->data.backend, "copy"))
 		return bad(c, "data.backend", "must be auto, btrfs or copy");
@@ -576,6 +580,40 @@ static int read_posture(const struct check *c)
 	return 0;
 }
 
+static int read_mounts(const struct check *c, struct arena *a)
+{
+	static const struct json_field fields[] = {
+		{ "path", JSON_F_STRING, offsetof(struct config_mount, path), .max = 255, .required = true },
+		{ "tenants", JSON_F_STRLIST, offsetof(struct config_mount, tenants), .max = 256,
+		  .nullable = true },
+		{ "writable", JSON_F_BOOL, offsetof(struct config_mount, writable) },
+	};
+	static const struct json_schema schema = { fields, ELEMS(fields) };
+	struct config *cfg = c->config;
+	const struct json *list = cfg->mounts.allow;
+
+	if (!list)
+		return 0;
+	if (list->type != JSON_ARRAY)
+		return bad(c, "mounts.allow", "must be an array of objects, not %s",
+			   json_type_name(list->type));
+	cfg->mount_list = arena_array(a, list->n, sizeof(*cfg->mount_list));
+	if (!cfg->mount_list)
+		return err_set(c->e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (size_t i = 0; i < list->n; i++) {
+		struct config_mount *m = &cfg->mount_list[i];
+
+		*m = (struct config_mount){ 0 };
+		if (json_read(a, &list->items[i], &schema, m, c->with_lines, c->e) < 0)
+			return err_wrap(c->e, "mounts.allow[%zu]", i);
+		if (!config_is_path(m->path))
+			return bad(c, "mounts.allow",
+				   "must have absolute paths of directories, without \"..\", and not \"/\"");
+		cfg->n_mounts++;
+	}
+	return 0;
+}
+
 /* ai.providers: the URL's parts, for those who dial. */
 static int read_provider_url(const struct check *c, struct config_provider *p)
 {
@@ -669,7 +707,7 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 	if (check_strings(&c, &config_schema, "", (const char *)&config) < 0 || check_places(&c) < 0 ||
 	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 ||
 	    read_pools(&c, a) < 0 || read_listeners(&c, a) < 0 || read_keys(&c, a) < 0 ||
-	    read_images(&c) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||
+	    read_images(&c) < 0 || read_mounts(&c, a) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||
 	    read_providers(&c, a) < 0)
 		return -1;
 	*ret = config;

@@ -70,6 +70,13 @@ struct config_tenant {
 	uint64_t processes, helpers, workspaces, snapshots, templates, webhooks, secrets, secrets_kb;
 };
 
+/* A directory of the machine that may be mounted into boxes, with all below it. */
+struct config_mount {
+	struct view path;            /* absolute, without "." and ".." */
+	struct json_strlist tenants; /* whose users may, besides administrators */
+	bool writable;
+};
+
 /* A key that was made elsewhere, known by the SHA-256 of its text. */
 struct config_key {
 	struct view sha256; /* 64 hex digits */
@@ -91,8 +98,9 @@ struct config {
 		struct view workdir;  /* "/workspace" */
 		uint64_t ttl_seconds; /* 0 = no end */
 		struct config_limits limits;
-		uint64_t disk_mb; /* quota of a box's files, 0 = none */
-		bool sudo;        /* users of boxes become root by sudo; false: of no box */
+		uint64_t disk_mb;     /* quota of a box's files, 0 = none */
+		bool sudo;            /* users of boxes become root by sudo; false: of no box */
+		struct view timezone; /* of boxes that are made from an image; "" = the image's own */
 	} defaults;
 	struct {
 		struct config_limits limits; /* what one box may ask for at most */
@@ -170,6 +178,12 @@ struct config {
 		const struct json *require, *without; /* [FEATURE…], see feature.h */
 		uint32_t required, left_out;          /* the same as FEATURE_BITs */
 	} posture;
+	struct {
+		const struct json *allow; /* [{path, tenants, writable}]; NULL: nothing */
+	} mounts;
+	struct config_mount *mount_list; /* the same, read */
+	size_t n_mounts;
+
 	const struct json *listeners;         /* [{address, dialect}], as it was given */
 	struct config_listener *listeners_of; /* the same, read */
 	size_t n_listeners;
@@ -199,6 +213,10 @@ struct config {
 int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret,
 		    struct err *e) _must_check_;
 int config_from_json(struct arena *a, struct view text, struct config *ret, struct err *e) _must_check_;
+/* Whether a path is absolute and has no empty component, "." or "..". */
+bool config_is_path(struct view path);
+/* The entry of mounts.allow that the directory is or is below, the longest first; NULL: it is in none. */
+const struct config_mount *config_mount(const struct config *c, struct view path);
 /* Applies one "PADDOCK_…" variable (without prefix, e.g. "LISTEN", "DEFAULTS_LIMITS_CPU")
  * or a flag onto a document, so that everything is validated together. */
 int config_override(struct arena *a, struct json *doc, const char *variable, struct view value,

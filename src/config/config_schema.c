@@ -6,6 +6,7 @@
 #include "config.h"
 #include "config_schema.h"
 #include "text.h"
+#include "zones.h"
 
 #include "poison.h"
 
@@ -53,6 +54,7 @@ static const struct json_field defaults_fields[] = {
 	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &default_limits, .nullable = true },
 	{ "disk_mb", JSON_F_U64, WITHIN(defaults, disk_mb), .max = UINT64_C(1) << 30 },
 	{ "sudo", JSON_F_BOOL, WITHIN(defaults, sudo) },
+	{ "timezone", JSON_F_STRING, WITHIN(defaults, timezone), .max = ZONES_NAME_MAX },
 };
 static const struct json_schema defaults = FIELDS(defaults_fields);
 
@@ -176,6 +178,11 @@ static const struct json_field posture_fields[] = {
 };
 static const struct json_schema posture = FIELDS(posture_fields);
 
+static const struct json_field mounts_fields[] = {
+	{ "allow", JSON_F_ANY, WITHIN(mounts, allow), .nullable = true },
+};
+static const struct json_schema mounts = FIELDS(mounts_fields);
+
 static const struct json_field agentbox_fields[] = {
 	{ "session_timeout", JSON_F_U64, WITHIN(agentbox, session_timeout), .max = INT32_MAX },
 };
@@ -209,6 +216,7 @@ static const struct json_field config_fields[] = {
 	{ "egress", JSON_F_OBJECT, offsetof(struct config, egress), .sub = &egress, .nullable = true },
 	{ "ai", JSON_F_OBJECT, offsetof(struct config, ai), .sub = &ai, .nullable = true },
 	{ "posture", JSON_F_OBJECT, offsetof(struct config, posture), .sub = &posture, .nullable = true },
+	{ "mounts", JSON_F_OBJECT, offsetof(struct config, mounts), .sub = &mounts, .nullable = true },
 	{ "parts", JSON_F_U64, offsetof(struct config, parts), .max = CONFIG_PARTS_MOST },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 	{ "keys", JSON_F_ANY, offsetof(struct config, keys), .nullable = true },

@@ -36,7 +36,8 @@ struct egress_net {
 	uint8_t addr[16]; /* the first four of them for 4 */
 };
 
-/* A secret of the vault that is put into requests; exactly one of header, query and placeholder. */
+/* A secret of the vault that is put into requests; exactly one of header, query and placeholder. Without a
+ * secret: a header whose value is the prefix alone, and nothing to be kept secret. */
 struct egress_inject {
 	struct view secret, header, prefix, query;
 	bool placeholder; /* {{secret.NAME}} in target, headers and body */

@@ -9,17 +9,19 @@
 
 #include "poison.h"
 
-#define NAME_LONGEST 64
+#define NAME_LONGEST  64
+#define VALUE_LONGEST 512
 
 struct inject_body {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view secret, header, prefix, query;
+	struct view secret, header, prefix, query, value;
 	bool placeholder;
 };
 
 #define AT(f) .offset = offsetof(struct inject_body, f)
 static const struct json_field fields[] = {
-	{ "secret", JSON_F_STRING, AT(secret), .min = 1, .max = NAME_LONGEST, .required = true },
+	{ "secret", JSON_F_STRING, AT(secret), .min = 1, .max = NAME_LONGEST, .nullable = true },
+	{ "value", JSON_F_STRING, AT(value), .min = 1, .max = VALUE_LONGEST, .nullable = true },
 	{ "header", JSON_F_STRING, AT(header), .min = 1, .max = NAME_LONGEST, .nullable = true },
 	{ "prefix", JSON_F_STRING, AT(prefix), .max = NAME_LONGEST, .nullable = true },
 	{ "query", JSON_F_STRING, AT(query), .min = 1, .max = NAME_LONGEST, .nullable = true },
@@ -59,8 +61,22 @@ static bool is_framing(struct view header)
 	return false;
 }
 
+/* A header with a value that everybody may know. */
+static int check_plain(const struct egress_inject *x, struct err *e)
+{
+	if (!x->header.n || x->header.n > NAME_LONGEST || !made_of(x->header, "-_") ||
+	    is_framing(x->header) || x->query.n || x->placeholder)
+		return err_set(e, ERR_INVALID, "value: is for a header that can be set");
+	if (!x->prefix.n || x->prefix.n > VALUE_LONGEST || !printable(x->prefix))
+		return err_set(e, ERR_INVALID, "value: must be printable, with 1 to %d characters",
+			       VALUE_LONGEST);
+	return 0;
+}
+
 static int check_one(const struct egress_inject *x, struct err *e)
 {
+	if (!x->secret.n && x->prefix.n)
+		return check_plain(x, e);
 	if (!x->secret.n || x->secret.n > NAME_LONGEST || !made_of(x->secret, "_.-"))
 		return egress_bad(e, x->secret, "is not the name of a secret");
 	if ((x->header.n > 0) + (x->query.n > 0) + x->placeholder != 1)
@@ -94,7 +110,10 @@ static int read_one(struct arena *a, const struct json *j, struct egress_inject 
 
 	if (json_read(a, j, &schema, &b, false, e) < 0)
 		return -1;
-	*ret = (struct egress_inject){ b.secret, b.header, b.prefix, b.query, b.placeholder };
+	if (!b.secret.n == !b.value.n || (b.value.n && b.prefix.n))
+		return err_set(e, ERR_INVALID, "a secret, or the value of a header, is needed");
+	*ret = (struct egress_inject){ b.secret, b.header, b.value.n ? b.value : b.prefix, b.query,
+				       b.placeholder };
 	return 0;
 }
 
@@ -123,11 +142,12 @@ void egress_put_inject(struct json_out *o, const struct egress_rule *r)
 	for (size_t i = 0; i < r->n_inject; i++) {
 		const struct egress_inject *x = &r->inject[i];
 		json_out_object(o);
-		json_out_kstr(o, "secret", x->secret);
+		if (x->secret.n)
+			json_out_kstr(o, "secret", x->secret);
 		if (x->header.n)
 			json_out_kstr(o, "header", x->header);
 		if (x->prefix.n)
-			json_out_kstr(o, "prefix", x->prefix);
+			json_out_kstr(o, x->secret.n ? "prefix" : "value", x->prefix);
 		if (x->query.n)
 			json_out_kstr(o, "query", x->query);
 		if (x->placeholder)

@@ -83,7 +83,7 @@ static void print_stat(const struct figures *f, struct buf *out)
 	buf_printf(out,
 		   "intr 0\nctxt 0\nbtime %llu\nprocesses %llu\nprocs_running 1\nprocs_blocked 0\n"
 		   "softirq 0 0 0 0 0 0 0 0 0 0 0\n",
-		   (unsigned long long)f->start_s, (unsigned long long)f->pids);
+		   (unsigned long long)f->boot_s, (unsigned long long)f->pids);
 }
 
 void figures_print(const struct figures *f, enum gauge_file file, struct buf *out)

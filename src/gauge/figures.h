@@ -14,7 +14,7 @@ struct figures {
 	unsigned cpus;
 	uint64_t user, system; /* clock ticks (1/100 s) that it has used */
 	uint64_t age;          /* clock ticks since its start */
-	uint64_t start_s;      /* when that was, by the wall clock */
+	uint64_t boot_s; /* what /proc/uptime and processes' start times count from, by the wall clock */
 	uint64_t pids;
 	struct view cpuinfo; /* the machine's */
 };

@@ -15,16 +15,28 @@
 #include "relay.h"
 #include "secrets.h"
 #include "stream.h"
+#include "sudo.h"
 #include "trust.h"
 #include "wire_gen.h"
 #include "poison.h"
 
+#define SETTLING_MS 1
 #define CALL_MEMORY (8u * 1024 * 1024) /* for one decoded call and what is made from it */
 
-static void on_greeted(struct loop_task *task)
+/* What a box needs before anything runs in it, or looks at its files. */
+static void settle(struct init *in)
 {
-	(void)task;
-	identity_write();
+	if (!in->unsettled)
+		return;
+	in->unsettled = false;
+	loop_timer_stop(&in->settling);
+	identity_write(&in->zone);
+	sudo_look(in);
+}
+
+static void on_settling(struct loop_timer *t)
+{
+	settle(CONTAINER(t, struct init, settling));
 }
 
 static int hello(const struct conn_call *call, struct err *e)
@@ -32,10 +44,15 @@ static int hello(const struct conn_call *call, struct err *e)
 	(void)e;
 	struct wire_hello_reply r = { .protocol = WIRE_PROTOCOL_CURRENT, .build = VIEW(PADDOCK_VERSION) };
 	conn_reply(call, &wire_hello_reply_msg, &r);
-	/* Behind the answer, which is sent by then: whoever made the box need not wait for its files. */
+	/* Whoever made the box need not wait for it, nor share the processor with it: its first command comes
+	 * later than that, or finds it undone and does it first. */
 	struct init *in = call->conn->init;
-	if (in->box && list_empty(&in->greeted.link))
-		loop_defer(in->loop, &in->greeted, on_greeted);
+	const struct wire_hello *msg = call->msg;
+	if (view_to_str(msg->timezone, in->zone.name, sizeof(in->zone.name)) < 0 ||
+	    view_to_str(msg->timezone_rule, in->zone.rule, sizeof(in->zone.rule)) < 0)
+		in->zone = (struct zone){ 0 };
+	if (in->box && in->unsettled && !loop_timer_active(&in->settling))
+		loop_timer_start(in->loop, &in->settling, SETTLING_MS, on_settling);
 	return 0;
 }
 
@@ -102,6 +119,8 @@ static int start(struct conn *c, const struct frame *f, struct err *e)
 		.msg = msg,
 		.arena = &arena,
 	};
+	if (f->type != WIRE_TYPE_HELLO)
+		settle(c->init);
 	return op->start(&call, e);
 }
 

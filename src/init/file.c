@@ -15,12 +15,15 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-int file_enter(struct file_target *t, struct view path, struct view user, struct err *e)
+int file_enter(struct file_target *t, const struct conn_call *call, struct view path, struct view user,
+	       bool as_root, struct err *e)
 {
 	if (path.n == 0)
 		return err_set(e, ERR_INVALID, "path is empty");
 	if (user_find(user, &t->user, e) < 0)
 		return -1;
+	/* Without sudo root's rights are not for the box's programs, which could lend them by a link. */
+	t->user.as_root = as_root && call->conn->init->sudo.fd >= 0;
 	struct buf b = { .p = t->path, .cap = sizeof(t->path), .max = sizeof(t->path) }; /* never grows */
 	if (path.p[0] != '/') {
 		(void)buf_puts(&b, t->user.home);
@@ -228,7 +231,7 @@ int file_stat(const struct conn_call *call, struct err *e)
 	struct file_detail detail;
 	_cleanup_(user_names_done) struct user_names names = { 0 };
 	struct wire_file_info info;
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, msg->as_root, e) < 0)
 		return -1;
 	int r = lstat(t.path, &st) < 0 ? -errno : 0;
 	ssize_t n = r == 0 && S_ISLNK(st.st_mode) ? readlink(t.path, target, sizeof(target)) : 0;
@@ -269,7 +272,7 @@ int file_mkdir(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_mkdir *msg = call->msg;
 	struct file_target t;
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, msg->as_root, e) < 0)
 		return -1;
 	int r = make_dir(&t, msg);
 	user_leave();

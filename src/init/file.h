@@ -38,8 +38,11 @@ struct file_target {
 	char path[PATH_MAX]; /* absolute */
 };
 
-/* Checks both and enters the user's rights: user_leave must follow success. */
-int file_enter(struct file_target *t, struct view path, struct view user, struct err *e) _must_check_;
+/* Checks both and enters the user's rights: user_leave must follow success. `as_root`: root's rights, in a
+ * box whose users may become root; the path is still relative to the user's home, and what is made is the
+ * user's. */
+int file_enter(struct file_target *t, const struct conn_call *call, struct view path, struct view user,
+	       bool as_root, struct err *e) _must_check_;
 /* Cuts trailing slashes and splits at the last one. -EINVAL when the last part is not a name. */
 int file_split(char *path, const char **ret_dir, const char **ret_name) _must_check_;
 enum err_code file_code(int error);

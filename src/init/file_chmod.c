@@ -191,7 +191,8 @@ int file_chmod(const struct conn_call *call, struct err *e)
 	};
 	if (!msg->has_mode && msg->owner.n == 0)
 		return err_set(e, ERR_INVALID, "a mode or an owner is needed");
-	if (read_owner(msg->owner, &change, e) < 0 || file_enter(&t, msg->path, msg->user, e) < 0)
+	if (read_owner(msg->owner, &change, e) < 0 ||
+	    file_enter(&t, call, msg->path, msg->user, false, e) < 0)
 		return -1;
 	struct changer *c = calloc(1, sizeof(*c));
 	int r = -ENOMEM;

@@ -130,7 +130,7 @@ static int keep_times(int fd, const struct stat *st)
 static int dress(struct copier *c, int fd, const struct stat *st)
 {
 	mode_t mode = st->st_mode & 01777;
-	if (c->moves && c->user.uid == 0 && fchown(fd, st->st_uid, st->st_gid) == 0)
+	if (c->moves && (c->user.uid == 0 || c->user.as_root) && fchown(fd, st->st_uid, st->st_gid) == 0)
 		mode = st->st_mode & 07777;
 	if (fchmod(fd, mode) < 0)
 		return -errno;
@@ -490,20 +490,20 @@ static int begin(struct copier *c, char *from, char *to, struct err *e)
 }
 
 /* Both paths mean the same user; file_enter has checked the second one as the first. */
-static int enter_both(struct file_target *from, struct file_target *to, struct view from_path,
-		      struct view to_path, struct view user, struct err *e)
+static int enter_both(const struct conn_call *call, const struct wire_file_move *m, struct file_target *from,
+		      struct file_target *to, struct err *e)
 {
-	if (file_enter(to, to_path, user, e) < 0)
+	if (file_enter(to, call, m->to, m->user, m->as_root, e) < 0)
 		return -1;
 	user_leave();
-	return file_enter(from, from_path, user, e);
+	return file_enter(from, call, m->from, m->user, m->as_root, e);
 }
 
-static int start(const struct conn_call *call, struct view from_path, struct view to_path, struct view user,
-		 bool moves, bool recursive, bool overwrite, struct err *e)
+static int start(const struct conn_call *call, const struct wire_file_move *m, bool moves, bool recursive,
+		 struct err *e)
 {
 	struct file_target from, to;
-	if (enter_both(&from, &to, from_path, to_path, user, e) < 0)
+	if (enter_both(call, m, &from, &to, e) < 0)
 		return -1;
 	struct copier *c = copier_new(&from.user);
 	if (!c) {
@@ -511,7 +511,7 @@ static int start(const struct conn_call *call, struct view from_path, struct vie
 		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
 	}
 	c->moves = moves;
-	c->overwrite = overwrite;
+	c->overwrite = m->overwrite;
 	int r = begin(c, from.path, to.path, e);
 	if (r == 0)
 		r = begin_copy(c, moves || recursive, e);
@@ -531,11 +531,14 @@ static int start(const struct conn_call *call, struct view from_path, struct vie
 int file_move(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_move *m = call->msg;
-	return start(call, m->from, m->to, m->user, true, true, m->overwrite, e);
+	return start(call, m, true, true, e);
 }
 
 int file_copy(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_copy *m = call->msg;
-	return start(call, m->from, m->to, m->user, false, m->recursive, m->overwrite, e);
+	struct wire_file_move places = {
+		.from = m->from, .to = m->to, .user = m->user, .overwrite = m->overwrite
+	};
+	return start(call, &places, false, m->recursive, e);
 }

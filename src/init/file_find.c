@@ -166,7 +166,7 @@ int file_find(const struct conn_call *call, struct err *e)
 	struct file_target t;
 	if (msg->pattern.n == 0)
 		return err_set(e, ERR_INVALID, "pattern is empty");
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, false, e) < 0)
 		return -1;
 	int fd = open(t.path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
 	int r = fd < 0 ? -errno : 0;

@@ -366,7 +366,7 @@ int file_grep(const struct conn_call *call, struct err *e)
 	buf_init(&g->batch, FRAME_DATA_MAX);
 	int r = set_up(g, msg, e);
 	if (r == 0)
-		r = file_enter(&t, msg->path, msg->user, e);
+		r = file_enter(&t, call, msg->path, msg->user, false, e);
 	if (r == 0) {
 		g->user = t.user;
 		r = begin(g, t.path);

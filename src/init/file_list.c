@@ -97,7 +97,7 @@ int file_list(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_list *msg = call->msg;
 	struct file_target t;
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, msg->as_root, e) < 0)
 		return -1;
 	_cleanup_(closep) int fd = open(t.path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
 	int r = fd < 0 ? -errno : 0;

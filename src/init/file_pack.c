@@ -259,7 +259,7 @@ int file_pack(const struct conn_call *call, struct err *e)
 {
 	const struct wire_tree_read *msg = call->msg;
 	struct file_target t;
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, false, e) < 0)
 		return -1;
 	struct packer *p = calloc(1, sizeof(*p));
 	int r = -ENOMEM;

@@ -100,7 +100,7 @@ int file_read(const struct conn_call *call, struct err *e)
 	struct stat st;
 	if (msg->offset > INT64_MAX || msg->length > INT64_MAX)
 		return err_set(e, ERR_INVALID, "offset or length is too large");
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, msg->as_root, e) < 0)
 		return -1;
 	_cleanup_(closep) int fd = open_file(t.path, &st, e);
 	user_leave();

@@ -259,7 +259,7 @@ int file_remove(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_remove *msg = call->msg;
 	struct file_target t;
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, msg->as_root, e) < 0)
 		return -1;
 	struct removal *rl = calloc(1, sizeof(*rl));
 	const char *name = t.path;

@@ -422,7 +422,7 @@ int file_unpack(const struct conn_call *call, struct err *e)
 {
 	const struct wire_tree_write *msg = call->msg;
 	struct file_target t;
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, false, e) < 0)
 		return -1;
 	struct unpacker *u = calloc(1, sizeof(*u));
 	int r = -ENOMEM;

@@ -522,7 +522,7 @@ int file_watch(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_watch *msg = call->msg;
 	struct file_target t;
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, msg->as_root, e) < 0)
 		return -1;
 	struct watcher *w = watcher_new();
 	int r = -ENOMEM;

@@ -32,6 +32,7 @@ struct writer {
 	char name[NAME_MAX + 1];
 	bool existed;
 	bool append; /* fd is the file itself */
+	bool exclusive;
 	bool detail;
 	struct stat old;
 	uint32_t mode; /* as asked for, 0: none */
@@ -84,7 +85,9 @@ static int dress(struct writer *w)
 	struct stat st;
 	if (fstat(w->fd, &st) < 0)
 		return -errno;
-	bool same = !w->existed || (st.st_uid == w->old.st_uid && st.st_gid == w->old.st_gid);
+	/* With root's rights it becomes the user's, whoever had it. */
+	bool same =
+		!w->existed || w->user.as_root || (st.st_uid == w->old.st_uid && st.st_gid == w->old.st_gid);
 	if (!same && fchown(w->fd, w->old.st_uid, w->old.st_gid) < 0)
 		mode &= 01777; /* those asked for were meant for the old owner */
 	return fchmod(w->fd, mode) < 0 ? -errno : 0;
@@ -100,8 +103,8 @@ static int publish(struct writer *w, struct stat *ret)
 	r = dress(w);
 	if (r == 0 && fstat(w->fd, ret) < 0)
 		r = -errno;
-	if (r == 0 && renameat(w->dir, w->temp, w->dir, w->name) < 0)
-		r = -errno;
+	if (r == 0)
+		r = file_rename(w->dir, w->temp, w->dir, w->name, !w->exclusive);
 	user_leave();
 	return r;
 }
@@ -188,7 +191,7 @@ static int look(struct writer *w, char path[PATH_MAX], struct err *e)
 			return file_error(e, n >= PATH_MAX ? ENAMETOOLONG : errno, path);
 	}
 	w->existed = true;
-	return check_old(&w->old, path, e);
+	return w->exclusive ? file_error(e, EEXIST, path) : check_old(&w->old, path, e);
 }
 
 /* The file itself, for appending; no link is followed, `look` has done that. */
@@ -235,7 +238,7 @@ int file_write(const struct conn_call *call, struct err *e)
 {
 	const struct wire_file_write *msg = call->msg;
 	struct file_target t;
-	if (file_enter(&t, msg->path, msg->user, e) < 0)
+	if (file_enter(&t, call, msg->path, msg->user, msg->as_root, e) < 0)
 		return -1;
 	struct writer *w = calloc(1, sizeof(*w));
 	if (!w) {
@@ -245,6 +248,7 @@ int file_write(const struct conn_call *call, struct err *e)
 	w->dir = w->fd = -1;
 	w->mode = msg->mode;
 	w->append = msg->append;
+	w->exclusive = msg->exclusive;
 	w->user = t.user;
 	w->detail = msg->detail;
 	memcpy(w->path, t.path, sizeof(w->path));

@@ -63,7 +63,6 @@ int init_start(struct init *in, int listen_fd, struct err *e)
 	list_init(&in->acceptors);
 	list_init(&in->sudos);
 	list_init(&in->farewells);
-	list_init(&in->greeted.link);
 	in->loop = loop_new(e);
 	if (!in->loop)
 		return -1;
@@ -95,6 +94,7 @@ void init_stop(struct init *in)
 	LIST_EACH (it, &in->conns)
 		conn_close(CONTAINER(it, struct conn, node));
 	loop_timer_stop(&in->retry);
+	loop_timer_stop(&in->settling);
 	loop_signals_stop(&in->signals);
 	int fd = in->listener.fd;
 	loop_io_stop(&in->listener);

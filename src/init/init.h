@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "identity.h"
 #include "oom.h"
 
 #define INIT_CONNS     16
@@ -32,12 +33,14 @@ struct init {
 	unsigned n_sudo_clients;
 	struct list farewells; /* farewell.c */
 	bool box;              /* we are PID 1 of one, not a test */
+	bool unsettled;        /* conn.c has something to do before the first call */
 	struct {
 		struct loop_timer timer;
 		struct oom_look before;
 		uint64_t thrashing_ms;
 	} oom;
-	struct loop_task greeted; /* conn.c */
+	struct loop_timer settling; /* conn.c */
+	struct zone zone;           /* as the last greeting said */
 	struct loop_task quit;
 };
 

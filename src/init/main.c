@@ -24,6 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "cpus.h"
 #include "fd.h"
@@ -54,15 +55,6 @@ static void fill_standard_fds(void)
 	(void)fcntl(LISTEN_FD, F_SETFD, FD_CLOEXEC);
 }
 
-/* Lower than anything we start; as low as we may, which is mostly where we are. */
-static void set_oom_score(void)
-{
-	int r = fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "-900");
-	if (r < 0)
-		r = fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "0");
-	(void)r;
-}
-
 int main(int argc, char **argv, char **env)
 {
 	if (argc && sudo_client_is(argv[0]))
@@ -73,14 +65,14 @@ int main(int argc, char **argv, char **env)
 	(void)setsid();
 	(void)chdir("/");
 	(void)syscall(SYS_setgroups, (size_t)0, NULL);
-	set_oom_score();
+	oom_shelter();
 	/* Root of the box must not attach to it, nor anybody to a child that still has its memory. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 
 	static struct init init;
 	if (init_start(&init, LISTEN_FD, NULL) < 0)
 		return 1;
-	init.box = getpid() == 1;
+	init.box = init.unsettled = getpid() == 1;
 	bool sudo = true;
 	for (int i = 1; i < argc; i++) {
 		sudo &= strcmp(argv[i], "no-sudo") != 0;

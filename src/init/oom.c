@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -27,6 +28,40 @@ static uint64_t own_kills;
 void oom_limit(unsigned seconds)
 {
 	patience_s = seconds;
+}
+
+#define OWN_SCORE "/proc/self/oom_score_adj"
+
+/* Lower than anything we start; as low as we may, which is mostly where we are. */
+void oom_shelter(void)
+{
+	int r = fd_put(AT_FDCWD, OWN_SCORE, "-900");
+	if (r < 0)
+		r = fd_put(AT_FDCWD, OWN_SCORE, "0");
+	(void)r;
+}
+
+/* A score is that of all processes with the same memory. launch_run returns when the program's exec has begun
+ * to leave ours, which may not be done yet: then we have got the score, too. */
+static bool is_offered_too(void)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(32);
+	struct view rest;
+	return fd_slurp(AT_FDCWD, OWN_SCORE, &text) == 0 &&
+	       view_is(view_split(buf_view(&text), '\n', &rest), INIT_OOM_SCORE);
+}
+
+void oom_offer(pid_t pid)
+{
+	char path[48];
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
+	for (int i = 0; i < 1000; i++) {
+		/* It may be gone already, or be nobody's business. */
+		if (fd_put(AT_FDCWD, path, INIT_OOM_SCORE) < 0 || !is_offered_too())
+			return;
+		oom_shelter();
+		(void)sched_yield();
+	}
 }
 
 /* "key value" lines; 0 where there is none. */

@@ -17,6 +17,10 @@ void oom_limit(unsigned seconds);
 /* Something was started: from now on it is looked at, until nothing runs any more. */
 void oom_watch(struct init *in);
 void oom_stop(struct init *in);
+/* PID 1 is to be killed last. */
+void oom_shelter(void);
+/* A program that was just started is to be killed before PID 1. */
+void oom_offer(pid_t pid);
 /* How many were killed so far, by the kernel or by us. Cheap. */
 uint64_t oom_kills(void);
 uint64_t oom_memory(void); /* the limit in bytes, 0: unknown */

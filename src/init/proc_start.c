@@ -140,14 +140,6 @@ static int remember(struct proc *p, const struct wire_start *msg, const char *cw
 	return ok ? 0 : err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
 }
 
-static void raise_oom_score(pid_t pid)
-{
-	char path[48];
-	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
-	int r = fd_put(AT_FDCWD, path, INIT_OOM_SCORE);
-	(void)r; /* it may be gone already, or be nobody's business */
-}
-
 int proc_launch(struct proc *p, const struct wire_start *msg, struct arena *a, struct err *e)
 {
 	_cleanup_(ends_close) struct ends ends = { -1, -1, -1, -1, -1 };
@@ -173,7 +165,7 @@ int proc_launch(struct proc *p, const struct wire_start *msg, struct arena *a, s
 	r = launch_run(&plan, &p->pid, e);
 	p->about.pid = (uint32_t)p->pid;
 	if (r == 0)
-		raise_oom_score(p->pid);
+		oom_offer(p->pid);
 	return r;
 }
 
@@ -243,6 +235,11 @@ int proc_start(const struct conn_call *call, struct err *e)
 		call->conn->link.in.secret = call->arena->secret = true;
 	if (secrets_add_env(call->arena, msg) < 0)
 		return err_set(e, ERR_UNAVAILABLE, "PID 1 is out of memory");
+	if (msg->ahead) {
+		spare_ahead(in, msg, msg->ahead);
+		conn_reply(call, &wire_started_msg, &(struct wire_started){ 0 });
+		return 0;
+	}
 	struct attachment *a = NULL;
 	struct proc *p = take_spare(in, msg);
 	if (!p)

@@ -42,6 +42,7 @@ struct spare {
 	struct buf next;   /* of the one that is to be made */
 	struct stamp stamps[FILES];
 	struct loop_timer timer; /* makes one; or gives it up */
+	uint64_t keep_ms;        /* then it is given up */
 };
 
 /* ---- what a login reads ----------------------------------------------- */
@@ -165,34 +166,55 @@ static void on_soon(struct loop_timer *t)
 	s->key = s->next;
 	s->next = key;
 	if (launch(s, &a) == 0)
-		loop_timer_start(s->init->loop, t, IDLE_MS, on_idle);
+		loop_timer_start(s->init->loop, t, s->keep_ms, on_idle);
 	arena_done(&a);
 }
 
-void spare_plan(struct init *in, const struct wire_start *msg)
+static struct spare *wish(struct init *in, const struct wire_start *msg)
 {
 	struct spare *s = in->spare;
 	if (!is_login_command(msg))
-		return;
+		return NULL;
 	if (!s) {
 		s = calloc(1, sizeof(*s));
 		if (!s)
-			return;
+			return NULL;
 		s->init = in;
 		s->key = s->next = BUF_INIT(KEY_MAX);
 		in->spare = s;
 	}
-	if (put_key(msg, &s->next) == 0)
-		loop_timer_start(in->loop, &s->timer, SOON_MS, on_soon);
+	return put_key(msg, &s->next) == 0 ? s : NULL;
 }
 
-/* ---- its command ------------------------------------------------------ */
+void spare_plan(struct init *in, const struct wire_start *msg)
+{
+	struct spare *s = wish(in, msg);
+	if (!s)
+		return;
+	s->keep_ms = IDLE_MS;
+	loop_timer_start(in->loop, &s->timer, SOON_MS, on_soon);
+}
 
 static bool is_alive(const struct proc *p)
 {
 	siginfo_t info = { 0 };
 	return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
+
+void spare_ahead(struct init *in, const struct wire_start *msg, uint32_t seconds)
+{
+	struct spare *s = wish(in, msg);
+	if (!s)
+		return;
+	s->keep_ms = (uint64_t)seconds * 1000;
+	if (s->proc && view_eq(buf_view(&s->key), buf_view(&s->next)) && same_stamps(s, msg) &&
+	    is_alive(s->proc))
+		loop_timer_start(in->loop, &s->timer, s->keep_ms, on_idle);
+	else
+		on_soon(&s->timer);
+}
+
+/* ---- its command ------------------------------------------------------ */
 
 /* The pipe is empty and takes it whole, with the zero byte that ends it. */
 static bool give(struct proc *p, struct view command)

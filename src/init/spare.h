@@ -20,5 +20,7 @@ struct wire_start;
 struct proc *spare_take(struct init *in, const struct wire_start *msg);
 /* Soon there is one for the next Start like this. */
 void spare_plan(struct init *in, const struct wire_start *msg);
+/* There is one now, for so long. */
+void spare_ahead(struct init *in, const struct wire_start *msg, uint32_t seconds);
 void spare_reaped(struct init *in, int pid); /* a child has exited, perhaps this */
 void spare_stop(struct init *in);

@@ -16,6 +16,7 @@
 #include "init.h"
 #include "launch.h"
 #include "num.h"
+#include "oom.h"
 #include "tree.h"
 #include "user.h"
 #include "poison.h"
@@ -220,9 +221,7 @@ static void on_request(struct sudo *s, int fds[SUDO_FDS], bool terminal)
 		refuse(s, e.msg);
 		return;
 	}
-	char path[48];
-	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)s->pid);
-	(void)!fd_put(AT_FDCWD, path, INIT_OOM_SCORE);
+	oom_offer(s->pid);
 	tell(s, "S", 1);
 }
 
@@ -322,13 +321,17 @@ void sudo_start(struct init *in)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "\0" SUDO_ADDRESS };
 	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof("\0" SUDO_ADDRESS) - 1);
-	if (access(OFF_SWITCH, F_OK) == 0)
-		return;
 	_cleanup_(closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, SUDO_CLIENTS) < 0 ||
 	    loop_io_start(in->loop, &in->sudo, fd, EPOLLIN, on_accept) < 0)
 		return;
 	(void)TAKE_FD(fd);
+}
+
+void sudo_look(struct init *in)
+{
+	if (in->sudo.fd >= 0 && access(OFF_SWITCH, F_OK) == 0)
+		loop_io_close(&in->sudo);
 }
 
 void sudo_stop(struct init *in)

@@ -33,8 +33,10 @@
 
 struct init;
 
-/* Listens. An image with /etc/paddock/no-sudo has none, nor has one where the name is taken. */
+/* Listens, unless the name is taken. */
 void sudo_start(struct init *in);
+/* Before the first program: an image with /etc/paddock/no-sudo has none. */
+void sudo_look(struct init *in);
 void sudo_stop(struct init *in);
 /* A child has exited, perhaps one of ours. */
 void sudo_reaped(struct init *in, int pid, int status);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "caps.h"
 #include "fd.h"
 #include "num.h"
 #include "poison.h"
@@ -192,6 +193,17 @@ static int set_groups(const gid_t *groups, unsigned n)
 	return syscall(SYS_setgroups, (size_t)n, groups) < 0 ? -errno : 0;
 }
 
+/* The file capabilities are still permitted: back into the effective set with them. */
+static int raise_rights(void)
+{
+	struct caps c;
+	int r = caps_get(&c);
+	if (r < 0)
+		return r;
+	c.effective = c.permitted;
+	return caps_set(&c);
+}
+
 int user_enter(const struct user *u)
 {
 	if (u->uid == 0 && u->gid == 0 && u->n_groups == 0)
@@ -202,10 +214,12 @@ int user_enter(const struct user *u)
 	setfsgid(u->gid);
 	setfsuid(u->uid);
 	/* They report nothing: ask (an invalid id changes nothing and returns the present one). */
-	if ((uid_t)setfsuid((uid_t)-1) == u->uid && (gid_t)setfsgid((gid_t)-1) == u->gid)
-		return 0;
-	user_leave();
-	return -EPERM;
+	r = (uid_t)setfsuid((uid_t)-1) == u->uid && (gid_t)setfsgid((gid_t)-1) == u->gid ? 0 : -EPERM;
+	if (r == 0 && u->as_root)
+		r = raise_rights();
+	if (r < 0)
+		user_leave();
+	return r;
 }
 
 void user_leave(void)

@@ -19,6 +19,7 @@ struct user {
 	gid_t groups[USER_GROUPS];
 	unsigned n_groups;
 	char home[USER_HOME];
+	bool as_root; /* user_enter leaves it root's rights; what it makes still belongs to the user */
 };
 
 /* By name, or by number when no name matches. ERR_INVALID for one that is not there. */

@@ -25,6 +25,7 @@
 #include "fd.h"
 #include "gate.h"
 #include "gauges.h"
+#include "hostdirs.h"
 #include "log.h"
 #include "serve.h"
 #include "spawn.h"
@@ -85,18 +86,31 @@ static void on_tidy(struct loop_timer *t)
 	}
 }
 
-/* Nothing has happened for a while: make parts ahead, one of each at a time, so that a
- * request that comes meanwhile does not wait for all. */
-static void on_idle(struct loop_timer *t)
+/* One part of each kind, so that a request that comes meanwhile does not wait for all. True: some are
+ * missing still. */
+static bool refill(struct keeper *k)
 {
-	struct keeper *k = CONTAINER(t, struct keeper, idle);
 	bool more = storage_refill(&k->storage);
 	for (unsigned i = 0; i < k->walls.n; i++) {
 		struct walls *w = k->walls.all[i];
 		more = (w->ops->refill && w->ops->refill(w)) || more;
 	}
-	if (more)
+	return more;
+}
+
+/* Nothing has happened for a while: make parts ahead. */
+static void on_idle(struct loop_timer *t)
+{
+	struct keeper *k = CONTAINER(t, struct keeper, idle);
+	if (refill(k))
 		loop_timer_start(k->loop, &k->idle, 1, on_idle);
+}
+
+/* The kernel takes a box apart, on another processor, and we would wait for it. A client that creates and
+ * removes one box after another leaves no other pause, and would find no parts. */
+static void on_ending(struct loop_task *t)
+{
+	(void)refill(CONTAINER(t, struct keeper, ending));
 }
 
 /* Behind the answer: the closing of detached mounts waits for the kernel. */
@@ -160,6 +174,8 @@ void boxes_end(struct keeper *k, struct keeper_box *b, box_ended *on_end)
 	b->dying = true;
 	b->on_end = on_end;
 	b->in.walls->ops->kill(b->in.walls, &b->in);
+	if (list_empty(&k->ending.link))
+		loop_defer(k->loop, &k->ending, on_ending);
 }
 
 void boxes_forget_calls(struct keeper *k)
@@ -196,14 +212,20 @@ static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_im
 		b->spec.workspace[0] ? storage_open_workspace(&k->storage, b->spec.workspace, e) : -1;
 	if (b->spec.workspace[0] && workspace < 0)
 		return -1;
-	const struct walls_start s = {
-		.plan = &plan, .image = image, .storage = storage, .workspace = workspace, .run = run_box
-	};
+	_cleanup_(hostdirs_close) struct hostdirs hosts = HOSTDIRS_INIT;
+	if (b->spec.mounts && hostdirs_open(k->config, b->spec.mounts, &hosts, e) < 0)
+		return -1;
+	const struct walls_start s = { .plan = &plan,
+				       .image = image,
+				       .storage = storage,
+				       .workspace = workspace,
+				       .run = run_box,
+				       .hosts = hosts.fds };
 	struct netns_gate gate = NETNS_GATE_NONE;
+	b->features = b->in.walls->posture.features;
 	gauges_box(k, b, 0);
 	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &gate, e) < 0)
 		return -1;
-	b->features = b->in.walls->posture.features;
 	gate_box(k, b, &gate);
 	int r = spawn_start_time(b->in.pid, &b->started);
 	if (r == 0)
@@ -296,6 +318,7 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	snprintf(b->image, sizeof(b->image), "%s", image->digest);
 	if (start_box(k, b, image, ret_link, e) < 0)
 		return -1; /* b is gone */
+	b->spec.mounts = NULL;
 	*ret = b;
 	if (list_empty(&k->answered.link))
 		loop_defer(k->loop, &k->answered, on_answered);

@@ -12,6 +12,7 @@
 #include "calls_image.h"
 #include "child.h"
 #include "copying.h"
+#include "hostdirs.h"
 #include "fd.h"
 #include "gate.h"
 #include "life.h"
@@ -36,7 +37,8 @@ void calls_fail(struct keeper_call *c, const struct err *e)
 		(void)!link_fail(&c->k->api, c->type, c->stream, e);
 }
 
-static int read_spec(const struct keeper *k, const struct wire_box_spec *w, struct spec *s, struct err *e)
+static int read_spec(const struct keeper *k, const struct wire_box_spec *w, struct arena *a, struct spec *s,
+		     struct err *e)
 {
 	if (!w || !w->limits)
 		return err_set(e, ERR_INVALID, "a sandbox needs a spec with limits");
@@ -58,6 +60,8 @@ static int read_spec(const struct keeper *k, const struct wire_box_spec *w, stru
 			return err_set(e, ERR_INVALID, "a workspace's id is too long");
 		s->workspace_readonly = w->workspace->readonly;
 	}
+	if (w->mounts.n && !(s->mounts = hostdirs_read(w, a, e)))
+		return -1;
 	const struct walls *walls = walls_find(&k->walls, w->backend, e);
 	if (!walls)
 		return -1;
@@ -97,7 +101,7 @@ static int call_create(struct keeper_call *c, const void *msg, struct err *e)
 {
 	const struct wire_box_create *m = msg;
 	struct spec s;
-	if (read_spec(c->k, m->spec, &s, e) < 0)
+	if (read_spec(c->k, m->spec, &c->arena, &s, e) < 0)
 		return -1;
 	_cleanup_(closep) int from = files_to_copy(c->k, &s, m->spec->image);
 	if (from >= 0)

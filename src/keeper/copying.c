@@ -170,6 +170,7 @@ int copying_snapshot(struct keeper_call *c, const struct flush_wish *w, struct e
 struct box_copy {
 	struct clone clone;
 	struct spec spec;
+	struct spec_mounts mounts;
 	char image[80];
 	bool cancelled;
 };
@@ -202,6 +203,10 @@ int copying_box(struct keeper_call *c, const struct spec *s, struct view image, 
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new sandbox");
 	}
 	b->spec = *s;
+	if (s->mounts) {
+		b->mounts = *s->mounts;
+		b->spec.mounts = &b->mounts;
+	}
 	b->spec.existing = true; /* by then */
 	b->spec.snapshot[0] = 0;
 	b->clone = (struct clone){ .done = on_box, .stream = c->stream };

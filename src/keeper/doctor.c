@@ -14,6 +14,7 @@
 
 #include "child.h"
 #include "fd.h"
+#include "json.h"
 #include "log.h"
 #include "native_walls.h"
 #include "serve.h"
@@ -143,7 +144,31 @@ static void print_parts(const struct posture *p)
 		       p->parts[i].name, p->parts[i].detail);
 }
 
-int doctor_main(int config_fd)
+/* As GET /v1/posture has it. */
+static int print_json(const struct posture *p)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(256u << 10);
+	struct json_out o;
+
+	json_out_init(&o, &b);
+	json_out_object(&o);
+	json_out_kbool(&o, "ok", p->ok);
+	json_out_key(&o, "parts");
+	json_out_array(&o);
+	for (unsigned i = 0; i < p->n; i++) {
+		json_out_object(&o);
+		json_out_kz(&o, "name", p->parts[i].name);
+		json_out_kbool(&o, "ok", p->parts[i].ok);
+		json_out_kbool(&o, "required", p->parts[i].required);
+		json_out_kz(&o, "detail", p->parts[i].detail);
+		json_out_end(&o, '}');
+	}
+	json_out_end(&o, ']');
+	json_out_end(&o, '}');
+	return b.bad ? b.bad : fd_write_all(STDOUT_FILENO, b.p, b.n);
+}
+
+int doctor_main(int config_fd, bool json)
 {
 	static struct doctor d = { .storage = { .disk = { .root = -1, .file = -1, .dev = -1 },
 						.boxes = -1,
@@ -175,8 +200,11 @@ int doctor_main(int config_fd)
 			p = &d.walls.all[0]->posture;
 		}
 	}
-	print_parts(p);
 	bool ok = p->ok;
+	if (!json)
+		print_parts(p);
+	else if (print_json(p) < 0)
+		ok = false;
 	tidy(&d);
 	arena_done(&a);
 	return ok ? 0 : 1;

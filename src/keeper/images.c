@@ -31,16 +31,26 @@ bool images_digest_ok(struct view d)
 	return true;
 }
 
-bool images_name_ok(struct view name)
+static bool is_name(struct view v, bool upper)
 {
-	if (name.n == 0 || name.n >= IMAGES_NAME || name.p[0] == '.' || name.p[0] == '-')
+	if (v.n == 0 || v.p[0] == '.' || v.p[0] == '-')
 		return false;
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c && strchr("._-", c))))
+	for (size_t i = 0; i < v.n; i++) {
+		char c = v.p[i];
+		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c && strchr("._-", c)) ||
+		      (upper && c >= 'A' && c <= 'Z')))
 			return false;
 	}
 	return true;
+}
+
+/* NAME or NAME:TAG, and nothing that looks like a digest. */
+bool images_name_ok(struct view name)
+{
+	struct view tag, bare = view_split(name, ':', &tag);
+
+	return name.n < IMAGES_NAME && is_name(bare, false) && (!tag.p || is_name(tag, true)) &&
+	       !(tag.p && view_is(bare, "sha256"));
 }
 
 /* ---- reading the store ---- */

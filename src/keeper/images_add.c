@@ -190,8 +190,11 @@ static int take_tree(struct images *im, const struct disk *d, int dir, const cha
 static int check_new(struct view name, struct view digest, struct err *e)
 {
 	if (!images_name_ok(name))
-		return err_set(e, ERR_INVALID, "an image's name is 1 to %d of a-z, 0-9, '.', '_' and '-'",
-			       IMAGES_NAME - 1);
+		return err_set(
+			e, ERR_INVALID,
+			"an image's name is NAME or NAME:TAG, of a-z, 0-9, '.', '_' and '-', with at most "
+			"%d characters",
+			IMAGES_NAME - 1);
 	if (view_is(name, IMAGES_MACHINE))
 		return err_set(e, ERR_INVALID, "the name '%s' is the machine's own image", IMAGES_MACHINE);
 	return images_digest_ok(digest) ? 0 : err_set(e, ERR_INVALID, "not a digest");

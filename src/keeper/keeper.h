@@ -35,6 +35,7 @@ struct keeper {
 	struct loop_timer grow;    /* the loop file, where it is nearly full; and the room beneath it */
 	enum room room;            /* room.h */
 	struct loop_task answered; /* work behind the answer of a start */
+	struct loop_task ending;   /* parts are made while a box ends */
 
 	/* paddock-api */
 	struct link api;
@@ -69,11 +70,13 @@ struct keeper {
 
 	/* paddock-gauge: see gauges.h */
 	struct gauge_slot *gauge_slots;
-	int gauge_table;
+	struct gauge_beat *gauge_beat;
+	int gauge_table, gauge_beat_fd;
 	pid_t gauge_pid;
 	struct loop_io gauge_exit;
-	struct loop_timer gauge_again;
+	struct loop_timer gauge_again, gauge_look;
 	uint64_t gauge_started_ms;
+	uint64_t gauge_answered; /* as of the last look; UINT64_MAX: nothing waited then */
 
 	/* paddock-vault */
 	struct link vault;

@@ -21,7 +21,7 @@
 #include "text.h"
 #include "poison.h"
 
-#define FORMAT "5" /* changes when what is made here changes */
+#define FORMAT "6" /* changes when what is made here changes */
 
 static const struct {
 	const char *path;
@@ -92,7 +92,10 @@ static const char *const copied[] = {
 	"python3",
 	"python3.11",
 	"perl",
+	"java-11-openjdk",
 	"java-17-openjdk",
+	"java-21-openjdk",
+	"R",
 	"terminfo",
 	"inputrc",
 	"magic",

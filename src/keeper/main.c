@@ -29,11 +29,11 @@
 
 int main(int argc, char **argv)
 {
-	const char *role = argc == 2 ? argv[1] : "";
+	const char *role = argc == 2 || (argc == 3 && strcmp(argv[1], "doctor") == 0) ? argv[1] : "";
 	if (strcmp(role, "serve") == 0)
 		return serve_main(3);
 	if (strcmp(role, "doctor") == 0)
-		return doctor_main(3);
+		return doctor_main(3, argc > 2 && strcmp(argv[2], "json") == 0);
 	if (strcmp(role, "sweep") == 0)
 		return sweep_main();
 	if (strcmp(role, "flush") == 0)

@@ -379,6 +379,7 @@ static int setup(struct keeper *k, struct err *e)
 		return err_sys(e, ERR_INTERNAL, r, "signals");
 	map_init(&k->boxes.by_id);
 	list_init(&k->answered.link);
+	list_init(&k->ending.link);
 	gate_init(k);
 	list_init(&k->flushes);
 	list_init(&k->clones);

@@ -6,11 +6,14 @@
  * each cgroup.subtree_control on the way down. Hybrid machines have both, the v2
  * tree then perhaps without controllers but still with cgroup.kill.
  *
- * We stay below our own group of each hierarchy (/proc/self/cgroup), with one
- * exception: where v2's root has the controllers, our groups are below the root.
- * A v2 group cannot have processes and children with controllers both, so a
- * service's own group with boxes in it could not get the next daemon's process
- * (systemd 252: "Failed to attach to cgroup"), and boxes would not survive a restart.
+ * We stay below our own group of each hierarchy (/proc/self/cgroup), with two
+ * exceptions. A v2 group cannot have processes and children with controllers both.
+ * systemd 254 and newer puts the daemon into a leaf of the service's group
+ * (DelegateSubgroup=daemon), and our groups are beside that leaf: the service's limits
+ * hold for boxes, too. Older ones do not, and could not put the next daemon's process
+ * into a group with boxes in it (systemd 252: "Failed to attach to cgroup"): boxes would
+ * not survive a restart. There, where v2's root has the controllers, our groups are below
+ * the root.
  */
 #include "cgroup.h"
 
@@ -20,11 +23,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "fd.h"
 #include "num.h"
 #include "poison.h"
+
+#define LEAF          "daemon" /* as in etc/paddock.service */
+#define DAEMON_WEIGHT "1000"   /* beside all boxes together, which have 100 */
 
 static const char *const names[CGROUP_CONTROLLERS] = {
 	[CGROUP_MEMORY] = "memory",
@@ -85,8 +92,8 @@ static bool ours_alone(int dir)
  * the group is ours alone (a container's), we move to a leaf of it. */
 static bool move_to_leaf(int dir)
 {
-	return ours_alone(dir) && (mkdirat(dir, "daemon", 0755) == 0 || errno == EEXIST) &&
-	       fd_put(dir, "daemon/cgroup.procs", "0") == 0;
+	return ours_alone(dir) && (mkdirat(dir, LEAF, 0755) == 0 || errno == EEXIST) &&
+	       fd_put(dir, LEAF "/cgroup.procs", "0") == 0;
 }
 
 /* The controllers that the group's children may now have; *ret_offered are those that it has itself. */
@@ -128,7 +135,7 @@ static int descend(int dir, const char *name, bool v2, unsigned *controllers)
 }
 
 static int add_tree(struct cgroup_host *h, const char *base, const char *parent, const char *instance,
-		    bool v2, unsigned controllers)
+		    bool v2, unsigned controllers, bool in_leaf)
 {
 	_cleanup_(closep) int top = open_dir(base);
 	if (top < 0)
@@ -139,9 +146,10 @@ static int add_tree(struct cgroup_host *h, const char *base, const char *parent,
 		/* Not where nothing is to be had by it: a hybrid's v2 tree has no controllers. */
 		if (offered && !controllers && move_to_leaf(top)) {
 			controllers = enable_v2(top, &offered);
-			/* Beside all boxes together, which have 100. */
-			(void)!fd_put(top, "daemon/cpu.weight", "1000");
+			in_leaf = true;
 		}
+		if (controllers && in_leaf)
+			(void)!fd_put(top, LEAF "/cpu.weight", DAEMON_WEIGHT);
 	}
 	_cleanup_(closep) int mid = descend(top, parent, v2, &controllers);
 	if (mid < 0)
@@ -195,6 +203,18 @@ static bool root_has_memory(struct view point)
 	       enable_v2(dir, &offered) & 1u << CGROUP_MEMORY;
 }
 
+/* Whether systemd has put us into the leaf of a group that it leaves to us. */
+static bool in_leaf_of_service(struct view point, struct view path)
+{
+	const size_t n = sizeof("/" LEAF) - 1;
+	char dir[512], mark[2];
+	if (path.n <= n || memcmp(path.p + path.n - n, "/" LEAF, n) != 0 ||
+	    snprintf(dir, sizeof(dir), "%.*s%.*s", VIEW_ARG(point), VIEW_ARG(view_head(path, path.n - n))) >=
+		    (int)sizeof(dir))
+		return false;
+	return getxattr(dir, "trusted.delegate", mark, sizeof(mark)) == 1 && mark[0] == '1';
+}
+
 static void consider_mount(struct cgroup_host *h, struct view line, struct view self, const char *parent,
 			   const char *instance, unsigned *seen)
 {
@@ -216,11 +236,14 @@ static void consider_mount(struct cgroup_host *h, struct view line, struct view 
 		path = view_skip(path, root.n);
 	if (path.n == 1)
 		path.n = 0;
+	bool in_leaf = v2 && in_leaf_of_service(point, path);
+	if (in_leaf)
+		path.n -= sizeof("/" LEAF) - 1;
+	else if (v2 && root_has_memory(point))
+		path.n = 0;
 	if (snprintf(base, sizeof(base), "%.*s%.*s", VIEW_ARG(point), VIEW_ARG(path)) >= (int)sizeof(base))
 		return;
-	if (v2 && root_has_memory(point))
-		snprintf(base, sizeof(base), "%.*s", VIEW_ARG(point));
-	int r = add_tree(h, base, parent, instance, v2, controllers);
+	int r = add_tree(h, base, parent, instance, v2, controllers, in_leaf);
 	/* Which controllers a v2 tree would have had is not known: all that nobody else has. */
 	for (unsigned c = 0; r < 0 && c < CGROUP_CONTROLLERS; c++)
 		if (v2 ? !h->why[c][0] : (controllers & 1u << c) != 0)
@@ -252,6 +275,33 @@ static bool has_socket_limit(const struct cgroup_host *h)
 	return false;
 }
 
+static uint64_t read_number(const char *path)
+{
+	struct buf text = BUF_INIT(4096);
+	uint64_t n = UINT64_MAX;
+
+	if (fd_slurp(AT_FDCWD, path, &text) < 0 ||
+	    num_u64((struct view){ text.p, text.n ? text.n - 1 : 0 }, &n) < 0) /* without the newline */
+		n = UINT64_MAX;
+	buf_done(&text);
+	return n;
+}
+
+/* All boxes together leave a quarter of the machine's processes to everything else. */
+static int limit_all(const struct cgroup_host *h)
+{
+	uint64_t most =
+		MIN(read_number("/proc/sys/kernel/pid_max"), read_number("/proc/sys/kernel/threads-max"));
+	char text[24];
+	int r = 0;
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)(most - most / 4));
+	for (unsigned i = 0; r == 0 && most != UINT64_MAX && i < h->n; i++)
+		if (h->trees[i].controllers & 1u << CGROUP_PIDS)
+			r = fd_put(h->trees[i].dir, "pids.max", text);
+	return r;
+}
+
 int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance, struct err *e)
 {
 	*h = (struct cgroup_host){ .unified = -1 };
@@ -275,7 +325,8 @@ int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance,
 				 "no mounted hierarchy offers it to this group");
 	h->swap_limit = has_swap_limit(h);
 	h->socket_limit = has_socket_limit(h);
-	return 0;
+	r = limit_all(h);
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "cannot limit the processes of all sandboxes") : 0;
 }
 
 int cgroup_save(const struct cgroup_host *h, struct buf *out)
@@ -307,8 +358,11 @@ int cgroup_restore(struct cgroup_host *h, struct view text)
 				fd_close(h->trees[--h->n].dir);
 			return r;
 		}
-		if (t->v2)
+		if (t->v2) {
 			h->unified = (int)h->n;
+			/* systemd removes the leaf between a stop and a start. None is there at the root. */
+			(void)!fd_put(t->dir, "../../" LEAF "/cpu.weight", DAEMON_WEIGHT);
+		}
 		seen |= t->controllers;
 		h->n++;
 	}

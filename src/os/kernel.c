@@ -4,6 +4,7 @@
 #include "kernel.h"
 
 #include <errno.h>
+#include <sys/utsname.h>
 
 #include "num.h"
 #include "view.h"
@@ -32,12 +33,24 @@ int kernel_version(const char *release, unsigned *ret_major, unsigned *ret_minor
 	return 0;
 }
 
+static bool at_least(unsigned a, unsigned b, unsigned major, unsigned minor)
+{
+	return a > major || (a == major && b >= minor);
+}
+
+bool kernel_at_least(unsigned major, unsigned minor)
+{
+	struct utsname u;
+	unsigned a, b;
+	return uname(&u) == 0 && kernel_version(u.release, &a, &b) == 0 && at_least(a, b, major, minor);
+}
+
 int kernel_check(const char *release, struct err *e)
 {
 	unsigned major, minor;
 	if (kernel_version(release, &major, &minor) < 0)
 		return err_set(e, ERR_WALLS, "cannot tell the kernel's version from \"%.40s\"", release);
-	if (major > KERNEL_OLDEST_MAJOR || (major == KERNEL_OLDEST_MAJOR && minor >= KERNEL_OLDEST_MINOR))
+	if (at_least(major, minor, KERNEL_OLDEST_MAJOR, KERNEL_OLDEST_MINOR))
 		return 0;
 	return err_set(e, ERR_WALLS,
 		       "the kernel %.40s is too old: Paddock needs Linux %u.%u or newer (Debian 12 has 6.1)",

@@ -11,6 +11,8 @@
 
 /* "6.12.38+deb13-amd64" is 6 and 12; -EINVAL. */
 int kernel_version(const char *release, unsigned *ret_major, unsigned *ret_minor) _must_check_;
+/* Of the kernel that we run on. */
+bool kernel_at_least(unsigned major, unsigned minor);
 /* ERR_WALLS with a sentence that says what is needed, where the kernel of this `release` (of uname) is too
  * old. */
 int kernel_check(const char *release, struct err *e) _must_check_;

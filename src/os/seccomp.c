@@ -13,7 +13,9 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -130,6 +132,13 @@ static void check_ioctl(struct seccomp_filter *f)
 	emit_search(f, r, n);
 }
 
+static void check_flag(struct seccomp_filter *f, uint32_t arg, uint32_t flag)
+{
+	load(f, arg);
+	ret_if_any(f, flag, RET_ERRNO(EPERM));
+	ret(f, SECCOMP_RET_ALLOW);
+}
+
 static void check_personality(struct seccomp_filter *f)
 {
 	/* Asking, Linux, the 2.6 and 32-bit names, and no address randomisation (gdb). */
@@ -190,6 +199,15 @@ static void emit_rule(struct seccomp_filter *f, uint8_t rule)
 	case SECCOMP_CHECK_INTERNET:
 		check_internet(f);
 		return;
+	case SECCOMP_CHECK_MMAP:
+		check_flag(f, ARG(3), MAP_HUGETLB);
+		return;
+	case SECCOMP_CHECK_SHMGET:
+		check_flag(f, ARG(2), SHM_HUGETLB);
+		return;
+	case SECCOMP_CHECK_MEMFD:
+		check_flag(f, ARG(1), MFD_HUGETLB);
+		return;
 	case SECCOMP_UNKNOWN:
 	case SECCOMP_RULES:
 		break;
@@ -203,14 +221,22 @@ static void emit_search(struct seccomp_filter *f, const struct seccomp_range *r,
 		emit_rule(f, r->rule);
 		return;
 	}
-	/* A conditional jump reaches 255 instructions, an unconditional one all of them. */
 	size_t half = n / 2;
-	put(f, BPF_JMP | BPF_JGE | BPF_K, r[half].first, 0, 1);
-	unsigned short jump = f->n;
-	put(f, BPF_JMP | BPF_JA, 0, 0, 0);
+	unsigned short at = f->n;
+	put(f, BPF_JMP | BPF_JGE | BPF_K, r[half].first, 0, 0);
 	emit_search(f, r, half);
-	if (jump < ELEMS(f->code))
-		f->code[jump].k = f->n - jump - 1u;
+	if (f->n - at - 1u <= UINT8_MAX) {
+		if (at < ELEMS(f->code))
+			f->code[at].jt = (uint8_t)(f->n - at - 1u);
+	} else {
+		/* A conditional jump reaches 255 instructions, an unconditional one all of them. */
+		f->n = at;
+		put(f, BPF_JMP | BPF_JGE | BPF_K, r[half].first, 0, 1);
+		put(f, BPF_JMP | BPF_JA, 0, 0, 0);
+		emit_search(f, r, half);
+		if (at + 1u < ELEMS(f->code))
+			f->code[at + 1].k = f->n - at - 2u;
+	}
 	emit_search(f, r + half, n - half);
 }
 

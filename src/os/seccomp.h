@@ -29,6 +29,9 @@ enum seccomp_rule {
 	SECCOMP_CHECK_PERSONALITY,
 	SECCOMP_CHECK_SETSOCKOPT,
 	SECCOMP_CHECK_INTERNET, /* INET and INET6 alone, TCP and UDP */
+	SECCOMP_CHECK_MMAP,     /* no huge pages of the machine's pool; so the two below */
+	SECCOMP_CHECK_SHMGET,
+	SECCOMP_CHECK_MEMFD,
 	SECCOMP_RULES
 };
 

@@ -4,7 +4,8 @@
  * is refused (EPERM); what is unknown does not exist (ENOSYS). clone3 is among
  * the unknown on purpose: its flags lie in memory, where a filter cannot look,
  * and every libc falls back to clone. So is io_setup: all boxes would share
- * fs.aio-max-nr, and what uses it (databases) goes on without.
+ * fs.aio-max-nr, and what uses it (databases) goes on without. Nor are there huge pages of the
+ * machine's pool, which no limit counts; transparent ones are the box's own memory.
  */
 #include "seccomp.h"
 
@@ -92,7 +93,8 @@ static const struct {
 	{ __NR_clone, SECCOMP_CHECK_CLONE },           { __NR_unshare, SECCOMP_CHECK_UNSHARE },
 	{ __NR_socket, SECCOMP_CHECK_SOCKET },         { __NR_socketpair, SECCOMP_CHECK_SOCKETPAIR },
 	{ __NR_ioctl, SECCOMP_CHECK_IOCTL },           { __NR_personality, SECCOMP_CHECK_PERSONALITY },
-	{ __NR_setsockopt, SECCOMP_CHECK_SETSOCKOPT },
+	{ __NR_setsockopt, SECCOMP_CHECK_SETSOCKOPT }, { __NR_mmap, SECCOMP_CHECK_MMAP },
+	{ __NR_shmget, SECCOMP_CHECK_SHMGET },         { __NR_memfd_create, SECCOMP_CHECK_MEMFD },
 };
 
 void seccomp_box(uint8_t rules[SECCOMP_CALLS])

@@ -102,11 +102,11 @@ int spawn_vfork(const struct spawn *s, pid_t *ret_pid, int *ret_pidfd)
 	return 0;
 }
 
-static int write_map(pid_t pid, const char *which, uint32_t base, uint32_t size)
+static int write_map(pid_t pid, const char *which, const struct spawn_map *m)
 {
 	char path[48], map[64];
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, which);
-	snprintf(map, sizeof(map), "0 %u %u\n", base, size);
+	snprintf(map, sizeof(map), "%u %u %u\n", m->inside, m->outside, m->n);
 	return fd_put(AT_FDCWD, path, map);
 }
 
@@ -134,6 +134,13 @@ void spawn_collect(void)
 
 int spawn_userns(uint32_t base, uint32_t size, int *ret_fd)
 {
+	const struct spawn_map m = { 0, base, size };
+	return spawn_userns_mapped(base, &m, &m, ret_fd);
+}
+
+int spawn_userns_mapped(uint32_t base, const struct spawn_map *uids, const struct spawn_map *gids,
+			int *ret_fd)
+{
 	static void *stack;
 	static int p[2]; /* outlives this call, as the holder may */
 	spawn_collect(); /* its stack is needed again */
@@ -156,9 +163,9 @@ int spawn_userns(uint32_t base, uint32_t size, int *ret_fd)
 	if (pid < 0)
 		return (int)pid;
 	holder_pid = (pid_t)pid;
-	int fd = -1, r = write_map((pid_t)pid, "uid_map", base, size);
+	int fd = -1, r = write_map((pid_t)pid, "uid_map", uids);
 	if (r == 0)
-		r = write_map((pid_t)pid, "gid_map", base, size);
+		r = write_map((pid_t)pid, "gid_map", gids);
 	if (r == 0) {
 		char path[48];
 		snprintf(path, sizeof(path), "/proc/%ld/ns/user", pid);

@@ -24,6 +24,12 @@ int spawn_vfork(const struct spawn *s, pid_t *ret_pid, int *ret_pidfd) _must_che
  * SECBIT_NO_SETUID_FIXUP. The short-lived process in which it was made ends by
  * itself; it is collected by the next call or by spawn_collect. */
 int spawn_userns(uint32_t base, uint32_t size, int *ret_fd) _must_check_;
+/* The same with maps of one line each, for idmapped mounts: `inside` is what is on the disk. */
+struct spawn_map {
+	uint32_t inside, outside, n;
+};
+int spawn_userns_mapped(uint32_t base, const struct spawn_map *uids, const struct spawn_map *gids,
+			int *ret_fd) _must_check_;
 void spawn_collect(void);
 
 /* Start time in clock ticks since boot, from /proc/PID/stat. */

@@ -263,17 +263,22 @@ static int parse_known(struct http1_request *r, struct http_header h)
 static int parse_header(struct http1_request *r, char *line, size_t n)
 {
 	size_t name = 0;
+	uint64_t upper = 0;
 	char low;
 	if (r->n_headers == r->max_headers)
 		return fail(r, 431, "too many headers");
 	/* A folded line, "Name : value" and an empty name all stop here. */
-	while (name < n && (low = token_lower[(unsigned char)line[name]]) != 0)
-		line[name++] = low;
+	for (; name < n && (low = token_lower[(unsigned char)line[name]]) != 0; name++) {
+		if (low != line[name] && name < HTTP_HEADER_UPPER)
+			upper |= 1ull << name;
+		line[name] = low;
+	}
 	if (name == 0 || name == n || line[name] != ':')
 		return fail(r, 400, "malformed header");
 	struct http_header h = {
 		.name = { line, name },
 		.value = view_trim((struct view){ line + name + 1, n - name - 1 }),
+		.upper = upper,
 	};
 	if (!is_value(h.value))
 		return fail(r, 400, "control byte in a header");

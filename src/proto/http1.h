@@ -56,6 +56,8 @@ bool http1_is_target(struct view v);
 bool http1_is_host(struct view v);
 /* For what is sent and what HTTP/2 hands us: no control bytes, a token as name. */
 bool http1_is_header(struct http_header h);
+/* The name in its sender's spelling. */
+void http1_add_name(struct buf *out, struct http_header h);
 
 /* ---- the body of a request (http1_body.c) ---- */
 

@@ -66,15 +66,20 @@ static int coding_header(struct http1_response *r, struct view value)
 static int header_line(struct http1_response *r, char *line, size_t n)
 {
 	size_t name = 0;
+	uint64_t upper = 0;
 
 	if (r->n_headers == r->max_headers)
 		return fail(r, "too many headers");
 	for (; name < n && line[name] != ':'; name++)
-		if (line[name] >= 'A' && line[name] <= 'Z')
+		if (line[name] >= 'A' && line[name] <= 'Z') {
 			line[name] = (char)(line[name] | 0x20);
+			upper |= name < HTTP_HEADER_UPPER ? 1ull << name : 0;
+		}
 	if (name == n)
 		return fail(r, "malformed header");
-	struct http_header h = { { line, name }, view_trim((struct view){ line + name + 1, n - name - 1 }) };
+	struct http_header h = { { line, name },
+				 view_trim((struct view){ line + name + 1, n - name - 1 }),
+				 upper };
 	/* A folded line, "Name : value" and an empty name all stop here. */
 	if (!http1_is_header(h))
 		return fail(r, "malformed header");

@@ -82,6 +82,27 @@ bool http1_write_is_framing(struct view name)
 	return false;
 }
 
+void http1_add_name(struct buf *out, struct http_header h)
+{
+	char *p = buf_reserve(out, h.name.n);
+
+	if (!p)
+		return;
+	memcpy(p, h.name.p, h.name.n);
+	for (size_t i = 0; h.upper >> i && i < h.name.n; i++)
+		if (h.upper >> i & 1)
+			p[i] = (char)(p[i] & ~0x20);
+	buf_commit(out, h.name.n);
+}
+
+static void add_extra(struct buf *out, struct http_header h)
+{
+	http1_add_name(out, h);
+	buf_add(out, VIEW(": "));
+	buf_add(out, h.value);
+	buf_add(out, VIEW("\r\n"));
+}
+
 static void add_header(struct buf *out, struct view name, struct view value)
 {
 	buf_add(out, name);
@@ -112,7 +133,7 @@ int http1_write_head(struct buf *out, const struct http1_answer *a)
 		add_header(out, VIEW("content-type"), view_of(a->content_type));
 	for (size_t i = 0; i < a->n_extra; i++)
 		if (http1_is_header(a->extra[i]) && !http1_write_is_framing(a->extra[i].name))
-			add_header(out, a->extra[i].name, a->extra[i].value);
+			add_extra(out, a->extra[i]);
 	if (a->length >= 0)
 		add_length(out, a->length);
 	else if (a->length == HTTP1_LENGTH_CHUNKED)

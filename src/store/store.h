@@ -27,6 +27,7 @@ struct store_tenant {
 	struct view id; /* "t_…"; the first is "default" */
 	struct view name;
 	int64_t created_ms;
+	uint64_t events_from; /* read only: not put */
 };
 
 struct store_key {

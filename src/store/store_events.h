@@ -7,7 +7,8 @@
 #include "store.h"
 
 struct store_event {
-	uint64_t id; /* given by the caller; increasing */
+	uint64_t id;     /* given by the caller; increasing */
+	uint64_t number; /* the same among its tenant's */
 	int64_t at_ms;
 	struct view tenant, box, type;
 	struct view data; /* JSON object */
@@ -49,7 +50,9 @@ struct store_template {
 };
 
 void store_event_put(struct store *s, const struct store_event *v, store_done *done, void *arg);
-void store_event_trim(struct store *s, uint64_t first_kept, store_done *done, void *arg);
+void store_event_drop(struct store *s, uint64_t id, store_done *done, void *arg);
+/* All that are older, but for the newest of each tenant. */
+void store_event_trim(struct store *s, int64_t oldest_ms, store_done *done, void *arg);
 void store_webhook_put(struct store *s, const struct store_webhook *w, store_done *done, void *arg);
 void store_webhook_move(struct store *s, struct view id, uint64_t position, store_done *done, void *arg);
 void store_webhook_delete(struct store *s, struct view id, store_done *done, void *arg);

@@ -209,6 +209,13 @@ static const char *const STEPS[] = {
 	"ALTER TABLE quotas ADD COLUMN webhooks INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE quotas ADD COLUMN secrets INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE quotas ADD COLUMN secrets_kb INTEGER NOT NULL DEFAULT 0;",
+
+	/* 15: events have a number among their tenant's, too. Clients remember the ids of before: those stay
+	 * as numbers, and the next ones come after all of them. */
+	"ALTER TABLE events ADD COLUMN number INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE events SET number = id;"
+	"ALTER TABLE tenants ADD COLUMN events_from INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE tenants SET events_from = (SELECT coalesce(max(id), 0) FROM events);",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

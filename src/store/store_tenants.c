@@ -12,7 +12,7 @@ enum { PUT, LIST };
 static const char *const sql[] = {
 	[PUT] = ("INSERT INTO tenants (id, name, created_ms) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO"
 		 " UPDATE SET name = excluded.name"),
-	[LIST] = "SELECT id, name, created_ms FROM tenants ORDER BY created_ms, id",
+	[LIST] = "SELECT id, name, created_ms, events_from FROM tenants ORDER BY created_ms, id",
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_TENANTS][which])
@@ -38,7 +38,8 @@ static int visit_tenant(sqlite3_stmt *row, const struct store_visitor *v, void *
 {
 	const struct store_tenant t = { .id = store_sql_column(row, 0),
 					.name = store_sql_column(row, 1),
-					.created_ms = sqlite3_column_int64(row, 2) };
+					.created_ms = sqlite3_column_int64(row, 2),
+					.events_from = store_sql_column_u64(row, 3) };
 
 	if (v->tenant)
 		v->tenant(arg, &t);

@@ -14,9 +14,10 @@ const path = require('path');
 const LATEST_MS = 25000; // of one scenario
 
 function scenariosOf(name) {
-  const interpreter = name === '@e2b/code-interpreter';
+  const interpreter = name === '@e2b/code-interpreter' || name.startsWith('code-');
   const files = interpreter ? ['interpreter', 'interpreter_edges'] : ['control', 'copies', 'templates', 'commands', 'terminal', 'files', 'host', 'volumes', 'secrets'];
-  const version = interpreter ? [] : name.replace(/^e2b-/, '').split('.').map(Number);
+  // The newest of the interpreter has no number in its name.
+  const version = name === '@e2b/code-interpreter' ? [Infinity] : name.replace(/^(e2b|code)-/, '').split('.').map(Number);
   const known = (since) => !since || since.split('.').map(Number).reduce((r, v, i) => r || version[i] - v, 0) >= 0;
   return files.flatMap((file) => {
     let all;
@@ -80,7 +81,7 @@ async function main(name) {
     const begun = Date.now();
     let error;
     try {
-      await within(s.run(world, assert), LATEST_MS);
+      await within(s.run(world, assert), s.latestMs ?? LATEST_MS);
     } catch (e) {
       error = `${e.stack || e}`.slice(0, 2000);
     }

@@ -10,8 +10,10 @@ of them changes anything of the host even when it succeeds.
 """
 
 import ctypes
+import errno
 import fcntl
 import json
+import mmap
 import os
 import socket
 import stat
@@ -458,6 +460,23 @@ def aio_contexts(most):
     return f"a context of {most} events"
 
 
+def huge_pages(_):
+    """vm.nr_hugepages is one pool. Where it is empty the kernel says ENOMEM, which means that it was asked."""
+    asked = []
+    for name, take in (("mmap", lambda: mmap.mmap(-1, 2 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000)),
+                       ("shmget", lambda: call(29, 0, 2 << 20, 0o4000 | 0o1000 | 0o600)),
+                       ("memfd_create", lambda: call(319, ctypes.c_char_p(b"x"), 4))):
+        try:
+            take()
+            asked.append(name)
+        except OSError as error:
+            if error.errno != errno.EPERM:
+                asked.append(f"{name}: {error}")
+    if not asked:
+        raise Refused("all three")
+    return "reached the kernel: " + ", ".join(asked)
+
+
 def inotify_instances(most):
     held, last = until_refused(lambda: call(294, 0), int(most))
     if len(held) < int(most):
@@ -538,6 +557,102 @@ def foreign_processes(pid):
     if "paddock-escape-victim" not in words:
         raise Refused(f"pid {pid} is another process here: {words!r}")
     return "the host's process can be seen and signalled"
+
+
+def directory_by_descriptor(path):
+    """A directory of the host arrives as a descriptor: everything that can be done below it, or with it."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    os.chmod(path, 0o777)
+    listener.listen(1)
+    listener.settimeout(20)
+    connection, _ = listener.accept()
+    connection.settimeout(20)
+    _, fds, *_ = socket.recv_fds(connection, 1, 3)
+    top, terminal, opened = fds
+    mine = os.open(os.path.dirname(path), os.O_RDONLY)
+
+    own = os.path.join(os.path.dirname(path), "own")
+    with open(own, "w") as file:
+        file.write("x")
+    ways = {
+        "read a file": lambda: os.close(os.open("file", os.O_RDONLY, dir_fd=top)),
+        "write a file": lambda: os.close(os.open("file", os.O_WRONLY, dir_fd=top)),
+        "truncate a file": lambda: os.truncate(f"/proc/self/fd/{opened}", 1),
+        "list": lambda: os.close(os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=top)),
+        "create": lambda: os.close(os.open("new", os.O_WRONLY | os.O_CREAT, dir_fd=top)),
+        "mkdir": lambda: os.mkdir("dir", dir_fd=top),
+        "fifo": lambda: os.mkfifo("fifo", dir_fd=top),
+        "symlink": lambda: os.symlink("x", "link", dir_fd=top),
+        "rename": lambda: os.rename("other", "another", src_dir_fd=top, dst_dir_fd=top),
+        "link out": lambda: os.link("own", "stolen", src_dir_fd=mine, dst_dir_fd=top),
+        "link in": lambda: os.link("file", "stolen", src_dir_fd=top, dst_dir_fd=mine),
+        "unlink": lambda: os.unlink("gone", dir_fd=top),
+        "rmdir": lambda: os.rmdir("empty", dir_fd=top),
+        "terminal": lambda: os.close(os.open(f"/proc/self/fd/{terminal}", os.O_RDWR | os.O_NOCTTY)),
+        # Opened neither to read nor to write, for ioctl alone.
+        "ask a terminal": lambda: fcntl.ioctl(os.open(f"/proc/self/fd/{terminal}", 3 | os.O_NOCTTY), 0x5413, b"x" * 8),
+        "execute": lambda: run_at(top),
+    }
+    worked = {}
+    for name, way in ways.items():
+        try:
+            way()
+            worked[name] = 0
+        except OSError as error:
+            if error.errno not in (1, 13, 18):  # EPERM, EACCES; EXDEV is what Landlock says of links
+                worked[name] = error.errno
+    if not worked:
+        raise Refused("nothing of it")
+    return ", ".join(sorted(worked))
+
+
+def run_at(top):
+    child = os.fork()
+    if child == 0:
+        try:
+            call(322, top, b"program", (ctypes.c_char_p * 2)(b"program", None), (ctypes.c_char_p * 1)(None), 0)
+        except OSError as error:
+            os._exit(error.errno)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code:
+        raise OSError(code, os.strerror(code))
+
+
+def watch(*paths):
+    """What others do with files: inotify shows it where two see the same inode."""
+    fd, names = call(294, 0o4000), {}
+    for path in paths:
+        names[call(254, fd, path.encode(), 0x3B)] = path  # access, modify, open, close
+    with open("/tmp/watching", "w"):
+        pass
+    end = time.monotonic() + 20
+    while not os.path.exists("/tmp/enough") and time.monotonic() < end:
+        time.sleep(0.02)
+    seen = set()
+    try:
+        data, at = os.read(fd, 1 << 20), 0
+    except BlockingIOError:
+        raise Refused("nothing")
+    while at < len(data):
+        number, _, _, length = struct.unpack_from("iIII", data, at)
+        seen.add(names[number])
+        at += 16 + length
+    return " ".join(sorted(seen))
+
+
+def locks(*paths):
+    """Files that another holds a lock on."""
+    held = []
+    for path in paths:
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.append(path)
+    if not held:
+        raise Refused("none is locked")
+    return " ".join(held)
 
 
 def chroot_jail(directory):

@@ -284,7 +284,7 @@ time.sleep(8)
 
 # ---- pools that all boxes share -------------------------------------------
 
-POOLS = [("ptys", 65), ("aio_contexts", 8), ("inotify_instances", 129)]
+POOLS = [("ptys", 65), ("aio_contexts", 8), ("inotify_instances", 129), ("huge_pages", 0)]
 
 
 @both_users
@@ -315,6 +315,43 @@ def test_one_box_leaves_ptys_to_others(box, make_box):
     holder.result()
     client.close()
     box.check("rm /workspace/hold.py")
+
+
+# ---- files that boxes share -----------------------------------------------
+
+DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev"]
+OWN = [*DEVICES, "/etc/passwd", "/usr/bin/env", "/tmp", "/proc/self/status", "/proc/sys/kernel/ostype", "/dev/shm", "/run"]
+SHARED = ["/proc/meminfo", "/sys/devices/system/cpu/online"]  # SECURITY.md, "Known gaps": the control
+
+
+@both_users
+def test_boxes_do_not_see_what_others_open(make_box, daemon, user):
+    """/dev of a box is its own: one that all have would tell by inotify when a neighbour opens /dev/null, and be a common lock."""
+    one, two, client = make_box(), make_box(), daemon.client()
+    run = paddock.Background(in_box, one.with_client(client), user, "watch", *OWN, *SHARED)
+    paddock.until(lambda: one.read("/tmp/watching").status == 200, "it watches")
+    two.check("for f in " + " ".join(path for path in OWN + SHARED if path != "/dev/random") + "; do head -c 1 $f || ls $f; done >/tmp/out 2>&1; true")
+    one.put("/tmp/enough", b"")
+    seen = set(run.result()["detail"].split())
+    client.close()
+    assert set(SHARED) <= seen, "the control: it does see what is shared"
+    # The others are opened by whatever is started in the box itself.
+    quiet = {"/dev/zero", "/dev/full", "/dev/urandom", "/usr/bin/env", "/proc/sys/kernel/ostype", "/dev/shm", "/run"}
+    assert not seen & quiet, f"seen of a neighbour: {seen & quiet}"
+
+
+def test_boxes_share_no_lock(make_box, daemon):
+    one, two, client = make_box(), make_box(), daemon.client()
+    hold = "import fcntl, os, sys, time\nheld = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]\nfor one in held: fcntl.flock(one, fcntl.LOCK_EX)\n" \
+           "open('/tmp/held', 'w').close()\ntime.sleep(100)"
+    run = paddock.Background(one.with_client(client).try_exec, ["/usr/bin/python3", "-c", hold, *DEVICES, "/usr/bin/env", *SHARED],
+                             timeout_ms=paddock.ms(5000))
+    paddock.until(lambda: one.read("/tmp/held").status == 200, "all are locked")
+    assert set(in_box(one, "user", "locks", *DEVICES)["detail"].split()) == set(DEVICES), "the control: in the same box they are"
+    refused(in_box(two, "user", "locks", *DEVICES, "/usr/bin/env"))
+    assert in_box(two, "user", "locks", *SHARED)["success"], "the control: what is shared"
+    run.result()
+    client.close()
 
 
 # ---- others on the host ---------------------------------------------------
@@ -400,6 +437,81 @@ def test_processes_of_the_host(box, user):
     finally:
         victim.kill()
         victim.wait()
+
+
+class Gift:
+    """A directory, a terminal and a file of the host, open to everybody, handed to whoever listens on a socket."""
+
+    def __init__(self, workdir):
+        self.top = Path(tempfile.mkdtemp(prefix="gift-", dir=workdir))
+        self.top.chmod(0o777)
+        for name in ("file", "other", "gone"):
+            (self.top / name).write_text("content")
+            (self.top / name).chmod(0o666)
+        shutil.copy("/bin/true", self.top / "program")
+        (self.top / "program").chmod(0o755)
+        (self.top / "empty").mkdir()
+        self.master, self.slave = os.openpty()
+        os.chmod(os.ttyname(self.slave), 0o666)
+
+    def give(self, path):
+        def connect():
+            s = socket.socket(socket.AF_UNIX)
+            try:
+                s.connect(str(path))
+                return s
+            except OSError:
+                s.close()
+
+        s = paddock.until(connect, "somebody listens")
+        fds = [os.open(self.top, os.O_RDONLY | os.O_DIRECTORY), self.slave, os.open(self.top / "file", os.O_PATH)]
+        socket.send_fds(s, [b"x"], fds)
+        os.close(fds[0])
+        os.close(fds[2])
+        return s
+
+    def close(self):
+        os.close(self.master)
+        os.close(self.slave)
+        shutil.rmtree(self.top)
+
+
+@both_users
+def test_directory_of_the_host_by_descriptor(make_box, daemon, workdir, user):
+    """Landlock is the last wall: a descriptor that leads out, however it came in, is of no use."""
+    gift, box = Gift(workdir), make_box()
+    client = daemon.client()
+    try:
+        run = paddock.Background(in_box, box.with_client(client), user, "directory_by_descriptor", "/workspace/socket")
+        place = next(path for path in box.data_dir.iterdir() if path.name == "workspace")
+        with gift.give(place / "socket"):
+            verdict = run.result()
+        # SECURITY.md, "Features by kernel".
+        abi = ctypes.CDLL(None).syscall(444, None, 0, 1)
+        lacks = {way for way, since in (("truncate a file", 3), ("ask a terminal", 5)) if abi < since}
+        assert not verdict["success"] or set(verdict["detail"].split(", ")) <= lacks, f"ESCAPE: {verdict['detail']}"
+        assert sorted(path.name for path in gift.top.iterdir()) == ["empty", "file", "gone", "other", "program"]
+        assert (gift.top / "file").read_text() == "content" or "truncate a file" in lacks
+    finally:
+        client.close()
+        gift.close()
+
+
+def test_control_directory_by_descriptor(workdir):
+    gift = Gift(workdir)
+    place = Path(tempfile.mkdtemp(prefix="taker-", dir=workdir))
+    place.chmod(0o777)
+    run = paddock.Background(outside, "directory_by_descriptor", place / "socket",
+                             prefix=["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups"])
+    try:
+        with gift.give(place / "socket"):
+            verdict = run.result()
+        assert verdict["success"] and verdict["detail"] == (
+            "ask a terminal, create, execute, fifo, link in, link out, list, mkdir, read a file, rename, rmdir, symlink, terminal, "
+            "truncate a file, unlink, write a file"), verdict
+    finally:
+        gift.close()
+        shutil.rmtree(place)
 
 
 def test_set_user_id(box, workdir):

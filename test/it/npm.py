@@ -26,5 +26,5 @@ def fill(source, home):
     home.mkdir()
     for file in ("package.json", "package-lock.json"):
         shutil.copy(source / file, home)
-    done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=home, capture_output=True, text=True, timeout=140)
+    done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=home, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr

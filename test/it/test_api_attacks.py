@@ -7,6 +7,7 @@ Memory is what /proc says of the process.
 import contextlib
 import json
 import os
+import re
 import socket
 import struct
 import time
@@ -22,12 +23,13 @@ MB = 1024
 
 
 @contextlib.contextmanager
-def sockets(daemon, count, receive=None):
+def sockets(daemon, count, receive=None, sources=("127.0.0.1",)):
     """`count` connections, with small receive buffers where they are not going to be read."""
     made = []
     try:
-        for _ in range(count):
+        for i in range(count):
             one = socket.socket()
+            one.bind((sources[i % len(sources)], 0))
             if receive:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
             one.settimeout(20 * paddock.SLOW)
@@ -240,6 +242,22 @@ def test_dripping_strangers_do_not_lock_others_out(small, first):
             assert hello(keyed, small, small.key) == 200
 
 
+@pytest.mark.parametrize("addresses, most", [(1, 100), (8, 150)], ids=["one address", "many addresses"])
+def test_strangers_have_a_share_of_the_connections(small, addresses, most):
+    """Of 200 places an address without a key has half, and all of them three quarters."""
+    def count():
+        return int(re.search(rb"^paddock_http_connections (\d+)", keyed.get("/metrics").body, re.M)[1])
+
+    keyed = small.client()
+    assert keyed.get("/v1/sandboxes").status == 200
+    with sockets(small, 400, sources=[f"127.0.0.{1 + i}" for i in range(addresses)]) as many:
+        many[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b" 200 " in many[-1].recv(4096), "all were accepted"
+        assert most - 10 <= count() <= most + 10
+    paddock.until(lambda: count() < 10, "they are gone")
+    keyed.close()
+
+
 def test_a_key_does_not_take_all_connections(small):
     """Streams of one tenant leave places for others: its oldest ends when there are too many."""
     admin = small.client()
@@ -450,6 +468,5 @@ def test_a_leased_file_is_busy(box, place):
     until(lambda: box.read(f"{place}/ready").status == 200, "the lease is taken")
     got = box.read(f"{place}/leased")
     assert got.status == 409, (got, box.exec("cat /proc/locks").text)
-    if got.status == 409:
-        assert got.code() == "conflict"
+    assert got.code() == "conflict"
     box.client.delete(f"{box.path}/processes/{started.json()['pid']}")

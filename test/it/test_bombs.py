@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import statistics
 import threading
 import time
 from pathlib import Path
@@ -303,40 +304,95 @@ while True:
 """
 
 
-def p99(call, count=200):
-    """In milliseconds."""
+MOUNTS = """
+import os
+while True:
+    table = os.open("/proc/self/mountinfo", os.O_RDONLY)
+    while os.read(table, 65536):
+        pass
+    os.close(table)
+"""
+# What processors that are busy cost by themselves: whatever costs much more than this holds something that others wait for.
+SPIN = "while True: pass"
+ATTACKS = {"idle": None, "spin": SPIN, "churn": CHURN, "xattrs": XATTRS, "mounts": MOUNTS}
+ROUNDS = 5
+
+
+def slow(call, count=50):
+    """The slowest but one (of one: that), in milliseconds: p98."""
     times = []
     for _ in range(count):
         begun = time.monotonic()
         call()
         times.append(time.monotonic() - begun)
         time.sleep(0.002)
-    return sorted(times)[count * 99 // 100] * 1000
+    return sorted(times)[-2:][0] * 1000
+
+
+@contextlib.contextmanager
+def attacking(api, boxes, script):
+    started = []
+    for box in boxes if script else ():
+        response = api.post(box.path + "/processes", {"argv": ["/usr/bin/python3", "-c", script]})
+        assert response.status == 201, response
+        started.append((box, response.json()["pid"]))
+    try:
+        for box, pid in started:
+            paddock.until(lambda: box.exec(["/usr/bin/cut", "-d ", "-f14,15", f"/proc/{pid}/stat"]).text.split() != ["0", "0"], "it attacks", 30)
+        yield
+    finally:
+        for box, pid in started:
+            box.exec(["/bin/kill", "-9", str(pid)], user="root")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [CHURN, XATTRS], ids=["churn", "xattrs"])
-def test_neighbours_keep_their_weight(api, make_box, daemon, script):
-    """All but one processor's worth of boxes attack: as a ratio of what was measured just before, in the same run."""
+def test_neighbours_keep_their_weight(api, make_box, daemon):
+    """All but one processor's worth of boxes attack. Every round measures every attack and the idle machine, so that other
+    load meets them all; what counts is the median of the rounds, as a ratio."""
     neighbour, health = make_box(), paddock.Client(daemon)
+    boxes = [make_box(limits={"cpu": 0.25}) for _ in range(4 * max(1, os.cpu_count() - 1))]
     for _ in range(20):
         neighbour.exec(["/bin/true"])
-    found = []
-    for _ in range(3):  # a machine that does something else at the moment gets another chance
-        idle = p99(lambda: neighbour.exec(["/bin/true"]))
-        attackers = [make_box(limits={"cpu": 0.25}) for _ in range(4 * max(1, os.cpu_count() - 1))]
-        for box in attackers:
-            assert api.post(box.path + "/processes", {"argv": ["/usr/bin/python3", "-c", script]}).status == 201
-        answer = p99(lambda: health.get("/healthz"))
-        busy = p99(lambda: neighbour.exec(["/bin/true"]))
-        for box in attackers:
-            box.delete()
-        found.append((idle, busy, answer))
-        if busy <= 10 * idle and answer <= 20 * paddock.SLOW:
-            break
-    else:
-        raise AssertionError(f"(exec idle, exec attacked, /healthz attacked), p99 in ms: {found}")
+    found = {(attack, what): [] for attack in ATTACKS for what in ("exec", "healthz", "create")}
+    for _ in range(ROUNDS):
+        for attack, script in ATTACKS.items():
+            with attacking(api, boxes, script):
+                found[attack, "exec"].append(slow(lambda: neighbour.exec(["/bin/true"])))
+                found[attack, "healthz"].append(slow(lambda: health.get("/healthz")))
+                found[attack, "create"].append(slow(lambda: api.create().delete(), 1))
     health.close()
+    typical = {key: statistics.median(values) for key, values in found.items()}
+    shown = {key: (round(typical[key], 1), [round(v) for v in values]) for key, values in found.items()}
+    for attack in ("spin", "churn", "xattrs", "mounts"):
+        assert typical[attack, "exec"] <= 20 * typical["idle", "exec"], (attack, shown)
+        assert typical[attack, "exec"] <= 3 * typical["spin", "exec"], (attack, shown)
+        assert typical[attack, "healthz"] <= 20 * paddock.SLOW, (attack, shown)
+        assert typical[attack, "create"] <= 5 * typical["spin", "create"], (attack, shown)
+    print(shown)
+
+
+def test_all_boxes_leave_processes_to_the_machine(own_daemon):
+    """kernel.pid_max is one number: all boxes together have three quarters of it, and the daemon is not among them."""
+    daemon = own_daemon().start()
+    first, second = daemon.client().create(), daemon.client().create()
+    home = paddock.cgroup_dirs(first.id)["pids"].parent
+    machine = min(int(paddock.read(f"/proc/sys/kernel/{name}")) for name in ("pid_max", "threads-max"))
+    assert int(paddock.read(home / "pids.max")) == machine - machine // 4
+    inside = {int(pid) for place in home.rglob("cgroup.procs") for pid in paddock.read(place).split()}
+    assert {first.pid1(), second.pid1()} <= inside and not inside & set(daemon.programs())
+    # It holds: with room for ten more, the first takes them, and no box has another.
+    (home / "pids.max").write_text(str(int(paddock.read(home / "pids.current")) + 10))
+    fork = "import os, sys\nn = 0\ntry:\n    while n < 40:\n        if os.fork() == 0:\n            sys.stdin.read()\n            os._exit(0)\n        n += 1\n" \
+           "except BlockingIOError:\n    pass\nprint(n, flush=True)\nsys.stdin.read()"
+    process = first.client.post(first.path + "/processes", {"argv": ["/usr/bin/python3", "-c", fork], "stdin": True})
+    assert process.status == 201, process
+    paddock.until(lambda: int(paddock.read(home / "pids.current")) == int(paddock.read(home / "pids.max")), "it took all that there are")
+    assert int(paddock.read(paddock.cgroup_dirs(first.id)["pids"] / "pids.current")) < 20
+    refused = second.try_exec(["/bin/true"])
+    assert refused.status == 503 or refused.json().get("exit_code") not in (0, None), refused
+    assert first.client.get("/healthz").status == 200
+    (home / "pids.max").write_text("max")
+    assert second.exec(["/bin/true"]).exit_code == 0
 
 
 def test_priorities(make_box, daemon):
@@ -350,3 +406,11 @@ def test_priorities(make_box, daemon):
     assert nice(box.pid1()) == 0
     for user in ("user", "root"):
         assert box.exec("nice; nice -n -5 nice", user=user).text.splitlines()[:2] == ["0", "0"]
+
+
+def test_pid_1_is_not_offered_with_what_it_starts(make_box):
+    """A score belongs to all processes with the same memory, and a program leaves PID 1's while it is started."""
+    box = make_box()
+    for _ in range(30):
+        box.check("until grep -qx 300 /proc/self/oom_score_adj; do :; done")
+        assert int(paddock.read(f"/proc/{box.pid1()}/oom_score_adj")) <= 0

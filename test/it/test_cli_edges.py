@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import tarfile
+import time
 
 import pytest
 
@@ -173,3 +174,68 @@ def test_doctor_has_a_line_for_each_part(cli):
     assert done.returncode == 0, done
     assert len(lines) > 5 and all(line.split()[0] in ("ok", "--", "FAIL") for line in lines)
     assert lines[-1].startswith("ok    daemon")
+
+
+# ---- signals to a client go to the command --------------------------------
+
+
+@pytest.fixture(params=["exec", "run"])
+def signalled(request, cli, daemon, made):
+    """Starts a script by `exec` or `run` and waits for its first line; gives the client."""
+    clients = []
+
+    def start(script):
+        lead = ["exec", made] if request.param == "exec" else ["run", "--"]
+        client = subprocess.Popen([paddock.BIN / "paddock", *lead, "sh", "-c", "echo started; " + script], text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(daemon))
+        clients.append(client)
+        assert client.stdout.readline() == "started\n"
+        return client
+
+    yield start
+    for client in clients:
+        client.kill()
+        client.communicate()
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
+def test_a_command_gets_the_clients_signal_and_time(signalled, name):
+    client = signalled(f"trap 'sleep 0.5; echo tidied; exit 7' {name}; while :; do sleep 0.05; done")
+    client.send_signal(signal.Signals["SIG" + name])
+    out, err = client.communicate(timeout=20)
+    assert (out, client.returncode) == ("tidied\n", 7), err
+
+
+def test_an_interrupted_command_without_a_handler(signalled):
+    client = signalled("exec sleep 300")
+    client.send_signal(signal.SIGINT)
+    client.communicate(timeout=20)
+    assert client.returncode == 130
+
+
+def test_a_command_that_ignores_the_signal_is_killed(signalled):
+    client = signalled("trap '' INT; while :; do sleep 0.05; done")
+    client.send_signal(signal.SIGINT)
+    _, err = client.communicate(timeout=30)
+    assert client.returncode == 130 and "did not end within 5 s of SIGINT" in err
+
+
+def test_a_second_ctrl_c_kills_at_once(signalled):
+    client = signalled("trap 'echo heard' INT; while :; do sleep 0.05; done")
+    client.send_signal(signal.SIGINT)
+    assert client.stdout.readline() == "heard\n"
+    time.sleep(0.3)  # one that follows at once is taken for the same (timeout(1) sends two)
+    client.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, err = client.communicate(timeout=20)
+    assert client.returncode == 130 and time.monotonic() - began < 4 * paddock.SLOW and "did not end" not in err
+
+
+def test_interrupting_leaves_no_process(cli, made, daemon):
+    client = subprocess.Popen([paddock.BIN / "paddock", "exec", made, "sh", "-c", "echo started; sleep 4444 | cat"],
+                              stdout=subprocess.PIPE, env=environment(daemon))
+    assert client.stdout.readline() == b"started\n"
+    client.send_signal(signal.SIGINT)
+    assert client.wait(20) == 130
+    client.stdout.close()
+    paddock.until(lambda: b"4444" not in cli("exec", made, "ps", "ax", "-o", "args=").stdout, "it is gone")

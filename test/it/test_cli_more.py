@@ -1,5 +1,7 @@
 """The command line's commands: copies, options, lists, processes, shells, tenants, completion."""
 
+import signal
+import shlex
 import io
 import json
 import os
@@ -369,6 +371,112 @@ def test_completion_in_bash(cli, made):
     assert complete(cli, "paddock completion", "f") == ["fish"]
 
 
+class Zsh:
+    """A real zsh on a terminal, with our completion; line() is what the Tab key makes of a beginning."""
+
+    def __init__(self, cli, directory):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(directory)
+            os.execve("/usr/bin/zsh", ["zsh", "-f", "-i"], {**cli.environment, "HOME": str(directory), "TERM": "dumb",
+                                                              "PATH": f"{paddock.BIN}:{os.environ['PATH']}"})
+        self.run("PS1='>'; unsetopt zle_bracketed_paste prompt_sp prompt_cr; LISTMAX=1000")
+        self.run("source <(paddock completion zsh)")
+
+    def read(self, mark):
+        seen = b""
+        while mark not in seen:
+            assert select.select([self.fd], [], [], 20 * paddock.SLOW)[0], seen
+            seen += os.read(self.fd, 65536)
+        return seen.decode(errors="replace")
+
+    def run(self, command, key=b"\n"):
+        self.count = getattr(self, "count", 0) + 1
+        os.write(self.fd, command.encode() + b"; print -r -- do''ne" + str(self.count).encode() + key)
+        return self.read(b"done%d" % self.count)
+
+    def line(self, beginning):
+        """The line that it becomes: what follows is typed in front of it, so that it is printed and not run."""
+        os.write(self.fd, beginning.encode() + b"\t\x01print -r -- '<\x05>'; print -r -- do''ne\n")
+        return re.findall(r"^<(.*)>", self.read(b"\ndone").replace("\r", ""), re.M)[-1].rstrip()  # the space goes with the cursor
+
+    def choices(self, beginning):
+        os.write(self.fd, beginning.encode() + b"\t\t\x15print -r -- do''ne\n")
+        return self.read(b"\ndone").replace("\r", "").split()
+
+    def close(self):
+        os.close(self.fd)
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+@pytest.fixture
+def zsh(cli, tmp_path):
+    it = Zsh(cli, tmp_path)
+    yield it
+    it.close()
+
+
+def test_completion_in_zsh(zsh, cli, made, tmp_path):
+    (tmp_path / "archive.tar").touch()
+    assert zsh.line("paddock snap") == "paddock snapshot"
+    assert zsh.line("paddock snapshot cr") == "paddock snapshot create"
+    assert zsh.line("paddock create --mem") == "paddock create --memory"
+    assert zsh.line(f"paddock inspect {made[:8]}") == f"paddock inspect {made}"
+    assert zsh.line("paddock create --image mach") == "paddock create --image machine"
+    assert zsh.line("paddock ls --status run") == "paddock ls --status running"
+    assert zsh.line("paddock completion fi") == "paddock completion fish"
+    assert zsh.line("paddock image import x arch") == "paddock image import x archive.tar"
+    assert {"create", "ls", "rm"} <= set(zsh.choices("paddock snapshot "))
+    assert {"run", "exec", "snapshot"} <= set(zsh.choices("paddock "))
+
+
+def fish(cli, line, directory="/"):
+    script = "paddock completion fish | source; complete -C " + shlex.quote(line)
+    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, check=True, cwd=directory,
+                          env={**cli.environment, "HOME": str(directory), "PATH": f"{paddock.BIN}:{os.environ['PATH']}"})
+    assert not done.stderr, done.stderr
+    return [candidate.split("\t")[0] for candidate in done.stdout.splitlines()]
+
+
+def test_completion_in_fish(cli, made, tmp_path):
+    (tmp_path / "archive.tar").touch()
+    assert fish(cli, "paddock snap") == ["snapshot"]
+    assert fish(cli, "paddock snapshot ") == ["create", "ls", "rm"]
+    assert {"run", "exec", "image"} <= set(fish(cli, "paddock ")) and made not in fish(cli, "paddock ")
+    assert fish(cli, "paddock create --mem") == ["--memory"]
+    assert made in fish(cli, "paddock exec ") and fish(cli, f"paddock inspect {made[:8]}") == [made]
+    assert fish(cli, "paddock create --image mach") == ["machine"]
+    assert fish(cli, "paddock ls --status run") == ["running"]
+    assert fish(cli, "paddock completion ") == ["bash", "fish", "zsh"]
+    assert "archive.tar" in fish(cli, "paddock image import x arch", tmp_path)
+    assert "archive.tar" in fish(cli, "paddock create --env-file arch", tmp_path)
+
+
 def test_completion_is_valid(cli):
     assert subprocess.run(["bash", "-n"], input=cli.ok("completion", "bash"), text=True, check=False).returncode == 0
     assert "SHELL" in cli.refused("completion") and "zsh" in cli.refused("completion", "ksh")
+
+
+# ---- --json ---------------------------------------------------------------------
+
+
+def test_top_as_lines_of_json(cli, made):
+    lines = [json.loads(line) for line in cli.ok("top", "--json", "-n", "2", "-i", "100ms").splitlines()]
+    assert len(lines) == 2
+    [mine] = [box for box in lines[1]["sandboxes"] if box["id"] == made]
+    assert mine["stats"] and "name" in mine
+
+
+def test_doctor_as_json(cli, tmp_path):
+    done = cli("doctor", "--json", "--data-dir", tmp_path / "data")
+    said = json.loads(done.out)
+    assert said["daemon"]["ok"] and "answers" in said["daemon"]["detail"]
+    assert said["machine"]["ok"] == (done.returncode == 0)
+    assert {"root", "kernel"} <= {part["name"] for part in said["machine"]["parts"]}
+
+
+@pytest.mark.parametrize("command", [["shell", "x"], ["attach", "x", "y"], ["exec", "x", "true"], ["run", "true"], ["forward", "x", "1"], ["completion", "zsh"]])
+def test_where_json_makes_no_sense_it_is_refused(cli, command):
+    done = cli(command[0], "--json", *command[1:])
+    assert done.returncode == 2 and "there is no --json here" in done.err

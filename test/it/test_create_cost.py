@@ -25,11 +25,11 @@ WAITING = {"epoll_wait", "epoll_pwait", "epoll_pwait2"}
 LINE = re.compile(r"^(\d+) +(\w+)\((.*?)(?:\) += (\S+)(?: ([A-Z]+) .*)?| <unfinished \.\.\.>)$")
 RESUMED = re.compile(r"^(\d+) +<\.\.\. (\w+) resumed>.*\) += (\S+)(?: ([A-Z]+) )?")
 
-# Of one create. A mask (of a file of /proc) costs two mount calls and is there for what the kernel has.
-MOUNTS = {"detached": 92, "attached": 101}  # with five files of /proc, five copies of its parts and what a box sees of its limits
+# Of one create. A mask (of a file of /proc) costs a mount call and is there for what the kernel has.
+MOUNTS = {"detached": 91, "attached": 100}  # with a /dev of its own (7), five files of /proc and what a box sees of its limits
 GROUP_WRITES = {"v1": 15, "v2": 5}  # with mkdir, and the group of processors that all boxes share
-CALLS = {"detached": 600, "attached": 622}  # with the parts made ahead for the next create, and room for what the loop does between
-PER_MASK = 2
+CALLS = {"detached": 575, "attached": 595}  # with the parts made ahead for the next create, and room for what the loop does between
+PER_MASK = 1
 
 
 # The older way can be had on any kernel by a setting.

@@ -17,7 +17,7 @@ import pytest
 import paddock
 from internet import Internet
 
-WORLD = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md")  # name hosts, which are played
+WORLD = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md", "docs/mcp.md")  # name hosts, which are played
 TASKS = tuple(sorted(f"docs/tasks/{file.name}" for file in (paddock.ROOT / "docs/tasks").iterdir()))
 PRODUCTION = "docs/tasks/production.md"
 DOCS = (*WORLD, *TASKS, "docs/glossary.md")

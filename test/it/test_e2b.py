@@ -164,9 +164,9 @@ def test_a_token_opens_one_box(e2b, daemon, api):
     token = one["envdAccessToken"]
     assert read(token, one).body == b"of one"
     assert read(token).body == b"of one", "as old clients ask: the token says which box"
-    assert read(other["envdAccessToken"], one).status == 401 and read(token, other).status == 401
+    assert read(other["envdAccessToken"], one).status == 401 and read(token, other).status == 502, "one is public"
     assert read(one["sandboxID"] + "0" * 64).status == 401 and read(one["sandboxID"] + "0" * 64, one).status == 401
-    assert read(other["trafficAccessToken"], other).status == 401, "tokens of another kind are other tokens"
+    assert read(other["trafficAccessToken"], other).status == 502, "tokens of another kind are other tokens"
     assert read("x").status == 502 and read("z" * 84).status == 502, "a box that is not there"
     assert e2b.client.request("GET", "/health", headers={"X-Access-Token": token}).status == 204
     assert e2b.client.request("GET", "/health").status == 200, "ours"
@@ -186,7 +186,8 @@ def test_logs_are_the_life_of_a_box(e2b):
     assert said("?direction=backward") == lived[::-1] and said("?direction=backward&limit=1") == lived[2:]
     assert said("?search=paus") == [lived[1]] and said("?level=error") == []
     old = e2b.call("GET", one + "/logs").json()
-    assert [entry["line"] for entry in old["logs"]] == [entry["message"] for entry in old["logEntries"]] == lived
+    assert [json.loads(entry["line"])["message"] for entry in old["logs"]] == [entry["message"] for entry in old["logEntries"]] == lived
+    assert {(line["level"], line["logger"]) for line in (json.loads(entry["line"]) for entry in old["logs"])} == {("info", "lifecycle")}
     assert e2b.call("GET", f"/v2{one}/logs?limit=x").status == 400
     assert e2b.call("GET", "/v2/sandboxes/none/logs").status == 404
 
@@ -206,6 +207,9 @@ def test_pages(e2b):
     paused = e2b.call("GET", f"/v2/sandboxes?{query}&state=paused")
     assert paused.json() == [] and paused.headers["x-total-running"] == "0"
     assert [one["sandboxID"] for one in e2b.call("GET", f"/sandboxes?{query}").json()] == made[::-1]
+    started = both.json()[1]["startedAt"]
+    from_then = e2b.call("GET", f"/v2/sandboxes?{query}&startedAfter={quote(started)}").json()
+    assert made[1] in [one["sandboxID"] for one in from_then] and min(one["startedAt"] for one in from_then) == started
     for bad in ("state=gone", "limit=0", "limit=x", "order=up", "startedAfter=yesterday", "nextToken=x", "metadata=%25zz", "what=1"):
         assert e2b.call("GET", f"/v2/sandboxes?{bad}").status == 400, bad
 
@@ -317,7 +321,7 @@ def test_a_network_is_a_policy(e2b, api):
     assert policy(e2b.create(allow_internet_access=False))[:2] == ("deny", [])
 
     for bad, status in (({"denyOut": ["example.org"]}, 400), ({"allowOut": ["not a host"]}, 400), ({"unheardOf": 1}, 400),
-                        ({"rules": {"example.org": [{"transform": {"headers": {"a": "b"}}}]}}, 501),
+                        ({"rules": {"example.org": [{"transform": {"headers": {"a": "${e2b.identity.tokens.b}"}}}]}}, 501),
                         ({"egressProxy": {"address": "192.0.2.1:1"}}, 501)):
         assert e2b.call("PUT", put, bad).status == status, bad
         assert e2b.call("POST", "/v2/sandboxes", {"templateID": "base", "network": bad}).status == status, bad

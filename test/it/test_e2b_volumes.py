@@ -105,6 +105,15 @@ def test_bad_requests_for_files(volume):
     assert volume.call("GET", "file", "/").status == 400
 
 
+def test_a_write_without_force(volume):
+    assert volume.call("PUT", "file", "/f", b"first", force="false").status == 201
+    assert volume.call("PUT", "file", "/f", b"second", force="false").status == 409
+    assert volume.call("GET", "file", "/f").body == b"first"
+    for query in ({}, {"force": "true"}):
+        assert volume.call("PUT", "file", "/f", b"third", **query).status == 201
+    assert volume.call("GET", "file", "/f").body == b"third"
+
+
 def test_links_lead_nowhere_on_the_host(e2b, api, volume, tmp_path):  # noqa: F811
     there = tmp_path / "there"
     there.write_text("of the host")
@@ -211,7 +220,7 @@ def test_rules_become_injections(e2b, api):  # noqa: F811
                             ({"allowOut": ["*.b.example"], "denyOut": ["0.0.0.0/0"], "rules": {"b.example": rule(secret)}}, 400),
                             ({"rules": {"*": rule(secret)}}, 400), ({"rules": {"192.0.2.1": rule(secret)}}, 400),
                             ({"rules": {"a.example": rule(secret, "Host")}}, 400), ({"rules": {"a.example": []}}, 400), ({"rules": []}, 204),
-                            ({"rules": {"a.example": rule("plain")}}, 501), ({"rules": {"a.example": rule(secret + "x")}}, 501),
+                            ({"rules": {"a.example": rule("plain")}}, 204), ({"rules": {"a.example": rule("two\nlines")}}, 400), ({"rules": {"a.example": rule(secret + "x")}}, 501),
                             ({"rules": {"a.example": rule(secret + secret)}}, 501),
                             ({"rules": {"a.example": rule("${e2b.identity.tokens.t}")}}, 501)):
         answer = e2b.call("PUT", f"/sandboxes/{box['sandboxID']}/network", network)

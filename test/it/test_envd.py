@@ -1,6 +1,7 @@
 """Port 49983 of a box, as E2B's clients speak to it: both codecs, byte by byte where that matters."""
 
 import gzip
+import http.client
 import json
 import os
 import subprocess
@@ -233,6 +234,27 @@ def test_a_shell_made_ahead(daemon):
     client.close()
 
 
+def waiting_shells(daemon, box):
+    """Shells in the box that wait for their command, as the host sees them."""
+    group = next(iter(paddock.cgroup_dirs(box).values()))
+    return [pid for pid in map(int, paddock.read(group / "cgroup.procs").split()) if "-u 250" in paddock.read(f"/proc/{pid}/cmdline")]
+
+
+def test_the_first_command_finds_a_shell(daemon):
+    """A create of E2B's clients starts it: nobody has to run a command before."""
+    client = daemon.client()
+    for variables in ({}, {"MINE": "1"}):
+        made = client.post("/v2/sandboxes", {"templateID": "base", "timeout": 300, "envVars": variables}).json()
+        paddock.until(lambda: waiting_shells(daemon, made["sandboxID"]), "a shell that was made ahead")
+        envd = Envd(daemon, made["sandboxID"], made["envdAccessToken"])
+        assert not envd.process("List"), "one that waits is nobody's process"
+        out, _, end = envd.run("tr '\\0' ' ' < /proc/$$/cmdline; echo [$MINE]")
+        assert b"-u 250" in out and out.endswith(f"[{variables.get('MINE', '')}]\n".encode()), out
+        assert end["status"] == "exit status 0"
+        assert client.delete(f"/sandboxes/{envd.box}").status == 204
+    client.close()
+
+
 def test_what_is_no_call(one):
     json_type = {"Content-Type": "application/json"}
     assert one.request("GET", "/process.Process/List").status == 405
@@ -272,10 +294,28 @@ def test_token(one, daemon, api_box, make_box):
             response = stranger.request(method, path)
             assert response.status == 401 and response.json()["code"] == 401, (path, response)
         assert stranger.request("GET", "/health").status == 204
-    other = make_box()
+    other = make_box()  # not public: to a stranger it is not there
+    assert Envd(daemon, other.id, one.token).request("GET", "/envs").status == 502
+    other = make_box(ports_public=True)
     assert failing("unauthenticated", Envd(daemon, other.id, one.token).process, "List").status == 401
     response = Envd(daemon, "a" * 20, one.token).request("GET", "/health")
     assert response.status == 502 and response.json()["code"] == 502
+
+
+def test_the_token_names_the_sandbox(one, daemon):
+    """Python's clients before 2.31 send no other header after they have connected; their connect has too many."""
+    class Bare(Envd):
+        def headers(self, extra=None):
+            return {"X-Access-Token": self.token, **(extra or {})}
+    bare = Bare(daemon, one.box, one.token)
+    assert bare.run("echo $E2B_SANDBOX_ID")[0].decode().strip() == one.box
+    assert bare.fs("Stat", path="/tmp")["entry"]["type"] == "FILE_TYPE_DIRECTORY" and bare.request("GET", "/health").status == 204
+    failing("unauthenticated", Bare(daemon, one.box, one.token[:-4] + "0000").fs, "Stat", path="/tmp")
+    headers = {"E2b-Sandbox-Id": one.box, "E2b-Sandbox-Port": str(PORT), "X-API-Key": daemon.key.replace("pdk_", "e2b_"),
+               "Content-Type": "application/json"}
+    for path in ("/sandboxes", "/v2/sandboxes"):
+        answer = daemon.client().request("POST", f"{path}/{one.box}/connect", b'{"timeout": 300}', headers)
+        assert answer.status == 200 and answer.json()["sandboxID"] == one.box, answer
 
 
 def test_plain_paths(one):
@@ -301,6 +341,8 @@ def test_stat(envd, folder):
                      "permissions": "-rw-r--r--", "owner": "user", "group": "user"}
     relative = envd.fs("Stat", path=os.path.basename(folder))["entry"]
     assert (relative["path"], relative["type"], relative["permissions"]) == (folder, "FILE_TYPE_DIRECTORY", "drwxr-xr-x")
+    assert int(relative["size"]) > 0 and int(envd.fs("Stat", path="/dev/shm")["entry"]["size"]) > 0, "a tmpfs says 40, btrfs 0"
+    assert int(envd.fs("Stat", path="/proc/self/task")["entry"]["size"]) > 0
     assert envd.fs("Stat", path="~/" + os.path.basename(folder))["entry"]["path"] == folder
     assert envd.fs("Stat", path="")["entry"]["path"] == "/home/user"
     assert envd.fs("Stat", path="/tmp")["entry"]["permissions"] == "dtrwxrwxrwx"
@@ -343,8 +385,78 @@ def test_make_move_list_remove(envd, folder):
     assert envd.fs("Remove", path=folder + "/a") == {}
     assert envd.fs("Remove", path=folder + "/a") == {}
     assert names(5) == ["/new", "/new/g"]
-    failing("permission_denied", envd.fs, "MakeDir", path="/root/x")
     assert envd.by(user="root").fs("MakeDir", path="made-by-" + envd.codec)["entry"]["owner"] == "root"
+
+
+def owner(one, path):
+    return one.run(f"sudo stat -c %U:%G:%a {path}")[0].decode().strip()
+
+
+@pytest.mark.parametrize("place", ["/app", "/opt", "/root", "/usr/local", "/srv"])
+def test_root_does_the_work_and_the_user_owns_it(one, place):
+    """As E2B's envd: nothing is refused for the user's rights, and what is made is the user's."""
+    base = f"{place}/t-{os.urandom(4).hex()}"
+    assert put(one, base + "/a/b/f", b"hello") == [{"path": base + "/a/b/f", "name": "f", "type": "file"}]
+    assert get(one, base + "/a/b/f").body == b"hello"
+    for made, mode in ((base, 755), (base + "/a", 755), (base + "/a/b", 755), (base + "/a/b/f", 644)):
+        assert owner(one, made) == f"user:user:{mode}"
+    assert one.fs("MakeDir", path=base + "/d/e")["entry"]["owner"] == "user" and owner(one, base + "/d") == "user:user:755"
+    assert one.fs("Stat", path=base + "/a/b/f")["entry"]["owner"] == "user"
+    assert one.fs("Move", source=base + "/a/b/f", destination=base + "/new/g")["entry"]["path"] == base + "/new/g"
+    assert owner(one, base + "/new") == "user:user:755"
+    events = one.stream("filesystem.Filesystem/WatchDir", {"path": base})
+    assert "start" in next(events)
+    one.by(user="root").fs("MakeDir", path=base + "/of-root")
+    assert next(events)["filesystem"]["name"] == "of-root"
+    events.close()
+    assert owner(one, base + "/of-root") == "root:root:755"
+    assert [each["name"] for each in one.fs("ListDir", path=base)["entries"]] == ["a", "d", "new", "of-root"]
+    # A file of root that is written becomes the user's; one that root alone may read is read.
+    one.run(f"sudo sh -c 'umask 077; mkdir {base}/closed; echo secret > {base}/closed/f'")
+    assert get(one, base + "/closed/f").body == b"secret\n" and owner(one, base + "/closed/f") == "root:root:600"
+    put(one, base + "/closed/f", b"mine")
+    assert owner(one, base + "/closed/f") == "user:user:600" and owner(one, base + "/closed") == "root:root:700"
+    # One that somebody else has stays theirs when it is moved, and goes when it is removed.
+    one.run(f"sudo install -o nobody /dev/null {base}/closed/n; sudo mkdir /dev/shm/{os.path.basename(base)}")
+    one.fs("Move", source=base + "/closed/n", destination=f"/dev/shm/{os.path.basename(base)}/n")
+    assert owner(one, f"/dev/shm/{os.path.basename(base)}/n").startswith("nobody:")
+    assert one.fs("Remove", path=base) == {} and one.fs("Remove", path=f"/dev/shm/{os.path.basename(base)}") == {}
+    failing("not_found", one.fs, "Stat", path=base)
+
+
+def test_a_sandbox_without_sudo_keeps_its_users_apart(daemon, make_box):
+    """Its programs must not get root's rights by a link that they lay where a client writes."""
+    box = make_box(sudo=False)
+    made = daemon.client().post(f"/v2/sandboxes/{box.id}/connect", {"timeout": 300}).json()
+    there = Envd(daemon, box.id, made["envdAccessToken"])
+    there.run("ln -s /etc/evil.d/x link")
+    response = there.request("POST", "/files", b"x", {"Content-Type": "application/octet-stream"}, path="/etc/evil.d/x")
+    assert response.status == 403, response
+    failing("permission_denied", there.fs, "MakeDir", path="/root/x")
+    failing("not_found", there.fs, "Stat", path="/root/x")
+    put(there, "mine", b"1")
+    assert there.fs("Stat", path="mine")["entry"]["owner"] == "user"
+    assert there.by(user="root").fs("MakeDir", path="/root/x")["entry"]["owner"] == "root"
+
+
+def test_root_of_the_sandbox_stays_in_it(one, folder):
+    """Links and dots are followed inside the sandbox, and what is read-only there stays so."""
+    marker = "/tmp/paddock-outside-" + os.urandom(4).hex()
+    one.run(f"cd {folder}; ln -s {'../' * 40}{marker[1:]} up; ln -s /proc/1/root{marker} proc")
+    for path in (folder + "/" + "../" * 40 + marker[1:], folder + "/up", folder + "/proc", "/proc/1/root" + marker):
+        one.request("POST", "/files", b"x", {"Content-Type": "application/octet-stream"}, path=path)
+    assert not os.path.exists(marker)
+    for path in ("/proc/sys/kernel/core_pattern", "/sys/kernel/x", "/proc/sysrq-trigger"):
+        response = one.request("POST", "/files", b"x", {"Content-Type": "application/octet-stream"}, path=path)
+        assert response.status in (400, 403, 404), (path, response)
+
+
+def test_what_is_not_there_is_not_found(envd, folder):
+    """exists() of the clients throws for any other code."""
+    put(envd, folder + "/f", b"1")
+    envd.run(f"cd {folder}; ln -s loop loop")
+    for path in ("/nope", "/f/below", "/loop/x", "/" + "n" * 300, "/f/"  + "x/" * 100):
+        failing("not_found", envd.fs, "Stat", path=folder + path)
 
 
 def test_a_large_directory(envd, folder):
@@ -406,8 +518,9 @@ def test_watch_by_polling(envd, folder, entries):
 def form(parts):
     body = b""
     for name, filename, data in parts:
-        body += (b'--BOUND\r\nContent-Disposition: form-data; name="%s"; filename="%s"\r\n'
-                 b"Content-Type: application/octet-stream\r\n\r\n%s\r\n" % (name.encode(), filename.encode(), data))
+        named = b"" if filename is None else b'; filename="%s"' % filename.encode()
+        body += (b'--BOUND\r\nContent-Disposition: form-data; name="%s"%s\r\n'
+                 b"Content-Type: application/octet-stream\r\n\r\n%s\r\n" % (name.encode(), named, data))
     return body + b"--BOUND--\r\n", {"Content-Type": "multipart/form-data; boundary=BOUND"}
 
 
@@ -423,6 +536,26 @@ def test_upload_a_form(one, folder):
     assert get(one, folder + "/two").body == b"new"
     assert one.request("POST", "/files", body[:-6], headers, path=folder + "/cut").status == 400
     assert get(one, folder + "/cut").status == 404
+
+
+def test_upload_without_a_name(one, folder):
+    """The path of the query is enough; an upload that writes nothing is no success."""
+    data = os.urandom(300_000)
+    body, headers = form([("file", None, data)])
+    assert one.request("POST", "/files", body, headers, path=folder + "/f").json() == [
+        {"path": folder + "/f", "name": "f", "type": "file"}]
+    assert get(one, folder + "/f").body == data
+    signed = Envd(one.daemon, one.box, None)
+    answer = signed.request("POST", "/files", body, headers, path=folder + "/g", username="user",
+                            signature=one.signature(folder + "/g", "write", "user"))
+    assert answer.status == 200 and get(one, folder + "/g").body == data
+    for parts, query in (([("file", None, b"1")], {}), ([("other", "x", b"1")], {}), ([("other", None, b"1")], {"path": folder + "/h"}),
+                         ([], {"path": folder + "/h"}), ([("file", "", b"1")], {}),
+                         ([("file", "a", b"1"), ("file", "b", b"2")], {"path": folder + "/i"})):
+        body, headers = form(parts)
+        answer = one.request("POST", "/files", body, headers, **query)
+        assert answer.status == 400 and answer.json()["code"] == 400, (parts, answer)
+    assert get(one, folder + "/h").status == 404
 
 
 def test_upload_plain_and_gzip(one, folder):
@@ -444,7 +577,7 @@ def test_upload_plain_and_gzip(one, folder):
     for headers, status in kinds:
         assert one.request("POST", "/files", b"", headers, path=folder + "/bad").status == status
     assert one.request("POST", "/files", b"", {"Content-Type": "application/octet-stream"}).status == 400
-    response = one.request("POST", "/files", b"", {"Content-Type": "application/octet-stream"}, path="/root/x")
+    response = one.request("POST", "/files", b"", {"Content-Type": "application/octet-stream"}, path="/sys/x")
     assert response.status == 403 and response.json()["code"] == 403
     assert one.request("POST", "/files", b"", {"Content-Type": "application/octet-stream"}, path="x", username="nobody-here").status == 401
 
@@ -573,3 +706,35 @@ def test_a_client_that_does_not_read(one):
             last = (last + text(message))[-10:]
             total += len(text(message))
     assert total == 20000000 + 6 and last.endswith(b"\ndone\n")
+
+
+# ---- the end of a sandbox ----
+
+
+@pytest.mark.parametrize("how", ["kill", "expiry", "stop"])
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_end_of_a_sandbox_drops_its_streams(daemon, how, codec):
+    """As where envd itself is gone: the connection ends within the stream, and /health answers 502."""
+    client = daemon.client()
+    made = client.post("/v2/sandboxes", {"templateID": "base", "timeout": 300}).json()
+    there = Envd(daemon, made["sandboxID"], made["envdAccessToken"], codec)
+    command, watch = there.bash("echo begun; sleep 100"), there.stream("filesystem.Filesystem/WatchDir", {"path": "/tmp"})
+    next(command), next(watch)
+    assert text(next(command)) == b"begun\n"
+    box = f"/sandboxes/{made['sandboxID']}"
+    if how == "kill":
+        assert client.delete(box).status == 204
+    elif how == "expiry":
+        assert client.post(box + "/timeout", {"timeout": 1}).status == 204
+    else:
+        assert client.post(f"/v1{box}/stop", {}).status in (200, 202, 204)
+    for stream in (command, watch):
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            while True:
+                next(stream)
+        stream.close()
+    paddock.until(lambda: there.request("GET", "/health").status == 502, "the health route knows")
+    answer = there.request("POST", "/files", b"x", {"Content-Type": "application/octet-stream"}, path="x")
+    assert answer.status == 502 and answer.json()["message"] == "The sandbox was not found"
+    client.delete(box)
+    client.close()

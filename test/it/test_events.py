@@ -1,6 +1,8 @@
 """The log of events: pages, streams that resume, tenants apart, nothing lost."""
 
+import http.client
 import json
+import sqlite3
 import threading
 import time
 
@@ -37,7 +39,7 @@ class Stream:
                 elif fields:
                     self.events.append(fields)
                     fields = {}
-        except OSError:
+        except (OSError, http.client.HTTPException):
             pass
         self.ended = True
 
@@ -260,3 +262,88 @@ def test_a_stop_ends_the_streams_at_once(own_daemon):
     assert time.monotonic() - began < 5
     paddock.until(lambda: stream.ended, "the stream has ended")
     stream.close()
+
+
+# ---- what one tenant learns of others, and takes from them --------------------------
+
+
+def tenant(daemon, api, name):
+    return paddock.Client(daemon, api.post("/v1/keys", {"tenant": name, "role": "user", "create_tenant": True}).json()["key"])
+
+
+def churn(client, times=1):
+    for _ in range(times):
+        client.create().delete()
+
+
+def test_ids_tell_nothing_of_others(own_daemon):
+    """A tenant gets the same ids and cursors whether another is idle or busy; an admin sees the difference."""
+    seen, all_of = [], []
+    for noise in (0, 5):
+        daemon = own_daemon().start()
+        api = daemon.client()
+        quiet, busy = tenant(daemon, api, "quiet"), tenant(daemon, api, "busy")
+        empty = page(quiet)
+        churn(busy, noise)
+        stream = Stream(daemon, key=quiet.key)
+        pages = [page(quiet)]
+        for _ in range(2):
+            churn(quiet)
+            churn(busy, noise)
+            pages.append(page(quiet))
+            pages.append(page(quiet, "type=created"))
+        stream.wait(4)
+        stream.close()
+        daemon.kill_api()  # numbers go on where they were
+        paddock.until(daemon.healthy, "the daemon is back")
+        quiet, busy = (paddock.Client(daemon, client.key) for client in (quiet, busy))
+        churn(busy, noise)
+        churn(quiet)
+        pages.append(page(quiet, f"after={pages[-2]['next']}"))
+        assert [event["type"] for event in pages[-1]["events"]] == ["created", "deleted"], "resumes after a restart"
+        numbers = [[event["id"] for event in one["events"]] + [one["next"], one["first"]] for one in [empty, *pages]]
+        seen.append((numbers, [event["id"] for event in stream.events]))
+        all_of.append(page(daemon.client(), "limit=1000")["next"])
+        again = Stream(daemon, key=quiet.key, last=2)
+        assert [kind for kind, _ in again.wait(4)] == ["created", "deleted"] * 2
+        assert [event["id"] for event in again.events] == ["3", "4", "5", "6"]
+        again.close()
+        daemon.finish()
+    assert seen[0] == seen[1]
+    assert seen[0][0][-1] == [5, 6, 6, 1], seen[0]
+    assert all_of[1] > all_of[0] + 20, "the control: an admin sees the others"
+
+
+def test_a_busy_tenant_loses_its_own(own_daemon):
+    """The log is full: what goes are events of the tenant that has the most, in memory and on disk."""
+    daemon = own_daemon().start()
+    api = daemon.client()
+    quiet, busy = tenant(daemon, api, "quiet"), tenant(daemon, api, "busy")
+    churn(quiet, 3)
+    churn(busy)
+    before = page(quiet)
+    ids = {row["name"]: row["id"] for row in api.get("/v1/tenants").json()["tenants"]}
+    daemon.stop()
+    with sqlite3.connect(daemon.data_dir / "store" / "paddock.db") as db:
+        last, number = db.execute("SELECT max(id), max(CASE WHEN tenant = ? THEN number END) FROM events", (ids["busy"],)).fetchone()
+        now = int(time.time() * 1000)
+        db.executemany("INSERT INTO events (id, at_ms, tenant, box, type, data, number) VALUES (?, ?, ?, 'x', 'created', '{}', ?)",
+                       [(last + i, now, ids["busy"], number + i) for i in range(1, 9993)])  # and so it is full
+    db.close()
+    daemon.start()
+    quiet, busy, api = (paddock.Client(daemon, client.key) for client in (quiet, busy, api))
+    assert page(quiet) == before, "though they are the oldest of all"
+    churn(busy, 5)
+    churn(quiet)
+    held = tuple(api.get(f"/v1/tenants/{name}/quota").json()["used"]["events"] for name in ("busy", "quiet"))
+    assert held == (10000 - 8, 8)
+    assert page(quiet, "limit=1000")["events"][:6] == before["events"]
+    assert page(busy)["first"] > 1 and page(busy, f"after={page(busy)['first']}")["events"][0]["id"] == page(busy)["first"] + 1
+    lost = Stream(daemon, key=busy.key, last=1)
+    paddock.until(lambda: lost.events, "it is told")
+    assert lost.events[0]["event"] == "lost"
+    lost.close()
+    daemon.stop()
+    with sqlite3.connect(daemon.data_dir / "store" / "paddock.db") as db:
+        assert dict(db.execute("SELECT tenant, count(*) FROM events GROUP BY tenant")) == {ids["busy"]: held[0], ids["quiet"]: held[1]}
+    db.close()

@@ -460,6 +460,7 @@ def test_form(box, place):
     assert box.read(f"{place}/up/sub/big.bin").body == big
     assert box.read(f"{place}/up/a.txt").body == b"hello\r\n"
     assert ok(form(box, place, []), 201) == {"files": []}
+    refused(form(box, place, [("file", None, b"no name, so nothing could be written")]), 400, "invalid_argument")
     for name in ("../x", "/etc/x", "a/../../x", "", "d/"):
         refused(form(box, place, [("f", name, b"x")]), 400, "invalid_argument")
     refused(box.client.request("POST", box.file_path(place), b"x", {"Content-Type": "text/plain"}), 415, "unsupported_media")

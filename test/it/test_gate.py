@@ -7,8 +7,10 @@ that shows that the attempt is a real one.
 
 import json
 import os
+import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -533,6 +535,44 @@ while time.monotonic() < end:
     assert gate_pid(gated) != pid
     # A box whose policy came with the new gate is held to it.
     assert "no" in inside(out, ["tcp", net.host(66), ECHO_PORT])[0]
+
+
+def test_a_gate_without_policies_serves_nobody(out, net, gated):
+    """A new gate has the boxes' sockets before the api has told it what they may: until then nothing passes."""
+    give(out, allow(cidr=f"{net.host(10)}/32"))
+    code = PROBE.replace('if __name__ == "__main__":', "if False:") + f"""
+out, end = [], time.monotonic() + 60
+opened()
+while time.monotonic() < end and not os.path.exists("/workspace/enough"):
+    try:
+        said = tcp("{net.host(10)}", {ECHO_PORT})
+    except OSError as error:
+        said = type(error).__name__
+    out.append((time.time(), said))
+    time.sleep(0.01)
+print(json.dumps(out))
+"""
+    out.exec(["rm", "-f", "/workspace/enough"])
+    helper = run_aside(out, code)
+    api, pid = gated.api_pid(), gate_pid(gated)
+    gated.api_kills += 1
+    os.kill(api, signal.SIGSTOP)
+    try:
+        paddock.kill(pid)
+        paddock.until(lambda: gate_pid(gated) not in (None, pid), "another gate")
+        began = time.time()
+        net.seen()
+        time.sleep(1.5)  # nothing can be asked while the api stands still
+        reached, ended = net.seen(), time.time()
+    finally:
+        os.kill(api, signal.SIGCONT)
+    paddock.until(lambda: "ok" in inside(out, ["tcp", net.host(10), ECHO_PORT])[0], "the way out is back", 30)
+    out.put("/workspace/enough", b"")
+    seen = json.loads(helper.result().out)
+    assert seen[0][1] == "hello" == seen[-1][1], "the control: with a policy it passes, before and after"
+    between = [said for at, said in seen if began < at < ended]
+    assert len(between) > 3 and "hello" not in between, between
+    assert reached == [], "not even a connection was made"
 
 
 def test_used_bytes_outlive_the_gate(client, net, gated):

@@ -62,7 +62,7 @@ def shell():
 
 
 CONFIG = {"architecture": "amd64", "os": "linux",
-          "config": {"User": "1234:5", "WorkingDir": "/srv", "Env": ["PATH=/bin", "FROM_IMAGE=a b=c"], "Entrypoint": ["/bin/sh"], "Cmd": ["-c", "true"]}}
+          "config": {"User": "1234:5", "WorkingDir": "/srv", "Env": ["PATH=/bin", "FROM_IMAGE=a b=c"], "Entrypoint": ["/bin/sh"], "Cmd": ["-c", "echo ran $FROM_IMAGE in $PWD as $(id -u); exit 3"]}}
 FIRST = [*shell(), directory("etc"), ("etc/passwd", {"data": b"root:x:0:0::/root:/bin/sh\n"}), ("etc/kept", {"data": b"kept"}), ("etc/gone", {"data": b"x"}), directory("opt"), directory("opt/old"), ("opt/old/a", {"data": b"x"}), directory("srv")]
 SECOND = [("etc/.wh.gone", {}), ("etc/new", {"data": b"new"}), ("opt/old/.wh..wh..opq", {}), ("opt/old/b", {"data": b"b"}),
           directory("dev"), ("dev/null", {"kind": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3}), ("srv/fifo", {"kind": tarfile.FIFOTYPE})]
@@ -73,6 +73,18 @@ def check_layers(cli, image):
     assert "keptnew" in out and "No such file" in out and "/opt/old:\nb\n" in out, out
     assert out.splitlines()[-3:] == ["1234", "/srv", "a b=c"], out
     assert cli.ok("run", "--image", image, "-u", "0", "-w", "/", "-e", "FROM_IMAGE=mine", "--", "sh", "-c", "id -u; pwd; echo $FROM_IMAGE").split() == ["0", "/", "mine"]
+
+
+def check_command(cli, image):
+    """Without a command it is run as docker would."""
+    done = cli("run", "--image", image)
+    assert (done.out, done.returncode) == ("ran a b=c in /srv as 1234\n", 3), done
+    assert cli("run", "-e", "FROM_IMAGE=mine", "-u", "0", "-i", "--image", image).out == "ran mine in /srv as 0\n"
+
+
+def test_an_image_without_a_command(cli):
+    assert "the image machine says no command" in cli.refused("run")
+    assert not cli.ids()
 
 
 def test_docker_save(cli, imported, tmp_path):
@@ -86,6 +98,7 @@ def test_docker_save(cli, imported, tmp_path):
     said = imported("saved", path)
     assert said["skipped"] == 2 and said["entrypoint"] == ["/bin/sh"] and said["user"] == "1234" and said["env"]["FROM_IMAGE"] == "a b=c"
     check_layers(cli, "saved")
+    check_command(cli, "saved")
     assert "skipped 2" in cli("image", "import", "saved", path).err
     manifest.append(manifest[0])
     path.write_bytes(archive([("manifest.json", {"data": json.dumps(manifest).encode()})]))
@@ -113,6 +126,44 @@ def test_oci_archive(cli, imported, tmp_path, nested):
     name = "oci-nested" if nested else "oci"
     assert imported(name, path)["workdir"] == "/srv"
     check_layers(cli, name)
+    check_command(cli, name)
+
+
+def saved(path, *layers):
+    names = [f"{i}/layer.tar" for i in range(len(layers))]
+    manifest = [{"Config": "c.json", "RepoTags": None, "Layers": names}]
+    path.write_bytes(archive([("manifest.json", {"data": json.dumps(manifest).encode()}), ("c.json", {"data": json.dumps(CONFIG).encode()}),
+                              *[(name, {"data": archive(layer)}) for name, layer in zip(names, layers)]]))
+    return path
+
+
+def link(name, target):
+    return (name, {"kind": tarfile.SYMTYPE, "linkname": target})
+
+
+PROGRAM = b"#!/bin/sh\ntouch /workspace/.paddock-root/owned\nexec sleep 1000\n"
+
+
+@pytest.mark.parametrize("first, second", [
+    ([link("x", "/usr/bin")], [("x/find", {"data": PROGRAM, "mode": 0o755})]),
+    ([link("x", "../../usr/bin")], [("x/find", {"data": PROGRAM, "mode": 0o755})]),
+    ([link("x", "/usr"), link("y", "x/bin")], [("y/find", {"data": PROGRAM, "mode": 0o755})]),
+    ([link("x", "/usr/bin")], [("x/.wh.find", {})]),
+    ([link("x", "/usr/bin")], [("x/.wh..wh..opq", {})]),
+    ([link("x", "/usr")], [directory("x/bin"), ("x/bin/find", {"data": PROGRAM, "mode": 0o755})]),
+    ([link("a\nb", "/usr/bin")], [("a\nb/find", {"data": PROGRAM, "mode": 0o755})]),
+], ids=["absolute", "relative", "two", "whiteout", "opaque", "directory", "newline"])
+def test_a_layer_does_not_leave_the_image_by_a_link(cli, tmp_path, first, second):
+    """The script that unpacks it has its tools where such a link leads: they are not the image's to replace or remove."""
+    said = cli.refused("image", "import", "leaves", saved(tmp_path / "leaves.tar", [*FIRST, *first], second))
+    assert "leads out of the image" in said or "line break" in said, said
+
+
+def test_a_layer_may_follow_the_links_of_its_image(cli, imported, tmp_path):
+    """The control: links that stay inside are followed, and a directory takes the place of a link that does not."""
+    imported("follows", saved(tmp_path / "follows.tar", [*FIRST, directory("usr"), directory("usr/lib"), link("lib", "usr/lib"), link("var", "/usr")],
+                              [("lib/file", {"data": b"in lib "}), directory("var"), ("var/file", {"data": b"in var"})]))
+    assert cli.ok("run", "--image", "follows", "--", "sh", "-c", "cat /usr/lib/file /var/file; ls -ld /var").startswith("in lib in var")
 
 
 def test_a_root_file_system_with_devices(cli, imported, tmp_path):

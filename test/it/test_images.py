@@ -189,6 +189,37 @@ def test_bad_names(images, name):
     assert response.status in (400, 404, 405), response
 
 
+@pytest.mark.parametrize("name", ["a:", ":a", "a:b:c", "a:-b", "sha256:" + "0" * 20, "a:" + "x" * 62])
+def test_bad_tags(images, name):
+    assert images.try_put(paddock.quote(name), Tar().bytes()).status == 400
+
+
+def test_name_and_tag(images, make_box, api):
+    """Each tag is an image of its own; E2B's clients find it as a template and as the base of a build."""
+    def with_bash(name, data):
+        return Tar().file("bin/bash", b'#!/bin/sh\nexec /bin/sh "$@"\n', 0o755).file(name, data).bytes()
+
+    one = images.put("ubuntu:22.04", with_bash("etc/one", b"1"))
+    other = images.put("ubuntu:24.04-RC1", with_bash("etc/other", b"2"))
+    assert one["digest"] != other["digest"] and {"ubuntu:22.04", "ubuntu:24.04-RC1"} <= set(images.list())
+    assert boot(make_box, "ubuntu:22.04").check(["cat", "/etc/one"]) == "1"
+    assert api.post("/v1/sandboxes", {"image": "ubuntu"}).status == 404
+    for template, status in (("ubuntu:24.04-RC1", 201), ("ubuntu", 404), ("ubuntu:latest", 404), ("ubuntu:none", 404)):
+        response = api.post("/v2/sandboxes", {"templateID": template})
+        assert response.status == status, (template, response)
+        if status == 201:
+            assert response.json()["templateID"] == template
+            assert api.delete(f"/sandboxes/{response.json()['sandboxID']}").status == 204
+    images.put("debian:latest", with_bash("etc/deb", b"3"))
+    for image in ("docker.io/library/ubuntu:22.04", "ubuntu:22.04", "library/debian", "debian:latest", "debian"):
+        build = api.post("/v3/templates", {"name": "of-tag"}).json()
+        where = f"/templates/{build['templateID']}/builds/{build['buildID']}"
+        assert api.post(f"/v2{where}", {"fromImage": image, "steps": [{"type": "RUN", "args": ["cat /etc/one || cat /etc/deb"]}]}).status == 202
+        end = paddock.until(lambda at=where: (now := api.get(at + "/status").json())["status"] in ("ready", "error") and now, "the build ends")
+        assert end["status"] == "ready", end
+    paddock.until(lambda: api.delete(f"/templates/{build['templateID']}").status in (204, 404), "it is removed")
+
+
 GARBAGE = {"empty": b"", "noise": os.urandom(5000), "text": b"hello" * 1000, "half": None, "zip": b"PK\3\4" + b"\0" * 600}
 
 

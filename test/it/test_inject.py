@@ -88,6 +88,40 @@ def test_header(net, make, value):
     assert echoed["headers"]["x-other"] == "kept"
 
 
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_plain_values(net, make, value, version):
+    """A header with a value that is no secret: replaced as well, and not masked. No vault is asked."""
+    long = "v" * 512
+    box = make(inject("api.test", {"header": "X-Team", "value": "blue team"}, {"header": "X-Long", "value": long},
+                      {"secret": "TOKEN", "header": "Authorization"}), inject("site.test", {"header": "X-Team", "value": "x"}))
+    net.seen()
+    answer = curl(box, version, "https://api.test/", "-H", "X-Team: mine")
+    assert answer.exit_code == 0, answer
+    (request,) = requests_seen(net)
+    assert [request["headers"][name] for name in ("x-team", "x-long", "authorization")] == ["blue team", long, value]
+    echoed = json.loads(answer.out)["headers"]
+    assert echoed["x-team"] == "blue team" and echoed["authorization"] == "*" * len(value)
+    assert json.loads(curl(box, version, "https://site.test/").out)["headers"]["x-team"] == "x"
+
+
+def test_plain_values_of_e2b(net, site, client):
+    e2b = E2B(site, site.key)
+    rules = {"api.test": [{"transform": {"headers": {"X-Plain": "as it is", "X-Other": "$5 {not} a place"}}}]}
+    made = e2b.create(network={"allowOut": ["api.test"], "denyOut": ["0.0.0.0/0"], "rules": rules})
+    box = paddock.Box(client, client.get(f"/v1/sandboxes/{made['sandboxID']}").json())
+    net.seen()
+    assert curl(box, "https://api.test/").exit_code == 0
+    (request,) = requests_seen(net)
+    assert (request["headers"]["x-plain"], request["headers"]["x-other"]) == ("as it is", "$5 {not} a place")
+    assert e2b.call("GET", f"/sandboxes/{box.id}").json()["network"]["rules"] == rules
+    for value in ("${e2b.identity.tokens.X}", "${e2b.secrets.A} and ${e2b.secrets.B}"):
+        bad = {"api.test": [{"transform": {"headers": {"X": value}}}]}
+        assert e2b.call("PUT", f"/sandboxes/{box.id}/network", {"rules": bad}).status == 501, value
+    bad = {"api.test": [{"transform": {"headers": {"X": "v" * 513}}}]}
+    assert e2b.call("PUT", f"/sandboxes/{box.id}/network", {"rules": bad}).status == 400
+    e2b.close()
+
+
 def test_as_clients_of_e2b_say_it(net, site, client):
     """Secrets and network.rules of E2B's API, on the sandbox's creation and later."""
     value, e2b = canary(), E2B(site, site.key)
@@ -605,6 +639,12 @@ def test_warm_boxes_and_policies_of_the_tenant(net, own_daemon, tmp_path):
     ({"action": "allow", "host": "a.test", "inject": [{"secret": "A", "header": "Host"}]}, "inject[0]"),
     ({"action": "allow", "host": "a.test", "inject": [{"secret": "A", "header": "a b"}]}, "inject[0]"),
     ({"action": "allow", "host": "a.test", "inject": [{"secret": "A", "query": "a&b"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"header": "X"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"value": "v"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"value": "v", "header": "Host"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"value": "v", "query": "q"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"value": "v", "header": "X", "secret": "A"}]}, "inject[0]"),
+    ({"action": "allow", "host": "a.test", "inject": [{"value": "a\nb", "header": "X"}]}, "inject[0]"),
     ({"action": "allow", "host": "a.test", "inject": [{"secret": "A", "header": "X", "prefix": "a\nb"}]}, "inject[0]"),
 ])
 def test_bad_rules(client, rule, names):

@@ -55,8 +55,26 @@ def test_lines(box):
     lines = box.execute("import sys\nprint('ü')\nprint('e', file=sys.stderr)\n{'a': 1}")
     assert [line["type"] for line in lines] == ["stdout", "stderr", "result", "number_of_executions"]
     assert lines[0]["text"] == "ü\n" and lines[0]["timestamp"].endswith("Z") and lines[1]["text"] == "e\n"
-    assert lines[2] == {"type": "result", "text": "{'a': 1}", "is_main_result": True}
+    assert lines[2] == {"type": "result", "text": "{'a': 1}", "json": {"a": 1}, "is_main_result": True}
     assert lines[3] == {"type": "number_of_executions", "execution_count": 1}
+
+
+@pytest.mark.parametrize("language, code, text", [
+    ("python", "'plain'", "plain"), ("python", "\"it's\"", "it's"), ("python", "'a\\nb'", "a\\nb"), ("python", "['x']", "['x']"),
+    ("python", "b'x'", "b'x'"), ("python", "''", ""), ("javascript", "'plain'", "plain"), ("javascript", "[\"it's\"]", "[ \"it's\" ]")])
+def test_strings_have_no_quotes(box, language, code, text):
+    [result] = [line for line in box.execute(code, language=language) if line["type"] == "result"]
+    assert result["text"] == text and result["is_main_result"]
+
+
+def test_code_is_run_by_root(box):
+    """The kernels of E2B are root's, in the home of the user."""
+    show = "import os; print(os.getuid(), os.getcwd(), os.environ['HOME'])"
+    assert box.out(show) == "0 /home/user /root\n"
+    context = box.request("POST", "/contexts", {"cwd": "/root"}).json()
+    assert context["cwd"] == "/root" and box.out(show, context_id=context["id"]) == "0 /root /root\n"
+    named = box.request("POST", "/contexts", {"user": "user"}).json()
+    assert box.out("import os, pwd; print(pwd.getpwuid(os.getuid()).pw_name)", context_id=named["id"]) == "user\n"
 
 
 def test_errors_are_lines(box):
@@ -112,6 +130,14 @@ def test_bad_wishes(box, wish, status):
     assert response.status == status and response.headers["content-type"].startswith("text/plain")
 
 
+def test_a_language_that_is_not_installed(api):
+    box = Interpreter(api)
+    assert box.out("rm $(command -v R)", language="bash") == ""
+    for response in (box.try_execute("1", language="r"), box.request("POST", "/contexts", {"language": "R"})):
+        assert response.status == 400 and "r-base-core" in response.body.decode(), response
+    api.delete(f"/sandboxes/{box.id}")
+
+
 @pytest.mark.parametrize("method, path, status", [
     ("GET", "/health", 200), ("GET", "/execute", 405), ("GET", "/nothing", 404), ("DELETE", "/contexts/", 404),
     ("DELETE", "/contexts/nosuch", 404), ("POST", "/contexts/nosuch/restart", 404), ("DELETE", "/contexts/a/b", 404)])
@@ -127,8 +153,8 @@ def test_code_needs_the_token(box):
 
 def test_private_ports(api):
     box = Interpreter(api, network={"allowPublicTraffic": False})
-    assert box.request("GET", "/contexts").status == 403
-    assert box.try_execute("1").status == 403
+    assert box.request("GET", "/contexts").status == 502, "nobody is told of it"
+    assert box.try_execute("1").status == 403, "with the access token alone"
     pass_ = {"E2b-Traffic-Access-Token": box.document["trafficAccessToken"]}
     assert box.request("GET", "/contexts", **pass_).status == 200
     assert box.request("POST", "/execute", {"code": "1"}, **pass_).status == 401

@@ -123,6 +123,15 @@ assert size == len(opt) - 11 and n == size - 4
         "True True\n3 15 15 paddock: the policy of this sandbox does not allow this name\n")
 
 
+def test_programs_take_a_denied_name_as_final(make_box):
+    """Nobody is told to try again: docs/egress.md compares it with REFUSED."""
+    box = make_box()
+    assert box.check("node -e \"require('dns').lookup('denied.example', e => console.log(e.code))\"") == "ENOTFOUND\n"
+    assert box.check("node -e \"fetch('http://denied.example/').catch(e => console.log(e.cause.code))\"") == "ENOTFOUND\n"
+    curl = box.exec("curl -sS -m 20 http://denied.example/")
+    assert curl.exit_code == 6 and b"Could not resolve host: denied.example" in curl.err
+
+
 def test_a_denied_host_says_why(make_box):
     box = make_box()
     http = box.check("curl -sS -m 10 http://192.0.2.1/ -w '%{http_code}\\n'")

@@ -54,7 +54,7 @@ def kept(daemon, count):
 
 
 def drain(daemon):
-    """Boxes of the pool outlive a stop as all boxes do: take them out of the configuration, so that none is left."""
+    """Takes the pool out of the configuration, so that none is left."""
     if daemon.process:
         daemon.stop()
     daemon.config.write_text("")
@@ -228,3 +228,59 @@ def test_parts(own_daemon, parts):
     boxes = [api.create() for _ in range(5)]
     assert [box.check("echo ok") for box in boxes] == ["ok\n"] * 5
     paddock.until(lambda: daemon.spare_networks() == parts, "they are made again", 15)
+
+
+def test_boxes_for_e2b_have_a_login_shell(pooled):
+    """Once a client of E2B's has created one; others do not pay for it."""
+    daemon = pooled(warm=2)
+    filled(daemon, 2)
+    client = daemon.client()
+    first = client.post("/v2/sandboxes", {"templateID": "base"}).json()["sandboxID"]
+    daemon.saw(first)
+
+    def with_shells():
+        found = set()
+        for box in running(daemon) - {first}:
+            group = next(iter(paddock.cgroup_dirs(box).values()), None)
+            pids = paddock.read(group / "cgroup.procs").split() if group else []
+            if any("-u 250" in paddock.read(f"/proc/{pid}/cmdline") for pid in pids):
+                found.add(box)
+        return found
+
+    paddock.until(with_shells, "a box of the pool has one")
+    assert len(with_shells()) == 1, "the one that was made since"
+    assert client.delete(f"/sandboxes/{first}").status == 204
+    client.close()
+
+
+def loop_files():
+    found = []
+    for name in os.listdir("/sys/block"):
+        path = f"/sys/block/{name}/loop/backing_file"
+        if os.path.exists(path):
+            found.append(paddock.read(path).strip())
+    return found
+
+
+def test_an_orderly_end_leaves_the_disk(pooled):
+    """What the daemon started for itself ends with it: then the file system can be unmounted and copied."""
+    daemon = pooled(2)
+    filled(daemon, 2)
+    kept(daemon, 2)
+    api = daemon.client()
+    assert api.post("/v1/workspaces", {"name": "served"}).status == 201
+    assert api.request("PUT", "/v1/workspaces/served/files/x", b"data").status in (200, 201, 204)  # by a hidden box
+    assert len(running(daemon)) > 2
+    box = api.create()
+    api.close()
+    daemon.stop()
+    assert running(daemon) == {box.id}, "that of a client goes on"
+    daemon.start()
+    paddock.Box(daemon.client(), box.document).delete()
+    daemon.stop()
+    assert not running(daemon)
+    if (daemon.data_dir / "disk.btrfs").exists():
+        mine = str(daemon.data_dir / "disk.btrfs")
+        paddock.until(lambda: not [path for path in loop_files() if path == mine], "the disk is free")
+    daemon.start()
+    assert daemon.client().delete("/v1/workspaces/served").status == 204

@@ -51,6 +51,8 @@ class H(http.server.BaseHTTPRequestHandler):
             body = self.body()
             self.send(json.dumps({"method": self.command, "path": self.path, "n": len(body), "sum": hashlib.sha256(body).hexdigest(),
                                   "headers": [[k.lower(), v] for k, v in self.headers.items()]}).encode())
+        elif what == "/spelling":
+            self.send(json.dumps([k for k in self.headers]).encode(), X_aNSWER="1", ETag="2")
         elif what == "/chunked":
             self.send_response(200); self.send_header("Transfer-Encoding", "chunked"); self.send_header("Trailer", "X-T"); self.end_headers()
             for i in range(5): self.chunk(b"piece%d" % i)
@@ -255,6 +257,19 @@ def test_methods(app, method):
 # ---- bodies ---------------------------------------------------------------------
 
 
+def test_names_keep_their_spelling(site, app):
+    """Over HTTP/1, in both directions; programs are not supposed to care and do."""
+    long = "X-" + "Aa" * 60
+    connection = http.client.HTTPConnection(site.host, site.port, timeout=30)
+    connection.request("GET", "/spelling", headers={**host(app), **token(app), "X-CuStOm": "1", "SOAPAction": "2", "Cookie": "a=b", long: "3", "x-low": "4"})
+    answer = connection.getresponse()
+    names = json.loads(answer.read())
+    assert {"X-CuStOm", "SOAPAction", "Cookie", "x-low"} <= set(names), names
+    assert [n for n in names if n.lower() == long.lower()] == [long[:63] + long[63:].lower()]
+    assert {"X-aNSWER", "ETag"} <= {name for name, _ in answer.getheaders()}
+    connection.close()
+
+
 def test_upload_by_length(app):
     data = os.urandom(1 << 20) * 8
     seen = app.client.request("POST", app.path + "/ports/8000/echo", data).json()
@@ -368,10 +383,10 @@ def test_our_keys_do_not_reach_the_box(site, app):
 
 def test_host_is_private(site, app):
     response = ask(site, "/echo", headers=host(app))
-    assert response.status == 403 and response.json()["code"] == 403
-    assert ask(site, "/echo", headers={**host(app), "E2b-Traffic-Access-Token": "0" * 64}).status == 403
+    assert response.status == 502 and response.json()["message"] == "The sandbox was not found"
+    assert ask(site, "/echo", headers={**host(app), "E2b-Traffic-Access-Token": "0" * 64}).status == 502
     page = ask(site, "/echo", headers={**host(app), "Accept": "text/html"})
-    assert page.status == 403 and page.headers["content-type"].startswith("text/html")
+    assert page.status == 502 and page.headers["content-type"].startswith("text/html")
 
 
 def test_unknown_box(site):
@@ -388,7 +403,7 @@ def test_other_hosts_are_ours(site):
 
 def test_e2b_headers(site, app):
     names = {"E2b-Sandbox-Id": app.id, "E2b-Sandbox-Port": "8000"}
-    assert ask(site, "/echo", headers=names).status == 403
+    assert ask(site, "/echo", headers=names).status == 502
     seen = ask(site, "/echo", headers={**names, **token(app)})
     assert seen.status == 200 and not any(k.startswith("e2b-") for k, _ in seen.json()["headers"])
     closed = ask(site, "/", headers={**names, **token(app), "E2b-Sandbox-Port": "9"})
@@ -404,7 +419,7 @@ def test_public_and_masked(site):
     assert dict(map(tuple, response.json()["headers"]))["host"] == "inner.example:8000"
     assert ask(site, box.path + "/ports/8000/x").status == 200
     assert client.send_json("PATCH", box.path, {"ports_public": False}).json()["ports_public"] is False
-    assert ask(site, "/echo", headers=host(box)).status == 403
+    assert ask(site, "/echo", headers=host(box)).status == 502
     assert client.try_create(mask_host="a\r\nb").status == 400
     box.delete()
     client.close()
@@ -496,12 +511,12 @@ def test_preview_of_a_host(site, app):
     seen = ask(site, "/echo", headers={**host(app), "Cookie": value})
     assert seen.status == 200 and value.split("=")[1] not in seen.body.decode()
     # Of this port of this box alone, and only as it was signed.
-    assert ask(site, "/echo", headers={**host(app, 8001), "Cookie": value}).status == 403
-    assert ask(site, "/echo", headers={**host(app), "Cookie": value[:-1] + ("0" if value[-1] != "0" else "1")}).status == 403
+    assert ask(site, "/echo", headers={**host(app, 8001), "Cookie": value}).status == 502
+    assert ask(site, "/echo", headers={**host(app), "Cookie": value[:-1] + ("0" if value[-1] != "0" else "1")}).status == 502
     ticket = value.split("=")[1]
     later = f"{int(ticket.split('-')[0]) + 1000}-{ticket.split('-')[1]}"
-    assert ask(site, "/echo", headers={**host(app), "Cookie": f"paddock_preview={later}"}).status == 403
-    assert ask(site, f"/?paddock_ticket={later}", headers=host(app)).status == 403
+    assert ask(site, "/echo", headers={**host(app), "Cookie": f"paddock_preview={later}"}).status == 502
+    assert ask(site, f"/?paddock_ticket={later}", headers=host(app)).status == 502
     # One that a page of another box has set for the whole domain does not hide it, and none of them reaches the box.
     seen = ask(site, "/echo", headers={**host(app), "Cookie": f"paddock_preview=tossed; {value}; own=1"})
     assert seen.status == 200 and "own=1" in seen.body.decode() and "paddock_preview" not in seen.body.decode()
@@ -517,8 +532,8 @@ def test_preview_cookie_is_for_its_own_pages(site, app):
     for more in allowed:
         assert ask(site, "/echo", headers={**cookie, **more}).status == 200, more
     for more in refused:
-        assert ask(site, "/echo", headers={**cookie, **more}).status == 403, more
-    assert ask(site, "/echo", "POST", b"x", {**cookie, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}).status == 403
+        assert ask(site, "/echo", headers={**cookie, **more}).status == 502, more
+    assert ask(site, "/echo", "POST", b"x", {**cookie, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}).status == 502
 
 
 def test_preview_expires(site, app):
@@ -526,6 +541,8 @@ def test_preview_expires(site, app):
     headers = {**host(app), "Cookie": f"paddock_preview={value}"}
     assert ask(site, "/echo", headers=headers).status == 200
     paddock.until(lambda: ask(site, "/echo", headers=headers).status == 403, "the link expires", 20)
+    late = ask(site, f"/?paddock_ticket={value}", headers=host(app))
+    assert late.status == 403 and "not any more" in late.json()["message"]
 
 
 @pytest.fixture
@@ -701,7 +718,7 @@ def test_websocket(site, chat):
 
 def test_websocket_refused(site, chat, app):
     base = f"ws://{site.host}:{site.port}"
-    assert node(f"{base}/", host(chat, 8001)) == {"status": 403}
+    assert node(f"{base}/", host(chat, 8001)) == {"status": 502}
     assert node(f"{base}/", {**host(chat, 9), **token(chat)}) == {"status": 502}
     # A server that does not know WebSockets answers as it likes.
     assert node(f"{base}/echo", {**host(app), **token(app)}) == {"status": 200}

@@ -62,7 +62,54 @@ def test_landlock_is_loaded(box, user):
     assert box.python_json(LAYERS, user=user) == [host[0] - 1, "E2BIG"]
 
 
+OPTIONS = PRELUDE + """
+# A program that lets everything through; TLS in the kernel; and what is anybody's.
+code = ctypes.create_string_buffer(bytes([6, 0, 0, 0, 255, 255, 255, 255]))
+program = (ctypes.c_uint64 * 2)(1, ctypes.addressof(code))
+def option(kind, level, name, value):
+    with socket.socket(socket.AF_INET, kind) as s:
+        return attempt(lambda: s.setsockopt(level, name, value))
+server = socket.create_server(("127.0.0.1", 0))
+with socket.create_connection(server.getsockname()) as client:
+    ulp = attempt(lambda: client.setsockopt(6, 31, b"tls"))
+print(json.dumps({"filter": option(2, 1, 26, bytes(program)), "reuseport filter": option(2, 1, 51, bytes(program)),
+                  "ulp": ulp, "reuseaddr": option(1, 1, 2, 1)}))
+"""
+
+
+@both_users
+def test_options_of_sockets(box, user):
+    """No programs on sockets, and no protocols above TCP in the kernel."""
+    assert box.python_json(OPTIONS, user=user) == {"filter": EPERM, "reuseport filter": EPERM, "ulp": EPERM, "reuseaddr": 0}
+
+
+def test_control_options_of_sockets():
+    host = json.loads(subprocess.run(["/usr/bin/python3", "-c", OPTIONS], capture_output=True, check=True, text=True).stdout)
+    assert host["filter"] == host["reuseaddr"] == 0, host
+    assert host["reuseport filter"] in (0, EINVAL) and host["ulp"] in (0, ENOENT), host  # they are asked, at least
+
+
 # ---- what is visible ------------------------------------------------------
+
+
+def test_owners_of_files(box, daemon):
+    """Files of the image are root's, and those of a box have the same ids on the disk in every box."""
+    assert box.check("stat -c %u:%g / /usr /etc/passwd /usr/bin/env").split() == ["0:0"] * 4
+    box.check("touch /workspace/mine")
+    box.check("touch /workspace/roots /etc/roots", user="root")
+    assert box.check("stat -c %u:%g /workspace/mine /workspace/roots /etc/roots").split() == ["1000:1000", "0:0", "0:0"]
+    found = {name: next(box.data_dir.rglob(name)).stat().st_uid for name in ("mine", "roots")}
+    assert found == {"mine": 1000, "roots": 0}, "shifted ids on the disk: a snapshot would give them to another box"
+    box.check("rm /workspace/mine /workspace/roots /etc/roots", user="root")
+
+
+def test_memory_file_systems_have_a_size(box):
+    """A tmpfs without one is as large as half of the machine's memory."""
+    memory = box.get()["limits"]["memory_mb"]
+    sizes = dict(line.split() for line in box.check("df --output=target,size -m /dev/shm /run | tail -n +2").splitlines())
+    assert int(sizes["/dev/shm"]) == memory // 2 and int(sizes["/run"]) <= 16, sizes
+    inodes = box.check("df --output=itotal /dev/shm | tail -n 1").strip()
+    assert inodes == "65536"
 
 
 @both_users

@@ -23,7 +23,7 @@ def used(api, tenant):
 
 NONE = dict.fromkeys(("boxes", "cpu", "memory_mb", "disk_mb", "processes", "helpers", "workspaces", "snapshots", "templates",
                       "webhooks", "secrets", "secrets_kb"), 0)
-SHOWN = {"events": 0, "logs_kb": 0}
+SHOWN = {"events": 0, "logs_kb": 0, "verdicts": 0, "ai_calls": 0, "ai_text_kb": 0}
 
 
 def is_used(api, tenant, **expected):

@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -146,6 +147,27 @@ def test_box_that_died_while_the_daemon_was_down(own_daemon):
     assert api.delete(dead.path).status == 204
 
 
+def test_box_that_died_while_the_api_was_dead(own_daemon):
+    """The keeper stands still while both die, so that nobody hears of the box's end: the next api finds it when it takes over."""
+    daemon = own_daemon().start()
+    client = daemon.client()
+    dead, alive = client.create(name="dead"), client.create(name="alive")
+    pid, api = dead.pid1(), daemon.api_pid()
+    daemon.api_kills += 1
+    os.kill(daemon.keeper_pid, signal.SIGSTOP)
+    for one in (api, pid):
+        os.kill(one, signal.SIGKILL)
+        paddock.until(lambda: paddock.proc_status(one)["State"][0] == "Z", "it has ended")
+    os.kill(daemon.keeper_pid, signal.SIGCONT)
+    paddock.until(lambda: daemon.api_pid() not in (None, api), "a new paddock-api")
+    paddock.until(daemon.healthy, "the new paddock-api answers")
+    client = daemon.client()
+    assert dead.with_client(client).get()["status"] == "stopped" and alive.with_client(client).check("echo yes") == "yes\n"
+    assert exits(client, dead) == 1 and exits(client, alive) == 0
+    daemon.kill_api()
+    assert exits(daemon.client(), dead) == 1, "it is told once"
+
+
 def test_ttl_that_ran_out_while_the_daemon_was_down(own_daemon):
     daemon = own_daemon().start()
     box = daemon.client().create(ttl_seconds=1)
@@ -249,6 +271,23 @@ def test_port_in_use_is_said(own_daemon):
     with pytest.raises(AssertionError, match="(?i)in use"):
         other.start(timeout=10)
     other.listen = "127.0.0.1:0"
+
+
+def test_a_store_that_cannot_be_opened_is_named(own_daemon):
+    """As the api sees it, in whose root it lies: "/paddock.db", not "//paddock.db"."""
+    daemon = own_daemon().start()
+    daemon.stop()
+    database = daemon.data_dir / "store" / "paddock.db"
+    aside = database.with_suffix(".aside")
+    database.rename(aside)
+    database.symlink_to("elsewhere")
+    daemon.api_kills += 1  # its end is what is wanted here
+    with pytest.raises(AssertionError) as raised:
+        daemon.start(timeout=10)
+    said = str(raised.value) + daemon.log()
+    assert "/paddock.db" in said and "//paddock.db" not in said, said[-2000:]
+    database.unlink()
+    aside.rename(database)
 
 
 def test_store_of_a_newer_version_is_refused(own_daemon):

@@ -1,6 +1,6 @@
 """sudo and su: a program of ours that asks PID 1, since nothing in a box gains rights by being executed."""
 
-
+import os
 
 import paddock
 from test_images import Tar
@@ -152,6 +152,33 @@ for i in range(200):
     lines = result.out.splitlines()
     assert lines[0] == b"b'S'" and all(line in (b"b''", b"b'-'", b"b'S'") for line in lines[1:]), lines
     paddock.until(lambda: sh(box, "sudo id -u").out == b"0\n", "it serves again")
+
+
+def test_clients_of_pid_1_are_bounded(make_box, daemon):
+    """64 at once: whoever connects and says nothing does not fill its descriptors, and is sent away in time."""
+    box, client = make_box(), daemon.client()
+    held = r"""
+import socket, sys
+held = []
+for i in range(300):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(0.2)
+    try: s.connect(b"\0paddock/sudo")
+    except OSError: pass
+    held.append(s)
+print(len(held), flush=True)
+open("/tmp/held", "w").close()
+sys.stdin.read()
+"""
+    run = paddock.Background(box.with_client(client).exec, ["/bin/sh", "-c", 'sleep 100 | python3 -c "$1"', "sh", held],
+                             timeout_ms=paddock.ms(6000))
+    paddock.until(lambda: box.read("/tmp/held").status == 200, "they are connected")
+    descriptors = len(os.listdir(f"/proc/{box.pid1()}/fd"))
+    assert 64 <= descriptors < 100, descriptors
+    assert sh(box, "echo alive").out == b"alive\n"
+    run.result()
+    client.close()
+    paddock.until(lambda: sh(box, "sudo id -u").out == b"0\n", "there is room again")
 
 
 def test_off(box, make_box, own_daemon):

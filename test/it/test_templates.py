@@ -85,7 +85,7 @@ def test_answers_are_as_written(e2b):
     check("POST", f"/v2{one}/builds/{build['buildID']}", "/v2/templates/{}/builds/{}", {"steps": [step("RUN", "exit 7")]})
     finish(e2b, build)
     failed = check("GET", f"{one}/builds/{build['buildID']}/status", "/templates/{}/builds/{}/status").json()
-    assert failed["reason"] == {"message": "RUN 'exit 7' failed: exit status 7", "step": "1"}
+    assert failed["reason"] == {"message": "failed to run command 'exit 7': exit status 7", "step": "1"}
     check("GET", "/templates", "/templates")
     check("GET", one, "/templates/{}")
     check("GET", one + "/tags", "/templates/{}/tags")
@@ -237,7 +237,7 @@ def test_templates_outlive_the_daemon(own_daemon):
     e2b, api = E2B(daemon, daemon.key), daemon.client()
     assert [tag["tag"] for tag in e2b.call("GET", f"/templates/{build['templateID']}/tags").json()] == ["v1"]
     assert status(e2b, build)["status"] == "ready"
-    assert e2b.call("GET", f"/templates/{waiting['templateID']}").status == 404, "it never was one"
+    assert status(e2b, waiting)["status"] == "error", "its steps never came"
     box = e2b.create(templateID="stays:v1")
     result = api.post(f"/v1/sandboxes/{box['sandboxID']}/exec", {"command": "pwd; cat file; echo $SAID"}).json()
     assert result["stdout"] == "/srv/x\nkept\nit's \"so\"\n"
@@ -267,3 +267,92 @@ def test_one_that_is_being_built_stays(e2b):
     assert e2b.call("DELETE", f"/sandboxes/{mine[0]['id']}").status == 204
     end = finish(e2b, build)
     assert end["status"] == "error" and end["reason"]["step"] == "1", end
+
+
+def test_errors_in_e2b_s_words(e2b):
+    build = request(e2b, "words")
+    assert begin(e2b, build, steps=[step("RUN", "whoami", "root123")]).status == 202
+    assert finish(e2b, build)["reason"] == {
+        "message": "failed to run command 'whoami': command failed: unauthenticated: invalid username: 'root123'", "step": "1"}
+    built(e2b, "tagged:v1")
+    for template, says in (("tagged:v2", "tag 'v2' does not exist for template 'tagged'"),
+                           ("tagged", "tag 'default' does not exist for template 'tagged'"), ("nowhere", "template 'nowhere' not found")):
+        answer = e2b.call("POST", "/v2/sandboxes", {"templateID": template})
+        assert answer.status == 404 and (answer.json()["code"], answer.json()["message"]) == (404, says)
+    answer = e2b.call("DELETE", "/templates/tags", {"name": "tagged", "tags": ["v9"]})
+    assert answer.status == 404 and answer.json()["message"] == "tag 'v9' does not exist for template 'tagged'"
+
+
+@pytest.mark.parametrize("how", ["restart", "crash"])
+def test_builds_survive_or_end_with_a_reason(own_daemon, how):
+    daemon = own_daemon().start()
+    e2b = E2B(daemon, daemon.key)
+    good = built(e2b, "kept", step("RUN", "echo the log is kept"))
+    bad = request(e2b, "broken")
+    assert begin(e2b, bad, steps=[step("RUN", "echo before; exit 3")]).status == 202
+    finish(e2b, bad)
+    waiting = request(e2b, "waits")
+    running = request(e2b, "runs")
+    assert begin(e2b, running, steps=[step("RUN", "sleep 1000")]).status == 202
+    api = daemon.client()
+    paddock.until(lambda: any(box["status"] == "running" for box in api.get("/v1/sandboxes").json()["sandboxes"]), "its sandbox runs")
+    before = {each["buildID"]: status(e2b, each) for each in (good, bad)}
+    e2b.close(), api.close()
+    if how == "restart":
+        daemon.stop()
+        daemon.start()
+    else:
+        daemon.kill_api()
+    e2b, api = E2B(daemon, daemon.key), daemon.client()
+    after = {each["buildID"]: status(e2b, each) for each in (good, bad)}
+    assert after == before, "the logs, too"
+    where = f"/templates/{good['templateID']}/builds/{good['buildID']}/logs"
+    told = e2b.call("GET", where).json()["logs"]
+    assert told == after[good["buildID"]]["logEntries"] and e2b.call("GET", where + "?direction=backward&limit=2").json()["logs"] == told[:-3:-1]
+    assert "the log is kept" in after[good["buildID"]]["logs"] and after[bad["buildID"]]["reason"]["step"] == "1"
+    for build in (waiting, running):
+        now = status(e2b, build)
+        assert now["status"] == "error" and "restarted" in now["reason"]["message"] and "restarted" in now["logs"][-1]
+        assert begin(e2b, build, steps=[]).status == 409
+    paddock.until(lambda: api.get("/v1/sandboxes").json()["sandboxes"] == [], "the sandbox of the build is removed")
+    box = e2b.create(templateID="kept")
+    assert e2b.call("DELETE", f"/sandboxes/{box['sandboxID']}").status == 204
+    again = built(e2b, "runs", step("RUN", "true"))
+    assert again["templateID"] == running["templateID"]
+    e2b.close(), api.close()
+
+
+def test_unchanged_steps_are_not_run_again(e2b, api, stranger):  # noqa: F811
+    """The same base and the same first steps: what an earlier build of the tenant left is taken."""
+    random = "cat /proc/sys/kernel/random/uuid"
+    first = [step("ENV", "WHO", "me"), step("RUN", f"{random} > /opt/one", "root"), step("WORKDIR", "/srv/x"), step("USER", "worker")]
+
+    def made(client, name, *steps, **plan):
+        build = built(client, name, *steps, **plan)
+        cached = [line for line in status(client, build)["logs"] if line.startswith("CACHED ")]
+        box = client.create(templateID=name)
+        at = f"/v1/sandboxes/{box['sandboxID']}"
+        said = paddock.Client(client.client.daemon, client.key).post(at + "/exec", {"command": "cat /opt/*; echo $WHO $PWD $(id -un)"})
+        assert client.call("DELETE", f"/sandboxes/{box['sandboxID']}").status == 204
+        return said.json()["stdout"].split(), len(cached)
+
+    one, n = made(e2b, "cached", *first)
+    assert n == 0 and one[1:] == ["me", "/srv/x", "worker"]
+    assert made(e2b, "cached", *first) == (one, 4), "nothing is run, and it is the same"
+    two, n = made(e2b, "other-name", *first, step("RUN", f"{random} > /opt/two", "root"))
+    assert n == 4 and two[0] == one[0] and two[2:] == one[1:], "only what was added"
+    for plan in ({"force": True},):
+        again, n = made(e2b, "cached", *first, **plan)
+        assert n == 0 and again[0] != one[0], "skipCache"
+    latest = again
+    changed = [first[0], {**first[1], "force": True}, *first[2:]]
+    again, n = made(e2b, "cached", *changed)
+    assert n == 0 and again[0] not in (one[0], latest[0])
+    # Another value, another order, another base: all of them are run.
+    for steps, plan in (([step("ENV", "WHO", "you"), *first[1:]], {}), ([first[1], first[0], *first[2:]], {}), (first, {"fromTemplate": "other-name"})):
+        _, n = made(e2b, "differs", *steps, **plan)
+        assert n == 0, (steps, plan)
+    theirs, n = made(stranger, "cached", *first)
+    assert n == 0 and theirs[0] != one[0], "what is another tenant's is not taken"
+    for template in stranger.call("GET", "/templates").json():
+        assert stranger.call("DELETE", f"/templates/{template['templateID']}").status == 204

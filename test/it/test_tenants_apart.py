@@ -233,6 +233,96 @@ def test_no_list_has_it(world, dialect, file):
             assert name in ("image", "tenant") or thing not in text, (path, name)
 
 
+# ---- dialects without a document: their routes are read from the tables in the sources, their calls from the .proto ----
+
+# rest and e2b are above; of models a sandbox's token decides (test_ai.py).
+OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "mcp"}
+
+
+def test_every_dialect_is_here():
+    names = {path.name for path in (paddock.ROOT / "src/api/dialect").iterdir() if path.is_dir()}
+    assert names == OURS, "a new dialect: ask its routes here, too"
+
+
+def sandkasten_routes():
+    for path in sorted((paddock.ROOT / "src/api/dialect/sandkasten").glob("*.c")):
+        yield from re.findall(r'\{ "([A-Z]+)", "(/v1/[^"]*\{[^"]*)"', path.read_text())
+
+
+SANDKASTEN = {"exec": {"cmd": "true"}, "exec/stream": {"cmd": "true"}, "fs/write": {"path": "x", "text": "y"}}
+
+
+@pytest.mark.parametrize("method, path", list(sandkasten_routes()))
+def test_sandkasten(world, method, path):
+    thing = world.ids["box" if "/sessions/" in path else "workspace"]
+    body, headers = SANDKASTEN.get(path.split("{id}/")[-1]), {}
+    if "upload" in path:
+        body, headers = b'--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nx\r\n--b--\r\n', \
+            {"Content-Type": "multipart/form-data; boundary=b"}
+    elif body:
+        body, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+    query = "?path=x" if path.endswith("/read") else ""
+    answers = []
+    for first in (thing, absent(thing)):
+        response = world.two.request(method, path.replace("{id}", first) + query, body, headers)
+        answers.append(said(response, first, method.lower()))
+    assert answers[0] == answers[1] and answers[0][0] == 404, answers
+
+
+def agentsandbox_routes():
+    for path in sorted((paddock.ROOT / "src/api/dialect/agentsandbox").glob("*.c")):
+        yield from re.findall(r'\{ "([A-Z]+)", "(/[^"]*sandbox/[^"]*\{name\}[^"]*)"', path.read_text())
+
+
+@pytest.mark.parametrize("method, path", list(agentsandbox_routes()))
+def test_agentsandbox(world, method, path):
+    for thing in (world.box.id, world.mark):
+        answers = []
+        for first in (thing, absent(thing)):
+            headers = UPGRADE if path.endswith("/ws") else {"Content-Type": "application/json"}
+            body = json.dumps({"command": "true"}).encode() if method == "POST" else None
+            if path.endswith("/upload"):
+                body, headers = b'--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nx\r\n--b--\r\n', \
+                    {"Content-Type": "multipart/form-data; boundary=b"}
+            response = world.two.request(method, path.replace("{name}", first), body, headers)
+            answers.append(said(response, first, method.lower()))
+        assert answers[0] == answers[1] and answers[0][0] in (400, 404), (path, answers)
+
+
+AGENTBOX = re.findall(r"rpc (\w+)\(\w+\) returns \((stream )?", (paddock.ROOT / "api/agentbox/sandbox.proto").read_text())
+FIELDS = {"command": "true", "path": "x", "content": "y", "packages": ["six"]}
+WANTED = {"Exec": ["command"], "ExecStream": ["command"], "WriteFile": ["path", "content"], "ReadFile": ["path"],
+          "PipInstall": ["packages"], "PipInstallStream": ["packages"]}
+
+
+@pytest.mark.parametrize("call, stream", AGENTBOX, ids=[call for call, _ in AGENTBOX])
+def test_agentbox(world, call, stream):
+    """By Connect; names of sessions are each tenant's own, so that a create makes another one."""
+    def ask(client, name):
+        message = json.dumps({"session_id": name, **{field: FIELDS[field] for field in WANTED.get(call, [])}} if call != "ListSessions" else {}).encode()
+        kind = "application/connect+json" if stream else "application/json"
+        body = b"\0" + len(message).to_bytes(4, "big") + message if stream else message
+        return client.request("POST", f"/sandbox.v1.SandboxService/{call}", body, {"Content-Type": kind, "Connect-Protocol-Version": "1"})
+
+    if call == "ListSessions":
+        text = ask(world.two, "").body.decode()
+        assert world.box.id not in text and world.mark not in text
+        assert world.mark in ask(world.one, "").body.decode(), "the control"
+        return
+    for thing in (world.box.id, world.mark):
+        theirs, nobodys = ask(world.two, thing), ask(world.two, absent(thing))
+        if call == "CreateSession":
+            made = theirs.json()["session"]["containerId"]
+            assert made != world.box.id
+            for one in {made, nobodys.json()["session"]["containerId"]}:
+                assert world.two.delete(f"/v1/sandboxes/{one}").status == 204
+        else:
+            assert said(theirs, thing, "post") == said(nobodys, absent(thing), "post"), (theirs, nobodys)
+            assert b'"success":true' not in theirs.body and b'"exit_code":0' not in theirs.body and b'"exitCode":0' not in theirs.body, theirs
+    if call == "Exec":
+        assert ask(world.one, world.mark).json().get("exitCode", 0) == 0, "the control"
+
+
 REFERENCES = [
     ("/v1/sandboxes", lambda w: {"snapshot": w.ids["snapshot"]}),
     ("/v1/sandboxes", lambda w: {"workspace": {"name": w.ids["workspace"]}}),
@@ -264,3 +354,41 @@ def test_it_is_untouched(world):
     assert one.get(f"{world.box.path}/contexts/{world.inner['context']}").status == 200
     secret, = one.get("/v1/secrets").json()["secrets"]
     assert secret["name"] == world.mark and len(secret["versions"]) == 1, "another tenant wrote its own of this name"
+
+
+# ---- MCP: its tools are read from tools.yaml ----
+
+MCP_TOOLS = yaml.safe_load((paddock.ROOT / "src/api/dialect/mcp/tools.yaml").read_text())["tools"]
+MCP_ARGUMENTS = {"exec": {"command": "true"}, "run_code": {"code": "1"}, "file_read": {"path": "/etc/hostname"},
+                 "file_write": {"path": "/tmp/x", "content": "y"}, "file_edit": {"path": "/etc/hostname", "old": "a", "new": "b"},
+                 "file_list": {"path": "/"}, "file_search": {"pattern": "x", "path": "/etc"}}
+MCP_NAMES = {"getSandbox": "name", "deleteSandbox": "name", "sandboxExecutor": "sandbox_name"}
+MCP_OF_NOBODY = {"sandbox_create", "sandbox_list", "createSandbox", "listSandbox"}  # name no sandbox that there is
+
+
+def ask_mcp_tool(client, path, tool, arguments):
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments, "_meta": meta}}
+    return client.request("POST", path, json.dumps(body).encode(), {
+        "Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool})
+
+
+@pytest.mark.parametrize("tool", [tool["name"] for tool in MCP_TOOLS if tool["name"] not in MCP_OF_NOBODY])
+def test_mcp_tools(world, tool):
+    answers, thing = [], world.ids["box"]
+    for box in (thing, absent(thing)):
+        arguments = {MCP_NAMES.get(tool, "sandbox"): box, **MCP_ARGUMENTS.get(tool, {})}
+        if tool == "sandboxExecutor":
+            arguments.update(tool_name="exec", arguments={"command": "true"})
+        response = ask_mcp_tool(world.two, "/mcp", tool, arguments)
+        answers.append(response.body.decode().replace(box, "ID"))
+    assert answers[0] == answers[1] and "not_found" in answers[0] and '"isError":true' in answers[0], answers
+
+
+@pytest.mark.parametrize("tool", [tool["name"] for tool in MCP_TOOLS if tool.get("box")])
+def test_mcp_of_one_sandbox(world, tool):
+    answers, thing = [], world.ids["box"]
+    for box in (thing, absent(thing)):
+        response = ask_mcp_tool(world.two, f"/sandbox/{box}/mcp", tool, MCP_ARGUMENTS.get(tool, {}))
+        answers.append(response.body.decode().replace(box, "ID"))
+    assert answers[0] == answers[1] and "not_found" in answers[0], answers

@@ -1,5 +1,6 @@
 """A terminal as people expect it: prompt, TERM and LANG, `ps`, and an end with a warning."""
 
+import json
 import re
 
 import paddock
@@ -25,6 +26,20 @@ def test_ps_does_not_show_our_source(box):
     assert "__paddock_loop" not in shown and "builtin" not in shown, shown
     ran = box.client.post(f"{box.path}/exec", {"command": "env | grep -c __paddock; [[ -v __paddock ]]; echo $?", "shell": "s"}).json()
     assert ran["stdout"] == "0\n1\n"
+
+
+def test_ps_does_not_show_how_contexts_start(box):
+    for language, name in (("python", "python3"), ("javascript", "node"), ("bash", "bash --norc -s")):
+        made = box.client.post(f"{box.path}/contexts", {"language": language}).json()
+        code = {"python": "import os; print(open('/proc/self/cmdline').read().rstrip('\\0').replace('\\0', ' '), os.read(0, 1))",
+                "javascript": "console.log(require('fs').readFileSync('/proc/self/cmdline', 'utf8').replace(/\\0+$/, ''))",
+                "bash": "tr '\\0' ' ' </proc/$$/cmdline; cat"}[language]
+        ran = box.client.post(f"{box.path}/contexts/{made['id']}/execute", {"code": code}).json()
+        assert name in json.dumps(ran), ran
+        shown = [line.strip() for line in box.check("ps ax -o args=").splitlines()]
+        assert name in shown, shown
+        assert not [line for line in shown if "250" in line or "import" in line or "require" in line], shown
+        box.client.delete(f"{box.path}/contexts/{made['id']}")
 
 
 def started(box, script):

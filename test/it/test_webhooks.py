@@ -95,8 +95,10 @@ def check_signature(secret, headers, body):
     assert signature == expected
 
 
-def test_delivery(api, receiver, make_hook):
+def test_delivery(daemon, api, receiver, make_hook):
     hook = make_hook(url=receiver.url)
+    # Not an admin, who sees other ids.
+    user = paddock.Client(daemon, api.post("/v1/keys", {"tenant": "default", "role": "user"}).json()["key"])
     assert hook["secret"].startswith("whsec_") and hook["events"] == []
     box = api.create(name="hooked")
     box.delete()
@@ -110,7 +112,7 @@ def test_delivery(api, receiver, make_hook):
         assert headers["Paddock-Event"] == event["type"]
         assert headers["Paddock-Delivery"] == f"{hook['id']}-{event['id']}"
         # word for word what the log shows
-        shown = api.get(f"/v1/events?after={event['id'] - 1}&limit=1").json()["events"]
+        shown = user.get(f"/v1/events?after={event['id'] - 1}&limit=1").json()["events"]
         assert shown == [event]
     shown = paddock.until(lambda: (s := api.get(f"/v1/webhooks/{hook['id']}").json())["delivered"] == 2 and s, "the log")
     assert "secret" not in shown and shown["pending"] == 0 and shown["failed"] == 0
@@ -380,3 +382,17 @@ def test_answers_that_are_none(api, make_hook):
     listener.close()
     for box in boxes:
         box.delete()
+
+
+def test_ids_are_those_of_the_tenant(daemon, api, receiver, make_hook):
+    """Neither the event's id nor the delivery's tells how much other tenants do."""
+    client = paddock.Client(daemon, api.post("/v1/keys", {"tenant": "hooked-ids", "role": "user", "create_tenant": True}).json()["key"])
+    hook = make_hook(client, url=receiver.url)
+    for _ in range(2):
+        api.create().delete()
+        client.create().delete()
+    assert [event["id"] for event in receiver.wait(4)] == [1, 2, 3, 4]
+    assert [headers["Paddock-Delivery"] for _, headers, _ in receiver.got] == [f"{hook['id']}-{n}" for n in range(1, 5)]
+    log = paddock.until(lambda: len(d := client.get(f"/v1/webhooks/{hook['id']}").json()["deliveries"]) == 4 and d, "they are logged")
+    assert sorted(one["event"] for one in log) == [1, 2, 3, 4]
+    client.close()

@@ -4,6 +4,7 @@ Only in a guest: it installs into the machine and starts a service of it.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,6 +16,7 @@ import paddock
 pytestmark = pytest.mark.skipif("PADDOCK_GUEST" not in os.environ, reason="installs into the machine that it runs on")
 INSTALLED = Path("/work/install")
 DATA, RUN = Path("/var/lib/paddock"), Path("/run/paddock")
+OWN = Path("/sys/fs/cgroup/system.slice/paddock.service")
 
 
 def systemctl(*words, check=True):
@@ -87,25 +89,65 @@ def check(unit, box, pid):
     return again
 
 
+def has_leaves():
+    """systemd 254 and newer puts the daemon into a leaf of the unit's group (DelegateSubgroup=)."""
+    return int(re.match(r"systemd (\d+)", systemctl("--version"))[1]) >= 254
+
+
+def is_below_the_unit():
+    return has_leaves() or "memory" in paddock.cgroup_mounts()
+
+
 def test_boxes_are_where_a_restart_leaves_them(unit, box):
-    """With v2 not below the unit's own group: systemd 252 could not put the next daemon there. With v1 there."""
+    """Below the unit's own group; with v2 only if systemd can put the next daemon beside them."""
     groups = paddock.cgroup_dirs(box.id)
     for controller, path in groups.items():
         if controller == "unified" and (path / "memory.max").exists():
-            assert str(path).startswith("/sys/fs/cgroup/paddock/")
+            assert str(path).startswith(f"{OWN}/" if has_leaves() else "/sys/fs/cgroup/paddock/")
             assert paddock.read(path / "memory.max").strip() == str(128 << 20)
         else:
             assert "/system.slice/paddock.service/" in str(path), groups
-    own = Path("/sys/fs/cgroup/system.slice/paddock.service")
-    if own.exists():
-        assert paddock.read(own / "cgroup.subtree_control").strip() == "", "it stays a group that a process can be put in"
-        assert not [path for path in own.iterdir() if path.is_dir()], "nothing is left there"
+    if OWN.exists() and has_leaves():
+        assert paddock.read(OWN / "cgroup.procs") == "", "it stays a group that can have limited children"
+        assert str(unit.main_pid()) in paddock.read(OWN / "daemon/cgroup.procs").split()
+        assert paddock.read(OWN / "daemon/cpu.weight") == "1000\n"
+    elif OWN.exists():
+        assert paddock.read(OWN / "cgroup.subtree_control").strip() == "", "it stays a group that a process can be put in"
+        assert not [path for path in OWN.iterdir() if path.is_dir()], "nothing is left there"
+
+
+def test_limits_of_the_unit_bound_boxes(unit):
+    if not is_below_the_unit():
+        pytest.skip("boxes are not below the unit with cgroup v2 and systemd older than 254")
+    grow = ["/usr/bin/python3", "-c", "x = bytearray(400 << 20)"]
+    used = int(systemctl("show", "-p", "MemoryCurrent", "--value", "paddock"))
+    box, other = (unit.client().create(limits={"memory_mb": 600}) for _ in range(2))
+    systemctl("set-property", "--runtime", "paddock", f"MemoryMax={used + (150 << 20)}")
+    try:
+        response = box.try_exec(grow, timeout_ms=paddock.ms(15_000))
+        # The kernel takes whom it likes of the unit, and the daemon last: the program, perhaps PID 1 of the box with it.
+        assert response.code() == "wrong_state" if response.status != 200 else response.json()["signal"], response
+    finally:
+        systemctl("set-property", "--runtime", "paddock", "MemoryMax=infinity")
+    assert systemctl("is-active", "paddock") == "active"
+    assert other.exec(grow, timeout_ms=paddock.ms(15_000)).exit_code == 0
+    for each in (box, other):
+        each.delete()
 
 
 def test_enough_memory_is_all_that_a_box_takes(unit, box):
     output = box.python("x = bytearray(400 << 20)", timeout_ms=paddock.ms(15_000))
     assert output.signal, output
     assert systemctl("is-active", "paddock") == "active", "the unit does not fall with a box (OOMPolicy)"
+
+
+def test_boxes_are_not_spared_as_the_daemon_is(unit, box):
+    """When memory runs out: what the unit has by OOMScoreAdjust= is not to be had in a box."""
+    assert int(paddock.read(f"/proc/{unit.main_pid()}/oom_score_adj")) == -500
+    assert int(paddock.read(f"/proc/{box.pid1()}/oom_score_adj")) == 0
+    for wish in (-500, -1):
+        assert "ermission denied" in box.exec(f"echo {wish} > /proc/self/oom_score_adj", user="root").err.decode()
+    assert box.check("echo 0 > /proc/self/oom_score_adj; cat /proc/self/oom_score_adj", user="root") == "0\n"
 
 
 def test_restart(unit, box):
@@ -121,6 +163,8 @@ def test_stop_and_start(unit, box):
     assert Path(f"/proc/{pid}").exists(), "sandboxes go on"
     systemctl("start", "paddock")
     check(unit, box, pid)
+    if (OWN / "daemon").exists():  # made anew
+        assert paddock.read(OWN / "daemon/cpu.weight") == "1000\n"
 
 
 def test_sigkill(unit, box):

@@ -1,6 +1,8 @@
 """What figures of matplotlib show, as data: {type, title, elements, …} (api/openapi.yaml,
 ExecutionResult.chart). Stands before context.py, in the same text."""
 
+import math
+
 
 def chart_of(figure):
     """None for a figure without axes; never raises: a figure that is not understood is still an image."""
@@ -31,8 +33,14 @@ class Axis:
             self.names = {float(number): str(text) for text, number in self.axis.units._mapping.items()}
 
     def value(self, raw):
+        if hasattr(raw, "isoformat"):  # as the code gave it
+            return raw.isoformat()
         if self.kind == "datetime":
+            if type(raw).__name__ == "datetime64":
+                return str(raw.astype("datetime64[s]"))
             return self.dates.num2date(float(raw)).replace(tzinfo=None).isoformat()
+        if isinstance(raw, str):
+            return raw
         raw = float(raw)
         return self.names.get(raw, raw)
 
@@ -74,19 +82,25 @@ class Axes:
         if wedges:
             return {"type": "pie", "title": self.axes.get_title() or None, "elements": list(map(self.wedge, wedges))}
         if bars:
-            return self.made("bar", [bar for group in bars for bar in self.bars(group)])
+            lying = all(getattr(group, "orientation", None) == "horizontal" for group in bars)
+            made = [bar for i, group in enumerate(bars) for bar in self.bars(group, i)]
+            return self.made("bar", made, turned=lying)
         if boxes:
             return self.made("box_and_whisker", boxes)
         if dots:
             named = [(self.name(each, "Dataset", i), each.get_offsets()) for i, each in enumerate(dots)]
             return self.made("scatter", self.points(named), True)
         if self.axes.lines:
-            named = [(self.name(each, "Line", i), zip(*each.get_data(orig=False))) for i, each in enumerate(self.axes.lines)]
+            named = [(self.name(each, "Line", i), self.data_of(each)) for i, each in enumerate(self.axes.lines)]
             return self.made("line", self.points(named), True)
         return self.made("unknown", [])
 
-    def made(self, kind, elements, ticks=False):
+    def made(self, kind, elements, ticks=False, turned=False):
+        """turned: what is measured is the other axis, and is called y all the same."""
         chart = {"type": kind, "title": self.axes.get_title() or None, **self.x.title(), **self.y.title()}
+        if turned:
+            for what in "label", "unit":
+                chart[f"x_{what}"], chart[f"y_{what}"] = chart[f"y_{what}"], chart[f"x_{what}"]
         if ticks:
             chart.update(**self.x.ticks(), **self.y.ticks())
         chart["elements"] = elements
@@ -101,17 +115,25 @@ class Axes:
         return [{"label": label, "points": [[self.x.value(x), self.y.value(y)] for x, y in points]}
                 for label, points in named]
 
+    def data_of(self, line):
+        """Dates as the code gave them, where it did; otherwise what is drawn."""
+        drawn, given = line.get_data(orig=False), line.get_data(orig=True)
+        columns = [own if axis.kind == "datetime" and len(own) == len(plain) else plain
+                   for axis, plain, own in zip((self.x, self.y), drawn, given)]
+        return zip(*columns)
+
     @staticmethod
     def wedge(wedge):
-        return {"label": str(wedge.get_label()), "angle": abs(float(wedge.theta2 - wedge.theta1)), "radius": float(wedge.r)}
+        return {"label": str(wedge.get_label()), "angle": rounded(abs(float(wedge.theta2) - float(wedge.theta1))),
+                "radius": float(wedge.r)}
 
-    def bars(self, group):
+    def bars(self, group, i):
         lying = getattr(group, "orientation", None) == "horizontal"
         name = str(group.get_label())
         for bar in group.patches:
             at = bar.get_y() + bar.get_height() / 2 if lying else bar.get_x() + bar.get_width() / 2
-            yield {"label": (self.y if lying else self.x).label_at(at), "group": "" if name.startswith("_") else name,
-                   "value": float(bar.get_width() if lying else bar.get_height())}
+            yield {"label": (self.y if lying else self.x).label_at(at), "group": f"Group {i}" if name.startswith("_") else name,
+                   "value": rounded(bar.get_width() if lying else bar.get_height())}
 
     # A box plot is nothing but lines: a closed one with four corners is a box, and what begins at its
     # sides, crosses it or stands on its middle belongs to it.
@@ -143,9 +165,20 @@ class Axes:
                 continue
             ends = [at for line in whiskers for at in line]
             outliers = [at for line in on_middle if line not in whiskers for at in line if at < min(ends) or at > max(ends)]
-            return {"label": (self.y if lying else self.x).label_at(middle), "min": min(ends), "first_quartile": low,
-                    "median": max(crossing)[1], "third_quartile": high, "max": max(ends), "outliers": outliers}
+            numbers = {"min": min(ends), "first_quartile": low, "median": max(crossing)[1], "third_quartile": high,
+                       "max": max(ends)}
+            return {"label": (self.y if lying else self.x).label_at(middle),
+                    **{name: rounded(number) for name, number in numbers.items()},
+                    "outliers": [rounded(number) for number in outliers]}
         return None
+
+
+def rounded(number):
+    """Without what single precision added: seven digits after the first, fewer before a comma than after it."""
+    number = float(number)
+    if not number or not math.isfinite(number):
+        return number
+    return float(f"{number:.{max(1, 8 - math.floor(math.log10(abs(number))))}g}")
 
 
 def close(a, b):

@@ -1,4 +1,4 @@
-// The JavaScript of a code context: one global scope that lives as long as its
+// The JavaScript and TypeScript of a code context: one global scope that lives as long as its
 // process. paddock-api sends this text and then requests over descriptor 250: a
 // line "ID BYTES ENV_BYTES", a JSON object of variables, then the code. Events go to descriptor 251, a JSON object on
 // each line: {id, type: "begin" | "result" | "error" | "end", …}; from "begin" on
@@ -7,8 +7,12 @@
 // Code is evaluated by V8's own REPL mode, through the inspector's protocol
 // within this process (no port is opened): const and let live on and may be
 // declared again, await works at the top. `boot` is given by the line that runs
-// this: { load } is that line's import().
+// this: { load } is that line's import(), { language } says which of the two.
+//
+// TypeScript is compiled by what the image has, without checking types. Whether there is something is
+// told before the first request: {id: 0, type: "ready" | "unsupported"}.
 'use strict';
+process.title = 'node';  // `ps` shows this instead of the line that started us
 const fs = require('fs');
 const inspector = require('inspector');
 const net = require('net');
@@ -211,6 +215,124 @@ function translate(code) {
   return code;
 }
 
+// { a: 1 } alone is an object and not a block, wherever it can be one.
+function asExpression(code) {
+  if (!/^\s*\{/.test(code) || /;\s*$/.test(code)) return code;
+  try {
+    new vm.Script(`(${code}\n)`);
+    return `(${code}\n)`;
+  } catch {
+    return code;
+  }
+}
+
+// Cells share everything: what they export is there anyway.
+function withoutExports(code) {
+  if (!/^\s*export\b/m.test(code)) return code;
+  const hidden = mask(code);
+  const EXPORT = /^([ \t]*)export\s+(?:(?:default\s+)?(?=(?:async|class|const|enum|function|let|var|abstract|declare|interface|type|namespace)\b)|\{[^}]*\}[ \t]*;?)/gm;
+  for (const m of [...hidden.matchAll(EXPORT)].reverse())
+    code = `${code.slice(0, m.index)}${m[1]}${m[0].replace(/[^\n]/g, '')}${code.slice(m.index + m[0].length)}`;
+  return code;
+}
+
+// ---- TypeScript -----------------------------------------------------------
+
+const NEEDS = 'typescript needs a compiler beside node: install Debian\'s node-typescript or esbuild, or one of the npm packages ' +
+  'typescript (before 7) and esbuild, or Node 22.13 or later';
+
+// A function from TypeScript to JavaScript, or null.
+function compiler() {
+  const places = [process.cwd(), ...(process.env.NODE_PATH ?? '').split(':').filter(Boolean),
+    path.join(process.execPath, '../../lib/node_modules'), '/usr/local/lib/node_modules', '/usr/lib/node_modules',
+    '/usr/share/nodejs', '/usr/lib/nodejs'];
+  const find = (name) => {
+    for (const place of places)
+      for (const id of [path.join(place, name), path.join(place, 'node_modules', name)])
+        try {
+          return require(id);
+        } catch {
+          // the next place
+        }
+    return null;
+  };
+  const ts = find('typescript');
+  if (typeof ts?.transpileModule === 'function') return (code) => byTypescript(ts, code);
+  const { stripTypeScriptTypes } = require('module');
+  if (typeof stripTypeScriptTypes === 'function') return (code) => byNode(stripTypeScriptTypes, code);
+  const esbuild = find('esbuild');
+  const options = { loader: 'ts', target: 'esnext', tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true, preserveValueImports: true } } };
+  if (typeof esbuild?.transformSync === 'function') return (code) => byEsbuild(esbuild, options, code);
+  const { spawnSync } = require('child_process');
+  if (spawnSync('esbuild', ['--version']).status !== 0) return null;
+  return (code) => {
+    const done = spawnSync('esbuild', ['--loader=ts', '--target=esnext', '--log-level=error', '--color=false',
+      `--tsconfig-raw=${JSON.stringify(options.tsconfigRaw)}`], { input: code, encoding: 'utf8', maxBuffer: 1 << 28 });
+    if (done.status !== 0) throw new SyntaxError(done.stderr.trim());
+    return done.stdout;
+  };
+}
+
+function byTypescript(ts, code) {
+  const modern = parseInt(ts.version, 10) >= 5;  // the older options are errors there
+  const { outputText, diagnostics } = ts.transpileModule(code, {
+    reportDiagnostics: true,
+    compilerOptions: {
+      target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, isolatedModules: true, useDefineForClassFields: true,
+      // What a later cell uses is used.
+      ...(modern ? { verbatimModuleSyntax: true } : { preserveValueImports: true, importsNotUsedAsValues: 1 }),
+    },
+  });
+  const [first] = (diagnostics ?? []).filter((d) => d.category === ts.DiagnosticCategory.Error && d.code < 2000);
+  if (first) {
+    const error = new SyntaxError(ts.flattenDiagnosticMessageText(first.messageText, '\n'));
+    const { line, character } = first.file ? first.file.getLineAndCharacterOfPosition(first.start) : { line: 0, character: 0 };
+    error.place = { lineNumber: line, columnNumber: character };
+    throw error;
+  }
+  return outputText.replace(/^export \{\};?$/gm, '');
+}
+
+function byEsbuild(esbuild, options, code) {
+  try {
+    return esbuild.transformSync(code, { ...options, logLevel: 'silent' }).code;
+  } catch (e) {
+    const [first] = e.errors ?? [];
+    const error = new SyntaxError(first?.text ?? e.message);
+    error.place = { lineNumber: (first?.location?.line ?? 1) - 1, columnNumber: first?.location?.column ?? 0 };
+    throw error;
+  }
+}
+
+function byNode(strip, code) {
+  const warn = process.emitWarning;
+  process.emitWarning = () => {};  // that it is experimental
+  try {
+    return strip(code, { mode: 'transform', sourceMap: false });
+  } catch (e) {
+    throw new SyntaxError(e.message);
+  } finally {
+    process.emitWarning = warn;
+  }
+}
+
+let compile = (code) => code;
+
+// From a cell to what is evaluated.
+function prepared(code) {
+  const wrapped = /^\s*\{/.test(code) && !/;\s*$/.test(code);
+  if (boot.language !== 'typescript') return translate(withoutExports(asExpression(code)));
+  if (wrapped)
+    try {
+      const made = compile(`(${code}\n)`);
+      new vm.Script(made);
+      return translate(made);
+    } catch {
+      // a block
+    }
+  return translate(compile(withoutExports(code)));
+}
+
 // ---- running --------------------------------------------------------------
 
 const session = new inspector.Session();
@@ -307,6 +429,7 @@ function evaluate(expression) {
 
 // The frames of the code, not those of this file and what it stands on.
 function stackOf(error, name) {
+  if (error.place) return `${error.name}: ${error.message}`;  // ours: the compiler's
   const lines = String(error.stack ?? `${error.name}: ${error.message}`).split('\n');
   const end = lines.findIndex((l) => /^\s+at (?:Session\.post|.*\(?(?:paddock|node:inspector):)/.test(l));
   const cause = error.cause === undefined ? '' : `\n[cause]: ${inspect(error.cause)}`;
@@ -315,7 +438,7 @@ function stackOf(error, name) {
 
 // What is no syntax has no frames: the place is in what the inspector says.
 function placeOf(error, details, name, code) {
-  if (error.name !== 'SyntaxError' || !details || /\n\s+at /.test(stackOf(error, name))) return '';
+  if (error.name !== 'SyntaxError' || !details || (!error.place && /\n\s+at /.test(stackOf(error, name)))) return '';
   const line = (code.split('\n')[details.lineNumber] ?? '').slice(0, 500);
   return `\n    at ${name}:${details.lineNumber + 1}:${details.columnNumber + 1}\n\n${line}\n` +
     `${' '.repeat(Math.min(details.columnNumber, line.length))}^`;
@@ -347,7 +470,7 @@ async function execute(code, variables) {
   const before = setVariables(variables);
   let unwatch;
   try {
-    const translated = translate(code);
+    const translated = prepared(code);
     const running = evaluate(`${translated}\n//# sourceURL=${name}`);
     unwatch = sigint.watch();
     const { result, exceptionDetails } = await running;
@@ -361,7 +484,7 @@ async function execute(code, variables) {
       }
     }
   } catch (e) {
-    report(e, name);
+    report(e, name, e.place, code);
   }
   unwatch?.();
   interrupt = null;
@@ -441,4 +564,9 @@ function serve() {
 }
 
 prepare();
+if (boot.language === 'typescript') {
+  compile = compiler();
+  emit(compile ? 'ready' : 'unsupported', { value: compile ? '' : NEEDS });
+  if (!compile) process.reallyExit(1);
+}
 serve();

@@ -6,8 +6,8 @@ line: {"id", "type": "begin" | "result" | "error" | "end", ...}; from "begin" on
 SIGINT interrupts the code. What the code prints is
 none of this file's business: descriptors 1 and 2 are its own.
 
-Runs with any Python from 3.9 on and needs nothing but the standard library.
-`control`, the reader of descriptor 250, is given by the line that runs this.
+Runs with any Python from 3.9 on and needs nothing but the standard library. charts.py, texts.py, hooks.py and
+cells.py are the first part of the same text. `control`, the reader of descriptor 250, is given by the line that runs this.
 """
 
 import ast
@@ -18,12 +18,9 @@ import json
 import linecache
 import math
 import os
-import re
 import signal
-import subprocess
 import sys
 import threading
-import traceback
 import types
 
 EVENTS = 251
@@ -119,6 +116,34 @@ def clean(value, depth=0):
     if isinstance(value, datetime.date):  # and pandas' Timestamp
         return value.isoformat()
     return text(value)
+
+
+def plain(value):
+    """A value as JSON says it; TypeError where it cannot."""
+    if value is None or isinstance(value, (str, bool, float)):
+        return clean(value)
+    if isinstance(value, int) and abs(value) < 1 << 63:
+        return int(value)
+    if isinstance(value, dict):
+        return {plain_key(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if type(value).__module__ == "uuid":
+        return str(value)
+    raise TypeError(type(value).__name__)
+
+
+def plain_key(key):
+    if isinstance(key, str):
+        return text(key)
+    made = plain(key)
+    if isinstance(made, (dict, list)):
+        raise TypeError(type(key).__name__)
+    return made if isinstance(made, str) else json.dumps(made)
 
 
 def emit(kind, **fields):
@@ -233,7 +258,12 @@ def bundle(value):
         if chart is not None:
             formats["chart"] = chart
     if "text" not in formats:
-        formats["text"] = repr(value)
+        formats["text"] = pretty(value)
+    if isinstance(value, (list, dict)) and "json" not in formats:
+        try:
+            formats["json"] = plain(value)
+        except (TypeError, RecursionError):
+            pass  # it is more than JSON can say
     if extra:
         formats["extra"] = extra
     return formats
@@ -274,107 +304,6 @@ class Raw:
         return {"text/plain": "", **self.data}
 
 
-# ---- matplotlib ------------------------------------------------------------
-
-
-def show_figures(*_, **__):
-    """plt.show(), and the end of a cell: every open figure becomes a result and is closed."""
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if not hasattr(pyplot, "get_fignums"):
-        return
-    for number in pyplot.get_fignums():
-        figure = pyplot.figure(number)
-        try:
-            show(figure)
-        finally:
-            pyplot.close(figure)
-
-
-class PyplotFinder:
-    """Puts our show() into pyplot the moment that it is imported."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "matplotlib.pyplot":
-            return None
-        for finder in sys.meta_path:
-            spec = None if finder is self or not hasattr(finder, "find_spec") else finder.find_spec(name, path, target)
-            if spec and spec.loader and hasattr(spec.loader, "exec_module"):
-                run = spec.loader.exec_module
-
-                def exec_module(module):
-                    run(module)
-                    module.show = show_figures
-
-                spec.loader.exec_module = exec_module
-                return spec
-        return None
-
-
-# ---- lines that are not Python ---------------------------------------------
-
-SHELL_LINE = re.compile(r"^(\s*)((?:[\w.\[\]'\", ]+?\s*=\s*)?)!(.+)$")
-MAGIC_LINE = re.compile(r"^(\s*)%(\w+)[ \t]*(.*)$")
-
-
-class UsageError(Exception):
-    pass
-
-
-def run_shell(command, capture=False):
-    flush()
-    output = subprocess.PIPE if capture else None
-    done = subprocess.run(["/bin/sh" if not os.path.exists("/bin/bash") else "/bin/bash", "-c", command],
-                          stdout=output, stdin=subprocess.DEVNULL)
-    module.__dict__["_exit_code"] = done.returncode
-    return done.stdout.decode("utf-8", "replace").splitlines() if capture else None
-
-
-def magic_cd(argument):
-    os.chdir(os.path.expanduser(argument.strip("'\"") or "~"))
-    print(os.getcwd())
-
-
-def magic_env(argument):
-    if not argument:
-        return dict(os.environ)
-    name, _, value = argument.partition("=") if "=" in argument else argument.partition(" ")
-    if not value and "=" not in argument:
-        return os.environ.get(name)
-    os.environ[name.strip()] = value.strip()
-    return None
-
-
-def magic_pip(argument):
-    flush()
-    subprocess.run([sys.executable, "-m", "pip", *__import__("shlex").split(argument)], stdin=subprocess.DEVNULL)
-    __import__("importlib").invalidate_caches()
-
-
-MAGICS = {"cd": magic_cd, "env": magic_env, "pip": magic_pip, "pwd": lambda _: os.getcwd(),
-          "matplotlib": lambda _: None}
-
-
-def run_magic(name, argument):
-    if name not in MAGICS:
-        raise UsageError(f"there is no %{name} here; there are " + ", ".join("%" + m for m in sorted(MAGICS)))
-    return MAGICS[name](argument)
-
-
-def translate(code):
-    """Lines that begin with ! or % become calls; the numbers of lines stay."""
-    if re.match(r"\s*%%(bash|sh)\b[^\n]*\n", code):
-        return f"__paddock_shell__({code.split(chr(10), 1)[1]!r})"
-    lines = code.split("\n")
-    for i, line in enumerate(lines):
-        shell, magic = SHELL_LINE.match(line), MAGIC_LINE.match(line)
-        if shell:
-            capture = ", True" if shell[2] else ""
-            lines[i] = f"{shell[1]}{shell[2]}__paddock_shell__({shell[3]!r}{capture})"
-        elif magic:
-            lines[i] = f"{magic[1]}__paddock_magic__({magic[2]!r}, {magic[3].strip()!r})"
-    return "\n".join(lines)
-
-
 # ---- running ---------------------------------------------------------------
 
 
@@ -404,10 +333,8 @@ class Cell:
 
     def parse(self):
         try:
-            return self.compile(self.code, "exec", ast.PyCF_ONLY_AST)
+            return self.compile(bare_magic(self.code) or self.code, "exec", ast.PyCF_ONLY_AST)
         except SyntaxError:
-            if not re.search(r"^[^#'\"\n]*[!%]", self.code, re.M):
-                raise
             translated = translate(self.code)
             if translated == self.code:
                 raise
@@ -458,14 +385,6 @@ class Cell:
                     pyplot.close(value)
 
 
-def forget_driver(trace):
-    """Takes the frames of this file out of a traceback and of those that it came from."""
-    for part in filter(None, (trace, trace.__cause__, trace.__context__)):
-        part.stack[:] = [frame for frame in part.stack if frame.filename != HERE]
-    for inner in filter(None, (trace.__cause__, trace.__context__, *(getattr(trace, "exceptions", None) or ()))):
-        forget_driver(inner)
-
-
 def report(error):
     kind = type(error)
     try:
@@ -473,9 +392,7 @@ def report(error):
     except Exception:
         value = "<its text cannot be made>"
     try:
-        trace = traceback.TracebackException(kind, error, error.__traceback__)
-        forget_driver(trace)
-        lines = text("".join(trace.format()))
+        lines = text(Trace(HERE).text(error))
     except Exception as broken:
         lines = f"{kind.__name__}: {value}\n(no traceback: {type(broken).__name__})\n"
     if len(lines) > TRACEBACK_MAX:
@@ -509,7 +426,7 @@ def set_variables(variables):
 
 def execute(code, variables, count):
     pid = os.getpid()
-    name = f"<cell {count}>"
+    name, code = f"<cell {count}>", without_indent(code)
     sources.add(name, code)
     before = set_variables(variables)
     error = guarded(Cell(code, name).run)
@@ -524,8 +441,22 @@ def execute(code, variables, count):
     emit("end", count=count)
 
 
+def tidy_arguments():
+    """`ps` shows "python3" instead of the line that started us. The kernel's own record of where that is."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        start, end = int(fields[45]), int(fields[46])
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:
+            memory.seek(start)
+            memory.write(b"python3".ljust(end - start, b"\0"))
+    except (OSError, ValueError, IndexError):
+        pass  # it is not worth a context
+
+
 sources = Sources()
 module = types.ModuleType("__main__")
+shell = Shell()
 
 
 def main():
@@ -533,14 +464,14 @@ def main():
     for fd in (control.fileno(), EVENTS):
         os.set_inheritable(fd, False)
     signal.signal(signal.SIGINT, interrupts.on_signal)
+    tidy_arguments()
     os.environ.setdefault("MPLBACKEND", "Agg")
-    sys.meta_path.insert(0, PyplotFinder())
+    sys.meta_path.insert(0, Finder())
     sys.argv[:] = [""]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     sys.modules["__main__"] = module
-    module.__dict__.update(__builtins__=builtins, display=display, __paddock_shell__=run_shell,
-                           __paddock_magic__=run_magic)
+    module.__dict__.update(__builtins__=builtins, display=display, get_ipython=get_ipython, __paddock__=Calls)
     count = 0
     while True:
         head = control.readline().split()

@@ -1,5 +1,6 @@
 # The bash of a code context: one shell that lives as long as its process.
-# paddock-api sends this text and then requests over descriptor 250: a line
+# paddock-api sends this text over standard input (so that `ps` shows none of it) and then requests over
+# descriptor 250: a line
 # "ID BYTES ENV_BYTES", assignments for this code alone, then the code. Events go to descriptor 251, a JSON object on each
 # line. The code gets neither: they are closed while it runs.
 #
@@ -9,7 +10,7 @@
 # The outer loop is for code that says break.
 
 __paddock_id= __paddock_rc=0 __paddock_count=0 __paddock_x= __paddock_on=
-while :; do while :; do
+while :; do exec </dev/null; while :; do
 	# Comes here by an interrupt as well.
 	{ __paddock_on=; case $- in *x*) __paddock_x=x ;; *) __paddock_x= ;; esac; set +x; } 2>/dev/null
 	if [ -n "$__paddock_id" ]; then

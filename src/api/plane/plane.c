@@ -19,6 +19,7 @@
 struct plane {
 	struct core *core;
 	struct serve *serve;
+	struct box nobody; /* see serve_named */
 };
 
 #define TICKET "paddock_ticket" /* of a query */
@@ -34,6 +35,7 @@ struct plane *plane_new(struct serve *s, struct err *e)
 	}
 	p->core = s->core;
 	p->serve = s;
+	memset(p->nobody.id, 'x', BOX_ID);
 	return p;
 }
 
@@ -64,7 +66,11 @@ static bool by_header(const struct plane *p, const struct http_exchange *x, stru
 	*ret = (struct plane_name){ .id = id, .port = serve_usual_port(p->serve), .path = x->path };
 	if (port.p && !plane_target_port(port, &ret->port))
 		ret->port = 0;
-	return true;
+	struct serve_at own = serve_find_port(p->serve, ret->port);
+	if (!own.port || !own.port->strays || !own.port->strays(x))
+		return true;
+	*ret = (struct plane_name){ 0 };
+	return false;
 }
 
 static bool by_own(struct plane *p, const struct http_exchange *x, struct plane_name *ret)
@@ -92,12 +98,12 @@ static int actor_of(struct plane *p, const struct http_exchange *x, struct actor
 	return auth_actor(p->core, token, ret, &e);
 }
 
-static bool has_key(struct plane *p, const struct http_exchange *x, const struct box *b)
+static bool has_key(struct plane *p, const struct http_exchange *x, enum act act, const struct box *b)
 {
 	struct actor actor;
 	struct err e = { 0 };
 
-	return actor_of(p, x, &actor) >= 0 && auth_permit(&actor, ACT_BOX_PORTS, b, &e) >= 0;
+	return actor_of(p, x, &actor) >= 0 && auth_permit(&actor, act, b, &e) >= 0;
 }
 
 static bool has_token(struct plane *p, const struct http_exchange *x, const struct box *b)
@@ -122,11 +128,13 @@ static bool is_own_page(const struct http_exchange *x)
 	       (view_is(http_get_header(x, "sec-fetch-mode"), "navigate") && view_is(x->method, "GET"));
 }
 
+typedef bool ticket_check(const struct core *c, const struct box *b, uint16_t port, struct view ticket);
+
 static bool has_ticket(struct plane *p, const struct http_exchange *x, const struct box *b,
-		       const struct plane_name *name)
+		       const struct plane_name *name, ticket_check *check)
 {
 	if (name->ticket.p)
-		return ports_ticket_fits(p->core, b, name->port, name->ticket);
+		return check(p->core, b, name->port, name->ticket);
 	if (!name->by_host || !is_own_page(x))
 		return false;
 	/* Any of them: a page of another box can set one of this name for the whole domain, which must not
@@ -135,20 +143,41 @@ static bool has_ticket(struct plane *p, const struct http_exchange *x, const str
 		struct view ticket, rest = x->headers[i].value;
 		while (view_is(x->headers[i].name, "cookie") &&
 		       (ticket = proxy_head_cookie(&rest, PROXY_HEAD_COOKIE)).p)
-			if (ports_ticket_fits(p->core, b, name->port, ticket))
+			if (check(p->core, b, name->port, ticket))
 				return true;
 	}
 	return false;
+}
+
+static bool is_let_in(struct plane *p, const struct http_exchange *x, const struct box *b,
+		      const struct plane_name *name)
+{
+	return has_token(p, x, b) || has_ticket(p, x, b, name, ports_ticket_fits) ||
+	       has_key(p, x, ACT_BOX_PORTS, b);
 }
 
 static bool may(struct plane *p, struct http_exchange *x, const struct box *b, const struct plane_name *name)
 {
 	if (b->spec.ports_public)
 		return true;
-	if (!has_token(p, x, b) && !has_ticket(p, x, b, name) && !has_key(p, x, b))
+	if (!is_let_in(p, x, b, name))
 		return false;
 	http_vouch(x, (uintptr_t)b->tenant);
 	return true;
+}
+
+/* Whether it may be told that there is such a box: to whoever may see it, has one of its tokens, or was given
+ * a link to it once. */
+static bool knows(struct plane *p, const struct http_exchange *x, const struct box *b,
+		  const struct plane_name *name)
+{
+	struct view link = name->by_host ? http_get_query(x, TICKET) : VIEW_NONE;
+	struct view access = http_get_header(x, "x-access-token");
+
+	return b->spec.ports_public || has_token(p, x, b) ||
+	       (access.p && tokens_fit(p->core, b, TOKEN_ENVD, access)) ||
+	       (link.p && ports_ticket_genuine(p->core, b, name->port, link)) ||
+	       has_ticket(p, x, b, name, ports_ticket_genuine) || has_key(p, x, ACT_BOX_READ, b);
 }
 
 /* ---- a signed link to a host name: the ticket moves from the address into a cookie ---- */
@@ -178,8 +207,11 @@ static bool take_ticket(struct plane *p, struct http_exchange *x, const struct b
 	if (!ticket.p)
 		return false;
 	if (!ports_ticket_fits(p->core, b, name->port, ticket)) {
-		proxy_refuse(x, proxy_words_e2b, 403, name->id, name->port,
-			     "The link is not valid, or not any more");
+		if (knows(p, x, b, name))
+			proxy_refuse(x, proxy_words_e2b, 403, name->id, name->port,
+				     "The link is not valid, or not any more");
+		else
+			proxy_unknown_box(x, name->id);
 		return true;
 	}
 	buf_printf(&cookie, PROXY_HEAD_COOKIE "=%.*s; Path=/; HttpOnly; SameSite=Lax%s", VIEW_ARG(ticket),
@@ -211,22 +243,32 @@ static struct view host_for_box(struct http_exchange *x, const struct box *b, co
 	return arena_view(x->arena, buf_view(&host));
 }
 
-static void serve(struct plane *p, struct http_exchange *x, const struct box *b,
-		  const struct plane_name *name, proxy_words *words)
+/* A port that a dialect serves, and checks itself who asks. */
+static void serve_own(struct plane *p, struct http_exchange *x, struct serve_at own, const struct box *b,
+		      const struct plane_name *name)
 {
-	struct serve_at own = name->prefix.n ? (struct serve_at){ 0 } : serve_find_port(p->serve, name->port);
 	struct actor actor = { .tenant = b->tenant, .role = STORE_ROLE_USER };
 
-	if (own.port && !own.port->guarded) {
+	if (knows(p, x, b, name) || (own.port->proves && own.port->proves(x, p->core, b)))
 		serve_port(p->serve, x, own, b, &actor);
-		return;
-	}
+	else
+		proxy_unknown_box(x, name->id);
+}
+
+static void serve(struct plane *p, struct http_exchange *x, struct serve_at own, const struct box *b,
+		  const struct plane_name *name, proxy_words *words)
+{
+	struct actor actor = { .tenant = b->tenant, .role = STORE_ROLE_USER };
+
 	if (take_ticket(p, x, b, name))
 		return;
 	if (!may(p, x, b, name)) {
-		proxy_refuse(x, words, 403, name->id, name->port,
-			     "The ports of this sandbox are private: a key or the header "
-			     "'e2b-traffic-access-token' is needed");
+		if (knows(p, x, b, name))
+			proxy_refuse(x, words, 403, name->id, name->port,
+				     "The ports of this sandbox are private: a key or the header "
+				     "'e2b-traffic-access-token' is needed");
+		else
+			proxy_unknown_box(x, name->id);
 		return;
 	}
 	if (own.port) {
@@ -277,7 +319,30 @@ static void serve_path(struct plane *p, struct http_exchange *x, const struct pl
 	else if (!name->path.n)
 		add_slash(x);
 	else
-		serve(p, x, b, name, proxy_words_rest);
+		serve(p, x, (struct serve_at){ 0 }, b, name, proxy_words_rest);
+}
+
+/* ---- by a host or by headers ---- */
+
+/* Whoever shows nothing gets the same answer whether there is such a box or not, and after the same work: in
+ * place of one that is not there stands one that nobody may reach. */
+static void serve_named(struct plane *p, struct http_exchange *x, const struct plane_name *name)
+{
+	struct serve_at own = name->port ? serve_find_port(p->serve, name->port) : (struct serve_at){ 0 };
+	const struct box *b = name->port ? ports_box(p->core, name->id) : NULL;
+
+	if (own.port && own.port->anyway && own.port->anyway(x))
+		return;
+	if (!b) {
+		bool checked = own.port && !own.port->guarded;
+		(void)((!checked && is_let_in(p, x, &p->nobody, name)) || knows(p, x, &p->nobody, name) ||
+		       (checked && own.port->proves && own.port->proves(x, p->core, &p->nobody)));
+		proxy_unknown_box(x, name->id);
+	} else if (own.port && !own.port->guarded) {
+		serve_own(p, x, own, b, name);
+	} else {
+		serve(p, x, own, b, name, proxy_words_e2b);
+	}
 }
 
 bool plane_request(struct plane *p, struct http_exchange *x)
@@ -292,10 +357,6 @@ bool plane_request(struct plane *p, struct http_exchange *x)
 	} else if (!name.id.p && !by_own(p, x, &name)) {
 		return false;
 	}
-	const struct box *b = name.port ? ports_box(p->core, name.id) : NULL;
-	if (b)
-		serve(p, x, b, &name, proxy_words_e2b);
-	else
-		proxy_unknown_box(x, name.id);
+	serve_named(p, x, &name);
 	return true;
 }

@@ -30,6 +30,8 @@ void answer_fail_with(struct request *r, const struct err *e, const struct http_
 	struct http_header retry;
 	char seconds[16];
 
+	if (r->surface->lost && r->surface->lost(r, &copy))
+		return;
 	if (r->surface->translate)
 		r->surface->translate(&copy);
 	if (r->fail) {

@@ -32,6 +32,9 @@ struct surface {
 	void (*fail)(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra);
 	/* What the core said, as this dialect's clients expect it. May be NULL. */
 	void (*translate)(struct err *e);
+	/* Asked first about every error: ends the request in a way of its own, or returns false. May be NULL.
+	 */
+	bool (*lost)(struct request *r, const struct err *e);
 
 	const struct http_header *headers; /* of every answer that answer.c and rpc.c write */
 	size_t n_headers;
@@ -44,10 +47,19 @@ struct surface {
 struct dialect_port {
 	uint16_t port;
 	bool guarded; /* who asks was permitted to reach the box's ports; else `authenticate` must check */
-	bool usual;   /* is meant by a request whose headers name a box and no port */
+	/* Where it is not guarded: whether the request shows something else than a key or a token that only
+	 * somebody who was told of the box can have. To all others a box with private ports looks like none.
+	 * May be NULL. */
+	bool (*proves)(const struct http_exchange *x, const struct core *c, const struct box *b);
+	/* Answers what is the same for every box, also for one that is not there. May be NULL. */
+	bool (*anyway)(struct http_exchange *x);
+	bool usual; /* is meant by a request whose headers name a box and no port */
 	/* For a request that names no box: its id, where something in the request tells; else VIEW_NONE. May
 	 * be NULL. */
 	struct view (*find)(const struct http_exchange *x, struct core *c);
+	/* A request whose headers name a box and this port, though it is for the dialect's own paths: clients
+	 * with one address for both send the same headers to both. May be NULL. */
+	bool (*strays)(const struct http_exchange *x);
 	const struct surface *surface;
 };
 

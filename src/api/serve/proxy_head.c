@@ -82,16 +82,26 @@ static void add(struct buf *out, struct view name, struct view value)
 	buf_puts(out, "\r\n");
 }
 
+static void add_spelled(struct buf *out, struct http_header h)
+{
+	http1_add_name(out, h);
+	buf_puts(out, ": ");
+	buf_add(out, h.value);
+	buf_puts(out, "\r\n");
+}
+
 /* All cookies but ours. */
-static void add_cookies(struct buf *out, struct view header)
+static void add_cookies(struct buf *out, struct http_header h)
 {
 	bool begun = false;
 
-	while (header.p) {
-		struct view value, one = view_trim(view_split(header, ';', &header));
+	while (h.value.p) {
+		struct view value, one = view_trim(view_split(h.value, ';', &h.value));
 		if (one.n == 0 || view_is(view_split(one, '=', &value), PROXY_HEAD_COOKIE))
 			continue;
-		buf_puts(out, begun ? "; " : "cookie: ");
+		if (!begun)
+			http1_add_name(out, h);
+		buf_puts(out, begun ? "; " : ": ");
 		buf_add(out, one);
 		begun = true;
 	}
@@ -127,9 +137,9 @@ static void add_header(struct buf *out, const struct proxy_head *p, struct http_
 	if (p->prefix.n && (view_is(h.name, "cookie") || view_is(h.name, "referer")))
 		return;
 	if (view_is(h.name, "cookie"))
-		add_cookies(out, h.value);
+		add_cookies(out, h);
 	else
-		add(out, h.name, h.value);
+		add_spelled(out, h);
 }
 
 /* Whoever stood before us, then whom we saw ourselves: the last one is true. */

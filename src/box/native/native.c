@@ -21,11 +21,11 @@
 #include "feature.h"
 #include "mnt.h"
 #include "native_child.h"
-#include "native_gauge.h"
 #include "spawn.h"
 #include "poison.h"
 
-#define PTYS "64" /* a box's share of kernel.pty.max, which all boxes and the host have together */
+#define NO_ID (UINT32_MAX - 1) /* that nobody has */
+#define PTYS  "64" /* a box's share of kernel.pty.max, which all boxes and the host have together */
 
 static void close_late(struct native *n, int *fd)
 {
@@ -136,6 +136,33 @@ static int devpts_mount(const struct plan *p, const struct plan_mount *m)
 	return mnt_fs("devpts", options, ELEMS(options), m->attr);
 }
 
+/* The owner of the directory is the box's user, and nobody else on the disk is anybody in the box: neither
+ * its root nor another can be made the owner of anything there. A directory of root's has no owner in the
+ * box. */
+static int host_mount(const struct plan *p, const struct plan_mount *m, int dir)
+{
+	struct stat st;
+	if (fstat(dir, &st) < 0)
+		return -errno;
+	bool writable = !(m->attr & MOUNT_ATTR_RDONLY);
+	if (writable && (st.st_uid == 0 || st.st_gid == 0)) {
+		snprintf(mnt_why, sizeof(mnt_why),
+			 "it belongs to root: mount it read-only, or give it to a user");
+		return -EPERM;
+	}
+	uint32_t user = p->uid_base + PLAN_USER;
+	const struct spawn_map uid = { st.st_uid ? st.st_uid : NO_ID, user, 1 },
+			       gid = { st.st_gid ? st.st_gid : NO_ID, user, 1 };
+	_cleanup_(closep) int ns = -EBADF;
+	int r = spawn_userns_mapped(p->uid_base, &uid, &gid, &ns);
+	if (r < 0)
+		return r;
+	r = mnt_tree(dir, "", m->attr, ns);
+	if (r == -EINVAL)
+		snprintf(mnt_why, sizeof(mnt_why), "this kernel cannot map the owners of %s", mnt_type(dir));
+	return r;
+}
+
 static int one_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
 		     const struct plan_image *image, const struct native_files *files, int userns)
 {
@@ -146,8 +173,10 @@ static int one_mount(struct native *n, const struct plan *p, const struct plan_m
 		return mnt_tree(files->storage, m->source, m->attr, userns);
 	case PLAN_WORKSPACE:
 		return mnt_tree(files->workspace, "", m->attr, userns);
+	case PLAN_HOST:
+		return host_mount(p, m, files->hosts[m->layer]);
 	case PLAN_DEV:
-		return mnt_tree(n->scratch, "dev", m->attr, -1);
+		return native_dev(m->attr);
 	case PLAN_DEVPTS:
 		return devpts_mount(p, m);
 	case PLAN_TMPFS:
@@ -168,21 +197,11 @@ static int prepare_mounts(struct native *n, const struct plan *p, const struct p
 		mnt_why[0] = 0;
 		c->mounts[i] = one_mount(n, p, m, image, files, c->userns);
 		if (c->mounts[i] < 0)
-			return err_sys(e, ERR_WALLS, c->mounts[i], "mount of %s%s%s", m->target,
-				       mnt_why[0] ? ": " : "", mnt_why);
+			return err_sys(e, m->kind == PLAN_HOST ? ERR_INVALID : ERR_WALLS, c->mounts[i],
+				       "mount of %s%s%s", m->target, mnt_why[0] ? ": " : "", mnt_why);
 	}
 	int r = native_sys_views(n, p, c->views, &c->n_views);
-	if (r < 0)
-		return err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits");
-	r = native_gauge_copies(n, c->gauges);
-	if (r < 0)
-		return err_sys(e, ERR_WALLS, r, "the sandbox's files of /proc");
-	for (unsigned i = 0; i < n->n_masks; i++) {
-		c->masks[i] = mnt_tree(n->scratch, n->masks[i].dir ? "empty" : "null", 0, -1);
-		if (c->masks[i] < 0)
-			return err_sys(e, ERR_WALLS, c->masks[i], "mask of /proc/%s", n->masks[i].name);
-	}
-	return 0;
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits") : 0;
 }
 
 static void child_init(struct native_child *c, const struct native *n, const struct plan *p, int listener)
@@ -191,18 +210,12 @@ static void child_init(struct native_child *c, const struct native *n, const str
 		.native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1, .net = -1
 	};
 	memset(c->mounts, 0xff, sizeof(c->mounts));
-	memset(c->masks, 0xff, sizeof(c->masks));
-	memset(c->gauges, 0xff, sizeof(c->gauges));
 }
 
 static void child_done(struct native_child *c)
 {
 	for (unsigned i = 0; i < ELEMS(c->mounts); i++)
 		fd_close(c->mounts[i]);
-	for (unsigned i = 0; i < ELEMS(c->masks); i++)
-		fd_close(c->masks[i]);
-	for (unsigned i = 0; i < ELEMS(c->gauges); i++)
-		fd_close(c->gauges[i]);
 	for (unsigned i = 0; i < c->n_views; i++)
 		fd_close(c->views[i].fd);
 	for (unsigned i = 0; i < c->n_tasks; i++)

@@ -17,6 +17,9 @@
 #include "walls.h"
 
 #define NATIVE_NETS 256
+/* In the root of `empty_ns`, beside a file for each of gauge_names: what hides files and directories. */
+#define NATIVE_NULL  "null"
+#define NATIVE_EMPTY "empty"
 
 /* What all boxes of one keeper share; made once. */
 struct native {
@@ -25,8 +28,9 @@ struct native {
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
 	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
-	int scratch;      /* a tmpfs of the keeper's own: templates of /dev, empty file and directory */
-	int empty_ns;     /* a mount namespace with nothing but an empty read-only root */
+	bool spared;      /* the kernel prefers others to us when memory runs out (OOMScoreAdjust=) */
+	int scratch;      /* a tmpfs of the keeper's own: templates of /sys */
+	int empty_ns;     /* a mount namespace with a read-only root that has nothing of the machine */
 	int init;         /* paddock-init in a sealed memfd */
 	int tools;        /* a tree of ours over the image's, for boxes with sudo; -1: native_tools */
 	int cpuset;       /* a group that all boxes are in, or -1: native_sys.h */
@@ -71,7 +75,10 @@ struct native_files {
 	int storage;   /* the box's own directory */
 	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
 	int listener;
+	const int *hosts; /* of PLAN_HOST */
 };
+/* The mount of a box's /dev, in no namespace. */
+int native_dev(uint64_t attr) _must_check_;
 /* Starts the box; the listener becomes PID 1's fd 3. On failure nothing of it is left. */
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
 		 const struct native_files *files, struct native_box *ret, struct err *e) _must_check_;

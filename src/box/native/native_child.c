@@ -17,20 +17,24 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/fsuid.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "caps.h"
 #include "fd.h"
-#include "kernel.h"
 #include "landlock.h"
 #include "mnt.h"
 #include "poison.h"
+
+#define READONLY  (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+#define BOOT_ID   37
+#define BOOT_NAME ".boot_id"
 
 /* The image's tree is hostile: a mount point that is a symlink is refused. */
 static int open_point(int root, const char *path, uint64_t flags)
@@ -51,17 +55,25 @@ static int join_cgroups(const struct native_child *c)
 	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
-/* A mount namespace with only an empty root, into which our own root is put. */
-static int enter_root(const struct native_child *c)
+/* Written with CAP_SYS_RESOURCE, it is also the least that the box can choose for its processes: what the
+ * keeper was given is not theirs. */
+static int expose(void)
+{
+	return fd_put(AT_FDCWD, "/proc/self/oom_score_adj", "0");
+}
+
+/* A mount namespace with only an empty root, over which the box's is put. Ours stays the empty one, with what
+ * native_open put there, until enter_root. */
+static int attach_root(const struct native_child *c)
 {
 	if (setns(c->native->empty_ns, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
 		return -errno;
-	int r = mnt_move(c->mounts[0], AT_FDCWD, "/");
-	if (r < 0)
-		return r;
-	if (fchdir(c->mounts[0]) < 0 || chroot(".") < 0)
-		return -errno;
-	return 0;
+	return mnt_move(c->mounts[0], AT_FDCWD, "/");
+}
+
+static int enter_root(const struct native_child *c)
+{
+	return fchdir(c->mounts[0]) < 0 || chroot(".") < 0 ? -errno : 0;
 }
 
 static int mount_proc(const struct plan_mount *m, int point, int *ret_proc)
@@ -73,11 +85,40 @@ static int mount_proc(const struct plan_mount *m, int point, int *ret_proc)
 	return r;
 }
 
+/* What is missing of the way to a mount point, as root of the box makes it. Nobody of the box runs yet. */
+static int make_point(const struct native_child *c, int root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	_cleanup_(closep) int at = fcntl(root, F_DUPFD_CLOEXEC, 3);
+	int r = at < 0 ? -errno : 0;
+	(void)setfsuid(c->plan->uid_base);
+	(void)setfsgid(c->plan->uid_base);
+	for (struct view rest = view_skip(view_of(path), 1); r == 0 && rest.p;) {
+		char name[SPEC_MOUNT_PATH];
+		if (view_to_str(view_split(rest, '/', &rest), name, sizeof(name)) < 0)
+			r = -ENAMETOOLONG;
+		else if (mkdirat(at, name, 0755) < 0 && errno != EEXIST)
+			r = -errno;
+		long next = r == 0 ? syscall(SYS_openat2, at, name, &how, sizeof(how)) : -1;
+		if (r == 0 && next < 0)
+			r = -errno;
+		if (next >= 0) {
+			fd_close(at);
+			at = (int)next;
+		}
+	}
+	(void)setfsuid(0);
+	(void)setfsgid(0);
+	return r < 0 ? r : TAKE_FD(at);
+}
+
 static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
 {
 	for (unsigned i = 1; i < c->plan->n_mounts; i++) {
 		const struct plan_mount *m = &c->plan->mounts[i];
-		_cleanup_(closep) int point = open_point(root, m->target, O_DIRECTORY);
+		_cleanup_(closep) int point = m->kind == PLAN_HOST ? make_point(c, root, m->target)
+								   : open_point(root, m->target, O_DIRECTORY);
 		int r = point < 0              ? point
 			: m->kind == PLAN_PROC ? mount_proc(m, point, ret_proc)
 					       : mnt_move(c->mounts[i], point, "");
@@ -89,54 +130,103 @@ static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
 
 static int attach_views(const struct native_child *c, int root)
 {
-	for (unsigned i = 0; i < c->n_views; i++) {
-		_cleanup_(closep) int point = open_point(root, c->views[i].at, O_DIRECTORY);
-		int r = point == -ENOENT && i == 0 ? -ENOENT
-			: point < 0                ? point
-						   : mnt_move(c->views[i].fd, point, "");
-		if (r == -ENOENT && i == 0)
-			return 0; /* an image without /sys */
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	if (!c->n_views)
+		return 0;
+	_cleanup_(closep) int sys = open_point(root, c->views[0].at, O_DIRECTORY);
+	if (sys == -ENOENT)
+		return 0; /* an image without /sys */
+	int r = sys < 0 ? sys : mnt_move(c->views[0].fd, sys, "");
+	for (unsigned i = 1; r == 0 && i < c->n_views; i++)
+		r = mnt_move(c->views[i].fd, c->views[0].fd, c->views[i].at); /* in a tree of ours */
+	return r;
+}
+
+/* Names are those of /proc, where we stand, and of our root, which is not the image's: native_open. mount is
+ * one call where copies by descriptor are three, and there are dozens of masks. It would follow a link, of
+ * which there is none: look_at_proc. */
+static int put(const char *from, const char *at, unsigned long flags)
+{
+	return mount(from, at, NULL, flags, NULL) < 0 ? -errno : 0;
 }
 
 static int mask_proc(const struct native_child *c, int proc)
 {
+	const unsigned long quiet = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	if (fchdir(proc) < 0)
+		return -errno;
 	for (unsigned i = 0; i < c->native->n_masks; i++) {
-		int r = mnt_move(c->masks[i], proc, c->native->masks[i].name); /* follows no symlink */
-		if (r < 0 && r != -ENOENT)                                     /* a module was unloaded */
+		const struct native_mask *m = &c->native->masks[i];
+		int r = put(m->dir ? "/" NATIVE_EMPTY : "/" NATIVE_NULL, m->name, MS_BIND);
+		/* A module was unloaded. Nothing else is a reason to go without a mask. */
+		if (r < 0 && (r != -ENOENT || faccessat(proc, m->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0))
 			return r;
 	}
 	for (unsigned i = 0; plan_readonly[i]; i++) {
-		_cleanup_(closep) int point = open_point(proc, plan_readonly[i], O_NOFOLLOW);
-		if (point == -ENOENT)
+		int r = put(plan_readonly[i], plan_readonly[i], MS_BIND);
+		if (r == -ENOENT)
 			continue;
-		_cleanup_(closep) int copy = point < 0
-						     ? point
-						     : mnt_tree(point, "",
-								MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-									MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
-								-1);
-		int r = copy < 0 ? copy : mnt_move(copy, point, "");
+		if (r == 0)
+			r = put(NULL, plan_readonly[i], MS_BIND | MS_REMOUNT | quiet);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int attach_gauges(const struct native_child *c, int proc)
+/* We stand in /proc. What is moved are this namespace's own copies. */
+static int attach_gauges(const struct native_child *c)
 {
-	for (unsigned i = 0; i < GAUGE_FILES; i++) {
-		if (c->gauges[i] < 0)
-			continue;
-		_cleanup_(closep) int point = open_point(proc, gauge_names[i], O_NOFOLLOW);
-		int r = point < 0 ? point : mnt_move(c->gauges[i], point, "");
+	char from[32];
+	for (unsigned i = 0; c->native->gauge_mounts[0] >= 0 && i < GAUGE_FILES; i++) {
+		snprintf(from, sizeof(from), "/%s", gauge_names[i]);
+		int r = put(from, gauge_names[i], MS_MOVE);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+/* A random UUID and a newline: what the file of /proc has, and as long. */
+static int make_boot_id(char ret[BOOT_ID])
+{
+	uint8_t raw[16];
+	size_t n = 0;
+	if (getrandom(raw, sizeof(raw), GRND_NONBLOCK) != sizeof(raw))
+		return -EAGAIN;
+	raw[6] = (uint8_t)((raw[6] & 0x0f) | 0x40);
+	raw[8] = (uint8_t)((raw[8] & 0x3f) | 0x80);
+	for (size_t i = 0; i < sizeof(raw); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			ret[n++] = '-';
+		ret[n++] = "0123456789abcdef"[raw[i] >> 4];
+		ret[n++] = "0123456789abcdef"[raw[i] & 15];
+	}
+	ret[n] = '\n';
+	return 0;
+}
+
+/* A boot of the box is its start: a file in the box's own memory, over the machine's. It loses its name
+ * behind the mount, which needs it. */
+static int attach_boot_id(const struct native_child *c, int proc)
+{
+	char text[BOOT_ID];
+	unsigned i = 1;
+	while (i < c->plan->n_mounts && strcmp(c->plan->mounts[i].target, "/run") != 0)
+		i++;
+	_cleanup_(closep) int point = open_point(proc, "sys/kernel/random/boot_id", O_NOFOLLOW);
+	if (i == c->plan->n_mounts || point == -ENOENT)
+		return 0;
+	int r = point < 0 ? point : make_boot_id(text);
+	if (r < 0)
+		return r;
+	_cleanup_(closep) int fd =
+		openat(c->mounts[i], BOOT_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, text, sizeof(text));
+	_cleanup_(closep) int copy = r < 0 ? r : mnt_tree(fd, "", READONLY, -1);
+	r = copy < 0 ? copy : mnt_move(copy, point, "");
+	return unlinkat(c->mounts[i], BOOT_NAME, 0) < 0 ? -errno : r;
 }
 
 /* Only lo, and up; low ports are everybody's, since there is nobody else. */
@@ -181,22 +271,12 @@ static int set_fds(const struct native_child *c)
 }
 
 /* The box's boot is its start: /proc/uptime, and what ps reckons from it. Between the box's user namespace,
- * which gives the right to, and its uid, whose files of /proc are not ours. Nothing of this is a wall: where
- * the kernel has no time namespaces (EINVAL) a box sees the machine's uptime. It does so before Linux 6.3,
- * too: an exec does not enter the namespace there, and PID 1 could not make children that share its memory.
- */
+ * which gives the right to, and its uid, whose files of /proc are not ours. */
 static int begin_time(void)
 {
 	struct timespec now;
-	struct utsname kernel;
-	unsigned major, minor;
 	char text[48];
-	if (uname(&kernel) < 0 || kernel_version(kernel.release, &major, &minor) < 0 || major < 6 ||
-	    (major == 6 && minor < 3))
-		return 0;
-	if (unshare(CLONE_NEWTIME) < 0)
-		return errno == EINVAL ? 0 : -errno;
-	if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+	if (unshare(CLONE_NEWTIME) < 0 || clock_gettime(CLOCK_BOOTTIME, &now) < 0)
 		return -errno;
 	snprintf(text, sizeof(text), "boottime -%lld 0\n", (long long)now.tv_sec);
 	return fd_put(AT_FDCWD, "/proc/self/timens_offsets", text);
@@ -206,7 +286,8 @@ static int become_root_of_box(const struct native_child *c)
 {
 	if (setns(c->userns, CLONE_NEWUSER) < 0)
 		return -errno;
-	int r = begin_time();
+	bool own_uptime = c->native->walls.posture.features & FEATURE_BIT(FEATURE_OWN_UPTIME);
+	int r = own_uptime ? begin_time() : 0;
 	if (r < 0)
 		return r;
 	/* The raw calls: glibc's would try to change "all threads" of the parent's memory. */
@@ -263,16 +344,20 @@ int native_child_main(void *arg)
 	umask(022);
 	STEP("session", SYS(setsid()));
 	STEP("priority", SYS(setpriority(PRIO_PROCESS, 0, 0))); /* the keeper's is higher */
+	if (c->native->spared)
+		STEP("order of the end by memory", expose());
 	if (c->net >= 0)
 		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
 	STEP("control groups", join_cgroups(c));
-	STEP("root of the sandbox", enter_root(c));
+	STEP("root of the sandbox", attach_root(c));
 	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
 	STEP("limits that the sandbox sees", attach_views(c, c->mounts[0]));
 	if (c->net < 0)
 		STEP("network", native_child_network(proc));
 	STEP("masks of /proc", mask_proc(c, proc)); /* from here on /proc/sys is read-only */
-	STEP("figures in /proc", attach_gauges(c, proc));
+	STEP("figures in /proc", attach_gauges(c));
+	STEP("boot id", attach_boot_id(c, proc));
+	STEP("root of the sandbox", enter_root(c));
 	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
 	STEP("file descriptors", set_fds(c));
 	STEP("user namespace", become_root_of_box(c));

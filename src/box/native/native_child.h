@@ -12,8 +12,6 @@ struct native_child {
 	int listener, userns, v2;
 	int net; /* a network namespace made ahead, or -1: cloned into a new one */
 	int mounts[ELEMS(((struct plan *)0)->mounts)]; /* by the plan's index; -1: the child's own business */
-	int masks[PLAN_MASKS];                         /* by the index of native->masks */
-	int gauges[GAUGE_FILES];                       /* files of /proc; -1: none */
 	struct native_view views[NATIVE_VIEWS];
 	unsigned n_views;
 	int tasks[CGROUP_TREES];

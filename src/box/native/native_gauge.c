@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,12 +80,72 @@ static int mount_one(struct native *n, unsigned i)
 	return 0;
 }
 
+/* Detached, one for each; the caller closes them. */
+static int copy_all(const struct native *n, int ret[GAUGE_FILES])
+{
+	int r = 0;
+	memset(ret, 0xff, GAUGE_FILES * sizeof(*ret));
+	for (unsigned i = 0; r == 0 && i < GAUGE_FILES; i++) {
+		ret[i] = mnt_tree(n->gauge_mounts[i], "", 0, -1);
+		r = ret[i] < 0 ? ret[i] : 0;
+	}
+	return r;
+}
+
+struct laying {
+	const struct native *n;
+	int copies[GAUGE_FILES], error;
+};
+
+/* In our memory, in the namespace that those of boxes are copies of. */
+static int lay_child(void *arg)
+{
+	struct laying *a = arg;
+	int r = setns(a->n->empty_ns, CLONE_NEWNS) < 0 ? -errno : 0;
+	for (unsigned i = 0; r == 0 && i < GAUGE_FILES; i++)
+		r = mnt_move(a->copies[i], AT_FDCWD, gauge_names[i]);
+	a->error = -r;
+	return r < 0;
+}
+
+static int run(int (*fn)(void *), void *arg)
+{
+	pid_t pid;
+	int own = -1;
+	int r = spawn_vfork(&(struct spawn){ .cgroup = -1, .fn = fn, .arg = arg }, &pid, &own);
+	if (r < 0)
+		return r;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	fd_close(own);
+	return 0;
+}
+
+static void close_copies(int copies[GAUGE_FILES])
+{
+	for (unsigned i = 0; i < GAUGE_FILES; i++)
+		fd_close(copies[i]);
+}
+
+/* So a box's start copies them with its namespace, and has only to move them to their places. */
+static int lay_out(const struct native *n)
+{
+	struct laying a = { .n = n };
+	int r = copy_all(n, a.copies);
+	if (r == 0)
+		r = run(lay_child, &a);
+	close_copies(a.copies);
+	return r < 0 ? r : -a.error;
+}
+
 void native_gauge_open(struct native *n, struct posture *p)
 {
 	bool left_out = n->without & FEATURE_BIT(FEATURE_OWN_PROC);
 	int r = 0;
 	for (unsigned i = 0; !left_out && r == 0 && i < GAUGE_FILES; i++)
 		r = mount_one(n, i);
+	if (!left_out && r == 0)
+		r = lay_out(n);
 	if (r < 0)
 		native_gauge_close(n);
 	char why[160];
@@ -100,16 +161,6 @@ void native_gauge_close(struct native *n)
 		fd_close(n->gauge_mounts[i]);
 		n->gauge_devs[i] = n->gauge_mounts[i] = -1;
 	}
-}
-
-int native_gauge_copies(const struct native *n, int ret[GAUGE_FILES])
-{
-	for (unsigned i = 0; n->gauge_mounts[0] >= 0 && i < GAUGE_FILES; i++) {
-		ret[i] = mnt_tree(n->gauge_mounts[i], "", 0, -1);
-		if (ret[i] < 0)
-			return ret[i];
-	}
-	return 0;
 }
 
 int native_gauge_hand_out(const struct native *n, struct walls_gauge *ret)
@@ -131,6 +182,14 @@ int native_gauge_hand_out(const struct native *n, struct walls_gauge *ret)
 	for (unsigned i = 0; i < n->cgroups.n; i++)
 		ret->dirs[i] = n->cgroups.trees[i].dir;
 	return 0;
+}
+
+bool native_gauge_waits(const struct native *n)
+{
+	struct pollfd polls[GAUGE_FILES];
+	for (unsigned i = 0; i < GAUGE_FILES; i++)
+		polls[i] = (struct pollfd){ .fd = n->gauge_devs[i], .events = POLLIN };
+	return poll(polls, GAUGE_FILES, 0) > 0;
 }
 
 /* ---- after a restart of the keeper ---- */
@@ -163,21 +222,11 @@ static int renew_child(void *arg)
 int native_gauge_renew(const struct native *n, int pidfd)
 {
 	struct renewal a = { .pidfd = pidfd };
-	pid_t pid;
-	int own = -1;
 	if (n->gauge_mounts[0] < 0)
 		return 0;
-	memset(a.copies, 0xff, sizeof(a.copies));
-	int r = native_gauge_copies(n, a.copies);
+	int r = copy_all(n, a.copies);
 	if (r == 0)
-		r = spawn_vfork(&(struct spawn){ .cgroup = -1, .fn = renew_child, .arg = &a }, &pid, &own);
-	if (r == 0) {
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		fd_close(own);
-		r = -a.error;
-	}
-	for (unsigned i = 0; i < GAUGE_FILES; i++)
-		fd_close(a.copies[i]);
-	return r;
+		r = run(renew_child, &a);
+	close_copies(a.copies);
+	return r < 0 ? r : -a.error;
 }

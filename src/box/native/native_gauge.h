@@ -7,12 +7,12 @@
 
 #include "native.h"
 
-/* Mounts them in the scratch directory; adds to the posture whether boxes have them. */
+/* Mounts them, also in `empty_ns`; adds to the posture whether boxes have them. */
 void native_gauge_open(struct native *n, struct posture *p);
 void native_gauge_close(struct native *n);
-/* Detached copies for a box, or nothing (-1). The caller closes. */
-int native_gauge_copies(const struct native *n, int ret[GAUGE_FILES]) _must_check_;
 /* For an instance of the program: see walls_ops. */
 int native_gauge_hand_out(const struct native *n, struct walls_gauge *ret) _must_check_;
 /* In a box of an earlier keeper, whose file systems are dead: ours in their place. */
+/* Whether there are requests that nobody has read. */
+bool native_gauge_waits(const struct native *n);
 int native_gauge_renew(const struct native *n, int pidfd) _must_check_;

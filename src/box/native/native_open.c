@@ -42,9 +42,7 @@ static const struct {
 static int fill_dev(int dev)
 {
 	for (size_t i = 0; i < ELEMS(nodes); i++)
-		if (mknodat(dev, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) <
-			    0 ||
-		    fchmodat(dev, nodes[i].name, 0666, 0) < 0)
+		if (mknodat(dev, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) < 0)
 			return -errno;
 	for (size_t i = 0; i < ELEMS(links); i++)
 		if (symlinkat(links[i].target, dev, links[i].name) < 0)
@@ -52,6 +50,21 @@ static int fill_dev(int dev)
 	if (mkdirat(dev, "pts", 0755) < 0 || mkdirat(dev, "shm", 0755) < 0)
 		return -errno;
 	return 0;
+}
+
+/* Not a copy of one for all: boxes would see by inotify when others open /dev/null, and could lock it. */
+int native_dev(uint64_t attr)
+{
+	const struct mnt_option options[] = { { "mode", "0755" }, { "size", "64k" }, { "nr_inodes", "32" } };
+	_cleanup_(closep) int fd = mnt_fs("tmpfs", options, ELEMS(options), attr & ~MOUNT_ATTR_RDONLY);
+	if (fd < 0)
+		return fd;
+	mode_t before = umask(0);
+	int r = fill_dev(fd);
+	(void)umask(before);
+	if (r == 0)
+		r = mnt_set_attr(fd, attr & MOUNT_ATTR_RDONLY);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 /* Attached to our own mount namespace: older kernels copy attached mounts only. */
@@ -63,33 +76,40 @@ static int make_scratch(const char *path)
 	int r = fd < 0 ? fd : mnt_move(fd, AT_FDCWD, path);
 	if (r < 0)
 		return r;
-	static const char *const dirs[] = { "dev", "empty", "lower", "over", "store" };
+	static const char *const dirs[] = { "lower", "over", "store" };
 	for (size_t i = 0; i < ELEMS(dirs); i++)
 		if (mkdirat(fd, dirs[i], 0755) < 0)
 			return -errno;
-	_cleanup_(closep) int null = openat(fd, "null", O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0444);
-	_cleanup_(closep) int dev = openat(fd, "dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (null < 0 || dev < 0)
-		return -errno;
-	/* Read-only where they lie, so that a copy of one needs no call more. */
-	static const char *const masks[] = { "empty", "null" };
-	for (size_t i = 0; i < ELEMS(masks); i++) {
-		_cleanup_(closep) int mask = mnt_tree(fd, masks[i], MOUNT_ATTR_RDONLY, -1);
-		r = mask < 0 ? mask : mnt_move(mask, fd, masks[i]);
-		if (r < 0)
-			return r;
-	}
-	r = fill_dev(dev);
-	return r < 0 ? r : TAKE_FD(fd);
+	return TAKE_FD(fd);
 }
 
-/* In a process of its own: its root becomes an empty read-only tmpfs. */
+static int make_file(int dir, const char *name)
+{
+	_cleanup_(closep) int fd = openat(dir, name, O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0444);
+	return fd < 0 ? -errno : 0;
+}
+
+/* What masks of /proc are copies of, and where its own files wait: a box's namespace begins as a copy. */
+static int fill_empty(int root)
+{
+	int r = make_file(root, NATIVE_NULL);
+	for (unsigned i = 0; r == 0 && i < GAUGE_FILES; i++)
+		r = make_file(root, gauge_names[i]);
+	if (r == 0 && mkdirat(root, NATIVE_EMPTY, 0555) < 0)
+		r = -errno;
+	return r < 0 ? r : mnt_set_attr(root, MOUNT_ATTR_RDONLY);
+}
+
+/* In a process of its own: its root becomes a read-only tmpfs. */
 static int empty_root(const char *at)
 {
 	const struct mnt_option options[] = { { "mode", "0555" }, { "size", "4k" } };
 	int fd = mnt_fs("tmpfs", options, ELEMS(options),
-			MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY);
-	if (fd < 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+			MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	int r = fd < 0 ? fd : fill_empty(fd);
+	if (r < 0)
+		return -r;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mnt_move(fd, AT_FDCWD, at) < 0 || fchdir(fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return errno ? errno : EIO;
@@ -187,6 +207,12 @@ static int look_at_proc(struct native *n)
 	return r;
 }
 
+static bool is_spared(void)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(32);
+	return fd_slurp(AT_FDCWD, "/proc/self/oom_score_adj", &text) == 0 && text.n && text.p[0] == '-';
+}
+
 int native_open(struct native *n, const char *scratch, const char *init_path, struct err *e)
 {
 	n->scratch = n->empty_ns = n->init = n->tools = -1;
@@ -196,6 +222,7 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 	native_sys_open(n);
 	n->n_late = n->n_nets = n->wanted_nets = 0;
 	n->capture = NETNS_UNKNOWN;
+	n->spared = is_spared();
 	n->host_net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int r = look_at_proc(n);
 	if (r < 0)
@@ -210,7 +237,7 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 		return err_sys(e, ERR_WALLS, n->empty_ns, "empty mount namespace");
 	n->scratch = make_scratch(scratch);
 	if (n->scratch < 0)
-		return err_sys(e, ERR_WALLS, n->scratch, "templates of /dev and the masks");
+		return err_sys(e, ERR_WALLS, n->scratch, "templates of the masks");
 	n->init = load_init(init_path);
 	if (n->init < 0)
 		return err_sys(e, ERR_WALLS, n->init, "cannot load %s", init_path);

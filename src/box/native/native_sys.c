@@ -174,14 +174,14 @@ static int add(struct native_view *v, unsigned *n, int fd, const char *at)
 static int add_groups(struct native *n, const struct plan *p, struct native_view *views, unsigned *at)
 {
 	static const char *const places[CGROUP_CONTROLLERS] = {
-		[CGROUP_MEMORY] = "/sys/fs/cgroup/memory",
-		[CGROUP_CPU] = "/sys/fs/cgroup/cpu",
-		[CGROUP_PIDS] = "/sys/fs/cgroup/pids",
-		[CGROUP_CPUACCT] = "/sys/fs/cgroup/cpuacct",
+		[CGROUP_MEMORY] = "fs/cgroup/memory",
+		[CGROUP_CPU] = "fs/cgroup/cpu",
+		[CGROUP_PIDS] = "fs/cgroup/pids",
+		[CGROUP_CPUACCT] = "fs/cgroup/cpuacct",
 	};
 	const struct cgroup_host *h = &n->cgroups;
 	if (is_pure(h))
-		return add(views, at, group_copy(n, (unsigned)h->unified, p->spec.id), "/sys/fs/cgroup");
+		return add(views, at, group_copy(n, (unsigned)h->unified, p->spec.id), "fs/cgroup");
 	for (unsigned i = 0; i < h->n; i++) {
 		const struct cgroup_tree *t = &h->trees[i];
 		unsigned c = 0;

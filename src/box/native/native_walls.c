@@ -151,7 +151,7 @@ static int start(struct walls *w, const struct walls_start *s, struct walls_box 
 	_cleanup_(closep) int listener = make_listener(s->run);
 	if (listener < 0)
 		return err_sys(e, ERR_INTERNAL, listener, "cannot make the sandbox's socket");
-	const struct native_files files = { s->storage, s->workspace, listener };
+	const struct native_files files = { s->storage, s->workspace, listener, s->hosts };
 	struct native_box nb;
 	if (native_start(of(w), s->plan, s->image, &files, &nb, e) < 0)
 		return -1;
@@ -253,6 +253,11 @@ static int gauge_files(struct walls *w, struct walls_gauge *ret)
 	return native_gauge_hand_out(of(w), ret);
 }
 
+static bool gauge_waits(struct walls *w)
+{
+	return native_gauge_waits(of(w));
+}
+
 /* The box can do without. */
 static int adopt(struct walls *w, struct walls_box *b, int run)
 {
@@ -287,6 +292,7 @@ const struct walls_ops native_walls = {
 	.usage = usage,
 	.gate = gate,
 	.gauge = gauge_files,
+	.gauge_waits = gauge_waits,
 	.refill = refill,
 	.tidy = tidy,
 };

@@ -138,7 +138,8 @@ bool inject_choose(struct inject *j, const struct inject_head *h, bool body)
 	if (!check_head(j, h))
 		return false;
 	for (size_t i = 0; i < j->n; i++)
-		if ((!j->rules[i].placeholder || body) && !want(j, j->rules[i].secret))
+		if (j->rules[i].secret[0] && (!j->rules[i].placeholder || body) &&
+		    !want(j, j->rules[i].secret))
 			return trouble(j, view_of(j->rules[i].secret), "is one too many");
 	return true;
 }
@@ -148,7 +149,7 @@ bool inject_ready(struct inject *j)
 	for (size_t i = 0; i < j->n; i++) {
 		const struct policy_inject *r = &j->rules[i];
 		const struct inject_value *v = value_of(j, view_of(r->secret));
-		if (r->placeholder)
+		if (r->placeholder || !r->secret[0])
 			continue;
 		if (!v || !v->there)
 			return trouble(j, view_of(r->secret), "is not there");
@@ -250,7 +251,9 @@ int inject_header(struct inject *j, struct http_header h, struct buf *out)
 int inject_own(const struct inject *j, size_t i, struct buf *out)
 {
 	buf_puts(out, j->rules[i].prefix);
-	return buf_add(out, buf_view(&value_of(j, view_of(j->rules[i].secret))->value));
+	return !j->rules[i].secret[0]
+		       ? out->bad
+		       : buf_add(out, buf_view(&value_of(j, view_of(j->rules[i].secret))->value));
 }
 
 /* With placeholders filled and parameters set: what was there under their names goes. */

@@ -247,7 +247,8 @@ static int read_inject(struct arena *a, const struct wire_gate_rule *m, struct p
 	for (; r->n_inject < m->inject.n; r->n_inject++) {
 		const struct wire_gate_inject *from = &m->inject.items[r->n_inject];
 		struct policy_inject *to = &r->inject[r->n_inject];
-		if (!from->secret.n || view_to_str(from->secret, to->secret, sizeof(to->secret)) < 0 ||
+		if ((!from->secret.n && (!from->header.n || !from->prefix.n)) ||
+		    view_to_str(from->secret, to->secret, sizeof(to->secret)) < 0 ||
 		    view_to_str(from->header, to->header, sizeof(to->header)) < 0 ||
 		    view_to_str(from->prefix, to->prefix, sizeof(to->prefix)) < 0 ||
 		    view_to_str(from->query, to->query, sizeof(to->query)) < 0)

@@ -19,7 +19,7 @@ enum policy_proto { POLICY_TCP = 1, POLICY_TLS, POLICY_HTTP };
 /* A secret that is put into requests: see GateInject. Exactly one of header, query and placeholder. */
 #define POLICY_INJECTS 16
 struct policy_inject {
-	char secret[65], header[65], prefix[65], query[65];
+	char secret[65], header[65], prefix[513], query[65]; /* no secret: the prefix is the value */
 	bool placeholder;
 };
 

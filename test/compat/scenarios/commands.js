@@ -225,4 +225,29 @@ module.exports = [
       await rejects(stranger.files.read('/etc/passwd'), 'AuthenticationError', 'SandboxError');
     },
   },
+  {
+    name: 'command whose sandbox is killed',
+    since: '2.30.0',
+    async run({ box, rejects }, assert) {
+      const b = await box(undefined, { timeoutMs: 60000 });
+      const h = await b.commands.run('echo begun; sleep 60', { background: true });
+      const ended = rejects(h.wait(), 'TimeoutError');
+      await b.kill();
+      assert.match((await ended).message, /killed or reached its end of life/);
+      await rejects(b.commands.run('true'), 'TimeoutError', 'SandboxNotFoundError');
+      await rejects(b.files.read('/etc/hostname'), 'TimeoutError', 'SandboxNotFoundError');
+      assert.equal(await b.isRunning(), false);
+    },
+  },
+  {
+    name: 'command whose sandbox expires',
+    since: '2.30.0',
+    async run({ box, rejects }, assert) {
+      const b = await box(undefined, { timeoutMs: 60000 });
+      const ended = rejects(b.commands.run('sleep 60'), 'TimeoutError');
+      await b.setTimeout(1000);
+      assert.match((await ended).message, /killed or reached its end of life/);
+      assert.equal(await b.isRunning(), false);
+    },
+  },
 ];

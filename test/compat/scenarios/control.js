@@ -111,7 +111,9 @@ module.exports = [
       const ids = async (options) => (await all(sdk.Sandbox.list(options))).map((s) => s.sandboxId);
       assert.deepEqual(await ids({ query: { metadata: { mine } }, order: 'asc', limit: 1 }), [first.sandboxId, second.sandboxId]);
       const started = (await first.getInfo()).startedAt;
-      assert.deepEqual(await ids({ query: { metadata: { mine }, startedAfter: started } }), [second.sandboxId]);
+      assert.deepEqual(await ids({ query: { metadata: { mine }, startedAfter: started } }), [second.sandboxId, first.sandboxId]);
+      const later = new Date((await second.getInfo()).startedAt.getTime() + 1);
+      assert.deepEqual(await ids({ query: { metadata: { mine }, startedAfter: later } }), []);
       assert.deepEqual(await ids({ query: { metadata: { mine }, template: 'no-such-template' } }), []);
       assert.equal((await ids({ query: { metadata: { mine }, template: 'base' } })).length, 2);
       await Promise.all([first.kill(), second.kill()]);

@@ -79,9 +79,35 @@ module.exports = [
     async run({ main, rejects }, assert) {
       await main.files.write('/root/secret', 'x', { user: 'root' });
       assert.equal(await main.files.read('/root/secret', { user: 'root' }), 'x');
-      await rejects(main.files.read('/root/secret'), 'SandboxError', 'AuthenticationError', ...NOT_FOUND);
-      await rejects(main.files.write('/root/mine', 'x'), 'SandboxError', 'AuthenticationError', ...NOT_FOUND);
       assert.equal(await main.files.exists('/root/mine', { user: 'root' }), false);
+      await rejects(main.files.write('/sys/x', 'x'), 'SandboxError', 'AuthenticationError', ...NOT_FOUND);
+    },
+  },
+  {
+    name: 'file in a place of root',
+    async run({ main }, assert) {
+      for (const place of ['/app', '/opt', '/root', '/usr/local']) {
+        await main.files.write(`${place}/deep/file`, 'x');
+        assert.equal(await main.files.read(`${place}/deep/file`), 'x');
+        assert.equal((await main.commands.run(`sudo stat -c %U ${place}/deep ${place}/deep/file`)).stdout, 'user\nuser\n');
+        await main.files.makeDir(`${place}/made`);
+        await main.files.rename(`${place}/deep/file`, `${place}/made/file`);
+        assert.deepEqual((await main.files.list(`${place}/made`)).map((e) => e.name), ['file']);
+        await main.files.remove(`${place}/made`);
+        await main.files.remove(`${place}/deep`);
+        assert.equal(await main.files.exists(`${place}/made/file`), false);
+      }
+    },
+  },
+  {
+    name: 'exists never throws',
+    async run({ main }, assert) {
+      await main.files.write('/tmp/is-file', 'x');
+      await main.commands.run('ln -sfn circle /tmp/circle; sudo mkdir -m 700 -p /srv/closed');
+      for (const path of ['/tmp/is-file/below', '/tmp/circle/below', '/srv/closed/none', `/tmp/${'n'.repeat(300)}`, '/root/none']) {
+        assert.equal(await main.files.exists(path), false, path);
+      }
+      assert.equal(await main.files.exists('/srv/closed'), true);
     },
   },
   {
@@ -206,6 +232,11 @@ module.exports = [
       const up = await fetch(await main.uploadUrl('/tmp/sent', { useSignatureExpiration: 60 }), { method: 'POST', body: form });
       assert.equal(up.status, 200, await up.text());
       assert.equal(await main.files.read('/tmp/sent'), 'sent by link');
+      const bare = new FormData();
+      bare.append('file', 'without a file name');
+      const unnamed = await fetch(await main.uploadUrl('/tmp/unnamed', { useSignatureExpiration: 60 }), { method: 'POST', body: bare });
+      assert.equal(unnamed.status, 200, await unnamed.text());
+      assert.equal(await main.files.read('/tmp/unnamed'), 'without a file name');
     },
   },
 ];

@@ -16,7 +16,7 @@ module.exports = [
     name: 'code remembers',
     async run({ main }, assert) {
       await main.runCode('kept = "yes"');
-      assert.equal((await main.runCode('kept')).text, "'yes'");
+      assert.equal((await main.runCode('kept')).text, 'yes');
     },
   },
   {
@@ -47,9 +47,9 @@ module.exports = [
   {
     name: 'code with environment',
     async run({ main }, assert) {
-      assert.equal((await main.runCode('import os; os.environ.get("OF_CALL")', { envs: { OF_CALL: 'v' } })).text, "'v'");
+      assert.equal((await main.runCode('import os; os.environ.get("OF_CALL")', { envs: { OF_CALL: 'v' } })).text, 'v');
       assert.equal((await main.runCode('import os; os.environ.get("OF_CALL")')).text, undefined, 'it is the call\'s own');
-      assert.equal((await main.runCode('os.environ["OF_BOX"]')).text, "'yes'");
+      assert.equal((await main.runCode('os.environ["OF_BOX"]')).text, 'yes');
     },
   },
   {
@@ -58,7 +58,7 @@ module.exports = [
       const one = await main.createCodeContext({ cwd: '/tmp' });
       const two = await main.createCodeContext();
       assert.equal(one.cwd, '/tmp');
-      assert.equal((await main.runCode('import os; v = 1; os.getcwd()', { context: one })).text, "'/tmp'");
+      assert.equal((await main.runCode('import os; v = 1; os.getcwd()', { context: one })).text, '/tmp');
       await main.runCode('v = 2', { context: two });
       assert.equal((await main.runCode('v', { context: one })).text, '1');
       const ids = (await main.listCodeContexts()).map((c) => c.id);

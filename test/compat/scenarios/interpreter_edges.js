@@ -16,6 +16,15 @@ const FIGURES = {
     assert.deepStrictEqual(c.elements.map((e) => e.type), ['line', 'bar'])],
 };
 
+// What sets a value, what shows it, its text; and code with the text and variables of a call.
+const LANGUAGES = {
+  js: ['const x = 41', 'x + 1', '42', [['process.env.FOO', 'bar', { FOO: 'bar' }], ['process.cwd()', '/home/user']]],
+  ts: ['const y: number = 41', 'y + 1', '42', [['process.env.FOO', 'bar', { FOO: 'bar' }], ['process.cwd()', '/home/user']]],
+  r: ['x <- 41', 'x + 1', '[1] 42', [['Sys.getenv("FOO")', '[1] "bar"', { FOO: 'bar' }], ['getwd()', '[1] "/home/user"']]],
+  java: ['int x = 41;', 'x + 1', '42', [['System.getProperty("FOO")', 'bar', { FOO: 'bar' }],
+    ['System.getProperty("user.dir")', '/home/user'], ['System.getProperty("OF_BOX")', 'yes']]],
+};
+
 module.exports = [
   { name: 'logs and callbacks', async run({ main }, assert) {
     const seen = [];
@@ -26,7 +35,7 @@ module.exports = [
     });
     assert.strictEqual(run.logs.stdout.join(''), 'out ü\n');
     assert.strictEqual(run.logs.stderr.join(''), 'err\n');
-    assert.deepStrictEqual(seen, [['out', 'out ü\n', false], ['err', 'err\n', true], ['result', "'shown'", false], ['result', '5', true]]);
+    assert.deepStrictEqual(seen, [['out', 'out ü\n', false], ['err', 'err\n', true], ['result', 'shown', false], ['result', '5', true]]);
   } },
   { name: 'output comes while the code runs', async run({ main }, assert) {
     const waits = "import os, time\nprint('first')\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nprint('second')";
@@ -94,6 +103,18 @@ Rich()`);
   { name: 'a language that is not there', async run({ main, rejects }) {
     await rejects(main.runCode('1', { language: 'cobol' }), 'SandboxError');
   } },
+  ...Object.entries(LANGUAGES).map(([language, [set, get, text, more]]) => ({ name: `language ${language}`, latestMs: 60000, async run({ main }, assert) {
+    assert.strictEqual((await main.runCode(set, { language })).error, undefined);
+    const { results, error } = await main.runCode(get, { language });
+    assert.strictEqual(error, undefined);
+    assert.strictEqual(results[0].text, text);
+    for (const [code, wanted, envs] of more)
+      assert.strictEqual((await main.runCode(code, { language, envs })).results[0].text, wanted);
+  } })),
+  { name: 'plots of R', async run({ main }, assert) {
+    const { results: [plot] } = await main.runCode('plot(1:3)', { language: 'r' });
+    assert.strictEqual(Buffer.from(plot.png, 'base64').subarray(1, 4).toString(), 'PNG');
+  } },
   { name: 'variables', async run({ main }, assert) {
     const code = "import os; (os.environ.get('OF_BOX'), os.environ.get('OF_CODE'), os.environ['E2B_SANDBOX'])";
     assert.strictEqual((await main.runCode(code, { envs: { OF_CODE: "it's" } })).text, "('yes', \"it's\", 'true')");
@@ -123,7 +144,7 @@ Rich()`);
     await b.kill();
     assert(sdk.Sandbox.defaultTemplate === 'code-interpreter-v1');
   } },
-  { name: 'a box that was killed', async run({ box, rejects }) {
+  { name: 'a box that was killed', since: '2.5.0', async run({ box, rejects }) {
     const b = await box();
     let begun;
     const begins = new Promise((resolve) => { begun = resolve; });

@@ -34,6 +34,7 @@ module.exports = [
       const name = unique(version), lines = [];
       const template = sdk.Template({ fileContextPath: root })
         .fromBaseImage()
+        .runCmd(`echo ${name}`) // so that no other build of this run has done the same before
         .setEnvs({ FIRST: 'one two' })
         .setEnvs({ SECOND: '$FIRST three' })
         .runCmd('echo "said $SECOND"; echo wrong >&2; id -un > /tmp/who; pwd > /tmp/where')
@@ -91,6 +92,27 @@ module.exports = [
       const r = await b.commands.run('cat /tmp/started; pgrep -fc "sleep 1000"');
       assert.match(r.stdout, /^hello\n[1-9]/);
       await b.kill();
+      assert.equal(await remove(sdk, info.templateId), 204);
+    },
+  },
+  {
+    name: 'template whose steps were run before',
+    async run({ sdk, box, version }, assert) {
+      const name = unique(version);
+      const template = () => sdk.Template().fromBaseImage().setEnvs({ OF: name }).runCmd('cat /proc/sys/kernel/random/uuid > /tmp/drawn');
+      const drawn = async () => {
+        const b = await box(name);
+        const { stdout } = await b.commands.run('cat /tmp/drawn');
+        await b.kill();
+        return stdout;
+      };
+      const info = await build(sdk, template(), name);
+      const first = await drawn(), lines = [];
+      await build(sdk, template(), name, { onBuildLogs: (l) => lines.push(l.message) });
+      assert.equal(await drawn(), first);
+      assert.equal(lines.filter((l) => l.startsWith('CACHED ')).length, 2, lines.join('|'));
+      await build(sdk, template(), name, { skipCache: true });
+      assert.notEqual(await drawn(), first);
       assert.equal(await remove(sdk, info.templateId), 204);
     },
   },

@@ -44,6 +44,10 @@ module.exports = [
       await volume.writeFile('/a/file.txt', '');
       assert.equal(await volume.readFile('/a/file.txt'), '');
       assert.equal((await volume.getInfo('/a/file.txt')).size, 0);
+      await rejects(volume.writeFile('/large', 'not this', { force: false }), 'VolumeError', 'ConflictError');
+      assert.equal((await volume.getInfo('/large')).size, large.length);
+      assert.equal((await volume.writeFile('/large', 'this', { force: true })).size, 4);
+      assert.equal((await volume.writeFile('/fresh', 'x', { force: false })).size, 1);
       assert.equal(await volume.exists('/nothing'), false);
       assert.equal(await volume.exists('/a'), true);
       await rejects(volume.readFile('/nothing'), 'NotFoundError', 'VolumePathNotFoundError');

@@ -15,7 +15,13 @@
 #include "sha256.h"
 #include "poison.h"
 
+/* The second listener. */
+static struct config_listener further = { VIEW("0.0.0.0:1"), VIEW("") };
+
 static const struct config config = {
+	.listen = VIEW("0.0.0.0:0"),
+	.listeners_of = &further,
+	.n_listeners = 1,
 	.defaults = { .image = VIEW("machine"),
 		      .user = VIEW("user"),
 		      .workdir = VIEW("/workspace"),

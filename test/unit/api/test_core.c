@@ -18,13 +18,17 @@
 #include "ailog.h"
 #include "box.h"
 #include "core.h"
+#include "core_state.h"
 #include "disk.h"
 #include "fd.h"
+#include "keys.h"
 #include "link.h"
 #include "log.h"
 #include "money.h"
+#include "policies.h"
 #include "run.h"
 #include "sha256.h"
+#include "templates.h"
 #include "text.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -1001,16 +1005,22 @@ static struct seen calls_of(const char *box, uint64_t before, size_t most)
 	return s;
 }
 
-static void add_call(uint64_t id, const char *box)
+static void add_call_of(uint64_t id, const char *box, const char *tenant, struct view said)
 {
 	ailog_add(rig->core, &(struct store_ai_log){ .id = id,
-						     .tenant = VIEW("default"),
+						     .tenant = view_of(tenant),
+						     .bodies = { .kept = said.n > 0, .request = said },
 						     .box = view_of(box),
 						     .provider = VIEW("openai"),
 						     .endpoint = VIEW("models"),
 						     .model = VIEW("m"),
 						     .finish = VIEW("complete"),
 						     .cost = (int64_t)id });
+}
+
+static void add_call(uint64_t id, const char *box)
+{
+	add_call_of(id, box, "default", VIEW_NONE);
 }
 
 static void test_calls_are_bounded(void **state)
@@ -1039,6 +1049,112 @@ static void test_calls_are_bounded(void **state)
 	assert_int_equal(s.n, 10);
 	assert_int_equal(s.first, AILOG_BOX + 5);
 	assert_int_equal(calls_of("box0", 0, SIZE_MAX).n, (AILOG_ALL - 10 + 24) / 25);
+}
+
+/* ---- logs that all tenants share: who has the most loses the oldest ---- */
+
+static const struct tenant *quiet(void)
+{
+	const struct store_tenant row = { .id = VIEW("t_quiet"), .name = VIEW("quiet") };
+
+	store_tenant_put(rig->core->store, &row, core_store_done, rig->core);
+	assert_int_equal(keys_load_tenant(rig->core, &row), 0);
+	return keys_tenant(rig->core, row.id);
+}
+
+static void test_calls_of_a_quiet_tenant_stay(void **state)
+{
+	static char said[1024 * 1024];
+	const struct tenant *t = quiet();
+	char box[24];
+	uint64_t id = 1;
+
+	memset(said, 'x', sizeof(said));
+	for (; id <= 10; id++)
+		add_call_of(id, "q", t->id, (struct view){ said, 1000 });
+	for (size_t i = 0; i < AILOG_ALL; i++, id++) {
+		snprintf(box, sizeof(box), "box%zu", i % 25);
+		add_call_of(id, box, "default", i < 64 ? (struct view){ said, sizeof(said) } : VIEW_NONE);
+	}
+	assert_int_equal(calls_of("q", 0, SIZE_MAX).n, 10);
+	for (uint64_t i = 1; i <= 10; i++)
+		assert_int_equal(ailog_find(rig->core, VIEW("q"), i)->bodies.request.n, 1000);
+	assert_int_equal(calls_of("box0", 0, SIZE_MAX).n, AILOG_ALL / 25 - 1); /* the oldest is of them */
+}
+
+static void add_verdicts(const char *ref, unsigned n, char from)
+{
+	struct wire_gate_verdict items[64] = { 0 };
+	struct actor a = admin();
+	struct err e = { 0 };
+	char hosts[64][24];
+
+	assert_true(n <= ELEMS(items));
+	const struct box *b = boxes_find(rig->core, &a, ACT_BOX_READ, view_of(ref), &e);
+	assert_non_null(b);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(hosts[i], sizeof(hosts[i]), "%c%u.example.org", from, i);
+		items[i] = (struct wire_gate_verdict){ .box = view_of(b->id),
+						       .name = view_of(hosts[i]),
+						       .port = 80 };
+	}
+	policies_log_add(rig->core, &(struct wire_gate_verdicts){ .verdicts = { items, n } });
+}
+
+static size_t verdicts_of(const char *ref)
+{
+	struct actor a = admin();
+	struct err e = { 0 };
+	const struct box *b = boxes_find(rig->core, &a, ACT_BOX_READ, view_of(ref), &e);
+	const struct policy_verdict *v;
+	size_t n = 0;
+
+	for (uint64_t after = 0; (v = policies_next(b, after)); after = v->id)
+		n++;
+	return n;
+}
+
+static void test_verdicts_of_a_quiet_tenant_stay(void **state)
+{
+	struct actor a = admin(), q = { .tenant = quiet(), .role = STORE_ROLE_USER };
+
+	char of_quiet[BOX_ID + 1], of_busy[BOX_ID + 1];
+
+	rig->core->policies.logs.most = 30;
+	create(&q, "q");
+	snprintf(of_quiet, sizeof(of_quiet), "%s", rig->made);
+	create(&a, "b");
+	snprintf(of_busy, sizeof(of_busy), "%s", rig->made);
+	add_verdicts(of_quiet, 10, 'q');
+	add_verdicts(of_busy, 60, 'b');
+	assert_int_equal(verdicts_of(of_quiet), 10);
+	assert_int_equal(verdicts_of(of_busy), 20);
+	add_verdicts(of_quiet, 60, 'r'); /* now it is that one, which may have all but what others have */
+	assert_int_equal(verdicts_of(of_quiet) + verdicts_of(of_busy), 30);
+	assert_true(verdicts_of(of_busy) >= 14);
+}
+
+static void test_logs_of_a_quiet_tenant_stay(void **state)
+{
+	static char line[1000 * 1000];
+	struct template *mine, *others[70];
+	struct actor a = admin();
+	char id[BOX_ID + 1];
+
+	memset(line, 'x', sizeof(line));
+	mine = templates_new(rig->core, quiet(), VIEW("q0000000000000000000"), VIEW("q"));
+	struct template_build *first = templates_build_new(mine), *second = templates_build_new(mine);
+	templates_log(first, 0, (struct view){ line, 100 });
+	for (size_t i = 0; i < ELEMS(others); i++) {
+		snprintf(id, sizeof(id), "t%019zu", i);
+		others[i] = templates_new(rig->core, a.tenant, view_of(id), view_of(id));
+		templates_log(templates_build_new(others[i]), 0, (struct view){ line, sizeof(line) });
+	}
+	assert_int_equal(first->n_logs, 1);
+	assert_int_equal(templates_newest(others[0])->n_logs, 0);
+	assert_int_equal(templates_newest(others[69])->n_logs, 1);
+	templates_log(second, 0, VIEW("also later"));
+	assert_int_equal(second->n_logs, 1);
 }
 
 /* ---- snapshots, forks, workspaces ---- */
@@ -1253,6 +1369,9 @@ int main(void)
 		TEST(test_restart_knows_what_is_paused),
 		TEST(test_patch_outlives_a_restart),
 		TEST(test_calls_are_bounded),
+		TEST(test_calls_of_a_quiet_tenant_stay),
+		TEST(test_verdicts_of_a_quiet_tenant_stay),
+		TEST(test_logs_of_a_quiet_tenant_stay),
 		TEST(test_forks),
 		TEST(test_snapshots),
 		TEST(test_backends),

@@ -47,7 +47,7 @@ static void test_meminfo(void **state)
 static void test_processors(void **state)
 {
 	struct figures f = {
-		.cpus = 2, .user = 101, .system = 50, .age = 1000, .start_s = 1700000000, .pids = 7
+		.cpus = 2, .user = 101, .system = 50, .age = 1000, .boot_s = 1700000000, .pids = 7
 	};
 	f.cpuinfo = VIEW("processor\t: 0\nx\t: 1\n\nprocessor\t: 1\nx\t: 2\n\nprocessor\t: 2\n\n");
 	assert_string_equal(print(&f, GAUGE_CPUINFO), "processor\t: 0\nx\t: 1\n\nprocessor\t: 1\nx\t: 2\n\n");
@@ -69,15 +69,17 @@ static void test_table(void **state)
 	struct gauge_slot s = { 0 };
 	char id[GAUGE_ID];
 	uint64_t started;
-	assert_int_equal(gauge_get(&s, id, &started), -ENOENT);
-	gauge_put(&s, "abcdefghij0123456789", 42);
-	assert_int_equal(gauge_get(&s, id, &started), 0);
+	bool own;
+	assert_int_equal(gauge_get(&s, id, &started, &own), -ENOENT);
+	gauge_put(&s, "abcdefghij0123456789", 42, true);
+	assert_int_equal(gauge_get(&s, id, &started, &own), 0);
 	assert_string_equal(id, "abcdefghij0123456789");
 	assert_int_equal(started, 42);
+	assert_true(own);
 	s.turn++;
-	assert_int_equal(gauge_get(&s, id, &started), -EAGAIN);
-	gauge_put(&s, "", 0);
-	assert_int_equal(gauge_get(&s, id, &started), -ENOENT);
+	assert_int_equal(gauge_get(&s, id, &started, &own), -EAGAIN);
+	gauge_put(&s, "", 0, false);
+	assert_int_equal(gauge_get(&s, id, &started, &own), -ENOENT);
 }
 
 int main(void)

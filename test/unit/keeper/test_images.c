@@ -127,9 +127,11 @@ static const char *name_digest(const struct images *im, const char *name)
 
 static void test_words(void **state)
 {
-	static const char *const good[] = { "a", "python", "a.b_c-d", "0", "debian12" };
-	static const char *const bad[] = { "",  ".",   "..",  ".a",  "-a",  "a/b",      "../a",
-					   "A", "a b", "a\n", "a:b", "a@b", "\xc3\xa4", "a%2f" };
+	static const char *const good[] = { "a",        "python", "a.b_c-d",      "0",
+					    "debian12", "a:b",    "ubuntu:22.04", "a:B-1_c" };
+	static const char *const bad[] = { "",     ".",        "..",  ".a",       "-a",  "a/b",   "../a",
+					   "A",    "a b",      "a\n", "a:",       ":b",  "a:b:c", "A:b",
+					   "a:.b", "sha256:0", "a@b", "\xc3\xa4", "a%2f" };
 	for (size_t i = 0; i < ELEMS(good); i++)
 		assert_true(images_name_ok(view_of(good[i])));
 	for (size_t i = 0; i < ELEMS(bad); i++)

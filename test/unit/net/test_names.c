@@ -131,7 +131,8 @@ static int setup(void **state)
 	assert_non_null(r);
 	r->loop = loop_new(&e);
 	assert_non_null(r->loop);
-	int udp = make_socket(r, SOCK_DGRAM), tcp = make_socket(r, SOCK_STREAM);
+	/* The stream first: a port that is free for datagrams is often one that a connection still has. */
+	int tcp = make_socket(r, SOCK_STREAM), udp = make_socket(r, SOCK_DGRAM);
 	assert_int_equal(listen(tcp, 4), 0);
 	assert_int_equal(loop_io_start(r->loop, &r->udp, udp, EPOLLIN, on_udp), 0);
 	assert_int_equal(loop_io_start(r->loop, &r->tcp, tcp, EPOLLIN, on_tcp), 0);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <cmocka.h>
 
@@ -357,6 +358,43 @@ static void test_taken_name(void **state)
 	assert_int_equal(cgroup_remove(&h, "taken"), 0);
 }
 
+/* In the leaf of a group that may bear systemd's mark. */
+static void in_leaf(void *arg)
+{
+	const bool *marked = arg;
+	const struct cgroup_tree *t = &h.trees[h.unified];
+	struct cgroup_host mine;
+	struct err e = { 0 };
+	char path[300];
+	snprintf(path, sizeof(path), "%s/service", t->path);
+	CHECK(!*marked || setxattr(path, "trusted.delegate", "1", 1, 0) == 0);
+	CHECK(fd_put(t->dir, "service/daemon/cgroup.procs", "0") == 0);
+	CHECK(cgroup_open(&mine, "boxes", "unit", &e) == 0);
+	CHECK(mine.unified >= 0);
+	snprintf(path, sizeof(path), "%s/service/boxes/unit", t->path);
+	CHECK((strcmp(mine.trees[mine.unified].path, path) == 0) == *marked);
+	struct buf b = { .max = 16 };
+	if (*marked && fd_slurp(t->dir, "service/daemon/cpu.weight", &b) == 0)
+		CHECK(view_is(view_head(buf_view(&b), 4), "1000"));
+	buf_done(&b);
+	cgroup_close(&mine);
+}
+
+static void test_leaf_of_a_service(void **state)
+{
+	need_groups();
+	if (h.unified < 0)
+		skip();
+	int dir = h.trees[h.unified].dir;
+	for (int marked = 0; marked < 2; marked++) {
+		assert_int_equal(mkdirat(dir, "service", 0755), 0);
+		assert_int_equal(mkdirat(dir, "service/daemon", 0755), 0);
+		in_child(in_leaf, &(bool){ marked });
+		assert_int_equal(unlinkat(dir, "service/daemon", AT_REMOVEDIR), 0);
+		assert_int_equal(unlinkat(dir, "service", AT_REMOVEDIR), 0);
+	}
+}
+
 static void test_save_restore(void **state)
 {
 	need_groups();
@@ -401,11 +439,12 @@ static void test_save_restore(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stays),       cmocka_unit_test(test_find),
-		cmocka_unit_test(test_limits),      cmocka_unit_test(test_kill),
-		cmocka_unit_test(test_kill_listed), cmocka_unit_test(test_memory_limit_bites),
-		cmocka_unit_test(test_each),        cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_taken_name),  cmocka_unit_test(test_save_restore),
+		cmocka_unit_test(test_stays),        cmocka_unit_test(test_find),
+		cmocka_unit_test(test_limits),       cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_kill_listed),  cmocka_unit_test(test_memory_limit_bites),
+		cmocka_unit_test(test_each),         cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_taken_name),   cmocka_unit_test(test_leaf_of_a_service),
+		cmocka_unit_test(test_save_restore),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

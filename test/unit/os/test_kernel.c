@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include <cmocka.h>
 
@@ -60,6 +61,12 @@ static void test_check(void **state)
 	struct err e = { 0 };
 	assert_true(kernel_check("strange", &e) < 0);
 	assert_non_null(strstr(e.msg, "strange"));
+	struct utsname u;
+	unsigned major, minor;
+	assert_int_equal(uname(&u), 0);
+	assert_int_equal(kernel_version(u.release, &major, &minor), 0);
+	assert_true(kernel_at_least(major, minor) && kernel_at_least(major - 1, minor + 1));
+	assert_false(kernel_at_least(major, minor + 1) || kernel_at_least(major + 1, 0));
 }
 
 int main(void)

@@ -533,7 +533,9 @@ static void see_snapshot(void *arg, const struct store_snapshot *n)
 }
 
 /* Snapshots of a version that had one kind of walls. */
+#define UNDO_15 "ALTER TABLE events DROP COLUMN number; ALTER TABLE tenants DROP COLUMN events_from;"
 #define UNDO_14                                                                                              \
+	UNDO_15                                                                                              \
 	"ALTER TABLE quotas DROP COLUMN processes; ALTER TABLE quotas DROP COLUMN helpers;"                  \
 	"ALTER TABLE quotas DROP COLUMN workspaces; ALTER TABLE quotas DROP COLUMN snapshots;"               \
 	"ALTER TABLE quotas DROP COLUMN templates; ALTER TABLE quotas DROP COLUMN webhooks;"                 \
@@ -577,6 +579,69 @@ static void test_old_quotas(void **state)
 	assert_int_equal(store_load(f->store, &v, &b, &e), 0);
 	assert_true(
 		view_is(buf_view(&b), "t 5: 1 2 3 4 0 0 0 0 0 0 0 0\nu 13: 1 2 3 4 5 6 7 8 9 10 11 12\n"));
+}
+
+static void see_event(void *arg, const struct store_event *v)
+{
+	buf_printf(arg, "%.*s %llu %llu\n", VIEW_ARG(v->tenant), (unsigned long long)v->id,
+		   (unsigned long long)v->number);
+}
+
+static void see_start(void *arg, const struct store_tenant *t)
+{
+	buf_printf(arg, "%.*s from %llu\n", VIEW_ARG(t->id), (unsigned long long)t->events_from);
+}
+
+static void put_event(struct fixture *f, uint64_t id, uint64_t number, const char *tenant, int64_t at_ms)
+{
+	f->pending++;
+	store_event_put(f->store,
+			&(struct store_event){ .id = id,
+					       .number = number,
+					       .at_ms = at_ms,
+					       .tenant = view_of(tenant),
+					       .box = VIEW("b"),
+					       .type = VIEW("created"),
+					       .data = VIEW("{}") },
+			on_done, f);
+}
+
+/* Clients remember ids: of an older version they stay as numbers, and new ones come after all of them. Old
+ * ones go, but for the newest of each tenant. */
+static void test_numbers_of_events(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_visitor v = { .event = see_event, .tenant = see_start };
+	struct err e = { 0 };
+
+	open_store(f);
+	put_tenant(f, "t");
+	put_tenant(f, "u");
+	wait_all(f);
+	store_close(f->store);
+	outside(f, UNDO_15 "PRAGMA user_version = 14;"
+			   "INSERT INTO events (id, at_ms, tenant, box, type, data) VALUES"
+			   " (3, 1, 't', 'b', 'created', '{}'), (7, 2, 'u', 'b', 'created', '{}')");
+	open_store(f);
+	put_tenant(f, "w");
+	put_event(f, 8, 8, "t", 10);
+	put_event(f, 9, 1, "w", 3);
+	put_event(f, 10, 2, "w", 10);
+	wait_all(f);
+	reopen_store(f);
+	_cleanup_(buf_done) struct buf b = BUF_INIT(1024), left = BUF_INIT(1024);
+	assert_int_equal(store_load(f->store, &v, &b, &e), 0);
+	assert_true(
+		view_is(buf_view(&b), "t from 7\nu from 7\nw from 0\nt 3 3\nu 7 7\nt 8 8\nw 9 1\nw 10 2\n"));
+
+	const struct store_visitor events = { .event = see_event };
+	f->pending += 2;
+	store_event_trim(f->store, 5, on_done, f);
+	store_event_drop(f->store, 8, on_done, f);
+	wait_all(f);
+	assert_int_equal(f->failed, 0);
+	assert_int_equal(store_load(f->store, &events, &left, &e), 0);
+	assert_true(view_is(buf_view(&left), "u 7 7\nw 10 2\n"));
 }
 
 static void test_backend_of_snapshots(void **state)
@@ -809,6 +874,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_file_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_verdicts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_old_quotas, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_numbers_of_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_backend_of_snapshots, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_newer_version, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_strange_files, setup, teardown),

@@ -61,7 +61,7 @@ struct box *boxes_new(struct core *c, const struct tenant *t)
 	arena_init(&b->in->arena, SPEC_ARENA_MAX * 4);
 	arena_init(&b->in->labels, SPEC_ARENA_MAX);
 	list_init(&b->in->life.waiters);
-	guest_init(&b->in->guest, c, b->id, b->spec.backend);
+	guest_init(&b->in->guest, c, b->id, b->spec.backend, &b->spec.timezone);
 	list_init(&b->in->order);
 	list_init(&b->in->pool);
 	list_init(&b->in->history.queue);

@@ -102,6 +102,8 @@ void remove_unwanted(struct box *b);
 void tied_sweep(struct core *c);
 /* The same, and says when the first try is over. NULL: nobody will be told. */
 struct job *remove_unwanted_then(struct box *b, job_done *done, void *arg) _must_check_;
+/* retire.c. One of the pool that was being made when core_retire was called; NULL: it could not be made. */
+void retire_made(struct core *c, struct box *b);
 /* The keeper has ended it in its own way (ImageCommit). */
 void remove_gone(struct box *b);
 /* What life.c was about is over. */

@@ -248,6 +248,14 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.require = b->spec.require,
 	};
 	struct wire_box_create create = { .spec = &spec };
+	struct wire_host_mount mounts[SPEC_MOUNTS_MAX];
+
+	for (size_t i = 0; i < b->spec.mounts.n; i++)
+		mounts[i] = (struct wire_host_mount){ .source = b->spec.mounts.items[i].source,
+						      .target = b->spec.mounts.items[i].path,
+						      .readonly = b->spec.mounts.items[i].readonly };
+	spec.mounts.items = mounts;
+	spec.mounts.n = b->spec.mounts.n;
 
 	const struct image *image = images_find(b->in->core, b->spec.digest);
 	bool copies = (snapshot && snapshot[0]) || (image && image->seeded);
@@ -423,7 +431,8 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 	struct job *j = NULL;
 	struct box_spec s;
 
-	if (how->actor && auth_permit(how->actor, how->act, NULL, e) < 0)
+	if (how->actor && (auth_permit(how->actor, how->act, NULL, e) < 0 ||
+			   spec_mounts_permit(c->config, how->actor, &w->mounts, e) < 0))
 		return NULL;
 	if (spec_make(w, c->config, &arena, &s, e) >= 0 &&
 	    (!how->claims || image_config_apply(c, &arena, &s, e) >= 0)) {

@@ -17,8 +17,8 @@
 #include "who.h"
 #include "poison.h"
 
-#define REFILL_MS 5    /* between two that are made; after a claim that leaves less than half */
-#define QUIET_MS  50   /* without a claim: making a box takes more than a claim, which should not meet it */
+#define REFILL_MS 5    /* between two that are made */
+#define QUIET_MS  100  /* without a claim: making a box takes more than a claim and the command after it */
 #define LATEST_MS 1000 /* without such a moment */
 #define AGAIN_MS  5000 /* after one that could not be made */
 
@@ -30,6 +30,7 @@ struct pool_image {
 };
 
 static void refill(struct core *c, uint64_t after_ms);
+static void refill_in_peace(struct core *c);
 
 /* What a box gets that asks for nothing. */
 static struct box_limits standard_limits(const struct config *c)
@@ -93,7 +94,7 @@ void pool_exited(struct box *b)
 
 static struct pool_image *wanting(struct core *c)
 {
-	for (size_t i = 0; i < c->pool.n; i++)
+	for (size_t i = 0; i < c->pool.n && !c->pool.closed; i++)
 		if (c->pool.images[i].n < c->pool.images[i].warm)
 			return &c->pool.images[i];
 	return NULL;
@@ -107,6 +108,10 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	struct err failed = { 0 };
 
 	c->pool.making = NULL;
+	if (c->pool.closed) {
+		retire_made(c, b);
+		return;
+	}
 	if (!b) {
 		log_warn("the pool: %s", e->msg);
 		refill(c, AGAIN_MS);
@@ -125,7 +130,9 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	}
 	history_follow(b);
 	put(p, b);
-	refill(c, REFILL_MS);
+	if (c->pool.on_warm)
+		c->pool.on_warm(c, b);
+	refill_in_peace(c);
 }
 
 static void on_refill(struct loop_timer *t)
@@ -137,7 +144,6 @@ static void on_refill(struct loop_timer *t)
 
 	if (!p || c->pool.making || c->stopping)
 		return;
-	c->pool.wanting_ms = 0;
 	const struct box_limits standard = standard_limits(c->config);
 	struct box_wish w = { .image = p->name };
 	/* The budget holds for it, but no tenant's quota; and it takes nobody's last place. */
@@ -155,19 +161,19 @@ static void refill(struct core *c, uint64_t after_ms)
 		loop_timer_start(c->loop, &c->pool.refill, after_ms, on_refill);
 }
 
-/* After a claim. While there are enough, it waits for a moment in which nobody claims. */
+/* Not among claims: those of a burst find what is there, and what is made meanwhile would take the processor
+ * from their commands. Claims that do not end are no burst. */
 static void refill_in_peace(struct core *c)
 {
-	const struct pool_image *p = wanting(c);
 	uint64_t now = loop_now(c->loop);
 
-	if (!p || p->n * 2 < p->warm || c->pool.making || c->stopping) {
-		refill(c, REFILL_MS);
-		return;
-	}
-	if (!c->pool.wanting_ms)
+	if (!wanting(c) || now - c->pool.claimed_ms >= QUIET_MS)
+		c->pool.wanting_ms = 0;
+	else if (!c->pool.wanting_ms)
 		c->pool.wanting_ms = now;
-	if (now - c->pool.wanting_ms < LATEST_MS)
+	if (!c->pool.wanting_ms || now - c->pool.wanting_ms >= LATEST_MS)
+		refill(c, REFILL_MS);
+	else if (!c->pool.making && !c->stopping)
 		loop_timer_start(c->loop, &c->pool.refill, QUIET_MS, on_refill);
 }
 
@@ -243,7 +249,7 @@ static bool is_plain(const struct core *c, const struct box_spec *s)
 	if (!view_eq(s->user, c->config->defaults.user) && !view_is(s->user, "root"))
 		return false;
 	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->no_sudo &&
-	       !s->secrets.n && !s->require;
+	       !s->secrets.n && !s->mounts.n && !s->require;
 }
 
 /* The first of them whose image still means the same. */
@@ -289,7 +295,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
 
-	if (!b || !same_limits(&b->spec.limits, &s->limits) ||
+	if (!b || !same_limits(&b->spec.limits, &s->limits) || !view_eq(b->spec.timezone, s->timezone) ||
 	    (s->backend[0] && strcmp(s->backend, b->spec.backend) != 0))
 		return NULL; /* made as ever */
 	if (quotas_admit(c, t, &s->limits, true, e) < 0)
@@ -308,6 +314,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 		free(cl);
 		return NULL;
 	}
+	c->pool.claimed_ms = loop_now(c->loop);
 	events_emit(c, EVENT_CREATED, b);
 	if (boxes_write_row(b, boxes_status_name(BOX_RUNNING), store_box_claim, on_claimed, cl, e) < 0) {
 		remove_unwanted(b);

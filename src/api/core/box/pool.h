@@ -23,13 +23,16 @@ struct core;
 struct pool_image;
 
 struct pool {
+	bool closed; /* it is not filled any more */
 	struct pool_image *images;
 	size_t n;
 	unsigned total;     /* boxes in it */
 	struct job *making; /* the one that is being made */
 	struct loop_timer refill;
 	uint64_t wanting_ms; /* since when something is missing that waits for a quiet moment; 0: nothing */
+	uint64_t claimed_ms; /* when the last was given away; 0: never */
 	uint64_t claims;
+	void (*on_warm)(struct core *c, const struct box *b); /* or NULL: exec_ahead_in_pool */
 };
 
 int pool_init(struct core *c) _must_check_; /* -errno */

@@ -9,15 +9,12 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_state.h"
-#include "ledger.h"
 #include "json.h"
 #include "log.h"
 #include "poison.h"
 
-#define DATA_MAX    (8u * 1024)
-#define TRIM_MS     (60u * 60 * 1000)
-#define TRIM_BEHIND 500 /* rows that the store may have more than we */
-#define KEPT_MS     ((int64_t)EVENTS_DAYS * 24 * 60 * 60 * 1000)
+#define DATA_MAX (8u * 1024)
+#define TRIM_MS  (60u * 60 * 1000)
 
 static const char *const names[EVENT_TYPES] = {
 	[EVENT_NONE] = "none",
@@ -65,63 +62,10 @@ int events_read_types(struct view list, uint32_t *ret, struct err *e)
 	return 0;
 }
 
-/* ---- the ring ---- */
-
-static struct event *at(const struct events *v, size_t i)
-{
-	return v->ring[(v->head + i) % EVENTS_KEPT];
-}
-
-static void drop_oldest(struct events *v)
-{
-	ledger_count(CONTAINER(v, struct core, events), at(v, 0)->tenant, LEDGER_EVENTS, -1);
-	free(at(v, 0));
-	v->head = (v->head + 1) % EVENTS_KEPT;
-	v->n--;
-}
-
-static void append(struct events *v, struct event *event)
-{
-	if (v->n == EVENTS_KEPT)
-		drop_oldest(v);
-	ledger_count(CONTAINER(v, struct core, events), event->tenant, LEDGER_EVENTS, 1);
-	v->ring[(v->head + v->n++) % EVENTS_KEPT] = event;
-}
-
-/* The place of the first event with an id above `after`; v->n when there is none. */
-static size_t place_after(const struct events *v, uint64_t after)
-{
-	size_t low = 0, high = v->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (at(v, mid)->id <= after)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-/* The newest always stays: its id is what the next one is counted from. */
-static void trim(struct core *c)
-{
-	struct events *v = &c->events;
-	int64_t oldest_ms = clock_wall_ms() - KEPT_MS;
-
-	while (v->n > 1 && at(v, 0)->at_ms < oldest_ms)
-		drop_oldest(v);
-	uint64_t first = events_first(c);
-	if (first > v->trimmed && !c->stopping) {
-		store_event_trim(c->store, first, core_store_done, c);
-		v->trimmed = first;
-	}
-}
-
 static void on_trim(struct loop_timer *t)
 {
 	struct core *c = CONTAINER(t, struct core, events.trim);
-	trim(c);
+	events_trim(c);
 	loop_timer_start(c->loop, t, TRIM_MS, on_trim);
 }
 
@@ -163,13 +107,11 @@ static void on_stored(void *arg, const struct err *e)
 	if (e)
 		log_error("event %llu (%s of sandbox %s) is not in the store",
 			  (unsigned long long)p->event->id, names[p->event->type], p->event->box);
-	append(&c->events, p->event);
+	if (events_keep(c, p->event) < 0)
+		free(p->event);
 	free(p);
-	if (c->stopping)
-		return;
-	if (events_first(c) > c->events.trimmed + TRIM_BEHIND)
-		trim(c);
-	tell(c);
+	if (!c->stopping)
+		tell(c);
 }
 
 static void emit(struct core *c, enum event_type t, const struct box *b, struct view data)
@@ -177,17 +119,18 @@ static void emit(struct core *c, enum event_type t, const struct box *b, struct 
 	struct pending *p = calloc(1, sizeof(*p));
 	struct event *v = p ? make(b->tenant, view_of(b->id), data) : NULL;
 
-	if (!v) {
+	if (!v || events_number(c, v) < 0) {
 		log_error("sandbox %s: no memory for its event \"%s\"", b->id, names[t]);
+		free(v);
 		free(p);
 		return;
 	}
-	v->id = c->events.next_id++;
 	v->at_ms = clock_wall_ms();
 	v->type = t;
 	*p = (struct pending){ c, v };
 	store_event_put(c->store,
 			&(struct store_event){ .id = v->id,
+					       .number = v->number,
 					       .at_ms = v->at_ms,
 					       .tenant = view_of(b->tenant->id),
 					       .box = view_of(v->box),
@@ -303,36 +246,31 @@ const struct event *events_next(const struct core *c, const struct actor *a, con
 
 	if (auth_permit(a, ACT_EVENTS, NULL, NULL) < 0)
 		return NULL;
-	for (size_t i = place_after(v, after); i < v->n; i++)
-		if (events_matches(f, a, at(v, i)))
-			return at(v, i);
+	for (size_t i = events_place_after(c, after); i < v->n; i++)
+		if (events_matches(f, a, v->kept[i]))
+			return v->kept[i];
 	return NULL;
 }
 
 const struct event *events_get(const struct core *c, uint64_t id)
 {
-	size_t i = id ? place_after(&c->events, id - 1) : c->events.n;
-	return i < c->events.n && at(&c->events, i)->id == id ? at(&c->events, i) : NULL;
+	size_t i = id ? events_place_after(c, id - 1) : c->events.n;
+	return i < c->events.n && c->events.kept[i]->id == id ? c->events.kept[i] : NULL;
 }
 
 uint64_t events_last(const struct core *c)
 {
-	return c->events.n ? at(&c->events, c->events.n - 1)->id : c->events.next_id - 1;
+	return c->events.n ? c->events.kept[c->events.n - 1]->id : c->events.next_id - 1;
 }
 
-uint64_t events_first(const struct core *c)
-{
-	return c->events.n ? at(&c->events, 0)->id : c->events.next_id;
-}
-
-int events_to_json(const struct event *v, struct buf *out)
+int events_to_json(const struct actor *a, const struct event *v, struct buf *out)
 {
 	char when[CLOCK_RFC3339_SIZE];
 
 	clock_rfc3339(v->at_ms, when);
 	/* The data are JSON of our own making; the rest needs no escapes but the tenant's name. */
 	buf_printf(out, "{\"id\":%llu,\"type\":\"%s\",\"at\":\"%s\",\"sandbox\":\"%s\",\"tenant\":",
-		   (unsigned long long)v->id, names[v->type], when, v->box);
+		   (unsigned long long)events_shown(a, v), names[v->type], when, v->box);
 	struct json_out o;
 	json_out_init(&o, out);
 	json_out_str(&o, view_of(v->tenant->name));
@@ -356,14 +294,6 @@ void events_unwatch(struct events_watch *w)
 
 /* ---- life ---- */
 
-int events_init(struct core *c)
-{
-	c->events.next_id = 1;
-	list_init(&c->events.watches);
-	c->events.ring = calloc(EVENTS_KEPT, sizeof(*c->events.ring));
-	return c->events.ring ? 0 : -ENOMEM;
-}
-
 int events_load(struct core *c, const struct store_event *row)
 {
 	const struct tenant *tenant = keys_tenant(c, row->tenant);
@@ -377,24 +307,17 @@ int events_load(struct core *c, const struct store_event *row)
 	if (!v)
 		return -ENOMEM;
 	v->id = row->id;
+	v->number = row->number;
 	v->at_ms = row->at_ms;
 	v->type = t;
-	append(&c->events, v);
-	return 0;
+	if (events_keep(c, v) >= 0)
+		return 0;
+	free(v);
+	return -ENOMEM;
 }
 
 void events_start(struct core *c)
 {
+	c->events.started = true;
 	on_trim(&c->events.trim);
-}
-
-void events_done(struct core *c)
-{
-	struct events *v = &c->events;
-
-	loop_timer_stop(&v->trim);
-	while (v->n)
-		drop_oldest(v);
-	free(v->ring);
-	v->ring = NULL;
 }

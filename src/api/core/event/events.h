@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "event.h"
 #include "loop.h"
+#include "map.h"
 #include "store_events.h"
 #include "who.h"
 
@@ -14,9 +15,11 @@ struct core;
 #define EVENTS_DAYS 7
 
 struct events {
-	struct event **ring; /* EVENTS_KEPT places; the oldest at head */
-	size_t head, n;
-	uint64_t next_id, trimmed; /* the store has none before `trimmed` */
+	struct event **kept; /* the oldest first; see events_kept.c */
+	size_t n;
+	struct map tenants; /* struct events_of */
+	uint64_t next_id;
+	bool started;
 	struct list watches;
 	struct loop_timer trim;
 };
@@ -36,6 +39,14 @@ void events_emit_budget(struct core *c, enum event_type t, const struct box *b, 
 /* Something in it was killed for want of memory: with the limit. */
 void events_oom(struct core *c, const struct box *b);
 void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsigned signo, bool oom);
+
+/* ---- events_kept.c, for events.c ---- */
+int events_number(struct core *c, struct event *event) _must_check_; /* gives it its id and number */
+/* In the order of their ids. Takes it, unless there is no memory. */
+int events_keep(struct core *c, struct event *event) _must_check_;
+void events_trim(struct core *c); /* those that are too old */
+/* The place of the first event with an id above `after`; events.n when there is none. */
+size_t events_place_after(const struct core *c, uint64_t after);
 
 int events_init(struct core *c) _must_check_; /* -errno */
 int events_load(struct core *c, const struct store_event *row) _must_check_;

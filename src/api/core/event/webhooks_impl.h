@@ -10,8 +10,8 @@ struct delivery {
 	struct list link; /* of webhook.retries */
 	struct webhook *hook;
 	struct call call;
-	uint64_t event;
-	unsigned attempts; /* that were made */
+	uint64_t event, number; /* its id; its tenant's number of it, 0: it was gone before it was sent */
+	unsigned attempts;      /* that were made */
 	int64_t first_ms, next_ms;
 	uint64_t began_ms;
 };

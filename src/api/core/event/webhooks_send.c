@@ -72,7 +72,7 @@ static void note(struct webhook *w, const struct delivery *d, unsigned status, c
 	const struct event *v = events_get(w->core, d->event);
 	struct webhook_attempt *t = &w->log[w->log_at];
 
-	*t = (struct webhook_attempt){ .event = d->event,
+	*t = (struct webhook_attempt){ .event = v ? v->number : d->number,
 				       .type = v ? v->type : EVENT_NONE,
 				       .at_ms = clock_wall_ms(),
 				       .attempt = d->attempts,
@@ -141,6 +141,7 @@ static void begin_retries(struct webhook *w)
 		}
 	d->hook = w;
 	d->event = w->first.event;
+	d->number = w->first.number;
 	d->attempts = w->first.attempts;
 	d->first_ms = w->first.first_ms;
 	d->next_ms = clock_wall_ms() + backoff(d->attempts);
@@ -229,13 +230,14 @@ static int post(struct delivery *d, const struct event *v)
 	struct buf body = BUF_INIT(BODY_MAX);
 	char signature[128], id[KEYS_ID_SIZE + 24];
 	struct webhook_url u;
-	int r = events_to_json(v, &body);
+	int r = events_to_json(&(struct actor){ .tenant = w->tenant, .role = STORE_ROLE_USER }, v, &body);
 
 	if (r >= 0)
 		r = webhooks_read_url(view_of(w->url), &u, NULL);
 	if (r >= 0) {
 		sign(w, buf_view(&body), signature, sizeof(signature));
-		snprintf(id, sizeof(id), "%s-%llu", w->id, (unsigned long long)v->id);
+		snprintf(id, sizeof(id), "%s-%llu", w->id, (unsigned long long)v->number);
+		d->number = v->number;
 		struct wire_hook_post msg = { .host = u.host,
 					      .port = u.port,
 					      .tls = u.tls,

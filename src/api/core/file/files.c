@@ -340,7 +340,9 @@ static int start(struct core *c, struct box *b, struct file_op *op, const struct
 int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset,
 	       uint64_t length, struct file_op *op, struct err *e)
 {
-	struct wire_file_read msg = { .path = p->path, .offset = offset, .length = length };
+	struct wire_file_read msg = {
+		.path = p->path, .as_root = p->as_root, .offset = offset, .length = length
+	};
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
 	return b ? start(c, b, op, &read_ops, WIRE_TYPE_FILE_READ, &wire_file_read_msg, &msg, e) : -1;
 }
@@ -348,9 +350,13 @@ int files_read(struct core *c, const struct actor *a, const struct file_place *p
 int files_write(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode, bool append,
 		struct file_op *op, struct err *e)
 {
-	struct wire_file_write msg = {
-		.path = p->path, .mode = mode, .parents = true, .append = append, .detail = op->detail
-	};
+	struct wire_file_write msg = { .path = p->path,
+				       .as_root = p->as_root,
+				       .mode = mode,
+				       .parents = true,
+				       .append = append,
+				       .exclusive = op->exclusive,
+				       .detail = op->detail };
 	struct wire_env_var vars[FILES_METADATA_MAX];
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
 	if (b && op->metadata.n > FILES_METADATA_MAX)
@@ -365,7 +371,7 @@ int files_write(struct core *c, const struct actor *a, const struct file_place *
 int files_stat(struct core *c, const struct actor *a, const struct file_place *p, struct file_op *op,
 	       struct err *e)
 {
-	struct wire_file_stat msg = { .path = p->path, .detail = op->detail };
+	struct wire_file_stat msg = { .path = p->path, .as_root = p->as_root, .detail = op->detail };
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
 	return b ? start(c, b, op, &stat_ops, WIRE_TYPE_FILE_STAT, &wire_file_stat_msg, &msg, e) : -1;
 }
@@ -374,6 +380,7 @@ int files_list(struct core *c, const struct actor *a, const struct file_place *p
 	       const struct file_page *page, struct file_op *op, struct err *e)
 {
 	struct wire_file_list msg = { .path = p->path,
+				      .as_root = p->as_root,
 				      .depth = page->depth,
 				      .limit = page->limit,
 				      .after = page->after,
@@ -386,7 +393,7 @@ int files_list(struct core *c, const struct actor *a, const struct file_place *p
 int files_remove(struct core *c, const struct actor *a, const struct file_place *p, bool recursive,
 		 struct file_op *op, struct err *e)
 {
-	struct wire_file_remove msg = { .path = p->path, .recursive = recursive };
+	struct wire_file_remove msg = { .path = p->path, .as_root = p->as_root, .recursive = recursive };
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
 	return b ? start_for(c, b, op, &plain_ops, WIRE_TYPE_FILE_REMOVE, LONG_MS, &wire_file_remove_msg,
 			     &msg, e)
@@ -396,7 +403,9 @@ int files_remove(struct core *c, const struct actor *a, const struct file_place 
 int files_mkdir(struct core *c, const struct actor *a, const struct file_place *p, unsigned mode,
 		bool parents, struct file_op *op, struct err *e)
 {
-	struct wire_file_mkdir msg = { .path = p->path, .mode = mode, .parents = parents };
+	struct wire_file_mkdir msg = {
+		.path = p->path, .as_root = p->as_root, .mode = mode, .parents = parents
+	};
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
 	return b ? start(c, b, op, &plain_ops, WIRE_TYPE_FILE_MKDIR, &wire_file_mkdir_msg, &msg, e) : -1;
 }
@@ -404,7 +413,9 @@ int files_mkdir(struct core *c, const struct actor *a, const struct file_place *
 int files_move(struct core *c, const struct actor *a, const struct file_place *p, struct view to,
 	       bool overwrite, struct file_op *op, struct err *e)
 {
-	struct wire_file_move msg = { .from = p->path, .to = to, .overwrite = overwrite };
+	struct wire_file_move msg = {
+		.from = p->path, .as_root = p->as_root, .to = to, .overwrite = overwrite
+	};
 	struct box *b = begin(c, a, ACT_FILE_WRITE, p, &msg.user, e);
 	if (!b || check_path(to, e) < 0)
 		return -1;
@@ -478,7 +489,7 @@ int files_grep(struct core *c, const struct actor *a, const struct file_place *p
 int files_watch(struct core *c, const struct actor *a, const struct file_place *p, bool recursive,
 		struct file_op *op, struct err *e)
 {
-	struct wire_file_watch msg = { .path = p->path, .recursive = recursive };
+	struct wire_file_watch msg = { .path = p->path, .as_root = p->as_root, .recursive = recursive };
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
 	return b ? start_for(c, b, op, &watch_ops, WIRE_TYPE_FILE_WATCH, FOR_EVER, &wire_file_watch_msg, &msg,
 			     e)

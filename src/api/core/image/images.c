@@ -30,6 +30,14 @@ static bool has_name(const struct image *i, struct view name)
 	return view_eq(i->digest, name);
 }
 
+/* NAME or NAME:TAG, and nothing that looks like a digest. */
+static bool is_image_name(struct view v)
+{
+	struct view tag, bare = view_split(v, ':', &tag);
+	return v.n <= SPEC_NAME_MAX && spec_is_name(bare) &&
+	       (!tag.p || (spec_is_name(tag) && !view_is(bare, "sha256")));
+}
+
 const struct image *images_find(const struct core *c, struct view name)
 {
 	for (size_t i = 0; i < c->images.n; i++)
@@ -41,7 +49,7 @@ const struct image *images_find(const struct core *c, struct view name)
 int images_resolve(struct core *c, struct view name, struct view *ret_digest, struct err *e)
 {
 	const struct image *i = images_find(c, name);
-	if (!i && !spec_is_name(name) && !view_starts(name, "sha256:"))
+	if (!i && !is_image_name(name) && !view_starts(name, "sha256:"))
 		return err_set(e, ERR_INVALID, "image must be the name or the digest of an image");
 	if (!i)
 		return err_set(e, ERR_NOT_FOUND, "image: there is no image %s",
@@ -383,11 +391,12 @@ int images_check_name(struct core *c, struct view name, struct err *e)
 {
 	const struct image *old = images_find(c, name);
 
-	if (!spec_is_name(name))
-		return err_set(
-			e, ERR_INVALID,
-			"an image's name is 1 to %d of [A-Za-z0-9._-] and begins with a letter or digit",
-			SPEC_NAME_MAX);
+	if (!is_image_name(name))
+		return err_set(e, ERR_INVALID,
+			       "an image's name is NAME or NAME:TAG, of [A-Za-z0-9._-] with at most %d "
+			       "characters, and each "
+			       "begins with a letter or digit",
+			       SPEC_NAME_MAX);
 	if (old && old->machine)
 		return err_set(e, ERR_CONFLICT, "\"%.*s\" is the image of this machine", VIEW_ARG(name));
 	return 0;

@@ -17,7 +17,9 @@ struct webhook;
 /*
  * ---- events.c ----
  * The log of what happened to boxes: ids that only increase, kept in the store and
- * in memory, the newest EVENTS_KEPT of them and none older than EVENTS_DAYS. An event
+ * in memory, EVENTS_KEPT of them and none older than EVENTS_DAYS. When there are more, the
+ * tenant that has the most loses its oldest. Ids count for the installation; what a tenant is
+ * shown is counted for itself (events_shown), as is what it says (events_meant). An event
  * is published (shown, streamed, delivered) once it is on disk, so that an id never
  * means two things, and it is written together with the change it tells of.
  */
@@ -44,7 +46,7 @@ enum event_type {
 };
 
 struct event {
-	uint64_t id;
+	uint64_t id, number; /* of all; of its tenant */
 	int64_t at_ms;
 	enum event_type type;
 	const struct tenant *tenant;
@@ -74,9 +76,15 @@ const struct event *events_next(const struct core *c, const struct actor *a, con
 				uint64_t after);
 const struct event *events_get(const struct core *c, uint64_t id); /* or NULL */
 uint64_t events_last(const struct core *c);                        /* id of the newest, 0: none was ever */
-uint64_t events_first(const struct core *c); /* id of the oldest that is kept, or of the next to come */
+/* The id or number under which this actor knows the event; of the newest (or what its first one comes after)
+ * and of the oldest that it sees (or of the next to come). */
+uint64_t events_shown(const struct actor *a, const struct event *v);
+uint64_t events_last_shown(const struct core *c, const struct actor *a);
+uint64_t events_first_shown(const struct core *c, const struct actor *a);
+/* From there back: the id of the newest event up to that. */
+uint64_t events_meant(const struct core *c, const struct actor *a, uint64_t shown);
 /* The event as JSON: what the API shows and what webhooks get. */
-int events_to_json(const struct event *v, struct buf *out);
+int events_to_json(const struct actor *a, const struct event *v, struct buf *out);
 
 void events_watch(struct core *c, struct events_watch *w, void (*on_more)(struct events_watch *));
 void events_unwatch(struct events_watch *w); /* accepts one that was never started (zeroed) */

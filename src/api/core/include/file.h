@@ -102,6 +102,7 @@ struct file_op {
 	bool detail; /* the caller's: infos of stat, list and write have names, metadata and where links lead
 		      */
 	struct json_strmap metadata; /* the caller's: of a file that is written */
+	bool exclusive;              /* the caller's: a write to a file that is there fails */
 	bool want_end, got_info;
 	struct file_sum sum;
 };
@@ -109,6 +110,8 @@ struct file_op {
 /* Where and as whom; user empty: the box's. */
 struct file_place {
 	struct view box, path, user;
+	bool as_root; /* with root's rights (read, write, stat, list, remove, mkdir, move, watch); what is
+			 made is the user's. A sandbox without sudo ignores it. */
 };
 
 int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset,

@@ -43,12 +43,15 @@ enum ledger_item {
 	LEDGER_SECRETS,
 	LEDGER_SECRETS_KB, /* of all versions, as they lie on disk */
 	LEDGER_EVENTS,
-	LEDGER_LOGS,
+	LEDGER_LOGS, /* bytes */
+	LEDGER_VERDICTS,
+	LEDGER_AI_CALLS,
+	LEDGER_AI_TEXT, /* bytes */
 	LEDGER_ITEMS,
 };
 struct ledger_kind {
 	const char *name, *noun, *unit;
-	bool milli;
+	bool milli, kib; /* how it is counted: thousandths; bytes, which are shown as KiB */
 	bool shown_only; /* it is bounded in another way */
 };
 extern const struct ledger_kind ledger_kinds[LEDGER_ITEMS];

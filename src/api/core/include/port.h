@@ -68,6 +68,9 @@ int ports_ticket(struct core *c, const struct actor *a, struct view id_or_name, 
 		 int64_t *ret_expires_s, struct err *e) _must_check_;
 bool ports_ticket_fits(const struct core *c, const struct box *b, uint16_t port,
 		       struct view ticket) _must_check_;
+/* The same for one that may have ended. */
+bool ports_ticket_genuine(const struct core *c, const struct box *b, uint16_t port,
+			  struct view ticket) _must_check_;
 
 /*
  * ---- bridges.c ----

@@ -67,13 +67,14 @@ struct view shells_cwd(const struct box *b, struct view name);
 
 /*
  * ---- contexts.c ----
- * Code contexts: interpreters in a box (Python, JavaScript, bash) that run one
+ * Code contexts: interpreters in a box (contexts_language.c lists them) that run one
  * piece of code after the other in one namespace, and say what came of it.
  *
  * A context is a kept process with the tag "context:ID:LANGUAGE" and a control
  * channel. It executes a driver (src/api/context) that is sent to it first; then
- * come requests, "ID BYTES ENV_BYTES\n", variables (a JSON object, or words for
- * bash) and the code, and back come events, a JSON object on each line. The code's own output is the
+ * come requests, "ID BYTES ENV_BYTES\n", variables (in the form that suits the
+ * language) and the code, and back come events, a JSON object on each line. The drivers of some languages say
+ * first whether the image has what they need. The code's own output is the
  * process's stdout and stderr. When the process ends, the next code starts another. After a restart of the
  * api contexts are found by their tags.
  *

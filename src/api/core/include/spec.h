@@ -36,6 +36,28 @@ void spec_secrets_put(struct json_out *o, const struct spec_secrets *s);
 bool spec_secrets_is_name(struct view v); /* [A-Za-z_][A-Za-z0-9_.-]{0,63} */
 
 /*
+ * ---- spec_mounts.c ----
+ * Directories of the machine in a box: `mounts: [{source, path, mode}]`. Who may have which is said by
+ * mounts.allow of the configuration; the keeper judges the directory again. Pure.
+ */
+
+#define SPEC_MOUNTS_MAX 8
+
+struct spec_mount {
+	struct view source, path;
+	bool readonly;
+};
+
+struct spec_mount_list {
+	struct spec_mount *items;
+	size_t n;
+};
+
+int spec_mounts_read(struct arena *a, const struct json *j, struct spec_mount_list *ret,
+		     struct err *e) _must_check_;
+void spec_mounts_put(struct json_out *o, const struct spec_mount_list *m);
+
+/*
  * ---- spec.c ----
  * What is wished of a box. A wish is what a client said, with holes; a spec is
  * complete and checked against the configuration. Pure: no I/O, no state.
@@ -73,6 +95,7 @@ struct box_wish_limits {
 
 struct box_wish {
 	struct view name, image, user, workdir; /* empty: none, or the default */
+	struct view timezone;                   /* empty: none, or the default */
 	struct view backend;                    /* empty: that of the snapshot, or the default */
 	struct json_strmap env, metadata;
 	struct box_wish_limits limits;
@@ -90,6 +113,7 @@ struct box_wish {
 	const struct egress_policy *egress; /* that policies_wish has judged; NULL: none of its own */
 	struct view ai;                     /* what allowances_wish has made; empty: nothing of its own */
 	struct spec_secrets secrets;
+	struct spec_mount_list mounts;
 	bool ports_public;     /* its ports are served to whoever knows the name */
 	bool tied;             /* it ends with the connection that asked for it: box.h */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
@@ -104,6 +128,7 @@ struct spec_link {
 /* Views point into the arena that spec_make was given. */
 struct box_spec {
 	struct view name, image, digest, user, workdir;
+	struct view timezone;               /* such as Europe/Berlin; empty: as its files say */
 	char backend[SPEC_BACKEND_MAX + 1]; /* whose walls it has; "" until create.c has chosen */
 	struct json_strmap env, metadata;
 	struct box_limits limits;
@@ -122,9 +147,10 @@ struct box_spec {
 	struct view ai;    /* JSON; what it may use of models, as far as that was said (allowances.h) */
 	uint64_t ai_token; /* how often its token for models was changed; a copy of the box has a token of its
 			      own */
-	int64_t ai_token_ends_ms;    /* 0: with the box */
-	struct spec_secrets secrets; /* what is mounted; a fork has none */
-	bool tied;                   /* it ends with the connection that asked for it: box.h */
+	int64_t ai_token_ends_ms;      /* 0: with the box */
+	struct spec_secrets secrets;   /* what is mounted; a fork has none */
+	struct spec_mount_list mounts; /* likewise */
+	bool tied;                     /* it ends with the connection that asked for it: box.h */
 	bool ports_public; /* everybody may reach its ports; else a key, a token or a signed link is needed */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 	struct spec_link links[SPEC_LINKS_MAX]; /* not of a wish: a copy of the box has none */

@@ -25,14 +25,15 @@ struct tenant;
  *
  * templates.c has the index and the tags, templates_rows.c the rows, templates_build.c runs the steps,
  * templates_layer.c holds uploaded files until then, templates_start.c starts and awaits
- * a template's command. The store has what is ready; builds that are under way, templates
- * that never had another, and the logs are in memory only, and gone after a restart.
+ * a template's command. The store has all of them; a build that a restart interrupts ends with that reason.
  */
 
 #define TEMPLATES_TAGS_MAX  32
 #define TEMPLATES_STEPS_MAX 500
 #define TEMPLATES_PAGE      100 /* log entries of an answer */
 #define TEMPLATES_HASH_MAX  128
+#define TEMPLATES_BUILD_ID  36
+#define TEMPLATES_KEY       64
 
 enum template_status { TEMPLATE_WAITING, TEMPLATE_BUILDING, TEMPLATE_READY, TEMPLATE_ERROR };
 enum template_level { TEMPLATE_DEBUG, TEMPLATE_INFO, TEMPLATE_WARN, TEMPLATE_FAILURE };
@@ -44,7 +45,8 @@ struct template_log {
 };
 
 struct template_build {
-	char id[BOX_ID + 1], snapshot[BOX_ID + 1]; /* "" until it is ready */
+	char id[TEMPLATES_BUILD_ID + 1]; /* a UUID: clients parse it as one */
+	char snapshot[BOX_ID + 1];       /* "" until it is ready */
 	struct template *of;
 	enum template_status status;
 	int64_t created_ms, updated_ms;
@@ -59,12 +61,14 @@ struct template_build {
 	struct config_sets sets; /* and what that means; none: as its image says */
 	struct template_log *logs;
 	size_t n_logs;
-	char reason[192], step[16]; /* why and where it failed */
+	char reason[192], step[16];  /* why and where it failed */
+	char key[TEMPLATES_KEY + 1]; /* of what it was made from: see templates_cache.c */
 
 	/* private to src/api/core */
 	size_t log_bytes;
 	struct list order;
 	struct template_run *run;
+	bool interrupted; /* by a restart; the store does not know yet */
 };
 
 struct template
@@ -109,14 +113,16 @@ struct template_wish {
 	struct json_strlist tags; /* more of them; with none at all it is "default" */
 	uint64_t cpu, memory_mb;
 };
-/* A build that waits for its steps; the template, where there is none of this name. */
-struct template_build *templates_request(struct core *c, const struct actor *a, const struct template_wish *w,
-					 struct err *e) _must_check_;
+/* A build that waits for its steps; the template, where there is none of this name. The result is a const
+ * struct template_build *. */
+struct job *templates_request(struct core *c, const struct actor *a, const struct template_wish *w,
+			      job_done *done, void *arg, struct err *e) _must_check_;
 
 struct template_step {
 	struct view type; /* RUN, COPY, ENV, WORKDIR, USER */
 	struct json_strlist args;
 	struct view hash; /* COPY: of the upload */
+	bool force;       /* it and those that follow are run, whatever was run before */
 };
 struct template_plan {
 	struct view image, snapshot;       /* one of them, or none: the default image */
@@ -124,6 +130,7 @@ struct template_plan {
 	struct view start, ready;
 	struct template_step *steps;
 	size_t n;
+	bool force; /* all of them */
 };
 int templates_begin(struct core *c, const struct actor *a, struct template_build *b,
 		    const struct template_plan *p, struct err *e) _must_check_;

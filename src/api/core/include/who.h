@@ -84,6 +84,7 @@ bool auth_is_use(enum act act);
 struct tenant {
 	char id[KEYS_ID_SIZE], name[KEYS_NAME_MAX + 1];
 	int64_t created_ms;
+	uint64_t events_from; /* its events are counted from here: what it was shown by an older version */
 	struct map_node by_id, by_name;
 };
 

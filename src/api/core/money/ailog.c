@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core_state.h"
+#include "ledger.h"
 #include "log.h"
 #include "poison.h"
 
@@ -57,10 +58,19 @@ static struct place *place_make(struct core *c, struct view box)
 	return p;
 }
 
+static void count(struct core *c, const struct entry *t, enum ledger_item i, int64_t change)
+{
+	const struct tenant *tenant = keys_tenant(c, t->l.tenant);
+
+	if (tenant)
+		ledger_count(c, tenant, i, change);
+}
+
 static void drop_text(struct core *c, struct entry *t)
 {
 	if (!t->of)
 		return;
+	count(c, t, LEDGER_AI_TEXT, -(int64_t)t->of->n);
 	list_del(&t->of->link);
 	c->ailog.n_text -= t->of->n;
 	free(TAKE_PTR(t->of));
@@ -75,6 +85,7 @@ static void drop(struct core *c, struct entry *t)
 	list_del(&t->all);
 	list_del(&t->mine);
 	c->ailog.n--;
+	count(c, t, LEDGER_AI_CALLS, -1);
 	free(t);
 	if (--p->n == 0) {
 		map_del(&c->ailog.boxes, &p->node);
@@ -86,6 +97,33 @@ static void forget(struct core *c, struct entry *t)
 {
 	store_ai_log_delete(c->store, t->l.id, core_store_done, c);
 	drop(c, t);
+}
+
+static bool is_of(const struct entry *t, const struct tenant *tenant)
+{
+	return !tenant || view_is(t->l.tenant, tenant->id);
+}
+
+/* The oldest text of the tenant that has the most of it. */
+static struct entry *find_text(const struct core *c)
+{
+	const struct tenant *most = ledger_largest(c, LEDGER_AI_TEXT);
+
+	LIST_EACH (it, &c->ailog.texts)
+		if (is_of(CONTAINER(it, struct text, link)->entry, most))
+			return CONTAINER(it, struct text, link)->entry;
+	return CONTAINER(c->ailog.texts.next, struct text, link)->entry;
+}
+
+/* The oldest call of the tenant that has the most. */
+static struct entry *find_call(const struct core *c)
+{
+	const struct tenant *most = ledger_largest(c, LEDGER_AI_CALLS);
+
+	LIST_EACH (it, &c->ailog.all)
+		if (is_of(CONTAINER(it, struct entry, all), most))
+			return CONTAINER(it, struct entry, all);
+	return CONTAINER(c->ailog.all.next, struct entry, all);
 }
 
 /* Instead of what it points to. Without memory there is none. */
@@ -110,8 +148,9 @@ static void take_text(struct core *c, struct entry *t)
 	t->of = x;
 	list_append(&c->ailog.texts, &x->link);
 	c->ailog.n_text += n;
+	count(c, t, LEDGER_AI_TEXT, (int64_t)n);
 	while (c->ailog.n_text > AILOG_TEXT) {
-		struct entry *oldest = CONTAINER(c->ailog.texts.next, struct text, link)->entry;
+		struct entry *oldest = find_text(c);
 		store_ai_bodies_delete(c->store, oldest->l.id, core_store_done, c);
 		drop_text(c, oldest);
 	}
@@ -164,11 +203,12 @@ int ailog_load(struct core *c, const struct store_ai_log *row)
 	put_in_order(p, t);
 	list_append(&c->ailog.all, &t->all);
 	c->ailog.n++;
+	count(c, t, LEDGER_AI_CALLS, 1);
 	take_text(c, t);
 	if (p->n > AILOG_BOX)
 		forget(c, CONTAINER(p->calls.next, struct entry, mine));
 	if (c->ailog.n > AILOG_ALL)
-		forget(c, CONTAINER(c->ailog.all.next, struct entry, all));
+		forget(c, find_call(c));
 	return 0;
 }
 

@@ -28,7 +28,10 @@ const struct ledger_kind ledger_kinds[LEDGER_ITEMS] = {
 	[LEDGER_SECRETS] = { "secrets", "secrets", "" },
 	[LEDGER_SECRETS_KB] = { "secrets_kb", "secrets' files", " KiB" },
 	[LEDGER_EVENTS] = { "events", "events", "", .shown_only = true },
-	[LEDGER_LOGS] = { "logs_kb", "logs of builds", " KiB", .shown_only = true },
+	[LEDGER_LOGS] = { "logs_kb", "logs of builds", " KiB", .kib = true, .shown_only = true },
+	[LEDGER_VERDICTS] = { "verdicts", "entries of the egress log", "", .shown_only = true },
+	[LEDGER_AI_CALLS] = { "ai_calls", "calls in the log of models", "", .shown_only = true },
+	[LEDGER_AI_TEXT] = { "ai_text_kb", "text of calls", " KiB", .kib = true, .shown_only = true },
 };
 
 struct account *ledger_account(struct core *c, const struct tenant *t)
@@ -73,19 +76,13 @@ static uint64_t of_snapshots(const struct core *c, const struct tenant *t, bool 
 	return n;
 }
 
-static uint64_t of_templates(const struct core *c, const struct tenant *tenant, bool logs)
+static uint64_t of_templates(const struct core *c, const struct tenant *t)
 {
 	uint64_t n = 0;
 
-	LIST_EACH (it, &c->templates) {
-		const struct template *t = CONTAINER(it, struct template, order);
-		if (t->tenant != tenant)
-			continue;
-		n += !logs;
-		TEMPLATES_EACH_BUILD(b, t)
-		n += logs ? b->log_bytes : 0;
-	}
-	return logs ? n >> 10 : n;
+	LIST_EACH (it, &c->templates)
+		n += CONTAINER(it, struct template, order)->tenant == t;
+	return n;
 }
 
 static uint64_t of_webhooks(const struct core *c, const struct tenant *t)
@@ -107,9 +104,7 @@ uint64_t ledger_used(const struct core *c, const struct account *a, enum ledger_
 	case LEDGER_SNAPSHOTS:
 		return of_snapshots(c, a->tenant, false);
 	case LEDGER_TEMPLATES:
-		return of_templates(c, a->tenant, false);
-	case LEDGER_LOGS:
-		return of_templates(c, a->tenant, true);
+		return of_templates(c, a->tenant);
 	case LEDGER_WEBHOOKS:
 		return of_webhooks(c, a->tenant);
 	case LEDGER_BOXES:
@@ -120,10 +115,16 @@ uint64_t ledger_used(const struct core *c, const struct account *a, enum ledger_
 	case LEDGER_SECRETS:
 	case LEDGER_SECRETS_KB:
 	case LEDGER_EVENTS:
+	case LEDGER_LOGS:
+	case LEDGER_VERDICTS:
+	case LEDGER_AI_CALLS:
+	case LEDGER_AI_TEXT:
 	case LEDGER_ITEMS:
 		break;
 	}
-	return i < LEDGER_ITEMS ? a->counted.n[i] : 0;
+	if (i >= LEDGER_ITEMS)
+		return 0;
+	return ledger_kinds[i].kib ? a->counted.n[i] >> 10 : a->counted.n[i];
 }
 
 /* ---- what it may have ---- */
@@ -190,6 +191,18 @@ void ledger_count(struct core *c, const struct tenant *t, enum ledger_item i, in
 
 	if (a)
 		a->counted.n[i] += (uint64_t)change;
+}
+
+const struct tenant *ledger_largest(const struct core *c, enum ledger_item i)
+{
+	const struct account *most = NULL;
+
+	for (struct map_node *n = map_first(&c->quotas.by_tenant); n; n = map_next(&c->quotas.by_tenant, n)) {
+		const struct account *a = CONTAINER(n, struct account, by_tenant);
+		if (!most || a->counted.n[i] > most->counted.n[i])
+			most = a;
+	}
+	return most && most->counted.n[i] ? most->tenant : NULL;
 }
 
 void ledger_set(struct core *c, const struct tenant *t, enum ledger_item i, uint64_t n)

@@ -1,6 +1,6 @@
 /*
  * The ledger of what tenants hold, of every kind (enum ledger_item, money.h), and the one
- * place where it is compared with what they may hold. Boxes, secrets and events are counted
+ * place where it is compared with what they may hold. Boxes, secrets and entries of logs are counted
  * as they come and go; what has a list of its own (workspaces, snapshots, templates,
  * webhooks) is counted from that list, so that nothing can be forgotten.
  */
@@ -32,5 +32,8 @@ int ledger_check(struct core *c, const struct tenant *t, enum ledger_item i, str
 
 /* One more event, or one less. */
 void ledger_count(struct core *c, const struct tenant *t, enum ledger_item i, int64_t change);
+/* Who has the most of what is so counted: logs that are full for all make room at its expense, so that nobody
+ * pushes out what others have, as long as these have less. NULL: nobody has any. */
+const struct tenant *ledger_largest(const struct core *c, enum ledger_item i);
 /* What the vault has of the tenant's. */
 void ledger_set(struct core *c, const struct tenant *t, enum ledger_item i, uint64_t n);

@@ -287,9 +287,10 @@ int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call 
 	int64_t now = clock_wall_ms();
 	struct budget *b = account(c, 'b', view_of(w->box->id)),
 		      *t = account(c, 't', view_of(w->box->tenant->id));
-	struct usage_call k = {
-		.claim = w->claim, .id = ++c->usage.last_call, .began_ms = now, .endpoint = w->endpoint
-	};
+	struct usage_call k = { .claim = w->claim,
+				.id = c->usage.last_call = clock_stamp(c->usage.last_call),
+				.began_ms = now,
+				.endpoint = w->endpoint };
 	struct budget_limits of_box = { 0 }, of_tenant = { 0 };
 
 	if (!b || !t)

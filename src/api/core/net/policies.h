@@ -47,7 +47,7 @@ struct policy_log {
 /* Of all boxes: what is there, and what the store does not know yet. */
 struct policy_logs {
 	struct list verdicts;
-	size_t n;
+	size_t n, most;  /* POLICIES_LOG_ALL */
 	uint64_t saved;  /* all up to this id are in the store, or on their way */
 	struct buf gone; /* ids of rows that are to go */
 	struct loop_timer save;

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "core_state.h"
+#include "ledger.h"
 #include "log.h"
 #include "policies.h"
 #include "text.h"
@@ -163,6 +164,7 @@ static void take_out(struct policy_verdict *v)
 	list_del(&v->of_all);
 	v->box->in->egress.log.n--;
 	v->box->in->core->policies.logs.n--;
+	ledger_count(v->box->in->core, v->box->tenant, LEDGER_VERDICTS, -1);
 }
 
 static void put_last(struct policy_verdict *v)
@@ -175,6 +177,7 @@ static void put_last(struct policy_verdict *v)
 	list_append(&v->box->in->core->policies.logs.verdicts, &v->of_all);
 	l->n++;
 	v->box->in->core->policies.logs.n++;
+	ledger_count(v->box->in->core, v->box->tenant, LEDGER_VERDICTS, 1);
 }
 
 static void drop(struct policy_verdict *v)
@@ -184,13 +187,30 @@ static void drop(struct policy_verdict *v)
 	free(v);
 }
 
-/* Its own oldest makes room for a box's newest; that of all where all have too many. */
+/* The log of the box with the most, of the tenant with the most. */
+static struct policy_log *find_longest(const struct core *c)
+{
+	const struct tenant *most = ledger_largest(c, LEDGER_VERDICTS);
+	struct policy_log *found = NULL;
+
+	LIST_EACH (it, &c->boxes) {
+		const struct box *b = BOX_OF(it, order);
+		struct policy_log *l = &b->in->egress.log;
+		if (b->tenant == most && l->n && (!found || l->n > found->n))
+			found = l;
+	}
+	return found;
+}
+
+/* Its own oldest makes room for a box's newest; where all have too many, that of who has the most. */
 static void make_room(struct core *c, struct policy_log *l)
 {
+	struct policy_log *longest;
+
 	while (l->n >= POLICIES_LOG)
 		drop(CONTAINER(l->verdicts.next, struct policy_verdict, of_box));
-	while (c->policies.logs.n >= POLICIES_LOG_ALL)
-		drop(CONTAINER(c->policies.logs.verdicts.next, struct policy_verdict, of_all));
+	while (c->policies.logs.n >= c->policies.logs.most && (longest = find_longest(c)))
+		drop(CONTAINER(longest->verdicts.next, struct policy_verdict, of_box));
 }
 
 static struct policy_verdict *said_before(const struct policy_log *l, const struct policy_verdict *v)
@@ -236,7 +256,7 @@ static void add(struct core *c, struct policy_verdict *like)
 		v->first_ms = v->at_ms;
 		make_room(c, l);
 	}
-	v->id = ++c->policies.logs.next_id;
+	v->id = c->policies.logs.next_id = clock_stamp(c->policies.logs.next_id);
 	put_last(v);
 	save_later(c);
 }
@@ -395,8 +415,8 @@ void policies_log_init(struct core *c)
 
 	list_init(&ls->verdicts);
 	buf_init(&ls->gone, GONE_MAX);
-	/* Greater than all that were given before: a millisecond has no thousand verdicts. */
-	ls->saved = ls->next_id = (uint64_t)clock_wall_ms() * 1000;
+	ls->most = POLICIES_LOG_ALL;
+	ls->saved = ls->next_id = clock_stamp(0);
 }
 
 /* Its rows go with the box's, or stay with it for the next start. */

@@ -11,6 +11,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "wire_gen.h"
+#include "zones.h"
 #include "poison.h"
 
 #define HELLO_MS         5000
@@ -19,9 +20,10 @@
 
 static void give_up(struct guest *g, enum guest_state next, const struct err *why);
 
-void guest_init(struct guest *g, struct core *core, const char *box, const char *backend)
+void guest_init(struct guest *g, struct core *core, const char *box, const char *backend,
+		const struct view *timezone)
 {
-	*g = (struct guest){ .core = core, .box = box, .backend = backend };
+	*g = (struct guest){ .core = core, .box = box, .backend = backend, .timezone = timezone };
 	list_init(&g->pending);
 }
 
@@ -124,7 +126,11 @@ static const struct mux_ops mux_ops = { .on_closed = on_mux_closed };
 
 static void greet(struct guest *g, int fd)
 {
-	struct wire_hello hello = { .protocol = WIRE_PROTOCOL_CURRENT, .box = view_of(g->box) };
+	struct wire_hello hello = { .protocol = WIRE_PROTOCOL_CURRENT,
+				    .box = view_of(g->box),
+				    .timezone = *g->timezone };
+	const char *rule = zones_rule(hello.timezone);
+	hello.timezone_rule = rule ? view_of(rule) : VIEW_NONE;
 	g->mux.decode_flags = PB_SKIP_UNKNOWN; /* an adopted box may run an older PID 1 */
 	int r = mux_start(&g->mux, g->core->loop, fd, false, &mux_ops);
 	if (r >= 0) {

@@ -19,7 +19,8 @@ enum guest_state {
 
 struct guest {
 	struct core *core;
-	const char *box, *backend; /* its id and whose walls it has; the box embeds us */
+	const char *box, *backend;   /* its id and whose walls it has; the box embeds us */
+	const struct view *timezone; /* of its spec */
 	enum guest_state state;
 	struct mux mux;
 	struct call open, hello;
@@ -29,8 +30,9 @@ struct guest {
 	void (*on_greeted)(struct guest *g, const struct err *e);
 };
 
-/* `box` and `backend` are borrowed; the latter is looked at when a link is opened. */
-void guest_init(struct guest *g, struct core *core, const char *box, const char *backend);
+/* The pointers are borrowed; what `backend` and `timezone` point at is looked at when a link is opened. */
+void guest_init(struct guest *g, struct core *core, const char *box, const char *backend,
+		const struct view *timezone);
 /* Takes the fd of a fresh connection and greets. */
 void guest_adopt(struct guest *g, int fd, void (*on_greeted)(struct guest *, const struct err *));
 /* A box that had stopped runs again; guest_adopt follows. */

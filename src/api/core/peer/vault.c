@@ -119,6 +119,8 @@ static int describe(struct arena *a, const struct box *b, const struct egress_po
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_rules; i++)
 		for (size_t k = 0; k < p->rules[i].n_inject; k++) {
+			if (!p->rules[i].inject[k].secret.n)
+				continue;
 			struct wire_vault_grant *g = &ret->grants.items[ret->grants.n++];
 			g->secret = p->rules[i].inject[k].secret;
 			g->hosts.items = (struct view *)&p->rules[i].host;

@@ -25,10 +25,11 @@
 
 #define ARGV_MAX      4096
 #define ARGV_BYTES    (1024u * 1024)
-#define STANDARD_VARS 14
+#define STANDARD_VARS 15
 /* PID 1 keeps the time limit; this is for a PID 1 that does not. */
 #define GRACE_MS     5000
 #define TERMINAL_MAX 10000 /* columns or rows */
+#define AHEAD_MS     30000 /* until PID 1 has started a shell ahead */
 
 /* ---- the request ---- */
 
@@ -103,6 +104,9 @@ int exec_fill_env(struct arena *a, const struct box *b, const struct exec_wish *
 	set_var(vars, &n, VIEW("USER"), user);
 	set_var(vars, &n, VIEW("LOGNAME"), user);
 	set_var(vars, &n, VIEW("LANG"), VIEW("C.UTF-8"));
+	/* PID 1 could not write /etc/localtime there. */
+	if (s->readonly_root && s->timezone.n)
+		set_var(vars, &n, VIEW("TZ"), s->timezone);
 	if (b->in->core->config->gate.proxy_variables)
 		set_proxy(vars, &n);
 	if (w->pty)
@@ -458,6 +462,45 @@ int exec_start(struct core *c, const struct actor *a, struct view ref, const str
 	if (!b)
 		return -1;
 	return w->shell.p ? shells_exec(b, w, x, e) : exec_start_in(b, w, x, e);
+}
+
+static int on_ahead_reply(struct call *call, const struct frame *f, int fd)
+{
+	(void)fd;
+	if (f->flags & FRAME_LAST)
+		free(call);
+	return 0;
+}
+
+static void on_ahead_fail(struct call *call, const struct err *e)
+{
+	(void)e;
+	free(call);
+}
+
+void exec_ahead(struct core *c, const struct box *box, const struct exec_wish *w, uint32_t seconds)
+{
+	static const struct call_ops ahead_ops = { .on_reply = on_ahead_reply, .on_fail = on_ahead_fail };
+	struct box *b = boxes_by_id(c, view_of(box->id));
+	struct arena a = ARENA_INIT(256 * 1024);
+	struct call *call = b ? calloc(1, sizeof(*call)) : NULL;
+	struct wire_start start;
+	struct err e;
+
+	if (!call)
+		return;
+	call->ops = &ahead_ops;
+	int r = fill(&a, b, w, true, &start);
+	start.ahead = seconds;
+	if (r < 0 ||
+	    guest_call(&b->in->guest, call, WIRE_TYPE_START, 0, AHEAD_MS, &wire_start_msg, &start, &e) < 0)
+		free(call);
+	arena_done(&a);
+}
+
+void exec_ahead_in_pool(struct core *c, void (*ahead)(struct core *c, const struct box *b))
+{
+	c->pool.on_warm = ahead;
 }
 
 int exec_attach(struct core *c, const struct actor *a, struct view ref, const struct exec_place *p,

@@ -360,7 +360,8 @@ static int check_language(struct view name, struct err *e)
 {
 	return contexts_language(name)
 		       ? 0
-		       : err_set(e, ERR_INVALID, "language must be python, javascript or bash");
+		       : err_set(e, ERR_INVALID,
+				 "language must be python, javascript, typescript, r, java or bash");
 }
 
 static int check_id(struct view id, struct err *e)

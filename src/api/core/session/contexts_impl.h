@@ -18,7 +18,10 @@ struct context_language {
 	const char *driver;
 	const size_t *driver_size;
 	void (*put_env)(struct buf *b, const struct context_code *w); /* as the driver takes it */
+	const char *needs;                                            /* what has to be installed for it */
 	bool insist;                                                  /* an interrupt may be lost on it */
+	bool greets;   /* says first whether it can work: {id: 0, type: "ready" or "unsupported", value} */
+	bool by_stdin; /* the driver comes that way instead, alone */
 };
 extern const struct context_language contexts_languages[];
 const struct context_language *contexts_language(struct view name);
@@ -39,6 +42,7 @@ enum context_phase {
 	CONTEXT_OFF,       /* no stream */
 	CONTEXT_ATTACHING, /* Attach is with PID 1 */
 	CONTEXT_STARTING,  /* Start is with PID 1 */
+	CONTEXT_GREETING,  /* it runs, and has not said yet that it can work */
 	CONTEXT_UP,
 };
 
@@ -78,7 +82,8 @@ struct context {
 	struct buf out;  /* to be sent */
 	struct buf line; /* the event that is being read */
 	bool line_cut;
-	size_t owed; /* bytes that were taken and not given back, while the reader is slow */
+	char refusal[192]; /* why the interpreter cannot work, as it said itself */
+	size_t owed;       /* bytes that were taken and not given back, while the reader is slow */
 
 	struct list queue;
 	unsigned n_queue;
@@ -124,3 +129,5 @@ void contexts_run_fail_all(struct context *c, const struct err *e);
 
 /* Nothing can be done for those who wait. A context that never ran never was. */
 void contexts_stream_give_up(struct context *c, const struct err *why);
+/* What it says before the first code. */
+void contexts_stream_greeting(struct context *c, const struct json *event);

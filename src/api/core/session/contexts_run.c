@@ -211,6 +211,15 @@ static void on_line(struct context *c)
 	struct err e = { 0 };
 	struct json *event;
 
+	if (c->phase == CONTEXT_GREETING) {
+		bool valid = !c->line_cut && json_parse(&a, buf_view(&c->line), &event, &e) >= 0;
+		c->line_cut = false;
+		buf_clear(&c->line);
+		if (valid)
+			contexts_stream_greeting(c, event);
+		arena_done(&a);
+		return;
+	}
 	if (c->current && !c->line_cut && json_parse(&a, buf_view(&c->line), &event, &e) >= 0)
 		on_event(c, event);
 	else if (c->current && (c->line_cut || e.code == ERR_TOO_LARGE))
@@ -223,7 +232,7 @@ static void on_line(struct context *c)
 
 void contexts_run_events(struct context *c, struct view data)
 {
-	while (data.n && c->phase == CONTEXT_UP) {
+	while (data.n && (c->phase == CONTEXT_UP || c->phase == CONTEXT_GREETING)) {
 		const char *end = memchr(data.p, '\n', data.n);
 		size_t n = end ? (size_t)(end - data.p) : data.n;
 		c->line.max = LINE_MAX;

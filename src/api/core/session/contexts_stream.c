@@ -11,7 +11,8 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define RING_BYTES (256u * 1024)
+#define RING_BYTES  (256u * 1024)
+#define GREETING_MS 120000 /* for an interpreter to say that it can work: Java on a busy machine */
 
 /* ---- the stream ---- */
 
@@ -52,6 +53,7 @@ static void begin(struct context *c)
 				    .keep = true,
 				    .control = true,
 				    .wait_reader = true,
+				    .stdin_ = c->language->by_stdin,
 				    .ring_bytes = RING_BYTES,
 				    .tag = view_of(c->tag),
 				    .cwd = c->made.cwd.n ? c->made.cwd : c->box->spec.workdir };
@@ -95,6 +97,34 @@ static void came_up(struct context *c, uint32_t pid)
 	contexts_advance(c);
 }
 
+static void on_silence(struct loop_timer *t)
+{
+	struct context *c = CONTAINER(t, struct context, timer);
+
+	c->strikes = CONTEXT_STRIKES;
+	contexts_strike(c);
+}
+
+void contexts_stream_greeting(struct context *c, const struct json *event)
+{
+	const struct json *type = json_get(event, "type"), *value = json_get(event, "value");
+
+	if (!type || type->type != JSON_STRING)
+		return;
+	if (view_is(type->text, "ready")) {
+		loop_timer_stop(&c->timer);
+		came_up(c, c->pid);
+	} else if (view_is(type->text, "unsupported") && value && value->type == JSON_STRING) {
+		/* It ends now: on_exited goes on. */
+		struct view text = view_head(value->text, sizeof(c->refusal) - 1);
+		memcpy(c->refusal, text.p, text.n);
+		c->refusal[text.n] = 0;
+		for (char *p = c->refusal; *p; p++)
+			if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
+				*p = '?';
+	}
+}
+
 static int on_started(struct context *c, const struct frame *f)
 {
 	struct arena a = ARENA_INIT(4096);
@@ -104,13 +134,29 @@ static int on_started(struct context *c, const struct frame *f)
 	arena_done(&a);
 	if (r < 0 || c->phase != CONTEXT_STARTING || m.pid == 0)
 		return -EBADMSG;
+	if (c->language->by_stdin) {
+		struct view driver = { c->language->driver, *c->language->driver_size };
+
+		/* Much smaller than the window, which is untouched. */
+		if (mux_send_on(&c->stream, 0, driver) != driver.n)
+			return -EBADMSG;
+		came_up(c, m.pid);
+		return 0;
+	}
 	c->out = BUF_INIT(*c->language->driver_size + CONTEXT_HEAD_MAX);
 	buf_printf(&c->out, "%zu\n", *c->language->driver_size);
 	buf_append(&c->out, c->language->driver, *c->language->driver_size);
 	if (c->out.bad)
 		return -EBADMSG; /* no memory: as good as a broken link */
 	contexts_run_push(c);
-	came_up(c, m.pid);
+	if (!c->language->greets) {
+		came_up(c, m.pid);
+		return 0;
+	}
+	c->phase = CONTEXT_GREETING;
+	c->pid = m.pid;
+	c->refusal[0] = 0;
+	loop_timer_start(c->box->in->core->loop, &c->timer, GREETING_MS, on_silence);
 	return 0;
 }
 
@@ -129,12 +175,34 @@ static int on_attached(struct context *c, const struct frame *f)
 	return r; /* of one that has ended, the end comes next */
 }
 
+/* Before it could work: nothing is better the next time. */
+static void on_never_worked(struct context *c)
+{
+	struct err e = { 0 };
+
+	if (c->refusal[0])
+		err_set(&e, ERR_UNSUPPORTED, "%s", c->refusal);
+	else
+		err_set(&e, ERR_UNSUPPORTED, "the interpreter of %s does not start; it needs %s",
+			c->language->name, c->language->needs);
+	forget_stream(c);
+	c->maybe = false;
+	if (c->restart)
+		contexts_advance(c);
+	else
+		contexts_stream_give_up(c, &e);
+}
+
 /* With the process ends the code that runs; what waits gets another process. */
 static void on_exited(struct context *c, const struct wire_exited *x)
 {
 	struct context_cell *m = c->phase == CONTEXT_UP && c->current ? contexts_run_take(c) : NULL;
 	char value[128];
 
+	if (c->phase == CONTEXT_GREETING) {
+		on_never_worked(c);
+		return;
+	}
 	forget_stream(c);
 	c->maybe = false;
 	if (m && m->timed_out)
@@ -189,11 +257,13 @@ static int on_data(struct call *call, unsigned channel, struct view data)
 		c->owed += data.n;
 	else
 		mux_consumed(call, data.n);
+	if (channel == 3) {
+		contexts_run_events(c, data);
+		return 0;
+	}
 	if (c->phase != CONTEXT_UP)
 		return 0;
-	if (channel == 3)
-		contexts_run_events(c, data);
-	else if (!m)
+	if (!m)
 		late_keep(&c->late, channel, data);
 	else if (m->run)
 		m->run->on_output(m->run, channel, data);
@@ -223,8 +293,8 @@ static void on_fail(struct call *call, const struct err *said)
 		return;
 	}
 	if (phase == CONTEXT_STARTING && e.code == ERR_NOT_FOUND)
-		err_set(&e, ERR_UNSUPPORTED, "%s needs %s, which this sandbox does not have",
-			c->language->name, c->language->argv[0]);
+		err_set(&e, ERR_UNSUPPORTED, "%s needs %s, which this sandbox does not have: install %s",
+			c->language->name, c->language->argv[0], c->language->needs);
 	else if (e.code == ERR_NOT_FOUND || e.code == ERR_FORBIDDEN)
 		e.code = ERR_INVALID;
 	c->maybe = phase == CONTEXT_UP || phase == CONTEXT_ATTACHING;

@@ -9,6 +9,7 @@
 #include "feature.h"
 #include "num.h"
 #include "spec_make.h"
+#include "zones.h"
 #include "poison.h"
 
 #define CPU_MIN  0.01
@@ -219,6 +220,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.backend = view_of(s->backend),
 		.user = s->user,
 		.workdir = s->workdir,
+		.timezone = s->timezone,
 		.env = s->env,
 		.metadata = s->metadata,
 		.limits = { .cpu = s->limits.cpu_milli / 1000.0,
@@ -312,6 +314,8 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	    spec_check_env(&w->env, "env", e) < 0 || check_metadata(&w->metadata, e) < 0 ||
 	    spec_take_limits(w, c, &s.limits, e) < 0 || take_ttl(w, c, &s.ttl_seconds, e) < 0)
 		return -1;
+	if (w->timezone.n && zones_check(w->timezone, "timezone", e) < 0)
+		return -1;
 	if (w->mask_host.n && check_mask_host(w->mask_host, e) < 0)
 		return -1;
 	if (copy_view(a, w->name, &s.name) < 0 || copy_view(a, w->mask_host, &s.mask_host) < 0 ||
@@ -320,8 +324,10 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	    copy_view(a, w->ai, &s.ai) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
 	    copy_view(a, or_default(w->user, c->defaults.user), &s.user) < 0 ||
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
+	    copy_view(a, or_default(w->timezone, w->snapshot.n ? VIEW("") : c->defaults.timezone),
+		      &s.timezone) < 0 ||
 	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 ||
-	    copy_map(a, &w->metadata, &s.metadata) < 0)
+	    spec_mounts_copy(a, &w->mounts, &s.mounts) < 0 || copy_map(a, &w->metadata, &s.metadata) < 0)
 		return err_set(e, ERR_TOO_LARGE, "the sandbox's description is too large");
 	*ret = s;
 	return 0;
@@ -394,6 +400,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kbool(&o, "auto_resume", s->auto_resume);
 	json_out_kbool(&o, "readonly_root", s->readonly_root);
 	json_out_kbool(&o, "no_sudo", s->no_sudo);
+	if (s->timezone.n)
+		json_out_kstr(&o, "timezone", s->timezone);
 	if (s->require)
 		spec_put_require(&o, s->require);
 	json_out_kstr(&o, "snapshot", s->snapshot);
@@ -403,6 +411,10 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	if (s->secrets.n) {
 		json_out_key(&o, "secrets");
 		spec_secrets_put(&o, &s->secrets);
+	}
+	if (s->mounts.n) {
+		json_out_key(&o, "mounts");
+		spec_mounts_put(&o, &s->mounts);
 	}
 	if (s->tied)
 		json_out_kbool(&o, "tied", true);
@@ -432,14 +444,14 @@ int spec_metadata_to_json(const struct box_spec *s, struct buf *out)
 
 struct columns {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view user, workdir, on_end, snapshot, origin, workspace, mask_host;
+	struct view user, workdir, on_end, snapshot, origin, workspace, mask_host, timezone;
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
 	bool readonly_root, no_sudo, auto_resume, workspace_readonly, ports_public, tied;
 	struct json_strlist require;
 	struct view egress, ai;
 	uint64_t ai_token, ai_token_ends_ms;
-	const struct json *secrets;
+	const struct json *secrets, *mounts;
 	const struct json *links;
 };
 
@@ -459,12 +471,14 @@ static const struct json_field column_fields[] = {
 	{ "auto_resume", JSON_F_BOOL, AT(auto_resume) },
 	{ "readonly_root", JSON_F_BOOL, AT(readonly_root) },
 	{ "no_sudo", JSON_F_BOOL, AT(no_sudo) },
+	{ "timezone", JSON_F_STRING, AT(timezone) },
 	{ "require", JSON_F_STRLIST, AT(require) },
 	{ "snapshot", JSON_F_STRING, AT(snapshot) },
 	{ "origin", JSON_F_STRING, AT(origin) },
 	{ "workspace", JSON_F_STRING, AT(workspace) },
 	{ "workspace_readonly", JSON_F_BOOL, AT(workspace_readonly) },
 	{ "secrets", JSON_F_ANY, AT(secrets) },
+	{ "mounts", JSON_F_ANY, AT(mounts) },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public) },
 	{ "tied", JSON_F_BOOL, AT(tied) },
 	{ "mask_host", JSON_F_STRING, AT(mask_host) },
@@ -540,6 +554,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	if (json_parse(a, spec, &doc, e) < 0 || json_read(a, doc, &column_schema, &c, false, e) < 0 ||
 	    json_parse(a, metadata, &meta, e) < 0 || read_metadata(a, meta, &s.metadata, e) < 0 ||
 	    spec_secrets_read(a, c.secrets, true, &s.secrets, e) < 0 ||
+	    spec_mounts_read(a, c.mounts, &s.mounts, e) < 0 ||
 	    (c.on_end.n && spec_take_on_end(c.on_end, &s.on_end, e) < 0)) /* absent in older rows */
 		return -1;
 	if (read_links(c.links, &s, e) < 0 || read_policy(a, c.egress, &s.egress, e) < 0 ||
@@ -547,6 +562,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 		return -1;
 	s.user = c.user;
 	s.workdir = c.workdir;
+	s.timezone = c.timezone;
 	s.env = c.env;
 	s.limits = (struct box_limits){ .cpu_milli = (uint32_t)c.cpu_milli,
 					.memory_mb = c.memory_mb,

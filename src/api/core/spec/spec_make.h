@@ -6,6 +6,7 @@
 #include "config.h"
 #include "json.h"
 #include "spec.h"
+#include "spec_mounts.h"
 #include "spec_secrets.h"
 
 #define SPEC_ARENA_MAX (1024u * 1024)

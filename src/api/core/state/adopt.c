@@ -18,6 +18,7 @@
 #include "log.h"
 #include "snapshots.h"
 #include "stats.h"
+#include "templates.h"
 #include "wire_gen.h"
 #include "workspaces.h"
 #include "poison.h"
@@ -51,6 +52,7 @@ static void ready_when_done(struct adoption *a)
 	vault_start(c);
 	bridges_start(c);
 	tied_sweep(c);
+	templates_recover(c);
 	c->on_ready(c->arg);
 }
 

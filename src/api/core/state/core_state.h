@@ -63,6 +63,11 @@ struct core {
 	struct quotas quotas;
 	struct sampler sampler;
 	struct pool pool;
+	struct {
+		unsigned waits;
+		void (*done)(void *arg);
+		void *arg;
+	} retire; /* core_retire */
 	struct policies policies;
 
 	struct images images;

@@ -5,6 +5,7 @@
 #include "templates.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "clock.h"
@@ -28,10 +29,16 @@ static const char what[] = "template";
 
 /* ---- memory ---- */
 
+static void count_log(struct template_build *b, int64_t bytes)
+{
+	b->of->core->log_bytes += (size_t)bytes;
+	ledger_count(b->of->core, b->of->tenant, LEDGER_LOGS, bytes);
+}
+
 static void forget_logs(struct template_build *b)
 {
 	for (size_t i = 0; i < b->n_logs; i++) {
-		b->of->core->log_bytes -= strlen(b->logs[i].text) + sizeof(b->logs[i]);
+		count_log(b, -(int64_t)(strlen(b->logs[i].text) + sizeof(b->logs[i])));
 		free(b->logs[i].text);
 	}
 	free(b->logs);
@@ -73,6 +80,19 @@ struct template *templates_new(struct core *c, const struct tenant *tenant, stru
 	return t;
 }
 
+static void put_uuid(char ret[TEMPLATES_BUILD_ID + 1])
+{
+	uint8_t raw[16];
+	char hex[2 * sizeof(raw) + 1];
+
+	rnd_bytes(raw, sizeof(raw));
+	raw[6] = (uint8_t)((raw[6] & 0x0f) | 0x40);
+	raw[8] = (uint8_t)((raw[8] & 0x3f) | 0x80);
+	text_hex(raw, sizeof(raw), hex);
+	snprintf(ret, TEMPLATES_BUILD_ID + 1, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
+		 hex + 20);
+}
+
 struct template_build *templates_build_new(struct template *t)
 {
 	struct template_build *b = calloc(1, sizeof(*b));
@@ -83,7 +103,7 @@ struct template_build *templates_build_new(struct template *t)
 	b->arena = ARENA_INIT(SPEC_ARENA_MAX);
 	b->created_ms = b->updated_ms = clock_wall_ms();
 	b->user = b->workdir = b->start = b->ready = b->record = VIEW("");
-	rnd_name(b->id, BOX_ID);
+	put_uuid(b->id);
 	list_append(&t->builds, &b->order);
 	return b;
 }
@@ -96,21 +116,31 @@ void templates_done(struct core *c)
 	templates_layer_done(c);
 }
 
-/* The longest finished one forgets its logs. */
+/* Of the tenant that has the most, the longest finished build forgets its logs; or, where all of its builds
+ * run, the one that was begun first. */
 static bool make_room(struct core *c)
 {
+	const struct tenant *most = ledger_largest(c, LEDGER_LOGS);
 	struct template_build *oldest = NULL;
 
-	LIST_EACH (it, &c->templates)
-		TEMPLATES_EACH_BUILD(b, CONTAINER(it, struct template, order))
-	if (b->n_logs && !b->run && (!oldest || b->updated_ms < oldest->updated_ms))
-		oldest = b;
+	LIST_EACH (it, &c->templates) {
+		const struct template *t = CONTAINER(it, struct template, order);
+		TEMPLATES_EACH_BUILD(b, t)
+		if (t->tenant == most && b->n_logs &&
+		    (!oldest || (!!b->run == !!oldest->run ? b->updated_ms < oldest->updated_ms : !b->run)))
+			oldest = b;
+	}
 	if (oldest)
 		forget_logs(oldest);
 	return oldest != NULL;
 }
 
 void templates_log(struct template_build *b, enum template_level level, struct view text)
+{
+	templates_log_at(b, clock_wall_ms(), level, text);
+}
+
+void templates_log_at(struct template_build *b, int64_t at_ms, enum template_level level, struct view text)
 {
 	struct core *c = b->of->core;
 	bool last = b->n_logs + 1 == LOGS_MAX || b->log_bytes + text.n > LOG_BYTES;
@@ -135,8 +165,8 @@ void templates_log(struct template_build *b, enum template_level level, struct v
 	if (!copy)
 		return;
 	b->log_bytes += text.n;
-	c->log_bytes += text.n + sizeof(b->logs[0]);
-	b->logs[b->n_logs++] = (struct template_log){ clock_wall_ms(), level, copy };
+	count_log(b, (int64_t)(text.n + sizeof(b->logs[0])));
+	b->logs[b->n_logs++] = (struct template_log){ at_ms, level, copy };
 }
 
 /* ---- finding ---- */
@@ -204,9 +234,9 @@ const struct template_build *templates_resolve(struct core *c, const struct acto
 	const struct template_build *b = t ? by_tag(t, tag.p ? tag : VIEW(DEFAULT_TAG)) : NULL;
 
 	if (t && !b)
-		err_set(e, ERR_NOT_FOUND, "template '%.*s' has no build with the tag '%.*s'",
-			(int)MIN(bare.n, (size_t)63), bare.p, (int)MIN(tag.p ? tag.n : 7, (size_t)63),
-			tag.p ? tag.p : DEFAULT_TAG);
+		err_set(e, ERR_NOT_FOUND, "tag '%.*s' does not exist for template '%.*s'",
+			(int)MIN(tag.p ? tag.n : 7, (size_t)63), tag.p ? tag.p : DEFAULT_TAG,
+			(int)MIN(bare.n, (size_t)63), bare.p);
 	return b;
 }
 
@@ -344,6 +374,49 @@ static void take_tag(struct template_build *to, const char *tag)
 		lose_tag(b, tag);
 }
 
+void templates_save(struct template *t)
+{
+	if (!t->core->stopping && !t->removing)
+		templates_put_row(t, core_store_done, t->core);
+}
+
+/* Whether the box was made for one of the tenant's builds. */
+static bool was_builder(const struct core *c, const struct box *b)
+{
+	struct view template = spec_map_get(&b->spec.metadata, VIEW("template")),
+		    build = spec_map_get(&b->spec.metadata, VIEW("build"));
+
+	LIST_EACH (it, &c->templates) {
+		struct template *t = CONTAINER(it, struct template, order);
+		if (t->tenant != b->tenant || !view_is(template, t->id))
+			continue;
+		TEMPLATES_EACH_BUILD(one, t)
+		if (view_is(build, one->id))
+			return true;
+	}
+	return false;
+}
+
+void templates_recover(struct core *c)
+{
+	LIST_EACH (it, &c->boxes) {
+		struct box *b = BOX_OF(it, order);
+		if (b->state.status != BOX_DELETING && was_builder(c, b))
+			remove_unwanted(b);
+	}
+	LIST_EACH (it, &c->templates) {
+		struct template *t = CONTAINER(it, struct template, order);
+		bool changed = false;
+		TEMPLATES_EACH_BUILD(b, t)
+		{
+			changed |= b->interrupted;
+			b->interrupted = false;
+		}
+		if (changed)
+			templates_save(t);
+	}
+}
+
 void templates_publish(struct template_build *b, store_done *done, void *arg)
 {
 	b->status = TEMPLATE_READY;
@@ -372,7 +445,7 @@ struct change {
 	struct job job;
 	struct core *core;
 	struct template *t;
-	char build[BOX_ID + 1];
+	char build[TEMPLATES_BUILD_ID + 1];
 };
 
 static struct change *change_new(struct template *t, job_done *done, void *arg, struct err *e)
@@ -438,8 +511,8 @@ struct job *templates_untag(struct core *c, const struct actor *a, struct view n
 		return NULL;
 	for (size_t i = 0; i < tags->n; i++)
 		if (!by_tag(t, tags->items[i])) {
-			err_set(e, ERR_NOT_FOUND, "template '%s' has no tag '%.*s'", t->name,
-				(int)MIN(tags->items[i].n, (size_t)63), tags->items[i].p);
+			err_set(e, ERR_NOT_FOUND, "tag '%.*s' does not exist for template '%s'",
+				(int)MIN(tags->items[i].n, (size_t)63), tags->items[i].p, t->name);
 			return NULL;
 		}
 	struct change *ch = change_new(t, done, arg, e);
@@ -521,7 +594,7 @@ static struct template *take_template(struct core *c, const struct actor *a, str
 	t = templates_new(c, a->tenant, view_of(id), name);
 	if (!t)
 		err_sys(e, ERR_INTERNAL, ENOMEM, "template");
-	return t; /* the store gets it with its first build that is ready */
+	return t;
 }
 
 static int take_tags(struct template_build *b, struct view first, const struct json_strlist *more,
@@ -535,8 +608,8 @@ static int take_tags(struct template_build *b, struct view first, const struct j
 	return b->n_tags ? 0 : add_tag(b, VIEW(DEFAULT_TAG), e);
 }
 
-struct template_build *templates_request(struct core *c, const struct actor *a, const struct template_wish *w,
-					 struct err *e)
+struct job *templates_request(struct core *c, const struct actor *a, const struct template_wish *w,
+			      job_done *done, void *arg, struct err *e)
 {
 	struct template_build scratch = { 0 };
 	struct view tag, name = view_split(w->name, ':', &tag);
@@ -550,16 +623,20 @@ struct template_build *templates_request(struct core *c, const struct actor *a, 
 		err_set(e, ERR_QUOTA, "the template has %d builds already", BUILDS_MAX);
 		return NULL;
 	}
-	struct template_build *b = templates_build_new(t);
+	struct change *ch = change_new(t, done, arg, e);
+	struct template_build *b = ch ? templates_build_new(t) : NULL;
 	if (!b) {
+		free(ch);
 		err_sys(e, ERR_INTERNAL, ENOMEM, "template");
 		return NULL;
 	}
+	memcpy(ch->build, b->id, sizeof(ch->build));
 	memcpy(b->tags, scratch.tags, sizeof(b->tags));
 	b->n_tags = scratch.n_tags;
 	b->cpu = w->cpu;
 	b->memory_mb = w->memory_mb;
-	return b;
+	templates_put_row(t, on_changed, ch); /* a client that has the id finds it, whatever happens */
+	return &ch->job;
 }
 
 /* ---- boxes of it ---- */

@@ -28,6 +28,11 @@ int templates_load(struct core *c, const struct store_template *row, struct err 
 void templates_put_row(struct template *t, store_done *done, void *arg);
 void templates_done(struct core *c);
 void templates_log(struct template_build *b, enum template_level level, struct view text);
+void templates_log_at(struct template_build *b, int64_t at_ms, enum template_level level, struct view text);
+/* Its row as it is now, and nobody waits for it. */
+void templates_save(struct template *t);
+/* Once the boxes are known: no build is under way, so that those of builds are removed. */
+void templates_recover(struct core *c);
 /* Its tags are its own from now on; `done` when the store knows. */
 void templates_publish(struct template_build *b, store_done *done, void *arg);
 /* Takes a record over, with the variables of the build. */

@@ -68,6 +68,7 @@ static void end(struct template_run *r)
 
 	drop_box(r);
 	templates_run_free(r);
+	templates_save(t);
 	TEMPLATES_EACH_BUILD(b, t)
 	more |= b->status == TEMPLATE_WAITING || b->run;
 	if (!more)
@@ -107,6 +108,7 @@ static void on_published(void *arg, const struct err *e)
 static void publish(struct template_run *r)
 {
 	drop_box(r);
+	memcpy(r->build->key, r->key, sizeof(r->key));
 	templates_publish(r->build, on_published, r);
 }
 
@@ -239,6 +241,28 @@ static struct job *make_box(struct template_run *r, const struct template_plan *
 	return create_box(r->core, &r->actor, &w, on_created, r, e);
 }
 
+/* From the base, or from where an earlier build got with the same steps; its commands are the plan's own. */
+static int begin(struct template_run *r, const struct template_plan *p, struct err *e)
+{
+	const struct template_build *done = templates_cache_find(r, p);
+	struct template_plan from = *p;
+
+	if (inherit(r->build, p, e) < 0)
+		return -1;
+	if (done) {
+		from.image = VIEW_NONE;
+		from.snapshot = view_of(done->snapshot);
+		from.base = done;
+		struct view start = r->build->start, ready = r->build->ready;
+		if (inherit(r->build, &from, e) < 0)
+			return -1;
+		r->build->start = start;
+		r->build->ready = ready;
+	}
+	r->job = make_box(r, &from, e);
+	return r->job ? 0 : -1;
+}
+
 int templates_begin(struct core *c, const struct actor *a, struct template_build *b,
 		    const struct template_plan *p, struct err *e)
 {
@@ -260,12 +284,14 @@ int templates_begin(struct core *c, const struct actor *a, struct template_build
 	b->run = r;
 	/* An admin's build for another tenant would leave its files with the wrong one. */
 	r->actor.tenant = b->of->tenant;
-	if (templates_steps_take(r, p, e) < 0 || inherit(b, p, e) < 0 || !(r->job = make_box(r, p, e))) {
+	if (templates_steps_take(r, p, e) < 0 || begin(r, p, e) < 0) {
 		templates_run_free(r);
 		return -1;
 	}
 	b->status = TEMPLATE_BUILDING;
 	b->updated_ms = clock_wall_ms();
 	templates_log(b, TEMPLATE_INFO, VIEW("Building the template"));
+	templates_steps_skipped(r);
+	templates_save(b->of);
 	return 0;
 }

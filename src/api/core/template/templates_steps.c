@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "clock.h"
 #include "core_state.h"
 #include "poison.h"
 
-#define PIECE (64u * 1024)
+#define PIECE   (64u * 1024)
+#define SAVE_MS 2000
 
 enum kind { STEP_RUN, STEP_COPY, STEP_ENV, STEP_WORKDIR, STEP_USER, STEP_NONE };
 static const char *const kinds[] = { "RUN", "COPY", "ENV", "WORKDIR", "USER" };
@@ -213,28 +215,55 @@ static int take_effect(struct template_run *r, struct err *e)
 	return 0;
 }
 
+/* In E2B's words, which its users know. */
+static void say_failed(const struct template_run *r, const struct exec_result *res, const struct err *e,
+		       char why[192])
+{
+	const struct template_step *s = &r->steps[r->at];
+	enum kind k = kind_of(s->type);
+	struct view what = view_head(arg_of(s, 0), 80), user = arg_of(s, 1).n ? arg_of(s, 1) : r->build->user;
+	int n = k == STEP_RUN ? snprintf(why, 192, "failed to run command '%.*s': ", VIEW_ARG(what))
+			      : snprintf(why, 192, "%s '%.*s' failed: ", kinds[k], VIEW_ARG(what));
+	size_t room = 192 - (size_t)n;
+
+	if (e && e->sys == ERR_SYS_NO_USER && k == STEP_RUN)
+		snprintf(why + n, room, "command failed: unauthenticated: invalid username: '%.*s'",
+			 VIEW_ARG(view_head(user, 40)));
+	else if (e)
+		snprintf(why + n, room, "%s", e->msg);
+	else
+		snprintf(why + n, room, "%s%s %u", res->timed_out ? "out of time, " : "",
+			 res->signal ? res->signal : "exit status", res->exit_code);
+}
+
+/* So that a crash of the daemon does not lose all of the log. */
+static void save_sometimes(struct template_run *r)
+{
+	int64_t now = clock_wall_ms();
+
+	if (now - r->saved_ms < SAVE_MS)
+		return;
+	r->saved_ms = now;
+	templates_save(r->build->of);
+}
+
 static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
 {
 	struct template_run *r = CONTAINER(x, struct template_run, exec);
-	const struct template_step *s = &r->steps[r->at];
 	char why[192];
 	struct err failed = { 0 };
 
 	log_lines(r, 1, true);
 	log_lines(r, 2, true);
 	templates_layer_release(TAKE_PTR(r->layer));
-	if (e) {
-		fail_here(r, e->msg);
-	} else if (res->exit_code || res->timed_out || res->signal) {
-		struct view what = view_head(arg_of(s, 0), 80);
-		snprintf(why, sizeof(why), "%s '%.*s' failed: %s%s %u", kinds[kind_of(s->type)],
-			 VIEW_ARG(what), res->timed_out ? "out of time, " : "",
-			 res->signal ? res->signal : "exit status", res->exit_code);
+	if (e || res->exit_code || res->timed_out || res->signal) {
+		say_failed(r, res, e, why);
 		fail_here(r, why);
 	} else if (take_effect(r, &failed) < 0) {
 		fail_here(r, failed.msg);
 	} else {
 		r->at++;
+		save_sometimes(r);
 		templates_steps_run(r);
 	}
 }
@@ -371,6 +400,24 @@ static int begin_step(struct template_run *r, struct err *e)
 	return err_set(e, ERR_INVALID, "no such step");
 }
 
+static void log_step(struct template_run *r, size_t at, const char *before)
+{
+	const struct template_step *s = &r->steps[at];
+	struct buf line = BUF_INIT(TEMPLATES_LINE_MAX);
+
+	buf_printf(&line, "%s[%zu/%zu] %.*s", before, at + 1, r->n, VIEW_ARG(s->type));
+	for (size_t i = 0; i < s->args.n && i < 2; i++)
+		buf_printf(&line, " %.*s", VIEW_ARG(view_head(s->args.items[i], 500)));
+	templates_log(r->build, TEMPLATE_INFO, buf_view(&line));
+	buf_done(&line);
+}
+
+void templates_steps_skipped(struct template_run *r)
+{
+	for (size_t i = 0; i < r->at; i++)
+		log_step(r, i, "CACHED ");
+}
+
 static void next(struct loop_task *t)
 {
 	struct template_run *r = CONTAINER(t, struct template_run, task);
@@ -380,16 +427,13 @@ static void next(struct loop_task *t)
 		templates_build_finalize(r);
 		return;
 	}
-	const struct template_step *s = &r->steps[r->at];
-	struct buf line = BUF_INIT(TEMPLATES_LINE_MAX);
-	buf_printf(&line, "[%zu/%zu] %.*s", r->at + 1, r->n, VIEW_ARG(s->type));
-	for (size_t i = 0; i < s->args.n && i < 2; i++)
-		buf_printf(&line, " %.*s", VIEW_ARG(view_head(s->args.items[i], 500)));
-	templates_log(r->build, TEMPLATE_INFO, buf_view(&line));
-	buf_done(&line);
+	log_step(r, r->at, "");
 	buf_clear(&r->text);
-	if (begin_step(r, &e) < 0)
-		fail_here(r, e.msg);
+	if (begin_step(r, &e) < 0) {
+		char why[192];
+		say_failed(r, NULL, &e, why);
+		fail_here(r, why);
+	}
 }
 
 void templates_steps_run(struct template_run *r)

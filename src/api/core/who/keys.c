@@ -84,6 +84,7 @@ int keys_load_tenant(struct core *c, const struct store_tenant *t)
 	if (r >= 0)
 		r = view_to_str(t->name, n->name, sizeof(n->name));
 	n->created_ms = t->created_ms;
+	n->events_from = t->events_from;
 	if (r >= 0)
 		r = map_put(&c->tenants_by_id, &n->by_id, view_of(n->id));
 	if (r >= 0) {

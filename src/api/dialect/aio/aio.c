@@ -1,7 +1,7 @@
 /*
  * The AIO dialect: which sandbox a request is for, who asks, and how an answer is wrapped.
  */
-#include "aio.h"
+#include "aio_dialect.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -37,6 +37,14 @@ static bool claims(const struct http_exchange *x, void *state)
 	return false;
 }
 
+/* Python's clients before 2.31 connect to a sandbox with the headers of a request to it. Its envd has no such
+ * paths, and is not asked with the key. */
+static bool strays(const struct http_exchange *x)
+{
+	return http_get_header(x, "x-api-key").p &&
+	       (view_starts(x->path, "/sandboxes/") || view_starts(x->path, "/v2/sandboxes/"));
+}
+
 /* Its clients send a token of another kind in Authorization, too. */
 static int authenticate(struct request *r, struct err *e)
 {
@@ -75,7 +83,13 @@ static const struct surface control = {
 };
 
 static const struct dialect_port ports[] = {
-	{ .port = PORT_ENVD, .usual = true, .find = envd_find, .surface = &envd_surface },
+	{ .port = PORT_ENVD,
+	  .usual = true,
+	  .find = envd_find,
+	  .strays = strays,
+	  .proves = envd_proves,
+	  .anyway = envd_preflight,
+	  .surface = &envd_surface },
 	{ .port = PORT_INTERPRETER, .guarded = true, .surface = &interpreter_surface },
 	{ 0 },
 };

@@ -16,7 +16,7 @@
 #define OUTPUTS    "paddock://outputs/"
 #define SANDBOXES  "paddock://sandboxes/"
 #define URI_MAX    8192
-#define FILE_MAX   (32u * 1024 * 1024)
+#define FILE_MAX   (8u * 1024 * 1024)
 #define VALUES_MAX 100
 
 static const char *const channels[] = { "stdout", "stderr" };

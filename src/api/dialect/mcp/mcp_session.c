@@ -8,7 +8,7 @@
 #include "rnd.h"
 #include "poison.h"
 
-#define TENANT_MAX 1024
+#define TENANT_MAX 512
 #define IDLE_MS    (60u * 60 * 1000)
 #define FORGET_MS  (2u * 60 * 1000)
 #define PRUNE_MS   (30u * 1000)

@@ -16,8 +16,10 @@
 
 #define LATE_MS   5000
 #define RETRY_MS  1000
-#define KEEP      (256u * 1024)       /* bytes of events of a session */
+#define KEEP      (128u * 1024)       /* bytes of events of a session */
 #define KEEP_LOST (16u * 1024 * 1024) /* while nobody reads the stream */
+#define UNREAD    (64u * 1024 * 1024) /* of a tenant: what its calls hold and say while nobody reads them */
+#define OVERHEAD  512                 /* what an event costs beside its text */
 
 struct event {
 	struct list link;
@@ -36,9 +38,27 @@ struct attached {
 static void drop_event(struct mcp_stream *s, struct event *v)
 {
 	list_del(&v->link);
-	s->kept -= v->n;
-	s->session->kept -= v->n;
+	s->kept -= v->n + OVERHEAD;
+	s->session->kept -= v->n + OVERHEAD;
 	free(v);
+}
+
+/* Attached streams count with their connections (http_hold). */
+static size_t unread(const struct mcp *m, const struct tenant *t)
+{
+	size_t n = 0;
+
+	LIST_EACH (it, &m->order) {
+		const struct mcp_session *session = CONTAINER(it, struct mcp_session, order);
+		if (session->actor.tenant != t)
+			continue;
+		n += session->kept;
+		LIST_EACH (one, &session->streams) {
+			const struct mcp_stream *s = CONTAINER(one, struct mcp_stream, link);
+			n += s->r ? 0 : s->arena.used;
+		}
+	}
+	return n;
 }
 
 static void drop_events(struct mcp_stream *s)
@@ -64,10 +84,11 @@ static void make_room(struct mcp_stream *s, size_t n, size_t max)
 
 static void keep(struct mcp_stream *s, struct view json)
 {
-	size_t max = s->r ? KEEP : KEEP_LOST;
-	struct event *v = json.n <= max ? malloc(sizeof(*v) + json.n) : NULL;
+	size_t max = s->r ? KEEP : KEEP_LOST, n = json.n + OVERHEAD;
+	bool fits = n <= max && (n <= KEEP || unread(s->mcp, s->session->actor.tenant) + n <= UNREAD);
+	struct event *v = fits ? malloc(sizeof(*v) + json.n) : NULL;
 
-	make_room(s, json.n, max);
+	make_room(s, n, max);
 	if (!v) { /* whoever resumes behind it is told that something is missing */
 		drop_events(s);
 		return;
@@ -76,8 +97,8 @@ static void keep(struct mcp_stream *s, struct view json)
 	v->n = json.n;
 	if (json.n)
 		memcpy(v->text, json.p, json.n);
-	s->kept += v->n;
-	s->session->kept += v->n;
+	s->kept += n;
+	s->session->kept += n;
 	list_append(&s->events, &v->link);
 }
 
@@ -125,8 +146,8 @@ static void detach(struct mcp_stream *s)
 static void lost(struct mcp_stream *s)
 {
 	detach(s);
-	if (!s->session) {
-		mcp_stream_free(s);
+	if (!s->session || unread(s->mcp, s->session->actor.tenant) > UNREAD) {
+		mcp_stream_free(s); /* nobody waits for it, or too many wait for too much */
 		return;
 	}
 	if (!s->begun) { /* nobody knows an id by which to ask for it */

@@ -6,7 +6,8 @@
 #include "text.h"
 #include "poison.h"
 
-#define FILE_MAX (16u * 1024 * 1024)
+#define FILE_MAX  (16u * 1024 * 1024)
+#define IMAGE_MAX (4u * 1024 * 1024) /* in a result; larger ones are links */
 
 /* The arguments of all three, and what is under way. */
 struct work {
@@ -176,7 +177,7 @@ static void on_read(struct file_op *op, const struct file_info *info, bool creat
 	mcp_call_content(c);
 	if (text) {
 		mcp_call_text(c, part);
-	} else if (mime && view_starts(view_of(mime), "image/")) {
+	} else if (mime && view_starts(view_of(mime), "image/") && all.n <= IMAGE_MAX) {
 		x.text.bad = text_base64(&coded, all);
 		mcp_call_media(c, "image", buf_view(&coded), mime);
 	}

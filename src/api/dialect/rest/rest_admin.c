@@ -295,7 +295,7 @@ static void image_put(struct request *r)
 
 /* ---- posture ---- */
 
-static void send_posture(struct request *r, struct json_out *o, const struct backend *p)
+static void put_posture(struct json_out *o, const struct backend *p)
 {
 	json_out_object(o);
 	json_out_kstr(o, "backend", p->name);
@@ -310,7 +310,7 @@ static void send_posture(struct request *r, struct json_out *o, const struct bac
 		json_out_kstr(o, "detail", p->parts[i].detail);
 		json_out_end(o, '}');
 	}
-	answer_send_list(r);
+	json_out_end(o, ']');
 }
 
 static void on_posture(void *arg, const void *result, const struct err *e)
@@ -318,8 +318,11 @@ static void on_posture(void *arg, const void *result, const struct err *e)
 	struct request *r = arg;
 	struct json_out *o = answer_result(r, e);
 
-	if (o) /* of the default backend */
-		send_posture(r, o, core_backend(r->core, VIEW(""), NULL));
+	if (o) { /* of the default backend */
+		put_posture(o, core_backend(r->core, VIEW(""), NULL));
+		json_out_end(o, '}');
+		answer_send(r, 200);
+	}
 }
 
 static void on_box_posture(void *arg, const void *result, const struct err *e)
@@ -328,8 +331,17 @@ static void on_box_posture(void *arg, const void *result, const struct err *e)
 	const struct core_posture *p = result;
 	struct json_out *o = answer_result(r, e);
 
-	if (o)
-		send_posture(r, o, &p->backends[0]);
+	if (!o)
+		return;
+	put_posture(o, &p->backends[0]);
+	/* What its walls let through on purpose. */
+	struct err gone = { 0 };
+	const struct box *b = boxes_find(r->core, &r->actor, ACT_BOX_READ, r->params[0], &gone);
+	static const struct spec_mount_list none;
+	json_out_key(o, "mounts");
+	spec_mounts_put(o, b ? &b->spec.mounts : &none);
+	json_out_end(o, '}');
+	answer_send(r, 200);
 }
 
 static void posture(struct request *r)

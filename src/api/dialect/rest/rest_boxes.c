@@ -78,6 +78,8 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	put_origin(o, s);
 	json_out_key(o, "secrets");
 	spec_secrets_put(o, &s->secrets);
+	json_out_key(o, "mounts");
+	spec_mounts_put(o, &s->mounts);
 	json_out_key(o, "limits");
 	json_out_object(o);
 	json_out_key(o, "cpu");
@@ -91,6 +93,11 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);
 	json_out_kbool(o, "sudo", !s->no_sudo);
+	json_out_key(o, "timezone");
+	if (s->timezone.n)
+		json_out_str(o, s->timezone);
+	else
+		json_out_null(o);
 	spec_put_require(o, s->require);
 	json_out_kbool(o, "ports_public", s->ports_public);
 	json_out_key(o, "metadata");
@@ -138,7 +145,7 @@ struct create_body {
 	const struct json *workspace; /* a name, or an object */
 	const struct json *egress;
 	const struct json *ai;
-	const struct json *secrets;
+	const struct json *secrets, *mounts;
 	struct json_strlist require;
 };
 
@@ -149,6 +156,7 @@ static const struct json_field create_fields[] = {
 	{ "backend", JSON_F_STRING, AT(backend), .min = 1, .nullable = true },
 	{ "user", JSON_F_STRING, AT(user), .min = 1, .nullable = true },
 	{ "workdir", JSON_F_STRING, AT(workdir), .min = 1, .nullable = true },
+	{ "timezone", JSON_F_STRING, AT(timezone), .min = 1, .nullable = true },
 	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },
 	{ "metadata", JSON_F_STRMAP, AT(metadata), .nullable = true },
 	{ "limits", JSON_F_OBJECT, AT(limits), .sub = &limits_schema, .nullable = true },
@@ -168,6 +176,7 @@ static const struct json_field create_fields[] = {
 	{ "egress", JSON_F_ANY, .offset = offsetof(struct create_body, egress), .nullable = true },
 	{ "ai", JSON_F_ANY, .offset = offsetof(struct create_body, ai), .nullable = true },
 	{ "secrets", JSON_F_ANY, .offset = offsetof(struct create_body, secrets), .nullable = true },
+	{ "mounts", JSON_F_ANY, .offset = offsetof(struct create_body, mounts), .nullable = true },
 	{ "require", JSON_F_STRLIST, .offset = offsetof(struct create_body, require), .max = FEATURES,
 	  .nullable = true },
 };
@@ -251,6 +260,7 @@ static void create(struct request *r)
 	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
 	    read_egress(r, body.egress, &body.wish, &e) < 0 || read_ai(r, body.ai, &body.wish, &e) < 0 ||
 	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0 ||
+	    spec_mounts_read(&r->arena, body.mounts, &body.wish.mounts, &e) < 0 ||
 	    spec_take_require(&body.require, &body.wish.require, &e) < 0) {
 		answer_fail(r, &e);
 		return;

@@ -50,7 +50,7 @@ static void page(struct request *r)
 	struct buf out = BUF_INIT(ANSWER_MAX);
 	struct view limit = request_query(r, "limit");
 	struct event_filter f = { 0 };
-	uint64_t after = 0;
+	uint64_t next = 0;
 	uint32_t most = PAGE_DEFAULT, n = 0;
 	const struct event *v;
 	struct err e = { 0 };
@@ -58,22 +58,24 @@ static void page(struct request *r)
 
 	if (limit.p && (num_u32(limit, &most) < 0 || most < 1 || most > EVENTS_PAGE_MAX))
 		err_set(&e, ERR_INVALID, "limit must be between 1 and %d", EVENTS_PAGE_MAX);
-	if (e.code || read_filter(r, &f, &e) < 0 || read_after(r, false, &after, &given, &e) < 0) {
+	if (e.code || read_filter(r, &f, &e) < 0 || read_after(r, false, &next, &given, &e) < 0) {
 		answer_fail(r, &e);
 		return;
 	}
+	uint64_t after = events_meant(r->core, &r->actor, next);
 	buf_puts(&out, "{\"events\":[");
 	while (n < most && (v = events_next(r->core, &r->actor, &f, after))) {
 		if (n++)
 			buf_putc(&out, ',');
-		(void)!events_to_json(v, &out);
+		(void)!events_to_json(&r->actor, v, &out);
 		after = v->id;
+		next = events_shown(&r->actor, v);
 	}
 	/* With room left everything was seen, also what the filter held back. */
 	if (n < most)
-		after = MAX(after, events_last(r->core));
-	buf_printf(&out, "],\"next\":%llu,\"first\":%llu}", (unsigned long long)after,
-		   (unsigned long long)events_first(r->core));
+		next = MAX(next, events_last_shown(r->core, &r->actor));
+	buf_printf(&out, "],\"next\":%llu,\"first\":%llu}", (unsigned long long)next,
+		   (unsigned long long)events_first_shown(r->core, &r->actor));
 	answer_reply(r, 200, &out);
 }
 
@@ -83,7 +85,8 @@ struct feed {
 	struct request *r;
 	struct events_watch watch;
 	struct event_filter filter;
-	uint64_t after;
+	uint64_t after,
+		shown; /* the id of the last event that is behind it, and what the client knows it by */
 	struct loop_timer alive;
 	bool blocked; /* until the client has read what there is */
 };
@@ -116,14 +119,16 @@ static bool put(struct feed *s, struct view text)
 /* Events that are not kept any more were missed, and the client should know. */
 static void tell_lost(struct feed *s)
 {
-	uint64_t first = events_first(s->r->core);
+	const struct request *r = s->r;
+	uint64_t first = events_first_shown(r->core, &r->actor);
 	char text[128];
 
-	if (s->after == 0 || s->after + 1 >= first)
+	if (s->shown == 0 || s->shown + 1 >= first)
 		return;
 	snprintf(text, sizeof(text), "event: lost\ndata: {\"after\":%llu,\"first\":%llu}\n\n",
-		 (unsigned long long)s->after, (unsigned long long)first);
-	s->after = first - 1;
+		 (unsigned long long)s->shown, (unsigned long long)first);
+	s->shown = first - 1;
+	s->after = events_meant(r->core, &r->actor, s->shown);
 	put(s, view_of(text));
 }
 
@@ -137,18 +142,21 @@ static void pump(struct feed *s)
 	tell_lost(s);
 	while (!s->blocked && (v = events_next(r->core, &r->actor, &s->filter, s->after))) {
 		struct buf out = BUF_INIT(EVENT_MAX);
-		buf_printf(&out, "id: %llu\nevent: %s\ndata: ", (unsigned long long)v->id,
-			   events_name(v->type));
-		(void)!events_to_json(v, &out);
-		buf_puts(&out, "\n\n");
 		s->after = v->id;
+		s->shown = events_shown(&r->actor, v);
+		buf_printf(&out, "id: %llu\nevent: %s\ndata: ", (unsigned long long)s->shown,
+			   events_name(v->type));
+		(void)!events_to_json(&r->actor, v, &out);
+		buf_puts(&out, "\n\n");
 		if (!out.bad)
 			put(s, buf_view(&out));
 		buf_done(&out);
 	}
 	/* What the filter holds back need not be looked at again. */
-	if (!s->blocked)
+	if (!s->blocked) {
 		s->after = MAX(s->after, events_last(r->core));
+		s->shown = MAX(s->shown, events_last_shown(r->core, &r->actor));
+	}
 }
 
 static void on_more(struct events_watch *w)
@@ -193,7 +201,7 @@ static void stream(struct request *r)
 						      { VIEW("x-accel-buffering"), VIEW("no") } };
 	struct event_filter f = { 0 };
 	struct err e = { 0 };
-	uint64_t after = 0, newest = events_last(r->core);
+	uint64_t after = 0, newest = events_last_shown(r->core, &r->actor);
 	bool given;
 
 	if (read_filter(r, &f, &e) < 0 || read_after(r, true, &after, &given, &e) < 0) {
@@ -206,7 +214,8 @@ static void stream(struct request *r)
 	s->r = r;
 	s->filter = f;
 	/* An id from the future is another installation's. */
-	s->after = given && after <= newest ? after : newest;
+	s->shown = given && after <= newest ? after : newest;
+	s->after = events_meant(r->core, &r->actor, s->shown);
 	r->on_gone = on_gone;
 	r->on_drain = on_drain;
 	r->x->ops = &feed_ops;

@@ -8,6 +8,7 @@
 
 struct files_form {
 	struct form form;
+	bool passed_over; /* a part without a filename */
 	struct buf path, text;
 	struct json_out out;
 };
@@ -39,8 +40,10 @@ static int place(struct form *form, struct file_place *ret, struct err *e)
 	struct files_form *f = CONTAINER(form, struct files_form, form);
 	struct request *r = form->r;
 
-	if (!form->parser.filename.p)
+	if (!form->parser.filename.p) {
+		f->passed_over = true;
 		return 0;
+	}
 	if (check_name(form->parser.filename, e) < 0)
 		return -1;
 	buf_clear(&f->path);
@@ -64,7 +67,14 @@ static void written(struct form *form, const struct file_info *info)
 static void finish(struct form *form)
 {
 	struct files_form *f = CONTAINER(form, struct files_form, form);
+	struct err e = { 0 };
 
+	if (f->passed_over &&
+	    form->n == 0) { /* a client that forgot the names must not take it for success */
+		err_set(&e, ERR_INVALID, "the form has no part with a filename");
+		answer_fail(form->r, &e);
+		return;
+	}
 	json_out_end(&f->out, ']');
 	json_out_end(&f->out, '}');
 	struct buf answer = f->text;

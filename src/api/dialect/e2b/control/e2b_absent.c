@@ -14,8 +14,6 @@ static void absent(struct request *r)
 }
 
 const struct route e2b_absent_routes[] = {
-	{ "GET", "/templates/{id}/builds/{build}/logs", absent,
-	  .query = "cursor limit direction level source" },
 	{ "GET", "/teams", absent },
 	{ 0 },
 };

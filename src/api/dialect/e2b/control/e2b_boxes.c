@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "e2b_network.h"
 #include "e2b_volumes.h"
+#include "envd.h"
 #include "net.h"
 #include "num.h"
 #include "text.h"
@@ -192,8 +193,11 @@ static void on_started(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
 
-	if (answer_ended(r, e))
-		e2b_reply_sandbox(r, 201, result);
+	if (!answer_ended(r, e))
+		return;
+	struct core *core = r->core;
+	e2b_reply_sandbox(r, 201, result);
+	envd_ahead(core, result);
 }
 
 /* What the template starts runs before anybody has the box. */
@@ -257,7 +261,7 @@ static bool fits(const struct box *b, const void *arg)
 	if (w->template.n && !view_eq(w->template, e2b_template_of(w->r, b)) &&
 	    !view_eq(w->template, e2b_alias_of(w->r, b)))
 		return false;
-	return b->state.created_ms > w->started_after_ms;
+	return b->state.created_ms >= w->started_after_ms; /* equality counts */
 }
 
 static int read_states(const struct request *r, struct wanted *w, struct err *e)

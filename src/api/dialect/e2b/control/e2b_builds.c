@@ -55,10 +55,17 @@ static void reply_requested(struct request *r, const struct template_build *b)
 	answer_send(r, 202);
 }
 
+static void on_requested(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+
+	if (answer_ended(r, e))
+		reply_requested(r, result);
+}
+
 static void request(struct request *r)
 {
 	struct request_body body = { 0 };
-	const struct template_build *b = NULL;
 	struct view bare, rest;
 	struct err e = { 0 };
 
@@ -74,10 +81,8 @@ static void request(struct request *r)
 	else if (body.free_disk_mb)
 		err_set(&e, ERR_UNSUPPORTED, "minFreeDiskMb is not supported");
 	else
-		b = templates_request(r->core, &r->actor, &w, &e);
-	if (b)
-		reply_requested(r, b);
-	else
+		r->job = templates_request(r->core, &r->actor, &w, on_requested, r, &e);
+	if (!r->job)
 		answer_fail(r, &e);
 }
 
@@ -166,7 +171,7 @@ static void upload(struct request *r)
 /* ---- its steps ---- */
 
 struct step_body {
-	bool force, force_upload, symlinks, gzip; /* of the client, or of a cache that is not here */
+	bool force_upload, symlinks, gzip; /* the client's own business */
 	struct template_step step;
 };
 
@@ -175,7 +180,7 @@ static const struct json_field step_fields[] = {
 	{ "type", JSON_F_STRING, AT(step.type), .required = true },
 	{ "args", JSON_F_STRLIST, AT(step.args), .nullable = true },
 	{ "filesHash", JSON_F_STRING, AT(step.hash), .nullable = true },
-	{ "force", JSON_F_BOOL, AT(force), .nullable = true },
+	{ "force", JSON_F_BOOL, AT(step.force), .nullable = true },
 	{ "forceUpload", JSON_F_BOOL, AT(force_upload), .nullable = true },
 	{ "resolveSymlinks", JSON_F_BOOL, AT(symlinks), .nullable = true },
 	{ "gzip", JSON_F_BOOL, AT(gzip), .nullable = true },
@@ -210,6 +215,17 @@ static bool is_default_image(struct view name)
 	       e2b_is_default(bare);
 }
 
+/* "ubuntu:22.04", though it may be written with where registries keep it. */
+static struct view local_name(struct view image)
+{
+	static const char *const places[] = { "docker.io/", "index.docker.io/", "library/" };
+
+	for (size_t i = 0; i < ELEMS(places); i++)
+		if (view_starts(image, places[i]))
+			image = view_skip(image, strlen(places[i]));
+	return image;
+}
+
 /* There is no registry: what a build can start from is here. */
 static int find_base(struct request *r, const struct begin_body *body, struct template_plan *p, struct err *e)
 {
@@ -222,7 +238,7 @@ static int find_base(struct request *r, const struct begin_body *body, struct te
 		return err_set(e, ERR_INVALID, "fromImage and fromTemplate exclude each other");
 	if (is_default_image(body->image) || (!body->image.n && !body->template.n))
 		return 0;
-	if (e2b_find_template(r, body->image.n ? body->image : body->template, &t, e) < 0) {
+	if (e2b_find_template(r, body->image.n ? local_name(body->image) : body->template, &t, e) < 0) {
 		if (!body->image.n)
 			return -1;
 		return err_set(e, ERR_NOT_FOUND,
@@ -265,6 +281,7 @@ static void begin(struct request *r)
 	struct template_build *b = templates_build(r->core, &r->actor, r->params[0], r->params[1], &e);
 	p.start = body.start;
 	p.ready = body.ready;
+	p.force = body.force;
 	if (!b || find_base(r, &body, &p, &e) < 0 || read_steps(r, body.steps, &p, &e) < 0 ||
 	    templates_begin(r->core, &r->actor, b, &p, &e) < 0) {
 		answer_fail(r, &e);
@@ -354,6 +371,49 @@ static void status(struct request *r)
 	answer_send(r, 200);
 }
 
+/* All of it that is kept, by time. */
+static int read_span(const struct request *r, int64_t *from_ms, bool *backward, struct err *e)
+{
+	struct view cursor = request_query(r, "cursor"), direction = request_query(r, "direction");
+
+	if (cursor.p && num_i64(cursor, from_ms) < 0)
+		return err_set(e, ERR_INVALID, "cursor must be milliseconds since 1970");
+	*backward = view_is(direction, "backward");
+	return !direction.p || *backward || view_is(direction, "forward")
+		       ? 0
+		       : err_set(e, ERR_INVALID, "direction must be forward or backward");
+}
+
+static void logs(struct request *r)
+{
+	struct err e = { 0 };
+	uint32_t first = 0, limit = TEMPLATES_PAGE, n = 0;
+	size_t least = 0;
+	int64_t from_ms = 0;
+	bool backward = false;
+	const struct template_build *b = templates_build(r->core, &r->actor, r->params[0], r->params[1], &e);
+
+	if (!b || read_place(r, &first, &limit, &least, &e) < 0 ||
+	    read_span(r, &from_ms, &backward, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	json_out_key(o, "logs");
+	json_out_array(o);
+	for (size_t i = 0; i < b->n_logs && n < limit; i++) {
+		const struct template_log *l = &b->logs[backward ? b->n_logs - 1 - i : i];
+		if (l->level < least || (from_ms && (backward ? l->at_ms > from_ms : l->at_ms < from_ms)))
+			continue;
+		put_entry(o, l);
+		n++;
+	}
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
 const struct route e2b_builds_routes[] = {
 	{ "POST", "/v3/templates", request, .body = ROUTE_JSON },
 	{ "GET", "/templates/{id}/files/{hash}", files },
@@ -361,5 +421,7 @@ const struct route e2b_builds_routes[] = {
 	  .query = "expires signature" },
 	{ "POST", "/v2/templates/{id}/builds/{build}", begin, .body = ROUTE_JSON },
 	{ "GET", "/templates/{id}/builds/{build}/status", status, .query = "logsOffset limit level" },
+	{ "GET", "/templates/{id}/builds/{build}/logs", logs,
+	  .query = "cursor limit direction level source" },
 	{ 0 },
 };

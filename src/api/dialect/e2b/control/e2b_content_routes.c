@@ -245,7 +245,7 @@ static void start_write(struct e2b_content *c)
 		e2b_content_fail(c, &e);
 }
 
-/* `force` is taken: a file that is there is overwritten with or without it. */
+/* A file that is there is overwritten unless force is false. */
 static void write_file(struct request *r)
 {
 	struct e2b_content *c = e2b_content_begin(r, start_write, 201);
@@ -254,6 +254,7 @@ static void write_file(struct request *r)
 
 	if (!c || request_query_flag(r, "force", &force) < 0)
 		return;
+	c->op.exclusive = request_query(r, "force").p && !force;
 	if (e2b_content_read_change(c, &e) < 0)
 		e2b_content_fail(c, &e);
 	else

@@ -20,6 +20,27 @@ bool e2b_is_default(struct view template)
 	return view_is(template, "base") || view_is(template, "code-interpreter-v1");
 }
 
+/* An image under its whole name; without a tag, or with the one that is meant by none, also under its bare
+ * one. */
+static bool find_image(const struct request *r, struct view name, struct view bare, struct view tag,
+		       struct view *ret)
+{
+	bool usual = !tag.p || view_is(tag, "default") || view_is(tag, "latest");
+	struct buf latest = BUF_INIT(256);
+
+	*ret = name;
+	if (images_find(r->core, name))
+		return true;
+	*ret = bare;
+	if (usual && images_find(r->core, bare))
+		return true;
+	buf_printf(&latest, "%.*s:latest", VIEW_ARG(view_head(bare, 200)));
+	const struct image *i = usual ? images_find(r->core, buf_view(&latest)) : NULL;
+	*ret = i ? arena_view(r->x->arena, buf_view(&latest)) : VIEW_NONE;
+	buf_done(&latest);
+	return ret->p;
+}
+
 int e2b_find_template(struct request *r, struct view name, struct e2b_template *ret, struct err *e)
 {
 	struct view tag, bare = view_split(name, ':', &tag);
@@ -31,16 +52,14 @@ int e2b_find_template(struct request *r, struct view name, struct e2b_template *
 			ret->snapshot = view_of(ret->build->snapshot);
 		return ret->build ? 0 : -1;
 	}
-	if (tag.p && !view_is(tag, "default"))
-		return err_set(e, ERR_NOT_FOUND, "template '%.*s' not found", (int)MIN(name.n, 100), name.p);
-	if (e2b_is_default(bare))
+	bool usual = !tag.p || view_is(tag, "default");
+	if (usual && e2b_is_default(bare))
 		return 0;
-	const struct snapshot *s = snapshots_find(r->core, &r->actor, ACT_SNAPSHOT_READ, bare, NULL);
+	const struct snapshot *s =
+		usual ? snapshots_find(r->core, &r->actor, ACT_SNAPSHOT_READ, bare, NULL) : NULL;
 	if (s)
 		ret->snapshot = view_of(s->id);
-	else if (images_find(r->core, bare))
-		ret->image = bare;
-	else
+	else if (!find_image(r, name, bare, tag, &ret->image))
 		return err_set(e, ERR_NOT_FOUND, "template '%.*s' not found", (int)MIN(name.n, 100), name.p);
 	return 0;
 }

@@ -179,15 +179,17 @@ static int take_transform(struct request *r, const struct transform *t, size_t i
 	if (!ret->inject)
 		return no_memory(e);
 	for (size_t i = 0; i < t->headers.n; i++) {
-		struct view prefix, name;
-		if (!split_value(t->headers.values[i], &prefix, &name))
+		struct view prefix, name, value = t->headers.values[i];
+		bool plain = !memmem(value.p, value.n, "${e2b.", 6);
+		if (!plain && !split_value(value, &prefix, &name))
 			return err_set(e, ERR_UNSUPPORTED,
-				       "network.rules: a header's value must be text and then one "
+				       "network.rules: a header's value must be text, or text and then one "
 				       "${e2b.secrets.NAME}");
 		ret->inject[ret->n_inject++] =
-			(struct egress_inject){ .secret = e2b_secrets_name(&r->arena, name),
+			(struct egress_inject){ .secret =
+							plain ? VIEW("") : e2b_secrets_name(&r->arena, name),
 						.header = t->headers.keys[i],
-						.prefix = prefix };
+						.prefix = plain ? value : prefix };
 	}
 	return egress_check_inject(ret, e) < 0 ? err_wrap(e, "rules[%zu]", i_rule) : 0;
 }
@@ -279,9 +281,11 @@ static void put_header(struct json_out *o, const struct egress_inject *in)
 	if (!in->header.n)
 		return;
 	buf_add(&value, in->prefix);
-	buf_puts(&value, SECRET_BEGIN);
-	buf_add(&value, in->secret);
-	buf_putc(&value, '}');
+	if (in->secret.n) {
+		buf_puts(&value, SECRET_BEGIN);
+		buf_add(&value, in->secret);
+		buf_putc(&value, '}');
+	}
 	json_out_key_view(o, in->header);
 	json_out_str(o, buf_view(&value));
 	buf_done(&value);

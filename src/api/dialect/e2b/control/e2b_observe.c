@@ -2,6 +2,8 @@
  * E2B: metrics (from our history) and logs. Logs are the events of the sandbox's life; the output of
  * programs goes only to their client.
  */
+#include <stdio.h>
+
 #include "box.h"
 #include "clock.h"
 #include "e2b_impl.h"
@@ -131,14 +133,19 @@ static void metrics_of_many(struct request *r)
 
 static void put_line(struct json_out *o, const struct event *v, bool old)
 {
+	const char *level = v->type == EVENT_OOM ? "error" : "info";
+	char line[160]; /* clients parse it as a document of its own */
+
 	json_out_object(o);
 	answer_put_time(o, "timestamp", v->at_ms);
 	if (old) {
-		json_out_kz(o, "line", events_name(v->type));
+		snprintf(line, sizeof(line), "{\"level\":\"%s\",\"logger\":\"lifecycle\",\"message\":\"%s\"}",
+			 level, events_name(v->type));
+		json_out_kz(o, "line", line);
 		json_out_end(o, '}');
 		return;
 	}
-	json_out_kz(o, "level", v->type == EVENT_OOM ? "error" : "info");
+	json_out_kz(o, "level", level);
 	json_out_kz(o, "message", events_name(v->type));
 	json_out_key(o, "fields");
 	json_out_object(o);

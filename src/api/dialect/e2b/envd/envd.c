@@ -37,14 +37,14 @@ const struct box *envd_box(const struct request *c)
 
 struct file_place envd_place(const struct request *c, struct view path)
 {
-	return (struct file_place){ .box = view_of(c->box), .path = path, .user = c->user };
+	return (struct file_place){ .box = view_of(c->box), .path = path, .user = c->user, .as_root = true };
 }
 
-size_t envd_vars(const struct request *c, const struct box *b, struct view names[ENVD_VARS],
+size_t envd_vars(struct core *core, const struct box *b, struct view names[ENVD_VARS],
 		 struct view values[ENVD_VARS])
 {
-	bool base = view_eq(b->spec.image, core_config(c->core)->defaults.image);
-	const struct template_build *build = templates_of_box(c->core, b);
+	bool base = view_eq(b->spec.image, core_config(core)->defaults.image);
+	const struct template_build *build = templates_of_box(core, b);
 	struct view template = build                ? view_of(build->of->id)
 			       : b->spec.snapshot.n ? b->spec.snapshot
 			       : base               ? VIEW("base")
@@ -139,13 +139,11 @@ static int read_username(struct request *c, struct err *e)
 	return 0;
 }
 
-static int check_token(const struct request *c, const struct box *b, struct err *e)
+static bool has_token(const struct http_exchange *x, const struct core *c, const struct box *b)
 {
-	struct view token = http_get_header(c->x, "x-access-token");
+	struct view token = http_get_header(x, "x-access-token");
 
-	if (token.p && tokens_fit(c->core, b, TOKEN_ENVD, token))
-		return 0;
-	return err_set(e, ERR_UNAUTHORIZED, "unauthorized: no or wrong access token");
+	return token.p && tokens_fit(c, b, TOKEN_ENVD, token);
 }
 
 static bool is_files(const struct http_exchange *x)
@@ -153,16 +151,26 @@ static bool is_files(const struct http_exchange *x)
 	return view_is(x->path, "/files") && (view_is(x->method, "GET") || view_is(x->method, "POST"));
 }
 
+static const char *op_of(const struct http_exchange *x)
+{
+	return view_is(x->method, "GET") ? "read" : "write";
+}
+
+/* The plane has looked at tokens; and a signature that has ended was one. */
+bool envd_proves(const struct http_exchange *x, const struct core *c, const struct box *b)
+{
+	return is_files(x) && envd_signature_fits(x, c, b, op_of(x));
+}
+
 static int admit(const struct request *c, struct err *e)
 {
 	const struct box *b = envd_box(c);
-	struct err why = { 0 };
 
-	if (!is_files(c->x) || !http_get_query(c->x, "signature").p)
-		return check_token(c, b, e);
-	if (check_token(c, b, &why) >= 0)
+	if (has_token(c->x, c->core, b))
 		return 0;
-	return envd_signed(c->x, c->core, b, view_is(c->x->method, "GET") ? "read" : "write", e);
+	if (!is_files(c->x) || !http_get_query(c->x, "signature").p)
+		return err_set(e, ERR_UNAUTHORIZED, "unauthorized: no or wrong access token");
+	return envd_signed(c->x, c->core, b, op_of(c->x), e);
 }
 
 static int authenticate(struct request *c, struct err *e)
@@ -184,7 +192,8 @@ static const struct route routes[] = {
 	{ 0 },
 };
 
-static void preflight(struct http_exchange *x)
+/* Browsers ask before they show a token. */
+bool envd_preflight(struct http_exchange *x)
 {
 	static const struct http_header allow[] = {
 		{ VIEW("access-control-allow-origin"), VIEW("*") },
@@ -194,7 +203,10 @@ static void preflight(struct http_exchange *x)
 		       "connect-timeout-ms, keepalive-ping-interval, e2b-sandbox-id, e2b-sandbox-port") },
 		{ VIEW("access-control-max-age"), VIEW("7200") },
 	};
+	if (!view_is(x->method, "OPTIONS"))
+		return false;
 	http_reply(x, 204, NULL, VIEW_NONE, allow, ELEMS(allow));
+	return true;
 }
 
 /* Whether it can be asked: one that is paused answers only where asking resumes it. */
@@ -209,14 +221,30 @@ static bool quick(struct http_exchange *x, const struct box *b)
 	bool health =
 		view_is(x->path, "/health") && (view_is(x->method, "GET") || view_is(x->method, "HEAD"));
 
-	if (view_is(x->method, "OPTIONS"))
-		preflight(x);
-	else if (!is_there(b, !health))
+	if (!is_there(b, !health))
 		proxy_unknown_box(x, view_of(b->id));
 	else if (health)
 		http_reply(x, 204, NULL, VIEW_NONE, envd_cors, ELEMS(envd_cors));
 	else
 		return false;
+	return true;
+}
+
+/* The box has ended meanwhile. Where the original runs, nobody is left to say so: the connection drops, and
+ * clients ask /health what became of the box. What has not begun gets the answer that the next request
+ * would get. */
+static bool lost(struct request *r, const struct err *e)
+{
+	const struct box *b = envd_box(r);
+	bool begun = r->fail && rpc_of(r)->begun;
+
+	if (e->code != ERR_STATE || !r->admitted || (!begun && b && is_there(b, true)))
+		return false;
+	if (begun)
+		http_break(r->x);
+	else
+		proxy_unknown_box(r->x, view_of(r->box));
+	request_done(r);
 	return true;
 }
 
@@ -230,6 +258,7 @@ const struct surface envd_surface = {
 	.authenticate = authenticate,
 	.fail = fail,
 	.translate = translate,
+	.lost = lost,
 	.headers = envd_cors,
 	.n_headers = ELEMS(envd_cors),
 	.no_method = "method not allowed",

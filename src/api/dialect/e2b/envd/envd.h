@@ -8,5 +8,10 @@
 #include "dialect.h"
 
 extern const struct surface envd_surface;
-/* dialect_port.find */
+/* dialect_port.find, .proves, .anyway */
 struct view envd_find(const struct http_exchange *x, struct core *c);
+bool envd_proves(const struct http_exchange *x, const struct core *c, const struct box *b);
+bool envd_preflight(struct http_exchange *x);
+/* The login shell of a new box's first command, which clients run next: it starts while they read the answer.
+ * From the first time on boxes of the pool have one, too. */
+void envd_ahead(struct core *core, const struct box *b);

@@ -9,7 +9,8 @@
 #include "text.h"
 #include "poison.h"
 
-#define PERMISSIONS 16
+#define PERMISSIONS    16
+#define DIRECTORY_SIZE 4096
 
 struct view envd_clean(struct arena *a, struct view path)
 {
@@ -151,7 +152,8 @@ struct envd_entry_info *envd_entry(struct arena *a, const struct file_info *info
 	to->path = copy(a, envd_clean(a, path));
 	to->name = envd_base(to->path);
 	to->type = type_of(info);
-	to->size = (int64_t)info->size;
+	/* Some file systems give directories no size; the original's do. */
+	to->size = (int64_t)(info->size || info->type != FILE_TYPE_DIRECTORY ? info->size : DIRECTORY_SIZE);
 	to->mode = (link ? info->resolved_mode : info->mode) & 0777;
 	to->permissions = permissions(a, info);
 	to->owner = copy(a, info->owner);

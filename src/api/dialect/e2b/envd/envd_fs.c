@@ -85,12 +85,28 @@ static void on_entry(struct file_op *op, const struct file_info *info, bool crea
 
 static const struct file_ops entry_ops = { .done = on_entry };
 
+/* A path that leads through a file, in a circle, or to where nobody may look is a path to nothing: clients
+ * ask whether something exists and take any other error for a failure. */
+static void on_stat(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
+{
+	bool nothing = e && (e->sys == ENOTDIR || e->sys == ELOOP || e->sys == ENAMETOOLONG ||
+			     e->code == ERR_FORBIDDEN);
+	struct err none = { 0 };
+
+	if (nothing)
+		err_set(&none, ERR_NOT_FOUND, "path not found: %.*s",
+			VIEW_ARG(view_head(work_of(op)->path, 120)));
+	on_entry(op, info, created, nothing ? &none : e);
+}
+
+static const struct file_ops stat_ops = { .done = on_stat };
+
 static void stat_one(struct request *c, const void *request)
 {
 	const struct envd_stat_request *q = request;
 	struct work *w = work_new(c, q->path);
 	if (w)
-		stat_then(w, w->path, &entry_ops);
+		stat_then(w, w->path, &stat_ops);
 }
 
 /* ---- MakeDir ---- */

@@ -22,7 +22,7 @@ extern const struct http_header envd_cors[1];
 /* The environment that every process of the box gets beyond what the box was made with: not to be overridden.
  */
 #define ENVD_VARS 3
-size_t envd_vars(const struct request *c, const struct box *b, struct view names[ENVD_VARS],
+size_t envd_vars(struct core *core, const struct box *b, struct view names[ENVD_VARS],
 		 struct view values[ENVD_VARS]);
 
 /* ---- plain paths: envd_info.c, envd_download.c, envd_upload.c, envd_compose.c ---- */
@@ -37,6 +37,10 @@ void envd_compose(struct request *c);
 /* Whether the query's signature opens this path of this box. op: "read", "write". */
 int envd_signed(struct http_exchange *x, const struct core *core, const struct box *b, const char *op,
 		struct err *e) _must_check_;
+
+/* The same, but for its end. */
+bool envd_signature_fits(const struct http_exchange *x, const struct core *core, const struct box *b,
+			 const char *op) _must_check_;
 
 /* ---- paths and entries: envd_entry.c ---- */
 

@@ -57,7 +57,7 @@ void envd_envs(struct request *c)
 	struct view names[ENVD_VARS], values[ENVD_VARS];
 	struct buf b = BUF_INIT(RPC_ANSWER_MAX);
 	const struct box *box = envd_box(c);
-	size_t n = envd_vars(c, box, names, values);
+	size_t n = envd_vars(c->core, box, names, values);
 	struct json_out o;
 
 	json_out_init(&o, &b);

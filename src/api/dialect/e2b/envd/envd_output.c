@@ -14,6 +14,9 @@
 #define COLS 80
 #define ROWS 24
 
+#define AHEAD_S 60         /* a new box's first command mostly comes at once */
+#define POOL_S  UINT32_MAX /* as long as nobody has the box */
+
 struct run {
 	struct exec exec;
 	struct request *c;
@@ -205,17 +208,21 @@ static int fill_env(struct request *c, const struct box *b, const struct envd_pr
 		ret->keys[i] = p->envs.items[i].key;
 		ret->values[i] = p->envs.items[i].value;
 	}
-	ret->n = p->envs.n + envd_vars(c, b, ret->keys + p->envs.n, ret->values + p->envs.n);
+	ret->n = p->envs.n + envd_vars(c->core, b, ret->keys + p->envs.n, ret->values + p->envs.n);
 	return 0;
 }
 
-/* Relative to the home. Without one: what the box was made with, where that was chosen, else the home. */
+/* What the box was made with, where that was chosen, else the home. */
+static struct view usual_cwd(struct core *core, const struct box *b)
+{
+	return view_eq(b->spec.workdir, core_config(core)->defaults.workdir) ? VIEW_NONE : b->spec.workdir;
+}
+
+/* Relative to the home. */
 static int fill_cwd(struct request *c, const struct box *b, const struct envd_process_config *p,
 		    struct view *ret, struct err *e)
 {
-	bool chosen = !view_eq(b->spec.workdir, core_config(c->core)->defaults.workdir);
-
-	*ret = chosen ? b->spec.workdir : VIEW_NONE;
+	*ret = usual_cwd(c->core, b);
 	return p->has_cwd && p->cwd.n ? envd_path(&c->arena, p->cwd, ret, e) : 0;
 }
 
@@ -258,4 +265,33 @@ void envd_start(struct request *c, const void *request)
 	if (r && (fill(r, request, &w, &e) < 0 ||
 		  exec_start(c->core, &c->actor, view_of(c->box), &w, &r->exec, &e) < 0))
 		answer_fail(c, &e);
+}
+
+/* ---- ahead ---- */
+
+/* As clients run commands that name no user, directory or variables. */
+static void ahead(struct core *core, const struct box *b, uint32_t seconds)
+{
+	struct view argv[] = { VIEW("/bin/bash"), VIEW("-l"), VIEW("-c"), VIEW("") };
+	struct view names[ENVD_VARS], values[ENVD_VARS];
+	const struct exec_wish w = {
+		.argv = { argv, ELEMS(argv) },
+		.env = { names, values, envd_vars(core, b, names, values) },
+		.cwd = usual_cwd(core, b),
+		.keep = true,
+		.home = true,
+		.ready = true,
+	};
+	exec_ahead(core, b, &w, seconds);
+}
+
+static void ahead_in_pool(struct core *core, const struct box *b)
+{
+	ahead(core, b, POOL_S);
+}
+
+void envd_ahead(struct core *core, const struct box *b)
+{
+	ahead(core, b, AHEAD_S);
+	exec_ahead_in_pool(core, ahead_in_pool);
 }

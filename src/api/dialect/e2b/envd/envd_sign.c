@@ -72,6 +72,15 @@ static bool fits(void *arg, const struct box *b)
 	return view_eq_secret(c->signature, view_of(want));
 }
 
+bool envd_signature_fits(const struct http_exchange *x, const struct core *core, const struct box *b,
+			 const char *op)
+{
+	struct claim c;
+
+	read_claim(x, core, op, &c);
+	return c.signature.n && fits(&c, b);
+}
+
 int envd_signed(struct http_exchange *x, const struct core *core, const struct box *b, const char *op,
 		struct err *e)
 {
@@ -88,18 +97,23 @@ int envd_signed(struct http_exchange *x, const struct core *core, const struct b
 	return 0;
 }
 
-/* Old clients (2.10) name no box in what is no procedure call; but they send its token. */
+/* Old clients name no box in what is no procedure call (JavaScript's 2.10), or in nothing after they have
+ * connected to it (Python's before 2.31); but they send its token. */
 static bool by_token(const struct http_exchange *x, struct view *ret)
 {
 	static const char *const paths[] = { "/files", "/health", "/metrics", "/envs", "/files/compose" };
+	static const char *const services[] = { "/process.Process/", "/filesystem.Filesystem/" };
 	struct view token = http_get_header(x, "x-access-token"), id = tokens_box(token);
 
-	for (size_t i = 0; token.p && i < ELEMS(paths); i++)
-		if (view_is(x->path, paths[i])) {
-			*ret = id.p ? id : VIEW(""); /* a box that is not there */
-			return true;
-		}
-	return false;
+	bool ours = false;
+	for (size_t i = 0; i < ELEMS(paths); i++)
+		ours |= view_is(x->path, paths[i]);
+	for (size_t i = 0; i < ELEMS(services); i++)
+		ours |= view_starts(x->path, services[i]);
+	if (!token.p || !ours)
+		return false;
+	*ret = id.p ? id : VIEW(""); /* a box that is not there */
+	return true;
 }
 
 struct view envd_find(const struct http_exchange *x, struct core *core)

@@ -75,7 +75,7 @@ static int open_file(struct intake *u, struct view path)
 	if (u->n_files == FILES_MAX)
 		return fail(u, ERR_INVALID, "too many files");
 	if (!path.n)
-		return fail(u, ERR_INVALID, "a file has no path");
+		return fail(u, ERR_INVALID, "a file has neither a name in the form nor a path in the query");
 	u->op.detail = true;
 	u->op.metadata = u->metadata;
 	if (envd_path(c->x->arena, path, &clean, &e) < 0) {
@@ -89,6 +89,15 @@ static int open_file(struct intake *u, struct view path)
 	}
 	u->writing = true;
 	return 1;
+}
+
+/* A file of the form. Its name is optional where the query has a path, which is one file's. */
+static int open_part(struct intake *u)
+{
+	if (u->path.p && u->n_files)
+		return fail(u, ERR_INVALID,
+			    "several files cannot be written to one path: name them in the form instead");
+	return open_file(u, u->path.p ? u->path : u->parts.filename);
 }
 
 static void close_file(struct intake *u)
@@ -151,8 +160,7 @@ static int step_form(struct intake *u)
 			u->left = u->parts.data;
 		break;
 	case MULTIPART_PART:
-		if (view_is(u->parts.name, "file") && u->parts.filename.p &&
-		    open_file(u, u->path.p ? u->path : u->parts.filename) < 0)
+		if (view_is(u->parts.name, "file") && open_part(u) < 0)
 			return -1;
 		break;
 	case MULTIPART_PART_END:
@@ -194,6 +202,10 @@ static void finish(struct intake *u)
 	}
 	if (u->writing) {
 		close_file(u);
+		return;
+	}
+	if (!u->n_files) {
+		fail(u, ERR_INVALID, "the form has no part with the name 'file'");
 		return;
 	}
 	json_out_end(&u->o, ']');

@@ -25,11 +25,13 @@ void *interpreter_own(struct request *r, size_t size, void (*release)(struct req
 	return own;
 }
 
-/* Text: clients show it as it is. A box that does not run is none to them, which is a 502. */
+/* Text: clients show it as it is. A box that does not run is none to them, which is a 502; a language that
+ * the image does not have is as wrong as one that we do not know. */
 static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
 {
-	http_reply(r->x, e->code == ERR_STATE ? 502 : err_http(e->code), "text/plain; charset=utf-8",
-		   view_of(e->msg), extra, n_extra);
+	int status = e->code == ERR_STATE ? 502 : e->code == ERR_UNSUPPORTED ? 400 : err_http(e->code);
+
+	http_reply(r->x, status, "text/plain; charset=utf-8", view_of(e->msg), extra, n_extra);
 }
 
 /* ---- what is asked for ---- */
@@ -71,8 +73,17 @@ struct view interpreter_language(struct view name)
 {
 	static const struct {
 		const char *said, *meant;
-	} names[] = { { "py", "python" },     { "python3", "python" },        { "python", "python" },
-		      { "js", "javascript" }, { "javascript", "javascript" }, { "bash", "bash" },
+	} names[] = { { "py", "python" },
+		      { "python3", "python" },
+		      { "python", "python" },
+		      { "js", "javascript" },
+		      { "javascript", "javascript" },
+		      { "ts", "typescript" },
+		      { "tslab", "typescript" },
+		      { "typescript", "typescript" },
+		      { "r", "r" },
+		      { "java", "java" },
+		      { "bash", "bash" },
 		      { "sh", "bash" } };
 
 	for (size_t i = 0; i < ELEMS(names); i++)
@@ -107,7 +118,7 @@ static int describe(struct request *r, struct context_wish *ret, struct err *e)
 	const struct view pairs[VARS][2] = { { VIEW("E2B_SANDBOX"), VIEW("true") },
 					     { VIEW("E2B_SANDBOX_ID"), view_of(r->box) },
 					     { VIEW("E2B_TEMPLATE_ID"), b->spec.image } };
-	*ret = (struct context_wish){ .cwd = home_of(r, b) };
+	*ret = (struct context_wish){ .user = VIEW("root"), .cwd = home_of(r, b) };
 	env->keys = arena_array(&r->arena, VARS, sizeof(struct view));
 	env->values = arena_array(&r->arena, VARS, sizeof(struct view));
 	if (!ret->cwd.p || !env->keys || !env->values)
@@ -247,6 +258,7 @@ static void list_contexts(struct request *r)
 static const struct json_field context_fields[] = {
 	{ "language", JSON_F_STRING, AT(language), .nullable = true },
 	{ "cwd", JSON_F_STRING, AT(cwd), .nullable = true },
+	{ "user", JSON_F_STRING, AT(user), .min = 1, .nullable = true },
 };
 #undef AT
 static const struct json_schema context_schema = { context_fields, ELEMS(context_fields) };
@@ -258,11 +270,12 @@ static void create_context(struct request *r)
 
 	if (interpreter_wish(r, &w) < 0)
 		return;
-	struct view home = w.cwd;
+	struct view home = w.cwd, root = w.user;
 	if (interpreter_read(r, &context_schema, &w) < 0)
 		return;
 	w.language = w.language.n ? interpreter_language(w.language) : VIEW("python");
 	w.cwd = w.cwd.n ? w.cwd : home;
+	w.user = w.user.n ? w.user : root;
 	struct asking *k = asking(r, on_made);
 	if (k && contexts_create(r->core, &r->actor, view_of(r->box), &w, &k->op, &e) < 0)
 		answer_fail(r, &e);

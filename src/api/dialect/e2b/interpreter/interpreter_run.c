@@ -135,12 +135,24 @@ static void on_output(struct context_run *run, unsigned channel, struct view dat
 	output(CONTAINER(run, struct running, run), channel, data, false);
 }
 
+/* The interpreters give strings as their languages write them; E2B's clients get them without the quotes. */
+static struct view without_quotes(struct view text)
+{
+	bool quoted =
+		text.n >= 2 && text.p[0] == text.p[text.n - 1] && (text.p[0] == '\'' || text.p[0] == '"');
+	return quoted ? (struct view){ text.p + 1, text.n - 2 } : text;
+}
+
 static void put_member(struct json_out *o, const struct json_member *m)
 {
 	static const char *const formats[] = { "text",  "html", "markdown",   "svg",  "png",   "jpeg", "pdf",
 					       "latex", "json", "javascript", "data", "chart", "extra" };
 
-	for (size_t i = 0; i < ELEMS(formats); i++)
+	if (view_is(m->key, "text") && m->value.type == JSON_STRING) {
+		json_out_kstr(o, "text", without_quotes(m->value.text));
+		return;
+	}
+	for (size_t i = 1; i < ELEMS(formats); i++)
 		if (view_is(m->key, formats[i])) {
 			json_out_key_view(o, m->key);
 			json_out_value(o, &m->value);
