@@ -12,7 +12,8 @@
 #include "poison.h"
 
 static const struct route *const tables[] = {
-	aio_context_routes, aio_ticket_routes, aio_code_routes, aio_jupyter_routes, aio_nodejs_routes, NULL,
+	aio_context_routes, aio_ticket_routes, aio_code_routes, aio_jupyter_routes, aio_nodejs_routes,
+	aio_file_routes,    aio_find_routes,   aio_grep_routes, aio_browser_routes, NULL,
 };
 
 /* ---- which sandbox ---- */
