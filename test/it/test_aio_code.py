@@ -152,3 +152,12 @@ def test_sessions_survive_a_restart_of_the_api(own_daemon):
     it.kill_api()
     done = execute(it.client(), box, "/v1/jupyter/execute", code="x", session_id="mine")
     assert done["outputs"][0]["data"]["text/plain"] == "5"
+
+
+def test_there_is_no_browser(api, box):
+    for method, path in (("GET", "/v1/browser/info"), ("POST", "/v1/browser/page/navigate"), ("GET", "/v1/browser/tabs"),
+                         ("DELETE", "/v1/browser/tabs/{index}"), ("POST", "/v1/browser/actions"), ("POST", "/v1/display/record")):
+        found = call(api, box, method, path.replace("{index}", "0"), {} if method == "POST" else None)
+        assert not found["success"] and found["message"].startswith("this image has no "), (path, found)
+    shot = api.get(f"/sandbox/{box.id}/v1/browser/screenshot")
+    assert shot.status == 501 and shot.json()["message"] == "this image has no browser"

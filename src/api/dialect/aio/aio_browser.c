@@ -26,13 +26,14 @@ static void refuse_bytes(struct request *r)
 }
 
 const struct route aio_browser_routes[] = {
-	{ "GET", "/v1/browser/screenshot", refuse_bytes, .query = ROUTE_ANY_QUERY },
-	{ "GET", "/v1/browser/page/screenshot", refuse_bytes, .query = ROUTE_ANY_QUERY },
-	{ "GET", "/v1/browser/proxy.pac", refuse_bytes, .query = ROUTE_ANY_QUERY },
 	{ "GET", "/v1/browser/{path}", refuse, .query = ROUTE_ANY_QUERY },
 	{ "POST", "/v1/browser/{path}", refuse, .body = ROUTE_WHOLE, .query = ROUTE_ANY_QUERY },
 	{ "PUT", "/v1/browser/{path}", refuse, .body = ROUTE_WHOLE, .query = ROUTE_ANY_QUERY },
 	{ "DELETE", "/v1/browser/{path}", refuse, .body = ROUTE_WHOLE, .query = ROUTE_ANY_QUERY },
+	/* The last route that fits is taken. */
+	{ "GET", "/v1/browser/screenshot", refuse_bytes, .query = ROUTE_ANY_QUERY },
+	{ "GET", "/v1/browser/page/screenshot", refuse_bytes, .query = ROUTE_ANY_QUERY },
+	{ "GET", "/v1/browser/proxy.pac", refuse_bytes, .query = ROUTE_ANY_QUERY },
 	{ "POST", "/v1/display/record", refuse_display, .body = ROUTE_WHOLE, .query = ROUTE_ANY_QUERY },
 	{ 0 },
 };
