@@ -277,6 +277,14 @@ struct view request_token(const struct http_exchange *x)
 	return http_get_header(x, "x-api-key");
 }
 
+bool request_same_origin(const struct http_exchange *x)
+{
+	struct view origin = http_get_header(x, "origin");
+	size_t scheme = view_starts(origin, "https://") ? 8 : view_starts(origin, "http://") ? 7 : 0;
+
+	return !origin.p || (scheme && view_eq_nocase(view_skip(origin, scheme), x->host));
+}
+
 static bool is_local(struct view host)
 {
 	struct view port,

@@ -248,3 +248,8 @@ void ws_open(struct ws *w)
 	w->heard_ms = loop_now(w->r->x->loop);
 	loop_timer_start(w->r->x->loop, &w->ping, PING_MS, on_ping);
 }
+
+void ws_drop_input(struct ws *w)
+{
+	ws_taken(w, buf_len(&w->input));
+}

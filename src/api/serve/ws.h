@@ -60,6 +60,8 @@ void ws_text(struct ws *w, struct view text);
 size_t ws_hold(struct ws *w, size_t n);
 /* The first n bytes of w->input are used. */
 void ws_taken(struct ws *w, size_t n);
+/* An on_input for sessions in which only texts mean something. */
+void ws_drop_input(struct ws *w);
 /* Says good-bye. The handler's memory is gone afterwards. */
 void ws_leave(struct ws *w, uint16_t code, struct view reason);
 /* Of one that is not open: the answer is an error. The memory is gone, too. */

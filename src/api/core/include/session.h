@@ -87,11 +87,13 @@ struct view shells_cwd(const struct box *b, struct view name);
 
 #define CONTEXTS_MAX   32 /* of one box */
 #define CONTEXTS_QUEUE 64 /* pieces of code that may wait in one of them */
+#define CONTEXTS_SPARE 4  /* idle ones that nobody named */
 #define CONTEXT_ID     20
+#define CONTEXT_NAME   40 /* of an id that the caller chose */
 
 struct context_info {
 	struct view id, language, user, cwd;
-	int64_t created_ms;
+	int64_t created_ms, used_ms;
 	uint32_t pid; /* 0: it does not run; the next code starts it */
 	bool busy;
 	unsigned queued;
@@ -107,6 +109,7 @@ struct context_wait {
 
 struct context_wish {
 	struct view language;
+	struct view id;        /* of a context that contexts_create makes; empty: a new one */
 	struct view user, cwd; /* empty: the box's */
 	struct json_strmap env;
 };
@@ -147,6 +150,8 @@ struct context_code {
 	struct view context;        /* its id; empty: the one of the language */
 	struct view language;       /* empty: the context's, or python */
 	struct context_wish made;   /* how the language's own is made, where this is its first code */
+	bool make;                  /* likewise the one of `context`, where there is none */
+	bool spare;                 /* and nobody knows its name: some are kept, the rest makes room */
 	uint64_t timeout_ms;        /* 0: the configured maximum */
 	bool kill;                  /* interrupt it when nobody waits any more */
 };

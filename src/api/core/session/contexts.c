@@ -64,7 +64,7 @@ static struct context *add(struct contexts *set, const struct context_language *
 	arena_init(&c->arena, CONTEXT_ARENA);
 	c->box = set->box;
 	c->language = lang;
-	c->created_ms = clock_wall_ms();
+	c->created_ms = c->used_ms = clock_wall_ms();
 	list_init(&c->queue);
 	list_init(&c->ops);
 	rnd_name(c->id, CONTEXT_ID);
@@ -93,14 +93,14 @@ static void adopt(struct contexts *set, const struct proc_info *p)
 		return;
 	id = view_split(view_skip(p->tag, strlen(tag_prefix)), ':', &language);
 	const struct context_language *lang = contexts_language(language);
-	if (!lang || !spec_is_name(id) || id.n > CONTEXT_ID || find(set, id))
+	if (!lang || !spec_is_name(id) || id.n > CONTEXT_NAME || find(set, id))
 		return;
 	struct context_wish w = { .user = p->user, .cwd = p->cwd };
 	struct context *c = add(set, lang, id, &w, &e);
 	if (!c)
 		return;
 	c->maybe = c->ran = true;
-	c->created_ms = p->started_ms;
+	c->created_ms = c->used_ms = p->started_ms;
 }
 
 static void wake(struct contexts *set, const struct err *e)
@@ -195,6 +195,7 @@ void contexts_describe(const struct context *c, struct context_info *ret)
 		.user = c->made.user.n ? c->made.user : s->user,
 		.cwd = c->made.cwd.n ? c->made.cwd : s->workdir,
 		.created_ms = c->created_ms,
+		.used_ms = c->used_ms,
 		.pid = c->pid,
 		.busy = c->current != NULL,
 		.queued = c->n_queue,
@@ -241,9 +242,12 @@ static void list_all(struct contexts *set, struct context_op *op)
 static void create(struct box *b, struct context_op *op)
 {
 	struct err e = { 0 };
-	struct context *c =
-		add(b->in->contexts, contexts_language(op->wish.language), VIEW_NONE, &op->wish, &e);
+	struct context *c = NULL;
 
+	if (op->wish.id.n && find(b->in->contexts, op->wish.id))
+		err_set(&e, ERR_CONFLICT, "there is a context with this id");
+	else
+		c = add(b->in->contexts, contexts_language(op->wish.language), op->wish.id, &op->wish, &e);
 	if (!c) {
 		op->done(op, NULL, 0, &e);
 		return;
@@ -360,6 +364,16 @@ static int check_language(struct view name, struct err *e)
 				 "language must be python, javascript, typescript, r, java or bash");
 }
 
+static int check_id(struct view id, struct err *e)
+{
+	return spec_is_name(id) && id.n <= CONTEXT_NAME
+		       ? 0
+		       : err_set(e, ERR_INVALID,
+				 "a context's id must be 1 to %d of [A-Za-z0-9._-] and begin with a letter "
+				 "or digit",
+				 CONTEXT_NAME);
+}
+
 static int check_made(const struct context_wish *w, struct err *e)
 {
 	if (spec_check_env(&w->env, "env", e) < 0 || (w->user.n && spec_check_user(w->user, "user", e) < 0))
@@ -370,7 +384,7 @@ static int check_made(const struct context_wish *w, struct err *e)
 int contexts_create(struct core *c, const struct actor *a, struct view box, const struct context_wish *w,
 		    struct context_op *op, struct err *e)
 {
-	if (check_language(w->language, e) < 0 || check_made(w, e) < 0)
+	if (check_language(w->language, e) < 0 || check_made(w, e) < 0 || (w->id.n && check_id(w->id, e) < 0))
 		return -1;
 	op->wish = *w;
 	return ask(c, a, box, VIEW_NONE, CONTEXT_CREATE, op, e);
@@ -410,6 +424,38 @@ void contexts_cancel(struct context_op *op)
 
 /* ---- executions ---- */
 
+/* Makes room for another context that nobody named: of those that are idle, the one that was used longest ago
+ * ends. */
+static void trim(struct contexts *set)
+{
+	struct context *oldest = NULL;
+	unsigned n = 0;
+
+	LIST_EACH (it, &set->list) {
+		struct context *c = CONTAINER(it, struct context, link);
+		if (!c->spare || c->remove || c->current || c->n_queue)
+			continue;
+		n++;
+		if (!oldest || c->used_ms < oldest->used_ms)
+			oldest = c;
+	}
+	if (n < CONTEXTS_SPARE)
+		return;
+	oldest->remove = oldest->restart = true;
+	contexts_advance(oldest);
+}
+
+static struct context *make(struct contexts *set, const struct context_code *w, struct view language,
+			    struct err *e)
+{
+	if (w->spare)
+		trim(set);
+	struct context *c = add(set, contexts_language(language), w->context, &w->made, e);
+	if (c)
+		c->spare = w->spare;
+	return c;
+}
+
 /* The context that is named, or the language's own, which is made on first use and has its name. */
 static struct context *choose(struct contexts *set, const struct context_code *w, struct err *e)
 {
@@ -423,6 +469,8 @@ static struct context *choose(struct contexts *set, const struct context_code *w
 	else if (!w->context.n || (contexts_language(w->context) && !w->language.n))
 		return add(set, contexts_language(w->context.n ? w->context : language),
 			   w->context.n ? w->context : language, &w->made, e);
+	else if (w->make)
+		return make(set, w, language, e);
 	else
 		err_set(e, ERR_NOT_FOUND, "no such context");
 	return NULL;
@@ -448,6 +496,7 @@ static void run(struct context_wait *w, struct box *b)
 	}
 	m->run = x;
 	x->cell = m;
+	c->used_ms = clock_wall_ms();
 	b->in->core->stats.execs++;
 	list_append(&c->queue, &m->link);
 	c->n_queue++;
@@ -483,7 +532,8 @@ int contexts_execute(struct core *c, const struct actor *a, struct view box, con
 		     struct context_run *x, struct err *e)
 {
 	if ((w->language.n && check_language(w->language, e) < 0) || check_variables(&w->env, e) < 0 ||
-	    check_variables(&w->secrets, e) < 0 || check_made(&w->made, e) < 0)
+	    check_variables(&w->secrets, e) < 0 || check_made(&w->made, e) < 0 ||
+	    (w->make && check_id(w->context, e) < 0))
 		return -1;
 	if (w->timeout_ms > c->config->max.exec_timeout_ms)
 		return err_set(e, ERR_INVALID, "timeout_ms must be between 1 and %llu",

@@ -64,12 +64,13 @@ struct context_cell {
 struct context {
 	struct list link; /* of contexts->list */
 	struct box *box;
-	char id[CONTEXT_ID + 1];
+	char id[CONTEXT_NAME + 1];
 	char tag[64];
 	const struct context_language *language;
 	struct arena arena; /* of what it was made with */
 	struct exec_wish made;
-	int64_t created_ms;
+	int64_t created_ms, used_ms;
+	bool spare; /* it may make room for another */
 
 	enum context_phase phase;
 	bool ran;     /* at least once */

@@ -13,6 +13,7 @@
 #include "resize.h"
 #include "run.h"
 #include "text_pieces.h"
+#include "typed.h"
 #include "ws.h"
 #include "poison.h"
 
@@ -122,11 +123,8 @@ struct terminal {
 	struct exec exec;
 	struct text_pieces pieces;
 	char process[16];
-	struct proc_op feeding;
 	struct resize size;
-	bool feed_busy;
-	size_t feed_size;
-	struct buf typed;
+	struct typed typed;
 	struct loop_timer leaving;
 };
 
@@ -140,10 +138,9 @@ static void on_gone(struct ws *w)
 	struct terminal *t = of(w);
 
 	exec_cancel(&t->exec);
-	procs_cancel(&t->feeding);
 	resize_cancel(&t->size);
 	loop_timer_stop(&t->leaving);
-	buf_done(&t->typed);
+	typed_done(&t->typed);
 }
 
 static void say(struct terminal *t, const char *type, const char *key, struct view value)
@@ -217,32 +214,6 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 	ws_leave(&t->w, WEBSOCKET_NORMAL, VIEW_NONE);
 }
 
-static void feed(struct terminal *t);
-
-static void on_fed(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
-{
-	struct terminal *t = CONTAINER(op, struct terminal, feeding);
-
-	t->feed_busy = false;
-	buf_consume(&t->typed, t->feed_size);
-	feed(t);
-}
-
-static void feed(struct terminal *t)
-{
-	const struct request *r = t->w.r;
-	struct view piece = view_head(buf_view(&t->typed), PROCS_INPUT_MAX);
-	struct err e = { 0 };
-
-	if (t->feed_busy || !piece.n)
-		return;
-	t->feed_size = piece.n;
-	t->feed_busy = procs_input(r->core, &r->actor, r->params[0], view_of(t->process), piece, false,
-				   &t->feeding, &e) >= 0;
-	if (!t->feed_busy)
-		buf_clear(&t->typed);
-}
-
 struct message {
 	struct view type, data;
 	uint64_t cols, rows;
@@ -258,9 +229,8 @@ static const struct json_schema message_schema = { message_fields, ELEMS(message
 static bool obey(struct terminal *t, const struct message *m, struct err *e)
 {
 	if (view_is(m->type, "input")) {
-		if (buf_add(&t->typed, m->data) < 0)
+		if (typed_add(&t->typed, m->data) < 0)
 			return err_set(e, ERR_TOO_LARGE, "the shell does not read its input") >= 0;
-		feed(t);
 	} else if ((view_is(m->type, "init") || view_is(m->type, "resize")) && m->cols && m->rows) {
 		resize_to(&t->size, t->w.r, t->process, m->cols, m->rows);
 	} else if (!view_is(m->type, "close")) {
@@ -291,23 +261,9 @@ static bool on_text(struct ws *w, struct view text, struct err *e)
 	return ok;
 }
 
-static void on_input(struct ws *w)
-{
-	ws_taken(w, buf_len(&w->input)); /* bytes mean nothing here: what is typed comes as text */
-}
-
 static const struct ws_ops terminal_ops = {
-	.on_input = on_input, .on_text = on_text, .on_sent = on_sent, .on_gone = on_gone
+	.on_input = ws_drop_input, .on_text = on_text, .on_sent = on_sent, .on_gone = on_gone
 };
-
-/* A page of another site has no business here, whoever's key the browser sends. */
-static bool same_origin(const struct http_exchange *x)
-{
-	struct view origin = http_get_header(x, "origin");
-	size_t scheme = view_starts(origin, "https://") ? 8 : view_starts(origin, "http://") ? 7 : 0;
-
-	return !origin.p || (scheme && view_eq_nocase(view_skip(origin, scheme), x->host));
-}
 
 static void terminal(struct request *r)
 {
@@ -324,12 +280,11 @@ static void terminal(struct request *r)
 
 	if (!t)
 		return;
-	t->typed = BUF_INIT(2 * WS_MESSAGE);
+	typed_init(&t->typed, r, r->params[0], t->process, 2 * WS_MESSAGE);
 	t->exec.on_begun = on_begun;
 	t->exec.on_output = on_output;
 	t->exec.done = on_done;
-	t->feeding.done = on_fed;
-	if (!same_origin(r->x))
+	if (!request_same_origin(r->x))
 		err_set(&e, ERR_FORBIDDEN, "a page of another origin may not open a terminal");
 	if (e.code || ws_check(&t->w, &e) < 0 ||
 	    exec_start(r->core, &r->actor, r->params[0], &w, &t->exec, &e) < 0)

@@ -15,9 +15,25 @@
 #include "poison.h"
 
 static const struct route *const tables[] = {
-	aio_context_routes,  aio_ticket_routes, aio_file_routes,      aio_find_routes,  aio_grep_routes,
-	aio_transfer_routes, aio_editor_routes, aio_watch_routes,     aio_shell_routes, aio_shell_list_routes,
-	aio_terminal_routes, aio_bash_routes,   aio_bash_list_routes, aio_ports_routes, NULL,
+	aio_context_routes,
+	aio_ticket_routes,
+	aio_file_routes,
+	aio_find_routes,
+	aio_grep_routes,
+	aio_transfer_routes,
+	aio_editor_routes,
+	aio_watch_routes,
+	aio_shell_routes,
+	aio_shell_list_routes,
+	aio_terminal_routes,
+	aio_bash_routes,
+	aio_bash_list_routes,
+	aio_ports_routes,
+	aio_code_routes,
+	aio_jupyter_routes,
+	aio_nodejs_routes,
+	aio_browser_routes,
+	NULL,
 };
 
 /* ---- what it keeps ---- */

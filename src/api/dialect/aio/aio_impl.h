@@ -14,6 +14,7 @@
 
 /* Each ends with a NULL method. Paths are as AIO has them: /v1/…. */
 extern const struct route aio_context_routes[], aio_ticket_routes[];
+extern const struct route aio_browser_routes[], aio_code_routes[], aio_jupyter_routes[], aio_nodejs_routes[];
 extern const struct route aio_file_routes[], aio_find_routes[], aio_grep_routes[];
 extern const struct route aio_transfer_routes[], aio_editor_routes[], aio_watch_routes[];
 

@@ -14,6 +14,7 @@
 #include "rnd.h"
 #include "run.h"
 #include "text_pieces.h"
+#include "typed.h"
 #include "ws.h"
 #include "poison.h"
 
@@ -27,11 +28,8 @@ struct terminal {
 	struct exec exec;
 	struct text_pieces pieces;
 	char process[16], id[24];
-	struct proc_op feeding;
 	struct resize size;
-	bool feed_busy;
-	size_t feed_size;
-	struct buf typed;
+	struct typed typed;
 	struct loop_timer ping;
 };
 
@@ -45,10 +43,9 @@ static void on_gone(struct ws *w)
 	struct terminal *t = of(w);
 
 	exec_cancel(&t->exec);
-	procs_cancel(&t->feeding);
 	resize_cancel(&t->size);
 	loop_timer_stop(&t->ping);
-	buf_done(&t->typed);
+	typed_done(&t->typed);
 }
 
 static void say(struct terminal *t, const char *type, struct view data)
@@ -118,32 +115,6 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 	ws_leave(&t->w, WEBSOCKET_NORMAL, VIEW_NONE);
 }
 
-static void feed(struct terminal *t);
-
-static void on_fed(struct proc_op *op, const struct proc_info *list, size_t n, const struct err *e)
-{
-	struct terminal *t = CONTAINER(op, struct terminal, feeding);
-
-	t->feed_busy = false;
-	buf_consume(&t->typed, t->feed_size);
-	feed(t);
-}
-
-static void feed(struct terminal *t)
-{
-	const struct request *r = t->w.r;
-	struct view piece = view_head(buf_view(&t->typed), PROCS_INPUT_MAX);
-	struct err e = { 0 };
-
-	if (t->feed_busy || !piece.n)
-		return;
-	t->feed_size = piece.n;
-	t->feed_busy = procs_input(r->core, &r->actor, view_of(r->box), view_of(t->process), piece, false,
-				   &t->feeding, &e) >= 0;
-	if (!t->feed_busy)
-		buf_clear(&t->typed);
-}
-
 struct message {
 	struct view type;
 	const struct json *data;
@@ -163,9 +134,8 @@ static bool obey(struct terminal *t, const struct message *m, struct err *e)
 	if (view_is(m->type, "pong"))
 		return true;
 	if (view_is(m->type, "input") && m->data && m->data->type == JSON_STRING) {
-		if (buf_add(&t->typed, m->data->text) < 0)
+		if (typed_add(&t->typed, m->data->text) < 0)
 			return err_set(e, ERR_TOO_LARGE, "the shell does not read its input") >= 0;
-		feed(t);
 		return true;
 	}
 	if (view_is(m->type, "resize") && cols && rows && json_to_u64(cols, &c) >= 0 &&
@@ -189,23 +159,9 @@ static bool on_text(struct ws *w, struct view text, struct err *e)
 	return ok;
 }
 
-static void on_input(struct ws *w)
-{
-	ws_taken(w, buf_len(&w->input)); /* bytes mean nothing here: what is typed comes as text */
-}
-
 static const struct ws_ops terminal_ops = {
-	.on_input = on_input, .on_text = on_text, .on_sent = on_sent, .on_gone = on_gone
+	.on_input = ws_drop_input, .on_text = on_text, .on_sent = on_sent, .on_gone = on_gone
 };
-
-/* A page of another site has no business here, whoever's ticket it found. */
-static bool same_origin(const struct http_exchange *x)
-{
-	struct view origin = http_get_header(x, "origin");
-	size_t scheme = view_starts(origin, "https://") ? 8 : view_starts(origin, "http://") ? 7 : 0;
-
-	return !origin.p || (scheme && view_eq_nocase(view_skip(origin, scheme), x->host));
-}
 
 static void terminal(struct request *r)
 {
@@ -224,12 +180,11 @@ static void terminal(struct request *r)
 		return;
 	r->params[0] = view_of(r->box); /* where resize.c looks for it */
 	rnd_name(t->id, 20);
-	t->typed = BUF_INIT(2 * WS_MESSAGE);
+	typed_init(&t->typed, r, view_of(r->box), t->process, 2 * WS_MESSAGE);
 	t->exec.on_begun = on_begun;
 	t->exec.on_output = on_output;
 	t->exec.done = on_done;
-	t->feeding.done = on_fed;
-	if (!same_origin(r->x))
+	if (!request_same_origin(r->x))
 		err_set(&e, ERR_FORBIDDEN, "a page of another origin may not open a terminal");
 	if (e.code || ws_check(&t->w, &e) < 0 ||
 	    exec_start(r->core, &r->actor, view_of(r->box), &w, &t->exec, &e) < 0)

@@ -210,21 +210,13 @@ static struct view offered_key(const struct http_exchange *x, struct view *ret_p
 	return key;
 }
 
-static bool same_origin(const struct http_exchange *x)
-{
-	struct view origin = http_get_header(x, "origin");
-	size_t scheme = view_starts(origin, "https://") ? 8 : view_starts(origin, "http://") ? 7 : 0;
-
-	return !origin.p || (scheme && view_eq_nocase(view_skip(origin, scheme), x->host));
-}
-
 static int authenticate(struct request *r, struct view *ret_protocol, struct err *e)
 {
 	struct view key = offered_key(r->x, ret_protocol);
 
 	if (http_get_header(r->x, "authorization").p || http_get_header(r->x, "x-api-key").p || !key.p)
 		return auth_actor(r->core, request_token(r->x), &r->actor, e);
-	if (!same_origin(r->x))
+	if (!request_same_origin(r->x))
 		return err_set(e, ERR_FORBIDDEN, "a page of another origin may not open a terminal");
 	return auth_actor(r->core, key, &r->actor, e);
 }

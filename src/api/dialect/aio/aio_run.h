@@ -1,0 +1,45 @@
+/*
+ * Code in a code context, for the routes of code, jupyter and nodejs: what comes of it is collected as
+ * Jupyter's outputs.
+ */
+#pragma once
+
+#include "aio_impl.h"
+#include "session.h"
+
+#define AIO_CODE_SECONDS     30
+#define AIO_CODE_SECONDS_MAX 300
+
+struct aio_run;
+
+struct aio_code {
+	struct view language, code, cwd;
+	struct view session; /* "": a new one, whose name the answer tells */
+	uint64_t timeout_s;
+	bool once; /* the interpreter ends with the code */
+	/* Writes the value of `data`. */
+	void (*put)(struct json_out *o, const struct aio_run *x);
+};
+
+/* Embedded in nothing: request_own gives it. */
+struct aio_run {
+	struct context_run run;
+	struct context_op removal;
+	struct request *r;
+	struct aio_code wish;
+	char name[CONTEXT_NAME + 1]; /* of the context */
+	struct buf outputs;          /* JSON, an array */
+	struct json_out list;
+	struct buf said; /* of one channel, not in `outputs` yet */
+	unsigned channel;
+	struct buf channels[2];
+	struct buf traceback; /* JSON, an array of lines; empty: nothing was raised */
+	uint64_t count;
+	const char *status; /* ok, error or timeout */
+	bool exists;        /* the context may be there */
+};
+
+/* Answers. The views of `w` live as long as the request. */
+void aio_run_start(struct request *r, const struct aio_code *w);
+/* Text as an array of its lines. */
+void aio_run_put_lines(struct json_out *o, struct view text);
