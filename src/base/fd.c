@@ -71,7 +71,12 @@ int fd_put(int dirfd, const char *path, const char *text)
 	if (fd < 0)
 		return -errno;
 	size_t n = strlen(text);
-	ssize_t r = write(fd, text, n);
+	ssize_t r;
+	/* Control groups answer EINTR where a signal waits, which need not be one of ours: a tracer's will
+	 * do. */
+	do
+		r = write(fd, text, n);
+	while (r < 0 && errno == EINTR);
 	if (r < 0)
 		return -errno;
 	return (size_t)r == n ? 0 : -EIO;

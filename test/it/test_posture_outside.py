@@ -493,7 +493,8 @@ def test_every_program_confines_itself(own_daemon, workdir):
         client.create()
         paddock.until(lambda: "paddock-hook" in daemon.programs().values(), "paddock-hook runs")
         paddock.until(lambda: {"paddock-gauge", "paddock-gate", "paddock-api", "paddock-hook", "sweep", "paddock-init"}
-                      <= {name for name, calls in confined(trace.read_text()).items() if "seccomp" in calls or name == "sweep"}, "all have begun")
+                      <= {name for name, calls in confined(trace.read_text()).items()
+                          if ("landlock_restrict_self" if name == "sweep" else "seccomp") in calls}, "all have begun")
     finally:
         strace.send_signal(2)
         strace.communicate()

@@ -27,6 +27,14 @@ struct view form_base_name(struct view filename)
 												 : last;
 }
 
+static void refuse(struct form *f, const struct err *e)
+{
+	if (f->ops->fail)
+		f->ops->fail(f, e);
+	else
+		answer_fail(f->r, e);
+}
+
 /* ---- parts ---- */
 
 static int begin_part(struct form *f, struct err *e)
@@ -46,8 +54,11 @@ static int begin_part(struct form *f, struct err *e)
 
 static int send_data(struct form *f, struct view data, struct err *e)
 {
-	if (!f->writing)
-		return 0; /* of a field that is no file */
+	if (!f->writing) {
+		if (f->ops->field)
+			f->ops->field(f, data);
+		return 0;
+	}
 	data = view_skip(data, files_send(&f->op, data));
 	if (buf_add(&f->pending, data) < 0)
 		return err_set(e, ERR_INTERNAL, "the body comes in pieces that are too large");
@@ -83,7 +94,7 @@ static bool parse(struct form *f, struct view *in)
 			err_set(&e, ERR_INVALID, "the form has %s",
 				f->parser.why ? f->parser.why : "too much");
 		if (r < 0 || take(f, r, &e) < 0) {
-			answer_fail(f->r, &e);
+			refuse(f, &e);
 			return false;
 		}
 	}
@@ -99,7 +110,7 @@ static void finish(struct form *f)
 		return;
 	}
 	err_set(&e, ERR_INVALID, "the form is cut off");
-	answer_fail(f->r, &e);
+	refuse(f, &e);
 }
 
 /* The box has room again, or has written a file. */
@@ -131,7 +142,7 @@ static void on_written(struct file_op *op, const struct file_info *info, bool cr
 
 	f->writing = f->ending = false;
 	if (e) {
-		answer_fail(f->r, e);
+		refuse(f, e);
 		return;
 	}
 	if (f->ops->written)
@@ -155,7 +166,7 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 	else if (buf_add(&f->in, data) < 0)
 		err_set(&e, ERR_INTERNAL, "the body comes in pieces that are too large");
 	if (e.code)
-		answer_fail(f->r, &e);
+		refuse(f, &e);
 	else if (is_waiting(f) || buf_len(&f->in))
 		http_body_pause(x);
 	else if (last)
@@ -178,5 +189,5 @@ void form_start(struct form *f, struct request *r, const struct form_ops *ops)
 	if (f->has_parser)
 		return;
 	err_set(&e, ERR_MEDIA_TYPE, "the body must be multipart/form-data with a boundary");
-	answer_fail(r, &e);
+	refuse(f, &e);
 }

@@ -15,6 +15,8 @@ struct form_ops {
 	 * 0: it is no file; -1. */
 	int (*place)(struct form *f, struct file_place *ret, struct err *e);
 	void (*written)(struct form *f, const struct file_info *info); /* may be NULL */
+	void (*field)(struct form *f, struct view data);   /* bytes of a part that is no file; may be NULL */
+	void (*fail)(struct form *f, const struct err *e); /* sends the answer; NULL: answer_fail */
 	/* All of them are written: sends the answer. */
 	void (*finish)(struct form *f);
 };

@@ -6,16 +6,44 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "aio_impl.h"
 #include "serve.h"
 #include "poison.h"
 
 static const struct route *const tables[] = {
-	aio_context_routes,
-	aio_ticket_routes,
-	NULL,
+	aio_context_routes, aio_ticket_routes, aio_file_routes,
+	aio_find_routes,    aio_grep_routes,   aio_transfer_routes,
+	aio_editor_routes,  aio_watch_routes,  NULL,
 };
+
+/* ---- what it keeps ---- */
+
+static void *state_new(struct core *c, struct err *e)
+{
+	struct aio_state *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "AIO");
+		return NULL;
+	}
+	s->core = c;
+	list_init(&s->edits);
+	list_init(&s->watches);
+	return s;
+}
+
+static void state_free(void *state)
+{
+	struct aio_state *s = state;
+
+	if (!s)
+		return;
+	aio_undo_done(s);
+	aio_watch_done(s);
+	free(s);
+}
 
 /* ---- which sandbox ---- */
 
@@ -266,4 +294,9 @@ static const struct surface surface = {
 	.heading = "aio", .routes = tables, .authenticate = authenticate, .fail = fail
 };
 
-const struct dialect aio_dialect = { .name = "aio", .claims = claims, .enter = enter, .surface = &surface };
+const struct dialect aio_dialect = { .name = "aio",
+				     .claims = claims,
+				     .enter = enter,
+				     .surface = &surface,
+				     .new = state_new,
+				     .free = state_free };

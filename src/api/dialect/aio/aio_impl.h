@@ -14,6 +14,18 @@
 
 /* Each ends with a NULL method. Paths are as AIO has them: /v1/…. */
 extern const struct route aio_context_routes[], aio_ticket_routes[];
+extern const struct route aio_file_routes[], aio_find_routes[], aio_grep_routes[];
+extern const struct route aio_transfer_routes[], aio_editor_routes[], aio_watch_routes[];
+
+/* What the dialect keeps, r->state. */
+struct aio_state {
+	struct core *core;
+	struct list edits; /* that can be undone, the newest last: aio_undo.c */
+	size_t n_edits, edit_bytes;
+	struct list watches; /* aio_watch.c */
+};
+void aio_undo_done(struct aio_state *s);
+void aio_watch_done(struct aio_state *s);
 
 /* NULL and an answer when there is no memory. Zeroed. */
 void *aio_own(struct request *r, size_t size, void (*release)(struct request *r));

@@ -1,0 +1,60 @@
+/*
+ * What the handlers of /v1/file share: one piece of work on files for one request.
+ */
+#pragma once
+
+#include "aio_impl.h"
+#include "answer_long.h"
+#include "file.h"
+
+#define AIO_FILE_MAX   (16u * 1024 * 1024) /* bytes of a file that is read or changed as text */
+#define AIO_FILE_LONGS 2
+
+/* Stands at the beginning of a handler's own memory. */
+struct aio_file {
+	struct file_op op;
+	struct request *r;
+	const char *operation; /* as an error names it */
+	struct file_place place;
+	struct buf bytes;  /* that were read */
+	struct view left;  /* still to be written */
+	size_t most;       /* bytes that are read */
+	bool is_too_large; /* the file has more */
+	void (*on_end)(struct aio_file *f, const struct file_info *info, const struct err *e);
+	void (*also_release)(struct aio_file *f); /* may be NULL */
+	struct answer_long answer;
+	struct {
+		size_t at;
+		struct view text;
+	} longs[AIO_FILE_LONGS];
+	size_t n_longs;
+};
+
+/* Memory that begins with a struct aio_file; NULL: the answer is sent. */
+void *aio_file_new(struct request *r, size_t size, const char *operation);
+/* The same, with the path (relative to the workspace, unless it is absolute) and the user. On failure the
+ * answer is sent. */
+int aio_file_at(struct aio_file *f, struct view path, bool sudo) _must_check_;
+/* An absolute path in the request's memory. */
+int aio_file_path(struct request *r, struct view given, struct view *ret, struct err *e) _must_check_;
+
+/* The whole file into f->bytes, at most `most` bytes. Ends with on_end. */
+void aio_file_read(struct aio_file *f, size_t most,
+		   void (*on_end)(struct aio_file *f, const struct file_info *info, const struct err *e));
+/* Writes bytes that live until on_end. */
+void aio_file_write(struct aio_file *f, struct view bytes, bool append,
+		    void (*on_end)(struct aio_file *f, const struct file_info *info, const struct err *e));
+/* success false with FileOperationError; what is wrong with the caller or with us keeps its status. */
+void aio_file_fail(struct aio_file *f, const struct err *e);
+/* ERR_INVALID with these words. */
+void aio_file_refuse(struct aio_file *f, const char *fmt, ...) _printf_(2, 3);
+
+/* A string that is escaped as it is sent; of an object that aio_data has begun. It lives as long as f. */
+void aio_file_put_long(struct aio_file *f, const char *key, struct view text);
+/* Instead of aio_send, where there are such strings. */
+void aio_file_send(struct aio_file *f);
+
+/* DIR/NAME into b, which is emptied first; an empty name: DIR. */
+struct view aio_file_join(struct buf *b, struct view dir, struct view name);
+/* Whether the path, or a directory that it lies in, fits one of the patterns. */
+bool aio_file_is_among(const struct json_strlist *patterns, struct view path);
