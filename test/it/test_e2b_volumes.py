@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from paddock import until
-from test_e2b import document, e2b, stranger  # noqa: F401 - fixtures
+from test_e2b import E2B, document, e2b, stranger  # noqa: F401 - fixtures
 from test_openapi import conform, plain, resolve
 
 
@@ -210,6 +210,13 @@ def test_metadata_of_secrets(e2b, stranger, secret):  # noqa: F811
     assert e2b.call("DELETE", f"/secrets/{secret}").status == 204
     made = e2b.call("POST", "/secrets", {"name": secret, "value": "v"})
     assert made.status == 201 and made.json()["metadata"] == {}, "they go with the secret"
+
+
+def test_metadata_outlive_a_restart(own_daemon):
+    daemon = own_daemon().start()
+    assert E2B(daemon, daemon.key).call("POST", "/secrets", {"name": "kept", "value": "v", "metadata": {"a": "b"}}).status == 201
+    daemon.restart()
+    assert E2B(daemon, daemon.key).call("GET", "/secrets/kept").json()["metadata"] == {"a": "b"}
 
 
 def test_bad_secrets(e2b, secret):  # noqa: F811
