@@ -129,6 +129,7 @@ void store_tenant_put(struct store *s, const struct store_tenant *t, store_done 
 void store_key_put(struct store *s, const struct store_key *k, store_done *done, void *arg); /* insert */
 void store_setting_put(struct store *s, const struct store_setting *v, store_done *done,
 		       void *arg); /* or replace */
+void store_setting_delete(struct store *s, struct view name, store_done *done, void *arg);
 void store_key_delete(struct store *s, struct view id, store_done *done, void *arg);
 void store_box_put(struct store *s, const struct store_box *b, store_done *done, void *arg); /* insert */
 void store_box_claim(struct store *s, const struct store_box *b, store_done *done,

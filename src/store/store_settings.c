@@ -7,11 +7,12 @@
 
 #include "poison.h"
 
-enum { PUT, LIST };
+enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
 	[PUT] = ("INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET"
 		 " value = excluded.value"),
+	[DELETE] = "DELETE FROM settings WHERE name = ?1",
 	[LIST] = "SELECT name, value FROM settings ORDER BY name",
 };
 
@@ -31,6 +32,17 @@ void store_setting_put(struct store *s, const struct store_setting *v, store_don
 {
 	STORE_SUBMIT(s, put, v, done, arg, offsetof(struct store_setting, name),
 		     offsetof(struct store_setting, value));
+}
+
+static int delete_one(struct store_sql *q, const void *args, struct err *e)
+{
+	store_sql_bind(STMT(q, DELETE), 1, *(const struct view *)args);
+	return store_sql_run(q, STMT(q, DELETE), "removing the setting", e);
+}
+
+void store_setting_delete(struct store *s, struct view name, store_done *done, void *arg)
+{
+	STORE_SUBMIT(s, delete_one, &name, done, arg, 0);
 }
 
 static int visit_setting(sqlite3_stmt *row, const struct store_visitor *v, void *arg)

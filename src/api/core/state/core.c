@@ -10,6 +10,7 @@
 #include "adopt.h"
 #include "core_state.h"
 #include "log.h"
+#include "labels.h"
 #include "sign.h"
 #include "snapshots.h"
 #include "templates.h"
@@ -140,15 +141,18 @@ static void load_box(void *arg, const struct store_box *row)
 		l->e = e;
 }
 
-static void load_setting(void *arg, const struct store_setting *s)
-{
-	sign_load(((struct loading *)arg)->core, s);
-}
-
 static void note(struct loading *l, int r, const char *what)
 {
 	if (r < 0 && !l->e.code)
 		err_sys(&l->e, ERR_INTERNAL, r, "%s", what);
+}
+
+static void load_setting(void *arg, const struct store_setting *s)
+{
+	struct loading *l = arg;
+
+	sign_load(l->core, s);
+	note(l, labels_load(l->core, s), "metadata of a secret");
 }
 
 static void load_event(void *arg, const struct store_event *v)
@@ -297,6 +301,7 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->boxes);
 	map_init(&c->snapshots_by_id);
 	map_init(&c->workspaces_by_id);
+	map_init(&c->labels);
 	list_init(&c->snapshots);
 	list_init(&c->workspaces);
 	list_init(&c->templates);
@@ -370,6 +375,7 @@ void core_free(struct core *c)
 	boxes_done(c);
 	snapshots_done(c);
 	workspaces_done(c);
+	labels_done(c);
 	pool_done(c);
 	webhooks_done(c);
 	events_done(c);

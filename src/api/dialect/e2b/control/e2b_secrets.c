@@ -27,8 +27,7 @@ static void put_secret(struct json_out *o, const struct secret_info *s)
 	answer_put_time(o, "createdAt", n ? s->versions[n - 1].created_ms : 0);
 	answer_put_time(o, "updatedAt", n ? s->versions[0].created_ms : 0);
 	json_out_key(o, "metadata");
-	json_out_object(o);
-	json_out_end(o, '}');
+	json_out_raw(o, s->metadata);
 	json_out_end(o, '}');
 	buf_done(&id);
 }
@@ -114,6 +113,7 @@ static void list(struct request *r)
 
 struct body {
 	bool unused; /* the schema puts nothing at offset 0 */
+	bool has_metadata;
 	struct view name, value;
 	struct json_strmap metadata;
 };
@@ -121,7 +121,8 @@ struct body {
 #define VALUE                                                                                                \
 	{ "value", JSON_F_STRING, .offset = offsetof(struct body, value), .min = 1, .required = true },      \
 	{                                                                                                    \
-		"metadata", JSON_F_STRMAP, .offset = offsetof(struct body, metadata), .nullable = true       \
+		"metadata", JSON_F_STRMAP, .offset = offsetof(struct body, metadata),                        \
+					   .has = offsetof(struct body, has_metadata), .nullable = true      \
 	}
 static const struct json_field create_fields[] = {
 	{ "name", JSON_F_STRING, .offset = offsetof(struct body, name), .min = 1, .required = true },
@@ -234,25 +235,17 @@ static void on_updated(void *arg, const void *result, const struct err *e)
 static void set(struct request *r, struct view name, job_done *done)
 {
 	const struct work *w = r->own;
+	/* E2B: what is given replaces what was stored, and an update without any leaves it. */
+	const struct secret_place place = { .name = name,
+					    .metadata = w->body.has_metadata ? &w->body.metadata : NULL };
 	struct err e = { 0 };
-	answer_await(r,
-		     secrets_put(r->core, &r->actor, &(struct secret_place){ .name = name }, w->body.value,
-				 done, r, &e),
-		     &e);
+	answer_await(r, secrets_put(r->core, &r->actor, &place, w->body.value, done, r, &e), &e);
 }
 
 /* On failure the answer is sent. */
 static int read_body(struct request *r, const struct json_schema *s, struct work *w)
 {
-	struct err e = { 0 };
-
-	if (request_read(r, s, &w->body) < 0)
-		return -1;
-	if (!w->body.metadata.n)
-		return 0;
-	err_set(&e, ERR_UNSUPPORTED, "metadata of secrets is not supported");
-	answer_fail(r, &e);
-	return -1;
+	return request_read(r, s, &w->body);
 }
 
 static void create_where_none(struct request *r, const struct secret_info *s)
