@@ -5,6 +5,9 @@
 
 #include "poison.h"
 
+#define COLS 80
+#define ROWS 24
+
 static void feed(struct typed *t);
 
 /* That the process takes no more is no error of the client's: its end will be told. */
@@ -49,4 +52,17 @@ void typed_done(struct typed *t)
 {
 	procs_cancel(&t->op);
 	buf_done(&t->text);
+}
+
+struct exec_wish typed_login_shell(void)
+{
+	static struct view argv[] = { VIEW("/bin/sh"), VIEW("-c"),
+				      VIEW("command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l") };
+
+	return (struct exec_wish){ .argv = { argv, ELEMS(argv) },
+				   .keep = true,
+				   .pty = true,
+				   .kill = true,
+				   .cols = COLS,
+				   .rows = ROWS };
 }

@@ -22,3 +22,6 @@ void typed_init(struct typed *t, const struct request *r, struct view box, const
 /* -1: so much waits already that this does not fit. */
 int typed_add(struct typed *t, struct view text) _must_check_;
 void typed_done(struct typed *t);
+
+/* The wish for a login shell in a terminal, which ends with its client. */
+struct exec_wish typed_login_shell(void);

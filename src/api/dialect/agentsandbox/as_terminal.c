@@ -17,8 +17,6 @@
 #include "ws.h"
 #include "poison.h"
 
-#define COLS       80
-#define ROWS       24
 #define INPUT_HIGH (64u * 1024)
 
 /* ---- a command ---- */
@@ -267,14 +265,7 @@ static const struct ws_ops terminal_ops = {
 
 static void terminal(struct request *r)
 {
-	static struct view argv[] = { VIEW("/bin/sh"), VIEW("-c"),
-				      VIEW("command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l") };
-	struct exec_wish w = { .argv = { argv, ELEMS(argv) },
-			       .keep = true,
-			       .pty = true,
-			       .kill = true,
-			       .cols = COLS,
-			       .rows = ROWS };
+	struct exec_wish w = typed_login_shell();
 	struct terminal *t = ws_own(r, sizeof(*t), &terminal_ops, INPUT_HIGH);
 	struct err e = { 0 };
 
