@@ -22,6 +22,9 @@ import sys
 
 # Where -1 is not harmless, or natural answers of the kernel look like the filter's.
 ARGUMENTS = {
+    9: (0, 0, 0, 0, -1, 0),       # mmap: EINVAL; -1 would ask for huge pages, as in the next two
+    29: (0, 0, 0),                # shmget
+    319: (-1, 0),                 # memfd_create: EFAULT
     34: (),                       # pause
     35: (0, 0),                   # nanosleep: EFAULT
     37: (0,),                     # alarm
