@@ -20,6 +20,10 @@ HANGS_S = int(int(os.environ.get("PADDOCK_HANGS_S", "150")) * paddock.SLOW)
 
 
 def pytest_configure(config):
+    # Whoever started us in the background may have had these ignored (nohup, a shell's &), and programs inherit it.
+    for signo in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(signo) == signal.SIG_IGN:
+            signal.signal(signo, signal.default_int_handler if signo == signal.SIGINT else signal.SIG_DFL)
     config.addinivalue_line("markers", "slow: takes more than five seconds")
 
 
