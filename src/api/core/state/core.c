@@ -379,12 +379,12 @@ void core_free(struct core *c)
 	pool_done(c);
 	webhooks_done(c);
 	events_done(c);
-	quotas_done(c);
 	usage_done(c);
 	allowances_done(c);
 	ailog_done(c);
 	policies_done(c);
 	images_done(c);
+	quotas_done(c); /* behind everything that is counted there */
 	arena_done(&c->posture.arena);
 	keys_done(c);
 	free(c);
