@@ -364,7 +364,7 @@ def test_neighbours_keep_their_weight(api, make_box, daemon):
     typical = {key: statistics.median(values) for key, values in found.items()}
     shown = {key: (round(typical[key], 1), [round(v) for v in values]) for key, values in found.items()}
     for attack in ("spin", "churn", "xattrs", "mounts"):
-        assert typical[attack, "exec"] <= 20 * typical["idle", "exec"], (attack, shown)
+        assert typical[attack, "exec"] <= 10 * typical["idle", "exec"], (attack, shown)
         assert typical[attack, "exec"] <= 3 * typical["spin", "exec"], (attack, shown)
         assert typical[attack, "healthz"] <= 20 * paddock.SLOW, (attack, shown)
         assert typical[attack, "create"] <= 5 * typical["spin", "create"], (attack, shown)
