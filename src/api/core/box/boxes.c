@@ -470,3 +470,18 @@ void boxes_done(struct core *c)
 	map_done(&c->boxes_by_id);
 	map_done(&c->boxes_by_name);
 }
+
+int boxes_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct box *b), void *arg,
+	       struct err *e)
+{
+	struct box_filter f = { .limit = BOXES_PAGE_MAX };
+	char next[BOXES_CURSOR_SIZE] = "", cursor[BOXES_CURSOR_SIZE];
+
+	do {
+		memcpy(cursor, next, sizeof(cursor));
+		f.cursor = cursor[0] ? view_of(cursor) : VIEW_NONE;
+		if (boxes_list(c, a, &f, each, arg, next, e) < 0)
+			return -1;
+	} while (next[0]);
+	return 0;
+}

@@ -90,6 +90,10 @@ int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f
 	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
 	       struct err *e) _must_check_;
 
+/* All that the actor may list, in the order of creation. */
+int boxes_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct box *b), void *arg,
+	       struct err *e) _must_check_;
+
 /* create.c. The result is a const struct box *. When the job is abandoned the box is removed again. */
 struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
 		       void *arg, struct err *e) _must_check_;

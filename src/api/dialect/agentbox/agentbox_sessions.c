@@ -336,34 +336,19 @@ static void list_one(void *arg, const struct box *b)
 		l->reply.sessions.n++;
 }
 
-static int walk(struct request *r, void (*each)(void *arg, const struct box *b), struct listing *l,
-		struct err *e)
-{
-	struct box_filter f = { .limit = BOXES_PAGE_MAX };
-	char next[BOXES_CURSOR_SIZE] = "", cursor[BOXES_CURSOR_SIZE];
-
-	do {
-		memcpy(cursor, next, sizeof(cursor));
-		f.cursor = cursor[0] ? view_of(cursor) : VIEW_NONE;
-		if (boxes_list(r->core, &r->actor, &f, each, l, next, e) < 0)
-			return -1;
-	} while (next[0]);
-	return 0;
-}
-
 static void list(struct request *r, const void *msg)
 {
 	struct listing l = { .arena = &r->arena };
 	struct err e = { 0 };
 
-	if (walk(r, count, &l, &e) < 0) {
+	if (boxes_each(r->core, &r->actor, count, &l, &e) < 0) {
 		answer_fail(r, &e);
 		return;
 	}
 	l.reply.sessions.items =
 		arena_array(&r->arena, l.reply.sessions.n + 1, sizeof(*l.reply.sessions.items));
 	l.reply.sessions.n = 0;
-	if (!l.reply.sessions.items || walk(r, list_one, &l, &e) < 0 || l.bad) {
+	if (!l.reply.sessions.items || boxes_each(r->core, &r->actor, list_one, &l, &e) < 0 || l.bad) {
 		err_set(&e, ERR_INTERNAL, "there are too many sessions");
 		answer_fail(r, &e);
 		return;

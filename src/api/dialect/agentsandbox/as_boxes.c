@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "image.h"
 #include "num.h"
+#include "rnd.h"
 #include "template.h"
 #include "poison.h"
 
@@ -282,12 +283,13 @@ static int take_name(struct request *r, struct create_body *b, struct err *e)
 
 	if (!b->wish.name.n) {
 		int64_t now = clock_wall_ms();
+		char tail[9];
+		rnd_name(tail, 8);
 		if (b->seed)
 			snprintf(name, sizeof(name), "sandbox-%.*s-%lld", (int)MIN(of.n, 30), of.p,
 				 (long long)(now / 1000));
 		else
-			snprintf(name, sizeof(name), "sbx-%lld-%04x", (long long)now,
-				 (unsigned)(uintptr_t)r & 0xffff);
+			snprintf(name, sizeof(name), "sbx-%lld-%s", (long long)now, tail);
 		b->wish.name = arena_view(&r->arena, view_of(name));
 	}
 	if (boxes_find(r->core, &r->actor, ACT_BOX_READ, b->wish.name, NULL))
@@ -346,20 +348,14 @@ static void put_each(void *arg, const struct box *b)
 
 static void list(struct request *r)
 {
-	struct box_filter f = { .limit = BOXES_PAGE_MAX };
-	char next[BOXES_CURSOR_SIZE] = "", cursor[BOXES_CURSOR_SIZE];
 	struct json_out *o = as_data(r);
 	struct err e = { 0 };
 
 	json_out_array(o);
-	do {
-		memcpy(cursor, next, sizeof(cursor));
-		f.cursor = cursor[0] ? view_of(cursor) : VIEW_NONE;
-		if (boxes_list(r->core, &r->actor, &f, put_each, o, next, &e) < 0) {
-			answer_fail(r, &e);
-			return;
-		}
-	} while (next[0]);
+	if (boxes_each(r->core, &r->actor, put_each, o, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
 	json_out_end(o, ']');
 	as_send(r);
 }

@@ -84,20 +84,13 @@ static void count(void *arg, const struct box *b)
 
 static int count_all(struct request *r, struct counts *ret)
 {
-	struct box_filter f = { .limit = BOXES_PAGE_MAX };
-	char next[BOXES_CURSOR_SIZE] = "", cursor[BOXES_CURSOR_SIZE];
 	struct err e = { 0 };
 
 	*ret = (struct counts){ .now_ms = clock_wall_ms() };
-	do {
-		memcpy(cursor, next, sizeof(cursor));
-		f.cursor = cursor[0] ? view_of(cursor) : VIEW_NONE;
-		if (boxes_list(r->core, &r->actor, &f, count, ret, next, &e) < 0) {
-			answer_fail(r, &e);
-			return -1;
-		}
-	} while (next[0]);
-	return 0;
+	if (boxes_each(r->core, &r->actor, count, ret, &e) >= 0)
+		return 0;
+	answer_fail(r, &e);
+	return -1;
 }
 
 static void put_summary(struct json_out *o, const struct counts *c)

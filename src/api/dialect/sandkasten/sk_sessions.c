@@ -209,20 +209,14 @@ static void create(struct request *r)
 
 static void list(struct request *r)
 {
-	struct box_filter f = { .limit = BOXES_PAGE_MAX };
-	char next[BOXES_CURSOR_SIZE] = "", cursor[BOXES_CURSOR_SIZE];
 	struct json_out *o = answer_json(r);
 	struct err e = { 0 };
 
 	json_out_array(o);
-	do {
-		memcpy(cursor, next, sizeof(cursor));
-		f.cursor = cursor[0] ? view_of(cursor) : VIEW_NONE;
-		if (boxes_list(r->core, &r->actor, &f, put_session, o, next, &e) < 0) {
-			answer_fail(r, &e);
-			return;
-		}
-	} while (next[0]);
+	if (boxes_each(r->core, &r->actor, put_session, o, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
 	json_out_end(o, ']');
 	answer_send(r, 200);
 }
