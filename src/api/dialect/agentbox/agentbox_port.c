@@ -3,8 +3,7 @@
  * here whoever may use the sandbox's ports can.
  */
 #include "agentbox_impl.h"
-#include "stream.h"
-#include "text_pieces.h"
+#include "exec_stream.h"
 #include "poison.h"
 
 static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
@@ -94,66 +93,21 @@ static void exec(struct request *r)
 
 /* ---- exec/stream: lines of data without a name ---- */
 
-struct streamed {
-	struct stream stream;
-	struct exec exec;
-	struct text_pieces pieces[EXEC_CHANNELS];
-	unsigned channel;
-};
-
-static void put_piece(void *arg, struct view piece)
+static void put_piece(struct exec_stream *s, unsigned channel, struct view text)
 {
-	struct streamed *s = arg;
 	struct json_out o;
 
 	stream_open(&s->stream, &o, NULL);
-	json_out_kz(&o, "type", s->channel == 1 ? "stdout" : "stderr");
-	json_out_kstr(&o, "data", piece);
+	json_out_kz(&o, "type", channel == 1 ? "stdout" : "stderr");
+	json_out_kstr(&o, "data", text);
 	stream_close(&s->stream, &o);
 }
 
-static void begin(struct streamed *s)
+static void finish(struct exec_stream *s, const struct exec_result *res, const struct err *e)
 {
-	if (!s->stream.begun)
-		stream_begin(&s->stream, NULL, 0);
-}
-
-static void on_begun(struct exec *x, const struct exec_begun *b)
-{
-	begin(CONTAINER(x, struct streamed, exec));
-}
-
-static void on_output(struct exec *x, unsigned channel, struct view data)
-{
-	struct streamed *s = CONTAINER(x, struct streamed, exec);
-
-	begin(s);
-	s->channel = channel;
-	text_pieces_add(&s->pieces[channel - 1], data, put_piece, s);
-	if (s->stream.full)
-		s->stream.held += data.n;
-	else
-		exec_consumed(x, data.n);
-}
-
-static void on_writable(struct http_exchange *x)
-{
-	struct streamed *s = ((struct request *)x->ctx)->own;
-	size_t n = s->stream.held;
-
-	s->stream.full = false;
-	s->stream.held = 0;
-	exec_consumed(&s->exec, n);
-}
-
-static void on_streamed(struct exec *x, const struct exec_result *res, const struct err *e)
-{
-	struct streamed *s = CONTAINER(x, struct streamed, exec);
 	struct json_out o;
 
-	begin(s);
-	for (s->channel = 1; s->channel <= EXEC_CHANNELS; s->channel++)
-		text_pieces_end(&s->pieces[s->channel - 1], put_piece, s);
+	exec_stream_begin(s);
 	stream_open(&s->stream, &o, NULL);
 	if (e || res->timed_out) {
 		json_out_kz(&o, "type", "error");
@@ -166,40 +120,17 @@ static void on_streamed(struct exec *x, const struct exec_result *res, const str
 	stream_finish(&s->stream);
 }
 
-static void on_abort(struct http_exchange *x)
-{
-	struct request *r = x->ctx;
-	struct streamed *s = r->own;
-
-	exec_cancel(&s->exec);
-	stream_release(&s->stream);
-	request_done(r);
-}
-
-static const struct http_ops stream_ops = { .on_body = request_drop_body,
-					    .on_abort = on_abort,
-					    .on_writable = on_writable };
+static const struct exec_stream_ops stream_ops = { .put = put_piece, .finish = finish };
 
 static void exec_stream(struct request *r)
 {
 	struct exec_body body = { 0 };
-	struct err e = { 0 };
 
 	if (request_read(r, &exec_schema, &body) < 0)
 		return;
-	struct streamed *s = request_own(r, sizeof(*s));
-	if (!s)
-		return;
 	struct exec_wish w = agentbox_wish(r, body.command, body.workdir, body.timeout);
 	w.timeout_ms = body.timeout ? w.timeout_ms : 0;
-	stream_init(&s->stream, r, STREAM_SSE, &stream_ops);
-	s->exec.on_begun = on_begun;
-	s->exec.on_output = on_output;
-	s->exec.done = on_streamed;
-	if (exec_start(r->core, &r->actor, view_of(r->box), &w, &s->exec, &e) < 0) {
-		stream_release(&s->stream);
-		answer_fail(r, &e);
-	}
+	exec_stream_start(r, &stream_ops, view_of(r->box), &w);
 }
 
 /* ---- files ---- */

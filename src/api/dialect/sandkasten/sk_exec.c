@@ -4,10 +4,9 @@
  */
 #include "answer_long.h"
 #include "clock.h"
+#include "exec_stream.h"
 #include "run.h"
 #include "sk_impl.h"
-#include "stream.h"
-#include "text_pieces.h"
 #include "poison.h"
 
 #define COMMAND_MAX     (1024u * 1024)
@@ -129,57 +128,17 @@ static void exec(struct request *r)
 
 /* ---- as it comes ---- */
 
-struct streamed {
-	struct stream stream;
-	struct exec exec;
-	struct text_pieces pieces[EXEC_CHANNELS]; /* a character that one channel has begun ends in it */
-};
-
-static void begin(struct streamed *s)
+static void put_chunk(struct exec_stream *s, unsigned channel, struct view text)
 {
-	if (!s->stream.begun)
-		stream_begin(&s->stream, NULL, 0);
-}
-
-static void on_begun(struct exec *x, const struct exec_begun *b)
-{
-	begin(CONTAINER(x, struct streamed, exec));
-}
-
-static void put_chunk(void *arg, struct view text)
-{
-	struct streamed *s = arg;
 	struct json_out o;
 
-	begin(s);
 	stream_open(&s->stream, &o, "chunk");
 	json_out_kstr(&o, "chunk", text);
 	json_out_ki64(&o, "timestamp", clock_wall_ms());
 	stream_close(&s->stream, &o);
 }
 
-static void on_output(struct exec *x, unsigned channel, struct view data)
-{
-	struct streamed *s = CONTAINER(x, struct streamed, exec);
-
-	text_pieces_add(&s->pieces[channel - 1], data, put_chunk, s);
-	if (s->stream.full)
-		s->stream.held += data.n;
-	else
-		exec_consumed(x, data.n);
-}
-
-static void on_writable(struct http_exchange *x)
-{
-	struct streamed *s = ((struct request *)x->ctx)->own;
-	size_t n = s->stream.held;
-
-	s->stream.full = false;
-	s->stream.held = 0;
-	exec_consumed(&s->exec, n);
-}
-
-static void finish_badly(struct streamed *s, const struct err *e)
+static void finish_badly(struct exec_stream *s, const struct err *e)
 {
 	struct request *r = s->stream.r;
 	struct err copy = *e;
@@ -196,62 +155,35 @@ static void finish_badly(struct streamed *s, const struct err *e)
 	stream_finish(&s->stream);
 }
 
-static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
+static void finish(struct exec_stream *s, const struct exec_result *res, const struct err *e)
 {
-	struct streamed *s = CONTAINER(x, struct streamed, exec);
 	struct err timeout = { 0 };
 	struct json_out o;
 
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++)
-		text_pieces_end(&s->pieces[i], put_chunk, s);
+	if (!e) /* it ran: what it said before is part of the answer, also of one that ran out of time */
+		exec_stream_begin(s);
 	if (!e && res->timed_out) {
 		err_set(&timeout, ERR_TIMEOUT, "the command was killed at its time limit");
-		begin(s); /* it ran: what it said before is part of the answer */
 		e = &timeout;
 	}
 	if (e) {
 		finish_badly(s, e);
 		return;
 	}
-	begin(s);
 	stream_open(&s->stream, &o, "done");
 	put_end(&o, res);
 	stream_close(&s->stream, &o);
 	stream_finish(&s->stream);
 }
 
-static void on_abort(struct http_exchange *x)
-{
-	struct request *r = x->ctx;
-	struct streamed *s = r->own;
-
-	exec_cancel(&s->exec);
-	stream_release(&s->stream);
-	request_done(r);
-}
-
-static const struct http_ops stream_ops = { .on_body = request_drop_body,
-					    .on_abort = on_abort,
-					    .on_writable = on_writable };
+static const struct exec_stream_ops stream_ops = { .put = put_chunk, .finish = finish };
 
 static void exec_stream(struct request *r)
 {
 	struct exec_wish w;
-	struct err e = { 0 };
 
-	if (read_wish(r, &w) < 0)
-		return;
-	struct streamed *s = request_own(r, sizeof(*s));
-	if (!s)
-		return;
-	stream_init(&s->stream, r, STREAM_SSE, &stream_ops);
-	s->exec.on_begun = on_begun;
-	s->exec.on_output = on_output;
-	s->exec.done = on_done;
-	if (exec_start(r->core, &r->actor, r->params[0], &w, &s->exec, &e) < 0) {
-		stream_release(&s->stream);
-		answer_fail(r, &e);
-	}
+	if (read_wish(r, &w) >= 0)
+		exec_stream_start(r, &stream_ops, r->params[0], &w);
 }
 
 const struct route sk_exec_routes[] = {
