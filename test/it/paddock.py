@@ -38,8 +38,8 @@ SLOW = float(os.environ.get("PADDOCK_SLOW", "1"))
 # ---- waiting --------------------------------------------------------------
 
 
-def until(condition, what, timeout=10.0):
-    """Polls a condition of the outside world which offers no event to wait for."""
+def until(condition, what, timeout=30.0):
+    """Polls a condition of the outside world which offers no event to wait for. The limit is for what hangs: no test measures by it."""
     timeout *= SLOW
     end = time.monotonic() + timeout
     while True:
@@ -753,7 +753,7 @@ class Daemon:
         return left
 
 
-def until_empty(look, timeout=10.0):
+def until_empty(look, timeout=30.0):
     """Repeats a look for leftovers until there are none; returns the last look."""
     end = time.monotonic() + timeout * SLOW
     while True:

@@ -454,21 +454,19 @@ def test_upper_directory_is_private_to_the_host(daemon, one):
         "a set-user-id file that a box leaves in its upper could be run by users of the host"
 
 
-def confined(text):
-    """The walls that each program has put up, by strace's lines; of a box's PID 1 before it was executed."""
-    name, calls = {}, {}
-    for line in text.splitlines():
-        pid, _, rest = line.partition(" ")
-        program = re.search(r'exec\w*\(.*?\["(paddock[\w-]*)"(?:, "(\w+)")?', rest)
-        if program:
-            name[pid] = "sweep" if program[2] == "sweep" else program[1]
-        done = re.match(r"(landlock_restrict_self|seccomp)\(.*= 0", rest.strip())
-        if done:
-            calls.setdefault(pid, set()).add(done[1])
+def confined(directory):
+    """The walls that each program has put up, by strace's files, one of each process so that no line is cut by another's;
+    of a box's PID 1 before it was executed."""
     found = {}
-    for pid, one in name.items():
-        if one != "paddockd":  # its other helpers: copy, survey, flush
-            found.setdefault(one, set()).update(calls.get(pid, set()))
+    for file in directory.iterdir():
+        text = file.read_text()
+        calls = set(re.findall(r"^(landlock_restrict_self|seccomp)\(.*= 0$", text, re.MULTILINE))
+        programs = re.findall(r'^exec\w*\(.*?\["(paddock[\w-]*)"(?:, "(\w+)")?', text, re.MULTILINE)
+        if programs:
+            program, verb = programs[-1]
+            name = "sweep" if verb == "sweep" else program
+            if name != "paddockd":  # its other helpers: copy, survey, flush
+                found.setdefault(name, set()).update(calls)
     return found
 
 
@@ -476,7 +474,8 @@ def test_every_program_confines_itself(own_daemon, workdir):
     """Landlock shows nowhere from outside, so the calls are watched: each program makes them before it serves anybody."""
     daemon = own_daemon(environment={"PADDOCK_WEBHOOKS_REFUSE": "link-local"}).start()
     trace = workdir / "confined"
-    strace = subprocess.Popen(["strace", "-f", "-o", trace, "-e", "trace=execve,execveat,landlock_restrict_self,seccomp", "-p",
+    trace.mkdir()
+    strace = subprocess.Popen(["strace", "-ff", "-o", trace / "of", "-e", "trace=execve,execveat,landlock_restrict_self,seccomp", "-p",
                                str(daemon.keeper_pid)], stderr=subprocess.PIPE, text=True)
     assert "attached" in strace.stderr.readline()
     try:
@@ -493,12 +492,12 @@ def test_every_program_confines_itself(own_daemon, workdir):
         client.create()
         paddock.until(lambda: "paddock-hook" in daemon.programs().values(), "paddock-hook runs")
         paddock.until(lambda: {"paddock-gauge", "paddock-gate", "paddock-api", "paddock-hook", "sweep", "paddock-init"}
-                      <= {name for name, calls in confined(trace.read_text()).items()
+                      <= {name for name, calls in confined(trace).items()
                           if ("landlock_restrict_self" if name == "sweep" else "seccomp") in calls}, "all have begun")
     finally:
         strace.send_signal(2)
         strace.communicate()
-    seen = confined(trace.read_text())
+    seen = confined(trace)
     assert seen.pop("sweep") == {"landlock_restrict_self"}
     for name, calls in seen.items():
         assert calls == {"landlock_restrict_self", "seccomp"}, (name, calls)
