@@ -186,6 +186,33 @@ def test_list(box, tree):
     unprocessable(box, "list", "sort_by", path=tree, sort_by="colour")
 
 
+def test_list_says_where_it_stops(box, room):
+    """A tree is walked 64 levels down; whoever asked for more is told that there may be more."""
+    box.check(f"cd {room} && for i in $(seq 66); do mkdir d && cd d || exit 1; done")
+
+    def listed(**more):
+        found = aio_shapes.call(box.client, box, "POST", "/v1/file/list", {"path": room, "recursive": True, **more})
+        assert found["success"], found
+        return found["data"]["total_count"], found["hint"]
+
+    for more in ({}, {"max_depth": 65}):
+        count, hint = listed(**more)
+        assert count == 64 and "64 levels" in hint, (more, count, hint)
+    assert listed(max_depth=64) == (64, None) and listed(max_depth=3) == (3, None)
+
+
+def test_failures_have_what_clients_insist_on(box, room):
+    """The published client reads the data of a failure as a result."""
+    none = f"{room}/none"
+    assert refused(box, "read", file=none)["content"] == "" and refused(box, "read", file=none)["file"] == none
+    assert refused(box, "write", file="/proc/none", content="")["file"] == "/proc/none"
+    assert refused(box, "replace", file=none, old_str="a", new_str="b")["file"] == none
+    assert refused(box, "search", file=none, regex="a")["file"] == none
+    assert refused(box, "glob", path=none, pattern="*")["pattern"] == "" and refused(box, "grep", path=none, pattern="a")["pattern"] == ""
+    edited = refused(box, "str_replace_editor", command="view", path=none)
+    assert edited["output"] == "" and edited["prev_exist"] is False and edited["error"] == edited["message"]
+
+
 # ---- grep ----
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import aio_shapes
+import paddock
 
 
 @pytest.fixture
@@ -96,6 +97,27 @@ def test_bash(ask):
     assert ask("POST", "/v1/bash/output", {"session_id": "none"})["success"] is False
     assert ask("POST", "/v1/bash/exec", {})["detail"]
     assert ask("POST", "/v1/bash/sessions/create", {"session_id": "b"})["data"]["status"] == "ready"
+
+
+def test_output_counts_against_the_tenant(daemon, tenant):
+    """What commands wrote and nobody has read yet is bounded by the tenant's 128 MiB, in every dialect."""
+    box = tenant.create()
+    most = 8 << 20  # of each stream of a command
+    waiting = []
+    for _ in range(9):  # each holds what its command has written until it ends, and none ends
+        client = daemon.client(tenant.key)
+        connection = client.connect()
+        body = json.dumps({"command": f"head -c {most} /dev/zero | tr '\\0' x | tee /dev/stderr; exec sleep 600"}).encode()
+        connection.request("POST", f"/sandbox/{box.id}/v1/bash/exec", body, client.headers({"Content-Type": "application/json"}))
+        waiting.append(client)
+
+    def refused():
+        answer = tenant.post(f"/v1/sandboxes/{box.id}/exec", {"command": "true"})
+        return answer.status != 200 and "output of this tenant's commands" in answer.json()["error"]["message"]
+
+    paddock.until(refused, "the tenant's output to be counted", timeout=60)
+    for client in waiting:
+        client.close()
 
 
 SERVER = """

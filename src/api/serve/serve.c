@@ -87,9 +87,28 @@ bool serve_is_bound(const struct serve *s, const struct http_exchange *x)
 	return x->listener < SERVE_LISTENERS && s->bound[x->listener];
 }
 
+/* A listener for one sandbox has that sandbox's MCP, too. */
+static bool is_mcp_of_box(const struct serve *s, struct http_exchange *x)
+{
+	struct view box = serve_listener_box(s, x);
+	struct buf b = BUF_INIT(4096);
+	struct view path;
+
+	if (!box.n || !(view_is(x->path, "/mcp") || view_is(x->path, "/v1/mcp")))
+		return false;
+	buf_puts(&b, "/sandbox/");
+	buf_add(&b, box);
+	buf_puts(&b, "/mcp");
+	path = arena_view(x->arena, buf_view(&b));
+	buf_done(&b);
+	if (path.p)
+		x->path = path;
+	return path.p != NULL;
+}
+
 void serve_request(struct serve *s, struct http_exchange *x)
 {
-	if (serve_is_bound(s, x)) {
+	if (serve_is_bound(s, x) && !is_mcp_of_box(s, x)) {
 		size_t i = s->bound[x->listener] - 1u;
 		if (s->dialects[i]->enter)
 			s->dialects[i]->enter(x);
@@ -145,6 +164,14 @@ void serve_port(struct serve *s, struct http_exchange *x, struct serve_at at, co
 		const struct actor *a)
 {
 	request_begin(s, x, at.port->surface, at.state, b, a);
+}
+
+struct serve_tools serve_find_tools(const struct serve *s)
+{
+	for (size_t i = 0; s->dialects[i]; i++)
+		if (s->dialects[i]->tools)
+			return (struct serve_tools){ s->dialects[i]->tools, s->states[i] };
+	return (struct serve_tools){ 0 };
 }
 
 /* ---- what there is ---- */

@@ -15,25 +15,11 @@
 #include "poison.h"
 
 static const struct route *const tables[] = {
-	aio_context_routes,
-	aio_ticket_routes,
-	aio_file_routes,
-	aio_find_routes,
-	aio_grep_routes,
-	aio_transfer_routes,
-	aio_editor_routes,
-	aio_watch_routes,
-	aio_shell_routes,
-	aio_shell_list_routes,
-	aio_terminal_routes,
-	aio_bash_routes,
-	aio_bash_list_routes,
-	aio_ports_routes,
-	aio_code_routes,
-	aio_jupyter_routes,
-	aio_nodejs_routes,
-	aio_browser_routes,
-	NULL,
+	aio_context_routes,   aio_ticket_routes,     aio_file_routes,     aio_find_routes,
+	aio_grep_routes,      aio_transfer_routes,   aio_editor_routes,   aio_watch_routes,
+	aio_shell_routes,     aio_shell_list_routes, aio_terminal_routes, aio_bash_routes,
+	aio_bash_list_routes, aio_ports_routes,      aio_code_routes,     aio_jupyter_routes,
+	aio_nodejs_routes,    aio_mcp_routes,        aio_browser_routes,  NULL,
 };
 
 /* ---- what it keeps ---- */
@@ -62,6 +48,7 @@ static void state_free(void *state)
 		return;
 	aio_undo_done(s);
 	aio_watch_done(s);
+	loop_timer_stop(&s->prune);
 	while (!list_empty(&s->shells))
 		aio_shell_free(CONTAINER(s->shells.next, struct aio_shell, link));
 	while (!list_empty(&s->bashes))
@@ -77,6 +64,8 @@ static bool is_own(struct view rest)
 	static const char *const starts[] = { "/v1/", "/proxy/", "/absproxy/" };
 	static const char *const whole[] = { "/tickets", "/auth", "/terminal" };
 
+	if (view_is(rest, "/v1/mcp")) /* the MCP dialect's */
+		return false;
 	for (size_t i = 0; i < ELEMS(starts); i++)
 		if (view_starts(rest, starts[i]))
 			return true;
@@ -235,17 +224,21 @@ int aio_read(struct request *r, const struct json_schema *s, void *out)
 	return -1;
 }
 
-struct json_out *aio_data(struct request *r, const char *message)
+struct json_out *aio_data_hint(struct request *r, const char *message, const char *hint)
 {
 	struct json_out *o = answer_json(r);
 
 	json_out_object(o);
 	json_out_kbool(o, "success", true);
 	json_out_kz(o, "message", message ? message : "Operation successful");
-	json_out_key(o, "hint");
-	json_out_null(o);
+	json_out_kz(o, "hint", hint);
 	json_out_key(o, "data");
 	return o;
+}
+
+struct json_out *aio_data(struct request *r, const char *message)
+{
+	return aio_data_hint(r, message, NULL);
 }
 
 void aio_send(struct request *r)
@@ -279,6 +272,32 @@ void aio_refuse(struct request *r, const char *fmt, ...)
 	aio_send(r);
 }
 
+/* The published client reads a failure's data as the operation's result: what it insists on there. */
+static void put_absent(struct json_out *o, struct view operation, struct view path, const char *why)
+{
+	static const char *const edits[] = { "view", "create", "str_replace", "insert", "undo_edit" };
+
+	if (view_is(operation, "read"))
+		json_out_kz(o, "content", "");
+	if (view_is(operation, "read") || view_is(operation, "write") || view_is(operation, "replace") ||
+	    view_is(operation, "search")) {
+		json_out_kstr(o, "file", path);
+	} else if (view_is(operation, "glob") || view_is(operation, "grep")) {
+		json_out_kz(o, "pattern", "");
+	} else if (view_is(operation, "upload")) {
+		json_out_kstr(o, "file_path", path);
+		json_out_ku64(o, "file_size", 0);
+		json_out_kbool(o, "success", false);
+	}
+	for (size_t i = 0; i < ELEMS(edits); i++) {
+		if (!view_is(operation, edits[i]))
+			continue;
+		json_out_kz(o, "output", "");
+		json_out_kz(o, "error", why);
+		json_out_kbool(o, "prev_exist", false);
+	}
+}
+
 void aio_refuse_file(struct request *r, struct view path, const char *operation, const struct err *e)
 {
 	struct json_out *o = begin_refusal(r, e->msg);
@@ -297,6 +316,7 @@ void aio_refuse_file(struct request *r, struct view path, const char *operation,
 	json_out_kz(o, "errno_name", e->sys ? strerrorname_np(e->sys) : NULL);
 	json_out_key(o, "exception_type");
 	json_out_null(o);
+	put_absent(o, view_of(operation), path, e->msg);
 	json_out_end(o, '}');
 	aio_send(r);
 }

@@ -18,6 +18,7 @@ extern const struct route aio_browser_routes[], aio_code_routes[], aio_jupyter_r
 extern const struct route aio_file_routes[], aio_find_routes[], aio_grep_routes[];
 extern const struct route aio_transfer_routes[], aio_editor_routes[], aio_watch_routes[];
 
+extern const struct route aio_mcp_routes[];
 extern const struct route aio_shell_routes[], aio_shell_list_routes[], aio_terminal_routes[],
 	aio_bash_routes[], aio_bash_list_routes[], aio_ports_routes[];
 
@@ -31,6 +32,7 @@ struct aio_state {
 	size_t n_edits, edit_bytes;
 	struct list watches;        /* aio_watch.c */
 	struct list shells, bashes; /* struct aio_shell, struct aio_bash */
+	struct loop_timer prune;    /* of shells whose box is gone */
 };
 void aio_undo_done(struct aio_state *s);
 void aio_watch_done(struct aio_state *s);
@@ -47,6 +49,7 @@ void aio_unprocessable(struct request *r, const char *field, const char *message
 
 /* {"success":true,"message":…,"data": …: the value is written between these. message NULL: the usual one. */
 struct json_out *aio_data(struct request *r, const char *message);
+struct json_out *aio_data_hint(struct request *r, const char *message, const char *hint);
 void aio_send(struct request *r);
 /* success false, with a message; data is null. Also what answer_fail says of errors in the sandbox. */
 void aio_refuse(struct request *r, const char *fmt, ...) _printf_(2, 3);
