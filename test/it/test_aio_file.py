@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import json
 
 import pytest
 
@@ -435,6 +436,44 @@ def test_watch(box, room):
     assert refused(box, "watch", path=f"{room}/none")["errno_name"] == "ENOENT"
     unprocessable(box, "watch", "debounce", path=room, debounce=1)
     unprocessable(box, "watch/x/poll", "limit", limit=0)
+
+
+def read_events(answer, n):
+    """So many Server-Sent Events: [(id, type, data)]."""
+    found, id = [], None
+    while len(found) < n:
+        line = answer.readline().decode().rstrip("\n")
+        key, _, value = line.partition(": ")
+        if key == "id":
+            id = int(value)
+        elif key == "event":
+            kind = value
+        elif key == "data":
+            found.append((id, kind, json.loads(value)))
+    return found
+
+
+def test_watch_events(box, room, daemon):
+    made = ask(box, "watch", path=room, debounce=50)
+    path = f"/sandbox/{box.id}/v1/file/watch/{made['watcher_id']}/events"
+    client = daemon.client()
+    answer = client.start("GET", path)
+    assert answer.status == 200 and answer.getheader("content-type") == "text/event-stream"
+    box.check(f"echo x > {room}/a.txt")
+    first = read_events(answer, 1)[0]
+    assert first[1] == "create" and first[2]["path"] == f"{room}/a.txt" and first[2]["seq"] == first[0] == 1
+    client.close()
+    # Whoever comes again says what it has seen.
+    answer = client.start("GET", path, headers={"Last-Event-ID": "1"})
+    box.check(f"rm {room}/a.txt")
+    more = read_events(answer, 2)
+    assert [e[0] for e in more] == [2, 3] and more[0][1] == "write"
+    assert box.client.request("GET", path, headers={"Last-Event-ID": "x"}).status == 422
+    # The watch ends, and with it the stream.
+    assert aio_shapes.call(box.client, box, "DELETE", f"/v1/file/watch/{made['watcher_id']}")["success"] is True
+    answer.read()
+    assert aio_shapes.call(box.client, box, "GET", f"/v1/file/watch/{made['watcher_id']}/events")["success"] is False
+    client.close()
 
 
 def test_watch_wait(box, room):

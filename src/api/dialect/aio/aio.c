@@ -14,13 +14,17 @@
 #include "serve.h"
 #include "poison.h"
 
-static const struct route *const tables[] = {
-	aio_context_routes,   aio_ticket_routes,     aio_file_routes,     aio_find_routes,
-	aio_grep_routes,      aio_transfer_routes,   aio_editor_routes,   aio_watch_routes,
-	aio_shell_routes,     aio_shell_list_routes, aio_terminal_routes, aio_bash_routes,
-	aio_bash_list_routes, aio_ports_routes,      aio_code_routes,     aio_jupyter_routes,
-	aio_nodejs_routes,    aio_mcp_routes,        aio_browser_routes,  NULL,
+/* clang-format off */
+const struct route *const aio_tables[] = {
+	aio_context_routes, aio_ticket_routes,
+	aio_file_routes, aio_find_routes, aio_grep_routes, aio_transfer_routes, aio_editor_routes, aio_watch_routes,
+	aio_shell_routes, aio_shell_list_routes, aio_terminal_routes, aio_bash_routes, aio_bash_list_routes,
+	aio_code_routes, aio_jupyter_routes, aio_nodejs_routes,
+	aio_mcp_routes, aio_skills_routes, aio_observe_routes, aio_hooks_routes, aio_proxy_routes,
+	aio_ports_routes, aio_browser_routes, aio_openapi_routes,
+	NULL,
 };
+/* clang-format on */
 
 /* ---- what it keeps ---- */
 
@@ -166,6 +170,21 @@ const struct box *aio_box(struct request *r)
 	boxes_unknown(&e);
 	answer_fail(r, &e);
 	return NULL;
+}
+
+struct view aio_variable(const struct box *b, const char *name)
+{
+	for (size_t i = 0; i < b->spec.env.n; i++)
+		if (view_is(b->spec.env.keys[i], name))
+			return b->spec.env.values[i];
+	return VIEW_NONE;
+}
+
+struct view aio_workspace(const struct box *b)
+{
+	struct view given = aio_variable(b, "WORKSPACE");
+
+	return given.n && given.p[0] == '/' ? given : b->spec.workdir;
 }
 
 bool aio_may_exec(struct request *r)
@@ -321,6 +340,28 @@ void aio_refuse_file(struct request *r, struct view path, const char *operation,
 	aio_send(r);
 }
 
+static void put_refusal(struct buf *b, const char *message)
+{
+	struct json_out o;
+
+	json_out_init(&o, b);
+	json_out_object(&o);
+	json_out_kbool(&o, "success", false);
+	json_out_kz(&o, "message", message);
+	json_out_kz(&o, "data", NULL);
+	json_out_kz(&o, "hint", NULL);
+	json_out_kz(&o, "detail", message);
+	json_out_end(&o, '}');
+}
+
+void aio_refuse_bytes(struct request *r, int status, const char *message)
+{
+	struct buf b = BUF_INIT(4096);
+
+	put_refusal(&b, message);
+	answer_reply(r, status, &b);
+}
+
 /* What is wrong before the sandbox is reached has its status; what goes wrong in it is an answer. */
 static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
 {
@@ -328,24 +369,14 @@ static void fail(struct request *r, const struct err *e, const struct http_heade
 	bool early = !r->admitted || status == 401 || status == 403 || status == 405 || status == 413 ||
 		     status >= 500 || (!r->route && status == 404);
 	struct buf b = BUF_INIT(4096);
-	struct json_out o;
 
-	json_out_init(&o, &b);
-	json_out_object(&o);
-	json_out_kbool(&o, "success", false);
-	json_out_kz(&o, "message", e->msg);
-	json_out_key(&o, "data");
-	json_out_null(&o);
-	json_out_key(&o, "hint");
-	json_out_null(&o);
-	json_out_kz(&o, "detail", e->msg);
-	json_out_end(&o, '}');
+	put_refusal(&b, e->msg);
 	http_reply(r->x, early ? status : 200, "application/json", buf_view(&b), extra, n_extra);
 	buf_done(&b);
 }
 
 static const struct surface surface = {
-	.heading = "aio", .routes = tables, .authenticate = aio_authenticate, .fail = fail
+	.heading = "aio", .routes = aio_tables, .authenticate = aio_authenticate, .fail = fail
 };
 
 const struct dialect aio_dialect = { .name = "aio",

@@ -468,9 +468,11 @@ static void end(struct request *r)
 }
 
 const struct route aio_bash_routes[] = {
-	{ "POST", "/v1/bash/exec", exec, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/bash/output", output, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/bash/write", write_to, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/bash/kill", end, .body = ROUTE_JSON, .query = AIO_QUERY },
+	{ "POST", "/v1/bash/exec", exec, .body = ROUTE_JSON, .schema = &exec_schema, .query = AIO_QUERY },
+	{ "POST", "/v1/bash/output", output, .body = ROUTE_JSON, .schema = &output_schema,
+	  .query = AIO_QUERY },
+	{ "POST", "/v1/bash/write", write_to, .body = ROUTE_JSON, .schema = &write_schema,
+	  .query = AIO_QUERY },
+	{ "POST", "/v1/bash/kill", end, .body = ROUTE_JSON, .schema = &kill_schema, .query = AIO_QUERY },
 	{ 0 },
 };

@@ -443,8 +443,8 @@ static void list(struct request *r)
 }
 
 const struct route aio_find_routes[] = {
-	{ "POST", "/v1/file/find", find, .body = ROUTE_JSON, .query = "api_key" },
-	{ "POST", "/v1/file/glob", glob, .body = ROUTE_JSON, .query = "api_key" },
-	{ "POST", "/v1/file/list", list, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/file/find", find, .body = ROUTE_JSON, .schema = &find_schema, .query = "api_key" },
+	{ "POST", "/v1/file/glob", glob, .body = ROUTE_JSON, .schema = &glob_schema, .query = "api_key" },
+	{ "POST", "/v1/file/list", list, .body = ROUTE_JSON, .schema = &list_schema, .query = "api_key" },
 	{ 0 },
 };

@@ -546,10 +546,12 @@ static void end(struct request *r)
 }
 
 const struct route aio_shell_routes[] = {
-	{ "POST", "/v1/shell/exec", exec, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/shell/view", view, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/shell/wait", wait_for, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/shell/write", write_to, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/shell/kill", end, .body = ROUTE_JSON, .query = AIO_QUERY },
+	{ "POST", "/v1/shell/exec", exec, .body = ROUTE_JSON, .schema = &exec_schema, .query = AIO_QUERY },
+	{ "POST", "/v1/shell/view", view, .body = ROUTE_JSON, .schema = &id_schema, .query = AIO_QUERY },
+	{ "POST", "/v1/shell/wait", wait_for, .body = ROUTE_JSON, .schema = &wait_schema,
+	  .query = AIO_QUERY },
+	{ "POST", "/v1/shell/write", write_to, .body = ROUTE_JSON, .schema = &write_schema,
+	  .query = AIO_QUERY },
+	{ "POST", "/v1/shell/kill", end, .body = ROUTE_JSON, .schema = &id_schema, .query = AIO_QUERY },
 	{ 0 },
 };
