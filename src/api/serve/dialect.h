@@ -28,6 +28,9 @@ struct surface {
 	/* Who asks, into r->actor. Not called for a route that is open. Without a route and a method in r
 	 * there is nothing at the path, and 0 means that this may be told. NULL: everybody may. */
 	int (*authenticate)(struct request *r, struct err *e);
+	/* For a caller without a key, by a listener that asks for none (r->actor is set): what else
+	 * authenticate finds out. May be NULL. */
+	int (*welcome)(struct request *r, struct err *e);
 	/* Writes an error as a whole answer; the request ends behind it. */
 	void (*fail)(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra);
 	/* What the core said, as this dialect's clients expect it. May be NULL. */

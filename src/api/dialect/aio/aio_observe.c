@@ -57,10 +57,9 @@ static bool has_nul(struct view v)
 	return v.n && memchr(v.p, 0, v.n);
 }
 
-/* A body of which everything may be absent. */
 static int read_body(struct request *r, const struct json_schema *s, struct observe_body *b)
 {
-	if (buf_len(&r->body) && aio_read(r, s, b) < 0)
+	if (aio_read(r, s, b) < 0)
 		return -1;
 	if (!has_nul(b->key) && !has_nul(b->session) && !has_nul(b->reason))
 		return 0;
