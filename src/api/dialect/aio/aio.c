@@ -396,9 +396,11 @@ static void fail(struct request *r, const struct err *e, const struct http_heade
 	buf_done(&b);
 }
 
-static const struct surface surface = {
-	.heading = "aio", .routes = aio_tables, .authenticate = authenticate, .welcome = aio_authenticate, .fail = fail
-};
+static const struct surface surface = { .heading = "aio",
+					.routes = aio_tables,
+					.authenticate = authenticate,
+					.welcome = aio_authenticate,
+					.fail = fail };
 
 const struct dialect aio_dialect = { .name = "aio",
 				     .claims = claims,
