@@ -258,7 +258,7 @@ static void send_checked(struct download_work *d)
 		return;
 	}
 	if (!d->begun) {
-		struct view all = buf_view(&d->f.bytes);
+		struct view all = buf_view(&d->f.whole.bytes);
 		http_begin(r->x, 200, "application/octet-stream", (int64_t)all.n, &plain, 1);
 		(void)http_write(r->x, all);
 	}
@@ -310,14 +310,14 @@ static void on_guarded_data(struct file_op *op, struct view data)
 		d->held += data.n;
 		return;
 	}
-	if (!d->begun && buf_add(&d->f.bytes, data) < 0) {
+	if (!d->begun && buf_add(&d->f.whole.bytes, data) < 0) {
 		files_cancel(op);
 		err_set(&e, ERR_CONFLICT, "the file has grown while it was read");
 		fail_download(d, &e);
 		return;
 	}
 	if (!d->begun)
-		http_hold(d->f.r->x, d->f.bytes.cap);
+		http_hold(d->f.r->x, d->f.whole.bytes.cap);
 	files_consumed(op, data.n);
 }
 
