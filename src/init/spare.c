@@ -17,7 +17,7 @@
 #include "user.h"
 #include "poison.h"
 
-#define SOON_MS     1
+#define LATEST_MS   20    /* behind a command that runs for longer */
 #define IDLE_MS     60000 /* then it is not worth its memory */
 #define COMMAND_MAX 4000  /* one write, and bash reads it byte by byte */
 #define KEY_MAX     (64u * 1024)
@@ -43,6 +43,7 @@ struct spare {
 	struct stamp stamps[FILES];
 	struct loop_timer timer; /* makes one; or gives it up */
 	uint64_t keep_ms;        /* then it is given up */
+	bool planned;            /* the timer makes one */
 };
 
 /* ---- what a login reads ----------------------------------------------- */
@@ -162,6 +163,7 @@ static void on_soon(struct loop_timer *t)
 	struct spare *s = CONTAINER(t, struct spare, timer);
 	struct arena a = ARENA_INIT(4 * KEY_MAX);
 	struct buf key = s->key;
+	s->planned = false;
 	drop(s);
 	s->key = s->next;
 	s->next = key;
@@ -192,7 +194,15 @@ void spare_plan(struct init *in, const struct wire_start *msg)
 	if (!s)
 		return;
 	s->keep_ms = IDLE_MS;
-	loop_timer_start(in->loop, &s->timer, SOON_MS, on_soon);
+	s->planned = true;
+	loop_timer_start(in->loop, &s->timer, LATEST_MS, on_soon);
+}
+
+void spare_ended(struct init *in)
+{
+	struct spare *s = in->spare;
+	if (s && s->planned)
+		loop_timer_start(in->loop, &s->timer, 0, on_soon);
 }
 
 static bool is_alive(const struct proc *p)
@@ -208,10 +218,12 @@ void spare_ahead(struct init *in, const struct wire_start *msg, uint32_t seconds
 		return;
 	s->keep_ms = (uint64_t)seconds * 1000;
 	if (s->proc && view_eq(buf_view(&s->key), buf_view(&s->next)) && same_stamps(s, msg) &&
-	    is_alive(s->proc))
+	    is_alive(s->proc)) {
+		s->planned = false;
 		loop_timer_start(in->loop, &s->timer, s->keep_ms, on_idle);
-	else
+	} else {
 		on_soon(&s->timer);
+	}
 }
 
 /* ---- its command ------------------------------------------------------ */
@@ -243,6 +255,7 @@ struct proc *spare_take(struct init *in, const struct wire_start *msg)
 	}
 	struct proc *p = s->proc;
 	s->proc = NULL;
+	s->planned = false;
 	loop_timer_stop(&s->timer);
 	return p;
 }
