@@ -363,7 +363,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _paddock; printf '%s\\n' "${COMPREPLY
 
 def test_completion_in_bash(cli, made):
     assert "snapshot" in complete(cli, "paddock", "sn")
-    assert set(complete(cli, "paddock snapshot")) == {"create", "ls", "rm"}
+    assert set(complete(cli, "paddock snapshot")) == {"create", "ls", "rm", "show"}
     assert complete(cli, "paddock create", "--mem") == ["--memory"]
     assert made in complete(cli, "paddock exec")
     assert complete(cli, "paddock inspect", made[:6]) == [made]
@@ -442,7 +442,7 @@ def fish(cli, line, directory="/"):
 def test_completion_in_fish(cli, made, tmp_path):
     (tmp_path / "archive.tar").touch()
     assert fish(cli, "paddock snap") == ["snapshot"]
-    assert fish(cli, "paddock snapshot ") == ["create", "ls", "rm"]
+    assert fish(cli, "paddock snapshot ") == ["create", "ls", "rm", "show"]
     assert {"run", "exec", "image"} <= set(fish(cli, "paddock ")) and made not in fish(cli, "paddock ")
     assert fish(cli, "paddock create --mem") == ["--memory"]
     assert made in fish(cli, "paddock exec ") and fish(cli, f"paddock inspect {made[:8]}") == [made]
