@@ -341,7 +341,7 @@ struct usage_flags {
 #define AT(member) offsetof(struct usage_flags, member)
 static const struct opt USAGE_OPTS[] = {
 	{ "by", 0, OPT_TEXT, AT(by), "WORDS",
-	  "what to add up by, of day, tenant, box, provider and model (default: box,provider,model)" },
+	  "what to add up by, as day,tenant or provider,model (default: each sandbox, provider and model)" },
 	{ "from", 0, OPT_TEXT, AT(from), "DAY", "the first day, as 2026-01-31" },
 	{ "to", 0, OPT_TEXT, AT(to), "DAY", "the last day" },
 	{ "sandbox", 's', OPT_TEXT, AT(box), "ID", "only of this sandbox" },
@@ -353,8 +353,8 @@ static const struct opt USAGE_OPTS[] = {
 static int run_usage(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
 		     struct err *e)
 {
-	static const char *const titles[] = { "DAY",      "TENANT", "BOX",    "PROVIDER", "MODEL",
-					      "REQUESTS", "INPUT",  "OUTPUT", "USD" };
+	static const char *const titles[] = { "DAY",      "TENANT", "SANDBOX", "PROVIDER", "MODEL",
+					      "REQUESTS", "INPUT",  "OUTPUT",  "USD" };
 	static const char *const fields[] = { "day",          "tenant",        "box",
 					      "provider",     "model",         "requests",
 					      "input_tokens", "output_tokens", "cost_usd" };

@@ -400,9 +400,15 @@ class Zsh:
         os.write(self.fd, beginning.encode() + b"\t\x01print -r -- '<\x05>'; print -r -- do''ne\n")
         return re.findall(r"^<(.*)>", self.read(b"\ndone").replace("\r", ""), re.M)[-1].rstrip()  # the space goes with the cursor
 
-    def choices(self, beginning):
-        os.write(self.fd, beginning.encode() + b"\t\t\x15print -r -- do''ne\n")
-        return self.read(b"\ndone").replace("\r", "").split()
+    def choices(self, beginning, *expected):
+        """The list that two Tab keys show, as soon as it has those: zsh leaves it out while there is more to read."""
+        os.write(self.fd, beginning.encode() + b"\t\t")
+        seen = ""
+        while not set(expected) <= set(seen.split()):
+            assert select.select([self.fd], [], [], 20 * paddock.SLOW)[0], seen
+            seen += os.read(self.fd, 65536).decode(errors="replace").replace("\r", "")
+        os.write(self.fd, b"\x15print -r -- do''ne\n")
+        self.read(b"\ndone")
 
     def close(self):
         os.close(self.fd)
@@ -427,8 +433,8 @@ def test_completion_in_zsh(zsh, cli, made, tmp_path):
     assert zsh.line("paddock ls --status run") == "paddock ls --status running"
     assert zsh.line("paddock completion fi") == "paddock completion fish"
     assert zsh.line("paddock image import x arch") == "paddock image import x archive.tar"
-    assert {"create", "ls", "rm"} <= set(zsh.choices("paddock snapshot "))
-    assert {"run", "exec", "snapshot"} <= set(zsh.choices("paddock "))
+    zsh.choices("paddock snapshot ", "create", "ls", "rm", "show")
+    zsh.choices("paddock ", "run", "exec", "snapshot")
 
 
 def fish(cli, line, directory="/"):
