@@ -41,6 +41,7 @@
 #include "rest.h"
 #include "sandkasten.h"
 #include "serve.h"
+#include "served.h"
 #include "service.h"
 #include "store.h"
 #include "text.h"
@@ -163,9 +164,7 @@ static void on_request(struct http_exchange *x, void *arg)
 	struct api *a = arg;
 
 	trim_soon(&a->trim);
-	/* Agent-Sandbox's address of E2B's API. */
-	if (view_starts(x->path, "/e2b/v1/"))
-		x->path = view_skip(x->path, strlen("/e2b/v1"));
+	serve_alias(a->serve, x);
 	if (x->origin.n || serve_is_bound(a->serve, x) || !plane_request(a->plane, x))
 		serve_request(a->serve, x);
 }
@@ -246,6 +245,9 @@ static int bind_listeners(struct api *a, struct err *e)
 {
 	if (a->n_listen != 1 + a->config.n_listeners)
 		return err_set(e, ERR_INTERNAL, "the configuration and the listening sockets do not fit");
+	for (unsigned i = 0; i < a->n_listen; i++)
+		if (served_note(a->serve, i, FD_LISTEN + (int)i, e) < 0)
+			return -1;
 	for (size_t i = 0; i < a->config.n_listeners; i++) {
 		a->serve->anonymous[i + 1] = a->config.listeners_of[i].anonymous;
 		a->serve->boxes[i + 1] = a->config.listeners_of[i].sandbox;

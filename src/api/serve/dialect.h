@@ -65,6 +65,13 @@ struct dialect_port {
 
 struct dialect {
 	const char *name;
+	const char *version; /* of what it speaks; NULL: it is not shown among what is served */
+	const char *under; /* on the common listener its paths are below this, which `enter` takes off; may be
+			      NULL */
+	const char *alias; /* another beginning that all its paths may have; may be NULL */
+	/* Tells what of it is off in this installation, and why. May be NULL. */
+	void (*off)(const struct core *c, void (*say)(void *arg, const char *what, const char *why),
+		    void *arg);
 	/* Whether a request is its own: by host, path, header or listener. Dialects are asked in the order
 	 * of the array. NULL: it takes what is left. */
 	bool (*claims)(const struct http_exchange *x, void *state);

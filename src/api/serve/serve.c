@@ -87,6 +87,18 @@ bool serve_is_bound(const struct serve *s, const struct http_exchange *x)
 	return x->listener < SERVE_LISTENERS && s->bound[x->listener];
 }
 
+void serve_alias(const struct serve *s, struct http_exchange *x)
+{
+	for (size_t i = 0; s->dialects[i]; i++) {
+		const char *alias = s->dialects[i]->alias;
+		size_t n = alias ? strlen(alias) : 0;
+		if (n && x->path.n > n && x->path.p[n] == '/' && view_starts(x->path, alias)) {
+			x->path = view_skip(x->path, n);
+			return;
+		}
+	}
+}
+
 void serve_request(struct serve *s, struct http_exchange *x)
 {
 	if (serve_is_bound(s, x)) {

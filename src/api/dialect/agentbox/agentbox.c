@@ -74,5 +74,5 @@ static const struct dialect_port ports[] = {
 };
 
 const struct dialect agentbox_dialect = {
-	.name = "agentbox", .claims = claims, .surface = &surface, .ports = ports
+	.name = "agentbox", .version = "sandbox.v1", .claims = claims, .surface = &surface, .ports = ports
 };

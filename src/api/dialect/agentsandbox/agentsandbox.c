@@ -102,6 +102,13 @@ static const struct surface surface = {
 	.heading = "agent-sandbox", .routes = tables, .authenticate = authenticate, .fail = fail
 };
 
-const struct dialect agentsandbox_dialect = { .name = "agent-sandbox",
-					      .claims = claims,
-					      .surface = &surface };
+static void off(const struct core *c, void (*say)(void *arg, const char *what, const char *why), void *arg)
+{
+	if (!core_config(c)->n_pools)
+		say(arg, "/api/v1/pool", "pool is empty");
+	say(arg, "POST /api/v1/config", "settings are part of paddock.yaml");
+}
+
+const struct dialect agentsandbox_dialect = {
+	.name = "agent-sandbox", .version = "0.1.0, 0.8.1", .off = off, .claims = claims, .surface = &surface
+};

@@ -328,7 +328,15 @@ static const struct surface surface = {
 	.heading = "aio", .routes = tables, .authenticate = aio_authenticate, .fail = fail
 };
 
+static void off(const struct core *c, void (*say)(void *arg, const char *what, const char *why), void *arg)
+{
+	say(arg, "/v1/browser, /v1/display", "this image has no browser");
+}
+
 const struct dialect aio_dialect = { .name = "aio",
+				     .version = "1.9.4",
+				     .under = "/sandbox/{name}",
+				     .off = off,
 				     .claims = claims,
 				     .enter = enter,
 				     .surface = &surface,

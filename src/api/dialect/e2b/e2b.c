@@ -4,6 +4,7 @@
  */
 #include "e2b.h"
 
+#include "config.h"
 #include "e2b_impl.h"
 #include "envd.h"
 #include "interpreter.h"
@@ -94,4 +95,18 @@ static const struct dialect_port ports[] = {
 	{ 0 },
 };
 
-const struct dialect e2b_dialect = { .name = "e2b", .claims = claims, .surface = &control, .ports = ports };
+static void off(const struct core *c, void (*say)(void *arg, const char *what, const char *why), void *arg)
+{
+	if (!core_config(c)->ports.domain.n)
+		say(arg, "PORT-ID.DOMAIN", "ports.domain is empty");
+	for (const struct route *t = e2b_absent_routes; t->method; t++)
+		say(arg, t->pattern, "not supported");
+}
+
+const struct dialect e2b_dialect = { .name = "e2b",
+				     .version = "envd " E2B_ENVD_VERSION,
+				     .alias = "/e2b/v1",
+				     .off = off,
+				     .claims = claims,
+				     .surface = &control,
+				     .ports = ports };

@@ -133,4 +133,12 @@ static const struct surface surface = {
 	.heading = "sandkasten", .routes = tables, .authenticate = authenticate, .fail = fail
 };
 
-const struct dialect sandkasten_dialect = { .name = "sandkasten", .claims = claims, .surface = &surface };
+static void off(const struct core *c, void (*say)(void *arg, const char *what, const char *why), void *arg)
+{
+	if (!core_config(c)->sandkasten.workspaces)
+		say(arg, "workspace_id", "sandkasten.workspaces is false");
+}
+
+const struct dialect sandkasten_dialect = {
+	.name = "sandkasten", .version = "v1", .off = off, .claims = claims, .surface = &surface
+};
