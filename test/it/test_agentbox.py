@@ -300,8 +300,33 @@ def test_the_api_in_a_sandbox(make_box):
     for body in ({}, {"command": 1}):
         assert inside(box, "POST", "/exec", body).status == 400
     stranger = paddock.Client(box.client.daemon, "pdk_" + "0" * 40)
-    assert inside(box.with_client(stranger), "POST", "/exec", {"command": "true"}).status == 502
+    refused = inside(box.with_client(stranger), "POST", "/exec", {"command": "true"})
+    assert refused.status == 404 and refused.json() == {"error": "no such sandbox"}
     stranger.close()
+
+
+@pytest.mark.parametrize("made", ["rest", "e2b"])
+def test_public_ports_do_not_open_it(api, daemon, make_box, made):
+    """Everybody reaches the servers of such a sandbox, and nobody runs commands in it."""
+    if made == "rest":
+        box = make_box(ports_public=True)
+    else:
+        document = api.post("/sandboxes", {"templateID": "base"}).json()
+        daemon.saw(document["sandboxID"])
+        box = paddock.Box(api, {"id": document["sandboxID"]})
+    assert inside(box, "POST", "/exec", {"command": "true"}).json()["exit_code"] == 0
+    nobody = paddock.Client(daemon)
+    public = nobody.request("GET", "/", headers={"Host": f"9-{box.id}.localhost:{daemon.port}"})
+    assert public.status == 502 and "port is not open" in public.json()["message"], "the control: others are reached"
+    for path, body in (("/exec", {"command": "touch /tmp/was-here"}), ("/exec/stream", {"command": "touch /tmp/was-here"}),
+                       ("/file/write", {"path": "was-here", "content": ""}), ("/file/read", {"path": "/workspace"})):
+        refused = inside(box.with_client(nobody), "POST", path, body)
+        assert refused.status == 403 and set(refused.json()) == {"error"}, refused
+    assert inside(box.with_client(nobody), "GET", "/health").status == 403
+    assert inside(box, "POST", "/exec", {"command": "ls /tmp/was-here /workspace/was-here"}).json()["stdout"] == ""
+    nobody.close()
+    if made == "e2b":
+        assert api.delete(f"/sandboxes/{box.id}").status == 204
 
 
 # ---- as agentbox is started ----

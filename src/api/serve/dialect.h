@@ -10,6 +10,7 @@
 #include "router.h"
 #include "rpc.h"
 
+struct proxy_refusal;
 struct reflect_file;
 
 /* A set of paths with one way to authenticate and one way to write an error. */
@@ -47,6 +48,10 @@ struct surface {
 struct dialect_port {
 	uint16_t port;
 	bool guarded; /* who asks was permitted to reach the box's ports; else `authenticate` must check */
+	bool shut; /* of a guarded one: also where the box's ports are public, who asks must show something */
+	/* How the frame refuses somebody here, or says that there is no such box. NULL: as E2B's proxy does.
+	 */
+	void (*words)(struct json_out *o, const struct proxy_refusal *why);
 	/* Where it is not guarded: whether the request shows something else than a key or a token that only
 	 * somebody who was told of the box can have. To all others a box with private ports looks like none.
 	 * May be NULL. */

@@ -19,6 +19,8 @@
 
 extern const struct rpc_method agentbox_sessions_methods[], agentbox_exec_methods[], agentbox_files_methods[];
 extern const struct surface agentbox_port_surface; /* of port 2024 */
+/* How a stranger is refused there. */
+void agentbox_port_refuse(struct json_out *o, const struct proxy_refusal *why);
 
 /* NULL and an answer when there is no memory. Zeroed. */
 void *agentbox_own(struct request *r, size_t size, void (*release)(struct request *r));

@@ -4,6 +4,7 @@
  */
 #include "agentbox_impl.h"
 #include "exec_stream.h"
+#include "proxy.h"
 #include "poison.h"
 
 static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
@@ -247,6 +248,13 @@ static const struct route routes[] = {
 	{ 0 },
 };
 static const struct route *const tables[] = { routes, NULL };
+
+void agentbox_port_refuse(struct json_out *o, const struct proxy_refusal *why)
+{
+	json_out_object(o);
+	json_out_kz(o, "error", why->message);
+	json_out_end(o, '}');
+}
 
 const struct surface agentbox_port_surface = { .heading = "agentbox in a sandbox (port 2024)",
 					       .routes = tables,

@@ -306,7 +306,7 @@ static void fail(struct request *r, const struct err *e, const struct http_heade
 {
 	int status = err_http(e->code);
 	bool early = !r->admitted || status == 401 || status == 403 || status == 405 || status == 413 ||
-		     status >= 500 || (!r->route && status == 404);
+		     status == 415 || status >= 500 || (!r->route && status == 404);
 	struct buf b = BUF_INIT(4096);
 	struct json_out o;
 
