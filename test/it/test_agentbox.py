@@ -356,5 +356,6 @@ def test_its_variables(own_daemon, home, descriptors, calls):
 def test_anonymous_is_for_loopback(tmp_path):
     file = tmp_path / "paddock.yaml"
     file.write_text("listeners: [{address: '0.0.0.0:50051', dialect: agentbox, anonymous: true}]\n")
-    done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True)
+    done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True,
+                          env=paddock.clean_environment())
     assert done.returncode == 1 and "loopback" in done.stderr

@@ -362,7 +362,8 @@ def test_its_own_configuration(own_daemon, tmp_path):
 def test_what_its_configuration_cannot_have(tmp_path, line, said):
     file = tmp_path / "sandkasten.yaml"
     file.write_text("api_key: x\n" + line + "\n")
-    done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True)
+    done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True,
+                          env=paddock.clean_environment())
     assert done.returncode == 1 and said in done.stderr, done
 
 
@@ -407,5 +408,6 @@ def test_its_verbs(session, daemon, tmp_path):
     assert verb(daemon, "init", cwd=tmp_path).returncode == 1
     assert verb(daemon, "init", "--force", "--api-key", 'a"b', cwd=tmp_path).returncode == 0
     assert json.loads(file.read_text())["api_key"] == 'a"b'
-    check = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True)
+    check = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True,
+                          env=paddock.clean_environment())
     assert check.returncode == 0, check
