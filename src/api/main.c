@@ -158,14 +158,14 @@ static enum log_level level_of(struct view name)
 
 /* ---- requests ---- */
 
-/* What comes from within a box, or by a listener of a dialect's own, is not for the ports of boxes. */
+/* What comes from within a box, or by the listener of most dialects, is not for the ports of boxes. */
 static void on_request(struct http_exchange *x, void *arg)
 {
 	struct api *a = arg;
 
 	trim_soon(&a->trim);
 	serve_alias(a->serve, x);
-	if (x->origin.n || serve_is_bound(a->serve, x) || !plane_request(a->plane, x))
+	if (x->origin.n || !serve_has_ports(a->serve, x) || !plane_request(a->plane, x))
 		serve_request(a->serve, x);
 }
 
@@ -334,8 +334,10 @@ int main(int argc, char **argv)
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, LARGE);
 	mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
-	if (start(&a, &e) < 0)
+	if (start(&a, &e) < 0) {
+		arena_done(&a.arena);
 		return service_fail(&e);
+	}
 	trim_start();
 	int r = service_run(a.loop);
 	stop(&a);

@@ -89,7 +89,7 @@ static void put_listener(struct buf *b, const struct json *l)
 	buf_printf(b, "%s:%u: ", six ? "]" : "", port_of(l));
 	if (dialect.n) {
 		show_clean(b, dialect);
-		buf_puts(b, " only");
+		buf_puts(b, all && all->n > 1 ? " and what belongs to it" : " only");
 	} else {
 		buf_puts(b, "every dialect");
 	}

@@ -61,7 +61,7 @@ def test_every_listener(site, served):
     assert (main["address"], main["port"]) == (site.host, site.port) and main["dialect"] is None
     assert [d["name"] for d in main["dialects"]] == ["models", "aio", "agent-sandbox", "e2b", "mcp", "agentbox", "sandkasten", "rest"]
     bound = [(at["dialect"], [d["name"] for d in at["dialects"]], at["anonymous"], at["sandbox"]) for at in (agent, sandkasten, aio)]
-    assert bound == [("agent-sandbox", ["agent-sandbox"], False, None), ("sandkasten", ["sandkasten"], True, None),
+    assert bound == [("agent-sandbox", ["aio", "agent-sandbox", "e2b", "mcp"], False, None), ("sandkasten", ["sandkasten"], True, None),
                      ("aio", ["aio"], False, "only")]
     assert aio["address"] == "::1" and all(at["port"] > 0 and not at["tls"] for at in served["listeners"])
     assert {p["port"]: p["dialect"] for p in served["ports"]} == {49983: "e2b", 49999: "e2b", 2024: "agentbox"}
@@ -83,6 +83,8 @@ def test_whose_a_path_is(served):
     assert "GET /v1/workspaces" in named(served, "sandkasten", 2)["routes"], "at its own listener it is its own"
     assert "POST /sandbox/{name}/v1/file/read" in named(served, "aio")["routes"]
     assert "POST /v1/file/read" in named(served, "aio", 3)["routes"]
+    assert "POST /sandbox/{name}/v1/file/read" in named(served, "aio", 1)["routes"], "beside another dialect, as on the common listener"
+    assert "GET /healthz" in named(served, "agent-sandbox", 1)["routes"] and "GET /healthz" not in named(served, "agent-sandbox")["routes"]
     assert named(served, "models")["routes"] == ["GET /api/{provider}/{path}", "POST /api/{provider}/{path}"]
     assert "POST /sandbox.v1.SandboxService/Exec" in named(served, "agentbox")["routes"]
     assert "/sandbox.v1.SandboxService" in named(served, "agentbox")["paths"]
@@ -108,6 +110,8 @@ def test_what_is_listed_is_there(site, served, index):
                     assert response.status != 404 or "there is nothing" not in response.body.decode(), (route, response)
         nothing = client.get("/v1/no-such-thing")
         assert nothing.status == 404, nothing
+        if at["dialect"] == "agent-sandbox":
+            return
         others = {r for k, other in enumerate(served["listeners"]) if k and k != index for d in other["dialects"] for r in d["routes"]}
         mine = {ANY.sub("{}", r) for d in at["dialects"] for r in d["routes"]}
         for route in sorted(others):

@@ -84,6 +84,20 @@ static bool by_own(struct plane *p, const struct http_exchange *x, struct plane_
 	return true;
 }
 
+/* Agent-Sandbox's path leads to what a dialect serves, such as envd, as E2B's addresses do. The other ports
+ * of that path are its own matter. */
+static bool by_router(struct plane *p, struct http_exchange *x, struct plane_name *ret)
+{
+	struct plane_name name;
+
+	if (!plane_target_router(x->path, &name) || !serve_find_port(p->serve, name.port).port)
+		return false;
+	x->prefix = name.prefix;
+	x->path = name.path;
+	*ret = name;
+	return true;
+}
+
 /* ---- who may ---- */
 
 static int actor_of(struct plane *p, const struct http_exchange *x, struct actor *ret)
@@ -368,7 +382,7 @@ bool plane_request(struct plane *p, struct http_exchange *x)
 	} else if (!by_header(p, x, &name) && plane_target_path(x->path, &name)) {
 		serve_path(p, x, &name);
 		return true;
-	} else if (!name.id.p && !by_own(p, x, &name)) {
+	} else if (!name.id.p && !by_router(p, x, &name) && !by_own(p, x, &name)) {
 		return false;
 	}
 	serve_named(p, x, &name);

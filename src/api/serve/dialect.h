@@ -74,6 +74,10 @@ struct dialect {
 	const char *under; /* on the common listener its paths are below this, which `enter` takes off; may be
 			      NULL */
 	const char *alias; /* another beginning that all its paths may have; may be NULL */
+	/* Names between spaces of dialects that its own listener has besides, each with what it claims; its
+	 * original serves them at the same address. May be NULL. */
+	const char *with;
+	bool ports_here; /* the ports of boxes are reached by its own listener, too */
 	/* Tells what of it is off in this installation, and why. May be NULL. */
 	void (*off)(const struct core *c, void (*say)(void *arg, const char *what, const char *why),
 		    void *arg);

@@ -40,7 +40,14 @@ struct view serve_listener_box(const struct serve *s, const struct http_exchange
 /* Takes a dialect's alias off the path. */
 void serve_alias(const struct serve *s, struct http_exchange *x);
 bool serve_is_bound(const struct serve *s, const struct http_exchange *x);
-/* To the first dialect that claims it. */
+/* The dialect that has this listener to itself, or with others; NULL: all are there. */
+const struct dialect *serve_bound(const struct serve *s, unsigned listener);
+bool serve_has(const struct serve *s, unsigned listener, const struct dialect *d);
+/* Whether the ports of boxes are reached by its listener. */
+bool serve_has_ports(const struct serve *s, const struct http_exchange *x);
+/* The first dialect of its listener that claims it, else the listener's own; NULL: none. */
+const struct dialect *serve_choose(const struct serve *s, const struct http_exchange *x, void **ret_state);
+/* To that one. */
 void serve_request(struct serve *s, struct http_exchange *x);
 /* A port of boxes that a dialect serves; port NULL: none does. */
 struct serve_at {

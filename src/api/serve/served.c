@@ -77,32 +77,29 @@ static void add_prefix(struct prefixes *p, struct view prefix)
 		p->all[p->n++] = prefix;
 }
 
-/* ---- whose a route is on the common listener ---- */
+/* Where a dialect is shown. */
+struct place {
+	const struct serve *serve;
+	const struct dialect *dialect;
+	const char *under; /* comes before each path */
+	unsigned listener; /* HTTP_ADOPTED: it is a port of boxes */
+};
 
-/* The dialect that a request with this path gets to, as serve_request would find it. */
-static const struct dialect *owner(const struct serve *s, const char *method, struct view path)
+/* ---- whose a route is on a listener ---- */
+
+/* A pattern of `d` that nobody else claims, and for which nobody else has a route, is claimed by a value
+ * that the pattern does not tell ({provider}). */
+static bool is_here(const struct place *p, const char *method, struct view path)
 {
-	struct http_exchange x = { .method = view_of(method), .path = path };
-
-	for (size_t i = 0; s->dialects[i]; i++) {
-		const struct dialect *d = s->dialects[i];
-		if (d->surface && (!d->claims || d->claims(&x, s->states[i])))
-			return d;
-	}
-	return NULL;
-}
-
-/* A pattern of `d` that nobody claims, and for which nobody has a route, is claimed by a value that the
- * pattern does not tell ({provider}). */
-static bool is_here(const struct serve *s, const struct dialect *d, const char *method, struct view path)
-{
-	const struct dialect *o = owner(s, method, path);
+	struct http_exchange x = { .method = view_of(method), .path = path, .listener = p->listener };
 	struct view params[ROUTE_PARAMS];
 	struct buf allow = BUF_INIT(1024);
+	void *state;
+	const struct dialect *o = serve_choose(p->serve, &x, &state);
 	bool found;
 
-	if (!o || o == d || o->claims)
-		return o == d;
+	if (!o || o == p->dialect || o->claims)
+		return o == p->dialect;
 	found = router_find(o->surface->routes, false, view_of(method), path, params, &allow) != NULL;
 	buf_done(&allow);
 	return !found;
@@ -110,19 +107,12 @@ static bool is_here(const struct serve *s, const struct dialect *d, const char *
 
 /* ---- one dialect at one place ---- */
 
-struct place {
-	const struct serve *serve;
-	const struct dialect *dialect;
-	const char *under; /* comes before each path */
-	bool common;
-};
-
 static void put_route(struct json_out *o, const struct place *p, const struct route *t, struct prefixes *all)
 {
 	char path[PATH_MOST], line[PATH_MOST + 16];
 
 	snprintf(path, sizeof(path), "%s%s", p->under, t->pattern);
-	if (p->common && !is_here(p->serve, p->dialect, t->method, view_of(path)))
+	if (p->listener != HTTP_ADOPTED && !is_here(p, t->method, view_of(path)))
 		return;
 	snprintf(line, sizeof(line), "%s %s", t->method, path);
 	json_out_str(o, view_of(line));
@@ -179,7 +169,7 @@ static void put_dialect(struct json_out *o, const struct place *p)
 	json_out_object(o);
 	json_out_kz(o, "name", d->name);
 	json_out_kz(o, "version", d->version);
-	json_out_kz(o, "alias", p->common ? d->alias : NULL);
+	json_out_kz(o, "alias", d->alias);
 	put_surface(o, p, d->surface);
 	json_out_key(o, "disabled");
 	json_out_array(o);
@@ -193,7 +183,7 @@ static void put_dialect(struct json_out *o, const struct place *p)
 
 static void put_listener(const struct serve *s, struct json_out *o, unsigned i)
 {
-	const struct dialect *own = s->bound[i] ? s->dialects[s->bound[i] - 1] : NULL;
+	const struct dialect *own = serve_bound(s, i);
 
 	json_out_object(o);
 	json_out_kz(o, "address", s->at[i].host);
@@ -210,8 +200,8 @@ static void put_listener(const struct serve *s, struct json_out *o, unsigned i)
 	json_out_array(o);
 	for (size_t k = 0; s->dialects[k]; k++) {
 		const struct dialect *d = s->dialects[k];
-		struct place p = { s, d, own || !d->under ? "" : d->under, !own };
-		if (own ? own == d : d->surface && d->version)
+		struct place p = { s, d, own == d || !d->under ? "" : d->under, i };
+		if (serve_has(s, i, d) && (d->version || own == d))
 			put_dialect(o, &p);
 	}
 	json_out_end(o, ']');
@@ -221,7 +211,7 @@ static void put_listener(const struct serve *s, struct json_out *o, unsigned i)
 static void put_port(const struct serve *s, struct json_out *o, const struct dialect *d,
 		     const struct dialect_port *port)
 {
-	struct place p = { s, d, "", false };
+	struct place p = { s, d, "", HTTP_ADOPTED };
 
 	json_out_object(o);
 	json_out_ku64(o, "port", port->port);
