@@ -9,13 +9,14 @@
 #include "rpc.h"
 #include "run.h"
 
-#define AGENTBOX_ROOT      "/workspace"
-#define AGENTBOX_DATA      "/mnt/user-data"
-#define AGENTBOX_OUTPUTS   AGENTBOX_DATA "/outputs"
-#define AGENTBOX_TIMEOUT_S 30
-#define AGENTBOX_PIP_S     120
-#define AGENTBOX_NOT_FOUND "Session not found"
-#define AGENTBOX_TIMED_OUT "Command timed out"
+#define AGENTBOX_ROOT        "/workspace"
+#define AGENTBOX_DATA        "/mnt/user-data"
+#define AGENTBOX_OUTPUTS     AGENTBOX_DATA "/outputs"
+#define AGENTBOX_TIMEOUT_S   30
+#define AGENTBOX_PIP_S       120
+#define AGENTBOX_NOT_FOUND   "Session not found"
+#define AGENTBOX_NOT_ALLOWED "Path not allowed"
+#define AGENTBOX_TIMED_OUT   "Command timed out"
 
 extern const struct rpc_method agentbox_sessions_methods[], agentbox_exec_methods[], agentbox_files_methods[];
 extern const struct surface agentbox_port_surface; /* of port 2024 */
