@@ -39,6 +39,16 @@ out:
 	return path;
 }
 
+struct file_place agentbox_place(struct view box, struct view path, bool to_write)
+{
+	static const struct view roots[] = { VIEW(AGENTBOX_ROOT), VIEW(AGENTBOX_OUTPUTS) },
+				 read_roots[] = { VIEW(AGENTBOX_ROOT), VIEW(AGENTBOX_DATA) };
+
+	return (struct file_place){
+		.box = box, .path = path, .within = to_write ? roots : read_roots, .n_within = ELEMS(roots)
+	};
+}
+
 /* ---- the calls ---- */
 
 const char *agentbox_read_error(const struct whole_file *f, const struct err *e)
@@ -53,7 +63,7 @@ static void release(struct request *r)
 
 static const char *why(const struct err *e)
 {
-	return agentbox_no_session(e) ? AGENTBOX_NOT_FOUND : e->msg;
+	return agentbox_no_session(e) ? AGENTBOX_NOT_FOUND : e->sys == EXDEV ? AGENTBOX_NOT_ALLOWED : e->msg;
 }
 
 static void say_write(struct request *r, const char *error)
@@ -76,13 +86,13 @@ static void write_file(struct request *r, const void *msg)
 	struct err e = { 0 };
 
 	if (!path.p || (q->mode.n && !append && !view_is(q->mode, "w"))) {
-		say_write(r, path.p ? "mode must be \"w\" or \"a\"" : "Path not allowed");
+		say_write(r, path.p ? "mode must be \"w\" or \"a\"" : AGENTBOX_NOT_ALLOWED);
 		return;
 	}
 	struct whole_file *f = agentbox_own(r, sizeof(*f), release);
 	if (!f)
 		return;
-	struct file_place place = { .box = q->session_id, .path = path };
+	struct file_place place = agentbox_place(q->session_id, path, true);
 	f->done = on_written;
 	if (whole_file_write(f, r, &place, q->content, append, &e) < 0)
 		say_write(r, why(&e));
@@ -117,13 +127,13 @@ static void read_file(struct request *r, const void *msg)
 	struct err e = { 0 };
 
 	if (!path.p) {
-		say_read(r, VIEW(""), "Path not allowed");
+		say_read(r, VIEW(""), AGENTBOX_NOT_ALLOWED);
 		return;
 	}
 	struct whole_file *f = agentbox_own(r, sizeof(*f), release);
 	if (!f)
 		return;
-	struct file_place place = { .box = q->session_id, .path = path };
+	struct file_place place = agentbox_place(q->session_id, path, false);
 	f->done = on_read;
 	if (whole_file_read(f, r, &place, AGENTBOX_READ_MAX, &e) < 0)
 		say_read(r, VIEW(""), why(&e));

@@ -9,16 +9,19 @@
 #include "run.h"
 #include "whole_file.h"
 
-#define AGENTBOX_ROOT      "/workspace"
-#define AGENTBOX_DATA      "/mnt/user-data"
-#define AGENTBOX_OUTPUTS   AGENTBOX_DATA "/outputs"
-#define AGENTBOX_TIMEOUT_S 30
-#define AGENTBOX_PIP_S     120
-#define AGENTBOX_NOT_FOUND "Session not found"
-#define AGENTBOX_TIMED_OUT "Command timed out"
+#define AGENTBOX_ROOT        "/workspace"
+#define AGENTBOX_DATA        "/mnt/user-data"
+#define AGENTBOX_OUTPUTS     AGENTBOX_DATA "/outputs"
+#define AGENTBOX_TIMEOUT_S   30
+#define AGENTBOX_PIP_S       120
+#define AGENTBOX_NOT_FOUND   "Session not found"
+#define AGENTBOX_NOT_ALLOWED "Path not allowed"
+#define AGENTBOX_TIMED_OUT   "Command timed out"
 
 extern const struct rpc_method agentbox_sessions_methods[], agentbox_exec_methods[], agentbox_files_methods[];
 extern const struct surface agentbox_port_surface; /* of port 2024 */
+/* How a stranger is refused there. */
+void agentbox_port_refuse(struct json_out *o, const struct proxy_refusal *why);
 
 /* NULL and an answer when there is no memory. Zeroed. */
 void *agentbox_own(struct request *r, size_t size, void (*release)(struct request *r));
@@ -40,6 +43,8 @@ struct view agentbox_text(struct request *r, struct view bytes);
  * p == NULL: it is not allowed. */
 struct view agentbox_path(struct request *r, struct view given, bool to_write);
 
+/* In these roots only, also by links. */
+struct file_place agentbox_place(struct view box, struct view path, bool to_write);
 #define AGENTBOX_READ_MAX (64u * 1024 * 1024)
 /* What is wrong with a file that was read; NULL: nothing. */
 const char *agentbox_read_error(const struct whole_file *f, const struct err *e);

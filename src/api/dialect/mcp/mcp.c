@@ -115,6 +115,7 @@ static const struct surface surface = {
 };
 
 const struct dialect mcp_dialect = { .name = "mcp",
+				     .version = "2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26",
 				     .claims = claims,
 				     .surface = &surface,
 				     .tools = &mcp_hub,

@@ -15,6 +15,8 @@
 
 /* ---- paths ---- */
 
+static const struct view sk_root = VIEW(SK_ROOT);
+
 int sk_path(struct request *r, struct view given, struct view *ret, struct err *e)
 {
 	struct buf b = BUF_INIT(SK_PATH_ROOM);
@@ -64,6 +66,11 @@ void sk_with_files(struct request *r, struct sk_place *p, enum act act, void (*g
 
 /* ---- write ---- */
 
+struct file_place sk_file_place(const struct sk_place *p)
+{
+	return (struct file_place){ .box = p->box, .path = p->path, .within = &sk_root, .n_within = 1 };
+}
+
 struct writing {
 	struct sk_place place;
 	struct whole_file write;
@@ -104,7 +111,7 @@ static void begin_write(struct request *r)
 	struct writing *w = r->own;
 	struct err e = { 0 };
 
-	struct file_place place = { .box = w->place.box, .path = w->place.path };
+	struct file_place place = sk_file_place(&w->place);
 	struct view bytes = w->coded.p ? buf_view(&w->bytes) : w->text;
 	if (whole_file_write(&w->write, r, &place, bytes, false, &e) < 0)
 		answer_fail(r, &e);
@@ -245,7 +252,9 @@ static const struct http_ops reading_ops = { .on_body = request_drop_body,
 static void begin_read(struct request *r)
 {
 	struct reading *d = r->own;
-	struct file_place place = { .box = d->place.box, .path = d->place.path };
+	struct file_place place = {
+		.box = d->place.box, .path = d->place.path, .within = &sk_root, .n_within = 1
+	};
 	struct err e = { 0 };
 
 	r->x->ops = &reading_ops;

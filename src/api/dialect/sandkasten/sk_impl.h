@@ -32,3 +32,5 @@ struct sk_place {
 };
 /* Finds p->box, for which `act` asks where it is a workspace's, and calls `go`. */
 void sk_with_files(struct request *r, struct sk_place *p, enum act act, void (*go)(struct request *r));
+/* In its root only, also by links. */
+struct file_place sk_file_place(const struct sk_place *p);

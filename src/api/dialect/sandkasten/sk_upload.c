@@ -129,7 +129,7 @@ static void write_next(struct request *r)
 		answer_fail(r, &e);
 		return;
 	}
-	struct file_place place = { .box = f->place.box, .path = f->place.path };
+	struct file_place place = sk_file_place(&f->place);
 	if (whole_file_write(&f->write, r, &place, buf_view(&f->parts[f->at].bytes), false, &e) < 0) {
 		answer_fail(r, &e);
 		return;
