@@ -112,8 +112,7 @@ static void on_read(struct whole_file *f, const struct file_info *info, const st
 	struct view bytes = buf_view(&f->bytes);
 
 	if (e)
-		say_read(f->r, VIEW(""),
-			 agentbox_no_session(e) ? AGENTBOX_NOT_FOUND : agentbox_read_error(f, e));
+		say_read(f->r, VIEW(""), f->too_large ? agentbox_read_error(f, e) : why(e));
 	else if (!text_is_utf8(bytes))
 		say_read(f->r, VIEW(""), "the file is not UTF-8 text");
 	else
