@@ -168,7 +168,7 @@ static int to_wish(struct request *r, const struct create_body *body, struct box
 
 	if (e2b_network_says(body->iam))
 		return err_set(e, ERR_UNSUPPORTED, "iam is not supported");
-	if (e2b_volumes_mount(r, body->volumes, &w->workspace, e) < 0)
+	if (e2b_volumes_mount(r, body->volumes, &w->workspaces, e) < 0)
 		return -1;
 	if (body->auto_resume.enabled && body->auto_pause && !body->auto_pause_memory)
 		return err_set(e, ERR_INVALID, "autoResume and autoPauseMemory: false exclude each other");
