@@ -231,9 +231,16 @@ def test_metadata_of_secrets(e2b, stranger, secret):  # noqa: F811
 
 def test_metadata_outlive_a_restart(own_daemon):
     daemon = own_daemon().start()
-    assert E2B(daemon, daemon.key).call("POST", "/secrets", {"name": "kept", "value": "v", "metadata": {"a": "b"}}).status == 201
+    secrets = E2B(daemon, daemon.key)
+    assert secrets.call("POST", "/secrets", {"name": "kept", "value": "v", "metadata": {"a": "b"}}).status == 201
     daemon.restart()
-    assert E2B(daemon, daemon.key).call("GET", "/secrets/kept").json()["metadata"] == {"a": "b"}
+    secrets = E2B(daemon, daemon.key)
+    assert secrets.call("GET", "/secrets/kept").json()["metadata"] == {"a": "b"}
+    # They are in the file of the value, where both change together: also under another master key.
+    assert daemon.client().request("POST", "/v1/vault/rotate").status == 200
+    assert secrets.call("GET", "/secrets/kept").json()["metadata"] == {"a": "b"}
+    files = [file for file in (daemon.data_dir / "vault").rglob("*") if file.is_file()]
+    assert [b"a\0b\0" in file.read_bytes() for file in files].count(True) == 1, files
 
 
 def test_bad_secrets(e2b, secret):  # noqa: F811

@@ -61,7 +61,9 @@ async def secrets(world):
     name = f"py-{world.mode}-{os.getpid()}"
     made = await w(world.Secret.create(name, "first value"))
     assert (made.name, made.version) == (name, 1)
-    assert (await w(world.Secret.update(name, "second value"))).version == 2
+    assert (await w(world.Secret.update(name, "second value", metadata={"team": "billing"}))).version == 2
+    assert (await w(world.Secret.update(name, "third value"))).metadata == {"team": "billing"}
+    assert (await w(world.Secret.get_info(name))).metadata == {"team": "billing"}
     assert name in [each.name for each in await world.pages(world.Secret.list())]
     assert await w(world.Secret.exists(name)) is True and await w(world.Secret.destroy(name)) is True
     assert await w(world.Secret.exists(name)) is False

@@ -10,7 +10,6 @@
 #include "adopt.h"
 #include "core_state.h"
 #include "log.h"
-#include "labels.h"
 #include "sign.h"
 #include "snapshots.h"
 #include "templates.h"
@@ -152,7 +151,6 @@ static void load_setting(void *arg, const struct store_setting *s)
 	struct loading *l = arg;
 
 	sign_load(l->core, s);
-	note(l, labels_load(l->core, s), "metadata of a secret");
 }
 
 static void load_event(void *arg, const struct store_event *v)
@@ -301,7 +299,6 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->boxes);
 	map_init(&c->snapshots_by_id);
 	map_init(&c->workspaces_by_id);
-	map_init(&c->labels);
 	list_init(&c->snapshots);
 	list_init(&c->workspaces);
 	list_init(&c->templates);
@@ -375,7 +372,6 @@ void core_free(struct core *c)
 	boxes_done(c);
 	snapshots_done(c);
 	workspaces_done(c);
-	labels_done(c);
 	pool_done(c);
 	webhooks_done(c);
 	events_done(c);

@@ -53,7 +53,6 @@ struct core {
 	unsigned n_layers;
 	uint64_t layer_bytes, log_bytes; /* of uploads; of the logs of builds */
 
-	struct map labels;       /* labels.c */
 	struct list watchers;    /* watchers.c */
 	uint8_t sign_secret[32]; /* sign.c */
 	bool has_sign_secret;

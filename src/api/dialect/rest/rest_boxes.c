@@ -103,13 +103,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 		json_out_null(o);
 	spec_put_require(o, s->require);
 	json_out_kbool(o, "ports_public", s->ports_public);
-	json_out_key(o, "metadata");
-	json_out_object(o);
-	for (size_t i = 0; i < s->metadata.n; i++) {
-		json_out_key_view(o, s->metadata.keys[i]);
-		json_out_str(o, s->metadata.values[i]);
-	}
-	json_out_end(o, '}');
+	json_out_kmap(o, "metadata", &s->metadata);
 	json_out_end(o, '}');
 }
 
