@@ -107,6 +107,7 @@ struct config {
 		uint64_t boxes;              /* in all */
 		uint64_t disk_mb;            /* of one box, 0 = no ceiling */
 		uint64_t ttl_seconds;        /* 0 = none */
+		uint64_t build_cache_mb;     /* of a tenant: states of builds between their steps; 0 = none */
 		uint64_t thrash_seconds; /* at the memory limit, before the largest program is killed; 0 = for
 					    ever */
 		uint64_t exec_timeout_ms;   /* default and maximum of one exec */

@@ -13,6 +13,7 @@
 #include "sign.h"
 #include "snapshots.h"
 #include "templates.h"
+#include "templates_kept.h"
 #include "watchers.h"
 #include "workspaces.h"
 #include "poison.h"
@@ -151,6 +152,7 @@ static void load_setting(void *arg, const struct store_setting *s)
 	struct loading *l = arg;
 
 	sign_load(l->core, s);
+	note(l, templates_kept_load(l->core, s), "a step of a build");
 }
 
 static void load_event(void *arg, const struct store_event *v)
@@ -301,6 +303,7 @@ static void init(struct core *c, const struct core_setup *s)
 	map_init(&c->workspaces_by_id);
 	list_init(&c->snapshots);
 	list_init(&c->workspaces);
+	list_init(&c->kept_steps);
 	list_init(&c->templates);
 	list_init(&c->template_starts);
 	list_init(&c->layers);
