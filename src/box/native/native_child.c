@@ -379,8 +379,8 @@ int native_child_main(void *arg)
 	STEP("user namespace", become_root_of_box(c));
 	STEP("no_new_privs", SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
 	STEP("Landlock", restrict_files(c->native->without));
-	char disks[NATIVE_DISKS][NATIVE_SPACE_LINE];
-	STEP("seccomp", native_space_load(c, disks));
+	char says[NATIVE_SPACE_LINES][NATIVE_SPACE_LINE];
+	STEP("seccomp", native_space_load(c, says));
 	/* Last: the keeper may have more files open than the box may, and each step needs one more. */
 	STEP("resource limits", set_rlimits(p));
 
@@ -393,7 +393,8 @@ int native_child_main(void *arg)
 	snprintf(thrash, sizeof(thrash), "thrash=%u", p->spec.thrash_s);
 	char *const argv[] = { (char[]){ "paddock-init" }, cpus, thrash,
 			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL },
-		    *const envp[] = { disks[0], disks[1], NULL };
+		    *const envp[] = { says[0], says[1], says[2], NULL };
+	static_assert(NATIVE_SPACE_LINES == 3, "all of them");
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
 	return fail(c, "execution of PID 1", -errno);
 }
