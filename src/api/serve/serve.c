@@ -87,23 +87,6 @@ bool serve_is_bound(const struct serve *s, const struct http_exchange *x)
 	return x->listener < SERVE_LISTENERS && s->bound[x->listener];
 }
 
-/* A listener for one sandbox has that sandbox's MCP, too. */
-static void lead_to_mcp(const struct serve *s, struct http_exchange *x)
-{
-	struct view box = serve_listener_box(s, x), path;
-	struct buf b = BUF_INIT(4096);
-
-	if (!box.n || !(view_is(x->path, "/mcp") || view_is(x->path, "/v1/mcp")))
-		return;
-	buf_puts(&b, "/sandbox/");
-	buf_add(&b, box);
-	buf_puts(&b, "/mcp");
-	path = arena_view(x->arena, buf_view(&b));
-	buf_done(&b);
-	if (path.p)
-		x->path = path;
-}
-
 void serve_alias(const struct serve *s, struct http_exchange *x)
 {
 	for (size_t i = 0; s->dialects[i]; i++) {
@@ -164,13 +147,30 @@ const struct dialect *serve_choose(const struct serve *s, const struct http_exch
 	return s->dialects[found];
 }
 
+/* A listener for one sandbox has that sandbox's MCP, too. */
+static void lead_to_mcp(const struct serve *s, struct http_exchange *x)
+{
+	struct view box = serve_listener_box(s, x);
+	struct buf b = BUF_INIT(4096);
+	struct view path;
+
+	if (!box.n || !(view_is(x->path, "/mcp") || view_is(x->path, "/v1/mcp")))
+		return;
+	buf_puts(&b, "/sandbox/");
+	buf_add(&b, box);
+	buf_puts(&b, "/mcp");
+	path = arena_view(x->arena, buf_view(&b));
+	buf_done(&b);
+	if (path.p)
+		x->path = path;
+}
+
 void serve_request(struct serve *s, struct http_exchange *x)
 {
 	void *state;
-	const struct dialect *d;
-
 	lead_to_mcp(s, x);
-	d = serve_choose(s, x, &state);
+	const struct dialect *d = serve_choose(s, x, &state);
+
 	if (!d) {
 		http_reply(x, 404, NULL, VIEW_NONE, NULL, 0);
 		return;
