@@ -266,7 +266,8 @@ def test_background_child_that_holds_stdout(box):
     box.exec("kill $(pidof sleep) 2>/dev/null; true")
 
 
-def test_client_that_goes_away(box, daemon):
+@pytest.mark.parametrize("how", ["reset", "close"])
+def test_client_that_goes_away(box, daemon, how):
     """Whoever no longer waits for the answer no longer wants the process."""
     body = json.dumps({"argv": ["sleep", "607"]}).encode()
     with daemon.raw() as connection:
@@ -275,7 +276,8 @@ def test_client_that_goes_away(box, daemon):
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
         )
         pid = box.find_process("607")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        if how == "reset":
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     assert paddock.wait_gone(pid, 5), "the process outlived its client"
     assert box.check("echo fine") == "fine\n"
 
