@@ -393,8 +393,9 @@ int native_child_main(void *arg)
 	snprintf(thrash, sizeof(thrash), "thrash=%u", p->spec.thrash_s);
 	char *const argv[] = { (char[]){ "paddock-init" }, cpus, thrash,
 			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL },
-		    *const envp[] = { says[0], says[1], says[2], NULL };
-	static_assert(NATIVE_SPACE_LINES == 3, "all of them");
+		    *envp[NATIVE_SPACE_LINES + 1] = { NULL };
+	for (unsigned i = 0; i < NATIVE_SPACE_LINES; i++)
+		envp[i] = says[i];
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
 	return fail(c, "execution of PID 1", -errno);
 }
