@@ -392,10 +392,11 @@ int native_child_main(void *arg)
 	char thrash[24];
 	snprintf(thrash, sizeof(thrash), "thrash=%u", p->spec.thrash_s);
 	char *const argv[] = { (char[]){ "paddock-init" }, cpus, thrash,
-			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL },
-		    *envp[NATIVE_SPACE_LINES + 1] = { NULL };
-	for (unsigned i = 0; i < NATIVE_SPACE_LINES; i++)
-		envp[i] = says[i];
+			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL };
+	char *envp[NATIVE_SPACE_LINES + 1] = { 0 };
+	for (unsigned i = 0, n = 0; i < NATIVE_SPACE_LINES; i++)
+		if (says[i][0])
+			envp[n++] = says[i];
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
 	return fail(c, "execution of PID 1", -errno);
 }

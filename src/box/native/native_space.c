@@ -12,16 +12,21 @@
 #include "fd.h"
 #include "poison.h"
 
+static void open_figures(struct native_child *c, unsigned disk, int unit)
+{
+	if (unit >= 0 && btrfs_figures(unit, c->figures[disk]) < 0)
+		memset(c->figures[disk], 0xff, sizeof(c->figures[disk]));
+}
+
 void native_space_open(struct native_child *c, const struct native_files *files)
 {
 	const struct spec_workspaces *named = c->plan->spec.workspaces;
-	unsigned n = NATIVE_NAMED + (named ? named->n : 0);
 	memset(c->figures, 0xff, sizeof(c->figures));
-	for (unsigned i = 0; c->native->asks && i < n; i++) {
-		int unit = i == NATIVE_OWN ? files->storage : files->workspaces[i - NATIVE_NAMED];
-		if (unit >= 0 && btrfs_figures(unit, c->figures[i]) < 0)
-			memset(c->figures[i], 0xff, sizeof(c->figures[i]));
-	}
+	if (!c->native->asks)
+		return;
+	open_figures(c, NATIVE_OWN, files->storage);
+	for (unsigned i = 0; named && i < named->n; i++)
+		open_figures(c, NATIVE_NAMED + i, files->workspaces[i]);
 }
 
 void native_space_close(struct native_child *c)
