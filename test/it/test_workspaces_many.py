@@ -169,3 +169,24 @@ def test_the_command_line(own):
     assert cli.ok("run", "--workspace", "a:/data", "--workspace", "b:ro", "--", "sh", "-c", "echo w >/data/w; cat /data/w; ls -d /workspace") == "w\n/workspace\n"
     assert "Read-only" in cli.refused("run", "--workspace", "b", "--workspace", "a:/data:ro", "--", "touch", "/data/w")
     assert "--workspace wants" in cli.refused("run", "--workspace", "a:data", "--", "true")
+
+
+def test_each_has_its_own_limit(make, own):
+    """df shows the quota of what is there, not the sandbox's or another's."""
+    client = own.client()
+    sizes = {"small": 32, "large": 48}
+    for name, size in sizes.items():
+        made = client.post("/v1/workspaces", {"name": name, "disk_mb": size})
+        if made.status == 501:
+            pytest.skip("no quotas of disk on this machine")
+        assert made.status == 201, made
+    box = make(workspaces=[at("small", "/s"), at("large", "/l")])
+    posture = client.get(f"{box.path}/posture").json()
+    shown = box.check("df -B1M --output=size /s /l").split()[1:]
+    if "disk" in json.dumps(posture):
+        assert shown == ["32", "48"]
+    assert box.exec("head -c 40M /dev/zero >/s/f").exit_code != 0, "and each is enforced"
+    box.check("head -c 40M /dev/zero >/l/f")
+    box.delete()
+    for name in sizes:
+        paddock.until(lambda one=name: client.delete(f"/v1/workspaces/{one}").status in (204, 404), "it is removed")

@@ -50,7 +50,8 @@ module.exports = [
     since: '2.51.0',
     async run({ sdk, box }, assert) {
       await sdk.Secret.create('rule-key', 'value');
-      const rules = { 'api.example.org': [{ transform: { headers: { Authorization: `Bearer ${sdk.Secret.fill('rule-key')}` } } }] };
+      const headers = { Authorization: `Bearer ${sdk.Secret.fill('rule-key')}`, 'X-Plain': 'as it is' };
+      const rules = { 'api.example.org': [{ transform: { headers } }] };
       const b = await box(undefined, { network: { allowOut: ['*.example.org'], denyOut: [sdk.ALL_TRAFFIC], rules } });
       assert.deepEqual((await b.getInfo()).network.rules, rules);
       await b.kill();

@@ -457,10 +457,11 @@ static void failures(void *arg)
 	must_fail(&g, "execution of PID 1");
 	g.native.init = init;
 	/* A filter that the kernel refuses is no filter: nothing runs. */
-	unsigned short n = g.native.filter.n;
-	g.native.filter.n = 1;
+	unsigned short n = g.native.filter.n, asking = g.native.filter_asking.n;
+	g.native.filter.n = g.native.filter_asking.n = 1;
 	must_fail(&g, "seccomp");
 	g.native.filter.n = n;
+	g.native.filter_asking.n = asking;
 	/* A limit that cannot be set. */
 	g.plan.spec.limits.pids = UINT32_MAX;
 	must_fail(&g, "pids");
