@@ -287,6 +287,24 @@ void json_out_kz(struct json_out *o, const char *key, const char *z)
 		json_out_null(o);
 }
 
+void json_out_kstr_any(struct json_out *o, const char *key, struct view v)
+{
+	json_out_key(o, key);
+	if (v.n)
+		json_out_str(o, v);
+	else
+		json_out_null(o);
+}
+
+void json_out_ku64_any(struct json_out *o, const char *key, uint64_t v)
+{
+	json_out_key(o, key);
+	if (v)
+		json_out_u64(o, v);
+	else
+		json_out_null(o);
+}
+
 void json_out_ku64(struct json_out *o, const char *key, uint64_t v)
 {
 	json_out_key(o, key);
@@ -303,4 +321,15 @@ void json_out_kbool(struct json_out *o, const char *key, bool v)
 {
 	json_out_key(o, key);
 	json_out_bool(o, v);
+}
+
+void json_out_kmap(struct json_out *o, const char *key, const struct json_strmap *m)
+{
+	json_out_key(o, key);
+	json_out_object(o);
+	for (size_t i = 0; i < m->n; i++) {
+		json_out_key_view(o, m->keys[i]);
+		json_out_str(o, m->values[i]);
+	}
+	json_out_end(o, '}');
 }

@@ -23,9 +23,20 @@ def test_prompt_and_variables(make_box, connect):  # noqa: F811
 def test_ps_does_not_show_our_source(box):
     box.client.post(f"{box.path}/exec", {"command": "true", "shell": "s"})
     shown = box.check("ps ax -o args=")
-    assert "__paddock_loop" not in shown and "builtin" not in shown, shown
+    assert "__paddock" not in shown and "builtin" not in shown, shown
+    own = box.client.post(f"{box.path}/exec", {"command": "ps -p $$ -o args=; echo $0", "shell": "s"}).json()
+    assert own["stdout"] == "bash\nbash\n"
     ran = box.client.post(f"{box.path}/exec", {"command": "env | grep -c __paddock; [[ -v __paddock ]]; echo $?", "shell": "s"}).json()
     assert ran["stdout"] == "0\n1\n"
+
+
+def test_a_list_of_processes_does_not_show_how_ours_start(box):
+    box.client.post(f"{box.path}/exec", {"command": "true", "shell": "s"})
+    made = [box.client.post(f"{box.path}/contexts", {"language": language}).json()["id"] for language in ("python", "javascript", "bash")]
+    shown = [process["argv"] for process in box.client.get(f"{box.path}/processes").json()["processes"] if process["tag"] and process["running"]]
+    assert {" ".join(argv) for argv in shown} == {"bash", "python3", "node"}, shown
+    for context in made:
+        assert box.client.delete(f"{box.path}/contexts/{context}").status == 204
 
 
 def test_ps_does_not_show_how_contexts_start(box):
