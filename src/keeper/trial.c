@@ -162,9 +162,7 @@ static int run_box(const struct trial *t, const struct plan *plan, const struct 
 		return err_set(e, ERR_WALLS, "%s", p->parts[p->n - 1].detail);
 	struct walls_box b = { .walls = t->walls, .id = plan->spec.id, .pidfd = -1 };
 	struct netns_gate gate = NETNS_GATE_NONE;
-	const struct walls_start s = {
-		.plan = plan, .image = image, .storage = storage, .workspace = -1, .run = run
-	};
+	const struct walls_start s = { .plan = plan, .image = image, .storage = storage, .run = run };
 	if (t->walls->ops->start(t->walls, &s, &b, &gate, e) < 0)
 		return -1;
 	netns_gate_close(&gate);

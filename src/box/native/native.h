@@ -74,10 +74,10 @@ void native_close(struct native *n);
 int native_tools(struct native *n, int dir, struct err *e) _must_check_;
 
 struct native_files {
-	int storage;   /* the box's own directory */
-	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
+	int storage; /* the box's own directory */
 	int listener;
-	const int *hosts; /* of PLAN_HOST */
+	const int *workspaces; /* of PLAN_WORKSPACE, by index */
+	const int *hosts;      /* of PLAN_HOST */
 };
 /* The mount of a box's /dev, in no namespace. */
 int native_dev(uint64_t attr) _must_check_;
