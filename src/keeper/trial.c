@@ -229,7 +229,7 @@ static int with_image(const struct trial *t, struct spec *s, uint32_t slot, int 
 	layers.n = all;
 	images_release(&layers);
 	if (t->walls->ops->tidy)
-		t->walls->ops->tidy(t->walls);
+		t->walls->ops->tidy(t->walls, 0);
 	return r;
 }
 

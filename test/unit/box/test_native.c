@@ -252,7 +252,7 @@ static void end_box(struct rig *g, struct native_box *b)
 	CHECK(waitpid(b->pid, &status, 0) == b->pid && WIFSIGNALED(status));
 	close(b->pidfd);
 	CHECK(cgroup_remove(&g->native.cgroups, g->spec.id) == 0);
-	native_tidy(&g->native);
+	native_tidy(&g->native, 0);
 }
 
 /* Without the views of control groups, which are made once, when a box first wants them. */
@@ -356,7 +356,7 @@ static void must_fail(struct rig *g, const char *step)
 {
 	struct native_box b = { .pid = -7 };
 	struct err e = { 0 };
-	native_tidy(&g->native);
+	native_tidy(&g->native, 0);
 	unsigned fds = fds_without_views(g);
 	CHECK(start(g, &b, &e) == -1);
 	if (!strstr(e.msg, step))
@@ -366,7 +366,7 @@ static void must_fail(struct rig *g, const char *step)
 	CHECK(b.pid == -7);
 	CHECK(groups_left(g) == 0);
 	CHECK_FAILS(waitpid(-1, NULL, WNOHANG), ECHILD);
-	native_tidy(&g->native);
+	native_tidy(&g->native, 0);
 	CHECK(fds_without_views(g) <= fds);
 	fresh_storage(g);
 }
