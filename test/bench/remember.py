@@ -76,7 +76,7 @@ def pool(ours, book, quick):
         times += ours.latencies(warm // 2, create, delete)
     add_times(book, "create from a warm pool", times, 0.6)
     paddock.until(lambda: running(daemon) >= warm, "the pool is full", 60)
-    book.add(f"{warm} creates at once from a warm pool, all answer a command", creates_at_once(daemon, warm), "s", 1)
+    book.add(f"{warm} creates at once from a warm pool, all answer a command", creates_at_once(daemon, warm), "s", 0.6)
     daemon.stop()
     (ours.work / "paddock.yaml").write_text("")
     daemon.start()
