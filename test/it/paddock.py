@@ -33,6 +33,7 @@ NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 
 # Time limits are this many times as long on an emulated machine (test/kernels), and as written elsewhere.
 SLOW = float(os.environ.get("PADDOCK_SLOW", "1"))
+SANITIZED = os.environ.get("PADDOCK_SANITIZED") == "1"  # `make test-asan`: freed memory is kept for a while, to find its use
 
 
 # ---- waiting --------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "answer.h"
+#include "num.h"
 #include "serve.h"
 #include "text.h"
 #include "poison.h"
@@ -253,6 +254,19 @@ struct view request_query(const struct request *r, const char *name)
 	return VIEW_NONE;
 }
 
+int request_query_limit(const struct request *r, uint32_t most, uint32_t *ret, struct err *e)
+{
+	struct view v = request_query(r, "limit");
+	uint32_t n = 0;
+
+	if (!v.p)
+		return 0;
+	if (num_u32(v, &n) < 0 || n < 1 || n > most)
+		return err_set(e, ERR_INVALID, "limit must be between 1 and %u", most);
+	*ret = n;
+	return 0;
+}
+
 int request_query_flag(struct request *r, const char *name, bool *ret)
 {
 	struct view v = request_query(r, name);
@@ -296,7 +310,7 @@ static bool is_local(struct view host)
 
 /* By a listener that asks for no key. A page of another site is not let in with what a browser can send: its
  * requests have an Origin, or (by a name that was made to lead here) another Host. */
-static bool is_anonymous(const struct request *r)
+bool request_is_anonymous(const struct request *r)
 {
 	struct view origin = http_get_header(r->x, "origin"), scheme;
 
@@ -309,6 +323,15 @@ static bool is_anonymous(const struct request *r)
 	return view_starts(origin, scheme.p) && is_local(view_skip(origin, scheme.n));
 }
 
+static int identify(struct request *r, struct err *e)
+{
+	if (!request_is_anonymous(r))
+		return r->surface->authenticate(r, e);
+	if (auth_anonymous(r->core, &r->actor, e) < 0)
+		return -1;
+	return r->surface->welcome ? r->surface->welcome(r, e) : 0;
+}
+
 static int admit(struct request *r, struct err *e)
 {
 	const struct route *t = r->route;
@@ -316,8 +339,7 @@ static int admit(struct request *r, struct err *e)
 		    (t && (t->auth == ROUTE_OPEN ||
 			   (t->auth == ROUTE_SIGNED && http_get_query(r->x, "signature").p)));
 
-	if (!open &&
-	    (is_anonymous(r) ? auth_anonymous(r->core, &r->actor, e) : r->surface->authenticate(r, e)) < 0)
+	if (!open && identify(r, e) < 0)
 		return -1;
 	if (!open && r->actor.tenant)
 		http_vouch(r->x, (uintptr_t)r->actor.tenant);

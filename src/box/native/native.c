@@ -20,7 +20,7 @@
 #include "fd.h"
 #include "feature.h"
 #include "mnt.h"
-#include "native_child.h"
+#include "native_space.h"
 #include "spawn.h"
 #include "poison.h"
 
@@ -217,6 +217,7 @@ static void child_init(struct native_child *c, const struct native *n, const str
 		.native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1, .net = -1
 	};
 	memset(c->mounts, 0xff, sizeof(c->mounts));
+	memset(c->figures, 0xff, sizeof(c->figures));
 }
 
 static void child_done(struct native_child *c)
@@ -227,6 +228,7 @@ static void child_done(struct native_child *c)
 		fd_close(c->views[i].fd);
 	for (unsigned i = 0; i < c->n_tasks; i++)
 		fd_close(c->tasks[i]);
+	native_space_close(c);
 	fd_close(c->v2);
 	fd_close(c->userns);
 	fd_close(c->net);
@@ -281,6 +283,7 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 		c.net = net->ns;
 		gate = net->gate;
 	}
+	native_space_open(&c, files);
 	int r = spawn_userns(p->uid_base, PLAN_IDS, &c.userns);
 	if (r < 0)
 		r = err_sys(e, ERR_WALLS, r, "user namespace");

@@ -27,6 +27,8 @@ struct native {
 	int run;            /* likewise: the keeper's run directory, borrowed */
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
+	struct seccomp_filter filter_asking; /* of boxes whose PID 1 answers for the disk: native_space.h */
+	bool asks;                           /* this kernel can, and is to */
 	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
 	bool spared;      /* the kernel prefers others to us when memory runs out (OOMScoreAdjust=) */
 	int scratch;      /* a tmpfs of the keeper's own: templates of /sys */

@@ -16,6 +16,7 @@
 
 struct allowance_doc;
 struct contexts;
+struct farewell;
 struct mounts;
 struct core;
 struct tenant;
@@ -57,6 +58,7 @@ struct box_inside {
 	struct list order;
 	struct loop_timer expiry;  /* its end; then the retries of its removal */
 	struct creation *creation; /* create.c, while it is being made */
+	struct farewell *farewell; /* farewell.c, while its program runs */
 	struct mounts *mounts;     /* mounts.c, while something is being mounted */
 	bool in_vault;             /* the vault knows it */
 	bool granted;              /* the gate may have secrets for it */

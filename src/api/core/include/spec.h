@@ -151,6 +151,7 @@ struct box_spec {
 	struct spec_secrets secrets;   /* what is mounted; a fork has none */
 	struct spec_mount_list mounts; /* likewise */
 	bool tied;                     /* it ends with the connection that asked for it: box.h */
+	bool farewell;     /* a program of its user runs before it is stopped or removed: farewell.c */
 	bool ports_public; /* everybody may reach its ports; else a key, a token or a signed link is needed */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 	struct spec_link links[SPEC_LINKS_MAX]; /* not of a wish: a copy of the box has none */

@@ -418,6 +418,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	}
 	if (s->tied)
 		json_out_kbool(&o, "tied", true);
+	if (s->farewell)
+		json_out_kbool(&o, "farewell", true);
 	json_out_kbool(&o, "ports_public", s->ports_public);
 	json_out_kstr(&o, "mask_host", s->mask_host);
 	json_out_key(&o, "links");
@@ -447,7 +449,7 @@ struct columns {
 	struct view user, workdir, on_end, snapshot, origin, workspace, mask_host, timezone;
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
-	bool readonly_root, no_sudo, auto_resume, workspace_readonly, ports_public, tied;
+	bool readonly_root, no_sudo, auto_resume, workspace_readonly, ports_public, tied, farewell;
 	struct json_strlist require;
 	struct view egress, ai;
 	uint64_t ai_token, ai_token_ends_ms;
@@ -481,6 +483,7 @@ static const struct json_field column_fields[] = {
 	{ "mounts", JSON_F_ANY, AT(mounts) },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public) },
 	{ "tied", JSON_F_BOOL, AT(tied) },
+	{ "farewell", JSON_F_BOOL, AT(farewell) },
 	{ "mask_host", JSON_F_STRING, AT(mask_host) },
 	{ "links", JSON_F_ANY, AT(links), .nullable = true },
 	{ "egress", JSON_F_STRING, AT(egress) },
@@ -578,6 +581,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.workspace_readonly = c.workspace_readonly;
 	s.ports_public = c.ports_public;
 	s.tied = c.tied;
+	s.farewell = c.farewell;
 	s.mask_host = c.mask_host;
 	s.ai = c.ai;
 	s.ai_token = c.ai_token;
