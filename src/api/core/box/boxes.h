@@ -38,12 +38,12 @@ struct box_inside {
 	struct arena labels; /* of metadata that were changed */
 	struct guest guest;
 	struct life life;
-	struct list shells;          /* shells.c */
-	struct list bridges;         /* bridges.c */
-	struct contexts *contexts;   /* contexts.c; NULL until the first use */
-	struct workspace *workspace; /* a named one, or NULL */
-	int64_t used_stored_ms;      /* the last use that the store knows */
-	bool for_pool;               /* and is nobody's while it is made */
+	struct list shells;                                /* shells.c */
+	struct list bridges;                               /* bridges.c */
+	struct contexts *contexts;                         /* contexts.c; NULL until the first use */
+	struct workspace *workspaces[SPEC_WORKSPACES_MAX]; /* of the spec's; NULL: it is gone */
+	int64_t used_stored_ms;                            /* the last use that the store knows */
+	bool for_pool;                                     /* and is nobody's while it is made */
 	bool hidden;  /* ours, for an import or a workspace's files: known by its id only, in no store, in no
 			 list */
 	bool pooled;  /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
