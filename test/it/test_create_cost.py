@@ -134,8 +134,10 @@ def test_control_groups(count, bounded):
 
 
 def test_system_calls(count, bounded):
-    print(count.calls.most_common(20), count.masks, "masks")
-    bounded(sum(count.calls.values()) / CREATES, CALLS[count.way] + PER_MASK * (count.masks - 15), "system calls")
+    # Once a second the keeper looks how full the disk is: on a busy machine that is more than a create does itself.
+    calls = {call: n for call, n in count.calls.items() if call not in ("fstatfs", "newfstatat")}
+    print(count.calls.most_common(20), count.masks, "masks", sum(calls.values()) / CREATES, "of", sum(count.calls.values()) / CREATES)
+    bounded(sum(calls.values()) / CREATES, CALLS[count.way] + PER_MASK * (count.masks - 15), "system calls")
 
 
 def test_detached_mounts_are_closed_when_there_is_time(own_daemon):

@@ -95,6 +95,14 @@ def test_a_user_who_changes_is_seen_at_once(make_box):
     assert box.check(swap.format(1077, 1078, "passwd", "passwd") + "; touch -r /etc/group /etc/passwd", user="root") == ""
     assert box.check("id -u").split() == ["1078"]
     assert box.try_exec(["true"], user="gone").status == 400 and box.check("id -u").split() == ["1078"]
+    # remembered, then changed by somebody whom PID 1 does not see, then asked for when the change is old
+    assert box.check("sleep 3.1", user="root") == ""
+    later = swap.format(1078, 1079, "passwd", "passwd")
+    box.check(f"(sleep 1; {later}; sleep 3.1) > /dev/null 2>&1 &", user="root")
+    box.check("true")
+    group = next(iter(paddock.cgroup_dirs(box.id).values()))
+    paddock.until(lambda: len(paddock.read(group / "cgroup.procs").split()) == 1, "PID 1 is alone")
+    assert box.check("id -u").split() == ["1079"]
 
 
 def test_environment(box):
