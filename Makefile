@@ -10,7 +10,7 @@ RELEASE := build/release
 PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault src/init/paddock-init
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check test-kernels soak mutants bench install install-files uninstall format clean
+.PHONY: build run test check sdk test-kernels soak mutants bench install install-files uninstall format clean
 
 # Programs look for each other beside themselves: build/bin holds copies, not links.
 # install(1) replaces a file instead of writing into one that may be running.
@@ -38,6 +38,11 @@ test:
 check: build
 	@scripts/deps format
 	@exec scripts/check
+
+# The packages for users, in build/sdk: the same sources give the same bytes.
+sdk:
+	@scripts/deps build
+	@sdk/python/build build/sdk
 
 # The same programs on other kernels, in guests under emulation: an hour or more. See test/kernels.
 test-kernels: build
