@@ -139,13 +139,16 @@ def test_the_clients_with_await(daemon, model):
 
 
 def test_openai_agents(daemon, sandbox, model):
-    from agents import Agent, Runner
+    from agents import Agent, OpenAIResponsesModel, Runner
+    from openai import AsyncOpenAI
 
-    result = Runner.run_sync(Agent(name="a", model="gpt-x", tools=SandboxTools(sandbox).openai_agents()), TASK)
-    check(model, result.final_output)
+    def agent(tools):  # its own client: the framework's is of one event loop
+        return Agent(name="a", model=OpenAIResponsesModel("gpt-x", AsyncOpenAI()), tools=tools)
+
+    check(model, Runner.run_sync(agent(SandboxTools(sandbox).openai_agents()), TASK).final_output)
 
     async def body(tools):
-        return (await Runner.run(Agent(name="a", model="gpt-x", tools=tools.openai_agents()), TASK)).final_output
+        return (await Runner.run(agent(tools.openai_agents()), TASK)).final_output
 
     model.steps, model.seen = list(SCRIPT), []
     check(model, asynchronously(daemon, body))
