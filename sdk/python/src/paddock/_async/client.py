@@ -64,6 +64,10 @@ class AsyncPaddock:
     def url(self) -> str:
         return self._api.settings.url
 
+    @property
+    def key(self) -> str:
+        return self._api.settings.key or ""
+
     async def aclose(self) -> None:
         """Closes the connections."""
         await self._api.aclose()

@@ -65,6 +65,10 @@ class Paddock:
     def url(self) -> str:
         return self._api.settings.url
 
+    @property
+    def key(self) -> str:
+        return self._api.settings.key or ""
+
     def close(self) -> None:
         """Closes the connections."""
         self._api.close()
