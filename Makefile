@@ -10,7 +10,7 @@ RELEASE := build/release
 PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault src/init/paddock-init
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check sdk test-kernels soak mutants bench install install-files uninstall format clean
+.PHONY: build run test check sdk test-kernels soak mutants bench deb install install-files uninstall format clean
 
 # Programs look for each other beside themselves: build/bin holds copies, not links.
 # install(1) replaces a file instead of writing into one that may be running.
@@ -62,6 +62,11 @@ mutants: build
 bench: build
 	@scripts/deps bench
 	@exec $(PYTHON) test/bench/bench.py
+
+# build/deb/paddock_VERSION_ARCH.deb, for this Debian and newer ones.
+deb: build
+	@scripts/deps deb
+	@exec scripts/deb
 
 install: build
 	@$(MAKE) --no-print-directory install-files

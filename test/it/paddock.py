@@ -51,7 +51,7 @@ def until(condition, what, timeout=30.0):
         time.sleep(0.01)
 
 
-def wait_gone(pid, timeout=10.0):
+def wait_gone(pid, timeout=30.0):
     """Waits for a process that need not be our child; True if it ended in time."""
     try:
         fd = os.pidfd_open(pid)

@@ -184,9 +184,9 @@ def signalled(request, cli, daemon, made):
     """Starts a script by `exec` or `run` and waits for its first line; gives the client."""
     clients = []
 
-    def start(script):
+    def start(script, trap="true"):
         lead = ["exec", made] if request.param == "exec" else ["run", "--"]
-        client = subprocess.Popen([paddock.BIN / "paddock", *lead, "sh", "-c", "echo started; " + script], text=True,
+        client = subprocess.Popen([paddock.BIN / "paddock", *lead, "sh", "-c", f"{trap}; echo started; {script}"], text=True,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(daemon))
         clients.append(client)
         assert client.stdout.readline() == "started\n"
@@ -200,7 +200,7 @@ def signalled(request, cli, daemon, made):
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
 def test_a_command_gets_the_clients_signal_and_time(signalled, name):
-    client = signalled(f"trap 'sleep 0.5; echo tidied; exit 7' {name}; while :; do sleep 0.05; done")
+    client = signalled("while :; do sleep 0.05; done", f"trap 'sleep 0.5; echo tidied; exit 7' {name}")
     client.send_signal(signal.Signals["SIG" + name])
     out, err = client.communicate(timeout=20)
     assert (out, client.returncode) == ("tidied\n", 7), err
@@ -214,14 +214,14 @@ def test_an_interrupted_command_without_a_handler(signalled):
 
 
 def test_a_command_that_ignores_the_signal_is_killed(signalled):
-    client = signalled("trap '' INT; while :; do sleep 0.05; done")
+    client = signalled("while :; do sleep 0.05; done", "trap '' INT")
     client.send_signal(signal.SIGINT)
     _, err = client.communicate(timeout=30)
     assert client.returncode == 130 and "did not end within 5 s of SIGINT" in err
 
 
 def test_a_second_ctrl_c_kills_at_once(signalled):
-    client = signalled("trap 'echo heard' INT; while :; do sleep 0.05; done")
+    client = signalled("while :; do sleep 0.05; done", "trap 'echo heard' INT")
     client.send_signal(signal.SIGINT)
     assert client.stdout.readline() == "heard\n"
     time.sleep(0.3)  # one that follows at once is taken for the same (timeout(1) sends two)

@@ -52,7 +52,7 @@ def of(file, *names):
     return [f"{file}::{name}" for name in names] or [file]
 
 
-SMOKE = [of("test/kernels/test_smoke.py"), of("test/kernels/test_machine.py")]
+SMOKE = [of("test/kernels/test_smoke.py"), of("test/kernels/test_machine.py"), of("test/kernels/test_deb.py")]
 
 # What a kernel can do differently, in a quarter of an hour for a guest: emulation makes test/it as a whole
 # one of hours. In are the walls (posture, escape, system calls), limits and what breaks against them,
@@ -62,6 +62,7 @@ SMOKE = [of("test/kernels/test_smoke.py"), of("test/kernels/test_machine.py")]
 # another does at a larger scale (a thousand flows, ten thousand files), since those measure the emulator.
 SELECTION = [
     SMOKE[0],
+    of("test/kernels/test_deb.py"),
     of("test/kernels/test_unit.py"),
     of("test/kernels/test_groups.py"),
     of("test/it/test_posture_outside.py"),
