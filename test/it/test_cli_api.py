@@ -16,7 +16,7 @@ OTHERS = {"portGet", "portHead", "portPost", "portPut", "portPatch", "portDelete
 VERBS = {
     "create": "createSandbox", "ls": "listSandboxes", "inspect": "getSandbox", "rm": "deleteSandbox", "update": "changeSandbox",
     "extend": "extendSandbox", "pause": "pauseSandbox", "resume": "resumeSandbox", "stop": "stopSandbox", "start": "startSandbox",
-    "fork": "forkSandbox", "stats": "getSandboxStats", "info": "getCapabilities getSandboxPosture", "doctor": "getPosture",
+    "fork": "forkSandbox", "stats": "getSandboxStats", "info": "getCapabilities getSandboxPosture", "doctor": "getPosture getDialects",
     "snapshot create": "createSnapshot", "snapshot ls": "listSnapshots", "snapshot show": "getSnapshot", "snapshot rm": "removeSnapshot",
     "workspace create": "createWorkspace", "workspace ls": "listWorkspaces", "workspace show": "getWorkspace",
     "workspace rm": "removeWorkspace", "exec": "exec startProcess writeProcessInput", "shells create": "createShell",

@@ -26,6 +26,11 @@ __all__ = [
     "CreateEgressTokenAnswer",
     "CreatePreviewAnswer",
     "CreateWatcherAnswer",
+    "Dialect",
+    "DialectDisabled",
+    "DialectPort",
+    "Dialects",
+    "DialectsListener",
     "EgressAnswer",
     "EgressInject",
     "EgressPolicy",
@@ -233,7 +238,7 @@ class SandboxInfo:
     readonly_root: bool
     #: Whether its users become root by `sudo` and `su`.
     sudo: bool
-    require: List[Literal["landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "limit.socket_memory", "limit.disk", "egress.capture", "view.proc", "view.uptime"]]
+    require: List[Literal["landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "limit.socket_memory", "limit.disk", "egress.capture", "view.proc", "view.uptime", "view.disk"]]
     ports_public: bool
     metadata: Dict[str, str]
     mounts: Optional[List[HostMount]] = None
@@ -2318,6 +2323,112 @@ class Capabilities:
             max=CapabilitiesMax._of(d["max"]),
             images=d["images"],
             features=d["features"],
+        )
+
+
+@dataclass
+class DialectDisabled:
+    """`DialectDisabled` of the API."""
+
+    what: str
+    why: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> DialectDisabled:
+        return cls(
+            what=d["what"],
+            why=d["why"],
+        )
+
+
+@dataclass
+class Dialect:
+    """`Dialect` of the API."""
+
+    name: str
+    version: Optional[str]
+    #: Another beginning that all its paths may have.
+    alias: Optional[str]
+    routes: List[str]
+    paths: List[str]
+    disabled: List[DialectDisabled]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Dialect:
+        return cls(
+            name=d["name"],
+            version=d["version"],
+            alias=d["alias"],
+            routes=d["routes"],
+            paths=d["paths"],
+            disabled=[DialectDisabled._of(each) for each in d["disabled"]],
+        )
+
+
+@dataclass
+class DialectsListener:
+    """`DialectsListener` of the API."""
+
+    #: An IPv4 or IPv6 address.
+    address: str
+    port: int
+    tls: bool
+    #: Whether requests without a key are a user's.
+    anonymous: bool
+    #: The sandbox that it is for; null: all.
+    sandbox: Optional[str]
+    #: The only dialect here; null: all of them.
+    dialect: Optional[str]
+    #: In the order in which a request is offered to them.
+    dialects: List[Dialect]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> DialectsListener:
+        return cls(
+            address=d["address"],
+            port=d["port"],
+            tls=d["tls"],
+            anonymous=d["anonymous"],
+            sandbox=d["sandbox"],
+            dialect=d["dialect"],
+            dialects=[Dialect._of(each) for each in d["dialects"]],
+        )
+
+
+@dataclass
+class DialectPort:
+    """`DialectPort` of the API."""
+
+    port: int
+    dialect: str
+    version: Optional[str]
+    routes: List[str]
+    paths: List[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> DialectPort:
+        return cls(
+            port=d["port"],
+            dialect=d["dialect"],
+            version=d["version"],
+            routes=d["routes"],
+            paths=d["paths"],
+        )
+
+
+@dataclass
+class Dialects:
+    """`Dialects` of the API."""
+
+    listeners: List[DialectsListener]
+    #: Ports of every sandbox that the server answers itself.
+    ports: List[DialectPort]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Dialects:
+        return cls(
+            listeners=[DialectsListener._of(each) for each in d["listeners"]],
+            ports=[DialectPort._of(each) for each in d["ports"]],
         )
 
 

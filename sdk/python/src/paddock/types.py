@@ -283,7 +283,7 @@ class SandboxCreate(TypedDict, total=False):
     timezone: Optional[str]
     #: Isolation features that this sandbox must have at every start. If one is not available, the create
     #: fails with `cannot_isolate` and names it.
-    require: Optional[Sequence[Literal["landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "limit.socket_memory", "limit.disk", "egress.capture", "view.proc", "view.uptime"]]]
+    require: Optional[Sequence[Literal["landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "limit.socket_memory", "limit.disk", "egress.capture", "view.proc", "view.uptime", "view.disk"]]]
     ai: Optional[AiAllowance]
     #: Its egress policy. When absent, the policy of its image, tenant or the installation applies.
     egress: Optional[EgressPolicy]

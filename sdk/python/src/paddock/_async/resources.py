@@ -274,6 +274,11 @@ class AsyncServer(Group):
         """Features and limits."""
         return models.Capabilities._of(await self._api.json("GET", "/v1/capabilities"))
 
+    @operation("getDialects")
+    async def dialects(self) -> models.Dialects:
+        """Which APIs are served at which address (admin)."""
+        return models.Dialects._of(await self._api.json("GET", "/v1/dialects"))
+
     @operation("getPosture")
     async def posture(self) -> models.Posture:
         """The isolation features of the machine (admin)."""

@@ -275,6 +275,11 @@ class Server(Group):
         """Features and limits."""
         return models.Capabilities._of(self._api.json("GET", "/v1/capabilities"))
 
+    @operation("getDialects")
+    def dialects(self) -> models.Dialects:
+        """Which APIs are served at which address (admin)."""
+        return models.Dialects._of(self._api.json("GET", "/v1/dialects"))
+
     @operation("getPosture")
     def posture(self) -> models.Posture:
         """The isolation features of the machine (admin)."""
