@@ -29,7 +29,7 @@ RESUMED = re.compile(r"^(\d+) +<\.\.\. (\w+) resumed>.*\) += (\S+)(?: ([A-Z]+) )
 # Of one create. A mask (of a file of /proc) costs a mount call and is there for what the kernel has.
 MOUNTS = {"detached": 89, "attached": 100}  # with a /dev of its own (7), five files of /proc and what a box sees of its limits
 GROUP_WRITES = {"v1": 15, "v2": 5}  # with mkdir, and the group of processors that all boxes share
-CALLS = {"detached": 575, "attached": 595}  # with the parts made ahead for the next create, and room for what the loop does between
+CALLS = {"detached": 605, "attached": 625}  # with the parts made ahead for the next create, 20 for the figures of the disk, and room for what the loop does between
 PER_MASK = 1
 
 

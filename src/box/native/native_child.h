@@ -25,6 +25,7 @@ struct native_child {
 	/* The answer: which step failed, or NULL. */
 	const char *failed_step;
 	int failed_errno;
+	const char *failed_point; /* a path that the client chose and that cannot be mounted on, or NULL */
 };
 
 /*

@@ -36,13 +36,12 @@ static bool is_on(const struct native_child *c, const struct plan_mount *m, enum
 	return own && disk == NATIVE_OWN;
 }
 
-/* disk=LISTENER,LIMIT,USED,RESERVED,MOUNT... */
-static int describe(const struct native_child *c, enum native_disk disk, int listener,
-		    char line[NATIVE_SPACE_LINE])
+/* disk=LIMIT,USED,RESERVED,MOUNT... */
+static int describe(const struct native_child *c, enum native_disk disk, char line[NATIVE_SPACE_LINE])
 {
 	const int *f = c->figures[disk];
-	size_t n = (size_t)snprintf(line, NATIVE_SPACE_LINE, "disk=%d,%d,%d,%d", listener, f[BTRFS_LIMIT],
-				    f[BTRFS_USED], f[BTRFS_RESERVED]);
+	size_t n = (size_t)snprintf(line, NATIVE_SPACE_LINE, "disk=%d,%d,%d", f[BTRFS_LIMIT], f[BTRFS_USED],
+				    f[BTRFS_RESERVED]);
 	for (unsigned i = 0; i < BTRFS_FIGURES; i++)
 		if (fcntl(f[i], F_SETFD, 0) < 0)
 			return -errno;
@@ -60,21 +59,19 @@ static int describe(const struct native_child *c, enum native_disk disk, int lis
 	return 0;
 }
 
-int native_space_load(const struct native_child *c, char lines[NATIVE_DISKS][NATIVE_SPACE_LINE])
+int native_space_load(const struct native_child *c, char lines[NATIVE_SPACE_LINES][NATIVE_SPACE_LINE])
 {
-	bool any = false;
-	for (unsigned i = 0; i < NATIVE_DISKS; i++) {
+	for (unsigned i = 0; i < NATIVE_SPACE_LINES; i++)
 		lines[i][0] = 0;
-		any |= c->figures[i][0] >= 0;
-	}
-	if (!any)
+	if (!c->native->asks)
 		return seccomp_load(&c->native->filter);
 	int fd = seccomp_load_asking(&c->native->filter_asking);
 	if (fd < 0 || fcntl(fd, F_SETFD, 0) < 0)
 		return fd < 0 ? fd : -errno;
+	snprintf(lines[NATIVE_DISKS], NATIVE_SPACE_LINE, "ask=%d", fd);
 	int r = 0;
 	for (unsigned i = 0; r == 0 && i < NATIVE_DISKS; i++)
 		if (c->figures[i][0] >= 0)
-			r = describe(c, (enum native_disk)i, fd, lines[i]);
+			r = describe(c, (enum native_disk)i, lines[i]);
 	return r;
 }

@@ -27,6 +27,16 @@ module.exports = [
       assert(found.includes(stored) && found.includes(`${stored}-2`));
       assert.equal(new Set(found).size, found.length);
       assert(!JSON.stringify(await sdk.Secret.list().nextItems()).includes('second value'));
+      await sdk.Secret.update(name, 'third value', { metadata: { team: 'billing', 'häslein': '' } });
+      const noted = await sdk.Secret.update(name, 'fourth value');
+      assert.deepEqual([noted.version, noted.metadata], [4, { team: 'billing', 'häslein': '' }], 'without any they stay');
+      assert.deepEqual((await sdk.Secret.getInfo(name)).metadata, noted.metadata);
+      assert.deepEqual((await sdk.Secret.update(name, 'fifth value', { metadata: {} })).metadata, {});
+      const third = await sdk.Secret.create(`${name}-3`, 'x', { metadata: { of: 'the third' } });
+      assert.deepEqual(third.metadata, { of: 'the third' });
+      const listed = (await sdk.Secret.list().nextItems()).find((s) => s.name === `${stored}-3`);
+      assert.deepEqual(listed.metadata, { of: 'the third' });
+      assert.equal(await sdk.Secret.destroy(`${name}-3`), true);
       assert.equal(await sdk.Secret.exists(stored), true);
       assert.equal(await sdk.Secret.destroy(made.secretId), true);
       assert.equal(await sdk.Secret.destroy(stored), false);

@@ -592,7 +592,7 @@ static void edit(struct request *r)
 }
 
 const struct route aio_editor_routes[] = {
-	{ "POST", "/v1/file/str_replace_editor", edit, .body = ROUTE_JSON, .body_max = BODY_MAX,
-	  .query = "api_key" },
+	{ "POST", "/v1/file/str_replace_editor", edit, .body = ROUTE_JSON, .schema = &schema,
+	  .body_max = BODY_MAX, .query = "api_key" },
 	{ 0 },
 };

@@ -364,10 +364,13 @@ static void search(struct request *r)
 }
 
 const struct route aio_file_routes[] = {
-	{ "POST", "/v1/file/read", read_file, .body = ROUTE_JSON, .query = "api_key" },
-	{ "POST", "/v1/file/write", write_file, .body = ROUTE_JSON, .body_max = BODY_MAX,
+	{ "POST", "/v1/file/read", read_file, .body = ROUTE_JSON, .schema = &read_schema,
 	  .query = "api_key" },
-	{ "POST", "/v1/file/replace", replace, .body = ROUTE_JSON, .query = "api_key" },
-	{ "POST", "/v1/file/search", search, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/file/write", write_file, .body = ROUTE_JSON, .schema = &write_schema,
+	  .body_max = BODY_MAX, .query = "api_key" },
+	{ "POST", "/v1/file/replace", replace, .body = ROUTE_JSON, .schema = &replace_schema,
+	  .query = "api_key" },
+	{ "POST", "/v1/file/search", search, .body = ROUTE_JSON, .schema = &search_schema,
+	  .query = "api_key" },
 	{ 0 },
 };

@@ -60,7 +60,7 @@ int aio_file_path(struct request *r, struct view given, struct view *ret, struct
 	if (given.p[0] == '/')
 		buf_add(&b, given);
 	else
-		aio_file_join(&b, box->spec.workdir, given);
+		aio_file_join(&b, aio_workspace(box), given);
 	*ret = b.bad ? VIEW_NONE : arena_view(r->x->arena, buf_view(&b));
 	buf_done(&b);
 	return ret->p ? 0 : err_set(e, ERR_INVALID, "the path is too long");

@@ -407,6 +407,6 @@ static void grep(struct request *r)
 }
 
 const struct route aio_grep_routes[] = {
-	{ "POST", "/v1/file/grep", grep, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/file/grep", grep, .body = ROUTE_JSON, .schema = &grep_schema, .query = "api_key" },
 	{ 0 },
 };

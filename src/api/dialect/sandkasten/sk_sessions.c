@@ -31,13 +31,14 @@ static const char *status_of(const struct box *b)
 static void put_members(struct json_out *o, const struct box *b)
 {
 	struct view cwd = shells_cwd(b, VIEW(SHELL));
+	const struct spec_workspace *w = spec_workspace(&b->spec);
 
 	json_out_kz(o, "id", b->id);
 	json_out_kstr(o, "image", b->spec.image);
 	json_out_kz(o, "status", status_of(b));
 	json_out_kstr(o, "cwd", cwd.p ? cwd : b->spec.workdir);
-	if (b->spec.workspace.n)
-		json_out_kstr(o, "workspace_id", b->spec.workspace);
+	if (w)
+		json_out_kstr(o, "workspace_id", w->name);
 	answer_put_time(o, "created_at", b->state.created_ms);
 	answer_put_time(o, "expires_at", expires_ms(b));
 }
