@@ -616,6 +616,8 @@ async def workspaces(client, world):
     async with await client.sandboxes.create(workspace={"name": name, "mode": "rw"}) as sandbox:
         assert await sandbox.files.read("d/a.txt") == b"hello!"
         assert (await client.workspaces.get(name)).used_by[0].id == sandbox.id
+    async with await client.sandboxes.create(workspaces=[{"name": name, "path": "/mnt/kept", "mode": "ro"}]) as sandbox:
+        assert await sandbox.files.read("/mnt/kept/d/a.txt") == b"hello!" and sandbox.info.workspaces[0].path == "/mnt/kept"
     clone = await client.workspaces.create(name + "-2", clone_of=name, readonly=True)
     assert clone.readonly and {name, name + "-2"} <= {each.name for each in await client.workspaces.list()}
     await at.remove("d", recursive=True)

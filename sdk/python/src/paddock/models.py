@@ -85,6 +85,7 @@ __all__ = [
     "SandboxInfo",
     "SandboxInfoDisk",
     "SandboxInfoWorkspace",
+    "SandboxInfoWorkspaceItem",
     "SandboxPage",
     "Secret",
     "SecretMount",
@@ -107,7 +108,7 @@ __all__ = [
 
 @dataclass
 class SandboxInfoWorkspace:
-    """`SandboxInfoWorkspace` of the API."""
+    """The workspace at /workspace; null means its own."""
 
     name: str
     mode: Literal["rw", "ro"]
@@ -116,6 +117,23 @@ class SandboxInfoWorkspace:
     def _of(cls, d: Dict[str, Any]) -> SandboxInfoWorkspace:
         return cls(
             name=d["name"],
+            mode=d["mode"],
+        )
+
+
+@dataclass
+class SandboxInfoWorkspaceItem:
+    """`SandboxInfoWorkspaceItem` of the API."""
+
+    name: str
+    path: str
+    mode: Literal["rw", "ro"]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxInfoWorkspaceItem:
+        return cls(
+            name=d["name"],
+            path=d["path"],
             mode=d["mode"],
         )
 
@@ -231,14 +249,17 @@ class SandboxInfo:
     auto_resume: bool
     #: The snapshot it was created from, as given in the request.
     snapshot: Optional[str]
+    #: The workspace at /workspace; null means its own.
     workspace: Optional[SandboxInfoWorkspace]
+    #: All workspaces that it mounts, also the one at /workspace.
+    workspaces: List[SandboxInfoWorkspaceItem]
     limits: Limits
     disk: SandboxInfoDisk
     secrets: List[SecretMount]
     readonly_root: bool
     #: Whether its users become root by `sudo` and `su`.
     sudo: bool
-    require: List[Literal["landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "limit.socket_memory", "limit.disk", "egress.capture", "view.proc", "view.uptime", "view.disk"]]
+    require: List[Literal["landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "limit.socket_memory", "limit.disk", "egress.capture", "view.proc", "view.uptime", "view.calls"]]
     ports_public: bool
     metadata: Dict[str, str]
     mounts: Optional[List[HostMount]] = None
@@ -264,6 +285,7 @@ class SandboxInfo:
             auto_resume=d["auto_resume"],
             snapshot=d["snapshot"],
             workspace=None if d["workspace"] is None else SandboxInfoWorkspace._of(d["workspace"]),
+            workspaces=[SandboxInfoWorkspaceItem._of(each) for each in d["workspaces"]],
             limits=Limits._of(d["limits"]),
             disk=SandboxInfoDisk._of(d["disk"]),
             secrets=[SecretMount._of(each) for each in d["secrets"]],
@@ -362,6 +384,8 @@ class WorkspaceUsedBy:
     """`WorkspaceUsedBy` of the API."""
 
     id: str
+    #: Where it is mounted.
+    path: str
     mode: Literal["rw", "ro"]
     status: str
 
@@ -369,6 +393,7 @@ class WorkspaceUsedBy:
     def _of(cls, d: Dict[str, Any]) -> WorkspaceUsedBy:
         return cls(
             id=d["id"],
+            path=d["path"],
             mode=d["mode"],
             status=d["status"],
         )
@@ -1418,6 +1443,7 @@ class Secret:
     updated_at: datetime
     #: The versions that are kept, newest first.
     versions: List[SecretVersion]
+    metadata: Dict[str, str]
 
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> Secret:
@@ -1426,6 +1452,7 @@ class Secret:
             version=d["version"],
             updated_at=moment(d["updated_at"]),
             versions=[SecretVersion._of(each) for each in d["versions"]],
+            metadata=d["metadata"],
         )
 
 
@@ -1469,8 +1496,9 @@ class Quota:
     cpu: Optional[float] = None
     #: The sum of the limits of running sandboxes.
     memory_mb: Optional[int] = None
-    #: The sum of the limits of sandboxes and workspaces and of the sizes of snapshots. With such a quota each
-    #: sandbox and each workspace must have a limit of its own.
+    #: The sum of the limits of sandboxes and workspaces, of the sizes of snapshots, and of the build cache,
+    #: which gives way when room is needed. With such a quota each sandbox and each workspace must have a
+    #: limit of its own.
     disk_mb: Optional[int] = None
     #: The sum of the limits (`pids`) of running sandboxes.
     processes: Optional[int] = None

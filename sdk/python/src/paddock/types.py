@@ -15,11 +15,10 @@ __all__ = [
     "Limits",
     "Quota",
     "SandboxCreate",
-    "SandboxCreateLimits",
-    "SandboxCreateWorkspace",
     "SecretMount",
     "TerminalSize",
     "Workspace",
+    "WorkspaceMount",
 ]
 
 
@@ -40,6 +39,18 @@ class _Workspace(TypedDict):
 
 class Workspace(_Workspace, total=False):
 
+    #: Only one running sandbox at a time may mount it rw; any number may read.
+    mode: Optional[Literal["rw", "ro"]]
+
+
+class _WorkspaceMount(TypedDict):
+    name: str
+
+
+class WorkspaceMount(_WorkspaceMount, total=False):
+
+    #: Absolute, without `..`, and not in /proc, /sys, /dev or /run. Default /workspace.
+    path: Optional[str]
     #: Only one running sandbox at a time may mount it rw; any number may read.
     mode: Optional[Literal["rw", "ro"]]
 
@@ -194,8 +205,9 @@ class Quota(TypedDict, total=False):
     cpu: Optional[float]
     #: The sum of the limits of running sandboxes.
     memory_mb: Optional[int]
-    #: The sum of the limits of sandboxes and workspaces and of the sizes of snapshots. With such a quota each
-    #: sandbox and each workspace must have a limit of its own.
+    #: The sum of the limits of sandboxes and workspaces, of the sizes of snapshots, and of the build cache,
+    #: which gives way when room is needed. With such a quota each sandbox and each workspace must have a
+    #: limit of its own.
     disk_mb: Optional[int]
     #: The sum of the limits (`pids`) of running sandboxes.
     processes: Optional[int]
@@ -211,27 +223,6 @@ class Quota(TypedDict, total=False):
     #: The size of all versions of all secrets on disk.
     secrets_kb: Optional[int]
     creates_per_minute: Optional[int]
-
-
-class SandboxCreateLimits(TypedDict, total=False):
-    """Absent limits have the configured default; /v1/capabilities has the maxima."""
-
-    cpu: Optional[float]
-    memory_mb: Optional[int]
-    pids: Optional[int]
-    nofile: Optional[int]
-    #: Needs storage on btrfs.
-    disk_mb: Optional[int]
-
-
-class _SandboxCreateWorkspace(TypedDict):
-    name: str
-
-
-class SandboxCreateWorkspace(_SandboxCreateWorkspace, total=False):
-
-    #: Only one running sandbox at a time may mount it rw; any number may read.
-    mode: Optional[Literal["rw", "ro"]]
 
 
 class SandboxCreate(TypedDict, total=False):
@@ -251,7 +242,7 @@ class SandboxCreate(TypedDict, total=False):
     #: The working directory of commands; an absolute path that exists.
     workdir: Optional[str]
     #: Absent limits have the configured default; /v1/capabilities has the maxima.
-    limits: Optional[SandboxCreateLimits]
+    limits: Optional[Limits]
     #: The sandbox expires after this time. 0 means never, if the configuration allows that.
     ttl_seconds: Optional[int]
     #: The sandbox ends when it was not used for this time. Every command and every file operation is a use,
@@ -263,7 +254,11 @@ class SandboxCreate(TypedDict, total=False):
     #: A snapshot's name or id, instead of an image.
     snapshot: Optional[str]
     #: A workspace to mount at /workspace. When absent, the sandbox has its own, which is deleted with it.
-    workspace: Optional[Union[str, SandboxCreateWorkspace]]
+    workspace: Optional[Union[str, Workspace]]
+    #: Workspaces and where to mount them. Together with `workspace` at most 8. No mount may lie in another
+    #: one of these or of `mounts`. A path that is missing is created; a path that leads through a symbolic
+    #: link is refused, also at a later start.
+    workspaces: Optional[Sequence[WorkspaceMount]]
     #: At most 64 entries; a list can be filtered by them.
     metadata: Optional[Mapping[str, str]]
     #: Secrets that are mounted at every start, as files in memory and as variables of every process. They are
@@ -283,7 +278,7 @@ class SandboxCreate(TypedDict, total=False):
     timezone: Optional[str]
     #: Isolation features that this sandbox must have at every start. If one is not available, the create
     #: fails with `cannot_isolate` and names it.
-    require: Optional[Sequence[Literal["landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "limit.socket_memory", "limit.disk", "egress.capture", "view.proc", "view.uptime", "view.disk"]]]
+    require: Optional[Sequence[Literal["landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "limit.socket_memory", "limit.disk", "egress.capture", "view.proc", "view.uptime", "view.calls"]]]
     ai: Optional[AiAllowance]
     #: Its egress policy. When absent, the policy of its image, tenant or the installation applies.
     egress: Optional[EgressPolicy]

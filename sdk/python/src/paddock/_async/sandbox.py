@@ -344,6 +344,7 @@ class AsyncSandboxes:
         auto_resume: Optional[bool] = None,
         snapshot: Optional[str] = None,
         workspace: Union[str, types.Workspace, None] = None,
+        workspaces: Optional[Sequence[types.WorkspaceMount]] = None,
         metadata: Optional[Mapping[str, str]] = None,
         secrets: Optional[Sequence[types.SecretMount]] = None,
         mounts: Optional[Sequence[types.HostMount]] = None,
@@ -361,7 +362,7 @@ class AsyncSandboxes:
         this object do: the server deletes it when the connection ends for whatever reason."""
         body = given(
             name=name, image=image, backend=backend, user=user, env=env, workdir=workdir, limits=limits, ttl_seconds=ttl_seconds,
-            idle_seconds=idle_seconds, on_end=on_end, auto_resume=auto_resume, snapshot=snapshot, workspace=workspace, metadata=metadata,
+            idle_seconds=idle_seconds, on_end=on_end, auto_resume=auto_resume, snapshot=snapshot, workspace=workspace, workspaces=workspaces, metadata=metadata,
             secrets=secrets, mounts=mounts, readonly_root=readonly_root, sudo=sudo, timezone=timezone, require=require, ai=ai, egress=egress,
             ports_public=ports_public, delete_on_disconnect=delete_on_disconnect, mask_host=mask_host,
         )  # fmt: skip
