@@ -30,7 +30,7 @@
 #include "user.h"
 #include "poison.h"
 
-#define DISKS           2
+#define DISKS           9 /* its own, and workspaces */
 #define MOUNTS          24
 #define NOTIF_SET_FLAGS _IOW('!', 4, uint64_t) /* newer than the headers; so the next */
 #define SYNC_WAKE_UP    1ul

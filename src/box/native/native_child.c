@@ -392,9 +392,11 @@ int native_child_main(void *arg)
 	char thrash[24];
 	snprintf(thrash, sizeof(thrash), "thrash=%u", p->spec.thrash_s);
 	char *const argv[] = { (char[]){ "paddock-init" }, cpus, thrash,
-			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL },
-		    *const envp[] = { says[0], says[1], says[2], NULL };
-	static_assert(NATIVE_SPACE_LINES == 3, "all of them");
+			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL };
+	char *envp[NATIVE_SPACE_LINES + 1] = { 0 };
+	for (unsigned i = 0, n = 0; i < NATIVE_SPACE_LINES; i++)
+		if (says[i][0])
+			envp[n++] = says[i];
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
 	return fail(c, "execution of PID 1", -errno);
 }

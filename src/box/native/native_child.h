@@ -7,8 +7,8 @@
 #include "btrfs.h"
 #include "native_sys.h"
 
-/* Disks of a box: its own, and a named workspace's. */
-enum native_disk { NATIVE_OWN, NATIVE_NAMED, NATIVE_DISKS };
+/* Disks of a box: its own, and one of each named workspace, in their order. */
+enum { NATIVE_OWN, NATIVE_NAMED, NATIVE_DISKS = NATIVE_NAMED + SPEC_WORKSPACES };
 
 struct native_child {
 	const struct native *native;
