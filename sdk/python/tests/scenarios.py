@@ -521,11 +521,12 @@ async def egress(client, world):
 async def secrets(client, world):
     name = world.name("S").replace("-", "_")
     assert (await client.secrets.set(name, "of the tenant")).version == 1
-    assert (await client.secrets.set(name, b"\xffbytes")).version == 2
+    assert (await client.secrets.set(name, b"\xffbytes", metadata={"for": "tests"})).version == 2
+    assert [each.metadata for each in await client.secrets.list() if each.name == name] == [{"for": "tests"}]
     assert name in {each.name for each in await client.secrets.list()}
     async with await client.sandboxes.create(secrets=[{"name": name, "file": "it", "version": 1}]) as sandbox:
         assert (await sandbox.run("cat /run/secrets/it")).stdout == "of the tenant"
-        await sandbox.secrets.set(name, "its own")
+        await sandbox.secrets.set(name, "its own", metadata={"a": "b"})
         assert [each.name for each in await sandbox.secrets.list()] == [name]
         mount = [{"name": name, "env": "V"}]
         assert (await sandbox.run("echo $V", secrets=mount)).stdout == "its own\n"

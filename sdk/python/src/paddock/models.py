@@ -285,15 +285,15 @@ class SandboxInfo:
             auto_resume=d["auto_resume"],
             snapshot=d["snapshot"],
             workspace=None if d["workspace"] is None else SandboxInfoWorkspace._of(d["workspace"]),
-            workspaces=[SandboxInfoWorkspaceItem._of(each) for each in d["workspaces"]],
+            workspaces=[SandboxInfoWorkspaceItem._of(each) for each in d.get("workspaces", [])],
             limits=Limits._of(d["limits"]),
             disk=SandboxInfoDisk._of(d["disk"]),
-            secrets=[SecretMount._of(each) for each in d["secrets"]],
+            secrets=[SecretMount._of(each) for each in d.get("secrets", [])],
             mounts=[HostMount._of(each) for each in d["mounts"]] if d.get("mounts") is not None else None,
             readonly_root=d["readonly_root"],
             timezone=d.get("timezone"),
             sudo=d["sudo"],
-            require=d["require"],
+            require=d.get("require", []),
             ports_public=d["ports_public"],
             metadata=d["metadata"],
         )
@@ -310,7 +310,7 @@ class SandboxPage:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> SandboxPage:
         return cls(
-            sandboxes=[SandboxInfo._of(each) for each in d["sandboxes"]],
+            sandboxes=[SandboxInfo._of(each) for each in d.get("sandboxes", [])],
             next=d["next"],
         )
 
@@ -359,7 +359,7 @@ class ForkSandboxAnswer:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> ForkSandboxAnswer:
         return cls(
-            sandboxes=[SandboxInfo._of(each) for each in d["sandboxes"]],
+            sandboxes=[SandboxInfo._of(each) for each in d.get("sandboxes", [])],
             stopped_us=d["stopped_us"],
         )
 
@@ -421,7 +421,7 @@ class Workspace:
             tenant=d["tenant"],
             disk=WorkspaceDisk._of(d["disk"]),
             readonly=d["readonly"],
-            used_by=[WorkspaceUsedBy._of(each) for each in d["used_by"]],
+            used_by=[WorkspaceUsedBy._of(each) for each in d.get("used_by", [])],
             created_at=moment(d["created_at"]),
         )
 
@@ -476,7 +476,7 @@ class FileList:
     def _of(cls, d: Dict[str, Any]) -> FileList:
         return cls(
             path=d["path"],
-            entries=[FileInfo._of(each) for each in d["entries"]],
+            entries=[FileInfo._of(each) for each in d.get("entries", [])],
             next=d.get("next"),
         )
 
@@ -583,7 +583,7 @@ class Posture:
         return cls(
             backend=d["backend"],
             ok=d["ok"],
-            parts=[PosturePart._of(each) for each in d["parts"]],
+            parts=[PosturePart._of(each) for each in d.get("parts", [])],
             mounts=[HostMount._of(each) for each in d["mounts"]] if d.get("mounts") is not None else None,
         )
 
@@ -713,7 +713,7 @@ class ProcessInfo:
         return cls(
             pid=d["pid"],
             tag=d["tag"],
-            argv=d["argv"],
+            argv=d.get("argv", []),
             cwd=d["cwd"],
             user=d["user"],
             pty=d["pty"],
@@ -784,7 +784,7 @@ class ProcessOutput:
         return cls(
             pid=d["pid"],
             tag=d["tag"],
-            argv=d["argv"],
+            argv=d.get("argv", []),
             cwd=d["cwd"],
             user=d["user"],
             pty=d["pty"],
@@ -923,7 +923,7 @@ class Execution(CodeOutputs):
             stdout=d["stdout"],
             stderr=d["stderr"],
             encoding=d["encoding"],
-            results=[ExecutionResult._of(each) for each in d["results"]],
+            results=[ExecutionResult._of(each) for each in d.get("results", [])],
             error=None if d["error"] is None else ExecutionError._of(d["error"]),
             duration_ms=d["duration_ms"],
             timed_out=d["timed_out"],
@@ -1002,7 +1002,7 @@ class Ports:
         return cls(
             public=d["public"],
             traffic_token=d["traffic_token"],
-            ports=[PortsPort._of(each) for each in d["ports"]],
+            ports=[PortsPort._of(each) for each in d.get("ports", [])],
         )
 
 
@@ -1104,7 +1104,7 @@ class FileFound:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> FileFound:
         return cls(
-            entries=[FileInfo._of(each) for each in d["entries"]],
+            entries=[FileInfo._of(each) for each in d.get("entries", [])],
             truncated=d["truncated"],
         )
 
@@ -1147,7 +1147,7 @@ class FileMatches:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> FileMatches:
         return cls(
-            matches=[FileMatchesMatch._of(each) for each in d["matches"]],
+            matches=[FileMatchesMatch._of(each) for each in d.get("matches", [])],
             truncated=d["truncated"],
             files=d["files"],
             skipped=d["skipped"],
@@ -1235,7 +1235,7 @@ class FileNews:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> FileNews:
         return cls(
-            events=[FileEvent._of(each) for each in d["events"]],
+            events=[FileEvent._of(each) for each in d.get("events", [])],
             overflow=d["overflow"],
             ended=d["ended"],
         )
@@ -1269,7 +1269,7 @@ class Image:
     def _of(cls, d: Dict[str, Any]) -> Image:
         return cls(
             name=d["name"],
-            names=d["names"],
+            names=d.get("names", []),
             digest=d["digest"],
             created_at=None if d["created_at"] is None else moment(d["created_at"]),
             machine=d["machine"],
@@ -1346,7 +1346,7 @@ class Events:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> Events:
         return cls(
-            events=[Event._of(each) for each in d["events"]],
+            events=[Event._of(each) for each in d.get("events", [])],
             next=d["next"],
             first=d["first"],
         )
@@ -1408,7 +1408,7 @@ class Webhook:
             id=d["id"],
             url=d["url"],
             tenant=d["tenant"],
-            events=d["events"],
+            events=d.get("events", []),
             created_at=moment(d["created_at"]),
             delivered=d["delivered"],
             failed=d["failed"],
@@ -1451,7 +1451,7 @@ class Secret:
             name=d["name"],
             version=d["version"],
             updated_at=moment(d["updated_at"]),
-            versions=[SecretVersion._of(each) for each in d["versions"]],
+            versions=[SecretVersion._of(each) for each in d.get("versions", [])],
             metadata=d["metadata"],
         )
 
@@ -1465,7 +1465,7 @@ class Secrets:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> Secrets:
         return cls(
-            secrets=[Secret._of(each) for each in d["secrets"]],
+            secrets=[Secret._of(each) for each in d.get("secrets", [])],
         )
 
 
@@ -1852,7 +1852,7 @@ class GetEgressLogAnswer:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> GetEgressLogAnswer:
         return cls(
-            verdicts=[EgressVerdict._of(each) for each in d["verdicts"]],
+            verdicts=[EgressVerdict._of(each) for each in d.get("verdicts", [])],
             next=d["next"],
             first=d["first"],
         )
@@ -2133,7 +2133,7 @@ class ListSandboxAiCallsAnswer:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> ListSandboxAiCallsAnswer:
         return cls(
-            calls=[AiCall._of(each) for each in d["calls"]],
+            calls=[AiCall._of(each) for each in d.get("calls", [])],
             next=d["next"],
         )
 
@@ -2249,7 +2249,7 @@ class GetUsageAnswer:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> GetUsageAnswer:
         return cls(
-            usage=[ModelUsage._of(each) for each in d["usage"]],
+            usage=[ModelUsage._of(each) for each in d.get("usage", [])],
             total=ModelUsage._of(d["total"]),
         )
 
@@ -2273,8 +2273,8 @@ class CapabilitiesBackend:
         return cls(
             name=d["name"],
             available=d["available"],
-            missing=d["missing"],
-            can=d["can"],
+            missing=d.get("missing", []),
+            can=d.get("can", []),
         )
 
 
@@ -2346,11 +2346,11 @@ class Capabilities:
         return cls(
             version=d["version"],
             api=d["api"],
-            backends=[CapabilitiesBackend._of(each) for each in d["backends"]],
+            backends=[CapabilitiesBackend._of(each) for each in d.get("backends", [])],
             defaults=CapabilitiesDefaults._of(d["defaults"]),
             max=CapabilitiesMax._of(d["max"]),
-            images=d["images"],
-            features=d["features"],
+            images=d.get("images", []),
+            features=d.get("features", []),
         )
 
 
@@ -2387,9 +2387,9 @@ class Dialect:
             name=d["name"],
             version=d["version"],
             alias=d["alias"],
-            routes=d["routes"],
-            paths=d["paths"],
-            disabled=[DialectDisabled._of(each) for each in d["disabled"]],
+            routes=d.get("routes", []),
+            paths=d.get("paths", []),
+            disabled=[DialectDisabled._of(each) for each in d.get("disabled", [])],
         )
 
 
@@ -2419,7 +2419,7 @@ class DialectsListener:
             anonymous=d["anonymous"],
             sandbox=d["sandbox"],
             dialect=d["dialect"],
-            dialects=[Dialect._of(each) for each in d["dialects"]],
+            dialects=[Dialect._of(each) for each in d.get("dialects", [])],
         )
 
 
@@ -2439,8 +2439,8 @@ class DialectPort:
             port=d["port"],
             dialect=d["dialect"],
             version=d["version"],
-            routes=d["routes"],
-            paths=d["paths"],
+            routes=d.get("routes", []),
+            paths=d.get("paths", []),
         )
 
 
@@ -2455,8 +2455,8 @@ class Dialects:
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> Dialects:
         return cls(
-            listeners=[DialectsListener._of(each) for each in d["listeners"]],
-            ports=[DialectPort._of(each) for each in d["ports"]],
+            listeners=[DialectsListener._of(each) for each in d.get("listeners", [])],
+            ports=[DialectPort._of(each) for each in d.get("ports", [])],
         )
 
 

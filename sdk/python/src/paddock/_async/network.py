@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Literal, Mapping, Optional, Sequence, Union
+import base64
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
 
 import httpx
 
@@ -16,12 +17,10 @@ Open = Literal["keep", "close"]
 Targets = Union[str, Sequence[str]]
 
 
-def secret_body(value: Union[str, bytes]) -> Any:
+def secret_body(value: Union[str, bytes], metadata: Optional[Mapping[str, str]]) -> Dict[str, Any]:
     if isinstance(value, str):
-        return {"value": value}
-    import base64
-
-    return {"value": base64.b64encode(value).decode(), "encoding": "base64"}
+        return given(value=value, metadata=metadata)
+    return given(value=base64.b64encode(value).decode(), encoding="base64", metadata=metadata)
 
 
 class AsyncPorts:
@@ -151,9 +150,9 @@ class AsyncSandboxSecrets:
         return models.Secrets._of(await self._api.json("GET", self._path)).secrets
 
     @operation("setSandboxSecret", fixed=("encoding",))
-    async def set(self, name: str, value: Union[str, bytes]) -> models.Secret:
+    async def set(self, name: str, value: Union[str, bytes], *, metadata: Optional[Mapping[str, str]] = None) -> models.Secret:
         """Sets a secret, or makes a new version of it. It overrides the tenant's of the same name."""
-        return models.Secret._of(await self._api.json("PUT", f"{self._path}/{segment(name)}", secret_body(value)))
+        return models.Secret._of(await self._api.json("PUT", f"{self._path}/{segment(name)}", secret_body(value, metadata)))
 
     @operation("removeSandboxSecret")
     async def remove(self, name: str) -> None:

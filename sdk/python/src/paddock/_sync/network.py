@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Literal, Mapping, Optional, Sequence, Union
+import base64
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
 
 import httpx
 
@@ -17,12 +18,10 @@ Open = Literal["keep", "close"]
 Targets = Union[str, Sequence[str]]
 
 
-def secret_body(value: Union[str, bytes]) -> Any:
+def secret_body(value: Union[str, bytes], metadata: Optional[Mapping[str, str]]) -> Dict[str, Any]:
     if isinstance(value, str):
-        return {"value": value}
-    import base64
-
-    return {"value": base64.b64encode(value).decode(), "encoding": "base64"}
+        return given(value=value, metadata=metadata)
+    return given(value=base64.b64encode(value).decode(), encoding="base64", metadata=metadata)
 
 
 class Ports:
@@ -152,9 +151,9 @@ class SandboxSecrets:
         return models.Secrets._of(self._api.json("GET", self._path)).secrets
 
     @operation("setSandboxSecret", fixed=("encoding",))
-    def set(self, name: str, value: Union[str, bytes]) -> models.Secret:
+    def set(self, name: str, value: Union[str, bytes], *, metadata: Optional[Mapping[str, str]] = None) -> models.Secret:
         """Sets a secret, or makes a new version of it. It overrides the tenant's of the same name."""
-        return models.Secret._of(self._api.json("PUT", f"{self._path}/{segment(name)}", secret_body(value)))
+        return models.Secret._of(self._api.json("PUT", f"{self._path}/{segment(name)}", secret_body(value, metadata)))
 
     @operation("removeSandboxSecret")
     def remove(self, name: str) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Literal, Optional, Sequence, Union
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
 
 from .. import models, types
 from .._http import Content, given, query, segment
@@ -221,9 +221,9 @@ class Secrets(Group):
         return models.Secrets._of(self._api.json("GET", "/v1/secrets")).secrets
 
     @operation("setSecret", fixed=("encoding",))
-    def set(self, name: str, value: Union[str, bytes]) -> models.Secret:
+    def set(self, name: str, value: Union[str, bytes], *, metadata: Optional[Mapping[str, str]] = None) -> models.Secret:
         """Sets a secret, or makes a new version of it."""
-        return models.Secret._of(self._api.json("PUT", f"/v1/secrets/{segment(name)}", secret_body(value)))
+        return models.Secret._of(self._api.json("PUT", f"/v1/secrets/{segment(name)}", secret_body(value, metadata)))
 
     @operation("removeSecret")
     def remove(self, name: str) -> None:
