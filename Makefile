@@ -41,11 +41,6 @@ check: build
 	@scripts/deps format
 	@exec scripts/check
 
-# The packages for users, in build/sdk: the same sources give the same bytes.
-sdk:
-	@scripts/deps build
-	@sdk/python/build build/sdk
-
 # The tests of every dialect with sanitizers (ASan, UBSan) in the programs that read what clients and servers send: seven minutes.
 # A finding is in the daemon's log, and fails the test that ends the daemon. Leaks are not looked for: that needs /proc, which
 # these programs have given up. paddockd itself clones with a stack of its own, which ASan takes for an overflow.
