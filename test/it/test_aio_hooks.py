@@ -1,5 +1,7 @@
 """AIO's shutdown hooks: they run before a sandbox is stopped or deleted, by whatever dialect, also after a restart of the api."""
 
+import contextlib
+import sqlite3
 import time
 
 import paddock
@@ -85,6 +87,20 @@ def test_they_are_remembered(own_daemon):
     add(client, paused, "mark", "echo ran > /workspace/ran")
     change(client, paused, "pause")
     assert client.delete(f"/v1/sandboxes/{paused.id}").status == 204  # one that stands still runs nothing
+
+
+def test_what_is_answered_is_stored(own_daemon):
+    """Nobody is told that a hook is registered before the store has it: an api that dies then would forget it."""
+    it = own_daemon().start()
+    client = it.client()
+    box = client.create()
+    with contextlib.closing(sqlite3.connect(it.data_dir / "store" / "paddock.db", isolation_level=None)) as store:
+        store.execute("BEGIN IMMEDIATE")  # its writes wait
+        adding = paddock.Background(add, it.client(), box, "mark", "echo ran > /workspace/ran")
+        adding.join(2)
+        assert not adding.value, f"answered without being stored: {adding.value}"
+        store.execute("ROLLBACK")
+    assert adding.result()["name"] == "mark"
 
 
 def test_two_ask_for_the_end(make_box, api, daemon):

@@ -248,6 +248,37 @@ int boxes_store_change(struct box *b, store_done *done, void *arg, struct err *e
 	return r;
 }
 
+struct change {
+	struct job job;
+	struct box *box; /* its row goes after this write: it is still there when that is done */
+};
+
+static void on_change_stored(void *arg, const struct err *e)
+{
+	struct change *ch = arg;
+
+	core_store_result(ch->box->in->core, e);
+	job_finish(&ch->job, ch->box, e);
+	free(ch);
+}
+
+struct job *boxes_keep_change(struct box *b, job_done *done, void *arg, struct err *e)
+{
+	struct change *ch = calloc(1, sizeof(*ch));
+
+	if (!ch) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
+		return NULL;
+	}
+	ch->job = (struct job){ .done = done, .arg = arg };
+	ch->box = b;
+	if (boxes_store_change(b, on_change_stored, ch, e) < 0) {
+		free(ch);
+		return NULL;
+	}
+	return &ch->job;
+}
+
 void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom)
 {
 	struct box *b = boxes_by_id(c, id);

@@ -125,6 +125,8 @@ int boxes_write_row(struct box *b, const char *status, boxes_write *write, store
 		    struct err *e) _must_check_;
 /* Writes spec, metadata and deadlines to the store. */
 int boxes_store_change(struct box *b, store_done *done, void *arg, struct err *e) _must_check_;
+/* The same for a client that waits; the result is the box. */
+struct job *boxes_keep_change(struct box *b, job_done *done, void *arg, struct err *e) _must_check_;
 void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom);
 int boxes_load(struct core *c, const struct store_box *row, struct err *e) _must_check_;
 void boxes_stop(struct core *c); /* ends every link */

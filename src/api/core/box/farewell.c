@@ -96,12 +96,14 @@ void farewell_cancel(struct box *b)
 	free(f);
 }
 
-int farewell_wish(struct core *c, const struct actor *a, struct view id_or_name, struct err *e)
+struct job *farewell_wish(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+			  void *arg, struct err *e)
 {
 	struct box *b = boxes_find(c, a, ACT_BOX_EXEC, id_or_name, e);
 
-	if (!b || b->spec.farewell)
-		return b ? 0 : -1;
+	if (!b)
+		return NULL;
 	b->spec.farewell = true;
-	return boxes_store_change(b, core_store_done, c, e);
+	return boxes_keep_change(b, done, arg,
+				 e); /* also when it is set: that write may still be under way */
 }

@@ -145,36 +145,13 @@ void lifetime_renew(struct box *b)
 
 /* ---- changes ---- */
 
-struct change {
-	struct job job;
-	struct box *box; /* its row goes after this write: it is still there when that is done */
-};
-
-static void on_stored(void *arg, const struct err *e)
-{
-	struct change *ch = arg;
-
-	core_store_result(ch->box->in->core, e);
-	job_finish(&ch->job, ch->box, e);
-	free(ch);
-}
-
 static struct job *store(struct box *b, job_done *done, void *arg, struct err *e)
 {
-	struct change *ch = calloc(1, sizeof(*ch));
+	struct job *job = boxes_keep_change(b, done, arg, e);
 
-	if (!ch) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
-		return NULL;
-	}
-	ch->job = (struct job){ .done = done, .arg = arg };
-	ch->box = b;
-	if (boxes_store_change(b, on_stored, ch, e) < 0) {
-		free(ch);
-		return NULL;
-	}
-	lifetime_watch(b);
-	return &ch->job;
+	if (job)
+		lifetime_watch(b);
+	return job;
 }
 
 struct job *lifetime_extend(struct core *c, const struct actor *a, struct view ref, uint64_t ttl_seconds,

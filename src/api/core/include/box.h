@@ -133,8 +133,9 @@ struct job *life_change(struct core *c, const struct actor *a, struct view id_or
 #define FAREWELL_PROGRAM ".config/paddock/farewell" /* below the user's home */
 #define FAREWELL_MS      30000
 
-/* From now on it is looked for. */
-int farewell_wish(struct core *c, const struct actor *a, struct view id_or_name, struct err *e) _must_check_;
+/* From now on it is looked for, also by a later api: done when that is stored. */
+struct job *farewell_wish(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
+			  void *arg, struct err *e) _must_check_;
 
 /* ---- lifetime.c ---- */
 

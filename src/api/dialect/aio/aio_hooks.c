@@ -38,9 +38,25 @@ static bool is_name(struct view v)
 	return v.n > 0;
 }
 
+struct hook {
+	struct aio_inside inside;
+	const struct json *data; /* what the script answered, until the store has the wish */
+};
+
 static void release(struct request *r)
 {
-	aio_inside_cancel(r->own);
+	aio_inside_cancel(&((struct hook *)r->own)->inside);
+}
+
+static void on_kept(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	const struct hook *h = r->own;
+
+	if (!answer_ended(r, e))
+		return;
+	json_out_value(aio_data(r, NULL), h->data);
+	aio_send(r);
 }
 
 /* It is written in the sandbox: from now on somebody looks for it. */
@@ -49,21 +65,17 @@ static void on_written(struct aio_inside *in, const struct json *data)
 	struct request *r = in->r;
 	struct err e = { 0 };
 
-	if (farewell_wish(r->core, &r->actor, view_of(r->box), &e) < 0) {
-		answer_fail(r, &e);
-		return;
-	}
-	json_out_value(aio_data(r, NULL), data);
-	aio_send(r);
+	((struct hook *)r->own)->data = data;
+	answer_await(r, farewell_wish(r->core, &r->actor, view_of(r->box), on_kept, r, &e), &e);
 }
 
 static void add(struct request *r)
 {
 	struct hook_body b = { .event = VIEW("shutdown"), .timeout = 10, .priority = 100 };
-	struct aio_inside *in = aio_own(r, sizeof(*in), release);
+	struct hook *h = aio_own(r, sizeof(*h), release);
 	char timeout[32], priority[24];
 
-	if (!in || aio_read(r, &hook_schema, &b) < 0)
+	if (!h || aio_read(r, &hook_schema, &b) < 0)
 		return;
 	if (!is_name(b.name) || memchr(b.command.p, 0, b.command.n)) {
 		aio_unprocessable(r, is_name(b.name) ? "command" : "name",
@@ -77,8 +89,8 @@ static void add(struct request *r)
 	snprintf(timeout, sizeof(timeout), "%.3f", b.timeout);
 	snprintf(priority, sizeof(priority), "%llu", (unsigned long long)b.priority);
 	const struct view words[] = { VIEW("add"), b.name, b.command, view_of(timeout), view_of(priority) };
-	in->then = on_written;
-	aio_inside_start(in, r, AIO_SCRIPT_HOOKS, words, ELEMS(words));
+	h->inside.then = on_written;
+	aio_inside_start(&h->inside, r, AIO_SCRIPT_HOOKS, words, ELEMS(words));
 }
 
 static void list(struct request *r)
