@@ -154,6 +154,9 @@ struct config {
 		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;
 	struct {
+		uint64_t session_seconds; /* without a request, until one must sign in again */
+	} dashboard;
+	struct {
 		const struct json *policy; /* of boxes that have no other; NULL: nothing is allowed */
 		const struct json *images; /* {IMAGE: POLICY} */
 		const struct json *sets;   /* {NAME: [TARGET…]}, with those that were found */

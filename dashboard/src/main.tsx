@@ -1,0 +1,3 @@
+import "./style.css";
+import { render } from "preact";
+render(<p>hi</p>, document.getElementById("app")!);
