@@ -203,6 +203,7 @@ struct config {
 	} agentbox;
 	struct view notes; /* lines about what a foreign file says and this does not honour; of the command
 			      line */
+	const struct json *origins;        /* of the values: see config_origins.h; NULL: not told */
 	struct config_provider *providers; /* ai.providers, read */
 	size_t n_providers;
 	uint64_t parts;            /* network namespaces and storages that the keeper has ready */

@@ -229,6 +229,8 @@ static const struct json_field config_fields[] = {
 	{ "agentbox", JSON_F_OBJECT, offsetof(struct config, agentbox), .sub = &agentbox, .nullable = true },
 	{ "sandkasten", JSON_F_OBJECT, offsetof(struct config, sandkasten), .sub = &sandkasten,
 	  .nullable = true },
+	{ "origins", JSON_F_ANY, offsetof(struct config, origins),
+	  .nullable = true }, /* written by config_load.c, not by people */
 };
 const struct json_schema config_schema = FIELDS(config_fields);
 
@@ -376,6 +378,9 @@ static void write_struct(struct json_out *o, const struct json_schema *s, const 
 		const struct json_field *f = &s->fields[i];
 		const void *value = at + f->offset;
 
+		if (s == &config_schema && f->offset == offsetof(struct config, origins) &&
+		    !*(const struct json *const *)value)
+			continue; /* it is no setting */
 		json_out_key(o, f->name);
 		switch (f->kind) {
 		case JSON_F_STRING:

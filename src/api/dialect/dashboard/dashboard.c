@@ -152,11 +152,18 @@ static const struct route file_routes[] = {
 
 /* ---- the rest ---- */
 
-static const struct route *const tables[] = { file_routes, dashboard_session_routes, NULL };
+static const struct route *const tables[] = { file_routes, dashboard_session_routes, dashboard_state_routes,
+					      NULL };
+
+static int authenticate(struct request *r, struct err *e)
+{
+	return r->route ? login_actor(r, e) : 0;
+}
 
 static const struct surface surface = {
 	.heading = "dashboard",
 	.routes = tables,
+	.authenticate = authenticate,
 	.fail = answer_error,
 	.headers = safety,
 	.n_headers = ELEMS(safety),

@@ -7,3 +7,4 @@
 #include "dashboard.h"
 
 extern const struct route dashboard_session_routes[];
+extern const struct route dashboard_state_routes[];

@@ -1,0 +1,36 @@
+/*
+ * xterm writes its colours into <style> elements and style attributes, which the page's policy does not allow. The same by
+ * the object model is allowed, since no text of a sandbox can do it.
+ */
+let done = false;
+
+export function allowStyles() {
+  if (done) return;
+  done = true;
+  const create = document.createElement.bind(document);
+  document.createElement = ((name: string, options?: ElementCreationOptions) => {
+    const el = create(name, options);
+    if (name === "style") adopt(el);
+    return el;
+  }) as typeof document.createElement;
+
+  const set = Element.prototype.setAttribute;
+  Element.prototype.setAttribute = function (name: string, value: string) {
+    if (name === "style" && this instanceof HTMLElement) this.style.cssText = value;
+    else set.call(this, name, value);
+  };
+}
+
+function adopt(el: HTMLElement) {
+  const sheet = new CSSStyleSheet();
+  document.adoptedStyleSheets.push(sheet);
+  Object.defineProperty(el, "textContent", {
+    get: () => "",
+    set: (text: string) => sheet.replaceSync(text),
+  });
+  const remove = el.remove.bind(el);
+  el.remove = () => {
+    document.adoptedStyleSheets = document.adoptedStyleSheets.filter((s) => s !== sheet);
+    remove();
+  };
+}
