@@ -13,7 +13,7 @@ export interface Series {
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-export default function Chart({ at, series, format, height = 160, name }: { at: number[]; series: Series[]; format: (n: number) => string; height?: number; name: string }) {
+export default function Chart({ at, series, format, height = 160, name, least, span = 300 }: { at: number[]; series: Series[]; format: (n: number) => string; height?: number; name: string; least: number; span?: number }) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>();
   const mode = theme.use();
@@ -29,9 +29,12 @@ export default function Chart({ at, series, format, height = 160, name }: { at: 
         legend: { show: false },
         cursor: { points: { size: 6 }, y: false, drag: { x: false, y: false } },
         padding: [8, 8, 0, 0],
-        scales: { y: { range: (_u, lo, hi) => [Math.min(0, lo ?? 0), Math.max(hi ?? 1, 1e-9) * 1.1 || 1] } },
+        scales: {
+          x: { range: (u) => { const last = u.data[0].at(-1) ?? Date.now() / 1000; return [Math.min(last - span, u.data[0][0] ?? last), last]; } }, // the width of time does not jump
+          y: { range: (_u, _lo, hi) => [0, Math.max(hi ?? 0, least) * 1.08] },
+        },
         axes: [
-          { ...axis, space: 70, size: 28, values: (_u, ticks) => ticks.map((t) => new Date(t * 1000).toLocaleTimeString("en-GB")) },
+          { ...axis, space: 60, size: 28, incrs: [60, 120, 300, 600, 1200], values: (_u, ticks) => ticks.map((t) => new Date(t * 1000).toLocaleTimeString("en-GB").slice(0, 5)) },
           { ...axis, size: 58, space: 32, values: (_u, ticks) => ticks.map((t) => format(t)) },
         ],
         series: [{}, ...series.map((s) => ({ label: s.label, stroke: css(s.color), width: 1.5, fill: s.fill ? css(s.color) + "22" : undefined, points: { show: false }, spanGaps: true }))],

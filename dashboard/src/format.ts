@@ -47,7 +47,7 @@ export function moment(at: string): string {
 }
 
 export function usd(n: number): string {
-  return `$${n.toFixed(n >= 100 ? 0 : n >= 1 ? 2 : 4)}`;
+  return `$${n.toFixed(n === 0 ? 2 : n >= 100 ? 0 : n >= 1 ? 2 : 4)}`;
 }
 
 export function ms(s: number): string {

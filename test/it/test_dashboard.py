@@ -293,3 +293,41 @@ http.server.HTTPServer(("127.0.0.1", 8123), Echo).serve_forever()
     assert by_name.status == 200 and b"paddock_session" not in by_name.body and b"a=b" in by_name.body
     assert "set-cookie" not in by_name.headers
     box.delete()
+
+
+# ---- what the pages show beyond the API ----
+
+
+def test_state_is_for_whoever_may_see_it(daemon, guest, tenant, api, box):
+    for path in ("load", "pool", "templates", "settings", "templates/x/log"):
+        assert guest.get(f"/dashboard/{path}", headers=page(daemon)).status == 401, path
+    for path in ("pool", "settings"):
+        assert tenant.get(f"/dashboard/{path}").status == 403, path
+    paddock.until(lambda: box.id in {each["id"] for each in api.get("/dashboard/load").json()["sandboxes"]}, "the sandbox was measured")
+    assert tenant.get("/dashboard/load").json() == {"sandboxes": []}, "others' sandboxes are not told of"
+    assert tenant.get("/dashboard/templates").json() == {"templates": []}
+    assert tenant.get("/dashboard/templates/none/log").status == 404
+    assert api.get("/dashboard/pool").json()["images"] == []
+
+
+def test_settings_say_where_they_come_from(own_daemon):
+    daemon = own_daemon(environment={"PADDOCK_PARTS": "3", "PADDOCK_MAX_LIMITS_PIDS": "512"})
+    file = daemon.base / "paddock.yaml"
+    known = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+    file.write_text(f"defaults: {{limits: {{memory_mb: 128}}}}\npool: {{machine: {{warm: 1}}}}\nkeys: [{{sha256: {known}, role: user}}]\n")
+    daemon.arguments = ["--config", str(file)]
+    client = daemon.start().client()
+    answer = client.get("/dashboard/settings")
+    assert known.encode() not in answer.body, "hashes of keys are nobody's to see"
+    found = {each["name"]: each for each in answer.json()["settings"]}
+    assert found["keys"]["value"] == "(set)" and found["keys"]["source"] == str(file)
+    assert found["parts"] == {"name": "parts", "value": 3, "source": "PADDOCK_PARTS"}
+    assert found["max.limits.pids"]["source"] == "PADDOCK_MAX_LIMITS_PIDS"
+    assert found["defaults.limits.memory_mb"] == {"name": "defaults.limits.memory_mb", "value": 128, "source": str(file)}
+    assert found["listen"]["source"] == "command line"
+    assert found["defaults.limits.cpu"]["source"] == "default"
+    assert "origins" not in found and not any(name.startswith("origins") for name in found)
+    paddock.until(lambda: client.get("/dashboard/pool").json()["images"] == [{"image": "machine", "ready": 1, "wanted": 1}], "the pool is filled")
+    client.close()
+    daemon.arguments = []  # without a pool what waited in it goes
+    daemon.restart()

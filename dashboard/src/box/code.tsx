@@ -7,7 +7,7 @@ import { boxPath, lines, send } from "../api";
 import { Editor } from "../editor";
 import { plain } from "../format";
 import type { TabProps } from "../pages/box";
-import { Button, Icon } from "../ui";
+import { Button } from "../ui";
 
 interface Result {
   text?: string;
@@ -128,7 +128,7 @@ export default function Code({ box }: TabProps) {
       ))}
       <div class="actions">
         <Button icon="plus" onClick={() => append()}>Add a cell</Button>
-        <span class="dim"><Icon name="play" size={12} /> Shift + Enter runs a cell. Variables stay between cells of one language.</span>
+        <span class="dim">Shift + Enter runs a cell. Variables stay between cells of one language.</span>
       </div>
     </div>
   );

@@ -30,7 +30,7 @@ const SOURCES: Record<string, string> = { none: "No policy: nothing can be reach
 
 export default function Egress({ box }: TabProps) {
   const policy = useLoad<Policy>(`${boxPath(box.id)}/egress`);
-  const log = useLoad<{ verdicts: Verdict[] }>(`${boxPath(box.id)}/egress/log?limit=500`, 2000);
+  const log = useLoad<{ verdicts: Verdict[] }>(`${boxPath(box.id)}/egress/log?limit=256`, 2000);
   const [host, setHost] = useState("");
   const [busy, setBusy] = useState("");
 

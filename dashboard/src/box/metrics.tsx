@@ -43,10 +43,10 @@ export default function Metrics({ box }: TabProps) {
               <Card><p class="dim">The first samples are on their way.</p></Card>
             ) : (
               <div class="charts">
-                <Card title="CPU"><Chart name="CPU" at={at} format={(n) => n.toFixed(2)} series={[{ label: "cores", color: "--blue", fill: true, values: perSecond(s.history, (p) => p.cpu_usec / 1e6) }]} /></Card>
-                <Card title="Memory"><Chart name="Memory" at={at} format={bytes} series={[{ label: "in use", color: "--violet", fill: true, values: s.history.map((p) => p.memory_bytes) }]} /></Card>
-                <Card title="Processes"><Chart name="Processes" at={at} format={(n) => count(Math.round(n))} series={[{ label: "processes", color: "--accent", fill: true, values: s.history.map((p) => p.pids) }]} /></Card>
-                <Card title="Network, bytes per second"><Chart name="Network" at={at} format={bytes} series={[{ label: "in", color: "--blue", values: perSecond(s.history, (p) => p.net_rx_bytes) }, { label: "out", color: "--amber", values: perSecond(s.history, (p) => p.net_tx_bytes) }]} /></Card>
+                <Card title="CPU"><Chart name="CPU" least={1} at={at} format={(n) => n.toFixed(2)} series={[{ label: "cores", color: "--blue", fill: true, values: perSecond(s.history, (p) => p.cpu_usec / 1e6) }]} /></Card>
+                <Card title="Memory"><Chart name="Memory" least={67108864} at={at} format={bytes} series={[{ label: "in use", color: "--violet", fill: true, values: s.history.map((p) => p.memory_bytes) }]} /></Card>
+                <Card title="Processes"><Chart name="Processes" least={4} at={at} format={(n) => count(Math.round(n))} series={[{ label: "processes", color: "--accent", fill: true, values: s.history.map((p) => p.pids) }]} /></Card>
+                <Card title="Network, bytes per second"><Chart name="Network" least={1024} at={at} format={bytes} series={[{ label: "in", color: "--blue", values: perSecond(s.history, (p) => p.net_rx_bytes) }, { label: "out", color: "--amber", values: perSecond(s.history, (p) => p.net_tx_bytes) }]} /></Card>
               </div>
             )}
           </>

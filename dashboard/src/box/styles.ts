@@ -9,9 +9,7 @@ export function allowStyles() {
   done = true;
   const create = document.createElement.bind(document);
   document.createElement = ((name: string, options?: ElementCreationOptions) => {
-    const el = create(name, options);
-    if (name === "style") adopt(el);
-    return el;
+    return name === "style" ? adopt(create("span")) : create(name, options);
   }) as typeof document.createElement;
 
   const set = Element.prototype.setAttribute;
@@ -21,7 +19,9 @@ export function allowStyles() {
   };
 }
 
-function adopt(el: HTMLElement) {
+/* Something that looks like a <style> element to whoever writes its text. */
+function adopt(el: HTMLElement): HTMLElement {
+  el.hidden = true;
   const sheet = new CSSStyleSheet();
   document.adoptedStyleSheets.push(sheet);
   Object.defineProperty(el, "textContent", {
@@ -33,4 +33,5 @@ function adopt(el: HTMLElement) {
     document.adoptedStyleSheets = document.adoptedStyleSheets.filter((s) => s !== sheet);
     remove();
   };
+  return el;
 }

@@ -138,7 +138,7 @@ function One({ box, tab, shown, onPid, onEnd }: { box: string; tab: Tab; shown: 
     return () => {
       watch.disconnect();
       wire.close();
-      term.dispose();
+      setTimeout(() => term.dispose(), 1000); // it has work under way that does not know of its end
     };
   }, []);
   useEffect(() => {

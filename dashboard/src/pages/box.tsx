@@ -143,7 +143,7 @@ export default function BoxPage({ id, tab, rest }: { id: string; tab: string; re
       </header>
       <div class="tabs" role="tablist" aria-label="Parts of the sandbox">
         {TABS.map((t) => (
-          <a key={t.id} id={`tab-${t.id}`} role="tab" aria-selected={t === shown} aria-controls="tab-panel" href={href("sandboxes", box.id, t.id)}>
+          <a key={t.id} ref={(el) => { if (el && t === shown) el.parentElement!.scrollLeft = Math.max(0, el.offsetLeft - el.parentElement!.offsetLeft - 60); }} id={`tab-${t.id}`} role="tab" aria-selected={t === shown} aria-controls="tab-panel" href={href("sandboxes", box.id, t.id)}>
             {t.title}
           </a>
         ))}

@@ -1,5 +1,6 @@
 /* The state of the installation at a glance, live. */
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 import type { Event } from "../api";
 import { createBox } from "../actions";
 import { bytes, count, ms, plain } from "../format";
@@ -48,10 +49,10 @@ function Stat({ title, value, sub }: { title: string; value: ComponentChildren; 
   );
 }
 
-function Plot({ title, series, at, format, now }: { title: string; series: Series[]; at: number[]; format: (n: number) => string; now: string }) {
+function Plot({ title, series, at, format, now, least }: { title: string; series: Series[]; at: number[]; format: (n: number) => string; now: string; least: number }) {
   return (
     <Card title={title} actions={<strong class="now">{now}</strong>}>
-      {at.length < 2 ? <div class="chart wait">Collecting…</div> : <Chart name={title} at={at} series={series} format={format} />}
+      {at.length < 2 ? <div class="chart wait">Collecting…</div> : <Chart name={title} at={at} series={series} format={format} least={least} />}
       <div class="legend">
         {series.map((s) => (
           <span key={s.label}>
@@ -66,26 +67,26 @@ function Plot({ title, series, at, format, now }: { title: string; series: Serie
 
 function Charts({ list }: { list: Sample[] }) {
   const admin = who.value?.role === "admin";
-  const at = list.map((s) => s.at);
+  const at = useMemo(() => list.map((s) => s.at), [list]);
   const last = list.at(-1);
   const creates = rate(list, (s) => s.creates);
   const p50 = latency(list, 0.5);
   const p99 = latency(list, 0.99);
   return (
     <div class="charts">
-      <Plot title="Sandboxes" at={at} format={(n) => count(Math.round(n * 10) / 10)} now={count(last?.running ?? 0)}
+      <Plot title="Sandboxes" least={4} at={at} format={(n) => (Number.isInteger(n) ? count(n) : "")} now={count(last?.running ?? 0)}
         series={[{ label: "running", values: list.map((s) => s.running), color: "--accent", fill: true }, { label: "paused", values: list.map((s) => s.paused), color: "--amber" }]} />
-      <Plot title="CPU" at={at} format={(n) => n.toFixed(n < 1 ? 2 : 1)} now={`${(last?.cpu ?? 0).toFixed(2)} cores`}
+      <Plot title="CPU" least={1} at={at} format={(n) => n.toFixed(n < 1 ? 2 : 1)} now={`${(last?.cpu ?? 0).toFixed(2)} cores`}
         series={[{ label: "cores in use", values: list.map((s) => s.cpu), color: "--blue", fill: true }]} />
-      <Plot title="Memory" at={at} format={bytes} now={bytes(last?.memory ?? 0)}
+      <Plot title="Memory" least={67108864} at={at} format={bytes} now={bytes(last?.memory ?? 0)}
         series={[{ label: "in use", values: list.map((s) => s.memory), color: "--violet", fill: true }]} />
       {admin && (
         <>
-          <Plot title="Creates per second" at={at} format={(n) => n.toFixed(1)} now={(creates.at(-1) ?? 0).toFixed(1)}
+          <Plot title="Creates per second" least={1} at={at} format={(n) => n.toFixed(1)} now={(creates.at(-1) ?? 0).toFixed(1)}
             series={[{ label: "creates", values: creates, color: "--accent", fill: true }, { label: "commands", values: rate(list, (s) => s.execs), color: "--blue" }]} />
-          <Plot title="Create latency" at={at} format={ms} now={p50.findLast((v) => v !== null) == null ? "–" : ms(p50.findLast((v) => v !== null)!)}
+          <Plot title="Create latency" least={0.005} at={at} format={ms} now={p50.findLast((v) => v !== null) == null ? "–" : ms(p50.findLast((v) => v !== null)!)}
             series={[{ label: "p50", values: p50, color: "--accent" }, { label: "p99", values: p99, color: "--amber" }]} />
-          <Plot title="Egress per second" at={at} format={(n) => n.toFixed(1)} now={`${count(last?.denied ?? 0)} denied`}
+          <Plot title="Egress per second" least={1} at={at} format={(n) => n.toFixed(1)} now={`${count(last?.denied ?? 0)} denied`}
             series={[{ label: "allowed", values: rate(list, (s) => s.allowed), color: "--blue" }, { label: "denied", values: rate(list, (s) => s.denied), color: "--red" }]} />
         </>
       )}

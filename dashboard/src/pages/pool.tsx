@@ -24,7 +24,7 @@ export default function PoolPage() {
             <Card title="Images" flush>
               {p.images.length === 0 ? (
                 <Empty icon="pool" title="Nothing is kept ready">
-                  Set <code>pool: {"{machine: 4}"}</code> in paddock.yaml to keep four sandboxes of the image “machine” warm.
+                  Set <code>pool: {"{machine: {warm: 4}}"}</code> in paddock.yaml to keep four sandboxes of the image “machine” warm.
                 </Empty>
               ) : (
                 <Table

@@ -8,13 +8,15 @@ function snippets(url: string): { id: string; title: string; text: string }[] {
     {
       id: "cli",
       title: "Command line",
-      text: `export PADDOCK_URL=${url} PADDOCK_API_KEY=pdk_…
+      text: `export PADDOCK_URL=${url}
+export PADDOCK_API_KEY=pdk_…
 paddock run -- python3 -c 'print(6*7)'`,
     },
     {
       id: "curl",
       title: "HTTP",
-      text: `export PADDOCK_URL=${url} PADDOCK_API_KEY=pdk_…
+      text: `export PADDOCK_URL=${url}
+export PADDOCK_API_KEY=pdk_…
 curl -s "$PADDOCK_URL/v1/sandboxes" -d '{"name":"hello"}' \\
   -H "Authorization: Bearer $PADDOCK_API_KEY" -H 'Content-Type: application/json'
 curl -s "$PADDOCK_URL/v1/sandboxes/hello/exec" -d '{"command":"uname -a"}' \\
