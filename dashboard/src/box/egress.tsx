@@ -73,12 +73,12 @@ export default function Egress({ box }: TabProps) {
                 id={(v) => v.id}
                 rows={d.verdicts.toSorted((a, b) => b.id - a.id)}
                 columns={[
-                  { head: "Time", cell: (v) => <time class="mono" dateTime={v.at}>{clock(v.at)}</time> },
+                  { head: "Time", hide: true, cell: (v) => <time class="mono" dateTime={v.at}>{clock(v.at)}</time> },
                   { head: "Verdict", cell: (v) => <StatusBadge status={v.verdict} /> },
                   { head: "Host", wide: true, cell: (v) => <span class="mono">{plain(v.host ?? v.address ?? "–")}<span class="dim">:{v.port}</span></span> },
                   { head: "Protocol", hide: true, cell: (v) => plain(v.protocol ?? "–") },
                   { head: "Reason", hide: true, cell: (v) => plain(v.rule ?? v.reason.replaceAll("_", " ")) },
-                  { head: "Times", num: true, cell: (v) => count(v.count) },
+                  { head: "Times", num: true, hide: true, cell: (v) => count(v.count) },
                   { head: "", cell: (v) => v.verdict === "deny" && v.would_allow ? (allowed.has(v.would_allow) ? <span class="dim">allowed now</span> : <Button small busy={busy === v.would_allow} label={`Allow ${plain(v.would_allow)}`} onClick={() => allow(v.would_allow!)}>Allow</Button>) : null },
                 ]}
               />

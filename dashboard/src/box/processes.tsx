@@ -64,7 +64,7 @@ export default function Processes({ box }: TabProps) {
                 rows={d.processes}
                 columns={[
                   { head: "PID", num: true, cell: (p) => p.pid },
-                  { head: "Command", mono: true, wide: true, cell: (p) => <span class="clip" title={plain(p.argv.join(" "))}>{plain(p.tag ?? p.argv.join(" "))}</span> },
+                  { head: "Command", mono: true, wide: true, cell: (p) => <span class="clip" title={plain(p.argv.join(" "))}>{plain(p.tag ?? (p.pty ? "terminal" : p.argv.join(" ")))}</span> },
                   { head: "Status", cell: (p) => <StatusBadge status={p.running ? "running" : p.exit?.signal ? plain(p.exit.signal) : `exit ${p.exit?.exit_code ?? ""}`} /> },
                   { head: "User", hide: true, cell: (p) => plain(p.user) },
                   { head: "Output", num: true, hide: true, cell: (p) => bytes(p.stdout_bytes + p.stderr_bytes) },
