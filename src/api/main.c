@@ -42,6 +42,7 @@
 #include "rest.h"
 #include "sandkasten.h"
 #include "serve.h"
+#include "served.h"
 #include "service.h"
 #include "store.h"
 #include "text.h"
@@ -158,16 +159,14 @@ static enum log_level level_of(struct view name)
 
 /* ---- requests ---- */
 
-/* What comes from within a box, or by a listener of a dialect's own, is not for the ports of boxes. */
+/* What comes from within a box, or by the listener of most dialects, is not for the ports of boxes. */
 static void on_request(struct http_exchange *x, void *arg)
 {
 	struct api *a = arg;
 
 	trim_soon(&a->trim);
-	/* Agent-Sandbox's address of E2B's API. */
-	if (view_starts(x->path, "/e2b/v1/"))
-		x->path = view_skip(x->path, strlen("/e2b/v1"));
-	if (x->origin.n || serve_is_bound(a->serve, x) || !plane_request(a->plane, x))
+	serve_alias(a->serve, x);
+	if (x->origin.n || !serve_has_ports(a->serve, x) || !plane_request(a->plane, x))
 		serve_request(a->serve, x);
 }
 
@@ -247,6 +246,9 @@ static int bind_listeners(struct api *a, struct err *e)
 {
 	if (a->n_listen != 1 + a->config.n_listeners)
 		return err_set(e, ERR_INTERNAL, "the configuration and the listening sockets do not fit");
+	for (unsigned i = 0; i < a->n_listen; i++)
+		if (served_note(a->serve, i, FD_LISTEN + (int)i, e) < 0)
+			return -1;
 	for (size_t i = 0; i < a->config.n_listeners; i++) {
 		a->serve->anonymous[i + 1] = a->config.listeners_of[i].anonymous;
 		a->serve->boxes[i + 1] = a->config.listeners_of[i].sandbox;
@@ -333,8 +335,10 @@ int main(int argc, char **argv)
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, LARGE);
 	mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
-	if (start(&a, &e) < 0)
+	if (start(&a, &e) < 0) {
+		arena_done(&a.arena);
 		return service_fail(&e);
+	}
 	trim_start();
 	int r = service_run(a.loop);
 	stop(&a);

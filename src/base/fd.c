@@ -4,7 +4,9 @@
 #include "fd.h"
 
 #include <fcntl.h>
+#include <linux/stat.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 
 #include "rnd.h"
 #include "poison.h"
@@ -109,5 +111,16 @@ int fd_nonblock(int fd, bool on)
 	int want = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
 	if (want != flags && fcntl(fd, F_SETFL, want) < 0)
 		return -errno;
+	return 0;
+}
+
+int fd_mount(int fd, uint64_t *ret_id)
+{
+	struct statx st;
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
+		return -errno;
+	if (!(st.stx_mask & STATX_MNT_ID))
+		return -EOPNOTSUPP;
+	*ret_id = st.stx_mnt_id;
 	return 0;
 }

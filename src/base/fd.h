@@ -34,3 +34,5 @@ int fd_put(int dirfd, const char *path, const char *text) _must_check_;
 /* Written beside, synced where `sync`, then renamed over. */
 int fd_replace(int dirfd, const char *path, const void *p, size_t n, unsigned mode, bool sync) _must_check_;
 int fd_nonblock(int fd, bool on) _must_check_;
+/* The mount that it was opened through (Linux 5.8). */
+int fd_mount(int fd, uint64_t *ret_id) _must_check_;

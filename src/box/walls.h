@@ -133,9 +133,9 @@ struct walls_ops {
 	bool (*gauge_waits)(struct walls *w);
 
 	/* When there is time: makes one part ahead (true: there is more to do); closes what start
-	 * left open. Each may be NULL. */
+	 * left open, but for so many. Each may be NULL. */
 	bool (*refill)(struct walls *w);
-	void (*tidy)(struct walls *w);
+	void (*tidy)(struct walls *w, unsigned leave);
 };
 
 /* ---- the table ---- */

@@ -132,6 +132,17 @@ int call_ls(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, 
 	return call_list(ctx, &c, t->prefix, t->titles, t->fields, t->n_columns, e);
 }
 
+/* "sandboxes/ID/THINGS" with a NUL at its end. */
+static int put_prefix(struct buf *b, const struct cmd_things *t, const char *box, struct err *e)
+{
+	buf_puts(b, "sandboxes/");
+	if (session_segment(b, box, e) < 0)
+		return -1;
+	buf_printf(b, "/%s", t->prefix);
+	buf_putc(b, 0);
+	return b->bad ? err_set(e, ERR_INVALID, "the name is too long") : 0;
+}
+
 int call_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
 {
 	_cleanup_(buf_done) struct buf prefix = BUF_INIT(8192);
@@ -139,11 +150,24 @@ int call_rm(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **op
 
 	if (!t->of_sandbox)
 		return call_remove(ctx, t->prefix, n, operands, e);
-	buf_puts(&prefix, "sandboxes/");
-	if (session_segment(&prefix, operands[0], e) < 0)
+	if (put_prefix(&prefix, t, operands[0], e) < 0)
 		return -1;
-	buf_printf(&prefix, "/%s", t->prefix);
-	buf_putc(&prefix, 0);
-	return prefix.bad ? err_set(e, ERR_INVALID, "the name is too long")
-			  : call_remove(ctx, prefix.p, n - 1, operands + 1, e);
+	return call_remove(ctx, prefix.p, n - 1, operands + 1, e);
+}
+
+int call_show(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
+{
+	_cleanup_(buf_done) struct buf prefix = BUF_INIT(8192);
+	const struct cmd_things *t = ctx->cmd->things;
+	struct json *answer;
+
+	if (t->of_sandbox && put_prefix(&prefix, t, operands[0], e) < 0)
+		return -1;
+	if (call_once(ctx, &(struct cli_call){ "GET", t->of_sandbox ? prefix.p : t->prefix, operands[n - 1] },
+		      &answer, e) < 0) {
+		if (!strstr(e->msg, operands[n - 1]))
+			err_wrap(e, "%.120s", operands[n - 1]);
+		return -1;
+	}
+	return answer ? show_json(answer, e) : err_set(e, ERR_INTERNAL, "the daemon said nothing about it");
 }

@@ -23,15 +23,18 @@ int call_list(struct cmd_ctx *ctx, const struct cli_call *c, const char *list, c
 	      const char *const *fields, size_t n_columns, struct err *e) _must_check_;
 /* DELETE of each of them; goes on after one that fails. The exit code, or -1. */
 int call_remove(struct cmd_ctx *ctx, const char *prefix, size_t n, char **names, struct err *e) _must_check_;
-/* Commands that list cmd.things, and that remove those that are named; and their tables. */
+/* Commands that list cmd.things, that remove those that are named, and that show one; and their tables. */
 int call_ls(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e) _must_check_;
 int call_rm(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e) _must_check_;
+int call_show(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e) _must_check_;
 #define CALL_COMMON(t) .lead = OPTS_ANYWHERE, .client = true, .json = true, .things = &(t)
 #define CALL_LS(t)     CALL_COMMON(t), .run = call_ls
 #define CALL_RM(t)     CALL_COMMON(t), .min = 1, .max = SIZE_MAX, .run = call_rm
+#define CALL_SHOW(t)   CALL_COMMON(t), .min = 1, .max = 1, .run = call_show
 /* The same for things of a sandbox. */
-#define CALL_LS_OF(t) CALL_COMMON(t), .operands = "SANDBOX", .min = 1, .max = 1, .run = call_ls
-#define CALL_RM_OF(t) CALL_COMMON(t), .operands = "SANDBOX NAME…", .min = 2, .max = SIZE_MAX, .run = call_rm
+#define CALL_LS_OF(t)   CALL_COMMON(t), .operands = "SANDBOX", .min = 1, .max = 1, .run = call_ls
+#define CALL_RM_OF(t)   CALL_COMMON(t), .operands = "SANDBOX NAME…", .min = 2, .max = SIZE_MAX, .run = call_rm
+#define CALL_SHOW_OF(t) CALL_COMMON(t), .operands = "SANDBOX NAME", .min = 2, .max = 2, .run = call_show
 /* A member's text on a line of its own, or with --json the whole object. */
 int call_print(struct cmd_ctx *ctx, const struct json *object, const char *member,
 	       struct err *e) _must_check_;

@@ -3,9 +3,10 @@
  */
 #include <stdio.h>
 
-#include "cmd.h"
+#include "call.h"
 #include "create.h"
 #include "show.h"
+#include "text.h"
 
 #include "poison.h"
 
@@ -329,4 +330,63 @@ const struct cmd cmd_ai_calls = {
 	.client = true,
 	.json = true,
 	.run = run_calls,
+};
+
+/* ---- usage ---- */
+
+struct usage_flags {
+	const char *by, *from, *to, *box, *provider, *model;
+};
+
+#define AT(member) offsetof(struct usage_flags, member)
+static const struct opt USAGE_OPTS[] = {
+	{ "by", 0, OPT_TEXT, AT(by), "WORDS",
+	  "what to add up by, as day,tenant or provider,model (default: each sandbox, provider and model)" },
+	{ "from", 0, OPT_TEXT, AT(from), "DAY", "the first day, as 2026-01-31" },
+	{ "to", 0, OPT_TEXT, AT(to), "DAY", "the last day" },
+	{ "sandbox", 's', OPT_TEXT, AT(box), "ID", "only of this sandbox" },
+	{ "provider", 0, OPT_TEXT, AT(provider), "NAME", "only of this provider" },
+	{ "model", 0, OPT_TEXT, AT(model), "NAME", "only of this model" },
+};
+#undef AT
+
+static int run_usage(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
+		     struct err *e)
+{
+	static const char *const titles[] = { "DAY",      "TENANT", "SANDBOX", "PROVIDER", "MODEL",
+					      "REQUESTS", "INPUT",  "OUTPUT",  "USD" };
+	static const char *const fields[] = { "day",          "tenant",        "box",
+					      "provider",     "model",         "requests",
+					      "input_tokens", "output_tokens", "cost_usd" };
+	const struct usage_flags *f = flags;
+	const char *const parts[][2] = {
+		{ "by", f->by },   { "from", f->from },         { "to", f->to },
+		{ "box", f->box }, { "provider", f->provider }, { "model", f->model }
+	};
+	_cleanup_(buf_done) struct buf rest = BUF_INIT(8192);
+
+	for (size_t i = 0; i < ELEMS(parts); i++) {
+		if (!parts[i][1])
+			continue;
+		buf_printf(&rest, "%c%s=", rest.n ? '&' : '?', parts[i][0]);
+		text_percent_all(&rest, view_of(parts[i][1]));
+	}
+	buf_putc(&rest, 0);
+	if (rest.bad)
+		return err_set(e, ERR_INVALID, "the options are too long");
+	return call_list(ctx, &(struct cli_call){ "GET", "usage", .rest = rest.p }, "usage", titles, fields,
+			 ELEMS(fields), e);
+}
+
+const struct cmd cmd_ai_usage = {
+	.name = "ai usage",
+	.operands = "",
+	.summary = "show what was used of models, and what it cost",
+	.opts = USAGE_OPTS,
+	.n_opts = ELEMS(USAGE_OPTS),
+	.flags_size = sizeof(struct usage_flags),
+	.lead = OPTS_ANYWHERE,
+	.client = true,
+	.json = true,
+	.run = run_usage,
 };

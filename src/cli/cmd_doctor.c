@@ -1,12 +1,13 @@
 /*
  * paddock doctor: what this machine can give (paddockd says), and whether a
  * daemon answers. The exit code is about the machine: a daemon that is not
- * running is no illness.
+ * running is no illness. With --dialects it is about the daemon alone.
  */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cmd.h"
+#include "dialects.h"
 #include "program.h"
 #include "settings.h"
 #include "show.h"
@@ -14,6 +15,11 @@
 #include "poison.h"
 
 #define CONFIG_MAX (1u << 20)
+
+struct flags {
+	struct settings_flags settings; /* first: settings_opts fill it */
+	bool dialects;
+};
 
 /* {"daemon": {"ok", "detail"}, "machine": …}: the last is printed by paddockd. */
 static int print_json_head(bool ok, const char *detail, struct err *e)
@@ -48,9 +54,10 @@ static bool ask_daemon(struct cmd_ctx *ctx, char *detail, size_t size)
 	return e.code == 0;
 }
 
-static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
+static int run(struct cmd_ctx *ctx, const void *given, size_t n _unused_, char **operands _unused_,
 	       struct err *e)
 {
+	const struct flags *flags = given;
 	char path[PROGRAM_PATH_MAX];
 	char *const argv[] = { (char *)"paddockd", (char *)"doctor", ctx->json ? (char *)"json" : NULL,
 			       NULL };
@@ -60,7 +67,9 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 	bool answers;
 	int code;
 
-	if (settings_load(&ctx->arena, flags, &config, NULL, e) < 0)
+	if (flags->dialects)
+		return dialects_show(ctx, e);
+	if (settings_load(&ctx->arena, &flags->settings, &config, NULL, e) < 0)
 		return -1;
 	if (config_to_json(&config, &text) < 0)
 		return err_set(e, ERR_INTERNAL, "out of memory");
@@ -77,6 +86,11 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 	return code;
 }
 
+static const struct opt opts[] = {
+	{ "dialects", 0, OPT_FLAG, offsetof(struct flags, dialects), NULL,
+	  "show instead which APIs the daemon serves at which address" },
+};
+
 const struct cmd cmd_doctor = {
 	.name = "doctor",
 	.operands = "",
@@ -85,10 +99,13 @@ const struct cmd cmd_doctor = {
 		"prints one line for each part: ok, FAIL, or -- where a sandbox is made without it;\n"
 		"the line says what is then missing. The exit code is 1 if a sandbox could not be\n"
 		"isolated on this machine, or lacks what posture.require asks for. Run it as\n"
-		"root: that is who makes the sandboxes.",
-	.opts = settings_opts,
-	.n_opts = SETTINGS_OPTS,
-	.flags_size = sizeof(struct settings_flags),
+		"root: that is who makes the sandboxes. --dialects needs an admin's key instead, and\n"
+		"lists each listener with its dialects, their paths and versions, and what is off.",
+	.opts = opts,
+	.n_opts = ELEMS(opts),
+	.more = settings_opts,
+	.n_more = SETTINGS_OPTS,
+	.flags_size = sizeof(struct flags),
 	.lead = OPTS_ANYWHERE,
 	.client = true,
 	.json = true,

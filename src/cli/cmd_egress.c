@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "call.h"
 #include "cmd_egress.h"
 #include "create.h"
 #include "fd.h"
@@ -16,9 +17,17 @@
 #define POLICY_MAX (1u << 20)
 
 struct change_flags {
-	bool close;
+	bool close, tenant;
 };
 
+#define TENANT                                                                                               \
+	{                                                                                                    \
+		"tenant", 0, OPT_FLAG, offsetof(struct change_flags, tenant), NULL,                          \
+			"of the tenant of this name, for its sandboxes without a policy of their own (for "  \
+			"admins)"                                                                            \
+	}
+
+static const struct opt SHOW_OPTS[] = { TENANT };
 static const struct opt CHANGE_OPTS[] = {
 	{ "close", 0, OPT_FLAG, offsetof(struct change_flags, close), NULL,
 	  "also end open connections that are not allowed any more" },
@@ -43,12 +52,21 @@ int cmd_egress_call(struct cmd_ctx *ctx, const char *method, const char *box, co
 
 /* ---- show ---- */
 
-static int run_show(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
-		    struct err *e)
+/* The policy of a sandbox or of a tenant. */
+static int policy(struct cmd_ctx *ctx, const char *method, const struct change_flags *f, const char *name,
+		  struct view body, struct json **ret, struct err *e)
+{
+	return call_once(ctx,
+			 &(struct cli_call){ method, f->tenant ? "tenants" : "sandboxes", name,
+					     f->close ? "/egress?open=close" : "/egress", body },
+			 ret, e);
+}
+
+static int run_show(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	struct json *answer;
 
-	if (cmd_egress_call(ctx, "GET", operands[0], "/egress", VIEW_NONE, &answer, e) < 0)
+	if (policy(ctx, "GET", flags, operands[0], VIEW_NONE, &answer, e) < 0)
 		return -1;
 	if (!answer)
 		return err_set(e, ERR_INTERNAL, "the daemon said nothing about it");
@@ -171,24 +189,20 @@ static int read_policy(const char *path, struct buf *out, struct err *e)
 static int run_set(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(POLICY_MAX);
-	const struct change_flags *f = flags;
 
 	if (read_policy(operands[1], &body, e) < 0)
 		return -1;
-	return cmd_egress_call(ctx, "PUT", operands[0], f->close ? "/egress?open=close" : "/egress",
-			       buf_view(&body), NULL, e);
+	return policy(ctx, "PUT", flags, operands[0], buf_view(&body), NULL, e);
 }
 
 static int run_reset(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
 		     struct err *e)
 {
-	const struct change_flags *f = flags;
-
-	return cmd_egress_call(ctx, "DELETE", operands[0], f->close ? "/egress?open=close" : "/egress",
-			       VIEW_NONE, NULL, e);
+	return policy(ctx, "DELETE", flags, operands[0], VIEW_NONE, NULL, e);
 }
 
 #define CHANGE .opts = CHANGE_OPTS, .n_opts = ELEMS(CHANGE_OPTS), .flags_size = sizeof(struct change_flags)
+#define WHOLE  CHANGE, .more = SHOW_OPTS, .n_more = ELEMS(SHOW_OPTS)
 #define TARGETS                                                                                              \
 	"A target is a set (`pypi`, `npm`, `github`, `debian`, …), a host with or without a port\n"        \
 	"(`example.org`, `*.example.org:443`), a network (`192.0.2.0/24:5432`), or a URL\n"                  \
@@ -197,8 +211,11 @@ static int run_reset(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, 
 
 const struct cmd cmd_egress_show = {
 	.name = "egress show",
-	.operands = "SANDBOX",
-	.summary = "show what a sandbox may reach, and who said so",
+	.operands = "SANDBOX|TENANT",
+	.summary = "show what a sandbox or tenant may reach, and who said so",
+	.opts = SHOW_OPTS,
+	.n_opts = ELEMS(SHOW_OPTS),
+	.flags_size = sizeof(struct change_flags),
 	.lead = OPTS_ANYWHERE,
 	.min = 1,
 	.max = 1,
@@ -239,9 +256,9 @@ const struct cmd cmd_egress_deny = {
 
 const struct cmd cmd_egress_set = {
 	.name = "egress set",
-	.operands = "SANDBOX FILE|-",
-	.summary = "give a sandbox a policy of its own, from JSON",
-	CHANGE,
+	.operands = "SANDBOX|TENANT FILE|-",
+	.summary = "give a sandbox or tenant a policy of its own, from JSON",
+	WHOLE,
 	.lead = OPTS_ANYWHERE,
 	.min = 2,
 	.max = 2,
@@ -251,12 +268,64 @@ const struct cmd cmd_egress_set = {
 
 const struct cmd cmd_egress_reset = {
 	.name = "egress reset",
-	.operands = "SANDBOX",
+	.operands = "SANDBOX|TENANT",
 	.summary = "take a sandbox's own policy away: its image's or tenant's holds",
-	CHANGE,
+	WHOLE,
 	.lead = OPTS_ANYWHERE,
 	.min = 1,
 	.max = 1,
 	.client = true,
 	.run = run_reset,
+};
+
+/* ---- token ---- */
+
+struct token_flags {
+	uint64_t ttl_ms;
+};
+
+static const struct opt TOKEN_OPTS[] = {
+	{ "ttl", 0, OPT_MS, offsetof(struct token_flags, ttl_ms), "TIME", "how long it works" },
+};
+
+static int run_token(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e)
+{
+	_cleanup_(buf_done) struct buf body = BUF_INIT(POLICY_MAX);
+	const struct token_flags *f = flags;
+	struct json *answer;
+	struct json_out o;
+
+	json_out_init(&o, &body);
+	json_out_object(&o);
+	json_out_key(&o, "allowed_hosts");
+	json_out_array(&o);
+	for (size_t i = 1; i < n; i++) {
+		if (create_check_text(operands[i], "a host", e) < 0)
+			return -1;
+		json_out_str(&o, view_of(operands[i]));
+	}
+	json_out_end(&o, ']');
+	if (f->ttl_ms)
+		json_out_ku64(&o, "ttl_seconds", MAX((f->ttl_ms + 999) / 1000, 1u));
+	json_out_end(&o, '}');
+	if (body.bad)
+		return err_set(e, ERR_TOO_LARGE, "too many hosts for one request");
+	if (cmd_egress_call(ctx, "POST", operands[0], "/egress/token", buf_view(&body), &answer, e) < 0)
+		return -1;
+	return call_print(ctx, answer, "proxy", e);
+}
+
+const struct cmd cmd_egress_token = {
+	.name = "egress token",
+	.operands = "SANDBOX HOST…",
+	.summary = "print a proxy's address for the sandbox that reaches these hosts alone",
+	.opts = TOKEN_OPTS,
+	.n_opts = ELEMS(TOKEN_OPTS),
+	.flags_size = sizeof(struct token_flags),
+	.lead = OPTS_ANYWHERE,
+	.min = 2,
+	.max = SIZE_MAX,
+	.client = true,
+	.json = true,
+	.run = run_token,
 };

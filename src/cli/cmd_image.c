@@ -6,6 +6,7 @@
 #include "call.h"
 #include "create.h"
 #include "source.h"
+#include "progress.h"
 
 #include "poison.h"
 
@@ -49,6 +50,7 @@ static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 		.timeout_ms = IMPORT_MS,
 	};
 	struct response r;
+	struct progress p;
 
 	buf_puts(&path, "/v1/images/");
 	if (session_segment(&path, operands[0], e) < 0 ||
@@ -57,7 +59,10 @@ static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 	rq.path = buf_view(&path);
 	rq.body_fd = source.fd;
 	rq.body_size = source.size;
-	if (session_send(&s, &rq, &r, e) < 0)
+	progress_begin(&p, &s.client, operands[1], source.size > 0 ? (uint64_t)source.size : 0);
+	int sent = session_send(&s, &rq, &r, e);
+	progress_end(&p, &s.client);
+	if (sent < 0)
 		return -1;
 	if (client_read_all(&s.client, &answer, e) < 0)
 		return -1;

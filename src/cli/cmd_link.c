@@ -72,6 +72,16 @@ const struct cmd cmd_url = {
 	.run = run_url,
 };
 
+static const char *const PORT_TITLES[] = { "PORT", "PROCESS", "PID", "URL" };
+static const char *const PORT_FIELDS[] = { "port", "process", "pid", "url" };
+static const struct cmd_things PORTS = { "ports", true, PORT_TITLES, PORT_FIELDS, ELEMS(PORT_FIELDS) };
+
+const struct cmd cmd_ports = {
+	.name = "ports",
+	.summary = "list the ports that programs of a sandbox listen on",
+	CALL_LS_OF(PORTS),
+};
+
 /* ---- link ---- */
 
 static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands,

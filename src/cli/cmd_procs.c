@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "clock.h"
 #include "exec.h"
 #include "ref.h"
 #include "terminal.h"
@@ -172,6 +173,56 @@ static int run_kill(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, c
 			 NULL, e);
 }
 
+/* ---- wait ---- */
+
+struct wait_flags {
+	uint64_t timeout_ms;
+};
+
+static const struct opt WAIT_OPTS[] = {
+	{ "timeout", 0, OPT_MS, offsetof(struct wait_flags, timeout_ms), "TIME",
+	  "give up after this time, with 124 (default: never)" },
+};
+
+/* Asks again and again, since one request waits an hour at most. */
+static int run_wait(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	_cleanup_(buf_done) struct buf rest = BUF_INIT(8192);
+	const struct wait_flags *f = flags;
+	uint64_t end = f->timeout_ms ? clock_mono_ms() + f->timeout_ms : UINT64_MAX;
+	const struct json *running, *code;
+	struct json *answer;
+	uint64_t status = 0;
+	char what[48];
+
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+		return -1;
+	for (;;) {
+		uint64_t now = clock_mono_ms(), slice = MIN(end - MIN(end, now), UINT64_C(60000));
+
+		snprintf(what, sizeof(what), "/wait?timeout_ms=%llu", (unsigned long long)slice);
+		buf_clear(&rest);
+		if (process_path(&rest, operands[1], what, e) < 0 ||
+		    call_with(&s,
+			      &(struct cli_call){ "GET", "sandboxes", operands[0], rest.p,
+						  .timeout_ms = slice + SESSION_CALL_MS },
+			      &answer, e) < 0)
+			return -1;
+		running = answer ? json_get(answer, "running") : NULL;
+		if (!running || running->type != JSON_BOOL)
+			return err_set(e, ERR_INTERNAL, "the daemon did not say whether it runs");
+		if (!running->boolean)
+			break;
+		if (clock_mono_ms() >= end)
+			return 124;
+	}
+	if (ctx->json)
+		return show_json(answer, e);
+	code = json_get(answer, "exit_code");
+	return code && json_to_u64(code, &status) == 0 ? (int)(status & 255) : CMD_DAEMON_FAILED;
+}
+
 #define PROCESS .operands = "SANDBOX PROCESS", .lead = OPTS_ANYWHERE, .min = 2, .max = 2, .client = true
 
 const struct cmd cmd_ps = {
@@ -204,6 +255,19 @@ const struct cmd cmd_attach = {
 	PROCESS,
 	.failed = CMD_DAEMON_FAILED,
 	.run = run_attach,
+};
+
+const struct cmd cmd_wait = {
+	.name = "wait",
+	.summary = "wait for the end of a process",
+	.help = "The exit code is the process's; with --json it is 0, and the result is printed.",
+	PROCESS,
+	.opts = WAIT_OPTS,
+	.n_opts = ELEMS(WAIT_OPTS),
+	.flags_size = sizeof(struct wait_flags),
+	.json = true,
+	.failed = CMD_DAEMON_FAILED,
+	.run = run_wait,
 };
 
 const struct cmd cmd_kill = {

@@ -71,3 +71,9 @@ const struct cmd cmd_shells_rm = {
 	.summary = "end shells",
 	CALL_RM_OF(THINGS),
 };
+
+const struct cmd cmd_shells_show = {
+	.name = "shells show",
+	.summary = "show a shell as JSON",
+	CALL_SHOW_OF(THINGS),
+};

@@ -74,6 +74,13 @@ const struct cmd cmd_snapshot_ls = {
 	CALL_LS(THINGS),
 };
 
+const struct cmd cmd_snapshot_show = {
+	.name = "snapshot show",
+	.operands = "NAME",
+	.summary = "show a snapshot as JSON",
+	CALL_SHOW(THINGS),
+};
+
 const struct cmd cmd_snapshot_rm = {
 	.name = "snapshot rm",
 	.operands = "NAME…",

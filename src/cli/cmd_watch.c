@@ -3,6 +3,7 @@
  */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "call.h"
@@ -260,12 +261,15 @@ static int run_stats(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, 
 
 struct top_flags {
 	uint64_t interval_ms, count;
+	const char *sort;
 };
 
 static const struct opt TOP_OPTS[] = {
 	{ "interval", 'i', OPT_MS, offsetof(struct top_flags, interval_ms), "TIME",
 	  "between two looks (default: 2s)" },
 	{ "count", 'n', OPT_COUNT, offsetof(struct top_flags, count), "N", "end after so many looks" },
+	{ "sort", 's', OPT_TEXT, offsetof(struct top_flags, sort), "COLUMN",
+	  "the highest first, by cpu, memory, disk, pids, net_in or net_out (default: in the order of ls)" },
 };
 
 #define TOP_MAX 4096
@@ -296,43 +300,116 @@ static void put_look(struct json_out *o, const struct json *box, const struct js
 	json_out_end(o, '}');
 }
 
-static int look(struct session *s, struct sample *samples, size_t *n_samples, bool as_json, struct err *e)
+/* ---- in which order ---- */
+
+static const char *const SORTS[][2] = { { "cpu", "cpu_usec" },        { "memory", "memory_bytes" },
+					{ "disk", "disk_bytes" },     { "pids", "pids" },
+					{ "net_in", "net_rx_bytes" }, { "net_out", "net_tx_bytes" } };
+
+struct looked {
+	const struct json *box, *stats;
+	struct sample *last;
+	double key;
+};
+
+static int find_sort(const char *word, const char **ret, struct err *e)
 {
-	_cleanup_(buf_done) struct buf line = BUF_INIT(PAGE_BYTES);
-	struct json_out o;
-	_cleanup_(show_table_done) struct show_table t = { 0 };
+	*ret = NULL;
+	for (size_t i = 0; word && i < ELEMS(SORTS); i++)
+		if (strcmp(word, SORTS[i][0]) == 0)
+			*ret = SORTS[i][1];
+	if (word && !*ret)
+		return err_set(e, ERR_INVALID,
+			       "--sort is cpu, memory, disk, pids, net_in or net_out, not \"%.40s\"", word);
+	return 0;
+}
+
+/* Of the processor it is what was used since the look before, as the column shows it. */
+static double key_of(const struct looked *l, const char *field)
+{
+	uint64_t n = number(l->stats, field), now = clock_mono_ns() / 1000;
+
+	if (strcmp(field, "cpu_usec") != 0 || !l->last || !l->last->at_us)
+		return (double)n;
+	return (double)(n - MIN(n, l->last->cpu_usec)) / (double)MAX(now - l->last->at_us, 1u);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct looked *x = a, *y = b;
+
+	return x->key < y->key ? 1 : x->key > y->key ? -1 : 0;
+}
+
+/* All that run, with what they use. */
+static int look_at(struct session *s, struct sample *samples, size_t *n_samples, struct looked **ret,
+		   size_t *ret_n, struct err *e)
+{
 	struct ref_page *pages;
-	size_t n;
+	struct looked *all;
+	size_t n, kept = 0;
 
 	if (ref_list(s, "status=running", &pages, &n, e) < 0)
 		return -1;
-	json_out_init(&o, &line);
-	json_out_object(&o);
-	json_out_key(&o, "sandboxes");
-	json_out_array(&o);
-	show_table_init(&t, TITLES, ELEMS(TITLES));
+	all = arena_array(s->arena, n + 1, sizeof(*all));
+	if (!all)
+		return err_set(e, ERR_INTERNAL, "out of memory");
 	for (; pages; pages = pages->next)
-		for (size_t i = 0; i < pages->boxes->n; i++) {
+		for (size_t i = 0; i < pages->boxes->n && kept < n; i++) {
 			const struct json *box = &pages->boxes->items[i];
 			const char *id = arena_str(s->arena, session_text(box, "id"));
 			struct err gone = { 0 };
 			struct json *stats;
 
-			if (!id || call_with(s, &(struct cli_call){ "GET", "sandboxes", id, "/stats" },
-					     &stats, &gone) < 0)
+			if (!id ||
+			    call_with(s, &(struct cli_call){ "GET", "sandboxes", id, "/stats" }, &stats,
+				      &gone) < 0 ||
+			    !stats)
 				continue; /* it has just ended */
-			if (as_json && stats)
-				put_look(&o, box, stats);
-			else
-				add_row(&t, box, stats, sample_of(samples, n_samples, view_of(id)));
+			all[kept++] =
+				(struct looked){ box, stats, sample_of(samples, n_samples, view_of(id)), 0 };
 		}
-	if (as_json) {
-		json_out_end(&o, ']');
-		json_out_end(&o, '}');
-		buf_putc(&line, '\n');
-		return line.bad ? err_set(e, ERR_TOO_LARGE, "too many sandboxes")
-				: show_bytes(STDOUT_FILENO, buf_view(&line), e);
-	}
+	*ret = all;
+	*ret_n = kept;
+	return 0;
+}
+
+static int print_looks(const struct looked *all, size_t n, struct err *e)
+{
+	_cleanup_(buf_done) struct buf line = BUF_INIT(PAGE_BYTES);
+	struct json_out o;
+
+	json_out_init(&o, &line);
+	json_out_object(&o);
+	json_out_key(&o, "sandboxes");
+	json_out_array(&o);
+	for (size_t i = 0; i < n; i++)
+		put_look(&o, all[i].box, all[i].stats);
+	json_out_end(&o, ']');
+	json_out_end(&o, '}');
+	buf_putc(&line, '\n');
+	return line.bad ? err_set(e, ERR_TOO_LARGE, "too many sandboxes")
+			: show_bytes(STDOUT_FILENO, buf_view(&line), e);
+}
+
+static int look(struct session *s, struct sample *samples, size_t *n_samples, const char *sort, bool as_json,
+		struct err *e)
+{
+	_cleanup_(show_table_done) struct show_table t = { 0 };
+	struct looked *all = NULL;
+	size_t n = 0;
+
+	if (look_at(s, samples, n_samples, &all, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; sort && i < n; i++)
+		all[i].key = key_of(&all[i], sort);
+	if (sort)
+		qsort(all, n, sizeof(*all), by_key);
+	if (as_json)
+		return print_looks(all, n, e);
+	show_table_init(&t, TITLES, ELEMS(TITLES));
+	for (size_t i = 0; i < n; i++)
+		add_row(&t, all[i].box, all[i].stats, all[i].last);
 	if (isatty(STDOUT_FILENO) && show_bytes(STDOUT_FILENO, VIEW("\033[H\033[2J"), e) < 0)
 		return -1;
 	return show_table_print(&t, e);
@@ -345,15 +422,18 @@ static int run_top(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 	struct sample *samples = arena_array(&ctx->arena, TOP_MAX, sizeof(*samples));
 	const struct top_flags *f = flags;
 	struct arena page = ARENA_INIT(PAGE_BYTES);
+	const char *sort;
 	size_t n_samples = 0;
 	int r;
 
 	if (!samples)
 		return err_set(e, ERR_INTERNAL, "out of memory");
+	if (find_sort(f->sort, &sort, e) < 0)
+		return -1;
 	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
 		return -1;
 	s.arena = &page; /* this may go on for days */
-	for (uint64_t i = 0; (r = look(&s, samples, &n_samples, ctx->json, e)) >= 0; i++) {
+	for (uint64_t i = 0; (r = look(&s, samples, &n_samples, sort, ctx->json, e)) >= 0; i++) {
 		if (f->count && i + 1 >= f->count)
 			break;
 		arena_reset(&page);

@@ -119,3 +119,10 @@ const struct cmd cmd_workspace_rm = {
 	.summary = "remove workspaces and their files",
 	CALL_RM(THINGS),
 };
+
+const struct cmd cmd_workspace_show = {
+	.name = "workspace show",
+	.operands = "NAME",
+	.summary = "show a workspace as JSON",
+	CALL_SHOW(THINGS),
+};

@@ -12,6 +12,17 @@
 	X(exec)                                                                                              \
 	X(shell)                                                                                             \
 	X(cp)                                                                                                \
+	X(files_ls)                                                                                          \
+	X(files_stat)                                                                                        \
+	X(files_find)                                                                                        \
+	X(files_grep)                                                                                        \
+	X(files_mkdir)                                                                                       \
+	X(files_mv)                                                                                          \
+	X(files_cp)                                                                                          \
+	X(files_chmod)                                                                                       \
+	X(files_replace)                                                                                     \
+	X(files_rm)                                                                                          \
+	X(files_sign)                                                                                        \
 	X(ls)                                                                                                \
 	X(inspect)                                                                                           \
 	X(update)                                                                                            \
@@ -26,27 +37,35 @@
 	X(logs)                                                                                              \
 	X(attach)                                                                                            \
 	X(kill)                                                                                              \
+	X(wait)                                                                                              \
 	X(events)                                                                                            \
 	X(stats)                                                                                             \
 	X(top)                                                                                               \
 	X(url)                                                                                               \
+	X(ports)                                                                                             \
 	X(forward)                                                                                           \
 	X(mcp)                                                                                               \
 	X(shells_create)                                                                                     \
 	X(shells_ls)                                                                                         \
+	X(shells_show)                                                                                       \
 	X(shells_rm)                                                                                         \
 	X(code_run)                                                                                          \
 	X(code_create)                                                                                       \
 	X(code_ls)                                                                                           \
+	X(code_show)                                                                                         \
+	X(code_restart)                                                                                      \
+	X(code_interrupt)                                                                                    \
 	X(code_rm)                                                                                           \
 	X(link_create)                                                                                       \
 	X(link_ls)                                                                                           \
 	X(link_rm)                                                                                           \
 	X(snapshot_create)                                                                                   \
 	X(snapshot_ls)                                                                                       \
+	X(snapshot_show)                                                                                     \
 	X(snapshot_rm)                                                                                       \
 	X(workspace_create)                                                                                  \
 	X(workspace_ls)                                                                                      \
+	X(workspace_show)                                                                                    \
 	X(workspace_rm)                                                                                      \
 	X(egress_show)                                                                                       \
 	X(egress_allow)                                                                                      \
@@ -54,16 +73,23 @@
 	X(egress_set)                                                                                        \
 	X(egress_reset)                                                                                      \
 	X(egress_log)                                                                                        \
+	X(egress_token)                                                                                      \
 	X(egress_sets)                                                                                       \
 	X(ai_show)                                                                                           \
 	X(ai_set)                                                                                            \
 	X(ai_reset)                                                                                          \
 	X(ai_rotate)                                                                                         \
 	X(ai_calls)                                                                                          \
+	X(ai_usage)                                                                                          \
 	X(secret_set)                                                                                        \
 	X(secret_ls)                                                                                         \
 	X(secret_rm)                                                                                         \
 	X(vault_rotate)                                                                                      \
+	X(vault_ca)                                                                                          \
+	X(webhook_create)                                                                                    \
+	X(webhook_ls)                                                                                        \
+	X(webhook_show)                                                                                      \
+	X(webhook_rm)                                                                                        \
 	X(key_create)                                                                                        \
 	X(key_ls)                                                                                            \
 	X(key_rm)                                                                                            \
@@ -83,6 +109,9 @@
 	X(config_show)                                                                                       \
 	X(sandkasten)                                                                                        \
 	X(doctor)                                                                                            \
+	X(info)                                                                                              \
+	X(metrics)                                                                                           \
+	X(api)                                                                                               \
 	X(completion)                                                                                        \
 	X(version)
 

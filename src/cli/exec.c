@@ -203,8 +203,10 @@ static int on_start(struct running *run, const struct json *event, struct err *e
 
 	if (!j || json_to_u64(j, &pid) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon did not say what it started");
-	if (run->x->interrupt && !run->x->shell)
+	if (run->x->interrupt) {
 		run->x->interrupt->pid = pid;
+		run->x->interrupt->shell = run->x->shell;
+	}
 	if (!run->x->input || run->x->shell)
 		return 0;
 	run->feeder = fork();

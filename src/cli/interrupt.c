@@ -91,6 +91,8 @@ static int tell(const struct interrupt *in, int signo, struct err *e)
 
 static int put_an_end(struct interrupt *in, struct err *e)
 {
+	if (in->shell)
+		return err_set(e, ERR_CANCELLED, "interrupted");
 	in->killed = true;
 	in->s->client.wake_at_ms = clock_mono_ms() + KILLED_MS;
 	return tell(in, SIGKILL, e);
@@ -113,7 +115,7 @@ static int on_wake(void *arg, struct err *e)
 
 	if (!signo)
 		return now >= in->s->client.wake_at_ms ? on_timer(in, e) : 0;
-	if (!in->pid) {
+	if (!in->pid || (in->shell && signo != SIGINT)) {
 		in->signo = signo;
 		return err_set(e, ERR_CANCELLED, "interrupted");
 	}

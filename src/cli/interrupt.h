@@ -2,7 +2,7 @@
  * Signals to us while a command runs in a sandbox: the command gets them. After the
  * first one it has a few seconds to end, then it is killed; a second Ctrl-C kills it
  * at once. A client that dies without a word leaves that to PID 1 (SIGHUP, time,
- * SIGKILL).
+ * SIGKILL), or for a command in a shell to the daemon (SIGINT, time, SIGKILL).
  */
 #pragma once
 
@@ -19,6 +19,7 @@ struct interrupt {
 	struct session *s;
 	const char *box;
 	uint64_t pid;
+	bool shell; /* it runs in one that is to stay: only SIGINT goes there, and we kill by leaving */
 };
 
 #define INTERRUPT_INIT ((struct interrupt){ .fd = -EBADF })

@@ -30,6 +30,11 @@ static void tell(struct progress *p, uint64_t now)
 	buf_puts(&b, "  ");
 	show_size(&b, p->done * 1000 / ms);
 	buf_puts(&b, "/s");
+	if (p->total && p->done && p->done < p->total) {
+		uint64_t left_s = (p->total - p->done) / MAX(p->done * 1000 / ms, 1u);
+		buf_printf(&b, "  %llu:%02llu left", (unsigned long long)(left_s / 60),
+			   (unsigned long long)(left_s % 60));
+	}
 	if (!b.bad)
 		(void)!write(STDERR_FILENO, buf_view(&b).p, buf_len(&b));
 	p->told_ms = now;

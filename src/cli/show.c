@@ -3,7 +3,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "fd.h"
@@ -12,8 +14,9 @@
 
 #include "poison.h"
 
-#define OUT_MAX  (1u << 30)
-#define TEXT_MAX (256u << 20)
+#define OUT_MAX      (1u << 30)
+#define TEXT_MAX     (256u << 20)
+#define COLUMN_LEAST 6
 
 void show_table_init(struct show_table *t, const char *const *titles, size_t n_columns)
 {
@@ -58,6 +61,49 @@ static size_t width(struct view v)
 	return n;
 }
 
+/* On a terminal, the widest columns are cut until a row fits a line, but not to less than what is still of
+ * use. */
+static void fit(size_t *widths, size_t n)
+{
+	struct winsize size = { 0 };
+	size_t all = 2 * (n - 1);
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col)
+		return;
+	for (size_t c = 0; c < n; c++)
+		all += widths[c];
+	while (all > size.ws_col) {
+		size_t widest = 0;
+		for (size_t c = 1; c < n; c++)
+			if (widths[c] > widths[widest])
+				widest = c;
+		if (widths[widest] <= COLUMN_LEAST)
+			return;
+		widths[widest]--;
+		all--;
+	}
+}
+
+/* As much as fits, with an ellipsis for the rest. */
+static size_t put_cell(struct buf *b, struct view cell, size_t most)
+{
+	size_t n = 0, chars = 0;
+
+	if (width(cell) <= most) {
+		show_clean(b, cell);
+		return width(cell);
+	}
+	for (; n < cell.n; n++) {
+		bool begins = ((unsigned char)cell.p[n] & 0xc0) != 0x80;
+		if (begins && chars == most - 1)
+			break;
+		chars += begins;
+	}
+	show_clean(b, view_head(cell, n));
+	buf_puts(b, "…");
+	return most;
+}
+
 int show_table_print(const struct show_table *t, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = BUF_INIT(OUT_MAX);
@@ -68,12 +114,12 @@ int show_table_print(const struct show_table *t, struct err *e)
 	for (size_t r = 0; r < t->n_rows; r++)
 		for (size_t c = 0; c < t->n_columns; c++)
 			widths[c] = MAX(widths[c], width(t->rows[r][c]));
+	fit(widths, t->n_columns);
 	for (size_t r = 0; r < t->n_rows; r++) {
 		for (size_t c = 0; c < t->n_columns; c++) {
-			show_clean(&b, t->rows[r][c]);
-			if (c + 1 < t->n_columns)
-				for (size_t pad = width(t->rows[r][c]); pad < widths[c] + 2; pad++)
-					buf_putc(&b, ' ');
+			size_t pad = put_cell(&b, t->rows[r][c], widths[c]);
+			for (; c + 1 < t->n_columns && pad < widths[c] + 2; pad++)
+				buf_putc(&b, ' ');
 		}
 		buf_putc(&b, '\n');
 	}

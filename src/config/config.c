@@ -24,6 +24,7 @@ static const struct config DEFAULTS = {
 	.agentbox = { .session_timeout = 1800 },
 	.sandkasten = { .session_ttl_seconds = 1800, .workspaces = true },
 	.data_dir = VIEW("/var/lib/paddock"),
+	.admin_group = VIEW(""),
 	.run_dir = VIEW("/run/paddock"),
 	.log_level = VIEW("info"),
 	.tls = { VIEW(""), VIEW("") },

@@ -85,10 +85,11 @@ struct config_key {
 #define CONFIG_KEYS_MOST 16
 
 struct config {
-	struct view listen;    /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
-	struct view data_dir;  /* absolute */
-	struct view run_dir;   /* absolute */
-	struct view log_level; /* error, warn, info, debug */
+	struct view listen;      /* "127.0.0.1:7080", "[::1]:7080", port 0 = any */
+	struct view data_dir;    /* absolute */
+	struct view admin_group; /* of this machine; its members may read admin.key. "" = root alone */
+	struct view run_dir;     /* absolute */
+	struct view log_level;   /* error, warn, info, debug */
 	struct {
 		struct view cert, key; /* PEM files; both or none */
 	} tls;

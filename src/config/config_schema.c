@@ -206,6 +206,7 @@ static const struct json_field config_fields[] = {
 	{ "listen", JSON_F_STRING, offsetof(struct config, listen), .min = 1, .max = 64 },
 	{ "listeners", JSON_F_ANY, offsetof(struct config, listeners), .nullable = true },
 	{ "data_dir", JSON_F_STRING, offsetof(struct config, data_dir), .min = 1, .max = PATH_LONGEST },
+	{ "admin_group", JSON_F_STRING, offsetof(struct config, admin_group), .max = 32 },
 	{ "run_dir", JSON_F_STRING, offsetof(struct config, run_dir), .min = 1, .max = PATH_LONGEST },
 	{ "log_level", JSON_F_STRING, offsetof(struct config, log_level) },
 	{ "tls", JSON_F_OBJECT, offsetof(struct config, tls), .sub = &tls, .nullable = true },

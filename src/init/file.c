@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 
 #include "fd.h"
@@ -36,6 +37,37 @@ int file_enter(struct file_target *t, const struct conn_call *call, struct view 
 		return err_set(e, ERR_INVALID, "path has a NUL byte");
 	int r = user_enter(&t->user);
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "taking on user %u", t->user.uid) : 0;
+}
+
+static bool lies_in(const char *real, struct view dir)
+{
+	char name[PATH_MAX], at[PATH_MAX];
+
+	if (view_to_str(dir, name, sizeof(name)) < 0 || !realpath(name, at))
+		return false;
+	size_t n = strlen(at);
+	return strncmp(real, at, n) == 0 && (real[n] == 0 || real[n] == '/');
+}
+
+int file_within(const char *path, const struct view *dirs, size_t n, struct err *e)
+{
+	char at[PATH_MAX], real[PATH_MAX];
+
+	if (n == 0)
+		return 0;
+	if (view_to_str(view_of(path), at, sizeof(at)) < 0)
+		return file_error(e, ENAMETOOLONG, "path");
+	/* What is not there yet will be where the directory before it is. */
+	while (!realpath(at, real)) {
+		char *slash = errno == ENOENT ? strrchr(at, '/') : NULL;
+		if (!slash || slash == at)
+			return file_error(e, errno, path);
+		*slash = 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (lies_in(real, dirs[i]))
+			return 0;
+	return err_sys(e, ERR_FORBIDDEN, EXDEV, "'%.100s' leads to another place", path);
 }
 
 int file_split(char *path, const char **ret_dir, const char **ret_name)

@@ -43,6 +43,10 @@ struct file_target {
  * user's. */
 int file_enter(struct file_target *t, const struct conn_call *call, struct view path, struct view user,
 	       bool as_root, struct err *e) _must_check_;
+/* As the user: whether the path leads into one of the directories when links are followed, as far as it
+ * exists; without directories it may lead anywhere. A link that changes meanwhile is not noticed: who can
+ * change it can reach what is behind it anyway. */
+int file_within(const char *path, const struct view *dirs, size_t n, struct err *e) _must_check_;
 /* Cuts trailing slashes and splits at the last one. -EINVAL when the last part is not a name. */
 int file_split(char *path, const char **ret_dir, const char **ret_name) _must_check_;
 enum err_code file_code(int error);

@@ -102,7 +102,8 @@ int file_read(const struct conn_call *call, struct err *e)
 		return err_set(e, ERR_INVALID, "offset or length is too large");
 	if (file_enter(&t, call, msg->path, msg->user, msg->as_root, e) < 0)
 		return -1;
-	_cleanup_(closep) int fd = open_file(t.path, &st, e);
+	bool here = file_within(t.path, msg->within.items, msg->within.n, e) == 0;
+	_cleanup_(closep) int fd = here ? open_file(t.path, &st, e) : -1;
 	user_leave();
 	if (fd < 0)
 		return -1;

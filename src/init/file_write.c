@@ -252,7 +252,9 @@ int file_write(const struct conn_call *call, struct err *e)
 	w->user = t.user;
 	w->detail = msg->detail;
 	memcpy(w->path, t.path, sizeof(w->path));
-	int r = look(w, t.path, e);
+	int r = file_within(t.path, msg->within.items, msg->within.n, e);
+	if (r == 0)
+		r = look(w, t.path, e);
 	if (r == 0)
 		r = open_beside(w, t.path, msg->parents, e);
 	if (r == 0 && msg->metadata.n) {

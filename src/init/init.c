@@ -11,6 +11,7 @@
 #include "farewell.h"
 #include "fd.h"
 #include "proc.h"
+#include "space.h"
 #include "spare.h"
 #include "sudo.h"
 #include "poison.h"
@@ -55,7 +56,7 @@ static void on_signal(struct loop_signals *s, int signo)
 int init_start(struct init *in, int listen_fd, struct err *e)
 {
 	_cleanup_(closep) int fd = listen_fd;
-	*in = (struct init){ .listener.fd = -1, .signals.io.fd = -1, .sudo.fd = -1 };
+	*in = (struct init){ .listener.fd = -1, .signals.io.fd = -1, .sudo.fd = -1, .space.fd = -1 };
 	list_init(&in->conns);
 	list_init(&in->procs);
 	list_init(&in->ended);
@@ -102,6 +103,7 @@ void init_stop(struct init *in)
 	oom_stop(in);
 	farewell_stop(in);
 	sudo_stop(in);
+	space_stop(in);
 	spare_stop(in);
 	proc_stop(in);
 	/* What the above deferred has to run. */

@@ -29,6 +29,7 @@ struct init {
 	unsigned n_relays;     /* connections that are carried */
 	struct list acceptors; /* struct acceptor */
 	struct loop_io sudo;   /* listens; fd -1 where there is none */
+	struct loop_io space;  /* space.h; likewise */
 	struct list sudos;     /* struct sudo */
 	unsigned n_sudo_clients;
 	struct list farewells; /* farewell.c */

@@ -6,7 +6,8 @@
  * Peers      paddock-api, by connections that paddockd mints from the path of
  *            the listening socket, which only the host can see. Programs in the
  *            box cannot reach it. Programs of the box by the socket of sudo.h.
- * Holds      fd 3, the listening socket; 0, 1, 2 are /dev/null; nothing else.
+ * Holds      fd 3, the listening socket; 0, 1, 2 are /dev/null; what space.h takes of the
+ *            environment: the listener of the seccomp filter, figures of the disk.
  * Runs as    uid 0 of the box's user namespace with a few capabilities
  *            (chown, dac_override, fowner, fsetid, kill, setgid, setuid,
  *            net_bind_service), an empty bounding set, no_new_privs, and the
@@ -30,6 +31,7 @@
 #include "fd.h"
 #include "init.h"
 #include "num.h"
+#include "space.h"
 #include "sudo.h"
 #include "sudo_client.h"
 #include "poison.h"
@@ -82,6 +84,7 @@ int main(int argc, char **argv, char **env)
 		if (strncmp(argv[i], "thrash=", 7) == 0 && num_u32(view_of(argv[i] + 7), &n) == 0)
 			oom_limit(n);
 	}
+	space_start(&init, env);
 	if (sudo)
 		sudo_start(&init);
 	for (;;) {

@@ -227,6 +227,7 @@ void proc_reap(struct init *in)
 			struct proc *p = CONTAINER(it, struct proc, node);
 			if (p->pid == pid) {
 				on_exit_of(p, status);
+				spare_ended(in);
 				break;
 			}
 		}

@@ -17,7 +17,9 @@
 #include "user.h"
 #include "poison.h"
 
-#define SOON_MS     1
+#define SOON_MS     1     /* behind a command: whoever reads its end comes first */
+#define HURRY_MS    10    /* between the end of a command and the next one */
+#define LATEST_MS   20    /* behind the start of one that runs for longer */
 #define IDLE_MS     60000 /* then it is not worth its memory */
 #define COMMAND_MAX 4000  /* one write, and bash reads it byte by byte */
 #define KEY_MAX     (64u * 1024)
@@ -41,8 +43,12 @@ struct spare {
 	struct buf key;    /* the Start without its command, encoded */
 	struct buf next;   /* of the one that is to be made */
 	struct stamp stamps[FILES];
-	struct loop_timer timer; /* makes one; or gives it up */
-	uint64_t keep_ms;        /* then it is given up */
+	struct loop_timer timer;  /* makes one; or gives it up */
+	struct loop_task at_once; /* makes one */
+	uint64_t keep_ms;         /* then it is given up */
+	bool planned;             /* the timer makes one */
+	bool hurries;             /* commands come one after another: the next needs its shell at once */
+	uint64_t ended_ms;        /* when the last one ended */
 };
 
 /* ---- what a login reads ----------------------------------------------- */
@@ -157,17 +163,34 @@ static int launch(struct spare *s, struct arena *a)
 	return 0;
 }
 
-static void on_soon(struct loop_timer *t)
+static void stop_plan(struct spare *s)
 {
-	struct spare *s = CONTAINER(t, struct spare, timer);
+	s->planned = false;
+	loop_timer_stop(&s->timer);
+	loop_cancel(s->init->loop, &s->at_once);
+}
+
+static void make(struct spare *s)
+{
 	struct arena a = ARENA_INIT(4 * KEY_MAX);
 	struct buf key = s->key;
+	stop_plan(s);
 	drop(s);
 	s->key = s->next;
 	s->next = key;
 	if (launch(s, &a) == 0)
-		loop_timer_start(s->init->loop, t, s->keep_ms, on_idle);
+		loop_timer_start(s->init->loop, &s->timer, s->keep_ms, on_idle);
 	arena_done(&a);
+}
+
+static void on_soon(struct loop_timer *t)
+{
+	make(CONTAINER(t, struct spare, timer));
+}
+
+static void on_at_once(struct loop_task *t)
+{
+	make(CONTAINER(t, struct spare, at_once));
 }
 
 static struct spare *wish(struct init *in, const struct wire_start *msg)
@@ -181,6 +204,7 @@ static struct spare *wish(struct init *in, const struct wire_start *msg)
 			return NULL;
 		s->init = in;
 		s->key = s->next = BUF_INIT(KEY_MAX);
+		list_init(&s->at_once.link);
 		in->spare = s;
 	}
 	return put_key(msg, &s->next) == 0 ? s : NULL;
@@ -191,8 +215,23 @@ void spare_plan(struct init *in, const struct wire_start *msg)
 	struct spare *s = wish(in, msg);
 	if (!s)
 		return;
+	stop_plan(s);
 	s->keep_ms = IDLE_MS;
-	loop_timer_start(in->loop, &s->timer, SOON_MS, on_soon);
+	s->planned = true;
+	s->hurries = s->ended_ms && loop_now(in->loop) - s->ended_ms <= HURRY_MS;
+	loop_timer_start(in->loop, &s->timer, LATEST_MS, on_soon);
+}
+
+void spare_ended(struct init *in)
+{
+	struct spare *s = in->spare;
+	if (!s || !s->planned)
+		return;
+	s->ended_ms = loop_now(in->loop);
+	if (!s->hurries)
+		loop_timer_start(in->loop, &s->timer, SOON_MS, on_soon);
+	else if (list_empty(&s->at_once.link))
+		loop_defer(in->loop, &s->at_once, on_at_once);
 }
 
 static bool is_alive(const struct proc *p)
@@ -208,10 +247,12 @@ void spare_ahead(struct init *in, const struct wire_start *msg, uint32_t seconds
 		return;
 	s->keep_ms = (uint64_t)seconds * 1000;
 	if (s->proc && view_eq(buf_view(&s->key), buf_view(&s->next)) && same_stamps(s, msg) &&
-	    is_alive(s->proc))
+	    is_alive(s->proc)) {
+		stop_plan(s);
 		loop_timer_start(in->loop, &s->timer, s->keep_ms, on_idle);
-	else
-		on_soon(&s->timer);
+	} else {
+		make(s);
+	}
 }
 
 /* ---- its command ------------------------------------------------------ */
@@ -243,7 +284,7 @@ struct proc *spare_take(struct init *in, const struct wire_start *msg)
 	}
 	struct proc *p = s->proc;
 	s->proc = NULL;
-	loop_timer_stop(&s->timer);
+	stop_plan(s);
 	return p;
 }
 
@@ -261,7 +302,7 @@ void spare_stop(struct init *in)
 	struct spare *s = in->spare;
 	if (!s)
 		return;
-	loop_timer_stop(&s->timer);
+	stop_plan(s);
 	drop(s);
 	buf_done(&s->key);
 	buf_done(&s->next);

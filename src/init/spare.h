@@ -18,8 +18,10 @@ struct wire_start;
 
 /* A process that runs this command from now on: in no table yet, nobody attached. NULL: start one. */
 struct proc *spare_take(struct init *in, const struct wire_start *msg);
-/* Soon there is one for the next Start like this. */
+/* Soon there is one for the next Start like this: when a command has ended, whose processor a new shell would
+ * take, or after a while. */
 void spare_plan(struct init *in, const struct wire_start *msg);
+void spare_ended(struct init *in); /* a command has, and its end was told */
 /* There is one now, for so long. */
 void spare_ahead(struct init *in, const struct wire_start *msg, uint32_t seconds);
 void spare_reaped(struct init *in, int pid); /* a child has exited, perhaps this */

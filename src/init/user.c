@@ -10,6 +10,7 @@
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "caps.h"
 #include "fd.h"
@@ -17,6 +18,10 @@
 #include "poison.h"
 
 #define ETC_FILE_MAX (1u << 20)
+#define PASSWD       "/etc/passwd"
+#define GROUP        "/etc/group"
+#define SETTLED_S    2  /* a file that was changed within the clock's last tick may change unseen */
+#define KEPT_NAME    64 /* a longer one is looked up each time */
 
 static int read_etc(const char *path, struct buf *out)
 {
@@ -103,13 +108,73 @@ void user_parse_group(struct view text, struct view name, struct user *u)
 	}
 }
 
+/* ---- the last one ----------------------------------------------------- */
+
+/* A command needs its user several times, and the next command mostly the same one. What was found holds as
+ * long as both files are the same and unchanged. The time of the change cannot be set by anybody in the box.
+ */
+struct stamp {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+};
+
+static struct {
+	char name[KEPT_NAME];
+	size_t n; /* 0: nobody */
+	struct stamp passwd, group;
+	struct user user;
+} kept;
+
+static bool take_stamp(const char *path, struct stamp *ret)
+{
+	struct timespec now;
+	struct stat st;
+	if (stat(path, &st) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
+		return false;
+	*ret = (struct stamp){ st.st_dev, st.st_ino, st.st_size, st.st_ctim };
+	return S_ISREG(st.st_mode) && st.st_ctim.tv_sec + SETTLED_S < now.tv_sec;
+}
+
+static bool same_stamp(const struct stamp *a, const struct stamp *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+static int look_up(struct view who, struct user *ret, struct err *e);
+
 int user_find(struct view who, struct user *ret, struct err *e)
+{
+	struct stamp passwd, group;
+	/* Before they are read: a change meanwhile shows the next time. */
+	bool settled = take_stamp(PASSWD, &passwd) && take_stamp(GROUP, &group);
+	if (settled && kept.n && view_eq(who, (struct view){ kept.name, kept.n }) &&
+	    same_stamp(&passwd, &kept.passwd) && same_stamp(&group, &kept.group)) {
+		*ret = kept.user;
+		return 0;
+	}
+	kept.n = 0;
+	if (look_up(who, ret, e) < 0)
+		return -1;
+	if (settled && who.n && who.n <= sizeof(kept.name)) {
+		memcpy(kept.name, who.p, who.n);
+		kept.n = who.n;
+		kept.passwd = passwd;
+		kept.group = group;
+		kept.user = *ret;
+	}
+	return 0;
+}
+
+static int look_up(struct view who, struct user *ret, struct err *e)
 {
 	_cleanup_(buf_done) struct buf passwd = BUF_INIT(ETC_FILE_MAX), group = BUF_INIT(ETC_FILE_MAX);
 	struct view name;
 	if (who.n == 0)
 		return err_set(e, ERR_INVALID, "user is empty");
-	int r = read_etc("/etc/passwd", &passwd);
+	int r = read_etc(PASSWD, &passwd);
 	uint32_t number;
 	if (r == -ENOENT && (view_is(who, "root") || view_is(who, "user") || parse_id(who, &number))) {
 		/* An image without users still has those that the kernel knows, and our default user. */
@@ -134,7 +199,7 @@ int user_find(struct view who, struct user *ret, struct err *e)
 			e->sys = ERR_SYS_NO_USER;
 		return -1;
 	}
-	if (read_etc("/etc/group", &group) == 0)
+	if (read_etc(GROUP, &group) == 0)
 		user_parse_group(buf_view(&group), name, ret);
 	return 0;
 }
@@ -144,9 +209,9 @@ int user_find(struct view who, struct user *ret, struct err *e)
 void user_names_load(struct user_names *n)
 {
 	*n = (struct user_names){ BUF_INIT(ETC_FILE_MAX), BUF_INIT(ETC_FILE_MAX) };
-	if (read_etc("/etc/passwd", &n->passwd) < 0)
+	if (read_etc(PASSWD, &n->passwd) < 0)
 		buf_clear(&n->passwd);
-	if (read_etc("/etc/group", &n->group) < 0)
+	if (read_etc(GROUP, &n->group) < 0)
 		buf_clear(&n->group);
 }
 

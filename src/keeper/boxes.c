@@ -34,6 +34,7 @@
 
 #define TIDY_MS 5
 #define IDLE_MS 20
+#define LATER   16 /* detached mounts that are left open until there is nothing else to do */
 
 int boxes_connect(struct keeper *k, const struct keeper_box *b, struct err *e)
 {
@@ -98,10 +99,21 @@ static bool refill(struct keeper *k)
 	return more;
 }
 
+/* Closes detached mounts, for each of which the kernel interrupts all processors. */
+static void close_mounts(struct keeper *k, unsigned leave)
+{
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		if (w->ops->tidy)
+			w->ops->tidy(w, leave);
+	}
+}
+
 /* Nothing has happened for a while: make parts ahead. */
 static void on_idle(struct loop_timer *t)
 {
 	struct keeper *k = CONTAINER(t, struct keeper, idle);
+	close_mounts(k, 0);
 	if (refill(k))
 		loop_timer_start(k->loop, &k->idle, 1, on_idle);
 }
@@ -110,18 +122,16 @@ static void on_idle(struct loop_timer *t)
  * removes one box after another leaves no other pause, and would find no parts. */
 static void on_ending(struct loop_task *t)
 {
-	(void)refill(CONTAINER(t, struct keeper, ending));
+	struct keeper *k = CONTAINER(t, struct keeper, ending);
+	close_mounts(k, 0);
+	(void)refill(k);
 }
 
-/* Behind the answer: the closing of detached mounts waits for the kernel. */
+/* Behind the answer, when many boxes were made without a pause: those of a few are left open, since the first
+ * commands of a new box have more use for the processors. */
 static void on_answered(struct loop_task *t)
 {
-	struct keeper *k = CONTAINER(t, struct keeper, answered);
-	for (unsigned i = 0; i < k->walls.n; i++) {
-		struct walls *w = k->walls.all[i];
-		if (w->ops->tidy)
-			w->ops->tidy(w);
-	}
+	close_mounts(CONTAINER(t, struct keeper, answered), LATER);
 }
 
 void boxes_refill_later(struct keeper *k)

@@ -70,6 +70,9 @@ static int exec_child(void *arg)
 			goto fail;
 	if (syscall(SYS_close_range, FIRST_FD + (unsigned)a->n, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) < 0)
 		goto fail;
+	/* Until the program has changed its user, which undoes it: see confine_identity(). */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		goto fail;
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <netdb.h>
@@ -142,6 +143,28 @@ static int admin_key(struct keeper *k, struct err *e)
 	sha256_of((struct view){ (const char *)key, sizeof(key) }, hash);
 	text_hex(hash, sizeof(hash), k->admin_hash);
 	explicit_bzero(key, sizeof(key));
+	return 0;
+}
+
+/* Who besides root may be the administrator. The file changes hands at every start, so that a group which is
+ * no longer named cannot read it any more. */
+static int admin_group(struct keeper *k, struct err *e)
+{
+	char name[64];
+	const struct group *group = NULL;
+
+	if (view_to_str(k->config->admin_group, name, sizeof(name)) < 0)
+		return err_set(e, ERR_INVALID, "admin_group is too long");
+	if (name[0] && !(group = getgrnam(name)))
+		return err_set(e, ERR_INVALID,
+			       "admin_group: this machine has no group named %s (groupadd --system %s)", name,
+			       name);
+	_cleanup_(closep) int fd = openat(k->data, "admin.key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* First the mode: the group that the file had gets nothing by the wider one. */
+	if (fd < 0 || fchmod(fd, 0600) < 0 || fchown(fd, 0, group ? group->gr_gid : 0) < 0 ||
+	    fchmod(fd, group ? 0640 : 0600) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot change who may read %s/admin.key",
+			       k->data_path);
 	return 0;
 }
 
@@ -387,7 +410,7 @@ static int setup(struct keeper *k, struct err *e)
 	umask(022);
 	raise_priority(); /* while we may */
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
-	if (serve_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 ||
+	if (serve_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || admin_group(k, e) < 0 ||
 	    open_listeners(k, e) < 0 || gauges_open(k, e) < 0 || trim_capabilities(e) < 0 ||
 	    open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||

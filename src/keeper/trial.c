@@ -18,6 +18,7 @@
 #include "fd.h"
 #include "mnt.h"
 #include "rnd.h"
+#include "seccomp.h"
 #include "spawn.h"
 #include "sweep.h"
 #include "poison.h"
@@ -25,7 +26,7 @@
 #define FREEZE_MS  5000
 #define DISK_BYTES (64ull << 20)
 
-void trial_storage(const struct disk *d, struct posture *p)
+void trial_storage(const struct disk *d, uint32_t without, struct posture *p)
 {
 	char where[64];
 	if (d->file >= 0)
@@ -40,6 +41,11 @@ void trial_storage(const struct disk *d, struct posture *p)
 		!d->btrfs ? NULL
 		: simple  ? "simple quotas of btrfs"
 			  : "quota groups of btrfs (before Linux 6.7): snapshots and removals take longer");
+	int figures[BTRFS_FIGURES];
+	bool shown = d->btrfs && seccomp_can_ask() && btrfs_figures(d->root, figures) == 0;
+	for (unsigned i = 0; shown && i < BTRFS_FIGURES; i++)
+		fd_close(figures[i]);
+	posture_feature(p, FEATURE_OWN_DISK, shown, without, NULL);
 }
 
 /* ---- the box's parts ---- */
@@ -229,7 +235,7 @@ static int with_image(const struct trial *t, struct spec *s, uint32_t slot, int 
 	layers.n = all;
 	images_release(&layers);
 	if (t->walls->ops->tidy)
-		t->walls->ops->tidy(t->walls);
+		t->walls->ops->tidy(t->walls, 0);
 	return r;
 }
 
@@ -261,7 +267,7 @@ void trial_run(const struct trial *t, struct posture *p)
 {
 	struct err e = { 0 };
 	const struct posture_part *failed = posture_failed(p);
-	trial_storage(&t->storage->disk, p);
+	trial_storage(&t->storage->disk, t->without, p);
 	if (failed) {
 		posture_add(p, "box", false, true, "not tried, since %s failed", failed->name);
 		return;

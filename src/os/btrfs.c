@@ -54,17 +54,28 @@ int btrfs_quota_enable(int fd)
 	return ioctl(fd, BTRFS_IOC_QUOTA_CTL, &a) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-bool btrfs_quota_simple(int fd)
+#define SYS_PATH 128
+
+/* Where sysfs has the quota groups of fd's file system, and a `name` there. */
+static int sys_path(int fd, const char *name, char ret[SYS_PATH])
 {
 	struct btrfs_ioctl_fs_info_args info = { 0 };
-	char path[96], uuid[40];
+	char uuid[40];
 	if (ioctl(fd, BTRFS_IOC_FS_INFO, &info) < 0)
-		return false;
+		return -errno;
 	size_t n = 0;
 	for (size_t i = 0; i < sizeof(info.fsid); i++)
 		n += (size_t)snprintf(uuid + n, sizeof(uuid) - n, "%s%02x",
 				      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", info.fsid[i]);
-	snprintf(path, sizeof(path), "/sys/fs/btrfs/%s/qgroups/mode", uuid);
+	snprintf(ret, SYS_PATH, "/sys/fs/btrfs/%s/qgroups/%s", uuid, name);
+	return 0;
+}
+
+bool btrfs_quota_simple(int fd)
+{
+	char path[SYS_PATH];
+	if (sys_path(fd, "mode", path) < 0)
+		return false;
 	struct buf mode = BUF_INIT(64);
 	bool simple = fd_slurp(AT_FDCWD, path, &mode) == 0 && view_starts(buf_view(&mode), "squota");
 	buf_done(&mode);
@@ -256,6 +267,33 @@ int btrfs_usage(int subvolume, uint64_t *ret_bytes, uint64_t *ret_limit)
 	if (quota_item(subvolume, id, BTRFS_QGROUP_LIMIT_KEY, &limit, sizeof(limit)) == 0 &&
 	    limit.max_rfer != UINT64_MAX)
 		*ret_limit = limit.max_rfer;
+	return 0;
+}
+
+int btrfs_figures(int subvolume, int ret[BTRFS_FIGURES])
+{
+	static const char *const names[] = {
+		[BTRFS_LIMIT] = "max_referenced", [BTRFS_USED] = "referenced", [BTRFS_RESERVED] = "rsv_data"
+	};
+	char group[32], path[SYS_PATH];
+	uint64_t id;
+	int r = subvolume_id(subvolume, &id);
+	if (r < 0)
+		return r;
+	snprintf(group, sizeof(group), "0_%llu", (unsigned long long)id);
+	r = sys_path(subvolume, group, path);
+	_cleanup_(closep) int dir = r < 0 ? r : open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return r < 0 ? r : -errno;
+	for (unsigned i = 0; i < BTRFS_FIGURES; i++) {
+		ret[i] = openat(dir, names[i], O_RDONLY | O_CLOEXEC);
+		if (ret[i] < 0) {
+			r = -errno;
+			while (i)
+				fd_close(ret[--i]);
+			return r;
+		}
+	}
 	return 0;
 }
 

@@ -19,4 +19,8 @@ int btrfs_quota_enable(int fd) _must_check_;
 bool btrfs_quota_simple(int fd);                             /* whether they are simple ones */
 int btrfs_limit(int subvolume, uint64_t bytes) _must_check_; /* 0 = none */
 int btrfs_usage(int subvolume, uint64_t *ret_bytes, uint64_t *ret_limit) _must_check_;
+/* Descriptors that give the figures of this subvolume's quota group whenever they are read, as decimal text:
+ * sysfs. Whoever has them needs no rights. */
+enum { BTRFS_LIMIT, BTRFS_USED, BTRFS_RESERVED, BTRFS_FIGURES };
+int btrfs_figures(int subvolume, int ret[BTRFS_FIGURES]) _must_check_;
 int btrfs_grow(int fd) _must_check_; /* to the size of its device */

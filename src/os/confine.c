@@ -27,6 +27,8 @@ static int change_uid(uint32_t uid, struct err *e)
 
 int confine_identity(const char *setting, uint32_t uid, int root, struct err *e)
 {
+	pid_t parent = getppid();
+
 	if (uid == 0 || uid == UINT32_MAX)
 		return err_set(e, ERR_INTERNAL, "%s must not be root", setting);
 	/* The bounding set needs CAP_SETPCAP, and a root CAP_SYS_CHROOT: both go with the uid. */
@@ -45,6 +47,9 @@ int confine_identity(const char *setting, uint32_t uid, int root, struct err *e)
 	/* After the uid changed, which undoes both. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "prctl");
+	/* Who started this program may have died in between, and nobody would end it. */
+	if (getppid() != parent)
+		return err_set(e, ERR_INTERNAL, "paddockd is gone");
 	return 0;
 }
 

@@ -124,10 +124,10 @@ static void check_setsockopt(struct seccomp_filter *f)
 static void emit_search(struct seccomp_filter *f, const struct seccomp_range *r, size_t n);
 
 /* The request is an unsigned int: the kernel ignores the upper half, and so do we. */
-static void check_ioctl(struct seccomp_filter *f)
+static void check_ioctl(struct seccomp_filter *f, bool listens)
 {
 	struct seccomp_range r[SECCOMP_IOCTLS];
-	size_t n = seccomp_ioctl(r);
+	size_t n = seccomp_ioctl(r, listens);
 	load(f, ARG(1));
 	emit_search(f, r, n);
 }
@@ -188,7 +188,7 @@ static void emit_rule(struct seccomp_filter *f, uint8_t rule)
 		ret(f, RET_ERRNO(EAFNOSUPPORT));
 		return;
 	case SECCOMP_CHECK_IOCTL:
-		check_ioctl(f);
+		check_ioctl(f, false);
 		return;
 	case SECCOMP_CHECK_PERSONALITY:
 		check_personality(f);
@@ -207,6 +207,14 @@ static void emit_rule(struct seccomp_filter *f, uint8_t rule)
 		return;
 	case SECCOMP_CHECK_MEMFD:
 		check_flag(f, ARG(1), MFD_HUGETLB);
+		return;
+	case SECCOMP_ASK:
+		load(f, ARG(2));
+		ret_if(f, SECCOMP_UNASKED, SECCOMP_RET_ALLOW);
+		ret(f, SECCOMP_RET_USER_NOTIF);
+		return;
+	case SECCOMP_ASK_IOCTL:
+		check_ioctl(f, true);
 		return;
 	case SECCOMP_UNKNOWN:
 	case SECCOMP_RULES:
@@ -263,4 +271,21 @@ int seccomp_load(const struct seccomp_filter *f)
 {
 	struct sock_fprog prog = { f->n, (struct sock_filter *)(uintptr_t)f->code };
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
+}
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1ul << 5)
+#endif
+#define ASKING (SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+
+int seccomp_load_asking(const struct seccomp_filter *f)
+{
+	struct sock_fprog prog = { f->n, (struct sock_filter *)(uintptr_t)f->code };
+	long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, ASKING, &prog);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+bool seccomp_can_ask(void)
+{
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, ASKING, NULL) < 0 && errno == EFAULT;
 }

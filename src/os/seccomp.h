@@ -32,8 +32,14 @@ enum seccomp_rule {
 	SECCOMP_CHECK_MMAP,     /* no huge pages of the machine's pool; so the two below */
 	SECCOMP_CHECK_SHMGET,
 	SECCOMP_CHECK_MEMFD,
+	SECCOMP_ASK,       /* whoever listens answers, unless the third argument is SECCOMP_UNASKED */
+	SECCOMP_ASK_IOCTL, /* SECCOMP_CHECK_IOCTL and the listener's own requests */
 	SECCOMP_RULES
 };
+
+/* By this third argument, which statfs and fstatfs do not have, the listener itself asks the kernel. It is no
+ * secret: a program that uses it gets the kernel's own answer. */
+#define SECCOMP_UNASKED 0x70616464u
 
 struct seccomp_filter {
 	struct sock_filter code[1024];
@@ -41,7 +47,9 @@ struct seccomp_filter {
 };
 
 /* The filters that there are. */
-void seccomp_box(uint8_t rules[SECCOMP_CALLS]);   /* everything in a box, PID 1 too */
+void seccomp_box(uint8_t rules[SECCOMP_CALLS]); /* everything in a box, PID 1 too */
+/* The same, and PID 1 answers statfs and fstatfs: src/init/space.h. */
+void seccomp_box_asking(uint8_t rules[SECCOMP_CALLS]);
 void seccomp_api(uint8_t rules[SECCOMP_CALLS]);   /* paddock-api */
 void seccomp_hook(uint8_t rules[SECCOMP_CALLS]);  /* paddock-hook */
 void seccomp_ai(uint8_t rules[SECCOMP_CALLS]);    /* paddock-ai */
@@ -55,9 +63,15 @@ struct seccomp_range {
 	uint8_t rule;
 };
 #define SECCOMP_IOCTLS 160
-/* Which ioctl requests programs in boxes may make. Returns the number of ranges, sorted. */
-size_t seccomp_ioctl(struct seccomp_range ret[SECCOMP_IOCTLS]);
+/* Which ioctl requests programs in boxes may make, and PID 1 where it `listens`. Returns the number of
+ * ranges, sorted. */
+size_t seccomp_ioctl(struct seccomp_range ret[SECCOMP_IOCTLS], bool listens);
 
 int seccomp_compile(const uint8_t rules[SECCOMP_CALLS], struct seccomp_filter *ret) _must_check_; /* -E2BIG */
 /* Needs no_new_privs. */
 int seccomp_load(const struct seccomp_filter *f) _must_check_;
+/* The same; returns the descriptor by which SECCOMP_ASK is answered. */
+int seccomp_load_asking(const struct seccomp_filter *f) _must_check_;
+/* Whether this kernel lets nothing but a deadly signal come between a question and its answer (5.19): the
+ * answer is written into the caller's memory. */
+bool seccomp_can_ask(void);

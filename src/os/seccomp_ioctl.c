@@ -7,11 +7,15 @@
  * Left out on purpose: requests of btrfs (a subvolume escapes limits, snapshots and removal), flags of files
  * (FS_IOC_SETFLAGS: compression and others change what a limit counts), FIEMAP, namespaces behind
  * descriptors, line disciplines, and devices, of which a box has none.
+ *
+ * Requests of seccomp's listener are PID 1's. Another program of the box has nothing to make them with: the
+ * kernel refuses a second listener below PID 1's.
  */
 #include "seccomp.h"
 
 #include <linux/fs.h>
 #include <linux/random.h>
+#include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -24,9 +28,10 @@ struct termios2_like {
 	uint8_t line, cc[19];
 	uint32_t speeds[2];
 };
-#define GETS2  _IOR('T', 0x2A, struct termios2_like)
-#define SETS2  _IOW('T', 0x2B, struct termios2_like)
-#define SETSF2 _IOW('T', 0x2D, struct termios2_like)
+#define GETS2           _IOR('T', 0x2A, struct termios2_like)
+#define SETS2           _IOW('T', 0x2B, struct termios2_like)
+#define SETSF2          _IOW('T', 0x2D, struct termios2_like)
+#define NOTIF_SET_FLAGS _IOW('!', 4, uint64_t) /* Linux 6.6 */
 static_assert(GETS2 == 0x802c542a, "as in asm-generic/ioctls.h");
 
 /* Sorted by number; neighbours are joined. */
@@ -64,6 +69,8 @@ static const struct {
 	{ TIOCSPTLCK, TIOCSPTLCK, SECCOMP_ALLOW },
 	{ TIOCSIG, TIOCSIG, SECCOMP_ALLOW },
 	{ FICLONE, FICLONE, SECCOMP_ALLOW },
+	{ SECCOMP_IOCTL_NOTIF_ID_VALID, SECCOMP_IOCTL_NOTIF_ID_VALID, SECCOMP_ASK },
+	{ NOTIF_SET_FLAGS, NOTIF_SET_FLAGS, SECCOMP_ASK },
 	{ FICLONERANGE, FICLONERANGE, SECCOMP_ALLOW },
 	{ SETS2, SETSF2, SECCOMP_ALLOW },
 	{ RNDGETENTCNT, RNDGETENTCNT, SECCOMP_ALLOW },
@@ -74,10 +81,12 @@ static const struct {
 	{ FS_IOC_GETFLAGS, FS_IOC_GETFLAGS, SECCOMP_ALLOW }, /* lsattr */
 	{ SIOCGSTAMP_NEW, SIOCGSTAMPNS_NEW, SECCOMP_ALLOW },
 	{ GETS2, GETS2, SECCOMP_ALLOW },
+	{ SECCOMP_IOCTL_NOTIF_SEND, SECCOMP_IOCTL_NOTIF_SEND, SECCOMP_ASK },
+	{ SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_ASK },
 };
 static_assert(2 * ELEMS(requests) + 1 <= SECCOMP_IOCTLS, "seccomp.h has room for SECCOMP_IOCTLS");
 
-size_t seccomp_ioctl(struct seccomp_range ret[SECCOMP_IOCTLS])
+size_t seccomp_ioctl(struct seccomp_range ret[SECCOMP_IOCTLS], bool listens)
 {
 	size_t n = 0;
 	uint32_t next = 0; /* the first number that has no rule yet */
@@ -85,7 +94,10 @@ size_t seccomp_ioctl(struct seccomp_range ret[SECCOMP_IOCTLS])
 		assert(requests[i].first >= next && requests[i].last >= requests[i].first);
 		if (requests[i].first > next)
 			ret[n++] = (struct seccomp_range){ next, SECCOMP_NOTTY };
-		ret[n++] = (struct seccomp_range){ requests[i].first, requests[i].rule };
+		uint8_t rule = requests[i].rule;
+		if (rule == SECCOMP_ASK)
+			rule = listens ? SECCOMP_ALLOW : SECCOMP_NOTTY;
+		ret[n++] = (struct seccomp_range){ requests[i].first, rule };
 		next = requests[i].last + 1;
 	}
 	ret[n++] = (struct seccomp_range){ next, SECCOMP_NOTTY };

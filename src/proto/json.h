@@ -124,4 +124,7 @@ void json_out_kstr(struct json_out *o, const char *key, struct view v);
 void json_out_kz(struct json_out *o, const char *key, const char *z); /* null when z is NULL */
 void json_out_ku64(struct json_out *o, const char *key, uint64_t v);
 void json_out_ki64(struct json_out *o, const char *key, int64_t v);
+/* null when there is none: an empty text, the number 0. */
+void json_out_kstr_any(struct json_out *o, const char *key, struct view v);
+void json_out_ku64_any(struct json_out *o, const char *key, uint64_t v);
 void json_out_kbool(struct json_out *o, const char *key, bool v);

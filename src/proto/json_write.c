@@ -287,6 +287,24 @@ void json_out_kz(struct json_out *o, const char *key, const char *z)
 		json_out_null(o);
 }
 
+void json_out_kstr_any(struct json_out *o, const char *key, struct view v)
+{
+	json_out_key(o, key);
+	if (v.n)
+		json_out_str(o, v);
+	else
+		json_out_null(o);
+}
+
+void json_out_ku64_any(struct json_out *o, const char *key, uint64_t v)
+{
+	json_out_key(o, key);
+	if (v)
+		json_out_u64(o, v);
+	else
+		json_out_null(o);
+}
+
 void json_out_ku64(struct json_out *o, const char *key, uint64_t v)
 {
 	json_out_key(o, key);

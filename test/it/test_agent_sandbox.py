@@ -75,6 +75,17 @@ def test_the_first_release(api, daemon, name):
     error(api.post("/api/v1/sandbox", body), 409, "already exists")
 
 
+def test_what_a_client_of_the_first_release_sends(api, daemon, name):
+    """The whole object, with what Go writes for fields that nobody has set."""
+    body = {"name": name, "environment": "aio", "args": [], "app": "", "image": "", "env": {}, "timeout": 60, "idle_timeout": 10,
+            "idle_policy": "delete", "workdir": "", "cpu": "100m", "memory": "128Mi", "cpu_limit": "1000m", "memory_limit": "1024Mi",
+            "ports": [], "status": ""}
+    assert data(api.post("/api/v1/sandbox", body)) == f"Sandbox {name} created successfully"
+    shown = data(api.get(f"/api/v1/sandbox/{name}"))
+    daemon.saw(shown["id"])
+    assert (shown["cpu_limit"], shown["memory_limit"], shown["status"]) == ("1000m", "1024Mi", "running")
+
+
 @pytest.mark.parametrize("body, status", [
     ({"template": "no-such"}, 404), ({"image": "no-such"}, 404), ({"name": "../x"}, 400), ({"cpu_limit": "lots"}, 400),
     ({"memory_limit": "-1Gi"}, 400), ({"timeout": 86401}, 400), ({"timeout": -2}, 400), ({"idle_policy": "keep"}, 400),
@@ -105,7 +116,8 @@ def test_who_asks(api, daemon, sandbox, tenant):
     assert data(tenant.get("/api/v1/sandbox")) == []
     assert data(tenant.post("/api/v1/sandbox/metrics", {"names": [name]})) == {"items": {}}
     # The key in its other places.
-    for headers, path in (({"X-Api-Key": daemon.key}, "/api/v1/sandbox"), ({}, f"/api/v1/sandbox?api_key={daemon.key}")):
+    for headers, path in (({"X-Api-Key": daemon.key}, "/api/v1/sandbox"), ({}, f"/api/v1/sandbox?api_key={daemon.key}"),
+                          ({"X-Api-Key": "e2b_" + daemon.key}, "/api/v1/sandbox"), ({}, f"/api/v1/sandbox?api_key=e2b_{daemon.key}")):
         nobody.key = None
         assert data(nobody.request("GET", path, headers=headers))
     assert data(nobody.get("/api/v1/status"))["status"] == "ok"
@@ -136,6 +148,7 @@ def test_what_is_going_on(api, sandbox):
     assert data(api.get("/api/v1/telemetry/summary"))["running"] >= 1
     for what in ("status", "timeseries", "by_user", "durations"):
         data(api.get(f"/api/v1/telemetry/{what}"))
+    assert "created" in data(api.get("/api/v1/telemetry/logs?tailLines=2000"))["logs"]
     error(api.get("/api/v1/telemetry/nothing"), 404)
     assert set(data(api.get("/api/v1/ratelimit"))) == {"max_sandbox", "sandboxes", "creates_per_minute"}
     assert data(api.get("/api/v1/pool")) == []
@@ -195,3 +208,88 @@ def test_e2b_has_another_address(api, daemon, name):
     assert api.get(f"/e2b/v1/sandboxes/{identity}").status == 200
     assert identity in [s["sandboxID"] for s in api.get("/e2b/v1/v2/sandboxes").json()]
     assert api.delete(f"/e2b/v1/sandboxes/{identity}").status == 204
+
+
+# ---- at its own address ----
+
+
+class Place:
+    """A further listener of a daemon."""
+
+    def __init__(self, daemon, port):
+        self.host, self.port, self.saw = daemon.host, port, daemon.saw
+
+
+@pytest.fixture(scope="module")
+def place(daemon_factory):
+    """As its users have it: one address for all of it."""
+    it = daemon_factory("as")
+    file = it.base / "paddock.yaml"
+    file.write_text("listeners: [{address: '127.0.0.1:0', dialect: agent-sandbox}]\n")
+    it.arguments += ["--config", str(file)]
+    it.start()
+    client = it.client()
+    found = Place(it, client.get("/v1/dialects").json()["listeners"][1]["port"])
+    client.close()
+    found.key = it.key
+    yield found
+    it.finish()
+
+
+@pytest.fixture
+def there(place):
+    client = paddock.Client(place, place.key)
+    yield client
+    client.close()
+
+
+def test_its_own_listener_has_all_of_it(there, place):
+    nobody = paddock.Client(place)
+    assert set(nobody.get("/healthz").json()) == {"status", "version"}
+    assert data(nobody.get("/api/v1/status"))["status"] == "ok"
+    made = data(there.post("/api/v1/sandbox", {"name": "here", "template": "sandbox-base"}))
+    place.saw(made["id"])
+    # MCP, for all of them and for one.
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "sandboxExecutor", "arguments": {
+        "sandbox_name": "here", "tool_name": "exec", "arguments": {"command": "echo hi"}}, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}}
+    headers = {"Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "sandboxExecutor",
+               "Accept": "application/json, text/event-stream"}
+    assert there.request("POST", "/mcp", json.dumps(call), headers).json()["result"]["structuredContent"]["stdout"] == "hi\n"
+    assert nobody.request("POST", "/mcp", json.dumps(call), headers).status == 401
+    # AIO's API, where its sandboxes have it.
+    assert there.get("/sandbox/here/v1/sandbox").json()["success"] is True
+    # What belongs to other systems is not there.
+    for path in ("/v1/sandboxes", "/v1/sessions", "/v1/capabilities", "/openapi.json"):
+        error(there.get(path), 404)
+    assert data(there.delete("/api/v1/sandbox/here"))
+    nobody.close()
+
+
+def test_e2b_at_its_own_listener(there, place):
+    """The control plane below /e2b/v1 and envd below /sandboxes/router, as it tells E2B's clients."""
+    for key in (place.key, "e2b_" + place.key):
+        made = paddock.Client(place).request("POST", "/e2b/v1/sandboxes", json.dumps({"templateID": "base"}),
+                                             {"Content-Type": "application/json", "X-API-Key": key})
+        assert made.status == 201, made
+        box, token = made.json()["sandboxID"], made.json()["envdAccessToken"]
+        place.saw(box)
+        listed = there.get("/e2b/v1/v2/sandboxes")
+        assert box in [each["sandboxID"] for each in listed.json()]
+        path, body = f"/sandboxes/router/{box}/49983", json.dumps({"path": "/tmp"})
+        nobody, connect = paddock.Client(place), {"Content-Type": "application/json", "Connect-Protocol-Version": "1"}
+        stat = nobody.request("POST", path + "/filesystem.Filesystem/Stat", body, {**connect, "X-Access-Token": token})
+        assert stat.status == 200 and stat.json()["entry"]["path"] == "/tmp", stat
+        # There the token is the sandbox's id; here it must be one.
+        for wrong in (box, "", box + "0" * 64):
+            assert nobody.request("POST", path + "/filesystem.Filesystem/Stat", body, {**connect, "X-Access-Token": wrong}).status == 401
+        put = nobody.request("POST", path + "/files?path=/tmp/f", b"x", {"Content-Type": "application/octet-stream", "X-Access-Token": token})
+        assert put.status == 200 and nobody.request("GET", path + "/files?path=/tmp/f", headers={"X-Access-Token": token}).body == b"x"
+        ran = nobody.request("POST", f"/sandboxes/router/{box}/49999/execute", json.dumps({"code": "6 * 7"}),
+                             {"Content-Type": "application/json", "X-Access-Token": token})
+        assert ran.status == 200 and b'"42"' in ran.body, ran
+        # By headers, as E2B's own clients do it with one address.
+        by_header = nobody.request("POST", "/filesystem.Filesystem/Stat", body, {**connect, "X-Access-Token": token, "E2b-Sandbox-Id": box})
+        assert by_header.status == 200
+        assert there.delete(f"/e2b/v1/sandboxes/{box}").status == 204
+        nobody.close()

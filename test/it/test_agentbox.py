@@ -129,6 +129,49 @@ def test_unknown_names_and_bad_input(calls, name):
     assert option["exit_code"] == none["exit_code"] == -1 and option["stderr"] == "Invalid package name"
 
 
+def test_links_do_not_lead_out(calls, name):
+    """As the original's realpath: where a link leads decides, and not how it is written."""
+    setup = "echo in > inner; ln -s inner ok; ln -s /etc/hostname link; ln -s /tmp dir; ln -s /mnt/user-data/outputs out; echo x > /tmp/x"
+    _, ran, *results = calls(
+        ["CreateSession", {"session_id": name}], ["Exec", {"session_id": name, "command": setup}],
+        ["ReadFile", {"session_id": name, "path": "ok"}], ["WriteFile", {"session_id": name, "path": "ok", "content": "new"}],
+        ["WriteFile", {"session_id": name, "path": "out/y", "content": "1"}], ["ReadFile", {"session_id": name, "path": "out/y"}],
+        ["ReadFile", {"session_id": name, "path": "link"}], ["ReadFile", {"session_id": name, "path": "dir/x"}],
+        ["WriteFile", {"session_id": name, "path": "dir/x", "content": "2"}], ["WriteFile", {"session_id": name, "path": "dir/new/y", "content": "3"}],
+        ["WriteFile", {"session_id": name, "path": "link", "content": "4"}], ["WriteFile", {"session_id": name, "path": "dir/x", "content": "5", "mode": "a"}],
+        ["Exec", {"session_id": name, "command": "cat inner /tmp/x; ls -d /tmp/new"}])
+    *kept, after = results
+    assert ran["exit_code"] == 0
+    assert kept[0]["content"] == "in\n" and kept[1]["success"] and kept[2]["success"] and kept[3]["content"] == "1"
+    assert [each["error"] for each in kept[4:]] == ["Path not allowed"] * 6
+    assert after["stdout"] == "newx\n" and "No such file" in after["stderr"]
+
+
+def test_sessions_that_begin_alike(calls, name, api):
+    """The original names its containers by the first eight characters."""
+    ids = [f"{name}-1", f"{name}-2"]
+    made = calls(*(["CreateSession", {"session_id": each}] for each in ids))
+    assert len({each["session"]["container_id"] for each in made}) == 2
+    wrote = calls(*(["WriteFile", {"session_id": each, "path": "x", "content": each}] for each in ids),
+                  *(["ReadFile", {"session_id": each, "path": "x"}] for each in ids), *(["DestroySession", {"session_id": each}] for each in ids))
+    assert [each["content"] for each in wrote[2:4]] == ids and all(each["success"] for each in wrote[4:])
+
+
+def test_a_timeout_leaves_nothing(calls, name):
+    """The original kills the shell and leaves its children."""
+    _, late, left = calls(["CreateSession", {"session_id": name}],
+                          ["Exec", {"session_id": name, "command": "sleep 777 & setsid sleep 778 & sleep 779", "timeout": 1}],
+                          ["Exec", {"session_id": name, "command": "pgrep -x sleep"}])
+    assert late["timed_out"] and left["exit_code"] == 1, left
+
+
+def test_exit_codes_are_right(calls, name):
+    """Also of many commands that end at once, each with its own."""
+    codes = [0, 1, 7, 126, 127, 255] * 5
+    _, *done = calls(["CreateSession", {"session_id": name}], *(["Exec", {"session_id": name, "command": f"true & exit {code}"}] for code in codes))
+    assert [each["exit_code"] for each in done] == codes
+
+
 def test_keys(calls, daemon, name, tenant):
     """The original has none, and lists everybody's sessions."""
     key = tenant.key
@@ -300,11 +343,57 @@ def test_the_api_in_a_sandbox(make_box):
     for body in ({}, {"command": 1}):
         assert inside(box, "POST", "/exec", body).status == 400
     stranger = paddock.Client(box.client.daemon, "pdk_" + "0" * 40)
-    assert inside(box.with_client(stranger), "POST", "/exec", {"command": "true"}).status == 502
+    refused = inside(box.with_client(stranger), "POST", "/exec", {"command": "true"})
+    assert refused.status == 404 and refused.json() == {"error": "no such sandbox"}
     stranger.close()
 
 
+@pytest.mark.parametrize("made", ["rest", "e2b"])
+def test_public_ports_do_not_open_it(api, daemon, make_box, made):
+    """Everybody reaches the servers of such a sandbox, and nobody runs commands in it."""
+    if made == "rest":
+        box = make_box(ports_public=True)
+    else:
+        document = api.post("/sandboxes", {"templateID": "base"}).json()
+        daemon.saw(document["sandboxID"])
+        box = paddock.Box(api, {"id": document["sandboxID"]})
+    assert inside(box, "POST", "/exec", {"command": "true"}).json()["exit_code"] == 0
+    nobody = paddock.Client(daemon)
+    public = nobody.request("GET", "/", headers={"Host": f"9-{box.id}.localhost:{daemon.port}"})
+    assert public.status == 502 and "port is not open" in public.json()["message"], "the control: others are reached"
+    for path, body in (("/exec", {"command": "touch /tmp/was-here"}), ("/exec/stream", {"command": "touch /tmp/was-here"}),
+                       ("/file/write", {"path": "was-here", "content": ""}), ("/file/read", {"path": "/workspace"})):
+        refused = inside(box.with_client(nobody), "POST", path, body)
+        assert refused.status == 403 and set(refused.json()) == {"error"}, refused
+    assert inside(box.with_client(nobody), "GET", "/health").status == 403
+    assert inside(box, "POST", "/exec", {"command": "ls /tmp/was-here /workspace/was-here"}).json()["stdout"] == ""
+    nobody.close()
+    if made == "e2b":
+        assert api.delete(f"/sandboxes/{box.id}").status == 204
+
+
+def test_links_at_the_port(make_box):
+    box = make_box()
+    box.check("ln -s /etc/hostname /workspace/link; echo in > /workspace/inner; ln -s inner /workspace/ok")
+    assert inside(box, "POST", "/file/read", {"path": "ok"}).json() == {"success": True, "content": "in\n"}
+    for path, body in (("/file/read", {"path": "link"}), ("/file/write", {"path": "link", "content": "x"})):
+        refused = inside(box, "POST", path, body)
+        assert refused.status == 403 and refused.json() == {"error": "Path not allowed"}, refused
+
+
 # ---- as agentbox is started ----
+
+
+def test_sessions_survive_a_restart(own_daemon, home, descriptors, calls):
+    """The original forgets its containers, and leaves them."""
+    daemon = own_daemon().start()
+    calls(["CreateSession", {"session_id": "kept", "allowed_hosts": ["example.org"]}], ["WriteFile", {"session_id": "kept", "path": "x", "content": "1"}],
+          url=daemon.url, key=daemon.key)
+    daemon.restart()
+    listed, read, again = calls(["ListSessions", {}], ["ReadFile", {"session_id": "kept", "path": "x"}], ["CreateSession", {"session_id": "kept"}],
+                                url=daemon.url, key=daemon.key)
+    assert [each["session_id"] for each in listed["sessions"]] == ["kept"] and read["content"] == "1"
+    assert again["session"]["allowed_hosts"] == ["example.org"]
 
 
 def test_its_variables(own_daemon, home, descriptors, calls):
@@ -331,5 +420,6 @@ def test_its_variables(own_daemon, home, descriptors, calls):
 def test_anonymous_is_for_loopback(tmp_path):
     file = tmp_path / "paddock.yaml"
     file.write_text("listeners: [{address: '0.0.0.0:50051', dialect: agentbox, anonymous: true}]\n")
-    done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True)
+    done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True,
+                          env=paddock.clean_environment())
     assert done.returncode == 1 and "loopback" in done.stderr

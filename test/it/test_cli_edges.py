@@ -181,12 +181,12 @@ def test_doctor_has_a_line_for_each_part(cli):
 
 @pytest.fixture(params=["exec", "run"])
 def signalled(request, cli, daemon, made):
-    """Starts a script by `exec` or `run` and waits for its first line; gives the client."""
+    """Starts a script by `exec` or `run`, with its traps set before its first line, and waits for that; gives the client."""
     clients = []
 
-    def start(script):
+    def start(script, traps=":"):
         lead = ["exec", made] if request.param == "exec" else ["run", "--"]
-        client = subprocess.Popen([paddock.BIN / "paddock", *lead, "sh", "-c", "echo started; " + script], text=True,
+        client = subprocess.Popen([paddock.BIN / "paddock", *lead, "sh", "-c", f"{traps}; echo started; {script}"], text=True,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(daemon))
         clients.append(client)
         assert client.stdout.readline() == "started\n"
@@ -200,7 +200,7 @@ def signalled(request, cli, daemon, made):
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
 def test_a_command_gets_the_clients_signal_and_time(signalled, name):
-    client = signalled(f"trap 'sleep 0.5; echo tidied; exit 7' {name}; while :; do sleep 0.05; done")
+    client = signalled("while :; do sleep 0.05; done", f"trap 'sleep 0.5; echo tidied; exit 7' {name}")
     client.send_signal(signal.Signals["SIG" + name])
     out, err = client.communicate(timeout=20)
     assert (out, client.returncode) == ("tidied\n", 7), err
@@ -214,14 +214,14 @@ def test_an_interrupted_command_without_a_handler(signalled):
 
 
 def test_a_command_that_ignores_the_signal_is_killed(signalled):
-    client = signalled("trap '' INT; while :; do sleep 0.05; done")
+    client = signalled("while :; do sleep 0.05; done", "trap '' INT")
     client.send_signal(signal.SIGINT)
     _, err = client.communicate(timeout=30)
     assert client.returncode == 130 and "did not end within 5 s of SIGINT" in err
 
 
 def test_a_second_ctrl_c_kills_at_once(signalled):
-    client = signalled("trap 'echo heard' INT; while :; do sleep 0.05; done")
+    client = signalled("while :; do sleep 0.05; done", "trap 'echo heard' INT")
     client.send_signal(signal.SIGINT)
     assert client.stdout.readline() == "heard\n"
     time.sleep(0.3)  # one that follows at once is taken for the same (timeout(1) sends two)
@@ -239,3 +239,69 @@ def test_interrupting_leaves_no_process(cli, made, daemon):
     assert client.wait(20) == 130
     client.stdout.close()
     paddock.until(lambda: b"4444" not in cli("exec", made, "ps", "ax", "-o", "args=").stdout, "it is gone")
+
+
+# ---- a command in a shell: it gets the signal, and the shell stays ----------
+
+
+@pytest.fixture
+def in_shell(cli, daemon, made):
+    """The client of a command that runs in a shell with a variable of its own, after the command's first line."""
+    clients = []
+
+    def start(command, shell):
+        assert cli("exec", "--shell", shell, made, "kept=yes").returncode == 0
+        client = subprocess.Popen([paddock.BIN / "paddock", "exec", "--shell", shell, made, "--", command], text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(daemon))
+        clients.append(client)
+        assert client.stdout.readline() == "started\n"
+        return client
+
+    yield start
+    for client in clients:
+        client.kill()
+        client.communicate()
+
+
+def kept(cli, made, shell):
+    return cli("exec", "--shell", shell, made, "echo $kept").stdout
+
+
+def test_a_command_in_a_shell_gets_sigint_and_time(in_shell, cli, made):
+    client = in_shell("python3 -c 'import signal, time, sys\n"
+                      "signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.5), print(\"tidied\"), sys.exit(7)))\n"
+                      "print(\"started\", flush=True)\nwhile True: time.sleep(0.05)'; echo not this", "tidy")
+    client.send_signal(signal.SIGINT)
+    out, err = client.communicate(timeout=30)
+    assert (out, client.returncode) == ("tidied\n", 130), err
+    assert kept(cli, made, "tidy") == b"yes\n"
+
+
+@pytest.mark.parametrize("command", ["sleep 4445", "while :; do :; done", "f() { while :; do sleep 0.05; done; }; f"])
+def test_ctrl_c_gives_up_the_command_and_not_the_shell(in_shell, cli, made, command):
+    client = in_shell(f"echo started; {command}; echo not this", "given-up")
+    client.send_signal(signal.SIGINT)
+    out, err = client.communicate(timeout=30)
+    assert (out, client.returncode) == ("", 130), err
+    assert kept(cli, made, "given-up") == b"yes\n"
+
+
+def test_a_command_in_a_shell_that_ignores_sigint(in_shell, cli, made):
+    """A second Ctrl-C leaves it to the daemon, which kills it; the shell stays."""
+    client = in_shell("python3 -c 'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                      "print(\"started\", flush=True)\ntime.sleep(4446)'", "ignored")
+    client.send_signal(signal.SIGINT)
+    time.sleep(0.3)  # one that follows at once is taken for the same
+    client.send_signal(signal.SIGINT)
+    client.communicate(timeout=20)
+    assert client.returncode == 130
+    assert kept(cli, made, "ignored") == b"yes\n"
+    assert b"4446" not in cli("exec", made, "ps", "ax", "-o", "args=").stdout
+
+
+def test_who_hangs_up_on_a_shell_lets_the_command_tidy_up(in_shell, cli, made):
+    client = in_shell("rm -f /tmp/tidied; trap 'echo mine' USR1; (trap 'echo bye >/tmp/tidied; exit' INT; echo started; while :; do sleep 0.05; done)", "hung-up")
+    client.kill()
+    client.wait(20)
+    assert kept(cli, made, "hung-up") == b"yes\n"
+    assert cli("exec", made, "cat", "/tmp/tidied").stdout == b"bye\n"

@@ -1,15 +1,19 @@
 """The command line's commands: copies, options, lists, processes, shells, tenants, completion."""
 
-import signal
-import shlex
 import io
 import json
 import os
 import pty
 import re
 import select
+import shlex
+import signal
+import socket
 import subprocess
 import tarfile
+import termios
+import threading
+import time
 
 import pytest
 
@@ -29,9 +33,10 @@ def made(cli):
     cli("rm", box)
 
 
-def on_terminal(cli, *arguments, until=None):
+def on_terminal(cli, *arguments, size=(24, 200)):
     """Runs it on a terminal; all that it showed, and the exit code."""
     master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, size)
     process = cli.start(*arguments, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
     os.close(slave)
     seen = b""
@@ -120,6 +125,63 @@ def test_cp_out_of_a_hostile_sandbox_stays_in_its_directory(cli, make_box, tmp_p
     clean = tmp_path / "clean"
     cli.ok("cp", "-r", f"{box.id}:/workspace/t", clean)
     assert os.readlink(clean / "abs") == "/etc" and (clean / "dir" / "file").read_text() == "evil\n"
+
+
+def test_table_fits_the_terminal(cli, made):
+    """Long names are cut there, with an ellipsis; in a pipe nothing is."""
+    name = "long-" + "n" * 55
+    box = cli.ok("create", "--name", name).strip()
+    try:
+        seen, code = on_terminal(cli, "ls", size=(24, 70))
+        assert code == 0 and "…" in seen and max(map(len, seen.splitlines())) <= 70, seen
+        assert name in cli.ok("ls") and "…" not in cli.ok("ls")
+    finally:
+        cli.ok("rm", box)
+
+
+def test_top_sorts(cli, made):
+    other = cli.ok("create").strip()
+    try:
+        cli.ok("exec", "-d", other, "sh", "-c", "sleep 900 & sleep 900 & sleep 900 & wait")
+        paddock.until(lambda: cli.ok("top", "-n", "1", "-s", "pids").splitlines()[1].startswith(other), "the one with most is first")
+        looked = json.loads(cli.ok("top", "-n", "1", "--sort", "memory", "--json"))["sandboxes"]
+        memory = [box["stats"]["memory_bytes"] for box in looked]
+        assert len(memory) >= 2 and memory == sorted(memory, reverse=True)
+        assert "not \"mem\"" in cli.refused("top", "--sort", "mem", "-n", "1")
+    finally:
+        cli.ok("rm", other)
+
+
+@pytest.fixture
+def slow_line(daemon):
+    """The address of a proxy that lets some 16 MB a second through to the daemon."""
+    def serve():
+        with listener.accept()[0] as client, socket.create_connection((daemon.host, daemon.port)) as server:
+            while True:
+                for sock in select.select([client, server], [], [])[0]:
+                    piece = sock.recv(1 << 19)
+                    if not piece:
+                        return
+                    (server if sock is client else client).sendall(piece)
+                    time.sleep(len(piece) / 16e6)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()
+
+
+def test_import_shows_progress(cli, slow_line, tmp_path):
+    """Bytes of how many, a rate, and the time that is left."""
+    big = tmp_path / "big.tar"
+    with tarfile.open(big, "w") as tar:
+        info = tarfile.TarInfo("etc/zeros")
+        info.size = 40 << 20
+        tar.addfile(info, io.BytesIO(bytes(info.size)))
+    seen, code = on_terminal(cli, "image", "import", "--url", slow_line, "progress", str(big))
+    cli("image", "rm", "progress")
+    assert code == 0 and re.search(r"big.tar  [\d.]+ [KM]iB of 40\.?\d* MiB  \d+%  [\d.]+ [KM]iB/s  \d:\d\d left", seen), seen
 
 
 def test_cp_shows_progress_on_a_terminal_only(cli, made, tmp_path):
@@ -296,7 +358,7 @@ def test_events(cli, make_box):
     follower.wait()
     follower.stdout.close()
     box = make_box()
-    assert any(box.id in line and "created" in line for line in cli.ok("events").splitlines())
+    paddock.until(lambda: any(box.id in line and "created" in line for line in cli.ok("events").splitlines()), "it is in the list")
 
 
 def test_stats_and_top(cli, made):
@@ -363,7 +425,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _paddock; printf '%s\\n' "${COMPREPLY
 
 def test_completion_in_bash(cli, made):
     assert "snapshot" in complete(cli, "paddock", "sn")
-    assert set(complete(cli, "paddock snapshot")) == {"create", "ls", "rm"}
+    assert set(complete(cli, "paddock snapshot")) == {"create", "ls", "rm", "show"}
     assert complete(cli, "paddock create", "--mem") == ["--memory"]
     assert made in complete(cli, "paddock exec")
     assert complete(cli, "paddock inspect", made[:6]) == [made]
@@ -400,9 +462,15 @@ class Zsh:
         os.write(self.fd, beginning.encode() + b"\t\x01print -r -- '<\x05>'; print -r -- do''ne\n")
         return re.findall(r"^<(.*)>", self.read(b"\ndone").replace("\r", ""), re.M)[-1].rstrip()  # the space goes with the cursor
 
-    def choices(self, beginning):
-        os.write(self.fd, beginning.encode() + b"\t\t\x15print -r -- do''ne\n")
-        return self.read(b"\ndone").replace("\r", "").split()
+    def choices(self, beginning, *expected):
+        """The list that two Tab keys show, as soon as it has those: zsh leaves it out while there is more to read."""
+        os.write(self.fd, beginning.encode() + b"\t\t")
+        seen = ""
+        while not set(expected) <= set(seen.split()):
+            assert select.select([self.fd], [], [], 20 * paddock.SLOW)[0], seen
+            seen += os.read(self.fd, 65536).decode(errors="replace").replace("\r", "")
+        os.write(self.fd, b"\x15print -r -- do''ne\n")
+        self.read(b"\ndone")
 
     def close(self):
         os.close(self.fd)
@@ -427,8 +495,8 @@ def test_completion_in_zsh(zsh, cli, made, tmp_path):
     assert zsh.line("paddock ls --status run") == "paddock ls --status running"
     assert zsh.line("paddock completion fi") == "paddock completion fish"
     assert zsh.line("paddock image import x arch") == "paddock image import x archive.tar"
-    assert {"create", "ls", "rm"} <= set(zsh.choices("paddock snapshot "))
-    assert {"run", "exec", "snapshot"} <= set(zsh.choices("paddock "))
+    zsh.choices("paddock snapshot ", "create", "ls", "rm", "show")
+    zsh.choices("paddock ", "run", "exec", "snapshot")
 
 
 def fish(cli, line, directory="/"):
@@ -442,7 +510,7 @@ def fish(cli, line, directory="/"):
 def test_completion_in_fish(cli, made, tmp_path):
     (tmp_path / "archive.tar").touch()
     assert fish(cli, "paddock snap") == ["snapshot"]
-    assert fish(cli, "paddock snapshot ") == ["create", "ls", "rm"]
+    assert fish(cli, "paddock snapshot ") == ["create", "ls", "rm", "show"]
     assert {"run", "exec", "image"} <= set(fish(cli, "paddock ")) and made not in fish(cli, "paddock ")
     assert fish(cli, "paddock create --mem") == ["--memory"]
     assert made in fish(cli, "paddock exec ") and fish(cli, f"paddock inspect {made[:8]}") == [made]

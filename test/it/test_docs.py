@@ -3,7 +3,7 @@ internet.py for those that they name; their policies, bodies and configurations 
 
 A fence's language says what its block is: `sh` is run (all blocks of a document in one shell, in their
 order; `# -> TEXT` means that the block prints TEXT), `json` is a policy or the body of a create, `yaml` a
-configuration, `js` is parsed; `text` is for what cannot be run here. ID is a box. Pages of docs/tasks are run
+configuration, `js` and `python` are parsed; `text` is for what cannot be run here. ID is a box. Pages of docs/tasks are run
 against a daemon that has this machine's own network; `systemctl stop` and `start` in them stop and start it.
 """
 
@@ -17,7 +17,8 @@ import pytest
 import paddock
 from internet import Internet
 
-WORLD = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md", "docs/mcp.md")  # name hosts, which are played
+DIALECTS = ("docs/mcp.md", "docs/e2b.md", "docs/agentbox.md", "docs/sandkasten.md", "docs/agent-sandbox.md", "docs/aio.md")
+WORLD = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md", *DIALECTS)  # name hosts, which are played
 TASKS = tuple(sorted(f"docs/tasks/{file.name}" for file in (paddock.ROOT / "docs/tasks").iterdir()))
 PRODUCTION = "docs/tasks/production.md"
 DOCS = (*WORLD, *TASKS, "docs/glossary.md")
@@ -95,7 +96,7 @@ def box(client):
 @pytest.mark.parametrize("name", DOCS)
 def test_blocks_are_run_or_said_not_to_be(name):
     kinds = [language for language, _, _ in blocks(name)]
-    assert set(kinds) <= {"sh", "json", "yaml", "js", "text"}, kinds
+    assert set(kinds) <= {"sh", "json", "yaml", "js", "python", "text"}, kinds
     assert kinds.count("text") <= UNRUN, kinds
 
 
@@ -177,6 +178,28 @@ def test_the_first_policy_does_what_it_says(client, net, box):
     tries = [["/repos/a"], ["/admin"], ["/gists"], ["/repos/a", "-d", "x"]]
     assert [status("https://api.github.com" + path, *more) for path, *more in tries] == ["200", "403", "403", "403"]
     assert status("http://example.org/") == "000", "*.example.org is what is below it"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_page_for_a_dialect(name, client):
+    """How to switch, what is better, what differs; and what can be run is run."""
+    text = (paddock.ROOT / name).read_text()
+    headings = re.findall(r"^## (.+)$", text, re.M)
+    for wanted in ("Switching", "What is better", "What differs"):
+        assert any(heading.startswith(wanted) for heading in headings), headings
+    assert {"sh", "js"} & {language for language, _, _ in blocks(name)}, "nothing to run"
+    served = {one["name"] for one in client.get("/v1/dialects").json()["listeners"][0]["dialects"]}
+    assert name.removeprefix("docs/").removesuffix(".md") in served
+
+
+def test_every_dialect_has_a_page(client):
+    served = {one["name"] for one in client.get("/v1/dialects").json()["listeners"][0]["dialects"]}
+    assert {f"docs/{name}.md" for name in served - {"rest", "models"}} == set(DIALECTS)  # README.md and docs/ai.md are theirs
+
+
+@pytest.mark.parametrize("language,text", all_blocks("python"))
+def test_python(language, text):
+    compile(text, "a document", "exec")
 
 
 @pytest.mark.parametrize("language,text", all_blocks("yaml", "js"))

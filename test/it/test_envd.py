@@ -1,5 +1,6 @@
 """Port 49983 of a box, as E2B's clients speak to it: both codecs, byte by byte where that matters."""
 
+import contextlib
 import gzip
 import http.client
 import json
@@ -235,9 +236,14 @@ def test_a_shell_made_ahead(daemon):
 
 
 def waiting_shells(daemon, box):
-    """Shells in the box that wait for their command, as the host sees them."""
+    """Shells in the box that wait for their command, or did, as the host sees them."""
     group = next(iter(paddock.cgroup_dirs(box).values()))
-    return [pid for pid in map(int, paddock.read(group / "cgroup.procs").split()) if "-u 250" in paddock.read(f"/proc/{pid}/cmdline")]
+    found = []
+    for pid in paddock.read(group / "cgroup.procs").split():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if "-u 250" in paddock.read(f"/proc/{pid}/cmdline"):
+                found.append(int(pid))
+    return found
 
 
 def test_the_first_command_finds_a_shell(daemon):
@@ -252,6 +258,23 @@ def test_the_first_command_finds_a_shell(daemon):
         assert b"-u 250" in out and out.endswith(f"[{variables.get('MINE', '')}]\n".encode()), out
         assert end["status"] == "exit status 0"
         assert client.delete(f"/sandboxes/{envd.box}").status == 204
+    client.close()
+
+
+def test_a_long_command_does_not_keep_the_next_waiting(daemon):
+    """The next shell is made behind the end of a command, or while one runs on: two at the same time find theirs."""
+    client = daemon.client()
+    made = client.post("/v2/sandboxes", {"templateID": "base", "timeout": 300}).json()
+    envd = Envd(daemon, made["sandboxID"], made["envdAccessToken"])
+    paddock.until(lambda: waiting_shells(daemon, envd.box), "a shell that was made ahead")
+    running = envd.bash("tr '\\0' ' ' < /proc/$$/cmdline; read x < /dev/zero")
+    pid = next(running)["event"]["start"]["pid"]
+    assert b"-u 250" in text(next(running))
+    paddock.until(lambda: len(waiting_shells(daemon, envd.box)) == 2, "the one that runs, and the next")
+    assert b"-u 250" in envd.run("tr '\\0' ' ' < /proc/$$/cmdline")[0]
+    envd.process("SendSignal", process={"pid": pid}, signal="SIGNAL_SIGKILL")
+    assert next(running)["event"]["end"]["status"] == "signal: killed"
+    assert client.delete(f"/sandboxes/{envd.box}").status == 204
     client.close()
 
 

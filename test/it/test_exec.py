@@ -73,6 +73,30 @@ def test_unknown_user(box):
     assert response.status == 400 and response.code() == "invalid_argument"
 
 
+def test_a_user_who_changes_is_seen_at_once(make_box):
+    """PID 1 remembers whom it found, but not past a change: in place and of the same length, one behind another, by a
+    new file, of the groups."""
+    box = make_box()
+    assert [box.check("id -u; id -G").split() for _ in range(2)] == [["1000", "1000"]] * 2
+    swap = "sed 's/:{}:/:{}:/' /etc/{} > /tmp/new && cat /tmp/new > /etc/{}"
+    for old, new in [(1000, 1001), (1001, 1002), (1002, 1003)] * 3:
+        assert box.check(swap.format(old, new, "passwd", "passwd"), user="root") == ""
+        assert box.check("id -u").split() == [str(new)], "in place"
+        if new == 1003:
+            assert box.check(swap.format(new, 1000, "passwd", "passwd"), user="root") == ""
+            assert box.check("id -u").split() == ["1000"]
+    assert box.check("sed -i 's/:1000:1000:/:1077:1000:/' /etc/passwd", user="root") == ""
+    assert box.check("id -u").split() == ["1077"], "a new file"
+    assert box.check("echo 'extra:x:4711:user' >> /etc/group", user="root") == ""
+    assert box.check("id -G").split() == ["1000", "4711"]
+    # and once both have been left alone for long enough to be remembered
+    assert box.check("touch -d '1 hour ago' /etc/passwd /etc/group; sleep 3.1", user="root") == ""
+    assert [box.check("id -u").split() for _ in range(3)] == [["1077"]] * 3
+    assert box.check(swap.format(1077, 1078, "passwd", "passwd") + "; touch -r /etc/group /etc/passwd", user="root") == ""
+    assert box.check("id -u").split() == ["1078"]
+    assert box.try_exec(["true"], user="gone").status == 400 and box.check("id -u").split() == ["1078"]
+
+
 def test_environment(box):
     assert box.check("echo $A-$B", env={"A": "1 2", "B": "ü"}) == "1 2-ü\n"
     plain = dict(line.split("=", 1) for line in box.check(["env"]).splitlines())

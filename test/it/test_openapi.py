@@ -174,7 +174,7 @@ def test_live_answers(document, api, daemon):
     check(document, "get", files, box.ls("/dev"))
     check(document, "get", files, box.read("/none"))
     check(document, "delete", files, box.remove("/workspace/f"))
-    for path in ("/health", "/healthz", "/readyz", "/v1/capabilities", "/v1/images", "/v1/keys"):
+    for path in ("/health", "/healthz", "/readyz", "/v1/capabilities", "/v1/dialects", "/v1/images", "/v1/keys"):
         check(document, "get", path, api.get(path))
     check(document, "post", sandboxes, api.post(sandboxes, {"nmae": 1}))
     check(document, "post", sandboxes, api.try_create(name="conforms"))

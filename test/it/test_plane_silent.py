@@ -12,7 +12,7 @@ from envd import Envd
 from test_ports import DOMAIN, ask, host, serve
 
 NONE = "z" * 20  # an id of the right form, of no box
-PORTS = (8000, 9, 22, 3128, 49983, 49999)
+PORTS = (8000, 9, 22, 2024, 3128, 49983, 49999)
 PATHS = ("/", "/health", "/files?path=/etc/passwd", "/files?path=/etc/passwd&signature=v1_AAAA", "/envs", "/execute", "/contexts",
          "/process.Process/List", "/?paddock_ticket=99999999999-" + "0" * 64, "/v1/sandboxes")
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")

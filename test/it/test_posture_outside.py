@@ -302,6 +302,8 @@ def test_root_and_cwd(one, processes, marker):
 
 def fd_kind(pid, fd):
     target = os.readlink(f"/proc/{pid}/fd/{fd}")
+    if group := re.match(r"^/sys/fs/btrfs/[\w-]+/qgroups/0_\d+/(\w+)$", target):
+        return f"quota group: {group[1]}"
     return re.sub(r":\[\d+\]$", "", re.sub(r"^/memfd:.*", "memfd", target))
 
 
@@ -310,12 +312,20 @@ def fd_kinds(pid):
 
 
 def test_fds_of_pid_1_golden(client):
-    box = client.create()
+    box = client.create(limits={"disk_mb": 64})
     try:
         fresh = fd_kinds(box.pid1())
         golden("fds", fresh)
-        # By principle: no directory, no file of the host, no device but null, no namespace.
-        assert all(re.match(r"^(socket|pipe|anon_inode:.*|/dev/null)$", kind) for kind in fresh), fresh
+        # By principle: no directory, no file of the host, no device but null, no namespace; of its own quota group the figures, to read.
+        assert all(re.match(r"^(socket|pipe|anon_inode:.*|/dev/null|quota group: \w+)$", kind) for kind in fresh), fresh
+        own = {fd: os.readlink(f"/proc/{box.pid1()}/fd/{fd}") for fd in os.listdir(f"/proc/{box.pid1()}/fd")
+               if fd_kind(box.pid1(), fd).startswith("quota group")}
+        assert len({os.path.dirname(path) for path in own.values()}) == 1, own
+        for fd, path in own.items():
+            info = Path(f"/proc/{box.pid1()}/fdinfo/{fd}").read_text()
+            assert int(re.search(r"^flags:\s*(\d+)", info, re.MULTILINE)[1], 8) & 3 == os.O_RDONLY, path
+            if path.endswith("max_referenced"):
+                assert int(Path(path).read_text()) == 64 << 20
         box.exec("echo x; cat", stdin="y")
         box.exec("sleep 9", timeout_ms=50)
         box.put("/tmp/f", b"z")
@@ -460,7 +470,8 @@ def confined(directory):
     found = {}
     for file in directory.iterdir():
         text = file.read_text()
-        calls = set(re.findall(r"^(landlock_restrict_self|seccomp)\(.*= 0$", text, re.MULTILINE))
+        # A filter that PID 1 listens to is loaded by a call that returns a descriptor.
+        calls = set(re.findall(r"^(landlock_restrict_self|seccomp)\((?:.*= 0|SECCOMP_SET_MODE_FILTER, .*NEW_LISTENER.*= \d+)$", text, re.MULTILINE))
         programs = re.findall(r'^exec\w*\(.*?\["(paddock[\w-]*)"(?:, "(\w+)")?', text, re.MULTILINE)
         if programs:
             program, verb = programs[-1]

@@ -60,6 +60,26 @@ def test_kill_the_keeper(own_daemon):
     assert api.try_create(name="b1").status == 409
 
 
+def test_keeper_dies_while_a_program_starts(own_daemon, workdir):
+    """A change of the user undoes what ends a program with its parent: one that is just there ends all the same."""
+    daemon = own_daemon().start()
+    old = next(pid for pid, name in daemon.programs().items() if name == "paddock-gauge")
+    trace = workdir / "starts"
+    strace = subprocess.Popen(["strace", "-f", "-o", trace, "-e", "trace=setresuid", "-e", "inject=setresuid:delay_exit=2000000", "-p",
+                               str(daemon.keeper_pid)], stderr=subprocess.PIPE, text=True)
+    try:
+        assert "attached" in strace.stderr.readline()
+        daemon.api_kills += 1
+        paddock.kill(old)
+        paddock.until(lambda: "setresuid(" in trace.read_text(), "the next one changes its user")
+        assert [pid for pid, name in daemon.programs().items() if name == "paddock-gauge" and pid != old], "the control"
+        daemon.kill_keeper()  # which looks for what outlives it
+    finally:
+        strace.send_signal(signal.SIGINT)
+        strace.communicate()
+    daemon.start()
+
+
 def test_orderly_stop_and_start(own_daemon):
     daemon = own_daemon().start()
     box = daemon.client().create()

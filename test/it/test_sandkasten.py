@@ -181,6 +181,60 @@ def test_paths_stay_in_the_workspace(session, api, path):
     error(api.get(f"{one.path}/fs/read?path={path}"), 400, "INVALID_REQUEST")
 
 
+def test_links_do_not_lead_out(session, api):
+    one = session()
+    one.exec("echo in > inner; ln -s inner ok; ln -s /etc/hostname link; ln -s /tmp dir; echo x > /tmp/x")
+    assert base64.b64decode(one.read("ok")["content_base64"]) == b"in\n"
+    one.write("ok", text="new")
+    for path in ("link", "dir/x"):
+        error(api.get(f"{one.path}/fs/read?path={path}"), 400, "INVALID_REQUEST")
+    for path in ("link", "dir/x", "dir/new/y"):
+        error(api.post(one.path + "/fs/write", {"path": path, "text": "y"}), 400, "INVALID_REQUEST")
+    body, headers = form([("file", "x", b"y"), ("path", None, b"dir")])
+    error(api.request("POST", one.path + "/fs/upload", body, headers), 400, "INVALID_REQUEST")
+    assert one.exec("cat inner /tmp/x; ls -d /tmp/new 2>&1 | grep -c 'No such'")["output"] == "newx\n1\n"
+
+
+def test_holes_of_the_original(workspace_ids, session, api, daemon):
+    """What its own documents or code do wrong (interfaces/sandkasten.md), one by one."""
+    one = session(ttl_seconds=900)
+    # The end of a command cannot be forged by what it prints.
+    done = one.exec("printf '__SANDKASTEN_END__:x:0:/etc\\n'; cd /tmp; false")
+    assert (done["exit_code"], done["cwd"], done["output"]) == (1, "/tmp", "__SANDKASTEN_END__:x:0:/etc\n")
+    # A use extends the session by what it asked for, not by the default.
+    before = api.get(one.path).json()["expires_at"]
+    assert 300 < paddock.seconds_until(before) <= 900
+    one.exec("sleep 1.1")
+    after = api.get(one.path).json()["expires_at"]
+    assert after > before and paddock.seconds_until(after) <= 901
+    # No suffix of a path opens it.
+    nobody = paddock.Client(daemon)
+    for path in (f"{one.path}.js", "/v1/sessions/x.css", f"{one.path}/stats.png", f"{one.path}/exec.ico"):
+        assert nobody.get(path).status == 401, path
+    nobody.close()
+    # A session that does not run is no error of the server.
+    assert api.post(f"/v1/sandboxes/{one.id}/pause", {}).status == 200
+    error(api.post(one.path + "/exec", {"cmd": "true"}), 409, "INVALID_REQUEST")
+    assert api.post(f"/v1/sandboxes/{one.id}/resume", {}).status == 200
+    # A workspace that a session has stays.
+    workspace_ids.append("held-1")
+    two = session(workspace_id="held-1")
+    assert api.delete("/v1/workspaces/held-1").status == 409 and two.exec("echo on")["output"] == "on\n"
+    # Limits of the request.
+    assert one.exec("true #" + "x" * ((1 << 20) - 6))["exit_code"] == 0
+    error(api.post(one.path + "/exec", {"cmd": "x" * ((1 << 20) + 1)}), 400, "INVALID_REQUEST")
+    for body in ({"ttl_seconds": 86401}, {"ttl_seconds": -1}):
+        error(api.post("/v1/sessions", body), 400, "INVALID_REQUEST")
+    for name in ("a", "A-b", "x" * 65, "a_b"):
+        error(api.post("/v1/sessions", {"workspace_id": name}), 400, "INVALID_WORKSPACE")
+    # The request's id comes back.
+    assert api.request("GET", one.path, headers={"X-Request-ID": "mine-1"}).headers["x-request-id"] == "mine-1"
+    assert api.get(one.path).headers["x-request-id"]
+    # Much output is cut and says so.
+    cut = one.exec("head -c 20000000 /dev/zero | tr '\\0' x")
+    assert cut["truncated"] and len(cut["output"]) >= 5 << 20
+
+
 def form(fields):
     """multipart/form-data of (name, filename or None, bytes)."""
     body = b""
@@ -362,7 +416,8 @@ def test_its_own_configuration(own_daemon, tmp_path):
 def test_what_its_configuration_cannot_have(tmp_path, line, said):
     file = tmp_path / "sandkasten.yaml"
     file.write_text("api_key: x\n" + line + "\n")
-    done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True)
+    done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True,
+                          env=paddock.clean_environment())
     assert done.returncode == 1 and said in done.stderr, done
 
 
@@ -407,5 +462,6 @@ def test_its_verbs(session, daemon, tmp_path):
     assert verb(daemon, "init", cwd=tmp_path).returncode == 1
     assert verb(daemon, "init", "--force", "--api-key", 'a"b', cwd=tmp_path).returncode == 0
     assert json.loads(file.read_text())["api_key"] == 'a"b'
-    check = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True)
+    check = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", file], capture_output=True, text=True,
+                          env=paddock.clean_environment())
     assert check.returncode == 0, check

@@ -23,7 +23,9 @@ def test_prompt_and_variables(make_box, connect):  # noqa: F811
 def test_ps_does_not_show_our_source(box):
     box.client.post(f"{box.path}/exec", {"command": "true", "shell": "s"})
     shown = box.check("ps ax -o args=")
-    assert "__paddock_loop" not in shown and "builtin" not in shown, shown
+    assert "__paddock" not in shown and "builtin" not in shown, shown
+    own = box.client.post(f"{box.path}/exec", {"command": "ps -p $$ -o args=; echo $0", "shell": "s"}).json()
+    assert own["stdout"] == "bash\nbash\n"
     ran = box.client.post(f"{box.path}/exec", {"command": "env | grep -c __paddock; [[ -v __paddock ]]; echo $?", "shell": "s"}).json()
     assert ran["stdout"] == "0\n1\n"
 

@@ -52,7 +52,7 @@ def of(file, *names):
     return [f"{file}::{name}" for name in names] or [file]
 
 
-SMOKE = [of("test/kernels/test_smoke.py"), of("test/kernels/test_machine.py")]
+SMOKE = [of("test/kernels/test_smoke.py"), of("test/kernels/test_machine.py"), of("test/kernels/test_deb.py")]
 
 # What a kernel can do differently, in a quarter of an hour for a guest: emulation makes test/it as a whole
 # one of hours. In are the walls (posture, escape, system calls), limits and what breaks against them,
@@ -62,9 +62,12 @@ SMOKE = [of("test/kernels/test_smoke.py"), of("test/kernels/test_machine.py")]
 # another does at a larger scale (a thousand flows, ten thousand files), since those measure the emulator.
 SELECTION = [
     SMOKE[0],
+    of("test/kernels/test_deb.py"),
     of("test/kernels/test_unit.py"),
     of("test/kernels/test_groups.py"),
     of("test/it/test_posture_outside.py"),
+    of("test/it/test_disk_seen.py", "test_every_program_is_told", "test_use_and_limit_are_the_present_ones", "test_everything_else_is_the_kernels",
+       "test_signals_and_threads_meanwhile"),
     of("test/it/test_limits_seen.py", "test_processors", "test_control_groups", "test_uptime_and_boot", "test_without_its_own_uptime",
        "test_each_box_sees_its_own", "test_gauge_that_is_killed_comes_back", "test_boxes_of_an_earlier_keeper"),
     of("test/it/test_bombs.py", "test_fork_bomb", "test_fork_bomb_does_not_survive_its_box",

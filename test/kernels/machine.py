@@ -36,11 +36,21 @@ def payload(file, job):
         (work / "job.json").write_text(json.dumps(job))
         # BUILT: the programs are what `make build` left, also while a test runs with them.
         subprocess.run(["make", "--no-print-directory", "-s", "install-files", f"DESTDIR={work}/install", "PREFIX=/usr/local"], cwd=ROOT, check=True)
-        for name in ("job.json", "install"):
+        packages(work / "deb")
+        for name in ("job.json", "install", "deb"):
             tar.add(work / name, name)
         skip = lambda info: None if "__pycache__" in info.name else info  # noqa: E731
         for name in ("build/bin", "test/it", "test/escape", "test/kernels", "etc", "api"):
             tar.add(ROOT / name, name, filter=skip)
+
+
+def packages(directory):
+    """Two Debian packages of which the later is an upgrade: PADDOCK_BEFORE names the earlier one, else it is the same with a lower version."""
+    for which, version in (("before", ["--version", "0.0.1"]), ("now", [])):
+        named = os.environ.get("PADDOCK_BEFORE") if which == "before" else None
+        file = named or subprocess.run(["scripts/deb", *version], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+        (directory / which).mkdir(parents=True)
+        shutil.copy(ROOT / file, directory / which)
 
 
 def command(guest, image, directory, memory_mb):

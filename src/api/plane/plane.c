@@ -84,6 +84,20 @@ static bool by_own(struct plane *p, const struct http_exchange *x, struct plane_
 	return true;
 }
 
+/* Agent-Sandbox's path leads to what a dialect serves, such as envd, as E2B's addresses do. The other ports
+ * of that path are its own matter. */
+static bool by_router(struct plane *p, struct http_exchange *x, struct plane_name *ret)
+{
+	struct plane_name name;
+
+	if (!plane_target_router(x->path, &name) || !serve_find_port(p->serve, name.port).port)
+		return false;
+	x->prefix = name.prefix;
+	x->path = name.path;
+	*ret = name;
+	return true;
+}
+
 /* ---- who may ---- */
 
 static int actor_of(struct plane *p, const struct http_exchange *x, struct actor *ret)
@@ -156,9 +170,10 @@ static bool is_let_in(struct plane *p, const struct http_exchange *x, const stru
 	       has_key(p, x, ACT_BOX_PORTS, b);
 }
 
-static bool may(struct plane *p, struct http_exchange *x, const struct box *b, const struct plane_name *name)
+static bool may(struct plane *p, struct http_exchange *x, struct serve_at own, const struct box *b,
+		const struct plane_name *name)
 {
-	if (b->spec.ports_public)
+	if (b->spec.ports_public && !(own.port && own.port->shut))
 		return true;
 	if (!is_let_in(p, x, b, name))
 		return false;
@@ -180,6 +195,14 @@ static bool knows(struct plane *p, const struct http_exchange *x, const struct b
 	       has_ticket(p, x, b, name, ports_ticket_genuine) || has_key(p, x, ACT_BOX_READ, b);
 }
 
+static void unknown(struct http_exchange *x, struct serve_at own, const struct plane_name *name)
+{
+	if (own.port && own.port->words)
+		proxy_refuse(x, own.port->words, 404, VIEW_NONE, 0, "no such sandbox");
+	else
+		proxy_unknown_box(x, name->id);
+}
+
 /* ---- a signed link to a host name: the ticket moves from the address into a cookie ---- */
 
 /* The query without the ticket. */
@@ -198,7 +221,7 @@ static void put_query(struct buf *out, struct view query)
 }
 
 /* True: it was one, and has been answered. */
-static bool take_ticket(struct plane *p, struct http_exchange *x, const struct box *b,
+static bool take_ticket(struct plane *p, struct http_exchange *x, struct serve_at own, const struct box *b,
 			const struct plane_name *name)
 {
 	struct view ticket = name->by_host ? http_get_query(x, TICKET) : VIEW_NONE;
@@ -208,10 +231,10 @@ static bool take_ticket(struct plane *p, struct http_exchange *x, const struct b
 		return false;
 	if (!ports_ticket_fits(p->core, b, name->port, ticket)) {
 		if (knows(p, x, b, name))
-			proxy_refuse(x, proxy_words_e2b, 403, name->id, name->port,
-				     "The link is not valid, or not any more");
+			proxy_refuse(x, own.port && own.port->words ? own.port->words : proxy_words_e2b, 403,
+				     name->id, name->port, "The link is not valid, or not any more");
 		else
-			proxy_unknown_box(x, name->id);
+			unknown(x, own, name);
 		return true;
 	}
 	buf_printf(&cookie, PROXY_HEAD_COOKIE "=%.*s; Path=/; HttpOnly; SameSite=Lax%s", VIEW_ARG(ticket),
@@ -252,7 +275,7 @@ static void serve_own(struct plane *p, struct http_exchange *x, struct serve_at 
 	if (knows(p, x, b, name) || (own.port->proves && own.port->proves(x, p->core, b)))
 		serve_port(p->serve, x, own, b, &actor);
 	else
-		proxy_unknown_box(x, name->id);
+		unknown(x, own, name);
 }
 
 static void serve(struct plane *p, struct http_exchange *x, struct serve_at own, const struct box *b,
@@ -260,15 +283,20 @@ static void serve(struct plane *p, struct http_exchange *x, struct serve_at own,
 {
 	struct actor actor = { .tenant = b->tenant, .role = STORE_ROLE_USER };
 
-	if (take_ticket(p, x, b, name))
+	if (own.port && own.port->words)
+		words = own.port->words;
+	if (take_ticket(p, x, own, b, name))
 		return;
-	if (!may(p, x, b, name)) {
+	if (!may(p, x, own, b, name)) {
 		if (knows(p, x, b, name))
 			proxy_refuse(x, words, 403, name->id, name->port,
-				     "The ports of this sandbox are private: a key or the header "
-				     "'e2b-traffic-access-token' is needed");
+				     b->spec.ports_public
+					     ? "This port is never public: a key or the header "
+					       "'e2b-traffic-access-token' is needed"
+					     : "The ports of this sandbox are private: a key or the header "
+					       "'e2b-traffic-access-token' is needed");
 		else
-			proxy_unknown_box(x, name->id);
+			unknown(x, own, name);
 		return;
 	}
 	if (own.port) {
@@ -312,7 +340,7 @@ static void serve_path(struct plane *p, struct http_exchange *x, const struct pl
 	if (!b && known)
 		b = boxes_find(p->core, &actor, ACT_BOX_READ, name->id, &e);
 	/* Whether there is such a box is nobody's business who may not reach it. */
-	if (!b || !may(p, x, b, name))
+	if (!b || !may(p, x, (struct serve_at){ 0 }, b, name))
 		proxy_refuse(x, proxy_words_rest, known ? 404 : 401, VIEW_NONE, 0,
 			     known ? "no such sandbox"
 				   : "a valid key is needed (Authorization: Bearer, or X-API-Key)");
@@ -337,7 +365,7 @@ static void serve_named(struct plane *p, struct http_exchange *x, const struct p
 		bool checked = own.port && !own.port->guarded;
 		(void)((!checked && is_let_in(p, x, &p->nobody, name)) || knows(p, x, &p->nobody, name) ||
 		       (checked && own.port->proves && own.port->proves(x, p->core, &p->nobody)));
-		proxy_unknown_box(x, name->id);
+		unknown(x, own, name);
 	} else if (own.port && !own.port->guarded) {
 		serve_own(p, x, own, b, name);
 	} else {
@@ -354,7 +382,7 @@ bool plane_request(struct plane *p, struct http_exchange *x)
 	} else if (!by_header(p, x, &name) && plane_target_path(x->path, &name)) {
 		serve_path(p, x, &name);
 		return true;
-	} else if (!name.id.p && !by_own(p, x, &name)) {
+	} else if (!name.id.p && !by_router(p, x, &name) && !by_own(p, x, &name)) {
 		return false;
 	}
 	serve_named(p, x, &name);

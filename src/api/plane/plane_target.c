@@ -74,3 +74,19 @@ bool plane_target_path(struct view path, struct plane_name *ret)
 	*ret = found;
 	return found.id.n > 0;
 }
+
+bool plane_target_router(struct view path, struct plane_name *ret)
+{
+	struct view rest = view_skip(path, strlen("/sandboxes/router"));
+	struct plane_name found = { 0 };
+
+	if (!view_starts(path, "/sandboxes/router/"))
+		return false;
+	found.id = segment(&rest);
+	if (!rest.n || !is_id(found.id) || !plane_target_port(segment(&rest), &found.port) || !rest.n)
+		return false;
+	found.prefix = (struct view){ path.p, (size_t)(rest.p - path.p) };
+	found.path = rest;
+	*ret = found;
+	return true;
+}

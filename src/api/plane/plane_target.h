@@ -19,5 +19,7 @@ struct plane_name {
 bool plane_target_host(struct view host, struct view domain, struct plane_name *ret) _must_check_;
 /* "/v1/sandboxes/ID/ports/8080/…" and "/v1/previews/ID/8080/TICKET/…". False: another path. */
 bool plane_target_path(struct view path, struct plane_name *ret) _must_check_;
+/* Agent-Sandbox's /sandboxes/router/ID/PORT/… */
+bool plane_target_router(struct view path, struct plane_name *ret) _must_check_;
 /* A port's digits. */
 bool plane_target_port(struct view v, uint16_t *ret) _must_check_;

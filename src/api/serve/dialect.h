@@ -10,6 +10,7 @@
 #include "router.h"
 #include "rpc.h"
 
+struct proxy_refusal;
 struct reflect_file;
 
 /* A set of paths with one way to authenticate and one way to write an error. */
@@ -47,6 +48,10 @@ struct surface {
 struct dialect_port {
 	uint16_t port;
 	bool guarded; /* who asks was permitted to reach the box's ports; else `authenticate` must check */
+	bool shut; /* of a guarded one: also where the box's ports are public, who asks must show something */
+	/* How the frame refuses somebody here, or says that there is no such box. NULL: as E2B's proxy does.
+	 */
+	void (*words)(struct json_out *o, const struct proxy_refusal *why);
 	/* Where it is not guarded: whether the request shows something else than a key or a token that only
 	 * somebody who was told of the box can have. To all others a box with private ports looks like none.
 	 * May be NULL. */
@@ -65,6 +70,17 @@ struct dialect_port {
 
 struct dialect {
 	const char *name;
+	const char *version; /* of what it speaks; NULL: it is not shown among what is served */
+	const char *under; /* on the common listener its paths are below this, which `enter` takes off; may be
+			      NULL */
+	const char *alias; /* another beginning that all its paths may have; may be NULL */
+	/* Names between spaces of dialects that its own listener has besides, each with what it claims; its
+	 * original serves them at the same address. May be NULL. */
+	const char *with;
+	bool ports_here; /* the ports of boxes are reached by its own listener, too */
+	/* Tells what of it is off in this installation, and why. May be NULL. */
+	void (*off)(const struct core *c, void (*say)(void *arg, const char *what, const char *why),
+		    void *arg);
 	/* Whether a request is its own: by host, path, header or listener. Dialects are asked in the order
 	 * of the array. NULL: it takes what is left. */
 	bool (*claims)(const struct http_exchange *x, void *state);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "answer.h"
+#include "num.h"
 #include "serve.h"
 #include "text.h"
 #include "poison.h"
@@ -251,6 +252,19 @@ struct view request_query(const struct request *r, const char *name)
 		if (view_is(r->query[i].name, name))
 			return r->query[i].value;
 	return VIEW_NONE;
+}
+
+int request_query_limit(const struct request *r, uint32_t most, uint32_t *ret, struct err *e)
+{
+	struct view v = request_query(r, "limit");
+	uint32_t n = 0;
+
+	if (!v.p)
+		return 0;
+	if (num_u32(v, &n) < 0 || n < 1 || n > most)
+		return err_set(e, ERR_INVALID, "limit must be between 1 and %u", most);
+	*ret = n;
+	return 0;
 }
 
 int request_query_flag(struct request *r, const char *name, bool *ret)

@@ -73,6 +73,8 @@ int request_read(struct request *r, const struct json_schema *s, void *out) _mus
 struct view request_query(const struct request *r, const char *name);
 /* "1" and "true", "0", "false" and absence. On failure the answer is sent. */
 int request_query_flag(struct request *r, const char *name, bool *ret) _must_check_;
+/* The parameter `limit` of a page, from 1 to `most`; *ret stays where it is absent. */
+int request_query_limit(const struct request *r, uint32_t most, uint32_t *ret, struct err *e) _must_check_;
 /* The token behind "Bearer " in Authorization, or X-API-Key. p == NULL: neither. */
 struct view request_token(const struct http_exchange *x);
 /* Whether a page of this server sent it, or no page at all: browsers send keys and tickets for whoever asks

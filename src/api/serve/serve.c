@@ -87,25 +87,78 @@ bool serve_is_bound(const struct serve *s, const struct http_exchange *x)
 	return x->listener < SERVE_LISTENERS && s->bound[x->listener];
 }
 
-void serve_request(struct serve *s, struct http_exchange *x)
+void serve_alias(const struct serve *s, struct http_exchange *x)
 {
-	if (serve_is_bound(s, x)) {
-		size_t i = s->bound[x->listener] - 1u;
-		if (s->dialects[i]->enter)
-			s->dialects[i]->enter(x);
-		request_begin(s, x, s->dialects[i]->surface, s->states[i], NULL, NULL);
-		return;
+	for (size_t i = 0; s->dialects[i]; i++) {
+		const char *alias = s->dialects[i]->alias;
+		size_t n = alias ? strlen(alias) : 0;
+		if (n && x->path.n > n && x->path.p[n] == '/' && view_starts(x->path, alias)) {
+			x->path = view_skip(x->path, n);
+			return;
+		}
 	}
+}
+
+static bool has_word(const char *words, const char *word)
+{
+	struct view rest = words ? view_of(words) : VIEW_NONE;
+
+	while (rest.p)
+		if (view_is(view_split(rest, ' ', &rest), word))
+			return true;
+	return false;
+}
+
+const struct dialect *serve_bound(const struct serve *s, unsigned listener)
+{
+	return listener < SERVE_LISTENERS && s->bound[listener] ? s->dialects[s->bound[listener] - 1] : NULL;
+}
+
+bool serve_has(const struct serve *s, unsigned listener, const struct dialect *d)
+{
+	const struct dialect *own = serve_bound(s, listener);
+
+	return d->surface && (!own || own == d || has_word(own->with, d->name));
+}
+
+bool serve_has_ports(const struct serve *s, const struct http_exchange *x)
+{
+	const struct dialect *own = serve_bound(s, x->listener);
+
+	return !own || own->ports_here;
+}
+
+const struct dialect *serve_choose(const struct serve *s, const struct http_exchange *x, void **ret_state)
+{
+	const struct dialect *own = serve_bound(s, x->listener);
+	size_t found = own ? s->bound[x->listener] - 1u : SERVE_DIALECTS;
+
 	for (size_t i = 0; s->dialects[i]; i++) {
 		const struct dialect *d = s->dialects[i];
-		if (!d->surface || (x->origin.n && !d->inside) || (d->claims && !d->claims(x, s->states[i])))
-			continue;
-		if (d->enter)
-			d->enter(x);
-		request_begin(s, x, d->surface, s->states[i], NULL, NULL);
+		if (serve_has(s, x->listener, d) && (!x->origin.n || d->inside) &&
+		    (!d->claims || d->claims(x, s->states[i]))) {
+			found = i;
+			break;
+		}
+	}
+	if (found == SERVE_DIALECTS)
+		return NULL;
+	*ret_state = s->states[found];
+	return s->dialects[found];
+}
+
+void serve_request(struct serve *s, struct http_exchange *x)
+{
+	void *state;
+	const struct dialect *d = serve_choose(s, x, &state);
+
+	if (!d) {
+		http_reply(x, 404, NULL, VIEW_NONE, NULL, 0);
 		return;
 	}
-	http_reply(x, 404, NULL, VIEW_NONE, NULL, 0);
+	if (d->enter)
+		d->enter(x);
+	request_begin(s, x, d->surface, state, NULL, NULL);
 }
 
 /* ---- ports of boxes ---- */

@@ -9,6 +9,11 @@
 #define SERVE_DIALECTS  32
 #define SERVE_LISTENERS 16
 
+struct serve_address {
+	char host[64];
+	uint16_t port;
+};
+
 struct serve {
 	struct core *core;
 	const struct http_server *server;      /* for the metrics */
@@ -19,7 +24,9 @@ struct serve {
 	bool anonymous[SERVE_LISTENERS]; /* who comes by it without a key is a user */
 	struct view
 		boxes[SERVE_LISTENERS]; /* the sandbox that a listener is for, by name or id; empty: all */
-	struct list requests, proxies;  /* that are under way */
+	struct serve_address at[SERVE_LISTENERS]; /* that a listener really has: served_note */
+	unsigned n_listeners;
+	struct list requests, proxies; /* that are under way */
 	void (*on_idle)(void *arg);
 	void *idle_arg;
 };
@@ -30,8 +37,17 @@ void serve_free(struct serve *s); /* after the server, which aborts what is unde
 int serve_bind(struct serve *s, unsigned listener, struct view dialect, struct err *e) _must_check_;
 /* The sandbox that its listener is for; empty: none. */
 struct view serve_listener_box(const struct serve *s, const struct http_exchange *x);
+/* Takes a dialect's alias off the path. */
+void serve_alias(const struct serve *s, struct http_exchange *x);
 bool serve_is_bound(const struct serve *s, const struct http_exchange *x);
-/* To the first dialect that claims it. */
+/* The dialect that has this listener to itself, or with others; NULL: all are there. */
+const struct dialect *serve_bound(const struct serve *s, unsigned listener);
+bool serve_has(const struct serve *s, unsigned listener, const struct dialect *d);
+/* Whether the ports of boxes are reached by its listener. */
+bool serve_has_ports(const struct serve *s, const struct http_exchange *x);
+/* The first dialect of its listener that claims it, else the listener's own; NULL: none. */
+const struct dialect *serve_choose(const struct serve *s, const struct http_exchange *x, void **ret_state);
+/* To that one. */
 void serve_request(struct serve *s, struct http_exchange *x);
 /* A port of boxes that a dialect serves; port NULL: none does. */
 struct serve_at {

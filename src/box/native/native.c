@@ -20,7 +20,7 @@
 #include "fd.h"
 #include "feature.h"
 #include "mnt.h"
-#include "native_child.h"
+#include "native_space.h"
 #include "spawn.h"
 #include "poison.h"
 
@@ -36,9 +36,9 @@ static void close_late(struct native *n, int *fd)
 	*fd = -EBADF;
 }
 
-void native_tidy(struct native *n)
+void native_tidy(struct native *n, unsigned leave)
 {
-	while (n->n_late)
+	while (n->n_late > leave)
 		fd_close(n->late[--n->n_late]);
 }
 
@@ -73,8 +73,9 @@ static bool wants_tools(const struct native *n, const struct plan *p, const stru
 	return bin >= 0 || errno == ENOENT;
 }
 
+/* `store`: the mount of the storage that the layers share, made by the first that needs it. */
 static int layer_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
-		       const struct plan_image *image, int storage, int userns)
+		       const struct plan_image *image, int storage, int userns, int *store)
 {
 	const uint64_t quiet = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
 	int lower = mnt_tree(image->layers[m->layer].dir, "", quiet | MOUNT_ATTR_RDONLY, userns);
@@ -84,14 +85,15 @@ static int layer_mount(struct native *n, const struct plan *p, const struct plan
 	bool bare = p->spec.readonly_root && !has_files(storage, upper), tooled = wants_tools(n, p, m, image);
 	if (lower < 0 || (bare && !tooled))
 		return lower;
-	int store = bare ? -1 : mnt_tree(storage, "", quiet, userns);
+	if (!bare && *store < 0)
+		*store = mnt_tree(storage, "", quiet, userns);
 	int tools =
 		tooled ? mnt_tree(n->tools, m->layer ? "usr" : "", quiet | MOUNT_ATTR_RDONLY, userns) : -1;
-	int r = store < 0 && !bare ? store : tooled && tools < 0 ? tools : 0;
+	int r = *store < 0 && !bare ? *store : tooled && tools < 0 ? tools : 0;
 	if (r == 0)
 		r = mnt_overlay(
 			&(struct mnt_overlay){ .lower = lower,
-					       .store = store,
+					       .store = bare ? -1 : *store,
 					       .over = tooled ? &tools : NULL,
 					       .upper = bare ? NULL : upper,
 					       .work = work,
@@ -99,8 +101,8 @@ static int layer_mount(struct native *n, const struct plan *p, const struct plan
 					       .scratch = n->scratch,
 					       .attach = n->without & FEATURE_BIT(FEATURE_DETACHED_LAYERS) });
 	close_late(n, &lower);
-	if (store >= 0)
-		close_late(n, &store);
+	if (mnt_attached && *store >= 0) /* it was unmounted again, and is of no more use */
+		close_late(n, store);
 	if (tools >= 0)
 		close_late(n, &tools);
 	if (r >= 0 && p->spec.readonly_root) {
@@ -164,11 +166,11 @@ static int host_mount(const struct plan *p, const struct plan_mount *m, int dir)
 }
 
 static int one_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
-		     const struct plan_image *image, const struct native_files *files, int userns)
+		     const struct plan_image *image, const struct native_files *files, int userns, int *store)
 {
 	switch (m->kind) {
 	case PLAN_LAYER:
-		return layer_mount(n, p, m, image, files->storage, userns);
+		return layer_mount(n, p, m, image, files->storage, userns, store);
 	case PLAN_STORE:
 		return mnt_tree(files->storage, m->source, m->attr, userns);
 	case PLAN_WORKSPACE:
@@ -190,16 +192,21 @@ static int one_mount(struct native *n, const struct plan *p, const struct plan_m
 static int prepare_mounts(struct native *n, const struct plan *p, const struct plan_image *image,
 			  const struct native_files *files, struct native_child *c, struct err *e)
 {
+	int store = -1;
 	for (unsigned i = 0; i < p->n_mounts; i++) {
 		const struct plan_mount *m = &p->mounts[i];
 		if (m->kind == PLAN_PROC)
 			continue;
 		mnt_why[0] = 0;
-		c->mounts[i] = one_mount(n, p, m, image, files, c->userns);
-		if (c->mounts[i] < 0)
+		c->mounts[i] = one_mount(n, p, m, image, files, c->userns, &store);
+		if (c->mounts[i] < 0) {
+			fd_close(store);
 			return err_sys(e, m->kind == PLAN_HOST ? ERR_INVALID : ERR_WALLS, c->mounts[i],
 				       "mount of %s%s%s", m->target, mnt_why[0] ? ": " : "", mnt_why);
+		}
 	}
+	if (store >= 0)
+		close_late(n, &store);
 	int r = native_sys_views(n, p, c->views, &c->n_views);
 	return r < 0 ? err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits") : 0;
 }
@@ -210,6 +217,7 @@ static void child_init(struct native_child *c, const struct native *n, const str
 		.native = n, .plan = p, .listener = listener, .userns = -1, .v2 = -1, .net = -1
 	};
 	memset(c->mounts, 0xff, sizeof(c->mounts));
+	memset(c->figures, 0xff, sizeof(c->figures));
 }
 
 static void child_done(struct native_child *c)
@@ -220,6 +228,7 @@ static void child_done(struct native_child *c)
 		fd_close(c->views[i].fd);
 	for (unsigned i = 0; i < c->n_tasks; i++)
 		fd_close(c->tasks[i]);
+	native_space_close(c);
 	fd_close(c->v2);
 	fd_close(c->userns);
 	fd_close(c->net);
@@ -274,6 +283,7 @@ int native_start(struct native *n, const struct plan *p, const struct plan_image
 		c.net = net->ns;
 		gate = net->gate;
 	}
+	native_space_open(&c, files);
 	int r = spawn_userns(p->uid_base, PLAN_IDS, &c.userns);
 	if (r < 0)
 		r = err_sys(e, ERR_WALLS, r, "user namespace");

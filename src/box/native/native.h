@@ -27,6 +27,8 @@ struct native {
 	int run;            /* likewise: the keeper's run directory, borrowed */
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
+	struct seccomp_filter filter_asking; /* of boxes whose PID 1 answers for the disk: native_space.h */
+	bool asks;                           /* this kernel can, and is to */
 	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
 	bool spared;      /* the kernel prefers others to us when memory runs out (OOMScoreAdjust=) */
 	int scratch;      /* a tmpfs of the keeper's own: templates of /sys */
@@ -82,8 +84,8 @@ int native_dev(uint64_t attr) _must_check_;
 /* Starts the box; the listener becomes PID 1's fd 3. On failure nothing of it is left. */
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
 		 const struct native_files *files, struct native_box *ret, struct err *e) _must_check_;
-/* When there is time: closes what native_start left for later. */
-void native_tidy(struct native *n);
+/* When there is time: closes what native_start left for later, but for `leave` of it. */
+void native_tidy(struct native *n, unsigned leave);
 /* Makes one namespace ahead; true when there is more to do. A start without one makes its own. */
 bool native_refill(struct native *n);
 /* The gate's sockets in the namespace of a box's PID 1; -ESRCH when that is gone. */

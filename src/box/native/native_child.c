@@ -30,6 +30,7 @@
 #include "fd.h"
 #include "landlock.h"
 #include "mnt.h"
+#include "native_space.h"
 #include "poison.h"
 
 #define READONLY  (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
@@ -256,7 +257,8 @@ static int set_rlimits(const struct plan *p)
 	return 0;
 }
 
-/* 0, 1, 2: the box's /dev/null; 3: the listener; nothing else survives the exec. */
+/* 0, 1, 2: the box's /dev/null; 3: the listener; nothing else survives the exec but what native_space_load
+ * lets through. */
 static int set_fds(const struct native_child *c)
 {
 	_cleanup_(closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -363,9 +365,10 @@ int native_child_main(void *arg)
 	STEP("user namespace", become_root_of_box(c));
 	STEP("no_new_privs", SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
 	STEP("Landlock", restrict_files(c->native->without));
-	/* Late: the keeper may have more files open than the box may, and each step needs one more. */
+	char disks[NATIVE_DISKS][NATIVE_SPACE_LINE];
+	STEP("seccomp", native_space_load(c, disks));
+	/* Last: the keeper may have more files open than the box may, and each step needs one more. */
 	STEP("resource limits", set_rlimits(p));
-	STEP("seccomp", seccomp_load(&c->native->filter));
 
 	sigset_t none;
 	sigemptyset(&none);
@@ -376,7 +379,7 @@ int native_child_main(void *arg)
 	snprintf(thrash, sizeof(thrash), "thrash=%u", p->spec.thrash_s);
 	char *const argv[] = { (char[]){ "paddock-init" }, cpus, thrash,
 			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL },
-		    *const envp[] = { NULL };
+		    *const envp[] = { disks[0], disks[1], NULL };
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
 	return fail(c, "execution of PID 1", -errno);
 }

@@ -4,7 +4,11 @@
  */
 #pragma once
 
+#include "btrfs.h"
 #include "native_sys.h"
+
+/* Disks of a box: its own, and a named workspace's. */
+enum native_disk { NATIVE_OWN, NATIVE_NAMED, NATIVE_DISKS };
 
 struct native_child {
 	const struct native *native;
@@ -16,6 +20,7 @@ struct native_child {
 	unsigned n_views;
 	int tasks[CGROUP_TREES];
 	unsigned n_tasks;
+	int figures[NATIVE_DISKS][BTRFS_FIGURES]; /* or -1: native_space.h */
 
 	/* The answer: which step failed, or NULL. */
 	const char *failed_step;

@@ -230,6 +230,10 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 	uint8_t rules[SECCOMP_CALLS];
 	seccomp_box(rules);
 	r = seccomp_compile(rules, &n->filter);
+	seccomp_box_asking(rules);
+	if (r == 0)
+		r = seccomp_compile(rules, &n->filter_asking);
+	n->asks = !(n->without & FEATURE_BIT(FEATURE_OWN_DISK)) && seccomp_can_ask();
 	if (r < 0)
 		return err_sys(e, ERR_WALLS, r, "system call filter");
 	n->empty_ns = make_empty_ns(scratch);
@@ -246,7 +250,7 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 
 void native_close(struct native *n)
 {
-	native_tidy(n);
+	native_tidy(n, 0);
 	while (n->n_nets) {
 		struct native_net *net = &n->nets[--n->n_nets];
 		fd_close(net->ns);

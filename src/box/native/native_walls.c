@@ -120,9 +120,9 @@ static bool refill(struct walls *w)
 	return native_refill(of(w));
 }
 
-static void tidy(struct walls *w)
+static void tidy(struct walls *w, unsigned leave)
 {
-	native_tidy(of(w));
+	native_tidy(of(w), leave);
 }
 
 /* ---- boxes ---- */

@@ -76,6 +76,26 @@ static void test_paths(void **state)
 			fail_msg("taken: %s", bad[i]);
 }
 
+static void test_router(void **state)
+{
+	struct plane_name n = { 0 };
+
+	assert_true(plane_target_router(VIEW("/sandboxes/router/" ID "/49983/files"), &n));
+	assert_true(view_is(n.id, ID) && n.port == 49983 && view_is(n.path, "/files") &&
+		    view_is(n.prefix, "/sandboxes/router/" ID "/49983"));
+	assert_true(plane_target_router(VIEW("/sandboxes/router/" ID "/80//x"), &n) &&
+		    view_is(n.path, "//x"));
+
+	static const char *const bad[] = { "/sandboxes/router",           "/sandboxes/router/",
+					   "/sandboxes/router/" ID,       "/sandboxes/router/" ID "/80",
+					   "/sandboxes/router/" ID "/0/", "/sandboxes/router/" ID "/65536/",
+					   "/sandboxes/router/" ID "/x/", "/sandboxes/router//80/",
+					   "/sandboxes/router/../80/",    "/sandboxes/routers/" ID "/80/" };
+	for (size_t i = 0; i < ELEMS(bad); i++)
+		if (plane_target_router(view_of(bad[i]), &n))
+			fail_msg("taken: %s", bad[i]);
+}
+
 static struct http_header h(const char *name, const char *value)
 {
 	return (struct http_header){ view_of(name), view_of(value) };
@@ -248,10 +268,15 @@ static void test_websocket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hosts),     cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_request),   cmocka_unit_test(test_foreign_keys_pass),
-		cmocka_unit_test(test_response),  cmocka_unit_test(test_redirects),
-		cmocka_unit_test(test_mask),      cmocka_unit_test(test_cookie),
+		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_router),
+		cmocka_unit_test(test_request),
+		cmocka_unit_test(test_foreign_keys_pass),
+		cmocka_unit_test(test_response),
+		cmocka_unit_test(test_redirects),
+		cmocka_unit_test(test_mask),
+		cmocka_unit_test(test_cookie),
 		cmocka_unit_test(test_websocket),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include "proxy.h"
 #include "sample_dialect.h"
 #include "serve_rig.h"
+#include "served.h"
 #include "stream.h"
 #include "poison.h"
 
@@ -269,6 +270,27 @@ static void test_routes_are_printed(void **state)
 	free(text);
 }
 
+static void test_prefixes(void **state)
+{
+	static const char *const pairs[][2] = {
+		{ "/v1/sandboxes/{id}/exec", "/v1/sandboxes" },
+		{ "/api/v1/terminal/sandbox/{name}/ws", "/api/v1/terminal" },
+		{ "/sandbox/{name}/mcp", "/sandbox/{name}/mcp" },
+		{ "/sandbox/{name}/{path}", "/sandbox/{name}" },
+		{ "/sandbox/{name}", "/sandbox/{name}" },
+		{ "/sandbox/{name}/v1/file/read", "/sandbox/{name}/v1/file" },
+		{ "/api/{provider}/{path}", "/api" },
+		{ "/test.Echo/Unary", "/test.Echo" },
+		{ "/v1", "/v1" },
+		{ "/health", "/health" },
+	};
+
+	for (size_t i = 0; i < ELEMS(pairs); i++) {
+		struct view found = served_prefix(pairs[i][0]);
+		assert_true(view_is(found, pairs[i][1]));
+	}
+}
+
 static void test_any_method(void **state)
 {
 	assert_int_equal(ask(0, "PATCH /any/a/b", "", VIEW("")), 200);
@@ -407,6 +429,7 @@ int main(void)
 		cmocka_unit_test(test_methods),
 		cmocka_unit_test(test_listener),
 		cmocka_unit_test(test_routes_are_printed),
+		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_any_method),
 		cmocka_unit_test(test_events_resume),
 		cmocka_unit_test(test_connect),

@@ -101,7 +101,10 @@ static uint32_t with_zeros(uint8_t rule)
 		return DENY(EPERM);
 	case SECCOMP_NOTTY:
 	case SECCOMP_CHECK_IOCTL:
+	case SECCOMP_ASK_IOCTL:
 		return DENY(ENOTTY);
+	case SECCOMP_ASK:
+		return SECCOMP_RET_USER_NOTIF;
 	case SECCOMP_NO_OP:
 		return DENY(EOPNOTSUPP);
 	case SECCOMP_UNKNOWN:
@@ -132,7 +135,7 @@ static void check_all_numbers(const struct seccomp_filter *f, const uint8_t rule
 
 static void test_numbers(void **state)
 {
-	rules_fn *const all[] = { seccomp_box, seccomp_api };
+	rules_fn *const all[] = { seccomp_box, seccomp_box_asking, seccomp_api };
 	for (size_t i = 0; i < ELEMS(all); i++) {
 		uint8_t rules[SECCOMP_CALLS];
 		struct seccomp_filter f;
@@ -309,6 +312,37 @@ static void test_ioctl(void **state)
 	for (uint32_t request = 0; request < 65536; request++)
 		n += call6(&box, __NR_ioctl, 0, request, 0) == ALLOW;
 	assert_int_equal(n, 1 + 17 + 2 + 1 + 3 + 2 + 3 + 1 + 3 + 1 + 7 + 1 + 2 + 10);
+}
+
+/* Where PID 1 answers for the disk, two calls and the requests of its listener are all that differs. */
+static void test_asking(void **state)
+{
+	static const uint32_t listener[] = { 0xc0502100 /* RECV */, 0xc0182101 /* SEND */,
+					     0x40082102 /* ID_VALID */, 0x40082104 /* SET_FLAGS */ };
+	uint8_t rules[SECCOMP_CALLS], plain[SECCOMP_CALLS];
+	static struct seccomp_filter asking;
+	seccomp_box(plain);
+	compile(seccomp_box_asking, rules, &asking);
+	for (unsigned i = 0; i < SECCOMP_CALLS; i++)
+		if (i != __NR_statfs && i != __NR_fstatfs && i != __NR_ioctl)
+			assert_int_equal(rules[i], plain[i]);
+	static const long asked[] = { __NR_statfs, __NR_fstatfs };
+	for (size_t i = 0; i < ELEMS(asked); i++) {
+		assert_int_equal(call6(&asking, asked[i], 1, 2, 0), SECCOMP_RET_USER_NOTIF);
+		assert_int_equal(call6(&asking, asked[i], SECCOMP_UNASKED, SECCOMP_UNASKED, 1),
+				 SECCOMP_RET_USER_NOTIF);
+		assert_int_equal(call6(&asking, asked[i], 1, 2, SECCOMP_UNASKED), ALLOW);
+		assert_int_equal(call6(&box, asked[i], 1, 2, 0), ALLOW);
+	}
+	for (size_t i = 0; i < ELEMS(listener); i++) {
+		assert_int_equal(call6(&asking, __NR_ioctl, 0, listener[i], 0), ALLOW);
+		assert_int_equal(call6(&box, __NR_ioctl, 0, listener[i], 0), DENY(ENOTTY));
+	}
+	/* ADDFD would put descriptors into others: nobody needs it. */
+	assert_int_equal(call6(&asking, __NR_ioctl, 0, 0x40182103 /* ADDFD */, 0), DENY(ENOTTY));
+	for (uint32_t request = 0; request < 65536; request++)
+		assert_int_equal(call6(&asking, __NR_ioctl, 0, request, 0),
+				 call6(&box, __NR_ioctl, 0, request, 0));
 }
 
 static void test_personality(void **state)
@@ -537,7 +571,7 @@ int main(void)
 		cmocka_unit_test(test_socket),     cmocka_unit_test(test_namespaces),
 		cmocka_unit_test(test_ioctl),      cmocka_unit_test(test_personality),
 		cmocka_unit_test(test_setsockopt), cmocka_unit_test(test_box_lists),
-		cmocka_unit_test(test_api_lists),
+		cmocka_unit_test(test_api_lists),  cmocka_unit_test(test_asking),
 	};
 	return cmocka_run_group_tests(tests, compile_box, NULL);
 }

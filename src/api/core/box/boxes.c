@@ -111,7 +111,8 @@ static struct view name_key(struct arena *a, const struct tenant *t, struct view
 	if (!p)
 		return VIEW_NONE;
 	memcpy(p, t->id, n);
-	memcpy(p + n + 1, name.p, name.n);
+	if (name.n) /* an empty name may have no bytes to point to */
+		memcpy(p + n + 1, name.p, name.n);
 	return (struct view){ p, n + 1 + name.n };
 }
 

@@ -43,9 +43,10 @@ struct box_inside {
 	struct workspace *workspace; /* a named one, or NULL */
 	int64_t used_stored_ms;      /* the last use that the store knows */
 	bool for_pool;               /* and is nobody's while it is made */
-	bool hidden; /* ours, for an import or a workspace's files: known by its id only, in no store, in no
-			list */
-	bool pooled; /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
+	bool hidden;  /* ours, for an import or a workspace's files: known by its id only, in no store, in no
+			 list */
+	bool pooled;  /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
+	bool readied; /* and has what was wanted for those that wait (pool_ready) */
 	struct list pool; /* of its image's pool */
 	struct quota_mark quota;
 	struct box_egress egress;

@@ -21,6 +21,7 @@
 #define QUIET_MS  100  /* without a claim: making a box takes more than a claim and the command after it */
 #define LATEST_MS 1000 /* without such a moment */
 #define AGAIN_MS  5000 /* after one that could not be made */
+#define READY_MS  5    /* between two that are made ready */
 
 struct pool_image {
 	struct core *core;
@@ -90,6 +91,50 @@ void pool_exited(struct box *b)
 	refill(c, AGAIN_MS);
 }
 
+/* ---- making ready ---- */
+
+/* With what on_warm adds: at most once each. */
+static void make_ready(struct box *b)
+{
+	struct core *c = b->in->core;
+
+	if (!c->pool.on_warm || b->in->readied)
+		return;
+	b->in->readied = true;
+	c->pool.on_warm(c, b);
+}
+
+static struct box *first_unready(const struct core *c)
+{
+	for (size_t i = 0; i < c->pool.n; i++)
+		LIST_EACH (it, &c->pool.images[i].boxes)
+			if (!BOX_OF(it, pool)->in->readied)
+				return BOX_OF(it, pool);
+	return NULL;
+}
+
+/* In the order in which they are claimed, and not all at once: that would take the processor from whoever has
+ * just claimed the first. */
+static void on_ready(struct loop_timer *t)
+{
+	struct core *c = CONTAINER(t, struct core, pool.ready);
+	struct box *b = first_unready(c);
+
+	if (!b)
+		return;
+	make_ready(b);
+	loop_timer_start(c->loop, t, READY_MS, on_ready);
+}
+
+void pool_ready(struct core *c, void (*on_warm)(struct core *c, const struct box *b))
+{
+	if (c->pool.on_warm == on_warm)
+		return;
+	c->pool.on_warm = on_warm;
+	if (!c->stopping)
+		loop_timer_start(c->loop, &c->pool.ready, READY_MS, on_ready);
+}
+
 /* ---- filling ---- */
 
 static struct pool_image *wanting(struct core *c)
@@ -130,8 +175,7 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	}
 	history_follow(b);
 	put(p, b);
-	if (c->pool.on_warm)
-		c->pool.on_warm(c, b);
+	make_ready(b);
 	refill_in_peace(c);
 }
 
@@ -371,6 +415,7 @@ void pool_start(struct core *c)
 void pool_stop(struct core *c)
 {
 	loop_timer_stop(&c->pool.refill);
+	loop_timer_stop(&c->pool.ready);
 	job_abandon(c->pool.making);
 }
 

@@ -32,7 +32,8 @@ struct pool {
 	uint64_t wanting_ms; /* since when something is missing that waits for a quiet moment; 0: nothing */
 	uint64_t claimed_ms; /* when the last was given away; 0: never */
 	uint64_t claims;
-	void (*on_warm)(struct core *c, const struct box *b); /* or NULL: exec_ahead_in_pool */
+	struct loop_timer ready;
+	void (*on_warm)(struct core *c, const struct box *b); /* or NULL: pool_ready */
 };
 
 int pool_init(struct core *c) _must_check_; /* -errno */
@@ -46,6 +47,9 @@ bool pool_adopt(struct box *b, bool runs);
 void pool_forget(struct box *b);
 /* Its PID 1 has ended. */
 void pool_exited(struct box *b);
+
+/* Calls it for each box that waits, one after another, and for each that is made from now on. */
+void pool_ready(struct core *c, void (*on_warm)(struct core *c, const struct box *b));
 
 /* For a tenant that may make a box. NULL with no error (e->code 0): there is none that fits. The result is a
  * const struct box *. `arena` is the spec's; it is empty when the spec was taken over. */

@@ -341,7 +341,11 @@ int files_read(struct core *c, const struct actor *a, const struct file_place *p
 	       uint64_t length, struct file_op *op, struct err *e)
 {
 	struct wire_file_read msg = {
-		.path = p->path, .as_root = p->as_root, .offset = offset, .length = length
+		.path = p->path,
+		.as_root = p->as_root,
+		.offset = offset,
+		.length = length,
+		.within = { (struct view *)p->within, p->n_within },
 	};
 	struct box *b = begin(c, a, ACT_FILE_READ, p, &msg.user, e);
 	return b ? start(c, b, op, &read_ops, WIRE_TYPE_FILE_READ, &wire_file_read_msg, &msg, e) : -1;
@@ -353,6 +357,7 @@ int files_write(struct core *c, const struct actor *a, const struct file_place *
 	struct wire_file_write msg = { .path = p->path,
 				       .as_root = p->as_root,
 				       .mode = mode,
+				       .within = { (struct view *)p->within, p->n_within },
 				       .parents = true,
 				       .append = append,
 				       .exclusive = op->exclusive,

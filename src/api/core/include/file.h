@@ -110,6 +110,9 @@ struct file_op {
 /* Where and as whom; user empty: the box's. */
 struct file_place {
 	struct view box, path, user;
+	const struct view *within; /* read, write: it must lie in one of these directories also when links are
+				      followed; else ERR_FORBIDDEN with EXDEV */
+	size_t n_within;           /* 0: anywhere */
 	bool as_root; /* with root's rights (read, write, stat, list, remove, mkdir, move, watch); what is
 			 made is the user's. A sandbox without sudo ignores it. */
 };

@@ -502,7 +502,7 @@ void exec_ahead(struct core *c, const struct box *box, const struct exec_wish *w
 
 void exec_ahead_in_pool(struct core *c, void (*ahead)(struct core *c, const struct box *b))
 {
-	c->pool.on_warm = ahead;
+	pool_ready(c, ahead);
 }
 
 int exec_attach(struct core *c, const struct actor *a, struct view ref, const struct exec_place *p,

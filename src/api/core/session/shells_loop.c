@@ -33,7 +33,8 @@
  *   declare -px    With every record, so that a shell that is killed or replaced by `exec` loses no
  *                  exported variable. It is a builtin: no fork.
  *   -t 0           A shell with a terminal: what has no input of its own reads that. Its readers are
- *                  programs: no colours, no pagers, no \r. Ctrl-C gives the command up, not the shell.
+ *                  programs: no colours, no pagers, no \r.
+ *   trap … INT     Ctrl-C gives the command up, not the shell.
  *   expand_aliases Off in scripts; people expect `alias` to work here.
  */
 #include "shells_impl.h"
@@ -72,9 +73,9 @@ const char shells_loop[] =
 	"if [[ -t 0 ]]; then\n"
 	"	__paddock_none=/dev/tty; export TERM=dumb PAGER=cat GIT_PAGER=cat\n"
 	"	stty -onlcr 2>/dev/null\n"
-	"	trap 'if [[ $__paddock_busy ]]; then\n"
-	"	builtin set -T; builtin trap \"builtin return 130\" DEBUG; builtin return 130; fi' INT\n"
 	"fi\n"
+	"trap 'if [[ $__paddock_busy ]]; then\n"
+	"	builtin set -T; builtin trap \"builtin return 130\" DEBUG; builtin return 130; fi' INT\n"
 	"shopt -s expand_aliases\n"
 	"exec 253>&1 254>&2\n"
 	"trap '{ __paddock_rc=$?; __paddock_report X; } 2>/dev/null' EXIT\n"

@@ -22,6 +22,7 @@
 #define SIGNAL_ABANDON 64 /* SIGRTMAX: the trap of shells_loop.c */
 #define STRIKE_MS      50
 #define STRIKES        10   /* that a command gets before the shell is killed */
+#define GRACE_MS       3000 /* from SIGINT to the first strike, for a command whose client has left */
 #define DEATH_MS       5000 /* for PID 1 to tell of the end */
 
 /* ---- commands ---- */
@@ -377,6 +378,10 @@ void shells_break(struct shell *s)
 
 void shells_interrupt(struct shell *s)
 {
-	if (s->strikes == 0 && !mux_is_open(&s->current->file))
-		strike(s);
+	if (s->strikes || mux_is_open(&s->current->file))
+		return;
+	/* As Ctrl-C does: to the command and to the shell, which gives it up. What is not over then is
+	 * killed. */
+	signal_shell(s, &s->poke, WIRE_SIGNAL_SCOPE_GROUP, SIGINT);
+	loop_timer_start(s->box->in->core->loop, &s->timer, GRACE_MS, on_timer);
 }

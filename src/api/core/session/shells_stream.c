@@ -16,6 +16,7 @@
 #define RING_BYTES (256u * 1024)
 #define OOM_MARK   1000 /* added to a status: the kernel killed something for memory meanwhile */
 #define ATTEMPTS   3    /* to start a shell that runs no command to its end */
+#define PROGRAM    "eval \"$__paddock\"" /* shells_loop.c */
 
 /* ---- records ---- */
 
@@ -162,6 +163,9 @@ static int on_started(struct shell *s, const struct frame *f)
 	arena_done(&a);
 	if (r < 0 || s->phase != SHELL_STARTING)
 		return -EBADMSG;
+	/* Much smaller than the window, which is untouched. bash reads no more of a pipe than it runs. */
+	if (!s->made.pty && mux_send_on(&s->stream, 0, VIEW(PROGRAM "\n")) != sizeof(PROGRAM))
+		return -EBADMSG;
 	s->pid = m.pid;
 	s->made_new = false;
 	s->started_ms = clock_wall_ms();
@@ -289,12 +293,12 @@ static int add_loop(struct arena *a, struct wire_start *start)
 
 void shells_stream_begin(struct shell *s)
 {
-	struct view argv[] = {
-		VIEW("bash"), VIEW("--norc"), VIEW("--noprofile"), VIEW("-c"), VIEW("eval \"$__paddock\""),
-		VIEW("bash")
-	};
+	/* One that reads its program is plain `bash` for who types ps. With a terminal it would be an
+	 * interactive one. */
+	struct view argv[] = { VIEW("bash"), VIEW("--norc"), VIEW("--noprofile"), VIEW("-c"), VIEW(PROGRAM) };
 	struct arena a = ARENA_INIT(256 * 1024);
-	struct wire_start start = { .argv = { argv, ELEMS(argv) },
+	struct wire_start start = { .argv = { argv, s->made.pty ? ELEMS(argv) : 1 },
+				    .stdin_ = !s->made.pty,
 				    .keep = true,
 				    .control = true,
 				    .wait_reader = true,

@@ -69,10 +69,15 @@ static const struct surface surface = { .heading = "agentbox",
 					.fail = fail };
 
 static const struct dialect_port ports[] = {
-	{ .port = PORT, .guarded = true, .surface = &agentbox_port_surface },
+	/* It runs commands: what makes a sandbox's servers public must not open it. */
+	{ .port = PORT,
+	  .guarded = true,
+	  .shut = true,
+	  .words = agentbox_port_refuse,
+	  .surface = &agentbox_port_surface },
 	{ 0 },
 };
 
 const struct dialect agentbox_dialect = {
-	.name = "agentbox", .claims = claims, .surface = &surface, .ports = ports
+	.name = "agentbox", .version = "sandbox.v1", .claims = claims, .surface = &surface, .ports = ports
 };

@@ -67,7 +67,8 @@ static const struct file_ops write_ops = { .on_room = push, .done = on_done };
 int agentbox_file_write(struct agentbox_file *f, struct request *r, struct view box, struct view path,
 			struct view bytes, bool append, struct err *e)
 {
-	struct file_place place = { .box = box, .path = path };
+	static const struct view roots[] = { VIEW(AGENTBOX_ROOT), VIEW(AGENTBOX_OUTPUTS) };
+	struct file_place place = { .box = box, .path = path, .within = roots, .n_within = ELEMS(roots) };
 
 	f->r = r;
 	f->op.ops = &write_ops;
@@ -97,7 +98,8 @@ static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data
 int agentbox_file_read(struct agentbox_file *f, struct request *r, struct view box, struct view path,
 		       struct err *e)
 {
-	struct file_place place = { .box = box, .path = path };
+	static const struct view roots[] = { VIEW(AGENTBOX_ROOT), VIEW(AGENTBOX_DATA) };
+	struct file_place place = { .box = box, .path = path, .within = roots, .n_within = ELEMS(roots) };
 
 	f->r = r;
 	f->op.ops = &read_ops;
@@ -120,7 +122,7 @@ static void release(struct request *r)
 
 static const char *why(const struct err *e)
 {
-	return agentbox_no_session(e) ? AGENTBOX_NOT_FOUND : e->msg;
+	return agentbox_no_session(e) ? AGENTBOX_NOT_FOUND : e->sys == EXDEV ? AGENTBOX_NOT_ALLOWED : e->msg;
 }
 
 static void say_write(struct request *r, const char *error)
@@ -143,7 +145,7 @@ static void write_file(struct request *r, const void *msg)
 	struct err e = { 0 };
 
 	if (!path.p || (q->mode.n && !append && !view_is(q->mode, "w"))) {
-		say_write(r, path.p ? "mode must be \"w\" or \"a\"" : "Path not allowed");
+		say_write(r, path.p ? "mode must be \"w\" or \"a\"" : AGENTBOX_NOT_ALLOWED);
 		return;
 	}
 	struct agentbox_file *f = agentbox_own(r, sizeof(*f), release);
@@ -184,7 +186,7 @@ static void read_file(struct request *r, const void *msg)
 	struct err e = { 0 };
 
 	if (!path.p) {
-		say_read(r, VIEW(""), "Path not allowed");
+		say_read(r, VIEW(""), AGENTBOX_NOT_ALLOWED);
 		return;
 	}
 	struct agentbox_file *f = agentbox_own(r, sizeof(*f), release);

@@ -9,16 +9,19 @@
 #include "rpc.h"
 #include "run.h"
 
-#define AGENTBOX_ROOT      "/workspace"
-#define AGENTBOX_DATA      "/mnt/user-data"
-#define AGENTBOX_OUTPUTS   AGENTBOX_DATA "/outputs"
-#define AGENTBOX_TIMEOUT_S 30
-#define AGENTBOX_PIP_S     120
-#define AGENTBOX_NOT_FOUND "Session not found"
-#define AGENTBOX_TIMED_OUT "Command timed out"
+#define AGENTBOX_ROOT        "/workspace"
+#define AGENTBOX_DATA        "/mnt/user-data"
+#define AGENTBOX_OUTPUTS     AGENTBOX_DATA "/outputs"
+#define AGENTBOX_TIMEOUT_S   30
+#define AGENTBOX_PIP_S       120
+#define AGENTBOX_NOT_FOUND   "Session not found"
+#define AGENTBOX_NOT_ALLOWED "Path not allowed"
+#define AGENTBOX_TIMED_OUT   "Command timed out"
 
 extern const struct rpc_method agentbox_sessions_methods[], agentbox_exec_methods[], agentbox_files_methods[];
 extern const struct surface agentbox_port_surface; /* of port 2024 */
+/* How a stranger is refused there. */
+void agentbox_port_refuse(struct json_out *o, const struct proxy_refusal *why);
 
 /* NULL and an answer when there is no memory. Zeroed. */
 void *agentbox_own(struct request *r, size_t size, void (*release)(struct request *r));

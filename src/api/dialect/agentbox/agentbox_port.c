@@ -2,8 +2,11 @@
  * Port 2024 of every sandbox: the HTTP API that agentbox has in its containers. There anybody could use it;
  * here whoever may use the sandbox's ports can.
  */
+#include <errno.h>
+
 #include "agentbox_impl.h"
 #include "exec_stream.h"
+#include "proxy.h"
 #include "poison.h"
 
 static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
@@ -169,7 +172,7 @@ static struct file_body *read_body(struct request *r, const struct json_schema *
 	f->path = agentbox_path(r, f->path, to_write);
 	if (f->path.p)
 		return f;
-	err_set(&e, ERR_FORBIDDEN, "Path not allowed");
+	err_set(&e, ERR_FORBIDDEN, AGENTBOX_NOT_ALLOWED);
 	answer_fail(r, &e);
 	return NULL;
 }
@@ -220,6 +223,10 @@ static void answer_read(struct request *r, struct view content, const char *erro
 
 static void on_read(struct agentbox_file *f, const struct err *e)
 {
+	if (e && e->sys == EXDEV) {
+		answer_fail(f->r, e);
+		return;
+	}
 	answer_read(f->r, buf_view(&f->bytes),
 		    e              ? e->msg
 		    : f->too_large ? "the file is larger than 64 MiB"
@@ -248,6 +255,20 @@ static const struct route routes[] = {
 };
 static const struct route *const tables[] = { routes, NULL };
 
-const struct surface agentbox_port_surface = { .heading = "agentbox in a sandbox (port 2024)",
-					       .routes = tables,
-					       .fail = fail };
+/* A link that leads out is told as a path that does. */
+static void translate(struct err *e)
+{
+	if (e->code == ERR_FORBIDDEN && e->sys == EXDEV)
+		err_set(e, ERR_FORBIDDEN, AGENTBOX_NOT_ALLOWED);
+}
+
+void agentbox_port_refuse(struct json_out *o, const struct proxy_refusal *why)
+{
+	json_out_object(o);
+	json_out_kz(o, "error", why->message);
+	json_out_end(o, '}');
+}
+
+const struct surface agentbox_port_surface = {
+	.heading = "agentbox in a sandbox (port 2024)", .routes = tables, .fail = fail, .translate = translate
+};

@@ -22,7 +22,11 @@ static bool claims(const struct http_exchange *x, void *state)
 struct view as_token(const struct http_exchange *x)
 {
 	struct view token = request_token(x);
-	return token.p ? token : http_get_query(x, "api_key");
+
+	if (!token.p)
+		token = http_get_query(x, "api_key");
+	/* Who uses E2B's clients with it writes this before every key. */
+	return view_starts(token, "e2b_pdk_") ? view_skip(token, strlen("e2b_")) : token;
 }
 
 static int authenticate(struct request *r, struct err *e)
@@ -94,14 +98,43 @@ struct box *as_box(struct request *r, int act)
 	return b;
 }
 
+/* Of its own listener; on the common one it is the REST API's. */
+static void healthz(struct request *r)
+{
+	struct json_out *o = answer_json(r);
+
+	json_out_object(o);
+	json_out_kz(o, "status", "ok");
+	json_out_kz(o, "version", PADDOCK_VERSION);
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+static const struct route own_routes[] = {
+	{ "GET", "/healthz", healthz, .auth = ROUTE_OPEN },
+	{ 0 },
+};
+
 static const struct route *const tables[] = {
-	as_boxes_routes, as_observe_routes, as_terminal_routes, as_files_routes, as_proxy_routes, NULL,
+	own_routes, as_boxes_routes, as_observe_routes, as_terminal_routes, as_files_routes, as_proxy_routes,
+	NULL,
 };
 
 static const struct surface surface = {
 	.heading = "agent-sandbox", .routes = tables, .authenticate = authenticate, .fail = fail
 };
 
+static void off(const struct core *c, void (*say)(void *arg, const char *what, const char *why), void *arg)
+{
+	if (!core_config(c)->n_pools)
+		say(arg, "/api/v1/pool", "pool is empty");
+	say(arg, "POST /api/v1/config", "settings are part of paddock.yaml");
+}
+
 const struct dialect agentsandbox_dialect = { .name = "agent-sandbox",
+					      .version = "0.1.0, 0.8.1",
+					      .with = "aio mcp e2b",
+					      .ports_here = true,
+					      .off = off,
 					      .claims = claims,
 					      .surface = &surface };

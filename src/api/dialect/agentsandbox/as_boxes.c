@@ -323,7 +323,7 @@ static void create(struct request *r)
 		return;
 	b.seed = b.environment.n || b.env.n || b.idle_policy.n || b.app.n || b.ports || b.args ||
 		 b.wish.workdir.n;
-	if (b.args) {
+	if (b.args && !(b.args->type == JSON_ARRAY && b.args->n == 0)) {
 		err_set(&e, ERR_UNSUPPORTED, "args: a sandbox runs commands, it has none of its own");
 		answer_fail(r, &e);
 		return;

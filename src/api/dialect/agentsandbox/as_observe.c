@@ -206,25 +206,46 @@ static void put_line(struct buf *b, const struct event *v)
 	buf_printf(b, "%s %s %.*s\n", at, events_name(v->type), VIEW_ARG(v->data));
 }
 
-static void logs(struct request *r)
+/* The last lines of what the filter lets through; false: the answer is sent. */
+static bool tail(struct request *r, const struct event_filter *f, struct buf *text)
 {
-	const struct box *b = as_box(r, ACT_BOX_READ);
-	struct event_filter f = { 0 };
-	_cleanup_(buf_done) struct buf text = BUF_INIT(4u * 1024 * 1024);
 	const struct event *v;
 	uint32_t limit;
 
-	if (!b || read_count(r, "tailLines", TAIL_DEFAULT, TAIL_MAX, &limit) < 0)
-		return;
-	f.box = view_of(b->id);
-	uint64_t after = find_start(r, &f, limit);
-	while ((v = events_next(r->core, &r->actor, &f, after))) {
+	if (read_count(r, "tailLines", TAIL_DEFAULT, TAIL_MAX, &limit) < 0)
+		return false;
+	uint64_t after = find_start(r, f, limit);
+	while ((v = events_next(r->core, &r->actor, f, after))) {
 		after = v->id;
-		put_line(&text, v);
+		put_line(text, v);
 	}
+	return true;
+}
+
+static void logs(struct request *r)
+{
+	const struct box *b = as_box(r, ACT_BOX_READ);
+	_cleanup_(buf_done) struct buf text = BUF_INIT(4u * 1024 * 1024);
+
+	if (!b || !tail(r, &(struct event_filter){ .box = view_of(b->id) }, &text))
+		return;
 	struct json_out *o = as_data(r);
 	json_out_object(o);
 	json_out_kstr(o, "sandbox", as_name(b));
+	json_out_kstr(o, "logs", buf_view(&text));
+	json_out_end(o, '}');
+	as_send(r);
+}
+
+/* Of all sandboxes of the caller. */
+static void telemetry_logs(struct request *r)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(4u * 1024 * 1024);
+
+	if (!tail(r, &(struct event_filter){ 0 }, &text))
+		return;
+	struct json_out *o = as_data(r);
+	json_out_object(o);
 	json_out_kstr(o, "logs", buf_view(&text));
 	json_out_end(o, '}');
 	as_send(r);
@@ -305,6 +326,7 @@ const struct route as_observe_routes[] = {
 	{ "GET", "/api/v1/status", status, .auth = ROUTE_OPEN },
 	{ "GET", "/api/v1/ratelimit", ratelimit, .query = "api_key" },
 	{ "GET", "/api/v1/telemetry/{what}", telemetry, .query = ROUTE_ANY_QUERY },
+	{ "GET", "/api/v1/telemetry/logs", telemetry_logs, .query = "tailLines api_key" },
 	{ "GET", "/api/v1/events", events, .query = "sandbox limit api_key" },
 	{ "GET", "/api/v1/logs/sandbox/{name}", logs, .query = "tailLines api_key" },
 	{ "GET", "/api/v1/pool", pool, .query = "api_key" },

@@ -306,7 +306,7 @@ static void fail(struct request *r, const struct err *e, const struct http_heade
 {
 	int status = err_http(e->code);
 	bool early = !r->admitted || status == 401 || status == 403 || status == 405 || status == 413 ||
-		     status >= 500 || (!r->route && status == 404);
+		     status == 415 || status >= 500 || (!r->route && status == 404);
 	struct buf b = BUF_INIT(4096);
 	struct json_out o;
 
@@ -328,7 +328,15 @@ static const struct surface surface = {
 	.heading = "aio", .routes = tables, .authenticate = aio_authenticate, .fail = fail
 };
 
+static void off(const struct core *c, void (*say)(void *arg, const char *what, const char *why), void *arg)
+{
+	say(arg, "/v1/browser, /v1/display", "this image has no browser");
+}
+
 const struct dialect aio_dialect = { .name = "aio",
+				     .version = "1.9.4",
+				     .under = "/sandbox/{name}",
+				     .off = off,
 				     .claims = claims,
 				     .enter = enter,
 				     .surface = &surface,

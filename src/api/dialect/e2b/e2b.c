@@ -4,6 +4,7 @@
  */
 #include "e2b.h"
 
+#include "config.h"
 #include "e2b_impl.h"
 #include "envd.h"
 #include "interpreter.h"
@@ -50,7 +51,12 @@ static int authenticate(struct request *r, struct err *e)
 {
 	struct view key = http_get_header(r->x, "x-api-key");
 
-	return auth_actor(r->core, key.p ? key : request_token(r->x), &r->actor, e);
+	if (!key.p)
+		key = request_token(r->x);
+	/* Who uses its clients with Agent-Sandbox writes this before every key. */
+	if (view_starts(key, "e2b_pdk_"))
+		key = view_skip(key, strlen("e2b_"));
+	return auth_actor(r->core, key, &r->actor, e);
 }
 
 /* {"code":404,"message":"…","error_code":"not_found"} */
@@ -94,4 +100,19 @@ static const struct dialect_port ports[] = {
 	{ 0 },
 };
 
-const struct dialect e2b_dialect = { .name = "e2b", .claims = claims, .surface = &control, .ports = ports };
+static void off(const struct core *c, void (*say)(void *arg, const char *what, const char *why), void *arg)
+{
+	if (!core_config(c)->ports.domain.n)
+		say(arg, "PORT-ID.DOMAIN", "ports.domain is empty");
+	for (const struct route *t = e2b_absent_routes; t->method; t++)
+		say(arg, t->pattern, "not supported");
+}
+
+const struct dialect e2b_dialect = { .name = "e2b",
+				     .version = "envd " E2B_ENVD_VERSION,
+				     .alias = "/e2b/v1",
+				     .ports_here = true,
+				     .off = off,
+				     .claims = claims,
+				     .surface = &control,
+				     .ports = ports };

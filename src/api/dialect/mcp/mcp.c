@@ -114,6 +114,9 @@ static const struct surface surface = {
 	.heading = "MCP", .routes = tables, .authenticate = authenticate, .fail = mcp_fail
 };
 
-const struct dialect mcp_dialect = {
-	.name = "mcp", .claims = claims, .surface = &surface, .new = new_paddock, .free = mcp_free
-};
+const struct dialect mcp_dialect = { .name = "mcp",
+				     .version = "2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26",
+				     .claims = claims,
+				     .surface = &surface,
+				     .new = new_paddock,
+				     .free = mcp_free };

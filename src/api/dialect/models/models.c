@@ -3,6 +3,7 @@
  * computes what it may cost. See models.h.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "ai_prices.h"
@@ -361,7 +362,23 @@ static const struct surface surface = {
 	.heading = "", .routes = tables, .otherwise = &otherwise, .fail = fail
 };
 
+static void off(const struct core *c, void (*say)(void *arg, const char *what, const char *why), void *arg)
+{
+	for (enum ask_provider p = ASK_NONE + 1; p < ASK_PROVIDERS; p++) {
+		const struct config *cfg = core_config(c);
+		char path[64];
+		bool found = false;
+		for (size_t i = 0; i < cfg->n_providers && !found; i++)
+			found = view_is(cfg->providers[i].name, ask_provider_name(p));
+		snprintf(path, sizeof(path), "/api/%s", ask_provider_name(p));
+		if (!found)
+			say(arg, path, "not in ai.providers");
+	}
+}
+
 const struct dialect models_dialect = { .name = "models",
+					.version = "v1",
+					.off = off,
 					.claims = claims,
 					.inside = true,
 					.surface = &surface,

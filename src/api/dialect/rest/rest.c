@@ -49,4 +49,4 @@ static const struct surface surface = {
 	.fail = fail,
 };
 
-const struct dialect rest_dialect = { .name = "rest", .surface = &surface };
+const struct dialect rest_dialect = { .name = "rest", .version = "v1", .surface = &surface };

@@ -305,7 +305,7 @@ static void one_call(struct request *r)
 
 static void calls(struct request *r)
 {
-	struct view before = request_query(r, "before"), limit = request_query(r, "limit");
+	struct view before = request_query(r, "before");
 	struct page p = { .left = PAGE_DEFAULT };
 	struct err e = { 0 };
 	uint64_t from = 0;
@@ -313,20 +313,14 @@ static void calls(struct request *r)
 
 	if (b && before.p && num_u64(before, &from) < 0)
 		err_set(&e, ERR_INVALID, "before must be the id of a call");
-	if (b && limit.p && (num_u32(limit, &p.left) < 0 || p.left < 1 || p.left > PAGE_MAX))
-		err_set(&e, ERR_INVALID, "limit must be between 1 and %d", PAGE_MAX);
-	if (e.code) {
+	if (e.code || request_query_limit(r, PAGE_MAX, &p.left, &e) < 0) {
 		answer_fail(r, &e);
 		return;
 	}
 	p.o = answer_json_list(r, "calls");
 	ailog_each(r->core, view_of(b->id), from, put_call, &p);
 	json_out_end(p.o, ']');
-	json_out_key(p.o, "next");
-	if (p.more)
-		json_out_u64(p.o, p.last);
-	else
-		json_out_null(p.o);
+	json_out_ku64_any(p.o, "next", p.more ? p.last : 0);
 	json_out_end(p.o, '}');
 	answer_send(r, 200);
 }

@@ -7,7 +7,6 @@
 #include "feature.h"
 #include "money.h"
 #include "net.h"
-#include "num.h"
 #include "rest_boxes.h"
 #include "rest_impl.h"
 #include "rest_tied.h"
@@ -277,15 +276,15 @@ static void put_each(void *arg, const struct box *b)
 
 static int read_filter(struct request *r, struct box_filter *ret, struct err *e)
 {
-	struct view status = request_query(r, "status"), limit = request_query(r, "limit");
+	struct view status = request_query(r, "status");
 	size_t n = strlen("metadata.");
 	uint32_t v = PAGE_DEFAULT;
 
 	ret->status = status.p ? boxes_status(status) : BOX_NONE;
 	if (status.p && (ret->status == BOX_NONE || ret->status == BOX_DELETING))
 		return err_set(e, ERR_INVALID, "status must be creating, running, paused or stopped");
-	if (limit.p && (num_u32(limit, &v) < 0 || v < 1 || v > BOXES_PAGE_MAX))
-		return err_set(e, ERR_INVALID, "limit must be between 1 and %d", BOXES_PAGE_MAX);
+	if (request_query_limit(r, BOXES_PAGE_MAX, &v, e) < 0)
+		return -1;
 	ret->limit = v;
 	ret->cursor = request_query(r, "cursor");
 	if (ret->cursor.p && !ret->cursor.n)

@@ -29,11 +29,7 @@ static void put_context(struct json_out *o, const struct context_info *c)
 	json_out_kstr(o, "language", c->language);
 	json_out_kstr(o, "cwd", c->cwd);
 	json_out_kstr(o, "user", c->user);
-	json_out_key(o, "pid");
-	if (c->pid)
-		json_out_u64(o, c->pid);
-	else
-		json_out_null(o);
+	json_out_ku64_any(o, "pid", c->pid);
 	json_out_kbool(o, "busy", c->busy);
 	json_out_ku64(o, "queued", c->queued);
 	answer_put_time(o, "created_at", c->created_ms);
@@ -75,8 +71,11 @@ static void on_asking_gone(struct request *r)
 	contexts_cancel(&k->op);
 }
 
-static struct asking *asking(struct request *r, void (*done)(struct context_op *, const struct context_info *,
-							     size_t, const struct err *))
+typedef void done_fn(struct context_op *op, const struct context_info *list, size_t n, const struct err *e);
+typedef int ask_fn(struct core *c, const struct actor *a, struct view box, struct view id,
+		   struct context_op *op, struct err *e);
+
+static struct asking *asking(struct request *r, done_fn *done)
 {
 	struct asking *k = request_own(r, sizeof(*k));
 
@@ -89,6 +88,15 @@ static struct asking *asking(struct request *r, void (*done)(struct context_op *
 	return k;
 }
 
+/* Whatever is asked may be answered before the call returns: the request is not to be touched after it. */
+static void ask(struct request *r, ask_fn *call, struct view id, done_fn *done)
+{
+	struct err e = { 0 };
+	struct asking *k = asking(r, done);
+	if (k && call(r->core, &r->actor, r->params[0], id, &k->op, &e) < 0)
+		answer_fail(r, &e);
+}
+
 #define AT(f) .offset = offsetof(struct context_wish, f)
 static const struct json_field create_fields[] = {
 	{ "language", JSON_F_STRING, AT(language), .min = 1, .required = true },
@@ -99,7 +107,6 @@ static const struct json_field create_fields[] = {
 #undef AT
 static const struct json_schema create_schema = { create_fields, ELEMS(create_fields) };
 
-/* Whatever is asked may be answered before the call returns: the request is not to be touched after it. */
 static void create(struct request *r)
 {
 	struct context_wish w = { 0 };
@@ -117,42 +124,27 @@ static void create(struct request *r)
 
 static void list(struct request *r)
 {
-	struct err e = { 0 };
-	struct asking *k = asking(r, on_list);
-	if (k && contexts_list(r->core, &r->actor, r->params[0], VIEW_NONE, &k->op, &e) < 0)
-		answer_fail(r, &e);
+	ask(r, contexts_list, VIEW_NONE, on_list);
 }
 
 static void get(struct request *r)
 {
-	struct err e = { 0 };
-	struct asking *k = asking(r, on_one);
-	if (k && contexts_list(r->core, &r->actor, r->params[0], r->params[1], &k->op, &e) < 0)
-		answer_fail(r, &e);
+	ask(r, contexts_list, r->params[1], on_one);
 }
 
 static void end(struct request *r)
 {
-	struct err e = { 0 };
-	struct asking *k = asking(r, on_one);
-	if (k && contexts_remove(r->core, &r->actor, r->params[0], r->params[1], &k->op, &e) < 0)
-		answer_fail(r, &e);
+	ask(r, contexts_remove, r->params[1], on_one);
 }
 
 static void restart(struct request *r)
 {
-	struct err e = { 0 };
-	struct asking *k = asking(r, on_one);
-	if (k && contexts_restart(r->core, &r->actor, r->params[0], r->params[1], &k->op, &e) < 0)
-		answer_fail(r, &e);
+	ask(r, contexts_restart, r->params[1], on_one);
 }
 
 static void interrupt(struct request *r)
 {
-	struct err e = { 0 };
-	struct asking *k = asking(r, on_one);
-	if (k && contexts_interrupt(r->core, &r->actor, r->params[0], r->params[1], &k->op, &e) < 0)
-		answer_fail(r, &e);
+	ask(r, contexts_interrupt, r->params[1], on_one);
 }
 
 /* ---- executions ---- */
@@ -248,27 +240,6 @@ static void collect_event(struct context_run *run, const char *type, const struc
 	}
 }
 
-/* Text that every JSON reader takes. Output that was cut may end within a character. */
-static bool take_text(struct view *v, bool cut)
-{
-	size_t whole = text_utf8_prefix(*v);
-
-	if ((whole < v->n && (!cut || v->n - whole >= 4)) || (v->n && memchr(v->p, 0, v->n)))
-		return false;
-	v->n = whole;
-	return true;
-}
-
-static void put_channel(struct json_out *o, const char *key, struct view bytes, bool text)
-{
-	struct buf coded = BUF_INIT(ANSWER_MAX);
-
-	if (!text && text_base64(&coded, bytes) < 0)
-		o->b->bad = coded.bad;
-	json_out_kstr(o, key, text ? bytes : buf_view(&coded));
-	buf_done(&coded);
-}
-
 static void on_collected(struct context_run *run, const struct context_end *end, const struct err *e)
 {
 	struct execution *x = CONTAINER(run, struct execution, run);
@@ -285,10 +256,10 @@ static void on_collected(struct context_run *run, const struct context_end *end,
 		return;
 	}
 	struct view out = buf_view(&x->channels[0]), err = buf_view(&x->channels[1]);
-	bool text = take_text(&out, x->truncated) && take_text(&err, x->truncated);
+	bool text = rest_output_is_text(&out, x->truncated) && rest_output_is_text(&err, x->truncated);
 	json_out_end(o, ']');
-	put_channel(o, "stdout", text ? out : buf_view(&x->channels[0]), text);
-	put_channel(o, "stderr", text ? err : buf_view(&x->channels[1]), text);
+	rest_output_put_text(o, "stdout", text ? out : buf_view(&x->channels[0]), text);
+	rest_output_put_text(o, "stderr", text ? err : buf_view(&x->channels[1]), text);
 	json_out_kz(o, "encoding", text ? "utf-8" : "base64");
 	json_out_key(o, "error");
 	if (buf_len(&x->error) && json_parse(&a, buf_view(&x->error), &error, &ignored) >= 0)

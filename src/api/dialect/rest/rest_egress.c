@@ -258,15 +258,6 @@ static void make_token(struct request *r)
 
 /* ---- the log ---- */
 
-static void put_text(struct json_out *o, const char *key, struct view v)
-{
-	json_out_key(o, key);
-	if (v.n)
-		json_out_str(o, v);
-	else
-		json_out_null(o);
-}
-
 static void put_verdict(struct json_out *o, const struct core *c, const struct policy_verdict *v)
 {
 	struct buf advice = BUF_INIT(1024);
@@ -278,15 +269,15 @@ static void put_verdict(struct json_out *o, const struct core *c, const struct p
 	json_out_ku64(o, "count", v->count);
 	json_out_kz(o, "verdict", v->allowed ? "allow" : "deny");
 	json_out_kz(o, "reason", policies_reason_name(v->reason));
-	put_text(o, "rule", v->rule);
-	put_text(o, "protocol", v->protocol);
-	put_text(o, "host", v->host);
-	put_text(o, "address", v->address);
+	json_out_kstr_any(o, "rule", v->rule);
+	json_out_kstr_any(o, "protocol", v->protocol);
+	json_out_kstr_any(o, "host", v->host);
+	json_out_kstr_any(o, "address", v->address);
 	json_out_ku64(o, "port", v->port);
-	put_text(o, "method", v->method);
-	put_text(o, "path", v->path);
-	put_text(o, "via", v->via);
-	put_text(o, "would_allow", policies_advice(c, v, &advice) ? buf_view(&advice) : VIEW_NONE);
+	json_out_kstr_any(o, "method", v->method);
+	json_out_kstr_any(o, "path", v->path);
+	json_out_kstr_any(o, "via", v->via);
+	json_out_kstr_any(o, "would_allow", policies_advice(c, v, &advice) ? buf_view(&advice) : VIEW_NONE);
 	json_out_end(o, '}');
 	buf_done(&advice);
 }
@@ -299,13 +290,13 @@ struct page {
 
 static int read_page(struct request *r, struct page *ret, struct err *e)
 {
-	struct view after = request_query(r, "after"), limit = request_query(r, "limit");
+	struct view after = request_query(r, "after");
 
 	*ret = (struct page){ .limit = PAGE_DEFAULT, .verdict = request_query(r, "verdict") };
 	if (after.p && num_u64(after, &ret->after) < 0)
 		return err_set(e, ERR_INVALID, "after must be the id of a verdict");
-	if (limit.p && (num_u32(limit, &ret->limit) < 0 || ret->limit < 1 || ret->limit > POLICIES_PAGE_MAX))
-		return err_set(e, ERR_INVALID, "limit must be between 1 and %d", POLICIES_PAGE_MAX);
+	if (request_query_limit(r, POLICIES_PAGE_MAX, &ret->limit, e) < 0)
+		return -1;
 	if (ret->verdict.p && !view_is(ret->verdict, "allow") && !view_is(ret->verdict, "deny"))
 		return err_set(e, ERR_INVALID, "verdict must be allow or deny");
 	return 0;
@@ -333,11 +324,7 @@ static void reply_page(struct request *r)
 	json_out_end(o, ']');
 	json_out_ku64(o, "next", p.after);
 	v = policies_next(b, 0);
-	json_out_key(o, "first");
-	if (v)
-		json_out_u64(o, v->id);
-	else
-		json_out_null(o);
+	json_out_ku64_any(o, "first", v ? v->id : 0);
 	json_out_end(o, '}');
 	answer_send(r, 200);
 }

@@ -48,7 +48,6 @@ static int read_after(struct request *r, bool stream, uint64_t *ret, bool *ret_g
 static void page(struct request *r)
 {
 	struct buf out = BUF_INIT(ANSWER_MAX);
-	struct view limit = request_query(r, "limit");
 	struct event_filter f = { 0 };
 	uint64_t next = 0;
 	uint32_t most = PAGE_DEFAULT, n = 0;
@@ -56,9 +55,8 @@ static void page(struct request *r)
 	struct err e = { 0 };
 	bool given;
 
-	if (limit.p && (num_u32(limit, &most) < 0 || most < 1 || most > EVENTS_PAGE_MAX))
-		err_set(&e, ERR_INVALID, "limit must be between 1 and %d", EVENTS_PAGE_MAX);
-	if (e.code || read_filter(r, &f, &e) < 0 || read_after(r, false, &next, &given, &e) < 0) {
+	if (request_query_limit(r, EVENTS_PAGE_MAX, &most, &e) < 0 || read_filter(r, &f, &e) < 0 ||
+	    read_after(r, false, &next, &given, &e) < 0) {
 		answer_fail(r, &e);
 		return;
 	}

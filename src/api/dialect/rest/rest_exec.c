@@ -6,7 +6,6 @@
 #include "rest_output.h"
 #include "rest_variables.h"
 #include "run.h"
-#include "text.h"
 #include "poison.h"
 
 /* A streamed command is a kept process, so that a client that was cut off can go on by its pid and offsets;
@@ -42,31 +41,6 @@ static const struct json_field exec_fields[] = {
 };
 #undef AT
 static const struct json_schema exec_schema = { exec_fields, ELEMS(exec_fields) };
-
-static void put_output(struct json_out *o, const char *key, struct view bytes, bool text)
-{
-	struct buf coded = BUF_INIT(ANSWER_MAX);
-
-	if (text) {
-		json_out_kstr(o, key, bytes);
-		return;
-	}
-	if (text_base64(&coded, bytes) < 0)
-		o->b->bad = coded.bad;
-	json_out_kstr(o, key, buf_view(&coded));
-	buf_done(&coded);
-}
-
-/* Text that every JSON reader takes: UTF-8 without NUL. Output that was cut may end within a character. */
-static bool take_text(struct view *v, bool cut)
-{
-	size_t whole = text_utf8_prefix(*v);
-
-	if ((whole < v->n && (!cut || v->n - whole >= 4)) || (v->n && memchr(v->p, 0, v->n)))
-		return false;
-	v->n = whole;
-	return true;
-}
 
 static void release(struct request *r)
 {
@@ -113,7 +87,7 @@ static void on_exec(struct exec *x, const struct exec_result *res, const struct 
 		return;
 	}
 	struct view so = res->out, se = res->err;
-	bool text = take_text(&so, res->truncated) && take_text(&se, res->truncated);
+	bool text = rest_output_is_text(&so, res->truncated) && rest_output_is_text(&se, res->truncated);
 	if (res->out.n + res->err.n >= ANSWER_LONG_FROM) {
 		send_long(CONTAINER(x, struct running, exec), res, text ? so : res->out, text ? se : res->err,
 			  text);
@@ -121,8 +95,8 @@ static void on_exec(struct exec *x, const struct exec_result *res, const struct 
 	}
 	struct json_out *o = answer_json(r);
 	json_out_object(o);
-	put_output(o, "stdout", text ? so : res->out, text);
-	put_output(o, "stderr", text ? se : res->err, text);
+	rest_output_put_text(o, "stdout", text ? so : res->out, text);
+	rest_output_put_text(o, "stderr", text ? se : res->err, text);
 	json_out_kz(o, "encoding", text ? "utf-8" : "base64");
 	rest_output_put_result(o, res);
 	json_out_end(o, '}');

@@ -14,6 +14,7 @@
 #include "openapi_json.h"
 #include "rest_impl.h"
 #include "serve.h"
+#include "served.h"
 #include "poison.h"
 
 /* ---- health ---- */
@@ -266,6 +267,23 @@ bad:
 	answer_fail(r, &e);
 }
 
+/* ---- what is served where ---- */
+
+static void dialects(struct request *r)
+{
+	struct err e = { 0 };
+
+	if (auth_permit(&r->actor, ACT_POSTURE, NULL, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	served_put(r->serve, o);
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
 const struct route rest_health_routes[] = {
 	{ "GET", "/health", health, .auth = ROUTE_OPEN },
 	{ "GET", "/healthz", health, .auth = ROUTE_OPEN },
@@ -273,5 +291,6 @@ const struct route rest_health_routes[] = {
 	{ "GET", "/openapi.json", openapi, .auth = ROUTE_OPEN },
 	{ "GET", "/metrics", metrics },
 	{ "GET", "/v1/capabilities", capabilities },
+	{ "GET", "/v1/dialects", dialects },
 	{ 0 },
 };

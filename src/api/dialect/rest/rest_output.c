@@ -49,6 +49,26 @@ static bool is_text(struct view v)
 	return text_utf8_prefix(v) == v.n && !(v.n && memchr(v.p, 0, v.n));
 }
 
+bool rest_output_is_text(struct view *v, bool cut)
+{
+	size_t whole = text_utf8_prefix(*v);
+
+	if ((whole < v->n && (!cut || v->n - whole >= 4)) || (v->n && memchr(v->p, 0, v->n)))
+		return false;
+	v->n = whole;
+	return true;
+}
+
+void rest_output_put_text(struct json_out *o, const char *key, struct view bytes, bool text)
+{
+	struct buf coded = BUF_INIT(ANSWER_MAX);
+
+	if (!text && text_base64(&coded, bytes) < 0)
+		o->b->bad = coded.bad;
+	json_out_kstr(o, key, text ? bytes : buf_view(&coded));
+	buf_done(&coded);
+}
+
 void rest_output_put_bytes(struct json_out *o, uint64_t offset, struct view data)
 {
 	bool text = is_text(data);

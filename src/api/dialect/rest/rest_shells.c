@@ -10,11 +10,7 @@ static void put_shell(struct json_out *o, const struct shell_info *s)
 {
 	json_out_object(o);
 	json_out_kstr(o, "name", s->name);
-	json_out_key(o, "pid");
-	if (s->pid)
-		json_out_u64(o, s->pid);
-	else
-		json_out_null(o);
+	json_out_ku64_any(o, "pid", s->pid);
 	json_out_kbool(o, "running", s->pid != 0);
 	json_out_kstr(o, "user", s->user);
 	json_out_kstr(o, "cwd", s->cwd);
@@ -74,8 +70,11 @@ static void on_removed(struct shells_op *op, const struct shell_info *list, size
 		answer_no_content(r);
 }
 
-static struct asking *asking(struct request *r, void (*done)(struct shells_op *, const struct shell_info *,
-							     size_t, const struct err *))
+typedef void done_fn(struct shells_op *op, const struct shell_info *list, size_t n, const struct err *e);
+typedef int ask_fn(struct core *c, const struct actor *a, struct view box, struct view name,
+		   struct shells_op *op, struct err *e);
+
+static struct asking *asking(struct request *r, done_fn *done)
 {
 	struct asking *k = request_own(r, sizeof(*k));
 
@@ -88,31 +87,28 @@ static struct asking *asking(struct request *r, void (*done)(struct shells_op *,
 	return k;
 }
 
-static void list(struct request *r)
+static void ask(struct request *r, ask_fn *call, struct view name, done_fn *done)
 {
-	struct asking *k = asking(r, on_list);
+	struct asking *k = asking(r, done);
 	struct err e = { 0 };
 
-	if (k && shells_list(r->core, &r->actor, r->params[0], VIEW_NONE, &k->op, &e) < 0)
+	if (k && call(r->core, &r->actor, r->params[0], name, &k->op, &e) < 0)
 		answer_fail(r, &e);
+}
+
+static void list(struct request *r)
+{
+	ask(r, shells_list, VIEW_NONE, on_list);
 }
 
 static void get(struct request *r)
 {
-	struct asking *k = asking(r, on_one);
-	struct err e = { 0 };
-
-	if (k && shells_list(r->core, &r->actor, r->params[0], r->params[1], &k->op, &e) < 0)
-		answer_fail(r, &e);
+	ask(r, shells_list, r->params[1], on_one);
 }
 
 static void end(struct request *r)
 {
-	struct asking *k = asking(r, on_removed);
-	struct err e = { 0 };
-
-	if (k && shells_remove(r->core, &r->actor, r->params[0], r->params[1], &k->op, &e) < 0)
-		answer_fail(r, &e);
+	ask(r, shells_remove, r->params[1], on_removed);
 }
 
 /* ---- making one ---- */

@@ -81,6 +81,13 @@ static const char *code_of(const struct request *r, const struct err *e)
 	return err_http(e->code) >= 500 ? "INTERNAL_ERROR" : "INVALID_REQUEST";
 }
 
+/* A link that leads out is told as a path that does. */
+static void translate(struct err *e)
+{
+	if (e->code == ERR_FORBIDDEN && e->sys == EXDEV)
+		err_set(e, ERR_INVALID, "path must lie in " SK_ROOT);
+}
+
 static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
 {
 	static const struct http_header bearer = { VIEW("www-authenticate"), VIEW("Bearer") };
@@ -129,8 +136,18 @@ static const struct route *const tables[] = {
 	own_routes,         NULL,
 };
 
-static const struct surface surface = {
-	.heading = "sandkasten", .routes = tables, .authenticate = authenticate, .fail = fail
-};
+static const struct surface surface = { .heading = "sandkasten",
+					.routes = tables,
+					.authenticate = authenticate,
+					.fail = fail,
+					.translate = translate };
 
-const struct dialect sandkasten_dialect = { .name = "sandkasten", .claims = claims, .surface = &surface };
+static void off(const struct core *c, void (*say)(void *arg, const char *what, const char *why), void *arg)
+{
+	if (!core_config(c)->sandkasten.workspaces)
+		say(arg, "workspace_id", "sandkasten.workspaces is false");
+}
+
+const struct dialect sandkasten_dialect = {
+	.name = "sandkasten", .version = "v1", .off = off, .claims = claims, .surface = &surface
+};

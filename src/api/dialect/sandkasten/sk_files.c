@@ -15,6 +15,8 @@
 
 /* ---- paths ---- */
 
+static const struct view sk_root = VIEW(SK_ROOT);
+
 int sk_path(struct request *r, struct view given, struct view *ret, struct err *e)
 {
 	struct buf b = BUF_INIT(SK_PATH_ROOM);
@@ -84,7 +86,7 @@ static const struct file_ops write_ops = { .on_room = push, .done = on_written }
 int sk_write_start(struct request *r, struct sk_write *w, const struct sk_place *p, struct view bytes,
 		   struct err *e)
 {
-	struct file_place place = { .box = p->box, .path = p->path };
+	struct file_place place = { .box = p->box, .path = p->path, .within = &sk_root, .n_within = 1 };
 
 	w->op = (struct file_op){ .ops = &write_ops };
 	w->left = bytes;
@@ -273,7 +275,9 @@ static const struct http_ops reading_ops = { .on_body = request_drop_body,
 static void begin_read(struct request *r)
 {
 	struct reading *d = r->own;
-	struct file_place place = { .box = d->place.box, .path = d->place.path };
+	struct file_place place = {
+		.box = d->place.box, .path = d->place.path, .within = &sk_root, .n_within = 1
+	};
 	struct err e = { 0 };
 
 	r->x->ops = &reading_ops;

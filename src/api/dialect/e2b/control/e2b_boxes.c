@@ -8,7 +8,6 @@
 #include "e2b_volumes.h"
 #include "envd.h"
 #include "net.h"
-#include "num.h"
 #include "text.h"
 #include "poison.h"
 
@@ -324,11 +323,11 @@ static int read_metadata(struct request *r, struct view text, struct json_strmap
 
 static int read_filter(struct request *r, struct box_filter *f, struct wanted *w, struct err *e)
 {
-	struct view limit = request_query(r, "limit"), order = request_query(r, "order");
+	struct view order = request_query(r, "order");
 	uint32_t n = PAGE_DEFAULT;
 
-	if (limit.p && (num_u32(limit, &n) < 0 || n < 1 || n > BOXES_PAGE_MAX))
-		return err_set(e, ERR_INVALID, "limit must be between 1 and %d", BOXES_PAGE_MAX);
+	if (request_query_limit(r, BOXES_PAGE_MAX, &n, e) < 0)
+		return -1;
 	if (order.p && !view_is(order, "asc") && !view_is(order, "desc"))
 		return err_set(e, ERR_INVALID, "order must be asc or desc");
 	w->r = r;

@@ -3,7 +3,6 @@
  */
 #include "disk.h"
 #include "e2b_impl.h"
-#include "num.h"
 #include "poison.h"
 
 #define PAGE_MAX 100
@@ -129,11 +128,9 @@ static void put_each(void *arg, const struct snapshot *s)
 
 static int read_page(const struct request *r, struct page *p, struct err *e)
 {
-	struct view limit = request_query(r, "limit");
-
 	p->limit = PAGE_MAX;
-	if (limit.p && (num_u32(limit, &p->limit) < 0 || p->limit < 1 || p->limit > PAGE_MAX))
-		return err_set(e, ERR_INVALID, "limit must be between 1 and %d", PAGE_MAX);
+	if (request_query_limit(r, PAGE_MAX, &p->limit, e) < 0)
+		return -1;
 	p->source = request_query(r, "sandboxID");
 	p->name = request_query(r, "name");
 	p->after = request_query(r, "nextToken");

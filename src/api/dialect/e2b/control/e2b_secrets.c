@@ -6,7 +6,6 @@
 #include "secret.h"
 
 #include "e2b_network.h"
-#include "num.h"
 #include "poison.h"
 
 #define ID_PREFIX "sec_"
@@ -93,16 +92,14 @@ static void on_list(void *arg, const void *result, const struct err *e)
 
 static void list(struct request *r)
 {
-	struct view limit = request_query(r, "limit"), after = request_query(r, "nextToken");
+	struct view after = request_query(r, "nextToken");
 	struct page *p = request_own(r, sizeof(*p));
 	struct err e = { 0 };
 
 	if (!p)
 		return;
 	*p = (struct page){ PAGE, after.p ? after : VIEW("") };
-	if (limit.p && (num_u32(limit, &p->limit) < 0 || p->limit < 1 || p->limit > PAGE_MAX))
-		err_set(&e, ERR_INVALID, "limit must be between 1 and %d", PAGE_MAX);
-	else
+	if (request_query_limit(r, PAGE_MAX, &p->limit, &e) >= 0)
 		r->job = secrets_list(r->core, &r->actor, &(struct secret_place){ .name = VIEW_NONE },
 				      on_list, r, &e);
 	if (!r->job)

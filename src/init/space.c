@@ -1,0 +1,200 @@
+/*
+ * See space.h.
+ *
+ * PID 1 must not ask itself: it would wait for its own answer. Its own calls have the argument by which the
+ * filter lets them through, and none are made between fork and exec.
+ *
+ * The caller's memory is reached by /proc/PID/mem with the caller's own rights. From the moment that we have
+ * the question until it is answered only a deadly signal wakes the caller (the filter's flag,
+ * native_space.c), so what we write cannot hit memory that it uses for something else by then.
+ */
+#include "space.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+
+#include "fd.h"
+#include "init.h"
+#include "num.h"
+#include "seccomp.h"
+#include "user.h"
+#include "poison.h"
+
+#define DISKS           2
+#define MOUNTS          24
+#define NOTIF_SET_FLAGS _IOW('!', 4, uint64_t) /* newer than the headers; so the next */
+#define SYNC_WAKE_UP    1ul
+
+static_assert(sizeof(struct statfs) == 120, "the kernel's, which is written to the caller");
+
+enum { LIMIT, USED, RESERVED, FIGURES };
+
+static struct disk {
+	int figures[FIGURES];
+	uint64_t mounts[MOUNTS];
+	unsigned n_mounts;
+} disks[DISKS];
+static unsigned n_disks;
+
+void space_limit(struct statfs *s, uint64_t limit, uint64_t used)
+{
+	uint64_t size = s->f_bsize > 0 ? (uint64_t)s->f_bsize : 4096;
+	s->f_blocks = limit / size;
+	s->f_bfree = (limit - MIN(used, limit)) / size;
+	s->f_bavail = MIN(s->f_bavail, s->f_bfree); /* the machine's disk may be the fuller one */
+}
+
+static int read_figure(int fd, uint64_t *ret)
+{
+	char text[32];
+	struct view rest;
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+	return n < 0 ? -errno : num_u64(view_split((struct view){ text, (size_t)n }, '\n', &rest), ret);
+}
+
+static const struct disk *disk_of(int fd)
+{
+	uint64_t id;
+	if (fd_mount(fd, &id) < 0)
+		return NULL;
+	for (unsigned i = 0; i < n_disks; i++)
+		for (unsigned j = 0; j < disks[i].n_mounts; j++)
+			if (disks[i].mounts[j] == id)
+				return &disks[i];
+	return NULL;
+}
+
+/* ---- a question ---- */
+
+static int open_path(int proc, int mem, uint64_t at)
+{
+	char path[PATH_MAX];
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
+	ssize_t n = pread(mem, path, sizeof(path), (off_t)at);
+	if (n <= 0 || !memchr(path, 0, (size_t)n))
+		return -EFAULT;
+	_cleanup_(closep) int cwd =
+		path[0] == '/' ? -EBADF : openat(proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* The box has one root and one mount namespace: ours are the caller's. */
+	long fd = syscall(SYS_openat2, cwd, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int open_number(int proc, uint64_t number)
+{
+	char name[16];
+	snprintf(name, sizeof(name), "fd/%d", (int)number);
+	int fd = openat(proc, name, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Whether it was answered; what it cannot answer, or need not, the kernel does. */
+static bool answer(int listener, const struct seccomp_notif *q, int proc)
+{
+	struct statfs s;
+	uint64_t limit, used, reserved;
+	_cleanup_(closep) int mem = openat(proc, "mem", O_RDWR | O_CLOEXEC);
+	if (mem < 0)
+		return false;
+	_cleanup_(closep) int fd = q->data.nr == SYS_statfs ? open_path(proc, mem, q->data.args[0])
+							    : open_number(proc, q->data.args[0]);
+	const struct disk *d = fd < 0 ? NULL : disk_of(fd);
+	if (!d || read_figure(d->figures[LIMIT], &limit) < 0 || read_figure(d->figures[USED], &used) < 0 ||
+	    read_figure(d->figures[RESERVED], &reserved) < 0 || !limit)
+		return false;
+	if (syscall(SYS_fstatfs, fd, &s, (unsigned long)SECCOMP_UNASKED) < 0)
+		return false;
+	space_limit(&s, limit, used + reserved);
+	/* Still the same caller: its number may be another's once it is gone. */
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &q->id) == 0 &&
+	       pwrite(mem, &s, sizeof(s), (off_t)q->data.args[1]) == (ssize_t)sizeof(s);
+}
+
+static bool answer_as_caller(int listener, const struct seccomp_notif *q)
+{
+	char path[32];
+	struct stat st;
+	snprintf(path, sizeof(path), "/proc/%u", q->pid);
+	_cleanup_(closep) int proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0 || fstat(proc, &st) < 0)
+		return false;
+	const struct user caller = { .uid = st.st_uid, .gid = st.st_gid };
+	if (user_enter(&caller) < 0)
+		return false;
+	bool done = answer(listener, q, proc);
+	user_leave();
+	return done;
+}
+
+static void on_question(struct loop_io *io, uint32_t events)
+{
+	union {
+		struct seccomp_notif q;
+		char room[256]; /* a newer kernel's may be longer */
+	} u = { 0 };
+	(void)events;
+	/* There is one, or there was: ENOENT when its caller has been killed. It never waits for the next. */
+	if (ioctl(io->fd, SECCOMP_IOCTL_NOTIF_RECV, &u) < 0)
+		return;
+	struct seccomp_notif_resp a = { .id = u.q.id };
+	if (!answer_as_caller(io->fd, &u.q))
+		a.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	(void)ioctl(io->fd, SECCOMP_IOCTL_NOTIF_SEND, &a);
+}
+
+/* ---- the start ---- */
+
+static bool next(struct view *rest, uint64_t *ret)
+{
+	return rest->n && num_u64(view_split(*rest, ',', rest), ret) == 0;
+}
+
+static int read_disk(struct view text, struct disk *ret)
+{
+	struct disk d = { 0 };
+	uint64_t n, listener;
+	if (!next(&text, &listener))
+		return -EINVAL;
+	for (unsigned i = 0; i < FIGURES; i++) {
+		if (!next(&text, &n))
+			return -EINVAL;
+		d.figures[i] = (int)n;
+		(void)fcntl((int)n, F_SETFD, FD_CLOEXEC);
+	}
+	while (d.n_mounts < MOUNTS && next(&text, &n))
+		d.mounts[d.n_mounts++] = n;
+	*ret = d;
+	return (int)listener;
+}
+
+void space_start(struct init *in, char *const *env)
+{
+	int listener = -1;
+	for (; *env && n_disks < DISKS; env++)
+		if (strncmp(*env, "disk=", 5) == 0) {
+			listener = read_disk(view_of(*env + 5), &disks[n_disks]);
+			n_disks += listener >= 0;
+		}
+	if (!n_disks)
+		return;
+	(void)fcntl(listener, F_SETFD, FD_CLOEXEC);
+	/* The caller sleeps until we are done: no need to look for another processor. */
+	(void)ioctl(listener, NOTIF_SET_FLAGS, SYNC_WAKE_UP);
+	/* Nobody who asks must wait forever: closed, the kernel answers ENOSYS. */
+	if (loop_io_start(in->loop, &in->space, listener, EPOLLIN, on_question) < 0)
+		fd_close(listener);
+}
+
+void space_stop(struct init *in)
+{
+	loop_io_close(&in->space);
+}
