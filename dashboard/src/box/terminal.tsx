@@ -119,7 +119,7 @@ function One({ box, tab, shown, onPid, onEnd }: { box: string; tab: Tab; shown: 
       cursorBlink: true,
       scrollback: 10000,
       theme: COLORS[mode],
-      screenReaderMode: false,
+      minimumContrastRatio: 4.5, // whatever colours a program chooses
       linkHandler: { activate: () => {} }, // a link that a program in the sandbox prints is text
     });
     const fit = new FitAddon();
