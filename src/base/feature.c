@@ -41,9 +41,10 @@ const struct feature_text feature_texts[FEATURES] = {
 	[FEATURE_OWN_UPTIME] = { "view.uptime", "a sandbox's uptime begins with its start",
 				 "sandboxes see the machine's uptime and boot time",
 				 "Linux 6.3 with time namespaces", true },
-	[FEATURE_OWN_DISK] = { "view.disk", "df shows a sandbox its disk limit",
-			       "df shows sandboxes the machine's disk", "Linux 5.19 and disk limits (btrfs)",
-			       true },
+	[FEATURE_OWN_CALLS] = { "view.calls",
+				"statfs and sysinfo tell a sandbox its disk limit and its memory",
+				"df shows sandboxes the machine's disk, sysinfo its memory", "Linux 5.19",
+				true },
 };
 
 enum feature feature_named(struct view name)

@@ -39,6 +39,13 @@ static inline bool view_starts(struct view a, const char *s)
 	return a.n >= n && memcmp(a.p, s, n) == 0;
 }
 
+/* Of two absolute paths without empty parts, "." and "..": the same, or below it. */
+static inline bool view_within(struct view path, struct view dir)
+{
+	return path.n >= dir.n && memcmp(path.p, dir.p, dir.n) == 0 &&
+	       (path.n == dir.n || path.p[dir.n] == '/');
+}
+
 static inline struct view view_skip(struct view a, size_t n)
 {
 	n = n > a.n ? a.n : n;

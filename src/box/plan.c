@@ -57,6 +57,26 @@ static void add_rlimit(struct plan *p, int resource, const char *name, uint64_t 
 	p->rlimits[p->n_rlimits++] = (struct plan_rlimit){ resource, name, value };
 }
 
+static void plan_workspaces(struct plan *p)
+{
+	const struct spec_workspaces *w = p->spec.workspaces;
+	bool own = true;
+	for (unsigned i = 0; w && i < w->n; i++)
+		own = own && strcmp(w->items[i].path, SPEC_WORKSPACE) != 0;
+	/* First: others may lie in it. */
+	if (own)
+		add_mount(p, (struct plan_mount){ .kind = PLAN_STORE,
+						  .target = SPEC_WORKSPACE,
+						  .source = "workspace",
+						  .attr = QUIET });
+	for (unsigned i = 0; w && i < w->n; i++)
+		add_mount(p, (struct plan_mount){ .kind = PLAN_WORKSPACE,
+						  .target = w->items[i].path,
+						  .layer = i,
+						  .attr = QUIET |
+							  (w->items[i].readonly ? MOUNT_ATTR_RDONLY : 0) });
+}
+
 static void plan_files(struct plan *p, const struct plan_image *image)
 {
 	for (unsigned i = 0; i < image->n; i++) {
@@ -96,16 +116,7 @@ static void plan_files(struct plan *p, const struct plan_image *image)
 					  .attr = QUIET });
 	add_mount(p, (struct plan_mount){
 			     .kind = PLAN_STORE, .target = "/tmp", .source = "tmp", .attr = QUIET });
-	if (p->spec.workspace[0])
-		add_mount(p, (struct plan_mount){
-				     .kind = PLAN_WORKSPACE,
-				     .target = "/workspace",
-				     .attr = QUIET | (p->spec.workspace_readonly ? MOUNT_ATTR_RDONLY : 0) });
-	else
-		add_mount(p, (struct plan_mount){ .kind = PLAN_STORE,
-						  .target = "/workspace",
-						  .source = "workspace",
-						  .attr = QUIET });
+	plan_workspaces(p);
 	for (unsigned i = 0; p->spec.mounts && i < p->spec.mounts->n; i++)
 		add_mount(p, (struct plan_mount){
 				     .kind = PLAN_HOST,

@@ -35,7 +35,7 @@ enum plan_kind {
 struct plan_mount {
 	enum plan_kind kind;
 	const char *target; /* in the box; "/" for the root */
-	unsigned layer;     /* PLAN_LAYER; PLAN_HOST: index of spec.mounts */
+	unsigned layer;     /* PLAN_LAYER; PLAN_HOST, PLAN_WORKSPACE: index in the spec */
 	const char *source; /* PLAN_STORE: directory in the storage */
 	uint64_t size;      /* PLAN_TMPFS: bytes */
 	const char *mode;   /* PLAN_TMPFS: octal */
@@ -60,7 +60,7 @@ struct plan {
 	uint32_t uid_base;
 	struct plan_dir dirs[2 * PLAN_LAYERS + 2];
 	unsigned n_dirs;
-	struct plan_mount mounts[16 + SPEC_MOUNTS];
+	struct plan_mount mounts[16 + SPEC_MOUNTS + SPEC_WORKSPACES];
 	unsigned n_mounts;
 	struct plan_rlimit rlimits[8];
 	unsigned n_rlimits;

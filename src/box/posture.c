@@ -93,6 +93,12 @@ static void probe_time(struct posture *p, uint32_t without)
 			without, NULL);
 }
 
+/* PID 1 answers two calls for the kernel: src/init/space.h. */
+static void probe_calls(struct posture *p, uint32_t without)
+{
+	posture_feature(p, FEATURE_OWN_CALLS, seccomp_can_ask(), without, NULL);
+}
+
 static void probe_cgroups(struct posture *p, const struct cgroup_host *h, uint32_t without)
 {
 	static const struct {
@@ -289,6 +295,7 @@ void posture_probe(struct posture *p, const struct cgroup_host *h, uint32_t with
 	posture_lsm(p);
 	probe_namespaces(p);
 	probe_time(p, without);
+	probe_calls(p, without);
 	probe_landlock(p, without);
 	probe_seccomp(p);
 	probe_cgroups(p, h, without);

@@ -30,6 +30,18 @@ struct spec_mounts {
 	unsigned n;
 };
 
+#define SPEC_WORKSPACES 8
+#define SPEC_WORKSPACE  "/workspace" /* where a box has its own, unless a named one is there */
+
+/* Named workspaces and where they are mounted. */
+struct spec_workspaces {
+	struct {
+		char id[SPEC_ID + 1], path[SPEC_MOUNT_PATH];
+		bool readonly;
+	} items[SPEC_WORKSPACES];
+	unsigned n;
+};
+
 struct spec {
 	char id[SPEC_ID + 1];
 	char backend[SPEC_BACKEND]; /* whose walls: walls.h */
@@ -39,15 +51,15 @@ struct spec {
 	bool sudo;         /* its users may become root */
 	uint32_t thrash_s; /* of thrashing that PID 1 bears before it kills; 0: any. The keeper's own setting
 			    */
-	uint64_t disk_bytes;         /* quota of its files, 0 = none */
-	char snapshot[SPEC_ID + 1];  /* whose files it starts with, "" = the image's alone */
-	char workspace[SPEC_ID + 1]; /* named workspace instead of one of its own, "" = none */
-	bool workspace_readonly;
-	bool existing;                    /* starts again with the files it has */
-	uint32_t require;                 /* FEATURE_BITs that it must have */
-	const struct spec_mounts *mounts; /* borrowed, for the start only; NULL: none */
+	uint64_t disk_bytes;                      /* quota of its files, 0 = none */
+	char snapshot[SPEC_ID + 1];               /* whose files it starts with, "" = the image's alone */
+	bool existing;                            /* starts again with the files it has */
+	uint32_t require;                         /* FEATURE_BITs that it must have */
+	const struct spec_mounts *mounts;         /* borrowed, for the start only; NULL: none */
+	const struct spec_workspaces *workspaces; /* borrowed, also while it runs; NULL: none */
 };
 
 bool spec_id_ok(struct view id);
+bool spec_has_workspace(const struct spec *s, const char *id, bool writable_only);
 /* ERR_INVALID that names the field. */
 int spec_check(const struct spec *s, const struct spec_limits *ceiling, struct err *e) _must_check_;

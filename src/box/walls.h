@@ -57,10 +57,10 @@ struct walls_setup {
 struct walls_start {
 	const struct plan *plan;
 	const struct plan_image *image;
-	int storage;      /* the box's own directory */
-	int workspace;    /* of a plan with PLAN_WORKSPACE, else -1 */
-	int run;          /* the box's run directory */
-	const int *hosts; /* of the plan's PLAN_HOST, by index */
+	int storage;           /* the box's own directory */
+	int run;               /* the box's run directory */
+	const int *workspaces; /* of the plan's PLAN_WORKSPACE, by index */
+	const int *hosts;      /* of PLAN_HOST */
 };
 
 /* A box that runs, as its walls know it. */

@@ -17,7 +17,7 @@ static const char *const FIELDS[] = { "name", "digest", "created_at" };
 static_assert(ELEMS(TITLES) == ELEMS(FIELDS) && ELEMS(TITLES) <= SHOW_COLUMNS, "a field for each title");
 
 /* What was left out is said; the rest is as it was asked for. */
-static int print_import(struct cmd_ctx *ctx, struct view text, struct err *e)
+static int print_import(struct cmd_ctx *ctx, struct view text, uint64_t sockets, struct err *e)
 {
 	const struct json *skipped;
 	struct json *answer;
@@ -28,9 +28,9 @@ static int print_import(struct cmd_ctx *ctx, struct view text, struct err *e)
 	if (ctx->json)
 		return show_json(answer, e);
 	skipped = json_get(answer, "skipped");
-	if (skipped && json_to_u64(skipped, &n) == 0 && n)
+	if (skipped && json_to_u64(skipped, &n) == 0 && n + sockets)
 		fprintf(stderr, "paddock: skipped %llu device nodes, sockets and fifos\n",
-			(unsigned long long)n);
+			(unsigned long long)(n + sockets));
 	return 0;
 }
 
@@ -66,7 +66,7 @@ static int run_import(struct cmd_ctx *ctx, const void *flags _unused_, size_t n 
 		return -1;
 	if (client_read_all(&s.client, &answer, e) < 0)
 		return -1;
-	return print_import(ctx, buf_view(&answer), e);
+	return print_import(ctx, buf_view(&answer), source.sockets, e);
 }
 
 static int run_of(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,

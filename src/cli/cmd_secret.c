@@ -22,6 +22,7 @@
 struct secret_flags {
 	const char *box, *file;
 	bool keep_newline;
+	struct opt_list metadata;
 };
 
 #define AT(member) offsetof(struct secret_flags, member)
@@ -29,6 +30,8 @@ static const struct opt SET_OPTS[] = {
 	{ "sandbox", 's', OPT_TEXT, AT(box), "ID", "of this sandbox alone, and gone with it" },
 	{ "file", 'f', OPT_TEXT, AT(file), "FILE",
 	  "the value is this file's content (default: standard input)" },
+	{ "metadata", 0, OPT_PAIRS, AT(metadata), "KEY=VALUE",
+	  "what `secret ls --json` shows beside the name, instead of what was set before; may be repeated" },
 	{ "keep-newline", 0, OPT_FLAG, AT(keep_newline), NULL, "keep a newline at the end of the value" },
 };
 static const struct opt BOX_OPTS[] = {
@@ -116,6 +119,8 @@ static int run_set(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, ch
 	json_out_object(&o);
 	json_out_kstr(&o, "value", buf_view(&coded));
 	json_out_kz(&o, "encoding", "base64");
+	if (f->metadata.n)
+		create_pairs(&o, "metadata", &f->metadata);
 	json_out_end(&o, '}');
 	call.path = buf_view(&path);
 	call.body = buf_view(&body);

@@ -89,7 +89,8 @@ const struct cmd cmd_workspace_create = {
 	.name = "workspace create",
 	.operands = "NAME",
 	.summary = "make a workspace",
-	.help = "`paddock create --workspace NAME` mounts it at /workspace.",
+	.help = "`paddock create --workspace NAME` mounts it at /workspace, `--workspace NAME:PATH` "
+		"elsewhere.",
 	.opts = OPTS,
 	.n_opts = ELEMS(OPTS),
 	.flags_size = sizeof(struct create_ws_flags),

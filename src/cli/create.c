@@ -36,7 +36,8 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "nofile", 0, OPT_COUNT, AT(nofile), "N", "limit on open files of a process" },
 	{ "disk", 0, OPT_MIB, AT(disk_mb), "SIZE", "disk limit: MiB, or with m or g" },
 	{ "snapshot", 0, OPT_TEXT, AT(snapshot), "SNAPSHOT", "start from this snapshot instead of an image" },
-	{ "workspace", 0, OPT_TEXT, AT(workspace), "WORKSPACE[:ro]", "the workspace to mount at /workspace" },
+	{ "workspace", 0, OPT_LIST, AT(workspaces), "WORKSPACE[:PATH][:ro]",
+	  "mount this workspace at PATH, by default /workspace; may be repeated" },
 	{ "backend", 0, OPT_TEXT, AT(backend), "NAME", "the kind of isolation, such as native" },
 	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
 	  "only /workspace, /tmp and /dev/shm can be written" },
@@ -155,17 +156,32 @@ static void put_limits(struct json_out *o, const struct create_flags *f)
 	json_out_end(o, '}');
 }
 
-/* "NAME", "NAME:rw" or "NAME:ro". */
-static void put_workspace(struct json_out *o, const char *text)
+/* "NAME", "NAME:/PATH", and either with ":ro" or ":rw". */
+static int put_workspaces(struct json_out *o, const struct opt_list *list, struct err *e)
 {
-	struct view mode, name = view_split(view_of(text), ':', &mode);
+	if (!list->n)
+		return 0;
+	json_out_key(o, "workspaces");
+	json_out_array(o);
+	for (size_t i = 0; i < list->n; i++) {
+		struct view rest, name = view_split(view_of(list->items[i]), ':', &rest), path = VIEW_NONE;
 
-	json_out_key(o, "workspace");
-	json_out_object(o);
-	json_out_kstr(o, "name", name);
-	if (mode.p)
-		json_out_kstr(o, "mode", mode);
-	json_out_end(o, '}');
+		if (rest.p && view_starts(rest, "/"))
+			path = view_split(rest, ':', &rest);
+		if (!name.n || (rest.p && !view_is(rest, "ro") && !view_is(rest, "rw")))
+			return err_set(e, ERR_INVALID,
+				       "--workspace wants NAME, NAME:/PATH or NAME:/PATH:ro, not \"%.100s\"",
+				       list->items[i]);
+		json_out_object(o);
+		json_out_kstr(o, "name", name);
+		if (path.p)
+			json_out_kstr(o, "path", path);
+		if (rest.p)
+			json_out_kstr(o, "mode", rest);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+	return 0;
 }
 
 static void put_egress(struct json_out *o, const struct opt_list *allow)
@@ -262,11 +278,11 @@ static int check_flags(const struct create_flags *f, struct err *e)
 	    create_check_text(f->workdir, "--workdir", e) < 0 ||
 	    create_check_text(f->timezone, "--tz", e) < 0 ||
 	    create_check_text(f->snapshot, "--snapshot", e) < 0 ||
-	    create_check_text(f->workspace, "--workspace", e) < 0 ||
 	    create_check_text(f->backend, "--backend", e) < 0 ||
 	    create_check_text(f->on_end, "--on-end", e) < 0 || check_list(&f->env, "--env", e) < 0 ||
 	    check_list(&f->metadata, "--metadata", e) < 0 || check_list(&f->mounts, "--mount", e) < 0 ||
-	    check_list(&f->allow, "--allow", e) < 0 || check_list(&f->require, "--require", e) < 0 ||
+	    check_list(&f->workspaces, "--workspace", e) < 0 || check_list(&f->allow, "--allow", e) < 0 ||
+	    check_list(&f->require, "--require", e) < 0 ||
 	    check_list(&f->secret_env, "--secret-env", e) < 0 ||
 	    check_list(&f->secret_file, "--secret-file", e) < 0)
 		return -1;
@@ -321,8 +337,8 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 	create_pairs(&o, "metadata", &f->metadata);
 	put_limits(&o, f);
 	put_text(&o, "snapshot", f->snapshot);
-	if (f->workspace)
-		put_workspace(&o, f->workspace);
+	if (put_workspaces(&o, &f->workspaces, e) < 0)
+		return -1;
 	put_egress(&o, &f->allow);
 	create_secrets(&o, &f->secret_env, &f->secret_file);
 	if (put_mounts(&o, &f->mounts, e) < 0)

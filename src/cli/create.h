@@ -8,8 +8,8 @@
 
 struct create_flags {
 	const char *name, *image, *user, *workdir, *timezone;
-	const char *snapshot, *workspace, *on_end, *backend;
-	struct opt_list env, env_file, metadata, allow, volumes, mounts, require;
+	const char *snapshot, *on_end, *backend;
+	struct opt_list env, env_file, metadata, allow, volumes, mounts, workspaces, require;
 	struct opt_list secret_env, secret_file;
 	uint64_t memory_mb, pids, nofile, disk_mb, ttl_ms, idle_ms;
 	double cpu;

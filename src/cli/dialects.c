@@ -29,14 +29,14 @@ static unsigned port_of(const struct json *object)
 /* Words between spaces, broken into lines. */
 static void put_words(struct buf *b, const struct json *list)
 {
-	size_t column = COLUMNS;
+	size_t column = 0; /* 0: nothing was written */
 
 	for (size_t i = 0; list && list->type == JSON_ARRAY && i < list->n; i++) {
 		const struct json *word = &list->items[i];
 		if (word->type != JSON_STRING)
 			continue;
-		if (column + 1 + word->text.n > COLUMNS) {
-			buf_printf(b, "%s%*s", column == COLUMNS ? "" : "\n", INDENT, "");
+		if (!column || column + 1 + word->text.n > COLUMNS) {
+			buf_printf(b, "%s%*s", column ? "\n" : "", INDENT, "");
 			column = INDENT;
 		} else {
 			buf_putc(b, ' ');
@@ -45,7 +45,7 @@ static void put_words(struct buf *b, const struct json *list)
 		show_clean(b, word->text);
 		column += word->text.n;
 	}
-	if (column != COLUMNS)
+	if (column)
 		buf_putc(b, '\n');
 }
 

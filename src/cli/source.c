@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -95,6 +96,8 @@ static int pack(struct source *s, int fd, const char *name, const struct source_
 	}
 	if (w->readonly)
 		argv[n++] = (char *)"--mode=a-w";
+	if (w->quiet)
+		argv[n++] = (char *)"--warning=no-file-ignored";
 	argv[n++] = (char *)"-cf";
 	argv[n++] = (char *)"-";
 	argv[n++] = entry;
@@ -112,6 +115,14 @@ int source_open_dir(struct source *s, const char *dir, const char *name, const s
 	return pack(s, fd, name, wish, e);
 }
 
+static uint64_t sockets; /* nftw has no room for an argument */
+
+static int count_socket(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	sockets += type == FTW_F && S_ISSOCK(st->st_mode);
+	return 0;
+}
+
 int source_open(struct source *s, const char *path, struct err *e)
 {
 	_cleanup_(closep) int fd = -EBADF;
@@ -122,8 +133,13 @@ int source_open(struct source *s, const char *path, struct err *e)
 				    : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, ERR_INVALID, errno, "cannot read %.120s", path);
-	if (S_ISDIR(st.st_mode))
-		return pack(s, fd, NULL, &(struct source_wish){ 0 }, e);
+	if (S_ISDIR(st.st_mode)) {
+		sockets = 0;
+		(void)nftw(path, count_socket, 64,
+			   FTW_PHYS | FTW_MOUNT); /* what it cannot read, tar reports */
+		s->sockets = sockets;
+		return pack(s, fd, NULL, &(struct source_wish){ .quiet = true }, e);
+	}
 	if (unpacker) {
 		char *const argv[] = { (char *)unpacker, (char *)"-dc", NULL };
 

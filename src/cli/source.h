@@ -13,6 +13,7 @@ struct source {
 	int64_t size; /* -1: not known */
 	pid_t pid;    /* 0: no program */
 	const char *program;
+	uint64_t sockets; /* of a directory that source_open opened: an archive cannot hold them */
 };
 
 #define SOURCE_INIT ((struct source){ .fd = -1 })
@@ -22,6 +23,7 @@ struct source_wish {
 	bool owned; /* by uid and gid, not by those that the files have */
 	uint64_t uid, gid;
 	bool readonly; /* nobody may write; with owned: root's */
+	bool quiet;    /* about what an archive cannot hold */
 };
 
 /* A directory: what is in it, or with `name` the entry of that name in it. */

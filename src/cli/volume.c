@@ -83,6 +83,45 @@ static void find_owner(struct session *s, const char *id, struct view user, uint
 	*ret_uid = *ret_gid = 1000;
 }
 
+static bool is_there(struct session *s, const char *id, struct view path)
+{
+	_cleanup_(buf_done) struct buf url = BUF_INIT(64u << 10);
+	struct session_call call = { .method = "GET", .timeout_ms = SESSION_CALL_MS };
+	struct json *answer;
+	struct err e = { 0 };
+
+	buf_printf(&url, "/v1/sandboxes/%s/fs/stat?user=root&path=", id);
+	text_percent_all(&url, path);
+	call.path = buf_view(&url);
+	return session_call(s, &call, &answer, &e) >= 0;
+}
+
+/* The directory that the copy is in, where the copy has made it: whoever may change the files may add some.
+ */
+static int give_away(struct session *s, const char *id, struct view path, const struct source_wish *w,
+		     struct err *e)
+{
+	_cleanup_(buf_done) struct buf url = BUF_INIT(256), body = BUF_INIT(64u << 10);
+	struct session_call call = { .method = "POST", .timeout_ms = SESSION_CALL_MS };
+	char owner[48];
+	struct json_out o;
+	struct json *answer;
+
+	snprintf(owner, sizeof(owner), "%llu:%llu", (unsigned long long)w->uid, (unsigned long long)w->gid);
+	buf_printf(&url, "/v1/sandboxes/%s/fs/chmod", id);
+	json_out_init(&o, &body);
+	json_out_object(&o);
+	json_out_kstr(&o, "path", path);
+	json_out_kz(&o, "owner", owner);
+	json_out_kz(&o, "user", "root");
+	json_out_end(&o, '}');
+	if (body.bad)
+		return err_set(e, ERR_INVALID, "the path is too long");
+	call.path = buf_view(&url);
+	call.body = buf_view(&body);
+	return session_call(s, &call, &answer, e);
+}
+
 static int copy(struct session *s, const char *id, struct view user, const char *text, struct err *e)
 {
 	_cleanup_(buf_done) struct buf url = BUF_INIT(64u << 10), answer = BUF_INIT(64u << 10);
@@ -117,7 +156,9 @@ static int copy(struct session *s, const char *id, struct view user, const char 
 		return -1;
 	rq.path = buf_view(&url);
 	rq.body_fd = source.fd;
-	if (session_send(s, &rq, &r, e) < 0 || client_read_all(&s->client, &answer, e) < 0)
+	bool made = !v.readonly && !is_there(s, id, v.path);
+	if (session_send(s, &rq, &r, e) < 0 || client_read_all(&s->client, &answer, e) < 0 ||
+	    (made && give_away(s, id, v.path, &wish, e) < 0))
 		return err_wrap(e, "--volume %.60s", text);
 	return 0;
 }

@@ -40,6 +40,7 @@ static const struct config DEFAULTS = {
 		.limits = { .pids = 4096, .nofile = 16384 },
 		.boxes = 4000,
 		.thrash_seconds = 20,
+		.build_cache_mb = 4096,
 		.exec_timeout_ms = 600000,
 		.exec_output_bytes = 8 << 20,
 		.body_bytes = 4 << 20,

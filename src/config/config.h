@@ -108,6 +108,7 @@ struct config {
 		uint64_t boxes;              /* in all */
 		uint64_t disk_mb;            /* of one box, 0 = no ceiling */
 		uint64_t ttl_seconds;        /* 0 = none */
+		uint64_t build_cache_mb;     /* of a tenant: states of builds between their steps; 0 = none */
 		uint64_t thrash_seconds; /* at the memory limit, before the largest program is killed; 0 = for
 					    ever */
 		uint64_t exec_timeout_ms;   /* default and maximum of one exec */
@@ -220,6 +221,7 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 int config_from_json(struct arena *a, struct view text, struct config *ret, struct err *e) _must_check_;
 /* Whether a path is absolute and has no empty component, "." or "..". */
 bool config_is_path(struct view path);
+bool config_is_mount_point(struct view path); /* a path, and not in /proc, /sys, /dev or /run */
 /* The entry of mounts.allow that the directory is or is below, the longest first; NULL: it is in none. */
 const struct config_mount *config_mount(const struct config *c, struct view path);
 /* Applies one "PADDOCK_…" variable (without prefix, e.g. "LISTEN", "DEFAULTS_LIMITS_CPU")

@@ -20,15 +20,24 @@ bool config_is_path(struct view path)
 	return true;
 }
 
+/* Whatever is ours in a box, and whatever holds the box together. */
+bool config_is_mount_point(struct view path)
+{
+	static const char *const places[] = { "/proc", "/sys", "/dev", "/run" };
+
+	for (size_t i = 0; i < ELEMS(places); i++)
+		if (view_within(path, view_of(places[i])))
+			return false;
+	return config_is_path(path);
+}
+
 const struct config_mount *config_mount(const struct config *c, struct view path)
 {
 	const struct config_mount *best = NULL;
 
 	for (size_t i = 0; i < c->n_mounts; i++) {
 		const struct config_mount *m = &c->mount_list[i];
-		bool within = path.n >= m->path.n && view_eq(view_head(path, m->path.n), m->path) &&
-			      (path.n == m->path.n || path.p[m->path.n] == '/');
-		if (within && (!best || m->path.n > best->path.n))
+		if (view_within(path, m->path) && (!best || m->path.n > best->path.n))
 			best = m;
 	}
 	return best;

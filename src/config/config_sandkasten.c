@@ -7,15 +7,15 @@
 
 #include "config.h"
 #include "config_schema.h"
+#include "config_stock.h"
 #include "sha256.h"
 #include "text.h"
 
 #include "poison.h"
 
-#define PREFIX       "SANDKASTEN_"
-#define TEXT_MAX     (1u << 20)
-#define KEY_LEAST    16
-#define STOCK_PREFIX "sandbox-runtime:"
+#define PREFIX    "SANDKASTEN_"
+#define TEXT_MAX  (1u << 20)
+#define KEY_LEAST 16
 
 struct theirs {
 	bool unused; /* the schema puts nothing at offset 0 */
@@ -118,13 +118,6 @@ bool config_sandkasten_is(const struct json *doc)
 
 /* ---- the document ---- */
 
-static bool is_stock(struct view image)
-{
-	if (view_starts(image, STOCK_PREFIX))
-		image = view_skip(image, strlen(STOCK_PREFIX));
-	return view_is(image, "base") || view_is(image, "python") || view_is(image, "node");
-}
-
 static int put_keys(struct json_out *o, const struct theirs *t, struct buf *notes)
 {
 	uint8_t hash[SHA256_SIZE];
@@ -164,7 +157,7 @@ static void put_defaults(struct json_out *o, const struct theirs *t)
 {
 	json_out_key(o, "defaults");
 	json_out_object(o);
-	if (t->default_image.n && !is_stock(t->default_image))
+	if (t->default_image.n && !config_stock_is(t->default_image))
 		json_out_kstr(o, "image", t->default_image);
 	json_out_key(o, "limits");
 	json_out_object(o);
@@ -195,7 +188,7 @@ static int put_pool(struct json_out *o, const struct theirs *t, struct err *e)
 		const struct json_member *m = &images->members[i];
 		if (json_to_u64(&m->value, &n) < 0)
 			return err_set(e, ERR_INVALID, "pool.images: %.*s needs a number", VIEW_ARG(m->key));
-		if (is_stock(m->key)) { /* all of them are the default image */
+		if (config_stock_is(m->key)) { /* all of them are the default image */
 			machine += n;
 			continue;
 		}

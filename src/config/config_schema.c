@@ -79,6 +79,7 @@ static const struct json_field max_fields[] = {
 	{ "disk_mb", JSON_F_U64, WITHIN(max, disk_mb), .max = UINT64_C(1) << 30 },
 	{ "ttl_seconds", JSON_F_U64, WITHIN(max, ttl_seconds), .max = SECONDS_MOST },
 	{ "thrash_seconds", JSON_F_U64, WITHIN(max, thrash_seconds), .max = 86400 },
+	{ "build_cache_mb", JSON_F_U64, WITHIN(max, build_cache_mb), .max = 1u << 30 },
 	{ "exec_timeout_ms", JSON_F_U64, WITHIN(max, exec_timeout_ms), .min = 1, .max = SECONDS_MOST * 1000 },
 	{ "exec_output_bytes", JSON_F_U64, WITHIN(max, exec_output_bytes), .min = 1,
 	  .max = UINT64_C(1) << 30 },

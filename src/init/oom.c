@@ -97,13 +97,28 @@ uint64_t oom_kills(void)
 	return value_of(slurp(fd, room, sizeof(room)), "oom_kill") + own_kills;
 }
 
-uint64_t oom_memory(void)
+static uint64_t number(const char *one, const char *two)
 {
-	_cleanup_(closep) int fd = open_either(V1 "memory.limit_in_bytes", GROUP "memory.max");
+	_cleanup_(closep) int fd = open_either(one, two);
 	char room[64];
 	uint64_t v;
 	struct view rest, text = slurp(fd, room, sizeof(room));
 	return num_u64(view_split(text, '\n', &rest), &v) == 0 ? v : 0;
+}
+
+uint64_t oom_memory(void)
+{
+	return number(V1 "memory.limit_in_bytes", GROUP "memory.max");
+}
+
+uint64_t oom_used(void)
+{
+	return number(V1 "memory.usage_in_bytes", GROUP "memory.current");
+}
+
+uint64_t oom_processes(void)
+{
+	return number(GROUP "pids/pids.current", GROUP "pids.current");
 }
 
 /* ---- thrashing ---- */

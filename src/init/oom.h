@@ -24,6 +24,8 @@ void oom_offer(pid_t pid);
 /* How many were killed so far, by the kernel or by us. Cheap. */
 uint64_t oom_kills(void);
 uint64_t oom_memory(void); /* the limit in bytes, 0: unknown */
+uint64_t oom_used(void);   /* of it */
+uint64_t oom_processes(void);
 
 /* Pure: one look. */
 struct oom_look {

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 
 #include "fd.h"
 #include "init.h"
@@ -29,10 +30,11 @@
 #include "user.h"
 #include "poison.h"
 
-#define DISKS           2
+#define DISKS           9 /* its own, and workspaces */
 #define MOUNTS          24
 #define NOTIF_SET_FLAGS _IOW('!', 4, uint64_t) /* newer than the headers; so the next */
 #define SYNC_WAKE_UP    1ul
+#define SYSINFO_SIZE    112 /* the kernel's; musl's is longer */
 
 static_assert(sizeof(struct statfs) == 120, "the kernel's, which is written to the caller");
 
@@ -51,6 +53,16 @@ void space_limit(struct statfs *s, uint64_t limit, uint64_t used)
 	s->f_blocks = limit / size;
 	s->f_bfree = (limit - MIN(used, limit)) / size;
 	s->f_bavail = MIN(s->f_bavail, s->f_bfree); /* the machine's disk may be the fuller one */
+}
+
+void space_memory(struct sysinfo *s, uint64_t limit, uint64_t used, uint64_t processes)
+{
+	const struct sysinfo own = { .uptime = s->uptime,
+				     .totalram = limit,
+				     .freeram = limit - MIN(used, limit),
+				     .procs = (unsigned short)MIN(processes, USHRT_MAX),
+				     .mem_unit = 1 };
+	*s = own;
 }
 
 static int read_figure(int fd, uint64_t *ret)
@@ -97,26 +109,45 @@ static int open_number(int proc, uint64_t number)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Whether it was answered; what it cannot answer, or need not, the kernel does. */
-static bool answer(int listener, const struct seccomp_notif *q, int proc)
+static bool find_disk(const struct seccomp_notif *q, int proc, int mem, struct statfs *ret)
 {
-	struct statfs s;
 	uint64_t limit, used, reserved;
-	_cleanup_(closep) int mem = openat(proc, "mem", O_RDWR | O_CLOEXEC);
-	if (mem < 0)
-		return false;
 	_cleanup_(closep) int fd = q->data.nr == SYS_statfs ? open_path(proc, mem, q->data.args[0])
 							    : open_number(proc, q->data.args[0]);
 	const struct disk *d = fd < 0 ? NULL : disk_of(fd);
 	if (!d || read_figure(d->figures[LIMIT], &limit) < 0 || read_figure(d->figures[USED], &used) < 0 ||
 	    read_figure(d->figures[RESERVED], &reserved) < 0 || !limit)
 		return false;
-	if (syscall(SYS_fstatfs, fd, &s, (unsigned long)SECCOMP_UNASKED) < 0)
+	if (syscall(SYS_fstatfs, fd, ret, (unsigned long)SECCOMP_UNASKED) < 0)
 		return false;
-	space_limit(&s, limit, used + reserved);
+	space_limit(ret, limit, used + reserved);
+	return true;
+}
+
+static bool find_memory(struct sysinfo *ret)
+{
+	uint64_t limit = oom_memory();
+	if (!limit || syscall(SYS_sysinfo, ret, 0ul, (unsigned long)SECCOMP_UNASKED) < 0)
+		return false;
+	space_memory(ret, MIN(limit, (uint64_t)ret->totalram * ret->mem_unit), oom_used(), oom_processes());
+	return true;
+}
+
+/* Whether it was answered; what it cannot answer, or need not, the kernel does. */
+static bool answer(int listener, const struct seccomp_notif *q, int proc)
+{
+	union {
+		struct statfs disk;
+		struct sysinfo memory;
+	} a = { 0 };
+	bool memory = q->data.nr == SYS_sysinfo;
+	size_t size = memory ? SYSINFO_SIZE : sizeof(a.disk);
+	_cleanup_(closep) int mem = openat(proc, "mem", O_RDWR | O_CLOEXEC);
+	if (mem < 0 || !(memory ? find_memory(&a.memory) : find_disk(q, proc, mem, &a.disk)))
+		return false;
 	/* Still the same caller: its number may be another's once it is gone. */
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &q->id) == 0 &&
-	       pwrite(mem, &s, sizeof(s), (off_t)q->data.args[1]) == (ssize_t)sizeof(s);
+	       pwrite(mem, &a, size, (off_t)q->data.args[!memory]) == (ssize_t)size;
 }
 
 static bool answer_as_caller(int listener, const struct seccomp_notif *q)
@@ -158,40 +189,39 @@ static bool next(struct view *rest, uint64_t *ret)
 	return rest->n && num_u64(view_split(*rest, ',', rest), ret) == 0;
 }
 
-static int read_disk(struct view text, struct disk *ret)
+static bool read_disk(struct view text, struct disk *ret)
 {
 	struct disk d = { 0 };
-	uint64_t n, listener;
-	if (!next(&text, &listener))
-		return -EINVAL;
+	uint64_t n;
 	for (unsigned i = 0; i < FIGURES; i++) {
 		if (!next(&text, &n))
-			return -EINVAL;
+			return false;
 		d.figures[i] = (int)n;
 		(void)fcntl((int)n, F_SETFD, FD_CLOEXEC);
 	}
 	while (d.n_mounts < MOUNTS && next(&text, &n))
 		d.mounts[d.n_mounts++] = n;
 	*ret = d;
-	return (int)listener;
+	return true;
 }
 
 void space_start(struct init *in, char *const *env)
 {
-	int listener = -1;
-	for (; *env && n_disks < DISKS; env++)
-		if (strncmp(*env, "disk=", 5) == 0) {
-			listener = read_disk(view_of(*env + 5), &disks[n_disks]);
-			n_disks += listener >= 0;
-		}
-	if (!n_disks)
+	uint32_t listener = 0;
+	for (; *env; env++) {
+		if (strncmp(*env, "ask=", 4) == 0)
+			(void)!num_u32(view_of(*env + 4), &listener);
+		else if (strncmp(*env, "disk=", 5) == 0 && n_disks < DISKS)
+			n_disks += read_disk(view_of(*env + 5), &disks[n_disks]);
+	}
+	if (!listener)
 		return;
-	(void)fcntl(listener, F_SETFD, FD_CLOEXEC);
+	(void)fcntl((int)listener, F_SETFD, FD_CLOEXEC);
 	/* The caller sleeps until we are done: no need to look for another processor. */
-	(void)ioctl(listener, NOTIF_SET_FLAGS, SYNC_WAKE_UP);
+	(void)ioctl((int)listener, NOTIF_SET_FLAGS, SYNC_WAKE_UP);
 	/* Nobody who asks must wait forever: closed, the kernel answers ENOSYS. */
-	if (loop_io_start(in->loop, &in->space, listener, EPOLLIN, on_question) < 0)
-		fd_close(listener);
+	if (loop_io_start(in->loop, &in->space, (int)listener, EPOLLIN, on_question) < 0)
+		fd_close((int)listener);
 }
 
 void space_stop(struct init *in)

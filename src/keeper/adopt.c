@@ -110,7 +110,7 @@ static void adopt_one(struct keeper *k, const char *id)
 		log_warn("sandbox %s cannot be adopted: %s", id, strerror(-r));
 	if (b)
 		fd_close(b->in.pidfd);
-	free(b);
+	box_table_free(b);
 	if (r != -ENXIO)
 		clear_away(k, id, TAKE_FD(run_box));
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 #include "fd.h"
 #include "pb.h"
 #include "spawn.h"
-#include "wire_gen.h"
+#include "workdirs.h"
 #include "poison.h"
 
 struct keeper_box *box_table_get(struct box_table *t, struct view id)
@@ -22,29 +23,48 @@ struct keeper_box *box_table_get(struct box_table *t, struct view id)
 	return n ? CONTAINER(n, struct keeper_box, node) : NULL;
 }
 
-void box_table_state(const struct keeper_box *b, struct wire_box_state *m, struct box_table_parts parts)
+int box_table_take(struct keeper_box *b, const struct spec_workspaces *w)
 {
-	*parts.limits = (struct wire_limits){ .cpu_milli = b->spec.limits.cpu_milli,
+	b->spec.workspaces = b->workspaces = NULL;
+	if (!w || !w->n)
+		return 0;
+	b->spec.workspaces = b->workspaces = malloc(sizeof(*w));
+	if (!b->workspaces)
+		return -ENOMEM;
+	*b->workspaces = *w;
+	return 0;
+}
+
+void box_table_free(struct keeper_box *b)
+{
+	if (!b)
+		return;
+	free(b->workspaces);
+	free(b->commit_config);
+	free(b);
+}
+
+void box_table_state(const struct keeper_box *b, struct wire_box_state *m, struct box_table_parts *parts)
+{
+	parts->limits = (struct wire_limits){ .cpu_milli = b->spec.limits.cpu_milli,
 					      .memory_bytes = b->spec.limits.memory_bytes,
 					      .pids = b->spec.limits.pids,
 					      .nofile = b->spec.limits.nofile };
-	*parts.workspace = (struct wire_workspace_mount){ .id = view_of(b->spec.workspace),
-							  .readonly = b->spec.workspace_readonly };
-	*parts.spec = (struct wire_box_spec){ .id = view_of(b->spec.id),
+	parts->spec = (struct wire_box_spec){ .id = view_of(b->spec.id),
 					      .image = view_of(b->image),
 					      .hostname = view_of(b->spec.hostname),
-					      .limits = parts.limits,
+					      .limits = &parts->limits,
 					      .readonly_root = b->spec.readonly_root,
 					      .sudo = b->spec.sudo,
 					      .disk_bytes = b->spec.disk_bytes,
 					      .require = b->spec.require,
-					      .workspace = b->spec.workspace[0] ? parts.workspace : NULL,
 					      .backend = view_of(b->spec.backend) };
+	workdirs_put(b->spec.workspaces, parts->workspaces, &parts->spec);
 	*m = (struct wire_box_state){ .id = view_of(b->spec.id),
 				      .pid = (uint32_t)b->in.pid,
 				      .started = b->started,
 				      .slot = b->slot,
-				      .spec = parts.spec };
+				      .spec = &parts->spec };
 }
 
 int box_table_save(const struct keeper_box *b, int run_box)
@@ -55,13 +75,11 @@ int box_table_save(const struct keeper_box *b, int run_box)
 	_cleanup_(closep) int fd = openat(run_box, "pid", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	int r = fd < 0 ? -errno : fd_write_all(fd, pid, strlen(pid));
 	struct wire_box_state m;
-	struct wire_box_spec spec;
-	struct wire_limits limits;
-	struct wire_workspace_mount workspace;
-	box_table_state(b, &m, (struct box_table_parts){ &spec, &limits, &workspace });
+	struct box_table_parts parts;
+	box_table_state(b, &m, &parts);
 	m.capture = b->in.capture;
 	m.features = b->features;
-	struct buf out = BUF_INIT(4096);
+	struct buf out = BUF_INIT(16384);
 	if (r == 0)
 		r = pb_encode(&wire_box_state_msg, &m, &out);
 	if (r == 0)
@@ -98,16 +116,12 @@ static int read_state(struct view text, struct arena *a, struct keeper_box *b)
 	b->features = m.features;
 	b->spec.disk_bytes = m.spec->disk_bytes;
 	b->spec.require = m.spec->require;
-	if (m.spec->workspace) {
-		if (view_to_str(m.spec->workspace->id, b->spec.workspace, sizeof(b->spec.workspace)) < 0)
-			return -EBADMSG;
-		b->spec.workspace_readonly = m.spec->workspace->readonly;
-	}
 	b->spec.limits = (struct spec_limits){ .cpu_milli = m.spec->limits->cpu_milli,
 					       .memory_bytes = m.spec->limits->memory_bytes,
 					       .pids = m.spec->limits->pids,
 					       .nofile = m.spec->limits->nofile };
-	return 0;
+	struct spec_workspaces w;
+	return workdirs_read(m.spec, &w, NULL) < 0 ? -EBADMSG : box_table_take(b, &w);
 }
 
 int box_table_load(int run_box, struct keeper_box *b)

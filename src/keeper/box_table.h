@@ -12,6 +12,7 @@
 #include "loop.h"
 #include "map.h"
 #include "walls.h"
+#include "wire_gen.h"
 
 struct keeper;
 struct keeper_box;
@@ -24,8 +25,9 @@ struct keeper_box {
 	struct loop_io exit;  /* pidfd */
 	struct keeper *keeper;
 	struct spec spec;
-	char image[80];      /* digest */
-	struct walls_box in; /* the walls that it lives in, and its process there */
+	struct spec_workspaces *workspaces; /* spec.workspaces: its own */
+	char image[80];                     /* digest */
+	struct walls_box in;                /* the walls that it lives in, and its process there */
 	uint64_t started;
 	uint32_t slot;
 	bool dying;                /* somebody asked for its end */
@@ -45,17 +47,17 @@ struct box_table {
 
 struct keeper_box *box_table_get(struct box_table *t, struct view id);
 
-struct wire_box_state;
+/* Workspaces outlive the request that named them. */
+int box_table_take(struct keeper_box *b, const struct spec_workspaces *w) _must_check_;
+void box_table_free(struct keeper_box *b);
+
 /* Fills a message from a box; `parts` are room for what it points to. */
-struct wire_box_spec;
-struct wire_limits;
-struct wire_workspace_mount;
 struct box_table_parts {
-	struct wire_box_spec *spec;
-	struct wire_limits *limits;
-	struct wire_workspace_mount *workspace;
+	struct wire_box_spec spec;
+	struct wire_limits limits;
+	struct wire_workspace_mount workspaces[SPEC_WORKSPACES];
 };
-void box_table_state(const struct keeper_box *b, struct wire_box_state *m, struct box_table_parts parts);
+void box_table_state(const struct keeper_box *b, struct wire_box_state *m, struct box_table_parts *parts);
 /* RUN/boxes/ID/state and pid. */
 int box_table_save(const struct keeper_box *b, int run_box) _must_check_;
 /* -ENOENT: no state; -ESRCH: the process is gone; -EBADMSG. Its pidfd is opened on success; its walls are

@@ -146,7 +146,7 @@ static void box_free(struct keeper *k, struct keeper_box *b)
 	gate_box_gone(k, b);
 	gauges_box_gone(k, b);
 	map_del(&k->boxes.by_id, &b->node);
-	free(b);
+	box_table_free(b);
 }
 
 /* PID 1 is dead, and with it everything in its pid namespace. */
@@ -218,9 +218,8 @@ static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_im
 	_cleanup_(closep) int storage = storage_make(&k->storage, &plan, unit, e);
 	if (storage < 0)
 		return -1;
-	_cleanup_(closep) int workspace =
-		b->spec.workspace[0] ? storage_open_workspace(&k->storage, b->spec.workspace, e) : -1;
-	if (b->spec.workspace[0] && workspace < 0)
+	_cleanup_(storage_close_workspaces) struct storage_workspaces workspaces = { .n = 0 };
+	if (storage_open_workspaces(&k->storage, b->spec.workspaces, &workspaces, e) < 0)
 		return -1;
 	_cleanup_(hostdirs_close) struct hostdirs hosts = HOSTDIRS_INIT;
 	if (b->spec.mounts && hostdirs_open(k->config, b->spec.mounts, &hosts, e) < 0)
@@ -228,7 +227,7 @@ static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_im
 	const struct walls_start s = { .plan = &plan,
 				       .image = image,
 				       .storage = storage,
-				       .workspace = workspace,
+				       .workspaces = workspaces.fds,
 				       .run = run_box,
 				       .hosts = hosts.fds };
 	struct netns_gate gate = NETNS_GATE_NONE;
@@ -259,7 +258,7 @@ static void undo_start(struct keeper *k, struct keeper_box *b)
 		(void)!boxes_discard(k, b->spec.id);
 	gate_box_gone(k, b);
 	gauges_box_gone(k, b);
-	free(b);
+	box_table_free(b);
 }
 
 static int start_box(struct keeper *k, struct keeper_box *b, const struct image *image, int *ret_link,
@@ -269,12 +268,12 @@ static int start_box(struct keeper *k, struct keeper_box *b, const struct image 
 	snprintf(holder, sizeof(holder), "%s/boxes/%s", k->run_path, b->spec.id);
 	if (mkdirat(k->run_boxes, b->spec.id, 0700) < 0) {
 		err_sys(e, ERR_INTERNAL, errno, "cannot make the sandbox's run directory");
-		free(b);
+		box_table_free(b);
 		return -1;
 	}
 	if (slots_take(&k->slots, holder, &b->slot, e) < 0) {
 		(void)unlinkat(k->run_boxes, b->spec.id, AT_REMOVEDIR);
-		free(b);
+		box_table_free(b);
 		return -1;
 	}
 	_cleanup_(closep) int run_box = openat(k->run_boxes, b->spec.id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -322,6 +321,10 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new sandbox");
 	list_init(&b->gate_wait);
 	b->spec = *s;
+	if (box_table_take(b, s->workspaces) < 0) {
+		free(b);
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new sandbox");
+	}
 	b->spec.thrash_s = (uint32_t)k->config->max.thrash_seconds;
 	b->exit.fd = -1;
 	b->in = (struct walls_box){ .walls = walls, .id = b->spec.id, .pidfd = -1 };

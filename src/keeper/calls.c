@@ -22,6 +22,7 @@
 #include "sweep.h"
 #include "vault.h"
 #include "wire_gen.h"
+#include "workdirs.h"
 #include "poison.h"
 
 void calls_reply(struct keeper_call *c, const struct pb_msg *m, const void *msg)
@@ -55,10 +56,13 @@ static int read_spec(const struct keeper *k, const struct wire_box_spec *w, stru
 	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||
 	    view_to_str(w->snapshot, s->snapshot, sizeof(s->snapshot)) < 0)
 		return err_set(e, ERR_INVALID, "an id or the host name is too long");
-	if (w->workspace) {
-		if (view_to_str(w->workspace->id, s->workspace, sizeof(s->workspace)) < 0)
-			return err_set(e, ERR_INVALID, "a workspace's id is too long");
-		s->workspace_readonly = w->workspace->readonly;
+	if (w->workspaces.n) {
+		struct spec_workspaces *named = arena_array(a, 1, sizeof(*named));
+		if (!named)
+			return err_sys(e, ERR_INTERNAL, ENOMEM, "workspaces");
+		if (workdirs_read(w, named, e) < 0)
+			return -1;
+		s->workspaces = named;
 	}
 	if (w->mounts.n && !(s->mounts = hostdirs_read(w, a, e)))
 		return -1;
@@ -76,10 +80,8 @@ int calls_start_box(struct keeper_call *c, const struct spec *s, struct view ima
 	if (boxes_start(c->k, s, image, &b, &fd, e) < 0)
 		return -1;
 	struct wire_box_state state;
-	struct wire_box_spec spec;
-	struct wire_limits limits;
-	struct wire_workspace_mount workspace;
-	box_table_state(b, &state, (struct box_table_parts){ &spec, &limits, &workspace });
+	struct box_table_parts parts;
+	box_table_state(b, &state, &parts);
 	struct wire_box_created out = { .state = &state };
 	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
 				&wire_box_created_msg, &out, fd);
@@ -128,10 +130,8 @@ static int call_open(struct keeper_call *c, const void *msg, struct err *e)
 	if (fd < 0)
 		return -1;
 	struct wire_box_state state;
-	struct wire_box_spec spec;
-	struct wire_limits limits;
-	struct wire_workspace_mount workspace;
-	box_table_state(b, &state, (struct box_table_parts){ &spec, &limits, &workspace });
+	struct box_table_parts parts;
+	box_table_state(b, &state, &parts);
 	struct wire_box_opened out = { .state = &state };
 	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
 				&wire_box_opened_msg, &out, fd);
@@ -180,18 +180,15 @@ static int call_list(struct keeper_call *c, const void *msg, struct err *e)
 	(void)msg;
 	size_t n = c->k->boxes.by_id.n, i = 0;
 	struct wire_box_state *states = arena_array(&c->arena, n, sizeof(*states));
-	struct wire_box_spec *specs = arena_array(&c->arena, n, sizeof(*specs));
-	struct wire_limits *limits = arena_array(&c->arena, n, sizeof(*limits));
-	struct wire_workspace_mount *workspaces = arena_array(&c->arena, n, sizeof(*workspaces));
-	if (!states || !specs || !limits || !workspaces)
+	struct box_table_parts *parts = arena_array(&c->arena, n, sizeof(*parts));
+	if (!states || !parts)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "list of sandboxes");
 	for (struct map_node *node = map_first(&c->k->boxes.by_id); node;
 	     node = map_next(&c->k->boxes.by_id, node)) {
 		const struct keeper_box *b = CONTAINER(node, struct keeper_box, node);
 		if (b->dying)
 			continue;
-		box_table_state(b, &states[i],
-				(struct box_table_parts){ &specs[i], &limits[i], &workspaces[i] });
+		box_table_state(b, &states[i], &parts[i]);
 		states[i].paused = walls_frozen(&b->in);
 		i++;
 	}

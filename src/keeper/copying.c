@@ -171,6 +171,7 @@ struct box_copy {
 	struct clone clone;
 	struct spec spec;
 	struct spec_mounts mounts;
+	struct spec_workspaces workspaces;
 	char image[80];
 	bool cancelled;
 };
@@ -206,6 +207,10 @@ int copying_box(struct keeper_call *c, const struct spec *s, struct view image, 
 	if (s->mounts) {
 		b->mounts = *s->mounts;
 		b->spec.mounts = &b->mounts;
+	}
+	if (s->workspaces) {
+		b->workspaces = *s->workspaces;
+		b->spec.workspaces = &b->workspaces;
 	}
 	b->spec.existing = true; /* by then */
 	b->spec.snapshot[0] = 0;
@@ -260,7 +265,7 @@ static const struct keeper_box *writer_of(struct keeper *k, const char *workspac
 {
 	for (struct map_node *n = map_first(&k->boxes.by_id); n; n = map_next(&k->boxes.by_id, n)) {
 		const struct keeper_box *b = CONTAINER(n, struct keeper_box, node);
-		if (strcmp(b->spec.workspace, workspace) == 0 && !b->spec.workspace_readonly && !b->dying)
+		if (spec_has_workspace(&b->spec, workspace, true) && !b->dying)
 			return b;
 	}
 	return NULL;

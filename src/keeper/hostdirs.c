@@ -23,10 +23,10 @@ const struct spec_mounts *hostdirs_read(const struct wire_box_spec *w, struct ar
 	*m = (struct spec_mounts){ 0 };
 	for (size_t i = 0; i < w->mounts.n; i++, m->n++) {
 		const struct wire_host_mount *from = &w->mounts.items[i];
-		if (!config_is_path(from->source) || !config_is_path(from->target) ||
+		if (!config_is_path(from->source) || !config_is_mount_point(from->target) ||
 		    view_to_str(from->source, m->items[i].source, SPEC_MOUNT_PATH) < 0 ||
 		    view_to_str(from->target, m->items[i].target, SPEC_MOUNT_PATH) < 0) {
-			err_set(e, ERR_INVALID, "mounts[%zu]: not an absolute path", i);
+			err_set(e, ERR_INVALID, "mounts[%zu]: not a path that can be mounted", i);
 			return NULL;
 		}
 		m->items[i].readonly = from->readonly;

@@ -221,7 +221,7 @@ int life_workspace_remove(struct keeper_call *c, const void *msg, struct err *e)
 		return -1;
 	for (struct map_node *n = map_first(&c->k->boxes.by_id); n; n = map_next(&c->k->boxes.by_id, n)) {
 		const struct keeper_box *b = CONTAINER(n, struct keeper_box, node);
-		if (strcmp(b->spec.workspace, id) == 0)
+		if (spec_has_workspace(&b->spec, id, false))
 			return err_set(e, ERR_STATE, "sandbox %s uses this workspace", b->spec.id);
 	}
 	if (storage_drop_workspace(&c->k->storage, id, e) < 0)

@@ -205,6 +205,27 @@ int storage_open_workspace(struct storage *s, const char *id, struct err *e)
 	return fd < 0 ? err_sys(e, ERR_STORAGE, fd, "cannot open the workspace") : fd;
 }
 
+int storage_open_workspaces(struct storage *s, const struct spec_workspaces *w,
+			    struct storage_workspaces *ret, struct err *e)
+{
+	struct storage_workspaces d = { .n = 0 };
+	for (; w && d.n < w->n; d.n++) {
+		d.fds[d.n] = storage_open_workspace(s, w->items[d.n].id, e);
+		if (d.fds[d.n] < 0) {
+			storage_close_workspaces(&d);
+			return -1;
+		}
+	}
+	*ret = d;
+	return 0;
+}
+
+void storage_close_workspaces(struct storage_workspaces *w)
+{
+	while (w->n)
+		fd_close(w->fds[--w->n]);
+}
+
 int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, const char *from, struct err *e)
 {
 	int r;

@@ -35,4 +35,12 @@ int storage_make_workspace(struct storage *s, const char *id, uint64_t bytes, co
 /* Owner and limit of one whose files are there. */
 int storage_finish_workspace(struct storage *s, const char *id, uint64_t bytes, struct err *e) _must_check_;
 int storage_open_workspace(struct storage *s, const char *id, struct err *e) _must_check_; /* the fd */
+/* Of all that a box mounts, by index. On failure all are closed. */
+struct storage_workspaces {
+	int fds[SPEC_WORKSPACES];
+	unsigned n;
+};
+int storage_open_workspaces(struct storage *s, const struct spec_workspaces *w,
+			    struct storage_workspaces *ret, struct err *e) _must_check_;
+void storage_close_workspaces(struct storage_workspaces *w);
 int storage_drop_workspace(struct storage *s, const char *id, struct err *e) _must_check_;

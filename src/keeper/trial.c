@@ -18,7 +18,6 @@
 #include "fd.h"
 #include "mnt.h"
 #include "rnd.h"
-#include "seccomp.h"
 #include "spawn.h"
 #include "sweep.h"
 #include "poison.h"
@@ -26,7 +25,7 @@
 #define FREEZE_MS  5000
 #define DISK_BYTES (64ull << 20)
 
-void trial_storage(const struct disk *d, uint32_t without, struct posture *p)
+void trial_storage(const struct disk *d, struct posture *p)
 {
 	char where[64];
 	if (d->file >= 0)
@@ -41,11 +40,6 @@ void trial_storage(const struct disk *d, uint32_t without, struct posture *p)
 		!d->btrfs ? NULL
 		: simple  ? "simple quotas of btrfs"
 			  : "quota groups of btrfs (before Linux 6.7): snapshots and removals take longer");
-	int figures[BTRFS_FIGURES];
-	bool shown = d->btrfs && seccomp_can_ask() && btrfs_figures(d->root, figures) == 0;
-	for (unsigned i = 0; shown && i < BTRFS_FIGURES; i++)
-		fd_close(figures[i]);
-	posture_feature(p, FEATURE_OWN_DISK, shown, without, NULL);
 }
 
 /* ---- the box's parts ---- */
@@ -168,9 +162,7 @@ static int run_box(const struct trial *t, const struct plan *plan, const struct 
 		return err_set(e, ERR_WALLS, "%s", p->parts[p->n - 1].detail);
 	struct walls_box b = { .walls = t->walls, .id = plan->spec.id, .pidfd = -1 };
 	struct netns_gate gate = NETNS_GATE_NONE;
-	const struct walls_start s = {
-		.plan = plan, .image = image, .storage = storage, .workspace = -1, .run = run
-	};
+	const struct walls_start s = { .plan = plan, .image = image, .storage = storage, .run = run };
 	if (t->walls->ops->start(t->walls, &s, &b, &gate, e) < 0)
 		return -1;
 	netns_gate_close(&gate);
@@ -267,7 +259,7 @@ void trial_run(const struct trial *t, struct posture *p)
 {
 	struct err e = { 0 };
 	const struct posture_part *failed = posture_failed(p);
-	trial_storage(&t->storage->disk, t->without, p);
+	trial_storage(&t->storage->disk, p);
 	if (failed) {
 		posture_add(p, "box", false, true, "not tried, since %s failed", failed->name);
 		return;

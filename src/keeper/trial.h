@@ -23,7 +23,7 @@ struct trial {
 	bool machine;         /* boxes have the machine's own image unless they ask for another */
 };
 
-/* Adds parts: storage, limit.disk, view.disk, idmap, overlay, overlay.detached, box. */
+/* Adds parts: storage, limit.disk, idmap, overlay, overlay.detached, box. */
 void trial_run(const struct trial *t, struct posture *p);
 /* Only what the storage is. */
-void trial_storage(const struct disk *d, uint32_t without, struct posture *p);
+void trial_storage(const struct disk *d, struct posture *p);

@@ -37,8 +37,8 @@ enum seccomp_rule {
 	SECCOMP_RULES
 };
 
-/* By this third argument, which statfs and fstatfs do not have, the listener itself asks the kernel. It is no
- * secret: a program that uses it gets the kernel's own answer. */
+/* By this third argument, which statfs, fstatfs and sysinfo do not have, the listener itself asks the kernel.
+ * It is no secret: a program that uses it gets the kernel's own answer. */
 #define SECCOMP_UNASKED 0x70616464u
 
 struct seccomp_filter {
@@ -48,7 +48,7 @@ struct seccomp_filter {
 
 /* The filters that there are. */
 void seccomp_box(uint8_t rules[SECCOMP_CALLS]); /* everything in a box, PID 1 too */
-/* The same, and PID 1 answers statfs and fstatfs: src/init/space.h. */
+/* The same, and PID 1 answers statfs, fstatfs and sysinfo: src/init/space.h. */
 void seccomp_box_asking(uint8_t rules[SECCOMP_CALLS]);
 void seccomp_api(uint8_t rules[SECCOMP_CALLS]);   /* paddock-api */
 void seccomp_hook(uint8_t rules[SECCOMP_CALLS]);  /* paddock-hook */

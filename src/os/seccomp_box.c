@@ -111,6 +111,6 @@ void seccomp_box(uint8_t rules[SECCOMP_CALLS])
 void seccomp_box_asking(uint8_t rules[SECCOMP_CALLS])
 {
 	seccomp_box(rules);
-	rules[__NR_statfs] = rules[__NR_fstatfs] = SECCOMP_ASK;
+	rules[__NR_statfs] = rules[__NR_fstatfs] = rules[__NR_sysinfo] = SECCOMP_ASK;
 	rules[__NR_ioctl] = SECCOMP_ASK_IOCTL;
 }

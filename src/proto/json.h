@@ -122,6 +122,7 @@ void json_out_raw(struct json_out *o, struct view json); /* a value that is JSON
 /* key and value in one */
 void json_out_kstr(struct json_out *o, const char *key, struct view v);
 void json_out_kz(struct json_out *o, const char *key, const char *z); /* null when z is NULL */
+void json_out_kmap(struct json_out *o, const char *key, const struct json_strmap *m);
 void json_out_ku64(struct json_out *o, const char *key, uint64_t v);
 void json_out_ki64(struct json_out *o, const char *key, int64_t v);
 /* null when there is none: an empty text, the number 0. */

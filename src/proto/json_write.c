@@ -322,3 +322,14 @@ void json_out_kbool(struct json_out *o, const char *key, bool v)
 	json_out_key(o, key);
 	json_out_bool(o, v);
 }
+
+void json_out_kmap(struct json_out *o, const char *key, const struct json_strmap *m)
+{
+	json_out_key(o, key);
+	json_out_object(o);
+	for (size_t i = 0; i < m->n; i++) {
+		json_out_key_view(o, m->keys[i]);
+		json_out_str(o, m->values[i]);
+	}
+	json_out_end(o, '}');
+}

@@ -49,7 +49,7 @@ static int check_owner(struct view tenant, struct view box, struct err *e)
 
 static int describe(struct vault_call *c, const struct shelf_secret *s, struct wire_secret_info *ret)
 {
-	*ret = (struct wire_secret_info){ .name = s->name };
+	*ret = (struct wire_secret_info){ .name = s->name, .notes = buf_view(&s->notes) };
 	ret->versions.items = arena_array(&c->arena, s->n, sizeof(*ret->versions.items));
 	if (!ret->versions.items)
 		return -ENOMEM;
@@ -77,8 +77,8 @@ static int call_put(struct vault_call *c, const void *msg, struct err *e)
 	if (m->box.n && !grants_box(&c->v->grants, m->box))
 		return err_set(e, ERR_NOT_FOUND, "no such sandbox");
 	const struct shelf_total most = { .secrets = m->max_secrets, .bytes = m->max_bytes };
-	const struct shelf_secret *s =
-		shelf_put(&c->v->shelf, m->tenant, m->box, m->name, m->value, &most, e);
+	const struct shelf_new w = { m->tenant, m->box, m->name, m->value, m->has_notes ? &m->notes : NULL };
+	const struct shelf_secret *s = shelf_put(&c->v->shelf, &w, &most, e);
 	if (!s)
 		return -1;
 	if (describe(c, s, &info) < 0)

@@ -59,12 +59,20 @@ int seal_parse(struct view file, struct sealed *ret)
 	struct sealed s;
 
 	if (file.n < HEAD + SEAL_TAG || file.n > SEAL_FILE || memcmp(file.p, magic, sizeof(magic)) != 0 ||
-	    file.p[43])
+	    (uint8_t)file.p[43] > 1)
 		return -EBADMSG;
 	size_t tenant = (uint8_t)file.p[40], box = (uint8_t)file.p[41], name = (uint8_t)file.p[42];
-	size_t head = HEAD + tenant + box + name;
-	if (tenant > SEAL_NAME || box > SEAL_NAME || name < 1 || name > SEAL_NAME ||
-	    head + 1 + SEAL_TAG > file.n || file.n - head - SEAL_TAG > SEAL_VALUE)
+	size_t names = HEAD + tenant + box + name, notes = 0, head = names;
+	if (tenant > SEAL_NAME || box > SEAL_NAME || name < 1 || name > SEAL_NAME)
+		return -EBADMSG;
+	if (file.p[43]) {
+		if (names + 2 > file.n)
+			return -EBADMSG;
+		notes = get_le(file.p + names, 2);
+		head = names + 2 + notes;
+	}
+	if (notes > SEAL_NOTES || (file.p[43] && !notes) || head + 1 + SEAL_TAG > file.n ||
+	    file.n - head - SEAL_TAG > SEAL_VALUE)
 		return -EBADMSG;
 	s.key_id = (struct view){ file.p + 8, SEAL_KEY_ID };
 	s.nonce = (struct view){ file.p + 16, SEAL_NONCE };
@@ -73,6 +81,7 @@ int seal_parse(struct view file, struct sealed *ret)
 	s.label.tenant = (struct view){ file.p + HEAD, tenant };
 	s.label.box = (struct view){ file.p + HEAD + tenant, box };
 	s.label.name = (struct view){ file.p + HEAD + tenant + box, name };
+	s.label.notes = notes ? (struct view){ file.p + names + 2, notes } : VIEW("");
 	s.head = view_head(file, head);
 	s.cipher = (struct view){ file.p + head, file.n - head - SEAL_TAG };
 	s.tag = view_skip(file, file.n - SEAL_TAG);
@@ -100,11 +109,11 @@ static int encrypt(const struct seal_key *k, struct view head, struct view value
 
 int seal_close(const struct seal_key *k, const struct seal_label *l, struct view value, struct buf *out)
 {
-	size_t head = HEAD + l->tenant.n + l->box.n + l->name.n;
+	size_t head = HEAD + l->tenant.n + l->box.n + l->name.n + (l->notes.n ? 2 + l->notes.n : 0);
 
 	if (!k->set || l->tenant.n > SEAL_NAME || l->box.n > SEAL_NAME || l->name.n < 1 ||
 	    l->name.n > SEAL_NAME || l->version == 0 || l->created_ms < 0 || value.n < 1 ||
-	    value.n > SEAL_VALUE)
+	    value.n > SEAL_VALUE || l->notes.n > SEAL_NOTES)
 		return -EINVAL;
 	char *p = buf_reserve(out, head + value.n + SEAL_TAG);
 	if (!p)
@@ -117,13 +126,18 @@ int seal_close(const struct seal_key *k, const struct seal_label *l, struct view
 	p[40] = (char)l->tenant.n;
 	p[41] = (char)l->box.n;
 	p[42] = (char)l->name.n;
-	p[43] = 0;
+	p[43] = l->notes.n ? 1 : 0;
 	char *at = p + HEAD;
 	const struct view parts[] = { l->tenant, l->box, l->name };
 	for (size_t i = 0; i < ELEMS(parts); i++) {
 		if (parts[i].n)
 			memcpy(at, parts[i].p, parts[i].n);
 		at += parts[i].n;
+	}
+	if (l->notes.n) {
+		put_le(at, l->notes.n, 2);
+		memcpy(at + 2, l->notes.p, l->notes.n);
+		at += 2 + l->notes.n;
 	}
 	int r = encrypt(k, (struct view){ p, head }, value, (uint8_t *)at, (uint8_t *)at + value.n);
 	if (r == 0)

@@ -1,6 +1,6 @@
 /*
  * Sealed files. A value is encrypted with AES-256-GCM under the master key and a
- * nonce of its own; what it is (tenant, box, name, version, time) stands before it in
+ * nonce of its own; what it is (tenant, box, name, version, time, notes) stands before it in
  * the clear and is authenticated with it, so that no file can pass for another.
  *
  *   0   8  "PDKVLT1\n"
@@ -9,8 +9,9 @@
  *  28   4  version, little-endian
  *  32   8  time of its making, ms, little-endian
  *  40   3  lengths of tenant, box and name, a byte each
- *  43   1  zero
+ *  43   1  1: there are notes; else 0
  *  44   …  tenant, box, name
+ *       …  notes, where there are some: 2 bytes of length, little-endian, and the notes
  *       …  ciphertext, as long as the value
  *      16  tag, over everything before it
  *
@@ -26,7 +27,8 @@
 #define SEAL_TAG    16
 #define SEAL_NAME   64 /* of tenant, box and name each */
 #define SEAL_VALUE  (64u * 1024)
-#define SEAL_FILE   (44 + 3 * SEAL_NAME + SEAL_VALUE + SEAL_TAG)
+#define SEAL_NOTES  8320 /* metadata: 32 names and values of 8192 bytes together, each ended by a NUL */
+#define SEAL_FILE   (44 + 3 * SEAL_NAME + 2 + SEAL_NOTES + SEAL_VALUE + SEAL_TAG)
 
 struct seal_key {
 	uint8_t bytes[SEAL_KEY], id[SEAL_KEY_ID];
@@ -37,6 +39,7 @@ struct seal_label {
 	struct view tenant, box, name;
 	uint32_t version;
 	int64_t created_ms;
+	struct view notes; /* what clients wrote beside it; not secret */
 };
 
 /* Views into the file. */

@@ -86,6 +86,7 @@ static struct shelf_secret *add(struct shelf *s, struct view tenant, struct view
 	x->tenant = (struct view){ x->key, tenant.n };
 	x->box = (struct view){ x->key + tenant.n + 1, box.n };
 	x->name = (struct view){ x->key + tenant.n + box.n + 2, name.n };
+	x->notes = BUF_INIT(SEAL_NOTES);
 	list_append(&s->all, &x->link);
 	return x;
 }
@@ -94,6 +95,7 @@ static void forget(struct shelf *s, struct shelf_secret *x)
 {
 	map_del(&s->secrets, &x->node);
 	list_del(&x->link);
+	buf_done(&x->notes);
 	free(x);
 }
 
@@ -188,17 +190,19 @@ struct shelf_total shelf_total(const struct shelf *s, struct view tenant)
 		if (!view_eq(x->tenant, tenant))
 			continue;
 		all.secrets++;
+		all.notes += buf_len(&x->notes);
 		for (unsigned i = 0; i < x->n; i++)
 			all.bytes += x->versions[i].bytes;
 	}
 	return all;
 }
 
-/* Whether the tenant may have another version, of so many bytes; x: the secret, where there is one. */
-static int check_room(const struct shelf *s, struct view tenant, const struct shelf_secret *x, size_t bytes,
+/* Whether the tenant may have another version; x: the secret, where there is one. */
+static int check_room(const struct shelf *s, const struct shelf_new *w, const struct shelf_secret *x,
 		      const struct shelf_total *most, struct err *e)
 {
-	struct shelf_total has = shelf_total(s, tenant);
+	struct shelf_total has = shelf_total(s, w->tenant);
+	size_t bytes = w->value.n + (w->notes ? w->notes->n : x ? buf_len(&x->notes) : 0);
 	uint64_t n = most->secrets ? MIN(most->secrets, (uint64_t)SHELF_OF_TENANT) : SHELF_OF_TENANT;
 
 	if (!x && has.secrets >= n)
@@ -210,6 +214,9 @@ static int check_room(const struct shelf *s, struct view tenant, const struct sh
 		return err_set(e, ERR_QUOTA,
 			       "the tenant's quota of secrets' files is used up: %llu of %llu KiB",
 			       (unsigned long long)has.bytes >> 10, (unsigned long long)most->bytes >> 10);
+	if (w->notes && w->notes->n && has.notes - (x ? buf_len(&x->notes) : 0) + w->notes->n > SHELF_NOTES)
+		return err_set(e, ERR_QUOTA, "the metadata of the tenant's secrets have more than %u KiB",
+			       SHELF_NOTES >> 10);
 	return 0;
 }
 
@@ -236,10 +243,10 @@ static void add_version(struct shelf_secret *x, struct shelf_version v)
 }
 
 static int write_version(const struct shelf *s, const struct shelf_secret *x, struct shelf_version *v,
-			 struct view value)
+			 struct view value, struct view notes)
 {
 	_cleanup_(buf_done) struct buf file = BUF_INIT(SEAL_FILE);
-	const struct seal_label label = { x->tenant, x->box, x->name, v->version, v->created_ms };
+	const struct seal_label label = { x->tenant, x->box, x->name, v->version, v->created_ms, notes };
 	char path[FILE_NAME];
 	int r = seal_close(&s->keys->key[0], &label, value, &file);
 
@@ -250,32 +257,47 @@ static int write_version(const struct shelf *s, const struct shelf_secret *x, st
 	return r == 0 ? sync_dir(s->dir) : r;
 }
 
-const struct shelf_secret *shelf_put(struct shelf *s, struct view tenant, struct view box, struct view name,
-				     struct view value, const struct shelf_total *most, struct err *e)
+static void swap_notes(struct shelf_secret *x, struct buf *notes)
 {
-	struct shelf_secret *x = (struct shelf_secret *)shelf_find(s, tenant, box, name);
+	struct buf old = x->notes;
+
+	x->notes = *notes;
+	*notes = old;
+}
+
+const struct shelf_secret *shelf_put(struct shelf *s, const struct shelf_new *w,
+				     const struct shelf_total *most, struct err *e)
+{
+	struct shelf_secret *x = (struct shelf_secret *)shelf_find(s, w->tenant, w->box, w->name);
 	bool fresh = !x;
 
-	if (!shelf_is_name(name) || value.n < 1 || value.n > SEAL_VALUE) {
+	if (w->notes && w->notes->n > SEAL_NOTES) {
+		err_set(e, ERR_INVALID, "the metadata of a secret have more than %d bytes", SEAL_NOTES);
+		return NULL;
+	}
+	if (!shelf_is_name(w->name) || w->value.n < 1 || w->value.n > SEAL_VALUE) {
 		err_set(e, ERR_INVALID, "a secret has a name of [A-Za-z0-9_.-] and 1 to %u bytes",
 			SEAL_VALUE);
 		return NULL;
 	}
-	if (check_room(s, tenant, x, value.n, most, e) < 0)
+	if (check_room(s, w, x, most, e) < 0)
 		return NULL;
-	x = fresh ? add(s, tenant, box, name) : x;
+	x = fresh ? add(s, w->tenant, w->box, w->name) : x;
 	if (!x) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "secret");
 		return NULL;
 	}
+	_cleanup_(buf_done) struct buf notes = BUF_INIT(SEAL_NOTES);
 	struct shelf_version v = { x->n ? x->versions[0].version + 1 : 1, clock_wall_ms(), 0 };
-	int r = write_version(s, x, &v, value);
+	buf_add(&notes, w->notes ? *w->notes : buf_view(&x->notes));
+	int r = notes.bad ? notes.bad : write_version(s, x, &v, w->value, buf_view(&notes));
 	if (r < 0) {
 		err_sys(e, r == -ENOSPC ? ERR_STORAGE : ERR_INTERNAL, r, "the secret cannot be written");
 		if (fresh)
 			forget(s, x);
 		return NULL;
 	}
+	swap_notes(x, &notes);
 	if (x->n == SHELF_VERSIONS)
 		drop_version(s, x, x->versions[SHELF_VERSIONS - 1].version);
 	add_version(x, v);
@@ -366,6 +388,12 @@ static int load_file(struct shelf *s, const char *path)
 			forget(s, x);
 		return -EBADMSG;
 	}
+	_cleanup_(buf_done) struct buf notes = BUF_INIT(SEAL_NOTES);
+	buf_add(&notes, f.label.notes);
+	if (notes.bad)
+		return notes.bad;
+	if (!x->n || f.label.version > x->versions[0].version)
+		swap_notes(x, &notes);
 	add_version(x,
 		    (struct shelf_version){ f.label.version, f.label.created_ms, (uint32_t)buf_len(&file) });
 	return 0;

@@ -10,8 +10,9 @@
 #include "map.h"
 #include "seal.h"
 
-#define SHELF_VERSIONS  8    /* that are kept */
-#define SHELF_OF_TENANT 4096 /* secrets, those of its boxes included */
+#define SHELF_VERSIONS  8             /* that are kept */
+#define SHELF_OF_TENANT 4096          /* secrets, those of its boxes included */
+#define SHELF_NOTES     (512u * 1024) /* bytes of a tenant's notes: they are in memory, and in one answer */
 
 /* The first is the one that new files are sealed with. */
 #define SHELF_KEYS 4
@@ -33,6 +34,7 @@ struct shelf_secret {
 	struct view tenant, box, name;
 	struct shelf_version versions[SHELF_VERSIONS]; /* the newest first */
 	unsigned n;
+	struct buf notes; /* of the newest version */
 };
 
 struct shelf {
@@ -51,12 +53,17 @@ const struct shelf_secret *shelf_find(const struct shelf *s, struct view tenant,
 /* What the tenant has, those of its boxes included. */
 struct shelf_total {
 	uint64_t secrets, bytes;
+	uint64_t notes; /* bytes of the newest versions' */
 };
 struct shelf_total shelf_total(const struct shelf *s, struct view tenant);
-/* A new version. `most`: what the tenant may have then; 0: SHELF_OF_TENANT, and any number of bytes. */
-const struct shelf_secret *shelf_put(struct shelf *s, struct view tenant, struct view box, struct view name,
-				     struct view value, const struct shelf_total *most,
-				     struct err *e) _must_check_;
+/* A new version. `most`: what the tenant may have then; 0: SHELF_OF_TENANT, and any number of bytes.
+ * `notes`: that take the place of those before; NULL: they stay. On disk when this returns. */
+struct shelf_new {
+	struct view tenant, box, name, value;
+	const struct view *notes;
+};
+const struct shelf_secret *shelf_put(struct shelf *s, const struct shelf_new *w,
+				     const struct shelf_total *most, struct err *e) _must_check_;
 /* version 0: the newest. `out` should be secret. */
 int shelf_read(const struct shelf *s, const struct shelf_secret *secret, uint32_t version, struct buf *out,
 	       struct err *e) _must_check_;

@@ -21,7 +21,8 @@ from pathlib import Path
 
 from common import Book, memory_dir, paddock
 
-SECTIONS = ("foundation", "remember", "gate", "e2b", "mcp", "agentbox")  # modules beside this one, each with measure(work, book, options, stack)
+# modules beside this one, each with measure(work, book, options, stack)
+SECTIONS = ("foundation", "remember", "gate", "e2b", "mcp", "agentbox", "sdk_typescript", "sdk_python")
 
 
 def clean_up(work, docker_cgroup):

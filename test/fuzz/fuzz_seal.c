@@ -19,8 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (seal_parse(file, &s) < 0)
 		return 0;
 	FUZZ_CHECK(s.head.p == file.p && s.head.n + s.cipher.n + s.tag.n == file.n);
-	FUZZ_CHECK(s.label.name.p + s.label.name.n == s.head.p + s.head.n &&
-		   s.cipher.p == s.head.p + s.head.n);
+	const struct view last = s.label.notes.n ? s.label.notes : s.label.name;
+	FUZZ_CHECK(last.p + last.n == s.head.p + s.head.n && s.cipher.p == s.head.p + s.head.n);
+	FUZZ_CHECK(s.label.notes.n <= SEAL_NOTES);
 	FUZZ_CHECK(s.cipher.n >= 1 && s.cipher.n <= SEAL_VALUE && s.label.version > 0);
 	struct buf out = { .max = SEAL_VALUE, .secret = true };
 	seal_key_set(&k, bytes);

@@ -30,3 +30,9 @@ def test_who_asks(make_box, api, daemon, tenant):
     end = ticket["ticket"].split(".")
     assert nobody.get(f"/sandbox/{box.id}/auth?ticket={end[0]}.{int(end[1]) + 60}.{end[2]}").status == 401
     nobody.close()
+
+
+def test_a_ticket_takes_no_large_body(box, api):
+    path = f"/sandbox/{box.id}/tickets"
+    assert api.request("POST", path, b"").status == 200 and api.post(path, {}).status == 200
+    assert api.request("POST", path, b"x" * 5000, {"Content-Type": "text/plain"}).status == 413

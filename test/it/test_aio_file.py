@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import json
 
 import pytest
 
@@ -184,6 +185,33 @@ def test_list(box, tree):
     assert refused(box, "list", path=f"{tree}/top.py")["errno_name"] == "ENOTDIR"
     unprocessable(box, "list", "path")
     unprocessable(box, "list", "sort_by", path=tree, sort_by="colour")
+
+
+def test_list_says_where_it_stops(box, room):
+    """A tree is walked 64 levels down; whoever asked for more is told that there may be more."""
+    box.check(f"cd {room} && for i in $(seq 66); do mkdir d && cd d || exit 1; done")
+
+    def listed(**more):
+        found = aio_shapes.call(box.client, box, "POST", "/v1/file/list", {"path": room, "recursive": True, **more})
+        assert found["success"], found
+        return found["data"]["total_count"], found["hint"]
+
+    for more in ({}, {"max_depth": 65}):
+        count, hint = listed(**more)
+        assert count == 64 and "64 levels" in hint, (more, count, hint)
+    assert listed(max_depth=64) == (64, None) and listed(max_depth=3) == (3, None)
+
+
+def test_failures_have_what_clients_insist_on(box, room):
+    """The published client reads the data of a failure as a result."""
+    none = f"{room}/none"
+    assert refused(box, "read", file=none)["content"] == "" and refused(box, "read", file=none)["file"] == none
+    assert refused(box, "write", file="/proc/none", content="")["file"] == "/proc/none"
+    assert refused(box, "replace", file=none, old_str="a", new_str="b")["file"] == none
+    assert refused(box, "search", file=none, regex="a")["file"] == none
+    assert refused(box, "glob", path=none, pattern="*")["pattern"] == "" and refused(box, "grep", path=none, pattern="a")["pattern"] == ""
+    edited = refused(box, "str_replace_editor", command="view", path=none)
+    assert edited["output"] == "" and edited["prev_exist"] is False and edited["error"] == edited["message"]
 
 
 # ---- grep ----
@@ -408,6 +436,44 @@ def test_watch(box, room):
     assert refused(box, "watch", path=f"{room}/none")["errno_name"] == "ENOENT"
     unprocessable(box, "watch", "debounce", path=room, debounce=1)
     unprocessable(box, "watch/x/poll", "limit", limit=0)
+
+
+def read_events(answer, n):
+    """So many Server-Sent Events: [(id, type, data)]."""
+    found, id = [], None
+    while len(found) < n:
+        line = answer.readline().decode().rstrip("\n")
+        key, _, value = line.partition(": ")
+        if key == "id":
+            id = int(value)
+        elif key == "event":
+            kind = value
+        elif key == "data":
+            found.append((id, kind, json.loads(value)))
+    return found
+
+
+def test_watch_events(box, room, daemon):
+    made = ask(box, "watch", path=room, debounce=50)
+    path = f"/sandbox/{box.id}/v1/file/watch/{made['watcher_id']}/events"
+    client = daemon.client()
+    answer = client.start("GET", path)
+    assert answer.status == 200 and answer.getheader("content-type") == "text/event-stream"
+    box.check(f"echo x > {room}/a.txt")
+    first = read_events(answer, 1)[0]
+    assert first[1] == "create" and first[2]["path"] == f"{room}/a.txt" and first[2]["seq"] == first[0] == 1
+    client.close()
+    # Whoever comes again says what it has seen.
+    answer = client.start("GET", path, headers={"Last-Event-ID": "1"})
+    box.check(f"rm {room}/a.txt")
+    more = read_events(answer, 2)
+    assert [e[0] for e in more] == [2, 3] and more[0][1] == "write"
+    assert box.client.request("GET", path, headers={"Last-Event-ID": "x"}).status == 422
+    # The watch ends, and with it the stream.
+    assert aio_shapes.call(box.client, box, "DELETE", f"/v1/file/watch/{made['watcher_id']}")["success"] is True
+    answer.read()
+    assert aio_shapes.call(box.client, box, "GET", f"/v1/file/watch/{made['watcher_id']}/events")["success"] is False
+    client.close()
 
 
 def test_watch_wait(box, room):

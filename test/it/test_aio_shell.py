@@ -5,6 +5,8 @@ import json
 import pytest
 
 import aio_shapes
+import paddock
+from test_terminal import TEXT, Socket
 
 
 @pytest.fixture
@@ -98,6 +100,27 @@ def test_bash(ask):
     assert ask("POST", "/v1/bash/sessions/create", {"session_id": "b"})["data"]["status"] == "ready"
 
 
+def test_output_counts_against_the_tenant(daemon, tenant):
+    """What commands wrote and nobody has read yet is bounded by the tenant's 128 MiB, in every dialect."""
+    box = tenant.create()
+    most = 8 << 20  # of each stream of a command
+    waiting = []
+    for _ in range(9):  # each holds what its command has written until it ends, and none ends
+        client = daemon.client(tenant.key)
+        connection = client.connect()
+        body = json.dumps({"command": f"head -c {most} /dev/zero | tr '\\0' x | tee /dev/stderr; exec sleep 600"}).encode()
+        connection.request("POST", f"/sandbox/{box.id}/v1/bash/exec", body, client.headers({"Content-Type": "application/json"}))
+        waiting.append(client)
+
+    def refused():
+        answer = tenant.post(f"/v1/sandboxes/{box.id}/exec", {"command": "true"})
+        return answer.status != 200 and "output of this tenant's commands" in answer.json()["error"]["message"]
+
+    paddock.until(refused, "the tenant's output to be counted", timeout=60)
+    for client in waiting:
+        client.close()
+
+
 SERVER = """
 import http.server
 class H(http.server.BaseHTTPRequestHandler):
@@ -125,3 +148,75 @@ def test_proxy(ask, api, daemon, tenant):
 def test_terminal_page(ask, api):
     page = api.get(f"/sandbox/{ask.box.id}/terminal")
     assert page.status == 200 and b"/v1/shell/ws" in page.body
+
+
+# ---- the terminal of a browser ----
+
+def read_text(socket, word):
+    """What the terminal shows, up to a word."""
+    seen = ""
+    while word not in seen:
+        message = socket.control()
+        assert message["type"] in ("output", "ping"), message
+        seen += message.get("data", "") if message["type"] == "output" else ""
+    return seen
+
+
+def test_terminal_over_a_websocket(ask, api, daemon, tenant):
+    path = f"/sandbox/{ask.box.id}/v1/shell/ws"
+    socket = Socket(daemon, path)
+    assert socket.status == 101
+    assert socket.control()["type"] == "session_id" and socket.control() == {"type": "ready"}
+    for message in ({"type": "pong"}, {"type": "resize", "data": {"cols": 91, "rows": 33}}, {"type": "input", "data": "stty size; echo \u00f6$((6*7))\n"}):
+        socket.send(TEXT, json.dumps(message))
+    shown = read_text(socket, "\u00f642")
+    assert "33 91" in shown
+    process = ask.box.find_process("-l")
+    socket.close()
+    assert paddock.wait_gone(process, timeout=30)  # it ends with its connection
+    for wrong in ({"type": "input"}, {"type": "resize", "data": {"cols": 0, "rows": 1}}, {"type": "other"}, {}):
+        socket = Socket(daemon, path)
+        assert [socket.control()["type"] for _ in range(2)] == ["session_id", "ready"]
+        socket.send(TEXT, json.dumps(wrong))
+        assert socket.rest()[2] not in (None, 1000), wrong
+        socket.close()
+    for headers, key, status in ((["Origin: http://evil.example"], None, 403), ([], "", 401), ([f"X-AIO-API-Key: {tenant.key}"], "", 404)):
+        refused = Socket(daemon, path, headers, key=key)
+        assert refused.status == status, (headers, refused.status)
+        refused.close()
+    ticket = api.post(f"/sandbox/{ask.box.id}/tickets", {}).json()["ticket"]
+    by_ticket = Socket(daemon, f"{path}?ticket={ticket}", key="")
+    assert by_ticket.status == 101 and by_ticket.control()["type"] == "session_id"
+    by_ticket.close()
+
+
+def test_a_ticket_ends(make_box, api, daemon):
+    box = make_box(env={"TICKET_TTL_SECONDS": "1"})
+    nobody = paddock.Client(daemon)
+    ticket = api.post(f"/sandbox/{box.id}/tickets", {}).json()
+    assert ticket["expires_in"] == 1
+    paddock.until(lambda: nobody.get(f"/sandbox/{box.id}/auth?ticket={ticket['ticket']}").status == 401, "the ticket to end")
+    url = aio_shapes.call(api, box, "GET", "/v1/shell/terminal-url")["data"]
+    assert url.startswith(f"http://{daemon.host}:{daemon.port}/sandbox/{box.id}/terminal?ticket=")
+    nobody.close()
+
+
+def test_sessions_make_place(make_box, api):
+    """Of 48 sessions of a sandbox, the one that is idle longest and that nobody named goes first; named ones stay."""
+    box = make_box(limits={"memory_mb": 1024, "pids": 400})
+
+    def run(id=None):
+        found = aio_shapes.call(api, box, "POST", "/v1/shell/exec", {"command": "true", **({"id": id} if id else {})})
+        return found["data"]["session_id"] if found["success"] else found["message"]
+
+    first = run()
+    named = [run(f"n{i}") for i in range(46)]
+    second = run()
+    third = run()
+    kept = set(aio_shapes.call(api, box, "GET", "/v1/shell/sessions")["data"]["sessions"])
+    assert first not in kept and {second, third, *named} <= kept
+    assert run("one") == "one" and run("two") == "two"
+    assert "48 sessions" in run()
+    assert run("n0") == "n0"
+    assert aio_shapes.call(api, box, "DELETE", "/v1/shell/sessions")["success"]
+    assert run()

@@ -302,21 +302,26 @@ def test_a_refused_body_is_not_awaited(daemon):
 FLOOD = "import os\nfor fd in (1, 2):\n    for _ in range(8): os.write(fd, b'\\x01' * (1 << 20))"
 
 
-def test_output_is_escaped_as_it_leaves(daemon, make_box):
-    """2 × 8 MiB of control characters are 100 MB of JSON, of which little is in memory at once."""
-    box = make_box()
+def flood(daemon, box, connections, begin):
+    """Commands with 2 × 8 MiB of output, none of which is read until all have begun to answer like that."""
     body = json.dumps({"argv": ["python3", "-c", FLOOD]}).encode()
     ask = (f"POST {box.path}/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\n"
            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+    for one in connections:
+        one.settimeout(60 * paddock.SLOW)
+        one.sendall(ask)
+    for one in connections:
+        assert one.recv(len(begin), socket.MSG_PEEK) == begin
+
+
+def test_output_is_escaped_as_it_leaves(daemon, make_box):
+    """2 × 8 MiB of control characters are 100 MB of JSON, of which little is in memory at once."""
+    box = make_box()
     before = rss_kb(daemon.api_pid())
 
     def run():
         with sockets(daemon, 3, receive=65536) as many:
-            for one in many:
-                one.settimeout(60 * paddock.SLOW)
-                one.sendall(ask)
-            for one in many:  # none is read until all have begun to answer
-                assert one.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 200"
+            flood(daemon, box, many, b"HTTP/1.1 200")
             status, head, answer = read_response(many[0].makefile("rb"))
             assert status == 200
             return json.loads(answer)
@@ -341,18 +346,11 @@ def test_long_output_is_the_same_in_every_form(box):
 def test_kept_output_has_a_budget_for_each_tenant(daemon, make_box):
     """Answers that a tenant does not read: beyond 128 MiB output is cut, and said to be."""
     box = make_box()
-    body = json.dumps({"argv": ["python3", "-c", FLOOD]}).encode()
-    ask = (f"POST {box.path}/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\n"
-           f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
     before = rss_kb(daemon.api_pid())
 
     def run():
         with sockets(daemon, 12, receive=4096) as many:
-            for one in many:
-                one.settimeout(60 * paddock.SLOW)
-                one.sendall(ask)
-            for one in many:
-                assert one.recv(9, socket.MSG_PEEK) == b"HTTP/1.1 "
+            flood(daemon, box, many, b"HTTP/1.1 ")
             refused = box.try_exec("true")
             assert (refused.status, refused.code()) == (429, "quota_exceeded"), refused
 

@@ -224,6 +224,9 @@ def test_volumes_are_copies(cli, tree):
     assert (tree / "a.txt").read_text() == "a"
     done = cli("run", "-v", f"{tree}:/data:ro", "--", "sh", "-c", "cat /data/sub/c.md; echo x > /data/a.txt")
     assert done.returncode != 0 and done.out == "c" and "ermission" in done.err
+    # A directory that is made for it is the user's, too; one that was there stays as it was.
+    assert cli.ok("run", "-v", f"{tree}:/data/in", "--", "sh", "-c", "touch /data/in/new && stat -c %U /data/in /data") == "user\nroot\n"
+    assert cli.ok("run", "-v", f"{tree}:/opt", "--", "stat", "-c", "%U %a", "/opt") == "root 755\n"
     before = cli.ids()
     for bad in ("/etc/hostname:/x", f"{tree}", f"{tree}:relative", "/nosuch:/x", f"{tree}:/x:rx"):
         assert cli("create", "-v", bad).returncode != 0

@@ -29,7 +29,7 @@ RESUMED = re.compile(r"^(\d+) +<\.\.\. (\w+) resumed>.*\) += (\S+)(?: ([A-Z]+) )
 # Of one create. A mask (of a file of /proc) costs a mount call and is there for what the kernel has.
 MOUNTS = {"detached": 89, "attached": 100}  # with a /dev of its own (7), five files of /proc and what a box sees of its limits
 GROUP_WRITES = {"v1": 15, "v2": 5}  # with mkdir, and the group of processors that all boxes share
-CALLS = {"detached": 575, "attached": 595}  # with the parts made ahead for the next create, and room for what the loop does between
+CALLS = {"detached": 605, "attached": 625}  # with the parts made ahead for the next create, 20 for the figures of the disk, and room for what the loop does between
 PER_MASK = 1
 
 
@@ -134,8 +134,10 @@ def test_control_groups(count, bounded):
 
 
 def test_system_calls(count, bounded):
-    print(count.calls.most_common(20), count.masks, "masks")
-    bounded(sum(count.calls.values()) / CREATES, CALLS[count.way] + PER_MASK * (count.masks - 15), "system calls")
+    # Once a second the keeper looks how full the disk is: on a busy machine that is more than a create does itself.
+    calls = {call: n for call, n in count.calls.items() if call not in ("fstatfs", "newfstatat")}
+    print(count.calls.most_common(20), count.masks, "masks", sum(calls.values()) / CREATES, "of", sum(count.calls.values()) / CREATES)
+    bounded(sum(calls.values()) / CREATES, CALLS[count.way] + PER_MASK * (count.masks - 15), "system calls")
 
 
 def test_detached_mounts_are_closed_when_there_is_time(own_daemon):

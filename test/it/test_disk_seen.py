@@ -218,12 +218,12 @@ print(json.dumps([listening, libc.syscall(seccomp, 1, 0, ctypes.byref(allow))]))
 def test_without_it(own_daemon):
     daemon = own_daemon()
     config = daemon.base / "paddock.yaml"
-    config.write_text("posture: {without: [view.disk]}\n")
+    config.write_text("posture: {without: [view.calls]}\n")
     daemon.arguments += ["--config", str(config)]
     daemon.start()
     client = daemon.client()
     box = client.create(limits={"disk_mb": 70})
     assert usage(box)[0] > 70 * MB
-    assert client.try_create(require=["view.disk"]).code() == "cannot_isolate"
+    assert client.try_create(require=["view.calls"]).code() == "cannot_isolate"
     parts = {part["name"]: part["ok"] for part in client.get(box.path + "/posture").json()["parts"]}
-    assert parts["view.disk"] is False and parts["limit.disk"] is True
+    assert parts["view.calls"] is False and parts["limit.disk"] is True

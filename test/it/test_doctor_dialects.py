@@ -62,7 +62,7 @@ def test_every_listener(site, served):
     assert [d["name"] for d in main["dialects"]] == ["models", "aio", "agent-sandbox", "e2b", "mcp", "agentbox", "sandkasten", "rest"]
     bound = [(at["dialect"], [d["name"] for d in at["dialects"]], at["anonymous"], at["sandbox"]) for at in (agent, sandkasten, aio)]
     assert bound == [("agent-sandbox", ["aio", "agent-sandbox", "e2b", "mcp"], False, None), ("sandkasten", ["sandkasten"], True, None),
-                     ("aio", ["aio"], False, "only")]
+                     ("aio", ["aio", "mcp"], False, "only")]
     assert aio["address"] == "::1" and all(at["port"] > 0 and not at["tls"] for at in served["listeners"])
     assert {p["port"]: p["dialect"] for p in served["ports"]} == {49983: "e2b", 49999: "e2b", 2024: "agentbox"}
     # As the daemon's own words about where it listens.
@@ -154,7 +154,7 @@ def test_for_people(site, served):
     at = served["listeners"]
     assert f"http://127.0.0.1:{at[0]['port']}: every dialect; with a key\n" in text
     assert f"http://127.0.0.1:{at[2]['port']}: sandkasten only; without a key\n" in text
-    assert f"http://[::1]:{at[3]['port']}: aio only; for the sandbox only; with a key\n" in text
+    assert f"http://[::1]:{at[3]['port']}: aio and what belongs to it; for the sandbox only; with a key\n" in text
     assert "  e2b: version envd " in text and "; also below /e2b/v1\n" in text
     assert "    off: workspace_id (sandkasten.workspaces is false)\n" in text
     assert "  2024: agentbox\n    /health /exec /file\n" in text

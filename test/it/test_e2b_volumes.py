@@ -139,9 +139,26 @@ def test_uploads_that_break_off(daemon, volume):
     until(lambda: [each["name"] for each in volume.call("GET", "dir", "/").json()] == ["g"], "only what was whole")
 
 
+def test_several_where_the_client_says(document, e2b, api, volume):  # noqa: F811
+    other = Volume(e2b)
+    try:
+        mounts = [{"name": volume.name, "path": "/data/one/"}, {"name": other.name, "path": "/home/user/two"}]
+        box = e2b.create(volumeMounts=mounts)
+        shown = conforms(document, "GET", "/sandboxes/{}", e2b.call("GET", f"/sandboxes/{box['sandboxID']}")).json()
+        assert shown["volumeMounts"] == [{**mounts[0], "path": "/data/one"}, mounts[1]]
+        ran = api.post(f"/v1/sandboxes/{box['sandboxID']}/exec", {"command": "echo 1 >/data/one/f; echo 2 >/home/user/two/f"})
+        assert ran.json()["exit_code"] == 0, ran
+        assert (volume.call("GET", "file", "/f").body, other.call("GET", "file", "/f").body) == (b"1\n", b"2\n")
+        assert other.remove() == 409
+        assert e2b.call("DELETE", f"/sandboxes/{box['sandboxID']}").status == 204
+    finally:
+        assert other.remove() == 204
+
+
 def test_mounts_that_cannot_be(e2b, volume):  # noqa: F811
     one = {"name": volume.name, "path": "/workspace"}
-    for mounts, status in (([{**one, "path": "/mnt"}], 400), ([one, {**one, "path": "/mnt"}], 400), ([{"name": volume.name}], 400), ("x", 400),
+    for mounts, status in (([{**one, "path": "mnt"}], 400), ([one, {**one, "path": "/workspace/in"}], 400), ([{**one, "path": "/proc/x"}], 400),
+                           ([one] * 2, 400), ([{**one, "path": f"/{i}"} for i in range(9)], 400), ([{"name": volume.name}], 400), ("x", 400),
                            ([{**one, "more": 1}], 400), ([{**one, "name": "none-such"}], 404)):
         refused = e2b.call("POST", "/v2/sandboxes", {"templateID": "base", "volumeMounts": mounts})
         assert refused.status == status, (mounts, refused)
@@ -214,9 +231,16 @@ def test_metadata_of_secrets(e2b, stranger, secret):  # noqa: F811
 
 def test_metadata_outlive_a_restart(own_daemon):
     daemon = own_daemon().start()
-    assert E2B(daemon, daemon.key).call("POST", "/secrets", {"name": "kept", "value": "v", "metadata": {"a": "b"}}).status == 201
+    secrets = E2B(daemon, daemon.key)
+    assert secrets.call("POST", "/secrets", {"name": "kept", "value": "v", "metadata": {"a": "b"}}).status == 201
     daemon.restart()
-    assert E2B(daemon, daemon.key).call("GET", "/secrets/kept").json()["metadata"] == {"a": "b"}
+    secrets = E2B(daemon, daemon.key)
+    assert secrets.call("GET", "/secrets/kept").json()["metadata"] == {"a": "b"}
+    # They are in the file of the value, where both change together: also under another master key.
+    assert daemon.client().request("POST", "/v1/vault/rotate").status == 200
+    assert secrets.call("GET", "/secrets/kept").json()["metadata"] == {"a": "b"}
+    files = [file for file in (daemon.data_dir / "vault").rglob("*") if file.is_file()]
+    assert [b"a\0b\0" in file.read_bytes() for file in files].count(True) == 1, files
 
 
 def test_bad_secrets(e2b, secret):  # noqa: F811

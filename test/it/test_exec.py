@@ -95,6 +95,14 @@ def test_a_user_who_changes_is_seen_at_once(make_box):
     assert box.check(swap.format(1077, 1078, "passwd", "passwd") + "; touch -r /etc/group /etc/passwd", user="root") == ""
     assert box.check("id -u").split() == ["1078"]
     assert box.try_exec(["true"], user="gone").status == 400 and box.check("id -u").split() == ["1078"]
+    # remembered, then changed by somebody whom PID 1 does not see, then asked for when the change is old
+    assert box.check("sleep 3.1", user="root") == ""
+    later = swap.format(1078, 1079, "passwd", "passwd")
+    box.check(f"(sleep 1; {later}; sleep 3.1) > /dev/null 2>&1 &", user="root")
+    box.check("true")
+    group = next(iter(paddock.cgroup_dirs(box.id).values()))
+    paddock.until(lambda: len(paddock.read(group / "cgroup.procs").split()) == 1, "PID 1 is alone")
+    assert box.check("id -u").split() == ["1079"]
 
 
 def test_environment(box):
@@ -266,7 +274,8 @@ def test_background_child_that_holds_stdout(box):
     box.exec("kill $(pidof sleep) 2>/dev/null; true")
 
 
-def test_client_that_goes_away(box, daemon):
+@pytest.mark.parametrize("how", ["reset", "close"])
+def test_client_that_goes_away(box, daemon, how):
     """Whoever no longer waits for the answer no longer wants the process."""
     body = json.dumps({"argv": ["sleep", "607"]}).encode()
     with daemon.raw() as connection:
@@ -275,7 +284,8 @@ def test_client_that_goes_away(box, daemon):
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
         )
         pid = box.find_process("607")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        if how == "reset":
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     assert paddock.wait_gone(pid, 5), "the process outlived its client"
     assert box.check("echo fine") == "fine\n"
 

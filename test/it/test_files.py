@@ -427,3 +427,17 @@ def test_disk_full_is_said(make_box):
     if response.status != 201:  # the memory limit may have come first
         assert (response.status, response.code()) == (507, "storage_full")
     assert box.exec("rm -f /dev/shm/*; echo fine").out == b"fine\n"
+
+
+def test_a_file_that_was_read_is_read_although_its_sandbox_ends(daemon):
+    """The connection goes on: the answer was complete, whatever becomes of the sandbox that gave it."""
+    reader, remover = daemon.client(), daemon.client()
+    for _ in range(20):
+        box = reader.create()
+        box.put("/workspace/a", b"of the first")
+        assert reader.get(f"{box.path}/files/workspace/a").body == b"of the first"
+        removal = paddock.Background(remover.delete, box.path)
+        assert reader.get("/v1/images").status == 200
+        assert removal.result().status == 204
+    reader.close()
+    remover.close()

@@ -4,6 +4,9 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import shutil
+import socket
 import tarfile
 
 import pytest
@@ -174,6 +177,22 @@ def test_a_root_file_system_with_devices(cli, imported, tmp_path):
                               directory("run"), ("run/initctl", {"kind": tarfile.FIFOTYPE})]))
     assert imported("devices", path)["skipped"] == 3
     assert cli.ok("run", "--image", "devices", "--", "sh", "-c", "echo works; ls /run").split()[0] == "works"
+
+
+def test_a_directory_with_sockets(cli, tmp_path):
+    """An archive cannot hold them, so tar leaves them out: they are counted with the rest, in one sentence."""
+    tree = tmp_path / "tree"
+    (tree / "bin").mkdir(parents=True)
+    shutil.copy(BUSYBOX, tree / "bin/sh")
+    os.mkfifo(tree / "fifo")
+    with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as two:
+        one.bind(f"/proc/self/fd/{(opened := os.open(tree, os.O_RDONLY))}/first")
+        two.bind(f"/proc/self/fd/{opened}/bin/second")
+        os.close(opened)
+        done = cli("image", "import", "sockets", tree)
+    assert done.returncode == 0 and done.err == "paddock: skipped 3 device nodes, sockets and fifos\n", done
+    assert cli.ok("run", "--image", "sockets", "--", "sh", "-c", "echo works") == "works\n"
+    cli.ok("image", "rm", "sockets")
 
 
 def test_an_image_without_users(cli, imported, tmp_path):

@@ -29,6 +29,29 @@ def test_processors(small, make_box):
     assert make_box(limits={"cpu": 0.1}).check("nproc").strip() == "1"
 
 
+def test_memory_by_a_call(small):
+    """Who asks the kernel instead of reading /proc/meminfo: sysconf of glibc, busybox's free."""
+    script = """
+import ctypes, json, os
+class Info(ctypes.Structure):
+    _fields_ = [("uptime", ctypes.c_long), ("loads", ctypes.c_ulong * 3), ("ram", ctypes.c_ulong * 4), ("swap", ctypes.c_ulong * 2),
+                ("procs", ctypes.c_ushort), ("pad", ctypes.c_ushort), ("high", ctypes.c_ulong * 2), ("unit", ctypes.c_uint), ("behind", ctypes.c_uint * 3)]
+info = Info(behind=(1, 2, 3))
+kept = bytearray(os.urandom(20 << 20))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.sysinfo(ctypes.byref(info)) == 0
+bad = libc.sysinfo(ctypes.c_void_p(4096)), ctypes.get_errno()
+print(json.dumps([os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE"), info.ram[0] * info.unit, info.ram[1] * info.unit, list(info.loads),
+                  list(info.swap), info.procs, info.uptime, list(info.behind)[1:], bad]))
+"""
+    for user in ("user", "root"):
+        pages, total, free, loads, swap, processes, uptime, behind, bad = small.python_json(script, user=user)
+        assert pages == total == 512 * MIB and free <= 492 * MIB
+        assert loads == [0] * 3 and swap == [0] * 2 and processes < 20
+        assert abs(uptime - float(small.check("cat /proc/uptime").split()[0])) < 60 * paddock.SLOW
+        assert behind == [2, 3] and bad == [-1, 14], "no more than the kernel writes, and its own error"
+
+
 def test_control_groups(small):
     found = small.check("cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null; true").split()
     assert found == [str(512 * MIB)]

@@ -159,6 +159,14 @@ def test_tools_say_what_is_wrong_to_the_model(mcp, tool, arguments, word):
     assert result["isError"] is True and word in result["content"][0]["text"]
 
 
+def test_tools_are_typed(mcp):
+    tools = mcp.ask("tools/list")["result"]["tools"]
+    assert 15 < len(tools) <= 20
+    for tool in tools:
+        assert tool["outputSchema"]["type"] == "object" and tool["inputSchema"]["type"] == "object", tool["name"]
+        assert {"readOnlyHint", "openWorldHint"} <= set(tool["annotations"]) and tool["title"] and tool["description"], tool["name"]
+
+
 def test_too_much(mcp):
     assert mcp.send(b"x" * (5 << 20))[0] == 413
 

@@ -15,7 +15,7 @@ import pytest
 import paddock
 
 LEFT_OUT = ("landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "view.proc",
-            "view.uptime", "view.disk")
+            "view.uptime", "view.calls")
 FEATURES = {*LEFT_OUT, "limit.socket_memory", "limit.disk", "egress.capture"}
 
 

@@ -68,7 +68,7 @@ def test_set_list_replace_remove(tenant):
     assert [entry["name"] for entry in listed] == ["TOKEN", "another.name-1"]
     assert [entry["version"] for entry in listed[0]["versions"]] == [2, 1]
     assert all(re.match(r"^\d{4}-\d\d-\d\dT", entry["updated_at"]) for entry in listed)
-    assert set(listed[0]) == {"name", "version", "updated_at", "versions"}
+    assert set(listed[0]) == {"name", "version", "updated_at", "versions", "metadata"}
     # nobody else's
     assert other.get("/v1/secrets").json() == {"secrets": []}
     assert other.delete("/v1/secrets/TOKEN").status == 404
@@ -77,6 +77,24 @@ def test_set_list_replace_remove(tenant):
     assert mine.delete("/v1/secrets/TOKEN").status == 204
     assert mine.delete("/v1/secrets/TOKEN").code() == "not_found"
     assert [entry["name"] for entry in mine.get("/v1/secrets").json()["secrets"]] == ["another.name-1"]
+
+
+def test_metadata(tenant):
+    mine, _ = tenant
+    box = mine.create()
+    for whose, path in ((None, "/v1/secrets"), (box, f"{box.path}/secrets")):
+        assert put(mine, "NOTED", "v", whose).json()["metadata"] == {}
+        noted = {"team": "billing", "häslein": "", "k" * 128: "v" * 1024}
+        assert put(mine, "NOTED", "v", whose, metadata=noted).json()["metadata"] == noted
+        assert put(mine, "NOTED", "v", whose, metadata=None).json()["metadata"] == noted, "without any they stay"
+        listed = mine.get(path).json()["secrets"]
+        assert [entry["metadata"] for entry in listed if entry["name"] == "NOTED"] == [noted]
+        for bad in ({"": "x"}, {"k" * 129: ""}, {"k": "v" * 1025}, {str(i): "" for i in range(33)}, {str(i): "v" * 1024 for i in range(8)}, {"k": 1}):
+            assert put(mine, "NOTED", "v", whose, metadata=bad).status == 400, bad
+        assert put(mine, "NOTED", "v", whose, metadata={}).json() | {"updated_at": 0, "versions": 0} == {
+            "name": "NOTED", "version": 4, "metadata": {}, "updated_at": 0, "versions": 0}
+        assert mine.delete(f"{path}/NOTED").status == 204
+    box.delete()
 
 
 def test_versions_are_kept_up_to_eight(tenant):
@@ -678,6 +696,10 @@ def test_command_line(daemon, tmp_path):
     assert run("secret", "set", "-s", box.id, "MINE", input=b"x").returncode == 0
     assert b"MINE" in run("secret", "ls", "-s", box.id).stdout
     assert run("secret", "rm", "-s", box.id, "MINE").returncode == 0
+    assert run("secret", "set", "CLI", "--metadata", "team=billing", "--metadata", "a=", input=b"x").returncode == 0
+    assert run("secret", "set", "CLI", "--metadata", "team", input=b"x").returncode != 0
+    [shown] = [entry for entry in json.loads(run("secret", "ls", "--json").stdout) if entry["name"] == "CLI"]
+    assert shown["metadata"] == {"team": "billing", "a": ""}
     assert run("secret", "rm", "CLI", "CLI_FILE").returncode == 0
     assert run("secret", "rm", "CLI").returncode == 1
     for bad in (b"", b"x" * 70000):

@@ -30,6 +30,15 @@ def test_ps_does_not_show_our_source(box):
     assert ran["stdout"] == "0\n1\n"
 
 
+def test_a_list_of_processes_does_not_show_how_ours_start(box):
+    box.client.post(f"{box.path}/exec", {"command": "true", "shell": "s"})
+    made = [box.client.post(f"{box.path}/contexts", {"language": language}).json()["id"] for language in ("python", "javascript", "bash")]
+    shown = [process["argv"] for process in box.client.get(f"{box.path}/processes").json()["processes"] if process["tag"] and process["running"]]
+    assert {" ".join(argv) for argv in shown} == {"bash", "python3", "node"}, shown
+    for context in made:
+        assert box.client.delete(f"{box.path}/contexts/{context}").status == 204
+
+
 def test_ps_does_not_show_how_contexts_start(box):
     for language, name in (("python", "python3"), ("javascript", "node"), ("bash", "bash --norc -s")):
         made = box.client.post(f"{box.path}/contexts", {"language": language}).json()

@@ -34,7 +34,7 @@ def test_a_workspace_survives_its_boxes(workspaces, make_box, api):
     box = make_box(workspace="code")
     assert box.document["workspace"] == {"name": "code", "mode": "rw"}
     assert box.check("echo hello > f; stat -c '%U %n' f; pwd") == "user f\n/workspace\n"
-    assert api.get("/v1/workspaces/code").json()["used_by"] == [{"id": box.id, "mode": "rw", "status": "running"}]
+    assert api.get("/v1/workspaces/code").json()["used_by"] == [{"id": box.id, "path": "/workspace", "mode": "rw", "status": "running"}]
     box.delete()
     assert api.get("/v1/workspaces/code").json()["used_by"] == []
     again = make_box(workspace={"name": "code", "mode": "rw"})
@@ -118,7 +118,7 @@ def test_files_without_a_box(workspaces, make_box, api):
     assert files(api, "files", "a", "DELETE", query="recursive=1").status == 204
     assert box.exec("ls a").exit_code != 0
     assert [one["id"] for one in api.list() if one["workspace"]] == [box.id], "the helper is in no list"
-    assert api.get("/v1/workspaces/files").json()["used_by"] == [{"id": box.id, "mode": "rw", "status": "running"}]
+    assert api.get("/v1/workspaces/files").json()["used_by"] == [{"id": box.id, "path": "/workspace", "mode": "rw", "status": "running"}]
 
 
 def test_wrong_files(workspaces, api):
@@ -170,7 +170,7 @@ def test_workspaces_survive_a_restart(own_daemon):
     api = daemon.client()
     listed, = api.get("/v1/workspaces").json()["workspaces"]
     assert listed["name"] == "kept" and listed["disk"]["limit_mb"] == 50
-    assert listed["used_by"] == [{"id": box.id, "mode": "rw", "status": "running"}]
+    assert listed["used_by"] == [{"id": box.id, "path": "/workspace", "mode": "rw", "status": "running"}]
     assert api.try_create(workspace="kept").status == 409, "it is still exclusive"
     assert api.delete("/v1/workspaces/kept").status == 409
     box.with_client(api).delete()

@@ -41,15 +41,14 @@ async def main(url, key):
         async with Client(streamable_http_client(url, http_client=http), mode="legacy") as client:
             tools = {tool.name: tool.model_dump(by_alias=True, exclude_none=True) for tool in (await client.list_tools()).tools}
             for tool in tools.values():
-                for schema in (tool["inputSchema"], tool.get("outputSchema", {})):
+                for schema in (tool["inputSchema"], tool["outputSchema"]):
                     jsonschema.Draft202012Validator.check_schema(schema)
             for name, arguments in CALLS:
                 jsonschema.validate(arguments, tools[name]["inputSchema"])
                 result = await client.call_tool(name, arguments)
                 assert not result.is_error, (name, arguments, result.content)
-                if "outputSchema" in tools[name]:
-                    schema = {**tools[name]["outputSchema"], "additionalProperties": False}
-                    jsonschema.validate(result.structured_content, schema)
+                schema = {"additionalProperties": False, **tools[name]["outputSchema"]}
+                jsonschema.validate(result.structured_content, schema)
             return sorted({name for name, _ in CALLS})
 
 

@@ -39,6 +39,7 @@ struct bytes {
 	struct download d;
 	struct request *r;
 	struct answer_file_head head;
+	const char *type;
 };
 
 static struct bytes *bytes_of(struct download *d)
@@ -60,8 +61,7 @@ static void on_begin(struct download *d, int64_t length)
 {
 	struct bytes *b = bytes_of(d);
 
-	http_begin(b->r->x, d->range.given ? 206 : 200, "application/octet-stream", length, b->head.h,
-		   b->head.n);
+	http_begin(b->r->x, d->range.given ? 206 : 200, b->type, length, b->head.h, b->head.n);
 }
 
 static bool on_bytes(struct download *d, struct view data)
@@ -119,6 +119,11 @@ static const struct http_ops bytes_http = { .on_body = request_drop_body,
 
 void answer_file(struct request *r, const struct file_place *p)
 {
+	answer_file_as(r, p, "application/octet-stream");
+}
+
+void answer_file_as(struct request *r, const struct file_place *p, const char *type)
+{
 	struct bytes *b;
 	struct err e = { 0 };
 
@@ -127,6 +132,7 @@ void answer_file(struct request *r, const struct file_place *p)
 	if (!b)
 		return;
 	b->r = r;
+	b->type = type;
 	r->on_gone = on_bytes_gone;
 	r->x->ops = &bytes_http;
 	if (download_start(r->core, &r->actor, p, http_get_header(r->x, "range"), &bytes_ops, &b->d, &e) < 0)

@@ -20,3 +20,4 @@ void answer_file_add(struct answer_file_head *f, const char *name, const char *v
 /* Takes the request: its own memory and what is called when the client goes. The place is borrowed until the
  * end. */
 void answer_file(struct request *r, const struct file_place *p);
+void answer_file_as(struct request *r, const struct file_place *p, const char *type); /* a media type */

@@ -29,6 +29,9 @@ struct surface {
 	/* Who asks, into r->actor. Not called for a route that is open. Without a route and a method in r
 	 * there is nothing at the path, and 0 means that this may be told. NULL: everybody may. */
 	int (*authenticate)(struct request *r, struct err *e);
+	/* For a caller without a key, by a listener that asks for none (r->actor is set): what else
+	 * authenticate finds out. May be NULL. */
+	int (*welcome)(struct request *r, struct err *e);
 	/* Writes an error as a whole answer; the request ends behind it. */
 	void (*fail)(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra);
 	/* What the core said, as this dialect's clients expect it. May be NULL. */
@@ -68,6 +71,16 @@ struct dialect_port {
 	const struct surface *surface;
 };
 
+/* Tools about one sandbox that other dialects may offer in their own words. */
+struct dialect_tools {
+	struct view (*list)(void); /* as MCP has them: a JSON array */
+	bool (*has)(struct view name);
+	/* For the sandbox r->box, as r->actor. `args` is an object in r->arena, which is taken. r->own must
+	 * not be in use. `then` ends the request: with MCP's result, a JSON object, or with an error. */
+	void (*call)(void *state, struct request *r, struct view name, const struct json *args,
+		     void (*then)(struct request *r, struct view result, const struct err *e));
+};
+
 struct dialect {
 	const char *name;
 	const char *version; /* of what it speaks; NULL: it is not shown among what is served */
@@ -87,8 +100,9 @@ struct dialect {
 	/* The request is its own: may take a prefix off x->path. May be NULL. */
 	void (*enter)(struct http_exchange *x);
 	bool inside; /* is asked for what comes from within a box, too (x->origin says which) */
-	const struct surface *surface;    /* NULL: it has ports only */
-	const struct dialect_port *ports; /* ends with port 0; may be NULL */
+	const struct surface *surface;     /* NULL: it has ports only */
+	const struct dialect_port *ports;  /* ends with port 0; may be NULL */
+	const struct dialect_tools *tools; /* may be NULL */
 	/* What it keeps, r->state; both may be NULL. */
 	void *(*new)(struct core *c, struct err *e);
 	void (*free)(void *state);

@@ -10,6 +10,32 @@ static struct exec_stream *of(struct exec *x)
 	return CONTAINER(x, struct exec_stream, exec);
 }
 
+void exec_stream_passed(struct stream *s, struct exec *x, size_t n)
+{
+	if (s->full)
+		s->held += n;
+	else
+		exec_consumed(x, n);
+}
+
+void exec_stream_room(struct stream *s, struct exec *x)
+{
+	size_t n = s->held;
+
+	s->full = false;
+	s->held = 0;
+	exec_consumed(x, n);
+}
+
+void exec_stream_gone(struct stream *s, struct exec *x)
+{
+	struct request *r = s->r;
+
+	exec_cancel(x);
+	stream_release(s);
+	request_done(r);
+}
+
 void exec_stream_begin(struct exec_stream *s)
 {
 	if (!s->stream.begun)
@@ -35,20 +61,14 @@ static void on_output(struct exec *x, unsigned channel, struct view data)
 
 	s->channel = channel;
 	text_pieces_add(&s->pieces[channel - 1], data, put_piece, s);
-	if (s->stream.full)
-		s->stream.held += data.n;
-	else
-		exec_consumed(x, data.n);
+	exec_stream_passed(&s->stream, x, data.n);
 }
 
 static void on_writable(struct http_exchange *x)
 {
 	struct exec_stream *s = ((struct request *)x->ctx)->own;
-	size_t n = s->stream.held;
 
-	s->stream.full = false;
-	s->stream.held = 0;
-	exec_consumed(&s->exec, n);
+	exec_stream_room(&s->stream, &s->exec);
 }
 
 static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
@@ -62,12 +82,9 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 
 static void on_abort(struct http_exchange *x)
 {
-	struct request *r = x->ctx;
-	struct exec_stream *s = r->own;
+	struct exec_stream *s = ((struct request *)x->ctx)->own;
 
-	exec_cancel(&s->exec);
-	stream_release(&s->stream);
-	request_done(r);
+	exec_stream_gone(&s->stream, &s->exec);
 }
 
 static const struct http_ops stream_ops = { .on_body = request_drop_body,

@@ -29,5 +29,10 @@ struct exec_stream {
 /* On failure the answer is sent. */
 void exec_stream_start(struct request *r, const struct exec_stream_ops *ops, struct view box,
 		       const struct exec_wish *w);
+/* For an answer of another form with a struct exec of its own: n bytes of output were passed on; the client
+ * has room again; the client is gone, and with it the request. */
+void exec_stream_passed(struct stream *s, struct exec *x, size_t n);
+void exec_stream_room(struct stream *s, struct exec *x);
+void exec_stream_gone(struct stream *s, struct exec *x);
 /* The answer begins, if it has not yet. */
 void exec_stream_begin(struct exec_stream *s);

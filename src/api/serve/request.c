@@ -310,7 +310,7 @@ static bool is_local(struct view host)
 
 /* By a listener that asks for no key. A page of another site is not let in with what a browser can send: its
  * requests have an Origin, or (by a name that was made to lead here) another Host. */
-static bool is_anonymous(const struct request *r)
+bool request_is_anonymous(const struct request *r)
 {
 	struct view origin = http_get_header(r->x, "origin"), scheme;
 
@@ -323,6 +323,15 @@ static bool is_anonymous(const struct request *r)
 	return view_starts(origin, scheme.p) && is_local(view_skip(origin, scheme.n));
 }
 
+static int identify(struct request *r, struct err *e)
+{
+	if (!request_is_anonymous(r))
+		return r->surface->authenticate(r, e);
+	if (auth_anonymous(r->core, &r->actor, e) < 0)
+		return -1;
+	return r->surface->welcome ? r->surface->welcome(r, e) : 0;
+}
+
 static int admit(struct request *r, struct err *e)
 {
 	const struct route *t = r->route;
@@ -330,8 +339,7 @@ static int admit(struct request *r, struct err *e)
 		    (t && (t->auth == ROUTE_OPEN ||
 			   (t->auth == ROUTE_SIGNED && http_get_query(r->x, "signature").p)));
 
-	if (!open &&
-	    (is_anonymous(r) ? auth_anonymous(r->core, &r->actor, e) : r->surface->authenticate(r, e)) < 0)
+	if (!open && identify(r, e) < 0)
 		return -1;
 	if (!open && r->actor.tenant)
 		http_vouch(r->x, (uintptr_t)r->actor.tenant);

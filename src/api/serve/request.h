@@ -77,6 +77,8 @@ int request_query_flag(struct request *r, const char *name, bool *ret) _must_che
 int request_query_limit(const struct request *r, uint32_t most, uint32_t *ret, struct err *e) _must_check_;
 /* The token behind "Bearer " in Authorization, or X-API-Key. p == NULL: neither. */
 struct view request_token(const struct http_exchange *x);
+/* Whether it came, without a key, by a listener that asks for none. */
+bool request_is_anonymous(const struct request *r);
 /* Whether a page of this server sent it, or no page at all: browsers send keys and tickets for whoever asks
  * them to. */
 bool request_same_origin(const struct http_exchange *x);

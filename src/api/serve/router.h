@@ -13,6 +13,7 @@
 #define ROUTE_ANY_QUERY  "*"
 #define ROUTE_ANY_METHOD "*" /* what no other route of the path takes */
 
+struct json_schema;
 struct request;
 
 /* The zero value asks for a key. SIGNED: or for a signature in the query, which the handler checks. */
@@ -28,8 +29,9 @@ struct route {
 	int (*permit)(struct request *r,
 		      struct err *e); /* of ROUTE_OPEN: asked for something else before anything is read */
 	enum route_body body;
-	uint64_t body_max; /* of JSON and WHOLE; 0: what the configuration says */
-	bool secret;       /* the body is wiped wherever it was */
+	uint64_t body_max;                /* of JSON and WHOLE; 0: what the configuration says */
+	const struct json_schema *schema; /* of the JSON, for documents; may be NULL */
+	bool secret;                      /* the body is wiped wherever it was */
 	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix, "x+" more
 			      than one; ROUTE_ANY_QUERY: the handler looks itself, with http_get_query */
 };

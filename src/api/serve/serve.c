@@ -147,9 +147,28 @@ const struct dialect *serve_choose(const struct serve *s, const struct http_exch
 	return s->dialects[found];
 }
 
+/* A listener for one sandbox has that sandbox's MCP, too. */
+static void lead_to_mcp(const struct serve *s, struct http_exchange *x)
+{
+	struct view box = serve_listener_box(s, x);
+	struct buf b = BUF_INIT(4096);
+	struct view path;
+
+	if (!box.n || !(view_is(x->path, "/mcp") || view_is(x->path, "/v1/mcp")))
+		return;
+	buf_puts(&b, "/sandbox/");
+	buf_add(&b, box);
+	buf_puts(&b, "/mcp");
+	path = arena_view(x->arena, buf_view(&b));
+	buf_done(&b);
+	if (path.p)
+		x->path = path;
+}
+
 void serve_request(struct serve *s, struct http_exchange *x)
 {
 	void *state;
+	lead_to_mcp(s, x);
 	const struct dialect *d = serve_choose(s, x, &state);
 
 	if (!d) {
@@ -198,6 +217,14 @@ void serve_port(struct serve *s, struct http_exchange *x, struct serve_at at, co
 		const struct actor *a)
 {
 	request_begin(s, x, at.port->surface, at.state, b, a);
+}
+
+struct serve_tools serve_find_tools(const struct serve *s)
+{
+	for (size_t i = 0; s->dialects[i]; i++)
+		if (s->dialects[i]->tools)
+			return (struct serve_tools){ s->dialects[i]->tools, s->states[i] };
+	return (struct serve_tools){ 0 };
 }
 
 /* ---- what there is ---- */

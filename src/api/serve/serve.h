@@ -60,6 +60,12 @@ uint16_t serve_usual_port(const struct serve *s); /* 0: none */
 struct serve_at serve_find_box(const struct serve *s, const struct http_exchange *x, struct view *ret_id);
 void serve_port(struct serve *s, struct http_exchange *x, struct serve_at at, const struct box *b,
 		const struct actor *a);
+/* The tools of the first dialect that has some; tools NULL: none has. */
+struct serve_tools {
+	const struct dialect_tools *tools;
+	void *state;
+};
+struct serve_tools serve_find_tools(const struct serve *s);
 /* Called once no request is under way and nothing is proxied; perhaps at once. Answers without an end are
  * ended. */
 void serve_when_idle(struct serve *s, void (*on_idle)(void *arg), void *arg);

@@ -174,7 +174,7 @@ static int one_mount(struct native *n, const struct plan *p, const struct plan_m
 	case PLAN_STORE:
 		return mnt_tree(files->storage, m->source, m->attr, userns);
 	case PLAN_WORKSPACE:
-		return mnt_tree(files->workspace, "", m->attr, userns);
+		return mnt_tree(files->workspaces[m->layer], "", m->attr, userns);
 	case PLAN_HOST:
 		return host_mount(p, m, files->hosts[m->layer]);
 	case PLAN_DEV:
@@ -234,6 +234,18 @@ static void child_done(struct native_child *c)
 	fd_close(c->net);
 }
 
+/* The box's own files are in the way. */
+static int point_error(const struct native_child *c, struct err *e)
+{
+	const char *why = c->failed_errno == ELOOP     ? "the way leads through a link"
+			  : c->failed_errno == ENOTDIR ? "something there is no directory"
+			  : c->failed_errno == EROFS   ? "it does not exist, and the root is read-only"
+						       : NULL;
+	if (why)
+		return err_set(e, ERR_INVALID, "nothing can be mounted at %.100s: %s", c->failed_point, why);
+	return err_sys(e, ERR_INVALID, c->failed_errno, "nothing can be mounted at %.100s", c->failed_point);
+}
+
 static int run_child(struct native_child *c, struct native_box *ret, struct err *e)
 {
 	const struct spawn s = {
@@ -250,7 +262,8 @@ static int run_child(struct native_child *c, struct native_box *ret, struct err 
 		while (waitpid(b.pid, NULL, 0) < 0 && errno == EINTR)
 			;
 		fd_close(b.pidfd);
-		return err_sys(e, ERR_WALLS, c->failed_errno, "%s", c->failed_step);
+		return c->failed_point ? point_error(c, e)
+				       : err_sys(e, ERR_WALLS, c->failed_errno, "%s", c->failed_step);
 	}
 	*ret = b;
 	return 0;

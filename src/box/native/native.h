@@ -27,7 +27,7 @@ struct native {
 	int run;            /* likewise: the keeper's run directory, borrowed */
 	struct cgroup_host cgroups;
 	struct seccomp_filter filter;
-	struct seccomp_filter filter_asking; /* of boxes whose PID 1 answers for the disk: native_space.h */
+	struct seccomp_filter filter_asking; /* of boxes whose PID 1 answers for the kernel: native_space.h */
 	bool asks;                           /* this kernel can, and is to */
 	uint32_t without; /* FEATURE_BITs that boxes do not get, though the kernel has them */
 	bool spared;      /* the kernel prefers others to us when memory runs out (OOMScoreAdjust=) */
@@ -74,10 +74,10 @@ void native_close(struct native *n);
 int native_tools(struct native *n, int dir, struct err *e) _must_check_;
 
 struct native_files {
-	int storage;   /* the box's own directory */
-	int workspace; /* of a plan with PLAN_WORKSPACE, else -1 */
+	int storage; /* the box's own directory */
 	int listener;
-	const int *hosts; /* of PLAN_HOST */
+	const int *workspaces; /* of PLAN_WORKSPACE, by index */
+	const int *hosts;      /* of PLAN_HOST */
 };
 /* The mount of a box's /dev, in no namespace. */
 int native_dev(uint64_t attr) _must_check_;

@@ -86,45 +86,59 @@ static int mount_proc(const struct plan_mount *m, int point, int *ret_proc)
 	return r;
 }
 
-/* What is missing of the way to a mount point, as root of the box makes it. Nobody of the box runs yet. */
-static int make_point(const struct native_child *c, int root, const char *path)
+/* In a directory of the box, as the directory's owner makes it: one of the box, or nothing is made. */
+static int make_dir(const struct native_child *c, int at, const char *name)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	_cleanup_(closep) int at = fcntl(root, F_DUPFD_CLOEXEC, 3);
-	int r = at < 0 ? -errno : 0;
-	(void)setfsuid(c->plan->uid_base);
-	(void)setfsgid(c->plan->uid_base);
-	for (struct view rest = view_skip(view_of(path), 1); r == 0 && rest.p;) {
-		char name[SPEC_MOUNT_PATH];
-		if (view_to_str(view_split(rest, '/', &rest), name, sizeof(name)) < 0)
-			r = -ENAMETOOLONG;
-		else if (mkdirat(at, name, 0755) < 0 && errno != EEXIST)
-			r = -errno;
-		long next = r == 0 ? syscall(SYS_openat2, at, name, &how, sizeof(how)) : -1;
-		if (r == 0 && next < 0)
-			r = -errno;
-		if (next >= 0) {
-			fd_close(at);
-			at = (int)next;
-		}
-	}
+	struct stat st;
+	if (fstat(at, &st) < 0)
+		return -errno;
+	if (st.st_uid - c->plan->uid_base >= PLAN_IDS || st.st_gid - c->plan->uid_base >= PLAN_IDS)
+		return -EPERM;
+	(void)setfsgid(st.st_gid);
+	(void)setfsuid(st.st_uid);
+	int r = mkdirat(at, name, 0755) < 0 ? -errno : 0;
 	(void)setfsuid(0);
 	(void)setfsgid(0);
-	return r < 0 ? r : TAKE_FD(at);
+	return r;
 }
 
-static int attach_mounts(const struct native_child *c, int root, int *ret_proc)
+/* The mount point, with what is missing of the way to it. Nobody of the box runs yet. */
+static int make_point(const struct native_child *c, int root, const char *path)
+{
+	_cleanup_(closep) int at = fcntl(root, F_DUPFD_CLOEXEC, 3);
+	if (at < 0)
+		return -errno;
+	for (struct view rest = view_skip(view_of(path), 1); rest.p;) {
+		char name[SPEC_MOUNT_PATH];
+		if (view_to_str(view_split(rest, '/', &rest), name, sizeof(name)) < 0)
+			return -ENAMETOOLONG;
+		int next = open_point(at, name, O_DIRECTORY);
+		if (next == -ENOENT) {
+			int r = make_dir(c, at, name);
+			next = r < 0 ? r : open_point(at, name, O_DIRECTORY);
+		}
+		if (next < 0)
+			return next;
+		fd_close(at);
+		at = next;
+	}
+	return TAKE_FD(at);
+}
+
+static int attach_mounts(struct native_child *c, int root, int *ret_proc)
 {
 	for (unsigned i = 1; i < c->plan->n_mounts; i++) {
 		const struct plan_mount *m = &c->plan->mounts[i];
-		_cleanup_(closep) int point = m->kind == PLAN_HOST ? make_point(c, root, m->target)
-								   : open_point(root, m->target, O_DIRECTORY);
+		bool chosen = m->kind == PLAN_HOST || m->kind == PLAN_WORKSPACE;
+		_cleanup_(closep) int point =
+			chosen ? make_point(c, root, m->target) : open_point(root, m->target, O_DIRECTORY);
 		int r = point < 0              ? point
 			: m->kind == PLAN_PROC ? mount_proc(m, point, ret_proc)
 					       : mnt_move(c->mounts[i], point, "");
-		if (r < 0)
+		if (r < 0) {
+			c->failed_point = chosen && point < 0 ? m->target : NULL;
 			return r;
+		}
 	}
 	return 0;
 }
@@ -365,8 +379,8 @@ int native_child_main(void *arg)
 	STEP("user namespace", become_root_of_box(c));
 	STEP("no_new_privs", SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
 	STEP("Landlock", restrict_files(c->native->without));
-	char disks[NATIVE_DISKS][NATIVE_SPACE_LINE];
-	STEP("seccomp", native_space_load(c, disks));
+	char says[NATIVE_SPACE_LINES][NATIVE_SPACE_LINE];
+	STEP("seccomp", native_space_load(c, says));
 	/* Last: the keeper may have more files open than the box may, and each step needs one more. */
 	STEP("resource limits", set_rlimits(p));
 
@@ -378,8 +392,11 @@ int native_child_main(void *arg)
 	char thrash[24];
 	snprintf(thrash, sizeof(thrash), "thrash=%u", p->spec.thrash_s);
 	char *const argv[] = { (char[]){ "paddock-init" }, cpus, thrash,
-			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL },
-		    *const envp[] = { disks[0], disks[1], NULL };
+			       p->spec.sudo ? NULL : (char[]){ "no-sudo" }, NULL };
+	char *envp[NATIVE_SPACE_LINES + 1] = { 0 };
+	for (unsigned i = 0, n = 0; i < NATIVE_SPACE_LINES; i++)
+		if (says[i][0])
+			envp[n++] = says[i];
 	syscall(SYS_execveat, c->native->init, "", argv, envp, AT_EMPTY_PATH);
 	return fail(c, "execution of PID 1", -errno);
 }

@@ -7,8 +7,8 @@
 #include "btrfs.h"
 #include "native_sys.h"
 
-/* Disks of a box: its own, and a named workspace's. */
-enum native_disk { NATIVE_OWN, NATIVE_NAMED, NATIVE_DISKS };
+/* Disks of a box: its own, and one of each named workspace, in their order. */
+enum { NATIVE_OWN, NATIVE_NAMED, NATIVE_DISKS = NATIVE_NAMED + SPEC_WORKSPACES };
 
 struct native_child {
 	const struct native *native;
@@ -25,6 +25,7 @@ struct native_child {
 	/* The answer: which step failed, or NULL. */
 	const char *failed_step;
 	int failed_errno;
+	const char *failed_point; /* a path that the client chose and that cannot be mounted on, or NULL */
 };
 
 /*

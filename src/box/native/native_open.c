@@ -233,7 +233,7 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 	seccomp_box_asking(rules);
 	if (r == 0)
 		r = seccomp_compile(rules, &n->filter_asking);
-	n->asks = !(n->without & FEATURE_BIT(FEATURE_OWN_DISK)) && seccomp_can_ask();
+	n->asks = !(n->without & FEATURE_BIT(FEATURE_OWN_CALLS)) && seccomp_can_ask();
 	if (r < 0)
 		return err_sys(e, ERR_WALLS, r, "system call filter");
 	n->empty_ns = make_empty_ns(scratch);

@@ -12,13 +12,21 @@
 #include "fd.h"
 #include "poison.h"
 
+static void open_figures(struct native_child *c, unsigned disk, int unit)
+{
+	if (unit >= 0 && btrfs_figures(unit, c->figures[disk]) < 0)
+		memset(c->figures[disk], 0xff, sizeof(c->figures[disk]));
+}
+
 void native_space_open(struct native_child *c, const struct native_files *files)
 {
-	const int units[NATIVE_DISKS] = { [NATIVE_OWN] = files->storage, [NATIVE_NAMED] = files->workspace };
+	const struct spec_workspaces *named = c->plan->spec.workspaces;
 	memset(c->figures, 0xff, sizeof(c->figures));
-	for (unsigned i = 0; c->native->asks && i < NATIVE_DISKS; i++)
-		if (units[i] >= 0 && btrfs_figures(units[i], c->figures[i]) < 0)
-			memset(c->figures[i], 0xff, sizeof(c->figures[i]));
+	if (!c->native->asks)
+		return;
+	open_figures(c, NATIVE_OWN, files->storage);
+	for (unsigned i = 0; named && i < named->n; i++)
+		open_figures(c, NATIVE_NAMED + i, files->workspaces[i]);
 }
 
 void native_space_close(struct native_child *c)
@@ -28,21 +36,20 @@ void native_space_close(struct native_child *c)
 			fd_close(c->figures[i][j]);
 }
 
-static bool is_on(const struct native_child *c, const struct plan_mount *m, enum native_disk disk)
+static bool is_on(const struct native_child *c, const struct plan_mount *m, unsigned disk)
 {
 	if (m->kind == PLAN_WORKSPACE)
-		return disk == NATIVE_NAMED;
+		return disk == NATIVE_NAMED + m->layer;
 	bool own = m->kind == PLAN_STORE || (m->kind == PLAN_LAYER && !c->plan->spec.readonly_root);
 	return own && disk == NATIVE_OWN;
 }
 
-/* disk=LISTENER,LIMIT,USED,RESERVED,MOUNT... */
-static int describe(const struct native_child *c, enum native_disk disk, int listener,
-		    char line[NATIVE_SPACE_LINE])
+/* disk=LIMIT,USED,RESERVED,MOUNT... */
+static int describe(const struct native_child *c, unsigned disk, char line[NATIVE_SPACE_LINE])
 {
 	const int *f = c->figures[disk];
-	size_t n = (size_t)snprintf(line, NATIVE_SPACE_LINE, "disk=%d,%d,%d,%d", listener, f[BTRFS_LIMIT],
-				    f[BTRFS_USED], f[BTRFS_RESERVED]);
+	size_t n = (size_t)snprintf(line, NATIVE_SPACE_LINE, "disk=%d,%d,%d", f[BTRFS_LIMIT], f[BTRFS_USED],
+				    f[BTRFS_RESERVED]);
 	for (unsigned i = 0; i < BTRFS_FIGURES; i++)
 		if (fcntl(f[i], F_SETFD, 0) < 0)
 			return -errno;
@@ -60,21 +67,19 @@ static int describe(const struct native_child *c, enum native_disk disk, int lis
 	return 0;
 }
 
-int native_space_load(const struct native_child *c, char lines[NATIVE_DISKS][NATIVE_SPACE_LINE])
+int native_space_load(const struct native_child *c, char lines[NATIVE_SPACE_LINES][NATIVE_SPACE_LINE])
 {
-	bool any = false;
-	for (unsigned i = 0; i < NATIVE_DISKS; i++) {
+	for (unsigned i = 0; i < NATIVE_SPACE_LINES; i++)
 		lines[i][0] = 0;
-		any |= c->figures[i][0] >= 0;
-	}
-	if (!any)
+	if (!c->native->asks)
 		return seccomp_load(&c->native->filter);
 	int fd = seccomp_load_asking(&c->native->filter_asking);
 	if (fd < 0 || fcntl(fd, F_SETFD, 0) < 0)
 		return fd < 0 ? fd : -errno;
+	snprintf(lines[NATIVE_DISKS], NATIVE_SPACE_LINE, "ask=%d", fd);
 	int r = 0;
 	for (unsigned i = 0; r == 0 && i < NATIVE_DISKS; i++)
 		if (c->figures[i][0] >= 0)
-			r = describe(c, (enum native_disk)i, fd, lines[i]);
+			r = describe(c, i, lines[i]);
 	return r;
 }

@@ -151,7 +151,7 @@ static int start(struct walls *w, const struct walls_start *s, struct walls_box 
 	_cleanup_(closep) int listener = make_listener(s->run);
 	if (listener < 0)
 		return err_sys(e, ERR_INTERNAL, listener, "cannot make the sandbox's socket");
-	const struct native_files files = { s->storage, s->workspace, listener, s->hosts };
+	const struct native_files files = { s->storage, listener, s->workspaces, s->hosts };
 	struct native_box nb;
 	if (native_start(of(w), s->plan, s->image, &files, &nb, e) < 0)
 		return -1;

@@ -41,6 +41,18 @@ async def volumes(world):
     b = await world.box(volume_mounts={"/workspace": volume})
     assert await w(b.files.read("/workspace/a/file.txt")) == "häslein\n"
     await w(b.kill())
+    # Several, and where the client says.
+    other = await w(world.Volume.create(f"{name}-other"))
+    b = await world.box(volume_mounts={"/data": volume, "/home/user/more": other.name})
+    await w(b.commands.run("cat /data/a/file.txt >more/copy"))
+    assert await w(other.read_file("/copy")) == "häslein\n"
+    shown = (await w(b.get_info())).volume_mounts
+    assert sorted((one.name, one.path) if hasattr(one, "name") else (one["name"], one["path"]) for one in shown) == [
+        (name, "/data"), (other.name, "/home/user/more")]
+    await world.rejects("VolumeException SandboxException", world.Volume.destroy, other.volume_id)
+    await world.rejects("InvalidArgumentException SandboxException", world.Sandbox.create, volume_mounts={"/a": volume, "/a/b": other})
+    await w(b.kill())
+    assert await w(world.Volume.destroy(other.volume_id)) is True
     assert await w(world.Volume.destroy(volume.volume_id)) is True
 
 
@@ -49,7 +61,9 @@ async def secrets(world):
     name = f"py-{world.mode}-{os.getpid()}"
     made = await w(world.Secret.create(name, "first value"))
     assert (made.name, made.version) == (name, 1)
-    assert (await w(world.Secret.update(name, "second value"))).version == 2
+    assert (await w(world.Secret.update(name, "second value", metadata={"team": "billing"}))).version == 2
+    assert (await w(world.Secret.update(name, "third value"))).metadata == {"team": "billing"}
+    assert (await w(world.Secret.get_info(name))).metadata == {"team": "billing"}
     assert name in [each.name for each in await world.pages(world.Secret.list())]
     assert await w(world.Secret.exists(name)) is True and await w(world.Secret.destroy(name)) is True
     assert await w(world.Secret.exists(name)) is False

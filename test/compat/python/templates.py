@@ -89,6 +89,11 @@ async def cached(world):
     assert await drawn() == first and len([each for each in lines if each.startswith("CACHED ")]) == 2, lines
     await build(world, template(), name, skip_cache=True)
     assert await drawn() != first
+    # Each step is kept, also of a build that fails later.
+    await world.rejects("BuildException", world.Template.build, template().run_cmd("echo more > /tmp/more").run_cmd("exit 3"), alias=name)
+    lines.clear()
+    await build(world, template().run_cmd("echo more > /tmp/more").run_cmd("cat /tmp/more"), name, on_build_logs=lambda entry: lines.append(entry.message))
+    assert len([each for each in lines if each.startswith("CACHED ")]) == 3, lines
     assert remove(info.template_id) == 204
 
 

@@ -204,6 +204,8 @@ module.exports = [
     async run({ sdk, box }, assert) {
       const b = await box();
       await b.files.write('/home/user/kept', 'x');
+      const boot = async (of) => (await of.commands.run('cat /proc/sys/kernel/random/boot_id')).stdout;
+      const first = await boot(b);
       const h = await b.commands.run('sleep 1000', { background: true });
       h.wait().catch(() => {});
       assert.equal(await b.pause({ keepMemory: false }), true);
@@ -211,6 +213,8 @@ module.exports = [
       const again = await sdk.Sandbox.connect(b.sandboxId);
       assert.equal(await again.files.read('/home/user/kept'), 'x');
       assert.deepEqual((await again.commands.list()).filter((p) => p.args.includes('sleep 1000')), []);
+      assert.match(first, /^[0-9a-f-]{36}\n$/);
+      assert.notEqual(await boot(again), first, 'it was booted again');
       await again.kill();
     },
   },

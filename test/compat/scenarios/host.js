@@ -23,7 +23,8 @@ class H(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_POST(self):
         n = int(self.headers.get("content-length") or 0)
-        data = f"{self.command} {self.path} {self.headers['host']} {self.rfile.read(n).decode()}".encode()
+        named = " ".join(name for name in self.headers if name.lower() == "x-mixed-case")
+        data = f"{self.command} {self.path} {self.headers['host']} {self.rfile.read(n).decode()}{named}".encode()
         self.send_response(200)
         self.send_header("content-length", str(len(data)))
         self.end_headers()
@@ -49,6 +50,8 @@ module.exports = [
       await serve(main, until);
       const got = await ask(host, '/a%20path?q=1', { method: 'POST', body: 'sent', headers: { 'content-length': 4 } });
       assert.deepEqual([got.status, got.body], [200, `POST /a%20path?q=1 ${host} sent`]);
+      const named = await ask(host, '/', { headers: { 'x-MiXeD-CaSe': '1' } });
+      assert.equal(named.body, `GET / ${host} x-MiXeD-CaSe`, 'names of headers are as the client wrote them');
       const closed = await ask(main.getHost(8124));
       assert.equal(closed.status, 502);
       assert.equal(JSON.parse(closed.body).port, 8124);

@@ -13,6 +13,26 @@ module.exports = [
     },
   },
   {
+    name: 'code as people write it',
+    async run({ main }, assert) {
+      const indented = await main.runCode(`
+        total = 0
+        for i in range(3):
+            total += i
+        total
+      `);
+      assert.deepEqual([indented.error, indented.text], [undefined, '3']);
+      assert.equal((await main.runCode("'a string'")).text, 'a string');
+      assert.equal((await main.runCode("'a string'", { language: 'javascript' })).text, 'a string');
+      assert.deepEqual((await main.runCode("{'a': [1, None]}")).results[0].json, { a: [1, null] });
+      assert.equal((await main.runCode('await Promise.resolve(6 * 7)', { language: 'javascript' })).text, '42');
+      assert.equal((await main.runCode('import getpass; getpass.getuser()')).text, 'root');
+      const context = await main.createCodeContext({ cwd: '/root' });
+      assert.equal((await main.runCode('import os; os.getcwd()', { context })).text, '/root');
+      await main.removeCodeContext(context.id);
+    },
+  },
+  {
     name: 'code remembers',
     async run({ main }, assert) {
       await main.runCode('kept = "yes"');

@@ -27,6 +27,16 @@ module.exports = [
       assert(found.includes(stored) && found.includes(`${stored}-2`));
       assert.equal(new Set(found).size, found.length);
       assert(!JSON.stringify(await sdk.Secret.list().nextItems()).includes('second value'));
+      await sdk.Secret.update(name, 'third value', { metadata: { team: 'billing', 'häslein': '' } });
+      const noted = await sdk.Secret.update(name, 'fourth value');
+      assert.deepEqual([noted.version, noted.metadata], [4, { team: 'billing', 'häslein': '' }], 'without any they stay');
+      assert.deepEqual((await sdk.Secret.getInfo(name)).metadata, noted.metadata);
+      assert.deepEqual((await sdk.Secret.update(name, 'fifth value', { metadata: {} })).metadata, {});
+      const third = await sdk.Secret.create(`${name}-3`, 'x', { metadata: { of: 'the third' } });
+      assert.deepEqual(third.metadata, { of: 'the third' });
+      const listed = (await sdk.Secret.list().nextItems()).find((s) => s.name === `${stored}-3`);
+      assert.deepEqual(listed.metadata, { of: 'the third' });
+      assert.equal(await sdk.Secret.destroy(`${name}-3`), true);
       assert.equal(await sdk.Secret.exists(stored), true);
       assert.equal(await sdk.Secret.destroy(made.secretId), true);
       assert.equal(await sdk.Secret.destroy(stored), false);
@@ -40,7 +50,8 @@ module.exports = [
     since: '2.51.0',
     async run({ sdk, box }, assert) {
       await sdk.Secret.create('rule-key', 'value');
-      const rules = { 'api.example.org': [{ transform: { headers: { Authorization: `Bearer ${sdk.Secret.fill('rule-key')}` } } }] };
+      const headers = { Authorization: `Bearer ${sdk.Secret.fill('rule-key')}`, 'X-Plain': 'as it is' };
+      const rules = { 'api.example.org': [{ transform: { headers } }] };
       const b = await box(undefined, { network: { allowOut: ['*.example.org'], denyOut: [sdk.ALL_TRAFFIC], rules } });
       assert.deepEqual((await b.getInfo()).network.rules, rules);
       await b.kill();

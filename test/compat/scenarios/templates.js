@@ -117,6 +117,23 @@ module.exports = [
     },
   },
   {
+    name: 'template whose last step failed',
+    async run({ sdk, version, rejects }, assert) {
+      const name = unique(version), lines = [];
+      const begun = () => sdk.Template().fromBaseImage().setEnvs({ OF: name }).runCmd('cat /proc/sys/kernel/random/uuid > /tmp/drawn; cat /tmp/drawn');
+      const said = () => lines.filter((l) => /^[0-9a-f-]{36}$/.test(l));
+      const options = { onBuildLogs: (l) => lines.push(l.message) };
+      await rejects(build(sdk, begun().runCmd('exit 3'), name, options), 'BuildError');
+      const first = said();
+      assert.equal(first.length, 1, lines.join('|'));
+      lines.length = 0;
+      const info = await build(sdk, begun().runCmd('cat /tmp/drawn'), name, options);
+      assert.equal(lines.filter((l) => l.startsWith('CACHED ')).length, 2, lines.join('|'));
+      assert.deepEqual(said(), first, 'what had been run before the failure was not run again');
+      assert.equal(await remove(sdk, info.templateId), 204);
+    },
+  },
+  {
     name: 'template of a template',
     async run({ sdk, box, version }, assert) {
       const first = unique(version), second = unique(version);

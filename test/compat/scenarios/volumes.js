@@ -93,7 +93,26 @@ module.exports = [
       const again = await box(undefined, { volumeMounts: { '/workspace': volume.name } });
       assert.equal(await again.files.read('/workspace/from-inside'), 'in');
       await again.kill();
-      await rejects(box(undefined, { volumeMounts: { '/mnt': volume } }), 'SandboxError', 'InvalidArgumentError');
+      await rejects(box(undefined, { volumeMounts: { '/proc/x': volume } }), 'SandboxError', 'InvalidArgumentError');
+    },
+  },
+  {
+    name: 'several volumes, mounted where the client says',
+    since,
+    async run({ sdk, version, box, rejects }, assert) {
+      const other = await sdk.Volume.create(`vol-${version}-other`);
+      await other.writeFile('/deep/file', 'of the other');
+      const b = await box(undefined, { volumeMounts: { '/data': volume, '/home/user/more': other } });
+      assert.equal(await b.files.read('/data/from-inside'), 'in');
+      assert.equal(await b.files.read('/home/user/more/deep/file'), 'of the other');
+      await b.commands.run('echo -n both | tee /data/both more/both');
+      assert.equal(await volume.readFile('/both') + await other.readFile('/both'), 'bothboth');
+      const mounts = (await b.getInfo()).volumeMounts.map((m) => [m.name, m.path]).sort();
+      assert.deepEqual(mounts, [[volume.name, '/data'], [other.name, '/home/user/more']].sort());
+      await rejects(sdk.Volume.destroy(other.volumeId), 'VolumeError', 'ConflictError');
+      await rejects(box(undefined, { volumeMounts: { '/a': volume.name, '/a/b': other.name } }), 'SandboxError', 'InvalidArgumentError');
+      await b.kill();
+      assert.equal(await sdk.Volume.destroy(other.volumeId), true);
       assert.equal(await sdk.Volume.destroy(volume.volumeId), true);
     },
   },

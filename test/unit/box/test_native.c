@@ -38,7 +38,8 @@ struct rig {
 	struct plan_image image;
 	struct plan plan;
 	struct spec spec;
-	int storage, workspace, listener;
+	int storage, listener, workspaces[SPEC_WORKSPACES];
+	struct spec_workspaces named;
 };
 
 static int setup(void **state)
@@ -98,7 +99,6 @@ static void rig_open(struct rig *g, const char *name)
 		dprintf(2, "# %s\n", e.msg);
 	CHECK(e.code == ERR_OK);
 	rnd_name(g->spec.id, SPEC_ID);
-	g->workspace = -1;
 	snprintf(g->image.layers[0].at, sizeof(g->image.layers[0].at), "/");
 	g->image.layers[0].dir = open("root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	g->storage = open("storage", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -122,7 +122,7 @@ static void fresh_storage(struct rig *g)
 static int start(struct rig *g, struct native_box *b, struct err *e)
 {
 	const struct native_files files = { .storage = g->storage,
-					    .workspace = g->workspace,
+					    .workspaces = g->workspaces,
 					    .listener = g->listener };
 	return native_start(&g->native, &g->plan, &g->image, &files, b, e);
 }
@@ -252,7 +252,7 @@ static void end_box(struct rig *g, struct native_box *b)
 	CHECK(waitpid(b->pid, &status, 0) == b->pid && WIFSIGNALED(status));
 	close(b->pidfd);
 	CHECK(cgroup_remove(&g->native.cgroups, g->spec.id) == 0);
-	native_tidy(&g->native);
+	native_tidy(&g->native, 0);
 }
 
 /* Without the views of control groups, which are made once, when a box first wants them. */
@@ -307,6 +307,16 @@ static void readonly(void *arg)
 	rig_close(&g);
 }
 
+static void lend(struct rig *g, unsigned i, const char *path, bool readonly)
+{
+	g->workspaces[i] = open("named", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rnd_name(g->named.items[i].id, SPEC_ID);
+	snprintf(g->named.items[i].path, sizeof(g->named.items[i].path), "%s", path);
+	g->named.items[i].readonly = readonly;
+	g->named.n = i + 1;
+	g->spec.workspaces = &g->named;
+}
+
 /* Somebody's named workspace, lent without the right to write. */
 static void lent_workspace(void *arg)
 {
@@ -314,21 +324,63 @@ static void lent_workspace(void *arg)
 	struct err e = { 0 };
 	struct native_box b;
 	char path[64];
+	struct stat st;
 	rig_open(&g, "lent");
 	CHECK(mkdir("named", 0755) == 0);
-	g.workspace = open("named", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	rnd_name(g.spec.workspace, SPEC_ID);
-	g.spec.workspace_readonly = true;
+	lend(&g, 0, "/workspace", true);
+	lend(&g, 1, "/etc/a/b", false);
 	CHECK(plan_make(&g.spec, &g.image, 6, UIDS, &g.plan, &e) == 0);
 	if (start(&g, &b, &e) < 0)
 		dprintf(2, "# %s\n", e.msg);
 	CHECK(e.code == ERR_OK);
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", b.pid);
-	CHECK(slurp_has(path, "/lent/named /workspace ro,"));
+	CHECK(slurp_has(path, "/lent/named /workspace ro,") && slurp_has(path, "/lent/named /etc/a/b rw,"));
+	/* What was missing of the way belongs to the owner of what was there. */
+	CHECK(stat("storage/upper0/etc/a/b", &st) == 0 && st.st_uid == 0 && (st.st_mode & 07777) == 0755);
 	end_box(&g, &b);
-	g.workspace = -1; /* a plan that wants one and gets none */
+	close(g.workspaces[0]); /* a plan that wants one and gets none */
 	fresh_storage(&g);
 	CHECK(start(&g, &b, &e) == -1 && groups_left(&g) == 0);
+	rig_close(&g);
+}
+
+/* The box's own files cannot lead a mount elsewhere, whatever they are. */
+static void led_astray(void *arg)
+{
+	static const struct {
+		const char *link, *to, *path, *why;
+	} cases[] = {
+		{ "root/etc/l", "/tmp", "/etc/l", "link" },
+		{ "root/etc/l", "/", "/etc/l/x/y", "link" },
+		{ "root/etc/l", "..", "/etc/l/x", "link" },
+		{ "root/etc/l", "/proc/self/root", "/etc/l/x", "link" },
+		{ "root/etc/l", "nowhere", "/etc/l/x", "link" },
+		{ "root/etc/l", NULL, "/etc/l/x", "no directory" },
+		{ "root/etc/l", NULL, "/etc/l", "no directory" },
+	};
+	struct rig g;
+	struct err e = { 0 };
+	struct native_box b;
+	struct stat st;
+	rig_open(&g, "astray");
+	CHECK(mkdir("named", 0755) == 0);
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		if (cases[i].to)
+			CHECK(symlink(cases[i].to, cases[i].link) == 0);
+		else
+			CHECK(fd_replace(AT_FDCWD, cases[i].link, "", 0, 0644, false) == 0);
+		lend(&g, 0, cases[i].path, false);
+		CHECK(plan_make(&g.spec, &g.image, 6, UIDS, &g.plan, &e) == 0);
+		CHECK(start(&g, &b, &e) == -1 && e.code == ERR_INVALID && groups_left(&g) == 0);
+		if (!strstr(e.msg, cases[i].why))
+			dprintf(2, "# %s\n", e.msg);
+		CHECK(strstr(e.msg, cases[i].why) && strstr(e.msg, cases[i].path));
+		CHECK(lstat("storage/upper0/x", &st) < 0 && lstat("storage/tmp/x", &st) < 0);
+		CHECK(unlink(cases[i].link) == 0);
+		close(g.workspaces[0]);
+		e = (struct err){ 0 };
+		fresh_storage(&g);
+	}
 	rig_close(&g);
 }
 
@@ -356,7 +408,7 @@ static void must_fail(struct rig *g, const char *step)
 {
 	struct native_box b = { .pid = -7 };
 	struct err e = { 0 };
-	native_tidy(&g->native);
+	native_tidy(&g->native, 0);
 	unsigned fds = fds_without_views(g);
 	CHECK(start(g, &b, &e) == -1);
 	if (!strstr(e.msg, step))
@@ -366,7 +418,7 @@ static void must_fail(struct rig *g, const char *step)
 	CHECK(b.pid == -7);
 	CHECK(groups_left(g) == 0);
 	CHECK_FAILS(waitpid(-1, NULL, WNOHANG), ECHILD);
-	native_tidy(&g->native);
+	native_tidy(&g->native, 0);
 	CHECK(fds_without_views(g) <= fds);
 	fresh_storage(g);
 }
@@ -405,10 +457,11 @@ static void failures(void *arg)
 	must_fail(&g, "execution of PID 1");
 	g.native.init = init;
 	/* A filter that the kernel refuses is no filter: nothing runs. */
-	unsigned short n = g.native.filter.n;
-	g.native.filter.n = 1;
+	unsigned short n = g.native.filter.n, asking = g.native.filter_asking.n;
+	g.native.filter.n = g.native.filter_asking.n = 1;
 	must_fail(&g, "seccomp");
 	g.native.filter.n = n;
+	g.native.filter_asking.n = asking;
 	/* A limit that cannot be set. */
 	g.plan.spec.limits.pids = UINT32_MAX;
 	must_fail(&g, "pids");
@@ -478,6 +531,7 @@ static void sealed(void *arg)
 NATIVE_TEST(good)
 NATIVE_TEST(readonly)
 NATIVE_TEST(lent_workspace)
+NATIVE_TEST(led_astray)
 NATIVE_TEST(few_files)
 NATIVE_TEST(failures)
 NATIVE_TEST(bad_open)
@@ -487,9 +541,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),           cmocka_unit_test(test_readonly),
-		cmocka_unit_test(test_lent_workspace), cmocka_unit_test(test_few_files),
-		cmocka_unit_test(test_failures),       cmocka_unit_test(test_bad_open),
-		cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_lent_workspace), cmocka_unit_test(test_led_astray),
+		cmocka_unit_test(test_few_files),      cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_bad_open),       cmocka_unit_test(test_sealed),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -193,6 +193,42 @@ static void test_golden_readonly(void **state)
 	check_print(&p, golden_readonly);
 }
 
+/* Others are beside the box's own, and none is on the way to another mount. */
+static void test_workspaces(void **state)
+{
+	struct plan_image image = image_of(1);
+	struct spec_workspaces w = { .items = { { "workspace0123456789a", "/data", false },
+						{ "another0123456789abc", "/workspace/in", true } },
+				     .n = 2 };
+	struct spec_mounts m = { .items = { { "/srv", "/mnt/x", true } }, .n = 1 };
+	struct spec s = good;
+	struct plan p;
+	struct err e = { 0 };
+	struct buf b = BUF_INIT(8192);
+	s.workspaces = &w;
+	s.mounts = &m;
+	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
+	assert_int_equal(plan_make(&s, &image, 0, 2000000000u, &p, &e), 0);
+	assert_int_equal(plan_print(&p, &b), 0);
+	assert_int_equal(buf_putc(&b, 0), 0);
+	assert_non_null(strstr(b.p, "mount /workspace store workspace nosuid nodev\n"
+				    "mount /data workspace nosuid nodev\n"
+				    "mount /workspace/in workspace ro nosuid nodev\n"
+				    "mount /mnt/x host ro nosuid nodev\n"));
+	buf_done(&b);
+	static const char *const bad[][2] = { { "/data", "/data" },   { "/data", "/data/x" },
+					      { "/data/x", "/data" }, { "/data", "/mnt/x" },
+					      { "/data", "/mnt" },    { "/mnt/x/y", "/data" } };
+	for (size_t i = 0; i < ELEMS(bad); i++) {
+		snprintf(w.items[0].path, sizeof(w.items[0].path), "%s", bad[i][0]);
+		snprintf(w.items[1].path, sizeof(w.items[1].path), "%s", bad[i][1]);
+		refuse(&s, "lies in another mount");
+	}
+	snprintf(w.items[1].path, sizeof(w.items[1].path), "/database");
+	snprintf(w.items[0].path, sizeof(w.items[0].path), "/data");
+	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
+}
+
 /* A named workspace takes the place of the box's own. */
 static void test_workspace(void **state)
 {
@@ -200,10 +236,11 @@ static void test_workspace(void **state)
 	struct spec s = good;
 	struct plan p;
 	struct err e = { 0 };
-	snprintf(s.workspace, sizeof(s.workspace), "workspace0123456789a");
+	struct spec_workspaces w = { .items = { { "workspace0123456789a", "/workspace", false } }, .n = 1 };
+	s.workspaces = &w;
 	for (int readonly = 0; readonly < 2; readonly++) {
 		struct buf b = BUF_INIT(8192);
-		s.workspace_readonly = readonly;
+		w.items[0].readonly = readonly;
 		assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 		assert_int_equal(plan_make(&s, &image, 0, 2000000000u, &p, &e), 0);
 		assert_int_equal(plan_print(&p, &b), 0);
@@ -214,8 +251,7 @@ static void test_workspace(void **state)
 		buf_done(&b);
 	}
 	/* Ids become names of directories: they are ids or nothing. */
-	s = good;
-	snprintf(s.workspace, sizeof(s.workspace), "../boxes/somebody123");
+	snprintf(w.items[0].id, sizeof(w.items[0].id), "../boxes/somebody123");
 	refuse(&s, "workspace");
 	s = good;
 	snprintf(s.snapshot, sizeof(s.snapshot), "..");
@@ -327,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_golden_readonly),
 		cmocka_unit_test(test_workspace),
+		cmocka_unit_test(test_workspaces),
 		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_images),
 		cmocka_unit_test(test_tmpfs),

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/statfs.h>
+#include <sys/sysinfo.h>
 
 #include <cmocka.h>
 
@@ -36,8 +37,31 @@ static void test_limit(void **state)
 	assert_int_equal(s.f_bavail, 0);
 }
 
+static void test_memory(void **state)
+{
+	struct sysinfo s = { .uptime = 7,
+			     .loads = { 1, 2, 3 },
+			     .totalram = 1000,
+			     .freeram = 500,
+			     .sharedram = 9,
+			     .totalswap = 100,
+			     .freeswap = 50,
+			     .procs = 900,
+			     .mem_unit = 4096 };
+	space_memory(&s, 512 << 20, 12 << 20, 3);
+	assert_int_equal(s.uptime, 7);
+	assert_int_equal(s.totalram, 512 << 20);
+	assert_int_equal(s.freeram, 500 << 20);
+	assert_int_equal(s.mem_unit, 1);
+	assert_int_equal(s.procs, 3);
+	assert_int_equal(s.loads[0] + s.loads[1] + s.loads[2] + s.totalswap + s.freeswap + s.sharedram, 0);
+	space_memory(&s, 512 << 20, 600 << 20, 1 << 20);
+	assert_int_equal(s.freeram, 0);
+	assert_int_equal(s.procs, 0xffff);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_limit) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_limit), cmocka_unit_test(test_memory) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,10 @@ static int teardown(void **state)
 	return rmdir(top);
 }
 
+static const struct spec_workspaces named = { .items = { { "workspace0123456789a", "/workspace", true },
+							 { "another0123456789abc", "/mnt/data", false } },
+					      .n = 2 };
+
 static struct keeper_box sample(pid_t pid)
 {
 	struct keeper_box b = {
@@ -56,8 +60,7 @@ static struct keeper_box sample(pid_t pid)
 			  .hostname = "name",
 			  .readonly_root = true,
 			  .disk_bytes = 7ull << 30,
-			  .workspace = "workspace0123456789a",
-			  .workspace_readonly = true,
+			  .workspaces = &named,
 			  .limits = { .cpu_milli = 1500,
 				      .memory_bytes = 5ull << 30,
 				      .pids = 99,
@@ -114,8 +117,11 @@ static void test_round(void **state)
 	assert_int_equal(c.spec.limits.nofile, b.spec.limits.nofile);
 	assert_true(c.spec.readonly_root);
 	assert_int_equal(c.spec.disk_bytes, b.spec.disk_bytes);
-	assert_string_equal(c.spec.workspace, b.spec.workspace);
-	assert_true(c.spec.workspace_readonly);
+	assert_non_null(c.spec.workspaces);
+	assert_memory_equal(c.spec.workspaces, &named, sizeof(named));
+	assert_true(spec_has_workspace(&c.spec, "workspace0123456789a", false));
+	assert_false(spec_has_workspace(&c.spec, "workspace0123456789a", true));
+	assert_true(spec_has_workspace(&c.spec, "another0123456789abc", true));
 	assert_int_equal(c.in.pid, b.in.pid);
 	assert_int_equal(c.started, b.started);
 	assert_int_equal(c.slot, b.slot);

@@ -13,7 +13,9 @@
 
 #include "poison.h"
 
-static const struct seal_label label = { VIEW("tenant"), VIEW("box"), VIEW("NAME"), 7, 1700000000000 };
+static const struct seal_label label = {
+	VIEW("tenant"), VIEW("box"), VIEW("NAME"), 7, 1700000000000, VIEW("")
+};
 
 static struct seal_key key_of(uint8_t fill)
 {
@@ -33,12 +35,15 @@ static void test_round_trip(void **state)
 	for (size_t i = 0; i < ELEMS(values); i++) {
 		struct buf file = BUF_INIT(SEAL_FILE), out = BUF_INIT(SEAL_VALUE);
 		struct sealed s;
-		assert_int_equal(seal_close(&k, &label, values[i], &file), 0);
+		struct seal_label noted = label;
+		noted.notes = i ? VIEW("notes\0are\0") : VIEW("");
+		assert_int_equal(seal_close(&k, &noted, values[i], &file), 0);
 		if (i) /* a single byte may well be there by chance */
 			assert_null(memmem(file.p, file.n, values[i].p, values[i].n));
 		assert_int_equal(seal_parse(buf_view(&file), &s), 0);
 		assert_true(view_is(s.label.tenant, "tenant") && view_is(s.label.box, "box") &&
 			    view_is(s.label.name, "NAME"));
+		assert_true(view_eq(s.label.notes, noted.notes));
 		assert_int_equal(s.label.version, 7);
 		assert_int_equal(s.label.created_ms, 1700000000000);
 		assert_int_equal(seal_open(&k, &s, &out), 0);
@@ -48,12 +53,12 @@ static void test_round_trip(void **state)
 	}
 }
 
-static void test_every_changed_bit_is_noticed(void **state)
+static void every_changed_bit(const struct seal_label *l)
 {
 	const struct seal_key k = key_of(1);
 	struct buf file = BUF_INIT(SEAL_FILE);
 
-	assert_int_equal(seal_close(&k, &label, VIEW("value"), &file), 0);
+	assert_int_equal(seal_close(&k, l, VIEW("value"), &file), 0);
 	for (size_t bit = 0; bit < 8 * file.n; bit++) {
 		struct buf out = BUF_INIT(SEAL_VALUE);
 		struct sealed s;
@@ -74,6 +79,14 @@ static void test_every_changed_bit_is_noticed(void **state)
 		buf_done(&out);
 	}
 	buf_done(&file);
+}
+
+static void test_every_changed_bit_is_noticed(void **state)
+{
+	struct seal_label noted = label;
+	noted.notes = VIEW("team\0billing\0");
+	every_changed_bit(&label);
+	every_changed_bit(&noted);
 }
 
 static void test_another_key(void **state)

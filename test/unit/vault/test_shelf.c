@@ -53,8 +53,10 @@ static int tear_down(void **state)
 static void put(const char *tenant, const char *box, const char *name, const char *value)
 {
 	struct err e = { 0 };
-	assert_non_null(shelf_put(&shelf, view_of(tenant), view_of(box), view_of(name), view_of(value),
-				  &(struct shelf_total){ 0 }, &e));
+	assert_non_null(shelf_put(
+		&shelf,
+		&(struct shelf_new){ view_of(tenant), view_of(box), view_of(name), view_of(value), NULL },
+		&(struct shelf_total){ 0 }, &e));
 }
 
 static void expect(const char *tenant, const char *box, const char *name, uint32_t version, const char *value)
@@ -177,27 +179,86 @@ static void test_limits(void **state)
 	struct err e = { 0 };
 
 	memset(value, 'x', sizeof(value));
+	const struct shelf_new large = { VIEW("v"), VIEW(""), VIEW("A"), { value, sizeof(value) }, NULL };
 	put("t", "", "A", "1");
 	put("t", "box", "B", "1");
-	assert_null(shelf_put(&shelf, VIEW("t"), VIEW(""), VIEW("C"), VIEW("1"), &two, &e));
+	assert_null(shelf_put(&shelf, &(struct shelf_new){ VIEW("t"), VIEW(""), VIEW("C"), VIEW("1"), NULL },
+			      &two, &e));
 	assert_int_equal(e.code, ERR_QUOTA);
-	assert_non_null(shelf_put(&shelf, VIEW("t"), VIEW(""), VIEW("A"), VIEW("2"), &two, &e));
-	assert_non_null(shelf_put(&shelf, VIEW("u"), VIEW(""), VIEW("C"), VIEW("1"), &two, &e));
+	assert_non_null(shelf_put(
+		&shelf, &(struct shelf_new){ VIEW("t"), VIEW(""), VIEW("A"), VIEW("2"), NULL }, &two, &e));
+	assert_non_null(shelf_put(
+		&shelf, &(struct shelf_new){ VIEW("u"), VIEW(""), VIEW("C"), VIEW("1"), NULL }, &two, &e));
 	for (int i = 0; i < SHELF_VERSIONS; i++)
-		assert_non_null(shelf_put(&shelf, VIEW("v"), VIEW(""), VIEW("A"),
-					  (struct view){ value, sizeof(value) }, &any, &e));
+		assert_non_null(shelf_put(&shelf, &large, &any, &e));
 	struct shelf_total has = shelf_total(&shelf, VIEW("v"));
 	assert_int_equal(has.secrets, 1);
 	assert_true(has.bytes > SHELF_VERSIONS * sizeof(value));
 	/* The oldest version makes room; another secret finds none. */
-	assert_non_null(shelf_put(&shelf, VIEW("v"), VIEW(""), VIEW("A"),
-				  (struct view){ value, sizeof(value) }, &has, &e));
+	assert_non_null(shelf_put(&shelf, &large, &has, &e));
 	assert_int_equal(shelf_total(&shelf, VIEW("v")).bytes, has.bytes);
 	has.secrets = 10;
-	assert_null(shelf_put(&shelf, VIEW("v"), VIEW(""), VIEW("B"), VIEW("1"), &has, &e));
+	assert_null(shelf_put(&shelf, &(struct shelf_new){ VIEW("v"), VIEW(""), VIEW("B"), VIEW("1"), NULL },
+			      &has, &e));
 	assert_int_equal(e.code, ERR_QUOTA);
 	again();
 	assert_int_equal(shelf_total(&shelf, VIEW("v")).bytes, has.bytes);
+}
+
+static struct view notes_of(const char *name)
+{
+	const struct shelf_secret *x = shelf_find(&shelf, VIEW("t"), VIEW(""), view_of(name));
+	assert_non_null(x);
+	return buf_view(&x->notes);
+}
+
+/* They are the newest version's, in its file, whichever key that is sealed with. */
+static void test_notes(void **state)
+{
+	const struct view first = VIEW("a\0b\0"), second = VIEW("a\0other\0"), none = VIEW("");
+	struct shelf_new w = { VIEW("t"), VIEW(""), VIEW("A"), VIEW("1"), &first };
+	const struct shelf_total any = { 0 };
+	struct err e = { 0 };
+
+	put("t", "", "B", "without");
+	assert_non_null(shelf_put(&shelf, &w, &any, &e));
+	assert_true(view_eq(notes_of("A"), first) && notes_of("B").n == 0);
+	assert_int_equal(shelf_total(&shelf, VIEW("t")).notes, first.n);
+	put("t", "", "A", "2");
+	again();
+	assert_true(view_eq(notes_of("A"), first) && notes_of("B").n == 0);
+	w.notes = &second;
+	assert_non_null(shelf_put(&shelf, &w, &any, &e));
+	set_key(1, 1);
+	set_key(0, 2);
+	keys.n = 2;
+	assert_int_equal(shelf_reseal(&shelf), 4);
+	keys.n = 1;
+	again();
+	assert_true(view_eq(notes_of("A"), second));
+	expect("t", "", "A", 2, "2");
+	w.notes = &none;
+	assert_non_null(shelf_put(&shelf, &w, &any, &e));
+	again();
+	assert_int_equal(notes_of("A").n, 0);
+	/* Bounded for one and for a tenant. */
+	static char many[SEAL_NOTES + 1];
+	struct view most = { many, SEAL_NOTES }, more = { many, SEAL_NOTES + 1 };
+	w.notes = &more;
+	assert_null(shelf_put(&shelf, &w, &any, &e));
+	assert_int_equal(e.code, ERR_INVALID);
+	w.notes = &most;
+	unsigned fit = 0;
+	for (char name[8]; fit < 100; fit++) {
+		snprintf(name, sizeof(name), "N%u", fit);
+		w.name = view_of(name);
+		if (!shelf_put(&shelf, &w, &any, &e))
+			break;
+	}
+	assert_int_equal(fit, SHELF_NOTES / SEAL_NOTES);
+	assert_int_equal(e.code, ERR_QUOTA);
+	w.name = VIEW("N0");
+	assert_non_null(shelf_put(&shelf, &w, &any, &e)); /* what it replaces does not count */
 }
 
 int main(void)
@@ -209,6 +270,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_leftovers_and_strangers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_swapped_files, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_notes, set_up, tear_down),
 		cmocka_unit_test(test_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

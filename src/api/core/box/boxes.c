@@ -440,9 +440,9 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 		err_set(e, ERR_INTERNAL, "its row makes no sense");
 		goto bad;
 	}
-	if (s->workspace.n) {
-		b->in->workspace = workspaces_by_name(c, t, s->workspace);
-		if (!b->in->workspace)
+	for (size_t i = 0; i < s->workspaces.n; i++) {
+		b->in->workspaces[i] = workspaces_by_name(c, t, s->workspaces.items[i].name);
+		if (!b->in->workspaces[i])
 			log_warn("sandbox %s: its workspace is not there any more", b->id);
 	}
 	if (boxes_index(b, e) < 0)

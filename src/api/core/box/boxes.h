@@ -16,6 +16,7 @@
 
 struct allowance_doc;
 struct contexts;
+struct farewell;
 struct mounts;
 struct core;
 struct tenant;
@@ -37,12 +38,12 @@ struct box_inside {
 	struct arena labels; /* of metadata that were changed */
 	struct guest guest;
 	struct life life;
-	struct list shells;          /* shells.c */
-	struct list bridges;         /* bridges.c */
-	struct contexts *contexts;   /* contexts.c; NULL until the first use */
-	struct workspace *workspace; /* a named one, or NULL */
-	int64_t used_stored_ms;      /* the last use that the store knows */
-	bool for_pool;               /* and is nobody's while it is made */
+	struct list shells;                                /* shells.c */
+	struct list bridges;                               /* bridges.c */
+	struct contexts *contexts;                         /* contexts.c; NULL until the first use */
+	struct workspace *workspaces[SPEC_WORKSPACES_MAX]; /* of the spec's; NULL: it is gone */
+	int64_t used_stored_ms;                            /* the last use that the store knows */
+	bool for_pool;                                     /* and is nobody's while it is made */
 	bool hidden;  /* ours, for an import or a workspace's files: known by its id only, in no store, in no
 			 list */
 	bool pooled;  /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
@@ -57,6 +58,7 @@ struct box_inside {
 	struct list order;
 	struct loop_timer expiry;  /* its end; then the retries of its removal */
 	struct creation *creation; /* create.c, while it is being made */
+	struct farewell *farewell; /* farewell.c, while its program runs */
 	struct mounts *mounts;     /* mounts.c, while something is being mounted */
 	bool in_vault;             /* the vault knows it */
 	bool granted;              /* the gate may have secrets for it */

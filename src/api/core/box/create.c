@@ -229,10 +229,6 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.pids = b->spec.limits.pids,
 		.nofile = b->spec.limits.nofile,
 	};
-	struct wire_workspace_mount workspace = {
-		.id = b->in->workspace ? view_of(b->in->workspace->id) : VIEW(""),
-		.readonly = b->spec.workspace_readonly,
-	};
 	struct wire_box_spec spec = {
 		.id = view_of(b->id),
 		.image = b->spec.digest,
@@ -242,14 +238,23 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.sudo = !b->spec.no_sudo,
 		.disk_bytes = b->spec.limits.disk_mb << 20,
 		.snapshot = view_of(snapshot ? snapshot : ""),
-		.workspace = b->in->workspace ? &workspace : NULL,
 		.existing = existing,
 		.backend = view_of(b->spec.backend),
 		.require = b->spec.require,
 	};
 	struct wire_box_create create = { .spec = &spec };
 	struct wire_host_mount mounts[SPEC_MOUNTS_MAX];
+	struct wire_workspace_mount workspaces[SPEC_WORKSPACES_MAX];
 
+	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
+		const struct workspace *w = b->in->workspaces[i]; /* NULL: gone, which the keeper refuses */
+		workspaces[i] =
+			(struct wire_workspace_mount){ .id = view_of(w ? w->id : ""),
+						       .path = b->spec.workspaces.items[i].path,
+						       .readonly = b->spec.workspaces.items[i].readonly };
+	}
+	spec.workspaces.items = workspaces;
+	spec.workspaces.n = b->spec.workspaces.n;
 	for (size_t i = 0; i < b->spec.mounts.n; i++)
 		mounts[i] = (struct wire_host_mount){ .source = b->spec.mounts.items[i].source,
 						      .target = b->spec.mounts.items[i].path,
@@ -330,14 +335,15 @@ static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID
 	return s->image.p && s->digest.p && s->origin.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 }
 
-static int take_workspace(struct box *b, const struct how *how, struct err *e)
+static int take_workspaces(struct box *b, const struct how *how, struct err *e)
 {
-	if (!b->spec.workspace.n)
-		return 0;
-	b->in->workspace = workspaces_by_name(b->in->core, how->tenant, b->spec.workspace);
-	if (!b->in->workspace || !b->in->workspace->ready) {
-		b->in->workspace = NULL;
-		return err_set(e, ERR_NOT_FOUND, "workspace: no such workspace");
+	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
+		struct view name = b->spec.workspaces.items[i].name;
+		struct workspace *w = workspaces_by_name(b->in->core, how->tenant, name);
+		if (!w || !w->ready)
+			return err_set(e, ERR_NOT_FOUND, "workspace: no such workspace: \"%.*s\"",
+				       (int)MIN(name.n, (size_t)SPEC_NAME_MAX), name.p);
+		b->in->workspaces[i] = w;
 	}
 	return how->hidden ? 0 : workspaces_check(b, e);
 }
@@ -369,8 +375,8 @@ static struct box *prepare(struct core *c, const struct box_spec *s, struct aren
 	b->in->arena = *arena;
 	*arena = (struct arena){ 0 };
 	b->spec = *s;
-	if (take_files(b, how, snapshot, e) < 0 || take_workspace(b, how, e) < 0 || policies_take(b, e) < 0 ||
-	    allowances_take(b, e) < 0)
+	if (take_files(b, how, snapshot, e) < 0 || take_workspaces(b, how, e) < 0 ||
+	    policies_take(b, e) < 0 || allowances_take(b, e) < 0)
 		goto bad;
 	b->state.status = BOX_CREATING;
 	b->state.created_ms = b->state.used_ms = b->in->used_stored_ms = clock_wall_ms();

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core_state.h"
+#include "farewell.h"
 #include "fd.h"
 #include "log.h"
 #include "mounts.h"
@@ -255,9 +256,21 @@ static int ask(struct box *b, enum life_step step)
 	return -EINVAL;
 }
 
+/* The box's farewell is over. */
+static void ask_to_stop(struct box *b)
+{
+	struct err e = { 0 };
+
+	if (ask(b, LIFE_STOP) >= 0)
+		return;
+	err_set(&e, ERR_UNAVAILABLE, "the keeper cannot be reached");
+	settle(b, &e);
+}
+
 static int begin(struct box *b, enum life_step step)
 {
-	int r = ask(b, step);
+	int r = step == LIFE_STOP && farewell_begin(b, b->state.status, ask_to_stop) ? 0 : ask(b, step);
+
 	if (r >= 0)
 		b->in->life.step = step;
 	return r;
@@ -276,6 +289,7 @@ bool life_defers_removal(struct box *b)
 
 void life_end(struct box *b, const struct err *e)
 {
+	farewell_cancel(b);
 	mux_cancel(&b->in->life.call);
 	b->in->life.step = LIFE_NONE;
 	tell_waiters(b, e);

@@ -292,7 +292,7 @@ static bool is_plain(const struct core *c, const struct box_spec *s)
 	/* Whether there is another user is asked of a new box. */
 	if (!view_eq(s->user, c->config->defaults.user) && !view_is(s->user, "root"))
 		return false;
-	return !s->name.n && !s->snapshot.n && !s->workspace.n && !s->readonly_root && !s->no_sudo &&
+	return !s->name.n && !s->snapshot.n && !s->workspaces.n && !s->readonly_root && !s->no_sudo &&
 	       !s->secrets.n && !s->mounts.n && !s->require;
 }
 

@@ -9,6 +9,7 @@
 
 #include "boxes.h"
 #include "core_state.h"
+#include "farewell.h"
 #include "life.h"
 #include "log.h"
 #include "who.h"
@@ -124,7 +125,7 @@ static void begin(struct box *b)
 		return;
 	b->in->before = b->state.status;
 	b->state.status = BOX_DELETING;
-	if (!life_defers_removal(b))
+	if (!life_defers_removal(b) && !farewell_begin(b, b->in->before, remove_go_on))
 		destroy(b);
 }
 

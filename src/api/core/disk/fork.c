@@ -165,9 +165,11 @@ static int check(struct core *c, const struct box *b, const struct fork_wish *w,
 	if (b->state.status == BOX_CREATING || b->in->life.step != LIFE_NONE)
 		return err_set(e, ERR_STATE,
 			       "the sandbox is neither running nor paused nor stopped at the moment");
-	if (b->in->workspace && !b->spec.workspace_readonly)
-		return err_set(e, ERR_STATE, "the sandbox has the workspace \"%.*s\" for itself; clone that",
-			       VIEW_ARG(b->spec.workspace));
+	for (size_t i = 0; i < b->spec.workspaces.n; i++)
+		if (b->in->workspaces[i] && !b->spec.workspaces.items[i].readonly)
+			return err_set(e, ERR_STATE,
+				       "the sandbox has the workspace \"%.*s\" for itself; clone that",
+				       VIEW_ARG(b->spec.workspaces.items[i].name));
 	if (quotas_boxes(c) + w->count > c->config->max.boxes)
 		return err_set(e, ERR_QUOTA, "there are %u sandboxes already, and at most %llu are allowed",
 			       quotas_boxes(c), (unsigned long long)c->config->max.boxes);

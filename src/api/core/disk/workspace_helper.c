@@ -72,7 +72,7 @@ struct job *workspace_helper(struct core *c, const struct actor *a, int act, str
 	}
 	if (w->helper && w->helper->state.status != BOX_RUNNING) { /* it was ended, by whatever */
 		struct box *old = TAKE_PTR(w->helper);
-		old->in->workspace = NULL;
+		old->in->workspaces[0] = NULL;
 		remove_unwanted(old);
 	}
 	struct waiter *one = calloc(1, sizeof(*one));

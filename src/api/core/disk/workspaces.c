@@ -48,7 +48,7 @@ static void forget(struct core *c, struct workspace *w)
 	map_del(&c->workspaces_by_id, &w->by_id);
 	list_del(&w->order);
 	if (w->helper)
-		w->helper->in->workspace = NULL;
+		w->helper->in->workspaces[0] = NULL;
 	free(w);
 }
 
@@ -108,13 +108,23 @@ void workspaces_done(struct core *c)
 /* ---- who uses it ---- */
 
 void workspaces_each_user(struct core *c, const struct workspace *w,
-			  void (*each)(void *arg, const struct box *b), void *arg)
+			  void (*each)(void *arg, const struct box *b, const struct spec_workspace *at),
+			  void *arg)
 {
 	LIST_EACH (it, &c->boxes) {
 		const struct box *b = BOX_OF(it, order);
-		if (b->in->workspace == w)
-			each(arg, b);
+		for (size_t i = 0; i < b->spec.workspaces.n; i++)
+			if (b->in->workspaces[i] == w)
+				each(arg, b, &b->spec.workspaces.items[i]);
 	}
+}
+
+static bool refers(const struct box *b, const struct workspace *w, bool writable_only)
+{
+	for (size_t i = 0; i < b->spec.workspaces.n; i++)
+		if (b->in->workspaces[i] == w && !(writable_only && b->spec.workspaces.items[i].readonly))
+			return true;
+	return false;
 }
 
 static bool has_it_mounted(const struct box *b)
@@ -122,38 +132,47 @@ static bool has_it_mounted(const struct box *b)
 	return b->state.status != BOX_STOPPED || b->in->life.step == LIFE_START;
 }
 
-int workspaces_check(const struct box *b, struct err *e)
+static int check_writer(const struct box *b, const struct workspace *w, struct err *e)
 {
-	if (b->spec.workspace.n && !b->in->workspace)
-		return err_set(e, ERR_STATE, "the workspace \"%.*s\" is not there any more",
-			       VIEW_ARG(b->spec.workspace));
-	if (!b->in->workspace || b->spec.workspace_readonly)
-		return 0;
-	if (b->in->workspace->readonly)
+	if (w->readonly)
 		return err_set(e, ERR_STATE, "the workspace \"%s\" is read-only: mount it with mode ro",
-			       b->in->workspace->name);
+			       w->name);
 	LIST_EACH (it, &b->in->core->boxes) {
 		const struct box *other = BOX_OF(it, order);
-		if (other != b && other->in->workspace == b->in->workspace &&
-		    !other->spec.workspace_readonly && has_it_mounted(other))
+		if (other != b && refers(other, w, true) && has_it_mounted(other))
 			return err_set(e, ERR_CONFLICT, "sandbox %s has the workspace \"%s\" for itself",
-				       other->id, b->in->workspace->name);
+				       other->id, w->name);
+	}
+	return 0;
+}
+
+int workspaces_check(const struct box *b, struct err *e)
+{
+	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
+		const struct spec_workspace *at = &b->spec.workspaces.items[i];
+		if (!b->in->workspaces[i])
+			return err_set(e, ERR_STATE, "the workspace \"%.*s\" is not there any more",
+				       VIEW_ARG(at->name));
+		if (!at->readonly && check_writer(b, b->in->workspaces[i], e) < 0)
+			return -1;
 	}
 	return 0;
 }
 
 void workspaces_forget(struct box *b)
 {
-	if (b->in->workspace && b->in->workspace->helper == b)
-		b->in->workspace->helper = NULL;
-	b->in->workspace = NULL;
+	struct workspace *w = b->in->workspaces[0]; /* a helper has one */
+
+	if (w && w->helper == b)
+		w->helper = NULL;
+	memset(b->in->workspaces, 0, sizeof(b->in->workspaces));
 }
 
 static const struct box *first_user(struct core *c, const struct workspace *w)
 {
 	LIST_EACH (it, &c->boxes) {
 		const struct box *b = BOX_OF(it, order);
-		if (b->in->workspace == w)
+		if (refers(b, w, false))
 			return b;
 	}
 	return NULL;
@@ -508,7 +527,7 @@ struct job *workspaces_remove(struct core *c, const struct actor *a, struct view
 	w->ready = false; /* from now on nobody finds it */
 	if (w->helper) {
 		struct box *helper = TAKE_PTR(w->helper);
-		helper->in->workspace = NULL;
+		helper->in->workspaces[0] = NULL;
 		if (remove_unwanted_then(helper, on_helper_gone, j))
 			return &j->job;
 		err_sys(e, ERR_INTERNAL, ENOMEM, what);

@@ -67,7 +67,9 @@ static void on_read(struct file_op *op, const struct file_info *info, bool creat
 
 	if (!e && !d->begun)
 		begin(d, 0);
-	d->ops->done(d, e);
+	/* Everything that was promised is sent: the client may have begun its next request on this
+	 * connection, and must not pay for a sandbox that ends before it said that the file has. */
+	d->ops->done(d, d->begun && d->exact && d->left == 0 ? NULL : e);
 }
 
 static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data, .done = on_read };

@@ -11,6 +11,7 @@
 #include "fd.h"
 #include "log.h"
 #include "snapshots.h"
+#include "templates_kept.h"
 #include "text.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -372,6 +373,8 @@ struct job *images_remove(struct core *c, const struct actor *a, struct view nam
 	}
 	if (check_unused(c, i, name, e) < 0)
 		return NULL;
+	if (i->n_names <= 1 || view_eq(i->digest, name))
+		templates_kept_forget_image(c, i->digest);
 	struct image_job *j = new_job(c, &change_ops, done, arg, e);
 	if (!j)
 		return NULL;

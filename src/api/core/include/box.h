@@ -141,6 +141,18 @@ void tied_gone(struct core *c, struct view id);
 struct job *life_change(struct core *c, const struct actor *a, struct view id_or_name, enum life_step step,
 			job_done *done, void *arg, struct err *e) _must_check_;
 
+/*
+ * ---- farewell.c ----
+ * A program that runs in a box that is running, as its user, before the box is stopped or removed. The step
+ * waits for it, but no longer than FAREWELL_MS.
+ */
+
+#define FAREWELL_PROGRAM ".config/paddock/farewell" /* below the user's home */
+#define FAREWELL_MS      30000
+
+/* From now on it is looked for. */
+int farewell_wish(struct core *c, const struct actor *a, struct view id_or_name, struct err *e) _must_check_;
+
 /* ---- lifetime.c ---- */
 
 /* The box ends so many seconds from now; 0: never, where the configuration allows that. */

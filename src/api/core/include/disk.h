@@ -71,7 +71,7 @@ struct job *fork_box(struct core *c, const struct actor *a, struct view box, con
 /*
  * ---- workspaces.c ----
  * Workspaces: directories with a name of their own, which outlive boxes and are
- * mounted at /workspace in those that ask for them. The keeper has the files, the
+ * mounted in those that ask for them, at /workspace or elsewhere. The keeper has the files, the
  * store the names. One box at a time may write; any number may read.
  *
  * workspace_helper.c: the files without a box. A hidden box mounts the workspace and
@@ -122,9 +122,10 @@ struct workspace_list {
 };
 struct job *workspaces_list(struct core *c, const struct actor *a, job_done *done, void *arg,
 			    struct err *e) _must_check_;
-/* The boxes that refer to it, stopped ones too. */
+/* The boxes that refer to it, stopped ones too; once for each place where they have it. */
 void workspaces_each_user(struct core *c, const struct workspace *w,
-			  void (*each)(void *arg, const struct box *b), void *arg);
+			  void (*each)(void *arg, const struct box *b, const struct spec_workspace *at),
+			  void *arg);
 
 /* The files of a workspace are below /workspace of the box that this gives: a const struct box *,
  * hidden, known to boxes_find by its id. `act` is ACT_WORKSPACE_READ or ACT_WORKSPACE_WRITE. */

@@ -61,6 +61,10 @@ struct output {
 	struct outputs_row *row;
 	struct buf bytes[EXEC_CHANNELS];
 };
+/* An empty one; nothing counts yet. */
+void outputs_start(struct output *o, struct core *c, const struct tenant *t);
+/* False: not all of it was kept. */
+bool outputs_add(struct output *o, unsigned channel, struct view data);
 void outputs_done(struct output *o); /* accepts a zeroed one */
 
 struct exec_result {

@@ -22,7 +22,7 @@ struct core;
 /* box.p == NULL: the tenant's. */
 struct secret_place {
 	struct view box, name;
-	const struct json_strmap *metadata; /* secrets_put, a tenant's: replace them; NULL: they stay */
+	const struct json_strmap *metadata; /* secrets_put: replace them; NULL: they stay */
 };
 
 struct secret_version {
@@ -35,7 +35,7 @@ struct secret_info {
 	struct view name;
 	struct secret_version *versions; /* the newest first */
 	size_t n_versions;
-	struct view metadata; /* a JSON object */
+	struct json_strmap metadata;
 };
 
 struct secret_list {

@@ -58,6 +58,31 @@ int spec_mounts_read(struct arena *a, const struct json *j, struct spec_mount_li
 void spec_mounts_put(struct json_out *o, const struct spec_mount_list *m);
 
 /*
+ * ---- spec_workspaces.c ----
+ * Named workspaces in a box and where they are mounted: `workspaces: [{name, path, mode}]`. Pure.
+ */
+
+#define SPEC_WORKSPACES_MAX 8
+#define SPEC_WORKSPACE_PATH "/workspace"
+
+struct spec_workspace {
+	struct view name, path; /* of a wish, an empty path is SPEC_WORKSPACE_PATH */
+	bool readonly;
+};
+
+struct spec_workspace_list {
+	struct spec_workspace *items;
+	size_t n;
+};
+
+int spec_workspaces_read(struct arena *a, const struct json *j, struct spec_workspace_list *ret,
+			 struct err *e) _must_check_;
+void spec_workspaces_put(struct json_out *o, const struct spec_workspace_list *l);
+/* The one at SPEC_WORKSPACE_PATH; NULL: the box has its own there. */
+struct box_spec;
+const struct spec_workspace *spec_workspace(const struct box_spec *s);
+
+/*
  * ---- spec.c ----
  * What is wished of a box. A wish is what a client said, with holes; a spec is
  * complete and checked against the configuration. Pure: no I/O, no state.
@@ -108,8 +133,9 @@ struct box_wish {
 	bool no_sudo;          /* its users do not become root */
 	uint32_t require;      /* FEATURE_BITs that its walls must have */
 	struct view snapshot;  /* name or id; empty: none. Not together with image */
-	struct view workspace; /* a name; empty: one of its own */
+	struct view workspace; /* a name, for SPEC_WORKSPACE_PATH; empty: none of these words */
 	bool workspace_readonly;
+	struct spec_workspace_list workspaces;
 	const struct egress_policy *egress; /* that policies_wish has judged; NULL: none of its own */
 	struct view ai;                     /* what allowances_wish has made; empty: nothing of its own */
 	struct spec_secrets secrets;
@@ -137,12 +163,11 @@ struct box_spec {
 	enum spec_on_end on_end;
 	bool auto_resume; /* the next use of a paused box resumes it */
 	bool readonly_root;
-	bool no_sudo;          /* by wish, or by defaults.sudo */
-	uint32_t require;      /* FEATURE_BITs that its walls must have, at every start */
-	struct view snapshot;  /* what it was made from, as it was called; empty: the image alone */
-	struct view origin;    /* of a fork: what the first of its kind was made from */
-	struct view workspace; /* the name of a shared one; empty: its own */
-	bool workspace_readonly;
+	bool no_sudo;         /* by wish, or by defaults.sudo */
+	uint32_t require;     /* FEATURE_BITs that its walls must have, at every start */
+	struct view snapshot; /* what it was made from, as it was called; empty: the image alone */
+	struct view origin;   /* of a fork: what the first of its kind was made from */
+	struct spec_workspace_list workspaces;
 	const struct egress_policy *egress; /* NULL: that of its image, tenant, … (net.h) */
 	struct view ai;    /* JSON; what it may use of models, as far as that was said (allowances.h) */
 	uint64_t ai_token; /* how often its token for models was changed; a copy of the box has a token of its
@@ -151,6 +176,7 @@ struct box_spec {
 	struct spec_secrets secrets;   /* what is mounted; a fork has none */
 	struct spec_mount_list mounts; /* likewise */
 	bool tied;                     /* it ends with the connection that asked for it: box.h */
+	bool farewell;     /* a program of its user runs before it is stopped or removed: farewell.c */
 	bool ports_public; /* everybody may reach its ports; else a key, a token or a signed link is needed */
 	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 	struct spec_link links[SPEC_LINKS_MAX]; /* not of a wish: a copy of the box has none */

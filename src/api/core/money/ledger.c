@@ -10,6 +10,7 @@
 #include "disk.h"
 #include "template.h"
 #include "webhooks_impl.h"
+#include "templates_kept.h"
 #include "poison.h"
 
 #define MB(bytes) (((bytes) + (1u << 20) - 1) >> 20)
@@ -98,7 +99,8 @@ uint64_t ledger_used(const struct core *c, const struct account *a, enum ledger_
 {
 	switch (i) {
 	case LEDGER_DISK:
-		return a->counted.n[i] + of_workspaces(c, a->tenant, true) + of_snapshots(c, a->tenant, true);
+		return a->counted.n[i] + of_workspaces(c, a->tenant, true) +
+		       of_snapshots(c, a->tenant, true) + templates_kept_mb(c, a->tenant);
 	case LEDGER_WORKSPACES:
 		return of_workspaces(c, a->tenant, false);
 	case LEDGER_SNAPSHOTS:
@@ -153,6 +155,18 @@ static int over(struct err *e, enum ledger_item i, uint64_t used, uint64_t most)
 		       (unsigned long long)used, (unsigned long long)most, k->unit);
 }
 
+/* What is kept to save time gives way to what is asked for. */
+static uint64_t used_within(struct core *c, const struct account *a, enum ledger_item i, uint64_t most,
+			    uint64_t more)
+{
+	uint64_t used = ledger_used(c, a, i);
+
+	if (i != LEDGER_DISK || used + more <= most)
+		return used;
+	templates_kept_shrink(c, a->tenant, used + more - most);
+	return ledger_used(c, a, i);
+}
+
 int ledger_admit(struct core *c, const struct tenant *t, const struct quota_use *more, struct err *e)
 {
 	struct account *a = ledger_account(c, t);
@@ -166,7 +180,7 @@ int ledger_admit(struct core *c, const struct tenant *t, const struct quota_use 
 			       more->n[LEDGER_BOXES] ? "limits.disk_mb" : "disk_mb");
 	for (enum ledger_item i = 0; i < LEDGER_ITEMS; i++) {
 		uint64_t most = more->n[i] ? ledger_most(c, a, i) : 0;
-		uint64_t used = most ? ledger_used(c, a, i) : 0;
+		uint64_t used = most ? used_within(c, a, i, most, more->n[i]) : 0;
 		if (most && used + more->n[i] > most)
 			return over(e, i, used, most);
 	}
@@ -179,7 +193,7 @@ int ledger_check(struct core *c, const struct tenant *t, enum ledger_item i, str
 
 	if (!a)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "quota");
-	uint64_t used = ledger_used(c, a, i), most = ledger_most(c, a, i);
+	uint64_t most = ledger_most(c, a, i), used = most ? used_within(c, a, i, most, 0) : 0;
 	return most && used > most ? over(e, i, used, most) : 0;
 }
 

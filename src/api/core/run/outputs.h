@@ -17,7 +17,4 @@ struct outputs {
 void outputs_init(struct outputs *o);
 /* Whether a command may begin whose output is collected. ERR_QUOTA, ERR_UNAVAILABLE. */
 int outputs_admit(struct core *c, const struct tenant *t, struct err *e) _must_check_;
-void outputs_start(struct output *o, struct core *c, const struct tenant *t);
 size_t outputs_room(const struct output *o, unsigned channel); /* below the limit of one command */
-/* False: not all of it was kept. */
-bool outputs_add(struct output *o, unsigned channel, struct view data);

@@ -4,35 +4,11 @@
 #include "labels.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core_state.h"
 #include "poison.h"
 
-#define PREFIX "secret.metadata/"
-
-struct labels {
-	struct map_node node; /* by the setting's name */
-	struct view json;
-	char bytes[];
-};
-
-static struct labels *find(const struct core *c, struct view key)
-{
-	struct map_node *n = map_get(&c->labels, key);
-	return n ? CONTAINER(n, struct labels, node) : NULL;
-}
-
-static void make_key(struct buf *b, struct view tenant, struct view name)
-{
-	buf_puts(b, PREFIX);
-	buf_add(b, tenant);
-	buf_putc(b, '/');
-	buf_add(b, name);
-}
-
-int labels_check(const struct json_strmap *m, struct err *e)
+static int check(const struct json_strmap *m, struct err *e)
 {
 	size_t total = 0;
 
@@ -50,68 +26,42 @@ int labels_check(const struct json_strmap *m, struct err *e)
 	return 0;
 }
 
-struct view labels_of(const struct core *c, struct view tenant, struct view name)
+int labels_write(const struct json_strmap *m, struct buf *out, struct err *e)
 {
-	_cleanup_(buf_done) struct buf key = BUF_INIT(1024);
-
-	make_key(&key, tenant, name);
-	const struct labels *l = key.bad ? NULL : find(c, buf_view(&key));
-	return l ? l->json : VIEW("{}");
+	if (check(m, e) < 0)
+		return -1;
+	for (size_t i = 0; i < m->n; i++) { /* JSON's strings have no NUL here: json_read.c */
+		buf_add(out, m->keys[i]);
+		buf_putc(out, 0);
+		buf_add(out, m->values[i]);
+		buf_putc(out, 0);
+	}
+	return out->bad ? err_sys(e, ERR_INTERNAL, out->bad, "metadata") : 0;
 }
 
-static int replace(struct core *c, struct view key, struct view json)
+/* Up to a NUL; p == NULL: there is none. */
+static struct view take(struct view *rest)
 {
-	struct labels *old = find(c, key), *l = NULL;
+	const char *end = rest->n ? memchr(rest->p, 0, rest->n) : NULL;
+	struct view v = end ? (struct view){ rest->p, (size_t)(end - rest->p) } : VIEW_NONE;
 
-	if (json.n && !(l = malloc(sizeof(*l) + key.n + json.n)))
+	if (end)
+		*rest = view_skip(*rest, v.n + 1);
+	return v;
+}
+
+int labels_read(struct arena *a, struct view notes, struct json_strmap *ret)
+{
+	*ret = (struct json_strmap){ .keys = arena_array(a, LABELS_ENTRIES, sizeof(struct view)),
+				     .values = arena_array(a, LABELS_ENTRIES, sizeof(struct view)) };
+	if (!ret->keys || !ret->values)
 		return -ENOMEM;
-	if (old) {
-		map_del(&c->labels, &old->node);
-		free(old);
+	while (notes.n) {
+		struct view key = take(&notes), value = take(&notes);
+		if (!value.p || ret->n == LABELS_ENTRIES)
+			return -EBADMSG;
+		ret->keys[ret->n] = key;
+		ret->values[ret->n++] = value;
 	}
-	if (!l)
-		return 0;
-	memcpy(l->bytes, key.p, key.n);
-	memcpy(l->bytes + key.n, json.p, json.n);
-	l->json = (struct view){ l->bytes + key.n, json.n };
-	int r = map_put(&c->labels, &l->node, (struct view){ l->bytes, key.n });
-	if (r < 0)
-		free(l);
-	return r;
-}
-
-int labels_set(struct core *c, struct view tenant, struct view name, struct view json)
-{
-	_cleanup_(buf_done) struct buf key = BUF_INIT(1024);
-
-	make_key(&key, tenant, name);
-	if (key.bad)
-		return key.bad;
-	if (!json.n && !find(c, buf_view(&key)))
-		return 0;
-	int r = replace(c, buf_view(&key), json);
-	if (r < 0)
-		return r;
-	if (json.n)
-		store_setting_put(c->store, &(struct store_setting){ buf_view(&key), json }, core_store_done,
-				  c);
-	else
-		store_setting_delete(c->store, buf_view(&key), core_store_done, c);
 	return 0;
-}
-
-int labels_load(struct core *c, const struct store_setting *s)
-{
-	return view_starts(s->name, PREFIX) ? replace(c, s->name, s->value) : 0;
-}
-
-void labels_done(struct core *c)
-{
-	struct map_node *n;
-
-	while ((n = map_first(&c->labels))) {
-		map_del(&c->labels, n);
-		free(CONTAINER(n, struct labels, node));
-	}
-	map_done(&c->labels);
 }

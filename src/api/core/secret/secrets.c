@@ -19,39 +19,36 @@
 struct op;
 
 /* The vault's answer in the core's own form; NULL: it does not fit, or there is no memory. */
-typedef const void *tell(const struct op *op, struct arena *a, const void *msg);
+typedef const void *tell(struct arena *a, const void *msg);
 
 struct op {
 	struct job job;
 	struct call call;
 	const struct pb_msg *reply;
 	struct core *core;
-	tell *tell;                      /* NULL: there is nothing to tell */
-	struct buf tenant, name, labels; /* whose metadata are told or change; labels: a JSON object */
+	tell *tell; /* NULL: there is nothing to tell */
 };
 
-static bool take_info(const struct op *op, struct arena *a, const struct wire_secret_info *w,
-		      struct secret_info *ret)
+static bool take_info(struct arena *a, const struct wire_secret_info *w, struct secret_info *ret)
 {
 	*ret = (struct secret_info){ .name = w->name,
-				     .metadata = labels_of(op->core, buf_view(&op->tenant), w->name),
 				     .versions = arena_array(a, w->versions.n, sizeof(*ret->versions)) };
 	for (; ret->versions && ret->n_versions < w->versions.n; ret->n_versions++)
 		ret->versions[ret->n_versions] =
 			(struct secret_version){ w->versions.items[ret->n_versions].version,
 						 w->versions.items[ret->n_versions].created_ms };
-	return ret->versions != NULL;
+	return ret->versions && labels_read(a, w->notes, &ret->metadata) >= 0;
 }
 
-static const void *tell_put(const struct op *op, struct arena *a, const void *msg)
+static const void *tell_put(struct arena *a, const void *msg)
 {
 	const struct wire_secret_put_reply *w = msg;
 	struct secret_info *info = w->info ? arena_alloc(a, sizeof(*info)) : NULL;
 
-	return info && take_info(op, a, w->info, info) ? info : NULL;
+	return info && take_info(a, w->info, info) ? info : NULL;
 }
 
-static const void *tell_list(const struct op *op, struct arena *a, const void *msg)
+static const void *tell_list(struct arena *a, const void *msg)
 {
 	const struct wire_secret_list_reply *w = msg;
 	struct secret_list *l = arena_alloc(a, sizeof(*l));
@@ -59,12 +56,12 @@ static const void *tell_list(const struct op *op, struct arena *a, const void *m
 	if (!l || !(l->secrets = arena_array(a, w->secrets.n, sizeof(*l->secrets))))
 		return NULL;
 	for (l->n = 0; l->n < w->secrets.n; l->n++)
-		if (!take_info(op, a, &w->secrets.items[l->n], &l->secrets[l->n]))
+		if (!take_info(a, &w->secrets.items[l->n], &l->secrets[l->n]))
 			return NULL;
 	return l;
 }
 
-static const void *tell_rotated(const struct op *op, struct arena *a, const void *msg)
+static const void *tell_rotated(struct arena *a, const void *msg)
 {
 	const struct wire_vault_rotated *w = msg;
 	struct secret_rotation *r = arena_alloc(a, sizeof(*r));
@@ -74,12 +71,12 @@ static const void *tell_rotated(const struct op *op, struct arena *a, const void
 	return r;
 }
 
-static const void *tell_authority(const struct op *op, struct arena *a, const void *msg)
+static const void *tell_authority(struct arena *a, const void *msg)
 {
 	return &((const struct wire_vault_ca_reply *)msg)->pem;
 }
 
-static const void *tell_values(const struct op *op, struct arena *a, const void *msg)
+static const void *tell_values(struct arena *a, const void *msg)
 {
 	const struct wire_secret_read_reply *w = msg;
 	struct secret_values *v = arena_alloc(a, sizeof(*v));
@@ -89,27 +86,9 @@ static const void *tell_values(const struct op *op, struct arena *a, const void 
 	return v;
 }
 
-static const void *tell_lent(const struct op *op, struct arena *a, const void *msg)
+static const void *tell_lent(struct arena *a, const void *msg)
 {
 	return &((const struct wire_vault_lent *)msg)->ticket;
-}
-
-static void op_free(struct op *op)
-{
-	buf_done(&op->tenant);
-	buf_done(&op->name);
-	buf_done(&op->labels);
-	free(op);
-}
-
-/* The vault did its part; only then do the metadata follow. */
-static int keep_labels(struct op *op)
-{
-	bool removed = op->reply == &wire_secret_removed_msg;
-
-	if (!buf_len(&op->tenant) || (!removed && !buf_len(&op->labels)))
-		return 0;
-	return labels_set(op->core, buf_view(&op->tenant), buf_view(&op->name), buf_view(&op->labels));
 }
 
 static int on_reply(struct call *call, const struct frame *f, int fd)
@@ -127,15 +106,12 @@ static int on_reply(struct call *call, const struct frame *f, int fd)
 			vault_total(op->core, ((const struct wire_secret_put_reply *)msg)->total);
 		else if (op->reply == &wire_secret_removed_msg)
 			vault_total(op->core, ((const struct wire_secret_removed *)msg)->total);
-		int kept = keep_labels(op);
-		const void *result = op->tell ? op->tell(op, &a, msg) : NULL;
+		const void *result = op->tell ? op->tell(&a, msg) : NULL;
 		struct err bad = { 0 };
-		if (kept < 0)
-			err_sys(&bad, ERR_INTERNAL, kept, "metadata of a secret");
-		else if (op->tell && !result)
+		if (op->tell && !result)
 			err_set(&bad, ERR_INTERNAL, "the vault's answer does not fit");
 		job_finish(&op->job, result, bad.code ? &bad : NULL);
-		op_free(op);
+		free(op);
 	}
 	arena_done(&a);
 	return r;
@@ -145,7 +121,7 @@ static void on_fail(struct call *call, const struct err *e)
 {
 	struct op *op = CONTAINER(call, struct op, call);
 	job_finish(&op->job, NULL, e);
-	op_free(op);
+	free(op);
 }
 
 static const struct call_ops ops = { .on_reply = on_reply, .on_fail = on_fail };
@@ -156,29 +132,7 @@ struct question {
 	const struct pb_msg *request, *reply;
 	const void *msg;
 	tell *tell;
-	struct view tenant, name; /* of metadata; "": it is about none */
-	const struct json_strmap *labels;
 };
-
-static int take_labels(struct op *op, const struct question *q)
-{
-	struct json_out o;
-
-	op->tenant = op->name = BUF_INIT(1024);
-	op->labels = BUF_INIT(8 * LABELS_TOTAL);
-	buf_add(&op->tenant, q->tenant);
-	buf_add(&op->name, q->name);
-	if (q->labels) {
-		json_out_init(&o, &op->labels);
-		json_out_object(&o);
-		for (size_t i = 0; i < q->labels->n; i++) {
-			json_out_key_view(&o, q->labels->keys[i]);
-			json_out_str(&o, q->labels->values[i]);
-		}
-		json_out_end(&o, '}');
-	}
-	return op->tenant.bad || op->name.bad || op->labels.bad ? -ENOMEM : 0;
-}
 
 static struct job *ask(struct core *c, const struct question *q, job_done *done, void *arg, struct err *e)
 {
@@ -193,13 +147,8 @@ static struct job *ask(struct core *c, const struct question *q, job_done *done,
 	op->core = c;
 	op->tell = q->tell;
 	op->call.ops = &ops;
-	if (take_labels(op, q) < 0) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "secret");
-		op_free(op);
-		return NULL;
-	}
 	if (vault_call(c, &op->call, q->type, q->request, q->msg, e) < 0) {
-		op_free(op);
+		free(op);
 		return NULL;
 	}
 	return &op->job;
@@ -238,10 +187,11 @@ static int check_name(struct view name, struct err *e)
 struct job *secrets_put(struct core *c, const struct actor *a, const struct secret_place *p,
 			struct view value, job_done *done, void *arg, struct err *e)
 {
+	_cleanup_(buf_done) struct buf notes = BUF_INIT(LABELS_NOTES);
 	struct owner o;
 
 	if (find_owner(c, a, p->box, &o, e) < 0 || check_name(p->name, e) < 0 ||
-	    (p->metadata && labels_check(p->metadata, e) < 0))
+	    (p->metadata && labels_write(p->metadata, &notes, e) < 0))
 		return NULL;
 	if (value.n < 1 || value.n > SECRETS_VALUE) {
 		err_set(e, ERR_INVALID, "value must have 1 to %u bytes", SECRETS_VALUE);
@@ -249,7 +199,12 @@ struct job *secrets_put(struct core *c, const struct actor *a, const struct secr
 	}
 	if (o.box.n) /* the vault keeps secrets only for boxes that it knows */
 		vault_box_changed(boxes_by_id(c, o.box));
-	struct wire_secret_put msg = { .tenant = o.tenant, .box = o.box, .name = p->name, .value = value };
+	struct wire_secret_put msg = { .tenant = o.tenant,
+				       .box = o.box,
+				       .name = p->name,
+				       .value = value,
+				       .notes = buf_view(&notes),
+				       .has_notes = p->metadata };
 	const struct tenant *t = keys_tenant(c, o.tenant);
 	const struct account *account = t ? ledger_account(c, t) : NULL;
 	if (!account) {
@@ -261,7 +216,7 @@ struct job *secrets_put(struct core *c, const struct actor *a, const struct secr
 	msg.max_bytes = ledger_most(c, account, LEDGER_SECRETS_KB) << 10;
 	return ask(c,
 		   &(struct question){ WIRE_TYPE_SECRET_PUT, &wire_secret_put_msg, &wire_secret_put_reply_msg,
-				       &msg, tell_put, o.box.n ? VIEW("") : o.tenant, p->name, p->metadata },
+				       &msg, tell_put },
 		   done, arg, e);
 }
 
@@ -275,8 +230,7 @@ struct job *secrets_list(struct core *c, const struct actor *a, const struct sec
 	struct wire_secret_list msg = { .tenant = o.tenant, .box = o.box };
 	return ask(c,
 		   &(struct question){ WIRE_TYPE_SECRET_LIST, &wire_secret_list_msg,
-				       &wire_secret_list_reply_msg, &msg, tell_list,
-				       .tenant = o.box.n ? VIEW("") : o.tenant },
+				       &wire_secret_list_reply_msg, &msg, tell_list },
 		   done, arg, e);
 }
 
@@ -290,8 +244,7 @@ struct job *secrets_remove(struct core *c, const struct actor *a, const struct s
 	struct wire_secret_remove msg = { .tenant = o.tenant, .box = o.box, .name = p->name };
 	return ask(c,
 		   &(struct question){ WIRE_TYPE_SECRET_REMOVE, &wire_secret_remove_msg,
-				       &wire_secret_removed_msg, &msg,
-				       .tenant = o.box.n ? VIEW("") : o.tenant, .name = p->name },
+				       &wire_secret_removed_msg, &msg },
 		   done, arg, e);
 }
 

@@ -241,8 +241,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.readonly_root = s->readonly_root,
 		.no_sudo = s->no_sudo,
 		.require = s->require,
-		.workspace = s->workspace,
-		.workspace_readonly = s->workspace_readonly,
+		.workspaces = s->workspaces,
 		.ports_public = s->ports_public,
 		.mask_host = s->mask_host,
 		.egress = s->egress,
@@ -292,7 +291,6 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 			      .require = w->require,
 			      .auto_resume = w->auto_resume,
 			      .idle_seconds = w->idle_seconds,
-			      .workspace_readonly = w->workspace_readonly,
 			      .ports_public = w->ports_public,
 			      .tied = w->tied };
 
@@ -321,7 +319,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	if (copy_view(a, w->name, &s.name) < 0 || copy_view(a, w->mask_host, &s.mask_host) < 0 ||
 	    copy_view(a, or_default(w->image, c->defaults.image), &s.image) < 0 ||
 	    copy_view(a, w->snapshot, &s.snapshot) < 0 || copy_policy(a, w->egress, &s.egress) < 0 ||
-	    copy_view(a, w->ai, &s.ai) < 0 || copy_view(a, w->workspace, &s.workspace) < 0 ||
+	    copy_view(a, w->ai, &s.ai) < 0 ||
 	    copy_view(a, or_default(w->user, c->defaults.user), &s.user) < 0 ||
 	    copy_view(a, or_default(w->workdir, c->defaults.workdir), &s.workdir) < 0 ||
 	    copy_view(a, or_default(w->timezone, w->snapshot.n ? VIEW("") : c->defaults.timezone),
@@ -329,6 +327,8 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	    copy_map(a, &w->env, &s.env) < 0 || spec_secrets_copy(a, &w->secrets, &s.secrets) < 0 ||
 	    spec_mounts_copy(a, &w->mounts, &s.mounts) < 0 || copy_map(a, &w->metadata, &s.metadata) < 0)
 		return err_set(e, ERR_TOO_LARGE, "the sandbox's description is too large");
+	if (spec_workspaces_make(a, w, &s.workspaces, e) < 0)
+		return -1;
 	*ret = s;
 	return 0;
 }
@@ -406,8 +406,10 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 		spec_put_require(&o, s->require);
 	json_out_kstr(&o, "snapshot", s->snapshot);
 	json_out_kstr(&o, "origin", s->origin);
-	json_out_kstr(&o, "workspace", s->workspace);
-	json_out_kbool(&o, "workspace_readonly", s->workspace_readonly);
+	if (s->workspaces.n) {
+		json_out_key(&o, "workspaces");
+		spec_workspaces_put(&o, &s->workspaces);
+	}
 	if (s->secrets.n) {
 		json_out_key(&o, "secrets");
 		spec_secrets_put(&o, &s->secrets);
@@ -418,6 +420,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	}
 	if (s->tied)
 		json_out_kbool(&o, "tied", true);
+	if (s->farewell)
+		json_out_kbool(&o, "farewell", true);
 	json_out_kbool(&o, "ports_public", s->ports_public);
 	json_out_kstr(&o, "mask_host", s->mask_host);
 	json_out_key(&o, "links");
@@ -447,11 +451,11 @@ struct columns {
 	struct view user, workdir, on_end, snapshot, origin, workspace, mask_host, timezone;
 	struct json_strmap env;
 	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
-	bool readonly_root, no_sudo, auto_resume, workspace_readonly, ports_public, tied;
+	bool readonly_root, no_sudo, auto_resume, workspace_readonly, ports_public, tied, farewell;
 	struct json_strlist require;
 	struct view egress, ai;
 	uint64_t ai_token, ai_token_ends_ms;
-	const struct json *secrets, *mounts;
+	const struct json *secrets, *mounts, *workspaces;
 	const struct json *links;
 };
 
@@ -475,12 +479,14 @@ static const struct json_field column_fields[] = {
 	{ "require", JSON_F_STRLIST, AT(require) },
 	{ "snapshot", JSON_F_STRING, AT(snapshot) },
 	{ "origin", JSON_F_STRING, AT(origin) },
-	{ "workspace", JSON_F_STRING, AT(workspace) },
+	{ "workspaces", JSON_F_ANY, AT(workspaces) },
+	{ "workspace", JSON_F_STRING, AT(workspace) }, /* of older rows */
 	{ "workspace_readonly", JSON_F_BOOL, AT(workspace_readonly) },
 	{ "secrets", JSON_F_ANY, AT(secrets) },
 	{ "mounts", JSON_F_ANY, AT(mounts) },
 	{ "ports_public", JSON_F_BOOL, AT(ports_public) },
 	{ "tied", JSON_F_BOOL, AT(tied) },
+	{ "farewell", JSON_F_BOOL, AT(farewell) },
 	{ "mask_host", JSON_F_STRING, AT(mask_host) },
 	{ "links", JSON_F_ANY, AT(links), .nullable = true },
 	{ "egress", JSON_F_STRING, AT(egress) },
@@ -551,10 +557,13 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	struct columns c = { 0 };
 	struct box_spec s = { 0 };
 
-	if (json_parse(a, spec, &doc, e) < 0 || json_read(a, doc, &column_schema, &c, false, e) < 0 ||
-	    json_parse(a, metadata, &meta, e) < 0 || read_metadata(a, meta, &s.metadata, e) < 0 ||
+	if (json_parse(a, spec, &doc, e) < 0 || json_read(a, doc, &column_schema, &c, false, e) < 0)
+		return -1;
+	const struct spec_workspace old = { c.workspace, VIEW(SPEC_WORKSPACE_PATH), c.workspace_readonly };
+	if (json_parse(a, metadata, &meta, e) < 0 || read_metadata(a, meta, &s.metadata, e) < 0 ||
 	    spec_secrets_read(a, c.secrets, true, &s.secrets, e) < 0 ||
 	    spec_mounts_read(a, c.mounts, &s.mounts, e) < 0 ||
+	    spec_workspaces_load(a, c.workspaces, &old, &s.workspaces, e) < 0 ||
 	    (c.on_end.n && spec_take_on_end(c.on_end, &s.on_end, e) < 0)) /* absent in older rows */
 		return -1;
 	if (read_links(c.links, &s, e) < 0 || read_policy(a, c.egress, &s.egress, e) < 0 ||
@@ -574,10 +583,9 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.auto_resume = c.auto_resume;
 	s.snapshot = c.snapshot;
 	s.origin = c.origin;
-	s.workspace = c.workspace;
-	s.workspace_readonly = c.workspace_readonly;
 	s.ports_public = c.ports_public;
 	s.tied = c.tied;
+	s.farewell = c.farewell;
 	s.mask_host = c.mask_host;
 	s.ai = c.ai;
 	s.ai_token = c.ai_token;

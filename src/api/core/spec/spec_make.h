@@ -8,6 +8,7 @@
 #include "spec.h"
 #include "spec_mounts.h"
 #include "spec_secrets.h"
+#include "spec_workspaces.h"
 
 #define SPEC_ARENA_MAX (1024u * 1024)
 

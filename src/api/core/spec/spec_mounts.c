@@ -26,26 +26,13 @@ static const struct json_field fields[] = {
 #undef AT
 static const struct json_schema schema = { fields, ELEMS(fields) };
 
-/* Whatever is ours in a box, and whatever holds the box together. */
-static bool is_reserved(struct view path)
-{
-	static const char *const places[] = { "/proc", "/sys", "/dev", "/run" };
-
-	for (size_t i = 0; i < ELEMS(places); i++) {
-		struct view at = view_of(places[i]);
-		if (view_starts(path, places[i]) && (path.n == at.n || path.p[at.n] == '/'))
-			return true;
-	}
-	return false;
-}
-
 static int check(const struct body *b, struct err *e)
 {
 	if (!config_is_path(b->source))
 		return err_set(e, ERR_INVALID, "source must be an absolute path without \"..\"");
 	if (!config_is_path(b->path))
 		return err_set(e, ERR_INVALID, "path must be an absolute path without \"..\", and not \"/\"");
-	if (is_reserved(b->path))
+	if (!config_is_mount_point(b->path))
 		return err_set(e, ERR_INVALID, "path must not be in /proc, /sys, /dev or /run");
 	if (b->mode.n && !view_is(b->mode, "rw") && !view_is(b->mode, "ro"))
 		return err_set(e, ERR_INVALID, "mode must be rw or ro");

@@ -20,6 +20,7 @@
 #include "stats.h"
 #include "templates.h"
 #include "wire_gen.h"
+#include "templates_kept.h"
 #include "workspaces.h"
 #include "poison.h"
 
@@ -231,8 +232,11 @@ static int on_snapshots(struct call *call, const struct frame *f, int fd)
 	int r = mux_reply(call, f, &wire_snapshot_list_reply_msg, &tmp, &reply);
 
 	for (size_t i = 0; r >= 0 && i < reply.ids.n; i++)
-		if (!snapshots_by_id(a->core, reply.ids.items[i]))
+		if (!snapshots_by_id(a->core, reply.ids.items[i]) &&
+		    !templates_kept_has(a->core, reply.ids.items[i]))
 			snapshots_drop(a->core, VIEW(""), reply.ids.items[i]);
+	if (r >= 0)
+		templates_kept_verify(a->core, reply.ids.items, reply.ids.n);
 	arena_done(&tmp);
 	if (r < 0)
 		return r;

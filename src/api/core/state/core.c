@@ -10,10 +10,10 @@
 #include "adopt.h"
 #include "core_state.h"
 #include "log.h"
-#include "labels.h"
 #include "sign.h"
 #include "snapshots.h"
 #include "templates.h"
+#include "templates_kept.h"
 #include "watchers.h"
 #include "workspaces.h"
 #include "poison.h"
@@ -152,7 +152,7 @@ static void load_setting(void *arg, const struct store_setting *s)
 	struct loading *l = arg;
 
 	sign_load(l->core, s);
-	note(l, labels_load(l->core, s), "metadata of a secret");
+	note(l, templates_kept_load(l->core, s), "a step of a build");
 }
 
 static void load_event(void *arg, const struct store_event *v)
@@ -302,9 +302,9 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->boxes);
 	map_init(&c->snapshots_by_id);
 	map_init(&c->workspaces_by_id);
-	map_init(&c->labels);
 	list_init(&c->snapshots);
 	list_init(&c->workspaces);
+	list_init(&c->kept_steps);
 	list_init(&c->templates);
 	list_init(&c->template_starts);
 	list_init(&c->layers);
@@ -376,7 +376,6 @@ void core_free(struct core *c)
 	boxes_done(c);
 	snapshots_done(c);
 	workspaces_done(c);
-	labels_done(c);
 	pool_done(c);
 	webhooks_done(c);
 	events_done(c);

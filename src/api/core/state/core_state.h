@@ -51,10 +51,10 @@ struct core {
 	struct map snapshots_by_id, workspaces_by_id;
 	struct list snapshots, workspaces, templates; /* in the order of their making */
 	struct list template_starts, layers;          /* templates_start.c, templates_layer.c */
+	struct list kept_steps;                       /* templates_kept.c */
 	unsigned n_layers;
 	uint64_t layer_bytes, log_bytes; /* of uploads; of the logs of builds */
 
-	struct map labels;       /* labels.c */
 	struct list watchers;    /* watchers.c */
 	uint8_t sign_secret[32]; /* sign.c */
 	bool has_sign_secret;

@@ -15,6 +15,7 @@
 #include "rnd.h"
 #include "snapshots.h"
 #include "store_events.h"
+#include "templates_kept.h"
 #include "text.h"
 #include "who.h"
 #include "poison.h"
@@ -114,6 +115,7 @@ void templates_done(struct core *c)
 	LIST_EACH (it, &c->templates)
 		template_free(CONTAINER(it, struct template, order));
 	templates_layer_done(c);
+	templates_kept_done(c);
 }
 
 /* Of the tenant that has the most, the longest finished build forgets its logs; or, where all of its builds
@@ -541,6 +543,8 @@ static void on_removed(void *arg, const struct err *e)
 		if (!ch->core->stopping)
 			drop_snapshot(ch->core, t->tenant, b->snapshot);
 		templates_layer_forget(ch->core, t);
+		if (!ch->core->stopping)
+			templates_kept_forget(ch->core, t);
 		template_free(t);
 	}
 	job_finish(&ch->job, NULL, e);

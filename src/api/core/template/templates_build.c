@@ -14,6 +14,7 @@
 #include "images.h"
 #include "log.h"
 #include "snapshots.h"
+#include "templates_kept.h"
 #include "who.h"
 #include "poison.h"
 
@@ -28,6 +29,9 @@ void templates_run_free(struct template_run *r)
 		return;
 	r->build->run = NULL;
 	job_abandon(r->job);
+	templates_kept_release(r->from);
+	if (r->keeping)
+		r->keeping->run = NULL;
 	loop_cancel(r->core->loop, &r->task);
 	exec_cancel(&r->exec);
 	templates_layer_release(r->layer);
@@ -108,7 +112,8 @@ static void on_published(void *arg, const struct err *e)
 static void publish(struct template_run *r)
 {
 	drop_box(r);
-	memcpy(r->build->key, r->key, sizeof(r->key));
+	if (r->keys && r->n)
+		memcpy(r->build->key, r->keys[r->n - 1], sizeof(r->build->key));
 	templates_publish(r->build, on_published, r);
 }
 
@@ -193,6 +198,7 @@ static void on_created(void *arg, const void *result, const struct err *e)
 	const struct box *b = result;
 
 	r->job = NULL;
+	templates_kept_release(TAKE_PTR(r->from));
 	if (e) {
 		templates_build_fail(r, "base", e->msg);
 		return;
@@ -227,7 +233,7 @@ static struct job *make_box(struct template_run *r, const struct template_plan *
 	uint64_t max = r->core->config->max.ttl_seconds;
 	struct view keys[] = { VIEW("template"), VIEW("build") };
 	struct view values[] = { view_of(b->of->id), view_of(b->id) };
-	const struct box_wish w = {
+	struct box_wish w = {
 		.image = p->image,
 		.snapshot = p->snapshot,
 		.metadata = { keys, values, ELEMS(keys) },
@@ -238,21 +244,39 @@ static struct job *make_box(struct template_run *r, const struct template_plan *
 		.has_ttl = true,
 		.ttl_seconds = max ? MIN(max, (uint64_t)TTL_S) : TTL_S,
 	};
-	return create_box(r->core, &r->actor, &w, on_created, r, e);
+	if (!r->from)
+		return create_box(r->core, &r->actor, &w, on_created, r, e);
+	const struct create_twin twin = { .snapshot = r->from->snapshot,
+					  .image = r->from->image,
+					  .digest = r->from->digest,
+					  .origin = VIEW("") };
+	w.image = r->from->image;
+	w.backend = view_of(r->from->backend);
+	return create_fork(r->core, &r->actor, &w, &twin, on_created, r, e);
 }
 
 /* From the base, or from where an earlier build got with the same steps; its commands are the plan's own. */
 static int begin(struct template_run *r, const struct template_plan *p, struct err *e)
 {
-	const struct template_build *done = templates_cache_find(r, p);
+	struct template_origin done = templates_cache_find(r, p);
 	struct template_plan from = *p;
+	struct template_build kept = { 0 };
 
 	if (inherit(r->build, p, e) < 0)
 		return -1;
-	if (done) {
+	if (done.kept) {
+		kept.env = done.kept->env;
+		kept.user = done.kept->user;
+		kept.workdir = done.kept->workdir;
+		kept.start = kept.ready = VIEW("");
+		done.build = &kept;
+		r->from = done.kept;
+		templates_kept_hold(r->from);
+	}
+	if (done.build) {
 		from.image = VIEW_NONE;
-		from.snapshot = view_of(done->snapshot);
-		from.base = done;
+		from.snapshot = r->from ? VIEW_NONE : view_of(done.build->snapshot);
+		from.base = done.build;
 		struct view start = r->build->start, ready = r->build->ready;
 		if (inherit(r->build, &from, e) < 0)
 			return -1;

@@ -11,6 +11,8 @@
 #define TEMPLATES_LINE_MAX 4096
 #define TEMPLATES_TEXT_MAX (512u * 1024)
 
+struct kept_step;
+
 struct template_run {
 	struct core *core;
 	struct actor actor;
@@ -26,7 +28,16 @@ struct template_run {
 	struct template_layer *layer;
 	uint64_t offset;
 	int64_t saved_ms;
-	char key[TEMPLATES_KEY + 1]; /* of all its steps */
+	char (*keys)[TEMPLATES_KEY + 1]; /* of its steps, each with those before; NULL: none */
+	char parent[TEMPLATES_KEY + 1];  /* of the state that was kept last; "": none */
+	struct kept_step *from;          /* what its box is being made from */
+	struct kept_step *keeping;       /* what it waits for */
+};
+
+/* Where a build begins: behind the steps that need not run. Both NULL: at its base. */
+struct template_origin {
+	const struct template_build *build;
+	struct kept_step *kept;
 };
 
 /* ---- templates_build.c ---- */
@@ -35,8 +46,8 @@ void templates_build_fail(struct template_run *r, const char *step,
 void templates_build_finalize(struct template_run *r); /* all steps are done */
 
 /* ---- templates_cache.c ---- */
-/* The build from whose files it can begin, and r->at behind the steps that need not run; NULL: none. */
-const struct template_build *templates_cache_find(struct template_run *r, const struct template_plan *p);
+/* From whose files it can begin, and r->at behind the steps that need not run. */
+struct template_origin templates_cache_find(struct template_run *r, const struct template_plan *p);
 
 /* ---- templates_steps.c ---- */
 /* Says which steps were run before. */

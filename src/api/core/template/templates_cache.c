@@ -1,8 +1,9 @@
 /*
  * Which steps of a build need not run: those that an earlier build of the tenant has run already, from the
- * same base, in the same order and with the same files. A build that is ready is known by a hash of its base
- * and its steps. A new build that begins with the same ones starts from that build's files. Nothing is stored
- * for this: what is found lives and dies with the builds themselves, which the tenant's quota counts.
+ * same base, in the same order and with the same files. The key of a step is a hash of the key of the one
+ * before (of the base, at first), of the step and of the files that it copies. A new build starts from the
+ * files of a build that is ready, or of a state that was kept between steps (templates_kept.h), whichever has
+ * more of its steps behind it.
  */
 #include "templates_build.h"
 
@@ -12,6 +13,7 @@
 #include "images.h"
 #include "sha256.h"
 #include "snapshots.h"
+#include "templates_kept.h"
 #include "text.h"
 #include "poison.h"
 
@@ -66,25 +68,30 @@ static const struct template_build *find(const struct template_run *r, const cha
 	return NULL;
 }
 
-const struct template_build *templates_cache_find(struct template_run *r, const struct template_plan *p)
+struct template_origin templates_cache_find(struct template_run *r, const struct template_plan *p)
 {
-	const struct template_build *best = NULL;
+	const struct tenant *t = r->build->of->tenant;
+	struct template_origin best = { 0 };
 	uint8_t hash[SHA256_SIZE];
 	bool forced = p->force;
-	char key[TEMPLATES_KEY + 1];
 
-	if (hash_base(r, p, hash) < 0)
-		return NULL;
+	r->keys = arena_array(&r->arena, r->n, sizeof(*r->keys));
+	if (!r->keys || hash_base(r, p, hash) < 0) {
+		r->keys = NULL;
+		return best;
+	}
 	for (size_t i = 0; i < r->n; i++) {
 		forced |= p->steps[i].force;
 		hash_step(&r->steps[i], hash);
-		text_hex(hash, sizeof(hash), key);
-		const struct template_build *b = forced ? NULL : find(r, key);
-		if (b) {
-			best = b;
+		text_hex(hash, sizeof(hash), r->keys[i]);
+		const struct template_build *b = forced ? NULL : find(r, r->keys[i]);
+		struct kept_step *k = forced ? NULL : templates_kept_find(r->core, t, r->keys[i]);
+		if (k)
+			memcpy(r->parent, k->key, sizeof(r->parent));
+		if (b || k) {
+			best = (struct template_origin){ .build = b, .kept = b ? NULL : k };
 			r->at = i + 1;
 		}
 	}
-	text_hex(hash, sizeof(hash), r->key);
 	return best;
 }

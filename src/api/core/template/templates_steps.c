@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "core_state.h"
+#include "templates_kept.h"
 #include "poison.h"
 
 #define PIECE   (64u * 1024)
@@ -264,7 +265,7 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 	} else {
 		r->at++;
 		save_sometimes(r);
-		templates_steps_run(r);
+		templates_kept_save(r);
 	}
 }
 

@@ -9,7 +9,6 @@
 #include "poison.h"
 
 #define PATH_ROOM 4096
-#define READ_MAX  (64u * 1024 * 1024)
 
 /* ---- paths ---- */
 
@@ -40,84 +39,26 @@ out:
 	return path;
 }
 
-/* ---- a file as a whole ---- */
-
-static struct agentbox_file *of(struct file_op *op)
+struct file_place agentbox_place(struct view box, struct view path, bool to_write)
 {
-	return CONTAINER(op, struct agentbox_file, op);
-}
+	static const struct view roots[] = { VIEW(AGENTBOX_ROOT), VIEW(AGENTBOX_OUTPUTS) },
+				 read_roots[] = { VIEW(AGENTBOX_ROOT), VIEW(AGENTBOX_DATA) };
 
-static void push(struct file_op *op)
-{
-	struct agentbox_file *f = of(op);
-
-	f->left = view_skip(f->left, files_send(op, f->left));
-	if (f->left.n == 0)
-		files_end(op);
-}
-
-static void on_done(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
-{
-	struct agentbox_file *f = of(op);
-	f->done(f, e);
-}
-
-static const struct file_ops write_ops = { .on_room = push, .done = on_done };
-
-int agentbox_file_write(struct agentbox_file *f, struct request *r, struct view box, struct view path,
-			struct view bytes, bool append, struct err *e)
-{
-	static const struct view roots[] = { VIEW(AGENTBOX_ROOT), VIEW(AGENTBOX_OUTPUTS) };
-	struct file_place place = { .box = box, .path = path, .within = roots, .n_within = ELEMS(roots) };
-
-	f->r = r;
-	f->op.ops = &write_ops;
-	f->left = bytes;
-	if (files_write(r->core, &r->actor, &place, 0, append, &f->op, e) < 0)
-		return -1;
-	push(&f->op);
-	return 0;
-}
-
-static void on_info(struct file_op *op, const struct file_info *info)
-{
-}
-
-static void on_data(struct file_op *op, struct view data)
-{
-	struct agentbox_file *f = of(op);
-
-	if (buf_add(&f->bytes, data) < 0)
-		f->too_large = true;
-	http_hold(f->r->x, f->bytes.cap);
-	files_consumed(op, data.n);
-}
-
-static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data, .done = on_done };
-
-int agentbox_file_read(struct agentbox_file *f, struct request *r, struct view box, struct view path,
-		       struct err *e)
-{
-	static const struct view roots[] = { VIEW(AGENTBOX_ROOT), VIEW(AGENTBOX_DATA) };
-	struct file_place place = { .box = box, .path = path, .within = roots, .n_within = ELEMS(roots) };
-
-	f->r = r;
-	f->op.ops = &read_ops;
-	f->bytes = BUF_INIT(READ_MAX);
-	return files_read(r->core, &r->actor, &place, 0, READ_MAX + 1, &f->op, e);
-}
-
-void agentbox_file_release(struct agentbox_file *f)
-{
-	files_cancel(&f->op);
-	buf_done(&f->bytes);
+	return (struct file_place){
+		.box = box, .path = path, .within = to_write ? roots : read_roots, .n_within = ELEMS(roots)
+	};
 }
 
 /* ---- the calls ---- */
 
+const char *agentbox_read_error(const struct whole_file *f, const struct err *e)
+{
+	return f->too_large ? "the file is larger than 64 MiB" : e ? e->msg : NULL;
+}
+
 static void release(struct request *r)
 {
-	agentbox_file_release(r->own);
+	whole_file_release(r->own);
 }
 
 static const char *why(const struct err *e)
@@ -132,7 +73,7 @@ static void say_write(struct request *r, const char *error)
 							     .error = view_of(error ? error : "") });
 }
 
-static void on_written(struct agentbox_file *f, const struct err *e)
+static void on_written(struct whole_file *f, const struct file_info *info, const struct err *e)
 {
 	say_write(f->r, e ? why(e) : NULL);
 }
@@ -148,11 +89,12 @@ static void write_file(struct request *r, const void *msg)
 		say_write(r, path.p ? "mode must be \"w\" or \"a\"" : AGENTBOX_NOT_ALLOWED);
 		return;
 	}
-	struct agentbox_file *f = agentbox_own(r, sizeof(*f), release);
+	struct whole_file *f = agentbox_own(r, sizeof(*f), release);
 	if (!f)
 		return;
+	struct file_place place = agentbox_place(q->session_id, path, true);
 	f->done = on_written;
-	if (agentbox_file_write(f, r, q->session_id, path, q->content, append, &e) < 0)
+	if (whole_file_write(f, r, &place, q->content, append, &e) < 0)
 		say_write(r, why(&e));
 }
 
@@ -165,14 +107,12 @@ static void say_read(struct request *r, struct view content, const char *error)
 							    .error = view_of(error ? error : "") });
 }
 
-static void on_read(struct agentbox_file *f, const struct err *e)
+static void on_read(struct whole_file *f, const struct file_info *info, const struct err *e)
 {
 	struct view bytes = buf_view(&f->bytes);
 
 	if (e)
-		say_read(f->r, VIEW(""), why(e));
-	else if (f->too_large)
-		say_read(f->r, VIEW(""), "the file is larger than 64 MiB");
+		say_read(f->r, VIEW(""), f->too_large ? agentbox_read_error(f, e) : why(e));
 	else if (!text_is_utf8(bytes))
 		say_read(f->r, VIEW(""), "the file is not UTF-8 text");
 	else
@@ -189,11 +129,12 @@ static void read_file(struct request *r, const void *msg)
 		say_read(r, VIEW(""), AGENTBOX_NOT_ALLOWED);
 		return;
 	}
-	struct agentbox_file *f = agentbox_own(r, sizeof(*f), release);
+	struct whole_file *f = agentbox_own(r, sizeof(*f), release);
 	if (!f)
 		return;
+	struct file_place place = agentbox_place(q->session_id, path, false);
 	f->done = on_read;
-	if (agentbox_file_read(f, r, q->session_id, path, &e) < 0)
+	if (whole_file_read(f, r, &place, AGENTBOX_READ_MAX, &e) < 0)
 		say_read(r, VIEW(""), why(&e));
 }
 

@@ -5,9 +5,9 @@
 
 #include "answer.h"
 #include "dialect.h"
-#include "file.h"
 #include "rpc.h"
 #include "run.h"
+#include "whole_file.h"
 
 #define AGENTBOX_ROOT        "/workspace"
 #define AGENTBOX_DATA        "/mnt/user-data"
@@ -43,17 +43,8 @@ struct view agentbox_text(struct request *r, struct view bytes);
  * p == NULL: it is not allowed. */
 struct view agentbox_path(struct request *r, struct view given, bool to_write);
 
-/* One file, read or written as a whole. Embedded, zeroed. */
-struct agentbox_file {
-	struct file_op op;
-	struct request *r;
-	struct view left; /* to be written */
-	struct buf bytes; /* that were read */
-	bool too_large;
-	void (*done)(struct agentbox_file *f, const struct err *e);
-};
-int agentbox_file_write(struct agentbox_file *f, struct request *r, struct view box, struct view path,
-			struct view bytes, bool append, struct err *e) _must_check_;
-int agentbox_file_read(struct agentbox_file *f, struct request *r, struct view box, struct view path,
-		       struct err *e) _must_check_;
-void agentbox_file_release(struct agentbox_file *f);
+/* In these roots only, also by links. */
+struct file_place agentbox_place(struct view box, struct view path, bool to_write);
+#define AGENTBOX_READ_MAX (64u * 1024 * 1024)
+/* What is wrong with a file that was read; NULL: nothing. */
+const char *agentbox_read_error(const struct whole_file *f, const struct err *e);

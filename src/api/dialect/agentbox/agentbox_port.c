@@ -139,7 +139,7 @@ static void exec_stream(struct request *r)
 /* ---- files ---- */
 
 struct file_body {
-	struct agentbox_file file;
+	struct whole_file file;
 	struct view path, content, mode;
 };
 
@@ -158,7 +158,7 @@ static const struct json_schema read_schema = { read_fields, ELEMS(read_fields) 
 
 static void release_file(struct request *r)
 {
-	agentbox_file_release(&((struct file_body *)r->own)->file);
+	whole_file_release(&((struct file_body *)r->own)->file);
 }
 
 /* On failure the answer is sent. */
@@ -177,7 +177,7 @@ static struct file_body *read_body(struct request *r, const struct json_schema *
 	return NULL;
 }
 
-static void on_written(struct agentbox_file *f, const struct err *e)
+static void on_written(struct whole_file *f, const struct file_info *info, const struct err *e)
 {
 	struct request *r = f->r;
 
@@ -202,8 +202,8 @@ static void write_file(struct request *r)
 	f->file.done = on_written;
 	if (f->mode.n && !view_is(f->mode, "a") && !view_is(f->mode, "w"))
 		err_set(&e, ERR_INVALID, "mode must be \"w\" or \"a\"");
-	if (e.code || agentbox_file_write(&f->file, r, view_of(r->box), f->path, f->content,
-					  view_is(f->mode, "a"), &e) < 0)
+	struct file_place place = agentbox_place(view_of(r->box), f->path, true);
+	if (e.code || whole_file_write(&f->file, r, &place, f->content, view_is(f->mode, "a"), &e) < 0)
 		answer_fail(r, &e);
 }
 
@@ -221,16 +221,13 @@ static void answer_read(struct request *r, struct view content, const char *erro
 	answer_send(r, 200);
 }
 
-static void on_read(struct agentbox_file *f, const struct err *e)
+static void on_read(struct whole_file *f, const struct file_info *info, const struct err *e)
 {
 	if (e && e->sys == EXDEV) {
 		answer_fail(f->r, e);
 		return;
 	}
-	answer_read(f->r, buf_view(&f->bytes),
-		    e              ? e->msg
-		    : f->too_large ? "the file is larger than 64 MiB"
-				   : NULL);
+	answer_read(f->r, buf_view(&f->bytes), agentbox_read_error(f, e));
 }
 
 static void read_file(struct request *r)
@@ -240,8 +237,9 @@ static void read_file(struct request *r)
 
 	if (!f)
 		return;
+	struct file_place place = agentbox_place(view_of(r->box), f->path, false);
 	f->file.done = on_read;
-	if (agentbox_file_read(&f->file, r, view_of(r->box), f->path, &e) < 0)
+	if (whole_file_read(&f->file, r, &place, AGENTBOX_READ_MAX, &e) < 0)
 		answer_read(r, VIEW(""), e.msg);
 }
 

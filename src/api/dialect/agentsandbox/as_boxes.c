@@ -71,17 +71,6 @@ static const char *status_of(const struct box *b)
 				   : "paused";
 }
 
-static void put_map(struct json_out *o, const char *key, const struct json_strmap *m)
-{
-	json_out_key(o, key);
-	json_out_object(o);
-	for (size_t i = 0; i < m->n; i++) {
-		json_out_key_view(o, m->keys[i]);
-		json_out_str(o, m->values[i]);
-	}
-	json_out_end(o, '}');
-}
-
 static void put_limits(struct json_out *o, const struct box_limits *l)
 {
 	char text[32];
@@ -105,9 +94,9 @@ static void put_box(struct json_out *o, const struct box *b)
 	json_out_kstr(o, "template", of.p ? of : b->spec.image);
 	json_out_kstr(o, "environment", of.p ? of : b->spec.image);
 	json_out_kstr(o, "image", b->spec.image);
-	put_map(o, "envVars", &b->spec.env);
-	put_map(o, "env", &b->spec.env);
-	put_map(o, "metadata", &b->spec.metadata);
+	json_out_kmap(o, "envVars", &b->spec.env);
+	json_out_kmap(o, "env", &b->spec.env);
+	json_out_kmap(o, "metadata", &b->spec.metadata);
 	json_out_ki64(o, "timeout", b->spec.ttl_seconds ? (int64_t)b->spec.ttl_seconds : -1);
 	json_out_ki64(o, "idle_timeout", b->spec.idle_seconds ? (int64_t)b->spec.idle_seconds : -1);
 	json_out_kz(o, "idle_policy", b->spec.on_end == SPEC_END_DELETE ? "delete" : "scaledown");

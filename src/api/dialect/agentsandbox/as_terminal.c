@@ -6,18 +6,10 @@
  * {"type":"close"} from us  {"type":"ready"}, {"type":"output","data"}, {"type":"error","message"},
  * {"type":"exit","code"}, {"type":"closed"}
  */
-#include <stdio.h>
-
 #include "as_impl.h"
 #include "clock.h"
-#include "resize.h"
-#include "run.h"
-#include "text_pieces.h"
-#include "typed.h"
-#include "ws.h"
+#include "json_terminal.h"
 #include "poison.h"
-
-#define INPUT_HIGH (64u * 1024)
 
 /* ---- a command ---- */
 
@@ -116,89 +108,18 @@ static void detect_shell(struct request *r)
 
 /* ---- a terminal ---- */
 
-struct terminal {
-	struct ws w;
-	struct exec exec;
-	struct text_pieces pieces;
-	char process[16];
-	struct resize size;
-	struct typed typed;
-	struct loop_timer leaving;
-};
-
-static struct terminal *of(struct ws *w)
+static void begun(struct json_terminal *t)
 {
-	return CONTAINER(w, struct terminal, w);
+	json_terminal_say(t, "ready", NULL, VIEW_NONE);
 }
 
-static void on_gone(struct ws *w)
+static void ended(struct json_terminal *t, const struct exec_result *res, const struct err *e)
 {
-	struct terminal *t = of(w);
-
-	exec_cancel(&t->exec);
-	resize_cancel(&t->size);
-	loop_timer_stop(&t->leaving);
-	typed_done(&t->typed);
-}
-
-static void say(struct terminal *t, const char *type, const char *key, struct view value)
-{
-	struct buf json = BUF_INIT(8u * 1024 * 1024);
-	struct json_out o;
-
-	json_out_init(&o, &json);
-	json_out_object(&o);
-	json_out_kz(&o, "type", type);
-	if (key)
-		json_out_kstr(&o, key, value);
-	json_out_end(&o, '}');
-	ws_text(&t->w, buf_view(&json));
-	buf_done(&json);
-}
-
-static void on_begun(struct exec *x, const struct exec_begun *b)
-{
-	struct terminal *t = CONTAINER(x, struct terminal, exec);
-
-	snprintf(t->process, sizeof(t->process), "%u", b->pid);
-	ws_open(&t->w);
-	say(t, "ready", NULL, VIEW_NONE);
-}
-
-static void put_piece(void *arg, struct view piece)
-{
-	say(arg, "output", "data", piece);
-}
-
-static void on_output(struct exec *x, unsigned channel, struct view data)
-{
-	struct terminal *t = CONTAINER(x, struct terminal, exec);
-
-	text_pieces_add(&t->pieces, data, put_piece, t);
-	/* What the client has not taken holds the rest back. */
-	exec_consumed(x, ws_hold(&t->w, data.n));
-}
-
-static void on_sent(struct ws *w, size_t n)
-{
-	exec_consumed(&of(w)->exec, n);
-}
-
-static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
-{
-	struct terminal *t = CONTAINER(x, struct terminal, exec);
 	struct buf json = BUF_INIT(1024);
 	struct json_out o;
 
-	if (!t->w.open) {
-		struct err early = { 0 };
-		err_set(&early, ERR_INTERNAL, "the shell ended before it began");
-		ws_fail(&t->w, e ? e : &early);
-		return;
-	}
-	text_pieces_end(&t->pieces, put_piece, t);
 	if (e) {
-		say(t, "error", "message", view_of(e->msg));
+		json_terminal_say(t, "error", "message", view_of(e->msg));
 	} else {
 		json_out_init(&o, &json);
 		json_out_object(&o);
@@ -208,7 +129,14 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 		ws_text(&t->w, buf_view(&json));
 		buf_done(&json);
 	}
-	say(t, "closed", NULL, VIEW_NONE);
+	json_terminal_say(t, "closed", NULL, VIEW_NONE);
+}
+
+static void on_leaving(struct loop_timer *timer)
+{
+	struct json_terminal *t = CONTAINER(timer, struct json_terminal, timer);
+
+	json_terminal_say(t, "closed", NULL, VIEW_NONE);
 	ws_leave(&t->w, WEBSOCKET_NORMAL, VIEW_NONE);
 }
 
@@ -224,62 +152,28 @@ static const struct json_field message_fields[] = {
 };
 static const struct json_schema message_schema = { message_fields, ELEMS(message_fields) };
 
-static bool obey(struct terminal *t, const struct message *m, struct err *e)
+static bool message(struct json_terminal *t, const struct json *doc, struct arena *a, struct err *e)
 {
-	if (view_is(m->type, "input")) {
-		if (typed_add(&t->typed, m->data) < 0)
-			return err_set(e, ERR_TOO_LARGE, "the shell does not read its input") >= 0;
-	} else if ((view_is(m->type, "init") || view_is(m->type, "resize")) && m->cols && m->rows) {
-		resize_to(&t->size, t->w.r, t->process, m->cols, m->rows);
-	} else if (!view_is(m->type, "close")) {
+	struct message m = { 0 };
+
+	if (json_read(a, doc, &message_schema, &m, false, e) < 0)
+		return false;
+	if (view_is(m.type, "input"))
+		return json_terminal_input(t, m.data, e);
+	if ((view_is(m.type, "init") || view_is(m.type, "resize")) && m.cols && m.rows)
+		json_terminal_resize(t, m.cols, m.rows);
+	else if (view_is(m.type, "close")) /* behind this call, which still needs the session */
+		loop_timer_start(t->w.r->x->loop, &t->timer, 0, on_leaving);
+	else
 		return err_set(e, ERR_INVALID, "the messages are init, resize, input and close") >= 0;
-	}
 	return true;
 }
 
-static void on_leaving(struct loop_timer *timer)
-{
-	struct terminal *t = CONTAINER(timer, struct terminal, leaving);
-
-	say(t, "closed", NULL, VIEW_NONE);
-	ws_leave(&t->w, WEBSOCKET_NORMAL, VIEW_NONE);
-}
-
-static bool on_text(struct ws *w, struct view text, struct err *e)
-{
-	struct arena a = ARENA_INIT(4 * WS_MESSAGE);
-	struct message m = { 0 };
-	struct json *doc;
-
-	bool ok = json_parse(&a, text, &doc, e) >= 0 &&
-		  json_read(&a, doc, &message_schema, &m, false, e) >= 0 && obey(of(w), &m, e);
-	if (ok && view_is(m.type, "close")) /* behind this call, which still needs the session */
-		loop_timer_start(w->r->x->loop, &of(w)->leaving, 0, on_leaving);
-	arena_done(&a);
-	return ok;
-}
-
-static const struct ws_ops terminal_ops = {
-	.on_input = ws_drop_input, .on_text = on_text, .on_sent = on_sent, .on_gone = on_gone
-};
-
 static void terminal(struct request *r)
 {
-	struct exec_wish w = typed_login_shell();
-	struct terminal *t = ws_own(r, sizeof(*t), &terminal_ops, INPUT_HIGH);
-	struct err e = { 0 };
+	static const struct json_terminal_ops ops = { .begun = begun, .ended = ended, .message = message };
 
-	if (!t)
-		return;
-	typed_init(&t->typed, r, r->params[0], t->process, 2 * WS_MESSAGE);
-	t->exec.on_begun = on_begun;
-	t->exec.on_output = on_output;
-	t->exec.done = on_done;
-	if (!request_same_origin(r->x))
-		err_set(&e, ERR_FORBIDDEN, "a page of another origin may not open a terminal");
-	if (e.code || ws_check(&t->w, &e) < 0 ||
-	    exec_start(r->core, &r->actor, r->params[0], &w, &t->exec, &e) < 0)
-		ws_fail(&t->w, &e);
+	json_terminal_start(r, sizeof(struct json_terminal), r->params[0], &ops);
 }
 
 const struct route as_terminal_routes[] = {

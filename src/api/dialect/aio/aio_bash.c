@@ -45,7 +45,6 @@ struct running {
 	struct loop_timer soft;
 	struct exec_body body;
 	char session[AIO_BASH_ID], tag[AIO_BASH_TAG];
-	struct buf bytes[EXEC_CHANNELS];
 };
 
 static void release(struct request *r)
@@ -54,8 +53,6 @@ static void release(struct request *r)
 
 	exec_cancel(&run->exec); /* the command goes on: it is kept */
 	loop_timer_stop(&run->soft);
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++)
-		buf_done(&run->bytes[i]);
 }
 
 static void put_code(struct json_out *o, bool has, uint32_t code)
@@ -72,10 +69,13 @@ static const char *status_of(const struct exec_result *res)
 	return !res ? "running" : res->timed_out ? "timed_out" : res->signal ? "killed" : "completed";
 }
 
+/* The core collects the output, up to the limit of one command and of the tenant: the offset says where to
+ * read on. */
 static void reply(struct running *run, const struct exec_result *res)
 {
 	struct request *r = run->r;
 	struct json_out *o = aio_data(r, NULL);
+	const struct buf *so_far = run->exec.kept.bytes;
 
 	json_out_object(o);
 	json_out_kz(o, "session_id", run->session);
@@ -83,9 +83,7 @@ static void reply(struct running *run, const struct exec_result *res)
 	json_out_kstr(o, "command", run->body.command);
 	json_out_kz(o, "status", status_of(res));
 	for (unsigned i = 0; i < EXEC_CHANNELS; i++) {
-		struct view v = buf_view(&run->bytes[i]);
-		if (!res)
-			v = aio_whole(v);
+		struct view v = !res ? aio_whole(buf_view(&so_far[i])) : i == 0 ? res->out : res->err;
 		json_out_key(o, stream_names[i]);
 		aio_put_cut(o, v, run->body.chars);
 		json_out_ku64(o, offset_names[i], v.n);
@@ -106,16 +104,6 @@ static void on_begun(struct exec *x, const struct exec_begun *b)
 
 	if (run->body.async)
 		reply(run, NULL);
-}
-
-static void on_output(struct exec *x, unsigned channel, struct view data)
-{
-	struct running *run = CONTAINER(x, struct running, exec);
-	struct buf *b = &run->bytes[channel - 1];
-
-	/* Past the most that is collected: the offset says where to read on. */
-	exec_consumed(x, data.n);
-	buf_add(b, view_head(data, buf_room(b)));
 }
 
 static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
@@ -151,7 +139,6 @@ static void start(struct running *run, struct aio_bash *s)
 	w.tag = view_of(run->tag);
 	snprintf(run->session, sizeof(run->session), "%s", s->id);
 	run->exec.on_begun = on_begun;
-	run->exec.on_output = on_output;
 	run->exec.done = on_done;
 	if (exec_start(r->core, &r->actor, view_of(r->box), &w, &run->exec, &e) < 0)
 		answer_fail(r, &e);
@@ -168,8 +155,6 @@ static void exec(struct request *r)
 		return;
 	run->r = r;
 	run->body.chars = 50000;
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++)
-		run->bytes[i] = BUF_INIT(core_config(r->core)->max.exec_output_bytes);
 	if (aio_read(r, &exec_schema, &run->body) < 0 || !aio_may_exec(r))
 		return;
 	if (run->body.dir.n && run->body.dir.p[0] != '/') {
@@ -299,6 +284,7 @@ static void on_read(struct exec *x, unsigned channel, struct view data)
 	if (k->all)
 		data = view_head(data, (size_t)MIN(end > at ? end - at : 0, (uint64_t)data.n));
 	buf_add(b, view_head(data, buf_room(b)));
+	http_hold(k->r->x, k->bytes[0].cap + k->bytes[1].cap + k->r->body.cap + k->r->arena.used);
 	if (!k->all || is_complete(k))
 		show(k);
 }
@@ -482,9 +468,11 @@ static void end(struct request *r)
 }
 
 const struct route aio_bash_routes[] = {
-	{ "POST", "/v1/bash/exec", exec, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/bash/output", output, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/bash/write", write_to, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/bash/kill", end, .body = ROUTE_JSON, .query = AIO_QUERY },
+	{ "POST", "/v1/bash/exec", exec, .body = ROUTE_JSON, .schema = &exec_schema, .query = AIO_QUERY },
+	{ "POST", "/v1/bash/output", output, .body = ROUTE_JSON, .schema = &output_schema,
+	  .query = AIO_QUERY },
+	{ "POST", "/v1/bash/write", write_to, .body = ROUTE_JSON, .schema = &write_schema,
+	  .query = AIO_QUERY },
+	{ "POST", "/v1/bash/kill", end, .body = ROUTE_JSON, .schema = &kill_schema, .query = AIO_QUERY },
 	{ 0 },
 };

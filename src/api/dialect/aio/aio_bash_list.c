@@ -303,7 +303,8 @@ static void end(struct request *r)
 
 const struct route aio_bash_list_routes[] = {
 	{ "GET", "/v1/bash/sessions", list, .query = AIO_QUERY },
-	{ "POST", "/v1/bash/sessions/create", create, .body = ROUTE_JSON, .query = AIO_QUERY },
+	{ "POST", "/v1/bash/sessions/create", create, .body = ROUTE_JSON, .schema = &create_schema,
+	  .query = AIO_QUERY },
 	{ "POST", "/v1/bash/sessions/{session_id}/close", end, .body = ROUTE_WHOLE, .query = AIO_QUERY },
 	{ 0 },
 };

@@ -115,7 +115,8 @@ static void info(struct request *r)
 }
 
 const struct route aio_code_routes[] = {
-	{ "POST", "/v1/code/execute", execute, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/code/execute", execute, .body = ROUTE_JSON, .schema = &code_schema,
+	  .query = "api_key" },
 	{ "GET", "/v1/code/info", info, .query = "api_key" },
 	{ 0 },
 };

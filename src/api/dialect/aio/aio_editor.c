@@ -103,7 +103,7 @@ static void send_result(struct work *w, bool prev_exist, struct view before, boo
 	put_content(f, "old_content", before, has_before);
 	put_content(f, "new_content", now, has_now);
 	json_out_end(o, '}');
-	http_hold(f->r->x, f->bytes.cap + w->changed.cap + w->output.cap);
+	http_hold(f->r->x, f->whole.bytes.cap + w->changed.cap + w->output.cap);
 	aio_file_send(f);
 }
 
@@ -145,7 +145,7 @@ static int range_of(const struct json *j, int64_t *ret_first, int64_t *ret_last)
 static void on_viewed(struct aio_file *f, const struct file_info *info, const struct err *e)
 {
 	struct work *w = of(f);
-	struct view text = buf_view(&f->bytes);
+	struct view text = buf_view(&f->whole.bytes);
 	uint64_t n;
 
 	if (e) {
@@ -329,13 +329,13 @@ static void on_changed(struct aio_file *f, const struct file_info *info, const s
 		return;
 	}
 	show_edit(w);
-	keep_undo(w, true, buf_view(&f->bytes));
-	send_result(w, true, buf_view(&f->bytes), true, buf_view(&w->changed), true);
+	keep_undo(w, true, buf_view(&f->whole.bytes));
+	send_result(w, true, buf_view(&f->whole.bytes), true, buf_view(&w->changed), true);
 }
 
 static void store(struct work *w)
 {
-	http_hold(w->f.r->x, w->f.bytes.cap + w->changed.cap + w->f.r->body.cap + w->f.r->arena.used);
+	http_hold(w->f.r->x, w->f.whole.bytes.cap + w->changed.cap + w->f.r->body.cap + w->f.r->arena.used);
 	if (w->changed.bad)
 		aio_file_refuse(&w->f, "the file would have more than %u bytes", 2 * AIO_FILE_MAX);
 	else
@@ -374,7 +374,7 @@ static void replace_at(struct work *w, struct view text, size_t first, bool all)
 static void on_replace(struct aio_file *f, const struct file_info *info, const struct err *e)
 {
 	struct work *w = of(f);
-	struct view text = buf_view(&f->bytes), mode = w->replace_mode;
+	struct view text = buf_view(&f->whole.bytes), mode = w->replace_mode;
 	size_t first = 0, last = 0;
 	uint64_t n;
 
@@ -419,7 +419,7 @@ static void str_replace(struct work *w)
 static void on_insert(struct aio_file *f, const struct file_info *info, const struct err *e)
 {
 	struct work *w = of(f);
-	struct view text = buf_view(&f->bytes), rest = text;
+	struct view text = buf_view(&f->whole.bytes), rest = text;
 	uint64_t n;
 
 	if (e) {
@@ -478,7 +478,7 @@ static void end_undo(struct work *w, const struct err *e)
 	buf_puts(&w->output,
 		 stays ? " undone successfully."
 		       : " undone successfully: the edit had created the file, and it is removed.");
-	send_result(w, w->existed, buf_view(&f->bytes), w->existed, buf_view(&w->changed), stays);
+	send_result(w, w->existed, buf_view(&f->whole.bytes), w->existed, buf_view(&w->changed), stays);
 }
 
 static void on_restored(struct aio_file *f, const struct file_info *info, const struct err *e)
@@ -592,7 +592,7 @@ static void edit(struct request *r)
 }
 
 const struct route aio_editor_routes[] = {
-	{ "POST", "/v1/file/str_replace_editor", edit, .body = ROUTE_JSON, .body_max = BODY_MAX,
-	  .query = "api_key" },
+	{ "POST", "/v1/file/str_replace_editor", edit, .body = ROUTE_JSON, .schema = &schema,
+	  .body_max = BODY_MAX, .query = "api_key" },
 	{ 0 },
 };

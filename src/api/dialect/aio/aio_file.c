@@ -69,7 +69,7 @@ static const struct json_schema read_schema = { read_fields, ELEMS(read_fields),
 static void send_content(struct work *w)
 {
 	struct aio_file *f = &w->f;
-	struct view text = buf_view(&f->bytes);
+	struct view text = buf_view(&f->whole.bytes);
 
 	/* A part of a file is its lines without the last one's end. */
 	if ((w->has_start || w->has_end) && text.n && text.p[text.n - 1] == '\n')
@@ -92,7 +92,7 @@ static bool keep_lines(struct work *w, struct view data)
 	while (data.n && !w->is_over) {
 		const char *end = memchr(data.p, '\n', data.n);
 		size_t n = end ? (size_t)(end - data.p) + 1 : data.n;
-		if (w->line >= w->start_line && buf_add(&w->f.bytes, view_head(data, n)) < 0)
+		if (w->line >= w->start_line && buf_add(&w->f.whole.bytes, view_head(data, n)) < 0)
 			return false;
 		w->line += end != NULL;
 		w->is_over = w->has_end && w->line >= w->end_line;
@@ -117,7 +117,7 @@ static void on_read_data(struct file_op *op, struct view data)
 				AIO_FILE_MAX);
 		return;
 	}
-	http_hold(w->f.r->x, w->f.bytes.cap);
+	http_hold(w->f.r->x, w->f.whole.bytes.cap);
 	if (w->is_over) {
 		files_cancel(op);
 		send_content(w);
@@ -241,7 +241,7 @@ static void on_replaced(struct aio_file *f, const struct file_info *info, const 
 static void on_old(struct aio_file *f, const struct file_info *info, const struct err *e)
 {
 	struct work *w = CONTAINER(f, struct work, f);
-	struct view rest = buf_view(&f->bytes);
+	struct view rest = buf_view(&f->whole.bytes);
 	const char *at;
 
 	if (e) {
@@ -255,7 +255,7 @@ static void on_old(struct aio_file *f, const struct file_info *info, const struc
 		w->replaced++;
 	}
 	buf_add(&w->changed, rest);
-	http_hold(f->r->x, w->changed.cap + f->bytes.cap + f->r->body.cap + f->r->arena.used);
+	http_hold(f->r->x, w->changed.cap + f->whole.bytes.cap + f->r->body.cap + f->r->arena.used);
 	if (w->changed.bad)
 		aio_file_refuse(f, "the file would have more than %u bytes", 2 * AIO_FILE_MAX);
 	else if (!w->replaced)
@@ -285,11 +285,12 @@ static const struct json_schema search_schema = { search_fields, ELEMS(search_fi
 /* Line n, counted from 1, of what was read. */
 static struct view line_of(struct work *w, uint64_t n)
 {
-	struct view rest = view_skip(buf_view(&w->f.bytes), w->start_line), line = VIEW("");
+	struct view rest = view_skip(buf_view(&w->f.whole.bytes), w->start_line), line = VIEW("");
 
 	for (; rest.p && w->line < n; w->line++)
 		line = view_split(rest, '\n', &rest);
-	w->start_line = rest.p ? (uint64_t)(rest.p - buf_view(&w->f.bytes).p) : buf_len(&w->f.bytes);
+	w->start_line =
+		rest.p ? (uint64_t)(rest.p - buf_view(&w->f.whole.bytes).p) : buf_len(&w->f.whole.bytes);
 	if (line.n && line.p[line.n - 1] == '\r')
 		line.n--;
 	return line;
@@ -364,10 +365,13 @@ static void search(struct request *r)
 }
 
 const struct route aio_file_routes[] = {
-	{ "POST", "/v1/file/read", read_file, .body = ROUTE_JSON, .query = "api_key" },
-	{ "POST", "/v1/file/write", write_file, .body = ROUTE_JSON, .body_max = BODY_MAX,
+	{ "POST", "/v1/file/read", read_file, .body = ROUTE_JSON, .schema = &read_schema,
 	  .query = "api_key" },
-	{ "POST", "/v1/file/replace", replace, .body = ROUTE_JSON, .query = "api_key" },
-	{ "POST", "/v1/file/search", search, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/file/write", write_file, .body = ROUTE_JSON, .schema = &write_schema,
+	  .body_max = BODY_MAX, .query = "api_key" },
+	{ "POST", "/v1/file/replace", replace, .body = ROUTE_JSON, .schema = &replace_schema,
+	  .query = "api_key" },
+	{ "POST", "/v1/file/search", search, .body = ROUTE_JSON, .schema = &search_schema,
+	  .query = "api_key" },
 	{ 0 },
 };

@@ -5,7 +5,7 @@
 
 #include "aio_impl.h"
 #include "answer_long.h"
-#include "file.h"
+#include "whole_file.h"
 
 #define AIO_FILE_MAX   (16u * 1024 * 1024) /* bytes of a file that is read or changed as text */
 #define AIO_FILE_LONGS 2
@@ -16,10 +16,7 @@ struct aio_file {
 	struct request *r;
 	const char *operation; /* as an error names it */
 	struct file_place place;
-	struct buf bytes;  /* that were read */
-	struct view left;  /* still to be written */
-	size_t most;       /* bytes that are read */
-	bool is_too_large; /* the file has more */
+	struct whole_file whole; /* what was read is whole.bytes */
 	void (*on_end)(struct aio_file *f, const struct file_info *info, const struct err *e);
 	void (*also_release)(struct aio_file *f); /* may be NULL */
 	struct answer_long answer;
@@ -38,7 +35,7 @@ int aio_file_at(struct aio_file *f, struct view path, bool sudo) _must_check_;
 /* An absolute path in the request's memory. */
 int aio_file_path(struct request *r, struct view given, struct view *ret, struct err *e) _must_check_;
 
-/* The whole file into f->bytes, at most `most` bytes. Ends with on_end. */
+/* The whole file into f->whole.bytes, at most `most` bytes. Ends with on_end. */
 void aio_file_read(struct aio_file *f, size_t most,
 		   void (*on_end)(struct aio_file *f, const struct file_info *info, const struct err *e));
 /* Writes bytes that live until on_end. */

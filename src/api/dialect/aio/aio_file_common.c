@@ -22,7 +22,7 @@ static void release(struct request *r)
 	files_cancel(&f->op);
 	if (f->also_release)
 		f->also_release(f);
-	buf_done(&f->bytes);
+	whole_file_release(&f->whole);
 	answer_long_done(&f->answer);
 }
 
@@ -34,7 +34,7 @@ void *aio_file_new(struct request *r, size_t size, const char *operation)
 		return NULL;
 	f->r = r;
 	f->operation = operation;
-	f->bytes = BUF_INIT(AIO_FILE_MAX);
+	f->whole.bytes = BUF_INIT(AIO_FILE_MAX);
 	return f;
 }
 
@@ -60,7 +60,7 @@ int aio_file_path(struct request *r, struct view given, struct view *ret, struct
 	if (given.p[0] == '/')
 		buf_add(&b, given);
 	else
-		aio_file_join(&b, box->spec.workdir, given);
+		aio_file_join(&b, aio_workspace(box), given);
 	*ret = b.bad ? VIEW_NONE : arena_view(r->x->arena, buf_view(&b));
 	buf_done(&b);
 	return ret->p ? 0 : err_set(e, ERR_INVALID, "the path is too long");
@@ -108,85 +108,34 @@ void aio_file_refuse(struct aio_file *f, const char *fmt, ...)
 	aio_refuse_file(f->r, f->place.path, f->operation, &e);
 }
 
-/* ---- reading all of it ---- */
+/* ---- all of it ---- */
 
-static void too_large(struct aio_file *f)
+static void on_whole(struct whole_file *whole, const struct file_info *info, const struct err *e)
 {
-	struct err e = { 0 };
-
-	files_cancel(&f->op);
-	f->is_too_large = true;
-	err_set(&e, ERR_TOO_LARGE, "the file has more than %zu bytes", f->most);
-	f->on_end(f, NULL, &e);
-}
-
-static void on_info(struct file_op *op, const struct file_info *info)
-{
-	struct aio_file *f = CONTAINER(op, struct aio_file, op);
-
-	if (info->size > f->most)
-		too_large(f);
-}
-
-static void on_data(struct file_op *op, struct view data)
-{
-	struct aio_file *f = CONTAINER(op, struct aio_file, op);
-
-	if (buf_len(&f->bytes) + data.n > f->most || buf_add(&f->bytes, data) < 0) {
-		too_large(f);
-		return;
-	}
-	http_hold(f->r->x, f->bytes.cap + f->r->body.cap + f->r->arena.used);
-	files_consumed(op, data.n);
-}
-
-static void on_done(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
-{
-	struct aio_file *f = CONTAINER(op, struct aio_file, op);
+	struct aio_file *f = CONTAINER(whole, struct aio_file, whole);
 	f->on_end(f, info, e);
 }
-
-static const struct file_ops read_ops = { .on_info = on_info, .on_data = on_data, .done = on_done };
 
 void aio_file_read(struct aio_file *f, size_t most,
 		   void (*on_end)(struct aio_file *f, const struct file_info *info, const struct err *e))
 {
 	struct err e = { 0 };
 
-	f->op = (struct file_op){ .ops = &read_ops };
-	f->most = most;
 	f->on_end = on_end;
-	f->is_too_large = false;
-	buf_clear(&f->bytes);
-	if (files_read(f->r->core, &f->r->actor, &f->place, 0, 0, &f->op, &e) < 0)
+	f->whole.done = on_whole;
+	if (whole_file_read(&f->whole, f->r, &f->place, most, &e) < 0)
 		aio_file_fail(f, &e);
 }
-
-/* ---- writing ---- */
-
-static void push(struct file_op *op)
-{
-	struct aio_file *f = CONTAINER(op, struct aio_file, op);
-
-	f->left = view_skip(f->left, files_send(op, f->left));
-	if (f->left.n == 0)
-		files_end(op);
-}
-
-static const struct file_ops write_ops = { .on_room = push, .done = on_done };
 
 void aio_file_write(struct aio_file *f, struct view bytes, bool append,
 		    void (*on_end)(struct aio_file *f, const struct file_info *info, const struct err *e))
 {
 	struct err e = { 0 };
 
-	f->op = (struct file_op){ .ops = &write_ops };
-	f->left = bytes;
 	f->on_end = on_end;
-	if (files_write(f->r->core, &f->r->actor, &f->place, 0, append, &f->op, &e) < 0)
+	f->whole.done = on_whole;
+	if (whole_file_write(&f->whole, f->r, &f->place, bytes, append, &e) < 0)
 		aio_file_fail(f, &e);
-	else
-		push(&f->op);
 }
 
 /* ---- answers ---- */

@@ -28,6 +28,7 @@ struct work {
 	bool recursive, show_hidden, files_only, metadata, permissions, descending, has_depth;
 	uint64_t max_results, max_depth;
 	bool is_glob, is_find, is_full;
+	bool is_bounded, is_deeper; /* by FILES_DEPTH_MAX; directories at that depth were not entered */
 	struct arena names;
 	struct buf entries; /* struct entry */
 	struct buf joined;
@@ -113,14 +114,25 @@ static bool keep(struct work *w, const struct file_info *info)
 	return en.path.p && buf_append(&w->entries, &en, sizeof(en)) >= 0;
 }
 
+static bool is_at_the_bound(const struct file_info *info)
+{
+	unsigned slashes = 0;
+
+	for (size_t i = 0; i < info->name.n; i++)
+		slashes += info->name.p[i] == '/';
+	return info->type == FILE_TYPE_DIRECTORY && slashes + 1 == FILES_DEPTH_MAX;
+}
+
 static void answer(struct work *w);
 
 static void on_entries(struct file_op *op, const struct file_info *entries, size_t n, size_t bytes)
 {
 	struct work *w = CONTAINER(op, struct work, f.op);
 
-	for (size_t i = 0; i < n && !w->is_full; i++)
+	for (size_t i = 0; i < n && !w->is_full; i++) {
 		w->is_full = fits(w, &entries[i]) && !keep(w, &entries[i]);
+		w->is_deeper |= w->is_bounded && is_at_the_bound(&entries[i]);
+	}
 	http_hold(w->f.r->x, w->names.used + w->entries.cap);
 	if (w->is_full) {
 		files_cancel(op);
@@ -283,7 +295,8 @@ static void answer(struct work *w)
 		return;
 	}
 	sort(w);
-	struct json_out *o = aio_data(r, NULL);
+	struct json_out *o =
+		aio_data_hint(r, NULL, w->is_deeper ? "directories 64 levels down were not entered" : NULL);
 	json_out_object(o);
 	json_out_kstr(o, "path", w->f.place.path);
 	if (w->is_glob)
@@ -423,14 +436,15 @@ static void list(struct request *r)
 	struct file_page page = { .depth = 1 };
 	if (w->recursive)
 		page.depth = w->has_depth ? (unsigned)MIN(w->max_depth, FILES_DEPTH_MAX) : FILES_DEPTH_MAX;
+	w->is_bounded = w->recursive && (!w->has_depth || w->max_depth > FILES_DEPTH_MAX);
 	w->f.op.detail = true;
 	if (files_list(r->core, &r->actor, &w->f.place, &page, &w->f.op, &e) < 0)
 		aio_file_fail(&w->f, &e);
 }
 
 const struct route aio_find_routes[] = {
-	{ "POST", "/v1/file/find", find, .body = ROUTE_JSON, .query = "api_key" },
-	{ "POST", "/v1/file/glob", glob, .body = ROUTE_JSON, .query = "api_key" },
-	{ "POST", "/v1/file/list", list, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/file/find", find, .body = ROUTE_JSON, .schema = &find_schema, .query = "api_key" },
+	{ "POST", "/v1/file/glob", glob, .body = ROUTE_JSON, .schema = &glob_schema, .query = "api_key" },
+	{ "POST", "/v1/file/list", list, .body = ROUTE_JSON, .schema = &list_schema, .query = "api_key" },
 	{ 0 },
 };

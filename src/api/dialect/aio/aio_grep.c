@@ -93,7 +93,7 @@ static void release(struct aio_file *f)
 
 static void hold(struct work *w)
 {
-	http_hold(w->f.r->x, w->f.bytes.cap + w->queue.cap + w->f.r->out.cap);
+	http_hold(w->f.r->x, w->f.whole.bytes.cap + w->queue.cap + w->f.r->out.cap);
 }
 
 /* ---- the answer ---- */
@@ -137,7 +137,7 @@ static struct view without_cr(struct view line)
 /* Where line n (from 1) of the file begins; lines are asked for in rising order. */
 static struct view from_line(struct work *w, uint64_t n)
 {
-	struct view all = buf_view(&w->f.bytes), rest = view_skip(all, w->at_line);
+	struct view all = buf_view(&w->f.whole.bytes), rest = view_skip(all, w->at_line);
 
 	while (w->line < n && rest.n) {
 		(void)view_split(rest, '\n', &rest);
@@ -407,6 +407,6 @@ static void grep(struct request *r)
 }
 
 const struct route aio_grep_routes[] = {
-	{ "POST", "/v1/file/grep", grep, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/file/grep", grep, .body = ROUTE_JSON, .schema = &grep_schema, .query = "api_key" },
 	{ 0 },
 };

@@ -18,6 +18,9 @@ extern const struct route aio_browser_routes[], aio_code_routes[], aio_jupyter_r
 extern const struct route aio_file_routes[], aio_find_routes[], aio_grep_routes[];
 extern const struct route aio_transfer_routes[], aio_editor_routes[], aio_watch_routes[];
 
+extern const struct route aio_mcp_routes[], aio_skills_routes[], aio_observe_routes[], aio_proxy_routes[],
+	aio_openapi_routes[], aio_hooks_routes[];
+extern const struct route *const aio_tables[]; /* all of them; ends with NULL */
 extern const struct route aio_shell_routes[], aio_shell_list_routes[], aio_terminal_routes[],
 	aio_bash_routes[], aio_bash_list_routes[], aio_ports_routes[];
 
@@ -31,6 +34,7 @@ struct aio_state {
 	size_t n_edits, edit_bytes;
 	struct list watches;        /* aio_watch.c */
 	struct list shells, bashes; /* struct aio_shell, struct aio_bash */
+	struct loop_timer prune;    /* of shells whose box is gone */
 };
 void aio_undo_done(struct aio_state *s);
 void aio_watch_done(struct aio_state *s);
@@ -47,9 +51,12 @@ void aio_unprocessable(struct request *r, const char *field, const char *message
 
 /* {"success":true,"message":…,"data": …: the value is written between these. message NULL: the usual one. */
 struct json_out *aio_data(struct request *r, const char *message);
+struct json_out *aio_data_hint(struct request *r, const char *message, const char *hint);
 void aio_send(struct request *r);
 /* success false, with a message; data is null. Also what answer_fail says of errors in the sandbox. */
 void aio_refuse(struct request *r, const char *fmt, ...) _printf_(2, 3);
+/* The same with a status, for routes that answer with bytes: these are none. */
+void aio_refuse_bytes(struct request *r, int status, const char *message);
 /* The same with FileOperationError as the data. */
 void aio_refuse_file(struct request *r, struct view path, const char *operation, const struct err *e);
 
@@ -57,6 +64,10 @@ void aio_refuse_file(struct request *r, struct view path, const char *operation,
 bool aio_may_exec(struct request *r);
 int aio_authenticate(struct request *r, struct err *e) _must_check_;
 struct view aio_name(const struct request *r); /* the sandbox's, as the request has it */
+/* A variable of the sandbox; p == NULL: it has none. */
+struct view aio_variable(const struct box *b, const char *name);
+/* Where relative paths begin: its variable WORKSPACE, or its working directory. */
+struct view aio_workspace(const struct box *b);
 
 /* ---- text and time of commands: aio_text.c ---- */
 
@@ -72,7 +83,7 @@ void aio_put_cut(struct json_out *o, struct view text, size_t chars);
 
 /* ---- tickets: aio_ticket.c ---- */
 
-#define AIO_TICKET_SECONDS 30
+#define AIO_TICKET_SECONDS 30 /* where the sandbox has no TICKET_TTL_SECONDS */
 #define AIO_TICKET_SIZE    96
 /* Opens one sandbox, for a moment, in a URL. */
 void aio_ticket_make(const struct core *c, const struct box *b, char ret[AIO_TICKET_SIZE]);

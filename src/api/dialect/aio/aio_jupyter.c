@@ -163,9 +163,11 @@ static void remove_all(struct request *r)
 }
 
 const struct route aio_jupyter_routes[] = {
-	{ "POST", "/v1/jupyter/execute", execute, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/jupyter/execute", execute, .body = ROUTE_JSON, .schema = &execute_schema,
+	  .query = "api_key" },
 	{ "GET", "/v1/jupyter/info", info, .query = "api_key" },
-	{ "POST", "/v1/jupyter/sessions/create", create, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/jupyter/sessions/create", create, .body = ROUTE_JSON, .schema = &create_schema,
+	  .query = "api_key" },
 	{ "GET", "/v1/jupyter/sessions", sessions, .query = "api_key" },
 	{ "DELETE", "/v1/jupyter/sessions", remove_all, .query = "api_key" },
 	{ "DELETE", "/v1/jupyter/sessions/{id}", remove_one, .query = "api_key" },

@@ -292,14 +292,44 @@ static void info(struct request *r)
 	aio_probe(r, LOOK, put_info);
 }
 
+/* ---- /v1/sandbox/packages/nodejs ---- */
+
+static void put_list(struct request *r, struct view said)
+{
+	struct buf text = BUF_INIT(1u << 20);
+
+	if (!aio_probe_fact(said, "node").n) {
+		aio_refuse(r, "this sandbox has no Node.js");
+		return;
+	}
+	while (said.p && said.n) {
+		struct view version, line = view_split(said, '\n', &said);
+		if (!view_starts(line, "package "))
+			continue;
+		buf_puts(&text, buf_len(&text) ? "\n" : "");
+		buf_add(&text, view_split(view_skip(line, 8), ' ', &version));
+		buf_putc(&text, '@');
+		buf_add(&text, version);
+	}
+	json_out_str(aio_data(r, NULL), buf_view(&text));
+	buf_done(&text);
+	aio_send(r);
+}
+
+static void packages(struct request *r)
+{
+	aio_probe(r, LOOK, put_list);
+}
+
 #define QUERY .query = "api_key version"
 const struct route aio_nodejs_routes[] = {
-	{ "POST", "/v1/nodejs/execute", execute, .body = ROUTE_JSON, QUERY },
+	{ "POST", "/v1/nodejs/execute", execute, .body = ROUTE_JSON, .schema = &execute_schema, QUERY },
 	{ "GET", "/v1/nodejs/info", info, QUERY },
-	{ "POST", "/v1/nodejs/sessions", create, .body = ROUTE_JSON, QUERY },
+	{ "GET", "/v1/sandbox/packages/nodejs", packages, QUERY },
+	{ "POST", "/v1/nodejs/sessions", create, .body = ROUTE_JSON, .schema = &session_schema, QUERY },
 	{ "GET", "/v1/nodejs/sessions", sessions, QUERY },
 	{ "GET", "/v1/nodejs/sessions/{id}", get, QUERY },
-	{ "PATCH", "/v1/nodejs/sessions/{id}", update, .body = ROUTE_JSON, QUERY },
+	{ "PATCH", "/v1/nodejs/sessions/{id}", update, .body = ROUTE_JSON, .schema = &session_schema, QUERY },
 	{ "DELETE", "/v1/nodejs/sessions/{id}", remove_one, QUERY },
 	{ 0 },
 };

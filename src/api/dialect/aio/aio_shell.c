@@ -14,6 +14,7 @@
 #define COLS        200 /* `ps` and its like cut what they show at the width */
 #define ROWS        50
 #define COMMAND_MAX (1024u * 1024)
+#define PRUNE_MS    60000
 
 /* ---- the table ---- */
 
@@ -75,7 +76,7 @@ void aio_shell_free(struct aio_shell *s)
 	while (!list_empty(&s->waits))
 		aio_wait_fail(CONTAINER(s->waits.next, struct aio_wait, link), &e);
 	buf_done(&s->command);
-	buf_done(&s->output);
+	outputs_done(&s->output);
 	free(s);
 }
 
@@ -84,7 +85,23 @@ static void on_removed(struct shells_op *op, const struct shell_info *list, size
 	aio_shell_free(CONTAINER(op, struct aio_shell, removal));
 }
 
-/* Those of boxes that are gone; then, where a box has too many, the one that was idle longest. */
+/* What is kept of a box that is gone counts against its tenant no longer than this. */
+static void on_prune(struct loop_timer *t)
+{
+	struct aio_state *st = CONTAINER(t, struct aio_state, prune);
+	struct loop *loop = NULL;
+
+	LIST_EACH (it, &st->shells) {
+		struct aio_shell *s = CONTAINER(it, struct aio_shell, link);
+		loop = s->loop;
+		if (!boxes_by_id(st->core, view_of(s->box)))
+			aio_shell_free(s);
+	}
+	if (loop && !list_empty(&st->shells))
+		loop_timer_start(loop, &st->prune, PRUNE_MS, on_prune);
+}
+
+/* Where a box has too many, the one that was idle longest goes. */
 static bool make_place(struct request *r)
 {
 	struct aio_state *st = r->state;
@@ -94,10 +111,6 @@ static bool make_place(struct request *r)
 
 	LIST_EACH (it, &st->shells) {
 		struct aio_shell *s = CONTAINER(it, struct aio_shell, link);
-		if (!boxes_by_id(r->core, view_of(s->box))) {
-			aio_shell_free(s);
-			continue;
-		}
 		if (s->leaving || strcmp(s->box, r->box) != 0)
 			continue;
 		n++;
@@ -132,6 +145,7 @@ struct aio_shell *aio_shell_new(struct request *r, const char *name, bool automa
 		return NULL;
 	}
 	s->core = r->core;
+	s->loop = r->x->loop;
 	memcpy(s->box, r->box, sizeof(s->box));
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->automatic = automatic;
@@ -139,9 +153,10 @@ struct aio_shell *aio_shell_new(struct request *r, const char *name, bool automa
 	s->quiet_ms = AIO_SHELL_QUIET;
 	s->status = "completed";
 	s->command = BUF_INIT(COMMAND_MAX);
-	s->output = BUF_INIT(8 * AIO_SHELL_CHARS);
 	list_init(&s->waits);
 	list_append(&st->shells, &s->link);
+	if (!loop_timer_active(&st->prune))
+		loop_timer_start(s->loop, &st->prune, PRUNE_MS, on_prune);
 	return s;
 }
 
@@ -149,7 +164,7 @@ struct aio_shell *aio_shell_new(struct request *r, const char *name, bool automa
 
 struct view aio_shell_output(const struct aio_shell *s)
 {
-	return s->running ? buf_view(&s->exec.kept.bytes[0]) : buf_view(&s->output);
+	return buf_view(s->running ? &s->exec.kept.bytes[0] : &s->output.bytes[0]);
 }
 
 static void on_kept(struct exec *x)
@@ -162,8 +177,15 @@ static void on_kept(struct exec *x)
 
 static void keep(struct aio_shell *s, struct view output)
 {
-	buf_clear(&s->output);
-	aio_cut(&s->output, output, AIO_SHELL_CHARS);
+	const struct box *b = boxes_by_id(s->core, view_of(s->box));
+	struct buf cut = BUF_INIT(8 * AIO_SHELL_CHARS);
+
+	outputs_done(&s->output);
+	if (b && aio_cut(&cut, output, AIO_SHELL_CHARS) >= 0) {
+		outputs_start(&s->output, s->core, b->tenant);
+		(void)outputs_add(&s->output, 1, buf_view(&cut));
+	}
+	buf_done(&cut);
 }
 
 /* They are answered from a list of their own: an answer may bring the next command. */
@@ -233,7 +255,7 @@ int aio_shell_run(struct request *r, struct aio_shell *s, struct view text, stru
 	s->used_ms = clock_wall_ms();
 	buf_clear(&s->command);
 	buf_add(&s->command, shown);
-	buf_clear(&s->output);
+	outputs_done(&s->output);
 	return 0;
 }
 
@@ -524,10 +546,12 @@ static void end(struct request *r)
 }
 
 const struct route aio_shell_routes[] = {
-	{ "POST", "/v1/shell/exec", exec, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/shell/view", view, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/shell/wait", wait_for, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/shell/write", write_to, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/shell/kill", end, .body = ROUTE_JSON, .query = AIO_QUERY },
+	{ "POST", "/v1/shell/exec", exec, .body = ROUTE_JSON, .schema = &exec_schema, .query = AIO_QUERY },
+	{ "POST", "/v1/shell/view", view, .body = ROUTE_JSON, .schema = &id_schema, .query = AIO_QUERY },
+	{ "POST", "/v1/shell/wait", wait_for, .body = ROUTE_JSON, .schema = &wait_schema,
+	  .query = AIO_QUERY },
+	{ "POST", "/v1/shell/write", write_to, .body = ROUTE_JSON, .schema = &write_schema,
+	  .query = AIO_QUERY },
+	{ "POST", "/v1/shell/kill", end, .body = ROUTE_JSON, .schema = &id_schema, .query = AIO_QUERY },
 	{ 0 },
 };

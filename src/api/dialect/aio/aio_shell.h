@@ -17,6 +17,7 @@
 struct aio_shell {
 	struct list link; /* of aio_state->shells */
 	struct core *core;
+	struct loop *loop;
 	char box[BOX_ID + 1];
 	char name[AIO_SHELL_NAME]; /* of the shell */
 	bool automatic;            /* nobody gave it an id: it may be forgotten when others need its place */
@@ -28,8 +29,9 @@ struct aio_shell {
 	bool running, has_code;
 	const char *status; /* of the last command, when none runs */
 	uint32_t code;
-	struct buf command, output; /* the last ones; the output is cut, and empty while the command runs */
-	struct list waits;          /* struct aio_wait: who wants to know how it goes on */
+	struct buf command;   /* the last one */
+	struct output output; /* of it, cut; empty while it runs */
+	struct list waits;    /* struct aio_wait: who wants to know how it goes on */
 	struct shells_op removal;
 };
 

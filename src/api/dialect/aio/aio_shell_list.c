@@ -314,8 +314,10 @@ static void remove_one(struct request *r)
 }
 
 const struct route aio_shell_list_routes[] = {
-	{ "POST", "/v1/shell/sessions/create", create, .body = ROUTE_JSON, .query = AIO_QUERY },
-	{ "POST", "/v1/shell/sessions/update", update, .body = ROUTE_JSON, .query = AIO_QUERY },
+	{ "POST", "/v1/shell/sessions/create", create, .body = ROUTE_JSON, .schema = &create_schema,
+	  .query = AIO_QUERY },
+	{ "POST", "/v1/shell/sessions/update", update, .body = ROUTE_JSON, .schema = &update_schema,
+	  .query = AIO_QUERY },
 	{ "GET", "/v1/shell/sessions/stats", stats, .query = AIO_QUERY },
 	{ "GET", "/v1/shell/sessions", list, .query = AIO_QUERY },
 	{ "DELETE", "/v1/shell/sessions", remove_all, .query = AIO_QUERY },

@@ -7,110 +7,33 @@
  *
  * The terminal ends with its connection.
  */
-#include <stdio.h>
-
 #include "aio_impl.h"
-#include "resize.h"
+#include "json_terminal.h"
 #include "rnd.h"
-#include "run.h"
-#include "text_pieces.h"
-#include "typed.h"
-#include "ws.h"
 #include "poison.h"
 
-#define INPUT_HIGH (64u * 1024)
-#define PING_MS    30000
-
-struct terminal {
-	struct ws w;
-	struct exec exec;
-	struct text_pieces pieces;
-	char process[16], id[24];
-	struct resize size;
-	struct typed typed;
-	struct loop_timer ping;
-};
-
-static struct terminal *of(struct ws *w)
-{
-	return CONTAINER(w, struct terminal, w);
-}
-
-static void on_gone(struct ws *w)
-{
-	struct terminal *t = of(w);
-
-	exec_cancel(&t->exec);
-	resize_cancel(&t->size);
-	loop_timer_stop(&t->ping);
-	typed_done(&t->typed);
-}
-
-static void say(struct terminal *t, const char *type, struct view data)
-{
-	struct buf json = BUF_INIT(8u * 1024 * 1024);
-	struct json_out o;
-
-	json_out_init(&o, &json);
-	json_out_object(&o);
-	json_out_kz(&o, "type", type);
-	if (data.p)
-		json_out_kstr(&o, "data", data);
-	json_out_end(&o, '}');
-	ws_text(&t->w, buf_view(&json));
-	buf_done(&json);
-}
+#define PING_MS 30000
 
 static void on_ping(struct loop_timer *timer)
 {
-	struct terminal *t = CONTAINER(timer, struct terminal, ping);
+	struct json_terminal *t = CONTAINER(timer, struct json_terminal, timer);
 
-	loop_timer_start(t->w.r->x->loop, &t->ping, PING_MS, on_ping);
-	say(t, "ping", VIEW_NONE);
+	loop_timer_start(t->w.r->x->loop, timer, PING_MS, on_ping);
+	json_terminal_say(t, "ping", NULL, VIEW_NONE);
 }
 
-static void on_begun(struct exec *x, const struct exec_begun *b)
+static void begun(struct json_terminal *t)
 {
-	struct terminal *t = CONTAINER(x, struct terminal, exec);
+	char id[21];
 
-	snprintf(t->process, sizeof(t->process), "%u", b->pid);
-	loop_timer_start(t->w.r->x->loop, &t->ping, PING_MS, on_ping);
-	ws_open(&t->w);
-	say(t, "session_id", view_of(t->id));
-	say(t, "ready", VIEW_NONE);
+	rnd_name(id, sizeof(id) - 1);
+	loop_timer_start(t->w.r->x->loop, &t->timer, PING_MS, on_ping);
+	json_terminal_say(t, "session_id", "data", view_of(id));
+	json_terminal_say(t, "ready", NULL, VIEW_NONE);
 }
 
-static void put_piece(void *arg, struct view piece)
+static void ended(struct json_terminal *t, const struct exec_result *res, const struct err *e)
 {
-	say(arg, "output", piece);
-}
-
-static void on_output(struct exec *x, unsigned channel, struct view data)
-{
-	struct terminal *t = CONTAINER(x, struct terminal, exec);
-
-	text_pieces_add(&t->pieces, data, put_piece, t);
-	/* What the client has not taken holds the rest back. */
-	exec_consumed(x, ws_hold(&t->w, data.n));
-}
-
-static void on_sent(struct ws *w, size_t n)
-{
-	exec_consumed(&of(w)->exec, n);
-}
-
-static void on_done(struct exec *x, const struct exec_result *res, const struct err *e)
-{
-	struct terminal *t = CONTAINER(x, struct terminal, exec);
-	struct err early = { 0 };
-
-	if (!t->w.open) {
-		err_set(&early, ERR_INTERNAL, "the shell ended before it began");
-		ws_fail(&t->w, e ? e : &early);
-		return;
-	}
-	text_pieces_end(&t->pieces, put_piece, t);
-	ws_leave(&t->w, WEBSOCKET_NORMAL, VIEW_NONE);
 }
 
 struct message {
@@ -123,63 +46,36 @@ static const struct json_field message_fields[] = {
 };
 static const struct json_schema message_schema = { message_fields, ELEMS(message_fields), .open = true };
 
-static bool obey(struct terminal *t, const struct message *m, struct err *e)
+static bool is_size(const struct json *data, const char *key, uint64_t *ret)
 {
-	const struct json *cols = m->data ? json_get(m->data, "cols") : NULL;
-	const struct json *rows = m->data ? json_get(m->data, "rows") : NULL;
-	uint64_t c, r;
+	const struct json *v = data ? json_get(data, key) : NULL;
+	return v && json_to_u64(v, ret) >= 0 && *ret && *ret <= 10000;
+}
 
-	if (view_is(m->type, "pong"))
+static bool message(struct json_terminal *t, const struct json *doc, struct arena *a, struct err *e)
+{
+	struct message m = { 0 };
+	uint64_t cols, rows;
+
+	if (json_read(a, doc, &message_schema, &m, false, e) < 0)
+		return false;
+	if (view_is(m.type, "pong"))
 		return true;
-	if (view_is(m->type, "input") && m->data && m->data->type == JSON_STRING) {
-		if (typed_add(&t->typed, m->data->text) < 0)
-			return err_set(e, ERR_TOO_LARGE, "the shell does not read its input") >= 0;
-		return true;
-	}
-	if (view_is(m->type, "resize") && cols && rows && json_to_u64(cols, &c) >= 0 &&
-	    json_to_u64(rows, &r) >= 0 && c && r && c <= 10000 && r <= 10000) {
-		resize_to(&t->size, t->w.r, t->process, c, r);
+	if (view_is(m.type, "input") && m.data && m.data->type == JSON_STRING)
+		return json_terminal_input(t, m.data->text, e);
+	if (view_is(m.type, "resize") && is_size(m.data, "cols", &cols) && is_size(m.data, "rows", &rows)) {
+		json_terminal_resize(t, cols, rows);
 		return true;
 	}
 	return err_set(e, ERR_INVALID,
 		       "the messages are input with data, resize with cols and rows in data, and pong") >= 0;
 }
 
-static bool on_text(struct ws *w, struct view text, struct err *e)
-{
-	struct arena a = ARENA_INIT(4 * WS_MESSAGE);
-	struct message m = { 0 };
-	struct json *doc;
-	bool ok = json_parse(&a, text, &doc, e) >= 0 &&
-		  json_read(&a, doc, &message_schema, &m, false, e) >= 0 && obey(of(w), &m, e);
-
-	arena_done(&a);
-	return ok;
-}
-
-static const struct ws_ops terminal_ops = {
-	.on_input = ws_drop_input, .on_text = on_text, .on_sent = on_sent, .on_gone = on_gone
-};
-
 static void terminal(struct request *r)
 {
-	struct exec_wish w = typed_login_shell();
-	struct terminal *t = ws_own(r, sizeof(*t), &terminal_ops, INPUT_HIGH);
-	struct err e = { 0 };
+	static const struct json_terminal_ops ops = { .begun = begun, .ended = ended, .message = message };
 
-	if (!t)
-		return;
-	r->params[0] = view_of(r->box); /* where resize.c looks for it */
-	rnd_name(t->id, 20);
-	typed_init(&t->typed, r, view_of(r->box), t->process, 2 * WS_MESSAGE);
-	t->exec.on_begun = on_begun;
-	t->exec.on_output = on_output;
-	t->exec.done = on_done;
-	if (!request_same_origin(r->x))
-		err_set(&e, ERR_FORBIDDEN, "a page of another origin may not open a terminal");
-	if (e.code || ws_check(&t->w, &e) < 0 ||
-	    exec_start(r->core, &r->actor, view_of(r->box), &w, &t->exec, &e) < 0)
-		ws_fail(&t->w, &e);
+	json_terminal_start(r, sizeof(struct json_terminal), view_of(r->box), &ops);
 }
 
 /* ---- the page ---- */

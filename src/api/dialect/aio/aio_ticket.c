@@ -11,7 +11,9 @@
 #include "text.h"
 #include "poison.h"
 
-#define MAC_BYTES 16
+#define MAC_BYTES   16
+#define SECONDS_MAX 3600
+#define BODY_MAX    4096 /* clients send "{}", which means nothing */
 
 static void seal(const struct core *c, const char *said, char ret[2 * MAC_BYTES + 1])
 {
@@ -32,9 +34,18 @@ static void make(const struct core *c, const char *box, uint64_t end, char ret[A
 	snprintf(ret, AIO_TICKET_SIZE, "%.60s.%s", said, mac);
 }
 
+static uint64_t lifetime(const struct box *b)
+{
+	uint64_t seconds;
+
+	if (num_u64(aio_variable(b, "TICKET_TTL_SECONDS"), &seconds) < 0 || !seconds)
+		return AIO_TICKET_SECONDS;
+	return MIN(seconds, (uint64_t)SECONDS_MAX);
+}
+
 void aio_ticket_make(const struct core *c, const struct box *b, char ret[AIO_TICKET_SIZE])
 {
-	make(c, b->id, (uint64_t)(clock_wall_ms() / 1000) + AIO_TICKET_SECONDS, ret);
+	make(c, b->id, (uint64_t)(clock_wall_ms() / 1000) + lifetime(b), ret);
 }
 
 struct view aio_ticket_box(struct view ticket)
@@ -69,7 +80,7 @@ static void create(struct request *r)
 	struct json_out *o = answer_json(r);
 	json_out_object(o);
 	json_out_kz(o, "ticket", ticket);
-	json_out_ku64(o, "expires_in", AIO_TICKET_SECONDS);
+	json_out_ku64(o, "expires_in", lifetime(b));
 	json_out_end(o, '}');
 	answer_send(r, 200);
 }
@@ -86,7 +97,7 @@ static void check(struct request *r)
 }
 
 const struct route aio_ticket_routes[] = {
-	{ "POST", "/tickets", create, .query = "api_key" },
+	{ "POST", "/tickets", create, .body = ROUTE_WHOLE, .body_max = BODY_MAX, .query = "api_key" },
 	{ "GET", "/auth", check, .query = "api_key ticket" },
 	{ 0 },
 };

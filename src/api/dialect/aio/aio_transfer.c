@@ -214,23 +214,6 @@ static void release_probe(struct aio_file *f)
 	files_cancel(&CONTAINER(f, struct download_work, f)->probe);
 }
 
-/* Bytes are expected, so an error has a status that says that these are none. */
-static void refuse_download(struct request *r, int status, const struct err *e)
-{
-	struct buf b = BUF_INIT(4096);
-	struct json_out o;
-
-	json_out_init(&o, &b);
-	json_out_object(&o);
-	json_out_kbool(&o, "success", false);
-	json_out_kz(&o, "message", e->msg);
-	json_out_key(&o, "data");
-	json_out_null(&o);
-	json_out_kz(&o, "detail", e->msg);
-	json_out_end(&o, '}');
-	answer_reply(r, status, &b);
-}
-
 static void fail_download(struct download_work *d, const struct err *e)
 {
 	struct request *r = d->f.r;
@@ -240,7 +223,7 @@ static void fail_download(struct download_work *d, const struct err *e)
 		return;
 	}
 	if (!d->begun) {
-		refuse_download(r, err_http(e->code), e);
+		aio_refuse_bytes(r, err_http(e->code), e->msg);
 		return;
 	}
 	http_break(r->x);
@@ -275,7 +258,7 @@ static void send_checked(struct download_work *d)
 		return;
 	}
 	if (!d->begun) {
-		struct view all = buf_view(&d->f.bytes);
+		struct view all = buf_view(&d->f.whole.bytes);
 		http_begin(r->x, 200, "application/octet-stream", (int64_t)all.n, &plain, 1);
 		(void)http_write(r->x, all);
 	}
@@ -327,14 +310,14 @@ static void on_guarded_data(struct file_op *op, struct view data)
 		d->held += data.n;
 		return;
 	}
-	if (!d->begun && buf_add(&d->f.bytes, data) < 0) {
+	if (!d->begun && buf_add(&d->f.whole.bytes, data) < 0) {
 		files_cancel(op);
 		err_set(&e, ERR_CONFLICT, "the file has grown while it was read");
 		fail_download(d, &e);
 		return;
 	}
 	if (!d->begun)
-		http_hold(d->f.r->x, d->f.bytes.cap);
+		http_hold(d->f.r->x, d->f.whole.bytes.cap);
 	files_consumed(op, data.n);
 }
 

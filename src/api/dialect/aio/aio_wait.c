@@ -243,7 +243,7 @@ void aio_wait_begin(struct aio_wait *w, struct request *r, struct aio_shell *s, 
 		aio_wait_over(w, &(struct aio_wait_end){ .status = s->status,
 							 .has_code = s->has_code,
 							 .code = s->code,
-							 .output = buf_view(&s->output) });
+							 .output = aio_shell_output(s) });
 		return;
 	}
 	list_append(&s->waits, &w->link);

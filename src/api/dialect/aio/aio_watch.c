@@ -1,7 +1,7 @@
 /*
  * /v1/file/watch: what happens to files. A watch keeps its last events, numbered, until somebody asks for
- * those behind a number (poll). Its events wait for `debounce` milliseconds, in which the same event of the
- * same path is one. A watch that nobody asks goes away.
+ * those behind a number (poll, or events, which goes on). Its events wait for `debounce` milliseconds, in
+ * which the same event of the same path is one. A watch that nobody asks goes away.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 #include "aio_file.h"
 #include "clock.h"
 #include "glob.h"
+#include "num.h"
 #include "rnd.h"
+#include "stream.h"
 #include "poison.h"
 
 #define OF_BOX     16
@@ -51,9 +53,24 @@ struct poll {
 	struct watch *w;
 	uint64_t cursor, limit, timeout;
 	struct loop_timer timer;
+	bool streams; /* it is an answer without an end */
+	struct stream stream;
 };
 
 static void answer_poll(struct poll *p);
+static void push(struct poll *p);
+
+/* Whoever waits is told what there is. */
+static void tell(struct watch *w)
+{
+	LIST_EACH (it, &w->waiting) {
+		struct poll *p = CONTAINER(it, struct poll, link);
+		if (p->streams)
+			push(p);
+		else
+			answer_poll(p);
+	}
+}
 
 static void drop(struct watch *w, struct event *ev)
 {
@@ -63,11 +80,19 @@ static void drop(struct watch *w, struct event *ev)
 	free(ev);
 }
 
+static void cut_stream(struct poll *p)
+{
+	list_del(&p->link);
+	p->w = NULL;
+	stream_cut(&p->stream);
+}
+
 static void watch_free(struct watch *w)
 {
 	w->ended = true;
-	LIST_EACH (it, &w->waiting)
-		answer_poll(CONTAINER(it, struct poll, link));
+	tell(w);
+	LIST_EACH (it, &w->waiting) /* clients that are behind, and get no more */
+		cut_stream(CONTAINER(it, struct poll, link));
 	loop_timer_stop(&w->idle);
 	loop_timer_stop(&w->window);
 	files_cancel(&w->op);
@@ -100,8 +125,7 @@ static void on_window(struct loop_timer *t)
 		if (!ev->seq)
 			ev->seq = ++w->last_seq;
 	}
-	LIST_EACH (it, &w->waiting)
-		answer_poll(CONTAINER(it, struct poll, link));
+	tell(w);
 }
 
 static bool is_wanted(const struct watch *w, struct view path)
@@ -189,8 +213,7 @@ static void on_done(struct file_op *op, const struct file_info *info, bool creat
 
 	w->ended = true;
 	if (w->started) {
-		LIST_EACH (it, &w->waiting)
-			answer_poll(CONTAINER(it, struct poll, link));
+		tell(w);
 		return;
 	}
 	err_set(&gone, ERR_NOT_FOUND, "what was to be watched is gone");
@@ -357,15 +380,14 @@ static void release_poll(struct request *r)
 		list_del(&p->link);
 }
 
+/* Into an object. */
 static void put_event(struct json_out *o, struct buf *full, const struct watch *w, const struct event *ev)
 {
-	json_out_object(o);
 	json_out_ku64(o, "seq", ev->seq);
 	json_out_kz(o, "type", files_event_name(ev->kind));
 	json_out_kstr(o, "path", aio_file_join(full, w->path, (struct view){ ev->path, ev->n }));
 	json_out_kbool(o, "is_directory", ev->directory);
 	answer_put_time(o, "timestamp", ev->at_ms);
-	json_out_end(o, '}');
 }
 
 static void answer_poll(struct poll *p)
@@ -384,7 +406,9 @@ static void answer_poll(struct poll *p)
 		const struct event *ev = CONTAINER(it, struct event, link);
 		if (!ev->seq || ev->seq <= p->cursor || n == p->limit)
 			continue;
+		json_out_object(o);
 		put_event(o, &full, w, ev);
+		json_out_end(o, '}');
 		cursor = ev->seq;
 		n++;
 	}
@@ -431,6 +455,85 @@ static void poll_events(struct request *r)
 		answer_poll(p);
 	else
 		loop_timer_start(w->loop, &p->timer, p->timeout * 1000, on_poll_time);
+}
+
+/* ---- events: as they come, numbered, so that whoever comes again says which was the last ---- */
+
+static void push(struct poll *p)
+{
+	struct watch *w = p->w;
+	struct buf full = BUF_INIT(16u * 1024);
+	struct json_out o;
+
+	LIST_EACH (it, &w->events) {
+		const struct event *ev = CONTAINER(it, struct event, link);
+		if (!ev->seq || ev->seq <= p->cursor || p->stream.full)
+			continue;
+		p->cursor = ev->seq;
+		stream_id(&p->stream, ev->seq);
+		stream_open(&p->stream, &o, files_event_name(ev->kind));
+		put_event(&o, &full, w, ev);
+		stream_close(&p->stream, &o);
+	}
+	buf_done(&full);
+	loop_timer_start(w->loop, &w->idle, IDLE_MS, on_idle);
+	if (!w->ended || w->last_seq > p->cursor)
+		return;
+	list_del(&p->link);
+	p->w = NULL;
+	stream_finish(&p->stream);
+}
+
+static void on_stream_writable(struct http_exchange *x)
+{
+	struct poll *p = ((struct request *)x->ctx)->own;
+
+	p->stream.full = false;
+	if (p->w)
+		push(p);
+}
+
+static const struct http_ops stream_ops = { .on_body = request_drop_body,
+					    .on_abort = request_abort,
+					    .on_writable = on_stream_writable };
+
+static void release_stream(struct request *r)
+{
+	struct poll *p = r->own;
+
+	if (p->stream.r)
+		stream_release(&p->stream);
+	release_poll(r);
+}
+
+/* The daemon goes down: the client comes again, with the number of the last event. */
+static void on_stream_drain(struct request *r)
+{
+	struct poll *p = r->own;
+
+	stream_finish(&p->stream);
+}
+
+static void events(struct request *r)
+{
+	struct poll *p = aio_own(r, sizeof(*p), release_stream);
+	struct view last = stream_last_id(r);
+	struct watch *w = p ? find(r) : NULL;
+
+	if (!w)
+		return;
+	p->r = r;
+	if (last.p && num_u64(last, &p->cursor) < 0) {
+		aio_unprocessable(r, "Last-Event-ID", "Last-Event-ID must be a number");
+		return;
+	}
+	p->w = w;
+	p->streams = true;
+	r->on_drain = on_stream_drain;
+	list_append(&w->waiting, &p->link);
+	stream_init(&p->stream, r, STREAM_SSE, &stream_ops);
+	stream_begin(&p->stream, NULL, 0);
+	push(p);
 }
 
 /* ---- wait: for one file, which need not be there yet; its directory must ---- */
@@ -557,9 +660,13 @@ static void wait_for(struct request *r)
 
 const struct route aio_watch_routes[] = {
 	{ "GET", "/v1/file/watch", list, .query = "api_key" },
-	{ "POST", "/v1/file/watch", create, .body = ROUTE_JSON, .query = "api_key" },
-	{ "POST", "/v1/file/watch/wait", wait_for, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/v1/file/watch", create, .body = ROUTE_JSON, .schema = &create_schema,
+	  .query = "api_key" },
+	{ "POST", "/v1/file/watch/wait", wait_for, .body = ROUTE_JSON, .schema = &wait_schema,
+	  .query = "api_key" },
 	{ "DELETE", "/v1/file/watch/{id}", stop, .query = "api_key" },
-	{ "POST", "/v1/file/watch/{id}/poll", poll_events, .body = ROUTE_JSON, .query = "api_key" },
+	{ "GET", "/v1/file/watch/{id}/events", events, .query = AIO_QUERY },
+	{ "POST", "/v1/file/watch/{id}/poll", poll_events, .body = ROUTE_JSON, .schema = &poll_schema,
+	  .query = "api_key" },
 	{ 0 },
 };

@@ -54,7 +54,8 @@ static bool claims(const struct http_exchange *x, void *state)
 {
 	struct view rest;
 
-	return view_is(x->path, "/mcp") || (boxes_path(x->path, &rest).p && view_is(rest, "/mcp")) ||
+	return view_is(x->path, "/mcp") ||
+	       (boxes_path(x->path, &rest).p && (view_is(rest, "/mcp") || view_is(rest, "/v1/mcp"))) ||
 	       view_starts(x->path, "/.well-known/oauth-protected-resource");
 }
 
@@ -118,5 +119,6 @@ const struct dialect mcp_dialect = { .name = "mcp",
 				     .version = "2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26",
 				     .claims = claims,
 				     .surface = &surface,
+				     .tools = &mcp_hub,
 				     .new = new_paddock,
 				     .free = mcp_free };

@@ -14,6 +14,7 @@
  *   mcp_seal.c      the state that the client keeps meanwhile (pure)
  *   mcp_methods.c   the methods
  *   mcp_tools*.c    the tools; tools.yaml has what clients see of them
+ *   mcp_hub.c       the tools of one sandbox for other dialects
  *   mcp_outputs.c   long output, which clients read as a resource
  */
 #pragma once

@@ -373,5 +373,9 @@ const struct route mcp_http_routes[] = {
 	{ "POST", "/sandbox/{name}/mcp", post, .body = ROUTE_JSON },
 	{ "GET", "/sandbox/{name}/mcp", get },
 	{ "DELETE", "/sandbox/{name}/mcp", end_session },
+	/* AIO's other address of it. */
+	{ "POST", "/sandbox/{name}/v1/mcp", post, .body = ROUTE_JSON },
+	{ "GET", "/sandbox/{name}/v1/mcp", get },
+	{ "DELETE", "/sandbox/{name}/v1/mcp", end_session },
 	{ 0 },
 };

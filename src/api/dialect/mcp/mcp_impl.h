@@ -33,6 +33,7 @@ enum mcp_cap { MCP_CAP_NONE, MCP_CAP_ROOTS = 1, MCP_CAP_SAMPLING = 2, MCP_CAP_EL
 enum mcp_level { MCP_LEVEL_DEBUG, MCP_LEVEL_INFO, MCP_LEVEL_NOTICE, MCP_LEVEL_WARNING, MCP_LEVEL_OFF = 99 };
 
 struct mcp_call;
+struct mcp_stream;
 
 /* ---- mcp_rpc.c ---- */
 
@@ -95,6 +96,9 @@ void mcp_free(void *state);
 extern const struct mcp_kind mcp_kind;
 void mcp_fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra);
 extern const struct route mcp_http_routes[], mcp_access_routes[];
+extern const struct dialect_tools mcp_hub;
+/* Gives a message to stream->then, for whom it is. */
+void mcp_hub_deliver(struct mcp_stream *s, struct request *r, struct view json);
 
 /* ---- mcp_access.c ---- */
 
@@ -144,6 +148,8 @@ struct mcp_stream {
 	struct buf batch;   /* answers to a batch that are ready */
 	bool begun;         /* as events */
 	bool is_batch, lasting, settling;
+	/* Takes the place of the answer, for another dialect: mcp_hub.c. May be NULL. */
+	void (*then)(struct request *r, struct view result, const struct err *e);
 	struct loop_timer late; /* an answer that takes long becomes a stream, which can say that it lives */
 };
 /* Takes the request and its parsed body. NULL: the answer is sent. */

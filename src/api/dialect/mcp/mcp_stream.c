@@ -225,7 +225,7 @@ static void begin(struct mcp_stream *s)
 
 void mcp_stream_begin(struct mcp_stream *s)
 {
-	if (s->begun || !s->r)
+	if (s->begun || !s->r || s->then)
 		return;
 	begin(s);
 	if (s->session && s->version >= MCP_2025_11) {
@@ -262,6 +262,11 @@ static void send_plain(struct mcp_stream *s, struct buf *json, int http)
 
 	detach(s);
 	r->on_gone = NULL;
+	if (s->then) {
+		mcp_hub_deliver(s, r, buf_view(json));
+		buf_done(json);
+		return;
+	}
 	answer_reply_with(r, http, json, &session, s->session ? 1 : 0);
 }
 
@@ -302,8 +307,15 @@ static void send_batch(struct mcp_stream *s)
 
 void mcp_stream_hang_up(struct mcp_stream *s)
 {
+	struct buf gone = BUF_INIT(1024);
+
 	if (!s->r)
 		return;
+	if (s->then) { /* its call was ended by us */
+		buf_puts(&gone, "{\"error\":{\"message\":\"the call was cancelled\"}}");
+		send_plain(s, &gone, 200);
+		return;
+	}
 	mcp_stream_begin(s);
 	detach(s);
 	stream_finish(&s->sse);

@@ -41,17 +41,6 @@ void mcp_tools_put_text(struct json_out *o, const char *key, struct view v)
 		json_out_null(o);
 }
 
-static void put_metadata(struct json_out *o, const struct json_strmap *m)
-{
-	json_out_key(o, "metadata");
-	json_out_object(o);
-	for (size_t i = 0; i < m->n; i++) {
-		json_out_key_view(o, m->keys[i]);
-		json_out_str(o, m->values[i]);
-	}
-	json_out_end(o, '}');
-}
-
 void mcp_tools_put_box(struct json_out *o, const struct box *b)
 {
 	json_out_object(o);
@@ -66,7 +55,7 @@ void mcp_tools_put_box(struct json_out *o, const struct box *b)
 	json_out_key(o, "cpu");
 	json_out_double(o, b->spec.limits.cpu_milli / 1000.0);
 	json_out_ku64(o, "memory_mb", b->spec.limits.memory_mb);
-	put_metadata(o, &b->spec.metadata);
+	json_out_kmap(o, "metadata", &b->spec.metadata);
 	json_out_end(o, '}');
 }
 

@@ -40,15 +40,18 @@ static void put_origin(struct json_out *o, const struct box_spec *s)
 		json_out_str(o, s->snapshot);
 	else
 		json_out_null(o);
+	const struct spec_workspace *w = spec_workspace(s);
 	json_out_key(o, "workspace");
-	if (!s->workspace.n) {
+	if (w) {
+		json_out_object(o);
+		json_out_kstr(o, "name", w->name);
+		json_out_kz(o, "mode", w->readonly ? "ro" : "rw");
+		json_out_end(o, '}');
+	} else {
 		json_out_null(o);
-		return;
 	}
-	json_out_object(o);
-	json_out_kstr(o, "name", s->workspace);
-	json_out_kz(o, "mode", s->workspace_readonly ? "ro" : "rw");
-	json_out_end(o, '}');
+	json_out_key(o, "workspaces");
+	spec_workspaces_put(o, &s->workspaces);
 }
 
 void rest_boxes_put(struct json_out *o, const struct box *b)
@@ -99,13 +102,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 		json_out_null(o);
 	spec_put_require(o, s->require);
 	json_out_kbool(o, "ports_public", s->ports_public);
-	json_out_key(o, "metadata");
-	json_out_object(o);
-	for (size_t i = 0; i < s->metadata.n; i++) {
-		json_out_key_view(o, s->metadata.keys[i]);
-		json_out_str(o, s->metadata.values[i]);
-	}
-	json_out_end(o, '}');
+	json_out_kmap(o, "metadata", &s->metadata);
 	json_out_end(o, '}');
 }
 
@@ -144,7 +141,7 @@ struct create_body {
 	const struct json *workspace; /* a name, or an object */
 	const struct json *egress;
 	const struct json *ai;
-	const struct json *secrets, *mounts;
+	const struct json *secrets, *mounts, *workspaces;
 	struct json_strlist require;
 };
 
@@ -172,6 +169,7 @@ static const struct json_field create_fields[] = {
 	{ "mask_host", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
+	{ "workspaces", JSON_F_ANY, .offset = offsetof(struct create_body, workspaces), .nullable = true },
 	{ "egress", JSON_F_ANY, .offset = offsetof(struct create_body, egress), .nullable = true },
 	{ "ai", JSON_F_ANY, .offset = offsetof(struct create_body, ai), .nullable = true },
 	{ "secrets", JSON_F_ANY, .offset = offsetof(struct create_body, secrets), .nullable = true },
@@ -259,6 +257,7 @@ static void create(struct request *r)
 	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
 	    read_egress(r, body.egress, &body.wish, &e) < 0 || read_ai(r, body.ai, &body.wish, &e) < 0 ||
 	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0 ||
+	    spec_workspaces_read(&r->arena, body.workspaces, &body.wish.workspaces, &e) < 0 ||
 	    spec_mounts_read(&r->arena, body.mounts, &body.wish.mounts, &e) < 0 ||
 	    spec_take_require(&body.require, &body.wish.require, &e) < 0) {
 		answer_fail(r, &e);

@@ -396,6 +396,7 @@ static void set_up_answer(struct execution *x)
 	x->run.on_event = collect_event;
 	x->run.done = on_collected;
 	x->r->on_gone = on_gone;
+	x->r->x->eof_aborts = true; /* as in rest_exec.c */
 }
 
 struct execute_body {

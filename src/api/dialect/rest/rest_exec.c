@@ -119,6 +119,9 @@ static void run_plain(struct request *r, const struct exec_wish *w)
 	run->r = r;
 	run->exec.done = on_exec;
 	r->on_gone = on_gone;
+	/* Clients that go away mostly end the connection in order, which reads like one that only sends no
+	 * more. */
+	r->x->eof_aborts = true;
 	if (exec_start(r->core, &r->actor, r->params[0], w, &run->exec, &e) < 0)
 		answer_fail(r, &e);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "exec_stream.h"
 #include "rest_procs.h"
 #include "run.h"
 #include "text.h"
@@ -118,27 +119,19 @@ void rest_output_flush(struct rest_output *p)
 static void on_output(struct exec *x, unsigned channel, struct view data)
 {
 	struct rest_output *p = CONTAINER(x, struct rest_output, exec);
-	size_t n = data.n;
 
 	if (p->stream.form != STREAM_RAW)
 		rest_output_bytes(p, channel, data);
 	else if (channel == 1 && !http_write(p->stream.r->x, data))
 		p->stream.full = true;
-	if (p->stream.full)
-		p->stream.held += n;
-	else
-		exec_consumed(x, n);
+	exec_stream_passed(&p->stream, x, data.n);
 }
 
 static void on_writable(struct http_exchange *x)
 {
-	struct request *r = x->ctx;
-	struct rest_output *p = r->own;
-	size_t n = p->stream.held;
+	struct rest_output *p = ((struct request *)x->ctx)->own;
 
-	p->stream.full = false;
-	p->stream.held = 0;
-	exec_consumed(&p->exec, n);
+	exec_stream_room(&p->stream, &p->exec);
 }
 
 /* ---- the end ---- */
@@ -222,20 +215,12 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 
 static void on_abort(struct http_exchange *x)
 {
-	struct request *r = x->ctx;
-	struct rest_output *p = r->own;
+	struct rest_output *p = ((struct request *)x->ctx)->own;
 
-	exec_cancel(&p->exec);
-	stream_release(&p->stream);
-	request_done(r);
+	exec_stream_gone(&p->stream, &p->exec);
 }
 
-/* The body has been read. */
-static void on_body(struct http_exchange *x, struct view data, bool last)
-{
-}
-
-static const struct http_ops stream_ops = { .on_body = on_body,
+static const struct http_ops stream_ops = { .on_body = request_drop_body,
 					    .on_abort = on_abort,
 					    .on_writable = on_writable };
 

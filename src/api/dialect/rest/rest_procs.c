@@ -30,15 +30,12 @@ static void put_exit(struct json_out *o, const struct proc_exit *x)
 void rest_procs_put_info(struct json_out *o, const struct proc_info *p)
 {
 	json_out_ku64(o, "pid", p->pid);
-	json_out_key(o, "tag");
-	if (p->tag.n)
-		json_out_str(o, p->tag);
-	else
-		json_out_null(o);
+	json_out_kstr_any(o, "tag", p->tag);
 	json_out_key(o, "argv");
 	json_out_array(o);
-	/* The text of the loop is of no interest, and of some length. */
-	for (size_t i = 0; i < p->argv.n && !view_starts(p->tag, "shell:"); i++)
+	/* How a shell or a context begins is of no interest, and of some length. */
+	bool ours = view_starts(p->tag, "shell:") || view_starts(p->tag, "context:");
+	for (size_t i = 0; i < (ours ? MIN(p->argv.n, 1u) : p->argv.n); i++)
 		json_out_str(o, p->argv.items[i]);
 	json_out_end(o, ']');
 	json_out_kstr(o, "cwd", p->cwd);

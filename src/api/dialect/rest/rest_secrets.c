@@ -25,6 +25,7 @@ static void put_info(struct json_out *o, const struct secret_info *s)
 		json_out_end(o, '}');
 	}
 	json_out_end(o, ']');
+	json_out_kmap(o, "metadata", &s->metadata);
 	json_out_end(o, '}');
 }
 
@@ -32,12 +33,16 @@ static void put_info(struct json_out *o, const struct secret_info *s)
 
 struct put_body {
 	bool unused; /* the schema puts nothing at offset 0 */
+	bool has_metadata;
 	struct view value, encoding;
+	struct json_strmap metadata;
 };
 
 static const struct json_field put_fields[] = {
 	{ "value", JSON_F_STRING, offsetof(struct put_body, value), .min = 1, .required = true },
 	{ "encoding", JSON_F_STRING, offsetof(struct put_body, encoding), .nullable = true },
+	{ "metadata", JSON_F_STRMAP, offsetof(struct put_body, metadata),
+	  .has = offsetof(struct put_body, has_metadata), .nullable = true },
 };
 static const struct json_schema put_schema = { put_fields, ELEMS(put_fields) };
 
@@ -66,7 +71,7 @@ static int decode(const struct put_body *b, struct buf *binary, struct view *ret
 	return 0;
 }
 
-static void put(struct request *r, const struct secret_place *p)
+static void put(struct request *r, struct secret_place p)
 {
 	_cleanup_(buf_done) struct buf binary = { .max = SECRETS_VALUE + 1, .secret = true };
 	struct put_body b = { 0 };
@@ -75,20 +80,21 @@ static void put(struct request *r, const struct secret_place *p)
 
 	if (request_read(r, &put_schema, &b) < 0)
 		return;
+	p.metadata = b.has_metadata ? &b.metadata : NULL;
 	if (decode(&b, &binary, &value, &e) >= 0)
-		r->job = secrets_put(r->core, &r->actor, p, value, on_put, r, &e);
+		r->job = secrets_put(r->core, &r->actor, &p, value, on_put, r, &e);
 	if (!r->job)
 		answer_fail(r, &e);
 }
 
 static void put_tenant(struct request *r)
 {
-	put(r, &(struct secret_place){ .name = r->params[0] });
+	put(r, (struct secret_place){ .name = r->params[0] });
 }
 
 static void put_box(struct request *r)
 {
-	put(r, &(struct secret_place){ .box = r->params[0], .name = r->params[1] });
+	put(r, (struct secret_place){ .box = r->params[0], .name = r->params[1] });
 }
 
 /* ---- list ---- */

@@ -10,12 +10,13 @@
 
 /* ---- what it is ---- */
 
-static void put_user(void *arg, const struct box *b)
+static void put_user(void *arg, const struct box *b, const struct spec_workspace *at)
 {
 	struct json_out *o = arg;
 	json_out_object(o);
 	json_out_kz(o, "id", b->id);
-	json_out_kz(o, "mode", b->spec.workspace_readonly ? "ro" : "rw");
+	json_out_kstr(o, "path", at->path);
+	json_out_kz(o, "mode", at->readonly ? "ro" : "rw");
 	json_out_kz(o, "status", boxes_status_name(b->state.status));
 	json_out_end(o, '}');
 }

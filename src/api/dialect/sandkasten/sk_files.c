@@ -66,39 +66,14 @@ void sk_with_files(struct request *r, struct sk_place *p, enum act act, void (*g
 
 /* ---- write ---- */
 
-static void push(struct file_op *op)
+struct file_place sk_file_place(const struct sk_place *p)
 {
-	struct sk_write *w = CONTAINER(op, struct sk_write, op);
-
-	w->left = view_skip(w->left, files_send(op, w->left));
-	if (w->left.n == 0)
-		files_end(op);
-}
-
-static void on_written(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
-{
-	struct sk_write *w = CONTAINER(op, struct sk_write, op);
-	w->done(w, e);
-}
-
-static const struct file_ops write_ops = { .on_room = push, .done = on_written };
-
-int sk_write_start(struct request *r, struct sk_write *w, const struct sk_place *p, struct view bytes,
-		   struct err *e)
-{
-	struct file_place place = { .box = p->box, .path = p->path, .within = &sk_root, .n_within = 1 };
-
-	w->op = (struct file_op){ .ops = &write_ops };
-	w->left = bytes;
-	if (files_write(r->core, &r->actor, &place, 0, false, &w->op, e) < 0)
-		return -1;
-	push(&w->op);
-	return 0;
+	return (struct file_place){ .box = p->box, .path = p->path, .within = &sk_root, .n_within = 1 };
 }
 
 struct writing {
 	struct sk_place place;
-	struct sk_write write;
+	struct whole_file write;
 	struct request *r;
 	struct view path, text, coded; /* of the body */
 	struct buf bytes;
@@ -117,11 +92,11 @@ static void release_writing(struct request *r)
 {
 	struct writing *w = r->own;
 
-	files_cancel(&w->write.op);
+	whole_file_release(&w->write);
 	buf_done(&w->bytes);
 }
 
-static void write_done(struct sk_write *write, const struct err *e)
+static void write_done(struct whole_file *write, const struct file_info *info, const struct err *e)
 {
 	struct request *r = CONTAINER(write, struct writing, write)->r;
 
@@ -136,7 +111,9 @@ static void begin_write(struct request *r)
 	struct writing *w = r->own;
 	struct err e = { 0 };
 
-	if (sk_write_start(r, &w->write, &w->place, w->coded.p ? buf_view(&w->bytes) : w->text, &e) < 0)
+	struct file_place place = sk_file_place(&w->place);
+	struct view bytes = w->coded.p ? buf_view(&w->bytes) : w->text;
+	if (whole_file_write(&w->write, r, &place, bytes, false, &e) < 0)
 		answer_fail(r, &e);
 }
 

@@ -5,7 +5,7 @@
 
 #include "answer.h"
 #include "box.h"
-#include "file.h"
+#include "whole_file.h"
 
 #define SK_ROOT      "/workspace"
 #define SK_BODY_MAX  (2u * 1024 * 1024) /* of JSON */
@@ -32,13 +32,5 @@ struct sk_place {
 };
 /* Finds p->box, for which `act` asks where it is a workspace's, and calls `go`. */
 void sk_with_files(struct request *r, struct sk_place *p, enum act act, void (*go)(struct request *r));
-
-/* Bytes that become a file of a box. Embedded, zeroed. */
-struct sk_write {
-	struct file_op op;
-	struct view left;
-	void (*done)(struct sk_write *w, const struct err *e);
-};
-/* `bytes` are borrowed until `done`, which comes later unless this fails. */
-int sk_write_start(struct request *r, struct sk_write *w, const struct sk_place *p, struct view bytes,
-		   struct err *e) _must_check_;
+/* In its root only, also by links. */
+struct file_place sk_file_place(const struct sk_place *p);

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "config_stock.h"
 #include "disk.h"
 #include "image.h"
 #include "session.h"
@@ -31,13 +32,14 @@ static const char *status_of(const struct box *b)
 static void put_members(struct json_out *o, const struct box *b)
 {
 	struct view cwd = shells_cwd(b, VIEW(SHELL));
+	const struct spec_workspace *w = spec_workspace(&b->spec);
 
 	json_out_kz(o, "id", b->id);
 	json_out_kstr(o, "image", b->spec.image);
 	json_out_kz(o, "status", status_of(b));
 	json_out_kstr(o, "cwd", cwd.p ? cwd : b->spec.workdir);
-	if (b->spec.workspace.n)
-		json_out_kstr(o, "workspace_id", b->spec.workspace);
+	if (w)
+		json_out_kstr(o, "workspace_id", w->name);
 	answer_put_time(o, "created_at", b->state.created_ms);
 	answer_put_time(o, "expires_at", expires_ms(b));
 }
@@ -145,21 +147,6 @@ static void make_in_workspace(struct request *r)
 	}
 }
 
-/* Sandkasten's own images are called so in every installation; where nothing was imported by these names
- * they are the default image, which has a shell, Python and Node. */
-static bool is_stock(struct view name)
-{
-	static const struct view stock[] = { VIEW("base"), VIEW("python"), VIEW("node") };
-	struct view prefix = VIEW("sandbox-runtime:");
-
-	if (view_starts(name, "sandbox-runtime:"))
-		name = view_skip(name, prefix.n);
-	for (size_t i = 0; i < ELEMS(stock); i++)
-		if (view_eq(name, stock[i]))
-			return true;
-	return false;
-}
-
 /* `name` as the client wrote it. */
 static bool is_allowed(const struct config *c, struct view name)
 {
@@ -188,7 +175,9 @@ static void create(struct request *r)
 		sk_refuse(r, 400, "INVALID_IMAGE", "the image is not one of those that sessions may have");
 		return;
 	}
-	if (!images_find(r->core, body.image) && is_stock(body.image))
+	/* Where nothing was imported by these names they are the default image, which has a shell, Python and
+	 * Node. */
+	if (!images_find(r->core, body.image) && config_stock_is(body.image))
 		body.image = VIEW("");
 	if (body.image.n && images_resolve(r->core, body.image, &digest, &e) < 0) {
 		sk_refuse(r, 400, "INVALID_IMAGE", e.msg);

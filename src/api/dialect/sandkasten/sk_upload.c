@@ -19,7 +19,7 @@ struct part {
 
 struct form {
 	struct sk_place place;
-	struct sk_write write;
+	struct whole_file write;
 	struct request *r;
 	struct part parts[FILES_MAX];
 	size_t n, at;
@@ -30,7 +30,7 @@ static void release(struct request *r)
 {
 	struct form *f = r->own;
 
-	files_cancel(&f->write.op);
+	whole_file_release(&f->write);
 	for (size_t i = 0; i < f->n; i++)
 		buf_done(&f->parts[i].bytes);
 	buf_done(&f->directory);
@@ -125,15 +125,19 @@ static void write_next(struct request *r)
 	struct form *f = r->own;
 	struct err e = { 0 };
 
-	if (set_path(f, &e) < 0 ||
-	    sk_write_start(r, &f->write, &f->place, buf_view(&f->parts[f->at].bytes), &e) < 0) {
+	if (set_path(f, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
+	struct file_place place = sk_file_place(&f->place);
+	if (whole_file_write(&f->write, r, &place, buf_view(&f->parts[f->at].bytes), false, &e) < 0) {
 		answer_fail(r, &e);
 		return;
 	}
 	f->parts[f->at].name = f->place.path;
 }
 
-static void on_written(struct sk_write *w, const struct err *e)
+static void on_written(struct whole_file *w, const struct file_info *info, const struct err *e)
 {
 	struct form *f = CONTAINER(w, struct form, write);
 	struct request *r = f->r;

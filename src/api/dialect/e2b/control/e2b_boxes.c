@@ -39,13 +39,7 @@ static void put_common(struct json_out *o, struct request *r, const struct box *
 	json_out_ku64(o, "diskSizeMB", s->limits.disk_mb);
 	json_out_kz(o, "state", e2b_state(b));
 	json_out_kz(o, "envdVersion", E2B_ENVD_VERSION);
-	json_out_key(o, "metadata");
-	json_out_object(o);
-	for (size_t i = 0; i < s->metadata.n; i++) {
-		json_out_key_view(o, s->metadata.keys[i]);
-		json_out_str(o, s->metadata.values[i]);
-	}
-	json_out_end(o, '}');
+	json_out_kmap(o, "metadata", &s->metadata);
 	e2b_volumes_put(o, b);
 }
 
@@ -167,7 +161,7 @@ static int to_wish(struct request *r, const struct create_body *body, struct box
 
 	if (e2b_network_says(body->iam))
 		return err_set(e, ERR_UNSUPPORTED, "iam is not supported");
-	if (e2b_volumes_mount(r, body->volumes, &w->workspace, e) < 0)
+	if (e2b_volumes_mount(r, body->volumes, &w->workspaces, e) < 0)
 		return -1;
 	if (body->auto_resume.enabled && body->auto_pause && !body->auto_pause_memory)
 		return err_set(e, ERR_INVALID, "autoResume and autoPauseMemory: false exclude each other");

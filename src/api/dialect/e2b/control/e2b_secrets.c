@@ -25,8 +25,7 @@ static void put_secret(struct json_out *o, const struct secret_info *s)
 	json_out_ku64(o, "currentVersion", n ? s->versions[0].version : 0);
 	answer_put_time(o, "createdAt", n ? s->versions[n - 1].created_ms : 0);
 	answer_put_time(o, "updatedAt", n ? s->versions[0].created_ms : 0);
-	json_out_key(o, "metadata");
-	json_out_raw(o, s->metadata);
+	json_out_kmap(o, "metadata", &s->metadata);
 	json_out_end(o, '}');
 	buf_done(&id);
 }

@@ -3,11 +3,11 @@
  */
 #include "e2b_volumes.h"
 
+#include <errno.h>
+
 #include "disk.h"
 #include "who.h"
 #include "poison.h"
-
-#define MOUNT "/workspace"
 
 static void put_volume(struct json_out *o, struct request *r, const struct workspace *w, bool with_token)
 {
@@ -127,37 +127,40 @@ static const struct json_field mount_fields[] = {
 #undef AT
 static const struct json_schema mount_schema = { mount_fields, ELEMS(mount_fields) };
 
-int e2b_volumes_mount(struct request *r, const struct json *mounts, struct view *ret, struct err *e)
+int e2b_volumes_mount(struct request *r, const struct json *mounts, struct spec_workspace_list *ret,
+		      struct err *e)
 {
-	struct mount_body b = { 0 };
-
-	*ret = VIEW_NONE;
-	if (!mounts || mounts->type == JSON_NULL || (mounts->type == JSON_ARRAY && mounts->n == 0))
+	*ret = (struct spec_workspace_list){ 0 };
+	if (!mounts || mounts->type == JSON_NULL)
 		return 0;
-	if (mounts->type != JSON_ARRAY)
-		return err_set(e, ERR_INVALID, "volumeMounts: must be an array");
-	if (mounts->n > 1)
-		return err_set(e, ERR_INVALID, "volumeMounts: a sandbox can have one volume only, at " MOUNT);
-	if (json_read(&r->arena, &mounts->items[0], &mount_schema, &b, false, e) < 0)
-		return err_wrap(e, "volumeMounts[0]");
-	while (b.path.n > 1 && b.path.p[b.path.n - 1] == '/')
-		b.path.n--;
-	if (!view_is(b.path, MOUNT))
-		return err_set(e, ERR_INVALID,
-			       "volumeMounts[0].path: a volume can be mounted at " MOUNT " only");
-	*ret = b.name;
+	if (mounts->type != JSON_ARRAY || mounts->n > SPEC_WORKSPACES_MAX)
+		return err_set(e, ERR_INVALID, "volumeMounts: must be an array of at most %d",
+			       SPEC_WORKSPACES_MAX);
+	ret->items = arena_array(&r->arena, mounts->n, sizeof(*ret->items));
+	if (!ret->items)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "volumeMounts");
+	for (size_t i = 0; i < mounts->n; i++) {
+		struct mount_body b = { 0 };
+		if (json_read(&r->arena, &mounts->items[i], &mount_schema, &b, false, e) < 0)
+			return err_wrap(e, "volumeMounts[%zu]", i);
+		while (b.path.n > 1 && b.path.p[b.path.n - 1] == '/')
+			b.path.n--;
+		ret->items[ret->n++] = (struct spec_workspace){ .name = b.name, .path = b.path };
+	}
 	return 0;
 }
 
 void e2b_volumes_put(struct json_out *o, const struct box *b)
 {
-	if (!b->spec.workspace.n)
+	if (!b->spec.workspaces.n)
 		return;
 	json_out_key(o, "volumeMounts");
 	json_out_array(o);
-	json_out_object(o);
-	json_out_kstr(o, "name", b->spec.workspace);
-	json_out_kz(o, "path", MOUNT);
-	json_out_end(o, '}');
+	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
+		json_out_object(o);
+		json_out_kstr(o, "name", b->spec.workspaces.items[i].name);
+		json_out_kstr(o, "path", b->spec.workspaces.items[i].path);
+		json_out_end(o, '}');
+	}
 	json_out_end(o, ']');
 }

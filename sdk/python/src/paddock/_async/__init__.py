@@ -1,0 +1,1 @@
+"""The client with async and await. The client without them is made of this one by sdk/python/generate."""

@@ -1,0 +1,316 @@
+"""What belongs to a tenant or to the installation rather than to one sandbox."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
+
+from .. import models, types
+from .._http import Content, given, query, segment
+from .._operations import operation
+from .api import AsyncApi
+from .files import AsyncWorkspaceFiles
+from .network import FROM_ALLOWANCE, secret_body
+from .streams import AsyncEventStream
+
+POLICY = dict.fromkeys(("default", "rules", "allow", "deny", "limits", "ech"), "policy")
+QUOTA = dict.fromkeys(
+    ("boxes", "cpu", "memory_mb", "disk_mb", "processes", "helpers", "workspaces", "snapshots", "templates", "webhooks", "secrets", "secrets_kb",
+     "creates_per_minute"), "quota",
+)  # fmt: skip
+
+
+class Group:
+    """Methods that share a connection."""
+
+    def __init__(self, api: AsyncApi) -> None:
+        self._api = api
+
+
+class AsyncSnapshots(Group):
+    """Saved files of sandboxes; `sandbox.snapshot` makes them."""
+
+    @operation("listSnapshots")
+    async def list(self) -> List[models.Snapshot]:
+        return [models.Snapshot._of(each) for each in (await self._api.json("GET", "/v1/snapshots"))["snapshots"]]
+
+    @operation("getSnapshot")
+    async def get(self, id: str) -> models.Snapshot:
+        return models.Snapshot._of(await self._api.json("GET", f"/v1/snapshots/{segment(id)}"))
+
+    @operation("removeSnapshot")
+    async def remove(self, id: str) -> None:
+        await self._api.bytes("DELETE", f"/v1/snapshots/{segment(id)}")
+
+
+class AsyncWorkspaces(Group):
+    """Files that outlive sandboxes."""
+
+    @operation("createWorkspace")
+    async def create(
+        self, name: str, *, disk_mb: Optional[int] = None, clone_of: Optional[str] = None, readonly: Optional[bool] = None
+    ) -> models.Workspace:
+        body = given(name=name, disk_mb=disk_mb, clone_of=clone_of, readonly=readonly)
+        return models.Workspace._of(await self._api.json("POST", "/v1/workspaces", body, timeout=None))
+
+    @operation("listWorkspaces")
+    async def list(self) -> List[models.Workspace]:
+        return [models.Workspace._of(each) for each in (await self._api.json("GET", "/v1/workspaces"))["workspaces"]]
+
+    @operation("getWorkspace")
+    async def get(self, name: str) -> models.Workspace:
+        return models.Workspace._of(await self._api.json("GET", f"/v1/workspaces/{segment(name)}"))
+
+    @operation("removeWorkspace")
+    async def remove(self, name: str) -> None:
+        """Deletes the workspace and its files."""
+        await self._api.bytes("DELETE", f"/v1/workspaces/{segment(name)}")
+
+    def files(self, name: str) -> AsyncWorkspaceFiles:
+        """The files of a workspace, without a sandbox."""
+        return AsyncWorkspaceFiles(self._api, f"/v1/workspaces/{segment(name)}", lambda: "/")
+
+
+class AsyncImages(Group):
+    """Images that sandboxes are created from."""
+
+    @operation("listImages")
+    async def list(self) -> List[models.Image]:
+        return [models.Image._of(each) for each in (await self._api.json("GET", "/v1/images"))["images"]]
+
+    @operation("createImage")
+    async def create(self, name: str, snapshot: str) -> models.Image:
+        """Makes an image of a snapshot (admin)."""
+        return models.Image._of(await self._api.json("POST", "/v1/images", given(name=name, snapshot=snapshot), timeout=None))
+
+    @operation("importImage")
+    async def load(self, name: str, archive: Content) -> models.Image:
+        """Imports an uncompressed tar archive of a root file system, or one of `docker save` or an OCI tool (admin)."""
+        where = f"/v1/images/{segment(name)}"
+        return models.Image._of(await self._api.json("PUT", where, content=archive, headers={"Content-Type": "application/x-tar"}, timeout=None))
+
+    @operation("removeImage")
+    async def remove(self, name: str) -> None:
+        await self._api.bytes("DELETE", f"/v1/images/{segment(name)}")
+
+
+class AsyncKeys(Group):
+    """API keys (admin)."""
+
+    @operation("createKey")
+    async def create(
+        self,
+        *,
+        name: Optional[str] = None,
+        tenant: Optional[str] = None,
+        role: Optional[Literal["admin", "user"]] = None,
+        create_tenant: Optional[bool] = None,
+    ) -> models.Key:
+        """Only this answer has the key itself."""
+        return models.Key._of(await self._api.json("POST", "/v1/keys", given(name=name, tenant=tenant, role=role, create_tenant=create_tenant)))
+
+    @operation("listKeys")
+    async def list(self) -> List[models.Key]:
+        return [models.Key._of(each) for each in (await self._api.json("GET", "/v1/keys"))["keys"]]
+
+    @operation("removeKey")
+    async def remove(self, id: str) -> None:
+        """Revokes a key, at once."""
+        await self._api.bytes("DELETE", f"/v1/keys/{segment(id)}")
+
+
+class AsyncTenants(Group):
+    """Tenants, their quotas and policies (admin)."""
+
+    @operation("createTenant")
+    async def create(self, name: str) -> models.Tenant:
+        return models.Tenant._of(await self._api.json("POST", "/v1/tenants", {"name": name}))
+
+    @operation("listTenants")
+    async def list(self) -> List[models.Tenant]:
+        return [models.Tenant._of(each) for each in (await self._api.json("GET", "/v1/tenants"))["tenants"]]
+
+    @operation("getQuota")
+    async def get(self, id: str) -> models.Tenant:
+        """A tenant with its quota and what it uses of it."""
+        return models.Tenant._of(await self._api.json("GET", f"/v1/tenants/{segment(id)}/quota"))
+
+    @operation("setQuota", fields=QUOTA)
+    async def set_quota(self, id: str, quota: types.Quota) -> models.Tenant:
+        """Replaces the whole quota."""
+        return models.Tenant._of(await self._api.json("PUT", f"/v1/tenants/{segment(id)}/quota", quota))
+
+    @operation("getTenantAi")
+    async def ai(self, id: str) -> models.AiAccount:
+        """Its limits for models, and its spending."""
+        return models.AiAccount._of(await self._api.json("GET", f"/v1/tenants/{segment(id)}/ai"))
+
+    @operation("setTenantAi", fields=FROM_ALLOWANCE)
+    async def set_ai(self, id: str, allowance: types.AiAllowance) -> models.AiAccount:
+        return models.AiAccount._of(await self._api.json("PUT", f"/v1/tenants/{segment(id)}/ai", allowance))
+
+    @operation("changeTenantAi", fields=FROM_ALLOWANCE)
+    async def change_ai(self, id: str, allowance: types.AiAllowance) -> models.AiAccount:
+        return models.AiAccount._of(await self._api.json("PATCH", f"/v1/tenants/{segment(id)}/ai", allowance))
+
+    @operation("getTenantEgress")
+    async def egress(self, id: str) -> models.EgressAnswer:
+        """The egress policy of its sandboxes that have none of their own."""
+        return models.EgressAnswer._of(await self._api.json("GET", f"/v1/tenants/{segment(id)}/egress"))
+
+    @operation("setTenantEgress", fields=POLICY)
+    async def set_egress(self, id: str, policy: types.EgressPolicy) -> models.EgressAnswer:
+        return models.EgressAnswer._of(await self._api.json("PUT", f"/v1/tenants/{segment(id)}/egress", policy))
+
+    @operation("resetTenantEgress")
+    async def reset_egress(self, id: str) -> models.EgressAnswer:
+        return models.EgressAnswer._of(await self._api.json("DELETE", f"/v1/tenants/{segment(id)}/egress"))
+
+
+class AsyncEvents(Group):
+    """Events of sandboxes."""
+
+    @operation("listEvents", fields={"type": "types"})
+    async def page(
+        self,
+        *,
+        after: Optional[int] = None,
+        sandbox: Optional[str] = None,
+        types: Optional[Sequence[str]] = None,
+        limit: Optional[int] = None,
+    ) -> models.Events:
+        """A page of the last seven days, from the oldest on; `next` is `after` of the next page."""
+        return models.Events._of(await self._api.json("GET", "/v1/events" + query({**self._params(after, sandbox, types), "limit": limit})))
+
+    @operation("listEvents", fields={"type": "types"}, fixed=("limit",))
+    def stream(self, *, after: Optional[int] = None, sandbox: Optional[str] = None, types: Optional[Sequence[str]] = None) -> AsyncEventStream:
+        """Events as they happen, from the next one or from the one after `after`. It has no end; leave the loop, and close it."""
+        return AsyncEventStream(self._api, self._params(after, sandbox, types))
+
+    def _params(self, after: Optional[int], sandbox: Optional[str], types: Optional[Sequence[str]]) -> Dict[str, Union[str, int, None]]:
+        return {"after": after, "sandbox": sandbox, "type": ",".join(types) if types else None}
+
+
+class AsyncWebhooks(Group):
+    """Events, sent to a server of yours."""
+
+    @operation("createWebhook")
+    async def create(self, url: str, *, events: Optional[Sequence[str]] = None, secret: Optional[str] = None) -> models.Webhook:
+        """Only this answer has the secret with which deliveries are signed."""
+        return models.Webhook._of(await self._api.json("POST", "/v1/webhooks", given(url=url, events=events, secret=secret)))
+
+    @operation("listWebhooks")
+    async def list(self) -> List[models.Webhook]:
+        return [models.Webhook._of(each) for each in (await self._api.json("GET", "/v1/webhooks"))["webhooks"]]
+
+    @operation("getWebhook")
+    async def get(self, id: str) -> models.Webhook:
+        """One webhook, with its last deliveries."""
+        return models.Webhook._of(await self._api.json("GET", f"/v1/webhooks/{segment(id)}"))
+
+    @operation("removeWebhook")
+    async def remove(self, id: str) -> None:
+        await self._api.bytes("DELETE", f"/v1/webhooks/{segment(id)}")
+
+
+class AsyncSecrets(Group):
+    """Secrets of the tenant. Values go in and never come back."""
+
+    @operation("listSecrets")
+    async def list(self) -> List[models.Secret]:
+        return models.Secrets._of(await self._api.json("GET", "/v1/secrets")).secrets
+
+    @operation("setSecret", fixed=("encoding",))
+    async def set(self, name: str, value: Union[str, bytes], *, metadata: Optional[Mapping[str, str]] = None) -> models.Secret:
+        """Sets a secret, or makes a new version of it."""
+        return models.Secret._of(await self._api.json("PUT", f"/v1/secrets/{segment(name)}", secret_body(value, metadata)))
+
+    @operation("removeSecret")
+    async def remove(self, name: str) -> None:
+        await self._api.bytes("DELETE", f"/v1/secrets/{segment(name)}")
+
+    @operation("rotateVault")
+    async def rotate(self) -> models.RotateVaultAnswer:
+        """Rotates the master key of the installation (admin)."""
+        return models.RotateVaultAnswer._of(await self._api.json("POST", "/v1/vault/rotate", timeout=None))
+
+    @operation("getAuthority")
+    async def authority(self) -> str:
+        """The certificate, as PEM, that sandboxes trust for the hosts whose TLS is intercepted."""
+        return (await self._api.bytes("GET", "/v1/vault/ca.pem")).decode("ascii")
+
+
+class AsyncLinks(Group):
+    """Ports of one sandbox, reachable from another."""
+
+    @operation("createLink", fields={"from": "source", "to": "target"})
+    async def create(self, source: str, target: str, port: int, *, listen: Optional[int] = None) -> models.Link:
+        """Connections to `listen` in `source` lead to `port` in `target`. Both are ids or names."""
+        return models.Link._of(await self._api.json("POST", "/v1/links", given(from_=source, to=target, port=port, listen=listen)))
+
+    @operation("listLinks")
+    async def list(self) -> List[models.Link]:
+        return [models.Link._of(each) for each in (await self._api.json("GET", "/v1/links"))["links"]]
+
+    @operation("deleteLink")
+    async def remove(self, id: str) -> None:
+        await self._api.bytes("DELETE", f"/v1/links/{segment(id)}")
+
+
+class AsyncServer(Group):
+    """The installation: its state and what it can do."""
+
+    @operation("health", "healthz")
+    async def health(self) -> models.Health:
+        """Whether the server answers."""
+        return models.Health._of(await self._api.json("GET", "/health"))
+
+    @operation("readyz")
+    async def ready(self) -> models.Health:
+        """Whether it is ready; Unavailable is raised if not."""
+        return models.Health._of(await self._api.json("GET", "/readyz"))
+
+    @operation("getCapabilities")
+    async def capabilities(self) -> models.Capabilities:
+        """Features and limits."""
+        return models.Capabilities._of(await self._api.json("GET", "/v1/capabilities"))
+
+    @operation("getDialects")
+    async def dialects(self) -> models.Dialects:
+        """Which APIs are served at which address (admin)."""
+        return models.Dialects._of(await self._api.json("GET", "/v1/dialects"))
+
+    @operation("getPosture")
+    async def posture(self) -> models.Posture:
+        """The isolation features of the machine (admin)."""
+        return models.Posture._of(await self._api.json("GET", "/v1/posture"))
+
+    @operation("metrics")
+    async def metrics(self) -> str:
+        """Metrics in Prometheus's text format (admin)."""
+        return (await self._api.bytes("GET", "/metrics")).decode()
+
+    @operation("openapi")
+    async def openapi(self) -> Dict[str, Any]:
+        """The definition of the API."""
+        document: Dict[str, Any] = await self._api.json("GET", "/openapi.json")
+        return document
+
+    @operation("listEgressSets")
+    async def egress_sets(self) -> models.EgressSetsAnswer:
+        """The named sets of hosts, such as "pypi", as the machine has them."""
+        return models.EgressSetsAnswer._of(await self._api.json("GET", "/v1/egress/sets"))
+
+    @operation("getUsage", fields={"from": "first", "to": "last", "box": "sandbox"})
+    async def usage(
+        self,
+        *,
+        by: Optional[Sequence[str]] = None,
+        first: Optional[str] = None,
+        last: Optional[str] = None,
+        sandbox: Optional[str] = None,
+        provider: Optional[str] = None,
+        model: Optional[str] = None,
+    ) -> models.GetUsageAnswer:
+        """Use and cost of models: `by` some of day, tenant, box, provider and model, from the day `first` to the day `last`."""
+        params = {"by": ",".join(by) if by else None, "from": first, "to": last, "box": sandbox, "provider": provider, "model": model}
+        return models.GetUsageAnswer._of(await self._api.json("GET", f"/v1/usage{query(params)}"))

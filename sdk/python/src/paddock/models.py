@@ -1,0 +1,2480 @@
+# Made by sdk/python/generate from api/openapi.yaml. Edit that instead.
+"""What the API answers, as classes. Fields that an answer may leave out are None then; unknown ones are ignored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Dict, List, Literal, Optional, Union
+
+from ._mixins import CodeOutputs, Outputs, Piece, moment
+
+__all__ = [
+    "AiAccount",
+    "AiAccountAllow",
+    "AiAccountSpent",
+    "AiAllowance",
+    "AiBody",
+    "AiCall",
+    "AiLimits",
+    "Capabilities",
+    "CapabilitiesBackend",
+    "CapabilitiesDefaults",
+    "CapabilitiesMax",
+    "ChangeModeAnswer",
+    "ContextInfo",
+    "CreateEgressTokenAnswer",
+    "CreatePreviewAnswer",
+    "CreateWatcherAnswer",
+    "Dialect",
+    "DialectDisabled",
+    "DialectPort",
+    "Dialects",
+    "DialectsListener",
+    "EgressAnswer",
+    "EgressInject",
+    "EgressPolicy",
+    "EgressPolicyLimits",
+    "EgressRule",
+    "EgressSetsAnswer",
+    "EgressVerdict",
+    "Event",
+    "Events",
+    "ExecResult",
+    "Execution",
+    "ExecutionError",
+    "ExecutionResult",
+    "FileEvent",
+    "FileFound",
+    "FileInfo",
+    "FileList",
+    "FileMatches",
+    "FileMatchesMatch",
+    "FileNews",
+    "FileSum",
+    "ForkSandboxAnswer",
+    "GetEgressLogAnswer",
+    "GetSandboxAiCallAnswer",
+    "GetUsageAnswer",
+    "Health",
+    "HostMount",
+    "Image",
+    "Key",
+    "Limits",
+    "Link",
+    "ListSandboxAiCallsAnswer",
+    "ModelUsage",
+    "MoveFileAnswer",
+    "OutputPiece",
+    "Ports",
+    "PortsPort",
+    "Posture",
+    "PosturePart",
+    "ProcessEnd",
+    "ProcessExit",
+    "ProcessInfo",
+    "ProcessOutput",
+    "ProcessStarted",
+    "Quota",
+    "ReplaceInFileAnswer",
+    "RotateVaultAnswer",
+    "SandboxAi",
+    "SandboxAiAllow",
+    "SandboxAiProvider",
+    "SandboxAiSpent",
+    "SandboxInfo",
+    "SandboxInfoDisk",
+    "SandboxInfoWorkspace",
+    "SandboxInfoWorkspaceItem",
+    "SandboxPage",
+    "Secret",
+    "SecretMount",
+    "SecretVersion",
+    "Secrets",
+    "ShellInfo",
+    "SignUrlAnswer",
+    "Snapshot",
+    "Stats",
+    "StatsHistory",
+    "Tenant",
+    "TenantUse",
+    "Webhook",
+    "WebhookDelivery",
+    "Workspace",
+    "WorkspaceDisk",
+    "WorkspaceUsedBy",
+]
+
+
+@dataclass
+class SandboxInfoWorkspace:
+    """The workspace at /workspace; null means its own."""
+
+    name: str
+    mode: Literal["rw", "ro"]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxInfoWorkspace:
+        return cls(
+            name=d["name"],
+            mode=d["mode"],
+        )
+
+
+@dataclass
+class SandboxInfoWorkspaceItem:
+    """`SandboxInfoWorkspaceItem` of the API."""
+
+    name: str
+    path: str
+    mode: Literal["rw", "ro"]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxInfoWorkspaceItem:
+        return cls(
+            name=d["name"],
+            path=d["path"],
+            mode=d["mode"],
+        )
+
+
+@dataclass
+class Limits:
+    """`Limits` of the API."""
+
+    #: Cores.
+    cpu: float
+    #: Memory and swap together.
+    memory_mb: int
+    #: Processes and threads.
+    pids: int
+    #: Open files of a process.
+    nofile: int
+    #: Limit of its own files, enforced by the file system; absent if there is none.
+    disk_mb: Optional[int] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Limits:
+        return cls(
+            cpu=d["cpu"],
+            memory_mb=d["memory_mb"],
+            pids=d["pids"],
+            nofile=d["nofile"],
+            disk_mb=d.get("disk_mb"),
+        )
+
+
+@dataclass
+class SandboxInfoDisk:
+    """`SandboxInfoDisk` of the API."""
+
+    #: The last measurement. Showing this one sandbox makes a new one; null before the first.
+    used_bytes: Optional[int]
+    limit_mb: Optional[int]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxInfoDisk:
+        return cls(
+            used_bytes=d["used_bytes"],
+            limit_mb=d["limit_mb"],
+        )
+
+
+@dataclass
+class SecretMount:
+    """Exactly one of `file` and `env`."""
+
+    #: The sandbox's own secret of this name, else the tenant's.
+    name: str
+    #: A file name below /run/secrets, which is in memory; mode 0400, owned by the user. For sandboxes only.
+    file: Optional[str] = None
+    #: The name of a variable.
+    env: Optional[str] = None
+    #: The newest version when absent.
+    version: Optional[int] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SecretMount:
+        return cls(
+            name=d["name"],
+            file=d.get("file"),
+            env=d.get("env"),
+            version=d.get("version"),
+        )
+
+
+@dataclass
+class HostMount:
+    """`HostMount` of the API."""
+
+    #: The directory, absolute, without links on the way. Its owner is the user (uid 1000) in the sandbox;
+    #: files of others belong to nobody there.
+    source: str
+    #: Where it is in the sandbox. Missing directories are made.
+    path: str
+    #: ro when absent. rw is refused for a directory of root.
+    mode: Optional[Literal["rw", "ro"]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> HostMount:
+        return cls(
+            source=d["source"],
+            path=d["path"],
+            mode=d.get("mode"),
+        )
+
+
+@dataclass
+class SandboxInfo:
+    """`SandboxInfo` of the API."""
+
+    id: str
+    name: Optional[str]
+    #: A stopped sandbox has files but no processes and can be started again.
+    status: Literal["creating", "running", "paused", "stopped", "deleting"]
+    #: As given in the request.
+    image: str
+    #: The digest of the image at that time.
+    image_digest: str
+    #: The kind of its isolation: one of `backends` of `/v1/capabilities`.
+    backend: str
+    tenant: str
+    user: str
+    workdir: str
+    created_at: datetime
+    expires_at: Optional[datetime]
+    #: 0 means that it may be idle forever.
+    idle_seconds: int
+    on_end: Literal["delete", "stop", "pause"]
+    auto_resume: bool
+    #: The snapshot it was created from, as given in the request.
+    snapshot: Optional[str]
+    #: The workspace at /workspace; null means its own.
+    workspace: Optional[SandboxInfoWorkspace]
+    #: All workspaces that it mounts, also the one at /workspace.
+    workspaces: List[SandboxInfoWorkspaceItem]
+    limits: Limits
+    disk: SandboxInfoDisk
+    secrets: List[SecretMount]
+    readonly_root: bool
+    #: Whether its users become root by `sudo` and `su`.
+    sudo: bool
+    require: List[Literal["landlock.truncate", "landlock.ioctl_dev", "landlock.scopes", "overlay.detached", "cgroup.kill", "cgroup.freeze", "limit.socket_memory", "limit.disk", "egress.capture", "view.proc", "view.uptime", "view.calls"]]
+    ports_public: bool
+    metadata: Dict[str, str]
+    mounts: Optional[List[HostMount]] = None
+    #: null: as the files of its image or snapshot say.
+    timezone: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxInfo:
+        return cls(
+            id=d["id"],
+            name=d["name"],
+            status=d["status"],
+            image=d["image"],
+            image_digest=d["image_digest"],
+            backend=d["backend"],
+            tenant=d["tenant"],
+            user=d["user"],
+            workdir=d["workdir"],
+            created_at=moment(d["created_at"]),
+            expires_at=None if d["expires_at"] is None else moment(d["expires_at"]),
+            idle_seconds=d["idle_seconds"],
+            on_end=d["on_end"],
+            auto_resume=d["auto_resume"],
+            snapshot=d["snapshot"],
+            workspace=None if d["workspace"] is None else SandboxInfoWorkspace._of(d["workspace"]),
+            workspaces=[SandboxInfoWorkspaceItem._of(each) for each in d.get("workspaces", [])],
+            limits=Limits._of(d["limits"]),
+            disk=SandboxInfoDisk._of(d["disk"]),
+            secrets=[SecretMount._of(each) for each in d.get("secrets", [])],
+            mounts=[HostMount._of(each) for each in d["mounts"]] if d.get("mounts") is not None else None,
+            readonly_root=d["readonly_root"],
+            timezone=d.get("timezone"),
+            sudo=d["sudo"],
+            require=d.get("require", []),
+            ports_public=d["ports_public"],
+            metadata=d["metadata"],
+        )
+
+
+@dataclass
+class SandboxPage:
+    """`SandboxPage` of the API."""
+
+    sandboxes: List[SandboxInfo]
+    #: The cursor of the next page; null on the last.
+    next: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxPage:
+        return cls(
+            sandboxes=[SandboxInfo._of(each) for each in d.get("sandboxes", [])],
+            next=d["next"],
+        )
+
+
+@dataclass
+class Snapshot:
+    """`Snapshot` of the API."""
+
+    id: str
+    name: Optional[str]
+    tenant: str
+    #: The image of the original sandbox.
+    image: str
+    image_digest: str
+    #: The backend of the original sandbox. A sandbox made from the snapshot has the same.
+    backend: str
+    #: Size of the sandbox's own files; shared with the sandbox until one of them changes.
+    bytes: int
+    #: How long the sandbox was frozen, in microseconds.
+    stopped_us: int
+    created_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Snapshot:
+        return cls(
+            id=d["id"],
+            name=d["name"],
+            tenant=d["tenant"],
+            image=d["image"],
+            image_digest=d["image_digest"],
+            backend=d["backend"],
+            bytes=d["bytes"],
+            stopped_us=d["stopped_us"],
+            created_at=moment(d["created_at"]),
+        )
+
+
+@dataclass
+class ForkSandboxAnswer:
+    """`ForkSandboxAnswer` of the API."""
+
+    sandboxes: List[SandboxInfo]
+    #: How long the original stood still, in microseconds.
+    stopped_us: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ForkSandboxAnswer:
+        return cls(
+            sandboxes=[SandboxInfo._of(each) for each in d.get("sandboxes", [])],
+            stopped_us=d["stopped_us"],
+        )
+
+
+@dataclass
+class WorkspaceDisk:
+    """`WorkspaceDisk` of the API."""
+
+    used_bytes: int
+    limit_mb: Optional[int]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> WorkspaceDisk:
+        return cls(
+            used_bytes=d["used_bytes"],
+            limit_mb=d["limit_mb"],
+        )
+
+
+@dataclass
+class WorkspaceUsedBy:
+    """`WorkspaceUsedBy` of the API."""
+
+    id: str
+    #: Where it is mounted.
+    path: str
+    mode: Literal["rw", "ro"]
+    status: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> WorkspaceUsedBy:
+        return cls(
+            id=d["id"],
+            path=d["path"],
+            mode=d["mode"],
+            status=d["status"],
+        )
+
+
+@dataclass
+class Workspace:
+    """`Workspace` of the API."""
+
+    id: str
+    name: str
+    tenant: str
+    disk: WorkspaceDisk
+    #: Whether it is a snapshot of another workspace, which never changes.
+    readonly: bool
+    #: The sandboxes that refer to it.
+    used_by: List[WorkspaceUsedBy]
+    created_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Workspace:
+        return cls(
+            id=d["id"],
+            name=d["name"],
+            tenant=d["tenant"],
+            disk=WorkspaceDisk._of(d["disk"]),
+            readonly=d["readonly"],
+            used_by=[WorkspaceUsedBy._of(each) for each in d.get("used_by", [])],
+            created_at=moment(d["created_at"]),
+        )
+
+
+@dataclass
+class FileInfo:
+    """`FileInfo` of the API."""
+
+    #: U+FFFD replaces bytes that are not valid UTF-8.
+    name: str
+    type: Literal["file", "directory", "symlink", "fifo", "socket", "device", "unknown"]
+    size: int
+    mode: str
+    uid: int
+    gid: int
+    modified_at: Optional[datetime]
+    #: The bytes of the name; present only if it is not valid UTF-8.
+    name_base64: Optional[str] = None
+    #: In lists of more than one level and in results of `findFiles`: the path relative to the start.
+    path: Optional[str] = None
+    path_base64: Optional[str] = None
+    #: Of a symlink.
+    target: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> FileInfo:
+        return cls(
+            name=d["name"],
+            name_base64=d.get("name_base64"),
+            path=d.get("path"),
+            path_base64=d.get("path_base64"),
+            type=d["type"],
+            size=d["size"],
+            mode=d["mode"],
+            uid=d["uid"],
+            gid=d["gid"],
+            modified_at=None if d["modified_at"] is None else moment(d["modified_at"]),
+            target=d.get("target"),
+        )
+
+
+@dataclass
+class FileList:
+    """`FileList` of the API."""
+
+    path: str
+    entries: List[FileInfo]
+    #: With `limit`: the cursor of the next page; null on the last.
+    next: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> FileList:
+        return cls(
+            path=d["path"],
+            entries=[FileInfo._of(each) for each in d.get("entries", [])],
+            next=d.get("next"),
+        )
+
+
+@dataclass
+class StatsHistory:
+    """`StatsHistory` of the API."""
+
+    at: datetime
+    cpu_usec: int
+    memory_bytes: int
+    disk_bytes: int
+    pids: int
+    oom_kills: int
+    net_rx_bytes: int
+    net_tx_bytes: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> StatsHistory:
+        return cls(
+            at=moment(d["at"]),
+            cpu_usec=d["cpu_usec"],
+            memory_bytes=d["memory_bytes"],
+            disk_bytes=d["disk_bytes"],
+            pids=d["pids"],
+            oom_kills=d["oom_kills"],
+            net_rx_bytes=d["net_rx_bytes"],
+            net_tx_bytes=d["net_tx_bytes"],
+        )
+
+
+@dataclass
+class Stats:
+    """`Stats` of the API."""
+
+    memory_bytes: int
+    memory_limit_bytes: int
+    #: Since the sandbox was created.
+    cpu_usec: int
+    #: Of its own files.
+    disk_bytes: int
+    #: 0: none.
+    disk_limit_bytes: int
+    pids: int
+    pids_limit: int
+    oom_kills: int
+    #: Received in its network namespace since it was started. That has only a loopback interface, so what is
+    #: sent within the sandbox counts, too, and is received as it is sent.
+    net_rx_bytes: int
+    net_tx_bytes: int
+    #: With `?history=1`; the oldest first.
+    history: Optional[List[StatsHistory]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Stats:
+        return cls(
+            memory_bytes=d["memory_bytes"],
+            memory_limit_bytes=d["memory_limit_bytes"],
+            cpu_usec=d["cpu_usec"],
+            disk_bytes=d["disk_bytes"],
+            disk_limit_bytes=d["disk_limit_bytes"],
+            pids=d["pids"],
+            pids_limit=d["pids_limit"],
+            oom_kills=d["oom_kills"],
+            net_rx_bytes=d["net_rx_bytes"],
+            net_tx_bytes=d["net_tx_bytes"],
+            history=[StatsHistory._of(each) for each in d["history"]] if d.get("history") is not None else None,
+        )
+
+
+@dataclass
+class PosturePart:
+    """`PosturePart` of the API."""
+
+    name: str
+    ok: bool
+    required: bool
+    detail: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> PosturePart:
+        return cls(
+            name=d["name"],
+            ok=d["ok"],
+            required=d["required"],
+            detail=d["detail"],
+        )
+
+
+@dataclass
+class Posture:
+    """`Posture` of the API."""
+
+    #: Whether it is the default.
+    backend: str
+    #: Whether every required part is available.
+    ok: bool
+    parts: List[PosturePart]
+    #: Of a sandbox: the directories of the machine that it has.
+    mounts: Optional[List[HostMount]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Posture:
+        return cls(
+            backend=d["backend"],
+            ok=d["ok"],
+            parts=[PosturePart._of(each) for each in d.get("parts", [])],
+            mounts=[HostMount._of(each) for each in d["mounts"]] if d.get("mounts") is not None else None,
+        )
+
+
+@dataclass
+class ExecResult(Outputs):
+    """`ExecResult` of the API."""
+
+    #: 128 plus the signal's number if a signal ended it.
+    exit_code: int
+    #: Name of the signal, such as SIGKILL.
+    signal: Optional[str]
+    stdout: str
+    stderr: str
+    #: Encoding of both outputs; base64 if one of them is not text.
+    encoding: Literal["utf-8", "base64"]
+    #: Whether there was more output than is kept.
+    truncated: bool
+    timed_out: bool
+    #: Whether a process of the sandbox was killed during the run because memory ran out.
+    oom_killed: bool
+    duration_ms: float
+    #: The memory limit; present with `oom_killed`.
+    memory_limit_mb: Optional[int] = None
+    shell: Optional[str] = None
+    #: Of the shell, after the command.
+    cwd: Optional[str] = None
+    #: Whether the shell ended and was restarted.
+    restarted: Optional[bool] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ExecResult:
+        return cls(
+            exit_code=d["exit_code"],
+            signal=d["signal"],
+            stdout=d["stdout"],
+            stderr=d["stderr"],
+            encoding=d["encoding"],
+            truncated=d["truncated"],
+            timed_out=d["timed_out"],
+            oom_killed=d["oom_killed"],
+            memory_limit_mb=d.get("memory_limit_mb"),
+            duration_ms=d["duration_ms"],
+            shell=d.get("shell"),
+            cwd=d.get("cwd"),
+            restarted=d.get("restarted"),
+        )
+
+
+@dataclass
+class ShellInfo:
+    """`ShellInfo` of the API."""
+
+    name: str
+    pid: Optional[int]
+    #: Whether it runs. If not, the next command starts it.
+    running: bool
+    user: str
+    #: As last reported.
+    cwd: str
+    busy: bool
+    #: Number of waiting commands.
+    queued: int
+    started_at: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ShellInfo:
+        return cls(
+            name=d["name"],
+            pid=d["pid"],
+            running=d["running"],
+            user=d["user"],
+            cwd=d["cwd"],
+            busy=d["busy"],
+            queued=d["queued"],
+            started_at=d["started_at"],
+        )
+
+
+@dataclass
+class ProcessExit:
+    """`ProcessExit` of the API."""
+
+    exit_code: int
+    signal: Optional[str]
+    timed_out: bool
+    #: Whether a process of the sandbox was killed during the run because memory ran out.
+    oom_killed: bool
+    duration_ms: float
+    #: The memory limit; present with `oom_killed`.
+    memory_limit_mb: Optional[int] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ProcessExit:
+        return cls(
+            exit_code=d["exit_code"],
+            signal=d["signal"],
+            timed_out=d["timed_out"],
+            oom_killed=d["oom_killed"],
+            memory_limit_mb=d.get("memory_limit_mb"),
+            duration_ms=d["duration_ms"],
+        )
+
+
+@dataclass
+class ProcessInfo:
+    """`ProcessInfo` of the API."""
+
+    #: In the sandbox.
+    pid: int
+    #: Of a shell it is `shell:NAME`.
+    tag: Optional[str]
+    argv: List[str]
+    #: In which it was started.
+    cwd: str
+    user: str
+    pty: bool
+    running: bool
+    started_at: Optional[str]
+    exit: Optional[ProcessExit]
+    #: Written so far.
+    stdout_bytes: int
+    stderr_bytes: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ProcessInfo:
+        return cls(
+            pid=d["pid"],
+            tag=d["tag"],
+            argv=d.get("argv", []),
+            cwd=d["cwd"],
+            user=d["user"],
+            pty=d["pty"],
+            running=d["running"],
+            started_at=d["started_at"],
+            exit=None if d["exit"] is None else ProcessExit._of(d["exit"]),
+            stdout_bytes=d["stdout_bytes"],
+            stderr_bytes=d["stderr_bytes"],
+        )
+
+
+@dataclass
+class ProcessStarted:
+    """`ProcessStarted` of the API."""
+
+    pid: int
+    tag: Optional[str]
+    pty: bool
+    running: bool
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ProcessStarted:
+        return cls(
+            pid=d["pid"],
+            tag=d["tag"],
+            pty=d["pty"],
+            running=d["running"],
+        )
+
+
+@dataclass
+class OutputPiece(Piece):
+    """`OutputPiece` of the API."""
+
+    offset: int
+    data: str
+    encoding: Literal["utf-8", "base64"]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> OutputPiece:
+        return cls(
+            offset=d["offset"],
+            data=d["data"],
+            encoding=d["encoding"],
+        )
+
+
+@dataclass
+class ProcessOutput:
+    """`ProcessOutput` of the API."""
+
+    pid: int
+    tag: Optional[str]
+    argv: List[str]
+    cwd: str
+    user: str
+    pty: bool
+    running: bool
+    started_at: Optional[str]
+    exit: Optional[ProcessExit]
+    stdout_bytes: int
+    stderr_bytes: int
+    stdout: OutputPiece
+    stderr: OutputPiece
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ProcessOutput:
+        return cls(
+            pid=d["pid"],
+            tag=d["tag"],
+            argv=d.get("argv", []),
+            cwd=d["cwd"],
+            user=d["user"],
+            pty=d["pty"],
+            running=d["running"],
+            started_at=d["started_at"],
+            exit=None if d["exit"] is None else ProcessExit._of(d["exit"]),
+            stdout_bytes=d["stdout_bytes"],
+            stderr_bytes=d["stderr_bytes"],
+            stdout=OutputPiece._of(d["stdout"]),
+            stderr=OutputPiece._of(d["stderr"]),
+        )
+
+
+@dataclass
+class ProcessEnd:
+    """`ProcessEnd` of the API."""
+
+    running: bool
+    exit_code: Optional[int] = None
+    signal: Optional[str] = None
+    timed_out: Optional[bool] = None
+    oom_killed: Optional[bool] = None
+    memory_limit_mb: Optional[int] = None
+    truncated: Optional[bool] = None
+    duration_ms: Optional[float] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ProcessEnd:
+        return cls(
+            running=d["running"],
+            exit_code=d.get("exit_code"),
+            signal=d.get("signal"),
+            timed_out=d.get("timed_out"),
+            oom_killed=d.get("oom_killed"),
+            memory_limit_mb=d.get("memory_limit_mb"),
+            truncated=d.get("truncated"),
+            duration_ms=d.get("duration_ms"),
+        )
+
+
+@dataclass
+class ExecutionResult:
+    """A value in all the forms that it can be shown in. What is binary is in base64. Forms that are too large
+        are left out."""
+
+    #: Whether it is the value of the last expression.
+    main: bool
+    #: Whether there was more.
+    truncated: bool
+    text: Optional[str] = None
+    html: Optional[str] = None
+    markdown: Optional[str] = None
+    latex: Optional[str] = None
+    svg: Optional[str] = None
+    png: Optional[str] = None
+    jpeg: Optional[str] = None
+    pdf: Optional[str] = None
+    javascript: Optional[str] = None
+    #: Also of a dict or list of Python.
+    json: Optional[Any] = None
+    #: A DataFrame or Series of pandas, or a data frame of R: the values of each column.
+    data: Optional[Dict[str, List[Any]]] = None
+    #: A figure of matplotlib as what it shows: `type` (line, scatter, bar, pie, box_and_whisker, superchart
+    #: or unknown), `title`, `elements` and, by its type, labels, units, ticks and scales of the axes.
+    chart: Optional[Dict[str, Any]] = None
+    #: Other MIME types.
+    extra: Optional[Dict[str, Any]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ExecutionResult:
+        return cls(
+            main=d["main"],
+            truncated=d["truncated"],
+            text=d.get("text"),
+            html=d.get("html"),
+            markdown=d.get("markdown"),
+            latex=d.get("latex"),
+            svg=d.get("svg"),
+            png=d.get("png"),
+            jpeg=d.get("jpeg"),
+            pdf=d.get("pdf"),
+            javascript=d.get("javascript"),
+            json=d.get("json"),
+            data=d.get("data"),
+            chart=d.get("chart"),
+            extra=d.get("extra"),
+        )
+
+
+@dataclass
+class ExecutionError:
+    """`ExecutionError` of the API."""
+
+    #: The exception's. ExitStatus in bash; Interrupted and ProcessExit in JavaScript. Timeout, Restarted and
+    #: InterpreterDied where the interpreter is gone.
+    name: str
+    value: str
+    traceback: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ExecutionError:
+        return cls(
+            name=d["name"],
+            value=d["value"],
+            traceback=d["traceback"],
+        )
+
+
+@dataclass
+class Execution(CodeOutputs):
+    """`Execution` of the API."""
+
+    #: Of this interpreter; 0 when it is gone.
+    execution_count: int
+    stdout: str
+    stderr: str
+    #: Encoding of both outputs; base64 if one of them is not text.
+    encoding: Literal["utf-8", "base64"]
+    results: List[ExecutionResult]
+    error: Optional[ExecutionError]
+    duration_ms: float
+    timed_out: bool
+    #: Whether a process of the sandbox was killed during the run because memory ran out.
+    oom_killed: bool
+    #: Whether the interpreter is gone; the next code starts with an empty namespace.
+    state_lost: bool
+    #: Whether there was more output than is kept.
+    truncated: bool
+    #: The memory limit; present with `oom_killed`.
+    memory_limit_mb: Optional[int] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Execution:
+        return cls(
+            execution_count=d["execution_count"],
+            stdout=d["stdout"],
+            stderr=d["stderr"],
+            encoding=d["encoding"],
+            results=[ExecutionResult._of(each) for each in d.get("results", [])],
+            error=None if d["error"] is None else ExecutionError._of(d["error"]),
+            duration_ms=d["duration_ms"],
+            timed_out=d["timed_out"],
+            oom_killed=d["oom_killed"],
+            memory_limit_mb=d.get("memory_limit_mb"),
+            state_lost=d["state_lost"],
+            truncated=d["truncated"],
+        )
+
+
+@dataclass
+class ContextInfo:
+    """`ContextInfo` of the API."""
+
+    id: str
+    language: Literal["python", "javascript", "typescript", "r", "java", "bash"]
+    #: That it was started in.
+    cwd: str
+    user: str
+    #: null if it does not run; the next code starts it.
+    pid: Optional[int]
+    busy: bool
+    #: Number of waiting executions.
+    queued: int
+    created_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ContextInfo:
+        return cls(
+            id=d["id"],
+            language=d["language"],
+            cwd=d["cwd"],
+            user=d["user"],
+            pid=d["pid"],
+            busy=d["busy"],
+            queued=d["queued"],
+            created_at=moment(d["created_at"]),
+        )
+
+
+@dataclass
+class PortsPort:
+    """`PortsPort` of the API."""
+
+    port: int
+    address: str
+    #: null if PID 1 cannot see which process it is.
+    pid: Optional[int]
+    process: Optional[str]
+    #: The address of this port; private unless the sandbox has `ports_public`.
+    url: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> PortsPort:
+        return cls(
+            port=d["port"],
+            address=d["address"],
+            pid=d["pid"],
+            process=d["process"],
+            url=d["url"],
+        )
+
+
+@dataclass
+class Ports:
+    """`Ports` of the API."""
+
+    public: bool
+    #: Opens the ports of this sandbox and nothing else, in the header `X-Paddock-Traffic-Token` or
+    #: `E2b-Traffic-Access-Token`.
+    traffic_token: str
+    ports: List[PortsPort]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Ports:
+        return cls(
+            public=d["public"],
+            traffic_token=d["traffic_token"],
+            ports=[PortsPort._of(each) for each in d.get("ports", [])],
+        )
+
+
+@dataclass
+class CreatePreviewAnswer:
+    """`CreatePreviewAnswer` of the API."""
+
+    url: str
+    expires_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> CreatePreviewAnswer:
+        return cls(
+            url=d["url"],
+            expires_at=moment(d["expires_at"]),
+        )
+
+
+@dataclass
+class Link:
+    """`Link` of the API."""
+
+    id: str
+    #: Its id.
+    from_: str
+    #: Its id.
+    to: str
+    port: int
+    listen: int
+    #: Whether `from` listens. It does not while it is stopped or the port is in use.
+    up: bool
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Link:
+        return cls(
+            id=d["id"],
+            from_=d["from"],
+            to=d["to"],
+            port=d["port"],
+            listen=d["listen"],
+            up=d["up"],
+        )
+
+
+@dataclass
+class FileSum:
+    """`FileSum` of the API."""
+
+    files: int
+    directories: int
+    bytes: int
+    #: Sockets, devices and the like.
+    skipped: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> FileSum:
+        return cls(
+            files=d["files"],
+            directories=d["directories"],
+            bytes=d["bytes"],
+            skipped=d["skipped"],
+        )
+
+
+@dataclass
+class MoveFileAnswer:
+    """`MoveFileAnswer` of the API."""
+
+    copied: bool
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> MoveFileAnswer:
+        return cls(
+            copied=d["copied"],
+        )
+
+
+@dataclass
+class ChangeModeAnswer:
+    """`ChangeModeAnswer` of the API."""
+
+    changed: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ChangeModeAnswer:
+        return cls(
+            changed=d["changed"],
+        )
+
+
+@dataclass
+class FileFound:
+    """`FileFound` of the API."""
+
+    entries: List[FileInfo]
+    #: There is more.
+    truncated: bool
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> FileFound:
+        return cls(
+            entries=[FileInfo._of(each) for each in d.get("entries", [])],
+            truncated=d["truncated"],
+        )
+
+
+@dataclass
+class FileMatchesMatch:
+    """`FileMatchesMatch` of the API."""
+
+    #: Relative to the start.
+    path: str
+    #: From 1.
+    line: int
+    #: From 1, in bytes.
+    column: int
+    #: The line, truncated if it is long.
+    text: str
+    path_base64: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> FileMatchesMatch:
+        return cls(
+            path=d["path"],
+            path_base64=d.get("path_base64"),
+            line=d["line"],
+            column=d["column"],
+            text=d["text"],
+        )
+
+
+@dataclass
+class FileMatches:
+    """`FileMatches` of the API."""
+
+    matches: List[FileMatchesMatch]
+    truncated: bool
+    #: Number of files searched.
+    files: int
+    skipped: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> FileMatches:
+        return cls(
+            matches=[FileMatchesMatch._of(each) for each in d.get("matches", [])],
+            truncated=d["truncated"],
+            files=d["files"],
+            skipped=d["skipped"],
+        )
+
+
+@dataclass
+class ReplaceInFileAnswer:
+    """`ReplaceInFileAnswer` of the API."""
+
+    replaced: int
+    file: FileInfo
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ReplaceInFileAnswer:
+        return cls(
+            replaced=d["replaced"],
+            file=FileInfo._of(d["file"]),
+        )
+
+
+@dataclass
+class SignUrlAnswer:
+    """`SignUrlAnswer` of the API."""
+
+    url: str
+    expires_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SignUrlAnswer:
+        return cls(
+            url=d["url"],
+            expires_at=moment(d["expires_at"]),
+        )
+
+
+@dataclass
+class CreateWatcherAnswer:
+    """`CreateWatcherAnswer` of the API."""
+
+    id: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> CreateWatcherAnswer:
+        return cls(
+            id=d["id"],
+        )
+
+
+@dataclass
+class FileEvent:
+    """`FileEvent` of the API."""
+
+    type: Literal["create", "write", "remove", "rename", "chmod", "overflow"]
+    #: Relative to the watched path.
+    path: str
+    directory: bool
+    path_base64: Optional[str] = None
+    #: Of `rename`.
+    old_path: Optional[str] = None
+    old_path_base64: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> FileEvent:
+        return cls(
+            type=d["type"],
+            path=d["path"],
+            path_base64=d.get("path_base64"),
+            old_path=d.get("old_path"),
+            old_path_base64=d.get("old_path_base64"),
+            directory=d["directory"],
+        )
+
+
+@dataclass
+class FileNews:
+    """`FileNews` of the API."""
+
+    events: List[FileEvent]
+    #: Whether more events occurred than are kept.
+    overflow: bool
+    #: Whether no more events will follow, because the watched path is gone or the sandbox has stopped.
+    ended: bool
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> FileNews:
+        return cls(
+            events=[FileEvent._of(each) for each in d.get("events", [])],
+            overflow=d["overflow"],
+            ended=d["ended"],
+        )
+
+
+@dataclass
+class Image:
+    """`Image` of the API."""
+
+    #: The first of its names.
+    name: Optional[str]
+    names: List[str]
+    digest: str
+    created_at: Optional[datetime]
+    #: The view of the server's own /usr.
+    machine: bool
+    #: In the answer to an import: the number of device nodes, fifos and sockets that were left out.
+    skipped: Optional[int] = None
+    #: For an image from `docker save` or an OCI tool: the default user of its sandboxes.
+    user: Optional[str] = None
+    #: The default directory of its sandboxes.
+    workdir: Optional[str] = None
+    #: Default variables of its sandboxes, which a sandbox can override.
+    env: Optional[Dict[str, str]] = None
+    #: What `paddock run` runs if it is given no command, followed by `cmd`; sandboxes start without it.
+    entrypoint: Optional[List[str]] = None
+    #: For information only.
+    cmd: Optional[List[str]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Image:
+        return cls(
+            name=d["name"],
+            names=d.get("names", []),
+            digest=d["digest"],
+            created_at=None if d["created_at"] is None else moment(d["created_at"]),
+            machine=d["machine"],
+            skipped=d.get("skipped"),
+            user=d.get("user"),
+            workdir=d.get("workdir"),
+            env=d.get("env"),
+            entrypoint=d.get("entrypoint"),
+            cmd=d.get("cmd"),
+        )
+
+
+@dataclass
+class Key:
+    """`Key` of the API."""
+
+    id: str
+    name: Optional[str]
+    tenant: str
+    role: Literal["admin", "user"]
+    created_at: datetime
+    #: Only in the answer to its creation.
+    key: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Key:
+        return cls(
+            id=d["id"],
+            key=d.get("key"),
+            name=d["name"],
+            tenant=d["tenant"],
+            role=d["role"],
+            created_at=moment(d["created_at"]),
+        )
+
+
+@dataclass
+class Event:
+    """`Event` of the API."""
+
+    #: Increases and is never reused: a number among the events of the tenant, or, for an admin, of all.
+    id: int
+    type: Literal["created", "started", "exited", "paused", "resumed", "stopped", "oom", "expired", "deleted", "forked", "snapshot", "ai.budget.warning", "ai.budget.exceeded"]
+    at: datetime
+    #: Its id.
+    sandbox: str
+    tenant: str
+    #: The sandbox's name (where it has one) and image; of `exited` exit_code, signal and oom; of
+    #: `ai.budget.*` scope (sandbox or tenant), window, limit_usd, spent_usd and reserved_usd.
+    data: Dict[str, Any]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Event:
+        return cls(
+            id=d["id"],
+            type=d["type"],
+            at=moment(d["at"]),
+            sandbox=d["sandbox"],
+            tenant=d["tenant"],
+            data=d["data"],
+        )
+
+
+@dataclass
+class Events:
+    """`Events` of the API."""
+
+    events: List[Event]
+    #: For `after` of the next page.
+    next: int
+    #: The oldest event that is kept.
+    first: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Events:
+        return cls(
+            events=[Event._of(each) for each in d.get("events", [])],
+            next=d["next"],
+            first=d["first"],
+        )
+
+
+@dataclass
+class WebhookDelivery:
+    """`WebhookDelivery` of the API."""
+
+    event: int
+    type: Optional[str]
+    at: datetime
+    #: From 1.
+    attempt: int
+    #: HTTP status; null if there was no answer.
+    status: Optional[int]
+    error: Optional[str]
+    duration_ms: int
+    #: Whether it was delivered or given up.
+    final: bool
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> WebhookDelivery:
+        return cls(
+            event=d["event"],
+            type=d["type"],
+            at=moment(d["at"]),
+            attempt=d["attempt"],
+            status=d["status"],
+            error=d["error"],
+            duration_ms=d["duration_ms"],
+            final=d["final"],
+        )
+
+
+@dataclass
+class Webhook:
+    """`Webhook` of the API."""
+
+    id: str
+    url: str
+    tenant: str
+    events: List[Literal["created", "started", "exited", "paused", "resumed", "stopped", "oom", "expired", "deleted", "forked", "snapshot", "ai.budget.warning", "ai.budget.exceeded"]]
+    created_at: datetime
+    #: Since the start of the daemon.
+    delivered: int
+    #: Failed attempts since the start of the daemon.
+    failed: int
+    #: Events whose delivery failed and will be repeated.
+    pending: int
+    #: Only in the answer to its creation.
+    secret: Optional[str] = None
+    #: The last attempts since the start of the daemon, the newest first. In the answer for one webhook only.
+    deliveries: Optional[List[WebhookDelivery]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Webhook:
+        return cls(
+            id=d["id"],
+            url=d["url"],
+            tenant=d["tenant"],
+            events=d.get("events", []),
+            created_at=moment(d["created_at"]),
+            delivered=d["delivered"],
+            failed=d["failed"],
+            pending=d["pending"],
+            secret=d.get("secret"),
+            deliveries=[WebhookDelivery._of(each) for each in d["deliveries"]] if d.get("deliveries") is not None else None,
+        )
+
+
+@dataclass
+class SecretVersion:
+    """`SecretVersion` of the API."""
+
+    version: int
+    created_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SecretVersion:
+        return cls(
+            version=d["version"],
+            created_at=moment(d["created_at"]),
+        )
+
+
+@dataclass
+class Secret:
+    """`Secret` of the API."""
+
+    name: str
+    #: The newest.
+    version: int
+    updated_at: datetime
+    #: The versions that are kept, newest first.
+    versions: List[SecretVersion]
+    metadata: Dict[str, str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Secret:
+        return cls(
+            name=d["name"],
+            version=d["version"],
+            updated_at=moment(d["updated_at"]),
+            versions=[SecretVersion._of(each) for each in d.get("versions", [])],
+            metadata=d["metadata"],
+        )
+
+
+@dataclass
+class Secrets:
+    """`Secrets` of the API."""
+
+    secrets: List[Secret]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Secrets:
+        return cls(
+            secrets=[Secret._of(each) for each in d.get("secrets", [])],
+        )
+
+
+@dataclass
+class RotateVaultAnswer:
+    """`RotateVaultAnswer` of the API."""
+
+    #: The id of the new key.
+    key: str
+    #: Files that were sealed again.
+    resealed: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> RotateVaultAnswer:
+        return cls(
+            key=d["key"],
+            resealed=d["resealed"],
+        )
+
+
+@dataclass
+class Quota:
+    """0 or absent means the default of the configuration (`max.tenant`), or no limit if there is none."""
+
+    #: All sandboxes that exist.
+    boxes: Optional[int] = None
+    #: Cores; the sum of the limits of running sandboxes.
+    cpu: Optional[float] = None
+    #: The sum of the limits of running sandboxes.
+    memory_mb: Optional[int] = None
+    #: The sum of the limits of sandboxes and workspaces, of the sizes of snapshots, and of the build cache,
+    #: which gives way when room is needed. With such a quota each sandbox and each workspace must have a
+    #: limit of its own.
+    disk_mb: Optional[int] = None
+    #: The sum of the limits (`pids`) of running sandboxes.
+    processes: Optional[int] = None
+    #: Hidden sandboxes at a time, which serve the files of workspaces.
+    helpers: Optional[int] = None
+    workspaces: Optional[int] = None
+    #: Those of templates included.
+    snapshots: Optional[int] = None
+    templates: Optional[int] = None
+    webhooks: Optional[int] = None
+    #: Those of sandboxes included.
+    secrets: Optional[int] = None
+    #: The size of all versions of all secrets on disk.
+    secrets_kb: Optional[int] = None
+    creates_per_minute: Optional[int] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Quota:
+        return cls(
+            boxes=d.get("boxes"),
+            cpu=d.get("cpu"),
+            memory_mb=d.get("memory_mb"),
+            disk_mb=d.get("disk_mb"),
+            processes=d.get("processes"),
+            helpers=d.get("helpers"),
+            workspaces=d.get("workspaces"),
+            snapshots=d.get("snapshots"),
+            templates=d.get("templates"),
+            webhooks=d.get("webhooks"),
+            secrets=d.get("secrets"),
+            secrets_kb=d.get("secrets_kb"),
+            creates_per_minute=d.get("creates_per_minute"),
+        )
+
+
+@dataclass
+class TenantUse:
+    """What a tenant holds at the moment, in the units of its quota."""
+
+    boxes: int
+    cpu: float
+    memory_mb: int
+    disk_mb: int
+    processes: int
+    helpers: int
+    workspaces: int
+    snapshots: int
+    templates: int
+    webhooks: int
+    secrets: int
+    secrets_kb: int
+    #: Number of events in the log. When it is full, the tenant with the most loses its oldest.
+    events: int
+    #: Size of the build logs of templates. Where there is too much, the tenant with the most loses its
+    #: oldest; the same holds for the following.
+    logs_kb: int
+    #: Number of entries of the egress log.
+    verdicts: int
+    #: Number of calls in the log of models.
+    ai_calls: int
+    #: Size of their text, where it is kept.
+    ai_text_kb: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TenantUse:
+        return cls(
+            boxes=d["boxes"],
+            cpu=d["cpu"],
+            memory_mb=d["memory_mb"],
+            disk_mb=d["disk_mb"],
+            processes=d["processes"],
+            helpers=d["helpers"],
+            workspaces=d["workspaces"],
+            snapshots=d["snapshots"],
+            templates=d["templates"],
+            webhooks=d["webhooks"],
+            secrets=d["secrets"],
+            secrets_kb=d["secrets_kb"],
+            events=d["events"],
+            logs_kb=d["logs_kb"],
+            verdicts=d["verdicts"],
+            ai_calls=d["ai_calls"],
+            ai_text_kb=d["ai_text_kb"],
+        )
+
+
+@dataclass
+class Tenant:
+    """`Tenant` of the API."""
+
+    id: str
+    name: str
+    created_at: datetime
+    quota: Quota
+    #: What applies, the quota or else the default of the configuration; 0 means no limit.
+    limits: Quota
+    used: TenantUse
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Tenant:
+        return cls(
+            id=d["id"],
+            name=d["name"],
+            created_at=moment(d["created_at"]),
+            quota=Quota._of(d["quota"]),
+            limits=Quota._of(d["limits"]),
+            used=TenantUse._of(d["used"]),
+        )
+
+
+@dataclass
+class EgressInject:
+    """A `secret` and exactly one of `header`, `query` and `placeholder`; or a `header` and its `value`."""
+
+    #: Of a header, where it is no secret: it is not masked in answers.
+    value: Optional[str] = None
+    #: The name of a secret of the sandbox or its tenant; the value must have at least 4 bytes.
+    secret: Optional[str] = None
+    #: Replaces this header.
+    header: Optional[str] = None
+    #: Text before the value in the header, such as "Bearer ".
+    prefix: Optional[str] = None
+    #: Sets this query parameter.
+    query: Optional[str] = None
+    #: Replaces `{{secret.NAME}}` in the target, in headers (also within Basic credentials) and in the body. A
+    #: placeholder of a secret that is not for this host is refused with 403.
+    placeholder: Optional[bool] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> EgressInject:
+        return cls(
+            value=d.get("value"),
+            secret=d.get("secret"),
+            header=d.get("header"),
+            prefix=d.get("prefix"),
+            query=d.get("query"),
+            placeholder=d.get("placeholder"),
+        )
+
+
+@dataclass
+class EgressRule:
+    """A `set`, a `host` or a `cidr`. If both `host` and `cidr` are given, both must match."""
+
+    action: Literal["allow", "deny"]
+    set: Optional[str] = None
+    #: A name, `*.example.org` for all names below it, or `*`.
+    host: Optional[str] = None
+    #: A network or an address.
+    cidr: Optional[str] = None
+    #: tls: TLS, judged by the name in its ClientHello; http: HTTP in clear; tcp: any bytes, for a host to the
+    #: addresses that DNS gave the sandbox. Absent or any: each of these except HTTP/2 in clear, whose
+    #: requests cannot be judged and which needs tcp.
+    protocol: Optional[Literal["any", "tcp", "tls", "http"]] = None
+    ports: Optional[List[Union[int, str]]] = None
+    #: With methods or paths, a rule applies to requests: in clear (`http`), within TLS (`tls`) or both
+    #: (absent, `any`). For requests within TLS the gate intercepts the TLS of its hosts, as for `inject`,
+    #: unless an earlier rule decides. A deny rule also denies connections to its hosts that cannot be
+    #: inspected (TLS without a name, other protocols), unless its protocol is http.
+    methods: Optional[List[str]] = None
+    #: Each path and all paths below it. A deny rule also matches other spellings (escapes, upper case).
+    paths: Optional[List[str]] = None
+    #: Secrets that the gate adds to requests over TLS to this host (an allow rule with `host`, not `*`). The
+    #: gate intercepts the TLS of these hosts with a certificate of the installation's authority
+    #: (`getAuthority`), which the sandbox trusts, and checks the server's own certificate. HTTP/1.1 and
+    #: HTTP/2 (gRPC) work if client and server both support them; WebSocket works over HTTP/1.1. The value is
+    #: masked in the answer, and the sandbox never holds it. Answers are complete (`Range` is dropped) and
+    #: must not be compressed; neither must bodies with placeholders.
+    inject: Optional[List[EgressInject]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> EgressRule:
+        return cls(
+            action=d["action"],
+            set=d.get("set"),
+            host=d.get("host"),
+            cidr=d.get("cidr"),
+            protocol=d.get("protocol"),
+            ports=d.get("ports"),
+            methods=d.get("methods"),
+            paths=d.get("paths"),
+            inject=[EgressInject._of(each) for each in d["inject"]] if d.get("inject") is not None else None,
+        )
+
+
+@dataclass
+class EgressPolicyLimits:
+    """0 or absent means no limit other than the gate's own."""
+
+    #: Open at once.
+    connections: Optional[int] = None
+    connections_per_second: Optional[int] = None
+    #: Both directions together.
+    bytes_per_second: Optional[int] = None
+    #: In total, both directions together. A restart of the daemon resets the count; a stop of the sandbox or
+    #: a change of its policy does not.
+    bytes: Optional[int] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> EgressPolicyLimits:
+        return cls(
+            connections=d.get("connections"),
+            connections_per_second=d.get("connections_per_second"),
+            bytes_per_second=d.get("bytes_per_second"),
+            bytes=d.get("bytes"),
+        )
+
+
+@dataclass
+class EgressPolicy:
+    """The first matching rule decides; if none matches, `default` does. `allow` and `deny` are short forms for
+        rules that follow `rules`, with those of `deny` first. Answers have only `rules`."""
+
+    default: Optional[Literal["deny", "allow"]] = None
+    rules: Optional[List[EgressRule]] = None
+    allow: Optional[List[str]] = None
+    deny: Optional[List[str]] = None
+    #: 0 or absent means no limit other than the gate's own.
+    limits: Optional[EgressPolicyLimits] = None
+    #: How to treat TLS with an encrypted ClientHello (ECH) where the rules ask for names. The readable name
+    #: need not be the true one, and browsers always send something that looks like ECH. `intercept`: if the
+    #: readable name is allowed, the gate intercepts the connection with a certificate of the installation's
+    #: authority and sends that name to the server without ECH; the log has the reason `ech`. `refuse`: the
+    #: connection counts as TLS without a name. If rules allow the address regardless of the name, the
+    #: connection passes unchanged in both cases. Answers contain this field only if it is `refuse`.
+    ech: Optional[Literal["intercept", "refuse"]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> EgressPolicy:
+        return cls(
+            default=d.get("default"),
+            rules=[EgressRule._of(each) for each in d["rules"]] if d.get("rules") is not None else None,
+            allow=d.get("allow"),
+            deny=d.get("deny"),
+            limits=EgressPolicyLimits._of(d["limits"]) if d.get("limits") is not None else None,
+            ech=d.get("ech"),
+        )
+
+
+@dataclass
+class EgressAnswer:
+    """`EgressAnswer` of the API."""
+
+    source: Literal["sandbox", "image", "tenant", "default", "none"]
+    policy: EgressPolicy
+    sets: Dict[str, List[str]]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> EgressAnswer:
+        return cls(
+            source=d["source"],
+            policy=EgressPolicy._of(d["policy"]),
+            sets=d["sets"],
+        )
+
+
+@dataclass
+class CreateEgressTokenAnswer:
+    """`CreateEgressTokenAnswer` of the API."""
+
+    token: str
+    #: For HTTPS_PROXY and its like in the sandbox.
+    proxy: str
+    expires_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> CreateEgressTokenAnswer:
+        return cls(
+            token=d["token"],
+            proxy=d["proxy"],
+            expires_at=moment(d["expires_at"]),
+        )
+
+
+@dataclass
+class EgressSetsAnswer:
+    """`EgressSetsAnswer` of the API."""
+
+    sets: Dict[str, List[str]]
+    #: For each set; several where one adds to another.
+    sources: Dict[str, List[Literal["configuration", "machine", "tool", "known", "image", "template"]]]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> EgressSetsAnswer:
+        return cls(
+            sets=d["sets"],
+            sources=d["sources"],
+        )
+
+
+@dataclass
+class EgressVerdict:
+    """`EgressVerdict` of the API."""
+
+    #: Increases, also over restarts.
+    id: int
+    #: Time of the last occurrence.
+    at: datetime
+    first_at: datetime
+    #: Number of occurrences.
+    count: int
+    verdict: Literal["allow", "deny"]
+    #: `rule` and `no_rule`: by the policy; `address`: the name leads to an address that is not public and
+    #: that no rule names; `mismatch`: SNI, Host, the proxy's target and the address do not agree; `ech`: an
+    #: encrypted ClientHello, allowed by `rule` and intercepted for that, or denied because the policy wishes
+    #: it or it cannot be intercepted at the moment; `secret`: a secret of the rule, or of a placeholder, is
+    #: not there, not for this host or does not fit: the answer (403) says which.
+    reason: Literal["rule", "no_rule", "no_policy", "address", "mismatch", "no_name", "unresolved", "limit", "malformed", "token", "unreachable", "ech", "secret", "none", "other"]
+    #: `rules[N]` of the policy, `default`, or `refuse`: the installation's.
+    rule: Optional[str]
+    protocol: Optional[str]
+    host: Optional[str]
+    address: Optional[str]
+    port: int
+    method: Optional[str]
+    path: Optional[str]
+    via: Optional[str]
+    #: A target that would allow it, if a rule can.
+    would_allow: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> EgressVerdict:
+        return cls(
+            id=d["id"],
+            at=moment(d["at"]),
+            first_at=moment(d["first_at"]),
+            count=d["count"],
+            verdict=d["verdict"],
+            reason=d["reason"],
+            rule=d["rule"],
+            protocol=d["protocol"],
+            host=d["host"],
+            address=d["address"],
+            port=d["port"],
+            method=d["method"],
+            path=d["path"],
+            via=d["via"],
+            would_allow=d["would_allow"],
+        )
+
+
+@dataclass
+class GetEgressLogAnswer:
+    """`GetEgressLogAnswer` of the API."""
+
+    verdicts: List[EgressVerdict]
+    next: int
+    #: The oldest that is kept.
+    first: Optional[int]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> GetEgressLogAnswer:
+        return cls(
+            verdicts=[EgressVerdict._of(each) for each in d.get("verdicts", [])],
+            next=d["next"],
+            first=d["first"],
+        )
+
+
+@dataclass
+class AiLimits:
+    """The limits in force. 0 means no limit; money is in dollars."""
+
+    requests_per_minute: Optional[int] = None
+    tokens_per_minute: Optional[int] = None
+    parallel: Optional[int] = None
+    day: Optional[float] = None
+    week: Optional[float] = None
+    month: Optional[float] = None
+    warn: Optional[float] = None
+    log_bodies: Optional[bool] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AiLimits:
+        return cls(
+            requests_per_minute=d.get("requests_per_minute"),
+            tokens_per_minute=d.get("tokens_per_minute"),
+            parallel=d.get("parallel"),
+            day=d.get("day"),
+            week=d.get("week"),
+            month=d.get("month"),
+            warn=d.get("warn"),
+            log_bodies=d.get("log_bodies"),
+        )
+
+
+@dataclass
+class AiAllowance:
+    """Absent fields have the default (`ai.box`, `ai.tenant` of the configuration). For numbers, 0 means no
+        limit; money is in dollars, days are in UTC, weeks begin on Monday. Lists contain patterns (`*` matches
+        anything). Each list of the configuration, the tenant and the sandbox must allow a call; an empty list
+        allows nothing."""
+
+    requests_per_minute: Optional[int] = None
+    tokens_per_minute: Optional[int] = None
+    parallel: Optional[int] = None
+    day: Optional[float] = None
+    week: Optional[float] = None
+    month: Optional[float] = None
+    #: The fraction of a budget at which to warn.
+    warn: Optional[float] = None
+    #: Whether the text of calls is kept, for `GET /v1/sandboxes/{id}/ai/calls/{call}`. A sandbox without a
+    #: setting has its tenant's. If the tenant or `ai.max` forbids it (false), it cannot be turned on.
+    log_bodies: Optional[bool] = None
+    providers: Optional[List[Literal["openai", "anthropic"]]] = None
+    endpoints: Optional[List[str]] = None
+    models: Optional[List[str]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AiAllowance:
+        return cls(
+            requests_per_minute=d.get("requests_per_minute"),
+            tokens_per_minute=d.get("tokens_per_minute"),
+            parallel=d.get("parallel"),
+            day=d.get("day"),
+            week=d.get("week"),
+            month=d.get("month"),
+            warn=d.get("warn"),
+            log_bodies=d.get("log_bodies"),
+            providers=d.get("providers"),
+            endpoints=d.get("endpoints"),
+            models=d.get("models"),
+        )
+
+
+@dataclass
+class SandboxAiAllow:
+    """`SandboxAiAllow` of the API."""
+
+    from_: Optional[Literal["tenant", "sandbox"]] = None
+    patterns: Optional[List[str]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxAiAllow:
+        return cls(
+            from_=d.get("from"),
+            patterns=d.get("patterns"),
+        )
+
+
+@dataclass
+class SandboxAiSpent:
+    """`SandboxAiSpent` of the API."""
+
+    day: Optional[float] = None
+    week: Optional[float] = None
+    month: Optional[float] = None
+    #: Reserved for calls in progress.
+    reserved: Optional[float] = None
+    #: Number of calls in progress.
+    parallel: Optional[int] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxAiSpent:
+        return cls(
+            day=d.get("day"),
+            week=d.get("week"),
+            month=d.get("month"),
+            reserved=d.get("reserved"),
+            parallel=d.get("parallel"),
+        )
+
+
+@dataclass
+class SandboxAiProvider:
+    """`SandboxAiProvider` of the API."""
+
+    path: Optional[str] = None
+    inside: Optional[str] = None
+    #: Whether the lists of the tenant and the sandbox allow it.
+    allowed: Optional[bool] = None
+    #: From the configuration; an empty list means all.
+    endpoints: Optional[List[str]] = None
+    #: From the configuration; an empty list means all.
+    models: Optional[List[str]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxAiProvider:
+        return cls(
+            path=d.get("path"),
+            inside=d.get("inside"),
+            allowed=d.get("allowed"),
+            endpoints=d.get("endpoints"),
+            models=d.get("models"),
+        )
+
+
+@dataclass
+class AiAccountAllow:
+    """`AiAccountAllow` of the API."""
+
+    from_: Optional[Literal["tenant", "sandbox"]] = None
+    patterns: Optional[List[str]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AiAccountAllow:
+        return cls(
+            from_=d.get("from"),
+            patterns=d.get("patterns"),
+        )
+
+
+@dataclass
+class AiAccountSpent:
+    """`AiAccountSpent` of the API."""
+
+    day: Optional[float] = None
+    week: Optional[float] = None
+    month: Optional[float] = None
+    #: Reserved for calls in progress.
+    reserved: Optional[float] = None
+    #: Number of calls in progress.
+    parallel: Optional[int] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AiAccountSpent:
+        return cls(
+            day=d.get("day"),
+            week=d.get("week"),
+            month=d.get("month"),
+            reserved=d.get("reserved"),
+            parallel=d.get("parallel"),
+        )
+
+
+@dataclass
+class AiAccount:
+    """`AiAccount` of the API."""
+
+    limits: AiLimits
+    #: Where each limit comes from; null if there is no limit.
+    sources: Dict[str, Optional[Literal["sandbox", "tenant", "default", "configuration"]]]
+    own: AiAllowance
+    spent: AiAccountSpent
+    #: The lists of the tenant and the sandbox, in addition to the configuration's.
+    allow: Optional[Dict[str, List[AiAccountAllow]]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AiAccount:
+        return cls(
+            limits=AiLimits._of(d["limits"]),
+            sources=d["sources"],
+            own=AiAllowance._of(d["own"]),
+            allow={key: [AiAccountAllow._of(each) for each in each] for key, each in d["allow"].items()} if d.get("allow") is not None else None,
+            spent=AiAccountSpent._of(d["spent"]),
+        )
+
+
+@dataclass
+class SandboxAi:
+    """`SandboxAi` of the API."""
+
+    limits: AiLimits
+    #: Where each limit comes from; null if there is no limit.
+    sources: Dict[str, Optional[Literal["sandbox", "tenant", "default", "configuration"]]]
+    own: AiAllowance
+    #: The lists of the tenant and the sandbox, in addition to the configuration's.
+    allow: Dict[str, List[SandboxAiAllow]]
+    spent: SandboxAiSpent
+    token: str
+    token_expires_at: Optional[datetime]
+    providers: Dict[str, SandboxAiProvider]
+    tenant: AiAccount
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SandboxAi:
+        return cls(
+            limits=AiLimits._of(d["limits"]),
+            sources=d["sources"],
+            own=AiAllowance._of(d["own"]),
+            allow={key: [SandboxAiAllow._of(each) for each in each] for key, each in d["allow"].items()},
+            spent=SandboxAiSpent._of(d["spent"]),
+            token=d["token"],
+            token_expires_at=None if d["token_expires_at"] is None else moment(d["token_expires_at"]),
+            providers={key: SandboxAiProvider._of(each) for key, each in d["providers"].items()},
+            tenant=AiAccount._of(d["tenant"]),
+        )
+
+
+@dataclass
+class AiCall:
+    """`AiCall` of the API."""
+
+    id: Optional[int] = None
+    #: When it began.
+    at: Optional[datetime] = None
+    duration_ms: Optional[int] = None
+    provider: Optional[str] = None
+    endpoint: Optional[str] = None
+    model: Optional[str] = None
+    #: The provider's status; 0 if there was no answer.
+    status: Optional[int] = None
+    #: `client`: it went away. `broken`: the provider did. `budget`: cut off, it took more than was reserved.
+    #: `lost`: the daemon was killed; what was reserved is what it cost.
+    finish: Optional[Literal["complete", "error", "client", "broken", "timeout", "budget", "lost"]] = None
+    estimated: Optional[bool] = None
+    #: Without tokens read from or written to a cache.
+    input_tokens: Optional[int] = None
+    cache_read_tokens: Optional[int] = None
+    cache_write_tokens: Optional[int] = None
+    output_tokens: Optional[int] = None
+    cost_usd: Optional[float] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AiCall:
+        return cls(
+            id=d.get("id"),
+            at=moment(d["at"]) if d.get("at") is not None else None,
+            duration_ms=d.get("duration_ms"),
+            provider=d.get("provider"),
+            endpoint=d.get("endpoint"),
+            model=d.get("model"),
+            status=d.get("status"),
+            finish=d.get("finish"),
+            estimated=d.get("estimated"),
+            input_tokens=d.get("input_tokens"),
+            cache_read_tokens=d.get("cache_read_tokens"),
+            cache_write_tokens=d.get("cache_write_tokens"),
+            output_tokens=d.get("output_tokens"),
+            cost_usd=d.get("cost_usd"),
+        )
+
+
+@dataclass
+class ListSandboxAiCallsAnswer:
+    """`ListSandboxAiCallsAnswer` of the API."""
+
+    calls: List[AiCall]
+    #: For `before`; null on the last page.
+    next: Optional[int]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ListSandboxAiCallsAnswer:
+        return cls(
+            calls=[AiCall._of(each) for each in d.get("calls", [])],
+            next=d["next"],
+        )
+
+
+@dataclass
+class AiBody:
+    """Null where it was not kept, or is not any more. At most 16 KiB; what looks like a key, a token or a
+        password is `[redacted]`."""
+
+    text: str
+    truncated: bool
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AiBody:
+        return cls(
+            text=d["text"],
+            truncated=d["truncated"],
+        )
+
+
+@dataclass
+class GetSandboxAiCallAnswer:
+    """`GetSandboxAiCallAnswer` of the API."""
+
+    request: Optional[AiBody]
+    response: Optional[AiBody]
+    id: Optional[int] = None
+    #: When it began.
+    at: Optional[datetime] = None
+    duration_ms: Optional[int] = None
+    provider: Optional[str] = None
+    endpoint: Optional[str] = None
+    model: Optional[str] = None
+    #: The provider's status; 0 if there was no answer.
+    status: Optional[int] = None
+    #: `client`: it went away. `broken`: the provider did. `budget`: cut off, it took more than was reserved.
+    #: `lost`: the daemon was killed; what was reserved is what it cost.
+    finish: Optional[Literal["complete", "error", "client", "broken", "timeout", "budget", "lost"]] = None
+    estimated: Optional[bool] = None
+    #: Without tokens read from or written to a cache.
+    input_tokens: Optional[int] = None
+    cache_read_tokens: Optional[int] = None
+    cache_write_tokens: Optional[int] = None
+    output_tokens: Optional[int] = None
+    cost_usd: Optional[float] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> GetSandboxAiCallAnswer:
+        return cls(
+            id=d.get("id"),
+            at=moment(d["at"]) if d.get("at") is not None else None,
+            duration_ms=d.get("duration_ms"),
+            provider=d.get("provider"),
+            endpoint=d.get("endpoint"),
+            model=d.get("model"),
+            status=d.get("status"),
+            finish=d.get("finish"),
+            estimated=d.get("estimated"),
+            input_tokens=d.get("input_tokens"),
+            cache_read_tokens=d.get("cache_read_tokens"),
+            cache_write_tokens=d.get("cache_write_tokens"),
+            output_tokens=d.get("output_tokens"),
+            cost_usd=d.get("cost_usd"),
+            request=None if d["request"] is None else AiBody._of(d["request"]),
+            response=None if d["response"] is None else AiBody._of(d["response"]),
+        )
+
+
+@dataclass
+class ModelUsage:
+    """`ModelUsage` of the API."""
+
+    requests: int
+    #: The number of calls whose tokens the provider did not report.
+    estimated: int
+    #: Without tokens read from or written to a cache.
+    input_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    cost_usd: float
+    day: Optional[str] = None
+    tenant: Optional[str] = None
+    box: Optional[str] = None
+    provider: Optional[str] = None
+    model: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ModelUsage:
+        return cls(
+            day=d.get("day"),
+            tenant=d.get("tenant"),
+            box=d.get("box"),
+            provider=d.get("provider"),
+            model=d.get("model"),
+            requests=d["requests"],
+            estimated=d["estimated"],
+            input_tokens=d["input_tokens"],
+            cache_read_tokens=d["cache_read_tokens"],
+            cache_write_tokens=d["cache_write_tokens"],
+            output_tokens=d["output_tokens"],
+            cost_usd=d["cost_usd"],
+        )
+
+
+@dataclass
+class GetUsageAnswer:
+    """`GetUsageAnswer` of the API."""
+
+    usage: List[ModelUsage]
+    total: ModelUsage
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> GetUsageAnswer:
+        return cls(
+            usage=[ModelUsage._of(each) for each in d.get("usage", [])],
+            total=ModelUsage._of(d["total"]),
+        )
+
+
+@dataclass
+class CapabilitiesBackend:
+    """`CapabilitiesBackend` of the API."""
+
+    name: str
+    available: bool
+    #: Parts of the posture that the machine does not support.
+    missing: List[str]
+    #: What its sandboxes can do on this machine. `capture`: every connection goes through the gate, not only
+    #: those to its proxy port. `disk_quota`: files have a limit. `pause`: it can be paused. `snapshots`: its
+    #: files can be copied; `memory_snapshots`: its processes with them. `foreign_snapshots`: it starts from
+    #: snapshots that other backends took. `own_kernel`: it does not share the host's kernel.
+    can: List[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> CapabilitiesBackend:
+        return cls(
+            name=d["name"],
+            available=d["available"],
+            missing=d.get("missing", []),
+            can=d.get("can", []),
+        )
+
+
+@dataclass
+class CapabilitiesDefaults:
+    """`CapabilitiesDefaults` of the API."""
+
+    backend: str
+    image: str
+    user: str
+    workdir: str
+    #: 0 means never.
+    ttl_seconds: int
+    limits: Limits
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> CapabilitiesDefaults:
+        return cls(
+            backend=d["backend"],
+            image=d["image"],
+            user=d["user"],
+            workdir=d["workdir"],
+            ttl_seconds=d["ttl_seconds"],
+            limits=Limits._of(d["limits"]),
+        )
+
+
+@dataclass
+class CapabilitiesMax:
+    """`CapabilitiesMax` of the API."""
+
+    limits: Limits
+    sandboxes: int
+    #: 0 means no maximum.
+    ttl_seconds: int
+    #: Also the default.
+    exec_timeout_ms: int
+    #: Of stdout, and of stderr.
+    exec_output_bytes: int
+    #: Of a JSON body.
+    body_bytes: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> CapabilitiesMax:
+        return cls(
+            limits=Limits._of(d["limits"]),
+            sandboxes=d["sandboxes"],
+            ttl_seconds=d["ttl_seconds"],
+            exec_timeout_ms=d["exec_timeout_ms"],
+            exec_output_bytes=d["exec_output_bytes"],
+            body_bytes=d["body_bytes"],
+        )
+
+
+@dataclass
+class Capabilities:
+    """`Capabilities` of the API."""
+
+    version: str
+    api: Literal["v1"]
+    backends: List[CapabilitiesBackend]
+    defaults: CapabilitiesDefaults
+    max: CapabilitiesMax
+    images: List[str]
+    features: List[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Capabilities:
+        return cls(
+            version=d["version"],
+            api=d["api"],
+            backends=[CapabilitiesBackend._of(each) for each in d.get("backends", [])],
+            defaults=CapabilitiesDefaults._of(d["defaults"]),
+            max=CapabilitiesMax._of(d["max"]),
+            images=d.get("images", []),
+            features=d.get("features", []),
+        )
+
+
+@dataclass
+class DialectDisabled:
+    """`DialectDisabled` of the API."""
+
+    what: str
+    why: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> DialectDisabled:
+        return cls(
+            what=d["what"],
+            why=d["why"],
+        )
+
+
+@dataclass
+class Dialect:
+    """`Dialect` of the API."""
+
+    name: str
+    version: Optional[str]
+    #: Another beginning that all its paths may have.
+    alias: Optional[str]
+    routes: List[str]
+    paths: List[str]
+    disabled: List[DialectDisabled]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Dialect:
+        return cls(
+            name=d["name"],
+            version=d["version"],
+            alias=d["alias"],
+            routes=d.get("routes", []),
+            paths=d.get("paths", []),
+            disabled=[DialectDisabled._of(each) for each in d.get("disabled", [])],
+        )
+
+
+@dataclass
+class DialectsListener:
+    """`DialectsListener` of the API."""
+
+    #: An IPv4 or IPv6 address.
+    address: str
+    port: int
+    tls: bool
+    #: Whether requests without a key are a user's.
+    anonymous: bool
+    #: The sandbox that it is for; null: all.
+    sandbox: Optional[str]
+    #: The only dialect here; null: all of them.
+    dialect: Optional[str]
+    #: In the order in which a request is offered to them.
+    dialects: List[Dialect]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> DialectsListener:
+        return cls(
+            address=d["address"],
+            port=d["port"],
+            tls=d["tls"],
+            anonymous=d["anonymous"],
+            sandbox=d["sandbox"],
+            dialect=d["dialect"],
+            dialects=[Dialect._of(each) for each in d.get("dialects", [])],
+        )
+
+
+@dataclass
+class DialectPort:
+    """`DialectPort` of the API."""
+
+    port: int
+    dialect: str
+    version: Optional[str]
+    routes: List[str]
+    paths: List[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> DialectPort:
+        return cls(
+            port=d["port"],
+            dialect=d["dialect"],
+            version=d["version"],
+            routes=d.get("routes", []),
+            paths=d.get("paths", []),
+        )
+
+
+@dataclass
+class Dialects:
+    """`Dialects` of the API."""
+
+    listeners: List[DialectsListener]
+    #: Ports of every sandbox that the server answers itself.
+    ports: List[DialectPort]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Dialects:
+        return cls(
+            listeners=[DialectsListener._of(each) for each in d.get("listeners", [])],
+            ports=[DialectPort._of(each) for each in d.get("ports", [])],
+        )
+
+
+@dataclass
+class Health:
+    """`Health` of the API."""
+
+    status: Literal["ok", "unavailable"]
+    #: Milliseconds since 1970.
+    timestamp: int
+    version: str
+    reasons: Optional[List[str]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Health:
+        return cls(
+            status=d["status"],
+            timestamp=d["timestamp"],
+            version=d["version"],
+            reasons=d.get("reasons"),
+        )

@@ -1,0 +1,329 @@
+// The client: everything that does not belong to one sandbox.
+
+import type { ClientOptions } from './config.js';
+import { type CallOptions, Core } from './core.js';
+import { WorkspaceFiles } from './files.js';
+import { type EgressState, secretBody } from './network.js';
+import { Sandbox } from './sandbox.js';
+import type { CreateOptions } from './sandbox.js';
+import type {
+  AiAccount, AiAllowance, Capabilities, Dialects, EgressPolicy, Event, EventType, Health, Image, Key, KeyCreate, Link, Operations, Posture, Quota,
+  Secret, Snapshot, Tenant, Webhook, WebhookCreate, Workspace,
+} from './schema.js';
+import { again, sentEventsOf, SSE } from './stream.js';
+import { ConnectionError } from './errors.js';
+import type { BodySource } from './transport.js';
+
+class Group {
+  constructor(protected readonly core: Core) {}
+}
+
+export interface ListSandboxesOptions extends CallOptions {
+  status?: 'creating' | 'running' | 'paused' | 'stopped';
+  metadata?: Record<string, string>;
+}
+
+class Sandboxes extends Group {
+  create(options: CreateOptions = {}): Promise<Sandbox> {
+    return Sandbox.create(options, { core: this.core });
+  }
+  /** A sandbox by its id or its name. */
+  async get(idOrName: string, options: CallOptions = {}): Promise<Sandbox> {
+    return new Sandbox(this.core, await this.core.call('getSandbox', { path: { id: idOrName }, ...options }));
+  }
+  /** All sandboxes, in the order of their creation, page after page. */
+  async *list(options: ListSandboxesOptions = {}): AsyncGenerator<Sandbox, void> {
+    const { signal, ...query } = options;
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.core.call('listSandboxes', { query: { ...query, limit: 100, cursor }, signal });
+      for (const info of page.sandboxes) yield new Sandbox(this.core, info);
+      if (page.next === null) return;
+      cursor = page.next;
+    }
+  }
+}
+
+class Snapshots extends Group {
+  async list(options: CallOptions = {}): Promise<Snapshot[]> {
+    return (await this.core.call('listSnapshots', options)).snapshots;
+  }
+  get(id: string, options: CallOptions = {}): Promise<Snapshot> {
+    return this.core.call('getSnapshot', { path: { id }, ...options });
+  }
+  remove(id: string, options: CallOptions = {}): Promise<void> {
+    return this.core.call('removeSnapshot', { path: { id }, ...options });
+  }
+}
+
+class Workspaces extends Group {
+  create(params: Operations['createWorkspace']['body'] & CallOptions): Promise<Workspace> {
+    const { signal, ...json } = params;
+    return this.core.call('createWorkspace', { json, signal });
+  }
+  async list(options: CallOptions = {}): Promise<Workspace[]> {
+    return (await this.core.call('listWorkspaces', options)).workspaces;
+  }
+  get(name: string, options: CallOptions = {}): Promise<Workspace> {
+    return this.core.call('getWorkspace', { path: { name }, ...options });
+  }
+  remove(name: string, options: CallOptions = {}): Promise<void> {
+    return this.core.call('removeWorkspace', { path: { name }, ...options });
+  }
+  /** Its files, without a sandbox. */
+  files(name: string): WorkspaceFiles {
+    return new WorkspaceFiles(this.core, name);
+  }
+}
+
+class Images extends Group {
+  async list(options: CallOptions = {}): Promise<Image[]> {
+    return (await this.core.call('listImages', options)).images;
+  }
+  /** Creates an image from a snapshot (admin). */
+  create(params: Operations['createImage']['body'] & CallOptions): Promise<Image> {
+    const { signal, ...json } = params;
+    return this.core.call('createImage', { json, signal });
+  }
+  /** Imports a tar archive of a root file system, or one of `docker save` or an OCI tool (admin). */
+  import(name: string, archive: BodySource, options: CallOptions = {}): Promise<Image> {
+    return this.core.call('importImage', { path: { name }, raw: archive, type: 'application/x-tar', ...options });
+  }
+  remove(name: string, options: CallOptions = {}): Promise<void> {
+    return this.core.call('removeImage', { path: { name }, ...options });
+  }
+}
+
+class Keys extends Group {
+  /** The key itself is in this answer only. */
+  create(params: KeyCreate & CallOptions = {}): Promise<Key> {
+    const { signal, ...json } = params;
+    return this.core.call('createKey', { json, signal });
+  }
+  async list(options: CallOptions = {}): Promise<Key[]> {
+    return (await this.core.call('listKeys', options)).keys;
+  }
+  remove(id: string, options: CallOptions = {}): Promise<void> {
+    return this.core.call('removeKey', { path: { id }, ...options });
+  }
+}
+
+export interface EventOptions extends CallOptions {
+  /** The id of the last event that was seen. */
+  after?: number;
+  /** Only of this sandbox, by its id. */
+  sandbox?: string;
+  /** Only of these types. */
+  types?: EventType[];
+}
+
+/** The id of no sandbox: a page of its events is empty, and tells the number of the last event of all. */
+const NOBODY = '0'.repeat(20);
+
+class Events extends Group {
+  private query({ after, sandbox, types }: EventOptions) {
+    return { after, sandbox, type: types?.join(',') };
+  }
+  /** The events that are kept, the oldest first, page after page. */
+  async *list(options: EventOptions = {}): AsyncGenerator<Event, void> {
+    for (let after = options.after; ; ) {
+      const page = await this.core.call('listEvents', { query: { ...this.query(options), after, limit: 500 }, signal: options.signal });
+      if (page.events.length === 0) return;
+      yield* page.events;
+      after = page.next;
+    }
+  }
+  /**
+   * Events as they happen, without an end: from the next one, or after `after`. A broken connection resumes after the last
+   * event. `onLost` is called when the server had to drop events in between, `onReady` when the server listens.
+   */
+  async *stream(options: EventOptions & { onLost?: () => void; onReady?: () => void } = {}): AsyncGenerator<Event, void> {
+    const { signal } = options;
+    // Without a number to resume after, a connection that breaks before the first event would lose those in between.
+    let after = options.after ?? (await this.core.call('listEvents', { query: { sandbox: NOBODY, limit: 1 }, signal })).next;
+    for (let first = true; ; first = false) {
+      const open = () => this.core.body('listEvents', { query: { ...this.query(options), after }, accept: SSE, signal });
+      const answer = first ? await open() : await again(this.core, options, open);
+      if (first) options.onReady?.();
+      try {
+        for await (const { event, data } of sentEventsOf(answer)) {
+          if (event === 'lost') {
+            options.onLost?.();
+            continue;
+          }
+          const told = JSON.parse(data) as Event;
+          after = told.id;
+          yield told;
+        }
+      } catch (e) {
+        if (!(e instanceof ConnectionError)) throw e;
+      } finally {
+        answer.discard();
+      }
+    }
+  }
+}
+
+class Webhooks extends Group {
+  /** The secret is in this answer only. `verifyWebhook` checks what arrives. */
+  create(params: WebhookCreate & CallOptions): Promise<Webhook> {
+    const { signal, ...json } = params;
+    return this.core.call('createWebhook', { json, signal });
+  }
+  async list(options: CallOptions = {}): Promise<Webhook[]> {
+    return (await this.core.call('listWebhooks', options)).webhooks;
+  }
+  /** A webhook with its last deliveries. */
+  get(id: string, options: CallOptions = {}): Promise<Webhook> {
+    return this.core.call('getWebhook', { path: { id }, ...options });
+  }
+  remove(id: string, options: CallOptions = {}): Promise<void> {
+    return this.core.call('removeWebhook', { path: { id }, ...options });
+  }
+}
+
+/** The secrets of the tenant. Values go in and never come out. */
+class Secrets extends Group {
+  async list(options: CallOptions = {}): Promise<Secret[]> {
+    return (await this.core.call('listSecrets', options)).secrets;
+  }
+  set(name: string, value: string | Uint8Array, options: CallOptions = {}): Promise<Secret> {
+    return this.core.call('setSecret', { path: { name }, json: secretBody(value), ...options });
+  }
+  remove(name: string, options: CallOptions = {}): Promise<void> {
+    return this.core.call('removeSecret', { path: { name }, ...options });
+  }
+}
+
+class Vault extends Group {
+  /** Rotates the master key (admin). */
+  rotate(options: CallOptions = {}): Promise<Operations['rotateVault']['result']> {
+    return this.core.call('rotateVault', options);
+  }
+  /** The certificate, in PEM, of the authority for connections that the gate intercepts. */
+  async authority(options: CallOptions = {}): Promise<string> {
+    return await (await this.core.body('getAuthority', options)).text();
+  }
+}
+
+class Links extends Group {
+  /** Connects a port of one sandbox to another sandbox. */
+  create(params: Operations['createLink']['body'] & CallOptions): Promise<Link> {
+    const { signal, ...json } = params;
+    return this.core.call('createLink', { json, signal });
+  }
+  async list(options: CallOptions = {}): Promise<Link[]> {
+    return (await this.core.call('listLinks', options)).links;
+  }
+  remove(id: string, options: CallOptions = {}): Promise<void> {
+    return this.core.call('deleteLink', { path: { id }, ...options });
+  }
+}
+
+/** Tenants, their quotas and policies (admin). */
+class Tenants extends Group {
+  create(name: string, options: CallOptions = {}): Promise<Tenant> {
+    return this.core.call('createTenant', { json: { name }, ...options });
+  }
+  async list(options: CallOptions = {}): Promise<Tenant[]> {
+    return (await this.core.call('listTenants', options)).tenants;
+  }
+  /** A tenant with its quota and what it uses. */
+  get(id: string, options: CallOptions = {}): Promise<Tenant> {
+    return this.core.call('getQuota', { path: { id }, ...options });
+  }
+  /** Replaces the whole quota. */
+  setQuota(id: string, quota: Quota, options: CallOptions = {}): Promise<Tenant> {
+    return this.core.call('setQuota', { path: { id }, json: quota, repeatable: true, ...options });
+  }
+  getAi(id: string, options: CallOptions = {}): Promise<AiAccount> {
+    return this.core.call('getTenantAi', { path: { id }, ...options });
+  }
+  setAi(id: string, limits: AiAllowance, options: CallOptions = {}): Promise<AiAccount> {
+    return this.core.call('setTenantAi', { path: { id }, json: limits, repeatable: true, ...options });
+  }
+  changeAi(id: string, limits: AiAllowance, options: CallOptions = {}): Promise<AiAccount> {
+    return this.core.call('changeTenantAi', { path: { id }, json: limits, ...options });
+  }
+  getEgress(id: string, options: CallOptions = {}): Promise<EgressState> {
+    return this.core.call('getTenantEgress', { path: { id }, ...options });
+  }
+  setEgress(id: string, policy: EgressPolicy, options: CallOptions = {}): Promise<EgressState> {
+    return this.core.call('setTenantEgress', { path: { id }, json: policy, repeatable: true, ...options });
+  }
+  resetEgress(id: string, options: CallOptions = {}): Promise<EgressState> {
+    return this.core.call('resetTenantEgress', { path: { id }, ...options });
+  }
+}
+
+/** A server. `new Paddock()` finds the address and the key as the command line does. */
+export class Paddock {
+  readonly core: Core;
+  readonly sandboxes: Sandboxes;
+  readonly snapshots: Snapshots;
+  readonly workspaces: Workspaces;
+  readonly images: Images;
+  readonly keys: Keys;
+  readonly tenants: Tenants;
+  readonly events: Events;
+  readonly webhooks: Webhooks;
+  readonly secrets: Secrets;
+  readonly vault: Vault;
+  readonly links: Links;
+
+  constructor(options: ClientOptions = {}) {
+    this.core = new Core(options);
+    this.sandboxes = new Sandboxes(this.core);
+    this.snapshots = new Snapshots(this.core);
+    this.workspaces = new Workspaces(this.core);
+    this.images = new Images(this.core);
+    this.keys = new Keys(this.core);
+    this.tenants = new Tenants(this.core);
+    this.events = new Events(this.core);
+    this.webhooks = new Webhooks(this.core);
+    this.secrets = new Secrets(this.core);
+    this.vault = new Vault(this.core);
+    this.links = new Links(this.core);
+  }
+
+  /** Usage of models, by `tenant`, `box`, `model` and so on. */
+  usage(query: Operations['getUsage']['query'] & CallOptions = {}): Promise<Operations['getUsage']['result']> {
+    const { signal, ...rest } = query;
+    return this.core.call('getUsage', { query: rest, signal });
+  }
+  /** The egress sets of the installation. */
+  egressSets(options: CallOptions = {}): Promise<Operations['listEgressSets']['result']> {
+    return this.core.call('listEgressSets', options);
+  }
+  /** The isolation features of the machine (admin). */
+  posture(options: CallOptions = {}): Promise<Posture> {
+    return this.core.call('getPosture', options);
+  }
+  /** The features and limits of the server. */
+  capabilities(options: CallOptions = {}): Promise<Capabilities> {
+    return this.core.call('getCapabilities', options);
+  }
+  /** Which APIs are served at which address (admin). */
+  dialects(options: CallOptions = {}): Promise<Dialects> {
+    return this.core.call('getDialects', options);
+  }
+  /** Whether the server answers. */
+  health(options: CallOptions = {}): Promise<Health> {
+    return this.core.call('health', options);
+  }
+  /** The same as `health`, at the path that Kubernetes uses. */
+  healthz(options: CallOptions = {}): Promise<Health> {
+    return this.core.call('healthz', options);
+  }
+  /** Whether the server is ready; an UnavailableError if it is not. */
+  ready(options: CallOptions = {}): Promise<Health> {
+    return this.core.call('readyz', options);
+  }
+  /** Metrics in the Prometheus text format (admin). */
+  async metrics(options: CallOptions = {}): Promise<string> {
+    return await (await this.core.body('metrics', options)).text();
+  }
+  /** The description of the API. */
+  openapi(options: CallOptions = {}): Promise<Record<string, unknown>> {
+    return this.core.call('openapi', options);
+  }
+}

@@ -1,0 +1,98 @@
+// What does not belong to one sandbox.
+import { createServer } from 'node:http';
+
+export default [
+  ['the server tells how it is', async ({ paddock }, assert) => {
+    assert.equal((await paddock.health()).status, 'ok');
+    assert.equal((await paddock.healthz()).status, 'ok');
+    assert.equal((await paddock.ready()).status, 'ok');
+    assert.equal((await paddock.capabilities()).api, 'v1');
+    assert.equal((await paddock.posture()).ok, true);
+    assert((await paddock.dialects()).listeners[0].dialects.length > 1);
+    assert.match(await paddock.metrics(), /^# (HELP|TYPE) /m);
+    assert.equal((await paddock.openapi()).info.title, 'Paddock');
+  }],
+  ['tenants have quotas, limits and policies', async ({ paddock, named, sdk, rejects }, assert) => {
+    const name = named('tenant'), tenant = await paddock.tenants.create(name);
+    assert((await paddock.tenants.list()).some((one) => one.id === tenant.id));
+    assert.equal((await paddock.tenants.setQuota(name, { boxes: 1 })).quota.boxes, 1);
+    assert.equal((await paddock.tenants.get(name)).limits.boxes, 1);
+    assert.equal((await paddock.tenants.setAi(name, { day: 3 })).limits.day, 3);
+    assert.equal((await paddock.tenants.changeAi(name, { month: 9 })).limits.month, 9);
+    assert.equal((await paddock.tenants.getAi(name)).limits.day, 3);
+    assert.equal((await paddock.tenants.setEgress(name, { allow: ['example.org'] })).source, 'tenant');
+    assert.equal((await paddock.tenants.getEgress(name)).policy.rules.length, 1);
+    assert.notEqual((await paddock.tenants.resetEgress(name)).source, 'tenant');
+    const key = await paddock.keys.create({ tenant: name, name: 'k', role: 'user' });
+    assert((await paddock.keys.list()).some((one) => one.id === key.id && one.key === undefined));
+    const { url } = await paddock.core.where(), user = new sdk.Paddock({ url, apiKey: key.key, maxRetries: 0 });
+    const sb = await user.sandboxes.create();
+    const e = await rejects(user.sandboxes.create(), sdk.QuotaError);
+    assert.deepEqual([e.code, e.status, e.retryAfter > 0], ['quota_exceeded', 429, true]);
+    await rejects(user.keys.list(), sdk.PermissionDeniedError);
+    await sb.delete();
+    await paddock.keys.remove(key.id);
+    await rejects(user.sandboxes.get('x'), sdk.AuthenticationError);
+  }],
+  ['events are listed and streamed', async ({ paddock, main }, assert) => {
+    const types = [];
+    for await (const event of paddock.events.list({ sandbox: main.id })) types.push(event.type);
+    assert.equal(types[0], 'created');
+    let ready;
+    const begun = new Promise((resolve) => { ready = resolve; }), seen = [];
+    const watching = (async () => {
+      for await (const event of paddock.events.stream({ types: ['paused', 'resumed'], sandbox: main.id, onReady: ready })) {
+        seen.push(event.type);
+        if (seen.length === 2) return;
+      }
+    })();
+    await begun;
+    await main.pause();
+    await main.resume();
+    await watching;
+    assert.deepEqual(seen, ['paused', 'resumed']);
+    const abort = new AbortController(), reason = new Error('enough');
+    const endless = (async () => { for await (const _ of paddock.events.stream({ signal: abort.signal, onReady: () => abort.abort(reason) })) continue; })();
+    assert.equal(await endless.catch((e) => e), reason);
+  }],
+  ['a webhook is delivered and its signature checked', async ({ paddock, main, sdk, until }, assert) => {
+    const arrived = [];
+    const server = createServer((request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (piece) => { body += piece; }).on('end', () => {
+        arrived.push({ body, signature: request.headers['paddock-signature'] });
+        response.end();
+      });
+    });
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const hook = await paddock.webhooks.create({ url: `http://127.0.0.1:${server.address().port}/hook`, events: ['paused'] });
+    try {
+      assert((await paddock.webhooks.list()).some((one) => one.id === hook.id));
+      await main.pause();
+      await main.resume();
+      const mine = () => arrived.find((one) => JSON.parse(one.body).sandbox === main.id);
+      const { body, signature } = await until('the event arrives', mine);
+      assert.equal((await sdk.verifyWebhook(body, signature, hook.secret)).type, 'paused');
+      await assert.rejects(sdk.verifyWebhook(`${body} `, signature, hook.secret), /not valid/);
+      await assert.rejects(sdk.verifyWebhook(body, signature, 'other-secret'), /not valid/);
+      await assert.rejects(sdk.verifyWebhook(body, signature, hook.secret, Date.now() + 3_600_000), /too old/);
+      await assert.rejects(sdk.verifyWebhook(body, undefined, hook.secret), /not valid/);
+      await until('the delivery is noted', async () => (await paddock.webhooks.get(hook.id)).deliveries.length > 0);
+    } finally {
+      await paddock.webhooks.remove(hook.id);
+      server.close();
+    }
+  }],
+  ['an image is imported and removed', async ({ paddock, main, named }, assert) => {
+    await main.run('mkdir -p /tmp/root/etc && hostname > /tmp/root/etc/x && tar -C /tmp/root -cf /workspace/root.tar .', { check: true });
+    const name = named('imported').toLowerCase();
+    const image = await paddock.images.import(name, main.files.readStream('/workspace/root.tar'));
+    assert.equal(image.name, name);
+    await paddock.images.remove(name);
+    assert(!(await paddock.images.list()).some((one) => one.digest === image.digest));
+  }],
+  ['the vault is rotated', async ({ paddock }, assert) => {
+    assert.match((await paddock.vault.rotate()).key, /./);
+    assert.match(await paddock.vault.authority(), /BEGIN CERTIFICATE/);
+  }],
+];
