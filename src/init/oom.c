@@ -90,10 +90,8 @@ static int open_either(const char *one, const char *two)
 
 uint64_t oom_kills(void)
 {
-	static int fd = -1; /* stays open: it is read at the start and the end of every command */
+	_cleanup_(closep) int fd = open_either(V1 "memory.oom_control", GROUP "memory.events");
 	char room[512];
-	if (fd < 0)
-		fd = open_either(V1 "memory.oom_control", GROUP "memory.events");
 	return value_of(slurp(fd, room, sizeof(room)), "oom_kill") + own_kills;
 }
 

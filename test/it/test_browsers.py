@@ -125,6 +125,11 @@ def test_refused_by_wish(box, net, client):
     assert response.status == 200 and response.json()["policy"]["ech"] == "refuse", response
 
 
+def first_bytes(net):
+    """What has reached the server, as soon as it says so: who sent it has its answer before."""
+    return paddock.until(lambda: [bytes.fromhex(each["first"]) for each in net.seen() if "first" in each], "it came")
+
+
 def test_crafted_hello(box, net, client):
     """Whose inner part is for somebody else: the gate answers it, and nothing of it goes on."""
     give(box, allow("site.test"))
@@ -134,12 +139,12 @@ def test_crafted_hello(box, net, client):
     # the control: as it is on the way without a gate
     sent = ["ech_send", net.host(10), FIRST_PORT, "site.test", marker]
     worked(outside(sent)[0])
-    (seen,) = [bytes.fromhex(each["first"]) for each in net.seen() if "first" in each]
+    (seen,) = first_bytes(net)
     assert b"evil.test" in seen and b"\xfe\x0d" in seen
     after = last_id(box)
     for user in ("user", "root"):
         assert worked(inside(box, attempt, user=user)[0]) is True
-        (seen,) = [bytes.fromhex(each["first"]) for each in net.seen() if "first" in each]
+        (seen,) = first_bytes(net)
         assert b"site.test" in seen and b"evil.test" not in seen and b"inner" not in seen
     reason(box, after, verdict="allow", reason="ech", host="site.test", port=FIRST_PORT)
     # to another's name it does not come at all
@@ -151,7 +156,7 @@ def test_crafted_hello(box, net, client):
     # where the rules ask for no name it goes through as it is
     give(box, allow(cidr=f"{net.host(10)}/32"))
     worked(inside(box, sent)[0])
-    (seen,) = [bytes.fromhex(each["first"]) for each in net.seen() if "first" in each]
+    (seen,) = first_bytes(net)
     assert marker.encode() in seen
 
 

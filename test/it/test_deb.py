@@ -1,7 +1,6 @@
 """`make deb`: what the package is. Installing, upgrading and removing it is test/kernels/test_deb.py's, in a guest with systemd."""
 
 import grp
-import os
 import subprocess
 
 import pytest
@@ -61,5 +60,5 @@ def test_group_of_the_key(own_daemon):
     assert modes == [(0o640, grp.getgrnam("nogroup").gr_gid), (0o600, 0)]
     daemon.stop()
     serve = subprocess.run([paddock.BIN / "paddock", "serve", "--data-dir", daemon.data_dir, "--run-dir", daemon.run_dir, "--listen", "127.0.0.1:0"],
-                           env=os.environ | {"PADDOCK_ADMIN_GROUP": "no-such-group"}, capture_output=True, text=True, timeout=60 * paddock.SLOW)
+                           env=paddock.clean_environment(PADDOCK_ADMIN_GROUP="no-such-group"), capture_output=True, text=True, timeout=60 * paddock.SLOW)
     assert serve.returncode and "no group named no-such-group" in serve.stderr, serve

@@ -42,8 +42,11 @@ static int clean(void **state)
 	return 0;
 }
 
+static struct spec_workspaces *loaded; /* by the last load() */
+
 static int teardown(void **state)
 {
+	free(loaded);
 	close(dir);
 	return rmdir(top);
 }
@@ -91,11 +94,20 @@ static void end(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+static int load(struct keeper_box *b)
+{
+	free(loaded);
+	b->workspaces = NULL;
+	int r = box_table_load(dir, b);
+	loaded = b->workspaces;
+	return r;
+}
+
 static void test_round(void **state)
 {
 	pid_t pid = start();
 	struct keeper_box b = sample(pid), c = { .in = { .pidfd = -7 } };
-	assert_int_equal(box_table_load(dir, &c), -ENOENT);
+	assert_int_equal(load(&c), -ENOENT);
 	assert_int_equal(box_table_save(&b, dir), 0);
 	struct stat st;
 	assert_int_equal(fstatat(dir, "state", &st, 0), 0);
@@ -107,7 +119,7 @@ static void test_round(void **state)
 	assert_true(view_is(buf_view(&text), want));
 	buf_done(&text);
 
-	assert_int_equal(box_table_load(dir, &c), 0);
+	assert_int_equal(load(&c), 0);
 	assert_string_equal(c.spec.id, b.spec.id);
 	assert_string_equal(c.spec.hostname, b.spec.hostname);
 	assert_string_equal(c.image, b.image);
@@ -135,7 +147,7 @@ static void test_round(void **state)
 	assert_int_equal(poll(&p, 1, 10000), 1); /* and is that process */
 	close(c.in.pidfd);
 	c.in.pidfd = -7;
-	assert_int_equal(box_table_load(dir, &c), -ESRCH);
+	assert_int_equal(load(&c), -ESRCH);
 	assert_int_equal(c.in.pidfd, -7);
 }
 
@@ -146,7 +158,7 @@ static void test_reused_pid(void **state)
 	struct keeper_box b = sample(pid), c = { .in = { .pidfd = -7 } };
 	b.started--;
 	assert_int_equal(box_table_save(&b, dir), 0);
-	assert_int_equal(box_table_load(dir, &c), -ESRCH);
+	assert_int_equal(load(&c), -ESRCH);
 	assert_int_equal(c.in.pidfd, -7);
 	end(pid);
 }
@@ -159,7 +171,7 @@ static void test_other_capture(void **state)
 		struct keeper_box b = sample(pid), c = { .in = { .pidfd = -7 } };
 		b.in.capture = i ? (enum netns_capture)NETNS_CAPTURES : NETNS_UNKNOWN;
 		assert_int_equal(box_table_save(&b, dir), 0);
-		assert_int_equal(box_table_load(dir, &c), 0);
+		assert_int_equal(load(&c), 0);
 		assert_int_equal(c.in.capture, NETNS_SK_LOOKUP);
 		close(c.in.pidfd);
 		assert_int_equal(clean(NULL), 0);
@@ -178,7 +190,7 @@ static void test_backends(void **state)
 		struct keeper_box b = sample(pid), c = { 0 };
 		snprintf(b.spec.backend, sizeof(b.spec.backend), "%s", names[i].written);
 		assert_int_equal(box_table_save(&b, dir), 0);
-		assert_int_equal(box_table_load(dir, &c), 0);
+		assert_int_equal(load(&c), 0);
 		assert_string_equal(c.spec.backend, names[i].read);
 		close(c.in.pidfd);
 		assert_int_equal(clean(NULL), 0);
@@ -197,7 +209,7 @@ static void test_bad_state(void **state)
 	/* Cut anywhere: an error, or (at a field's end) another process; never this one. */
 	for (size_t n = 0; n < text.n; n++) {
 		assert_int_equal(fd_replace(dir, "state", text.p, n, 0600, false), 0);
-		int r = box_table_load(dir, &c);
+		int r = load(&c);
 		if (r >= 0)
 			fail_msg("a state of %zu of %zu bytes was believed", n, text.n);
 		assert_true(r == -EBADMSG || r == -ESRCH);
@@ -206,7 +218,7 @@ static void test_bad_state(void **state)
 	for (size_t i = 0; i < text.n; i++) {
 		text.p[i] ^= 0x55;
 		assert_int_equal(fd_replace(dir, "state", text.p, text.n, 0600, false), 0);
-		if (box_table_load(dir, &c) == 0)
+		if (load(&c) == 0)
 			close(c.in.pidfd);
 		text.p[i] ^= 0x55;
 	}
@@ -215,7 +227,7 @@ static void test_bad_state(void **state)
 		b.in.pid = bad;
 		unlinkat(dir, "pid", 0);
 		assert_int_equal(box_table_save(&b, dir), 0);
-		assert_int_equal(box_table_load(dir, &c), -EBADMSG);
+		assert_int_equal(load(&c), -EBADMSG);
 	}
 	buf_done(&text);
 	end(pid);

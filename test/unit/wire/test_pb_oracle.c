@@ -46,8 +46,8 @@ static int start_oracle(void **state)
 	if (oracle == 0) {
 		dup2(in[0], 0);
 		dup2(out[1], 1);
-		execl("/usr/bin/python3", "python3", ORACLE_DIR "/oracle.py", ORACLE_DIR "/sample.proto",
-		      count, text, NULL);
+		execl("/usr/bin/python3", "/usr/bin/python3", ORACLE_DIR "/oracle.py",
+		      ORACLE_DIR "/sample.proto", count, text, NULL);
 		_exit(127);
 	}
 	close(in[0]);
