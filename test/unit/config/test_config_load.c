@@ -147,6 +147,8 @@ static bool is_set(struct view text, const char *name)
 static void has_all(struct view text, const struct json_schema *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->fields[i].name, "origins") == 0)
+			continue; /* `paddock serve` hands them down; nobody sets them */
 		if (!is_set(text, s->fields[i].name))
 			fail_msg("%s is not in the sample", s->fields[i].name);
 		if (s->fields[i].kind == JSON_F_OBJECT)
