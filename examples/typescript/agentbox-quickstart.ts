@@ -4,7 +4,7 @@ import { Sandbox } from '@paddock/sandbox/agentbox';
 
 const sandbox = new Sandbox(process.env['AGENTBOX_URL'] ?? 'http://localhost:50051');
 
-await sandbox.create({ allowedHosts: ['pypi.org', 'files.pythonhosted.org'] });
+await sandbox.create({ allowedHosts: ['example.org', 'files.example.org'] });
 try {
   const version = await sandbox.exec('python3 --version');
   process.stdout.write(version.stdout);

@@ -98,9 +98,9 @@ def test_agentbox(daemon, monkeypatch):
     grpc, pb2 = agentbox.grpc, agentbox.sandbox_pb2
     with grpc.insecure_channel(f"127.0.0.1:{daemon.port}") as channel:
         stub = agentbox.sandbox_pb2_grpc.SandboxServiceStub(channel)
-        made = stub.CreateSession(pb2.CreateSessionRequest(allowed_hosts=["pypi.org", "files.pythonhosted.org"]))
+        made = stub.CreateSession(pb2.CreateSessionRequest(allowed_hosts=["example.org", "files.example.org"]))
         session_id = made.session.session_id
-        assert made.session.status == "running" and made.session.container_id and "pypi.org" in made.session.allowed_hosts
+        assert made.session.status == "running" and made.session.container_id and "example.org" in made.session.allowed_hosts
         result = stub.Exec(pb2.ExecRequest(session_id=session_id, command="python3 -c 'print(1+1)'", timeout=30, workdir="/workspace"))
         assert (result.exit_code, result.stdout, result.stderr, result.timed_out) == (0, "2\n", "", False)
         assert stub.WriteFile(pb2.WriteFileRequest(session_id=session_id, path="script.py", content="print('hello')", mode="w")).success
