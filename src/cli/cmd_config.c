@@ -36,6 +36,7 @@ static int run_show(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, c
 
 	if (settings_load(&ctx->arena, flags, &config, NULL, e) < 0)
 		return -1;
+	config.origins = NULL; /* of the settings alone */
 	if (config_to_json(&config, &text) < 0)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (json_parse(&ctx->arena, buf_view(&text), &doc, e) < 0)

@@ -55,6 +55,7 @@ static const struct config DEFAULTS = {
 	.webhooks = { VIEW("private"), VIEW("") },
 	.parts = 8,
 	.ports = { VIEW_NONE, VIEW(""), VIEW(""), 600 }, /* the domain: settle_domain */
+	.dashboard = { 3600 },
 	.egress = { .non_public = VIEW("admin"), .capture = VIEW("auto"), .detect = true },
 	.ai = { .ca_file = VIEW(""), .max = { .log_bodies = true } },
 };

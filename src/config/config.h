@@ -156,6 +156,9 @@ struct config {
 		uint64_t answer_seconds; /* a server in a box begins its answer within this */
 	} ports;
 	struct {
+		uint64_t session_seconds; /* without a request, until one must sign in again */
+	} dashboard;
+	struct {
 		const struct json *policy; /* of boxes that have no other; NULL: nothing is allowed */
 		const struct json *images; /* {IMAGE: POLICY} */
 		const struct json *sets;   /* {NAME: [TARGET…]}, with those that were found */
@@ -202,6 +205,7 @@ struct config {
 	} agentbox;
 	struct view notes; /* lines about what a foreign file says and this does not honour; of the command
 			      line */
+	const struct json *origins;        /* of the values: see config_origins.h; NULL: not told */
 	struct config_provider *providers; /* ai.providers, read */
 	size_t n_providers;
 	uint64_t parts;            /* network namespaces and storages that the keeper has ready */

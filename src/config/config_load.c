@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "config_load.h"
+#include "config_origins.h"
 #include "config_sandkasten.h"
 #include "config_sets.h"
 #include "config_yaml.h"
@@ -100,6 +101,7 @@ int config_load(struct arena *a, const char *path, char *const *env, const struc
 	struct json *doc = arena_alloc(a, sizeof(*doc));
 	struct view notes = VIEW("");
 	bool was_read, foreign = false;
+	const struct json *origins;
 
 	if (!doc)
 		return err_set(e, ERR_INTERNAL, "out of memory");
@@ -114,6 +116,9 @@ int config_load(struct arena *a, const char *path, char *const *env, const struc
 		was_read = false; /* its lines are not those of what is judged below */
 		foreign = true;
 	}
+	if (config_origins_gather(a, doc, was_read || foreign ? file : NULL, env, flags, n_flags, &origins,
+				  e) < 0)
+		return -1;
 	for (char *const *v = env; v && *v; v++)
 		if (apply_variable(a, doc, *v, e) < 0)
 			return -1;
@@ -131,6 +136,7 @@ int config_load(struct arena *a, const char *path, char *const *env, const struc
 		return -1;
 	}
 	ret->notes = notes;
+	ret->origins = origins;
 	if (ret_path)
 		*ret_path = was_read || foreign ? file : NULL;
 	return 0;

@@ -104,16 +104,16 @@ static const struct json_schema schema = { fields, ELEMS(fields) };
 
 bool config_sandkasten_is(const struct json *doc)
 {
-	static const char *const own[] = { "api_key",        "default_image",
-					   "allowed_images", "session_ttl_seconds",
-					   "db_path",        "db_max_open_conns",
-					   "workspace",      "security",
-					   "dashboard",      "playground_config_path" };
+	static const char *const own[] = {
+		"api_key",           "default_image", "allowed_images", "session_ttl_seconds",   "db_path",
+		"db_max_open_conns", "workspace",     "security",       "playground_config_path"
+	};
+	const struct json *dashboard = json_get(doc, "dashboard"); /* ours has one, too */
 
 	for (size_t i = 0; i < ELEMS(own); i++)
 		if (json_get(doc, own[i]))
 			return true;
-	return false;
+	return dashboard && json_get(dashboard, "enabled");
 }
 
 /* ---- the document ---- */

@@ -134,6 +134,10 @@ static const struct json_field ports_fields[] = {
 	{ "answer_seconds", JSON_F_U64, WITHIN(ports, answer_seconds), .min = 1, .max = 86400 },
 };
 static const struct json_schema ports = FIELDS(ports_fields);
+static const struct json_field dashboard_fields[] = {
+	{ "session_seconds", JSON_F_U64, WITHIN(dashboard, session_seconds), .min = 1, .max = 86400 },
+};
+static const struct json_schema dashboard = FIELDS(dashboard_fields);
 static const struct json_field egress_fields[] = {
 	{ "policy", JSON_F_ANY, WITHIN(egress, policy), .nullable = true },
 	{ "images", JSON_F_ANY, WITHIN(egress, images), .nullable = true },
@@ -215,6 +219,8 @@ static const struct json_field config_fields[] = {
 	{ "webhooks", JSON_F_OBJECT, offsetof(struct config, webhooks), .sub = &webhooks, .nullable = true },
 	{ "gate", JSON_F_OBJECT, offsetof(struct config, gate), .sub = &gate, .nullable = true },
 	{ "ports", JSON_F_OBJECT, offsetof(struct config, ports), .sub = &ports, .nullable = true },
+	{ "dashboard", JSON_F_OBJECT, offsetof(struct config, dashboard), .sub = &dashboard,
+	  .nullable = true },
 	{ "egress", JSON_F_OBJECT, offsetof(struct config, egress), .sub = &egress, .nullable = true },
 	{ "ai", JSON_F_OBJECT, offsetof(struct config, ai), .sub = &ai, .nullable = true },
 	{ "posture", JSON_F_OBJECT, offsetof(struct config, posture), .sub = &posture, .nullable = true },
@@ -225,6 +231,8 @@ static const struct json_field config_fields[] = {
 	{ "agentbox", JSON_F_OBJECT, offsetof(struct config, agentbox), .sub = &agentbox, .nullable = true },
 	{ "sandkasten", JSON_F_OBJECT, offsetof(struct config, sandkasten), .sub = &sandkasten,
 	  .nullable = true },
+	{ "origins", JSON_F_ANY, offsetof(struct config, origins),
+	  .nullable = true }, /* written by config_load.c, not by people */
 };
 const struct json_schema config_schema = FIELDS(config_fields);
 
@@ -372,6 +380,9 @@ static void write_struct(struct json_out *o, const struct json_schema *s, const 
 		const struct json_field *f = &s->fields[i];
 		const void *value = at + f->offset;
 
+		if (s == &config_schema && f->offset == offsetof(struct config, origins) &&
+		    !*(const struct json *const *)value)
+			continue; /* it is no setting */
 		json_out_key(o, f->name);
 		switch (f->kind) {
 		case JSON_F_STRING:

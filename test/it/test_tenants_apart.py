@@ -236,7 +236,7 @@ def test_no_list_has_it(world, dialect, file):
 # ---- dialects without a document: their routes are read from the tables in the sources, their calls from the .proto ----
 
 # rest and e2b are above; of models a sandbox's token decides (test_ai.py).
-OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "aio", "mcp"}
+OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "aio", "mcp", "dashboard"}
 
 
 def test_every_dialect_is_here():
@@ -267,6 +267,21 @@ def test_sandkasten(world, method, path):
         response = world.two.request(method, path.replace("{id}", first) + query, body, headers)
         answers.append(said(response, first, method.lower()))
     assert answers[0] == answers[1] and answers[0][0] == 404, answers
+
+
+def dashboard_routes():
+    text = (paddock.ROOT / "src/api/dialect/dashboard/dashboard_state.c").read_text()
+    return re.findall(r'\{ "GET", "(/dashboard/[^"]+)"', text)
+
+
+@pytest.mark.parametrize("path", dashboard_routes())
+def test_dashboard(world, path):
+    answers = []
+    for first in (world.ids["template"], absent(world.ids["template"])):
+        response = world.two.get(path.replace("{id}", first))
+        answers.append(said(response, first, "get"))
+        assert all(name.encode() not in response.body for name in (world.mark, world.box.id)), response
+    assert answers[0] == answers[1] and answers[0][0] == (404 if "{id}" in path else 403 if path.endswith(("pool", "settings")) else 200)
 
 
 def agentsandbox_routes():

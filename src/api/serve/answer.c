@@ -49,8 +49,6 @@ void answer_fail(struct request *r, const struct err *e)
 	answer_fail_with(r, e, NULL);
 }
 
-/* ---- whole answers ---- */
-
 /* The surface's own headers before those of this answer. */
 static void reply(struct request *r, int status, const char *type, struct view body,
 		  const struct http_header *extra, size_t n_extra)
@@ -68,6 +66,32 @@ static void reply(struct request *r, int status, const char *type, struct view b
 		memcpy(all + f->n_headers, extra, n_extra * sizeof(*all));
 	http_reply(r->x, status, type, body, all, f->n_headers + n_extra);
 }
+
+static void put_error(struct buf *b, const struct err *e, const char *request_id)
+{
+	struct json_out o;
+	json_out_init(&o, b);
+	json_out_object(&o);
+	json_out_key(&o, "error");
+	json_out_object(&o);
+	json_out_kz(&o, "code", err_name(e->code));
+	json_out_kz(&o, "message", e->msg);
+	json_out_kz(&o, "request_id", request_id);
+	json_out_end(&o, '}');
+	json_out_end(&o, '}');
+	buf_putc(b, '\n');
+}
+
+void answer_error(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
+{
+	struct buf b = BUF_INIT(4096);
+
+	put_error(&b, e, r->x->request_id);
+	reply(r, err_http(e->code), "application/json", buf_view(&b), extra, n_extra);
+	buf_done(&b);
+}
+
+/* ---- whole answers ---- */
 
 void answer_reply(struct request *r, int status, struct buf *json)
 {

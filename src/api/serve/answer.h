@@ -11,6 +11,8 @@
 /* By the surface's `fail`, or as the call's protocol says it. */
 void answer_fail(struct request *r, const struct err *e);
 void answer_fail_with(struct request *r, const struct err *e, const struct http_header *extra);
+/* An error in the form of our own API, for a surface's `fail`. */
+void answer_error(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra);
 void answer_reply(struct request *r, int status, struct buf *json); /* takes the buffer's bytes */
 void answer_reply_with(struct request *r, int status, struct buf *json, const struct http_header *extra,
 		       size_t n_extra);

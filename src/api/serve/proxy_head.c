@@ -90,6 +90,14 @@ static void add_spelled(struct buf *out, struct http_header h)
 	buf_puts(out, "\r\n");
 }
 
+/* With TLS browsers are told to keep a cookie for this host alone by the beginning of its name. */
+static bool is_our_cookie(struct view name)
+{
+	if (view_starts(name, "__Host-"))
+		name = view_skip(name, strlen("__Host-"));
+	return view_starts(name, PROXY_HEAD_OURS);
+}
+
 /* All cookies but ours. */
 static void add_cookies(struct buf *out, struct http_header h)
 {
@@ -97,7 +105,7 @@ static void add_cookies(struct buf *out, struct http_header h)
 
 	while (h.value.p) {
 		struct view value, one = view_trim(view_split(h.value, ';', &h.value));
-		if (one.n == 0 || view_is(view_split(one, '=', &value), PROXY_HEAD_COOKIE))
+		if (one.n == 0 || is_our_cookie(view_trim(view_split(one, '=', &value))))
 			continue;
 		if (!begun)
 			http1_add_name(out, h);
@@ -212,7 +220,7 @@ static bool is_cookie_of_its_own(struct view value)
 	/* Without a name: browsers send its value alone, which may look like a cookie with one. */
 	while (view_starts(first, "="))
 		first = view_trim(view_skip(first, 1));
-	if (view_starts(view_trim(view_split(first, '=', &named)), "paddock_"))
+	if (is_our_cookie(view_trim(view_split(first, '=', &named))))
 		return false;
 	while (rest.p) {
 		struct view attribute = view_trim(view_split(view_split(rest, ';', &rest), '=', &named));

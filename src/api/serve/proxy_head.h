@@ -11,7 +11,8 @@
 #include "buf.h"
 #include "http1_response.h"
 
-#define PROXY_HEAD_COOKIE "paddock_preview"
+#define PROXY_HEAD_OURS   "paddock_" /* how the names of our cookies begin */
+#define PROXY_HEAD_COOKIE PROXY_HEAD_OURS "preview"
 
 struct proxy_head {
 	struct view method, path, query; /* query.p == NULL: none */

@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "mcp_impl.h"
+#include "origin.h"
 #include "poison.h"
 
 /* ---- messages ---- */
@@ -134,7 +135,7 @@ static int access(const char *listen, bool tls, const char *host, const char *or
 	};
 	struct err e = { 0 };
 
-	return mcp_access_check(&x, view_of(listen), &e);
+	return origin_check(&x, view_of(listen), &e);
 }
 
 static void test_access(void **state)

@@ -147,6 +147,8 @@ static bool is_set(struct view text, const char *name)
 static void has_all(struct view text, const struct json_schema *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->fields[i].name, "origins") == 0)
+			continue; /* `paddock serve` hands them down; nobody sets them */
 		if (!is_set(text, s->fields[i].name))
 			fail_msg("%s is not in the sample", s->fields[i].name);
 		if (s->fields[i].kind == JSON_F_OBJECT)
@@ -162,9 +164,11 @@ static void test_sample(void **state)
 	const char *none = "";
 
 	assert_int_equal(load(none, NULL, NULL, 0), 0);
+	config.origins = NULL; /* which are not settings, and differ */
 	assert_int_equal(config_to_json(&config, &defaults), 0);
 	assert_int_equal(fd_slurp(AT_FDCWD, SAMPLE, &sample), 0);
 	assert_int_equal(config_load(&arena, SAMPLE, NULL, NULL, 0, &config, NULL, &e), 0);
+	config.origins = NULL;
 	assert_int_equal(config_to_json(&config, &shown), 0);
 	assert_true(view_eq(buf_view(&shown), buf_view(&defaults)));
 	/* and again with its settings switched on */
@@ -173,6 +177,7 @@ static void test_sample(void **state)
 		fail_msg("%s", e.msg);
 	has_all(view_of(text.p), &config_schema);
 	buf_clear(&shown);
+	config.origins = NULL;
 	assert_int_equal(config_to_json(&config, &shown), 0);
 	assert_true(view_eq(buf_view(&shown), buf_view(&defaults)));
 	buf_done(&sample);

@@ -425,3 +425,18 @@ void pool_done(struct core *c)
 	c->pool.images = NULL;
 	c->pool.n = 0;
 }
+
+/* ---- telling ---- */
+
+int pool_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct pool_state *s),
+	      void *arg, struct pool_sum *ret, struct err *e)
+{
+	if (auth_permit(a, ACT_METRICS, NULL, e) < 0)
+		return -1;
+	for (size_t i = 0; i < c->pool.n; i++) {
+		const struct pool_image *p = &c->pool.images[i];
+		each(arg, &(struct pool_state){ p->name, p->n, p->warm });
+	}
+	*ret = (struct pool_sum){ c->pool.total, c->pool.claims };
+	return 0;
+}

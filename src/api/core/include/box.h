@@ -103,6 +103,23 @@ struct job *remove_box(struct core *c, const struct actor *a, struct view id_or_
 		       void *arg, struct err *e) _must_check_;
 
 /*
+ * ---- pool.c ----
+ * Boxes that are started ahead, by image.
+ */
+
+struct pool_state {
+	struct view image;
+	unsigned ready, wanted;
+};
+struct pool_sum {
+	unsigned ready;
+	uint64_t claims; /* since the start */
+};
+/* For admins. */
+int pool_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct pool_state *s),
+	      void *arg, struct pool_sum *ret, struct err *e) _must_check_;
+
+/*
  * ---- tied.c ----
  * Boxes that end with a connection (`delete_on_disconnect`): whoever holds the connection says when it is
  * gone. A restart of the api breaks every connection, so such a box does not outlive it.

@@ -131,6 +131,31 @@ int keys_each(struct core *c, const struct actor *a, void (*each)(void *arg, con
 	      struct err *e) _must_check_;
 
 /*
+ * ---- logins.c ----
+ * Sessions of the dashboard: somebody showed a key once and has a random token since, which counts
+ * for the host it was made for and for as long as the key does. Only the token's hash is kept, in
+ * memory: after a restart everybody signs in again.
+ */
+
+#define LOGINS_TEXT_SIZE 65 /* 64 hex digits, NUL */
+
+struct login {
+	uint8_t hash[32], host[32]; /* of the token; of the name in the address, with its port */
+	char key[KEYS_ID_SIZE];
+	uint64_t made_ms, used_ms;
+	struct list link;
+};
+
+/* For whoever shows this key. ERR_UNAUTHORIZED. */
+int logins_new(struct core *c, struct view key, struct view host, char ret[LOGINS_TEXT_SIZE],
+	       struct actor *ret_actor, struct err *e) _must_check_;
+/* Who has this token, and counts as a use of it. ERR_UNAUTHORIZED. */
+int logins_actor(struct core *c, struct view token, struct view host, struct actor *ret,
+		 struct err *e) _must_check_;
+/* Nothing happens where there is none. */
+void logins_end(struct core *c, struct view token, struct view host);
+
+/*
  * ---- tokens.c ----
  * What opens one box and nothing else, without a key: derived from the
  * installation's secret and the box's id, so that nothing is stored and a restart

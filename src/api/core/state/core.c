@@ -298,6 +298,7 @@ static void init(struct core *c, const struct core_setup *s)
 	map_init(&c->boxes_by_id);
 	map_init(&c->boxes_by_name);
 	list_init(&c->keys);
+	list_init(&c->logins);
 	list_init(&c->boxes);
 	map_init(&c->snapshots_by_id);
 	map_init(&c->workspaces_by_id);
@@ -385,6 +386,7 @@ void core_free(struct core *c)
 	images_done(c);
 	quotas_done(c); /* behind everything that is counted there */
 	arena_done(&c->posture.arena);
+	logins_done(c);
 	keys_done(c);
 	free(c);
 }

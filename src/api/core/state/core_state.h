@@ -41,6 +41,7 @@ struct core {
 	struct map tenants_by_id, tenants_by_name;
 	struct map keys_by_id, keys_by_hash;
 	struct list keys;
+	struct list logins; /* the one used last is the last */
 
 	struct map boxes_by_id, boxes_by_name;
 	struct list boxes; /* by (created, id) */

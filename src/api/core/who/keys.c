@@ -50,6 +50,12 @@ const struct key *keys_by_hash(struct core *c, const uint8_t hash[32])
 	return k;
 }
 
+const struct key *keys_by_id(struct core *c, struct view id)
+{
+	struct map_node *n = map_get(&c->keys_by_id, id);
+	return n ? CONTAINER(n, struct key, by_id) : NULL;
+}
+
 const struct tenant *keys_tenant(struct core *c, struct view id)
 {
 	struct map_node *n = map_get(&c->tenants_by_id, id);

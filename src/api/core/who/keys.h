@@ -23,3 +23,6 @@ const struct tenant *keys_add_tenant(struct core *c, struct view name, store_don
 /* The key whose secret has this hash; compared in constant time. */
 const struct key *keys_by_hash(struct core *c, const uint8_t hash[32]);
 void keys_done(struct core *c);
+/* NULL: there is none, or it was revoked. */
+const struct key *keys_by_id(struct core *c, struct view id);
+void logins_done(struct core *c);

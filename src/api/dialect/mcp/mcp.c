@@ -7,6 +7,7 @@
 #include "config.h"
 #include "mcp_impl.h"
 #include "mcp_outputs.h"
+#include "origin.h"
 #include "poison.h"
 
 /* ---- life ---- */
@@ -68,7 +69,7 @@ static struct view address_of(const struct request *r)
 
 static int authenticate(struct request *r, struct err *e)
 {
-	if (mcp_access_check(r->x, address_of(r), e) < 0)
+	if (origin_check(r->x, address_of(r), e) < 0)
 		return -1;
 	return auth_actor(r->core, request_token(r->x), &r->actor, e);
 }

@@ -102,9 +102,6 @@ void mcp_hub_deliver(struct mcp_stream *s, struct request *r, struct view json);
 
 /* ---- mcp_access.c ---- */
 
-/* Whether a page in a browser may have sent this: by its Host, which must be this machine's where we listen
- * on loopback without TLS, and by its Origin. ERR_FORBIDDEN. */
-int mcp_access_check(const struct http_exchange *x, struct view listen, struct err *e) _must_check_;
 /* The value of WWW-Authenticate for a request without a valid key. */
 void mcp_access_challenge(const struct http_exchange *x, struct buf *out);
 

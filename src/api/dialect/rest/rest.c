@@ -3,6 +3,8 @@
  */
 #include "rest.h"
 
+#include "answer.h"
+#include "login.h"
 #include "rest_health.h"
 #include "rest_impl.h"
 #include "poison.h"
@@ -25,36 +27,18 @@ static int authenticate(struct request *r, struct err *e)
 	/* Without a key nothing of the API tells what is there and what is not. */
 	if (!r->route && !view_starts(r->x->path, "/v1/"))
 		return 0;
-	return auth_actor(r->core, request_token(r->x), &r->actor, e);
-}
-
-static void put_error(struct buf *b, const struct err *e, const char *request_id)
-{
-	struct json_out o;
-	json_out_init(&o, b);
-	json_out_object(&o);
-	json_out_key(&o, "error");
-	json_out_object(&o);
-	json_out_kz(&o, "code", err_name(e->code));
-	json_out_kz(&o, "message", e->msg);
-	json_out_kz(&o, "request_id", request_id);
-	json_out_end(&o, '}');
-	json_out_end(&o, '}');
-	buf_putc(b, '\n');
+	return login_actor(r, e);
 }
 
 static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
 {
 	static const struct http_header bearer = { VIEW("www-authenticate"), VIEW("Bearer") };
-	struct buf b = BUF_INIT(4096);
 
 	if (e->code == ERR_UNAUTHORIZED) {
 		extra = &bearer;
 		n_extra = 1;
 	}
-	put_error(&b, e, r->x->request_id);
-	http_reply(r->x, err_http(e->code), "application/json", buf_view(&b), extra, n_extra);
-	buf_done(&b);
+	answer_error(r, e, extra, n_extra);
 }
 
 static const struct surface surface = {

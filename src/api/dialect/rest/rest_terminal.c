@@ -12,12 +12,13 @@
  *
  * A browser cannot set headers: it may give its key as the subprotocol
  * "paddock.bearer.KEY". Since browsers connect for any page that asks them to, the
- * page must then come from this server (Origin is Host).
+ * page must then come from this server (Origin is Host). The dashboard has a session (login.h).
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "login.h"
 #include "num.h"
 #include "rest_output.h"
 #include "resize.h"
@@ -215,7 +216,7 @@ static int authenticate(struct request *r, struct view *ret_protocol, struct err
 	struct view key = offered_key(r->x, ret_protocol);
 
 	if (http_get_header(r->x, "authorization").p || http_get_header(r->x, "x-api-key").p || !key.p)
-		return auth_actor(r->core, request_token(r->x), &r->actor, e);
+		return login_actor(r, e);
 	if (!request_same_origin(r->x))
 		return err_set(e, ERR_FORBIDDEN, "a page of another origin may not open a terminal");
 	return auth_actor(r->core, key, &r->actor, e);

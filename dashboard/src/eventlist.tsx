@@ -1,0 +1,28 @@
+/* A list of events, the newest first. */
+import type { Event } from "./api";
+import { moment, plain } from "./format";
+import { href } from "./route";
+import { boxes } from "./store";
+import { StatusBadge, Table } from "./ui";
+
+export function describe(e: Event): string {
+  const parts = Object.entries(e.data).map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : String(v)}`);
+  return plain(parts.join(" · "));
+}
+
+export function EventTable({ events, withBox }: { events: Event[]; withBox: boolean }) {
+  const known = new Map(boxes.use().list.map((b) => [b.id, b]));
+  return (
+    <Table
+      name="Events"
+      id={(e) => e.id}
+      rows={events}
+      columns={[
+        { head: "Time", cell: (e) => <time class="mono" dateTime={e.at}>{moment(e.at)}</time> },
+        { head: "Event", cell: (e) => <StatusBadge status={e.type} /> },
+        ...(withBox ? [{ head: "Sandbox", cell: (e: Event) => (known.has(e.sandbox) ? <a href={href("sandboxes", e.sandbox)}>{plain(known.get(e.sandbox)!.name ?? e.sandbox)}</a> : <span class="mono dim">{e.sandbox}</span>) }, { head: "Tenant", hide: true, cell: (e: Event) => plain(e.tenant) }] : []),
+        { head: "Details", wide: true, hide: true, cell: (e) => <span class="dim">{describe(e)}</span> },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,271 @@
+/* What several pages show and the server tells live: sandboxes, events, and the figures of the charts. */
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, type Box, boxPath, type Event, events, get, type Who } from "./api";
+
+class Cell<T> {
+  private readonly readers = new Set<() => void>();
+  constructor(public value: T) {}
+  set(value: T) {
+    this.value = value;
+    this.readers.forEach((f) => f());
+  }
+  use(): T {
+    const [, again] = useState(0);
+    useEffect(() => {
+      const f = () => again((n) => n + 1);
+      this.readers.add(f);
+      f();
+      return () => void this.readers.delete(f);
+    }, []);
+    return this.value;
+  }
+}
+
+export const who = new Cell<Who | null>(null);
+export const boxes = new Cell<{ list: Box[]; ready: boolean; error: string }>({ list: [], ready: false, error: "" });
+export const live = new Cell<boolean>(false);
+export const recent = new Cell<Event[]>([]);
+export const toasts = new Cell<{ id: number; text: string; bad: boolean }[]>([]);
+
+let toastId = 0;
+export function toast(text: string, bad = false) {
+  const id = ++toastId;
+  toasts.set([...toasts.value.slice(-3), { id, text, bad }]);
+  setTimeout(() => toasts.set(toasts.value.filter((t) => t.id !== id)), bad ? 8000 : 3500);
+}
+
+/* Runs it and says what went wrong. */
+export async function attempt<T>(what: () => Promise<T>, done?: string): Promise<T | undefined> {
+  try {
+    const value = await what();
+    if (done) toast(done);
+    return value;
+  } catch (e) {
+    toast((e as Error).message, true);
+    return undefined;
+  }
+}
+
+const newest = (a: Box, b: Box) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : a.id < b.id ? 1 : -1);
+
+export async function loadBoxes(signal?: AbortSignal) {
+  const list: Box[] = [];
+  try {
+    let next: string | null = "";
+    do {
+      const page: { sandboxes: Box[]; next: string | null } = await get(
+        `/v1/sandboxes?limit=1000${next ? `&cursor=${encodeURIComponent(next)}` : ""}`,
+        signal,
+      );
+      list.push(...page.sandboxes);
+      next = page.next;
+    } while (next);
+    boxes.set({ list: list.sort(newest), ready: true, error: "" });
+  } catch (e) {
+    if (!signal?.aborted) boxes.set({ ...boxes.value, error: (e as Error).message });
+  }
+}
+
+export function putBox(b: Box) {
+  const list = boxes.value.list.filter((x) => x.id !== b.id);
+  list.push(b);
+  boxes.set({ list: list.sort(newest), ready: true, error: "" });
+}
+
+export function dropBox(id: string) {
+  boxes.set({ ...boxes.value, list: boxes.value.list.filter((x) => x.id !== id) });
+}
+
+const stale = new Set<string>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/* Many events at once become few requests. */
+function refresh(id: string, signal: AbortSignal) {
+  stale.add(id);
+  timer ??= setTimeout(async () => {
+    timer = undefined;
+    const ids = [...stale];
+    stale.clear();
+    if (ids.length > 12) return loadBoxes(signal);
+    await Promise.all(
+      ids.map(async (one) => {
+        try {
+          putBox(await get<Box>(boxPath(one), signal));
+        } catch (e) {
+          if (e instanceof ApiError && e.status === 404) dropBox(one);
+        }
+      }),
+    );
+  }, 60);
+}
+
+function take(e: Event, signal: AbortSignal) {
+  recent.set([e, ...recent.value].slice(0, 200));
+  if (e.type === "deleted" || (e.type === "expired" && e.data.action === "delete")) dropBox(e.sandbox);
+  else if (!e.type.startsWith("ai.")) refresh(e.sandbox, signal);
+}
+
+async function follow(signal: AbortSignal) {
+  let last: string | undefined;
+  let wait = 500;
+  while (!signal.aborted) {
+    try {
+      for await (const e of events("/v1/events", signal, last)) {
+        if (e.id) last = e.id;
+        if (e.type === "open" || e.type === "lost") {
+          live.set(true);
+          wait = 500;
+          void loadBoxes(signal);
+        } else take(JSON.parse(e.data) as Event, signal);
+      }
+    } catch {
+      /* again, below */
+    }
+    if (signal.aborted) return;
+    live.set(false);
+    await new Promise((r) => setTimeout(r, wait));
+    wait = Math.min(wait * 2, 10000);
+  }
+}
+
+/* ---- figures ---- */
+
+export interface Sample {
+  at: number;
+  running: number;
+  paused: number;
+  stopped: number;
+  creates: number;
+  execs: number;
+  failures: number;
+  denied: number;
+  allowed: number;
+  requests: number;
+  createSum: number;
+  createCount: number;
+  buckets: [number, number][];
+  cpu: number | null;
+  memory: number | null;
+}
+
+export const samples = new Cell<Sample[]>([]);
+export const SAMPLE_MS = 2000;
+const KEEP = 450;
+
+function readMetrics(text: string): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const line of text.split("\n")) {
+    if (!line || line[0] === "#") continue;
+    const at = line.lastIndexOf(" ");
+    found.set(line.slice(0, at), Number(line.slice(at + 1)));
+  }
+  return found;
+}
+
+export interface Load {
+  id: string;
+  cpu: number;
+  memory_bytes: number;
+}
+export const loads = new Cell<Map<string, Load>>(new Map());
+
+async function sample(admin: boolean, signal: AbortSignal) {
+  const load = await get<{ sandboxes: Load[] }>("/dashboard/load", signal).catch(() => null);
+  if (load) loads.set(new Map(load.sandboxes.map((l) => [l.id, l])));
+  const r = admin ? await fetch("/metrics", { headers: { "X-Paddock-Dashboard": "1" }, signal }) : null;
+  const m = r?.ok ? readMetrics(await r.text()) : new Map<string, number>();
+  const n = (name: string) => m.get(name) ?? 0;
+  const of = (status: string) =>
+    admin ? n(`paddock_sandboxes{status="${status}"}`) : boxes.value.list.filter((b) => b.status === status).length;
+  const buckets: [number, number][] = [];
+  for (const [k, v] of m) {
+    const le = /^paddock_sandbox_create_seconds_bucket\{le="([^"]+)"\}$/.exec(k);
+    if (le) buckets.push([le[1] === "+Inf" ? Infinity : Number(le[1]), v]);
+  }
+  const one: Sample = {
+    at: Date.now() / 1000,
+    running: of("running"),
+    paused: of("paused"),
+    stopped: of("stopped"),
+    creates: n("paddock_sandbox_creates_total"),
+    execs: n("paddock_execs_total"),
+    failures: n("paddock_sandbox_create_failures_total"),
+    denied: n("paddock_egress_denied_total"),
+    allowed: n("paddock_egress_allowed_total"),
+    requests: n("paddock_http_requests_total"),
+    createSum: n("paddock_sandbox_create_seconds_sum"),
+    createCount: n("paddock_sandbox_create_seconds_count"),
+    buckets,
+    cpu: load ? load.sandboxes.reduce((s, l) => s + l.cpu, 0) : null,
+    memory: load ? load.sandboxes.reduce((s, l) => s + l.memory_bytes, 0) : null,
+  };
+  samples.set([...samples.value.slice(-KEEP), one]);
+}
+
+async function measure(admin: boolean, signal: AbortSignal) {
+  while (!signal.aborted) {
+    if (!document.hidden) await sample(admin, signal).catch(() => {});
+    await new Promise((r) => setTimeout(r, SAMPLE_MS));
+  }
+}
+
+let running: AbortController | undefined;
+export function start(admin: boolean) {
+  stop();
+  running = new AbortController();
+  void loadBoxes(running.signal);
+  void follow(running.signal);
+  void measure(admin, running.signal);
+}
+export function stop() {
+  running?.abort();
+  running = undefined;
+  boxes.set({ list: [], ready: false, error: "" });
+  samples.set([]);
+  recent.set([]);
+  live.set(false);
+}
+
+/* ---- loading ---- */
+
+export interface Loaded<T> {
+  data: T | undefined;
+  error: string;
+  loading: boolean;
+  reload: () => void;
+}
+
+/* Loads now, when `path` changes, and every so often; what was shown stays while it loads. null: nothing. */
+export function useLoad<T>(path: string | null, everyMs = 0): Loaded<T> {
+  const [state, set] = useState<{ path: string | null; data?: T; error: string }>({ path: null, error: "" });
+  const [turn, again] = useState(0);
+  useEffect(() => {
+    if (path === null) return;
+    const stopped = new AbortController();
+    let t: ReturnType<typeof setTimeout> | undefined;
+    const load = async () => {
+      try {
+        if (!document.hidden || everyMs === 0) {
+          const data = await get<T>(path, stopped.signal);
+          set({ path, data, error: "" });
+        }
+      } catch (e) {
+        if (stopped.signal.aborted) return;
+        set((s) => ({ path, data: s.path === path ? s.data : undefined, error: (e as Error).message }));
+      }
+      if (everyMs && !stopped.signal.aborted) t = setTimeout(load, everyMs);
+    };
+    void load();
+    return () => {
+      stopped.abort();
+      clearTimeout(t);
+    };
+  }, [path, everyMs, turn]);
+  const mine = state.path === path;
+  return {
+    data: mine ? state.data : undefined,
+    error: mine ? state.error : "",
+    loading: path !== null && (!mine || (state.data === undefined && !state.error)),
+    reload: () => again((n) => n + 1),
+  };
+}

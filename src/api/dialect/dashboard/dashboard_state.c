@@ -1,0 +1,231 @@
+/*
+ * What the pages show beyond the REST API: the load of all sandboxes at once, the pool, templates with the
+ * logs of their builds, and every setting with its source.
+ */
+#include "config_origins.h"
+#include "dashboard_impl.h"
+#include "image.h"
+#include "login.h"
+#include "template.h"
+#include "poison.h"
+
+#define SETTINGS_MAX (1024u * 1024)
+#define NAME_LONGEST 256
+
+/* ---- load ---- */
+
+/* Between the last two samples. */
+static void put_load(void *arg, const struct box *b)
+{
+	struct json_out *o = arg;
+	unsigned n = history_count(b);
+
+	if (n == 0 || b->state.status != BOX_RUNNING)
+		return;
+	const struct history_sample *last = history_get(b, n - 1),
+				    *before = n > 1 ? history_get(b, n - 2) : last;
+	int64_t ms = last->at_ms - before->at_ms;
+	json_out_object(o);
+	json_out_kz(o, "id", b->id);
+	json_out_key(o, "cpu");
+	json_out_double(o, ms > 0 && last->cpu_usec >= before->cpu_usec
+				   ? (double)(last->cpu_usec - before->cpu_usec) / 1000.0 / (double)ms
+				   : 0);
+	json_out_ku64(o, "memory_bytes", (uint64_t)last->memory_kb * 1024);
+	json_out_end(o, '}');
+}
+
+static void load(struct request *r)
+{
+	struct err e = { 0 };
+	struct json_out *o = answer_json_list(r, "sandboxes");
+
+	if (boxes_each(r->core, &r->actor, put_load, o, &e) < 0)
+		answer_fail(r, &e);
+	else
+		answer_send_list(r);
+}
+
+/* ---- the pool ---- */
+
+static void put_pool(void *arg, const struct pool_state *s)
+{
+	struct json_out *o = arg;
+
+	json_out_object(o);
+	json_out_kstr(o, "image", s->image);
+	json_out_ku64(o, "ready", s->ready);
+	json_out_ku64(o, "wanted", s->wanted);
+	json_out_end(o, '}');
+}
+
+static void pool(struct request *r)
+{
+	struct json_out *o = answer_json(r);
+	struct pool_sum sum;
+	struct err e = { 0 };
+
+	json_out_object(o);
+	json_out_key(o, "images");
+	json_out_array(o);
+	if (pool_each(r->core, &r->actor, put_pool, o, &sum, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
+	json_out_end(o, ']');
+	json_out_ku64(o, "total", sum.ready);
+	json_out_ku64(o, "claims", sum.claims);
+	json_out_ku64(o, "parts", core_config(r->core)->parts);
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+/* ---- templates ---- */
+
+static const char *status_name(const struct template_build *b)
+{
+	static const char *const names[] = { [TEMPLATE_WAITING] = "waiting",
+					     [TEMPLATE_BUILDING] = "building",
+					     [TEMPLATE_READY] = "ready",
+					     [TEMPLATE_ERROR] = "error" };
+	return b ? names[templates_status(b)] : "none";
+}
+
+static void put_template(void *arg, const struct template *t)
+{
+	const struct template_build *b = templates_newest(t);
+	struct json_out *o = arg;
+
+	json_out_object(o);
+	json_out_kz(o, "id", t->id);
+	json_out_key(o, "names");
+	json_out_array(o);
+	json_out_str(o, view_of(t->name));
+	json_out_end(o, ']');
+	json_out_kz(o, "status", status_name(b));
+	json_out_kz(o, "build", b ? b->id : NULL);
+	json_out_kz(o, "tenant", t->tenant->name);
+	answer_put_time(o, "created_at", t->created_ms);
+	json_out_end(o, '}');
+}
+
+static void templates(struct request *r)
+{
+	struct err e = { 0 };
+	struct json_out *o = answer_json_list(r, "templates");
+
+	if (templates_each(r->core, &r->actor, put_template, o, &e) < 0)
+		answer_fail(r, &e);
+	else
+		answer_send_list(r);
+}
+
+static void build_log(struct request *r)
+{
+	static const char *const levels[] = { [TEMPLATE_DEBUG] = "debug",
+					      [TEMPLATE_INFO] = "info",
+					      [TEMPLATE_WARN] = "warn",
+					      [TEMPLATE_FAILURE] = "error" };
+	struct err e = { 0 };
+	const struct template *t = templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], &e);
+
+	if (!t) {
+		answer_fail(r, &e);
+		return;
+	}
+	const struct template_build *b = templates_newest(t);
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	json_out_kz(o, "status", status_name(b));
+	json_out_key(o, "lines");
+	json_out_array(o);
+	for (size_t i = 0; b && i < b->n_logs; i++) {
+		json_out_object(o);
+		answer_put_time(o, "at", b->logs[i].at_ms);
+		json_out_kz(o, "level", levels[b->logs[i].level]);
+		json_out_kz(o, "message", b->logs[i].text);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+/* ---- settings ---- */
+
+/* Hashes of keys and keys of providers are nobody's to see; paths are no secrets. */
+static bool is_secret(struct view name, const struct json *v)
+{
+	static const char *const words[] = { "key", "keys", "secret", "token", "sha256", "value" };
+	const char *dot = memrchr(name.p, '.', name.n);
+	struct view last = dot ? view_skip(name, (size_t)(dot - name.p) + 1) : name;
+
+	if (v->type == JSON_NULL || (v->type == JSON_STRING && (!v->text.n || v->text.p[0] == '/')))
+		return false;
+	for (size_t i = 0; i < ELEMS(words); i++)
+		if (view_is(last, words[i]))
+			return true;
+	return view_starts(name, "keys") || (view_starts(name, "ai.providers") && v->type == JSON_ARRAY);
+}
+
+static void put_setting(struct json_out *o, const struct json *origins, struct view name,
+			const struct json *v)
+{
+	struct buf from = BUF_INIT(4096);
+
+	config_origins_of(origins, name, &from);
+	json_out_object(o);
+	json_out_kstr(o, "name", name);
+	json_out_key(o, "value");
+	if (is_secret(name, v))
+		json_out_str(o, VIEW("(set)"));
+	else
+		json_out_value(o, v);
+	json_out_kstr(o, "source", buf_view(&from));
+	json_out_end(o, '}');
+	buf_done(&from);
+}
+
+static void put_settings(struct json_out *o, const struct json *origins, const struct json *doc,
+			 struct view above)
+{
+	for (size_t i = 0; i < doc->n; i++) {
+		const struct json_member *m = &doc->members[i];
+		struct buf name = BUF_INIT(NAME_LONGEST);
+
+		buf_add(&name, above);
+		buf_puts(&name, above.n ? "." : "");
+		buf_add(&name, m->key);
+		if (name.bad || (!above.n && view_is(m->key, "origins")))
+			;
+		else if (m->value.type == JSON_OBJECT && m->value.n)
+			put_settings(o, origins, &m->value, buf_view(&name));
+		else
+			put_setting(o, origins, buf_view(&name), &m->value);
+		buf_done(&name);
+	}
+}
+
+static void settings(struct request *r)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(SETTINGS_MAX);
+	const struct config *c = core_config(r->core);
+	struct json *doc;
+	struct err e = { 0 };
+
+	if (auth_permit(&r->actor, ACT_POSTURE, NULL, &e) < 0 ||
+	    (config_to_json(c, &text) < 0 && err_set(&e, ERR_INTERNAL, "out of memory") < 0) ||
+	    json_parse(&r->arena, buf_view(&text), &doc, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
+	struct json_out *o = answer_json_list(r, "settings");
+	put_settings(o, c->origins, doc, VIEW(""));
+	answer_send_list(r);
+}
+
+const struct route dashboard_state_routes[] = {
+	{ "GET", "/dashboard/load", load },           { "GET", "/dashboard/pool", pool },
+	{ "GET", "/dashboard/templates", templates }, { "GET", "/dashboard/templates/{id}/log", build_log },
+	{ "GET", "/dashboard/settings", settings },   { 0 },
+};
