@@ -60,7 +60,7 @@ void call_complain(const char *name, const struct err *e)
 	fprintf(stderr, "paddock: %s%s%s\n", named ? "" : name, named ? "" : ": ", e->msg);
 }
 
-static int print_removed(char **names, const bool *gone, size_t n, struct err *e)
+int call_removed(char **names, const bool *gone, size_t n, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = BUF_INIT(16u << 20);
 	struct json_out o;
@@ -98,7 +98,7 @@ int call_remove(struct cmd_ctx *ctx, const char *prefix, size_t n, char **names,
 		call_complain(names[i], &one);
 		code = CMD_FAILED;
 	}
-	if (ctx->json && print_removed(names, gone, n, e) < 0)
+	if (ctx->json && call_removed(names, gone, n, e) < 0)
 		return -1;
 	return code;
 }
@@ -170,4 +170,18 @@ int call_show(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **
 		return -1;
 	}
 	return answer ? show_json(answer, e) : err_set(e, ERR_INTERNAL, "the daemon said nothing about it");
+}
+
+int call_verb(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands, struct err *e)
+{
+	_cleanup_(buf_done) struct buf prefix = BUF_INIT(8192);
+	const struct cmd_things *t = ctx->cmd->things;
+	struct json *answer;
+	char verb[32];
+
+	snprintf(verb, sizeof(verb), "/%s", strrchr(ctx->cmd->name, ' ') + 1);
+	if (put_prefix(&prefix, t, operands[0], e) < 0 ||
+	    call_once(ctx, &(struct cli_call){ "POST", prefix.p, operands[n - 1], verb }, &answer, e) < 0)
+		return -1;
+	return ctx->json && answer ? show_json(answer, e) : 0;
 }

@@ -47,18 +47,9 @@ static const struct opt SET_OPTS[] = {
 static int call(struct cmd_ctx *ctx, const char *method, bool tenant, const char *name, const char *rest,
 		struct view body, struct json **ret, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
-	struct session_call c = { .method = method, .body = body, .timeout_ms = SESSION_CALL_MS };
-
-	buf_puts(&path, tenant ? "/v1/tenants/" : "/v1/sandboxes/");
-	if (session_segment(&path, name, e) < 0)
-		return -1;
-	buf_puts(&path, rest);
-	c.path = buf_view(&path);
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
-		return -1;
-	return session_call(&s, &c, ret, e);
+	return call_once(ctx,
+			 &(struct cli_call){ method, tenant ? "tenants" : "sandboxes", name, rest, body },
+			 ret, e);
 }
 
 static int show(const struct json *answer, struct err *e)

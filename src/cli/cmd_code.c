@@ -207,50 +207,14 @@ const struct cmd cmd_code_show = {
 	CALL_SHOW_OF(THINGS),
 };
 
-/* ---- restart, interrupt ---- */
-
-static int post(struct cmd_ctx *ctx, char **operands, const char *verb, struct err *e)
-{
-	_cleanup_(buf_done) struct buf rest = BUF_INIT(8192);
-	struct json *answer;
-
-	buf_puts(&rest, "/contexts/");
-	if (session_segment(&rest, operands[1], e) < 0)
-		return -1;
-	buf_printf(&rest, "/%s", verb);
-	buf_putc(&rest, 0);
-	if (rest.bad)
-		return err_set(e, ERR_INVALID, "the name is too long");
-	if (call_once(ctx, &(struct cli_call){ "POST", "sandboxes", operands[0], rest.p }, &answer, e) < 0)
-		return -1;
-	return ctx->json && answer ? show_json(answer, e) : 0;
-}
-
-static int run_restart(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
-		       struct err *e)
-{
-	return post(ctx, operands, "restart", e);
-}
-
-static int run_interrupt(struct cmd_ctx *ctx, const void *flags _unused_, size_t n _unused_, char **operands,
-			 struct err *e)
-{
-	return post(ctx, operands, "interrupt", e);
-}
-
-#define ONE                                                                                                  \
-	.operands = "SANDBOX NAME", .lead = OPTS_ANYWHERE, .min = 2, .max = 2, .client = true, .json = true
-
 const struct cmd cmd_code_restart = {
 	.name = "code restart",
 	.summary = "start an interpreter again, without its variables",
-	ONE,
-	.run = run_restart,
+	CALL_VERB_OF(THINGS),
 };
 
 const struct cmd cmd_code_interrupt = {
 	.name = "code interrupt",
 	.summary = "interrupt what an interpreter executes; its variables stay",
-	ONE,
-	.run = run_interrupt,
+	CALL_VERB_OF(THINGS),
 };

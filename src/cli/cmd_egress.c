@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "call.h"
-#include "cmd_egress.h"
 #include "create.h"
 #include "fd.h"
 #include "show.h"
@@ -32,23 +31,6 @@ static const struct opt CHANGE_OPTS[] = {
 	{ "close", 0, OPT_FLAG, offsetof(struct change_flags, close), NULL,
 	  "also end open connections that are not allowed any more" },
 };
-
-int cmd_egress_call(struct cmd_ctx *ctx, const char *method, const char *box, const char *rest,
-		    struct view body, struct json **ret, struct err *e)
-{
-	_cleanup_(session_done) struct session s = SESSION_INIT;
-	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
-	struct session_call c = { .method = method, .body = body, .timeout_ms = SESSION_CALL_MS };
-
-	buf_puts(&path, box ? "/v1/sandboxes/" : "/v1");
-	if (box && session_segment(&path, box, e) < 0)
-		return -1;
-	buf_puts(&path, rest);
-	c.path = buf_view(&path);
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
-		return -1;
-	return session_call(&s, &c, ret, e);
-}
 
 /* ---- show ---- */
 
@@ -159,9 +141,11 @@ static int run_rules(struct cmd_ctx *ctx, const char *action, const struct chang
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many targets for one request");
-	return cmd_egress_call(ctx, "POST", operands[0],
-			       f->close ? "/egress/rules?open=close" : "/egress/rules", buf_view(&body), NULL,
-			       e);
+	return call_once(ctx,
+			 &(struct cli_call){ "POST", "sandboxes", operands[0],
+					     f->close ? "/egress/rules?open=close" : "/egress/rules",
+					     buf_view(&body) },
+			 NULL, e);
 }
 
 static int run_allow(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e)
@@ -310,7 +294,10 @@ static int run_token(struct cmd_ctx *ctx, const void *flags, size_t n, char **op
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many hosts for one request");
-	if (cmd_egress_call(ctx, "POST", operands[0], "/egress/token", buf_view(&body), &answer, e) < 0)
+	if (call_once(
+		    ctx,
+		    &(struct cli_call){ "POST", "sandboxes", operands[0], "/egress/token", buf_view(&body) },
+		    &answer, e) < 0)
 		return -1;
 	return call_print(ctx, answer, "proxy", e);
 }

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-#include "cmd_egress.h"
+#include "call.h"
 #include "show.h"
 
 #include "poison.h"
@@ -65,7 +65,7 @@ static int show_page(struct cmd_ctx *ctx, const char *box, bool denied, bool tit
 		 denied ? "&verdict=deny" : "");
 	show_table_init(&t, titles, ELEMS(titles));
 	t.n_rows = titled;
-	if (cmd_egress_call(ctx, "GET", box, rest, VIEW_NONE, &answer, e) < 0)
+	if (call_once(ctx, &(struct cli_call){ "GET", "sandboxes", box, rest }, &answer, e) < 0)
 		return -1;
 	const struct json *rows = answer ? json_get(answer, "verdicts") : NULL,
 			  *next = answer ? json_get(answer, "next") : NULL;
@@ -139,7 +139,10 @@ static int run_sets(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, c
 	char name[64];
 
 	show_table_init(&t, titles, ELEMS(titles));
-	if (cmd_egress_call(ctx, "GET", n ? operands[0] : NULL, "/egress/sets", VIEW_NONE, &answer, e) < 0)
+	if (call_once(ctx,
+		      n ? &(struct cli_call){ "GET", "sandboxes", operands[0], "/egress/sets" }
+			: &(struct cli_call){ "GET", "egress/sets" },
+		      &answer, e) < 0)
 		return -1;
 	const struct json *sets = answer ? json_get(answer, "sets") : NULL,
 			  *from = answer ? json_get(answer, "sources") : NULL;

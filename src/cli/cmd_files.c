@@ -114,7 +114,7 @@ static int post(struct cmd_ctx *ctx, const char *box, const char *verb, const st
 			 ret, e);
 }
 
-static int get(struct cmd_ctx *ctx, const char *method, const char *box, const char *what, const char *path,
+static int get(struct session *s, const char *method, const char *box, const char *what, const char *path,
 	       const char *query, const struct files_flags *f, struct json **ret, struct err *e)
 {
 	_cleanup_(buf_done) struct buf rest = BUF_INIT(64u << 10);
@@ -129,7 +129,7 @@ static int get(struct cmd_ctx *ctx, const char *method, const char *box, const c
 	buf_putc(&rest, 0);
 	if (rest.bad)
 		return err_set(e, ERR_INVALID, "the path is too long");
-	return call_once(ctx, &(struct cli_call){ method, "sandboxes", box, rest.p }, ret, e);
+	return call_with(s, &(struct cli_call){ method, "sandboxes", box, rest.p }, ret, e);
 }
 
 /* What the daemon said, for --json only: people see that nothing went wrong. */
@@ -161,12 +161,15 @@ static int add_page(struct show_table *t, struct json_out *all, const struct jso
 
 static int run_ls(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e)
 {
+	_cleanup_(session_done) struct session s = SESSION_INIT;
 	_cleanup_(show_table_done) struct show_table t = { 0 };
 	_cleanup_(buf_done) struct buf all = BUF_INIT(256u << 20), query = BUF_INIT(64u << 10);
 	const char *next = NULL;
 	struct json *answer, *whole;
 	struct json_out o;
 
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+		return -1;
 	show_table_init(&t, TITLES, ELEMS(TITLES));
 	json_out_init(&o, &all);
 	json_out_array(&o);
@@ -180,7 +183,7 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags, size_t n, char **opera
 		buf_putc(&query, 0);
 		if (query.bad)
 			return err_set(e, ERR_INVALID, "the path is too long");
-		if (get(ctx, "GET", operands[0], "/files", n > 1 ? operands[1] : "/workspace", query.p, flags,
+		if (get(&s, "GET", operands[0], "/files", n > 1 ? operands[1] : "/workspace", query.p, flags,
 			&answer, e) < 0 ||
 		    add_page(&t, &o, answer, &next, &ctx->arena, e) < 0)
 			return -1;
@@ -195,9 +198,11 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags, size_t n, char **opera
 
 static int run_stat(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
+	_cleanup_(session_done) struct session s = SESSION_INIT;
 	struct json *answer;
 
-	if (get(ctx, "GET", operands[0], "/fs/stat?path=", operands[1], "", flags, &answer, e) < 0)
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
+	    get(&s, "GET", operands[0], "/fs/stat?path=", operands[1], "", flags, &answer, e) < 0)
 		return -1;
 	return answer ? show_json(answer, e) : err_set(e, ERR_INTERNAL, "the daemon said nothing about it");
 }
@@ -295,19 +300,27 @@ static int run_grep(struct cmd_ctx *ctx, const void *flags, size_t n, char **ope
 
 static int run_rm(struct cmd_ctx *ctx, const void *flags, size_t n, char **operands, struct err *e)
 {
+	_cleanup_(session_done) struct session s = SESSION_INIT;
 	const struct files_flags *f = flags;
+	bool *gone = arena_array(&ctx->arena, n, sizeof(bool));
 	int code = 0;
 
+	if (!gone)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0)
+		return -1;
 	for (size_t i = 1; i < n; i++) {
 		struct err one = { 0 };
 
-		if (get(ctx, "DELETE", operands[0], "/files", operands[i], f->recursive ? "?recursive=1" : "",
-			f, NULL, &one) < 0) {
-			call_complain(operands[i], &one);
-			code = CMD_FAILED;
-		}
+		gone[i] = get(&s, "DELETE", operands[0], "/files", operands[i],
+			      f->recursive ? "?recursive=1" : "", f, NULL, &one) >= 0;
+		if (gone[i])
+			continue;
+		call_complain(operands[i], &one);
+		code = CMD_FAILED;
 	}
-	(void)e;
+	if (ctx->json && call_removed(operands + 1, gone + 1, n - 1, e) < 0)
+		return -1;
 	return code;
 }
 

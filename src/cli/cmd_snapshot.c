@@ -14,27 +14,19 @@ static const char *const TITLES[] = { "ID", "NAME", "IMAGE", "BYTES", "CREATED" 
 static const char *const FIELDS[] = { "id", "name", "image", "bytes", "created_at" };
 static_assert(ELEMS(TITLES) == ELEMS(FIELDS) && ELEMS(TITLES) <= SHOW_COLUMNS, "a field for each title");
 
-static int post(struct session *s, const char *box, const char *what, struct buf *body, uint64_t timeout_ms,
-		struct json **ret, struct err *e)
+static int post(struct cmd_ctx *ctx, const char *box, const char *what, const struct buf *body,
+		uint64_t timeout_ms, struct json **ret, struct err *e)
 {
-	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
-	struct session_call call = { .method = "POST", .timeout_ms = timeout_ms };
-
-	buf_puts(&path, "/v1/sandboxes/");
-	if (session_segment(&path, box, e) < 0)
-		return -1;
-	buf_puts(&path, what);
 	if (body->bad)
 		return err_set(e, ERR_TOO_LARGE, "too many options for one request");
-	call.path = buf_view(&path);
-	call.body = buf_view(body);
-	return session_call(s, &call, ret, e);
+	return call_once(ctx,
+			 &(struct cli_call){ "POST", "sandboxes", box, what, buf_view(body), timeout_ms },
+			 ret, e);
 }
 
 static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n, char **operands,
 		      struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
 	_cleanup_(buf_done) struct buf body = BUF_INIT(4096);
 	struct json_out o;
 	struct json *answer;
@@ -46,8 +38,7 @@ static int run_create(struct cmd_ctx *ctx, const void *flags _unused_, size_t n,
 	if (n > 1)
 		json_out_kz(&o, "name", operands[1]);
 	json_out_end(&o, '}');
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
-	    post(&s, operands[0], "/snapshots", &body, SESSION_CALL_MS, &answer, e) < 0)
+	if (post(ctx, operands[0], "/snapshots", &body, 0, &answer, e) < 0)
 		return -1;
 	return call_print(ctx, answer, "id", e);
 }
@@ -106,7 +97,6 @@ static const struct opt FORK_OPTS[] = {
 
 static int run_fork(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
-	_cleanup_(session_done) struct session s = SESSION_INIT;
 	_cleanup_(buf_done) struct buf body = BUF_INIT(BODY_MAX);
 	const struct fork_flags *f = flags;
 	struct json_out o;
@@ -124,8 +114,7 @@ static int run_fork(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, c
 		json_out_kz(&o, "name_prefix", f->prefix);
 	create_pairs(&o, "metadata", &f->metadata);
 	json_out_end(&o, '}');
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
-	    post(&s, operands[0], "/fork", &body, FORK_MS, &answer, e) < 0)
+	if (post(ctx, operands[0], "/fork", &body, FORK_MS, &answer, e) < 0)
 		return -1;
 	const struct json *boxes = answer ? json_get(answer, "sandboxes") : NULL;
 	if (!boxes || boxes->type != JSON_ARRAY)

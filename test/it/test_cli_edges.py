@@ -179,15 +179,14 @@ def test_doctor_has_a_line_for_each_part(cli):
 # ---- signals to a client go to the command --------------------------------
 
 
-@pytest.fixture(params=["exec", "run"])
-def signalled(request, cli, daemon, made):
-    """Starts a script by `exec` or `run`, with its traps set before its first line, and waits for that; gives the client."""
+@pytest.fixture
+def client_of(daemon):
+    """Starts `paddock` with a command that says "started", and waits for that; gives the client."""
     clients = []
 
-    def start(script, traps=":"):
-        lead = ["exec", made] if request.param == "exec" else ["run", "--"]
-        client = subprocess.Popen([paddock.BIN / "paddock", *lead, "sh", "-c", f"{traps}; echo started; {script}"], text=True,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(daemon))
+    def start(*arguments):
+        client = subprocess.Popen([paddock.BIN / "paddock", *arguments], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, env=environment(daemon))
         clients.append(client)
         assert client.stdout.readline() == "started\n"
         return client
@@ -196,6 +195,13 @@ def signalled(request, cli, daemon, made):
     for client in clients:
         client.kill()
         client.communicate()
+
+
+@pytest.fixture(params=["exec", "run"])
+def signalled(request, client_of, made):
+    """Starts a script by `exec` or `run`, with its traps set before its first line."""
+    lead = ["exec", made] if request.param == "exec" else ["run", "--"]
+    return lambda script, traps=":": client_of(*lead, "sh", "-c", f"{traps}; echo started; {script}")
 
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
@@ -231,13 +237,11 @@ def test_a_second_ctrl_c_kills_at_once(signalled):
     assert client.returncode == 130 and time.monotonic() - began < 4 * paddock.SLOW and "did not end" not in err
 
 
-def test_interrupting_leaves_no_process(cli, made, daemon):
-    client = subprocess.Popen([paddock.BIN / "paddock", "exec", made, "sh", "-c", "echo started; sleep 4444 | cat"],
-                              stdout=subprocess.PIPE, env=environment(daemon))
-    assert client.stdout.readline() == b"started\n"
+def test_interrupting_leaves_no_process(cli, made, client_of):
+    client = client_of("exec", made, "sh", "-c", "echo started; sleep 4444 | cat")
     client.send_signal(signal.SIGINT)
-    assert client.wait(20) == 130
-    client.stdout.close()
+    client.communicate(timeout=20)
+    assert client.returncode == 130
     paddock.until(lambda: b"4444" not in cli("exec", made, "ps", "ax", "-o", "args=").stdout, "it is gone")
 
 
@@ -245,22 +249,13 @@ def test_interrupting_leaves_no_process(cli, made, daemon):
 
 
 @pytest.fixture
-def in_shell(cli, daemon, made):
+def in_shell(cli, client_of, made):
     """The client of a command that runs in a shell with a variable of its own, after the command's first line."""
-    clients = []
-
     def start(command, shell):
         assert cli("exec", "--shell", shell, made, "kept=yes").returncode == 0
-        client = subprocess.Popen([paddock.BIN / "paddock", "exec", "--shell", shell, made, "--", command], text=True,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(daemon))
-        clients.append(client)
-        assert client.stdout.readline() == "started\n"
-        return client
+        return client_of("exec", "--shell", shell, made, "--", command)
 
-    yield start
-    for client in clients:
-        client.kill()
-        client.communicate()
+    return start
 
 
 def kept(cli, made, shell):
@@ -305,3 +300,26 @@ def test_who_hangs_up_on_a_shell_lets_the_command_tidy_up(in_shell, cli, made):
     client.wait(20)
     assert kept(cli, made, "hung-up") == b"yes\n"
     assert cli("exec", made, "cat", "/tmp/tidied").stdout == b"bye\n"
+
+
+# ---- files ------------------------------------------------------------------
+
+
+def test_files_take_one_connection(cli, made, daemon, tmp_path):
+    """However many pages a list has, and however many paths are removed."""
+    def connections(*arguments):
+        subprocess.run(["strace", "-qq", "-e", "trace=connect", "-o", tmp_path / "calls", paddock.BIN / "paddock", *arguments],
+                       check=True, capture_output=True, env=environment(daemon))
+        return paddock.read(tmp_path / "calls").count(f"htons({daemon.port})")
+
+    assert cli("exec", made, "sh", "-c", "mkdir many && cd many && seq 1 2001 | xargs touch").returncode == 0
+    assert len(json.loads(cli("files", "ls", "--json", made, "/workspace/many").stdout)) == 2001
+    assert connections("files", "ls", made, "/workspace/many") == 1
+    assert connections("files", "rm", made, *(f"/workspace/many/{n}" for n in range(1, 10))) == 1
+
+
+def test_what_was_removed_as_json(cli, made):
+    assert cli("exec", made, "touch", "a", "c").returncode == 0
+    done = cli("files", "rm", "--json", made, "/workspace/a", "/workspace/b", "/workspace/c")
+    assert done.returncode == 1 and b"/workspace/b" in done.stderr
+    assert json.loads(done.stdout) == {"removed": ["/workspace/a", "/workspace/c"]}
