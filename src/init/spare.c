@@ -7,12 +7,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fd.h"
 #include "proc.h"
+#include "stamp.h"
 #include "tree.h"
 #include "user.h"
 #include "poison.h"
@@ -33,13 +33,6 @@
 	"REPLY && "                                                                                          \
 	"eval \"shift; $1\""
 
-struct stamp {
-	dev_t dev;
-	ino_t ino;
-	int64_t sec, nsec;
-	off_t size;
-};
-
 struct spare {
 	struct init *init;
 	struct proc *proc; /* NULL: there is none */
@@ -56,20 +49,12 @@ struct spare {
 
 /* ---- what a login reads ----------------------------------------------- */
 
-static void stamp_file(const char *dir, const char *name, bool only_itself, struct stamp *ret)
+static struct stamp stamp_in(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
-	struct stat st;
 	int n = snprintf(path, sizeof(path), "%s%s", dir, name);
-	*ret = (struct stamp){ 0 };
-	if (n < 0 || (size_t)n >= sizeof(path) || stat(path, &st) < 0)
-		return;
-	*ret = (struct stamp){ .dev = st.st_dev, .ino = st.st_ino };
-	if (only_itself)
-		return;
-	ret->sec = st.st_mtim.tv_sec;
-	ret->nsec = st.st_mtim.tv_nsec;
-	ret->size = st.st_size;
+
+	return n < 0 || (size_t)n >= sizeof(path) ? (struct stamp){ 0 } : stamp_take(path);
 }
 
 static int take_stamps(const struct wire_start *msg, struct stamp ret[FILES])
@@ -83,16 +68,16 @@ static int take_stamps(const struct wire_start *msg, struct stamp ret[FILES])
 	if (user_find(msg->user, &user, &e) < 0)
 		return -1;
 	for (size_t i = 0; i < ELEMS(etc); i++)
-		stamp_file(etc[i], "", false, &ret[n++]);
+		ret[n++] = stamp_take(etc[i]);
 	for (size_t i = 0; i < ELEMS(home); i++)
-		stamp_file(user.home, home[i], false, &ret[n++]);
+		ret[n++] = stamp_in(user.home, home[i]);
 	/* The directory that it stands in must still be the one of that name. */
 	if (msg->cwd.n && msg->cwd.p[0] != '/')
 		return -1;
 	char cwd[PATH_MAX];
 	if (view_to_str(msg->cwd.n ? msg->cwd : view_of(user.home), cwd, sizeof(cwd)) < 0)
 		return -1;
-	stamp_file(cwd, "", true, &ret[n++]);
+	ret[n++] = stamp_take_place(cwd);
 	return 0;
 }
 
@@ -102,9 +87,7 @@ static bool same_stamps(const struct spare *s, const struct wire_start *msg)
 	if (take_stamps(msg, now) < 0)
 		return false;
 	for (size_t i = 0; i < FILES; i++)
-		if (now[i].dev != s->stamps[i].dev || now[i].ino != s->stamps[i].ino ||
-		    now[i].sec != s->stamps[i].sec || now[i].nsec != s->stamps[i].nsec ||
-		    now[i].size != s->stamps[i].size)
+		if (!stamp_same(&now[i], &s->stamps[i]))
 			return false;
 	return true;
 }

@@ -15,6 +15,7 @@
 #include "caps.h"
 #include "fd.h"
 #include "num.h"
+#include "stamp.h"
 #include "poison.h"
 
 #define ETC_FILE_MAX (1u << 20)
@@ -111,15 +112,7 @@ void user_parse_group(struct view text, struct view name, struct user *u)
 /* ---- the last one ----------------------------------------------------- */
 
 /* A command needs its user several times, and the next command mostly the same one. What was found holds as
- * long as both files are the same and unchanged. The time of the change cannot be set by anybody in the box.
- */
-struct stamp {
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec changed;
-};
-
+ * long as both files are the same and unchanged. */
 static struct {
 	char name[KEPT_NAME];
 	size_t n; /* 0: nobody */
@@ -127,31 +120,23 @@ static struct {
 	struct user user;
 } kept;
 
-static bool take_stamp(const char *path, struct stamp *ret)
+static bool is_settled(const struct stamp *s)
 {
 	struct timespec now;
-	struct stat st;
-	if (stat(path, &st) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
-		return false;
-	*ret = (struct stamp){ st.st_dev, st.st_ino, st.st_size, st.st_ctim };
-	return S_ISREG(st.st_mode) && st.st_ctim.tv_sec + SETTLED_S < now.tv_sec;
-}
 
-static bool same_stamp(const struct stamp *a, const struct stamp *b)
-{
-	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
-	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+	return S_ISREG(s->mode) && clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+	       s->changed.tv_sec + SETTLED_S < now.tv_sec;
 }
 
 static int look_up(struct view who, struct user *ret, struct err *e);
 
 int user_find(struct view who, struct user *ret, struct err *e)
 {
-	struct stamp passwd, group;
 	/* Before they are read: a change meanwhile shows the next time. */
-	bool settled = take_stamp(PASSWD, &passwd) && take_stamp(GROUP, &group);
+	struct stamp passwd = stamp_take(PASSWD), group = stamp_take(GROUP);
+	bool settled = is_settled(&passwd) && is_settled(&group);
 	if (settled && kept.n && view_eq(who, (struct view){ kept.name, kept.n }) &&
-	    same_stamp(&passwd, &kept.passwd) && same_stamp(&group, &kept.group)) {
+	    stamp_same(&passwd, &kept.passwd) && stamp_same(&group, &kept.group)) {
 		*ret = kept.user;
 		return 0;
 	}

@@ -387,8 +387,7 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_object(&o);
 	json_out_kstr(&o, "user", s->user);
 	json_out_kstr(&o, "workdir", s->workdir);
-	json_out_key(&o, "env");
-	put_map(&o, &s->env);
+	json_out_kmap(&o, "env", &s->env);
 	json_out_ku64(&o, "cpu_milli", s->limits.cpu_milli);
 	json_out_ku64(&o, "memory_mb", s->limits.memory_mb);
 	json_out_ku64(&o, "pids", s->limits.pids);

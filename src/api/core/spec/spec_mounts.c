@@ -26,6 +26,32 @@ static const struct json_field fields[] = {
 #undef AT
 static const struct json_schema schema = { fields, ELEMS(fields) };
 
+int spec_mounts_count(const struct json *j, const char *what, size_t most, struct err *e)
+{
+	if (!j || j->type == JSON_NULL)
+		return 0;
+	if (j->type != JSON_ARRAY || j->n > most)
+		return err_set(e, ERR_INVALID, "%s must be an array of at most %zu objects", what, most);
+	return (int)j->n;
+}
+
+int spec_mounts_check_mode(struct view mode, struct err *e)
+{
+	if (mode.n && !view_is(mode, "rw") && !view_is(mode, "ro"))
+		return err_set(e, ERR_INVALID, "mode must be rw or ro");
+	return 0;
+}
+
+void spec_mounts_put_one(struct json_out *o, const char *key, struct view value, struct view path,
+			 bool readonly)
+{
+	json_out_object(o);
+	json_out_kstr(o, key, value);
+	json_out_kstr(o, "path", path);
+	json_out_kz(o, "mode", readonly ? "ro" : "rw");
+	json_out_end(o, '}');
+}
+
 static int check(const struct body *b, struct err *e)
 {
 	if (!config_is_path(b->source))
@@ -34,19 +60,15 @@ static int check(const struct body *b, struct err *e)
 		return err_set(e, ERR_INVALID, "path must be an absolute path without \"..\", and not \"/\"");
 	if (!config_is_mount_point(b->path))
 		return err_set(e, ERR_INVALID, "path must not be in /proc, /sys, /dev or /run");
-	if (b->mode.n && !view_is(b->mode, "rw") && !view_is(b->mode, "ro"))
-		return err_set(e, ERR_INVALID, "mode must be rw or ro");
-	return 0;
+	return spec_mounts_check_mode(b->mode, e);
 }
 
 int spec_mounts_read(struct arena *a, const struct json *j, struct spec_mount_list *ret, struct err *e)
 {
 	*ret = (struct spec_mount_list){ 0 };
-	if (!j || j->type == JSON_NULL)
-		return 0;
-	if (j->type != JSON_ARRAY || j->n > SPEC_MOUNTS_MAX)
-		return err_set(e, ERR_INVALID, "mounts must be an array of at most %d objects",
-			       SPEC_MOUNTS_MAX);
+	int n = spec_mounts_count(j, "mounts", SPEC_MOUNTS_MAX, e);
+	if (n <= 0)
+		return n;
 	ret->items = arena_array(a, j->n, sizeof(*ret->items));
 	if (!ret->items)
 		return err_set(e, ERR_TOO_LARGE, "mounts: too large");
@@ -82,11 +104,8 @@ void spec_mounts_put(struct json_out *o, const struct spec_mount_list *m)
 {
 	json_out_array(o);
 	for (size_t i = 0; i < m->n; i++) {
-		json_out_object(o);
-		json_out_kstr(o, "source", m->items[i].source);
-		json_out_kstr(o, "path", m->items[i].path);
-		json_out_kz(o, "mode", m->items[i].readonly ? "ro" : "rw");
-		json_out_end(o, '}');
+		const struct spec_mount *one = &m->items[i];
+		spec_mounts_put_one(o, "source", one->source, one->path, one->readonly);
 	}
 	json_out_end(o, ']');
 }

@@ -4,6 +4,7 @@
 #include "spec_workspaces.h"
 
 #include "config.h"
+#include "spec_mounts.h"
 
 #include "poison.h"
 
@@ -32,20 +33,17 @@ int spec_workspaces_read(struct arena *a, const struct json *j, struct spec_work
 			 struct err *e)
 {
 	*ret = (struct spec_workspace_list){ 0 };
-	if (!j || j->type == JSON_NULL)
-		return 0;
-	if (j->type != JSON_ARRAY || j->n > SPEC_WORKSPACES_MAX)
-		return err_set(e, ERR_INVALID, "workspaces must be an array of at most %d objects",
-			       SPEC_WORKSPACES_MAX);
+	int n = spec_mounts_count(j, "workspaces", SPEC_WORKSPACES_MAX, e);
+	if (n <= 0)
+		return n;
 	*ret = room(a, j->n);
 	if (!ret->items)
 		return err_set(e, ERR_TOO_LARGE, "workspaces: too large");
 	for (size_t i = 0; i < j->n; i++) {
 		struct body b = { 0 };
-		if (json_read(a, &j->items[i], &schema, &b, false, e) < 0)
+		if (json_read(a, &j->items[i], &schema, &b, false, e) < 0 ||
+		    spec_mounts_check_mode(b.mode, e) < 0)
 			return err_wrap(e, "workspaces[%zu]", i);
-		if (b.mode.n && !view_is(b.mode, "rw") && !view_is(b.mode, "ro"))
-			return err_set(e, ERR_INVALID, "workspaces[%zu]: mode must be rw or ro", i);
 		ret->items[ret->n++] = (struct spec_workspace){ b.name, b.path, view_is(b.mode, "ro") };
 	}
 	return 0;
@@ -121,11 +119,8 @@ void spec_workspaces_put(struct json_out *o, const struct spec_workspace_list *l
 {
 	json_out_array(o);
 	for (size_t i = 0; i < l->n; i++) {
-		json_out_object(o);
-		json_out_kstr(o, "name", l->items[i].name);
-		json_out_kstr(o, "path", l->items[i].path);
-		json_out_kz(o, "mode", l->items[i].readonly ? "ro" : "rw");
-		json_out_end(o, '}');
+		const struct spec_workspace *one = &l->items[i];
+		spec_mounts_put_one(o, "name", one->name, one->path, one->readonly);
 	}
 	json_out_end(o, ']');
 }

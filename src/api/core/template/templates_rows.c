@@ -15,17 +15,6 @@
 
 static const char *const statuses[] = { "waiting", "building", "ready", "error" };
 
-static void put_map(struct json_out *o, const char *key, const struct json_strmap *m)
-{
-	json_out_key(o, key);
-	json_out_object(o);
-	for (size_t i = 0; i < m->n; i++) {
-		json_out_key_view(o, m->keys[i]);
-		json_out_str(o, m->values[i]);
-	}
-	json_out_end(o, '}');
-}
-
 static size_t first_log(const struct template_build *b)
 {
 	size_t i = b->n_logs, bytes = 0;
@@ -70,7 +59,7 @@ static void put_build(struct json_out *o, const struct template_build *b, bool l
 	for (size_t i = 0; i < b->n_tags; i++)
 		json_out_str(o, view_of(b->tags[i]));
 	json_out_end(o, ']');
-	put_map(o, "env", &b->env);
+	json_out_kmap(o, "env", &b->env);
 	json_out_kstr(o, "user", b->user);
 	json_out_kstr(o, "workdir", b->workdir);
 	json_out_kstr(o, "start", b->start);

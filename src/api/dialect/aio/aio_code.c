@@ -34,9 +34,7 @@ static void put(struct json_out *o, const struct aio_run *x)
 	json_out_key(o, "outputs");
 	json_out_raw(o, buf_view(&x->outputs));
 	json_out_kstr(o, "code", x->wish.code);
-	json_out_kstr(o, "stdout", buf_view(&x->channels[0]));
-	json_out_kstr(o, "stderr", buf_view(&x->channels[1]));
-	json_out_ku64(o, "exit_code", view_is(view_of(x->status), "ok") ? 0 : 1);
+	aio_run_put_output(o, x);
 	json_out_key(o, "traceback");
 	json_out_raw(o, lines.n ? lines : VIEW("null"));
 	json_out_kz(o, "session_id", x->wish.once ? NULL : x->name);

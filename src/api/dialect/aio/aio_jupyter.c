@@ -40,14 +40,7 @@ static void put(struct json_out *o, const struct aio_run *x)
 	json_out_kz(o, "kernel_name", KERNEL);
 	json_out_kz(o, "session_id", x->name);
 	json_out_kz(o, "status", x->status);
-	json_out_key(o, "execution_count");
-	if (x->count)
-		json_out_u64(o, x->count);
-	else
-		json_out_null(o);
-	json_out_key(o, "outputs");
-	json_out_raw(o, buf_view(&x->outputs));
-	json_out_kstr(o, "code", x->wish.code);
+	aio_run_put_results(o, x);
 	json_out_kz(o, "msg_id", NULL);
 	json_out_end(o, '}');
 }
@@ -89,27 +82,19 @@ static void create(struct request *r)
 		aio_sessions_make(r, "python", b.session, b.cwd, on_made);
 }
 
+static void put_session(struct json_out *o, const struct context_info *c)
+{
+	json_out_object(o);
+	json_out_kz(o, "kernel_name", KERNEL);
+	json_out_key(o, "last_used");
+	json_out_double(o, (double)c->used_ms / 1000);
+	json_out_ki64(o, "age_seconds", aio_sessions_age(c));
+	json_out_end(o, '}');
+}
+
 static void put_sessions(struct request *r, const struct context_info *list, size_t n)
 {
-	struct json_out *o = aio_data(r, NULL);
-
-	json_out_object(o);
-	json_out_key(o, "sessions");
-	json_out_object(o);
-	for (size_t i = 0; i < n; i++) {
-		if (!view_is(list[i].language, "python"))
-			continue;
-		json_out_key_view(o, list[i].id);
-		json_out_object(o);
-		json_out_kz(o, "kernel_name", KERNEL);
-		json_out_key(o, "last_used");
-		json_out_double(o, (double)list[i].used_ms / 1000);
-		json_out_ki64(o, "age_seconds", aio_sessions_age(&list[i]));
-		json_out_end(o, '}');
-	}
-	json_out_end(o, '}');
-	json_out_end(o, '}');
-	aio_send(r);
+	aio_sessions_put(r, list, n, "python", put_session);
 }
 
 static void sessions(struct request *r)

@@ -41,17 +41,8 @@ static void put(struct json_out *o, const struct aio_run *x)
 	json_out_object(o);
 	json_out_kz(o, "language", "javascript");
 	json_out_kz(o, "status", x->status);
-	json_out_key(o, "execution_count");
-	if (x->count)
-		json_out_u64(o, x->count);
-	else
-		json_out_null(o);
-	json_out_key(o, "outputs");
-	json_out_raw(o, buf_view(&x->outputs));
-	json_out_kstr(o, "code", x->wish.code);
-	json_out_kstr(o, "stdout", buf_view(&x->channels[0]));
-	json_out_kstr(o, "stderr", buf_view(&x->channels[1]));
-	json_out_ku64(o, "exit_code", view_is(view_of(x->status), "ok") ? 0 : 1);
+	aio_run_put_results(o, x);
+	aio_run_put_output(o, x);
 	json_out_kz(o, "session_id", x->name);
 	json_out_end(o, '}');
 }
@@ -139,19 +130,7 @@ static void create(struct request *r)
 
 static void put_sessions(struct request *r, const struct context_info *list, size_t n)
 {
-	struct json_out *o = aio_data(r, NULL);
-
-	json_out_object(o);
-	json_out_key(o, "sessions");
-	json_out_object(o);
-	for (size_t i = 0; i < n; i++)
-		if (view_is(list[i].language, "javascript")) {
-			json_out_key_view(o, list[i].id);
-			put_session(o, &list[i]);
-		}
-	json_out_end(o, '}');
-	json_out_end(o, '}');
-	aio_send(r);
+	aio_sessions_put(r, list, n, "javascript", put_session);
 }
 
 static void sessions(struct request *r)

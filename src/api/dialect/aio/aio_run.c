@@ -228,3 +228,24 @@ void aio_run_start(struct request *r, const struct aio_code *w)
 	if (contexts_execute(r->core, &r->actor, view_of(r->box), &code, &x->run, &e) < 0)
 		answer_fail(r, &e);
 }
+
+/* ---- parts of answers ---- */
+
+void aio_run_put_results(struct json_out *o, const struct aio_run *x)
+{
+	json_out_key(o, "execution_count");
+	if (x->count)
+		json_out_u64(o, x->count);
+	else
+		json_out_null(o);
+	json_out_key(o, "outputs");
+	json_out_raw(o, buf_view(&x->outputs));
+	json_out_kstr(o, "code", x->wish.code);
+}
+
+void aio_run_put_output(struct json_out *o, const struct aio_run *x)
+{
+	json_out_kstr(o, "stdout", buf_view(&x->channels[0]));
+	json_out_kstr(o, "stderr", buf_view(&x->channels[1]));
+	json_out_ku64(o, "exit_code", view_is(view_of(x->status), "ok") ? 0 : 1);
+}

@@ -41,5 +41,9 @@ struct aio_run {
 
 /* Answers. The views of `w` live as long as the request. */
 void aio_run_start(struct request *r, const struct aio_code *w);
+/* Members that several answers have: how many executions there were, what it gave and the code; what it
+ * wrote. */
+void aio_run_put_results(struct json_out *o, const struct aio_run *x);
+void aio_run_put_output(struct json_out *o, const struct aio_run *x);
 /* Text as an array of its lines. */
 void aio_run_put_lines(struct json_out *o, struct view text);

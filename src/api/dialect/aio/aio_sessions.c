@@ -148,6 +148,24 @@ void aio_sessions_list(struct request *r,
 		answer_fail(r, &e);
 }
 
+void aio_sessions_put(struct request *r, const struct context_info *list, size_t n, const char *language,
+		      void (*put)(struct json_out *o, const struct context_info *c))
+{
+	struct json_out *o = aio_data(r, NULL);
+
+	json_out_object(o);
+	json_out_key(o, "sessions");
+	json_out_object(o);
+	for (size_t i = 0; i < n; i++)
+		if (view_is(list[i].language, language)) {
+			json_out_key_view(o, list[i].id);
+			put(o, &list[i]);
+		}
+	json_out_end(o, '}');
+	json_out_end(o, '}');
+	aio_send(r);
+}
+
 /* ---- to remove ---- */
 
 static void remove_next(struct asking *k);

@@ -11,6 +11,9 @@ void aio_sessions_make(struct request *r, const char *language, struct view id, 
 /* All contexts, of any language. */
 void aio_sessions_list(struct request *r,
 		       void (*then)(struct request *r, const struct context_info *list, size_t n));
+/* Answers with those of the list that are of the language, by their ids. */
+void aio_sessions_put(struct request *r, const struct context_info *list, size_t n, const char *language,
+		      void (*put)(struct json_out *o, const struct context_info *c));
 /* One of the language; an answer where there is none. */
 void aio_sessions_get(struct request *r, const char *language, struct view id,
 		      void (*then)(struct request *r, const struct context_info *c, bool created));
