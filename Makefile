@@ -12,7 +12,7 @@ PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/pad
 SANITIZED := src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check sdk test-asan test-kernels soak mutants bench deb install install-files uninstall format clean
+.PHONY: build run test check sdk test-asan test-kernels test-upgrade soak mutants bench deb install install-files uninstall format clean
 
 # Programs look for each other beside themselves: build/bin holds copies, not links.
 # install(1) replaces a file instead of writing into one that may be running.
@@ -84,6 +84,14 @@ bench: build
 deb: build
 	@scripts/deps deb
 	@exec scripts/deb
+
+# Before a release: a guest installs the package of an earlier commit, then this one's, under sandboxes that run.
+BEFORE = main
+test-upgrade: build
+	@scripts/deps deb
+	@scripts/deps test
+	@before=$$(scripts/deb --commit $(BEFORE)) && \
+		PADDOCK_BEFORE=$$before exec $(PYTHON) test/kernels/run.py debian12 --tests test/kernels/test_deb.py
 
 install: build
 	@$(MAKE) --no-print-directory install-files

@@ -1,4 +1,4 @@
-"""A coding agent for Sandkasten's client and the OpenAI Agents SDK. Only the import of the client is Paddock's.
+"""Sandkasten's quick start: the same calls in the same order, and only the import is Paddock's.
 
     python3 sandkasten_quickstart.py
 """
@@ -6,45 +6,22 @@
 import asyncio
 import os
 
-from agents import Agent, Runner, function_tool
-from paddock.compat.sandkasten import SandboxClient, Session
-
-session: Session
-
-
-@function_tool
-async def exec(cmd: str, timeout_ms: int = 30000) -> str:
-    """Run a command in the sandbox's shell, which keeps its state."""
-    result = await session.exec(cmd, timeout_ms=timeout_ms)
-    return f"exit_code={result.exit_code}\ncwd={result.cwd}\n---\n{result.output}"
-
-
-@function_tool
-async def write_file(path: str, content: str) -> str:
-    """Write a file below /workspace."""
-    await session.write(path, content)
-    return f"wrote {path}"
-
-
-@function_tool
-async def read_file(path: str) -> str:
-    """Read a file below /workspace."""
-    return (await session.read(path)).decode()
+from paddock.compat.sandkasten import SandboxClient
 
 
 async def main():
-    global session
-    agent = Agent(name="coding-assistant", instructions="You write programs in a Linux sandbox and test them.",
-                  model=os.environ.get("OPENAI_MODEL", "gpt-4o-mini"), tools=[exec, write_file, read_file])
     client = SandboxClient(base_url=os.environ.get("PADDOCK_URL"), api_key=os.environ.get("PADDOCK_API_KEY"))
     session = await client.create_session(image="sandbox-runtime:python")
-    info = await session.info()
-    print(f"session {info.id} until {info.expires_at}")
     try:
-        result = await Runner.run(agent, "Write fib.py, which prints the first 20 Fibonacci numbers, and run it.")
-        print(result.final_output)
-        async for chunk in session.exec_stream("python3 fib.py"):
-            print(chunk.output, end="")
+        result = await session.exec("uname -s")
+        print(result.output, end="")
+
+        await session.write("squares.py", "print([n * n for n in range(5)])\n")
+        result = await session.exec("python3 squares.py")
+        print(result.output, end="")
+
+        source = await session.read("squares.py")
+        print(source.decode(), end="")
     finally:
         await session.destroy()
         await client.close()

@@ -1,4 +1,4 @@
-// A program for Sandkasten's client. Only the import differs: it was '@sandkasten/client'.
+// Sandkasten's quick start: the same calls in the same order. Only the import differs: it was '@sandkasten/client'.
 
 import { SandboxClient } from '@paddock/sandbox/sandkasten';
 
@@ -7,19 +7,7 @@ const client = new SandboxClient({
   apiKey: process.env['SANDKASTEN_API_KEY'] ?? 'sk-test',
 });
 
-const session = await client.createSession({ image: 'python', ttlSeconds: 600 });
-try {
-  await session.write('/workspace/hello.py', "print('Hello from sandbox!')\n");
-  const result = await session.exec('cd /workspace && python3 hello.py');
-  process.stdout.write(result.output);
-
-  // The shell is still where it was.
-  process.stdout.write((await session.exec('pwd && ls')).output);
-
-  for await (const chunk of session.execStream('for i in 1 2 3; do echo step $i; done')) {
-    if (chunk.done) console.log(`exit code ${chunk.exit_code}`);
-    else process.stdout.write(chunk.output);
-  }
-} finally {
-  await session.destroy();
-}
+const session = await client.createSession();
+const result = await session.exec('uname -s && pwd');
+process.stdout.write(result.output);
+await session.destroy(); // theirs leaves it to its time limit

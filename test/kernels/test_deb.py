@@ -1,7 +1,7 @@
 """The Debian package on a machine with systemd: installed, upgraded under sandboxes that run, removed, purged.
 
 Only in a guest: it installs into the machine. The payload has two packages of the same programs, one with a lower version;
-PADDOCK_BEFORE names a real earlier one instead (see machine.py).
+PADDOCK_BEFORE names a real earlier one instead (see machine.py), as `make test-upgrade` does.
 """
 
 import os
@@ -67,14 +67,24 @@ def test_upgrade(unit):
     old, main = version(), unit.main_pid()
     box = unit.client().create(limits={"memory_mb": 128})
     box.check("cd /tmp; x=kept", shell="default")
+    box.check("cat > /tmp/note <<< before; sleep 7890 >/dev/null 2>&1 & echo $! > /tmp/pid")
+    others = [unit.client().create(limits={"memory_mb": 64}, name=f"other-{n}") for n in range(2)]
+    pids = [each.pid1() for each in others]
+    assert others[1].client.post(f"{others[1].path}/pause", {}).status == 200
     pid = box.pid1()
     SETTINGS.write_text(SETTINGS.read_text() + "\nlog_level: debug\n")
     dpkg("-i", "--force-confdef", "--force-confold", package("now"))
     assert version() != old and subprocess.run(["dpkg", "--compare-versions", version(), "gt", old]).returncode == 0
     again = check(unit, box, pid)
     assert unit.main_pid() != main, "the new programs run"
+    assert again.check("cat /tmp/note; tr '\\0' ' ' < /proc/$(cat /tmp/pid)/cmdline") == "before\nsleep 7890 "
+    others = [each.with_client(again.client) for each in others]
+    assert [each.pid1() for each in others] == pids and others[0].check("echo on") == "on\n"
+    assert others[1].get()["status"] == "paused" and again.client.post(f"{others[1].path}/resume", {}).status == 200
+    assert others[1].check("echo on") == "on\n"
     assert SETTINGS.read_text().endswith("log_level: debug\n")
-    again.delete()
+    for each in (again, *others):
+        each.delete()
 
 
 def test_remove(unit):

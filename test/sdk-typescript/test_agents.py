@@ -108,14 +108,14 @@ def test_three_fixes(place, environment):  # noqa: F811
 
 def test_sandkasten_quickstart(place, environment, daemon):  # noqa: F811
     output, _ = run_example(place, environment, "sandkasten-quickstart", SANDKASTEN_URL=daemon.url, SANDKASTEN_API_KEY=daemon.key)
-    assert output == "Hello from sandbox!\n/workspace\nhello.py\nstep 1\nstep 2\nstep 3\nexit code 0"
+    assert output == "Linux\n/workspace"
 
 
 def test_agentbox_quickstart(place, environment, daemon):  # noqa: F811
     output, _ = run_example(place, environment, "agentbox-quickstart", AGENTBOX_URL=daemon.url)
     version, *rest = output.splitlines()
     assert version.startswith("Python 3.")
-    assert rest == ["print('Hello from the sandbox!')", "Hello from the sandbox!", "streamed", "exit code 3", "45 true"]
+    assert rest == ["print('written')", "45", "0 true", "true"]
 
 
 def test_the_examples_fit_the_types_of_the_frameworks(place):
