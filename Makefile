@@ -85,12 +85,13 @@ deb: build
 	@scripts/deps deb
 	@exec scripts/deb
 
-# Before a release: a guest installs the package of an earlier commit, then this one's, under sandboxes that run.
+# Before a release: these programs take over the sandboxes of an earlier commit's, here, and in a guest as packages.
 BEFORE = main
 test-upgrade: build
 	@scripts/deps deb
 	@scripts/deps test
 	@before=$$(scripts/deb --commit $(BEFORE)) && \
+		PADDOCK_BEFORE_BIN=$${before%deb/*}bin $(PYTHON) -m pytest -q -p no:cacheprovider test/it/upgrade.py && \
 		PADDOCK_BEFORE=$$before exec $(PYTHON) test/kernels/run.py debian12 --tests test/kernels/test_deb.py
 
 install: build
