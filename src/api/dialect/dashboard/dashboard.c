@@ -138,8 +138,11 @@ static void file(struct request *r)
 		answer_fail(r, &e);
 		return;
 	}
-	struct view body = { (const char *)(gzip ? f->gzip : plain), gzip ? f->gzip_size : f->size };
-	http_reply(r->x, 200, f->type, body, h, n);
+	if (gzip)
+		http_reply_shared(r->x, 200, f->type, (struct view){ (const char *)f->gzip, f->gzip_size }, h,
+				  n);
+	else
+		http_reply(r->x, 200, f->type, (struct view){ (const char *)plain, f->size }, h, n);
 	free(plain);
 	request_done(r);
 }
