@@ -334,3 +334,13 @@ def test_a_link_goes_with_its_target(site):
             assert wish["to"] in spec()
             world.does("DELETE", f"/v1/sandboxes/{wish['to']}")
             assert wish["to"] not in spec()
+
+
+def test_why_a_session_is_gone_is_known_at_once(site):
+    """Sandkasten's clients are told that it has expired, also before the event is stored."""
+    world = World(site)
+    path = f"/v1/sessions/{world.made('/v1/sessions', {'ttl_seconds': 1})['id']}"
+    with locked(site):
+        answer = paddock.until(lambda: [each for each in [world.api.get(path)] if each.status != 200], "the session ends")[0]
+    assert answer.status == 410 and answer.json()["error_code"] == "SESSION_EXPIRED", answer
+    assert world.api.get(path).status == 410

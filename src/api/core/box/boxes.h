@@ -47,6 +47,7 @@ struct box_inside {
 	bool for_pool;                                     /* and is nobody's while it is made */
 	bool hidden;  /* ours, for an import or a workspace's files: known by its id only, in no store, in no
 			 list */
+	bool expired; /* its time is over: it is being removed */
 	bool pooled;  /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
 	bool readied; /* and has what was wanted for those that wait (pool_ready) */
 	struct list pool; /* of its image's pool */
