@@ -126,8 +126,8 @@ static void reply(struct http_exchange *x, const struct http_answer *a, struct v
 	i->side->end(i);
 }
 
-void http_reply(struct http_exchange *x, int status, const char *content_type, struct view body,
-		const struct http_header *extra, size_t n_extra)
+static void reply_as(struct http_exchange *x, int status, const char *content_type, struct view body,
+		     const struct http_header *extra, size_t n_extra, bool shared)
 {
 	const struct http_answer a = { .status = status,
 				       .content_type = content_type,
@@ -135,15 +135,19 @@ void http_reply(struct http_exchange *x, int status, const char *content_type, s
 				       .extra = extra,
 				       .n_extra = n_extra,
 				       .whole = true };
-	reply(x, &a, body, false);
+	reply(x, &a, body, shared);
 }
 
-void http_reply_shared(struct http_exchange *x, int status, const char *content_type, struct view body)
+void http_reply(struct http_exchange *x, int status, const char *content_type, struct view body,
+		const struct http_header *extra, size_t n_extra)
 {
-	const struct http_answer a = {
-		.status = status, .content_type = content_type, .length = (int64_t)body.n, .whole = true
-	};
-	reply(x, &a, body, true);
+	reply_as(x, status, content_type, body, extra, n_extra, false);
+}
+
+void http_reply_shared(struct http_exchange *x, int status, const char *content_type, struct view body,
+		       const struct http_header *extra, size_t n_extra)
+{
+	reply_as(x, status, content_type, body, extra, n_extra, true);
 }
 
 bool http_upgrade(struct http_exchange *x, const char *protocol, const struct http_header *extra,
