@@ -244,7 +244,7 @@ def markdown(text, file, title):
             heads = [short(tag) for tag in part[1]]
             if level == 3:
                 out.append(f"#### {', '.join(dict.fromkeys(f'`{head}`' for head in heads))}\n")
-                out.append("```text\n" + "\n".join(f"{manual.name} {tag}" for tag in part[1]) + "\n```\n")
+                out.append("```usage\n" + "\n".join(f"{manual.name} {tag}" for tag in part[1]) + "\n```\n")
             else:
                 out.append("**" + ", ".join(f"`{tag}`" for tag in part[1]) + "**\n")
     return "\n".join(out)

@@ -142,8 +142,8 @@ a <b>
 def test_manual_page():
     shown = manual.markdown(MANUAL, "x.1", "X")
     assert "Give `--name WORD`, `-v` or (`-it`). Not \\*this\\* nor \\`that\\`; `HOME` is `HOST:PORT`." in shown
-    assert "#### `make`\n\n```text\nx make [-f | --force] NAME [MORE]\n```\n\nMake it.\n\nSee `make(1)`.\n\n- `-s, --size N[:ro]`\n\n  Its size." in shown
-    assert "#### `rm`, `ls`\n\n```text\nx rm\nx ls A ...\n```\n\nBoth." in shown and "```text\na <b>\n```" in shown
+    assert "#### `make`\n\n```usage\nx make [-f | --force] NAME [MORE]\n```\n\nMake it.\n\nSee `make(1)`.\n\n- `-s, --size N[:ro]`\n\n  Its size." in shown
+    assert "#### `rm`, `ls`\n\n```usage\nx rm\nx ls A ...\n```\n\nBoth." in shown and "```text\na <b>\n```" in shown
     assert [tags for tags, _ in manual.items(MANUAL, "x.1", "COMMANDS")] == [["make [-f | --force] NAME [MORE]"], ["rm", "ls A ..."]]
     with pytest.raises(manual.ManualError, match="x.1:2: there is no macro Qq"):
         manual.markdown(".Dd today\n.Qq text\n", "x.1", "X")
