@@ -12,7 +12,7 @@ PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/pad
 SANITIZED := src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check sdk test-asan test-kernels soak mutants bench deb install install-files uninstall format clean
+.PHONY: build run test check dashboard sdk test-asan test-kernels soak mutants bench deb install install-files uninstall format clean
 
 # Programs look for each other beside themselves: build/bin holds copies, not links.
 # install(1) replaces a file instead of writing into one that may be running.
@@ -71,6 +71,11 @@ soak: build
 mutants: build
 	@scripts/deps test
 	@exec $(PYTHON) test/mutants/run.py
+
+# The dashboard's committed pages (dashboard/built), from its sources. Building Paddock itself needs no npm.
+dashboard:
+	@scripts/deps dashboard
+	@exec scripts/dashboard --commit
 
 # The packages of the SDKs, in build/sdk. Each SDK has a script of its own.
 sdk:

@@ -51,7 +51,7 @@ static const struct route file_routes[] = {
 /* ---- the rest ---- */
 
 static const struct route *const tables[] = { file_routes, dashboard_session_routes, dashboard_state_routes,
-					      NULL };
+					      dashboard_template_routes, NULL };
 
 static int authenticate(struct request *r, struct err *e)
 {
