@@ -30,6 +30,7 @@ run: build
 		"  build/bin/paddock run -- python3 -c 'print(6*7)'" \
 		"  build/bin/paddock create && build/bin/paddock ls" \
 		'  http://127.0.0.1:7080/ in a browser, with the key in var/lib/admin.key' \
+		'  http://127.0.0.1:7080/docs for the documentation' \
 		'  curl -s -H "Authorization: Bearer $$(cat var/lib/admin.key)" http://127.0.0.1:7080/v1/sandboxes' ''
 	@exec build/bin/paddock serve --data-dir ./var/lib --run-dir ./var/run
 
