@@ -108,8 +108,8 @@ def test_the_shell_remembers(session, api):
 
 def test_both_outputs_are_one(session):
     one = session()
-    # Each waits for the other's byte to be read: their order is that of the writes.
-    done = one.exec("for i in 1 2 3; do echo out$i; sleep 0.05; echo err$i >&2; sleep 0.05; done")
+    # Each leaves time for the other's to be read: their order is that of the writes.
+    done = one.exec("for i in 1 2 3; do echo out$i; sleep 0.3; echo err$i >&2; sleep 0.3; done")
     assert done["output"] == "out1\nerr1\nout2\nerr2\nout3\nerr3\n"
 
 
