@@ -95,11 +95,22 @@ def hello(connection, daemon, key=None):
 # ---- memory without a key -------------------------------------------------
 
 
-def test_h2_zero_window_does_not_hold_answers(daemon):
-    """128 requests for the API's document on each of 40 connections whose window is shut."""
+def largest_asset(daemon):
+    """The dashboard's, by its compressed size."""
+    with contextlib.closing(paddock.Client(daemon)) as guest:
+        page = guest.get("/", headers={"Accept": "text/html"}).body.decode()
+        names = set(re.findall(r'"(/dashboard/assets/[^"]+)"', page))
+        return max((len(guest.get(name, headers={"Accept-Encoding": "gzip"}).body), name) for name in names)
+
+
+@pytest.mark.parametrize("what", ["the API's document", "the dashboard"])
+def test_h2_zero_window_does_not_hold_answers(daemon, what):
+    """128 requests for a large constant answer on each of 40 connections whose window is shut."""
+    size, path = largest_asset(daemon) if what == "the dashboard" else (None, "/openapi.json")
     closed = frame(4, 0, 0, b"\0\4" + struct.pack(">I", 0))  # INITIAL_WINDOW_SIZE 0
-    block = headers(b"/openapi.json")
+    block = headers(path.encode()) + literal(b"accept-encoding", b"gzip")
     requests = b"".join(frame(1, 5, 2 * i + 1, block) for i in range(128))
+    assert size is None or size > 16384
     before = rss_kb(daemon.api_pid())
 
     def attack():

@@ -218,3 +218,9 @@ struct history_sample {
 };
 unsigned history_count(const struct box *b);
 const struct history_sample *history_get(const struct box *b, unsigned i); /* the oldest is 0 */
+/* What it uses now, by its newest samples. False: it does not run, or there is none yet. */
+struct history_load {
+	double cpu; /* cores */
+	uint64_t memory_bytes;
+};
+bool history_load(const struct box *b, struct history_load *ret);
