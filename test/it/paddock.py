@@ -52,6 +52,16 @@ def until(condition, what, timeout=30.0):
         time.sleep(0.01)
 
 
+def given_time(run, begun, limit_ms=300):
+    """Runs what a time limit is to end, and gives it more of it until it has got as far as `begun` says: how long that takes is the
+    machine's affair."""
+    for limit in (limit_ms, 3000, 20_000):
+        result = run(limit)
+        if begun(result):
+            break
+    return result
+
+
 def wait_gone(pid, timeout=30.0):
     """Waits for a process that need not be our child; True if it ended in time."""
     try:

@@ -1,5 +1,6 @@
 """The AIO sandbox API: code, jupyter and nodejs. Every reply is checked against the published document."""
 
+import paddock
 from aio_shapes import call
 
 
@@ -56,7 +57,8 @@ def test_jupyter_sessions(api, box):
 
 
 def test_time_is_limited(api, box):
-    done = execute(api, box, "/v1/jupyter/execute", code="import time\nprint('here', flush=True)\ntime.sleep(60)", timeout=1)
+    done = paddock.given_time(lambda limit: execute(api, box, "/v1/jupyter/execute", code="import time\nprint('here', flush=True)\ntime.sleep(60)",
+                                                    timeout=limit // 1000), lambda done: "text" in done["outputs"][0], 1000)
     assert done["status"] == "timeout" and done["outputs"][0]["text"] == "here\n"
     done = execute(api, box, "/v1/nodejs/execute", code="setTimeout(() => {}, 60000)", timeout=1)
     assert done["status"] == "timeout" and done["exit_code"] != 0

@@ -66,7 +66,7 @@ def test_they_run_before_a_delete(make_box, api):
 
 def test_a_hook_that_hangs_has_its_time(make_box, api):
     box = make_box()
-    add(api, box, "hangs", "echo begun > /workspace/begun; exec sleep 600", timeout=0.5)
+    add(api, box, "hangs", "echo begun > /workspace/begun; exec sleep 600", timeout=3)
     change(api, box, "stop")
     change(api, box, "start")
     assert box.check("cat /workspace/begun") == "begun\n"

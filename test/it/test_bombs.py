@@ -45,7 +45,7 @@ def watched(daemon, bystander):
         yield
         begun = time.monotonic()
         assert bystander.check("echo unharmed") == "unharmed\n"
-        assert time.monotonic() - begun < 2 * paddock.SLOW
+        assert time.monotonic() - begun < 10 * paddock.SLOW
         paddock.until(lambda: watch.answers > 5, "enough answers to judge by")
     finally:
         watch.over.set()
@@ -100,7 +100,7 @@ def test_fork_bomb_does_not_survive_its_box(api, bystander, daemon):
     with watched(daemon, bystander):
         begun = time.monotonic()
         box.delete()
-        assert time.monotonic() - begun < 5 * paddock.SLOW
+        assert time.monotonic() - begun < 20 * paddock.SLOW
     assert paddock.processes_in("pid", inode) == []
     with contextlib.suppress(Exception):
         helper.result()

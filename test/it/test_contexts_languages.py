@@ -91,6 +91,17 @@ def test_interrupt(contexts, daemon, language, codes):
     assert it.text(GET[language]) == VALUE[language]
 
 
+def test_what_is_printed_before_an_interrupt_is_printed_once(contexts, daemon):
+    """Java's thread is stopped wherever it is: not between a write and the note that it was done."""
+    it = contexts["java"]
+    other = it.with_client(daemon.client())
+    for _ in range(20):
+        stream = events(it.box.client, it.path + "/execute", {"code": SPINS["java"]})
+        assert [next(stream)[0], next(stream)[0]] == ["start", "stdout"]
+        other.post("interrupt")
+        assert [kind for kind, _ in stream] == ["error", "end"]
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_interrupts_at_any_moment(contexts, daemon, language):
     it = contexts[language]
@@ -106,7 +117,7 @@ def test_interrupts_at_any_moment(contexts, daemon, language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_time_limit(contexts, language):
-    answer = contexts[language].execute(SPINS[language], timeout_ms=700)
+    answer = paddock.given_time(lambda limit: contexts[language].execute(SPINS[language], timeout_ms=limit), lambda answer: answer["stdout"], 700)
     assert answer["timed_out"] and not answer["state_lost"] and answer["error"] and answer["stdout"] == "go\n"
 
 

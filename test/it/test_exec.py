@@ -214,12 +214,10 @@ def test_arguments_too_long_for_the_kernel(box):
 
 
 def test_timeout(box):
-    begun = time.monotonic()
-    output = box.exec("echo before; sleep 600; echo after", timeout_ms=300)
-    assert time.monotonic() - begun < 5
+    output = paddock.given_time(lambda limit: box.exec("echo before; sleep 600; echo after", timeout_ms=limit), lambda output: output.out)
     assert output.timed_out and output.out == b"before\n"
     assert output.exit_code == 137 and output.signal == "SIGKILL"
-    assert 250 <= output.duration_ms < 3000
+    assert 250 <= output.duration_ms < 60_000
 
 
 def test_timeout_kills_the_whole_group(box):
@@ -235,7 +233,7 @@ def test_timeout_kills_the_whole_group(box):
         return [line for line in box.check("cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'").split()
                 if line in ("601", "602", "603", "604", "605")]
 
-    paddock.until(lambda: not left(), "the group of the timed-out exec is gone", 5)
+    paddock.until(lambda: not left(), "the group of the timed-out exec is gone")
 
 
 def test_timeout_of_one_exec_leaves_another_alone(daemon, box):
@@ -247,7 +245,7 @@ def test_timeout_of_one_exec_leaves_another_alone(daemon, box):
 
 
 def test_timeout_with_output_flowing(box):
-    output = box.exec("while :; do echo line; done", timeout_ms=500)
+    output = paddock.given_time(lambda limit: box.exec("while :; do echo line; done", timeout_ms=limit), lambda output: output.out)
     assert output.timed_out and output.out.startswith(b"line\n")
 
 
@@ -270,7 +268,7 @@ def test_background_child_that_holds_stdout(box):
     """The answer comes when the process ends, not when the last copy of its pipe does."""
     begun = time.monotonic()
     output = box.exec("sleep 606 & echo started")
-    assert output.out == b"started\n" and time.monotonic() - begun < 5
+    assert output.out == b"started\n" and time.monotonic() - begun < 60
     box.exec("kill $(pidof sleep) 2>/dev/null; true")
 
 

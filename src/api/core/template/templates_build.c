@@ -70,13 +70,33 @@ static void end(struct template_run *r)
 	struct core *c = r->core;
 	bool more = false;
 
-	drop_box(r);
 	templates_run_free(r);
-	templates_save(t);
 	TEMPLATES_EACH_BUILD(b, t)
 	more |= b->status == TEMPLATE_WAITING || b->run;
 	if (!more)
 		templates_layer_forget(c, t);
+}
+
+static void on_failure_stored(void *arg, const struct err *e)
+{
+	struct template_run *r = arg;
+
+	core_store_result(r->core, e);
+	end(r);
+}
+
+/* It is told when the store has it, and with it the steps that were kept before: see templates_status. */
+static void end_failed(struct template_run *r)
+{
+	drop_box(r);
+	job_abandon(r->job);
+	r->job = NULL;
+	loop_cancel(r->core->loop, &r->task);
+	exec_cancel(&r->exec);
+	if (r->core->stopping)
+		end(r);
+	else
+		templates_put_row(r->build->of, on_failure_stored, r);
 }
 
 void templates_build_fail(struct template_run *r, const char *step, const char *why)
@@ -93,7 +113,7 @@ void templates_build_fail(struct template_run *r, const char *step, const char *
 	b->sets = (struct config_sets){ 0 };
 	arena_done(&b->arena);
 	log_info("template %s: build %s failed: %s", b->of->id, b->id, log_quoted(view_of(why)));
-	end(r);
+	end_failed(r);
 }
 
 static void on_published(void *arg, const struct err *e)
@@ -106,7 +126,9 @@ static void on_published(void *arg, const struct err *e)
 		return;
 	}
 	templates_log(r->build, TEMPLATE_INFO, VIEW("The template is ready"));
+	struct template *t = r->build->of;
 	end(r);
+	templates_save(t);
 }
 
 static void publish(struct template_run *r)
