@@ -235,8 +235,8 @@ def test_no_list_has_it(world, dialect, file):
 
 # ---- dialects without a document: their routes are read from the tables in the sources, their calls from the .proto ----
 
-# rest and e2b are above; of models a sandbox's token decides (test_ai.py).
-OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "aio", "mcp", "dashboard"}
+# rest and e2b are above; of models a sandbox's token decides (test_ai.py); docs has the same pages for everybody, and no key.
+OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "aio", "mcp", "dashboard", "docs"}
 
 
 def test_every_dialect_is_here():
