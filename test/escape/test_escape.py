@@ -543,12 +543,12 @@ while True:
     libc.renameat2(-100, b"/workspace/real", -100, b"/workspace/link", 2)  # RENAME_EXCHANGE
 """.encode())
     client = daemon.client()
-    helper = paddock.Background(box.with_client(client).exec, ["/usr/bin/python3", "/workspace/swap.py"], timeout_ms=4000)
+    helper = paddock.Background(box.with_client(client).exec, ["/usr/bin/python3", "/workspace/swap.py"], timeout_ms=paddock.ms(4000))
     box.find_process("/workspace/swap.py")
     # The control: whoever resolves the path on the host's side falls for it.
     upper = next((top for top, directories, files in os.walk(box.data_dir) if "swap.py" in files), None)
     assert upper, "the box's upper directory is where the keeper said"
-    fell = paddock.until(lambda: _reads(f"{upper}/link/{path.name}", secret), "the host falls for the symlink", 3)
+    fell = paddock.until(lambda: _reads(f"{upper}/link/{path.name}", secret), "the host falls for the symlink")
     assert fell
     for i in range(300):
         for name in ("link", "real"):

@@ -166,7 +166,8 @@ def test_detached_mounts_are_closed_when_there_is_time(own_daemon):
     box = client.create()
     paddock.until(lambda: detached() <= before, "they are closed")
     boxes = [client.create() for _ in range(12)]
-    assert detached() <= before + 16 + 5, "and those of the last one"
+    # 12 creates leave 48, of which 16 may stay. The last are closed behind their answer, and parts may be made meanwhile.
+    assert detached() <= before + 16 + 12, "some of them are closed between creates"
     paddock.until(lambda: detached() <= before, "they are closed")
     for each in (box, *boxes):
         each.delete()

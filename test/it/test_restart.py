@@ -158,7 +158,9 @@ def test_box_that_died_while_the_daemon_was_down(own_daemon):
     daemon.start()
     api = daemon.client()
     assert dead.with_client(api).get()["status"] == "stopped"
-    assert exits(api, dead) == 1 and exits(api, alive) == 0, "what happened while nobody looked is told"
+    # Its event can be read when it is on the disk, which may be after the state.
+    paddock.until(lambda: exits(api, dead), "what happened while nobody looked is told")
+    assert exits(api, dead) == 1 and exits(api, alive) == 0
     daemon.restart()
     api = daemon.client()
     assert exits(api, dead) == 1, "and told once"
@@ -183,6 +185,7 @@ def test_box_that_died_while_the_api_was_dead(own_daemon):
     paddock.until(daemon.healthy, "the new paddock-api answers")
     client = daemon.client()
     assert dead.with_client(client).get()["status"] == "stopped" and alive.with_client(client).check("echo yes") == "yes\n"
+    paddock.until(lambda: exits(client, dead), "its end is told")
     assert exits(client, dead) == 1 and exits(client, alive) == 0
     daemon.kill_api()
     assert exits(daemon.client(), dead) == 1, "it is told once"

@@ -221,7 +221,20 @@ def test_readonly_root_and_snapshots(make_box, api):
     assert sh(box, "sudo id -u").out == b"0\n"
 
 
+QUICK = """
+import json, subprocess, time
+took = {"sudo": [], "env": []}  # in turn, so that other load meets both
+for _ in range(30):
+    for name, each in took.items():
+        begun = time.perf_counter()
+        subprocess.run([name, "true"])
+        each.append(1000 * (time.perf_counter() - begun))
+print(json.dumps([sorted(each)[15] for each in took.values()]))
+"""
+
+
 def test_it_is_quick(box):
+    """Milliseconds; on a busy machine, some times what a command takes there that starts another without sudo."""
     sh(box, "sudo true")
-    took = sh(box, "python3 -c 'import subprocess,time\nb=[]\nfor _ in range(30):\n s=time.perf_counter(); subprocess.run([\"sudo\",\"true\"]); b.append(time.perf_counter()-s)\nprint(sorted(b)[15]*1000)'").out
-    assert float(took) < 5, took
+    sudo, plain = box.python_json(QUICK)
+    assert sudo < max(5, 3 * plain), (sudo, plain)

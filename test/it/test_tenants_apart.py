@@ -235,8 +235,8 @@ def test_no_list_has_it(world, dialect, file):
 
 # ---- dialects without a document: their routes are read from the tables in the sources, their calls from the .proto ----
 
-# rest and e2b are above; of models a sandbox's token decides (test_ai.py).
-OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "aio", "mcp", "dashboard"}
+# rest and e2b are above; of models a sandbox's token decides (test_ai.py); docs has the same pages for everybody, and no key.
+OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "aio", "mcp", "dashboard", "docs"}
 
 
 def test_every_dialect_is_here():
@@ -274,14 +274,20 @@ def dashboard_routes():
     return re.findall(r'\{ "GET", "(/dashboard/[^"]+)"', text)
 
 
-@pytest.mark.parametrize("path", dashboard_routes())
+def test_audit(world):
+    """The second's own requests, in its own words: it has named things of the first, and learns no more of them."""
+    response = world.two.get("/dashboard/audit")
+    assert response.status == 200 and {entry["tenant"] for entry in response.json()["entries"]} <= {"apart-two"}, response
+
+
+@pytest.mark.parametrize("path", [path for path in dashboard_routes() if path != "/dashboard/audit"])
 def test_dashboard(world, path):
     answers = []
     for first in (world.ids["template"], absent(world.ids["template"])):
         response = world.two.get(path.replace("{id}", first))
         answers.append(said(response, first, "get"))
         assert all(name.encode() not in response.body for name in (world.mark, world.box.id)), response
-    assert answers[0] == answers[1] and answers[0][0] == (404 if "{id}" in path else 403 if path.endswith(("pool", "settings")) else 200)
+    assert answers[0] == answers[1] and answers[0][0] == (404 if "{id}" in path else 403 if path.endswith(("pool", "settings", "trend")) else 200)
 
 
 def agentsandbox_routes():
