@@ -407,7 +407,9 @@ Html()`);
     const findings = [];
     for (const scheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-      for (const where of ["", "sandboxes", "workspaces", "images", "usage", "audit", "tenants", "settings", "start", ...["terminal", "files", "code", "processes", "ports", "metrics", "egress", "tree"].map((t) => `sandboxes/${box.id}/${t}`)]) {
+      const tabs = scheme === "light" ? ["terminal", "files", "code", "processes", "ports", "metrics", "egress", "tree"] : ["files", "code", "egress"];
+      const pages = scheme === "light" ? ["", "sandboxes", "workspaces", "images", "usage", "audit", "tenants", "settings", "start"] : ["", "sandboxes", "audit", "images"];
+      for (const where of [...pages, ...tabs.map((t) => `sandboxes/${box.id}/${t}`)]) {
         await page.goto(`${url}/#/${where}`);
         await page.getByRole("heading", { level: 1 }).waitFor();
         await shown(page);
