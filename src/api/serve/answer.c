@@ -70,8 +70,13 @@ static struct view made_id(struct view body)
 /* What was asked for, where that is no secret: rules of a policy may put one into requests. */
 static struct view shown_body(const struct request *r)
 {
+	static const char *const words[] = { "inject", "headers", "transform" };
 	struct view body = r->route->audit_body ? buf_view(&r->body) : VIEW_NONE;
-	return body.n && !memmem(body.p, body.n, "inject", 6) ? body : VIEW_NONE;
+
+	for (size_t i = 0; body.n && i < ELEMS(words); i++)
+		if (memmem(body.p, body.n, words[i], strlen(words[i])))
+			return VIEW_NONE;
+	return body;
 }
 
 static void note_audit(const struct request *r, int status, struct view body)
