@@ -144,6 +144,24 @@ const scenarios = {
     assert.equal(readFileSync(place, "utf8"), "print('new')\n");
   },
 
+  async "drop files to upload them"() {
+    const dropped = await page.evaluateHandle(() => {
+      const d = new DataTransfer();
+      d.items.add(new File(["x".repeat(3_000_000)], "dropped.bin"));
+      d.items.add(new File(["small"], "<b>dropped.txt"));
+      return d;
+    });
+    await page.evaluate(() => {
+      window.bars = new Set();
+      new MutationObserver(() => document.querySelectorAll(".upload progress").forEach((p) => window.bars.add(p.getAttribute("aria-label")))).observe(document.body, { childList: true, subtree: true });
+    });
+    await page.locator(".files").dispatchEvent("drop", { dataTransfer: dropped });
+    await page.getByRole("treeitem", { name: /<b>dropped/ }).waitFor();
+    const there = await api("POST", `/v1/sandboxes/${box.id}/exec`, { command: "cd /workspace; stat -c %s dropped.bin; cat '<b>dropped.txt'" });
+    assert.equal(there.stdout, "3000000\nsmall");
+    assert.ok((await page.evaluate(() => window.bars.size)) >= 1, "with progress");
+  },
+
   async "a cell with a chart"() {
     await open("code");
     await page.getByLabel("Code of cell 1").fill("import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.show()\nprint('drawn')");
