@@ -28,7 +28,7 @@ export default function Chart({ at, series, format, height = 160, name, least, s
         height,
         legend: { show: false },
         cursor: { points: { size: 6 }, y: false, drag: { x: false, y: false } },
-        padding: [8, 8, 0, 0],
+        padding: [8, 18, 0, 0],
         scales: {
           x: { range: (u) => { const last = u.data[0].at(-1) ?? Date.now() / 1000; return [Math.min(last - span, u.data[0][0] ?? last), last]; } }, // the width of time does not jump
           y: { range: (_u, _lo, hi) => [0, Math.max(hi ?? 0, least) * 1.08] },

@@ -10,6 +10,22 @@ export function describe(e: Event): string {
   return plain(parts.join(" · "));
 }
 
+/* A setting that was asked for, as words. */
+export function inWords(text: string): string {
+  try {
+    const d = JSON.parse(text) as Record<string, unknown>;
+    return plain(Object.entries(d).map(([k, v]) => `${k} ${Array.isArray(v) && v.every((x) => typeof x !== "object") ? v.join(", ") : typeof v === "object" ? JSON.stringify(v) : String(v)}`).join(" · "));
+  } catch {
+    return plain(text); // it was cut off
+  }
+}
+
+/* On a phone without the day. */
+export function When({ at }: { at: string }) {
+  const text = moment(at);
+  return <time class="mono" dateTime={at} title={text}><span class="day">{text.slice(0, 11)}</span>{text.slice(11)}</time>;
+}
+
 export function EventTable({ events, withBox }: { events: Event[]; withBox: boolean }) {
   const known = new Map(boxes.use().list.map((b) => [b.id, b]));
   return (
@@ -18,7 +34,7 @@ export function EventTable({ events, withBox }: { events: Event[]; withBox: bool
       id={(e) => e.id}
       rows={events}
       columns={[
-        { head: "Time", cell: (e) => <time class="mono" dateTime={e.at}>{moment(e.at)}</time> },
+        { head: "Time", cell: (e) => <When at={e.at} /> },
         { head: "Event", cell: (e) => <StatusBadge status={e.type} /> },
         ...(withBox ? [{ head: "Sandbox", cell: (e: Event) => (known.has(e.sandbox) ? <a href={href("sandboxes", e.sandbox)}>{plain(known.get(e.sandbox)!.name ?? e.sandbox)}</a> : <span class="mono dim">{e.sandbox}</span>) }, { head: "Tenant", hide: true, cell: (e: Event) => plain(e.tenant) }] : []),
         { head: "Details", wide: true, hide: true, cell: (e) => <span class="dim">{describe(e)}</span> },

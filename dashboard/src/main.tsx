@@ -3,6 +3,7 @@ import "./style.css";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, onSignedOut, type Who } from "./api";
+import { count } from "./format";
 import { PAGES, signOut } from "./nav";
 import { Palette } from "./palette";
 import Boxes from "./pages/boxes";
@@ -77,7 +78,7 @@ function Nav({ route, me, close }: { route: Route; me: Who; close: () => void })
               <a key={p.path} href={p.path ? href(p.path) : "#/"} onClick={close} aria-current={(route.parts[0] ?? "") === p.path ? "page" : undefined}>
                 <Icon name={p.icon} />
                 <span>{p.title}</span>
-                {p.path === "sandboxes" && n > 0 && <span class="nav-count">{n}</span>}
+                {p.path === "sandboxes" && n > 0 && <span class="nav-count">{count(n)}</span>}
               </a>
             ))}
         </div>

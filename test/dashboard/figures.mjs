@@ -32,7 +32,7 @@ await context.addInitScript(() => {
 });
 const paints = [];
 let rows = 0;
-for (let i = 0; i < 7; i++) {
+for (let i = 0; i < 5; i++) {
   await page.goto("about:blank");
   await page.goto(`${url}/#/sandboxes`);
   paints.push(await (await page.waitForFunction(() => window.painted)).jsonValue());
@@ -55,14 +55,30 @@ await page.evaluate(() => {
     now.at = 0;
   });
 });
-for (let i = 1; i <= 60; i++) {
+// Beside it the same without xterm: what the server and the shell take of it, on this machine, now.
+await page.evaluate(async (id) => {
+  const socket = new WebSocket(`${location.origin.replace("http", "ws")}/v1/sandboxes/${id}/terminal?cols=80&rows=24`);
+  socket.binaryType = "arraybuffer";
+  const next = () => new Promise((done) => (socket.onmessage = (e) => typeof e.data !== "string" && done()));
+  await next(); // the prompt
+  window.bare = async () => {
+    const began = performance.now();
+    const echoed = next();
+    socket.send(new TextEncoder().encode("x"));
+    await echoed;
+    return performance.now() - began;
+  };
+}, box);
+const bare = [];
+for (let i = 1; i <= 30; i++) {
   await page.keyboard.press("x");
   await page.waitForFunction((n) => window.echo.rendered.length >= n, i);
+  bare.push(await page.evaluate(() => window.bare()));
 }
 const echo = await page.evaluate(() => window.echo);
 console.log(JSON.stringify({
   first_page_bytes: files.reduce((n, f) => n + f.bytes, 0), files: files.length,
   sandboxes: rows, list_first_ms: paints[0], list_ms: middle(paints),
-  echo_ms: middle(echo.parsed), echo_rendered_ms: middle(echo.rendered),
+  echo_ms: middle(echo.parsed), echo_bare_ms: middle(bare), echo_rendered_ms: middle(echo.rendered),
 }));
 await browser.close();

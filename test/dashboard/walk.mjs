@@ -144,6 +144,24 @@ const scenarios = {
     assert.equal(readFileSync(place, "utf8"), "print('new')\n");
   },
 
+  async "drop files to upload them"() {
+    const dropped = await page.evaluateHandle(() => {
+      const d = new DataTransfer();
+      d.items.add(new File(["x".repeat(3_000_000)], "dropped.bin"));
+      d.items.add(new File(["small"], "<b>dropped.txt"));
+      return d;
+    });
+    await page.evaluate(() => {
+      window.bars = new Set();
+      new MutationObserver(() => document.querySelectorAll(".upload progress").forEach((p) => window.bars.add(p.getAttribute("aria-label")))).observe(document.body, { childList: true, subtree: true });
+    });
+    await page.locator(".files").dispatchEvent("drop", { dataTransfer: dropped });
+    await page.getByRole("treeitem", { name: /<b>dropped/ }).waitFor();
+    const there = await api("POST", `/v1/sandboxes/${box.id}/exec`, { command: "cd /workspace; stat -c %s dropped.bin; cat '<b>dropped.txt'" });
+    assert.equal(there.stdout, "3000000\nsmall");
+    assert.ok((await page.evaluate(() => window.bars.size)) >= 1, "with progress");
+  },
+
   async "a cell with a chart"() {
     await open("code");
     await page.getByLabel("Code of cell 1").fill("import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.show()\nprint('drawn')");
@@ -407,7 +425,9 @@ Html()`);
     const findings = [];
     for (const scheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-      for (const where of ["", "sandboxes", "workspaces", "images", "usage", "audit", "tenants", "settings", "start", ...["terminal", "files", "code", "processes", "ports", "metrics", "egress", "tree"].map((t) => `sandboxes/${box.id}/${t}`)]) {
+      const tabs = scheme === "light" ? ["terminal", "files", "code", "processes", "ports", "metrics", "egress", "tree"] : ["files", "code", "egress"];
+      const pages = scheme === "light" ? ["", "sandboxes", "workspaces", "images", "usage", "audit", "tenants", "settings", "start"] : ["", "sandboxes", "audit", "images"];
+      for (const where of [...pages, ...tabs.map((t) => `sandboxes/${box.id}/${t}`)]) {
         await page.goto(`${url}/#/${where}`);
         await page.getByRole("heading", { level: 1 }).waitFor();
         await shown(page);

@@ -188,7 +188,8 @@ FOREIGN = [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "ht
 
 @pytest.mark.parametrize("change", FOREIGN, ids=str)
 @pytest.mark.parametrize("method, path", [("POST", "/v1/sandboxes"), ("DELETE", "/v1/sandboxes/x"), ("GET", "/v1/sandboxes"), ("GET", "/v1/events"),
-                                          ("POST", "/dashboard/session"), ("DELETE", "/dashboard/session")])
+                                          ("POST", "/dashboard/session"), ("DELETE", "/dashboard/session"),
+                                          ("POST", "/dashboard/templates"), ("DELETE", "/dashboard/templates/x"), ("GET", "/dashboard/audit")])
 def test_request_of_another_page(daemon, guest, cookie, change, method, path):
     body = json.dumps({"key": daemon.key}).encode() if path == "/dashboard/session" and method == "POST" else None
     answer = guest.request(method, path, body, {**page(daemon, Cookie=cookie, **({"Content-Type": "application/json"} if body else {})), **change})
@@ -203,6 +204,8 @@ def test_unsafe_methods_need_an_origin(daemon, guest, cookie):
     assert guest.get("/v1/sandboxes", headers=headers).status == 200
     assert guest.request("POST", "/v1/sandboxes", b"{}", {**headers, "Content-Type": "application/json"}).status == 403
     assert guest.request("DELETE", "/v1/sandboxes/x", headers=headers).status == 403
+    assert guest.request("POST", "/dashboard/templates", b"{}", {**headers, "Content-Type": "application/json"}).status == 403
+    assert guest.request("POST", "/dashboard/templates/x/sandboxes", b"", headers).status == 403
     assert guest.request("POST", "/dashboard/session", json.dumps({"key": daemon.key}).encode(), {**PAGE, "Content-Type": "application/json"}).status == 403
 
 
@@ -299,9 +302,9 @@ http.server.HTTPServer(("127.0.0.1", 8123), Echo).serve_forever()
 
 
 def test_state_is_for_whoever_may_see_it(daemon, guest, tenant, api, box):
-    for path in ("load", "pool", "templates", "settings", "templates/x/log"):
+    for path in ("load", "pool", "templates", "settings", "templates/x/log", "trend", "audit"):
         assert guest.get(f"/dashboard/{path}", headers=page(daemon)).status == 401, path
-    for path in ("pool", "settings"):
+    for path in ("pool", "settings", "trend"):
         assert tenant.get(f"/dashboard/{path}").status == 403, path
     paddock.until(lambda: box.id in {each["id"] for each in api.get("/dashboard/load").json()["sandboxes"]}, "the sandbox was measured")
     assert tenant.get("/dashboard/load").json() == {"sandboxes": []}, "others' sandboxes are not told of"

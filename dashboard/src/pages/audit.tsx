@@ -1,8 +1,8 @@
 /* Who changed what, and what happened to sandboxes. */
 import { useEffect, useMemo } from "preact/hooks";
 import type { Event } from "../api";
-import { EventTable } from "../eventlist";
-import { moment, plain } from "../format";
+import { EventTable, inWords, When } from "../eventlist";
+import { plain } from "../format";
 import { go, href, useRoute } from "../route";
 import { boxes, recent, useLoad, who } from "../store";
 import { Button, Card, Empty, Page, Shown, Table } from "../ui";
@@ -70,12 +70,12 @@ function Changes({ word, set }: { word: (k: string) => string; set: (k: string, 
                 id={(e) => e.id}
                 rows={found}
                 columns={[
-                  { head: "Time", cell: (e) => <time class="mono" dateTime={e.at}>{moment(e.at)}</time> },
-                  { head: "Who", cell: (e) => <span title={e.key}>{plain(people.get(e.key) || e.key || "without a key")} <span class="dim">{plain(e.tenant)}</span></span> },
+                  { head: "Time", cell: (e) => <When at={e.at} /> },
+                  { head: "Who", cell: (e) => <span title={e.key}>{plain(people.get(e.key) || e.key || "without a key")} <span class="dim day">{plain(e.tenant)}</span></span> },
                   { head: "Action", cell: (e) => <span class={e.status >= 400 ? "chip bad" : "chip"}>{plain(e.action)}{e.status >= 400 ? " refused" : ""}</span> },
                   { head: "Target", hide: true, cell: (e) => <Target text={e.target} names={names} /> },
                   { head: "Via", hide: true, cell: (e) => <span class="dim">{plain(e.via)}</span> },
-                  { head: "Details", wide: true, hide: true, cell: (e) => <span class="dim mono clip" title={plain(e.detail)}>{plain(e.detail)}</span> },
+                  { head: "Details", wide: true, hide: true, cell: (e) => <span class="dim clip" title={plain(e.detail)}>{inWords(e.detail)}</span> },
                 ]}
               />
             );

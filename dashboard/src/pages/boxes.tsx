@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actAll, createBox, MAY, type Verb } from "../actions";
 import type { Box } from "../api";
-import { bytes, left, plain } from "../format";
+import { bytes, count, left, plain } from "../format";
 import { go, href, useRoute } from "../route";
 import { boxes, loads, useLoad } from "../store";
 import { Ago, Button, Confirm, Dialog, Empty, Failure, Field, Page, Skeleton, StatusBadge } from "../ui";
@@ -184,7 +184,7 @@ export default function Boxes() {
         <div class="segments" role="group" aria-label="Status">
           {["", ...STATES].map((s) => (
             <button type="button" key={s} aria-pressed={status === s} onClick={() => set("status", s)}>
-              {s || "All"} <span class="dim">{counts(s)}</span>
+              {s || "All"} <span class="dim">{count(counts(s))}</span>
             </button>
           ))}
         </div>

@@ -99,9 +99,11 @@ static void on_flush(struct loop_timer *t)
 
 /* ---- taking and showing ---- */
 
-static uint32_t kind_of(struct view action)
+static uint32_t kind_of(const struct actor *a, struct view action)
 {
-	return view_starts(action, "sandbox.") ? AUDIT_BOXES : AUDIT_MANAGEMENT;
+	if (view_starts(action, "sandbox.") || view_starts(action, "dashboard."))
+		return AUDIT_BOXES;
+	return a->role == STORE_ROLE_ADMIN ? AUDIT_BY_ADMINS : AUDIT_BY_USERS;
 }
 
 void audit_note(struct core *c, const struct actor *a, const struct audit_note *n)
@@ -110,7 +112,7 @@ void audit_note(struct core *c, const struct actor *a, const struct audit_note *
 
 	if (c->stopping)
 		return;
-	struct audit_entry *v = push(&log->rings[kind_of(view_of(n->action))]);
+	struct audit_entry *v = push(&log->rings[kind_of(a, view_of(n->action))]);
 	if (!v) {
 		log_error("no memory for the audit log: %s by key %s", n->action, a->key);
 		return;

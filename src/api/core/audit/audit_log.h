@@ -7,7 +7,8 @@
 #include "loop.h"
 #include "store_audit.h"
 
-enum { AUDIT_MANAGEMENT, AUDIT_BOXES, AUDIT_KINDS };
+/* What happens often, and what users do, pushes out nothing of what admins did. Numbers of the store. */
+enum { AUDIT_BY_ADMINS, AUDIT_BOXES, AUDIT_BY_USERS, AUDIT_KINDS };
 
 struct audit_log {
 	struct audit_ring {

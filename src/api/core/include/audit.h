@@ -3,9 +3,9 @@
  * name in `audit` (router.h), of all dialects: keys, tenants, policies, secrets, images, sandboxes. What
  * is done within a sandbox (commands, files) is not among them.
  *
- * The newest AUDIT_KEPT entries about sandboxes and the newest AUDIT_KEPT of all other kinds are kept, so
- * that many creations do not push out who made a key. An entry is shown at once and is in the store a
- * second later: it costs the request nothing, and a crash may lose the last second.
+ * The newest AUDIT_KEPT entries about sandboxes and sign-ins are kept, and as many of other acts of admins
+ * and of users, so that nothing that happens often pushes out who made a key. An entry is shown at once and
+ * is in the store a second later: it costs the request nothing, and a crash may lose the last second.
  */
 #pragma once
 
