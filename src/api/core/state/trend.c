@@ -1,5 +1,5 @@
 /*
- * The samples of the whole installation: see trend.h.
+ * The samples of the whole installation: see core.h.
  */
 #include "clock.h"
 #include "core_state.h"

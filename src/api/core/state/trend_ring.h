@@ -1,9 +1,9 @@
 /*
- * The samples of trend.h, for the core itself.
+ * The samples of trend.c, for the core itself.
  */
 #pragma once
 
-#include "trend.h"
+#include "core.h"
 
 struct trend {
 	struct trend_sample samples[TREND_SAMPLES];

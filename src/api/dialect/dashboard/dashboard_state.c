@@ -7,7 +7,6 @@
 #include "dashboard_impl.h"
 #include "login.h"
 #include "num.h"
-#include "trend.h"
 #include "poison.h"
 
 #define SETTINGS_MAX (1024u * 1024)
