@@ -21,7 +21,8 @@ def tree(tmp_path):
     """A copy of what scripts/dashboard reads, and a PATH without npm."""
     (tmp_path / "scripts").mkdir()
     (tmp_path / "empty").mkdir()
-    shutil.copy(ROOT / "scripts" / "dashboard", tmp_path / "scripts")
+    for name in ("dashboard", "pages.py"):
+        shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
     shutil.copytree(ROOT / "dashboard", tmp_path / "dashboard", ignore=shutil.ignore_patterns("node_modules", "dist"))
     return tmp_path
 

@@ -290,7 +290,7 @@ def walk(daemon, site):
     """{step: {ms, error}} of one run of the walk."""
     home = npm.install(paddock.ROOT / "test" / "dashboard", "dashboard-test")
     done = subprocess.run(["node", HERE / "docs_walk.mjs", home / "node_modules", daemon.url, json.dumps(sorted(site))],
-                          capture_output=True, text=True, timeout=140 * paddock.SLOW, check=False)
+                          capture_output=True, text=True, timeout=300 * paddock.SLOW, check=False)
     found = {step["name"]: step for step in map(json.loads, done.stdout.splitlines())}
     assert found, done.stderr[-3000:]
     return found
