@@ -47,6 +47,7 @@ struct box_inside {
 	bool hidden;  /* ours, for an import or a workspace's files: known by its id only, in no store, in no
 			 list */
 	bool pooled;  /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
+	bool early;   /* box_wish.early was called, and exec_ahead by it */
 	bool readied; /* and has what was wanted for those that wait (pool_ready) */
 	struct list pool; /* of its image's pool */
 	struct quota_mark quota;

@@ -42,6 +42,7 @@ struct creation {
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
 	bool seeded;               /* the image has files of another box */
 	bool check_user;           /* one was asked for that need not be there */
+	void (*early)(struct core *c, const struct box *b);
 	struct create_identity identity;
 	struct create_user user;
 	struct err failed; /* the first failure */
@@ -181,6 +182,14 @@ static void send_policy(struct creation *cr)
 		cr->waits |= WAIT_GATE;
 }
 
+/* Whether nothing has to be done in the box before its first process starts. */
+static bool starts_as_it_is(const struct creation *cr)
+{
+	const struct box *b = cr->box;
+	return !cr->snapshot[0] && !cr->seeded && !cr->check_user && !b->spec.secrets.n &&
+	       !egress_opens(policies_of(b, NULL));
+}
+
 static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
 {
 	struct creation *cr = CONTAINER(c, struct creation, call);
@@ -195,7 +204,11 @@ static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
 	}
 	cr->waits &= ~(unsigned)WAIT_KEEPER;
 	send_policy(cr);
-	guest_adopt(&cr->box->in->guest, fd, on_greeted);
+	struct box *b = cr->box;
+	guest_adopt(&b->in->guest, fd, on_greeted);
+	/* Unless that has failed at once, and cr is gone. */
+	if (b->in->creation == cr && cr->early && starts_as_it_is(cr))
+		cr->early(b->in->core, b);
 	return 0;
 }
 
@@ -390,8 +403,8 @@ bad:
 	return NULL;
 }
 
-static struct job *make(struct core *c, const struct box_spec *s, struct arena *arena, const struct how *how,
-			job_done *done, void *arg, struct err *e)
+static struct job *make(struct core *c, const struct box_wish *w, const struct box_spec *s,
+			struct arena *arena, const struct how *how, job_done *done, void *arg, struct err *e)
 {
 	struct creation *cr = calloc(1, sizeof(*cr));
 	if (!cr) {
@@ -407,6 +420,7 @@ static struct job *make(struct core *c, const struct box_spec *s, struct arena *
 	cr->seeded = image && image->seeded;
 	cr->job = (struct job){ .done = done, .arg = arg };
 	cr->box = b;
+	cr->early = w->early;
 	cr->check_user = !view_eq(b->spec.user, c->config->defaults.user) && !view_is(b->spec.user, "root");
 	cr->began_ns = clock_mono_ns();
 	cr->waits = WAIT_KEEPER | WAIT_HELLO | (b->in->hidden ? 0 : WAIT_STORE);
@@ -448,7 +462,7 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 		if (refused.code)
 			*e = refused;
 		else if (!j)
-			j = make(c, &s, &arena, how, done, arg, e);
+			j = make(c, w, &s, &arena, how, done, arg, e);
 	}
 	arena_done(&arena);
 	return j;

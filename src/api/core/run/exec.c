@@ -492,10 +492,15 @@ void exec_ahead(struct core *c, const struct box *box, const struct exec_wish *w
 	if (!call)
 		return;
 	call->ops = &ahead_ops;
-	int r = fill(&a, b, w, true, &start);
+	int r = b->in->early ? -EALREADY : fill(&a, b, w, true, &start);
 	start.ahead = seconds;
-	if (r < 0 ||
-	    guest_call(&b->in->guest, call, WIRE_TYPE_START, 0, AHEAD_MS, &wire_start_msg, &start, &e) < 0)
+	b->in->early = r >= 0 && b->in->creation;
+	if (r >= 0)
+		r = b->in->early ? guest_call_early(&b->in->guest, call, WIRE_TYPE_START, AHEAD_MS,
+						    &wire_start_msg, &start, &e)
+				 : guest_call(&b->in->guest, call, WIRE_TYPE_START, 0, AHEAD_MS,
+					      &wire_start_msg, &start, &e);
+	if (r < 0)
 		free(call);
 	arena_done(&a);
 }
