@@ -1,5 +1,6 @@
 """Port 49983 of a box, as E2B's clients speak to it: both codecs, byte by byte where that matters."""
 
+import concurrent.futures
 import contextlib
 import gzip
 import http.client
@@ -276,6 +277,32 @@ def test_a_long_command_does_not_keep_the_next_waiting(daemon):
     assert next(running)["event"]["end"]["status"] == "signal: killed"
     assert client.delete(f"/sandboxes/{envd.box}").status == 204
     client.close()
+
+
+def test_the_next_shell_waits_while_many_are_created(daemon):
+    """Their first commands need the processors more. How long it waited is told by when it was started."""
+    def create(_):
+        client = daemon.client()
+        made = client.post("/v2/sandboxes", {"templateID": "base", "timeout": 300}).json()
+        client.close()
+        return made
+
+    def waits():
+        with concurrent.futures.ThreadPoolExecutor(16) as threads:
+            many = list(threads.map(create, range(16)))
+        envd = Envd(daemon, many[0]["sandboxID"], many[0]["envdAccessToken"])
+        began = time.clock_gettime(time.CLOCK_BOOTTIME)
+        first = envd.run("echo $$")[0]
+        shell = paddock.until(lambda: waiting_shells(daemon, envd.box), "the next shell")[0]
+        waited = int(paddock.read(f"/proc/{shell}/stat").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK") - began
+        assert first and envd.run("tr '\\0' ' ' < /proc/$$/cmdline")[0]
+        client = daemon.client()
+        for made in many:
+            assert client.delete(f"/sandboxes/{made['sandboxID']}").status == 204
+        client.close()
+        return waited > 0.28
+
+    paddock.until(waits, "a shell that was held back")
 
 
 def test_what_is_no_call(one):

@@ -97,6 +97,9 @@ struct job *create_fork(struct core *c, const struct actor *a, const struct box_
 			const struct create_twin *twin, job_done *done, void *arg,
 			struct err *e) _must_check_;
 /* A creation is over: for the metrics. */
+/* A client's create begins or ends. Many at once, or one upon another, are a rush (core.rush): whatever is
+ * not needed for them can wait. */
+void create_rush(struct core *c, bool begins);
 void create_count(struct core *c, uint64_t began_ns, bool failed);
 /* BoxCreate for this box: new, or with the files that it has. */
 int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing) _must_check_;

@@ -31,6 +31,10 @@
 #define KEEPER_MS 30000
 #define COPY_MS   600000 /* where files are copied one by one */
 
+#define RUSH_CREATES   8
+#define RUSH_WITHIN_MS 100
+#define RUSH_LASTS_MS  1000
+
 enum { WAIT_STORE = 1, WAIT_KEEPER = 2, WAIT_HELLO = 4, WAIT_GATE = 8 };
 
 struct creation {
@@ -41,6 +45,7 @@ struct creation {
 	bool made;                 /* the keeper may have it */
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
 	bool seeded;               /* the image has files of another box */
+	bool asked;                /* by a client */
 	bool check_user;           /* one was asked for that need not be there */
 	void (*early)(struct core *c, const struct box *b);
 	struct create_identity identity;
@@ -52,6 +57,24 @@ struct creation {
 const uint32_t core_create_bounds_us[12] = {
 	500, 1000, 2000, 3000, 4000, 6000, 8000, 15000, 30000, 100000, 1000000, 10000000,
 };
+
+void create_rush(struct core *c, bool begins)
+{
+	uint64_t now = loop_now(c->loop);
+
+	if (!begins) {
+		if (c->rush.under_way-- >= RUSH_CREATES)
+			c->rush.until_ms = now + RUSH_LASTS_MS;
+		return;
+	}
+	if (now - c->rush.since_ms > RUSH_WITHIN_MS) {
+		c->rush.since_ms = now;
+		c->rush.n = 0;
+	}
+	c->rush.under_way++;
+	if (++c->rush.n >= RUSH_CREATES)
+		c->rush.until_ms = now + RUSH_LASTS_MS;
+}
 
 void create_count(struct core *c, uint64_t began_ns, bool failed)
 {
@@ -90,6 +113,8 @@ static void settle(struct creation *cr)
 	if (cr->waits)
 		return;
 	b->in->creation = NULL;
+	if (cr->asked)
+		create_rush(b->in->core, false);
 	if (b->in->core->stopping) { /* never answered: the next start removes it */
 		job_finish(&cr->job, NULL, &cr->failed);
 		if (b->in->hidden)
@@ -437,6 +462,9 @@ static struct job *make(struct core *c, const struct box_wish *w, const struct b
 		free(cr);
 		return NULL;
 	} else {
+		cr->asked = how->actor != NULL;
+		if (cr->asked)
+			create_rush(c, true);
 		return &cr->job;
 	}
 	boxes_free_later(b);
