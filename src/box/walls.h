@@ -61,6 +61,7 @@ struct walls_start {
 	int run;               /* the box's run directory */
 	const int *workspaces; /* of the plan's PLAN_WORKSPACE, by index */
 	const int *hosts;      /* of PLAN_HOST */
+	bool prepared; /* with what `prepare` made for this storage, and a plan that differs in names alone */
 };
 
 /* A box that runs, as its walls know it. */
@@ -99,6 +100,10 @@ struct walls_ops {
 	/* `empty`: no box lives, so nothing of ours has to stay on the machine. */
 	void (*close)(struct walls *w, bool empty);
 
+	/* Makes what the next start needs, whatever its box is called: at most one such set, which `start`
+	 * takes or `forget` gives up. Both or neither may be NULL. */
+	int (*prepare)(struct walls *w, const struct walls_start *s, struct err *e);
+	void (*forget)(struct walls *w);
 	/* The box runs, or nothing of it is left. ret_gate: its sockets for the gate where they were
 	 * made ahead, else none. */
 	int (*start)(struct walls *w, const struct walls_start *s, struct walls_box *ret,

@@ -20,6 +20,7 @@
 #define SOON_MS     1     /* behind a command: whoever reads its end comes first */
 #define HURRY_MS    10    /* between the end of a command and the next one */
 #define LATEST_MS   20    /* behind the start of one that runs for longer */
+#define REST_MS     1000  /* the most that a Start can ask for */
 #define IDLE_MS     60000 /* then it is not worth its memory */
 #define COMMAND_MAX 4000  /* one write, and bash reads it byte by byte */
 #define KEY_MAX     (64u * 1024)
@@ -44,6 +45,7 @@ struct spare {
 	uint64_t keep_ms;         /* then it is given up */
 	bool planned;             /* the timer makes one */
 	bool hurries;             /* commands come one after another: the next needs its shell at once */
+	uint32_t rest_ms;         /* for so long the processors are others' */
 	uint64_t ended_ms;        /* when the last one ended */
 };
 
@@ -211,8 +213,9 @@ void spare_plan(struct init *in, const struct wire_start *msg)
 	stop_plan(s);
 	s->keep_ms = IDLE_MS;
 	s->planned = true;
-	s->hurries = s->ended_ms && loop_now(in->loop) - s->ended_ms <= HURRY_MS;
-	loop_timer_start(in->loop, &s->timer, LATEST_MS, on_soon);
+	s->rest_ms = MIN(msg->rest_ms, REST_MS);
+	s->hurries = !s->rest_ms && s->ended_ms && loop_now(in->loop) - s->ended_ms <= HURRY_MS;
+	loop_timer_start(in->loop, &s->timer, LATEST_MS + s->rest_ms, on_soon);
 }
 
 void spare_ended(struct init *in)
@@ -222,7 +225,7 @@ void spare_ended(struct init *in)
 		return;
 	s->ended_ms = loop_now(in->loop);
 	if (!s->hurries)
-		loop_timer_start(in->loop, &s->timer, SOON_MS, on_soon);
+		loop_timer_start(in->loop, &s->timer, SOON_MS + s->rest_ms, on_soon);
 	else if (list_empty(&s->at_once.link))
 		loop_defer(in->loop, &s->at_once, on_at_once);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "adopt.h"
+#include "ahead.h"
 #include "fd.h"
 #include "gate.h"
 #include "gauges.h"
@@ -119,6 +120,8 @@ void boxes_adopt(struct keeper *k)
 {
 	size_t n;
 	char **names = names_in(k->run_boxes, &n);
+	k->ahead.storage = -1;
+	ahead_drop(k); /* an earlier keeper's */
 	for (size_t i = 0; i < n; i++)
 		adopt_one(k, names[i]);
 	names_free(names, n);

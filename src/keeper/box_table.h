@@ -33,6 +33,7 @@ struct keeper_box {
 	bool dying;                /* somebody asked for its end */
 	box_ended *on_end;         /* called when it is gone, before it is freed */
 	uint32_t features;         /* FEATURE_BITs that it was started with */
+	struct netns_gate gate;    /* its sockets for the gate, until its start is answered */
 	struct list gate_wait;     /* of keeper.gate_queue: the gate does not have its sockets yet */
 	uint32_t stream;           /* of the call that waits for it, or 0 */
 	bool copying, keep_frozen; /* copying.c: it stands still; it stays so afterwards */

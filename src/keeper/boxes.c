@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "adopt.h"
+#include "ahead.h"
 #include "calls.h"
 #include "fd.h"
 #include "gate.h"
@@ -91,7 +92,8 @@ static void on_tidy(struct loop_timer *t)
  * missing still. */
 static bool refill(struct keeper *k)
 {
-	bool more = storage_refill(&k->storage);
+	bool more = ahead_make(k);
+	more = storage_refill(&k->storage) || more;
 	for (unsigned i = 0; i < k->walls.n; i++) {
 		struct walls *w = k->walls.all[i];
 		more = (w->ops->refill && w->ops->refill(w)) || more;
@@ -208,14 +210,16 @@ int adopt_watch(struct keeper *k, struct keeper_box *b)
 	return r;
 }
 
-/* Storage and processes; the caller undoes the rest. */
+/* Storage and processes; the caller undoes the rest. `ahead`: the storage that was made ahead, or -1. */
 static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_image *image, int unit,
-		    int run_box, struct err *e)
+		    int run_box, int ahead, struct err *e)
 {
+	_cleanup_(closep) int storage = ahead;
 	struct plan plan;
 	if (plan_make(&b->spec, image, b->slot, (uint32_t)k->config->uids.base, &plan, e) < 0)
 		return -1;
-	_cleanup_(closep) int storage = storage_make(&k->storage, &plan, unit, e);
+	if (storage < 0)
+		storage = storage_make(&k->storage, &plan, unit, e);
 	if (storage < 0)
 		return -1;
 	_cleanup_(storage_close_workspaces) struct storage_workspaces workspaces = { .n = 0 };
@@ -229,13 +233,12 @@ static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_im
 				       .storage = storage,
 				       .workspaces = workspaces.fds,
 				       .run = run_box,
-				       .hosts = hosts.fds };
-	struct netns_gate gate = NETNS_GATE_NONE;
+				       .hosts = hosts.fds,
+				       .prepared = ahead >= 0 };
 	b->features = b->in.walls->posture.features;
 	gauges_box(k, b, 0);
-	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &gate, e) < 0)
+	if (b->in.walls->ops->start(b->in.walls, &s, &b->in, &b->gate, e) < 0)
 		return -1;
-	gate_box(k, b, &gate);
 	int r = spawn_start_time(b->in.pid, &b->started);
 	if (r == 0)
 		r = box_table_save(b, run_box);
@@ -244,6 +247,7 @@ static int start_in(struct keeper *k, struct keeper_box *b, const struct plan_im
 
 static void undo_start(struct keeper *k, struct keeper_box *b)
 {
+	netns_gate_close(&b->gate);
 	b->in.walls->ops->kill(b->in.walls, &b->in);
 	if (b->in.pidfd >= 0) {
 		siginfo_t si;
@@ -261,29 +265,39 @@ static void undo_start(struct keeper *k, struct keeper_box *b)
 	box_table_free(b);
 }
 
-static int start_box(struct keeper *k, struct keeper_box *b, const struct image *image, int *ret_link,
-		     struct err *e)
+/* Its run directory, which holds its uid range. */
+static int make_run_dir(struct keeper *k, struct keeper_box *b, struct err *e)
 {
 	char holder[640];
 	snprintf(holder, sizeof(holder), "%s/boxes/%s", k->run_path, b->spec.id);
-	if (mkdirat(k->run_boxes, b->spec.id, 0700) < 0) {
-		err_sys(e, ERR_INTERNAL, errno, "cannot make the sandbox's run directory");
-		box_table_free(b);
-		return -1;
-	}
+	if (mkdirat(k->run_boxes, b->spec.id, 0700) < 0)
+		return err_sys(e, ERR_INTERNAL, errno, "cannot make the sandbox's run directory");
 	if (slots_take(&k->slots, holder, &b->slot, e) < 0) {
 		(void)unlinkat(k->run_boxes, b->spec.id, AT_REMOVEDIR);
+		return -1;
+	}
+	return 0;
+}
+
+static int start_box(struct keeper *k, struct keeper_box *b, const struct image *image, int *ret_link,
+		     struct err *e)
+{
+	_cleanup_(closep) int unit = images_unit(&k->images, image);
+	bool plain = unit == -ENOENT;
+	int ahead = -1;
+	if (!ahead_take(k, b, plain, &ahead) && make_run_dir(k, b, e) < 0) {
 		box_table_free(b);
 		return -1;
 	}
 	_cleanup_(closep) int run_box = openat(k->run_boxes, b->spec.id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct plan_image layers = { 0 };
 	int link = -1;
-	_cleanup_(closep) int unit = images_unit(&k->images, image);
 	int r = unit < 0 && unit != -ENOENT ? err_sys(e, ERR_STORAGE, unit, "cannot open the image's files")
 					    : images_layers(&k->images, image, &layers, e);
 	if (r == 0)
-		r = start_in(k, b, &layers, unit, run_box, e);
+		r = start_in(k, b, &layers, unit, run_box, ahead, e);
+	else
+		fd_close(ahead);
 	images_release(&layers);
 	if (r == 0)
 		r = link = boxes_connect(k, b, e);
@@ -294,6 +308,7 @@ static int start_box(struct keeper *k, struct keeper_box *b, const struct image 
 		undo_start(k, b);
 		return -1;
 	}
+	ahead_learn(k, b, plain);
 	*ret_link = link;
 	return 0;
 }
@@ -320,6 +335,7 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	if (!b)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "a new sandbox");
 	list_init(&b->gate_wait);
+	b->gate = NETNS_GATE_NONE;
 	b->spec = *s;
 	if (box_table_take(b, s->workspaces) < 0) {
 		free(b);

@@ -5,7 +5,8 @@
 
 #include "keeper.h"
 
-/* Starts a box; *ret_link is a connected stream to its PID 1. On failure nothing is left. */
+/* Starts a box; *ret_link is a connected stream to its PID 1. On failure nothing is left. When that is
+ * answered, the caller gives b->gate to gate_box. */
 int boxes_start(struct keeper *k, const struct spec *s, struct view digest, struct keeper_box **ret,
 		int *ret_link, struct err *e) _must_check_;
 int boxes_connect(struct keeper *k, const struct keeper_box *b, struct err *e) _must_check_; /* the fd */

@@ -85,6 +85,9 @@ int calls_start_box(struct keeper_call *c, const struct spec *s, struct view ima
 	struct wire_box_created out = { .state = &state };
 	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
 				&wire_box_created_msg, &out, fd);
+	/* Not before: each of its sockets wakes the gate, on this processor perhaps. Until the gate has them,
+	 * connections of the box wait in their queues. */
+	gate_box(c->k, b, &b->gate);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ahead.h"
 #include "boxes.h"
 #include "copying.h"
 #include "sweep.h"
@@ -151,6 +152,7 @@ int calls_image_remove(struct keeper_call *c, const void *msg, struct err *e)
 		if (same)
 			return err_set(e, ERR_STATE, "sandbox %s runs on this image", b->spec.id);
 	}
+	ahead_drop(c->k); /* it may have the image's files; another is made when there is time */
 	if (images_remove(&c->k->images, &c->k->storage.disk, m->image, c->k->storage.trash, e) < 0)
 		return -1;
 	sweep_start(c->k);

@@ -12,6 +12,16 @@
 #include "storage.h"
 #include "walls.h"
 
+/* ahead.h */
+struct ahead {
+	bool made;
+	struct walls *walls; /* NULL: nothing is known of the next box */
+	struct spec spec;
+	char image[80]; /* digest */
+	uint32_t slot;
+	int storage;
+};
+
 struct keeper {
 	const struct config *config;
 	struct loop *loop;
@@ -30,6 +40,7 @@ struct keeper {
 	struct storage storage;
 	struct images images;
 	struct box_table boxes;
+	struct ahead ahead;
 	struct loop_timer tidy;    /* leftover control groups */
 	struct loop_timer idle;    /* parts made ahead */
 	struct loop_timer grow;    /* the loop file, where it is nearly full; and the room beneath it */

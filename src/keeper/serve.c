@@ -24,6 +24,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "ahead.h"
 #include "boxes.h"
 #include "caps.h"
 #include "child.h"
@@ -472,6 +473,7 @@ int serve_main(int config_fd)
 	vault_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);
+	ahead_drop(&k);
 	walls_close(&k.walls, k.boxes.by_id.n == 0);
 	arena_done(&a);
 	return r < 0 ? 1 : r;

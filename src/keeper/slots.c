@@ -79,6 +79,20 @@ int slots_take(struct slots *s, const char *holder, uint32_t *ret, struct err *e
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot write the table of uid ranges") : 0;
 }
 
+/* Under the lock: to others the range is free as long as the record and the directory differ. */
+int slots_move(struct slots *s, uint32_t slot, const char *holder, int from_dir, const char *from, int to_dir,
+	       const char *to)
+{
+	int r = lock(s);
+	if (r < 0)
+		return r;
+	r = put(s, slot, holder);
+	if (r == 0 && renameat(from_dir, from, to_dir, to) < 0)
+		r = -errno;
+	flock(s->fd, LOCK_UN);
+	return r;
+}
+
 void slots_free(struct slots *s, uint32_t slot)
 {
 	/* Our holder is gone, so the range was free already, and another keeper may have

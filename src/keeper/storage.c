@@ -16,6 +16,8 @@
 #include "walls.h"
 #include "poison.h"
 
+#define NEXT "next" /* in spare/: of a box that has no name yet */
+
 static int open_dir(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -127,15 +129,15 @@ static int make_existing(struct storage *s, const struct plan *p)
 	return dir < 0 ? dir : renew_work(dir);
 }
 
-static int make_new(struct storage *s, const struct plan *p)
+static int make_new(struct storage *s, int dir, const char *to)
 {
 	char name[16];
 	if (s->n) {
 		spare_name(--s->n, name);
-		if (renameat(s->spare, name, s->boxes, p->spec.id) == 0)
+		if (renameat(s->spare, name, dir, to) == 0)
 			return 0;
 	}
-	return disk_make(&s->disk, s->boxes, p->spec.id);
+	return disk_make(&s->disk, dir, to);
 }
 
 static int make_files(struct storage *s, const struct plan *p, int unit)
@@ -144,7 +146,22 @@ static int make_files(struct storage *s, const struct plan *p, int unit)
 		return make_existing(s, p);
 	if (p->spec.snapshot[0])
 		return make_from_snapshot(s, p);
-	return unit >= 0 ? make_from_unit(s, p, unit) : make_new(s, p);
+	return unit >= 0 ? make_from_unit(s, p, unit) : make_new(s, s->boxes, p->spec.id);
+}
+
+/* The directories of the plan, and the limit; returns the fd. */
+static int furnish(struct storage *s, int at, const char *name, const struct plan *p, struct err *e)
+{
+	_cleanup_(closep) int dir = open_dir(at, name);
+	if (dir < 0)
+		return err_sys(e, ERR_STORAGE, dir, "cannot open the sandbox's storage");
+	if (walls_storage(p, dir, e) < 0)
+		return -1;
+	/* After the directories are made: at the limit not even that would work. */
+	int r = disk_limit(&s->disk, dir, p->spec.disk_bytes);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "the disk limit cannot be set (data.backend)");
+	return TAKE_FD(dir);
 }
 
 int storage_make(struct storage *s, const struct plan *p, int unit, struct err *e)
@@ -155,16 +172,24 @@ int storage_make(struct storage *s, const struct plan *p, int unit, struct err *
 			       p->spec.existing ? "the sandbox has no files" : "no such snapshot");
 	if (r < 0)
 		return disk_snapshot_error(r, "sandbox's storage", e);
-	_cleanup_(closep) int dir = open_dir(s->boxes, p->spec.id);
-	if (dir < 0)
-		return err_sys(e, ERR_STORAGE, dir, "cannot open the sandbox's storage");
-	if (walls_storage(p, dir, e) < 0)
-		return -1;
-	/* After the directories are made: at the limit not even that would work. */
-	r = disk_limit(&s->disk, dir, p->spec.disk_bytes);
-	if (r < 0)
-		return err_sys(e, ERR_WALLS, r, "the disk limit cannot be set (data.backend)");
-	return TAKE_FD(dir);
+	return furnish(s, s->boxes, p->spec.id, p, e);
+}
+
+int storage_prepare(struct storage *s, const struct plan *p, struct err *e)
+{
+	int r = make_new(s, s->spare, NEXT);
+	return r < 0 ? disk_snapshot_error(r, "sandbox's storage", e) : furnish(s, s->spare, NEXT, p, e);
+}
+
+int storage_take(struct storage *s, const char *id)
+{
+	return renameat(s->spare, NEXT, s->boxes, id) < 0 ? -errno : 0;
+}
+
+/* Not a spare again: an overlay was there. */
+void storage_forget(struct storage *s)
+{
+	(void)!disk_remove(&s->disk, s->spare, NEXT, s->trash);
 }
 
 int storage_drop(struct storage *s, const char *id)

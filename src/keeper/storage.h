@@ -23,6 +23,11 @@ void storage_close(struct storage *s);                           /* without the 
 int storage_make(struct storage *s, const struct plan *p, int unit, struct err *e) _must_check_;
 int storage_drop(struct storage *s, const char *id) _must_check_;
 int storage_usage(const struct storage *s, const char *id, uint64_t *ret_bytes) _must_check_;
+/* The same for a new box that has no name yet, in spare/; storage_take gives it one, storage_forget moves it
+ * to the trash, also one that a killed keeper left. */
+int storage_prepare(struct storage *s, const struct plan *p, struct err *e) _must_check_;
+int storage_take(struct storage *s, const char *id) _must_check_;
+void storage_forget(struct storage *s);
 /* Makes one spare; true when there is more to do. */
 bool storage_refill(struct storage *s);
 

@@ -142,7 +142,7 @@ int cgroup_limit(const struct cgroup_host *h, const char *name, const struct cgr
 	return 0;
 }
 
-int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l, struct err *e)
+static int can_make(const struct cgroup_host *h, struct err *e)
 {
 	for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
 		if (h->why[c][0] && c != CGROUP_CPUACCT)
@@ -150,6 +150,13 @@ int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgro
 				       h->why[c]);
 	if (!h->swap_limit)
 		return err_set(e, ERR_WALLS, "the machine has swap and no way to limit it per sandbox");
+	return 0;
+}
+
+int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l, struct err *e)
+{
+	if (can_make(h, e) < 0)
+		return -1;
 	for (unsigned i = 0; i < h->n; i++)
 		if (make_in(h, &h->trees[i], name, l, e) < 0) {
 			(void)!cgroup_remove(h, name);
@@ -158,32 +165,91 @@ int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgro
 	return 0;
 }
 
+bool cgroup_renames(const struct cgroup_host *h)
+{
+	bool any = false;
+	for (unsigned i = 0; i < h->n; i++)
+		any |= !h->trees[i].v2;
+	return any;
+}
+
+int cgroup_make_ahead(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l,
+		      struct err *e)
+{
+	if (can_make(h, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < h->n; i++)
+		if (!h->trees[i].v2 && make_in(h, &h->trees[i], name, l, e) < 0) {
+			(void)!cgroup_remove(h, name);
+			return -1;
+		}
+	return 0;
+}
+
+int cgroup_take(const struct cgroup_host *h, const char *ahead, const char *name,
+		const struct cgroup_limits *l, struct err *e)
+{
+	int r = 0;
+	for (unsigned i = 0; r == 0 && i < h->n; i++) {
+		const struct cgroup_tree *t = &h->trees[i];
+		if (t->v2)
+			r = make_in(h, t, name, l, e);
+		else if (renameat(t->dir, ahead, t->dir, name) < 0)
+			r = err_sys(e, ERR_WALLS, errno, "cannot rename a control group in %s", t->path);
+	}
+	if (r < 0) {
+		(void)!cgroup_remove(h, ahead);
+		(void)!cgroup_remove(h, name);
+	}
+	return r;
+}
+
+static int join_fd(const struct cgroup_tree *t, const char *name, struct err *e)
+{
+	char path[192];
+	snprintf(path, sizeof(path), t->v2 ? "%s" : "%s/tasks", name);
+	int fd = openat(t->dir, path, t->v2 ? O_RDONLY | O_DIRECTORY | O_CLOEXEC : O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, ERR_WALLS, errno, "cannot open the control group in %s", t->path) : fd;
+}
+
+int cgroup_task_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],
+		    unsigned *ret_n, struct err *e)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < h->n; i++) {
+		if (h->trees[i].v2)
+			continue;
+		ret_tasks[n] = join_fd(&h->trees[i], name, e);
+		if (ret_tasks[n] < 0) {
+			while (n)
+				fd_close(ret_tasks[--n]);
+			return -1;
+		}
+		n++;
+	}
+	*ret_n = n;
+	return 0;
+}
+
+int cgroup_unified_fd(const struct cgroup_host *h, const char *name, int *ret, struct err *e)
+{
+	*ret = -1;
+	for (unsigned i = 0; i < h->n; i++)
+		if (h->trees[i].v2)
+			return (*ret = join_fd(&h->trees[i], name, e)) < 0 ? -1 : 0;
+	return 0;
+}
+
 int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],
 		    unsigned *ret_n, int *ret_v2, struct err *e)
 {
-	unsigned n = 0;
-	int v2 = -1;
-	for (unsigned i = 0; i < h->n; i++) {
-		const struct cgroup_tree *t = &h->trees[i];
-		char path[192];
-		snprintf(path, sizeof(path), t->v2 ? "%s" : "%s/tasks", name);
-		int fd = openat(t->dir, path,
-				t->v2 ? O_RDONLY | O_DIRECTORY | O_CLOEXEC : O_WRONLY | O_CLOEXEC);
-		if (fd < 0) {
-			err_sys(e, ERR_WALLS, errno, "cannot open the control group in %s", t->path);
-			while (n)
-				fd_close(ret_tasks[--n]);
-			fd_close(v2);
-			return -1;
-		}
-		if (t->v2)
-			v2 = fd;
-		else
-			ret_tasks[n++] = fd;
-	}
-	*ret_n = n;
-	*ret_v2 = v2;
-	return 0;
+	if (cgroup_task_fds(h, name, ret_tasks, ret_n, e) < 0)
+		return -1;
+	if (cgroup_unified_fd(h, name, ret_v2, e) == 0)
+		return 0;
+	while (*ret_n)
+		fd_close(ret_tasks[--*ret_n]);
+	return -1;
 }
 
 static int read_u64(const struct cgroup_tree *t, const char *name, const char *file, const char *key,

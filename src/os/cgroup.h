@@ -25,6 +25,7 @@ struct cgroup_tree {
 struct cgroup_host {
 	struct cgroup_tree trees[CGROUP_TREES];
 	unsigned n;
+	int lock;                /* cgroup_lock, or -1 */
 	int unified;             /* index of the v2 tree (kill, and birth in the group), or -1 */
 	bool swap_limit;         /* swap can be limited, or there is none */
 	bool socket_limit;       /* buffers of sockets can be limited */
@@ -48,18 +49,33 @@ int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance,
  * group, must find the groups of boxes that live on. -ENOENT when one is gone. */
 int cgroup_save(const struct cgroup_host *h, struct buf *out) _must_check_;
 int cgroup_restore(struct cgroup_host *h, struct view text) _must_check_;
+/* Says that our subtrees are in use, until cgroup_close. -ESTALE: one was removed meanwhile. */
+int cgroup_lock(struct cgroup_host *h) _must_check_;
+/* Removes empty groups beside our subtrees whose daemon is gone; only a few where there are many. */
+void cgroup_remove_stale(const struct cgroup_host *h);
 /* Removes our (empty) subtree directories and closes. */
 void cgroup_close(struct cgroup_host *h);
 
 /* Makes the group in all hierarchies with its limits. On failure nothing is left. */
 int cgroup_make(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l,
 		struct err *e) _must_check_;
+/* Version 1 can rename groups. There they can be made before it is known whom they are for; version 2's are
+ * made then (cgroup_take, which leaves nothing on failure). */
+bool cgroup_renames(const struct cgroup_host *h);
+int cgroup_make_ahead(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l,
+		      struct err *e) _must_check_;
+int cgroup_take(const struct cgroup_host *h, const char *ahead, const char *name,
+		const struct cgroup_limits *l, struct err *e) _must_check_;
 /* Other limits for a group that is there. -EBUSY: more memory is in use than that. */
 int cgroup_limit(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l) _must_check_;
 /* Fds by which a child joins: v1 "tasks" files to which it writes "0" (ret_tasks,
  * *ret_n of them, the caller closes), and the v2 directory to be born in (or -1). */
 int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],
 		    unsigned *ret_n, int *ret_v2, struct err *e) _must_check_;
+/* The halves of cgroup_join_fds: v1, v2. */
+int cgroup_task_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],
+		    unsigned *ret_n, struct err *e) _must_check_;
+int cgroup_unified_fd(const struct cgroup_host *h, const char *name, int *ret, struct err *e) _must_check_;
 /* Kills everything in the group; does not wait. 0 also when it is gone already. */
 int cgroup_kill(const struct cgroup_host *h, const char *name) _must_check_;
 /* Stops or lets go everything in the group; returns when it stands still (at most

@@ -302,9 +302,15 @@ static int limit_all(const struct cgroup_host *h)
 	return r;
 }
 
-int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance, struct err *e)
+static void close_trees(struct cgroup_host *h)
 {
-	*h = (struct cgroup_host){ .unified = -1 };
+	while (h->n)
+		fd_close(h->trees[--h->n].dir);
+}
+
+static int open_once(struct cgroup_host *h, const char *parent, const char *instance, struct err *e)
+{
+	*h = (struct cgroup_host){ .unified = -1, .lock = -1 };
 	struct buf mounts = BUF_INIT(1u << 20), self = BUF_INIT(65536);
 	int r = fd_slurp(AT_FDCWD, "/proc/self/mountinfo", &mounts);
 	if (r == 0)
@@ -329,6 +335,19 @@ int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance,
 	return r < 0 ? err_sys(e, ERR_WALLS, r, "cannot limit the processes of all sandboxes") : 0;
 }
 
+int cgroup_open(struct cgroup_host *h, const char *parent, const char *instance, struct err *e)
+{
+	int r = -ESTALE;
+	for (int i = 0; r == -ESTALE && i < 10; i++) {
+		if (i)
+			close_trees(h);
+		if (open_once(h, parent, instance, e) < 0)
+			return -1;
+		r = cgroup_lock(h);
+	}
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "cannot lock the control groups") : 0;
+}
+
 int cgroup_save(const struct cgroup_host *h, struct buf *out)
 {
 	for (unsigned i = 0; i < h->n; i++)
@@ -348,14 +367,13 @@ static int restore_tree(struct cgroup_tree *t, struct view line)
 
 int cgroup_restore(struct cgroup_host *h, struct view text)
 {
-	*h = (struct cgroup_host){ .unified = -1 };
+	*h = (struct cgroup_host){ .unified = -1, .lock = -1 };
 	unsigned seen = 0;
 	while (text.n && h->n < CGROUP_TREES) {
 		struct cgroup_tree *t = &h->trees[h->n];
 		int r = restore_tree(t, view_split(text, '\n', &text));
 		if (r < 0) {
-			while (h->n)
-				fd_close(h->trees[--h->n].dir);
+			close_trees(h);
 			return r;
 		}
 		if (t->v2) {
@@ -372,11 +390,16 @@ int cgroup_restore(struct cgroup_host *h, struct view text)
 				 "no mounted hierarchy offered it at the first start");
 	h->swap_limit = has_swap_limit(h);
 	h->socket_limit = has_socket_limit(h);
-	return h->n ? 0 : -ENOENT;
+	int r = h->n ? cgroup_lock(h) : -ENOENT;
+	if (r < 0)
+		close_trees(h);
+	return r;
 }
 
 void cgroup_close(struct cgroup_host *h)
 {
+	fd_close(h->lock);
+	h->lock = -1;
 	for (unsigned i = 0; i < h->n; i++) {
 		fd_close(h->trees[i].dir);
 		/* Only when empty; boxes that go on living keep it. */

@@ -730,7 +730,9 @@ class Daemon:
         """Traces of boxes that no longer exist; the daemon may be running."""
         left = []
         for home in self.cgroup_homes:
-            left += [f"cgroup {home / name}" for name in _listdir(home) if (home / name).is_dir()]
+            # `next`: made ahead of the box that it will be for, while the daemon runs
+            left += [f"cgroup {home / name}" for name in _listdir(home)
+                     if (home / name).is_dir() and not (self.process and name == "next" and not read(home / name / "cgroup.procs"))]
         for home in (self.disk / "boxes" if self.process else None, self.data_dir / "boxes", self.run_dir / "boxes"):
             left += [f"directory {home / name}" for name in (_listdir(home) if home else ())]
         left += processes_of(self.namespaces_seen, self.boxes_seen)
@@ -741,10 +743,11 @@ class Daemon:
         return left
 
     def is_spare(self, pid, fd):
-        """A network namespace that the keeper made ahead: eight at most, besides the host's.
+        """A namespace that the keeper made ahead: eight for networks at most, besides the host's, and one for users.
         (By number, not by inode: the kernel gives a dead namespace's inode to the next.)"""
         kinds = [os.readlink(f"/proc/{pid}/fd/{each}").split(":")[0] for each in namespace_fds(pid)]
-        return pid == self.keeper_pid and os.readlink(f"/proc/{pid}/fd/{fd}").startswith("net:") and kinds.count("net") <= 9
+        kind = os.readlink(f"/proc/{pid}/fd/{fd}").split(":")[0]
+        return pid == self.keeper_pid and kinds.count(kind) <= {"net": 9, "user": 1}.get(kind, 0)
 
     @property
     def disk(self):

@@ -1,5 +1,6 @@
 """Port 49983 of a box, as E2B's clients speak to it: both codecs, byte by byte where that matters."""
 
+import concurrent.futures
 import contextlib
 import gzip
 import http.client
@@ -279,6 +280,34 @@ def test_a_long_command_does_not_keep_the_next_waiting(daemon):
     assert next(running)["event"]["end"]["status"] == "signal: killed"
     assert client.delete(f"/sandboxes/{envd.box}").status == 204
     client.close()
+
+
+def test_the_next_shell_waits_while_many_are_created(daemon):
+    """Their first commands need the processors more. How long it waited is told by when it was started."""
+    def create_and_run(_):
+        client = daemon.client()
+        made = client.post("/v2/sandboxes", {"templateID": "base", "timeout": 300}).json()
+        client.close()
+        began = time.clock_gettime(time.CLOCK_BOOTTIME)
+        envd = Envd(daemon, made["sandboxID"], made["envdAccessToken"])
+        assert envd.run("echo $$")[0]
+        return envd.box, began
+
+    def waited(box, began):
+        shell = paddock.until(lambda: waiting_shells(daemon, box), "the next shell")[0]
+        return int(paddock.read(f"/proc/{shell}/stat").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK") - began
+
+    def waits():
+        with concurrent.futures.ThreadPoolExecutor(16) as threads:
+            many = list(threads.map(create_and_run, range(16)))
+        found = any(waited(*each) > 0.28 for each in many)
+        client = daemon.client()
+        for box, _ in many:
+            assert client.delete(f"/sandboxes/{box}").status == 204
+        client.close()
+        return found
+
+    paddock.until(waits, "a shell that was held back")
 
 
 def test_what_is_no_call(one):

@@ -4,212 +4,19 @@
  */
 #include "native.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "fd.h"
-#include "feature.h"
-#include "mnt.h"
+#include "native_mounts.h"
 #include "native_space.h"
 #include "spawn.h"
 #include "poison.h"
-
-#define NO_ID (UINT32_MAX - 1) /* that nobody has */
-#define PTYS  "64" /* a box's share of kernel.pty.max, which all boxes and the host have together */
-
-static void close_late(struct native *n, int *fd)
-{
-	if (*fd >= 0 && n->n_late < ELEMS(n->late))
-		n->late[n->n_late++] = *fd;
-	else
-		fd_close(*fd);
-	*fd = -EBADF;
-}
-
-void native_tidy(struct native *n, unsigned leave)
-{
-	while (n->n_late > leave)
-		fd_close(n->late[--n->n_late]);
-}
-
-/* A box that began with the files of another shows them, also where it cannot change them. */
-static bool has_files(int storage, const char *name)
-{
-	int fd = openat(storage, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	bool found = false;
-	if (!d) {
-		fd_close(fd);
-		return false;
-	}
-	for (struct dirent *de; !found && (de = readdir(d));)
-		found = strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0;
-	closedir(d);
-	return found;
-}
-
-/* Where the tools go: over the layer that has /usr/bin, unless that is no plain directory there. What a
- * set-uid sudo of the image would do cannot work in a box, so that ours hides it. */
-static bool wants_tools(const struct native *n, const struct plan *p, const struct plan_mount *m,
-			const struct plan_image *image)
-{
-	bool split = image->n > 1 && strcmp(image->layers[1].at, "/usr") == 0;
-	if (!p->spec.sudo || n->tools < 0 || m->layer != (split ? 1u : 0u))
-		return false;
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	_cleanup_(closep) int bin = (int)syscall(SYS_openat2, image->layers[m->layer].dir,
-						 split ? "bin" : "usr/bin", &how, sizeof(how));
-	return bin >= 0 || errno == ENOENT;
-}
-
-/* `store`: the mount of the storage that the layers share, made by the first that needs it. */
-static int layer_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
-		       const struct plan_image *image, int storage, int userns, int *store)
-{
-	const uint64_t quiet = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
-	int lower = mnt_tree(image->layers[m->layer].dir, "", quiet | MOUNT_ATTR_RDONLY, userns);
-	char upper[16], work[16];
-	snprintf(upper, sizeof(upper), "upper%u", m->layer);
-	snprintf(work, sizeof(work), "work%u", m->layer);
-	bool bare = p->spec.readonly_root && !has_files(storage, upper), tooled = wants_tools(n, p, m, image);
-	if (lower < 0 || (bare && !tooled))
-		return lower;
-	if (!bare && *store < 0)
-		*store = mnt_tree(storage, "", quiet, userns);
-	int tools =
-		tooled ? mnt_tree(n->tools, m->layer ? "usr" : "", quiet | MOUNT_ATTR_RDONLY, userns) : -1;
-	int r = *store < 0 && !bare ? *store : tooled && tools < 0 ? tools : 0;
-	if (r == 0)
-		r = mnt_overlay(
-			&(struct mnt_overlay){ .lower = lower,
-					       .store = bare ? -1 : *store,
-					       .over = tooled ? &tools : NULL,
-					       .upper = bare ? NULL : upper,
-					       .work = work,
-					       .owner = p->uid_base,
-					       .scratch = n->scratch,
-					       .attach = n->without & FEATURE_BIT(FEATURE_DETACHED_LAYERS) });
-	close_late(n, &lower);
-	if (mnt_attached && *store >= 0) /* it was unmounted again, and is of no more use */
-		close_late(n, store);
-	if (tools >= 0)
-		close_late(n, &tools);
-	if (r >= 0 && p->spec.readonly_root) {
-		int set = mnt_set_attr(r, MOUNT_ATTR_RDONLY);
-		if (set < 0) {
-			fd_close(r);
-			return set;
-		}
-	}
-	return r;
-}
-
-static int tmpfs_mount(const struct plan *p, const struct plan_mount *m)
-{
-	char size[24], id[16];
-	snprintf(size, sizeof(size), "%llu", (unsigned long long)m->size);
-	snprintf(id, sizeof(id), "%u", p->uid_base);
-	const struct mnt_option options[] = {
-		{ "size", size }, { "mode", m->mode }, { "uid", id }, { "gid", id }, { "nr_inodes", "65536" }
-	};
-	return mnt_fs("tmpfs", options, ELEMS(options), m->attr);
-}
-
-static int devpts_mount(const struct plan *p, const struct plan_mount *m)
-{
-	char gid[16];
-	snprintf(gid, sizeof(gid), "%u", p->uid_base + 5); /* tty */
-	const struct mnt_option options[] = { { "newinstance", NULL },
-					      { "ptmxmode", "0666" },
-					      { "mode", "0620" },
-					      { "gid", gid },
-					      { "max", PTYS } };
-	return mnt_fs("devpts", options, ELEMS(options), m->attr);
-}
-
-/* The owner of the directory is the box's user, and nobody else on the disk is anybody in the box: neither
- * its root nor another can be made the owner of anything there. A directory of root's has no owner in the
- * box. */
-static int host_mount(const struct plan *p, const struct plan_mount *m, int dir)
-{
-	struct stat st;
-	if (fstat(dir, &st) < 0)
-		return -errno;
-	bool writable = !(m->attr & MOUNT_ATTR_RDONLY);
-	if (writable && (st.st_uid == 0 || st.st_gid == 0)) {
-		snprintf(mnt_why, sizeof(mnt_why),
-			 "it belongs to root: mount it read-only, or give it to a user");
-		return -EPERM;
-	}
-	uint32_t user = p->uid_base + PLAN_USER;
-	const struct spawn_map uid = { st.st_uid ? st.st_uid : NO_ID, user, 1 },
-			       gid = { st.st_gid ? st.st_gid : NO_ID, user, 1 };
-	_cleanup_(closep) int ns = -EBADF;
-	int r = spawn_userns_mapped(p->uid_base, &uid, &gid, &ns);
-	if (r < 0)
-		return r;
-	r = mnt_tree(dir, "", m->attr, ns);
-	if (r == -EINVAL)
-		snprintf(mnt_why, sizeof(mnt_why), "this kernel cannot map the owners of %s", mnt_type(dir));
-	return r;
-}
-
-static int one_mount(struct native *n, const struct plan *p, const struct plan_mount *m,
-		     const struct plan_image *image, const struct native_files *files, int userns, int *store)
-{
-	switch (m->kind) {
-	case PLAN_LAYER:
-		return layer_mount(n, p, m, image, files->storage, userns, store);
-	case PLAN_STORE:
-		return mnt_tree(files->storage, m->source, m->attr, userns);
-	case PLAN_WORKSPACE:
-		return mnt_tree(files->workspaces[m->layer], "", m->attr, userns);
-	case PLAN_HOST:
-		return host_mount(p, m, files->hosts[m->layer]);
-	case PLAN_DEV:
-		return native_dev(m->attr);
-	case PLAN_DEVPTS:
-		return devpts_mount(p, m);
-	case PLAN_TMPFS:
-		return tmpfs_mount(p, m);
-	case PLAN_PROC:
-		break; /* belongs to the child's pid namespace: the child makes it */
-	}
-	return -1;
-}
-
-static int prepare_mounts(struct native *n, const struct plan *p, const struct plan_image *image,
-			  const struct native_files *files, struct native_child *c, struct err *e)
-{
-	int store = -1;
-	for (unsigned i = 0; i < p->n_mounts; i++) {
-		const struct plan_mount *m = &p->mounts[i];
-		if (m->kind == PLAN_PROC)
-			continue;
-		mnt_why[0] = 0;
-		c->mounts[i] = one_mount(n, p, m, image, files, c->userns, &store);
-		if (c->mounts[i] < 0) {
-			fd_close(store);
-			return err_sys(e, m->kind == PLAN_HOST ? ERR_INVALID : ERR_WALLS, c->mounts[i],
-				       "mount of %s%s%s", m->target, mnt_why[0] ? ": " : "", mnt_why);
-		}
-	}
-	if (store >= 0)
-		close_late(n, &store);
-	int r = native_sys_views(n, p, c->views, &c->n_views);
-	return r < 0 ? err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits") : 0;
-}
 
 static void child_init(struct native_child *c, const struct native *n, const struct plan *p, int listener)
 {
@@ -280,30 +87,134 @@ static int join_cpuset(const struct native *n, struct native_child *c, struct er
 	return 0;
 }
 
+static struct cgroup_limits limits_of(const struct plan *p)
+{
+	return (struct cgroup_limits){ .memory_bytes = p->spec.limits.memory_bytes,
+				       .cpu_milli = p->spec.limits.cpu_milli,
+				       .pids = p->spec.limits.pids };
+}
+
+/* The way into the groups of that name, and their view from within. */
+static int open_groups(struct native *n, struct native_child *c, const char *name, struct err *e)
+{
+	if (cgroup_task_fds(&n->cgroups, name, c->tasks, &c->n_tasks, e) < 0 || join_cpuset(n, c, e) < 0)
+		return -1;
+	int r = native_sys_views(n, c->plan, name, c->views, &c->n_views);
+	return r < 0 ? err_sys(e, ERR_WALLS, r, "the sandbox's view of its limits") : 0;
+}
+
+/* What takes longest and needs neither the box's name nor its groups. */
+static int open_world(struct native *n, struct native_child *c, const struct plan_image *image,
+		      const struct native_files *files, struct err *e)
+{
+	native_space_open(c, files);
+	int r = spawn_userns(c->plan->uid_base, PLAN_IDS, &c->userns);
+	if (r < 0)
+		return err_sys(e, ERR_WALLS, r, "user namespace");
+	return native_mounts(n, c->plan, image, files, c, e);
+}
+
+/* ---- ahead ---- */
+
+void native_forget(struct native *n)
+{
+	if (!n->next)
+		return;
+	child_done(&n->next->child);
+	free(n->next);
+	n->next = NULL;
+	if (cgroup_renames(&n->cgroups))
+		(void)!cgroup_remove(&n->cgroups, NATIVE_NEXT);
+}
+
+int native_prepare(struct native *n, const struct plan *p, const struct plan_image *image,
+		   const struct native_files *files, struct err *e)
+{
+	const struct cgroup_limits limits = limits_of(p);
+	native_forget(n);
+	if (cgroup_renames(&n->cgroups) && cgroup_make_ahead(&n->cgroups, NATIVE_NEXT, &limits, e) < 0)
+		return -1;
+	n->next = calloc(1, sizeof(*n->next));
+	if (!n->next) {
+		(void)!cgroup_remove(&n->cgroups, NATIVE_NEXT);
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "the next sandbox");
+	}
+	n->next->plan = *p;
+	struct native_child *c = &n->next->child;
+	child_init(c, n, &n->next->plan, -1);
+	int r = open_world(n, c, image, files, e);
+	if (r == 0 && cgroup_renames(&n->cgroups))
+		r = open_groups(n, c, NATIVE_NEXT, e);
+	spawn_collect();
+	if (r < 0)
+		native_forget(n);
+	return r;
+}
+
+/* The groups of a box that begins with what was made ahead. */
+static int take_groups(struct native *n, struct native_child *c, const char *id,
+		       const struct cgroup_limits *limits, struct err *e)
+{
+	if (cgroup_renames(&n->cgroups))
+		return cgroup_take(&n->cgroups, NATIVE_NEXT, id, limits, e);
+	if (cgroup_make(&n->cgroups, id, limits, e) < 0)
+		return -1;
+	if (open_groups(n, c, id, e) == 0)
+		return 0;
+	(void)!cgroup_remove(&n->cgroups, id);
+	return -1;
+}
+
+static int take_next(struct native *n, const struct plan *p, const struct native_files *files,
+		     struct native_child *c, struct err *e)
+{
+	const struct cgroup_limits limits = limits_of(p);
+	if (!n->next)
+		return err_set(e, ERR_INTERNAL, "nothing was made ahead");
+	*c = n->next->child;
+	free(n->next);
+	n->next = NULL;
+	c->plan = p;
+	c->listener = files->listener;
+	int r = take_groups(n, c, p->spec.id, &limits, e);
+	if (r < 0)
+		child_done(c);
+	return r;
+}
+
+/* ---- at once ---- */
+
+static int make_all(struct native *n, const struct plan *p, const struct plan_image *image,
+		    const struct native_files *files, struct native_child *c, struct err *e)
+{
+	const struct cgroup_limits limits = limits_of(p);
+	child_init(c, n, p, files->listener);
+	if (cgroup_make(&n->cgroups, p->spec.id, &limits, e) < 0)
+		return -1;
+	if (open_world(n, c, image, files, e) == 0 && open_groups(n, c, p->spec.id, e) == 0)
+		return 0;
+	child_done(c);
+	spawn_collect();
+	(void)!cgroup_remove(&n->cgroups, p->spec.id);
+	return -1;
+}
+
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
 		 const struct native_files *files, struct native_box *ret, struct err *e)
 {
 	struct native_child c;
-	child_init(&c, n, p, files->listener);
-	const struct cgroup_limits limits = { .memory_bytes = p->spec.limits.memory_bytes,
-					      .cpu_milli = p->spec.limits.cpu_milli,
-					      .pids = p->spec.limits.pids };
-	if (cgroup_make(&n->cgroups, p->spec.id, &limits, e) < 0)
-		return -1;
+	int r = files->prepared ? take_next(n, p, files, &c, e) : make_all(n, p, image, files, &c, e);
+	if (r < 0)
+		return r;
 	struct netns_gate gate = NETNS_GATE_NONE;
 	if (n->n_nets) {
 		const struct native_net *net = &n->nets[--n->n_nets];
 		c.net = net->ns;
 		gate = net->gate;
 	}
-	native_space_open(&c, files);
-	int r = spawn_userns(p->uid_base, PLAN_IDS, &c.userns);
-	if (r < 0)
-		r = err_sys(e, ERR_WALLS, r, "user namespace");
-	else if (cgroup_join_fds(&n->cgroups, p->spec.id, c.tasks, &c.n_tasks, &c.v2, e) < 0 ||
-		 join_cpuset(n, &c, e) < 0 || prepare_mounts(n, p, image, files, &c, e) < 0 ||
-		 run_child(&c, ret, e) < 0)
-		r = -1;
+	r = cgroup_unified_fd(&n->cgroups, p->spec.id, &c.v2, e);
+	if (r == 0)
+		r = run_child(&c, ret, e);
 	child_done(&c);
 	spawn_collect();
 	if (r < 0) {

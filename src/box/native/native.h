@@ -20,6 +20,10 @@
 /* In the root of `empty_ns`, beside a file for each of gauge_names: what hides files and directories. */
 #define NATIVE_NULL  "null"
 #define NATIVE_EMPTY "empty"
+/* The control groups of the next box, where they can be renamed. */
+#define NATIVE_NEXT "next"
+
+struct native_next;
 
 /* What all boxes of one keeper share; made once. */
 struct native {
@@ -54,6 +58,8 @@ struct native {
 		struct netns_gate gate; /* its sockets for the gate */
 	} nets[NATIVE_NETS];
 	unsigned n_nets, wanted_nets; /* wanted: set by the keeper, at most NATIVE_NETS */
+	bool swept;                   /* groups of daemons that are gone */
+	struct native_next *next;     /* of the next box: native_prepare; or NULL */
 	/* Detached mounts whose closing waits for an RCU grace period: closed when there is time. */
 	int late[128];
 	unsigned n_late;
@@ -78,12 +84,19 @@ struct native_files {
 	int listener;
 	const int *workspaces; /* of PLAN_WORKSPACE, by index */
 	const int *hosts;      /* of PLAN_HOST */
+	bool prepared;         /* native_prepare was called with this storage, and a plan that is the same but
+				* for its names */
 };
 /* The mount of a box's /dev, in no namespace. */
 int native_dev(uint64_t attr) _must_check_;
 /* Starts the box; the listener becomes PID 1's fd 3. On failure nothing of it is left. */
 int native_start(struct native *n, const struct plan *p, const struct plan_image *image,
 		 const struct native_files *files, struct native_box *ret, struct err *e) _must_check_;
+/* Makes ahead what a box with this plan needs, whatever its id and its host name: groups, user namespace,
+ * mounts. There is one such set at most; native_forget gives it up. */
+int native_prepare(struct native *n, const struct plan *p, const struct plan_image *image,
+		   const struct native_files *files, struct err *e) _must_check_;
+void native_forget(struct native *n);
 /* When there is time: closes what native_start left for later, but for `leave` of it. */
 void native_tidy(struct native *n, unsigned leave);
 /* Makes one namespace ahead; true when there is more to do. A start without one makes its own. */

@@ -28,6 +28,12 @@ struct native_child {
 	const char *failed_point; /* a path that the client chose and that cannot be mounted on, or NULL */
 };
 
+/* native_prepare: the parts of a box that has no name yet. */
+struct native_next {
+	struct plan plan;
+	struct native_child child;
+};
+
 /*
  * Should: build the mounts, become the box's root, drop, execute PID 1.
  * Mustn't: allocate, log, touch the parent's data but for the answer, go on

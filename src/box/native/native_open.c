@@ -250,6 +250,7 @@ int native_open(struct native *n, const char *scratch, const char *init_path, st
 
 void native_close(struct native *n)
 {
+	native_forget(n);
 	native_tidy(n, 0);
 	while (n->n_nets) {
 		struct native_net *net = &n->nets[--n->n_nets];

@@ -171,7 +171,7 @@ static int add(struct native_view *v, unsigned *n, int fd, const char *at)
 	return 0;
 }
 
-static int add_groups(struct native *n, const struct plan *p, struct native_view *views, unsigned *at)
+static int add_groups(struct native *n, const char *group, struct native_view *views, unsigned *at)
 {
 	static const char *const places[CGROUP_CONTROLLERS] = {
 		[CGROUP_MEMORY] = "fs/cgroup/memory",
@@ -181,23 +181,22 @@ static int add_groups(struct native *n, const struct plan *p, struct native_view
 	};
 	const struct cgroup_host *h = &n->cgroups;
 	if (is_pure(h))
-		return add(views, at, group_copy(n, (unsigned)h->unified, p->spec.id), "fs/cgroup");
+		return add(views, at, group_copy(n, (unsigned)h->unified, group), "fs/cgroup");
 	for (unsigned i = 0; i < h->n; i++) {
 		const struct cgroup_tree *t = &h->trees[i];
 		unsigned c = 0;
 		while (c < CGROUP_CONTROLLERS && !(t->controllers & 1u << c))
 			c++;
-		int r = t->v2 || c == CGROUP_CONTROLLERS
-				? 0
-				: add(views, at, group_copy(n, i, p->spec.id), places[c]);
+		int r = t->v2 || c == CGROUP_CONTROLLERS ? 0
+							 : add(views, at, group_copy(n, i, group), places[c]);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-int native_sys_views(struct native *n, const struct plan *p, struct native_view views[NATIVE_VIEWS],
-		     unsigned *ret_n)
+int native_sys_views(struct native *n, const struct plan *p, const char *group,
+		     struct native_view views[NATIVE_VIEWS], unsigned *ret_n)
 {
 	unsigned cpus = native_cpus(p->spec.limits.cpu_milli, machine_cpus());
 	char name[16];
@@ -208,7 +207,7 @@ int native_sys_views(struct native *n, const struct plan *p, struct native_view 
 			return r;
 	}
 	int r = add(views, ret_n, mnt_trees(n->scratch, name), "/sys");
-	return r < 0 ? r : add_groups(n, p, views, ret_n);
+	return r < 0 ? r : add_groups(n, group, views, ret_n);
 }
 
 void native_sys_argument(const struct plan *p, char dst[NATIVE_ARGUMENT])

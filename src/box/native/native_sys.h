@@ -20,7 +20,7 @@ unsigned native_cpus(uint32_t cpu_milli, unsigned machine);
 /* At the start: which hierarchies there are. */
 void native_sys_open(struct native *n);
 /* Makes them; the caller closes. What cannot be shown is left out: -errno only where something is odd. */
-int native_sys_views(struct native *n, const struct plan *p, struct native_view views[NATIVE_VIEWS],
-		     unsigned *ret_n) _must_check_;
+int native_sys_views(struct native *n, const struct plan *p, const char *group,
+		     struct native_view views[NATIVE_VIEWS], unsigned *ret_n) _must_check_;
 /* What PID 1 is told: how many processors its programs count. */
 void native_sys_argument(const struct plan *p, char dst[NATIVE_ARGUMENT]);

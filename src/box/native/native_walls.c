@@ -151,7 +151,7 @@ static int start(struct walls *w, const struct walls_start *s, struct walls_box 
 	_cleanup_(closep) int listener = make_listener(s->run);
 	if (listener < 0)
 		return err_sys(e, ERR_INTERNAL, listener, "cannot make the sandbox's socket");
-	const struct native_files files = { s->storage, listener, s->workspaces, s->hosts };
+	const struct native_files files = { s->storage, listener, s->workspaces, s->hosts, s->prepared };
 	struct native_box nb;
 	if (native_start(of(w), s->plan, s->image, &files, &nb, e) < 0)
 		return -1;
@@ -160,6 +160,17 @@ static int start(struct walls *w, const struct walls_start *s, struct walls_box 
 	ret->capture = of(w)->capture;
 	*ret_gate = nb.gate;
 	return 0;
+}
+
+static int prepare(struct walls *w, const struct walls_start *s, struct err *e)
+{
+	const struct native_files files = { .storage = s->storage, .listener = -1 };
+	return native_prepare(of(w), s->plan, s->image, &files, e);
+}
+
+static void forget(struct walls *w)
+{
+	native_forget(of(w));
 }
 
 static int connect_to(struct walls *w, const struct walls_box *b, int run)
@@ -194,6 +205,8 @@ struct sweep {
 static void sweep_group(void *arg, const char *name)
 {
 	struct sweep *s = arg;
+	if (strcmp(name, NATIVE_NEXT) == 0 && !s->n->next) /* a keeper's that was killed; nobody is in it */
+		(void)!cgroup_remove(&s->n->cgroups, name);
 	if (!spec_id_ok(view_of(name)) || s->known(s->arg, name))
 		return;
 	if (cgroup_kill(&s->n->cgroups, name) < 0 || cgroup_remove(&s->n->cgroups, name) < 0)
@@ -203,6 +216,9 @@ static void sweep_group(void *arg, const char *name)
 static bool sweep(struct walls *w, bool (*known)(void *arg, const char *id), void *arg)
 {
 	struct sweep s = { .n = of(w), .known = known, .arg = arg };
+	if (!s.n->swept) /* once is enough: daemons that die later leave theirs to the next start */
+		cgroup_remove_stale(&s.n->cgroups);
+	s.n->swept = true;
 	cgroup_each(&s.n->cgroups, sweep_group, &s);
 	return s.left;
 }
@@ -280,6 +296,8 @@ const struct walls_ops native_walls = {
 	.open = open_native,
 	.furnish = furnish,
 	.close = close_native,
+	.prepare = prepare,
+	.forget = forget,
 	.start = start,
 	.adopt = adopt,
 	.connect = connect_to,

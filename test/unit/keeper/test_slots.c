@@ -95,6 +95,25 @@ static void test_private(void **state)
 	assert_int_equal(e.sys, ELOOP);
 }
 
+static void test_move(void **state)
+{
+	need_run();
+	struct slots a = open_table(2), b = open_table(2);
+	uint32_t slot = take(&a, "before");
+	char from[128], to[160];
+	snprintf(from, sizeof(from), "%s", holder("before"));
+	snprintf(to, sizeof(to), "%s.moved", from);
+	assert_int_equal(slots_move(&a, slot, to, AT_FDCWD, from, AT_FDCWD, to), 0);
+	assert_int_equal(access(to, F_OK), 0);
+	assert_int_not_equal(take(&b, "other"), slot);
+	/* The holder is gone: it is free. */
+	assert_int_equal(rmdir(to), 0);
+	assert_int_equal(take(&b, "third"), slot);
+	assert_true(slots_move(&a, slot, to, AT_FDCWD, from, AT_FDCWD, to) < 0);
+	slots_close(&a);
+	slots_close(&b);
+}
+
 static void test_two_openers(void **state)
 {
 	need_run();
@@ -216,8 +235,9 @@ static void test_bad_holder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SLOTS_TEST(test_private),   SLOTS_TEST(test_two_openers),    SLOTS_TEST(test_stale_holder),
-		SLOTS_TEST(test_late_free), SLOTS_TEST(test_many_processes), SLOTS_TEST(test_bad_holder),
+		SLOTS_TEST(test_private),      SLOTS_TEST(test_move),      SLOTS_TEST(test_two_openers),
+		SLOTS_TEST(test_stale_holder), SLOTS_TEST(test_late_free), SLOTS_TEST(test_many_processes),
+		SLOTS_TEST(test_bad_holder),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

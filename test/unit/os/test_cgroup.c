@@ -436,6 +436,42 @@ static void test_save_restore(void **state)
 	buf_done(&text);
 }
 
+/* Where groups can be renamed: the limits go with them. Where not, cgroup_take makes all. */
+static void test_ahead(void **state)
+{
+	need_groups();
+	struct err e = { 0 };
+	assert_int_equal(cgroup_make_ahead(&h, "next", &limits, &e), 0);
+	unsigned n = 0;
+	for (unsigned i = 0; i < h.n; i++) {
+		bool there = faccessat(h.trees[i].dir, "next", F_OK, 0) == 0;
+		assert_int_equal(there, !h.trees[i].v2);
+		n += there;
+	}
+	assert_int_equal(n > 0, cgroup_renames(&h));
+	assert_int_equal(cgroup_take(&h, "next", "taken", &limits, &e), 0);
+	for (unsigned i = 0; i < h.n; i++) {
+		assert_true(faccessat(h.trees[i].dir, "next", F_OK, 0) < 0);
+		assert_int_equal(faccessat(h.trees[i].dir, "taken", F_OK, 0), 0);
+		if (h.trees[i].controllers & 1u << CGROUP_PIDS) {
+			struct buf b = BUF_INIT(64);
+			char want[24];
+			snprintf(want, sizeof(want), "%u\n", limits.pids);
+			assert_int_equal(fd_slurp(h.trees[i].dir, "taken/pids.max", &b), 0);
+			assert_true(view_is(buf_view(&b), want));
+			buf_done(&b);
+		}
+	}
+	/* A name that is taken: nothing is left of the other. */
+	if (cgroup_renames(&h)) {
+		assert_int_equal(cgroup_make_ahead(&h, "next", &limits, &e), 0);
+		assert_int_equal(cgroup_take(&h, "next", "taken", &limits, &e), -1);
+		for (unsigned i = 0; i < h.n; i++)
+			assert_true(faccessat(h.trees[i].dir, "next", F_OK, 0) < 0);
+	}
+	(void)!cgroup_remove(&h, "taken");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,7 +480,7 @@ int main(void)
 		cmocka_unit_test(test_kill_listed),  cmocka_unit_test(test_memory_limit_bites),
 		cmocka_unit_test(test_each),         cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_taken_name),   cmocka_unit_test(test_leaf_of_a_service),
-		cmocka_unit_test(test_save_restore),
+		cmocka_unit_test(test_save_restore), cmocka_unit_test(test_ahead),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -49,6 +49,7 @@ struct box_inside {
 			 list */
 	bool expired; /* its time is over: it is being removed */
 	bool pooled;  /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
+	bool early;   /* box_wish.early was called, and exec_ahead by it */
 	bool readied; /* and has what was wanted for those that wait (pool_ready) */
 	struct list pool; /* of its image's pool */
 	struct quota_mark quota;
@@ -97,6 +98,9 @@ struct create_twin {
 struct job *create_fork(struct core *c, const struct actor *a, const struct box_wish *w,
 			const struct create_twin *twin, job_done *done, void *arg,
 			struct err *e) _must_check_;
+/* A client's create begins or ends. Many at once, or one upon another, are a rush (core.rush): whatever is
+ * not needed for them can wait. */
+void create_rush(struct core *c, bool begins);
 /* A creation is over: for the metrics. */
 void create_count(struct core *c, uint64_t began_ns, bool failed);
 /* BoxCreate for this box: new, or with the files that it has. */

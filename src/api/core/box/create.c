@@ -31,6 +31,10 @@
 #define KEEPER_MS 30000
 #define COPY_MS   600000 /* where files are copied one by one */
 
+#define RUSH_CREATES   8
+#define RUSH_WITHIN_MS 100
+#define RUSH_LASTS_MS  1000
+
 enum { WAIT_STORE = 1, WAIT_KEEPER = 2, WAIT_HELLO = 4, WAIT_GATE = 8 };
 
 struct creation {
@@ -41,7 +45,9 @@ struct creation {
 	bool made;                 /* the keeper may have it */
 	char snapshot[BOX_ID + 1]; /* whose files it starts with, or "" */
 	bool seeded;               /* the image has files of another box */
+	bool asked;                /* by a client */
 	bool check_user;           /* one was asked for that need not be there */
+	void (*early)(struct core *c, const struct box *b);
 	struct create_identity identity;
 	struct create_user user;
 	struct err failed; /* the first failure */
@@ -51,6 +57,24 @@ struct creation {
 const uint32_t core_create_bounds_us[12] = {
 	500, 1000, 2000, 3000, 4000, 6000, 8000, 15000, 30000, 100000, 1000000, 10000000,
 };
+
+void create_rush(struct core *c, bool begins)
+{
+	uint64_t now = loop_now(c->loop);
+
+	if (!begins) {
+		if (c->rush.under_way-- >= RUSH_CREATES)
+			c->rush.until_ms = now + RUSH_LASTS_MS;
+		return;
+	}
+	if (now - c->rush.since_ms > RUSH_WITHIN_MS) {
+		c->rush.since_ms = now;
+		c->rush.n = 0;
+	}
+	c->rush.under_way++;
+	if (++c->rush.n >= RUSH_CREATES)
+		c->rush.until_ms = now + RUSH_LASTS_MS;
+}
 
 void create_count(struct core *c, uint64_t began_ns, bool failed)
 {
@@ -89,6 +113,8 @@ static void settle(struct creation *cr)
 	if (cr->waits)
 		return;
 	b->in->creation = NULL;
+	if (cr->asked)
+		create_rush(b->in->core, false);
 	if (b->in->core->stopping) { /* never answered: the next start removes it */
 		job_finish(&cr->job, NULL, &cr->failed);
 		if (b->in->hidden)
@@ -181,6 +207,14 @@ static void send_policy(struct creation *cr)
 		cr->waits |= WAIT_GATE;
 }
 
+/* Whether nothing has to be done in the box before its first process starts. */
+static bool starts_as_it_is(const struct creation *cr)
+{
+	const struct box *b = cr->box;
+	return !cr->snapshot[0] && !cr->seeded && !cr->check_user && !b->spec.secrets.n &&
+	       !egress_opens(policies_of(b, NULL));
+}
+
 static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
 {
 	struct creation *cr = CONTAINER(c, struct creation, call);
@@ -195,7 +229,11 @@ static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
 	}
 	cr->waits &= ~(unsigned)WAIT_KEEPER;
 	send_policy(cr);
-	guest_adopt(&cr->box->in->guest, fd, on_greeted);
+	struct box *b = cr->box;
+	guest_adopt(&b->in->guest, fd, on_greeted);
+	/* Unless that has failed at once, and cr is gone. */
+	if (b->in->creation == cr && cr->early && starts_as_it_is(cr))
+		cr->early(b->in->core, b);
 	return 0;
 }
 
@@ -390,8 +428,8 @@ bad:
 	return NULL;
 }
 
-static struct job *make(struct core *c, const struct box_spec *s, struct arena *arena, const struct how *how,
-			job_done *done, void *arg, struct err *e)
+static struct job *make(struct core *c, const struct box_wish *w, const struct box_spec *s,
+			struct arena *arena, const struct how *how, job_done *done, void *arg, struct err *e)
 {
 	struct creation *cr = calloc(1, sizeof(*cr));
 	if (!cr) {
@@ -407,6 +445,7 @@ static struct job *make(struct core *c, const struct box_spec *s, struct arena *
 	cr->seeded = image && image->seeded;
 	cr->job = (struct job){ .done = done, .arg = arg };
 	cr->box = b;
+	cr->early = w->early;
 	cr->check_user = !view_eq(b->spec.user, c->config->defaults.user) && !view_is(b->spec.user, "root");
 	cr->began_ns = clock_mono_ns();
 	cr->waits = WAIT_KEEPER | WAIT_HELLO | (b->in->hidden ? 0 : WAIT_STORE);
@@ -423,6 +462,9 @@ static struct job *make(struct core *c, const struct box_spec *s, struct arena *
 		free(cr);
 		return NULL;
 	} else {
+		cr->asked = how->actor != NULL;
+		if (cr->asked)
+			create_rush(c, true);
 		return &cr->job;
 	}
 	boxes_free_later(b);
@@ -448,7 +490,7 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 		if (refused.code)
 			*e = refused;
 		else if (!j)
-			j = make(c, &s, &arena, how, done, arg, e);
+			j = make(c, w, &s, &arena, how, done, arg, e);
 	}
 	arena_done(&arena);
 	return j;

@@ -239,6 +239,7 @@ static void claim_settle(struct claim *cl)
 
 	if (--cl->waits)
 		return;
+	create_rush(c, false);
 	if (c->stopping) { /* written, but nobody was told: as after any answer that was lost */
 		job_finish(&cl->job, NULL, e);
 		free(cl);
@@ -370,6 +371,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 	cl->waits++; /* before: it may be told at once */
 	if (!egress_opens(policies_of(b, NULL)) || !mounts_trust(b, on_trusted, cl))
 		cl->waits--;
+	create_rush(c, true);
 	return &cl->job;
 }
 

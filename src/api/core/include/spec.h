@@ -118,7 +118,12 @@ struct box_wish_limits {
 	bool has_cpu, has_memory_mb, has_pids, has_nofile, has_disk_mb;
 };
 
+struct core;
+struct box;
+
 struct box_wish {
+	/* Called before the box is answered, as soon as exec_ahead can be; not for every kind of box. */
+	void (*early)(struct core *c, const struct box *b);
 	struct view name, image, user, workdir; /* empty: none, or the default */
 	struct view timezone;                   /* empty: none, or the default */
 	struct view backend;                    /* empty: that of the snapshot, or the default */

@@ -223,6 +223,15 @@ int guest_call(struct guest *g, struct call *c, uint16_t type, uint32_t deadline
 	return r < 0 ? err_sys(e, ERR_UNAVAILABLE, r, "cannot reach the sandbox") : 0;
 }
 
+int guest_call_early(struct guest *g, struct call *c, uint16_t type, uint32_t patience_ms,
+		     const struct pb_msg *pm, const void *msg, struct err *e)
+{
+	if (g->state != GUEST_GREETING)
+		return guest_call(g, c, type, 0, patience_ms, pm, msg, e);
+	int r = mux_call(&g->mux, c, type, 0, patience_ms, pm, msg);
+	return r < 0 ? err_sys(e, ERR_UNAVAILABLE, r, "cannot reach the sandbox") : 0;
+}
+
 void guest_cancel(struct call *c)
 {
 	if (mux_is_open(c))

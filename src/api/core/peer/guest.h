@@ -40,6 +40,10 @@ void guest_revive(struct guest *g);
 /* Like mux_call; opens the link where that is needed. ERR_STATE when the box has stopped. */
 int guest_call(struct guest *g, struct call *c, uint16_t type, uint32_t deadline_ms, uint32_t patience_ms,
 	       const struct pb_msg *pm, const void *msg, struct err *e) _must_check_;
+/* The same, sent behind HELLO without waiting for its answer: for a box that was just made, whose PID 1 is of
+ * our own build, and for what may be lost. */
+int guest_call_early(struct guest *g, struct call *c, uint16_t type, uint32_t patience_ms,
+		     const struct pb_msg *pm, const void *msg, struct err *e) _must_check_;
 /* From here on nothing that is sent to this box stays in our memory. */
 void guest_is_secret(struct guest *g);
 /* Cancels a call in whatever state it is. Accepts a zeroed or closed one. */

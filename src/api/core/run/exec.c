@@ -29,6 +29,7 @@
 /* PID 1 keeps the time limit; this is for a PID 1 that does not. */
 #define GRACE_MS     5000
 #define TERMINAL_MAX 10000 /* columns or rows */
+#define REST_MS      300   /* before the next login shell, while many boxes are created */
 #define AHEAD_MS     30000 /* until PID 1 has started a shell ahead */
 
 /* ---- the request ---- */
@@ -188,6 +189,7 @@ static int fill(struct arena *a, const struct box *b, const struct exec_wish *w,
 		.keep = w->keep,
 		.tag = w->tag,
 		.ready = w->keep && w->ready && !w->secrets.n,
+		.rest_ms = loop_now(c->loop) < c->rush.until_ms ? REST_MS : 0,
 		.kill = w->keep && w->kill,
 		.secret = w->secrets.n > 0,
 		.ring_bytes = w->keep ? w->ring_bytes : 0,
@@ -492,10 +494,15 @@ void exec_ahead(struct core *c, const struct box *box, const struct exec_wish *w
 	if (!call)
 		return;
 	call->ops = &ahead_ops;
-	int r = fill(&a, b, w, true, &start);
+	int r = b->in->early ? -EALREADY : fill(&a, b, w, true, &start);
 	start.ahead = seconds;
-	if (r < 0 ||
-	    guest_call(&b->in->guest, call, WIRE_TYPE_START, 0, AHEAD_MS, &wire_start_msg, &start, &e) < 0)
+	b->in->early = r >= 0 && b->in->creation;
+	if (r >= 0)
+		r = b->in->early ? guest_call_early(&b->in->guest, call, WIRE_TYPE_START, AHEAD_MS,
+						    &wire_start_msg, &start, &e)
+				 : guest_call(&b->in->guest, call, WIRE_TYPE_START, 0, AHEAD_MS,
+					      &wire_start_msg, &start, &e);
+	if (r < 0)
 		free(call);
 	arena_done(&a);
 }

@@ -69,6 +69,10 @@ struct core {
 	struct quotas quotas;
 	struct sampler sampler;
 	struct pool pool;
+	struct {                             /* of creates: create.c */
+		uint64_t since_ms, until_ms; /* counted since; it lasts until */
+		unsigned n, under_way;
+	} rush;
 	struct {
 		unsigned waits;
 		void (*done)(void *arg);

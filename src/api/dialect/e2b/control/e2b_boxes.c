@@ -189,8 +189,9 @@ static void on_started(void *arg, const void *result, const struct err *e)
 	if (!answer_ended(r, e))
 		return;
 	struct core *core = r->core;
+	struct loop *loop = r->x->loop;
 	e2b_reply_sandbox(r, 201, result);
-	envd_ahead(core, result);
+	envd_ahead(core, loop, result);
 }
 
 /* What the template starts runs before anybody has the box. */
@@ -218,8 +219,10 @@ static void create_with(struct request *r, uint64_t timeout)
 
 	if (request_read(r, &create_schema, &body) < 0)
 		return;
-	if (to_wish(r, &body, &w, &e) >= 0)
+	if (to_wish(r, &body, &w, &e) >= 0) {
+		w.early = envd_early;
 		r->job = create_box(r->core, &r->actor, &w, on_created, r, &e);
+	}
 	if (!r->job)
 		answer_fail(r, &e);
 }

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "envd_gen.h"
 #include "run.h"
@@ -290,8 +291,35 @@ static void ahead_in_pool(struct core *core, const struct box *b)
 	ahead(core, b, POOL_S);
 }
 
-void envd_ahead(struct core *core, const struct box *b)
+void envd_early(struct core *core, const struct box *b)
 {
 	ahead(core, b, AHEAD_S);
+}
+
+struct later {
+	struct loop_task task;
+	struct core *core;
+	char box[BOX_ID + 1];
+};
+
+static void on_later(struct loop_task *t)
+{
+	struct later *l = CONTAINER(t, struct later, task);
+	const struct box *b = boxes_by_id(l->core, view_of(l->box));
+	if (b)
+		ahead(l->core, b, AHEAD_S);
+	free(l);
+}
+
+/* In the order of tasks the answer is sent first: PID 1 would take the processor from it. */
+void envd_ahead(struct core *core, struct loop *loop, const struct box *b)
+{
+	struct later *l = calloc(1, sizeof(*l));
+	if (l) {
+		l->core = core;
+		memcpy(l->box, b->id, sizeof(l->box));
+		list_init(&l->task.link);
+		loop_defer(loop, &l->task, on_later);
+	}
 	exec_ahead_in_pool(core, ahead_in_pool);
 }
