@@ -20,6 +20,7 @@ import pytest
 import paddock
 
 CREATES = 5
+PARTS = 8  # the default
 MOUNT_CALLS = {"fsopen", "fsconfig", "fsmount", "move_mount", "open_tree", "mount_setattr", "mount", "umount2"}
 WAITING = {"epoll_wait", "epoll_pwait", "epoll_pwait2"}
 # A line of `strace -f -y`: pid, call, what it was given, what came back.
@@ -95,15 +96,19 @@ def count(request, daemon_factory, workdir):
     config.write_text("posture:\n  without: [overlay.detached]\n" if attached else "log_level: info\n")
     daemon = daemon_factory("cost", arguments=["--config", str(config)]).start()
     client = daemon.client()
-    spares = paddock.until(daemon.spare_networks, "parts are made ahead")
+
+    def is_ready():
+        """All parts are there again. The keeper makes the next sandbox before the last network."""
+        return daemon.spare_networks() >= PARTS and (daemon.run_dir / "next").is_dir()
+
     box = client.create()  # whatever is remembered from the first
     masks = sum(point.startswith("/proc/") and kind != "fuse" for _, point, _, kind, *_ in paddock.mountinfo(box.pid1()))
-    paddock.until(lambda: daemon.spare_networks() >= spares, "the parts are there again")
+    paddock.until(is_ready, "parts are made ahead")
     counts = []
     for _ in range(CREATES):
         with traced(daemon.keeper_pid, workdir / "strace"):
             client.create()
-            paddock.until(lambda: daemon.spare_networks() >= spares, "the parts are there again")
+            paddock.until(is_ready, "parts are made ahead")
         counts.append(Count((workdir / "strace").read_text(errors="replace"), daemon.keeper_pid, masks,
                             "attached" if attached else overlay_way()))
     # The longer it takes, the more the keeper does meanwhile that is not for the create: the one with the least has the least of that.
