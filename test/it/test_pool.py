@@ -274,7 +274,7 @@ def test_boxes_for_e2b_have_a_login_shell(pooled):
             pids = paddock.read(group / "cgroup.procs").split() if group else []
             for pid in pids:
                 with contextlib.suppress(OSError):  # it has ended meanwhile
-                    if "-u 250" in paddock.read(f"/proc/{pid}/cmdline"):
+                    if "__paddock" in paddock.read(f"/proc/{pid}/cmdline"):
                         found.add(box)
         return found
 
