@@ -74,5 +74,6 @@ def test_list_with_a_thousand(figures):
 
 
 def test_echo(figures):
-    """Goal: 8 ms at the median from the key to the terminal's buffer. Most of that are the server and the shell: the page adds little."""
-    assert figures["echo_ms"] <= figures["echo_bare_ms"] + 100 * paddock.SLOW, figures
+    """Goal: 8 ms at the median from the key to the terminal's buffer, of what is ours: the page, the server and the shell."""
+    assert figures["echo_own_ms"] <= figures["echo_bare_ms"] + 100 * paddock.SLOW, figures
+    assert figures["echo_ms"] <= figures["echo_bare_ms"] + 200 * paddock.SLOW, figures

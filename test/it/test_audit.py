@@ -79,6 +79,9 @@ def test_who_fails_is_not_in_it_unless_forbidden(site):
     send(admin, "DELETE", "/v1/keys/k_nobody", status=(404,))
     made = send(admin, "POST", "/v1/keys", {"name": "u", "tenant": "forbidden", "role": "user", "create_tenant": True})
     assert newest(admin, "key.create")["target"] == made["id"] and not any(e["target"] == "k_nobody" for e in entries(admin))
+    send(site.client(made["key"]), "POST", "/v1/tenants", {"name": "mine"}, status=(403,))
+    refused = newest(admin, "tenant.create")
+    assert (refused["key"], refused["status"], refused["tenant"]) == (made["id"], 403, "forbidden")
 
 
 def test_everybody_sees_the_own_tenants(site):

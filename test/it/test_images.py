@@ -98,7 +98,8 @@ def test_import_and_use(images, make_box):
     assert box.check(["/bin/sh", "-c", "echo $PWD; echo hi > f; cat f"]) == "/workspace\nhi\n"
     names = set(box.check(["ls", "/"]).split())
     assert names == {"bin", "etc", "home", "root", "dev", "proc", "tmp", "workspace"} | (names & {"sys", "run"}) | {"usr"}  # /usr/bin/sudo is ours
-    assert box.exec(["python3"]).exit_code == 127 if box.try_exec(["python3"]).status == 200 else True
+    missing = box.try_exec(["python3"])  # on a machine that is so slow that PID 1 did not wait for it, it is the program's own end
+    assert missing.status == 400 or missing.json()["exit_code"] == 127, missing
 
 
 def test_two_boxes_of_one_image_do_not_share_writes(images, make_box):
