@@ -129,6 +129,16 @@ def test_pause_and_use_at_once(make_box, daemon):
         assert helper.result() == "here\n"
 
 
+def test_pause_while_programs_ask_pid_1(make_box):
+    """What waits for PID 1's answer (sysinfo) cannot be frozen, and PID 1 that is frozen does not answer: it is tried anew."""
+    box = make_box()
+    box.exec("for i in 1 2 3 4; do setsid python3 -c 'import os\nwhile True: os.sysconf(\"SC_PHYS_PAGES\")' >/dev/null 2>&1 & done")
+    paddock.until(lambda: box.exec("pgrep -fc PHYS_PAGES").text.strip() == "4", "they run")
+    for _ in range(100):
+        assert change(box, "pause")["status"] == "paused"
+        assert change(box, "resume")["status"] == "running"
+
+
 def test_paused_box_survives_restarts(own_daemon):
     daemon = own_daemon().start()
     box = daemon.client().create(name="frozen")

@@ -108,9 +108,17 @@ static void release(struct request *r)
 	buf_done(&k->names);
 }
 
-static bool is_session(const struct shell_info *s)
+/* One that makes place is gone, although its shell has not ended yet. */
+static bool is_session(const struct request *r, const struct shell_info *s)
 {
-	return view_starts(s->name, "aio.");
+	const struct aio_state *st = r->state;
+	bool leaves = false;
+
+	LIST_EACH (it, &st->shells) {
+		const struct aio_shell *one = CONTAINER(it, struct aio_shell, link);
+		leaves |= one->leaving && !strcmp(one->box, r->box) && view_is(s->name, one->name);
+	}
+	return view_starts(s->name, "aio.") && !leaves;
 }
 
 static void put_session(struct json_out *o, const struct aio_state *st, const char *box,
@@ -149,7 +157,7 @@ static void on_list(struct shells_op *op, const struct shell_info *list, size_t 
 	json_out_key(o, "sessions");
 	json_out_object(o);
 	for (size_t i = 0; i < n; i++)
-		if (is_session(&list[i]))
+		if (is_session(r, &list[i]))
 			put_session(o, r->state, r->box, &list[i]);
 	json_out_end(o, '}');
 	json_out_end(o, '}');
@@ -166,8 +174,9 @@ static void on_stats(struct shells_op *op, const struct shell_info *list, size_t
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		all += is_session(&list[i]);
-		busy += is_session(&list[i]) && list[i].busy;
+		bool session = is_session(r, &list[i]);
+		all += session;
+		busy += session && list[i].busy;
 	}
 	struct json_out *o = aio_data(r, NULL);
 	json_out_object(o);
@@ -270,7 +279,7 @@ static void on_all(struct shells_op *op, const struct shell_info *list, size_t n
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (is_session(&list[i])) {
+		if (is_session(k->r, &list[i])) {
 			buf_add(&k->names, list[i].name);
 			buf_putc(&k->names, 0);
 		}
