@@ -1,5 +1,6 @@
 """`make deb`: what the package is. Installing, upgrading and removing it is test/kernels/test_deb.py's, in a guest with systemd."""
 
+import concurrent.futures
 import grp
 import subprocess
 
@@ -21,6 +22,13 @@ def package():
 def test_same_bytes(package):
     before = package.read_bytes()
     assert build().read_bytes() == before
+
+
+def test_two_at_once(package):
+    """The guest of `make test` gets a package while these tests make theirs."""
+    before = package.read_bytes()
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        assert all(made.read_bytes() == before for made in pool.map(lambda _: build(), range(3)))
 
 
 def test_bare_machine(package, workdir):

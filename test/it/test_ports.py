@@ -71,11 +71,12 @@ class H(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
         elif what == "/next":
             go.put(self.body()); self.send(b"{}")
-        elif what == "/big":
-            self.send_response(200); self.send_header("Content-Length", str(16 << 20)); self.end_headers()
+        elif what in ("/big", "/huge"):
+            pieces = 256 if what == "/big" else 2048
+            self.send_response(200); self.send_header("Content-Length", str(pieces << 16)); self.end_headers()
             piece = bytes(range(256)) * 256
             try:
-                for i in range(256): self.wfile.write(piece); open("/tmp/big", "w").write(str(i))
+                for i in range(pieces): self.wfile.write(piece); open("/tmp/big", "w").write(str(i))
             except OSError: open("/tmp/big-broke", "w").close()
         elif what == "/interim":
             for i in range(3): self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n")
@@ -308,7 +309,7 @@ def test_back_pressure(site, app):
     with socket.create_connection((site.host, site.port)) as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         head = "".join(f"{k}: {v}\r\n" for k, v in {**host(app), **token(app)}.items())
-        s.sendall(f"GET /big HTTP/1.1\r\n{head}\r\n".encode())
+        s.sendall(f"GET /huge HTTP/1.1\r\n{head}\r\n".encode())
         assert s.recv(12) == b"HTTP/1.1 200"
         before = None
 
@@ -319,7 +320,8 @@ def test_back_pressure(site, app):
             time.sleep(0.2)
             return same
         paddock.until(stands, "the server is stopped", 20)
-        assert int(before) < 200, "all 16 MiB were taken"
+        # (The kernel's buffers of the three sockets on the way may take up to 16 MiB.)
+        assert int(before) < 512, "32 of 128 MiB were taken"
         assert paddock.rss_kb(api) < 150 * 1024
     paddock.until(lambda: app.exec(["test", "-e", "/tmp/big-broke"]).exit_code == 0, "the server sees the client go", 20)
 
