@@ -72,10 +72,18 @@ static int read_scrypt(const struct json *k, struct parts *p, struct err *e)
 	return 0;
 }
 
+/* ethers writes it with a capital. */
+static const struct json *crypto_of(const struct json *j)
+{
+	const struct json *lower = json_get(j, "crypto"), *upper = json_get(j, "Crypto");
+
+	return lower && upper ? NULL : lower ? lower : upper;
+}
+
 static int read_parts(struct arena *a, const struct json *j, struct parts *p, struct err *e)
 {
-	const struct json *version = json_get(j, "version"), *c = json_get(j, "crypto"),
-			  *k = json_get(c, "kdfparams"), *kdf = json_get(c, "kdf");
+	const struct json *version = json_get(j, "version"), *c = crypto_of(j), *k = json_get(c, "kdfparams"),
+			  *kdf = json_get(c, "kdf");
 	uint64_t n, length;
 
 	if (!version || json_to_u64(version, &n) < 0 || n != 3)

@@ -92,6 +92,7 @@ static void test_refused(void **state)
 	refused(pbkdf2, "\"version\":3", "\"version\":3,\"version\":3");
 	refused(pbkdf2, "\"version\":3",
 		"\"version\":3,\"address\":\"9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f\"");
+	refused(pbkdf2, "\"version\":3", "\"version\":3,\"Crypto\":{}");
 	refused(pbkdf2, "6087dab2f9fdbbfaddc31a909735c1e6", "6087");
 	refused(pbkdf2, "\"dklen\":32", "\"dklen\":16");
 }
