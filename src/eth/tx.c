@@ -203,8 +203,10 @@ static int encode(const struct tx *t, bool with_signature, struct buf *out)
 	const bool chain_ok = t->unprotected ? t->type == TX_LEGACY && t->chain == 0
 					     : t->chain > 0 && t->chain <= TX_CHAIN_MAX;
 
-	if (t->type > TX_BASE_FEE || !chain_ok || t->nonce == UINT64_MAX || t->data.n > TX_DATA_MAX ||
-	    t->sig.y > 1)
+	const bool fees_ok = t->type != TX_BASE_FEE || u256_cmp(&t->priority, &t->price) <= 0;
+
+	if (t->type > TX_BASE_FEE || !chain_ok || !fees_ok || t->nonce == UINT64_MAX ||
+	    t->data.n > TX_DATA_MAX || t->sig.y > 1)
 		return -EINVAL;
 	if (t->type == TX_LEGACY) {
 		put_legacy(&items, t, with_signature);
