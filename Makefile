@@ -7,7 +7,7 @@ MESON ?= /usr/bin/meson
 PYTHON := /usr/bin/python3
 
 RELEASE := build/release
-PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault src/init/paddock-init
+PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault src/signer/paddock-signer src/init/paddock-init
 
 SANITIZED := src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault
 

@@ -123,6 +123,14 @@ static int derive(const struct parts *p, struct view password, uint8_t ret[DERIV
 		       : -EIO;
 }
 
+static int no_memory(const struct parts *p, struct err *e)
+{
+	return err_set(e, ERR_UNAVAILABLE,
+		       "keystore: scrypt needs %llu MiB of memory, which must fit into RLIMIT_MEMLOCK where "
+		       "memory is locked",
+		       (unsigned long long)(128 * p->n * p->r >> 20));
+}
+
 static void count_mac(const uint8_t derived[DERIVED], struct view cipher, uint8_t ret[KECCAK_SIZE])
 {
 	struct keccak k;
@@ -167,7 +175,7 @@ static int open_parts(struct arena *a, const struct json *j, const struct parts 
 	int r = -1;
 
 	if (derive(p, password, derived) < 0) {
-		err_set(e, ERR_UNAVAILABLE, "keystore: no memory for scrypt");
+		no_memory(p, e);
 	} else {
 		count_mac(derived, p->cipher, mac);
 		if (!view_eq_secret((struct view){ (const char *)mac, sizeof(mac) }, p->mac))
@@ -286,7 +294,7 @@ int keystore_make(const uint8_t key[SIG_KEY], struct view password, unsigned log
 		count_mac(derived, p.cipher, mac);
 	explicit_bzero(derived, sizeof(derived));
 	if (r < 0)
-		return err_set(e, ERR_UNAVAILABLE, "keystore: no memory for scrypt");
+		return no_memory(&p, e);
 	json_out_init(&o, out);
 	json_out_object(&o);
 	put_hex(&o, "address", address, sizeof(address));

@@ -136,11 +136,15 @@ static bool within_windows(struct policy_run *p, const struct policy_spend *s, c
 	static const char *const names[LEDGER_WINDOWS] = { "limit.day", "limit.week", "limit.month" };
 	const struct policy_limit *l = policy_limit_of(r, p->in->chain, s->asset);
 	struct ledger_sums sums;
+	struct u256 all;
 
-	if (!l)
-		return true;
 	ledger_sums(p->in->ledger, &(struct ledger_what){ scope, p->in->chain, s->asset }, p->in->now_ms,
 		    &sums);
+	/* Also where nothing is limited: the ledger cannot hold more than a number of 256 bits. */
+	if (u256_add(&sums.lifetime, &s->amount, &all) < 0)
+		return policy_check(p, 10, "sum", false, "The amount is too large for the ledger");
+	if (!l)
+		return true;
 	without_own(p->in, s->asset, &sums);
 	for (int w = 0; w < LEDGER_WINDOWS; w++)
 		if (!fits(p, s, &sums.window[w], &l->window[w], names[w], who))

@@ -264,6 +264,14 @@ static void test_windows(void **state)
 	denied(10, "limit.day", "Total spending limit exceeded");
 	w.window[0].set = false;
 	allowed(POLICY_HUMAN);
+	/* What the ledger could not hold is refused, with limits or without. */
+	const struct u256 most = U256_MAX;
+	struct ledger_entry entry;
+	const struct ledger_what other_wallet = { VIEW("wallet:x"), 1, address_native };
+	assert_int_equal(ledger_add(&ledger, &other_wallet, &most, in.now_ms, false, &entry), 0);
+	in.wallet_scope = VIEW("wallet:x");
+	denied(10, "sum", "too large");
+	in.wallet_scope = VIEW("wallet:w");
 	w.per_tx = u256_of(ETHER - 1);
 	denied(9, "per_tx", "allowance");
 }
