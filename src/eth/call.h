@@ -56,7 +56,7 @@ struct call_input {
 void call_read(const struct call_input *in, struct call *ret);
 const char *call_class_name(enum call_class c);
 
-/* For permit.c. False: there are too many, and the class is CALL_UNKNOWN. */
+/* For call_typed.c. False: there are too many, and the class is CALL_UNKNOWN. */
 bool call_add(struct call *c, const struct call_effect *e);
 void call_worsen(struct call *c, enum call_class to);
 

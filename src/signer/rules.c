@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "hexjson.h"
 #include "signer.h"
 #include "text.h"
 
@@ -175,6 +176,104 @@ int rules_store(struct signer_call *c, const struct sgn_rules *r, struct err *e)
 	return db_do(&c->s->db, DB_RULES_PUT, e, "tb", r->scope, buf_view(&body));
 }
 
+/* ---- for the audit ---- */
+
+static void put_amount(struct json_out *o, const char *key, struct view v)
+{
+	struct u256 n;
+	char text[U256_TEXT] = "";
+
+	if (v.n == U256_BYTES && u256_load_view(v, &n) == 0)
+		u256_text(&n, text);
+	json_out_kz(o, key, text[0] ? text : NULL);
+}
+
+static void put_limits(struct json_out *o, const struct sgn_rules *r)
+{
+	json_out_key(o, "limits");
+	json_out_array(o);
+	for (size_t i = 0; i < r->limits.n; i++) {
+		const struct sgn_limit *l = &r->limits.items[i];
+		json_out_object(o);
+		json_out_ku64(o, "chain", l->chain);
+		hexjson_put(o, "asset", l->asset);
+		put_amount(o, "per_tx", l->per_tx);
+		put_amount(o, "day", l->day);
+		put_amount(o, "week", l->week);
+		put_amount(o, "month", l->month);
+		put_amount(o, "lifetime", l->lifetime);
+		json_out_kbool(o, "unlimited_approvals", l->unlimited_approvals);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+}
+
+static void put_addresses(struct json_out *o, const struct sgn_rules *r)
+{
+	json_out_key(o, "addresses");
+	json_out_array(o);
+	for (size_t i = 0; i < r->addresses.n; i++) {
+		const struct sgn_address_rule *a = &r->addresses.items[i];
+		json_out_object(o);
+		json_out_ku64(o, "chain", a->chain);
+		hexjson_put(o, "address", a->address);
+		json_out_kz(o, "action", a->deny ? "deny" : a->call ? "call" : "allow");
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+	json_out_key(o, "typed");
+	json_out_array(o);
+	for (size_t i = 0; i < r->typed.n; i++)
+		json_out_str(o, r->typed.items[i].primary_type);
+	json_out_end(o, ']');
+	json_out_key(o, "wallets");
+	json_out_array(o);
+	for (size_t i = 0; i < r->wallets.n; i++)
+		json_out_str(o, r->wallets.items[i].wallet);
+	json_out_end(o, ']');
+}
+
+static void put_rules(struct json_out *o, const char *key, const struct sgn_rules *r)
+{
+	json_out_key(o, key);
+	json_out_object(o);
+	put_limits(o, r);
+	put_addresses(o, r);
+	put_amount(o, "fee_per_tx", r->fee_per_tx);
+	put_amount(o, "fee_day", r->fee_day);
+	put_amount(o, "auto_below", r->auto_below);
+	json_out_kbool(o, "only_listed", r->only_listed);
+	json_out_kbool(o, "allow_creation", r->allow_creation);
+	json_out_kbool(o, "allow_dangerous", r->allow_dangerous);
+	json_out_kbool(o, "allow_messages", r->allow_messages);
+	json_out_kbool(o, "require_simulation", r->require_simulation);
+	json_out_kbool(o, "paused", r->paused);
+	json_out_ku64(o, "approvers", r->approvers);
+	json_out_ku64(o, "max_pending", r->max_pending);
+	json_out_ku64(o, "expiry_s", r->expiry_s);
+	json_out_ku64(o, "cool_down_s", r->cool_down_s);
+	json_out_ku64(o, "suspend_after", r->suspend_after);
+	json_out_ku64(o, "windows", r->windows.n);
+	json_out_end(o, '}');
+}
+
+/* What they were, and what they are. */
+static int audit(struct signer_call *c, const struct sgn_rules *before, const struct sgn_rules *now,
+		 struct err *e)
+{
+	_cleanup_(buf_done) struct buf detail = BUF_INIT(4 * BODY_MAX);
+	struct json_out o;
+
+	json_out_init(&o, &detail);
+	json_out_object(&o);
+	put_rules(&o, "before", before);
+	put_rules(&o, "now", now);
+	json_out_end(&o, '}');
+	if (detail.bad)
+		return err_set(e, ERR_TOO_LARGE, "rules: too large for the audit log");
+	return audit_add(c->s, calls_actor(c), "rules.put", now->scope, buf_view(&detail), e);
+}
+
 int rules_call_get(struct signer_call *c, const void *msg, struct err *e)
 {
 	const struct sgn_rules_get *m = msg;
@@ -203,17 +302,12 @@ static bool wallets_stricter(const struct sgn_rules *now, const struct sgn_rules
 }
 
 static int check_right(struct signer_call *c, const struct sgn_rules *now, const struct policy_rules *rules,
-		       struct err *e)
+		       const struct sgn_rules *before, const struct policy_rules *old, struct err *e)
 {
-	struct sgn_rules before;
-	struct policy_rules old;
 	const char *why = "wallets";
 
-	if (c->role == SGN_SIGNER_ROLE_OWNER)
-		return 0;
-	if (rules_load(c, now->scope, &before, &old, e) < 0)
-		return -1;
-	if (wallets_stricter(now, &before) && policy_stricter(rules, &old, &why))
+	if (c->role == SGN_SIGNER_ROLE_OWNER ||
+	    (wallets_stricter(now, before) && policy_stricter(rules, old, &why)))
 		return 0;
 	return err_set(e, ERR_FORBIDDEN, "only the owner may loosen rules (%s)", why);
 }
@@ -221,15 +315,17 @@ static int check_right(struct signer_call *c, const struct sgn_rules *now, const
 int rules_call_put(struct signer_call *c, const void *msg, struct err *e)
 {
 	const struct sgn_rules_put *m = msg;
-	struct policy_rules rules;
+	struct policy_rules rules, old;
+	struct sgn_rules before;
 
 	if (!m->rules)
 		return invalid(e, "there are none");
-	if (convert(&c->arena, m->rules, &rules, e) < 0 || check_right(c, m->rules, &rules, e) < 0)
+	if (convert(&c->arena, m->rules, &rules, e) < 0 ||
+	    rules_load(c, m->rules->scope, &before, &old, e) < 0 ||
+	    check_right(c, m->rules, &rules, &before, &old, e) < 0)
 		return -1;
 	if (db_begin(&c->s->db, e) < 0 || rules_store(c, m->rules, e) < 0 ||
-	    audit_add(c->s, calls_actor(c), "rules.put", m->rules->scope, VIEW("{}"), e) < 0 ||
-	    db_commit(&c->s->db, e) < 0) {
+	    audit(c, &before, m->rules, e) < 0 || db_commit(&c->s->db, e) < 0) {
 		db_rollback(&c->s->db);
 		return -1;
 	}

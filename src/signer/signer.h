@@ -23,7 +23,7 @@ struct signer {
 	struct ledger ledger;
 	struct map holds; /* requests whose amounts are reserved */
 	bool paused;
-	int64_t start_wall_ms, start_boot_ms; /* time.c */
+	int64_t start_wall_ms, start_boot_ms; /* moment.c */
 	struct loop_timer expiry;
 	struct err locked; /* set: nothing can be opened, and why; every call fails with it */
 };

@@ -435,6 +435,8 @@ def test_changed_audit_log_is_noticed(signer, wallet):
     signer.api.ask("REQUEST", **request())
     entries = signer.api.ask("AUDIT").entries
     assert [e.action for e in entries] == ["wallet.add", "rules.put", "request"] and json.loads(entries[2].detail)["state"] == "pending"
+    changed = json.loads(entries[1].detail)
+    assert changed["before"]["limits"] == [] and changed["now"]["limits"][0]["per_tx"] == str(ETHER)
     signer.kill()
     with contextlib.closing(sqlite3.connect(signer.directory / "signer.db", isolation_level=None)) as db:
         db.execute("DROP TRIGGER audit_fixed")

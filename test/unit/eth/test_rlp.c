@@ -39,6 +39,11 @@ static void test_keccak(void **state)
 	}
 }
 
+/* "Lorem ipsum dolor sit amet, consectetur adipisicing elit": 56 bytes. */
+#define LOREM                                                                                                \
+	"b8384c6f72656d20697073756d20646f6c6f722073697420616d65742c20"                                       \
+	"636f6e7365637465747572206164697069736963696e6720656c6974"
+
 static void test_accepted(void **state)
 {
 	static const char *const good[] = {
@@ -52,8 +57,7 @@ static void test_accepted(void **state)
 		"c0",
 		"c88363617483646f67",
 		"c7c0c1c0c3c0c1c0",
-		"b8384c6f72656d20697073756d20646f6c6f722073697420616d65742c20636f6e73656374657475722061646970"
-		"69736963696e6720656c6974",
+		LOREM,
 	};
 
 	for (size_t i = 0; i < ELEMS(good); i++)
@@ -67,8 +71,7 @@ static void test_refused(void **state)
 		"8100", /* a byte that stands for itself */
 		"817f",
 		"b800", /* a long form for a short length */
-		"b837"
-		"00",
+		"b83700",
 		"b90038", /* a length with a leading zero */
 		"b8",     /* cut off */
 		"83646f",
