@@ -78,11 +78,9 @@ static bool check_running(struct policy_run *p)
 			  : in->wallet_rules->paused ? "The wallet is paused"
 						     : "Neither agent nor wallet is paused"))
 		return policy_refuse(p, "Agent is paused");
-	return policy_check(
-		p, 0, "hours",
-		in_window(in->agent_rules, in->wall_ms) && in_window(in->wallet_rules, in->wall_ms),
-		in->agent_rules->n_windows + in->wallet_rules->n_windows ? "The time of the day is checked"
-									 : "Any time is allowed");
+	const bool open = in_window(in->agent_rules, in->wall_ms) && in_window(in->wallet_rules, in->wall_ms);
+	return policy_check(p, 0, "hours", open, "Spending is %s at this hour",
+			    open ? "allowed" : "not allowed");
 }
 
 static bool check_pending(struct policy_run *p)

@@ -152,12 +152,12 @@ static void test_asking(void **state)
 	const struct policy_window never = { .days = 0x7f, .from = 60, .to = 120 };
 	agent.windows = &never;
 	agent.n_windows = 1;
-	denied(0, "hours", "");
+	denied(0, "hours", "not allowed at this hour");
 	in.wall_ms = 61 * 60000; /* a Thursday, 01:01 */
 	allowed(POLICY_HUMAN);
 	const struct policy_window friday = { .days = 1 << 4, .from = 0, .to = 1440 };
 	agent.windows = &friday;
-	denied(0, "hours", "");
+	denied(0, "hours", "not allowed at this hour");
 	agent.n_windows = 0;
 	in.pending = 5;
 	denied(2, "pending", "Rate limit");
