@@ -9,10 +9,11 @@ PYTHON := /usr/bin/python3
 RELEASE := build/release
 PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault src/signer/paddock-signer src/init/paddock-init
 
-SANITIZED := src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault
+# All but paddock-init, which is static, and runs in sandboxes whose images have no libasan.
+SANITIZED := $(filter-out src/init/paddock-init,$(PROGRAMS))
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check sdk test-asan test-kernels soak mutants bench deb install install-files uninstall format clean
+.PHONY: build run test check dashboard sdk test-asan test-kernels soak mutants bench deb install install-files uninstall format clean
 
 # Programs look for each other beside themselves: build/bin holds copies, not links.
 # install(1) replaces a file instead of writing into one that may be running.
@@ -30,6 +31,7 @@ run: build
 		"  build/bin/paddock run -- python3 -c 'print(6*7)'" \
 		"  build/bin/paddock create && build/bin/paddock ls" \
 		'  http://127.0.0.1:7080/ in a browser, with the key in var/lib/admin.key' \
+		'  http://127.0.0.1:7080/docs for the documentation' \
 		'  curl -s -H "Authorization: Bearer $$(cat var/lib/admin.key)" http://127.0.0.1:7080/v1/sandboxes' ''
 	@exec build/bin/paddock serve --data-dir ./var/lib --run-dir ./var/run
 
@@ -42,9 +44,9 @@ check: build
 	@scripts/deps format
 	@exec scripts/check
 
-# The tests of every dialect with sanitizers (ASan, UBSan) in the programs that read what clients and servers send: seven minutes.
-# A finding is in the daemon's log, and fails the test that ends the daemon. Leaks are not looked for: that needs /proc, which
-# these programs have given up. paddockd itself clones with a stack of its own, which ASan takes for an overflow.
+# Tests of every dialect, and of what paddockd does, with sanitizers (ASan, UBSan) in all programs of the host: a quarter of an hour.
+# A finding is in the daemon's log, and fails the test that ends the daemon. Leaks are looked for in paddockd and paddock: the
+# others have given up /proc, which that needs.
 test-asan: build
 	@scripts/deps test
 	@test -f build/asan/build.ninja || CC=gcc $(MESON) setup build/asan -Dbuildtype=debug -Doptimization=1 \
@@ -54,7 +56,10 @@ test-asan: build
 	@for p in $(SANITIZED); do install -m 755 build/asan/$$p build/asan/bin/ || exit 1; done
 	PADDOCK_BIN=build/asan/bin PADDOCK_SLOW=4 PADDOCK_SANITIZED=1 $(PYTHON) -m pytest -q -p no:cacheprovider \
 		test/it/test_dialects.py test/it/test_mcp.py test/it/test_sandkasten.py test/it/test_agentbox.py \
-		test/it/test_agent_sandbox.py test/it/test_aio*.py test/it/test_envd.py test/it/test_e2b.py test/it/test_http.py
+		test/it/test_agent_sandbox.py test/it/test_aio*.py test/it/test_envd.py test/it/test_e2b.py test/it/test_http.py \
+		test/it/test_lifecycle.py test/it/test_snapshots.py test/it/test_restart.py test/it/test_mounts.py test/it/test_disk.py \
+		test/it/test_pool.py test/it/test_workspaces.py test/it/test_images.py test/it/test_posture_outside.py test/it/test_doctor.py \
+		test/it/test_layouts.py
 
 # The same programs on other kernels, in guests under emulation: an hour or more. See test/kernels.
 test-kernels: build
@@ -70,6 +75,11 @@ soak: build
 mutants: build
 	@scripts/deps test
 	@exec $(PYTHON) test/mutants/run.py
+
+# The dashboard's committed pages (dashboard/built), from its sources. Building Paddock itself needs no npm.
+dashboard:
+	@scripts/deps dashboard
+	@exec scripts/dashboard --commit
 
 # The packages of the SDKs, in build/sdk. Each SDK has a script of its own.
 sdk:

@@ -82,6 +82,12 @@ function Nav({ route, me, close }: { route: Route; me: Who; close: () => void })
             ))}
         </div>
       ))}
+      <div class="nav-group">
+        <a href="/docs">
+          <Icon name="book" />
+          <span>Docs</span>
+        </a>
+      </div>
     </nav>
   );
 }

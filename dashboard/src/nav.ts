@@ -26,5 +26,6 @@ export const PAGES: Entry[] = [
 export async function signOut() {
   await call("DELETE", "/dashboard/session").catch(() => {});
   stop();
+  sessionStorage.clear();
   who.set({ ...who.value!, signed_in: false });
 }

@@ -1,6 +1,6 @@
 /* What several pages show and the server tells live: sandboxes, events, and the figures of the charts. */
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, type Box, boxPath, type Event, events, get, type Who } from "./api";
+import { ApiError, type Box, boxPath, type Event, events, get, HEADERS, type Who } from "./api";
 
 class Cell<T> {
   private readonly readers = new Set<() => void>();
@@ -48,18 +48,29 @@ export async function attempt<T>(what: () => Promise<T>, done?: string): Promise
 
 const newest = (a: Box, b: Box) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : a.id < b.id ? 1 : -1);
 
+interface BoxesPage {
+  sandboxes: Box[];
+  next: string | null;
+}
+const FIRST = "/v1/sandboxes?limit=1000";
+
+/* Who was signed in a moment ago most likely still is: the list is asked for together with the session. */
+const HINT = "signed-in";
+let early = sessionStorage.getItem(HINT) ? fetch(FIRST, { headers: HEADERS, cache: "no-store" }).then((r) => (r.ok ? (r.json() as Promise<BoxesPage>) : null), () => null) : null;
+
 export async function loadBoxes(signal?: AbortSignal) {
   const list: Box[] = [];
   try {
-    let next: string | null = "";
-    do {
-      const page: { sandboxes: Box[]; next: string | null } = await get(
-        `/v1/sandboxes?limit=1000${next ? `&cursor=${encodeURIComponent(next)}` : ""}`,
-        signal,
-      );
+    let page = await early;
+    early = null;
+    page ??= await get<BoxesPage>(FIRST, signal);
+    list.push(...page.sandboxes);
+    while (page.next) {
+      if (!boxes.value.ready) boxes.set({ list: [...list].sort(newest), ready: true, error: "" });
+      page = await get<BoxesPage>(`${FIRST}&cursor=${encodeURIComponent(page.next)}`, signal);
       list.push(...page.sandboxes);
-      next = page.next;
-    } while (next);
+    }
+    if (signal?.aborted) return;
     boxes.set({ list: list.sort(newest), ready: true, error: "" });
   } catch (e) {
     if (!signal?.aborted) boxes.set({ ...boxes.value, error: (e as Error).message });
@@ -107,6 +118,7 @@ function take(e: Event, signal: AbortSignal) {
 
 async function follow(signal: AbortSignal) {
   let last: string | undefined;
+  let again: ReturnType<typeof setTimeout> | undefined;
   let wait = 500;
   while (!signal.aborted) {
     try {
@@ -115,7 +127,8 @@ async function follow(signal: AbortSignal) {
         if (e.type === "open" || e.type === "lost") {
           live.set(true);
           wait = 500;
-          void loadBoxes(signal);
+          clearTimeout(again);
+          again = setTimeout(() => loadBoxes(signal), last || e.type === "lost" ? 0 : 400); // the first list is on its way
         } else take(JSON.parse(e.data) as Event, signal);
       }
     } catch {
@@ -140,8 +153,6 @@ export interface Sample {
   failures: number;
   denied: number;
   allowed: number;
-  requests: number;
-  createSum: number;
   createCount: number;
   buckets: [number, number][];
   cpu: number | null;
@@ -192,8 +203,6 @@ async function sample(admin: boolean, signal: AbortSignal) {
     failures: n("paddock_sandbox_create_failures_total"),
     denied: n("paddock_egress_denied_total"),
     allowed: n("paddock_egress_allowed_total"),
-    requests: n("paddock_http_requests_total"),
-    createSum: n("paddock_sandbox_create_seconds_sum"),
     createCount: n("paddock_sandbox_create_seconds_count"),
     buckets,
     cpu: load ? load.sandboxes.reduce((s, l) => s + l.cpu, 0) : null,
@@ -202,9 +211,34 @@ async function sample(admin: boolean, signal: AbortSignal) {
   samples.set([...samples.value.slice(-KEEP), one]);
 }
 
+interface Past {
+  bounds: number[];
+  samples: { at_ms: number; running: number; paused: number; stopped: number; creates: number; failures: number; execs: number; allowed: number; denied: number; buckets: number[]; cpu: number; memory_bytes: number }[];
+}
+
+/* What the server has seen before this page did, so that charts begin full. */
+async function remember(signal: AbortSignal) {
+  const past = await get<Past>("/dashboard/trend", signal);
+  samples.set(
+    past.samples.map(({ at_ms, memory_bytes, buckets, ...s }) => ({
+      ...s,
+      at: at_ms / 1000,
+      memory: memory_bytes,
+      createCount: s.creates - s.failures,
+      buckets: [...buckets.map((n, i): [number, number] => [past.bounds[i]!, n]), [Infinity, s.creates - s.failures]],
+    })),
+  );
+}
+
 async function measure(admin: boolean, signal: AbortSignal) {
+  let away = true;
   while (!signal.aborted) {
-    if (!document.hidden) await sample(admin, signal).catch(() => {});
+    if (document.hidden) away = true;
+    else {
+      if (away && admin) await remember(signal).catch(() => {});
+      away = false;
+      await sample(admin, signal).catch(() => {});
+    }
     await new Promise((r) => setTimeout(r, SAMPLE_MS));
   }
 }
@@ -213,6 +247,7 @@ let running: AbortController | undefined;
 export function start(admin: boolean) {
   stop();
   running = new AbortController();
+  sessionStorage.setItem(HINT, "1");
   void loadBoxes(running.signal);
   void follow(running.signal);
   void measure(admin, running.signal);

@@ -37,6 +37,7 @@ const PATHS: Record<string, string> = {
   link: "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
   refresh: "M20 11a8 8 0 1 0-.6 4M20 5v6h-6",
   shield: "M12 3 5 6v6c0 4.5 3 7.5 7 9 4-1.5 7-4.5 7-9V6z",
+  book: "M4 4h6a3 3 0 0 1 2 1 3 3 0 0 1 2-1h6v14h-6a3 3 0 0 0-2 1 3 3 0 0 0-2-1H4zM12 5v14",
   term: "M5 7l5 5-5 5M12 17h7",
 };
 

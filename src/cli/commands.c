@@ -42,6 +42,7 @@
 	X(stats)                                                                                             \
 	X(top)                                                                                               \
 	X(url)                                                                                               \
+	X(open)                                                                                              \
 	X(ports)                                                                                             \
 	X(forward)                                                                                           \
 	X(mcp)                                                                                               \

@@ -25,9 +25,12 @@
 #define KEY_MAX     (64u * 1024)
 #define FILES       9
 
-/* Takes the command from the control channel and leaves nothing of how it came. */
+/* Takes the command from the control channel and leaves nothing of how it came. It comes in a variable, so
+ * that nobody has it on the screen who types `ps`. (Not on stdin: what the user's profile starts may read
+ * that.) */
 #define WAIT                                                                                                 \
-	"IFS= read -r -d '' -u 250 && exec 250<&- 251>&- && set -- \"$REPLY\" && unset REPLY && "            \
+	"unset __paddock; IFS= read -r -d '' -u 250 && exec 250<&- 251>&- && set -- \"$REPLY\" && unset "    \
+	"REPLY && "                                                                                          \
 	"eval \"shift; $1\""
 
 struct stamp {
@@ -142,11 +145,18 @@ static void on_idle(struct loop_timer *t)
 
 static int launch(struct spare *s, struct arena *a)
 {
-	struct view argv[] = { VIEW("/bin/bash"), VIEW("-l"), VIEW("-c"), VIEW(WAIT) };
+	struct view argv[] = { VIEW("/bin/bash"), VIEW("-l"), VIEW("-c"), VIEW("eval \"$__paddock\"") };
 	struct wire_start msg;
 	struct err e;
 	if (pb_decode(&wire_start_msg, buf_view(&s->key), 0, a, &msg) < 0 || take_stamps(&msg, s->stamps) < 0)
 		return -1;
+	struct wire_env_var *env = arena_array(a, msg.env.n + 1, sizeof(*env));
+	if (!env)
+		return -1;
+	if (msg.env.n)
+		memcpy(env, msg.env.items, msg.env.n * sizeof(*env));
+	env[msg.env.n++] = (struct wire_env_var){ VIEW("__paddock"), VIEW(WAIT) };
+	msg.env.items = env;
 	msg.argv.items = argv;
 	msg.argv.n = ELEMS(argv);
 	msg.keep = msg.control = true;

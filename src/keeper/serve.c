@@ -461,6 +461,7 @@ int serve_main(int config_fd)
 	}
 	if (r < 0) {
 		log_error("%s", e.msg);
+		arena_done(&a);
 		return 1;
 	}
 	boxes_adopt(&k);

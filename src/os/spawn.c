@@ -13,6 +13,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p))
+#endif
+
 #include "fd.h"
 #include "num.h"
 #include "poison.h"
@@ -67,17 +73,33 @@ static long clone3_call(struct clone_args *args, size_t size, int (*fn)(void *),
 #endif
 }
 
-static void *new_stack(void)
+/*
+ * *stack is made at the first use. A page below it cannot be written: a child that needs more dies there,
+ * instead of writing into what else is ours. The child before leaves in the middle of its functions, by exec,
+ * so that ASan takes the places between their variables for out of bounds until it is told otherwise.
+ */
+static int stack_ready(void **stack)
 {
-	void *p = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1,
-		       0);
-	return p == MAP_FAILED ? NULL : p;
+	if (!*stack) {
+		size_t guard = (size_t)sysconf(_SC_PAGESIZE);
+		char *p = mmap(NULL, guard + STACK_SIZE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+		if (p == MAP_FAILED)
+			return -ENOMEM;
+		if (mprotect(p, guard, PROT_NONE) < 0) {
+			munmap(p, guard + STACK_SIZE);
+			return -ENOMEM;
+		}
+		*stack = p + guard;
+	}
+	ASAN_UNPOISON_MEMORY_REGION(*stack, STACK_SIZE);
+	return 0;
 }
 
 int spawn_vfork(const struct spawn *s, pid_t *ret_pid, int *ret_pidfd)
 {
 	static void *stack;
-	if (!stack && !(stack = new_stack()))
+	if (stack_ready(&stack) < 0)
 		return -ENOMEM;
 	int pidfd = -1;
 	struct clone_args args = {
@@ -144,7 +166,7 @@ int spawn_userns_mapped(uint32_t base, const struct spawn_map *uids, const struc
 	static void *stack;
 	static int p[2]; /* outlives this call, as the holder may */
 	spawn_collect(); /* its stack is needed again */
-	if (!stack && !(stack = new_stack()))
+	if (stack_ready(&stack) < 0)
 		return -ENOMEM;
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return -errno;

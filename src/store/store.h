@@ -87,6 +87,7 @@ struct store_ai_call;
 struct store_verdict;
 struct store_ai_log;
 struct store_ai_limits;
+struct store_audit;
 
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
@@ -111,6 +112,8 @@ struct store_visitor {
 	/* see store_verdicts.h */
 	void (*verdict)(void *arg,
 			const struct store_verdict *v); /* in the order of their ids, after all boxes */
+	/* see store_audit.h */
+	void (*audit)(void *arg, const struct store_audit *a); /* in the order of their ids */
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };

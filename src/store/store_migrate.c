@@ -216,6 +216,22 @@ static const char *const STEPS[] = {
 	"UPDATE events SET number = id;"
 	"ALTER TABLE tenants ADD COLUMN events_from INTEGER NOT NULL DEFAULT 0;"
 	"UPDATE tenants SET events_from = (SELECT coalesce(max(id), 0) FROM events);",
+
+	/* 16: who changed what */
+	"CREATE TABLE audit ("
+	"  id INTEGER PRIMARY KEY NOT NULL,"
+	"  kind INTEGER NOT NULL,"
+	"  status INTEGER NOT NULL,"
+	"  at_ms INTEGER NOT NULL,"
+	"  role INTEGER NOT NULL,"
+	"  tenant TEXT NOT NULL,"
+	"  key TEXT NOT NULL,"
+	"  via TEXT NOT NULL,"
+	"  action TEXT NOT NULL,"
+	"  target TEXT NOT NULL,"
+	"  detail TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX audit_kind ON audit (kind, id);",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import random
 import statistics
 import sys
 import time
@@ -30,14 +31,14 @@ async def main(rounds):
                 length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
                 return json.loads(await reader.readexactly(length))
 
+            calls = [("raw", raw), ("sdk", sandbox.refresh), ("async raw", raw_async), ("async sdk", same.refresh)]
             for _ in range(rounds + 50):
-                for name, call in (("raw", raw), ("sdk", sandbox.refresh)):
+                random.shuffle(calls)  # what a call leaves to do for the machine slows the next one
+                for name, call in calls:
                     begun = time.perf_counter()
-                    call()
-                    times[name].append(time.perf_counter() - begun)
-                for name, call in (("async raw", raw_async), ("async sdk", same.refresh)):
-                    begun = time.perf_counter()
-                    await call()
+                    answer = call()
+                    if name.startswith("async"):
+                        await answer
                     times[name].append(time.perf_counter() - begun)
             writer.close()
             return {name: statistics.median(each[50:]) * 1000 for name, each in times.items()}

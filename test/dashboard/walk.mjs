@@ -210,6 +210,66 @@ const scenarios = {
     await api("DELETE", `/v1/sandboxes/${id}`);
   },
 
+  async "build a template, read its log, use it"() {
+    await page.goto(`${url}/#/images`);
+    await page.getByRole("button", { name: "Build a template" }).click();
+    await page.getByLabel("Name", { exact: false }).fill("walk-tools");
+    await page.getByLabel("Steps", { exact: true }).fill("FROM scratch\nCOPY a b\n");
+    await page.getByRole("button", { name: "Build", exact: true }).click();
+    await page.getByText("COPY needs files beside the text").waitFor();
+    await page.getByLabel("Steps", { exact: true }).fill(`# a comment
+RUN echo from-\\
+  the-build && \\
+    echo '<img src=x onerror=window.pwned=1>'
+ENV COLOUR="light blue"
+RUN ["sh", "-c", "echo made > /workspace/made"]
+`);
+    await page.getByRole("button", { name: "Build", exact: true }).click();
+    await page.locator(".log", { hasText: "The template is ready" }).waitFor();
+    assert.match(await page.locator(".log").innerText(), /onerror/);
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    await page.getByRole("button", { name: "Close" }).click();
+    const row = page.getByRole("row", { name: /walk-tools/ });
+    await row.locator(".badge.ready").waitFor();
+    await row.getByRole("button", { name: "New sandbox" }).click();
+    await page.waitForURL(/#\/sandboxes\/[a-z0-9]{20}$/);
+    const id = page.url().split("/").pop();
+    const done = await api("POST", `/v1/sandboxes/${id}/exec`, { command: "cat /workspace/made; echo $COLOUR" });
+    assert.equal(done.stdout, "made\nlight blue\n");
+    await api("DELETE", `/v1/sandboxes/${id}`);
+    await page.goto(`${url}/#/images`);
+    await page.getByRole("button", { name: "Delete walk-tools" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("No templates").waitFor();
+  },
+
+  async "who did what"() {
+    await page.goto(`${url}/#/audit`);
+    await page.getByRole("row", { name: /template\.delete/ }).first().waitFor();
+    await page.getByLabel("Area").selectOption("policy");
+    const row = page.getByRole("row", { name: /policy\.rule/ }).first();
+    assert.match(await row.innerText(), /dashboard[\s\S]*denied\.example/, "by the page, and what was allowed");
+    assert.match(page.url(), /area=policy/, "it can be linked");
+    await api("PUT", "/v1/secrets/walk", { value: "never-to-be-shown" });
+    await page.getByLabel("Area").selectOption("secret");
+    await page.getByRole("row", { name: /secret\.set/ }).first().waitFor();
+    assert.ok(!(await page.content()).includes("never-to-be-shown"));
+    await api("DELETE", "/v1/secrets/walk");
+    await page.getByRole("tab", { name: "Sandbox events" }).click();
+    await page.getByRole("row", { name: /forked/ }).first().waitFor();
+  },
+
+  async "charts show the past at once"() {
+    await until("two samples", async () => (await api("GET", "/dashboard/trend")).samples.length >= 2);
+    const p = watch(await context.newPage());
+    await p.route(/\/metrics$/, () => {}); // no sample of the page's own
+    await p.goto(`${url}/#/`);
+    const chart = p.getByRole("img", { name: /^Sandboxes:/ });
+    await chart.waitFor();
+    assert.ok(Number(await chart.getAttribute("data-points")) >= 2);
+    await p.close();
+  },
+
   async "the palette by keyboard"() {
     await page.goto(`${url}/#/`);
     await page.getByRole("heading", { name: "Overview" }).waitFor();

@@ -31,6 +31,16 @@ def test_shell_keeps_state(ask):
     assert strict["success"] is False and "/no/such" in strict["message"]
 
 
+def test_ps_shows_a_plain_shell(ask):
+    """Nothing of the text that makes a session of a bash is in its arguments, nor left in its environment."""
+    run = ask("POST", "/v1/shell/exec", {"id": "ps", "command": "ps -ww -o args= -p $$; tty; echo $0 ${BASH_EXECUTION_STRING-none} $SHLVL; env"})["data"]
+    args, terminal, shell, *env = run["output"].splitlines()
+    assert (args, shell) == ("bash", "bash none 1") and terminal == "/dev/tty", run
+    assert not [line for line in env if "__paddock" in line]
+    fds = ask("POST", "/v1/shell/exec", {"id": "ps", "command": "ls /proc/self/fd"})["data"]["output"].split()
+    assert fds == ["0", "1", "2", "3"], "the fourth is of ls"
+
+
 def test_shell_soft_and_hard_limits(ask):
     run = ask("POST", "/v1/shell/exec", {"id": "s", "command": "read -r x; echo got $x", "timeout": 0.2})["data"]
     assert run["status"] == "running" and run["exit_code"] is None

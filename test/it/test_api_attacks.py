@@ -95,11 +95,22 @@ def hello(connection, daemon, key=None):
 # ---- memory without a key -------------------------------------------------
 
 
-def test_h2_zero_window_does_not_hold_answers(daemon):
-    """128 requests for the API's document on each of 40 connections whose window is shut."""
+def largest_asset(daemon):
+    """The dashboard's, by its compressed size."""
+    with contextlib.closing(paddock.Client(daemon)) as guest:
+        page = guest.get("/", headers={"Accept": "text/html"}).body.decode()
+        names = set(re.findall(r'"(/dashboard/assets/[^"]+)"', page))
+        return max((len(guest.get(name, headers={"Accept-Encoding": "gzip"}).body), name) for name in names)
+
+
+@pytest.mark.parametrize("what", ["the API's document", "the dashboard"])
+def test_h2_zero_window_does_not_hold_answers(daemon, what):
+    """128 requests for a large constant answer on each of 40 connections whose window is shut."""
+    size, path = largest_asset(daemon) if what == "the dashboard" else (None, "/openapi.json")
     closed = frame(4, 0, 0, b"\0\4" + struct.pack(">I", 0))  # INITIAL_WINDOW_SIZE 0
-    block = headers(b"/openapi.json")
+    block = headers(path.encode()) + literal(b"accept-encoding", b"gzip")
     requests = b"".join(frame(1, 5, 2 * i + 1, block) for i in range(128))
+    assert size is None or size > 16384
     before = rss_kb(daemon.api_pid())
 
     def attack():
@@ -302,13 +313,13 @@ def test_a_refused_body_is_not_awaited(daemon):
 FLOOD = "import os\nfor fd in (1, 2):\n    for _ in range(8): os.write(fd, b'\\x01' * (1 << 20))"
 
 
-def flood(daemon, box, connections, begin, timeout=60):
+def flood(daemon, box, connections, begin, program=FLOOD):
     """Commands with 2 × 8 MiB of output, none of which is read until all have begun to answer like that."""
-    body = json.dumps({"argv": ["python3", "-c", FLOOD]}).encode()
+    body = json.dumps({"argv": ["python3", "-c", program]}).encode()
     ask = (f"POST {box.path}/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {daemon.key}\r\n"
            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
     for one in connections:
-        one.settimeout(timeout * paddock.SLOW)
+        one.settimeout(60 * paddock.SLOW)
         one.sendall(ask)
     for one in connections:
         assert one.recv(len(begin), socket.MSG_PEEK) == begin
@@ -343,25 +354,22 @@ def test_long_output_is_the_same_in_every_form(box):
     assert raw.encoding == "base64" and raw.out == b"\xff" * 200_000 and raw.err == b"end\n"
 
 
-def test_kept_output_has_a_budget_for_each_tenant(daemon, make_box):
-    """Answers that a tenant does not read: beyond 128 MiB output is cut, and said to be."""
-    box = make_box()
+def test_kept_output_has_a_budget_for_each_tenant(daemon, tenant, make_box):
+    """Answers that a tenant does not read: beyond 128 MiB output is cut, and said to be; then no more commands are begun."""
+    box, other = tenant.create(), make_box()
     before = rss_kb(daemon.api_pid())
 
     def run():
-        with sockets(daemon, 12, receive=4096) as many:
-            with contextlib.suppress(TimeoutError):  # requests are not read while too much waits to be sent
-                flood(daemon, box, many, b"HTTP/1.1 ", 10)
-            # An answer that was cut early may be small enough to be sent whole, and gives its part back. So there can be a little
-            # room, and no more than that.
-            other = box.with_client(paddock.Client(daemon, daemon.key, timeout=10))
-            with contextlib.suppress(TimeoutError):
-                response = other.try_exec(["python3", "-c", FLOOD])
-                if response.status == 200:
-                    assert response.json()["truncated"], "output is cut, and said to be"
-                else:
-                    assert (response.status, response.code()) == (429, "quota_exceeded"), response
-            other.client.close()
+        with sockets(daemon, 9, receive=4096) as many:
+            # One after another, so that each keeps 16 MiB until it is sent, and the one before the last 12 of them.
+            for one in many[:7]:
+                flood(tenant, box, [one], b"HTTP/1.1 200")
+            flood(tenant, box, many[7:8], b"HTTP/1.1 200", FLOOD.replace("range(8)", "range(12 - 4 * fd)"))
+            assert box.exec(["python3", "-c", FLOOD]).truncated, "there is room for 4 MiB"
+            flood(tenant, box, many[8:], b"HTTP/1.1 200")
+            refused = box.try_exec("true")
+            assert (refused.status, refused.code()) == (429, "quota_exceeded"), refused
+            assert other.check("echo goes on") == "goes on\n"
 
     grown = peak_during(daemon, run)
     assert grown < 190 * MB, f"{grown // MB} MB"

@@ -18,7 +18,8 @@ import paddock
 from internet import Internet
 
 DIALECTS = ("docs/mcp.md", "docs/e2b.md", "docs/agentbox.md", "docs/sandkasten.md", "docs/agent-sandbox.md", "docs/aio.md")
-WORLD = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md", *DIALECTS)  # name hosts, which are played
+GUIDES = ("docs/README.md", "docs/quick-start.md", "docs/concepts.md", "docs/rest.md", "docs/metrics.md", "docs/sizing.md", "docs/dashboard.md")
+WORLD = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md", *GUIDES, *DIALECTS)  # name hosts, which are played
 TASKS = tuple(sorted(f"docs/tasks/{file.name}" for file in (paddock.ROOT / "docs/tasks").iterdir()))
 PRODUCTION = "docs/tasks/production.md"
 DOCS = (*WORLD, *TASKS, "docs/glossary.md")

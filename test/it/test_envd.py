@@ -196,7 +196,7 @@ def test_keepalive(envd):
 
 def made_ahead(envd):
     """Runs commands until one is run by a shell that was made ahead."""
-    paddock.until(lambda: b"-u 250" in envd.run("tr '\\0' ' ' < /proc/$$/cmdline")[0], "a shell that was made ahead")
+    paddock.until(lambda: b"__paddock" in envd.run("tr '\\0' ' ' < /proc/$$/cmdline")[0], "a shell that was made ahead")
 
 
 def test_a_shell_made_ahead(daemon):
@@ -209,6 +209,9 @@ def test_a_shell_made_ahead(daemon):
     out, err, end = envd.run('echo "$0" $# "[$1$REPLY]" $LINENO $-; shopt -q login_shell && ls /proc/$$/fd; cat; nosuch')
     assert out.split() == [b"/bin/bash", b"0", b"[]", b"1", b"hBc", b"0", b"1", b"2"], out
     assert err == b"/bin/bash: line 1: nosuch: command not found\n" and end["exitCode"] == 127
+    made_ahead(envd)
+    paddock.until(lambda: envd.run("ps -ww -o args= -p $$; env | grep paddock")[0] == b'/bin/bash -l -c eval "$__paddock"\n',
+                  "a shell that was made ahead, without any source text of ours")
     made_ahead(envd)
     assert envd.run("set -e; false; echo on")[::2] == (b"", {
         "exitCode": 1, "exited": True, "status": "exit status 1", "error": "exit status 1"})
@@ -225,7 +228,7 @@ def test_a_shell_made_ahead(daemon):
     envd.run("echo 'export MARK=new' >> ~/.profile")
     assert envd.run("echo $MARK")[0] == b"new\n"
     made_ahead(envd)
-    envd.run("pkill -9 -f -- '-u 250'")
+    envd.run("pkill -9 -f -- __paddock")
     assert envd.run("echo on")[0] == b"on\n"
     made_ahead(envd)
     assert envd.by(user="root").run("id -un; pwd")[0] == b"root\n/root\n"
@@ -241,7 +244,7 @@ def waiting_shells(daemon, box):
     found = []
     for pid in paddock.read(group / "cgroup.procs").split():
         with contextlib.suppress(OSError):  # it has ended meanwhile
-            if "-u 250" in paddock.read(f"/proc/{pid}/cmdline"):
+            if "__paddock" in paddock.read(f"/proc/{pid}/cmdline"):
                 found.append(int(pid))
     return found
 
@@ -255,7 +258,7 @@ def test_the_first_command_finds_a_shell(daemon):
         envd = Envd(daemon, made["sandboxID"], made["envdAccessToken"])
         assert not envd.process("List"), "one that waits is nobody's process"
         out, _, end = envd.run("tr '\\0' ' ' < /proc/$$/cmdline; echo [$MINE]")
-        assert b"-u 250" in out and out.endswith(f"[{variables.get('MINE', '')}]\n".encode()), out
+        assert b"__paddock" in out and out.endswith(f"[{variables.get('MINE', '')}]\n".encode()), out
         assert end["status"] == "exit status 0"
         assert client.delete(f"/sandboxes/{envd.box}").status == 204
     client.close()
@@ -269,9 +272,9 @@ def test_a_long_command_does_not_keep_the_next_waiting(daemon):
     paddock.until(lambda: waiting_shells(daemon, envd.box), "a shell that was made ahead")
     running = envd.bash("tr '\\0' ' ' < /proc/$$/cmdline; read x < /dev/zero")
     pid = next(running)["event"]["start"]["pid"]
-    assert b"-u 250" in text(next(running))
+    assert b"__paddock" in text(next(running))
     paddock.until(lambda: len(waiting_shells(daemon, envd.box)) == 2, "the one that runs, and the next")
-    assert b"-u 250" in envd.run("tr '\\0' ' ' < /proc/$$/cmdline")[0]
+    assert b"__paddock" in envd.run("tr '\\0' ' ' < /proc/$$/cmdline")[0]
     envd.process("SendSignal", process={"pid": pid}, signal="SIGNAL_SIGKILL")
     assert next(running)["event"]["end"]["status"] == "signal: killed"
     assert client.delete(f"/sandboxes/{envd.box}").status == 204

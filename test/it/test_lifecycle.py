@@ -209,10 +209,21 @@ def test_stopping_ends_what_waits(make_box, daemon):
 # ---- time to live ---------------------------------------------------------
 
 
-def gone_at(box, deadline, what):
-    paddock.until(lambda: status(box) is None, what, max(0, (deadline - now()).total_seconds()) + SLACK + 5)
-    late = (now() - deadline).total_seconds()
-    assert -0.05 <= late <= SLACK, f"{what}: {late:.2f} s after its time"
+def events(box, kind):
+    return box.client.get(f"/v1/events?sandbox={box.id}&type={kind}").json()["events"]
+
+
+def ended_at(box, deadline, what, ready=None):
+    """By the daemon's own log: how long it takes until we notice is the machine's affair. `ready`: since when it runs, where
+    it did not until then."""
+    ended = when(paddock.until(lambda: events(box, "expired"), what)[-1]["at"])
+    early, late = ((ended - each).total_seconds() for each in (deadline, max(deadline, ready or deadline)))
+    assert -0.05 <= early and late <= SLACK, f"{what}: {early:.2f} s after its time"
+
+
+def gone_at(box, deadline, what, ready=None):
+    paddock.until(lambda: status(box) is None, what, max(0, (deadline - now()).total_seconds()) + 30)
+    ended_at(box, deadline, what, ready)
     paddock.until(lambda: not box.run_dir.exists(), "nothing of it runs any more")
 
 
@@ -223,11 +234,10 @@ def test_ttl_deletes(api):
 
 @pytest.mark.parametrize("on_end, end", [("stop", "stopped"), ("pause", "paused")])
 def test_ttl_that_stops_or_pauses(make_box, on_end, end):
-    box = make_box(ttl_seconds=1, on_end=on_end)
+    box = make_box(ttl_seconds=3, on_end=on_end)
     box.put("/workspace/f", b"kept")
-    deadline = when(box.document["expires_at"])
-    paddock.until(lambda: status(box) == end, end, SLACK + 5)
-    assert (now() - deadline).total_seconds() <= SLACK
+    paddock.until(lambda: status(box) == end, end)
+    ended_at(box, when(box.document["expires_at"]), end)
     # It has a new time when it is wanted again.
     document = change(box, "start" if on_end == "stop" else "resume")
     assert when(document["expires_at"]) > now()
@@ -235,11 +245,12 @@ def test_ttl_that_stops_or_pauses(make_box, on_end, end):
 
 
 def test_extend(api):
-    box = api.create(ttl_seconds=1)
-    response = post(box, "extend", {"ttl_seconds": 3})
+    box = api.create(ttl_seconds=3)
+    before = now()
+    response = post(box, "extend", {"ttl_seconds": 6})
     assert response.status == 200, response
     deadline = when(response.json()["expires_at"])
-    assert timedelta(seconds=2) < deadline - now() < timedelta(seconds=3.1)
+    assert before + timedelta(seconds=5.9) < deadline < now() + timedelta(seconds=6.1)
     assert when(box.get()["expires_at"]) == deadline
     paddock.until(lambda: now() > when(box.document["expires_at"]) + timedelta(seconds=0.5), "the first end has passed")
     assert status(box) == "running"
@@ -258,7 +269,7 @@ def test_extended_ttl_survives_a_restart(own_daemon):
     box = daemon.client().create(ttl_seconds=500)
     deadline = when(post(box, "extend", {"ttl_seconds": 2}).json()["expires_at"])
     daemon.restart()
-    gone_at(box.with_client(daemon.client()), deadline, "the extended ttl after a restart")
+    gone_at(box.with_client(daemon.client()), deadline, "the extended ttl after a restart", now())
 
 
 def test_ttl_deletes_stopped_and_paused_boxes(api):
@@ -273,37 +284,36 @@ def test_ttl_deletes_stopped_and_paused_boxes(api):
 
 
 def test_idle_box_goes_and_a_used_one_stays(api):
-    idle, used = api.create(idle_seconds=1), api.create(idle_seconds=1)
-    end = time.monotonic() + 2.5
-    while time.monotonic() < end:
+    idle, used = api.create(idle_seconds=1), api.create(idle_seconds=3)
+    end = time.monotonic() + 4
+    while time.monotonic() < end or status(idle):  # nobody uses that
         assert used.check("echo on") == "on\n"
         time.sleep(0.2)
-    assert status(idle) is None, "nobody used it"
     assert status(used) == "running"
-    paddock.until(lambda: status(used) is None, "it is idle now", 1 + SLACK + 1)
+    paddock.until(lambda: status(used) is None, "it is idle now")
 
 
 def test_files_count_as_use_and_looking_does_not(api):
-    looked, read = api.create(idle_seconds=1), api.create(idle_seconds=1)
-    end = time.monotonic() + 2.5
-    while time.monotonic() < end:
+    looked, read = api.create(idle_seconds=1), api.create(idle_seconds=3)
+    end = time.monotonic() + 4
+    while time.monotonic() < end or status(looked):
         assert read.ls("/workspace").status == 200
-        status(looked), api.list()
+        api.list()
         time.sleep(0.2)
-    assert status(looked) is None and status(read) == "running"
+    assert status(read) == "running"
     read.delete()
 
 
 def test_a_long_command_is_use(make_box):
-    box = make_box(idle_seconds=1)
-    assert box.check("sleep 2.5; echo done") == "done\n"
+    box = make_box(idle_seconds=2)
+    assert box.check("sleep 3.5; echo done") == "done\n"
 
 
 def test_a_shell_is_use_while_a_command_runs_in_it(api):
-    box = api.create(idle_seconds=1)
-    assert box.check("cd /tmp; sleep 2.5; pwd", shell="default") == "/tmp\n"
+    box = api.create(idle_seconds=2)
+    assert box.check("cd /tmp; sleep 3.5; pwd", shell="default") == "/tmp\n"
     assert box.check("pwd", shell="default") == "/tmp\n"
-    paddock.until(lambda: status(box) is None, "a shell that waits is idle", 1 + SLACK + 1)
+    paddock.until(lambda: status(box) is None, "a shell that waits is idle")
 
 
 def test_a_shell_survives_a_pause(make_box):
@@ -316,10 +326,10 @@ def test_a_shell_survives_a_pause(make_box):
 def test_auto_pause_and_resume(make_box):
     box = make_box(idle_seconds=1, on_end="pause", auto_resume=True)
     box.put("/workspace/f", b"kept")
-    for _ in range(2):
-        paddock.until(lambda: status(box) == "paused", "it pauses by itself", 1 + SLACK + 1)
+    for n in (1, 2):
+        paddock.until(lambda: status(box) == "paused", "it pauses by itself")
         assert box.check("cat /workspace/f") == "kept"
-        assert status(box) == "running"
+        paddock.until(lambda: len(events(box, "resumed")) == n, "it was resumed, and that is told")
 
 
 def test_idleness_is_kept_over_a_restart(own_daemon):
@@ -329,7 +339,7 @@ def test_idleness_is_kept_over_a_restart(own_daemon):
     daemon.restart()
     api = daemon.client()
     # A second more than without one: the last use is not known better than that.
-    gone_at(idle.with_client(api), when(idle.document["created_at"]) + timedelta(seconds=4), "idleness after a restart")
+    gone_at(idle.with_client(api), when(idle.document["created_at"]) + timedelta(seconds=4), "idleness after a restart", now())
     assert status(used.with_client(api)) == "running"
 
 
@@ -359,7 +369,7 @@ def test_patch(own_daemon):
 def test_idle_by_patch(make_box):
     box = make_box()
     assert patch(box, idle_seconds=1, on_end="stop").status == 200
-    paddock.until(lambda: status(box) == "stopped", "idle", 1 + SLACK + 1)
+    paddock.until(lambda: status(box) == "stopped", "idle")
 
 
 @pytest.mark.parametrize("wrong", [{"on_end": "x"}, {"on_end": 1}, {"idle_seconds": -1}, {"idle_seconds": 1 << 33}, {"auto_resume": 1}])

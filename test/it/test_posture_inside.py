@@ -303,7 +303,7 @@ def test_nothing_outside_is_reachable(box, user, daemon):
     server = socket.create_server(("0.0.0.0", 0))
     port = server.getsockname()[1]
     seen = inside(box, f"""
-out = {{}}
+import concurrent.futures, functools
 # The gate takes every connection, to refuse it: what counts is whether anything answers.
 def reach(family, to):
     s = socket.socket(family); s.settimeout(3)
@@ -314,12 +314,13 @@ def send(to):
     u.connect(to); u.settimeout(3)
     u.send(b"x")
     return u.recv(1)
-for host in ("127.0.0.1", "10.0.0.1", "169.254.169.254", "1.1.1.1", "{socket.gethostbyname(socket.gethostname())}"):
-    for port in ({port}, {daemon.port}, 80, 53):
-        out[f"{{host}}:{{port}}"] = reach(socket.AF_INET, (host, port))
-        if port != 53:
-            out[f"{{host}}:{{port}}/udp"] = attempt(lambda: send((host, port)))
-out["v6"] = reach(socket.AF_INET6, ("2606:4700:4700::1111", 443))
+hosts = ("127.0.0.1", "10.0.0.1", "169.254.169.254", "1.1.1.1", "{socket.gethostbyname(socket.gethostname())}")
+tries = {{f"{{host}}:{{port}}": (reach, socket.AF_INET, (host, port)) for host in hosts for port in ({port}, {daemon.port}, 80, 53)}}
+tries |= {{name + "/udp": (attempt, functools.partial(send, to)) for name, (_, _, to) in tries.items() if to[1] != 53}}
+tries["v6"] = (reach, socket.AF_INET6, ("2606:4700:4700::1111", 443))
+# All at once: the gate waits for what is asked of a web server, and so do we, for three seconds each.
+with concurrent.futures.ThreadPoolExecutor(len(tries)) as pool:
+    out = {{name: result.result() for name, result in [(name, pool.submit(*call)) for name, call in tries.items()]}}
 print(json.dumps(out))
 """, user)
     server.setblocking(False)

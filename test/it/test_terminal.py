@@ -186,12 +186,12 @@ def test_user_and_cwd(box, connect):
 def test_resume_by_offset(box, connect):
     ws = connect(box)
     pid = ws.control()["pid"]
-    ws.send(BINARY, "stty -echo; PS1=; echo one; sleep 1; echo two\n")
+    ws.send(BINARY, "stty -echo; PS1=; echo one; until test -e /tmp/go; do sleep 0.05; done; echo two; touch /tmp/told\n")
     got = ws.read_until(rb"one\r\n(?!.*one)")
     while not got.endswith(b"one\r\n"):
         got += ws.receive()[1]
     ws.close()
-    time.sleep(1.2)
+    box.check("touch /tmp/go; until test -e /tmp/told; do sleep 0.05; done; rm -f /tmp/go /tmp/told")
     again = connect(box, f"process={pid}&offset={len(got)}")
     first = again.control()
     assert first == {"type": "attached", "pid": pid, "offset": len(got)}
@@ -219,7 +219,7 @@ def test_a_lost_client_kills_only_when_wished(box, connect):
     pids = [ws.control()["pid"] for ws in (stays, goes)]
     stays.close()
     goes.close()
-    answer = box.client.get(f"{box.path}/processes/{pids[1]}/wait?timeout_ms=5000").json()
+    answer = box.client.get(f"{box.path}/processes/{pids[1]}/wait?timeout_ms=30000").json()
     assert answer["running"] is False
     assert box.client.get(f"{box.path}/processes/{pids[0]}/wait?timeout_ms=200").json() == {"running": True}
 

@@ -171,6 +171,13 @@ def test_the_first_lines_of_the_readme_work(home, environment):
         assert re.fullmatch(r"hello 42\n0 v\d+\.\d+\.\d+\n 18446744073709551616\n", done.stdout), done.stdout
 
 
+def test_the_quick_start_works(home, environment):
+    (block,) = re.findall(r"```js\n(.*?)```", (paddock.ROOT / "docs/quick-start.md").read_text(), re.S)
+    (home / "quick-start.mjs").write_text(block)
+    done = subprocess.run([*PLATFORMS["node"], "quick-start.mjs"], cwd=home, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "42\n\n"), done
+
+
 def test_the_types_say_what_users_write(home, environment):
     """The snippets of the README and use.ts compile in the strictest mode, and use.ts runs: `await using` among them."""
     place = home / "types"

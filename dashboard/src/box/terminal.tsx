@@ -132,7 +132,7 @@ function One({ box, tab, shown, onPid, onEnd }: { box: string; tab: Tab; shown: 
     term.onBinary((d) => wire.send(Uint8Array.from(d, (c) => c.charCodeAt(0))));
     term.onResize(() => wire.size());
     parts.current = { term, fit, wire };
-    (host.current as HTMLDivElement & { paddock?: unknown }).paddock = { text: () => read(term), drop: () => wire.drop() };
+    (host.current as HTMLDivElement & { paddock?: unknown }).paddock = { text: () => read(term), drop: () => wire.drop(), term };
     const watch = new ResizeObserver(() => host.current!.offsetWidth && fit.fit());
     watch.observe(host.current!);
     return () => {

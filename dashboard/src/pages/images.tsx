@@ -1,9 +1,12 @@
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { boxPath, call, get, type Box } from "../api";
 import { createBox } from "../actions";
 import { moment, plain } from "../format";
-import { useLoad, who } from "../store";
-import { Ago, Button, Card, Confirm, Copy, Dialog, Empty, Page, Shown, StatusBadge, Table } from "../ui";
+import { readDockerfile } from "../dockerfile";
+import { Editor } from "../editor";
+import { go, href } from "../route";
+import { attempt, putBox, useLoad, who } from "../store";
+import { Ago, Button, Card, Confirm, Copy, Dialog, Empty, Field, Page, Shown, StatusBadge, Table } from "../ui";
 
 interface Image {
   name: string | null;
@@ -34,11 +37,63 @@ function BuildLog({ t, onClose }: { t: Template; onClose: () => void }) {
   );
 }
 
+const EXAMPLE = `FROM machine
+RUN echo "made at $(date)" > /workspace/MADE
+ENV COLOUR=blue
+`;
+
+function BuildDialog({ images, onClose, onBuilt }: { images: string[]; onClose: () => void; onBuilt: (t: Template) => void }) {
+  const [name, setName] = useState("");
+  const [text, setText] = useState(EXAMPLE.replace("machine", images[0] ?? "machine"));
+  const [error, setError] = useState("");
+  const [busy, setBusy] = useState(false);
+  const build = async (e: Event) => {
+    e.preventDefault();
+    setBusy(true);
+    try {
+      const { from, start, steps } = readDockerfile(text);
+      onBuilt(await call<Template>("POST", "/dashboard/templates", { name: name.trim(), from: from || null, start, steps }));
+    } catch (x) {
+      setError((x as Error).message);
+    }
+    setBusy(false);
+  };
+  return (
+    <Dialog wide title="Build a template" onClose={onClose}>
+      <form onSubmit={build}>
+        <Field label="Name" hint="Building an existing name again replaces what new sandboxes of it start from.">
+          <input autofocus required maxLength={100} value={name} placeholder="data-tools" onInput={(e) => setName(e.currentTarget.value)} />
+        </Field>
+        <div class="field">
+          <span>Steps</span>
+          <div class="buildfile"><Editor value={text} name="Dockerfile" label="Steps" onInput={setText} /></div>
+          <small>FROM names an image or a template that is here. RUN, ENV, WORKDIR, USER and CMD work as in a Dockerfile.</small>
+        </div>
+        {error && <p class="bad" role="alert">{error}</p>}
+        <footer>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" busy={busy} disabled={!name.trim()}>Build</Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+async function useTemplate(t: Template) {
+  await attempt(async () => {
+    const { id } = await call<{ id: string }>("POST", `/dashboard/templates/${encodeURIComponent(t.id)}/sandboxes`);
+    putBox(await get<Box>(boxPath(id)));
+    go(href("sandboxes", id));
+  });
+}
+
 export default function Images() {
   const list = useLoad<{ images: Image[] }>("/v1/images");
   const templates = useLoad<{ templates: Template[] }>("/dashboard/templates", 3000);
   const [shown, setShown] = useState<Template | null>(null);
+  const [building, setBuilding] = useState(false);
   const admin = who.value?.role === "admin";
+  const add = <Button small icon="plus" onClick={() => setBuilding(true)}>Build a template</Button>;
   return (
     <Page title="Images" sub="What sandboxes are made from.">
       <Card title="Images" flush>
@@ -66,11 +121,11 @@ export default function Images() {
           )}
         </Shown>
       </Card>
-      <Card title="Templates" flush>
+      <Card title="Templates" actions={templates.data?.templates.length ? add : undefined} flush>
         <Shown of={templates} rows={2}>
           {(d) =>
             d.templates.length === 0 ? (
-              <Empty icon="image" title="No templates">Templates are built by E2B’s SDK or command line, for example <code>e2b template build</code>. Their build logs appear here.</Empty>
+              <Empty icon="image" title="No templates" action={add}>A template is a sandbox that was prepared once: packages installed, files written. Build one here, or with E2B’s SDK or <code>e2b template build</code>.</Empty>
             ) : (
               <Table
                 name="Templates"
@@ -81,7 +136,16 @@ export default function Images() {
                   { head: "Status", cell: (t) => <StatusBadge status={t.status} /> },
                   { head: "Tenant", hide: true, cell: (t) => plain(t.tenant) },
                   { head: "Created", num: true, hide: true, cell: (t) => <Ago at={t.created_at} /> },
-                  { head: "", cell: (t) => <Button small onClick={() => setShown(t)}>Build log</Button> },
+                  {
+                    head: "",
+                    cell: (t) => (
+                      <div class="actions">
+                        <Button small onClick={() => setShown(t)}>Build log</Button>
+                        <Button small disabled={t.status !== "ready"} onClick={() => useTemplate(t)}>New sandbox</Button>
+                        <Confirm small kind="ghost" icon="trash" label={`Delete ${plain(t.names[0] ?? t.id)}`} title={`Delete ${plain(t.names[0] ?? t.id)}?`} text="Sandboxes that were made from it go on." word="Delete" run={async () => { await call("DELETE", `/dashboard/templates/${encodeURIComponent(t.id)}`); templates.reload(); }} />
+                      </div>
+                    ),
+                  },
                 ]}
               />
             )
@@ -89,6 +153,7 @@ export default function Images() {
         </Shown>
       </Card>
       {!admin && <p class="sub">Images are imported by an admin, with <code>paddock image import</code>.</p>}
+      {building && <BuildDialog images={list.data?.images.flatMap((i) => i.names.slice(0, 1)) ?? []} onClose={() => setBuilding(false)} onBuilt={(t) => (setBuilding(false), templates.reload(), setShown(t))} />}
       {shown && <BuildLog t={shown} onClose={() => setShown(null)} />}
     </Page>
   );

@@ -151,7 +151,7 @@ export default function Overview() {
             </ul>
           )}
         </Card>
-        <Card title="Activity" actions={<a href="#/audit">All events</a>} flush>
+        <Card title="Activity" actions={<a href="#/audit?view=events">All events</a>} flush>
           {past.error ? <Failure error={past.error} retry={past.reload} /> : past.loading ? <Skeleton rows={4} /> : (
             <ul class="lines">{events.map((e) => <EventLine key={e.id} e={e} />)}</ul>
           )}

@@ -75,6 +75,12 @@ def test_the_other_examples_of_the_readme(installed, daemon, number):
     assert done.stdout.strip()
 
 
+def test_the_quick_start_works(installed, daemon):
+    (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/quick-start.md").read_text(), re.M | re.S)
+    done = python(installed, block, daemon)
+    assert (done.returncode, done.stdout.strip()) == (0, "42"), done
+
+
 def test_the_makefile_builds_it():
     """Every `sdk/*/build`, of which this SDK's is one."""
     done = subprocess.run(["make", "-n", "sdk"], cwd=ROOT, capture_output=True, text=True)

@@ -126,23 +126,28 @@ static void reply(struct http_exchange *x, const struct http_answer *a, struct v
 	i->side->end(i);
 }
 
+static struct http_answer whole(int status, const char *content_type, struct view body,
+				const struct http_header *extra, size_t n_extra)
+{
+	return (struct http_answer){ .status = status,
+				     .content_type = content_type,
+				     .length = (int64_t)body.n,
+				     .extra = extra,
+				     .n_extra = n_extra,
+				     .whole = true };
+}
+
 void http_reply(struct http_exchange *x, int status, const char *content_type, struct view body,
 		const struct http_header *extra, size_t n_extra)
 {
-	const struct http_answer a = { .status = status,
-				       .content_type = content_type,
-				       .length = (int64_t)body.n,
-				       .extra = extra,
-				       .n_extra = n_extra,
-				       .whole = true };
+	const struct http_answer a = whole(status, content_type, body, extra, n_extra);
 	reply(x, &a, body, false);
 }
 
-void http_reply_shared(struct http_exchange *x, int status, const char *content_type, struct view body)
+void http_reply_shared(struct http_exchange *x, int status, const char *content_type, struct view body,
+		       const struct http_header *extra, size_t n_extra)
 {
-	const struct http_answer a = {
-		.status = status, .content_type = content_type, .length = (int64_t)body.n, .whole = true
-	};
+	const struct http_answer a = whole(status, content_type, body, extra, n_extra);
 	reply(x, &a, body, true);
 }
 

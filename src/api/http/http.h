@@ -68,7 +68,8 @@ struct view http_get_query(const struct http_exchange *x, const char *name);
 void http_reply(struct http_exchange *x, int status, const char *content_type, struct view body,
 		const struct http_header *extra, size_t n_extra);
 /* The same with a body that is constant and never freed: it is not copied. */
-void http_reply_shared(struct http_exchange *x, int status, const char *content_type, struct view body);
+void http_reply_shared(struct http_exchange *x, int status, const char *content_type, struct view body,
+		       const struct http_header *extra, size_t n_extra);
 /* An answer in pieces. length -1: chunked (or by END_STREAM in HTTP/2). */
 void http_begin(struct http_exchange *x, int status, const char *content_type, int64_t length,
 		const struct http_header *extra, size_t n_extra);

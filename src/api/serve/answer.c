@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 
+#include "audit.h"
 #include "clock.h"
+#include "login.h"
 #include "money.h"
 #include "serve.h"
 #include "poison.h"
@@ -49,6 +51,57 @@ void answer_fail(struct request *r, const struct err *e)
 	answer_fail_with(r, e, NULL);
 }
 
+/* What a create answers with, in any dialect. Our own JSON: within a string there is no such text. */
+static struct view made_id(struct view body)
+{
+	static const char *const keys[] = { "\"id\":\"", "\"sandboxID\":\"", "\"templateID\":\"",
+					    "\"session_id\":\"" };
+
+	for (size_t i = 0; i < ELEMS(keys); i++) {
+		const char *p = memmem(body.p, body.n, keys[i], strlen(keys[i]));
+		struct view rest;
+		if (p)
+			return view_split(view_skip(body, (size_t)(p - body.p) + strlen(keys[i])), '"',
+					  &rest);
+	}
+	return VIEW_NONE;
+}
+
+/* What was asked for, where that is no secret: rules of a policy may put one into requests. */
+static struct view shown_body(const struct request *r)
+{
+	static const char *const words[] = { "inject", "headers", "transform" };
+	struct view body = r->route->audit_body ? buf_view(&r->body) : VIEW_NONE;
+
+	for (size_t i = 0; body.n && i < ELEMS(words); i++)
+		if (memmem(body.p, body.n, words[i], strlen(words[i])))
+			return VIEW_NONE;
+	return body;
+}
+
+static void note_audit(const struct request *r, int status, struct view body)
+{
+	const struct route *t = r->route;
+	const char *via = r->surface->heading && r->surface->heading[0] ? r->surface->heading : "rest";
+	struct buf target = BUF_INIT(1024);
+
+	if (!t || !t->audit || !r->actor.tenant || (status >= 400 && status != 403))
+		return;
+	for (size_t i = 0; i < ROUTE_PARAMS && r->params[i].p; i++) {
+		buf_puts(&target, i ? " " : "");
+		buf_add(&target, r->params[i]);
+	}
+	struct view id =
+		body.n && (status == 201 || (status < 300 && !buf_len(&target))) ? made_id(body) : VIEW_NONE;
+	buf_puts(&target, id.n && buf_len(&target) ? " " : "");
+	buf_add(&target, id);
+	if (!request_token(r->x).p && login_token(r->x).p)
+		via = "dashboard";
+	audit_note(r->core, &r->actor,
+		   &(struct audit_note){ t->audit, via, (unsigned)status, buf_view(&target), shown_body(r) });
+	buf_done(&target);
+}
+
 /* The surface's own headers before those of this answer. */
 static void reply(struct request *r, int status, const char *type, struct view body,
 		  const struct http_header *extra, size_t n_extra)
@@ -56,6 +109,7 @@ static void reply(struct request *r, int status, const char *type, struct view b
 	const struct surface *f = r->surface;
 	struct http_header all[HEADERS_MAX];
 
+	note_audit(r, status, body);
 	if (f->n_headers == 0) {
 		http_reply(r->x, status, type, body, extra, n_extra);
 		return;

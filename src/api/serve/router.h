@@ -32,6 +32,8 @@ struct route {
 	uint64_t body_max;                /* of JSON and WHOLE; 0: what the configuration says */
 	const struct json_schema *schema; /* of the JSON, for documents; may be NULL */
 	bool secret;                      /* the body is wiped wherever it was */
+	const char *audit;                /* its name in the audit log, where it has entries; else NULL */
+	bool audit_body;                  /* the body is shown there, too: it has no secrets */
 	const char *query; /* the names that are allowed, between spaces; "x.*" allows a prefix, "x+" more
 			      than one; ROUTE_ANY_QUERY: the handler looks itself, with http_get_query */
 };

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -100,6 +101,83 @@ static void test_exec(void **state)
 	}
 	sigprocmask(SIG_SETMASK, NULL, &after);
 	assert_memory_equal(&before, &after, 8); /* the kernel's set is shorter than libc's */
+}
+
+/* Frames of different shapes, left by exec and by returning: a sanitizer must not take what one left for the
+ * bounds of the next one's variables. */
+static int exec_from_below(void *arg)
+{
+	volatile char many[8][24], more[1000];
+	for (unsigned i = 0; i < sizeof(many); i++)
+		((volatile char *)many)[i] = 1;
+	more[999] = many[7][23];
+	return more[999] == 1 ? exec_it(arg) : 1;
+}
+
+static int fill(void *arg)
+{
+	char one[4096];
+	memset(one, *(volatile int *)arg, sizeof(one));
+	return ((volatile char *)one)[100];
+}
+
+static void test_frames_of_the_one_before(void **state)
+{
+	char *const argv[] = { (char[]){ "/bin/true" }, NULL };
+	struct program p = { argv, 0 };
+	int seven = 7;
+	const struct spawn spawns[] = { { .cgroup = -1, .fn = exec_from_below, .arg = &p },
+					{ .cgroup = -1, .fn = fill, .arg = &seven } };
+	for (int i = 0; i < 4; i++) {
+		pid_t pid;
+		int pidfd, status;
+		assert_int_equal(spawn_vfork(&spawns[i % 2], &pid, &pidfd), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, i % 2 ? 7 << 8 : 0);
+		close(pidfd);
+	}
+}
+
+/* The stack's end is the child's: it does not go on in our memory. */
+struct depth {
+	volatile bool without_end;
+	volatile uintptr_t top, reached;
+};
+
+static int deeper(void *arg)
+{
+	struct depth *d = arg;
+	volatile char here[1024];
+	here[0] = here[1023] = 1;
+	d->reached = (uintptr_t)here;
+	d->top = MAX(d->top, d->reached);
+	return d->without_end ? deeper(arg) + here[0] : 0;
+}
+
+static void test_stack_has_an_end(void **state)
+{
+	struct depth d = { .without_end = false };
+	const struct spawn s = { .cgroup = -1, .fn = deeper, .arg = &d };
+	const size_t size = 1u << 20;
+	pid_t pid;
+	int pidfd, status;
+	assert_int_equal(spawn_vfork(&s, &pid, &pidfd), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(pidfd);
+	/* Right below the 128 KiB and the page that nobody may write, there is something of ours. */
+	uintptr_t below = (d.top & ~(uintptr_t)4095) - (128u * 1024);
+	char *ours = mmap((void *)(below - size), size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	d.without_end = true;
+	assert_int_equal(spawn_vfork(&s, &pid, &pidfd), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+	close(pidfd);
+	assert_in_range(d.top - d.reached, 64u * 1024, 128u * 1024);
+	if (ours != MAP_FAILED)
+		munmap(ours, size);
 }
 
 static int first_in_namespace(void *arg)
@@ -259,8 +337,12 @@ static void test_start_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_result),     cmocka_unit_test(test_exec),
-		cmocka_unit_test(test_namespaces), cmocka_unit_test(test_userns),
+		cmocka_unit_test(test_result),
+		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_frames_of_the_one_before),
+		cmocka_unit_test(test_stack_has_an_end),
+		cmocka_unit_test(test_namespaces),
+		cmocka_unit_test(test_userns),
 		cmocka_unit_test(test_start_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #include "num.h"
 #include "store.h"
 #include "store_events.h"
+#include "store_audit.h"
 #include "store_verdicts.h"
 
 #include "poison.h"
@@ -532,8 +533,52 @@ static void see_snapshot(void *arg, const struct store_snapshot *n)
 	buf_printf(arg, "%.*s %.*s %.*s\n", VIEW_ARG(n->id), VIEW_ARG(n->source), VIEW_ARG(n->backend));
 }
 
+static void see_audit(void *arg, const struct store_audit *a)
+{
+	buf_printf(arg, "%llu %u %u %lld %d %.*s %.*s %.*s %.*s %.*s %.*s\n", (unsigned long long)a->id,
+		   a->kind, a->status, (long long)a->at_ms, a->role, VIEW_ARG(a->tenant), VIEW_ARG(a->key),
+		   VIEW_ARG(a->via), VIEW_ARG(a->action), VIEW_ARG(a->target), VIEW_ARG(a->detail));
+}
+
+/* Each kind is trimmed for itself. */
+static void test_audit(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_visitor v = { .audit = see_audit };
+	struct err e = { 0 };
+
+	open_store(f);
+	for (uint32_t id = 1; id <= 4; id++) {
+		f->pending++;
+		store_audit_put(f->store,
+				&(struct store_audit){ .id = id,
+						       .kind = id % 2,
+						       .status = 201,
+						       .at_ms = 5,
+						       .role = STORE_ROLE_USER,
+						       .tenant = VIEW("t"),
+						       .key = VIEW("k"),
+						       .via = VIEW("rest"),
+						       .action = VIEW("key.create"),
+						       .target = VIEW("x"),
+						       .detail = VIEW("{}") },
+				on_done, f);
+	}
+	f->pending++;
+	store_audit_trim(f->store, 1, 3, on_done, f);
+	wait_all(f);
+	assert_int_equal(f->failed, 0);
+	reopen_store(f);
+	_cleanup_(buf_done) struct buf b = BUF_INIT(1024);
+	assert_int_equal(store_load(f->store, &v, &b, &e), 0);
+	assert_true(view_is(buf_view(&b), "2 0 201 5 2 t k rest key.create x {}\n"
+					  "3 1 201 5 2 t k rest key.create x {}\n"
+					  "4 0 201 5 2 t k rest key.create x {}\n"));
+}
+
 /* Snapshots of a version that had one kind of walls. */
-#define UNDO_15 "ALTER TABLE events DROP COLUMN number; ALTER TABLE tenants DROP COLUMN events_from;"
+#define UNDO_16 "DROP TABLE audit;"
+#define UNDO_15 UNDO_16 "ALTER TABLE events DROP COLUMN number; ALTER TABLE tenants DROP COLUMN events_from;"
 #define UNDO_14                                                                                              \
 	UNDO_15                                                                                              \
 	"ALTER TABLE quotas DROP COLUMN processes; ALTER TABLE quotas DROP COLUMN helpers;"                  \
@@ -873,6 +918,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_load_beside_a_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_verdicts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_audit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_old_quotas, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_numbers_of_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_backend_of_snapshots, setup, teardown),

@@ -1,6 +1,6 @@
 """Requests and answers without the sending: what the synchronous and the asynchronous client share.
 
-Requests go to httpx's transport directly. httpx.Client adds cookies, redirects and authentication, none of which the API
+Requests go to a transport directly (see _transport.py). httpx.Client adds cookies, redirects and authentication, none of which the API
 has, and doubles the time of a call.
 """
 

@@ -186,9 +186,17 @@ void boxes_set_status(struct box *b, enum box_status s, bool store)
 		history_follow(b);
 		bridges_box_runs(b);
 	}
-	if (store && !b->in->hidden && !b->in->pooled && !b->in->core->stopping)
-		store_box_set_status(b->in->core->store, view_of(b->id), view_of(status_names[s]),
-				     core_store_done, b->in->core);
+	if (store)
+		(void)boxes_store_status(b, core_store_done, b->in->core);
+}
+
+bool boxes_store_status(const struct box *b, store_done *done, void *arg)
+{
+	if (b->in->hidden || b->in->pooled || b->in->core->stopping)
+		return false;
+	store_box_set_status(b->in->core->store, view_of(b->id), view_of(status_names[b->state.status]), done,
+			     arg);
+	return true;
 }
 
 /* What of a spec the store has in JSON. */

@@ -25,10 +25,11 @@ struct workspace;
 struct life {
 	enum life_step step;
 	struct call call;
-	struct list waiters; /* jobs */
-	bool resume_after;   /* somebody wants to use it that is being paused */
-	bool remove_after;   /* its removal waits for the end of this */
-	struct err failed;   /* of a start that is being undone */
+	struct list waiters;          /* jobs */
+	struct life_storing *storing; /* the last step, until the store has it */
+	bool resume_after;            /* somebody wants to use it that is being paused */
+	bool remove_after;            /* its removal waits for the end of this */
+	struct err failed;            /* of a start that is being undone */
 };
 
 /* What of a box only the core sees. */
@@ -46,6 +47,7 @@ struct box_inside {
 	bool for_pool;                                     /* and is nobody's while it is made */
 	bool hidden;  /* ours, for an import or a workspace's files: known by its id only, in no store, in no
 			 list */
+	bool expired; /* its time is over: it is being removed */
 	bool pooled;  /* warm, waiting to be claimed: indexed, but seen by nobody (pool.c) */
 	bool readied; /* and has what was wanted for those that wait (pool_ready) */
 	struct list pool; /* of its image's pool */
@@ -119,6 +121,8 @@ void boxes_unindex(struct box *b);
 /* At the end of the batch: whatever is on the stack may still look at it. */
 void boxes_free_later(struct box *b);
 void boxes_set_status(struct box *b, enum box_status s, bool store);
+/* Writes the status to the store; false: this box is not there, and done is not called. */
+bool boxes_store_status(const struct box *b, store_done *done, void *arg);
 /* The box as a row: `write` is store_box_put or store_box_claim. `done` when it is written. */
 typedef void boxes_write(struct store *s, const struct store_box *row, store_done *done, void *arg);
 int boxes_write_row(struct box *b, const char *status, boxes_write *write, store_done *done, void *arg,

@@ -57,6 +57,22 @@ const struct history_sample *history_get(const struct box *b, unsigned i)
 	return &b->in->history.samples[(b->in->history.head + i) % b->in->history.cap];
 }
 
+bool history_load(const struct box *b, struct history_load *ret)
+{
+	unsigned n = history_count(b);
+
+	if (n == 0 || b->state.status != BOX_RUNNING)
+		return false;
+	const struct history_sample *last = history_get(b, n - 1),
+				    *before = n > 1 ? history_get(b, n - 2) : last;
+	int64_t ms = last->at_ms - before->at_ms;
+	ret->cpu = ms > 0 && last->cpu_usec >= before->cpu_usec
+			   ? (double)(last->cpu_usec - before->cpu_usec) / 1000.0 / (double)ms
+			   : 0;
+	ret->memory_bytes = (uint64_t)last->memory_kb * 1024;
+	return true;
+}
+
 /* ---- sampling ---- */
 
 static void take(struct box *b, const struct wire_stats_reply *r)

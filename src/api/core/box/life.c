@@ -54,13 +54,66 @@ static void tell_waiters(struct box *b, const struct err *e)
 	}
 }
 
-/* A box that is being removed is that, whatever else becomes of it meanwhile. */
+/* A step that was taken and is being stored. */
+struct life_storing {
+	struct box *box;     /* its row goes after this write: it is still there when that is done */
+	struct list waiters; /* jobs */
+};
+
+static void end_storing(struct life_storing *st, const struct err *e)
+{
+	struct box *b = st->box;
+
+	if (b->in->life.storing == st)
+		b->in->life.storing = NULL;
+	while (!list_empty(&st->waiters)) {
+		struct waiter *w = CONTAINER(st->waiters.next, struct waiter, link);
+		list_del(&w->link);
+		job_finish(&w->job, b, e);
+		free(w);
+	}
+	free(st);
+}
+
+static void on_stored(void *arg, const struct err *e)
+{
+	struct life_storing *st = arg;
+
+	core_store_result(st->box->in->core, e);
+	end_storing(st, e);
+}
+
+/* Who asked for a step is told when the store has it, its event and the new end of the box's time: an api
+ * that dies then would take a stop for an exit, and end a box whose time began anew. */
+static void tell_when_stored(struct box *b)
+{
+	struct life_storing *st = calloc(1, sizeof(*st));
+	struct err e = { 0 };
+
+	if (!st) {
+		(void)boxes_store_status(b, core_store_done, b->in->core);
+		err_sys(&e, ERR_INTERNAL, ENOMEM, "sandbox");
+		tell_waiters(b, &e);
+		return;
+	}
+	st->box = b;
+	list_init(&st->waiters);
+	LIST_EACH (it, &b->in->life.waiters) {
+		list_del(it);
+		list_append(&st->waiters, it);
+	}
+	b->in->life.storing = st;
+	if (!boxes_store_status(b, on_stored, st))
+		end_storing(st, NULL);
+}
+
+/* A box that is being removed is that, whatever else becomes of it meanwhile. The caller stores it. */
 static void become(struct box *b, enum box_status s)
 {
 	if (b->state.status == BOX_DELETING)
 		b->in->before = s;
 	else
-		boxes_set_status(b, s, true);
+		boxes_set_status(b, s, false);
 }
 
 static void stop_guest(struct box *b)
@@ -121,7 +174,10 @@ static void settle(struct box *b, const struct err *e)
 		remove_go_on(b);
 		return;
 	}
-	tell_waiters(b, e ? &why : NULL);
+	if (e)
+		tell_waiters(b, &why);
+	else
+		tell_when_stored(b);
 	if (b->in->life.step != LIFE_NONE || b->in->core->stopping)
 		return; /* somebody who was told began the next one */
 	if (e && quiet)
@@ -365,6 +421,10 @@ struct job *life_change(struct core *c, const struct actor *a, struct view ref, 
 	w->job = (struct job){ .done = done, .arg = arg };
 	w->box = b;
 	list_init(&w->link);
+	if (so && b->in->life.storing) {
+		list_append(&b->in->life.storing->waiters, &w->link);
+		return &w->job;
+	}
 	if (so) {
 		loop_defer(c->loop, &w->task, finish_later);
 		return &w->job;

@@ -66,10 +66,21 @@ static void end(struct box *b, const char *why)
 
 	log_info("sandbox %s: %s: %s", b->id, why, spec_on_end_name(b->spec.on_end));
 	events_emit(b->in->core, EVENT_EXPIRED, b);
-	if (b->spec.on_end == SPEC_END_DELETE)
+	b->in->expired = b->spec.on_end == SPEC_END_DELETE;
+	if (b->in->expired)
 		remove_unwanted(b);
 	else
 		life_begin(b, steps[b->spec.on_end]);
+}
+
+bool lifetime_is_over(struct core *c, const struct actor *a, struct view id)
+{
+	const struct event_filter f = { .types = 1u << EVENT_EXPIRED, .box = id };
+	const struct box *b = boxes_by_id(c, id);
+
+	if (b && b->in->expired && auth_permit(a, ACT_BOX_READ, b, NULL) >= 0)
+		return true; /* it is on its way out, and its event on its way to the store */
+	return a->tenant && id.n && events_next(c, a, &f, 0);
 }
 
 static void on_time(struct loop_timer *t)

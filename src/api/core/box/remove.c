@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "boxes.h"
+#include "bridges.h"
 #include "core_state.h"
 #include "farewell.h"
 #include "life.h"
@@ -81,6 +82,7 @@ static void destroyed(struct box *b)
 	events_emit(b->in->core, EVENT_DELETED, b);
 	vault_box_removed(b);
 	if (!b->in->hidden) {
+		bridges_unlink(b); /* in one transaction with its row: no link is left that leads nowhere */
 		store_box_delete(b->in->core->store, view_of(b->id), on_row_deleted, b);
 		return;
 	}

@@ -160,6 +160,9 @@ struct job *farewell_wish(struct core *c, const struct actor *a, struct view id_
 struct job *lifetime_extend(struct core *c, const struct actor *a, struct view id_or_name,
 			    uint64_t ttl_seconds, job_done *done, void *arg, struct err *e) _must_check_;
 
+/* Whether there was such a box that the actor could see, and its time has run out. */
+bool lifetime_is_over(struct core *c, const struct actor *a, struct view id);
+
 /* What is absent stays. */
 struct lifetime_patch {
 	struct json_strmap metadata; /* takes the place of what was there */
@@ -215,3 +218,9 @@ struct history_sample {
 };
 unsigned history_count(const struct box *b);
 const struct history_sample *history_get(const struct box *b, unsigned i); /* the oldest is 0 */
+/* What it uses now, by its newest samples. False: it does not run, or there is none yet. */
+struct history_load {
+	double cpu; /* cores */
+	uint64_t memory_bytes;
+};
+bool history_load(const struct box *b, struct history_load *ret);

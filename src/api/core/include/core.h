@@ -84,3 +84,22 @@ const struct core_posture *core_posture(const struct core *c);
 /* NULL and ERR_INVALID with the names that there are; an empty name is the default. */
 const struct backend *core_backend(const struct core *c, struct view name, struct err *e);
 bool core_backend_can(const struct backend *b, const char *what);
+
+/*
+ * ---- trend.c ----
+ * The last ten minutes of the installation as a whole, for charts that show the past at once: a sample
+ * every TREND_MS, the newest TREND_SAMPLES of them, in memory.
+ */
+#define TREND_MS      5000
+#define TREND_SAMPLES 121
+
+struct trend_sample {
+	int64_t at_ms;
+	struct core_stats stats;
+	double cpu;            /* cores that all sandboxes use */
+	uint64_t memory_bytes; /* of all sandboxes */
+};
+
+/* The oldest first. For who may see the metrics. */
+int trend_each(const struct core *c, const struct actor *a,
+	       void (*each)(void *arg, const struct trend_sample *s), void *arg, struct err *e) _must_check_;

@@ -278,7 +278,6 @@ static void drop(struct box *b, size_t i)
 
 void bridges_forget(struct box *b)
 {
-	struct core *c = b->in->core;
 	struct err e = { 0 };
 
 	LIST_EACH (it, &b->in->bridges) {
@@ -292,9 +291,16 @@ void bridges_forget(struct box *b)
 			free_bridge(g);
 		}
 	}
+	bridges_unlink(b);
+}
+
+void bridges_unlink(struct box *b)
+{
+	struct core *c = b->in->core;
+	struct err e = { 0 };
+
 	if (c->stopping || b->in->hidden)
 		return;
-	/* What leads to it leads nowhere. */
 	LIST_EACH (it, &c->boxes) {
 		struct box *other = BOX_OF(it, order);
 		bool changed = false;

@@ -12,4 +12,6 @@ struct core;
 
 void bridges_start(struct core *c);   /* everything is loaded and adopted */
 void bridges_box_runs(struct box *b); /* listens again */
-void bridges_forget(struct box *b);   /* it is being freed */
+/* What leads to it leads nowhere: of the other boxes, also in the store. */
+void bridges_unlink(struct box *b);
+void bridges_forget(struct box *b); /* it is being freed */

@@ -32,7 +32,7 @@
  *   trap … EXIT    `exit`, `set -e` and the like report status, cwd and environment on the way out.
  *   declare -px    With every record, so that a shell that is killed or replaced by `exec` loses no
  *                  exported variable. It is a builtin: no fork.
- *   -t 0           A shell with a terminal: what has no input of its own reads that. Its readers are
+ *   -t 252         A shell with a terminal: what has no input of its own reads that. Its readers are
  *                  programs: no colours, no pagers, no \r.
  *   trap … INT     Ctrl-C gives the command up, not the shell.
  *   expand_aliases Off in scripts; people expect `alias` to work here.
@@ -70,7 +70,8 @@ const char shells_loop[] =
 	"	__paddock_report R; __paddock_rc=$__paddock_ok; } 2>/dev/null\n"
 	"done; builtin exit'\n"
 	"__paddock_none=/dev/null\n"
-	"if [[ -t 0 ]]; then\n"
+	"if [[ -t 252 ]]; then\n"
+	"	exec 0<&252 252<&-\n"
 	"	__paddock_none=/dev/tty; export TERM=dumb PAGER=cat GIT_PAGER=cat\n"
 	"	stty -onlcr 2>/dev/null\n"
 	"fi\n"

@@ -293,9 +293,11 @@ static int add_loop(struct arena *a, struct wire_start *start)
 
 void shells_stream_begin(struct shell *s)
 {
-	/* One that reads its program is plain `bash` for who types ps. With a terminal it would be an
-	 * interactive one. */
-	struct view argv[] = { VIEW("bash"), VIEW("--norc"), VIEW("--noprofile"), VIEW("-c"), VIEW(PROGRAM) };
+	/* One that reads its program from stdin is plain `bash` for who types ps. If that were a terminal, it
+	 * would be an interactive one: so with a terminal, another one takes its place that gets the terminal
+	 * as 252. */
+	struct view argv[] = { VIEW("bash"), VIEW("--norc"), VIEW("--noprofile"), VIEW("-c"),
+			       VIEW("exec bash 252<&0 <<<'" PROGRAM "'") };
 	struct arena a = ARENA_INIT(256 * 1024);
 	struct wire_start start = { .argv = { argv, s->made.pty ? ELEMS(argv) : 1 },
 				    .stdin_ = !s->made.pty,

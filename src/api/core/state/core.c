@@ -161,6 +161,12 @@ static void load_event(void *arg, const struct store_event *v)
 	note(l, events_load(l->core, v), "an event");
 }
 
+static void load_audit(void *arg, const struct store_audit *a)
+{
+	struct loading *l = arg;
+	note(l, audit_load(l->core, a), "an entry of the audit log");
+}
+
 static void load_webhook(void *arg, const struct store_webhook *w)
 {
 	struct loading *l = arg;
@@ -259,6 +265,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		.ai_log = load_ai_log,
 		.ai_call = load_ai_call,
 		.verdict = load_verdict,
+		.audit = load_audit,
 	};
 	struct loading l = { .core = c };
 
@@ -269,6 +276,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		return err_wrap(e, "the store");
 	}
 	events_start(c);
+	trend_start(c);
 	usage_start(c);
 	if (sign_ensure(c, e) < 0)
 		return -1;
@@ -353,7 +361,9 @@ void core_stop(struct core *c)
 {
 	if (!c)
 		return;
+	audit_stop(c);
 	c->stopping = true;
+	trend_stop(c);
 	adopt_stop(c);
 	pool_stop(c);
 	history_stop(c);
@@ -379,6 +389,7 @@ void core_free(struct core *c)
 	pool_done(c);
 	webhooks_done(c);
 	events_done(c);
+	audit_done(c);
 	usage_done(c);
 	allowances_done(c);
 	ailog_done(c);

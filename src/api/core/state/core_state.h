@@ -5,6 +5,7 @@
 
 #include "ailog.h"
 #include "allowances.h"
+#include "audit_log.h"
 #include "boxes.h"
 #include "carrier.h"
 #include "core.h"
@@ -15,6 +16,7 @@
 #include "keys.h"
 #include "policies.h"
 #include "pool.h"
+#include "trend_ring.h"
 #include "usage.h"
 #include "vault.h"
 #include "webhooks.h"
@@ -60,6 +62,8 @@ struct core {
 	bool has_sign_secret;
 
 	struct events events;
+	struct audit_log audit;
+	struct trend trend;
 	struct outputs outputs;
 	struct webhooks webhooks;
 	struct quotas quotas;

@@ -457,12 +457,14 @@ static void metrics(struct request *r)
 }
 
 const struct route as_boxes_routes[] = {
-	{ "POST", "/api/v1/sandbox", create, .body = ROUTE_JSON, .query = "api_key" },
+	{ "POST", "/api/v1/sandbox", create, .body = ROUTE_JSON, .query = "api_key",
+	  .audit = "sandbox.create" },
 	{ "GET", "/api/v1/sandbox", list, .query = "api_key" },
 	{ "GET", "/api/v1/sandbox/{name}", get, .query = "api_key" },
-	{ "DELETE", "/api/v1/sandbox/{name}", remove_one, .query = "api_key" },
-	{ "POST", "/api/v1/sandbox/pause/{name}", pause_one, .query = "api_key" },
-	{ "POST", "/api/v1/sandbox/resume/{name}", resume_one, .query = "api_key" },
+	{ "DELETE", "/api/v1/sandbox/{name}", remove_one, .query = "api_key", .audit = "sandbox.delete" },
+	{ "POST", "/api/v1/sandbox/pause/{name}", pause_one, .query = "api_key", .audit = "sandbox.pause" },
+	{ "POST", "/api/v1/sandbox/resume/{name}", resume_one, .query = "api_key",
+	  .audit = "sandbox.resume" },
 	{ "POST", "/api/v1/sandbox/metrics", metrics, .body = ROUTE_JSON, .query = "api_key" },
 	{ 0 },
 };

@@ -8,3 +8,4 @@
 
 extern const struct route dashboard_session_routes[];
 extern const struct route dashboard_state_routes[];
+extern const struct route dashboard_template_routes[];

@@ -101,7 +101,7 @@ static int is_from_page(struct request *r, struct err *e)
 
 const struct route dashboard_session_routes[] = {
 	{ "POST", "/dashboard/session", sign_in, .auth = ROUTE_OPEN, .permit = is_from_page,
-	  .body = ROUTE_JSON, .body_max = BODY_MAX, .secret = true },
+	  .body = ROUTE_JSON, .body_max = BODY_MAX, .secret = true, .audit = "dashboard.signin" },
 	{ "GET", "/dashboard/session", show, .auth = ROUTE_OPEN, .permit = is_from_page },
 	{ "DELETE", "/dashboard/session", sign_out, .auth = ROUTE_OPEN, .permit = is_from_page },
 	{ 0 },

@@ -1,37 +1,32 @@
 /*
- * What the pages show beyond the REST API: the load of all sandboxes at once, the pool, templates with the
- * logs of their builds, and every setting with its source.
+ * What the pages show beyond the REST API: the load of all sandboxes at once, the last minutes of the
+ * installation, who changed what, the pool, and every setting with its source.
  */
+#include "audit.h"
 #include "config_origins.h"
 #include "dashboard_impl.h"
-#include "image.h"
 #include "login.h"
-#include "template.h"
+#include "num.h"
 #include "poison.h"
 
 #define SETTINGS_MAX (1024u * 1024)
 #define NAME_LONGEST 256
+#define AUDIT_PAGE   500
 
 /* ---- load ---- */
 
-/* Between the last two samples. */
 static void put_load(void *arg, const struct box *b)
 {
 	struct json_out *o = arg;
-	unsigned n = history_count(b);
+	struct history_load l;
 
-	if (n == 0 || b->state.status != BOX_RUNNING)
+	if (!history_load(b, &l))
 		return;
-	const struct history_sample *last = history_get(b, n - 1),
-				    *before = n > 1 ? history_get(b, n - 2) : last;
-	int64_t ms = last->at_ms - before->at_ms;
 	json_out_object(o);
 	json_out_kz(o, "id", b->id);
 	json_out_key(o, "cpu");
-	json_out_double(o, ms > 0 && last->cpu_usec >= before->cpu_usec
-				   ? (double)(last->cpu_usec - before->cpu_usec) / 1000.0 / (double)ms
-				   : 0);
-	json_out_ku64(o, "memory_bytes", (uint64_t)last->memory_kb * 1024);
+	json_out_double(o, l.cpu);
+	json_out_ku64(o, "memory_bytes", l.memory_bytes);
 	json_out_end(o, '}');
 }
 
@@ -41,6 +36,93 @@ static void load(struct request *r)
 	struct json_out *o = answer_json_list(r, "sandboxes");
 
 	if (boxes_each(r->core, &r->actor, put_load, o, &e) < 0)
+		answer_fail(r, &e);
+	else
+		answer_send_list(r);
+}
+
+/* ---- the last minutes ---- */
+
+static void put_sample(void *arg, const struct trend_sample *s)
+{
+	const struct core_stats *n = &s->stats;
+	struct json_out *o = arg;
+
+	json_out_object(o);
+	json_out_ki64(o, "at_ms", s->at_ms);
+	json_out_ku64(o, "running", n->boxes[BOX_RUNNING]);
+	json_out_ku64(o, "paused", n->boxes[BOX_PAUSED]);
+	json_out_ku64(o, "stopped", n->boxes[BOX_STOPPED]);
+	json_out_ku64(o, "creates", n->creates);
+	json_out_ku64(o, "failures", n->create_failures);
+	json_out_ku64(o, "execs", n->execs);
+	json_out_ku64(o, "allowed", n->egress_allowed);
+	json_out_ku64(o, "denied", n->egress_denied);
+	json_out_key(o, "buckets");
+	json_out_array(o);
+	for (size_t i = 0; i < ELEMS(n->create_buckets); i++)
+		json_out_u64(o, n->create_buckets[i]);
+	json_out_end(o, ']');
+	json_out_key(o, "cpu");
+	json_out_double(o, s->cpu);
+	json_out_ku64(o, "memory_bytes", s->memory_bytes);
+	json_out_end(o, '}');
+}
+
+static void trend(struct request *r)
+{
+	struct json_out *o = answer_json(r);
+	struct err e = { 0 };
+
+	json_out_object(o);
+	json_out_key(o, "bounds");
+	json_out_array(o);
+	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
+		json_out_double(o, core_create_bounds_us[i] / 1e6);
+	json_out_end(o, ']');
+	json_out_key(o, "samples");
+	json_out_array(o);
+	if (trend_each(r->core, &r->actor, put_sample, o, &e) < 0)
+		answer_fail(r, &e);
+	else
+		answer_send_list(r);
+}
+
+/* ---- who changed what ---- */
+
+static void put_audit(void *arg, const struct audit_entry *v)
+{
+	struct json_out *o = arg;
+
+	json_out_object(o);
+	json_out_ku64(o, "id", v->id);
+	answer_put_time(o, "at", v->at_ms);
+	json_out_kz(o, "tenant", v->tenant->name);
+	json_out_kz(o, "key", v->key);
+	json_out_kz(o, "role", keys_role_name(v->role));
+	json_out_kz(o, "via", v->via);
+	json_out_kz(o, "action", v->action);
+	json_out_kz(o, "target", v->target);
+	json_out_kz(o, "detail", v->detail);
+	json_out_ku64(o, "status", v->status);
+	json_out_end(o, '}');
+}
+
+static void audit(struct request *r)
+{
+	struct view before = request_query(r, "before");
+	uint32_t limit = AUDIT_PAGE;
+	uint64_t id = 0;
+	struct err e = { 0 };
+
+	if ((before.p && num_u64(before, &id) < 0 &&
+	     err_set(&e, ERR_INVALID, "before must be the id of an entry") < 0) ||
+	    request_query_limit(r, AUDIT_KEPT, &limit, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
+	struct json_out *o = answer_json_list(r, "entries");
+	if (audit_each(r->core, &r->actor, id, limit, put_audit, o, &e) < 0)
 		answer_fail(r, &e);
 	else
 		answer_send_list(r);
@@ -76,77 +158,6 @@ static void pool(struct request *r)
 	json_out_ku64(o, "total", sum.ready);
 	json_out_ku64(o, "claims", sum.claims);
 	json_out_ku64(o, "parts", core_config(r->core)->parts);
-	json_out_end(o, '}');
-	answer_send(r, 200);
-}
-
-/* ---- templates ---- */
-
-static const char *status_name(const struct template_build *b)
-{
-	static const char *const names[] = { [TEMPLATE_WAITING] = "waiting",
-					     [TEMPLATE_BUILDING] = "building",
-					     [TEMPLATE_READY] = "ready",
-					     [TEMPLATE_ERROR] = "error" };
-	return b ? names[templates_status(b)] : "none";
-}
-
-static void put_template(void *arg, const struct template *t)
-{
-	const struct template_build *b = templates_newest(t);
-	struct json_out *o = arg;
-
-	json_out_object(o);
-	json_out_kz(o, "id", t->id);
-	json_out_key(o, "names");
-	json_out_array(o);
-	json_out_str(o, view_of(t->name));
-	json_out_end(o, ']');
-	json_out_kz(o, "status", status_name(b));
-	json_out_kz(o, "build", b ? b->id : NULL);
-	json_out_kz(o, "tenant", t->tenant->name);
-	answer_put_time(o, "created_at", t->created_ms);
-	json_out_end(o, '}');
-}
-
-static void templates(struct request *r)
-{
-	struct err e = { 0 };
-	struct json_out *o = answer_json_list(r, "templates");
-
-	if (templates_each(r->core, &r->actor, put_template, o, &e) < 0)
-		answer_fail(r, &e);
-	else
-		answer_send_list(r);
-}
-
-static void build_log(struct request *r)
-{
-	static const char *const levels[] = { [TEMPLATE_DEBUG] = "debug",
-					      [TEMPLATE_INFO] = "info",
-					      [TEMPLATE_WARN] = "warn",
-					      [TEMPLATE_FAILURE] = "error" };
-	struct err e = { 0 };
-	const struct template *t = templates_find(r->core, &r->actor, ACT_SNAPSHOT_READ, r->params[0], &e);
-
-	if (!t) {
-		answer_fail(r, &e);
-		return;
-	}
-	const struct template_build *b = templates_newest(t);
-	struct json_out *o = answer_json(r);
-	json_out_object(o);
-	json_out_kz(o, "status", status_name(b));
-	json_out_key(o, "lines");
-	json_out_array(o);
-	for (size_t i = 0; b && i < b->n_logs; i++) {
-		json_out_object(o);
-		answer_put_time(o, "at", b->logs[i].at_ms);
-		json_out_kz(o, "level", levels[b->logs[i].level]);
-		json_out_kz(o, "message", b->logs[i].text);
-		json_out_end(o, '}');
-	}
-	json_out_end(o, ']');
 	json_out_end(o, '}');
 	answer_send(r, 200);
 }
@@ -225,7 +236,10 @@ static void settings(struct request *r)
 }
 
 const struct route dashboard_state_routes[] = {
-	{ "GET", "/dashboard/load", load },           { "GET", "/dashboard/pool", pool },
-	{ "GET", "/dashboard/templates", templates }, { "GET", "/dashboard/templates/{id}/log", build_log },
-	{ "GET", "/dashboard/settings", settings },   { 0 },
+	{ "GET", "/dashboard/trend", trend },
+	{ "GET", "/dashboard/audit", audit, .query = "before limit" },
+	{ "GET", "/dashboard/load", load },
+	{ "GET", "/dashboard/pool", pool },
+	{ "GET", "/dashboard/settings", settings },
+	{ 0 },
 };

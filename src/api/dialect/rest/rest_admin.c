@@ -357,13 +357,13 @@ static void box_posture(struct request *r)
 }
 
 const struct route rest_admin_routes[] = {
-	{ "POST", "/v1/keys", key_create, .body = ROUTE_JSON },
+	{ "POST", "/v1/keys", key_create, .body = ROUTE_JSON, .audit = "key.create" },
 	{ "GET", "/v1/keys", key_list },
-	{ "DELETE", "/v1/keys/{id}", key_remove },
+	{ "DELETE", "/v1/keys/{id}", key_remove, .audit = "key.delete" },
 	{ "GET", "/v1/images", image_list },
-	{ "POST", "/v1/images", image_make, .body = ROUTE_JSON },
-	{ "PUT", "/v1/images/{name}", image_put, .body = ROUTE_STREAM },
-	{ "DELETE", "/v1/images/{name}", image_remove },
+	{ "POST", "/v1/images", image_make, .body = ROUTE_JSON, .audit = "image.create", .audit_body = true },
+	{ "PUT", "/v1/images/{name}", image_put, .body = ROUTE_STREAM, .audit = "image.import" },
+	{ "DELETE", "/v1/images/{name}", image_remove, .audit = "image.delete" },
 	{ "GET", "/v1/posture", posture },
 	{ "GET", "/v1/sandboxes/{id}/posture", box_posture },
 	{ 0 },

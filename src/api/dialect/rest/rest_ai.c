@@ -383,13 +383,17 @@ static void patch_tenant_limits(struct request *r)
 
 const struct route rest_ai_routes[] = {
 	{ "GET", "/v1/sandboxes/{id}/ai", get_box },
-	{ "PUT", "/v1/sandboxes/{id}/ai", put_box, .body = ROUTE_JSON },
-	{ "PATCH", "/v1/sandboxes/{id}/ai", patch_box, .body = ROUTE_JSON },
-	{ "POST", "/v1/sandboxes/{id}/ai/token", rotate, .body = ROUTE_JSON },
+	{ "PUT", "/v1/sandboxes/{id}/ai", put_box, .body = ROUTE_JSON, .audit = "ai.limits",
+	  .audit_body = true },
+	{ "PATCH", "/v1/sandboxes/{id}/ai", patch_box, .body = ROUTE_JSON, .audit = "ai.limits",
+	  .audit_body = true },
+	{ "POST", "/v1/sandboxes/{id}/ai/token", rotate, .body = ROUTE_JSON, .audit = "ai.token" },
 	{ "GET", "/v1/sandboxes/{id}/ai/calls", calls, .query = "before limit" },
 	{ "GET", "/v1/sandboxes/{id}/ai/calls/{call}", one_call },
 	{ "GET", "/v1/tenants/{id}/ai", get_tenant },
-	{ "PUT", "/v1/tenants/{id}/ai", put_tenant_limits, .body = ROUTE_JSON },
-	{ "PATCH", "/v1/tenants/{id}/ai", patch_tenant_limits, .body = ROUTE_JSON },
+	{ "PUT", "/v1/tenants/{id}/ai", put_tenant_limits, .body = ROUTE_JSON, .audit = "ai.limits",
+	  .audit_body = true },
+	{ "PATCH", "/v1/tenants/{id}/ai", patch_tenant_limits, .body = ROUTE_JSON, .audit = "ai.limits",
+	  .audit_body = true },
 	{ 0 },
 };

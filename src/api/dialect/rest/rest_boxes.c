@@ -333,9 +333,9 @@ static void remove_one(struct request *r)
 }
 
 const struct route rest_boxes_routes[] = {
-	{ "POST", "/v1/sandboxes", create, .body = ROUTE_JSON },
+	{ "POST", "/v1/sandboxes", create, .body = ROUTE_JSON, .audit = "sandbox.create" },
 	{ "GET", "/v1/sandboxes", list, .query = "status limit cursor metadata.*" },
 	{ "GET", "/v1/sandboxes/{id}", get },
-	{ "DELETE", "/v1/sandboxes/{id}", remove_one },
+	{ "DELETE", "/v1/sandboxes/{id}", remove_one, .audit = "sandbox.delete" },
 	{ 0 },
 };

@@ -74,7 +74,8 @@ static void ready(struct request *r)
 
 static void openapi(struct request *r)
 {
-	http_reply_shared(r->x, 200, "application/json", (struct view){ openapi_json, openapi_json_size });
+	http_reply_shared(r->x, 200, "application/json", (struct view){ openapi_json, openapi_json_size },
+			  NULL, 0);
 	request_done(r);
 }
 

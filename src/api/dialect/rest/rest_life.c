@@ -97,11 +97,11 @@ static void patch(struct request *r)
 }
 
 const struct route rest_life_routes[] = {
-	{ "PATCH", "/v1/sandboxes/{id}", patch, .body = ROUTE_JSON },
-	{ "POST", "/v1/sandboxes/{id}/extend", extend, .body = ROUTE_JSON },
-	{ "POST", "/v1/sandboxes/{id}/pause", pause_one },
-	{ "POST", "/v1/sandboxes/{id}/resume", resume },
-	{ "POST", "/v1/sandboxes/{id}/stop", stop },
-	{ "POST", "/v1/sandboxes/{id}/start", start },
+	{ "PATCH", "/v1/sandboxes/{id}", patch, .body = ROUTE_JSON, .audit = "sandbox.change" },
+	{ "POST", "/v1/sandboxes/{id}/extend", extend, .body = ROUTE_JSON, .audit = "sandbox.extend" },
+	{ "POST", "/v1/sandboxes/{id}/pause", pause_one, .audit = "sandbox.pause" },
+	{ "POST", "/v1/sandboxes/{id}/resume", resume, .audit = "sandbox.resume" },
+	{ "POST", "/v1/sandboxes/{id}/stop", stop, .audit = "sandbox.stop" },
+	{ "POST", "/v1/sandboxes/{id}/start", start, .audit = "sandbox.start" },
 	{ 0 },
 };

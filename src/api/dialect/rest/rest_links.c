@@ -72,8 +72,8 @@ static void remove_one(struct request *r)
 }
 
 const struct route rest_links_routes[] = {
-	{ "POST", "/v1/links", create, .body = ROUTE_JSON },
+	{ "POST", "/v1/links", create, .body = ROUTE_JSON, .audit = "link.create", .audit_body = true },
 	{ "GET", "/v1/links", list },
-	{ "DELETE", "/v1/links/{id}", remove_one },
+	{ "DELETE", "/v1/links/{id}", remove_one, .audit = "link.delete" },
 	{ 0 },
 };

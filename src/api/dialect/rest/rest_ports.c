@@ -188,6 +188,7 @@ static void preview(struct request *r)
 
 const struct route rest_ports_routes[] = {
 	{ "GET", "/v1/sandboxes/{id}/ports", list, .query = "port" },
-	{ "POST", "/v1/sandboxes/{id}/previews", preview, .body = ROUTE_JSON },
+	{ "POST", "/v1/sandboxes/{id}/previews", preview, .body = ROUTE_JSON, .audit = "sandbox.preview",
+	  .audit_body = true },
 	{ 0 },
 };

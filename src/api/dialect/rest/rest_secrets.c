@@ -191,13 +191,15 @@ static void authority(struct request *r)
 }
 
 const struct route rest_secrets_routes[] = {
-	{ "PUT", "/v1/secrets/{name}", put_tenant, .body = ROUTE_JSON, .secret = true },
+	{ "PUT", "/v1/secrets/{name}", put_tenant, .body = ROUTE_JSON, .secret = true,
+	  .audit = "secret.set" },
 	{ "GET", "/v1/secrets", list_tenant },
-	{ "DELETE", "/v1/secrets/{name}", remove_tenant },
-	{ "PUT", "/v1/sandboxes/{id}/secrets/{name}", put_box, .body = ROUTE_JSON, .secret = true },
+	{ "DELETE", "/v1/secrets/{name}", remove_tenant, .audit = "secret.delete" },
+	{ "PUT", "/v1/sandboxes/{id}/secrets/{name}", put_box, .body = ROUTE_JSON, .secret = true,
+	  .audit = "secret.set" },
 	{ "GET", "/v1/sandboxes/{id}/secrets", list_box },
-	{ "DELETE", "/v1/sandboxes/{id}/secrets/{name}", remove_box_secret },
-	{ "POST", "/v1/vault/rotate", rotate },
+	{ "DELETE", "/v1/sandboxes/{id}/secrets/{name}", remove_box_secret, .audit = "secret.delete" },
+	{ "POST", "/v1/vault/rotate", rotate, .audit = "vault.rotate" },
 	{ "GET", "/v1/vault/ca.pem", authority },
 	{ 0 },
 };

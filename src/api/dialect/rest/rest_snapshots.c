@@ -132,10 +132,10 @@ static void fork_one(struct request *r)
 }
 
 const struct route rest_snapshots_routes[] = {
-	{ "POST", "/v1/sandboxes/{id}/snapshots", create, .body = ROUTE_JSON },
-	{ "POST", "/v1/sandboxes/{id}/fork", fork_one, .body = ROUTE_JSON },
+	{ "POST", "/v1/sandboxes/{id}/snapshots", create, .body = ROUTE_JSON, .audit = "sandbox.snapshot" },
+	{ "POST", "/v1/sandboxes/{id}/fork", fork_one, .body = ROUTE_JSON, .audit = "sandbox.fork" },
 	{ "GET", "/v1/snapshots", list },
 	{ "GET", "/v1/snapshots/{id}", get },
-	{ "DELETE", "/v1/snapshots/{id}", remove_one },
+	{ "DELETE", "/v1/snapshots/{id}", remove_one, .audit = "snapshot.delete" },
 	{ 0 },
 };

@@ -151,9 +151,10 @@ static void quota_get(struct request *r)
 }
 
 const struct route rest_tenants_routes[] = {
-	{ "POST", "/v1/tenants", create, .body = ROUTE_JSON },
+	{ "POST", "/v1/tenants", create, .body = ROUTE_JSON, .audit = "tenant.create", .audit_body = true },
 	{ "GET", "/v1/tenants", list },
-	{ "PUT", "/v1/tenants/{id}/quota", quota_put, .body = ROUTE_JSON },
+	{ "PUT", "/v1/tenants/{id}/quota", quota_put, .body = ROUTE_JSON, .audit = "quota.set",
+	  .audit_body = true },
 	{ "GET", "/v1/tenants/{id}/quota", quota_get },
 	{ 0 },
 };

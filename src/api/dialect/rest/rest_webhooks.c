@@ -124,9 +124,9 @@ static void remove_one(struct request *r)
 }
 
 const struct route rest_webhooks_routes[] = {
-	{ "POST", "/v1/webhooks", create, .body = ROUTE_JSON },
+	{ "POST", "/v1/webhooks", create, .body = ROUTE_JSON, .audit = "webhook.create" },
 	{ "GET", "/v1/webhooks", list },
 	{ "GET", "/v1/webhooks/{id}", get },
-	{ "DELETE", "/v1/webhooks/{id}", remove_one },
+	{ "DELETE", "/v1/webhooks/{id}", remove_one, .audit = "webhook.delete" },
 	{ 0 },
 };

@@ -196,10 +196,10 @@ static void write_file(struct request *r)
 }
 
 const struct route rest_workspaces_routes[] = {
-	{ "POST", "/v1/workspaces", create, .body = ROUTE_JSON },
+	{ "POST", "/v1/workspaces", create, .body = ROUTE_JSON, .audit = "workspace.create" },
 	{ "GET", "/v1/workspaces", list },
 	{ "GET", "/v1/workspaces/{name}", get },
-	{ "DELETE", "/v1/workspaces/{name}", remove_one },
+	{ "DELETE", "/v1/workspaces/{name}", remove_one, .audit = "workspace.delete" },
 	{ "PUT", "/v1/workspaces/{name}/files/{path}", write_file, .body = ROUTE_STREAM,
 	  .query = "mode user append archive" },
 	{ "HEAD", "/v1/workspaces/{name}/files/{path}", read_file, .query = "user" },

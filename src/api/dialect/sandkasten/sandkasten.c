@@ -59,14 +59,6 @@ void sk_refuse(struct request *r, int status, const char *code, const char *mess
 	request_done(r);
 }
 
-/* Whether there was such a session of the caller's, and its time ran out. */
-static bool has_expired(const struct request *r)
-{
-	struct event_filter f = { .types = 1u << EVENT_EXPIRED, .box = r->params[0] };
-
-	return r->actor.tenant && r->params[0].n && events_next(r->core, &r->actor, &f, 0);
-}
-
 static const char *code_of(const struct request *r, const struct err *e)
 {
 	bool session = r->route && view_starts(view_of(r->route->pattern), "/v1/sessions/");
@@ -93,7 +85,8 @@ static void fail(struct request *r, const struct err *e, const struct http_heade
 	static const struct http_header bearer = { VIEW("www-authenticate"), VIEW("Bearer") };
 	const char *code = code_of(r, e);
 
-	if (view_is(view_of(code), "SESSION_NOT_FOUND") && has_expired(r)) {
+	if (view_is(view_of(code), "SESSION_NOT_FOUND") &&
+	    lifetime_is_over(r->core, &r->actor, r->params[0])) {
 		put(r, 410, "SESSION_EXPIRED", "the session has expired", extra, n_extra);
 		return;
 	}

@@ -262,10 +262,11 @@ static void stats(struct request *r)
 }
 
 const struct route sk_sessions_routes[] = {
-	{ "POST", "/v1/sessions", create, .body = ROUTE_JSON, .body_max = SK_BODY_MAX },
+	{ "POST", "/v1/sessions", create, .body = ROUTE_JSON, .body_max = SK_BODY_MAX,
+	  .audit = "sandbox.create" },
 	{ "GET", "/v1/sessions", list },
 	{ "GET", "/v1/sessions/{id}", get },
-	{ "DELETE", "/v1/sessions/{id}", remove_one },
+	{ "DELETE", "/v1/sessions/{id}", remove_one, .audit = "sandbox.delete" },
 	{ "GET", "/v1/sessions/{id}/stats", stats },
 	{ 0 },
 };

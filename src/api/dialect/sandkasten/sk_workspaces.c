@@ -43,6 +43,6 @@ static void remove_one(struct request *r)
 
 const struct route sk_workspaces_routes[] = {
 	{ "GET", "/v1/workspaces", list },
-	{ "DELETE", "/v1/workspaces/{id}", remove_one },
+	{ "DELETE", "/v1/workspaces/{id}", remove_one, .audit = "workspace.delete" },
 	{ 0 },
 };

@@ -10,14 +10,14 @@ import httpx
 from .._compat import async_sleep
 from .._http import ApiBase, Content, headers_of
 from .._settings import Settings
+from .._transport import AsyncTransport
 from ..errors import ConnectionLost, NotFound, PaddockError, of_answer
 
 
 class AsyncApi(ApiBase):
     def __init__(self, settings: Settings, timeout: float, retries: int, transport: Optional[httpx.AsyncBaseTransport]) -> None:
         super().__init__(settings, timeout, retries)
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30)
-        self.transport: httpx.AsyncBaseTransport = transport or httpx.AsyncHTTPTransport(verify=self.verify(), limits=limits)
+        self.transport: httpx.AsyncBaseTransport = transport or AsyncTransport(self.verify())
         self.foreign: Optional[httpx.AsyncBaseTransport] = None
 
     def transport_for(self, request: httpx.Request) -> httpx.AsyncBaseTransport:

@@ -11,14 +11,14 @@ import httpx
 from .._compat import sleep
 from .._http import ApiBase, Content, headers_of
 from .._settings import Settings
+from .._transport import Transport
 from ..errors import ConnectionLost, NotFound, PaddockError, of_answer
 
 
 class Api(ApiBase):
     def __init__(self, settings: Settings, timeout: float, retries: int, transport: Optional[httpx.BaseTransport]) -> None:
         super().__init__(settings, timeout, retries)
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30)
-        self.transport: httpx.BaseTransport = transport or httpx.HTTPTransport(verify=self.verify(), limits=limits)
+        self.transport: httpx.BaseTransport = transport or Transport(self.verify())
         self.foreign: Optional[httpx.BaseTransport] = None
 
     def transport_for(self, request: httpx.Request) -> httpx.BaseTransport:

@@ -33,7 +33,7 @@ class Paddock:
 
     Address and key are those of PADDOCK_URL and PADDOCK_API_KEY unless they are given, or else this machine's daemon and its
     key file. `timeout`, in seconds, is for each read; calls that wait for something (a command, a snapshot) have none.
-    `retries` are for requests that did nothing or can be repeated. `transport` replaces httpx's.
+    `retries` are for requests that did nothing or can be repeated. `transport` replaces the connections.
     """
 
     def __init__(

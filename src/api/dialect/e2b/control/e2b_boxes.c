@@ -419,12 +419,12 @@ static void list_old(struct request *r)
 }
 
 const struct route e2b_boxes_routes[] = {
-	{ "POST", "/sandboxes", create_old, .body = ROUTE_JSON },
-	{ "POST", "/v2/sandboxes", create, .body = ROUTE_JSON },
+	{ "POST", "/sandboxes", create_old, .body = ROUTE_JSON, .audit = "sandbox.create" },
+	{ "POST", "/v2/sandboxes", create, .body = ROUTE_JSON, .audit = "sandbox.create" },
 	{ "GET", "/sandboxes", list_old, .query = "metadata" },
 	{ "GET", "/v2/sandboxes", list,
 	  .query = "metadata state+ startedAfter template order limit nextToken" },
 	{ "GET", "/sandboxes/{id}", get },
-	{ "DELETE", "/sandboxes/{id}", kill_one },
+	{ "DELETE", "/sandboxes/{id}", kill_one, .audit = "sandbox.delete" },
 	{ 0 },
 };

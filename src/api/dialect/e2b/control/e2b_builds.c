@@ -415,11 +415,11 @@ static void logs(struct request *r)
 }
 
 const struct route e2b_builds_routes[] = {
-	{ "POST", "/v3/templates", request, .body = ROUTE_JSON },
+	{ "POST", "/v3/templates", request, .body = ROUTE_JSON, .audit = "template.create" },
 	{ "GET", "/templates/{id}/files/{hash}", files },
 	{ "PUT", "/templates/{id}/files/{hash}", upload, .auth = ROUTE_SIGNED, .body = ROUTE_STREAM,
 	  .query = "expires signature" },
-	{ "POST", "/v2/templates/{id}/builds/{build}", begin, .body = ROUTE_JSON },
+	{ "POST", "/v2/templates/{id}/builds/{build}", begin, .body = ROUTE_JSON, .audit = "template.build" },
 	{ "GET", "/templates/{id}/builds/{build}/status", status, .query = "logsOffset limit level" },
 	{ "GET", "/templates/{id}/builds/{build}/logs", logs,
 	  .query = "cursor limit direction level source" },

@@ -159,8 +159,8 @@ static void list_snapshots(struct request *r)
 }
 
 const struct route e2b_copies_routes[] = {
-	{ "POST", "/sandboxes/{id}/fork", fork_one, .body = ROUTE_JSON },
-	{ "POST", "/sandboxes/{id}/snapshots", snapshot, .body = ROUTE_JSON },
+	{ "POST", "/sandboxes/{id}/fork", fork_one, .body = ROUTE_JSON, .audit = "sandbox.fork" },
+	{ "POST", "/sandboxes/{id}/snapshots", snapshot, .body = ROUTE_JSON, .audit = "sandbox.snapshot" },
 	{ "GET", "/snapshots", list_snapshots, .query = "limit nextToken name sandboxID" },
 	{ 0 },
 };

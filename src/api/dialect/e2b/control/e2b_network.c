@@ -364,6 +364,6 @@ static void replace(struct request *r)
 }
 
 const struct route e2b_network_routes[] = {
-	{ "PUT", "/sandboxes/{id}/network", replace, .body = ROUTE_JSON },
+	{ "PUT", "/sandboxes/{id}/network", replace, .body = ROUTE_JSON, .audit = "policy.set" },
 	{ 0 },
 };

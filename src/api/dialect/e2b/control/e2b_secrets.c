@@ -312,9 +312,9 @@ static void remove_one(struct request *r)
 
 const struct route e2b_secrets_routes[] = {
 	{ "GET", "/secrets", list, .query = "limit nextToken" },
-	{ "POST", "/secrets", create, .body = ROUTE_JSON, .secret = true },
+	{ "POST", "/secrets", create, .body = ROUTE_JSON, .secret = true, .audit = "secret.set" },
 	{ "GET", "/secrets/{id}", get },
-	{ "POST", "/secrets/{id}", update, .body = ROUTE_JSON, .secret = true },
-	{ "DELETE", "/secrets/{id}", remove_one },
+	{ "POST", "/secrets/{id}", update, .body = ROUTE_JSON, .secret = true, .audit = "secret.set" },
+	{ "DELETE", "/secrets/{id}", remove_one, .audit = "secret.delete" },
 	{ 0 },
 };

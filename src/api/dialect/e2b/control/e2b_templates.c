@@ -287,7 +287,7 @@ const struct route e2b_templates_routes[] = {
 	{ "GET", "/templates", list, .query = "teamID" },
 	{ "GET", "/templates/{id}", get },
 	{ "PATCH", "/v2/templates/{id}", patch, .body = ROUTE_JSON },
-	{ "DELETE", "/templates/{id}", remove_one },
+	{ "DELETE", "/templates/{id}", remove_one, .audit = "template.delete" },
 	{ "GET", "/templates/aliases/{alias}", alias },
 	{ "GET", "/templates/{id}/tags", tags },
 	{ "POST", "/templates/tags", tag, .body = ROUTE_JSON },

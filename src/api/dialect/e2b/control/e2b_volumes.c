@@ -105,10 +105,10 @@ static void remove_one(struct request *r)
 }
 
 const struct route e2b_volumes_routes[] = {
-	{ "POST", "/volumes", create, .body = ROUTE_JSON },
+	{ "POST", "/volumes", create, .body = ROUTE_JSON, .audit = "workspace.create" },
 	{ "GET", "/volumes", list },
 	{ "GET", "/volumes/{id}", get },
-	{ "DELETE", "/volumes/{id}", remove_one },
+	{ "DELETE", "/volumes/{id}", remove_one, .audit = "workspace.delete" },
 	{ 0 },
 };
 

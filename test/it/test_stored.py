@@ -1,0 +1,346 @@
+"""What is answered is stored: an api that is killed right after an answer has forgotten nothing of it.
+
+SQLite's write lock is held from outside, so no write of the store ends. While it is held, no route that changes something durable may
+answer; when it is released, all of them answer well. Every mutating route of api/openapi.yaml, of the dialects, and every mutating
+tool is either in the sweep or among the exceptions, with the reason.
+"""
+
+import contextlib
+import json
+import re
+import sqlite3
+import time
+
+import pytest
+import yaml
+
+import paddock
+from dialects import CONNECT, JSON, META, Op, service, tool
+
+HELD_S = 2  # the api gives up after BUSY_MS (5 s, src/store/store_sql.c)
+MUTATING = ("POST", "PUT", "PATCH", "DELETE", "*")
+
+
+@pytest.fixture(scope="module")
+def site(daemon_factory):
+    it = daemon_factory("stored", environment={"PADDOCK_WEBHOOKS_REFUSE": "link-local"}).start()
+    yield it
+    it.finish()
+
+
+class World:
+    """Makes what a request needs before the lock is taken."""
+
+    def __init__(self, daemon):
+        self.daemon, self.api, self.count = daemon, daemon.client(), 0
+
+    def name(self):
+        self.count += 1
+        return f"w{self.count}"
+
+    def box(self, **spec):
+        return self.api.create(**spec)
+
+    def made(self, path, document, status=(201, 202)):
+        answer = self.api.post(path, document)
+        assert answer.status in status, (path, answer)
+        return answer.json()
+
+    def does(self, method, path, document=None):
+        answer = self.api.send_json(method, path, document) if document is not None else self.api.request(method, path)
+        assert 200 <= answer.status < 300, (method, path, answer)
+        return answer
+
+    def paused(self):
+        box = self.box(ttl_seconds=3600)
+        self.does("POST", f"{box.path}/pause", {})
+        return box
+
+    def stopped(self):
+        box = self.box(ttl_seconds=3600)
+        self.does("POST", f"{box.path}/stop", {})
+        return box
+
+    def tenant(self):
+        return self.made("/v1/tenants", {"name": self.name()})["id"]
+
+    def link(self):
+        return {"from": self.box().id, "to": self.box().id, "port": 8080}
+
+    def template(self):
+        build = self.made("/v3/templates", {"name": self.name()})
+        one = f"/templates/{build['templateID']}"
+        self.does("POST", f"/v2{one}/builds/{build['buildID']}", {"fromImage": "base"})
+
+        def ready():
+            status = self.api.get(f"{one}/builds/{build['buildID']}/status").json()
+            assert status["status"] != "error", status
+            return status["status"] == "ready"
+
+        paddock.until(ready, "the template is built")
+        return build
+
+    def snapshot(self):
+        return self.made(f"{self.box().path}/snapshots", {})["id"]
+
+    def webhook(self):
+        return {"url": "http://127.0.0.1:1/", "events": ["created"]}
+
+
+def on_box(what, body, method="POST", **spec):
+    """A request about a new sandbox."""
+    return lambda w: Op(method, f"/v1/sandboxes/{w.box(**spec).id}{what}", body)
+
+
+def on_tenant(what, body, method="PUT"):
+    return lambda w: Op(method, f"/v1/tenants/{w.tenant()}{what}", body)
+
+
+def e2b(what, body, method="POST", at="/sandboxes", **spec):
+    return lambda w: Op(method, f"{at}/{w.box(ttl_seconds=3600, **spec).id}{what}", body)
+
+
+def about(method, pattern, make, body=None):
+    """A request about something that `make` makes."""
+    return lambda w: Op(method, pattern.format(make(w)), body)
+
+
+RULES = {"egress": {"allow": ["example.org"]}}
+POLICY = RULES["egress"]
+
+SWEEP = {
+    # sandboxes
+    "POST /v1/sandboxes": lambda w: Op("POST", "/v1/sandboxes", {"name": w.name()}),
+    "DELETE /v1/sandboxes/{}": on_box("", None, "DELETE"),
+    "PATCH /v1/sandboxes/{}": on_box("", {"metadata": {"a": "b"}, "limits": {"memory_mb": 256}}, "PATCH"),
+    "POST /v1/sandboxes/{}/extend": on_box("/extend", {"ttl_seconds": 600}),
+    "POST /v1/sandboxes/{}/pause": on_box("/pause", {}),
+    "POST /v1/sandboxes/{}/resume": about("POST", "/v1/sandboxes/{}/resume", lambda w: w.paused().id, {}),
+    "POST /v1/sandboxes/{}/stop": on_box("/stop", {}),
+    "POST /v1/sandboxes/{}/start": about("POST", "/v1/sandboxes/{}/start", lambda w: w.stopped().id, {}),
+    "POST /v1/sandboxes/{}/snapshots": on_box("/snapshots", {}),
+    "POST /v1/sandboxes/{}/fork": on_box("/fork", {"count": 2}),
+    "DELETE /v1/snapshots/{}": about("DELETE", "/v1/snapshots/{}", World.snapshot),
+    "POST /v1/workspaces": lambda w: Op("POST", "/v1/workspaces", {"name": w.name()}),
+    "DELETE /v1/workspaces/{}": about("DELETE", "/v1/workspaces/{}", lambda w: w.made("/v1/workspaces", {"name": w.name()})["name"]),
+    "POST /v1/links": lambda w: Op("POST", "/v1/links", w.link()),
+    "DELETE /v1/links/{}": about("DELETE", "/v1/links/{}", lambda w: w.made("/v1/links", w.link())["id"]),
+    "PUT /v1/sandboxes/{}/egress": on_box("/egress", POLICY, "PUT"),
+    "DELETE /v1/sandboxes/{}/egress": on_box("/egress", None, "DELETE", **RULES),
+    "POST /v1/sandboxes/{}/egress/rules": on_box("/egress/rules", {"action": "allow", "targets": ["example.com"]}, **RULES),
+    "PUT /v1/sandboxes/{}/ai": on_box("/ai", {"day": 1}, "PUT"),
+    "PATCH /v1/sandboxes/{}/ai": on_box("/ai", {"day": 1}, "PATCH"),
+    "POST /v1/sandboxes/{}/ai/token": on_box("/ai/token", {}),
+    # tenants, keys, webhooks
+    "POST /v1/tenants": lambda w: Op("POST", "/v1/tenants", {"name": w.name()}),
+    "PUT /v1/tenants/{}/quota": on_tenant("/quota", {"boxes": 3}),
+    "PUT /v1/tenants/{}/ai": on_tenant("/ai", {"day": 1}),
+    "PATCH /v1/tenants/{}/ai": on_tenant("/ai", {"day": 1}, "PATCH"),
+    "PUT /v1/tenants/{}/egress": on_tenant("/egress", POLICY),
+    "DELETE /v1/tenants/{}/egress": on_tenant("/egress", None, "DELETE"),
+    "POST /v1/keys": lambda w: Op("POST", "/v1/keys", {"role": "user"}),
+    "DELETE /v1/keys/{}": about("DELETE", "/v1/keys/{}", lambda w: w.made("/v1/keys", {"role": "user"})["id"]),
+    "POST /v1/webhooks": lambda w: Op("POST", "/v1/webhooks", w.webhook()),
+    "DELETE /v1/webhooks/{}": about("DELETE", "/v1/webhooks/{}", lambda w: w.made("/v1/webhooks", w.webhook())["id"]),
+    # E2B
+    "POST /sandboxes": lambda w: Op("POST", "/sandboxes", {"templateID": "base"}),
+    "POST /v2/sandboxes": lambda w: Op("POST", "/v2/sandboxes", {"templateID": "base"}),
+    "DELETE /sandboxes/{}": e2b("", None, "DELETE"),
+    "POST /sandboxes/{}/timeout": e2b("/timeout", {"timeout": 600}),
+    "POST /sandboxes/{}/refreshes": e2b("/refreshes", {"duration": 3600}),
+    "POST /sandboxes/{}/pause": e2b("/pause", {}),
+    "POST /sandboxes/{}/resume": about("POST", "/sandboxes/{}/resume", lambda w: w.paused().id, {"timeout": 600}),
+    "POST /sandboxes/{}/connect": about("POST", "/sandboxes/{}/connect", lambda w: w.paused().id, {"timeout": 600}),
+    "POST /v2/sandboxes/{}/connect": e2b("/connect", {"timeout": 7200}, at="/v2/sandboxes"),
+    "POST /sandboxes/{}/fork": e2b("/fork", {"count": 1}),
+    "POST /sandboxes/{}/snapshots": e2b("/snapshots", {}),
+    "PUT /sandboxes/{}/network": e2b("/network", {"allowOut": ["example.org"], "denyOut": ["0.0.0.0/0"]}, "PUT"),
+    "POST /v3/templates": lambda w: Op("POST", "/v3/templates", {"name": w.name()}),
+    "DELETE /templates/{}": about("DELETE", "/templates/{}", lambda w: w.template()["templateID"]),
+    "POST /templates/tags": lambda w: Op("POST", "/templates/tags", {"target": w.template()["names"][0], "tags": ["one"]}),
+    "DELETE /templates/tags": lambda w: Op("DELETE", "/templates/tags", {"name": w.template()["names"][0], "tags": ["default"]}),
+    "POST /volumes": lambda w: Op("POST", "/volumes", {"name": w.name()}),
+    "DELETE /volumes/{}": about("DELETE", "/volumes/{}", lambda w: w.made("/volumes", {"name": w.name()})["volumeID"]),
+    # Agent-Sandbox, agentbox, Sandkasten, AIO
+    "POST /api/v1/sandbox": lambda w: Op("POST", "/api/v1/sandbox", {"name": w.name()}),
+    "DELETE /api/v1/sandbox/{}": about("DELETE", "/api/v1/sandbox/{}", lambda w: w.box(name=w.name()).id),
+    "POST /api/v1/sandbox/pause/{}": about("POST", "/api/v1/sandbox/pause/{}", lambda w: w.box(name=w.name()).id),
+    "POST /api/v1/sandbox/resume/{}": about("POST", "/api/v1/sandbox/resume/{}", lambda w: w.paused().id),
+    "POST /sandbox.v1.SandboxService/CreateSession": lambda w: service("CreateSession", session_id=w.name()),
+    "POST /sandbox.v1.SandboxService/DestroySession": lambda w: service("DestroySession", session_id=w.box().id),
+    "POST /v1/sessions": lambda w: Op("POST", "/v1/sessions", {"ttl_seconds": 600}),
+    "DELETE /v1/sessions/{}": about("DELETE", "/v1/sessions/{}", lambda w: w.made("/v1/sessions", {})["id"]),
+    "POST /sandbox/{}/v1/sandbox/hooks": about("POST", "/sandbox/{}/v1/sandbox/hooks", lambda w: w.box().id,
+                                               {"name": "a", "command": "true", "event": "shutdown"}),
+    # tools
+    "tool sandbox_create": lambda w: tool("/mcp", "sandbox_create", name=w.name()),
+    "tool sandbox_delete": lambda w: tool("/mcp", "sandbox_delete", sandbox=w.box().id),
+    "tool snapshot": lambda w: tool("/mcp", "snapshot", sandbox=w.box().id),
+    "tool fork": lambda w: tool("/mcp", "fork", sandbox=w.box().id),
+    "tool createSandbox": lambda w: tool("/mcp", "createSandbox", name=w.name()),
+    "tool deleteSandbox": lambda w: tool("/mcp", "deleteSandbox", name=w.box(name=w.name()).document["name"]),
+}
+
+EXCEPTIONS = {reason: set(re.split(r"\s{2,}", routes.strip())) for reason, routes in {
+    "the vault writes and syncs its own files before it answers (src/vault/shelf.c)": """
+        POST /secrets  DELETE /secrets/{}  POST /secrets/{}  DELETE /v1/sandboxes/{}/secrets/{}  PUT /v1/sandboxes/{}/secrets/{}
+        DELETE /v1/secrets/{}  PUT /v1/secrets/{}  POST /v1/vault/rotate""",
+    "images are the keeper's files, renamed into place before it answers (src/keeper/images_add.c)": """
+        POST /v1/images  DELETE /v1/images/{}  PUT /v1/images/{}""",
+    "it goes to a server in the sandbox": """
+        * /sandbox/{}/absproxy/{}  * /sandbox/{}/absproxy/{}/{}  * /sandbox/{}/proxy/{}  * /sandbox/{}/proxy/{}/{}  * /sandbox/{}/{}
+        * /sandboxes/router/{}/{}/{}  DELETE /v1/previews/{}/{}/{}/{}  PATCH /v1/previews/{}/{}/{}/{}  POST /v1/previews/{}/{}/{}/{}
+        PUT /v1/previews/{}/{}/{}/{}  DELETE /v1/sandboxes/{}/ports/{}/{}  PATCH /v1/sandboxes/{}/ports/{}/{}
+        POST /v1/sandboxes/{}/ports/{}/{}  PUT /v1/sandboxes/{}/ports/{}/{}""",
+    "it is signed, and kept nowhere": """
+        POST /sandbox/{}/tickets  POST /v1/sandboxes/{}/egress/token  POST /v1/sandboxes/{}/fs/sign  POST /v1/sandboxes/{}/previews""",
+    "it is a question": """
+        POST /api/v1/sandbox/metrics  POST /grpc.health.v1.Health/Check  POST /grpc.health.v1.Health/Watch
+        POST /grpc.reflection.v1.ServerReflection/ServerReflectionInfo
+        POST /grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo  POST /sandbox.v1.SandboxService/GetSession
+        POST /sandbox.v1.SandboxService/ListSessions""",
+    "it is refused, or changes nothing": """
+        POST /api/v1/config/{}  DELETE /api/v1/pool/{}  DELETE /sandbox/{}/v1/browser/{}  POST /sandbox/{}/v1/browser/{}
+        PUT /sandbox/{}/v1/browser/{}  POST /sandbox/{}/v1/display/record  DELETE /sandbox/{}/v1/proxy/excludes
+        POST /sandbox/{}/v1/proxy/excludes  POST /sandbox/{}/v1/proxy/mappings  DELETE /sandbox/{}/v1/proxy/mappings/{}
+        DELETE /sandbox/{}/v1/proxy/upstream  PUT /sandbox/{}/v1/proxy/upstream  PATCH /v2/templates/{}""",
+    "a build that waits and one that has begun are the same to the next api: both were interrupted; uploads are for builds": """
+        PUT /templates/{}/files/{}  POST /v2/templates/{}/builds/{}""",
+    "what a call costs is reserved before it and counted behind its last byte": """
+        POST /api/{}/{}""",
+    "a session of MCP ends with the api; its tools are on their own": """
+        DELETE /mcp  POST /mcp  DELETE /sandbox/{}/mcp  POST /sandbox/{}/mcp  POST /sandbox/{}/v1/mcp/{}/tools/{}  tool sandboxExecutor""",
+    "these are files of a workspace": """
+        DELETE /v1/workspaces/{}/files/{}  PUT /v1/workspaces/{}/files/{}  POST /v1/workspaces/{}/fs/upload
+        POST /v1/workspaces/{}/fs/write  POST /volumecontent/{}/dir  PUT /volumecontent/{}/file  DELETE /volumecontent/{}/path
+        PATCH /volumecontent/{}/path""",
+    "it is the sandbox's own: its files, processes, shells, contexts and watchers are in no store": """
+        DELETE /api/v1/sandbox/files/{}  POST /api/v1/sandbox/files/{}/upload  POST /api/v1/terminal/sandbox/{}  POST /contexts
+        DELETE /contexts/{}  POST /contexts/{}/restart  POST /exec  POST /exec/stream  POST /execute  POST /file/read  POST /file/write
+        POST /files  POST /files/compose  POST /filesystem.Filesystem/CreateWatcher  POST /filesystem.Filesystem/GetWatcherEvents
+        POST /filesystem.Filesystem/ListDir  POST /filesystem.Filesystem/MakeDir  POST /filesystem.Filesystem/Move
+        POST /filesystem.Filesystem/Remove  POST /filesystem.Filesystem/RemoveWatcher  POST /filesystem.Filesystem/Stat
+        POST /filesystem.Filesystem/WatchDir  POST /process.Process/CloseStdin  POST /process.Process/Connect
+        POST /process.Process/List  POST /process.Process/SendInput  POST /process.Process/SendSignal  POST /process.Process/Start
+        POST /process.Process/StreamInput  POST /process.Process/Update  POST /sandbox.v1.SandboxService/Exec
+        POST /sandbox.v1.SandboxService/ExecStream  POST /sandbox.v1.SandboxService/PipInstall
+        POST /sandbox.v1.SandboxService/PipInstallStream  POST /sandbox.v1.SandboxService/ReadFile
+        POST /sandbox.v1.SandboxService/WriteFile  POST /sandbox/{}/v1/bash/exec  POST /sandbox/{}/v1/bash/kill
+        POST /sandbox/{}/v1/bash/output  POST /sandbox/{}/v1/bash/sessions/create  POST /sandbox/{}/v1/bash/sessions/{}/close
+        POST /sandbox/{}/v1/bash/write  POST /sandbox/{}/v1/code/execute  POST /sandbox/{}/v1/file/find  POST /sandbox/{}/v1/file/glob
+        POST /sandbox/{}/v1/file/grep  POST /sandbox/{}/v1/file/list  POST /sandbox/{}/v1/file/read  POST /sandbox/{}/v1/file/replace
+        POST /sandbox/{}/v1/file/search  POST /sandbox/{}/v1/file/str_replace_editor  POST /sandbox/{}/v1/file/upload
+        POST /sandbox/{}/v1/file/watch  POST /sandbox/{}/v1/file/watch/wait  DELETE /sandbox/{}/v1/file/watch/{}
+        POST /sandbox/{}/v1/file/watch/{}/poll  POST /sandbox/{}/v1/file/write  POST /sandbox/{}/v1/jupyter/execute
+        DELETE /sandbox/{}/v1/jupyter/sessions  POST /sandbox/{}/v1/jupyter/sessions/create  DELETE /sandbox/{}/v1/jupyter/sessions/{}
+        POST /sandbox/{}/v1/nodejs/execute  POST /sandbox/{}/v1/nodejs/sessions  DELETE /sandbox/{}/v1/nodejs/sessions/{}
+        PATCH /sandbox/{}/v1/nodejs/sessions/{}  DELETE /sandbox/{}/v1/sandbox/hooks/{}  POST /sandbox/{}/v1/sandbox/observe/export
+        DELETE /sandbox/{}/v1/sandbox/observe/reports/{}  POST /sandbox/{}/v1/sandbox/observe/start
+        POST /sandbox/{}/v1/sandbox/observe/stop  POST /sandbox/{}/v1/shell/exec  POST /sandbox/{}/v1/shell/kill
+        DELETE /sandbox/{}/v1/shell/sessions  POST /sandbox/{}/v1/shell/sessions/create  POST /sandbox/{}/v1/shell/sessions/update
+        DELETE /sandbox/{}/v1/shell/sessions/{}  POST /sandbox/{}/v1/shell/view  POST /sandbox/{}/v1/shell/wait
+        POST /sandbox/{}/v1/shell/write  DELETE /sandbox/{}/v1/skills  POST /sandbox/{}/v1/skills/register
+        DELETE /sandbox/{}/v1/skills/{}  POST /sandbox/{}/v1/util/convert_to_markdown  POST /v1/sandboxes/{}/contexts
+        DELETE /v1/sandboxes/{}/contexts/{}  POST /v1/sandboxes/{}/contexts/{}/execute  POST /v1/sandboxes/{}/contexts/{}/interrupt
+        POST /v1/sandboxes/{}/contexts/{}/restart  POST /v1/sandboxes/{}/exec  POST /v1/sandboxes/{}/execute
+        DELETE /v1/sandboxes/{}/files/{}  POST /v1/sandboxes/{}/files/{}  PUT /v1/sandboxes/{}/files/{}  POST /v1/sandboxes/{}/fs/chmod
+        POST /v1/sandboxes/{}/fs/copy  POST /v1/sandboxes/{}/fs/find  POST /v1/sandboxes/{}/fs/grep  POST /v1/sandboxes/{}/fs/mkdir
+        POST /v1/sandboxes/{}/fs/move  POST /v1/sandboxes/{}/fs/replace  POST /v1/sandboxes/{}/fs/watchers
+        DELETE /v1/sandboxes/{}/fs/watchers/{}  POST /v1/sandboxes/{}/processes  DELETE /v1/sandboxes/{}/processes/{}
+        POST /v1/sandboxes/{}/processes/{}/resize  POST /v1/sandboxes/{}/processes/{}/signal  POST /v1/sandboxes/{}/processes/{}/stdin
+        POST /v1/sandboxes/{}/shells  DELETE /v1/sandboxes/{}/shells/{}  POST /v1/sessions/{}/exec  POST /v1/sessions/{}/exec/stream
+        POST /v1/sessions/{}/fs/upload  POST /v1/sessions/{}/fs/write  tool exec  tool file_edit  tool file_write  tool processes
+        tool run_code""",
+}.items()}
+
+
+def plain(route):
+    return re.sub(r"\{[^}]*\}", "{}", route)
+
+
+def served(client):
+    """Every mutating route, and every mutating tool."""
+    answer = client.get("/v1/dialects").json()
+    routes = {plain(route) for place in (*answer["listeners"][0]["dialects"], *answer["ports"]) for route in place["routes"]}
+    document = yaml.safe_load((paddock.ROOT / "api" / "openapi.yaml").read_text())
+    routes |= {plain(f"{method.upper()} {path}") for path, item in document["paths"].items() for method in item}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
+    tools = client.request("POST", "/mcp", json.dumps(body).encode(), {**JSON, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list",
+                                                                       "Accept": "application/json, text/event-stream"}).json()["result"]["tools"]
+    return ({route for route in routes if route.split()[0] in MUTATING}
+            | {f"tool {each['name']}" for each in tools if not each.get("annotations", {}).get("readOnlyHint")})
+
+
+def test_every_route_is_known(site):
+    every = served(site.client())
+    excepted = {route for routes in EXCEPTIONS.values() for route in routes}
+    assert every - set(SWEEP) - excepted == set(), "neither in the sweep nor an exception with its reason"
+    assert (set(SWEEP) | excepted) - every == set(), "not served, or not mutating"
+    assert set(SWEEP) & excepted == set()
+
+
+@contextlib.contextmanager
+def locked(daemon):
+    """Nobody writes to the store in this block."""
+    with contextlib.closing(sqlite3.connect(daemon.data_dir / "store" / "paddock.db", isolation_level=None)) as store:
+        store.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            store.execute("ROLLBACK")
+
+
+def send(daemon, op):
+    client = daemon.client()
+    try:
+        body = None if op.body is None else json.dumps(op.body).encode()
+        return client.request(op.method, op.path, body, op.headers if body is not None else {})
+    finally:
+        client.close()
+
+
+def went_well(op, answer):
+    if not 200 <= answer.status < 300:
+        return False
+    document = answer.json() if answer.body and op.headers in (JSON, CONNECT) or "Mcp-Name" in op.headers else {}
+    return not isinstance(document, dict) or not (document.get("error") or document.get("result", {}).get("isError") or document.get("success") is False)
+
+
+def test_what_is_answered_is_stored(site):
+    world = World(site)
+    wanted = {route: make(world) for route, make in SWEEP.items()}
+    with locked(site):
+        sent = {route: paddock.Background(send, site, op) for route, op in wanted.items()}
+        end = time.monotonic() + HELD_S  # not for an event: for one that must not come
+        for each in sent.values():
+            each.join(max(0, end - time.monotonic()))
+        answered = {route: each.value or each.error for route, each in sent.items() if not each.is_alive()}
+    results = {route: each.result() for route, each in sent.items()}
+    assert not answered, "answered without being stored:\n" + "\n".join(f"{route}: {answer}" for route, answer in answered.items())
+    bad = {route: answer for route, answer in results.items() if not went_well(wanted[route], answer)}
+    assert not bad, "\n".join(f"{route}: {answer}" for route, answer in bad.items())
+
+
+def test_a_link_goes_with_its_target(site):
+    """They are removed in one transaction: a later api finds no link that leads nowhere."""
+    world = World(site)
+    for _ in range(5):
+        wish = world.link()
+        world.made("/v1/links", wish)
+        with contextlib.closing(sqlite3.connect(site.data_dir / "store" / "paddock.db")) as store:
+            def spec():
+                return store.execute("SELECT spec FROM boxes WHERE id = ?", (wish["from"],)).fetchone()[0]
+
+            assert wish["to"] in spec()
+            world.does("DELETE", f"/v1/sandboxes/{wish['to']}")
+            assert wish["to"] not in spec()
+
+
+def test_why_a_session_is_gone_is_known_at_once(site):
+    """Sandkasten's clients are told that it has expired, also before the event is stored."""
+    world = World(site)
+    path = f"/v1/sessions/{world.made('/v1/sessions', {'ttl_seconds': 1})['id']}"
+    with locked(site):
+        answer = paddock.until(lambda: [each for each in [world.api.get(path)] if each.status != 200], "the session ends")[0]
+    assert answer.status == 410 and answer.json()["error_code"] == "SESSION_EXPIRED", answer
+    assert world.api.get(path).status == 410
