@@ -388,6 +388,40 @@ def test_refused_too_often_is_paused(signer, wallet):
     assert signer.api.ask("REQUEST", **request()).error == "Agent is paused"
 
 
+def test_wallets_elsewhere_are_counted_here(signer):
+    wallet = signer.wallet(kind=pb.WALLET_KIND_EXTERNAL, address=b"\x77" * 20)
+    signer.agent("dca", wallet, day=ETHER)
+
+    def given(value):
+        item = signer.api.ask("REQUEST", **request(value=value))
+        approve(signer, item)
+        assert signer.api.fails("SIGN", id=item.id, facts=facts()).code == "not_supported"
+        return signer.api.ask("REPORT", id=item.id, state=state("awaiting_wallet"))
+    item = given(ETHER)
+    assert signer.spent("agent:dca") == ETHER and signer.spent("agent:dca", window="reserved") == 0
+    signer.api.ask("REPORT", id=item.id, state=state("wallet_rejected"))
+    assert signer.spent("agent:dca") == 0
+    item = given(10)
+    signer.api.ask("REPORT", id=item.id, state=state("broadcast"), hash=b"h" * 32)
+    more = [pb.Effect(asset=NATIVE, amount=amount(ETHER), to=b"\x22" * 20)]
+    assert signer.api.ask("REPORT", id=item.id, state=state("mismatch"), actual=more).hash == b"h" * 32
+    assert signer.spent("agent:dca") == ETHER + 10  # what was spent is counted, beyond the limit as it is
+    assert signer.api.ask("REQUEST", **request(value=1)).error == "Total spending limit exceeded"
+
+
+def test_new_recipients_wait(signer, wallet):
+    signer.agent("dca", wallet, cool_down_s=3600)
+    item = signer.api.ask("REQUEST", **request())
+    approve(signer, item)
+    assert signer.api.fails("SIGN", id=item.id, facts=facts()).code == "unavailable"
+    signer.agent("dca", wallet)
+    sign(signer, item)
+    signer.agent("dca", wallet, cool_down_s=3600)
+    item = signer.api.ask("REQUEST", **request(value=2))  # to the same address, which is known by now
+    approve(signer, item)
+    assert sign(signer, item).state == state("signed")
+
+
 # ---- keys ----
 
 
