@@ -149,6 +149,8 @@ int tx_decode(struct view raw, struct tx *ret)
 	int r = t.type == TX_LEGACY ? read_legacy(all.body, &t) : read_typed(all.body, &t);
 	if (r == 0 && t.nonce == UINT64_MAX) /* EIP-2681 */
 		r = -EBADMSG;
+	if (r == 0 && u256_cmp(&t.priority, &t.price) > 0) /* EIP-1559: no chain takes it */
+		r = -EBADMSG;
 	if (r == 0)
 		*ret = t;
 	return r;

@@ -118,6 +118,13 @@ static void test_never_signed(void **state)
 	t.nonce = UINT64_MAX;
 	assert_int_equal(tx_sign(&t, key), -EINVAL);
 	assert_false(t.is_signed);
+	t = sample(TX_BASE_FEE);
+	t.priority = u256_of(3000000001); /* above the highest fee */
+	assert_int_equal(tx_sign(&t, key), -EINVAL);
+	assert_int_equal(tx_decode(unhex("02df0180825208010294709979"
+					 "70c51812dc3a3a0c7d01b50e0d17dc79c88080c0"),
+				   &back),
+			 -EBADMSG);
 	assert_int_equal(tx_decode(unhex("03c0"), &back), -EOPNOTSUPP);
 	assert_int_equal(tx_decode(unhex("05c0"), &back), -EOPNOTSUPP);
 	assert_int_equal(tx_decode(unhex("02c0"), &back), -EBADMSG);
