@@ -7,7 +7,7 @@ MESON ?= /usr/bin/meson
 PYTHON := /usr/bin/python3
 
 RELEASE := build/release
-PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault src/init/paddock-init
+PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault src/signer/paddock-signer src/init/paddock-init
 
 # All but paddock-init, which is static, and runs in sandboxes whose images have no libasan.
 SANITIZED := $(filter-out src/init/paddock-init,$(PROGRAMS))

@@ -50,12 +50,13 @@ struct seccomp_filter {
 void seccomp_box(uint8_t rules[SECCOMP_CALLS]); /* everything in a box, PID 1 too */
 /* The same, and PID 1 answers statfs, fstatfs and sysinfo: src/init/space.h. */
 void seccomp_box_asking(uint8_t rules[SECCOMP_CALLS]);
-void seccomp_api(uint8_t rules[SECCOMP_CALLS]);   /* paddock-api */
-void seccomp_hook(uint8_t rules[SECCOMP_CALLS]);  /* paddock-hook */
-void seccomp_ai(uint8_t rules[SECCOMP_CALLS]);    /* paddock-ai */
-void seccomp_gate(uint8_t rules[SECCOMP_CALLS]);  /* paddock-gate */
-void seccomp_gauge(uint8_t rules[SECCOMP_CALLS]); /* paddock-gauge */
-void seccomp_vault(uint8_t rules[SECCOMP_CALLS]); /* paddock-vault */
+void seccomp_api(uint8_t rules[SECCOMP_CALLS]);    /* paddock-api */
+void seccomp_hook(uint8_t rules[SECCOMP_CALLS]);   /* paddock-hook */
+void seccomp_ai(uint8_t rules[SECCOMP_CALLS]);     /* paddock-ai */
+void seccomp_gate(uint8_t rules[SECCOMP_CALLS]);   /* paddock-gate */
+void seccomp_gauge(uint8_t rules[SECCOMP_CALLS]);  /* paddock-gauge */
+void seccomp_vault(uint8_t rules[SECCOMP_CALLS]);  /* paddock-vault */
+void seccomp_signer(uint8_t rules[SECCOMP_CALLS]); /* paddock-signer */
 
 /* A search over numbers: `rule` holds from `first` to the next entry's. */
 struct seccomp_range {

@@ -1,0 +1,131 @@
+/*
+ * Whether rules allow less than others: what the api may set by itself. See policy.h.
+ */
+#include "policy.h"
+
+#include "poison.h"
+
+static bool no_more(const struct policy_amount *now, const struct policy_amount *before)
+{
+	return !before->set || (now->set && u256_cmp(&now->v, &before->v) <= 0);
+}
+
+/* Where an absent amount forbids, and not where it does not limit. */
+static bool no_more_allowed(const struct policy_amount *now, const struct policy_amount *before)
+{
+	return !now->set || (before->set && u256_cmp(&now->v, &before->v) <= 0);
+}
+
+static bool limits_stricter(const struct policy_rules *now, const struct policy_rules *before)
+{
+	for (size_t i = 0; i < now->n_limits; i++) {
+		const struct policy_limit *n = &now->limits[i],
+					  *b = policy_limit_of(before, n->chain, n->asset);
+		if (!b || u256_cmp(&n->per_tx, &b->per_tx) > 0 || !no_more(&n->lifetime, &b->lifetime) ||
+		    (n->unlimited_approvals && !b->unlimited_approvals))
+			return false;
+		for (int w = 0; w < LEDGER_WINDOWS; w++)
+			if (!no_more(&n->window[w], &b->window[w]))
+				return false;
+	}
+	return true;
+}
+
+static bool has_address(const struct policy_rules *r, const struct policy_address *a)
+{
+	for (size_t i = 0; i < r->n_addresses; i++) {
+		const struct policy_address *b = &r->addresses[i];
+		if (a->chain == b->chain && address_eq(a->address, b->address) && a->deny == b->deny &&
+		    (b->call || !a->call))
+			return true;
+	}
+	return false;
+}
+
+static bool addresses_stricter(const struct policy_rules *now, const struct policy_rules *before)
+{
+	/* No permission that was not there, and every denial still is. */
+	for (size_t i = 0; i < now->n_addresses; i++)
+		if (!now->addresses[i].deny && !has_address(before, &now->addresses[i]))
+			return false;
+	for (size_t i = 0; i < before->n_addresses; i++)
+		if (before->addresses[i].deny && !has_address(now, &before->addresses[i]))
+			return false;
+	return true;
+}
+
+static bool typed_stricter(const struct policy_rules *now, const struct policy_rules *before)
+{
+	for (size_t i = 0; i < now->n_typed; i++) {
+		bool found = false;
+		for (size_t k = 0; k < before->n_typed; k++)
+			found |= now->typed[i].chain == before->typed[k].chain &&
+				 address_eq(now->typed[i].contract, before->typed[k].contract) &&
+				 view_eq(now->typed[i].primary, before->typed[k].primary);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Each window lies within one that was there. */
+static bool windows_stricter(const struct policy_rules *now, const struct policy_rules *before)
+{
+	if (before->n_windows == 0)
+		return true;
+	for (size_t i = 0; i < now->n_windows; i++) {
+		bool found = false;
+		for (size_t k = 0; k < before->n_windows; k++)
+			found |= (now->windows[i].days & ~before->windows[k].days) == 0 &&
+				 now->windows[i].from >= before->windows[k].from &&
+				 now->windows[i].to <= before->windows[k].to;
+		if (!found)
+			return false;
+	}
+	return now->n_windows > 0;
+}
+
+static bool flags_stricter(const struct policy_rules *now, const struct policy_rules *before)
+{
+	return (now->only_listed || !before->only_listed) &&
+	       (!now->allow_creation || before->allow_creation) &&
+	       (!now->allow_dangerous || before->allow_dangerous) &&
+	       (!now->allow_messages || before->allow_messages) &&
+	       (now->require_simulation || !before->require_simulation) && (now->paused || !before->paused);
+}
+
+static bool counts_stricter(const struct policy_rules *now, const struct policy_rules *before)
+{
+	const uint32_t a = now->max_pending ? now->max_pending : POLICY_PENDING,
+		       b = before->max_pending ? before->max_pending : POLICY_PENDING;
+
+	return MAX(now->approvers, 1u) >= MAX(before->approvers, 1u) && a <= b &&
+	       now->cool_down_s >= before->cool_down_s &&
+	       (before->suspend_after == 0 ||
+		(now->suspend_after && now->suspend_after <= before->suspend_after));
+}
+
+bool policy_stricter(const struct policy_rules *now, const struct policy_rules *before, const char **ret_why)
+{
+	const struct {
+		const char *name;
+		bool ok;
+	} parts[] = {
+		{ "limits", limits_stricter(now, before) },
+		{ "addresses", addresses_stricter(now, before) },
+		{ "typed", typed_stricter(now, before) },
+		{ "windows", windows_stricter(now, before) },
+		{ "flags", flags_stricter(now, before) },
+		{ "counts", counts_stricter(now, before) },
+		{ "fee_per_tx", no_more_allowed(&now->fee_per_tx, &before->fee_per_tx) },
+		{ "fee_day", no_more_allowed(&now->fee_day, &before->fee_day) },
+		{ "auto_below", no_more_allowed(&now->auto_below, &before->auto_below) },
+	};
+
+	for (size_t i = 0; i < ELEMS(parts); i++)
+		if (!parts[i].ok) {
+			*ret_why = parts[i].name;
+			return false;
+		}
+	return true;
+}

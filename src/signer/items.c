@@ -1,0 +1,266 @@
+/*
+ * Requests in the database, and the steps that need no decision.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "log.h"
+#include "hexjson.h"
+#include "signer.h"
+
+#include "poison.h"
+
+#define ITEM_MAX (512u * 1024)
+#define PAGE     100
+#define PAGE_MAX 500
+#define WATCH_MS 1000
+
+static int encode(const struct sgn_item *i, struct buf *out, struct err *e)
+{
+	return pb_encode(&sgn_item_msg, i, out) < 0 ? err_set(e, ERR_TOO_LARGE, "the request is too large")
+						    : 0;
+}
+
+static int read_row(struct signer_call *c, sqlite3_stmt *row, struct item *ret, struct err *e)
+{
+	const struct view body = arena_view(&c->arena, db_view(row, 0)), content = db_view(row, 2);
+
+	*ret = (struct item){ .gas_hint = (uint64_t)sqlite3_column_int64(row, 1) };
+	if (!body.p || content.n != sizeof(ret->content) ||
+	    pb_decode(&sgn_item_msg, body, 0, &c->arena, &ret->i) < 0)
+		return err_set(e, ERR_INTERNAL, "a request in the database is damaged");
+	memcpy(ret->content, content.p, sizeof(ret->content));
+	return 0;
+}
+
+int items_take(struct signer_call *c, sqlite3_stmt *row, struct item *ret, struct err *e)
+{
+	int r = db_row(&c->s->db, row, e);
+
+	if (r == 1 && read_row(c, row, ret, e) < 0)
+		r = -1;
+	db_end(row);
+	return r;
+}
+
+int items_get(struct signer_call *c, struct view id, struct item *ret, struct err *e)
+{
+	int r = items_take(c, db_ask(&c->s->db, DB_REQUEST_GET, "t", id), ret, e);
+
+	if (r == 0)
+		return err_set(e, ERR_NOT_FOUND, "there is no request %.*s", VIEW_ARG(view_head(id, 64)));
+	return r < 0 ? -1 : 0;
+}
+
+int items_insert(struct signer *s, const struct item *i, struct view idem, struct err *e)
+{
+	_cleanup_(buf_done) struct buf body = BUF_INIT(ITEM_MAX);
+
+	if (encode(&i->i, &body, e) < 0)
+		return -1;
+	return db_do(&s->db, DB_REQUEST_ADD, e, "tttitbiiib", i->i.id, i->i.agent, i->i.wallet,
+		     (int64_t)i->i.state, idem, (struct view){ (const char *)i->content, sizeof(i->content) },
+		     i->i.created_ms, i->i.expires_ms, (int64_t)MIN(i->gas_hint, (uint64_t)INT64_MAX),
+		     buf_view(&body));
+}
+
+int items_update(struct signer *s, const struct sgn_item *i, struct err *e)
+{
+	_cleanup_(buf_done) struct buf body = BUF_INIT(ITEM_MAX);
+
+	if (encode(i, &body, e) < 0)
+		return -1;
+	return db_do(&s->db, DB_REQUEST_UPDATE, e, "iibt", (int64_t)i->state, i->expires_ms, buf_view(&body),
+		     i->id);
+}
+
+int items_reply(struct signer_call *c, struct sgn_item *i)
+{
+	return calls_reply(c, &sgn_item_reply_msg, &(struct sgn_item_reply){ .item = i });
+}
+
+int items_audit(struct signer *s, const struct sgn_item *i, const char *actor, const char *action,
+		struct view note, struct err *e)
+{
+	_cleanup_(buf_done) struct buf detail = BUF_INIT(ITEM_MAX);
+	struct json_out o;
+
+	json_out_init(&o, &detail);
+	json_out_object(&o);
+	json_out_kz(&o, "state", states_name(i->state));
+	json_out_kstr(&o, "agent", i->agent);
+	json_out_kstr(&o, "wallet", i->wallet);
+	json_out_ku64(&o, "chain", i->chain);
+	json_out_kstr(&o, "class", i->call_class);
+	json_out_kstr(&o, "summary", i->summary);
+	json_out_kstr_any(&o, "error", i->error);
+	json_out_kstr_any(&o, "note", note);
+	hexjson_put(&o, "digest", i->digest);
+	hexjson_put(&o, "hash", i->hash);
+	json_out_key(&o, "trace");
+	json_out_array(&o);
+	for (size_t k = 0; k < i->trace.n; k++)
+		json_out_str(&o, i->trace.items[k].text);
+	json_out_end(&o, ']');
+	json_out_end(&o, '}');
+	if (detail.bad)
+		return err_set(e, ERR_TOO_LARGE, "the entry of the audit log is too large");
+	return audit_add(s, actor, action, i->id, buf_view(&detail), e);
+}
+
+int items_move(struct signer_call *c, struct sgn_item *i, int32_t to, const char *actor, struct view note,
+	       struct err *e)
+{
+	struct signer *s = c->s;
+	const int32_t from = i->state;
+	/* What was never signed cannot be spent. */
+	const bool release = states_releases(to) || (from == SGN_STATE_APPROVED && to == SGN_STATE_FAILED);
+
+	if (!states_may(from, to))
+		return err_set(e, ERR_STATE, "the request is %s", states_name(from));
+	i->state = to;
+	if (db_begin(&s->db, e) < 0 || (release && holds_release_rows(s, i->id, e) < 0) ||
+	    items_update(s, i, e) < 0 || items_audit(s, i, actor, states_name(to), note, e) < 0 ||
+	    db_commit(&s->db, e) < 0) {
+		db_rollback(&s->db);
+		i->state = from;
+		return -1;
+	}
+	if (release)
+		holds_release(s, i->id);
+	return 0;
+}
+
+int items_call_get(struct signer_call *c, const void *msg, struct err *e)
+{
+	struct item i;
+
+	return items_get(c, ((const struct sgn_get *)msg)->id, &i, e) < 0 ? -1 : items_reply(c, &i.i);
+}
+
+int items_call_list(struct signer_call *c, const void *msg, struct err *e)
+{
+	const struct sgn_list *m = msg;
+	const uint32_t max = m->max ? MIN(m->max, PAGE_MAX) : PAGE;
+	struct sgn_list_reply out = { .items.items = arena_array(&c->arena, max, sizeof(*out.items.items)) };
+	sqlite3_stmt *row = db_ask(&c->s->db, DB_REQUEST_LIST, "titi", m->agent, (int64_t)m->state, m->after,
+				   (int64_t)max);
+	struct item i;
+	int r = 0;
+
+	while (out.items.items && out.items.n < max && (r = db_row(&c->s->db, row, e)) == 1) {
+		r = read_row(c, row, &i, e);
+		if (r < 0)
+			break;
+		i.i.data = i.i.raw = VIEW("");
+		i.i.trace.n = 0;
+		out.items.items[out.items.n++] = i.i;
+	}
+	db_end(row);
+	return r < 0 ? -1 : calls_reply(c, &sgn_list_reply_msg, &out);
+}
+
+/* ---- time ---- */
+
+static int expire(struct signer *s, struct err *e)
+{
+	int r = 1;
+
+	while (r == 1) {
+		struct signer_call c = { .s = s, .arena = ARENA_INIT(2 * ITEM_MAX) };
+		struct item i;
+		r = items_take(&c, db_ask(&s->db, DB_REQUEST_OVERDUE, "i", moment_now(s)), &i, e);
+		if (r == 1) {
+			i.i.decided_ms = moment_now(s);
+			if (items_move(&c, &i.i, SGN_STATE_EXPIRED, "signer", VIEW(""), e) < 0)
+				r = -1;
+		}
+		arena_done(&c.arena);
+	}
+	return r;
+}
+
+static int count_open(struct signer *s, struct err *e)
+{
+	sqlite3_stmt *row = db_ask(&s->db, DB_REQUEST_OPEN, "");
+	int r = db_row(&s->db, row, e);
+	const int n = r == 1 ? sqlite3_column_int(row, 0) : 0;
+
+	db_end(row);
+	return r < 0 ? -1 : n;
+}
+
+static void on_time(struct loop_timer *t)
+{
+	items_watch(CONTAINER(t, struct signer, expiry));
+}
+
+void items_watch(struct signer *s)
+{
+	struct err e = { 0 };
+	int n = expire(s, &e);
+
+	if (n == 0)
+		n = count_open(s, &e);
+	if (n < 0)
+		log_error("ending overdue requests: %s", e.msg);
+	if (n && !loop_timer_active(&s->expiry))
+		loop_timer_start(s->loop, &s->expiry, WATCH_MS, on_time);
+}
+
+/* ---- the kill switch ---- */
+
+static int cancel_all(struct signer_call *c, uint32_t *ret, struct err *e)
+{
+	for (;;) {
+		struct item i;
+		int r = items_take(c, db_ask(&c->s->db, DB_REQUEST_OVERDUE, "i", (int64_t)INT64_MAX), &i, e);
+		if (r <= 0)
+			return r;
+		i.i.decided_ms = moment_now(c->s);
+		i.i.decided_by = VIEW("kill switch");
+		if (items_move(c, &i.i, SGN_STATE_CANCELLED, calls_actor(c), VIEW("kill switch"), e) < 0)
+			return -1;
+		++*ret;
+	}
+}
+
+int items_call_pause(struct signer_call *c, const void *msg, struct err *e)
+{
+	const struct sgn_pause *m = msg;
+	struct sgn_paused out = { 0 };
+	const bool before = c->s->paused;
+
+	if (before && !m->paused && c->role != SGN_SIGNER_ROLE_OWNER)
+		return err_set(e, ERR_FORBIDDEN, "only the owner may end a pause");
+	if (db_begin(&c->s->db, e) < 0 ||
+	    db_do(&c->s->db, DB_META_PUT, e, "tb", VIEW("paused"), m->paused ? VIEW("1") : VIEW("0")) < 0 ||
+	    audit_add(c->s, calls_actor(c), m->paused ? "pause" : "resume", VIEW(""), VIEW("{}"), e) < 0 ||
+	    db_commit(&c->s->db, e) < 0) {
+		db_rollback(&c->s->db);
+		return -1;
+	}
+	c->s->paused = m->paused;
+	if (m->cancel_pending && cancel_all(c, &out.cancelled, e) < 0)
+		return -1;
+	return calls_reply(c, &sgn_paused_msg, &out);
+}
+
+int items_call_status(struct signer_call *c, const void *msg, struct err *e)
+{
+	struct sgn_status_reply out = { .paused = c->s->paused };
+	uint8_t hash[32];
+	sqlite3_stmt *row = db_ask(&c->s->db, DB_WALLET_LIST, "");
+	int r, n;
+
+	(void)msg;
+	while ((r = db_row(&c->s->db, row, e)) == 1)
+		out.wallets++;
+	db_end(row);
+	n = r < 0 ? -1 : count_open(c->s, e);
+	if (n < 0 || audit_head(c->s, &out.audit_seq, hash, e) < 0)
+		return -1;
+	out.pending = (uint32_t)n;
+	out.audit_hash = (struct view){ (const char *)hash, sizeof(hash) };
+	return calls_reply(c, &sgn_status_reply_msg, &out);
+}

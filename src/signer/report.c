@@ -1,0 +1,171 @@
+/*
+ * What became of a signed request, as the api reports it; what the owner settles; what was spent so far.
+ */
+#include <errno.h>
+
+#include "signer.h"
+
+#include "poison.h"
+
+#define NOTE_MAX  512
+#define LINES_MAX 512
+
+/* States that follow from the chain or from somebody else's wallet. */
+static bool reportable(int32_t s)
+{
+	return (s >= SGN_STATE_BROADCAST && s <= SGN_STATE_AWAITING_WALLET) ||
+	       s == SGN_STATE_WALLET_REJECTED || s == SGN_STATE_WALLET_TIMEOUT || s == SGN_STATE_MISMATCH;
+}
+
+static int read_actual(const struct sgn_report *m, struct policy_spend *out, size_t *ret_n, struct err *e)
+{
+	if (m->actual.n > POLICY_SPENDS)
+		return err_set(e, ERR_INVALID, "report: too many effects");
+	for (size_t k = 0; k < m->actual.n; k++) {
+		const struct sgn_effect *x = &m->actual.items[k];
+		if (x->asset.n != ADDRESS_SIZE || x->amount.n != U256_BYTES)
+			return err_set(e, ERR_INVALID, "report: an asset has 20 bytes, an amount 32");
+		memcpy(out[k].asset, x->asset.p, ADDRESS_SIZE);
+		out[k].amount = u256_load(x->amount.p);
+	}
+	*ret_n = m->actual.n;
+	return 0;
+}
+
+/* Given to a wallet elsewhere, it counts as spent: nobody here can stop it any more. A mismatch adds what was
+ * spent instead; what was asked for stays counted. */
+static int move_and_count(struct signer_call *c, struct sgn_item *i, const struct sgn_report *m,
+			  struct err *e)
+{
+	struct signer *s = c->s;
+	struct policy_spend *spends = arena_array(&c->arena, POLICY_SPENDS + 1, sizeof(*spends)), *own = NULL;
+	const int64_t now = moment_now(s);
+	const bool given = m->state == SGN_STATE_AWAITING_WALLET;
+	int64_t at;
+	size_t n = 0;
+
+	if (!spends || (given ? holds_read(c, i->id, &own, &n, &at, e) : read_actual(m, spends, &n, e)) < 0)
+		return -1;
+	if (!states_may(i->state, m->state))
+		return err_set(e, ERR_STATE, "the request is %s", states_name(i->state));
+	i->state = m->state;
+	if (db_begin(&s->db, e) < 0 || (given && holds_release_rows(s, i->id, e) < 0) ||
+	    holds_write(s, i, given ? own : spends, n, HOLDS_COMMITTED, now, e) < 0 ||
+	    items_update(s, i, e) < 0 ||
+	    items_audit(s, i, calls_actor(c), states_name(i->state), m->note, e) < 0 ||
+	    db_commit(&s->db, e) < 0) {
+		db_rollback(&s->db);
+		return -1;
+	}
+	if (given)
+		holds_release(s, i->id);
+	holds_spend(s, i, given ? own : spends, n, now);
+	return 0;
+}
+
+static int reload(struct signer *s, struct err *e)
+{
+	holds_done(s);
+	if (holds_load(s, e) == 0)
+		return 0;
+	s->locked = *e;
+	return -1;
+}
+
+int report_call(struct signer_call *c, const void *msg, struct err *e)
+{
+	const struct sgn_report *m = msg;
+	struct item item;
+	struct wallet w;
+	struct sgn_item *i = &item.i;
+	int r;
+
+	if (!reportable(m->state) || m->note.n > NOTE_MAX || (m->hash.n != 0 && m->hash.n != 32))
+		return err_set(e, ERR_INVALID, "report: not a state that is reported, or not a hash");
+	if (items_get(c, m->id, &item, e) < 0 || wallets_get(c, i->wallet, &w, e) < 0)
+		return -1;
+	const bool external = w.info.kind == SGN_WALLET_KIND_EXTERNAL;
+	if (!external && (m->state >= SGN_STATE_AWAITING_WALLET))
+		return err_set(e, ERR_STATE, "the key of this wallet is here");
+	if (external && m->hash.n)
+		i->hash = m->hash;
+	if (m->state == SGN_STATE_AWAITING_WALLET || m->state == SGN_STATE_MISMATCH)
+		r = move_and_count(c, i, m, e);
+	else
+		r = items_move(c, i, m->state, calls_actor(c), m->note, e);
+	/* What a wallet elsewhere refused was counted as spent. */
+	if (r == 0 && m->state == SGN_STATE_WALLET_REJECTED)
+		r = reload(c->s, e);
+	return r < 0 ? -1 : items_reply(c, i);
+}
+
+int report_call_settle(struct signer_call *c, const void *msg, struct err *e)
+{
+	const struct sgn_settle *m = msg;
+	struct item item;
+	struct signer *s = c->s;
+
+	if (m->note.n > NOTE_MAX)
+		return err_set(e, ERR_INVALID, "settle: a note has at most %d bytes", NOTE_MAX);
+	if (items_get(c, m->id, &item, e) < 0)
+		return -1;
+	switch (item.i.state) {
+	case SGN_STATE_DROPPED:
+	case SGN_STATE_REPLACED:
+	case SGN_STATE_REVERTED:
+	case SGN_STATE_FAILED:
+	case SGN_STATE_WALLET_TIMEOUT:
+		break;
+	default:
+		return err_set(e, ERR_STATE, "the request is %s", states_name(item.i.state));
+	}
+	if (db_begin(&s->db, e) < 0 || holds_release_rows(s, item.i.id, e) < 0 ||
+	    items_audit(s, &item.i, calls_actor(c), "settle", m->note, e) < 0 || db_commit(&s->db, e) < 0) {
+		db_rollback(&s->db);
+		return -1;
+	}
+	return reload(s, e) < 0 ? -1 : items_reply(c, &item.i);
+}
+
+struct collecting {
+	struct signer_call *c;
+	struct sgn_spent_reply out;
+};
+
+static struct view bytes_of(struct signer_call *c, const struct u256 *v)
+{
+	char be[U256_BYTES];
+
+	u256_store(v, be);
+	return arena_view(&c->arena, (struct view){ be, sizeof(be) });
+}
+
+static void collect(void *arg, uint64_t chain, const uint8_t *asset, const struct ledger_sums *s)
+{
+	struct collecting *x = arg;
+	struct signer_call *c = x->c;
+
+	if (x->out.lines.n == LINES_MAX)
+		return;
+	x->out.lines.items[x->out.lines.n++] = (struct sgn_spent_line){
+		.chain = chain,
+		.asset = arena_view(&c->arena, (struct view){ (const char *)asset, ADDRESS_SIZE }),
+		.day = bytes_of(c, &s->window[LEDGER_DAY]),
+		.week = bytes_of(c, &s->window[LEDGER_WEEK]),
+		.month = bytes_of(c, &s->window[LEDGER_MONTH]),
+		.lifetime = bytes_of(c, &s->lifetime),
+		.reserved = bytes_of(c, &s->reserved),
+	};
+}
+
+int report_call_spent(struct signer_call *c, const void *msg, struct err *e)
+{
+	struct collecting x = { .c = c };
+
+	items_watch(c->s);
+	x.out.lines.items = arena_array(&c->arena, LINES_MAX, sizeof(*x.out.lines.items));
+	if (!x.out.lines.items)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	ledger_each(&c->s->ledger, ((const struct sgn_spent *)msg)->scope, moment_now(c->s), collect, &x);
+	return calls_reply(c, &sgn_spent_reply_msg, &x.out);
+}

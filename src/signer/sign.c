@@ -1,0 +1,280 @@
+/*
+ * Signing what is approved. The policy runs once more; then nonce, signature, spending and state are stored
+ * in one transaction, and only then are the bytes given away. Whoever asks again gets the same bytes.
+ *
+ * A further generation has the nonce of the first and higher fees: one of them can be mined, so that together
+ * they cost what the dearest does.
+ */
+#include <errno.h>
+
+#include "signer.h"
+#include "tx.h"
+
+#include "poison.h"
+
+struct signature {
+	struct buf raw;
+	uint8_t hash[SIG_HASH];
+	int64_t nonce; /* -1: not a transaction */
+};
+
+static int next_nonce(struct signer *s, const struct sgn_item *i, uint64_t chains, uint64_t *ret,
+		      struct err *e)
+{
+	sqlite3_stmt *row = db_ask(&s->db, DB_NONCE_GET, "ib", (int64_t)i->chain, i->from);
+	int r = db_row(&s->db, row, e);
+	const uint64_t ours = r == 1 ? (uint64_t)sqlite3_column_int64(row, 0) : 0;
+
+	db_end(row);
+	*ret = MAX(ours, chains);
+	if (r >= 0 && *ret >= INT64_MAX)
+		return err_set(e, ERR_INVALID, "the account's nonce cannot be");
+	return r < 0 ? -1 : 0;
+}
+
+static int finish(struct tx *t, const struct sgn_item *i, const uint8_t key[SIG_KEY], struct signature *ret,
+		  struct err *e)
+{
+	uint8_t sender[ADDRESS_SIZE];
+
+	ret->nonce = (int64_t)t->nonce;
+	ret->raw = BUF_INIT(TX_RAW_MAX);
+	if (tx_sign(t, key) < 0 || tx_encode(t, &ret->raw) < 0 || tx_hash(t, ret->hash) < 0 ||
+	    tx_sender(t, sender) < 0 || i->from.n != ADDRESS_SIZE ||
+	    !address_eq(sender, (const uint8_t *)i->from.p))
+		return err_set(e, ERR_INTERNAL, "the transaction cannot be signed");
+	return 0;
+}
+
+static int sign_tx(struct signer_call *c, const struct sgn_item *i, const struct sgn_facts *f,
+		   const struct policy_decision *d, const uint8_t key[SIG_KEY], struct signature *ret,
+		   struct err *e)
+{
+	struct tx t = { .type = f->legacy ? TX_LEGACY : TX_BASE_FEE,
+			.chain = i->chain,
+			.gas = d->gas,
+			.creation = i->to.n == 0,
+			.data = i->data,
+			.access = VIEW("") };
+
+	if (next_nonce(c->s, i, f->nonce, &t.nonce, e) < 0)
+		return -1;
+	if (u256_load_view(f->max_fee, &t.price) < 0 || u256_load_view(f->priority_fee, &t.priority) < 0 ||
+	    u256_load_view(i->value, &t.value) < 0)
+		return err_set(e, ERR_INVALID, "fees of more than 32 bytes");
+	memcpy(t.to, i->to.p, i->to.n);
+	return finish(&t, i, key, ret, e);
+}
+
+static int sign_hash(const struct judged *j, const uint8_t key[SIG_KEY], struct signature *ret, struct err *e)
+{
+	uint8_t bytes[SIG_SIZE];
+	struct sig sig;
+
+	ret->nonce = -1;
+	ret->raw = BUF_INIT(SIG_SIZE);
+	if (sig_sign(key, j->hash, &sig) < 0)
+		return err_set(e, ERR_INTERNAL, "the message cannot be signed");
+	sig_store(&sig, bytes);
+	memcpy(ret->hash, j->hash, sizeof(ret->hash));
+	return buf_append(&ret->raw, bytes, sizeof(bytes)) < 0 ? err_set(e, ERR_INTERNAL, "out of memory")
+							       : 0;
+}
+
+/* Within the transaction. */
+static int write_signature(struct signer *s, struct sgn_item *i, const struct signature *x, int64_t now,
+			   struct err *e)
+{
+	i->generation++;
+	i->raw = buf_view(&x->raw);
+	i->hash = (struct view){ (const char *)x->hash, sizeof(x->hash) };
+	i->nonce = x->nonce < 0 ? 0 : (uint64_t)x->nonce;
+	return db_do(&s->db, DB_SIGNATURE_ADD, e, "tiibibbi", i->id, (int64_t)i->generation,
+		     (int64_t)i->chain, i->from, x->nonce, i->hash, i->raw, now);
+}
+
+static int write_contacts(struct signer *s, const struct sgn_item *i, const struct call *call, struct err *e)
+{
+	for (unsigned k = 0; k < call->n; k++)
+		if (db_do(&s->db, DB_CONTACT_ADD, e, "tib", i->wallet, (int64_t)i->chain,
+			  (struct view){ (const char *)call->effects[k].to, ADDRESS_SIZE }) < 0)
+			return -1;
+	return 0;
+}
+
+static int store_first(struct signer_call *c, struct sgn_item *i, struct judged *j, const struct signature *x,
+		       struct err *e)
+{
+	struct signer *s = c->s;
+	struct policy_decision *d = &j->d;
+	const int64_t now = moment_now(s);
+
+	if (!u256_is_zero(&d->fee)) {
+		memcpy(d->spends[d->n_spends].asset, policy_fee, ADDRESS_SIZE);
+		d->spends[d->n_spends++].amount = d->fee;
+	}
+	i->state = SGN_STATE_SIGNED;
+	if (db_begin(&s->db, e) < 0 || write_signature(s, i, x, now, e) < 0 ||
+	    (x->nonce >= 0 &&
+	     db_do(&s->db, DB_NONCE_PUT, e, "ibi", (int64_t)i->chain, i->from, x->nonce + 1) < 0) ||
+	    holds_release_rows(s, i->id, e) < 0 ||
+	    holds_write(s, i, d->spends, d->n_spends, HOLDS_COMMITTED, now, e) < 0 ||
+	    write_contacts(s, i, &d->call, e) < 0 || items_update(s, i, e) < 0 ||
+	    items_audit(s, i, calls_actor(c), "sign", VIEW(""), e) < 0 || db_commit(&s->db, e) < 0) {
+		db_rollback(&s->db);
+		return -1;
+	}
+	holds_release(s, i->id);
+	holds_spend(s, i, d->spends, d->n_spends, now);
+	return 0;
+}
+
+static int sign_judged(struct signer_call *c, struct sgn_item *i, const struct sgn_facts *f, struct judged *j,
+		       struct err *e)
+{
+	struct signature x = { 0 };
+	uint8_t key[SIG_KEY];
+
+	if (j->d.verdict == POLICY_DENY)
+		return err_set(e, ERR_FORBIDDEN, "%.180s", j->d.error);
+	if (j->d.verdict == POLICY_WAIT)
+		return err_set(e, ERR_UNAVAILABLE, "a first transfer to this address must wait");
+	if (judge_describe(c, j, i) < 0)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	if (wallets_key(c, &j->wallet, key, e) < 0)
+		return -1;
+	int r = i->kind == SGN_REQUEST_KIND_TX ? sign_tx(c, i, f, &j->d, key, &x, e)
+					       : sign_hash(j, key, &x, e);
+	explicit_bzero(key, sizeof(key));
+	if (r == 0)
+		r = store_first(c, i, j, &x, e);
+	if (r == 0)
+		r = items_reply(c, i);
+	buf_done(&x.raw);
+	return r;
+}
+
+/* ---- further generations ---- */
+
+/* An eighth more, rounded up, or what the chain asks for now. */
+static int raise(struct u256 *fee, struct view now)
+{
+	struct u256 more = *fee, asked;
+	const struct u256 seven = u256_of(7);
+
+	if (u256_add(&more, &seven, &more) < 0 || u256_load_view(now, &asked) < 0)
+		return -EINVAL;
+	(void)u256_divmod(&more, 8);
+	if (u256_add(fee, &more, fee) < 0)
+		return -EOVERFLOW;
+	*fee = u256_cmp(&asked, fee) > 0 ? asked : *fee;
+	return 0;
+}
+
+/* The wallet's limits for fees hold for the difference, too. */
+static int check_fees(struct signer_call *c, const struct sgn_item *i, const struct u256 *before,
+		      const struct u256 *now, struct u256 *ret_more, struct err *e)
+{
+	struct sgn_rules wire;
+	struct policy_rules rules;
+	struct ledger_sums sums;
+	char scope[LEDGER_SCOPE] = "wallet:";
+
+	if (view_to_str(i->wallet, scope + 7, sizeof(scope) - 7) < 0 ||
+	    rules_load(c, view_of(scope), &wire, &rules, e) < 0)
+		return -1;
+	if (u256_sub(now, before, ret_more) < 0)
+		*ret_more = U256_ZERO;
+	ledger_sums(&c->s->ledger, &(struct ledger_what){ view_of(scope), i->chain, policy_fee },
+		    moment_now(c->s), &sums);
+	const struct u256 sum = u256_add_sat(&sums.window[LEDGER_DAY], ret_more);
+	if (!rules.fee_per_tx.set || u256_cmp(now, &rules.fee_per_tx.v) > 0 || !rules.fee_day.set ||
+	    u256_cmp(&sum, &rules.fee_day.v) > 0)
+		return err_set(e, ERR_FORBIDDEN,
+			       "the wallet's limit for fees does not cover the replacement");
+	return 0;
+}
+
+static int store_next(struct signer_call *c, struct sgn_item *i, const struct signature *x,
+		      const struct u256 *more, const char *action, struct err *e)
+{
+	struct signer *s = c->s;
+	const int64_t now = moment_now(s);
+	struct policy_spend fee = { .amount = *more };
+
+	memcpy(fee.asset, policy_fee, ADDRESS_SIZE);
+	if (db_begin(&s->db, e) < 0 || write_signature(s, i, x, now, e) < 0 ||
+	    holds_write(s, i, &fee, 1, HOLDS_COMMITTED, now, e) < 0 || items_update(s, i, e) < 0 ||
+	    items_audit(s, i, calls_actor(c), action, VIEW(""), e) < 0 || db_commit(&s->db, e) < 0) {
+		db_rollback(&s->db);
+		return -1;
+	}
+	holds_spend(s, i, &fee, 1, now);
+	return 0;
+}
+
+static void make_cancel(struct tx *t, const struct sgn_item *i)
+{
+	memcpy(t->to, i->from.p, ADDRESS_SIZE);
+	t->creation = false;
+	t->value = U256_ZERO;
+	t->data = VIEW("");
+	t->gas = 21000;
+}
+
+static int sign_again(struct signer_call *c, struct sgn_item *i, const struct sgn_sign *m, struct err *e)
+{
+	const bool cancel = m->mode == SGN_SIGN_MODE_CANCEL;
+	struct signature x = { 0 };
+	struct wallet w;
+	struct u256 before, now, more;
+	uint8_t key[SIG_KEY];
+	struct tx t;
+
+	if (i->kind != SGN_REQUEST_KIND_TX ||
+	    (i->state != SGN_STATE_SIGNED && i->state != SGN_STATE_BROADCAST))
+		return err_set(e, ERR_STATE, "the request is %s", states_name(i->state));
+	if (c->s->paused && !cancel)
+		return err_set(e, ERR_FORBIDDEN, "all spending is stopped");
+	if (!m->facts || m->facts->chain_id != i->chain || tx_decode(i->raw, &t) < 0 ||
+	    tx_fee(&t, &before) < 0)
+		return err_set(e, ERR_INVALID,
+			       "the node serves another chain, or there is nothing to replace");
+	if (cancel)
+		make_cancel(&t, i);
+	if (raise(&t.price, m->facts->max_fee) < 0 || raise(&t.priority, m->facts->priority_fee) < 0 ||
+	    u256_cmp(&t.priority, &t.price) > 0 || tx_fee(&t, &now) < 0)
+		return err_set(e, ERR_INVALID, "the fees make no sense");
+	if (check_fees(c, i, &before, &now, &more, e) < 0 || wallets_get(c, i->wallet, &w, e) < 0 ||
+	    wallets_key(c, &w, key, e) < 0)
+		return -1;
+	t.is_signed = false;
+	int r = finish(&t, i, key, &x, e);
+	explicit_bzero(key, sizeof(key));
+	if (r == 0)
+		r = store_next(c, i, &x, &more, cancel ? "sign.cancel" : "sign.speed_up", e);
+	if (r == 0)
+		r = items_reply(c, i);
+	buf_done(&x.raw);
+	return r;
+}
+
+int sign_call(struct signer_call *c, const void *msg, struct err *e)
+{
+	const struct sgn_sign *m = msg;
+	struct item item;
+
+	items_watch(c->s);
+	if (items_get(c, m->id, &item, e) < 0)
+		return -1;
+	if (m->mode != SGN_SIGN_MODE_FIRST)
+		return sign_again(c, &item.i, m, e);
+	if (item.i.raw.n) /* it was signed: these bytes and no others */
+		return items_reply(c, &item.i);
+	if (item.i.state != SGN_STATE_APPROVED)
+		return err_set(e, ERR_STATE, "the request is %s", states_name(item.i.state));
+	struct judged *j = judge_request(c, &item, m->facts, JUDGE_SIGN, e);
+	int r = j ? sign_judged(c, &item.i, m->facts, j, e) : -1;
+	judge_done(j);
+	return r;
+}

@@ -1,0 +1,149 @@
+/*
+ * Shared by the files of paddock-signer: see main.c.
+ */
+#pragma once
+
+#include "db.h"
+#include "ledger.h"
+#include "link.h"
+#include "loop.h"
+#include "policy.h"
+#include "signer_gen.h"
+#include "xseal.h"
+
+#define SIGNER_ID 24 /* of requests and wallets, with the NUL */
+
+struct signer {
+	struct loop *loop;
+	struct link keeper;
+	struct list peers;
+	int dir; /* DATA/signer */
+	struct db db;
+	uint8_t key[XSEAL_KEY]; /* seals the wallets' keys */
+	struct ledger ledger;
+	struct map holds; /* requests whose amounts are reserved */
+	bool paused;
+	int64_t start_wall_ms, start_boot_ms; /* moment.c */
+	struct loop_timer expiry;
+	struct err locked; /* set: nothing can be opened, and why; every call fails with it */
+};
+
+struct signer_call {
+	struct signer *s;
+	int32_t role;
+	struct link *link;
+	const struct frame *f;
+	struct arena arena; /* secret */
+};
+
+/* calls.c */
+void calls_accept(struct signer *s, int32_t role, int fd);
+int calls_reply(struct signer_call *c, const struct pb_msg *m, const void *msg);
+const char *calls_actor(const struct signer_call *c);
+
+/* moment.c: time that does not follow the clock while the program runs, and never goes back behind the
+ * ledger. */
+void moment_start(struct signer *s, int64_t newest_ms);
+int64_t moment_now(const struct signer *s);
+
+/* audit.c: within the caller's transaction. `detail` is JSON. */
+int audit_add(struct signer *s, const char *actor, const char *action, struct view object, struct view detail,
+	      struct err *e) _must_check_;
+int audit_call_list(struct signer_call *c, const void *msg, struct err *e);
+int audit_call_verify(struct signer_call *c, const void *msg, struct err *e);
+int audit_head(struct signer *s, uint64_t *ret_seq, uint8_t hash[32], struct err *e) _must_check_;
+
+/* master.c */
+int master_load(struct signer *s, int fd, struct err *e) _must_check_;
+
+/* wallets.c */
+struct wallet {
+	struct sgn_wallet info; /* views into the arena */
+	struct view sealed;
+};
+int wallets_get(struct signer_call *c, struct view id, struct wallet *ret, struct err *e) _must_check_;
+/* The caller wipes it. */
+int wallets_key(struct signer_call *c, const struct wallet *w, uint8_t ret[SIG_KEY],
+		struct err *e) _must_check_;
+int wallets_call_add(struct signer_call *c, const void *msg, struct err *e);
+int wallets_call_list(struct signer_call *c, const void *msg, struct err *e);
+int wallets_call_export(struct signer_call *c, const void *msg, struct err *e);
+int wallets_call_remove(struct signer_call *c, const void *msg, struct err *e);
+
+/* rules.c: an unknown scope has empty rules. */
+int rules_load(struct signer_call *c, struct view scope, struct sgn_rules *ret_wire, struct policy_rules *ret,
+	       struct err *e) _must_check_;
+int rules_store(struct signer_call *c, const struct sgn_rules *r, struct err *e) _must_check_;
+int rules_call_get(struct signer_call *c, const void *msg, struct err *e);
+int rules_call_put(struct signer_call *c, const void *msg, struct err *e);
+
+/* holds.c: the ledger's rows, in the database and in memory. The first three are within a transaction and
+ * touch the database alone; the others follow when it is committed. */
+int holds_write(struct signer *s, const struct sgn_item *i, const struct policy_spend *spends, size_t n,
+		int state, int64_t at_ms, struct err *e) _must_check_;
+int holds_release_rows(struct signer *s, struct view id, struct err *e) _must_check_;
+int holds_read(struct signer_call *c, struct view id, struct policy_spend **ret, size_t *ret_n,
+	       int64_t *ret_ms, struct err *e) _must_check_;
+int holds_load(struct signer *s, struct err *e) _must_check_;
+void holds_reserve(struct signer *s, const struct sgn_item *i, const struct policy_spend *spends, size_t n,
+		   int64_t at_ms);
+void holds_release(struct signer *s, struct view id);
+void holds_spend(struct signer *s, const struct sgn_item *i, const struct policy_spend *spends, size_t n,
+		 int64_t at_ms);
+void holds_done(struct signer *s);
+enum { HOLDS_RESERVED = 1, HOLDS_COMMITTED, HOLDS_RELEASED };
+
+/* items.c: requests as they are stored. */
+struct item {
+	struct sgn_item i;
+	uint64_t gas_hint;
+	uint8_t content[32]; /* equal for equal requests */
+};
+int items_get(struct signer_call *c, struct view id, struct item *ret, struct err *e) _must_check_;
+/* The row at hand; ends the statement. 1, 0: there is none. */
+int items_take(struct signer_call *c, sqlite3_stmt *row, struct item *ret, struct err *e) _must_check_;
+int items_insert(struct signer *s, const struct item *i, struct view idem, struct err *e) _must_check_;
+int items_update(struct signer *s, const struct sgn_item *i, struct err *e) _must_check_;
+int items_reply(struct signer_call *c, struct sgn_item *i);
+/* State, ledger and audit of one step, as one transaction. */
+int items_move(struct signer_call *c, struct sgn_item *i, int32_t to, const char *actor, struct view note,
+	       struct err *e) _must_check_;
+int items_audit(struct signer *s, const struct sgn_item *i, const char *actor, const char *action,
+		struct view note, struct err *e) _must_check_;
+int items_call_get(struct signer_call *c, const void *msg, struct err *e);
+int items_call_list(struct signer_call *c, const void *msg, struct err *e);
+int items_call_pause(struct signer_call *c, const void *msg, struct err *e);
+int items_call_status(struct signer_call *c, const void *msg, struct err *e);
+void items_watch(struct signer *s); /* ends overdue ones, now and as long as there are open ones */
+
+/* judge.c: the policy for a request, with the rules of its agent and its wallet. */
+struct judged {
+	struct policy_decision d;
+	struct policy_rules agent, wallet_rules;
+	struct wallet wallet;
+	uint8_t hash[SIG_HASH]; /* of a message or typed data: what is signed */
+};
+enum { JUDGE_NEW, JUDGE_AGAIN, JUDGE_SIGN };
+/* In the call's arena; judge_done afterwards. NULL with e. */
+struct judged *judge_request(struct signer_call *c, const struct item *i, const struct sgn_facts *f, int when,
+			     struct err *e) _must_check_;
+void judge_done(struct judged *j);
+int judge_wallet(struct signer_call *c, struct view agent, uint64_t chain, struct view *ret,
+		 struct err *e) _must_check_;
+int judge_describe(struct signer_call *c, const struct judged *j, struct sgn_item *i) _must_check_;
+
+/* requests.c, sign.c, report.c */
+int requests_call_ask(struct signer_call *c, const void *msg, struct err *e);
+int requests_call_approve(struct signer_call *c, const void *msg, struct err *e);
+int requests_call_reject(struct signer_call *c, const void *msg, struct err *e);
+int requests_call_cancel(struct signer_call *c, const void *msg, struct err *e);
+int sign_call(struct signer_call *c, const void *msg, struct err *e);
+int report_call(struct signer_call *c, const void *msg, struct err *e);
+int report_call_settle(struct signer_call *c, const void *msg, struct err *e);
+int report_call_spent(struct signer_call *c, const void *msg, struct err *e);
+
+/* states.c */
+bool states_may(int32_t from, int32_t to);
+bool states_open(int32_t s);     /* its amounts are reserved */
+bool states_releases(int32_t s); /* entering it ends the reservation */
+const char *states_name(int32_t s);

@@ -1,0 +1,70 @@
+/*
+ * The states of a request: docs/design/signer.md. The table has what follows what; who may ask for a step is
+ * decided where it is asked for.
+ */
+#include "signer.h"
+
+#include "poison.h"
+
+#define S(name)   SGN_STATE_##name
+#define BIT(name) (1u << S(name))
+
+static const uint32_t next[] = {
+	[S(PENDING)] = BIT(REJECTED) | BIT(EXPIRED) | BIT(CANCELLED) | BIT(APPROVED) | BIT(DENIED),
+	[S(APPROVED)] = BIT(SIGNED) | BIT(AWAITING_WALLET) | BIT(CANCELLED) | BIT(EXPIRED) | BIT(FAILED) |
+			BIT(REJECTED),
+	[S(SIGNED)] = BIT(BROADCAST) | BIT(FAILED),
+	[S(BROADCAST)] = BIT(INCLUDED) | BIT(REPLACED) | BIT(DROPPED) | BIT(MISMATCH),
+	[S(INCLUDED)] = BIT(CONFIRMED) | BIT(REVERTED) | BIT(BROADCAST),
+	[S(CONFIRMED)] = BIT(FINAL) | BIT(BROADCAST),
+	[S(DROPPED)] = BIT(BROADCAST),
+	[S(AWAITING_WALLET)] = BIT(BROADCAST) | BIT(WALLET_REJECTED) | BIT(WALLET_TIMEOUT),
+	[S(MISMATCH)] = 0,
+};
+
+static const char *const names[] = {
+	[S(NONE)] = "none",
+	[S(DENIED)] = "denied",
+	[S(PENDING)] = "pending",
+	[S(REJECTED)] = "rejected",
+	[S(EXPIRED)] = "expired",
+	[S(CANCELLED)] = "cancelled",
+	[S(APPROVED)] = "approved",
+	[S(SIGNED)] = "signed",
+	[S(BROADCAST)] = "broadcast",
+	[S(INCLUDED)] = "included",
+	[S(CONFIRMED)] = "confirmed",
+	[S(FINAL)] = "final",
+	[S(REVERTED)] = "reverted",
+	[S(REPLACED)] = "replaced",
+	[S(DROPPED)] = "dropped",
+	[S(FAILED)] = "failed",
+	[S(AWAITING_WALLET)] = "awaiting_wallet",
+	[S(WALLET_REJECTED)] = "wallet_rejected",
+	[S(WALLET_TIMEOUT)] = "wallet_timeout",
+	[S(MISMATCH)] = "mismatch",
+};
+static_assert(ELEMS(names) == S(MISMATCH) + 1 && ELEMS(next) == ELEMS(names), "every state has a line");
+
+bool states_may(int32_t from, int32_t to)
+{
+	return from >= 0 && (size_t)from < ELEMS(next) && to >= 0 && (size_t)to < ELEMS(names) &&
+	       (next[from] & 1u << to);
+}
+
+bool states_open(int32_t s)
+{
+	return s == S(PENDING) || s == S(APPROVED);
+}
+
+/* Before the signature; and a wallet of somebody else's that was told no. */
+bool states_releases(int32_t s)
+{
+	return s == S(REJECTED) || s == S(EXPIRED) || s == S(CANCELLED) || s == S(DENIED) ||
+	       s == S(WALLET_REJECTED);
+}
+
+const char *states_name(int32_t s)
+{
+	return s >= 0 && (size_t)s < ELEMS(names) ? names[s] : "unknown";
+}
