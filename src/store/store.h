@@ -87,6 +87,8 @@ struct store_ai_call;
 struct store_verdict;
 struct store_ai_log;
 struct store_ai_limits;
+struct store_agent;
+struct store_agent_log;
 
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
@@ -111,6 +113,9 @@ struct store_visitor {
 	/* see store_verdicts.h */
 	void (*verdict)(void *arg,
 			const struct store_verdict *v); /* in the order of their ids, after all boxes */
+	/* see store_agents.h; after all boxes and templates */
+	void (*agent)(void *arg, const struct store_agent *a);
+	void (*agent_log)(void *arg, const struct store_agent_log *l); /* in the order of their ids */
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };

@@ -533,7 +533,8 @@ static void see_snapshot(void *arg, const struct store_snapshot *n)
 }
 
 /* Snapshots of a version that had one kind of walls. */
-#define UNDO_15 "ALTER TABLE events DROP COLUMN number; ALTER TABLE tenants DROP COLUMN events_from;"
+#define UNDO_16 "DROP TABLE agent_log; DROP TABLE agents;"
+#define UNDO_15 UNDO_16 "ALTER TABLE events DROP COLUMN number; ALTER TABLE tenants DROP COLUMN events_from;"
 #define UNDO_14                                                                                              \
 	UNDO_15                                                                                              \
 	"ALTER TABLE quotas DROP COLUMN processes; ALTER TABLE quotas DROP COLUMN helpers;"                  \

@@ -239,6 +239,20 @@ static void load_verdict(void *arg, const struct store_verdict *row)
 	policies_log_load(l->core, row);
 }
 
+static void load_agent(void *arg, const struct store_agent *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (agents_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
+static void load_agent_log(void *arg, const struct store_agent_log *row)
+{
+	struct loading *l = arg;
+	agents_log_load(l->core, row);
+}
+
 static int load(struct core *c, const struct core_setup *s, struct err *e)
 {
 	static const struct store_visitor visitor = {
@@ -259,6 +273,8 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		.ai_log = load_ai_log,
 		.ai_call = load_ai_call,
 		.verdict = load_verdict,
+		.agent = load_agent,
+		.agent_log = load_agent_log,
 	};
 	struct loading l = { .core = c };
 
@@ -309,6 +325,8 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->template_starts);
 	list_init(&c->layers);
 	list_init(&c->watchers);
+	agents_init(c);
+	chains_init(c);
 	outputs_init(&c->outputs);
 	quotas_init(c);
 	vault_init(c);
@@ -355,6 +373,8 @@ void core_stop(struct core *c)
 		return;
 	c->stopping = true;
 	adopt_stop(c);
+	agents_stop_all(c);
+	chains_stop(c);
 	pool_stop(c);
 	history_stop(c);
 	webhooks_stop(c);
@@ -372,6 +392,7 @@ void core_free(struct core *c)
 	if (!c)
 		return;
 	watchers_done(c);
+	agents_done(c);
 	templates_done(c);
 	boxes_done(c);
 	snapshots_done(c);
