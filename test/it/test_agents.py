@@ -18,7 +18,9 @@ import paddock
 HERE = Path(__file__).resolve().parent / "agents"
 CHAIN = "eip155:31337"
 RICH = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"  # anvil's first account
-LIBRARIES = ("ethers", "viem", "web3")
+# What require() never reads: anvil itself, other kinds of modules, types and sources. The rest would take a minute to unpack.
+UNUSED = ("@foundry-rs", "@typescript", "/_esm/", "/_types/", "/lib.esm/", "/src.ts/", "/lib/esm/", "/lib/types/", "/esm/", "/dist/web3", "/dist/ethers")
+TYPES = (".map", ".d.ts", ".d.mts", ".d.cts")
 
 
 def manifest(**more):
@@ -376,12 +378,6 @@ def test_credentials(agent, api):
     assert api.get(f"/agent/wallet-address/{CHAIN}").status == 404
 
 
-def window(agent):
-    """Ten seconds without a request: the next window is a fresh one."""
-    agent.do("restart")
-    paddock.until(lambda: agent.box().exec("test -s /agent-workspace/env.json").exit_code == 0, "it is there")
-
-
 def test_rpc(agent):
     got = agent.run(f"""
       const one = (method, params = []) => ({{ jsonrpc: "2.0", id: 1, method, params }});
@@ -467,7 +463,7 @@ def test_libraries(modules, install, anvil):
     with tarfile.open(fileobj=out, mode="w") as tar:
         for name in ("index.js", "sdk.js", "run.js"):
             tar.add(HERE / name, name)
-        tar.add(modules / "node_modules", "node_modules", filter=lambda i: None if "@foundry-rs" in i.name or i.name.endswith(".map") else i)
+        tar.add(modules / "node_modules", "node_modules", filter=lambda i: None if i.name.endswith(TYPES) or any(part in i.name for part in UNUSED) else i)
     it = install(out.getvalue(), name="libraries",
                  permissions={"chains": [CHAIN], "rpcs": {CHAIN: f"http://host.docker.internal:{anvil}"}})
     it.wait("stopped", timeout=120)
@@ -502,3 +498,37 @@ def test_libraries(modules, install, anvil):
         refused: await web3.eth.sign("0x00", "{RICH}").then(() => null, (e) => e.message) }}""")
     assert int(got["balance"]) == 10000 * 10**18 and got["id"] == "31337"
     assert got["refused"]
+
+
+# ---- the command line
+
+
+def cli(daemon, *words):
+    return subprocess.run([paddock.BIN / "paddock", "agent", *words, "--url", daemon.url, "--key-file", str(daemon.data_dir / "admin.key")],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120 * paddock.SLOW, env=paddock.clean_environment())
+
+
+def test_command_line(daemon, workdir):
+    place = workdir / "an-agent"
+    place.mkdir()
+    (place / "assegai.json").write_text(json.dumps(manifest(name="Of the CLI", spending_limits={"daily": "1.0"})))
+    (place / "index.js").write_text("console.log('\\x1b[31mred'); setInterval(() => {}, 1000)")
+    refused = cli(daemon, "install", str(place))
+    assert refused.returncode == 1 and "--yes" in refused.stderr
+    assert f"chains     {CHAIN}" in refused.stderr and "daily=1.0" in refused.stderr
+    done = cli(daemon, "install", str(place), "--yes", "--start")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "of-the-cli\n"
+    assert "running" in cli(daemon, "ls").stdout
+    shown = paddock.until(lambda: (lambda text: text if "red" in text else None)(cli(daemon, "logs", "of-the-cli", "--level", "info").stdout), "its output is shown")
+    assert "\x1b" not in shown and "\\x1b[31mred" in shown
+    assert cli(daemon, "stop", "of-the-cli").returncode == 0
+    assert json.loads(cli(daemon, "show", "of-the-cli").stdout)["status"] == "stopped"
+    assert cli(daemon, "rm", "of-the-cli").returncode == 0
+    (place / "Dockerfile").write_text("FROM scratch\n")
+    refused = cli(daemon, "install", str(place), "--yes")
+    assert refused.returncode == 1 and "Dockerfile" in refused.stderr
+    (place / "Dockerfile").unlink()
+    (place / "assegai.json").write_text(json.dumps(manifest(sudo=True)))
+    refused = cli(daemon, "install", str(place), "--yes")
+    assert refused.returncode == 1 and "sudo" in refused.stderr

@@ -451,7 +451,7 @@ export interface Agent {
   name: string;
   tenant: string;
   status: 'waiting' | 'building' | 'failed' | 'stopped' | 'starting' | 'running' | 'stopping' | 'crashed';
-  /** Why the build failed */
+  /** Why the build failed, or how the program ended last. */
   reason: string | null;
   /** The id of the sandbox in which it runs. */
   sandbox: string | null;

@@ -1456,7 +1456,7 @@ class Agent:
     name: str
     tenant: str
     status: Literal["waiting", "building", "failed", "stopped", "starting", "running", "stopping", "crashed"]
-    #: Why the build failed
+    #: Why the build failed, or how the program ended last.
     reason: Optional[str]
     #: The id of the sandbox in which it runs.
     sandbox: Optional[str]
