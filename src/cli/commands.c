@@ -87,6 +87,7 @@
 	X(vault_rotate)                                                                                      \
 	X(vault_ca)                                                                                          \
 	X(agent_install)                                                                                     \
+	X(agent_new)                                                                                         \
 	X(agent_ls)                                                                                          \
 	X(agent_show)                                                                                        \
 	X(agent_start)                                                                                       \

@@ -504,7 +504,8 @@ def test_libraries(modules, install, anvil):
 
 
 def cli(daemon, *words):
-    return subprocess.run([paddock.BIN / "paddock", "agent", *words, "--url", daemon.url, "--key-file", str(daemon.data_dir / "admin.key")],
+    where = () if words[0] == "new" else ("--url", daemon.url, "--key-file", str(daemon.data_dir / "admin.key"))
+    return subprocess.run([paddock.BIN / "paddock", "agent", *words, *where],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120 * paddock.SLOW, env=paddock.clean_environment())
 
 
@@ -532,3 +533,17 @@ def test_command_line(daemon, workdir):
     (place / "assegai.json").write_text(json.dumps(manifest(sudo=True)))
     refused = cli(daemon, "install", str(place), "--yes")
     assert refused.returncode == 1 and "sudo" in refused.stderr
+
+
+@pytest.mark.parametrize("runtime", ("node", "python"))
+@pytest.mark.parametrize("kind, level, says", [("monitor", "info", "block "), ("dca", "error", "no signer"), ("analyst", "error", "OpenAI API key not configured")])
+def test_examples_work(daemon, api, workdir, kind, runtime, level, says):
+    place, name = workdir / f"{kind}-{runtime}", f"{kind}-{runtime}"
+    made = cli(daemon, "new", kind, str(place), "--runtime", runtime)
+    assert made.returncode == 0, made.stderr
+    done = cli(daemon, "install", str(place), "--yes", "--start", "--name", name)
+    assert done.returncode == 0, done.stderr
+    it = Agent(api, {"id": name})
+    paddock.until(lambda: any(e["level"] == level and says in e["message"] for e in it.logs() if e["source"] == "agent"), f"{says!r} is logged")
+    assert cli(daemon, "rm", name).returncode == 0
+    assert cli(daemon, "new", kind, str(place)).returncode == 1  # nothing is overwritten
