@@ -693,7 +693,7 @@ async def webhooks(client, world):
 
 async def agents(client, world):
     manifest = {"name": "SDK", "version": "1.0.0", "runtime": "python", "entrypoint": "main.py", "permissions": {"chains": ["eip155:1"]}}
-    assert (await client.agents.preview(manifest)).permissions.chains == ["eip155:1"]
+    assert (await client.agents.preview(manifest)).manifest.permissions.chains == ["eip155:1"]
     name = f"agent-{uuid.uuid4().hex[:8]}"
     agent = await client.agents.install(manifest, name=name)
     assert agent.status == "waiting" and agent.id in {each.id for each in await client.agents.list()}
@@ -712,7 +712,7 @@ async def agents(client, world):
     assert (await client.agents.start(name)).status == "running"
 
     async def hello():
-        return [each for each in await client.agents.logs(name, level="info", after=0, limit=1000) if each.message == "hello"]
+        return [each for each in (await client.agents.logs(name, level="info", after=0, limit=1000)).entries if each.message == "hello"]
 
     assert (await eventually(hello, "its output is logged"))[0].source == "stdout"
     assert (await client.agents.restart(name)).status == "running"

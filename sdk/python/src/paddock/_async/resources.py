@@ -216,9 +216,9 @@ class AsyncAgents(Group):
     """Agents that are installed from manifests."""
 
     @operation("installAgent", fixed=("consent", "name"))
-    async def preview(self, manifest: types.AgentManifest) -> models.AgentManifest:
+    async def preview(self, manifest: types.AgentManifest) -> models.InstallAgentAnswer:
         """What a manifest asks for, as the daemon understands it. Nothing is installed."""
-        return models.InstallAgentAnswer._of(await self._api.json("POST", "/v1/agents", given(manifest=manifest, consent=False))).manifest
+        return models.InstallAgentAnswer._of(await self._api.json("POST", "/v1/agents", given(manifest=manifest, consent=False)))
 
     @operation("installAgent", fixed=("consent",))
     async def install(self, manifest: types.AgentManifest, *, name: Optional[str] = None) -> models.Agent:
@@ -252,10 +252,10 @@ class AsyncAgents(Group):
         return models.Agent._of(await self._api.json("POST", f"/v1/agents/{segment(agent)}/restart"))
 
     @operation("listAgentLogs")
-    async def logs(self, agent: str, *, level: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> List[models.AgentLog]:
+    async def logs(self, agent: str, *, level: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> models.ListAgentLogsAnswer:
         """The newest entries, or those behind the one with the id `after`."""
         where = f"/v1/agents/{segment(agent)}/logs{query({'level': level, 'after': after, 'limit': limit})}"
-        return [models.AgentLog._of(each) for each in (await self._api.json("GET", where))["entries"]]
+        return models.ListAgentLogsAnswer._of(await self._api.json("GET", where))
 
     @operation("removeAgent")
     async def remove(self, agent: str) -> None:

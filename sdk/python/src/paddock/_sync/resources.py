@@ -217,9 +217,9 @@ class Agents(Group):
     """Agents that are installed from manifests."""
 
     @operation("installAgent", fixed=("consent", "name"))
-    def preview(self, manifest: types.AgentManifest) -> models.AgentManifest:
+    def preview(self, manifest: types.AgentManifest) -> models.InstallAgentAnswer:
         """What a manifest asks for, as the daemon understands it. Nothing is installed."""
-        return models.InstallAgentAnswer._of(self._api.json("POST", "/v1/agents", given(manifest=manifest, consent=False))).manifest
+        return models.InstallAgentAnswer._of(self._api.json("POST", "/v1/agents", given(manifest=manifest, consent=False)))
 
     @operation("installAgent", fixed=("consent",))
     def install(self, manifest: types.AgentManifest, *, name: Optional[str] = None) -> models.Agent:
@@ -253,10 +253,10 @@ class Agents(Group):
         return models.Agent._of(self._api.json("POST", f"/v1/agents/{segment(agent)}/restart"))
 
     @operation("listAgentLogs")
-    def logs(self, agent: str, *, level: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> List[models.AgentLog]:
+    def logs(self, agent: str, *, level: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> models.ListAgentLogsAnswer:
         """The newest entries, or those behind the one with the id `after`."""
         where = f"/v1/agents/{segment(agent)}/logs{query({'level': level, 'after': after, 'limit': limit})}"
-        return [models.AgentLog._of(each) for each in (self._api.json("GET", where))["entries"]]
+        return models.ListAgentLogsAnswer._of(self._api.json("GET", where))
 
     @operation("removeAgent")
     def remove(self, agent: str) -> None:
