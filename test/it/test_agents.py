@@ -372,7 +372,7 @@ def test_credentials(agent, api):
     other = api.create()
     done = other.exec(["curl", "-sS", "-m", "20", "-w", "%{http_code}", "-H", f"X-Assegai-Agent-ID: {agent.id}", "-H", f"X-Assegai-Agent-Token: {env['ASSEGAI_AGENT_TOKEN']}",
                        f"http://host.docker.internal:8765/agent/wallet-address/{CHAIN}"])
-    assert done.text == json.dumps({"error": text}, separators=(",", ":")) + "401"
+    assert done.text.endswith("404") and "address" not in done.text
     other.delete()
     # Nor is the proxy served to those outside.
     assert api.get(f"/agent/wallet-address/{CHAIN}").status == 404
