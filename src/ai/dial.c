@@ -4,7 +4,8 @@
  * side is done. Neither side is read further than the other one takes.
  *
  * The key is asked for when the provider has proven who it is. It is known as long as the
- * stream lives, because what comes back may quote it, and there it is overwritten.
+ * stream lives, because what comes back may quote it, and there it is overwritten. Without a ticket there is
+ * no key (a node of a chain), and the stream begins with the connection.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -274,6 +275,11 @@ static void on_ready(struct outgoing *o)
 {
 	struct dial *d = CONTAINER(o, struct dial, out);
 
+	if (!d->n_ticket) { /* nothing is secret here, and the api writes the head itself */
+		if (open_stream(d))
+			pump(d);
+		return;
+	}
 	d->phase = PHASE_KEY;
 	await(d, false);
 	if (!d->over &&
@@ -308,9 +314,11 @@ static const struct outgoing_ops ops = { .on_ready = on_ready, .on_event = on_ev
 /* The head up to the key's place. */
 static int take(struct dial *d, const struct wire_ai_dial *m)
 {
-	if (m->host.n >= sizeof(d->out.host) || !m->ticket.n || m->ticket.n > sizeof(d->ticket) ||
-	    !m->header.n)
+	if (m->host.n >= sizeof(d->out.host) || m->ticket.n > sizeof(d->ticket) ||
+	    !m->ticket.n != !m->header.n)
 		return -EINVAL;
+	if (!m->ticket.n)
+		return m->head.n ? -EINVAL : 0;
 	memcpy(d->ticket, m->ticket.p, m->ticket.n);
 	d->n_ticket = m->ticket.n;
 	buf_add(&d->to_out, m->head);

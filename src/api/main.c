@@ -27,6 +27,7 @@
 #include "agentbox.h"
 #include "agentsandbox.h"
 #include "aio_dialect.h"
+#include "assegai.h"
 #include "config.h"
 #include "core.h"
 #include "dashboard.h"
@@ -61,6 +62,7 @@ enum { FD_KEEPER = 3, FD_CONFIG = 4, FD_STORE = 5, FD_LISTEN = 6 };
 
 /* In the order in which they are asked; rest takes what is left. */
 static const struct dialect *const dialects[] = {
+	&assegai_dialect,
 	&models_dialect,
 	&aio_dialect,
 	&agentsandbox_dialect,

@@ -87,6 +87,15 @@
 	X(secret_rm)                                                                                         \
 	X(vault_rotate)                                                                                      \
 	X(vault_ca)                                                                                          \
+	X(agent_install)                                                                                     \
+	X(agent_new)                                                                                         \
+	X(agent_ls)                                                                                          \
+	X(agent_show)                                                                                        \
+	X(agent_start)                                                                                       \
+	X(agent_stop)                                                                                        \
+	X(agent_restart)                                                                                     \
+	X(agent_logs)                                                                                        \
+	X(agent_rm)                                                                                          \
 	X(webhook_create)                                                                                    \
 	X(webhook_ls)                                                                                        \
 	X(webhook_show)                                                                                      \

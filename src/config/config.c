@@ -711,7 +711,7 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 	    check_names(&c) < 0 || resolve_machine(&c) < 0 || fit_defaults(&c) < 0 || check_uids(&c) < 0 ||
 	    read_pools(&c, a) < 0 || read_listeners(&c, a) < 0 || read_keys(&c, a) < 0 ||
 	    read_images(&c) < 0 || read_mounts(&c, a) < 0 || read_posture(&c) < 0 || read_egress(&c, a) < 0 ||
-	    read_providers(&c, a) < 0)
+	    read_providers(&c, a) < 0 || config_agents_read(&config, a, with_lines, e) < 0)
 		return -1;
 	*ret = config;
 	return 0;

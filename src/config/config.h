@@ -57,6 +57,26 @@ struct config_provider {
 	bool tls;
 };
 
+/* An http URL and its parts, which point into it: config_agents.c. */
+struct config_url {
+	struct view text, host, authority, target;
+	uint16_t port;
+	bool tls;
+};
+/* ERR_INVALID goes on after the name of what is read: "must begin with …". */
+int config_url(struct view url, struct config_url *ret, struct err *e) _must_check_;
+
+/* A chain of agents. */
+struct config_chain {
+	struct view id; /* "eip155:1" */
+	struct view name;
+	struct config_url *rpc; /* the first that answers is asked */
+	size_t n_rpc;
+};
+#define CONFIG_CHAINS_MOST 64
+/* The number behind "eip155:"; p == NULL: it is no such chain. */
+struct view config_chain_number(struct view id);
+
 /* What boxes may use of models. 0: no limit; money in dollars. */
 struct config_ai_limits {
 	uint64_t requests_per_minute, tokens_per_minute, parallel;
@@ -203,6 +223,13 @@ struct config {
 	struct {
 		uint64_t session_timeout; /* seconds after the last use */
 	} agentbox;
+	struct {
+		struct view node, python;  /* images of agents, by their runtime; empty: the default one */
+		const struct json *chains; /* {CHAIN: {name, rpc: [URL…]}}; NULL: none */
+		const struct json *rpcs;   /* [URL…] that manifests may name for chains; NULL: none */
+		struct config_chain *chain_list; /* `chains`, read */
+		size_t n_chains;
+	} agents;
 	struct view notes; /* lines about what a foreign file says and this does not honour; of the command
 			      line */
 	const struct json *origins;        /* of the values: see config_origins.h; NULL: not told */
@@ -219,6 +246,8 @@ struct config {
 int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, struct config *ret,
 		    struct err *e) _must_check_;
 int config_from_json(struct arena *a, struct view text, struct config *ret, struct err *e) _must_check_;
+/* Reads agents.chains and judges the URLs, for config.c. ERR_INVALID names the setting. */
+int config_agents_read(struct config *c, struct arena *a, bool with_lines, struct err *e) _must_check_;
 /* Whether a path is absolute and has no empty component, "." or "..". */
 bool config_is_path(struct view path);
 bool config_is_mount_point(struct view path); /* a path, and not in /proc, /sys, /dev or /run */

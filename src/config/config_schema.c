@@ -193,6 +193,14 @@ static const struct json_field agentbox_fields[] = {
 };
 static const struct json_schema agentbox = FIELDS(agentbox_fields);
 
+static const struct json_field agents_fields[] = {
+	{ "node", JSON_F_STRING, WITHIN(agents, node), .max = 255 },
+	{ "python", JSON_F_STRING, WITHIN(agents, python), .max = 255 },
+	{ "chains", JSON_F_ANY, WITHIN(agents, chains), .nullable = true },
+	{ "rpcs", JSON_F_ANY, WITHIN(agents, rpcs), .nullable = true },
+};
+static const struct json_schema agents = FIELDS(agents_fields);
+
 static const struct json_field sandkasten_fields[] = {
 	{ "session_ttl_seconds", JSON_F_U64, WITHIN(sandkasten, session_ttl_seconds), .min = 1,
 	  .max = 86400 },
@@ -228,6 +236,7 @@ static const struct json_field config_fields[] = {
 	{ "parts", JSON_F_U64, offsetof(struct config, parts), .max = CONFIG_PARTS_MOST },
 	{ "pool", JSON_F_ANY, offsetof(struct config, pool), .nullable = true },
 	{ "keys", JSON_F_ANY, offsetof(struct config, keys), .nullable = true },
+	{ "agents", JSON_F_OBJECT, offsetof(struct config, agents), .sub = &agents, .nullable = true },
 	{ "agentbox", JSON_F_OBJECT, offsetof(struct config, agentbox), .sub = &agentbox, .nullable = true },
 	{ "sandkasten", JSON_F_OBJECT, offsetof(struct config, sandkasten), .sub = &sandkasten,
 	  .nullable = true },

@@ -8,6 +8,14 @@
 
 #define NETNS_PROXY_PORT 15004 /* of the listener; on loopback it is a proxy */
 #define NETNS_DNS_PORT   53
+/* Where agents find the API that they were written for. The address is RFC 7600's dummy address, which nobody
+ * else can have. */
+#define NETNS_HOST_NAME "host.docker.internal"
+#define NETNS_HOST_ADDR                                                                                      \
+	{                                                                                                    \
+		192, 0, 0, 8                                                                                 \
+	}
+#define NETNS_HOST_PORT 8765
 /* The proxy, as programs of the box reach it. */
 #define NETNS_PROXY_HOST "127.0.0.1:" LITERAL(NETNS_PROXY_PORT)
 

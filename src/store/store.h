@@ -88,6 +88,8 @@ struct store_verdict;
 struct store_ai_log;
 struct store_ai_limits;
 struct store_audit;
+struct store_agent;
+struct store_agent_log;
 
 /* ok: e is NULL */
 typedef void store_done(void *arg, const struct err *e);
@@ -114,6 +116,9 @@ struct store_visitor {
 			const struct store_verdict *v); /* in the order of their ids, after all boxes */
 	/* see store_audit.h */
 	void (*audit)(void *arg, const struct store_audit *a); /* in the order of their ids */
+	/* see store_agents.h; after all boxes and templates */
+	void (*agent)(void *arg, const struct store_agent *a);
+	void (*agent_log)(void *arg, const struct store_agent_log *l); /* in the order of their ids */
 	void (*snapshot)(void *arg, const struct store_snapshot *s);
 	void (*workspace)(void *arg, const struct store_workspace *w);
 };

@@ -232,6 +232,32 @@ static const char *const STEPS[] = {
 	"  detail TEXT NOT NULL"
 	") STRICT;"
 	"CREATE INDEX audit_kind ON audit (kind, id);",
+
+	/* 17: agents, and what they log */
+	"CREATE TABLE agents ("
+	"  id TEXT PRIMARY KEY NOT NULL,"
+	"  tenant TEXT NOT NULL REFERENCES tenants (id),"
+	"  name TEXT NOT NULL,"
+	"  manifest TEXT NOT NULL,"
+	"  status TEXT NOT NULL,"
+	"  reason TEXT NOT NULL,"
+	"  box TEXT NOT NULL,"
+	"  consented TEXT NOT NULL,"
+	"  wanted INTEGER NOT NULL,"
+	"  created_ms INTEGER NOT NULL,"
+	"  UNIQUE (tenant, name)"
+	") STRICT;"
+	"CREATE TABLE agent_log ("
+	"  id INTEGER PRIMARY KEY NOT NULL,"
+	"  agent TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,"
+	"  at_ms INTEGER NOT NULL,"
+	"  level INTEGER NOT NULL,"
+	"  source INTEGER NOT NULL,"
+	"  position INTEGER NOT NULL,"
+	"  message TEXT NOT NULL,"
+	"  data TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX agent_log_agent ON agent_log (agent, id);",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

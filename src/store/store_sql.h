@@ -28,6 +28,8 @@ enum store_table_id {
 	STORE_AI_CALLS,
 	STORE_VERDICTS,
 	STORE_AUDIT,
+	STORE_AGENTS,
+	STORE_AGENT_LOG,
 	STORE_TABLES
 };
 
@@ -44,7 +46,7 @@ struct store_table {
 extern const struct store_table store_tenants, store_keys, store_snapshots, store_workspaces, store_boxes,
 	store_settings, store_events, store_webhooks, store_deliveries, store_quotas, store_egress_table,
 	store_templates, store_usage_table, store_ai_limits_table, store_ai_log_table, store_ai_calls,
-	store_verdicts, store_audit_table;
+	store_verdicts, store_audit_table, store_agents, store_agent_log;
 
 struct store_sql {
 	sqlite3 *db;

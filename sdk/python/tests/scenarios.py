@@ -5,6 +5,7 @@ import io
 import json
 import os
 import tarfile
+import uuid
 from pathlib import Path
 
 import httpx
@@ -688,6 +689,37 @@ async def webhooks(client, world):
         await client.webhooks.remove(hook.id)
         with pytest.raises(errors.NotFound):
             await client.webhooks.get(hook.id)
+
+
+async def agents(client, world):
+    manifest = {"name": "SDK", "version": "1.0.0", "runtime": "python", "entrypoint": "main.py", "permissions": {"chains": ["eip155:1"]}}
+    assert (await client.agents.preview(manifest)).manifest.permissions.chains == ["eip155:1"]
+    name = f"agent-{uuid.uuid4().hex[:8]}"
+    agent = await client.agents.install(manifest, name=name)
+    assert agent.status == "waiting" and agent.id in {each.id for each in await client.agents.list()}
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        text = b"import time\nprint('hello')\ntime.sleep(1000)\n"
+        info = tarfile.TarInfo("main.py")
+        info.size = len(text)
+        tar.addfile(info, io.BytesIO(text))
+    assert (await client.agents.upload(name, out.getvalue())).status == "building"
+
+    async def built():
+        return (await client.agents.get(name)).status == "stopped"
+
+    await eventually(built, "the image is built")
+    assert (await client.agents.start(name)).status == "running"
+
+    async def hello():
+        return [each for each in (await client.agents.logs(name, level="info", after=0, limit=1000)).entries if each.message == "hello"]
+
+    assert (await eventually(hello, "its output is logged"))[0].source == "stdout"
+    assert (await client.agents.restart(name)).status == "running"
+    assert (await client.agents.stop(name)).status == "stopped"
+    await client.agents.remove(name)
+    with pytest.raises(errors.NotFound):
+        await client.agents.get(agent.id)
 
 
 async def server(client, world):

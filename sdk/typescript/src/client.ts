@@ -7,7 +7,7 @@ import { type EgressState, secretBody } from './network.js';
 import { Sandbox } from './sandbox.js';
 import type { CreateOptions } from './sandbox.js';
 import type {
-  AiAccount, AiAllowance, Capabilities, Dialects, EgressPolicy, Event, EventType, Health, Image, Key, KeyCreate, Link, Operations, Posture, Quota,
+  Agent, AgentLog, AgentManifest, AiAccount, AiAllowance, Capabilities, Dialects, EgressPolicy, Event, EventType, Health, Image, Key, KeyCreate, Link, Operations, Posture, Quota,
   Secret, Snapshot, Tenant, Webhook, WebhookCreate, Workspace,
 } from './schema.js';
 import { again, sentEventsOf, SSE } from './stream.js';
@@ -163,6 +163,46 @@ class Events extends Group {
   }
 }
 
+/** Agents that are installed from manifests. */
+class Agents extends Group {
+  /** What a manifest asks for, as the daemon understands it. Nothing is installed. */
+  async preview(manifest: AgentManifest, options: CallOptions = {}): Promise<AgentManifest> {
+    return (await this.core.call('installAgent', { json: { manifest, consent: false }, ...options })).manifest;
+  }
+  /** Consents to what the manifest asks for. The agent waits for its files (`upload`). */
+  install(manifest: AgentManifest, options: { name?: string } & CallOptions = {}): Promise<Agent> {
+    const { name, ...rest } = options;
+    return this.core.call('installAgent', { json: { manifest, name, consent: true }, ...rest }) as Promise<Agent>;
+  }
+  /** Its files, as a tar archive. The image is built from them: the agent is `building` until it is `stopped` or `failed`. */
+  upload(id: string, archive: BodySource, options: CallOptions = {}): Promise<Agent> {
+    return this.core.call('uploadAgentCode', { path: { id }, raw: archive, type: 'application/x-tar', ...options });
+  }
+  async list(options: CallOptions = {}): Promise<Agent[]> {
+    return (await this.core.call('listAgents', options)).agents;
+  }
+  get(id: string, options: CallOptions = {}): Promise<Agent> {
+    return this.core.call('getAgent', { path: { id }, ...options });
+  }
+  start(id: string, options: CallOptions = {}): Promise<Agent> {
+    return this.core.call('startAgent', { path: { id }, ...options });
+  }
+  stop(id: string, options: CallOptions = {}): Promise<Agent> {
+    return this.core.call('stopAgent', { path: { id }, ...options });
+  }
+  restart(id: string, options: CallOptions = {}): Promise<Agent> {
+    return this.core.call('restartAgent', { path: { id }, ...options });
+  }
+  /** The newest entries, or those behind the one with the id `after`. */
+  async logs(id: string, options: { level?: AgentLog['level']; after?: number; limit?: number } & CallOptions = {}): Promise<AgentLog[]> {
+    const { signal, ...query } = options;
+    return (await this.core.call('listAgentLogs', { path: { id }, query, signal })).entries;
+  }
+  remove(id: string, options: CallOptions = {}): Promise<void> {
+    return this.core.call('removeAgent', { path: { id }, ...options });
+  }
+}
+
 class Webhooks extends Group {
   /** The secret is in this answer only. `verifyWebhook` checks what arrives. */
   create(params: WebhookCreate & CallOptions): Promise<Webhook> {
@@ -265,6 +305,7 @@ export class Paddock {
   readonly keys: Keys;
   readonly tenants: Tenants;
   readonly events: Events;
+  readonly agents: Agents;
   readonly webhooks: Webhooks;
   readonly secrets: Secrets;
   readonly vault: Vault;
@@ -279,6 +320,7 @@ export class Paddock {
     this.keys = new Keys(this.core);
     this.tenants = new Tenants(this.core);
     this.events = new Events(this.core);
+    this.agents = new Agents(this.core);
     this.webhooks = new Webhooks(this.core);
     this.secrets = new Secrets(this.core);
     this.vault = new Vault(this.core);

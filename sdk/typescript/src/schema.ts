@@ -407,6 +407,74 @@ export interface SecretMount {
   version?: number | null;
 }
 
+export interface AgentCreate {
+  manifest: AgentManifest;
+  /** Made from the manifest's name if it is absent. */
+  name?: string | null;
+  /** Somebody has seen what the manifest asks for and agrees. */
+  consent: boolean;
+}
+
+/** The content of assegai.json. */
+export interface AgentManifest {
+  name: string;
+  version: string;
+  description?: string;
+  author?: string;
+  runtime: 'node' | 'python';
+  entrypoint: string;
+  permissions?: {
+    /** CAIP-2 ids such as eip155:1. */
+    chains?: Array<string>;
+    /** URLs of nodes; agents.rpcs of the configuration must list them. */
+    rpcs?: Record<string, string>;
+    apis?: Array<'openai' | 'anthropic'>;
+    /** The contracts that it may call; none means any. */
+    contracts?: Array<string>;
+    /** Hosts that it may connect to. */
+    hosts?: Array<string>;
+  };
+  resources?: {
+    memory?: string;
+    cpu?: string;
+  };
+  spending_limits?: {
+    per_transaction?: string;
+    daily?: string;
+    weekly?: string;
+    monthly?: string;
+  };
+}
+
+export interface Agent {
+  id: string;
+  name: string;
+  tenant: string;
+  status: 'waiting' | 'building' | 'failed' | 'stopped' | 'starting' | 'running' | 'stopping' | 'crashed';
+  /** Why the build failed, or how the program ended last. */
+  reason: string | null;
+  /** The id of the sandbox in which it runs. */
+  sandbox: string | null;
+  /** The id of the key that consented to the manifest. */
+  consented_by: string;
+  /** In a row. */
+  crashes: number;
+  created_at: string;
+  started_at: string | null;
+  next_start_at: string | null;
+  manifest: AgentManifest;
+}
+
+export interface AgentLog {
+  id: number;
+  at: string;
+  level: 'debug' | 'info' | 'success' | 'warn' | 'error';
+  source: 'agent' | 'stdout' | 'stderr' | 'build' | 'daemon';
+  message: string;
+  /** Any JSON value; null if there is none. */
+  data: unknown;
+}
+
 export interface Webhook {
   id: string;
   url: string;
@@ -2679,6 +2747,104 @@ export interface Operations {
     body: undefined;
     result: Events;
   };
+  /** List agents: `GET /v1/agents` */
+  listAgents: {
+    path: {};
+    query: {};
+    body: undefined;
+    result: {
+      agents: Array<Agent>;
+    };
+  };
+  /** Install an agent from its manifest: `POST /v1/agents` */
+  installAgent: {
+    path: {};
+    query: {};
+    body: AgentCreate;
+    result: {
+      manifest: AgentManifest;
+    } | Agent;
+  };
+  /** Show an agent: `GET /v1/agents/{id}` */
+  getAgent: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: Agent;
+  };
+  /** Stop and delete an agent, its image and its workspace: `DELETE /v1/agents/{id}` */
+  removeAgent: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: void;
+  };
+  /** Upload an agent's files and build its image: `PUT /v1/agents/{id}/code` */
+  uploadAgentCode: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: Bytes;
+    result: Agent;
+  };
+  /** Start an agent: `POST /v1/agents/{id}/start` */
+  startAgent: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: Agent;
+  };
+  /** Stop an agent: `POST /v1/agents/{id}/stop` */
+  stopAgent: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: Agent;
+  };
+  /** Restart an agent: `POST /v1/agents/{id}/restart` */
+  restartAgent: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: Agent;
+  };
+  /** Read or follow an agent's log: `GET /v1/agents/{id}/logs` */
+  listAgentLogs: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {
+      /** Entries of this level and above. */
+      level?: 'debug' | 'info' | 'success' | 'warn' | 'error';
+      /** Entries behind the one with this id. Without it, the newest ones. */
+      after?: number;
+      limit?: number;
+    };
+    body: undefined;
+    result: {
+      entries: Array<AgentLog>;
+      /** For `after` of the next request. */
+      next: number;
+    };
+  };
   /** List webhooks: `GET /v1/webhooks` */
   listWebhooks: {
     path: {};
@@ -3308,6 +3474,15 @@ export const ROUTES: { readonly [K in keyof Operations]: readonly [method: strin
   createKey: ['POST', '/v1/keys'],
   removeKey: ['DELETE', '/v1/keys/{id}'],
   listEvents: ['GET', '/v1/events'],
+  listAgents: ['GET', '/v1/agents'],
+  installAgent: ['POST', '/v1/agents'],
+  getAgent: ['GET', '/v1/agents/{id}'],
+  removeAgent: ['DELETE', '/v1/agents/{id}'],
+  uploadAgentCode: ['PUT', '/v1/agents/{id}/code'],
+  startAgent: ['POST', '/v1/agents/{id}/start'],
+  stopAgent: ['POST', '/v1/agents/{id}/stop'],
+  restartAgent: ['POST', '/v1/agents/{id}/restart'],
+  listAgentLogs: ['GET', '/v1/agents/{id}/logs'],
   listWebhooks: ['GET', '/v1/webhooks'],
   createWebhook: ['POST', '/v1/webhooks'],
   getWebhook: ['GET', '/v1/webhooks/{id}'],

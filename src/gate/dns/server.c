@@ -11,6 +11,7 @@
 
 #include "dns.h"
 #include "fd.h"
+#include "netns.h"
 #include "server.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -135,7 +136,8 @@ static void on_answer(struct names_waiter *w, const struct names_answer *a)
 	reply(q, a->known ? DNS_NOERROR : DNS_NXDOMAIN, found, n, MIN(a->ttl, TTL_MOST));
 }
 
-/* Names that mean the box itself (RFC 6761), also where its files do not say so. */
+/* Names that mean the box itself (RFC 6761), also where its files do not say so, and where an agent finds its
+ * API. */
 static bool serve_own(struct server_query *q, struct view name)
 {
 	const struct view local = VIEW(".localhost");
@@ -143,9 +145,14 @@ static bool serve_own(struct server_query *q, struct view name)
 	bool both = view_is(name, "localhost") ||
 		    (q->server->host[0] && view_eq_nocase(name, view_of(q->server->host))) ||
 		    (name.n > local.n && memcmp(name.p + name.n - local.n, local.p, local.n) == 0);
+	struct dns_address at = { 0 };
+	if (view_is(name, NETNS_HOST_NAME)) {
+		memcpy(at.b, (const uint8_t[])NETNS_HOST_ADDR, 4);
+		reply(q, DNS_NOERROR, &at, q->query.type == DNS_A, TTL_MOST);
+		return true;
+	}
 	if (!six && !both)
 		return false;
-	struct dns_address at = { 0 };
 	if (q->query.type == DNS_AAAA)
 		at.b[15] = 1;
 	else

@@ -409,6 +409,10 @@ static void start(struct flow *f)
 	bool proxy = f->meant.b[12] == 127 && addr_is_v4(&f->meant) && f->conn.port == NETNS_PROXY_PORT;
 	static const struct addr loopback6 = { { [15] = 1 } };
 
+	static const uint8_t host[] = NETNS_HOST_ADDR;
+	bool api = addr_is_v4(&f->meant) && memcmp(f->meant.b + 12, host, sizeof(host)) == 0 &&
+		   f->conn.port == NETNS_HOST_PORT;
+
 	proxy = proxy || (addr_eq(&f->meant, &loopback6) && f->conn.port == NETNS_PROXY_PORT);
 	f->has_meant = !proxy;
 	if (!p && !proxy && f->conn.port != NETNS_DNS_PORT && b->share.n_flows <= FLOW_BOX_MOST &&
@@ -419,6 +423,8 @@ static void start(struct flow *f)
 	else if (b->share.n_flows > (p->max_flows ? MIN(p->max_flows, FLOW_BOX_MOST) : FLOW_BOX_MOST) ||
 		 !box_may_connect(b) || (p->max_bytes && box_used(b) >= p->max_bytes) || !make_room(b))
 		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
+	else if (api)
+		relay_pass_on(f);
 	else if (proxy || f->conn.port == NETNS_DNS_PORT) {
 		f->state = proxy ? FLOW_PROXY : FLOW_DNS;
 		f->via = proxy ? VIA_PROXY : VIA_DIRECT;

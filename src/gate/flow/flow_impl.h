@@ -176,3 +176,4 @@ void relay_client(struct flow *f); /* reads from the client as far as that goes 
 void relay_server(struct flow *f);
 bool relay_flush(struct flow *f); /* false: the flow has ended */
 void relay_check_end(struct flow *f);
+void relay_pass_on(struct flow *f); /* to the api, whose connection it is from now on */

@@ -63,7 +63,8 @@ enum peek peek_look(struct peek_memory *m, struct view in, char name[256])
 
 enum peek peek_caller(struct view in)
 {
-	static const char *const heads[] = { "POST /api/", "GET /api/" };
+	static const char *const heads[] = { "POST /api/",  "GET /api/",  "POST /agent/",
+					     "GET /agent/", "POST /rpc/", "GET /health " };
 	enum peek what = PEEK_OTHER;
 
 	for (size_t i = 0; i < ELEMS(heads); i++) {

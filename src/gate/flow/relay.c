@@ -271,7 +271,7 @@ static enum peek look_for_caller(struct flow *f)
 	return what;
 }
 
-static void pass_on(struct flow *f)
+void relay_pass_on(struct flow *f)
 {
 	struct gate_box *b = f->box;
 
@@ -291,7 +291,7 @@ void relay_client(struct flow *f)
 
 	enum peek caller = look_for_caller(f);
 	if (caller == PEEK_HTTP)
-		pass_on(f);
+		relay_pass_on(f);
 	if (caller == PEEK_HTTP || caller == PEEK_MORE)
 		return;
 	for (int i = 0; i < TURNS; i++) {

@@ -83,6 +83,25 @@ export default [
       server.close();
     }
   }],
+  ['an agent is installed, started and removed', async ({ paddock, main, named, until }, assert) => {
+    const manifest = { name: 'SDK', version: '1.0.0', runtime: 'node', entrypoint: 'index.js', permissions: { chains: ['eip155:1'] } };
+    assert.deepEqual((await paddock.agents.preview(manifest)).permissions.chains, ['eip155:1']);
+    const name = named('agent').toLowerCase();
+    const agent = await paddock.agents.install(manifest, { name });
+    try {
+      assert.equal(agent.status, 'waiting');
+      assert((await paddock.agents.list()).some((one) => one.id === agent.id));
+      await main.run('mkdir -p /tmp/agent && echo "console.log(1 + 1); setInterval(() => {}, 1000)" > /tmp/agent/index.js && tar -C /tmp/agent -cf /workspace/agent.tar .', { check: true });
+      assert.equal((await paddock.agents.upload(name, main.files.readStream('/workspace/agent.tar'))).status, 'building');
+      await until('the image is built', async () => (await paddock.agents.get(name)).status === 'stopped');
+      assert.equal((await paddock.agents.start(name)).status, 'running');
+      await until('its output is logged', async () => (await paddock.agents.logs(name, { level: 'info', after: 0, limit: 1000 })).some((one) => one.message === '2'));
+      assert.equal((await paddock.agents.restart(name)).status, 'running');
+      assert.equal((await paddock.agents.stop(name)).status, 'stopped');
+    } finally {
+      await paddock.agents.remove(agent.id);
+    }
+  }],
   ['an image is imported and removed', async ({ paddock, main, named }, assert) => {
     await main.run('mkdir -p /tmp/root/etc && hostname > /tmp/root/etc/x && tar -C /tmp/root -cf /workspace/root.tar .', { check: true });
     const name = named('imported').toLowerCase();

@@ -348,6 +348,46 @@ static void assert_same(const struct json_schema *s, const char *a, const char *
 	}
 }
 
+static void test_agents(void **state)
+{
+	struct config c = read_ok("{\"agents\":{\"chains\":{\"eip155:31337\":{\"name\":\"Anvil\",\"rpc\":["
+				  "\"http://localhost:8545\",\"https://node.example.org:8443/v1/key?x=y\"]}},"
+				  "\"rpcs\":[\"https://a.example.org\"]}}");
+	static const struct {
+		const char *text, *msg;
+	} cases[] = {
+		{ "{\"eip155:0\":{\"rpc\":[\"http://a\"]}}",
+		  "agents.chains.eip155:0: the name of a chain must be such as \"eip155:1\"" },
+		{ "{\"eip155:1\":{\"rpc\":[\"ws://a\"]}}",
+		  "agents.chains.eip155:1: rpc[0]: must begin with https:// or http://" },
+		{ "{\"eip155:1\":{\"rpc\":[\"http://u:p@a\"]}}",
+		  "agents.chains.eip155:1: rpc[0]: has no port between 1 and 65535" },
+		{ "{\"eip155:1\":{\"rpc\":[\"http://u@a\"]}}",
+		  "agents.chains.eip155:1: rpc[0]: must name a host, without a user and a password" },
+		{ "{\"eip155:1\":{\"rpc\":[\"http://a/ b\"]}}",
+		  "agents.chains.eip155:1: rpc[0]: has characters that must be escaped" },
+		{ "[]", "agents.chains must be an object of at most 64 chains" },
+	};
+
+	(void)state;
+	assert_int_equal(c.agents.n_chains, 1);
+	assert_view(c.agents.chain_list[0].id, "eip155:31337");
+	assert_int_equal(c.agents.chain_list[0].n_rpc, 2);
+	assert_int_equal(c.agents.chain_list[0].rpc[0].port, 8545);
+	assert_view(c.agents.chain_list[0].rpc[0].target, "/");
+	assert_view(c.agents.chain_list[0].rpc[1].host, "node.example.org");
+	assert_view(c.agents.chain_list[0].rpc[1].target, "/v1/key?x=y");
+	assert_true(c.agents.chain_list[0].rpc[1].tls);
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		char text[256];
+		struct err e = { 0 };
+
+		snprintf(text, sizeof(text), "{\"agents\":{\"chains\":%s}}", cases[i].text);
+		assert_int_equal(config_from_json(&arena, view_of(text), &c, &e), -1);
+		assert_string_equal(e.msg, cases[i].msg);
+	}
+}
+
 static void test_round_trip(void **state)
 {
 	static const char *const texts[] = {
@@ -389,6 +429,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_listen, teardown),
 		cmocka_unit_test_teardown(test_override, teardown),
 		cmocka_unit_test_teardown(test_override_refusals, teardown),
+		cmocka_unit_test_teardown(test_agents, teardown),
 		cmocka_unit_test_teardown(test_round_trip, teardown),
 	};
 

@@ -10,6 +10,12 @@ from typing import Any, Dict, List, Literal, Optional, Union
 from ._mixins import CodeOutputs, Outputs, Piece, moment
 
 __all__ = [
+    "Agent",
+    "AgentLog",
+    "AgentManifest",
+    "AgentManifestPermissions",
+    "AgentManifestResources",
+    "AgentManifestSpendingLimits",
     "AiAccount",
     "AiAccountAllow",
     "AiAccountSpent",
@@ -59,9 +65,11 @@ __all__ = [
     "Health",
     "HostMount",
     "Image",
+    "InstallAgentAnswer",
     "Key",
     "Limits",
     "Link",
+    "ListAgentLogsAnswer",
     "ListSandboxAiCallsAnswer",
     "ModelUsage",
     "MoveFileAnswer",
@@ -1349,6 +1357,186 @@ class Events:
             events=[Event._of(each) for each in d.get("events", [])],
             next=d["next"],
             first=d["first"],
+        )
+
+
+@dataclass
+class AgentManifestPermissions:
+    """`AgentManifestPermissions` of the API."""
+
+    #: CAIP-2 ids such as eip155:1.
+    chains: Optional[List[str]] = None
+    #: URLs of nodes; agents.rpcs of the configuration must list them.
+    rpcs: Optional[Dict[str, str]] = None
+    apis: Optional[List[Literal["openai", "anthropic"]]] = None
+    #: The contracts that it may call; none means any.
+    contracts: Optional[List[str]] = None
+    #: Hosts that it may connect to.
+    hosts: Optional[List[str]] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AgentManifestPermissions:
+        return cls(
+            chains=d.get("chains"),
+            rpcs=d.get("rpcs"),
+            apis=d.get("apis"),
+            contracts=d.get("contracts"),
+            hosts=d.get("hosts"),
+        )
+
+
+@dataclass
+class AgentManifestResources:
+    """`AgentManifestResources` of the API."""
+
+    memory: Optional[str] = None
+    cpu: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AgentManifestResources:
+        return cls(
+            memory=d.get("memory"),
+            cpu=d.get("cpu"),
+        )
+
+
+@dataclass
+class AgentManifestSpendingLimits:
+    """`AgentManifestSpendingLimits` of the API."""
+
+    per_transaction: Optional[str] = None
+    daily: Optional[str] = None
+    weekly: Optional[str] = None
+    monthly: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AgentManifestSpendingLimits:
+        return cls(
+            per_transaction=d.get("per_transaction"),
+            daily=d.get("daily"),
+            weekly=d.get("weekly"),
+            monthly=d.get("monthly"),
+        )
+
+
+@dataclass
+class AgentManifest:
+    """The content of assegai.json."""
+
+    name: str
+    version: str
+    runtime: Literal["node", "python"]
+    entrypoint: str
+    description: Optional[str] = None
+    author: Optional[str] = None
+    permissions: Optional[AgentManifestPermissions] = None
+    resources: Optional[AgentManifestResources] = None
+    spending_limits: Optional[AgentManifestSpendingLimits] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AgentManifest:
+        return cls(
+            name=d["name"],
+            version=d["version"],
+            description=d.get("description"),
+            author=d.get("author"),
+            runtime=d["runtime"],
+            entrypoint=d["entrypoint"],
+            permissions=AgentManifestPermissions._of(d["permissions"]) if d.get("permissions") is not None else None,
+            resources=AgentManifestResources._of(d["resources"]) if d.get("resources") is not None else None,
+            spending_limits=AgentManifestSpendingLimits._of(d["spending_limits"]) if d.get("spending_limits") is not None else None,
+        )
+
+
+@dataclass
+class Agent:
+    """`Agent` of the API."""
+
+    id: str
+    name: str
+    tenant: str
+    status: Literal["waiting", "building", "failed", "stopped", "starting", "running", "stopping", "crashed"]
+    #: Why the build failed, or how the program ended last.
+    reason: Optional[str]
+    #: The id of the sandbox in which it runs.
+    sandbox: Optional[str]
+    #: The id of the key that consented to the manifest.
+    consented_by: str
+    #: In a row.
+    crashes: int
+    created_at: datetime
+    started_at: Optional[datetime]
+    next_start_at: Optional[datetime]
+    manifest: AgentManifest
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Agent:
+        return cls(
+            id=d["id"],
+            name=d["name"],
+            tenant=d["tenant"],
+            status=d["status"],
+            reason=d["reason"],
+            sandbox=d["sandbox"],
+            consented_by=d["consented_by"],
+            crashes=d["crashes"],
+            created_at=moment(d["created_at"]),
+            started_at=None if d["started_at"] is None else moment(d["started_at"]),
+            next_start_at=None if d["next_start_at"] is None else moment(d["next_start_at"]),
+            manifest=AgentManifest._of(d["manifest"]),
+        )
+
+
+@dataclass
+class InstallAgentAnswer:
+    """`InstallAgentAnswer` of the API."""
+
+    manifest: AgentManifest
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> InstallAgentAnswer:
+        return cls(
+            manifest=AgentManifest._of(d["manifest"]),
+        )
+
+
+@dataclass
+class AgentLog:
+    """`AgentLog` of the API."""
+
+    id: int
+    at: datetime
+    level: Literal["debug", "info", "success", "warn", "error"]
+    source: Literal["agent", "stdout", "stderr", "build", "daemon"]
+    message: str
+    #: Any JSON value; null if there is none.
+    data: Any
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AgentLog:
+        return cls(
+            id=d["id"],
+            at=moment(d["at"]),
+            level=d["level"],
+            source=d["source"],
+            message=d["message"],
+            data=d["data"],
+        )
+
+
+@dataclass
+class ListAgentLogsAnswer:
+    """`ListAgentLogsAnswer` of the API."""
+
+    entries: List[AgentLog]
+    #: For `after` of the next request.
+    next: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ListAgentLogsAnswer:
+        return cls(
+            entries=[AgentLog._of(each) for each in d.get("entries", [])],
+            next=d["next"],
         )
 
 

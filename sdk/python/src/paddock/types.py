@@ -6,6 +6,10 @@ from __future__ import annotations
 from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 __all__ = [
+    "AgentManifest",
+    "AgentManifestPermissions",
+    "AgentManifestResources",
+    "AgentManifestSpendingLimits",
     "AiAllowance",
     "EgressInject",
     "EgressPolicy",
@@ -194,6 +198,50 @@ class TerminalSize(TypedDict):
 
     cols: int
     rows: int
+
+
+class AgentManifestPermissions(TypedDict, total=False):
+
+    #: CAIP-2 ids such as eip155:1.
+    chains: Sequence[str]
+    #: URLs of nodes; agents.rpcs of the configuration must list them.
+    rpcs: Mapping[str, str]
+    apis: Sequence[Literal["openai", "anthropic"]]
+    #: The contracts that it may call; none means any.
+    contracts: Sequence[str]
+    #: Hosts that it may connect to.
+    hosts: Sequence[str]
+
+
+class AgentManifestResources(TypedDict, total=False):
+
+    memory: str
+    cpu: str
+
+
+class AgentManifestSpendingLimits(TypedDict, total=False):
+
+    per_transaction: str
+    daily: str
+    weekly: str
+    monthly: str
+
+
+class _AgentManifest(TypedDict):
+    name: str
+    version: str
+    runtime: Literal["node", "python"]
+    entrypoint: str
+
+
+class AgentManifest(_AgentManifest, total=False):
+    """The content of assegai.json."""
+
+    description: str
+    author: str
+    permissions: AgentManifestPermissions
+    resources: AgentManifestResources
+    spending_limits: AgentManifestSpendingLimits
 
 
 class Quota(TypedDict, total=False):

@@ -33,7 +33,7 @@ struct carrier_target {
 	struct view ticket;         /* of secrets_lend */
 	struct view header, prefix; /* of the key */
 };
-/* Connects and sends the head. `done` has been set. */
+/* Connects and sends the head; without a ticket and a head it connects only. `done` has been set. */
 int carrier_start(struct core *c, struct carrier_dial *d, const struct carrier_target *t,
 		  struct err *e) _must_check_;
 void carrier_cancel(struct carrier_dial *d);

@@ -130,7 +130,8 @@ struct template_plan {
 	struct view start, ready;
 	struct template_step *steps;
 	size_t n;
-	bool force; /* all of them */
+	bool force;                         /* all of them */
+	const struct egress_policy *egress; /* of its box, judged by policies_wish; NULL: as of any box */
 };
 int templates_begin(struct core *c, const struct actor *a, struct template_build *b,
 		    const struct template_plan *p, struct err *e) _must_check_;

@@ -54,6 +54,10 @@ enum act {
 	ACT_SECRETS,     /* of the tenant */
 	ACT_BOX_SECRETS, /* of a box */
 	ACT_VAULT,       /* its master key */
+	ACT_AGENT_CREATE,
+	ACT_AGENT_LIST,
+	ACT_AGENT_READ,
+	ACT_AGENT_CHANGE, /* start and stop it, give it its files, remove it */
 	ACTS
 };
 
@@ -172,6 +176,7 @@ enum token_kind {
 	TOKEN_ENVD,    /* files and processes */
 	TOKEN_TRAFFIC, /* its ports */
 	TOKEN_AI,      /* models, in its name */
+	TOKEN_AGENT,   /* what an agent that runs there may ask for */
 	TOKEN_KINDS
 };
 

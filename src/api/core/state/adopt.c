@@ -54,6 +54,7 @@ static void ready_when_done(struct adoption *a)
 	bridges_start(c);
 	tied_sweep(c);
 	templates_recover(c);
+	agents_run_recover(c);
 	c->on_ready(c->arg);
 }
 

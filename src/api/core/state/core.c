@@ -245,6 +245,20 @@ static void load_verdict(void *arg, const struct store_verdict *row)
 	policies_log_load(l->core, row);
 }
 
+static void load_agent(void *arg, const struct store_agent *row)
+{
+	struct loading *l = arg;
+	struct err e = { 0 };
+	if (agents_load(l->core, row, &e) < 0 && !l->e.code)
+		l->e = e;
+}
+
+static void load_agent_log(void *arg, const struct store_agent_log *row)
+{
+	struct loading *l = arg;
+	agents_log_load(l->core, row);
+}
+
 static int load(struct core *c, const struct core_setup *s, struct err *e)
 {
 	static const struct store_visitor visitor = {
@@ -266,6 +280,8 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		.ai_call = load_ai_call,
 		.verdict = load_verdict,
 		.audit = load_audit,
+		.agent = load_agent,
+		.agent_log = load_agent_log,
 	};
 	struct loading l = { .core = c };
 
@@ -317,6 +333,8 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->template_starts);
 	list_init(&c->layers);
 	list_init(&c->watchers);
+	agents_init(c);
+	chains_init(c);
 	outputs_init(&c->outputs);
 	quotas_init(c);
 	vault_init(c);
@@ -365,6 +383,8 @@ void core_stop(struct core *c)
 	c->stopping = true;
 	trend_stop(c);
 	adopt_stop(c);
+	agents_stop_all(c);
+	chains_stop(c);
 	pool_stop(c);
 	history_stop(c);
 	webhooks_stop(c);
@@ -382,6 +402,7 @@ void core_free(struct core *c)
 	if (!c)
 		return;
 	watchers_done(c);
+	agents_done(c);
 	templates_done(c);
 	boxes_done(c);
 	snapshots_done(c);

@@ -3,11 +3,13 @@
  */
 #pragma once
 
+#include "agents.h"
 #include "ailog.h"
 #include "allowances.h"
 #include "audit_log.h"
 #include "boxes.h"
 #include "carrier.h"
+#include "chains.h"
 #include "core.h"
 #include "events.h"
 #include "outputs.h"
@@ -80,6 +82,8 @@ struct core {
 	} retire; /* core_retire */
 	struct policies policies;
 
+	struct agents agents;
+	struct chains chains;
 	struct images images;
 	struct core_posture posture;
 	struct core_stats stats;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agents.h"
 #include "clock.h"
 #include "core_state.h"
 #include "images.h"
@@ -71,6 +72,7 @@ static void end(struct template_run *r)
 	bool more = false;
 
 	templates_run_free(r);
+	agents_built(c, t);
 	TEMPLATES_EACH_BUILD(b, t)
 	more |= b->status == TEMPLATE_WAITING || b->run;
 	if (!more)
@@ -258,6 +260,7 @@ static struct job *make_box(struct template_run *r, const struct template_plan *
 	struct box_wish w = {
 		.image = p->image,
 		.snapshot = p->snapshot,
+		.egress = p->egress,
 		.metadata = { keys, values, ELEMS(keys) },
 		.limits = { .cpu = (double)b->cpu,
 			    .has_cpu = b->cpu != 0,

@@ -14,7 +14,7 @@
 static_assert(TOKENS_SIZE == BOX_ID + SIGN_SIZE, "a token is an id and a signature");
 
 static const char *const names[TOKEN_KINDS] = {
-	[TOKEN_ENVD] = "envd", [TOKEN_TRAFFIC] = "traffic", [TOKEN_AI] = "ai"
+	[TOKEN_ENVD] = "envd", [TOKEN_TRAFFIC] = "traffic", [TOKEN_AI] = "ai", [TOKEN_AGENT] = "agent"
 };
 
 void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE])

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agent.h"
 #include "ai_prices.h"
 #include "models_impl.h"
 #include "money.h"
@@ -263,6 +264,36 @@ static enum models_style style_of(enum ask_provider p, bool assegai)
 	return assegai ? MODELS_ASSEGAI : p == ASK_ANTHROPIC ? MODELS_ANTHROPIC : MODELS_OPENAI;
 }
 
+/* An agent shows its token, has the models that its manifest names, and has Assegai's limits; else the answer
+ * is sent. */
+static bool agent_may(struct models_call *k, const struct box *b)
+{
+	struct agent *a = agents_of_box(k->home->core, b);
+	struct view id = http_get_header(k->x, "x-assegai-agent-id");
+	bool assegai = false;
+	unsigned wait = 0;
+	int status = 401;
+
+	if (!a)
+		return true;
+	struct view token = token_of(k->x, &assegai);
+	struct agent_view v;
+	agents_show(a, &v);
+	/* The providers' own clients send the token as a key, and no id. */
+	const char *why = agents_has_token(a, b, assegai ? id : view_of(v.id), token)
+				  ? agents_refuse_model(a, view_of(ask_provider_name(k->provider)),
+							k->place != NULL, &status, &wait)
+				  : "Unauthorized: Missing agent credentials in headers";
+	if (!why)
+		return true;
+	models_call_refuse(k, status,
+			   status == 401   ? "invalid_api_key"
+			   : status == 429 ? "rate_limit_exceeded"
+					   : "not_allowed",
+			   why, wait);
+	return false;
+}
+
 static void judge_head(struct models_call *k, const struct box *b)
 {
 	struct http_exchange *x = k->x;
@@ -274,6 +305,8 @@ static void judge_head(struct models_call *k, const struct box *b)
 		return;
 	}
 	memcpy(k->box, b->id, sizeof(k->box));
+	if (x->origin.n && !agent_may(k, b))
+		return;
 	if (held_for(k->home, k->box).calls > BOX_CALLS) {
 		models_call_refuse(k, 429, "rate_limit_exceeded",
 				   "Rate limit exceeded: too many calls at a time", 1);

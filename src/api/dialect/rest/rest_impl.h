@@ -14,6 +14,6 @@ extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshot
 	rest_shells_routes[], rest_contexts_routes[], rest_terminal_routes[], rest_files_routes[],
 	rest_fs_routes[], rest_search_routes[], rest_replace_routes[], rest_watch_routes[],
 	rest_form_routes[], rest_admin_routes[], rest_health_routes[], rest_events_routes[],
-	rest_webhooks_routes[], rest_secrets_routes[], rest_tenants_routes[], rest_stats_routes[],
-	rest_ports_routes[], rest_tunnel_routes[], rest_egress_routes[], rest_links_routes[],
-	rest_ai_routes[], rest_usage_routes[];
+	rest_agents_routes[], rest_webhooks_routes[], rest_secrets_routes[], rest_tenants_routes[],
+	rest_stats_routes[], rest_ports_routes[], rest_tunnel_routes[], rest_egress_routes[],
+	rest_links_routes[], rest_ai_routes[], rest_usage_routes[];

@@ -11,6 +11,7 @@ from .api import AsyncApi
 from .files import AsyncUrls
 from .network import AsyncPreviews
 from .resources import (
+    AsyncAgents,
     AsyncEvents,
     AsyncImages,
     AsyncKeys,
@@ -53,6 +54,7 @@ class AsyncPaddock:
         self.keys = AsyncKeys(self._api)
         self.tenants = AsyncTenants(self._api)
         self.events = AsyncEvents(self._api)
+        self.agents = AsyncAgents(self._api)
         self.webhooks = AsyncWebhooks(self._api)
         self.secrets = AsyncSecrets(self._api)
         self.links = AsyncLinks(self._api)

@@ -12,6 +12,7 @@ from .api import Api
 from .files import Urls
 from .network import Previews
 from .resources import (
+    Agents,
     Events,
     Images,
     Keys,
@@ -54,6 +55,7 @@ class Paddock:
         self.keys = Keys(self._api)
         self.tenants = Tenants(self._api)
         self.events = Events(self._api)
+        self.agents = Agents(self._api)
         self.webhooks = Webhooks(self._api)
         self.secrets = Secrets(self._api)
         self.links = Links(self._api)

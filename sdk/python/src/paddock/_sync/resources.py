@@ -213,6 +213,56 @@ class Webhooks(Group):
         self._api.bytes("DELETE", f"/v1/webhooks/{segment(id)}")
 
 
+class Agents(Group):
+    """Agents that are installed from manifests."""
+
+    @operation("installAgent", fixed=("consent", "name"))
+    def preview(self, manifest: types.AgentManifest) -> models.InstallAgentAnswer:
+        """What a manifest asks for, as the daemon understands it. Nothing is installed."""
+        return models.InstallAgentAnswer._of(self._api.json("POST", "/v1/agents", given(manifest=manifest, consent=False)))
+
+    @operation("installAgent", fixed=("consent",))
+    def install(self, manifest: types.AgentManifest, *, name: Optional[str] = None) -> models.Agent:
+        """Consents to what the manifest asks for. The agent waits for its files (`upload`)."""
+        return models.Agent._of(self._api.json("POST", "/v1/agents", given(manifest=manifest, name=name, consent=True)))
+
+    @operation("uploadAgentCode")
+    def upload(self, agent: str, archive: Content) -> models.Agent:
+        """Its files, as a tar archive. The image is built from them: the agent is `building` until it is `stopped` or `failed`."""
+        where = f"/v1/agents/{segment(agent)}/code"
+        return models.Agent._of(self._api.json("PUT", where, content=archive, headers={"Content-Type": "application/x-tar"}, timeout=None))
+
+    @operation("listAgents")
+    def list(self) -> List[models.Agent]:
+        return [models.Agent._of(each) for each in (self._api.json("GET", "/v1/agents"))["agents"]]
+
+    @operation("getAgent")
+    def get(self, agent: str) -> models.Agent:
+        return models.Agent._of(self._api.json("GET", f"/v1/agents/{segment(agent)}"))
+
+    @operation("startAgent")
+    def start(self, agent: str) -> models.Agent:
+        return models.Agent._of(self._api.json("POST", f"/v1/agents/{segment(agent)}/start"))
+
+    @operation("stopAgent")
+    def stop(self, agent: str) -> models.Agent:
+        return models.Agent._of(self._api.json("POST", f"/v1/agents/{segment(agent)}/stop"))
+
+    @operation("restartAgent")
+    def restart(self, agent: str) -> models.Agent:
+        return models.Agent._of(self._api.json("POST", f"/v1/agents/{segment(agent)}/restart"))
+
+    @operation("listAgentLogs")
+    def logs(self, agent: str, *, level: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> models.ListAgentLogsAnswer:
+        """The newest entries, or those behind the one with the id `after`."""
+        where = f"/v1/agents/{segment(agent)}/logs{query({'level': level, 'after': after, 'limit': limit})}"
+        return models.ListAgentLogsAnswer._of(self._api.json("GET", where))
+
+    @operation("removeAgent")
+    def remove(self, agent: str) -> None:
+        self._api.bytes("DELETE", f"/v1/agents/{segment(agent)}")
+
+
 class Secrets(Group):
     """Secrets of the tenant. Values go in and never come back."""
 

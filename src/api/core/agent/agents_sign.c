@@ -1,0 +1,65 @@
+/*
+ * What agents ask the signer for: see agent.h.
+ *
+ * The form of a request is judged here, and what the manifest says about it. Whether anything is signed is
+ * the signer's decision, which has the keys, the ledger and the limits. This installation has no signer yet,
+ * so agents_ask_signer refuses everything: it is the one place that has to learn to speak to it.
+ */
+#include "agents.h"
+
+#include "core_state.h"
+#include "num.h"
+#include "poison.h"
+
+#define WEI_DIGITS 78 /* of 2^256 */
+#define DATA_MOST  (128u * 1024)
+
+static bool is_amount(struct view v)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if (v.p[i] < '0' || v.p[i] > '9')
+			return false;
+	return v.n > 0 && v.n <= WEI_DIGITS;
+}
+
+static bool is_data(struct view v)
+{
+	if (v.n < 2 || v.n % 2 || v.n > 2 + 2 * DATA_MOST || v.p[0] != '0' || v.p[1] != 'x')
+		return false;
+	for (size_t i = 2; i < v.n; i++)
+		if (!(v.p[i] >= '0' && v.p[i] <= '9') && !((v.p[i] | 32) >= 'a' && (v.p[i] | 32) <= 'f'))
+			return false;
+	return true;
+}
+
+int agents_check_transaction(const struct agent *a, const struct agent_ask *ask, struct err *e)
+{
+	if (!manifest_has_chain(&a->manifest, ask->chain))
+		return err_set(e, ERR_FORBIDDEN, "Chain %.*s is not whitelisted for this agent",
+			       (int)MIN(ask->chain.n, (size_t)MANIFEST_CHAIN_MAX), ask->chain.p);
+	if (!manifest_is_address(ask->to))
+		return err_set(e, ERR_INVALID, "to must be 0x and 40 hexadecimal digits");
+	if (!is_amount(ask->value))
+		return err_set(e, ERR_INVALID, "value must be an amount of wei in decimal digits");
+	if (!is_data(ask->data))
+		return err_set(e, ERR_INVALID, "data must be 0x and pairs of hexadecimal digits");
+	if (ask->gas.n && !is_amount(ask->gas))
+		return err_set(e, ERR_INVALID, "gasLimit must be in decimal digits");
+	if (ask->data.n > 2 && !manifest_allows_contract(&a->manifest, ask->to))
+		return err_set(e, ERR_FORBIDDEN,
+			       "Contract %.*s is not among permissions.contracts of this agent",
+			       VIEW_ARG(ask->to));
+	return 0;
+}
+
+struct job *agents_ask_signer(struct agent *a, const struct agent_ask *ask, job_done *done, void *arg,
+			      struct err *e)
+{
+	err_set(e, ERR_UNSUPPORTED, "this installation has no signer: nothing can be signed or sent");
+	return NULL;
+}
+
+int agents_account(struct agent *a, struct view chain, char ret[43], struct err *e)
+{
+	return err_set(e, ERR_UNSUPPORTED, "this installation has no signer: the agent has no wallet");
+}

@@ -1,0 +1,38 @@
+/*
+ * Requests to the nodes of chains, over HTTP/1.1 through paddock-ai, which dials. Connections are kept open
+ * for the next request. A request that one node does not answer goes to the next one; a node that answers
+ * anything in JSON has answered.
+ */
+#pragma once
+
+#include "config.h"
+#include "peer.h"
+
+#define CHAINS_ANSWER_MAX (16u * 1024 * 1024)
+
+struct chain_conn;
+
+/* Embedded in whatever waits, zeroed, with its callback. */
+struct chain_call {
+	struct core *core;
+	const struct config_url *urls; /* borrowed until `done` or chains_cancel, and so is the body */
+	size_t n, at;
+	struct view body;
+	struct carrier_dial dial;
+	bool dialling, reused;
+	struct chain_conn *conn;
+	struct loop_timer timer;
+	/* The body is gone when this returns, and may be changed until then. */
+	void (*done)(struct chain_call *k, char *body, size_t n, const struct err *e);
+};
+
+struct chains {
+	struct list idle;
+	unsigned n_idle;
+};
+
+void chains_init(struct core *c);
+void chains_stop(struct core *c);
+/* `done` may come before this returns. */
+void chains_post(struct core *c, struct chain_call *k);
+void chains_cancel(struct chain_call *k); /* accepts one that is over */

@@ -1,0 +1,240 @@
+/*
+ * Agents: programs that are installed from a manifest, run in a sandbox of their own, and reach chains and
+ * models through the daemon alone.
+ */
+#pragma once
+
+#include "job.h"
+#include "json.h"
+#include "list.h"
+
+struct actor;
+struct box;
+struct core;
+struct tenant;
+
+/*
+ * ---- manifest.c ----
+ * assegai.json: what an agent is and what it asks for. Pure: no I/O, no state.
+ *
+ * Everything in a manifest is a request. The reader refuses, by its path, every field that it does not
+ * know and every value that it could read in two ways, because a person consents to what the daemon shows
+ * and not to what the file contains.
+ */
+
+#define MANIFEST_BYTES     (64u * 1024)
+#define MANIFEST_NAME_MAX  64
+#define MANIFEST_LIST_MAX  32 /* chains, hosts */
+#define MANIFEST_CONTRACTS 256
+#define MANIFEST_CHAIN_MAX 41 /* "eip155:" and 32 digits, with room */
+#define MANIFEST_URL_MAX   512
+
+enum manifest_runtime { MANIFEST_NO_RUNTIME, MANIFEST_NODE, MANIFEST_PYTHON };
+
+/* Decimal text in the chain's native unit; empty: not given. */
+struct manifest_limits {
+	bool unused; /* the schema puts nothing at offset 0 */
+	struct view per_transaction, daily, weekly, monthly;
+};
+
+struct manifest {
+	bool unused;
+	struct view name, version, description, author;
+	struct view runtime_name, entrypoint;
+	enum manifest_runtime runtime;
+	struct {
+		struct json_strlist chains; /* "eip155:1" */
+		struct json_strmap rpcs;    /* chain: URL */
+		struct json_strlist apis;   /* "openai", "anthropic" */
+		struct json_strlist contracts;
+		struct json_strlist hosts; /* our own: names that it may reach through the gate, "a.b:443" */
+	} permissions;
+	struct {
+		struct view memory, cpu;
+		uint64_t memory_mb; /* 0: the default */
+		uint32_t cpu_milli; /* 0: the default */
+	} resources;
+	struct manifest_limits limits;
+};
+
+/* A document; views point into the arena or the document. ERR_INVALID names the field. */
+int manifest_read(struct arena *a, const struct json *doc, struct manifest *ret, struct err *e) _must_check_;
+/* As read: every field, in one order. */
+void manifest_put(struct json_out *o, const struct manifest *m);
+
+const char *manifest_runtime_name(enum manifest_runtime r);
+bool manifest_has_chain(const struct manifest *m, struct view chain);
+bool manifest_has_api(const struct manifest *m, struct view api);
+/* Whether a call of this contract is among what was consented to; with no list, any is. */
+bool manifest_allows_contract(const struct manifest *m, struct view address);
+bool manifest_is_address(struct view v); /* 0x and 40 hexadecimal digits */
+
+/*
+ * ---- agents.c ----
+ * The agents: an index in memory over what the store holds. agents.c has the index, agents_build.c takes an
+ * agent's files and builds its image, agents_run.c starts, watches and ends it, agents_log.c keeps what it
+ * logs, agents_judge.c says what it may do.
+ */
+
+#define AGENT_ID    20
+#define AGENTS_MOST 200 /* of a tenant */
+
+enum agent_status {
+	AGENT_NONE,
+	AGENT_WAITING,  /* for its files */
+	AGENT_BUILDING, /* its image */
+	AGENT_FAILED,   /* there is no image */
+	AGENT_STOPPED,
+	AGENT_STARTING,
+	AGENT_RUNNING,
+	AGENT_STOPPING,
+	AGENT_CRASHED, /* waits for its next start */
+	AGENT_STATUSES
+};
+const char *agents_status_name(enum agent_status s);
+
+struct agent;
+/* What a client may know of an agent. */
+struct agent_view {
+	const char *id, *name, *box, *reason, *consented; /* box: "" while it has none */
+	const struct tenant *tenant;
+	const struct manifest *manifest;
+	enum agent_status status;
+	int64_t created_ms, started_ms, next_start_ms; /* 0: none */
+	uint64_t crashes;                              /* in a row */
+};
+void agents_show(const struct agent *a, struct agent_view *ret);
+
+struct agent_wish {
+	const struct json *manifest;
+	struct view name; /* empty: made from the manifest's */
+};
+/* Judges a manifest as an installation would: by itself, the configuration and the limits of this machine. It
+ * lives in the arena. */
+int agents_preview(struct core *c, const struct actor *a, const struct json *manifest, struct arena *arena,
+		   struct manifest *ret, struct err *e) _must_check_;
+/* Somebody has seen what it asks for, and consents. The result is a const struct agent *, which waits for its
+ * files. */
+struct job *agents_create(struct core *c, const struct actor *a, const struct agent_wish *w, job_done *done,
+			  void *arg, struct err *e) _must_check_;
+/* By id, or by name within the actor's tenant. */
+struct agent *agents_find(struct core *c, const struct actor *a, int act, struct view ref,
+			  struct err *e) _must_check_;
+int agents_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct agent *a),
+		void *arg, struct err *e) _must_check_;
+/* Also its image and its workspace. */
+struct job *agents_remove(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
+			  struct err *e) _must_check_;
+
+/* ---- agents_build.c ---- */
+
+/* Its files, as a tar archive. Once committed, the build goes on by itself. */
+struct agent_upload;
+struct agent_upload *agents_upload_open(struct core *c, const struct actor *a, struct view ref,
+					struct err *e) _must_check_;
+int agents_upload_write(struct agent_upload *u, struct view data, struct err *e) _must_check_;
+/* Ends the upload in any case. *ret is the agent. */
+int agents_upload_commit(struct agent_upload *u, const struct agent **ret, struct err *e) _must_check_;
+void agents_upload_abort(struct agent_upload *u);
+
+/* ---- agents_run.c ---- */
+
+/* The result of all three is a const struct agent *: it runs, or its sandbox is gone. */
+struct job *agents_start(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
+			 struct err *e) _must_check_;
+struct job *agents_stop(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
+			struct err *e) _must_check_;
+struct job *agents_restart(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
+			   struct err *e) _must_check_;
+
+/* ---- agents_log.c ---- */
+
+#define AGENT_LOG_MESSAGE 8192
+#define AGENT_LOG_DATA    (16u * 1024)
+
+enum agent_level { AGENT_DEBUG, AGENT_INFO, AGENT_SUCCESS, AGENT_WARN, AGENT_ERROR, AGENT_LEVELS };
+enum agent_source {
+	AGENT_BY_ITSELF,
+	AGENT_BY_STDOUT,
+	AGENT_BY_STDERR,
+	AGENT_BY_BUILD,
+	AGENT_BY_DAEMON,
+	AGENT_SOURCES
+};
+const char *agents_level_name(enum agent_level l);
+bool agents_level(struct view name, enum agent_level *ret); /* false: there is none of this name */
+const char *agents_source_name(enum agent_source s);
+
+struct agent_entry {
+	struct list link;
+	uint64_t id; /* increasing, over all agents and restarts */
+	int64_t at_ms;
+	enum agent_level level;
+	enum agent_source source;
+	uint64_t position;         /* of the output behind it */
+	struct view message, data; /* the agent's words: hostile. data: JSON, or empty */
+	size_t size;
+};
+/* The first behind `after`, or NULL. */
+const struct agent_entry *agents_log_next(const struct agent *a, uint64_t after);
+uint64_t agents_log_last(const struct agent *a);
+/* Somebody who waits for more. `on_more` with gone: the agent is removed, and nobody watches any more. */
+struct agent_watch {
+	struct list link;
+	void (*on_more)(struct agent_watch *w, bool gone);
+};
+void agents_log_watch(struct agent *a, struct agent_watch *w);
+void agents_log_unwatch(struct agent_watch *w); /* accepts a zeroed one */
+/* Of the agent itself: done when the store has it. ERR_RATE. */
+struct job *agents_log_add(struct agent *a, enum agent_level level, struct view message, struct view data,
+			   job_done *done, void *arg, struct err *e) _must_check_;
+
+/* ---- agents_judge.c ---- */
+
+/* Whose the box is, while it runs there; NULL: no agent's. */
+struct agent *agents_of_box(struct core *c, const struct box *b);
+/* Whether these are its credentials. The connection has said already which box it is. */
+bool agents_has_token(const struct agent *a, const struct box *b, struct view id,
+		      struct view token) _must_check_;
+/* Windows of Assegai's API, counted for each agent. False: it is one too many. */
+enum agent_window { AGENT_OPENAI, AGENT_ANTHROPIC, AGENT_RPC, AGENT_WINDOWS };
+bool agents_window(struct agent *a, enum agent_window w, unsigned n, unsigned *ret_wait) _must_check_;
+/* Whether the agent may call a provider's models now: NULL, or why not, with a status of HTTP. */
+const char *agents_refuse_model(struct agent *a, struct view provider, bool configured, int *ret_status,
+				unsigned *ret_wait);
+
+/* ---- agents_sign.c ---- */
+
+enum agent_ask_kind { AGENT_ASK_NONE, AGENT_ASK_TRANSACTION, AGENT_ASK_MESSAGE, AGENT_ASK_TYPED };
+/* What an agent asks the signer for. Everything has been checked for its form, nothing by a policy. */
+struct agent_ask {
+	enum agent_ask_kind kind;
+	struct view chain;
+	struct view to, value, data, gas; /* of a transaction; value and gas in decimal */
+	struct view message;              /* of a message or typed data, as it came */
+};
+/* The result is a const struct view *: a hash or a signature. */
+struct job *agents_ask_signer(struct agent *a, const struct agent_ask *ask, job_done *done, void *arg,
+			      struct err *e) _must_check_;
+/* The account of the agent on the chain; ERR_UNSUPPORTED where it has none. */
+int agents_account(struct agent *a, struct view chain, char ret[43], struct err *e) _must_check_;
+/* A request for a transaction as Assegai's clients make it, or as eth_sendTransaction has it. ERR_INVALID,
+ * ERR_FORBIDDEN. */
+int agents_check_transaction(const struct agent *a, const struct agent_ask *ask, struct err *e) _must_check_;
+
+/* ---- agents_rpc.c ---- */
+
+#define AGENT_RPC_BODY (1024u * 1024)
+
+/* One HTTP request with JSON-RPC; embedded, zeroed, with its callback, and kept until `done` or
+ * agents_rpc_cancel. `done` may come before the call returns. */
+struct agent_rpc {
+	struct agent_rpc_state *state;
+	/* status 200: body is JSON-RPC. Other: message is the text of an error. wait: seconds. */
+	void (*done)(struct agent_rpc *r, int status, struct view body, const char *message, unsigned wait);
+};
+void agents_rpc(struct agent *a, struct view chain, struct view body, struct agent_rpc *r);
+/* One method; the body of the answer is {"result": …}. */
+void agents_rpc_one(struct agent *a, struct view chain, struct view method, const struct json *params,
+		    struct agent_rpc *r);
+void agents_rpc_cancel(struct agent_rpc *r); /* accepts one that is over or was never started */

@@ -1,0 +1,135 @@
+/*
+ * The section "agents": images, chains and the URLs of their nodes. The manifests of agents name chains and
+ * URLs in the same form, so the two are judged by the same functions.
+ */
+#include "config.h"
+
+#include "num.h"
+#include "poison.h"
+
+#define URL_MOST 512
+#define RPC_MOST 8
+
+static bool all_of(struct view v, const char *extra)
+{
+	for (size_t i = 0; i < v.n; i++) {
+		char c = v.p[i];
+		bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+		if (!alnum && (!c || !strchr(extra, c)))
+			return false;
+	}
+	return true;
+}
+
+int config_url(struct view url, struct config_url *ret, struct err *e)
+{
+	bool tls = view_starts(url, "https://");
+	struct config_url u = { .text = url, .port = tls ? 443 : 80, .tls = tls };
+	struct view rest = view_skip(url, tls ? 8 : 7), port = VIEW_NONE;
+	uint32_t number;
+	size_t n = 0;
+
+	if (!tls && !view_starts(url, "http://"))
+		return err_set(e, ERR_INVALID, "must begin with https:// or http://");
+	if (url.n > URL_MOST)
+		return err_set(e, ERR_INVALID, "must have at most %d bytes", URL_MOST);
+	while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
+		n++;
+	u.authority = view_head(rest, n);
+	u.target = n < rest.n ? view_skip(rest, n) : VIEW("/");
+	if (u.target.p[0] != '/')
+		return err_set(e, ERR_INVALID, "must have a path before its query");
+	u.host = view_split(u.authority, ':', &port);
+	if (port.p) {
+		if (num_u32(port, &number) < 0 || number < 1 || number > UINT16_MAX)
+			return err_set(e, ERR_INVALID, "has no port between 1 and %d", UINT16_MAX);
+		u.port = (uint16_t)number;
+	}
+	if (!u.host.n || u.host.n > 253 || !all_of(u.host, ".-"))
+		return err_set(e, ERR_INVALID, "must name a host, without a user and a password");
+	if (!all_of(u.target, "/?-._~!$&'()*+,;=:@%"))
+		return err_set(e, ERR_INVALID, "has characters that must be escaped");
+	*ret = u;
+	return 0;
+}
+
+struct view config_chain_number(struct view id)
+{
+	struct view number = view_starts(id, "eip155:") ? view_skip(id, 7) : VIEW_NONE;
+	uint64_t n;
+
+	/* CAIP-2 allows 32 digits. The chain ids in use fit 64 bits. */
+	return number.p && number.n && number.p[0] != '0' && num_u64(number, &n) >= 0 ? number : VIEW_NONE;
+}
+
+struct said_chain {
+	bool unused; /* the schema puts nothing at offset 0 */
+	struct view name;
+	struct json_strlist rpc;
+};
+
+static const struct json_field chain_fields[] = {
+	{ "name", JSON_F_STRING, offsetof(struct said_chain, name), .max = 64 },
+	{ "rpc", JSON_F_STRLIST, offsetof(struct said_chain, rpc), .min = 1, .max = RPC_MOST,
+	  .required = true },
+};
+static const struct json_schema chain_schema = { chain_fields, ELEMS(chain_fields) };
+
+static int read_chain(struct arena *a, const struct json_member *from, struct config_chain *ret,
+		      bool with_lines, struct err *e)
+{
+	struct said_chain s = { 0 };
+
+	*ret = (struct config_chain){ .id = from->key };
+	if (!config_chain_number(from->key).p)
+		return err_set(e, ERR_INVALID, "the name of a chain must be such as \"eip155:1\"");
+	if (json_read(a, &from->value, &chain_schema, &s, with_lines, e) < 0)
+		return -1;
+	ret->name = s.name;
+	ret->rpc = arena_array(a, s.rpc.n, sizeof(*ret->rpc));
+	if (!ret->rpc)
+		return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (; ret->n_rpc < s.rpc.n; ret->n_rpc++)
+		if (config_url(s.rpc.items[ret->n_rpc], &ret->rpc[ret->n_rpc], e) < 0)
+			return err_wrap(e, "rpc[%zu]", ret->n_rpc);
+	return 0;
+}
+
+static int read_rpcs(const struct json *list, struct err *e)
+{
+	struct config_url u;
+
+	if (list && list->type != JSON_ARRAY)
+		return err_set(e, ERR_INVALID, "agents.rpcs must be an array of URLs, not %s",
+			       json_type_name(list->type));
+	for (size_t i = 0; list && i < list->n; i++) {
+		if (list->items[i].type != JSON_STRING)
+			return err_set(e, ERR_INVALID, "agents.rpcs[%zu] must be a URL", i);
+		if (config_url(list->items[i].text, &u, e) < 0)
+			return err_wrap(e, "agents.rpcs[%zu]", i);
+	}
+	return 0;
+}
+
+int config_agents_read(struct config *c, struct arena *a, bool with_lines, struct err *e)
+{
+	const struct json *all = c->agents.chains;
+
+	if (read_rpcs(c->agents.rpcs, e) < 0)
+		return -1;
+	if (!all)
+		return 0;
+	if (all->type != JSON_OBJECT || all->n > CONFIG_CHAINS_MOST)
+		return err_set(e, ERR_INVALID, "agents.chains must be an object of at most %d chains",
+			       CONFIG_CHAINS_MOST);
+	c->agents.chain_list = arena_array(a, MAX(all->n, 1u), sizeof(*c->agents.chain_list));
+	if (!c->agents.chain_list)
+		return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (; c->agents.n_chains < all->n; c->agents.n_chains++)
+		if (read_chain(a, &all->members[c->agents.n_chains],
+			       &c->agents.chain_list[c->agents.n_chains], with_lines, e) < 0)
+			return err_wrap(e, "agents.chains.%.*s",
+					(int)MIN(all->members[c->agents.n_chains].key.n, (size_t)48),
+					all->members[c->agents.n_chains].key.p);
+	return 0;
+}
