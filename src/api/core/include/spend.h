@@ -19,7 +19,6 @@ struct core;
 struct tenant;
 
 #define SPEND_ID       20
-#define SPEND_ATTEMPTS 16
 #define SPEND_NOTE_MAX 512
 
 const char *spend_state_name(int32_t state);      /* "pending" */
@@ -31,24 +30,15 @@ bool spend_is_over(const struct sgn_item *item);  /* nothing more comes of it by
 
 /* ---- what there is ---- */
 
-struct spend_attempt {
-	uint8_t hash[32];
-	bool cancels; /* it takes the transaction's place and does nothing */
-};
-/* A request and what is known of it. */
+/* A request and what is known of it besides what the signer says. */
 struct spend_view {
-	const struct sgn_item *item;     /* of a list: without data, trace and raw */
-	const struct tenant *tenant;     /* NULL: its agent is gone */
-	const char *agent_name;          /* "": its agent is gone */
-	const struct sgn_wallet *wallet; /* NULL: not known; so are the following, in lists always */
-	const struct sgn_facts *facts;   /* as of the last look at the chain */
-	const struct sgn_rules *agent_rules, *wallet_rules;
-	const struct sgn_spent_reply *agent_spent, *wallet_spent;
-	uint64_t block, confirmations, needed; /* 0: not in a block */
-	const struct spend_attempt *attempts;  /* the newest is the last */
-	size_t n_attempts;
-	bool stuck;       /* it was sent long ago and is in no block */
-	const char *note; /* what hinders it now: "the node does not answer"; "" nothing */
+	const struct sgn_item *item; /* of a list: without data, trace and raw */
+	const struct tenant *tenant; /* NULL: its agent is gone */
+	const char *agent_name;      /* "": its agent is gone */
+	uint64_t confirmations;      /* 0: in no block, or nobody follows it any more */
+	uint32_t needed;             /* of them, on this chain */
+	bool stuck;                  /* it was sent long ago and is in no block */
+	const char *note;            /* what hinders it now: "the node does not answer"; "": nothing */
 };
 struct spend_filter {
 	struct view agent; /* id or name; empty: all */
@@ -65,7 +55,7 @@ struct spend_page {
 /* const struct spend_page *. Keys see what their tenant's agents asked for, administrators all. */
 struct job *spend_list(struct core *c, const struct actor *a, const struct spend_filter *f, job_done *done,
 		       void *arg, struct err *e) _must_check_;
-/* const struct spend_view *, the whole of it. Where nothing is known of the chain a node is asked first. */
+/* const struct spend_view *, the whole of it. */
 struct job *spend_get(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
 		      struct err *e) _must_check_;
 
