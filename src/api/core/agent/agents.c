@@ -65,7 +65,7 @@ void agents_save(struct agent *a, store_done *done, void *arg)
 
 /* ---- into and out of memory ---- */
 
-static struct agent *find_id(const struct core *c, struct view id)
+struct agent *agents_by_id(const struct core *c, struct view id)
 {
 	struct map_node *n = map_get(&c->agents.by_id, id);
 	return n ? CONTAINER(n, struct agent, by_id) : NULL;
@@ -279,7 +279,7 @@ struct creation {
 
 static void end_creation(struct creation *j, const struct err *e)
 {
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 	struct err gone = { 0 };
 
 	err_set(&gone, ERR_STATE, "the agent was removed");
@@ -302,7 +302,7 @@ static void on_stored(void *arg, const struct err *e)
 static void on_prepared(void *arg, const void *result, const struct err *e)
 {
 	struct creation *j = arg;
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 
 	if (e || !a || j->core->stopping)
 		end_creation(j, e);
@@ -372,7 +372,7 @@ struct job *agents_create(struct core *c, const struct actor *actor, const struc
 
 struct agent *agents_find(struct core *c, const struct actor *actor, int act, struct view ref, struct err *e)
 {
-	struct agent *a = find_id(c, ref);
+	struct agent *a = agents_by_id(c, ref);
 
 	for (struct list *it = c->agents.all.next; !a && it != &c->agents.all; it = it->next) {
 		struct agent *o = CONTAINER(it, struct agent, order);
@@ -425,7 +425,7 @@ struct removal {
 
 static void end_removal(struct removal *j, const struct err *e)
 {
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 
 	if (a && e)
 		a->removing = false;
@@ -456,7 +456,7 @@ static void on_space_gone(void *arg, const void *result, const struct err *e)
 static void on_image_gone(void *arg, const void *result, const struct err *e)
 {
 	struct removal *j = arg;
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 	struct err failed = { 0 };
 	char name[32];
 
@@ -473,7 +473,7 @@ static void on_image_gone(void *arg, const void *result, const struct err *e)
 static void on_ended(void *arg, const void *result, const struct err *e)
 {
 	struct removal *j = arg;
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 	struct err failed = { 0 };
 	char name[32];
 
