@@ -57,6 +57,8 @@ void agents_save(struct agent *a, store_done *done, void *arg)
 					 .box = view_of(a->box),
 					 .consented = view_of(a->consented),
 					 .wanted = a->wanted,
+					 .crashes = a->crashes,
+					 .next_start_ms = a->next_start_ms,
 					 .created_ms = a->created_ms };
 
 	if (!a->core->stopping)
@@ -141,6 +143,8 @@ static int fill(struct agent *a, const struct store_agent *row, struct err *e)
 	    view_to_str(row->consented, a->consented, sizeof(a->consented)) < 0)
 		return err_set(e, ERR_INTERNAL, "the row of an agent is damaged");
 	a->wanted = row->wanted;
+	a->crashes = row->crashes;
+	a->next_start_ms = row->next_start_ms;
 	a->created_ms = row->created_ms;
 	a->status = view_is(row->status, "waiting")    ? AGENT_WAITING
 		    : view_is(row->status, "building") ? AGENT_BUILDING
