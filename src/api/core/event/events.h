@@ -7,6 +7,7 @@
 #include "event.h"
 #include "loop.h"
 #include "map.h"
+#include "spend.h"
 #include "store_events.h"
 #include "who.h"
 
@@ -22,6 +23,7 @@ struct events {
 	bool started;
 	struct list watches;
 	struct loop_timer trim;
+	struct spend_watch spending;
 };
 
 /* Something happened to the box. Boxes that nobody sees (imports, the pool) have no events. */
@@ -35,6 +37,14 @@ struct event_budget {
 	int64_t limit, spent, reserved;
 };
 void events_emit_budget(struct core *c, enum event_type t, const struct box *b, const struct event_budget *n);
+/* TX_PENDING, TX_DECIDED, TX_CHANGED: of an agent's request. The summary is the signer's sentence. */
+struct event_transaction {
+	const struct tenant *tenant;
+	struct view box; /* in which the agent runs; may be empty */
+	struct view id, agent, agent_name, chain, summary;
+	const char *state;
+};
+void events_emit_transaction(struct core *c, enum event_type t, const struct event_transaction *n);
 /* EXITED, and OOM before it where that was the reason. */
 /* Something in it was killed for want of memory: with the limit. */
 void events_oom(struct core *c, const struct box *b);
@@ -47,6 +57,9 @@ int events_keep(struct core *c, struct event *event) _must_check_;
 void events_trim(struct core *c); /* those that are too old */
 /* The place of the first event with an id above `after`; events.n when there is none. */
 size_t events_place_after(const struct core *c, uint64_t after);
+
+/* events_spend.c */
+void events_spend_start(struct core *c);
 
 int events_init(struct core *c) _must_check_; /* -errno */
 int events_load(struct core *c, const struct store_event *row) _must_check_;

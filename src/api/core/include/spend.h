@@ -1,0 +1,186 @@
+/*
+ * Spending: from an agent's request to the end of its transaction. The signer decides and keeps everything
+ * (docs/design/signer.md); here are the chain, people's decisions, and what became of it. See
+ * docs/design/spending.md.
+ *
+ * Messages of the signer are handed on as they are: signer_gen.h. Whatever a job's result points at is gone
+ * when `done` returns. A job is done when the signer has stored the change.
+ */
+#pragma once
+
+#include "job.h"
+#include "list.h"
+#include "signer_gen.h"
+
+struct actor;
+struct agent;
+struct agent_ask;
+struct core;
+struct tenant;
+
+#define SPEND_ID       20
+#define SPEND_NOTE_MAX 512
+
+const char *spend_state_name(int32_t state);      /* "pending" */
+bool spend_state(struct view name, int32_t *ret); /* false: there is none of this name */
+const char *spend_kind_name(int32_t kind);        /* "transaction", "message", "typed_data" */
+const char *spend_method_name(int32_t method);    /* "none", "estimate", "trace", "simulate_v1" */
+const char *spend_wallet_kind_name(int32_t kind); /* "test", "generated", "imported", "external" */
+bool spend_is_over(const struct sgn_item *item);  /* nothing more comes of it by itself */
+
+/* ---- what there is ---- */
+
+/* A request and what is known of it besides what the signer says. */
+struct spend_view {
+	const struct sgn_item *item; /* of a list: without data, trace and raw */
+	const struct tenant *tenant; /* NULL: its agent is gone */
+	const char *agent_name;      /* "": its agent is gone */
+	uint64_t confirmations;      /* 0: in no block, or nobody follows it any more */
+	uint32_t needed;             /* of them, on this chain */
+	bool stuck;                  /* it was sent long ago and is in no block */
+	const char *note;            /* what hinders it now: "the node does not answer"; "": nothing */
+};
+struct spend_filter {
+	struct view agent; /* id or name; empty: all */
+	int32_t state;     /* NONE: all */
+	uint64_t chain;    /* 0: all */
+	struct view after; /* an id: older ones than this */
+	uint32_t max;      /* 1 to 1000; 0: 100 */
+};
+struct spend_page {
+	const struct spend_view *items; /* newest first */
+	size_t n;
+	bool more;
+};
+/* const struct spend_page *. Keys see what their tenant's agents asked for, administrators all. */
+struct job *spend_list(struct core *c, const struct actor *a, const struct spend_filter *f, job_done *done,
+		       void *arg, struct err *e) _must_check_;
+/* const struct spend_view *, the whole of it. */
+struct job *spend_get(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
+		      struct err *e) _must_check_;
+
+/* ---- people's decisions: const struct spend_view * ---- */
+
+/* ERR_CONFLICT: another digest; ERR_STATE: decided; ERR_FORBIDDEN: the policy refuses now; ERR_UNAVAILABLE:
+ * no node says what the chain is like. Signing and sending go on by themselves. */
+struct job *spend_approve(struct core *c, const struct actor *a, struct view id, const uint8_t digest[32],
+			  job_done *done, void *arg, struct err *e) _must_check_;
+struct job *spend_reject(struct core *c, const struct actor *a, struct view id, struct view note,
+			 job_done *done, void *arg, struct err *e) _must_check_;
+/* Before the signature it is withdrawn; after it, a transaction with the same nonce that does nothing is sent
+ * to take its place. */
+struct job *spend_cancel(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
+			 struct err *e) _must_check_;
+struct job *spend_speed_up(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
+			   struct err *e) _must_check_;
+
+enum spend_answer_kind { SPEND_NO_ANSWER, SPEND_SENT, SPEND_SIGNED, SPEND_REFUSED, SPEND_TIMEOUT };
+/* What a wallet elsewhere says. */
+struct spend_answer {
+	enum spend_answer_kind kind;
+	uint8_t hash[32];      /* SENT */
+	struct view signature; /* SIGNED: of a message */
+	const char *note;      /* may be NULL */
+};
+/* A wallet in a page has answered a request that is awaiting_wallet. */
+struct job *spend_wallet_answer(struct core *c, const struct actor *a, struct view id,
+				const struct spend_answer *w, job_done *done, void *arg,
+				struct err *e) _must_check_;
+
+/* ---- wallets, limits, the signer ---- */
+
+struct job *spend_wallets(struct core *c, const struct actor *a, job_done *done, void *arg,
+			  struct err *e) _must_check_; /* const struct sgn_wallet_list_reply * */
+enum spend_scope { SPEND_OF_AGENT, SPEND_OF_WALLET };
+/* `ref`: an agent's id or name, or a wallet's id (administrators). const struct sgn_rules_reply *. */
+struct job *spend_rules_get(struct core *c, const struct actor *a, enum spend_scope s, struct view ref,
+			    job_done *done, void *arg, struct err *e) _must_check_;
+/* Nowhere looser than before, else ERR_FORBIDDEN. `scope` of the rules is set here. */
+struct job *spend_rules_put(struct core *c, const struct actor *a, enum spend_scope s, struct view ref,
+			    const struct sgn_rules *rules, job_done *done, void *arg,
+			    struct err *e) _must_check_;
+struct job *spend_spent(struct core *c, const struct actor *a, enum spend_scope s, struct view ref,
+			job_done *done, void *arg, struct err *e) _must_check_; /* sgn_spent_reply */
+struct job *spend_signer(struct core *c, const struct actor *a, job_done *done, void *arg,
+			 struct err *e) _must_check_; /* sgn_status_reply */
+/* The kill switch; only the owner ends it. For administrators. sgn_paused. */
+struct job *spend_pause(struct core *c, const struct actor *a, bool cancel_pending, job_done *done, void *arg,
+			struct err *e) _must_check_;
+struct job *spend_audit(struct core *c, const struct actor *a, uint64_t after, uint32_t max, job_done *done,
+			void *arg, struct err *e) _must_check_; /* sgn_audit_reply; administrators */
+struct job *spend_audit_verify(struct core *c, const struct actor *a, job_done *done, void *arg,
+			       struct err *e) _must_check_; /* sgn_audit_verified; administrators */
+
+enum spend_health { SPEND_UNKNOWN, SPEND_OK, SPEND_DOWN, SPEND_WRONG_ID };
+struct spend_chain {
+	struct view id, name;
+	size_t nodes;
+	enum spend_health health; /* UNKNOWN: nobody has needed it yet */
+	uint64_t head, said_id;
+	int64_t checked_ms;
+	uint32_t confirmations;
+	unsigned under_way; /* transactions that are followed */
+};
+int spend_chains(struct core *c, const struct actor *a, void (*each)(void *arg, const struct spend_chain *x),
+		 void *arg, struct err *e) _must_check_;
+
+/* ---- changes ---- */
+
+enum spend_change { SPEND_ASKED, SPEND_DECIDED, SPEND_CHANGED };
+/* Told when a request waits for people, when it was decided (approved, denied, rejected, expired,
+ * cancelled), and of every later state. */
+struct spend_watch {
+	struct list link;
+	void (*on_change)(struct spend_watch *w, enum spend_change what, const struct spend_view *v);
+};
+void spend_watch(struct core *c, struct spend_watch *w);
+void spend_unwatch(struct spend_watch *w); /* accepts a zeroed one */
+
+/* ---- wallets elsewhere ---- */
+
+/* A request that a wallet elsewhere is to sign and send. It lives until it is answered or taken back. */
+struct spend_errand {
+	const char *id; /* of the request */
+	uint64_t chain;
+	uint8_t account[20];
+	const char *method; /* "eth_sendTransaction", "personal_sign", "eth_signTypedData_v4" */
+	struct view params; /* a JSON array */
+	int64_t until_ms;   /* of the wall clock */
+	bool again;         /* it was sent before: the daemon was started anew */
+	void *own;          /* the backend's */
+};
+/* Those who know wallets elsewhere, in the order of their registration: the first that has the account gets
+ * the errand. With none, the request stays awaiting_wallet until a page answers (spend_wallet_answer). */
+struct spend_elsewhere {
+	struct list link;
+	const char *name; /* "walletconnect" */
+	bool (*has)(struct spend_elsewhere *b, const uint8_t account[20], uint64_t chain);
+	void (*send)(struct spend_elsewhere *b, struct spend_errand *q);
+	void (*take_back)(struct spend_elsewhere *b, struct spend_errand *q); /* nobody waits any more */
+};
+void spend_elsewhere_add(struct core *c, struct spend_elsewhere *b);
+/* The backend has wallets that it did not have: what waits is offered to it again. */
+void spend_elsewhere_changed(struct core *c);
+/* Once for each errand, which is gone afterwards; may come before `send` returns. */
+void spend_elsewhere_answer(struct core *c, struct spend_errand *q, const struct spend_answer *w);
+
+/* ---- agents: for agents_sign.c ---- */
+
+struct spend_said {
+	const struct sgn_item *item;
+	struct view text;  /* the hash or the signature as 0x…; empty: there is none yet */
+	const char *error; /* the sentence for the agent; NULL: none */
+	int status;        /* of HTTP, for the error */
+};
+/* const struct spend_said *. Done when the request has a hash or a signature or has failed; with `async`,
+ * when the signer has it. Whoever abandons the job leaves the request as it is. */
+struct job *spend_ask(struct agent *a, const struct agent_ask *ask, bool async, job_done *done, void *arg,
+		      struct err *e) _must_check_;
+/* Of the agent's own. const struct spend_said *. */
+struct job *spend_ask_status(struct agent *a, struct view id, job_done *done, void *arg,
+			     struct err *e) _must_check_;
+struct job *spend_ask_cancel(struct agent *a, struct view id, job_done *done, void *arg,
+			     struct err *e) _must_check_;
+/* Its account on the chain: const char *, with EIP-55's case; ERR_UNSUPPORTED where it has none. */
+struct job *spend_account(struct agent *a, struct view chain, job_done *done, void *arg,
+			  struct err *e) _must_check_;
