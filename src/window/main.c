@@ -27,6 +27,8 @@
 /* Those that name the daemon, for paddock-watch. */
 static const char *const DAEMON[] = { "url", "key-file", "ca", "context" };
 
+static const char *const INSPECTORS[] = { "WEBKIT_INSPECTOR_SERVER", "WEBKIT_INSPECTOR_HTTP_SERVER" };
+
 static const GOptionEntry OPTIONS[] = {
 	{ "url", 0, 0, G_OPTION_ARG_STRING, NULL, "The daemon's address (default: as `paddock` finds it)",
 	  "URL" },
@@ -89,6 +91,9 @@ static void begin(struct window_app *w, GVariantDict *options)
 	}
 	argv = g_strv_builder_end(words);
 	w->devtools = has(options, "devtools");
+	if (!w->devtools) /* either makes every page open to whoever connects */
+		for (size_t i = 0; i < ELEMS(INSPECTORS); i++)
+			(void)unsetenv(INSPECTORS[i]);
 	w->web = page_context_new();
 	w->tray = tray_new(w);
 	w->notices = notices_new(w);

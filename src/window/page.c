@@ -41,6 +41,9 @@ static WebKitSettings *settings_new(bool devtools)
 	webkit_settings_set_enable_webrtc(s, FALSE);
 	webkit_settings_set_enable_media_stream(s, FALSE);
 	webkit_settings_set_enable_page_cache(s, FALSE);
+	/* The dashboard needs no GPU, and WebKit waits seconds for one where there is none. */
+	webkit_settings_set_hardware_acceleration_policy(s, WEBKIT_HARDWARE_ACCELERATION_POLICY_NEVER);
+	webkit_settings_set_enable_webgl(s, FALSE);
 	return s;
 }
 
@@ -56,7 +59,19 @@ static enum confine decide(const struct page *p, const char *uri)
 	return confine_decide(own(p), view_of(uri ? uri : ""));
 }
 
-static void decide_navigation(struct page *p, WebKitPolicyDecision *d, bool new_window)
+/* What was meant for another window: a page of ours takes this one, a port of a sandbox goes to the user's
+ * browser, which has no session. */
+static void open_apart(struct page *p, const char *uri)
+{
+	enum confine where = decide(p, uri);
+
+	if (where == CONFINE_SHOW)
+		webkit_web_view_load_uri(p->view, uri);
+	else if (where == CONFINE_BROWSER || (where == CONFINE_FRAME && !g_str_has_prefix(uri, "about:")))
+		external_open(uri);
+}
+
+static void decide_navigation(struct page *p, WebKitPolicyDecision *d)
 {
 	WebKitNavigationAction *a =
 		webkit_navigation_policy_decision_get_navigation_action(WEBKIT_NAVIGATION_POLICY_DECISION(d));
@@ -64,30 +79,30 @@ static void decide_navigation(struct page *p, WebKitPolicyDecision *d, bool new_
 
 	switch (decide(p, uri)) {
 	case CONFINE_SHOW:
-		if (new_window)
-			webkit_web_view_load_uri(p->view, uri);
-		break;
 	case CONFINE_FRAME:
-		if (new_window)
-			external_open(uri); /* a preview by path: the user's browser has no session there */
+		webkit_policy_decision_use(d);
 		break;
 	case CONFINE_DOWNLOAD:
 		webkit_policy_decision_download(d);
-		return;
+		break;
 	case CONFINE_BROWSER:
-		/* No page starts browsers on its own; a port of a sandbox opens after a call of the API. */
-		if (new_window || webkit_navigation_action_is_user_gesture(a))
+		if (webkit_navigation_action_is_user_gesture(a)) /* no page starts browsers on its own */
 			external_open(uri);
 		webkit_policy_decision_ignore(d);
-		return;
+		break;
 	case CONFINE_REFUSE:
 		webkit_policy_decision_ignore(d);
-		return;
+		break;
 	}
-	if (new_window)
-		webkit_policy_decision_ignore(d);
-	else
-		webkit_policy_decision_use(d);
+}
+
+static void decide_new_window(struct page *p, WebKitPolicyDecision *d)
+{
+	WebKitNavigationAction *a =
+		webkit_navigation_policy_decision_get_navigation_action(WEBKIT_NAVIGATION_POLICY_DECISION(d));
+
+	open_apart(p, webkit_uri_request_get_uri(webkit_navigation_action_get_request(a)));
+	webkit_policy_decision_ignore(d);
 }
 
 /* WebKit does not say of a navigation whether it is a frame's; of an answer it does. */
@@ -112,10 +127,10 @@ static gboolean on_decide(WebKitWebView *view _unused_, WebKitPolicyDecision *d,
 {
 	switch (type) {
 	case WEBKIT_POLICY_DECISION_TYPE_NAVIGATION_ACTION:
-		decide_navigation(p, d, false);
+		decide_navigation(p, d);
 		break;
 	case WEBKIT_POLICY_DECISION_TYPE_NEW_WINDOW_ACTION:
-		decide_navigation(p, d, true);
+		decide_new_window(p, d);
 		break;
 	case WEBKIT_POLICY_DECISION_TYPE_RESPONSE:
 		decide_response(p, d);
@@ -133,10 +148,10 @@ static gboolean on_permission(WebKitWebView *view _unused_, WebKitPermissionRequ
 	return TRUE;
 }
 
-/* A window of its own is not to be had: on_decide has taken the address. */
-static GtkWidget *on_create(WebKitWebView *view _unused_, WebKitNavigationAction *a _unused_,
-			    struct page *p _unused_)
+/* Scripts ask for windows here, links in on_decide. Neither gets one. */
+static GtkWidget *on_create(WebKitWebView *view _unused_, WebKitNavigationAction *a, struct page *p)
 {
+	open_apart(p, webkit_uri_request_get_uri(webkit_navigation_action_get_request(a)));
 	return NULL;
 }
 
