@@ -113,7 +113,7 @@ install-files:
 		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 \
 		$(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)/etc/paddock
 	install -m 755 build/bin/paddock $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 build/bin/paddockd build/bin/paddock-api build/bin/paddock-hook build/bin/paddock-ai build/bin/paddock-gate build/bin/paddock-gauge build/bin/paddock-vault build/bin/paddock-init $(DESTDIR)$(PREFIX)/libexec/paddock/
+	install -m 755 build/bin/paddockd build/bin/paddock-api build/bin/paddock-hook build/bin/paddock-ai build/bin/paddock-gate build/bin/paddock-gauge build/bin/paddock-vault build/bin/paddock-signer build/bin/paddock-init $(DESTDIR)$(PREFIX)/libexec/paddock/
 	install -m 644 man/paddock.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 man/paddock.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/
 	sed 's|/usr/local|$(PREFIX)|g' etc/paddock.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/paddock.service

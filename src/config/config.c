@@ -48,7 +48,7 @@ static const struct config DEFAULTS = {
 		.tenant = { .helpers = 16, .workspaces = 1000, .snapshots = 1000, .templates = 200, .webhooks = 16,
 			    .secrets = 1000, .secrets_kb = 65536 },
 	},
-	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .vault = 59003, .ai = 59004, .gauge = 59005, .base = 1879048192, .slots = 4000 },
+	.uids = { .api = 59000, .hook = 59001, .gate = 59002, .vault = 59003, .ai = 59004, .gauge = 59005, .signer = 59006, .base = 1879048192, .slots = 4000 },
 	.data = { VIEW("auto"), 0 },
 	.cgroup = { VIEW("paddock") },
 	.gate = { VIEW(""), VIEW("") },
@@ -348,6 +348,21 @@ static int check_gauge_uid(const struct check *c, uint64_t base, uint64_t end)
 	return 0;
 }
 
+static int check_signer_uid(const struct check *c, uint64_t base, uint64_t end)
+{
+	const uint64_t others[] = { c->config->uids.api,   c->config->uids.hook, c->config->uids.gate,
+				    c->config->uids.vault, c->config->uids.ai,   c->config->uids.gauge };
+	const uint64_t signer = c->config->uids.signer;
+	if (signer >= base && signer < end)
+		return bad(c, given(c, "uids.signer") ? "uids.signer" : "uids.base",
+			   "uids.signer must not lie in the range of the sandboxes");
+	for (size_t i = 0; i < ELEMS(others); i++)
+		if (signer == others[i])
+			return bad(c, given(c, "uids.signer") ? "uids.signer" : "uids",
+				   "uids.signer must be nobody else's");
+	return 0;
+}
+
 static int check_uids(const struct check *c)
 {
 	uint64_t base = c->config->uids.base, end = base + c->config->uids.slots * CONFIG_UID_STRIDE;
@@ -384,7 +399,7 @@ static int check_uids(const struct check *c)
 	if (ai == c->config->uids.api || ai == c->config->uids.hook || ai == c->config->uids.gate ||
 	    ai == c->config->uids.vault)
 		return bad(c, "uids.ai", "must be nobody else's");
-	return check_gauge_uid(c, base, end);
+	return check_gauge_uid(c, base, end) < 0 ? -1 : check_signer_uid(c, base, end);
 }
 
 /* pool: {IMAGE: {warm: N}}, whose names no table can know. */

@@ -145,14 +145,15 @@ struct config {
 		struct config_tenant tenant;
 	} max;
 	struct {
-		uint64_t api;   /* uid and gid of paddock-api */
-		uint64_t hook;  /* of paddock-hook */
-		uint64_t gate;  /* of paddock-gate */
-		uint64_t vault; /* of paddock-vault */
-		uint64_t ai;    /* of paddock-ai */
-		uint64_t gauge; /* of paddock-gauge */
-		uint64_t base;  /* first host uid of the first box */
-		uint64_t slots; /* ranges of CONFIG_UID_STRIDE ids, one per running box */
+		uint64_t api;    /* uid and gid of paddock-api */
+		uint64_t hook;   /* of paddock-hook */
+		uint64_t gate;   /* of paddock-gate */
+		uint64_t vault;  /* of paddock-vault */
+		uint64_t ai;     /* of paddock-ai */
+		uint64_t gauge;  /* of paddock-gauge */
+		uint64_t signer; /* of paddock-signer */
+		uint64_t base;   /* first host uid of the first box */
+		uint64_t slots;  /* ranges of CONFIG_UID_STRIDE ids, one per running box */
 	} uids;
 	struct {
 		struct view backend; /* "auto", "btrfs", "copy": see src/keeper/disk.h */

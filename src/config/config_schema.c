@@ -97,6 +97,7 @@ static const struct json_field uids_fields[] = {
 	{ "vault", JSON_F_U64, WITHIN(uids, vault), .min = 1, .max = UID_MOST },
 	{ "ai", JSON_F_U64, WITHIN(uids, ai), .min = 1, .max = UID_MOST },
 	{ "gauge", JSON_F_U64, WITHIN(uids, gauge), .min = 1, .max = UID_MOST },
+	{ "signer", JSON_F_U64, WITHIN(uids, signer), .min = 1, .max = UID_MOST },
 	{ "base", JSON_F_U64, WITHIN(uids, base), .min = CONFIG_UID_LEAST, .max = UID_MOST },
 	{ "slots", JSON_F_U64, WITHIN(uids, slots), .min = 1, .max = UID_MOST / CONFIG_UID_STRIDE },
 };

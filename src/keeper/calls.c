@@ -18,6 +18,7 @@
 #include "life.h"
 #include "log.h"
 #include "serve.h"
+#include "signer.h"
 #include "survey.h"
 #include "sweep.h"
 #include "vault.h"
@@ -338,6 +339,17 @@ static int call_vault_open(struct keeper_call *c, const void *msg, struct err *e
 	return 0;
 }
 
+static int call_signer_open(struct keeper_call *c, const void *msg, struct err *e)
+{
+	const struct wire_signer_open *m = msg;
+	int fd;
+	if (signer_open(c->k, m->start, &fd, e) < 0)
+		return -1;
+	(void)!link_send_msg_fd(&c->k->api, c->type, FRAME_REPLY, FRAME_LAST | FRAME_FD, c->stream,
+				&wire_signer_opened_msg, &(struct wire_signer_opened){ 0 }, fd);
+	return 0;
+}
+
 static const struct {
 	const struct pb_msg *request;
 	int (*fn)(struct keeper_call *c, const void *msg, struct err *e);
@@ -367,6 +379,7 @@ static const struct {
 	[WIRE_TYPE_HOOK_OPEN] = { &wire_hook_open_msg, call_hook_open },
 	[WIRE_TYPE_AI_OPEN] = { &wire_ai_open_msg, call_ai_open },
 	[WIRE_TYPE_VAULT_OPEN] = { &wire_vault_open_msg, call_vault_open },
+	[WIRE_TYPE_SIGNER_OPEN] = { &wire_signer_open_msg, call_signer_open },
 };
 
 static void on_frame(struct link *l, const struct frame *f, int fd)

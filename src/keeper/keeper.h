@@ -95,6 +95,15 @@ struct keeper {
 	struct loop_io vault_exit;
 	struct loop_timer vault_again, vault_join;
 	uint64_t vault_started_ms;
+
+	/* paddock-signer: see signer.h */
+	struct link signer;
+	pid_t signer_pid;
+	struct loop_io signer_exit;
+	struct loop_timer signer_again;
+	uint64_t signer_started_ms;
+	struct loop_io owner; /* RUN/owner.sock: see owner.h */
+
 	struct list flushes; /* under way */
 	struct list clones;  /* likewise */
 	struct list surveys; /* likewise */

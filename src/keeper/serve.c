@@ -35,9 +35,11 @@
 #include "log.h"
 #include "native_walls.h"
 #include "num.h"
+#include "owner.h"
 #include "rnd.h"
 #include "room.h"
 #include "sha256.h"
+#include "signer.h"
 #include "text.h"
 #include "trial.h"
 #include "vault.h"
@@ -412,8 +414,8 @@ static int setup(struct keeper *k, struct err *e)
 	raise_priority(); /* while we may */
 	/* Mounts first: a directory opened before belongs to mounts that a path no longer leads to. */
 	if (serve_own_mounts(e) < 0 || open_dirs(k, e) < 0 || admin_key(k, e) < 0 || admin_group(k, e) < 0 ||
-	    open_listeners(k, e) < 0 || gauges_open(k, e) < 0 || trim_capabilities(e) < 0 ||
-	    open_walls(k, e) < 0 ||
+	    open_listeners(k, e) < 0 || owner_listen(k, e) < 0 || gauges_open(k, e) < 0 ||
+	    trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
 	    open_storage(k, e) < 0 || images_open(&k->images, k->storage.disk.root, e) < 0 ||
 	    images_add_machine(&k->images, e) < 0)
@@ -451,6 +453,7 @@ int serve_main(int config_fd)
 	k.config = &config;
 	k.config_fd = config_fd;
 	k.api.io.fd = -1;
+	k.signer.io.fd = -1;
 	int r = serve_read_config(config_fd, &a, &config, &e);
 	if (r == 0) {
 		enum log_level level = view_is(config.log_level, "error")   ? LOG_LEVEL_ERROR
@@ -471,6 +474,7 @@ int serve_main(int config_fd)
 	gate_start(&k);
 	gauges_start(&k);
 	vault_start(&k);
+	signer_start(&k);
 	child_start_api(&k);
 	r = loop_run(k.loop);
 	ahead_drop(&k);

@@ -11,6 +11,7 @@
 #include "poison.h"
 
 #define VERSION 1
+#define BUSY_MS 10000 /* the one before us, whose keeper was killed, is about to end */
 
 /* `item` of a request is an encoded Item of api/signer.proto; the other columns are for looking it up.
  * states 2 and 6 are pending and approved. */
@@ -149,6 +150,7 @@ int db_open(struct db *d, const char *path, struct err *e)
 	closep(&fd);
 	/* Exclusive: nobody else has it open, and the index of the log needs no shared memory. */
 	if (sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
+	    sqlite3_busy_timeout(d->db, BUSY_MS) != SQLITE_OK ||
 	    sqlite3_exec(
 		    d->db,
 		    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA journal_mode = WAL;"

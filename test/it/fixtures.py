@@ -43,7 +43,7 @@ def pytest_runtest_call(item):
 def pytest_collection_modifyitems(config, items):
     if os.geteuid() != 0:
         raise pytest.UsageError("these tests start a daemon that makes namespaces: run as root")
-    missing = [name for name in ("paddock", "paddockd", "paddock-api", "paddock-hook", "paddock-ai", "paddock-gate", "paddock-gauge", "paddock-vault", "paddock-init")
+    missing = [name for name in ("paddock", "paddockd", "paddock-api", "paddock-hook", "paddock-ai", "paddock-gate", "paddock-gauge", "paddock-vault", "paddock-signer", "paddock-init")
                if not os.access(paddock.BIN / name, os.X_OK)]
     if missing:
         raise pytest.UsageError(f"{', '.join(missing)} not in {paddock.BIN}: run `make build`")

@@ -185,6 +185,11 @@ EXCEPTIONS = {reason: set(re.split(r"\s{2,}", routes.strip())) for reason, route
     "the vault writes and syncs its own files before it answers (src/vault/shelf.c)": """
         POST /secrets  DELETE /secrets/{}  POST /secrets/{}  DELETE /v1/sandboxes/{}/secrets/{}  PUT /v1/sandboxes/{}/secrets/{}
         DELETE /v1/secrets/{}  PUT /v1/secrets/{}  POST /v1/vault/rotate""",
+    "the signer has its own database and answers when it has the change (docs/design/signer.md)": """
+        POST /v1/transactions/{}/approve  POST /v1/transactions/{}/reject  POST /v1/transactions/{}/cancel
+        POST /v1/transactions/{}/speed-up  POST /v1/transactions/{}/wallet  PUT /v1/agents/{}/limits  PUT /v1/signer""",
+    "not supported yet": """
+        POST /v1/wallets/connect  DELETE /v1/wallets/sessions/{}""",
     "images are the keeper's files, renamed into place before it answers (src/keeper/images_add.c)": """
         POST /v1/images  DELETE /v1/images/{}  PUT /v1/images/{}""",
     "it goes to a server in the sandbox": """

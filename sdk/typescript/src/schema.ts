@@ -314,21 +314,24 @@ export interface Stats {
  * end of its time, stopped it. `oom`: something in it was killed for want of memory. `expired`: its time
  * was over, or it was idle for too long; what comes of that follows. `ai.budget.warning`: a budget for
  * models is spent as far as its `warn` says, once in a period. `ai.budget.exceeded`: one did not suffice
- * for a call; at most once an hour.
+ * for a call; at most once an hour. `transaction.pending`: a request of an agent waits for a person.
+ * `transaction.decided`: it was approved, rejected or cancelled, or has expired. `transaction.changed`: it
+ * was signed, sent, included in a block, confirmed, replaced, dropped and so on.
  */
-export type EventType = 'created' | 'started' | 'exited' | 'paused' | 'resumed' | 'stopped' | 'oom' | 'expired' | 'deleted' | 'forked' | 'snapshot' | 'ai.budget.warning' | 'ai.budget.exceeded';
+export type EventType = 'created' | 'started' | 'exited' | 'paused' | 'resumed' | 'stopped' | 'oom' | 'expired' | 'deleted' | 'forked' | 'snapshot' | 'ai.budget.warning' | 'ai.budget.exceeded' | 'transaction.pending' | 'transaction.decided' | 'transaction.changed';
 
 export interface Event {
   /** Increases and is never reused: a number among the events of the tenant, or, for an admin, of all. */
   id: number;
   type: EventType;
   at: string;
-  /** Its id. */
+  /** Its id; of `transaction.*` the sandbox in which the agent runs, or empty. */
   sandbox: string;
   tenant: string;
   /**
    * The sandbox's name (where it has one) and image; of `exited` exit_code, signal and oom; of
-   * `ai.budget.*` scope (sandbox or tenant), window, limit_usd, spent_usd and reserved_usd.
+   * `ai.budget.*` scope (sandbox or tenant), window, limit_usd, spent_usd and reserved_usd; of
+   * `transaction.*` id, agent, agent_name, chain, state and summary.
    */
   data: Record<string, unknown>;
 }
@@ -473,6 +476,434 @@ export interface AgentLog {
   message: string;
   /** Any JSON value; null if there is none. */
   data: unknown;
+}
+
+/**
+ * `denied`: the policy refused it. `pending`: it waits for people. `approved`: it will be signed. `signed`:
+ * it will be sent. `broadcast`: a node has it. `included`: it is in a block. `confirmed`: enough blocks
+ * followed. `final`: the chain calls its block final. A message ends as `signed`. `mismatch`: a wallet sent
+ * something else than was approved.
+ */
+export type TransactionState = 'denied' | 'pending' | 'rejected' | 'expired' | 'cancelled' | 'approved' | 'signed' | 'broadcast' | 'included' | 'confirmed' | 'final' | 'reverted' | 'replaced' | 'dropped' | 'failed' | 'awaiting_wallet' | 'wallet_rejected' | 'wallet_timeout' | 'mismatch';
+
+export interface Asset {
+  /** The token's address, or 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE for the chain's own asset. */
+  address: string;
+  /**
+   * As the owner called it when the limit was set, never what the token says of itself. null: show the
+   * address.
+   */
+  symbol: string | null;
+  /** As pinned by the owner; null: show base units. */
+  decimals: number | null;
+}
+
+/** What is counted against the limits. */
+export interface TransactionEffect {
+  asset: Asset;
+  /** In base units. */
+  amount: string;
+  /** Recipient or spender. */
+  to: string | null;
+  /** The spender may take the amount. */
+  approval: boolean;
+  /** An approval without an end. */
+  unlimited: boolean;
+  /** The wallet never sent anything to `to`. */
+  first_time: boolean;
+  /** The owner's name for `to`. */
+  note: string | null;
+}
+
+export interface Transaction {
+  id: string;
+  kind: 'transaction' | 'message' | 'typed_data';
+  /** Its id. */
+  agent: string;
+  /** null once the agent is removed. */
+  agent_name: string | null;
+  tenant: string | null;
+  /** A CAIP-2 id. */
+  chain: string;
+  chain_name: string | null;
+  /** The id of the wallet. */
+  wallet: string | null;
+  from: string | null;
+  /** null for the creation of a contract and for messages. */
+  to: string | null;
+  /** Of the native asset, in base units. */
+  value: string;
+  class: 'native' | 'erc20_transfer' | 'approval' | 'nft' | 'wrapped' | 'message' | 'unknown' | 'creation' | 'dangerous' | 'typed';
+  state: TransactionState;
+  /** One sentence, made by the signer. */
+  summary: string;
+  /** What is approved. */
+  digest: string;
+  /** The agent's own words. Show them quoted and below the facts. */
+  reason: string | null;
+  /** Of denied ones: what the agent was told. */
+  error: string | null;
+  effects: Array<TransactionEffect>;
+  /** Approved without a person, by the rule `auto_below`. */
+  automatic: boolean;
+  created_at: string;
+  /** When it stops waiting for a person. */
+  expires_at: string | null;
+  decided_at: string | null;
+  /** Those who approved, or the one who rejected: ids and names of keys. */
+  decided_by: string | null;
+  /** Of the newest change of state. */
+  changed_at: string;
+  /** Of the newest signed transaction. */
+  hash: string | null;
+  nonce: number | null;
+  /** How often it was signed: more than 1 after a speed-up or a cancellation. */
+  generation: number;
+  card?: TransactionCard;
+}
+
+/** Everything that a person needs to decide. In answers for one transaction only. */
+export interface TransactionCard {
+  /** Who wants to do what, in one sentence. The words of the agent are not in it. */
+  sentence: string;
+  /**
+   * With a risk of level danger: the last four hexadecimal digits of the address, which a person must type
+   * to approve.
+   */
+  confirm: string | null;
+  /** Who gets it; for calls of contracts the contract. */
+  recipient: {
+    address: string;
+    /** Whether the wallet never sent anything there; null if that is not known. */
+    first_time: boolean | null;
+    /** From the list of addresses in the agent's limits. */
+    note: string | null;
+  } | null;
+  /** Of approvals. */
+  allowance: {
+    asset: Asset;
+    spender: string;
+    /** What the spender may take from then on. */
+    after: string;
+    unlimited: boolean;
+  } | null;
+  /** What counts before this transaction and with it. Absent limits have no entry. */
+  limits: Array<{
+    /** agent:ID or wallet:ID. */
+    scope: string;
+    /** Whether it is a limit for fees. */
+    fee: boolean;
+    asset: Asset;
+    window: 'transaction' | 'day' | 'week' | 'month' | 'lifetime';
+    limit: string;
+    before: string;
+    after: string;
+  }>;
+  /** Of transactions; null where it could not be estimated. */
+  fee: {
+    asset: Asset;
+    /** The limit. */
+    gas: number;
+    /** The limit times the highest price, in base units. */
+    worst_case: string;
+  } | null;
+  risks: Array<{
+    level: 'note' | 'warning' | 'danger';
+    /** Such as recipient.new; docs/design/signer.md has the list. */
+    name: string;
+    text: string;
+  }>;
+  simulation: {
+    method: 'none' | 'estimate' | 'trace' | 'simulate_v1';
+    block: number | null;
+    moves: Array<{
+      asset: Asset;
+      from: string;
+      to: string;
+      amount: string;
+      /** `from` lets `to` take the amount. */
+      approval: boolean;
+    }>;
+    /** What the wallet gains and loses, without fees. */
+    deltas: Array<{
+      asset: Asset;
+      amount: string;
+    }>;
+  };
+  /** Every check of the policy, in the order of evaluation. */
+  trace: Array<{
+    step: number;
+    name: string;
+    passed: boolean;
+    text: string;
+  }>;
+  call: {
+    class: string;
+    /** The decoded call, a line for each part, indented by two spaces for each level. Selectors are guesses. */
+    tree: Array<string>;
+  };
+  /** Call data, the bytes of a message, or the JSON of typed data. */
+  data: string;
+  /** Of messages and typed data, once they are signed. */
+  signature: string | null;
+  approvers: {
+    needed: number;
+    have: number;
+  };
+  /** The signed transactions, the newest first. */
+  attempts: Array<{
+    generation: number;
+    hash: string;
+    nonce: number;
+    signed_at: string;
+  }>;
+  /** The block that has it. */
+  block: number | null;
+  block_hash: string | null;
+  /** null while it is in no block. */
+  confirmations: number | null;
+  confirmations_needed: number | null;
+  /** It was sent long ago and is in no block: `speed-up` and `cancel` help. */
+  stuck: boolean;
+  /** What hinders it now, such as a node that does not answer. */
+  note: string | null;
+  /** How the receipt differs from the simulation. */
+  deviation: string | null;
+}
+
+export interface TransactionApprove {
+  /** Of the transaction that the person saw. */
+  digest: string;
+}
+
+export interface TransactionNote {
+  /** Kept in the audit log. */
+  note?: string | null;
+}
+
+export interface TransactionAnswer {
+  /** Of the transaction that the wallet sent. */
+  hash?: string | null;
+  /** Of a message or typed data. */
+  signature?: string | null;
+  /** The person declined in the wallet. */
+  rejected?: boolean | null;
+}
+
+export interface Wallet {
+  id: string;
+  kind: 'test' | 'generated' | 'imported' | 'external';
+  label: string;
+  address: string;
+  created_at: string;
+}
+
+export interface WalletConnect {
+  /** CAIP-2 ids; all of the configuration when absent. */
+  chains?: Array<string> | null;
+  label?: string | null;
+}
+
+export interface WalletPairing {
+  /** wc:… */
+  uri: string;
+  expires_at: string;
+}
+
+export interface WalletSession {
+  id: string;
+  /** The wallet's name for itself. */
+  name: string | null;
+  url: string | null;
+  /** CAIP-10 ids such as eip155:1:0x…. */
+  accounts: Array<string>;
+  created_at: string;
+  expires_at: string;
+}
+
+export interface Chain {
+  /** A CAIP-2 id. */
+  id: string;
+  name: string | null;
+  /**
+   * `unknown`: nothing was asked yet. `wrong_chain`: a node answered with another chain id; nothing is
+   * signed.
+   */
+  status: 'unknown' | 'ok' | 'down' | 'wrong_chain';
+  /** Without the URL of the node. */
+  error: string | null;
+  /** The newest block that was seen. */
+  block: number | null;
+  checked_at: string | null;
+  /** How many are configured. */
+  nodes: number;
+  /** How many make a transaction confirmed. */
+  confirmations: number;
+  /** Transactions that are followed. */
+  under_way: number;
+}
+
+/**
+ * Of one asset on one chain. Nothing of an asset without an entry may be spent. Amounts are in base units;
+ * a window without an amount is not limited.
+ */
+export interface SpendingLimit {
+  chain: string;
+  /** An address of a token */
+  asset: string;
+  per_transaction: string;
+  day?: string | null;
+  week?: string | null;
+  month?: string | null;
+  lifetime?: string | null;
+  /** Of a token, for people. */
+  decimals?: number | null;
+  /** For people. */
+  symbol?: string | null;
+  /** Whether an unlimited approval may be given; it counts as per_transaction. */
+  unlimited_approvals?: boolean | null;
+}
+
+export interface SpendingAddress {
+  /** null means every chain. */
+  chain?: string | null;
+  address: string;
+  deny?: boolean | null;
+  /** Calls that cannot be decoded are allowed to it. */
+  call?: boolean | null;
+  note?: string | null;
+}
+
+export interface SpendingWindow {
+  days: Array<'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun'>;
+  /** UTC. */
+  from: string;
+  /** Not included; 24:00 is the end of the day. */
+  to: string;
+}
+
+export interface AgentLimits {
+  /** Its id. */
+  agent: string;
+  /** The wallet for each chain. No other chain is allowed. */
+  wallets: Array<{
+    chain: string;
+    wallet: string;
+  }>;
+  limits: Array<SpendingLimit>;
+  addresses: Array<SpendingAddress>;
+  /** Typed data without a decoder that may be signed. */
+  typed: Array<{
+    chain: string;
+    contract: string;
+    primary_type: string;
+  }>;
+  /** Times at which it may spend; none means always. */
+  windows: Array<SpendingWindow>;
+  /** Recipients and contracts must be in `addresses`. */
+  only_listed: boolean;
+  allow_creation: boolean;
+  /** Operators, ownership and upgrades, always with a person. */
+  allow_dangerous: boolean;
+  allow_messages: boolean;
+  require_simulation: boolean;
+  paused: boolean;
+  /** How many different keys must approve. */
+  approvers: number;
+  /** Native, to listed recipients: no person is asked up to this much. */
+  auto_below: string | null;
+  max_pending: number;
+  expiry_seconds: number;
+  /** A first transfer to a new recipient is not signed before this long. */
+  cool_down_seconds: number;
+  /** Paused after this many refusals within an hour; 0: never. */
+  suspend_after: number;
+}
+
+export interface AgentLimitsChange {
+  limits?: Array<SpendingLimit> | null;
+  addresses?: Array<SpendingAddress> | null;
+  windows?: Array<SpendingWindow> | null;
+  only_listed?: boolean | null;
+  allow_creation?: boolean | null;
+  allow_dangerous?: boolean | null;
+  allow_messages?: boolean | null;
+  require_simulation?: boolean | null;
+  paused?: boolean | null;
+  approvers?: number | null;
+  /** "0": a person is always asked. */
+  auto_below?: string | null;
+  max_pending?: number | null;
+  expiry_seconds?: number | null;
+  cool_down_seconds?: number | null;
+  suspend_after?: number | null;
+}
+
+/** In base units; sliding windows of 24 hours, 7 days and 30 days. */
+export interface SpendingAmounts {
+  day: string | null;
+  week: string | null;
+  month: string | null;
+  lifetime: string | null;
+}
+
+export interface Spending {
+  /** agent:ID or wallet:ID. */
+  scope: string;
+  /** Each asset that has a limit or was spent. */
+  lines: Array<{
+    chain: string;
+    asset: Asset;
+    per_transaction: string | null;
+    spent: SpendingAmounts;
+    limit: SpendingAmounts;
+    /** The part that waits for a decision or a signature. */
+    reserved: string;
+  }>;
+}
+
+export interface SignerStatus {
+  /** Whether there is a signer that answers. If not, the other members are null. */
+  available: boolean;
+  paused: boolean | null;
+  wallets: number | null;
+  /** Requests that wait for a decision or a signature. */
+  pending: number | null;
+  /** The number of the newest entry of the audit log. */
+  audit_seq: number | null;
+  /** Keep it elsewhere to notice later that entries were changed. */
+  audit_hash: string | null;
+}
+
+export interface SignerPause {
+  paused: true;
+  /** Also cancel what waits for a decision or a signature. */
+  cancel_pending?: boolean | null;
+}
+
+export interface AuditEntry {
+  seq: number;
+  at: string;
+  actor: string;
+  action: string;
+  object: string;
+  /** JSON, as it was hashed. */
+  detail: string;
+  prev: string;
+  /** SHA-256 of prev, seq, time and the texts, each preceded by its length. */
+  hash: string;
+}
+
+export interface AuditEntries {
+  entries: Array<AuditEntry>;
+  /** For `after` of the next page. */
+  next: number;
+  /** With `verify=true`. */
+  verified?: {
+    entries: number;
+    /** The first entry that does not fit; null if the chain is whole. */
+    broken_at: number | null;
+  };
 }
 
 export interface Webhook {
@@ -2845,6 +3276,192 @@ export interface Operations {
       next: number;
     };
   };
+  /** Show what an agent may spend: `GET /v1/agents/{id}/limits` */
+  getAgentLimits: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: AgentLimits;
+  };
+  /** Make an agent's limits stricter: `PUT /v1/agents/{id}/limits` */
+  setAgentLimits: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: AgentLimitsChange;
+    result: AgentLimits;
+  };
+  /** Show what an agent has spent, beside its limits: `GET /v1/agents/{id}/spending` */
+  getAgentSpending: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: Spending;
+  };
+  /** List transactions: `GET /v1/transactions` */
+  listTransactions: {
+    path: {};
+    query: {
+      /** The agent's id or name. */
+      agent?: string;
+      state?: TransactionState;
+      /** A CAIP-2 id such as eip155:1. */
+      chain?: string;
+      /** An address of a token, or `native`. Only transactions that spend it. */
+      asset?: string;
+      /** At most 500; with `format=csv` 10,000, which is then the default. */
+      limit?: number;
+      /** The `next` of the page before. */
+      after?: string;
+      format?: 'json' | 'csv';
+    };
+    body: undefined;
+    result: {
+      transactions: Array<Transaction>;
+      /** For `after` of the next page; null on the last one. */
+      next: string | null;
+    };
+  };
+  /** Show a transaction with everything that a person needs to decide: `GET /v1/transactions/{id}` */
+  getTransaction: {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: Transaction;
+  };
+  /** Approve a transaction: `POST /v1/transactions/{id}/approve` */
+  approveTransaction: {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: TransactionApprove;
+    result: Transaction;
+  };
+  /** Reject a transaction: `POST /v1/transactions/{id}/reject` */
+  rejectTransaction: {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: TransactionNote;
+    result: Transaction;
+  };
+  /** Cancel a transaction: `POST /v1/transactions/{id}/cancel` */
+  cancelTransaction: {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: TransactionNote;
+    result: Transaction;
+  };
+  /** Send a transaction again with higher fees: `POST /v1/transactions/{id}/speed-up` */
+  speedUpTransaction: {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: TransactionNote;
+    result: Transaction;
+  };
+  /** Report what an external wallet did: `POST /v1/transactions/{id}/wallet` */
+  answerTransaction: {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: TransactionAnswer;
+    result: Transaction;
+  };
+  /** List wallets: `GET /v1/wallets` */
+  listWallets: {
+    path: {};
+    query: {};
+    body: undefined;
+    result: {
+      wallets: Array<Wallet>;
+    };
+  };
+  /** Show what all agents together have spent from a wallet: `GET /v1/wallets/{id}/spending` */
+  getWalletSpending: {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: Spending;
+  };
+  /** Connect a wallet by WalletConnect: `POST /v1/wallets/connect` */
+  connectWallet: {
+    path: {};
+    query: {};
+    body: WalletConnect;
+    result: WalletPairing;
+  };
+  /** List the sessions with WalletConnect wallets: `GET /v1/wallets/sessions` */
+  listWalletSessions: {
+    path: {};
+    query: {};
+    body: undefined;
+    result: {
+      sessions: Array<WalletSession>;
+    };
+  };
+  /** End a session with a wallet: `DELETE /v1/wallets/sessions/{id}` */
+  removeWalletSession: {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: undefined;
+    result: void;
+  };
+  /** List the chains of the configuration, with their health: `GET /v1/chains` */
+  listChains: {
+    path: {};
+    query: {};
+    body: undefined;
+    result: {
+      chains: Array<Chain>;
+    };
+  };
+  /** Show the signer's status: `GET /v1/signer` */
+  getSigner: {
+    path: {};
+    query: {};
+    body: undefined;
+    result: SignerStatus;
+  };
+  /** The kill switch: stop all signing: `PUT /v1/signer` */
+  pauseSigner: {
+    path: {};
+    query: {};
+    body: SignerPause;
+    result: SignerStatus;
+  };
+  /** Read the signer's audit log: `GET /v1/signer/audit` */
+  listSignerAudit: {
+    path: {};
+    query: {
+      /** Entries behind the one with this number. */
+      after?: number;
+      limit?: number;
+      verify?: boolean;
+    };
+    body: undefined;
+    result: AuditEntries;
+  };
   /** List webhooks: `GET /v1/webhooks` */
   listWebhooks: {
     path: {};
@@ -3483,6 +4100,25 @@ export const ROUTES: { readonly [K in keyof Operations]: readonly [method: strin
   stopAgent: ['POST', '/v1/agents/{id}/stop'],
   restartAgent: ['POST', '/v1/agents/{id}/restart'],
   listAgentLogs: ['GET', '/v1/agents/{id}/logs'],
+  getAgentLimits: ['GET', '/v1/agents/{id}/limits'],
+  setAgentLimits: ['PUT', '/v1/agents/{id}/limits'],
+  getAgentSpending: ['GET', '/v1/agents/{id}/spending'],
+  listTransactions: ['GET', '/v1/transactions'],
+  getTransaction: ['GET', '/v1/transactions/{id}'],
+  approveTransaction: ['POST', '/v1/transactions/{id}/approve'],
+  rejectTransaction: ['POST', '/v1/transactions/{id}/reject'],
+  cancelTransaction: ['POST', '/v1/transactions/{id}/cancel'],
+  speedUpTransaction: ['POST', '/v1/transactions/{id}/speed-up'],
+  answerTransaction: ['POST', '/v1/transactions/{id}/wallet'],
+  listWallets: ['GET', '/v1/wallets'],
+  getWalletSpending: ['GET', '/v1/wallets/{id}/spending'],
+  connectWallet: ['POST', '/v1/wallets/connect'],
+  listWalletSessions: ['GET', '/v1/wallets/sessions'],
+  removeWalletSession: ['DELETE', '/v1/wallets/sessions/{id}'],
+  listChains: ['GET', '/v1/chains'],
+  getSigner: ['GET', '/v1/signer'],
+  pauseSigner: ['PUT', '/v1/signer'],
+  listSignerAudit: ['GET', '/v1/signer/audit'],
   listWebhooks: ['GET', '/v1/webhooks'],
   createWebhook: ['POST', '/v1/webhooks'],
   getWebhook: ['GET', '/v1/webhooks/{id}'],

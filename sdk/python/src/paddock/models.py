@@ -11,6 +11,9 @@ from ._mixins import CodeOutputs, Outputs, Piece, moment
 
 __all__ = [
     "Agent",
+    "AgentLimits",
+    "AgentLimitsTyped",
+    "AgentLimitsWallet",
     "AgentLog",
     "AgentManifest",
     "AgentManifestPermissions",
@@ -23,10 +26,15 @@ __all__ = [
     "AiBody",
     "AiCall",
     "AiLimits",
+    "Asset",
+    "AuditEntries",
+    "AuditEntriesVerified",
+    "AuditEntry",
     "Capabilities",
     "CapabilitiesBackend",
     "CapabilitiesDefaults",
     "CapabilitiesMax",
+    "Chain",
     "ChangeModeAnswer",
     "ContextInfo",
     "CreateEgressTokenAnswer",
@@ -71,6 +79,7 @@ __all__ = [
     "Link",
     "ListAgentLogsAnswer",
     "ListSandboxAiCallsAnswer",
+    "ListTransactionsAnswer",
     "ModelUsage",
     "MoveFileAnswer",
     "OutputPiece",
@@ -101,11 +110,36 @@ __all__ = [
     "Secrets",
     "ShellInfo",
     "SignUrlAnswer",
+    "SignerStatus",
     "Snapshot",
+    "Spending",
+    "SpendingAddress",
+    "SpendingAmounts",
+    "SpendingLimit",
+    "SpendingLine",
+    "SpendingWindow",
     "Stats",
     "StatsHistory",
     "Tenant",
     "TenantUse",
+    "Transaction",
+    "TransactionCard",
+    "TransactionCardAllowance",
+    "TransactionCardApprovers",
+    "TransactionCardAttempt",
+    "TransactionCardCall",
+    "TransactionCardFee",
+    "TransactionCardLimit",
+    "TransactionCardRecipient",
+    "TransactionCardRisk",
+    "TransactionCardSimulation",
+    "TransactionCardSimulationDelta",
+    "TransactionCardSimulationMove",
+    "TransactionCardTrace",
+    "TransactionEffect",
+    "Wallet",
+    "WalletPairing",
+    "WalletSession",
     "Webhook",
     "WebhookDelivery",
     "Workspace",
@@ -1320,13 +1354,14 @@ class Event:
 
     #: Increases and is never reused: a number among the events of the tenant, or, for an admin, of all.
     id: int
-    type: Literal["created", "started", "exited", "paused", "resumed", "stopped", "oom", "expired", "deleted", "forked", "snapshot", "ai.budget.warning", "ai.budget.exceeded"]
+    type: Literal["created", "started", "exited", "paused", "resumed", "stopped", "oom", "expired", "deleted", "forked", "snapshot", "ai.budget.warning", "ai.budget.exceeded", "transaction.pending", "transaction.decided", "transaction.changed"]
     at: datetime
-    #: Its id.
+    #: Its id; of `transaction.*` the sandbox in which the agent runs, or empty.
     sandbox: str
     tenant: str
     #: The sandbox's name (where it has one) and image; of `exited` exit_code, signal and oom; of
-    #: `ai.budget.*` scope (sandbox or tenant), window, limit_usd, spent_usd and reserved_usd.
+    #: `ai.budget.*` scope (sandbox or tenant), window, limit_usd, spent_usd and reserved_usd; of
+    #: `transaction.*` id, agent, agent_name, chain, state and summary.
     data: Dict[str, Any]
 
     @classmethod
@@ -1541,6 +1576,872 @@ class ListAgentLogsAnswer:
 
 
 @dataclass
+class AgentLimitsWallet:
+    """`AgentLimitsWallet` of the API."""
+
+    chain: str
+    wallet: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AgentLimitsWallet:
+        return cls(
+            chain=d["chain"],
+            wallet=d["wallet"],
+        )
+
+
+@dataclass
+class SpendingLimit:
+    """Of one asset on one chain. Nothing of an asset without an entry may be spent. Amounts are in base units; a
+        window without an amount is not limited."""
+
+    chain: str
+    #: An address of a token
+    asset: str
+    per_transaction: str
+    day: Optional[str] = None
+    week: Optional[str] = None
+    month: Optional[str] = None
+    lifetime: Optional[str] = None
+    #: Of a token, for people.
+    decimals: Optional[int] = None
+    #: For people.
+    symbol: Optional[str] = None
+    #: Whether an unlimited approval may be given; it counts as per_transaction.
+    unlimited_approvals: Optional[bool] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SpendingLimit:
+        return cls(
+            chain=d["chain"],
+            asset=d["asset"],
+            per_transaction=d["per_transaction"],
+            day=d.get("day"),
+            week=d.get("week"),
+            month=d.get("month"),
+            lifetime=d.get("lifetime"),
+            decimals=d.get("decimals"),
+            symbol=d.get("symbol"),
+            unlimited_approvals=d.get("unlimited_approvals"),
+        )
+
+
+@dataclass
+class SpendingAddress:
+    """`SpendingAddress` of the API."""
+
+    address: str
+    #: null means every chain.
+    chain: Optional[str] = None
+    deny: Optional[bool] = None
+    #: Calls that cannot be decoded are allowed to it.
+    call: Optional[bool] = None
+    note: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SpendingAddress:
+        return cls(
+            chain=d.get("chain"),
+            address=d["address"],
+            deny=d.get("deny"),
+            call=d.get("call"),
+            note=d.get("note"),
+        )
+
+
+@dataclass
+class AgentLimitsTyped:
+    """`AgentLimitsTyped` of the API."""
+
+    chain: str
+    contract: str
+    primary_type: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AgentLimitsTyped:
+        return cls(
+            chain=d["chain"],
+            contract=d["contract"],
+            primary_type=d["primary_type"],
+        )
+
+
+@dataclass
+class SpendingWindow:
+    """`SpendingWindow` of the API."""
+
+    days: List[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]]
+    #: UTC.
+    from_: str
+    #: Not included; 24:00 is the end of the day.
+    to: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SpendingWindow:
+        return cls(
+            days=d.get("days", []),
+            from_=d["from"],
+            to=d["to"],
+        )
+
+
+@dataclass
+class AgentLimits:
+    """`AgentLimits` of the API."""
+
+    #: Its id.
+    agent: str
+    #: The wallet for each chain. No other chain is allowed.
+    wallets: List[AgentLimitsWallet]
+    limits: List[SpendingLimit]
+    addresses: List[SpendingAddress]
+    #: Typed data without a decoder that may be signed.
+    typed: List[AgentLimitsTyped]
+    #: Times at which it may spend; none means always.
+    windows: List[SpendingWindow]
+    #: Recipients and contracts must be in `addresses`.
+    only_listed: bool
+    allow_creation: bool
+    #: Operators, ownership and upgrades, always with a person.
+    allow_dangerous: bool
+    allow_messages: bool
+    require_simulation: bool
+    paused: bool
+    #: How many different keys must approve.
+    approvers: int
+    #: Native, to listed recipients: no person is asked up to this much.
+    auto_below: Optional[str]
+    max_pending: int
+    expiry_seconds: int
+    #: A first transfer to a new recipient is not signed before this long.
+    cool_down_seconds: int
+    #: Paused after this many refusals within an hour; 0: never.
+    suspend_after: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AgentLimits:
+        return cls(
+            agent=d["agent"],
+            wallets=[AgentLimitsWallet._of(each) for each in d.get("wallets", [])],
+            limits=[SpendingLimit._of(each) for each in d.get("limits", [])],
+            addresses=[SpendingAddress._of(each) for each in d.get("addresses", [])],
+            typed=[AgentLimitsTyped._of(each) for each in d.get("typed", [])],
+            windows=[SpendingWindow._of(each) for each in d.get("windows", [])],
+            only_listed=d["only_listed"],
+            allow_creation=d["allow_creation"],
+            allow_dangerous=d["allow_dangerous"],
+            allow_messages=d["allow_messages"],
+            require_simulation=d["require_simulation"],
+            paused=d["paused"],
+            approvers=d["approvers"],
+            auto_below=d["auto_below"],
+            max_pending=d["max_pending"],
+            expiry_seconds=d["expiry_seconds"],
+            cool_down_seconds=d["cool_down_seconds"],
+            suspend_after=d["suspend_after"],
+        )
+
+
+@dataclass
+class Asset:
+    """`Asset` of the API."""
+
+    #: The token's address, or 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE for the chain's own asset.
+    address: str
+    #: As the owner called it when the limit was set, never what the token says of itself. null: show the
+    #: address.
+    symbol: Optional[str]
+    #: As pinned by the owner; null: show base units.
+    decimals: Optional[int]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Asset:
+        return cls(
+            address=d["address"],
+            symbol=d["symbol"],
+            decimals=d["decimals"],
+        )
+
+
+@dataclass
+class SpendingAmounts:
+    """In base units; sliding windows of 24 hours, 7 days and 30 days."""
+
+    day: Optional[str]
+    week: Optional[str]
+    month: Optional[str]
+    lifetime: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SpendingAmounts:
+        return cls(
+            day=d["day"],
+            week=d["week"],
+            month=d["month"],
+            lifetime=d["lifetime"],
+        )
+
+
+@dataclass
+class SpendingLine:
+    """`SpendingLine` of the API."""
+
+    chain: str
+    asset: Asset
+    per_transaction: Optional[str]
+    spent: SpendingAmounts
+    limit: SpendingAmounts
+    #: The part that waits for a decision or a signature.
+    reserved: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SpendingLine:
+        return cls(
+            chain=d["chain"],
+            asset=Asset._of(d["asset"]),
+            per_transaction=d["per_transaction"],
+            spent=SpendingAmounts._of(d["spent"]),
+            limit=SpendingAmounts._of(d["limit"]),
+            reserved=d["reserved"],
+        )
+
+
+@dataclass
+class Spending:
+    """`Spending` of the API."""
+
+    #: agent:ID or wallet:ID.
+    scope: str
+    #: Each asset that has a limit or was spent.
+    lines: List[SpendingLine]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Spending:
+        return cls(
+            scope=d["scope"],
+            lines=[SpendingLine._of(each) for each in d.get("lines", [])],
+        )
+
+
+@dataclass
+class TransactionEffect:
+    """What is counted against the limits."""
+
+    asset: Asset
+    #: In base units.
+    amount: str
+    #: Recipient or spender.
+    to: Optional[str]
+    #: The spender may take the amount.
+    approval: bool
+    #: An approval without an end.
+    unlimited: bool
+    #: The wallet never sent anything to `to`.
+    first_time: bool
+    #: The owner's name for `to`.
+    note: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionEffect:
+        return cls(
+            asset=Asset._of(d["asset"]),
+            amount=d["amount"],
+            to=d["to"],
+            approval=d["approval"],
+            unlimited=d["unlimited"],
+            first_time=d["first_time"],
+            note=d["note"],
+        )
+
+
+@dataclass
+class TransactionCardRecipient:
+    """Who gets it; for calls of contracts the contract."""
+
+    address: str
+    #: Whether the wallet never sent anything there; null if that is not known.
+    first_time: Optional[bool]
+    #: From the list of addresses in the agent's limits.
+    note: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardRecipient:
+        return cls(
+            address=d["address"],
+            first_time=d["first_time"],
+            note=d["note"],
+        )
+
+
+@dataclass
+class TransactionCardAllowance:
+    """Of approvals."""
+
+    asset: Asset
+    spender: str
+    #: What the spender may take from then on.
+    after: str
+    unlimited: bool
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardAllowance:
+        return cls(
+            asset=Asset._of(d["asset"]),
+            spender=d["spender"],
+            after=d["after"],
+            unlimited=d["unlimited"],
+        )
+
+
+@dataclass
+class TransactionCardLimit:
+    """`TransactionCardLimit` of the API."""
+
+    #: agent:ID or wallet:ID.
+    scope: str
+    #: Whether it is a limit for fees.
+    fee: bool
+    asset: Asset
+    window: Literal["transaction", "day", "week", "month", "lifetime"]
+    limit: str
+    before: str
+    after: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardLimit:
+        return cls(
+            scope=d["scope"],
+            fee=d["fee"],
+            asset=Asset._of(d["asset"]),
+            window=d["window"],
+            limit=d["limit"],
+            before=d["before"],
+            after=d["after"],
+        )
+
+
+@dataclass
+class TransactionCardFee:
+    """Of transactions; null where it could not be estimated."""
+
+    asset: Asset
+    #: The limit.
+    gas: int
+    #: The limit times the highest price, in base units.
+    worst_case: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardFee:
+        return cls(
+            asset=Asset._of(d["asset"]),
+            gas=d["gas"],
+            worst_case=d["worst_case"],
+        )
+
+
+@dataclass
+class TransactionCardRisk:
+    """`TransactionCardRisk` of the API."""
+
+    level: Literal["note", "warning", "danger"]
+    #: Such as recipient.new; docs/design/signer.md has the list.
+    name: str
+    text: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardRisk:
+        return cls(
+            level=d["level"],
+            name=d["name"],
+            text=d["text"],
+        )
+
+
+@dataclass
+class TransactionCardSimulationMove:
+    """`TransactionCardSimulationMove` of the API."""
+
+    asset: Asset
+    from_: str
+    to: str
+    amount: str
+    #: `from` lets `to` take the amount.
+    approval: bool
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardSimulationMove:
+        return cls(
+            asset=Asset._of(d["asset"]),
+            from_=d["from"],
+            to=d["to"],
+            amount=d["amount"],
+            approval=d["approval"],
+        )
+
+
+@dataclass
+class TransactionCardSimulationDelta:
+    """`TransactionCardSimulationDelta` of the API."""
+
+    asset: Asset
+    amount: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardSimulationDelta:
+        return cls(
+            asset=Asset._of(d["asset"]),
+            amount=d["amount"],
+        )
+
+
+@dataclass
+class TransactionCardSimulation:
+    """`TransactionCardSimulation` of the API."""
+
+    method: Literal["none", "estimate", "trace", "simulate_v1"]
+    block: Optional[int]
+    moves: List[TransactionCardSimulationMove]
+    #: What the wallet gains and loses, without fees.
+    deltas: List[TransactionCardSimulationDelta]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardSimulation:
+        return cls(
+            method=d["method"],
+            block=d["block"],
+            moves=[TransactionCardSimulationMove._of(each) for each in d.get("moves", [])],
+            deltas=[TransactionCardSimulationDelta._of(each) for each in d.get("deltas", [])],
+        )
+
+
+@dataclass
+class TransactionCardTrace:
+    """`TransactionCardTrace` of the API."""
+
+    step: int
+    name: str
+    passed: bool
+    text: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardTrace:
+        return cls(
+            step=d["step"],
+            name=d["name"],
+            passed=d["passed"],
+            text=d["text"],
+        )
+
+
+@dataclass
+class TransactionCardCall:
+    """`TransactionCardCall` of the API."""
+
+    class_: str
+    #: The decoded call, a line for each part, indented by two spaces for each level. Selectors are guesses.
+    tree: List[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardCall:
+        return cls(
+            class_=d["class"],
+            tree=d.get("tree", []),
+        )
+
+
+@dataclass
+class TransactionCardApprovers:
+    """`TransactionCardApprovers` of the API."""
+
+    needed: int
+    have: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardApprovers:
+        return cls(
+            needed=d["needed"],
+            have=d["have"],
+        )
+
+
+@dataclass
+class TransactionCardAttempt:
+    """`TransactionCardAttempt` of the API."""
+
+    generation: int
+    hash: str
+    nonce: int
+    signed_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCardAttempt:
+        return cls(
+            generation=d["generation"],
+            hash=d["hash"],
+            nonce=d["nonce"],
+            signed_at=moment(d["signed_at"]),
+        )
+
+
+@dataclass
+class TransactionCard:
+    """Everything that a person needs to decide. In answers for one transaction only."""
+
+    #: Who wants to do what, in one sentence. The words of the agent are not in it.
+    sentence: str
+    #: With a risk of level danger: the last four hexadecimal digits of the address, which a person must type
+    #: to approve.
+    confirm: Optional[str]
+    #: Who gets it; for calls of contracts the contract.
+    recipient: Optional[TransactionCardRecipient]
+    #: Of approvals.
+    allowance: Optional[TransactionCardAllowance]
+    #: What counts before this transaction and with it. Absent limits have no entry.
+    limits: List[TransactionCardLimit]
+    #: Of transactions; null where it could not be estimated.
+    fee: Optional[TransactionCardFee]
+    risks: List[TransactionCardRisk]
+    simulation: TransactionCardSimulation
+    #: Every check of the policy, in the order of evaluation.
+    trace: List[TransactionCardTrace]
+    call: TransactionCardCall
+    #: Call data, the bytes of a message, or the JSON of typed data.
+    data: str
+    #: Of messages and typed data, once they are signed.
+    signature: Optional[str]
+    approvers: TransactionCardApprovers
+    #: The signed transactions, the newest first.
+    attempts: List[TransactionCardAttempt]
+    #: The block that has it.
+    block: Optional[int]
+    block_hash: Optional[str]
+    #: null while it is in no block.
+    confirmations: Optional[int]
+    confirmations_needed: Optional[int]
+    #: It was sent long ago and is in no block: `speed-up` and `cancel` help.
+    stuck: bool
+    #: What hinders it now, such as a node that does not answer.
+    note: Optional[str]
+    #: How the receipt differs from the simulation.
+    deviation: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> TransactionCard:
+        return cls(
+            sentence=d["sentence"],
+            confirm=d["confirm"],
+            recipient=None if d["recipient"] is None else TransactionCardRecipient._of(d["recipient"]),
+            allowance=None if d["allowance"] is None else TransactionCardAllowance._of(d["allowance"]),
+            limits=[TransactionCardLimit._of(each) for each in d.get("limits", [])],
+            fee=None if d["fee"] is None else TransactionCardFee._of(d["fee"]),
+            risks=[TransactionCardRisk._of(each) for each in d.get("risks", [])],
+            simulation=TransactionCardSimulation._of(d["simulation"]),
+            trace=[TransactionCardTrace._of(each) for each in d.get("trace", [])],
+            call=TransactionCardCall._of(d["call"]),
+            data=d["data"],
+            signature=d["signature"],
+            approvers=TransactionCardApprovers._of(d["approvers"]),
+            attempts=[TransactionCardAttempt._of(each) for each in d.get("attempts", [])],
+            block=d["block"],
+            block_hash=d["block_hash"],
+            confirmations=d["confirmations"],
+            confirmations_needed=d["confirmations_needed"],
+            stuck=d["stuck"],
+            note=d["note"],
+            deviation=d["deviation"],
+        )
+
+
+@dataclass
+class Transaction:
+    """`Transaction` of the API."""
+
+    id: str
+    kind: Literal["transaction", "message", "typed_data"]
+    #: Its id.
+    agent: str
+    #: null once the agent is removed.
+    agent_name: Optional[str]
+    tenant: Optional[str]
+    #: A CAIP-2 id.
+    chain: str
+    chain_name: Optional[str]
+    #: The id of the wallet.
+    wallet: Optional[str]
+    from_: Optional[str]
+    #: null for the creation of a contract and for messages.
+    to: Optional[str]
+    #: Of the native asset, in base units.
+    value: str
+    class_: Literal["native", "erc20_transfer", "approval", "nft", "wrapped", "message", "unknown", "creation", "dangerous", "typed"]
+    state: Literal["denied", "pending", "rejected", "expired", "cancelled", "approved", "signed", "broadcast", "included", "confirmed", "final", "reverted", "replaced", "dropped", "failed", "awaiting_wallet", "wallet_rejected", "wallet_timeout", "mismatch"]
+    #: One sentence, made by the signer.
+    summary: str
+    #: What is approved.
+    digest: str
+    #: The agent's own words. Show them quoted and below the facts.
+    reason: Optional[str]
+    #: Of denied ones: what the agent was told.
+    error: Optional[str]
+    effects: List[TransactionEffect]
+    #: Approved without a person, by the rule `auto_below`.
+    automatic: bool
+    created_at: datetime
+    #: When it stops waiting for a person.
+    expires_at: Optional[datetime]
+    decided_at: Optional[datetime]
+    #: Those who approved, or the one who rejected: ids and names of keys.
+    decided_by: Optional[str]
+    #: Of the newest change of state.
+    changed_at: datetime
+    #: Of the newest signed transaction.
+    hash: Optional[str]
+    nonce: Optional[int]
+    #: How often it was signed: more than 1 after a speed-up or a cancellation.
+    generation: int
+    card: Optional[TransactionCard] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Transaction:
+        return cls(
+            id=d["id"],
+            kind=d["kind"],
+            agent=d["agent"],
+            agent_name=d["agent_name"],
+            tenant=d["tenant"],
+            chain=d["chain"],
+            chain_name=d["chain_name"],
+            wallet=d["wallet"],
+            from_=d["from"],
+            to=d["to"],
+            value=d["value"],
+            class_=d["class"],
+            state=d["state"],
+            summary=d["summary"],
+            digest=d["digest"],
+            reason=d["reason"],
+            error=d["error"],
+            effects=[TransactionEffect._of(each) for each in d.get("effects", [])],
+            automatic=d["automatic"],
+            created_at=moment(d["created_at"]),
+            expires_at=None if d["expires_at"] is None else moment(d["expires_at"]),
+            decided_at=None if d["decided_at"] is None else moment(d["decided_at"]),
+            decided_by=d["decided_by"],
+            changed_at=moment(d["changed_at"]),
+            hash=d["hash"],
+            nonce=d["nonce"],
+            generation=d["generation"],
+            card=TransactionCard._of(d["card"]) if d.get("card") is not None else None,
+        )
+
+
+@dataclass
+class ListTransactionsAnswer:
+    """`ListTransactionsAnswer` of the API."""
+
+    transactions: List[Transaction]
+    #: For `after` of the next page; null on the last one.
+    next: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> ListTransactionsAnswer:
+        return cls(
+            transactions=[Transaction._of(each) for each in d.get("transactions", [])],
+            next=d["next"],
+        )
+
+
+@dataclass
+class Wallet:
+    """`Wallet` of the API."""
+
+    id: str
+    kind: Literal["test", "generated", "imported", "external"]
+    label: str
+    address: str
+    created_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Wallet:
+        return cls(
+            id=d["id"],
+            kind=d["kind"],
+            label=d["label"],
+            address=d["address"],
+            created_at=moment(d["created_at"]),
+        )
+
+
+@dataclass
+class WalletPairing:
+    """`WalletPairing` of the API."""
+
+    #: wc:…
+    uri: str
+    expires_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> WalletPairing:
+        return cls(
+            uri=d["uri"],
+            expires_at=moment(d["expires_at"]),
+        )
+
+
+@dataclass
+class WalletSession:
+    """`WalletSession` of the API."""
+
+    id: str
+    #: The wallet's name for itself.
+    name: Optional[str]
+    url: Optional[str]
+    #: CAIP-10 ids such as eip155:1:0x….
+    accounts: List[str]
+    created_at: datetime
+    expires_at: datetime
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> WalletSession:
+        return cls(
+            id=d["id"],
+            name=d["name"],
+            url=d["url"],
+            accounts=d.get("accounts", []),
+            created_at=moment(d["created_at"]),
+            expires_at=moment(d["expires_at"]),
+        )
+
+
+@dataclass
+class Chain:
+    """`Chain` of the API."""
+
+    #: A CAIP-2 id.
+    id: str
+    name: Optional[str]
+    #: `unknown`: nothing was asked yet. `wrong_chain`: a node answered with another chain id; nothing is
+    #: signed.
+    status: Literal["unknown", "ok", "down", "wrong_chain"]
+    #: Without the URL of the node.
+    error: Optional[str]
+    #: The newest block that was seen.
+    block: Optional[int]
+    checked_at: Optional[datetime]
+    #: How many are configured.
+    nodes: int
+    #: How many make a transaction confirmed.
+    confirmations: int
+    #: Transactions that are followed.
+    under_way: int
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Chain:
+        return cls(
+            id=d["id"],
+            name=d["name"],
+            status=d["status"],
+            error=d["error"],
+            block=d["block"],
+            checked_at=None if d["checked_at"] is None else moment(d["checked_at"]),
+            nodes=d["nodes"],
+            confirmations=d["confirmations"],
+            under_way=d["under_way"],
+        )
+
+
+@dataclass
+class SignerStatus:
+    """`SignerStatus` of the API."""
+
+    #: Whether there is a signer that answers. If not, the other members are null.
+    available: bool
+    paused: Optional[bool]
+    wallets: Optional[int]
+    #: Requests that wait for a decision or a signature.
+    pending: Optional[int]
+    #: The number of the newest entry of the audit log.
+    audit_seq: Optional[int]
+    #: Keep it elsewhere to notice later that entries were changed.
+    audit_hash: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> SignerStatus:
+        return cls(
+            available=d["available"],
+            paused=d["paused"],
+            wallets=d["wallets"],
+            pending=d["pending"],
+            audit_seq=d["audit_seq"],
+            audit_hash=d["audit_hash"],
+        )
+
+
+@dataclass
+class AuditEntry:
+    """`AuditEntry` of the API."""
+
+    seq: int
+    at: datetime
+    actor: str
+    action: str
+    object: str
+    #: JSON, as it was hashed.
+    detail: str
+    prev: str
+    #: SHA-256 of prev, seq, time and the texts, each preceded by its length.
+    hash: str
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AuditEntry:
+        return cls(
+            seq=d["seq"],
+            at=moment(d["at"]),
+            actor=d["actor"],
+            action=d["action"],
+            object=d["object"],
+            detail=d["detail"],
+            prev=d["prev"],
+            hash=d["hash"],
+        )
+
+
+@dataclass
+class AuditEntriesVerified:
+    """With `verify=true`."""
+
+    entries: int
+    #: The first entry that does not fit; null if the chain is whole.
+    broken_at: Optional[int]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AuditEntriesVerified:
+        return cls(
+            entries=d["entries"],
+            broken_at=d["broken_at"],
+        )
+
+
+@dataclass
+class AuditEntries:
+    """`AuditEntries` of the API."""
+
+    entries: List[AuditEntry]
+    #: For `after` of the next page.
+    next: int
+    #: With `verify=true`.
+    verified: Optional[AuditEntriesVerified] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AuditEntries:
+        return cls(
+            entries=[AuditEntry._of(each) for each in d.get("entries", [])],
+            next=d["next"],
+            verified=AuditEntriesVerified._of(d["verified"]) if d.get("verified") is not None else None,
+        )
+
+
+@dataclass
 class WebhookDelivery:
     """`WebhookDelivery` of the API."""
 
@@ -1577,7 +2478,7 @@ class Webhook:
     id: str
     url: str
     tenant: str
-    events: List[Literal["created", "started", "exited", "paused", "resumed", "stopped", "oom", "expired", "deleted", "forked", "snapshot", "ai.budget.warning", "ai.budget.exceeded"]]
+    events: List[Literal["created", "started", "exited", "paused", "resumed", "stopped", "oom", "expired", "deleted", "forked", "snapshot", "ai.budget.warning", "ai.budget.exceeded", "transaction.pending", "transaction.decided", "transaction.changed"]]
     created_at: datetime
     #: Since the start of the daemon.
     delivered: int

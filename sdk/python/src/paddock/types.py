@@ -20,6 +20,9 @@ __all__ = [
     "Quota",
     "SandboxCreate",
     "SecretMount",
+    "SpendingAddress",
+    "SpendingLimit",
+    "SpendingWindow",
     "TerminalSize",
     "Workspace",
     "WorkspaceMount",
@@ -242,6 +245,52 @@ class AgentManifest(_AgentManifest, total=False):
     permissions: AgentManifestPermissions
     resources: AgentManifestResources
     spending_limits: AgentManifestSpendingLimits
+
+
+class _SpendingLimit(TypedDict):
+    chain: str
+    #: An address of a token
+    asset: str
+    per_transaction: str
+
+
+class SpendingLimit(_SpendingLimit, total=False):
+    """Of one asset on one chain. Nothing of an asset without an entry may be spent. Amounts are in base units; a
+    window without an amount is not limited."""
+
+    day: Optional[str]
+    week: Optional[str]
+    month: Optional[str]
+    lifetime: Optional[str]
+    #: Of a token, for people.
+    decimals: Optional[int]
+    #: For people.
+    symbol: Optional[str]
+    #: Whether an unlimited approval may be given; it counts as per_transaction.
+    unlimited_approvals: Optional[bool]
+
+
+class _SpendingAddress(TypedDict):
+    address: str
+
+
+class SpendingAddress(_SpendingAddress, total=False):
+
+    #: null means every chain.
+    chain: Optional[str]
+    deny: Optional[bool]
+    #: Calls that cannot be decoded are allowed to it.
+    call: Optional[bool]
+    note: Optional[str]
+
+
+class SpendingWindow(TypedDict):
+
+    days: Sequence[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]]
+    #: UTC.
+    from: str
+    #: Not included; 24:00 is the end of the day.
+    to: str
 
 
 class Quota(TypedDict, total=False):

@@ -31,6 +31,9 @@ static const char *const names[EVENT_TYPES] = {
 	[EVENT_SNAPSHOT] = "snapshot",
 	[EVENT_AI_WARNING] = "ai.budget.warning",
 	[EVENT_AI_EXCEEDED] = "ai.budget.exceeded",
+	[EVENT_TX_PENDING] = "transaction.pending",
+	[EVENT_TX_DECIDED] = "transaction.decided",
+	[EVENT_TX_CHANGED] = "transaction.changed",
 };
 
 const char *events_name(enum event_type t)
@@ -114,13 +117,14 @@ static void on_stored(void *arg, const struct err *e)
 		tell(c);
 }
 
-static void emit(struct core *c, enum event_type t, const struct box *b, struct view data)
+static void emit(struct core *c, enum event_type t, const struct tenant *tenant, struct view box,
+		 struct view data)
 {
 	struct pending *p = calloc(1, sizeof(*p));
-	struct event *v = p ? make(b->tenant, view_of(b->id), data) : NULL;
+	struct event *v = p ? make(tenant, box, data) : NULL;
 
 	if (!v || events_number(c, v) < 0) {
-		log_error("sandbox %s: no memory for its event \"%s\"", b->id, names[t]);
+		log_error("sandbox %.*s: no memory for its event \"%s\"", VIEW_ARG(box), names[t]);
 		free(v);
 		free(p);
 		return;
@@ -132,7 +136,7 @@ static void emit(struct core *c, enum event_type t, const struct box *b, struct 
 			&(struct store_event){ .id = v->id,
 					       .number = v->number,
 					       .at_ms = v->at_ms,
-					       .tenant = view_of(b->tenant->id),
+					       .tenant = view_of(tenant->id),
 					       .box = view_of(v->box),
 					       .type = view_of(names[t]),
 					       .data = v->data },
@@ -157,7 +161,7 @@ static void begin_data(struct json_out *o, struct buf *out, const struct box *b)
 static void end_data(struct core *c, enum event_type t, const struct box *b, struct json_out *o)
 {
 	json_out_end(o, '}');
-	emit(c, t, b, o->b->bad ? VIEW("{}") : buf_view(o->b));
+	emit(c, t, b->tenant, view_of(b->id), o->b->bad ? VIEW("{}") : buf_view(o->b));
 	buf_done(o->b);
 }
 
@@ -228,6 +232,26 @@ void events_exited(struct core *c, const struct box *b, unsigned exit_code, unsi
 	json_out_ku64(&o, "signal", signo);
 	json_out_kbool(&o, "oom", oom);
 	end_data(c, EVENT_EXITED, b, &o);
+}
+
+void events_emit_transaction(struct core *c, enum event_type t, const struct event_transaction *n)
+{
+	struct buf out = BUF_INIT(DATA_MAX);
+	struct json_out o;
+
+	if (c->stopping)
+		return;
+	json_out_init(&o, &out);
+	json_out_object(&o);
+	json_out_kstr_any(&o, "id", n->id);
+	json_out_kstr_any(&o, "agent", n->agent);
+	json_out_kstr_any(&o, "agent_name", n->agent_name);
+	json_out_kstr_any(&o, "chain", n->chain);
+	json_out_kz(&o, "state", n->state);
+	json_out_kstr_any(&o, "summary", n->summary);
+	json_out_end(&o, '}');
+	emit(c, t, n->tenant, n->box, out.bad ? VIEW("{}") : buf_view(&out));
+	buf_done(&out);
 }
 
 /* ---- reading ---- */

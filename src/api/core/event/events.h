@@ -35,6 +35,14 @@ struct event_budget {
 	int64_t limit, spent, reserved;
 };
 void events_emit_budget(struct core *c, enum event_type t, const struct box *b, const struct event_budget *n);
+/* TX_PENDING, TX_DECIDED, TX_CHANGED: of an agent's request. The summary is the signer's sentence. */
+struct event_transaction {
+	const struct tenant *tenant;
+	struct view box; /* in which the agent runs; may be empty */
+	struct view id, agent, agent_name, chain, summary;
+	const char *state;
+};
+void events_emit_transaction(struct core *c, enum event_type t, const struct event_transaction *n);
 /* EXITED, and OOM before it where that was the reason. */
 /* Something in it was killed for want of memory: with the limit. */
 void events_oom(struct core *c, const struct box *b);

@@ -42,6 +42,9 @@ enum event_type {
 	EVENT_SNAPSHOT,
 	EVENT_AI_WARNING,  /* much of a budget for models is spent */
 	EVENT_AI_EXCEEDED, /* a budget for models did not suffice for a call */
+	EVENT_TX_PENDING,  /* an agent's request waits for a person */
+	EVENT_TX_DECIDED,  /* it was approved, rejected or cancelled, or has expired */
+	EVENT_TX_CHANGED,  /* it was signed, sent, included, … */
 	EVENT_TYPES
 };
 

@@ -51,6 +51,7 @@ static void ready_when_done(struct adoption *a)
 	pool_start(c);
 	webhooks_start(c);
 	vault_start(c);
+	signer_start(c);
 	bridges_start(c);
 	tied_sweep(c);
 	templates_recover(c);

@@ -338,6 +338,7 @@ static void init(struct core *c, const struct core_setup *s)
 	outputs_init(&c->outputs);
 	quotas_init(c);
 	vault_init(c);
+	signer_init(c);
 	carrier_init(c);
 	usage_init(c);
 	allowances_init(c);
@@ -392,6 +393,7 @@ void core_stop(struct core *c)
 	policies_log_stop(c);
 	trust_stop(c);
 	vault_stop(c);
+	signer_stop(c);
 	carrier_stop(c);
 	keeper_stop(c);
 	boxes_stop(c);

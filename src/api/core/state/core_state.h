@@ -18,6 +18,7 @@
 #include "keys.h"
 #include "policies.h"
 #include "pool.h"
+#include "signer.h"
 #include "trend_ring.h"
 #include "usage.h"
 #include "vault.h"
@@ -34,6 +35,7 @@ struct core {
 
 	struct keeper keeper;
 	struct vault_channel vault;
+	struct signer_channel signer;
 	struct trust trust;
 	struct carrier carrier;
 	struct usage usage;

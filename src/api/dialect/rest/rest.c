@@ -32,6 +32,8 @@ static const struct route *const tables[] = {
 	rest_secrets_routes,
 	rest_webhooks_routes,
 	rest_agents_routes,
+	rest_transactions_routes,
+	rest_walletconnect_routes,
 	rest_tenants_routes,
 	rest_stats_routes,
 	rest_ports_routes,
