@@ -67,10 +67,9 @@ void config_chain_default(struct view id, struct config_chain *ret)
 	struct view number = config_chain_number(id);
 	bool dev = view_is(number, "31337") || view_is(number, "1337");
 
-	*ret = (struct config_chain){ .id = id,
-				      .confirmations = dev ? 1 : 12,
-				      .poll_ms = dev ? 500 : 4000,
-				      .stuck_blocks = 20 };
+	*ret = (struct config_chain){
+		.id = id, .confirmations = dev ? 1 : 12, .poll_ms = dev ? 500 : 4000, .stuck_blocks = 20
+	};
 }
 
 struct said_chain {

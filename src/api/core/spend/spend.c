@@ -1,6 +1,6 @@
 /*
- * The requests that are under way: an index over what the signer keeps. It is read anew whenever the signer comes
- * (back), so that nothing depends on what this program remembers. See spends.h.
+ * The requests that are under way: an index over what the signer keeps. It is read anew whenever the signer
+ * comes (back), so that nothing depends on what this program remembers. See spends.h.
  */
 #include "spends.h"
 
@@ -14,10 +14,10 @@
 #include "tx.h"
 #include "poison.h"
 
-#define RETRY_MS     500
-#define RETRY_MOST   30000
-#define EXPIRED_MS   150 /* behind a request's end, it is looked at */
-#define SYNC_PAGE    500
+#define RETRY_MS   500
+#define RETRY_MOST 30000
+#define EXPIRED_MS 150 /* behind a request's end, it is looked at */
+#define SYNC_PAGE  500
 
 const struct agent *spend_agent(struct core *c, struct view id)
 {
@@ -333,7 +333,14 @@ void spend_drive(struct spend_entry *x)
 		spend_elsewhere_begin(x);
 		await_end(x);
 		break;
-	default:
+	default: /* it was sent */
+		if (x->kind != SGN_REQUEST_KIND_TX || !x->n_tried)
+			break;
+		x->external |= buf_len(&x->raw) == 0;
+		if (x->external && !x->verified) {
+			spend_verify(x);
+			break;
+		}
 		spend_follow(x);
 		if (x->resend)
 			spend_send(x);
@@ -343,8 +350,8 @@ void spend_drive(struct spend_entry *x)
 
 /* ---- the signer comes and goes ---- */
 
-static const int32_t under_way[] = { SGN_STATE_PENDING,   SGN_STATE_APPROVED, SGN_STATE_SIGNED,
-				     SGN_STATE_BROADCAST, SGN_STATE_INCLUDED, SGN_STATE_CONFIRMED,
+static const int32_t under_way[] = { SGN_STATE_PENDING,        SGN_STATE_APPROVED, SGN_STATE_SIGNED,
+				     SGN_STATE_BROADCAST,      SGN_STATE_INCLUDED, SGN_STATE_CONFIRMED,
 				     SGN_STATE_AWAITING_WALLET };
 
 struct spend_sync {
@@ -451,6 +458,7 @@ void spend_init(struct core *c)
 	list_init(&c->spends.watches);
 	list_init(&c->spends.elsewhere);
 	list_init(&c->spends.ops);
+	list_init(&c->spends.kept);
 }
 
 void spend_start(struct core *c)
@@ -479,6 +487,7 @@ void spend_stop(struct core *c)
 
 void spend_done(struct core *c)
 {
+	spend_forget_kept(c);
 	spend_node_free_all(c);
 	map_done(&c->spends.by_id);
 }

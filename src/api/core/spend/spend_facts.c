@@ -1,6 +1,6 @@
 /*
- * What the signer must know of the chain before it decides: one batch to a node, and a trace where the node has no
- * eth_simulateV1. See spends.h.
+ * What the signer must know of the chain before it decides: one batch to a node, and a trace where the node
+ * has no eth_simulateV1. See spends.h.
  */
 #include "spends.h"
 
@@ -126,10 +126,10 @@ void spend_facts_get(struct spend_facts *f, struct spend_node *n, const struct s
 		spend_call_add(k, "eth_feeHistory", "[\"0x5\",\"latest\",[50]]");
 		spend_call_add(k, "eth_gasPrice", "[]");
 		spend_call_add(k, "eth_estimateGas", "[%.*s]", VIEW_ARG(tx));
-		spend_call_add(
-			k, "eth_simulateV1",
-			"[{\"blockStateCalls\":[{\"calls\":[%.*s]}],\"traceTransfers\":true,\"validation\":false},\"latest\"]",
-			VIEW_ARG(tx));
+		spend_call_add(k, "eth_simulateV1",
+			       "[{\"blockStateCalls\":[{\"calls\":[%.*s]}],\"traceTransfers\":true,"
+			       "\"validation\":false},\"latest\"]",
+			       VIEW_ARG(tx));
 	}
 	spend_call_go(k, on_said);
 }

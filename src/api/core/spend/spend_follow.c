@@ -1,9 +1,9 @@
 /*
- * What becomes of transactions that were sent: every so often a node is asked about those of its chain, in batches.
- * Nothing is asked while nothing is under way. See spends.h.
+ * What becomes of transactions that were sent: every so often a node is asked about those of its chain, in
+ * batches. Nothing is asked while nothing is under way. See spends.h.
  *
- * A receipt alone proves little: its block must be the one at its height, now and at each later look, until enough
- * blocks are above it.
+ * A receipt alone proves little: its block must be the one at its height, now and at each later look, until
+ * enough blocks are above it.
  */
 #include "spends.h"
 
@@ -18,11 +18,11 @@
 #include "text.h"
 #include "poison.h"
 
-#define SOON_MS    20
-#define SLOW       10 /* times slower for what only waits for its finality */
-#define SLOW_MOST  60000
-#define LOST_MS    (10 * 60 * 1000) /* after which what a wallet elsewhere sent, and nobody knows, is dropped */
-#define OF_EACH    2u               /* and the receipts of all its attempts */
+#define SOON_MS   20
+#define SLOW      10 /* times slower for what only waits for its finality */
+#define SLOW_MOST 60000
+#define DEEP      64
+#define OF_EACH   2u /* and the receipts of all its attempts */
 
 struct spend_poll {
 	struct spend_node *node;
@@ -58,7 +58,7 @@ static void plan(struct spend_node *n, bool soon)
 	if (n->poll || list_empty(&n->followed) || n->core->stopping)
 		return;
 	loop_timer_start(n->core->loop, &n->timer,
-			 soon		 ? SOON_MS
+			 soon            ? SOON_MS
 			 : only_waits(n) ? MIN(often * SLOW, (uint64_t)MAX(often, (uint64_t)SLOW_MOST))
 					 : often,
 			 on_time);
@@ -154,9 +154,10 @@ static void act(struct spend_entry *x, enum spend_next next, const struct spend_
 		reorg(x);
 		break;
 	case SPEND_NEXT_REPLACED:
-		spend_report(x, &(struct sgn_report){ .state = SGN_STATE_REPLACED,
-						      .note = hash ? VIEW("cancelled")
-								   : VIEW("another transaction has its nonce") });
+		spend_report(
+			x, &(struct sgn_report){ .state = SGN_STATE_REPLACED,
+						 .note = hash ? VIEW("cancelled")
+							      : VIEW("another transaction has its nonce") });
 		break;
 	case SPEND_NEXT_RESEND:
 		if (buf_len(&x->raw)) {
@@ -164,7 +165,7 @@ static void act(struct spend_entry *x, enum spend_next next, const struct spend_
 			spend_drive(x);
 		} else if (!x->unknown_ms) {
 			x->unknown_ms = clock_wall_ms();
-		} else if (clock_wall_ms() - x->unknown_ms > LOST_MS) {
+		} else if (clock_wall_ms() - x->unknown_ms > SPEND_LOST_MS) {
 			spend_report(x, &(struct sgn_report){ .state = SGN_STATE_DROPPED,
 							      .note = VIEW("no node knows it") });
 		}
@@ -175,6 +176,12 @@ static void act(struct spend_entry *x, enum spend_next next, const struct spend_
 }
 
 /* ---- what a node shows ---- */
+
+/* It was not looked at in this round, and nothing else is done with it. */
+static bool is_due(const struct spend_entry *x)
+{
+	return x->round == 0 && !x->busy && x->n_tried;
+}
 
 static bool is_object(const struct ethrpc_result *r)
 {
@@ -188,8 +195,8 @@ static int find_receipt(struct spend_poll *p, size_t i, struct spend_receipt *re
 
 	for (size_t k = 0; k < p->of[i].n_tried; k++) {
 		const struct ethrpc_result *r = &p->call.said[p->of[i].first + OF_EACH + k];
-		if (!r->error && spend_read_receipt(&p->call.arena, r->result, x->tried[k].hash, x->account,
-						    ret) == 1)
+		if (!r->error &&
+		    spend_read_receipt(&p->call.arena, r->result, x->tried[k].hash, x->account, ret) == 1)
 			return (int)k;
 	}
 	return -1;
@@ -249,6 +256,10 @@ static bool look_at(struct spend_poll *p, size_t i)
 	if (!s.mined || (next == SPEND_NEXT_WAIT && !s.same_block))
 		x->has_block = false;
 	act(x, next, &r, s.mined ? x->tried[mined].hash : NULL);
+	/* Where nothing is ever final, it is enough that it is deep. */
+	if (next == SPEND_NEXT_WAIT && s.state == SGN_STATE_CONFIRMED && !s.finalized &&
+	    x->confirmations >= s.needed + DEEP)
+		spend_unfollow(x);
 	return next == SPEND_NEXT_INCLUDED;
 }
 
@@ -257,7 +268,8 @@ static void on_polled(struct spend_call *k, const struct err *e)
 	struct spend_poll *p = CONTAINER(k, struct spend_poll, call);
 	struct spend_node *n = p->node;
 	struct spend_block head, finalized;
-	bool soon = false, good = !e && is_object(&k->said[1]) && spend_read_block(k->said[1].result, &head) == 0;
+	bool soon = false,
+	     good = !e && is_object(&k->said[1]) && spend_read_block(k->said[1].result, &head) == 0;
 
 	if (good) {
 		p->head = n->head = head.number;
@@ -279,7 +291,7 @@ static void on_polled(struct spend_call *k, const struct err *e)
 	}
 	/* Those that did not fit come at once. */
 	LIST_EACH (it, &n->followed)
-		soon |= good && CONTAINER(it, struct spend_entry, following)->round == 0;
+		soon |= good && is_due(CONTAINER(it, struct spend_entry, following));
 	poll_free(p);
 	plan(n, soon);
 }
@@ -315,14 +327,12 @@ static void choose(struct spend_node *n, struct spend_poll *p)
 	bool left = false;
 
 	LIST_EACH (it, &n->followed)
-		left |= CONTAINER(it, struct spend_entry, following)->round == 0;
+		left |= is_due(CONTAINER(it, struct spend_entry, following));
 	LIST_EACH (it, &n->followed) {
 		struct spend_entry *x = CONTAINER(it, struct spend_entry, following);
 		if (!left)
 			x->round = 0;
-		if (x->round || x->busy || !x->n_tried)
-			continue;
-		if (p->call.n + OF_EACH + x->n_tried <= SPEND_BATCH)
+		if (is_due(x) && p->call.n + OF_EACH + x->n_tried <= SPEND_BATCH)
 			add_entry(p, x);
 	}
 }

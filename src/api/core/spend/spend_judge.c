@@ -42,6 +42,6 @@ enum spend_next spend_judge(const struct spend_seen *s)
 	/* A node may answer the parts of one question at different heads: once is no proof. */
 	if (s->used)
 		return s->n_used >= 2 && s->head + 1 >= s->used_head + s->needed ? SPEND_NEXT_REPLACED
-										   : SPEND_NEXT_WAIT;
+										 : SPEND_NEXT_WAIT;
 	return s->known ? SPEND_NEXT_WAIT : SPEND_NEXT_RESEND;
 }

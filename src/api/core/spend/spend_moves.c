@@ -8,14 +8,16 @@
 
 #include "abi.h"
 #include "buf.h"
+#include "call.h"
 #include "spend_read.h"
 #include "text.h"
 #include "poison.h"
 
-#define WORD       32
-#define TEXT_MOST  160
-#define DATA_MOST  (64u * 1024)
-#define TRACE_MOST 48 /* frames within frames */
+#define WORD        32
+#define TEXT_MOST   160
+#define DATA_MOST   (64u * 1024)
+#define TRACE_MOST  48 /* frames within frames */
+#define ACTUAL_MOST 8u
 
 enum event { NO_EVENT, TRANSFER, APPROVAL, FOR_ALL, SINGLE, BATCH };
 static const struct {
@@ -284,4 +286,37 @@ struct view spend_read_failure(struct arena *a, struct view message, const struc
 	struct view kept = arena_view(a, buf_view(&b));
 	buf_done(&b);
 	return kept;
+}
+
+/* ---- what something else spends ---- */
+
+struct sgn_effect *spend_read_actual(struct arena *a, const struct json *tx,
+				     const uint8_t account[ADDRESS_SIZE], size_t *ret_n)
+{
+	struct call call;
+	struct call_input in = { .account = account, .data = VIEW("") };
+	uint8_t to[ADDRESS_SIZE];
+	struct sgn_effect *out;
+
+	(void)!spend_read_u256(json_get(tx, "value"), &in.value);
+	(void)!read_hex(a, json_get(tx, "input"), &in.data);
+	if (read_address(json_get(tx, "to"), to) == 0)
+		in.to = to;
+	call_read(&in, &call);
+	out = arena_array(a, MAX(call.n, 1u), sizeof(*out));
+	*ret_n = 0;
+	for (unsigned i = 0; out && i < MIN(call.n, ACTUAL_MOST); i++) {
+		char *p = arena_alloc(a, U256_BYTES);
+		if (!p)
+			break;
+		u256_store(&call.effects[i].amount, p);
+		out[(*ret_n)++] = (struct sgn_effect){
+			.asset = arena_view(a, (struct view){ (char *)call.effects[i].asset, ADDRESS_SIZE }),
+			.amount = { p, U256_BYTES },
+			.to = arena_view(a, (struct view){ (char *)call.effects[i].to, ADDRESS_SIZE }),
+			.approval = call.effects[i].approval
+		};
+	}
+	buf_done(&call.tree);
+	return out;
 }

@@ -23,3 +23,6 @@ int spend_moves_trace(struct spend_moves *m, const struct json *frame) _must_che
 /* Why something failed, in plain ASCII: Error(string) and Panic(uint256) decoded. Never empty but for want of
  * memory. */
 struct view spend_read_failure(struct arena *a, struct view message, const struct json *data);
+/* What a transaction spends that is not the one that was approved, as far as it can be read. */
+struct sgn_effect *spend_read_actual(struct arena *a, const struct json *tx,
+				     const uint8_t account[ADDRESS_SIZE], size_t *ret_n);

@@ -116,9 +116,7 @@ static bool is_loopback(const struct config_url *u)
 
 void spend_call_init(struct spend_call *k, struct spend_node *n)
 {
-	*k = (struct spend_call){ .node = n,
-				  .body = BUF_INIT(BODY_MOST),
-				  .arena = ARENA_INIT(SAID_MOST) };
+	*k = (struct spend_call){ .node = n, .body = BUF_INIT(BODY_MOST), .arena = ARENA_INIT(SAID_MOST) };
 	spend_call_add(k, "eth_chainId", "[]");
 }
 
@@ -126,7 +124,8 @@ void spend_call_add(struct spend_call *k, const char *method, const char *params
 {
 	va_list ap;
 
-	buf_printf(&k->body, "%c{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"%s\",\"params\":", k->n ? ',' : '[',
+	buf_printf(&k->body,
+		   "%c{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"%s\",\"params\":", k->n ? ',' : '[',
 		   k->n + 1, method);
 	va_start(ap, params);
 	buf_vprintf(&k->body, params, ap);

@@ -156,9 +156,9 @@ static void sent_well(struct spend_entry *x)
 	x->failures = 0;
 	x->note[0] = 0;
 	if (x->state == SGN_STATE_SIGNED)
-		spend_report(x, &(struct sgn_report){
-					.state = SGN_STATE_BROADCAST,
-					.hash = { (const char *)x->tried[x->n_tried - 1].hash, SPEND_HASH } });
+		spend_report(x, &(struct sgn_report){ .state = SGN_STATE_BROADCAST,
+						      .hash = { (const char *)x->tried[x->n_tried - 1].hash,
+								SPEND_HASH } });
 	else
 		spend_step_over(x);
 }
@@ -347,7 +347,8 @@ static void on_again_item(struct signer_ask *a, const void *reply, const struct 
 		return;
 	}
 	/* Facts about the fees; what it does has been approved. */
-	const struct spend_meaning own = { (const uint8_t *)i->from.p, i->kind, i->from, VIEW_NONE, VIEW_NONE };
+	const struct spend_meaning own = { (const uint8_t *)i->from.p, i->kind, i->from, VIEW_NONE,
+					   VIEW_NONE };
 	spend_facts_get(&g->op.facts, n, &own, on_again_facts);
 }
 
@@ -361,7 +362,8 @@ struct job *spend_again(struct core *c, struct spend_entry *x, int32_t mode, job
 	g->mode = mode;
 	memcpy(g->op.id, x->id, sizeof(g->op.id));
 	if (signer_call(c, &g->op.ask, SGN_SIGNER_TYPE_GET, &sgn_get_msg,
-			&(struct sgn_get){ .id = view_of(x->id) }, &sgn_item_reply_msg, on_again_item, e) < 0) {
+			&(struct sgn_get){ .id = view_of(x->id) }, &sgn_item_reply_msg, on_again_item,
+			e) < 0) {
 		job_abandon(&g->op.job);
 		spend_op_end(&g->op, NULL, e);
 		return NULL;

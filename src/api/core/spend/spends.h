@@ -1,9 +1,9 @@
 /*
  * What the files of spending share: see spend.h.
  *
- * spend.c has the index of what is under way, spend_node.c asks nodes, spend_facts.c what the signer must know of
- * the chain, spend_ask.c is for agents, spend_people.c and spend_pass.c for people, spend_send.c signs and sends,
- * spend_follow.c looks what becomes of it, spend_elsewhere.c is about wallets elsewhere.
+ * spend.c has the index of what is under way, spend_node.c asks nodes, spend_facts.c what the signer must
+ * know of the chain, spend_ask.c is for agents, spend_people.c and spend_pass.c for people, spend_send.c
+ * signs and sends, spend_follow.c looks what becomes of it, spend_elsewhere.c is about wallets elsewhere.
  */
 #pragma once
 
@@ -17,8 +17,10 @@
 #include "who.h"
 
 #define SPEND_ATTEMPTS 8
-#define SPEND_NOTE     160
+#define SPEND_NOTE     192
 #define SPEND_BATCH    48 /* of one request to a node */
+#define SPEND_LOST_MS                                                                                        \
+	(10 * 60 * 1000) /* after which what a wallet elsewhere sent, and nobody knows, is dropped */
 
 /* ---- spend_node.c ---- */
 
@@ -109,7 +111,7 @@ struct spend_entry {
 	struct spend_tried tried[SPEND_ATTEMPTS];
 	size_t n_tried;
 	int64_t expires_ms;
-	struct list waiters; /* of agents: struct spend_waiter */
+	struct list waiters; /* agents that wait for it */
 	bool refused;        /* SIGN was refused: why is in `note` */
 
 	/* what is done with it now: one thing at a time */
@@ -137,13 +139,15 @@ struct spend_entry {
 	struct spend_errand errand;
 	struct spend_elsewhere *elsewhere; /* that has the errand */
 	struct buf params;
-	bool elsewhere_before; /* the errand was sent before a restart */
-	bool external;
+	bool elsewhere_before;   /* the errand was sent before a restart */
+	bool external, verified; /* what was sent is what was approved */
 };
 
 struct spends {
 	struct map by_id;
 	struct list nodes, watches, elsewhere, ops;
+	struct list kept; /* what was decided while nobody waited */
+	unsigned n_kept;
 	struct signer_watch watch;
 	struct spend_sync *sync;
 	bool started;
@@ -155,8 +159,8 @@ void spend_stop(struct core *c);  /* core_stop */
 void spend_done(struct core *c);
 
 struct spend_entry *spend_find(struct core *c, struct view id);
-/* What the signer says of a request now: the index learns it, those who wait and watch are told. NULL: nothing more
- * comes of it, and it is not in the index. */
+/* What the signer says of a request now: the index learns it, those who wait and watch are told. NULL:
+ * nothing more comes of it, and it is not in the index. */
 struct spend_entry *spend_learn(struct core *c, const struct sgn_item *item);
 /* Goes on with it, if nothing is under way. */
 void spend_drive(struct spend_entry *x);
@@ -204,10 +208,10 @@ struct spend_seen {
 	uint32_t needed;          /* confirmations */
 	bool mined, failed, cancels, same_block;
 	uint64_t block;
-	bool used;         /* the account's nonce is beyond its own */
-	unsigned n_used;   /* looks in a row at which it was, and it was in no block */
+	bool used;          /* the account's nonce is beyond its own */
+	unsigned n_used;    /* looks in a row at which it was, and it was in no block */
 	uint64_t used_head; /* the head at the first of them */
-	bool known;        /* to the node */
+	bool known;         /* to the node */
 };
 enum spend_next spend_judge(const struct spend_seen *s);
 
@@ -216,18 +220,14 @@ enum spend_next spend_judge(const struct spend_seen *s);
 void spend_elsewhere_begin(struct spend_entry *x); /* awaiting_wallet */
 void spend_elsewhere_end(struct spend_entry *x);   /* accepts one that has no errand */
 void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w);
+void spend_verify(struct spend_entry *x); /* what a wallet elsewhere has sent */
 
 /* ---- spend_ask.c ---- */
 
-struct spend_waiter {
-	struct job job;
-	struct list link; /* of the entry */
-	struct core *core;
-	struct loop_timer timer;
-};
 /* Whoever waits for it is told, if it is far enough. */
 void spend_tell_agents(struct spend_entry *x, const struct sgn_item *item);
 void spend_end_waiters(struct spend_entry *x, const struct err *e);
+void spend_forget_kept(struct core *c);
 
 /* ---- spend_people.c ---- */
 
