@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "addr.h"
 #include "ai.h"
 #include "fd.h"
 #include "mask.h"
@@ -307,7 +308,40 @@ static void on_fail(struct outgoing *o, int error, const char *why)
 	give_up(CONTAINER(o, struct dial, out), ERR_UNAVAILABLE, why ? why : strerror(error));
 }
 
-static const struct outgoing_ops ops = { .on_ready = on_ready, .on_event = on_event, .on_fail = on_fail };
+static bool is_here(const struct addr *a)
+{
+	static const struct view nets[] = { VIEW("127.0.0.0/8"), VIEW("::1") };
+	struct addr_net n;
+
+	for (size_t i = 0; i < ELEMS(nets); i++)
+		if (addr_net_parse(nets[i], &n) >= 0 && addr_net_has(&n, a))
+			return true;
+	return false;
+}
+
+/*
+ * Without a ticket it goes to a node of a chain, and an agent decides when. The configuration names the node,
+ * but whoever has its name decides what it means: link-local addresses, where clouds have their metadata
+ * services, are never dialled, and this machine only where the configuration says so itself.
+ */
+static const char *refuses(struct outgoing *o, const struct sockaddr *to)
+{
+	const struct dial *d = CONTAINER(o, struct dial, out);
+	struct view host = view_of(o->host);
+	struct addr a, said;
+
+	if (d->n_ticket)
+		return NULL;
+	if (!addr_from_sockaddr(to, &a) || addr_refused(&a, VIEW("link-local")))
+		return "nodes at this address are refused";
+	if (is_here(&a) && !view_is(host, "localhost") && addr_parse(host, &said) < 0)
+		return "the node's name leads to this machine";
+	return NULL;
+}
+
+static const struct outgoing_ops ops = {
+	.refuses = refuses, .on_ready = on_ready, .on_event = on_event, .on_fail = on_fail
+};
 
 /* ---- the beginning ---- */
 

@@ -11,13 +11,14 @@ enum { PUT, DELETE, LIST };
 
 static const char *const sql[] = {
 	[PUT] = ("INSERT INTO agents (id, tenant, name, manifest, status, reason, box, consented, wanted,"
-		 " created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO UPDATE "
-		 "SET"
+		 " created_ms, crashes, next_start_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+		 " ?12) ON CONFLICT (id) DO UPDATE SET"
 		 " status = excluded.status, reason = excluded.reason, box = excluded.box,"
-		 " wanted = excluded.wanted"),
+		 " wanted = excluded.wanted, crashes = excluded.crashes,"
+		 " next_start_ms = excluded.next_start_ms"),
 	[DELETE] = "DELETE FROM agents WHERE id = ?1",
-	[LIST] = ("SELECT id, tenant, name, manifest, status, reason, box, consented, wanted, created_ms FROM"
-		  " agents ORDER BY created_ms, id"),
+	[LIST] = ("SELECT id, tenant, name, manifest, status, reason, box, consented, wanted, created_ms,"
+		  " crashes, next_start_ms FROM agents ORDER BY created_ms, id"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_AGENTS][which])
@@ -33,6 +34,8 @@ static int agent_put(struct store_sql *q, const void *args, struct err *e)
 		store_sql_bind(stmt, (int)i + 1, texts[i]);
 	store_sql_bind_u64(stmt, 9, a->wanted);
 	sqlite3_bind_int64(stmt, 10, a->created_ms);
+	store_sql_bind_u64(stmt, 11, a->crashes);
+	sqlite3_bind_int64(stmt, 12, a->next_start_ms);
 	return store_sql_run(q, stmt, "storing the agent", e);
 }
 
@@ -69,6 +72,8 @@ static int visit_agent(sqlite3_stmt *row, const struct store_visitor *v, void *a
 		.consented = store_sql_column(row, 7),
 		.wanted = store_sql_column_u64(row, 8) != 0,
 		.created_ms = sqlite3_column_int64(row, 9),
+		.crashes = store_sql_column_u64(row, 10),
+		.next_start_ms = sqlite3_column_int64(row, 11),
 	};
 
 	if (v->agent)

@@ -13,6 +13,8 @@ struct store_agent {
 	struct view box;       /* in which it runs; may be empty */
 	struct view consented; /* who consented to what it asks for: the id of a key */
 	bool wanted;           /* it should run */
+	uint64_t crashes;      /* in a row */
+	int64_t next_start_ms; /* after a crash; 0: now */
 	int64_t created_ms;
 };
 

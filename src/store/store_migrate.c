@@ -245,6 +245,8 @@ static const char *const STEPS[] = {
 	"  consented TEXT NOT NULL,"
 	"  wanted INTEGER NOT NULL,"
 	"  created_ms INTEGER NOT NULL,"
+	"  crashes INTEGER NOT NULL,"
+	"  next_start_ms INTEGER NOT NULL,"
 	"  UNIQUE (tenant, name)"
 	") STRICT;"
 	"CREATE TABLE agent_log ("

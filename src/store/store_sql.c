@@ -33,7 +33,7 @@ static const struct store_table *const tables[STORE_TABLES] = {
 	[STORE_USAGE] = &store_usage_table,     [STORE_AI_LIMITS] = &store_ai_limits_table,
 	[STORE_AI_LOG] = &store_ai_log_table,   [STORE_AI_CALLS] = &store_ai_calls,
 	[STORE_VERDICTS] = &store_verdicts,     [STORE_AUDIT] = &store_audit_table,
-	[STORE_AGENTS] = &store_agents,           [STORE_AGENT_LOG] = &store_agent_log,
+	[STORE_AGENTS] = &store_agents,         [STORE_AGENT_LOG] = &store_agent_log,
 };
 
 int store_sql_failed(sqlite3 *db, const char *what, struct err *e)

@@ -37,6 +37,8 @@ VERBS = {
     "egress token": "createEgressToken", "egress sets": "listSandboxEgressSets listEgressSets", "egress log": "getEgressLog",
     "ai show": "getSandboxAi getTenantAi", "ai set": "setSandboxAi changeSandboxAi setTenantAi changeTenantAi",
     "ai rotate": "rotateSandboxAiToken", "ai calls": "listSandboxAiCalls getSandboxAiCall", "ai usage": "getUsage", "metrics": "metrics",
+    "agent install": "installAgent uploadAgentCode", "agent ls": "listAgents", "agent show": "getAgent", "agent rm": "removeAgent",
+    "agent start": "startAgent", "agent stop": "stopAgent", "agent restart": "restartAgent", "agent logs": "listAgentLogs",
     "api": "readWorkspaceFile statWorkspaceFile writeWorkspaceFile removeWorkspaceFile",
 }
 

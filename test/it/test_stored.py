@@ -6,9 +6,11 @@ tool is either in the sweep or among the exceptions, with the reason.
 """
 
 import contextlib
+import io
 import json
 import re
 import sqlite3
+import tarfile
 import time
 
 import pytest
@@ -83,6 +85,29 @@ class World:
     def snapshot(self):
         return self.made(f"{self.box().path}/snapshots", {})["id"]
 
+    def agent(self, built=False, running=False):
+        """The id of a new agent."""
+        one = self.made("/v1/agents", {"manifest": AGENT, "name": self.name(), "consent": True})["id"]
+        if not built and not running:
+            return one
+        code = io.BytesIO()
+        with tarfile.open(fileobj=code, mode="w") as tar:
+            program = tarfile.TarInfo("main.py")
+            program.size = len(AGENT_PROGRAM)
+            tar.addfile(program, io.BytesIO(AGENT_PROGRAM))
+        answer = self.api.request("PUT", f"/v1/agents/{one}/code", code.getvalue())
+        assert answer.status == 202, answer
+
+        def ready():
+            now = self.api.get(f"/v1/agents/{one}").json()
+            assert now["status"] != "failed", now
+            return now["status"] == "stopped"
+
+        paddock.until(ready, "the agent is built")
+        if running:
+            self.does("POST", f"/v1/agents/{one}/start")
+        return one
+
     def webhook(self):
         return {"url": "http://127.0.0.1:1/", "events": ["created"]}
 
@@ -105,6 +130,8 @@ def about(method, pattern, make, body=None):
     return lambda w: Op(method, pattern.format(make(w)), body)
 
 
+AGENT = {"name": "Waits", "version": "1.0.0", "runtime": "python", "entrypoint": "main.py"}
+AGENT_PROGRAM = b"import signal\nsignal.pause()\n"
 RULES = {"egress": {"allow": ["example.org"]}}
 POLICY = RULES["egress"]
 
@@ -142,6 +169,13 @@ SWEEP = {
     "DELETE /v1/keys/{}": about("DELETE", "/v1/keys/{}", lambda w: w.made("/v1/keys", {"role": "user"})["id"]),
     "POST /v1/webhooks": lambda w: Op("POST", "/v1/webhooks", w.webhook()),
     "DELETE /v1/webhooks/{}": about("DELETE", "/v1/webhooks/{}", lambda w: w.made("/v1/webhooks", w.webhook())["id"]),
+    # agents
+    "POST /v1/agents": lambda w: Op("POST", "/v1/agents", {"manifest": AGENT, "name": w.name(), "consent": True}),
+    "PUT /v1/agents/{}/code": lambda w: Op("PUT", f"/v1/agents/{w.agent()}/code", b"\0" * 10240, {"Content-Type": "application/x-tar"}),
+    "POST /v1/agents/{}/start": about("POST", "/v1/agents/{}/start", lambda w: w.agent(built=True)),
+    "POST /v1/agents/{}/stop": about("POST", "/v1/agents/{}/stop", lambda w: w.agent(running=True)),
+    "POST /v1/agents/{}/restart": about("POST", "/v1/agents/{}/restart", lambda w: w.agent(running=True)),
+    "DELETE /v1/agents/{}": about("DELETE", "/v1/agents/{}", World.agent),
     # E2B
     "POST /sandboxes": lambda w: Op("POST", "/sandboxes", {"templateID": "base"}),
     "POST /v2/sandboxes": lambda w: Op("POST", "/v2/sandboxes", {"templateID": "base"}),
@@ -298,7 +332,7 @@ def locked(daemon):
 def send(daemon, op):
     client = daemon.client()
     try:
-        body = None if op.body is None else json.dumps(op.body).encode()
+        body = op.body if op.body is None or isinstance(op.body, bytes) else json.dumps(op.body).encode()
         return client.request(op.method, op.path, body, op.headers if body is not None else {})
     finally:
         client.close()

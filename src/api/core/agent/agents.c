@@ -57,6 +57,8 @@ void agents_save(struct agent *a, store_done *done, void *arg)
 					 .box = view_of(a->box),
 					 .consented = view_of(a->consented),
 					 .wanted = a->wanted,
+					 .crashes = a->crashes,
+					 .next_start_ms = a->next_start_ms,
 					 .created_ms = a->created_ms };
 
 	if (!a->core->stopping)
@@ -65,7 +67,7 @@ void agents_save(struct agent *a, store_done *done, void *arg)
 
 /* ---- into and out of memory ---- */
 
-static struct agent *find_id(const struct core *c, struct view id)
+struct agent *agents_by_id(const struct core *c, struct view id)
 {
 	struct map_node *n = map_get(&c->agents.by_id, id);
 	return n ? CONTAINER(n, struct agent, by_id) : NULL;
@@ -141,6 +143,8 @@ static int fill(struct agent *a, const struct store_agent *row, struct err *e)
 	    view_to_str(row->consented, a->consented, sizeof(a->consented)) < 0)
 		return err_set(e, ERR_INTERNAL, "the row of an agent is damaged");
 	a->wanted = row->wanted;
+	a->crashes = row->crashes;
+	a->next_start_ms = row->next_start_ms;
 	a->created_ms = row->created_ms;
 	a->status = view_is(row->status, "waiting")    ? AGENT_WAITING
 		    : view_is(row->status, "building") ? AGENT_BUILDING
@@ -279,7 +283,7 @@ struct creation {
 
 static void end_creation(struct creation *j, const struct err *e)
 {
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 	struct err gone = { 0 };
 
 	err_set(&gone, ERR_STATE, "the agent was removed");
@@ -302,7 +306,7 @@ static void on_stored(void *arg, const struct err *e)
 static void on_prepared(void *arg, const void *result, const struct err *e)
 {
 	struct creation *j = arg;
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 
 	if (e || !a || j->core->stopping)
 		end_creation(j, e);
@@ -372,7 +376,7 @@ struct job *agents_create(struct core *c, const struct actor *actor, const struc
 
 struct agent *agents_find(struct core *c, const struct actor *actor, int act, struct view ref, struct err *e)
 {
-	struct agent *a = find_id(c, ref);
+	struct agent *a = agents_by_id(c, ref);
 
 	for (struct list *it = c->agents.all.next; !a && it != &c->agents.all; it = it->next) {
 		struct agent *o = CONTAINER(it, struct agent, order);
@@ -425,7 +429,7 @@ struct removal {
 
 static void end_removal(struct removal *j, const struct err *e)
 {
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 
 	if (a && e)
 		a->removing = false;
@@ -456,7 +460,7 @@ static void on_space_gone(void *arg, const void *result, const struct err *e)
 static void on_image_gone(void *arg, const void *result, const struct err *e)
 {
 	struct removal *j = arg;
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 	struct err failed = { 0 };
 	char name[32];
 
@@ -473,7 +477,7 @@ static void on_image_gone(void *arg, const void *result, const struct err *e)
 static void on_ended(void *arg, const void *result, const struct err *e)
 {
 	struct removal *j = arg;
-	struct agent *a = find_id(j->core, view_of(j->id));
+	struct agent *a = agents_by_id(j->core, view_of(j->id));
 	struct err failed = { 0 };
 	char name[32];
 

@@ -88,6 +88,7 @@ struct agents {
 	uint64_t last_entry;
 };
 
+struct agent *agents_by_id(const struct core *c, struct view id); /* or NULL */
 /* Somebody who acts for the agent. */
 struct actor agents_actor(const struct agent *a);
 /* Writes the row; `done` may be NULL. */

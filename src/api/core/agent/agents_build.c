@@ -214,23 +214,50 @@ static int begin_build(struct agent *a, struct err *e)
 	return r;
 }
 
-int agents_upload_commit(struct agent_upload *u, const struct agent **ret, struct err *e)
+/* The answer waits for the row: whoever is told that the files are there finds them so after a restart. */
+struct commit {
+	struct job job;
+	struct core *core;
+	char id[AGENT_ID + 1];
+};
+
+static void on_committed(void *arg, const struct err *e)
+{
+	struct commit *j = arg;
+	const struct agent *a = agents_by_id(j->core, view_of(j->id));
+	struct err gone = { 0 };
+
+	core_store_result(j->core, e);
+	err_set(&gone, ERR_NOT_FOUND, "the agent was removed");
+	job_finish(&j->job, a, e ? e : a ? NULL : &gone);
+	free(j);
+}
+
+struct job *agents_upload_commit(struct agent_upload *u, job_done *done, void *arg, struct err *e)
 {
 	struct agent *a = u->agent;
+	struct commit *j = a && !a->removing ? calloc(1, sizeof(*j)) : NULL;
 
-	if (!a || a->removing) {
+	if (!j) {
+		if (a && !a->removing)
+			err_sys(e, ERR_INTERNAL, ENOMEM, "upload");
+		else
+			err_set(e, ERR_NOT_FOUND, "no such agent");
 		agents_upload_abort(u);
-		return err_set(e, ERR_NOT_FOUND, "no such agent");
+		return NULL;
 	}
 	templates_layer_commit(TAKE_PTR(u->layer));
 	agents_upload_abort(u);
-	if (begin_build(a, e) < 0)
-		return -1;
+	if (begin_build(a, e) < 0) {
+		free(j);
+		return NULL;
+	}
+	*j = (struct commit){ .job = { .done = done, .arg = arg }, .core = a->core };
+	memcpy(j->id, a->id, sizeof(j->id));
 	a->status = AGENT_BUILDING;
 	agents_log_say(a, AGENT_BY_DAEMON, AGENT_INFO, "building the image");
-	agents_save(a, NULL, NULL);
-	*ret = a;
-	return 0;
+	agents_save(a, on_committed, j);
+	return &j->job;
 }
 
 /* ---- the end of a build ---- */

@@ -344,10 +344,6 @@ static struct job *make_box(struct agent *a, struct arena *arena, struct err *e)
 	struct box_wish w = {
 		.snapshot = b ? view_of(b->snapshot) : VIEW_NONE,
 		.metadata = { keys, values, ELEMS(keys) },
-		.limits = { .cpu = a->manifest.resources.cpu_milli / 1000.0,
-			    .has_cpu = a->manifest.resources.cpu_milli != 0,
-			    .memory_mb = a->manifest.resources.memory_mb,
-			    .has_memory_mb = a->manifest.resources.memory_mb != 0 },
 		.has_ttl = true,
 		.ttl_seconds = max,
 		.readonly_root = true,
@@ -359,6 +355,11 @@ static struct job *make_box(struct agent *a, struct arena *arena, struct err *e)
 		return NULL;
 	w.egress = &egress;
 	w.workdir = VIEW(AGENT_FILES);
+	/* Now: the template has just put its own there. */
+	w.limits.has_cpu = a->manifest.resources.cpu_milli != 0;
+	w.limits.cpu = a->manifest.resources.cpu_milli / 1000.0;
+	w.limits.has_memory_mb = a->manifest.resources.memory_mb != 0;
+	w.limits.memory_mb = a->manifest.resources.memory_mb;
 	return create_box(a->core, &us, &w, on_box_made, a, e);
 }
 
@@ -560,13 +561,24 @@ static void attach(struct agent *a)
 	}
 }
 
+/* The rest of the pause after a crash; 0: it is over, or there was none. The clock may have been set. */
+static uint64_t pause_left(const struct agent *a)
+{
+	int64_t now = clock_wall_ms();
+
+	return a->next_start_ms > now ? MIN((uint64_t)(a->next_start_ms - now), (uint64_t)PAUSE_MOST) : 0;
+}
+
 static void on_recover_time(struct loop_timer *t)
 {
 	struct agent *a = CONTAINER(t, struct agent, timer);
 	const struct box *b = a->box[0] ? boxes_by_id(a->core, view_of(a->box)) : NULL;
+	uint64_t left = pause_left(a);
 
 	if (b && b->state.status == BOX_RUNNING && a->wanted)
 		attach(a);
+	else if (!a->box[0] && a->wanted && left)
+		loop_timer_start(a->core->loop, &a->timer, left, on_pause_over);
 	else if (a->box[0] || a->wanted) {
 		a->status = AGENT_STOPPING;
 		a->again = a->wanted;
@@ -585,7 +597,8 @@ void agents_run_recover(struct core *c)
 		struct agent *a = CONTAINER(it, struct agent, order);
 		agents_build_recover(a);
 		if (a->status == AGENT_STOPPED && (a->box[0] || a->wanted)) {
-			a->status = AGENT_STARTING;
+			bool held = !a->box[0] && a->wanted && pause_left(a);
+			a->status = held ? AGENT_CRASHED : AGENT_STARTING;
 			loop_timer_start(c->loop, &a->timer, RECOVER_MS, on_recover_time);
 		}
 	}

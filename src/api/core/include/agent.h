@@ -133,8 +133,9 @@ struct agent_upload;
 struct agent_upload *agents_upload_open(struct core *c, const struct actor *a, struct view ref,
 					struct err *e) _must_check_;
 int agents_upload_write(struct agent_upload *u, struct view data, struct err *e) _must_check_;
-/* Ends the upload in any case. *ret is the agent. */
-int agents_upload_commit(struct agent_upload *u, const struct agent **ret, struct err *e) _must_check_;
+/* Ends the upload in any case. The result is a const struct agent *, whose image is being built. */
+struct job *agents_upload_commit(struct agent_upload *u, job_done *done, void *arg,
+				 struct err *e) _must_check_;
 void agents_upload_abort(struct agent_upload *u);
 
 /* ---- agents_run.c ---- */

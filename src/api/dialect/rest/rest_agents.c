@@ -128,23 +128,29 @@ static void release_upload(struct request *r)
 	agents_upload_abort(TAKE_PTR(u->upload));
 }
 
+static void on_building(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	struct json_out *o = answer_result(r, e);
+
+	if (!o)
+		return;
+	put(o, result);
+	answer_send(r, 202);
+}
+
 static void on_code(struct http_exchange *x, struct view data, bool last)
 {
 	struct request *r = x->ctx;
 	struct code_upload *u = r->own;
-	const struct agent *a;
 	struct err e = { 0 };
 
-	if ((data.n && agents_upload_write(u->upload, data, &e) < 0) ||
-	    (last && agents_upload_commit(TAKE_PTR(u->upload), &a, &e) < 0)) {
+	if (data.n && agents_upload_write(u->upload, data, &e) < 0) {
 		answer_fail(r, &e);
 		return;
 	}
-	if (!last)
-		return;
-	struct json_out *o = answer_json(r);
-	put(o, a);
-	answer_send(r, 202);
+	if (last)
+		answer_await(r, agents_upload_commit(TAKE_PTR(u->upload), on_building, r, &e), &e);
 }
 
 static const struct http_ops code_ops = { .on_body = on_code, .on_abort = request_abort };
