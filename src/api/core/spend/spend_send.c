@@ -288,6 +288,7 @@ void spend_send(struct spend_entry *x)
 struct again {
 	struct spend_op op;
 	int32_t mode;
+	uint32_t generation; /* that is replaced */
 };
 
 static void on_again(struct signer_ask *a, const void *reply, const struct err *e)
@@ -319,7 +320,9 @@ static void on_again(struct signer_ask *a, const void *reply, const struct err *
 static void on_again_facts(struct spend_facts *f, const struct err *e)
 {
 	struct again *g = CONTAINER(f, struct again, op.facts);
-	struct sgn_sign m = { .id = view_of(g->op.id), .facts = &f->facts, .mode = g->mode };
+	struct sgn_sign m = {
+		.id = view_of(g->op.id), .facts = &f->facts, .mode = g->mode, .generation = g->generation
+	};
 	struct err failed = { 0 };
 
 	if (e || signer_call(g->op.core, &g->op.ask, SGN_SIGNER_TYPE_SIGN, &sgn_sign_msg, &m,
@@ -346,6 +349,7 @@ static void on_again_item(struct signer_ask *a, const void *reply, const struct 
 		spend_op_end(&g->op, NULL, &why);
 		return;
 	}
+	g->generation = i->generation;
 	/* Facts about the fees; what it does has been approved. */
 	const struct spend_meaning own = { (const uint8_t *)i->from.p, i->kind, i->from, VIEW_NONE,
 					   VIEW_NONE };
