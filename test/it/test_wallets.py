@@ -344,10 +344,10 @@ def test_test_accounts_and_external_wallets(cli, password):
     assert (wallet["address"], wallet["kind"]) == (FIRST, "test")
     assert cli.json("wallet", "test", "1")["label"] == "test-1"
     assert "0 to 9" in cli.refused("wallet", "test", "10")
-    outside = cli.json("wallet", "add-external", CONTRACT, "phone")
+    outside = cli.json("wallet", "external", CONTRACT, "phone")
     assert (outside["kind"], outside["address"]) == ("external", CONTRACT)
-    assert "checksum" in cli.refused("wallet", "add-external", CONTRACT.replace("B", "b", 1), "x")
-    assert "no address" in cli.refused("wallet", "add-external", "0x12", "x")
+    assert "checksum" in cli.refused("wallet", "external", CONTRACT.replace("B", "b", 1), "x")
+    assert "no address" in cli.refused("wallet", "external", "0x12", "x")
     assert "known to everybody" in cli.refused("wallet", "export", "dev", "--password-file", password)
     cli.ok("wallet", "rm", "phone", "--yes")
 
