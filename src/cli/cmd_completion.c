@@ -28,6 +28,7 @@ static const struct {
 	{ "LINK", "paddock link ls 2>/dev/null | awk 'NR > 1 { print $1 }'" },
 	{ "WALLET", "paddock wallet ls 2>/dev/null | awk 'NR > 1 { print $1 }'" },
 	{ "AGENT", "paddock agent ls 2>/dev/null | awk 'NR > 1 { print $2 }'" },
+	{ "TRANSACTION", "paddock tx ls -p 2>/dev/null | awk 'NR > 1 { print $1 }'" },
 	{ "SHELL", "printf '%s\\n' bash zsh fish" },
 	{ "STATUS", "printf '%s\\n' creating running paused stopped" },
 	{ "LANGUAGE", "printf '%s\\n' python javascript typescript r java bash" },
