@@ -12,23 +12,10 @@ import threading
 import pytest
 
 import paddock
-from desktop import Desktop, GLib, Inspector, Window, X
+from desktop import HOME, Desktop, Inspector, Window, X, free_port
 
-HOME = "Overview · Paddock"
 AWAY = "Paddock is not reachable"
 WHO = "fetch('/dashboard/session', {headers: {'X-Paddock-Dashboard': '1'}})"
-
-
-@pytest.fixture(scope="module")
-def desktop():
-    it = Desktop()
-    yield it
-    it.stop()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
@@ -210,30 +197,20 @@ def test_dark(shared, desktop, page):
     paddock.until(lambda: not page.run(dark), "the page is light")
 
 
-def item(desktop, shared, name):
-    sender, _ = desktop.items[-1]
-    return desktop.ask(sender, "/StatusNotifierItem", "org.freedesktop.DBus.Properties", "Get",
-                       GLib.Variant("(ss)", ("org.kde.StatusNotifierItem", name))).unpack()[0]
-
-
 def test_tray(shared, desktop):
     """It registers, draws itself, and has its menu; the window closes into it, and comes back from it and by a second start."""
     paddock.until(lambda: desktop.items, "the item is registered")
-    sender, _ = desktop.items[-1]
-    assert item(desktop, shared, "Status") == "Active" and item(desktop, shared, "Title") == "Paddock"
-    width, height, pixels = item(desktop, shared, "IconPixmap")[0]
+    assert desktop.item("Status") == "Active" and desktop.item("Title") == "Paddock"
+    width, height, pixels = desktop.item("IconPixmap")[0]
     assert len(pixels) == width * height * 4 and len(set(pixels)) > 4
-    menu = desktop.ask(sender, "/MenuBar", "com.canonical.dbusmenu", "GetLayout", GLib.Variant("(iias)", (0, -1, []))).unpack()
-    labels = {child[1].get("label"): child[0] for child in menu[1][2]}
-    assert list(labels) == ["Open Paddock", "Approvals", None, "Quit"]
+    assert list(desktop.menu()) == ["Open Paddock", "Approvals", None, "Quit"]
 
     desktop.set_tray(True)
     shared.until("sees the tray", tray=True)
     x = X(desktop.display)
     x.ask_to_close(x.find(HOME))
     shared.until("is hidden", visible=False)
-    desktop.ask(sender, "/MenuBar", "com.canonical.dbusmenu", "Event",
-                GLib.Variant("(isvu)", (labels["Open Paddock"], "clicked", GLib.Variant("s", ""), 0)))
+    desktop.click("Open Paddock")
     shared.until("is back", visible=True)
     x.ask_to_close(x.find(HOME))
     shared.until("is hidden", visible=False)
