@@ -159,7 +159,7 @@ class Desktop:
         return paddock.clean_environment(
             DISPLAY=self.display, DBUS_SESSION_BUS_ADDRESS=self.address, HOME=home, XDG_RUNTIME_DIR=self.base, XDG_CONFIG_HOME=home / ".config",
             XDG_STATE_HOME=home / "state", XDG_DATA_HOME=home / "data", XDG_CACHE_HOME=home / "cache", XDG_DOWNLOAD_DIR=home, PATH=f"{tools}:{os.environ['PATH']}", GDK_BACKEND="x11",
-            NO_AT_BRIDGE="1", LIBGL_ALWAYS_SOFTWARE="1", **extra)
+            NO_AT_BRIDGE="1", LC_ALL="C", **extra)
 
     def opened(self):
         """The addresses that the user's browser was asked to show."""

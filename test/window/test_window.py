@@ -49,6 +49,7 @@ def test_shows_the_dashboard(shared, desktop, daemon, page):
     assert paddock.until(lambda: len(desktop.shoot().colours()) > 64, "something is drawn")
     assert page.run("location.href") == daemon.url + "/"
     assert page.run("document.cookie") == ""
+    assert page.run("new Intl.NumberFormat(navigator.language).format(1.5)") == "1.5"  # the charts do this; the locale is C
     assert page.run("document.body.innerText.includes('default')")
     assert daemon.key not in page.run("document.documentElement.outerHTML + JSON.stringify({...localStorage, ...sessionStorage})")
     who = page.settle(WHO + ".then(r => r.json())")
