@@ -96,6 +96,11 @@
 	X(agent_restart)                                                                                     \
 	X(agent_logs)                                                                                        \
 	X(agent_rm)                                                                                          \
+	X(agent_search)                                                                                      \
+	X(agent_publish)                                                                                     \
+	X(agent_index)                                                                                       \
+	X(agent_key)                                                                                         \
+	X(agent_upgrade)                                                                                     \
 	X(webhook_create)                                                                                    \
 	X(webhook_ls)                                                                                        \
 	X(webhook_show)                                                                                      \

@@ -74,6 +74,12 @@ struct config_chain {
 	size_t n_rpc;
 };
 #define CONFIG_CHAINS_MOST 64
+/* A catalogue of agents. The command line reads it, and believes what this key has signed. */
+struct config_catalogue {
+	struct view name, url, path; /* one of the two */
+	struct view key;             /* Ed25519's public key in hexadecimal digits */
+};
+#define CONFIG_CATALOGUES_MOST 16
 /* The number behind "eip155:"; p == NULL: it is no such chain. */
 struct view config_chain_number(struct view id);
 
@@ -230,6 +236,9 @@ struct config {
 		const struct json *rpcs;   /* [URL…] that manifests may name for chains; NULL: none */
 		struct config_chain *chain_list; /* `chains`, read */
 		size_t n_chains;
+		const struct json *catalogues; /* [{name, url or path, key}…]; NULL: none */
+		struct config_catalogue *catalogue_list;
+		size_t n_catalogues;
 	} agents;
 	struct view notes; /* lines about what a foreign file says and this does not honour; of the command
 			      line */

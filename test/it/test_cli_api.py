@@ -39,6 +39,7 @@ VERBS = {
     "ai rotate": "rotateSandboxAiToken", "ai calls": "listSandboxAiCalls getSandboxAiCall", "ai usage": "getUsage", "metrics": "metrics",
     "agent install": "installAgent uploadAgentCode", "agent ls": "listAgents", "agent show": "getAgent", "agent rm": "removeAgent",
     "agent start": "startAgent", "agent stop": "stopAgent", "agent restart": "restartAgent", "agent logs": "listAgentLogs",
+    "agent upgrade": "upgradeAgent", "agent search": "listCatalogues",
     "api": "readWorkspaceFile statWorkspaceFile writeWorkspaceFile removeWorkspaceFile",
 }
 
