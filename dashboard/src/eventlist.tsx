@@ -36,7 +36,7 @@ export function EventTable({ events, withBox }: { events: Event[]; withBox: bool
       columns={[
         { head: "Time", cell: (e) => <When at={e.at} /> },
         { head: "Event", cell: (e) => <StatusBadge status={e.type} /> },
-        ...(withBox ? [{ head: "Sandbox", cell: (e: Event) => (known.has(e.sandbox) ? <a href={href("sandboxes", e.sandbox)}>{plain(known.get(e.sandbox)!.name ?? e.sandbox)}</a> : <span class="mono dim">{e.sandbox}</span>) }, { head: "Tenant", hide: true, cell: (e: Event) => plain(e.tenant) }] : []),
+        ...(withBox ? [{ head: "Sandbox", cell: (e: Event) => (e.type.startsWith("transaction.") ? <a href={href("transactions", String(e.data.id))}>transaction</a> : known.has(e.sandbox) ? <a href={href("sandboxes", e.sandbox)}>{plain(known.get(e.sandbox)!.name ?? e.sandbox)}</a> : <span class="mono dim">{e.sandbox}</span>) }, { head: "Tenant", hide: true, cell: (e: Event) => plain(e.tenant) }] : []),
         { head: "Details", wide: true, hide: true, cell: (e) => <span class="dim">{describe(e)}</span> },
       ]}
     />

@@ -54,7 +54,7 @@ export function ms(s: number): string {
   return s < 0.001 ? `${(s * 1e6).toFixed(0)} µs` : s < 1 ? `${(s * 1000).toFixed(s < 0.01 ? 1 : 0)} ms` : `${s.toFixed(2)} s`;
 }
 
-/* Control characters and those that change the direction of writing are shown, not obeyed. */
+/* Control characters, those that change the direction of writing, and those that nobody sees are shown, not obeyed. */
 export function plain(s: unknown): string {
-  return String(s ?? "").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+  return String(s ?? "").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\u{e0000}-\u{e007f}]/gu, "\ufffd");
 }

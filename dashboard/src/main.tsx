@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, onSignedOut, type Who } from "./api";
 import { count } from "./format";
+import { queue } from "./money/queue";
 import { PAGES, signOut } from "./nav";
 import { Palette } from "./palette";
 import Boxes from "./pages/boxes";
@@ -22,6 +23,10 @@ const Pool = lazy(() => import("./pages/pool"));
 const Tenants = lazy(() => import("./pages/tenants"));
 const Usage = lazy(() => import("./pages/usage"));
 const Audit = lazy(() => import("./pages/audit"));
+const Agents = lazy(() => import("./pages/agents"));
+const Approvals = lazy(() => import("./pages/approvals"));
+const Transactions = lazy(() => import("./pages/transactions"));
+const Wallets = lazy(() => import("./pages/wallets"));
 const Settings = lazy(() => import("./pages/settings"));
 
 function page(route: Route, me: Who) {
@@ -48,6 +53,14 @@ function page(route: Route, me: Who) {
       return <Pool />;
     case "tenants":
       return <Tenants id={second} />;
+    case "agents":
+      return <Agents key={second} id={second} />;
+    case "approvals":
+      return <Approvals id={second} />;
+    case "transactions":
+      return <Transactions id={second} />;
+    case "wallets":
+      return <Wallets />;
     case "usage":
       return <Usage />;
     case "audit":
@@ -65,6 +78,7 @@ function page(route: Route, me: Who) {
 
 function Nav({ route, me, close }: { route: Route; me: Who; close: () => void }) {
   const n = boxes.use().list.length;
+  const waiting = queue.use().list.length;
   const shown = PAGES.filter((p) => !p.admin || me.role === "admin");
   const groups = [...new Set(shown.map((p) => p.group))];
   return (
@@ -79,6 +93,7 @@ function Nav({ route, me, close }: { route: Route; me: Who; close: () => void })
                 <Icon name={p.icon} />
                 <span>{p.title}</span>
                 {p.path === "sandboxes" && n > 0 && <span class="nav-count">{count(n)}</span>}
+                {p.path === "approvals" && waiting > 0 && <span class="nav-count urgent"><span class="sr">waiting: </span>{count(waiting)}</span>}
               </a>
             ))}
         </div>
@@ -96,6 +111,7 @@ function Nav({ route, me, close }: { route: Route; me: Who; close: () => void })
 function Frame({ me }: { me: Who }) {
   const route = useRoute();
   const isLive = live.use();
+  const waiting = queue.use().list.length;
   const mode = theme.use();
   const [open, setOpen] = useState(false);
   const [palette, setPalette] = useState(false);
@@ -116,9 +132,9 @@ function Frame({ me }: { me: Who }) {
   }, []);
   useEffect(() => {
     const entry = PAGES.find((p) => p.path === (route.parts[0] ?? ""));
-    document.title = `${entry?.title ?? "Paddock"} · Paddock`;
-    setOpen(false);
-  }, [route]);
+    document.title = `${waiting ? `(${waiting}) ` : ""}${entry?.title ?? "Paddock"} · Paddock`;
+  }, [route, waiting]);
+  useEffect(() => setOpen(false), [route]);
 
   return (
     <div class={open ? "frame open" : "frame"}>

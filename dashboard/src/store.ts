@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, type Box, boxPath, type Event, events, get, HEADERS, type Who } from "./api";
 
-class Cell<T> {
+export class Cell<T> {
   private readonly readers = new Set<() => void>();
   constructor(public value: T) {}
   set(value: T) {
@@ -25,6 +25,8 @@ export const who = new Cell<Who | null>(null);
 export const boxes = new Cell<{ list: Box[]; ready: boolean; error: string }>({ list: [], ready: false, error: "" });
 export const live = new Cell<boolean>(false);
 export const recent = new Cell<Event[]>([]);
+/* Told of every event, and (null) when the stream was opened and something may have been missed. */
+export const watchers = new Set<(e: Event | null, signal: AbortSignal) => void>();
 export const toasts = new Cell<{ id: number; text: string; bad: boolean }[]>([]);
 
 let toastId = 0;
@@ -112,6 +114,8 @@ function refresh(id: string, signal: AbortSignal) {
 
 function take(e: Event, signal: AbortSignal) {
   recent.set([e, ...recent.value].slice(0, 200));
+  watchers.forEach((f) => f(e, signal));
+  if (e.type.startsWith("transaction.")) return; // of an agent, which is no sandbox
   if (e.type === "deleted" || (e.type === "expired" && e.data.action === "delete")) dropBox(e.sandbox);
   else if (!e.type.startsWith("ai.")) refresh(e.sandbox, signal);
 }
@@ -128,6 +132,7 @@ async function follow(signal: AbortSignal) {
           live.set(true);
           wait = 500;
           clearTimeout(again);
+          watchers.forEach((f) => f(null, signal));
           again = setTimeout(() => loadBoxes(signal), last || e.type === "lost" ? 0 : 400); // the first list is on its way
         } else take(JSON.parse(e.data) as Event, signal);
       }

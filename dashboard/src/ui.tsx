@@ -38,6 +38,12 @@ const PATHS: Record<string, string> = {
   refresh: "M20 11a8 8 0 1 0-.6 4M20 5v6h-6",
   shield: "M12 3 5 6v6c0 4.5 3 7.5 7 9 4-1.5 7-4.5 7-9V6z",
   book: "M4 4h6a3 3 0 0 1 2 1 3 3 0 0 1 2-1h6v14h-6a3 3 0 0 0-2 1 3 3 0 0 0-2-1H4zM12 5v14",
+  bot: "M5 9h14v10H5zM12 9V5M12 5h.01M9 13.500v1M15 13.500v1M2 13v3M22 13v3",
+  stamp: "M5 20h14M7 16h10v-2a3 3 0 0 0-3-3h-.5l.5-5a2 2 0 0 0-4 0l.5 5H10a3 3 0 0 0-3 3z",
+  swap: "M4 8h14l-4-4M20 16H6l4 4",
+  wallet: "M4 7h15v12H4zM4 7l11-4v4M15 13h.01",
+  alert: "M12 3 2 20h20zM12 10v4M12 17h.01",
+  bell: "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4",
   term: "M5 7l5 5-5 5M12 17h7",
 };
 

@@ -1,54 +1,15 @@
 // Drives the dashboard in Chromium: node walk.mjs MODULES URL KEY. Prints one JSON line for each scenario, in order; each
 // goes on where the one before stopped, as a person would.
-import { createRequire } from "node:module";
-import { readFileSync, writeFileSync, mkdirSync, mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import assert from "node:assert/strict";
+import { launch } from "./browser.mjs";
 
 const [, , modules, url, key, shots] = process.argv;
-const require = createRequire(join(modules, "x.js"));
-const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const PATIENCE = 30000;
-
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
-const complaints = [];
+const it = await launch(modules, url, key, shots);
+const { browser, context, page, complaints, api, watch, until, signIn, shown } = it;
 let box; // that the walk is about
-
-async function api(method, path, body) {
-  const r = await fetch(url + path, { method, headers: { Authorization: `Bearer ${key}`, ...(body === undefined ? {} : { "Content-Type": "application/json" }) }, body: body === undefined ? undefined : JSON.stringify(body) });
-  assert.ok(r.ok, `${method} ${path}: ${r.status} ${await r.clone().text()}`);
-  const text = await r.text();
-  return text ? JSON.parse(text) : undefined;
-}
-
-function watch(p) {
-  p.setDefaultTimeout(PATIENCE);
-  p.on("pageerror", (e) => complaints.push(`error in the page: ${e.message}`));
-  p.on("console", (m) => {
-    if (/Content Security Policy|Refused to/.test(m.text())) complaints.push(m.text().slice(0, 300));
-  });
-  return p;
-}
-
-async function until(what, condition, limit = PATIENCE) {
-  for (const end = Date.now() + limit; ; await new Promise((r) => setTimeout(r, 40))) {
-    const value = await condition();
-    if (value) return value;
-    assert.ok(Date.now() < end, `still not: ${what}`);
-  }
-}
-
-const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true, colorScheme: "light" });
-const page = watch(await context.newPage());
-
-async function signIn(p) {
-  await p.goto(url);
-  await p.getByLabel("Key", { exact: true }).fill(key);
-  await p.getByRole("button", { name: "Sign in" }).click();
-  await p.locator("main#main").waitFor();
-}
 
 const terminal = (p) => p.locator(".term:not([hidden]) .term-host");
 const screen = (p) => terminal(p).evaluate((el) => el.paddock.text());
@@ -58,10 +19,6 @@ async function type(p, text) {
   await terminal(p).click();
   await p.keyboard.type(text);
   await p.keyboard.press("Enter");
-}
-
-async function shown(p) {
-  await p.waitForFunction(() => !document.querySelector(".skeleton"));
 }
 
 // ---- the walk ----
@@ -431,12 +388,8 @@ Html()`);
         await page.goto(`${url}/#/${where}`);
         await page.getByRole("heading", { level: 1 }).waitFor();
         await shown(page);
-        if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
         // The other theme differs in nothing but its colours.
-        const how = scheme === "light" ? { rules: { region: { enabled: false } } } : { runOnly: ["color-contrast"] };
-        const result = await page.evaluate((h) => axe.run({ exclude: [[".xterm-rows"]] }, { // the colours there are a program's
-           resultTypes: ["violations"], ...h }), how);
-        for (const v of result.violations) if (["serious", "critical"].includes(v.impact)) findings.push(`${scheme} /${where}: ${v.id}: ${v.nodes.map((n) => n.target.join(" ")).slice(0, 3).join(" | ")}`);
+        findings.push(...(await it.findings(page, `${scheme} /${where}`, scheme === "light" ? undefined : { runOnly: ["color-contrast"] })));
       }
     }
     assert.deepEqual(findings, []);
@@ -495,20 +448,4 @@ Html()`);
   },
 };
 
-for (const [name, run] of Object.entries(scenarios)) {
-  const began = Date.now();
-  let error = null;
-  try {
-    await run();
-  } catch (e) {
-    error = String(e.stack ?? e).slice(0, 2000);
-    if (shots) {
-      mkdirSync(shots, { recursive: true });
-      await page.screenshot({ path: join(shots, `${name.replace(/\W+/g, "-")}.png`) }).catch(() => {});
-      writeFileSync(join(shots, `${name.replace(/\W+/g, "-")}.txt`), `${page.url()}\n${error}`);
-    }
-  }
-  console.log(JSON.stringify({ name, ms: Date.now() - began, error }));
-  if (error && !box) break; // nothing that follows makes sense
-}
-await browser.close();
+await it.run(scenarios, (error) => error && !box); // without one nothing that follows makes sense

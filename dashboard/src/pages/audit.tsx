@@ -7,7 +7,7 @@ import { go, href, useRoute } from "../route";
 import { boxes, recent, useLoad, who } from "../store";
 import { Button, Card, Empty, Page, Shown, Table } from "../ui";
 
-const TYPES = ["created", "started", "exited", "paused", "resumed", "stopped", "forked", "snapshot", "oom", "expired", "deleted", "ai.budget.warning", "ai.budget.exceeded"];
+const TYPES = ["created", "started", "exited", "paused", "resumed", "stopped", "forked", "snapshot", "oom", "expired", "deleted", "ai.budget.warning", "ai.budget.exceeded", "transaction.pending", "transaction.decided", "transaction.changed"];
 const AREAS = ["sandbox", "key", "tenant", "quota", "policy", "secret", "image", "template", "workspace", "snapshot", "webhook", "link", "ai", "vault", "dashboard"];
 const PAGE = 500;
 
