@@ -1,14 +1,16 @@
 /* Everything that agents asked for, and what became of it. */
 import { useEffect } from "preact/hooks";
+import { get, send } from "../api";
+import { When } from "../eventlist";
 import { plain } from "../format";
 import type { Agent } from "../money/agents";
+import { isNative, short } from "../money/amounts";
 import Card, { explorerLink } from "../money/card";
-import { Amount, Banner, TxBadge } from "../money/parts";
+import { Amount, assetName, Banner, TxBadge } from "../money/parts";
 import { changed, queue } from "../money/queue";
 import { cancel, type Chain, speedUp, STATES, type Tx, txPath, type TxPage, type TxState } from "../money/types";
 import { go, href, useRoute } from "../route";
 import { toast, useLoad } from "../store";
-import { When } from "../eventlist";
 import { Button, Card as Box, Confirm, Empty, Failure, Icon, Page, Shown, Skeleton, Table } from "../ui";
 
 const PAGE = 50;
@@ -56,7 +58,6 @@ function Details({ id }: { id: string }) {
 /* The whole history as a file, page by page: what is shown is not all there is. */
 async function exportJson(query: string) {
   const all: Tx[] = [];
-  const { get } = await import("../api");
   for (let after = ""; ; ) {
     const page: TxPage = await get<TxPage>(`/v1/transactions?limit=500${query}${after ? `&after=${encodeURIComponent(after)}` : ""}`);
     all.push(...page.transactions);
@@ -67,7 +68,6 @@ async function exportJson(query: string) {
 }
 
 async function exportCsv(query: string) {
-  const { send } = await import("../api");
   save("transactions.csv", "text/csv", await (await send(`/v1/transactions?format=csv${query}`)).text());
 }
 
@@ -88,7 +88,7 @@ function List() {
     if (k !== "after") q.delete("after");
     go(`#/transactions${q.size ? `?${q}` : ""}`, k !== "after");
   };
-  const filter = ["agent", "chain", "state"].filter(word).map((k) => `&${k}=${encodeURIComponent(word(k))}`).join("");
+  const filter = ["agent", "chain", "state", "asset"].filter(word).map((k) => `&${k}=${encodeURIComponent(word(k))}`).join("");
   const list = useLoad<TxPage>(`/v1/transactions?limit=${PAGE}${filter}${word("after") ? `&after=${encodeURIComponent(word("after"))}` : ""}`, 10000);
   const agents = useLoad<{ agents: Agent[] }>("/v1/agents");
   const chains = useLoad<{ chains: Chain[] }>("/v1/chains");
@@ -97,6 +97,9 @@ function List() {
   useEffect(() => {
     if (event.n > 0) list.reload();
   }, [event]);
+  /* Tokens of the page, and the one that was chosen. */
+  const tokens = new Map(word("asset") && word("asset") !== "native" ? [[word("asset"), ""]] : []);
+  for (const e of list.data?.transactions.flatMap((t) => t.effects) ?? []) if (!isNative(e.asset.address)) tokens.set(e.asset.address, assetName(e.asset));
   const fail = (e: Error) => toast(e.message, true);
   return (
     <Page title="Transactions" sub="What agents asked for, and what became of it." actions={<><Button small icon="down" onClick={() => void exportCsv(filter).catch(fail)}>CSV</Button><Button small icon="down" onClick={() => void exportJson(filter).catch(fail)}>JSON</Button></>}>
@@ -112,6 +115,11 @@ function List() {
         <select aria-label="State" value={word("state")} onChange={(e) => set("state", e.currentTarget.value)}>
           <option value="">All states</option>
           {STATES.map((s) => <option key={s} value={s}>{s.replaceAll("_", " ")}</option>)}
+        </select>
+        <select aria-label="Asset" value={word("asset")} onChange={(e) => set("asset", e.currentTarget.value)}>
+          <option value="">All assets</option>
+          <option value="native">native</option>
+          {[...tokens].map(([address, name]) => <option key={address} value={address}>{name} {short(address)}</option>)}
         </select>
       </div>
       {missing && <Banner kind="grey">This daemon has no transactions yet: its spending part is not there.</Banner>}

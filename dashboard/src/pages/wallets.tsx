@@ -5,7 +5,6 @@ import { left, moment, plain } from "../format";
 import { accounts, type Injected, useWallets } from "../money/injected";
 import { SpendingBars } from "../money/limits";
 import { Address, Banner } from "../money/parts";
-import { qr } from "../money/qr";
 import type { Chain, Session, Signer, Spending, Wallet } from "../money/types";
 import { useSessions } from "../money/walletstep";
 import { attempt, useLoad, who } from "../store";
@@ -19,11 +18,10 @@ const KINDS: Record<Wallet["kind"], string> = {
   external: "elsewhere: it asks its owner once more",
 };
 
-export function QrCode({ text }: { text: string }) {
-  const rows = qr(text);
+/* Rows of 0 and 1, which the server made; a QR code needs four modules of white around it. */
+function QrCode({ rows }: { rows: string[] }) {
   const n = rows.length + 8;
-  let d = "";
-  rows.forEach((row, y) => row.forEach((dark, x) => dark && (d += `M${x + 4} ${y + 4}h1v1h-1z`)));
+  const d = rows.flatMap((row, y) => [...row].map((c, x) => (c === "1" ? `M${x + 4} ${y + 4}h1v1h-1z` : ""))).join("");
   return (
     <svg class="qr" viewBox={`0 0 ${n} ${n}`} role="img" aria-label="QR code of the pairing URI" shape-rendering="crispEdges">
       <rect width={n} height={n} fill="#fff" />
@@ -68,17 +66,17 @@ function List() {
 }
 
 interface Pairing {
-  id?: string;
+  id: string; /* of the session that comes of it */
   uri: string;
   expires_at: string;
+  qr: string[];
 }
 
 function Connect({ known, onClose }: { known: Session[]; onClose: () => void }) {
   const [label, setLabel] = useState("");
   const [pairing, setPairing] = useState<Pairing | null>(null);
-  const [before] = useState(() => new Set(known.map((s) => s.id)));
-  const fresh = known.find((s) => (pairing?.id ? s.id === pairing.id : !before.has(s.id)));
-  useEffect(() => { if (pairing && fresh) onClose(); }, [fresh]);
+  const fresh = pairing && known.some((s) => s.id === pairing.id);
+  useEffect(() => { if (fresh) onClose(); }, [fresh]);
   const begin = async (e: globalThis.Event) => {
     e.preventDefault();
     const p = await attempt(() => call<Pairing>("POST", "/v1/wallets/connect", label.trim() ? { label: label.trim() } : {}));
@@ -89,7 +87,7 @@ function Connect({ known, onClose }: { known: Session[]; onClose: () => void }) 
       {pairing ? (
         <>
           <p>Scan this with the wallet, or paste the text there. It is valid until {moment(pairing.expires_at)}.</p>
-          <QrCode text={pairing.uri} />
+          <QrCode rows={pairing.qr} />
           <div class="snippet"><pre tabIndex={0} aria-label="Pairing URI">{plain(pairing.uri)}</pre><Copy text={pairing.uri} label="Copy the URI" /></div>
           <p class="dim" role="status">Waiting for the wallet…</p>
         </>
