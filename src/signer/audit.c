@@ -56,6 +56,16 @@ int audit_head(struct signer *s, uint64_t *ret_seq, uint8_t hash[32], struct err
 	return r < 0 ? -1 : 0;
 }
 
+int audit_newest(struct signer *s, int64_t *ret_ms, struct err *e)
+{
+	sqlite3_stmt *row = db_ask(&s->db, DB_AUDIT_LAST, "");
+	int r = db_row(&s->db, row, e);
+
+	*ret_ms = r == 1 ? sqlite3_column_int64(row, 2) : 0;
+	db_end(row);
+	return r < 0 ? -1 : 0;
+}
+
 int audit_add(struct signer *s, const char *actor, const char *action, struct view object, struct view detail,
 	      struct err *e)
 {

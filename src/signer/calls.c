@@ -1,12 +1,14 @@
 /*
  * What can be asked of the signer, and by whom: the table. A peer is known by its channel, which the keeper
- * made. Calls are answered one after another, each before the next is read, so that no two decisions overlap.
+ * made. Calls are decided one after another, each before the next is read, so that no two decisions overlap;
+ * answers wait for the disk (batch.c).
  */
 #include <stdlib.h>
 
 #include "fd.h"
 #include "log.h"
 #include "signer.h"
+#include "wire_gen.h"
 
 #include "poison.h"
 
@@ -64,7 +66,12 @@ static const struct call_type *find(uint16_t type, int32_t role)
 
 int calls_reply(struct signer_call *c, const struct pb_msg *m, const void *msg)
 {
-	(void)!link_send_msg(c->link, c->f->type, FRAME_REPLY, FRAME_LAST, c->f->stream, 0, m, msg);
+	batch_answer(c->s, c->link,
+		     &(struct frame){ .type = c->f->type,
+				      .kind = FRAME_REPLY,
+				      .flags = FRAME_LAST,
+				      .stream = c->f->stream },
+		     m, msg);
 	return 0;
 }
 
@@ -89,6 +96,20 @@ static int answer(struct signer_call *c, struct err *e)
 	return t->fn(c, msg, e);
 }
 
+/* In the order of the calls, and after the commit: what is wrong may be so because of what is not on disk
+ * yet.
+ */
+static void fail(struct signer_call *c, const struct err *e)
+{
+	const struct wire_fail msg = { .code = view_of(err_name(e->code == ERR_OK ? ERR_INTERNAL : e->code)),
+				       .sys = e->sys > 0 ? (uint32_t)e->sys : 0,
+				       .message = view_of(e->msg) };
+
+	batch_answer(c->s, c->link,
+		     &(struct frame){ .type = c->f->type, .kind = FRAME_FAIL, .stream = c->f->stream },
+		     &wire_fail_msg, &msg);
+}
+
 static void on_frame(struct link *l, const struct frame *f, int fd)
 {
 	struct peer *p = CONTAINER(l, struct peer, link);
@@ -100,8 +121,9 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 		return;
 	c.arena = (struct arena){ .max = CALL_MEMORY, .secret = true };
 	if (answer(&c, &e) < 0)
-		(void)!link_fail(l, f->type, f->stream, &e);
+		fail(&c, &e);
 	arena_done(&c.arena);
+	batch_next(p->signer);
 }
 
 static void run_free(struct loop_task *t)

@@ -59,6 +59,9 @@ static const char *const sql[DB_STMTS] = {
 	[DB_BEGIN] = "BEGIN IMMEDIATE",
 	[DB_COMMIT] = "COMMIT",
 	[DB_ROLLBACK] = "ROLLBACK",
+	[DB_STEP] = "SAVEPOINT step",
+	[DB_STEP_DONE] = "RELEASE step",
+	[DB_STEP_UNDO] = "ROLLBACK TO step",
 	[DB_META_GET] = "SELECT value FROM meta WHERE key = ?",
 	[DB_META_PUT] = "INSERT INTO meta VALUES(?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value",
 	[DB_WALLET_ADD] = "INSERT INTO wallets VALUES(?, ?, ?, ?, ?, ?)",
@@ -80,6 +83,7 @@ static const char *const sql[DB_STMTS] = {
 			    " AND (idem = '' OR ? = '') ORDER BY seq LIMIT 1",
 	[DB_REQUEST_PENDING] = "SELECT count(*) FROM requests WHERE agent = ? AND state IN (2, 6)",
 	[DB_REQUEST_OPEN] = "SELECT count(*) FROM requests WHERE state IN (2, 6)",
+	[DB_REQUEST_ANY_OPEN] = "SELECT 1 FROM requests WHERE state IN (2, 6) LIMIT 1",
 	[DB_REQUEST_LIST] =
 		"SELECT " REQUEST_COLUMNS
 		" FROM requests WHERE (?1 = '' OR agent = ?1) AND (?2 = 0 OR state = ?2)"
@@ -104,7 +108,7 @@ static const char *const sql[DB_STMTS] = {
 	[DB_CONTACT_ADD] = "INSERT OR IGNORE INTO contacts VALUES(?, ?, ?)",
 	[DB_CONTACT_GET] = "SELECT 1 FROM contacts WHERE wallet = ? AND chain = ? AND address = ?",
 	[DB_AUDIT_ADD] = "INSERT INTO audit VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-	[DB_AUDIT_LAST] = "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1",
+	[DB_AUDIT_LAST] = "SELECT seq, hash, ts FROM audit ORDER BY seq DESC LIMIT 1",
 	[DB_AUDIT_LIST] = "SELECT seq, ts, actor, action, object, detail, prev, hash FROM audit WHERE seq > "
 			  "? ORDER BY seq LIMIT ?",
 };
@@ -116,7 +120,15 @@ static int failed(struct db *d, const char *what, struct err *e)
 				   : (rc & 0xff) == SQLITE_CONSTRAINT ? ERR_CONFLICT
 								      : ERR_INTERNAL;
 
-	return err_set(e, code, "%s: %s", what, d->db ? sqlite3_errmsg(d->db) : "out of memory");
+	struct err why = { 0 };
+	int r = err_set(&why, code, "%s: %s", what, d->db ? sqlite3_errmsg(d->db) : "out of memory");
+	if (d->open && sqlite3_get_autocommit(d->db)) { /* a full disk, or one that fails, ends all of it */
+		d->open = d->step = false;
+		d->lost = why;
+	}
+	if (e)
+		*e = why;
+	return r;
 }
 
 static int migrate(struct db *d, struct err *e)
@@ -235,16 +247,54 @@ struct view db_view(sqlite3_stmt *row, int at)
 
 int db_begin(struct db *d, struct err *e)
 {
-	return db_do(d, DB_BEGIN, e, "");
+	if (db_lost(d)) {
+		*e = d->lost;
+		return -1;
+	}
+	if (!d->open && db_do(d, DB_BEGIN, e, "") < 0)
+		return -1;
+	d->open = true;
+	if (db_do(d, DB_STEP, e, "") < 0)
+		return -1;
+	d->step = true;
+	return 0;
 }
 
 int db_commit(struct db *d, struct err *e)
 {
-	return db_do(d, DB_COMMIT, e, "");
+	if (db_do(d, DB_STEP_DONE, e, "") < 0)
+		return -1;
+	d->step = false;
+	return 0;
 }
 
 void db_rollback(struct db *d)
 {
-	if (d->db && !sqlite3_get_autocommit(d->db))
+	struct err e = { 0 };
+
+	if (!d->step)
+		return;
+	d->step = false;
+	if ((db_do(d, DB_STEP_UNDO, &e, "") < 0 || db_do(d, DB_STEP_DONE, &e, "") < 0) && d->open) {
 		(void)!db_do(d, DB_ROLLBACK, NULL, "");
+		d->open = false;
+		d->lost = e;
+	}
+}
+
+int db_flush(struct db *d, struct err *e)
+{
+	if (db_lost(d)) {
+		*e = d->lost;
+		d->lost = (struct err){ 0 };
+		return -1;
+	}
+	if (!d->open)
+		return 0;
+	const int r = db_do(d, DB_COMMIT, e, "");
+	d->open = false;
+	d->lost = (struct err){ 0 };
+	if (r < 0 && !sqlite3_get_autocommit(d->db))
+		(void)!db_do(d, DB_ROLLBACK, NULL, "");
+	return r;
 }

@@ -15,6 +15,9 @@ enum db_stmt {
 	DB_BEGIN,
 	DB_COMMIT,
 	DB_ROLLBACK,
+	DB_STEP,
+	DB_STEP_DONE,
+	DB_STEP_UNDO,
 	DB_META_GET,
 	DB_META_PUT,
 	DB_WALLET_ADD,
@@ -31,6 +34,7 @@ enum db_stmt {
 	DB_REQUEST_SAME,
 	DB_REQUEST_PENDING,
 	DB_REQUEST_OPEN,
+	DB_REQUEST_ANY_OPEN,
 	DB_REQUEST_LIST,
 	DB_REQUEST_OVERDUE,
 	DB_REQUEST_REFUSED,
@@ -54,13 +58,24 @@ enum db_stmt {
 struct db {
 	sqlite3 *db;
 	sqlite3_stmt *stmt[DB_STMTS];
+	bool open, step; /* a transaction, and a step of it */
+	struct err lost; /* set: why the transaction is gone */
 };
 
 int db_open(struct db *d, const char *path, struct err *e) _must_check_;
 void db_close(struct db *d); /* accepts half-built */
+/* A step: all of it is kept or nothing. It is on disk when db_flush has succeeded, with all steps since the
+ * last one. */
 int db_begin(struct db *d, struct err *e) _must_check_;
 int db_commit(struct db *d, struct err *e) _must_check_;
-void db_rollback(struct db *d); /* where there is a transaction */
+void db_rollback(struct db *d); /* where there is a step */
+/* -1: none of the steps since the last one is kept. */
+int db_flush(struct db *d, struct err *e) _must_check_;
+/* SQLite gave the transaction up, with all its steps: db_flush says why. */
+static inline bool db_lost(const struct db *d)
+{
+	return d->lost.code != ERR_OK;
+}
 /* A statement without rows. ERR_CONFLICT: it is there already. */
 int db_do(struct db *d, enum db_stmt s, struct err *e, const char *kinds, ...) _must_check_;
 /* A statement with rows: ask, then db_row until it is not 1, then db_end. */

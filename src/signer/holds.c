@@ -202,7 +202,10 @@ int holds_load(struct signer *s, struct err *e)
 		}
 	}
 	db_end(row);
-	if (r == 0 && s->start_boot_ms == 0)
-		moment_start(s, newest);
+	if (r == 0 && s->start_boot_ms == 0) {
+		int64_t written;
+		r = audit_newest(s, &written, e);
+		moment_start(s, MAX(newest, written));
+	}
 	return r < 0 ? -1 : 0;
 }

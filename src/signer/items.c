@@ -190,25 +190,44 @@ static int count_open(struct signer *s, struct err *e)
 	return r < 0 ? -1 : n;
 }
 
+static bool any_open(struct signer *s, struct err *e)
+{
+	sqlite3_stmt *row = db_ask(&s->db, DB_REQUEST_ANY_OPEN, "");
+	int r = db_row(&s->db, row, e);
+
+	db_end(row);
+	return r != 0; /* also where it cannot be told */
+}
+
 static void on_time(struct loop_timer *t)
 {
-	items_watch(CONTAINER(t, struct signer, expiry));
+	struct signer *s = CONTAINER(t, struct signer, expiry);
+
+	items_watch(s);
+	batch_commit(s);
 }
 
 void items_watch(struct signer *s)
 {
 	struct err e = { 0 };
-	int n = expire(s, &e);
 
-	if (n == 0)
-		n = count_open(s, &e);
-	if (n < 0)
+	if (expire(s, &e) < 0)
 		log_error("ending overdue requests: %s", e.msg);
-	if (n && !loop_timer_active(&s->expiry))
+	if (!loop_timer_active(&s->expiry) && any_open(s, &e))
 		loop_timer_start(s->loop, &s->expiry, WATCH_MS, on_time);
 }
 
 /* ---- the kill switch ---- */
+
+int items_load_paused(struct signer *s, struct err *e)
+{
+	sqlite3_stmt *row = db_ask(&s->db, DB_META_GET, "t", VIEW("paused"));
+	int r = db_row(&s->db, row, e);
+
+	s->paused = r == 1 && view_is(db_view(row, 0), "1");
+	db_end(row);
+	return r < 0 ? -1 : 0;
+}
 
 static int cancel_all(struct signer_call *c, uint32_t *ret, struct err *e)
 {

@@ -74,23 +74,13 @@ static const struct link_ops keeper_ops = { .on_frame = on_frame, .on_closed = o
 
 /* ---- wiring ---- */
 
-static int load_paused(struct signer *s, struct err *e)
-{
-	sqlite3_stmt *row = db_ask(&s->db, DB_META_GET, "t", VIEW("paused"));
-	int r = db_row(&s->db, row, e);
-
-	s->paused = r == 1 && view_is(db_view(row, 0), "1");
-	db_end(row);
-	return r < 0 ? -1 : 0;
-}
-
 static int open_all(struct signer *s, int key, struct err *e)
 {
 	if (db_open(&s->db, DATABASE, e) < 0 || master_load(s, key, e) < 0 || holds_load(s, e) < 0 ||
-	    load_paused(s, e) < 0)
+	    items_load_paused(s, e) < 0)
 		return -1;
 	items_watch(s);
-	return 0;
+	return db_flush(&s->db, e);
 }
 
 static int start(struct signer *s, struct err *e)
@@ -130,6 +120,8 @@ int main(void)
 	service_init("paddock-signer");
 	mallopt(M_ARENA_MAX, 1);
 	list_init(&s.peers);
+	list_init(&s.batch.answers);
+	list_init(&s.batch.task.link);
 	if (start(&s, &e) < 0)
 		return service_fail(&e);
 	trim_start();

@@ -1,7 +1,7 @@
 /*
- * The time of the ledger. It begins with the clock, or with the newest entry where that is later, and goes on
- * by the time since the machine's start: setting the clock while the signer runs changes nothing, and setting
- * it back before the start frees nothing.
+ * The time of the ledger. It begins with the clock, or with the newest entry of the ledger or the audit log
+ * where that is later, and goes on by the time since the machine's start: setting the clock while the signer
+ * runs changes nothing, and setting it back before the start frees and prolongs nothing.
  */
 #include <time.h>
 

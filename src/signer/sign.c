@@ -222,6 +222,23 @@ static void make_cancel(struct tx *t, const struct sgn_item *i)
 	t->gas = 21000;
 }
 
+static bool is_cancel(const struct tx *t, const struct sgn_item *i)
+{
+	return !t->creation && address_eq(t->to, (const uint8_t *)i->from.p) && u256_is_zero(&t->value) &&
+	       t->data.n == 0;
+}
+
+/* 1: it was replaced already, and in this way: the answer was lost, and is given again. */
+static int was_done(const struct sgn_item *i, const struct sgn_sign *m, const struct tx *newest,
+		    struct err *e)
+{
+	if (m->generation == 0 || m->generation == i->generation)
+		return 0;
+	if (m->generation + 1 == i->generation && is_cancel(newest, i) == (m->mode == SGN_SIGN_MODE_CANCEL))
+		return 1;
+	return err_set(e, ERR_CONFLICT, "the newest signature is number %u", i->generation);
+}
+
 static int sign_again(struct signer_call *c, struct sgn_item *i, const struct sgn_sign *m, struct err *e)
 {
 	const bool cancel = m->mode == SGN_SIGN_MODE_CANCEL;
@@ -240,6 +257,9 @@ static int sign_again(struct signer_call *c, struct sgn_item *i, const struct sg
 	    tx_fee(&t, &before) < 0)
 		return err_set(e, ERR_INVALID,
 			       "the node serves another chain, or there is nothing to replace");
+	int r = was_done(i, m, &t, e);
+	if (r)
+		return r < 0 ? -1 : items_reply(c, i);
 	if (cancel)
 		make_cancel(&t, i);
 	if (raise(&t.price, m->facts->max_fee) < 0 || raise(&t.priority, m->facts->priority_fee) < 0 ||
@@ -249,7 +269,7 @@ static int sign_again(struct signer_call *c, struct sgn_item *i, const struct sg
 	    wallets_key(c, &w, key, e) < 0)
 		return -1;
 	t.is_signed = false;
-	int r = finish(&t, i, key, &x, e);
+	r = finish(&t, i, key, &x, e);
 	explicit_bzero(key, sizeof(key));
 	if (r == 0)
 		r = store_next(c, i, &x, &more, cancel ? "sign.cancel" : "sign.speed_up", e);

@@ -25,6 +25,12 @@ struct signer {
 	bool paused;
 	int64_t start_wall_ms, start_boot_ms; /* moment.c */
 	struct loop_timer expiry;
+	struct {
+		struct list answers; /* that wait for the commit */
+		struct loop_task task;
+		unsigned n;
+		size_t bytes;
+	} batch;           /* batch.c */
 	struct err locked; /* set: nothing can be opened, and why; every call fails with it */
 };
 
@@ -41,8 +47,14 @@ void calls_accept(struct signer *s, int32_t role, int fd);
 int calls_reply(struct signer_call *c, const struct pb_msg *m, const void *msg);
 const char *calls_actor(const struct signer_call *c);
 
-/* moment.c: time that does not follow the clock while the program runs, and never goes back behind the
- * ledger. */
+/* batch.c: answers go out when the disk has what they say. */
+void batch_answer(struct signer *s, struct link *l, const struct frame *f, const struct pb_msg *m,
+		  const void *msg);
+void batch_next(struct signer *s);
+void batch_commit(struct signer *s);
+
+/* moment.c: time that does not follow the clock while the program runs, and never goes back behind what was
+ * written. */
 void moment_start(struct signer *s, int64_t newest_ms);
 int64_t moment_now(const struct signer *s);
 
@@ -51,6 +63,7 @@ int audit_add(struct signer *s, const char *actor, const char *action, struct vi
 	      struct err *e) _must_check_;
 int audit_call_list(struct signer_call *c, const void *msg, struct err *e);
 int audit_call_verify(struct signer_call *c, const void *msg, struct err *e);
+int audit_newest(struct signer *s, int64_t *ret_ms, struct err *e) _must_check_; /* its time */
 int audit_head(struct signer *s, uint64_t *ret_seq, uint8_t hash[32], struct err *e) _must_check_;
 
 /* master.c */
@@ -114,6 +127,7 @@ int items_call_get(struct signer_call *c, const void *msg, struct err *e);
 int items_call_list(struct signer_call *c, const void *msg, struct err *e);
 int items_call_pause(struct signer_call *c, const void *msg, struct err *e);
 int items_call_status(struct signer_call *c, const void *msg, struct err *e);
+int items_load_paused(struct signer *s, struct err *e) _must_check_;
 void items_watch(struct signer *s); /* ends overdue ones, now and as long as there are open ones */
 
 /* judge.c: the policy for a request, with the rules of its agent and its wallet. */

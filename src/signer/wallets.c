@@ -227,8 +227,14 @@ int wallets_call_export(struct signer_call *c, const void *msg, struct err *e)
 		return -1;
 	int r = keystore_make(key, m->password, EXPORT_COST, &json, e);
 	explicit_bzero(key, sizeof(key));
-	if (r < 0 || audit_add(c->s, calls_actor(c), "wallet.export", m->id, VIEW("{}"), e) < 0)
+	if (r < 0)
 		return -1;
+	if (db_begin(&c->s->db, e) < 0 ||
+	    audit_add(c->s, calls_actor(c), "wallet.export", m->id, VIEW("{}"), e) < 0 ||
+	    db_commit(&c->s->db, e) < 0) {
+		db_rollback(&c->s->db);
+		return -1;
+	}
 	return calls_reply(c, &sgn_wallet_exported_msg,
 			   &(struct sgn_wallet_exported){ .keystore = buf_view(&json) });
 }

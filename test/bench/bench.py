@@ -22,7 +22,8 @@ from pathlib import Path
 from common import Book, memory_dir, paddock
 
 # modules beside this one, each with measure(work, book, options, stack)
-SECTIONS = ("foundation", "remember", "gate", "e2b", "mcp", "agentbox", "sdk_typescript", "sdk_python")
+SECTIONS = ("foundation", "remember", "gate", "e2b", "mcp", "agentbox", "sdk_typescript", "sdk_python", "signer")
+MODULES = {"signer": "bench_signer"}  # test/it has a module of that name
 
 
 def clean_up(work, docker_cgroup):
@@ -55,7 +56,7 @@ def main():
         work = Path(tempfile.mkdtemp(prefix="pdk-bench-", dir="/var/tmp"))
         try:
             with contextlib.ExitStack() as stack:
-                importlib.import_module(name).measure(work, book, options, stack)
+                importlib.import_module(MODULES.get(name, name)).measure(work, book, options, stack)
         finally:
             clean_up(work, f"paddock-bench-{os.getpid()}")
     book.show()

@@ -3,8 +3,10 @@
 Messages are dictionaries by the names of api/signer.proto, compiled by protoc.
 """
 
+import mmap
 import os
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -85,9 +87,40 @@ class Peer(frames.Channel):
         return None
 
 
+class Faults:
+    """When the signer dies and what its clocks say: test/unit/signer/faults.c."""
+    LIBRARY = ROOT / "build/release/test/unit/signer/faults.so"
+    FIELDS = ("wall_ms", "boot_ms", "left", "half", "kind", "seen")
+    KINDS = {"write": 1, "sync": 2, "send": 3}
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self.path.write_bytes(bytes(4096))
+        with open(self.path, "r+b") as file:
+            self.page = mmap.mmap(file.fileno(), 4096)
+
+    def set(self, **fields):
+        for name, value in fields.items():
+            struct.pack_into("<q", self.page, 8 * self.FIELDS.index(name), value)
+
+    def get(self, name):
+        return struct.unpack_from("<q", self.page, 8 * self.FIELDS.index(name))[0]
+
+    def jump(self, seconds, wall=True):
+        """The clock is set, or with `wall` false the time goes by."""
+        self.set(wall_ms=self.get("wall_ms") + 1000 * seconds)
+        if not wall:
+            self.set(boot_ms=self.get("boot_ms") + 1000 * seconds)
+
+    @property
+    def environment(self):
+        return {"LD_PRELOAD": self.LIBRARY, "FAULTS_PAGE": self.path}
+
+
 class Signer:
-    def __init__(self, directory):
+    def __init__(self, directory, faults=None):
         self.directory = Path(directory)
+        self.faults = faults
         self.directory.mkdir(exist_ok=True, mode=0o700)
         os.chown(self.directory, UID, UID)
         self.start()
@@ -96,7 +129,8 @@ class Signer:
         ours, theirs = socket.socketpair()
         fd = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
         self.keeper = frames.Channel(ours)
-        self.program = frames.Program("paddock-signer", [theirs, fd], PADDOCK_SIGNER_UID=UID, PADDOCK_SIGNER_KEYS=0)
+        self.program = frames.Program("paddock-signer", [theirs, fd], PADDOCK_SIGNER_UID=UID, PADDOCK_SIGNER_KEYS=0,
+                                      **(self.faults.environment if self.faults else {}))
         os.close(fd)
         self.peers = {}
 

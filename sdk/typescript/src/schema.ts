@@ -567,6 +567,11 @@ export interface TransactionCard {
   /** Who wants to do what, in one sentence. The words of the agent are not in it. */
   sentence: string;
   /**
+   * The whole card as plain text, for terminals and chats. Words of others are quoted, without control
+   * characters.
+   */
+  text: string;
+  /**
    * With a risk of level danger: the last four hexadecimal digits of the address, which a person must type
    * to approve.
    */
@@ -705,8 +710,12 @@ export interface WalletConnect {
 }
 
 export interface WalletPairing {
+  /** Of the session that comes of it. */
+  id: string;
   /** wc:… */
   uri: string;
+  /** The QR code of the URI: rows of 0 and 1, without a quiet zone. */
+  qr: Array<string>;
   expires_at: string;
 }
 
@@ -853,6 +862,8 @@ export interface Spending {
   /** Each asset that has a limit or was spent. */
   lines: Array<{
     chain: string;
+    /** Whether it is what fees have cost. */
+    fee: boolean;
     asset: Asset;
     per_transaction: string | null;
     spent: SpendingAmounts;

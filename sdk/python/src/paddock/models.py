@@ -1787,6 +1787,8 @@ class SpendingLine:
     """`SpendingLine` of the API."""
 
     chain: str
+    #: Whether it is what fees have cost.
+    fee: bool
     asset: Asset
     per_transaction: Optional[str]
     spent: SpendingAmounts
@@ -1798,6 +1800,7 @@ class SpendingLine:
     def _of(cls, d: Dict[str, Any]) -> SpendingLine:
         return cls(
             chain=d["chain"],
+            fee=d["fee"],
             asset=Asset._of(d["asset"]),
             per_transaction=d["per_transaction"],
             spent=SpendingAmounts._of(d["spent"]),
@@ -2089,6 +2092,9 @@ class TransactionCard:
 
     #: Who wants to do what, in one sentence. The words of the agent are not in it.
     sentence: str
+    #: The whole card as plain text, for terminals and chats. Words of others are quoted, without control
+    #: characters.
+    text: str
     #: With a risk of level danger: the last four hexadecimal digits of the address, which a person must type
     #: to approve.
     confirm: Optional[str]
@@ -2129,6 +2135,7 @@ class TransactionCard:
     def _of(cls, d: Dict[str, Any]) -> TransactionCard:
         return cls(
             sentence=d["sentence"],
+            text=d["text"],
             confirm=d["confirm"],
             recipient=None if d["recipient"] is None else TransactionCardRecipient._of(d["recipient"]),
             allowance=None if d["allowance"] is None else TransactionCardAllowance._of(d["allowance"]),
@@ -2276,14 +2283,20 @@ class Wallet:
 class WalletPairing:
     """`WalletPairing` of the API."""
 
+    #: Of the session that comes of it.
+    id: str
     #: wc:…
     uri: str
+    #: The QR code of the URI: rows of 0 and 1, without a quiet zone.
+    qr: List[str]
     expires_at: datetime
 
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> WalletPairing:
         return cls(
+            id=d["id"],
             uri=d["uri"],
+            qr=d.get("qr", []),
             expires_at=moment(d["expires_at"]),
         )
 

@@ -1,0 +1,39 @@
+/*
+ * Events of agents' requests: told by spend.h when the signer has stored the change.
+ */
+#include <stdio.h>
+
+#include "agents.h"
+#include "core_state.h"
+#include "events.h"
+#include "poison.h"
+
+static void on_change(struct spend_watch *w, enum spend_change what, const struct spend_view *v)
+{
+	static const enum event_type types[] = { [SPEND_ASKED] = EVENT_TX_PENDING,
+						 [SPEND_DECIDED] = EVENT_TX_DECIDED,
+						 [SPEND_CHANGED] = EVENT_TX_CHANGED };
+	struct core *c = CONTAINER(w, struct core, events.spending);
+	struct map_node *n = map_get(&c->agents.by_id, v->item->agent);
+	const struct agent *a = n ? CONTAINER(n, struct agent, by_id) : NULL;
+	char chain[40];
+
+	if (!v->tenant)
+		return; /* the agent is gone, and so is everybody who could want to know */
+	snprintf(chain, sizeof(chain), "eip155:%llu", (unsigned long long)v->item->chain);
+	events_emit_transaction(c, types[what],
+				&(struct event_transaction){ .tenant = v->tenant,
+							     .box = a ? view_of(a->box) : VIEW(""),
+							     .id = v->item->id,
+							     .agent = v->item->agent,
+							     .agent_name = view_of(v->agent_name),
+							     .chain = view_of(chain),
+							     .state = spend_state_name(v->item->state),
+							     .summary = v->item->summary });
+}
+
+void events_spend_start(struct core *c)
+{
+	c->events.spending.on_change = on_change;
+	spend_watch(c, &c->events.spending);
+}

@@ -1,0 +1,404 @@
+/*
+ * The rules of an agent as JSON, and changes to them. Whether a change allows more than before is the
+ * signer's to judge.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "address.h"
+#include "card.h"
+#include "num.h"
+#include "rest_impl.h"
+#include "rest_spend.h"
+#include "u256.h"
+#include "poison.h"
+
+#define LIST_MOST 1024
+
+/* ---- values ---- */
+
+int rest_spend_chain(struct view id, uint64_t *ret, struct err *e)
+{
+	const struct view number = config_chain_number(id);
+
+	if (!number.p || num_u64(number, ret) < 0 || !*ret)
+		return err_set(e, ERR_INVALID, "a chain is an id such as eip155:1");
+	return 0;
+}
+
+int rest_spend_address(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e)
+{
+	const int r = address_parse(text, ret);
+
+	if (r == -EBADMSG)
+		return err_set(e, ERR_INVALID, "the checksum of an address is wrong (EIP-55)");
+	return r < 0 ? err_set(e, ERR_INVALID, "an address is 0x and 40 hexadecimal digits") : 0;
+}
+
+int rest_spend_asset(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e)
+{
+	if (!view_is(text, "native"))
+		return rest_spend_address(text, ret, e);
+	memcpy(ret, address_native, ADDRESS_SIZE);
+	return 0;
+}
+
+static int keep(struct arena *a, const void *p, size_t n, struct view *ret, struct err *e)
+{
+	*ret = arena_view(a, (struct view){ p, n });
+	return ret->p ? 0 : err_set(e, ERR_TOO_LARGE, "the limits are too large");
+}
+
+/* An absent amount has no bytes. */
+static int read_amount(struct arena *a, struct view text, struct view *ret, struct err *e)
+{
+	uint8_t raw[U256_BYTES];
+	struct u256 v;
+
+	*ret = VIEW_NONE;
+	if (!text.p)
+		return 0;
+	if (u256_parse(text, &v) < 0)
+		return err_set(e, ERR_INVALID, "an amount is a number of base units in decimal digits");
+	u256_store(&v, raw);
+	return keep(a, raw, sizeof(raw), ret, e);
+}
+
+/* ---- lists ---- */
+
+struct limit_body {
+	bool unused; /* the schema puts nothing at offset 0 */
+	struct view chain, asset, per_tx, day, week, month, lifetime, symbol;
+	uint64_t decimals;
+	bool unlimited;
+};
+#define AT(f) .offset = offsetof(struct limit_body, f)
+#define TEXT  .min = 1, .max = 128
+static const struct json_field limit_fields[] = {
+	{ "chain", JSON_F_STRING, AT(chain), TEXT, .required = true },
+	{ "asset", JSON_F_STRING, AT(asset), TEXT, .required = true },
+	{ "per_transaction", JSON_F_STRING, AT(per_tx), TEXT, .required = true },
+	{ "day", JSON_F_STRING, AT(day), TEXT, .nullable = true },
+	{ "week", JSON_F_STRING, AT(week), TEXT, .nullable = true },
+	{ "month", JSON_F_STRING, AT(month), TEXT, .nullable = true },
+	{ "lifetime", JSON_F_STRING, AT(lifetime), TEXT, .nullable = true },
+	{ "decimals", JSON_F_U64, AT(decimals), .max = U256_UNITS_MAX, .nullable = true },
+	{ "symbol", JSON_F_STRING, AT(symbol), .max = 16, .nullable = true },
+	{ "unlimited_approvals", JSON_F_BOOL, AT(unlimited), .nullable = true },
+};
+#undef AT
+static const struct json_schema limit_schema = { limit_fields, ELEMS(limit_fields) };
+
+static int read_limit(struct arena *a, const struct json *j, void *out, struct err *e)
+{
+	struct limit_body b = { 0 };
+	struct sgn_limit *l = out;
+	uint8_t asset[ADDRESS_SIZE];
+
+	if (json_read(a, j, &limit_schema, &b, false, e) < 0 || rest_spend_chain(b.chain, &l->chain, e) < 0 ||
+	    rest_spend_asset(b.asset, asset, e) < 0 || keep(a, asset, sizeof(asset), &l->asset, e) < 0 ||
+	    read_amount(a, b.per_tx, &l->per_tx, e) < 0 || read_amount(a, b.day, &l->day, e) < 0 ||
+	    read_amount(a, b.week, &l->week, e) < 0 || read_amount(a, b.month, &l->month, e) < 0 ||
+	    read_amount(a, b.lifetime, &l->lifetime, e) < 0)
+		return -1;
+	l->decimals = (uint32_t)b.decimals;
+	l->symbol = b.symbol;
+	l->unlimited_approvals = b.unlimited;
+	return 0;
+}
+
+struct address_body {
+	bool unused;
+	struct view chain, address, note;
+	bool deny, call;
+};
+#define AT(f) .offset = offsetof(struct address_body, f)
+static const struct json_field address_fields[] = {
+	{ "chain", JSON_F_STRING, AT(chain), TEXT, .nullable = true },
+	{ "address", JSON_F_STRING, AT(address), TEXT, .required = true },
+	{ "deny", JSON_F_BOOL, AT(deny), .nullable = true },
+	{ "call", JSON_F_BOOL, AT(call), .nullable = true },
+	{ "note", JSON_F_STRING, AT(note), .max = 200, .nullable = true },
+};
+#undef AT
+static const struct json_schema address_schema = { address_fields, ELEMS(address_fields) };
+
+static int read_address(struct arena *a, const struct json *j, void *out, struct err *e)
+{
+	struct sgn_address_rule *x = out;
+	struct address_body b = { 0 };
+	uint8_t address[ADDRESS_SIZE];
+
+	if (json_read(a, j, &address_schema, &b, false, e) < 0 ||
+	    (b.chain.p && rest_spend_chain(b.chain, &x->chain, e) < 0) ||
+	    rest_spend_address(b.address, address, e) < 0 ||
+	    keep(a, address, sizeof(address), &x->address, e) < 0)
+		return -1;
+	x->deny = b.deny;
+	x->call = b.call;
+	x->note = b.note;
+	return 0;
+}
+
+static const char *const days[] = { "mon", "tue", "wed", "thu", "fri", "sat", "sun" };
+
+struct window_body {
+	bool unused;
+	struct json_strlist days;
+	struct view from, to;
+};
+#define AT(f) .offset = offsetof(struct window_body, f)
+static const struct json_field window_fields[] = {
+	{ "days", JSON_F_STRLIST, AT(days), .min = 1, .max = 7, .required = true },
+	{ "from", JSON_F_STRING, AT(from), .min = 5, .max = 5, .required = true },
+	{ "to", JSON_F_STRING, AT(to), .min = 5, .max = 5, .required = true },
+};
+#undef AT
+static const struct json_schema window_schema = { window_fields, ELEMS(window_fields) };
+
+static int read_minute(struct view v, uint32_t *ret, struct err *e)
+{
+	uint64_t hour, minute;
+
+	if (v.n != 5 || v.p[2] != ':' || num_u64(view_head(v, 2), &hour) < 0 ||
+	    num_u64(view_skip(v, 3), &minute) < 0 || minute > 59 || hour * 60 + minute > 24 * 60)
+		return err_set(e, ERR_INVALID, "a time of the day is HH:MM");
+	*ret = (uint32_t)(hour * 60 + minute);
+	return 0;
+}
+
+static int read_window(struct arena *a, const struct json *j, void *out, struct err *e)
+{
+	struct sgn_window *x = out;
+	struct window_body b = { 0 };
+
+	if (json_read(a, j, &window_schema, &b, false, e) < 0 ||
+	    read_minute(b.from, &x->from_minute, e) < 0 || read_minute(b.to, &x->to_minute, e) < 0)
+		return -1;
+	for (size_t i = 0; i < b.days.n; i++) {
+		size_t d = 0;
+		while (d < ELEMS(days) && !view_is(b.days.items[i], days[d]))
+			d++;
+		if (d == ELEMS(days))
+			return err_set(e, ERR_INVALID, "days are mon, tue, wed, thu, fri, sat and sun");
+		x->days |= 1u << d;
+	}
+	return 0;
+}
+
+static int read_list(struct arena *a, const struct json *list, const char *name, size_t size,
+		     int (*read)(struct arena *a, const struct json *j, void *out, struct err *e), void **ret,
+		     size_t *ret_n, struct err *e)
+{
+	if (list->type != JSON_ARRAY || list->n > LIST_MOST)
+		return err_set(e, ERR_INVALID, "%s must be a list of at most %d", name, LIST_MOST);
+	char *items = arena_array(a, MAX(list->n, (size_t)1), size);
+	if (!items)
+		return err_set(e, ERR_TOO_LARGE, "the limits are too large");
+	memset(items, 0, MAX(list->n, (size_t)1) * size);
+	for (size_t i = 0; i < list->n; i++)
+		if (read(a, &list->items[i], items + i * size, e) < 0)
+			return err_wrap(e, "%s[%zu]", name, i);
+	*ret = items;
+	*ret_n = list->n;
+	return 0;
+}
+
+/* ---- a change ---- */
+
+struct change_body {
+	bool unused;
+	const struct json *limits, *addresses, *windows;
+	struct view auto_below;
+	uint64_t approvers, max_pending, expiry, cool_down, suspend_after;
+};
+#define AT(f) .offset = offsetof(struct change_body, f)
+#define FLAG(f)                                                                                              \
+	{                                                                                                    \
+#f, JSON_F_BOOL, offsetof(struct sgn_rules, f), .nullable = true                             \
+	}
+static const struct json_field change_fields[] = {
+	{ "limits", JSON_F_ANY, AT(limits), .nullable = true },
+	{ "addresses", JSON_F_ANY, AT(addresses), .nullable = true },
+	{ "windows", JSON_F_ANY, AT(windows), .nullable = true },
+	{ "auto_below", JSON_F_STRING, AT(auto_below), TEXT, .nullable = true },
+	{ "approvers", JSON_F_U64, AT(approvers), .min = 1, .max = 16, .nullable = true },
+	{ "max_pending", JSON_F_U64, AT(max_pending), .min = 1, .max = 1000, .nullable = true },
+	{ "expiry_seconds", JSON_F_U64, AT(expiry), .min = 1, .max = 604800, .nullable = true },
+	{ "cool_down_seconds", JSON_F_U64, AT(cool_down), .max = 604800, .nullable = true },
+	{ "suspend_after", JSON_F_U64, AT(suspend_after), .max = 10000, .nullable = true },
+};
+/* Flags go straight to the rules. */
+static const struct json_field flag_fields[] = {
+	FLAG(only_listed),    FLAG(allow_creation),     FLAG(allow_dangerous),
+	FLAG(allow_messages), FLAG(require_simulation), FLAG(paused),
+};
+#undef AT
+#undef FLAG
+#undef TEXT
+
+static const struct json_field *find_field(const struct json_field *f, size_t n, struct view name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (view_is(name, f[i].name))
+			return &f[i];
+	return NULL;
+}
+
+/* The document in its two halves, each for its schema. */
+static int split(struct arena *a, const struct json *doc, struct json ret[2], struct err *e)
+{
+	if (doc->type != JSON_OBJECT)
+		return err_set(e, ERR_INVALID, "the body must be an object");
+	for (int h = 0; h < 2; h++) {
+		ret[h] = (struct json){ .type = JSON_OBJECT };
+		ret[h].members = arena_array(a, doc->n + 1, sizeof(*ret[h].members));
+		if (!ret[h].members)
+			return err_set(e, ERR_TOO_LARGE, "the limits are too large");
+	}
+	for (size_t i = 0; i < doc->n; i++) {
+		struct json *to =
+			&ret[find_field(flag_fields, ELEMS(flag_fields), doc->members[i].key) != NULL];
+		to->members[to->n++] = doc->members[i];
+	}
+	return 0;
+}
+
+int rest_limits_change(struct arena *a, const struct json *doc, struct sgn_rules *r, struct err *e)
+{
+	static const struct json_schema change_schema = { change_fields, ELEMS(change_fields) },
+					flag_schema = { flag_fields, ELEMS(flag_fields) };
+	struct change_body b = { .approvers = r->approvers,
+				 .max_pending = r->max_pending,
+				 .expiry = r->expiry_s,
+				 .cool_down = r->cool_down_s,
+				 .suspend_after = r->suspend_after };
+	struct json half[2];
+
+	if (split(a, doc, half, e) < 0 || json_read(a, &half[0], &change_schema, &b, false, e) < 0 ||
+	    json_read(a, &half[1], &flag_schema, r, false, e) < 0)
+		return -1;
+	if ((b.limits && read_list(a, b.limits, "limits", sizeof(*r->limits.items), read_limit,
+				   (void **)&r->limits.items, &r->limits.n, e) < 0) ||
+	    (b.addresses && read_list(a, b.addresses, "addresses", sizeof(*r->addresses.items), read_address,
+				      (void **)&r->addresses.items, &r->addresses.n, e) < 0) ||
+	    (b.windows && read_list(a, b.windows, "windows", sizeof(*r->windows.items), read_window,
+				    (void **)&r->windows.items, &r->windows.n, e) < 0))
+		return -1;
+	if (b.auto_below.p &&
+	    read_amount(a, view_is(b.auto_below, "0") ? VIEW_NONE : b.auto_below, &r->auto_below, e) < 0)
+		return -1;
+	r->approvers = (uint32_t)b.approvers;
+	r->max_pending = (uint32_t)b.max_pending;
+	r->expiry_s = (uint32_t)b.expiry;
+	r->cool_down_s = (uint32_t)b.cool_down;
+	r->suspend_after = (uint32_t)b.suspend_after;
+	return 0;
+}
+
+/* ---- what is shown ---- */
+
+static void put_lists(struct json_out *o, const struct sgn_rules *r)
+{
+	json_out_key(o, "limits");
+	json_out_array(o);
+	for (size_t i = 0; i < r->limits.n; i++) {
+		const struct sgn_limit *l = &r->limits.items[i];
+		json_out_object(o);
+		card_put_chain(o, "chain", l->chain);
+		if (card_is_native(l->asset))
+			json_out_kz(o, "asset", "native");
+		else
+			card_put_address(o, "asset", l->asset);
+		card_put_amount(o, "per_transaction", l->per_tx);
+		card_put_amount_any(o, "day", l->day);
+		card_put_amount_any(o, "week", l->week);
+		card_put_amount_any(o, "month", l->month);
+		card_put_amount_any(o, "lifetime", l->lifetime);
+		json_out_ku64_any(o, "decimals", card_is_native(l->asset) ? 18 : l->decimals);
+		json_out_kstr_any(o, "symbol", l->symbol);
+		json_out_kbool(o, "unlimited_approvals", l->unlimited_approvals);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+	json_out_key(o, "addresses");
+	json_out_array(o);
+	for (size_t i = 0; i < r->addresses.n; i++) {
+		const struct sgn_address_rule *x = &r->addresses.items[i];
+		json_out_object(o);
+		if (x->chain)
+			card_put_chain(o, "chain", x->chain);
+		else
+			json_out_kz(o, "chain", NULL);
+		card_put_address(o, "address", x->address);
+		json_out_kbool(o, "deny", x->deny);
+		json_out_kbool(o, "call", x->call);
+		json_out_kstr_any(o, "note", x->note);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+}
+
+static void put_more_lists(struct json_out *o, const struct sgn_rules *r)
+{
+	json_out_key(o, "typed");
+	json_out_array(o);
+	for (size_t i = 0; i < r->typed.n; i++) {
+		json_out_object(o);
+		card_put_chain(o, "chain", r->typed.items[i].chain);
+		card_put_address(o, "contract", r->typed.items[i].contract);
+		json_out_kstr(o, "primary_type", r->typed.items[i].primary_type);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+	json_out_key(o, "windows");
+	json_out_array(o);
+	for (size_t i = 0; i < r->windows.n; i++) {
+		const struct sgn_window *x = &r->windows.items[i];
+		char from[16], to[16];
+		snprintf(from, sizeof(from), "%02u:%02u", x->from_minute / 60, x->from_minute % 60);
+		snprintf(to, sizeof(to), "%02u:%02u", x->to_minute / 60, x->to_minute % 60);
+		json_out_object(o);
+		json_out_key(o, "days");
+		json_out_array(o);
+		for (size_t d = 0; d < ELEMS(days); d++)
+			if (x->days >> d & 1)
+				json_out_str(o, view_of(days[d]));
+		json_out_end(o, ']');
+		json_out_kz(o, "from", from);
+		json_out_kz(o, "to", to);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+}
+
+void rest_limits_put(struct json_out *o, struct view agent, const struct sgn_rules *r)
+{
+	json_out_object(o);
+	json_out_kstr(o, "agent", agent);
+	json_out_key(o, "wallets");
+	json_out_array(o);
+	for (size_t i = 0; i < r->wallets.n; i++) {
+		json_out_object(o);
+		card_put_chain(o, "chain", r->wallets.items[i].chain);
+		json_out_kstr(o, "wallet", r->wallets.items[i].wallet);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+	put_lists(o, r);
+	put_more_lists(o, r);
+	json_out_kbool(o, "only_listed", r->only_listed);
+	json_out_kbool(o, "allow_creation", r->allow_creation);
+	json_out_kbool(o, "allow_dangerous", r->allow_dangerous);
+	json_out_kbool(o, "allow_messages", r->allow_messages);
+	json_out_kbool(o, "require_simulation", r->require_simulation);
+	json_out_kbool(o, "paused", r->paused);
+	/* 0 is the default of each: src/policy/policy.h. */
+	json_out_ku64(o, "approvers", r->approvers ? r->approvers : 1);
+	card_put_amount_any(o, "auto_below", r->auto_below);
+	json_out_ku64(o, "max_pending", r->max_pending ? r->max_pending : 5);
+	json_out_ku64(o, "expiry_seconds", r->expiry_s ? r->expiry_s : 300);
+	json_out_ku64(o, "cool_down_seconds", r->cool_down_s);
+	json_out_ku64(o, "suspend_after", r->suspend_after);
+	json_out_end(o, '}');
+}
