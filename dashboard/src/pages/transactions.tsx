@@ -7,7 +7,7 @@ import type { Agent } from "../money/agents";
 import { isNative, short } from "../money/amounts";
 import Card, { explorerLink } from "../money/card";
 import { Amount, assetName, Banner, TxBadge } from "../money/parts";
-import { changed, queue } from "../money/queue";
+import { changed } from "../money/queue";
 import { cancel, type Chain, speedUp, STATES, type Tx, txPath, type TxPage, type TxState } from "../money/types";
 import { go, href, useRoute } from "../route";
 import { toast, useLoad } from "../store";
@@ -93,7 +93,6 @@ function List() {
   const agents = useLoad<{ agents: Agent[] }>("/v1/agents");
   const chains = useLoad<{ chains: Chain[] }>("/v1/chains");
   const event = changed.use();
-  const missing = queue.use().missing;
   useEffect(() => {
     if (event.n > 0) list.reload();
   }, [event]);
@@ -122,9 +121,9 @@ function List() {
           {[...tokens].map(([address, name]) => <option key={address} value={address}>{name} {short(address)}</option>)}
         </select>
       </div>
-      {missing && <Banner kind="grey">This daemon has no transactions yet: its spending part is not there.</Banner>}
+      {list.missing && <Banner kind="grey">{plain(list.error)}</Banner>}
       <Box flush>
-        <Shown of={list} rows={8}>
+        <Shown of={list.missing ? { ...list, data: { transactions: [], next: null } } : list} rows={8}>
           {(d) =>
             d.transactions.length === 0 ? (
               <Empty icon="swap" title={filter ? "No transaction matches" : "No agent has asked for anything"}>{filter ? "Try other filters." : "When an agent wants to send or sign something, it appears here."}</Empty>

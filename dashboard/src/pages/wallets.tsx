@@ -38,12 +38,14 @@ function WalletSpending({ wallet }: { wallet: Wallet }) {
 function List() {
   const list = useLoad<{ wallets: Wallet[] }>("/v1/wallets", 5000);
   const [open, setOpen] = useState<Wallet | null>(null);
+  const none = <Empty icon="wallet" title="No wallets" action={<Snippet name="the command" text={"sudo paddock wallet new main"} />}>Wallets are added on the machine itself: keys never pass through this page.</Empty>;
+  if (list.missing && !list.data) return <Card title="Wallets" flush>{none}</Card>;
   return (
     <Card title="Wallets" flush>
       <Shown of={list} rows={3}>
         {(d) =>
           d.wallets.length === 0 ? (
-            <Empty icon="wallet" title="No wallets" action={<Snippet name="the command" text={"sudo paddock wallet new main"} />}>Wallets are added on the machine itself: keys never pass through this page.</Empty>
+            none
           ) : (
             <Table
               name="Wallets"
@@ -106,6 +108,7 @@ function Sessions() {
   const list = useSessions();
   const [open, setOpen] = useState(false);
   const add = <Button small kind="primary" icon="plus" onClick={() => setOpen(true)}>Connect a wallet</Button>;
+  if (list.missing) return <Card title="WalletConnect"><p class="dim">{plain(list.error)}</p></Card>;
   return (
     <Card title="WalletConnect" flush actions={add}>
       <Shown of={list} rows={2}>
@@ -163,6 +166,7 @@ function InBrowser() {
 
 function Chains() {
   const list = useLoad<{ chains: Chain[] }>("/v1/chains", 5000);
+  if (list.missing) return null;
   return (
     <Card title="Chains" flush>
       <Shown of={list} rows={2}>
@@ -178,7 +182,7 @@ function Chains() {
                 { head: "Chain", wide: true, cell: (c) => <><strong>{plain(c.name ?? c.id)}</strong> <span class="mono dim">{plain(c.id)}</span>{c.error && <div class="bad">{plain(c.error)}</div>}</> },
                 { head: "State", cell: (c) => <StatusBadge status={c.status === "wrong_chain" ? "error" : c.status === "down" ? "missing" : c.status} /> },
                 { head: "Block", num: true, hide: true, cell: (c) => c.block ?? "–" },
-                { head: "Nodes", num: true, hide: true, cell: (c) => c.endpoints },
+                { head: "Nodes", num: true, hide: true, cell: (c) => c.nodes },
               ]}
             />
           )
