@@ -32,6 +32,7 @@ static void announce(const struct config *c)
 	snprintf(d.url, sizeof(d.url), "%s://%.*s%.*s", c->tls.cert.n ? "https" : "http", VIEW_ARG(host),
 		 (int)(c->listen.n - (size_t)(colon - c->listen.p)), colon);
 	snprintf(d.key_file, sizeof(d.key_file), "%.*s/admin.key", VIEW_ARG(c->data_dir));
+	snprintf(d.run_dir, sizeof(d.run_dir), "%.*s", VIEW_ARG(c->run_dir));
 	if (local_announce(&d, &e) < 0)
 		fprintf(stderr, "paddock: %s\n", e.msg);
 }

@@ -96,6 +96,19 @@
 	X(agent_restart)                                                                                     \
 	X(agent_logs)                                                                                        \
 	X(agent_rm)                                                                                          \
+	X(agent_allow)                                                                                       \
+	X(agent_limits)                                                                                      \
+	X(wallet_ls)                                                                                         \
+	X(wallet_new)                                                                                        \
+	X(wallet_import)                                                                                     \
+	X(wallet_test)                                                                                       \
+	X(wallet_add_external)                                                                               \
+	X(wallet_export)                                                                                     \
+	X(wallet_rm)                                                                                         \
+	X(wallet_limits)                                                                                     \
+	X(wallet_pause)                                                                                      \
+	X(wallet_resume)                                                                                     \
+	X(wallet_settle)                                                                                     \
 	X(webhook_create)                                                                                    \
 	X(webhook_ls)                                                                                        \
 	X(webhook_show)                                                                                      \

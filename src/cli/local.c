@@ -63,6 +63,8 @@ void local_find(struct local_daemon *ret)
 		    !take(doc, "url", ret->url, sizeof(ret->url)) ||
 		    !take(doc, "key_file", ret->key_file, sizeof(ret->key_file)))
 			ret->url[0] = '\0';
+		if (!ret->url[0] || !take(doc, "run_dir", ret->run_dir, sizeof(ret->run_dir)))
+			ret->run_dir[0] = '\0';
 	}
 	arena_done(&a);
 }
@@ -81,6 +83,7 @@ int local_announce(const struct local_daemon *d, struct err *e)
 	json_out_object(&o);
 	json_out_kz(&o, "url", d->url);
 	json_out_kz(&o, "key_file", d->key_file);
+	json_out_kz(&o, "run_dir", d->run_dir);
 	json_out_ku64(&o, "pid", (uint64_t)getpid());
 	json_out_end(&o, '}');
 	buf_putc(&b, '\n');

@@ -12,6 +12,7 @@
 struct local_daemon {
 	char url[300]; /* "": there is none */
 	char key_file[1024];
+	char run_dir[512]; /* "": the note is of a daemon that did not say */
 };
 
 /* Only a note that root wrote, that nobody else could have changed and whose daemon runs. */
