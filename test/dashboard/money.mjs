@@ -15,12 +15,10 @@ const status = async () => (await api("GET", `/v1/agents/${world.agent}`)).statu
 
 // ---- those beside the page: the owner, the chain, the agent ----
 
-const owner = (name, fields) => JSON.parse(execFileSync("/usr/bin/python3", [world.owner, world.socket, name, JSON.stringify(fields)], { encoding: "utf8" }));
-const hex = (n) => "0x" + BigInt(n).toString(16).padStart(64, "0");
-const NATIVE = "0x" + "ee".repeat(20);
+// On the machine itself, as root.
+const paddock = (...args) => execFileSync(world.paddock, args, { encoding: "utf8", env: { ...process.env, PADDOCK_RUN_DIR: world.run_dir, PADDOCK_URL: url, PADDOCK_API_KEY: world.key } });
+const allow = (wallet, ...more) => paddock("agent", "allow", "payer", "--wallet", wallet, "--limit", "1/3/5", "--max-pending", "10", "--yes", ...more);
 const ETHER = 10n ** 18n;
-const allow = (wallet, more = {}) =>
-  owner("RULES_PUT", { rules: { scope: `agent:${world.agent}`, wallets: [{ chain: 31337, wallet }], maxPending: 10, limits: [{ chain: 31337, asset: NATIVE, perTx: hex(ETHER), day: hex(3n * ETHER), week: hex(5n * ETHER) }], ...more } });
 
 async function node(method, ...params) {
   const r = await fetch(world.node, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
@@ -106,13 +104,13 @@ const scenarios = {
     const command = page.getByLabel("the command");
     await command.waitFor();
     assert.equal(await command.innerText(), "sudo paddock wallet new main\nsudo paddock agent allow payer --wallet main");
-    world.wallet = owner("WALLET_ADD", { kind: "WALLET_KIND_TEST", label: "pocket money" }).wallet;
+    paddock("wallet", "test", "0", "--name", "pocket money");
     await page.reload();
     await until("the command names the wallet", async () => (await command.innerText()) === "sudo paddock agent allow payer --wallet 'pocket money'");
     const refused = await wants({ to: somebody(), value: finney(1) });
     assert.equal(refused.status, 403);
-    allow(world.wallet.id);
-    await page.getByRole("img", { name: /24 hours: 0 of 3 ETH/ }).waitFor();
+    allow("pocket money");
+    await page.getByRole("img", { name: /24 hours: 0 of 3 / }).waitFor();
   },
 
   async "a request is in every tab at once, with a notice"() {
@@ -145,12 +143,12 @@ const scenarios = {
 
   async "the card has the facts first and the agent's words last, as text"() {
     const card = page.getByRole("article");
-    await card.locator(".sentence", { hasText: /payer.*0\.5.*ETH/ }).waitFor();
-    await card.getByText("− 0.5 ETH").waitFor();
+    await card.locator(".sentence", { hasText: /payer.*0\.5 / }).waitFor();
+    await card.getByText("− 0.5 ").waitFor();
     assert.ok((await card.locator(".address").first().innerText()).includes(world.to), "the whole address");
-    assert.match(await card.innerText(), /first time[\s\S]*account/);
-    await card.getByRole("img", { name: /24 hours: 0 → 0\.5 of 3 ETH/ }).waitFor();
-    assert.match(await card.innerText(), /Fee at worst[\s\S]*0\.\d+ ETH/);
+    assert.match(await card.innerText(), /first time/);
+    await card.getByRole("img", { name: /24 hours: 0 → 0\.5 of 3 / }).waitFor();
+    assert.match(await card.innerText(), /Fee at worst[\s\S]*0\.\d+ /);
     assert.match(await card.locator("blockquote").innerText(), /For coffee <img src=x onerror/);
     const text = await card.innerText();
     assert.ok(text.indexOf("Fee at worst") < text.indexOf("For coffee"));
@@ -174,7 +172,7 @@ const scenarios = {
     }
     await page.locator(".nav-count.urgent").waitFor({ state: "detached" });
     await open(`agents/${world.agent}`);
-    await page.getByRole("img", { name: /24 hours: 0\.5 of 3 ETH/ }).waitFor();
+    await page.getByRole("img", { name: /24 hours: 0\.5 of 3 / }).waitFor();
   },
 
   async "reject by keyboard"() {
@@ -235,7 +233,7 @@ const scenarios = {
   },
 
   async "what is dangerous needs four digits"() {
-    allow(world.wallet.id, { allowDangerous: true });
+    allow("pocket money", "--allow-dangerous");
     const to = somebody();
     await node("anvil_setCode", to, "0x00"); // a contract that agrees to everything
     const answer = wants({ to, value: "0", gasLimit: "100000", data: "0xa22cb465" + somebody().slice(2).padStart(64, "0") + "1".padStart(64, "0") });
@@ -254,7 +252,7 @@ const scenarios = {
   },
 
   async "a message is shown as what it is"() {
-    allow(world.wallet.id, { allowMessages: true });
+    allow("pocket money", "--allow-messages");
     const text = "Sign in <img src=x onerror=window.pwned=1> \u202ekcab";
     const answer = inside(`return rpc({ jsonrpc: "2.0", id: 1, method: "personal_sign", params: ["0x${Buffer.from(text).toString("hex")}", "${world.address}"] })`);
     const tx = await until("it waits", async () => (await waiting())[0]);
@@ -267,7 +265,7 @@ const scenarios = {
   },
 
   async "speed up what is stuck"() {
-    allow(world.wallet.id);
+    allow("pocket money");
     await node("evm_setAutomine", false);
     const to = somebody();
     const answer = wants({ to, value: finney(7) });
@@ -337,15 +335,15 @@ const scenarios = {
     await page.getByRole("alert").filter({ hasText: "only be made smaller" }).waitFor();
     await day.fill("2.5");
     await page.getByRole("dialog").getByRole("button", { name: "Make stricter" }).click();
-    await page.getByRole("img", { name: /24 hours: .* of 2\.5 ETH/ }).waitFor();
+    await page.getByRole("img", { name: /24 hours: .* of 2\.5 / }).waitFor();
     const { limits } = await api("GET", `/v1/agents/${world.agent}/limits`);
     assert.equal(limits[0].day, String(ETHER * 5n / 2n));
   },
 
   async "a wallet of the browser sends what was approved"() {
     const [, , , , , account] = await node("eth_accounts");
-    const elsewhere = owner("WALLET_ADD", { kind: "WALLET_KIND_EXTERNAL", label: "browser", address: account }).wallet;
-    allow(elsewhere.id);
+    paddock("wallet", "add-external", account, "browser");
+    allow("browser");
     const p = watch(await context.newPage());
     const asked = [];
     await p.exposeFunction("toNode", async (method, params) => {
@@ -398,14 +396,14 @@ const scenarios = {
   },
 
   async "the kill switch"() {
-    allow(world.wallet.id);
+    allow("pocket money");
     await open("approvals");
     await page.getByRole("button", { name: "Kill switch" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Stop all signing" }).click();
     await page.locator(".banner.red", { hasText: "sudo paddock wallet resume" }).waitFor();
     assert.equal((await api("GET", "/v1/signer")).paused, true);
     assert.equal((await wants({ to: somebody(), value: finney(1) })).status, 403);
-    owner("PAUSE", { paused: false });
+    paddock("wallet", "resume");
     await page.locator(".banner.red").waitFor({ state: "detached" });
   },
 

@@ -40,7 +40,7 @@ def walk(daemon, anvil):  # noqa: F811
     agent.until_logged("hello by the API")
     home = npm.install(HERE, "dashboard-test")
     world = {"modules": str(home / "node_modules"), "url": daemon.url, "key": daemon.key, "shots": str(paddock.ROOT / "build" / "dashboard-shots"),
-             "agent": agent.id, "chain": CHAIN, "address": RICH, "owner": str(HERE / "owner.py"), "socket": str(daemon.run_dir / "owner.sock"), "node": f"http://127.0.0.1:{anvil}/"}
+             "agent": agent.id, "chain": CHAIN, "address": RICH, "paddock": str(paddock.ROOT / "build" / "bin" / "paddock"), "run_dir": str(daemon.run_dir), "node": f"http://127.0.0.1:{anvil}/"}
     done = subprocess.run(["node", HERE / "money.mjs", json.dumps(world)], capture_output=True, text=True, timeout=400 * paddock.SLOW, check=False)
     (paddock.ROOT / "build" / "dashboard-money.jsonl").write_text(done.stdout)
     if api.get(agent.path).status == 200:
