@@ -102,13 +102,22 @@
 	X(wallet_new)                                                                                        \
 	X(wallet_import)                                                                                     \
 	X(wallet_test)                                                                                       \
-	X(wallet_add_external)                                                                               \
+	X(wallet_external)                                                                                   \
 	X(wallet_export)                                                                                     \
 	X(wallet_rm)                                                                                         \
 	X(wallet_limits)                                                                                     \
 	X(wallet_pause)                                                                                      \
 	X(wallet_resume)                                                                                     \
 	X(wallet_settle)                                                                                     \
+	X(tx_ls)                                                                                             \
+	X(tx_show)                                                                                           \
+	X(tx_approve)                                                                                        \
+	X(tx_reject)                                                                                         \
+	X(tx_cancel)                                                                                         \
+	X(tx_speed_up)                                                                                       \
+	X(tx_watch)                                                                                          \
+	X(tx_export)                                                                                         \
+	X(tx_pause)                                                                                          \
 	X(webhook_create)                                                                                    \
 	X(webhook_ls)                                                                                        \
 	X(webhook_show)                                                                                      \

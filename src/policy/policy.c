@@ -37,16 +37,24 @@ bool policy_refuse(struct policy_run *p, const char *fmt, ...)
 	return false;
 }
 
-void policy_amount_text(const uint8_t *asset, const struct u256 *amount, char out[static POLICY_AMOUNT])
+void policy_amount_text(const struct policy_rules *r, uint64_t chain, const uint8_t *asset,
+			const struct u256 *amount, char out[static POLICY_AMOUNT])
 {
+	const struct policy_limit *l = policy_limit_of(r, chain, asset);
 	char number[U256_UNITS], address[ADDRESS_TEXT];
 
 	if (address_eq(asset, address_native) || address_eq(asset, policy_fee)) {
 		u256_units(amount, 18, number);
 		snprintf(out, POLICY_AMOUNT, "%s (native)", number);
+		return;
+	}
+	address_text(asset, address);
+	if (l && l->symbol.n) {
+		u256_units(amount, l->decimals, number);
+		snprintf(out, POLICY_AMOUNT, "%s %.*s of %s", number,
+			 VIEW_ARG(view_head(l->symbol, POLICY_SYMBOL)), address);
 	} else {
 		u256_text(amount, number);
-		address_text(asset, address);
 		snprintf(out, POLICY_AMOUNT, "%s of %s", number, address);
 	}
 }
@@ -312,7 +320,7 @@ static void summarize(struct policy_run *p)
 			 call_class_name(c->class));
 		return;
 	}
-	policy_amount_text(c->effects[0].asset, &c->effects[0].amount, what);
+	policy_amount_text(in->agent_rules, in->chain, c->effects[0].asset, &c->effects[0].amount, what);
 	address_text(c->effects[0].to, to);
 	snprintf(p->d->summary, sizeof(p->d->summary), "Agent %.*s wants to %s %s%s %s%s",
 		 VIEW_ARG(view_head(in->agent, 48)), c->effects[0].approval ? "let" : "send",

@@ -10,55 +10,14 @@
 
 #include "call.h"
 #include "ledger.h"
+#include "policy_card.h"
+#include "policy_rules.h"
 #include "typed.h"
 
 #define POLICY_CHECKS  48
 #define POLICY_SPENDS  CALL_EFFECTS
 #define POLICY_PENDING 5   /* of an agent, by default */
 #define POLICY_EXPIRY  300 /* seconds */
-
-/* ---- rules; the zero value of each forbids ---- */
-
-struct policy_amount {
-	bool set;
-	struct u256 v;
-};
-
-struct policy_limit {
-	uint64_t chain;
-	uint8_t asset[ADDRESS_SIZE];
-	struct u256 per_tx;
-	struct policy_amount window[LEDGER_WINDOWS], lifetime;
-	bool unlimited_approvals;
-};
-
-struct policy_address {
-	uint64_t chain; /* 0: every one */
-	uint8_t address[ADDRESS_SIZE];
-	bool deny, call;
-};
-
-struct policy_typed {
-	uint64_t chain;
-	uint8_t contract[ADDRESS_SIZE];
-	struct view primary;
-};
-
-struct policy_window {
-	uint32_t days, from, to;
-};
-
-struct policy_rules {
-	const struct policy_limit *limits;
-	const struct policy_address *addresses;
-	const struct policy_typed *typed;
-	const struct policy_window *windows;
-	size_t n_limits, n_addresses, n_typed, n_windows;
-	struct policy_amount fee_per_tx, fee_day; /* of a wallet */
-	struct policy_amount auto_below;
-	bool only_listed, allow_creation, allow_dangerous, allow_messages, require_simulation, paused;
-	uint32_t approvers, max_pending, expiry_s, cool_down_s, suspend_after;
-};
 
 /* ---- the request ---- */
 
@@ -107,6 +66,9 @@ struct policy_input {
 	int64_t wall_ms;  /* for times of the day */
 	uint32_t pending; /* of the agent, without this one */
 	bool new_recipient;
+	uint64_t first; /* a bit for each effect: it goes to an address that is new */
+	const struct policy_alike *alikes;
+	unsigned n_alikes;
 	/* When it is run again: what the request has reserved itself, and when. */
 	const struct policy_spend *own;
 	size_t n_own;
@@ -137,6 +99,9 @@ struct policy_decision {
 	uint32_t approvers;
 	struct policy_check checks[POLICY_CHECKS];
 	unsigned n_checks;
+	struct policy_line lines[POLICY_LINES];
+	unsigned n_lines;
+	bool sim_more; /* the simulation shows more than the call says */
 };
 
 /* `ret` is large and must be given back by policy_done. */

@@ -5,7 +5,7 @@
 
 #include "policy.h"
 
-#define POLICY_AMOUNT 176
+#define POLICY_AMOUNT 200
 
 struct policy_run {
 	const struct policy_input *in;
@@ -17,8 +17,13 @@ bool policy_check(struct policy_run *p, uint8_t step, const char *name, bool pas
 	_printf_(5, 6);
 /* The sentence for the agent; returns false, so that a check can end with it. */
 bool policy_refuse(struct policy_run *p, const char *fmt, ...) _printf_(2, 3);
-/* Of an asset: "0.5 (native)", "500 of 0x…". */
-void policy_amount_text(const uint8_t *asset, const struct u256 *amount, char out[static POLICY_AMOUNT]);
+/* Of an asset: "0.5 (native)", "500 of 0x…", or, where the rules have a name for it, "5 USDC of 0x…". */
+void policy_amount_text(const struct policy_rules *r, uint64_t chain, const uint8_t *asset,
+			const struct u256 *amount, char out[static POLICY_AMOUNT]);
+static inline bool in_first(const struct policy_input *in, unsigned effect)
+{
+	return in->first >> effect & 1;
+}
 
 /* policy_limits.c */
 bool policy_count(struct policy_run *p);      /* what the request says, as one amount for each asset */

@@ -65,6 +65,27 @@ bool policy_count(struct policy_run *p)
 	return true;
 }
 
+/* For people: what it counts against. Too many are left out. */
+static void note_line(struct policy_run *p, enum policy_scope scope, enum policy_span span,
+		      const uint8_t *asset, const struct u256 *before, const struct u256 *amount,
+		      const struct u256 *limit)
+{
+	if (p->d->n_lines == POLICY_LINES)
+		return;
+	struct policy_line *l = &p->d->lines[p->d->n_lines++];
+	*l = (struct policy_line){ .scope = scope,
+				   .span = span,
+				   .before = *before,
+				   .after = u256_add_sat(before, amount),
+				   .limit = *limit };
+	memcpy(l->asset, asset, ADDRESS_SIZE);
+}
+
+static enum policy_scope scope_of(const struct policy_run *p, const struct policy_rules *r)
+{
+	return r == p->in->wallet_rules ? POLICY_WALLET : POLICY_AGENT;
+}
+
 /* ---- 9: allowances of one request ---- */
 
 static bool within_allowance(struct policy_run *p, const struct policy_spend *s, const struct policy_rules *r,
@@ -81,8 +102,9 @@ static bool within_allowance(struct policy_run *p, const struct policy_spend *s,
 				    "No allowance found for %s on chain eip155:%llu", asset,
 				    (unsigned long long)p->in->chain);
 	}
-	policy_amount_text(s->asset, &s->amount, amount);
-	policy_amount_text(s->asset, &l->per_tx, most);
+	note_line(p, scope_of(p, r), POLICY_PER_TX, s->asset, &U256_ZERO, &s->amount, &l->per_tx);
+	policy_amount_text(p->in->agent_rules, p->in->chain, s->asset, &s->amount, amount);
+	policy_amount_text(p->in->agent_rules, p->in->chain, s->asset, &l->per_tx, most);
 	if (policy_check(p, 9, "per_tx", u256_cmp(&s->amount, &l->per_tx) <= 0,
 			 "%s of at most %s per transaction (%s)", amount, most, who))
 		return true;
@@ -91,6 +113,7 @@ static bool within_allowance(struct policy_run *p, const struct policy_spend *s,
 
 bool policy_allowances(struct policy_run *p)
 {
+	p->d->n_lines = 0; /* it may be the second time */
 	for (unsigned i = 0; i < p->d->n_spends; i++)
 		if (!within_allowance(p, &p->d->spends[i], p->in->agent_rules, "agent") ||
 		    !within_allowance(p, &p->d->spends[i], p->in->wallet_rules, "wallet"))
@@ -123,8 +146,8 @@ static bool fits(struct policy_run *p, const struct policy_spend *s, const struc
 	if (!limit->set)
 		return true;
 	const bool fit = u256_add(spent, &s->amount, &sum) == 0 && u256_cmp(&sum, &limit->v) <= 0;
-	policy_amount_text(s->asset, spent, now);
-	policy_amount_text(s->asset, &limit->v, then);
+	policy_amount_text(p->in->agent_rules, p->in->chain, s->asset, spent, now);
+	policy_amount_text(p->in->agent_rules, p->in->chain, s->asset, &limit->v, then);
 	if (policy_check(p, step, name, fit, "%s so far, of %s (%s)", now, then, who))
 		return true;
 	return policy_refuse(p, "Total spending limit exceeded");
@@ -140,12 +163,19 @@ static bool within_windows(struct policy_run *p, const struct policy_spend *s, c
 
 	ledger_sums(p->in->ledger, &(struct ledger_what){ scope, p->in->chain, s->asset }, p->in->now_ms,
 		    &sums);
+	without_own(p->in, s->asset, &sums);
 	/* Also where nothing is limited: the ledger cannot hold more than a number of 256 bits. */
 	if (u256_add(&sums.lifetime, &s->amount, &all) < 0)
 		return policy_check(p, 10, "sum", false, "The amount is too large for the ledger");
 	if (!l)
 		return true;
-	without_own(p->in, s->asset, &sums);
+	for (int w = 0; w < LEDGER_WINDOWS; w++)
+		if (l->window[w].set)
+			note_line(p, scope_of(p, r), POLICY_DAY + (enum policy_span)w, s->asset,
+				  &sums.window[w], &s->amount, &l->window[w].v);
+	if (l->lifetime.set)
+		note_line(p, scope_of(p, r), POLICY_LIFETIME, s->asset, &sums.lifetime, &s->amount,
+			  &l->lifetime.v);
 	for (int w = 0; w < LEDGER_WINDOWS; w++)
 		if (!fits(p, s, &sums.window[w], &l->window[w], names[w], who))
 			return false;
@@ -187,8 +217,8 @@ static bool fee_fits(struct policy_run *p, const struct policy_amount *limit, co
 {
 	char now[POLICY_AMOUNT], most[POLICY_AMOUNT];
 
-	policy_amount_text(policy_fee, sum, now);
-	policy_amount_text(policy_fee, &limit->v, most);
+	policy_amount_text(p->in->agent_rules, p->in->chain, policy_fee, sum, now);
+	policy_amount_text(p->in->agent_rules, p->in->chain, policy_fee, &limit->v, most);
 	return policy_check(p, 12, name, limit->set && u256_cmp(sum, &limit->v) <= 0,
 			    limit->set ? "Fees of at most %s, of %s"
 				       : "The wallet has no limit for fees (%s)",
@@ -223,11 +253,17 @@ bool policy_fees(struct policy_run *p)
 	if (u256_mul(&gas, &in->facts->max_fee, &p->d->fee) < 0 ||
 	    u256_cmp(&in->facts->priority_fee, &in->facts->max_fee) > 0)
 		return policy_check(p, 12, "fee", false, "The fees make no sense");
+	if (w->fee_per_tx.set)
+		note_line(p, POLICY_WALLET, POLICY_PER_TX, policy_fee, &U256_ZERO, &p->d->fee,
+			  &w->fee_per_tx.v);
 	if (!fee_fits(p, &w->fee_per_tx, &p->d->fee, "fee.per_tx"))
 		return false;
 	ledger_sums(in->ledger, &(struct ledger_what){ in->wallet_scope, in->chain, policy_fee }, in->now_ms,
 		    &sums);
 	sum = u256_add_sat(&sums.window[LEDGER_DAY], &p->d->fee);
+	if (w->fee_day.set)
+		note_line(p, POLICY_WALLET, POLICY_DAY, policy_fee, &sums.window[LEDGER_DAY], &p->d->fee,
+			  &w->fee_day.v);
 	return fee_fits(p, &w->fee_day, &sum, "fee.day") && balance_fits(p);
 }
 
@@ -315,5 +351,6 @@ bool policy_simulation(struct policy_run *p)
 		return false;
 	if (!count_moves(p, &more))
 		return false;
-	return !more || (policy_allowances(p) && policy_windows(p));
+	p->d->sim_more = more;
+	return !more || (policy_allowances(p) && policy_windows(p) && policy_fees(p));
 }

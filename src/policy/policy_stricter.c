@@ -99,7 +99,10 @@ static bool counts_stricter(const struct policy_rules *now, const struct policy_
 	const uint32_t a = now->max_pending ? now->max_pending : POLICY_PENDING,
 		       b = before->max_pending ? before->max_pending : POLICY_PENDING;
 
-	return MAX(now->approvers, 1u) >= MAX(before->approvers, 1u) && a <= b &&
+	const uint32_t waits = now->expiry_s ? now->expiry_s : POLICY_EXPIRY,
+		       waited = before->expiry_s ? before->expiry_s : POLICY_EXPIRY;
+
+	return MAX(now->approvers, 1u) >= MAX(before->approvers, 1u) && a <= b && waits <= waited &&
 	       now->cool_down_s >= before->cool_down_s &&
 	       (before->suspend_after == 0 ||
 		(now->suspend_after && now->suspend_after <= before->suspend_after));

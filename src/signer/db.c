@@ -53,7 +53,7 @@ static const char schema[] =
 	"kept'); END;"
 	"PRAGMA user_version = 1;";
 
-#define REQUEST_COLUMNS "item, gas_hint, content"
+#define REQUEST_COLUMNS "item, gas_hint, content, seq"
 
 static const char *const sql[DB_STMTS] = {
 	[DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -95,6 +95,8 @@ static const char *const sql[DB_STMTS] = {
 			 " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
 	[DB_SPEND_RELEASE] = "UPDATE spends SET state = 3 WHERE request = ? AND state <> 3",
 	[DB_SPEND_OF] = "SELECT asset, amount, ts FROM spends WHERE request = ? AND state = 1 ORDER BY id",
+	[DB_SPEND_ALL_OF] =
+		"SELECT asset, amount, ts FROM spends WHERE request = ? AND state <> 3 ORDER BY id",
 	[DB_SPEND_LOAD] =
 		"SELECT request, agent, wallet, chain, asset, amount, state, ts FROM spends WHERE state <> 3"
 		" ORDER BY ts, id",
@@ -105,8 +107,15 @@ static const char *const sql[DB_STMTS] = {
 			 "= excluded.next",
 	[DB_SIGNATURE_ADD] =
 		"INSERT INTO signatures VALUES(?, ?, ?, ?, CASE WHEN ?5 < 0 THEN NULL ELSE ?5 END, ?, ?, ?)",
+	[DB_SIGNATURE_LIST] = "SELECT generation, hash, nonce, raw, ts FROM signatures WHERE request = ?"
+			      " ORDER BY generation",
 	[DB_CONTACT_ADD] = "INSERT OR IGNORE INTO contacts VALUES(?, ?, ?)",
 	[DB_CONTACT_GET] = "SELECT 1 FROM contacts WHERE wallet = ? AND chain = ? AND address = ?",
+	/* By the first two bytes, along the key; the last two are compared by the caller. */
+	[DB_CONTACT_ALIKE] = "SELECT address FROM contacts WHERE wallet = ?1 AND chain = ?2"
+			     " AND address >= substr(?3, 1, 2) AND address < CAST(substr(?3, 1, 2) || "
+			     "x'ffffffffff' AS BLOB)"
+			     " ORDER BY address",
 	[DB_AUDIT_ADD] = "INSERT INTO audit VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
 	[DB_AUDIT_LAST] = "SELECT seq, hash, ts FROM audit ORDER BY seq DESC LIMIT 1",
 	[DB_AUDIT_LIST] = "SELECT seq, ts, actor, action, object, detail, prev, hash FROM audit WHERE seq > "

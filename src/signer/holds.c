@@ -147,6 +147,23 @@ void holds_spend(struct signer *s, const struct sgn_item *i, const struct policy
 		give_up(s, r);
 }
 
+void holds_cap(struct signer *s, const struct sgn_item *i, struct policy_spend *x)
+{
+	const struct u256 most = U256_MAX;
+	char scopes[2][LEDGER_SCOPE];
+
+	snprintf(scopes[0], sizeof(scopes[0]), "agent:%.*s", VIEW_ARG(i->agent));
+	snprintf(scopes[1], sizeof(scopes[1]), "wallet:%.*s", VIEW_ARG(i->wallet));
+	for (int k = 0; k < 2; k++) {
+		struct ledger_sums sums;
+		struct u256 room;
+		ledger_sums(&s->ledger, &(struct ledger_what){ view_of(scopes[k]), i->chain, x->asset },
+			    moment_now(s), &sums);
+		if (u256_sub(&most, &sums.lifetime, &room) == 0 && u256_cmp(&x->amount, &room) > 0)
+			x->amount = room;
+	}
+}
+
 static void drop(struct signer *s, struct hold *h)
 {
 	map_del(&s->holds, &h->node);

@@ -10,10 +10,11 @@
 
 #include "poison.h"
 
-#define ITEM_MAX (512u * 1024)
-#define PAGE     100
-#define PAGE_MAX 500
-#define WATCH_MS 1000
+#define ITEM_MAX     (512u * 1024)
+#define PAGE         100
+#define PAGE_MAX     500
+#define WATCH_MS     1000
+#define ATTEMPTS_MAX 32
 
 static int encode(const struct sgn_item *i, struct buf *out, struct err *e)
 {
@@ -30,6 +31,7 @@ static int read_row(struct signer_call *c, sqlite3_stmt *row, struct item *ret, 
 	    pb_decode(&sgn_item_msg, body, 0, &c->arena, &ret->i) < 0)
 		return err_set(e, ERR_INTERNAL, "a request in the database is damaged");
 	memcpy(ret->content, content.p, sizeof(ret->content));
+	ret->i.seq = (uint64_t)sqlite3_column_int64(row, 3);
 	return 0;
 }
 
@@ -52,22 +54,27 @@ int items_get(struct signer_call *c, struct view id, struct item *ret, struct er
 	return r < 0 ? -1 : 0;
 }
 
-int items_insert(struct signer *s, const struct item *i, struct view idem, struct err *e)
+int items_insert(struct signer *s, struct item *i, struct view idem, struct err *e)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(ITEM_MAX);
 
+	i->i.changed_ms = i->i.created_ms;
 	if (encode(&i->i, &body, e) < 0)
 		return -1;
-	return db_do(&s->db, DB_REQUEST_ADD, e, "tttitbiiib", i->i.id, i->i.agent, i->i.wallet,
-		     (int64_t)i->i.state, idem, (struct view){ (const char *)i->content, sizeof(i->content) },
-		     i->i.created_ms, i->i.expires_ms, (int64_t)MIN(i->gas_hint, (uint64_t)INT64_MAX),
-		     buf_view(&body));
+	if (db_do(&s->db, DB_REQUEST_ADD, e, "tttitbiiib", i->i.id, i->i.agent, i->i.wallet,
+		  (int64_t)i->i.state, idem, (struct view){ (const char *)i->content, sizeof(i->content) },
+		  i->i.created_ms, i->i.expires_ms, (int64_t)MIN(i->gas_hint, (uint64_t)INT64_MAX),
+		  buf_view(&body)) < 0)
+		return -1;
+	i->i.seq = (uint64_t)sqlite3_last_insert_rowid(s->db.db);
+	return 0;
 }
 
-int items_update(struct signer *s, const struct sgn_item *i, struct err *e)
+int items_update(struct signer *s, struct sgn_item *i, struct err *e)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(ITEM_MAX);
 
+	i->changed_ms = moment_now(s);
 	if (encode(i, &body, e) < 0)
 		return -1;
 	return db_do(&s->db, DB_REQUEST_UPDATE, e, "iibt", (int64_t)i->state, i->expires_ms, buf_view(&body),
@@ -131,11 +138,31 @@ int items_move(struct signer_call *c, struct sgn_item *i, int32_t to, const char
 	return 0;
 }
 
+/* Every signature that was made for it. */
+static int read_attempts(struct signer_call *c, struct sgn_item *i, struct err *e)
+{
+	sqlite3_stmt *row = db_ask(&c->s->db, DB_SIGNATURE_LIST, "t", i->id);
+	int r = 0;
+
+	i->attempts.items = arena_array(&c->arena, ATTEMPTS_MAX, sizeof(*i->attempts.items));
+	while (i->attempts.items && i->attempts.n < ATTEMPTS_MAX && (r = db_row(&c->s->db, row, e)) == 1)
+		i->attempts.items[i->attempts.n++] =
+			(struct sgn_attempt){ .generation = (uint32_t)sqlite3_column_int(row, 0),
+					      .hash = arena_view(&c->arena, db_view(row, 1)),
+					      .nonce = (uint64_t)sqlite3_column_int64(row, 2),
+					      .raw = arena_view(&c->arena, db_view(row, 3)),
+					      .signed_ms = sqlite3_column_int64(row, 4) };
+	db_end(row);
+	return r < 0 ? -1 : 0;
+}
+
 int items_call_get(struct signer_call *c, const void *msg, struct err *e)
 {
 	struct item i;
 
-	return items_get(c, ((const struct sgn_get *)msg)->id, &i, e) < 0 ? -1 : items_reply(c, &i.i);
+	if (items_get(c, ((const struct sgn_get *)msg)->id, &i, e) < 0 || read_attempts(c, &i.i, e) < 0)
+		return -1;
+	return items_reply(c, &i.i);
 }
 
 int items_call_list(struct signer_call *c, const void *msg, struct err *e)
@@ -152,8 +179,8 @@ int items_call_list(struct signer_call *c, const void *msg, struct err *e)
 		r = read_row(c, row, &i, e);
 		if (r < 0)
 			break;
-		i.i.data = i.i.raw = VIEW("");
-		i.i.trace.n = 0;
+		i.i.data = i.i.raw = i.i.tree = VIEW("");
+		i.i.trace.n = i.i.moves.n = 0;
 		out.items.items[out.items.n++] = i.i;
 	}
 	db_end(row);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "clock.h"
-#include "signer.h"
+#include "judge.h"
 #include "tx.h"
 
 #include "poison.h"
@@ -86,22 +86,39 @@ static int pending_of(struct signer *s, struct view agent, struct err *e)
 	return r < 0 ? -1 : n;
 }
 
-/* Whether it goes to an address that this wallet never sent anything to. */
-static int is_new(struct signer *s, const struct sgn_item *i, const struct call *call, struct err *e)
+static int is_new(struct signer *s, const struct sgn_item *i, struct view to, struct err *e)
 {
-	int r = 1;
+	sqlite3_stmt *row = db_ask(&s->db, DB_CONTACT_GET, "tib", i->wallet, (int64_t)i->chain, to);
+	int r = db_row(&s->db, row, e);
 
-	for (unsigned k = 0; r == 1 && k < call->n; k++) {
-		sqlite3_stmt *row = db_ask(&s->db, DB_CONTACT_GET, "tib", i->wallet, (int64_t)i->chain,
-					   (struct view){ (const char *)call->effects[k].to, ADDRESS_SIZE });
-		r = db_row(&s->db, row, e);
-		db_end(row);
-	}
+	db_end(row);
 	return r < 0 ? -1 : r == 0;
 }
 
-static int look_for_new(struct signer *s, const struct sgn_item *i, struct policy_input *in, struct err *e)
+/* One that this wallet knows, with the same ends: somebody may have made it to be taken for that one. */
+static int find_alike(struct signer *s, const struct sgn_item *i, struct view to, struct judged *j,
+		      struct err *e)
 {
+	sqlite3_stmt *row = db_ask(&s->db, DB_CONTACT_ALIKE, "tib", i->wallet, (int64_t)i->chain, to);
+	int r = 0;
+
+	while (j->in.n_alikes < POLICY_ALIKES && (r = db_row(&s->db, row, e)) == 1) {
+		const struct view known = db_view(row, 0);
+		if (known.n != ADDRESS_SIZE ||
+		    !policy_looks_like((const uint8_t *)known.p, (const uint8_t *)to.p))
+			continue;
+		struct policy_alike *out = &j->alikes[j->in.n_alikes++];
+		memcpy(out->address, to.p, ADDRESS_SIZE);
+		memcpy(out->known, known.p, ADDRESS_SIZE);
+	}
+	db_end(row);
+	return r < 0 ? -1 : 0;
+}
+
+/* Which of its addresses this wallet never sent anything to, and what those look like. */
+static int look_for_new(struct signer *s, const struct sgn_item *i, struct judged *j, struct err *e)
+{
+	struct policy_input *in = &j->in;
 	struct call call;
 	int r = 0;
 
@@ -111,23 +128,31 @@ static int look_for_new(struct signer *s, const struct sgn_item *i, struct polic
 		call_read(&(struct call_input){ in->account, in->to, in->value, in->data }, &call);
 	else
 		call_read_typed(in->typed, in->account, &call);
-	r = is_new(s, i, &call, e);
-	in->new_recipient = r == 1;
+	static_assert(CALL_EFFECTS <= 64, "a bit for each");
+	for (unsigned k = 0; r >= 0 && k < call.n; k++) {
+		const struct view to = { (const char *)call.effects[k].to, ADDRESS_SIZE };
+		r = is_new(s, i, to, e);
+		if (r == 1) {
+			in->first |= 1ull << k;
+			r = find_alike(s, i, to, j, e);
+		}
+	}
+	in->new_recipient = in->first != 0;
+	in->alikes = j->alikes;
 	buf_done(&call.tree);
-	return r;
+	return r < 0 ? -1 : 0;
 }
 
 /* What is signed, where it is not a transaction. */
-static int read_content(struct signer_call *c, const struct sgn_item *i, struct typed *typed,
-			struct judged *j, struct err *e)
+static int read_content(struct signer_call *c, const struct sgn_item *i, struct judged *j, struct err *e)
 {
 	if (i->kind == SGN_REQUEST_KIND_MESSAGE)
 		sig_message_hash(i->data, j->hash);
 	if (i->kind != SGN_REQUEST_KIND_TYPED)
 		return 0;
-	if (typed_parse(&c->arena, i->data, typed, e) < 0)
+	if (typed_parse(&c->arena, i->data, &j->typed, e) < 0)
 		return -1;
-	memcpy(j->hash, typed->digest, sizeof(j->hash));
+	memcpy(j->hash, j->typed.digest, sizeof(j->hash));
 	return 0;
 }
 
@@ -135,7 +160,6 @@ static int load_all(struct signer_call *c, const struct sgn_item *i, struct judg
 		    struct err *e)
 {
 	char text[LEDGER_SCOPE];
-	struct sgn_rules wire;
 
 	snprintf(text, sizeof(text), "agent:%.*s", VIEW_ARG(i->agent));
 	scopes[0] = arena_view(&c->arena, view_of(text));
@@ -143,19 +167,19 @@ static int load_all(struct signer_call *c, const struct sgn_item *i, struct judg
 	scopes[1] = arena_view(&c->arena, view_of(text));
 	if (!scopes[0].p || !scopes[1].p)
 		return err_set(e, ERR_INTERNAL, "out of memory");
-	if (rules_load(c, scopes[0], &wire, &j->agent, e) < 0)
+	if (rules_load(c, scopes[0], &j->agent_wire, &j->agent, e) < 0)
 		return -1;
 	if (i->wallet.n == 0)
 		return 0;
-	return rules_load(c, scopes[1], &wire, &j->wallet_rules, e) < 0
+	return rules_load(c, scopes[1], &j->wallet_wire, &j->wallet_rules, e) < 0
 		       ? -1
 		       : wallets_get(c, i->wallet, &j->wallet, e);
 }
 
-static int gather(struct signer_call *c, const struct item *item, int when, struct policy_input *in,
-		  struct err *e)
+static int gather(struct signer_call *c, const struct item *item, int when, struct judged *j, struct err *e)
 {
 	const struct sgn_item *i = &item->i;
+	struct policy_input *in = &j->in;
 	struct policy_spend *own;
 	const int pending = pending_of(c->s, i->agent, e);
 
@@ -168,7 +192,7 @@ static int gather(struct signer_call *c, const struct item *item, int when, stru
 			return -1;
 		in->own = own;
 	}
-	return look_for_new(c->s, i, in, e) < 0 ? -1 : 0;
+	return look_for_new(c->s, i, j, e);
 }
 
 struct judged *judge_request(struct signer_call *c, const struct item *item, const struct sgn_facts *f,
@@ -176,39 +200,38 @@ struct judged *judge_request(struct signer_call *c, const struct item *item, con
 {
 	const struct sgn_item *i = &item->i;
 	struct judged *j = arena_alloc(&c->arena, sizeof(*j));
-	struct policy_facts facts;
-	struct typed typed = { 0 };
 	struct view scopes[2];
 
 	if (!j) {
 		err_set(e, ERR_INTERNAL, "out of memory");
 		return NULL;
 	}
-	if (read_facts(c, f, &facts, e) < 0 || read_content(c, i, &typed, j, e) < 0 ||
+	*j = (struct judged){ .facts = f };
+	if (read_facts(c, f, &j->chain, e) < 0 || read_content(c, i, j, e) < 0 ||
 	    load_all(c, i, j, scopes, e) < 0)
 		return NULL;
-	struct policy_input in = { .kind = (enum policy_kind)i->kind,
-				   .agent = i->agent,
-				   .agent_scope = scopes[0],
-				   .wallet_scope = scopes[1],
-				   .agent_rules = &j->agent,
-				   .wallet_rules = &j->wallet_rules,
-				   .paused = c->s->paused,
-				   .chain = i->chain,
-				   .account = i->from.n ? (const uint8_t *)i->from.p : NULL,
-				   .test_account = j->wallet.info.kind == SGN_WALLET_KIND_TEST,
-				   .to = i->to.n ? (const uint8_t *)i->to.p : NULL,
-				   .data = i->data,
-				   .typed = &typed,
-				   .gas_hint = item->gas_hint,
-				   .facts = &facts,
-				   .ledger = &c->s->ledger,
-				   .now_ms = moment_now(c->s),
-				   .wall_ms = clock_wall_ms(),
-				   .created_ms = i->created_ms };
-	if (u256_load_view(i->value, &in.value) < 0 || gather(c, item, when, &in, e) < 0)
+	j->in = (struct policy_input){ .kind = (enum policy_kind)i->kind,
+				       .agent = i->agent,
+				       .agent_scope = scopes[0],
+				       .wallet_scope = scopes[1],
+				       .agent_rules = &j->agent,
+				       .wallet_rules = &j->wallet_rules,
+				       .paused = c->s->paused,
+				       .chain = i->chain,
+				       .account = i->from.n ? (const uint8_t *)i->from.p : NULL,
+				       .test_account = j->wallet.info.kind == SGN_WALLET_KIND_TEST,
+				       .to = i->to.n ? (const uint8_t *)i->to.p : NULL,
+				       .data = i->data,
+				       .typed = &j->typed,
+				       .gas_hint = item->gas_hint,
+				       .facts = &j->chain,
+				       .ledger = &c->s->ledger,
+				       .now_ms = moment_now(c->s),
+				       .wall_ms = clock_wall_ms(),
+				       .created_ms = i->created_ms };
+	if (u256_load_view(i->value, &j->in.value) < 0 || gather(c, item, when, j, e) < 0)
 		return NULL;
-	policy_decide(&in, &j->d);
+	policy_decide(&j->in, &j->d);
 	return j;
 }
 
@@ -226,25 +249,12 @@ int judge_describe(struct signer_call *c, const struct judged *j, struct sgn_ite
 	i->summary = view_of(d->summary);
 	i->error = view_of(d->error);
 	i->trace.items = arena_array(&c->arena, d->n_checks, sizeof(*i->trace.items));
-	i->effects.items = arena_array(&c->arena, d->call.n, sizeof(*i->effects.items));
-	if (!i->trace.items || !i->effects.items)
+	if (!i->trace.items)
 		return -ENOMEM;
 	for (i->trace.n = 0; i->trace.n < d->n_checks; i->trace.n++) {
 		const struct policy_check *x = &d->checks[i->trace.n];
 		i->trace.items[i->trace.n] =
 			(struct sgn_check){ x->step, view_of(x->name), x->passed, view_of(x->text) };
 	}
-	for (i->effects.n = 0; i->effects.n < d->call.n; i->effects.n++) {
-		const struct call_effect *x = &d->call.effects[i->effects.n];
-		char *amount = arena_alloc(&c->arena, U256_BYTES);
-		if (!amount)
-			return -ENOMEM;
-		u256_store(&x->amount, amount);
-		i->effects.items[i->effects.n] =
-			(struct sgn_effect){ .asset = { (const char *)x->asset, ADDRESS_SIZE },
-					     .amount = { amount, U256_BYTES },
-					     .to = { (const char *)x->to, ADDRESS_SIZE },
-					     .approval = x->approval };
-	}
-	return 0;
+	return card_fill(c, j, i);
 }

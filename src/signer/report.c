@@ -3,7 +3,7 @@
  */
 #include <errno.h>
 
-#include "signer.h"
+#include "judge.h"
 
 #include "poison.h"
 
@@ -25,41 +25,60 @@ static int read_actual(const struct sgn_report *m, struct policy_spend *out, siz
 		const struct sgn_effect *x = &m->actual.items[k];
 		if (x->asset.n != ADDRESS_SIZE || x->amount.n != U256_BYTES)
 			return err_set(e, ERR_INVALID, "report: an asset has 20 bytes, an amount 32");
-		memcpy(out[k].asset, x->asset.p, ADDRESS_SIZE);
-		out[k].amount = u256_load(x->amount.p);
+		const struct u256 amount = u256_load(x->amount.p);
+		size_t at = 0;
+		while (at < *ret_n && memcmp(out[at].asset, x->asset.p, ADDRESS_SIZE) != 0)
+			at++;
+		if (at == *ret_n)
+			memcpy(out[(*ret_n)++].asset, x->asset.p, ADDRESS_SIZE);
+		out[at].amount = u256_add_sat(&out[at].amount, &amount);
 	}
-	*ret_n = m->actual.n;
 	return 0;
 }
 
-/* Given to a wallet elsewhere, it counts as spent: nobody here can stop it any more. A mismatch adds what was
- * spent instead; what was asked for stays counted. */
+/* What a report adds to the ledger. Given to a wallet elsewhere, a request counts as spent: nobody here can
+ * stop it any more. A mismatch adds what was spent instead, and what was asked for stays counted. */
+static int count(struct signer_call *c, struct sgn_item *i, const struct sgn_report *m,
+		 struct policy_spend **spends, size_t *n, struct err *e)
+{
+	int64_t at;
+
+	*n = 0;
+	*spends = arena_array(&c->arena, POLICY_SPENDS + 1, sizeof(**spends));
+	if (!*spends)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	if (m->state == SGN_STATE_AWAITING_WALLET)
+		return holds_read(c, i->id, spends, n, &at, e);
+	if (m->state == SGN_STATE_MISMATCH)
+		return read_actual(m, *spends, n, e);
+	if (m->state == SGN_STATE_INCLUDED && m->has_logs)
+		return deviation_look(c, i, m, *spends, n, e);
+	return 0;
+}
+
 static int move_and_count(struct signer_call *c, struct sgn_item *i, const struct sgn_report *m,
-			  struct err *e)
+			  struct policy_spend *spends, size_t n, struct err *e)
 {
 	struct signer *s = c->s;
-	struct policy_spend *spends = arena_array(&c->arena, POLICY_SPENDS + 1, sizeof(*spends)), *own = NULL;
 	const int64_t now = moment_now(s);
 	const bool given = m->state == SGN_STATE_AWAITING_WALLET;
-	int64_t at;
-	size_t n = 0;
 
-	if (!spends || (given ? holds_read(c, i->id, &own, &n, &at, e) : read_actual(m, spends, &n, e)) < 0)
-		return -1;
 	if (!states_may(i->state, m->state))
 		return err_set(e, ERR_STATE, "the request is %s", states_name(i->state));
+	for (size_t k = 0; k < n && !given; k++)
+		holds_cap(s, i, &spends[k]);
 	i->state = m->state;
 	if (db_begin(&s->db, e) < 0 || (given && holds_release_rows(s, i->id, e) < 0) ||
-	    holds_write(s, i, given ? own : spends, n, HOLDS_COMMITTED, now, e) < 0 ||
-	    items_update(s, i, e) < 0 ||
-	    items_audit(s, i, calls_actor(c), states_name(i->state), m->note, e) < 0 ||
+	    holds_write(s, i, spends, n, HOLDS_COMMITTED, now, e) < 0 || items_update(s, i, e) < 0 ||
+	    items_audit(s, i, calls_actor(c), states_name(i->state), i->deviation.n ? i->deviation : m->note,
+			e) < 0 ||
 	    db_commit(&s->db, e) < 0) {
 		db_rollback(&s->db);
 		return -1;
 	}
 	if (given)
 		holds_release(s, i->id);
-	holds_spend(s, i, given ? own : spends, n, now);
+	holds_spend(s, i, spends, n, now);
 	return 0;
 }
 
@@ -78,9 +97,11 @@ int report_call(struct signer_call *c, const void *msg, struct err *e)
 	struct item item;
 	struct wallet w;
 	struct sgn_item *i = &item.i;
-	int r;
+	struct policy_spend *spends;
+	size_t n;
 
-	if (!reportable(m->state) || m->note.n > NOTE_MAX || (m->hash.n != 0 && m->hash.n != 32))
+	if (!reportable(m->state) || m->note.n > NOTE_MAX || (m->hash.n != 0 && m->hash.n != 32) ||
+	    (m->block_hash.n != 0 && m->block_hash.n != 32))
 		return err_set(e, ERR_INVALID, "report: not a state that is reported, or not a hash");
 	if (items_get(c, m->id, &item, e) < 0 || wallets_get(c, i->wallet, &w, e) < 0)
 		return -1;
@@ -89,10 +110,14 @@ int report_call(struct signer_call *c, const void *msg, struct err *e)
 		return err_set(e, ERR_STATE, "the key of this wallet is here");
 	if (external && m->hash.n)
 		i->hash = m->hash;
-	if (m->state == SGN_STATE_AWAITING_WALLET || m->state == SGN_STATE_MISMATCH)
-		r = move_and_count(c, i, m, e);
-	else
-		r = items_move(c, i, m->state, calls_actor(c), m->note, e);
+	if (m->block || m->state == SGN_STATE_BROADCAST) { /* a reorganisation takes it out of its block */
+		i->block = m->block;
+		i->block_hash = m->block_hash;
+	}
+	if (count(c, i, m, &spends, &n, e) < 0)
+		return -1;
+	int r = n || i->deviation.n ? move_and_count(c, i, m, spends, n, e)
+				    : items_move(c, i, m->state, calls_actor(c), m->note, e);
 	/* What a wallet elsewhere refused was counted as spent. */
 	if (r == 0 && m->state == SGN_STATE_WALLET_REJECTED)
 		r = reload(c->s, e);
@@ -132,14 +157,6 @@ struct collecting {
 	struct sgn_spent_reply out;
 };
 
-static struct view bytes_of(struct signer_call *c, const struct u256 *v)
-{
-	char be[U256_BYTES];
-
-	u256_store(v, be);
-	return arena_view(&c->arena, (struct view){ be, sizeof(be) });
-}
-
 static void collect(void *arg, uint64_t chain, const uint8_t *asset, const struct ledger_sums *s)
 {
 	struct collecting *x = arg;
@@ -150,11 +167,11 @@ static void collect(void *arg, uint64_t chain, const uint8_t *asset, const struc
 	x->out.lines.items[x->out.lines.n++] = (struct sgn_spent_line){
 		.chain = chain,
 		.asset = arena_view(&c->arena, (struct view){ (const char *)asset, ADDRESS_SIZE }),
-		.day = bytes_of(c, &s->window[LEDGER_DAY]),
-		.week = bytes_of(c, &s->window[LEDGER_WEEK]),
-		.month = bytes_of(c, &s->window[LEDGER_MONTH]),
-		.lifetime = bytes_of(c, &s->lifetime),
-		.reserved = bytes_of(c, &s->reserved),
+		.day = card_amount(c, &s->window[LEDGER_DAY]),
+		.week = card_amount(c, &s->window[LEDGER_WEEK]),
+		.month = card_amount(c, &s->window[LEDGER_MONTH]),
+		.lifetime = card_amount(c, &s->lifetime),
+		.reserved = card_amount(c, &s->reserved),
 	};
 }
 

@@ -7,7 +7,7 @@
 
 #include "rnd.h"
 #include "sha256.h"
-#include "signer.h"
+#include "judge.h"
 #include "text.h"
 #include "tx.h"
 

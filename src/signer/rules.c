@@ -30,6 +30,15 @@ static int read_amount(struct view v, struct policy_amount *ret)
 	return u256_load_view(v, &ret->v);
 }
 
+/* What people read as the name of an asset. ASCII: no letter looks like another's. */
+static bool is_symbol(struct view v)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if (v.p[i] <= ' ' || v.p[i] > '~')
+			return false;
+	return v.n <= POLICY_SYMBOL;
+}
+
 static int read_limits(struct arena *a, const struct sgn_rules *w, struct policy_rules *r, struct err *e)
 {
 	struct policy_limit *out = arena_array(a, w->limits.n, sizeof(*out));
@@ -48,6 +57,12 @@ static int read_limits(struct arena *a, const struct sgn_rules *w, struct policy
 		out[i].chain = l->chain;
 		out[i].per_tx = per_tx.v;
 		out[i].unlimited_approvals = l->unlimited_approvals;
+		out[i].decimals = l->decimals;
+		out[i].symbol = l->symbol;
+		if (l->decimals > U256_UNITS_MAX || !is_symbol(l->symbol))
+			return invalid(
+				e,
+				"an asset has at most 36 decimals and a name of 16 visible ASCII characters");
 		memcpy(out[i].asset, l->asset.p, ADDRESS_SIZE);
 		for (size_t k = 0; k < i; k++)
 			if (out[k].chain == out[i].chain && address_eq(out[k].asset, out[i].asset))
@@ -64,7 +79,8 @@ static int read_addresses(struct arena *a, const struct sgn_rules *w, struct pol
 
 	for (size_t i = 0; out && i < w->addresses.n; i++) {
 		const struct sgn_address_rule *x = &w->addresses.items[i];
-		if (x->address.n != ADDRESS_SIZE || x->note.n > NOTE_MAX || (x->deny && x->call))
+		if (x->address.n != ADDRESS_SIZE || x->note.n > NOTE_MAX || !text_is_utf8(x->note) ||
+		    (x->deny && x->call))
 			return invalid(e, "an address has 20 bytes and a note of at most 200");
 		out[i] = (struct policy_address){ .chain = x->chain, .deny = x->deny, .call = x->call };
 		memcpy(out[i].address, x->address.p, ADDRESS_SIZE);
@@ -203,6 +219,8 @@ static void put_limits(struct json_out *o, const struct sgn_rules *r)
 		put_amount(o, "month", l->month);
 		put_amount(o, "lifetime", l->lifetime);
 		json_out_kbool(o, "unlimited_approvals", l->unlimited_approvals);
+		json_out_ku64(o, "decimals", l->decimals);
+		json_out_kstr(o, "symbol", l->symbol);
 		json_out_end(o, '}');
 	}
 	json_out_end(o, ']');
@@ -301,14 +319,41 @@ static bool wallets_stricter(const struct sgn_rules *now, const struct sgn_rules
 	return true;
 }
 
+/* The names that people read stay the owner's: an amount with other decimals looks like another amount, and
+ * an address with another's note like another address. */
+static bool names_kept(const struct sgn_rules *now, const struct sgn_rules *before)
+{
+	for (size_t i = 0; i < now->limits.n; i++)
+		for (size_t k = 0; k < before->limits.n; k++) {
+			const struct sgn_limit *n = &now->limits.items[i], *b = &before->limits.items[k];
+			if (n->chain == b->chain && view_eq(n->asset, b->asset) &&
+			    (n->decimals != b->decimals || !view_eq(n->symbol, b->symbol)))
+				return false;
+		}
+	for (size_t i = 0; i < now->addresses.n; i++) {
+		const struct sgn_address_rule *n = &now->addresses.items[i];
+		bool known = n->note.n == 0;
+		for (size_t k = 0; k < before->addresses.n; k++)
+			known |= view_eq(n->address, before->addresses.items[k].address) &&
+				 view_eq(n->note, before->addresses.items[k].note);
+		if (!known)
+			return false;
+	}
+	return true;
+}
+
 static int check_right(struct signer_call *c, const struct sgn_rules *now, const struct policy_rules *rules,
 		       const struct sgn_rules *before, const struct policy_rules *old, struct err *e)
 {
 	const char *why = "wallets";
 
-	if (c->role == SGN_SIGNER_ROLE_OWNER ||
-	    (wallets_stricter(now, before) && policy_stricter(rules, old, &why)))
+	if (c->role == SGN_SIGNER_ROLE_OWNER)
 		return 0;
+	if (wallets_stricter(now, before) && policy_stricter(rules, old, &why)) {
+		if (names_kept(now, before))
+			return 0;
+		why = "names";
+	}
 	return err_set(e, ERR_FORBIDDEN, "only the owner may loosen rules (%s)", why);
 }
 

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "signer.h"
+#include "judge.h"
 #include "tx.h"
 
 #include "poison.h"

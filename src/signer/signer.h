@@ -103,6 +103,8 @@ void holds_reserve(struct signer *s, const struct sgn_item *i, const struct poli
 void holds_release(struct signer *s, struct view id);
 void holds_spend(struct signer *s, const struct sgn_item *i, const struct policy_spend *spends, size_t n,
 		 int64_t at_ms);
+/* Makes an amount that is reported small enough for the sums: the ledger can always be read again. */
+void holds_cap(struct signer *s, const struct sgn_item *i, struct policy_spend *x);
 void holds_done(struct signer *s);
 enum { HOLDS_RESERVED = 1, HOLDS_COMMITTED, HOLDS_RELEASED };
 
@@ -115,8 +117,8 @@ struct item {
 int items_get(struct signer_call *c, struct view id, struct item *ret, struct err *e) _must_check_;
 /* The row at hand; ends the statement. 1, 0: there is none. */
 int items_take(struct signer_call *c, sqlite3_stmt *row, struct item *ret, struct err *e) _must_check_;
-int items_insert(struct signer *s, const struct item *i, struct view idem, struct err *e) _must_check_;
-int items_update(struct signer *s, const struct sgn_item *i, struct err *e) _must_check_;
+int items_insert(struct signer *s, struct item *i, struct view idem, struct err *e) _must_check_;
+int items_update(struct signer *s, struct sgn_item *i, struct err *e) _must_check_;
 int items_reply(struct signer_call *c, struct sgn_item *i);
 /* State, ledger and audit of one step, as one transaction. */
 int items_move(struct signer_call *c, struct sgn_item *i, int32_t to, const char *actor, struct view note,
@@ -129,22 +131,6 @@ int items_call_pause(struct signer_call *c, const void *msg, struct err *e);
 int items_call_status(struct signer_call *c, const void *msg, struct err *e);
 int items_load_paused(struct signer *s, struct err *e) _must_check_;
 void items_watch(struct signer *s); /* ends overdue ones, now and as long as there are open ones */
-
-/* judge.c: the policy for a request, with the rules of its agent and its wallet. */
-struct judged {
-	struct policy_decision d;
-	struct policy_rules agent, wallet_rules;
-	struct wallet wallet;
-	uint8_t hash[SIG_HASH]; /* of a message or typed data: what is signed */
-};
-enum { JUDGE_NEW, JUDGE_AGAIN, JUDGE_SIGN };
-/* In the call's arena; judge_done afterwards. NULL with e. */
-struct judged *judge_request(struct signer_call *c, const struct item *i, const struct sgn_facts *f, int when,
-			     struct err *e) _must_check_;
-void judge_done(struct judged *j);
-int judge_wallet(struct signer_call *c, struct view agent, uint64_t chain, struct view *ret,
-		 struct err *e) _must_check_;
-int judge_describe(struct signer_call *c, const struct judged *j, struct sgn_item *i) _must_check_;
 
 /* requests.c, sign.c, report.c */
 int requests_call_ask(struct signer_call *c, const void *msg, struct err *e);

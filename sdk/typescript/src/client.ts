@@ -7,8 +7,9 @@ import { type EgressState, secretBody } from './network.js';
 import { Sandbox } from './sandbox.js';
 import type { CreateOptions } from './sandbox.js';
 import type {
-  Agent, AgentLog, AgentManifest, AiAccount, AiAllowance, Capabilities, Dialects, EgressPolicy, Event, EventType, Health, Image, Key, KeyCreate, Link, Operations, Posture, Quota,
-  Secret, Snapshot, Tenant, Webhook, WebhookCreate, Workspace,
+  Agent, AgentLimits, AgentLimitsChange, AgentLog, AgentManifest, AiAccount, AiAllowance, AuditEntries, Capabilities, Chain, Dialects, EgressPolicy, Event, EventType, Health, Image, Key, KeyCreate, Link, Operations, Posture, Quota,
+  Secret, SignerStatus, Snapshot, Spending, Tenant, Transaction, TransactionAnswer, TransactionState, Wallet, WalletConnect, WalletPairing, WalletSession, Webhook,
+  WebhookCreate, Workspace,
 } from './schema.js';
 import { again, sentEventsOf, SSE } from './stream.js';
 import { ConnectionError } from './errors.js';
@@ -201,6 +202,116 @@ class Agents extends Group {
   remove(id: string, options: CallOptions = {}): Promise<void> {
     return this.core.call('removeAgent', { path: { id }, ...options });
   }
+  /** What it may spend. Empty rules allow nothing. */
+  limits(id: string, options: CallOptions = {}): Promise<AgentLimits> {
+    return this.core.call('getAgentLimits', { path: { id }, ...options });
+  }
+  /** Makes its limits stricter; what allows more than before is refused. `{ paused: true }` pauses it. */
+  restrict(id: string, change: AgentLimitsChange, options: CallOptions = {}): Promise<AgentLimits> {
+    return this.core.call('setAgentLimits', { path: { id }, json: change, ...options });
+  }
+  /** What it has spent, beside its limits. */
+  spending(id: string, options: CallOptions = {}): Promise<Spending> {
+    return this.core.call('getAgentSpending', { path: { id }, ...options });
+  }
+}
+
+export interface TransactionFilter {
+  agent?: string;
+  state?: TransactionState;
+  /** Such as `eip155:1`. */
+  chain?: string;
+  /** The address of a token, or `native`. */
+  asset?: string;
+}
+
+/** What agents ask to spend or to sign, and the decisions of people. */
+class Transactions extends Group {
+  /** The newest first, without cards, page after page. */
+  async *list(options: TransactionFilter & CallOptions = {}): AsyncGenerator<Transaction, void> {
+    const { signal, ...query } = options;
+    for (let after: string | undefined; ; ) {
+      const page = await this.core.call('listTransactions', { query: { ...query, limit: 100, after }, signal });
+      yield* page.transactions;
+      if (page.next === null) return;
+      after = page.next;
+    }
+  }
+  /** The newest 10,000 as CSV. */
+  async exportCsv(options: TransactionFilter & CallOptions = {}): Promise<string> {
+    const { signal, ...query } = options;
+    return await (await this.core.body('listTransactions', { query: { ...query, format: 'csv' }, signal })).text();
+  }
+  /** With its card: everything that a person needs to decide. */
+  get(id: string, options: CallOptions = {}): Promise<Transaction> {
+    return this.core.call('getTransaction', { path: { id }, ...options });
+  }
+  /** `digest` is that of the transaction which a person saw. */
+  approve(id: string, digest: string, options: CallOptions = {}): Promise<Transaction> {
+    return this.core.call('approveTransaction', { path: { id }, json: { digest }, ...options });
+  }
+  reject(id: string, options: { note?: string } & CallOptions = {}): Promise<Transaction> {
+    const { signal, ...json } = options;
+    return this.core.call('rejectTransaction', { path: { id }, json, signal });
+  }
+  /** Withdraws it; one that was sent is replaced by a transaction that sends nothing. */
+  cancel(id: string, options: { note?: string } & CallOptions = {}): Promise<Transaction> {
+    const { signal, ...json } = options;
+    return this.core.call('cancelTransaction', { path: { id }, json, signal });
+  }
+  /** Sends it again with higher fees. */
+  speedUp(id: string, options: { note?: string } & CallOptions = {}): Promise<Transaction> {
+    const { signal, ...json } = options;
+    return this.core.call('speedUpTransaction', { path: { id }, json, signal });
+  }
+  /** What an external wallet did. */
+  answer(id: string, answer: TransactionAnswer, options: CallOptions = {}): Promise<Transaction> {
+    return this.core.call('answerTransaction', { path: { id }, json: answer, ...options });
+  }
+}
+
+/** Wallets that agents spend from. They are added on the machine itself (`paddock wallet`). */
+class Wallets extends Group {
+  async list(options: CallOptions = {}): Promise<Wallet[]> {
+    return (await this.core.call('listWallets', options)).wallets;
+  }
+  /** What all agents together have spent from it (admin). */
+  spending(id: string, options: CallOptions = {}): Promise<Spending> {
+    return this.core.call('getWalletSpending', { path: { id }, ...options });
+  }
+  /** A URI for a WalletConnect wallet, to be shown as a QR code (admin). */
+  connect(params: WalletConnect & CallOptions = {}): Promise<WalletPairing> {
+    const { signal, ...json } = params;
+    return this.core.call('connectWallet', { json, signal });
+  }
+  /** Sessions with WalletConnect wallets (admin). */
+  async sessions(options: CallOptions = {}): Promise<WalletSession[]> {
+    return (await this.core.call('listWalletSessions', options)).sessions;
+  }
+  disconnect(id: string, options: CallOptions = {}): Promise<void> {
+    return this.core.call('removeWalletSession', { path: { id }, ...options });
+  }
+}
+
+/** The program that holds the keys and decides what is signed. */
+class Signer extends Group {
+  get(options: CallOptions = {}): Promise<SignerStatus> {
+    return this.core.call('getSigner', options);
+  }
+  /** The kill switch (admin). Only the owner ends it, on the machine itself. */
+  pause(options: { cancel_pending?: boolean } & CallOptions = {}): Promise<SignerStatus> {
+    const { signal, ...rest } = options;
+    return this.core.call('pauseSigner', { json: { paused: true, ...rest }, signal });
+  }
+  /** The chain of entries (admin). With `verify` the signer checks all of it first. */
+  audit(options: { after?: number; limit?: number; verify?: boolean } & CallOptions = {}): Promise<AuditEntries> {
+    const { signal, ...query } = options;
+    return this.core.call('listSignerAudit', { query, signal });
+  }
+  /** The chains of the configuration, with their health. */
+  async chains(options: CallOptions = {}): Promise<Chain[]> {
+    return (await this.core.call('listChains', options)).chains;
+  }
 }
 
 class Webhooks extends Group {
@@ -306,6 +417,9 @@ export class Paddock {
   readonly tenants: Tenants;
   readonly events: Events;
   readonly agents: Agents;
+  readonly transactions: Transactions;
+  readonly wallets: Wallets;
+  readonly signer: Signer;
   readonly webhooks: Webhooks;
   readonly secrets: Secrets;
   readonly vault: Vault;
@@ -321,6 +435,9 @@ export class Paddock {
     this.tenants = new Tenants(this.core);
     this.events = new Events(this.core);
     this.agents = new Agents(this.core);
+    this.transactions = new Transactions(this.core);
+    this.wallets = new Wallets(this.core);
+    this.signer = new Signer(this.core);
     this.webhooks = new Webhooks(this.core);
     this.secrets = new Secrets(this.core);
     this.vault = new Vault(this.core);

@@ -1,7 +1,7 @@
 // @paddock/sandbox: isolated Linux sandboxes for AI agents.
 
 export * from './errors.js';
-export { Paddock, type EventOptions, type ListSandboxesOptions } from './client.js';
+export { Paddock, type EventOptions, type ListSandboxesOptions, type TransactionFilter } from './client.js';
 export { Sandbox, type Connection, type CreateOptions } from './sandbox.js';
 export type { ClientOptions } from './config.js';
 export type { CallOptions } from './core.js';

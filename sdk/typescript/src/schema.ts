@@ -786,9 +786,9 @@ export interface SpendingAddress {
 export interface SpendingWindow {
   days: Array<'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun'>;
   /** UTC. */
-  from: string;
+  start: string;
   /** Not included; 24:00 is the end of the day. */
-  to: string;
+  end: string;
 }
 
 export interface AgentLimits {

@@ -1672,16 +1672,16 @@ class SpendingWindow:
 
     days: List[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]]
     #: UTC.
-    from_: str
+    start: str
     #: Not included; 24:00 is the end of the day.
-    to: str
+    end: str
 
     @classmethod
     def _of(cls, d: Dict[str, Any]) -> SpendingWindow:
         return cls(
             days=d.get("days", []),
-            from_=d["from"],
-            to=d["to"],
+            start=d["start"],
+            end=d["end"],
         )
 
 

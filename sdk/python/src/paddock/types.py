@@ -288,9 +288,9 @@ class SpendingWindow(TypedDict):
 
     days: Sequence[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]]
     #: UTC.
-    from: str
+    start: str
     #: Not included; 24:00 is the end of the day.
-    to: str
+    end: str
 
 
 class Quota(TypedDict, total=False):

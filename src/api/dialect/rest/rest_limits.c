@@ -150,8 +150,8 @@ struct window_body {
 #define AT(f) .offset = offsetof(struct window_body, f)
 static const struct json_field window_fields[] = {
 	{ "days", JSON_F_STRLIST, AT(days), .min = 1, .max = 7, .required = true },
-	{ "from", JSON_F_STRING, AT(from), .min = 5, .max = 5, .required = true },
-	{ "to", JSON_F_STRING, AT(to), .min = 5, .max = 5, .required = true },
+	{ "start", JSON_F_STRING, AT(from), .min = 5, .max = 5, .required = true },
+	{ "end", JSON_F_STRING, AT(to), .min = 5, .max = 5, .required = true },
 };
 #undef AT
 static const struct json_schema window_schema = { window_fields, ELEMS(window_fields) };
@@ -365,8 +365,8 @@ static void put_more_lists(struct json_out *o, const struct sgn_rules *r)
 			if (x->days >> d & 1)
 				json_out_str(o, view_of(days[d]));
 		json_out_end(o, ']');
-		json_out_kz(o, "from", from);
-		json_out_kz(o, "to", to);
+		json_out_kz(o, "start", from);
+		json_out_kz(o, "end", to);
 		json_out_end(o, '}');
 	}
 	json_out_end(o, ']');

@@ -18,8 +18,11 @@ from .resources import (
     AsyncLinks,
     AsyncSecrets,
     AsyncServer,
+    AsyncSigner,
     AsyncSnapshots,
     AsyncTenants,
+    AsyncTransactions,
+    AsyncWallets,
     AsyncWebhooks,
     AsyncWorkspaces,
 )
@@ -55,6 +58,9 @@ class AsyncPaddock:
         self.tenants = AsyncTenants(self._api)
         self.events = AsyncEvents(self._api)
         self.agents = AsyncAgents(self._api)
+        self.transactions = AsyncTransactions(self._api)
+        self.wallets = AsyncWallets(self._api)
+        self.signer = AsyncSigner(self._api)
         self.webhooks = AsyncWebhooks(self._api)
         self.secrets = AsyncSecrets(self._api)
         self.links = AsyncLinks(self._api)

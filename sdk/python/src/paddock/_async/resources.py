@@ -261,6 +261,158 @@ class AsyncAgents(Group):
     async def remove(self, agent: str) -> None:
         await self._api.bytes("DELETE", f"/v1/agents/{segment(agent)}")
 
+    @operation("getAgentLimits")
+    async def limits(self, agent: str) -> models.AgentLimits:
+        """What it may spend. Empty rules allow nothing."""
+        return models.AgentLimits._of(await self._api.json("GET", f"/v1/agents/{segment(agent)}/limits"))
+
+    @operation("setAgentLimits")
+    async def restrict(
+        self,
+        agent: str,
+        *,
+        limits: Optional[Sequence[types.SpendingLimit]] = None,
+        addresses: Optional[Sequence[types.SpendingAddress]] = None,
+        windows: Optional[Sequence[types.SpendingWindow]] = None,
+        only_listed: Optional[bool] = None,
+        allow_creation: Optional[bool] = None,
+        allow_dangerous: Optional[bool] = None,
+        allow_messages: Optional[bool] = None,
+        require_simulation: Optional[bool] = None,
+        paused: Optional[bool] = None,
+        approvers: Optional[int] = None,
+        auto_below: Optional[str] = None,
+        max_pending: Optional[int] = None,
+        expiry_seconds: Optional[int] = None,
+        cool_down_seconds: Optional[int] = None,
+        suspend_after: Optional[int] = None,
+    ) -> models.AgentLimits:
+        """Makes its limits stricter; Forbidden is raised for anything that allows more than before. `paused=True` pauses it."""
+        body = given(
+            limits=limits, addresses=addresses, windows=windows, only_listed=only_listed, allow_creation=allow_creation,
+            allow_dangerous=allow_dangerous, allow_messages=allow_messages, require_simulation=require_simulation, paused=paused,
+            approvers=approvers, auto_below=auto_below, max_pending=max_pending, expiry_seconds=expiry_seconds,
+            cool_down_seconds=cool_down_seconds, suspend_after=suspend_after,
+        )  # fmt: skip
+        return models.AgentLimits._of(await self._api.json("PUT", f"/v1/agents/{segment(agent)}/limits", body))
+
+    @operation("getAgentSpending")
+    async def spending(self, agent: str) -> models.Spending:
+        """What it has spent, beside its limits."""
+        return models.Spending._of(await self._api.json("GET", f"/v1/agents/{segment(agent)}/spending"))
+
+
+class AsyncTransactions(Group):
+    """What agents ask to spend or to sign, and the decisions of people."""
+
+    @operation("listTransactions", fixed=("format",))
+    async def list(
+        self,
+        *,
+        agent: Optional[str] = None,
+        state: Optional[str] = None,
+        chain: Optional[str] = None,
+        asset: Optional[str] = None,
+        limit: Optional[int] = None,
+        after: Optional[str] = None,
+    ) -> models.ListTransactionsAnswer:
+        """The newest first, without cards; `next` is for `after` of the next page."""
+        where = query({"agent": agent, "state": state, "chain": chain, "asset": asset, "limit": limit, "after": after})
+        return models.ListTransactionsAnswer._of(await self._api.json("GET", f"/v1/transactions{where}"))
+
+    @operation("listTransactions", fixed=("format", "limit", "after"))
+    async def export_csv(
+        self, *, agent: Optional[str] = None, state: Optional[str] = None, chain: Optional[str] = None, asset: Optional[str] = None
+    ) -> str:
+        """The newest 10,000 as CSV."""
+        where = query({"agent": agent, "state": state, "chain": chain, "asset": asset, "format": "csv"})
+        return (await self._api.bytes("GET", f"/v1/transactions{where}")).decode()
+
+    @operation("getTransaction")
+    async def get(self, id: str) -> models.Transaction:
+        """With its card: everything that a person needs to decide."""
+        return models.Transaction._of(await self._api.json("GET", f"/v1/transactions/{segment(id)}"))
+
+    @operation("approveTransaction")
+    async def approve(self, id: str, digest: str) -> models.Transaction:
+        """`digest` is that of the transaction which a person saw. Conflict is raised if it is another one by now."""
+        return models.Transaction._of(await self._api.json("POST", f"/v1/transactions/{segment(id)}/approve", given(digest=digest)))
+
+    @operation("rejectTransaction")
+    async def reject(self, id: str, *, note: Optional[str] = None) -> models.Transaction:
+        return models.Transaction._of(await self._api.json("POST", f"/v1/transactions/{segment(id)}/reject", given(note=note)))
+
+    @operation("cancelTransaction")
+    async def cancel(self, id: str, *, note: Optional[str] = None) -> models.Transaction:
+        """Withdraws it; one that was sent is replaced by a transaction that sends nothing."""
+        return models.Transaction._of(await self._api.json("POST", f"/v1/transactions/{segment(id)}/cancel", given(note=note)))
+
+    @operation("speedUpTransaction")
+    async def speed_up(self, id: str, *, note: Optional[str] = None) -> models.Transaction:
+        """Sends it again with higher fees."""
+        return models.Transaction._of(await self._api.json("POST", f"/v1/transactions/{segment(id)}/speed-up", given(note=note)))
+
+    @operation("answerTransaction")
+    async def answer(
+        self, id: str, *, hash: Optional[str] = None, signature: Optional[str] = None, rejected: Optional[bool] = None
+    ) -> models.Transaction:
+        """What an external wallet did: exactly one of the three."""
+        body = given(hash=hash, signature=signature, rejected=rejected)
+        return models.Transaction._of(await self._api.json("POST", f"/v1/transactions/{segment(id)}/wallet", body))
+
+
+class AsyncWallets(Group):
+    """Wallets that agents spend from. They are added on the machine itself (`paddock wallet`)."""
+
+    @operation("listWallets")
+    async def list(self) -> List[models.Wallet]:
+        return [models.Wallet._of(each) for each in (await self._api.json("GET", "/v1/wallets"))["wallets"]]
+
+    @operation("getWalletSpending")
+    async def spending(self, id: str) -> models.Spending:
+        """What all agents together have spent from it (admin)."""
+        return models.Spending._of(await self._api.json("GET", f"/v1/wallets/{segment(id)}/spending"))
+
+    @operation("connectWallet")
+    async def connect(self, *, chains: Optional[Sequence[str]] = None, label: Optional[str] = None) -> models.WalletPairing:
+        """A URI for a WalletConnect wallet, to be shown as a QR code (admin)."""
+        return models.WalletPairing._of(await self._api.json("POST", "/v1/wallets/connect", given(chains=chains, label=label)))
+
+    @operation("listWalletSessions")
+    async def sessions(self) -> List[models.WalletSession]:
+        """Sessions with WalletConnect wallets (admin)."""
+        return [models.WalletSession._of(each) for each in (await self._api.json("GET", "/v1/wallets/sessions"))["sessions"]]
+
+    @operation("removeWalletSession")
+    async def disconnect(self, id: str) -> None:
+        await self._api.bytes("DELETE", f"/v1/wallets/sessions/{segment(id)}")
+
+
+class AsyncSigner(Group):
+    """The program that holds the keys and decides what is signed."""
+
+    @operation("getSigner")
+    async def get(self) -> models.SignerStatus:
+        return models.SignerStatus._of(await self._api.json("GET", "/v1/signer"))
+
+    @operation("pauseSigner", fixed=("paused",))
+    async def pause(self, *, cancel_pending: Optional[bool] = None) -> models.SignerStatus:
+        """The kill switch (admin). Only the owner ends it, on the machine itself."""
+        return models.SignerStatus._of(await self._api.json("PUT", "/v1/signer", given(paused=True, cancel_pending=cancel_pending)))
+
+    @operation("listSignerAudit")
+    async def audit(
+        self, *, after: Optional[int] = None, limit: Optional[int] = None, verify: Optional[bool] = None
+    ) -> models.AuditEntries:
+        """The chain of entries (admin). `verify` has the signer check all of it first."""
+        params = {"after": after, "limit": limit, "verify": "true" if verify else None}
+        return models.AuditEntries._of(await self._api.json("GET", f"/v1/signer/audit{query(params)}"))
+
+    @operation("listChains")
+    async def chains(self) -> List[models.Chain]:
+        """The chains of the configuration, with their health."""
+        return [models.Chain._of(each) for each in (await self._api.json("GET", "/v1/chains"))["chains"]]
+
 
 class AsyncSecrets(Group):
     """Secrets of the tenant. Values go in and never come back."""

@@ -19,8 +19,11 @@ from .resources import (
     Links,
     Secrets,
     Server,
+    Signer,
     Snapshots,
     Tenants,
+    Transactions,
+    Wallets,
     Webhooks,
     Workspaces,
 )
@@ -56,6 +59,9 @@ class Paddock:
         self.tenants = Tenants(self._api)
         self.events = Events(self._api)
         self.agents = Agents(self._api)
+        self.transactions = Transactions(self._api)
+        self.wallets = Wallets(self._api)
+        self.signer = Signer(self._api)
         self.webhooks = Webhooks(self._api)
         self.secrets = Secrets(self._api)
         self.links = Links(self._api)

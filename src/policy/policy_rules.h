@@ -1,0 +1,49 @@
+/*
+ * The rules of an agent or a wallet, as the policy reads them. The zero value of each forbids.
+ */
+#pragma once
+
+#include "ledger.h"
+
+struct policy_amount {
+	bool set;
+	struct u256 v;
+};
+
+struct policy_limit {
+	uint64_t chain;
+	uint8_t asset[ADDRESS_SIZE];
+	struct u256 per_tx;
+	struct policy_amount window[LEDGER_WINDOWS], lifetime;
+	bool unlimited_approvals;
+	unsigned decimals; /* for people's eyes */
+	struct view symbol;
+};
+
+struct policy_address {
+	uint64_t chain; /* 0: every one */
+	uint8_t address[ADDRESS_SIZE];
+	bool deny, call;
+};
+
+struct policy_typed {
+	uint64_t chain;
+	uint8_t contract[ADDRESS_SIZE];
+	struct view primary;
+};
+
+struct policy_window {
+	uint32_t days, from, to;
+};
+
+struct policy_rules {
+	const struct policy_limit *limits;
+	const struct policy_address *addresses;
+	const struct policy_typed *typed;
+	const struct policy_window *windows;
+	size_t n_limits, n_addresses, n_typed, n_windows;
+	struct policy_amount fee_per_tx, fee_day; /* of a wallet */
+	struct policy_amount auto_below;
+	bool only_listed, allow_creation, allow_dangerous, allow_messages, require_simulation, paused;
+	uint32_t approvers, max_pending, expiry_s, cool_down_s, suspend_after;
+};
