@@ -113,7 +113,7 @@ const NOT_SIMULATED: Record<string, string> = {
 };
 
 export function Sentence({ tx }: { tx: Tx }) {
-  return <p class="sentence">{plain(tx.card?.sentence || tx.summary)}</p>;
+  return <p class="sentence">{plain(tx.card?.sentence || tx.summary || STATE_WORDS[tx.state])}</p>;
 }
 
 export function explorerLink(chain: Chain | undefined, hash: string | null): string | null {

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../api";
 import { count, plain, usd } from "../format";
-import { attempt, toast, useLoad } from "../store";
+import { toast, useLoad } from "../store";
 import { Button, Card, Confirm, Dialog, Failure, Skeleton, Snippet } from "../ui";
 import { type Agent, agentPath } from "./agents";
 import { base, big, isNative, units } from "./amounts";
@@ -44,6 +44,7 @@ function Stricter({ agent, rules, onClose, done }: { agent: Agent; rules: AgentL
     const limits: SpendingLimit[] = [];
     for (const [i, old] of rules.limits.entries()) {
       const one: SpendingLimit = { ...old };
+      if (isNative(old.asset)) delete one.decimals; // they are the chain's, and no part of a rule
       for (const f of fields) {
         const t = texts[i]![f].trim();
         const n = t === "" ? null : base(t, unit(old).decimals);
@@ -54,11 +55,16 @@ function Stricter({ agent, rules, onClose, done }: { agent: Agent; rules: AgentL
       limits.push(one);
     }
     setBusy(true);
-    const ok = await attempt(() => call<AgentLimits>("PUT", `${agentPath(agent.id)}/limits`, { limits }), "The limits are stricter now");
-    setBusy(false);
-    if (!ok) return;
-    done();
-    onClose();
+    setError("");
+    try {
+      await call<AgentLimits>("PUT", `${agentPath(agent.id)}/limits`, { limits });
+      toast("The limits are stricter now");
+      done();
+      onClose();
+    } catch (e) {
+      setError((e as Error).message);
+      setBusy(false);
+    }
   };
   return (
     <Dialog wide title={`Stricter limits for ${plain(agent.name)}`} onClose={onClose}>
@@ -70,7 +76,7 @@ function Stricter({ agent, rules, onClose, done }: { agent: Agent; rules: AgentL
             <div class="row">
               {fields.map((f) => (
                 <label key={f} class="field">
-                  <span>{f === "per_transaction" ? "Per transaction" : `Within ${WINDOWS[f]}`}</span>
+                  <span>{f === "per_transaction" ? "Per transaction" : f === "lifetime" ? "In all" : `Within ${WINDOWS[f]}`}</span>
                   <input class="mono" inputMode="decimal" value={texts[i]![f]} placeholder="no limit" onInput={(e) => setTexts(texts.map((t, j) => (j === i ? { ...t, [f]: e.currentTarget.value } : t)))} />
                 </label>
               ))}

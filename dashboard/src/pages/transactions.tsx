@@ -8,7 +8,7 @@ import { isNative, short } from "../money/amounts";
 import Card, { explorerLink } from "../money/card";
 import { Amount, assetName, Banner, TxBadge } from "../money/parts";
 import { changed } from "../money/queue";
-import { cancel, type Chain, speedUp, STATES, type Tx, txPath, type TxPage, type TxState } from "../money/types";
+import { cancel, type Chain, speedUp, STATE_WORDS, STATES, type Tx, txPath, type TxPage, type TxState } from "../money/types";
 import { go, href, useRoute } from "../route";
 import { toast, useLoad } from "../store";
 import { Button, Card as Box, Confirm, Empty, Failure, Icon, Page, Shown, Skeleton, Table } from "../ui";
@@ -134,7 +134,7 @@ function List() {
                 rows={d.transactions}
                 columns={[
                   { head: "Time", cell: (t) => <When at={t.created_at} /> },
-                  { head: "What", wide: true, cell: (t) => <a href={href("transactions", t.id)}>{plain(t.summary)}</a> },
+                  { head: "What", wide: true, cell: (t) => <a href={href("transactions", t.id)}>{plain(t.summary || t.error || STATE_WORDS[t.state])}</a> },
                   { head: "Agent", hide: true, cell: (t) => plain(t.agent_name ?? t.agent) },
                   { head: "Amount", num: true, hide: true, cell: (t) => t.effects.slice(0, 2).map((e, i) => <div key={i}><Amount amount={e.amount} asset={e.asset} /></div>) },
                   { head: "Chain", hide: true, cell: (t) => plain(t.chain_name ?? t.chain) },

@@ -154,7 +154,7 @@ function InBrowser() {
               <strong>{plain(w.name)}</strong> <span class="mono dim">{plain(w.rdns)}</span>
               <span class="grow" />
               {held[w.uuid] ? held[w.uuid]!.map((a) => <Address key={a} address={a} />) : <Button small onClick={() => look(w)}>Show its accounts</Button>}
-              {held[w.uuid]?.[0] && <Snippet name="the command" text={`sudo paddock wallet add-external ${held[w.uuid]![0]} browser`} />}
+              {held[w.uuid]?.[0] && <Snippet name="the command" text={`sudo paddock wallet external ${held[w.uuid]![0]} browser`} />}
             </li>
           ))}
         </ul>
