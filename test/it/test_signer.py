@@ -58,6 +58,17 @@ def sign(signer, item, **more):
     return signer.api.ask("SIGN", id=item.id, facts=facts(**more))
 
 
+# ---- peers ----
+
+
+def test_an_api_keeps_nobody_out(signer):
+    """However many channels the api opens, the owner reaches the kill switch."""
+    many = [signer.peer("API") for _ in range(40)]
+    assert signer.owner.ask("PAUSE", paused=True).cancelled == 0
+    for peer in many:
+        peer.close()
+
+
 # ---- the way of a request ----
 
 
