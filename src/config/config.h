@@ -72,7 +72,13 @@ struct config_chain {
 	struct view name;
 	struct config_url *rpc; /* the first that answers is asked */
 	size_t n_rpc;
+	uint32_t confirmations; /* until a transaction counts as confirmed */
+	uint32_t poll_ms;       /* how often transactions that are under way are looked at */
+	uint32_t stuck_blocks;  /* after so many without it, a transaction is called stuck */
+	uint64_t max_fee_gwei;  /* the most that is offered for gas; 0: no ceiling but the wallet's limits */
 };
+/* What holds for a chain that says nothing about itself, or that only a manifest has a node for. */
+void config_chain_default(struct view id, struct config_chain *ret);
 #define CONFIG_CHAINS_MOST 64
 /* The number behind "eip155:"; p == NULL: it is no such chain. */
 struct view config_chain_number(struct view id);

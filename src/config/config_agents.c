@@ -62,16 +62,32 @@ struct view config_chain_number(struct view id)
 	return number.p && number.n && number.p[0] != '0' && num_u64(number, &n) >= 0 ? number : VIEW_NONE;
 }
 
+void config_chain_default(struct view id, struct config_chain *ret)
+{
+	struct view number = config_chain_number(id);
+	bool dev = view_is(number, "31337") || view_is(number, "1337");
+
+	*ret = (struct config_chain){
+		.id = id, .confirmations = dev ? 1 : 12, .poll_ms = dev ? 500 : 4000, .stuck_blocks = 20
+	};
+}
+
 struct said_chain {
 	bool unused; /* the schema puts nothing at offset 0 */
 	struct view name;
 	struct json_strlist rpc;
+	uint64_t confirmations, poll_ms, stuck_blocks, max_fee_gwei;
 };
 
 static const struct json_field chain_fields[] = {
 	{ "name", JSON_F_STRING, offsetof(struct said_chain, name), .max = 64 },
 	{ "rpc", JSON_F_STRLIST, offsetof(struct said_chain, rpc), .min = 1, .max = RPC_MOST,
 	  .required = true },
+	{ "confirmations", JSON_F_U64, offsetof(struct said_chain, confirmations), .min = 1, .max = 1000 },
+	{ "poll_ms", JSON_F_U64, offsetof(struct said_chain, poll_ms), .min = 50, .max = 600000 },
+	{ "stuck_blocks", JSON_F_U64, offsetof(struct said_chain, stuck_blocks), .min = 1, .max = 100000 },
+	{ "max_fee_gwei", JSON_F_U64, offsetof(struct said_chain, max_fee_gwei), .min = 1,
+	  .max = 1000000000 },
 };
 static const struct json_schema chain_schema = { chain_fields, ELEMS(chain_fields) };
 
@@ -80,12 +96,19 @@ static int read_chain(struct arena *a, const struct json_member *from, struct co
 {
 	struct said_chain s = { 0 };
 
-	*ret = (struct config_chain){ .id = from->key };
+	config_chain_default(from->key, ret);
 	if (!config_chain_number(from->key).p)
 		return err_set(e, ERR_INVALID, "the name of a chain must be such as \"eip155:1\"");
+	s.confirmations = ret->confirmations;
+	s.poll_ms = ret->poll_ms;
+	s.stuck_blocks = ret->stuck_blocks;
 	if (json_read(a, &from->value, &chain_schema, &s, with_lines, e) < 0)
 		return -1;
 	ret->name = s.name;
+	ret->confirmations = (uint32_t)s.confirmations;
+	ret->poll_ms = (uint32_t)s.poll_ms;
+	ret->stuck_blocks = (uint32_t)s.stuck_blocks;
+	ret->max_fee_gwei = s.max_fee_gwei;
 	ret->rpc = arena_array(a, s.rpc.n, sizeof(*ret->rpc));
 	if (!ret->rpc)
 		return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");

@@ -202,7 +202,8 @@ def test_sdk_errors(agent):
     assert got["method"]["status"] == 403
     assert got["node"]["code"] == "RPC_ERROR" and got["node"]["status"] == 400
     assert got["node"]["message"].startswith("RPC Error: ")
-    assert got["send"]["status"] == 501 and "signer" in got["send"]["message"]
+    # Nobody has allowed it anything yet.
+    assert (got["send"]["status"], got["send"]["message"]) == (403, f"Chain {CHAIN} is not allowed for this agent")
     assert got["other"]["status"] == 403
     assert got["value"]["status"] == 400
     assert got["wallet"]["status"] == 501
@@ -254,8 +255,8 @@ def test_rpc(agent):
     assert third["id"] == 9007199254740991 and int(third["result"], 16) == 10000 * 10**18
     assert got["twice"]["body"]["error"]["code"] == -32700
     assert got["large"]["body"]["error"]["code"] == -32600
-    assert got["send"]["body"]["error"]["code"] == -32004
-    assert got["sign"]["body"]["error"]["code"] == -32004
+    assert got["send"]["body"]["error"]["code"] == 4100  # it has no wallet
+    assert got["sign"]["body"]["error"]["code"] == 4100
     assert got["filter"]["body"]["error"]["message"] == "filter not found"
     assert got["chain"]["status"] == 403
 
@@ -296,7 +297,7 @@ def test_contracts_are_enforced(install):
       await attempt(sdk.requestTransaction({{ chain: "{CHAIN}", to: "{RICH.lower()}", value: "0", data: "0xa9059cbb" }})),
       await attempt(sdk.callOpenAI({{ model: "gpt-4o-mini", messages: [] }}))]""")
     assert got[0]["status"] == 403 and "permissions.contracts" in got[0]["message"]
-    assert got[1]["status"] == 501
+    assert got[1]["status"] == 403 and "is not allowed for this agent" in got[1]["message"]
     assert got[2]["status"] == 403
 
 
@@ -383,7 +384,7 @@ def test_command_line(daemon, workdir):
 
 
 @pytest.mark.parametrize("runtime", ("node", "python"))
-@pytest.mark.parametrize("kind, level, says", [("monitor", "info", "block "), ("dca", "error", "no signer"), ("analyst", "error", "OpenAI API key not configured")])
+@pytest.mark.parametrize("kind, level, says", [("monitor", "info", "block "), ("dca", "error", "is not allowed for this agent"), ("analyst", "error", "OpenAI API key not configured")])
 def test_examples_work(daemon, api, workdir, kind, runtime, level, says):
     place, name = workdir / f"{kind}-{runtime}", f"{kind}-{runtime}"
     made = cli(daemon, "new", kind, str(place), "--runtime", runtime)

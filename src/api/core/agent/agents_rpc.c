@@ -13,6 +13,7 @@
 #include "core_state.h"
 #include "ethrpc.h"
 #include "num.h"
+#include "spend.h"
 #include "poison.h"
 
 #define ARENA_MOST  (8u * 1024 * 1024)
@@ -224,35 +225,64 @@ static void answer_number(struct slot *t, bool hex)
 	give(t, JSON_STRING, arena_view(&t->of->arena, view_of(text)));
 }
 
+/* None where the agent has no wallet. */
+static void on_account(void *arg, const void *result, const struct err *e)
+{
+	struct slot *t = arg;
+	struct arena *a = &t->of->arena;
+	struct json *item = e ? NULL : arena_alloc(a, sizeof(*item));
+
+	t->job = NULL;
+	if (e && e->code != ERR_UNSUPPORTED)
+		fail_slot(t, ETHRPC_E_INTERNAL, e->msg);
+	else
+		give(t, JSON_ARRAY, VIEW_NONE);
+	if (item && t->outcome.result) {
+		struct json *list = (struct json *)t->outcome.result;
+		*item = (struct json){ .type = JSON_STRING, .text = arena_view(a, view_of(result)) };
+		list->items = item;
+		list->n = 1;
+	}
+	one_less(t->of);
+}
+
 static void answer_accounts(struct slot *t)
 {
 	struct agent_rpc_state *s = t->of;
-	char account[43];
 	struct err e = { 0 };
 
-	give(t, JSON_ARRAY, VIEW_NONE);
-	if (!t->outcome.result || agents_account(s->agent, view_of(s->chain), account, &e) < 0)
-		return;
-	struct json *item = arena_alloc(&s->arena, sizeof(*item)), *list = (struct json *)t->outcome.result;
-	if (!item)
-		return;
-	*item = (struct json){ .type = JSON_STRING, .text = arena_view(&s->arena, view_of(account)) };
-	list->items = item;
-	list->n = 1;
+	t->job = spend_account(s->agent, view_of(s->chain), on_account, t, &e);
+	if (t->job)
+		s->pending++;
+	else
+		fail_slot(t, ETHRPC_E_INTERNAL, e.msg);
 }
 
 /* ---- for the signer ---- */
 
+/* Codes of EIP-1193: 4001 a person said no, 4100 it is not allowed. */
 static void on_signed(void *arg, const void *result, const struct err *e)
 {
 	struct slot *t = arg;
-	const struct view *text = result;
+	const struct spend_said *said = result;
 
 	t->job = NULL;
 	if (e)
-		fail_slot(t, e->code == ERR_UNSUPPORTED ? ETHRPC_E_UNSUPPORTED : 4001, e->msg);
+		fail_slot(t,
+			  e->code == ERR_INVALID       ? ETHRPC_E_PARAMS
+			  : e->code == ERR_FORBIDDEN   ? 4100
+			  : e->code == ERR_UNSUPPORTED ? ETHRPC_E_UNSUPPORTED
+						       : ETHRPC_E_INTERNAL,
+			  e->msg);
+	else if (said->error)
+		fail_slot(t,
+			  said->status == 429                     ? ETHRPC_E_LIMIT
+			  : said->status != 403                   ? ETHRPC_E_INTERNAL
+			  : said->item->state == SGN_STATE_DENIED ? 4100
+								  : 4001,
+			  said->error);
 	else
-		give(t, JSON_STRING, arena_view(&t->of->arena, *text));
+		give(t, JSON_STRING, arena_view(&t->of->arena, said->text));
 	one_less(t->of);
 }
 
@@ -319,11 +349,18 @@ static int read_transaction(struct slot *t, struct agent_ask *ask, struct err *e
 	if (data && input && !view_eq(text_of(data, ""), text_of(input, "")))
 		return err_set(e, ERR_INVALID, "data and input differ");
 	const struct json *gas = json_get(tx, "gas");
+	struct view chain = quantity(a, json_get(tx, "chainId"), ""),
+		    type = quantity(a, json_get(tx, "type"), "2");
+	if (chain.n && !view_eq(chain, config_chain_number(view_of(t->of->chain))))
+		return err_set(e, ERR_INVALID, "chainId is another chain's");
+	if (!view_is(type, "0") && !view_is(type, "1") && !view_is(type, "2"))
+		return err_set(e, ERR_INVALID, "transactions of this type are never signed");
 	*ask = (struct agent_ask){ .kind = AGENT_ASK_TRANSACTION,
 				   .chain = view_of(t->of->chain),
 				   .to = text_of(json_get(tx, "to"), ""),
 				   .value = quantity(a, json_get(tx, "value"), "0"),
 				   .data = text_of(data ? data : input, "0x"),
+				   .from = text_of(json_get(tx, "from"), ""),
 				   .gas = quantity(a, gas ? gas : json_get(tx, "gasLimit"), "") };
 	if (!ask->gas.p)
 		return err_set(e, ERR_INVALID, "gas must be a quantity");
@@ -340,7 +377,8 @@ static int read_message(struct slot *t, struct agent_ask *ask, struct err *e)
 			       VIEW_ARG(t->request.method));
 	*ask = (struct agent_ask){ .kind = typed ? AGENT_ASK_TYPED : AGENT_ASK_MESSAGE,
 				   .chain = view_of(t->of->chain),
-				   .message = p->items[typed ? 1 : 0].text };
+				   .message = p->items[typed ? 1 : 0].text,
+				   .from = p->items[typed ? 0 : 1].text };
 	return 0;
 }
 
@@ -352,7 +390,7 @@ static void ask_signer(struct slot *t)
 	int r = t->request.class == ETHRPC_SEND ? read_transaction(t, &ask, &e) : read_message(t, &ask, &e);
 
 	if (r >= 0) {
-		t->job = agents_ask_signer(s->agent, &ask, on_signed, t, &e);
+		t->job = spend_ask(s->agent, &ask, false, on_signed, t, &e);
 		s->pending += t->job != NULL;
 	}
 	if (!t->job)

@@ -2,8 +2,7 @@
  * What agents ask the signer for: see agent.h.
  *
  * The form of a request is judged here, and what the manifest says about it. Whether anything is signed is
- * the signer's decision, which has the keys, the ledger and the limits. This installation has no signer yet,
- * so agents_ask_signer refuses everything: it is the one place that has to learn to speak to it.
+ * the signer's decision, which has the keys, the ledger and the limits: spend.h.
  */
 #include "agents.h"
 
@@ -50,16 +49,4 @@ int agents_check_transaction(const struct agent *a, const struct agent_ask *ask,
 			       "Contract %.*s is not among permissions.contracts of this agent",
 			       VIEW_ARG(ask->to));
 	return 0;
-}
-
-struct job *agents_ask_signer(struct agent *a, const struct agent_ask *ask, job_done *done, void *arg,
-			      struct err *e)
-{
-	err_set(e, ERR_UNSUPPORTED, "this installation has no signer: nothing can be signed or sent");
-	return NULL;
-}
-
-int agents_account(struct agent *a, struct view chain, char ret[43], struct err *e)
-{
-	return err_set(e, ERR_UNSUPPORTED, "this installation has no signer: the agent has no wallet");
 }

@@ -213,12 +213,10 @@ struct agent_ask {
 	struct view chain;
 	struct view to, value, data, gas; /* of a transaction; value and gas in decimal */
 	struct view message;              /* of a message or typed data, as it came */
+	struct view from;                 /* the account that should sign; empty: the agent's */
+	struct view key, reason;          /* of idempotency; the agent's words. Both may be empty */
 };
-/* The result is a const struct view *: a hash or a signature. */
-struct job *agents_ask_signer(struct agent *a, const struct agent_ask *ask, job_done *done, void *arg,
-			      struct err *e) _must_check_;
-/* The account of the agent on the chain; ERR_UNSUPPORTED where it has none. */
-int agents_account(struct agent *a, struct view chain, char ret[43], struct err *e) _must_check_;
+/* What spend_ask and spend_account of spend.h do with it. */
 /* A request for a transaction as Assegai's clients make it, or as eth_sendTransaction has it. ERR_INVALID,
  * ERR_FORBIDDEN. */
 int agents_check_transaction(const struct agent *a, const struct agent_ask *ask, struct err *e) _must_check_;

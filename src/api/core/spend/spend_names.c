@@ -74,11 +74,11 @@ bool spend_is_over(const struct sgn_item *item)
 	switch (item->state) {
 	case SGN_STATE_PENDING:
 	case SGN_STATE_APPROVED:
-	case SGN_STATE_BROADCAST:
 	case SGN_STATE_INCLUDED:
 	case SGN_STATE_CONFIRMED:
 	case SGN_STATE_AWAITING_WALLET:
 		return false;
+	case SGN_STATE_BROADCAST: /* of a message: a wallet elsewhere has signed it */
 	case SGN_STATE_SIGNED:
 		return item->kind != SGN_REQUEST_KIND_TX;
 	default:

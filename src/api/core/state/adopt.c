@@ -56,6 +56,7 @@ static void ready_when_done(struct adoption *a)
 	tied_sweep(c);
 	templates_recover(c);
 	agents_run_recover(c);
+	spend_start(c);
 	c->on_ready(c->arg);
 }
 

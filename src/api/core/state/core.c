@@ -335,6 +335,7 @@ static void init(struct core *c, const struct core_setup *s)
 	list_init(&c->watchers);
 	agents_init(c);
 	chains_init(c);
+	spend_init(c);
 	outputs_init(&c->outputs);
 	quotas_init(c);
 	vault_init(c);
@@ -385,6 +386,7 @@ void core_stop(struct core *c)
 	trend_stop(c);
 	adopt_stop(c);
 	agents_stop_all(c);
+	spend_stop(c);
 	chains_stop(c);
 	pool_stop(c);
 	history_stop(c);
@@ -404,6 +406,7 @@ void core_free(struct core *c)
 	if (!c)
 		return;
 	watchers_done(c);
+	spend_done(c);
 	agents_done(c);
 	templates_done(c);
 	boxes_done(c);

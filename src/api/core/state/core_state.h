@@ -19,6 +19,7 @@
 #include "policies.h"
 #include "pool.h"
 #include "signer.h"
+#include "spends.h"
 #include "trend_ring.h"
 #include "usage.h"
 #include "vault.h"
@@ -86,6 +87,7 @@ struct core {
 
 	struct agents agents;
 	struct chains chains;
+	struct spends spends;
 	struct images images;
 	struct core_posture posture;
 	struct core_stats stats;

@@ -3,6 +3,7 @@
  */
 #include "assegai_impl.h"
 
+#include "spend.h"
 #include "text.h"
 #include "poison.h"
 
@@ -98,12 +99,24 @@ static void query(struct request *r)
 
 /* ---- the wallet ---- */
 
+static void on_account(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	struct json_out *o = answer_result(r, e);
+
+	if (!o)
+		return;
+	json_out_object(o);
+	json_out_kz(o, "address", result);
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
 static void address(struct request *r)
 {
 	struct view chain = chain_of(r);
 	struct agent *a = chain.p ? assegai_agent(r) : NULL;
 	struct agent_view v;
-	char account[43];
 	struct err e = { 0 };
 
 	if (!a)
@@ -115,20 +128,14 @@ static void address(struct request *r)
 		answer_fail(r, &e);
 		return;
 	}
-	if (agents_account(a, chain, account, &e) < 0) {
-		answer_fail(r, &e);
-		return;
-	}
-	struct json_out *o = answer_json(r);
-	json_out_object(o);
-	json_out_kz(o, "address", account);
-	json_out_end(o, '}');
-	answer_send(r, 200);
+	answer_await(r, spend_account(a, chain, on_account, r, &e), &e);
 }
+
+/* ---- transactions ---- */
 
 struct transaction_body {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view chain, to, value, data, gas;
+	struct view chain, to, value, data, gas, reason;
 };
 
 #define AT(f) .offset = offsetof(struct transaction_body, f)
@@ -138,27 +145,72 @@ static const struct json_field transaction_fields[] = {
 	{ "value", JSON_F_STRING, AT(value), .min = 1, .max = 80, .required = true },
 	{ "data", JSON_F_STRING, AT(data), .nullable = true },
 	{ "gasLimit", JSON_F_STRING, AT(gas), .max = 80, .nullable = true },
+	{ "reason", JSON_F_STRING, AT(reason), .max = SPEND_NOTE_MAX, .nullable = true },
 };
 #undef AT
 static const struct json_schema transaction_schema = { transaction_fields, ELEMS(transaction_fields) };
 
+/* {"success", "txHash"}, or the error with the words that its clients look for. */
 static void on_sent(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
+	const struct spend_said *said = result;
+
+	if (e) {
+		answer_fail(r, e);
+		return;
+	}
+	if (said->error) {
+		assegai_refuse(r, said->status, said->error, 0);
+		return;
+	}
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	if (said->text.n) {
+		json_out_kbool(o, "success", true);
+		json_out_kstr(o, "txHash", said->text);
+	} else {
+		json_out_kstr(o, "id", said->item->id);
+		json_out_kz(o, "status", spend_state_name(said->item->state));
+	}
+	json_out_end(o, '}');
+	answer_send(r, said->text.n ? 200 : 202);
+}
+
+static void on_status(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	const struct spend_said *said = result;
 	struct json_out *o = answer_result(r, e);
 
 	if (!o)
 		return;
 	json_out_object(o);
-	json_out_kbool(o, "success", true);
-	json_out_kstr(o, "txHash", *(const struct view *)result);
+	json_out_kstr(o, "id", said->item->id);
+	json_out_kz(o, "status", spend_state_name(said->item->state));
+	json_out_kstr_any(o, "txHash", said->text);
+	json_out_kz(o, "error", said->error);
 	json_out_end(o, '}');
 	answer_send(r, 200);
 }
 
+/* RFC 7240: one of the preferences, which may have others beside it. */
+static bool wants_async(const struct http_exchange *x)
+{
+	struct view all = http_get_header(x, "prefer"), one;
+
+	while (all.p) {
+		one = view_trim(view_split(all, ',', &all));
+		if (view_eq_nocase(view_trim(view_split(one, ';', &one)), VIEW("respond-async")))
+			return true;
+	}
+	return false;
+}
+
 static void transact(struct request *r)
 {
-	struct transaction_body body = { .data = VIEW("0x"), .gas = VIEW("21000") };
+	struct transaction_body body = { .data = VIEW("0x"), .gas = VIEW("21000"), .reason = VIEW("") };
+	struct view key = http_get_header(r->x, "idempotency-key");
 	struct err e = { 0 };
 
 	if (request_read(r, &transaction_schema, &body) < 0)
@@ -171,14 +223,37 @@ static void transact(struct request *r)
 				       .to = body.to,
 				       .value = body.value,
 				       .data = body.data,
-				       .gas = body.gas };
-	struct job *j =
-		agents_check_transaction(a, &ask, &e) < 0 ? NULL : agents_ask_signer(a, &ask, on_sent, r, &e);
+				       .gas = body.gas,
+				       .key = key.p ? key : VIEW(""),
+				       .reason = body.reason };
+	struct job *j = agents_check_transaction(a, &ask, &e) < 0
+				? NULL
+				: spend_ask(a, &ask, wants_async(r->x), on_sent, r, &e);
 	answer_await(r, j, &e);
+}
+
+static void status(struct request *r)
+{
+	struct agent *a = assegai_agent(r);
+	struct err e = { 0 };
+
+	if (a)
+		answer_await(r, spend_ask_status(a, r->params[0], on_status, r, &e), &e);
+}
+
+static void cancel(struct request *r)
+{
+	struct agent *a = assegai_agent(r);
+	struct err e = { 0 };
+
+	if (a)
+		answer_await(r, spend_ask_cancel(a, r->params[0], on_status, r, &e), &e);
 }
 
 const struct route assegai_chain_routes[] = {
 	{ "POST", "/agent/request-transaction", transact, .body = ROUTE_JSON, .body_max = 512u * 1024 },
+	{ "GET", "/agent/transactions/{id}", status },
+	{ "POST", "/agent/transactions/{id}/cancel", cancel },
 	{ "POST", "/agent/query-chain", query, .body = ROUTE_JSON, .body_max = AGENT_RPC_BODY },
 	{ "GET", "/agent/wallet-address/{chain}", address },
 	{ "POST", "/rpc/{chain}", rpc, .body = ROUTE_WHOLE, .body_max = AGENT_RPC_BODY },

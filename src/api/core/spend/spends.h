@@ -1,0 +1,249 @@
+/*
+ * What the files of spending share: see spend.h.
+ *
+ * spend.c has the index of what is under way, spend_node.c asks nodes, spend_facts.c what the signer must
+ * know of the chain, spend_ask.c is for agents, spend_people.c and spend_pass.c for people, spend_send.c
+ * signs and sends, spend_follow.c looks what becomes of it, spend_elsewhere.c is about wallets elsewhere.
+ */
+#pragma once
+
+#include "agent.h"
+#include "chains.h"
+#include "ethrpc.h"
+#include "map.h"
+#include "peer.h"
+#include "spend.h"
+#include "spend_read.h"
+#include "who.h"
+
+#define SPEND_ATTEMPTS 8
+#define SPEND_NOTE     192
+#define SPEND_BATCH    48 /* of one request to a node */
+#define SPEND_LOST_MS                                                                                        \
+	(10 * 60 * 1000) /* after which what a wallet elsewhere sent, and nobody knows, is dropped */
+
+/* ---- spend_node.c ---- */
+
+/* The nodes of one chain: those of the configuration, or the one of an agent's manifest. */
+struct spend_node {
+	struct list link;
+	struct core *core;
+	char *url; /* the manifest's; NULL: of the configuration */
+	char id[MANIFEST_CHAIN_MAX + 1];
+	uint64_t chain;
+	struct config_chain settings;
+	struct config_url one;
+	enum spend_health health;
+	uint64_t head, said_id;
+	int64_t checked_ms;
+	/* spend_follow.c */
+	struct list followed; /* struct spend_entry, by `following` */
+	struct spend_poll *poll;
+	struct loop_timer timer;
+};
+/* ERR_UNAVAILABLE: nobody has a node for this chain. */
+struct spend_node *spend_node_get(struct core *c, struct view agent, uint64_t chain, struct err *e);
+void spend_node_free_all(struct core *c);
+
+/* Requests in one batch, of which the first is eth_chainId. Embedded, zeroed. */
+struct spend_call {
+	struct spend_node *node;
+	struct buf body;
+	struct arena arena; /* of the answers */
+	struct ethrpc_result *said;
+	size_t n, at;  /* requests; which of the nodes is asked */
+	bool loopback; /* the node that answered is on this machine */
+	bool wrong_id; /* one of the nodes served another chain */
+	struct err why;
+	struct chain_call post;
+	struct loop_timer timer;
+	bool posted;
+	/* Every answer is there, and the chain is the right one; or the error. spend_call_done follows. May
+	 * come before spend_call_go returns. */
+	void (*done)(struct spend_call *k, const struct err *e);
+};
+void spend_call_init(struct spend_call *k, struct spend_node *n);
+/* `params` is JSON, with printf's directives. */
+void spend_call_add(struct spend_call *k, const char *method, const char *params, ...) _printf_(3, 4);
+void spend_call_go(struct spend_call *k, void (*done)(struct spend_call *k, const struct err *e));
+/* The answer is of no use: another node is asked, or `done` gets the error. */
+void spend_call_next(struct spend_call *k, const struct err *why);
+void spend_call_done(struct spend_call *k); /* cancels and frees; accepts a zeroed one */
+
+/* ---- spend_facts.c ---- */
+
+struct spend_facts {
+	struct spend_call call, trace;
+	struct sgn_facts facts;
+	struct arena arena;
+	struct buf tx; /* {from, to, value, data} */
+	uint8_t account[ADDRESS_SIZE];
+	bool is_tx;
+	void (*done)(struct spend_facts *f, const struct err *e);
+};
+struct spend_meaning {
+	const uint8_t *account;
+	int32_t kind;
+	struct view to, value, data; /* bytes */
+};
+/* `done` may come before this returns. The facts live until spend_facts_done. */
+void spend_facts_get(struct spend_facts *f, struct spend_node *n, const struct spend_meaning *m,
+		     void (*done)(struct spend_facts *f, const struct err *e));
+void spend_facts_done(struct spend_facts *f); /* accepts a zeroed one */
+
+/* ---- spend.c ---- */
+
+struct spend_tried {
+	uint8_t hash[SPEND_HASH];
+	bool cancels;
+};
+
+/* A request that is under way. */
+struct spend_entry {
+	struct core *core;
+	char id[SPEND_ID + 1], agent[AGENT_ID + 45];
+	struct map_node by_id;
+	struct spend_node *node; /* NULL until it is needed */
+	int32_t kind, state;
+	uint64_t chain, nonce;
+	uint8_t account[ADDRESS_SIZE];
+	struct buf raw; /* the newest signed transaction, or a signature */
+	struct spend_tried tried[SPEND_ATTEMPTS];
+	size_t n_tried;
+	int64_t expires_ms;
+	struct list waiters; /* agents that wait for it */
+	bool refused;        /* SIGN was refused: why is in `note` */
+
+	/* what is done with it now: one thing at a time */
+	bool busy;
+	struct signer_ask ask;
+	struct spend_facts facts;
+	struct spend_call call;
+	struct loop_timer timer;
+	unsigned failures; /* in a row */
+	bool resend;       /* its bytes are to be sent (again) */
+	bool look;         /* what is known of it is old: GET first */
+	bool fill;         /* its place must be taken by nothing */
+	char note[SPEND_NOTE];
+
+	/* spend_follow.c */
+	struct list following;
+	uint64_t round, since_head, used_head;
+	unsigned used_polls;
+	int64_t unknown_ms;
+	bool has_block, stuck;
+	uint64_t block, confirmations;
+	uint8_t block_hash[SPEND_HASH];
+
+	/* spend_elsewhere.c */
+	struct spend_errand errand;
+	struct spend_elsewhere *elsewhere; /* that has the errand */
+	struct buf params;
+	bool elsewhere_before;   /* the errand was sent before a restart */
+	bool external, verified; /* what was sent is what was approved */
+};
+
+struct spends {
+	struct map by_id;
+	struct list nodes, watches, elsewhere, ops;
+	struct list kept; /* what was decided while nobody waited */
+	unsigned n_kept;
+	struct signer_watch watch;
+	struct spend_sync *sync;
+	bool started;
+};
+
+void spend_init(struct core *c);
+void spend_start(struct core *c); /* the core is ready */
+void spend_stop(struct core *c);  /* core_stop */
+void spend_done(struct core *c);
+
+struct spend_entry *spend_find(struct core *c, struct view id);
+/* What the signer says of a request now: the index learns it, those who wait and watch are told. NULL:
+ * nothing more comes of it, and it is not in the index. */
+struct spend_entry *spend_learn(struct core *c, const struct sgn_item *item);
+/* Goes on with it, if nothing is under way. */
+void spend_drive(struct spend_entry *x);
+/* The step that was under way is over. */
+void spend_step_over(struct spend_entry *x);
+/* Again after a while, longer with each failure in a row. */
+void spend_later(struct spend_entry *x, const char *why);
+/* Asks the signer what it is, and learns it. */
+void spend_look(struct spend_entry *x);
+/* REPORT; what is learned moves it on. */
+void spend_report(struct spend_entry *x, const struct sgn_report *r);
+void spend_view_of(struct core *c, const struct sgn_item *item, struct spend_view *ret);
+const struct agent *spend_agent(struct core *c, struct view id); /* NULL: it is gone */
+
+/* ---- spend_send.c ---- */
+
+void spend_sign(struct spend_entry *x); /* approved */
+void spend_send(struct spend_entry *x); /* its bytes */
+/* SIGN in this mode, by whoever asked; the job's result is a spend_view. */
+struct job *spend_again(struct core *c, struct spend_entry *x, int32_t mode, job_done *done, void *arg,
+			struct err *e);
+
+/* ---- spend_follow.c ---- */
+
+void spend_follow(struct spend_entry *x);   /* it is under way on the chain */
+void spend_unfollow(struct spend_entry *x); /* accepts one that is not */
+void spend_follow_stop(struct spend_node *n);
+
+/* ---- spend_judge.c: pure ---- */
+
+enum spend_next {
+	SPEND_NEXT_WAIT,
+	SPEND_NEXT_INCLUDED,
+	SPEND_NEXT_CONFIRMED,
+	SPEND_NEXT_FINAL,
+	SPEND_NEXT_REVERTED,
+	SPEND_NEXT_REORG,    /* it was in a block and is not any more */
+	SPEND_NEXT_REPLACED, /* something else has its nonce */
+	SPEND_NEXT_RESEND,   /* the node does not know it */
+};
+/* What a node showed of a transaction that was sent. */
+struct spend_seen {
+	int32_t state;
+	uint64_t head, finalized; /* 0: the node has no such tag */
+	uint32_t needed;          /* confirmations */
+	bool mined, failed, cancels, same_block;
+	uint64_t block;
+	bool used;          /* the account's nonce is beyond its own */
+	unsigned n_used;    /* looks in a row at which it was, and it was in no block */
+	uint64_t used_head; /* the head at the first of them */
+	bool known;         /* to the node */
+};
+enum spend_next spend_judge(const struct spend_seen *s);
+
+/* ---- spend_elsewhere.c ---- */
+
+void spend_elsewhere_begin(struct spend_entry *x); /* awaiting_wallet */
+void spend_elsewhere_end(struct spend_entry *x);   /* accepts one that has no errand */
+void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w);
+void spend_verify(struct spend_entry *x); /* what a wallet elsewhere has sent */
+
+/* ---- spend_ask.c ---- */
+
+/* Whoever waits for it is told, if it is far enough. */
+void spend_tell_agents(struct spend_entry *x, const struct sgn_item *item);
+void spend_end_waiters(struct spend_entry *x, const struct err *e);
+void spend_forget_kept(struct core *c);
+
+/* ---- spend_people.c ---- */
+
+/* One operation of somebody: a job with a call and facts. */
+struct spend_op {
+	struct job job;
+	struct list link; /* of spends.ops */
+	struct core *core;
+	struct actor actor;
+	char by[KEYS_ID_SIZE + KEYS_NAME_MAX + 4], id[SPEND_ID + 1];
+	struct signer_ask ask;
+	struct spend_facts facts;
+	struct arena arena;
+	void (*release)(struct spend_op *op); /* may be NULL */
+};
+/* Of this size, which begins with a struct spend_op; NULL with ERR_INTERNAL. */
+void *spend_op_new(struct core *c, size_t size, const struct actor *a, job_done *done, void *arg,
+		   struct err *e);
+void spend_op_end(struct spend_op *op, const void *result, const struct err *e);
