@@ -780,6 +780,7 @@ export interface SpendingAddress {
   deny?: boolean | null;
   /** Calls that cannot be decoded are allowed to it. */
   call?: boolean | null;
+  /** What the owner calls it; only the owner gives names. */
   note?: string | null;
 }
 

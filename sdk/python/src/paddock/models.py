@@ -1636,6 +1636,7 @@ class SpendingAddress:
     deny: Optional[bool] = None
     #: Calls that cannot be decoded are allowed to it.
     call: Optional[bool] = None
+    #: What the owner calls it; only the owner gives names.
     note: Optional[str] = None
 
     @classmethod

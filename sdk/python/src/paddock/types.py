@@ -281,6 +281,7 @@ class SpendingAddress(_SpendingAddress, total=False):
     deny: Optional[bool]
     #: Calls that cannot be decoded are allowed to it.
     call: Optional[bool]
+    #: What the owner calls it; only the owner gives names.
     note: Optional[str]
 
 
