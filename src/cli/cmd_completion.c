@@ -26,6 +26,8 @@ static const struct {
 	{ "TENANT", "paddock tenant ls 2>/dev/null | awk 'NR > 1 { print $1 }'" },
 	{ "CONTEXT", "paddock context ls 2>/dev/null | awk 'NR > 1 { print $(NF - 1) }'" },
 	{ "LINK", "paddock link ls 2>/dev/null | awk 'NR > 1 { print $1 }'" },
+	{ "WALLET", "paddock wallet ls 2>/dev/null | awk 'NR > 1 { print $1 }'" },
+	{ "AGENT", "paddock agent ls 2>/dev/null | awk 'NR > 1 { print $2 }'" },
 	{ "TRANSACTION", "paddock tx ls -p 2>/dev/null | awk 'NR > 1 { print $1 }'" },
 	{ "SHELL", "printf '%s\\n' bash zsh fish" },
 	{ "STATUS", "printf '%s\\n' creating running paused stopped" },

@@ -300,8 +300,8 @@ const struct cmd cmd_wallet_test = {
 	.run = run_test,
 };
 
-static int run_add_external(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
-			    struct err *e)
+static int run_external(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
+			struct err *e)
 {
 	struct sgn_wallet_add m = { .kind = SGN_WALLET_KIND_EXTERNAL, .label = view_of(operands[1]) };
 
@@ -309,14 +309,14 @@ static int run_add_external(struct cmd_ctx *ctx, const void *flags, size_t n _un
 										    : add(ctx, flags, &m, e);
 }
 
-const struct cmd cmd_wallet_add_external = {
-	.name = "wallet add-external",
+const struct cmd cmd_wallet_external = {
+	.name = "wallet external",
 	.operands = "ADDRESS NAME",
 	.summary = "add a wallet whose key is elsewhere: in a browser or a phone",
 	COMMAND_BARE,
 	.min = 2,
 	.max = 2,
-	.run = run_add_external,
+	.run = run_external,
 };
 
 /* ---- export, rm ---- */

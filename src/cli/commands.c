@@ -102,7 +102,7 @@
 	X(wallet_new)                                                                                        \
 	X(wallet_import)                                                                                     \
 	X(wallet_test)                                                                                       \
-	X(wallet_add_external)                                                                               \
+	X(wallet_external)                                                                                   \
 	X(wallet_export)                                                                                     \
 	X(wallet_rm)                                                                                         \
 	X(wallet_limits)                                                                                     \

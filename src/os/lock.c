@@ -73,9 +73,10 @@ int lock_memory(const void *p, size_t n, struct err *e)
 {
 	struct rlimit limit;
 
-	/* With less than this what is left after the libraries would not be enough to work with. */
+	/* With less than this what is left after the libraries would not be enough to work with. On fault: a
+	 * page that was never touched holds no secret, and need not be there. */
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur >= ENOUGH &&
-	    mlockall(MCL_CURRENT | MCL_FUTURE) == 0)
+	    mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0)
 		return 0;
 	int r = mlockall(MCL_FUTURE) < 0 ? -errno : 0;
 	if (r == 0)

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import re
+import socket
 import subprocess
 from pathlib import Path
 
@@ -510,7 +511,9 @@ def test_every_program_confines_itself(own_daemon, workdir):
         assert client.post("/v1/webhooks", {"url": "http://127.0.0.1:1/", "events": ["created"]}).status == 201
         client.create()
         paddock.until(lambda: "paddock-hook" in daemon.programs().values(), "paddock-hook runs")
-        paddock.until(lambda: {"paddock-gauge", "paddock-gate", "paddock-api", "paddock-hook", "sweep", "paddock-init"}
+        with socket.socket(socket.AF_UNIX) as owner:
+            owner.connect(str(daemon.run_dir / "owner.sock"))  # which starts it
+        paddock.until(lambda: {"paddock-gauge", "paddock-gate", "paddock-api", "paddock-hook", "paddock-signer", "sweep", "paddock-init"}
                       <= {name for name, calls in confined(trace).items()
                           if ("landlock_restrict_self" if name == "sweep" else "seccomp") in calls}, "all have begun")
     finally:

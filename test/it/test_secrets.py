@@ -12,6 +12,7 @@ import re
 import resource
 import secrets as random
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -437,7 +438,10 @@ def test_programs_leave_no_core_file(own_daemon, tmp_path):
     box = client.create()
     assert put(client, "TOKEN", "x").status == 201
     client.close()
-    for name in ("paddock-api", "paddock-gate", "paddock-vault"):
+    with socket.socket(socket.AF_UNIX) as owner:
+        owner.connect(str(daemon.run_dir / "owner.sock"))  # which starts paddock-signer
+    paddock.until((daemon.data_dir / "signer/signer.db").exists, "it has its database")
+    for name in ("paddock-api", "paddock-gate", "paddock-vault", "paddock-signer"):
         for signo in (signal.SIGSEGV, signal.SIGABRT):
             (pid,) = paddock.until(lambda: [pid for pid, comm in daemon.programs().items() if comm == name], f"there is {name}")
             assert re.search(r"Max core file size\s+0\s+0", paddock.read(f"/proc/{pid}/limits")), name

@@ -244,7 +244,7 @@ def test_limits_only_get_stricter(document, bank, api):
             assert api.send_json("PUT", path, looser).status == 403, looser
         for wrong in ({"approvers": 0}, {"nonsense": 1}, {"limits": {}}, {"limits": [{"chain": "1", "asset": "native", "per_transaction": "1"}]},
                       {"limits": [{"chain": CHAIN, "asset": "native", "per_transaction": "-1"}]}, {"windows": [{"days": ["mon"], "start": "8", "end": "9"}]},
-                      {"windows": [{"days": ["day"], "start": "08:00", "end": "09:00"}]}, {"addresses": [{"address": FRIEND.replace("f1", "F1")}]},
+                      {"windows": [{"days": ["day"], "start": "08:00", "end": "09:00"}]}, {"addresses": [{"address": bank.account.swapcase().replace("X", "x")}]},
                       []):
             assert api.send_json("PUT", path, wrong).status == 400, wrong
     finally:
@@ -309,16 +309,18 @@ def test_events_and_signed_webhooks(bank, daemon, api, pending):
     try:
         tx = pending(2010)
         api.post(f"/v1/transactions/{tx['id']}/approve", {"digest": tx["digest"]})
-        paddock.until(lambda: any('"state":"confirmed"' in event["data"] for event in stream.events), "it is confirmed")
-        seen, told = [], [(event["event"], json.loads(event["data"])) for event in list(stream.events)]
+        mine = lambda text: json.loads(text)["data"]["id"] == tx["id"]  # noqa: E731 - those of the test before may still come
+        paddock.until(lambda: any(mine(event["data"]) and '"state":"confirmed"' in event["data"] for event in list(stream.events)), "it is confirmed")
+        seen, told = [], [(event["event"], json.loads(event["data"])) for event in list(stream.events) if mine(event["data"])]
         for kind, event in told:
-            assert event["data"]["id"] == tx["id"] and event["data"]["agent_name"] == "spender" and event["data"]["chain"] == CHAIN
+            assert event["data"]["agent_name"] == "spender" and event["data"]["chain"] == CHAIN
             assert event["sandbox"] == bank.agent.get()["sandbox"] and event["type"] == kind
             seen.append((kind, event["data"]["state"]))
         assert seen[:2] == [("transaction.pending", "pending"), ("transaction.decided", "approved")], seen
         assert [state for _, state in seen[2:5]] == ["signed", "broadcast", "included"] and {kind for kind, _ in seen[2:]} == {"transaction.changed"}
-        paddock.until(lambda: len(receiver.got) >= len(seen), "the webhook has them")
-        assert [(e["type"], e["data"]["state"]) for e in receiver.events()][:len(seen)] == seen
+        got = lambda: [(e["type"], e["data"]["state"]) for e in receiver.events() if e["data"]["id"] == tx["id"]]  # noqa: E731
+        paddock.until(lambda: len(got()) >= len(seen), "the webhook has them")
+        assert got()[:len(seen)] == seen
         _, headers, body = receiver.got[0]
         t, v1 = re.fullmatch(r"t=(\d+),v1=([0-9a-f]{64})", headers["Paddock-Signature"]).groups()
         assert hmac.compare_digest(v1, hmac.new(hook["secret"].encode(), t.encode() + b"." + body, hashlib.sha256).hexdigest())

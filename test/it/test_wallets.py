@@ -1,0 +1,474 @@
+"""Wallets with a real daemon: the signer's life, the owner's channel and who may not use it, and the commands of the owner."""
+
+import json
+import os
+import re
+import resource
+import socket
+import stat
+import subprocess
+import sys
+
+import npm
+import paddock
+import pytest
+import signer as rig
+from canary import memory_has, tree_has
+from clitool import Cli
+from pathlib import Path
+from signer import pb
+
+CHAIN = "eip155:31337"
+FIRST = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"  # of the well-known test accounts
+CONTRACT = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+TOKEN = "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"
+ETHERS = Path(__file__).parent / "eth"
+PASSWORD = "correct horse"
+
+
+@pytest.fixture(scope="module")
+def daemon(daemon_factory, workdir):
+    config = workdir / "wallets.yaml"
+    config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"rpc": ["http://127.0.0.1:9/"]}, "eip155:10": {"rpc": ["http://127.0.0.1:9/"]}}}}))
+    it = daemon_factory("wallets", arguments=["--config", str(config)]).start()
+    yield it
+    it.finish()
+
+
+@pytest.fixture(scope="module")
+def cli(daemon):
+    return Cli(daemon, PADDOCK_RUN_DIR=daemon.run_dir)
+
+
+@pytest.fixture
+def api(daemon):
+    client = daemon.client()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def password(tmp_path):
+    path = tmp_path / "password"
+    path.write_text(PASSWORD + "\n")
+    return path
+
+
+@pytest.fixture
+def agent(api):
+    """An agent that is installed and has no files yet: its manifest is enough here."""
+    made = []
+
+    def make(name, **more):
+        manifest = {"name": name, "version": "1.0.0", "runtime": "node", "entrypoint": "index.js",
+                    "permissions": {"chains": [CHAIN, "eip155:10"], **more.pop("permissions", {})}, **more}
+        response = api.post("/v1/agents", {"manifest": manifest, "name": name, "consent": True})
+        assert response.status == 201, response
+        made.append(response.json()["id"])
+        return made[-1]
+
+    yield make
+    for it in made:
+        assert api.delete(f"/v1/agents/{it}").status == 204
+
+
+def may_lock_much():
+    """As root without CAP_SYS_RESOURCE (24), the limit of locked memory cannot be raised."""
+    return bool(int(paddock.proc_status("self")["CapEff"], 16) >> 24 & 1) or resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] == resource.RLIM_INFINITY
+
+
+def owner(daemon):
+    """The owner's channel, as the command line opens it."""
+    end = socket.socket(socket.AF_UNIX)
+    end.settimeout(30 * paddock.SLOW)
+    end.connect(str(daemon.run_dir / "owner.sock"))
+    return rig.Peer(end)
+
+
+def signers(daemon):
+    return [pid for pid, name in daemon.programs().items() if name == "paddock-signer"]
+
+
+def signer_pid(daemon):
+    return paddock.until(lambda: signers(daemon), "there is a paddock-signer")[0]
+
+
+def kill_signer(daemon):
+    pid = signer_pid(daemon)
+    daemon.api_kills += 1
+    paddock.kill(pid)
+    assert paddock.wait_gone(pid)
+    paddock.until(lambda: signers(daemon) not in ([], [pid]), "the keeper has started another")
+
+
+def ask(daemon, name, **fields):
+    """One call as the owner; again while the signer is on its way up."""
+    def attempt():
+        peer = owner(daemon)
+        try:
+            return peer.ask(name, **fields)
+        except (rig.Failed, ConnectionError, EOFError) as failed:
+            if isinstance(failed, rig.Failed) and failed.code != "unavailable":
+                raise
+            return None
+        finally:
+            peer.close()
+
+    return paddock.until(attempt, f"the signer answers {name}")
+
+
+# ---- life ----------------------------------------------------------------
+
+
+def test_there_is_no_signer_until_it_is_needed(own_daemon):
+    daemon = own_daemon().start()
+    client = daemon.client()
+    assert client.create().check("echo hello") == "hello\n"
+    assert signers(daemon) == [] and not (daemon.data_dir / "signer").exists()
+    client.close()
+    daemon.restart()
+    assert signers(daemon) == [] and not (daemon.data_dir / "signer").exists()
+    assert len(ask(daemon, "WALLET_LIST").wallets) == 0
+    assert len(signers(daemon)) == 1
+    home = (daemon.data_dir / "signer").stat()
+    assert stat.S_IMODE(home.st_mode) == 0o700 and home.st_uid == home.st_gid == 59006
+    for name in ("signer.db", "master.key"):
+        about = (daemon.data_dir / "signer" / name).stat()
+        assert stat.S_IMODE(about.st_mode) == 0o600 and about.st_uid == 59006
+    daemon.restart()
+    paddock.until(lambda: signers(daemon), "once it was used it starts with the daemon")
+
+
+def test_posture(daemon, cli):
+    cli.ok("wallet", "ls")
+    pid = signer_pid(daemon)
+    about = paddock.proc_status(pid)
+    assert about["Uid"].split() == about["Gid"].split() == ["59006"] * 4 and about["Groups"] == ""
+    assert about["NoNewPrivs"] == "1" and about["Seccomp"] == "2"
+    assert {about[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert re.search(r"Max core file size\s+0\s+0", paddock.read(f"/proc/{pid}/limits"))
+    assert os.stat(f"/proc/{pid}/environ").st_uid == 0, "it can be dumped"
+    assert int(about["VmLck"].split()[0]) > 0
+    assert os.readlink(f"/proc/{pid}/root") == str(daemon.data_dir / "signer")
+    held = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    inside = str(daemon.data_dir / "signer")
+    strange = [link for link in held if not link.startswith((inside, "socket:", "anon_inode:[event", "/dev/null")) and link not in
+               (str(daemon.log_file), "pipe:")]
+    assert [link for link in strange if not link.startswith("pipe:")] == []
+    # Sockets that it has are its peers': none of a network.
+    inodes = {link[8:-1] for link in held if link.startswith("socket:")}
+    networks = "".join(paddock.read(f"/proc/{pid}/net/{kind}") for kind in ("tcp", "tcp6", "udp", "udp6", "raw", "packet"))
+    assert not {line.split()[9] for line in networks.splitlines() if len(line.split()) > 9} & inodes
+
+
+def test_killed_programs_come_back_with_the_wallets(daemon, cli):
+    made = cli.json("wallet", "new", "lasting")
+    for kill in (kill_signer, kill_signer, lambda d: d.kill_api(), lambda d: d.restart()):
+        kill(daemon)
+        assert made["id"] in [w.id for w in ask(daemon, "WALLET_LIST").wallets]
+    assert len(signers(daemon)) == 1
+    cli.environment["PADDOCK_URL"] = daemon.url
+
+
+def test_a_signer_that_cannot_open_its_store_says_why(own_daemon):
+    daemon = own_daemon().start()
+    ask(daemon, "WALLET_ADD", kind=pb.WALLET_KIND_GENERATED, label="x")
+    daemon.stop()
+    key = daemon.data_dir / "signer/master.key"
+    kept = key.read_text()
+    key.unlink()
+    daemon.start()
+    tool = Cli(daemon, PADDOCK_RUN_DIR=daemon.run_dir)
+    assert "the master key is missing" in tool.refused("wallet", "ls")
+    assert not key.exists()
+    key.write_text(kept)
+    os.chmod(key, 0o600)
+    os.chown(key, 59006, 59006)
+    kill_signer(daemon)
+    assert paddock.until(lambda: tool("wallet", "ls").returncode == 0, "it is put right")
+
+
+def test_key_as_a_credential(own_daemon, tmp_path):
+    """The master key may come from systemd: then none is written."""
+    (tmp_path / "paddock-signer-key").write_text("ab" * 32 + "\n")
+    daemon = own_daemon(environment={"CREDENTIALS_DIRECTORY": str(tmp_path)}).start()
+    wallet = ask(daemon, "WALLET_ADD", kind=pb.WALLET_KIND_GENERATED, label="x").wallet
+    assert not (daemon.data_dir / "signer/master.key").exists()
+    daemon.restart()
+    assert [w.id for w in ask(daemon, "WALLET_LIST").wallets] == [wallet.id]
+
+
+def test_memory(daemon, cli):
+    for i in range(5):
+        cli.ok("wallet", "new", f"m{i}")
+    assert paddock.rss_kb(signer_pid(daemon)) <= 6 * 1024
+
+
+# ---- the owner's channel ---------------------------------------------------
+
+CONNECT = """
+import os, socket, sys
+uid, path, first = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "1"
+if uid:
+    os.setgroups([]); os.setgid(uid); os.setuid(uid)
+if first:  # root of a user namespace of its own
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(4, 1, 0, 0, 0)  # dumpable: /proc/self is its own
+    if libc.unshare(0x10000000): raise OSError(ctypes.get_errno(), "unshare")
+    open("/proc/self/setgroups", "w").write("deny")
+    open("/proc/self/uid_map", "w").write(f"0 {uid} 1")
+    assert os.getuid() == 0
+end = socket.socket(socket.AF_UNIX)
+end.settimeout(20)
+try:
+    end.connect(path)
+except PermissionError:
+    print("closed"); sys.exit()
+try:
+    end.sendall(bytes.fromhex("00000000" "2e01" "01" "00" "01000000" "00000000"))  # WALLET_LIST
+except BrokenPipeError:
+    pass  # the refusal is there before the question
+print(end.recv(4096).hex())
+"""
+
+
+def connect_as(daemon, uid, namespace=False):
+    done = subprocess.run([sys.executable, "-c", CONNECT, str(uid), str(daemon.run_dir / "owner.sock"), str(int(namespace))], capture_output=True,
+                          text=True, timeout=60 * paddock.SLOW, check=False)
+    assert done.returncode == 0, done
+    return done.stdout.strip()
+
+
+def test_only_root_of_the_machine_is_the_owner(daemon, cli):
+    cli.ok("wallet", "ls")
+    path = daemon.run_dir / "owner.sock"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and path.stat().st_uid == 0
+    answer = bytes.fromhex(connect_as(daemon, 0))
+    assert answer[6] == 2  # a reply
+    others = [59000, 59001, 59002, 59003, 59004, 59005, 1000, 65534, 1879048192]  # our programs, users, the root of a sandbox
+    for uid in others:
+        assert connect_as(daemon, uid) == "closed"
+    os.chmod(path, 0o666)  # whatever has become of the mode: who connects decides
+    try:
+        for uid in others:
+            answer = bytes.fromhex(connect_as(daemon, uid))
+            assert answer[6] == 3 and b"forbidden" in answer and b"only root may manage wallets" in answer
+        assert b"forbidden" in bytes.fromhex(connect_as(daemon, 4321, namespace=True))
+        assert "only root may manage wallets" in subprocess.run(
+            ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", paddock.BIN / "paddock", "wallet", "ls"], env=cli.environment, capture_output=True,
+            text=True, timeout=60).stderr
+    finally:
+        os.chmod(path, 0o600)
+    assert f"user 59000 was refused" in daemon.log(400)
+
+
+def test_a_sandbox_has_no_way_to_it(daemon, api):
+    box = api.create()
+    assert box.exec("find / -xdev -name 'owner.sock' 2>/dev/null | grep .", user="root").exit_code != 0
+    assert box.exec(["grep", "-c", "owner.sock", "/proc/net/unix"], user="root").text.strip() == "0"
+    assert not [line for line in paddock.read(f"/proc/{box.pid1()}/mountinfo").splitlines() if str(daemon.run_dir) in line.split()[4]]
+    api.delete(box.path)
+
+
+def test_a_peer_that_says_nothing_keeps_nobody_out(daemon):
+    silent = [owner(daemon) for _ in range(3)]
+    assert ask(daemon, "STATUS").audit_seq > 0
+    for peer in silent:
+        peer.close()
+
+
+def test_api_program_has_no_owners_channel(daemon):
+    """Whatever the api sends to the keeper, it gets the role api: the call of the wire has no field for a role."""
+    text = (paddock.ROOT / "api/wire.proto").read_text()
+    assert re.search(r"message SignerOpen \{\s+bool start = 1;[^\n]*\n\}", text)
+
+
+# ---- commands --------------------------------------------------------------
+
+
+def test_generated_wallet_and_its_backup(daemon, cli, tmp_path):
+    text = cli.ok("wallet", "new", "main")
+    address = re.search(r"wallet main \(\w+\): (0x[0-9a-fA-F]{40})", text)[1]
+    assert "never again" in text and "Write it down on paper" in text
+    listed = next(w for w in cli.json("wallet", "ls") if w["label"] == "main")
+    assert (listed["kind"], listed["address"]) == ("generated", address)
+    assert "main" in cli.ok("wallet", "ls")
+    made = cli.json("wallet", "new", "second")
+    assert set(made) >= {"id", "address", "key"}
+    assert in_ethers(f"new ethers.Wallet({json.dumps(made['key'])}).address") == made["address"]
+    if "mnemonic" in made:
+        assert in_ethers(f"ethers.Wallet.fromPhrase({json.dumps(made['mnemonic'])}).address") == made["address"]
+        assert made["mnemonic"] not in cli.ok("wallet", "ls", "--json")
+    assert made["key"][2:] not in cli.ok("wallet", "ls", "--json")
+
+
+def in_ethers(expression, stdin=""):
+    home = npm.install(ETHERS, "eth")
+    script = f"""const {{ ethers }} = require({json.dumps(str(home / 'node_modules/ethers'))});
+        const input = require("fs").readFileSync(0, "utf8");
+        (async () => console.log(await ({expression})))();"""
+    done = subprocess.run(["node", "-e", script], input=stdin, capture_output=True, text=True, timeout=120 * paddock.SLOW)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_and_export(daemon, cli, password, tmp_path):
+    made = json.loads(in_ethers("(w => JSON.stringify({address: w.address, file: ethers.encryptKeystoreJsonSync(w, input, {scrypt: {N: 1024}})}))(ethers.Wallet.createRandom())", PASSWORD))
+    (tmp_path / "keystore.json").write_text(made["file"])
+    wallet = cli.json("wallet", "import", tmp_path / "keystore.json", "--name", "brought", "--password-file", password)
+    assert (wallet["address"], wallet["kind"], wallet["label"]) == (made["address"], "imported", "brought")
+    assert "key" not in wallet and "mnemonic" not in wallet
+    wrong = tmp_path / "wrong"
+    wrong.write_text("not it")
+    assert "password" in cli.refused("wallet", "import", tmp_path / "keystore.json", "--password-file", wrong)
+    short = tmp_path / "short"
+    short.write_text("1234567")
+    assert "at least 8" in cli.refused("wallet", "export", "brought", "--password-file", short)
+    assert "there is no terminal" in cli.refused("wallet", "export", "brought", start_new_session=True)
+    wrong.write_text("nonsense")
+    assert "a keystore" in cli.refused("wallet", "import", wrong)
+    assert "No such file" in cli.refused("wallet", "import", tmp_path / "nothing")
+    if not may_lock_much():
+        return  # the key of an exported file is derived in 128 MiB of locked memory
+    # And back into ethers, by a file that root alone reads.
+    cli.ok("wallet", "export", "brought", "--password-file", password, "--output", tmp_path / "out.json")
+    assert stat.S_IMODE((tmp_path / "out.json").stat().st_mode) == 0o600
+    text = (tmp_path / "out.json").read_text()
+    assert in_ethers(f"ethers.Wallet.fromEncryptedJsonSync(input, {json.dumps(PASSWORD)}).address", text) == made["address"]
+    assert "exists" in cli.refused("wallet", "export", "brought", "--password-file", password, "--output", tmp_path / "out.json").lower()
+
+
+def test_test_accounts_and_external_wallets(cli, password):
+    wallet = cli.json("wallet", "test", "0", "--name", "dev")
+    assert (wallet["address"], wallet["kind"]) == (FIRST, "test")
+    assert cli.json("wallet", "test", "1")["label"] == "test-1"
+    assert "0 to 9" in cli.refused("wallet", "test", "10")
+    outside = cli.json("wallet", "external", CONTRACT, "phone")
+    assert (outside["kind"], outside["address"]) == ("external", CONTRACT)
+    assert "checksum" in cli.refused("wallet", "external", CONTRACT.replace("B", "b", 1), "x")
+    assert "no address" in cli.refused("wallet", "external", "0x12", "x")
+    assert "known to everybody" in cli.refused("wallet", "export", "dev", "--password-file", password)
+    cli.ok("wallet", "rm", "phone", "--yes")
+
+
+def test_remove_asks_first(cli):
+    made = cli.json("wallet", "new", "gone")
+    refused = cli.refused("wallet", "rm", "gone")
+    assert "consent is needed" in refused and "The key is destroyed" in refused
+    assert cli.json("wallet", "rm", made["id"], "--yes") == {"removed": made["id"]}
+    assert "there is no wallet gone" in cli.refused("wallet", "rm", "gone", "--yes")
+    cli.ok("wallet", "new", "twin")
+    cli.ok("wallet", "new", "twin")
+    assert "several wallets are called twin" in cli.refused("wallet", "rm", "twin", "--yes")
+
+
+def test_limits_of_a_wallet(cli):
+    wallet = cli.json("wallet", "new", "shared")
+    now = cli.json("wallet", "limits", "shared")
+    assert now["wallet"] == wallet["id"] and now["limits"] == []
+    assert (now["fee_per_transaction"], now["fee_day"]) == (str(10**16), str(10**17))
+    now = cli.json("wallet", "limits", "shared", "--limit", "1=0.5/2eth//3", "--limit", f"{CHAIN}=7wei/50gwei", "--token", f"1@{TOKEN}:6=1.5/100", "--fee", "0.002/0.02")
+    first, second, token = now["limits"]
+    assert (first["chain"], first["asset"], first["per_transaction"], first["day"], first["week"], first["month"]) == (
+        "eip155:1", "native", str(5 * 10**17), str(2 * 10**18), None, str(3 * 10**18))
+    assert (second["per_transaction"], second["day"]) == ("7", str(50 * 10**9))
+    assert (token["asset"], token["per_transaction"], token["day"], token["decimals"]) == (TOKEN, "1500000", "100000000", 6)
+    assert (now["fee_per_transaction"], now["fee_day"]) == (str(2 * 10**15), str(2 * 10**16))
+    assert cli.json("wallet", "limits", "shared") == now
+    text = cli.ok("wallet", "limits", "shared", "--limit", "1=0.25")
+    assert "on eip155:1 the native asset: at most 0.25 in one transaction\n" in text
+    assert f"on eip155:1 the token {TOKEN}: at most 1.5 in one transaction, 100 in 24 hours\n" in text
+    assert cli.json("wallet", "limits", "shared", "--clear")["limits"] == []
+    for wrong, says in (("1=1e18", "no amount"), ("1=-1", "no amount"), ("1=0.1234567890123456789", "no amount"), ("1=0", "rules"), ("x=1", "no chain"), ("1=1/2/3/4/5/6", "at most five"),
+                        ("1=1.5wei", "no amount"), ("1", "--limit wants"), ("1=" + "9" * 80, "too large")):
+        assert says in cli.refused("wallet", "limits", "shared", "--limit", wrong), wrong
+
+
+def test_allow_takes_what_the_manifest_asks_for(daemon, cli, agent):
+    cli.ok("wallet", "new", "purse")
+    wallet = next(w for w in cli.json("wallet", "ls") if w["label"] == "purse")
+    it = agent("dca", permissions={"contracts": [CONTRACT]}, spending_limits={"per_transaction": "0.1", "daily": "1.0", "weekly": "5"})
+    assert cli.json("agent", "limits", "dca")["limits"] == []
+    assert "It may spend nothing." in cli.ok("agent", "limits", "dca")
+    refused = cli("agent", "allow", "dca", "--wallet", "purse")
+    assert refused.returncode != 0 and "consent is needed" in refused.err
+    assert "at most 0.1 in one transaction, 1 in 24 hours, 5 in 7 days" in refused.err and CONTRACT in refused.err and wallet["address"] in refused.err
+    assert cli.json("agent", "limits", "dca")["limits"] == []  # nothing without consent
+    now = cli.json("agent", "allow", "dca", "--wallet", "purse", "--yes")
+    assert now["agent"] == it and now["only_listed"] and [a["address"] for a in now["addresses"]] == [CONTRACT]
+    assert [(w["chain"], w["wallet"]) for w in now["wallets"]] == [(CHAIN, wallet["id"]), ("eip155:10", wallet["id"])]
+    assert [(x["chain"], x["per_transaction"], x["day"], x["week"], x["month"]) for x in now["limits"]] == [
+        (chain, str(10**17), str(10**18), str(5 * 10**18), None) for chain in (CHAIN, "eip155:10")]
+    assert now["approvers"] == 1 and now["auto_below"] is None and not now["allow_messages"]
+    assert cli.json("agent", "limits", "dca") == now
+    assert "A person must approve each request." in cli.ok("agent", "limits", "dca")
+
+
+def test_allow_by_options(cli, agent):
+    cli.ok("wallet", "new", "other")
+    agent("opts")
+    assert "names no spending_limits" in cli.refused("agent", "allow", "opts", "--wallet", "other", "--yes")
+    now = cli.json("agent", "allow", "opts", "--wallet", "other", "--chain", "31337", "--limit", "20gwei/1", "--token", f"{TOKEN}=5/50", "--to", FIRST, "--call", CONTRACT,
+                   "--auto-below", "1gwei", "--approvers", "2", "--allow-messages", "--allow-dangerous", "--expiry", "10m", "--only-listed", "--max-pending", "3", "--yes")
+    assert [w["chain"] for w in now["wallets"]] == [CHAIN]
+    assert [(x["asset"], x["per_transaction"], x["day"]) for x in now["limits"]] == [("native", str(20 * 10**9), str(10**18)), (TOKEN, "5", "50")]
+    assert [(a["address"], a["call"]) for a in now["addresses"]] == [(FIRST, False), (CONTRACT, True)]
+    assert (now["auto_below"], now["approvers"], now["expiry_seconds"], now["max_pending"]) == (str(10**9), 2, 600, 3)
+    assert now["only_listed"] and now["allow_messages"] and now["allow_dangerous"] and not now["allow_creation"]
+    for words, says in ((["--chain", "1"], "does not ask for chain eip155:1"), (["--limit", "1=0.5"], "which it may not use"), (["--auto-below", "1", "--limit", "1"], "--auto-below needs"),
+                        (["--approvers", "17", "--limit", "1"], "at most 16"), (["--limit", "1", "--token", TOKEN], "--token wants")):
+        assert says in cli.refused("agent", "allow", "opts", "--wallet", "other", "--yes", *words), words
+    assert cli.json("agent", "limits", "opts") == now  # what was refused has changed nothing
+    assert "which wallet" in cli.refused("agent", "allow", "opts")
+    assert "there is no wallet nowhere" in cli.refused("agent", "allow", "opts", "--wallet", "nowhere", "--yes")
+    assert cli.json("agent", "allow", "opts", "--pause")["paused"]
+    assert "It is paused" in cli.ok("agent", "limits", "opts")
+    # Allowing anew does not end a pause by the way.
+    assert cli.json("agent", "allow", "opts", "--wallet", "other", "--limit", "1", "--yes")["paused"]
+    assert not cli.json("agent", "allow", "opts", "--resume")["paused"]
+
+
+def test_kill_switch(daemon, cli):
+    assert cli.json("wallet", "pause", "--cancel-pending") == {"paused": True, "cancelled": 0}
+    assert ask(daemon, "STATUS").paused
+    kill_signer(daemon)
+    assert ask(daemon, "STATUS").paused
+    assert cli.ok("wallet", "resume") == ""
+    assert not ask(daemon, "STATUS").paused
+
+
+def test_settle(cli):
+    assert "there is no request" in cli.refused("wallet", "settle", "nosuchrequest", "--note", "x")
+
+
+def test_no_daemon(cli, tmp_path):
+    assert "no daemon" in cli.refused("wallet", "ls", "--run-dir", tmp_path / "nowhere")
+    assert "no daemon listens" in cli.refused("wallet", "ls", "--run-dir", tmp_path)
+
+
+# ---- secrets ---------------------------------------------------------------
+
+
+def test_a_key_is_nowhere_else(daemon, cli, api, password, tmp_path):
+    """A key that is made, exported and imported is in no other program's memory, in no file, and in no answer."""
+    box = api.create()
+    made = cli.json("wallet", "new", "secret")
+    raw = bytes.fromhex(made["key"][2:])
+    needles = {raw, raw.hex().encode(), raw[4:28]}
+    if "mnemonic" in made:
+        needles |= {made["mnemonic"].encode(), " ".join(made["mnemonic"].split()[3:9]).encode()}
+    if may_lock_much():
+        cli.ok("wallet", "export", "secret", "--password-file", password, "--output", tmp_path / "k.json")
+    planted = {b"planted-" + os.urandom(8).hex().encode()}
+    assert api.post("/v1/agents", {"manifest": {"name": planted.copy().pop().decode()}, "consent": False}).status in (200, 400)
+    others = {pid: name for pid, name in daemon.programs().items() if name != "paddock-signer"}
+    assert {"paddockd", "paddock-api", "paddock-gate", "paddock-vault"} <= set(others.values())
+    assert {name: memory_has(pid, needles) for pid, name in others.items() if memory_has(pid, needles)} == {}
+    assert not any(memory_has(pid, needles) for pid in box.processes())
+    assert tree_has(daemon.base, needles) == {}
+    # The signer forgets it as well, when it has signed or exported; the scanner would see it.
+    assert memory_has(signer_pid(daemon), needles) == set()
+    needle = cli.json("wallet", "ls")[-1]["label"].encode()
+    assert tree_has(daemon.base, {needle})
+    api.delete(box.path)
