@@ -9,11 +9,14 @@ PYTHON := /usr/bin/python3
 RELEASE := build/release
 PROGRAMS := src/cli/paddock src/keeper/paddockd src/api/paddock-api src/hook/paddock-hook src/ai/paddock-ai src/gate/paddock-gate src/gauge/paddock-gauge src/vault/paddock-vault src/signer/paddock-signer src/init/paddock-init
 
+# The desktop application needs WebKitGTK, and nothing else here does: only `make window` and the tests build it.
+WINDOW := src/window/paddock-window src/window/paddock-watch
+
 # All but paddock-init, which is static, and runs in sandboxes whose images have no libasan.
 SANITIZED := $(filter-out src/init/paddock-init,$(PROGRAMS))
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check dashboard sdk test-asan test-kernels test-upgrade soak mutants bench deb install install-files uninstall format clean
+.PHONY: build window run test check dashboard sdk test-asan test-kernels test-upgrade soak mutants bench deb deb-window install install-files install-window uninstall format clean
 
 # Programs look for each other beside themselves: build/bin holds copies, not links.
 # install(1) replaces a file instead of writing into one that may be running.
@@ -23,6 +26,14 @@ build:
 	@ninja -C $(RELEASE) $(PROGRAMS)
 	@mkdir -p build/bin
 	@for p in $(PROGRAMS); do \
+		cmp -s $(RELEASE)/$$p build/bin/$${p##*/} || install -m 755 $(RELEASE)/$$p build/bin/ || exit 1; \
+	done
+
+window: build
+	@scripts/deps window
+	@grep -q src/window/paddock-window: $(RELEASE)/build.ninja || $(MESON) configure $(RELEASE) -Dwindow=enabled
+	@ninja -C $(RELEASE) $(WINDOW)
+	@for p in $(WINDOW); do \
 		cmp -s $(RELEASE)/$$p build/bin/$${p##*/} || install -m 755 $(RELEASE)/$$p build/bin/ || exit 1; \
 	done
 
@@ -95,6 +106,11 @@ deb: build
 	@scripts/deps deb
 	@exec scripts/deb
 
+# build/deb/paddock-window_VERSION_ARCH.deb: the desktop application, apart from the daemon.
+deb-window: window
+	@scripts/deps deb
+	@exec scripts/deb --window
+
 # Before a release: these programs take over the sandboxes of an earlier commit's, here, and in a guest as packages.
 BEFORE = main
 test-upgrade: build
@@ -119,11 +135,27 @@ install-files:
 	sed 's|/usr/local|$(PREFIX)|g' etc/paddock.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/paddock.service
 	test -e $(DESTDIR)/etc/paddock/paddock.yaml || install -m 644 etc/paddock.yaml $(DESTDIR)/etc/paddock/
 
+# What `make window` has built.
+install-window:
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/paddock $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/applications $(DESTDIR)$(PREFIX)/share/metainfo \
+		$(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps
+	install -m 755 build/bin/paddock-window $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 build/bin/paddock-watch $(DESTDIR)$(PREFIX)/libexec/paddock/
+	install -m 644 man/paddock-window.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 etc/window/org.paddock.Window.desktop $(DESTDIR)$(PREFIX)/share/applications/
+	install -m 644 etc/window/org.paddock.Window.metainfo.xml $(DESTDIR)$(PREFIX)/share/metainfo/
+	install -m 644 etc/window/org.paddock.Window.svg $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/
+
 # Leaves the configuration and the data.
 uninstall:
 	rm -rf $(DESTDIR)$(PREFIX)/libexec/paddock
 	rm -f $(DESTDIR)$(PREFIX)/bin/paddock $(DESTDIR)$(PREFIX)/share/man/man1/paddock.1 \
-		$(DESTDIR)$(PREFIX)/share/man/man5/paddock.yaml.5 $(DESTDIR)$(PREFIX)/lib/systemd/system/paddock.service
+		$(DESTDIR)$(PREFIX)/share/man/man5/paddock.yaml.5 $(DESTDIR)$(PREFIX)/lib/systemd/system/paddock.service \
+		$(DESTDIR)$(PREFIX)/bin/paddock-window $(DESTDIR)$(PREFIX)/share/man/man1/paddock-window.1 \
+		$(DESTDIR)$(PREFIX)/share/applications/org.paddock.Window.desktop \
+		$(DESTDIR)$(PREFIX)/share/metainfo/org.paddock.Window.metainfo.xml \
+		$(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/org.paddock.Window.svg
 
 format:
 	@scripts/deps format

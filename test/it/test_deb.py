@@ -9,6 +9,9 @@ import pytest
 import paddock
 
 
+WINDOW = {"paddock-window", "paddock-watch"}  # of a package of their own, which test/window looks at
+
+
 def build():
     name = subprocess.run(["scripts/deb"], cwd=paddock.ROOT, check=True, capture_output=True, text=True).stdout.strip()
     return paddock.ROOT / name
@@ -40,6 +43,7 @@ def test_bare_machine(package, workdir):
     assert done.returncode == 0, done.stderr
     planned = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("Inst ")}
     assert {"paddock", "btrfs-progs", "libnghttp2-14", "libsqlite3-0"} <= planned
+    assert not [name for name in planned if "gtk" in name or "webkit" in name]  # the desktop's application is apart
 
 
 def test_contents(package):
@@ -49,8 +53,9 @@ def test_contents(package):
                  "usr/share/bash-completion/completions/paddock"):
         assert f"./{name}" in files
     assert all(owner == "root/root" and mode[5] != "w" and mode[8] != "w" for mode, owner in files.values())
-    programs = {path.name for path in (paddock.ROOT / "build/bin").iterdir()}
-    assert programs <= {name.rpartition("/")[2] for name in files}
+    programs = {path.name for path in (paddock.ROOT / "build/bin").iterdir()} - WINDOW
+    names = {name.rpartition("/")[2] for name in files}
+    assert programs <= names and not WINDOW & names
     unit = subprocess.run(f"dpkg-deb --fsys-tarfile {package} | tar -xO ./usr/lib/systemd/system/paddock.service", shell=True, check=True,
                           capture_output=True, text=True).stdout
     assert "ExecStart=/usr/bin/paddock serve" in unit and "/usr/local" not in unit

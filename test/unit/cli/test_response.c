@@ -64,6 +64,29 @@ static void test_heads(void **state)
 	}
 }
 
+static void test_cookie(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "Set-Cookie: a=b; Path=/; HttpOnly\r\n", "a=b" },
+		{ "set-cookie:a=b\r\nSet-Cookie: c=d;x\r\n", "c=d" },
+		{ "Set-Cookie: " /* 130 bytes: nothing that could be a session of ours */
+		  "a=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+		  "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
+		  "" },
+		{ "X: y\r\n", "" },
+	};
+
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		char text[512];
+		struct response r = { 0 };
+		size_t used;
+
+		snprintf(text, sizeof(text), "HTTP/1.1 204 No Content\r\n%s\r\n", cases[i][0]);
+		assert_int_equal(head(text, &r, &used), 1);
+		assert_string_equal(r.cookie, cases[i][1]);
+	}
+}
+
 static void test_head_request(void **state)
 {
 	struct response r;
@@ -266,13 +289,10 @@ static void test_hostile_bodies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_heads),
-		cmocka_unit_test(test_head_request),
-		cmocka_unit_test(test_file_mode),
-		cmocka_unit_test(test_hostile_heads),
-		cmocka_unit_test(test_head_without_end),
-		cmocka_unit_test(test_bodies),
-		cmocka_unit_test(test_hostile_bodies),
+		cmocka_unit_test(test_heads),         cmocka_unit_test(test_cookie),
+		cmocka_unit_test(test_head_request),  cmocka_unit_test(test_file_mode),
+		cmocka_unit_test(test_hostile_heads), cmocka_unit_test(test_head_without_end),
+		cmocka_unit_test(test_bodies),        cmocka_unit_test(test_hostile_bodies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
