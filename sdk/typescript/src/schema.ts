@@ -758,7 +758,7 @@ export interface Chain {
  */
 export interface SpendingLimit {
   chain: string;
-  /** An address of a token */
+  /** An address of a token, or `native`. */
   asset: string;
   per_transaction: string;
   day?: string | null;

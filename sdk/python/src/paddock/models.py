@@ -1596,7 +1596,7 @@ class SpendingLimit:
         window without an amount is not limited."""
 
     chain: str
-    #: An address of a token
+    #: An address of a token, or `native`.
     asset: str
     per_transaction: str
     day: Optional[str] = None

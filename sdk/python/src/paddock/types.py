@@ -249,7 +249,7 @@ class AgentManifest(_AgentManifest, total=False):
 
 class _SpendingLimit(TypedDict):
     chain: str
-    #: An address of a token
+    #: An address of a token, or `native`.
     asset: str
     per_transaction: str
 
