@@ -10,11 +10,15 @@ from pathlib import Path
 import npm
 import paddock
 import pytest
-from test_agents import CHAIN, HERE as AGENT, Agent, anvil, manifest, modules, pack  # noqa: F401 - fixtures among them
+from test_agents import CHAIN, RICH, Agent, anvil, manifest, modules, pack  # noqa: F401 - fixtures among them
 
 HERE = Path(__file__).resolve().parent
 STEPS = re.findall(r'^  async "([^"]+)"\(\)', (HERE / "money.mjs").read_text(), re.M)
 EVIL = "<img src=x onerror=window.pwned=1>"
+
+
+class Steps(dict):
+    said = ""
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +44,18 @@ def walk(daemon, anvil):  # noqa: F811
     agent.until_logged("hello by the API")
     home = npm.install(HERE, "dashboard-test")
     world = {"modules": str(home / "node_modules"), "url": daemon.url, "key": daemon.key, "shots": str(paddock.ROOT / "build" / "dashboard-shots"),
-             "agent": agent.id, "chain": CHAIN, "node": f"http://127.0.0.1:{anvil}/"}
+             "agent": agent.id, "chain": CHAIN, "address": RICH, "paddock": str(paddock.ROOT / "build" / "bin" / "paddock"), "run_dir": str(daemon.run_dir), "node": f"http://127.0.0.1:{anvil}/"}
     done = subprocess.run(["node", HERE / "money.mjs", json.dumps(world)], capture_output=True, text=True, timeout=400 * paddock.SLOW, check=False)
     (paddock.ROOT / "build" / "dashboard-money.jsonl").write_text(done.stdout)
     if api.get(agent.path).status == 200:
         paddock.until(lambda: agent.remove().status in (204, 404), "the agent is removed")
-    found = {step["name"]: step for step in map(json.loads, done.stdout.splitlines())}
-    assert found, done.stderr[-3000:]
+    found = Steps({step["name"]: step for step in map(json.loads, done.stdout.splitlines())})
+    found.said = done.stderr[-3000:]
+    assert found, found.said
     return found
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step(walk, step):
-    assert step in walk, f"the walk ended before it: {list(walk)[-1]}"
+    assert step in walk, f"the walk ended before it: {list(walk)[-1]}: {walk.said}"
     assert not walk[step]["error"], walk[step]["error"]

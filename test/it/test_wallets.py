@@ -170,6 +170,22 @@ def test_killed_programs_come_back_with_the_wallets(daemon, cli):
     cli.environment["PADDOCK_URL"] = daemon.url
 
 
+def test_the_api_finds_the_signer_again(daemon, cli, api):
+    made = cli.json("wallet", "new", "seen")
+
+    def seen():
+        response = api.get("/v1/wallets")
+        assert response.status in (200, 503), response
+        return response.status == 200 and made["id"] in [w["id"] for w in response.json()["wallets"]]
+
+    for _ in range(3):
+        paddock.until(seen, "the api lists the wallet")
+        kill_signer(daemon)
+    paddock.until(seen, "the api lists the wallet")
+    daemon.kill_api()
+    paddock.until(lambda: daemon.client().get("/v1/wallets").status == 200, "so does the next api")
+
+
 def test_a_signer_that_cannot_open_its_store_says_why(own_daemon):
     daemon = own_daemon().start()
     ask(daemon, "WALLET_ADD", kind=pb.WALLET_KIND_GENERATED, label="x")
@@ -278,6 +294,25 @@ def test_a_peer_that_says_nothing_keeps_nobody_out(daemon):
         peer.close()
 
 
+def test_connections_and_restarts_leave_nothing_behind(daemon):
+    def held():
+        return {name: len(os.listdir(f"/proc/{pid}/fd")) for pid, name in daemon.programs().items() if name in ("paddockd", "paddock-api", "paddock-signer")}
+
+    kill_signer(daemon)
+    ask(daemon, "STATUS")
+    client = daemon.client()
+    paddock.until(lambda: client.get("/v1/wallets").status == 200, "the api has its channel")
+    before = held()
+    for _ in range(40):
+        ask(daemon, "STATUS")
+    for _ in range(3):
+        kill_signer(daemon)
+    ask(daemon, "STATUS")
+    paddock.until(lambda: client.get("/v1/wallets").status == 200, "the api has its channel again")
+    paddock.until(lambda: held() == before, f"as many as before: {before}")
+    client.close()
+
+
 def test_api_program_has_no_owners_channel(daemon):
     """Whatever the api sends to the keeper, it gets the role api: the call of the wire has no field for a role."""
     text = (paddock.ROOT / "api/wire.proto").read_text()
@@ -297,9 +332,16 @@ def test_generated_wallet_and_its_backup(daemon, cli, tmp_path):
     made = cli.json("wallet", "new", "second")
     assert set(made) >= {"id", "address", "key"}
     assert in_ethers(f"new ethers.Wallet({json.dumps(made['key'])}).address") == made["address"]
-    if "mnemonic" in made:
-        assert in_ethers(f"ethers.Wallet.fromPhrase({json.dumps(made['mnemonic'])}).address") == made["address"]
-        assert made["mnemonic"] not in cli.ok("wallet", "ls", "--json")
+    assert len(made["mnemonic"].split()) == 24 and len(cli.json("wallet", "new", "short", "--words", "12")["mnemonic"].split()) == 12
+    assert in_ethers(f"ethers.Wallet.fromPhrase({json.dumps(made['mnemonic'])}).address") == made["address"]
+    assert made["mnemonic"] not in cli.ok("wallet", "ls", "--json")
+    assert "12 or 24" in cli.refused("wallet", "new", "x", "--words", "13")
+    # The backup brings the same key back, by its words or as it is.
+    (tmp_path / "words").write_text("\n".join(made["mnemonic"].split(" ")) + "\n")
+    assert cli.json("wallet", "import", tmp_path / "words")["address"] == made["address"]
+    assert cli.json("wallet", "import", "-", "--name", "raw", stdin=made["key"].encode() + b"\n")["address"] == made["address"]
+    second = in_ethers(f"ethers.HDNodeWallet.fromPhrase({json.dumps(made['mnemonic'])}, '', \"m/44'/60'/0'/0/3\").address")
+    assert cli.json("wallet", "import", tmp_path / "words", "--account", "3")["address"] == second
     assert made["key"][2:] not in cli.ok("wallet", "ls", "--json")
 
 
@@ -456,10 +498,13 @@ def test_a_key_is_nowhere_else(daemon, cli, api, password, tmp_path):
     made = cli.json("wallet", "new", "secret")
     raw = bytes.fromhex(made["key"][2:])
     needles = {raw, raw.hex().encode(), raw[4:28]}
-    if "mnemonic" in made:
+    if made["mnemonic"]:
         needles |= {made["mnemonic"].encode(), " ".join(made["mnemonic"].split()[3:9]).encode()}
     if may_lock_much():
         cli.ok("wallet", "export", "secret", "--password-file", password, "--output", tmp_path / "k.json")
+    (tmp_path / "key").write_text(made["key"])
+    cli.ok("wallet", "import", tmp_path / "key", "--name", "again")
+    cli.ok("wallet", "import", "-", "--name", "words", stdin=made["mnemonic"].encode())
     planted = {b"planted-" + os.urandom(8).hex().encode()}
     assert api.post("/v1/agents", {"manifest": {"name": planted.copy().pop().decode()}, "consent": False}).status in (200, 400)
     others = {pid: name for pid, name in daemon.programs().items() if name != "paddock-signer"}
