@@ -70,6 +70,11 @@ def test_key_stays_out_of_processes(shared, daemon):
     assert Path(f"/proc/{watch}").stat().st_uid == 0  # not dumpable: other processes of the user cannot read it
 
 
+def settled(page):
+    """An answer to a request of the page: what it tried before has been decided by then. A navigation may cancel the request."""
+    paddock.until(lambda: page.settle(WHO + ".then(r => r.status, () => 0)") == 200, "the page gets an answer")
+
+
 class Elsewhere:
     """A web server of somebody else."""
 
@@ -112,8 +117,7 @@ def test_links_elsewhere(shared, desktop, daemon, page, elsewhere):
                    f"http://{daemon.host}:{daemon.port}@evil.example/", "ftp://127.0.0.1/"):
         page.run(f"location.href = {json.dumps(target)}")
     page.run("const f = document.createElement('iframe'); f.src = '" + elsewhere.url + "/frame'; document.body.append(f)")
-    # A fetch afterwards: what came before it has been decided by then.
-    assert page.settle(WHO + ".then(r => r.status)") == 200
+    settled(page)
     assert page.run("window.mark") == before and page.run("location.href").startswith(daemon.url + "/")
     assert shared.status()["title"] != "script"
     assert elsewhere.asked == [] and len(desktop.opened()) == 3
@@ -168,7 +172,7 @@ def test_page_of_a_sandbox(shared, desktop, daemon, page, served):
     page.run(f"location.href = '{box.path}/ports/8000/port'")
     page.run(f"location.href = '{path}whole'")
     paddock.until(lambda: any(asked.endswith("/whole") for asked, _ in told(box)), "the sandbox was asked for a whole page")
-    assert page.settle(WHO + ".then(r => r.status)") == 200
+    settled(page)
     asked = told(box)
     names = [name for name, _ in asked]
     assert any("parent%20failed" in name for name in names) and any("api%20failed" in name for name in names), names
