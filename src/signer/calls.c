@@ -13,7 +13,7 @@
 #include "poison.h"
 
 #define CALL_MEMORY (8u * 1024 * 1024)
-#define PEERS_MAX   16
+#define PEERS_MAX   16 /* of each role: no api, however many channels it opens, keeps the owner out */
 
 struct peer {
 	struct link link;
@@ -48,7 +48,7 @@ static const struct call_type {
 	CALL(SPENT, spent, report_call_spent, BOTH),
 	CALL(AUDIT, audit, audit_call_list, BOTH),
 	CALL(AUDIT_VERIFY, audit_verify, audit_call_verify, BOTH),
-	CALL(WALLET_ADD, wallet_add, wallets_call_add, OWNER),
+	CALL(WALLET_ADD, wallet_add, wallets_call_add, BOTH),
 	CALL(WALLET_EXPORT, wallet_export, wallets_call_export, OWNER),
 	CALL(WALLET_REMOVE, wallet_remove, wallets_call_remove, OWNER),
 	CALL(SETTLE, settle, report_call_settle, OWNER),
@@ -151,7 +151,7 @@ void calls_accept(struct signer *s, int32_t role, int fd)
 	unsigned n = 0;
 
 	LIST_EACH (it, &s->peers)
-		n++;
+		n += CONTAINER(it, struct peer, node)->role == role;
 	if (!p || n >= PEERS_MAX) {
 		log_warn("a peer was refused");
 		free(p);
