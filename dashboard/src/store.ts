@@ -271,13 +271,14 @@ export function stop() {
 export interface Loaded<T> {
   data: T | undefined;
   error: string;
+  missing: boolean; /* the error is that this server has no such thing */
   loading: boolean;
   reload: () => void;
 }
 
 /* Loads now, when `path` changes, and every so often; what was shown stays while it loads. null: nothing. */
 export function useLoad<T>(path: string | null, everyMs = 0): Loaded<T> {
-  const [state, set] = useState<{ path: string | null; data?: T; error: string }>({ path: null, error: "" });
+  const [state, set] = useState<{ path: string | null; data?: T; error: string; missing?: boolean }>({ path: null, error: "" });
   const [turn, again] = useState(0);
   useEffect(() => {
     if (path === null) return;
@@ -291,7 +292,7 @@ export function useLoad<T>(path: string | null, everyMs = 0): Loaded<T> {
         }
       } catch (e) {
         if (stopped.signal.aborted) return;
-        set((s) => ({ path, data: s.path === path ? s.data : undefined, error: (e as Error).message }));
+        set((s) => ({ path, data: s.path === path ? s.data : undefined, error: (e as Error).message, missing: e instanceof ApiError && e.status === 501 }));
       }
       if (everyMs && !stopped.signal.aborted) t = setTimeout(load, everyMs);
     };
@@ -305,6 +306,7 @@ export function useLoad<T>(path: string | null, everyMs = 0): Loaded<T> {
   return {
     data: mine ? state.data : undefined,
     error: mine ? state.error : "",
+    missing: mine && state.missing === true,
     loading: path !== null && (!mine || (state.data === undefined && !state.error)),
     reload: () => again((n) => n + 1),
   };

@@ -66,7 +66,7 @@ static int read_scrypt(const struct json *k, struct parts *p, struct err *e)
 	if (u64_of(k, "n", &p->n) < 0 || u64_of(k, "r", &p->r) < 0 || u64_of(k, "p", &p->p) < 0)
 		return not_one(e, "scrypt needs n, r and p");
 	if (p->n < 2 || (p->n & (p->n - 1)) || p->n > 1u << 20 || p->r < 1 || p->r > 32 || p->p < 1 ||
-	    p->p > 16 || 128 * p->n * p->r > KEYSTORE_MEMORY)
+	    p->p > 16 || 128 * p->n * p->r > KEYSTORE_MEMORY || 128 * p->n * p->r * p->p > KEYSTORE_WORK)
 		return not_one(e, "scrypt's n, r and p are out of bounds");
 	p->scrypt = true;
 	return 0;

@@ -8,7 +8,9 @@
 #include "sig.h"
 
 #define KEYSTORE_JSON_MAX (8u * 1024)
-#define KEYSTORE_MEMORY   (300u << 20) /* that scrypt may take: geth's files need 256 MiB */
+#define KEYSTORE_WORK                                                                                        \
+	(1ull << 30) /* bytes that scrypt may fill in all: the signer does nothing else meanwhile */
+#define KEYSTORE_MEMORY (300u << 20) /* that scrypt may take: geth's files need 256 MiB */
 
 /* Whether it is such a file at all, without the work of opening it. */
 int keystore_check(struct view json, struct err *e) _must_check_;

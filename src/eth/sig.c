@@ -65,6 +65,22 @@ int sig_address(const uint8_t key[SIG_KEY], uint8_t ret[ADDRESS_SIZE])
 	return 0;
 }
 
+int sig_public(const uint8_t key[SIG_KEY], uint8_t ret[SIG_PUBLIC])
+{
+	secp256k1_pubkey p;
+	size_t n = SIG_PUBLIC;
+
+	if (!sig_key_valid(key) || !secp256k1_ec_pubkey_create(context, &p, key))
+		return -EINVAL;
+	(void)secp256k1_ec_pubkey_serialize(context, ret, &n, &p, SECP256K1_EC_COMPRESSED);
+	return 0;
+}
+
+int sig_key_add(uint8_t key[SIG_KEY], const uint8_t add[SIG_KEY])
+{
+	return sig_key_valid(key) && secp256k1_ec_seckey_tweak_add(context, key, add) ? 0 : -EINVAL;
+}
+
 int sig_sign(const uint8_t key[SIG_KEY], const uint8_t hash[SIG_HASH], struct sig *ret)
 {
 	secp256k1_ecdsa_recoverable_signature s;

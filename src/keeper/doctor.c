@@ -5,13 +5,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "child.h"
 #include "fd.h"
 #include "json.h"
@@ -21,6 +24,8 @@
 #include "sweep.h"
 #include "trial.h"
 #include "poison.h"
+
+#define WALLET_MEMORY (160u << 20)
 
 /* Everything that a keeper opens, below one directory. */
 struct doctor {
@@ -113,6 +118,24 @@ static void try_box(struct doctor *d, struct walls *w)
 		posture_add(&w->posture, "posture.require", false, true, "%s", e.msg);
 }
 
+/* The signer locks its memory, and a keystore's password is stretched in 128 MiB of it. */
+static void look_at_memory(struct posture *p)
+{
+	struct rlimit limit;
+	struct caps c;
+	bool much = getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+		    (limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= WALLET_MEMORY);
+
+	if (much || (caps_get(&c) == 0 && (c.effective & CAPS(CAP_SYS_RESOURCE))))
+		posture_add(p, "wallets.memory", true, false, "enough memory can be locked for keystores");
+	else
+		posture_add(
+			p, "wallets.memory", false, false,
+			"at most %llu MiB can be locked: wallets cannot be exported, and keystores of other "
+			"programs not imported (LimitMEMLOCK=infinity)",
+			(unsigned long long)limit.rlim_max >> 20);
+}
+
 /* Mounts first, so that the tree below is ours alone to empty. */
 static void tidy(struct doctor *d)
 {
@@ -197,6 +220,7 @@ int doctor_main(int config_fd, bool json)
 			posture_add(&none, "walls", false, true, "%s", e.msg);
 		} else {
 			try_box(&d, d.walls.all[0]);
+			look_at_memory(&d.walls.all[0]->posture);
 			p = &d.walls.all[0]->posture;
 		}
 	}

@@ -59,7 +59,7 @@ static void on_connection(struct loop_io *io, uint32_t events)
 	_cleanup_(closep) int fd = accept4(io->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
-	if (check_peer(fd, &e) < 0 || signer_ready(k, &e) < 0)
+	if (check_peer(fd, &e) < 0 || signer_ready(k, SGN_SIGNER_ROLE_OWNER, &e) < 0)
 		refuse(fd, &e);
 	else if (signer_pass(k, SGN_SIGNER_ROLE_OWNER, TAKE_FD(fd), &e) < 0)
 		log_warn("the owner: %s", e.msg);

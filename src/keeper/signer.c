@@ -157,12 +157,15 @@ void signer_start(struct keeper *k)
 
 /* ---- its peers ---- */
 
-int signer_ready(struct keeper *k, struct err *e)
+int signer_ready(struct keeper *k, int32_t role, struct err *e)
 {
+	/* Streams that it has not taken yet wait here, and the link breaks when there are too many. The api
+	 * has half of the places: it cannot keep the owner out. */
+	const unsigned places = role == SGN_SIGNER_ROLE_OWNER ? LINK_FDS : LINK_FDS / 2;
+
 	if (!k->signer_pid && !loop_timer_active(&k->signer_again) && !k->stopping)
 		attempt(k);
-	/* Streams that it has not taken yet wait here, and the link breaks when there are too many. */
-	if (!link_open(&k->signer) || k->signer.n_out_fds == LINK_FDS)
+	if (!link_open(&k->signer) || k->signer.n_out_fds >= places)
 		return err_set(e, ERR_UNAVAILABLE, "paddock-signer is not there at the moment; try again");
 	return 0;
 }
@@ -181,7 +184,7 @@ int signer_open(struct keeper *k, bool wake, int *ret_fd, struct err *e)
 
 	if (!wake && !k->signer_pid && !is_used(k))
 		return err_set(e, ERR_NOT_FOUND, "there are no wallets");
-	if (signer_ready(k, e) < 0)
+	if (signer_ready(k, SGN_SIGNER_ROLE_API, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, ERR_INTERNAL, errno, "socketpair");

@@ -8,9 +8,10 @@
 
 /* Starts it if this installation has wallets, or had. */
 void signer_start(struct keeper *k);
-/* Whether a peer can be passed to it: starts it if it is not there and has not just died. ERR_UNAVAILABLE. */
-int signer_ready(struct keeper *k, struct err *e) _must_check_;
-/* Then: the stream `fd` (taken, also on failure) of somebody of this SGN_SIGNER_ROLE. */
+/* Whether a peer of this SGN_SIGNER_ROLE can be passed to it: starts it if it is not there and has not just
+ * died. ERR_UNAVAILABLE. */
+int signer_ready(struct keeper *k, int32_t role, struct err *e) _must_check_;
+/* Then: the stream `fd` (taken, also on failure) of that peer. */
 int signer_pass(struct keeper *k, int32_t role, int fd, struct err *e) _must_check_;
 /* A stream to it for the api. ERR_NOT_FOUND: there is none, and `wake` is false. */
 int signer_open(struct keeper *k, bool wake, int *ret_fd, struct err *e) _must_check_;

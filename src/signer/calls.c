@@ -13,7 +13,7 @@
 #include "poison.h"
 
 #define CALL_MEMORY (8u * 1024 * 1024)
-#define PEERS_MAX   16
+#define PEERS_MAX   16 /* of each role: no api, however many channels it opens, keeps the owner out */
 
 struct peer {
 	struct link link;
@@ -151,7 +151,7 @@ void calls_accept(struct signer *s, int32_t role, int fd)
 	unsigned n = 0;
 
 	LIST_EACH (it, &s->peers)
-		n++;
+		n += CONTAINER(it, struct peer, node)->role == role;
 	if (!p || n >= PEERS_MAX) {
 		log_warn("a peer was refused");
 		free(p);

@@ -50,6 +50,18 @@ static struct view note_for(const struct judged *j, uint64_t chain, const uint8_
 	return VIEW("");
 }
 
+static struct view allowance_of(const struct judged *j, const struct call_effect *x)
+{
+	for (size_t k = 0; x->approval && k < j->facts->allowances.n; k++) {
+		const struct sgn_move *m = &j->facts->allowances.items[k];
+		if (m->amount.n == U256_BYTES &&
+		    view_eq(m->asset, (struct view){ (const char *)x->asset, ADDRESS_SIZE }) &&
+		    view_eq(m->to, (struct view){ (const char *)x->to, ADDRESS_SIZE }))
+			return m->amount;
+	}
+	return VIEW("");
+}
+
 static int put_effects(struct signer_call *c, const struct judged *j, struct sgn_item *i)
 {
 	const struct call *call = &j->d.call;
@@ -65,6 +77,7 @@ static int put_effects(struct signer_call *c, const struct judged *j, struct sgn
 					    .to = { (const char *)x->to, ADDRESS_SIZE },
 					    .approval = x->approval,
 					    .unlimited = x->unlimited,
+					    .allowance = allowance_of(j, x),
 					    .note = note_for(j, i->chain, x->to),
 					    .first = j->in.first >> i->effects.n & 1 };
 		name_asset(j, i->chain, x->asset, &out->decimals, &out->symbol);
@@ -124,6 +137,7 @@ int card_fill(struct signer_call *c, const struct judged *j, struct sgn_item *i)
 	i->gas = d->gas;
 	i->method = (int32_t)j->chain.method;
 	i->sim_block = j->facts->block;
+	i->to_has_code = j->facts->to_has_code;
 	i->moves.items = j->facts->moves.items;
 	i->moves.n = j->facts->moves.n;
 	i->tree = arena_view(&c->arena, view_head(buf_view(&d->call.tree), TREE_MAX));

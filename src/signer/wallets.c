@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "bip39.h"
 #include "keystore.h"
 #include "rnd.h"
 #include "signer.h"
@@ -77,14 +78,61 @@ int wallets_key(struct signer_call *c, const struct wallet *w, uint8_t ret[SIG_K
 
 /* ---- adding ---- */
 
-static void make_key(uint8_t key[SIG_KEY])
+/* The words are what a person writes down; the key comes from them and is what is kept. */
+static int make_key(const struct sgn_wallet_add *m, uint8_t key[SIG_KEY], char words[static BIP39_TEXT],
+		    struct err *e)
 {
-	do
-		rnd_bytes(key, SIG_KEY);
-	while (!sig_key_valid(key));
+	uint8_t entropy[BIP39_ENTROPY], seed[BIP39_SEED];
+
+	if (m->words != 0 && m->words != 12 && m->words != 24)
+		return err_set(e, ERR_INVALID, "a key is written down as 12 or 24 words");
+	rnd_bytes(entropy, sizeof(entropy));
+	int r = bip39_write(entropy, m->words == 12 ? 16 : sizeof(entropy), words) < 0
+			? err_set(e, ERR_INTERNAL, "the words")
+			: bip39_seed(words, VIEW(""), seed, e);
+	if (r == 0)
+		r = bip39_account(seed, 0, key, e);
+	explicit_bzero(entropy, sizeof(entropy));
+	explicit_bzero(seed, sizeof(seed));
+	return r;
 }
 
-static int take_key(const struct sgn_wallet_add *m, uint8_t key[SIG_KEY], struct err *e)
+static int read_words(const struct sgn_wallet_add *m, uint8_t key[SIG_KEY], struct err *e)
+{
+	char words[BIP39_TEXT];
+	uint8_t entropy[BIP39_ENTROPY], seed[BIP39_SEED];
+	size_t n;
+	int r = bip39_read(m->mnemonic, words, entropy, &n, e);
+
+	if (r == 0)
+		r = bip39_seed(words, m->passphrase, seed, e);
+	if (r == 0)
+		r = bip39_account(seed, m->account, key, e);
+	explicit_bzero(words, sizeof(words));
+	explicit_bzero(entropy, sizeof(entropy));
+	explicit_bzero(seed, sizeof(seed));
+	return r;
+}
+
+static int import_key(const struct sgn_wallet_add *m, uint8_t key[SIG_KEY], struct err *e)
+{
+	if ((m->keystore.n != 0) + (m->mnemonic.n != 0) + (m->key.n != 0) != 1)
+		return err_set(e, ERR_INVALID,
+			       "a wallet is imported from a keystore, from words or from a key");
+	if (m->mnemonic.n == 0 && (m->account || m->passphrase.n))
+		return err_set(e, ERR_INVALID, "account and passphrase belong to words");
+	if (m->mnemonic.n)
+		return read_words(m, key, e);
+	if (m->keystore.n)
+		return keystore_open(m->keystore, m->password, key, e);
+	if (m->key.n != SIG_KEY || !sig_key_valid((const uint8_t *)m->key.p))
+		return err_set(e, ERR_INVALID, "a key has 32 bytes, and is neither 0 nor too large");
+	memcpy(key, m->key.p, SIG_KEY);
+	return 0;
+}
+
+static int take_key(const struct sgn_wallet_add *m, uint8_t key[SIG_KEY], char words[static BIP39_TEXT],
+		    struct err *e)
 {
 	switch (m->kind) {
 	case SGN_WALLET_KIND_TEST:
@@ -92,10 +140,9 @@ static int take_key(const struct sgn_wallet_add *m, uint8_t key[SIG_KEY], struct
 			return err_set(e, ERR_INVALID, "test accounts have the numbers 0 to 9");
 		return text_unhex(view_of(test_keys[m->test_index]), key, SIG_KEY) < 0 ? -1 : 0;
 	case SGN_WALLET_KIND_GENERATED:
-		make_key(key);
-		return 0;
+		return make_key(m, key, words, e);
 	case SGN_WALLET_KIND_IMPORTED:
-		return keystore_open(m->keystore, m->password, key, e);
+		return import_key(m, key, e);
 	default:
 		return err_set(e, ERR_INVALID, "not a kind of wallet");
 	}
@@ -140,7 +187,7 @@ static int store(struct signer_call *c, const struct sgn_wallet *w, struct view 
 }
 
 static int add_with_key(struct signer_call *c, const struct sgn_wallet_add *m, struct sgn_wallet *w,
-			const uint8_t key[SIG_KEY], struct err *e)
+			const uint8_t key[SIG_KEY], const char *words, struct err *e)
 {
 	_cleanup_(buf_done) struct buf sealed = BUF_INIT(256);
 	uint8_t address[ADDRESS_SIZE];
@@ -160,7 +207,8 @@ static int add_with_key(struct signer_call *c, const struct sgn_wallet_add *m, s
 		text_hex(key, SIG_KEY, backup + 2);
 	}
 	int r = calls_reply(c, &sgn_wallet_added_msg,
-			    &(struct sgn_wallet_added){ .wallet = w, .backup = view_of(backup) });
+			    &(struct sgn_wallet_added){
+				    .wallet = w, .backup = view_of(backup), .mnemonic = view_of(words) });
 	explicit_bzero(backup, sizeof(backup));
 	return r;
 }
@@ -169,7 +217,7 @@ int wallets_call_add(struct signer_call *c, const void *msg, struct err *e)
 {
 	const struct sgn_wallet_add *m = msg;
 	uint8_t key[SIG_KEY];
-	char id[SIGNER_ID];
+	char id[SIGNER_ID], words[BIP39_TEXT] = "";
 	struct sgn_wallet w = { .kind = m->kind, .label = m->label, .created_ms = moment_now(c->s) };
 
 	if (m->label.n < 1 || m->label.n > LABEL_MAX || !text_is_utf8(m->label))
@@ -184,10 +232,11 @@ int wallets_call_add(struct signer_call *c, const void *msg, struct err *e)
 			return -1;
 		return calls_reply(c, &sgn_wallet_added_msg, &(struct sgn_wallet_added){ .wallet = &w });
 	}
-	int r = take_key(m, key, e);
+	int r = take_key(m, key, words, e);
 	if (r == 0)
-		r = add_with_key(c, m, &w, key, e);
+		r = add_with_key(c, m, &w, key, words, e);
 	explicit_bzero(key, sizeof(key));
+	explicit_bzero(words, sizeof(words));
 	return r;
 }
 

@@ -1,8 +1,8 @@
 // Drives the pages about agents and money in Chromium: node money.mjs WORLD, a JSON object. Prints one JSON line for each scenario,
 // in order; each goes on where the one before stopped, as a person would.
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { mkdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { launch } from "./browser.mjs";
 
 const world = JSON.parse(process.argv[2]);
@@ -12,7 +12,45 @@ const { browser, context, page, complaints, api, watch, until, signIn, shown } =
 
 const open = (where, p = page) => p.goto(`${url}/#/${where}`);
 const status = async () => (await api("GET", `/v1/agents/${world.agent}`)).status;
-const shot = (name) => (mkdirSync(world.shots, { recursive: true }), page.screenshot({ path: join(world.shots, `${name}.png`), fullPage: true }));
+
+// ---- those beside the page: the owner, the chain, the agent ----
+
+// On the machine itself, as root.
+const paddock = (...args) => execFileSync(world.paddock, args, { encoding: "utf8", env: { ...process.env, PADDOCK_RUN_DIR: world.run_dir, PADDOCK_URL: url, PADDOCK_API_KEY: world.key } });
+const allow = (wallet, ...more) => paddock("agent", "allow", "payer", "--wallet", wallet, "--limit", "1/3/5", "--max-pending", "10", "--yes", ...more);
+const ETHER = 10n ** 18n;
+
+async function node(method, ...params) {
+  const r = await fetch(world.node, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
+  const d = await r.json();
+  if (d.error) throw Object.assign(new Error(d.error.message), { code: d.error.code });
+  return d.result;
+}
+
+// JavaScript in the agent's sandbox, with its credentials; what it returns.
+async function inside(script) {
+  const { sandbox } = await api("GET", `/v1/agents/${world.agent}`);
+  const done = await api("POST", `/v1/sandboxes/${sandbox}/exec`, { argv: ["node", "/agent-code/run.js", script], cwd: "/agent-code", timeout_ms: 120000 });
+  assert.equal(done.exit_code, 0, done.stderr);
+  return JSON.parse(done.stdout);
+}
+// The agent asks and waits; a promise of {status, body}.
+function wants(body) {
+  return inside(`const r = await fetch(env.ASSEGAI_API_PROXY + "/agent/request-transaction", { method: "POST", headers, body: ${JSON.stringify(JSON.stringify({ chain, data: "0x", gasLimit: "21000", ...body }))} }); return { status: r.status, body: await r.json() };`);
+}
+let serial = 1000;
+const somebody = () => "0x" + String(++serial).padStart(40, "0"); // no letters: the case of letters is its checksum
+const finney = (n) => String(BigInt(n) * 10n ** 15n);
+const waiting = async () => (await api("GET", "/v1/transactions?state=pending")).transactions;
+const oneWaits = (to) => until("the request waits", async () => (await waiting()).find((t) => t.to?.toLowerCase() === to.toLowerCase()));
+const state = async (id) => (await api("GET", `/v1/transactions/${id}`)).state;
+const reaches = (id, ...states) => until(`${id} is ${states}`, async () => states.includes(await state(id)));
+const DONE = ["included", "confirmed", "final"];
+
+async function show(id, p = page) {
+  await open(`approvals/${id}`, p);
+  await p.getByRole("article").locator(".sentence").waitFor();
+}
 
 // Nothing that an agent says is obeyed.
 async function safe(p, where) {
@@ -61,6 +99,330 @@ const scenarios = {
     assert.equal(await page.getByLabel("Level").inputValue(), "warn", "it is part of the address");
   },
 
+  async "before the owner says so, nothing may be spent"() {
+    await open(`agents/${world.agent}`);
+    const command = page.getByLabel("the command", { exact: true });
+    await command.waitFor();
+    assert.equal(await command.innerText(), "sudo paddock wallet new main\nsudo paddock agent allow payer --wallet main");
+    paddock("wallet", "test", "0", "--name", "pocket money");
+    await page.reload();
+    await until("the command names the wallet", async () => (await command.innerText()) === "sudo paddock agent allow payer --wallet 'pocket money'");
+    const refused = await wants({ to: somebody(), value: finney(1) });
+    assert.equal(refused.status, 403);
+    allow("pocket money");
+    world.allowed = true;
+    await page.getByRole("img", { name: /24 hours: 0 of 3 / }).waitFor();
+  },
+
+  async "a request is in every tab at once, with a notice"() {
+    await context.grantPermissions(["notifications"], { origin: url });
+    await page.addInitScript(() => {
+      const Real = window.Notification;
+      window.told = [];
+      window.Notification = class extends Real {
+        constructor(title, how) {
+          super(title, how);
+          window.told.push({ title, ...how });
+        }
+      };
+    });
+    await open("approvals");
+    await page.reload();
+    await page.getByText("Nothing waits for you").waitFor();
+    await page.getByRole("button", { name: "Notify me" }).click();
+    await page.getByRole("button", { name: "Notifications are on" }).waitFor();
+    world.other = watch(await context.newPage());
+    await open("images", world.other);
+    world.to = somebody();
+    world.answer = wants({ to: world.to, value: finney(500), reason: 'For coffee <img src=x onerror=window.pwned=1>\u202e evil \u2066" onclick="x' });
+    await page.getByText("1 of 1").waitFor();
+    await world.other.locator(".nav-count.urgent", { hasText: "1" }).waitFor();
+    assert.match(await world.other.title(), /^\(1\) Images/);
+    const told = await until("the notice", () => page.evaluate(() => window.told[0]));
+    assert.match(told.body, /0\.5/);
+  },
+
+  async "the card has the facts first and the agent's words last, as text"() {
+    const card = page.getByRole("article");
+    await card.locator(".sentence", { hasText: /payer.*0\.5 / }).waitFor();
+    await card.getByText("− 0.5 ").waitFor();
+    assert.ok((await card.locator(".address").first().innerText()).includes(world.to), "the whole address");
+    assert.match(await card.innerText(), /first time/);
+    await card.getByRole("img", { name: /24 hours: 0 → 0\.5 of 3 / }).waitFor();
+    assert.match(await card.innerText(), /Fee at worst[\s\S]*0\.\d+ /);
+    assert.match(await card.locator("blockquote").innerText(), /For coffee <img src=x onerror/);
+    const text = await card.innerText();
+    assert.ok(text.indexOf("Fee at worst") < text.indexOf("For coffee"));
+    await safe(page, "the card");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Reject", "it has the focus");
+    assert.deepEqual(await it.findings(page, "the card"), []);
+  },
+
+  async "approve, and it is mined"() {
+    const [tx] = await waiting();
+    await show(tx.id, world.other);
+    await page.getByRole("article").getByRole("button", { name: "Approve" }).click();
+    const answer = await world.answer;
+    assert.equal(answer.status, 200, JSON.stringify(answer));
+    await reaches(tx.id, ...DONE);
+    const mined = await node("eth_getTransactionByHash", answer.body.txHash);
+    assert.deepEqual([mined.to, BigInt(mined.value)], [world.to, ETHER / 2n]);
+    for (const p of [page, world.other]) {
+      await p.locator(".ask-card.over .decided", { hasText: /Decided by .*(your key)/ }).waitFor();
+      assert.equal(await p.getByRole("button", { name: "Approve" }).count(), 0);
+    }
+    await page.locator(".nav-count.urgent").waitFor({ state: "detached" });
+    await open(`agents/${world.agent}`);
+    await page.getByRole("img", { name: /24 hours: 0\.5 of 3 / }).waitFor();
+  },
+
+  async "reject by keyboard"() {
+    const to = somebody();
+    const answer = wants({ to, value: finney(10) });
+    const tx = await oneWaits(to);
+    await show(tx.id);
+    await until("the focus", () => page.evaluate(() => document.activeElement.textContent === "Reject"));
+    await page.keyboard.press("Enter");
+    const { status, body } = await answer;
+    assert.equal(body.error, "Transaction rejected by user", `${status}`);
+    await page.locator(".decided", { hasText: "It was rejected. Decided by" }).waitFor();
+    assert.equal(await state(tx.id), "rejected");
+  },
+
+  async "decided elsewhere, the card says by whom"() {
+    const to = somebody();
+    const answer = wants({ to, value: finney(10) });
+    const tx = await oneWaits(to);
+    await show(tx.id);
+    await page.getByRole("button", { name: "Approve" }).waitFor();
+    await api("POST", `/v1/transactions/${tx.id}/reject`, { note: "by the API" });
+    await page.locator(".decided", { hasText: "Decided by" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Approve" }).count(), 0);
+    await answer;
+  },
+
+  async "another digest is refused"() {
+    const to = somebody();
+    const answer = wants({ to, value: finney(10) });
+    const tx = await oneWaits(to);
+    await page.route(new RegExp(`/v1/transactions/${tx.id}$`), async (r) => { // what the person sees is not what there is
+      const response = await r.fetch();
+      await r.fulfill({ response, json: { ...(await response.json()), digest: "0x" + "0".repeat(64) } });
+    });
+    await show(tx.id);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.locator(".decide [role=alert]").waitFor();
+    assert.equal(await state(tx.id), "pending");
+    await page.unroute(new RegExp(`/v1/transactions/${tx.id}$`));
+    await api("POST", `/v1/transactions/${tx.id}/reject`, {});
+    await answer;
+  },
+
+  async "one of three, and all of them rejected"() {
+    const answers = [1, 2, 3].map((n) => wants({ to: somebody(), value: finney(n) }));
+    await until("three wait", async () => (await waiting()).length === 3);
+    await open("approvals");
+    await page.getByText("1 of 3").waitFor();
+    const first = await page.locator(".sentence").innerText();
+    await page.getByRole("button", { name: "Next", exact: true }).click();
+    await page.getByText("2 of 3").waitFor();
+    await until("another card", async () => (await page.locator(".sentence").innerText()) !== first);
+    await page.getByRole("button", { name: "Reject all" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Reject all" }).click();
+    for (const a of await Promise.all(answers)) assert.equal(a.body.error, "Transaction rejected by user");
+    assert.deepEqual(await waiting(), []);
+  },
+
+  async "what is dangerous needs four digits"() {
+    allow("pocket money", "--allow-dangerous");
+    const to = somebody();
+    await node("anvil_setCode", to, "0x00"); // a contract that agrees to everything
+    const answer = wants({ to, value: "0", gasLimit: "100000", data: "0xa22cb465" + somebody().slice(2).padStart(64, "0") + "1".padStart(64, "0") });
+    const tx = await oneWaits(to);
+    assert.equal(tx.class, "dangerous");
+    await show(tx.id);
+    const button = page.getByRole("button", { name: "Approve" });
+    const field = page.getByLabel(/type the last four digits/);
+    await field.fill("0000");
+    assert.ok(await button.isDisabled());
+    const { card } = await api("GET", `/v1/transactions/${tx.id}`);
+    await field.fill(card.confirm);
+    await until("it can be approved", () => button.isEnabled());
+    await page.getByRole("button", { name: "Reject", exact: true }).click();
+    await answer;
+  },
+
+  async "a message is shown as what it is"() {
+    allow("pocket money", "--allow-messages");
+    const text = "Sign in <img src=x onerror=window.pwned=1> \u202ekcab";
+    const answer = inside(`return rpc({ jsonrpc: "2.0", id: 1, method: "personal_sign", params: ["0x${Buffer.from(text).toString("hex")}", "${world.address}"] })`);
+    const tx = await until("it waits", async () => (await waiting())[0]);
+    await show(tx.id);
+    assert.match(await page.getByLabel("What would be signed").innerText(), /^Sign in <img src=x onerror/);
+    await safe(page, "a message");
+    await page.getByRole("button", { name: "Approve" }).click();
+    const { body } = await answer;
+    assert.match(body.result ?? JSON.stringify(body), /^0x[0-9a-f]{130}$/);
+  },
+
+  async "speed up what is stuck"() {
+    allow("pocket money");
+    await node("evm_setAutomine", false);
+    const to = somebody();
+    const answer = wants({ to, value: finney(7) });
+    const tx = await oneWaits(to);
+    await api("POST", `/v1/transactions/${tx.id}/approve`, { digest: tx.digest });
+    await reaches(tx.id, "broadcast");
+    await open(`transactions/${tx.id}`);
+    await page.getByRole("button", { name: "Speed up" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Speed up" }).click();
+    await page.locator(".attempts", { hasText: "attempt 2" }).waitFor();
+    await node("evm_mine");
+    await node("evm_setAutomine", true);
+    await reaches(tx.id, ...DONE);
+    await until("confirmations", async () => /Confirmations\s+\d/.test(await page.getByRole("article").innerText()));
+    assert.equal((await answer).status, 200);
+  },
+
+  async "cancel what was sent"() {
+    await node("evm_setAutomine", false);
+    const to = somebody();
+    const answer = wants({ to, value: finney(8) });
+    const tx = await oneWaits(to);
+    await api("POST", `/v1/transactions/${tx.id}/approve`, { digest: tx.digest });
+    await reaches(tx.id, "broadcast");
+    await open(`transactions/${tx.id}`);
+    await page.getByRole("button", { name: "Cancel it" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Replace it" }).click();
+    await page.locator(".attempts", { hasText: "attempt 2" }).waitFor();
+    await node("evm_mine");
+    await node("evm_setAutomine", true);
+    await answer;
+    assert.equal(BigInt(await node("eth_getBalance", to, "latest")), 0n);
+  },
+
+  async "the history: filters, paging, files"() {
+    await open("transactions");
+    await page.getByRole("row", { name: /rejected/ }).first().waitFor();
+    await page.getByLabel("State").selectOption("rejected");
+    await until("only rejected ones", async () => {
+      const states = await page.locator("tbody .badge").allInnerTexts();
+      return states.length >= 5 && states.every((s) => s.trim() === "rejected");
+    });
+    assert.match(page.url(), /state=rejected/, "it can be linked");
+    await page.getByLabel("Agent").selectOption(world.agent);
+    await page.getByLabel("Chain").selectOption(chain);
+    await page.getByRole("row", { name: /rejected/ }).first().waitFor();
+    const read = async (name) => {
+      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+      return readFileSync(await download.path(), "utf8");
+    };
+    const whole = JSON.parse(await read("JSON")).transactions;
+    assert.ok(whole.length >= 5 && whole.every((t) => t.state === "rejected" && t.agent === world.agent));
+    const lines = (await read("CSV")).trim().split("\n");
+    assert.ok(lines[0].includes("state") && lines.length >= 6, lines[0]);
+    await page.getByLabel("State").selectOption("");
+    await page.getByRole("row", { name: /payer/ }).first().waitFor();
+    await safe(page, "the history");
+  },
+
+  async "limits get stricter here, and no looser"() {
+    await open(`agents/${world.agent}`);
+    await page.getByRole("button", { name: "Make stricter" }).click();
+    const day = page.getByLabel("Within 24 hours");
+    assert.equal(await day.inputValue(), "3");
+    await day.fill("4");
+    await page.getByRole("dialog").getByRole("button", { name: "Make stricter" }).click();
+    await page.getByRole("alert").filter({ hasText: "only be made smaller" }).waitFor();
+    await day.fill("2.5");
+    await page.getByRole("dialog").getByRole("button", { name: "Make stricter" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.getByRole("img", { name: /24 hours: .* of 2\.5 / }).waitFor();
+    const { limits } = await api("GET", `/v1/agents/${world.agent}/limits`);
+    assert.equal(limits[0].day, String(ETHER * 5n / 2n));
+  },
+
+  async "a wallet of the browser sends what was approved"() {
+    const [, , , , , account] = await node("eth_accounts");
+    paddock("wallet", "external", account, "browser");
+    allow("browser");
+    const p = watch(await context.newPage());
+    const asked = [];
+    await p.exposeFunction("toNode", async (method, params) => {
+      asked.push({ method, params });
+      return method === "eth_requestAccounts" ? [account] : node(method, ...params);
+    });
+    await p.addInitScript(() => {
+      let on = "0x1"; // another chain, and it does not know ours yet
+      let known = false;
+      window.mood = "declines";
+      const fails = (code, message) => Promise.reject(Object.assign(new Error(message), { code }));
+      const provider = {
+        async request({ method, params = [] }) {
+          if (method === "eth_chainId") return on;
+          if (method === "wallet_switchEthereumChain") return known ? void (on = params[0].chainId) : fails(4902, "Unrecognized chain");
+          if (method === "wallet_addEthereumChain") return void ((known = true), (window.added = params[0]));
+          if (method === "eth_sendTransaction" && window.mood === "declines") return fails(4001, "User rejected");
+          return window.toNode(method, params);
+        },
+      };
+      const icon = "data:image/svg+xml," + encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" onload="window.pwned=1"><script>window.pwned=1</script></svg>');
+      const announce = () => window.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail: Object.freeze({ info: { uuid: "350670db-19fa-4704-a166-e52e178b59d2", name: "Test <b>Wallet</b>", rdns: "example.wallet", icon }, provider }) }));
+      window.addEventListener("eip6963:requestProvider", announce);
+      announce();
+    });
+    const to = somebody();
+    const answer = wants({ to, value: finney(20) });
+    const tx = await oneWaits(to);
+    await open("wallets", p);
+    await p.getByText("Test <b>Wallet</b>").waitFor();
+    await show(tx.id, p);
+    await p.getByRole("button", { name: "Approve" }).click();
+    const send = p.getByRole("button", { name: /Send with Test/ });
+    await send.click();
+    const url = p.getByLabel(/does not know the chain/);
+    await url.fill("http://127.0.0.1:8545");
+    await send.click();
+    await p.getByRole("alert").filter({ hasText: "You rejected it in the wallet" }).waitFor();
+    assert.equal((await p.evaluate(() => window.added)).chainId, "0x7a69");
+    assert.equal(await state(tx.id), "awaiting_wallet", "it can be sent again");
+    await p.evaluate(() => (window.mood = "agrees"));
+    await send.click();
+    const { status, body } = await answer;
+    assert.equal(status, 200, JSON.stringify(body));
+    await reaches(tx.id, ...DONE);
+    const sent = asked.filter((c) => c.method === "eth_sendTransaction");
+    assert.deepEqual(sent.map((c) => c.params.map((x) => ({ ...x, from: x.from.toLowerCase() }))), [[{ from: account.toLowerCase(), to: tx.to, value: "0x470de4df820000" }]], "exactly what was approved, once");
+    await safe(p, "a wallet's words");
+    await p.close();
+  },
+
+  async "the kill switch"() {
+    allow("pocket money");
+    await open("approvals");
+    await page.getByRole("button", { name: "Kill switch" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Stop all signing" }).click();
+    await page.locator(".banner.red", { hasText: "sudo paddock wallet resume" }).waitFor();
+    assert.equal((await api("GET", "/v1/signer")).paused, true);
+    assert.equal((await wants({ to: somebody(), value: finney(1) })).status, 403);
+    paddock("wallet", "resume");
+    await page.locator(".banner.red").waitFor({ state: "detached" });
+  },
+
+  async "pause one agent"() {
+    const to = somebody();
+    const answer = wants({ to, value: finney(3) });
+    const tx = await oneWaits(to);
+    await show(tx.id);
+    await page.getByRole("button", { name: "Pause this agent" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Pause the agent" }).click();
+    await until("it is paused", async () => (await api("GET", `/v1/agents/${world.agent}/limits`)).paused);
+    await page.getByRole("button", { name: "Reject", exact: true }).click();
+    await answer;
+    await open(`agents/${world.agent}`);
+    await page.locator(".banner", { hasText: "Spending is paused" }).waitFor();
+  },
+
   async "no serious finding of axe, and nothing wider than a phone"() {
     const findings = [];
     const places = ["agents", `agents/${world.agent}`, "approvals", "transactions", "wallets"];
@@ -91,4 +453,4 @@ const scenarios = {
   },
 };
 
-await it.run(scenarios);
+await it.run(scenarios, (error) => error && (!world.allowed || process.env.WALK_STOP)); // without limits nothing that follows makes sense

@@ -10,7 +10,7 @@ from pathlib import Path
 import npm
 import paddock
 import pytest
-from test_agents import CHAIN, HERE as AGENT, Agent, anvil, manifest, modules, pack  # noqa: F401 - fixtures among them
+from test_agents import CHAIN, RICH, Agent, anvil, manifest, modules, pack  # noqa: F401 - fixtures among them
 
 HERE = Path(__file__).resolve().parent
 STEPS = re.findall(r'^  async "([^"]+)"\(\)', (HERE / "money.mjs").read_text(), re.M)
@@ -40,7 +40,7 @@ def walk(daemon, anvil):  # noqa: F811
     agent.until_logged("hello by the API")
     home = npm.install(HERE, "dashboard-test")
     world = {"modules": str(home / "node_modules"), "url": daemon.url, "key": daemon.key, "shots": str(paddock.ROOT / "build" / "dashboard-shots"),
-             "agent": agent.id, "chain": CHAIN, "node": f"http://127.0.0.1:{anvil}/"}
+             "agent": agent.id, "chain": CHAIN, "address": RICH, "paddock": str(paddock.ROOT / "build" / "bin" / "paddock"), "run_dir": str(daemon.run_dir), "node": f"http://127.0.0.1:{anvil}/"}
     done = subprocess.run(["node", HERE / "money.mjs", json.dumps(world)], capture_output=True, text=True, timeout=400 * paddock.SLOW, check=False)
     (paddock.ROOT / "build" / "dashboard-money.jsonl").write_text(done.stdout)
     if api.get(agent.path).status == 200:

@@ -6,6 +6,7 @@ namespaces.
 """
 
 import os
+import resource
 import subprocess
 
 import pytest
@@ -32,6 +33,8 @@ def test_a_line_for_each_step_of_a_create(tmp_path):
                  "storage", "limit.disk", "idmap", "overlay", "box"):
         assert parts[name][0] == "ok", (name, parts[name])
     assert parts["egress.capture"][1].startswith(("sk_lookup", "nf_tables"))
+    much = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] == resource.RLIM_INFINITY or bool(int(paddock.proc_status("self")["CapEff"], 16) >> 24 & 1)
+    assert parts["wallets.memory"][0] == ("ok" if much else "--"), parts["wallets.memory"]
     # It leaves nothing: no directory, no control group, no loop device.
     assert os.listdir(tmp_path) == []
     assert not [path for path in paddock.cgroup_mounts().values() for top, names, _ in os.walk(path)

@@ -58,6 +58,17 @@ def sign(signer, item, **more):
     return signer.api.ask("SIGN", id=item.id, facts=facts(**more))
 
 
+# ---- peers ----
+
+
+def test_an_api_keeps_nobody_out(signer):
+    """However many channels the api opens, the owner reaches the kill switch."""
+    many = [signer.peer("API") for _ in range(40)]
+    assert signer.owner.ask("PAUSE", paused=True).cancelled == 0
+    for peer in many:
+        peer.close()
+
+
 # ---- the way of a request ----
 
 
@@ -444,6 +455,54 @@ def test_keys_are_sealed_and_shown_once(signer):
     assert signer.owner.fails("WALLET_ADD", kind=pb.WALLET_KIND_IMPORTED, label="x", keystore=exported, password=b"wrong").code == "unauthorized"
     back = signer.owner.ask("WALLET_ADD", kind=pb.WALLET_KIND_IMPORTED, label="x", keystore=exported, password=b"correct horse")
     assert back.wallet.address == added.wallet.address and not back.backup
+
+
+@pytest.mark.parametrize("count", [0, 12, 24])
+def test_generated_keys_are_written_down_as_words(signer, count):
+    added = signer.owner.ask("WALLET_ADD", kind=pb.WALLET_KIND_GENERATED, label="mine", words=count)
+    words, key = added.mnemonic, added.backup[2:]
+    assert len(words.split()) == (count or 24) and len(set(words.split())) > 6
+    assert answers(f"mnemonic {words.encode().hex()} - 0") == key
+    signer.restart()
+    files = b"".join(f.read_bytes() for f in signer.directory.iterdir())
+    assert words.encode() not in files and bytes.fromhex(key) not in files
+    # Each of the two brings it back.
+    signer.owner.ask("WALLET_REMOVE", id=added.wallet.id)
+    for fields in ({"mnemonic": words.upper().encode()}, {"key": bytes.fromhex(key)}):
+        back = signer.owner.ask("WALLET_ADD", kind=pb.WALLET_KIND_IMPORTED, label="back", **fields)
+        assert back.wallet.address == added.wallet.address and not back.backup and not back.mnemonic
+        signer.owner.ask("WALLET_REMOVE", id=back.wallet.id)
+    other = signer.owner.ask("WALLET_ADD", kind=pb.WALLET_KIND_IMPORTED, label="1", mnemonic=words.encode(), account=1, passphrase=b"p")
+    assert other.wallet.address != added.wallet.address
+    assert answers(f"mnemonic {words.encode().hex()} {b'p'.hex()} 1") != key
+
+
+@pytest.mark.parametrize(("fields", "code", "why"), [
+    ({}, "invalid_argument", "imported from"), ({"mnemonic": b"x", "key": b"k" * 32}, "invalid_argument", "imported from"), ({"key": b"k" * 31}, "invalid_argument", "32 bytes"),
+    ({"key": bytes(32)}, "invalid_argument", "32 bytes"), ({"key": b"\xff" * 32}, "invalid_argument", "32 bytes"), ({"mnemonic": b"test " * 12}, "invalid_argument", "belong together"),
+    ({"mnemonic": b"test test tesst"}, "invalid_argument", "word 3"), ({"mnemonic": b"test " * 11 + b"junk"}, "forbidden", "known to everybody"),
+    ({"mnemonic": b"test " * 11 + b"junk", "account": 9}, "forbidden", "known to everybody"), ({"mnemonic": b"test " * 11 + b"junk", "account": 2**31}, "invalid_argument", "account"),
+    ({"mnemonic": b"test " * 11 + b"junk", "passphrase": "ä".encode()}, "invalid_argument", "ASCII"), ({"key": b"k" * 32, "account": 1}, "invalid_argument", "belong to words")])
+def test_what_is_no_key_is_refused(signer, fields, code, why):
+    failed = signer.owner.fails("WALLET_ADD", kind=pb.WALLET_KIND_IMPORTED, label="x", **fields)
+    assert failed.code == code and why in failed.message
+    assert signer.owner.fails("WALLET_ADD", kind=pb.WALLET_KIND_GENERATED, label="x", words=13).code == "invalid_argument"
+    assert signer.api.ask("STATUS").wallets == 0
+
+
+@pytest.mark.parametrize("kdf", [{"n": 2**20, "r": 32, "p": 1}, {"n": 2**18, "r": 32, "p": 16}, {"n": 2**18, "r": 8, "p": 5}, {"n": 2**40, "r": 8, "p": 1}, {"n": 1000, "r": 8, "p": 1}, {"n": 2, "r": 2**40, "p": 1},
+                                 {"n": 2**18, "r": 8, "p": 2**30}, {"n": -2, "r": 8, "p": 1}, {"n": 1e300, "r": 8, "p": 1}, {"c": 2**40, "prf": "hmac-sha256"}])
+def test_keystores_that_cost_too_much_are_refused_at_once(signer, kdf):
+    """A memory bomb: gigabytes of locked memory, or minutes, before the password can even be wrong."""
+    crypto = {"cipher": "aes-128-ctr", "cipherparams": {"iv": "00" * 16}, "ciphertext": "00" * 32, "mac": "00" * 32, "kdf": "scrypt" if "n" in kdf else "pbkdf2",
+              "kdfparams": {"dklen": 32, "salt": "00" * 32, **kdf}}
+    before = Path(f"/proc/{signer.program.pid}/status").read_text()
+    failed = signer.owner.fails("WALLET_ADD", kind=pb.WALLET_KIND_IMPORTED, label="x", keystore=json.dumps({"version": 3, "crypto": crypto}).encode(), password=b"x")
+    assert failed.code == "invalid_argument" and "keystore" in failed.message
+
+    def peak(text):
+        return int(next(line for line in text.splitlines() if line.startswith("VmPeak")).split()[1])
+    assert peak(Path(f"/proc/{signer.program.pid}/status").read_text()) - peak(before) < 32 * 1024
 
 
 def test_without_its_master_key_nothing_is_opened(signer, wallet):

@@ -203,6 +203,15 @@ def test_the_api_cannot_make_requests_wait_longer(signer, wallet):
     signer.api.ask("RULES_PUT", rules=rules)
 
 
+def test_what_a_spender_could_take_before(signer, wallet):
+    signer.agent("dca", wallet, limits=[token_limit()])
+    before = pb.Move(**{"asset": TOKEN, "from": wallet.address, "to": SPENDER, "amount": amount(3), "approval": True})
+    item = ask(signer, to=TOKEN, value=0, data=approval(SPENDER, 7), facts=facts(gas=60000, allowances=[before]))
+    assert item.effects[0].allowance == amount(3) and item.to_has_code
+    item = ask(signer, to=TOKEN, value=0, data=approval(FRIEND, 7), facts=facts(gas=60000, allowances=[before]))
+    assert item.effects[0].allowance == b""
+
+
 # ---- what came of it ----
 
 

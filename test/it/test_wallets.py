@@ -170,6 +170,22 @@ def test_killed_programs_come_back_with_the_wallets(daemon, cli):
     cli.environment["PADDOCK_URL"] = daemon.url
 
 
+def test_the_api_finds_the_signer_again(daemon, cli, api):
+    made = cli.json("wallet", "new", "seen")
+
+    def seen():
+        response = api.get("/v1/wallets")
+        assert response.status in (200, 503), response
+        return response.status == 200 and made["id"] in [w["id"] for w in response.json()["wallets"]]
+
+    for _ in range(3):
+        paddock.until(seen, "the api lists the wallet")
+        kill_signer(daemon)
+    paddock.until(seen, "the api lists the wallet")
+    daemon.kill_api()
+    paddock.until(lambda: daemon.client().get("/v1/wallets").status == 200, "so does the next api")
+
+
 def test_a_signer_that_cannot_open_its_store_says_why(own_daemon):
     daemon = own_daemon().start()
     ask(daemon, "WALLET_ADD", kind=pb.WALLET_KIND_GENERATED, label="x")
@@ -276,6 +292,25 @@ def test_a_peer_that_says_nothing_keeps_nobody_out(daemon):
     assert ask(daemon, "STATUS").audit_seq > 0
     for peer in silent:
         peer.close()
+
+
+def test_connections_and_restarts_leave_nothing_behind(daemon):
+    def held():
+        return {name: len(os.listdir(f"/proc/{pid}/fd")) for pid, name in daemon.programs().items() if name in ("paddockd", "paddock-api", "paddock-signer")}
+
+    kill_signer(daemon)
+    ask(daemon, "STATUS")
+    client = daemon.client()
+    paddock.until(lambda: client.get("/v1/wallets").status == 200, "the api has its channel")
+    before = held()
+    for _ in range(40):
+        ask(daemon, "STATUS")
+    for _ in range(3):
+        kill_signer(daemon)
+    ask(daemon, "STATUS")
+    paddock.until(lambda: client.get("/v1/wallets").status == 200, "the api has its channel again")
+    paddock.until(lambda: held() == before, f"as many as before: {before}")
+    client.close()
 
 
 def test_api_program_has_no_owners_channel(daemon):

@@ -7,8 +7,8 @@ import { isNative } from "./amounts";
 import { Address, Amount, assetName, Banner, LimitBar, TokenNote, TxBadge, WINDOWS } from "./parts";
 import { type Chain, type Risk, STATE_WORDS, type Tx, type TxCard } from "./types";
 
-const LEVEL: Record<Risk["level"], [string, string]> = { danger: ["Danger", "danger"], warning: ["Warning", "warning"], notice: ["Note", "notice"] };
-const ORDER = ["danger", "warning", "notice"];
+const LEVEL: Record<Risk["level"], [string, string]> = { danger: ["Danger", "danger"], warning: ["Warning", "warning"], note: ["Note", "note"] };
+const ORDER = ["danger", "warning", "note"];
 
 function Block({ title, children }: { title: string; children: ComponentChildren }) {
   return (
@@ -61,8 +61,7 @@ function Recipient({ card }: { card: TxCard }) {
       <div class="chips">
         {r.first_time && <span class="chip warn">first time</span>}
         {r.first_time === false && <span class="chip">used before</span>}
-        {r.contract !== null && <span class="chip">{r.contract ? "contract" : "account"}</span>}
-        {r.contract === null && <span class="chip warn">contract or account: not known</span>}
+        {typeof r.contract === "boolean" && <span class="chip">{r.contract ? "contract" : "account"}</span>}
         {r.note && <span class="chip good">{plain(r.note)}</span>}
       </div>
     </Block>
@@ -76,7 +75,7 @@ function Allowance({ card }: { card: TxCard }) {
     <Block title={`Spender, who may take ${assetName(a.asset)}`}>
       <Address address={a.spender} />
       <p>
-        Allowance: {a.before === null ? <span class="dim">not known</span> : <Amount amount={a.before} asset={a.asset} />} → <strong><Amount amount={a.after} asset={a.asset} /></strong> <TokenNote asset={a.asset} />
+        Allowance: {typeof a.before === "string" ? <><Amount amount={a.before} asset={a.asset} /> → </> : "from now on "}<strong>{a.unlimited ? `unlimited ${assetName(a.asset)}` : <Amount amount={a.after} asset={a.asset} />}</strong> <TokenNote asset={a.asset} />
       </p>
     </Block>
   );
@@ -114,7 +113,7 @@ const NOT_SIMULATED: Record<string, string> = {
 };
 
 export function Sentence({ tx }: { tx: Tx }) {
-  return <p class="sentence">{plain(tx.card?.sentence || tx.summary)}</p>;
+  return <p class="sentence">{plain(tx.card?.sentence || tx.summary || STATE_WORDS[tx.state])}</p>;
 }
 
 export function explorerLink(chain: Chain | undefined, hash: string | null): string | null {
@@ -131,7 +130,7 @@ function Fate({ tx, card, chain }: { tx: Tx; card: TxCard; chain?: Chain }) {
         items={[
           ["State", <><TxBadge state={tx.state} /> <span class="dim">{STATE_WORDS[tx.state]}</span></>],
           ["Decided", tx.decided_at ? <>{tx.automatic ? "without a person, by a rule of the owner" : plain(tx.decided_by ?? "–")} <Ago at={tx.decided_at} /></> : "–"],
-          ["Confirmations", far === null ? "–" : `${far}${chain?.confirmations ? ` of ${chain.confirmations}` : ""}`],
+          ["Confirmations", far === null ? "–" : `${far}${card.confirmations_needed ? ` of ${card.confirmations_needed}` : ""}${card.block !== null ? `, block ${card.block}` : ""}`],
           ["Nonce", tx.nonce ?? "–"],
           ...(link ? [["Explorer", <a class="explorer" href={link} target="_blank" rel="noopener noreferrer">Open the transaction</a>] as [string, ComponentChildren]] : []),
         ]}
@@ -142,7 +141,7 @@ function Fate({ tx, card, chain }: { tx: Tx; card: TxCard; chain?: Chain }) {
           {card.attempts.map((a) => (
             <li key={a.generation}>
               <span class="chip">attempt {a.generation}</span> <span class="mono hash">{plain(a.hash)}</span> <Copy text={a.hash} label={`Copy the hash of attempt ${a.generation}`} />
-              <span class="dim">{a.block !== null ? `block ${a.block}` : a.sent_at ? `sent ${moment(a.sent_at)}` : "not sent yet"}</span>
+              <span class="dim">{a.signed_at ? `signed ${moment(a.signed_at)}` : ""}</span>
             </li>
           ))}
         </ul>
@@ -163,7 +162,9 @@ export default function Card({ tx, chain }: { tx: Tx; chain?: Chain }) {
         Agent <a href={href("agents", tx.agent)}>{plain(tx.agent_name ?? tx.agent)}</a> · {plain(tx.chain_name ?? tx.chain)} <span class="mono">{plain(tx.chain)}</span> · asked <Ago at={tx.created_at} />
       </p>
       {tx.kind === "transaction" && NOT_SIMULATED[sim.method] && <Banner kind="grey">{NOT_SIMULATED[sim.method]}</Banner>}
-      {sim.failure && <Banner kind="red">It would fail now. The chain says: “<bdi>{plain(sim.failure)}</bdi>”</Banner>}
+      {card.note && <Banner kind="amber">{plain(card.note)}</Banner>}
+      {card.stuck && <Banner kind="amber">It was sent long ago and is in no block yet.</Banner>}
+      {card.deviation && <Banner kind="red">It did something else than the simulation showed: {plain(card.deviation)}</Banner>}
       {ended && <Fate tx={tx} card={card} chain={chain} />}
       {tx.kind === "transaction" && <Deltas tx={tx} card={card} />}
       {tx.kind !== "transaction" && (
@@ -177,7 +178,7 @@ export default function Card({ tx, chain }: { tx: Tx; chain?: Chain }) {
         <Block title="Limits, before and with this request">
           <div class="limits">
             {card.limits.map((l, i) => (
-              <LimitBar key={i} label={`${l.scope === "wallet" ? "Wallet" : "Agent"}, ${WINDOWS[l.window] ?? l.window}${isNative(l.asset.address) ? "" : `, ${assetName(l.asset)}`}`} before={l.before} after={l.after} limit={l.limit} asset={l.asset} />
+              <LimitBar key={i} label={`${l.scope.startsWith("wallet") ? "Wallet" : "Agent"}${l.fee ? ", fees" : ""}, ${WINDOWS[l.window] ?? l.window}${isNative(l.asset.address) ? "" : `, ${assetName(l.asset)}`}`} before={l.before} after={l.after} limit={l.limit} asset={l.asset} />
             ))}
           </div>
         </Block>

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../api";
 import { count, plain, usd } from "../format";
-import { attempt, toast, useLoad } from "../store";
+import { toast, useLoad } from "../store";
 import { Button, Card, Confirm, Dialog, Failure, Skeleton, Snippet } from "../ui";
 import { type Agent, agentPath } from "./agents";
 import { base, big, isNative, units } from "./amounts";
@@ -18,8 +18,8 @@ export function SpendingBars({ lines }: { lines: SpendingLine[] }) {
   return (
     <div class="spending">
       {lines.map((l) => (
-        <div key={l.chain + l.asset.address} class="spending-line">
-          <h3>{assetName(l.asset)} <span class="mono dim">{plain(l.chain)}</span> <TokenNote asset={l.asset} /></h3>
+        <div key={`${l.chain} ${l.asset.address} ${l.fee}`} class="spending-line">
+          <h3>{l.fee && "Fees, "}{assetName(l.asset)} <span class="mono dim">{plain(l.chain)}</span> <TokenNote asset={l.asset} /></h3>
           {l.per_transaction && <p class="dim">At most {amountText(l.per_transaction, l.asset)} {assetName(l.asset)} in one transaction.{big(l.reserved) > 0n && ` ${amountText(l.reserved, l.asset)} ${assetName(l.asset)} of it waits for a decision or a signature.`}</p>}
           {SPANS.filter((w) => l.limit[w] !== null).map((w) => <LimitBar key={w} label={`Spent, ${WINDOWS[w]}`} before={l.spent[w] ?? "0"} limit={l.limit[w]!} asset={l.asset} />)}
           {SPANS.every((w) => l.limit[w] === null) && <p class="dim">Spent in all: {amountText(l.spent.lifetime ?? "0", l.asset)} {assetName(l.asset)}. No window limits it.</p>}
@@ -29,10 +29,10 @@ export function SpendingBars({ lines }: { lines: SpendingLine[] }) {
   );
 }
 
-function Stricter({ agent, rules, lines, onClose, done }: { agent: Agent; rules: AgentLimits; lines: SpendingLine[]; onClose: () => void; done: () => void }) {
+function Stricter({ agent, rules, onClose, done }: { agent: Agent; rules: AgentLimits; onClose: () => void; done: () => void }) {
   const unit = (l: SpendingLimit) => {
-    const known = lines.find((s) => s.chain === l.chain && (s.asset.address.toLowerCase() === l.asset.toLowerCase() || (isNative(s.asset.address) && isNative(l.asset))));
-    return { decimals: known?.asset.decimals ?? (isNative(l.asset) ? 18 : 0), name: known ? assetName(known.asset) : plain(l.asset) };
+    const asset = { address: l.asset, symbol: l.symbol ?? null, decimals: l.decimals ?? null };
+    return { decimals: l.decimals ?? (isNative(l.asset) ? 18 : 0), name: assetName(asset) };
   };
   const fields = ["per_transaction", ...SPANS] as const;
   const shown = (l: SpendingLimit, f: (typeof fields)[number]) => (l[f] ? units(l[f], unit(l).decimals).replaceAll(",", "") : "");
@@ -44,6 +44,7 @@ function Stricter({ agent, rules, lines, onClose, done }: { agent: Agent; rules:
     const limits: SpendingLimit[] = [];
     for (const [i, old] of rules.limits.entries()) {
       const one: SpendingLimit = { ...old };
+      if (isNative(old.asset)) delete one.decimals; // they are the chain's, and no part of a rule
       for (const f of fields) {
         const t = texts[i]![f].trim();
         const n = t === "" ? null : base(t, unit(old).decimals);
@@ -54,11 +55,16 @@ function Stricter({ agent, rules, lines, onClose, done }: { agent: Agent; rules:
       limits.push(one);
     }
     setBusy(true);
-    const ok = await attempt(() => call<AgentLimits>("PUT", `${agentPath(agent.id)}/limits`, { limits }), "The limits are stricter now");
-    setBusy(false);
-    if (!ok) return;
-    done();
-    onClose();
+    setError("");
+    try {
+      await call<AgentLimits>("PUT", `${agentPath(agent.id)}/limits`, { limits });
+      toast("The limits are stricter now");
+      done();
+      onClose();
+    } catch (e) {
+      setError((e as Error).message);
+      setBusy(false);
+    }
   };
   return (
     <Dialog wide title={`Stricter limits for ${plain(agent.name)}`} onClose={onClose}>
@@ -70,7 +76,7 @@ function Stricter({ agent, rules, lines, onClose, done }: { agent: Agent; rules:
             <div class="row">
               {fields.map((f) => (
                 <label key={f} class="field">
-                  <span>{f === "per_transaction" ? "Per transaction" : `Within ${WINDOWS[f]}`}</span>
+                  <span>{f === "per_transaction" ? "Per transaction" : f === "lifetime" ? "In all" : `Within ${WINDOWS[f]}`}</span>
                   <input class="mono" inputMode="decimal" value={texts[i]![f]} placeholder="no limit" onInput={(e) => setTexts(texts.map((t, j) => (j === i ? { ...t, [f]: e.currentTarget.value } : t)))} />
                 </label>
               ))}
@@ -119,7 +125,7 @@ export default function AgentMoney({ agent }: { agent: Agent }) {
   const rules = useLoad<AgentLimits>(`${agentPath(agent.id)}/limits`, 5000);
   const spent = useLoad<Spending>(`${agentPath(agent.id)}/spending`, 5000);
   const [edit, setEdit] = useState(false);
-  const none = rules.data && rules.data.limits.length === 0;
+  const none = rules.data ? rules.data.limits.length === 0 : rules.missing;
   const reload = () => (rules.reload(), spent.reload());
   const actions = rules.data && !none && (
     <>
@@ -134,7 +140,7 @@ export default function AgentMoney({ agent }: { agent: Agent }) {
         {none ? <NotAllowed agent={agent} /> : rules.data && spent.data ? <SpendingBars lines={spent.data.lines} /> : rules.error || spent.error ? <Failure error={rules.error || spent.error} retry={reload} /> : <Skeleton rows={3} />}
       </Card>
       <AiCosts agent={agent} />
-      {edit && rules.data && <Stricter agent={agent} rules={rules.data} lines={spent.data?.lines ?? []} onClose={() => setEdit(false)} done={reload} />}
+      {edit && rules.data && <Stricter agent={agent} rules={rules.data} onClose={() => setEdit(false)} done={reload} />}
     </div>
   );
 }

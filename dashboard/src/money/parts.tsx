@@ -1,15 +1,14 @@
 /* Small parts of the pages about money. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError } from "../api";
 import { plain, seconds } from "../format";
 import { Copy, Icon } from "../ui";
-import { big, isNative, share, units } from "./amounts";
+import { big, isNative, share, short, units } from "./amounts";
 import type { Asset, TxState } from "./types";
 
 /* The native asset has the chain's name for it. What a token says of itself may be a lie, so its address is shown, too. */
 export function assetName(a: Asset): string {
-  return plain(a.symbol ?? (isNative(a.address) ? "native" : "tokens")).slice(0, 24);
+  return plain(a.symbol ?? (isNative(a.address) ? "(native)" : short(a.address))).slice(0, 24);
 }
 
 export function amountText(amount: string | bigint, a: Asset): string {
@@ -97,6 +96,3 @@ export function Banner({ kind, icon = "alert", children }: { kind: "grey" | "amb
     </div>
   );
 }
-
-/* A route that this server does not have, or whose other half is not there. */
-export const isMissing = (e: unknown) => e instanceof ApiError && (e.status === 404 || e.status === 501);

@@ -54,7 +54,8 @@ export interface Tx {
 }
 
 export interface LimitLine {
-  scope: "agent" | "wallet";
+  scope: string; /* agent:ID or wallet:ID */
+  fee: boolean;
   asset: Asset;
   window: "transaction" | "day" | "week" | "month" | "lifetime";
   limit: string;
@@ -63,24 +64,22 @@ export interface LimitLine {
 }
 
 export interface Risk {
-  level: "notice" | "warning" | "danger";
-  code: string;
+  level: "note" | "warning" | "danger";
+  name: string;
   text: string;
 }
 
 export interface TxCard {
   sentence: string;
   confirm: string | null;
-  recipient: { address: string; first_time: boolean | null; contract: boolean | null; note: string | null } | null;
-  allowance: { asset: Asset; spender: string; before: string | null; after: string } | null;
+  recipient: { address: string; first_time: boolean | null; contract?: boolean | null; note: string | null } | null;
+  allowance: { asset: Asset; spender: string; before?: string | null; after: string; unlimited: boolean } | null;
   limits: LimitLine[];
-  fee: { asset: Asset; gas: number; max_fee_per_gas: string; priority_fee_per_gas: string | null; worst_case: string } | null;
+  fee: { asset: Asset; gas: number; worst_case: string } | null;
   risks: Risk[];
   simulation: {
     method: "none" | "estimate" | "trace" | "simulate_v1";
     block: number | null;
-    block_hash: string | null;
-    failure: string | null;
     moves: { asset: Asset; from: string; to: string; amount: string; approval: boolean }[];
     deltas: { asset: Asset; amount: string }[];
   };
@@ -89,8 +88,14 @@ export interface TxCard {
   data: string;
   signature: string | null;
   approvers: { needed: number; have: number };
-  attempts: { generation: number; hash: string; nonce: number; block: number | null; sent_at: string | null }[];
+  attempts: { generation: number; hash: string; nonce: number; signed_at: string | null }[];
+  block: number | null;
+  block_hash: string | null;
   confirmations: number | null;
+  confirmations_needed: number | null;
+  stuck: boolean;
+  note: string | null;
+  deviation: string | null;
 }
 
 export interface TxPage {
@@ -118,14 +123,14 @@ export interface Session {
 export interface Chain {
   id: string;
   name: string | null;
-  symbol: string | null;
   status: "unknown" | "ok" | "down" | "wrong_chain";
   error: string | null;
   block: number | null;
   checked_at: string | null;
-  endpoints: number;
+  nodes: number;
+  confirmations: number;
+  under_way: number;
   explorer?: string | null;
-  confirmations?: number | null;
 }
 
 export interface SpendingLimit {
@@ -136,6 +141,8 @@ export interface SpendingLimit {
   week?: string | null;
   month?: string | null;
   lifetime?: string | null;
+  decimals?: number | null;
+  symbol?: string | null;
   unlimited_approvals?: boolean | null;
 }
 
@@ -160,6 +167,7 @@ export type Amounts = Record<"day" | "week" | "month" | "lifetime", string | nul
 
 export interface SpendingLine {
   chain: string;
+  fee: boolean;
   asset: Asset;
   per_transaction: string | null;
   spent: Amounts;
@@ -179,12 +187,14 @@ export interface Signer {
   pending: number | null;
 }
 
+export type WalletAnswer = { hash: string } | { signature: string } | { rejected: true };
+
 export const txPath = (id: string) => `/v1/transactions/${encodeURIComponent(id)}`;
 export const approve = (tx: Tx) => call<Tx>("POST", `${txPath(tx.id)}/approve`, { digest: tx.digest });
 export const reject = (id: string, note?: string) => call<Tx>("POST", `${txPath(id)}/reject`, note ? { note } : {});
 export const cancel = (id: string) => call<Tx>("POST", `${txPath(id)}/cancel`, {});
 export const speedUp = (id: string) => call<Tx>("POST", `${txPath(id)}/speed-up`, {});
-export const walletAnswer = (id: string, answer: { hash: string } | { rejected: true }) => call<Tx>("POST", `${txPath(id)}/wallet`, answer);
+export const walletAnswer = (id: string, answer: WalletAnswer) => call<Tx>("POST", `${txPath(id)}/wallet`, answer);
 export const pauseAgent = (agent: string) => call<AgentLimits>("PUT", `/v1/agents/${encodeURIComponent(agent)}/limits`, { paused: true });
 export const pauseAll = (cancel_pending: boolean) => call<Signer>("PUT", "/v1/signer", { paused: true, cancel_pending });
 

@@ -5,7 +5,7 @@ import { useLoad, who } from "../store";
 import { Button, Copy } from "../ui";
 import { type Injected, sendApproved, useWallets, WalletError } from "./injected";
 import { Banner } from "./parts";
-import { type Chain, type Session, type Tx, walletAnswer } from "./types";
+import { type Chain, type Session, type Tx, type WalletAnswer, walletAnswer } from "./types";
 
 /* So that two tabs do not ask the wallet for the same thing. */
 const mark = (id: string) => `wallet-${id}`;
@@ -35,7 +35,8 @@ export default function WalletStep({ tx, chain, reload }: { tx: Tx; chain?: Chai
   }, [tx.id]);
   const phone = sessions.data?.sessions.find((s) => s.accounts.some((a) => a.toLowerCase() === `${tx.chain}:${tx.from}`.toLowerCase()));
 
-  const report = async (answer: { hash: string } | { rejected: true }) => {
+  const answerOf = (found: string): WalletAnswer => (tx.kind === "transaction" ? { hash: found } : { signature: found });
+  const report = async (answer: WalletAnswer) => {
     try {
       await walletAnswer(tx.id, answer);
       localStorage.removeItem(mark(tx.id));
@@ -54,11 +55,11 @@ export default function WalletStep({ tx, chain, reload }: { tx: Tx; chain?: Chai
       const found = await sendApproved(
         w,
         { kind: tx.kind, chain: tx.chain, from: tx.from ?? "", to: tx.to, value: tx.value, data: tx.card?.data ?? "0x" },
-        { id: tx.chain, name: chain?.name ?? tx.chain, native: { symbol: chain?.symbol ?? "ETH" }, explorer: chain?.explorer },
+        { id: tx.chain, name: chain?.name ?? tx.chain, explorer: chain?.explorer },
         async () => (setNeedsNode(true), node.trim() || null),
       );
       setHash(found);
-      await report({ hash: found });
+      await report(answerOf(found));
     } catch (e) {
       localStorage.removeItem(mark(tx.id));
       setDeclined(e instanceof WalletError && e.code === 4001);
@@ -72,18 +73,14 @@ export default function WalletStep({ tx, chain, reload }: { tx: Tx; chain?: Chai
       <h3>Confirm in the wallet</h3>
       <p>It is approved. The key of <span class="mono">{plain(tx.from)}</span> is in a wallet elsewhere, which asks you once more. It gets exactly what was approved.</p>
       {phone && <Banner kind="grey" icon="bell">The request was sent to {plain(phone.name ?? "the wallet")} by WalletConnect. Confirm it there.</Banner>}
-      {tx.kind !== "transaction" ? (
-        <p class="dim">A wallet in the browser can send transactions from here; messages and typed data are signed by WalletConnect only.</p>
-      ) : (
-        <div class="actions">
-          {wallets.map((w) => (
-            <Button key={w.uuid} busy={busy === w.uuid} disabled={busy !== "" || hash !== "" || (taken && busy === "")} onClick={() => send(w)}>
-              <WalletIcon wallet={w} /> Send with {plain(w.name)}
-            </Button>
-          ))}
-          {wallets.length === 0 && <span class="dim">No wallet has announced itself in this browser (EIP-6963).</span>}
-        </div>
-      )}
+      <div class="actions">
+        {wallets.map((w) => (
+          <Button key={w.uuid} busy={busy === w.uuid} disabled={busy !== "" || hash !== "" || (taken && busy === "")} onClick={() => send(w)}>
+            <WalletIcon wallet={w} /> {tx.kind === "transaction" ? "Send" : "Sign"} with {plain(w.name)}
+          </Button>
+        ))}
+        {wallets.length === 0 && <span class="dim">No wallet has announced itself in this browser (EIP-6963).</span>}
+      </div>
       {taken && busy === "" && !hash && (
         <p class="dim">
           Another tab has asked the wallet. <Button small kind="ghost" onClick={() => { localStorage.removeItem(mark(tx.id)); setTaken(false); }}>Ask again here</Button>
@@ -99,7 +96,7 @@ export default function WalletStep({ tx, chain, reload }: { tx: Tx; chain?: Chai
       {error && <p class="bad" role="alert">{plain(error)}</p>}
       {hash && error && (
         <p>
-          The wallet sent <span class="mono hash">{hash}</span> <Copy text={hash} label="Copy the hash" /> <Button small onClick={() => report({ hash })}>Report it again</Button>
+          The wallet answered <span class="mono hash">{hash}</span> <Copy text={hash} label="Copy the hash" /> <Button small onClick={() => report(answerOf(hash))}>Report it again</Button>
         </p>
       )}
       {declined && <Button small onClick={() => report({ rejected: true })}>Give it up: tell the agent that it was rejected</Button>}

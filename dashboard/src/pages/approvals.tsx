@@ -156,7 +156,7 @@ export default function Approvals({ id }: { id: string }) {
   return (
     <Page title="Approvals" sub="Agents ask, you decide. What you approve is what is signed." actions={<Actions list={q.list} signer={signer.data} reload={signer.reload} />}>
       <SignerState signer={signer.data} />
-      {q.missing && <Banner kind="grey">This daemon has no approvals yet. It said: {plain(q.error)}</Banner>}
+      {q.missing && signer.data?.available !== false && <Banner kind="grey">{plain(q.error)}</Banner>}
       {q.error && !q.missing && <Failure error={q.error} retry={() => void loadQueue()} />}
       {shown && (
         <nav class="queue" aria-label="Requests that wait">
@@ -170,7 +170,7 @@ export default function Approvals({ id }: { id: string }) {
       {shown ? (
         <One key={shown} id={shown} next={others[0]} />
       ) : q.ready ? (
-        !q.error && <div class="card"><Empty icon="stamp" title="Nothing waits for you" action={<a class="btn plain" href={href("transactions")}>Transactions</a>}>Requests of agents appear here at once, in all open tabs.</Empty></div>
+        (!q.error || q.missing) && <div class="card"><Empty icon="stamp" title="Nothing waits for you" action={<a class="btn plain" href={href("transactions")}>Transactions</a>}>Requests of agents appear here at once, in all open tabs.</Empty></div>
       ) : (
         <Skeleton rows={6} />
       )}

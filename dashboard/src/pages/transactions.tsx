@@ -1,14 +1,16 @@
 /* Everything that agents asked for, and what became of it. */
 import { useEffect } from "preact/hooks";
+import { get, send } from "../api";
+import { When } from "../eventlist";
 import { plain } from "../format";
 import type { Agent } from "../money/agents";
+import { isNative, short } from "../money/amounts";
 import Card, { explorerLink } from "../money/card";
-import { Amount, Banner, TxBadge } from "../money/parts";
-import { changed, queue } from "../money/queue";
-import { cancel, type Chain, speedUp, STATES, type Tx, txPath, type TxPage, type TxState } from "../money/types";
+import { Amount, assetName, Banner, TxBadge } from "../money/parts";
+import { changed } from "../money/queue";
+import { cancel, type Chain, speedUp, STATE_WORDS, STATES, type Tx, txPath, type TxPage, type TxState } from "../money/types";
 import { go, href, useRoute } from "../route";
 import { toast, useLoad } from "../store";
-import { When } from "../eventlist";
 import { Button, Card as Box, Confirm, Empty, Failure, Icon, Page, Shown, Skeleton, Table } from "../ui";
 
 const PAGE = 50;
@@ -56,7 +58,6 @@ function Details({ id }: { id: string }) {
 /* The whole history as a file, page by page: what is shown is not all there is. */
 async function exportJson(query: string) {
   const all: Tx[] = [];
-  const { get } = await import("../api");
   for (let after = ""; ; ) {
     const page: TxPage = await get<TxPage>(`/v1/transactions?limit=500${query}${after ? `&after=${encodeURIComponent(after)}` : ""}`);
     all.push(...page.transactions);
@@ -67,7 +68,6 @@ async function exportJson(query: string) {
 }
 
 async function exportCsv(query: string) {
-  const { send } = await import("../api");
   save("transactions.csv", "text/csv", await (await send(`/v1/transactions?format=csv${query}`)).text());
 }
 
@@ -88,15 +88,17 @@ function List() {
     if (k !== "after") q.delete("after");
     go(`#/transactions${q.size ? `?${q}` : ""}`, k !== "after");
   };
-  const filter = ["agent", "chain", "state"].filter(word).map((k) => `&${k}=${encodeURIComponent(word(k))}`).join("");
+  const filter = ["agent", "chain", "state", "asset"].filter(word).map((k) => `&${k}=${encodeURIComponent(word(k))}`).join("");
   const list = useLoad<TxPage>(`/v1/transactions?limit=${PAGE}${filter}${word("after") ? `&after=${encodeURIComponent(word("after"))}` : ""}`, 10000);
   const agents = useLoad<{ agents: Agent[] }>("/v1/agents");
   const chains = useLoad<{ chains: Chain[] }>("/v1/chains");
   const event = changed.use();
-  const missing = queue.use().missing;
   useEffect(() => {
     if (event.n > 0) list.reload();
   }, [event]);
+  /* Tokens of the page, and the one that was chosen. */
+  const tokens = new Map(word("asset") && word("asset") !== "native" ? [[word("asset"), ""]] : []);
+  for (const e of list.data?.transactions.flatMap((t) => t.effects) ?? []) if (!isNative(e.asset.address)) tokens.set(e.asset.address, assetName(e.asset));
   const fail = (e: Error) => toast(e.message, true);
   return (
     <Page title="Transactions" sub="What agents asked for, and what became of it." actions={<><Button small icon="down" onClick={() => void exportCsv(filter).catch(fail)}>CSV</Button><Button small icon="down" onClick={() => void exportJson(filter).catch(fail)}>JSON</Button></>}>
@@ -113,10 +115,15 @@ function List() {
           <option value="">All states</option>
           {STATES.map((s) => <option key={s} value={s}>{s.replaceAll("_", " ")}</option>)}
         </select>
+        <select aria-label="Asset" value={word("asset")} onChange={(e) => set("asset", e.currentTarget.value)}>
+          <option value="">All assets</option>
+          <option value="native">native</option>
+          {[...tokens].map(([address, name]) => <option key={address} value={address}>{name} {short(address)}</option>)}
+        </select>
       </div>
-      {missing && <Banner kind="grey">This daemon has no transactions yet: its spending part is not there.</Banner>}
+      {list.missing && <Banner kind="grey">{plain(list.error)}</Banner>}
       <Box flush>
-        <Shown of={list} rows={8}>
+        <Shown of={list.missing ? { ...list, data: { transactions: [], next: null } } : list} rows={8}>
           {(d) =>
             d.transactions.length === 0 ? (
               <Empty icon="swap" title={filter ? "No transaction matches" : "No agent has asked for anything"}>{filter ? "Try other filters." : "When an agent wants to send or sign something, it appears here."}</Empty>
@@ -127,7 +134,7 @@ function List() {
                 rows={d.transactions}
                 columns={[
                   { head: "Time", cell: (t) => <When at={t.created_at} /> },
-                  { head: "What", wide: true, cell: (t) => <a href={href("transactions", t.id)}>{plain(t.summary)}</a> },
+                  { head: "What", wide: true, cell: (t) => <a href={href("transactions", t.id)}>{plain(t.summary || t.error || STATE_WORDS[t.state])}</a> },
                   { head: "Agent", hide: true, cell: (t) => plain(t.agent_name ?? t.agent) },
                   { head: "Amount", num: true, hide: true, cell: (t) => t.effects.slice(0, 2).map((e, i) => <div key={i}><Amount amount={e.amount} asset={e.asset} /></div>) },
                   { head: "Chain", hide: true, cell: (t) => plain(t.chain_name ?? t.chain) },

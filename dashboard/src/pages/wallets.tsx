@@ -5,7 +5,6 @@ import { left, moment, plain } from "../format";
 import { accounts, type Injected, useWallets } from "../money/injected";
 import { SpendingBars } from "../money/limits";
 import { Address, Banner } from "../money/parts";
-import { qr } from "../money/qr";
 import type { Chain, Session, Signer, Spending, Wallet } from "../money/types";
 import { useSessions } from "../money/walletstep";
 import { attempt, useLoad, who } from "../store";
@@ -19,11 +18,10 @@ const KINDS: Record<Wallet["kind"], string> = {
   external: "elsewhere: it asks its owner once more",
 };
 
-export function QrCode({ text }: { text: string }) {
-  const rows = qr(text);
+/* Rows of 0 and 1, which the server made; a QR code needs four modules of white around it. */
+function QrCode({ rows }: { rows: string[] }) {
   const n = rows.length + 8;
-  let d = "";
-  rows.forEach((row, y) => row.forEach((dark, x) => dark && (d += `M${x + 4} ${y + 4}h1v1h-1z`)));
+  const d = rows.flatMap((row, y) => [...row].map((c, x) => (c === "1" ? `M${x + 4} ${y + 4}h1v1h-1z` : ""))).join("");
   return (
     <svg class="qr" viewBox={`0 0 ${n} ${n}`} role="img" aria-label="QR code of the pairing URI" shape-rendering="crispEdges">
       <rect width={n} height={n} fill="#fff" />
@@ -40,12 +38,14 @@ function WalletSpending({ wallet }: { wallet: Wallet }) {
 function List() {
   const list = useLoad<{ wallets: Wallet[] }>("/v1/wallets", 5000);
   const [open, setOpen] = useState<Wallet | null>(null);
+  const none = <Empty icon="wallet" title="No wallets" action={<Snippet name="the command" text={"sudo paddock wallet new main"} />}>Wallets are added on the machine itself: keys never pass through this page.</Empty>;
+  if (list.missing && !list.data) return <Card title="Wallets" flush>{none}</Card>;
   return (
     <Card title="Wallets" flush>
       <Shown of={list} rows={3}>
         {(d) =>
           d.wallets.length === 0 ? (
-            <Empty icon="wallet" title="No wallets" action={<Snippet name="the command" text={"sudo paddock wallet new main"} />}>Wallets are added on the machine itself: keys never pass through this page.</Empty>
+            none
           ) : (
             <Table
               name="Wallets"
@@ -68,17 +68,17 @@ function List() {
 }
 
 interface Pairing {
-  id?: string;
+  id: string; /* of the session that comes of it */
   uri: string;
   expires_at: string;
+  qr: string[];
 }
 
 function Connect({ known, onClose }: { known: Session[]; onClose: () => void }) {
   const [label, setLabel] = useState("");
   const [pairing, setPairing] = useState<Pairing | null>(null);
-  const [before] = useState(() => new Set(known.map((s) => s.id)));
-  const fresh = known.find((s) => (pairing?.id ? s.id === pairing.id : !before.has(s.id)));
-  useEffect(() => { if (pairing && fresh) onClose(); }, [fresh]);
+  const fresh = pairing && known.some((s) => s.id === pairing.id);
+  useEffect(() => { if (fresh) onClose(); }, [fresh]);
   const begin = async (e: globalThis.Event) => {
     e.preventDefault();
     const p = await attempt(() => call<Pairing>("POST", "/v1/wallets/connect", label.trim() ? { label: label.trim() } : {}));
@@ -89,7 +89,7 @@ function Connect({ known, onClose }: { known: Session[]; onClose: () => void }) 
       {pairing ? (
         <>
           <p>Scan this with the wallet, or paste the text there. It is valid until {moment(pairing.expires_at)}.</p>
-          <QrCode text={pairing.uri} />
+          <QrCode rows={pairing.qr} />
           <div class="snippet"><pre tabIndex={0} aria-label="Pairing URI">{plain(pairing.uri)}</pre><Copy text={pairing.uri} label="Copy the URI" /></div>
           <p class="dim" role="status">Waiting for the wallet…</p>
         </>
@@ -108,6 +108,7 @@ function Sessions() {
   const list = useSessions();
   const [open, setOpen] = useState(false);
   const add = <Button small kind="primary" icon="plus" onClick={() => setOpen(true)}>Connect a wallet</Button>;
+  if (list.missing) return <Card title="WalletConnect"><p class="dim">{plain(list.error)}</p></Card>;
   return (
     <Card title="WalletConnect" flush actions={add}>
       <Shown of={list} rows={2}>
@@ -153,7 +154,7 @@ function InBrowser() {
               <strong>{plain(w.name)}</strong> <span class="mono dim">{plain(w.rdns)}</span>
               <span class="grow" />
               {held[w.uuid] ? held[w.uuid]!.map((a) => <Address key={a} address={a} />) : <Button small onClick={() => look(w)}>Show its accounts</Button>}
-              {held[w.uuid]?.[0] && <Snippet name="the command" text={`sudo paddock wallet add-external ${held[w.uuid]![0]} browser`} />}
+              {held[w.uuid]?.[0] && <Snippet name="the command" text={`sudo paddock wallet external ${held[w.uuid]![0]} browser`} />}
             </li>
           ))}
         </ul>
@@ -165,6 +166,7 @@ function InBrowser() {
 
 function Chains() {
   const list = useLoad<{ chains: Chain[] }>("/v1/chains", 5000);
+  if (list.missing) return null;
   return (
     <Card title="Chains" flush>
       <Shown of={list} rows={2}>
@@ -180,7 +182,7 @@ function Chains() {
                 { head: "Chain", wide: true, cell: (c) => <><strong>{plain(c.name ?? c.id)}</strong> <span class="mono dim">{plain(c.id)}</span>{c.error && <div class="bad">{plain(c.error)}</div>}</> },
                 { head: "State", cell: (c) => <StatusBadge status={c.status === "wrong_chain" ? "error" : c.status === "down" ? "missing" : c.status} /> },
                 { head: "Block", num: true, hide: true, cell: (c) => c.block ?? "–" },
-                { head: "Nodes", num: true, hide: true, cell: (c) => c.endpoints },
+                { head: "Nodes", num: true, hide: true, cell: (c) => c.nodes },
               ]}
             />
           )

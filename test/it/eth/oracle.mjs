@@ -204,6 +204,20 @@ function call() {
   ask(question(outer, erc20.encodeFunctionData('executeBatch', [[[token, a, transfer], [token, b, approve]]])), both + native(most, outer));
 }
 
+// Words of BIP-39: what is written, the key of an account, and changed sentences, which both refuse or both read.
+function words() {
+  const entropy = bytes(pick([16, 20, 24, 28, 32])), phrase = ethers.Mnemonic.entropyToPhrase(entropy);
+  const text = s => Buffer.from(s).toString('hex') || '-';
+  ask(`words ${hex(entropy)}`, text(phrase));
+  const pass = pick(['', '', 'TREZOR', 'correct horse']), account = pick([0, 0, 1, below(2 ** 31)]);
+  const derive = p => ethers.HDNodeWallet.fromPhrase(p, pass, `m/44'/60'/0'/0/${account}`).privateKey.slice(2);
+  ask(`mnemonic ${text(phrase)} ${text(pass)} ${account}`, derive(phrase));
+  const list = phrase.split(' '), at = below(list.length);
+  list[at] = pick([ethers.wordlists.en.getWord(below(2048)), list[at] + 'x', list[at].slice(0, -1)]);
+  const changed = list.join(' ');
+  ask(`mnemonic ${text(changed)} - 0`, attempt(() => ethers.HDNodeWallet.fromPhrase(changed, '', "m/44'/60'/0'/0/0").privateKey.slice(2)));
+}
+
 async function keystores() {
   for (let i = 0; i < 3; i++) {
     const wallet = new ethers.Wallet(key()), password = 'pässword ' + i;
@@ -217,6 +231,7 @@ async function keystores() {
 
 for (let i = 0; i < 400; i++) { plain(); transaction(); rlp(); typed(); abi(); call(); }
 for (let i = 0; i < 150; i++) message();
+for (let i = 0; i < 25; i++) words();
 await keystores();
 
 const lines = execFileSync(program, { input: questions.join('\n') + '\n', maxBuffer: 1 << 28, stdio: ['pipe', 'pipe', 'ignore'] }).toString().split('\n');

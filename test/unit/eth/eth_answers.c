@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "abi.h"
+#include "bip39.h"
 #include "call.h"
 #include "keccak.h"
 #include "keystore.h"
@@ -271,6 +272,35 @@ static int ask_make(struct arena *a)
 	return 0;
 }
 
+/* words ENTROPY */
+static int ask_words(struct arena *a)
+{
+	const struct view entropy = bytes_of(a, words[1]);
+	char text[BIP39_TEXT];
+
+	if (bip39_write((const uint8_t *)entropy.p, entropy.n, text) < 0)
+		return -1;
+	put(view_of(text));
+	return 0;
+}
+
+/* mnemonic WORDS PASSPHRASE ACCOUNT */
+static int ask_mnemonic(struct arena *a)
+{
+	char text[BIP39_TEXT];
+	uint8_t entropy[BIP39_ENTROPY], seed[BIP39_SEED], key[SIG_KEY];
+	struct err e = { 0 };
+	uint32_t account;
+	size_t n;
+
+	if (num_u32(words[3], &account) < 0 || bip39_read(bytes_of(a, words[1]), text, entropy, &n, &e) < 0 ||
+	    bip39_seed(text, bytes_of(a, words[2]), seed, &e) < 0 ||
+	    bip39_account(seed, account, key, &e) < 0)
+		return -1;
+	PUT(key);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*answer)(struct arena *a);
@@ -279,7 +309,7 @@ static const struct {
 	{ "units", ask_units },   { "message", ask_message }, { "tx", ask_tx },
 	{ "decode", ask_decode }, { "rlp", ask_rlp },         { "typed", ask_typed },
 	{ "abi", ask_abi },       { "call", ask_call },       { "open", ask_open },
-	{ "make", ask_make },
+	{ "make", ask_make },     { "words", ask_words },     { "mnemonic", ask_mnemonic },
 };
 
 static void answer(struct view rest)
