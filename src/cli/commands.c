@@ -118,6 +118,10 @@
 	X(tx_watch)                                                                                          \
 	X(tx_export)                                                                                         \
 	X(tx_pause)                                                                                          \
+	X(tx_limits)                                                                                         \
+	X(tx_spent)                                                                                          \
+	X(tx_status)                                                                                         \
+	X(tx_audit)                                                                                          \
 	X(webhook_create)                                                                                    \
 	X(webhook_ls)                                                                                        \
 	X(webhook_show)                                                                                      \

@@ -22,6 +22,7 @@
 static const struct config DEFAULTS = {
 	.listen = VIEW("127.0.0.1:7080"),
 	.agentbox = { .session_timeout = 1800 },
+	.agents = { .walletconnect = { .relay = VIEW(CONFIG_RELAY) } },
 	.sandkasten = { .session_ttl_seconds = 1800, .workspaces = true },
 	.data_dir = VIEW("/var/lib/paddock"),
 	.admin_group = VIEW(""),

@@ -65,6 +65,8 @@ struct config_url {
 };
 /* ERR_INVALID goes on after the name of what is read: "must begin with …". */
 int config_url(struct view url, struct config_url *ret, struct err *e) _must_check_;
+/* The same for wss://, and for ws:// to this machine alone. */
+int config_ws_url(struct view url, struct config_url *ret, struct err *e) _must_check_;
 
 /* A chain of agents. */
 struct config_chain {
@@ -80,6 +82,7 @@ struct config_chain {
 /* What holds for a chain that says nothing about itself, or that only a manifest has a node for. */
 void config_chain_default(struct view id, struct config_chain *ret);
 #define CONFIG_CHAINS_MOST 64
+#define CONFIG_RELAY       "wss://relay.walletconnect.org"
 /* The number behind "eip155:"; p == NULL: it is no such chain. */
 struct view config_chain_number(struct view id);
 
@@ -234,6 +237,12 @@ struct config {
 		struct view node, python;  /* images of agents, by their runtime; empty: the default one */
 		const struct json *chains; /* {CHAIN: {name, rpc: [URL…]}}; NULL: none */
 		const struct json *rpcs;   /* [URL…] that manifests may name for chains; NULL: none */
+		struct {
+			bool unused;            /* the schema puts nothing at offset 0 */
+			struct view relay;      /* wss://…, or ws:// on this machine */
+			struct view project_id; /* empty: wallets elsewhere cannot be connected */
+			struct config_url at;   /* `relay`, read */
+		} walletconnect;
 		struct config_chain *chain_list; /* `chains`, read */
 		size_t n_chains;
 	} agents;

@@ -21,16 +21,14 @@ static bool all_of(struct view v, const char *extra)
 	return true;
 }
 
-int config_url(struct view url, struct config_url *ret, struct err *e)
+/* The parts behind the scheme. */
+static int read_url(struct view url, size_t scheme, bool tls, struct config_url *ret, struct err *e)
 {
-	bool tls = view_starts(url, "https://");
 	struct config_url u = { .text = url, .port = tls ? 443 : 80, .tls = tls };
-	struct view rest = view_skip(url, tls ? 8 : 7), port = VIEW_NONE;
+	struct view rest = view_skip(url, scheme), port = VIEW_NONE;
 	uint32_t number;
 	size_t n = 0;
 
-	if (!tls && !view_starts(url, "http://"))
-		return err_set(e, ERR_INVALID, "must begin with https:// or http://");
 	if (url.n > URL_MOST)
 		return err_set(e, ERR_INVALID, "must have at most %d bytes", URL_MOST);
 	while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
@@ -49,6 +47,30 @@ int config_url(struct view url, struct config_url *ret, struct err *e)
 		return err_set(e, ERR_INVALID, "must name a host, without a user and a password");
 	if (!all_of(u.target, "/?-._~!$&'()*+,;=:@%"))
 		return err_set(e, ERR_INVALID, "has characters that must be escaped");
+	*ret = u;
+	return 0;
+}
+
+int config_url(struct view url, struct config_url *ret, struct err *e)
+{
+	bool tls = view_starts(url, "https://");
+
+	if (!tls && !view_starts(url, "http://"))
+		return err_set(e, ERR_INVALID, "must begin with https:// or http://");
+	return read_url(url, tls ? 8 : 7, tls, ret, e);
+}
+
+int config_ws_url(struct view url, struct config_url *ret, struct err *e)
+{
+	bool tls = view_starts(url, "wss://");
+	struct config_url u;
+
+	if (!tls && !view_starts(url, "ws://"))
+		return err_set(e, ERR_INVALID, "must begin with wss:// or ws://");
+	if (read_url(url, tls ? 6 : 5, tls, &u, e) < 0)
+		return -1;
+	if (!tls && !view_is(u.host, "127.0.0.1") && !view_is(u.host, "localhost"))
+		return err_set(e, ERR_INVALID, "must begin with wss:// unless it is on this machine");
 	*ret = u;
 	return 0;
 }
@@ -134,11 +156,22 @@ static int read_rpcs(const struct json *list, struct err *e)
 	return 0;
 }
 
+/* The relay's URL is judged though nobody connects to it without a project's id. */
+static int read_walletconnect(struct config *c, struct err *e)
+{
+	if (!all_of(c->agents.walletconnect.project_id, "-_"))
+		return err_set(e, ERR_INVALID,
+			       "agents.walletconnect.project_id must have letters, digits, - and _ only");
+	if (config_ws_url(c->agents.walletconnect.relay, &c->agents.walletconnect.at, e) < 0)
+		return err_wrap(e, "agents.walletconnect.relay");
+	return 0;
+}
+
 int config_agents_read(struct config *c, struct arena *a, bool with_lines, struct err *e)
 {
 	const struct json *all = c->agents.chains;
 
-	if (read_rpcs(c->agents.rpcs, e) < 0)
+	if (read_rpcs(c->agents.rpcs, e) < 0 || read_walletconnect(c, e) < 0)
 		return -1;
 	if (!all)
 		return 0;

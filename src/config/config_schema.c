@@ -194,11 +194,19 @@ static const struct json_field agentbox_fields[] = {
 };
 static const struct json_schema agentbox = FIELDS(agentbox_fields);
 
+static const struct json_field walletconnect_fields[] = {
+	{ "relay", JSON_F_STRING, WITHIN(agents.walletconnect, relay), .min = 1, .max = 255 },
+	{ "project_id", JSON_F_STRING, WITHIN(agents.walletconnect, project_id), .max = 64 },
+};
+static const struct json_schema walletconnect = FIELDS(walletconnect_fields);
+
 static const struct json_field agents_fields[] = {
 	{ "node", JSON_F_STRING, WITHIN(agents, node), .max = 255 },
 	{ "python", JSON_F_STRING, WITHIN(agents, python), .max = 255 },
 	{ "chains", JSON_F_ANY, WITHIN(agents, chains), .nullable = true },
 	{ "rpcs", JSON_F_ANY, WITHIN(agents, rpcs), .nullable = true },
+	{ "walletconnect", JSON_F_OBJECT, WITHIN(agents, walletconnect), .sub = &walletconnect,
+	  .nullable = true },
 };
 static const struct json_schema agents = FIELDS(agents_fields);
 

@@ -48,7 +48,7 @@ static const struct call_type {
 	CALL(SPENT, spent, report_call_spent, BOTH),
 	CALL(AUDIT, audit, audit_call_list, BOTH),
 	CALL(AUDIT_VERIFY, audit_verify, audit_call_verify, BOTH),
-	CALL(WALLET_ADD, wallet_add, wallets_call_add, OWNER),
+	CALL(WALLET_ADD, wallet_add, wallets_call_add, BOTH),
 	CALL(WALLET_EXPORT, wallet_export, wallets_call_export, OWNER),
 	CALL(WALLET_REMOVE, wallet_remove, wallets_call_remove, OWNER),
 	CALL(SETTLE, settle, report_call_settle, OWNER),

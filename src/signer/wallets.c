@@ -213,6 +213,41 @@ static int add_with_key(struct signer_call *c, const struct sgn_wallet_add *m, s
 	return r;
 }
 
+/* One that is there, with this address, is the answer; WALLETS_MAX of all kinds is the limit. */
+static int find_external(struct signer_call *c, struct view address, struct sgn_wallet *ret, struct err *e)
+{
+	sqlite3_stmt *row = db_ask(&c->s->db, DB_WALLET_LIST, "");
+	struct wallet w;
+	unsigned n = 0;
+	bool found = false;
+	int r;
+
+	while ((r = db_row(&c->s->db, row, e)) == 1) {
+		read_row(c, row, &w);
+		n++;
+		if (w.info.kind == SGN_WALLET_KIND_EXTERNAL && view_eq(w.info.address, address)) {
+			*ret = w.info;
+			found = true;
+		}
+	}
+	db_end(row);
+	if (r == 0 && !found && n >= WALLETS_MAX)
+		return err_set(e, ERR_QUOTA, "there are %d wallets: remove one first", WALLETS_MAX);
+	return r < 0 ? -1 : found;
+}
+
+static int add_external(struct signer_call *c, const struct sgn_wallet_add *m, struct sgn_wallet *w,
+			struct err *e)
+{
+	w->address = m->address;
+	if (m->address.n != ADDRESS_SIZE)
+		return err_set(e, ERR_INVALID, "an external wallet has an address");
+	int r = find_external(c, m->address, w, e);
+	if (r < 0 || (r == 0 && store(c, w, VIEW(""), e) < 0))
+		return -1;
+	return calls_reply(c, &sgn_wallet_added_msg, &(struct sgn_wallet_added){ .wallet = w });
+}
+
 int wallets_call_add(struct signer_call *c, const void *msg, struct err *e)
 {
 	const struct sgn_wallet_add *m = msg;
@@ -224,14 +259,11 @@ int wallets_call_add(struct signer_call *c, const void *msg, struct err *e)
 		return err_set(e, ERR_INVALID, "a wallet's label has 1 to %d bytes", LABEL_MAX);
 	rnd_name(id, 16);
 	w.id = view_of(id);
-	if (m->kind == SGN_WALLET_KIND_EXTERNAL) {
-		w.address = m->address;
-		if (m->address.n != ADDRESS_SIZE)
-			return err_set(e, ERR_INVALID, "an external wallet has an address");
-		if (store(c, &w, VIEW(""), e) < 0)
-			return -1;
-		return calls_reply(c, &sgn_wallet_added_msg, &(struct sgn_wallet_added){ .wallet = &w });
-	}
+	if (m->kind == SGN_WALLET_KIND_EXTERNAL)
+		return add_external(c, m, &w, e);
+	/* An external wallet spends nothing until the owner's rules name it. A key is another matter. */
+	if (c->role != SGN_SIGNER_ROLE_OWNER)
+		return err_set(e, ERR_FORBIDDEN, "keys are added by the owner alone");
 	int r = take_key(m, key, words, e);
 	if (r == 0)
 		r = add_with_key(c, m, &w, key, words, e);

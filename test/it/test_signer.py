@@ -225,7 +225,9 @@ def test_api_cannot_loosen_or_take_keys(signer, wallet):
     stricter.limits[0].day = amount(5)
     signer.api.ask("RULES_PUT", rules=stricter)
     assert signer.api.fails("RULES_PUT", rules=rules).code == "forbidden"  # not back, either
-    for name, fields in (("WALLET_ADD", {"kind": pb.WALLET_KIND_GENERATED, "label": "x"}), ("WALLET_EXPORT", {"id": wallet.id, "password": b"12345678"}),
+    for kind in (pb.WALLET_KIND_GENERATED, pb.WALLET_KIND_TEST, pb.WALLET_KIND_IMPORTED):
+        assert signer.api.fails("WALLET_ADD", kind=kind, label="x").code == "forbidden"
+    for name, fields in (("WALLET_EXPORT", {"id": wallet.id, "password": b"12345678"}),
                          ("WALLET_REMOVE", {"id": wallet.id}), ("SETTLE", {"id": "x"})):
         assert signer.api.fails(name, **fields).code == "not_supported"
     signer.api.ask("PAUSE", paused=True)
@@ -235,6 +237,23 @@ def test_api_cannot_loosen_or_take_keys(signer, wallet):
     assert signer.api.ask("REQUEST", **request(value=2)).error.startswith("Agent is paused")
     signer.owner.ask("PAUSE", paused=False)
     assert signer.api.ask("REQUEST", **request()).state == state("pending")
+
+
+def test_api_adds_external_wallets(signer, wallet):
+    """They spend nothing until the owner's rules name them."""
+    added = signer.api.ask("WALLET_ADD", kind=pb.WALLET_KIND_EXTERNAL, label="phone", address=b"\x55" * 20).wallet
+    again = signer.api.ask("WALLET_ADD", kind=pb.WALLET_KIND_EXTERNAL, label="other", address=b"\x55" * 20).wallet
+    assert again.id == added.id and again.label == "phone"
+    assert signer.api.fails("WALLET_ADD", kind=pb.WALLET_KIND_EXTERNAL, label="phone", address=b"\x55").code == "invalid_argument"
+    rules = signer.agent("dca", wallet, day=ETHER)
+    turned = pb.Rules()
+    turned.CopyFrom(rules)
+    turned.wallets[0].wallet = added.id
+    assert signer.api.fails("RULES_PUT", rules=turned).code == "forbidden"
+    have = len(signer.api.ask("WALLET_LIST").wallets)
+    for n in range(256 - have):
+        signer.api.ask("WALLET_ADD", kind=pb.WALLET_KIND_EXTERNAL, label="x", address=n.to_bytes(20, "big"))
+    assert signer.api.fails("WALLET_ADD", kind=pb.WALLET_KIND_EXTERNAL, label="x", address=b"\x66" * 20).code == "quota_exceeded"
 
 
 def test_reports_of_the_api_free_nothing(signer, wallet):

@@ -758,7 +758,7 @@ export interface Chain {
  */
 export interface SpendingLimit {
   chain: string;
-  /** An address of a token */
+  /** An address of a token, or `native`. */
   asset: string;
   per_transaction: string;
   day?: string | null;
@@ -780,6 +780,7 @@ export interface SpendingAddress {
   deny?: boolean | null;
   /** Calls that cannot be decoded are allowed to it. */
   call?: boolean | null;
+  /** What the owner calls it; only the owner gives names. */
   note?: string | null;
 }
 

@@ -351,6 +351,39 @@ static void assert_same(const struct json_schema *s, const char *a, const char *
 	}
 }
 
+static void test_walletconnect(void **state)
+{
+	static const struct {
+		const char *text, *msg;
+	} cases[] = {
+		{ "{\"relay\":\"ws://relay.example\"}",
+		  "agents.walletconnect.relay: must begin with wss:// unless it is on this machine" },
+		{ "{\"relay\":\"https://relay.example\"}",
+		  "agents.walletconnect.relay: must begin with wss:// or ws://" },
+		{ "{\"project_id\":\"a b\"}",
+		  "agents.walletconnect.project_id must have letters, digits, - and _ only" },
+	};
+	struct config c = read_ok("{}");
+
+	(void)state;
+	assert_view(c.agents.walletconnect.project_id, "");
+	assert_view(c.agents.walletconnect.at.host, "relay.walletconnect.org");
+	assert_int_equal(c.agents.walletconnect.at.port, 443);
+	assert_true(c.agents.walletconnect.at.tls);
+	c = read_ok(
+		"{\"agents\":{\"walletconnect\":{\"relay\":\"ws://127.0.0.1:5555\",\"project_id\":\"0a\"}}}");
+	assert_false(c.agents.walletconnect.at.tls);
+	assert_int_equal(c.agents.walletconnect.at.port, 5555);
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		char text[256];
+		struct err e = { 0 };
+
+		snprintf(text, sizeof(text), "{\"agents\":{\"walletconnect\":%s}}", cases[i].text);
+		assert_int_equal(config_from_json(&arena, view_of(text), &c, &e), -1);
+		assert_string_equal(e.msg, cases[i].msg);
+	}
+}
+
 static void test_agents(void **state)
 {
 	struct config c = read_ok("{\"agents\":{\"chains\":{\"eip155:31337\":{\"name\":\"Anvil\",\"rpc\":["
@@ -433,6 +466,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_override, teardown),
 		cmocka_unit_test_teardown(test_override_refusals, teardown),
 		cmocka_unit_test_teardown(test_agents, teardown),
+		cmocka_unit_test_teardown(test_walletconnect, teardown),
 		cmocka_unit_test_teardown(test_round_trip, teardown),
 	};
 

@@ -1596,7 +1596,7 @@ class SpendingLimit:
         window without an amount is not limited."""
 
     chain: str
-    #: An address of a token
+    #: An address of a token, or `native`.
     asset: str
     per_transaction: str
     day: Optional[str] = None
@@ -1636,6 +1636,7 @@ class SpendingAddress:
     deny: Optional[bool] = None
     #: Calls that cannot be decoded are allowed to it.
     call: Optional[bool] = None
+    #: What the owner calls it; only the owner gives names.
     note: Optional[str] = None
 
     @classmethod

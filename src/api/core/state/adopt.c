@@ -52,6 +52,7 @@ static void ready_when_done(struct adoption *a)
 	webhooks_start(c);
 	vault_start(c);
 	signer_start(c);
+	walletconnect_start(c);
 	bridges_start(c);
 	tied_sweep(c);
 	templates_recover(c);

@@ -340,6 +340,7 @@ static void init(struct core *c, const struct core_setup *s)
 	quotas_init(c);
 	vault_init(c);
 	signer_init(c);
+	walletconnect_init(c);
 	carrier_init(c);
 	usage_init(c);
 	allowances_init(c);
@@ -387,6 +388,7 @@ void core_stop(struct core *c)
 	adopt_stop(c);
 	agents_stop_all(c);
 	spend_stop(c);
+	walletconnect_stop(c);
 	chains_stop(c);
 	pool_stop(c);
 	history_stop(c);
@@ -408,6 +410,7 @@ void core_free(struct core *c)
 	watchers_done(c);
 	spend_done(c);
 	agents_done(c);
+	walletconnect_done(c);
 	templates_done(c);
 	boxes_done(c);
 	snapshots_done(c);

@@ -23,6 +23,7 @@
 #include "trend_ring.h"
 #include "usage.h"
 #include "vault.h"
+#include "walletconnect_impl.h"
 #include "webhooks.h"
 
 struct core {
@@ -88,6 +89,7 @@ struct core {
 	struct agents agents;
 	struct chains chains;
 	struct spends spends;
+	struct walletconnect walletconnect;
 	struct images images;
 	struct core_posture posture;
 	struct core_stats stats;

@@ -1,0 +1,478 @@
+/*
+ * Requests that were approved here, on their way to a wallet: spend.h, "wallets elsewhere".
+ *
+ * A request is asked for once, whatever happens. Its number is in the vault before it is sent, so that after
+ * a restart a number that is there means "perhaps sent": then its answer is awaited and nothing is sent. The
+ * wallet's answer is acknowledged to the relay when the signer has it; until then the relay delivers it
+ * again.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "core_state.h"
+#include "log.h"
+#include "text.h"
+#include "walletconnect_impl.h"
+#include "poison.h"
+
+#define TEXT_MAX      (256u * 1024)
+#define TTL_LEAST     60
+#define SIGNATURE_MAX 4096
+
+enum stage {
+	ASK_NEW,      /* waits for the line */
+	ASK_KEEPING,  /* its number is being written */
+	ASK_SENT,     /* perhaps: its answer is awaited */
+	ASK_CHECKING, /* the signature that came */
+	ASK_ANSWERED, /* until the signer has it */
+};
+
+struct wc_ask {
+	struct list link;
+	struct core *core;
+	struct wc_session *session;  /* NULL: it is over */
+	struct spend_errand *errand; /* NULL: answered */
+	enum stage stage;
+	char request[SPEND_ID + 1], id[WC_ID];
+	char relay_id[WC_ID]; /* of the answer: to be acknowledged; "": none */
+	struct loop_timer timer;
+	struct wc_proof *proof;
+	struct buf signature;
+};
+
+/* An answer to a request of an earlier life, which nobody has asked for again yet. */
+struct wc_early {
+	struct list link;
+	struct wc_session *session;
+	char id[WC_ID], relay_id[WC_ID];
+	enum wc_sign_kind kind;
+	int64_t code;
+	struct buf text; /* the result, or the error's text */
+};
+
+struct answer {
+	enum wc_sign_kind kind;
+	int64_t code;
+	struct view text;
+};
+
+static void free_ask(struct wc_ask *k)
+{
+	list_del(&k->link);
+	loop_timer_stop(&k->timer);
+	walletconnect_proof_cancel(TAKE_PTR(k->proof));
+	buf_done(&k->signature);
+	free(k);
+}
+
+static struct wc_ask *find_request(struct core *c, struct view request)
+{
+	LIST_EACH (it, &c->walletconnect.asks) {
+		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
+		if (view_is(request, k->request))
+			return k;
+	}
+	return NULL;
+}
+
+/* ---- what the vault has ---- */
+
+static struct wc_asked *find_asked(struct wc_session *s, const char *request)
+{
+	for (size_t i = 0; i < s->n_asked; i++)
+		if (strcmp(s->asked[i].request, request) == 0)
+			return &s->asked[i];
+	return NULL;
+}
+
+static bool is_used(const struct wc_session *s, const char *id)
+{
+	for (size_t i = 0; i < s->n_asked; i++)
+		if (strcmp(s->asked[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+static void nothing(void *arg, const struct err *e)
+{
+	(void)arg;
+	if (e)
+		log_warn("what was asked of a wallet is not kept: %s", e->msg);
+}
+
+static void forget_asked(struct wc_session *s, const char *request)
+{
+	struct wc_asked *a = s ? find_asked(s, request) : NULL;
+
+	if (!a)
+		return;
+	*a = s->asked[--s->n_asked];
+	if (s->stage == WC_OPEN)
+		walletconnect_kept_put(s, nothing, NULL);
+}
+
+/* ---- answers ---- */
+
+static void finish(struct wc_ask *k, const struct spend_answer *w)
+{
+	struct spend_errand *q = TAKE_PTR(k->errand);
+
+	loop_timer_stop(&k->timer);
+	k->stage = ASK_ANSWERED;
+	if (q)
+		spend_elsewhere_answer(k->core, q, w);
+}
+
+/* Nothing is released: the wallet may have signed. */
+static void give_up(struct wc_ask *k, const char *why)
+{
+	finish(k, &(struct spend_answer){ .kind = SPEND_TIMEOUT, .note = why });
+}
+
+static void refuse(struct wc_ask *k, const char *why)
+{
+	finish(k, &(struct spend_answer){ .kind = SPEND_REFUSED, .note = why });
+}
+
+static void on_time(struct loop_timer *t)
+{
+	struct wc_ask *k = CONTAINER(t, struct wc_ask, timer);
+
+	if (k->stage == ASK_NEW || k->stage == ASK_KEEPING)
+		forget_asked(k->session, k->request);
+	give_up(k, "the wallet did not answer in time");
+}
+
+static void on_proof(void *arg, bool valid, const char *why)
+{
+	struct wc_ask *k = arg;
+
+	k->proof = NULL;
+	if (valid)
+		finish(k,
+		       &(struct spend_answer){ .kind = SPEND_SIGNED, .signature = buf_view(&k->signature) });
+	else
+		give_up(k, why);
+}
+
+static void take_signature(struct wc_ask *k, struct view text)
+{
+	size_t n = text.n >= 2 && text.p[0] == '0' && text.p[1] == 'x' ? (text.n - 2) / 2 : 0;
+	char *room;
+
+	k->signature = BUF_INIT(SIGNATURE_MAX);
+	room = n ? buf_reserve(&k->signature, n) : NULL;
+	if (!room || text_unhex(view_skip(text, 2), room, n) < 0) {
+		give_up(k, "the wallet's answer is no signature");
+		return;
+	}
+	buf_commit(&k->signature, n);
+	k->stage = ASK_CHECKING;
+	struct wc_proof *p =
+		walletconnect_proof_start(k->core, k->errand, buf_view(&k->signature), on_proof, k);
+	if (p)
+		k->proof = p;
+}
+
+static void take_error(struct wc_ask *k, const struct answer *a)
+{
+	_cleanup_(buf_done) struct buf why = BUF_INIT(512);
+
+	buf_printf(&why, "the wallet says (%" PRId64 ") ", a->code);
+	text_quote(&why, a->text, 120);
+	buf_putc(&why, 0);
+	if (a->code == WC_CODE_EXPIRED)
+		give_up(k, "the wallet says that the request has expired");
+	else
+		refuse(k, buf_view(&why).p);
+}
+
+static void take_answer(struct wc_ask *k, const struct answer *a)
+{
+	struct spend_answer w = { .kind = SPEND_SENT };
+
+	if (a->kind == WC_SIGN_ERROR)
+		take_error(k, a);
+	else if (strcmp(k->errand->method, "eth_sendTransaction") != 0)
+		take_signature(k, a->text);
+	else if (a->text.n == 66 && view_starts(a->text, "0x") &&
+		 text_unhex(view_skip(a->text, 2), w.hash, sizeof(w.hash)) == 0)
+		finish(k, &w);
+	else
+		give_up(k, "the wallet's answer is no transaction's hash");
+}
+
+static bool keep_early(struct wc_session *s, const struct wc_sign_in *in, const struct answer *a,
+		       struct view relay_id)
+{
+	struct wc_early *y = calloc(1, sizeof(*y));
+
+	if (!y)
+		return true; /* not acknowledged: it comes again */
+	*y = (struct wc_early){ .session = s, .kind = a->kind, .code = a->code, .text = BUF_INIT(64 * 1024) };
+	(void)!view_to_str(in->id, y->id, WC_ID);
+	(void)!view_to_str(relay_id, y->relay_id, WC_ID);
+	buf_add(&y->text, a->text);
+	list_append(&s->core->walletconnect.early, &y->link);
+	return true;
+}
+
+static void free_early(struct wc_early *y)
+{
+	list_del(&y->link);
+	buf_done(&y->text);
+	free(y);
+}
+
+bool walletconnect_ask_answer(struct wc_session *s, const struct wc_sign_in *in, struct view relay_id)
+{
+	const struct answer a = { .kind = in->kind,
+				  .code = in->code,
+				  .text = in->kind == WC_SIGN_ERROR                       ? in->text
+					  : in->result && in->result->type == JSON_STRING ? in->result->text
+											  : VIEW("") };
+
+	LIST_EACH (it, &s->core->walletconnect.asks) {
+		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
+		if (k->session != s || !view_is(in->id, k->id))
+			continue;
+		(void)!view_to_str(relay_id, k->relay_id, WC_ID);
+		if (k->stage == ASK_SENT)
+			take_answer(k, &a);
+		return true;
+	}
+	for (size_t i = 0; i < s->n_asked; i++)
+		if (view_is(in->id, s->asked[i].id))
+			return keep_early(s, in, &a, relay_id);
+	if (in->kind == WC_SIGN_RESULT && a.text.n)
+		log_warn("session %s: a wallet answers what nobody waits for any more", s->id);
+	return false;
+}
+
+/* ---- sending ---- */
+
+static void publish(struct wc_ask *k)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(TEXT_MAX);
+	const struct spend_errand *q = k->errand;
+	int64_t left = (q->until_ms - clock_wall_ms()) / 1000;
+	char chain[40];
+	struct err e = { 0 };
+
+	snprintf(chain, sizeof(chain), "eip155:%" PRIu64, q->chain);
+	k->stage = ASK_SENT;
+	if (wc_sign_put_request(&text, k->id, view_of(chain), q->method, q->params, q->until_ms / 1000) < 0)
+		err_set(&e, ERR_TOO_LARGE, "the request is too large for the wallet");
+	if (e.code ||
+	    walletconnect_relay_publish(k->core,
+					&(struct wc_message){ .topic = view_of(k->session->topic),
+							      .key = k->session->key,
+							      .text = buf_view(&text),
+							      .tag = wc_sign_tag(WC_REQUEST),
+							      .ttl_s = (uint32_t)MAX(left, TTL_LEAST),
+							      .prompt = true },
+					NULL, NULL, &e) < 0)
+		refuse(k, e.msg);
+}
+
+struct written {
+	struct core *core;
+	char request[SPEND_ID + 1];
+};
+
+static void on_written(void *arg, const struct err *e)
+{
+	struct written *w = arg;
+	struct wc_ask *k = find_request(w->core, view_of(w->request));
+
+	if (k && k->stage == ASK_KEEPING && !w->core->stopping) {
+		if (e)
+			refuse(k, e->msg);
+		else
+			publish(k);
+	}
+	free(w);
+}
+
+static bool can(const struct wc_session *s, const char *method)
+{
+	return strcmp(method, "eth_sendTransaction") == 0    ? s->sends
+	       : strcmp(method, "personal_sign") == 0        ? s->signs
+	       : strcmp(method, "eth_signTypedData_v4") == 0 ? s->signs_typed
+							     : false;
+}
+
+static void go(struct wc_ask *k)
+{
+	struct wc_session *s = k->session;
+	struct written *w;
+
+	if (k->stage != ASK_NEW || k->core->walletconnect.line.state != WC_LINE_OPEN)
+		return;
+	if (!can(s, k->errand->method) || s->n_asked >= WCROOM_ASKED) {
+		refuse(k, s->n_asked >= WCROOM_ASKED ? "too many requests wait for this wallet"
+						     : "the wallet does not offer this kind of signature");
+		return;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		refuse(k, "no memory");
+		return;
+	}
+	do
+		wc_relay_new_sign_id(clock_wall_ms(), k->id);
+	while (is_used(s, k->id));
+	w->core = k->core;
+	memcpy(w->request, k->request, sizeof(w->request));
+	memcpy(s->asked[s->n_asked].request, k->request, sizeof(k->request));
+	memcpy(s->asked[s->n_asked++].id, k->id, sizeof(k->id));
+	k->stage = ASK_KEEPING;
+	walletconnect_kept_put(s, on_written, w);
+}
+
+void walletconnect_ask_go(struct core *c)
+{
+	LIST_EACH (it, &c->walletconnect.asks)
+		go(CONTAINER(it, struct wc_ask, link));
+}
+
+static void attach(struct wc_ask *k, const struct wc_asked *a)
+{
+	memcpy(k->id, a->id, sizeof(k->id));
+	k->stage = ASK_SENT;
+	LIST_EACH (it, &k->core->walletconnect.early) {
+		struct wc_early *y = CONTAINER(it, struct wc_early, link);
+		if (y->session != k->session || strcmp(y->id, k->id) != 0)
+			continue;
+		memcpy(k->relay_id, y->relay_id, sizeof(k->relay_id));
+		list_del(&y->link);
+		take_answer(k, &(struct answer){ y->kind, y->code, buf_view(&y->text) });
+		free_early(y);
+		return;
+	}
+}
+
+/* ---- the backend ---- */
+
+static struct wc_session *find_session(struct core *c, const uint8_t account[20], uint64_t chain)
+{
+	struct wc_session *best = NULL;
+
+	LIST_EACH (it, &c->walletconnect.sessions) {
+		struct wc_session *s = CONTAINER(it, struct wc_session, link);
+		for (size_t i = 0; s->stage == WC_OPEN && i < s->n_accounts; i++)
+			if (s->accounts[i].chain == chain && memcmp(s->accounts[i].address, account, 20) == 0)
+				best = s; /* the newest */
+	}
+	return best;
+}
+
+/* The session that was asked already, wherever the account is offered now. */
+static struct wc_session *find_asker(struct core *c, const char *request)
+{
+	LIST_EACH (it, &c->walletconnect.sessions) {
+		struct wc_session *s = CONTAINER(it, struct wc_session, link);
+		if (s->stage == WC_OPEN && find_asked(s, request))
+			return s;
+	}
+	return NULL;
+}
+
+static bool has(struct spend_elsewhere *b, const uint8_t account[20], uint64_t chain)
+{
+	return find_session(CONTAINER(b, struct core, walletconnect.backend), account, chain) != NULL;
+}
+
+static void send_errand(struct spend_elsewhere *b, struct spend_errand *q)
+{
+	struct core *c = CONTAINER(b, struct core, walletconnect.backend);
+	struct wc_session *asker = find_asker(c, q->id),
+			  *s = asker ? asker : find_session(c, q->account, q->chain);
+	struct wc_ask *k = s ? calloc(1, sizeof(*k)) : NULL;
+	int64_t left = q->until_ms - clock_wall_ms();
+
+	if (!k || view_to_str(view_of(q->id), k->request, sizeof(k->request)) < 0) {
+		free(k);
+		spend_elsewhere_answer(
+			c, q, &(struct spend_answer){ .kind = SPEND_REFUSED, .note = "there is no session" });
+		return;
+	}
+	k->core = c;
+	k->session = s;
+	k->errand = q;
+	list_append(&c->walletconnect.asks, &k->link);
+	loop_timer_start(c->loop, &k->timer, left > 0 ? (uint64_t)left : 0, on_time);
+	if (asker)
+		attach(k, find_asked(s, k->request));
+	else
+		go(k);
+}
+
+static void take_back(struct spend_elsewhere *b, struct spend_errand *q)
+{
+	struct core *c = CONTAINER(b, struct core, walletconnect.backend);
+
+	LIST_EACH (it, &c->walletconnect.asks) {
+		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
+		if (k->errand != q)
+			continue;
+		forget_asked(k->session, k->request);
+		free_ask(k);
+	}
+}
+
+/* The signer has it: the relay may forget the answer, and so may the vault. */
+static void on_change(struct spend_watch *w, enum spend_change what, const struct spend_view *v)
+{
+	struct core *c = CONTAINER(w, struct core, walletconnect.watch);
+	struct wc_ask *k = find_request(c, v->item->id);
+
+	(void)what;
+	if (!k || k->stage != ASK_ANSWERED || v->item->state == SGN_STATE_AWAITING_WALLET ||
+	    v->item->state == SGN_STATE_APPROVED)
+		return;
+	if (k->relay_id[0])
+		walletconnect_relay_ack(c, k->relay_id);
+	forget_asked(k->session, k->request);
+	free_ask(k);
+}
+
+void walletconnect_ask_end(struct wc_session *s, const char *why)
+{
+	LIST_EACH (it, &s->core->walletconnect.asks) {
+		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
+		if (k->session != s)
+			continue;
+		k->session = NULL;
+		if (k->stage == ASK_NEW || k->stage == ASK_KEEPING)
+			refuse(k, why);
+		else if (k->stage == ASK_SENT)
+			give_up(k, why);
+	}
+	LIST_EACH (it, &s->core->walletconnect.early)
+		if (CONTAINER(it, struct wc_early, link)->session == s)
+			free_early(CONTAINER(it, struct wc_early, link));
+}
+
+void walletconnect_ask_init(struct core *c)
+{
+	struct walletconnect *w = &c->walletconnect;
+
+	list_init(&w->asks);
+	list_init(&w->early);
+	w->backend = (struct spend_elsewhere){
+		.name = "walletconnect", .has = has, .send = send_errand, .take_back = take_back
+	};
+	w->watch.on_change = on_change;
+}
+
+void walletconnect_ask_stop(struct core *c)
+{
+	LIST_EACH (it, &c->walletconnect.asks)
+		free_ask(CONTAINER(it, struct wc_ask, link));
+	LIST_EACH (it, &c->walletconnect.early)
+		free_early(CONTAINER(it, struct wc_early, link));
+}
