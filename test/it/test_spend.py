@@ -1,14 +1,20 @@
 """Spending: from an agent's request to the end of its transaction, with anvil as the chain and the real signer."""
 
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
 import agents_kit
+import npm
 import paddock
 import signer
-from agents_kit import modules, pack  # noqa: F401
+from agents_kit import RICH, modules, pack  # noqa: F401
 from spend_kit import ACCOUNTS, ETHER, FRIEND, Anvil, Bank, Front
+
+HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
@@ -293,6 +299,76 @@ def test_nonces_in_order(bank, anvil, slow_mining):
     anvil.ask("evm_mine")
     for value in range(1110, 1114):
         bank.until_state(next(t["id"] for t in bank.list() if t["value"] == str(value)), "confirmed", "final")
+
+
+# ---- tokens and wallets elsewhere
+
+
+def test_token(bank, anvil):
+    """A transfer of an ERC-20 token: its limit, what is simulated, what the receipt shows."""
+    home = npm.install(HERE / "spend", "spend")
+    shutil.copy(HERE / "spend/compile.js", home)
+    code = subprocess.run(["node", "compile.js"], cwd=home, capture_output=True, text=True, timeout=120 * paddock.SLOW, check=True).stdout.strip()
+    made = anvil.ask("eth_sendTransaction", {"from": bank.account, "data": code})
+    token = anvil.ask("eth_getTransactionReceipt", made)["contractAddress"]
+    words = f"{int(FRIEND, 16):064x}" + f"{250:064x}"
+    transfer, balance = f"0xa9059cbb{words}", f"0x70a08231{int(FRIEND, 16):064x}"
+    refused = bank.send(0, token, transfer).result(60)
+    assert refused["status"] == 403 and refused["body"]["error"].startswith("No allowance found for"), refused
+    bank.allow(limits=[signer.pb.Limit(chain=31337, asset=bytes.fromhex(token[2:]), per_tx=signer.amount(300), symbol="COIN")])
+    valued = bank.send(1, token, transfer).result(60)
+    assert valued == {"status": 403, "body": {"error": "ERC20 transfers must have a transaction value of 0"}}
+    card, hash = bank.done(0, token, data=transfer)
+    assert card["class"] == "erc20_transfer" and card["card"]["simulation"]["method"] == "simulate_v1"
+    assert [m["amount"] for m in card["card"]["simulation"]["moves"]] == ["250"]
+    done = bank.until_state(card["id"], "confirmed", "final")
+    assert done["card"]["deviation"] is None
+    assert anvil.number("eth_call", {"to": token, "data": balance}, "latest") == 250
+    # More than it has: the token says no, and so does the simulation.
+    much = bank.send(0, token, f"0xa9059cbb{int(FRIEND, 16):064x}{299:064x}")
+    item = bank.until_pending(0)
+    anvil.ask("eth_sendTransaction", {"from": bank.account, "to": token, "data": f"0xa9059cbb{int(RICH, 16):064x}{999750:064x}"})
+    response = bank.say(item["id"], "approve", digest=item["digest"])
+    assert response.status == 403 and "fail" in response.json()["error"]["message"], response
+    assert bank.say(item["id"], "reject").status == 200 and much.result(30)["status"] == 403
+    bank.allow()
+
+
+@pytest.fixture
+def elsewhere(daemon, bank):
+    wallet = bank.own("WALLET_ADD", kind=signer.pb.WALLET_KIND_EXTERNAL, label="phone", address=bytes.fromhex(ACCOUNTS[3][2:])).wallet
+    yield Bank(daemon, bank.agent, index=3, wallet=wallet)
+    bank.allow()
+    bank.own("WALLET_REMOVE", id=wallet.id)
+
+
+def test_a_wallet_elsewhere(elsewhere, anvil):
+    """The page asks a wallet, which sends what was approved, refuses, or sends something else."""
+    def given(value):
+        wait = elsewhere.send(value)
+        item = elsewhere.until_pending(value)
+        elsewhere.approve(item)
+        assert elsewhere.until_state(item["id"], "awaiting_wallet")["from"] == ACCOUNTS[3]
+        return wait, item["id"]
+
+    def sends(value):
+        return anvil.ask("eth_sendTransaction", {"from": ACCOUNTS[3], "to": FRIEND, "value": hex(value)})
+
+    wait, id = given(1401)
+    hash = sends(1401)
+    assert elsewhere.say(id, "wallet", hash=hash).status == 200
+    assert wait.result(60) == {"status": 200, "body": {"success": True, "txHash": hash}}
+    elsewhere.until_state(id, "confirmed", "final")
+    assert elsewhere.say(id, "wallet", rejected=True).status == 409
+    wait, id = given(1402)
+    assert elsewhere.say(id, "wallet", rejected=True).status == 200
+    assert wait.result(60) == {"status": 403, "body": {"error": "Transaction rejected by user"}}
+    wait, id = given(1403)
+    assert elsewhere.say(id, "wallet", hash=sends(9999)).status == 200
+    assert elsewhere.until_state(id, "mismatch")
+    wait.result(60)
+    anvil.ask("anvil_mine", "0x5")  # what was confirmed becomes final: the wallet can be removed
+    paddock.until(lambda: not [t for t in elsewhere.list(state="confirmed")], "all of it is final")
 
 
 # ---- a node that fails
