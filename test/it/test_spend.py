@@ -1,8 +1,10 @@
 """Spending: from an agent's request to the end of its transaction, with anvil as the chain and the real signer."""
 
+import io
 import json
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -54,13 +56,13 @@ def daemon(daemon_factory, workdir, anvil, front):
 def agents(daemon):
     api, made = daemon.client(), []
 
-    def make(name):
+    def make(name, data=None):
         response = api.post("/v1/agents", {"manifest": agents_kit.manifest(permissions={"chains": ["eip155:31337", "eip155:1337"]}), "consent": True, "name": name})
         assert response.status == 201, response
         it = agents_kit.Agent(api, response.json())
         made.append(it)
-        assert it.upload(pack("index.js", "sdk.js", "run.js")).status == 202
-        it.wait("stopped")
+        assert it.upload(data or pack("index.js", "sdk.js", "run.js")).status == 202
+        it.wait("stopped", timeout=120)
         it.do("start")
         it.until_logged("hello by the API")
         return it
@@ -199,6 +201,42 @@ def test_json_rpc(bank, anvil):
     assert wait.result(30)["body"]["error"]["code"] == 4001
     assert bank.run(f"{one} return one('eth_accounts')")["body"]["result"] == [bank.account]
     bank.allow()
+
+
+def test_libraries_send_and_sign(daemon, agents, modules, bank):
+    """ethers, viem and web3.js as they are published: a transaction and a message each, which a person approves meanwhile."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name in ("index.js", "sdk.js", "run.js"):
+            tar.add(HERE / "agents" / name, name)
+        tar.add(modules / "node_modules", "node_modules", filter=lambda i: None if i.name.endswith(agents_kit.TYPES) or any(part in i.name for part in agents_kit.UNUSED) else i)
+    it = Bank(daemon, agents("libraries", out.getvalue()), index=4, allow_messages=True)
+    url = "env.ASSEGAI_API_PROXY + '/rpc/eip155:31337'"
+    wait = it.start(f"""
+      const {{ FetchRequest, JsonRpcProvider, verifyMessage }} = require("ethers");
+      const request = new FetchRequest({url});
+      for (const [k, v] of Object.entries(headers)) request.setHeader(k, v);
+      const provider = new JsonRpcProvider(request);
+      const signer = await provider.getSigner();
+      const ethers = {{ hash: (await signer.sendTransaction({{ to: "{FRIEND}", value: 1501n }})).hash, who: verifyMessage("hello", await signer.signMessage("hello")) }};
+      provider.destroy();
+      const {{ createWalletClient, http }} = require("viem");
+      const {{ foundry }} = require("viem/chains");
+      const client = createWalletClient({{ chain: foundry, transport: http({url}, {{ fetchOptions: {{ headers }}, timeout: 120000, retryCount: 0 }}) }});
+      const [account] = await client.getAddresses();
+      const viem = {{ hash: await client.sendTransaction({{ account, to: "{FRIEND}", value: 1502n }}), who: verifyMessage("hello", await client.signMessage({{ account, message: "hello" }})) }};
+      const {{ Web3, HttpProvider }} = require("web3");
+      const web3 = new Web3(new HttpProvider({url}, {{ providerOptions: {{ headers }} }}));
+      const sent = await new Promise((good, bad) => web3.eth.sendTransaction({{ from: account, to: "{FRIEND}", value: "1503" }}).on("transactionHash", good).on("error", bad));
+      const signed = await web3.eth.personal.sign("hello", account, "");
+      return {{ ethers, viem, web3: {{ hash: sent, who: verifyMessage("hello", signed) }} }}""")
+    while not wait.done():
+        for item in it.list(state="pending"):
+            it.approve(it.get(item["id"]))
+    got = wait.result()
+    sent = {t["value"]: t["hash"] for t in it.list() if t["kind"] == "transaction"}
+    assert [got[name]["hash"] for name in ("ethers", "viem", "web3")] == [sent[v] for v in ("1501", "1502", "1503")]
+    assert {got[name]["who"] for name in ("ethers", "viem", "web3")} == {ACCOUNTS[4]}
 
 
 # ---- the chain
