@@ -96,6 +96,11 @@
 	X(agent_restart)                                                                                     \
 	X(agent_logs)                                                                                        \
 	X(agent_rm)                                                                                          \
+	X(agent_search)                                                                                      \
+	X(agent_publish)                                                                                     \
+	X(agent_index)                                                                                       \
+	X(agent_key)                                                                                         \
+	X(agent_upgrade)                                                                                     \
 	X(agent_allow)                                                                                       \
 	X(agent_limits)                                                                                      \
 	X(wallet_ls)                                                                                         \

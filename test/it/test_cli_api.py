@@ -41,6 +41,7 @@ VERBS = {
     "ai rotate": "rotateSandboxAiToken", "ai calls": "listSandboxAiCalls getSandboxAiCall", "ai usage": "getUsage", "metrics": "metrics",
     "agent install": "installAgent uploadAgentCode", "agent ls": "listAgents", "agent show": "getAgent", "agent rm": "removeAgent",
     "agent start": "startAgent", "agent stop": "stopAgent", "agent restart": "restartAgent", "agent logs": "listAgentLogs",
+    "agent upgrade": "upgradeAgent", "agent search": "listCatalogues",
     "tx ls": "listTransactions", "tx show": "getTransaction", "tx approve": "approveTransaction", "tx reject": "rejectTransaction",
     "tx cancel": "cancelTransaction", "tx speed-up": "speedUpTransaction", "tx export": "listTransactions", "tx watch": "listEvents",
     "tx pause": "pauseSigner", "tx limits": "getAgentLimits", "tx spent": "getAgentSpending getWalletSpending",

@@ -172,6 +172,7 @@ SWEEP = {
     # agents
     "POST /v1/agents": lambda w: Op("POST", "/v1/agents", {"manifest": AGENT, "name": w.name(), "consent": True}),
     "PUT /v1/agents/{}/code": lambda w: Op("PUT", f"/v1/agents/{w.agent()}/code", b"\0" * 10240, {"Content-Type": "application/x-tar"}),
+    "POST /v1/agents/{}/upgrade": about("POST", "/v1/agents/{}/upgrade", lambda w: w.agent(built=True), {"manifest": {**AGENT, "version": "1.1.0"}, "consent": True}),
     "POST /v1/agents/{}/start": about("POST", "/v1/agents/{}/start", lambda w: w.agent(built=True)),
     "POST /v1/agents/{}/stop": about("POST", "/v1/agents/{}/stop", lambda w: w.agent(running=True)),
     "POST /v1/agents/{}/restart": about("POST", "/v1/agents/{}/restart", lambda w: w.agent(running=True)),
