@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import assert from "node:assert/strict";
 
-const PATIENCE = 15000;
+const PATIENCE = 30000;
 
 export async function until(what, condition, limit = PATIENCE) {
   for (const end = Date.now() + limit; ; await new Promise((r) => setTimeout(r, 40))) {
