@@ -77,6 +77,31 @@ def test_it_is_ended_here(daemon, relay, wallet):
     assert client.delete(f"/v1/wallets/sessions/{session['id']}").status == 404
 
 
+def test_by_the_command_line(daemon, modules, wallet):
+    """The code in the terminal is read by a decoder, the wallet pairs by it, and the command says who is there."""
+    where = ("--url", daemon.url, "--key-file", str(daemon.data_dir / "admin.key"))
+    command = subprocess.Popen([paddock.BIN / "paddock", "wallet", "connect", "--chain", CHAIN, "--label", "phone", *where], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=paddock.clean_environment())
+    lines = []
+    while not lines or not lines[-1].startswith("wc:"):
+        lines.append(command.stdout.readline().rstrip("\n"))
+        assert lines[-1], lines
+    rows = [["01"[c in half] for c in line] for line in lines[:-1] for half in ("\u2580\u2588", "\u2584\u2588")]
+    rows = ["".join(row[4:-4]) for row in rows[4:4 + len(rows[0]) - 8]]
+    read = subprocess.run(["node", "qr.mjs"], cwd=modules, input=json.dumps(rows), capture_output=True, text=True, timeout=60 * paddock.SLOW)
+    assert read.stdout == lines[-1]
+    it = wallet()
+    it.do("pair", uri=read.stdout)
+    assert command.stdout.read() == f"Test Wallet is connected:\n  {CHAIN}:{FIRST}\n"
+    assert command.wait() == 0
+    run = lambda *words: subprocess.run([paddock.BIN / "paddock", "wallet", *words, *where], capture_output=True, text=True, env=paddock.clean_environment())  # noqa: E731
+    listed = run("sessions").stdout
+    assert "Test Wallet" in listed and ("in 6d" in listed or "in 7d" in listed), listed
+    assert run("end", sessions(daemon)[0]["id"]).returncode == 0
+    it.wait("deleted")
+    assert sessions(daemon) == []
+
+
 def test_the_line_is_there_only_when_it_is_needed(daemon, relay, wallet):
     paddock.until(lambda: relay.ask()["clients"] == [], "nobody is connected")
     it = wallet()

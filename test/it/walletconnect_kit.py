@@ -75,7 +75,7 @@ class Wallet:
             else:
                 self.errors.append(line)
 
-    def wait(self, event, timeout=30, **fields):
+    def wait(self, event, timeout=20, **fields):
         """The next event of this kind; those before it are kept in `seen`."""
         while True:
             try:
