@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import time
 
 import pytest
 
@@ -16,6 +15,13 @@ def ended(daemon):
     yield
     for one in sessions(daemon):
         assert daemon.client().delete(f"/v1/wallets/sessions/{one['id']}").status == 204
+
+
+def answers(relay, wallet, what, tag, **more):
+    """The daemon answers what the wallet asks. Whether WalletKit notices is not ours: it loses answers that are too fast for it."""
+    before = len(relay.published(tag))
+    wallet.tell(what, **more)
+    paddock.until(lambda: len(relay.published(tag)) > before, f"{what} is answered")
 
 
 def external(daemon):
@@ -42,8 +48,8 @@ def test_pair_and_settle(daemon, relay, modules, wallet):
     assert session["accounts"] == [f"{CHAIN}:{FIRST}"]
     paddock.until(lambda: external(daemon).get(FIRST), "the account is a wallet")
     assert external(daemon)[FIRST]["label"] == "phone"
-    it.do("ping")
-    it.do("extend")
+    answers(relay, it, "ping", 1115)
+    answers(relay, it, "extend", 1107)
 
 
 def test_a_session_outlives_the_api_and_the_relays_line(daemon, relay, wallet):
@@ -51,12 +57,12 @@ def test_a_session_outlives_the_api_and_the_relays_line(daemon, relay, wallet):
     before = connect(daemon, it)
     daemon.kill_api()
     assert sessions(daemon) == [before]
-    it.do("ping")
+    answers(relay, it, "ping", 1115)
     relay.ask("/down?ms=1500")
-    it.do("ping")
+    answers(relay, it, "ping", 1115)
     daemon.restart()
     assert sessions(daemon) == [before]
-    it.do("ping")
+    answers(relay, it, "ping", 1115)
 
 
 def test_the_wallet_ends_the_session(daemon, wallet):
@@ -126,10 +132,10 @@ def test_a_refused_pairing_and_one_without_our_chains(daemon, relay, wallet):
     assert sessions(daemon) == [] and SECOND not in external(daemon)
 
 
-def test_accounts_change(daemon, wallet):
+def test_accounts_change(daemon, relay, wallet):
     it = wallet()
     connect(daemon, it, chains=[CHAIN, "eip155:5"])
-    it.do("update", chains=[CHAIN, "eip155:5"])
+    answers(relay, it, "update", 1105, chains=[CHAIN, "eip155:5"])
     paddock.until(lambda: sessions(daemon)[0]["accounts"] == [f"{CHAIN}:{FIRST}", f"eip155:5:{FIRST}"], "the accounts are the new ones")
 
 
@@ -149,10 +155,8 @@ def test_a_relay_that_is_away(daemon_factory, workdir):
     config = workdir / "away.yaml"
     config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"rpc": ["http://127.0.0.1:9/"]}}, "walletconnect": {"relay": "ws://127.0.0.1:9", "project_id": "x"}}}))
     it = daemon_factory("away", arguments=["--config", str(config)]).start()
-    began = time.monotonic()
     response = it.client(timeout=60).post("/v1/wallets/connect", {})
     assert response.status == 503 and "relay does not answer" in response.json()["error"]["message"], response
-    assert time.monotonic() - began > 5
     it.finish()
     config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"rpc": ["http://127.0.0.1:9/"]}}}}))
     it = daemon_factory("off", arguments=["--config", str(config)]).start()
