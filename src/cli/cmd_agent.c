@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent_files.h"
 #include "call.h"
+#include "cmd_catalogue.h"
 #include "create.h"
 #include "fd.h"
 #include "progress.h"
@@ -18,50 +20,94 @@
 
 #include "poison.h"
 
-#define MANIFEST     "assegai.json"
-#define MANIFEST_MAX (64u << 10)
+#define MANIFEST     AGENT_FILES_MANIFEST
+#define MANIFEST_MAX AGENT_FILES_MANIFEST_MAX
 #define BUILD_MS     (30 * 60 * 1000)
 #define POLL_MS      300
 #define FOLLOW_MS    500
 #define PAGE         500
 #define PAGE_BYTES   (32u << 20)
 
-/* ---- the manifest ---- */
+/* ---- the files ---- */
 
-static int read_fd(int fd, struct buf *out, struct err *e)
+/* What is to be installed: a directory, an archive, or one of a catalogue, which is open. */
+struct files {
+	const char *path;
+	int fd; /* -1: it is at the path */
+	struct buf manifest;
+};
+
+static void files_done(struct files *f)
 {
-	char piece[4096];
-	ssize_t n;
-
-	while ((n = read(fd, piece, sizeof(piece))) > 0)
-		if (buf_append(out, piece, (size_t)n) < 0)
-			return err_set(e, ERR_TOO_LARGE, MANIFEST " has more than %u bytes", MANIFEST_MAX);
-	return n < 0 ? err_sys(e, ERR_INTERNAL, errno, MANIFEST) : 0;
+	fd_close(f->fd);
+	buf_done(&f->manifest);
 }
 
-/* Of a directory. An archive is not looked into here: its manifest lies beside it, or is given. */
-static int read_manifest(const char *path, const char *given, struct buf *out, struct err *e)
+static int read_given(const char *path, struct buf *out, struct err *e)
 {
-	_cleanup_(closep) int dir = -EBADF, fd = -EBADF;
-	struct stat st;
+	int r = fd_slurp(AT_FDCWD, path, out);
 
-	if (given) {
-		fd = open(given, O_RDONLY | O_CLOEXEC);
-		return fd < 0 ? err_sys(e, ERR_INVALID, errno, "%s", given) : read_fd(fd, out, e);
+	return r < 0 ? err_sys(e, ERR_INVALID, r, "%.120s", path) : 0;
+}
+
+/* The archive's manifest must be the one that was searched and signed. */
+static int take_listed(struct cmd_ctx *ctx, const struct cmd_catalogue_choice *from, struct files *f,
+		       struct err *e)
+{
+	_cleanup_(buf_done) struct buf listed = BUF_INIT(4 * MANIFEST_MAX), own = BUF_INIT(4 * MANIFEST_MAX);
+	struct catalogue_agent a;
+	struct json_out o;
+	struct json *doc;
+	char name[192];
+
+	if (cmd_catalogue_get(ctx, from, f->path, &a, &f->fd, e) < 0)
+		return -1;
+	if (view_to_str(a.archive, name, sizeof(name)) < 0)
+		return err_set(e, ERR_INVALID, "the archive's name is too long");
+	f->path = arena_str(&ctx->arena, a.archive);
+	if (!f->path || agent_files_manifest_fd(f->fd, name, &f->manifest, e) < 0 ||
+	    json_parse(&ctx->arena, buf_view(&f->manifest), &doc, e) < 0)
+		return err_wrap(e, "%.100s", name);
+	json_out_init(&o, &listed);
+	json_out_value(&o, a.manifest);
+	json_out_init(&o, &own);
+	json_out_value(&o, doc);
+	return view_eq(buf_view(&listed), buf_view(&own))
+		       ? 0
+		       : err_set(e, ERR_FORBIDDEN, "%.100s has another manifest than the index", name);
+}
+
+static int take_files(struct cmd_ctx *ctx, const char *given, const struct cmd_catalogue_choice *from,
+		      struct files *f, struct err *e)
+{
+	bool named = from->catalogue || from->key ||
+		     (!strchr(f->path, '/') && strcmp(f->path, "-") != 0 && access(f->path, F_OK) < 0);
+
+	if (named && given)
+		return err_set(e, ERR_INVALID, "--manifest is for a directory or an archive");
+	if (named)
+		return take_listed(ctx, from, f, e);
+	if (given)
+		return read_given(given, &f->manifest, e);
+	if (strcmp(f->path, "-") == 0)
+		return err_set(e, ERR_INVALID,
+			       "standard input is read once: name its manifest with --manifest FILE");
+	return agent_files_manifest(f->path, &f->manifest, e);
+}
+
+static int open_files(const struct files *f, struct source *ret, struct err *e)
+{
+	int fd;
+
+	if (f->fd < 0)
+		return strcmp(f->path, "-") == 0 ? source_open(ret, "-", e)
+						 : agent_files_open(ret, f->path, e);
+	fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+		fd_close(fd);
+		return err_sys(e, ERR_INTERNAL, errno, "the archive");
 	}
-	if (stat(path, &st) < 0)
-		return err_sys(e, ERR_INVALID, errno, "%s", path);
-	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ERR_INVALID, "%s is an archive: name its manifest with --manifest FILE",
-			       path);
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0 && faccessat(dir, "Dockerfile", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return err_set(
-			e, ERR_UNSUPPORTED,
-			"a Dockerfile of its own is not supported: remove it. The image is made from the "
-			"runtime and the lock file");
-	fd = dir >= 0 ? openat(dir, MANIFEST, O_RDONLY | O_CLOEXEC) : -1;
-	return fd < 0 ? err_sys(e, ERR_INVALID, errno, "%s/" MANIFEST, path) : read_fd(fd, out, e);
+	return source_open_fd(ret, fd, f->path, e);
 }
 
 /* ---- what it asks for ---- */
@@ -96,7 +142,7 @@ static void show_asks(const struct json *m)
 	put_list("spending", json_get(m, "spending_limits"), "no limits named: nothing may be spent");
 }
 
-static int ask_consent(bool yes, struct err *e)
+static int ask_consent(bool yes, const char *verb, struct err *e)
 {
 	char answer[8] = "";
 
@@ -104,9 +150,9 @@ static int ask_consent(bool yes, struct err *e)
 		return 0;
 	if (!isatty(STDIN_FILENO))
 		return err_set(e, ERR_INVALID, "consent is needed: look at what it asks for, and add --yes");
-	fputs("Install it? [y/N] ", stderr);
+	fprintf(stderr, "%s it? [y/N] ", verb);
 	if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
-		return err_set(e, ERR_CANCELLED, "nothing was installed");
+		return err_set(e, ERR_CANCELLED, "nothing was changed");
 	return 0;
 }
 
@@ -114,6 +160,7 @@ static int ask_consent(bool yes, struct err *e)
 
 struct install_flags {
 	const char *name, *manifest;
+	struct cmd_catalogue_choice from;
 	bool yes, start;
 };
 
@@ -121,14 +168,16 @@ static const struct opt INSTALL_OPTS[] = {
 	{ "name", 'n', OPT_TEXT, offsetof(struct install_flags, name), "NAME",
 	  "what it is called here (default: made from the manifest's name)" },
 	{ "manifest", 0, OPT_TEXT, offsetof(struct install_flags, manifest), "FILE",
-	  "its manifest (default: assegai.json of the directory)" },
+	  "its manifest (default: assegai.json of the directory or archive)" },
+	CMD_CATALOGUE_OPTS(struct install_flags, from),
 	{ "yes", 'y', OPT_FLAG, offsetof(struct install_flags, yes), NULL,
 	  "consent to what it asks for, without a question" },
 	{ "start", 0, OPT_FLAG, offsetof(struct install_flags, start), NULL, "start it when it is built" },
 };
 
-static int post_manifest(struct cmd_ctx *ctx, struct session *s, struct view manifest, const char *name,
-			 bool consent, struct json **ret, struct err *e)
+/* To install it or, with `agent`, to upgrade that one. */
+static int post_manifest(struct cmd_ctx *ctx, struct session *s, const char *agent, struct view manifest,
+			 const char *name, bool consent, struct json **ret, struct err *e)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(4 * MANIFEST_MAX);
 	struct json_out o;
@@ -146,10 +195,13 @@ static int post_manifest(struct cmd_ctx *ctx, struct session *s, struct view man
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, MANIFEST " is too large");
-	return call_with(s, &(struct cli_call){ "POST", "agents", .body = buf_view(&body) }, ret, e);
+	return call_with(s,
+			 &(struct cli_call){ "POST", "agents", agent, agent ? "/upgrade" : NULL,
+					     .body = buf_view(&body) },
+			 ret, e);
 }
 
-static int upload(struct session *s, const char *id, const char *path, struct err *e)
+static int upload(struct session *s, const char *id, const struct files *f, struct err *e)
 {
 	_cleanup_(buf_done) struct buf where = BUF_INIT(8192);
 	_cleanup_(buf_done) struct buf answer = BUF_INIT(256u << 10);
@@ -164,13 +216,13 @@ static int upload(struct session *s, const char *id, const char *path, struct er
 	struct progress p;
 
 	buf_puts(&where, "/v1/agents/");
-	if (session_segment(&where, id, e) < 0 || source_open(&source, path, e) < 0)
+	if (session_segment(&where, id, e) < 0 || open_files(f, &source, e) < 0)
 		return -1;
 	buf_puts(&where, "/code");
 	rq.path = buf_view(&where);
 	rq.body_fd = source.fd;
 	rq.body_size = source.size;
-	progress_begin(&p, &s->client, path, source.size > 0 ? (uint64_t)source.size : 0);
+	progress_begin(&p, &s->client, f->path, source.size > 0 ? (uint64_t)source.size : 0);
 	int sent = session_send(s, &rq, &r, e);
 	progress_end(&p, &s->client);
 	return sent < 0 ? -1 : client_read_all(&s->client, &answer, e);
@@ -196,24 +248,24 @@ static int await_build(struct session *s, const char *id, struct json **ret, str
 static int run_install(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
 		       struct err *e)
 {
-	_cleanup_(buf_done) struct buf manifest = BUF_INIT(MANIFEST_MAX);
+	_cleanup_(files_done) struct files files = { operands[0], -1, BUF_INIT(MANIFEST_MAX) };
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	const struct install_flags *f = flags;
 	struct json *answer;
 	char id[64];
 
 	if (create_check_text(f->name, "--name", e) < 0 ||
-	    read_manifest(operands[0], f->manifest, &manifest, e) < 0 ||
+	    take_files(ctx, f->manifest, &f->from, &files, e) < 0 ||
 	    session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
-	    post_manifest(ctx, &s, buf_view(&manifest), f->name, false, &answer, e) < 0)
+	    post_manifest(ctx, &s, NULL, buf_view(&files.manifest), f->name, false, &answer, e) < 0)
 		return -1;
 	show_asks(json_get(answer, "manifest"));
-	if (ask_consent(f->yes, e) < 0 ||
-	    post_manifest(ctx, &s, buf_view(&manifest), f->name, true, &answer, e) < 0)
+	if (ask_consent(f->yes, "Install", e) < 0 ||
+	    post_manifest(ctx, &s, NULL, buf_view(&files.manifest), f->name, true, &answer, e) < 0)
 		return -1;
 	if (view_to_str(session_text(answer, "id"), id, sizeof(id)) < 0)
 		return err_set(e, ERR_INTERNAL, "the daemon's answer has no id");
-	if (upload(&s, id, operands[0], e) < 0 || await_build(&s, id, &answer, e) < 0)
+	if (upload(&s, id, &files, e) < 0 || await_build(&s, id, &answer, e) < 0)
 		return err_wrap(e, "agent %s", id);
 	if (f->start && call_with(&s, &(struct cli_call){ "POST", "agents", id, "/start" }, &answer, e) < 0)
 		return -1;
@@ -222,7 +274,7 @@ static int run_install(struct cmd_ctx *ctx, const void *flags, size_t n _unused_
 
 const struct cmd cmd_agent_install = {
 	.name = "agent install",
-	.operands = "DIR|TAR",
+	.operands = "DIR|TAR|NAME@VERSION",
 	.summary = "install an agent: show what it asks for, ask for consent, build its image",
 	.opts = INSTALL_OPTS,
 	.n_opts = ELEMS(INSTALL_OPTS),
@@ -233,6 +285,80 @@ const struct cmd cmd_agent_install = {
 	.client = true,
 	.json = true,
 	.run = run_install,
+};
+
+/* ---- upgrade ---- */
+
+struct upgrade_flags {
+	const char *manifest;
+	struct cmd_catalogue_choice from;
+	bool yes;
+};
+
+static const struct opt UPGRADE_OPTS[] = {
+	{ "manifest", 0, OPT_TEXT, offsetof(struct upgrade_flags, manifest), "FILE",
+	  "its manifest (default: assegai.json of the directory or archive)" },
+	CMD_CATALOGUE_OPTS(struct upgrade_flags, from),
+	{ "yes", 'y', OPT_FLAG, offsetof(struct upgrade_flags, yes), NULL,
+	  "consent to what it asks for, without a question" },
+};
+
+/* The upgrade is over when there is none any more. */
+static int await_upgrade(struct session *s, const char *id, struct json **ret, struct err *e)
+{
+	for (uint64_t waited = 0; waited < BUILD_MS; waited += POLL_MS) {
+		if (session_get(s, "/v1/agents/", id, ret, e) < 0)
+			return -1;
+		const struct json *u = json_get(*ret, "upgrade");
+		if (!u || u->type != JSON_OBJECT)
+			return 0;
+		if (view_is(session_text(u, "status"), "failed"))
+			return err_set(e, ERR_STATE,
+				       "the new version was not built, the old one goes on: %.*s",
+				       VIEW_ARG(view_head(session_text(u, "reason"), 120)));
+		(void)poll(NULL, 0, POLL_MS);
+	}
+	return err_set(e, ERR_TIMEOUT, "the image is still being built: see paddock agent show");
+}
+
+static int run_upgrade(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
+		       struct err *e)
+{
+	_cleanup_(files_done) struct files files = { operands[1], -1, BUF_INIT(MANIFEST_MAX) };
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	const struct upgrade_flags *f = flags;
+	const char *id = operands[0];
+	struct json *answer;
+
+	if (take_files(ctx, f->manifest, &f->from, &files, e) < 0 ||
+	    session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
+	    post_manifest(ctx, &s, id, buf_view(&files.manifest), NULL, false, &answer, e) < 0)
+		return -1;
+	const struct json *more = json_get(answer, "asks_more");
+	show_asks(json_get(answer, "manifest"));
+	for (size_t i = 0; more && more->type == JSON_ARRAY && i < more->n; i++)
+		fprintf(stderr, "  new        %.*s\n", VIEW_ARG(more->items[i].text));
+	if ((!more || more->type != JSON_ARRAY || more->n) && ask_consent(f->yes, "Upgrade", e) < 0)
+		return -1;
+	if (post_manifest(ctx, &s, id, buf_view(&files.manifest), NULL, true, &answer, e) < 0 ||
+	    upload(&s, id, &files, e) < 0 || await_upgrade(&s, id, &answer, e) < 0)
+		return err_wrap(e, "agent %.60s", id);
+	return call_print(ctx, answer, "name", e);
+}
+
+const struct cmd cmd_agent_upgrade = {
+	.name = "agent upgrade",
+	.operands = "AGENT DIR|TAR|NAME@VERSION",
+	.summary = "build a new version of an agent and switch to it; its workspace stays",
+	.opts = UPGRADE_OPTS,
+	.n_opts = ELEMS(UPGRADE_OPTS),
+	.flags_size = sizeof(struct upgrade_flags),
+	.lead = OPTS_ANYWHERE,
+	.min = 2,
+	.max = 2,
+	.client = true,
+	.json = true,
+	.run = run_upgrade,
 };
 
 /* ---- list, show, remove ---- */

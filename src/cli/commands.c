@@ -96,6 +96,11 @@
 	X(agent_restart)                                                                                     \
 	X(agent_logs)                                                                                        \
 	X(agent_rm)                                                                                          \
+	X(agent_search)                                                                                      \
+	X(agent_publish)                                                                                     \
+	X(agent_index)                                                                                       \
+	X(agent_key)                                                                                         \
+	X(agent_upgrade)                                                                                     \
 	X(agent_allow)                                                                                       \
 	X(agent_limits)                                                                                      \
 	X(wallet_ls)                                                                                         \
@@ -121,6 +126,10 @@
 	X(tx_watch)                                                                                          \
 	X(tx_export)                                                                                         \
 	X(tx_pause)                                                                                          \
+	X(tx_limits)                                                                                         \
+	X(tx_spent)                                                                                          \
+	X(tx_status)                                                                                         \
+	X(tx_audit)                                                                                          \
 	X(webhook_create)                                                                                    \
 	X(webhook_ls)                                                                                        \
 	X(webhook_show)                                                                                      \

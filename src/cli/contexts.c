@@ -113,17 +113,29 @@ static int make_directory(const char *path)
 	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
+int contexts_open_directory(int *ret_fd, struct err *e)
+{
+	char path[PATH_BYTES];
+
+	put_directory(path);
+	if (!path[0])
+		return err_set(e, ERR_INVALID, "HOME is not set: there is no place for what is remembered");
+	int r = make_directory(path), dir = r < 0 ? r : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return err_sys(e, ERR_INTERNAL, r < 0 ? r : errno, "%.120s", path);
+	*ret_fd = dir;
+	return 0;
+}
+
 int contexts_save(const struct contexts *c, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { .max = FILE_MAX, .secret = true };
 	_cleanup_(closep) int dir = -EBADF;
-	char path[PATH_BYTES];
 	struct json_out o;
 	int r;
 
-	put_directory(path);
-	if (!path[0])
-		return err_set(e, ERR_INVALID, "HOME is not set: there is no place for contexts");
+	if (contexts_open_directory(&dir, e) < 0)
+		return -1;
 	json_out_init(&o, &b);
 	json_out_object(&o);
 	json_out_kz(&o, "current", c->current);
@@ -141,12 +153,8 @@ int contexts_save(const struct contexts *c, struct err *e)
 	json_out_end(&o, '}');
 	json_out_end(&o, '}');
 	buf_putc(&b, '\n');
-	r = make_directory(path);
-	dir = r < 0 ? r : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return err_sys(e, ERR_INTERNAL, r < 0 ? r : errno, "%.120s", path);
 	r = b.bad ? b.bad : fd_replace(dir, "contexts.json", b.p, b.n, 0600, false);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "%.120s/contexts.json", path) : 0;
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "contexts.json") : 0;
 }
 
 struct contexts_entry *contexts_get(struct contexts *c, const char *name)

@@ -24,6 +24,8 @@ struct contexts {
 /* A file that is not there is an empty list; one that others may read or change is refused. */
 int contexts_load(struct arena *a, struct contexts *ret, struct err *e) _must_check_;
 int contexts_save(const struct contexts *c, struct err *e) _must_check_;
+/* The directory of that file, which is made: for what else is remembered for the user. */
+int contexts_open_directory(int *ret_fd, struct err *e) _must_check_;
 struct contexts_entry *contexts_get(struct contexts *c, const char *name);
 /* The one of this name, which must exist; without a name the one in use, if there is one. */
 int contexts_find(struct arena *a, const char *name, struct contexts_entry *ret, struct err *e) _must_check_;

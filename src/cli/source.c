@@ -77,11 +77,17 @@ static int spawn(struct source *s, char *const argv[], int in, struct err *e)
 	return 0;
 }
 
+/* Of a project: patterns without a slash fit every name of a path. */
+static const char *const UNWANTED[] = {
+	"--exclude=node_modules", "--exclude=.git",   "--exclude=.venv", "--exclude=__pycache__",
+	"--exclude=.env",         "--exclude=.env.*", "--exclude=*.pyc", "--exclude-vcs-ignores",
+};
+
 /* The directory that is open, as the child's standard input. */
 static int pack(struct source *s, int fd, const char *name, const struct source_wish *w, struct err *e)
 {
 	char owner[48], group[48], entry[300];
-	char *argv[16] = { (char *)"tar", (char *)"-C", (char *)"/proc/self/fd/0", (char *)"--numeric-owner",
+	char *argv[32] = { (char *)"tar", (char *)"-C", (char *)"/proc/self/fd/0", (char *)"--numeric-owner",
 			   (char *)"--sort=name" };
 	size_t n = 5;
 
@@ -96,6 +102,8 @@ static int pack(struct source *s, int fd, const char *name, const struct source_
 	}
 	if (w->readonly)
 		argv[n++] = (char *)"--mode=a-w";
+	for (size_t i = 0; w->project && i < ELEMS(UNWANTED); i++)
+		argv[n++] = (char *)UNWANTED[i];
 	if (w->quiet)
 		argv[n++] = (char *)"--warning=no-file-ignored";
 	argv[n++] = (char *)"-cf";
@@ -123,10 +131,25 @@ static int count_socket(const char *path, const struct stat *st, int type, struc
 	return 0;
 }
 
+int source_open_fd(struct source *s, int archive, const char *name, struct err *e)
+{
+	_cleanup_(closep) int fd = archive;
+	const char *unpacker = unpacker_of(name);
+	struct stat st;
+
+	if (unpacker) {
+		char *const argv[] = { (char *)unpacker, (char *)"-dc", NULL };
+
+		return spawn(s, argv, fd, e);
+	}
+	s->size = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && lseek(fd, 0, SEEK_CUR) == 0 ? st.st_size : -1;
+	s->fd = TAKE_FD(fd);
+	return 0;
+}
+
 int source_open(struct source *s, const char *path, struct err *e)
 {
 	_cleanup_(closep) int fd = -EBADF;
-	const char *unpacker = unpacker_of(path);
 	struct stat st;
 
 	fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
@@ -140,14 +163,7 @@ int source_open(struct source *s, const char *path, struct err *e)
 		s->sockets = sockets;
 		return pack(s, fd, NULL, &(struct source_wish){ .quiet = true }, e);
 	}
-	if (unpacker) {
-		char *const argv[] = { (char *)unpacker, (char *)"-dc", NULL };
-
-		return spawn(s, argv, fd, e);
-	}
-	s->size = S_ISREG(st.st_mode) && lseek(fd, 0, SEEK_CUR) == 0 ? st.st_size : -1;
-	s->fd = TAKE_FD(fd);
-	return 0;
+	return source_open_fd(s, TAKE_FD(fd), path, e);
 }
 
 int source_check(void *source, struct err *e)

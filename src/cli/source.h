@@ -24,11 +24,14 @@ struct source_wish {
 	uint64_t uid, gid;
 	bool readonly; /* nobody may write; with owned: root's */
 	bool quiet;    /* about what an archive cannot hold */
+	bool project;  /* without what git ignores, and what is installed or secret anyway */
 };
 
 /* A directory: what is in it, or with `name` the entry of that name in it. */
 int source_open_dir(struct source *s, const char *dir, const char *name, const struct source_wish *wish,
 		    struct err *e) _must_check_;
+/* An archive that is open, which is taken; its name tells whether it is compressed. */
+int source_open_fd(struct source *s, int fd, const char *name, struct err *e) _must_check_;
 /* A directory, an archive, or "-" for standard input. */
 int source_open(struct source *s, const char *path, struct err *e) _must_check_;
 /* At the fd's end: whether the program wrote all of it. For client_request.at_end. */

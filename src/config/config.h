@@ -82,7 +82,13 @@ struct config_chain {
 /* What holds for a chain that says nothing about itself, or that only a manifest has a node for. */
 void config_chain_default(struct view id, struct config_chain *ret);
 #define CONFIG_CHAINS_MOST 64
-#define CONFIG_RELAY       "wss://relay.walletconnect.org"
+/* A catalogue of agents. The command line reads it, and believes what this key has signed. */
+struct config_catalogue {
+	struct view name, url, path; /* one of the two */
+	struct view key;             /* Ed25519's public key in hexadecimal digits */
+};
+#define CONFIG_CATALOGUES_MOST 16
+#define CONFIG_RELAY           "wss://relay.walletconnect.org"
 /* The number behind "eip155:"; p == NULL: it is no such chain. */
 struct view config_chain_number(struct view id);
 
@@ -245,6 +251,9 @@ struct config {
 		} walletconnect;
 		struct config_chain *chain_list; /* `chains`, read */
 		size_t n_chains;
+		const struct json *catalogues; /* [{name, url or path, key}…]; NULL: none */
+		struct config_catalogue *catalogue_list;
+		size_t n_catalogues;
 	} agents;
 	struct view notes; /* lines about what a foreign file says and this does not honour; of the command
 			      line */

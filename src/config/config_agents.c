@@ -156,6 +156,65 @@ static int read_rpcs(const struct json *list, struct err *e)
 	return 0;
 }
 
+#define AT(f) .offset = offsetof(struct config_catalogue, f)
+static const struct json_field catalogue_fields[] = {
+	{ "name", JSON_F_STRING, AT(name), .min = 1, .max = 63, .required = true },
+	{ "url", JSON_F_STRING, AT(url), .min = 1, .max = URL_MOST },
+	{ "path", JSON_F_STRING, AT(path), .min = 1, .max = 1000 },
+	{ "key", JSON_F_STRING, AT(key), .min = 1, .max = 128, .required = true },
+};
+#undef AT
+static const struct json_schema catalogue_schema = { catalogue_fields, ELEMS(catalogue_fields) };
+
+static int read_catalogue(struct arena *a, const struct json *from, struct config_catalogue *ret,
+			  bool with_lines, struct err *e)
+{
+	struct config_url u;
+
+	if (json_read(a, from, &catalogue_schema, ret, with_lines, e) < 0)
+		return -1;
+	if (!all_of(ret->name, "-_."))
+		return err_set(e, ERR_INVALID, "name must be letters, digits and -_.");
+	if (!ret->url.p == !ret->path.p)
+		return err_set(e, ERR_INVALID, "must have either a url or a path");
+	if (ret->url.p && (config_url(ret->url, &u, e) < 0 || memchr(u.target.p, '?', u.target.n)))
+		return e->code ? err_wrap(e, "url") : err_set(e, ERR_INVALID, "url must have no query");
+	if (ret->path.p && ret->path.p[0] != '/')
+		return err_set(e, ERR_INVALID, "path must be absolute");
+	for (size_t i = 0; i < ret->key.n; i++)
+		if (!strchr("0123456789abcdef", ret->key.p[i]))
+			return err_set(e, ERR_INVALID, "key must be 64 hexadecimal digits in lower case");
+	return ret->key.n == 64 ? 0
+				: err_set(e, ERR_INVALID, "key must be 64 hexadecimal digits in lower case");
+}
+
+static int read_catalogues(struct config *c, struct arena *a, bool with_lines, struct err *e)
+{
+	const struct json *all = c->agents.catalogues;
+
+	if (!all)
+		return 0;
+	if (all->type != JSON_ARRAY || all->n > CONFIG_CATALOGUES_MOST)
+		return err_set(e, ERR_INVALID, "agents.catalogues must be an array of at most %d",
+			       CONFIG_CATALOGUES_MOST);
+	c->agents.catalogue_list = arena_array(a, MAX(all->n, 1u), sizeof(*c->agents.catalogue_list));
+	if (!c->agents.catalogue_list)
+		return err_set(e, ERR_TOO_LARGE, "the configuration takes more memory than is allowed");
+	for (size_t i = 0; i < all->n; i++) {
+		struct config_catalogue *one = &c->agents.catalogue_list[i];
+
+		*one = (struct config_catalogue){ 0 };
+		if (read_catalogue(a, &all->items[i], one, with_lines, e) < 0)
+			return err_wrap(e, "agents.catalogues[%zu]", i);
+		for (size_t k = 0; k < i; k++)
+			if (view_eq(one->name, c->agents.catalogue_list[k].name))
+				return err_set(e, ERR_INVALID,
+					       "agents.catalogues[%zu]: the name is there twice", i);
+		c->agents.n_catalogues = i + 1;
+	}
+	return 0;
+}
+
 /* The relay's URL is judged though nobody connects to it without a project's id. */
 static int read_walletconnect(struct config *c, struct err *e)
 {
@@ -171,7 +230,8 @@ int config_agents_read(struct config *c, struct arena *a, bool with_lines, struc
 {
 	const struct json *all = c->agents.chains;
 
-	if (read_rpcs(c->agents.rpcs, e) < 0 || read_walletconnect(c, e) < 0)
+	if (read_rpcs(c->agents.rpcs, e) < 0 || read_catalogues(c, a, with_lines, e) < 0 ||
+	    read_walletconnect(c, e) < 0)
 		return -1;
 	if (!all)
 		return 0;

@@ -205,6 +205,7 @@ static const struct json_field agents_fields[] = {
 	{ "python", JSON_F_STRING, WITHIN(agents, python), .max = 255 },
 	{ "chains", JSON_F_ANY, WITHIN(agents, chains), .nullable = true },
 	{ "rpcs", JSON_F_ANY, WITHIN(agents, rpcs), .nullable = true },
+	{ "catalogues", JSON_F_ANY, WITHIN(agents, catalogues), .nullable = true },
 	{ "walletconnect", JSON_F_OBJECT, WITHIN(agents, walletconnect), .sub = &walletconnect,
 	  .nullable = true },
 };

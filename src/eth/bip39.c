@@ -4,10 +4,6 @@
 #include "bip39.h"
 
 #include <errno.h>
-/* OpenSSL has a type of the same name as one of our error codes. */
-#define ERR_STATE openssl_err_state
-#include <openssl/evp.h>
-#undef ERR_STATE
 #include <sodium.h>
 #include <stdlib.h>
 
@@ -144,6 +140,32 @@ int bip39_read(struct view text, char ret[static BIP39_TEXT], uint8_t entropy[st
 
 /* ---- keys ---- */
 
+/* PBKDF2 with HMAC-SHA-512, of one block. By libsodium: OpenSSL's would cost 2.5 MiB of memory for the rest
+ * of the program's life. */
+static void stretch(struct view password, struct view salt, uint8_t ret[BIP39_SEED])
+{
+	static const uint8_t block[4] = { 0, 0, 0, 1 };
+	crypto_auth_hmacsha512_state keyed, s;
+	uint8_t u[BIP39_SEED];
+
+	crypto_auth_hmacsha512_init(&keyed, (const uint8_t *)password.p, password.n);
+	s = keyed;
+	crypto_auth_hmacsha512_update(&s, (const uint8_t *)salt.p, salt.n);
+	crypto_auth_hmacsha512_update(&s, block, sizeof(block));
+	crypto_auth_hmacsha512_final(&s, u);
+	memcpy(ret, u, sizeof(u));
+	for (unsigned i = 1; i < ROUNDS; i++) {
+		s = keyed;
+		crypto_auth_hmacsha512_update(&s, u, sizeof(u));
+		crypto_auth_hmacsha512_final(&s, u);
+		for (unsigned k = 0; k < sizeof(u); k++)
+			ret[k] ^= u[k];
+	}
+	explicit_bzero(&keyed, sizeof(keyed));
+	explicit_bzero(&s, sizeof(s));
+	explicit_bzero(u, sizeof(u));
+}
+
 int bip39_seed(const char *sentence, struct view passphrase, uint8_t ret[static BIP39_SEED], struct err *e)
 {
 	char salt[8 + PASSPHRASE_MAX] = "mnemonic";
@@ -157,10 +179,9 @@ int bip39_seed(const char *sentence, struct view passphrase, uint8_t ret[static 
 			       PASSPHRASE_MAX);
 	if (passphrase.n)
 		memcpy(salt + 8, passphrase.p, passphrase.n);
-	const int ok = PKCS5_PBKDF2_HMAC(sentence, (int)strlen(sentence), (const uint8_t *)salt,
-					 (int)(8 + passphrase.n), ROUNDS, EVP_sha512(), BIP39_SEED, ret);
+	stretch(view_of(sentence), (struct view){ salt, 8 + passphrase.n }, ret);
 	explicit_bzero(salt, sizeof(salt));
-	return ok == 1 ? 0 : err_set(e, ERR_INTERNAL, "PBKDF2");
+	return 0;
 }
 
 static void hmac(const uint8_t *key, size_t key_n, const uint8_t *data, size_t n, uint8_t ret[64])

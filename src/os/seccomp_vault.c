@@ -15,7 +15,7 @@
 static const uint16_t allowed[] = {
 	C(read) C(write) C(readv) C(writev) C(recvmsg) C(sendmsg) C(close) C(fcntl) C(epoll_pwait) C(epoll_ctl)
 	C(epoll_create1) C(eventfd2) C(openat) C(mkdirat) C(unlinkat) C(renameat) C(fstat) C(newfstatat) C(lseek)
-	C(getdents64) C(fsync) C(faccessat) C(faccessat2) C(setsockopt) C(mmap) C(munmap) C(mremap) C(mprotect) C(brk) C(madvise)
+	C(getdents64) C(fsync) C(faccessat) C(faccessat2) C(setsockopt) C(mmap) C(munmap) C(mremap) C(mprotect) C(brk) C(madvise) C(munlock)
 	C(futex) C(rt_sigprocmask) C(rt_sigaction) C(rt_sigreturn) C(exit) C(exit_group) C(getrandom)
 	C(clock_gettime) C(gettimeofday) C(getpid) C(gettid) C(tgkill) C(restart_syscall)
 #ifdef __x86_64__

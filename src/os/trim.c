@@ -16,18 +16,26 @@
 #define WORTH   (4u * 1024 * 1024)
 #define LARGE   (16u * 1024 * 1024)
 
+struct trim_args {
+	uintptr_t page;
+	bool locked;
+};
+
 /* Code and constants: never written to (what the loader writes lies elsewhere), so nothing is lost with their
  * pages. */
 static int drop_mapped(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
-	const uintptr_t page = *(const uintptr_t *)arg;
+	const struct trim_args *a = arg;
+	const uintptr_t page = a->page;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		if (p->p_type != PT_LOAD || (p->p_flags & PF_W))
 			continue;
 		uintptr_t start = (info->dlpi_addr + p->p_vaddr) & ~(page - 1);
 		uintptr_t end = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+		if (a->locked)
+			(void)munlock((void *)start, end - start);
 		(void)madvise((void *)start, end - start, MADV_DONTNEED);
 	}
 	return 0;
@@ -55,9 +63,19 @@ void trim_stop(struct trim *t)
 	loop_timer_stop(&t->timer);
 }
 
+static void trim(bool locked)
+{
+	struct trim_args a = { .page = (uintptr_t)sysconf(_SC_PAGESIZE), .locked = locked };
+	(void)malloc_trim(0);
+	(void)dl_iterate_phdr(drop_mapped, &a);
+}
+
 void trim_start(void)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	(void)malloc_trim(0);
-	(void)dl_iterate_phdr(drop_mapped, &page);
+	trim(false);
+}
+
+void trim_locked(void)
+{
+	trim(true);
 }

@@ -8,6 +8,9 @@
 #include "loop.h"
 
 void trim_start(void);
+/* The same in a program that locked all its memory: code and constants hold no secret. At its start, and
+ * after work that is rare and touches much. */
+void trim_locked(void);
 
 /* And what a burst of work needed: malloc keeps freed memory that lies below some that is in use. Looks
  * TRIM_MS after something was done, and again as long as the heap is large; an idle program is not woken. */

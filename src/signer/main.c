@@ -124,7 +124,7 @@ int main(void)
 	list_init(&s.batch.task.link);
 	if (start(&s, &e) < 0)
 		return service_fail(&e);
-	trim_start();
+	trim_locked();
 	int r = service_run(s.loop);
 	explicit_bzero(s.key, sizeof(s.key));
 	holds_done(&s);

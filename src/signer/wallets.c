@@ -10,6 +10,7 @@
 #include "rnd.h"
 #include "signer.h"
 #include "text.h"
+#include "trim.h"
 
 #include "poison.h"
 
@@ -269,6 +270,7 @@ int wallets_call_add(struct signer_call *c, const void *msg, struct err *e)
 		r = add_with_key(c, m, &w, key, words, e);
 	explicit_bzero(key, sizeof(key));
 	explicit_bzero(words, sizeof(words));
+	trim_locked(); /* libcrypto's part in this is needed once in a while */
 	return r;
 }
 
@@ -308,6 +310,7 @@ int wallets_call_export(struct signer_call *c, const void *msg, struct err *e)
 		return -1;
 	int r = keystore_make(key, m->password, EXPORT_COST, &json, e);
 	explicit_bzero(key, sizeof(key));
+	trim_locked();
 	if (r < 0)
 		return -1;
 	if (db_begin(&c->s->db, e) < 0 ||

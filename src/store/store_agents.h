@@ -16,6 +16,8 @@ struct store_agent {
 	uint64_t crashes;      /* in a row */
 	int64_t next_start_ms; /* after a crash; 0: now */
 	int64_t created_ms;
+	struct view next, next_consented; /* the manifest of an upgrade that is under way, or empty */
+	bool next_builds;                 /* its files are there */
 };
 
 /* ERR_CONFLICT for a name that its tenant has already. */

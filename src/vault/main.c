@@ -143,7 +143,7 @@ int main(void)
 	tickets_init(&v.tickets);
 	if (start(&v, &e) < 0)
 		return service_fail(&e);
-	trim_start();
+	trim_locked();
 	int r = service_run(v.loop);
 	for (unsigned i = 0; i < SHELF_KEYS; i++)
 		seal_key_wipe(&v.keys.key[i]);

@@ -14,6 +14,22 @@
 
 #define RETRY_MS 1000
 
+/* Scripts take the first for a language's tag: "C", which systems without a locale have, is none, and breaks
+ * them. */
+static void set_languages(WebKitWebContext *c)
+{
+	g_autoptr(GPtrArray) tags = g_ptr_array_new();
+	const char *const *names = g_get_language_names();
+
+	for (size_t i = 0; names[i]; i++)
+		if (strlen(names[i]) > 1 && strcmp(names[i], "POSIX") != 0 && !strpbrk(names[i], ".@"))
+			g_ptr_array_add(tags, (gpointer)names[i]);
+	if (!tags->len)
+		g_ptr_array_add(tags, (gpointer) "en_US");
+	g_ptr_array_add(tags, NULL);
+	webkit_web_context_set_preferred_languages(c, (const char *const *)tags->pdata);
+}
+
 WebKitWebContext *page_context_new(void)
 {
 	WebKitWebContext *c = webkit_web_context_new_ephemeral();
@@ -21,6 +37,7 @@ WebKitWebContext *page_context_new(void)
 	/* The processes that read pages see nothing of the user's files. */
 	webkit_web_context_set_sandbox_enabled(c, TRUE);
 	webkit_web_context_set_spell_checking_enabled(c, FALSE);
+	set_languages(c);
 	webkit_website_data_manager_set_network_proxy_settings(webkit_web_context_get_website_data_manager(c),
 							       WEBKIT_NETWORK_PROXY_MODE_NO_PROXY, NULL);
 	webkit_cookie_manager_set_accept_policy(webkit_web_context_get_cookie_manager(c),

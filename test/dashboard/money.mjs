@@ -28,10 +28,15 @@ async function node(method, ...params) {
 }
 
 // JavaScript in the agent's sandbox, with its credentials; what it returns.
-async function inside(script) {
+function inside(script) {
+  const answer = run(script);
+  answer.catch(() => {}); // whoever waits for it hears of it; a step that failed before does not end the walk
+  return answer;
+}
+async function run(script) {
   const { sandbox } = await api("GET", `/v1/agents/${world.agent}`);
   const done = await api("POST", `/v1/sandboxes/${sandbox}/exec`, { argv: ["node", "/agent-code/run.js", script], cwd: "/agent-code", timeout_ms: 120000 });
-  assert.equal(done.exit_code, 0, done.stderr);
+  assert.equal(done.exit_code, 0, JSON.stringify(done));
   return JSON.parse(done.stdout);
 }
 // The agent asks and waits; a promise of {status, body}.
@@ -46,6 +51,9 @@ const oneWaits = (to) => until("the request waits", async () => (await waiting()
 const state = async (id) => (await api("GET", `/v1/transactions/${id}`)).state;
 const reaches = (id, ...states) => until(`${id} is ${states}`, async () => states.includes(await state(id)));
 const DONE = ["included", "confirmed", "final"];
+
+// Of the request on the screen in the queue.
+const place = (text) => page.locator(".queue strong").getByText(text, { exact: true }).waitFor();
 
 async function show(id, p = page) {
   await open(`approvals/${id}`, p);
@@ -135,7 +143,7 @@ const scenarios = {
     await open("images", world.other);
     world.to = somebody();
     world.answer = wants({ to: world.to, value: finney(500), reason: 'For coffee <img src=x onerror=window.pwned=1>\u202e evil \u2066" onclick="x' });
-    await page.getByText("1 of 1").waitFor();
+    await place("1 of 1");
     await world.other.locator(".nav-count.urgent", { hasText: "1" }).waitFor();
     assert.match(await world.other.title(), /^\(1\) Images/);
     const told = await until("the notice", () => page.evaluate(() => window.told[0]));
@@ -159,7 +167,7 @@ const scenarios = {
   },
 
   async "approve, and it is mined"() {
-    const [tx] = await waiting();
+    const tx = await oneWaits(world.to);
     await show(tx.id, world.other);
     await page.getByRole("article").getByRole("button", { name: "Approve" }).click();
     const answer = await world.answer;
@@ -222,10 +230,10 @@ const scenarios = {
     const answers = [1, 2, 3].map((n) => wants({ to: somebody(), value: finney(n) }));
     await until("three wait", async () => (await waiting()).length === 3);
     await open("approvals");
-    await page.getByText("1 of 3").waitFor();
+    await place("1 of 3");
     const first = await page.locator(".sentence").innerText();
     await page.getByRole("button", { name: "Next", exact: true }).click();
-    await page.getByText("2 of 3").waitFor();
+    await place("2 of 3");
     await until("another card", async () => (await page.locator(".sentence").innerText()) !== first);
     await page.getByRole("button", { name: "Reject all" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Reject all" }).click();
@@ -256,7 +264,7 @@ const scenarios = {
     allow("pocket money", "--allow-messages");
     const text = "Sign in <img src=x onerror=window.pwned=1> \u202ekcab";
     const answer = inside(`return rpc({ jsonrpc: "2.0", id: 1, method: "personal_sign", params: ["0x${Buffer.from(text).toString("hex")}", "${world.address}"] })`);
-    const tx = await until("it waits", async () => (await waiting())[0]);
+    const tx = await until("it waits", async () => (await waiting()).find((t) => t.kind === "message"));
     await show(tx.id);
     assert.match(await page.getByLabel("What would be signed").innerText(), /^Sign in <img src=x onerror/);
     await safe(page, "a message");
@@ -307,7 +315,7 @@ const scenarios = {
     await page.getByLabel("State").selectOption("rejected");
     await until("only rejected ones", async () => {
       const states = await page.locator("tbody .badge").allInnerTexts();
-      return states.length >= 5 && states.every((s) => s.trim() === "rejected");
+      return states.length >= 2 && states.every((s) => s.trim() === "rejected");
     });
     assert.match(page.url(), /state=rejected/, "it can be linked");
     await page.getByLabel("Agent").selectOption(world.agent);
@@ -318,9 +326,9 @@ const scenarios = {
       return readFileSync(await download.path(), "utf8");
     };
     const whole = JSON.parse(await read("JSON")).transactions;
-    assert.ok(whole.length >= 5 && whole.every((t) => t.state === "rejected" && t.agent === world.agent));
+    assert.ok(whole.length >= 2 && whole.every((t) => t.state === "rejected" && t.agent === world.agent));
     const lines = (await read("CSV")).trim().split("\n");
-    assert.ok(lines[0].includes("state") && lines.length >= 6, lines[0]);
+    assert.ok(lines[0].includes("state") && lines.length >= 3, lines[0]);
     await page.getByLabel("State").selectOption("");
     await page.getByRole("row", { name: /payer/ }).first().waitFor();
     await safe(page, "the history");

@@ -17,6 +17,10 @@ STEPS = re.findall(r'^  async "([^"]+)"\(\)', (HERE / "money.mjs").read_text(), 
 EVIL = "<img src=x onerror=window.pwned=1>"
 
 
+class Steps(dict):
+    said = ""
+
+
 @pytest.fixture(scope="module")
 def daemon(daemon_factory, workdir, anvil):  # noqa: F811
     config = workdir / "money.yaml"
@@ -45,12 +49,13 @@ def walk(daemon, anvil):  # noqa: F811
     (paddock.ROOT / "build" / "dashboard-money.jsonl").write_text(done.stdout)
     if api.get(agent.path).status == 200:
         paddock.until(lambda: agent.remove().status in (204, 404), "the agent is removed")
-    found = {step["name"]: step for step in map(json.loads, done.stdout.splitlines())}
-    assert found, done.stderr[-3000:]
+    found = Steps({step["name"]: step for step in map(json.loads, done.stdout.splitlines())})
+    found.said = done.stderr[-3000:]
+    assert found, found.said
     return found
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step(walk, step):
-    assert step in walk, f"the walk ended before it: {list(walk)[-1]}"
+    assert step in walk, f"the walk ended before it: {list(walk)[-1]}: {walk.said}"
     assert not walk[step]["error"], walk[step]["error"]

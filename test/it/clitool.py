@@ -24,8 +24,8 @@ class Cli:
         assert done.returncode == 0, (arguments, done)
         return done.out
 
-    def json(self, *arguments):
-        return json.loads(self.ok(*arguments, "--json"))
+    def json(self, *arguments, **options):
+        return json.loads(self.ok(*arguments, "--json", **options))
 
     def refused(self, *arguments, **options):
         done = self(*arguments, **options)

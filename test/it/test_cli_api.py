@@ -11,7 +11,9 @@ from clitool import Cli
 # What is no verb of a person: requests to servers in a sandbox and to models, and what clients poll.
 OTHERS = {"portGet", "portHead", "portPost", "portPut", "portPatch", "portDelete", "portOptions", "previewOptions", "previewGet", "previewHead", "previewPost", "previewPut",
           "previewPatch", "previewDelete", "aiGet", "aiPost", "createWatcher", "pollWatcher", "removeWatcher", "watchFiles", "health", "healthz",
-          "readyz", "openapi"}
+          "readyz", "openapi",
+          # a wallet's page answers; the owner has `paddock wallet` and `paddock agent allow`
+          "answerTransaction", "setAgentLimits", "connectWallet", "listWalletSessions", "removeWalletSession"}
 # {a verb: the operations that it uses}
 VERBS = {
     "create": "createSandbox", "ls": "listSandboxes", "inspect": "getSandbox", "rm": "deleteSandbox", "update": "changeSandbox",
@@ -39,6 +41,11 @@ VERBS = {
     "ai rotate": "rotateSandboxAiToken", "ai calls": "listSandboxAiCalls getSandboxAiCall", "ai usage": "getUsage", "metrics": "metrics",
     "agent install": "installAgent uploadAgentCode", "agent ls": "listAgents", "agent show": "getAgent", "agent rm": "removeAgent",
     "agent start": "startAgent", "agent stop": "stopAgent", "agent restart": "restartAgent", "agent logs": "listAgentLogs",
+    "agent upgrade": "upgradeAgent", "agent search": "listCatalogues",
+    "tx ls": "listTransactions", "tx show": "getTransaction", "tx approve": "approveTransaction", "tx reject": "rejectTransaction",
+    "tx cancel": "cancelTransaction", "tx speed-up": "speedUpTransaction", "tx export": "listTransactions", "tx watch": "listEvents",
+    "tx pause": "pauseSigner", "tx limits": "getAgentLimits", "tx spent": "getAgentSpending getWalletSpending",
+    "tx status": "getSigner listChains listWallets", "tx audit": "listSignerAudit",
     "api": "readWorkspaceFile statWorkspaceFile writeWorkspaceFile removeWorkspaceFile",
 }
 

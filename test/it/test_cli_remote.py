@@ -217,6 +217,9 @@ def test_found_from_any_directory(own_daemon, home):
         pytest.fail(note.stderr.decode())
     assert json.loads(note.stdout)["key_file"] == str(daemon.data_dir / "admin.key")
     assert ls().returncode == 0, ls()
+    assert json.loads(note.stdout)["run_dir"] == str(daemon.run_dir)
+    wallets = subprocess.run(["nsenter", f"--mount=/proc/{pid}/ns/mnt", paddock.BIN / "paddock", "wallet", "ls"], env=environment, cwd="/", capture_output=True, check=False, timeout=30)
+    assert wallets.returncode == 0 and b"ADDRESS" in wallets.stdout, wallets
     subprocess.run([*into, "chmod", "666", "/run/paddock.json"], check=True)
     assert ls().returncode == 1, "a note that others could have written is not believed"
 

@@ -93,3 +93,422 @@ def test_rejected(bank):
     assert wait.result(30) == {"code": "TRANSACTION_REJECTED", "status": 403, "message": "Transaction rejected by user"}
     assert bank.get(item["id"])["state"] == "rejected"
     assert bank.say(item["id"], "approve", digest=item["digest"]).status == 409
+
+
+def test_refused_by_the_policy(bank):
+    got = bank.run(f"""return {{
+      much: await attempt(sdk.requestTransaction({{ chain: '{bank.chain}', to: '{FRIEND}', value: '{2 * ETHER}' }})),
+      checksum: await attempt(sdk.requestTransaction({{ chain: '{bank.chain}', to: '0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266', value: '1' }})),
+      code: await attempt(sdk.requestTransaction({{ chain: '{bank.chain}', to: '{FRIEND}', value: '0', data: '0xa9059cbb' }})),
+      address: await sdk.getWalletAddress('{bank.chain}') }}""")
+    assert got["much"] == {"code": "INSUFFICIENT_ALLOWANCE", "status": 403, "message": "Requested amount exceeds the configured allowance for this token"}
+    assert got["checksum"]["status"] == 400
+    assert got["code"]["status"] == 403 and "no code" in got["code"]["message"]
+    assert got["address"] == bank.account
+    assert [t["state"] for t in bank.list(state="denied")][:2] == ["denied", "denied"]
+
+
+def test_nobody_decides(bank):
+    bank.allow(expiry_s=1)
+    assert bank.send(1003).result(30) == {"status": 500, "body": {"error": "Transaction approval timeout"}}
+    assert next(t for t in bank.list() if t["value"] == "1003")["state"] == "expired"
+    bank.allow()
+
+
+def test_async_status_and_cancel(bank):
+    got = bank.send(1004, headers={"Prefer": "respond-async, wait=1"}).result(30)
+    assert got["status"] == 202 and got["body"]["status"] == "pending", got
+    id = got["body"]["id"]
+    look = f"""const one = async (verb, path) => {{ const r = await fetch(env.ASSEGAI_API_PROXY + path, {{ method: verb, headers }}); return {{ status: r.status, body: await r.json() }} }};
+      return {{ before: await one('GET', '/agent/transactions/{id}'), cancel: await one('POST', '/agent/transactions/{id}/cancel'),
+        after: await one('GET', '/agent/transactions/{id}'), twice: await one('POST', '/agent/transactions/{id}/cancel'), none: await one('GET', '/agent/transactions/nonsense') }}"""
+    got = bank.run(look)
+    assert got["before"]["body"] == {"id": id, "status": "pending", "txHash": None, "error": None}
+    assert got["cancel"]["body"]["status"] == got["after"]["body"]["status"] == "cancelled"
+    assert got["twice"]["status"] == 409
+    assert got["none"]["status"] == 404
+    id = bank.send(1005, headers={"Prefer": "respond-async"}).result(30)["body"]["id"]
+    bank.approve(bank.get(id))
+    bank.until_state(id, "broadcast", "included", "confirmed", "final")
+    got = bank.run(f"return (await fetch(env.ASSEGAI_API_PROXY + '/agent/transactions/{id}', {{ headers }})).json()")
+    assert got["txHash"] == bank.get(id)["hash"]
+
+
+def test_a_key_is_used_once(bank, anvil):
+    before = anvil.balance(FRIEND)
+    key = {"Idempotency-Key": "first"}
+    waits = [bank.send(1006, headers=key), bank.send(1006, headers=key)]
+    item = bank.until_pending(1006)
+    bank.approve(item)
+    hashes = {w.result(60)["body"]["txHash"] for w in waits} | {bank.send(1006, headers=key).result(60)["body"]["txHash"]}
+    assert len(hashes) == 1
+    assert bank.send(1007, headers=key).result(30)["status"] == 409
+    bank.until_state(item["id"], "confirmed", "final")
+    assert anvil.balance(FRIEND) == before + 1006
+    assert len([t for t in bank.list() if t["value"] == "1006"]) == 1
+
+
+def test_a_client_that_gives_up_and_asks_again(bank, anvil):
+    """The SDK aborts after 30 s and its user calls it again: here after one second, while it is pending and after it was sent."""
+    before = anvil.balance(FRIEND)
+    ask = f"sdk.requestTransaction({{ chain: '{bank.chain}', to: '{FRIEND}', value: '1008' }})"
+    aborted = bank.run(f"sdk.timeout = 1000; return attempt({ask})")
+    assert aborted["code"] == "TIMEOUT"
+    again = bank.start(f"sdk.timeout = 1500; return attempt({ask})")
+    item = bank.until_pending(1008)
+    assert again.result(30)["code"] == "TIMEOUT"
+    bank.approve(item)
+    card = bank.until_state(item["id"], "broadcast", "included", "confirmed", "final")
+    assert bank.run(f"return {ask}") == {"success": True, "txHash": card["hash"]}
+    assert len([t for t in bank.list() if t["value"] == "1008"]) == 1
+    assert anvil.balance(FRIEND) == before + 1008
+    # Asked for once more, it is a new request.
+    wait = bank.send(1008)
+    assert bank.say(bank.until_pending(1008)["id"], "reject").status == 200
+    assert wait.result(30)["status"] == 403
+
+
+def test_json_rpc(bank, anvil):
+    """What libraries send: eth_sendTransaction, personal_sign and typed data."""
+    bank.allow(allow_messages=True, typed=[signer.pb.TypedRule(chain=31337, contract=bytes.fromhex(FRIEND[2:]), primary_type="Note")])
+    one = "const one = (method, ...params) => rpc({ jsonrpc: '2.0', id: 7, method, params });"
+    fields = {"from": bank.account.lower(), "to": FRIEND, "value": "0x3f1", "gas": "0x5208", "maxFeePerGas": "0x1", "chainId": "0x7a69", "type": "0x2"}
+    sent = bank.start(f"{one} return one('eth_sendTransaction', {json.dumps(fields)})")
+    item = bank.until_pending(1009)
+    bank.approve(item)
+    assert sent.result(60)["body"]["result"] == bank.get(item["id"])["hash"]
+    for wrong in ({**fields, "from": FRIEND}, {**fields, "chainId": "0x1"}, {**fields, "type": "0x4"}, {**fields, "accessList": []}):
+        assert "error" in bank.run(f"{one} return one('eth_sendTransaction', {json.dumps(wrong)})")["body"]
+    typed = {"domain": {"chainId": 31337, "verifyingContract": FRIEND}, "primaryType": "Note", "message": {"text": "hello"},
+             "types": {"EIP712Domain": [{"name": "chainId", "type": "uint256"}, {"name": "verifyingContract", "type": "address"}], "Note": [{"name": "text", "type": "string"}]}}
+    for method, params in (("personal_sign", ["0x68656c6c6f", bank.account]), ("eth_signTypedData_v4", [bank.account, json.dumps(typed)])):
+        wait = bank.start(f"{one} return one('{method}', ...{json.dumps(params)})")
+        item = paddock.until(lambda: next(iter(bank.list(state="pending")), None), "it is pending")
+        bank.approve(bank.get(item["id"]))
+        # anvil has the same keys.
+        assert wait.result(60)["body"]["result"] == anvil.ask(method, params[0], typed if method == "eth_signTypedData_v4" else params[1])
+    wait = bank.start(f"{one} return one('personal_sign', 'no', '{bank.account}')")
+    item = paddock.until(lambda: next(iter(bank.list(state="pending")), None), "it is pending")
+    bank.say(item["id"], "reject")
+    assert wait.result(30)["body"]["error"]["code"] == 4001
+    assert bank.run(f"{one} return one('eth_accounts')")["body"]["result"] == [bank.account]
+    bank.allow()
+
+
+# ---- the chain
+
+
+@pytest.fixture
+def slow_mining(anvil):
+    """Blocks are made when the test says so."""
+    anvil.ask("evm_setAutomine", False)
+    yield
+    anvil.ask("evm_setAutomine", True)
+    anvil.ask("evm_mine")
+
+
+def test_finality(bank, anvil):
+    card, hash = bank.done(1101)
+    bank.until_state(card["id"], "confirmed", "final")
+    anvil.ask("anvil_mine", "0x5")
+    final = bank.until_state(card["id"], "final")
+    assert final["card"]["block"] == int(anvil.ask("eth_getTransactionReceipt", hash)["blockNumber"], 16)
+
+
+def test_reorganisation(bank, anvil):
+    """The block goes, with its transaction: it is sent again, and the same hash is mined again."""
+    card, hash = bank.done(1102)
+    bank.until_state(card["id"], "confirmed")
+    anvil.ask("evm_setAutomine", False)
+    anvil.ask("anvil_reorg", 1, [])
+    assert anvil.ask("eth_getTransactionReceipt", hash) is None
+    bank.until_state(card["id"], "broadcast")
+    paddock.until(lambda: anvil.ask("eth_getTransactionByHash", hash), "it was sent again")
+    anvil.ask("evm_setAutomine", True)
+    anvil.ask("evm_mine")
+    assert bank.until_state(card["id"], "confirmed", "final")["hash"] == hash
+
+
+def test_dropped_by_the_node(bank, anvil, slow_mining):
+    card, hash = bank.done(1103)
+    assert anvil.ask("anvil_dropTransaction", hash) == hash
+    paddock.until(lambda: anvil.ask("eth_getTransactionByHash", hash), "it was sent again")
+    anvil.ask("evm_mine")
+    bank.until_state(card["id"], "confirmed", "final")
+
+
+def test_replaced_by_something_else(bank, anvil, slow_mining):
+    card, hash = bank.done(1104)
+    nonce = anvil.ask("eth_getTransactionByHash", hash)["nonce"]
+    other = anvil.ask("eth_sendTransaction", {"from": bank.account, "to": FRIEND, "value": "0x1", "nonce": nonce, "maxFeePerGas": hex(10**12), "maxPriorityFeePerGas": hex(10**11)})
+    anvil.ask("evm_mine")
+    assert anvil.ask("eth_getTransactionReceipt", other)["status"] == "0x1"
+    assert bank.until_state(card["id"], "replaced")["hash"] == hash
+
+
+def bumped(before, after):
+    """Both fees an eighth higher, rounded up."""
+    for fee in ("maxFeePerGas", "maxPriorityFeePerGas"):
+        old, new = int(before[fee], 16), int(after[fee], 16)
+        assert new >= old + -(-old // 8), (fee, old, new)
+    return before["nonce"] == after["nonce"]
+
+
+def test_speed_up(bank, anvil, slow_mining):
+    card, first = bank.done(1105)
+    before = anvil.ask("eth_getTransactionByHash", first)
+    response = bank.say(card["id"], "speed-up")
+    assert response.status == 200, response
+    second = bank.get(card["id"])["hash"]
+    assert second != first
+    after = paddock.until(lambda: anvil.ask("eth_getTransactionByHash", second), "the second is sent")
+    assert bumped(before, after) and after["value"] == before["value"]
+    anvil.ask("evm_mine")
+    done = bank.until_state(card["id"], "confirmed", "final")
+    assert done["hash"] == second and [a["hash"] for a in done["card"]["attempts"]] == [second, first]
+
+
+def test_cancel_what_was_sent(bank, anvil, slow_mining):
+    before = anvil.balance(FRIEND)
+    card, first = bank.done(1106)
+    old = anvil.ask("eth_getTransactionByHash", first)
+    assert bank.say(card["id"], "cancel").status == 200
+    second = bank.get(card["id"])["hash"]
+    new = paddock.until(lambda: anvil.ask("eth_getTransactionByHash", second), "the second is sent")
+    assert bumped(old, new) and new["value"] == "0x0" and new["to"] == bank.account.lower()
+    anvil.ask("evm_mine")
+    bank.until_state(card["id"], "replaced")
+    assert anvil.balance(FRIEND) == before
+    assert bank.say(card["id"], "cancel").status == 409
+
+
+def test_nonces_in_order(bank, anvil, slow_mining):
+    """Several at once have nonces one after the other, and all are mined."""
+    start = anvil.number("eth_getTransactionCount", bank.account, "latest")
+    waits = [bank.send(v) for v in range(1110, 1114)]
+    for value in range(1110, 1114):
+        bank.approve(bank.until_pending(value))
+    hashes = [w.result(60)["body"]["txHash"] for w in waits]
+    assert sorted(int(anvil.ask("eth_getTransactionByHash", h)["nonce"], 16) for h in hashes) == list(range(start, start + 4))
+    anvil.ask("evm_mine")
+    for value in range(1110, 1114):
+        bank.until_state(next(t["id"] for t in bank.list() if t["value"] == str(value)), "confirmed", "final")
+
+
+# ---- a node that fails
+
+
+@pytest.fixture
+def honest(front):
+    yield front
+    front.change, front.down = None, False
+
+
+def test_a_node_that_is_down(shaky, honest, other):
+    honest.down = True
+    got = shaky.send(1201).result(60)
+    assert got["status"] == 500 and got["body"]["error"].startswith("RPC Error: "), got
+    honest.down = False
+    wait = shaky.send(1202)
+    item = shaky.until_pending(1202)
+    honest.down = True
+    assert shaky.say(item["id"], "approve", digest=item["digest"]).status == 503
+    assert shaky.get(item["id"])["state"] == "pending"
+    honest.down = False
+    shaky.approve(item)
+    assert wait.result(60)["status"] == 200
+    shaky.until_state(item["id"], "confirmed", "final")
+
+
+def test_a_node_that_goes_while_it_is_sent(shaky, honest, other):
+    """The bytes are signed, the node takes them and says nothing: they are sent again, and nothing is spent twice."""
+    before = other.balance(FRIEND)
+
+    def swallow(asked, said):
+        return b"" if any(r["method"] == "eth_sendRawTransaction" for r in asked) else said
+
+    wait = shaky.send(1203)
+    item = shaky.until_pending(1203)
+    honest.change, seen = swallow, len(honest.calls)
+    shaky.approve(item)
+    paddock.until(lambda: any("eth_sendRawTransaction" in c for c in honest.calls[seen:]), "it is sent")
+    assert shaky.get(item["id"])["state"] == "signed"
+    honest.change = None
+    assert wait.result(60)["status"] == 200
+    shaky.until_state(item["id"], "confirmed", "final")
+    assert other.balance(FRIEND) == before + 1203
+
+
+def test_another_chain_under_the_same_address(shaky, honest, daemon):
+    def lie(asked, said):
+        for r, s in zip(asked, said):
+            if r["method"] == "eth_chainId":
+                s["result"] = "0x1"
+        return said
+
+    def health():
+        return next(c for c in daemon.client().get("/v1/chains").json()["chains"] if c["id"] == "eip155:1337")["status"]
+
+    wait = shaky.send(1204)
+    item = shaky.until_pending(1204)
+    honest.change = lie
+    response = shaky.say(item["id"], "approve", digest=item["digest"])
+    assert response.status == 503 and "another chain" in response.json()["error"]["message"], response
+    assert health() == "wrong_chain"
+    got = shaky.send(1205).result(60)
+    assert got["status"] == 500 and "another chain" in got["body"]["error"]
+    honest.change = None
+    shaky.approve(item)
+    assert wait.result(60)["status"] == 200
+    assert health() == "ok"
+
+
+NONSENSE = [("eth_estimateGas", "0x" + "f" * 64), ("eth_estimateGas", -1), ("eth_getTransactionCount", "0x" + "f" * 17), ("eth_getTransactionCount", None),
+            ("eth_getBalance", "a lot"), ("eth_getCode", 7), ("eth_getBlockByNumber", None), ("eth_getBlockByNumber", {"number": "0x1"}),
+            ("eth_maxPriorityFeePerGas", "0x" + "f" * 64), ("eth_chainId", {"result": "0x539"})]
+GARBAGE = [b"", b"{", b"[]", b"[1,2,3]", b'{"jsonrpc":"2.0","id":1,"result":"0x539"}', b'[{"jsonrpc":"2.0","id":1,"result":"0x1","result":"0x539"}]', b"[" * 100000]
+
+
+def test_nonsense_of_a_node_is_refused(shaky, honest):
+    """What a node answers to a request depends on its value: all of them at once."""
+    first = 1220
+
+    def lie(asked, said):
+        value = next(int(r["params"][0]["value"], 16) for r in asked if r["method"] == "eth_estimateGas") - first
+        if value >= len(NONSENSE):
+            return GARBAGE[value - len(NONSENSE)]
+        for r, s in zip(asked, said):
+            if r["method"] == NONSENSE[value][0]:
+                s["result"] = NONSENSE[value][1]
+                s.pop("error", None)
+        return said
+
+    honest.change = lie
+    n = len(NONSENSE) + len(GARBAGE)
+    got = shaky.run(f"""return Promise.all([...Array({n}).keys()].map((i) => attempt(sdk.requestTransaction({{ chain: '{shaky.chain}', to: '{FRIEND}', value: String({first} + i) }}))))""")
+    assert all(g.get("status") in (403, 500) for g in got), got
+    assert all(g["message"].startswith("RPC Error: ") for g in got[len(NONSENSE):]), got
+    assert not [t for t in shaky.list() if first <= int(t["value"]) < first + n and t["state"] != "denied"]
+
+
+def test_answers_to_others_are_not_believed(shaky, honest):
+    def swap(asked, said):
+        said[0]["id"], said[-1]["id"] = said[-1]["id"], said[0]["id"]
+        return said
+
+    honest.change = swap
+    assert shaky.send(1212).result(60)["status"] == 500
+    honest.change = lambda asked, said: said + [said[0]]
+    assert shaky.send(1212).result(60)["status"] == 500
+
+
+def test_a_simulation_that_shows_more_is_counted(shaky, honest):
+    """A node says that ten ether leave the account: refused, whatever the call says."""
+    def lie(asked, said):
+        for r, s in zip(asked, said):
+            if r["method"] == "eth_simulateV1":
+                me = "0x" + "0" * 24 + shaky.account[2:].lower()
+                s["result"][0]["calls"][0]["logs"].append({"address": "0x" + "ee" * 20, "data": "0x" + f"{10 * ETHER:064x}",
+                    "topics": ["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", me, "0x" + "0" * 24 + "22" * 20]})
+        return said
+
+    honest.change = lie
+    got = shaky.send(1213).result(60)
+    assert got["status"] == 403 and "allowance" in got["body"]["error"], got
+
+
+@pytest.mark.parametrize("without, method", [((), "simulate_v1"), (("eth_simulateV1",), "trace"), (("eth_simulateV1", "debug_traceCall"), "estimate")])
+def test_how_it_was_simulated_is_said(shaky, honest, without, method):
+    def lacks(asked, said):
+        for r, s in zip(asked, said):
+            if r["method"] in without:
+                s.pop("result", None)
+                s["error"] = {"code": -32601, "message": "the method does not exist"}
+        return said
+
+    honest.change = lacks
+    id = shaky.send(1214, headers={"Prefer": "respond-async"}).result(60)["body"]["id"]
+    assert shaky.get(id)["card"]["simulation"]["method"] == method
+    assert shaky.say(id, "reject").status == 200
+
+
+def test_a_receipt_that_lies_about_its_block(shaky, honest, other):
+    """The receipt names a block that is not at its height: the transaction is in no block."""
+    def lie(asked, said):
+        for r, s in zip(asked, said):
+            if r["method"] == "eth_getTransactionReceipt" and s.get("result"):
+                s["result"]["blockHash"] = "0x" + "11" * 32
+        return said
+
+    honest.change = lie
+    card, hash = shaky.done(1215)
+    seen = len(honest.calls)
+    paddock.until(lambda: sum("eth_getTransactionReceipt" in c for c in honest.calls[seen:]) > 5, "it is looked at")
+    assert shaky.get(card["id"])["state"] == "broadcast"
+    honest.change = None
+    shaky.until_state(card["id"], "confirmed", "final")
+
+
+def test_nothing_polls_when_nothing_is_under_way(bank, anvil, shaky, honest, other):
+    other.ask("anvil_mine", "0x100")  # everything is final
+    paddock.until(lambda: not shaky.list(state="confirmed") and not shaky.list(state="broadcast") and not shaky.list(state="included"), "all is final", 60)
+    seen = len(honest.calls)
+    bank.done(1216)
+    assert len(honest.calls) == seen
+
+
+# ---- restarts
+
+
+def kill_signer(daemon):
+    pid = next(p for p in daemon.programs() if paddock.comm(p) == "paddock-signer")
+    daemon.api_kills += 1
+    paddock.kill(pid)
+    assert paddock.wait_gone(pid)
+
+
+@pytest.mark.parametrize("who", ("api", "signer"))
+def test_kill_9_at_each_state(daemon, shaky, honest, other, who):
+    kill = daemon.kill_api if who == "api" else lambda: kill_signer(daemon)
+    before, value = other.balance(FRIEND), 1300 if who == "api" else 1310
+    # pending
+    id = shaky.send(value, headers={"Prefer": "respond-async"}).result(60)["body"]["id"]
+    kill()
+    item = paddock.until(lambda: (lambda r: r.json() if r.status == 200 else None)(daemon.client().get(f"/v1/transactions/{id}")), "it is there")
+    assert item["state"] == "pending"
+    # approved: no node answers, so that it cannot be signed
+    approvals = []
+
+    def after_approval(asked, said):
+        if any(r["method"] == "eth_simulateV1" for r in asked):
+            approvals.append(1)
+            if len(approvals) > 1:
+                return b""
+        return said
+
+    honest.change = after_approval
+    paddock.until(lambda: shaky.say(id, "approve", digest=item["digest"]).status == 200, "it is approved")
+    paddock.until(lambda: len(approvals) > 1, "facts are asked for")
+    kill()
+    paddock.until(lambda: daemon.client().get(f"/v1/transactions/{id}").json().get("state") == "approved", "it is approved")
+    # signed: the node takes nothing
+    honest.change = lambda asked, said: b"" if any(r["method"] == "eth_sendRawTransaction" for r in asked) else said
+    shaky.until_state(id, "signed")
+    kill()
+    paddock.until(lambda: daemon.client().get(f"/v1/transactions/{id}").json().get("state") == "signed", "it is signed")
+    # broadcast: nobody mines
+    other.ask("evm_setAutomine", False)
+    honest.change = None
+    card = shaky.until_state(id, "broadcast")
+    kill()
+    shaky.until_state(id, "broadcast")
+    other.ask("evm_setAutomine", True)
+    other.ask("evm_mine")
+    # included, confirmed
+    card = shaky.until_state(id, "confirmed")
+    kill()
+    assert paddock.until(lambda: (lambda r: r.json() if r.status == 200 else None)(daemon.client().get(f"/v1/transactions/{id}")), "it is there")["state"] == "confirmed"
+    other.ask("anvil_mine", "0x100")
+    shaky.until_state(id, "final", timeout=60)
+    assert other.balance(FRIEND) == before + value
+    assert len([t for t in shaky.list() if t["value"] == str(value)]) == 1 and card["hash"]

@@ -172,6 +172,7 @@ SWEEP = {
     # agents
     "POST /v1/agents": lambda w: Op("POST", "/v1/agents", {"manifest": AGENT, "name": w.name(), "consent": True}),
     "PUT /v1/agents/{}/code": lambda w: Op("PUT", f"/v1/agents/{w.agent()}/code", b"\0" * 10240, {"Content-Type": "application/x-tar"}),
+    "POST /v1/agents/{}/upgrade": about("POST", "/v1/agents/{}/upgrade", lambda w: w.agent(built=True), {"manifest": {**AGENT, "version": "1.1.0"}, "consent": True}),
     "POST /v1/agents/{}/start": about("POST", "/v1/agents/{}/start", lambda w: w.agent(built=True)),
     "POST /v1/agents/{}/stop": about("POST", "/v1/agents/{}/stop", lambda w: w.agent(running=True)),
     "POST /v1/agents/{}/restart": about("POST", "/v1/agents/{}/restart", lambda w: w.agent(running=True)),
@@ -221,7 +222,8 @@ EXCEPTIONS = {reason: set(re.split(r"\s{2,}", routes.strip())) for reason, route
         DELETE /v1/secrets/{}  PUT /v1/secrets/{}  POST /v1/vault/rotate""",
     "the signer has its own database and answers when it has the change (docs/design/signer.md)": """
         POST /v1/transactions/{}/approve  POST /v1/transactions/{}/reject  POST /v1/transactions/{}/cancel
-        POST /v1/transactions/{}/speed-up  POST /v1/transactions/{}/wallet  PUT /v1/agents/{}/limits  PUT /v1/signer""",
+        POST /v1/transactions/{}/speed-up  POST /v1/transactions/{}/wallet  PUT /v1/agents/{}/limits  PUT /v1/signer
+        tool transactions""",
     "not supported yet": """
         POST /v1/wallets/connect  DELETE /v1/wallets/sessions/{}""",
     "images are the keeper's files, renamed into place before it answers (src/keeper/images_add.c)": """

@@ -332,9 +332,16 @@ def test_generated_wallet_and_its_backup(daemon, cli, tmp_path):
     made = cli.json("wallet", "new", "second")
     assert set(made) >= {"id", "address", "key"}
     assert in_ethers(f"new ethers.Wallet({json.dumps(made['key'])}).address") == made["address"]
-    if "mnemonic" in made:
-        assert in_ethers(f"ethers.Wallet.fromPhrase({json.dumps(made['mnemonic'])}).address") == made["address"]
-        assert made["mnemonic"] not in cli.ok("wallet", "ls", "--json")
+    assert len(made["mnemonic"].split()) == 24 and len(cli.json("wallet", "new", "short", "--words", "12")["mnemonic"].split()) == 12
+    assert in_ethers(f"ethers.Wallet.fromPhrase({json.dumps(made['mnemonic'])}).address") == made["address"]
+    assert made["mnemonic"] not in cli.ok("wallet", "ls", "--json")
+    assert "12 or 24" in cli.refused("wallet", "new", "x", "--words", "13")
+    # The backup brings the same key back, by its words or as it is.
+    (tmp_path / "words").write_text("\n".join(made["mnemonic"].split(" ")) + "\n")
+    assert cli.json("wallet", "import", tmp_path / "words")["address"] == made["address"]
+    assert cli.json("wallet", "import", "-", "--name", "raw", stdin=made["key"].encode() + b"\n")["address"] == made["address"]
+    second = in_ethers(f"ethers.HDNodeWallet.fromPhrase({json.dumps(made['mnemonic'])}, '', \"m/44'/60'/0'/0/3\").address")
+    assert cli.json("wallet", "import", tmp_path / "words", "--account", "3")["address"] == second
     assert made["key"][2:] not in cli.ok("wallet", "ls", "--json")
 
 
@@ -491,10 +498,13 @@ def test_a_key_is_nowhere_else(daemon, cli, api, password, tmp_path):
     made = cli.json("wallet", "new", "secret")
     raw = bytes.fromhex(made["key"][2:])
     needles = {raw, raw.hex().encode(), raw[4:28]}
-    if "mnemonic" in made:
+    if made["mnemonic"]:
         needles |= {made["mnemonic"].encode(), " ".join(made["mnemonic"].split()[3:9]).encode()}
     if may_lock_much():
         cli.ok("wallet", "export", "secret", "--password-file", password, "--output", tmp_path / "k.json")
+    (tmp_path / "key").write_text(made["key"])
+    cli.ok("wallet", "import", tmp_path / "key", "--name", "again")
+    cli.ok("wallet", "import", "-", "--name", "words", stdin=made["mnemonic"].encode())
     planted = {b"planted-" + os.urandom(8).hex().encode()}
     assert api.post("/v1/agents", {"manifest": {"name": planted.copy().pop().decode()}, "consent": False}).status in (200, 400)
     others = {pid: name for pid, name in daemon.programs().items() if name != "paddock-signer"}

@@ -29,7 +29,7 @@ CALLS = [
     ("processes", {"sandbox": "every", "action": "start", "command": "python3 -m http.server 8000", "tag": "web"}),
     ("processes", {"sandbox": "every"}), ("ports", {"sandbox": "every"}), ("processes", {"sandbox": "every", "action": "signal", "process": "web"}),
     ("snapshot", {"sandbox": "every", "name": "every-snapshot"}), ("fork", {"sandbox": "every", "count": 2, "name_prefix": "every-fork"}),
-    ("createSandbox", {"name": "every-named"}), ("getSandbox", {"name": "every-named"}), ("listSandbox", {}),
+    ("createSandbox", {"name": "every-named"}), ("getSandbox", {"name": "every-named"}), ("transactions", {}),
     ("sandboxExecutor", {"sandbox_name": "every-named", "tool_name": "exec", "arguments": {"command": "true"}}),
     ("deleteSandbox", {"name": "every-named"}),
     *(("sandbox_delete", {"sandbox": name}) for name in ("every-fork-1", "every-fork-2", "every")),

@@ -14,7 +14,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 TOOLS = {"sandbox_create", "sandbox_list", "sandbox_get", "sandbox_delete", "exec", "run_code", "file_read", "file_write",
          "file_edit", "file_list", "file_search", "processes", "ports", "snapshot", "fork",
-         "createSandbox", "getSandbox", "listSandbox", "deleteSandbox", "sandboxExecutor"}
+         "transactions", "createSandbox", "getSandbox", "deleteSandbox", "sandboxExecutor"}
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,14 @@ PATHS = {"org.freedesktop.Notifications": "/org/freedesktop/Notifications", "org
 OWNED = ("org.freedesktop.Notifications", "org.kde.StatusNotifierWatcher", "org.freedesktop.portal.Desktop")
 
 
+HOME = "Overview · Paddock"  # the title of the dashboard's first page
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
 class Desktop:
     """Everything ends with the test process."""
 
@@ -121,6 +129,21 @@ class Desktop:
             return self.ask("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetNameOwner", GLib.Variant("(s)", (name,))).unpack()[0]
         return None
 
+    def item(self, name):
+        """A property of the tray's item that registered last."""
+        sender, _ = self.items[-1]
+        return self.ask(sender, "/StatusNotifierItem", "org.freedesktop.DBus.Properties", "Get",
+                        GLib.Variant("(ss)", ("org.kde.StatusNotifierItem", name))).unpack()[0]
+
+    def menu(self):
+        """{label: id} of the tray's menu."""
+        layout = self.ask(self.items[-1][0], "/MenuBar", "com.canonical.dbusmenu", "GetLayout", GLib.Variant("(iias)", (0, -1, []))).unpack()
+        return {child[1].get("label"): child[0] for child in layout[1][2]}
+
+    def click(self, label):
+        self.ask(self.items[-1][0], "/MenuBar", "com.canonical.dbusmenu", "Event",
+                 GLib.Variant("(isvu)", (self.menu()[label], "clicked", GLib.Variant("s", ""), 0)))
+
     def shoot(self, **part):
         return screen.shoot(self.base / "Xvfb_screen0", **part)
 
@@ -136,7 +159,7 @@ class Desktop:
         return paddock.clean_environment(
             DISPLAY=self.display, DBUS_SESSION_BUS_ADDRESS=self.address, HOME=home, XDG_RUNTIME_DIR=self.base, XDG_CONFIG_HOME=home / ".config",
             XDG_STATE_HOME=home / "state", XDG_DATA_HOME=home / "data", XDG_CACHE_HOME=home / "cache", XDG_DOWNLOAD_DIR=home, PATH=f"{tools}:{os.environ['PATH']}", GDK_BACKEND="x11",
-            NO_AT_BRIDGE="1", LIBGL_ALWAYS_SOFTWARE="1", **extra)
+            NO_AT_BRIDGE="1", LC_ALL="C", **extra)
 
     def opened(self):
         """The addresses that the user's browser was asked to show."""
@@ -177,6 +200,8 @@ class Window:
 
         def fits():
             last.update(self.status())
+            for name in "title", "approvals":  # pages put the number of requests in front of it
+                last[name] = re.sub(r"^\(\d+\) ", "", last.get(name) or "")
             return last if all(last.get(key) == value for key, value in expected.items()) else None
 
         try:
@@ -201,23 +226,23 @@ class Window:
 class Inspector:
     """WebKit's remote inspector, over its WebSocket: what a developer would type into the console."""
 
-    def __init__(self, port, page=1):
-        self.port, self.page, self.count = port, page, 0
-        self.target = None
-        paddock.until(self.places, "a page to inspect", 60)
-        self.connect()
+    def __init__(self, port, address=""):
+        self.port, self.count, self.target = port, 0, None
+        self.connect(paddock.until(lambda: self.place(address), f"a page at {address} to inspect", 60))
 
-    def places(self):
+    def place(self, address):
+        """The socket of the first page whose address has this in it."""
         try:
             text = urllib.request.urlopen(f"http://127.0.0.1:{self.port}/", timeout=10).read().decode()
         except OSError:
-            return []
-        return re.findall(r"/socket/\d+/\d+/WebPage", text)
+            return None
+        pages = re.findall(r'class="targeturl">(.*?)</div>.*?(/socket/\d+/\d+/WebPage)', text)
+        return next((place for url, place in pages if address in url), None)
 
-    def connect(self):
+    def connect(self, place):
         self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=60 * paddock.SLOW)
         key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall(f"GET {self.places()[self.page - 1]} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        self.socket.sendall(f"GET {place} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
         self.file = self.socket.makefile("rb")
         assert b" 101 " in self.file.readline()
@@ -318,8 +343,8 @@ class X:
         return list(ctypes.cast(data, ctypes.POINTER(ctypes.c_ulong))[:count.value]) if wide else ctypes.string_at(data, count.value).decode()
 
     def find(self, title):
-        """The window with this title."""
-        return next((window for window in self.children() if self.property(window, "_NET_WM_NAME") == title), None)
+        """The window whose title ends with this."""
+        return next((window for window in self.children() if self.property(window, "_NET_WM_NAME").endswith(title)), None)
 
     def is_above(self, window):
         return self.atom("_NET_WM_STATE_ABOVE").value in self.property(window, "_NET_WM_STATE", wide=True)

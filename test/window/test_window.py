@@ -12,23 +12,10 @@ import threading
 import pytest
 
 import paddock
-from desktop import Desktop, GLib, Inspector, Window, X
+from desktop import HOME, Desktop, Inspector, Window, X, free_port
 
-HOME = "Overview · Paddock"
 AWAY = "Paddock is not reachable"
 WHO = "fetch('/dashboard/session', {headers: {'X-Paddock-Dashboard': '1'}})"
-
-
-@pytest.fixture(scope="module")
-def desktop():
-    it = Desktop()
-    yield it
-    it.stop()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +49,7 @@ def test_shows_the_dashboard(shared, desktop, daemon, page):
     assert paddock.until(lambda: len(desktop.shoot().colours()) > 64, "something is drawn")
     assert page.run("location.href") == daemon.url + "/"
     assert page.run("document.cookie") == ""
+    assert page.run("new Intl.NumberFormat(navigator.language).format(1.5)") == "1.5"  # the charts do this; the locale is C
     assert page.run("document.body.innerText.includes('default')")
     assert daemon.key not in page.run("document.documentElement.outerHTML + JSON.stringify({...localStorage, ...sessionStorage})")
     who = page.settle(WHO + ".then(r => r.json())")
@@ -80,6 +68,11 @@ def test_key_stays_out_of_processes(shared, daemon):
             assert daemon.key.encode() not in read(Path(f"/proc/{pid}/environ")), name
     [watch] = [pid for pid, name in names.items() if name == "paddock-watch"]
     assert Path(f"/proc/{watch}").stat().st_uid == 0  # not dumpable: other processes of the user cannot read it
+
+
+def settled(page):
+    """An answer to a request of the page: what it tried before has been decided by then. A navigation may cancel the request."""
+    paddock.until(lambda: page.settle(WHO + ".then(r => r.status, () => 0)") == 200, "the page gets an answer")
 
 
 class Elsewhere:
@@ -124,8 +117,7 @@ def test_links_elsewhere(shared, desktop, daemon, page, elsewhere):
                    f"http://{daemon.host}:{daemon.port}@evil.example/", "ftp://127.0.0.1/"):
         page.run(f"location.href = {json.dumps(target)}")
     page.run("const f = document.createElement('iframe'); f.src = '" + elsewhere.url + "/frame'; document.body.append(f)")
-    # A fetch afterwards: what came before it has been decided by then.
-    assert page.settle(WHO + ".then(r => r.status)") == 200
+    settled(page)
     assert page.run("window.mark") == before and page.run("location.href").startswith(daemon.url + "/")
     assert shared.status()["title"] != "script"
     assert elsewhere.asked == [] and len(desktop.opened()) == 3
@@ -180,7 +172,7 @@ def test_page_of_a_sandbox(shared, desktop, daemon, page, served):
     page.run(f"location.href = '{box.path}/ports/8000/port'")
     page.run(f"location.href = '{path}whole'")
     paddock.until(lambda: any(asked.endswith("/whole") for asked, _ in told(box)), "the sandbox was asked for a whole page")
-    assert page.settle(WHO + ".then(r => r.status)") == 200
+    settled(page)
     asked = told(box)
     names = [name for name, _ in asked]
     assert any("parent%20failed" in name for name in names) and any("api%20failed" in name for name in names), names
@@ -210,30 +202,20 @@ def test_dark(shared, desktop, page):
     paddock.until(lambda: not page.run(dark), "the page is light")
 
 
-def item(desktop, shared, name):
-    sender, _ = desktop.items[-1]
-    return desktop.ask(sender, "/StatusNotifierItem", "org.freedesktop.DBus.Properties", "Get",
-                       GLib.Variant("(ss)", ("org.kde.StatusNotifierItem", name))).unpack()[0]
-
-
 def test_tray(shared, desktop):
     """It registers, draws itself, and has its menu; the window closes into it, and comes back from it and by a second start."""
     paddock.until(lambda: desktop.items, "the item is registered")
-    sender, _ = desktop.items[-1]
-    assert item(desktop, shared, "Status") == "Active" and item(desktop, shared, "Title") == "Paddock"
-    width, height, pixels = item(desktop, shared, "IconPixmap")[0]
+    assert desktop.item("Status") == "Active" and desktop.item("Title") == "Paddock"
+    width, height, pixels = desktop.item("IconPixmap")[0]
     assert len(pixels) == width * height * 4 and len(set(pixels)) > 4
-    menu = desktop.ask(sender, "/MenuBar", "com.canonical.dbusmenu", "GetLayout", GLib.Variant("(iias)", (0, -1, []))).unpack()
-    labels = {child[1].get("label"): child[0] for child in menu[1][2]}
-    assert list(labels) == ["Open Paddock", "Approvals", None, "Quit"]
+    assert list(desktop.menu()) == ["Open Paddock", "Approvals", None, "Quit"]
 
     desktop.set_tray(True)
     shared.until("sees the tray", tray=True)
     x = X(desktop.display)
     x.ask_to_close(x.find(HOME))
     shared.until("is hidden", visible=False)
-    desktop.ask(sender, "/MenuBar", "com.canonical.dbusmenu", "Event",
-                GLib.Variant("(isvu)", (labels["Open Paddock"], "clicked", GLib.Variant("s", ""), 0)))
+    desktop.click("Open Paddock")
     shared.until("is back", visible=True)
     x.ask_to_close(x.find(HOME))
     shared.until("is hidden", visible=False)

@@ -716,6 +716,17 @@ async def agents(client, world):
 
     assert (await eventually(hello, "its output is logged"))[0].source == "stdout"
     assert (await client.agents.restart(name)).status == "running"
+    assert await client.agents.catalogues() == []
+    newer = {**manifest, "version": "1.1.0", "permissions": {"chains": ["eip155:1", "eip155:10"]}}
+    assert (await client.agents.preview_upgrade(name, newer)).asks_more == ["permissions.chains: eip155:10"]
+    assert (await client.agents.upgrade(name, newer)).upgrade.status == "waiting"
+    await client.agents.upload(name, out.getvalue())
+
+    async def newest():
+        now = await client.agents.get(name)
+        return now.upgrade is None and now.status == "running" and now.manifest.version == "1.1.0"
+
+    await eventually(newest, "it is upgraded and runs")
     assert (await client.agents.stop(name)).status == "stopped"
     await client.agents.remove(name)
     with pytest.raises(errors.NotFound):

@@ -7,7 +7,7 @@ import { type EgressState, secretBody } from './network.js';
 import { Sandbox } from './sandbox.js';
 import type { CreateOptions } from './sandbox.js';
 import type {
-  Agent, AgentLimits, AgentLimitsChange, AgentLog, AgentManifest, AiAccount, AiAllowance, AuditEntries, Capabilities, Chain, Dialects, EgressPolicy, Event, EventType, Health, Image, Key, KeyCreate, Link, Operations, Posture, Quota,
+  Agent, AgentLimits, AgentLimitsChange, AgentLog, AgentManifest, AiAccount, AiAllowance, AuditEntries, Capabilities, Catalogue, Chain, Dialects, EgressPolicy, Event, EventType, Health, Image, Key, KeyCreate, Link, Operations, Posture, Quota,
   Secret, SignerStatus, Snapshot, Spending, Tenant, Transaction, TransactionAnswer, TransactionState, Wallet, WalletConnect, WalletPairing, WalletSession, Webhook,
   WebhookCreate, Workspace,
 } from './schema.js';
@@ -178,6 +178,18 @@ class Agents extends Group {
   /** Its files, as a tar archive. The image is built from them: the agent is `building` until it is `stopped` or `failed`. */
   upload(id: string, archive: BodySource, options: CallOptions = {}): Promise<Agent> {
     return this.core.call('uploadAgentCode', { path: { id }, raw: archive, type: 'application/x-tar', ...options });
+  }
+  /** What a new version asks for, and what of that is new. Nothing changes. */
+  previewUpgrade(id: string, manifest: AgentManifest, options: CallOptions = {}): Promise<{ manifest: AgentManifest; asks_more: string[] }> {
+    return this.core.call('upgradeAgent', { path: { id }, json: { manifest, consent: false }, ...options }) as Promise<{ manifest: AgentManifest; asks_more: string[] }>;
+  }
+  /** Consents to what the new version asks for. The agent goes on, and waits for the new files (`upload`). */
+  upgrade(id: string, manifest: AgentManifest, options: CallOptions = {}): Promise<Agent> {
+    return this.core.call('upgradeAgent', { path: { id }, json: { manifest, consent: true }, ...options }) as Promise<Agent>;
+  }
+  /** The catalogues of the configuration. */
+  async catalogues(options: CallOptions = {}): Promise<Catalogue[]> {
+    return (await this.core.call('listCatalogues', options)).catalogues;
   }
   async list(options: CallOptions = {}): Promise<Agent[]> {
     return (await this.core.call('listAgents', options)).agents;

@@ -465,7 +465,32 @@ export interface Agent {
   created_at: string;
   started_at: string | null;
   next_start_at: string | null;
+  upgrade: null | AgentUpgrade;
   manifest: AgentManifest;
+}
+
+export interface AgentUpgradeRequest {
+  manifest: AgentManifest;
+  /** Somebody has seen what the manifest asks for beyond the present one and agrees. */
+  consent: boolean;
+}
+
+/** A new version that is not there yet, or could not be built. */
+export interface AgentUpgrade {
+  version: string;
+  status: 'waiting' | 'building' | 'failed';
+  /** Why the build failed. */
+  reason: string | null;
+}
+
+export interface Catalogue {
+  name: string;
+  /** A directory of a web server; or */
+  url?: string;
+  /** A directory where the command line runs. */
+  path?: string;
+  /** The public key (Ed25519) of its index, in hexadecimal digits. */
+  key: string;
 }
 
 export interface AgentLog {
@@ -758,7 +783,7 @@ export interface Chain {
  */
 export interface SpendingLimit {
   chain: string;
-  /** An address of a token */
+  /** An address of a token, or `native`. */
   asset: string;
   per_transaction: string;
   day?: string | null;
@@ -780,6 +805,7 @@ export interface SpendingAddress {
   deny?: boolean | null;
   /** Calls that cannot be decoded are allowed to it. */
   call?: boolean | null;
+  /** What the owner calls it; only the owner gives names. */
   note?: string | null;
 }
 
@@ -3237,6 +3263,29 @@ export interface Operations {
     body: Bytes;
     result: Agent;
   };
+  /** Upgrade an agent to a new version: `POST /v1/agents/{id}/upgrade` */
+  upgradeAgent: {
+    path: {
+      /** Its id or name. */
+      id: string;
+    };
+    query: {};
+    body: AgentUpgradeRequest;
+    result: {
+      manifest: AgentManifest;
+      /** What it asks for beyond the present manifest, such as `permissions.chains: eip155:1`. */
+      asks_more: Array<string>;
+    } | Agent;
+  };
+  /** List the catalogues of agents: `GET /v1/catalogues` */
+  listCatalogues: {
+    path: {};
+    query: {};
+    body: undefined;
+    result: {
+      catalogues: Array<Catalogue>;
+    };
+  };
   /** Start an agent: `POST /v1/agents/{id}/start` */
   startAgent: {
     path: {
@@ -4107,6 +4156,8 @@ export const ROUTES: { readonly [K in keyof Operations]: readonly [method: strin
   getAgent: ['GET', '/v1/agents/{id}'],
   removeAgent: ['DELETE', '/v1/agents/{id}'],
   uploadAgentCode: ['PUT', '/v1/agents/{id}/code'],
+  upgradeAgent: ['POST', '/v1/agents/{id}/upgrade'],
+  listCatalogues: ['GET', '/v1/catalogues'],
   startAgent: ['POST', '/v1/agents/{id}/start'],
   stopAgent: ['POST', '/v1/agents/{id}/stop'],
   restartAgent: ['POST', '/v1/agents/{id}/restart'],

@@ -97,6 +97,15 @@ export default [
       assert.equal((await paddock.agents.start(name)).status, 'running');
       await until('its output is logged', async () => (await paddock.agents.logs(name, { level: 'info', after: 0, limit: 1000 })).some((one) => one.message === '2'));
       assert.equal((await paddock.agents.restart(name)).status, 'running');
+      assert.deepEqual(await paddock.agents.catalogues(), []);
+      const newer = { ...manifest, version: '1.1.0', permissions: { chains: ['eip155:1', 'eip155:10'] } };
+      assert.deepEqual((await paddock.agents.previewUpgrade(name, newer)).asks_more, ['permissions.chains: eip155:10']);
+      assert.equal((await paddock.agents.upgrade(name, newer)).upgrade.status, 'waiting');
+      await paddock.agents.upload(name, main.files.readStream('/workspace/agent.tar'));
+      await until('it is upgraded and runs', async () => {
+        const now = await paddock.agents.get(name);
+        return now.upgrade === null && now.status === 'running' && now.manifest.version === '1.1.0';
+      });
       assert.equal((await paddock.agents.stop(name)).status, 'stopped');
     } finally {
       await paddock.agents.remove(agent.id);

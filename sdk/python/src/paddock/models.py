@@ -19,6 +19,7 @@ __all__ = [
     "AgentManifestPermissions",
     "AgentManifestResources",
     "AgentManifestSpendingLimits",
+    "AgentUpgrade",
     "AiAccount",
     "AiAccountAllow",
     "AiAccountSpent",
@@ -34,6 +35,7 @@ __all__ = [
     "CapabilitiesBackend",
     "CapabilitiesDefaults",
     "CapabilitiesMax",
+    "Catalogue",
     "Chain",
     "ChangeModeAnswer",
     "ContextInfo",
@@ -137,6 +139,7 @@ __all__ = [
     "TransactionCardSimulationMove",
     "TransactionCardTrace",
     "TransactionEffect",
+    "UpgradeAgentAnswer",
     "Wallet",
     "WalletPairing",
     "WalletSession",
@@ -1396,6 +1399,24 @@ class Events:
 
 
 @dataclass
+class AgentUpgrade:
+    """A new version that is not there yet, or could not be built."""
+
+    version: str
+    status: Literal["waiting", "building", "failed"]
+    #: Why the build failed.
+    reason: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AgentUpgrade:
+        return cls(
+            version=d["version"],
+            status=d["status"],
+            reason=d["reason"],
+        )
+
+
+@dataclass
 class AgentManifestPermissions:
     """`AgentManifestPermissions` of the API."""
 
@@ -1502,6 +1523,7 @@ class Agent:
     created_at: datetime
     started_at: Optional[datetime]
     next_start_at: Optional[datetime]
+    upgrade: Optional[AgentUpgrade]
     manifest: AgentManifest
 
     @classmethod
@@ -1518,6 +1540,7 @@ class Agent:
             created_at=moment(d["created_at"]),
             started_at=None if d["started_at"] is None else moment(d["started_at"]),
             next_start_at=None if d["next_start_at"] is None else moment(d["next_start_at"]),
+            upgrade=None if d["upgrade"] is None else AgentUpgrade._of(d["upgrade"]),
             manifest=AgentManifest._of(d["manifest"]),
         )
 
@@ -1532,6 +1555,44 @@ class InstallAgentAnswer:
     def _of(cls, d: Dict[str, Any]) -> InstallAgentAnswer:
         return cls(
             manifest=AgentManifest._of(d["manifest"]),
+        )
+
+
+@dataclass
+class UpgradeAgentAnswer:
+    """`UpgradeAgentAnswer` of the API."""
+
+    manifest: AgentManifest
+    #: What it asks for beyond the present manifest, such as `permissions.chains: eip155:1`.
+    asks_more: List[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> UpgradeAgentAnswer:
+        return cls(
+            manifest=AgentManifest._of(d["manifest"]),
+            asks_more=d.get("asks_more", []),
+        )
+
+
+@dataclass
+class Catalogue:
+    """`Catalogue` of the API."""
+
+    name: str
+    #: The public key (Ed25519) of its index, in hexadecimal digits.
+    key: str
+    #: A directory of a web server; or
+    url: Optional[str] = None
+    #: A directory where the command line runs.
+    path: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> Catalogue:
+        return cls(
+            name=d["name"],
+            url=d.get("url"),
+            path=d.get("path"),
+            key=d["key"],
         )
 
 
@@ -1596,7 +1657,7 @@ class SpendingLimit:
         window without an amount is not limited."""
 
     chain: str
-    #: An address of a token
+    #: An address of a token, or `native`.
     asset: str
     per_transaction: str
     day: Optional[str] = None
@@ -1636,6 +1697,7 @@ class SpendingAddress:
     deny: Optional[bool] = None
     #: Calls that cannot be decoded are allowed to it.
     call: Optional[bool] = None
+    #: What the owner calls it; only the owner gives names.
     note: Optional[str] = None
 
     @classmethod

@@ -249,7 +249,7 @@ class AgentManifest(_AgentManifest, total=False):
 
 class _SpendingLimit(TypedDict):
     chain: str
-    #: An address of a token
+    #: An address of a token, or `native`.
     asset: str
     per_transaction: str
 
@@ -281,6 +281,7 @@ class SpendingAddress(_SpendingAddress, total=False):
     deny: Optional[bool]
     #: Calls that cannot be decoded are allowed to it.
     call: Optional[bool]
+    #: What the owner calls it; only the owner gives names.
     note: Optional[str]
 
 

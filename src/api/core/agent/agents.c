@@ -35,6 +35,12 @@ const char *agents_row_status(const struct agent *a)
 		       : "ready";
 }
 
+const char *agents_next_name(enum agent_next_step s)
+{
+	static const char *const names[] = { "none", "waiting", "building", "failed" };
+	return names[s];
+}
+
 struct actor agents_actor(const struct agent *a)
 {
 	return (struct actor){ .tenant = a->tenant, .role = STORE_ROLE_USER };
@@ -48,6 +54,7 @@ void agents_template_name(const struct agent *a, char ret[32])
 
 void agents_save(struct agent *a, store_done *done, void *arg)
 {
+	bool under_way = a->next && a->next->step != AGENT_NEXT_FAILED;
 	const struct store_agent row = { .id = view_of(a->id),
 					 .tenant = view_of(a->tenant->id),
 					 .name = view_of(a->name),
@@ -59,6 +66,9 @@ void agents_save(struct agent *a, store_done *done, void *arg)
 					 .wanted = a->wanted,
 					 .crashes = a->crashes,
 					 .next_start_ms = a->next_start_ms,
+					 .next = under_way ? a->next->text : VIEW(""),
+					 .next_consented = view_of(under_way ? a->next->consented : ""),
+					 .next_builds = under_way && a->next->step == AGENT_NEXT_BUILDING,
 					 .created_ms = a->created_ms };
 
 	if (!a->core->stopping)
@@ -78,6 +88,7 @@ static void agent_free(struct agent *a)
 	agents_run_stop(a);
 	agents_rpc_end(a);
 	agents_build_forget(a);
+	agents_upgrade_free(a);
 	agents_log_done(a);
 	map_del(&a->core->agents.by_id, &a->by_id);
 	list_del(&a->order);
@@ -107,6 +118,7 @@ static void agent_drop(struct agent *a)
 {
 	if (!a)
 		return;
+	agents_upgrade_free(a);
 	arena_done(&a->arena);
 	free(a);
 }
@@ -150,7 +162,9 @@ static int fill(struct agent *a, const struct store_agent *row, struct err *e)
 		    : view_is(row->status, "building") ? AGENT_BUILDING
 		    : view_is(row->status, "ready")    ? AGENT_STOPPED
 						       : AGENT_FAILED;
-	return take_manifest(a, row->manifest, e);
+	if (take_manifest(a, row->manifest, e) < 0)
+		return -1;
+	return row->next.n ? agents_upgrade_load(a, row->next, row->next_consented, row->next_builds, e) : 0;
 }
 
 int agents_load(struct core *c, const struct store_agent *row, struct err *e)
@@ -417,6 +431,11 @@ void agents_show(const struct agent *a, struct agent_view *ret)
 				    .started_ms = a->started_ms,
 				    .next_start_ms = a->next_start_ms,
 				    .crashes = a->crashes };
+	if (a->next) {
+		ret->next_step = a->next->step;
+		ret->next = &a->next->manifest;
+		ret->next_reason = a->next->reason;
+	}
 }
 
 /* ---- removing: its program, its image, its workspace, its row ---- */

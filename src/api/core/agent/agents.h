@@ -31,6 +31,15 @@ enum agent_step {
 	AGENT_STEP_GONE,  /* its box is being removed */
 };
 
+/* The version that an agent is being upgraded to. */
+struct agent_next {
+	struct arena arena;
+	struct view text;
+	struct manifest manifest;
+	char consented[KEYS_ID_SIZE], reason[192];
+	enum agent_next_step step;
+};
+
 struct agent {
 	char id[AGENT_ID + 1], name[64];
 	struct core *core;
@@ -46,8 +55,10 @@ struct agent {
 	char reason[192];
 	bool removing;
 
-	/* agents_build.c */
+	/* agents_build.c, agents_upgrade.c */
 	struct agent_upload *upload;
+	struct agent_next *next; /* NULL: none */
+	bool stale;              /* its box has an earlier image than the agent */
 
 	/* agents_run.c */
 	bool wanted; /* it should run */
@@ -114,7 +125,17 @@ int agents_build_prepare(struct agent *a, job_done *done, void *arg, struct err 
 int agents_egress(struct agent *a, bool build, struct arena *arena, struct egress_policy *ret,
 		  struct err *e) _must_check_;
 
+/* agents_upgrade.c */
+void agents_upgrade_free(struct agent *a);
+int agents_upgrade_load(struct agent *a, struct view text, struct view consented, bool building,
+			struct err *e) _must_check_;
+/* The build for a->next is over. */
+void agents_upgrade_built(struct agent *a, bool ready, const char *why);
+/* After a restart: whether the newest build is ready, or another one waits. */
+void agents_upgrade_recover(struct agent *a, bool ready, bool waiting);
+
 /* agents_run.c */
+void agents_run_renew(struct agent *a);  /* the image is a new one: what runs is started anew */
 void agents_run_recover(struct core *c); /* the core is ready: attaches to what runs, starts what should */
 void agents_run_stop(struct agent *a); /* core_stop, or the agent is being freed: cancels, and acts no more */
 /* It ends for good; `done` comes when it has no box any more. */

@@ -126,8 +126,9 @@ struct agent_upload *agents_upload_open(struct core *c, const struct actor *acto
 
 	if (!a)
 		return NULL;
-	if (a->status != AGENT_WAITING || a->upload || !b || b->status != TEMPLATE_WAITING) {
-		err_set(e, ERR_STATE, "the agent has its files already: remove it and install it anew");
+	bool wanted = a->status == AGENT_WAITING || (a->next && a->next->step == AGENT_NEXT_WAITING);
+	if (!wanted || a->upload || !b || b->status != TEMPLATE_WAITING) {
+		err_set(e, ERR_STATE, "the agent has its files already: upgrade it");
 		return NULL;
 	}
 	us = agents_actor(a);
@@ -179,7 +180,8 @@ void agents_build_forget(struct agent *a)
 
 static int begin_build(struct agent *a, struct err *e)
 {
-	bool node = a->manifest.runtime == MANIFEST_NODE;
+	const struct manifest *m = a->next ? &a->next->manifest : &a->manifest;
+	bool node = m->runtime == MANIFEST_NODE;
 	const struct config *cfg = a->core->config;
 	struct template_build *b = build_of(a);
 	struct arena tmp = ARENA_INIT(1u << 20);
@@ -191,7 +193,7 @@ static int begin_build(struct agent *a, struct err *e)
 		  : err_set(e, ERR_NOT_FOUND, "the agent's template is gone");
 
 	/* The entrypoint is made of letters that mean nothing to a shell: manifest.c. */
-	buf_printf(&script, node ? node_script : python_script, VIEW_ARG(a->manifest.entrypoint));
+	buf_printf(&script, node ? node_script : python_script, VIEW_ARG(m->entrypoint));
 	struct view run[] = { buf_view(&script), VIEW("root") };
 	struct template_step steps[] = {
 		{ .type = VIEW("COPY"),
@@ -254,7 +256,10 @@ struct job *agents_upload_commit(struct agent_upload *u, job_done *done, void *a
 	}
 	*j = (struct commit){ .job = { .done = done, .arg = arg }, .core = a->core };
 	memcpy(j->id, a->id, sizeof(j->id));
-	a->status = AGENT_BUILDING;
+	if (a->next)
+		a->next->step = AGENT_NEXT_BUILDING;
+	else
+		a->status = AGENT_BUILDING;
 	agents_log_say(a, AGENT_BY_DAEMON, AGENT_INFO, "building the image");
 	agents_save(a, on_committed, j);
 	return &j->job;
@@ -262,7 +267,7 @@ struct job *agents_upload_commit(struct agent_upload *u, job_done *done, void *a
 
 /* ---- the end of a build ---- */
 
-static void take_reason(struct agent *a, const struct template_build *b)
+static void take_reason(const struct template_build *b, char ret[192])
 {
 	struct view why = view_of(b->reason);
 
@@ -271,7 +276,7 @@ static void take_reason(struct agent *a, const struct template_build *b)
 		if (b->logs[i].level == TEMPLATE_WARN && view_starts(text, "agent: "))
 			why = view_skip(text, 7);
 	}
-	(void)!view_to_str(view_head(why, sizeof(a->reason) - 1), a->reason, sizeof(a->reason));
+	(void)!view_to_str(view_head(why, 191), ret, 192);
 }
 
 void agents_built(struct core *c, const struct template *t)
@@ -284,16 +289,23 @@ void agents_built(struct core *c, const struct template *t)
 
 	LIST_EACH (it, &c->agents.all) {
 		struct agent *a = CONTAINER(it, struct agent, order);
-		if (a->status != AGENT_BUILDING || a->tenant != t->tenant || !b || build_of(a) != b ||
-		    (b->status != TEMPLATE_READY && b->status != TEMPLATE_ERROR))
+		bool upgrade = a->next && a->next->step == AGENT_NEXT_BUILDING;
+		if ((a->status != AGENT_BUILDING && !upgrade) || a->tenant != t->tenant || !b ||
+		    build_of(a) != b || (b->status != TEMPLATE_READY && b->status != TEMPLATE_ERROR))
 			continue;
 		for (size_t i = 0; i < b->n_logs; i++)
 			agents_log_line(a, AGENT_BY_BUILD, levels[b->logs[i].level],
 					view_of(b->logs[i].text));
+		if (upgrade) {
+			char why[192] = "";
+			take_reason(b, why);
+			agents_upgrade_built(a, b->status == TEMPLATE_READY, why);
+			continue;
+		}
 		a->reason[0] = 0;
 		a->status = b->status == TEMPLATE_READY ? AGENT_STOPPED : AGENT_FAILED;
 		if (a->status == AGENT_FAILED)
-			take_reason(a, b);
+			take_reason(b, a->reason);
 		agents_log_say(a, AGENT_BY_DAEMON, a->status == AGENT_FAILED ? AGENT_ERROR : AGENT_SUCCESS,
 			       a->status == AGENT_FAILED ? "the image was not built: %s"
 							 : "the image is built%s",
@@ -302,21 +314,40 @@ void agents_built(struct core *c, const struct template *t)
 	}
 }
 
+static void on_prepared_again(void *arg, const void *result, const struct err *e)
+{
+	if (e)
+		log_warn("agents: a build cannot be prepared: %s", e->msg);
+}
+
+/* A build that waits for files does not survive a restart; the agent that waits for them does. */
+static bool wait_again(struct agent *a)
+{
+	const struct template_build *b = build_of(a);
+	struct err e = { 0 };
+
+	if (b && b->status == TEMPLATE_WAITING)
+		return true;
+	if (agents_build_prepare(a, on_prepared_again, a->core, &e) >= 0)
+		return true;
+	log_warn("agent %s: %s", a->id, e.msg);
+	return false;
+}
+
 void agents_build_recover(struct agent *a)
 {
 	const struct template_build *b = build_of(a);
+	bool ready = b && b->status == TEMPLATE_READY;
 
-	if (a->status != AGENT_BUILDING && a->status != AGENT_WAITING)
+	if (a->next)
+		agents_upgrade_recover(a, ready, a->next->step == AGENT_NEXT_WAITING && wait_again(a));
+	if ((a->status != AGENT_BUILDING && a->status != AGENT_WAITING) ||
+	    (a->status == AGENT_WAITING && wait_again(a)))
 		return;
-	if (b && b->status == TEMPLATE_READY && a->status == AGENT_BUILDING) {
-		a->status = AGENT_STOPPED;
-	} else if (!b || b->status != TEMPLATE_WAITING || a->status == AGENT_BUILDING) {
-		a->status = AGENT_FAILED;
-		(void)!view_to_str(VIEW("the daemon was restarted during the build: remove the agent and "
-					"install it anew"),
+	a->status = ready && a->status == AGENT_BUILDING ? AGENT_STOPPED : AGENT_FAILED;
+	if (a->status == AGENT_FAILED)
+		(void)!view_to_str(VIEW("the daemon was restarted during the build: upgrade the agent to "
+					"build it again"),
 				   a->reason, sizeof(a->reason));
-	} else {
-		return;
-	}
 	agents_save(a, NULL, NULL);
 }

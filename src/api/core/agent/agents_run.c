@@ -249,6 +249,8 @@ static void on_begun(struct exec *x, const struct exec_begun *b)
 	a->started_ms = clock_wall_ms();
 	a->reason[0] = 0;
 	settle(a, NULL);
+	if (a->stale) /* the image has become another one in the meantime */
+		agents_run_renew(a);
 }
 
 static void on_output(struct exec *x, unsigned channel, struct view data)
@@ -339,6 +341,7 @@ static struct job *make_box(struct agent *a, struct arena *arena, struct err *e)
 	struct view keys[] = { VIEW(AGENT_LABEL) }, values[] = { view_of(a->id) };
 
 	agents_template_name(a, name);
+	a->stale = false;
 	const struct template_build *b = templates_resolve(a->core, &us, view_of(name), e);
 	struct spec_workspace files = { .name = view_of(name), .path = VIEW(AGENT_FILES) };
 	struct box_wish w = {
@@ -442,6 +445,15 @@ static void begin_stop(struct agent *a)
 		drop_box(a);
 }
 
+void agents_run_renew(struct agent *a)
+{
+	a->stale = a->status == AGENT_STARTING;
+	if (a->status != AGENT_RUNNING)
+		return; /* its next start has the new image */
+	a->wanted = a->again = true;
+	begin_stop(a);
+}
+
 static int check_built(const struct agent *a, struct err *e)
 {
 	if (a->status == AGENT_WAITING)
@@ -515,12 +527,12 @@ static void on_end_time(struct loop_timer *t)
 
 struct job *agents_run_end(struct agent *a, job_done *done, void *arg, struct err *e)
 {
-	if (a->status != AGENT_WAITING && a->status != AGENT_FAILED && a->status != AGENT_BUILDING)
-		return stop(a, false, done, arg, e);
-	if (a->status == AGENT_BUILDING) {
+	if (a->status == AGENT_BUILDING || (a->next && a->next->step == AGENT_NEXT_BUILDING)) {
 		err_set(e, ERR_STATE, "the agent's image is being built");
 		return NULL;
 	}
+	if (a->status != AGENT_WAITING && a->status != AGENT_FAILED)
+		return stop(a, false, done, arg, e);
 	struct job *j = add_waiter(a, done, arg, e);
 	if (j)
 		loop_timer_start(a->core->loop, &a->timer, 0, on_end_time);
@@ -543,6 +555,19 @@ static bool is_left_over(struct core *c, const struct box *b)
 	return strcmp(t->of->name, name) == 0 && strcmp(a->box, b->id) != 0;
 }
 
+/* The daemon may have ended between an upgrade and the start of its program. */
+static bool has_old_image(struct agent *a)
+{
+	const struct box *b = boxes_by_id(a->core, view_of(a->box));
+	struct actor us = agents_actor(a);
+	struct err e = { 0 };
+	char name[32];
+
+	agents_template_name(a, name);
+	const struct template_build *t = templates_resolve(a->core, &us, view_of(name), &e);
+	return b && t && !view_is(b->spec.snapshot, t->snapshot);
+}
+
 static void attach(struct agent *a)
 {
 	struct actor us = agents_actor(a);
@@ -558,6 +583,8 @@ static void attach(struct agent *a)
 		drop_box(a);
 	} else {
 		a->attached = true;
+		if (has_old_image(a))
+			agents_run_renew(a);
 	}
 }
 

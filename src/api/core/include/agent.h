@@ -93,6 +93,13 @@ enum agent_status {
 };
 const char *agents_status_name(enum agent_status s);
 
+enum agent_next_step {
+	AGENT_NEXT_NONE,
+	AGENT_NEXT_WAITING, /* for its files */
+	AGENT_NEXT_BUILDING,
+	AGENT_NEXT_FAILED,
+};
+
 struct agent;
 /* What a client may know of an agent. */
 struct agent_view {
@@ -102,7 +109,12 @@ struct agent_view {
 	enum agent_status status;
 	int64_t created_ms, started_ms, next_start_ms; /* 0: none */
 	uint64_t crashes;                              /* in a row */
+	/* Of an upgrade that is under way or has failed; next_step AGENT_NEXT_NONE: there is none. */
+	enum agent_next_step next_step;
+	const struct manifest *next;
+	const char *next_reason;
 };
+const char *agents_next_name(enum agent_next_step s);
 void agents_show(const struct agent *a, struct agent_view *ret);
 
 struct agent_wish {
@@ -125,6 +137,17 @@ int agents_each(struct core *c, const struct actor *a, void (*each)(void *arg, c
 /* Also its image and its workspace. */
 struct job *agents_remove(struct core *c, const struct actor *a, struct view ref, job_done *done, void *arg,
 			  struct err *e) _must_check_;
+
+/* ---- agents_upgrade.c ---- */
+
+/* What the next manifest asks for beyond this one, as strings into an open array (may be NULL): how much it
+ * is. */
+size_t agents_upgrade_asks(const struct manifest *now, const struct manifest *next, struct json_out *o);
+/* Somebody has seen that, and consents: the agent waits for the files of its new version, and goes on. The
+ * result is a const struct agent *. */
+struct job *agents_upgrade(struct core *c, const struct actor *a, struct view ref,
+			   const struct json *manifest, job_done *done, void *arg,
+			   struct err *e) _must_check_;
 
 /* ---- agents_build.c ---- */
 

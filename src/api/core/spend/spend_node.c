@@ -195,8 +195,10 @@ static void on_posted(struct chain_call *post, char *body, size_t size, const st
 		err_set(&failed, ERR_UNAVAILABLE, "RPC Error: %.160s", e->msg);
 	} else if (!(k->said = arena_array(&k->arena, k->n, sizeof(*k->said)))) {
 		err_sys(&failed, ERR_INTERNAL, ENOMEM, "answer");
-	} else if (ethrpc_answers(&k->arena, (struct view){ body, size }, 1, k->n, true, k->said, &failed) >=
+	} else if (ethrpc_answers(&k->arena, (struct view){ body, size }, 1, k->n, true, k->said, &failed) <
 		   0) {
+		err_set(&failed, ERR_UNAVAILABLE, "RPC Error: the node's answer is not proper JSON-RPC");
+	} else {
 		(void)!check_chain(k, &failed);
 	}
 	if (failed.code) {

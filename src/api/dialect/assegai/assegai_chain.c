@@ -42,6 +42,7 @@ static struct rpc_wait *begin(struct request *r)
 	if (!w)
 		return NULL;
 	*w = (struct rpc_wait){ .rpc = { .done = on_rpc }, .r = r };
+	r->x->eof_aborts = true; /* what a person decides may take minutes: it is known who still waits */
 	r->release = release;
 	return w;
 }
@@ -188,7 +189,7 @@ static void on_status(void *arg, const void *result, const struct err *e)
 	json_out_object(o);
 	json_out_kstr(o, "id", said->item->id);
 	json_out_kz(o, "status", spend_state_name(said->item->state));
-	json_out_kstr_any(o, "txHash", said->text);
+	json_out_kstr_any(o, said->item->kind == SGN_REQUEST_KIND_TX ? "txHash" : "signature", said->text);
 	json_out_kz(o, "error", said->error);
 	json_out_end(o, '}');
 	answer_send(r, 200);
@@ -218,6 +219,7 @@ static void transact(struct request *r)
 	struct agent *a = assegai_agent(r);
 	if (!a)
 		return;
+	r->x->eof_aborts = true;
 	const struct agent_ask ask = { .kind = AGENT_ASK_TRANSACTION,
 				       .chain = body.chain,
 				       .to = body.to,

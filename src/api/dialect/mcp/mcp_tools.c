@@ -136,6 +136,7 @@ static const struct mcp_tool tools[] = {
 	BOX_TOOL("ports", mcp_tools_ports, mcp_tools_plain),
 	BOX_TOOL("snapshot", mcp_tools_snapshot, mcp_tools_snapshot),
 	TOOL("fork", mcp_tools_fork, mcp_tools_fork),
+	TOOL("transactions", mcp_tools_transactions, mcp_tools_transactions),
 	TOOL("createSandbox", mcp_tools_named_create, mcp_tools_named),
 	TOOL("getSandbox", mcp_tools_named_get, mcp_tools_named),
 	TOOL("listSandbox", mcp_tools_list, mcp_tools_list),

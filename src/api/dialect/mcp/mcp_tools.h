@@ -48,6 +48,7 @@ void mcp_tools_processes(struct mcp_call *c);
 void mcp_tools_ports(struct mcp_call *c);
 void mcp_tools_snapshot(struct mcp_call *c);
 void mcp_tools_fork(struct mcp_call *c);
+void mcp_tools_transactions(struct mcp_call *c);
 
 /* Their arguments: schema and size, for the table. */
 #define MCP_TOOLS_ARGS(name)                                                                                 \
@@ -68,3 +69,4 @@ MCP_TOOLS_ARGS(mcp_tools_search);
 MCP_TOOLS_ARGS(mcp_tools_processes);
 MCP_TOOLS_ARGS(mcp_tools_snapshot);
 MCP_TOOLS_ARGS(mcp_tools_fork);
+MCP_TOOLS_ARGS(mcp_tools_transactions);

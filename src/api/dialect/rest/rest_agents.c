@@ -35,6 +35,16 @@ static void put(struct json_out *o, const struct agent *a)
 	answer_put_time(o, "created_at", v.created_ms);
 	answer_put_time(o, "started_at", v.status == AGENT_RUNNING ? v.started_ms : 0);
 	answer_put_time(o, "next_start_at", v.next_start_ms);
+	json_out_key(o, "upgrade");
+	if (v.next_step == AGENT_NEXT_NONE) {
+		json_out_null(o);
+	} else {
+		json_out_object(o);
+		json_out_kstr(o, "version", v.next->version);
+		json_out_kz(o, "status", agents_next_name(v.next_step));
+		json_out_kz(o, "reason", v.next_reason[0] ? v.next_reason : NULL);
+		json_out_end(o, '}');
+	}
 	put_asks(o, v.manifest);
 	json_out_end(o, '}');
 }
@@ -114,6 +124,61 @@ static void create(struct request *r)
 	}
 	const struct agent_wish w = { .manifest = body.manifest, .name = body.name };
 	answer_await(r, agents_create(r->core, &r->actor, &w, on_created, r, &e), &e);
+}
+
+/* ---- upgrade ---- */
+
+struct upgrade_body {
+	bool unused; /* the schema puts nothing at offset 0 */
+	const struct json *manifest;
+	bool consent;
+};
+
+#define AT(f) .offset = offsetof(struct upgrade_body, f)
+static const struct json_field upgrade_fields[] = {
+	{ "manifest", JSON_F_ANY, AT(manifest), .required = true },
+	{ "consent", JSON_F_BOOL, AT(consent), .required = true },
+};
+#undef AT
+static const struct json_schema upgrade_schema = { upgrade_fields, ELEMS(upgrade_fields) };
+
+/* What it would ask for, and what of that is new. */
+static void preview_upgrade(struct request *r, const struct json *manifest)
+{
+	struct err e = { 0 };
+	const struct agent *a = agents_find(r->core, &r->actor, ACT_AGENT_READ, r->params[0], &e);
+	struct agent_view v;
+	struct manifest m;
+
+	if (!a || agents_preview(r->core, &r->actor, manifest, &r->arena, &m, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
+	agents_show(a, &v);
+	struct json_out *o = answer_json(r);
+	json_out_object(o);
+	put_asks(o, &m);
+	json_out_key(o, "asks_more");
+	json_out_array(o);
+	agents_upgrade_asks(v.manifest, &m, o);
+	json_out_end(o, ']');
+	json_out_end(o, '}');
+	answer_send(r, 200);
+}
+
+static void upgrade(struct request *r)
+{
+	struct upgrade_body body = { 0 };
+	struct err e = { 0 };
+
+	if (request_read(r, &upgrade_schema, &body) < 0)
+		return;
+	if (body.consent)
+		answer_await(
+			r, agents_upgrade(r->core, &r->actor, r->params[0], body.manifest, on_created, r, &e),
+			&e);
+	else
+		preview_upgrade(r, body.manifest);
 }
 
 /* ---- files ---- */
@@ -218,6 +283,30 @@ static void restart(struct request *r)
 {
 	struct err e = { 0 };
 	answer_await(r, agents_restart(r->core, &r->actor, r->params[0], on_agent, r, &e), &e);
+}
+
+/* ---- catalogues ---- */
+
+/* The command line reads them itself: what it has checked is all that comes here. */
+static void catalogues(struct request *r)
+{
+	const struct config *cfg = core_config(r->core);
+	struct err e = { 0 };
+
+	if (auth_permit(&r->actor, ACT_AGENT_CREATE, NULL, &e) < 0) {
+		answer_fail(r, &e);
+		return;
+	}
+	struct json_out *o = answer_json_list(r, "catalogues");
+	for (size_t i = 0; i < cfg->agents.n_catalogues; i++) {
+		const struct config_catalogue *one = &cfg->agents.catalogue_list[i];
+		json_out_object(o);
+		json_out_kstr(o, "name", one->name);
+		json_out_kstr(o, one->url.p ? "url" : "path", one->url.p ? one->url : one->path);
+		json_out_kstr(o, "key", one->key);
+		json_out_end(o, '}');
+	}
+	answer_send_list(r);
 }
 
 /* ---- logs ---- */
@@ -386,9 +475,11 @@ static void logs(struct request *r)
 const struct route rest_agents_routes[] = {
 	{ "POST", "/v1/agents", create, .body = ROUTE_JSON, .body_max = MANIFEST_BYTES },
 	{ "GET", "/v1/agents", list },
+	{ "GET", "/v1/catalogues", catalogues },
 	{ "GET", "/v1/agents/{id}", get },
 	{ "DELETE", "/v1/agents/{id}", remove_one },
 	{ "PUT", "/v1/agents/{id}/code", code, .body = ROUTE_STREAM },
+	{ "POST", "/v1/agents/{id}/upgrade", upgrade, .body = ROUTE_JSON, .body_max = MANIFEST_BYTES },
 	{ "POST", "/v1/agents/{id}/start", start },
 	{ "POST", "/v1/agents/{id}/stop", stop },
 	{ "POST", "/v1/agents/{id}/restart", restart },

@@ -204,6 +204,26 @@ static int read_list(struct arena *a, const struct json *list, const char *name,
 	return 0;
 }
 
+/* What the owner calls things stays: the signer takes new names from nobody else. */
+static void keep_names(const struct sgn_rules *was, struct sgn_rules *now)
+{
+	for (size_t i = 0; i < now->limits.n; i++)
+		for (size_t k = 0; k < was->limits.n; k++) {
+			struct sgn_limit *l = &now->limits.items[i];
+			const struct sgn_limit *b = &was->limits.items[k];
+			if (l->chain != b->chain || !view_eq(l->asset, b->asset))
+				continue;
+			l->symbol = l->symbol.n ? l->symbol : b->symbol;
+			l->decimals = l->decimals ? l->decimals : b->decimals;
+		}
+	for (size_t i = 0; i < now->addresses.n; i++)
+		for (size_t k = 0; k < was->addresses.n; k++)
+			if (now->addresses.items[i].chain == was->addresses.items[k].chain &&
+			    !now->addresses.items[i].note.n &&
+			    view_eq(now->addresses.items[i].address, was->addresses.items[k].address))
+				now->addresses.items[i].note = was->addresses.items[k].note;
+}
+
 /* ---- a change ---- */
 
 struct change_body {
@@ -273,6 +293,7 @@ int rest_limits_change(struct arena *a, const struct json *doc, struct sgn_rules
 				 .expiry = r->expiry_s,
 				 .cool_down = r->cool_down_s,
 				 .suspend_after = r->suspend_after };
+	const struct sgn_rules was = *r;
 	struct json half[2];
 
 	if (split(a, doc, half, e) < 0 || json_read(a, &half[0], &change_schema, &b, false, e) < 0 ||
@@ -285,6 +306,7 @@ int rest_limits_change(struct arena *a, const struct json *doc, struct sgn_rules
 	    (b.windows && read_list(a, b.windows, "windows", sizeof(*r->windows.items), read_window,
 				    (void **)&r->windows.items, &r->windows.n, e) < 0))
 		return -1;
+	keep_names(&was, r);
 	if (b.auto_below.p &&
 	    read_amount(a, view_is(b.auto_below, "0") ? VIEW_NONE : b.auto_below, &r->auto_below, e) < 0)
 		return -1;

@@ -230,6 +230,37 @@ static void wallet_spending(struct request *r)
 
 /* ---- wallets and chains ---- */
 
+/*
+ * Those of the tenant's agents, for everybody but administrators: the rules of each agent name its wallets.
+ * The list of wallets is gone when its job's callback returns, so the rules are asked for first.
+ */
+struct purse {
+	struct view agents[AGENTS_MOST]; /* ids, in the arena */
+	size_t n, at;
+	struct view *wallets; /* ids, in the arena */
+	size_t n_wallets, room;
+	bool all;
+	struct arena *arena;
+};
+
+static void note_agent(void *arg, const struct agent *a)
+{
+	struct purse *p = arg;
+	struct agent_view v;
+
+	agents_show(a, &v);
+	if (p->n < AGENTS_MOST)
+		p->agents[p->n++] = arena_view(p->arena, view_of(v.id));
+}
+
+static bool in_purse(const struct purse *p, struct view wallet)
+{
+	for (size_t i = 0; i < p->n_wallets; i++)
+		if (view_eq(p->wallets[i], wallet))
+			return true;
+	return p->all;
+}
+
 static void on_wallets(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
@@ -240,6 +271,8 @@ static void on_wallets(void *arg, const void *result, const struct err *e)
 		return;
 	for (size_t i = 0; i < w->wallets.n; i++) {
 		const struct sgn_wallet *x = &w->wallets.items[i];
+		if (!in_purse(r->own, x->id))
+			continue;
 		json_out_object(o);
 		json_out_kstr(o, "id", x->id);
 		json_out_kz(o, "kind", spend_wallet_kind_name(x->kind));
@@ -251,10 +284,60 @@ static void on_wallets(void *arg, const void *result, const struct err *e)
 	answer_send_list(r);
 }
 
+static void fill_purse(struct request *r);
+
+static void on_purse_rules(void *arg, const void *result, const struct err *e)
+{
+	struct request *r = arg;
+	struct purse *p = r->own;
+	const struct sgn_rules_reply *reply = result;
+
+	if (e && e->code == ERR_NOT_FOUND) { /* the agent was removed meanwhile */
+		r->job = NULL;
+		fill_purse(r);
+		return;
+	}
+	if (!answer_ended(r, e))
+		return;
+	for (size_t i = 0; i < reply->rules->wallets.n && p->n_wallets < p->room; i++) {
+		const struct view id = reply->rules->wallets.items[i].wallet;
+		if (!in_purse(p, id))
+			p->wallets[p->n_wallets++] = arena_view(p->arena, id);
+	}
+	fill_purse(r);
+}
+
+static void fill_purse(struct request *r)
+{
+	struct purse *p = r->own;
+	struct err e = { 0 };
+
+	if (p->at == p->n)
+		answer_await(r, spend_wallets(r->core, &r->actor, on_wallets, r, &e), &e);
+	else
+		answer_await(r,
+			     spend_rules_get(r->core, &r->actor, SPEND_OF_AGENT, p->agents[p->at++],
+					     on_purse_rules, r, &e),
+			     &e);
+}
+
 static void wallets(struct request *r)
 {
+	struct purse *p = request_own(r, sizeof(*p));
 	struct err e = { 0 };
-	answer_await(r, spend_wallets(r->core, &r->actor, on_wallets, r, &e), &e);
+
+	if (!p)
+		return;
+	if (!r->arena.max)
+		r->arena = (struct arena)ARENA_INIT(4u * 1024 * 1024);
+	*p = (struct purse){ .arena = &r->arena, .room = 1024, .all = r->actor.role == STORE_ROLE_ADMIN };
+	p->wallets = arena_array(&r->arena, p->room, sizeof(*p->wallets));
+	if (!p->wallets)
+		err_set(&e, ERR_INTERNAL, "out of memory");
+	if (e.code || (!p->all && agents_each(r->core, &r->actor, note_agent, p, &e) < 0))
+		answer_fail(r, &e);
+	else
+		fill_purse(r);
 }
 
 static void put_chain(void *arg, const struct spend_chain *x)

@@ -239,6 +239,22 @@ class AsyncAgents(Group):
     async def get(self, agent: str) -> models.Agent:
         return models.Agent._of(await self._api.json("GET", f"/v1/agents/{segment(agent)}"))
 
+    @operation("upgradeAgent", fixed=("consent",))
+    async def preview_upgrade(self, agent: str, manifest: types.AgentManifest) -> models.UpgradeAgentAnswer:
+        """What a new version asks for, and what of that is new. Nothing changes."""
+        where = f"/v1/agents/{segment(agent)}/upgrade"
+        return models.UpgradeAgentAnswer._of(await self._api.json("POST", where, given(manifest=manifest, consent=False)))
+
+    @operation("upgradeAgent", fixed=("consent",))
+    async def upgrade(self, agent: str, manifest: types.AgentManifest) -> models.Agent:
+        """Consents to what the new version asks for. The agent goes on, and waits for the new files (`upload`)."""
+        return models.Agent._of(await self._api.json("POST", f"/v1/agents/{segment(agent)}/upgrade", given(manifest=manifest, consent=True)))
+
+    @operation("listCatalogues")
+    async def catalogues(self) -> List[models.Catalogue]:
+        """The catalogues of the configuration."""
+        return [models.Catalogue._of(each) for each in (await self._api.json("GET", "/v1/catalogues"))["catalogues"]]
+
     @operation("startAgent")
     async def start(self, agent: str) -> models.Agent:
         return models.Agent._of(await self._api.json("POST", f"/v1/agents/{segment(agent)}/start"))
