@@ -9,6 +9,8 @@
 
 #include "poison.h"
 
+#define SYMBOL_MAX 16
+
 static const struct {
 	const char *name;
 	unsigned decimals;
@@ -101,19 +103,35 @@ int amount_address(struct arena *a, struct view v, struct view *ret, struct err 
 	return 0;
 }
 
+static bool is_word(struct view v)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if (!(v.p[i] >= '0' && v.p[i] <= '9') && !((v.p[i] | 32) >= 'a' && (v.p[i] | 32) <= 'z'))
+			return false;
+	return true;
+}
+
 int amount_token(struct arena *a, const char *text, struct sgn_limit *ret, struct err *e)
 {
-	struct view amounts, after, decimals, head = view_split(view_of(text), '=', &amounts);
+	struct view amounts, after, decimals, symbol = VIEW_NONE,
+					      head = view_split(view_of(text), '=', &amounts);
 	struct view first = view_split(head, '@', &after);
 	uint32_t places = 0;
 
 	*ret = (struct sgn_limit){ 0 };
 	if (!amounts.p)
-		return err_set(e, ERR_INVALID,
-			       "--token wants [CHAIN@]ADDRESS[:DECIMALS]=PER_TX[/DAY…], not \"%.60s\"", text);
+		return err_set(
+			e, ERR_INVALID,
+			"--token wants [CHAIN@]ADDRESS[:DECIMALS[:SYMBOL]]=PER_TX[/DAY…], not \"%.60s\"",
+			text);
 	if (after.p && amount_chain(first, &ret->chain, e) < 0)
 		return -1;
 	struct view address = view_split(after.p ? after : head, ':', &decimals);
+	if (decimals.p)
+		decimals = view_split(decimals, ':', &symbol);
+	if (symbol.n > SYMBOL_MAX || !is_word(symbol))
+		return err_set(e, ERR_INVALID, "a token's symbol has at most %d letters and digits",
+			       SYMBOL_MAX);
 	if (decimals.p && (num_u32(decimals, &places) < 0 || places > U256_UNITS_MAX))
 		return err_set(e, ERR_INVALID, "a token has 0 to %d decimals", U256_UNITS_MAX);
 	if (amount_address(a, address, &ret->asset, e) < 0)
@@ -121,6 +139,7 @@ int amount_token(struct arena *a, const char *text, struct sgn_limit *ret, struc
 	if (amount_is_native(ret->asset))
 		return err_set(e, ERR_INVALID, "the native asset is no token: use --limit");
 	ret->decimals = places;
+	ret->symbol = symbol;
 	return amount_limit(a, amounts, places, ret, e);
 }
 

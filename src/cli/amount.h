@@ -23,7 +23,7 @@ int amount_limit(struct arena *a, struct view v, unsigned decimals, struct sgn_l
 int amount_chain(struct view v, uint64_t *ret, struct err *e) _must_check_;
 /* 20 bytes in the arena. */
 int amount_address(struct arena *a, struct view v, struct view *ret, struct err *e) _must_check_;
-/* "[CHAIN@]ADDRESS[:DECIMALS]=AMOUNTS"; chain 0: none was named. */
+/* "[CHAIN@]ADDRESS[:DECIMALS[:SYMBOL]]=AMOUNTS"; chain 0: none was named. */
 int amount_token(struct arena *a, const char *text, struct sgn_limit *ret, struct err *e) _must_check_;
 
 /* 32 bytes as "0.1"; "" where they are absent. */

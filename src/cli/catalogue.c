@@ -221,14 +221,33 @@ static int read_agents(struct arena *a, const struct json *list, struct catalogu
 	return 0;
 }
 
+int catalogue_parse(struct arena *a, struct view json, int64_t now_ms, struct catalogue *ret, struct err *e)
+{
+	struct said_index s = { 0 };
+	struct catalogue c = { 0 };
+	struct json *doc;
+
+	if (json_parse(a, json, &doc, e) < 0 || json_read(a, doc, &index_schema, &s, false, e) < 0)
+		return err_wrap(e, "the index");
+	if (now_ms > 0 && s.expires <= (uint64_t)now_ms)
+		return err_set(
+			e, ERR_FORBIDDEN,
+			"the index has expired: its owner has to sign a new one (paddock agent index)");
+	c.serial = s.serial;
+	c.created_ms = s.created;
+	c.expires_ms = s.expires;
+	sha256_of(json, c.digest);
+	if (read_agents(a, s.agents, &c, e) < 0)
+		return err_wrap(e, "the index");
+	*ret = c;
+	return 0;
+}
+
 int catalogue_read(struct arena *a, struct view text, const uint8_t key[CATALOGUE_KEY], int64_t now_ms,
 		   struct catalogue *ret, struct err *e)
 {
 	struct view rest, line = view_split(text, '\n', &rest);
 	uint8_t signature[CATALOGUE_SIGNATURE];
-	struct said_index s = { 0 };
-	struct catalogue c = { 0 };
-	struct json *doc;
 
 	if (text.n > CATALOGUE_INDEX_MAX)
 		return err_set(e, ERR_TOO_LARGE, "the index has more than %u bytes", CATALOGUE_INDEX_MAX);
@@ -242,20 +261,7 @@ int catalogue_read(struct arena *a, struct view text, const uint8_t key[CATALOGU
 	buf_done(&body);
 	if (!fits)
 		return err_set(e, ERR_FORBIDDEN, "the signature of the index is not by this catalogue's key");
-	if (json_parse(a, rest, &doc, e) < 0 || json_read(a, doc, &index_schema, &s, false, e) < 0)
-		return err_wrap(e, "the index");
-	if (now_ms > 0 && s.expires <= (uint64_t)now_ms)
-		return err_set(
-			e, ERR_FORBIDDEN,
-			"the index has expired: its owner has to sign a new one (paddock agent index)");
-	c.serial = s.serial;
-	c.created_ms = s.created;
-	c.expires_ms = s.expires;
-	sha256_of(rest, c.digest);
-	if (read_agents(a, s.agents, &c, e) < 0)
-		return err_wrap(e, "the index");
-	*ret = c;
-	return 0;
+	return catalogue_parse(a, rest, now_ms, ret, e);
 }
 
 int catalogue_put(struct buf *out, const struct catalogue *c)

@@ -47,6 +47,9 @@ struct catalogue {
 /* Checks the signature and everything else that the index alone can tell. */
 int catalogue_read(struct arena *a, struct view text, const uint8_t key[CATALOGUE_KEY], int64_t now_ms,
 		   struct catalogue *ret, struct err *e) _must_check_;
+/* The same of the JSON behind the signature. */
+int catalogue_parse(struct arena *a, struct view json, int64_t now_ms, struct catalogue *ret,
+		    struct err *e) _must_check_;
 /* The JSON of an index. */
 int catalogue_put(struct buf *out, const struct catalogue *c) _must_check_;
 /* An entry. version.p == NULL: the newest that is no preview. NULL: there is none. */

@@ -27,7 +27,7 @@
 
 struct wallet_flags {
 	struct owner_flags owner; /* first */
-	const char *name, *password_file, *output, *note;
+	const char *name, *password_file, *passphrase_file, *output, *note;
 	uint64_t words, account;
 	bool yes, cancel_pending;
 };
@@ -211,6 +211,8 @@ static const struct opt IMPORT_OPTS[] = {
 	{ "name", 'n', OPT_TEXT, AT(name), "NAME", "what it is called here (default: imported)" },
 	{ "password-file", 0, OPT_TEXT, AT(password_file), "FILE",
 	  "the password of a keystore (default: asked for)" },
+	{ "passphrase-file", 0, OPT_TEXT, AT(passphrase_file), "FILE",
+	  "the passphrase of words that have one" },
 	{ "account", 0, OPT_COUNT, AT(account), "N", "of words: the key m/44'/60'/0'/0/N (default: 0)" },
 };
 
@@ -228,7 +230,11 @@ static int read_import(const struct wallet_flags *f, struct view text, uint8_t k
 	} else if (hex.n == 2 * KEY_SIZE && text_unhex(hex, key, KEY_SIZE) == 0) {
 		m->key = (struct view){ (const char *)key, KEY_SIZE };
 	} else if (memchr(text.p, ' ', text.n)) {
+		if (f->passphrase_file &&
+		    password_read(f->passphrase_file, "passphrase", false, password, e) < 0)
+			return -1;
 		m->mnemonic = text;
+		m->passphrase = buf_view(password);
 		m->account = (uint32_t)f->account;
 	} else {
 		return err_set(e, ERR_INVALID,

@@ -130,9 +130,14 @@ static void say_limit(struct buf *out, const struct sgn_limit *l)
 	if (l->asset.n == ADDRESS_SIZE)
 		address_text((const uint8_t *)l->asset.p, address);
 	amount_text(l->per_tx, decimals, amount);
-	buf_printf(out, "  on eip155:%llu %s%s: at most %s in one transaction", (unsigned long long)l->chain,
-		   amount_is_native(l->asset) ? "the native asset" : "the token ",
-		   amount_is_native(l->asset) ? "" : address, amount);
+	buf_printf(out, "  on eip155:%llu ", (unsigned long long)l->chain);
+	if (amount_is_native(l->asset))
+		buf_puts(out, "the native asset");
+	else if (l->symbol.n)
+		buf_printf(out, "%.*s (the token %s)", VIEW_ARG(l->symbol), address);
+	else
+		buf_printf(out, "the token %s", address);
+	buf_printf(out, ": at most %s in one transaction", amount);
 	say_window(out, l->day, decimals, "in 24 hours");
 	say_window(out, l->week, decimals, "in 7 days");
 	say_window(out, l->month, decimals, "in 30 days");

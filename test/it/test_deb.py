@@ -49,7 +49,7 @@ def test_bare_machine(package, workdir):
 def test_contents(package):
     listed = subprocess.run(["dpkg-deb", "-c", package], capture_output=True, text=True, check=True).stdout.splitlines()
     files = {line.split()[5]: line.split()[:2] for line in listed}
-    for name in ("usr/bin/paddock", "usr/libexec/paddock/paddockd", "usr/lib/systemd/system/paddock.service", "usr/share/man/man1/paddock.1.gz",
+    for name in ("usr/bin/paddock", "usr/libexec/paddock/paddockd", "usr/libexec/paddock/paddock-signer", "usr/lib/systemd/system/paddock.service", "usr/share/man/man1/paddock.1.gz",
                  "usr/share/bash-completion/completions/paddock"):
         assert f"./{name}" in files
     assert all(owner == "root/root" and mode[5] != "w" and mode[8] != "w" for mode, owner in files.values())

@@ -342,6 +342,9 @@ def test_generated_wallet_and_its_backup(daemon, cli, tmp_path):
     assert cli.json("wallet", "import", "-", "--name", "raw", stdin=made["key"].encode() + b"\n")["address"] == made["address"]
     second = in_ethers(f"ethers.HDNodeWallet.fromPhrase({json.dumps(made['mnemonic'])}, '', \"m/44'/60'/0'/0/3\").address")
     assert cli.json("wallet", "import", tmp_path / "words", "--account", "3")["address"] == second
+    (tmp_path / "passphrase").write_text("a secret\n")
+    hidden = in_ethers(f"ethers.HDNodeWallet.fromPhrase({json.dumps(made['mnemonic'])}, 'a secret').address")
+    assert cli.json("wallet", "import", tmp_path / "words", "--passphrase-file", tmp_path / "passphrase")["address"] == hidden
     assert made["key"][2:] not in cli.ok("wallet", "ls", "--json")
 
 
@@ -410,17 +413,18 @@ def test_limits_of_a_wallet(cli):
     now = cli.json("wallet", "limits", "shared")
     assert now["wallet"] == wallet["id"] and now["limits"] == []
     assert (now["fee_per_transaction"], now["fee_day"]) == (str(10**16), str(10**17))
-    now = cli.json("wallet", "limits", "shared", "--limit", "1=0.5/2eth//3", "--limit", f"{CHAIN}=7wei/50gwei", "--token", f"1@{TOKEN}:6=1.5/100", "--fee", "0.002/0.02")
+    now = cli.json("wallet", "limits", "shared", "--limit", "1=0.5/2eth//3", "--limit", f"{CHAIN}=7wei/50gwei", "--token", f"1@{TOKEN}:6:USDC=1.5/100", "--fee", "0.002/0.02")
     first, second, token = now["limits"]
     assert (first["chain"], first["asset"], first["per_transaction"], first["day"], first["week"], first["month"]) == (
         "eip155:1", "native", str(5 * 10**17), str(2 * 10**18), None, str(3 * 10**18))
     assert (second["per_transaction"], second["day"]) == ("7", str(50 * 10**9))
     assert (token["asset"], token["per_transaction"], token["day"], token["decimals"]) == (TOKEN, "1500000", "100000000", 6)
+    assert token["symbol"] == "USDC"
     assert (now["fee_per_transaction"], now["fee_day"]) == (str(2 * 10**15), str(2 * 10**16))
     assert cli.json("wallet", "limits", "shared") == now
     text = cli.ok("wallet", "limits", "shared", "--limit", "1=0.25")
     assert "on eip155:1 the native asset: at most 0.25 in one transaction\n" in text
-    assert f"on eip155:1 the token {TOKEN}: at most 1.5 in one transaction, 100 in 24 hours\n" in text
+    assert f"on eip155:1 USDC (the token {TOKEN}): at most 1.5 in one transaction, 100 in 24 hours\n" in text
     assert cli.json("wallet", "limits", "shared", "--clear")["limits"] == []
     for wrong, says in (("1=1e18", "no amount"), ("1=-1", "no amount"), ("1=0.1234567890123456789", "no amount"), ("1=0", "rules"), ("x=1", "no chain"), ("1=1/2/3/4/5/6", "at most five"),
                         ("1=1.5wei", "no amount"), ("1", "--limit wants"), ("1=" + "9" * 80, "too large")):

@@ -1,0 +1,255 @@
+"""What agents reach through the daemon: nodes that lie, hang or lead elsewhere, exact rate limits, models, and the examples with both."""
+
+import http.server
+import json
+import threading
+
+import pytest
+
+import paddock
+from agents_kit import CHAIN, Agent, anvil, api, cli, install, modules, pack  # noqa: F401
+from provider import CHUNKS, KEYS, Provider
+
+FILES = ("index.js", "sdk.js", "run.js")
+MEAN, INWARD, CLOUD, NAMED = "eip155:666", "eip155:667", "eip155:668", "eip155:669"
+FRAMED = {"jsonrpc": "2.0", "id": 1, "result": "0x1"}
+
+
+class Mean:
+    """A node that answers as it is told: (status, headers, body), or None: never."""
+
+    def __init__(self):
+        self.answer, self.seen, self.go = None, [], threading.Event()
+        node = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                node.seen.append((self.command, self.path))
+                self.send_error(500)
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                node.seen.append((self.command, self.path, json.loads(body), dict(self.headers)))
+                if node.answer is None:
+                    node.go.wait(60)
+                    self.close_connection = True
+                    return
+                status, headers, data = node.answer
+                data = data if isinstance(data, bytes) else json.dumps(data).encode()
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(data)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+                self.close_connection = "Content-Length" in headers
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        self.go.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def local_names():
+    """Names of /etc/hosts that lead to this machine, but for localhost."""
+    for line in open("/etc/hosts"):
+        words = line.split("#")[0].split()
+        if words and words[0] in ("127.0.0.1", "127.0.1.1", "::1"):
+            yield from (name for name in words[1:] if name != "localhost")
+
+
+@pytest.fixture(scope="module")
+def mean():
+    it = Mean()
+    yield it
+    it.stop()
+
+
+@pytest.fixture(scope="module")
+def provider(workdir):
+    place = workdir / "provider-agents"
+    place.mkdir()
+    it = Provider(place)
+    yield it
+    it.stop()
+
+
+@pytest.fixture(scope="module")
+def daemon(daemon_factory, workdir, anvil, mean, provider):
+    config = workdir / "chain.yaml"
+    name = next(local_names(), "localhost.invalid")
+    config.write_text(json.dumps({
+        "ai": {"providers": {each: {"url": provider.url, "secret": f"{each}-key"} for each in KEYS}, "ca_file": str(provider.authority)},
+        "agents": {"chains": {CHAIN: {"rpc": [f"http://127.0.0.1:{anvil}/"]}, MEAN: {"rpc": [f"http://127.0.0.1:{mean.port}/v2/0123456789abcdef0123"]},
+                              INWARD: {"rpc": [f"http://{name}:{mean.port}/"]}, CLOUD: {"rpc": ["http://169.254.169.254/latest/meta-data"]},
+                              NAMED: {"rpc": [f"http://localhost:{mean.port}/"]}}}}))
+    it = daemon_factory("chain", arguments=["--config", str(config)]).start()
+    for each, key in KEYS.items():
+        assert it.client().send_json("PUT", f"/v1/secrets/{each}-key", {"value": key}).status in (200, 201)
+    yield it
+    it.finish()
+
+
+def started(install, name, **permissions):
+    it = install(pack(*FILES), name=name, permissions=permissions)
+    it.wait("stopped")
+    it.do("start")
+    it.until_logged("hello by the API")
+    return it
+
+
+@pytest.fixture(scope="module")
+def agent(install):
+    """All of these tests together ask less than thirty times."""
+    return started(install, "reads", chains=[CHAIN, MEAN, INWARD, CLOUD, NAMED], apis=["openai"])
+
+
+# ---- nodes
+
+LIES = {
+    "elsewhere": (302, {"Location": "http://127.0.0.1:1/"}, FRAMED),
+    "elsewhere for good": (308, {"Location": "/other"}, b""),
+    "no JSON": (200, {}, b"<html>"),
+    "nothing": (200, {}, b""),
+    "another id": (200, {}, {**FRAMED, "id": 2}),
+    "no id": (200, {}, {"jsonrpc": "2.0", "result": "0x1"}),
+    "a list": (200, {}, [FRAMED]),
+    "both": (200, {}, {**FRAMED, "error": {"code": 1, "message": "x"}}),
+    "neither": (200, {}, {"jsonrpc": "2.0", "id": 1}),
+    "a key twice": (200, {}, b'{"jsonrpc": "2.0", "id": 1, "result": "0x1", "result": "0x2"}'),
+    "more than it says": (200, {"Content-Length": "5"}, FRAMED),
+    "less than it says": (200, {"Content-Length": "5000"}, FRAMED),
+    "a long head": (200, {"X-Long": "x" * 60000}, FRAMED),
+    "out of order": (503, {}, FRAMED),
+    "too often": (429, {"Retry-After": "1"}, FRAMED),
+}
+
+
+def test_a_node_that_lies_is_not_believed(agent, mean):
+    seen = {}
+    for what, answer in LIES.items():
+        mean.answer = answer
+        seen[what] = agent.run(f'return await attempt(sdk.getBlockNumber("{MEAN}"))')
+    assert {what: got for what, got in seen.items() if got.get("status") not in (400, 500)} == {}
+    assert all("0123456789abcdef" not in json.dumps(got) for got in seen.values())
+    assert all(path.startswith("/v2/") and method == "POST" for method, path, *_ in mean.seen), "a redirect was followed"
+    mean.answer = (200, {}, FRAMED)
+    assert agent.run(f'return await sdk.getBlockNumber("{MEAN}")') == "0x1"
+
+
+def test_a_node_learns_nothing_about_the_agent(agent, mean):
+    mean.answer, mean.seen = (200, {}, FRAMED), []
+    agent.run(f'return await sdk.getBlockNumber("{MEAN}")')
+    _, _, body, headers = mean.seen[0]
+    assert body == {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
+    assert not [name for name in headers if name.lower().startswith("x-") or name.lower() in ("authorization", "cookie")]
+    token = agent.run("return env.ASSEGAI_AGENT_TOKEN")
+    assert token not in json.dumps(headers)
+
+
+def test_an_answer_quotes_no_key(agent, mean):
+    mean.answer = (200, {}, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "https://node/v2/0123456789abcdef0123: no"}})
+    got = agent.run(f'return await attempt(sdk.getBlockNumber("{MEAN}"))')
+    assert got["status"] == 400 and "0123456789abcdef0123" not in got["message"] and "RPC Error" in got["message"]
+
+
+def test_a_node_is_never_a_metadata_service(agent):
+    got = agent.run(f'return await attempt(sdk.getBlockNumber("{CLOUD}"))')
+    assert got["status"] == 500 and "refused" in got["message"]
+
+
+@pytest.mark.skipif(not list(local_names()), reason="/etc/hosts has no second name of this machine")
+def test_a_name_does_not_lead_to_this_machine(agent, mean):
+    """Whoever has the name could point it here: only an address or localhost means this machine."""
+    mean.answer, mean.seen = (200, {}, FRAMED), []
+    got = agent.run(f'return await attempt(sdk.getBlockNumber("{INWARD}"))')
+    assert got["status"] == 500 and "this machine" in got["message"] and mean.seen == []
+    assert agent.run(f'return await sdk.getBlockNumber("{NAMED}")') == "0x1"
+
+
+def test_the_sdk_gives_up_and_the_daemon_goes_on(agent, mean):
+    """The SDK aborts after 30 s of its own; here sooner. Nobody waits for the answer any more."""
+    mean.answer, mean.seen = None, []
+    got = agent.run(f"""
+      const standard = sdk.timeout;
+      sdk.timeout = 300;
+      const gone = await attempt(sdk.getBlockNumber("{MEAN}"));
+      sdk.timeout = standard;
+      return {{ standard, gone, alive: (await sdk.healthCheck()).status, block: await sdk.getBlockNumber("{CHAIN}") }}""")
+    assert (got["standard"], got["gone"]["code"], got["alive"]) == (30000, "TIMEOUT", "ok")
+    assert got["block"].startswith("0x")
+
+
+# ---- rate limits
+
+
+def test_thirty_requests_in_ten_seconds_exactly(install):
+    it = started(install, "counts", chains=[CHAIN])
+    got = it.run("""
+      const one = { jsonrpc: "2.0", id: 1, method: "eth_blockNumber" };
+      const seen = (await Promise.all(Array.from({ length: 45 }, () => rpc(one)))).map((r) => r.status);
+      const r = await fetch(`${env.ASSEGAI_API_PROXY}/rpc/eip155:31337`, { method: "POST", headers, body: JSON.stringify(one) });
+      return { ok: seen.filter((s) => s === 200).length, over: seen.filter((s) => s === 429).length, wait: Number(r.headers.get("retry-after")), body: await r.json() }""")
+    assert (got["ok"], got["over"], got["body"]) == (30, 15, {"error": "Rate limit exceeded"})
+    assert 1 <= got["wait"] <= 10
+
+
+def test_each_request_of_a_batch_counts(install):
+    it = started(install, "batches", chains=[CHAIN])
+    got = it.run("""
+      const batch = (n) => Array.from({ length: n }, (_, id) => ({ jsonrpc: "2.0", id, method: "eth_blockNumber" }));
+      return [(await rpc(batch(31))).status, (await rpc(batch(29))).status, (await rpc(batch(2))).status, (await rpc(batch(1))).status, (await rpc(batch(1))).status]""")
+    assert got == [429, 200, 429, 200, 429]
+
+
+@pytest.mark.parametrize("name, most, call", [
+    ("openai", 100, 'sdk.callOpenAI({ model: "gpt-4o-mini", messages: [{ role: "user", content: "x" }] })'),
+    ("anthropic", 50, 'sdk.callClaude({ model: "claude-3-5-haiku-latest", messages: [{ role: "user", content: "x" }] })'),
+])
+def test_models_are_counted_exactly(install, name, most, call):
+    it = started(install, f"models-{name}", chains=[], apis=[name])
+    got = it.run(f"""
+      const seen = [];
+      while (seen.length < {most} + 5) seen.push(...await Promise.all(Array.from({{ length: 5 }}, () => attempt({call}))));
+      return {{ ok: seen.filter((s) => s.value).length, over: seen.filter((s) => s.code === "RATE_LIMITED").length, first: seen.find((s) => !s.value) }}""")
+    assert (got["ok"], got["over"]) == (most, 5), got["first"]
+
+
+# ---- models
+
+
+def test_models_through_the_gateway(agent, provider):
+    provider.take()
+    got = agent.run("""return {
+      answer: await sdk.callOpenAI({ model: "gpt-4o-mini", messages: [{ role: "user", content: "hello" }] }),
+      claude: await attempt(sdk.callClaude({ model: "claude-3-5-haiku-latest", messages: [] })),
+      other: await fetch(env.ASSEGAI_API_PROXY + "/api/google/v1/x", { method: "POST", headers, body: "{}" }).then((r) => r.status) }""")
+    assert got["answer"]["choices"][0]["message"]["content"] == "".join(CHUNKS)
+    assert (got["claude"]["status"], got["claude"]["code"]) == (403, "FORBIDDEN")
+    assert got["other"] in (403, 404)
+    [request] = provider.take()
+    assert request["headers"]["authorization"] == f"Bearer {KEYS['openai']}"
+    assert not [name for name in request["headers"] if "assegai" in name]
+    assert KEYS["openai"] not in agent.box().exec("env; cat /agent-workspace/env.json").text
+
+
+@pytest.mark.parametrize("runtime", ("node", "python"))
+@pytest.mark.parametrize("kind, level, says", [("monitor", "info", "block "), ("analyst", "success", "".join(CHUNKS))])
+def test_examples_with_a_chain_and_a_model(daemon, api, workdir, kind, runtime, level, says):
+    place, name = workdir / f"whole-{kind}-{runtime}", f"whole-{kind}-{runtime}"
+    assert cli(daemon, "new", kind, str(place), "--runtime", runtime).returncode == 0
+    done = cli(daemon, "install", str(place), "--yes", "--start", "--name", name)
+    assert done.returncode == 0, done.stderr
+    it = Agent(api, {"id": name})
+    paddock.until(lambda: any(e["level"] == level and says in e["message"] for e in it.logs() if e["source"] == "agent"), f"{says!r} is logged")
+    assert [e["message"] for e in it.logs("level=error")] == []
+    assert cli(daemon, "rm", name).returncode == 0
