@@ -128,6 +128,22 @@ def test_a_signature_of_somebody_else(bank, person):
     assert "error" in answer.result(60)
 
 
+@pytest.mark.parametrize(("says", "state"), [("1626ba7e", "broadcast"), ("ffffffff", "wallet_timeout")])
+def test_a_contract_judges_signatures(bank, person, anvil, says, state):
+    """EIP-1271: what the account's key did not sign, the contract that the account is may accept."""
+    person.do("mode", to="wrong")
+    anvil.ask("anvil_setCode", FIRST, f"0x63{says}60e01b60005260206000f3")
+    try:
+        answer = rpc(bank, "personal_sign", "0x" + says, FIRST)
+        item = pending(bank, "message")
+        bank.approve(item)
+        result = answer.result(60)
+        assert bank.until_state(item["id"], state, "final")["state"] in (state, "final")
+        assert ("result" in result) == (state == "broadcast")
+    finally:
+        anvil.ask("anvil_setCode", FIRST, "0x")
+
+
 def test_killed_while_the_owner_thinks(bank, daemon, relay, person, anvil):
     """The api is another one; the wallet is not asked twice, and its answer counts."""
     count = len(relay.published(1108))
