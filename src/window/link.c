@@ -50,6 +50,7 @@ static void on_cookie(GObject *source, GAsyncResult *result, gpointer data)
 	if (error && g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
 		return; /* the program ends */
 	w->here = true;
+	w->sessions += w->fresh;
 	update_all(w, w->fresh);
 }
 

@@ -22,6 +22,7 @@ void window_tell_status(struct window_app *w)
 	json_out_kz(&o, "state", w->here ? "here" : w->told ? "away" : "looking");
 	json_out_kz(&o, "url", w->origin[0] ? w->origin : NULL);
 	json_out_kbool(&o, "signed_in", w->here && w->signed_in);
+	json_out_ku64(&o, "sessions", w->sessions); /* so far */
 	json_out_ku64(&o, "pending", w->pending);
 	json_out_kz(&o, "title", w->main ? page_title(w->main) : NULL);
 	json_out_kz(&o, "approvals", w->approvals ? page_title(w->approvals) : NULL);

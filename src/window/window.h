@@ -34,7 +34,7 @@ struct window_app {
 	char ca[1024];                   /* "": the system's authorities */
 	bool told;                       /* anything at all */
 	bool here, fresh, signed_in;
-	unsigned pending;
+	unsigned pending, sessions;
 	char *why; /* of not being here, or not being signed in */
 
 	bool may_start, start_tried;

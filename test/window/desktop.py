@@ -349,7 +349,8 @@ class X:
     def is_above(self, window):
         return self.atom("_NET_WM_STATE_ABOVE").value in self.property(window, "_NET_WM_STATE", wide=True)
 
-    def ask_to_close(self, window):
+    def ask_to_close(self, title):
+        window = paddock.until(lambda: self.find(title), f"a window {title}")
         message = ClientMessage(type=33, window=window, message_type=self.atom("WM_PROTOCOLS").value, format=32)
         message.data[0] = self.atom("WM_DELETE_WINDOW").value
         assert self.lib.XSendEvent(self.display, ctypes.c_ulong(window), 0, ctypes.c_long(0), ctypes.byref(message))

@@ -32,8 +32,7 @@ def window(desktop, daemon, waiting):
 
 
 def close(desktop, title):
-    x = X(desktop.display)
-    x.ask_to_close(paddock.until(lambda: x.find(title), f"the window {title}"))
+    X(desktop.display).ask_to_close(title)
 
 
 def test_waits_since_before(desktop, waiting, window, bank):

@@ -213,11 +213,11 @@ def test_tray(shared, desktop):
     desktop.set_tray(True)
     shared.until("sees the tray", tray=True)
     x = X(desktop.display)
-    x.ask_to_close(x.find(HOME))
+    x.ask_to_close(HOME)
     shared.until("is hidden", visible=False)
     desktop.click("Open Paddock")
     shared.until("is back", visible=True)
-    x.ask_to_close(x.find(HOME))
+    x.ask_to_close(HOME)
     shared.until("is hidden", visible=False)
     assert shared.again().returncode == 0
     shared.until("a second start shows the first", visible=True, title=HOME)
@@ -250,15 +250,15 @@ def test_goes_away_and_comes_back(desktop, own_daemon):
         window.until("says that it is away", state="away", title=AWAY)
         paddock.until(lambda: len(private.shoot().colours()) > 8, "the page about it is drawn")
         own.start()
-        window.until("is back", state="here", signed_in=True, title=HOME)
-        own.kill_api()
-        window.until("is signed in again", state="here", signed_in=True, title=HOME)
+        window.until("is back", state="here", signed_in=True, title=HOME, sessions=2)
+        own.kill_api()  # sessions end with it
+        window.until("has signed in again", state="here", signed_in=True, title=HOME, sessions=3)
         paddock.until(lambda: len(private.shoot().colours()) > 64, "the page is drawn")
         assert private.shoot(left=910).colours() == {b"\0\0\0"}  # as wide as it was left
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port))
         x = X(private.display)
-        x.ask_to_close(x.find(HOME))
+        x.ask_to_close(HOME)
         assert window.process.wait(30) == 0
         assert "width=900" in (state / "window").read_text()
     finally:
