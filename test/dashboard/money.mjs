@@ -1,7 +1,9 @@
 // Drives the pages about agents and money in Chromium: node money.mjs WORLD, a JSON object. Prints one JSON line for each scenario,
 // in order; each goes on where the one before stopped, as a person would.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { join } from "node:path";
 import { readFileSync } from "node:fs";
 import { launch } from "./browser.mjs";
 
@@ -405,6 +407,54 @@ const scenarios = {
     await p.close();
   },
 
+  async "a wallet elsewhere, by the QR code"() {
+    const phone = (world.wallet = spawn("node", ["wallet.mjs", JSON.stringify(world.phone)], { cwd: world.wallets, stdio: ["pipe", "pipe", "ignore"] }));
+    let said = "";
+    phone.stdout.on("data", (d) => (said += d));
+    const does = (what) => phone.stdin.write(JSON.stringify(what) + "\n");
+    await until("the wallet is ready", () => said.includes('"ready"'));
+    await open("wallets");
+    await page.getByRole("button", { name: "Connect a wallet" }).click();
+    await page.getByLabel("Name").fill("phone");
+    await page.getByRole("button", { name: "Show the QR code" }).click();
+    const image = await page.locator(".qr").screenshot(); // what a camera sees
+    const seen = await page.evaluate(async (png) => {
+      const picture = new Image();
+      picture.src = `data:image/png;base64,${png}`;
+      await picture.decode();
+      const canvas = Object.assign(document.createElement("canvas"), { width: picture.width, height: picture.height });
+      const c = canvas.getContext("2d");
+      c.drawImage(picture, 0, 0);
+      return { width: picture.width, height: picture.height, data: [...c.getImageData(0, 0, picture.width, picture.height).data] };
+    }, image.toString("base64"));
+    const jsqr = createRequire(join(world.wallets, "node_modules", "x.js"))("jsqr");
+    const uri = (jsqr.default ?? jsqr)(Uint8ClampedArray.from(seen.data), seen.width, seen.height)?.data;
+    assert.equal(uri, await page.getByLabel("Pairing URI", { exact: true }).innerText());
+    does({ do: "pair", uri });
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const row = page.getByRole("row", { name: /Test Wallet https:\/\/wallet\.example/ });
+    await row.waitFor();
+    assert.match(await row.innerText(), /6d 23h|7d 0h/);
+    await page.getByRole("row", { name: /^phone 0x7099/ }).waitFor();
+    allow("phone");
+    does({ do: "mode", to: "hold" });
+    const to = somebody();
+    const answer = wants({ to, value: finney(30) });
+    const tx = await oneWaits(to);
+    await show(tx.id);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("was sent to Test Wallet by WalletConnect").waitFor();
+    await until("the wallet has the request", () => said.includes('"eth_sendTransaction"'));
+    does({ do: "release", to: "approve" });
+    assert.equal((await answer).status, 200);
+    await page.locator(".decided").waitFor();
+    await reaches(tx.id, ...DONE);
+    await open("wallets");
+    await row.getByRole("button", { name: "Disconnect" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
+    await page.getByText("No wallet is connected").waitFor();
+  },
+
   async "the kill switch"() {
     allow("pocket money");
     await open("approvals");
@@ -461,4 +511,6 @@ const scenarios = {
   },
 };
 
+process.on("exit", () => world.wallet?.kill());
 await it.run(scenarios, (error) => error && (!world.allowed || process.env.WALK_STOP)); // without limits nothing that follows makes sense
+process.exit(0);

@@ -1,6 +1,7 @@
 """Agents, approvals, transactions and wallets of the dashboard in Chromium: one walk (money.mjs), of which each step is a test.
 
-The daemon is real, the chain is anvil, the agent is the one of test/it/agents, and it asks from inside its sandbox."""
+The daemon is real, the chain is anvil, the agent is the one of test/it/agents and asks from inside its sandbox, the wallet elsewhere is
+WalletKit with the relay of test/it/walletconnect."""
 
 import json
 import re
@@ -10,7 +11,8 @@ from pathlib import Path
 import npm
 import paddock
 import pytest
-from test_agents import CHAIN, RICH, Agent, anvil, manifest, modules, pack  # noqa: F401 - fixtures among them
+from test_agents import RICH, Agent, manifest, pack
+from walletconnect_kit import CHAIN, FIRST, KEYS, PROJECT, anvil, daemon, modules, relay  # noqa: F401 - fixtures
 
 HERE = Path(__file__).resolve().parent
 STEPS = re.findall(r'^  async "([^"]+)"\(\)', (HERE / "money.mjs").read_text(), re.M)
@@ -22,16 +24,7 @@ class Steps(dict):
 
 
 @pytest.fixture(scope="module")
-def daemon(daemon_factory, workdir, anvil):  # noqa: F811
-    config = workdir / "money.yaml"
-    config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"name": "Anvil", "rpc": [f"http://127.0.0.1:{anvil}/"]}}}}))
-    it = daemon_factory("money", arguments=["--config", str(config)]).start()
-    yield it
-    it.finish()
-
-
-@pytest.fixture(scope="module")
-def walk(daemon, anvil):  # noqa: F811
+def walk(daemon, anvil, modules, relay):  # noqa: F811
     """{step: {ms, error}} of one run of the walk."""
     api = daemon.client()
     asked = manifest(description=f"Says hello. {EVIL}", spending_limits={"per_transaction": "1.0", "daily": "3.0", "weekly": "5.0", "monthly": "20.0"})
@@ -44,7 +37,8 @@ def walk(daemon, anvil):  # noqa: F811
     agent.until_logged("hello by the API")
     home = npm.install(HERE, "dashboard-test")
     world = {"modules": str(home / "node_modules"), "url": daemon.url, "key": daemon.key, "shots": str(paddock.ROOT / "build" / "dashboard-shots"),
-             "agent": agent.id, "chain": CHAIN, "address": RICH, "paddock": str(paddock.ROOT / "build" / "bin" / "paddock"), "run_dir": str(daemon.run_dir), "node": f"http://127.0.0.1:{anvil}/"}
+             "agent": agent.id, "chain": CHAIN, "address": RICH, "paddock": str(paddock.ROOT / "build" / "bin" / "paddock"), "run_dir": str(daemon.run_dir), "node": f"http://127.0.0.1:{anvil}/", "wallets": str(modules),
+             "phone": {"relay": relay.url, "project": PROJECT, "rpc": f"http://127.0.0.1:{anvil}", "key": KEYS[FIRST], "chain": CHAIN}}
     done = subprocess.run(["node", HERE / "money.mjs", json.dumps(world)], capture_output=True, text=True, timeout=400 * paddock.SLOW, check=False)
     (paddock.ROOT / "build" / "dashboard-money.jsonl").write_text(done.stdout)
     if api.get(agent.path).status == 200:

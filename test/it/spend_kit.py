@@ -13,7 +13,7 @@ import signer
 from agents_kit import Agent
 
 ETHER = 10**18
-FRIEND = "0x00000000000000000000000000000000000000F1"
+FRIEND = "0x00000000000000000000000000000000000000f1"
 # Accounts of the development chains that tests use as wallets: anvil has them unlocked.
 ACCOUNTS = ["0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
             "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC", "0x90F79bf6EB2c4f870365E785982E1f101E93b906",

@@ -1,14 +1,22 @@
 """Spending: from an agent's request to the end of its transaction, with anvil as the chain and the real signer."""
 
+import io
 import json
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
 
 import pytest
 
 import agents_kit
+import npm
 import paddock
 import signer
-from agents_kit import modules, pack  # noqa: F401
+from agents_kit import RICH, modules, pack  # noqa: F401
 from spend_kit import ACCOUNTS, ETHER, FRIEND, Anvil, Bank, Front
+
+HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +56,13 @@ def daemon(daemon_factory, workdir, anvil, front):
 def agents(daemon):
     api, made = daemon.client(), []
 
-    def make(name):
+    def make(name, data=None):
         response = api.post("/v1/agents", {"manifest": agents_kit.manifest(permissions={"chains": ["eip155:31337", "eip155:1337"]}), "consent": True, "name": name})
         assert response.status == 201, response
         it = agents_kit.Agent(api, response.json())
         made.append(it)
-        assert it.upload(pack("index.js", "sdk.js", "run.js")).status == 202
-        it.wait("stopped")
+        assert it.upload(data or pack("index.js", "sdk.js", "run.js")).status == 202
+        it.wait("stopped", timeout=120)
         it.do("start")
         it.until_logged("hello by the API")
         return it
@@ -195,6 +203,42 @@ def test_json_rpc(bank, anvil):
     bank.allow()
 
 
+def test_libraries_send_and_sign(daemon, agents, modules, bank):
+    """ethers, viem and web3.js as they are published: a transaction and a message each, which a person approves meanwhile."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name in ("index.js", "sdk.js", "run.js"):
+            tar.add(HERE / "agents" / name, name)
+        tar.add(modules / "node_modules", "node_modules", filter=lambda i: None if i.name.endswith(agents_kit.TYPES) or any(part in i.name for part in agents_kit.UNUSED) else i)
+    it = Bank(daemon, agents("libraries", out.getvalue()), index=4, allow_messages=True)
+    url = "env.ASSEGAI_API_PROXY + '/rpc/eip155:31337'"
+    wait = it.start(f"""
+      const {{ FetchRequest, JsonRpcProvider, verifyMessage }} = require("ethers");
+      const request = new FetchRequest({url});
+      for (const [k, v] of Object.entries(headers)) request.setHeader(k, v);
+      const provider = new JsonRpcProvider(request);
+      const signer = await provider.getSigner();
+      const ethers = {{ hash: (await signer.sendTransaction({{ to: "{FRIEND}", value: 1501n }})).hash, who: verifyMessage("hello", await signer.signMessage("hello")) }};
+      provider.destroy();
+      const {{ createWalletClient, http }} = require("viem");
+      const {{ foundry }} = require("viem/chains");
+      const client = createWalletClient({{ chain: foundry, transport: http({url}, {{ fetchOptions: {{ headers }}, timeout: 120000, retryCount: 0 }}) }});
+      const [account] = await client.getAddresses();
+      const viem = {{ hash: await client.sendTransaction({{ account, to: "{FRIEND}", value: 1502n }}), who: verifyMessage("hello", await client.signMessage({{ account, message: "hello" }})) }};
+      const {{ Web3, HttpProvider }} = require("web3");
+      const web3 = new Web3(new HttpProvider({url}, {{ providerOptions: {{ headers }} }}));
+      const sent = await new Promise((good, bad) => web3.eth.sendTransaction({{ from: account, to: "{FRIEND}", value: "1503" }}).on("transactionHash", good).on("error", bad));
+      const signed = await web3.eth.personal.sign("hello", account, "");
+      return {{ ethers, viem, web3: {{ hash: sent, who: verifyMessage("hello", signed) }} }}""")
+    while not wait.done():
+        for item in it.list(state="pending"):
+            it.approve(it.get(item["id"]))
+    got = wait.result()
+    sent = {t["value"]: t["hash"] for t in it.list() if t["kind"] == "transaction"}
+    assert [got[name]["hash"] for name in ("ethers", "viem", "web3")] == [sent[v] for v in ("1501", "1502", "1503")]
+    assert {got[name]["who"] for name in ("ethers", "viem", "web3")} == {ACCOUNTS[4]}
+
+
 # ---- the chain
 
 
@@ -293,6 +337,76 @@ def test_nonces_in_order(bank, anvil, slow_mining):
     anvil.ask("evm_mine")
     for value in range(1110, 1114):
         bank.until_state(next(t["id"] for t in bank.list() if t["value"] == str(value)), "confirmed", "final")
+
+
+# ---- tokens and wallets elsewhere
+
+
+def test_token(bank, anvil):
+    """A transfer of an ERC-20 token: its limit, what is simulated, what the receipt shows."""
+    home = npm.install(HERE / "spend", "spend")
+    shutil.copy(HERE / "spend/compile.js", home)
+    code = subprocess.run(["node", "compile.js"], cwd=home, capture_output=True, text=True, timeout=120 * paddock.SLOW, check=True).stdout.strip()
+    made = anvil.ask("eth_sendTransaction", {"from": bank.account, "data": code})
+    token = anvil.ask("eth_getTransactionReceipt", made)["contractAddress"]
+    words = f"{int(FRIEND, 16):064x}" + f"{250:064x}"
+    transfer, balance = f"0xa9059cbb{words}", f"0x70a08231{int(FRIEND, 16):064x}"
+    refused = bank.send(0, token, transfer).result(60)
+    assert refused["status"] == 403 and refused["body"]["error"].startswith("No allowance found for"), refused
+    bank.allow(limits=[signer.pb.Limit(chain=31337, asset=bytes.fromhex(token[2:]), per_tx=signer.amount(300), symbol="COIN")])
+    valued = bank.send(1, token, transfer).result(60)
+    assert valued == {"status": 403, "body": {"error": "ERC20 transfers must have a transaction value of 0"}}
+    card, hash = bank.done(0, token, data=transfer)
+    assert card["class"] == "erc20_transfer" and card["card"]["simulation"]["method"] == "simulate_v1"
+    assert [m["amount"] for m in card["card"]["simulation"]["moves"]] == ["250"]
+    done = bank.until_state(card["id"], "confirmed", "final")
+    assert done["card"]["deviation"] is None
+    assert anvil.number("eth_call", {"to": token, "data": balance}, "latest") == 250
+    # More than it has: the token says no, and so does the simulation.
+    much = bank.send(0, token, f"0xa9059cbb{int(FRIEND, 16):064x}{299:064x}")
+    item = bank.until_pending(0)
+    anvil.ask("eth_sendTransaction", {"from": bank.account, "to": token, "data": f"0xa9059cbb{int(RICH, 16):064x}{999750:064x}"})
+    response = bank.say(item["id"], "approve", digest=item["digest"])
+    assert response.status == 403 and "fail" in response.json()["error"]["message"], response
+    assert bank.say(item["id"], "reject").status == 200 and much.result(30)["status"] == 403
+    bank.allow()
+
+
+@pytest.fixture
+def elsewhere(daemon, bank):
+    wallet = bank.own("WALLET_ADD", kind=signer.pb.WALLET_KIND_EXTERNAL, label="phone", address=bytes.fromhex(ACCOUNTS[3][2:])).wallet
+    yield Bank(daemon, bank.agent, index=3, wallet=wallet)
+    bank.allow()
+    bank.own("WALLET_REMOVE", id=wallet.id)
+
+
+def test_a_wallet_elsewhere(elsewhere, anvil):
+    """The page asks a wallet, which sends what was approved, refuses, or sends something else."""
+    def given(value):
+        wait = elsewhere.send(value)
+        item = elsewhere.until_pending(value)
+        elsewhere.approve(item)
+        assert elsewhere.until_state(item["id"], "awaiting_wallet")["from"] == ACCOUNTS[3]
+        return wait, item["id"]
+
+    def sends(value):
+        return anvil.ask("eth_sendTransaction", {"from": ACCOUNTS[3], "to": FRIEND, "value": hex(value)})
+
+    wait, id = given(1401)
+    hash = sends(1401)
+    assert elsewhere.say(id, "wallet", hash=hash).status == 200
+    assert wait.result(60) == {"status": 200, "body": {"success": True, "txHash": hash}}
+    elsewhere.until_state(id, "confirmed", "final")
+    assert elsewhere.say(id, "wallet", rejected=True).status == 409
+    wait, id = given(1402)
+    assert elsewhere.say(id, "wallet", rejected=True).status == 200
+    assert wait.result(60) == {"status": 403, "body": {"error": "Transaction rejected by user"}}
+    wait, id = given(1403)
+    assert elsewhere.say(id, "wallet", hash=sends(9999)).status == 200
+    assert elsewhere.until_state(id, "mismatch")
+    wait.result(60)
+    anvil.ask("anvil_mine", "0x5")  # what was confirmed becomes final: the wallet can be removed
+    paddock.until(lambda: not [t for t in elsewhere.list(state="confirmed")], "all of it is final")
 
 
 # ---- a node that fails

@@ -112,7 +112,7 @@ def test_the_card(document, bank, pending, api):
     assert tx["agent_name"] == "spender" and tx["chain_name"] == "Anvil" and tx["state"] == "pending" and tx["reason"] == EVIL
     assert card["sentence"].startswith("Agent spender wants to send 0.000000000000002001 ") and FRIEND in card["sentence"]
     assert "Anvil (eip155:31337)" in card["sentence"]
-    assert card["recipient"]["address"] == FRIEND and card["confirm"] is None
+    assert card["recipient"]["address"] == FRIEND and card["recipient"]["contract"] is False and card["confirm"] is None
     assert card["simulation"]["method"] == "simulate_v1" and card["simulation"]["deltas"] == [
         {"asset": tx["effects"][0]["asset"], "amount": "-2001"}]
     assert int(card["fee"]["worst_case"]) > 0 and all(one["passed"] for one in card["trace"])
@@ -229,6 +229,8 @@ def test_limits_only_get_stricter(document, bank, api):
     shown = api.get(path)
     check(document, "get", "/v1/agents/{}/limits", shown)
     before = shown.json()
+    same = api.send_json("PUT", path, {key: before[key] for key in before if key not in ("agent", "wallets", "typed") and before[key] is not None})
+    assert (same.status, same.json()) == (200, before), "what was shown can be put"
     assert before["wallets"] == [{"chain": CHAIN, "wallet": bank.wallet.id}] and before["allow_dangerous"] and not before["paused"]
     try:
         changed = api.send_json("PUT", path, {"approvers": 2, "limits": [{"chain": CHAIN, "asset": "native", "per_transaction": "1000", "day": "5000"}],

@@ -6,6 +6,7 @@ import json
 import os
 import tarfile
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -728,9 +729,43 @@ async def agents(client, world):
 
     await eventually(newest, "it is upgraded and runs")
     assert (await client.agents.stop(name)).status == "stopped"
+    assert (await client.agents.limits(name)).limits == [] and (await client.agents.spending(name)).lines == []
+    assert (await client.agents.restrict(name, paused=True, approvers=2)).paused
+    with pytest.raises(errors.Forbidden):
+        await client.agents.restrict(name, paused=False)
     await client.agents.remove(name)
     with pytest.raises(errors.NotFound):
         await client.agents.get(agent.id)
+
+
+async def transactions(client, world):
+    """Without a wallet there are none; test/it/test_transactions.py has real ones."""
+    page = await client.transactions.list(state="pending", chain="eip155:1", asset="native", limit=5)
+    assert page.transactions == [] and page.next is None
+    assert (await client.transactions.export_csv()).startswith("id,created_at,state,")
+    for call in (client.transactions.get, client.transactions.reject, client.transactions.cancel, client.transactions.speed_up):
+        with pytest.raises(errors.NotFound):
+            await call("nonsense")
+    with pytest.raises(errors.NotFound):
+        await client.transactions.approve("nonsense", "0x" + "11" * 32)
+    with pytest.raises(errors.InvalidArgument):
+        await client.transactions.answer("nonsense", hash="0x" + "11" * 32, rejected=True)
+
+
+async def signer(client, world):
+    assert await client.wallets.list() == [] and await client.signer.chains() == []
+    with pytest.raises(errors.ApiError):
+        await client.wallets.spending("nonsense/../x")
+    with pytest.raises(errors.ApiError):
+        await client.wallets.connect(label="phone", chains=["eip155:7"])
+    with pytest.raises(errors.ApiError):
+        await client.wallets.disconnect("nonsense")
+    with suppress(errors.ApiError):  # where it is configured
+        assert await client.wallets.sessions() == []
+    assert (await client.signer.pause(cancel_pending=True)).paused and (await client.signer.get()).paused
+    entries = await client.signer.audit(limit=1, verify=True)
+    assert entries.verified.broken_at is None and len(entries.entries) == 1
+    assert (await client.signer.audit(after=entries.next, limit=1)).entries[0].prev == entries.entries[0].hash
 
 
 async def server(client, world):

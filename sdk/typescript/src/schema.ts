@@ -606,6 +606,8 @@ export interface TransactionCard {
     address: string;
     /** Whether the wallet never sent anything there; null if that is not known. */
     first_time: boolean | null;
+    /** Whether the address has code; null if that is not known. */
+    contract: boolean | null;
     /** From the list of addresses in the agent's limits. */
     note: string | null;
   } | null;
@@ -613,6 +615,8 @@ export interface TransactionCard {
   allowance: {
     asset: Asset;
     spender: string;
+    /** What the spender may take now; null if that is not known. */
+    before: string | null;
     /** What the spender may take from then on. */
     after: string;
     unlimited: boolean;

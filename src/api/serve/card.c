@@ -145,31 +145,33 @@ static void put_sentence(struct json_out *o, const char *key,
 	json_out_kstr(o, key, buf_view(&text));
 }
 
+/* Who gets it; for calls of contracts the contract. */
 static void put_recipient(struct json_out *o, const struct sgn_item *i)
 {
 	const struct sgn_effect *f = i->effects.n ? &i->effects.items[0] : NULL;
-	const bool same = f && view_eq(f->to, i->to);
+	const bool direct = f && f->to.n == ADDRESS_SIZE && !f->approval;
+	const struct view to = direct ? f->to : i->to;
+	const bool called = view_eq(to, i->to);
 
 	json_out_key(o, "recipient");
-	if (f && f->to.n == ADDRESS_SIZE && !f->approval) {
-		json_out_object(o);
-		card_put_address(o, "address", f->to);
-		json_out_kbool(o, "first_time", f->first);
-		json_out_kstr_any(o, "note", f->note);
-		json_out_end(o, '}');
-	} else if (i->to.n == ADDRESS_SIZE) {
-		json_out_object(o);
-		card_put_address(o, "address", i->to);
-		json_out_key(o, "first_time");
-		if (same)
-			json_out_bool(o, f->first);
-		else
-			json_out_null(o);
-		json_out_kstr_any(o, "note", same ? f->note : VIEW_NONE);
-		json_out_end(o, '}');
-	} else {
+	if (to.n != ADDRESS_SIZE) {
 		json_out_null(o);
+		return;
 	}
+	json_out_object(o);
+	card_put_address(o, "address", to);
+	json_out_key(o, "first_time");
+	if (f && view_eq(f->to, to))
+		json_out_bool(o, f->first);
+	else
+		json_out_null(o);
+	json_out_key(o, "contract");
+	if (called && i->kind == SGN_REQUEST_KIND_TX)
+		json_out_bool(o, i->to_has_code);
+	else
+		json_out_null(o);
+	json_out_kstr_any(o, "note", f && view_eq(f->to, to) ? f->note : VIEW_NONE);
+	json_out_end(o, '}');
 }
 
 static void put_allowance(struct json_out *o, const struct sgn_item *i)
@@ -182,6 +184,7 @@ static void put_allowance(struct json_out *o, const struct sgn_item *i)
 		json_out_object(o);
 		card_put_asset(o, "asset", f->asset, f->decimals, f->symbol);
 		card_put_address(o, "spender", f->to);
+		card_put_amount_any(o, "before", f->allowance);
 		card_put_amount(o, "after", f->amount);
 		json_out_kbool(o, "unlimited", f->unlimited);
 		json_out_end(o, '}');

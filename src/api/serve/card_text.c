@@ -205,7 +205,7 @@ static void add_facts(struct buf *out, const struct spend_view *v)
 	if (i->to.n) {
 		head(out, "to");
 		add_address(out, i->to);
-		buf_putc(out, '\n');
+		buf_puts(out, i->to_has_code ? ", a contract\n" : "\n");
 	}
 }
 
@@ -218,6 +218,10 @@ static void add_effects(struct buf *out, const struct sgn_item *i)
 		if (f->note.n) {
 			buf_puts(out, " ");
 			card_quote(out, f->note, 200);
+		}
+		if (f->approval && f->allowance.n) {
+			buf_puts(out, ", until now ");
+			card_amount(out, f->asset, f->allowance, f->decimals, f->symbol);
 		}
 		buf_puts(out, f->first ? "  FIRST TIME\n" : "\n");
 	}

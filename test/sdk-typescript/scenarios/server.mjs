@@ -107,9 +107,35 @@ export default [
         return now.upgrade === null && now.status === 'running' && now.manifest.version === '1.1.0';
       });
       assert.equal((await paddock.agents.stop(name)).status, 'stopped');
+      assert.deepEqual((await paddock.agents.limits(name)).limits, []);
+      assert.deepEqual((await paddock.agents.spending(name)).lines, []);
+      assert.equal((await paddock.agents.restrict(name, { paused: true })).paused, true);
+      await assert.rejects(paddock.agents.restrict(name, { paused: false }), { code: 'forbidden' });
     } finally {
       await paddock.agents.remove(agent.id);
     }
+  }],
+  ['transactions, wallets and the signer', async ({ paddock }, assert) => {
+    // Without a wallet there are none; test/it/test_transactions.py has real ones.
+    for await (const one of paddock.transactions.list({ state: 'pending', asset: 'native' })) assert.fail(one.id);
+    assert.match(await paddock.transactions.exportCsv(), /^id,created_at,state,/);
+    const missing = { code: 'not_found' };
+    await assert.rejects(paddock.transactions.get('nonsense'), missing);
+    await assert.rejects(paddock.transactions.approve('nonsense', `0x${'11'.repeat(32)}`), missing);
+    await assert.rejects(paddock.transactions.reject('nonsense', { note: 'no' }), missing);
+    await assert.rejects(paddock.transactions.cancel('nonsense'), missing);
+    await assert.rejects(paddock.transactions.speedUp('nonsense'), missing);
+    await assert.rejects(paddock.transactions.answer('nonsense', { rejected: true }), missing);
+    assert.deepEqual(await paddock.wallets.list(), []);
+    await assert.rejects(paddock.wallets.spending('none of mine'));
+    await assert.rejects(paddock.wallets.connect({ chains: ['eip155:7'] }));
+    await paddock.wallets.sessions().catch((error) => assert.equal(error.code, 'not_supported'));
+    await assert.rejects(paddock.wallets.disconnect('nonsense'));
+    assert.deepEqual(await paddock.signer.chains(), []);
+    assert.equal((await paddock.signer.pause({ cancel_pending: true })).paused, true);
+    assert.equal((await paddock.signer.get()).available, true);
+    const { entries, verified } = await paddock.signer.audit({ limit: 1, verify: true });
+    assert(entries.length === 1 && verified.broken_at === null);
   }],
   ['an image is imported and removed', async ({ paddock, main, named }, assert) => {
     await main.run('mkdir -p /tmp/root/etc && hostname > /tmp/root/etc/x && tar -C /tmp/root -cf /workspace/root.tar .', { check: true });

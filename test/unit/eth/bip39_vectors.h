@@ -1,6 +1,6 @@
 /*
- * The vectors of the reference implementation of BIP-39 (github.com/trezor/python-mnemonic): entropy, words, and
- * the seed with the passphrase "TREZOR".
+ * The vectors of the reference implementation of BIP-39 (github.com/trezor/python-mnemonic): entropy, words,
+ * and the seed with the passphrase "TREZOR".
  */
 #pragma once
 

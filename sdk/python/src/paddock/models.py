@@ -1926,6 +1926,8 @@ class TransactionCardRecipient:
     address: str
     #: Whether the wallet never sent anything there; null if that is not known.
     first_time: Optional[bool]
+    #: Whether the address has code; null if that is not known.
+    contract: Optional[bool]
     #: From the list of addresses in the agent's limits.
     note: Optional[str]
 
@@ -1934,6 +1936,7 @@ class TransactionCardRecipient:
         return cls(
             address=d["address"],
             first_time=d["first_time"],
+            contract=d["contract"],
             note=d["note"],
         )
 
@@ -1944,6 +1947,8 @@ class TransactionCardAllowance:
 
     asset: Asset
     spender: str
+    #: What the spender may take now; null if that is not known.
+    before: Optional[str]
     #: What the spender may take from then on.
     after: str
     unlimited: bool
@@ -1953,6 +1958,7 @@ class TransactionCardAllowance:
         return cls(
             asset=Asset._of(d["asset"]),
             spender=d["spender"],
+            before=d["before"],
             after=d["after"],
             unlimited=d["unlimited"],
         )

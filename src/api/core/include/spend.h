@@ -3,8 +3,8 @@
  * (docs/design/signer.md); here are the chain, people's decisions, and what became of it. See
  * docs/design/spending.md.
  *
- * Messages of the signer are handed on as they are: signer_gen.h. Whatever a job's result points at is gone
- * when `done` returns. A job is done when the signer has stored the change.
+ * Messages of the signer are handed on as they are: api/signer.proto. Whatever a job's result points at is
+ * gone when `done` returns. A job is done when the signer has stored the change.
  */
 #pragma once
 

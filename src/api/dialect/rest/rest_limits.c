@@ -214,7 +214,8 @@ static void keep_names(const struct sgn_rules *was, struct sgn_rules *now)
 			if (l->chain != b->chain || !view_eq(l->asset, b->asset))
 				continue;
 			l->symbol = l->symbol.n ? l->symbol : b->symbol;
-			l->decimals = l->decimals ? l->decimals : b->decimals;
+			/* Of the native asset 18 are shown, whatever is stored. */
+			l->decimals = l->decimals && !card_is_native(l->asset) ? l->decimals : b->decimals;
 		}
 	for (size_t i = 0; i < now->addresses.n; i++)
 		for (size_t k = 0; k < was->addresses.n; k++)
