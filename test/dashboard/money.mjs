@@ -157,7 +157,7 @@ const scenarios = {
     await card.locator(".sentence", { hasText: /payer.*0\.5 / }).waitFor();
     await card.getByText("− 0.5 ").waitFor();
     assert.ok((await card.locator(".address").first().innerText()).includes(world.to), "the whole address");
-    assert.match(await card.innerText(), /first time/);
+    assert.match(await card.innerText(), /first time[\s\S]*account/);
     await card.getByRole("img", { name: /24 hours: 0 → 0\.5 of 3 / }).waitFor();
     assert.match(await card.innerText(), /Fee at worst[\s\S]*0\.\d+ /);
     assert.match(await card.locator("blockquote").innerText(), /For coffee <img src=x onerror/);

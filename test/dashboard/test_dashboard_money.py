@@ -37,8 +37,8 @@ def walk(daemon, anvil, modules, relay):  # noqa: F811
     agent.until_logged("hello by the API")
     home = npm.install(HERE, "dashboard-test")
     world = {"modules": str(home / "node_modules"), "url": daemon.url, "key": daemon.key, "shots": str(paddock.ROOT / "build" / "dashboard-shots"),
-             "agent": agent.id, "chain": CHAIN, "address": RICH, "paddock": str(paddock.ROOT / "build" / "bin" / "paddock"), "run_dir": str(daemon.run_dir), "node": f"http://127.0.0.1:{anvil}/", "wallets": str(modules),
-             "phone": {"relay": relay.url, "project": PROJECT, "rpc": f"http://127.0.0.1:{anvil}", "key": KEYS[FIRST], "chain": CHAIN}}
+             "agent": agent.id, "chain": CHAIN, "address": RICH, "paddock": str(paddock.ROOT / "build" / "bin" / "paddock"), "run_dir": str(daemon.run_dir), "node": f"http://127.0.0.1:{anvil.port}/", "wallets": str(modules),
+             "phone": {"relay": relay.url, "project": PROJECT, "rpc": f"http://127.0.0.1:{anvil.port}", "key": KEYS[FIRST], "chain": CHAIN}}
     done = subprocess.run(["node", HERE / "money.mjs", json.dumps(world)], capture_output=True, text=True, timeout=400 * paddock.SLOW, check=False)
     (paddock.ROOT / "build" / "dashboard-money.jsonl").write_text(done.stdout)
     if api.get(agent.path).status == 200:
