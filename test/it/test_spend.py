@@ -415,7 +415,7 @@ def test_a_wallet_elsewhere(elsewhere, anvil):
 @pytest.fixture
 def honest(front):
     yield front
-    front.change, front.down = None, False
+    front.change, front.instead, front.down = None, None, False
 
 
 def test_a_node_that_is_down(shaky, honest, other):
@@ -451,6 +451,50 @@ def test_a_node_that_goes_while_it_is_sent(shaky, honest, other):
     assert wait.result(60)["status"] == 200
     shaky.until_state(item["id"], "confirmed", "final")
     assert other.balance(FRIEND) == before + 1203
+
+
+def test_what_no_node_takes_leaves_no_gap(shaky, honest, other):
+    """The node refuses a signed transaction for good: the agent is told, and nothing takes its nonce, so that the next one is mined."""
+    before, refused = other.balance(FRIEND), []
+
+    def poor(asked):
+        raw = next((r["params"][0] for r in asked if r["method"] == "eth_sendRawTransaction"), None)
+        if raw is None or (refused and raw != refused[0]):
+            return None
+        refused[:] = [raw]
+        return [{"jsonrpc": "2.0", "id": 1, "result": "0x539"}, {"jsonrpc": "2.0", "id": 2, "error": {"code": -32003, "message": "Insufficient funds for gas * price + value"}}]
+
+    wait = shaky.send(1206)
+    item = shaky.until_pending(1206)
+    honest.instead = poor
+    shaky.approve(item)
+    got = wait.result(60)
+    assert got["status"] == 500 and got["body"]["error"].startswith("RPC Error: Insufficient funds"), got
+    shaky.until_state(item["id"], "replaced")
+    card, _ = shaky.done(1207)
+    shaky.until_state(card["id"], "confirmed", "final")
+    assert other.balance(FRIEND) == before + 1207
+
+
+def test_stuck(shaky, honest, other):
+    """It was sent, and blocks come without it: it is called stuck until it is in one."""
+    def blind(asked, said):
+        for r, s in zip(asked, said):
+            if r["method"] == "eth_getTransactionReceipt":
+                s["result"] = None
+            if r["method"] == "eth_getTransactionCount" and r["params"][1] == "latest":
+                s["result"] = "0x0"
+        return said
+
+    honest.change = blind
+    card, _ = shaky.done(1208)
+    assert not card["card"]["stuck"]
+    seen = len(honest.calls)
+    paddock.until(lambda: any("eth_getTransactionReceipt" in c for c in honest.calls[seen:]), "it is looked at")
+    other.ask("anvil_mine", "0x4")
+    paddock.until(lambda: shaky.get(card["id"])["card"]["stuck"], "it is stuck")
+    honest.change = None
+    assert not shaky.until_state(card["id"], "confirmed", "final")["card"]["stuck"]
 
 
 def test_another_chain_under_the_same_address(shaky, honest, daemon):
