@@ -52,6 +52,10 @@ class Anvil:
     def balance(self, account):
         return self.number("eth_getBalance", account, "latest")
 
+    def receipt(self, hash):
+        """When it is mined: anvil does that by itself, a little later."""
+        return paddock.until(lambda: self.ask("eth_getTransactionReceipt", hash), f"{hash} is mined")
+
     def stop(self):
         self.process.kill()
         self.process.wait()
