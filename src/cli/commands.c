@@ -108,6 +108,9 @@
 	X(wallet_import)                                                                                     \
 	X(wallet_test)                                                                                       \
 	X(wallet_external)                                                                                   \
+	X(wallet_connect)                                                                                    \
+	X(wallet_sessions)                                                                                   \
+	X(wallet_end)                                                                                        \
 	X(wallet_export)                                                                                     \
 	X(wallet_rm)                                                                                         \
 	X(wallet_limits)                                                                                     \

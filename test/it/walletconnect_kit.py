@@ -4,7 +4,6 @@ import json
 import os
 import queue
 import shutil
-import socket
 import subprocess
 import threading
 import urllib.request
@@ -14,6 +13,7 @@ import pytest
 
 import npm
 import paddock
+from spend_kit import Anvil, free_port
 
 HERE = Path(__file__).parent / "walletconnect"
 PROJECT = "0123456789abcdef0123456789abcdef"
@@ -22,17 +22,6 @@ CHAIN = "eip155:31337"
 KEYS = {"0x70997970C51812dc3A010C7d01b50e0d17dc79C8": "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC": "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"}
 FIRST, SECOND = KEYS
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def answers(port):
-    with socket.socket() as s:
-        return s.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +60,7 @@ class Wallet:
 
     def __init__(self, home, relay, rpc, address=FIRST, chains=None):
         self.address = address
-        setup = {"relay": relay.url, "project": PROJECT, "rpc": f"http://127.0.0.1:{rpc}", "key": KEYS[address], "chain": CHAIN, "chains": chains}
+        setup = {"relay": relay.url, "project": PROJECT, "rpc": f"http://127.0.0.1:{rpc.port}", "key": KEYS[address], "chain": CHAIN, "chains": chains}
         self.process = subprocess.Popen(["node", "wallet.mjs", json.dumps(setup)], cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, preexec_fn=paddock.die_with_parent)
         self.events, self.seen, self.errors = queue.Queue(), [], []
@@ -86,7 +75,7 @@ class Wallet:
             else:
                 self.errors.append(line)
 
-    def wait(self, event, timeout=30, **fields):
+    def wait(self, event, timeout=20, **fields):
         """The next event of this kind; those before it are kept in `seen`."""
         while True:
             try:
@@ -120,21 +109,16 @@ def relay(modules):
 
 @pytest.fixture(scope="module")
 def anvil(modules):
-    port = free_port()
-    binary = modules / "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
-    process = subprocess.Popen([binary, "--port", str(port), "--silent"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               preexec_fn=paddock.die_with_parent)
-    paddock.until(lambda: answers(port), "anvil answers")
-    yield port
-    process.kill()
-    process.wait()
+    it = Anvil(modules)
+    yield it
+    it.stop()
 
 
 @pytest.fixture(scope="module")
 def daemon(daemon_factory, workdir, anvil, relay):
     config = workdir / "walletconnect.yaml"
     config.write_text(json.dumps({"agents": {
-        "chains": {CHAIN: {"name": "Anvil", "rpc": [f"http://127.0.0.1:{anvil}/"]}, "eip155:5": {"rpc": ["http://127.0.0.1:9/"]}},
+        "chains": {CHAIN: {"name": "Anvil", "rpc": [f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100}, "eip155:5": {"rpc": ["http://127.0.0.1:9/"]}},
         "walletconnect": {"relay": relay.url, "project_id": PROJECT}}}))
     it = daemon_factory("walletconnect", arguments=["--config", str(config)]).start()
     yield it

@@ -12,6 +12,7 @@ import threading
 import pytest
 
 import paddock
+from test_cli_remote import authority, far  # noqa: F401 - fixtures
 from desktop import HOME, Desktop, Inspector, Window, X, free_port
 
 AWAY = "Paddock is not reachable"
@@ -305,3 +306,19 @@ def test_package():
     for name in ("bin/paddock-window", "libexec/paddock/paddock-watch", "share/applications/org.paddock.Window.desktop",
                  "share/icons/hicolor/scalable/apps/org.paddock.Window.svg", "share/metainfo/org.paddock.Window.metainfo.xml", "share/man/man1/paddock-window.1.gz"):
         assert f" ./usr/{name}\n" in listed
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_certificate(trusted, authority, far):
+    """With --ca the window trusts what the command line does; without it, neither does."""
+    private = Desktop()
+    try:
+        words = ["--ca", authority / "ca.pem"] if trusted else []
+        window = Window(private, "--url", far.url.replace("127.0.0.1", "localhost"), "--key-file", far.data_dir / "admin.key", *words)
+        if trusted:
+            window.until("shows the dashboard by TLS", state="here", signed_in=True, title=HOME)
+        else:
+            window.until("does not trust it", state="away", title=AWAY)
+        assert window.again("--quit").returncode == 0 and window.process.wait(30) == 0
+    finally:
+        private.stop()

@@ -99,7 +99,7 @@ export function EventLine({ e }: { e: Event }) {
   return (
     <li>
       <StatusBadge status={e.type} />
-      {b ? <a href={href("sandboxes", b.id)}>{plain(b.name ?? b.id)}</a> : <span class="mono dim">{plain(e.data.name ?? e.sandbox)}</span>}
+      {e.type.startsWith("transaction.") ? <a href={href("transactions", String(e.data.id))}>{plain(e.data.summary || e.data.agent_name || "transaction")}</a> : b ? <a href={href("sandboxes", b.id)}>{plain(b.name ?? b.id)}</a> : <span class="mono dim">{plain(e.data.name ?? e.sandbox)}</span>}
       <Ago at={e.at} />
     </li>
   );

@@ -17,7 +17,7 @@ const mailbox = (topic) => topics.get(topic) ?? topics.set(topic, []).get(topic)
 const subscription = (topic, client) => createHash("sha256").update(topic + client).digest("hex");
 
 function deliver(c, topic, m) {
-  if (m.from === c.name || m.acked.has(c.name) || c.ws.readyState !== 1) return;
+  if (m.from === c.name || m.acked.has(c.name) || c.ws.readyState !== 1 || [...c.pushed.values()].includes(m)) return;
   // 19 digits, which JSON.parse would round: as text.
   const id = `${Date.now()}${String(++lastId).padStart(6, "0")}`;
   c.pushed.set(id, m);
@@ -30,13 +30,14 @@ function publish(from, topic, message, tag) {
   const m = { message, tag, from, acked: new Set() };
   if (mailbox(topic).some((other) => other.message === message)) return; // sent again
   mailbox(topic).push(m);
-  for (const c of clients) if (c.topics.has(topic)) deliver(c, topic, m);
+  // The sender hears first that it was taken: WalletKit loses an answer that is faster than that.
+  setImmediate(() => clients.forEach((c) => c.topics.has(topic) && deliver(c, topic, m)));
 }
 
 function subscribe(c, topic) {
   if (!c.topics.has(topic)) {
     c.topics.add(topic);
-    for (const m of mailbox(topic)) setImmediate(() => deliver(c, topic, m));
+    for (const m of [...mailbox(topic)]) setImmediate(() => deliver(c, topic, m));
   }
   return subscription(topic, c.name);
 }

@@ -113,8 +113,7 @@ static void test_relay_refused(void **state)
 		"{\"id\":1.5,\"result\":true}",
 		"{\"id\":1,\"result\":true} x",
 		"{\"id\":1,\"error\":\"text\"}",
-		"{\"id\":1,\"method\":\"irn_subscription\",\"params\":{\"data\":{\"topic\":\"x\",\"message\":"
-		"\"AA\"}}}",
+		"{\"id\":1,\"method\":\"irn_subscription\",\"params\":{\"data\":{\"topic\":\"x\"}}}",
 		"{\"id\":1,\"method\":\"irn_subscription\",\"params\":{}}",
 	};
 	struct wc_relay_in in;

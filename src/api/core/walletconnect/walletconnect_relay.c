@@ -25,7 +25,8 @@
 #define SILENCE_MS  50000
 #define BACKOFF_MS  400
 #define BACKOFF_MAX 60000
-#define PATIENCE_MS 15000 /* of whoever waits for a publication */
+#define PATIENCE_MS 15000 /* of whoever waits for a publication, */
+#define FAILURES    4     /* and how many lines that broke it outlasts */
 #define HEAD_MAX    (16u * 1024)
 #define HEADERS     64
 #define MESSAGE_MAX (1024u * 1024)
@@ -226,6 +227,11 @@ static void fail_line(struct core *c, const char *why)
 	(void)!view_to_str(view_head(view_of(why), sizeof(l->why) - 1), l->why, sizeof(l->why));
 	l->state = WC_LINE_WAITING;
 	loop_timer_start(c->loop, &l->timer, wait + jitter % (wait / 4 + 1), on_again);
+	LIST_EACH (it, &l->waiting) {
+		struct wc_post *p = CONTAINER(it, struct wc_post, link);
+		if (p->done && l->failures >= FAILURES)
+			on_post_time(&p->timer);
+	}
 }
 
 /* ---- an open line ---- */

@@ -1,0 +1,194 @@
+"""Requests that are approved here and confirmed in a wallet elsewhere: WalletKit is the wallet, anvil the chain."""
+
+import json
+
+import pytest
+
+import agents_kit
+import paddock
+import signer
+from agents_kit import pack
+from spend_kit import ETHER, FRIEND, Bank
+from walletconnect_kit import CHAIN, FIRST, Wallet, anvil, connect, daemon, modules, relay, sessions  # noqa: F401
+
+TYPED = {"types": {"EIP712Domain": [{"name": "name", "type": "string"}, {"name": "chainId", "type": "uint256"}, {"name": "verifyingContract", "type": "address"}],
+                   "Mail": [{"name": "text", "type": "string"}]},
+         "primaryType": "Mail", "domain": {"name": "Post", "chainId": 31337, "verifyingContract": FRIEND}, "message": {"text": "hello"}}
+
+
+@pytest.fixture(scope="module")
+def agent(daemon):
+    api = daemon.client()
+    response = api.post("/v1/agents", {"manifest": agents_kit.manifest(permissions={"chains": [CHAIN]}), "consent": True, "name": "caller"})
+    assert response.status == 201, response
+    it = agents_kit.Agent(api, response.json())
+    assert it.upload(pack("index.js", "sdk.js", "run.js")).status == 202
+    it.wait("stopped")
+    it.do("start")
+    it.until_logged("hello by the API")
+    yield it
+    api = daemon.client()
+    paddock.until(lambda: api.delete(it.path).status in (204, 404), "the agent is removed")
+
+
+@pytest.fixture(scope="module")
+def person(modules, relay, anvil):
+    it = Wallet(modules, relay, anvil)
+    yield it
+    it.stop()
+
+
+@pytest.fixture(scope="module")
+def bank(daemon, agent, person):
+    connect(daemon, person, label="phone")
+    found = paddock.until(lambda: [w for w in daemon.client().get("/v1/wallets").json()["wallets"] if w["address"] == FIRST], "the account is a wallet")[0]
+    assert (found["kind"], found["label"]) == ("external", "phone")
+    typed = signer.pb.TypedRule(chain=31337, contract=bytes.fromhex(FRIEND[2:]), primary_type="Mail")
+    return Bank(daemon, agent, wallet=signer.pb.Wallet(id=found["id"]), allow_messages=True, typed=[typed])
+
+
+@pytest.fixture(autouse=True)
+def session(daemon, bank, person):
+    """Every test has a session, and a wallet whose owner agrees."""
+    if not sessions(daemon):
+        connect(daemon, person)
+    person.do("mode", to="approve")
+
+
+def asked(bank, person, value):
+    """Approved here, and shown by the wallet, whose owner thinks about it."""
+    person.do("mode", to="hold")
+    answer = bank.send(value)
+    item = bank.until_pending(value)
+    bank.approve(item)
+    request = person.wait("request")
+    assert bank.get(item["id"])["state"] == "awaiting_wallet"
+    return item, answer, request
+
+
+def rpc(bank, method, *params):
+    """From the agent, beside the test: {result} or {error}."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    return bank.start(f"""const r = await fetch(env.ASSEGAI_API_PROXY + '/rpc/{CHAIN}', {{ method: 'POST',
+        headers: {{ ...headers, 'content-type': 'application/json' }}, body: {json.dumps(body)} }}); return await r.json()""")
+
+
+def pending(bank, kind):
+    return paddock.until(lambda: next((t for t in bank.list(state="pending") if t["kind"] == kind), None), f"a {kind} is pending")
+
+
+def test_the_wallet_sends(bank, person, anvil):
+    before = anvil.balance(FRIEND)
+    card, hash = bank.done(11)
+    request = person.wait("request")
+    assert request["method"] == "eth_sendTransaction" and request["chain"] == CHAIN
+    sent = request["params"][0]
+    assert (sent["from"], sent["to"].lower(), int(sent["value"], 16), sent["data"]) == (FIRST, FRIEND.lower(), 11, "0x")
+    assert person.wait("answered")["result"] == hash
+    bank.until_state(card["id"], "included", "confirmed", "final")
+    assert anvil.balance(FRIEND) == before + 11
+
+
+def test_the_owner_rejects(bank, person, anvil):
+    person.do("mode", to="reject")
+    answer = bank.send(12)
+    item = bank.until_pending(12)
+    bank.approve(item)
+    assert bank.until_state(item["id"], "wallet_rejected")
+    assert "rejected by user" in answer.result(60)["body"]["error"]
+
+
+def test_the_owner_edits_the_amount(bank, person, anvil):
+    person.do("mode", to="edit")
+    answer = bank.send(13)
+    item = bank.until_pending(13)
+    bank.approve(item)
+    assert bank.until_state(item["id"], "mismatch")
+    answer.result(60)
+    assert anvil.ask("eth_getTransactionByHash", person.wait("answered")["result"])["value"] == hex(14)
+
+
+def test_messages_and_typed_data(bank, person):
+    answer = rpc(bank, "personal_sign", "0x" + b"hello".hex(), FIRST)
+    item = pending(bank, "message")
+    bank.approve(item)
+    assert answer.result(60)["result"] == person.wait("answered")["result"]
+    answer = rpc(bank, "eth_signTypedData_v4", FIRST, json.dumps(TYPED))
+    item = pending(bank, "typed_data")
+    bank.approve(item)
+    assert answer.result(60)["result"] == person.wait("answered")["result"]
+
+
+def test_a_signature_of_somebody_else(bank, person):
+    person.do("mode", to="wrong")
+    answer = rpc(bank, "personal_sign", "0x" + b"other".hex(), FIRST)
+    item = pending(bank, "message")
+    bank.approve(item)
+    assert bank.until_state(item["id"], "wallet_timeout")
+    assert "error" in answer.result(60)
+
+
+@pytest.mark.parametrize(("says", "state"), [("1626ba7e", "broadcast"), ("ffffffff", "wallet_timeout")])
+def test_a_contract_judges_signatures(bank, person, anvil, says, state):
+    """EIP-1271: what the account's key did not sign, the contract that the account is may accept."""
+    person.do("mode", to="wrong")
+    anvil.ask("anvil_setCode", FIRST, f"0x63{says}60e01b60005260206000f3")
+    try:
+        answer = rpc(bank, "personal_sign", "0x" + says, FIRST)
+        item = pending(bank, "message")
+        bank.approve(item)
+        result = answer.result(60)
+        assert bank.until_state(item["id"], state, "final")["state"] in (state, "final")
+        assert ("result" in result) == (state == "broadcast")
+    finally:
+        anvil.ask("anvil_setCode", FIRST, "0x")
+
+
+def test_killed_while_the_owner_thinks(bank, daemon, relay, person, anvil):
+    """The api is another one; the wallet is not asked twice, and its answer counts."""
+    count = len(relay.published(1108))
+    item, answer, _ = asked(bank, person, 15)
+    daemon.kill_api()
+    person.tell("release")
+    hash = person.wait("answered")["result"]
+    assert bank.until_state(item["id"], "included", "confirmed", "final")["hash"] == hash
+    assert len(relay.published(1108)) == count + 1
+
+
+def test_answered_while_the_daemon_is_down(bank, daemon, relay, person):
+    """The relay keeps the answer, and the daemon asks for nothing twice."""
+    count = len(relay.published(1108))
+    item, answer, _ = asked(bank, person, 16)
+    daemon.kill_keeper()
+    person.tell("release")
+    hash = person.wait("answered")["result"]
+    daemon.start()
+    assert bank.until_state(item["id"], "included", "confirmed", "final")["hash"] == hash
+    assert len(relay.published(1108)) == count + 1
+
+
+def test_the_relay_drops_the_line_meanwhile(bank, relay, person):
+    item, answer, _ = asked(bank, person, 17)
+    relay.ask("/down?ms=1000")
+    person.tell("release")
+    assert bank.until_state(item["id"], "included", "confirmed", "final")
+    assert answer.result(60)["status"] == 200
+
+
+def test_the_wallet_leaves_meanwhile(bank, daemon, person):
+    item, answer, _ = asked(bank, person, 18)
+    person.do("disconnect")
+    assert bank.until_state(item["id"], "wallet_timeout")
+    assert "error" in answer.result(60)["body"]
+    person.do("forget")
+    assert sessions(daemon) == []
+
+
+def test_cancelled_is_not_asked(bank, daemon, relay, person):
+    """What was not approved never reaches the wallet."""
+    count = len(relay.published(1108))
+    answer = bank.send(19)
+    item = bank.until_pending(19)
+    assert bank.say(item["id"], "reject", note="no").status == 200
+    answer.result(60)
+    assert len(relay.published(1108)) == count
