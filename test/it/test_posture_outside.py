@@ -322,7 +322,7 @@ def test_fds_of_pid_1_golden(client):
                 return fd_kinds(box.pid1()) == json.loads(GOLDEN.read_text())["fds"]
 
         with contextlib.suppress(AssertionError):
-            paddock.until(is_at_rest, "PID 1 has nothing to do", 5)
+            paddock.until(is_at_rest, "PID 1 has nothing to do")
         fresh = fd_kinds(box.pid1())
         golden("fds", fresh)
         # By principle: no directory, no file of the host, no device but null, no namespace; of its own quota group the figures, to read.

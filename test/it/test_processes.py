@@ -230,15 +230,28 @@ def test_stdin_with_the_last_bytes_and_the_close_in_one(box):
 
 
 def test_stdin_has_back_pressure(box, daemon):
-    made = start(box, command="sleep 2; wc -c", stdin=True)
+    """80 MB do not vanish into a buffer while nobody reads them."""
+    made = start(box, command="until [ -e /tmp/read-now ]; do sleep 0.02; done; wc -c", stdin=True)
+    sent = 0
 
     def pieces():
-        for _ in range(800):
+        nonlocal sent
+        for sent in range(800):
             yield b"x" * 100_000
 
-    begun = time.monotonic()
-    assert send(box, made["pid"], pieces(), "?close=1", encode_chunked=True, headers={"Transfer-Encoding": "chunked"}).status == 204
-    assert time.monotonic() - begun > 1.5, "80 MB did not vanish into a buffer"
+    sending = paddock.Background(send, box.with_client(daemon.client()), made["pid"], pieces(), "?close=1", encode_chunked=True,
+                                 headers={"Transfer-Encoding": "chunked"})
+    before = None
+
+    def stands():
+        nonlocal before
+        time.sleep(0.2)
+        before, same = sent, sent == before and sent > 0
+        return same
+    paddock.until(stands, "the sender is stopped")
+    assert sent < 400
+    box.check("touch /tmp/read-now")
+    assert sending.result().status == 204
     assert follow(box, made["pid"]).out.split() == [b"80000000"]
     assert paddock.rss_kb(daemon.api_pid()) < 100_000
 

@@ -89,9 +89,9 @@ def shaky(daemon, agents, other):
 def test_approved(bank, anvil):
     before = anvil.balance(FRIEND)
     card, hash = bank.done(1001)
+    assert bank.until_state(card["id"], "confirmed", "final")["hash"] == hash
     assert anvil.balance(FRIEND) == before + 1001
     assert anvil.ask("eth_getTransactionByHash", hash)["from"] == bank.account.lower()
-    assert bank.until_state(card["id"], "confirmed", "final")["hash"] == hash
 
 
 def test_rejected(bank):
@@ -169,6 +169,7 @@ def test_a_client_that_gives_up_and_asks_again(bank, anvil):
     card = bank.until_state(item["id"], "broadcast", "included", "confirmed", "final")
     assert bank.run(f"return {ask}") == {"success": True, "txHash": card["hash"]}
     assert len([t for t in bank.list() if t["value"] == "1008"]) == 1
+    anvil.receipt(card["hash"])
     assert anvil.balance(FRIEND) == before + 1008
     # Asked for once more, it is a new request.
     wait = bank.send(1008)
@@ -256,7 +257,7 @@ def test_finality(bank, anvil):
     bank.until_state(card["id"], "confirmed", "final")
     anvil.ask("anvil_mine", "0x5")
     final = bank.until_state(card["id"], "final")
-    assert final["card"]["block"] == int(anvil.ask("eth_getTransactionReceipt", hash)["blockNumber"], 16)
+    assert final["card"]["block"] == int(anvil.receipt(hash)["blockNumber"], 16)
 
 
 def test_reorganisation(bank, anvil):
@@ -286,7 +287,7 @@ def test_replaced_by_something_else(bank, anvil, slow_mining):
     nonce = anvil.ask("eth_getTransactionByHash", hash)["nonce"]
     other = anvil.ask("eth_sendTransaction", {"from": bank.account, "to": FRIEND, "value": "0x1", "nonce": nonce, "maxFeePerGas": hex(10**12), "maxPriorityFeePerGas": hex(10**11)})
     anvil.ask("evm_mine")
-    assert anvil.ask("eth_getTransactionReceipt", other)["status"] == "0x1"
+    assert anvil.receipt(other)["status"] == "0x1"
     assert bank.until_state(card["id"], "replaced")["hash"] == hash
 
 
@@ -348,7 +349,7 @@ def test_token(bank, anvil):
     shutil.copy(HERE / "spend/compile.js", home)
     code = subprocess.run(["node", "compile.js"], cwd=home, capture_output=True, text=True, timeout=120 * paddock.SLOW, check=True).stdout.strip()
     made = anvil.ask("eth_sendTransaction", {"from": bank.account, "data": code})
-    token = anvil.ask("eth_getTransactionReceipt", made)["contractAddress"]
+    token = anvil.receipt(made)["contractAddress"]
     words = f"{int(FRIEND, 16):064x}" + f"{250:064x}"
     transfer, balance = f"0xa9059cbb{words}", f"0x70a08231{int(FRIEND, 16):064x}"
     refused = bank.send(0, token, transfer).result(60)
@@ -365,7 +366,7 @@ def test_token(bank, anvil):
     # More than it has: the token says no, and so does the simulation.
     much = bank.send(0, token, f"0xa9059cbb{int(FRIEND, 16):064x}{299:064x}")
     item = bank.until_pending(0)
-    anvil.ask("eth_sendTransaction", {"from": bank.account, "to": token, "data": f"0xa9059cbb{int(RICH, 16):064x}{999750:064x}"})
+    anvil.receipt(anvil.ask("eth_sendTransaction", {"from": bank.account, "to": token, "data": f"0xa9059cbb{int(RICH, 16):064x}{999750:064x}"}))
     response = bank.say(item["id"], "approve", digest=item["digest"])
     assert response.status == 403 and "fail" in response.json()["error"]["message"], response
     assert bank.say(item["id"], "reject").status == 200 and much.result(30)["status"] == 403
@@ -415,7 +416,7 @@ def test_a_wallet_elsewhere(elsewhere, anvil):
 @pytest.fixture
 def honest(front):
     yield front
-    front.change, front.down = None, False
+    front.change, front.instead, front.down = None, None, False
 
 
 def test_a_node_that_is_down(shaky, honest, other):
@@ -451,6 +452,50 @@ def test_a_node_that_goes_while_it_is_sent(shaky, honest, other):
     assert wait.result(60)["status"] == 200
     shaky.until_state(item["id"], "confirmed", "final")
     assert other.balance(FRIEND) == before + 1203
+
+
+def test_what_no_node_takes_leaves_no_gap(shaky, honest, other):
+    """The node refuses a signed transaction for good: the agent is told, and nothing takes its nonce, so that the next one is mined."""
+    before, refused = other.balance(FRIEND), []
+
+    def poor(asked):
+        raw = next((r["params"][0] for r in asked if r["method"] == "eth_sendRawTransaction"), None)
+        if raw is None or (refused and raw != refused[0]):
+            return None
+        refused[:] = [raw]
+        return [{"jsonrpc": "2.0", "id": 1, "result": "0x539"}, {"jsonrpc": "2.0", "id": 2, "error": {"code": -32003, "message": "Insufficient funds for gas * price + value"}}]
+
+    wait = shaky.send(1206)
+    item = shaky.until_pending(1206)
+    honest.instead = poor
+    shaky.approve(item)
+    got = wait.result(60)
+    assert got["status"] == 500 and got["body"]["error"].startswith("RPC Error: Insufficient funds"), got
+    shaky.until_state(item["id"], "replaced")
+    card, _ = shaky.done(1207)
+    shaky.until_state(card["id"], "confirmed", "final")
+    assert other.balance(FRIEND) == before + 1207
+
+
+def test_stuck(shaky, honest, other):
+    """It was sent, and blocks come without it: it is called stuck until it is in one."""
+    def blind(asked, said):
+        for r, s in zip(asked, said):
+            if r["method"] == "eth_getTransactionReceipt":
+                s["result"] = None
+            if r["method"] == "eth_getTransactionCount" and r["params"][1] == "latest":
+                s["result"] = "0x0"
+        return said
+
+    honest.change = blind
+    card, _ = shaky.done(1208)
+    assert not card["card"]["stuck"]
+    seen = len(honest.calls)
+    paddock.until(lambda: any("eth_getTransactionReceipt" in c for c in honest.calls[seen:]), "it is looked at")
+    other.ask("anvil_mine", "0x4")
+    paddock.until(lambda: shaky.get(card["id"])["card"]["stuck"], "it is stuck")
+    honest.change = None
+    assert not shaky.until_state(card["id"], "confirmed", "final")["card"]["stuck"]
 
 
 def test_another_chain_under_the_same_address(shaky, honest, daemon):
