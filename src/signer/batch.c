@@ -33,7 +33,9 @@ static void drop(struct answer *a)
 
 static void send(struct answer *a, const struct err *lost)
 {
-	if (lost) {
+	if (lost && a->frame.kind == FRAME_EVENT) {
+		/* what it says has not happened */
+	} else if (lost) {
 		(void)!link_fail(a->link, a->frame.type, a->frame.stream, lost);
 	} else {
 		a->frame.body = buf_view(&a->body);
@@ -66,29 +68,41 @@ static void run(struct loop_task *t)
 	batch_commit(CONTAINER(t, struct signer, batch.task));
 }
 
+static bool keep(struct signer *s, struct link *l, const struct frame *f, const struct pb_msg *m,
+		 const void *msg)
+{
+	struct answer *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return false;
+	*a = (struct answer){ .link = l, .frame = *f, .body = { .max = FRAME_BODY_MAX, .secret = true } };
+	if (pb_encode(m, msg, &a->body) < 0) {
+		buf_done(&a->body);
+		free(a);
+		return false;
+	}
+	list_append(&s->batch.answers, &a->node);
+	if (s->batch.n++ == 0)
+		loop_defer(s->loop, &s->batch.task, run);
+	s->batch.bytes += buf_len(&a->body);
+	return true;
+}
+
+void batch_tell(struct signer *s, struct link *l, uint16_t type, const struct pb_msg *m, const void *msg)
+{
+	if (!keep(s, l, &(struct frame){ .type = type, .kind = FRAME_EVENT }, m, msg))
+		log_warn("a peer is not told of a change: out of memory");
+}
+
 void batch_answer(struct signer *s, struct link *l, const struct frame *f, const struct pb_msg *m,
 		  const void *msg)
 {
-	struct answer *a = calloc(1, sizeof(*a));
-	bool kept = a != NULL;
-
-	if (kept) {
-		*a = (struct answer){ .link = l,
-				      .frame = *f,
-				      .body = { .max = FRAME_BODY_MAX, .secret = true } };
-		list_append(&s->batch.answers, &a->node);
-		kept = pb_encode(m, msg, &a->body) == 0;
-	}
-	if (!kept) { /* whoever asked does not wait for ever */
+	if (!keep(s, l, f, m, msg)) { /* whoever asked does not wait for ever */
 		struct err e = { 0 };
 		batch_commit(s);
 		err_set(&e, ERR_TOO_LARGE, "the answer is too large");
 		(void)!link_fail(l, f->type, f->stream, &e);
-		return;
 	}
-	if (s->batch.n++ == 0)
-		loop_defer(s->loop, &s->batch.task, run);
-	s->batch.bytes += buf_len(&a->body);
 }
 
 /* After a call: the rest of the batch must not build on what was lost. */

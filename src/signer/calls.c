@@ -80,6 +80,17 @@ const char *calls_actor(const struct signer_call *c)
 	return c->role == SGN_SIGNER_ROLE_OWNER ? "owner" : "api";
 }
 
+void calls_changed(struct signer_call *c, struct view id)
+{
+	const struct sgn_changed msg = { .id = id };
+
+	LIST_EACH (it, &c->s->peers) {
+		struct peer *p = CONTAINER(it, struct peer, node);
+		if (p->role == SGN_SIGNER_ROLE_API && &p->link != c->link)
+			batch_tell(c->s, &p->link, SGN_SIGNER_TYPE_CHANGED, &sgn_changed_msg, &msg);
+	}
+}
+
 static int answer(struct signer_call *c, struct err *e)
 {
 	const struct call_type *t = find(c->f->type, c->role);

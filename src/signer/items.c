@@ -135,6 +135,7 @@ int items_move(struct signer_call *c, struct sgn_item *i, int32_t to, const char
 	}
 	if (release)
 		holds_release(s, i->id);
+	calls_changed(c, i->id);
 	return 0;
 }
 

@@ -79,6 +79,7 @@ static int move_and_count(struct signer_call *c, struct sgn_item *i, const struc
 	if (given)
 		holds_release(s, i->id);
 	holds_spend(s, i, spends, n, now);
+	calls_changed(c, i->id);
 	return 0;
 }
 
@@ -149,7 +150,10 @@ int report_call_settle(struct signer_call *c, const void *msg, struct err *e)
 		db_rollback(&s->db);
 		return -1;
 	}
-	return reload(s, e) < 0 ? -1 : items_reply(c, &item.i);
+	if (reload(s, e) < 0)
+		return -1;
+	calls_changed(c, item.i.id);
+	return items_reply(c, &item.i);
 }
 
 struct collecting {

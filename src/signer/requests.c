@@ -223,6 +223,7 @@ static int vote(struct signer_call *c, const struct sgn_approve *m, const struct
 		goto undo;
 	holds_release(s, i->id);
 	holds_reserve(s, i, j->d.spends, j->d.n_spends, now);
+	calls_changed(c, i->id);
 	return 0;
 undo:
 	db_rollback(&s->db);

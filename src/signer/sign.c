@@ -126,6 +126,7 @@ static int store_first(struct signer_call *c, struct sgn_item *i, struct judged 
 	}
 	holds_release(s, i->id);
 	holds_spend(s, i, d->spends, d->n_spends, now);
+	calls_changed(c, i->id);
 	return 0;
 }
 
@@ -210,6 +211,7 @@ static int store_next(struct signer_call *c, struct sgn_item *i, const struct si
 		return -1;
 	}
 	holds_spend(s, i, &fee, 1, now);
+	calls_changed(c, i->id);
 	return 0;
 }
 

@@ -46,10 +46,14 @@ struct signer_call {
 void calls_accept(struct signer *s, int32_t role, int fd);
 int calls_reply(struct signer_call *c, const struct pb_msg *m, const void *msg);
 const char *calls_actor(const struct signer_call *c);
+/* The others who ask are told that this request is not what it was. */
+void calls_changed(struct signer_call *c, struct view id);
 
 /* batch.c: answers go out when the disk has what they say. */
 void batch_answer(struct signer *s, struct link *l, const struct frame *f, const struct pb_msg *m,
 		  const void *msg);
+/* The same for an event, which is lost where the commit is. */
+void batch_tell(struct signer *s, struct link *l, uint16_t type, const struct pb_msg *m, const void *msg);
 void batch_next(struct signer *s);
 void batch_commit(struct signer *s);
 

@@ -38,7 +38,7 @@ CALLS = {
     "AUDIT": (pb.Audit, pb.AuditReply), "AUDIT_VERIFY": (pb.AuditVerify, pb.AuditVerified), "WALLET_ADD": (pb.WalletAdd, pb.WalletAdded),
     "WALLET_EXPORT": (pb.WalletExport, pb.WalletExported), "WALLET_REMOVE": (pb.WalletRemove, pb.WalletRemoved), "SETTLE": (pb.Settle, pb.ItemReply),
 }
-TYPE = {name: pb.SignerType.Value("SIGNER_TYPE_" + name) for name in [*CALLS, "PEER"]}
+TYPE = {name: pb.SignerType.Value("SIGNER_TYPE_" + name) for name in [*CALLS, "PEER", "CHANGED"]}
 
 
 def amount(n):
@@ -67,6 +67,8 @@ class Peer(frames.Channel):
 
     def next(self):
         kind, number, _, body, _ = self.receive()
+        while kind == frames.EVENT:  # of what others changed
+            kind, number, _, body, _ = self.receive()
         if kind == frames.FAIL:
             fields = frames.decode(body)
             raise Failed(fields[1].decode(), fields.get(3, b"").decode())
@@ -74,6 +76,12 @@ class Peer(frames.Channel):
         reply = CALLS[name][1]()
         reply.ParseFromString(body)
         return reply.item if name in ("REQUEST", "GET", "APPROVE", "REJECT", "CANCEL", "SIGN", "REPORT", "SETTLE") else reply
+
+    def told(self):
+        """The next event: the id of a request that others changed."""
+        kind, number, _, body, _ = self.receive()
+        assert (kind, number) == (frames.EVENT, TYPE["CHANGED"]), (kind, number)
+        return pb.Changed.FromString(body).id
 
     def ask(self, name, **fields):
         self.post(name, **fields)

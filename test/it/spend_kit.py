@@ -2,19 +2,23 @@
 
 import http.server
 import json
+import shutil
 import socket
 import subprocess
 import threading
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 import agents_kit
+import npm
 import paddock
 import signer
 from agents_kit import Agent, modules, pack  # noqa: F401
 
+HERE = Path(__file__).resolve().parent
 ETHER = 10**18
 FRIEND = "0x00000000000000000000000000000000000000f1"
 # Accounts of the development chains that tests use as wallets: anvil has them unlocked.
@@ -276,3 +280,11 @@ def shaky(daemon, agents, other):
 def honest(front):
     yield front
     front.change, front.instead, front.down = None, None, False
+
+
+def make_token(anvil, owner):
+    """OpenZeppelin's ERC-20, all of which the owner has: its address."""
+    home = npm.install(HERE / "spend", "spend")
+    shutil.copy(HERE / "spend/compile.js", home)
+    code = subprocess.run(["node", "compile.js"], cwd=home, capture_output=True, text=True, timeout=120 * paddock.SLOW, check=True).stdout.strip()
+    return anvil.receipt(anvil.ask("eth_sendTransaction", {"from": owner, "data": code}))["contractAddress"]

@@ -219,3 +219,43 @@ def test_what_needs_a_person_nonetheless(signer, wallet, change):
     # Without the change it would have been.
     signer.agent(name + "-plain", wallet, addresses=[pb.AddressRule(chain=31337, address=FRIEND)], auto_below=amount(100))
     assert signer.api.ask("REQUEST", **request(agent=name + "-plain", value=100)).automatic
+
+
+@pytest.fixture
+def quiet(tmp_path_factory):
+    """A signer that nothing but this test changes."""
+    base = tmp_path_factory.mktemp("quiet")
+    os.chmod(base, 0o711)
+    one = rig.Signer(base / "signer")
+    yield one
+    one.kill()
+
+
+def test_apis_are_told_what_others_change(quiet, name):
+    """By the owner, by another api, and by the time: each once, when it is stored. Whoever asked is not told."""
+    signer, wallet = quiet, quiet.wallet()
+    signer.rules(f"wallet:{wallet.id}", fee_per_tx=amount(ETHER), fee_day=amount(1000 * ETHER))
+    mine, yours = signer.peer("API"), signer.peer("API")
+    assert yours.ask("STATUS") and mine.ask("STATUS")  # both are there
+    signer.agent(name, wallet, max_pending=10, expiry_s=300)
+    item = mine.ask("REQUEST", **request(name, value=5))
+    signer.owner.ask("CANCEL", id=item.id, by="owner")
+    assert mine.told() == yours.told() == item.id
+    item = mine.ask("REQUEST", **request(name, value=6))
+    mine.ask("APPROVE", id=item.id, digest=item.digest, by="ann", facts=facts())
+    assert yours.told() == item.id
+    mine.ask("SIGN", id=item.id, facts=facts())
+    assert yours.told() == item.id
+    mine.ask("REPORT", id=item.id, state=state("failed"))
+    assert yours.told() == item.id
+    signer.owner.ask("SETTLE", id=item.id, note="test")
+    assert mine.told() == yours.told() == item.id
+    signer.agent(name, wallet, max_pending=10, expiry_s=1)
+    item = mine.ask("REQUEST", **request(name, value=7))
+    assert mine.told() == yours.told() == item.id
+    assert mine.ask("GET", id=item.id).state == state("expired")
+    signer.agent(name, wallet, max_pending=10, expiry_s=300)
+    items = [mine.ask("REQUEST", **request(name, value=v)).id for v in (8, 9)]
+    assert signer.owner.ask("PAUSE", paused=True, cancel_pending=True).cancelled == 2
+    assert sorted([mine.told(), mine.told()]) == sorted([yours.told(), yours.told()]) == sorted(items)
+    signer.owner.ask("PAUSE", paused=False)

@@ -2,19 +2,16 @@
 
 import io
 import json
-import shutil
-import subprocess
 import tarfile
 from pathlib import Path
 
 import pytest
 
 import agents_kit
-import npm
 import paddock
 import signer
 from agents_kit import RICH, modules  # noqa: F401
-from spend_kit import ACCOUNTS, ETHER, FRIEND, Bank, agents, anvil, bank, daemon, front, honest, kill_signer, other, shaky  # noqa: F401
+from spend_kit import ACCOUNTS, ETHER, FRIEND, Bank, agents, anvil, bank, daemon, front, honest, kill_signer, make_token, other, shaky  # noqa: F401
 
 HERE = Path(__file__).resolve().parent
 
@@ -281,11 +278,7 @@ def test_nonces_in_order(bank, anvil, slow_mining):
 
 def test_token(bank, anvil):
     """A transfer of an ERC-20 token: its limit, what is simulated, what the receipt shows."""
-    home = npm.install(HERE / "spend", "spend")
-    shutil.copy(HERE / "spend/compile.js", home)
-    code = subprocess.run(["node", "compile.js"], cwd=home, capture_output=True, text=True, timeout=120 * paddock.SLOW, check=True).stdout.strip()
-    made = anvil.ask("eth_sendTransaction", {"from": bank.account, "data": code})
-    token = anvil.receipt(made)["contractAddress"]
+    token = make_token(anvil, bank.account)
     words = f"{int(FRIEND, 16):064x}" + f"{250:064x}"
     transfer, balance = f"0xa9059cbb{words}", f"0x70a08231{int(FRIEND, 16):064x}"
     refused = bank.send(0, token, transfer).result(60)

@@ -8,7 +8,7 @@ import pytest
 import paddock
 import signer
 from agents_kit import modules  # noqa: F401
-from spend_kit import ACCOUNTS, ETHER, FRIEND, Bank, agents, anvil, bank, daemon, front, honest, other, owner, shaky  # noqa: F401
+from spend_kit import ACCOUNTS, ETHER, FRIEND, Bank, agents, anvil, bank, daemon, front, honest, make_token, other, owner, shaky  # noqa: F401
 
 TYPED = {"types": {"EIP712Domain": [{"name": "name", "type": "string"}, {"name": "chainId", "type": "uint256"}, {"name": "verifyingContract", "type": "address"}],
                    "Mail": [{"name": "text", "type": "string"}]},
@@ -110,3 +110,84 @@ def test_a_hash_of_a_page_is_compared(page, anvil):
     assert page.say(item["id"], "wallet", hash=hash).status == 200
     page.until_state(item["id"], "mismatch")
     wait.result(60)
+
+
+# ---- what a card shows
+
+
+def approve(amount):
+    return f"0x095ea7b3{int(FRIEND, 16):064x}{amount:064x}"
+
+
+def shown(card):
+    allowance = card["card"]["allowance"]
+    return allowance["spender"].lower(), allowance["before"], allowance["after"]
+
+
+def test_a_card_shows_the_allowance_before_and_after(bank, anvil):
+    """approve() of OpenZeppelin's token, asked of the node at each evaluation, and a permit as typed data."""
+    token = make_token(anvil, bank.account)
+    permit = {"types": {"EIP712Domain": [{"name": "name", "type": "string"}, {"name": "chainId", "type": "uint256"}, {"name": "verifyingContract", "type": "address"}],
+                        "Permit": [{"name": name, "type": kind} for name, kind in (("owner", "address"), ("spender", "address"), ("value", "uint256"), ("nonce", "uint256"), ("deadline", "uint256"))]},
+              "primaryType": "Permit", "domain": {"name": "Coin", "chainId": 31337, "verifyingContract": token},
+              "message": {"owner": bank.account, "spender": FRIEND, "value": "90", "nonce": "0", "deadline": "99999999999"}}
+
+    bank.allow(limits=[signer.pb.Limit(chain=31337, asset=bytes.fromhex(token[2:]), per_tx=signer.amount(300), symbol="COIN")], allow_messages=True)
+    try:
+        card, _ = bank.done(0, token, data=approve(70))
+        assert shown(card) == (FRIEND, "0", "70")
+        bank.until_state(card["id"], "confirmed", "final")
+        wait = bank.send(0, token, data=approve(80))
+        item = bank.until_pending(0)
+        assert shown(bank.get(item["id"])) == (FRIEND, "70", "80")
+        anvil.receipt(anvil.ask("eth_sendTransaction", {"from": bank.account, "to": token, "data": approve(75)}))
+        bank.approve(item)
+        assert wait.result(60)["status"] == 200
+        assert shown(bank.get(item["id"])) == (FRIEND, "75", "80")
+        bank.until_state(item["id"], "confirmed", "final")
+        wait = rpc(bank, "eth_signTypedData_v4", bank.account, json.dumps(permit))
+        item = paddock.until(lambda: next((t for t in bank.list(state="pending") if t["kind"] == "typed_data"), None), "it is pending")
+        assert shown(bank.get(item["id"])) == (FRIEND, "80", "90")
+        assert bank.say(item["id"], "reject").status == 200
+        wait.result(60)
+    finally:
+        bank.allow()
+
+
+def test_an_increased_allowance_is_shown_as_a_whole(shaky, other, honest):
+    """Where it cannot be simulated: a simulation that shows more than the call says is refused."""
+    def lacks(asked, said):
+        return [{"jsonrpc": "2.0", "id": r["id"], "error": {"code": -32601, "message": "no"}} if r["method"] in ("eth_simulateV1", "debug_traceCall") else s for r, s in zip(asked, said)]
+
+    token = make_token(other, shaky.account)
+    other.receipt(other.ask("eth_sendTransaction", {"from": shaky.account, "to": token, "data": approve(80)}))
+    shaky.allow(limits=[signer.pb.Limit(chain=1337, asset=bytes.fromhex(token[2:]), per_tx=signer.amount(300), symbol="COIN")])
+    honest.change = lacks
+    try:
+        id = shaky.send(0, token, data=f"0x39509351{int(FRIEND, 16):064x}{15:064x}", headers={"Prefer": "respond-async"}).result(60)["body"]["id"]
+        assert shown(shaky.get(id)) == (FRIEND, "80", "95")
+        assert shaky.say(id, "reject").status == 200
+    finally:
+        shaky.allow()
+
+
+# ---- the owner's channel
+
+
+def test_the_owner_stops_everything(daemon, bank):
+    """`paddock wallet pause --cancel-pending` passes the api by: whoever waits is told at once, and not when the request would expire."""
+    def cli(*arguments):
+        return subprocess.run([paddock.BIN / "paddock", "wallet", *arguments, "--run-dir", daemon.run_dir], capture_output=True, text=True, timeout=60 * paddock.SLOW, check=True)
+
+    bank.allow(expiry_s=3000)
+    waits = [bank.send(v) for v in (2101, 2102)]
+    for value in (2101, 2102):
+        bank.until_pending(value)
+    cli("pause", "--cancel-pending")
+    try:
+        for wait in waits:
+            assert wait.result(60) == {"status": 403, "body": {"error": "Transaction rejected by user: cancelled"}}
+        assert bank.send(2103).result(60)["body"]["error"].startswith("Agent is paused")
+    finally:
+        cli("resume")
+        bank.allow()

@@ -174,18 +174,35 @@ static void put_recipient(struct json_out *o, const struct sgn_item *i)
 	json_out_end(o, '}');
 }
 
+/* What the spender may take from then on: the amount, or with increaseAllowance so much more. */
+static struct u256 allowed_after(const struct sgn_item *i, const struct sgn_effect *f)
+{
+	static const char increase[] = { 0x39, 0x50, (char)0x93, 0x51 };
+	struct u256 before, after = U256_ZERO;
+
+	(void)!u256_load_view(f->amount, &after);
+	if (i->kind == SGN_REQUEST_KIND_TX && i->data.n >= sizeof(increase) &&
+	    memcmp(i->data.p, increase, sizeof(increase)) == 0 && f->allowance.n &&
+	    u256_load_view(f->allowance, &before) == 0)
+		after = u256_add_sat(&before, &after);
+	return after;
+}
+
 static void put_allowance(struct json_out *o, const struct sgn_item *i)
 {
 	json_out_key(o, "allowance");
 	for (size_t k = 0; k < i->effects.n; k++) {
 		const struct sgn_effect *f = &i->effects.items[k];
+		char text[U256_TEXT];
 		if (!f->approval)
 			continue;
+		const struct u256 after = allowed_after(i, f);
+		u256_text(&after, text);
 		json_out_object(o);
 		card_put_asset(o, "asset", f->asset, f->decimals, f->symbol);
 		card_put_address(o, "spender", f->to);
 		card_put_amount_any(o, "before", f->allowance);
-		card_put_amount(o, "after", f->amount);
+		json_out_kz(o, "after", text);
 		json_out_kbool(o, "unlimited", f->unlimited);
 		json_out_end(o, '}');
 		return;

@@ -76,6 +76,8 @@ bool signer_is_open(const struct core *c);
 struct signer_watch {
 	struct list node;
 	void (*changed)(struct signer_watch *w, bool is_open);
+	void (*told)(struct signer_watch *w,
+		     struct view id); /* of a request that others changed; may be NULL */
 };
 void signer_watch(struct core *c, struct signer_watch *w);
 void signer_unwatch(struct signer_watch *w); /* accepts a zeroed one */

@@ -164,6 +164,25 @@ static void tell(struct core *c)
 	}
 }
 
+static void on_event(struct mux *m, const struct frame *f)
+{
+	struct core *c = CONTAINER(m, struct core, signer.mux);
+	struct arena a = ARENA_INIT(4096);
+	struct sgn_changed msg;
+
+	if (f->type != SGN_SIGNER_TYPE_CHANGED || pb_decode(&sgn_changed_msg, f->body, 0, &a, &msg) < 0) {
+		arena_done(&a);
+		mux_violation(m, "an event that makes no sense");
+		return;
+	}
+	LIST_EACH (it, &c->signer.watchers) {
+		struct signer_watch *w = CONTAINER(it, struct signer_watch, node);
+		if (w->told)
+			w->told(w, msg.id);
+	}
+	arena_done(&a);
+}
+
 /* ---- the channel ---- */
 
 static void on_again(struct loop_timer *t)
@@ -190,7 +209,7 @@ static void on_closed(struct mux *m, const struct err *why)
 	again(c);
 }
 
-static const struct mux_ops mux_ops = { .on_closed = on_closed };
+static const struct mux_ops mux_ops = { .on_event = on_event, .on_closed = on_closed };
 
 static int on_opened(struct call *call, const struct frame *f, int fd)
 {

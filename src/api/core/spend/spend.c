@@ -449,6 +449,50 @@ static void on_signer(struct signer_watch *w, bool is_open)
 		read_anew(c);
 }
 
+/* ---- what the owner changes ---- */
+
+static void nobody(void *arg, const void *result, const struct err *e)
+{
+	(void)arg, (void)result, (void)e;
+}
+
+static void on_changed(struct signer_ask *a, const void *reply, const struct err *e)
+{
+	struct spend_op *op = CONTAINER(a, struct spend_op, ask);
+	const struct sgn_item_reply *m = reply;
+	struct spend_entry *x = !e && m->item ? spend_learn(op->core, m->item) : NULL;
+
+	spend_op_end(op, NULL, e);
+	if (x)
+		spend_drive(x);
+}
+
+/* It is over, and what counts of it is another: those who watch are told. */
+static void look_at_ended(struct core *c, struct view id)
+{
+	struct err e = { 0 };
+	struct spend_op *op = spend_op_new(c, sizeof(*op), NULL, nobody, NULL, &e);
+
+	if (op && signer_call(c, &op->ask, SGN_SIGNER_TYPE_GET, &sgn_get_msg, &(struct sgn_get){ .id = id },
+			      &sgn_item_reply_msg, on_changed, &e) < 0)
+		spend_op_end(op, NULL, &e);
+}
+
+static void on_told(struct signer_watch *w, struct view id)
+{
+	struct core *c = CONTAINER(w, struct core, spends.watch);
+	struct spend_entry *x = spend_find(c, id);
+
+	if (!x) {
+		look_at_ended(c, id);
+		return;
+	}
+	x->look = true;
+	if (!x->busy)
+		loop_timer_stop(&x->timer);
+	spend_drive(x);
+}
+
 /* ---- life ---- */
 
 void spend_init(struct core *c)
@@ -465,6 +509,7 @@ void spend_start(struct core *c)
 {
 	c->spends.started = true;
 	c->spends.watch.changed = on_signer;
+	c->spends.watch.told = on_told;
 	signer_watch(c, &c->spends.watch);
 	if (signer_is_open(c))
 		read_anew(c);

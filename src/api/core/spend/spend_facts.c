@@ -7,12 +7,14 @@
 #include <errno.h>
 
 #include "core_state.h"
+#include "spend_moves.h"
 #include "text.h"
 #include "poison.h"
 
 #define MEMORY  (8u * 1024 * 1024)
 #define TX_MOST (600u * 1024)
 #define GWEI    1000000000u
+#define WORD    (2 * (size_t)U256_BYTES) /* as digits */
 
 static void put_hex(struct buf *b, const char *key, struct view v)
 {
@@ -44,6 +46,45 @@ static void finish(struct spend_facts *f, const struct err *e)
 	struct err copy = e ? *e : (struct err){ 0 };
 
 	f->done(f, e ? &copy : NULL);
+}
+
+/* ---- allowances ---- */
+
+static void ask_allowances(struct spend_facts *f)
+{
+	char asset[ADDRESS_TEXT], own[2 * ADDRESS_SIZE + 1], spender[2 * ADDRESS_SIZE + 1];
+
+	text_hex(f->account, ADDRESS_SIZE, own);
+	f->first_approval = f->call.n;
+	for (size_t i = 0; i < f->n_approvals; i++) {
+		address_text(f->approvals[i].asset, asset);
+		text_hex(f->approvals[i].spender, ADDRESS_SIZE, spender);
+		spend_call_add(&f->call, "eth_call", /* allowance(address,address) */
+			       "[{\"to\":\"%s\",\"data\":\"0xdd62ed3e%024d%s%024d%s\"},\"latest\"]", asset, 0,
+			       own, 0, spender);
+	}
+}
+
+/* For people's eyes alone: what is not an amount is left out, and the card says that it is not known. */
+static void read_allowances(struct spend_facts *f)
+{
+	struct sgn_move *out = f->n_approvals ? arena_array(&f->arena, f->n_approvals, sizeof(*out)) : NULL;
+
+	f->facts.allowances.items = out;
+	for (size_t i = 0; out && i < f->n_approvals; i++) {
+		const struct json *r = f->call.said[f->first_approval + i].result;
+		const struct spend_approval *a = &f->approvals[i];
+		char *amount = arena_alloc(&f->arena, U256_BYTES);
+		if (!r || r->type != JSON_STRING || r->text.n != 2 + WORD || !view_starts(r->text, "0x") ||
+		    !amount || text_unhex(view_skip(r->text, 2), amount, U256_BYTES) < 0)
+			continue;
+		out[f->facts.allowances.n++] =
+			(struct sgn_move){ .asset = { (const char *)a->asset, ADDRESS_SIZE },
+					   .from = { (const char *)f->account, ADDRESS_SIZE },
+					   .to = { (const char *)a->spender, ADDRESS_SIZE },
+					   .amount = { amount, U256_BYTES },
+					   .approval = true };
+	}
 }
 
 static void on_trace(struct spend_call *k, const struct err *e)
@@ -85,6 +126,7 @@ static void on_said(struct spend_call *k, const struct err *e)
 		spend_call_next(k, &failed);
 		return;
 	}
+	read_allowances(f);
 	k->node->head = f->facts.block;
 	if (trace)
 		get_trace(f);
@@ -131,6 +173,8 @@ void spend_facts_get(struct spend_facts *f, struct spend_node *n, const struct s
 			       "\"validation\":false},\"latest\"]",
 			       VIEW_ARG(tx));
 	}
+	f->n_approvals = spend_moves_approvals(m->kind, m->account, m->to, m->data, f->approvals);
+	ask_allowances(f);
 	spend_call_go(k, on_said);
 }
 

@@ -11,6 +11,7 @@
 #include "call.h"
 #include "spend_read.h"
 #include "text.h"
+#include "typed.h"
 #include "poison.h"
 
 #define WORD        32
@@ -18,6 +19,7 @@
 #define DATA_MOST   (64u * 1024)
 #define TRACE_MOST  48 /* frames within frames */
 #define ACTUAL_MOST 8u
+#define TYPED_MOST  (4u * 1024 * 1024)
 
 enum event { NO_EVENT, TRANSFER, APPROVAL, FOR_ALL, SINGLE, BATCH };
 static const struct {
@@ -319,4 +321,43 @@ struct sgn_effect *spend_read_actual(struct arena *a, const struct json *tx,
 	}
 	buf_done(&call.tree);
 	return out;
+}
+
+/* ---- approvals ---- */
+
+static size_t take_approvals(const struct call *call, const uint8_t *contract,
+			     struct spend_approval ret[SPEND_ALLOWANCES])
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < call->n && n < SPEND_ALLOWANCES; i++) {
+		const struct call_effect *x = &call->effects[i];
+		if (!x->approval || !address_eq(x->asset, contract))
+			continue;
+		memcpy(ret[n].asset, x->asset, ADDRESS_SIZE);
+		memcpy(ret[n++].spender, x->to, ADDRESS_SIZE);
+	}
+	return n;
+}
+
+size_t spend_moves_approvals(int32_t kind, const uint8_t account[ADDRESS_SIZE], struct view to,
+			     struct view data, struct spend_approval ret[SPEND_ALLOWANCES])
+{
+	struct arena a = ARENA_INIT(TYPED_MOST);
+	struct call call = { 0 };
+	struct typed t;
+	struct err e = { 0 };
+	size_t n = 0;
+
+	if (kind == SGN_REQUEST_KIND_TX && to.n == ADDRESS_SIZE) {
+		const uint8_t *contract = (const uint8_t *)to.p;
+		call_read(&(struct call_input){ .account = account, .to = contract, .data = data }, &call);
+		n = take_approvals(&call, contract, ret);
+	} else if (kind == SGN_REQUEST_KIND_TYPED && typed_parse(&a, data, &t, &e) == 0 && t.has_contract) {
+		call_read_typed(&t, account, &call);
+		n = take_approvals(&call, t.contract, ret);
+	}
+	buf_done(&call.tree);
+	arena_done(&a);
+	return n;
 }

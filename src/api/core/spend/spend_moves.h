@@ -26,3 +26,13 @@ struct view spend_read_failure(struct arena *a, struct view message, const struc
 /* What a transaction spends that is not the one that was approved, as far as it can be read. */
 struct sgn_effect *spend_read_actual(struct arena *a, const struct json *tx,
 				     const uint8_t account[ADDRESS_SIZE], size_t *ret_n);
+
+#define SPEND_ALLOWANCES 8 /* of one request, that are read */
+/* Somebody is to be allowed to take an ERC-20 token. */
+struct spend_approval {
+	uint8_t asset[ADDRESS_SIZE], spender[ADDRESS_SIZE];
+};
+/* Those in a transaction or typed data that are the token's own; what Permit2 and wrappers allow is kept
+ * elsewhere than in the token. */
+size_t spend_moves_approvals(int32_t kind, const uint8_t account[ADDRESS_SIZE], struct view to,
+			     struct view data, struct spend_approval ret[SPEND_ALLOWANCES]);

@@ -14,6 +14,7 @@
 #include "map.h"
 #include "peer.h"
 #include "spend.h"
+#include "spend_moves.h"
 #include "spend_read.h"
 #include "who.h"
 
@@ -80,6 +81,8 @@ struct spend_facts {
 	struct buf tx; /* {from, to, value, data} */
 	uint8_t account[ADDRESS_SIZE];
 	bool is_tx;
+	struct spend_approval approvals[SPEND_ALLOWANCES];
+	size_t n_approvals, first_approval; /* the first answer about them */
 	void (*done)(struct spend_facts *f, const struct err *e);
 };
 struct spend_meaning {
