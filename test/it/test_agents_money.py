@@ -450,7 +450,7 @@ def test_a_thousand_at_once_through_the_daemon(daemon, make, anvil):
                                                         wallets=[signer.pb.AgentWallet(chain=31337, wallet=wallet.id)], auto_below=signer.amount(ETHER),
                                                         addresses=[signer.pb.AddressRule(chain=31337, address=bytes.fromhex(to[2:]))]))
         nonce = anvil.number("eth_getTransactionCount", account, "latest")
-        waits = [pool.submit(paddock.Box(daemon.client(), {"id": it.get()["sandbox"]}).exec, ["python3", "/agent-code/client.py", str(CONNECTIONS), str(i * CONNECTIONS), to])
+        waits = [pool.submit(paddock.Box(daemon.client(timeout=300), {"id": it.get()["sandbox"]}).exec, ["python3", "/agent-code/client.py", str(CONNECTIONS), str(i * CONNECTIONS), to])
                  for i, it in enumerate(agents)]
         done = [w.result(300) for w in waits]
     assert 0 < connections.most < 100  # 64 for the node, and some that are being closed
