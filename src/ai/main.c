@@ -25,6 +25,7 @@
 #include "log.h"
 #include "seccomp.h"
 #include "service.h"
+#include "trim.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -102,5 +103,6 @@ int main(void)
 	service_init("paddock-ai");
 	if (start(&h, &e) < 0)
 		return service_fail(&e);
+	trim_start(); /* reading the certificate authorities took more than they are */
 	return service_run(h.loop);
 }

@@ -22,7 +22,7 @@ from pathlib import Path
 from common import Book, memory_dir, paddock
 
 # modules beside this one, each with measure(work, book, options, stack)
-SECTIONS = ("foundation", "remember", "gate", "e2b", "mcp", "agentbox", "agents", "sdk_typescript", "sdk_python", "signer")
+SECTIONS = ("foundation", "remember", "gate", "e2b", "mcp", "agentbox", "agents", "spend", "sdk_typescript", "sdk_python", "signer")
 MODULES = {"signer": "bench_signer"}  # test/it has a module of that name
 
 

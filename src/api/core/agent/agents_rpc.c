@@ -379,7 +379,7 @@ static int read_message(struct slot *t, struct agent_ask *ask, struct err *e)
 				   .chain = view_of(t->of->chain),
 				   .message = p->items[typed ? 1 : 0].text,
 				   .from = p->items[typed ? 0 : 1].text };
-	return 0;
+	return typed ? agents_check_typed(t->of->agent, ask->message, e) : 0;
 }
 
 static void ask_signer(struct slot *t)

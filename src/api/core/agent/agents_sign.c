@@ -8,10 +8,12 @@
 
 #include "core_state.h"
 #include "num.h"
+#include "typed.h"
 #include "poison.h"
 
-#define WEI_DIGITS 78 /* of 2^256 */
-#define DATA_MOST  (128u * 1024)
+#define WEI_DIGITS   78 /* of 2^256 */
+#define DATA_MOST    (128u * 1024)
+#define TYPED_MEMORY (4u * 1024 * 1024)
 
 static bool is_amount(struct view v)
 {
@@ -31,6 +33,14 @@ static bool is_data(struct view v)
 	return true;
 }
 
+static int check_contract(const struct agent *a, struct view address, struct err *e)
+{
+	if (manifest_allows_contract(&a->manifest, address))
+		return 0;
+	return err_set(e, ERR_FORBIDDEN, "Contract %.*s is not among permissions.contracts of this agent",
+		       VIEW_ARG(address));
+}
+
 int agents_check_transaction(const struct agent *a, const struct agent_ask *ask, struct err *e)
 {
 	if (!manifest_has_chain(&a->manifest, ask->chain))
@@ -44,9 +54,30 @@ int agents_check_transaction(const struct agent *a, const struct agent_ask *ask,
 		return err_set(e, ERR_INVALID, "data must be 0x and pairs of hexadecimal digits");
 	if (ask->gas.n && !is_amount(ask->gas))
 		return err_set(e, ERR_INVALID, "gasLimit must be in decimal digits");
-	if (ask->data.n > 2 && !manifest_allows_contract(&a->manifest, ask->to))
-		return err_set(e, ERR_FORBIDDEN,
-			       "Contract %.*s is not among permissions.contracts of this agent",
-			       VIEW_ARG(ask->to));
-	return 0;
+	/* Without data it may be a payment to a person: spend_ask asks a node whether there is code. */
+	return ask->data.n > 2 ? check_contract(a, ask->to, e) : 0;
+}
+
+int agents_check_contract(const struct agent *a, const uint8_t address[20], struct err *e)
+{
+	char text[ADDRESS_TEXT];
+
+	address_text(address, text);
+	return check_contract(a, view_of(text), e);
+}
+
+/* A signature can be an order to a contract, as a transaction is. What is no typed data, the signer refuses.
+ */
+int agents_check_typed(const struct agent *a, struct view text, struct err *e)
+{
+	struct arena arena = ARENA_INIT(TYPED_MEMORY);
+	struct typed t;
+	struct err ignored = { 0 };
+	int r = 0;
+
+	if (a->manifest.permissions.contracts.n && typed_parse(&arena, text, &t, &ignored) == 0 &&
+	    t.has_contract)
+		r = agents_check_contract(a, t.contract, e);
+	arena_done(&arena);
+	return r;
 }

@@ -42,6 +42,73 @@ struct chain_conn {
 static void try_next(struct chain_call *k, const struct err *why);
 static void begin(struct chain_call *k, bool fresh);
 
+/* ---- turns ---- */
+
+static bool same_place(const struct chain_call *k, const struct config_url *u)
+{
+	const struct config_url *own = &k->urls[k->at];
+
+	return own->port == u->port && own->tls == u->tls && view_eq(own->host, u->host);
+}
+
+static bool is_waiting(const struct chains *all, const struct config_url *u)
+{
+	LIST_EACH (it, &all->waiting)
+		if (same_place(CONTAINER(it, struct chain_call, link), u))
+			return true;
+	return false;
+}
+
+static bool has_room(const struct chains *all, const struct config_url *u)
+{
+	unsigned n = 0;
+
+	LIST_EACH (it, &all->active)
+		n += same_place(CONTAINER(it, struct chain_call, link), u);
+	return n < CHAINS_CONNS;
+}
+
+/* The first one whose turn it is. */
+static struct chain_call *next_waiting(const struct chains *all)
+{
+	const struct config_url *full = NULL;
+
+	LIST_EACH (it, &all->waiting) {
+		struct chain_call *k = CONTAINER(it, struct chain_call, link);
+		if (full && same_place(k, full))
+			continue;
+		if (has_room(all, &k->urls[k->at]))
+			return k;
+		full = &k->urls[k->at];
+	}
+	return NULL;
+}
+
+/* Each may end others, or begin new ones. */
+static void run_wake(struct loop_task *t)
+{
+	struct core *c = CONTAINER(t, struct core, chains.wake);
+	struct chain_call *k;
+
+	c->chains.waking = false;
+	while ((k = next_waiting(&c->chains))) {
+		list_del(&k->link);
+		begin(k, false);
+	}
+}
+
+/* It waits no more, and has no connection any more. */
+static void leave(struct chain_call *k)
+{
+	struct chains *all = &k->core->chains;
+
+	list_del(&k->link);
+	if (list_empty(&all->waiting) || all->waking)
+		return;
+	all->waking = true;
+	loop_defer(k->core->loop, &all->wake, run_wake);
+}
+
 /* ---- connections ---- */
 
 static void run_free(struct loop_task *t)
@@ -100,6 +167,7 @@ static void keep_conn(struct chain_conn *n)
 static void fail_call(struct chain_call *k, const struct err *e)
 {
 	loop_timer_stop(&k->timer);
+	leave(k);
 	k->done(k, NULL, 0, e);
 }
 
@@ -165,6 +233,7 @@ static void finish(struct chain_conn *n, bool reusable)
 		return;
 	}
 	loop_timer_stop(&k->timer);
+	leave(k);
 	char *p = body.p + body.head;
 	hide_keys(p, buf_len(&body), k->urls[k->at].target);
 	k->done(k, p, buf_len(&body), NULL);
@@ -345,9 +414,16 @@ static struct chain_conn *find_idle(struct core *c, const struct config_url *u)
 static void begin(struct chain_call *k, bool fresh)
 {
 	const struct config_url *u = &k->urls[k->at];
-	struct chain_conn *n = fresh ? NULL : find_idle(k->core, u);
+	struct chains *all = &k->core->chains;
 	struct err e = { 0 };
 
+	list_del(&k->link);
+	if (!has_room(all, u)) {
+		list_append(&all->waiting, &k->link);
+		return;
+	}
+	list_append(&all->active, &k->link);
+	struct chain_conn *n = fresh ? NULL : find_idle(k->core, u);
 	k->reused = n != NULL;
 	if (n) {
 		send_request(n, k);
@@ -367,6 +443,7 @@ static void try_next(struct chain_call *k, const struct err *why)
 {
 	struct err e = *why;
 
+	leave(k);
 	if (++k->at < k->n && !k->core->stopping)
 		begin(k, false);
 	else
@@ -388,8 +465,12 @@ void chains_post(struct core *c, struct chain_call *k)
 	k->core = c;
 	k->at = 0;
 	k->conn = NULL;
+	list_init(&k->link);
 	loop_timer_start(c->loop, &k->timer, CALL_MS, on_call_time);
-	begin(k, false);
+	if (is_waiting(&c->chains, &k->urls[0]))
+		list_append(&c->chains.waiting, &k->link);
+	else
+		begin(k, false);
 }
 
 void chains_cancel(struct chain_call *k)
@@ -397,6 +478,7 @@ void chains_cancel(struct chain_call *k)
 	if (!k->core)
 		return;
 	loop_timer_stop(&k->timer);
+	leave(k);
 	if (k->dialling)
 		carrier_cancel(&k->dial);
 	k->dialling = false;
@@ -417,6 +499,8 @@ void chains_cancel(struct chain_call *k)
 void chains_init(struct core *c)
 {
 	list_init(&c->chains.idle);
+	list_init(&c->chains.waiting);
+	list_init(&c->chains.active);
 }
 
 void chains_stop(struct core *c)

@@ -1,7 +1,8 @@
 /*
  * Requests to the nodes of chains, over HTTP/1.1 through paddock-ai, which dials. Connections are kept open
- * for the next request. A request that one node does not answer goes to the next one; a node that answers
- * anything in JSON has answered.
+ * for the next request, and a node has at most CHAINS_CONNS of them: more requests wait for their turn. A
+ * request that one node does not answer goes to the next one; a node that answers anything in JSON has
+ * answered.
  */
 #pragma once
 
@@ -9,6 +10,7 @@
 #include "peer.h"
 
 #define CHAINS_ANSWER_MAX (16u * 1024 * 1024)
+#define CHAINS_CONNS      64
 
 struct chain_conn;
 
@@ -19,6 +21,7 @@ struct chain_call {
 	size_t n, at;
 	struct view body;
 	struct carrier_dial dial;
+	struct list link; /* of `waiting` or `active` */
 	bool dialling, reused;
 	struct chain_conn *conn;
 	struct loop_timer timer;
@@ -29,6 +32,9 @@ struct chain_call {
 struct chains {
 	struct list idle;
 	unsigned n_idle;
+	struct list waiting, active; /* struct chain_call */
+	struct loop_task wake;
+	bool waking;
 };
 
 void chains_init(struct core *c);

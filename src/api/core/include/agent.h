@@ -243,6 +243,10 @@ struct agent_ask {
 /* A request for a transaction as Assegai's clients make it, or as eth_sendTransaction has it. ERR_INVALID,
  * ERR_FORBIDDEN. */
 int agents_check_transaction(const struct agent *a, const struct agent_ask *ask, struct err *e) _must_check_;
+/* Whether the manifest lets the agent use this contract: ERR_FORBIDDEN. */
+int agents_check_contract(const struct agent *a, const uint8_t address[20], struct err *e) _must_check_;
+/* The contract that typed data is for, if it names one. */
+int agents_check_typed(const struct agent *a, struct view text, struct err *e) _must_check_;
 
 /* ---- agents_rpc.c ---- */
 

@@ -112,8 +112,11 @@ static void entry_free(struct spend_entry *x)
 	spend_elsewhere_end(x);
 	spend_end_waiters(x, &e);
 	signer_cancel(&x->ask);
-	spend_facts_done(&x->facts);
-	spend_call_done(&x->call);
+	if (x->work) {
+		spend_facts_done(&x->work->facts);
+		spend_call_done(&x->work->call);
+		free(x->work);
+	}
 	loop_timer_stop(&x->timer);
 	map_del(&x->core->spends.by_id, &x->by_id);
 	buf_done(&x->raw);

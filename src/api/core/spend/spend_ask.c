@@ -279,13 +279,16 @@ static void send_request(struct asking *q, struct sgn_facts *facts)
 static void on_facts(struct spend_facts *f, const struct err *e)
 {
 	struct asking *q = CONTAINER(f, struct asking, op.facts);
+	const struct agent *a = spend_agent(q->op.core, view_of(q->agent));
+	struct err why = e ? *e : (struct err){ 0 };
 
-	if (e) {
-		struct err why = *e;
+	/* A payment runs a contract's code too. */
+	if (!e && a && f->facts.to_has_code)
+		(void)!agents_check_contract(a, q->to, &why);
+	if (why.code)
 		end_asking(q, NULL, &why);
-	} else {
+	else
 		send_request(q, &f->facts);
-	}
 }
 
 static void on_kept(struct signer_ask *a, const void *reply, const struct err *e)

@@ -229,7 +229,7 @@ static void on_compare(struct signer_ask *a, const void *reply, const struct err
 {
 	struct spend_entry *x = CONTAINER(a, struct spend_entry, ask);
 	const struct sgn_item *i = e ? NULL : ((const struct sgn_item_reply *)reply)->item;
-	const struct json *tx = x->call.said[1].result;
+	const struct json *tx = x->work->call.said[1].result;
 	const int same = i ? spend_read_same(tx, i) : 0;
 
 	x->busy = false;
@@ -241,14 +241,14 @@ static void on_compare(struct signer_ask *a, const void *reply, const struct err
 	} else {
 		x->look = true;
 	}
-	spend_call_done(&x->call);
+	spend_call_done(&x->work->call);
 	if (same >= 0)
 		spend_drive(x);
 }
 
 static void on_shown(struct spend_call *k, const struct err *e)
 {
-	struct spend_entry *x = CONTAINER(k, struct spend_entry, call);
+	struct spend_entry *x = CONTAINER(k, struct spend_work, call)->entry;
 	const bool known = !e && k->said[1].result && k->said[1].result->type == JSON_OBJECT;
 	struct err failed = { 0 };
 	char why[SPEND_NOTE];
@@ -274,18 +274,13 @@ static void on_shown(struct spend_call *k, const struct err *e)
 
 void spend_verify(struct spend_entry *x)
 {
-	struct err e = { 0 };
 	char hash[2 * SPEND_HASH + 1];
 
-	if (!x->node)
-		x->node = spend_node_get(x->core, view_of(x->agent), x->chain, &e);
-	if (!x->node) {
-		spend_later(x, e.msg);
+	if (!spend_ready(x))
 		return;
-	}
 	text_hex(x->tried[x->n_tried - 1].hash, SPEND_HASH, hash);
 	x->busy = true;
-	spend_call_init(&x->call, x->node);
-	spend_call_add(&x->call, "eth_getTransactionByHash", "[\"0x%s\"]", hash);
-	spend_call_go(&x->call, on_shown);
+	spend_call_init(&x->work->call, x->node);
+	spend_call_add(&x->work->call, "eth_getTransactionByHash", "[\"0x%s\"]", hash);
+	spend_call_go(&x->work->call, on_shown);
 }

@@ -15,15 +15,22 @@
 #include "text.h"
 #include "poison.h"
 
-static bool find_node(struct spend_entry *x)
+bool spend_ready(struct spend_entry *x)
 {
 	struct err e = { 0 };
 
 	if (!x->node)
 		x->node = spend_node_get(x->core, view_of(x->agent), x->chain, &e);
-	if (!x->node)
+	if (x->node && !x->work) {
+		x->work = calloc(1, sizeof(*x->work));
+		if (x->work)
+			x->work->entry = x;
+		else
+			err_sys(&e, ERR_INTERNAL, ENOMEM, "a transaction");
+	}
+	if (!x->work)
 		spend_later(x, e.msg);
-	return x->node != NULL;
+	return x->work != NULL;
 }
 
 /* ---- signing ---- */
@@ -62,7 +69,7 @@ static void on_signed(struct signer_ask *a, const void *reply, const struct err 
 	struct spend_entry *x = CONTAINER(a, struct spend_entry, ask);
 	const struct sgn_item_reply *m = reply;
 
-	spend_facts_done(&x->facts);
+	spend_facts_done(&x->work->facts);
 	x->busy = false;
 	if (e && e->code == ERR_UNSUPPORTED) { /* the key is elsewhere */
 		x->external = true;
@@ -85,7 +92,7 @@ static void on_signed(struct signer_ask *a, const void *reply, const struct err 
 
 static void on_sign_facts(struct spend_facts *f, const struct err *e)
 {
-	struct spend_entry *x = CONTAINER(f, struct spend_entry, facts);
+	struct spend_entry *x = CONTAINER(f, struct spend_work, facts)->entry;
 	struct sgn_sign m = { .id = view_of(x->id), .facts = &f->facts };
 	struct err failed = { 0 };
 
@@ -118,7 +125,7 @@ static void on_whole(struct signer_ask *a, const void *reply, const struct err *
 		return;
 	}
 	x->busy = true;
-	spend_facts_get(&x->facts, x->node,
+	spend_facts_get(&x->work->facts, x->node,
 			&(struct spend_meaning){ x->account, i->kind, i->to, i->value, i->data },
 			on_sign_facts);
 }
@@ -127,7 +134,7 @@ void spend_sign(struct spend_entry *x)
 {
 	struct err e = { 0 };
 
-	if (!find_node(x))
+	if (!spend_ready(x))
 		return;
 	x->busy = true;
 	if (signer_call(x->core, &x->ask, SGN_SIGNER_TYPE_GET, &sgn_get_msg,
@@ -151,7 +158,7 @@ static bool is_definite(struct view message)
 
 static void sent_well(struct spend_entry *x)
 {
-	spend_call_done(&x->call);
+	spend_call_done(&x->work->call);
 	x->resend = false;
 	x->failures = 0;
 	x->note[0] = 0;
@@ -166,7 +173,7 @@ static void sent_well(struct spend_entry *x)
 /* Its nonce is used: by one of its own, or by something else. */
 static void on_checked(struct spend_call *k, const struct err *e)
 {
-	struct spend_entry *x = CONTAINER(k, struct spend_entry, call);
+	struct spend_entry *x = CONTAINER(k, struct spend_work, call)->entry;
 	bool there = false;
 	char why[SPEND_NOTE];
 
@@ -197,13 +204,13 @@ static void check_used(struct spend_entry *x)
 {
 	char hash[2 * SPEND_HASH + 1];
 
-	spend_call_done(&x->call);
-	spend_call_init(&x->call, x->node);
+	spend_call_done(&x->work->call);
+	spend_call_init(&x->work->call, x->node);
 	for (size_t i = 0; i < x->n_tried; i++) {
 		text_hex(x->tried[i].hash, SPEND_HASH, hash);
-		spend_call_add(&x->call, "eth_getTransactionByHash", "[\"0x%s\"]", hash);
+		spend_call_add(&x->work->call, "eth_getTransactionByHash", "[\"0x%s\"]", hash);
 	}
-	spend_call_go(&x->call, on_checked);
+	spend_call_go(&x->work->call, on_checked);
 }
 
 static void on_filled(void *arg, const void *result, const struct err *e)
@@ -230,7 +237,7 @@ static void fill(struct spend_entry *x)
 
 static void on_sent(struct spend_call *k, const struct err *e)
 {
-	struct spend_entry *x = CONTAINER(k, struct spend_entry, call);
+	struct spend_entry *x = CONTAINER(k, struct spend_work, call)->entry;
 	char why[SPEND_NOTE];
 
 	if (e) {
@@ -265,7 +272,7 @@ static void on_sent(struct spend_call *k, const struct err *e)
 
 void spend_send(struct spend_entry *x)
 {
-	if (!find_node(x))
+	if (!spend_ready(x))
 		return;
 	struct view raw = buf_view(&x->raw);
 	char *hex = raw.n && x->n_tried ? malloc(2 * raw.n + 1) : NULL;
@@ -277,10 +284,10 @@ void spend_send(struct spend_entry *x)
 	}
 	text_hex(raw.p, raw.n, hex);
 	x->busy = true;
-	spend_call_init(&x->call, x->node);
-	spend_call_add(&x->call, "eth_sendRawTransaction", "[\"0x%s\"]", hex);
+	spend_call_init(&x->work->call, x->node);
+	spend_call_add(&x->work->call, "eth_sendRawTransaction", "[\"0x%s\"]", hex);
 	free(hex);
-	spend_call_go(&x->call, on_sent);
+	spend_call_go(&x->work->call, on_sent);
 }
 
 /* ---- further generations ---- */

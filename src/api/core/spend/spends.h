@@ -102,6 +102,13 @@ struct spend_tried {
 	bool cancels;
 };
 
+/* What is needed of a node for a request. */
+struct spend_work {
+	struct spend_entry *entry;
+	struct spend_facts facts;
+	struct spend_call call;
+};
+
 /* A request that is under way. */
 struct spend_entry {
 	struct core *core;
@@ -121,8 +128,7 @@ struct spend_entry {
 	/* what is done with it now: one thing at a time */
 	bool busy;
 	struct signer_ask ask;
-	struct spend_facts facts;
-	struct spend_call call;
+	struct spend_work *work; /* NULL until a node is asked: most of them wait for a person */
 	struct loop_timer timer;
 	unsigned failures; /* in a row */
 	bool resend;       /* its bytes are to be sent (again) */
@@ -182,6 +188,8 @@ const struct agent *spend_agent(struct core *c, struct view id); /* NULL: it is 
 
 /* ---- spend_send.c ---- */
 
+/* It has a node, and memory to ask it; if not, it is tried again later. */
+bool spend_ready(struct spend_entry *x);
 void spend_sign(struct spend_entry *x); /* approved */
 void spend_send(struct spend_entry *x); /* its bytes */
 /* SIGN in this mode, by whoever asked; the job's result is a spend_view. */
