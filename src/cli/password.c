@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <termios.h>
 #include <unistd.h>
@@ -41,19 +42,38 @@ static int read_line(int tty, struct buf *ret)
 	return n < 0 ? -errno : 0;
 }
 
+static volatile sig_atomic_t caught;
+
+static void on_signal(int n)
+{
+	caught = n;
+}
+
+/* Whoever gives up gets back a terminal that shows what is typed. */
+static const int SIGNALS[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP };
+
 static int ask(int tty, const char *prompt, struct buf *ret, struct err *e)
 {
+	const struct sigaction wake = { .sa_handler = on_signal }; /* read ends with EINTR */
+	struct sigaction kept[ELEMS(SIGNALS)];
 	struct termios old, silent;
 
 	if (tcgetattr(tty, &old) < 0)
 		return err_sys(e, ERR_INVALID, errno, "the terminal");
-	dprintf(tty, "%s: ", prompt);
+	caught = 0;
+	for (size_t i = 0; i < ELEMS(SIGNALS); i++)
+		(void)sigaction(SIGNALS[i], &wake, &kept[i]);
 	silent = old;
 	silent.c_lflag &= ~(tcflag_t)ECHO;
 	(void)tcsetattr(tty, TCSAFLUSH, &silent);
+	dprintf(tty, "%s: ", prompt); /* after it: what is typed at the sight of it is not shown */
 	int r = read_line(tty, ret);
 	(void)tcsetattr(tty, TCSAFLUSH, &old);
 	dprintf(tty, "\n");
+	for (size_t i = 0; i < ELEMS(SIGNALS); i++)
+		(void)sigaction(SIGNALS[i], &kept[i], NULL);
+	if (caught)
+		(void)raise(caught);
 	return r < 0 ? err_sys(e, ERR_INVALID, r, "the password") : 0;
 }
 
