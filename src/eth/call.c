@@ -40,9 +40,10 @@ void call_worsen(struct call *c, enum call_class to)
 	c->class = MAX(c->class, to);
 }
 
+/* The last place is the native value's, so that nothing crowds it out. */
 bool call_add(struct call *c, const struct call_effect *e)
 {
-	if (c->n == CALL_EFFECTS) {
+	if (c->n == CALL_EFFECTS - 1) {
 		call_worsen(c, CALL_UNKNOWN);
 		return false;
 	}
@@ -58,13 +59,20 @@ static void add(struct frame *f, const uint8_t *asset, struct u256 amount, const
 
 	memcpy(e.asset, asset, ADDRESS_SIZE);
 	memcpy(e.to, to, ADDRESS_SIZE);
-	if (!u256_is_zero(&amount))
+	/* An approval of nothing takes one back; of an ERC-721 token it is one of the token 0. */
+	if (!u256_is_zero(&amount) || approval)
 		(void)call_add(f->c, &e);
 }
 
 static bool ours(const struct frame *f, const struct abi *address)
 {
 	return address_eq(abi_address(address), f->account);
+}
+
+/* Out of our account; or out of another's, with an allowance that it gave us to spend. */
+static bool takes(const struct frame *f, const struct abi *from, const struct abi *to)
+{
+	return ours(f, from) || !ours(f, to);
 }
 
 /* ---- tokens ---- */
@@ -83,6 +91,17 @@ static void on_transfer(struct frame *f, const struct abi *a)
 }
 
 static void on_transfer_from(struct frame *f, const struct abi *a)
+{
+	const struct u256 amount = abi_u256(&a[2]);
+
+	erc20(f, CALL_ERC20_TRANSFER);
+	/* Nothing of an ERC-20 token is the token 0 of an ERC-721. */
+	if (takes(f, &a[0], &a[1]))
+		add(f, f->to, u256_is_zero(&amount) ? u256_of(1) : amount, abi_address(&a[1]), false);
+}
+
+/* EIP-3009: somebody else's is what they have signed themselves. */
+static void on_authorised(struct frame *f, const struct abi *a)
 {
 	erc20(f, CALL_ERC20_TRANSFER);
 	if (ours(f, &a[0]))
@@ -134,7 +153,7 @@ static void on_p2_approve(struct frame *f, const struct abi *a)
 static void on_p2_transfer(struct frame *f, const struct abi *a)
 {
 	erc20(f, CALL_ERC20_TRANSFER);
-	if (ours(f, &a[0]))
+	if (takes(f, &a[0], &a[1]))
 		add(f, abi_address(&a[3]), abi_u256(&a[2]), abi_address(&a[1]), false);
 }
 
@@ -152,7 +171,7 @@ static void on_p2_permit_transfer(struct frame *f, const struct abi *a)
 	const struct abi *permitted = a[0].items[0].items;
 
 	erc20(f, CALL_ERC20_TRANSFER);
-	if (ours(f, &a[2]))
+	if (takes(f, &a[2], &a[1].items[0]))
 		add(f, abi_address(&permitted[0]), abi_u256(&permitted[1]), abi_address(&a[1].items[0]),
 		    false);
 }
@@ -160,21 +179,21 @@ static void on_p2_permit_transfer(struct frame *f, const struct abi *a)
 static void on_nft(struct frame *f, const struct abi *a)
 {
 	call_worsen(f->c, CALL_NFT);
-	if (ours(f, &a[0]))
+	if (takes(f, &a[0], &a[1]))
 		add(f, f->to, u256_of(1), abi_address(&a[1]), false);
 }
 
 static void on_1155(struct frame *f, const struct abi *a)
 {
 	call_worsen(f->c, CALL_NFT);
-	if (ours(f, &a[0]))
+	if (takes(f, &a[0], &a[1]))
 		add(f, f->to, abi_u256(&a[3]), abi_address(&a[1]), false);
 }
 
 static void on_1155_batch(struct frame *f, const struct abi *a)
 {
 	call_worsen(f->c, CALL_NFT);
-	for (size_t i = 0; ours(f, &a[0]) && i < a[3].n; i++)
+	for (size_t i = 0; takes(f, &a[0], &a[1]) && i < a[3].n; i++)
 		add(f, f->to, abi_u256(&a[3].items[i]), abi_address(&a[1]), false);
 }
 
@@ -251,9 +270,11 @@ static void on_aggregate3(struct frame *f, const struct abi *a)
 
 static void on_safe(struct frame *f, const struct abi *a)
 {
-	const struct u256 operation = abi_u256(&a[3]);
+	const struct u256 operation = abi_u256(&a[3]), gas_price = abi_u256(&a[6]);
 
-	if (!u256_is_zero(&operation)) /* another contract's code with the safe's funds */
+	/* Another contract's code with the safe's funds; or a refund of gas out of them, of any amount, to
+	 * anybody. */
+	if (!u256_is_zero(&operation) || !u256_is_zero(&gas_price))
 		call_worsen(f->c, CALL_DANGEROUS);
 	within(f, abi_address(&a[0]), abi_u256(&a[1]), a[2].bytes);
 }
@@ -351,8 +372,8 @@ static const struct function {
 	{ { { 0xb8, 0x8d, 0x4f, 0xde }, "safeTransferFrom", "address,address,uint256,bytes" }, on_nft },
 	{ { { 0xf2, 0x42, 0x43, 0x2a }, "safeTransferFrom", "address,address,uint256,uint256,bytes" }, on_1155 },
 	{ { { 0x2e, 0xb2, 0xc2, 0xd6 }, "safeBatchTransferFrom", "address,address,uint256[],uint256[],bytes" }, on_1155_batch },
-	{ { { 0xe3, 0xee, 0x16, 0x0e }, "transferWithAuthorization", "address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32" }, on_transfer_from },
-	{ { { 0xef, 0x55, 0xbe, 0xc6 }, "receiveWithAuthorization", "address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32" }, on_transfer_from },
+	{ { { 0xe3, 0xee, 0x16, 0x0e }, "transferWithAuthorization", "address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32" }, on_authorised },
+	{ { { 0xef, 0x55, 0xbe, 0xc6 }, "receiveWithAuthorization", "address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32" }, on_authorised },
 	{ { { 0x40, 0x00, 0xae, 0xa0 }, "transferAndCall", "address,uint256,bytes" }, on_transfer },
 	{ { { 0xca, 0xe9, 0xca, 0x51 }, "approveAndCall", "address,uint256,bytes" }, on_approve },
 	{ { { 0x9b, 0xd9, 0xbb, 0xc6 }, "send", "address,uint256,bytes" }, on_transfer },
@@ -429,5 +450,9 @@ void call_read(const struct call_input *in, struct call *ret)
 		read_call(&f, in->data);
 	}
 	/* Value within a wrapper may be the wrapper's own money: it is ours to spend all the same. */
-	add(&f, address_native, u256_cmp(&inner, &in->value) > 0 ? inner : in->value, f.to, false);
+	struct call_effect *e = &ret->effects[ret->n];
+	*e = (struct call_effect){ .amount = u256_cmp(&inner, &in->value) > 0 ? inner : in->value };
+	memcpy(e->asset, address_native, ADDRESS_SIZE);
+	memcpy(e->to, f.to, ADDRESS_SIZE);
+	ret->n += !u256_is_zero(&e->amount);
 }

@@ -178,8 +178,10 @@ static bool check_addresses(struct policy_run *p)
 	if (p->in->kind == POLICY_TYPED && p->in->typed->has_contract &&
 	    !check_address(p, p->in->typed->contract, "contract"))
 		return false;
+	/* An allowance may be taken back from anybody. */
 	for (unsigned i = 0; i < c->n; i++)
-		if (!check_address(p, c->effects[i].to, c->effects[i].approval ? "spender" : "recipient"))
+		if (!u256_is_zero(&c->effects[i].amount) &&
+		    !check_address(p, c->effects[i].to, c->effects[i].approval ? "spender" : "recipient"))
 			return false;
 	return policy_check(p, 6, "addresses", true,
 			    p->in->new_recipient ? "Every address is allowed; one is new"
@@ -287,20 +289,26 @@ static bool is_automatic(struct policy_run *p)
 	       (p->d->n_spends == 0 || u256_cmp(&p->d->spends[0].amount, &r->auto_below.v) <= 0);
 }
 
+uint32_t policy_cool_down(const struct policy_rules *agent, const struct policy_rules *wallet)
+{
+	return MAX(agent->cool_down_s, wallet->cool_down_s);
+}
+
 static void decide(struct policy_run *p)
 {
 	const struct policy_rules *r = p->in->agent_rules;
-	const int64_t ready = p->in->created_ms + 1000ll * r->cool_down_s;
+	const uint32_t cool_down = policy_cool_down(r, p->in->wallet_rules);
+	const int64_t ready = p->in->created_ms + 1000ll * cool_down;
 
 	p->d->verdict = is_automatic(p) ? POLICY_AUTO : POLICY_HUMAN;
 	p->d->approvers = MAX(MAX(r->approvers, p->in->wallet_rules->approvers), 1u);
-	if (r->cool_down_s && p->in->new_recipient) {
+	if (cool_down && p->in->new_recipient) {
 		if (!p->in->signing)
 			p->d->verdict = POLICY_HUMAN;
 		else if (p->in->now_ms < ready)
 			p->d->verdict = POLICY_WAIT;
 		policy_check(p, 14, "cool_down", p->d->verdict != POLICY_WAIT,
-			     "A first transfer to an address waits for %u s", r->cool_down_s);
+			     "A first transfer to an address waits for %u s", cool_down);
 	}
 	policy_check(p, 14, "approval", true,
 		     p->d->verdict == POLICY_AUTO ? "Small enough to need nobody (%u)"

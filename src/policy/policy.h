@@ -111,4 +111,6 @@ void policy_done(struct policy_decision *d);
 bool policy_stricter(const struct policy_rules *now, const struct policy_rules *before, const char **ret_why);
 const struct policy_limit *policy_limit_of(const struct policy_rules *r, uint64_t chain,
 					   const uint8_t *asset);
+/* Seconds that a first transfer to an address waits. */
+uint32_t policy_cool_down(const struct policy_rules *agent, const struct policy_rules *wallet);
 extern const uint8_t policy_fee[ADDRESS_SIZE]; /* the asset under which the ledger has fees */

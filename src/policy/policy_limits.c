@@ -50,12 +50,27 @@ static bool amount_of(struct policy_run *p, const struct call_effect *e, struct 
 			    l && l->unlimited_approvals ? "allowed" : "not allowed");
 }
 
+/* An approval of nothing is one of the token 0 where the contract is one of ERC-721: the owner knows what it
+ * is, or the simulation shows it. */
+static bool takes_back(struct policy_run *p, const struct call_effect *e)
+{
+	return policy_check(p, 9, "approval.none",
+			    policy_limit_of(p->in->agent_rules, p->in->chain, e->asset) ||
+				    p->in->facts->method >= POLICY_SIM_TRACE,
+			    "An approval of 0 needs an allowance for the token, or a simulation");
+}
+
 bool policy_count(struct policy_run *p)
 {
 	const struct call *c = &p->d->call;
 
 	for (unsigned i = 0; i < c->n; i++) {
 		struct u256 amount;
+		if (u256_is_zero(&c->effects[i].amount)) {
+			if (!takes_back(p, &c->effects[i]))
+				return false;
+			continue;
+		}
 		struct policy_spend *s = spend_of(p->d, c->effects[i].asset);
 		if (!amount_of(p, &c->effects[i], &amount))
 			return false;
@@ -238,12 +253,30 @@ static bool balance_fits(struct policy_run *p)
 			    "The balance covers value and fee");
 }
 
+/* Of a wallet, which must have limits, or of an agent, which may. */
+static bool fees_within(struct policy_run *p, const struct policy_rules *r, struct view scope)
+{
+	const struct policy_input *in = p->in;
+	struct ledger_sums sums;
+
+	if (r->fee_per_tx.set)
+		note_line(p, scope_of(p, r), POLICY_PER_TX, policy_fee, &U256_ZERO, &p->d->fee,
+			  &r->fee_per_tx.v);
+	if ((r == in->wallet_rules || r->fee_per_tx.set) &&
+	    !fee_fits(p, &r->fee_per_tx, &p->d->fee, "fee.per_tx"))
+		return false;
+	ledger_sums(in->ledger, &(struct ledger_what){ scope, in->chain, policy_fee }, in->now_ms, &sums);
+	const struct u256 sum = u256_add_sat(&sums.window[LEDGER_DAY], &p->d->fee);
+	if (r->fee_day.set)
+		note_line(p, scope_of(p, r), POLICY_DAY, policy_fee, &sums.window[LEDGER_DAY], &p->d->fee,
+			  &r->fee_day.v);
+	return (r != in->wallet_rules && !r->fee_day.set) || fee_fits(p, &r->fee_day, &sum, "fee.day");
+}
+
 bool policy_fees(struct policy_run *p)
 {
 	const struct policy_input *in = p->in;
-	const struct policy_rules *w = in->wallet_rules;
-	struct ledger_sums sums;
-	struct u256 gas, sum;
+	struct u256 gas;
 
 	if (in->kind != POLICY_TX)
 		return true;
@@ -253,18 +286,8 @@ bool policy_fees(struct policy_run *p)
 	if (u256_mul(&gas, &in->facts->max_fee, &p->d->fee) < 0 ||
 	    u256_cmp(&in->facts->priority_fee, &in->facts->max_fee) > 0)
 		return policy_check(p, 12, "fee", false, "The fees make no sense");
-	if (w->fee_per_tx.set)
-		note_line(p, POLICY_WALLET, POLICY_PER_TX, policy_fee, &U256_ZERO, &p->d->fee,
-			  &w->fee_per_tx.v);
-	if (!fee_fits(p, &w->fee_per_tx, &p->d->fee, "fee.per_tx"))
-		return false;
-	ledger_sums(in->ledger, &(struct ledger_what){ in->wallet_scope, in->chain, policy_fee }, in->now_ms,
-		    &sums);
-	sum = u256_add_sat(&sums.window[LEDGER_DAY], &p->d->fee);
-	if (w->fee_day.set)
-		note_line(p, POLICY_WALLET, POLICY_DAY, policy_fee, &sums.window[LEDGER_DAY], &p->d->fee,
-			  &w->fee_day.v);
-	return fee_fits(p, &w->fee_day, &sum, "fee.day") && balance_fits(p);
+	return fees_within(p, in->wallet_rules, in->wallet_scope) &&
+	       fees_within(p, in->agent_rules, in->agent_scope) && balance_fits(p);
 }
 
 /* ---- 13: the simulation ---- */

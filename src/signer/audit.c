@@ -3,13 +3,16 @@
  * showing it. hash = SHA-256(prev ‖ seq ‖ time ‖ and each text with its length before it), numbers as 8
  * bytes, big-endian.
  */
+#include <errno.h>
+
 #include "sha256.h"
 #include "signer.h"
 
 #include "poison.h"
 
-#define PAGE     100
-#define PAGE_MAX 500
+#define PAGE       100
+#define PAGE_MAX   500
+#define PAGE_BYTES (512u * 1024)
 
 struct entry {
 	int64_t seq, ts;
@@ -91,29 +94,42 @@ static void read_row(sqlite3_stmt *row, struct entry *ret)
 			       db_view(row, 5) };
 }
 
+static int copy_row(struct arena *a, sqlite3_stmt *row, struct sgn_audit_entry *ret)
+{
+	struct entry x;
+
+	read_row(row, &x);
+	*ret = (struct sgn_audit_entry){
+		.seq = (uint64_t)x.seq,
+		.ts_ms = x.ts,
+		.actor = arena_view(a, x.actor),
+		.action = arena_view(a, x.action),
+		.object = arena_view(a, x.object),
+		.detail = arena_view(a, x.detail),
+		.prev = arena_view(a, db_view(row, 6)),
+		.hash = arena_view(a, db_view(row, 7)),
+	};
+	return ret->actor.p && ret->action.p && ret->object.p && ret->detail.p && ret->prev.p && ret->hash.p
+		       ? 0
+		       : -ENOMEM;
+}
+
 int audit_call_list(struct signer_call *c, const void *msg, struct err *e)
 {
 	const struct sgn_audit *m = msg;
 	const uint32_t max = m->max ? MIN(m->max, PAGE_MAX) : PAGE;
-	struct sgn_audit_reply out = { 0 };
+	struct sgn_audit_reply out = { .entries.items =
+					       arena_array(&c->arena, max, sizeof(*out.entries.items)) };
 	sqlite3_stmt *row = db_ask(&c->s->db, DB_AUDIT_LIST, "ii",
 				   (int64_t)MIN(m->after, (uint64_t)INT64_MAX), (int64_t)max);
-	int r = -1;
+	size_t bytes = 0;
+	int r = out.entries.items ? 0 : err_set(e, ERR_INTERNAL, "out of memory");
 
-	out.entries.items = arena_array(&c->arena, max, sizeof(*out.entries.items));
-	while (out.entries.items && out.entries.n < max && (r = db_row(&c->s->db, row, e)) == 1) {
-		struct entry x;
-		read_row(row, &x);
-		out.entries.items[out.entries.n++] = (struct sgn_audit_entry){
-			.seq = (uint64_t)x.seq,
-			.ts_ms = x.ts,
-			.actor = arena_view(&c->arena, x.actor),
-			.action = arena_view(&c->arena, x.action),
-			.object = arena_view(&c->arena, x.object),
-			.detail = arena_view(&c->arena, x.detail),
-			.prev = arena_view(&c->arena, db_view(row, 6)),
-			.hash = arena_view(&c->arena, db_view(row, 7)),
-		};
+	while (r >= 0 && out.entries.n < max && bytes < PAGE_BYTES && (r = db_row(&c->s->db, row, e)) == 1) {
+		struct sgn_audit_entry *x = &out.entries.items[out.entries.n++];
+		if (copy_row(&c->arena, row, x) < 0)
+			r = err_set(e, ERR_INTERNAL, "out of memory");
+		bytes += x->detail.n;
 	}
 	db_end(row);
 	return r < 0 ? -1 : calls_reply(c, &sgn_audit_reply_msg, &out);

@@ -70,17 +70,17 @@ void batch_answer(struct signer *s, struct link *l, const struct frame *f, const
 		  const void *msg)
 {
 	struct answer *a = calloc(1, sizeof(*a));
-	bool kept = a != NULL;
 
-	if (kept) {
+	if (a) {
 		*a = (struct answer){ .link = l,
 				      .frame = *f,
 				      .body = { .max = FRAME_BODY_MAX, .secret = true } };
 		list_append(&s->batch.answers, &a->node);
-		kept = pb_encode(m, msg, &a->body) == 0;
 	}
-	if (!kept) { /* whoever asked does not wait for ever */
+	if (!a || pb_encode(m, msg, &a->body) < 0) { /* whoever asked does not wait for ever */
 		struct err e = { 0 };
+		if (a) /* half an answer is none */
+			drop(a);
 		batch_commit(s);
 		err_set(&e, ERR_TOO_LARGE, "the answer is too large");
 		(void)!link_fail(l, f->type, f->stream, &e);

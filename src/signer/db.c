@@ -88,10 +88,13 @@ static const char *const sql[DB_STMTS] = {
 	[DB_REQUEST_LIST] =
 		"SELECT " REQUEST_COLUMNS
 		" FROM requests WHERE (?1 = '' OR agent = ?1) AND (?2 = 0 OR state = ?2)"
-		" AND (?3 = '' OR seq < (SELECT seq FROM requests WHERE id = ?3)) ORDER BY seq DESC LIMIT ?4",
+		" AND (?3 = '' OR seq < (SELECT seq FROM requests WHERE id = ?3))"
+		" AND (?5 = '' OR agent IN (SELECT value FROM json_each(?5))) ORDER BY seq DESC LIMIT ?4",
 	[DB_REQUEST_OVERDUE] =
 		"SELECT " REQUEST_COLUMNS " FROM requests WHERE state IN (2, 6) AND expires <= ? LIMIT 1",
 	[DB_REQUEST_REFUSED] = "SELECT count(*) FROM requests WHERE agent = ? AND state = 1 AND created > ?",
+	[DB_REQUEST_ENDED] =
+		"SELECT count(*) FROM requests WHERE agent = ? AND state IN (1, 3, 4, 5) AND created > ?",
 	[DB_SPEND_PUT] = "INSERT INTO spends(request, agent, wallet, chain, asset, amount, state, ts)"
 			 " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
 	[DB_SPEND_RELEASE] = "UPDATE spends SET state = 3 WHERE request = ? AND state < 3",

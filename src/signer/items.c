@@ -13,6 +13,8 @@
 #define ITEM_MAX     (512u * 1024)
 #define PAGE         100
 #define PAGE_MAX     500
+#define PAGE_BYTES   (512u * 1024) /* after which a page ends */
+#define AGENTS_MAX   (256u * 1024)
 #define WATCH_MS     1000
 #define ATTEMPTS_MAX 32
 
@@ -126,6 +128,8 @@ int items_move(struct signer_call *c, struct sgn_item *i, int32_t to, const char
 	if (!states_may(from, to))
 		return err_set(e, ERR_STATE, "the request is %s", states_name(from));
 	i->state = to;
+	if (states_unsigned(to))
+		i->data = view_head(i->data, ITEMS_DATA_KEPT);
 	if (db_begin(&s->db, e) < 0 || (release && holds_release_rows(s, i->id, e) < 0) ||
 	    (states_revives(from, to) && holds_again_rows(s, i->id, e) < 0) || items_update(s, i, e) < 0 ||
 	    items_audit(s, i, actor, states_name(to), note, e) < 0 || db_commit(&s->db, e) < 0) {
@@ -165,23 +169,66 @@ int items_call_get(struct signer_call *c, const void *msg, struct err *e)
 	return items_reply(c, &i.i);
 }
 
+/* Without what is large. A row may be as large as all of a page, so that each is read by itself. */
+static int list_one(struct signer_call *c, sqlite3_stmt *row, struct sgn_item *ret, size_t *bytes,
+		    struct err *e)
+{
+	struct signer_call one = { .s = c->s, .arena = ARENA_INIT(4 * ITEM_MAX) };
+	_cleanup_(buf_done) struct buf body = BUF_INIT(ITEM_MAX);
+	struct item i;
+	int r = read_row(&one, row, &i, e);
+
+	if (r == 0) {
+		i.i.data = i.i.raw = i.i.tree = VIEW("");
+		i.i.trace.n = i.i.moves.n = 0;
+		r = encode(&i.i, &body, e);
+	}
+	arena_done(&one.arena);
+	if (r < 0)
+		return -1;
+	const struct view kept = arena_view(&c->arena, buf_view(&body));
+	if (!kept.p || pb_decode(&sgn_item_msg, kept, 0, &c->arena, ret) < 0)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	*bytes += kept.n;
+	return 0;
+}
+
+/* For the query: a list in JSON, or nothing where all are meant. */
+static int agents_text(const struct sgn_list *m, struct buf *out, struct err *e)
+{
+	struct json_out o;
+
+	if (m->agents.n == 0)
+		return 0;
+	json_out_init(&o, out);
+	json_out_array(&o);
+	for (size_t i = 0; i < m->agents.n; i++)
+		json_out_str(&o, m->agents.items[i]);
+	json_out_end(&o, ']');
+	return out->bad ? err_set(e, ERR_TOO_LARGE, "list: too many agents") : 0;
+}
+
 int items_call_list(struct signer_call *c, const void *msg, struct err *e)
 {
 	const struct sgn_list *m = msg;
 	const uint32_t max = m->max ? MIN(m->max, PAGE_MAX) : PAGE;
 	struct sgn_list_reply out = { .items.items = arena_array(&c->arena, max, sizeof(*out.items.items)) };
-	sqlite3_stmt *row = db_ask(&c->s->db, DB_REQUEST_LIST, "titi", m->agent, (int64_t)m->state, m->after,
-				   (int64_t)max);
-	struct item i;
+	_cleanup_(buf_done) struct buf agents = BUF_INIT(AGENTS_MAX);
+	size_t bytes = 0;
 	int r = 0;
 
-	while (out.items.items && out.items.n < max && (r = db_row(&c->s->db, row, e)) == 1) {
-		r = read_row(c, row, &i, e);
+	if (!out.items.items || agents_text(m, &agents, e) < 0)
+		return out.items.items ? -1 : err_set(e, ERR_INTERNAL, "out of memory");
+	sqlite3_stmt *row = db_ask(&c->s->db, DB_REQUEST_LIST, "titit", m->agent, (int64_t)m->state, m->after,
+				   (int64_t)max + 1, buf_len(&agents) ? buf_view(&agents) : VIEW(""));
+	while ((r = db_row(&c->s->db, row, e)) == 1) {
+		out.more = out.items.n == max || bytes > PAGE_BYTES;
+		if (out.more)
+			break;
+		r = list_one(c, row, &out.items.items[out.items.n], &bytes, e);
 		if (r < 0)
 			break;
-		i.i.data = i.i.raw = i.i.tree = VIEW("");
-		i.i.trace.n = i.i.moves.n = 0;
-		out.items.items[out.items.n++] = i.i;
+		out.items.n++;
 	}
 	db_end(row);
 	return r < 0 ? -1 : calls_reply(c, &sgn_list_reply_msg, &out);
@@ -194,7 +241,7 @@ static int expire(struct signer *s, struct err *e)
 	int r = 1;
 
 	while (r == 1) {
-		struct signer_call c = { .s = s, .arena = ARENA_INIT(2 * ITEM_MAX) };
+		struct signer_call c = { .s = s, .arena = ARENA_INIT(4 * ITEM_MAX) };
 		struct item i;
 		r = items_take(&c, db_ask(&s->db, DB_REQUEST_OVERDUE, "i", moment_now(s)), &i, e);
 		if (r == 1) {
@@ -256,19 +303,30 @@ int items_load_paused(struct signer *s, struct err *e)
 	return r < 0 ? -1 : 0;
 }
 
-static int cancel_all(struct signer_call *c, uint32_t *ret, struct err *e)
+/* 1: there was one. Each has memory of its own: together they may be larger than a call. */
+static int cancel_one(struct signer_call *c, struct err *e)
 {
-	for (;;) {
-		struct item i;
-		int r = items_take(c, db_ask(&c->s->db, DB_REQUEST_OVERDUE, "i", (int64_t)INT64_MAX), &i, e);
-		if (r <= 0)
-			return r;
+	struct signer_call one = { .s = c->s, .role = c->role, .arena = ARENA_INIT(4 * ITEM_MAX) };
+	struct item i;
+	int r = items_take(&one, db_ask(&c->s->db, DB_REQUEST_OVERDUE, "i", (int64_t)INT64_MAX), &i, e);
+
+	if (r == 1) {
 		i.i.decided_ms = moment_now(c->s);
 		i.i.decided_by = VIEW("kill switch");
-		if (items_move(c, &i.i, SGN_STATE_CANCELLED, calls_actor(c), VIEW("kill switch"), e) < 0)
-			return -1;
-		++*ret;
+		if (items_move(&one, &i.i, SGN_STATE_CANCELLED, calls_actor(c), VIEW("kill switch"), e) < 0)
+			r = -1;
 	}
+	arena_done(&one.arena);
+	return r;
+}
+
+static int cancel_all(struct signer_call *c, uint32_t *ret, struct err *e)
+{
+	int r;
+
+	while ((r = cancel_one(c, e)) == 1)
+		++*ret;
+	return r;
 }
 
 int items_call_pause(struct signer_call *c, const void *msg, struct err *e)

@@ -12,6 +12,16 @@
 
 #define MOVES_MAX 512
 
+static struct view wallet_on(const struct sgn_rules *r, uint64_t chain)
+{
+	struct view found = VIEW("");
+
+	for (size_t i = 0; i < r->wallets.n; i++)
+		if (r->wallets.items[i].chain == chain)
+			found = r->wallets.items[i].wallet;
+	return found;
+}
+
 int judge_wallet(struct signer_call *c, struct view agent, uint64_t chain, struct view *ret, struct err *e)
 {
 	char scope[LEDGER_SCOPE];
@@ -22,9 +32,7 @@ int judge_wallet(struct signer_call *c, struct view agent, uint64_t chain, struc
 	*ret = VIEW("");
 	if (rules_load(c, view_of(arena_str(&c->arena, view_of(scope))), &wire, &rules, e) < 0)
 		return -1;
-	for (size_t i = 0; i < wire.wallets.n; i++)
-		if (wire.wallets.items[i].chain == chain)
-			*ret = wire.wallets.items[i].wallet;
+	*ret = wallet_on(&wire, chain);
 	return 0;
 }
 
@@ -131,6 +139,8 @@ static int look_for_new(struct signer *s, const struct sgn_item *i, struct judge
 	static_assert(CALL_EFFECTS <= 64, "a bit for each");
 	for (unsigned k = 0; r >= 0 && k < call.n; k++) {
 		const struct view to = { (const char *)call.effects[k].to, ADDRESS_SIZE };
+		if (u256_is_zero(&call.effects[k].amount)) /* an allowance that is taken back */
+			continue;
 		r = is_new(s, i, to, e);
 		if (r == 1) {
 			in->first |= 1ull << k;
@@ -210,6 +220,8 @@ struct judged *judge_request(struct signer_call *c, const struct item *item, con
 	if (read_facts(c, f, &j->chain, e) < 0 || read_content(c, i, j, e) < 0 ||
 	    load_all(c, i, j, scopes, e) < 0)
 		return NULL;
+	/* It may have been taken from the agent since it asked. */
+	const bool has_wallet = i->from.n && view_eq(wallet_on(&j->agent_wire, i->chain), i->wallet);
 	j->in = (struct policy_input){ .kind = (enum policy_kind)i->kind,
 				       .agent = i->agent,
 				       .agent_scope = scopes[0],
@@ -218,7 +230,7 @@ struct judged *judge_request(struct signer_call *c, const struct item *item, con
 				       .wallet_rules = &j->wallet_rules,
 				       .paused = c->s->paused,
 				       .chain = i->chain,
-				       .account = i->from.n ? (const uint8_t *)i->from.p : NULL,
+				       .account = has_wallet ? (const uint8_t *)i->from.p : NULL,
 				       .test_account = j->wallet.info.kind == SGN_WALLET_KIND_TEST,
 				       .to = i->to.n ? (const uint8_t *)i->to.p : NULL,
 				       .data = i->data,

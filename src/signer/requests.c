@@ -19,6 +19,7 @@
 #define WHO_MAX     128
 #define MESSAGE_MAX (16u * 1024)
 #define HOUR_MS     (3600ll * 1000)
+#define ENDED_MAX   2000 /* of an agent in an hour */
 
 static bool is_text(struct view v, size_t min, size_t max)
 {
@@ -114,6 +115,21 @@ static int suspend(struct signer_call *c, const struct judged *j, const struct s
 					    : audit_add(c->s, "signer", "suspend", i->agent, VIEW("{}"), e);
 }
 
+/* What came to nothing is written down, too. An agent that asks in a loop is answered without that, or it
+ * would fill the disk, and no other could ask for anything. */
+static int check_rate(struct signer_call *c, const struct sgn_item *i, struct err *e)
+{
+	sqlite3_stmt *row = db_ask(&c->s->db, DB_REQUEST_ENDED, "ti", i->agent, i->created_ms - HOUR_MS);
+	int r = db_row(&c->s->db, row, e);
+	const int64_t n = r == 1 ? sqlite3_column_int64(row, 0) : 0;
+
+	db_end(row);
+	if (r < 0 || n < ENDED_MAX)
+		return r < 0 ? -1 : 0;
+	return err_set(e, ERR_RATE, "Rate limit exceeded: %lld requests came to nothing within an hour",
+		       (long long)n);
+}
+
 static int enter(struct signer_call *c, const struct sgn_request *m, const struct judged *j,
 		 struct item *item, struct err *e)
 {
@@ -126,6 +142,8 @@ static int enter(struct signer_call *c, const struct sgn_request *m, const struc
 		   : d->verdict == POLICY_AUTO ? SGN_STATE_APPROVED
 					       : SGN_STATE_PENDING;
 	i->automatic = d->verdict == POLICY_AUTO;
+	if (denied)
+		i->data = view_head(i->data, ITEMS_DATA_KEPT);
 	i->expires_ms = i->created_ms + 1000ll * (j->agent.expiry_s ? j->agent.expiry_s : POLICY_EXPIRY);
 	if (judge_describe(c, j, i) < 0)
 		return err_set(e, ERR_INTERNAL, "out of memory");
@@ -168,7 +186,7 @@ int requests_call_ask(struct signer_call *c, const void *msg, struct err *e)
 		there.i.attached = true;
 		return items_reply(c, &there.i);
 	}
-	if (r < 0 || judge_wallet(c, m->agent, m->chain, &i->wallet, e) < 0 ||
+	if (r < 0 || check_rate(c, i, e) < 0 || judge_wallet(c, m->agent, m->chain, &i->wallet, e) < 0 ||
 	    (i->wallet.n && wallets_get(c, i->wallet, &w, e) < 0))
 		return -1;
 	i->from = i->wallet.n ? w.info.address : VIEW("");
@@ -188,7 +206,7 @@ int requests_call_ask(struct signer_call *c, const void *msg, struct err *e)
 
 /* ---- people ---- */
 
-static int count_votes(struct signer_call *c, struct view id, struct view *ret_who, struct err *e)
+int requests_votes(struct signer_call *c, struct view id, struct view *ret_who, struct err *e)
 {
 	sqlite3_stmt *row = db_ask(&c->s->db, DB_VOTE_COUNT, "t", id);
 	int r = db_row(&c->s->db, row, e);
@@ -208,12 +226,12 @@ static int vote(struct signer_call *c, const struct sgn_approve *m, const struct
 	int n = -1;
 
 	if (db_begin(&s->db, e) < 0 || db_do(&s->db, DB_VOTE_ADD, e, "tti", i->id, m->by, now) < 0 ||
-	    (n = count_votes(c, i->id, &i->decided_by, e)) < 0)
+	    (n = requests_votes(c, i->id, &i->decided_by, e)) < 0)
 		goto undo;
 	if ((uint32_t)n >= j->d.approvers) {
 		i->state = SGN_STATE_APPROVED;
 		i->expires_ms = now + 1000ll * (MAX(j->agent.expiry_s, (uint32_t)POLICY_EXPIRY) +
-						j->agent.cool_down_s);
+						policy_cool_down(&j->agent, &j->wallet_rules));
 	}
 	i->decided_ms = now;
 	if (judge_describe(c, j, i) < 0 || holds_release_rows(s, i->id, e) < 0 ||

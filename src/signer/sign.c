@@ -96,7 +96,8 @@ static int write_signature(struct signer *s, struct sgn_item *i, const struct si
 static int write_contacts(struct signer *s, const struct sgn_item *i, const struct call *call, struct err *e)
 {
 	for (unsigned k = 0; k < call->n; k++)
-		if (db_do(&s->db, DB_CONTACT_ADD, e, "tib", i->wallet, (int64_t)i->chain,
+		if (!u256_is_zero(&call->effects[k].amount) &&
+		    db_do(&s->db, DB_CONTACT_ADD, e, "tib", i->wallet, (int64_t)i->chain,
 			  (struct view){ (const char *)call->effects[k].to, ADDRESS_SIZE }) < 0)
 			return -1;
 	return 0;
@@ -129,6 +130,21 @@ static int store_first(struct signer_call *c, struct sgn_item *i, struct judged 
 	return 0;
 }
 
+/* The rules may ask for more people than they did when it was approved, or for one where they asked for none.
+ */
+static int check_approval(struct signer_call *c, const struct sgn_item *i, const struct policy_decision *d,
+			  struct err *e)
+{
+	struct view who;
+	const int n = requests_votes(c, i->id, &who, e);
+
+	if (n < 0)
+		return -1;
+	if (i->automatic ? d->verdict == POLICY_AUTO : (uint32_t)n >= d->approvers)
+		return 0;
+	return err_set(e, ERR_FORBIDDEN, "the rules ask for the approval of more people now");
+}
+
 static int sign_judged(struct signer_call *c, struct sgn_item *i, const struct sgn_facts *f, struct judged *j,
 		       struct err *e)
 {
@@ -139,6 +155,8 @@ static int sign_judged(struct signer_call *c, struct sgn_item *i, const struct s
 		return err_set(e, ERR_FORBIDDEN, "%.180s", j->d.error);
 	if (j->d.verdict == POLICY_WAIT)
 		return err_set(e, ERR_UNAVAILABLE, "a first transfer to this address must wait");
+	if (check_approval(c, i, &j->d, e) < 0)
+		return -1;
 	if (judge_describe(c, j, i) < 0)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (wallets_key(c, &j->wallet, key, e) < 0)

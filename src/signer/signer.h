@@ -120,6 +120,8 @@ struct item {
 int items_get(struct signer_call *c, struct view id, struct item *ret, struct err *e) _must_check_;
 /* The row at hand; ends the statement. 1, 0: there is none. */
 int items_take(struct signer_call *c, sqlite3_stmt *row, struct item *ret, struct err *e) _must_check_;
+/* Of the data of what ended without a signature: nobody fills a disk with it. */
+#define ITEMS_DATA_KEPT 4096
 int items_insert(struct signer *s, struct item *i, struct view idem, struct err *e) _must_check_;
 int items_update(struct signer *s, struct sgn_item *i, struct err *e) _must_check_;
 int items_reply(struct signer_call *c, struct sgn_item *i);
@@ -137,6 +139,8 @@ void items_watch(struct signer *s); /* ends overdue ones, now and as long as the
 
 /* requests.c, sign.c, report.c */
 int requests_call_ask(struct signer_call *c, const void *msg, struct err *e);
+/* How many have approved it, and who. */
+int requests_votes(struct signer_call *c, struct view id, struct view *ret_who, struct err *e) _must_check_;
 int requests_call_approve(struct signer_call *c, const void *msg, struct err *e);
 int requests_call_reject(struct signer_call *c, const void *msg, struct err *e);
 int requests_call_cancel(struct signer_call *c, const void *msg, struct err *e);
@@ -148,6 +152,7 @@ int report_call_spent(struct signer_call *c, const void *msg, struct err *e);
 /* states.c */
 bool states_may(int32_t from, int32_t to);
 bool states_open(int32_t s);                   /* its amounts are reserved */
+bool states_unsigned(int32_t s);               /* it ended before a signature */
 bool states_releases(int32_t s);               /* entering it ends the reservation */
 bool states_revives(int32_t from, int32_t to); /* what was settled is spent after all */
 const char *states_name(int32_t s);

@@ -59,11 +59,15 @@ bool states_open(int32_t s)
 	return s == S(PENDING) || s == S(APPROVED);
 }
 
+bool states_unsigned(int32_t s)
+{
+	return s == S(REJECTED) || s == S(EXPIRED) || s == S(CANCELLED) || s == S(DENIED);
+}
+
 /* Before the signature; and a wallet of somebody else's that was told no. */
 bool states_releases(int32_t s)
 {
-	return s == S(REJECTED) || s == S(EXPIRED) || s == S(CANCELLED) || s == S(DENIED) ||
-	       s == S(WALLET_REJECTED);
+	return states_unsigned(s) || s == S(WALLET_REJECTED);
 }
 
 /* What the owner may have settled meanwhile: it counts again. */

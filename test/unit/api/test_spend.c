@@ -283,6 +283,62 @@ static void test_receipts(void **state)
 	assert_true(spend_read_receipt(&arena, parse(text), hash, ours, &r) < 0);
 }
 
+/* So many transfers out of our account that nobody can look at them, and one log of 200 KiB. */
+static void put_logs(struct buf *b, size_t transfers)
+{
+	buf_puts(b, "[");
+	for (size_t i = 0; i < transfers; i++)
+		buf_printf(b,
+			   "{\"address\":\"0x" THEIRS
+			   "\",\"topics\":[\"0xddf252ad1be2c89b69c2b068fc378daa952ba7f1"
+			   "63c4a11628f55a4df523b3ef\",\"0x000000000000000000000000" OURS
+			   "\",\"0x000000000000000000000000" THEIRS "\"],\"data\":\"0x%064zx\"},",
+			   i + 1);
+	buf_puts(b, "{\"address\":\"0x" THEIRS "\",\"topics\":[],\"data\":\"0x");
+	for (size_t i = 0; i < 200u * 1024; i++)
+		buf_puts(b, "00");
+	buf_puts(b, "\"}]");
+}
+
+static const char *text_of(struct buf *b)
+{
+	buf_putc(b, 0);
+	return buf_view(b).p;
+}
+
+static void test_more_than_can_be_read(void **state)
+{
+	_cleanup_(buf_done) struct buf few = BUF_INIT(4u << 20), many = BUF_INIT(4u << 20);
+	struct ethrpc_result said[SPEND_SAY_ALL];
+	struct sgn_facts f;
+	struct spend_receipt r;
+	uint8_t hash[SPEND_HASH];
+	bool trace;
+
+	put_logs(&few, 3);
+	put_logs(&many, SPEND_MOVES_MAX + 1);
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(buf_done) struct buf all = BUF_INIT(4u << 20), receipt = BUF_INIT(4u << 20);
+		say_all(said);
+		buf_puts(&all, "[{\"calls\":[{\"status\":\"0x1\",\"logs\":");
+		buf_add(&all, buf_view(i ? &many : &few));
+		buf_puts(&all, "}]}]");
+		said[SPEND_SAY_SIMULATE] = result(text_of(&all));
+		assert_int_equal(read_facts(said, 0, &f, &trace), 0);
+		assert_int_equal(f.method, SGN_SIM_METHOD_SIMULATE_V1);
+		assert_false(trace);                   /* no weaker way is tried */
+		assert_int_equal(f.failure.n != 0, i); /* it is refused */
+		buf_puts(&receipt,
+			 "{\"transactionHash\":\"" HASH "\",\"blockNumber\":\"0x5\",\"blockHash\":\"" HASH
+			 "\",\"status\":\"0x1\",\"logs\":");
+		buf_add(&receipt, buf_view(i ? &many : &few));
+		buf_puts(&receipt, "}");
+		memset(hash, 0xab, sizeof(hash));
+		assert_int_equal(spend_read_receipt(&arena, parse(text_of(&receipt)), hash, ours, &r), 1);
+		assert_int_equal(r.n_moves, i ? SPEND_MOVES_MAX : 3);
+	}
+}
+
 static void test_sent(void **state)
 {
 	static const struct {
@@ -361,11 +417,17 @@ static void test_judge_what_is_in_no_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_logs),     cmocka_unit_test(test_logs_that_are_none),
-		cmocka_unit_test(test_traces),   cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_facts),    cmocka_unit_test(test_facts_that_are_none),
-		cmocka_unit_test(test_receipts), cmocka_unit_test(test_sent),
-		cmocka_unit_test(test_judge),    cmocka_unit_test(test_judge_what_is_in_no_block),
+		cmocka_unit_test(test_logs),
+		cmocka_unit_test(test_logs_that_are_none),
+		cmocka_unit_test(test_traces),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_facts_that_are_none),
+		cmocka_unit_test(test_receipts),
+		cmocka_unit_test(test_sent),
+		cmocka_unit_test(test_more_than_can_be_read),
+		cmocka_unit_test(test_judge),
+		cmocka_unit_test(test_judge_what_is_in_no_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

@@ -63,8 +63,11 @@ static void test_plain(void **state)
 		{ TRANSFER, CALL_ERC20_TRANSFER, 1, 100, false, false, true },
 		{ "23b872dd" US OTHER HUNDRED, CALL_ERC20_TRANSFER, 1, 100, false, false, true },
 		{ "23b872dd" OTHER US HUNDRED, CALL_ERC20_TRANSFER, 0, 0, false, false, true },
+		/* Somebody else's, who lets us; and the token 0 of an ERC-721. */
+		{ "23b872dd" OTHER OTHER HUNDRED, CALL_ERC20_TRANSFER, 1, 100, false, false, true },
+		{ "23b872dd" US OTHER ZERO, CALL_ERC20_TRANSFER, 1, 1, false, false, true },
 		{ "095ea7b3" OTHER HUNDRED, CALL_APPROVAL, 1, 100, true, false, true },
-		{ "095ea7b3" OTHER ZERO, CALL_APPROVAL, 0, 0, false, false, true },
+		{ "095ea7b3" OTHER ZERO, CALL_APPROVAL, 1, 0, true, false, true },
 		{ "095ea7b3" OTHER FULL, CALL_APPROVAL, 1, UINT64_MAX, true, true, true },
 		{ "a22cb465" OTHER ONE, CALL_DANGEROUS, 0, 0, false, false, false },
 		{ "a22cb465" OTHER ZERO, CALL_APPROVAL, 0, 0, false, false, false },

@@ -401,7 +401,7 @@ static void on_page(struct signer_ask *a, const void *reply, const struct err *e
 			x->elsewhere_before = item->state == SGN_STATE_AWAITING_WALLET;
 		}
 	}
-	if (m->items.n == SYNC_PAGE &&
+	if (m->more && m->items.n &&
 	    view_to_str(m->items.items[m->items.n - 1].id, s->after, sizeof(s->after)) >= 0) {
 		sync_page(s);
 		return;

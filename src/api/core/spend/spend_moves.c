@@ -94,6 +94,14 @@ static int read_hex(struct arena *a, const struct json *j, struct view *ret)
 	return text_unhex(view_skip(j->text, 2), p, n);
 }
 
+static enum event event_of(const struct event_log *l)
+{
+	for (size_t i = 0; l->n_topics && i < ELEMS(events); i++)
+		if (memcmp(events[i].topic, l->topics[0], WORD) == 0)
+			return events[i].event;
+	return NO_EVENT;
+}
+
 static int read_log(struct arena *a, const struct json *j, struct event_log *ret)
 {
 	const struct json *topics = json_get(j, "topics");
@@ -109,15 +117,14 @@ static int read_log(struct arena *a, const struct json *j, struct event_log *ret
 	for (; ret->n_topics < topics->n; ret->n_topics++)
 		if (spend_read_hash(&topics->items[ret->n_topics], ret->topics[ret->n_topics]) < 0)
 			return -EINVAL;
-	return read_hex(a, json_get(j, "data"), &ret->data);
-}
-
-static enum event event_of(const struct event_log *l)
-{
-	for (size_t i = 0; l->n_topics && i < ELEMS(events); i++)
-		if (memcmp(events[i].topic, l->topics[0], WORD) == 0)
-			return events[i].event;
-	return NO_EVENT;
+	/* What is of no interest may be as long as it likes. */
+	const struct json *data = json_get(j, "data");
+	if (event_of(ret) == NO_EVENT)
+		return data && data->type == JSON_STRING && view_starts(data->text, "0x") &&
+				       data->text.n % 2 == 0
+			       ? 0
+			       : -EINVAL;
+	return read_hex(a, data, &ret->data);
 }
 
 /* The sum of a TransferBatch. */

@@ -148,30 +148,59 @@ static void on_page(struct signer_ask *a, const void *reply, const struct err *e
 		spend_op_end(&l->op, NULL, e);
 		return;
 	}
-	for (; i < m->items.n && l->n < l->max; i++)
+	for (; i < m->items.n && l->n < l->max && l->op.arena.used < MEMORY / 2; i++)
 		if (!take(l, &m->items.items[i]) ||
 		    view_to_str(m->items.items[i].id, l->after, sizeof(l->after)) < 0) {
 			err_sys(&failed, ERR_INTERNAL, ENOMEM, "list");
 			spend_op_end(&l->op, NULL, &failed);
 			return;
 		}
-	if (l->n < l->max && m->items.n == PAGE_MOST) {
+	if (l->n < l->max && i == m->items.n && i && m->more) {
 		list_page(l);
 		return;
 	}
-	struct spend_page page = { .items = l->items, .n = l->n, .more = i < m->items.n };
+	struct spend_page page = { .items = l->items, .n = l->n, .more = i < m->items.n || m->more };
 	spend_op_end(&l->op, &page, NULL);
 }
 
-static void list_page(struct listing *l)
+/* Of a tenant's agents alone, so that nobody reads through what others asked for; of all for an
+ * administrator.
+ */
+static int list_agents(struct listing *l, struct sgn_list *m)
+{
+	const struct core *c = l->op.core;
+
+	if (l->agent[0] || l->op.actor.role == STORE_ROLE_ADMIN)
+		return 0;
+	m->agents.items = arena_array(&l->op.arena, c->agents.by_id.n + 1, sizeof(*m->agents.items));
+	if (!m->agents.items)
+		return -ENOMEM;
+	m->agents.items[m->agents.n++] = VIEW(""); /* nobody's name: none at all would mean all of them */
+	for (struct map_node *it = map_first(&c->agents.by_id); it; it = map_next(&c->agents.by_id, it)) {
+		const struct agent *a = CONTAINER(it, struct agent, by_id);
+		if (a->tenant == l->op.actor.tenant)
+			m->agents.items[m->agents.n++] = view_of(a->id);
+	}
+	return 0;
+}
+
+static int list_ask(struct listing *l, struct err *e)
 {
 	struct sgn_list m = {
 		.agent = view_of(l->agent), .state = l->state, .after = view_of(l->after), .max = PAGE_MOST
 	};
+
+	if (list_agents(l, &m) < 0)
+		return err_sys(e, ERR_INTERNAL, ENOMEM, "list");
+	return signer_call(l->op.core, &l->op.ask, SGN_SIGNER_TYPE_LIST, &sgn_list_msg, &m,
+			   &sgn_list_reply_msg, on_page, e);
+}
+
+static void list_page(struct listing *l)
+{
 	struct err e = { 0 };
 
-	if (signer_call(l->op.core, &l->op.ask, SGN_SIGNER_TYPE_LIST, &sgn_list_msg, &m, &sgn_list_reply_msg,
-			on_page, &e) < 0)
+	if (list_ask(l, &e) < 0)
 		spend_op_end(&l->op, NULL, &e);
 }
 
@@ -198,11 +227,7 @@ struct job *spend_list(struct core *c, const struct actor *a, const struct spend
 		err_set(e, ERR_INVALID, "after is no id of a transaction");
 		return fail(&l->op, e);
 	}
-	struct sgn_list m = {
-		.agent = view_of(l->agent), .state = l->state, .after = view_of(l->after), .max = PAGE_MOST
-	};
-	if (signer_call(c, &l->op.ask, SGN_SIGNER_TYPE_LIST, &sgn_list_msg, &m, &sgn_list_reply_msg, on_page,
-			e) < 0)
+	if (list_ask(l, e) < 0)
 		return fail(&l->op, e);
 	return &l->op.job;
 }

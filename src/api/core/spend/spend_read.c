@@ -10,6 +10,8 @@
 #include "poison.h"
 
 #define GAS_PLAIN 21000
+/* A contract can do so much in a simulation that it cannot be looked at: that is no reason to do without. */
+#define UNREADABLE "its simulation shows more than can be checked"
 
 int spend_read_u256(const struct json *j, struct u256 *ret)
 {
@@ -75,7 +77,9 @@ int spend_read_receipt(struct arena *a, const struct json *j, const uint8_t hash
 		return -EINVAL;
 	ret->failed = status == 0;
 	struct spend_moves m = { .arena = a, .account = account };
-	if (spend_moves_logs(&m, json_get(j, "logs")) < 0)
+	/* It happened, however much a contract has written about it: the first moves show the difference. */
+	const int r = spend_moves_logs(&m, json_get(j, "logs"));
+	if (r < 0 && r != -E2BIG)
 		return -EINVAL;
 	ret->moves = m.items;
 	ret->n_moves = m.n;
@@ -177,11 +181,12 @@ static int read_simulation(struct arena *a, const struct spend_read_from *from, 
 	struct spend_moves m = { .arena = a, .account = from->account };
 	uint64_t status;
 
-	*ret_trace = !one || spend_read_u64(json_get(one, "status"), &status) < 0 || status > 1 ||
-		     spend_moves_logs(&m, json_get(one, "logs")) < 0;
+	*ret_trace = !one || spend_read_u64(json_get(one, "status"), &status) < 0 || status > 1;
 	if (*ret_trace)
 		return 0;
 	ret->method = SGN_SIM_METHOD_SIMULATE_V1;
+	if (spend_moves_logs(&m, json_get(one, "logs")) < 0 && !ret->failure.n)
+		ret->failure = VIEW(UNREADABLE);
 	ret->moves.items = m.items;
 	ret->moves.n = m.n;
 	if (status == 0 && !ret->failure.n) {
@@ -232,9 +237,11 @@ bool spend_read_trace(struct arena *a, const struct ethrpc_result *r, const uint
 	struct spend_moves m = { .arena = a, .account = account };
 	const struct json *error = json_get(r->result, "error"), *why = json_get(r->result, "revertReason");
 
-	if (!r->result || r->result->type != JSON_OBJECT || spend_moves_trace(&m, r->result) < 0)
+	if (!r->result || r->result->type != JSON_OBJECT)
 		return false;
 	facts->method = SGN_SIM_METHOD_TRACE;
+	if (spend_moves_trace(&m, r->result) < 0 && !facts->failure.n)
+		facts->failure = VIEW(UNREADABLE);
 	facts->moves.items = m.items;
 	facts->moves.n = m.n;
 	if (error && error->type == JSON_STRING && !facts->failure.n)
