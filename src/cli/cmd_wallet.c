@@ -71,6 +71,11 @@ static void put_wallet(struct json_out *o, const struct sgn_wallet *w)
 	json_out_kstr(o, "label", w->label);
 	json_out_kz(o, "address", address);
 	json_out_kz(o, "created_at", created);
+	json_out_key(o, "agents");
+	json_out_array(o);
+	for (size_t i = 0; i < w->agents.n; i++)
+		json_out_str(o, w->agents.items[i]);
+	json_out_end(o, ']');
 }
 
 static int print_buf(struct buf *b, struct err *e)
@@ -378,6 +383,15 @@ static const struct opt RM_OPTS[] = {
 	{ "yes", 'y', OPT_FLAG, AT(yes), NULL, "without a question" },
 };
 
+static void warn_removal(const struct sgn_wallet *w)
+{
+	if (w->kind == SGN_WALLET_KIND_GENERATED || w->kind == SGN_WALLET_KIND_IMPORTED)
+		fputs("The key is destroyed. Without its backup, what the wallet has is lost.\n", stderr);
+	for (size_t i = 0; i < w->agents.n; i++)
+		fprintf(stderr, "The agent %.*s spends from it, and could no longer.\n",
+			VIEW_ARG(w->agents.items[i]));
+}
+
 static int run_rm(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	_cleanup_(owner_done) struct owner o = OWNER_INIT;
@@ -388,8 +402,8 @@ static int run_rm(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, cha
 
 	if (open_owner(ctx, f, &o, e) < 0 || owner_wallet(&o, operands[0], &w, e) < 0)
 		return -1;
-	if (!f->yes && (w.kind == SGN_WALLET_KIND_GENERATED || w.kind == SGN_WALLET_KIND_IMPORTED))
-		fputs("The key is destroyed. Without its backup, what the wallet has is lost.\n", stderr);
+	if (!f->yes || w.agents.n)
+		warn_removal(&w);
 	if (consent_ask(f->yes, "Remove it?", e) < 0 ||
 	    owner_call(&o, SGN_SIGNER_TYPE_WALLET_REMOVE, &sgn_wallet_remove_msg,
 		       &(struct sgn_wallet_remove){ .id = w.id }, &sgn_wallet_removed_msg, NULL, e) < 0)
@@ -473,7 +487,25 @@ const struct cmd cmd_wallet_resume = {
 
 static const struct opt SETTLE_OPTS[] = {
 	{ "note", 0, OPT_TEXT, AT(note), "TEXT", "why, for the audit log" },
+	{ "yes", 'y', OPT_FLAG, AT(yes), NULL, "without a question" },
 };
+
+/* What it is about, as the signer says it. */
+static int say_request(const struct sgn_item *i, struct err *e)
+{
+	_cleanup_(buf_done) struct buf out = BUF_INIT(16u << 10);
+	char hash[2 * 32 + 1] = "";
+
+	(void)!show_clean(&out, i->summary);
+	buf_puts(&out, "\nIt counts as spent until you say that it ended without spending. Look at the chain "
+		       "first.\n");
+	if (i->hash.n == 32) {
+		text_hex((const uint8_t *)i->hash.p, 32, hash);
+		buf_printf(&out, "Its transaction: 0x%s on eip155:%llu\n", hash,
+			   (unsigned long long)i->chain);
+	}
+	return show_bytes(STDERR_FILENO, buf_view(&out), e);
+}
 
 static int run_settle(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
 		      struct err *e)
@@ -485,6 +517,12 @@ static int run_settle(struct cmd_ctx *ctx, const void *flags, size_t n _unused_,
 	struct json_out json;
 
 	if (open_owner(ctx, f, &o, e) < 0 ||
+	    owner_call(&o, SGN_SIGNER_TYPE_GET, &sgn_get_msg, &(struct sgn_get){ .id = view_of(operands[0]) },
+		       &sgn_item_reply_msg, &reply, e) < 0)
+		return -1;
+	if (!f->yes && reply.item && say_request(reply.item, e) < 0)
+		return -1;
+	if (consent_ask(f->yes, "Count it no longer?", e) < 0 ||
 	    owner_call(&o, SGN_SIGNER_TYPE_SETTLE, &sgn_settle_msg,
 		       &(struct sgn_settle){ .id = view_of(operands[0]), .note = view_of(f->note) },
 		       &sgn_item_reply_msg, &reply, e) < 0)

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <termios.h>
 #include <unistd.h>
@@ -30,30 +32,57 @@ int password_slurp(const char *file, struct buf *ret, struct err *e)
 	return n < 0 ? err_sys(e, ERR_INVALID, errno, "%.100s", standard ? "standard input" : file) : 0;
 }
 
-static int read_line(int tty, struct buf *ret)
+/* Signals come while it waits and at no other time: -EINTR. */
+static int read_line(int tty, const sigset_t *open, struct buf *ret)
 {
+	struct pollfd p = { .fd = tty, .events = POLLIN };
 	char c;
 	ssize_t n;
 
-	while ((n = read(tty, &c, 1)) == 1 && c != '\n')
+	while ((n = ppoll(&p, 1, NULL, open)) == 1 && (n = read(tty, &c, 1)) == 1 && c != '\n')
 		if (buf_putc(ret, c) < 0)
 			return ret->bad;
 	return n < 0 ? -errno : 0;
 }
 
+static volatile sig_atomic_t caught;
+
+static void on_signal(int n)
+{
+	caught = n;
+}
+
+/* Whoever gives up gets back a terminal that shows what is typed. */
+static const int SIGNALS[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP };
+
 static int ask(int tty, const char *prompt, struct buf *ret, struct err *e)
 {
+	const struct sigaction wake = { .sa_handler = on_signal };
+	struct sigaction kept[ELEMS(SIGNALS)];
 	struct termios old, silent;
+	sigset_t closed, open_set;
 
 	if (tcgetattr(tty, &old) < 0)
 		return err_sys(e, ERR_INVALID, errno, "the terminal");
-	dprintf(tty, "%s: ", prompt);
+	caught = 0;
+	sigemptyset(&closed);
+	for (size_t i = 0; i < ELEMS(SIGNALS); i++) {
+		sigaddset(&closed, SIGNALS[i]);
+		(void)sigaction(SIGNALS[i], &wake, &kept[i]);
+	}
+	(void)sigprocmask(SIG_BLOCK, &closed, &open_set);
 	silent = old;
 	silent.c_lflag &= ~(tcflag_t)ECHO;
 	(void)tcsetattr(tty, TCSAFLUSH, &silent);
-	int r = read_line(tty, ret);
+	dprintf(tty, "%s: ", prompt); /* after it: what is typed at the sight of it is not shown */
+	int r = read_line(tty, &open_set, ret);
 	(void)tcsetattr(tty, TCSAFLUSH, &old);
 	dprintf(tty, "\n");
+	for (size_t i = 0; i < ELEMS(SIGNALS); i++)
+		(void)sigaction(SIGNALS[i], &kept[i], NULL);
+	(void)sigprocmask(SIG_SETMASK, &open_set, NULL);
+	if (caught)
+		(void)raise(caught);
 	return r < 0 ? err_sys(e, ERR_INVALID, r, "the password") : 0;
 }
 

@@ -73,6 +73,7 @@ static const char *const sql[DB_STMTS] = {
 	[DB_RULES_GET] = "SELECT body FROM rules WHERE scope = ?",
 	[DB_RULES_PUT] =
 		"INSERT INTO rules VALUES(?, ?) ON CONFLICT(scope) DO UPDATE SET body = excluded.body",
+	[DB_RULES_AGENTS] = "SELECT scope, body FROM rules WHERE scope LIKE 'agent:%' ORDER BY scope",
 	[DB_REQUEST_ADD] =
 		"INSERT INTO requests(id, agent, wallet, state, idem, content, created, expires, gas_hint,"
 		" item) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -276,6 +276,52 @@ int wallets_call_add(struct signer_call *c, const void *msg, struct err *e)
 
 /* ---- the others ---- */
 
+static bool has_wallet(const struct sgn_rules *r, struct view id)
+{
+	for (size_t i = 0; i < r->wallets.n; i++)
+		if (view_eq(r->wallets.items[i].wallet, id))
+			return true;
+	return false;
+}
+
+static int add_agent(struct arena *a, struct sgn_wallet *w, struct view scope, struct err *e)
+{
+	struct view *more = arena_array(a, w->agents.n + 1, sizeof(*more));
+	struct view id = arena_view(a, view_skip(scope, strlen("agent:")));
+
+	if (!more || !id.p)
+		return err_set(e, ERR_TOO_LARGE, "too many agents");
+	if (w->agents.n)
+		memcpy(more, w->agents.items, w->agents.n * sizeof(*more));
+	more[w->agents.n++] = id;
+	w->agents.items = more;
+	return 0;
+}
+
+/* Those whose rules name each wallet: who could spend nothing without it. */
+static int read_agents(struct signer_call *c, struct sgn_wallet_list_reply *out, struct err *e)
+{
+	_cleanup_(arena_done) struct arena one = ARENA_INIT(1u << 20);
+	sqlite3_stmt *row = db_ask(&c->s->db, DB_RULES_AGENTS, "");
+	struct sgn_rules rules;
+	int r;
+
+	while ((r = db_row(&c->s->db, row, e)) == 1) {
+		arena_reset(&one);
+		rules = (struct sgn_rules){ 0 };
+		if (pb_decode(&sgn_rules_msg, db_view(row, 1), 0, &one, &rules) < 0)
+			continue; /* damaged ones allow nothing: rules_load */
+		for (size_t i = 0; r == 1 && i < out->wallets.n; i++)
+			if (has_wallet(&rules, out->wallets.items[i].id) &&
+			    add_agent(&c->arena, &out->wallets.items[i], db_view(row, 0), e) < 0)
+				r = -1;
+		if (r < 0)
+			break;
+	}
+	db_end(row);
+	return r < 0 ? -1 : 0;
+}
+
 int wallets_call_list(struct signer_call *c, const void *msg, struct err *e)
 {
 	struct sgn_wallet_list_reply out = { .wallets.items = arena_array(&c->arena, WALLETS_MAX,
@@ -290,7 +336,9 @@ int wallets_call_list(struct signer_call *c, const void *msg, struct err *e)
 		out.wallets.items[out.wallets.n++] = w.info;
 	}
 	db_end(row);
-	return r < 0 ? -1 : calls_reply(c, &sgn_wallet_list_reply_msg, &out);
+	if (r < 0 || (c->role == SGN_SIGNER_ROLE_OWNER && read_agents(c, &out, e) < 0))
+		return -1;
+	return calls_reply(c, &sgn_wallet_list_reply_msg, &out);
 }
 
 int wallets_call_export(struct signer_call *c, const void *msg, struct err *e)

@@ -1,7 +1,12 @@
 """The command line as tests call it."""
 
 import json
+import os
+import pty
+import select
 import subprocess
+import termios
+import time
 
 import paddock
 
@@ -34,6 +39,36 @@ class Cli:
 
     def start(self, *arguments, **options):
         return subprocess.Popen([paddock.BIN / "paddock", *map(str, arguments)], env=self.environment, **options)
+
+    def on_terminal(self, *arguments, answers=()):
+        """On a terminal of its own; each answer is typed when its prompt is there. Gives the exit status (negative: a signal),
+        what the terminal showed, and whether it shows what is typed afterwards."""
+        pid, master = pty.fork()
+        if pid == 0:
+            os.execve(paddock.BIN / "paddock", ["paddock", *map(str, arguments)], {k: str(v) for k, v in self.environment.items()})
+        shown, end = b"", time.monotonic() + 60 * paddock.SLOW
+
+        def more():
+            assert select.select([master], [], [], max(0, end - time.monotonic()))[0], shown
+            try:
+                return os.read(master, 4096)
+            except OSError:  # EIO: nobody has the other end any more
+                return b""
+
+        at = 0
+        for prompt, answer in answers:
+            while prompt.encode() not in shown[at:]:
+                new = more()
+                assert new, (prompt, shown)
+                shown += new
+            at = shown.index(prompt.encode(), at) + len(prompt.encode())
+            os.write(master, answer.encode())
+        while new := more():
+            shown += new
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        echo = bool(termios.tcgetattr(master)[3] & termios.ECHO)
+        os.close(master)
+        return status, shown.decode(errors="replace"), echo
 
     def ids(self):
         return set(self.ok("ls", "-q").split())

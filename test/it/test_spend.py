@@ -2,6 +2,9 @@
 
 import io
 import json
+import re
+import shutil
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import agents_kit
 import paddock
 import signer
 from agents_kit import RICH, modules  # noqa: F401
+from clitool import Cli
 from spend_kit import ACCOUNTS, ETHER, FRIEND, Bank, agents, anvil, bank, daemon, front, honest, kill_signer, make_token, other, shaky  # noqa: F401
 
 HERE = Path(__file__).resolve().parent
@@ -222,6 +226,34 @@ def test_replaced_by_something_else(bank, anvil, slow_mining):
     anvil.ask("evm_mine")
     assert anvil.receipt(other)["status"] == "0x1"
     assert bank.until_state(card["id"], "replaced")["hash"] == hash
+
+
+def test_settle(bank, anvil, slow_mining):
+    """What ended without spending counts until the owner has looked at the chain and says so."""
+    def counted():
+        lines = [x for x in bank.own("SPENT", scope=f"agent:{bank.agent.id}").lines if x.chain == 31337 and x.asset == signer.NATIVE]
+        return sum(int.from_bytes(x.lifetime, "big") for x in lines)
+
+    cli = Cli(bank.daemon, PADDOCK_RUN_DIR=bank.daemon.run_dir)
+    before = counted()
+    card, hash = bank.done(1107)
+    refused = cli.refused("wallet", "settle", card["id"], "--yes")
+    assert "the request is broadcast" in refused
+    nonce = anvil.ask("eth_getTransactionByHash", hash)["nonce"]
+    anvil.ask("eth_sendTransaction", {"from": bank.account, "to": FRIEND, "value": "0x1", "nonce": nonce, "maxFeePerGas": hex(10**12), "maxPriorityFeePerGas": hex(10**11)})
+    anvil.ask("evm_mine")
+    bank.until_state(card["id"], "replaced")
+    assert counted() == before + 1107
+    question = "Count it no longer? [y/N] "
+    status, shown, _ = cli.on_terminal("wallet", "settle", card["id"], answers=[(question, "n\n")])
+    assert status != 0 and hash in shown and "Look at the chain" in shown and counted() == before + 1107
+    assert cli.on_terminal("wallet", "settle", card["id"], "--note", "seen in the explorer", answers=[(question, "y\n")])[0] == 0
+    assert counted() == before and bank.get(card["id"])["state"] == "replaced"
+    assert cli.json("wallet", "settle", card["id"], "--yes") == {"settled": card["id"]} and counted() == before  # once more changes nothing
+    spent, _ = bank.done(1108)
+    anvil.ask("evm_mine")
+    bank.until_state(spent["id"], "confirmed", "final")
+    assert re.search("the request is (confirmed|final)", cli.refused("wallet", "settle", spent["id"], "--yes")) and counted() == before + 1108
 
 
 def bumped(before, after):

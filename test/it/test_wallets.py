@@ -1,11 +1,14 @@
 """Wallets with a real daemon: the signer's life, the owner's channel and who may not use it, and the commands of the owner."""
 
+import ctypes
 import json
 import os
 import re
 import resource
+import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 
@@ -124,6 +127,8 @@ def test_there_is_no_signer_until_it_is_needed(own_daemon):
     daemon = own_daemon().start()
     client = daemon.client()
     assert client.create().check("echo hello") == "hello\n"
+    made = client.post("/v1/agents", {"manifest": {"name": "x", "version": "1.0.0", "runtime": "node", "entrypoint": "index.js"}, "consent": True})
+    assert client.delete(f"/v1/agents/{made.json()['id']}").status == 204  # it was allowed nothing: nobody is asked to take it back
     assert signers(daemon) == [] and not (daemon.data_dir / "signer").exists()
     client.close()
     daemon.restart()
@@ -319,6 +324,78 @@ def test_api_program_has_no_owners_channel(daemon):
     assert re.search(r"message SignerOpen \{\s+bool start = 1;[^\n]*\n\}", text)
 
 
+def unix_peers():
+    """{inode of a unix socket: that of its other end}, from the kernel (sock_diag(7))."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as link:
+        ask = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, 0xFFFFFFFF, 0, 4, 0xFFFFFFFF, 0xFFFFFFFF)  # UDIAG_SHOW_PEER
+        link.sendall(struct.pack("=IHHII", 16 + len(ask), 20, 0x301, 1, 0) + ask)
+        peers, done = {}, False
+        while not done:
+            data = link.recv(1 << 20)
+            while data:
+                size, kind = struct.unpack_from("=IH", data)
+                if kind == 2:
+                    pytest.skip("this kernel has no unix_diag")
+                assert kind in (3, 20), (kind, data[:64])
+                done |= kind == 3
+                at = 32
+                while kind == 20 and at < size:
+                    length, name = struct.unpack_from("=HH", data, at)
+                    if name == 2:  # UNIX_DIAG_PEER
+                        peers[struct.unpack_from("=I", data, 20)[0]] = struct.unpack_from("=I", data, at + 4)[0]
+                    at += (length + 3) & ~3
+                data = data[(size + 3) & ~3:]
+    return peers
+
+
+def sockets(pid):
+    """{inode: fd}"""
+    links = {fd: os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+    return {int(link[8:-1]): int(fd) for fd, link in links.items() if link.startswith("socket:[")}
+
+
+def test_the_apis_own_channel_is_not_the_owners(daemon, cli, api):
+    """A program that has taken over the api speaks on the channel that the keeper gave to it."""
+    cli.ok("wallet", "test", "4", "--name", "coveted")
+    wallet = next(w for w in ask(daemon, "WALLET_LIST").wallets if w.label == "coveted")
+    rules = pb.Rules(scope="agent:own", wallets=[pb.AgentWallet(chain=31337, wallet=wallet.id)], limits=[pb.Limit(chain=31337, asset=rig.NATIVE, per_tx=rig.amount(1))])
+    owners = {"WALLET_EXPORT": {"id": wallet.id, "password": b"12345678"}, "WALLET_REMOVE": {"id": wallet.id}, "SETTLE": {"id": "x"}}
+    table = re.findall(r"CALL\((\w+), \w+, \w+, OWNER\)", (paddock.ROOT / "src/signer/calls.c").read_text())
+    assert set(table) == set(owners), "each call that is the owner's alone is tried here"
+    paddock.until(lambda: api.get("/v1/wallets").status == 200, "the api has its channel")
+    pid = next(p for p, name in daemon.programs().items() if name == "paddock-api")
+    theirs, peers = sockets(signer_pid(daemon)), unix_peers()
+    fds = [fd for inode, fd in sockets(pid).items() if peers.get(inode) in theirs]
+    assert len(fds) == 1, fds
+    handle = os.pidfd_open(pid)
+    signal.pidfd_send_signal(handle, signal.SIGSTOP)  # or it would read our answers
+    try:
+        paddock.until(lambda: paddock.proc_status(pid)["State"].startswith("T"), "the api stands still")
+        fd = ctypes.CDLL(None, use_errno=True).syscall(438, handle, fds[0], 0)  # pidfd_getfd
+        assert fd >= 0, os.strerror(ctypes.get_errno())
+        peer = rig.Peer(socket.socket(fileno=fd))
+        peer.stream = 1 << 30  # not one of its own
+        peer.end.setblocking(True)
+        assert wallet.id in [w.id for w in peer.ask("WALLET_LIST").wallets]
+        for name, fields in owners.items():
+            assert peer.fails(name, **fields).code == "not_supported", name
+        for kind in (pb.WALLET_KIND_GENERATED, pb.WALLET_KIND_TEST, pb.WALLET_KIND_IMPORTED):
+            assert peer.fails("WALLET_ADD", kind=kind, label="x").code == "forbidden"
+        assert peer.fails("RULES_PUT", rules=rules).code == "forbidden"
+        assert peer.fails("RULES_PUT", rules=pb.Rules(scope=f"wallet:{wallet.id}", fee_per_tx=rig.amount(rig.ETHER), fee_day=rig.amount(rig.ETHER))).code == "forbidden"
+        peer.ask("PAUSE", paused=True)
+        assert peer.fails("PAUSE", paused=False).code == "forbidden"
+        peer.end.setblocking(False)  # as the api, which has the same file, wants it
+        peer.close()
+    finally:
+        signal.pidfd_send_signal(handle, signal.SIGCONT)
+        os.close(handle)
+    assert ask(daemon, "STATUS").paused
+    ask(daemon, "PAUSE", paused=False)
+    assert wallet.id in [w["id"] for w in api.get("/v1/wallets").json()["wallets"]]  # the channel is as it was
+    assert len(ask(daemon, "RULES_GET", scope="agent:own").rules.limits) == 0
+
+
 # ---- commands --------------------------------------------------------------
 
 
@@ -406,6 +483,36 @@ def test_remove_asks_first(cli):
     cli.ok("wallet", "new", "twin")
     cli.ok("wallet", "new", "twin")
     assert "several wallets are called twin" in cli.refused("wallet", "rm", "twin", "--yes")
+
+
+def test_questions_on_a_terminal(cli, agent, tmp_path):
+    cli.ok("wallet", "new", "asked")
+    for answer in ("n\n", "\n", "no, yes\n", "\x04"):
+        status, shown, _ = cli.on_terminal("wallet", "rm", "asked", answers=[("Remove it? [y/N] ", answer)])
+        assert status != 0 and "The key is destroyed" in shown and "nothing was changed" in shown
+    wallet_named(cli, "asked")
+    agent("quizzed")
+    question = [("Allow this? [y/N] ", "y\n")]
+    status, shown, _ = cli.on_terminal("agent", "allow", "quizzed", "--wallet", "asked", "--limit", "1", answers=question)
+    assert status == 0 and "at most 1 in one transaction" in shown and len(cli.json("agent", "limits", "quizzed")["limits"]) == 2
+    assert cli.on_terminal("agent", "allow", "quizzed", "--limit", "2", answers=[("! on eip155:31337", ""), ("[y/N] ", "n\n")])[0] != 0
+    assert cli.on_terminal("wallet", "rm", "asked", answers=[("Remove it? [y/N] ", "y\n")])[0] == 0
+    assert "asked" not in [w["label"] for w in cli.json("wallet", "ls")]
+    # Passwords are not shown, those of new files are asked for twice, and who gives up gets the terminal back.
+    cli.ok("wallet", "new", "typed")
+    out = tmp_path / "typed.json"
+    first, second = "password of the new keystore: ", "the same again: "
+    status, shown, echo = cli.on_terminal("wallet", "export", "typed", "--output", out, answers=[(first, PASSWORD + "\n"), (second, PASSWORD + "x\n")])
+    assert status != 0 and "the passwords differ" in shown and PASSWORD not in shown and echo and not out.exists()
+    status, shown, echo = cli.on_terminal("wallet", "export", "typed", "--output", out, answers=[(first, "some\x03")])
+    assert status == -2 and "some" not in shown and echo and not out.exists()
+    if not may_lock_much():
+        return
+    status, shown, echo = cli.on_terminal("wallet", "export", "typed", "--output", out, answers=[(first, PASSWORD + "\n"), (second, PASSWORD + "\n")])
+    assert status == 0 and PASSWORD not in shown and echo, shown
+    status, shown, _ = cli.on_terminal("wallet", "import", out, "--name", "back", answers=[("password of the keystore: ", PASSWORD + "\n")])
+    assert status == 0 and PASSWORD not in shown, shown
+    assert wallet_named(cli, "back")["address"] == wallet_named(cli, "typed")["address"]
 
 
 def test_limits_of_a_wallet(cli):
@@ -592,8 +699,49 @@ def test_kill_switch(daemon, cli):
     assert not ask(daemon, "STATUS").paused
 
 
-def test_settle(cli):
+def asked(daemon, agent, value=5):
+    """A request that waits. The owner's channel may ask as the api does."""
+    return ask(daemon, "REQUEST", **rig.request(agent, value=value))
+
+
+def test_settle(daemon, cli, agent):
     assert "there is no request" in cli.refused("wallet", "settle", "nosuchrequest", "--note", "x")
+    it = agent("settler")
+    if "dev2" not in [w["label"] for w in cli.json("wallet", "ls")]:
+        cli.ok("wallet", "test", "2", "--name", "dev2")
+    cli.ok("agent", "allow", "settler", "--wallet", "dev2", "--chain", "31337", "--limit", "1", "--yes")
+    item = asked(daemon, it)
+    assert "the request is pending" in cli.refused("wallet", "settle", item.id, "--yes")
+    refused = cli.refused("wallet", "settle", item.id)
+    assert item.summary in refused and "Look at the chain" in refused and "consent is needed" in refused
+
+
+def test_a_removed_agent_may_spend_nothing(daemon, cli, api):
+    cli.ok("wallet", "test", "3", "--name", "leaving")
+    wallet = wallet_named(cli, "leaving")
+    it = api.post("/v1/agents", {"manifest": {"name": "leaver", "version": "1.0.0", "runtime": "node", "entrypoint": "index.js", "permissions": {"chains": [CHAIN]}},
+                                 "name": "leaver", "consent": True}).json()["id"]
+    cli.ok("agent", "allow", "leaver", "--wallet", "leaving", "--limit", "1/2", "--to", FIRST, "--deny", CONTRACT, "--auto-below", "0.1", "--only-listed", "--require-simulation",
+           "--window", "daily@00:00-24:00", "--approvers", "2", "--allow-messages", "--yes")
+    assert wallet_named(cli, "leaving")["agents"] == [it]
+    refused = cli.refused("wallet", "rm", "leaving")
+    assert f"The agent {it} spends from it, and could no longer." in refused and "consent is needed" in refused
+    waiting = [ask(daemon, "REQUEST", **rig.request(it, to=bytes.fromhex(FIRST[2:]), value=10**17 + n, facts=rig.facts(method=pb.SIM_METHOD_SIMULATE_V1))) for n in (1, 2, 3)]
+    assert [i.state for i in waiting] == [rig.state("pending")] * 3, waiting
+    assert "under way" in cli.refused("wallet", "rm", "leaving", "--yes")
+    assert api.delete(f"/v1/agents/{it}").status == 204
+    items = [ask(daemon, "GET", id=i.id) for i in waiting]
+    assert [(i.state, i.decided_by) for i in items] == [(rig.state("cancelled"), "removal of the agent")] * 3, items
+    rules = ask(daemon, "RULES_GET", scope=f"agent:{it}").rules
+    assert len(rules.wallets) == len(rules.limits) == 0 and rules.paused and not rules.auto_below and not rules.allow_messages and rules.only_listed
+    late = ask(daemon, "REQUEST", **rig.request(it, to=bytes.fromhex(FIRST[2:]), value=7))
+    assert late.state == rig.state("denied")
+    assert wallet_named(cli, "leaving")["agents"] == []
+    assert "spends from it" not in cli("wallet", "rm", wallet["id"], "--yes").err
+
+
+def wallet_named(cli, label):
+    return next(w for w in cli.json("wallet", "ls") if w["label"] == label)
 
 
 def test_no_daemon(cli, tmp_path):

@@ -11,6 +11,7 @@
 #include "core_state.h"
 #include "log.h"
 #include "rnd.h"
+#include "spend.h"
 #include "store_agents.h"
 #include "templates.h"
 #include "workspaces.h"
@@ -438,7 +439,7 @@ void agents_show(const struct agent *a, struct agent_view *ret)
 	}
 }
 
-/* ---- removing: its program, its image, its workspace, its row ---- */
+/* ---- removing: its program, what it was allowed, its image, its workspace, its row ---- */
 
 struct removal {
 	struct job job;
@@ -493,7 +494,7 @@ static void on_image_gone(void *arg, const void *result, const struct err *e)
 		on_space_gone(j, NULL, &failed);
 }
 
-static void on_ended(void *arg, const void *result, const struct err *e)
+static void on_revoked(void *arg, const void *result, const struct err *e)
 {
 	struct removal *j = arg;
 	struct agent *a = agents_by_id(j->core, view_of(j->id));
@@ -508,6 +509,17 @@ static void on_ended(void *arg, const void *result, const struct err *e)
 	struct actor us = agents_actor(a);
 	if (!templates_remove(j->core, &us, view_of(name), on_image_gone, j, &failed))
 		on_image_gone(j, NULL, &failed);
+}
+
+static void on_ended(void *arg, const void *result, const struct err *e)
+{
+	struct removal *j = arg;
+	struct err failed = { 0 };
+
+	if (e || j->core->stopping)
+		end_removal(j, e);
+	else if (!spend_revoke(j->core, view_of(j->id), on_revoked, j, &failed))
+		on_revoked(j, NULL, &failed);
 }
 
 struct job *agents_remove(struct core *c, const struct actor *actor, struct view ref, job_done *done,

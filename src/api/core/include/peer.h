@@ -62,6 +62,12 @@ int signer_call(struct core *c, struct signer_ask *a, uint16_t type, const struc
 		const void *msg, const struct pb_msg *reply_msg,
 		void (*done)(struct signer_ask *a, const void *reply, const struct err *e),
 		struct err *e) _must_check_;
+/* The same, of a signer that is there already, or was used before: none is started for it, and `done` gets
+ * ERR_NOT_FOUND. */
+int signer_call_known(struct core *c, struct signer_ask *a, uint16_t type, const struct pb_msg *request_msg,
+		      const void *msg, const struct pb_msg *reply_msg,
+		      void (*done)(struct signer_ask *a, const void *reply, const struct err *e),
+		      struct err *e) _must_check_;
 /* Nobody waits any more. What was sent may still be carried out. Accepts one that is over or zeroed. */
 void signer_cancel(struct signer_ask *a);
 static inline bool signer_asking(const struct signer_ask *a)

@@ -196,6 +196,9 @@ struct spend_said {
  * when the signer has it. Whoever abandons the job leaves the request as it is. */
 struct job *spend_ask(struct agent *a, const struct agent_ask *ask, bool async, job_done *done, void *arg,
 		      struct err *e) _must_check_;
+/* The agent goes: its rules allow nothing from now on, and what waits is cancelled. */
+struct job *spend_revoke(struct core *c, struct view agent, job_done *done, void *arg,
+			 struct err *e) _must_check_;
 /* Of the agent's own. const struct spend_said *. */
 struct job *spend_ask_status(struct agent *a, struct view id, job_done *done, void *arg,
 			     struct err *e) _must_check_;

@@ -64,7 +64,7 @@ static void on_patience(struct loop_timer *t)
 }
 
 static int enqueue(struct core *c, struct signer_ask *a, uint16_t type, const struct pb_msg *pm,
-		   const void *msg)
+		   const void *msg, bool wake)
 {
 	struct call *call = &a->call;
 
@@ -80,11 +80,21 @@ static int enqueue(struct core *c, struct signer_ask *a, uint16_t type, const st
 	list_append(&c->signer.pending, &call->waiting);
 	loop_timer_start(c->loop, &call->timer, SIGNER_WAIT_MS, on_patience);
 	if (!c->signer.wanted) {
-		c->signer.wanted = true;
+		c->signer.wanted = wake;
 		if (c->signer.started && !mux_is_open(&c->signer.opening))
 			open_channel(c);
 	}
 	return 0;
+}
+
+static int call_signer(struct core *c, struct signer_ask *a, uint16_t type, const struct pb_msg *request_msg,
+		       const void *msg, bool wake, struct err *e)
+{
+	if (c->stopping)
+		return err_set(e, ERR_UNAVAILABLE, "the daemon is going down");
+	int r = c->signer.open ? mux_call(&c->signer.mux, &a->call, type, CALL_MS, CALL_MS, request_msg, msg)
+			       : enqueue(c, a, type, request_msg, msg, wake);
+	return r < 0 ? err_sys(e, r == -EMSGSIZE ? ERR_TOO_LARGE : ERR_UNAVAILABLE, r, "the signer") : 0;
 }
 
 int signer_call(struct core *c, struct signer_ask *a, uint16_t type, const struct pb_msg *request_msg,
@@ -92,14 +102,22 @@ int signer_call(struct core *c, struct signer_ask *a, uint16_t type, const struc
 		void (*done)(struct signer_ask *a, const void *reply, const struct err *e), struct err *e)
 {
 	assert(!signer_asking(a));
-	if (c->stopping)
-		return err_set(e, ERR_UNAVAILABLE, "the daemon is going down");
 	*a = (struct signer_ask){
 		.call = { .ops = &ask_ops }, .core = c, .reply_msg = reply_msg, .done = done
 	};
-	int r = c->signer.open ? mux_call(&c->signer.mux, &a->call, type, CALL_MS, CALL_MS, request_msg, msg)
-			       : enqueue(c, a, type, request_msg, msg);
-	return r < 0 ? err_sys(e, r == -EMSGSIZE ? ERR_TOO_LARGE : ERR_UNAVAILABLE, r, "the signer") : 0;
+	return call_signer(c, a, type, request_msg, msg, true, e);
+}
+
+int signer_call_known(struct core *c, struct signer_ask *a, uint16_t type, const struct pb_msg *request_msg,
+		      const void *msg, const struct pb_msg *reply_msg,
+		      void (*done)(struct signer_ask *a, const void *reply, const struct err *e),
+		      struct err *e)
+{
+	assert(!signer_asking(a));
+	*a = (struct signer_ask){
+		.call = { .ops = &ask_ops }, .core = c, .reply_msg = reply_msg, .done = done
+	};
+	return call_signer(c, a, type, request_msg, msg, false, e);
 }
 
 void signer_cancel(struct signer_ask *a)
@@ -239,6 +257,8 @@ static void on_open_fail(struct call *call, const struct err *e)
 		again(c);
 	else if (c->signer.wanted) /* since we asked: the next time it is started */
 		open_channel(c);
+	else
+		fail_pending(c, e); /* they want none to be started */
 }
 
 static const struct call_ops open_ops = { .on_reply = on_opened, .on_fail = on_open_fail };
