@@ -1,6 +1,6 @@
 /*
  * The owner's channel: calls to paddock-signer over RUN/owner.sock, on the machine itself and as root.
- * Wallets are added and limits loosened there and nowhere else (docs/design/spending.md).
+ * Keys are added and limits loosened there and nowhere else (docs/design/spending.md).
  */
 #pragma once
 

@@ -13,3 +13,11 @@ void rules_show_json(struct json_out *o, const struct sgn_rules *r);
 void rules_show_agent(struct buf *out, const struct sgn_rules *r);
 /* What holds for all agents of a wallet together. */
 void rules_show_wallet(struct buf *out, const struct sgn_rules *r);
+
+/* ---- one of each, without the end of a line ---- */
+
+void rules_show_limit(struct buf *out, const struct sgn_limit *l);
+void rules_show_address(struct buf *out, const struct sgn_address_rule *a);
+void rules_show_typed(struct buf *out, const struct sgn_typed_rule *t);
+void rules_show_window(struct buf *out, const struct sgn_window *w);
+void rules_show_seconds(struct buf *out, uint32_t s);

@@ -51,7 +51,7 @@ def runs(classes):
 
 @pytest.fixture(scope="module")
 def swept(box):
-    return {user: box.python_json(SWEEP, user=user, timeout_ms=paddock.ms(60_000)) for user in ("user", "root")}
+    return {user: box.python_json(SWEEP, user=user, timeout_ms=paddock.ms(180_000)) for user in ("user", "root")}
 
 
 def outside(numbers):

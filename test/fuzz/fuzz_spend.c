@@ -8,10 +8,13 @@
 
 #include "poison.h"
 
+#define BLOCK                                                                                                \
+	"{\"number\":\"0x10\",\"gasLimit\":\"0x1c9c380\",\"baseFeePerGas\":\"0x64\","                        \
+	"\"hash\":\"0xabababababababababababababababababababababababababababababababab\"}"
+
 static const char *const good[SPEND_SAY_ALL] = {
 	"\"0x1\"",
-	"{\"number\":\"0x10\",\"gasLimit\":\"0x1c9c380\",\"baseFeePerGas\":\"0x64\","
-	"\"hash\":\"0xabababababababababababababababababababababababababababababababab\"}",
+	BLOCK,
 	"\"0x\"",
 	"\"0x7\"",
 	"\"0xffff\"",

@@ -13,74 +13,10 @@ import agents_kit
 import npm
 import paddock
 import signer
-from agents_kit import RICH, modules, pack  # noqa: F401
-from spend_kit import ACCOUNTS, ETHER, FRIEND, Anvil, Bank, Front
+from agents_kit import RICH, modules  # noqa: F401
+from spend_kit import ACCOUNTS, ETHER, FRIEND, Bank, agents, anvil, bank, daemon, front, honest, kill_signer, other, shaky  # noqa: F401
 
 HERE = Path(__file__).resolve().parent
-
-
-@pytest.fixture(scope="module")
-def anvil(modules):
-    it = Anvil(modules, 31337, "--slots-in-an-epoch", "1")
-    yield it
-    it.stop()
-
-
-@pytest.fixture(scope="module")
-def other(modules):
-    """A chain that is made to fail."""
-    it = Anvil(modules, 1337)
-    yield it
-    it.stop()
-
-
-@pytest.fixture(scope="module")
-def front(other):
-    it = Front(other)
-    yield it
-    it.shutdown()
-
-
-@pytest.fixture(scope="module")
-def daemon(daemon_factory, workdir, anvil, front):
-    config = workdir / "spend.yaml"
-    config.write_text(json.dumps({"agents": {"chains": {
-        "eip155:31337": {"name": "Anvil", "rpc": ["http://127.0.0.1:9/dead", f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100},
-        "eip155:1337": {"rpc": [f"http://127.0.0.1:{front.port}/"], "poll_ms": 100, "stuck_blocks": 3}}}}))
-    it = daemon_factory("spend", arguments=["--config", str(config)]).start()
-    yield it
-    it.finish()
-
-
-@pytest.fixture(scope="module")
-def agents(daemon):
-    api, made = daemon.client(), []
-
-    def make(name, data=None):
-        response = api.post("/v1/agents", {"manifest": agents_kit.manifest(permissions={"chains": ["eip155:31337", "eip155:1337"]}), "consent": True, "name": name})
-        assert response.status == 201, response
-        it = agents_kit.Agent(api, response.json())
-        made.append(it)
-        assert it.upload(data or pack("index.js", "sdk.js", "run.js")).status == 202
-        it.wait("stopped", timeout=120)
-        it.do("start")
-        it.until_logged("hello by the API")
-        return it
-
-    yield make
-    api = daemon.client()
-    for it in made:
-        paddock.until(lambda: api.delete(it.path).status in (204, 404), "the agent is removed")
-
-
-@pytest.fixture(scope="module")
-def bank(daemon, agents):
-    return Bank(daemon, agents("spender"), index=1)
-
-
-@pytest.fixture(scope="module")
-def shaky(daemon, agents, other):
-    return Bank(daemon, agents("shaky"), chain=1337, index=2)
 
 
 # ---- decisions
@@ -413,12 +349,6 @@ def test_a_wallet_elsewhere(elsewhere, anvil):
 # ---- a node that fails
 
 
-@pytest.fixture
-def honest(front):
-    yield front
-    front.change, front.instead, front.down = None, None, False
-
-
 def test_a_node_that_is_down(shaky, honest, other):
     honest.down = True
     got = shaky.send(1201).result(60)
@@ -617,13 +547,6 @@ def test_nothing_polls_when_nothing_is_under_way(bank, anvil, shaky, honest, oth
 
 
 # ---- restarts
-
-
-def kill_signer(daemon):
-    pid = next(p for p in daemon.programs() if paddock.comm(p) == "paddock-signer")
-    daemon.api_kills += 1
-    paddock.kill(pid)
-    assert paddock.wait_gone(pid)
 
 
 @pytest.mark.parametrize("who", ("api", "signer"))

@@ -462,17 +462,125 @@ def test_allow_by_options(cli, agent):
     assert [(a["address"], a["call"]) for a in now["addresses"]] == [(FIRST, False), (CONTRACT, True)]
     assert (now["auto_below"], now["approvers"], now["expiry_seconds"], now["max_pending"]) == (str(10**9), 2, 600, 3)
     assert now["only_listed"] and now["allow_messages"] and now["allow_dangerous"] and not now["allow_creation"]
-    for words, says in ((["--chain", "1"], "does not ask for chain eip155:1"), (["--limit", "1=0.5"], "which it may not use"), (["--auto-below", "1", "--limit", "1"], "--auto-below needs"),
-                        (["--approvers", "17", "--limit", "1"], "at most 16"), (["--limit", "1", "--token", TOKEN], "--token wants")):
+    for words, says in ((["--chain", "1"], "does not ask for chain eip155:1"), (["--limit", "1=0.5"], "which it may not use"),
+                        (["--auto-below", "1", "--reset", "addresses"], "--auto-below needs"), (["--approvers", "17", "--limit", "1"], "at most 16"),
+                        (["--limit", "1", "--token", TOKEN], "--token wants"), (["--typed", TOKEN], "--typed wants"), (["--typed", f"1@{TOKEN}:Order"], "which it may not use"),
+                        (["--window", "mon@9-17"], "HH:MM"), (["--window", "someday@09:00-10:00"], "--window wants"),
+                        (["--window", "daily@22:00-06:00"], "write two"), (["--remove", TOKEN[:-1] + "3"], "checksum"), (["--remove", "77"], "do not name it"),
+                        (["--reset", "everything"], "--reset wants"), (["--unlimited-approvals", CONTRACT], "set a limit with --token")):
         assert says in cli.refused("agent", "allow", "opts", "--wallet", "other", "--yes", *words), words
     assert cli.json("agent", "limits", "opts") == now  # what was refused has changed nothing
-    assert "which wallet" in cli.refused("agent", "allow", "opts")
+    assert "Nothing changes." in cli("agent", "allow", "opts").err
+    agent("bare")
+    assert "which wallet" in cli.refused("agent", "allow", "bare", "--limit", "1")
     assert "there is no wallet nowhere" in cli.refused("agent", "allow", "opts", "--wallet", "nowhere", "--yes")
     assert cli.json("agent", "allow", "opts", "--pause")["paused"]
     assert "It is paused" in cli.ok("agent", "limits", "opts")
     # Allowing anew does not end a pause by the way.
     assert cli.json("agent", "allow", "opts", "--wallet", "other", "--limit", "1", "--yes")["paused"]
     assert not cli.json("agent", "allow", "opts", "--resume")["paused"]
+
+
+@pytest.fixture
+def allowed(cli, agent):
+    """An agent with rules of every kind; returns its name and them."""
+    if "till" not in [w["label"] for w in cli.json("wallet", "ls")]:
+        cli.ok("wallet", "new", "till")
+
+    def make(name, *more):
+        agent(name)
+        return cli.json("agent", "allow", name, "--wallet", "till", "--limit", "1/2/3/4/5", "--token", f"{CHAIN}@{TOKEN}:6:USDC=5/50", "--to", f"{FIRST}=the bank",
+                        "--deny", f"10@{CONTRACT}=a thief", "--auto-below", "0.5", "--approvers", "2", "--max-pending", "3", "--expiry", "10m", "--cool-down", "1h",
+                        "--suspend-after", "9", "--typed", f"31337@{CONTRACT}:Order", "--window", "mon-fri@09:00-17:00", "--window", "sun@10:00-24:00", "--only-listed",
+                        "--require-simulation", "--allow-messages", *more, "--yes")
+
+    return make
+
+
+def test_allow_says_everything_and_keeps_what_it_does_not_name(cli, allowed):
+    was = allowed("keeper")
+    assert was["typed"] == [{"chain": CHAIN, "contract": CONTRACT, "primary_type": "Order"}]
+    assert was["windows"] == [{"days": ["mon", "tue", "wed", "thu", "fri"], "start": "09:00", "end": "17:00"}, {"days": ["sun"], "start": "10:00", "end": "24:00"}]
+    assert was["addresses"] == [{"chain": None, "address": FIRST, "deny": False, "call": False, "note": "the bank"},
+                                {"chain": "eip155:10", "address": CONTRACT, "deny": True, "call": False, "note": "a thief"}]
+    assert (was["approvers"], was["max_pending"], was["expiry_seconds"], was["cool_down_seconds"], was["suspend_after"]) == (2, 3, 600, 3600, 9)
+    text = cli.ok("agent", "limits", "keeper")
+    for words in ("mon, tue, wed, thu, fri from 09:00 to 17:00 UTC", f"Order of {CONTRACT} on {CHAIN}", "held back for 1 h", "At most 3 requests wait at once, each for 10 min",
+                  "paused after 9 refusals", f"{FIRST}: the bank", "(forbidden) on eip155:10: a thief"):
+        assert words in text, text
+    # One option changes one thing. A token keeps its decimals and its name.
+    for options, change in ((["--approvers", "3"], {"approvers": 3}), (["--allow-creation"], {"allow_creation": True}), (["--reset", "windows"], {"windows": []}),
+                            (["--reset", "typed", "--reset", "messages"], {"typed": [], "allow_messages": False}), (["--reset", "auto-below"], {"auto_below": None}),
+                            (["--window", "daily@00:00-12:30"], {"windows": [{"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "end": "12:30"}]}),
+                            (["--remove", FIRST], {"addresses": [was["addresses"][1]]}),
+                            (["--call", FIRST], {"addresses": [{**was["addresses"][0], "call": True}, was["addresses"][1]]}),
+                            (["--token", f"{CHAIN}@{TOKEN}=7"], {"limits": [*was["limits"][:2], {**was["limits"][2], "per_transaction": "7000000", "day": None}]}),
+                            (["--unlimited-approvals", TOKEN], {"limits": [*was["limits"][:2], {**was["limits"][2], "unlimited_approvals": True}]}),
+                            (["--remove", "10"], {"wallets": was["wallets"][:1], "limits": [was["limits"][0], was["limits"][2]], "addresses": was["addresses"][:1]})):
+        assert cli.json("agent", "allow", "keeper", *options, "--yes") == {**was, **change}, options
+        back = cli("agent", "allow", "keeper", "--rules", "-", "--yes", stdin=json.dumps(was).encode())
+        assert back.returncode == 0, back
+        assert cli.json("agent", "limits", "keeper") == was
+    anew = cli.json("agent", "allow", "keeper", "--reset", "all", "--wallet", "till", "--limit", "1", "--yes")
+    assert (anew["typed"], anew["windows"], anew["addresses"], anew["approvers"], len(anew["wallets"])) == ([], [], [], 1, 2)
+
+
+def test_rules_from_a_file(cli, api, allowed, tmp_path):
+    """`agent limits --json`, GET /v1/agents/ID/limits and --rules are the same."""
+    was = allowed("filed")
+    assert api.get("/v1/agents/filed/limits").json() == was
+    path = tmp_path / "rules.json"
+    path.write_text(json.dumps({"wallets": [{"chain": CHAIN, "wallet": "till"}], "limits": [{"chain": CHAIN, "asset": "native", "per_transaction": "7"}]}))
+    now = cli.json("agent", "allow", "filed", "--rules", path, "--yes")
+    assert [x["per_transaction"] for x in now["limits"]] == ["7"] and now["wallets"] == was["wallets"][:1]
+    assert {k: v for k, v in now.items() if k not in ("limits", "wallets")} == {k: v for k, v in was.items() if k not in ("limits", "wallets")}
+    for text, says in (("{", "rules.json"), ('{"limit": []}', "limit"), ('{"wallets": [{"chain": "eip155:1", "wallet": "nowhere"}]}', "there is no wallet nowhere"),
+                       ('{"limits": [{"chain": "eip155:1", "asset": "native"}]}', "per_transaction"), ('{"approvers": 99}', "approvers"),
+                       ('{"typed": [{"chain": "eip155:1", "contract": "0x1", "primary_type": "X"}]}', "an address is")):
+        path.write_text(text)
+        assert says in cli.refused("agent", "allow", "filed", "--rules", path, "--yes"), text
+    assert "need --yes" in cli.refused("agent", "allow", "filed", "--rules", "-")
+    assert cli.json("agent", "limits", "filed") == now
+
+
+def test_what_allows_more_is_marked(cli, api, allowed, tmp_path):
+    """The mark is what the signer refuses to the api."""
+    base = allowed("marked")
+    native, other, token = base["limits"]
+    bank, thief = base["addresses"]
+    week, sunday = base["windows"]
+    path = tmp_path / "rules.json"
+    marks = set()
+    for change in ({"limits": [{**native, "per_transaction": "1"}, other, token]}, {"limits": [{**native, "day": None}, other, token]}, {"limits": [native, other]},
+                   {"limits": [{**native, "lifetime": str(6 * 10**18)}, other, token]}, {"limits": [native, other, {**token, "unlimited_approvals": True}]},
+                   {"limits": [native, other, {**token, "symbol": "DAI"}]}, {"limits": [native, other, {**token, "decimals": 7}]},
+                   {"addresses": [thief]}, {"addresses": [bank]}, {"addresses": [bank, thief, {**bank, "address": TOKEN, "note": None}]},
+                   {"addresses": [bank, thief, {**thief, "address": TOKEN, "note": None}]}, {"addresses": [{**bank, "call": True}, thief]},
+                   {"addresses": [{**bank, "note": "another bank"}, thief]}, {"addresses": [{**bank, "deny": True}, thief]},
+                   {"windows": [week]}, {"windows": []}, {"windows": [{**week, "days": ["mon"], "start": "10:00"}]}, {"windows": [{**week, "end": "18:00"}, sunday]},
+                   {"only_listed": False}, {"require_simulation": False}, {"allow_messages": False}, {"allow_creation": True}, {"allow_dangerous": True}, {"paused": True},
+                   {"approvers": 1}, {"approvers": 3}, {"auto_below": "0"}, {"auto_below": str(10**18)}, {"auto_below": "1"}, {"max_pending": 4}, {"max_pending": 2},
+                   {"expiry_seconds": 601}, {"expiry_seconds": 60}, {"cool_down_seconds": 1}, {"cool_down_seconds": 4000}, {"suspend_after": 0}, {"suspend_after": 10},
+                   {"suspend_after": 1}):
+        path.write_text(json.dumps({**base, **change}))
+        shown = cli("agent", "allow", "marked", "--rules", path)
+        assert shown.returncode != 0 and "consent is needed" in shown.err, (change, shown)
+        marked = any(line.startswith("! ") for line in shown.err.splitlines())
+        assert ("allows more than before" in shown.err) == marked and ("all of it stricter" in shown.err) != marked
+        response = api.send_json("PUT", "/v1/agents/marked/limits", change)
+        assert response.status == (403 if marked else 200), (change, shown.err, response)
+        marks.add(marked)
+        if response.status == 200:
+            path.write_text(json.dumps(base))
+            cli.ok("agent", "allow", "marked", "--rules", path, "--yes")
+    assert marks == {True, False}
+    for change in ({"typed": [*base["typed"], {**base["typed"][0], "primary_type": "Other"}]}, {"wallets": [*base["wallets"], {"chain": "eip155:5", "wallet": "till"}]}):
+        path.write_text(json.dumps(change))
+        assert "\n! " in cli("agent", "allow", "marked", "--rules", path).err
+    for change in ({"typed": []}, {"wallets": base["wallets"][:1]}):
+        path.write_text(json.dumps(change))
+        assert "all of it stricter" in cli("agent", "allow", "marked", "--rules", path).err
+    assert cli.json("agent", "limits", "marked") == base
 
 
 def test_kill_switch(daemon, cli):

@@ -18,8 +18,9 @@ struct agent_ask;
 struct core;
 struct tenant;
 
-#define SPEND_ID       20
-#define SPEND_NOTE_MAX 512
+#define SPEND_ID            20
+#define SPEND_NOTE_MAX      512
+#define SPEND_SIGNATURE_MAX 4096 /* of a contract; a key's has 65 */
 
 const char *spend_state_name(int32_t state);      /* "pending" */
 bool spend_state(struct view name, int32_t *ret); /* false: there is none of this name */
@@ -82,7 +83,8 @@ struct spend_answer {
 	struct view signature; /* SIGNED: of a message */
 	const char *note;      /* may be NULL */
 };
-/* A wallet in a page has answered a request that is awaiting_wallet. */
+/* A wallet in a page has answered a request that is awaiting_wallet. ERR_INVALID: the signature is not the
+ * account's, or of another kind than what was asked for; then it still waits. */
 struct job *spend_wallet_answer(struct core *c, const struct actor *a, struct view id,
 				const struct spend_answer *w, job_done *done, void *arg,
 				struct err *e) _must_check_;
@@ -145,6 +147,7 @@ struct spend_errand {
 	uint8_t account[20];
 	const char *method; /* "eth_sendTransaction", "personal_sign", "eth_signTypedData_v4" */
 	struct view params; /* a JSON array */
+	uint8_t digest[32]; /* what a signature is of; nothing of a transaction */
 	int64_t until_ms;   /* of the wall clock */
 	bool again;         /* it was sent before: the daemon was started anew */
 	void *own;          /* the backend's */
@@ -163,6 +166,15 @@ void spend_elsewhere_add(struct core *c, struct spend_elsewhere *b);
 void spend_elsewhere_changed(struct core *c);
 /* Once for each errand, which is gone afterwards; may come before `send` returns. */
 void spend_elsewhere_answer(struct core *c, struct spend_errand *q, const struct spend_answer *w);
+
+/* Whether a signature is the account's: by its key, or (EIP-1271) by asking the contract that the account is.
+ * `done` gets NULL if it is, ERR_INVALID if it is not, ERR_UNAVAILABLE if no node says so; it may come before
+ * this returns, which is NULL then. */
+struct spend_proof;
+typedef void spend_proof_done(void *arg, const struct err *e);
+struct spend_proof *spend_elsewhere_check(struct spend_errand *q, struct view signature,
+					  spend_proof_done *done, void *arg);
+void spend_proof_cancel(struct spend_proof *p); /* accepts NULL */
 
 /* ---- agents: for agents_sign.c ---- */
 

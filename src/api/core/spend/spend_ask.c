@@ -74,7 +74,7 @@ static const char *sentence(const struct sgn_item *i, const char *note, bool ref
 }
 
 struct said_text {
-	char hex[2 * 65 + 3];
+	char hex[2 * SPEND_SIGNATURE_MAX + 3];
 	char error[192];
 };
 
@@ -95,7 +95,7 @@ static bool say(const struct spend_entry *x, const struct sgn_item *i, struct sp
 	ret->error = sentence(i, x ? x->note : "", x && x->refused, &ret->status);
 	if (ret->error)
 		return true;
-	if (i && i->kind != SGN_REQUEST_KIND_TX && raw.n == 65)
+	if (i && i->kind != SGN_REQUEST_KIND_TX && raw.n && raw.n <= SPEND_SIGNATURE_MAX)
 		bytes = raw;
 	else if (i && i->kind == SGN_REQUEST_KIND_TX && i->hash.n == SPEND_HASH &&
 		 i->state >= SGN_STATE_BROADCAST)

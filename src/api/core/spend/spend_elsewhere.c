@@ -102,6 +102,7 @@ static void offer(struct spend_entry *x)
 						   .until_ms = x->expires_ms,
 						   .again = x->elsewhere_before };
 		memcpy(x->errand.account, x->account, ADDRESS_SIZE);
+		memcpy(x->errand.digest, x->digest, SPEND_HASH);
 		x->elsewhere = b;
 		x->elsewhere_before = true;
 		b->send(b, &x->errand);
@@ -126,6 +127,10 @@ static void on_whole(struct signer_ask *a, const void *reply, const struct err *
 		return;
 	}
 	put_params(x, i);
+	if (i->kind != SGN_REQUEST_KIND_TX && spend_proof_digest(i, x->digest) < 0) {
+		spend_later(x, "what is to be signed cannot be read");
+		return;
+	}
 	if (!x->params.bad)
 		offer(x);
 }

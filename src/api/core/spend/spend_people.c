@@ -216,7 +216,8 @@ struct deciding {
 	uint8_t digest[32];
 	char note[SPEND_NOTE_MAX + 1];
 	struct spend_answer answer;
-	uint8_t signature[65];
+	struct buf signature;
+	struct spend_proof *proof;
 };
 
 static void end_item(struct deciding *d, const struct sgn_item *i)
@@ -321,18 +322,19 @@ static void again(struct deciding *d, const struct sgn_item *i, int32_t mode)
 	spend_op_end(&d->op, NULL, &e);
 }
 
-static void answer(struct deciding *d, const struct sgn_item *i)
+/* What the wallet in the page said is good: the signer gets it, and what waits is told when that has it. */
+static void report_answer(struct deciding *d)
 {
-	struct spend_entry *x = spend_find(d->op.core, i->id);
+	struct spend_entry *x = spend_find(d->op.core, view_of(d->op.id));
 	struct err e = { 0 };
-	struct sgn_report r = { .id = i->id,
+	struct sgn_report r = { .id = view_of(d->op.id),
 				.state = d->answer.kind == SPEND_SENT     ? SGN_STATE_BROADCAST
 					 : d->answer.kind == SPEND_SIGNED ? SGN_STATE_BROADCAST
 									  : SGN_STATE_WALLET_REJECTED,
 				.note = VIEW("by a wallet in a page") };
 
-	if (!x || i->state != SGN_STATE_AWAITING_WALLET) {
-		err_set(&e, ERR_STATE, "the request is %s", spend_state_name(i->state));
+	if (!x || x->state != SGN_STATE_AWAITING_WALLET) {
+		err_set(&e, ERR_STATE, "the request does not wait for a wallet any more");
 		spend_op_end(&d->op, NULL, &e);
 		return;
 	}
@@ -341,9 +343,47 @@ static void answer(struct deciding *d, const struct sgn_item *i)
 		r.hash = (struct view){ (const char *)d->answer.hash, SPEND_HASH };
 	if (d->answer.kind == SPEND_SIGNED) {
 		buf_clear(&x->raw);
-		(void)!buf_add(&x->raw, d->answer.signature);
+		(void)!buf_add(&x->raw, buf_view(&d->signature));
 	}
 	ask(d, SGN_SIGNER_TYPE_REPORT, &sgn_report_msg, &r);
+}
+
+static void on_proof(void *arg, const struct err *e)
+{
+	struct deciding *d = arg;
+
+	d->proof = NULL;
+	if (e)
+		spend_op_end(&d->op, NULL, e);
+	else
+		report_answer(d);
+}
+
+static void answer(struct deciding *d, const struct sgn_item *i)
+{
+	struct spend_entry *x = spend_find(d->op.core, i->id);
+	const bool tx = i->kind == SGN_REQUEST_KIND_TX;
+	struct err e = { 0 };
+	uint8_t digest[SPEND_HASH];
+
+	if (!x || i->state != SGN_STATE_AWAITING_WALLET)
+		err_set(&e, ERR_STATE, "the request is %s", spend_state_name(i->state));
+	else if (d->answer.kind != SPEND_REFUSED && tx != (d->answer.kind == SPEND_SENT))
+		err_set(&e, ERR_INVALID, "the request is a %s: its answer is a %s", spend_kind_name(i->kind),
+			tx ? "hash" : "signature");
+	else if (d->answer.kind == SPEND_SIGNED && spend_proof_digest(i, digest) < 0)
+		err_set(&e, ERR_INVALID, "what is to be signed cannot be read");
+	if (e.code) {
+		spend_op_end(&d->op, NULL, &e);
+		return;
+	}
+	if (d->answer.kind != SPEND_SIGNED) {
+		report_answer(d);
+		return;
+	}
+	struct spend_proof *p = spend_proof_start(x, digest, buf_view(&d->signature), on_proof, d);
+	if (p) /* else it is over, and may be gone */
+		d->proof = p;
 }
 
 static void on_item(struct signer_ask *a, const void *reply, const struct err *e)
@@ -464,6 +504,14 @@ struct job *spend_speed_up(struct core *c, const struct actor *a, struct view id
 	return start(begin(c, a, SPEED_UP, id, done, arg, e), e);
 }
 
+static void release_answer(struct spend_op *op)
+{
+	struct deciding *d = CONTAINER(op, struct deciding, op);
+
+	spend_proof_cancel(TAKE_PTR(d->proof));
+	buf_done(&d->signature);
+}
+
 struct job *spend_wallet_answer(struct core *c, const struct actor *a, struct view id,
 				const struct spend_answer *w, job_done *done, void *arg, struct err *e)
 {
@@ -471,15 +519,14 @@ struct job *spend_wallet_answer(struct core *c, const struct actor *a, struct vi
 
 	if (!d)
 		return NULL;
+	d->op.release = release_answer;
+	d->signature = BUF_INIT(SPEND_SIGNATURE_MAX);
 	d->answer = *w;
 	d->answer.note = NULL;
-	if (w->kind == SPEND_SIGNED) {
-		if (w->signature.n != sizeof(d->signature)) {
-			err_set(e, ERR_INVALID, "a signature has 65 bytes");
-			return fail(&d->op, e);
-		}
-		memcpy(d->signature, w->signature.p, sizeof(d->signature));
-		d->answer.signature = (struct view){ (const char *)d->signature, sizeof(d->signature) };
+	if (w->kind == SPEND_SIGNED && (w->signature.n == 0 || w->signature.n > SPEND_SIGNATURE_MAX ||
+					buf_add(&d->signature, w->signature) < 0)) {
+		err_set(e, ERR_INVALID, "a signature has 1 to %d bytes", SPEND_SIGNATURE_MAX);
+		return fail(&d->op, e);
 	}
 	return start(d, e);
 }

@@ -3,7 +3,8 @@
  *
  * spend.c has the index of what is under way, spend_node.c asks nodes, spend_facts.c what the signer must
  * know of the chain, spend_ask.c is for agents, spend_people.c and spend_pass.c for people, spend_send.c
- * signs and sends, spend_follow.c looks what becomes of it, spend_elsewhere.c is about wallets elsewhere.
+ * signs and sends, spend_follow.c looks what becomes of it, spend_elsewhere.c is about wallets elsewhere,
+ * spend_proof.c about their signatures.
  */
 #pragma once
 
@@ -139,6 +140,7 @@ struct spend_entry {
 	struct spend_errand errand;
 	struct spend_elsewhere *elsewhere; /* that has the errand */
 	struct buf params;
+	uint8_t digest[SPEND_HASH];
 	bool elsewhere_before;   /* the errand was sent before a restart */
 	bool external, verified; /* what was sent is what was approved */
 };
@@ -221,6 +223,14 @@ void spend_elsewhere_begin(struct spend_entry *x); /* awaiting_wallet */
 void spend_elsewhere_end(struct spend_entry *x);   /* accepts one that has no errand */
 void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w);
 void spend_verify(struct spend_entry *x); /* what a wallet elsewhere has sent */
+
+/* ---- spend_proof.c ---- */
+
+/* What is signed of a message or typed data; -EINVAL: there is nothing, and it is zero. */
+int spend_proof_digest(const struct sgn_item *i, uint8_t ret[SPEND_HASH]) _must_check_;
+/* As spend_elsewhere_check does it. */
+struct spend_proof *spend_proof_start(struct spend_entry *x, const uint8_t digest[SPEND_HASH],
+				      struct view signature, spend_proof_done *done, void *arg);
 
 /* ---- spend_ask.c ---- */
 

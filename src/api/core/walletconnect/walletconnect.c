@@ -1,7 +1,7 @@
 /*
  * Pairings and sessions with wallets: see walletconnect.h. walletconnect_relay.c has the line to the relay,
  * walletconnect_peer.c what wallets say, walletconnect_ask.c the requests to them, walletconnect_kept.c what
- * survives a restart, walletconnect_proof.c checks signatures.
+ * survives a restart.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -18,9 +18,8 @@
 #include "walletconnect_impl.h"
 #include "poison.h"
 
-#define TEXT_MAX      (256u * 1024)
-#define TTL_LEAST     60
-#define SIGNATURE_MAX 4096
+#define TEXT_MAX  (256u * 1024)
+#define TTL_LEAST 60
 
 enum stage {
 	ASK_NEW,      /* waits for the line */
@@ -39,7 +38,7 @@ struct wc_ask {
 	char request[SPEND_ID + 1], id[WC_ID];
 	char relay_id[WC_ID]; /* of the answer: to be acknowledged; "": none */
 	struct loop_timer timer;
-	struct wc_proof *proof;
+	struct spend_proof *proof;
 	struct buf signature;
 };
 
@@ -63,7 +62,7 @@ static void free_ask(struct wc_ask *k)
 {
 	list_del(&k->link);
 	loop_timer_stop(&k->timer);
-	walletconnect_proof_cancel(TAKE_PTR(k->proof));
+	spend_proof_cancel(TAKE_PTR(k->proof));
 	buf_done(&k->signature);
 	free(k);
 }
@@ -146,16 +145,16 @@ static void on_time(struct loop_timer *t)
 	give_up(k, "the wallet did not answer in time");
 }
 
-static void on_proof(void *arg, bool valid, const char *why)
+static void on_proof(void *arg, const struct err *e)
 {
 	struct wc_ask *k = arg;
 
 	k->proof = NULL;
-	if (valid)
+	if (!e)
 		finish(k,
 		       &(struct spend_answer){ .kind = SPEND_SIGNED, .signature = buf_view(&k->signature) });
 	else
-		give_up(k, why);
+		give_up(k, e->msg);
 }
 
 static void take_signature(struct wc_ask *k, struct view text)
@@ -163,7 +162,7 @@ static void take_signature(struct wc_ask *k, struct view text)
 	size_t n = text.n >= 2 && text.p[0] == '0' && text.p[1] == 'x' ? (text.n - 2) / 2 : 0;
 	char *room;
 
-	k->signature = BUF_INIT(SIGNATURE_MAX);
+	k->signature = BUF_INIT(SPEND_SIGNATURE_MAX);
 	room = n ? buf_reserve(&k->signature, n) : NULL;
 	if (!room || text_unhex(view_skip(text, 2), room, n) < 0) {
 		give_up(k, "the wallet's answer is no signature");
@@ -171,8 +170,7 @@ static void take_signature(struct wc_ask *k, struct view text)
 	}
 	buf_commit(&k->signature, n);
 	k->stage = ASK_CHECKING;
-	struct wc_proof *p =
-		walletconnect_proof_start(k->core, k->errand, buf_view(&k->signature), on_proof, k);
+	struct spend_proof *p = spend_elsewhere_check(k->errand, buf_view(&k->signature), on_proof, k);
 	if (p)
 		k->proof = p;
 }

@@ -161,13 +161,3 @@ bool walletconnect_ask_answer(struct wc_session *s, const struct wc_sign_in *in,
 void walletconnect_ask_go(struct core *c);
 /* The session is over. */
 void walletconnect_ask_end(struct wc_session *s, const char *why);
-
-/* ---- walletconnect_proof.c: whether a signature is the account's ---- */
-
-struct wc_proof;
-typedef void wc_proof_done(void *arg, bool valid, const char *why);
-/* By the key of the account, or (EIP-1271) by asking the contract that the account is. `done` may come before
- * this returns; NULL: it came, or there was no memory. */
-struct wc_proof *walletconnect_proof_start(struct core *c, const struct spend_errand *q,
-					   struct view signature, wc_proof_done *done, void *arg);
-void walletconnect_proof_cancel(struct wc_proof *p);

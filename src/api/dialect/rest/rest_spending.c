@@ -7,6 +7,7 @@
 #include "agent.h"
 #include "card.h"
 #include "money.h"
+#include "rulejson.h"
 #include "num.h"
 #include "rest_impl.h"
 #include "rest_spend.h"
@@ -28,7 +29,7 @@ static void on_rules_put(void *arg, const void *result, const struct err *e)
 
 	if (!o)
 		return;
-	rest_limits_put(o, view_skip(reply->rules->scope, strlen("agent:")), reply->rules);
+	rulejson_put(o, reply->rules);
 	answer_send(r, 200);
 }
 
@@ -47,7 +48,7 @@ static void on_rules(void *arg, const void *result, const struct err *e)
 	if (!answer_ended(r, e))
 		return;
 	rules = *reply->rules;
-	if (rest_limits_change(&r->arena, c->doc, &rules, &bad) < 0)
+	if (rulejson_change(&r->arena, c->doc, &rules, &bad) < 0)
 		answer_fail(r, &bad);
 	else
 		answer_await(r,

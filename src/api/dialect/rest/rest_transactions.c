@@ -4,6 +4,7 @@
  */
 #include "address.h"
 #include "card.h"
+#include "rulejson.h"
 #include "num.h"
 #include "rest_impl.h"
 #include "rest_spend.h"
@@ -118,9 +119,9 @@ static int read_filter(struct request *r, struct listing *l, struct err *e)
 		return err_set(e, ERR_INVALID, "format must be json or csv");
 	if (state.p && !spend_state(state, &l->filter.state))
 		return err_set(e, ERR_INVALID, "state must be pending, final, … (docs/approvals.md)");
-	if (chain.p && rest_spend_chain(chain, &l->filter.chain, e) < 0)
+	if (chain.p && rulejson_chain(chain, &l->filter.chain, e) < 0)
 		return -1;
-	if (asset.p && rest_spend_asset(asset, l->asset, e) < 0)
+	if (asset.p && rulejson_asset(asset, l->asset, e) < 0)
 		return -1;
 	l->by_asset = asset.p != NULL;
 	if (after.p && view_to_str(after, l->after, sizeof(l->after)) < 0)

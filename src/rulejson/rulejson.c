@@ -1,23 +1,21 @@
 /*
- * The rules of an agent as JSON, and changes to them. Whether a change allows more than before is the
- * signer's to judge.
+ * Rules from JSON. See rulejson.h.
  */
-#include <errno.h>
-#include <stdio.h>
+#include "rulejson.h"
 
-#include "address.h"
-#include "card.h"
+#include <errno.h>
+
+#include "config.h"
 #include "num.h"
-#include "rest_impl.h"
-#include "rest_spend.h"
 #include "u256.h"
+
 #include "poison.h"
 
 #define LIST_MOST 1024
 
 /* ---- values ---- */
 
-int rest_spend_chain(struct view id, uint64_t *ret, struct err *e)
+int rulejson_chain(struct view id, uint64_t *ret, struct err *e)
 {
 	const struct view number = config_chain_number(id);
 
@@ -26,7 +24,7 @@ int rest_spend_chain(struct view id, uint64_t *ret, struct err *e)
 	return 0;
 }
 
-int rest_spend_address(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e)
+int rulejson_address(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e)
 {
 	const int r = address_parse(text, ret);
 
@@ -35,10 +33,10 @@ int rest_spend_address(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *
 	return r < 0 ? err_set(e, ERR_INVALID, "an address is 0x and 40 hexadecimal digits") : 0;
 }
 
-int rest_spend_asset(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e)
+int rulejson_asset(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e)
 {
 	if (!view_is(text, "native"))
-		return rest_spend_address(text, ret, e);
+		return rulejson_address(text, ret, e);
 	memcpy(ret, address_native, ADDRESS_SIZE);
 	return 0;
 }
@@ -95,13 +93,13 @@ static int read_limit(struct arena *a, const struct json *j, void *out, struct e
 	struct sgn_limit *l = out;
 	uint8_t asset[ADDRESS_SIZE];
 
-	if (json_read(a, j, &limit_schema, &b, false, e) < 0 || rest_spend_chain(b.chain, &l->chain, e) < 0 ||
-	    rest_spend_asset(b.asset, asset, e) < 0 || keep(a, asset, sizeof(asset), &l->asset, e) < 0 ||
+	if (json_read(a, j, &limit_schema, &b, false, e) < 0 || rulejson_chain(b.chain, &l->chain, e) < 0 ||
+	    rulejson_asset(b.asset, asset, e) < 0 || keep(a, asset, sizeof(asset), &l->asset, e) < 0 ||
 	    read_amount(a, b.per_tx, &l->per_tx, e) < 0 || read_amount(a, b.day, &l->day, e) < 0 ||
 	    read_amount(a, b.week, &l->week, e) < 0 || read_amount(a, b.month, &l->month, e) < 0 ||
 	    read_amount(a, b.lifetime, &l->lifetime, e) < 0)
 		return -1;
-	l->decimals = (uint32_t)b.decimals;
+	l->decimals = rulejson_is_native(l->asset) ? 0 : (uint32_t)b.decimals; /* shown with its 18 */
 	l->symbol = b.symbol;
 	l->unlimited_approvals = b.unlimited;
 	return 0;
@@ -130,8 +128,8 @@ static int read_address(struct arena *a, const struct json *j, void *out, struct
 	uint8_t address[ADDRESS_SIZE];
 
 	if (json_read(a, j, &address_schema, &b, false, e) < 0 ||
-	    (b.chain.p && rest_spend_chain(b.chain, &x->chain, e) < 0) ||
-	    rest_spend_address(b.address, address, e) < 0 ||
+	    (b.chain.p && rulejson_chain(b.chain, &x->chain, e) < 0) ||
+	    rulejson_address(b.address, address, e) < 0 ||
 	    keep(a, address, sizeof(address), &x->address, e) < 0)
 		return -1;
 	x->deny = b.deny;
@@ -139,8 +137,6 @@ static int read_address(struct arena *a, const struct json *j, void *out, struct
 	x->note = b.note;
 	return 0;
 }
-
-static const char *const days[] = { "mon", "tue", "wed", "thu", "fri", "sat", "sun" };
 
 struct window_body {
 	bool unused;
@@ -156,7 +152,7 @@ static const struct json_field window_fields[] = {
 #undef AT
 static const struct json_schema window_schema = { window_fields, ELEMS(window_fields) };
 
-static int read_minute(struct view v, uint32_t *ret, struct err *e)
+int rulejson_minute(struct view v, uint32_t *ret, struct err *e)
 {
 	uint64_t hour, minute;
 
@@ -173,17 +169,66 @@ static int read_window(struct arena *a, const struct json *j, void *out, struct 
 	struct window_body b = { 0 };
 
 	if (json_read(a, j, &window_schema, &b, false, e) < 0 ||
-	    read_minute(b.from, &x->from_minute, e) < 0 || read_minute(b.to, &x->to_minute, e) < 0)
+	    rulejson_minute(b.from, &x->from_minute, e) < 0 || rulejson_minute(b.to, &x->to_minute, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b.days.n; i++) {
 		size_t d = 0;
-		while (d < ELEMS(days) && !view_is(b.days.items[i], days[d]))
+		while (d < RULEJSON_DAYS && !view_is(b.days.items[i], rulejson_days[d]))
 			d++;
-		if (d == ELEMS(days))
+		if (d == RULEJSON_DAYS)
 			return err_set(e, ERR_INVALID, "days are mon, tue, wed, thu, fri, sat and sun");
 		x->days |= 1u << d;
 	}
 	return 0;
+}
+
+struct typed_body {
+	bool unused;
+	struct view chain, contract, primary_type;
+};
+#define AT(f) .offset = offsetof(struct typed_body, f)
+static const struct json_field typed_fields[] = {
+	{ "chain", JSON_F_STRING, AT(chain), TEXT, .required = true },
+	{ "contract", JSON_F_STRING, AT(contract), TEXT, .required = true },
+	{ "primary_type", JSON_F_STRING, AT(primary_type), .min = 1, .max = 64, .required = true },
+};
+#undef AT
+static const struct json_schema typed_schema = { typed_fields, ELEMS(typed_fields) };
+
+static int read_typed(struct arena *a, const struct json *j, void *out, struct err *e)
+{
+	struct sgn_typed_rule *x = out;
+	struct typed_body b = { 0 };
+	uint8_t address[ADDRESS_SIZE];
+
+	if (json_read(a, j, &typed_schema, &b, false, e) < 0 || rulejson_chain(b.chain, &x->chain, e) < 0 ||
+	    rulejson_address(b.contract, address, e) < 0)
+		return -1;
+	x->primary_type = b.primary_type;
+	return keep(a, address, sizeof(address), &x->contract, e);
+}
+
+struct wallet_body {
+	bool unused;
+	struct view chain, wallet;
+};
+#define AT(f) .offset = offsetof(struct wallet_body, f)
+static const struct json_field wallet_fields[] = {
+	{ "chain", JSON_F_STRING, AT(chain), TEXT, .required = true },
+	{ "wallet", JSON_F_STRING, AT(wallet), .min = 1, .max = 64, .required = true },
+};
+#undef AT
+static const struct json_schema wallet_schema = { wallet_fields, ELEMS(wallet_fields) };
+
+static int read_wallet(struct arena *a, const struct json *j, void *out, struct err *e)
+{
+	struct sgn_agent_wallet *x = out;
+	struct wallet_body b = { 0 };
+
+	if (json_read(a, j, &wallet_schema, &b, false, e) < 0)
+		return -1;
+	x->wallet = b.wallet;
+	return rulejson_chain(b.chain, &x->chain, e);
 }
 
 static int read_list(struct arena *a, const struct json *list, const char *name, size_t size,
@@ -214,8 +259,7 @@ static void keep_names(const struct sgn_rules *was, struct sgn_rules *now)
 			if (l->chain != b->chain || !view_eq(l->asset, b->asset))
 				continue;
 			l->symbol = l->symbol.n ? l->symbol : b->symbol;
-			/* Of the native asset 18 are shown, whatever is stored. */
-			l->decimals = l->decimals && !card_is_native(l->asset) ? l->decimals : b->decimals;
+			l->decimals = l->decimals ? l->decimals : b->decimals;
 		}
 	for (size_t i = 0; i < now->addresses.n; i++)
 		for (size_t k = 0; k < was->addresses.n; k++)
@@ -229,8 +273,8 @@ static void keep_names(const struct sgn_rules *was, struct sgn_rules *now)
 
 struct change_body {
 	bool unused;
-	const struct json *limits, *addresses, *windows;
-	struct view auto_below;
+	const struct json *limits, *addresses, *windows, *typed, *wallets;
+	struct view auto_below, agent;
 	uint64_t approvers, max_pending, expiry, cool_down, suspend_after;
 };
 #define AT(f) .offset = offsetof(struct change_body, f)
@@ -248,7 +292,12 @@ static const struct json_field change_fields[] = {
 	{ "expiry_seconds", JSON_F_U64, AT(expiry), .min = 1, .max = 604800, .nullable = true },
 	{ "cool_down_seconds", JSON_F_U64, AT(cool_down), .max = 604800, .nullable = true },
 	{ "suspend_after", JSON_F_U64, AT(suspend_after), .max = 10000, .nullable = true },
+	/* of whole rules alone */
+	{ "agent", JSON_F_STRING, AT(agent), .max = 64, .nullable = true },
+	{ "wallets", JSON_F_ANY, AT(wallets), .nullable = true },
+	{ "typed", JSON_F_ANY, AT(typed), .nullable = true },
 };
+enum { OF_WHOLE = 3 };
 /* Flags go straight to the rules. */
 static const struct json_field flag_fields[] = {
 	FLAG(only_listed),    FLAG(allow_creation),     FLAG(allow_dangerous),
@@ -285,31 +334,40 @@ static int split(struct arena *a, const struct json *doc, struct json ret[2], st
 	return 0;
 }
 
-int rest_limits_change(struct arena *a, const struct json *doc, struct sgn_rules *r, struct err *e)
+static int read_lists(struct arena *a, const struct change_body *b, struct sgn_rules *r, struct err *e)
 {
-	static const struct json_schema change_schema = { change_fields, ELEMS(change_fields) },
-					flag_schema = { flag_fields, ELEMS(flag_fields) };
+#define LIST(name, fn)                                                                                       \
+	if (b->name && read_list(a, b->name, #name, sizeof(*r->name.items), fn, (void **)&r->name.items,     \
+				 &r->name.n, e) < 0)                                                         \
+	return -1
+	LIST(limits, read_limit);
+	LIST(addresses, read_address);
+	LIST(windows, read_window);
+	LIST(typed, read_typed);
+	LIST(wallets, read_wallet);
+#undef LIST
+	return 0;
+}
+
+static int read(struct arena *a, const struct json *doc, bool whole, struct sgn_rules *r, struct err *e)
+{
+	const struct json_schema change_schema = { change_fields,
+						   ELEMS(change_fields) - (whole ? 0 : OF_WHOLE) },
+				 flag_schema = { flag_fields, ELEMS(flag_fields) };
 	struct change_body b = { .approvers = r->approvers,
 				 .max_pending = r->max_pending,
 				 .expiry = r->expiry_s,
 				 .cool_down = r->cool_down_s,
 				 .suspend_after = r->suspend_after };
-	const struct sgn_rules was = *r;
+	const struct json *below = json_get(doc, "auto_below");
 	struct json half[2];
 
 	if (split(a, doc, half, e) < 0 || json_read(a, &half[0], &change_schema, &b, false, e) < 0 ||
-	    json_read(a, &half[1], &flag_schema, r, false, e) < 0)
+	    json_read(a, &half[1], &flag_schema, r, false, e) < 0 || read_lists(a, &b, r, e) < 0)
 		return -1;
-	if ((b.limits && read_list(a, b.limits, "limits", sizeof(*r->limits.items), read_limit,
-				   (void **)&r->limits.items, &r->limits.n, e) < 0) ||
-	    (b.addresses && read_list(a, b.addresses, "addresses", sizeof(*r->addresses.items), read_address,
-				      (void **)&r->addresses.items, &r->addresses.n, e) < 0) ||
-	    (b.windows && read_list(a, b.windows, "windows", sizeof(*r->windows.items), read_window,
-				    (void **)&r->windows.items, &r->windows.n, e) < 0))
-		return -1;
-	keep_names(&was, r);
-	if (b.auto_below.p &&
-	    read_amount(a, view_is(b.auto_below, "0") ? VIEW_NONE : b.auto_below, &r->auto_below, e) < 0)
+	if (view_is(b.auto_below, "0") || (whole && below && below->type == JSON_NULL))
+		r->auto_below = VIEW_NONE;
+	else if (b.auto_below.p && read_amount(a, b.auto_below, &r->auto_below, e) < 0)
 		return -1;
 	r->approvers = (uint32_t)b.approvers;
 	r->max_pending = (uint32_t)b.max_pending;
@@ -319,109 +377,17 @@ int rest_limits_change(struct arena *a, const struct json *doc, struct sgn_rules
 	return 0;
 }
 
-/* ---- what is shown ---- */
-
-static void put_lists(struct json_out *o, const struct sgn_rules *r)
+int rulejson_change(struct arena *a, const struct json *doc, struct sgn_rules *r, struct err *e)
 {
-	json_out_key(o, "limits");
-	json_out_array(o);
-	for (size_t i = 0; i < r->limits.n; i++) {
-		const struct sgn_limit *l = &r->limits.items[i];
-		json_out_object(o);
-		card_put_chain(o, "chain", l->chain);
-		if (card_is_native(l->asset))
-			json_out_kz(o, "asset", "native");
-		else
-			card_put_address(o, "asset", l->asset);
-		card_put_amount(o, "per_transaction", l->per_tx);
-		card_put_amount_any(o, "day", l->day);
-		card_put_amount_any(o, "week", l->week);
-		card_put_amount_any(o, "month", l->month);
-		card_put_amount_any(o, "lifetime", l->lifetime);
-		json_out_ku64_any(o, "decimals", card_is_native(l->asset) ? 18 : l->decimals);
-		json_out_kstr_any(o, "symbol", l->symbol);
-		json_out_kbool(o, "unlimited_approvals", l->unlimited_approvals);
-		json_out_end(o, '}');
-	}
-	json_out_end(o, ']');
-	json_out_key(o, "addresses");
-	json_out_array(o);
-	for (size_t i = 0; i < r->addresses.n; i++) {
-		const struct sgn_address_rule *x = &r->addresses.items[i];
-		json_out_object(o);
-		if (x->chain)
-			card_put_chain(o, "chain", x->chain);
-		else
-			json_out_kz(o, "chain", NULL);
-		card_put_address(o, "address", x->address);
-		json_out_kbool(o, "deny", x->deny);
-		json_out_kbool(o, "call", x->call);
-		json_out_kstr_any(o, "note", x->note);
-		json_out_end(o, '}');
-	}
-	json_out_end(o, ']');
+	const struct sgn_rules was = *r;
+
+	if (read(a, doc, false, r, e) < 0)
+		return -1;
+	keep_names(&was, r);
+	return 0;
 }
 
-static void put_more_lists(struct json_out *o, const struct sgn_rules *r)
+int rulejson_whole(struct arena *a, const struct json *doc, struct sgn_rules *r, struct err *e)
 {
-	json_out_key(o, "typed");
-	json_out_array(o);
-	for (size_t i = 0; i < r->typed.n; i++) {
-		json_out_object(o);
-		card_put_chain(o, "chain", r->typed.items[i].chain);
-		card_put_address(o, "contract", r->typed.items[i].contract);
-		json_out_kstr(o, "primary_type", r->typed.items[i].primary_type);
-		json_out_end(o, '}');
-	}
-	json_out_end(o, ']');
-	json_out_key(o, "windows");
-	json_out_array(o);
-	for (size_t i = 0; i < r->windows.n; i++) {
-		const struct sgn_window *x = &r->windows.items[i];
-		char from[16], to[16];
-		snprintf(from, sizeof(from), "%02u:%02u", x->from_minute / 60, x->from_minute % 60);
-		snprintf(to, sizeof(to), "%02u:%02u", x->to_minute / 60, x->to_minute % 60);
-		json_out_object(o);
-		json_out_key(o, "days");
-		json_out_array(o);
-		for (size_t d = 0; d < ELEMS(days); d++)
-			if (x->days >> d & 1)
-				json_out_str(o, view_of(days[d]));
-		json_out_end(o, ']');
-		json_out_kz(o, "start", from);
-		json_out_kz(o, "end", to);
-		json_out_end(o, '}');
-	}
-	json_out_end(o, ']');
-}
-
-void rest_limits_put(struct json_out *o, struct view agent, const struct sgn_rules *r)
-{
-	json_out_object(o);
-	json_out_kstr(o, "agent", agent);
-	json_out_key(o, "wallets");
-	json_out_array(o);
-	for (size_t i = 0; i < r->wallets.n; i++) {
-		json_out_object(o);
-		card_put_chain(o, "chain", r->wallets.items[i].chain);
-		json_out_kstr(o, "wallet", r->wallets.items[i].wallet);
-		json_out_end(o, '}');
-	}
-	json_out_end(o, ']');
-	put_lists(o, r);
-	put_more_lists(o, r);
-	json_out_kbool(o, "only_listed", r->only_listed);
-	json_out_kbool(o, "allow_creation", r->allow_creation);
-	json_out_kbool(o, "allow_dangerous", r->allow_dangerous);
-	json_out_kbool(o, "allow_messages", r->allow_messages);
-	json_out_kbool(o, "require_simulation", r->require_simulation);
-	json_out_kbool(o, "paused", r->paused);
-	/* 0 is the default of each: src/policy/policy.h. */
-	json_out_ku64(o, "approvers", r->approvers ? r->approvers : 1);
-	card_put_amount_any(o, "auto_below", r->auto_below);
-	json_out_ku64(o, "max_pending", r->max_pending ? r->max_pending : 5);
-	json_out_ku64(o, "expiry_seconds", r->expiry_s ? r->expiry_s : 300);
-	json_out_ku64(o, "cool_down_seconds", r->cool_down_s);
-	json_out_ku64(o, "suspend_after", r->suspend_after);
-	json_out_end(o, '}');
+	return read(a, doc, true, r, e);
 }

@@ -1,0 +1,29 @@
+/*
+ * The options of `paddock agent allow`, and the rules that come of them.
+ */
+#pragma once
+
+#include "json.h"
+#include "opts.h"
+#include "owner.h"
+
+struct allow_flags {
+	struct owner_flags owner; /* first */
+	const char *wallet, *rules, *auto_below;
+	struct opt_list limit, token, unlimited, chain, contract, call, to, deny, typed, window, remove,
+		reset;
+	uint64_t approvers, max_pending, suspend_after, expiry_ms, cool_down_ms;
+	bool yes, only_listed, messages, creation, dangerous, simulation, pause, resume;
+};
+
+struct allow {
+	struct arena *arena;
+	const struct allow_flags *f;
+	const struct json *manifest;
+	struct view wallet; /* the id of --wallet; empty: not given */
+	bool first;         /* nothing was allowed before: what the manifest asks for is taken */
+	struct sgn_rules rules;
+};
+
+/* Changes the rules by what the options name; everything else stays. */
+int allow_take(struct allow *a, struct err *e) _must_check_;
