@@ -915,7 +915,7 @@ export interface AiCost {
   week: number;
   /** Today and the 29 days before. */
   month: number;
-  /** All that is kept */
+  /** All that is kept, which is 400 days. */
   lifetime: number;
 }
 

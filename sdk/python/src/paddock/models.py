@@ -1815,7 +1815,7 @@ class AiCost:
     week: float
     #: Today and the 29 days before.
     month: float
-    #: All that is kept
+    #: All that is kept, which is 400 days.
     lifetime: float
 
     @classmethod
