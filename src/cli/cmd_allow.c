@@ -106,12 +106,12 @@ int cmd_allow_print(struct cmd_ctx *ctx, const struct sgn_rules *r, struct err *
 /* Wallets may be named by their labels there, too. */
 static int read_rules(struct allow *a, struct owner *o, struct err *e)
 {
-	struct buf *text = &(struct buf)BUF_INIT(RULES_MAX);
+	struct buf text = BUF_INIT(RULES_MAX);
 	struct json *doc = NULL;
-	int r = password_slurp(a->f->rules, text, e);
+	int r = password_slurp(a->f->rules, &text, e);
 
-	struct view kept = r < 0 ? VIEW_NONE : arena_view(a->arena, buf_view(text));
-	buf_done(text);
+	struct view kept = r < 0 ? VIEW_NONE : arena_view(a->arena, buf_view(&text));
+	buf_done(&text);
 	if (r < 0)
 		return -1;
 	if (!kept.p || json_parse(a->arena, kept, &doc, e) < 0 ||

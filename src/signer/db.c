@@ -93,12 +93,14 @@ static const char *const sql[DB_STMTS] = {
 	[DB_REQUEST_REFUSED] = "SELECT count(*) FROM requests WHERE agent = ? AND state = 1 AND created > ?",
 	[DB_SPEND_PUT] = "INSERT INTO spends(request, agent, wallet, chain, asset, amount, state, ts)"
 			 " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-	[DB_SPEND_RELEASE] = "UPDATE spends SET state = 3 WHERE request = ? AND state <> 3",
+	[DB_SPEND_RELEASE] = "UPDATE spends SET state = 3 WHERE request = ? AND state < 3",
+	[DB_SPEND_SETTLE] = "UPDATE spends SET state = 4 WHERE request = ? AND state < 3",
+	[DB_SPEND_AGAIN] = "UPDATE spends SET state = 2 WHERE request = ? AND state = 4",
 	[DB_SPEND_OF] = "SELECT asset, amount, ts FROM spends WHERE request = ? AND state = 1 ORDER BY id",
 	[DB_SPEND_ALL_OF] =
-		"SELECT asset, amount, ts FROM spends WHERE request = ? AND state <> 3 ORDER BY id",
+		"SELECT asset, amount, ts FROM spends WHERE request = ? AND state < 3 ORDER BY id",
 	[DB_SPEND_LOAD] =
-		"SELECT request, agent, wallet, chain, asset, amount, state, ts FROM spends WHERE state <> 3"
+		"SELECT request, agent, wallet, chain, asset, amount, state, ts FROM spends WHERE state < 3"
 		" ORDER BY ts, id",
 	[DB_VOTE_ADD] = "INSERT OR IGNORE INTO votes VALUES(?, ?, ?)",
 	[DB_VOTE_COUNT] = "SELECT count(*), group_concat(who, ', ') FROM votes WHERE request = ?",

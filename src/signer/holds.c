@@ -38,6 +38,16 @@ int holds_release_rows(struct signer *s, struct view id, struct err *e)
 	return db_do(&s->db, DB_SPEND_RELEASE, e, "t", id);
 }
 
+int holds_settle_rows(struct signer *s, struct view id, struct err *e)
+{
+	return db_do(&s->db, DB_SPEND_SETTLE, e, "t", id);
+}
+
+int holds_again_rows(struct signer *s, struct view id, struct err *e)
+{
+	return db_do(&s->db, DB_SPEND_AGAIN, e, "t", id);
+}
+
 int holds_read(struct signer_call *c, struct view id, struct policy_spend **ret, size_t *ret_n,
 	       int64_t *ret_ms, struct err *e)
 {

@@ -127,8 +127,8 @@ int items_move(struct signer_call *c, struct sgn_item *i, int32_t to, const char
 		return err_set(e, ERR_STATE, "the request is %s", states_name(from));
 	i->state = to;
 	if (db_begin(&s->db, e) < 0 || (release && holds_release_rows(s, i->id, e) < 0) ||
-	    items_update(s, i, e) < 0 || items_audit(s, i, actor, states_name(to), note, e) < 0 ||
-	    db_commit(&s->db, e) < 0) {
+	    (states_revives(from, to) && holds_again_rows(s, i->id, e) < 0) || items_update(s, i, e) < 0 ||
+	    items_audit(s, i, actor, states_name(to), note, e) < 0 || db_commit(&s->db, e) < 0) {
 		db_rollback(&s->db);
 		i->state = from;
 		return -1;

@@ -105,6 +105,7 @@ int report_call(struct signer_call *c, const void *msg, struct err *e)
 		return err_set(e, ERR_INVALID, "report: not a state that is reported, or not a hash");
 	if (items_get(c, m->id, &item, e) < 0 || wallets_get(c, i->wallet, &w, e) < 0)
 		return -1;
+	const int32_t before = i->state;
 	const bool external = w.info.kind == SGN_WALLET_KIND_EXTERNAL;
 	if (!external && (m->state >= SGN_STATE_AWAITING_WALLET))
 		return err_set(e, ERR_STATE, "the key of this wallet is here");
@@ -118,8 +119,10 @@ int report_call(struct signer_call *c, const void *msg, struct err *e)
 		return -1;
 	int r = n || i->deviation.n ? move_and_count(c, i, m, spends, n, e)
 				    : items_move(c, i, m->state, calls_actor(c), m->note, e);
-	/* What a wallet elsewhere refused was counted as spent. */
-	if (r == 0 && m->state == SGN_STATE_WALLET_REJECTED)
+	/* What a wallet elsewhere refused was counted as spent; what was settled and sent all the same was
+	 * not.
+	 */
+	if (r == 0 && (m->state == SGN_STATE_WALLET_REJECTED || states_revives(before, m->state)))
 		r = reload(c->s, e);
 	return r < 0 ? -1 : items_reply(c, i);
 }
@@ -141,10 +144,14 @@ int report_call_settle(struct signer_call *c, const void *msg, struct err *e)
 	case SGN_STATE_FAILED:
 	case SGN_STATE_WALLET_TIMEOUT:
 		break;
+	case SGN_STATE_MISMATCH:
+		if (item.i.kind != SGN_REQUEST_KIND_TX) /* somebody else's signature spends nothing */
+			break;
+		_fallthrough_;
 	default:
 		return err_set(e, ERR_STATE, "the request is %s", states_name(item.i.state));
 	}
-	if (db_begin(&s->db, e) < 0 || holds_release_rows(s, item.i.id, e) < 0 ||
+	if (db_begin(&s->db, e) < 0 || holds_settle_rows(s, item.i.id, e) < 0 ||
 	    items_audit(s, &item.i, calls_actor(c), "settle", m->note, e) < 0 || db_commit(&s->db, e) < 0) {
 		db_rollback(&s->db);
 		return -1;

@@ -95,6 +95,9 @@ int rules_call_put(struct signer_call *c, const void *msg, struct err *e);
 int holds_write(struct signer *s, const struct sgn_item *i, const struct policy_spend *spends, size_t n,
 		int state, int64_t at_ms, struct err *e) _must_check_;
 int holds_release_rows(struct signer *s, struct view id, struct err *e) _must_check_;
+/* The owner's release, and its end: it was sent after all. Memory follows by reading all anew. */
+int holds_settle_rows(struct signer *s, struct view id, struct err *e) _must_check_;
+int holds_again_rows(struct signer *s, struct view id, struct err *e) _must_check_;
 int holds_read(struct signer_call *c, struct view id, struct policy_spend **ret, size_t *ret_n,
 	       int64_t *ret_ms, struct err *e) _must_check_;
 int holds_load(struct signer *s, struct err *e) _must_check_;
@@ -106,7 +109,7 @@ void holds_spend(struct signer *s, const struct sgn_item *i, const struct policy
 /* Makes an amount that is reported small enough for the sums: the ledger can always be read again. */
 void holds_cap(struct signer *s, const struct sgn_item *i, struct policy_spend *x);
 void holds_done(struct signer *s);
-enum { HOLDS_RESERVED = 1, HOLDS_COMMITTED, HOLDS_RELEASED };
+enum { HOLDS_RESERVED = 1, HOLDS_COMMITTED, HOLDS_RELEASED, HOLDS_SETTLED };
 
 /* items.c: requests as they are stored. */
 struct item {
@@ -144,6 +147,7 @@ int report_call_spent(struct signer_call *c, const void *msg, struct err *e);
 
 /* states.c */
 bool states_may(int32_t from, int32_t to);
-bool states_open(int32_t s);     /* its amounts are reserved */
-bool states_releases(int32_t s); /* entering it ends the reservation */
+bool states_open(int32_t s);                   /* its amounts are reserved */
+bool states_releases(int32_t s);               /* entering it ends the reservation */
+bool states_revives(int32_t from, int32_t to); /* what was settled is spent after all */
 const char *states_name(int32_t s);

@@ -18,7 +18,9 @@ static const uint32_t next[] = {
 	[S(INCLUDED)] = BIT(CONFIRMED) | BIT(REVERTED) | BIT(BROADCAST),
 	[S(CONFIRMED)] = BIT(FINAL) | BIT(BROADCAST),
 	[S(DROPPED)] = BIT(BROADCAST),
-	[S(AWAITING_WALLET)] = BIT(BROADCAST) | BIT(WALLET_REJECTED) | BIT(WALLET_TIMEOUT),
+	[S(AWAITING_WALLET)] = BIT(BROADCAST) | BIT(WALLET_REJECTED) | BIT(WALLET_TIMEOUT) | BIT(MISMATCH),
+	/* A wallet that answers late may have sent it all the same. */
+	[S(WALLET_TIMEOUT)] = BIT(BROADCAST) | BIT(WALLET_REJECTED),
 	[S(MISMATCH)] = 0,
 };
 
@@ -62,6 +64,12 @@ bool states_releases(int32_t s)
 {
 	return s == S(REJECTED) || s == S(EXPIRED) || s == S(CANCELLED) || s == S(DENIED) ||
 	       s == S(WALLET_REJECTED);
+}
+
+/* What the owner may have settled meanwhile: it counts again. */
+bool states_revives(int32_t from, int32_t to)
+{
+	return to == S(BROADCAST) && (from == S(WALLET_TIMEOUT) || from == S(DROPPED));
 }
 
 const char *states_name(int32_t s)

@@ -439,6 +439,35 @@ def test_wallets_elsewhere_are_counted_here(signer):
     assert signer.api.ask("REQUEST", **request(value=1)).error == "Total spending limit exceeded"
 
 
+def test_wallets_elsewhere_that_answer_late(signer):
+    """What was given up, settled by the owner and sent all the same counts again; a late refusal releases."""
+    wallet = signer.wallet(kind=pb.WALLET_KIND_EXTERNAL, address=b"\x78" * 20)
+    signer.agent("late", wallet, day=ETHER, allow_messages=True)
+
+    def given_up(value):
+        item = signer.api.ask("REQUEST", **request("late", value=value))
+        approve(signer, item)
+        signer.api.ask("REPORT", id=item.id, state=state("awaiting_wallet"))
+        signer.api.ask("REPORT", id=item.id, state=state("wallet_timeout"))
+        return item
+    item = given_up(30)
+    assert signer.spent("agent:late") == 30
+    signer.owner.ask("SETTLE", id=item.id, note="no answer")
+    assert signer.spent("agent:late") == 0
+    signer.api.ask("REPORT", id=item.id, state=state("broadcast"), hash=b"h" * 32)
+    assert signer.spent("agent:late") == signer.spent(f"wallet:{wallet.id}") == 30
+    assert signer.owner.fails("SETTLE", id=item.id).code == "wrong_state"
+    signer.restart()
+    assert signer.spent("agent:late") == 30
+    kept = given_up(7)  # and where nobody settled it, once
+    signer.api.ask("REPORT", id=kept.id, state=state("broadcast"), hash=b"i" * 32)
+    assert signer.spent("agent:late") == 37
+    refused = given_up(5)
+    assert signer.api.fails("REPORT", id=refused.id, state=state("mismatch")).code == "wrong_state"
+    signer.api.ask("REPORT", id=refused.id, state=state("wallet_rejected"))
+    assert signer.spent("agent:late") == 37
+
+
 def test_new_recipients_wait(signer, wallet):
     signer.agent("dca", wallet, cool_down_s=3600)
     item = signer.api.ask("REQUEST", **request())

@@ -81,11 +81,13 @@ class World:
             self.items[name] = signer.api.ask("SIGN", id=self.items[name].id, facts=facts())
         for name, way in SIGNED.items():
             report(signer, self.items[name], *way)
-        for name in ("give", "refuse", "hang", "edit", "hash"):
+        for name in ("give", "refuse", "hang", "edit", "hash", "late"):
             approve(signer, self.ask(name, agent="far"))
-        for name in ("refuse", "hang", "edit", "hash"):
+        for name in ("refuse", "hang", "edit", "hash", "late"):
             report(signer, self.items[name], "awaiting_wallet")
         report(signer, self.items["edit"], "broadcast", hash=b"h" * 32)
+        report(signer, self.items["late"], "wallet_timeout")
+        signer.owner.ask("SETTLE", id=self.items["late"].id, note="no answer")
 
     def ask(self, name, message=None, **fields):
         self.values += 1
@@ -127,6 +129,7 @@ class World:
             "settle": ({**on("gone", "SETTLE", note="seen"), "role": "owner"}, SETTLED),
             "to a wallet": (told("give", "awaiting_wallet"), "awaiting_wallet"), "wallet refuses": (told("refuse", "wallet_rejected"), "wallet_rejected"),
             "wallet hangs": (told("hang", "wallet_timeout"), "wallet_timeout"), "wallet's hash": (told("hash", "broadcast", hash=b"g" * 32), "broadcast"),
+            "wallet is late": (told("late", "broadcast", hash=b"l" * 32), "broadcast"),
             "edited": (told("edit", "mismatch", actual=[pb.Effect(asset=NATIVE, amount=amount(5), to=b"\x22" * 20)]), "mismatch"),
             "expiry": ({"call": "SPENT", "fields": {"scope": "agent:old"}, "item": "expires", "late": 3601}, "expired"),
             "rules": ({"call": "RULES_PUT", "fields": {"rules": pb.Rules(scope="agent:new", approvers=3)}, "role": "owner"}, None),
@@ -144,7 +147,7 @@ def everything(signer):
     counted = Counter()
     for item in items.values():
         name = name_of(item.state)
-        if name in FREE or ("settle", item.id) in actions:
+        if name in FREE or (("settle", item.id) in actions and name != "broadcast"):
             continue
         for effect in item.effects:
             counted[f"agent:{item.agent}"] += int.from_bytes(effect.amount, "big")

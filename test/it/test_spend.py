@@ -342,6 +342,17 @@ def test_a_wallet_elsewhere(elsewhere, anvil):
     assert elsewhere.say(id, "wallet", hash=sends(9999)).status == 200
     assert elsewhere.until_state(id, "mismatch")
     wait.result(60)
+    for seconds in (3, 15, 60):  # a slow machine needs longer to come as far as the wallet
+        listed = signer.pb.AddressRule(chain=31337, address=bytes.fromhex(FRIEND[2:]))
+        elsewhere.allow(addresses=[listed], auto_below=signer.amount(2000), expiry_s=seconds)
+        wait = elsewhere.send(1404)
+        tx = paddock.until(lambda: next((t for t in elsewhere.list() if int(t["value"]) == 1404 and t["state"] != "expired"), None), "it is asked for")
+        if elsewhere.until_state(tx["id"], "wallet_timeout", "expired", timeout=100)["state"] == "wallet_timeout":
+            break
+    assert wait.result(60)["body"] == {"error": "Transaction approval timeout"}
+    assert elsewhere.say(tx["id"], "wallet", rejected=True).status == 409
+    assert elsewhere.say(tx["id"], "wallet", hash=sends(1404)).status == 200  # it was sent all the same
+    elsewhere.until_state(tx["id"], "confirmed", "final")
     anvil.ask("anvil_mine", "0x5")  # what was confirmed becomes final: the wallet can be removed
     paddock.until(lambda: not [t for t in elsewhere.list(state="confirmed")], "all of it is final")
 

@@ -2,11 +2,13 @@
 
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import paddock
-from walletconnect_kit import CHAIN, FIRST, SECOND, anvil, connect, daemon, modules, relay, sessions, wallet  # noqa: F401
+import provider
+from walletconnect_kit import CHAIN, FIRST, PROJECT, SECOND, Relay, Wallet, anvil, connect, daemon, modules, relay, sessions, wallet, wallets  # noqa: F401
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +44,7 @@ def test_pair_and_settle(daemon, relay, modules, wallet):
     it.do("pair", uri=pairing["uri"])
     proposal = it.wait("proposal")
     assert proposal["name"] == "Paddock" and proposal["chains"] == [CHAIN] and "eth_sendTransaction" in proposal["methods"]
-    it.wait("session")
+    it.topic = it.wait("session")["topic"]
     session = paddock.until(lambda: sessions(daemon), "the session is listed")[0]
     assert session["id"] == pairing["id"] and session["name"] == "Test Wallet" and session["url"] == "https://wallet.example"
     assert session["accounts"] == [f"{CHAIN}:{FIRST}"]
@@ -79,7 +81,7 @@ def test_it_is_ended_here(daemon, relay, wallet):
     session = connect(daemon, it)
     client = daemon.client()
     assert client.delete(f"/v1/wallets/sessions/{session['id']}").status == 204
-    it.wait("deleted")
+    it.wait("deleted", topic=it.topic)
     assert client.delete(f"/v1/wallets/sessions/{session['id']}").status == 404
 
 
@@ -103,20 +105,33 @@ def test_by_the_command_line(daemon, modules, wallet):
     run = lambda *words: subprocess.run([paddock.BIN / "paddock", "wallet", *words, *where], capture_output=True, text=True, env=paddock.clean_environment())  # noqa: E731
     listed = run("sessions").stdout
     assert "Test Wallet" in listed and ("in 6d" in listed or "in 7d" in listed), listed
+    topic = it.wait("session")["topic"]
     assert run("end", sessions(daemon)[0]["id"]).returncode == 0
-    it.wait("deleted")
+    it.wait("deleted", topic=topic)
     assert sessions(daemon) == []
 
 
 def test_the_line_is_there_only_when_it_is_needed(daemon, relay, wallet):
-    paddock.until(lambda: relay.ask()["clients"] == [], "nobody is connected")
+    paddock.until(lambda: relay.clients() == [], "the daemon is not connected")
     it = wallet()
     session = connect(daemon, it)
-    assert len(relay.ask()["clients"]) == 2
+    assert len(relay.clients()) == 1
     daemon.client().delete(f"/v1/wallets/sessions/{session['id']}")
-    it.wait("deleted")
-    it.stop()
-    paddock.until(lambda: relay.ask()["clients"] == [], "the daemon has left")
+    it.wait("deleted", topic=it.topic)
+    paddock.until(lambda: relay.clients() == [], "the daemon has left")
+
+
+def test_a_session_ends_with_its_time(daemon, relay, wallet):
+    it = wallet(lasts=1)
+    pairing = daemon.client().post("/v1/wallets/connect", {"chains": [CHAIN]}).json()
+    it.do("pair", uri=pairing["uri"])
+    it.wait("session")
+    paddock.until(lambda: f"session {pairing['id']}: its time is over" in daemon.log(400), "its time is over")
+    assert sessions(daemon) == []
+    paddock.until(lambda: relay.clients() == [], "the daemon has left")
+    daemon.kill_api()
+    assert sessions(daemon) == []
+    it.do("disconnect")
 
 
 def test_a_refused_pairing_and_one_without_our_chains(daemon, relay, wallet):
@@ -151,15 +166,36 @@ def test_who_may(daemon):
     assert client.post("/v1/wallets/connect", {"label": "x" * 65}).status == 400
 
 
-def test_a_relay_that_is_away(daemon_factory, workdir):
-    config = workdir / "away.yaml"
-    config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"rpc": ["http://127.0.0.1:9/"]}}, "walletconnect": {"relay": "ws://127.0.0.1:9", "project_id": "x"}}}))
-    it = daemon_factory("away", arguments=["--config", str(config)]).start()
-    response = it.client(timeout=60).post("/v1/wallets/connect", {})
-    assert response.status == 503 and "relay does not answer" in response.json()["error"]["message"], response
-    it.finish()
-    config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"rpc": ["http://127.0.0.1:9/"]}}}}))
-    it = daemon_factory("off", arguments=["--config", str(config)]).start()
-    response = it.client().post("/v1/wallets/connect", {})
-    assert response.status == 501 and "project_id" in response.json()["error"]["message"]
-    it.finish()
+def other(daemon_factory, workdir, name, relay, **more):
+    """A daemon with a configuration of its own."""
+    config = workdir / f"{name}.yaml"
+    walletconnect = {"walletconnect": {"relay": relay, "project_id": PROJECT}} if relay else {}
+    config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"rpc": ["http://127.0.0.1:9/"]}}, **walletconnect}, **more}))
+    return daemon_factory(name, arguments=["--config", str(config)]).start()
+
+
+def test_by_tls(daemon_factory, workdir, modules, anvil):
+    """wss:// with an authority that is trusted; certificates of others, and for other names, are refused."""
+    place = workdir / "authority"
+    place.mkdir()
+    provider.certificates(place)
+    secure = Relay(modules, tls=place)
+    trust = {"ai": {"ca_file": str(place / "ca.pem")}}
+    made = [other(daemon_factory, workdir, "trusts", secure.url, **trust), other(daemon_factory, workdir, "distrusts", secure.url),
+            other(daemon_factory, workdir, "misnamed", secure.url.replace("127.0.0.1", "localhost"), **trust),
+            other(daemon_factory, workdir, "away", "ws://127.0.0.1:9"), other(daemon_factory, workdir, "off", None)]
+    pool = ThreadPoolExecutor(len(made))
+    asked = [pool.submit(lambda d: d.client(timeout=60).post("/v1/wallets/connect", {}), d) for d in made[1:]]
+    it = Wallet(modules, secure, anvil)
+    session = connect(made[0], it)
+    assert session["accounts"] == [f"{CHAIN}:{FIRST}"] and len(secure.clients()) == 1
+    for answer, why in zip([a.result() for a in asked[:3]], ["certificate", "mismatch", ""]):
+        said = answer.json()["error"]["message"]
+        assert answer.status == 503 and "relay does not answer" in said and why in said, answer
+    off = asked[3].result()
+    assert off.status == 501 and "project_id" in off.json()["error"]["message"]
+    assert len(secure.clients()) == 1
+    it.stop()
+    for one in made:
+        one.finish()
+    secure.stop()

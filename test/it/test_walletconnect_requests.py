@@ -9,11 +9,14 @@ import paddock
 import signer
 from agents_kit import pack
 from spend_kit import ETHER, FRIEND, Bank
+from test_events import Stream
 from walletconnect_kit import CHAIN, FIRST, Wallet, anvil, connect, daemon, modules, relay, sessions  # noqa: F401
 
 TYPED = {"types": {"EIP712Domain": [{"name": "name", "type": "string"}, {"name": "chainId", "type": "uint256"}, {"name": "verifyingContract", "type": "address"}],
                    "Mail": [{"name": "text", "type": "string"}]},
          "primaryType": "Mail", "domain": {"name": "Post", "chainId": 31337, "verifyingContract": FRIEND}, "message": {"text": "hello"}}
+
+RULES = {"allow_messages": True, "typed": [signer.pb.TypedRule(chain=31337, contract=bytes.fromhex(FRIEND[2:]), primary_type="Mail")]}
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +46,7 @@ def bank(daemon, agent, person):
     connect(daemon, person, label="phone")
     found = paddock.until(lambda: [w for w in daemon.client().get("/v1/wallets").json()["wallets"] if w["address"] == FIRST], "the account is a wallet")[0]
     assert (found["kind"], found["label"]) == ("external", "phone")
-    typed = signer.pb.TypedRule(chain=31337, contract=bytes.fromhex(FRIEND[2:]), primary_type="Mail")
-    return Bank(daemon, agent, wallet=signer.pb.Wallet(id=found["id"]), allow_messages=True, typed=[typed])
+    return Bank(daemon, agent, wallet=signer.pb.Wallet(id=found["id"]), **RULES)
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +66,12 @@ def asked(bank, person, value):
     request = person.wait("request")
     assert bank.get(item["id"])["state"] == "awaiting_wallet"
     return item, answer, request
+
+
+def spent(bank):
+    """Today, of the native asset, by the signer's ledger."""
+    lines = bank.own("SPENT", scope=f"agent:{bank.agent.id}").lines
+    return sum(int.from_bytes(line.day, "big") for line in lines if line.asset == signer.NATIVE)
 
 
 def rpc(bank, method, *params):
@@ -98,12 +106,20 @@ def test_the_owner_rejects(bank, person, anvil):
     assert "rejected by user" in answer.result(60)["body"]["error"]
 
 
-def test_the_owner_edits_the_amount(bank, person, anvil):
+def test_the_owner_edits_the_amount(bank, daemon, person, anvil):
+    """What was really sent is counted beside what was approved, the agent is told, and so is whoever listens."""
     person.do("mode", to="edit")
+    before = spent(bank)
+    stream = Stream(daemon, "type=transaction.changed")
     answer = bank.send(13)
     item = bank.until_pending(13)
     bank.approve(item)
     assert bank.until_state(item["id"], "mismatch")
+    assert spent(bank) == before + 13 + 14
+    told = lambda: [e["data"]["state"] for e in [json.loads(e["data"]) for e in list(stream.events)] if e["data"]["id"] == item["id"]]  # noqa: E731
+    paddock.until(lambda: "mismatch" in told(), "the event is there")
+    assert told() == ["awaiting_wallet", "broadcast", "mismatch"]
+    stream.close()
     answer.result(60)
     assert anvil.ask("eth_getTransactionByHash", person.wait("answered")["result"])["value"] == hex(14)
 
@@ -124,11 +140,11 @@ def test_a_signature_of_somebody_else(bank, person):
     answer = rpc(bank, "personal_sign", "0x" + b"other".hex(), FIRST)
     item = pending(bank, "message")
     bank.approve(item)
-    assert bank.until_state(item["id"], "wallet_timeout")
-    assert "error" in answer.result(60)
+    assert bank.until_state(item["id"], "mismatch")
+    assert answer.result(60)["error"]["message"] == "the wallet's signature is not the account's"
 
 
-@pytest.mark.parametrize(("says", "state"), [("1626ba7e", "broadcast"), ("ffffffff", "wallet_timeout")])
+@pytest.mark.parametrize(("says", "state"), [("1626ba7e", "broadcast"), ("ffffffff", "mismatch")])
 def test_a_contract_judges_signatures(bank, person, anvil, says, state):
     """EIP-1271: what the account's key did not sign, the contract that the account is may accept."""
     person.do("mode", to="wrong")
@@ -182,6 +198,61 @@ def test_the_wallet_leaves_meanwhile(bank, daemon, person):
     assert "error" in answer.result(60)["body"]
     person.do("forget")
     assert sessions(daemon) == []
+
+
+def automatic(bank, value, seconds):
+    """Approved by its rules, with this much time for the wallet."""
+    listed = signer.pb.AddressRule(chain=31337, address=bytes.fromhex(FRIEND[2:]))
+    bank.allow(addresses=[listed], auto_below=signer.amount(100), expiry_s=seconds, **RULES)
+    return bank.send(value)
+
+
+def too_late(bank, relay, person, value, mode):
+    """The wallet has sent it, and its answer stays in the relay until the time is over: the request's id."""
+    person.do("mode", to=mode)
+    for seconds in (3, 15, 60):  # a slow machine needs longer to come as far as the wallet
+        known = {t["id"] for t in bank.list()}
+        answer = automatic(bank, value, seconds)
+        item = paddock.until(lambda: next((t for t in bank.list() if t["id"] not in known), None), "it is asked for")
+        state = bank.until_state(item["id"], "wallet_timeout", "expired", timeout=100)["state"]
+        assert "timeout" in answer.result(60)["body"]["error"]
+        hash = sent(person) if state == "wallet_timeout" else None
+        if hash:
+            return item["id"], hash
+        if state == "wallet_timeout":
+            bank.own("SETTLE", id=item["id"], note="again")
+    raise AssertionError("the wallet was never fast enough")
+
+
+def sent(person):
+    """The hash in the wallet's answer to the request that it shows; None: it shows none, or does not answer any more."""
+    shows = False
+    while shows or not person.events.empty():
+        one = person.events.get(timeout=60 * paddock.SLOW)
+        shows |= one["event"] == "request"
+        if shows and one["event"] in ("answered", "failed"):
+            return one.get("result")
+    return None
+
+
+def test_the_time_is_over(bank, daemon, relay, person):
+    """By the clock it ends as wallet_timeout, which counts. A late answer is believed: it is followed, or a mismatch, also where the
+    owner has settled it meanwhile and the api is another one."""
+    before = spent(bank)
+    relay.ask("/hold?tag=1109")
+    try:
+        same, hash = too_late(bank, relay, person, 22, "approve")
+        edited, _ = too_late(bank, relay, person, 24, "edit")
+        assert spent(bank) == before + 22 + 24
+        bank.own("SETTLE", id=same, note="it never answered")
+        assert spent(bank) == before + 24
+        daemon.kill_api()
+    finally:
+        relay.ask("/release")
+        bank.allow(**RULES)
+    assert bank.until_state(same, "included", "confirmed", "final")["hash"] == hash
+    assert bank.until_state(edited, "mismatch")
+    assert spent(bank) == before + 22 + 24 + 25
 
 
 def test_cancelled_is_not_asked(bank, daemon, relay, person):

@@ -6,7 +6,7 @@ import { formatJsonRpcError, formatJsonRpcResult } from "@walletconnect/jsonrpc-
 import { getSdkError } from "@walletconnect/utils";
 import { getBytes, JsonRpcProvider, Wallet } from "ethers";
 
-const { relay, project, rpc, key, chain, chains } = JSON.parse(process.argv[2]);
+const { relay, project, rpc, key, chain, chains, lasts } = JSON.parse(process.argv[2]);
 const say = (event, more = {}) => console.log(JSON.stringify({ event, ...more }));
 const account = new Wallet(key, new JsonRpcProvider(rpc, undefined, { cacheTimeout: -1, pollingInterval: 100 }));
 const metadata = { name: "Test Wallet", description: "a wallet", url: "https://wallet.example", icons: [] };
@@ -14,6 +14,13 @@ const core = new Core({ relayUrl: relay, projectId: project, storageOptions: { d
   telemetryEnabled: false, logger: "silent" });
 const kit = await WalletKit.init({ core, metadata });
 const held = [];
+if (lasts) { // seconds, for its sessions: WalletKit itself offers nothing but a week
+  const encode = core.crypto.encode.bind(core.crypto);
+  core.crypto.encode = (topic, payload, options) => {
+    if (payload.method === "wc_sessionSettle") payload.params.expiry = Math.floor(Date.now() / 1000) + lasts;
+    return encode(topic, payload, options);
+  };
+}
 let mode = "approve";
 
 const namespaces = (list) => ({ eip155: { chains: list, accounts: list.map((c) => `${c}:${account.address}`),
@@ -62,11 +69,12 @@ kit.on("session_request", ({ topic, id, params }) => {
 kit.on("session_delete", ({ topic }) => say("deleted", { topic }));
 
 const commands = {
+  count: () => Object.keys(kit.getActiveSessions()).length,
   pair: ({ uri }) => kit.pair({ uri }),
   mode: ({ to }) => void (mode = to),
   release: async ({ to }) => { mode = to ?? "approve"; for (const one of held.splice(0)) await answer(one); },
   forget: () => void held.splice(0),
-  disconnect: () => Promise.all(Object.keys(kit.getActiveSessions()).map((topic) => kit.disconnectSession({ topic, reason: getSdkError("USER_DISCONNECTED") }))),
+  disconnect: () => Promise.allSettled(Object.keys(kit.getActiveSessions()).map((topic) => kit.disconnectSession({ topic, reason: getSdkError("USER_DISCONNECTED") }))),
   update: ({ chains: list }) => Promise.all(Object.keys(kit.getActiveSessions()).map(async (topic) => (await kit.updateSession({ topic, namespaces: namespaces(list) })).acknowledged())),
   extend: () => Promise.all(Object.keys(kit.getActiveSessions()).map(async (topic) => (await kit.extendSession({ topic })).acknowledged())),
   ping: () => Promise.all(Object.keys(kit.getActiveSessions()).map((topic) => kit.engine.signClient.ping({ topic }))),
@@ -74,8 +82,7 @@ const commands = {
 createInterface({ input: process.stdin }).on("line", async (line) => {
   const { do: what, ...more } = JSON.parse(line);
   try {
-    await commands[what](more);
-    say("done", { what });
+    say("done", { what, value: await commands[what](more) });
   } catch (e) {
     say("failed", { what, message: e.message });
   }

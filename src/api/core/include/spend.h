@@ -75,7 +75,14 @@ struct job *spend_cancel(struct core *c, const struct actor *a, struct view id, 
 struct job *spend_speed_up(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
 			   struct err *e) _must_check_;
 
-enum spend_answer_kind { SPEND_NO_ANSWER, SPEND_SENT, SPEND_SIGNED, SPEND_REFUSED, SPEND_TIMEOUT };
+enum spend_answer_kind {
+	SPEND_NO_ANSWER,
+	SPEND_SENT,
+	SPEND_SIGNED,
+	SPEND_REFUSED,
+	SPEND_TIMEOUT,
+	SPEND_FOREIGN, /* a signature that is not the account's */
+};
 /* What a wallet elsewhere says. */
 struct spend_answer {
 	enum spend_answer_kind kind;
@@ -83,8 +90,9 @@ struct spend_answer {
 	struct view signature; /* SIGNED: of a message */
 	const char *note;      /* may be NULL */
 };
-/* A wallet in a page has answered a request that is awaiting_wallet. ERR_INVALID: the signature is not the
- * account's, or of another kind than what was asked for; then it still waits. */
+/* A wallet in a page has answered a request that is awaiting_wallet, or has sent one that is wallet_timeout.
+ * ERR_INVALID: the signature is not the account's, or of another kind than what was asked for; then it still
+ * waits. */
 struct job *spend_wallet_answer(struct core *c, const struct actor *a, struct view id,
 				const struct spend_answer *w, job_done *done, void *arg,
 				struct err *e) _must_check_;

@@ -66,7 +66,9 @@ static const char *sentence(const struct sgn_item *i, const char *note, bool ref
 		return *note ? note : "RPC Error: the transaction could not be sent";
 	case SGN_STATE_MISMATCH:
 		*ret_status = 500;
-		return "the wallet sent another transaction than the one that was approved";
+		return i->kind == SGN_REQUEST_KIND_TX
+			       ? "the wallet sent another transaction than the one that was approved"
+			       : "the wallet's signature is not the account's";
 	default:
 		*ret_status = 500;
 		return refused ? note : NULL;

@@ -187,6 +187,9 @@ void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w)
 	case SPEND_REFUSED:
 		r.state = SGN_STATE_WALLET_REJECTED;
 		break;
+	case SPEND_FOREIGN:
+		r.state = SGN_STATE_MISMATCH;
+		break;
 	case SPEND_TIMEOUT:
 	case SPEND_NO_ANSWER:
 		r.state = SGN_STATE_WALLET_TIMEOUT;

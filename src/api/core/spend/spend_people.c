@@ -218,6 +218,7 @@ struct deciding {
 	struct spend_answer answer;
 	struct buf signature;
 	struct spend_proof *proof;
+	bool late; /* the wallet has sent what was given up */
 };
 
 static void end_item(struct deciding *d, const struct sgn_item *i)
@@ -333,15 +334,16 @@ static void report_answer(struct deciding *d)
 									  : SGN_STATE_WALLET_REJECTED,
 				.note = VIEW("by a wallet in a page") };
 
-	if (!x || x->state != SGN_STATE_AWAITING_WALLET) {
+	if (!(d->late && !x) && (!x || x->state != SGN_STATE_AWAITING_WALLET)) {
 		err_set(&e, ERR_STATE, "the request does not wait for a wallet any more");
 		spend_op_end(&d->op, NULL, &e);
 		return;
 	}
-	spend_elsewhere_end(x);
+	if (x)
+		spend_elsewhere_end(x);
 	if (d->answer.kind == SPEND_SENT)
 		r.hash = (struct view){ (const char *)d->answer.hash, SPEND_HASH };
-	if (d->answer.kind == SPEND_SIGNED) {
+	if (d->answer.kind == SPEND_SIGNED && x) {
 		buf_clear(&x->raw);
 		(void)!buf_add(&x->raw, buf_view(&d->signature));
 	}
@@ -366,7 +368,8 @@ static void answer(struct deciding *d, const struct sgn_item *i)
 	struct err e = { 0 };
 	uint8_t digest[SPEND_HASH];
 
-	if (!x || i->state != SGN_STATE_AWAITING_WALLET)
+	d->late = i->state == SGN_STATE_WALLET_TIMEOUT && d->answer.kind == SPEND_SENT;
+	if (!d->late && (!x || i->state != SGN_STATE_AWAITING_WALLET))
 		err_set(&e, ERR_STATE, "the request is %s", spend_state_name(i->state));
 	else if (d->answer.kind != SPEND_REFUSED && tx != (d->answer.kind == SPEND_SENT))
 		err_set(&e, ERR_INVALID, "the request is a %s: its answer is a %s", spend_kind_name(i->kind),

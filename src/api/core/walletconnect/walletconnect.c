@@ -1,7 +1,7 @@
 /*
  * Pairings and sessions with wallets: see walletconnect.h. walletconnect_relay.c has the line to the relay,
- * walletconnect_peer.c what wallets say, walletconnect_ask.c the requests to them, walletconnect_kept.c what
- * survives a restart.
+ * walletconnect_peer.c what wallets say, walletconnect_ask.c the requests to them, walletconnect_late.c
+ * answers out of time, walletconnect_kept.c what survives a restart.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -220,6 +220,8 @@ static void on_signer(struct signer_watch *w, bool is_open)
 		if (is_open && s->stage == WC_OPEN && !s->wallets_known)
 			walletconnect_tell_signer(s);
 	}
+	if (is_open)
+		walletconnect_late_look(c);
 }
 
 /* ---- a pairing ---- */

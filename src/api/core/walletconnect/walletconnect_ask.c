@@ -42,22 +42,6 @@ struct wc_ask {
 	struct buf signature;
 };
 
-/* An answer to a request of an earlier life, which nobody has asked for again yet. */
-struct wc_early {
-	struct list link;
-	struct wc_session *session;
-	char id[WC_ID], relay_id[WC_ID];
-	enum wc_sign_kind kind;
-	int64_t code;
-	struct buf text; /* the result, or the error's text */
-};
-
-struct answer {
-	enum wc_sign_kind kind;
-	int64_t code;
-	struct view text;
-};
-
 static void free_ask(struct wc_ask *k)
 {
 	list_del(&k->link);
@@ -102,15 +86,42 @@ static void nothing(void *arg, const struct err *e)
 		log_warn("what was asked of a wallet is not kept: %s", e->msg);
 }
 
-static void forget_asked(struct wc_session *s, const char *request)
+/* The others stay in their order, by which the oldest is known. */
+static void drop_asked(struct wc_session *s, struct wc_asked *a)
+{
+	s->n_asked--;
+	memmove(a, a + 1, (size_t)(s->asked + s->n_asked - a) * sizeof(*a));
+}
+
+void walletconnect_ask_forget(struct wc_session *s, const char *request)
 {
 	struct wc_asked *a = s ? find_asked(s, request) : NULL;
 
 	if (!a)
 		return;
-	*a = s->asked[--s->n_asked];
+	drop_asked(s, a);
 	if (s->stage == WC_OPEN)
 		walletconnect_kept_put(s, nothing, NULL);
+}
+
+/* Its answer may still come, and what it says counts. */
+static void mark_late(struct wc_session *s, const char *request)
+{
+	struct wc_asked *a = s ? find_asked(s, request) : NULL;
+
+	if (!a || a->late || s->stage != WC_OPEN)
+		return;
+	a->late = true;
+	walletconnect_kept_put(s, nothing, NULL);
+}
+
+/* One more can be asked for: the oldest that is late makes room. */
+static bool has_room(struct wc_session *s)
+{
+	for (size_t i = 0; s->n_asked >= WCROOM_ASKED && i < s->n_asked; i++)
+		if (s->asked[i].late)
+			drop_asked(s, &s->asked[i]);
+	return s->n_asked < WCROOM_ASKED;
 }
 
 /* ---- answers ---- */
@@ -141,7 +152,7 @@ static void on_time(struct loop_timer *t)
 	struct wc_ask *k = CONTAINER(t, struct wc_ask, timer);
 
 	if (k->stage == ASK_NEW || k->stage == ASK_KEEPING)
-		forget_asked(k->session, k->request);
+		walletconnect_ask_forget(k->session, k->request);
 	give_up(k, "the wallet did not answer in time");
 }
 
@@ -153,6 +164,8 @@ static void on_proof(void *arg, const struct err *e)
 	if (!e)
 		finish(k,
 		       &(struct spend_answer){ .kind = SPEND_SIGNED, .signature = buf_view(&k->signature) });
+	else if (e->code == ERR_INVALID) /* it is somebody else's */
+		finish(k, &(struct spend_answer){ .kind = SPEND_FOREIGN, .note = e->msg });
 	else
 		give_up(k, e->msg);
 }
@@ -165,7 +178,8 @@ static void take_signature(struct wc_ask *k, struct view text)
 	k->signature = BUF_INIT(SPEND_SIGNATURE_MAX);
 	room = n ? buf_reserve(&k->signature, n) : NULL;
 	if (!room || text_unhex(view_skip(text, 2), room, n) < 0) {
-		give_up(k, "the wallet's answer is no signature");
+		finish(k, &(struct spend_answer){ .kind = SPEND_FOREIGN,
+						  .note = "the wallet's answer is no signature" });
 		return;
 	}
 	buf_commit(&k->signature, n);
@@ -175,7 +189,7 @@ static void take_signature(struct wc_ask *k, struct view text)
 		k->proof = p;
 }
 
-static void take_error(struct wc_ask *k, const struct answer *a)
+static void take_error(struct wc_ask *k, const struct wc_answer *a)
 {
 	_cleanup_(buf_done) struct buf why = BUF_INIT(512);
 
@@ -188,7 +202,7 @@ static void take_error(struct wc_ask *k, const struct answer *a)
 		refuse(k, buf_view(&why).p);
 }
 
-static void take_answer(struct wc_ask *k, const struct answer *a)
+static void take_answer(struct wc_ask *k, const struct wc_answer *a)
 {
 	struct spend_answer w = { .kind = SPEND_SENT };
 
@@ -203,48 +217,33 @@ static void take_answer(struct wc_ask *k, const struct answer *a)
 		give_up(k, "the wallet's answer is no transaction's hash");
 }
 
-static bool keep_early(struct wc_session *s, const struct wc_sign_in *in, const struct answer *a,
-		       struct view relay_id)
-{
-	struct wc_early *y = calloc(1, sizeof(*y));
-
-	if (!y)
-		return true; /* not acknowledged: it comes again */
-	*y = (struct wc_early){ .session = s, .kind = a->kind, .code = a->code, .text = BUF_INIT(64 * 1024) };
-	(void)!view_to_str(in->id, y->id, WC_ID);
-	(void)!view_to_str(relay_id, y->relay_id, WC_ID);
-	buf_add(&y->text, a->text);
-	list_append(&s->core->walletconnect.early, &y->link);
-	return true;
-}
-
-static void free_early(struct wc_early *y)
-{
-	list_del(&y->link);
-	buf_done(&y->text);
-	free(y);
-}
-
 bool walletconnect_ask_answer(struct wc_session *s, const struct wc_sign_in *in, struct view relay_id)
 {
-	const struct answer a = { .kind = in->kind,
-				  .code = in->code,
-				  .text = in->kind == WC_SIGN_ERROR                       ? in->text
-					  : in->result && in->result->type == JSON_STRING ? in->result->text
-											  : VIEW("") };
+	const struct wc_answer a = { .kind = in->kind,
+				     .code = in->code,
+				     .text = in->kind == WC_SIGN_ERROR ? in->text
+					     : in->result && in->result->type == JSON_STRING
+						     ? in->result->text
+						     : VIEW("") };
 
 	LIST_EACH (it, &s->core->walletconnect.asks) {
 		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
 		if (k->session != s || !view_is(in->id, k->id))
 			continue;
+		if (k->stage == ASK_ANSWERED && !k->relay_id[0]) { /* it was given up a moment ago */
+			walletconnect_late_keep(s, find_asked(s, k->request), &a, relay_id);
+			return true;
+		}
 		(void)!view_to_str(relay_id, k->relay_id, WC_ID);
 		if (k->stage == ASK_SENT)
 			take_answer(k, &a);
 		return true;
 	}
 	for (size_t i = 0; i < s->n_asked; i++)
-		if (view_is(in->id, s->asked[i].id))
-			return keep_early(s, in, &a, relay_id);
+		if (view_is(in->id, s->asked[i].id)) {
+			walletconnect_late_keep(s, &s->asked[i], &a, relay_id);
+			return true;
+		}
 	if (in->kind == WC_SIGN_RESULT && a.text.n)
 		log_warn("session %s: a wallet answers what nobody waits for any more", s->id);
 	return false;
@@ -310,9 +309,12 @@ static void go(struct wc_ask *k)
 
 	if (k->stage != ASK_NEW || k->core->walletconnect.line.state != WC_LINE_OPEN)
 		return;
-	if (!can(s, k->errand->method) || s->n_asked >= WCROOM_ASKED) {
-		refuse(k, s->n_asked >= WCROOM_ASKED ? "too many requests wait for this wallet"
-						     : "the wallet does not offer this kind of signature");
+	if (!can(s, k->errand->method)) {
+		refuse(k, "the wallet does not offer this kind of signature");
+		return;
+	}
+	if (!has_room(s)) {
+		refuse(k, "too many requests wait for this wallet");
 		return;
 	}
 	w = calloc(1, sizeof(*w));
@@ -325,8 +327,10 @@ static void go(struct wc_ask *k)
 	while (is_used(s, k->id));
 	w->core = k->core;
 	memcpy(w->request, k->request, sizeof(w->request));
-	memcpy(s->asked[s->n_asked].request, k->request, sizeof(k->request));
-	memcpy(s->asked[s->n_asked++].id, k->id, sizeof(k->id));
+	struct wc_asked *a = &s->asked[s->n_asked++];
+	*a = (struct wc_asked){ 0 };
+	memcpy(a->request, k->request, sizeof(a->request));
+	memcpy(a->id, k->id, sizeof(a->id));
 	k->stage = ASK_KEEPING;
 	walletconnect_kept_put(s, on_written, w);
 }
@@ -341,16 +345,12 @@ static void attach(struct wc_ask *k, const struct wc_asked *a)
 {
 	memcpy(k->id, a->id, sizeof(k->id));
 	k->stage = ASK_SENT;
-	LIST_EACH (it, &k->core->walletconnect.early) {
-		struct wc_early *y = CONTAINER(it, struct wc_early, link);
-		if (y->session != k->session || strcmp(y->id, k->id) != 0)
-			continue;
-		memcpy(k->relay_id, y->relay_id, sizeof(k->relay_id));
-		list_del(&y->link);
-		take_answer(k, &(struct answer){ y->kind, y->code, buf_view(&y->text) });
-		free_early(y);
+	struct wc_late *y = walletconnect_late_take(k->session, k->id);
+	if (!y)
 		return;
-	}
+	memcpy(k->relay_id, y->relay_id, sizeof(k->relay_id));
+	take_answer(k, &(struct wc_answer){ y->kind, y->code, buf_view(&y->text) });
+	walletconnect_late_free(y);
 }
 
 /* ---- the backend ---- */
@@ -417,7 +417,7 @@ static void take_back(struct spend_elsewhere *b, struct spend_errand *q)
 		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
 		if (k->errand != q)
 			continue;
-		forget_asked(k->session, k->request);
+		walletconnect_ask_forget(k->session, k->request);
 		free_ask(k);
 	}
 }
@@ -429,13 +429,21 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 	struct wc_ask *k = find_request(c, v->item->id);
 
 	(void)what;
-	if (!k || k->stage != ASK_ANSWERED || v->item->state == SGN_STATE_AWAITING_WALLET ||
-	    v->item->state == SGN_STATE_APPROVED)
-		return;
-	if (k->relay_id[0])
-		walletconnect_relay_ack(c, k->relay_id);
-	forget_asked(k->session, k->request);
-	free_ask(k);
+	char request[SPEND_ID + 1];
+	const bool late = v->item->state == SGN_STATE_WALLET_TIMEOUT &&
+			  view_to_str(v->item->id, request, sizeof(request)) == 0;
+	if (k && k->stage == ASK_ANSWERED && v->item->state != SGN_STATE_AWAITING_WALLET &&
+	    v->item->state != SGN_STATE_APPROVED) {
+		if (k->relay_id[0])
+			walletconnect_relay_ack(c, k->relay_id);
+		if (!late || k->relay_id[0])
+			walletconnect_ask_forget(k->session, k->request);
+		free_ask(k);
+	}
+	if (late) {
+		mark_late(find_asker(c, request), request);
+		walletconnect_late_look(c);
+	}
 }
 
 void walletconnect_ask_end(struct wc_session *s, const char *why)
@@ -450,9 +458,7 @@ void walletconnect_ask_end(struct wc_session *s, const char *why)
 		else if (k->stage == ASK_SENT)
 			give_up(k, why);
 	}
-	LIST_EACH (it, &s->core->walletconnect.early)
-		if (CONTAINER(it, struct wc_early, link)->session == s)
-			free_early(CONTAINER(it, struct wc_early, link));
+	walletconnect_late_end(s);
 }
 
 void walletconnect_ask_init(struct core *c)
@@ -460,7 +466,7 @@ void walletconnect_ask_init(struct core *c)
 	struct walletconnect *w = &c->walletconnect;
 
 	list_init(&w->asks);
-	list_init(&w->early);
+	list_init(&w->late);
 	w->backend = (struct spend_elsewhere){
 		.name = "walletconnect", .has = has, .send = send_errand, .take_back = take_back
 	};
@@ -471,6 +477,5 @@ void walletconnect_ask_stop(struct core *c)
 {
 	LIST_EACH (it, &c->walletconnect.asks)
 		free_ask(CONTAINER(it, struct wc_ask, link));
-	LIST_EACH (it, &c->walletconnect.early)
-		free_early(CONTAINER(it, struct wc_early, link));
+	walletconnect_late_stop(c);
 }

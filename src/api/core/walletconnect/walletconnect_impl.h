@@ -8,7 +8,7 @@
 #pragma once
 
 #include "peer.h"
-#include "spend.h"
+#include "spend_late.h"
 #include "walletconnect.h"
 #include "wc_identity.h"
 #include "wc_sign.h"
@@ -56,6 +56,7 @@ enum wc_stage {
 /* A request that was sent, as the vault has it. */
 struct wc_asked {
 	char request[SPEND_ID + 1], id[WC_ID];
+	bool late; /* it was given up; an answer that comes all the same is believed */
 };
 
 struct wc_session {
@@ -87,7 +88,7 @@ struct wc_session {
 struct walletconnect {
 	struct list sessions; /* in the order of their making */
 	unsigned n;
-	struct list asks, early;
+	struct list asks, late;
 	struct wc_line line;
 	bool loaded, loading;
 	uint8_t seed[WC_SEED];
@@ -161,3 +162,32 @@ bool walletconnect_ask_answer(struct wc_session *s, const struct wc_sign_in *in,
 void walletconnect_ask_go(struct core *c);
 /* The session is over. */
 void walletconnect_ask_end(struct wc_session *s, const char *why);
+/* Nothing more is expected of it. Accepts a session that is NULL. */
+void walletconnect_ask_forget(struct wc_session *s, const char *request);
+
+/* ---- walletconnect_late.c: answers that come before their errand, or after it ---- */
+
+struct wc_answer {
+	enum wc_sign_kind kind;
+	int64_t code;
+	struct view text; /* the result, or the error's text */
+};
+struct wc_late {
+	struct list link;
+	struct wc_session *session; /* NULL: it is over */
+	char id[WC_ID], relay_id[WC_ID];
+	enum wc_sign_kind kind;
+	int64_t code;
+	struct buf text;
+	struct spend_late said;
+	bool busy;
+};
+void walletconnect_late_keep(struct wc_session *s, const struct wc_asked *asked, const struct wc_answer *a,
+			     struct view relay_id);
+/* The errand is there: the answer to it, or NULL. */
+struct wc_late *walletconnect_late_take(struct wc_session *s, const char *id);
+void walletconnect_late_free(struct wc_late *y);
+/* Asks the signer what becomes of those that have no errand. */
+void walletconnect_late_look(struct core *c);
+void walletconnect_late_end(struct wc_session *s);
+void walletconnect_late_stop(struct core *c);

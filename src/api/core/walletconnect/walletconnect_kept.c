@@ -138,6 +138,12 @@ static void put_lists(struct json_out *o, const struct wc_session *s)
 	for (size_t i = 0; i < s->n_asked; i++)
 		json_out_kz(o, s->asked[i].request, s->asked[i].id);
 	json_out_end(o, '}');
+	json_out_key(o, "late");
+	json_out_array(o);
+	for (size_t i = 0; i < s->n_asked; i++)
+		if (s->asked[i].late)
+			json_out_str(o, view_of(s->asked[i].request));
+	json_out_end(o, ']');
 }
 
 void walletconnect_kept_put(struct wc_session *s, wc_kept_done *done, void *arg)
@@ -203,6 +209,14 @@ static bool flag(const struct json *doc, const char *key)
 	return j && j->type == JSON_BOOL && j->boolean;
 }
 
+static void read_late(const struct json *late, struct wc_session *s)
+{
+	for (size_t i = 0; late && i < late->n; i++)
+		for (size_t k = 0; k < s->n_asked; k++)
+			s->asked[k].late |= late->items[i].type == JSON_STRING &&
+					    view_is(late->items[i].text, s->asked[k].request);
+}
+
 static bool read_lists(const struct json *doc, struct wc_session *s)
 {
 	const struct json *chains = json_get(doc, "chains"), *accounts = json_get(doc, "accounts"),
@@ -219,6 +233,7 @@ static bool read_lists(const struct json *doc, struct wc_session *s)
 				sizeof(s->asked->request)) < 0 ||
 		    view_to_str(asked->members[i].value.text, s->asked[s->n_asked].id, WC_ID) < 0)
 			return false;
+	read_late(json_get(doc, "late"), s);
 	return true;
 }
 
