@@ -12,8 +12,9 @@
 
 #include "poison.h"
 
-#define PAGE_BYTES (64u << 20)
-#define CARD_BYTES (1u << 20)
+#define PAGE_BYTES  (64u << 20)
+#define CARD_BYTES  (1u << 20)
+#define EXPORT_PART 10000 /* lines of CSV that the daemon gives at once */
 
 /* ---- filters ---- */
 
@@ -95,18 +96,49 @@ static int run_ls(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, cha
 
 /* ---- export ---- */
 
+/* All but the first line, which is the same for each part. */
+static int print_rest(struct client *c, struct err *e)
+{
+	bool begun = false;
+	struct view data;
+	int r;
+
+	while ((r = client_read(c, &data, e)) > 0) {
+		const char *end = begun ? data.p : memchr(data.p, '\n', data.n);
+		if (!end)
+			continue;
+		data = view_skip(data, begun ? 0 : (size_t)(end - data.p) + 1);
+		begun = true;
+		if (show_bytes(STDOUT_FILENO, data, e) < 0)
+			return -1;
+	}
+	return r;
+}
+
+/* Part after part. */
 static int export_csv(struct session *s, const struct filter_flags *f, struct err *e)
 {
-	_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
-	struct client_request rq = { .method = "GET", .timeout_ms = SESSION_CALL_MS };
-	struct response answer;
+	char after[sizeof(((struct response *)NULL)->next)] = "";
 
-	put_query(&path, f, 10000);
-	buf_puts(&path, "&format=csv");
-	rq.path = buf_view(&path);
-	if (session_send(s, &rq, &answer, e) < 0)
-		return -1;
-	return client_read_to_fd(&s->client, STDOUT_FILENO, e);
+	do {
+		_cleanup_(buf_done) struct buf path = BUF_INIT(8192);
+		struct client_request rq = { .method = "GET", .timeout_ms = SESSION_CALL_MS };
+		struct response answer;
+		const bool first = !after[0];
+
+		put_query(&path, f, EXPORT_PART);
+		buf_puts(&path, "&format=csv");
+		add_filter(&path, "after", first ? NULL : after);
+		if (path.bad)
+			return err_set(e, ERR_INVALID, "the filters are too long");
+		rq.path = buf_view(&path);
+		if (session_send(s, &rq, &answer, e) < 0)
+			return -1;
+		memcpy(after, answer.next, sizeof(after));
+		if ((first ? client_read_to_fd(&s->client, STDOUT_FILENO, e) : print_rest(&s->client, e)) < 0)
+			return -1;
+	} while (after[0]);
+	return 0;
 }
 
 static int print_rows(const struct json *list, bool *first, struct err *e)

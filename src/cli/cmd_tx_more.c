@@ -88,6 +88,30 @@ static void add_line(struct show_table *t, const struct json *line)
 				    show_keep(t, buf_view(&reserved)) });
 }
 
+/* Beside what was spent on chains: what its models have cost. */
+static int print_ai(const struct json *cost, struct err *e)
+{
+	static const char *const titles[] = { "MODELS, USD", "TODAY", "7 DAYS", "30 DAYS", "EVER" };
+	static const char *const keys[] = { "day", "week", "month", "lifetime" };
+	_cleanup_(show_table_done) struct show_table t = { 0 };
+	struct view cells[ELEMS(titles)] = { VIEW("all") };
+
+	if (!cost || cost->type != JSON_OBJECT)
+		return 0;
+	show_table_init(&t, titles, ELEMS(titles));
+	for (size_t i = 0; i < ELEMS(keys); i++) {
+		const struct json *v = json_get(cost, keys[i]);
+		double usd = 0;
+		char text[64];
+		if (!v || json_to_double(v, &usd) < 0)
+			usd = 0;
+		snprintf(text, sizeof(text), "%.4f", usd);
+		cells[i + 1] = show_keep(&t, view_of(text));
+	}
+	show_table_add(&t, cells);
+	return show_table_print(&t, e);
+}
+
 static int run_spent(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands,
 		     struct err *e)
 {
@@ -106,7 +130,9 @@ static int run_spent(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, 
 	show_table_init(&t, SPENT_TITLES, ELEMS(SPENT_TITLES));
 	for (size_t i = 0; lines && i < lines->n; i++)
 		add_line(&t, &lines->items[i]);
-	return show_table_print(&t, e);
+	if (show_table_print(&t, e) < 0)
+		return -1;
+	return print_ai(answer ? json_get(answer, "ai_cost_usd") : NULL, e);
 }
 
 /* ---- status ---- */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "call.h"
@@ -13,6 +14,7 @@
 
 #define LINE_BYTES (1u << 20)
 #define NOTIFY     "notify-send"
+#define AGAIN_NS   500000000 /* between attempts to reach the daemon again */
 
 struct watch_flags {
 	bool notify, all;
@@ -94,7 +96,9 @@ struct watching {
 	struct cmd_ctx *ctx;
 	const struct watch_flags *flags;
 	uint64_t seen;
-	bool over;
+	char last[24];   /* the id of the newest event; "": there was none */
+	bool open, over; /* open: the stream has been there once */
+	bool told;       /* that the daemon is away */
 };
 
 static int on_event(struct watching *w, struct view text, struct err *e)
@@ -121,6 +125,9 @@ static int on_lines(struct watching *w, struct buf *b, struct err *e)
 		struct view line = { all.p + used, (size_t)(end - all.p) - used };
 
 		used += line.n + 1;
+		if (view_starts(line, "id: ") &&
+		    view_to_str(view_skip(line, 4), w->last, sizeof(w->last)) < 0)
+			return err_set(e, ERR_INTERNAL, "the id of an event is too long");
 		if (view_starts(line, "data: ") && on_event(w, view_skip(line, 6), e) < 0)
 			return -1;
 	}
@@ -155,33 +162,66 @@ static int print_waiting(struct watching *w, struct err *e)
 	return 0;
 }
 
-static int run_watch(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
-		     struct err *e)
+/* Until the connection ends, or for good (w->over): 0, or -1. */
+static int follow(struct watching *w, struct arena *a, struct err *e)
 {
 	_cleanup_(session_done) struct session s = SESSION_INIT;
 	_cleanup_(buf_done) struct buf lines = BUF_INIT(LINE_BYTES * 2);
-	struct watching w = { .ctx = ctx, .flags = flags };
 	struct client_request rq = { .method = "GET",
 				     .accept = "text/event-stream",
 				     .timeout_ms = SESSION_CALL_MS };
 	struct response answer;
+	char after[64];
 	struct view data;
 	int r = 1;
 
 	rq.path =
-		w.flags->all
+		w->flags->all
 			? VIEW("/v1/events?type=transaction.pending,transaction.decided,transaction.changed")
 			: VIEW("/v1/events?type=transaction.pending,transaction.decided");
-	if (session_open(&s, &ctx->session, &ctx->arena, e) < 0 || session_send(&s, &rq, &answer, e) < 0 ||
-	    print_waiting(&w, e) < 0)
+	if (w->last[0]) { /* the stream begins with what was missed */
+		snprintf(after, sizeof(after), "Last-Event-ID: %s\r\n", w->last);
+		rq.headers = view_of(after);
+	}
+	if (session_open(&s, &w->ctx->session, a, e) < 0 || session_send(&s, &rq, &answer, e) < 0 ||
+	    (!w->last[0] && print_waiting(w, e) < 0))
 		return -1;
-	while (!w.over && (r = client_read(&s.client, &data, e)) > 0) {
+	if (w->told)
+		fprintf(stderr, "The daemon is back.\n");
+	w->told = false;
+	w->open = true;
+	while (!w->over && (r = client_read(&s.client, &data, e)) > 0) {
 		if (buf_add(&lines, data) < 0)
 			return err_set(e, ERR_TOO_LARGE, "the daemon's answer has a line that is too long");
-		if (on_lines(&w, &lines, e) < 0)
+		if (on_lines(w, &lines, e) < 0)
 			return -1;
 	}
-	return w.over ? 0 : r;
+	return w->over ? 0 : r;
+}
+
+/* Whoever waits for requests wants to hear of those after the daemon's restart, too. */
+static int run_watch(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands _unused_,
+		     struct err *e)
+{
+	struct watching w = { .ctx = ctx, .flags = flags };
+
+	for (;;) {
+		struct arena a = ARENA_INIT(LINE_BYTES * 16);
+		struct err bad = { 0 };
+		int r = follow(&w, &a, &bad);
+
+		arena_done(&a);
+		if (w.over)
+			return 0;
+		if (r < 0 && (!w.open || bad.code != ERR_UNAVAILABLE)) {
+			*e = bad;
+			return -1;
+		}
+		if (!w.told)
+			fprintf(stderr, "The daemon is away. Waiting until it is back.\n");
+		w.told = true;
+		nanosleep(&(struct timespec){ .tv_nsec = AGAIN_NS }, NULL);
+	}
 }
 
 const struct cmd cmd_tx_watch = {

@@ -104,6 +104,9 @@ static int header_line(struct view line, struct head *h, struct err *e)
 	} else if (view_eq_nocase(name, VIEW("mcp-session-id"))) {
 		if (view_to_str(value, h->r.session, sizeof(h->r.session)) < 0)
 			return bad(e, "bad Mcp-Session-Id");
+	} else if (view_eq_nocase(name, VIEW("paddock-next"))) {
+		if (view_to_str(value, h->r.next, sizeof(h->r.next)) < 0)
+			return bad(e, "bad Paddock-Next");
 	} else if (view_eq_nocase(name, VIEW("set-cookie"))) {
 		if (view_to_str(view_trim(view_split(value, ';', &value)), h->r.cookie, sizeof(h->r.cookie)) <
 		    0)

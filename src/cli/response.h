@@ -24,6 +24,7 @@ struct response {
 	bool events;       /* Content-Type: text/event-stream */
 	char accept[32];   /* Sec-WebSocket-Accept; "": not said */
 	char session[129]; /* Mcp-Session-Id; "": not said */
+	char next[129];    /* Paddock-Next: there is more behind this one; "": not said */
 	char cookie[129];  /* NAME=VALUE of the last Set-Cookie; "": none that fits */
 };
 

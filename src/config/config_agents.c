@@ -96,7 +96,7 @@ void config_chain_default(struct view id, struct config_chain *ret)
 
 struct said_chain {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view name;
+	struct view name, explorer;
 	struct json_strlist rpc;
 	uint64_t confirmations, poll_ms, stuck_blocks, max_fee_gwei;
 };
@@ -105,6 +105,7 @@ static const struct json_field chain_fields[] = {
 	{ "name", JSON_F_STRING, offsetof(struct said_chain, name), .max = 64 },
 	{ "rpc", JSON_F_STRLIST, offsetof(struct said_chain, rpc), .min = 1, .max = RPC_MOST,
 	  .required = true },
+	{ "explorer", JSON_F_STRING, offsetof(struct said_chain, explorer), .min = 1, .max = URL_MOST },
 	{ "confirmations", JSON_F_U64, offsetof(struct said_chain, confirmations), .min = 1, .max = 1000 },
 	{ "poll_ms", JSON_F_U64, offsetof(struct said_chain, poll_ms), .min = 50, .max = 600000 },
 	{ "stuck_blocks", JSON_F_U64, offsetof(struct said_chain, stuck_blocks), .min = 1, .max = 100000 },
@@ -112,6 +113,25 @@ static const struct json_field chain_fields[] = {
 	  .max = 1000000000 },
 };
 static const struct json_schema chain_schema = { chain_fields, ELEMS(chain_fields) };
+
+/* People follow it from the dashboard. */
+static int read_explorer(struct view url, struct view *ret, struct err *e)
+{
+	struct config_url u;
+
+	if (!url.p)
+		return 0;
+	if (!view_starts(url, "https://"))
+		return err_set(e, ERR_INVALID, "explorer: must begin with https://");
+	if (config_url(url, &u, e) < 0)
+		return err_wrap(e, "explorer");
+	if (memchr(u.target.p, '?', u.target.n))
+		return err_set(e, ERR_INVALID, "explorer: must have no query");
+	while (url.p[url.n - 1] == '/')
+		url.n--;
+	*ret = url;
+	return 0;
+}
 
 static int read_chain(struct arena *a, const struct json_member *from, struct config_chain *ret,
 		      bool with_lines, struct err *e)
@@ -125,6 +145,8 @@ static int read_chain(struct arena *a, const struct json_member *from, struct co
 	s.poll_ms = ret->poll_ms;
 	s.stuck_blocks = ret->stuck_blocks;
 	if (json_read(a, &from->value, &chain_schema, &s, with_lines, e) < 0)
+		return -1;
+	if (read_explorer(s.explorer, &ret->explorer, e) < 0)
 		return -1;
 	ret->name = s.name;
 	ret->confirmations = (uint32_t)s.confirmations;

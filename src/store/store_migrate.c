@@ -263,6 +263,9 @@ static const char *const STEPS[] = {
 	"  data TEXT NOT NULL"
 	") STRICT;"
 	"CREATE INDEX agent_log_agent ON agent_log (agent, id);",
+
+	/* 18: whose calls they were: an agent outlives its boxes */
+	"ALTER TABLE ai_usage ADD COLUMN agent TEXT NOT NULL DEFAULT '';",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -11,11 +11,11 @@ enum { PUT, TRIM, LIST };
 
 static const char *const sql[] = {
 	[PUT] = ("INSERT OR REPLACE INTO ai_usage (day, tenant, box, provider, model, requests, estimated,"
-		 " input, cache_read, cache_write, output, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
-		 " ?9, ?10, ?11, ?12)"),
+		 " input, cache_read, cache_write, output, cost, agent) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+		 " ?8, ?9, ?10, ?11, ?12, ?13)"),
 	[TRIM] = "DELETE FROM ai_usage WHERE day < ?1",
 	[LIST] = ("SELECT day, tenant, box, provider, model, requests, estimated, input, cache_read,"
-		  " cache_write, output, cost FROM ai_usage"),
+		  " cache_write, output, cost, agent FROM ai_usage"),
 };
 
 #define STMT(q, which) ((q)->stmt[STORE_USAGE][which])
@@ -37,6 +37,7 @@ static int usage_put(struct store_sql *q, const void *args, struct err *e)
 	store_sql_bind_u64(stmt, 10, u->cache_write);
 	store_sql_bind_u64(stmt, 11, u->output);
 	sqlite3_bind_int64(stmt, 12, u->cost);
+	store_sql_bind(stmt, 13, u->agent);
 	return store_sql_run(q, STMT(q, PUT), "storing what a model was used for", e);
 }
 
@@ -45,7 +46,8 @@ void store_usage_put(struct store *s, const struct store_usage *u, store_done *d
 	static const size_t views[] = { offsetof(struct store_usage, tenant),
 					offsetof(struct store_usage, box),
 					offsetof(struct store_usage, provider),
-					offsetof(struct store_usage, model) };
+					offsetof(struct store_usage, model),
+					offsetof(struct store_usage, agent) };
 	store_submit(s, usage_put, u, sizeof(*u), views, ELEMS(views), done, arg);
 }
 
@@ -75,6 +77,7 @@ static int visit_usage(sqlite3_stmt *row, const struct store_visitor *v, void *a
 		.cache_write = store_sql_column_u64(row, 9),
 		.output = store_sql_column_u64(row, 10),
 		.cost = sqlite3_column_int64(row, 11),
+		.agent = store_sql_column(row, 12),
 	};
 
 	if (v->usage)

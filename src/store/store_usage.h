@@ -12,7 +12,8 @@ struct store_usage {
 	int64_t day; /* since 1970 */
 	struct view tenant, box, provider, model;
 	uint64_t requests, estimated, input, cache_read, cache_write, output;
-	int64_t cost; /* nano-dollars */
+	int64_t cost;      /* nano-dollars */
+	struct view agent; /* whose box it was; may be empty */
 };
 
 struct store_ai_call {

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import subprocess
 import threading
 
 import pytest
@@ -240,6 +241,40 @@ def test_models_through_the_gateway(agent, provider):
     assert request["headers"]["authorization"] == f"Bearer {KEYS['openai']}"
     assert not [name for name in request["headers"] if "assegai" in name]
     assert KEYS["openai"] not in agent.box().exec("env; cat /agent-workspace/env.json").text
+
+
+def test_what_models_cost_is_beside_the_spending(install, daemon, api):
+    """In the agent's name: of its earlier sandboxes too, and after a restart of the api."""
+    it = started(install, "costly", chains=[CHAIN], apis=["openai"])
+    call = 'return await attempt(sdk.callOpenAI({ model: "gpt-4o-mini", messages: [{ role: "user", content: "x" }] }))'
+
+    def cost():
+        answer = daemon.client().get(f"{it.path}/spending")
+        assert answer.status == 200, answer
+        return answer.json()["ai_cost_usd"]
+
+    def asked(before):
+        assert "value" in it.run(call)
+        paddock.until(lambda: cost()["day"] > before, "the call is settled")
+        return cost()
+
+    assert cost() == {"day": 0, "week": 0, "month": 0, "lifetime": 0}
+    first = asked(0)
+    box = it.get()["sandbox"]
+    assert first["day"] == first["week"] == first["month"] == first["lifetime"] == api.get(f"/v1/usage?box={box}").json()["total"]["cost_usd"]
+    it.do("stop")
+    assert cost() == first
+    it.do("start")
+    it.wait("running")
+    assert it.get()["sandbox"] != box
+    second = asked(first["day"])
+    assert abs(second["day"] - 2 * first["day"]) < 1e-9
+    daemon.kill_api()
+    paddock.until(lambda: daemon.client().get(it.path).status == 200, "the api is back")
+    assert cost() == second
+    shown = subprocess.run([paddock.BIN / "paddock", "tx", "spent", "costly", "--url", daemon.url, "--key-file", str(daemon.data_dir / "admin.key")],
+                           capture_output=True, text=True, timeout=60, env=paddock.clean_environment())
+    assert shown.returncode == 0 and "MODELS, USD" in shown.stdout and f"{second['day']:.4f}" in shown.stdout, shown
 
 
 @pytest.mark.parametrize("runtime", ("node", "python"))

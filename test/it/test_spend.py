@@ -3,8 +3,6 @@
 import io
 import json
 import re
-import shutil
-import subprocess
 import tarfile
 from pathlib import Path
 

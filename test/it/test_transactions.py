@@ -11,6 +11,8 @@ import os
 import pty
 import re
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 import yaml
@@ -47,7 +49,8 @@ def anvil(modules):  # noqa: F811
 @pytest.fixture(scope="module")
 def daemon(daemon_factory, workdir, anvil):
     config = workdir / "transactions.yaml"
-    config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"name": "Anvil", "rpc": [f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100}}}}))
+    config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"name": "Anvil", "rpc": [f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100,
+                                                                    "explorer": "https://explorer.example/"}}}}))
     it = daemon_factory("transactions", arguments=["--config", str(config)], environment=LOOPBACK).start()
     yield it
     it.finish()
@@ -168,6 +171,64 @@ def test_withdrawn(document, pending, api):
         assert api.post(f"/v1/transactions/{tx['id']}/wallet", body).status == 400, body
 
 
+@pytest.fixture
+def slow_mining(anvil):
+    """Blocks are made when the test says so."""
+    anvil.ask("evm_setAutomine", False)
+    yield
+    anvil.ask("evm_setAutomine", True)
+    anvil.ask("evm_mine")
+
+
+def test_speed_up_and_cancel_what_was_sent(document, bank, pending, api, cli, anvil, slow_mining):
+    tx, before = pending(2030), anvil.balance(FRIEND)
+    path = f"/v1/transactions/{tx['id']}"
+    assert api.post(f"{path}/approve", {"digest": tx["digest"]}).status == 200
+    hashes = [bank.until_state(tx["id"], "broadcast")["hash"]]
+    faster = api.post(f"{path}/speed-up", {"note": "it is urgent"})
+    assert faster.status == 200, faster
+    check(document, "post", "/v1/transactions/{}/speed-up", faster)
+    hashes.insert(0, bank.until_state(tx["id"], "broadcast")["hash"])
+    assert json.loads(cli.ok("tx", "speed-up", tx["id"], "--json"))["id"] == tx["id"]
+    hashes.insert(0, bank.until_state(tx["id"], "broadcast")["hash"])
+    ended = api.post(f"{path}/cancel", {"note": "not needed any more"})
+    assert ended.status == 200, ended
+    check(document, "post", "/v1/transactions/{}/cancel", ended)
+    attempts = bank.get(tx["id"])["card"]["attempts"]
+    assert [one["hash"] for one in attempts[1:]] == hashes and len(set(hashes)) == 3
+    paddock.until(lambda: anvil.ask("eth_getTransactionByHash", attempts[0]["hash"]), "the replacement is sent")
+    anvil.ask("evm_mine")
+    bank.until_state(tx["id"], "replaced")
+    assert anvil.balance(FRIEND) == before
+    entries = api.get("/dashboard/audit?limit=20").json()["entries"]
+    for action, note in (("transaction.speed_up", "it is urgent"), ("transaction.cancel", "not needed any more")):
+        assert any(one["action"] == action and tx["id"] in one["target"] and note in json.dumps(one) for one in entries), action
+
+
+def test_two_keys_must_agree(document, bank, pending, api, daemon):
+    """M of N: one key counts once, and nothing is signed before the second."""
+    made = api.post("/v1/keys", {"name": "second", "tenant": "default", "role": "user"})
+    assert made.status == 201, made
+    second = paddock.Client(daemon, made.json()["key"])
+    bank.allow(allow_dangerous=True, approvers=2)
+    try:
+        tx = pending(2031)
+        path, body = f"/v1/transactions/{tx['id']}/approve", {"digest": tx["digest"]}
+        assert tx["card"]["approvers"] == {"needed": 2, "have": 0}
+        first = api.post(path, body)
+        check(document, "post", "/v1/transactions/{}/approve", first)
+        assert first.status == 200 and first.json()["state"] == "pending" and first.json()["card"]["approvers"] == {"needed": 2, "have": 1}
+        again = api.post(path, body)
+        assert again.status == 409 or again.json()["card"]["approvers"]["have"] == 1, "the same key counts once"
+        assert bank.get(tx["id"])["state"] == "pending"
+        assert second.post(path, body).status == 200
+        done = bank.until_state(tx["id"], "confirmed", "final")
+        assert done["card"]["approvers"] == {"needed": 2, "have": 2} and made.json()["id"] in done["decided_by"]
+    finally:
+        bank.allow(allow_dangerous=True)
+        api.delete(f"/v1/keys/{made.json()['id']}")
+
+
 def test_pages_and_filters(bank, pending, api):
     made = [pending(3000 + n)["id"] for n in range(4)]
 
@@ -199,6 +260,46 @@ def test_csv(bank, pending, api):
     assert row["id"] == tx["id"] and row["value"] == "2006" and row["to"] == FRIEND and row["agent_name"] == "spender"
     assert row["reason"] == "'" + EVIL, "no formula"
     assert answer.body.endswith(b"\r\n") and answer.body.count(b"\"'=cmd") == 1
+    assert "paddock-next" not in answer.headers
+
+
+def test_csv_that_is_cut_says_so(bank, pending, api):
+    made = [pending(3010 + n)["id"] for n in range(3)][::-1]
+    seen, after = [], ""
+    for left in (2, 1, 0):
+        answer = api.get(f"/v1/transactions?format=csv&state=pending&limit=1{after}")
+        seen += [row["id"] for row in csv.DictReader(io.StringIO(answer.body.decode(), newline=""))]
+        assert answer.headers.get("paddock-next") == (seen[-1] if left else None)
+        after = f"&after={seen[-1]}"
+    assert seen == made
+
+
+class Parts(BaseHTTPRequestHandler):
+    """A daemon with more transactions than it tells at once."""
+
+    def do_GET(self):
+        part = 2 if "after=one" in self.path else 1
+        body = b"id,state\r\n" + (b"two,x\r\n" if part == 2 else b"one,x\r\n")
+        self.send_response(200)
+        self.send_header("Content-Type", "text/csv")
+        self.send_header("Content-Length", str(len(body)))
+        if part == 1:
+            self.send_header("Paddock-Next", "one")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_cli_exports_all_parts(cli):
+    server = HTTPServer(("127.0.0.1", 0), Parts)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        assert cli.ok("tx", "export", "--url", f"http://127.0.0.1:{server.server_address[1]}") == "id,state\r\none,x\r\ntwo,x\r\n"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_others_see_and_decide_nothing(bank, pending, api, stranger, daemon):
@@ -283,7 +384,7 @@ def test_wallets_chains_and_the_signer(document, bank, api):
     (wallet,) = api.get("/v1/wallets").json()["wallets"]
     assert wallet["address"] == bank.account and wallet["kind"] == "test" and "key" not in json.dumps(wallet)
     (chain,) = api.get("/v1/chains").json()["chains"]
-    assert chain["id"] == CHAIN and chain["name"] == "Anvil" and chain["status"] == "ok"
+    assert chain["id"] == CHAIN and chain["name"] == "Anvil" and chain["status"] == "ok" and chain["explorer"] == "https://explorer.example"
     status, page = api.get("/v1/signer").json(), api.get("/v1/signer/audit?verify=true&limit=3").json()
     assert status["available"] and not status["paused"] and status["wallets"] == 1
     assert page["verified"] == {"entries": status["audit_seq"], "broken_at": None} and len(page["entries"]) == 3
@@ -416,6 +517,26 @@ def test_cli_watches_and_notifies(cli, bank, pending, tmp_path):
     assert said.read_text() == f"--app-name=Paddock|--urgency=critical|--|An agent asks for a signature|{second['summary']}|"
 
 
+def test_cli_watches_on_when_the_daemon_is_back(cli, daemon, bank, pending):
+    """Where it was: what came meanwhile is told, nothing is told twice."""
+    made = [pending(2040)["id"]]
+    watch = cli.start("tx", "watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert made[0] in watch.stdout.readline().decode(), "the stream is open by now"
+        made.append(pending(2041)["id"])
+        assert made[1] in watch.stdout.readline().decode()
+        daemon.kill_api()
+        assert watch.stderr.readline() == b"The daemon is away. Waiting until it is back.\n"
+        assert watch.stderr.readline() == b"The daemon is back.\n"
+        made.append(pending(2042)["id"])
+        assert made[2] in watch.stdout.readline().decode()
+    finally:
+        watch.kill()
+        watch.wait()
+        watch.stdout.close()
+        watch.stderr.close()
+
+
 def test_cli_exports(cli, bank, pending):
     tx = pending(2017, reason=EVIL)
     rows = list(csv.DictReader(io.StringIO(cli.ok("tx", "export", "-p").replace("\r\n", "\n"))))
@@ -489,6 +610,38 @@ def test_mcp_the_user_decides(daemon, bank, pending, stranger):
     no = {"decision": {"action": "accept", "content": {"decision": "reject"}}}
     done = call(mcp, ELICIT, arguments={**arguments, "transaction": second["id"]}, inputResponses=no, requestState=asked["requestState"])["result"]
     assert done["structuredContent"]["transactions"][0]["state"] == "rejected"
+
+
+@pytest.mark.parametrize("answer, state", [({"action": "accept", "content": {"decision": "reject"}}, "rejected"), ({"action": "decline"}, "pending"),
+                                           ({"action": "accept", "content": {"decision": "approve"}}, "approved")])
+def test_mcp_the_user_decides_in_the_older_era(daemon, bank, pending, answer, state):
+    """In a session the question is a request on the call's stream, and the call waits."""
+    tx, mcp = pending(2045), Mcp(daemon)
+    mcp.begin("2025-11-25", capabilities={"elicitation": {}})
+    arguments = {"action": "decide", "transaction": tx["id"]}
+    connection, stream = mcp.open(body=mcp.request("tools/call", name="transactions", arguments=arguments))
+    with contextlib.closing(connection):
+        def message():
+            return json.loads(next(line for line in iter(stream.readline, b"") if line.startswith(b"data: {"))[6:])
+
+        asked = message()
+        assert asked["method"] == "elicitation/create" and asked["params"]["message"] == bank.get(tx["id"])["card"]["text"]
+        assert mcp.send({"jsonrpc": "2.0", "id": "paddock-0", "result": answer})[0] == 202, "of no question"
+        assert bank.get(tx["id"])["state"] == "pending"
+        assert mcp.send({"jsonrpc": "2.0", "id": asked["id"], "result": answer})[0] == 202
+        result = message()["result"]
+    now = bank.get(tx["id"])["state"]
+    assert bool(result.get("isError")) == (state == "pending"), result
+    assert (now != "pending") if state == "approved" else (now == state)
+    mcp.send(method="DELETE")
+
+
+def test_mcp_a_session_that_cannot_ask_decides_nothing(daemon, bank, pending):
+    tx, mcp = pending(2046), Mcp(daemon)
+    mcp.begin("2025-11-25")
+    result = mcp.tool("transactions", action="decide", transaction=tx["id"])
+    assert result["isError"] and "elicitation" in json.dumps(result) and bank.get(tx["id"])["state"] == "pending"
+    mcp.send(method="DELETE")
 
 
 def test_mcp_dangerous_ones_need_the_digits(daemon, bank, pending):

@@ -25,14 +25,18 @@ KEYS = {"0x70997970C51812dc3A010C7d01b50e0d17dc79C8": "0x59c6995e998f97a5a004496
 FIRST, SECOND = KEYS
 
 
-@pytest.fixture(scope="module")
-def modules():
+def programs():
     home = npm.install(HERE, "walletconnect")
     for file in ("relay.mjs", "wallet.mjs", "qr.mjs"):
         temporary = home / f"{file}.{os.getpid()}"
         shutil.copy(HERE / file, temporary)
         temporary.rename(home / file)
     return home
+
+
+@pytest.fixture(scope="module")
+def modules():
+    return programs()
 
 
 class Relay:

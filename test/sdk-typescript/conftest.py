@@ -12,6 +12,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[0] / "it"))
 
+import money_kit  # noqa: E402
 import npm  # noqa: E402
 import paddock  # noqa: E402
 from fixtures import *  # noqa: E402,F401,F403 - pytest finds fixtures by their names here
@@ -63,3 +64,10 @@ def daemon(daemon_factory, workdir, provider):
     client.close()
     yield it
     it.finish()
+
+
+@pytest.fixture(scope="session")
+def money(daemon_factory, workdir):
+    """Another daemon, with an agent that asks for transactions: what scenarios need to know of it."""
+    with money_kit.money(daemon_factory, workdir) as it, money_kit.served(it) as others:
+        yield {"url": it.daemon.url, "apiKey": it.daemon.key, "others": others}

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, writeFileSync } from 'node:fs';
 
-const FILES = ['sandbox', 'files', 'live', 'network', 'server', 'failures', 'others'];
+const FILES = ['sandbox', 'files', 'live', 'network', 'server', 'money', 'failures', 'others'];
 const LATEST_MS = 60_000;
 
 async function until(what, ask, latestMs = 30_000) {

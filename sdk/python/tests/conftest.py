@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "test" / "it"), str(ROOT / "test" / "compat")]
 import fixtures  # noqa: E402
 import internet  # noqa: E402,F401
+import money_kit  # noqa: E402,F401
 import paddock as driver  # noqa: E402
 import provider  # noqa: E402,F401
 import wheels  # noqa: E402

@@ -739,7 +739,7 @@ async def agents(client, world):
 
 
 async def transactions(client, world):
-    """Without a wallet there are none; test/it/test_transactions.py has real ones."""
+    """Without a wallet there are none."""
     page = await client.transactions.list(state="pending", chain="eip155:1", asset="native", limit=5)
     assert page.transactions == [] and page.next is None
     assert (await client.transactions.export_csv()).startswith("id,created_at,state,")
@@ -750,6 +750,65 @@ async def transactions(client, world):
         await client.transactions.approve("nonsense", "0x" + "11" * 32)
     with pytest.raises(errors.InvalidArgument):
         await client.transactions.answer("nonsense", hash="0x" + "11" * 32, rejected=True)
+
+
+async def in_state(client, id, *states):
+    async def look():
+        now = await client.transactions.get(id)
+        return now if now.state in states else None
+
+    return await eventually(look, f"{id} is {states}")
+
+
+async def people_decide(client, world):
+    """An agent asks, and everything that a person can say is said."""
+    money = world.money
+    async with AsyncPaddock(money.daemon.url, money.daemon.key) as client:
+        asked = money.ask()
+        tx = await client.transactions.get(asked["id"])
+        assert (tx.state, tx.value, tx.to, tx.agent_name) == ("pending", asked["value"], asked["to"], "spender") and tx.card.sentence in tx.card.text
+        assert tx.id in [each.id for each in (await client.transactions.list(state="pending", agent="spender")).transactions]
+        assert (await client.transactions.reject(tx.id, note="not today")).state == "rejected"
+        with pytest.raises(errors.ApiError) as caught:
+            await client.transactions.approve(tx.id, tx.digest)
+        assert caught.value.code == "wrong_state"
+        withdrawn = await client.transactions.cancel(money.ask()["id"], note="not needed")
+        assert withdrawn.state == "cancelled"
+        # What was sent is sent again with higher fees, then replaced by nothing.
+        tx = await client.transactions.get(money.ask()["id"])
+        assert (await client.transactions.approve(tx.id, tx.digest)).state != "pending"
+        first = (await in_state(client, tx.id, "broadcast")).hash
+        assert (await client.transactions.speed_up(tx.id)).id == tx.id
+        second = (await in_state(client, tx.id, "broadcast")).hash
+        assert (await client.transactions.cancel(tx.id)).id == tx.id
+        attempts = (await client.transactions.get(tx.id)).card.attempts
+        assert [each.hash for each in attempts][1:] == [second, first] and second != first
+        spending = await client.wallets.spending(asked["wallet"])
+        assert spending.scope == f"wallet:{asked['wallet']}" and any(int(each.spent.lifetime) > 0 for each in spending.lines)
+
+
+async def wallets_elsewhere(client, world):
+    """A wallet in a page answers; one on a phone is connected, seen and sent away."""
+    money = world.money
+    async with AsyncPaddock(money.daemon.url, money.daemon.key) as client:
+        for sends in (True, False):
+            asked = money.ask(elsewhere=True)
+            await client.transactions.approve(asked["id"], (await client.transactions.get(asked["id"])).digest)
+            await in_state(client, asked["id"], "awaiting_wallet")
+            said = {"hash": money.send(asked["value"], asked["to"])["hash"]} if sends else {"rejected": True}
+            assert (await client.transactions.answer(asked["id"], **said)).id == asked["id"]
+            done = await in_state(client, asked["id"], *(("confirmed", "final") if sends else ("wallet_rejected",)))
+            assert done.hash == said.get("hash")
+        pairing = await client.wallets.connect(label="phone")
+        assert pairing.uri.startswith("wc:") and pairing.qr
+        money.pair(pairing.uri)
+
+        async def session():
+            return next((each for each in await client.wallets.sessions() if each.id == pairing.id), None)
+
+        assert (await eventually(session, "the session is listed")).name == "Test Wallet"
+        await client.wallets.disconnect(pairing.id)
+        assert await session() is None
 
 
 async def signer(client, world):

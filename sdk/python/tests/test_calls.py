@@ -19,6 +19,7 @@ from pathlib import Path
 import anyio
 import driver
 import generate
+import money_kit
 import pytest
 from conftest import HERE
 from provider import KEYS, Provider
@@ -81,8 +82,8 @@ for _flavour in FLAVOURS:
 class World:
     """What scenarios need besides a client."""
 
-    def __init__(self, daemon):
-        self.daemon, self.numbers, self.shared = daemon, itertools.count(1), {}
+    def __init__(self, daemon, money):
+        self.daemon, self.money, self.numbers, self.shared = daemon, money, itertools.count(1), {}
 
     def name(self, what):
         return f"{what}-{next(self.numbers)}"
@@ -159,7 +160,8 @@ def world(daemon_factory, workdir):
     with paddock.Paddock(daemon.url, daemon.key) as client:
         for name, key in KEYS.items():
             client.secrets.set(f"{name}-key", key)
-    yield World(daemon)
+    with money_kit.money(daemon_factory, workdir) as money:
+        yield World(daemon, money)
     daemon.finish()
     provider.stop()
 

@@ -763,6 +763,8 @@ export interface Chain {
   /** A CAIP-2 id. */
   id: string;
   name: string | null;
+  /** The https address of a block explorer; a transaction is below it at `/tx/HASH`. */
+  explorer: string | null;
   /**
    * `unknown`: nothing was asked yet. `wrong_chain`: a node answered with another chain id; nothing is
    * signed.
@@ -889,6 +891,8 @@ export interface SpendingAmounts {
 export interface Spending {
   /** agent:ID or wallet:ID. */
   scope: string;
+  /** What the agent's models have cost; null for a wallet. */
+  ai_cost_usd: AiCost | null;
   /** Each asset that has a limit or was spent. */
   lines: Array<{
     chain: string;
@@ -901,6 +905,18 @@ export interface Spending {
     /** The part that waits for a decision or a signature. */
     reserved: string;
   }>;
+}
+
+/** In US dollars, by days of UTC. Sandboxes that the agent had before count too. */
+export interface AiCost {
+  /** Today. */
+  day: number;
+  /** Today and the 6 days before. */
+  week: number;
+  /** Today and the 29 days before. */
+  month: number;
+  /** All that is kept, which is 400 days. */
+  lifetime: number;
 }
 
 export interface SignerStatus {
@@ -3383,7 +3399,7 @@ export interface Operations {
       asset?: string;
       /** At most 500; with `format=csv` 10,000, which is then the default. */
       limit?: number;
-      /** The `next` of the page before. */
+      /** The `next` of the page before, or its `Paddock-Next`. */
       after?: string;
       format?: 'json' | 'csv';
     };

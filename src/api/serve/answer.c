@@ -170,7 +170,13 @@ void answer_reply_with(struct request *r, int status, struct buf *json, const st
 
 void answer_plain(struct request *r, int status, const char *type, struct view body)
 {
-	reply(r, status, type, body, NULL, 0);
+	answer_plain_with(r, status, type, body, NULL, 0);
+}
+
+void answer_plain_with(struct request *r, int status, const char *type, struct view body,
+		       const struct http_header *extra, size_t n_extra)
+{
+	reply(r, status, type, body, extra, n_extra);
 	request_done(r);
 }
 

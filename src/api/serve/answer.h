@@ -18,6 +18,8 @@ void answer_reply_with(struct request *r, int status, struct buf *json, const st
 		       size_t n_extra);
 /* Something else than JSON; type may be NULL for an empty body. */
 void answer_plain(struct request *r, int status, const char *type, struct view body);
+void answer_plain_with(struct request *r, int status, const char *type, struct view body,
+		       const struct http_header *extra, size_t n_extra);
 /* No body at all. */
 void answer_empty(struct request *r, int status, const struct http_header *extra, size_t n_extra);
 void answer_no_content(struct request *r);

@@ -116,7 +116,7 @@ export default [
     }
   }],
   ['transactions, wallets and the signer', async ({ paddock }, assert) => {
-    // Without a wallet there are none; test/it/test_transactions.py has real ones.
+    // Without a wallet there are none; money.mjs has a daemon with some.
     for await (const one of paddock.transactions.list({ state: 'pending', asset: 'native' })) assert.fail(one.id);
     assert.match(await paddock.transactions.exportCsv(), /^id,created_at,state,/);
     const missing = { code: 'not_found' };

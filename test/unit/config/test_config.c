@@ -351,6 +351,36 @@ static void assert_same(const struct json_schema *s, const char *a, const char *
 	}
 }
 
+static void test_explorer(void **state)
+{
+	static const struct {
+		const char *url, *msg;
+	} cases[] = {
+		{ "http://explorer.example", "explorer: must begin with https://" },
+		{ "javascript:alert(1)", "explorer: must begin with https://" },
+		{ "https://a@explorer.example", "explorer: must name a host, without a user and a password" },
+		{ "https://explorer.example/?x=", "explorer: must have no query" },
+		{ "https://explorer.example/a\\\"b", "explorer: has characters that must be escaped" },
+	};
+	struct config c =
+		read_ok("{\"agents\":{\"chains\":{\"eip155:1\":{\"rpc\":[\"http://n\"],\"explorer\":"
+			"\"https://explorer.example/a/\"}}}}");
+
+	(void)state;
+	assert_view(c.agents.chain_list[0].explorer, "https://explorer.example/a");
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		char text[256];
+		struct err e = { 0 };
+
+		snprintf(text, sizeof(text),
+			 "{\"agents\":{\"chains\":{\"eip155:1\":{\"rpc\":[\"http://"
+			 "n\"],\"explorer\":\"%s\"}}}}",
+			 cases[i].url);
+		assert_int_equal(config_from_json(&arena, view_of(text), &c, &e), -1);
+		assert_non_null(strstr(e.msg, cases[i].msg));
+	}
+}
+
 static void test_walletconnect(void **state)
 {
 	static const struct {
@@ -467,6 +497,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_override_refusals, teardown),
 		cmocka_unit_test_teardown(test_agents, teardown),
 		cmocka_unit_test_teardown(test_walletconnect, teardown),
+		cmocka_unit_test_teardown(test_explorer, teardown),
 		cmocka_unit_test_teardown(test_round_trip, teardown),
 	};
 

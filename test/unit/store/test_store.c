@@ -577,7 +577,8 @@ static void test_audit(void **state)
 }
 
 /* Snapshots of a version that had one kind of walls. */
-#define UNDO_17 "DROP TABLE agent_log; DROP TABLE agents;"
+#define UNDO_18 "ALTER TABLE ai_usage DROP COLUMN agent;"
+#define UNDO_17 UNDO_18 "DROP TABLE agent_log; DROP TABLE agents;"
 #define UNDO_16 UNDO_17 "DROP TABLE audit;"
 #define UNDO_15 UNDO_16 "ALTER TABLE events DROP COLUMN number; ALTER TABLE tenants DROP COLUMN events_from;"
 #define UNDO_14                                                                                              \

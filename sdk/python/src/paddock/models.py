@@ -26,6 +26,7 @@ __all__ = [
     "AiAllowance",
     "AiBody",
     "AiCall",
+    "AiCost",
     "AiLimits",
     "Asset",
     "AuditEntries",
@@ -1805,6 +1806,29 @@ class AgentLimits:
 
 
 @dataclass
+class AiCost:
+    """In US dollars, by days of UTC. Sandboxes that the agent had before count too."""
+
+    #: Today.
+    day: float
+    #: Today and the 6 days before.
+    week: float
+    #: Today and the 29 days before.
+    month: float
+    #: All that is kept, which is 400 days.
+    lifetime: float
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AiCost:
+        return cls(
+            day=d["day"],
+            week=d["week"],
+            month=d["month"],
+            lifetime=d["lifetime"],
+        )
+
+
+@dataclass
 class Asset:
     """`Asset` of the API."""
 
@@ -1877,6 +1901,8 @@ class Spending:
 
     #: agent:ID or wallet:ID.
     scope: str
+    #: What the agent's models have cost; null for a wallet.
+    ai_cost_usd: Optional[AiCost]
     #: Each asset that has a limit or was spent.
     lines: List[SpendingLine]
 
@@ -1884,6 +1910,7 @@ class Spending:
     def _of(cls, d: Dict[str, Any]) -> Spending:
         return cls(
             scope=d["scope"],
+            ai_cost_usd=None if d["ai_cost_usd"] is None else AiCost._of(d["ai_cost_usd"]),
             lines=[SpendingLine._of(each) for each in d.get("lines", [])],
         )
 
@@ -2401,6 +2428,8 @@ class Chain:
     #: A CAIP-2 id.
     id: str
     name: Optional[str]
+    #: The https address of a block explorer; a transaction is below it at `/tx/HASH`.
+    explorer: Optional[str]
     #: `unknown`: nothing was asked yet. `wrong_chain`: a node answered with another chain id; nothing is
     #: signed.
     status: Literal["unknown", "ok", "down", "wrong_chain"]
@@ -2421,6 +2450,7 @@ class Chain:
         return cls(
             id=d["id"],
             name=d["name"],
+            explorer=d["explorer"],
             status=d["status"],
             error=d["error"],
             block=d["block"],

@@ -18,6 +18,16 @@ struct agent *agents_of_box(struct core *c, const struct box *b)
 	return NULL;
 }
 
+struct view agents_id_of_box(const struct core *c, struct view box)
+{
+	LIST_EACH (it, &c->agents.all) {
+		const struct agent *a = CONTAINER(it, struct agent, order);
+		if (box.n && view_is(box, a->box))
+			return view_of(a->id);
+	}
+	return VIEW("");
+}
+
 bool agents_has_token(const struct agent *a, const struct box *b, struct view id, struct view token)
 {
 	return view_is(id, a->id) && tokens_fit(a->core, b, TOKEN_AGENT, token);

@@ -217,6 +217,8 @@ struct job *agents_log_add(struct agent *a, enum agent_level level, struct view 
 
 /* Whose the box is, while it runs there; NULL: no agent's. */
 struct agent *agents_of_box(struct core *c, const struct box *b);
+/* The id of the agent that runs in the box of this id; empty: none does. */
+struct view agents_id_of_box(const struct core *c, struct view box);
 /* Whether these are its credentials. The connection has said already which box it is. */
 bool agents_has_token(const struct agent *a, const struct box *b, struct view id,
 		      struct view token) _must_check_;

@@ -144,7 +144,7 @@ struct usage_call {
 	int64_t began_ms;
 	bool bounded; /* there is a budget */
 	const char *endpoint;
-	char tenant[48], box[24], provider[16], model[132];
+	char tenant[48], box[24], agent[24], provider[16], model[132];
 };
 
 struct usage_wish {
@@ -180,13 +180,18 @@ struct usage_spent {
 void usage_spent(struct core *c, const struct box *b, struct usage_spent *ret);
 void usage_spent_tenant(struct core *c, const struct tenant *t, struct usage_spent *ret);
 
-/* Rows that the actor may see, from a day on; of one box where it is given. */
+/* Rows that the actor may see, from a day on; of one box or agent where it is given. */
 struct usage_filter {
 	int64_t from, to;
-	struct view box, model, provider;
+	struct view box, agent, model, provider;
 };
 int usage_each(struct core *c, const struct actor *a, const struct usage_filter *f,
 	       void (*each)(void *arg, const struct store_usage *u), void *arg, struct err *e) _must_check_;
+/* What the boxes of an agent have cost, those that are gone too: nano-dollars of today, of the last 7 and 30
+ * days, and of all that are kept. Days are those of UTC. */
+enum usage_span { USAGE_TODAY, USAGE_7_DAYS, USAGE_30_DAYS, USAGE_KEPT, USAGE_SPANS };
+int usage_of_agent(struct core *c, const struct actor *a, struct view agent, int64_t ret[USAGE_SPANS],
+		   struct err *e) _must_check_;
 
 /*
  * ---- ailog.c ----

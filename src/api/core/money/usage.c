@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agent.h"
 #include "clock.h"
 #include "core_state.h"
 #include "who.h"
@@ -103,6 +104,13 @@ static struct usage_row *row_of(struct core *c, const struct store_usage *u)
 	return r;
 }
 
+/* Whose it is stays known when the box is gone. */
+static void note_agent(struct usage_row *r, struct view agent)
+{
+	if (agent.n && !r->agent[0] && view_to_str(agent, r->agent, sizeof(r->agent)) >= 0)
+		r->u.agent = view_of(r->agent);
+}
+
 static void load_accounts(struct core *c, const struct store_usage *u, int64_t cost)
 {
 	int64_t now = clock_wall_ms();
@@ -128,6 +136,7 @@ int usage_load(struct core *c, const struct store_usage *u)
 	r->u.cache_write = u->cache_write;
 	r->u.output = u->output;
 	r->u.cost = u->cost;
+	note_agent(r, u->agent);
 	load_accounts(c, u, u->cost);
 	return 0;
 }
@@ -146,6 +155,7 @@ static void add(struct core *c, const struct store_usage *u)
 	r->u.cache_write += u->cache_write;
 	r->u.output += u->output;
 	r->u.cost += u->cost;
+	note_agent(r, u->agent);
 	store_usage_put(c->store, &r->u, core_store_done, c);
 }
 
@@ -242,8 +252,24 @@ static void note_warned(struct core *c, struct account *a)
 	a->lost = 0;
 }
 
+/* Calls that a crash cut off are read before the agents. */
+static void note_agents(struct core *c)
+{
+	const int64_t today = budget_day(clock_wall_ms());
+
+	LIST_EACH (it, &c->usage.order) {
+		struct usage_row *r = CONTAINER(it, struct usage_row, order);
+		if (r->agent[0] || r->u.day < today - 1)
+			continue;
+		note_agent(r, agents_id_of_box(c, r->u.box));
+		if (r->agent[0])
+			store_usage_put(c->store, &r->u, core_store_done, c);
+	}
+}
+
 void usage_start(struct core *c)
 {
+	note_agents(c);
 	c->usage.last_call = (uint64_t)clock_wall_ms() << 10; /* above those of before */
 	store_usage_trim(c->store, budget_day(clock_wall_ms()) - USAGE_DAYS, core_store_done, c);
 	for (struct map_node *n = map_first(&c->usage.accounts); n; n = map_next(&c->usage.accounts, n))
@@ -299,6 +325,7 @@ int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call 
 		return err_set(e, ERR_UNAVAILABLE, "the sandbox is gone");
 	if (view_to_str(view_of(w->box->id), k.box, sizeof(k.box)) < 0 ||
 	    view_to_str(view_of(w->box->tenant->id), k.tenant, sizeof(k.tenant)) < 0 ||
+	    view_to_str(agents_id_of_box(c, view_of(w->box->id)), k.agent, sizeof(k.agent)) < 0 ||
 	    view_to_str(view_of(w->provider), k.provider, sizeof(k.provider)) < 0 ||
 	    view_to_str(w->model, k.model, sizeof(k.model)) < 0)
 		return err_set(e, ERR_INVALID, "the model's name is too long");
@@ -391,7 +418,8 @@ void usage_settle(struct core *c, const struct usage_call *k, const struct usage
 				      .cache_read = m->cache_read,
 				      .cache_write = m->cache_write,
 				      .output = m->output,
-				      .cost = end->cost });
+				      .cost = end->cost,
+				      .agent = view_of(k->agent) });
 	store_ai_call_delete(c->store, k->id, core_store_done, c);
 	log_call(c, k, end, now);
 	warn(c, k, b, t);
@@ -467,10 +495,37 @@ int usage_each(struct core *c, const struct actor *a, const struct usage_filter 
 		if (a->role != STORE_ROLE_ADMIN && !view_is(u->tenant, a->tenant->id))
 			continue;
 		if (u->day < f->from || u->day > f->to || (f->box.p && !view_eq(u->box, f->box)) ||
+		    (f->agent.p && !view_eq(u->agent, f->agent)) ||
 		    (f->model.p && !view_eq(u->model, f->model)) ||
 		    (f->provider.p && !view_eq(u->provider, f->provider)))
 			continue;
 		each(arg, u);
 	}
 	return 0;
+}
+
+struct spans {
+	int64_t today, *sums;
+};
+
+static void add_to_spans(void *arg, const struct store_usage *u)
+{
+	static const int64_t days[USAGE_SPANS] = {
+		[USAGE_TODAY] = 1, [USAGE_7_DAYS] = 7, [USAGE_30_DAYS] = 30, [USAGE_KEPT] = INT64_MAX
+	};
+	const struct spans *s = arg;
+
+	for (size_t i = 0; i < USAGE_SPANS; i++)
+		if (s->today - u->day < days[i])
+			s->sums[i] += u->cost;
+}
+
+int usage_of_agent(struct core *c, const struct actor *a, struct view agent, int64_t ret[USAGE_SPANS],
+		   struct err *e)
+{
+	const struct usage_filter f = { .from = 0, .to = INT64_MAX, .agent = agent };
+	struct spans s = { .today = budget_day(clock_wall_ms()), .sums = ret };
+
+	memset(ret, 0, USAGE_SPANS * sizeof(*ret));
+	return usage_each(c, a, &f, add_to_spans, &s, e);
 }

@@ -19,7 +19,8 @@ struct tenant;
 struct usage_row {
 	struct map_node node;
 	struct list order;
-	struct store_usage u; /* its views point behind the row */
+	struct store_usage u; /* its views point behind the row, but for the agent */
+	char agent[24];
 };
 
 struct usage {

@@ -179,9 +179,11 @@ int spend_chains(struct core *c, const struct actor *a, void (*each)(void *arg, 
 		return -1;
 	for (size_t i = 0; i < c->config->agents.n_chains; i++) {
 		const struct config_chain *k = &c->config->agents.chain_list[i];
-		struct spend_chain x = {
-			.id = k->id, .name = k->name, .nodes = k->n_rpc, .confirmations = k->confirmations
-		};
+		struct spend_chain x = { .id = k->id,
+					 .name = k->name,
+					 .explorer = k->explorer,
+					 .nodes = k->n_rpc,
+					 .confirmations = k->confirmations };
 		LIST_EACH (it, &c->spends.nodes) {
 			const struct spend_node *n = CONTAINER(it, struct spend_node, link);
 			if (!view_is(k->id, n->id))

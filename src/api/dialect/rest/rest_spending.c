@@ -6,6 +6,7 @@
 
 #include "agent.h"
 #include "card.h"
+#include "money.h"
 #include "rulejson.h"
 #include "num.h"
 #include "rest_impl.h"
@@ -138,17 +139,45 @@ static void put_line(struct json_out *o, const struct sgn_limit *l, const struct
 	json_out_end(o, '}');
 }
 
+/* What the agent's models have cost, beside it. A wallet uses none. */
+static void put_ai(struct json_out *o, const int64_t *cost)
+{
+	static const char *const keys[USAGE_SPANS] = { [USAGE_TODAY] = "day",
+						       [USAGE_7_DAYS] = "week",
+						       [USAGE_30_DAYS] = "month",
+						       [USAGE_KEPT] = "lifetime" };
+
+	json_out_key(o, "ai_cost_usd");
+	if (!cost) {
+		json_out_null(o);
+		return;
+	}
+	json_out_object(o);
+	for (size_t i = 0; i < USAGE_SPANS; i++) {
+		json_out_key(o, keys[i]);
+		json_out_double(o, (double)cost[i] / 1e9);
+	}
+	json_out_end(o, '}');
+}
+
 static void on_spent(void *arg, const void *result, const struct err *e)
 {
 	struct request *r = arg;
 	const struct spending *w = r->own;
 	const struct sgn_spent_reply *reply = result;
-	struct json_out *o = answer_result(r, e);
+	const bool of_agent = w->scope == SPEND_OF_AGENT;
+	int64_t ai[USAGE_SPANS];
+	struct err bad = { 0 };
 
+	if (!e && of_agent &&
+	    usage_of_agent(r->core, &r->actor, view_skip(w->name, strlen("agent:")), ai, &bad) < 0)
+		e = &bad;
+	struct json_out *o = answer_result(r, e);
 	if (!o)
 		return;
 	json_out_object(o);
 	json_out_kstr(o, "scope", w->name);
+	put_ai(o, of_agent ? ai : NULL);
 	json_out_key(o, "lines");
 	json_out_array(o);
 	for (size_t i = 0; i < w->n; i++) {
@@ -354,6 +383,7 @@ static void put_chain(void *arg, const struct spend_chain *x)
 	json_out_object(o);
 	json_out_kstr(o, "id", x->id);
 	json_out_kstr_any(o, "name", x->name);
+	json_out_kstr_any(o, "explorer", x->explorer);
 	json_out_kz(o, "status", names[x->health]);
 	json_out_kz(o, "error",
 		    x->health == SPEND_WRONG_ID ? why

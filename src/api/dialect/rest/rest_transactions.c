@@ -48,7 +48,9 @@ static void finish(struct request *r)
 			answer_fail(r, &e);
 			return;
 		}
-		answer_plain(r, 200, "text/csv; charset=utf-8", buf_view(&l->out));
+		/* A table has no place of its own for it, and nobody should take a part for the whole. */
+		const struct http_header next = { VIEW("paddock-next"), view_of(l->last) };
+		answer_plain_with(r, 200, "text/csv; charset=utf-8", buf_view(&l->out), &next, l->more);
 		return;
 	}
 	json_out_end(&r->json, ']');
