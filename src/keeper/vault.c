@@ -185,7 +185,7 @@ void vault_join_gate(struct keeper *k)
 
 	if (!link_open(&k->vault) || !link_open(&k->gate))
 		return;
-	if (k->gate.n_out_fds == LINK_FDS) { /* sockets of boxes are on their way: after them */
+	if (k->gate.n_out_fds >= LINK_FDS) { /* sockets of boxes are on their way: after them */
 		loop_timer_start(k->loop, &k->vault_join, JOIN_MS, on_join);
 		return;
 	}

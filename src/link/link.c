@@ -9,6 +9,7 @@
 #include "link.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -23,6 +24,11 @@
 #define BULK_MS     200          /* without much, until the buffers are given back */
 #define SOCKET_SIZE (512 * 1024) /* of the socket's own buffer, as far as the system lets us */
 
+struct link_fd {
+	int fd;
+	uint64_t at; /* goes with this byte, counted from the first ever queued */
+};
+
 /* ---- the end ---------------------------------------------------------- */
 
 static void close_fds(struct link *l)
@@ -31,7 +37,9 @@ static void close_fds(struct link *l)
 		fd_close(l->fds[i]);
 	for (unsigned i = 0; i < l->n_out_fds; i++)
 		fd_close(l->out_fds[i].fd);
-	l->n_fds = l->n_out_fds = 0;
+	free(l->out_fds);
+	l->out_fds = NULL;
+	l->n_fds = l->n_out_fds = l->room_out_fds = 0;
 }
 
 static void shut(struct link *l)
@@ -125,6 +133,11 @@ static ssize_t flush_step(struct link *l)
 		fd_close(fd);
 		l->n_out_fds--;
 		memmove(l->out_fds, l->out_fds + 1, l->n_out_fds * sizeof(l->out_fds[0]));
+		if (!l->n_out_fds) {
+			free(l->out_fds);
+			l->out_fds = NULL;
+			l->room_out_fds = 0;
+		}
 	}
 	l->sent += (uint64_t)n;
 	buf_consume(&l->out, (size_t)n);
@@ -187,6 +200,23 @@ int link_send_msg(struct link *l, uint16_t type, uint8_t kind, uint8_t flags, ui
 	return r == 0 && first ? flush(l) : r;
 }
 
+/* A place for one more fd that waits. A peer that is busy for a moment while many become ready is no reason
+ * to end the link. */
+static int make_room(struct link *l)
+{
+	if (l->n_out_fds < l->room_out_fds)
+		return 0;
+	if (l->n_out_fds == LINK_FDS_OUT)
+		return -ENOBUFS;
+	unsigned room = l->room_out_fds ? 2 * l->room_out_fds : LINK_FDS;
+	struct link_fd *p = reallocarray(l->out_fds, room, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	l->out_fds = p;
+	l->room_out_fds = room;
+	return 0;
+}
+
 int link_send_msg_fd(struct link *l, uint16_t type, uint8_t kind, uint8_t flags, uint32_t stream,
 		     const struct pb_msg *m, const void *msg, int fd)
 {
@@ -195,17 +225,17 @@ int link_send_msg_fd(struct link *l, uint16_t type, uint8_t kind, uint8_t flags,
 		return -ENOTCONN;
 	if (!l->pass_fds)
 		return -EINVAL;
-	if (l->n_out_fds == LINK_FDS)
-		return fail(l, -ENOBUFS);
+	int r = make_room(l);
+	if (r < 0)
+		return fail(l, r);
 	bool first = buf_len(&l->out) == 0;
 	uint64_t at = l->sent + buf_len(&l->out);
-	int r = frame_put_msg(&l->out, type, kind, flags | FRAME_FD, stream, 0, m, msg);
+	r = frame_put_msg(&l->out, type, kind, flags | FRAME_FD, stream, 0, m, msg);
 	if (l->out.bad)
 		return fail(l, l->out.bad);
 	if (r < 0)
 		return r;
-	l->out_fds[l->n_out_fds].fd = TAKE_FD(mine);
-	l->out_fds[l->n_out_fds++].at = at;
+	l->out_fds[l->n_out_fds++] = (struct link_fd){ TAKE_FD(mine), at };
 	return first ? flush(l) : 0;
 }
 

@@ -16,10 +16,12 @@
 #include "loop.h"
 #include "pb.h"
 
-#define LINK_FDS       8 /* fds received and not yet claimed by a frame; fds that wait to be sent */
+#define LINK_FDS       8    /* fds received and not yet claimed by a frame */
+#define LINK_FDS_OUT   4096 /* fds that wait to be sent */
 #define LINK_QUEUE_MAX (8u * 1024 * 1024)
 
 struct link;
+struct link_fd;
 
 struct link_ops {
 	/* fd is -1, or owned by the callee when the frame has FRAME_FD. */
@@ -35,11 +37,8 @@ struct link {
 	struct buf in, out;
 	int fds[LINK_FDS];
 	unsigned n_fds;
-	struct {
-		int fd;
-		uint64_t at; /* goes with this byte, counted from the first ever queued */
-	} out_fds[LINK_FDS];
-	unsigned n_out_fds;
+	struct link_fd *out_fds; /* none where none wait */
+	unsigned n_out_fds, room_out_fds;
 	uint64_t sent; /* bytes that left; out begins here */
 	bool pass_fds; /* fds are accepted at all (the keeper's channel); else an fd closes the link */
 	bool bulk;     /* much came at once, not long ago: buffers are kept, and more is read */

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -359,15 +360,46 @@ static void test_fds_in_queue(void **state)
 	there.quit_after = 10 + 2 * LINK_FDS;
 	run();
 	assert_same_file(group, there.fd);
+	close(file);
+	close(group);
+}
+
+static void send_fds(int file, unsigned n, int last)
+{
+	struct wire_box_created m = { 0 };
+
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(link_send_msg_fd(&here.link, 1, FRAME_REPLY, 0, 2, &wire_box_created_msg, &m,
+						  dup(file)),
+				 i + 1 == n ? last : 0);
+}
+
+/* Very many, for a peer that is busy: none is lost, and there is an end to them. */
+static void test_many_fds_in_queue(void **state)
+{
+	(void)state;
+	static char block[FRAME_DATA_MAX];
+	struct frame f = data(1, (struct view){ block, sizeof(block) });
+	struct rlimit old, high = { LINK_FDS_OUT + 256, LINK_FDS_OUT + 256 };
+	int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	high.rlim_max = old.rlim_max;
+	if (old.rlim_cur < high.rlim_cur)
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &high), 0);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(link_send(&here.link, &f), 0);
+	send_fds(file, 1000, 0);
+	there.quit_after = 1010;
+	run();
+	assert_same_file(file, there.fd);
+	assert_null(here.link.out_fds);
 	/* One more than the queue has places for. */
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(link_send(&here.link, &f), 0);
-	int r = 0;
-	for (int i = 0; i <= LINK_FDS; i++)
-		r = link_send_msg_fd(&here.link, 1, FRAME_REPLY, 0, 2, &wire_box_created_msg, &m, dup(file));
-	assert_int_equal(r, -ENOBUFS);
+	send_fds(file, LINK_FDS_OUT + 1, -ENOBUFS);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 	close(file);
-	close(group);
 }
 
 static void send_with_fd(int sock, int fd, const char *bytes, size_t n)
@@ -506,13 +538,21 @@ static void test_bad_use(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_both_ways),     TEST(test_pieces),
-		TEST(test_back_pressure), TEST(test_peer_that_never_reads),
-		TEST(test_orderly_end),   TEST(test_end_in_a_frame),
-		TEST(test_garbage),       TEST(test_stop_in_handler),
-		TEST_FDS(test_fds),       TEST_FDS(test_fds_in_queue),
-		TEST(test_unwanted_fd),   TEST_FDS(test_fd_mismatch),
-		TEST_FDS(test_fd_hoard),  TEST(test_errors_travel),
+		TEST(test_both_ways),
+		TEST(test_pieces),
+		TEST(test_back_pressure),
+		TEST(test_peer_that_never_reads),
+		TEST(test_orderly_end),
+		TEST(test_end_in_a_frame),
+		TEST(test_garbage),
+		TEST(test_stop_in_handler),
+		TEST_FDS(test_fds),
+		TEST_FDS(test_fds_in_queue),
+		TEST_FDS(test_many_fds_in_queue),
+		TEST(test_unwanted_fd),
+		TEST_FDS(test_fd_mismatch),
+		TEST_FDS(test_fd_hoard),
+		TEST(test_errors_travel),
 		TEST(test_bad_use),
 	};
 	return cmocka_run_group_tests_name("link", tests, NULL, NULL);
