@@ -52,6 +52,18 @@ def until(condition, what, timeout=30.0):
         time.sleep(0.01)
 
 
+def until_still(look, what, looks=5):
+    """Polls a figure until it has begun and no longer changes, which nothing tells; returns it."""
+    seen = []
+
+    def stands():
+        time.sleep(0.2)
+        seen.append(look())
+        return seen[-1] and len(seen) >= looks and len(set(seen[-looks:])) == 1
+    until(stands, what)
+    return seen[-1]
+
+
 def given_time(run, begun, limit_ms=300):
     """Runs what a time limit is to end, and gives it more of it until it has got as far as `begun` says: how long that takes is the
     machine's affair."""

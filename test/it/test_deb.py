@@ -13,8 +13,9 @@ WINDOW = {"paddock-window", "paddock-watch"}  # of a package of their own, which
 
 
 def build():
-    name = subprocess.run(["scripts/deb"], cwd=paddock.ROOT, check=True, capture_output=True, text=True).stdout.strip()
-    return paddock.ROOT / name
+    done = subprocess.run(["scripts/deb"], cwd=paddock.ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return paddock.ROOT / done.stdout.strip()
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def test_same_bytes(package):
     assert build().read_bytes() == before
 
 
-def test_two_at_once(package):
+def test_several_at_once(package):
     """The guest of `make test` gets a package while these tests make theirs."""
     before = package.read_bytes()
     with concurrent.futures.ThreadPoolExecutor(3) as pool:

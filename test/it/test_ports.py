@@ -12,7 +12,6 @@ import ssl
 import struct
 import subprocess
 import threading
-import time
 
 import pytest
 
@@ -311,17 +310,9 @@ def test_back_pressure(site, app):
         head = "".join(f"{k}: {v}\r\n" for k, v in {**host(app), **token(app)}.items())
         s.sendall(f"GET /huge HTTP/1.1\r\n{head}\r\n".encode())
         assert s.recv(12) == b"HTTP/1.1 200"
-        before = None
-
-        def stands():
-            nonlocal before
-            now = app.exec(["cat", "/tmp/big"]).text
-            before, same = now, now == before and now != ""
-            time.sleep(0.2)
-            return same
-        paddock.until(stands, "the server is stopped", 20)
+        taken = paddock.until_still(lambda: app.exec(["cat", "/tmp/big"]).text, "the server is stopped")
         # (The kernel's buffers of the three sockets on the way may take up to 16 MiB.)
-        assert int(before) < 512, "32 of 128 MiB were taken"
+        assert int(taken) < 512, "32 of 128 MiB were taken"
         assert paddock.rss_kb(api) < 150 * 1024
     paddock.until(lambda: app.exec(["test", "-e", "/tmp/big-broke"]).exit_code == 0, "the server sees the client go", 20)
 

@@ -241,15 +241,7 @@ def test_stdin_has_back_pressure(box, daemon):
 
     sending = paddock.Background(send, box.with_client(daemon.client()), made["pid"], pieces(), "?close=1", encode_chunked=True,
                                  headers={"Transfer-Encoding": "chunked"})
-    before = None
-
-    def stands():
-        nonlocal before
-        time.sleep(0.2)
-        before, same = sent, sent == before and sent > 0
-        return same
-    paddock.until(stands, "the sender is stopped")
-    assert sent < 400
+    assert paddock.until_still(lambda: sent, "the sender is stopped") < 400
     box.check("touch /tmp/read-now")
     assert sending.result().status == 204
     assert follow(box, made["pid"]).out.split() == [b"80000000"]
@@ -288,8 +280,7 @@ def test_stop_and_continue(box):
 
     paddock.until(size, "it writes")
     assert box.client.post(signals, {"signal": "SIGSTOP"}).status == 204
-    paddock.until(lambda: [size(), time.sleep(0.3)][0] == size(), "it stands still")
-    still = size()
+    still = paddock.until_still(size, "it stands still")
     assert box.client.post(signals, {"signal": "SIGCONT"}).status == 204
     paddock.until(lambda: size() > still, "it goes on")
     box.client.delete(path(box, made["pid"]))
