@@ -151,7 +151,7 @@ if (!hold) for (;;) {
   if (await Promise.race([probe, sleep(700).then(() => "away")]) === "away") break;
 }
 const got = await Promise.all(ends.map(answer));
-held.forEach((s) => s.destroy());
+[...held, ...ends].forEach((s) => s.destroy());
 return got;
 """
 
