@@ -95,7 +95,7 @@ def pending(bank, api):
     made = []
 
     def make(value, **more):
-        got = bank.send(value, headers={"Prefer": "respond-async"}, **{"to": FRIEND, **more}).result(30)
+        got = bank.send(value, headers={"Prefer": "respond-async"}, **{"to": FRIEND, **more}).result(120)
         assert got["status"] == 202, got
         made.append(got["body"]["id"])
         return bank.get(made[-1])
@@ -263,6 +263,9 @@ def test_csv(bank, pending, api):
     assert row["reason"] == "'" + EVIL, "no formula"
     assert answer.body.endswith(b"\r\n") and answer.body.count(b"\"'=cmd") == 1
     assert "paddock-next" not in answer.headers
+    other = pending(2043, reason="\n@SUM(1+1)")
+    rows = csv.DictReader(io.StringIO(api.get("/v1/transactions?format=csv&state=pending").body.decode(), newline=""))
+    assert {row["id"]: row["reason"] for row in rows}[other["id"]] == "'\n@SUM(1+1)"
 
 
 def test_csv_that_is_cut_says_so(bank, pending, api):
@@ -394,7 +397,7 @@ def test_limits_only_get_stricter(document, bank, api):
     assert api.get(path).json()["limits"][0]["per_transaction"] == str(ETHER)
     try:
         assert api.send_json("PUT", path, {"paused": True}).json()["paused"]
-        assert bank.send(1).result(30)["body"]["error"].startswith("Agent is paused")
+        assert bank.send(1).result(120)["body"]["error"].startswith("Agent is paused")
     finally:
         bank.allow(allow_dangerous=True)
 
@@ -812,7 +815,7 @@ def test_the_kill_switch(document, bank, pending, cli, api):
     assert stopped.json()["paused"] is True
     assert "PAUSED" in cli.ok("tx", "status")
     assert bank.say(tx["id"], "approve", digest=tx["digest"]).status == 403
-    assert bank.send(2022).result(30)["body"]["error"].startswith("Agent is paused")
+    assert bank.send(2022).result(120)["body"]["error"].startswith("Agent is paused")
     assert "paddock wallet resume" in cli.ok("tx", "pause", "--cancel-pending")
     assert bank.get(tx["id"])["state"] == "cancelled"
     bank.own("PAUSE", paused=False)
