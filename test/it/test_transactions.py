@@ -5,6 +5,7 @@ import contextlib
 import csv
 import hashlib
 import hmac
+import http.client
 import io
 import json
 import os
@@ -50,7 +51,7 @@ def anvil(modules):  # noqa: F811
 @pytest.fixture(scope="module")
 def daemon(daemon_factory, workdir, anvil):
     config = workdir / "transactions.yaml"
-    config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"name": "Anvil", "rpc": [f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100,
+    config.write_text(json.dumps({"listeners": [{"address": "127.0.0.1:0", "dialect": "rest", "anonymous": True}], "agents": {"chains": {CHAIN: {"name": "Anvil", "rpc": [f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100,
                                                                     "explorer": "https://explorer.example/"}}}}))
     it = daemon_factory("transactions", arguments=["--config", str(config)], environment=LOOPBACK).start()
     yield it
@@ -328,6 +329,27 @@ def test_others_see_and_decide_nothing(bank, pending, api, stranger, daemon):
         refused = inside.send_json(method, where, body) if body is not None else inside.get(where)
         assert (refused.status, refused.json()["error"]["code"]) == (403, "forbidden"), where
     assert bank.get(tx["id"])["state"] == "pending"
+
+
+def test_who_has_no_key_decides_nothing(bank, pending, api):
+    """By a listener that asks for none: what is there can be seen, and nobody is known who could decide."""
+    tx, bodies = pending(2051), {"approve": "digest", "reject": None, "cancel": None, "speed-up": None}
+    keyless = api.get("/v1/dialects").json()["listeners"][1]["port"]
+
+    def send(method, path, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", keyless, timeout=60)
+        with contextlib.closing(connection):
+            connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json", **headers})
+            return connection.getresponse().status
+
+    assert send("GET", f"/v1/transactions/{tx['id']}") == 200, "the control"
+    for verb, field in bodies.items():
+        assert send("POST", f"/v1/transactions/{tx['id']}/{verb}", {field: tx[field]} if field else {}) == 403, verb
+    assert send("POST", f"/v1/transactions/{tx['id']}/wallet", {"rejected": True}) == 403
+    assert send("PUT", "/v1/signer", {"paused": True}) == 403
+    for forged in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
+        assert send("GET", f"/v1/transactions/{tx['id']}", **forged) == 401, forged
+    assert bank.get(tx["id"])["state"] == "pending" and not api.get("/v1/signer").json()["paused"]
 
 
 FORGED = {
