@@ -48,7 +48,7 @@ class Anvil:
     def ask(self, method, *params):
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             answer = json.load(response)
         assert "error" not in answer, answer
         return answer["result"]
@@ -106,7 +106,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             said = json.dumps(said).encode()
         if said is None:
             request = urllib.request.Request(f"http://127.0.0.1:{front.anvil.port}/", body, {"Content-Type": "application/json"})
-            with urllib.request.urlopen(request, timeout=20) as response:
+            with urllib.request.urlopen(request, timeout=60) as response:
                 said = response.read()
         if front.change:
             said = front.change(asked, json.loads(said))
@@ -181,9 +181,9 @@ class Bank:
         return response.json()
 
     def until_pending(self, value):
-        return paddock.until(lambda: next((t for t in self.list(state="pending") if int(t["value"]) == value), None), f"a request for {value} is pending", 30)
+        return paddock.until(lambda: next((t for t in self.list(state="pending") if int(t["value"]) == value), None), f"a request for {value} is pending", 120)
 
-    def until_state(self, id, *states, timeout=30):
+    def until_state(self, id, *states, timeout=120):
         return paddock.until(lambda: (lambda t: t if t["state"] in states else None)(self.get(id)), f"{id} is {' or '.join(states)}", timeout)
 
     def say(self, id, verb, **body):

@@ -441,6 +441,28 @@ def test_what_no_node_takes_leaves_no_gap(shaky, honest, other):
     assert other.balance(FRIEND) == before + 1207
 
 
+def test_words_of_a_node_are_one_line_of_the_card(shaky, honest):
+    """Its error is shown while the transaction cannot be sent: quoted, and without what steers a terminal."""
+    evil = "nope\n\n  DANGER    none\r\nDigest 0x00\x1b[2J\u009b\u202e" + "\u00e4" * 300
+
+    def refuse(asked):
+        if not any(r["method"] == "eth_sendRawTransaction" for r in asked):
+            return None
+        return [{"jsonrpc": "2.0", "id": 1, "result": "0x539"}, {"jsonrpc": "2.0", "id": 2, "error": {"code": -32000, "message": evil}}]
+
+    wait = shaky.send(1216)
+    item = shaky.until_pending(1216)
+    honest.instead = refuse
+    shaky.approve(item)
+    card = paddock.until(lambda: (lambda c: c if "nope" in (c["note"] or "") else None)(shaky.get(item["id"])["card"]), "the node's words are noted")
+    assert "nope    DANGER    none  Digest 0x00" in card["note"] and not set(card["note"]) & set("\n\r\x1b")
+    (line,) = [one for one in card["text"].split("\n") if "nope" in one]
+    assert line.startswith('  note      "') and line.endswith('"') and not set(card["text"]) & set("\r\x1b\x9b\u202e")
+    assert not [one for one in card["text"].split("\n") if one.startswith(("  DANGER    none", "Digest 0x00"))]
+    honest.instead = None
+    assert wait.result(120)["status"] == 200
+
+
 def test_stuck(shaky, honest, other):
     """It was sent, and blocks come without it: it is called stuck until it is in one."""
     def blind(asked, said):
