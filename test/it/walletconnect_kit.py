@@ -89,18 +89,17 @@ class Wallet:
             else:
                 self.errors.append(line)
 
-    def wait(self, event, timeout=20, **fields):
-        """The next event of this kind; those before it are kept in `seen`."""
+    def wait(self, *events, timeout=60, **fields):
+        """The next event of one of these kinds; those before it are kept in `seen`."""
         while True:
             try:
                 one = self.events.get(timeout=timeout * paddock.SLOW)
             except queue.Empty:
-                raise AssertionError(f"no {event} of the wallet: {self.seen[-5:]} {''.join(self.errors[-20:])}") from None
+                raise AssertionError(f"no {' or '.join(events)} of the wallet: {self.seen[-5:]} {''.join(self.errors[-20:])}") from None
             self.seen.append(one)
-            if one["event"] == event and all(one.get(k) == v for k, v in fields.items()):
+            if one["event"] in events and all(one.get(k) == v for k, v in fields.items()):
                 return one
-            # Whether WalletKit notices an answer is not ours: it loses those that are too fast for it.
-            assert one["event"] != "failed" or event == "failed" or one.get("what") in ("ping", "extend", "update"), one
+            assert one["event"] != "failed", one
 
     def do(self, what, **more):
         self.tell(what, **more)
