@@ -15,13 +15,16 @@ import subprocess
 import pytest
 
 import paddock
+import walletconnect_kit
 from internet import Internet
+from spend_kit import Anvil
 
 DIALECTS = ("docs/mcp.md", "docs/e2b.md", "docs/agentbox.md", "docs/sandkasten.md", "docs/agent-sandbox.md", "docs/aio.md")
 GUIDES = ("docs/README.md", "docs/quick-start.md", "docs/concepts.md", "docs/rest.md", "docs/metrics.md", "docs/sizing.md", "docs/dashboard.md")
 WORLD = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md", *GUIDES, *DIALECTS)  # name hosts, which are played
 TASKS = tuple(sorted(f"docs/tasks/{file.name}" for file in (paddock.ROOT / "docs/tasks").iterdir()))
 PRODUCTION = "docs/tasks/production.md"
+MONEY = "docs/tasks/let-an-agent-spend.md"
 DOCS = (*WORLD, *TASKS, "docs/glossary.md")
 HOSTS = ("example.org", "www.example.org", "api.example.com", "api.github.com", "other.example")
 POLICY = {"default", "rules", "allow", "deny", "limits", "ech"}
@@ -250,11 +253,28 @@ def test_commands(name, site, net, box, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in TASKS if name != PRODUCTION])
+@pytest.mark.parametrize("name", [name for name in TASKS if name not in (PRODUCTION, MONEY)])
 def test_tasks(name, daemon, api, tmp_path):
     before = {box["id"] for box in api.list()}
     run_steps(name, steps_of(name), daemon, tmp_path)
     assert {box["id"] for box in api.list()} == before, "a page removes what it has made"
+
+
+@pytest.mark.slow
+def test_an_agent_spends(daemon_factory, tmp_path):
+    """With a chain at another port than the page's, and as root, who needs no sudo."""
+    chain = Anvil(walletconnect_kit.programs())
+    try:
+        config = tmp_path / "chain.yaml"
+        config.write_text(next(text for language, _, text in blocks(MONEY) if language == "yaml").replace(":8545", f":{chain.port}"))
+        site = daemon_factory("docs-money", arguments=["--config", str(config)]).start()
+        steps = [(line, text.replace("sudo paddock", f"PADDOCK_RUN_DIR={site.run_dir} paddock")) for line, text in steps_of(MONEY)]
+        run_steps(MONEY, steps, site, tmp_path)
+        assert chain.balance("0x70997970C51812dc3A010C7d01b50e0d17dc79C8") == 10000 * 10**18 + 5 * 10**16
+        assert site.client().get("/v1/agents").json()["agents"] == [] and site.client().get("/v1/wallets").json()["wallets"] == []
+        site.finish()
+    finally:
+        chain.stop()
 
 
 @pytest.mark.slow
