@@ -24,6 +24,7 @@ static void note(struct window_app *w, const char *text)
 	w->start_note = g_strdup(text);
 	if (w->main)
 		page_update(w->main, false);
+	window_tell_status(w);
 }
 
 static void on_systemctl(GObject *source, GAsyncResult *result, gpointer data)

@@ -12,7 +12,7 @@
 
 void window_tell_status(struct window_app *w)
 {
-	_cleanup_(buf_done) struct buf b = BUF_INIT(4096);
+	_cleanup_(buf_done) struct buf b = BUF_INIT(65536);
 	struct json_out o;
 
 	if (!w->status)
@@ -27,6 +27,7 @@ void window_tell_status(struct window_app *w)
 	json_out_kz(&o, "title", w->main ? page_title(w->main) : NULL);
 	json_out_kz(&o, "approvals", w->approvals ? page_title(w->approvals) : NULL);
 	json_out_kbool(&o, "visible", w->main && gtk_widget_get_visible(w->main->window));
+	json_out_kz(&o, "start", w->here ? NULL : w->start_note); /* what came of starting the daemon */
 	json_out_kbool(&o, "tray", tray_is_shown(w->tray));
 	json_out_end(&o, '}');
 	buf_putc(&b, '\0');

@@ -24,7 +24,7 @@ APP, APP_PATH = "org.paddock.Window", "/org/paddock/Window"
 BUS_CONFIG = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>session</type><listen>unix:path={path}</listen>
-<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
+<policy context="default"><allow user="*"/><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
 """
 SERVICES = """<node>
 <interface name="org.freedesktop.Notifications">
@@ -55,9 +55,11 @@ def free_port():
 class Desktop:
     """Everything ends with the test process."""
 
-    def __init__(self):
+    def __init__(self, user=0):
+        """`user`: whose desktop it is."""
         # Not below /tmp or /var/tmp: WebKit's sandbox has its own of those, and links one to the other.
-        self.base = Path(tempfile.mkdtemp(prefix="pdk-window-", dir="/root"))
+        self.base, self.user = Path(tempfile.mkdtemp(prefix="pdk-window-", dir="/var/lib" if user else "/root")), user
+        os.chown(self.base, user, user)
         self.screens, self.notices, self.closed, self.items = [], [], [], []
         self.has_tray, self.dark = False, 0
         config = self.base / "bus.conf"
@@ -66,7 +68,7 @@ class Desktop:
                                             stderr=subprocess.DEVNULL, preexec_fn=paddock.die_with_parent)
         self.address = self.bus_process.stdout.readline().decode().strip()
         read, write = os.pipe()
-        self.x_process = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x860x24", "-nolisten", "tcp", "-fbdir", self.base],
+        self.x_process = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x860x24", "-nolisten", "tcp", "-ac", "-fbdir", self.base],
                                           pass_fds=[write], stderr=subprocess.DEVNULL, preexec_fn=paddock.die_with_parent)
         os.close(write)
         with open(read) as number:
@@ -156,6 +158,7 @@ class Desktop:
         opener = tools / "xdg-open"
         opener.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$1\" >> {self.base}/opened\n")
         opener.chmod(0o755)
+        os.chown(home, self.user, self.user)
         return paddock.clean_environment(
             DISPLAY=self.display, DBUS_SESSION_BUS_ADDRESS=self.address, HOME=home, XDG_RUNTIME_DIR=self.base, XDG_CONFIG_HOME=home / ".config",
             XDG_STATE_HOME=home / "state", XDG_DATA_HOME=home / "data", XDG_CACHE_HOME=home / "cache", XDG_DOWNLOAD_DIR=home, PATH=f"{tools}:{os.environ['PATH']}", GDK_BACKEND="x11",

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from test_cli_remote import authority, far  # noqa: F401 - fixtures
 from desktop import HOME, Desktop, Inspector, Window, X, free_port
 
 AWAY = "Paddock is not reachable"
+NOBODY = 65534
 WHO = "fetch('/dashboard/session', {headers: {'X-Paddock-Dashboard': '1'}})"
 
 
@@ -59,7 +61,6 @@ def test_shows_the_dashboard(shared, desktop, daemon, page):
 
 def test_key_stays_out_of_processes(shared, daemon):
     """No command line has it, and of the environments only paddock-watch's."""
-    from pathlib import Path
     names = shared.processes()
     assert {"paddock-window", "paddock-watch"} <= set(names.values())
     assert any(name.startswith("WebKitWeb") for name in names.values()), names
@@ -293,6 +294,32 @@ def test_starts_the_daemon(workdir):
         assert paddock.comm(keeper) == "paddockd"
         paddock.kill(keeper, signal.SIGTERM)
         assert paddock.wait_gone(keeper)
+    finally:
+        private.stop()
+
+
+BY_HAND = "Start it as root: `systemctl start paddock`, or `paddock serve` where it is not installed as a service."
+
+
+@pytest.mark.parametrize("service", [False, True])
+def test_a_user_without_a_daemon(service):
+    """Somebody who is not root: the service is started without a question for a password, or the window says who can start the daemon."""
+    private = Desktop(user=NOBODY)
+    tools = private.base / "tools"
+    tools.mkdir()
+    fake = tools / "systemctl"
+    fake.write_text(f"#!/bin/sh\necho \"$@\" >> {private.base}/started\necho 'Interactive authentication required.' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    units = "mkdir -p /run/systemd/system && mount -t tmpfs none /etc/systemd/system && touch /etc/systemd/system/paddock.service && " if service else ""
+    # Root's daemon may be installed on this machine: it is not there either.
+    apart = ["unshare", "-mn", "sh", "-c", f'ip link set lo up && mount -t tmpfs none /run && {units}exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups --pdeathsig=KILL "$@"', "sh"]
+    try:
+        window = Window(private, wrap=apart)
+        said = f"It could not be started: Interactive authentication required.\n{BY_HAND}" if service else BY_HAND
+        window.until("says what can be done", state="away", title=AWAY, start=said)
+        assert f"\nUid:\t{NOBODY}\t{NOBODY}\t" in read(Path(f"/proc/{window.process.pid}/status")).decode()
+        assert read(private.base / "started") == (b"--no-ask-password start paddock.service\n" if service else b"")
+        assert window.again("--quit").returncode == 0 and window.process.wait(60) == 0
     finally:
         private.stop()
 
