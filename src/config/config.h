@@ -72,6 +72,7 @@ int config_ws_url(struct view url, struct config_url *ret, struct err *e) _must_
 struct config_chain {
 	struct view id; /* "eip155:1" */
 	struct view name;
+	struct view symbol;     /* of its native asset, for people: "ETH"; p == NULL: not known */
 	struct view explorer;   /* https://…, for people: /tx/HASH is behind it; p == NULL: none */
 	struct config_url *rpc; /* the first that answers is asked */
 	size_t n_rpc;

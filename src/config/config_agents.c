@@ -84,19 +84,37 @@ struct view config_chain_number(struct view id)
 	return number.p && number.n && number.p[0] != '0' && num_u64(number, &n) >= 0 ? number : VIEW_NONE;
 }
 
+/* Of the chains that most people use. A chain that is not here has the symbol that its owner gives it, or
+ * none. */
+static struct view native_symbol(struct view number)
+{
+	static const struct {
+		const char *chain, *symbol;
+	} known[] = { { "1", "ETH" },     { "10", "ETH" },     { "56", "BNB" },      { "100", "xDAI" },
+		      { "137", "POL" },   { "1337", "ETH" },   { "8453", "ETH" },    { "31337", "ETH" },
+		      { "42161", "ETH" }, { "43114", "AVAX" }, { "11155111", "ETH" } };
+
+	for (size_t i = 0; i < ELEMS(known); i++)
+		if (view_is(number, known[i].chain))
+			return view_of(known[i].symbol);
+	return VIEW_NONE;
+}
+
 void config_chain_default(struct view id, struct config_chain *ret)
 {
 	struct view number = config_chain_number(id);
 	bool dev = view_is(number, "31337") || view_is(number, "1337");
 
-	*ret = (struct config_chain){
-		.id = id, .confirmations = dev ? 1 : 12, .poll_ms = dev ? 500 : 4000, .stuck_blocks = 20
-	};
+	*ret = (struct config_chain){ .id = id,
+				      .symbol = native_symbol(number),
+				      .confirmations = dev ? 1 : 12,
+				      .poll_ms = dev ? 500 : 4000,
+				      .stuck_blocks = 20 };
 }
 
 struct said_chain {
 	bool unused; /* the schema puts nothing at offset 0 */
-	struct view name, explorer;
+	struct view name, symbol, explorer;
 	struct json_strlist rpc;
 	uint64_t confirmations, poll_ms, stuck_blocks, max_fee_gwei;
 };
@@ -105,6 +123,7 @@ static const struct json_field chain_fields[] = {
 	{ "name", JSON_F_STRING, offsetof(struct said_chain, name), .max = 64 },
 	{ "rpc", JSON_F_STRLIST, offsetof(struct said_chain, rpc), .min = 1, .max = RPC_MOST,
 	  .required = true },
+	{ "symbol", JSON_F_STRING, offsetof(struct said_chain, symbol), .min = 1, .max = 12 },
 	{ "explorer", JSON_F_STRING, offsetof(struct said_chain, explorer), .min = 1, .max = URL_MOST },
 	{ "confirmations", JSON_F_U64, offsetof(struct said_chain, confirmations), .min = 1, .max = 1000 },
 	{ "poll_ms", JSON_F_U64, offsetof(struct said_chain, poll_ms), .min = 50, .max = 600000 },
@@ -146,6 +165,11 @@ static int read_chain(struct arena *a, const struct json_member *from, struct co
 	s.stuck_blocks = ret->stuck_blocks;
 	if (json_read(a, &from->value, &chain_schema, &s, with_lines, e) < 0)
 		return -1;
+	/* It stands beside amounts, where nothing but a name may be. */
+	if (s.symbol.p && !all_of(s.symbol, "."))
+		return err_set(e, ERR_INVALID, "symbol: must be letters, digits and dots");
+	if (s.symbol.p)
+		ret->symbol = s.symbol;
 	if (read_explorer(s.explorer, &ret->explorer, e) < 0)
 		return -1;
 	ret->name = s.name;

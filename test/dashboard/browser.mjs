@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import assert from "node:assert/strict";
 
-const PATIENCE = 30000;
+const PATIENCE = 60000;
 
 export async function until(what, condition, limit = PATIENCE) {
   for (const end = Date.now() + limit; ; await new Promise((r) => setTimeout(r, 40))) {
@@ -43,9 +43,9 @@ export async function launch(modules, url, key, shots, options = {}) {
     return p;
   }
 
-  async function signIn(p) {
+  async function signIn(p, by = key) {
     await p.goto(url);
-    await p.getByLabel("Key", { exact: true }).fill(key);
+    await p.getByLabel("Key", { exact: true }).fill(by);
     await p.getByRole("button", { name: "Sign in" }).click();
     await p.locator("main#main").waitFor();
   }
@@ -60,12 +60,18 @@ export async function launch(modules, url, key, shots, options = {}) {
 
   const page = watch(await context.newPage());
 
+  // A promise that nobody waits for, such as a handler of a page that is gone, must not end the walk: it fails the step that it belongs to.
+  const loose = [];
+  process.on("unhandledRejection", (e) => loose.push(e));
+
   async function run(scenarios, ends) {
     for (const [name, scenario] of Object.entries(scenarios)) {
       const began = Date.now();
       let error = null;
       try {
         await scenario();
+        await new Promise((r) => setImmediate(r));
+        if (loose.length) throw loose[0];
       } catch (e) {
         error = String(e.stack ?? e).slice(0, 2000);
         if (shots) {
@@ -74,10 +80,11 @@ export async function launch(modules, url, key, shots, options = {}) {
           writeFileSync(join(shots, `${name.replace(/\W+/g, "-")}.txt`), `${page.url()}\n${error}`);
         }
       }
+      loose.length = 0;
       console.log(JSON.stringify({ name, ms: Date.now() - began, error }));
       if (ends?.(error)) break;
     }
-    await browser.close();
+    await browser.close().catch(() => {});
   }
 
   return { require, browser, context, page, complaints, api, watch, until, signIn, shown, findings, run };

@@ -12,6 +12,13 @@ const { url, chain } = world;
 const it = await launch(world.modules, url, world.key, world.shots);
 const { browser, context, page, complaints, api, watch, until, signIn, shown } = it;
 
+// WalletKit takes seconds to start: it does that beside the first steps.
+const phone = spawn("node", ["wallet.mjs", JSON.stringify(world.phone)], { cwd: world.wallets, stdio: ["pipe", "pipe", "ignore"] });
+let heard = "";
+phone.stdout.on("data", (d) => (heard += d));
+phone.stdin.on("error", () => {}); // it has ended: whoever waits for its answer says so
+process.on("exit", () => phone.kill());
+
 const open = (where, p = page) => p.goto(`${url}/#/${where}`);
 const status = async () => (await api("GET", `/v1/agents/${world.agent}`)).status;
 
@@ -22,8 +29,11 @@ const paddock = (...args) => execFileSync(world.paddock, args, { encoding: "utf8
 const allow = (wallet, ...more) => paddock("agent", "allow", "payer", "--wallet", wallet, "--limit", "1/3/5", "--max-pending", "10", "--yes", ...more);
 const ETHER = 10n ** 18n;
 
-async function node(method, ...params) {
-  const r = await fetch(world.node, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
+const node = (method, ...params) => ask(world.node, method, params);
+// What the node between the daemon and anvil cannot do from now on.
+const mood = (how) => ask(world.front, "test_mood", [how]);
+async function ask(where, method, params) {
+  const r = await fetch(where, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
   const d = await r.json();
   if (d.error) throw Object.assign(new Error(d.error.message), { code: d.error.code });
   return d.result;
@@ -53,6 +63,16 @@ const oneWaits = (to) => until("the request waits", async () => (await waiting()
 const state = async (id) => (await api("GET", `/v1/transactions/${id}`)).state;
 const reaches = (id, ...states) => until(`${id} is ${states}`, async () => states.includes(await state(id)));
 const DONE = ["included", "confirmed", "final"];
+const EVIL = "<img src=x onerror=window.pwned=1>";
+// A call of a model, and what all of the agent's have cost by then.
+async function costs() {
+  const before = (await api("GET", `/v1/agents/${world.agent}/spending`)).ai_cost_usd.lifetime;
+  await inside('return await sdk.callOpenAI({ model: "gpt-4o-mini", messages: [{ role: "user", content: "x" }] })');
+  return until("the call is settled", async () => {
+    const now = (await api("GET", `/v1/agents/${world.agent}/spending`)).ai_cost_usd.lifetime;
+    return now > before && now;
+  });
+}
 
 // Of the request on the screen in the queue.
 const place = (text) => page.locator(".queue strong").getByText(text, { exact: true }).waitFor();
@@ -75,6 +95,9 @@ const scenarios = {
     await page.getByRole("link", { name: "Agents" }).click();
     const row = page.getByRole("row", { name: /payer/ });
     await row.locator(".badge.running").waitFor();
+    world.sandbox = (await api("GET", `/v1/agents/${world.agent}`)).sandbox;
+    world.once = inside('return await sdk.callOpenAI({ model: "gpt-4o-mini", messages: [{ role: "user", content: "x" }] })');
+    await world.once;
     await row.getByRole("button", { name: "Stop payer" }).click();
     await row.locator(".badge.stopped").waitFor();
     assert.equal(await status(), "stopped");
@@ -88,7 +111,7 @@ const scenarios = {
     const asks = page.locator(".card", { hasText: "What its manifest asks for" });
     await asks.waitFor();
     assert.match(await asks.innerText(), /eip155:31337[\s\S]*openai[\s\S]*1\.0 per transaction, 3\.0 a day/);
-    assert.match(await asks.innerText(), /Says hello\. <img src=x onerror/, "as text");
+    assert.match(await asks.innerText(), /Says hello\. <img src=x onerror[\s\S]*Author\s+<img src=x/, "as text");
     await safe(page, "the manifest");
   },
 
@@ -121,7 +144,17 @@ const scenarios = {
     assert.equal(refused.status, 403);
     allow("pocket money");
     world.allowed = true;
-    await page.getByRole("img", { name: /24 hours: 0 of 3 / }).waitFor();
+    await page.reload();
+    await page.getByRole("img", { name: /24 hours: 0 of 3 tETH/ }).waitFor();
+  },
+
+  async "the costs of AI beside it, of all its sandboxes"() {
+    assert.notEqual((await api("GET", `/v1/agents/${world.agent}`)).sandbox, world.sandbox);
+    const all = await costs();
+    const last = (await api("GET", `/v1/usage?box=${(await api("GET", `/v1/agents/${world.agent}`)).sandbox}&by=box`)).total.cost_usd;
+    assert.ok(last > 0 && all > last * 1.5, `${all} with the first sandbox, ${last} in the second`);
+    await page.reload();
+    await until("the sum is shown", async () => (await page.locator(".card", { hasText: "Costs of AI" }).locator(".stat-value").innerText()) === `$${all.toFixed(4)}`);
   },
 
   async "a request is in every tab at once, with a notice"() {
@@ -154,8 +187,10 @@ const scenarios = {
 
   async "the card has the facts first and the agent's words last, as text"() {
     const card = page.getByRole("article");
-    await card.locator(".sentence", { hasText: /payer.*0\.5 / }).waitFor();
-    await card.getByText("− 0.5 ").waitFor();
+    if (process.env.WALK_PICTURES) await page.screenshot({ path: join(process.env.WALK_PICTURES, "approvals.png") });
+    await card.locator(".sentence", { hasText: /payer.*0\.5 tETH/ }).waitFor();
+    await card.getByText("− 0.5 tETH").waitFor();
+    assert.ok(!(await page.locator("main").innerText()).includes("(native)"), "the chain has a name for it");
     assert.ok((await card.locator(".address").first().innerText()).includes(world.to), "the whole address");
     assert.match(await card.innerText(), /first time[\s\S]*account/);
     await card.getByRole("img", { name: /24 hours: 0 → 0\.5 of 3 / }).waitFor();
@@ -217,13 +252,13 @@ const scenarios = {
     const tx = await oneWaits(to);
     await page.route(new RegExp(`/v1/transactions/${tx.id}$`), async (r) => { // what the person sees is not what there is
       const response = await r.fetch();
-      await r.fulfill({ response, json: { ...(await response.json()), digest: "0x" + "0".repeat(64) } });
+      await r.fulfill({ response, json: { ...(await response.json()), digest: "0x" + "0".repeat(64) } }).catch(() => {}); // the page may have left meanwhile
     });
     await show(tx.id);
     await page.getByRole("button", { name: "Approve" }).click();
     await page.locator(".decide [role=alert]").waitFor();
     assert.equal(await state(tx.id), "pending");
-    await page.unroute(new RegExp(`/v1/transactions/${tx.id}$`));
+    await page.unrouteAll({ behavior: "ignoreErrors" }); // the page may be loading it just now
     await api("POST", `/v1/transactions/${tx.id}/reject`, {});
     await answer;
   },
@@ -336,10 +371,127 @@ const scenarios = {
     await safe(page, "the history");
   },
 
+  async "what cannot be simulated says so"() {
+    const card = page.getByRole("article");
+    await mood({ without: ["eth_simulateV1", "debug_traceCall"] });
+    try {
+      const to = somebody();
+      const answer = wants({ to, value: finney(4) });
+      const tx = await oneWaits(to);
+      await show(tx.id);
+      await card.locator(".banner.grey", { hasText: "Not simulated: this node has no eth_simulateV1 and no debug_traceCall" }).waitFor();
+      await card.getByRole("heading", { name: "What it counts as" }).waitFor();
+      assert.match(await card.innerText(), /leaves: 0\.004 tETH/);
+      await page.getByRole("button", { name: "Reject", exact: true }).click();
+      await answer;
+    } finally {
+      await mood({});
+    }
+    const to = somebody();
+    const answer = wants({ to, value: finney(4) });
+    const tx = await oneWaits(to);
+    await show(tx.id);
+    await card.getByRole("heading", { name: "What changes in the wallet, by simulation" }).waitFor();
+    assert.equal(await card.locator(".banner.grey").count(), 0);
+    await page.getByRole("button", { name: "Reject", exact: true }).click();
+    await answer;
+  },
+
+  async "two people, and a key that is not an administrator's"() {
+    allow("pocket money", "--approvers", "2");
+    const second = await api("POST", "/v1/keys", { tenant: "default", role: "user", name: `second ${EVIL}` });
+    const stranger = await api("POST", "/v1/keys", { tenant: "elsewhere", create_tenant: true, role: "user", name: "stranger" });
+    const [theirs, others] = await Promise.all([second, stranger].map(async ({ key }) => {
+      const p = watch(await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage());
+      await signIn(p, key);
+      return p;
+    }));
+    const to = somebody();
+    const answer = wants({ to, value: finney(5) });
+    const tx = await oneWaits(to);
+    await show(tx.id);
+    await page.getByText("0 of 2 approvals are there").waitFor();
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("1 of 2 approvals are there. Yours is one of them").waitFor();
+    await api("POST", `/v1/transactions/${tx.id}/approve`, { digest: tx.digest }); // the same person again
+    assert.deepEqual([await state(tx.id), (await api("GET", `/v1/transactions/${tx.id}`)).card.approvers.have], ["pending", 1]);
+
+    await open("approvals", others);
+    await others.getByText("Nothing waits for you").waitFor();
+    await open(`approvals/${tx.id}`, others);
+    await others.getByRole("alert").waitFor();
+    assert.equal(await others.getByRole("button", { name: "Approve" }).count(), 0, "of another tenant");
+    await open("wallets", others);
+    await others.getByText("No wallets").waitFor();
+
+    await open("wallets", theirs);
+    await theirs.getByRole("row", { name: /^pocket money 0x/ }).waitFor();
+    assert.equal(await theirs.getByRole("button", { name: "Connect a wallet" }).count(), 0, "for administrators");
+    await show(tx.id, theirs);
+    await theirs.getByText("1 of 2 approvals are there").waitFor();
+    assert.equal(await theirs.getByRole("button", { name: "Kill switch" }).count(), 0, "for administrators");
+    await theirs.getByRole("button", { name: "Approve" }).click();
+    assert.equal((await answer).status, 200);
+    await reaches(tx.id, ...DONE);
+    await page.locator(".decided", { hasText: "Decided by" }).waitFor();
+    for (const p of [page, theirs]) await safe(p, "the name of a key");
+    await theirs.context().close();
+    await others.context().close();
+  },
+
+  async "an allowance, before and after, and a note of the owner"() {
+    const spender = somebody();
+    allow("pocket money", "--reset", "approvers", "--token", `${world.token}:2:COIN=300`, "--to", `${spender}=${EVIL}`);
+    const approves = (n) => ({ to: world.token, value: "0", gasLimit: "200000", data: "0x095ea7b3" + spender.slice(2).padStart(64, "0") + n.toString(16).padStart(64, "0") });
+    const first = wants(approves(7000));
+    const one = await oneWaits(world.token);
+    await api("POST", `/v1/transactions/${one.id}/approve`, { digest: one.digest });
+    assert.equal((await first).status, 200);
+    await reaches(one.id, "confirmed", "final");
+    const answer = wants(approves(8050));
+    const tx = await oneWaits(world.token);
+    await show(tx.id);
+    const card = page.getByRole("article");
+    await card.getByText("Allowance: 70 COIN → 80.5 COIN").waitFor();
+    const text = await card.innerText();
+    assert.match(text, new RegExp(`Spender, who may take COIN[\\s\\S]*${spender}`));
+    assert.ok(text.toLowerCase().includes(world.token.toLowerCase()), "the token's address is beside its name");
+    await page.getByRole("button", { name: "Reject", exact: true }).click();
+    await answer;
+    const paid = wants({ to: spender, value: finney(1) });
+    const pays = await oneWaits(spender);
+    await show(pays.id);
+    await card.getByText(EVIL).first().waitFor(); // the owner's note about the address
+    await safe(page, "names of the owner");
+    await page.getByRole("button", { name: "Reject", exact: true }).click();
+    await paid;
+  },
+
+  async "what a node says is text"() {
+    const to = somebody();
+    const answer = wants({ to, value: finney(6) });
+    const tx = await oneWaits(to);
+    await mood({ refuses: ["eth_sendRawTransaction"], says: `${EVIL}\u202e\u0007 backwards` });
+    try {
+      await api("POST", `/v1/transactions/${tx.id}/approve`, { digest: tx.digest });
+      await until("the node's words are known", async () => (await api("GET", `/v1/transactions/${tx.id}`)).card.note?.includes("<img"));
+      await open(`transactions/${tx.id}`);
+      await page.getByRole("article").locator(".banner", { hasText: "<img src=x onerror" }).waitFor();
+      await safe(page, "a node's error");
+      await open("transactions");
+      await page.getByRole("row", { name: /payer/ }).first().waitFor();
+      await safe(page, "a node's error in the list");
+    } finally {
+      await mood({});
+    }
+    await reaches(tx.id, ...DONE); // it is sent again
+    assert.equal((await answer).status, 200);
+  },
+
   async "limits get stricter here, and no looser"() {
     await open(`agents/${world.agent}`);
     await page.getByRole("button", { name: "Make stricter" }).click();
-    const day = page.getByLabel("Within 24 hours");
+    const day = page.locator("fieldset", { hasText: "tETH" }).getByLabel("Within 24 hours");
     assert.equal(await day.inputValue(), "3");
     await day.fill("4");
     await page.getByRole("dialog").getByRole("button", { name: "Make stricter" }).click();
@@ -355,7 +507,7 @@ const scenarios = {
   async "a wallet of the browser sends what was approved"() {
     const [, , , , , account] = await node("eth_accounts");
     paddock("wallet", "external", account, "browser");
-    allow("browser");
+    allow("browser", "--reset", "all");
     const p = watch(await context.newPage());
     const asked = [];
     await p.exposeFunction("toNode", async (method, params) => {
@@ -372,6 +524,7 @@ const scenarios = {
           if (method === "eth_chainId") return on;
           if (method === "wallet_switchEthereumChain") return known ? void (on = params[0].chainId) : fails(4902, "Unrecognized chain");
           if (method === "wallet_addEthereumChain") return void ((known = true), (window.added = params[0]));
+          if (method === "eth_signTypedData_v4") return window.toNode(method, [params[0], JSON.parse(params[1])]); // anvil wants no text
           if (method === "eth_sendTransaction" && window.mood === "declines") return fails(4001, "User rejected");
           return window.toNode(method, params);
         },
@@ -404,15 +557,28 @@ const scenarios = {
     const sent = asked.filter((c) => c.method === "eth_sendTransaction");
     assert.deepEqual(sent.map((c) => c.params.map((x) => ({ ...x, from: x.from.toLowerCase() }))), [[{ from: account.toLowerCase(), to: tx.to, value: "0x470de4df820000" }]], "exactly what was approved, once");
     await safe(p, "a wallet's words");
+
+    const typed = { types: { EIP712Domain: [{ name: "name", type: "string" }, { name: "chainId", type: "uint256" }, { name: "verifyingContract", type: "address" }], Mail: [{ name: "text", type: "string" }] },
+      primaryType: "Mail", domain: { name: "Post", chainId: 31337, verifyingContract: to }, message: { text: `hello ${EVIL}` } };
+    allow("browser", "--typed", `${to}:Mail`);
+    const signed = inside(`return rpc({ jsonrpc: "2.0", id: 1, method: "eth_signTypedData_v4", params: ["${account}", ${JSON.stringify(JSON.stringify(typed))}] })`);
+    const mail = await until("it waits", async () => (await waiting()).find((t) => t.kind === "typed_data"));
+    await show(mail.id, p);
+    assert.deepEqual(JSON.parse(await p.getByLabel("What would be signed").innerText()), typed);
+    await p.getByLabel(/type the last four digits/).fill((await api("GET", `/v1/transactions/${mail.id}`)).card.confirm);
+    await p.getByRole("button", { name: "Approve" }).click();
+    await p.getByRole("button", { name: /Sign with Test/ }).click();
+    const signature = (await signed).body.result;
+    assert.match(signature, /^0x[0-9a-f]{130}$/);
+    assert.deepEqual(asked.filter((c) => c.method === "eth_signTypedData_v4").map((c) => [c.params[0].toLowerCase(), c.params[1]]), [[account.toLowerCase(), typed]], "exactly what was approved, once");
+    assert.equal(signature, await node("eth_signTypedData_v4", account, typed));
+    await safe(p, "typed data");
     await p.close();
   },
 
   async "a wallet elsewhere, by the QR code"() {
-    const phone = (world.wallet = spawn("node", ["wallet.mjs", JSON.stringify(world.phone)], { cwd: world.wallets, stdio: ["pipe", "pipe", "ignore"] }));
-    let said = "";
-    phone.stdout.on("data", (d) => (said += d));
     const does = (what) => phone.stdin.write(JSON.stringify(what) + "\n");
-    await until("the wallet is ready", () => said.includes('"ready"'));
+    await until("the wallet is ready", () => heard.includes('"ready"'));
     await open("wallets");
     await page.getByRole("button", { name: "Connect a wallet" }).click();
     await page.getByLabel("Name").fill("phone");
@@ -425,10 +591,14 @@ const scenarios = {
       const canvas = Object.assign(document.createElement("canvas"), { width: picture.width, height: picture.height });
       const c = canvas.getContext("2d");
       c.drawImage(picture, 0, 0);
-      return { width: picture.width, height: picture.height, data: [...c.getImageData(0, 0, picture.width, picture.height).data] };
+      const { data } = c.getImageData(0, 0, picture.width, picture.height);
+      let dark = ""; // a bit for each pixel: as numbers they would take seconds on their way
+      for (let i = 0; i < data.length; i += 4) dark += data[i] < 128 ? "1" : "0";
+      return { width: picture.width, height: picture.height, dark };
     }, image.toString("base64"));
     const jsqr = createRequire(join(world.wallets, "node_modules", "x.js"))("jsqr");
-    const uri = (jsqr.default ?? jsqr)(Uint8ClampedArray.from(seen.data), seen.width, seen.height)?.data;
+    const pixels = Uint8ClampedArray.from([...seen.dark].flatMap((bit) => (bit === "1" ? [0, 0, 0, 255] : [255, 255, 255, 255])));
+    const uri = (jsqr.default ?? jsqr)(pixels, seen.width, seen.height)?.data;
     assert.equal(uri, await page.getByLabel("Pairing URI", { exact: true }).innerText());
     does({ do: "pair", uri });
     await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -444,7 +614,7 @@ const scenarios = {
     await show(tx.id);
     await page.getByRole("button", { name: "Approve" }).click();
     await page.getByText("was sent to Test Wallet by WalletConnect").waitFor();
-    await until("the wallet has the request", () => said.includes('"eth_sendTransaction"'));
+    await until("the wallet has the request", () => heard.includes('"eth_sendTransaction"'));
     does({ do: "release", to: "approve" });
     assert.equal((await answer).status, 200);
     await page.locator(".decided").waitFor();
@@ -464,6 +634,8 @@ const scenarios = {
     assert.equal((await api("GET", "/v1/signer")).paused, true);
     assert.equal((await wants({ to: somebody(), value: finney(1) })).status, 403);
     paddock("wallet", "resume");
+    await page.reload();
+    await page.getByRole("button", { name: "Kill switch" }).waitFor();
     await page.locator(".banner.red").waitFor({ state: "detached" });
   },
 
@@ -511,6 +683,5 @@ const scenarios = {
   },
 };
 
-process.on("exit", () => world.wallet?.kill());
-await it.run(scenarios, (error) => error && (!world.allowed || process.env.WALK_STOP)); // without limits nothing that follows makes sense
+await it.run(scenarios, (error) => error && !world.allowed); // without limits nothing that follows makes sense
 process.exit(0);

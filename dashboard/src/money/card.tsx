@@ -109,7 +109,7 @@ function readable(tx: Tx, data: string): string {
 
 const NOT_SIMULATED: Record<string, string> = {
   none: "Not simulated: this node has no eth_simulateV1 and no debug_traceCall. What you see is what the call says, not what the chain would do.",
-  estimate: "Only estimated: the node says that it would not fail, not what would move. What you see is what the call says.",
+  estimate: "Not simulated: this node has no eth_simulateV1 and no debug_traceCall. It says that the call would not fail, and not what would move: what you see is what the call says.",
 };
 
 export function Sentence({ tx }: { tx: Tx }) {

@@ -1,13 +1,14 @@
 /* What an agent may spend and has spent; limits can be made stricter here, and looser by the owner on the machine alone. */
 import { useState } from "preact/hooks";
 import { call } from "../api";
-import { count, plain, usd } from "../format";
+import { plain, usd } from "../format";
 import { toast, useLoad } from "../store";
 import { Button, Card, Confirm, Dialog, Failure, Skeleton, Snippet } from "../ui";
 import { type Agent, agentPath } from "./agents";
 import { base, big, isNative, units } from "./amounts";
+import { namedSpending, nativeName } from "./native";
 import { amountText, assetName, Banner, LimitBar, TokenNote, WINDOWS } from "./parts";
-import { type AgentLimits, pauseAgent, type Spending, type SpendingLimit, type SpendingLine, type Wallet } from "./types";
+import { type AgentLimits, type Chain, pauseAgent, type Spending, type SpendingLimit, type SpendingLine, type Wallet } from "./types";
 
 const SPANS = ["day", "week", "month", "lifetime"] as const;
 
@@ -29,9 +30,9 @@ export function SpendingBars({ lines }: { lines: SpendingLine[] }) {
   );
 }
 
-function Stricter({ agent, rules, onClose, done }: { agent: Agent; rules: AgentLimits; onClose: () => void; done: () => void }) {
+function Stricter({ agent, rules, chains, onClose, done }: { agent: Agent; rules: AgentLimits; chains: Chain[] | undefined; onClose: () => void; done: () => void }) {
   const unit = (l: SpendingLimit) => {
-    const asset = { address: l.asset, symbol: l.symbol ?? null, decimals: l.decimals ?? null };
+    const asset = { address: l.asset, symbol: l.symbol ?? (isNative(l.asset) ? nativeName(chains, l.chain) : null), decimals: l.decimals ?? null };
     return { decimals: l.decimals ?? (isNative(l.asset) ? 18 : 0), name: assetName(asset) };
   };
   const fields = ["per_transaction", ...SPANS] as const;
@@ -105,17 +106,18 @@ function NotAllowed({ agent }: { agent: Agent }) {
   );
 }
 
-function AiCosts({ agent }: { agent: Agent }) {
-  const use = useLoad<{ total: { cost_usd: number; requests: number; input_tokens: number; output_tokens: number } }>(agent.sandbox ? `/v1/usage?box=${encodeURIComponent(agent.sandbox)}&by=box` : null, 10000);
+/* Of all its sandboxes: every start makes a new one. */
+function AiCosts({ spent, error }: { spent: Spending | undefined; error: string }) {
+  const cost = spent?.ai_cost_usd;
   return (
     <Card title="Costs of AI">
-      {use.data ? (
+      {cost ? (
         <>
-          <div class="stat-value">{usd(use.data.total.cost_usd)}</div>
-          <p class="dim">{count(use.data.total.requests)} calls, {count(use.data.total.input_tokens)} tokens in, {count(use.data.total.output_tokens)} out, since its last start.</p>
+          <div class="stat-value">{usd(cost.lifetime)}</div>
+          <p class="dim">Since it was installed. Today {usd(cost.day)}, within 7 days {usd(cost.week)}, within 30 days {usd(cost.month)}. The calls are on the page <a href="#/usage">AI usage</a>.</p>
         </>
       ) : (
-        <p class="dim">{use.error ? plain(use.error) : agent.sandbox ? "…" : "It does not run. Costs of earlier runs are on the page AI usage."}</p>
+        <p class="dim">{spent || error ? <>They are on the page <a href="#/usage">AI usage</a>, by sandbox, until the owner has added a wallet.</> : "…"}</p>
       )}
     </Card>
   );
@@ -124,6 +126,7 @@ function AiCosts({ agent }: { agent: Agent }) {
 export default function AgentMoney({ agent }: { agent: Agent }) {
   const rules = useLoad<AgentLimits>(`${agentPath(agent.id)}/limits`, 5000);
   const spent = useLoad<Spending>(`${agentPath(agent.id)}/spending`, 5000);
+  const chains = useLoad<{ chains: Chain[] }>("/v1/chains").data?.chains;
   const [edit, setEdit] = useState(false);
   const none = rules.data ? rules.data.limits.length === 0 : rules.missing;
   const reload = () => (rules.reload(), spent.reload());
@@ -137,10 +140,10 @@ export default function AgentMoney({ agent }: { agent: Agent }) {
     <div class="two">
       <Card title="Spending" actions={actions}>
         {rules.data?.paused && <Banner kind="amber" icon="pause">Spending is paused. The owner ends this on the machine itself: <code>sudo paddock agent allow {plain(word(agent.name))} --resume</code></Banner>}
-        {none ? <NotAllowed agent={agent} /> : rules.data && spent.data ? <SpendingBars lines={spent.data.lines} /> : rules.error || spent.error ? <Failure error={rules.error || spent.error} retry={reload} /> : <Skeleton rows={3} />}
+        {none ? <NotAllowed agent={agent} /> : rules.data && spent.data ? <SpendingBars lines={namedSpending(spent.data, chains).lines} /> : rules.error || spent.error ? <Failure error={rules.error || spent.error} retry={reload} /> : <Skeleton rows={3} />}
       </Card>
-      <AiCosts agent={agent} />
-      {edit && rules.data && <Stricter agent={agent} rules={rules.data} onClose={() => setEdit(false)} done={reload} />}
+      <AiCosts spent={spent.data} error={spent.error} />
+      {edit && rules.data && <Stricter agent={agent} rules={rules.data} chains={chains} onClose={() => setEdit(false)} done={reload} />}
     </div>
   );
 }

@@ -130,6 +130,7 @@ export interface Chain {
   nodes: number;
   confirmations: number;
   under_way: number;
+  symbol?: string | null; /* of its native asset */
   explorer?: string | null;
 }
 
@@ -177,6 +178,7 @@ export interface SpendingLine {
 
 export interface Spending {
   scope: string;
+  ai_cost_usd: Record<"day" | "week" | "month" | "lifetime", number> | null; /* null: of a wallet */
   lines: SpendingLine[];
 }
 

@@ -55,7 +55,7 @@ export default function WalletStep({ tx, chain, reload }: { tx: Tx; chain?: Chai
       const found = await sendApproved(
         w,
         { kind: tx.kind, chain: tx.chain, from: tx.from ?? "", to: tx.to, value: tx.value, data: tx.card?.data ?? "0x" },
-        { id: tx.chain, name: chain?.name ?? tx.chain, explorer: chain?.explorer },
+        { id: tx.chain, name: chain?.name ?? tx.chain, native: chain?.symbol ? { symbol: chain.symbol } : undefined, explorer: chain?.explorer },
         async () => (setNeedsNode(true), node.trim() || null),
       );
       setHash(found);

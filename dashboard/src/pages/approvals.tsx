@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api";
 import { plain } from "../format";
 import Card from "../money/card";
+import { namedTx } from "../money/native";
 import { Banner, Countdown } from "../money/parts";
 import { changed, loadQueue, notices, queue, wantNotices } from "../money/queue";
 import { approve, type Chain, pauseAgent, pauseAll, reject, type Signer, STATE_WORDS, type Tx, txPath } from "../money/types";
@@ -25,6 +26,7 @@ function Decide({ tx, reload }: { tx: Tx; reload: () => void }) {
   const [busy, setBusy] = useState("");
   const [error, setError] = useState("");
   const [armed, setArmed] = useState(false);
+  const [mine, setMine] = useState(false);
   const no = useRef<HTMLDivElement>(null);
   const confirm = tx.card?.confirm ?? null;
   const dangerous = confirm !== null;
@@ -56,11 +58,11 @@ function Decide({ tx, reload }: { tx: Tx; reload: () => void }) {
           <input class="mono" maxLength={4} autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         </label>
       )}
-      {needed > 1 && <p class="dim">{have} of {needed} approvals are there.</p>}
+      {needed > 1 && <p class="dim">{have} of {needed} approvals are there.{mine && " Yours is one of them: the next one must be somebody else’s, with another key."}</p>}
       {error && <p class="bad" role="alert">{plain(error)}</p>}
       <div class="actions">
         <button type="button" class="btn plain reject-one" disabled={busy !== ""} onClick={() => run("reject", () => reject(tx.id), "Rejected")}>Reject</button>
-        <Button kind={dangerous ? "danger" : "primary"} busy={busy === "approve"} disabled={!right || !armed || busy !== ""} onClick={() => run("approve", () => approve(tx), "Approved")}>Approve</Button>
+        <Button kind={dangerous ? "danger" : "primary"} busy={busy === "approve"} disabled={!right || !armed || busy !== ""} onClick={() => run("approve", () => approve(tx).then(() => setMine(true)), "Approved")}>Approve</Button>
         <span class="grow" />
         <Confirm small kind="ghost" title={`Pause ${plain(tx.agent_name ?? tx.agent)}?`} text="It may not spend anything until the owner ends the pause on the machine itself. Its program goes on." word="Pause the agent" run={async () => { await pauseAgent(tx.agent); toast("The agent is paused"); }}>
           Pause this agent
@@ -90,7 +92,7 @@ function One({ id, next }: { id: string; next: Tx | undefined }) {
   }, [over]);
 
   if (!tx.data) return tx.error ? <Failure error={tx.error} retry={tx.reload} /> : <Skeleton rows={8} />;
-  const t = tx.data;
+  const t = namedTx(tx.data, chains.data?.chains);
   const chain = chains.data?.chains.find((c) => c.id === t.chain);
   return (
     <article class={over ? "card ask-card over" : "card ask-card"} aria-label="Request">

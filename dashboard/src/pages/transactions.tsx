@@ -6,6 +6,7 @@ import { plain } from "../format";
 import type { Agent } from "../money/agents";
 import { isNative, short } from "../money/amounts";
 import Card, { explorerLink } from "../money/card";
+import { namedTx } from "../money/native";
 import { Amount, assetName, Banner, TxBadge } from "../money/parts";
 import { changed } from "../money/queue";
 import { cancel, type Chain, speedUp, STATE_WORDS, STATES, type Tx, txPath, type TxPage, type TxState } from "../money/types";
@@ -24,7 +25,7 @@ function Details({ id }: { id: string }) {
   useEffect(() => {
     if (event.n > 0 && (event.id === id || event.id === "")) tx.reload();
   }, [event]);
-  const t = tx.data;
+  const t = tx.data && namedTx(tx.data, chains.data?.chains);
   const act = (word: string, f: (id: string) => Promise<unknown>) => async () => {
     await f(id);
     toast(word);
@@ -117,7 +118,7 @@ function List() {
         </select>
         <select aria-label="Asset" value={word("asset")} onChange={(e) => set("asset", e.currentTarget.value)}>
           <option value="">All assets</option>
-          <option value="native">native</option>
+          <option value="native">native assets</option>
           {[...tokens].map(([address, name]) => <option key={address} value={address}>{name} {short(address)}</option>)}
         </select>
       </div>
@@ -131,7 +132,7 @@ function List() {
               <Table
                 name="Transactions"
                 id={(t) => t.id}
-                rows={d.transactions}
+                rows={d.transactions.map((t) => namedTx(t, chains.data?.chains))}
                 columns={[
                   { head: "Time", cell: (t) => <When at={t.created_at} /> },
                   { head: "What", wide: true, cell: (t) => <a href={href("transactions", t.id)}>{plain(t.summary || t.error || STATE_WORDS[t.state])}</a> },

@@ -4,6 +4,7 @@ import { call } from "../api";
 import { left, moment, plain } from "../format";
 import { accounts, type Injected, useWallets } from "../money/injected";
 import { SpendingBars } from "../money/limits";
+import { namedSpending } from "../money/native";
 import { Address, Banner } from "../money/parts";
 import type { Chain, Session, Signer, Spending, Wallet } from "../money/types";
 import { useSessions } from "../money/walletstep";
@@ -32,7 +33,8 @@ function QrCode({ rows }: { rows: string[] }) {
 
 function WalletSpending({ wallet }: { wallet: Wallet }) {
   const spent = useLoad<Spending>(`/v1/wallets/${encodeURIComponent(wallet.id)}/spending`);
-  return <Shown of={spent} rows={2}>{(d) => (d.lines.length ? <SpendingBars lines={d.lines} /> : <p class="dim">Nothing was spent, and no limit holds for all its agents together.</p>)}</Shown>;
+  const chains = useLoad<{ chains: Chain[] }>("/v1/chains");
+  return <Shown of={spent} rows={2}>{(d) => (d.lines.length ? <SpendingBars lines={namedSpending(d, chains.data?.chains).lines} /> : <p class="dim">Nothing was spent, and no limit holds for all its agents together.</p>)}</Shown>;
 }
 
 function List() {

@@ -763,6 +763,8 @@ export interface Chain {
   /** A CAIP-2 id. */
   id: string;
   name: string | null;
+  /** What people call the chain's native asset, such as ETH; null: not known. */
+  symbol: string | null;
   /** The https address of a block explorer; a transaction is below it at `/tx/HASH`. */
   explorer: string | null;
   /**

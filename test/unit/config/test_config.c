@@ -381,6 +381,26 @@ static void test_explorer(void **state)
 	}
 }
 
+static void test_symbol(void **state)
+{
+	struct config c = read_ok("{\"agents\":{\"chains\":{\"eip155:1\":{\"rpc\":[\"http://n\"]},"
+				  "\"eip155:56\":{\"rpc\":[\"http://n\"],\"symbol\":\"tBNB.2\"},"
+				  "\"eip155:77\":{\"rpc\":[\"http://n\"]}}}}");
+	struct err e = { 0 };
+
+	(void)state;
+	assert_view(c.agents.chain_list[0].symbol, "ETH");
+	assert_view(c.agents.chain_list[1].symbol, "tBNB.2");
+	assert_null(c.agents.chain_list[2].symbol.p);
+	assert_int_equal(
+		config_from_json(&arena,
+				 VIEW("{\"agents\":{\"chains\":{\"eip155:1\":{\"rpc\":[\"http://n\"],"
+				      "\"symbol\":\"<b>\"}}}}"),
+				 &c, &e),
+		-1);
+	assert_non_null(strstr(e.msg, "symbol: must be letters, digits and dots"));
+}
+
 static void test_walletconnect(void **state)
 {
 	static const struct {
@@ -498,6 +518,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_agents, teardown),
 		cmocka_unit_test_teardown(test_walletconnect, teardown),
 		cmocka_unit_test_teardown(test_explorer, teardown),
+		cmocka_unit_test_teardown(test_symbol, teardown),
 		cmocka_unit_test_teardown(test_round_trip, teardown),
 	};
 

@@ -2428,6 +2428,8 @@ class Chain:
     #: A CAIP-2 id.
     id: str
     name: Optional[str]
+    #: What people call the chain's native asset, such as ETH; null: not known.
+    symbol: Optional[str]
     #: The https address of a block explorer; a transaction is below it at `/tx/HASH`.
     explorer: Optional[str]
     #: `unknown`: nothing was asked yet. `wrong_chain`: a node answered with another chain id; nothing is
@@ -2450,6 +2452,7 @@ class Chain:
         return cls(
             id=d["id"],
             name=d["name"],
+            symbol=d["symbol"],
             explorer=d["explorer"],
             status=d["status"],
             error=d["error"],

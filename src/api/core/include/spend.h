@@ -123,7 +123,7 @@ struct job *spend_audit_verify(struct core *c, const struct actor *a, job_done *
 
 enum spend_health { SPEND_UNKNOWN, SPEND_OK, SPEND_DOWN, SPEND_WRONG_ID };
 struct spend_chain {
-	struct view id, name, explorer;
+	struct view id, name, symbol, explorer;
 	size_t nodes;
 	enum spend_health health; /* UNKNOWN: nobody has needed it yet */
 	uint64_t head, said_id;

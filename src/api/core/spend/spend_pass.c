@@ -188,6 +188,7 @@ int spend_chains(struct core *c, const struct actor *a, void (*each)(void *arg, 
 		const struct config_chain *k = &c->config->agents.chain_list[i];
 		struct spend_chain x = { .id = k->id,
 					 .name = k->name,
+					 .symbol = k->symbol,
 					 .explorer = k->explorer,
 					 .nodes = k->n_rpc,
 					 .confirmations = k->confirmations };

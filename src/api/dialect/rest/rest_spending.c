@@ -383,6 +383,7 @@ static void put_chain(void *arg, const struct spend_chain *x)
 	json_out_object(o);
 	json_out_kstr(o, "id", x->id);
 	json_out_kstr_any(o, "name", x->name);
+	json_out_kstr_any(o, "symbol", x->symbol);
 	json_out_kstr_any(o, "explorer", x->explorer);
 	json_out_kz(o, "status", names[x->health]);
 	json_out_kz(o, "error",
