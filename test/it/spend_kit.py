@@ -70,7 +70,7 @@ class Anvil:
 
 class Front(http.server.ThreadingHTTPServer):
     """A node between the daemon and anvil. `change` gets the requests and the answers of a batch and may change the answers;
-    `instead` may answer without asking anvil; with `down` connections are closed."""
+    `instead` may answer without asking anvil, also with a status and bytes; with `down` connections are closed."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -99,17 +99,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if front.down:
             self.close_connection = True
             return
-        said = front.instead(asked) if front.instead else None
-        if said is not None:
+        said, status = front.instead(asked) if front.instead else None, 200
+        if isinstance(said, tuple):
+            status, said = said
+        elif said is not None:
             said = json.dumps(said).encode()
-        else:
+        if said is None:
             request = urllib.request.Request(f"http://127.0.0.1:{front.anvil.port}/", body, {"Content-Type": "application/json"})
             with urllib.request.urlopen(request, timeout=60) as response:
                 said = response.read()
         if front.change:
             said = front.change(asked, json.loads(said))
             said = said if isinstance(said, bytes) else json.dumps(said).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(said)))
         self.end_headers()

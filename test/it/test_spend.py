@@ -602,6 +602,33 @@ def test_nothing_polls_when_nothing_is_under_way(bank, anvil, shaky, honest, oth
     assert len(honest.calls) == seen
 
 
+REFUSALS = [{"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch requests are not supported"}}, (403, b"no batches on this plan"), (500, b'{"message": "oops"}')]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=("error", "status", "failure"))
+def test_a_node_without_batches_is_asked_singly(daemon, shaky, honest, other, refusal):
+    """Some nodes refuse them: each is tried once with one, and then no more."""
+    honest.instead = lambda asked: refusal if isinstance(asked, list) else None
+    before, seen, value = other.balance(FRIEND), len(honest.calls), 1250 + REFUSALS.index(refusal)
+    card, hash = shaky.done(value)
+    shaky.until_state(card["id"], "confirmed", "final")
+    assert other.receipt(hash)["status"] == "0x1" and other.balance(FRIEND) == before + value
+    assert card["card"]["simulation"]["method"] == "simulate_v1"
+    calls = honest.calls[seen:]
+    assert sum(len(c) > 1 for c in calls) == 1
+    singles = [c[0] for c in calls if len(c) == 1]
+    assert singles[0] == "eth_chainId"
+    before_sending = singles[:singles.index("eth_sendRawTransaction")]
+    assert before_sending[-1] == "eth_chainId"
+    # One that serves another chain meanwhile is not believed, and sent nothing.
+    honest.change = lambda asked, said: {**said, "result": "0x1"} if asked["method"] == "eth_chainId" else said
+    assert shaky.send(value).result(60)["status"] == 500
+    honest.change = honest.instead = None
+    other.ask("anvil_mine", "0x100")
+    shaky.until_state(card["id"], "final", timeout=60)
+    daemon.kill_api()  # which forgets it
+
+
 # ---- restarts
 
 
